@@ -1,0 +1,101 @@
+// Package cli is fettle's command line: one file a verb. It parses, calls and
+// prints, and knows no trap.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"fettle/trap"
+	"fettle/traps"
+)
+
+// Exit statuses of every verb; fix, undo and resume add their own.
+const (
+	exitOK      = 0
+	exitFound   = 1 // check: a finding at or above --fail-on
+	exitUsage   = 2 // wrong use, or input that cannot be read
+	exitFailed  = 3 // what was asked for was tried, and failed
+	exitUnknown = 4 // check: nothing found, but something could not be looked at
+)
+
+// app is what every verb is given.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	traps          []*trap.Trap
+}
+
+// status ends a verb with an exit status. A nil err prints nothing.
+type status struct {
+	code int
+	err  error
+}
+
+func (s *status) Error() string {
+	if s.err == nil {
+		return ""
+	}
+	return s.err.Error()
+}
+func (s *status) Unwrap() error { return s.err }
+
+// usagef is an error of wrong use or unreadable input.
+func usagef(format string, args ...any) error {
+	return &status{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// failf is an error of something that was tried and failed.
+func failf(format string, args ...any) error {
+	return &status{exitFailed, fmt.Errorf(format, args...)}
+}
+
+// Main runs one command line and returns the exit status.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, traps: traps.All()}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	code := exitUsage // what cobra itself refuses is wrong use
+	var s *status
+	if errors.As(err, &s) {
+		code = s.code
+	}
+	if msg := err.Error(); msg != "" {
+		fmt.Fprintf(stderr, "fettle: %s\n", msg)
+	}
+	return code
+}
+
+// Root is the command tree, for man pages and completions.
+func Root() *cobra.Command {
+	return (&app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, traps: traps.All()}).root()
+}
+
+func (a *app) root() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "fettle",
+		Short: "Find, explain, fix and undo the traps that Linux hosts fall into",
+		Long: `fettle knows the traps that Linux hosts fall into: the defaults that bite, the
+settings that undo each other, the versions with a bug.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	c.AddCommand(a.checkCmd())
+	return c
+}

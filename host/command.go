@@ -1,0 +1,74 @@
+package host
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Command is a call of one of the read-only Commands. It is never given to a
+// shell: Args are passed as they are.
+type Command struct {
+	Name string   `json:"name"`
+	Args []string `json:"args"`
+}
+
+// Output is what a command left behind.
+type Output struct {
+	Stdout []byte `json:"stdout"`
+	Stderr []byte `json:"stderr"`
+	Exit   int    `json:"exit"`
+}
+
+// Key tells two calls apart; String is for messages.
+func (c Command) Key() string    { return c.Name + "\x00" + strings.Join(c.Args, "\x00") }
+func (c Command) String() string { return strings.Join(append([]string{c.Name}, c.Args...), " ") }
+
+// CommandSpec is the rule set of one read-only command.
+type CommandSpec struct {
+	// Paths are tried in order; the first that exists is run.
+	Paths []string
+	// Allow tells whether these arguments only read.
+	Allow func(args []string) bool
+	// Limit is how long it may run.
+	Limit time.Duration
+	// MaxOutput bounds each of stdout and stderr, in bytes.
+	MaxOutput int64
+	// Write lists files and folders that the command must be able to write to
+	// although it changes nothing (lock files). Everything else is read-only to it.
+	Write []string
+}
+
+// Commands is everything that a check may run. Each entry says which
+// arguments are harmless; anything else is refused before it starts.
+var Commands = map[string]CommandSpec{
+	"systemctl": {
+		Paths: []string{"/usr/bin/systemctl", "/bin/systemctl"},
+		Allow: func(args []string) bool {
+			return len(args) > 0 && slices.Contains([]string{"show", "list-units", "list-unit-files", "cat"}, args[0])
+		},
+		Limit: 5 * time.Second, MaxOutput: 4 << 20,
+	},
+	"rpm": {
+		Paths: []string{"/usr/bin/rpm", "/bin/rpm"},
+		Allow: func(args []string) bool {
+			return len(args) == 3 && args[0] == "-qa" && args[1] == "--qf"
+		},
+		Limit: 10 * time.Second, MaxOutput: 8 << 20,
+		Write: []string{"/var/lib/rpm", "/usr/lib/sysimage/rpm"}, // rpm opens its database for locking
+	},
+}
+
+// Allowed refuses a command that is not on the list, or arguments that may
+// do more than read.
+func (c Command) Allowed() error {
+	spec, ok := Commands[c.Name]
+	if !ok {
+		return fmt.Errorf("%s is not one of the read-only commands", c.Name)
+	}
+	if spec.Allow != nil && !spec.Allow(c.Args) {
+		return fmt.Errorf("%s: these arguments are not among the read-only ones", c)
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+// Package host is what a machine looks like to a check: files, folders,
+// links, extended attributes, a short list of read-only commands, and tables
+// of running state. The same questions are answered by the live machine, by a
+// root folder, by a capture and by a sosreport, so that a check is written once.
+package host
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+)
+
+// ReadLimit is the most that Host.ReadFile reads of one file, in bytes.
+const ReadLimit = 16 << 20
+
+// Host wraps a Source with what most checks need, and remembers answers, so
+// that two hundred checks that read the same file read it once.
+type Host struct {
+	src   Source
+	cache cache
+}
+
+// New makes a Host of src. Close the source, not the host.
+func New(src Source) *Host { return &Host{src: src} }
+
+func (h *Host) Source() Source     { return h.src }
+func (h *Host) Kind() Kind         { return h.src.Kind() }
+func (h *Host) Name() string       { return h.src.Name() }
+func (h *Host) Identity() Identity { return h.src.Identity() }
+
+// Now is the host's clock: the present on a live host, the moment of the
+// capture otherwise. Checks use it instead of time.Now.
+func (h *Host) Now() time.Time { return h.src.Identity().Time }
+
+// Running tells whether the host has running state (sysctls, links,
+// processes). A root folder has none.
+func (h *Host) Running() bool { return h.Kind() != KindRoot }
+
+// ReadFile reads a whole file of at most ReadLimit bytes. The caller must not
+// change the bytes.
+func (h *Host) ReadFile(ctx context.Context, name string) ([]byte, error) {
+	return remember(ctx, &h.cache, "file:"+name, func() ([]byte, error) {
+		b, err := h.src.ReadFile(ctx, path.Clean(name), ReadLimit)
+		return b, wrap("reading", name, err)
+	})
+}
+
+// ReadString reads a file and trims the white space around it: the form of
+// most files in /proc/sys and /sys.
+func (h *Host) ReadString(ctx context.Context, name string) (string, error) {
+	b, err := h.ReadFile(ctx, name)
+	return strings.TrimSpace(string(b)), err
+}
+
+// ReadDir lists a folder, sorted by name.
+func (h *Host) ReadDir(ctx context.Context, name string) ([]Entry, error) {
+	return remember(ctx, &h.cache, "dir:"+name, func() ([]Entry, error) {
+		es, err := h.src.ReadDir(ctx, path.Clean(name))
+		sort.Slice(es, func(i, j int) bool { return es[i].Name < es[j].Name })
+		return es, wrap("listing", name, err)
+	})
+}
+
+// Glob lists dir's entries whose names match pattern (path.Match), sorted, as
+// full paths. A folder that is absent has no entries and is no error.
+func (h *Host) Glob(ctx context.Context, dir, pattern string) ([]string, error) {
+	es, err := h.ReadDir(ctx, dir)
+	if IsAbsent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, e := range es {
+		if ok, err := path.Match(pattern, e.Name); err != nil {
+			return nil, err
+		} else if ok {
+			out = append(out, path.Join(dir, e.Name))
+		}
+	}
+	return out, nil
+}
+
+// Stat follows symlinks, Lstat does not.
+func (h *Host) Stat(ctx context.Context, name string) (Info, error) {
+	return remember(ctx, &h.cache, "stat:"+name, func() (Info, error) {
+		i, err := h.src.Stat(ctx, path.Clean(name), true)
+		return i, wrap("stat of", name, err)
+	})
+}
+
+// Lstat is Stat of the name itself, be it a symlink or not.
+func (h *Host) Lstat(ctx context.Context, name string) (Info, error) {
+	return remember(ctx, &h.cache, "lstat:"+name, func() (Info, error) {
+		i, err := h.src.Stat(ctx, path.Clean(name), false)
+		return i, wrap("lstat of", name, err)
+	})
+}
+
+// Exists tells whether a path is there; the error says that nobody could look.
+func (h *Host) Exists(ctx context.Context, name string) (bool, error) {
+	_, err := h.Stat(ctx, name)
+	if IsAbsent(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Readlink reads the target of a symlink, as stored.
+func (h *Host) Readlink(ctx context.Context, name string) (string, error) {
+	return remember(ctx, &h.cache, "link:"+name, func() (string, error) {
+		s, err := h.src.Readlink(ctx, path.Clean(name))
+		return s, wrap("reading link", name, err)
+	})
+}
+
+// Xattr reads one extended attribute, following symlinks. ErrAbsent: the file
+// has no such attribute, or the file system knows none.
+func (h *Host) Xattr(ctx context.Context, name, attr string) ([]byte, error) {
+	return remember(ctx, &h.cache, "xattr:"+attr+":"+name, func() ([]byte, error) {
+		b, err := h.src.Xattr(ctx, path.Clean(name), attr)
+		return b, wrap("reading "+attr+" of", name, err)
+	})
+}
+
+// Run runs one of the read-only Commands and returns what it printed. An exit
+// status other than 0 is in the Output, not in the error.
+func (h *Host) Run(ctx context.Context, name string, args ...string) (Output, error) {
+	c := Command{Name: name, Args: args}
+	return remember(ctx, &h.cache, "cmd:"+c.Key(), func() (Output, error) {
+		if err := c.Allowed(); err != nil {
+			return Output{}, err
+		}
+		out, err := h.src.Command(ctx, c)
+		return out, wrap("running", c.String(), err)
+	})
+}
+
+func (h *Host) table(ctx context.Context, t Table) ([]byte, error) {
+	return remember(ctx, &h.cache, "table:"+string(t), func() ([]byte, error) {
+		b, err := h.src.Table(ctx, t)
+		return b, wrap("reading", string(t), err)
+	})
+}
+
+// wrap says what was being done, unless the error names the path already.
+func wrap(doing, what string, err error) error {
+	var pe *fs.PathError
+	if err == nil || errors.As(err, &pe) {
+		return err
+	}
+	return &fs.PathError{Op: doing, Path: what, Err: err}
+}
+
+// cache remembers answers by question. Two who ask the same at once share one
+// reading; each waits no longer than its own context allows.
+type cache struct {
+	mu sync.Mutex
+	m  map[string]*answer
+}
+
+type answer struct {
+	done chan struct{}
+	val  any
+	err  error
+}
+
+// remember answers key from the cache, or asks. An answer that failed only
+// because the asker's time ran out is not kept.
+func remember[T any](ctx context.Context, c *cache, key string, ask func() (T, error)) (T, error) {
+	var zero T
+	c.mu.Lock()
+	if c.m == nil {
+		c.m = map[string]*answer{}
+	}
+	a, ok := c.m[key]
+	if !ok {
+		a = &answer{done: make(chan struct{})}
+		c.m[key] = a
+	}
+	c.mu.Unlock()
+	if ok {
+		select {
+		case <-a.done:
+			v, _ := a.val.(T)
+			return v, a.err
+		case <-ctx.Done():
+			return zero, ctx.Err()
+		}
+	}
+	defer close(a.done)
+	a.err = errors.New("the reader panicked") // stands only if ask does not return
+	v, err := ask()
+	a.val, a.err = v, err
+	if err != nil && ctx.Err() != nil {
+		c.mu.Lock()
+		delete(c.m, key)
+		c.mu.Unlock()
+	}
+	return v, err
+}

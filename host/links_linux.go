@@ -1,0 +1,133 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// readLinks asks rtnetlink for all links and addresses and writes them as
+// `ip -j -d address show` would.
+func readLinks(context.Context) ([]byte, error) {
+	links, err := netlink.LinkList()
+	if err != nil {
+		return nil, fmt.Errorf("listing links over netlink: %w", err)
+	}
+	addrs, err := netlink.AddrList(nil, netlink.FAMILY_ALL)
+	if err != nil {
+		return nil, fmt.Errorf("listing addresses over netlink: %w", err)
+	}
+	names := map[int]string{}
+	for _, l := range links {
+		names[l.Attrs().Index] = l.Attrs().Name
+	}
+	out := make([]Link, 0, len(links))
+	for _, l := range links {
+		a := l.Attrs()
+		v := Link{Index: a.Index, Name: a.Name, MTU: a.MTU, Master: names[a.MasterIndex], Parent: names[a.ParentIndex],
+			OperState: strings.ToUpper(a.OperState.String()), LinkType: linkType(a.EncapType),
+			MAC: a.HardwareAddr.String(), Flags: linkFlags(a), Addrs: []Addr{}}
+		if t := l.Type(); t != "device" && t != "" {
+			v.Info.Kind = t
+		}
+		if a.Slave != nil {
+			v.Info.SlaveKind = a.Slave.SlaveType()
+		}
+		if vlan, ok := l.(*netlink.Vlan); ok {
+			v.Info.Data = map[string]any{"id": vlan.VlanId}
+		}
+		for _, ad := range addrs {
+			if ad.LinkIndex == a.Index {
+				v.Addrs = append(v.Addrs, addrOf(ad))
+			}
+		}
+		out = append(out, v)
+	}
+	return json.Marshal(out)
+}
+
+func linkType(encap string) string {
+	if encap == "" || encap == "generic" {
+		return "ether"
+	}
+	return encap
+}
+
+func linkFlags(a *netlink.LinkAttrs) []string {
+	var out []string
+	for _, f := range []struct {
+		bit  uint32
+		name string
+	}{{unix.IFF_LOOPBACK, "LOOPBACK"}, {unix.IFF_BROADCAST, "BROADCAST"}, {unix.IFF_POINTOPOINT, "POINTOPOINT"},
+		{unix.IFF_MULTICAST, "MULTICAST"}, {unix.IFF_NOARP, "NOARP"}, {unix.IFF_PROMISC, "PROMISC"},
+		{unix.IFF_MASTER, "MASTER"}, {unix.IFF_SLAVE, "SLAVE"}, {unix.IFF_UP, "UP"}, {unix.IFF_LOWER_UP, "LOWER_UP"}} {
+		if a.RawFlags&f.bit != 0 {
+			out = append(out, f.name)
+		}
+	}
+	if a.RawFlags&unix.IFF_UP != 0 && a.RawFlags&unix.IFF_RUNNING == 0 {
+		out = append([]string{"NO-CARRIER"}, out...)
+	}
+	return out
+}
+
+func addrOf(a netlink.Addr) Addr {
+	ones, _ := a.Mask.Size()
+	v := Addr{Family: "inet", Local: a.IP.String(), PrefixLen: ones, Scope: strings.ToLower(netlink.Scope(a.Scope).String()),
+		Valid: int64(uint32(a.ValidLft)), Preferred: int64(uint32(a.PreferedLft)), Dynamic: a.Flags&unix.IFA_F_PERMANENT == 0}
+	if a.IP.To4() == nil {
+		v.Family = "inet6"
+	}
+	if v.Scope == "universe" {
+		v.Scope = "global"
+	}
+	return v
+}
+
+// readRoutes6 asks rtnetlink for the IPv6 routes of all tables and writes them
+// as `ip -j -6 route show table all` would.
+func readRoutes6(context.Context) ([]byte, error) {
+	// RTA_TABLE 0 as filter is "all tables", netlink.RouteListFiltered.
+	routes, err := netlink.RouteListFiltered(netlink.FAMILY_V6, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE)
+	if err != nil {
+		return nil, fmt.Errorf("listing IPv6 routes over netlink: %w", err)
+	}
+	links, err := netlink.LinkList()
+	if err != nil {
+		return nil, fmt.Errorf("listing links over netlink: %w", err)
+	}
+	names := map[int]string{}
+	for _, l := range links {
+		names[l.Attrs().Index] = l.Attrs().Name
+	}
+	out := make([]Route, 0, len(routes))
+	for _, r := range routes {
+		v := Route{Dev: names[r.LinkIndex], Metric: r.Priority, Protocol: r.Protocol.String(), Dst: "default"}
+		if r.Dst != nil {
+			if ones, _ := r.Dst.Mask.Size(); ones > 0 || !r.Dst.IP.Equal(net.IPv6zero) {
+				v.Dst = r.Dst.String()
+			}
+		}
+		if r.Gw != nil {
+			v.Gateway = r.Gw.String()
+		}
+		switch r.Table {
+		case unix.RT_TABLE_MAIN:
+		case unix.RT_TABLE_LOCAL:
+			v.Table = "local"
+		default:
+			v.Table = fmt.Sprint(r.Table)
+		}
+		v.Type = routeTypes[r.Type]
+		out = append(out, v)
+	}
+	return json.Marshal(out)
+}
+
+var routeTypes = map[int]string{unix.RTN_LOCAL: "local", unix.RTN_ANYCAST: "anycast", unix.RTN_MULTICAST: "multicast",
+	unix.RTN_BLACKHOLE: "blackhole", unix.RTN_UNREACHABLE: "unreachable", unix.RTN_PROHIBIT: "prohibit"}

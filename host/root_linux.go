@@ -1,0 +1,83 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Root is a root folder that is not running here: an installation target, a
+// mounted disk, a container's file system. It has configuration, no running state.
+type Root struct {
+	tree
+	id Identity
+}
+
+// NewRoot opens dir as a host.
+func NewRoot(dir string) (*Root, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("opening root folder: %w", &os.PathError{Op: "open", Path: dir, Err: err})
+	}
+	r := &Root{tree: tree{root: dir, fd: fd}, id: Identity{Sysname: "Linux", Time: time.Now().UTC(), EUID: os.Geteuid()}}
+	if b, err := r.tree.ReadFile(context.Background(), "/etc/hostname", 4096); err == nil {
+		r.id.Hostname = strings.TrimSpace(string(b))
+	}
+	return r, nil
+}
+
+func (r *Root) Kind() Kind         { return KindRoot }
+func (r *Root) Name() string       { return r.root }
+func (r *Root) Identity() Identity { return r.id }
+func (r *Root) Close() error       { return unix.Close(r.fd) }
+
+// running tells whether a path shows running state, which a root folder
+// cannot have even when something is mounted there.
+func running(name string) bool {
+	for _, top := range []string{"/proc", "/sys", "/run", "/dev"} {
+		if name == top || strings.HasPrefix(name, top+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Root) ReadFile(ctx context.Context, name string, limit int64) ([]byte, error) {
+	if running(name) {
+		return nil, pathError("read", name, ErrNotRunning)
+	}
+	return r.tree.ReadFile(ctx, name, limit)
+}
+
+func (r *Root) ReadDir(ctx context.Context, name string) ([]Entry, error) {
+	if running(name) {
+		return nil, pathError("readdir", name, ErrNotRunning)
+	}
+	return r.tree.ReadDir(ctx, name)
+}
+
+func (r *Root) Stat(ctx context.Context, name string, follow bool) (Info, error) {
+	if running(name) {
+		return Info{}, pathError("stat", name, ErrNotRunning)
+	}
+	return r.tree.Stat(ctx, name, follow)
+}
+
+func (r *Root) Readlink(ctx context.Context, name string) (string, error) {
+	if running(name) {
+		return "", pathError("readlink", name, ErrNotRunning)
+	}
+	return r.tree.Readlink(ctx, name)
+}
+
+func (r *Root) Command(context.Context, Command) (Output, error) { return Output{}, ErrNotRunning }
+func (r *Root) Table(context.Context, Table) ([]byte, error)     { return nil, ErrNotRunning }

@@ -1,0 +1,169 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+)
+
+// Link is one network interface, in the form `ip -j -d address show` prints
+// (iproute2 6.1, ip/ipaddress.c).
+type Link struct {
+	Index     int      `json:"ifindex"`
+	Name      string   `json:"ifname"`
+	Parent    string   `json:"link,omitempty"` // the lower device of a VLAN, macvlan or veth
+	Flags     []string `json:"flags"`          // UP, LOOPBACK, BROADCAST, LOWER_UP, …
+	MTU       int      `json:"mtu"`            // bytes
+	Master    string   `json:"master,omitempty"`
+	OperState string   `json:"operstate"` // UP, DOWN, UNKNOWN, …
+	LinkType  string   `json:"link_type"` // ether, loopback, …
+	MAC       string   `json:"address,omitempty"`
+	Info      LinkInfo `json:"linkinfo,omitzero"`
+	Addrs     []Addr   `json:"addr_info"`
+}
+
+// LinkInfo tells what kind of device a link is ("bridge", "veth", "vlan",
+// "bond", ""; a physical device has none) and what kind of master it is a port of.
+type LinkInfo struct {
+	Kind      string         `json:"info_kind,omitempty"`
+	Data      map[string]any `json:"info_data,omitempty"`
+	SlaveKind string         `json:"info_slave_kind,omitempty"`
+}
+
+// Addr is one address of a link.
+type Addr struct {
+	Family    string `json:"family"` // inet, inet6
+	Local     string `json:"local"`
+	PrefixLen int    `json:"prefixlen"`
+	Scope     string `json:"scope"`                         // global, link, host
+	Dynamic   bool   `json:"dynamic,omitempty"`             // has a lifetime: SLAAC or DHCP
+	Valid     int64  `json:"valid_life_time,omitempty"`     // s; 4294967295 is for ever
+	Preferred int64  `json:"preferred_life_time,omitempty"` // s
+}
+
+// Has tells whether a flag is set on the link.
+func (l Link) Has(flag string) bool {
+	for _, f := range l.Flags {
+		if f == flag {
+			return true
+		}
+	}
+	return false
+}
+
+// Route is one IPv6 route, in the form `ip -j -6 route show table all` prints.
+type Route struct {
+	Type     string `json:"type,omitempty"` // empty is unicast
+	Dst      string `json:"dst"`            // "default" or a prefix
+	Gateway  string `json:"gateway,omitempty"`
+	Dev      string `json:"dev,omitempty"`
+	Table    string `json:"table,omitempty"`    // empty is main
+	Protocol string `json:"protocol,omitempty"` // ra, kernel, static, boot, dhcp
+	Metric   int    `json:"metric,omitempty"`
+}
+
+// Process is one running process.
+type Process struct {
+	PID  int    `json:"pid"`
+	Comm string `json:"comm"` // as in /proc/PID/comm, at most 15 bytes
+	UID  uint32 `json:"uid"`
+	// Unit is the systemd unit read from the process's control group; empty
+	// when it runs under none.
+	Unit string `json:"unit,omitempty"`
+}
+
+// OpenFile is one regular file that a process holds open or mapped, and that
+// is deleted or open for writing. Source: /proc/PID/fd and /proc/PID/maps, proc(5).
+type OpenFile struct {
+	PID  int    `json:"pid"`
+	Comm string `json:"comm"`
+	UID  uint32 `json:"uid"`
+	Unit string `json:"unit,omitempty"`
+	// FD is the descriptor; -1 for a mapping that no descriptor holds.
+	FD int `json:"fd"`
+	// Path is the name the kernel gives now: after a rename the new one, of a
+	// deleted file the last one (without " (deleted)").
+	Path    string `json:"path"`
+	Deleted bool   `json:"deleted,omitempty"`
+	Write   bool   `json:"write,omitempty"` // open for writing
+	Mapped  bool   `json:"mapped,omitempty"`
+	Exec    bool   `json:"exec,omitempty"` // mapped executable: a program or a library
+	Dev     uint64 `json:"dev"`
+	Ino     uint64 `json:"ino"`
+	Size    int64  `json:"size"`   // bytes
+	Blocks  int64  `json:"blocks"` // of 512 bytes, as st_blocks
+}
+
+// OpenFiles is TableOpenFiles. Denied counts processes that could not be
+// looked into (of other users, without root); then what is not listed may
+// still be there.
+type OpenFiles struct {
+	Files  []OpenFile `json:"files"`
+	Looked int        `json:"looked"` // processes looked into
+	Denied int        `json:"denied"` // processes that could not be looked into
+}
+
+// Filesystem is one mount and how full it is.
+type Filesystem struct {
+	Device  string `json:"device"`
+	Mount   string `json:"mount"`
+	Type    string `json:"type"`
+	Options string `json:"options"`
+	Dev     uint64 `json:"dev"` // as st_dev; 0 when not looked at
+	// Network is set for file systems that may hang; they have no figures.
+	Network bool   `json:"network,omitempty"`
+	Size    uint64 `json:"size"`  // bytes
+	Free    uint64 `json:"free"`  // bytes, to root
+	Avail   uint64 `json:"avail"` // bytes, to others
+	Files   uint64 `json:"files"` // inodes
+	FFree   uint64 `json:"ffree"`
+}
+
+// Links lists the links of the host's network namespace, from netlink on a
+// live host: /sys/class/net shows the namespace of whoever mounted it.
+func (h *Host) Links(ctx context.Context) ([]Link, error) {
+	return readTable[[]Link](ctx, h, TableLinks)
+}
+
+// Routes6 lists the IPv6 routes of all tables.
+func (h *Host) Routes6(ctx context.Context) ([]Route, error) {
+	return readTable[[]Route](ctx, h, TableRoutes6)
+}
+
+// Processes lists what runs.
+func (h *Host) Processes(ctx context.Context) ([]Process, error) {
+	return readTable[[]Process](ctx, h, TableProcesses)
+}
+
+// OpenFiles lists deleted and written files that processes hold.
+func (h *Host) OpenFiles(ctx context.Context) (OpenFiles, error) {
+	return readTable[OpenFiles](ctx, h, TableOpenFiles)
+}
+
+// Filesystems lists what is mounted.
+func (h *Host) Filesystems(ctx context.Context) ([]Filesystem, error) {
+	return readTable[[]Filesystem](ctx, h, TableFilesystems)
+}
+
+// NetworkFilesystem tells whether a file system of this type can hang
+// because another machine does not answer (or, for autofs, mounts on touch).
+func NetworkFilesystem(fstype string) bool {
+	switch fstype {
+	case "nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "9p", "afs", "ncpfs", "lustre", "beegfs", "orangefs",
+		"ocfs2", "gfs2", "glusterfs", "autofs", "coda", "davfs":
+		return true
+	}
+	return len(fstype) > 5 && fstype[:5] == "fuse." && fstype != "fuse.lxcfs"
+}
+
+func readTable[T any](ctx context.Context, h *Host, t Table) (T, error) {
+	var v T
+	b, err := h.table(ctx, t)
+	if err != nil {
+		return v, err
+	}
+	if err := json.Unmarshal(b, &v); err != nil {
+		return v, fmt.Errorf("table %s of %s: %w", t, h.Name(), err)
+	}
+	return v, nil
+}

@@ -1,0 +1,199 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// tree reads files below a root with descriptors only. The live host is the
+// tree at "/"; any other root is resolved with openat2(2) RESOLVE_IN_ROOT
+// (Linux 5.6), so that neither ".." nor a symlink leads out of it.
+type tree struct {
+	root   string // "/" or the folder
+	fd     int    // of the root folder; AT_FDCWD for "/"
+	mounts mountTable
+}
+
+func (t *tree) open(name string, flags int) (int, error) {
+	if !path.IsAbs(name) {
+		return -1, unix.EINVAL
+	}
+	flags |= unix.O_CLOEXEC | unix.O_NOCTTY | unix.O_NONBLOCK
+	if t.fd == unix.AT_FDCWD {
+		real, err := t.mounts.resolve(name, flags&unix.O_NOFOLLOW != 0)
+		if err != nil {
+			return -1, err
+		}
+		return retry(func() (int, error) { return unix.Open(real, flags, 0) })
+	}
+	if err := t.mounts.touchable(path.Join(t.root, name)); err != nil {
+		return -1, err
+	}
+	how := unix.OpenHow{Flags: uint64(flags), Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+	return retry(func() (int, error) { return unix.Openat2(t.fd, name, &how) })
+}
+
+func retry(f func() (int, error)) (int, error) {
+	for {
+		fd, err := f()
+		// EAGAIN: openat2 saw a rename or mount while it walked; openat2(2) says to try again.
+		if err != unix.EINTR && err != unix.EAGAIN {
+			return fd, err
+		}
+	}
+}
+
+func (t *tree) ReadFile(_ context.Context, name string, limit int64) ([]byte, error) {
+	fd, err := t.open(name, unix.O_RDONLY)
+	if err != nil {
+		return nil, pathError("open", name, err)
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, pathError("fstat", name, err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil, pathError("read", name, ErrNotRegular)
+	}
+	buf := make([]byte, 0, min(max(st.Size, 512), limit)+1)
+	for {
+		if len(buf) == cap(buf) {
+			buf = append(buf, 0)[:len(buf)]
+		}
+		n, err := unix.Read(fd, buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+max(n, 0)]
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
+			return nil, pathError("read", name, err)
+		case int64(len(buf)) > limit:
+			return nil, pathError("read", name, ErrTooBig)
+		case n == 0:
+			return buf, nil
+		}
+	}
+}
+
+func (t *tree) ReadDir(_ context.Context, name string) ([]Entry, error) {
+	fd, err := t.open(name, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, pathError("open", name, err)
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	var out []Entry
+	for {
+		des, err := f.ReadDir(1024)
+		for _, de := range des {
+			out = append(out, Entry{Name: de.Name(), Type: de.Type()})
+		}
+		if err == io.EOF {
+			return out, nil
+		}
+		if err != nil {
+			return out, pathError("readdir", name, errors.Unwrap(err))
+		}
+	}
+}
+
+func (t *tree) Stat(_ context.Context, name string, follow bool) (Info, error) {
+	flags := unix.O_PATH
+	if !follow {
+		flags |= unix.O_NOFOLLOW
+	}
+	fd, err := t.open(name, flags)
+	if err != nil {
+		return Info{}, pathError("stat", name, err)
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return Info{}, pathError("stat", name, err)
+	}
+	return infoOf(&st), nil
+}
+
+func infoOf(st *unix.Stat_t) Info {
+	mode := fs.FileMode(st.Mode & 0o777)
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		mode |= fs.ModeDir
+	case unix.S_IFLNK:
+		mode |= fs.ModeSymlink
+	case unix.S_IFIFO:
+		mode |= fs.ModeNamedPipe
+	case unix.S_IFSOCK:
+		mode |= fs.ModeSocket
+	case unix.S_IFBLK:
+		mode |= fs.ModeDevice
+	case unix.S_IFCHR:
+		mode |= fs.ModeDevice | fs.ModeCharDevice
+	}
+	if st.Mode&unix.S_ISUID != 0 {
+		mode |= fs.ModeSetuid
+	}
+	if st.Mode&unix.S_ISGID != 0 {
+		mode |= fs.ModeSetgid
+	}
+	if st.Mode&unix.S_ISVTX != 0 {
+		mode |= fs.ModeSticky
+	}
+	return Info{Mode: mode, UID: st.Uid, GID: st.Gid, Size: st.Size, Nlink: uint64(st.Nlink),
+		Dev: uint64(st.Dev), Ino: st.Ino, ModTime: time.Unix(st.Mtim.Unix()).UTC()}
+}
+
+func (t *tree) Readlink(_ context.Context, name string) (string, error) {
+	fd, err := t.open(name, unix.O_PATH|unix.O_NOFOLLOW)
+	if err != nil {
+		return "", pathError("readlink", name, err)
+	}
+	defer unix.Close(fd)
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(fd, "", buf)
+	if err == unix.ENOENT { // readlinkat(2): what an empty path says of a descriptor that is no symlink
+		err = unix.EINVAL
+	}
+	if err != nil {
+		return "", pathError("readlink", name, err)
+	}
+	return string(buf[:n]), nil
+}
+
+func (t *tree) Xattr(_ context.Context, name, attr string) ([]byte, error) {
+	fd, err := t.open(name, unix.O_PATH)
+	if err != nil {
+		return nil, pathError("open", name, err)
+	}
+	defer unix.Close(fd)
+	// fgetxattr(2) refuses O_PATH descriptors; their /proc link does not.
+	link := "/proc/self/fd/" + strconv.Itoa(fd)
+	buf := make([]byte, 64<<10) // XATTR_SIZE_MAX, include/uapi/linux/limits.h
+	n, err := unix.Getxattr(link, attr, buf)
+	if err == unix.ENODATA || err == unix.EOPNOTSUPP {
+		err = ErrAbsent
+	}
+	if err != nil {
+		return nil, pathError("getxattr "+attr, name, err)
+	}
+	return buf[:n:n], nil
+}
+
+// pathError names the path and turns what the kernel says of a vanished
+// /proc entry (ESRCH) into absence.
+func pathError(op, name string, err error) error {
+	if err == unix.ESRCH {
+		err = ErrAbsent
+	}
+	return &fs.PathError{Op: op, Path: name, Err: err}
+}

@@ -1,0 +1,77 @@
+package trap
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Lore is the written knowledge of a trap: Markdown with YAML front matter,
+// embedded from lore.md. It is parsed only when somebody reads it; a check run
+// needs just the id and title, which are scanned for.
+//
+//	---
+//	id: bridge-mtu
+//	title: A bridge's MTU is changed by the ports it is given
+//	symptoms:
+//	  - large packets vanish after a VM was started
+//	  - "br0: mtu less than device minimum"
+//	since: Linux 2.6 …
+//	refs:
+//	  - https://…
+//	---
+//	# What happens
+type Lore string
+
+// Article is parsed lore.
+type Article struct {
+	ID    string `yaml:"id"`
+	Title string `yaml:"title"`
+	// Symptoms are what an admin sees or pastes: sentences and log lines.
+	// <…> stands for a part that differs from case to case.
+	Symptoms []string `yaml:"symptoms"`
+	// Tags are further words that somebody might search by.
+	Tags []string `yaml:"tags"`
+	// Since says from which version to which the trap holds.
+	Since string   `yaml:"since"`
+	Refs  []string `yaml:"refs"`
+	Body  string   `yaml:"-"` // Markdown
+}
+
+// field scans the front matter for one "name: value" line at its top level.
+func (l Lore) field(name string) string {
+	front, _ := l.split()
+	for line := range strings.Lines(front) {
+		if v, ok := strings.CutPrefix(line, name+":"); ok {
+			return strings.Trim(strings.TrimSpace(v), `"'`)
+		}
+	}
+	return ""
+}
+
+func (l Lore) split() (front, body string) {
+	rest, ok := strings.CutPrefix(string(l), "---\n")
+	if !ok {
+		return "", string(l)
+	}
+	front, body, _ = strings.Cut(rest, "\n---\n")
+	return front + "\n", strings.TrimLeft(body, "\n")
+}
+
+var articles sync.Map // Lore → *Article
+
+// Article parses the lore, strictly: a front matter field of an unknown name
+// is an error with its line.
+func (l Lore) Article() (*Article, error) {
+	if a, ok := articles.Load(l); ok {
+		return a.(*Article), nil
+	}
+	front, body := l.split()
+	a := &Article{Body: body}
+	if err := yaml.UnmarshalWithOptions([]byte(front), a, yaml.Strict()); err != nil {
+		return nil, err
+	}
+	articles.Store(l, a)
+	return a, nil
+}

@@ -1,0 +1,108 @@
+package trap
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"fettle/host"
+)
+
+// Report collects what one check says. Its methods may be called at once, and
+// after the engine has cut the check off they do nothing.
+type Report struct {
+	mu       sync.Mutex
+	trap     string
+	outcomes []Outcome
+	sealed   bool
+}
+
+// Found reports the trap in f.Subject. f needs a Severity and a Summary: one
+// sentence without figures that change by themselves (see Outcome.Summary).
+func (r *Report) Found(f Finding) {
+	f.Status = Found
+	r.add(f)
+}
+
+// Clear reports that the subject was looked at and is not in the trap.
+func (r *Report) Clear(subject, summary string, ev ...Evidence) {
+	r.add(Outcome{Subject: subject, Status: Clear, Summary: summary, Evidence: ev})
+}
+
+// NotApplicable reports that the trap cannot be met here, and why.
+func (r *Report) NotApplicable(subject, reason string, ev ...Evidence) {
+	r.add(Outcome{Subject: subject, Status: NotApplicable, Reason: reason, Evidence: ev})
+}
+
+// Unknown reports that the subject could not be looked at. Of a host that has
+// no running state at all, it reports not applicable.
+func (r *Report) Unknown(subject string, err error, ev ...Evidence) {
+	if errors.Is(err, host.ErrNotRunning) {
+		r.NotApplicable(subject, host.ErrNotRunning.Error(), ev...)
+		return
+	}
+	r.add(Outcome{Subject: subject, Status: Unknown, Reason: host.Reason(err), Evidence: ev})
+}
+
+// add keeps one outcome per subject: the gravest leads, and what the other
+// said goes into its detail and evidence.
+func (r *Report) add(o Outcome) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	o.Trap = r.trap
+	if r.sealed {
+		return
+	}
+	for i, old := range r.outcomes {
+		if old.Subject == o.Subject {
+			if rank(o) > rank(old) {
+				o, old = old, o
+			}
+			r.outcomes[i] = merge(old, o)
+			return
+		}
+	}
+	r.outcomes = append(r.outcomes, o)
+}
+
+// merge adds to lead what a lesser outcome of the same subject said. A clear
+// or not-applicable part adds nothing to a finding.
+func merge(lead, lesser Outcome) Outcome {
+	if lesser.Status != Found && lesser.Status != Unknown || lead.Summary == lesser.Summary && lead.Reason == lesser.Reason {
+		return lead
+	}
+	also := lesser.Summary
+	if lesser.Status == Unknown {
+		also = "not all could be looked at: " + lesser.Reason
+	}
+	lead.Detail = strings.TrimLeft(lead.Detail+"\n"+also, "\n")
+	lead.Evidence = append(slices.Clip(lead.Evidence), lesser.Evidence...)
+	return lead
+}
+
+func rank(o Outcome) int {
+	switch o.Status {
+	case Found:
+		return 10 + int(o.Severity)
+	case Unknown:
+		return 3
+	case Clear:
+		return 2
+	}
+	return 1
+}
+
+// seal ends the report and returns what it holds.
+func (r *Report) seal() []Outcome {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sealed = true
+	return r.outcomes
+}
+
+// Ev is short for an Evidence with a formatted value.
+func Ev(source, format string, args ...any) Evidence {
+	return Evidence{Source: source, Value: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,66 @@
+// Package traptest tests traps on golden hosts: one txtar file a host (see
+// hosttest), with what must be said of it in its section "want".
+package traptest
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fettle/host"
+	"fettle/host/hosttest"
+	"fettle/trap"
+)
+
+// Golden runs tr over every testdata/*.txtar and compares what it says, line
+// for line, with the file's section "want":
+//
+//	found warning br0: the summary
+//	clear br1: the summary
+//	unknown br2: the reason
+//	not-applicable: the reason
+//
+// Every trap needs at least a healthy, a trapped and an incomplete host.
+func Golden(t *testing.T, tr *trap.Trap) {
+	t.Helper()
+	files, _ := filepath.Glob("testdata/*.txtar")
+	for _, must := range []string{"healthy", "trapped", "incomplete"} {
+		if !strings.Contains(strings.Join(files, "\n"), must) {
+			t.Errorf("no testdata/%s*.txtar: every trap shows a healthy, a trapped and an incomplete host", must)
+		}
+	}
+	for _, f := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(f), ".txtar"), func(t *testing.T) {
+			src, extra := hosttest.Load(t, f)
+			got := Lines(Run(t, tr, host.New(src)))
+			if want := strings.TrimSpace(extra["want"]); got != want {
+				t.Errorf("check said:\n%s\n\nwant:\n%s", got, want)
+			}
+		})
+	}
+}
+
+// Run runs one check and returns its outcomes.
+func Run(t testing.TB, tr *trap.Trap, h *host.Host) []trap.Outcome {
+	t.Helper()
+	var out []trap.Outcome
+	trap.Run(t.Context(), h, []*trap.Trap{tr}, trap.Options{}, func(r trap.Result) { out = r.Outcomes })
+	return out
+}
+
+// Lines writes outcomes as a golden file's "want" does.
+func Lines(outcomes []trap.Outcome) string {
+	var b strings.Builder
+	for _, o := range outcomes {
+		b.WriteString(string(o.Status))
+		if o.Status == trap.Found {
+			b.WriteString(" " + o.Severity.String())
+		}
+		if o.Subject != "" {
+			b.WriteString(" " + o.Subject)
+		}
+		fmt.Fprintf(&b, ": %s%s\n", o.Summary, o.Reason)
+	}
+	return strings.TrimSpace(b.String())
+}
