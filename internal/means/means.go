@@ -5,7 +5,6 @@ package means
 
 import (
 	"os"
-	"os/exec"
 	"testing"
 )
 
@@ -21,10 +20,9 @@ func Root(t testing.TB) {
 func Tool(t testing.TB, name string) string {
 	t.Helper()
 	for _, dir := range []string{"/usr/sbin", "/usr/bin", "/sbin", "/bin"} {
-		if p := dir + "/" + name; exec.Command(p).Err == nil {
-			if st, err := os.Stat(p); err == nil && st.Mode()&0o111 != 0 {
-				return p
-			}
+		p := dir + "/" + name
+		if st, err := os.Stat(p); err == nil && st.Mode()&0o111 != 0 {
+			return p
 		}
 	}
 	missing(t, "needs the program "+name)

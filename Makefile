@@ -1,0 +1,46 @@
+# fettle: what a developer types.
+#
+#   make            build ./fettle for this machine
+#   make test       install what the tests need (Debian), then run them all
+#   make bench      the figures of BENCHMARKS.md
+#   make man        man pages and completions into out/
+#   make lint       vet, gofmt, staticcheck
+#   make dist       static binaries for amd64 and arm64 into dist/
+
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+LDFLAGS := -s -w -X fettle/cli.version=$(VERSION)
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@latest
+
+.PHONY: build test test-deps bench man lint dist clean
+
+build:
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o fettle ./cmd/fettle
+
+# The race detector needs cgo and a C compiler; fettle itself is built without.
+test: test-deps
+	CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...
+
+test-deps:
+	@.ci/deps
+
+bench: build
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+man: build
+	./fettle man out/man
+	for s in bash zsh fish; do mkdir -p out/completion && ./fettle completion $$s > out/completion/fettle.$$s; done
+
+lint:
+	$(GO) vet ./...
+	@test -z "$$(gofmt -l .)" || { echo "gofmt these:"; gofmt -l .; exit 1; }
+	GOOS=darwin $(GO) vet ./cmd/... ./cli/... && GOARCH=arm64 $(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+
+dist:
+	for a in amd64 arm64; do \
+	  CGO_ENABLED=0 GOOS=linux GOARCH=$$a $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o dist/fettle-linux-$$a ./cmd/fettle || exit 1; \
+	done
+
+clean:
+	rm -rf fettle dist out

@@ -1,0 +1,101 @@
+// Package house tests the rules of the house that a compiler does not: who may
+// import whom, and who may start programs.
+package house
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// rooms says what of ours each package may import, by prefix. A room that is
+// not listed may import nothing of ours but internal/. The longest prefix counts.
+var rooms = map[string][]string{
+	"host":      {},
+	"host/":     {"host"},
+	"remedy":    {"host"},
+	"trap":      {"host", "remedy"},
+	"trap/":     {"trap", "host"},
+	"traps":     {"trap", "traps"},
+	"traps/":    {"trap", "host", "remedy", "lab", "measure"},
+	"lore":      {"trap", "host", "remedy"},
+	"report":    {"trap", "host"},
+	"fleet":     {"host", "trap", "report"},
+	"cli":       {"cli", "host", "trap", "traps", "remedy", "lore", "report", "fleet", "lab", "measure"},
+	"cmd/":      {"cli"},
+	"internal/": {},
+	"lab":       {"host"},
+}
+
+// starters may start programs: the read-only commands of checks, the steps of
+// remedies, and the transports.
+var starters = []string{"host/exec_linux.go", "host/confine/", "host/archive/", "remedy/", "fleet/", "cli/", "lab/"}
+
+func TestWhoImportsWhom(t *testing.T) {
+	eachFile(t, func(file string, imports []string) {
+		pkg := filepath.ToSlash(filepath.Dir(file))
+		for _, imp := range imports {
+			ours, ok := strings.CutPrefix(imp, "fettle/")
+			if ok && !strings.HasPrefix(ours, "internal/") && ours != pkg && !allowed(pkg, ours) {
+				t.Errorf("%s imports %s, which the house does not allow", file, imp)
+			}
+			if imp == "os/exec" && !within(file, starters) {
+				t.Errorf("%s imports os/exec: only %v start programs", file, starters)
+			}
+		}
+	})
+}
+
+func allowed(pkg, imp string) bool {
+	best, list := -1, []string(nil)
+	for room, may := range rooms {
+		if (pkg == room || strings.HasSuffix(room, "/") && strings.HasPrefix(pkg, room)) && len(room) > best {
+			best, list = len(room), may
+		}
+	}
+	for _, m := range list {
+		if imp == m || strings.HasPrefix(imp, m+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func within(file string, prefixes []string) bool {
+	for _, p := range prefixes {
+		if strings.HasPrefix(filepath.ToSlash(file), p) {
+			return true
+		}
+	}
+	return false
+}
+
+// eachFile parses the imports of every Go file that is not a test.
+func eachFile(t *testing.T, each func(file string, imports []string)) {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go") {
+			return err
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), p, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		var imports []string
+		for _, i := range f.Imports {
+			s, _ := strconv.Unquote(i.Path.Value)
+			imports = append(imports, s)
+		}
+		rel, _ := filepath.Rel(root, p)
+		each(rel, imports)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
