@@ -1,0 +1,63 @@
+package lab
+
+import (
+	"bufio"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"strings"
+)
+
+// The guest talks over a serial line of its own, which the kernel's console
+// does not share. A frame is one line, "@LENGTH CRC BASE64": a line that was
+// mangled all the same is noticed and not believed.
+
+func writeFrame(w io.Writer, m message) error {
+	b, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "@%d %08x %s\n", len(b), crc32.ChecksumIEEE(b), base64.StdEncoding.EncodeToString(b))
+	return err
+}
+
+// maxFrame bounds a line from the guest, in bytes.
+const maxFrame = 8 << 20
+
+// readFrames calls each for every whole frame until r ends. Lines that are no
+// frames are passed over (firmware writes to the line before the kernel does);
+// a frame that is damaged is an error.
+func readFrames(r io.Reader, each func(message)) error {
+	sc := bufio.NewScanner(r)
+	sc.Buffer(make([]byte, 64<<10), maxFrame)
+	for sc.Scan() {
+		line := strings.TrimSpace(sc.Text())
+		at := strings.LastIndexByte(line, '@')
+		if at < 0 {
+			continue
+		}
+		m, err := parseFrame(line[at:])
+		if err != nil {
+			return err
+		}
+		each(m)
+	}
+	return sc.Err()
+}
+
+func parseFrame(line string) (message, error) {
+	var n int
+	var sum uint32
+	var enc string
+	var m message
+	if _, err := fmt.Sscanf(line, "@%d %x %s", &n, &sum, &enc); err != nil {
+		return m, fmt.Errorf("damaged frame from the guest: %w", err)
+	}
+	b, err := base64.StdEncoding.DecodeString(enc)
+	if err != nil || len(b) != n || crc32.ChecksumIEEE(b) != sum {
+		return m, fmt.Errorf("damaged frame from the guest: %d bytes of %d, checksum %08x", len(b), n, sum)
+	}
+	return m, json.Unmarshal(b, &m)
+}

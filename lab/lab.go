@@ -1,0 +1,113 @@
+// Package lab builds throwaway machines: a real kernel in User-Mode Linux or
+// qemu, with fettle itself as its init. Scenarios are data beside their trap:
+// what walks into it, what must be found, and innocent cases that must not be.
+package lab
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Scenario is one story told on a throwaway machine: prepare, expect the trap
+// found, fix it, expect it clear, undo, expect it found again. An innocent
+// scenario is prepared and must not be found.
+type Scenario struct {
+	Name  string // "port-raises-mtu"
+	About string // one line, what is shown
+	Needs Needs
+	// Prepare walks into the trap (or, innocent, does something harmless).
+	Prepare []Act
+	// Subject is the finding that is meant; of several findings others may be there too.
+	Subject  string
+	Innocent bool
+	// Unfixable: the finding has no remedy to apply; the story ends after found.
+	Unfixable bool
+	// UndoKeeps: undoing cannot bring the trap back (a restarted daemon does
+	// not reopen what it had deleted).
+	UndoKeeps bool
+	// CheckArgs are further arguments of fettle check ("--sample", "2s").
+	CheckArgs []string
+	// Probes are commands whose first line of output is shown before the fix,
+	// after it, and after the undo.
+	Probes []Probe
+	// Long scenarios run in make lab-long only.
+	Long bool
+}
+
+// Needs is what a scenario's machine must have.
+type Needs struct {
+	Engine  string   // "uml" or "qemu"; empty is any
+	Modules []string // kernel modules to load, with those they depend on
+	Tools   []string // programs of the host, copied with their libraries
+	Files   []string // further files or folders of the host, copied as they are
+	MemMiB  int      // 0 is 256
+	Limit   time.Duration
+}
+
+// Act is one thing done in the guest. Exactly one field is set.
+type Act struct {
+	Run   []string `json:"run,omitempty"`   // to its end; exit status 0 or the scenario breaks
+	Start []string `json:"start,omitempty"` // in the background, killed with the machine
+	Write *File    `json:"write,omitempty"`
+	// Until runs a command again and again until it exits 0, at most 20 s.
+	Until []string `json:"until,omitempty"`
+	// HoldDeleted makes a file of this many bytes, keeps it open in a process
+	// named after the path's last part, and deletes it.
+	HoldDeleted *Held `json:"hold_deleted,omitempty"`
+}
+
+// Held is a deleted file that stays open.
+type Held struct {
+	Path  string `json:"path"`
+	Bytes int64  `json:"bytes"`
+}
+
+// File is written by an Act, with the folders above it.
+type File struct {
+	Path, Content string
+	Mode          uint32
+}
+
+// Probe is a named command.
+type Probe struct {
+	Name string   `json:"name"`
+	Run  []string `json:"run"`
+}
+
+// Stage is one step of a scenario's story, as the guest tells it.
+type Stage struct {
+	Name   string            `json:"name"` // prepare, check, fix, recheck, undo, after-undo
+	OK     bool              `json:"ok"`
+	Said   string            `json:"said,omitempty"` // what was found, or why it failed
+	Probes map[string]string `json:"probes,omitempty"`
+	Took   time.Duration     `json:"took_ns"`
+}
+
+// Verdict is how a scenario ended.
+type Verdict struct {
+	Trap     string        `json:"trap"`
+	Scenario string        `json:"scenario"`
+	OK       bool          `json:"ok"`
+	Why      string        `json:"why,omitempty"` // the first thing that went wrong
+	Stages   []Stage       `json:"stages"`
+	Kernel   string        `json:"kernel"` // uname -r of the guest
+	Engine   string        `json:"engine"`
+	Boot     time.Duration `json:"boot_ns"` // from start to the guest's first word
+	Took     time.Duration `json:"took_ns"`
+	Console  string        `json:"console,omitempty"` // last lines, where the machine died
+}
+
+// message is what the guest sends over its own serial line, one JSON object
+// a frame (channel.go).
+type message struct {
+	Hello *hello          `json:"hello,omitempty"`
+	Stage *Stage          `json:"stage,omitempty"`
+	Table json.RawMessage `json:"table,omitempty"`
+	Done  bool            `json:"done,omitempty"`
+	Fatal string          `json:"fatal,omitempty"`
+}
+
+type hello struct {
+	Kernel string `json:"kernel"`
+	Uptime string `json:"uptime"`
+}

@@ -1,0 +1,107 @@
+package lab
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
+)
+
+// modules adds kernel modules by name with all they depend on, and what
+// modprobe needs to find them. dir is the folder named after the release.
+func (im *image) modules(dir string, names []string) ([]string, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	deps, err := readModulesDep(filepath.Join(dir, "modules.dep"))
+	if err != nil {
+		return nil, fmt.Errorf("reading the kernel's modules: %w", err)
+	}
+	builtin, _ := os.ReadFile(filepath.Join(dir, "modules.builtin"))
+	var order []string // in the order in which to load
+	seen := map[string]bool{}
+	for _, n := range names {
+		key := moduleName(n)
+		file, ok := deps.file[key]
+		if !ok {
+			if strings.Contains(strings.ReplaceAll(string(builtin), "-", "_"), "/"+key+".ko") {
+				continue
+			}
+			return nil, fmt.Errorf("this kernel has no module %s (looked in %s)", n, dir)
+		}
+		need := append([]string{file}, deps.needs[file]...)
+		for i := len(need) - 1; i >= 0; i-- { // modules.dep lists the outermost first
+			if seen[need[i]] {
+				continue
+			}
+			seen[need[i]] = true
+			to := "/modules/" + moduleName(need[i]) + ".ko"
+			order = append(order, to)
+			if err := im.module(filepath.Join(dir, need[i]), to); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return order, nil
+}
+
+type modulesDep struct {
+	file  map[string]string   // name → path below the release's folder
+	needs map[string][]string // path → paths
+}
+
+func moduleName(file string) string {
+	base, _, _ := strings.Cut(filepath.Base(file), ".ko")
+	return strings.ReplaceAll(base, "-", "_")
+}
+
+// readModulesDep reads modules.dep(5).
+func readModulesDep(name string) (modulesDep, error) {
+	d := modulesDep{map[string]string{}, map[string][]string{}}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return d, err
+	}
+	for line := range strings.Lines(string(b)) {
+		file, needs, ok := strings.Cut(strings.TrimSpace(line), ":")
+		if !ok {
+			continue
+		}
+		d.file[moduleName(file)] = file
+		d.needs[file] = strings.Fields(needs)
+	}
+	return d, nil
+}
+
+// module adds one module, unpacked: not every kernel unpacks by itself.
+func (im *image) module(from, to string) error {
+	f, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var r io.Reader = f
+	switch filepath.Ext(from) {
+	case ".xz":
+		if r, err = xz.NewReader(f); err != nil {
+			return fmt.Errorf("%s: %w", from, err)
+		}
+	case ".zst":
+		z, err := zstd.NewReader(f)
+		if err != nil {
+			return fmt.Errorf("%s: %w", from, err)
+		}
+		defer z.Close()
+		r = z
+	}
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return fmt.Errorf("%s: %w", from, err)
+	}
+	return im.file(to, 0o644, int64(len(b)), bytes.NewReader(b))
+}

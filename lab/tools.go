@@ -1,0 +1,118 @@
+package lab
+
+import (
+	"debug/elf"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// toolDirs are searched for programs, in order.
+var toolDirs = []string{"/usr/sbin", "/usr/bin", "/sbin", "/bin", "/usr/lib/systemd", "/usr/lib/openssh"}
+
+// FindTool finds a program of the host by name.
+func FindTool(name string) (string, error) {
+	for _, d := range toolDirs {
+		p := filepath.Join(d, name)
+		if st, err := os.Stat(p); err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
+			return p, nil
+		}
+	}
+	return "", fmt.Errorf("the program %s is not installed", name)
+}
+
+// tool adds a program with the loader and all shared libraries it is linked to.
+func (im *image) tool(name string) error {
+	p, err := FindTool(name)
+	if err != nil {
+		return err
+	}
+	if err := im.copy(p); err != nil {
+		return err
+	}
+	return im.libraries(p)
+}
+
+// libDirs are where Debian and the RHEL family keep shared libraries.
+var libDirs = []string{"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
+	"/usr/lib64", "/lib64", "/usr/lib", "/lib", "/usr/lib/systemd", "/usr/lib/x86_64-linux-gnu/systemd", "/usr/lib/x86_64-linux-gnu/fakechroot"}
+
+// libraries adds what an ELF file needs, found as ld.so(8) would in its
+// default folders.
+func (im *image) libraries(name string) error {
+	f, err := elf.Open(name)
+	if err != nil {
+		return im.interpreter(name) // a script
+	}
+	defer f.Close()
+	if f.Type != elf.ET_EXEC && f.Type != elf.ET_DYN {
+		return nil
+	}
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			b := make([]byte, p.Filesz)
+			if _, err := p.ReadAt(b, 0); err != nil {
+				return err
+			}
+			ld := strings.TrimRight(string(b), "\x00")
+			if err := im.placeAt(ld); err != nil {
+				return err
+			}
+		}
+	}
+	needed, err := f.ImportedLibraries()
+	if err != nil {
+		return fmt.Errorf("reading what %s is linked to: %w", name, err)
+	}
+	for _, lib := range needed {
+		if err := im.library(lib); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// interpreter adds the program that a script's first line names.
+func (im *image) interpreter(script string) error {
+	b, err := os.ReadFile(script)
+	if err != nil || !strings.HasPrefix(string(b), "#!") {
+		return err
+	}
+	line, _, _ := strings.Cut(string(b[2:]), "\n")
+	if f := strings.Fields(line); len(f) > 0 {
+		return im.tool(filepath.Base(f[0]))
+	}
+	return nil
+}
+
+func (im *image) library(lib string) error {
+	for _, d := range libDirs {
+		p := filepath.Join(d, lib)
+		if _, err := os.Stat(p); err != nil {
+			continue
+		}
+		if im.have[strings.Trim(p, "/")] {
+			return nil
+		}
+		if err := im.placeAt(p); err != nil {
+			return err
+		}
+		real, err := filepath.EvalSymlinks(p)
+		if err != nil {
+			return err
+		}
+		return im.libraries(real)
+	}
+	return fmt.Errorf("the shared library %s was not found", lib)
+}
+
+// placeAt puts the file that name leads to at name itself, so that the guest
+// needs none of the host's links between folders.
+func (im *image) placeAt(name string) error {
+	real, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return err
+	}
+	return im.copyAs(real, name)
+}
