@@ -1,0 +1,89 @@
+// Package term writes text for terminals: nothing from outside reaches one
+// raw, lines are wrapped, and colour is used only where it is wanted.
+package term
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Visible makes one line of s that is safe on any terminal. Whatever a
+// terminal would act on or hide (control characters, escape sequences, bidi
+// overrides, line ends, invalid UTF-8) is written as an escape, as in \x1b.
+// File names are chosen by whoever makes the files: printed raw they could
+// repaint the screen or type commands.
+func Visible(s string) string {
+	clean := true
+	for i := 0; i < len(s) && clean; i++ {
+		clean = s[i] >= ' ' && s[i] < 0x7f
+	}
+	if clean {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r < 0x80:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case r <= 0xffff:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// Quote writes s as one word of a shell command that can be pasted: bare
+// where that is safe, in single quotes, or, with characters that a terminal
+// must not see, in the $'…' form of bash, zsh and ksh (and POSIX.1-2024).
+func Quote(s string) string {
+	bare, plain := s != "", true
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if !strings.ContainsRune("@%+=:,./_-", r) && (r > 0x7f || !unicode.IsLetter(r) && !unicode.IsDigit(r)) {
+			bare = false
+		}
+		if r == utf8.RuneError && n == 1 || !unicode.IsPrint(r) {
+			plain = false
+		}
+		i += n
+	}
+	switch {
+	case bare:
+		return s
+	case plain:
+		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	}
+	var b strings.Builder
+	b.WriteString("$'")
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == '\'' || r == '\\':
+			b.WriteString(`\` + string(r))
+		case r != utf8.RuneError && unicode.IsPrint(r):
+			b.WriteRune(r)
+		default: // byte by byte, in octal: at most three digits, so no digit that follows joins in
+			for _, c := range []byte(s[i : i+n]) {
+				fmt.Fprintf(&b, `\%03o`, c)
+			}
+		}
+		i += n
+	}
+	return b.String() + "'"
+}

@@ -1,0 +1,38 @@
+package term
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Wrap breaks s at spaces into lines of at most width characters. The first
+// starts with first, the others with rest; both count. A word longer than a
+// line stands alone and whole, so that paths and commands can be copied.
+// The result ends with a line end.
+func Wrap(s string, width int, first, rest string) string {
+	var b strings.Builder
+	line, lead := first, first
+	for _, w := range strings.Fields(s) {
+		switch {
+		case line == lead:
+			line += w
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(w) > width:
+			b.WriteString(strings.TrimRight(line, " ") + "\n")
+			line, lead = rest+w, rest
+		default:
+			line += " " + w
+		}
+	}
+	b.WriteString(strings.TrimRight(line, " ") + "\n")
+	return b.String()
+}
+
+// Cut shortens one line to width characters, with an ellipsis where something
+// is left out.
+func Cut(s string, width int) string {
+	if utf8.RuneCountInString(s) <= width || width < 2 {
+		return s
+	}
+	r := []rune(s)
+	return strings.TrimRight(string(r[:width-1]), " ,;") + "…"
+}
