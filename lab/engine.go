@@ -1,0 +1,99 @@
+package lab
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Kernel is a bootable kernel on this machine and the folder of its modules
+// (the one that holds modules.dep); none for a kernel without modules.
+type Kernel struct {
+	Engine  string // "uml" or "qemu"
+	File    string // linux.uml or a bzImage
+	Modules string
+}
+
+// UML is Debian's user-mode-linux: the default engine. It needs neither root
+// nor KVM.
+func UML() (Kernel, error) {
+	p, err := FindTool("linux.uml")
+	if err != nil {
+		return Kernel{}, fmt.Errorf("%w: apt-get install user-mode-linux", err)
+	}
+	k := Kernel{Engine: "uml", File: p}
+	if dirs, _ := filepath.Glob("/usr/lib/uml/modules/*/modules.dep"); len(dirs) > 0 {
+		k.Modules = filepath.Dir(dirs[len(dirs)-1])
+	}
+	return k, nil
+}
+
+// argv is the command that boots k under its engine. Descriptors: 3 is the
+// image, 4 is what the guest's channel is written to, 5 is its (silent) input.
+func (k Kernel) argv(memMiB int, kvm bool) ([]string, error) {
+	switch k.Engine {
+	case "uml":
+		return []string{k.File, fmt.Sprintf("mem=%dM", memMiB), "initrd=/proc/self/fd/3", "con=null", "con0=null,fd:1",
+			"ssl0=fd:5,fd:4", "uml_dir=/tmp", "umid=guest", "panic=-1", "quiet"}, nil
+	case "qemu":
+		qemu, err := FindTool("qemu-system-x86_64")
+		if err != nil {
+			return nil, fmt.Errorf("%w: apt-get install qemu-system-x86", err)
+		}
+		accel := []string{"-accel", "tcg"}
+		if kvm {
+			accel = []string{"-accel", "kvm", "-cpu", "host"}
+		}
+		return append([]string{qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-m", fmt.Sprint(memMiB),
+			"-kernel", k.File, "-initrd", "/proc/self/fd/3", "-append", "console=ttyS0 panic=-1 quiet",
+			"-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console", "-serial", "file:/proc/self/fd/4"}, accel...), nil
+	}
+	return nil, fmt.Errorf("unknown engine %q: expected uml or qemu", k.Engine)
+}
+
+// Channel is the guest's device that leads to the host.
+func (k Kernel) channel() string {
+	if k.Engine == "uml" {
+		return "/dev/ttyS0"
+	}
+	return "/dev/ttyS1"
+}
+
+// QEMU takes a kernel image, or the newest of those installed in /boot.
+func QEMU(file string) (Kernel, error) {
+	if file == "" {
+		all, _ := filepath.Glob("/boot/vmlinuz-*")
+		if len(all) == 0 {
+			return Kernel{}, fmt.Errorf("no kernel in /boot to boot in qemu: apt-get install linux-image-cloud-amd64, or name one with --kernel")
+		}
+		file = all[len(all)-1]
+	}
+	if err := checkBzImage(file); err != nil {
+		return Kernel{}, err
+	}
+	k := Kernel{Engine: "qemu", File: file}
+	release := strings.TrimPrefix(filepath.Base(file), "vmlinuz-")
+	for _, d := range []string{"/lib/modules/" + release, "/usr/lib/modules/" + release} {
+		if _, err := os.Stat(d + "/modules.dep"); err == nil {
+			k.Modules = d
+			break
+		}
+	}
+	return k, nil
+}
+
+// checkBzImage looks for the boot protocol's magic "HdrS" at 0x202
+// (Documentation/arch/x86/boot.rst).
+func checkBzImage(file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return fmt.Errorf("opening the kernel: %w", err)
+	}
+	defer f.Close()
+	b := make([]byte, 4)
+	if _, err := f.ReadAt(b, 0x202); err != nil || string(b) != "HdrS" {
+		return fmt.Errorf("%s is not a Linux kernel image: no boot protocol magic HdrS at offset 0x202", file)
+	}
+	return nil
+}

@@ -1,0 +1,244 @@
+// Package guest is what runs inside a throwaway machine: fettle itself, as
+// its init. It mounts what a program expects, loads modules, plays the
+// scenario, tells the host how it went, and powers the machine off.
+package guest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"fettle/lab"
+)
+
+// Here tells whether this process is the init of a throwaway machine.
+func Here() bool {
+	if os.Getpid() != 1 {
+		return false
+	}
+	_, err := os.Stat(lab.OrdersFile)
+	return err == nil
+}
+
+// Main plays the orders and never returns.
+func Main() {
+	err := play()
+	if err != nil {
+		fmt.Println("fettle lab:", err)
+	}
+	unix.Sync()
+	unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
+	select {}
+}
+
+func play() error {
+	b, err := os.ReadFile(lab.OrdersFile)
+	if err != nil {
+		return err
+	}
+	var o lab.Orders
+	if err := json.Unmarshal(b, &o); err != nil {
+		return err
+	}
+	if err := mountAll(); err != nil {
+		return err
+	}
+	line, err := openLine(o.Channel)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		unix.IoctlSetInt(int(line.Fd()), unix.TCSBRK, 1) // tcdrain(3)
+		line.Close()
+	}()
+	host := lab.NewTeller(line)
+	if err := host.Hello(); err != nil {
+		return err
+	}
+	if err := prepareMachine(o); err != nil {
+		return host.Fatal(err)
+	}
+	p := &player{orders: o, host: host}
+	p.story()
+	return host.Done()
+}
+
+// openLine opens the serial line raw: no echo, no newline translation.
+func openLine(dev string) (*os.File, error) {
+	f, err := os.OpenFile(dev, os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, err
+	}
+	t, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	if err != nil {
+		return f, nil // not a terminal: raw already
+	}
+	t.Oflag &^= unix.OPOST
+	t.Lflag &^= unix.ECHO | unix.ICANON | unix.ISIG
+	t.Iflag &^= unix.ICRNL | unix.IXON
+	return f, unix.IoctlSetTermios(int(f.Fd()), unix.TCSETS, t)
+}
+
+func mountAll() error {
+	for _, m := range []struct {
+		dev, dir, typ string
+		must          bool
+	}{
+		{"proc", "/proc", "proc", true}, {"sysfs", "/sys", "sysfs", true}, {"devtmpfs", "/dev", "devtmpfs", true},
+		{"tmpfs", "/run", "tmpfs", true}, {"tmpfs", "/tmp", "tmpfs", true}, {"devpts", "/dev/pts", "devpts", false},
+		{"tmpfs", "/dev/shm", "tmpfs", false}, {"securityfs", "/sys/kernel/security", "securityfs", false},
+		{"debugfs", "/sys/kernel/debug", "debugfs", false}, {"cgroup2", "/sys/fs/cgroup", "cgroup2", false},
+	} {
+		if err := os.MkdirAll(m.dir, 0o755); err != nil && m.must {
+			return err
+		}
+		if err := unix.Mount(m.dev, m.dir, m.typ, 0, ""); err != nil && m.must {
+			return fmt.Errorf("mounting %s: %w", m.dir, err)
+		}
+	}
+	return nil
+}
+
+func prepareMachine(o lab.Orders) error {
+	os.Clearenv()
+	os.Setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+	os.Setenv("HOME", "/root")
+	os.Setenv("LC_ALL", "C")
+	for _, d := range []string{"/root", "/var/lib", "/var/log", "/etc", "/run/lock"} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			return err
+		}
+	}
+	unix.Sethostname([]byte("lab"))
+	for _, m := range o.Modules {
+		if err := loadModule(m); err != nil {
+			return err
+		}
+	}
+	if ip, err := lab.FindTool("ip"); err == nil {
+		exec.Command(ip, "link", "set", "lo", "up").Run()
+	}
+	return nil
+}
+
+func loadModule(file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := unix.FinitModule(int(f.Fd()), "", 0); err != nil && err != unix.EEXIST {
+		return fmt.Errorf("loading module %s: %w", filepath.Base(file), err)
+	}
+	return nil
+}
+
+// run runs a command and returns what it printed, both streams together.
+func run(argv []string, stdin []byte) (string, int, error) {
+	bin, err := resolve(argv[0])
+	if err != nil {
+		return "", -1, err
+	}
+	cmd := exec.Command(bin, argv[1:]...)
+	cmd.Stdin = bytes.NewReader(stdin)
+	b, err := cmd.CombinedOutput()
+	if ee := new(exec.ExitError); err != nil && cmd.ProcessState != nil {
+		_ = ee
+		return string(b), cmd.ProcessState.ExitCode(), nil
+	}
+	return string(b), 0, err
+}
+
+// resolve finds a program; "fettle" is this binary.
+func resolve(name string) (string, error) {
+	if name == "fettle" {
+		return "/init", nil
+	}
+	if strings.HasPrefix(name, "/") {
+		return name, nil
+	}
+	return lab.FindTool(name)
+}
+
+// act does one Act of a scenario.
+func act(a lab.Act) error {
+	switch {
+	case a.Run != nil:
+		out, code, err := run(a.Run, nil)
+		if err == nil && code != 0 {
+			err = fmt.Errorf("exit status %d: %s", code, lastLine(out))
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", strings.Join(a.Run, " "), err)
+		}
+	case a.Start != nil:
+		bin, err := resolve(a.Start[0])
+		if err != nil {
+			return err
+		}
+		cmd := exec.Command(bin, a.Start[1:]...)
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stdout
+		return cmd.Start()
+	case a.Write != nil:
+		if err := os.MkdirAll(filepath.Dir(a.Write.Path), 0o755); err != nil {
+			return err
+		}
+		mode := os.FileMode(a.Write.Mode)
+		if mode == 0 {
+			mode = 0o644
+		}
+		return os.WriteFile(a.Write.Path, []byte(a.Write.Content), mode)
+	case a.Until != nil:
+		out := ""
+		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+			o, code, err := run(a.Until, nil)
+			if err == nil && code == 0 {
+				return nil
+			}
+			out = o
+		}
+		return fmt.Errorf("%s: did not succeed within 20 s: %s", strings.Join(a.Until, " "), lastLine(out))
+	case a.HoldDeleted != nil:
+		return holdDeleted(a.HoldDeleted)
+	}
+	return nil
+}
+
+func holdDeleted(h *lab.Held) error {
+	if err := os.MkdirAll(filepath.Dir(h.Path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.Create(h.Path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	buf := bytes.Repeat([]byte{'x'}, 1<<20)
+	for left := h.Bytes; left > 0; left -= int64(len(buf)) {
+		if _, err := f.Write(buf[:min(left, int64(len(buf)))]); err != nil {
+			return err
+		}
+	}
+	sleep, err := lab.FindTool("sleep")
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(sleep, "3600")
+	cmd.Stdout = f
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	return os.Remove(h.Path)
+}
+
+func lastLine(s string) string {
+	s = strings.TrimSpace(s)
+	return s[strings.LastIndexByte(s, '\n')+1:]
+}

@@ -1,0 +1,199 @@
+package lab
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Supervise is the hidden verb under which fettle watches over a kernel: see
+// Supervisor.
+const Supervise = "__lab-supervise"
+
+// machine is a kernel that runs.
+type machine struct {
+	cmd     *exec.Cmd
+	console *tail
+	leash   *os.File // the supervisor dies when this end closes
+	done    chan error
+}
+
+// boot starts the kernel on an image (a sealed memory file) and hands every
+// message of the guest to each. Nothing it makes outlives it: the kernel runs
+// under a supervisor that is init of a PID namespace of its own and ends with
+// us, its memory and sockets lie on a tmpfs in that supervisor's mount
+// namespace, and the image has no name.
+func boot(opt Options, img *os.File, memMiB int, each func(message)) (*machine, error) {
+	argv, err := opt.Kernel.argv(memMiB, opt.KVM)
+	if err != nil {
+		return nil, err
+	}
+	fromGuest, toHost, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	silent, leash, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	m := &machine{console: &tail{also: opt.Console}, leash: leash, done: make(chan error, 1)}
+	m.cmd = exec.Command(opt.Binary, append([]string{Supervise, fmt.Sprint(memMiB)}, argv...)...)
+	m.cmd.ExtraFiles = []*os.File{img, toHost, silent}
+	m.cmd.Stdout, m.cmd.Stderr = m.console, m.console
+	m.cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "TMPDIR=/tmp"}
+	m.cmd.WaitDelay = time.Second
+	m.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS, Setsid: true}
+	if os.Geteuid() != 0 {
+		m.cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER
+		m.cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
+		m.cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
+	}
+	err = m.cmd.Start()
+	toHost.Close()
+	silent.Close()
+	if err != nil {
+		leash.Close()
+		fromGuest.Close()
+		return nil, fmt.Errorf("starting the throwaway machine in namespaces of its own: %w", err)
+	}
+	read := make(chan error, 1)
+	go func() { read <- readFrames(fromGuest, each) }()
+	go func() {
+		werr := m.cmd.Wait()
+		rerr := <-read
+		fromGuest.Close()
+		m.done <- errors.Join(rerr, werr)
+	}()
+	return m, nil
+}
+
+// kill ends the machine and waits for it.
+func (m *machine) kill() {
+	m.leash.Close()
+	m.cmd.Process.Kill()
+}
+
+// Supervisor is what the hidden verb runs: it makes the private /tmp and
+// /proc, starts the kernel, and ends with it, or as soon as the pipe to
+// fettle closes. Being init of its PID namespace, its end is the end of all.
+func Supervisor(args []string) error {
+	if os.Getpid() != 1 || len(args) < 2 {
+		return errors.New("this verb is for fettle lab alone")
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("making mounts private: %w", err)
+	}
+	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		return fmt.Errorf("mounting /proc for the throwaway machine: %w", err)
+	}
+	// UML keeps the guest's memory in a file here and maps it executable: as
+	// large as mem=, and a little room for its sockets.
+	if err := unix.Mount("tmpfs", "/tmp", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0700,size="+args[0]+"m"); err != nil {
+		return fmt.Errorf("mounting /tmp for the throwaway machine: %w", err)
+	}
+	// Descriptor 5 is the guest's silent input: its other end closes when fettle dies.
+	go func() {
+		fds := []unix.PollFd{{Fd: 5, Events: unix.POLLRDHUP}}
+		for {
+			if n, _ := unix.Poll(fds, -1); n > 0 && fds[0].Revents&(unix.POLLHUP|unix.POLLERR) != 0 {
+				os.Exit(137)
+			}
+		}
+	}()
+	cmd := exec.Command(args[1], args[2:]...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.ExtraFiles = []*os.File{os.NewFile(3, "image"), os.NewFile(4, "channel"), os.NewFile(5, "silence")}
+	cmd.Dir = "/tmp"
+	return cmd.Run()
+}
+
+// tail keeps the last lines of a console and passes them on where asked.
+type tail struct {
+	mu   sync.Mutex
+	buf  []byte
+	also io.Writer
+}
+
+const tailBytes = 16 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.also != nil {
+		t.also.Write(p)
+	}
+	t.buf = append(t.buf, p...)
+	if over := len(t.buf) - tailBytes; over > 0 {
+		t.buf = t.buf[over:]
+	}
+	return len(p), nil
+}
+
+// lines returns the last n lines.
+func (t *tail) lines(n int) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := strings.Split(strings.TrimSpace(strings.ReplaceAll(string(t.buf), "\r", "")), "\n")
+	return strings.Join(all[max(0, len(all)-n):], "\n")
+}
+
+// ProbeKVM boots the kernel under KVM and tells whether it answered in time. /dev/kvm
+// may exist and hang all the same.
+func ProbeKVM(ctx context.Context, opt Options) bool {
+	f, err := os.OpenFile("/dev/kvm", os.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	f.Close()
+	img, err := memoryFile("probe", func(w io.Writer) error {
+		return newImage(w).close()
+	})
+	if err != nil {
+		return false
+	}
+	defer img.Close()
+	opt.KVM, opt.Console = true, nil
+	// Without an init the kernel panics soon, which reboots (panic=-1) and so ends qemu: an answer.
+	m, err := boot(opt, img, 128, func(message) {})
+	if err != nil {
+		return false
+	}
+	defer m.kill()
+	select {
+	case <-m.done:
+		return strings.Contains(m.console.lines(200), "panic")
+	case <-time.After(4 * time.Second):
+		return false
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// memoryFile makes an unnamed file in memory with what fill writes.
+func memoryFile(name string, fill func(io.Writer) error) (*os.File, error) {
+	fd, err := unix.MemfdCreate("fettle-"+name, unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("making a file in memory: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), name)
+	w := bufio.NewWriterSize(f, 1<<20)
+	if err := fill(w); err != nil {
+		f.Close()
+		return nil, err
+	}
+	if err := w.Flush(); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}

@@ -1,0 +1,40 @@
+package lab
+
+import (
+	"io"
+	"os"
+	"strings"
+)
+
+// OrdersFile is where a guest finds what to do.
+const OrdersFile = "/lab.json"
+
+// Orders is what a guest is told.
+type Orders struct {
+	Trap     string   `json:"trap"`
+	Scenario Scenario `json:"scenario"`
+	Channel  string   `json:"channel"` // device that leads to the host
+	Modules  []string `json:"modules"` // files, in the order in which to load them
+}
+
+// Teller sends the guest's messages.
+type Teller struct{ w io.Writer }
+
+// NewTeller writes to the guest's channel.
+func NewTeller(w io.Writer) *Teller { return &Teller{w} }
+
+// Hello is the guest's first word.
+func (t *Teller) Hello() error {
+	rel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	up, _ := os.ReadFile("/proc/uptime")
+	return writeFrame(t.w, message{Hello: &hello{Kernel: strings.TrimSpace(string(rel)), Uptime: strings.TrimSpace(string(up))}})
+}
+
+// Stage tells how one stage went.
+func (t *Teller) Stage(s Stage) error { return writeFrame(t.w, message{Stage: &s}) }
+
+// Fatal tells that the machine could not be made ready.
+func (t *Teller) Fatal(err error) error { return writeFrame(t.w, message{Fatal: err.Error()}) }
+
+// Done is the guest's last word.
+func (t *Teller) Done() error { return writeFrame(t.w, message{Done: true}) }
