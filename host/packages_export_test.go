@@ -1,0 +1,3 @@
+package host
+
+var ParseDpkg, ParseRPM = parseDpkg, parseRPM
