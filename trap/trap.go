@@ -118,6 +118,10 @@ type Outcome struct {
 	Params map[string]string `json:"params,omitempty"`
 	// Fixable is set by the engine: the trap has a remedy to apply.
 	Fixable bool `json:"fixable,omitempty"`
+	// Accepted is set when an admin accepted this finding.
+	Accepted *Acceptance `json:"accepted,omitempty"`
+	// Known is set by check --new: an earlier run showed this finding.
+	Known bool `json:"known,omitempty"`
 }
 
 // Finding is an outcome whose status is found.

@@ -1,0 +1,18 @@
+package trap
+
+// Acceptance is an admin's word that a finding is known and stays for now.
+type Acceptance struct {
+	Reason string `json:"reason"`
+	// Until is the last day on which it holds, YYYY-MM-DD; empty has no end.
+	Until string `json:"until,omitempty"`
+	By    string `json:"by,omitempty"` // who accepted it
+	// Lapsed says why it holds no more: it ended, or the finding changed. The
+	// finding counts again.
+	Lapsed string `json:"lapsed,omitempty"`
+}
+
+// Hidden tells whether a finding does not count: it was accepted, or a run of
+// check --new showed it already.
+func (o *Outcome) Hidden() bool {
+	return o.Status == Found && (o.Known || o.Accepted != nil && o.Accepted.Lapsed == "")
+}
