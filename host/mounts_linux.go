@@ -34,12 +34,16 @@ func (m *mountTable) load() {
 		if err != nil {
 			return // no /proc: then there is nothing to know
 		}
-		m.mounts = parseMountinfo(string(b))
-		for _, mt := range m.mounts {
-			m.remote = m.remote || mt.network
-		}
-		sort.SliceStable(m.mounts, func(i, j int) bool { return len(m.mounts[i].point) > len(m.mounts[j].point) })
+		m.set(parseMountinfo(string(b)))
 	})
+}
+
+func (m *mountTable) set(mounts []mount) {
+	m.mounts = mounts
+	for _, mt := range mounts {
+		m.remote = m.remote || mt.network
+	}
+	sort.SliceStable(mounts, func(i, j int) bool { return len(mounts[i].point) > len(mounts[j].point) })
 }
 
 // parseMountinfo reads proc_pid_mountinfo(5). A later mount on the same point

@@ -1,17 +1,17 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"os"
-	"path"
+	"slices"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// pids lists the processes of this PID namespace.
+// pids lists the processes of this PID namespace, in ascending order.
 func pids() ([]int, error) {
 	d, err := os.Open("/proc")
 	if err != nil {
@@ -21,26 +21,69 @@ func pids() ([]int, error) {
 	names, err := d.Readdirnames(-1)
 	var out []int
 	for _, n := range names {
+		if n[0] < '0' || n[0] > '9' {
+			continue
+		}
 		if pid, err := strconv.Atoi(n); err == nil {
 			out = append(out, pid)
 		}
 	}
+	slices.Sort(out)
 	return out, err
 }
 
-// readProcess reads what /proc tells of one process to anyone. False: it has gone.
-func readProcess(pid int) (Process, bool) {
-	dir := "/proc/" + strconv.Itoa(pid)
-	comm, err := os.ReadFile(dir + "/comm")
+// readAt reads a small file of /proc relative to a folder's descriptor into
+// buf; nil when it is not to be had, most often because the process has gone.
+func readAt(dirfd int, name string, buf []byte) []byte {
+	fd, err := retry(func() (int, error) { return unix.Openat(dirfd, name, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
 	if err != nil {
+		return nil
+	}
+	defer unix.Close(fd)
+	n, err := retry(func() (int, error) { return unix.Read(fd, buf) })
+	if err != nil {
+		return nil
+	}
+	return buf[:n]
+}
+
+// openProcess opens /proc/PID. A descriptor of it goes on meaning this
+// process, also when the number is given to another one.
+func openProcess(pid int) (int, error) {
+	return retry(func() (int, error) {
+		return unix.Open("/proc/"+strconv.Itoa(pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	})
+}
+
+// processOf reads what /proc tells of one process to anyone. False: it has gone.
+func processOf(dirfd, pid int, buf []byte) (Process, bool) {
+	comm := readAt(dirfd, "comm", buf)
+	if comm == nil {
 		return Process{}, false
 	}
+	p := Process{PID: pid, Comm: string(bytes.TrimSuffix(comm, []byte("\n")))}
 	var st unix.Stat_t
-	if unix.Stat(dir, &st) != nil {
+	if unix.Fstat(dirfd, &st) != nil {
 		return Process{}, false
 	}
-	cg, _ := os.ReadFile(dir + "/cgroup")
-	return Process{PID: pid, Comm: strings.TrimSpace(string(comm)), UID: st.Uid, Unit: unitOf(string(cg))}, true
+	p.UID = st.Uid
+	p.Unit = unitOf(readAt(dirfd, "cgroup", buf))
+	return p, true
+}
+
+// kernelThread tells whether a process is a thread of the kernel's own:
+// PF_KTHREAD among the flags of /proc/PID/stat (include/linux/sched.h,
+// proc_pid_stat(5) field 9). It has no files and no memory.
+func kernelThread(dirfd int, buf []byte) bool {
+	const pfKthread = 0x00200000
+	stat := readAt(dirfd, "stat", buf)
+	_, rest, _ := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" "))
+	f := bytes.Fields(rest)
+	if len(f) < 7 {
+		return false
+	}
+	flags, _ := strconv.ParseUint(string(f[6]), 10, 64)
+	return flags&pfKthread != 0
 }
 
 func readProcesses(ctx context.Context) ([]byte, error) {
@@ -48,30 +91,41 @@ func readProcesses(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := []Process{}
+	out := make([]Process, 0, len(all))
+	buf := make([]byte, 8<<10)
 	for _, pid := range all {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if p, ok := readProcess(pid); ok {
+		fd, err := openProcess(pid)
+		if err != nil {
+			continue
+		}
+		if p, ok := processOf(fd, pid, buf); ok {
 			out = append(out, p)
 		}
+		unix.Close(fd)
 	}
 	return json.Marshal(out)
 }
 
-// unitOf reads the systemd unit out of /proc/PID/cgroup: the last component
-// of the path that names a service or a scope, of version 2 or of the
-// name=systemd hierarchy (cgroups(7)).
-func unitOf(cgroup string) string {
-	for line := range strings.Lines(cgroup) {
-		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(f) != 3 || f[1] != "" && f[1] != "name=systemd" {
+// unitOf reads the unit of the system's own systemd out of /proc/PID/cgroup:
+// the outermost service or scope, below nothing but slices, of version 2 or
+// of the name=systemd hierarchy (cgroups(7), systemd.slice(5)). What lies
+// deeper belongs to somebody else: a user's manager (user@1000.service/…), a
+// systemd in a container (lxc.payload.x/system.slice/ssh.service).
+func unitOf(cgroup []byte) string {
+	for line := range bytes.Lines(cgroup) {
+		f := bytes.SplitN(bytes.TrimSuffix(line, []byte("\n")), []byte(":"), 3)
+		if len(f) != 3 || len(f[1]) != 0 && string(f[1]) != "name=systemd" {
 			continue
 		}
-		for p := f[2]; p != "/" && p != "."; p = path.Dir(p) {
-			if b := path.Base(p); strings.HasSuffix(b, ".service") || strings.HasSuffix(b, ".scope") {
-				return b
+		for part := range bytes.SplitSeq(bytes.TrimPrefix(f[2], []byte("/")), []byte("/")) {
+			if bytes.HasSuffix(part, []byte(".service")) || bytes.HasSuffix(part, []byte(".scope")) {
+				return string(part)
+			}
+			if !bytes.HasSuffix(part, []byte(".slice")) {
+				break
 			}
 		}
 	}

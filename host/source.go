@@ -83,8 +83,9 @@ const (
 	TableRoutes6 Table = "routes6"
 	// TableProcesses is a []Process, without open files. Read it with Host.Processes.
 	TableProcesses Table = "processes"
-	// TableOpenFiles is a []OpenFile: regular files that processes hold open
-	// or mapped, and that are deleted or open for writing. Read it with Host.OpenFiles.
+	// TableOpenFiles is an OpenFiles: regular files that processes hold open
+	// or mapped, and that are deleted, or open for writing in a folder for
+	// logs. Read it with Host.OpenFiles.
 	TableOpenFiles Table = "openfiles"
 	// TableFilesystems is a []Filesystem: mounts and how full each is,
 	// network file systems without figures. Read it with Host.Filesystems.

@@ -72,8 +72,10 @@ type Process struct {
 	Unit string `json:"unit,omitempty"`
 }
 
-// OpenFile is one regular file that a process holds open or mapped, and that
-// is deleted or open for writing. Source: /proc/PID/fd and /proc/PID/maps, proc(5).
+// OpenFile is one regular file that a process holds open or has mapped
+// (executable or shared), and that is deleted, or open for writing in a folder
+// for logs (see LogPath). Shared memory (memfd, /dev/shm, System V) and files of network
+// file systems are left out. Source: /proc/PID/fd, exe and maps, proc(5).
 type OpenFile struct {
 	PID  int    `json:"pid"`
 	Comm string `json:"comm"`
@@ -83,15 +85,22 @@ type OpenFile struct {
 	FD int `json:"fd"`
 	// Path is the name the kernel gives now: after a rename the new one, of a
 	// deleted file the last one (without " (deleted)").
-	Path    string `json:"path"`
-	Deleted bool   `json:"deleted,omitempty"`
-	Write   bool   `json:"write,omitempty"` // open for writing
-	Mapped  bool   `json:"mapped,omitempty"`
-	Exec    bool   `json:"exec,omitempty"` // mapped executable: a program or a library
-	Dev     uint64 `json:"dev"`
-	Ino     uint64 `json:"ino"`
-	Size    int64  `json:"size"`   // bytes
-	Blocks  int64  `json:"blocks"` // of 512 bytes, as st_blocks
+	Path string `json:"path"`
+	// Elsewhere says that the process has another root folder (a container, a
+	// chroot): Path is a path there.
+	Elsewhere bool `json:"elsewhere,omitempty"`
+	Deleted   bool `json:"deleted,omitempty"` // the name is gone; the file lives on while open, or by another of its Links
+	Write     bool `json:"write,omitempty"`   // open for writing
+	Mapped    bool `json:"mapped,omitempty"`
+	Exec      bool `json:"exec,omitempty"`    // mapped executable: a program or a library
+	Program   bool `json:"program,omitempty"` // the process's own program, /proc/PID/exe
+	// Links is how many names the file has now (st_nlink): a deleted file with
+	// none is freed when it is closed.
+	Links  uint64 `json:"links,omitempty"`
+	Dev    uint64 `json:"dev"`
+	Ino    uint64 `json:"ino"`
+	Size   int64  `json:"size"`   // bytes
+	Blocks int64  `json:"blocks"` // of 512 bytes, as st_blocks
 }
 
 // OpenFiles is TableOpenFiles. Denied counts processes that could not be

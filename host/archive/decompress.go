@@ -1,0 +1,89 @@
+package archive
+
+import (
+	"bufio"
+	"bytes"
+	"compress/bzip2"
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// formats are told by how a file begins, never by its name.
+var formats = []struct {
+	name   string
+	offset int
+	magic  string
+	open   func(context.Context, *os.File, Limits) (io.ReadCloser, error)
+}{
+	{"gzip", 0, "\x1f\x8b", func(_ context.Context, f *os.File, _ Limits) (io.ReadCloser, error) { return gzip.NewReader(f) }},
+	{"xz", 0, xzMagic, openXZ},
+	{"zstd", 0, "\x28\xb5\x2f\xfd", func(_ context.Context, f *os.File, l Limits) (io.ReadCloser, error) {
+		d, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(uint64(l.Window)), zstd.WithDecoderMaxMemory(uint64(l.Unpacked)))
+		if err != nil {
+			return nil, err
+		}
+		return d.IOReadCloser(), nil
+	}},
+	{"bzip2", 0, "BZh", func(_ context.Context, f *os.File, _ Limits) (io.ReadCloser, error) {
+		return io.NopCloser(bzip2.NewReader(bufio.NewReader(f))), nil
+	}},
+	{"tar", 257, "ustar", func(_ context.Context, f *os.File, _ Limits) (io.ReadCloser, error) { return io.NopCloser(f), nil }},
+}
+
+// decompress finds the format of f and returns its unpacked stream.
+func decompress(ctx context.Context, f *os.File, lim Limits) (io.ReadCloser, error) {
+	head := make([]byte, 512)
+	n, err := io.ReadFull(f, head)
+	if err != nil && err != io.ErrUnexpectedEOF && err != io.EOF {
+		return nil, err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	for _, fm := range formats {
+		if fm.offset < n && bytes.HasPrefix(head[fm.offset:n], []byte(fm.magic)) {
+			r, err := fm.open(ctx, f, lim)
+			if err != nil {
+				return nil, fmt.Errorf("not readable as %s: %w", fm.name, err)
+			}
+			return r, nil
+		}
+	}
+	return nil, ErrFormat
+}
+
+// ErrFormat is a file that is no archive fettle knows.
+var ErrFormat = fmt.Errorf("not a tar archive (plain, or compressed with gzip, xz, zstd or bzip2)")
+
+// meter watches the unpacked stream: how long it is, how it compares with
+// what was read of the packed file, and whether the user gave up.
+type meter struct {
+	ctx  context.Context
+	r    io.Reader
+	file *os.File // its offset is how much was read, also when the xz program reads it
+	lim  Limits
+	n    int64
+}
+
+func (m *meter) Read(p []byte) (int, error) {
+	if err := m.ctx.Err(); err != nil {
+		return 0, fmt.Errorf("interrupted")
+	}
+	n, err := m.r.Read(p)
+	m.n += int64(n)
+	if m.n > m.lim.Unpacked {
+		return n, fmt.Errorf("unpacks to more than %s: refused", size(m.lim.Unpacked))
+	}
+	if m.n > 64<<20 {
+		if packed, serr := m.file.Seek(0, io.SeekCurrent); serr == nil && m.n > packed*m.lim.Ratio {
+			return n, fmt.Errorf("unpacks to over %d times its size: refused as a decompression bomb", m.lim.Ratio)
+		}
+	}
+	return n, err
+}

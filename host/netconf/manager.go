@@ -1,0 +1,75 @@
+package netconf
+
+import (
+	"slices"
+	"strings"
+
+	"fettle/host"
+)
+
+// units are the units whose state tells whether a manager is at work.
+var units = []struct {
+	unit    string
+	manager Manager
+	wants   []string // links that enable it
+}{
+	{"systemd-networkd.service", Networkd, []string{"/etc/systemd/system/multi-user.target.wants/systemd-networkd.service"}},
+	{"NetworkManager.service", NetworkManager, []string{"/etc/systemd/system/multi-user.target.wants/NetworkManager.service"}},
+	{"networking.service", Ifupdown, []string{
+		"/etc/systemd/system/multi-user.target.wants/networking.service",
+		"/etc/systemd/system/network-online.target.wants/networking.service"}},
+}
+
+// managers finds out who runs or is enabled: from systemctl where the host
+// runs systemd, and from the links that enable units.
+func (r *reader) managers() {
+	args := []string{"show", "-p", "Id,ActiveState,UnitFileState"}
+	for _, u := range units {
+		args = append(args, u.unit)
+	}
+	// No systemctl, or no answer: the links below have to do.
+	out, _ := r.h.Run(r.ctx, "systemctl", args...)
+	for para := range strings.SplitSeq(string(out.Stdout), "\n\n") {
+		for _, u := range units {
+			if strings.Contains(para, "Id="+u.unit) &&
+				(strings.Contains(para, "ActiveState=active") || strings.Contains(para, "UnitFileState=enabled\n")) {
+				r.c.active[u.manager] = true
+			}
+		}
+	}
+	for _, u := range units {
+		for _, w := range u.wants {
+			if _, err := r.h.Lstat(r.ctx, w); err == nil {
+				r.c.active[u.manager] = true
+			} else if !host.IsAbsent(err) {
+				r.problem(u.manager, err)
+			}
+		}
+	}
+}
+
+// Active tells whether the manager is known to run or to be enabled.
+func (c *Config) Active(m Manager) bool { return c.active[m] }
+
+// decide names the manager of i out of those that claim it. netplan comes
+// first, since it writes for the others; then whoever runs; then the order in
+// which they were read. networkd leaves alone what no .network file matches,
+// and one that is neither running nor enabled does nothing.
+func (c *Config) decide(i *Iface) {
+	if slices.Contains(i.Claims, Netplan) && i.Renderer == "" {
+		i.Renderer = Networkd // netplan(5), renderer: the default is networkd
+	}
+	if len(i.Claims) == 0 {
+		return
+	}
+	i.Manager = i.Claims[0]
+	if i.Manager == Netplan {
+		return
+	}
+	for _, m := range i.Claims {
+		if c.active[m] {
+			i.Manager = m
+			break
+		}
+	}
+}

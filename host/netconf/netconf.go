@@ -1,0 +1,377 @@
+// Package netconf reads what a host's configuration says about its network
+// interfaces, whoever is to carry it out: ifupdown, netplan, systemd-networkd,
+// NetworkManager keyfiles, libvirt networks. It reads and never writes; the
+// edits it proposes (Edit) are data.
+package netconf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"strconv"
+
+	"fettle/host"
+)
+
+// Manager is a program that carries out network configuration.
+type Manager string
+
+const (
+	Ifupdown       Manager = "ifupdown"
+	Netplan        Manager = "netplan" // a front end: see Iface.Renderer
+	Networkd       Manager = "systemd-networkd"
+	NetworkManager Manager = "NetworkManager"
+	Libvirt        Manager = "libvirt"
+)
+
+// Key says what a statement is about.
+type Key string
+
+const (
+	KeyMTU            Key = "mtu"             // bytes, decimal
+	KeyBridge         Key = "bridge"          // the interface is a port of this bridge
+	KeyPort           Key = "port"            // the interface is a bridge, and this is a port of it
+	KeyParent         Key = "parent"          // the interface is a VLAN on top of this one
+	KeyAcceptRA       Key = "accept-ra"       // ifupdown: 0, 1 or 2, the kernel's value; others: yes or no
+	KeyIPv6Forwarding Key = "ipv6-forwarding" // yes, no, or ifupdown's 0 or 1
+	KeyDHCP6          Key = "dhcp6"           // yes or no
+	KeyMethod6        Key = "ipv6-method"     // ifupdown's inet6 method, NetworkManager's ipv6.method
+	KeySysctl         Key = "sysctl"          // "net/ipv6/conf/eth0/accept_ra=2", from an up line of ifupdown
+	KeyRenderer       Key = "renderer"        // netplan's: networkd or NetworkManager
+	KeyUnmanaged      Key = "unmanaged"       // yes: the manager keeps its hands off
+	KeyAuto           Key = "auto"            // yes: brought up without being asked
+)
+
+// Source is where a statement stands. Line counts from 1; 0 is not known.
+type Source struct {
+	Path string
+	Line int
+}
+
+func (s Source) String() string {
+	if s.Line == 0 {
+		return s.Path
+	}
+	return fmt.Sprintf("%s:%d", s.Path, s.Line)
+}
+
+// Statement is one thing that the configuration says.
+type Statement struct {
+	Source
+	Manager Manager
+	Key     Key
+	Value   string // normalised, see the keys
+	// Text is the statement as written, one line, without secrets.
+	Text string
+	// Phase is set for what ifupdown runs as a command: pre-up, up, post-up, …
+	Phase string
+}
+
+// Int is a statement whose value is a number.
+type Int struct {
+	Statement
+	N int
+}
+
+// Iface is all that the configuration says about one interface.
+type Iface struct {
+	Name string
+	// Kind is bridge, vlan or bond where the configuration makes the
+	// interface; otherwise empty.
+	Kind string
+	// Manager is who carries the configuration out, as far as files and unit
+	// states tell; empty when nothing speaks of the interface. Claims lists
+	// everyone who speaks of it; more than one is a quarrel.
+	Manager Manager
+	Claims  []Manager
+	// Renderer is who carries out what netplan says: Networkd or NetworkManager.
+	Renderer Manager
+
+	// What holds in the end; nil when nothing is said.
+	MTU            *Int
+	Bridge         *Statement
+	Parent         *Statement
+	AcceptRA       *Statement
+	IPv6Forwarding *Statement
+	DHCP6          *Statement
+	Method6        *Statement
+
+	// Ports are the bridge's, sorted by name, whichever side names them.
+	Ports []Statement
+	// Sysctls are what up lines of ifupdown write to /proc/sys, in order.
+	Sysctls []Statement
+	// All is every statement that applies, the weakest first.
+	All []Statement
+	// Unsure are configuration files that may speak of the interface too: they
+	// match it by something that is not known here (driver, path, MAC address).
+	Unsure []error
+}
+
+// RAInUserspace tells whether the manager handles router advertisements
+// itself, so that the kernel's accept_ra is 0 on purpose: networkd does
+// (systemd.network(5), IPv6AcceptRA=), and NetworkManager (nm-settings(5), ipv6.method).
+func (i Iface) RAInUserspace() bool {
+	m := i.Manager
+	if m == Netplan {
+		m = i.Renderer
+	}
+	return m == Networkd || m == NetworkManager
+}
+
+// Config is the network configuration of a host.
+type Config struct {
+	// Problems is what could not be read or understood, each a *Problem. What
+	// they hide is unknown, not absent.
+	Problems []error
+	// Global holds statements that are about no interface in particular
+	// (networkd.conf).
+	Global []Statement
+	// Files are the configuration files that were read, in order.
+	Files []string
+
+	profiles []*profile
+	links    []host.Link
+	files    map[string][]byte
+	active   map[Manager]bool // known to run or to be enabled
+}
+
+// Problem is configuration that could not be read or understood.
+type Problem struct {
+	Manager Manager
+	Err     error
+}
+
+func (p *Problem) Error() string { return p.Err.Error() }
+func (p *Problem) Unwrap() error { return p.Err }
+
+// profile is one stanza, file or definition: what it is for, and what it says.
+type profile struct {
+	manager Manager
+	name    string // the interface, where the profile names exactly one
+	kind    string
+	match   match
+	st      []Statement
+	// group names a set of profiles of which only the first that matches counts.
+	group string
+	// weak profiles mention the interface, but make nobody its manager.
+	weak bool
+	src  Source
+}
+
+// Read reads the configuration of all managers. The second result is
+// Config.Problems; the Config is never nil and holds what could be read.
+func Read(ctx context.Context, h *host.Host) (*Config, []error) {
+	c := &Config{files: map[string][]byte{}, active: map[Manager]bool{}}
+	r := &reader{ctx: ctx, h: h, c: c}
+	// Without links (a root folder, a poor capture) matching is by name alone.
+	c.links, _ = h.Links(ctx)
+	r.managers()
+	netplan := r.netplan()
+	r.ifupdown()
+	r.networkd(netplan)
+	r.networkManager(netplan)
+	r.libvirt()
+	return c, c.Problems
+}
+
+// reader is one reading of a host's configuration.
+type reader struct {
+	ctx context.Context
+	h   *host.Host
+	c   *Config
+}
+
+// problem notes err, unless it is the certain knowledge of absence, or the
+// running state of a host that has none.
+func (r *reader) problem(m Manager, err error) {
+	if err == nil || host.IsAbsent(err) || errors.Is(err, host.ErrNotRunning) {
+		return
+	}
+	r.c.Problems = append(r.c.Problems, &Problem{m, err})
+}
+
+// file reads a configuration file; nil when it is not there or not readable.
+func (r *reader) file(m Manager, path string) []byte {
+	b, err := r.h.ReadFile(r.ctx, path)
+	if err != nil {
+		r.problem(m, err)
+		return nil
+	}
+	r.c.Files = append(r.c.Files, path)
+	r.c.files[path] = b
+	if b == nil {
+		b = []byte{}
+	}
+	return b
+}
+
+func (r *reader) add(p *profile) *profile {
+	r.c.profiles = append(r.c.profiles, p)
+	return p
+}
+
+func (p *profile) say(src Source, key Key, value, text string) {
+	p.st = append(p.st, Statement{Source: src, Manager: p.manager, Key: key, Value: value, Text: text})
+}
+
+// Iface puts together all that applies to the interface of that name.
+func (c *Config) Iface(name string) Iface {
+	i := Iface{Name: name}
+	who := c.ident(name)
+	taken := map[string]bool{}
+	for _, p := range c.profiles {
+		if p.group != "" && taken[p.group] {
+			continue
+		}
+		ok, unsure := p.match.try(who)
+		if unsure != "" && len(p.st) > 0 {
+			i.Unsure = append(i.Unsure, fmt.Errorf("%s may be about %s: it matches by %s, which is not known here", p.src, name, unsure))
+		}
+		if !ok {
+			continue
+		}
+		if p.group != "" {
+			taken[p.group] = true
+		}
+		if p.kind != "" {
+			i.Kind = p.kind
+		}
+		if !p.weak && !slices.Contains(i.Claims, p.manager) {
+			i.Claims = append(i.Claims, p.manager)
+		}
+		i.All = append(i.All, p.st...)
+	}
+	c.relations(&i)
+	for k := range i.All {
+		i.take(&i.All[k])
+	}
+	c.decide(&i)
+	return i
+}
+
+// take lets a statement override what a weaker one said.
+func (i *Iface) take(s *Statement) {
+	switch s.Key {
+	case KeyMTU:
+		if n, err := strconv.Atoi(s.Value); err == nil {
+			i.MTU = &Int{*s, n}
+		}
+	case KeyBridge:
+		i.Bridge = s
+	case KeyParent:
+		i.Parent = s
+	case KeyAcceptRA:
+		i.AcceptRA = s
+	case KeyIPv6Forwarding:
+		i.IPv6Forwarding = s
+	case KeyDHCP6:
+		i.DHCP6 = s
+	case KeyMethod6:
+		i.Method6 = s
+	case KeySysctl:
+		i.Sysctls = append(i.Sysctls, *s)
+	case KeyRenderer:
+		i.Renderer = NetworkManager
+		if s.Value != "NetworkManager" {
+			i.Renderer = Networkd
+		}
+	}
+}
+
+// relations adds what other profiles say about i: the bridge that lists it as
+// a port, and the ports that name it as their bridge.
+func (c *Config) relations(i *Iface) {
+	for _, s := range i.All {
+		if s.Key == KeyPort && s.Value != i.Name {
+			i.addPort(s)
+			i.Kind = "bridge"
+		}
+	}
+	for _, p := range c.profiles {
+		for _, s := range p.st {
+			switch {
+			case s.Key == KeyPort && s.Value == i.Name && p.name != "":
+				s.Key, s.Value = KeyBridge, p.name
+				i.All = append(i.All, s)
+			case s.Key == KeyBridge && s.Value == i.Name:
+				i.Kind = "bridge"
+				for _, port := range c.covered(p) {
+					s.Value = port
+					s.Key = KeyPort
+					i.addPort(s)
+				}
+			}
+		}
+	}
+	sort.Slice(i.Ports, func(a, b int) bool { return i.Ports[a].Value < i.Ports[b].Value })
+}
+
+func (i *Iface) addPort(s Statement) {
+	if !slices.ContainsFunc(i.Ports, func(o Statement) bool { return o.Value == s.Value }) {
+		i.Ports = append(i.Ports, s)
+	}
+}
+
+// covered lists the interfaces that a profile is about: the one it names, and
+// the links that it matches and that no earlier profile of its group took.
+func (c *Config) covered(p *profile) []string {
+	var out []string
+	if p.name != "" {
+		out = append(out, p.name)
+	}
+	for _, l := range c.links {
+		ok, _ := p.match.try(c.ident(l.Name))
+		if !ok || l.Name == p.name || c.first(p.group, l.Name) != p && p.group != "" {
+			continue
+		}
+		out = append(out, l.Name)
+	}
+	return out
+}
+
+func (c *Config) first(group, name string) *profile {
+	for _, p := range c.profiles {
+		if p.group == group {
+			if ok, _ := p.match.try(c.ident(name)); ok {
+				return p
+			}
+		}
+	}
+	return nil
+}
+
+// Names lists every interface that the configuration names, sorted: without
+// those that only a pattern covers.
+func (c *Config) Names() []string {
+	var out []string
+	for _, p := range c.profiles {
+		if p.name != "" {
+			out = append(out, p.name)
+		}
+		for _, s := range p.st {
+			if s.Key == KeyPort || s.Key == KeyBridge {
+				out = append(out, s.Value)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// ProblemsOf lists the problems that may hide statements of one of managers;
+// without managers, all.
+func (c *Config) ProblemsOf(managers ...Manager) []error {
+	if len(managers) == 0 {
+		return c.Problems
+	}
+	var out []error
+	for _, err := range c.Problems {
+		var p *Problem
+		if errors.As(err, &p) && slices.Contains(managers, p.Manager) {
+			out = append(out, err)
+		}
+	}
+	return out
+}

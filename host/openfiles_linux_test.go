@@ -1,0 +1,453 @@
+package host
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"fettle/internal/means"
+)
+
+// The test binary is also the child that holds files: it does what the
+// words in FETTLE_HOLD say, prints a line when done, and waits for its
+// standard input to close.
+func TestMain(m *testing.M) {
+	if todo := os.Getenv("FETTLE_HOLD"); todo != "" {
+		hold(todo)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func hold(todo string) {
+	check := func(err error) {
+		if err != nil {
+			os.Stdout.WriteString(err.Error() + "\n")
+			os.Exit(1)
+		}
+	}
+	for _, t := range strings.Fields(todo) {
+		verb, arg, _ := strings.Cut(t, "=")
+		switch verb {
+		case "rw", "ro":
+			flags := syscall.O_RDONLY
+			if verb == "rw" {
+				flags = syscall.O_RDWR | syscall.O_CREAT
+			}
+			_, err := syscall.Open(arg, flags, 0o644)
+			check(err)
+		case "map", "mapdata":
+			fd, err := syscall.Open(arg, syscall.O_RDONLY, 0)
+			check(err)
+			prot, flags := syscall.PROT_READ|syscall.PROT_EXEC, syscall.MAP_PRIVATE
+			if verb == "mapdata" {
+				prot, flags = syscall.PROT_READ, syscall.MAP_SHARED
+			}
+			_, err = syscall.Mmap(fd, 0, 4096, prot, flags)
+			check(err)
+			check(syscall.Close(fd))
+		case "memfd":
+			_, err := unix.MemfdCreate("noise", 0)
+			check(err)
+		case "rm":
+			check(os.Remove(arg))
+		case "mv":
+			check(os.Rename(arg, arg+".1"))
+		case "many":
+			n, err := strconv.Atoi(arg)
+			check(err)
+			check(syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: uint64(n) + 100, Max: uint64(n) + 100}))
+			for range n {
+				_, err := syscall.Open(os.Args[0], syscall.O_RDONLY, 0)
+				check(err)
+			}
+		case "chroot":
+			check(syscall.Chroot(arg))
+			check(syscall.Chdir("/"))
+		}
+	}
+	os.Stdout.WriteString("ready\n")
+	io.Copy(io.Discard, os.Stdin)
+}
+
+// start runs bin (this test binary, when empty) as a holder and returns its pid.
+func start(t testing.TB, bin string, todo ...string) int {
+	t.Helper()
+	if bin == "" {
+		bin = os.Args[0]
+	}
+	return startArgs(t, []string{bin}, todo...)
+}
+
+func startArgs(t testing.TB, argv []string, todo ...string) int {
+	t.Helper()
+	c := exec.Command(argv[0], argv[1:]...)
+	c.Env = []string{"FETTLE_HOLD=" + strings.Join(append(todo, "done"), " ")}
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close(); c.Wait() })
+	line := make([]byte, 200)
+	n, _ := out.Read(line)
+	if string(line[:n]) != "ready\n" {
+		t.Fatalf("holder said %q", line[:n])
+	}
+	return c.Process.Pid
+}
+
+func scan(t testing.TB) OpenFiles {
+	t.Helper()
+	res, err := scanOpenFiles(t.Context(), &mountTable{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+func filesOf(res OpenFiles, pid int) []OpenFile {
+	var out []OpenFile
+	for _, f := range res.Files {
+		if f.PID == pid {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func write(t testing.TB, name, content string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// folders are where the tests run: the machine's own file system, and tmpfs.
+func folders(t *testing.T, f func(t *testing.T, dir string)) {
+	t.Run("disk", func(t *testing.T) { f(t, t.TempDir()) })
+	t.Run("tmpfs", func(t *testing.T) {
+		means.Root(t)
+		dir := t.TempDir()
+		if err := unix.Mount("fettle-test", dir, "tmpfs", 0, "size=64m"); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+		f(t, dir)
+	})
+}
+
+func TestOpenFiles(t *testing.T) {
+	page := strings.Repeat("x", 8192)
+	folders(t, func(t *testing.T, dir string) {
+		for _, c := range []struct {
+			name string
+			todo string // % stands for the folder
+			also func(p string)
+			want string // "path flags"; empty: nothing
+		}{
+			{"deleted", "rw=%/a rm=%/a", nil, "a deleted write links=0"},
+			{"deleted, read only", "ro=%/a rm=%/a", nil, "a deleted links=0"},
+			{"open for writing, not a log", "rw=%/a", nil, ""},
+			{"log", "rw=%/log/a", nil, "log/a write links=1"},
+			{"log, read only", "ro=%/log/a", nil, ""},
+			{"renamed log", "rw=%/log/a mv=%/log/a", nil, "log/a.1 write links=1"},
+			{"deleted name of two", "rw=%/a rm=%/a", func(p string) { os.Link(p+"/a", p+"/b") }, "a deleted write links=1"},
+			{"called so", "rw=%/log/x-(deleted)", nil, "log/x-(deleted) write links=1"},
+			{"library", "map=%/a rm=%/a", nil, "a deleted mapped exec links=0"},
+			{"shared data", "mapdata=%/a rm=%/a", nil, "a deleted mapped links=0"},
+			{"library, not deleted", "map=%/a", nil, ""},
+			{"memfd", "memfd", nil, ""},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				p := filepath.Join(dir, "d")
+				os.RemoveAll(p)
+				write(t, p+"/a", page)
+				write(t, p+"/log/a", page)
+				if c.also != nil {
+					c.also(p)
+				}
+				pid := start(t, "", strings.ReplaceAll(c.todo, "%", p))
+				for _, text := range []bool{false, true} {
+					s := &fileScan{own: &mountTable{}, tables: map[uint64]*mountTable{}}
+					s.rootDev, s.rootIno = fileID("/proc/self/root")
+					_, s.mntns = fileID("/proc/self/ns/mnt")
+					s.noQuery.Store(text)
+					w := newScanner(s)
+					w.process(pid)
+					if got := describe(p, w.hits); got != c.want {
+						t.Errorf("maps as text %v: got %q, want %q", text, got, c.want)
+					}
+				}
+			})
+		}
+	})
+}
+
+func describe(dir string, files []OpenFile) string {
+	var out []string
+	for _, f := range files {
+		s := strings.TrimPrefix(f.Path, dir+"/")
+		for _, b := range []struct {
+			on   bool
+			name string
+		}{{f.Elsewhere, "elsewhere"}, {f.Deleted, "deleted"}, {f.Write, "write"}, {f.Mapped, "mapped"}, {f.Exec, "exec"}, {f.Program, "program"}} {
+			if b.on {
+				s += " " + b.name
+			}
+		}
+		out = append(out, s+" links="+strconv.FormatUint(f.Links, 10))
+	}
+	return strings.Join(out, "; ")
+}
+
+// A file whose name really ends in " (deleted)" is none, and one with that
+// name that is deleted is one.
+func TestOpenFilesNamedDeleted(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "log")
+	p := write(t, dir+"/x (deleted)", "1")
+	f, err := os.OpenFile(p, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if got := describe(dir, filesOf(scan(t), os.Getpid())); got != "x (deleted) write links=1" {
+		t.Errorf("before: %q", got)
+	}
+	os.Remove(p)
+	write(t, p, "another")
+	if got := describe(dir, filesOf(scan(t), os.Getpid())); got != "x (deleted) deleted write links=0" {
+		t.Errorf("after: %q", got)
+	}
+}
+
+func TestOpenFilesProgram(t *testing.T) {
+	dir := t.TempDir()
+	b, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := write(t, dir+"/daemon", "")
+	if err := os.WriteFile(bin, b, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	os.Chmod(bin, 0o755)
+	pid := start(t, bin)
+	if got := describe(dir, filesOf(scan(t), pid)); got != "" {
+		t.Fatalf("before: %q", got)
+	}
+	// As dpkg does: a new file is renamed over the old one.
+	write(t, dir+"/daemon.new", "new")
+	if err := os.Rename(dir+"/daemon.new", bin); err != nil {
+		t.Fatal(err)
+	}
+	got := filesOf(scan(t), pid)
+	if describe(dir, got) != "daemon deleted mapped exec program links=0" || got[0].Size != int64(len(b)) || got[0].Comm != "daemon" {
+		t.Errorf("after: %q, %+v", describe(dir, got), got)
+	}
+}
+
+// A process with another root: its paths mean other files.
+func TestOpenFilesElsewhere(t *testing.T) {
+	means.Root(t)
+	dir := t.TempDir()
+	write(t, dir+"/gone", "1")
+	pid := start(t, "", "chroot="+dir, "rw=/gone", "rm=/gone")
+	got := filesOf(scan(t), pid)
+	if len(got) != 1 || !got[0].Elsewhere || !got[0].Deleted || !strings.HasSuffix(got[0].Path, "/gone") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// Overlay files: in a mount namespace of the child's own.
+func TestOpenFilesOverlay(t *testing.T) {
+	means.Root(t)
+	sh := means.Tool(t, "sh")
+	dir := t.TempDir()
+	if err := unix.Mount("fettle-test", dir, "tmpfs", 0, "size=64m"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+	write(t, dir+"/lower/a", strings.Repeat("x", 8192))
+	write(t, dir+"/lower/b", strings.Repeat("x", 8192))
+	for _, d := range []string{"upper", "work", "merged"} {
+		os.MkdirAll(dir+"/"+d, 0o755)
+	}
+	c := exec.Command(sh, "-c", `mount -t overlay -o lowerdir=$1/lower,upperdir=$1/upper,workdir=$1/work fettle-test $1/merged &&
+		exec 9<>$1/merged/a 8<$1/merged/b && rm $1/merged/a $1/merged/b && echo ready && read x`, "sh", dir)
+	c.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+	in, _ := c.StdinPipe()
+	out, _ := c.StdoutPipe()
+	var errs bytes.Buffer
+	c.Stderr = &errs
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { in.Close(); c.Wait() }()
+	line := make([]byte, 10)
+	if n, _ := out.Read(line); string(line[:n]) != "ready\n" {
+		if strings.Contains(errs.String(), "unknown filesystem type") {
+			t.Skip("SKIPPED, NOTHING PROVED: this kernel has no overlayfs")
+		}
+		t.Fatal(errs.String())
+	}
+	// b was never copied up: its blocks are the lower layer's and would not be
+	// freed, which the kernel shows by a link that is left.
+	got := describe(dir+"/merged", filesOf(scan(t), c.Process.Pid))
+	if got != "b deleted links=1; a deleted write links=0" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// Without root, what others hold is denied and counted, never passed over.
+func TestOpenFilesUnprivileged(t *testing.T) {
+	means.Root(t)
+	dir := t.TempDir()
+	os.Chmod(filepath.Dir(dir), 0o755)
+	os.Chmod(dir, 0o777)
+	b, _ := os.ReadFile(os.Args[0])
+	bin := write(t, dir+"/scan.test", "")
+	os.WriteFile(bin, b, 0o755)
+	os.Chmod(bin, 0o755)
+	start(t, "", "rw="+write(t, dir+"/roots", "1"), "rm="+dir+"/roots")
+	own := write(t, dir+"/own", "1")
+	os.Chown(own, 65534, 65534)
+	nobody := []string{means.Tool(t, "setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups", bin}
+	startArgs(t, nobody, "rw="+own, "rm="+own)
+	c := exec.Command(nobody[0], append(nobody[1:], "-test.run=TestOpenFilesUnprivilegedChild", "-test.v")...)
+	c.Env = []string{"FETTLE_SCAN=1", "TMPDIR=" + dir}
+	c.Dir = dir
+	outp, err := c.CombinedOutput()
+	if err != nil || !bytes.Contains(outp, []byte("files 1")) {
+		t.Errorf("%v\n%s", err, outp)
+	}
+}
+
+func TestOpenFilesUnprivilegedChild(t *testing.T) {
+	if os.Getenv("FETTLE_SCAN") == "" {
+		t.Skip("runs only as the child of TestOpenFilesUnprivileged")
+	}
+	res := scan(t)
+	if res.Denied == 0 {
+		t.Error("nothing denied without root")
+	}
+	for _, f := range res.Files {
+		if f.UID != 65534 {
+			t.Errorf("a file of another user: %+v", f)
+		}
+	}
+	os.Stdout.WriteString("files " + strconv.Itoa(len(res.Files)) + "\n")
+}
+
+// Processes that come and go while they are looked through do no harm.
+func TestOpenFilesVanishing(t *testing.T) {
+	sleep := means.Tool(t, "true")
+	stop := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				exec.Command(sleep).Run()
+			}
+		}
+	}()
+	for end := time.Now().Add(time.Second); time.Now().Before(end); {
+		for _, f := range scan(t).Files {
+			if f.Comm == "" {
+				t.Fatalf("a hit without a process: %+v", f)
+			}
+		}
+	}
+	close(stop)
+	<-done
+}
+
+func TestUnitOf(t *testing.T) {
+	for cg, want := range map[string]string{
+		"0::/system.slice/ssh.service\n":                                                       "ssh.service",
+		"0::/system.slice/system-getty.slice/getty@tty1.service\n":                             "getty@tty1.service",
+		"0::/user.slice/user-1000.slice/session-3.scope\n":                                     "session-3.scope",
+		"0::/user.slice/user-1000.slice/user@1000.service/app.slice/x.service\n":               "user@1000.service",
+		"0::/system.slice/docker-0123.scope/init.scope\n":                                      "docker-0123.scope",
+		"0::/lxc.payload.web/system.slice/ssh.service\n":                                       "",
+		"0::/machine.slice/systemd-nspawn@web.service/payload/system.slice/ssh.service\n":      "systemd-nspawn@web.service",
+		"0::/\n1:name=systemd:/system.slice/cron.service\n2:cpu:/system.slice/other.service\n": "cron.service",
+		"12:cpu:/system.slice/other.service\n":                                                 "",
+		"0::/init.scope\n":                                                                     "init.scope",
+		"":                                                                                     "", "x\n": "", "0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-ab.scope\n": "cri-containerd-ab.scope",
+	} {
+		if got := unitOf([]byte(cg)); got != want {
+			t.Errorf("unitOf(%q) = %q, want %q", cg, got, want)
+		}
+	}
+}
+
+func FuzzParseMapsLine(f *testing.F) {
+	f.Add([]byte("7f12a000-7f13b000 r-xp 00022000 fe:01 1573  /usr/lib/libc.so.6 (deleted)"))
+	f.Add([]byte("00400000-00401000 rw-s 00000000 00:05 5 /dev/zero (deleted)"))
+	f.Add([]byte(" (deleted)"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if m, ok := parseMapsLine(b); ok && (len(m.name) < len(" (deleted)") || m.name[0] != '/') {
+			t.Errorf("%q: name %q", b, m.name)
+		}
+		unitOf(b)
+	})
+}
+
+// BenchmarkOpenFiles reads this machine as it is; its siblings tell the
+// cost of 10,000 further open files, and of 100 further processes.
+func BenchmarkOpenFiles(b *testing.B) { benchScan(b) }
+
+func BenchmarkOpenFiles10000InOneProcess(b *testing.B) {
+	start(b, "", "many=10000")
+	benchScan(b)
+}
+
+func BenchmarkOpenFiles40000InOneProcess(b *testing.B) {
+	start(b, "", "many=40000")
+	benchScan(b)
+}
+
+func BenchmarkOpenFiles10000In100Processes(b *testing.B) {
+	for range 100 {
+		start(b, "", "many=100")
+	}
+	benchScan(b)
+}
+
+func BenchmarkOpenFiles100Processes(b *testing.B) {
+	for range 100 {
+		start(b, "", "many=0")
+	}
+	benchScan(b)
+}
+
+func benchScan(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		scan(b)
+	}
+}
