@@ -1,0 +1,121 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"fettle/trap"
+)
+
+// Counts tells outcomes apart, one for each subject. Found counts findings
+// that count; those that were accepted or known already stand beside it.
+type Counts struct {
+	Found         int `json:"found"`
+	Clear         int `json:"clear"`
+	NotApplicable int `json:"not_applicable"`
+	Unknown       int `json:"unknown"`
+	Accepted      int `json:"accepted"`
+	Known         int `json:"known"`
+	// Severities splits Found.
+	Severities struct {
+		Critical int `json:"critical"`
+		Warning  int `json:"warning"`
+		Notice   int `json:"notice"`
+	} `json:"severities"`
+}
+
+// Add counts what one trap's check said.
+func (c *Counts) Add(r trap.Result) {
+	for i := range r.Outcomes {
+		o := &r.Outcomes[i]
+		switch o.Status {
+		case trap.Clear:
+			c.Clear++
+		case trap.NotApplicable:
+			c.NotApplicable++
+		case trap.Found:
+			c.addFound(o)
+		default: // whatever a newer fettle may say, it is not clear
+			c.Unknown++
+		}
+	}
+}
+
+func (c *Counts) addFound(o *trap.Outcome) {
+	switch {
+	case o.Accepted != nil && o.Accepted.Lapsed == "":
+		c.Accepted++
+		return
+	case o.Known:
+		c.Known++
+		return
+	}
+	c.Found++
+	switch {
+	case o.Severity >= trap.Critical:
+		c.Severities.Critical++
+	case o.Severity == trap.Warning:
+		c.Severities.Warning++
+	default:
+		c.Severities.Notice++
+	}
+}
+
+// AtLeast is how many findings are at or above a severity. Zero takes all.
+func (c *Counts) AtLeast(s trap.Severity) int {
+	n := c.Severities.Critical
+	if s <= trap.Warning {
+		n += c.Severities.Warning
+	}
+	if s <= trap.Notice {
+		n += c.Severities.Notice
+	}
+	return n
+}
+
+// Exit is the exit status of a check: 1 when something was found at or above
+// failOn; else 4 when something could not be looked at; else 0.
+func (c *Counts) Exit(failOn trap.Severity) int {
+	switch {
+	case c.AtLeast(failOn) > 0:
+		return 1
+	case c.Unknown > 0:
+		return 4
+	}
+	return 0
+}
+
+// ExitNagios is the exit status of a monitoring plugin: 0 OK, 1 WARNING,
+// 2 CRITICAL, 3 UNKNOWN (Monitoring Plugins Development Guidelines, "Plugin
+// Return Codes"). Findings below failOn do not alarm; a finding goes before
+// what could not be looked at.
+func (c *Counts) ExitNagios(failOn trap.Severity) int {
+	switch {
+	case c.Severities.Critical > 0:
+		return 2
+	case c.AtLeast(failOn) > 0:
+		return 1
+	case c.Unknown > 0:
+		return 3
+	}
+	return 0
+}
+
+// String is the last line of a text report, without figures that are zero
+// except that of what was found.
+func (c *Counts) String() string {
+	s := fmt.Sprintf("%d found", c.Found)
+	var sev []string
+	for _, n := range []struct {
+		n    int
+		name string
+	}{{c.Severities.Critical, "critical"}, {c.Severities.Warning, "warning"}, {c.Severities.Notice, "notice"}} {
+		if n.n > 0 {
+			sev = append(sev, fmt.Sprintf("%d %s", n.n, n.name))
+		}
+	}
+	if len(sev) > 0 {
+		s += " (" + strings.Join(sev, ", ") + ")"
+	}
+	return s + fmt.Sprintf(", %d unknown, %d clear, %d not applicable", c.Unknown, c.Clear, c.NotApplicable)
+}

@@ -1,0 +1,50 @@
+package report
+
+import (
+	"strings"
+
+	"fettle/host"
+	"fettle/internal/term"
+	"fettle/trap"
+)
+
+// Command is what an admin runs next for an outcome: the fix, or the
+// explanation where fettle has no remedy to apply.
+func Command(o *trap.Outcome) string {
+	if !o.Fixable {
+		return "fettle explain " + term.Quote(o.Trap)
+	}
+	c := "fettle fix " + term.Quote(o.Trap)
+	switch {
+	case o.Subject == "":
+	case strings.HasPrefix(o.Subject, "-"):
+		c += " --on=" + term.Quote(o.Subject)
+	default:
+		c += " --on " + term.Quote(o.Subject)
+	}
+	return c
+}
+
+// hint says what to do about an unknown outcome; empty where nothing general helps.
+func hint(m *Meta, o *trap.Outcome) string {
+	again := "fettle check " + term.Quote(o.Trap)
+	is := func(err error) bool { return strings.Contains(o.Reason, err.Error()) }
+	live := m.Kind == host.KindLive
+	switch {
+	case is(host.ErrNotCollected) && m.Kind == host.KindSosreport:
+		return "the report lacks it; look on the host itself: " + again
+	case is(host.ErrNotCollected):
+		return "this capture lacks it; capture again on the host, as root: fettle capture"
+	case is(host.ErrDenied) && live && m.Identity.EUID != 0:
+		return "run as root: sudo " + again
+	case is(host.ErrDenied) && live:
+		return "root itself was refused: a container or a security module hides it"
+	case is(host.ErrDenied):
+		return "the capture was made without the right to read it; capture again as root"
+	case is(host.ErrTimeout) && live:
+		return "look whether the machine or a mount hangs, then: " + again
+	case is(host.ErrNoCommand) && live:
+		return "install the command, then: " + again
+	}
+	return ""
+}

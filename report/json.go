@@ -1,0 +1,111 @@
+package report
+
+import (
+	"encoding/json"
+	"io"
+	"time"
+
+	"fettle/trap"
+)
+
+// SchemaVersion is the version of the JSON report. It grows when a field is
+// removed or changes its meaning; new fields may appear at any time.
+const SchemaVersion = 1
+
+// Document is a whole report as JSON. docs/schema/report-1.schema.json
+// describes it.
+type Document struct {
+	Format  string        `json:"format"` // "fettle-report"
+	Schema  int           `json:"schema"` // SchemaVersion
+	Meta    Meta          `json:"meta"`
+	Traps   []TrapInfo    `json:"traps"`
+	Results []trap.Result `json:"results"`
+	Counts  Counts        `json:"counts"`
+	Took    time.Duration `json:"took_ns"`
+}
+
+// TrapInfo is what a report says of a trap itself.
+type TrapInfo struct {
+	ID      string `json:"id"`
+	Title   string `json:"title"`
+	Cost    string `json:"cost"`
+	Fixable bool   `json:"fixable"`
+}
+
+// Infos lists traps for a report.
+func Infos(traps []*trap.Trap) []TrapInfo {
+	out := make([]TrapInfo, 0, len(traps))
+	for _, t := range traps {
+		out = append(out, TrapInfo{ID: t.ID(), Title: t.Title(), Cost: t.Cost.String(), Fixable: t.Plan != nil})
+	}
+	return out
+}
+
+const documentFormat = "fettle-report"
+
+type jsonDoc struct {
+	collected
+	w io.Writer
+}
+
+func newJSON(w io.Writer, _ Options) Writer { return &jsonDoc{w: w} }
+
+func (j *jsonDoc) End(took time.Duration) error {
+	d := Document{documentFormat, SchemaVersion, j.meta, Infos(j.traps), j.results, j.counts, took}
+	if d.Results == nil {
+		d.Results = []trap.Result{}
+	}
+	for i := range d.Results {
+		d.Results[i] = filled(d.Results[i])
+	}
+	return encode(j.w, d, "  ")
+}
+
+// Line is one line of the jsonl form: "begin" with Meta and Traps, "result"
+// with Result, "end" with Counts and Took. A stream without "end" was cut off.
+type Line struct {
+	Type   string         `json:"type"`
+	Format string         `json:"format,omitempty"` // begin
+	Schema int            `json:"schema,omitempty"` // begin
+	Meta   *Meta          `json:"meta,omitempty"`
+	Traps  []TrapInfo     `json:"traps,omitempty"`
+	Result *trap.Result   `json:"result,omitempty"`
+	Counts *Counts        `json:"counts,omitempty"`
+	Took   *time.Duration `json:"took_ns,omitempty"`
+}
+
+type jsonl struct {
+	w      io.Writer
+	counts Counts
+}
+
+func newJSONL(w io.Writer, _ Options) Writer { return &jsonl{w: w} }
+
+func (j *jsonl) Begin(m Meta, traps []*trap.Trap) error {
+	return encode(j.w, Line{Type: "begin", Format: documentFormat, Schema: SchemaVersion, Meta: &m, Traps: Infos(traps)}, "")
+}
+
+func (j *jsonl) Result(r trap.Result) error {
+	j.counts.Add(r)
+	r = filled(r)
+	return encode(j.w, Line{Type: "result", Result: &r}, "")
+}
+
+func (j *jsonl) End(took time.Duration) error {
+	return encode(j.w, Line{Type: "end", Counts: &j.counts, Took: &took}, "")
+}
+
+// filled writes no list as null, for readers in strict languages.
+func filled(r trap.Result) trap.Result {
+	if r.Outcomes == nil {
+		r.Outcomes = []trap.Outcome{}
+	}
+	return r
+}
+
+func encode(w io.Writer, v any, indent string) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", indent)
+	return e.Encode(v)
+}

@@ -1,0 +1,188 @@
+package report
+
+import (
+	"io"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"fettle/host"
+	"fettle/trap"
+)
+
+// sarifLog is the part of SARIF 2.1.0 that fettle writes (OASIS, "Static
+// Analysis Results Interchange Format", errata 01). Section numbers below are
+// that document's.
+type sarifLog struct {
+	Schema  string     `json:"$schema"`
+	Version string     `json:"version"`
+	Runs    []sarifRun `json:"runs"`
+}
+
+type sarifRun struct {
+	Tool        sarifTool         `json:"tool"`
+	Invocations []sarifInvocation `json:"invocations"`
+	Results     []sarifResult     `json:"results"`
+	Properties  map[string]any    `json:"properties,omitempty"`
+}
+
+type sarifTool struct {
+	Driver sarifDriver `json:"driver"`
+}
+
+type sarifDriver struct {
+	Name    string      `json:"name"`
+	Version string      `json:"version,omitempty"`
+	Rules   []sarifRule `json:"rules"`
+}
+
+type sarifRule struct {
+	ID    string    `json:"id"`
+	Short sarifText `json:"shortDescription"`
+	Help  sarifText `json:"help"`
+}
+
+type sarifText struct {
+	Text string `json:"text"`
+}
+
+type sarifInvocation struct {
+	Successful bool   `json:"executionSuccessful"`
+	Start      string `json:"startTimeUtc,omitempty"`
+	End        string `json:"endTimeUtc,omitempty"`
+	Machine    string `json:"machine,omitempty"`
+}
+
+type sarifResult struct {
+	RuleID    string `json:"ruleId"`
+	RuleIndex int    `json:"ruleIndex"`
+	// Kind keeps the four outcomes apart (3.27.9): fail, pass, notApplicable,
+	// and open: "insufficient information to decide".
+	Kind         string             `json:"kind"`
+	Level        string             `json:"level"`
+	Message      sarifText          `json:"message"`
+	Locations    []sarifLocation    `json:"locations"`
+	Fingerprints map[string]string  `json:"partialFingerprints"`
+	Suppressions []sarifSuppression `json:"suppressions,omitempty"`
+	Baseline     string             `json:"baselineState,omitempty"`
+}
+
+type sarifLocation struct {
+	Physical *sarifPhysical `json:"physicalLocation,omitempty"`
+	Logical  []sarifLogical `json:"logicalLocations"`
+}
+
+type sarifPhysical struct {
+	Artifact struct {
+		URI string `json:"uri"`
+	} `json:"artifactLocation"`
+	Region *sarifRegion `json:"region,omitempty"`
+}
+
+type sarifRegion struct {
+	StartLine int `json:"startLine"`
+}
+
+type sarifLogical struct {
+	Name      string `json:"name"`
+	Qualified string `json:"fullyQualifiedName"`
+	Kind      string `json:"kind"`
+}
+
+type sarifSuppression struct {
+	Kind          string `json:"kind"`
+	Status        string `json:"status"`
+	Justification string `json:"justification"`
+}
+
+type sarif struct {
+	collected
+	w io.Writer
+}
+
+func newSARIF(w io.Writer, _ Options) Writer { return &sarif{w: w} }
+
+func (s *sarif) End(took time.Duration) error {
+	run := sarifRun{Results: []sarifResult{}}
+	run.Tool.Driver = sarifDriver{Name: "fettle", Version: s.meta.Version, Rules: []sarifRule{}}
+	index := map[string]int{}
+	rule := func(id, title string) int {
+		i, ok := index[id]
+		if !ok {
+			i = len(run.Tool.Driver.Rules)
+			index[id] = i
+			run.Tool.Driver.Rules = append(run.Tool.Driver.Rules,
+				sarifRule{id, sarifText{title}, sarifText{"fettle explain " + id}})
+		}
+		return i
+	}
+	for _, t := range s.traps {
+		rule(t.ID(), t.Title())
+	}
+	const utc = "2006-01-02T15:04:05.000Z"
+	inv := sarifInvocation{Successful: true, Machine: s.meta.Host}
+	if !s.meta.Started.IsZero() {
+		inv.Start, inv.End = s.meta.Started.UTC().Format(utc), s.meta.Started.Add(took).UTC().Format(utc)
+	}
+	run.Invocations = []sarifInvocation{inv}
+	if s.meta.Kind != host.KindLive {
+		run.Properties = map[string]any{"kind": s.meta.Kind}
+	}
+	for _, r := range s.results {
+		for i := range r.Outcomes {
+			run.Results = append(run.Results, s.result(rule(r.Trap, r.Trap), &r.Outcomes[i]))
+		}
+	}
+	return encode(s.w, sarifLog{"https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json", "2.1.0", []sarifRun{run}}, "  ")
+}
+
+func (s *sarif) result(rule int, o *trap.Outcome) sarifResult {
+	r := sarifResult{RuleID: o.Trap, RuleIndex: rule, Kind: "open", Level: "none", Message: sarifText{plain(&s.meta, o)},
+		Locations: []sarifLocation{sarifWhere(o)}, Fingerprints: map[string]string{"fettle/1": o.ID()}}
+	if r.Message.Text == "" {
+		r.Message.Text = string(o.Status)
+	}
+	switch o.Status {
+	case trap.Found:
+		r.Kind = "fail"
+		r.Level = map[trap.Severity]string{trap.Critical: "error", trap.Warning: "warning"}[o.Severity]
+		if r.Level == "" {
+			r.Level = "note"
+		}
+		if o.Known {
+			r.Baseline = "unchanged"
+		}
+		if a := o.Accepted; a != nil && a.Lapsed == "" {
+			r.Suppressions = []sarifSuppression{{"external", "accepted", a.Reason + until(a)}}
+		}
+	case trap.Clear:
+		r.Kind = "pass"
+	case trap.NotApplicable:
+		r.Kind = "notApplicable"
+	}
+	return r
+}
+
+// sarifWhere is the subject, and the file that the evidence names first.
+func sarifWhere(o *trap.Outcome) sarifLocation {
+	name := o.Subject
+	if name == "" {
+		name = "host"
+	}
+	l := sarifLocation{Logical: []sarifLogical{{name, o.ID(), "resource"}}}
+	for _, e := range o.Evidence {
+		file, line, _ := strings.Cut(e.Source, ":")
+		if !path.IsAbs(file) || strings.ContainsAny(file, " \n") {
+			continue
+		}
+		l.Physical = &sarifPhysical{}
+		l.Physical.Artifact.URI = (&url.URL{Scheme: "file", Path: file}).String()
+		if n, err := strconv.Atoi(line); err == nil && n > 0 {
+			l.Physical.Region = &sarifRegion{n}
+		}
+		break
+	}
+	return l
+}
