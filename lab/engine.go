@@ -29,12 +29,21 @@ func UML() (Kernel, error) {
 	return k, nil
 }
 
+// kernelFD is the kernel's open file: its path may lie below the /tmp that a
+// throwaway machine covers with its own.
+const kernelFD = "/proc/self/fd/6"
+
 // argv is the command that boots k under its engine. Descriptors: 3 is the
-// image, 4 is what the guest's channel is written to, 5 is its (silent) input.
-func (k Kernel) argv(memMiB int, kvm bool) ([]string, error) {
+// image, 4 is what the guest's channel is written to, 5 is its (silent) input,
+// 6 is the kernel.
+func (k Kernel) argv(memMiB int, opt Options) ([]string, error) {
 	switch k.Engine {
 	case "uml":
-		return []string{k.File, fmt.Sprintf("mem=%dM", memMiB), "initrd=/proc/self/fd/3", "con=null", "con0=null,fd:1",
+		con0 := "con0=null,fd:1"
+		if opt.Shell != "" {
+			con0 = "con0=fd:0,fd:1"
+		}
+		return []string{kernelFD, fmt.Sprintf("mem=%dM", memMiB), "initrd=/proc/self/fd/3", "con=null", con0,
 			"ssl0=fd:5,fd:4", "uml_dir=/tmp", "umid=guest", "panic=-1", "quiet"}, nil
 	case "qemu":
 		qemu, err := FindTool("qemu-system-x86_64")
@@ -42,11 +51,11 @@ func (k Kernel) argv(memMiB int, kvm bool) ([]string, error) {
 			return nil, fmt.Errorf("%w: apt-get install qemu-system-x86", err)
 		}
 		accel := []string{"-accel", "tcg"}
-		if kvm {
+		if opt.KVM {
 			accel = []string{"-accel", "kvm", "-cpu", "host"}
 		}
 		return append([]string{qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-m", fmt.Sprint(memMiB),
-			"-kernel", k.File, "-initrd", "/proc/self/fd/3", "-append", "console=ttyS0 panic=-1 quiet",
+			"-kernel", kernelFD, "-initrd", "/proc/self/fd/3", "-append", "console=ttyS0 panic=-1 quiet",
 			"-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console", "-serial", "file:/proc/self/fd/4"}, accel...), nil
 	}
 	return nil, fmt.Errorf("unknown engine %q: expected uml or qemu", k.Engine)

@@ -34,10 +34,15 @@ type machine struct {
 // us, its memory and sockets lie on a tmpfs in that supervisor's mount
 // namespace, and the image has no name.
 func boot(opt Options, img *os.File, memMiB int, each func(message)) (*machine, error) {
-	argv, err := opt.Kernel.argv(memMiB, opt.KVM)
+	argv, err := opt.Kernel.argv(memMiB, opt)
 	if err != nil {
 		return nil, err
 	}
+	kernel, err := os.Open(opt.Kernel.File)
+	if err != nil {
+		return nil, fmt.Errorf("opening the kernel: %w", err)
+	}
+	defer kernel.Close()
 	fromGuest, toHost, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -48,8 +53,11 @@ func boot(opt Options, img *os.File, memMiB int, each func(message)) (*machine, 
 	}
 	m := &machine{console: &tail{also: opt.Console}, leash: leash, done: make(chan error, 1)}
 	m.cmd = exec.Command(opt.Binary, append([]string{Supervise, fmt.Sprint(memMiB)}, argv...)...)
-	m.cmd.ExtraFiles = []*os.File{img, toHost, silent}
+	m.cmd.ExtraFiles = []*os.File{img, toHost, silent, kernel}
 	m.cmd.Stdout, m.cmd.Stderr = m.console, m.console
+	if opt.Shell != "" {
+		m.cmd.Stdin, m.cmd.Stdout = os.Stdin, os.Stdout
+	}
 	m.cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "TMPDIR=/tmp"}
 	m.cmd.WaitDelay = time.Second
 	m.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS, Setsid: true}
@@ -111,8 +119,8 @@ func Supervisor(args []string) error {
 		}
 	}()
 	cmd := exec.Command(args[1], args[2:]...)
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	cmd.ExtraFiles = []*os.File{os.NewFile(3, "image"), os.NewFile(4, "channel"), os.NewFile(5, "silence")}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.ExtraFiles = []*os.File{os.NewFile(3, "image"), os.NewFile(4, "channel"), os.NewFile(5, "silence"), os.NewFile(6, "kernel")}
 	cmd.Dir = "/tmp"
 	return cmd.Run()
 }

@@ -15,7 +15,15 @@ type Orders struct {
 	Scenario Scenario `json:"scenario"`
 	Channel  string   `json:"channel"` // device that leads to the host
 	Modules  []string `json:"modules"` // files, in the order in which to load them
+	// Shell opens a shell on the console: ShellAfterPrepare, ShellAfterStory, or not at all.
+	Shell string `json:"shell,omitempty"`
 }
+
+// When a guest opens a shell.
+const (
+	ShellAfterPrepare = "prepare"
+	ShellAfterStory   = "story"
+)
 
 // Teller sends the guest's messages.
 type Teller struct{ w io.Writer }

@@ -19,6 +19,8 @@ type Options struct {
 	MemMiB  int       // 0: what the scenario asks for
 	Console io.Writer // gets the guest's console; nil keeps only its last lines
 	OnStage func(Stage)
+	// Shell opens a shell on the terminal, see Orders.Shell; there is no time limit then.
+	Shell string
 }
 
 // defaultMemMiB holds fettle, a few tools and the scenario's own files.
@@ -55,6 +57,9 @@ func Play(ctx context.Context, trap string, s Scenario, opt Options) (Verdict, e
 	}
 	if opt.Kernel.Engine == "qemu" && !opt.KVM {
 		limit *= 3 // emulation of every instruction
+	}
+	if opt.Shell != "" {
+		limit = 24 * time.Hour
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -139,7 +144,11 @@ func buildImage(trap string, s Scenario, opt Options) (*os.File, error) {
 		if err := im.copyAs(opt.Binary, "/init"); err != nil {
 			return err
 		}
-		for _, t := range append([]string{"ip", "sleep"}, s.Needs.Tools...) {
+		tools := append([]string{"ip", "sleep"}, s.Needs.Tools...)
+		if opt.Shell != "" {
+			tools = append(tools, shellTools...)
+		}
+		for _, t := range tools {
 			if err := im.tool(t); err != nil {
 				return err
 			}
@@ -153,7 +162,7 @@ func buildImage(trap string, s Scenario, opt Options) (*os.File, error) {
 		if err != nil {
 			return err
 		}
-		b, err := json.Marshal(Orders{Trap: trap, Scenario: s, Channel: opt.Kernel.channel(), Modules: mods})
+		b, err := json.Marshal(Orders{Trap: trap, Scenario: s, Channel: opt.Kernel.channel(), Modules: mods, Shell: opt.Shell})
 		if err != nil {
 			return err
 		}
@@ -163,3 +172,6 @@ func buildImage(trap string, s Scenario, opt Options) (*os.File, error) {
 		return im.close()
 	})
 }
+
+// shellTools are for those who look around inside.
+var shellTools = []string{"bash", "ls", "cat", "grep", "ps", "dmesg", "mount", "stat", "find", "tail"}

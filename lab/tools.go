@@ -9,7 +9,7 @@ import (
 )
 
 // toolDirs are searched for programs, in order.
-var toolDirs = []string{"/usr/sbin", "/usr/bin", "/sbin", "/bin", "/usr/lib/systemd", "/usr/lib/openssh"}
+var toolDirs = []string{"/usr/sbin", "/usr/bin", "/sbin", "/bin", "/usr/lib/systemd", "/lib/systemd", "/usr/lib/openssh"}
 
 // FindTool finds a program of the host by name.
 func FindTool(name string) (string, error) {

@@ -18,7 +18,7 @@ var rooms = map[string][]string{
 	"host":      {},
 	"host/":     {"host"},
 	"remedy":    {"host"},
-	"trap":      {"host", "remedy"},
+	"trap":      {"host", "remedy", "lab"},
 	"trap/":     {"trap", "host"},
 	"traps":     {"trap", "traps"},
 	"traps/":    {"trap", "host", "remedy", "lab", "measure"},
@@ -28,7 +28,8 @@ var rooms = map[string][]string{
 	"cli":       {"cli", "host", "trap", "traps", "remedy", "lore", "report", "fleet", "lab", "measure"},
 	"cmd/":      {"cli"},
 	"internal/": {},
-	"lab":       {"host"},
+	"lab":       {},
+	"lab/":      {"lab"},
 }
 
 // starters may start programs: the read-only commands of checks, the steps of

@@ -37,6 +37,13 @@ func (p *player) story() {
 		}
 		return fmt.Sprintf("%d acts", len(s.Prepare)), nil
 	})
+	if p.orders.Shell == lab.ShellAfterPrepare {
+		shell()
+		return
+	}
+	if p.orders.Shell == lab.ShellAfterStory {
+		defer shell()
+	}
 	if s.Innocent {
 		p.stage("check", p.expect(false))
 		return

@@ -1,0 +1,76 @@
+package lab
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Job is one scenario of a trap, with its kernel.
+type Job struct {
+	Trap     string
+	Scenario Scenario
+	Options  Options
+}
+
+// Outcome of a job: a verdict, or why the machine could not be built.
+type Outcome struct {
+	Job     Job
+	Verdict Verdict
+	Err     error
+}
+
+// PlayAll plays jobs side by side, as many as cores and free memory allow,
+// and calls each (never twice at once) as they end.
+func PlayAll(ctx context.Context, jobs []Job, parallel int, each func(Outcome)) {
+	if parallel <= 0 {
+		parallel = runtime.NumCPU()
+	}
+	if free := availableMiB(); free > 0 {
+		parallel = min(parallel, max(1, free/perMachineMiB))
+	}
+	queue := make(chan Job)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	for range min(parallel, len(jobs)) {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for j := range queue {
+				v, err := Play(ctx, j.Trap, j.Scenario, j.Options)
+				mu.Lock()
+				each(Outcome{j, v, err})
+				mu.Unlock()
+			}
+		}()
+	}
+	for _, j := range jobs {
+		select {
+		case queue <- j:
+		case <-ctx.Done():
+			mu.Lock()
+			each(Outcome{Job: j, Err: ctx.Err()})
+			mu.Unlock()
+		}
+	}
+	close(queue)
+	wg.Wait()
+}
+
+// perMachineMiB is a guest's memory, its image, and its engine.
+const perMachineMiB = 700
+
+// availableMiB reads MemAvailable of proc_meminfo(5); 0 when it is not told.
+func availableMiB() int {
+	b, _ := os.ReadFile("/proc/meminfo")
+	for line := range strings.Lines(string(b)) {
+		if v, ok := strings.CutPrefix(line, "MemAvailable:"); ok {
+			kb, _ := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(v), "kB")))
+			return kb / 1024
+		}
+	}
+	return 0
+}
