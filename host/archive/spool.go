@@ -124,24 +124,29 @@ func drain(m *meter, buf []byte) error {
 		if _, err := m.Read(buf); err == io.EOF {
 			return nil
 		} else if err != nil {
-			return fmt.Errorf("behind the last member: %w", err)
+			return fmt.Errorf("behind the last member: %w", cutOff(err))
 		}
 	}
 }
 
+var errCut = errors.New("the archive is cut off")
+
+func cutOff(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return errCut
+	}
+	return err
+}
+
 // got says how far reading came.
 func got(err error, members int, unpacked int64, last string) error {
-	if members == 0 {
+	if last == "" {
 		if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, tar.ErrHeader) {
 			return fmt.Errorf("%w: holds no tar archive, or one that is cut off at its beginning", err)
 		}
 		return err
 	}
-	what := err.Error()
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		what = "the archive is cut off"
-	}
-	return fmt.Errorf("after %d members (%s unpacked), at %q: %s", members, size(unpacked), last, what)
+	return fmt.Errorf("after %d members (%s unpacked), at %q: %w", members, size(unpacked), last, cutOff(err))
 }
 
 func spoolError(err error) error {

@@ -77,7 +77,7 @@ func (x *xzProcess) wait() error {
 	x.ended = true
 	err := x.cmd.Wait()
 	// "xz: (stdin): Unexpected end of input"
-	said := strings.TrimSpace(x.stderr.String())
+	said, _, _ := strings.Cut(strings.TrimSpace(x.stderr.String()), "\n")
 	said = said[strings.LastIndex(said, ": ")+1:]
 	var ee *exec.ExitError
 	switch {

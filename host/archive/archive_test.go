@@ -1,0 +1,347 @@
+package archive
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"fettle/host"
+	"fettle/internal/means"
+)
+
+// m is one tar member; a body makes it a regular file unless typ says otherwise.
+type m struct {
+	name, body, link string
+	typ              byte
+}
+
+func pack(t testing.TB, members ...m) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, f := range members {
+		h := &tar.Header{Name: f.name, Linkname: f.link, Typeflag: f.typ, Mode: 0o640, ModTime: time.Unix(1700000000, 0), Format: tar.FormatPAX}
+		if f.typ == 0 {
+			h.Typeflag, h.Size = tar.TypeReg, int64(len(f.body))
+		}
+		if err := w.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(w, f.body)
+	}
+	w.Close()
+	return b.Bytes()
+}
+
+func write(t testing.TB, b []byte) string {
+	t.Helper()
+	p := filepath.Join(t.TempDir(), "a")
+	if err := os.WriteFile(p, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func open(t testing.TB, b []byte, lim Limits) *Tree {
+	t.Helper()
+	tr, err := Open(t.Context(), write(t, b), lim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tr.Close() })
+	return tr
+}
+
+func filter(t testing.TB, bin string, b []byte, args ...string) []byte {
+	t.Helper()
+	c := exec.Command(bin, args...)
+	c.Stdin = bytes.NewReader(b)
+	out, err := c.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// every packs b in every format that Open knows.
+func every(t testing.TB, b []byte) map[string][]byte {
+	var gz, zs bytes.Buffer
+	g := gzip.NewWriter(&gz)
+	g.Write(b)
+	g.Close()
+	z, _ := zstd.NewWriter(&zs)
+	z.Write(b)
+	z.Close()
+	return map[string][]byte{"tar": b, "gzip": gz.Bytes(), "zstd": zs.Bytes(),
+		"xz": filter(t, means.Tool(t, "xz"), b, "-c"), "bzip2": filter(t, means.Tool(t, "bzip2"), b, "-c")}
+}
+
+var house = []m{
+	{name: "./top/etc/hosts", body: "first"},
+	{name: "top/etc/hosts", body: "127.0.0.1 localhost\n"},
+	{name: "top/etc/abs", typ: tar.TypeSymlink, link: "/etc/hosts"},
+	{name: "top/etc/climb", typ: tar.TypeSymlink, link: "../../../../../../etc/hosts"},
+	{name: "top/etc/loop", typ: tar.TypeSymlink, link: "loop"},
+	{name: "top/lib", typ: tar.TypeSymlink, link: "usr/lib"},
+	{name: "top/usr/lib/x", body: "x"},
+	{name: "top/hard", typ: tar.TypeLink, link: "top/usr/lib/x"},
+	{name: "top/dev/sda", typ: tar.TypeBlock},
+	{name: "top/fifo", typ: tar.TypeFifo},
+	{name: "top/empty", typ: tar.TypeDir},
+	{name: "/abs/name", body: "inside"},
+	{name: "top/big", body: strings.Repeat("b", 5000)},
+}
+
+func TestTree(t *testing.T) {
+	for name, b := range every(t, pack(t, house...)) {
+		t.Run(name, func(t *testing.T) {
+			tr := open(t, b, Limits{Member: 4000})
+			if got, err := tr.ReadFile("/abs/name", 100); string(got) != "inside" {
+				t.Errorf("an absolute member: %q, %v", got, err)
+			}
+			sub, err := tr.Sub("/top")
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkHouse(t, sub)
+		})
+	}
+}
+
+// TestDir reads the same house as a folder, with links that lead out of it.
+func TestDir(t *testing.T) {
+	dir := t.TempDir()
+	c := exec.Command(means.Tool(t, "tar"), "-C", dir, "-xf", "-", "--exclude=top/dev", "--exclude=top/big")
+	c.Stdin = bytes.NewReader(pack(t, house...))
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	os.WriteFile(dir+"/secret", []byte("outside"), 0o600)
+	os.Symlink("../../secret", dir+"/top/etc/out")
+	os.WriteFile(dir+"/top/big", bytes.Repeat([]byte("b"), 5000), 0o600)
+	os.MkdirAll(dir+"/top/dev", 0o755)
+	os.Symlink("/dev/null", dir+"/top/dev/sda")
+	tr, err := Open(t.Context(), dir+"/top", Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	if b, err := tr.ReadFile("/etc/out", 100); !host.IsAbsent(err) {
+		t.Errorf("a link out of the folder: read %q, %v", b, err)
+	}
+	checkHouse(t, tr)
+}
+
+func checkHouse(t *testing.T, tr *Tree) {
+	for _, c := range []struct {
+		path, want string
+		err        error
+	}{
+		{"/etc/hosts", "127.0.0.1 localhost\n", nil},
+		{"/etc/abs", "127.0.0.1 localhost\n", nil},
+		{"/etc/climb", "127.0.0.1 localhost\n", nil},
+		{"/lib/x", "x", nil},
+		{"/lib/../lib/./x", "x", nil}, // ".." goes back to usr, as in the kernel
+		{"/hard", "x", nil},
+		{"/etc/none", "", host.ErrAbsent},
+		{"/etc/hosts/x", "", host.ErrAbsent}, // ENOTDIR
+		{"/fifo", "", host.ErrNotRegular},
+		{"/etc", "", host.ErrNotRegular},
+		{"/big", "", host.ErrTooBig},
+		{"/../../../etc/hosts", "127.0.0.1 localhost\n", nil},
+	} {
+		got, err := tr.ReadFile(c.path, 4000)
+		switch {
+		case c.path == "/lib/../lib/./x":
+			if string(got) != "x" {
+				t.Errorf("%s: %q, %v", c.path, got, err)
+			}
+		case errors.Is(c.err, host.ErrAbsent):
+			if !host.IsAbsent(err) {
+				t.Errorf("%s: %v, want absence", c.path, err)
+			}
+		case string(got) != c.want || !errors.Is(err, c.err):
+			t.Errorf("%s: %q, %v; want %q, %v", c.path, got, err, c.want, c.err)
+		}
+	}
+	if _, err := tr.ReadFile("/etc/loop", 10); err == nil || host.IsAbsent(err) {
+		t.Errorf("a link to itself: %v", err)
+	}
+	if _, err := tr.ReadFile("/dev/sda", 10); err == nil {
+		t.Error("a device was read")
+	}
+	if i, err := tr.Stat("/etc/abs", false); err != nil || i.Mode&fs.ModeSymlink == 0 {
+		t.Errorf("lstat of a link: %v, %v", i.Mode, err)
+	}
+	if i, err := tr.Stat("/etc/abs", true); err != nil || i.Size != 20 || i.Mode.Perm() != 0o640 || i.ModTime.Unix() != 1700000000 {
+		t.Errorf("stat through a link: %+v, %v", i, err)
+	}
+	if s, err := tr.Readlink("/etc/abs"); s != "/etc/hosts" {
+		t.Errorf("readlink: %q, %v", s, err)
+	}
+	es, err := tr.ReadDir("/")
+	var names []string
+	for _, e := range es {
+		names = append(names, e.Name)
+	}
+	sort.Strings(names)
+	if got := strings.Join(names, " "); got != "big dev empty etc fifo hard lib usr" {
+		t.Errorf("root holds %s, %v", got, err)
+	}
+	if es, err := tr.ReadDir("/empty"); len(es) != 0 || err != nil {
+		t.Errorf("empty folder: %v, %v", es, err)
+	}
+	if _, err := tr.ReadDir("/etc/hosts"); !host.IsAbsent(err) {
+		t.Errorf("listing a file: %v", err)
+	}
+}
+
+func TestHostile(t *testing.T) {
+	xz := means.Tool(t, "xz")
+	many := make([]m, 50)
+	for i := range many {
+		many[i] = m{name: "f" + strings.Repeat("x", i)}
+	}
+	whole := pack(t, m{name: "first", body: strings.Repeat("a", 3000)}, m{name: "second", body: strings.Repeat("b", 3000)})
+	zeros := pack(t, m{name: "zeros", body: strings.Repeat("\x00", 80<<20)})
+	for name, c := range map[string]struct {
+		data []byte
+		lim  Limits
+		want string
+	}{
+		"climbs":      {pack(t, m{name: "ok"}, m{name: "a/../../etc/passwd", body: "x"}), Limits{}, `member "a/../../etc/passwd" leads out`},
+		"hard climbs": {pack(t, m{name: "h", typ: tar.TypeLink, link: "../../etc/shadow"}), Limits{}, `hard link "h": member "../../etc/shadow" leads out`},
+		"hard to nil": {pack(t, m{name: "h", typ: tar.TypeLink, link: "none"}), Limits{}, `hard link "h" to "none", which is not before it`},
+		"entries":     {pack(t, many...), Limits{Entries: 20}, "more than 20 members"},
+		"huge name":   {pack(t, m{name: strings.Repeat("n/", 4000) + "x"}), Limits{}, "name or link target of more than 4096 bytes"},
+		"cut tar":     {whole[:2000], Limits{}, `after 0 members (2000 bytes unpacked), at "first": the archive is cut off`},
+		"cut tar 2":   {whole[:5000], Limits{}, `after 1 members (5000 bytes unpacked), at "second": the archive is cut off`},
+		"cut xz":      {cut(filter(t, xz, whole, "-c")), Limits{}, "cut off"},
+		"cut gzip":    {cut(every(t, whole)["gzip"]), Limits{}, "cut off"},
+		"cut zstd":    {cut(every(t, whole)["zstd"]), Limits{}, "cut off"},
+		"bomb":        {filter(t, xz, zeros, "-c"), Limits{}, `"zeros": unpacks to over 400 times its size: refused as a decompression bomb`},
+		"bomb zstd":   {every(t, zeros)["zstd"], Limits{}, "decompression bomb"},
+		"long":        {zeros, Limits{Unpacked: 1 << 20}, "unpacks to more than 1024 KiB"},
+		"spool":       {whole, Limits{Spooled: 4000}, `member "second": files add up to more than 4000 bytes`},
+		"dictionary":  {filter(t, xz, whole, "-c", "--lzma2=preset=6,dict=128MiB"), Limits{}, "larger dictionary"},
+		"text":        {[]byte("hello\n"), Limits{}, "not a tar archive"},
+		"empty":       {nil, Limits{}, "not a tar archive"},
+		"xz of text":  {filter(t, xz, []byte("hello\n"), "-c"), Limits{}, "holds no tar archive"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Open(t.Context(), write(t, c.data), c.lim)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("error %v, want one with %q", err, c.want)
+			}
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("error of more than one line: %v", err)
+			}
+		})
+	}
+	if _, err := Open(t.Context(), "/dev/null", Limits{}); !errors.Is(err, host.ErrNotRegular) {
+		t.Errorf("a device as archive: %v", err)
+	}
+}
+
+func cut(b []byte) []byte { return b[:len(b)-20] }
+
+// TestXZ compares the Go reader with what the xz program packed: one block,
+// many blocks, many streams with padding, every kind of check.
+func TestXZ(t *testing.T) {
+	xz := means.Tool(t, "xz")
+	data := bytes.Repeat([]byte("the quick brown fox\n"), 20000)
+	one := filter(t, xz, data, "-c")
+	for name, b := range map[string][]byte{
+		"one":     one,
+		"blocks":  filter(t, xz, data, "-c", "--block-size=50000", "-T2"),
+		"streams": append(append(bytes.Clone(one), 0, 0, 0, 0), one...),
+		"none":    filter(t, xz, data, "-c", "--check=none"),
+		"crc32":   filter(t, xz, data, "-c", "--check=crc32"),
+		"sha256":  filter(t, xz, data, "-c", "--check=sha256"),
+	} {
+		want := filter(t, xz, b, "-dc")
+		r, err := newXZReader(bytes.NewReader(b), 64<<20)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		got, err := io.ReadAll(r)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %d bytes, %v; want %d", name, len(got), err, len(want))
+		}
+		for _, n := range []int{1, 8, 14, len(b) / 2, len(b) - 1} {
+			if r, err := newXZReader(bytes.NewReader(b[:n]), 64<<20); err == nil {
+				if _, err := io.ReadAll(r); err == nil {
+					t.Errorf("%s cut at %d: no error", name, n)
+				}
+			}
+		}
+	}
+	r, err := newXZReader(bytes.NewReader(filter(t, xz, data, "-c", "--lzma2=preset=6,dict=128MiB")), 64<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(r); !errors.Is(err, errDictionary) {
+		t.Errorf("large dictionary: %v", err)
+	}
+}
+
+// TestNoXZProgram opens an .tar.xz where no xz program is installed.
+func TestNoXZProgram(t *testing.T) {
+	defer func(old []string) { xzPrograms = old }(xzPrograms)
+	b := every(t, pack(t, house...))["xz"]
+	xzPrograms = nil
+	sub, err := open(t, b, Limits{Member: 4000}).Sub("/top")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkHouse(t, sub)
+	if _, err := Open(t.Context(), write(t, cut(b)), Limits{}); err == nil || !strings.Contains(err.Error(), "cut off") {
+		t.Errorf("cut off: %v", err)
+	}
+}
+
+// TestNothingLeft: the temporary file has no name.
+func TestNothingLeft(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	open(t, pack(t, house...), Limits{})
+	if es, _ := os.ReadDir(dir); len(es) != 0 {
+		t.Errorf("left behind: %v", es)
+	}
+}
+
+func FuzzOpen(f *testing.F) {
+	f.Add(pack(f, house...))
+	f.Add(pack(f, m{name: "a/../b"}))
+	for _, b := range every(f, pack(f, house[:4]...)) {
+		f.Add(b)
+	}
+	xzPrograms = nil
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, b []byte) {
+		p := filepath.Join(dir, "f")
+		os.WriteFile(p, b, 0o600)
+		tr, err := Open(t.Context(), p, Limits{Entries: 100, Member: 1 << 16, Spooled: 1 << 20, Unpacked: 4 << 20, Window: 1 << 23})
+		if err != nil {
+			return
+		}
+		defer tr.Close()
+		for p := range tr.store.(*spool).index {
+			tr.ReadFile(p, 1<<16)
+			tr.ReadDir(p)
+			tr.Stat(p, true)
+		}
+	})
+}
