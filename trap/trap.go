@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fettle/host"
+	"fettle/lab"
 	"fettle/remedy"
 )
 
@@ -23,6 +24,9 @@ type Trap struct {
 	// Plan says how to mend one finding. It reads and never writes: the plan
 	// is data. Nil: fettle knows no remedy to apply.
 	Plan func(ctx context.Context, h *host.Host, f Finding) (remedy.Plan, error)
+	// Proof is how the trap is shown on a throwaway machine: what walks into
+	// it, and innocent cases. fettle lab plays it.
+	Proof []lab.Scenario
 }
 
 // ID is the trap's name: "bridge-mtu".
