@@ -5,15 +5,19 @@ import (
 	"strings"
 )
 
-// LogPath tells whether a path lies in a folder for logs: one of its folders
+// LogPath tells whether an absolute path lies in a folder for logs: one of its folders
 // is called log or logs.
 func LogPath(name string) bool {
-	for dir := path.Dir(name); len(dir) > 1; dir = path.Dir(dir) {
-		if b := path.Base(dir); b == "log" || b == "logs" {
+	for {
+		i := strings.Index(name, "/log")
+		if i < 0 {
+			return false
+		}
+		name = name[i+len("/log"):]
+		if strings.HasPrefix(name, "/") || strings.HasPrefix(name, "s/") {
 			return true
 		}
 	}
-	return false
 }
 
 // RotatedName tells whether the last component of a path is one that log

@@ -33,7 +33,7 @@ func TestRotatedName(t *testing.T) {
 
 func TestLogPath(t *testing.T) {
 	for name, want := range map[string]bool{"/var/log/a": true, "/var/log": false, "/opt/x/logs/y/z.log": true,
-		"/opt/log": false, "/home/blog/x": false, "log/x": true, "": false} {
+		"/opt/log": false, "/home/blog/x": false, "/log/x": true, "": false} {
 		if LogPath(name) != want {
 			t.Errorf("LogPath(%q) = %v", name, !want)
 		}
