@@ -46,7 +46,7 @@ kernel.a = libb
 -- root/usr/lib/sysctl.d/50-x.conf --
 kernel.a = libb
 `},
-	{"folder does not mask", "kernel/a", `-- root/etc/sysctl.d/50-x.conf/README --
+	{"folder masks", "kernel/a", `-- root/etc/sysctl.d/50-x.conf/README --
 -- root/usr/lib/sysctl.d/50-x.conf --
 kernel.a = libb
 `},

@@ -166,6 +166,9 @@ func TestOrderOnTheRealKernel(t *testing.T) {
 		"all accept_ra":     "net.ipv6.conf.all.accept_ra=2\n",
 		"default accept_ra": "net.ipv6.conf.default.accept_ra=2\n",
 		"default, then all": "net.ipv6.conf.default.forwarding=1\nnet.ipv6.conf.all.forwarding=0\n",
+		"own, then all 0":   "net.ipv6.conf.va.forwarding=1\nnet.ipv6.conf.all.forwarding=0\n",
+		"all 1, then all 0": "net.ipv6.conf.all.forwarding=1\nnet.ipv6.conf.va.forwarding=1\nnet/ipv6/conf/all/forwarding=0\n",
+		"glob, all 0":       "net.ipv6.conf.*.forwarding=1\nnet.ipv6.conf.all.forwarding=0\n",
 		"disable_ipv6":      "net.ipv6.conf.all.disable_ipv6=1\nnet.ipv6.conf.vb.disable_ipv6=0\n",
 		"dots in the name":  "net.ipv6.conf.va/7.accept_ra=2\nnet/ipv6/conf/va.7/autoconf=0\n",
 	} {
@@ -176,11 +179,11 @@ func TestOrderOnTheRealKernel(t *testing.T) {
 				plant(t, dir, archive, nil)
 				// The script is fixed; the reader's words are its arguments. Afterwards
 				// an interface "late" appears, as after boot, without udev.
-				script := ip + ` link add va type veth peer name vb && ` + ip + ` link add link va name va.7 type vlan id 7 2>/dev/null || ` + ip + ` link set va name va && ` + ip + ` link add va.7 type veth peer name vc
+				script := ip + " link add va type veth peer name vb\n" + ip + " link add va.7 type veth peer name vc\n" + `
 "$@" >/dev/null 2>&1
 ` + ip + ` link add late type veth peer name late2
 for i in va vb va.7 late; do for p in forwarding accept_ra disable_ipv6 autoconf; do
-read -r v </proc/sys/net/ipv6/conf/$i/$p && echo $i $p $v; done; done`
+v=; read -r v </proc/sys/net/ipv6/conf/$i/$p; echo $i $p $v; done; done`
 				out := run(t, dir, []string{"SYSCTLCONF_REALPROC=1"}, append([]string{sh, "-c", script, "sh"}, reader(t, r)...)...)
 				c := read(t, archive, r)
 				seen := 0
@@ -210,4 +213,3 @@ read -r v </proc/sys/net/ipv6/conf/$i/$p && echo $i $p $v; done; done`
 		}
 	}
 }
-

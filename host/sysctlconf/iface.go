@@ -32,12 +32,17 @@ func (c *Config) ForInterface(family, iface, param string) Interface {
 	spreads := family == "ipv6" && (param == "forwarding" || param == "disable_ipv6")
 	var r Interface
 	var byDefault, ownLine *Setting
+	allNow := "0" // at boot
 	for _, w := range c.writes() {
 		w := w
 		toAll := c.reaches(w, all)
 		switch {
+		case toAll && spreads && c.Reader == Systemd && w.Value == allNow:
+			// systemd does not write a value that stands there already
+			// (252, src/basic/sysctl-util.c, SUPPRESS_REDUNDANT_VIRTUAL), so
+			// nothing is spread; procps writes it and undoes the others.
 		case toAll && spreads:
-			r.Present, byDefault = &w, &w
+			r.Present, byDefault, allNow = &w, &w, w.Value
 		case toAll && !w.Glob() && family == "ipv6":
 			r.NoEffect = &w
 		}

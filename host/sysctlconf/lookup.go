@@ -52,49 +52,44 @@ func (c *Config) reaches(w Setting, key string) bool {
 	return match(w.Key, key) && !c.shields(key)
 }
 
-// shields tells whether globs leave key alone because a line names it.
+// shields tells whether globs leave key alone because a line names it. Only
+// names count after a dash, no patterns: systemd 252 and procps 4.0.2 both.
+// (procps' later sources take patterns, too.)
 func (c *Config) shields(key string) bool {
-	for _, s := range c.Settings {
-		switch {
-		case s.Key == key:
-			return true
-		case c.Reader == Procps && s.Exclude && match(s.Key, key):
-			// procps takes patterns after the dash, systemd only names:
-			// settinglist_findpath against ordered_hashmap_contains.
-			return true
-		}
-	}
-	return false
+	c.prepare()
+	return c.named[key]
 }
 
 // writes lists the lines that are acted upon, in the order of the writes.
+func (c *Config) writes() []Setting {
+	c.prepare()
+	return c.order
+}
+
+// prepare works out the order of the writes, once.
 //
 // procps writes line by line. systemd keeps a table with one line a key: a
 // later line with the same value leaves the earlier in its place, one with
 // another value (or a "-key" that excludes it) takes the end of the row. The
 // order counts where one write changes several keys, as all/forwarding does,
 // and where two globs match the same key. systemd src/sysctl/sysctl.c, parse_file.
-func (c *Config) writes() []Setting {
-	var out []Setting
-	for _, s := range c.Settings {
-		if c.Reader == Systemd {
-			i := slices.IndexFunc(out, func(o Setting) bool { return o.Key == s.Key })
-			if i >= 0 && out[i].Exclude == s.Exclude && out[i].Value == s.Value {
-				out[i].Path, out[i].Line = s.Path, s.Line // the later line is the one to edit
-				continue
+func (c *Config) prepare() {
+	c.once.Do(func() {
+		c.named = map[string]bool{}
+		at := map[string]int{} // key → its place in rows
+		var rows []Setting
+		for _, s := range c.Settings {
+			c.named[s.Key] = true
+			if i, ok := at[s.Key]; ok && c.Reader == Systemd {
+				if rows[i].Exclude == s.Exclude && rows[i].Value == s.Value {
+					rows[i].Path, rows[i].Line = s.Path, s.Line // the later line is the one to edit
+					continue
+				}
+				rows[i].Exclude = true // superseded
 			}
-			if i >= 0 {
-				out = slices.Delete(out, i, i+1)
-			}
-			out = append(out, s)
-			continue
+			at[s.Key] = len(rows)
+			rows = append(rows, s)
 		}
-		if !s.Exclude {
-			out = append(out, s)
-		}
-	}
-	if c.Reader == Systemd {
-		out = slices.DeleteFunc(out, func(s Setting) bool { return s.Exclude })
-	}
-	return out
+		c.order = slices.DeleteFunc(rows, func(s Setting) bool { return s.Exclude })
+	})
 }

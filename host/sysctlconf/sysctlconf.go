@@ -10,9 +10,12 @@ package sysctlconf
 
 import (
 	"context"
+	"errors"
 	"path"
 	"sort"
 	"strings"
+	"sync"
+	"syscall"
 
 	"fettle/host"
 )
@@ -68,6 +71,10 @@ type Config struct {
 	// Unread are files and folders that could not be looked at: what they
 	// say is not known.
 	Unread []error
+
+	once  sync.Once
+	order []Setting       // see prepare
+	named map[string]bool // keys that a line names
 }
 
 // Installed tells which reader applies sysctl.d when the host boots:
@@ -121,11 +128,10 @@ func (c *Config) list(ctx context.Context, h *host.Host) (files []string, links 
 			continue
 		}
 		for _, e := range es {
-			// Both skip folders by their type, hidden files, and other
-			// suffixes: systemd src/basic/dirent-util.c,
-			// dirent_is_file_with_suffix; procps src/sysctl.c, PreloadSystem.
+			// systemd skips hidden files, procps does not. A folder of such
+			// a name counts: it masks, and cannot be read.
 			p := path.Join(dir, e.Name)
-			if e.Type.IsDir() || !strings.HasSuffix(e.Name, ".conf") || e.Name[0] == '.' {
+			if !strings.HasSuffix(e.Name, ".conf") || e.Name[0] == '.' && c.Reader == Systemd {
 				continue
 			}
 			if first, ok := seen[e.Name]; ok {
@@ -157,6 +163,9 @@ func (c *Config) same(ctx context.Context, h *host.Host, a, b string) bool {
 // file reads one file. One that has gone, or a link that leads nowhere, is empty to both readers.
 func (c *Config) file(ctx context.Context, h *host.Host, name string) []Setting {
 	b, err := h.ReadFile(ctx, name)
+	if errors.Is(err, host.ErrNotRegular) || errors.Is(err, syscall.EISDIR) {
+		return nil // neither reader gets anything out of a folder or a device
+	}
 	if err != nil {
 		c.unread(h, name, err)
 		return nil
