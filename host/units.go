@@ -1,0 +1,182 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ErrNoSystemd says that systemd does not run the host: there are no units.
+var ErrNoSystemd = errors.New("systemd does not run this host")
+
+// Unit is what systemd says of one unit (org.freedesktop.systemd1(5),
+// systemctl(1) show).
+type Unit struct {
+	Name          string `json:"name"`            // as it was asked for
+	ID            string `json:"id,omitempty"`    // the name it really has, when asked by an alias
+	LoadState     string `json:"load_state"`      // loaded, not-found, masked, …
+	ActiveState   string `json:"active_state"`    // active, reloading, inactive, failed, activating, deactivating
+	SubState      string `json:"sub_state"`       // running, exited, dead, …
+	UnitFileState string `json:"unit_file_state"` // enabled, disabled, static, masked, …; empty when it has no file
+	FragmentPath  string `json:"fragment_path,omitempty"`
+	Type          string `json:"type,omitempty"` // of a service: simple, notify, oneshot, …
+	MainPID       int    `json:"main_pid,omitempty"`
+	CanReload     bool   `json:"can_reload,omitempty"`
+	// NoManualStart and NoManualStop: systemctl refuses to (re)start or stop it.
+	NoManualStart bool `json:"no_manual_start,omitempty"`
+	NoManualStop  bool `json:"no_manual_stop,omitempty"`
+	// NeedsDaemonReload: its files changed since systemd read them.
+	NeedsDaemonReload bool `json:"needs_daemon_reload,omitempty"`
+	// Partial: only Name, LoadState, ActiveState and SubState are known
+	// (from the text of systemctl list-units).
+	Partial bool `json:"partial,omitempty"`
+}
+
+// Active tells whether the unit runs now.
+func (u Unit) Active() bool { return u.ActiveState == "active" || u.ActiveState == "reloading" }
+
+const unitProperties = "Id,LoadState,ActiveState,SubState,UnitFileState,FragmentPath,Type,MainPID,CanReload," +
+	"RefuseManualStart,RefuseManualStop,NeedDaemonReload"
+
+// Unit reads the state of one systemd unit. A unit that systemd does not know
+// is no error: its LoadState is not-found. ErrNoSystemd: no systemd runs here.
+func (h *Host) Unit(ctx context.Context, name string) (Unit, error) {
+	us, err := h.Units(ctx, name)
+	return us[name], err
+}
+
+// Units is Unit for several units with one command. The result holds every
+// name that was asked for.
+func (h *Host) Units(ctx context.Context, names ...string) (map[string]Unit, error) {
+	out := map[string]Unit{}
+	names = slices.Compact(slices.Sorted(slices.Values(names)))
+	for _, n := range names {
+		if !validUnitName(n) {
+			return nil, fmt.Errorf("%q is not the name of a systemd unit", n)
+		}
+	}
+	if len(names) == 0 {
+		return out, nil
+	}
+	if !h.Running() {
+		return nil, wrap("asking systemd about", names[0], ErrNotRunning)
+	}
+	// sd_booted(3): the folder exists if and only if systemd is process 1.
+	if _, err := h.Stat(ctx, "/run/systemd/system"); IsAbsent(err) {
+		return nil, ErrNoSystemd
+	}
+	args := append([]string{"show", "--property=" + unitProperties, "--"}, names...)
+	res, err := h.Run(ctx, "systemctl", args...)
+	if errors.Is(err, ErrNotCollected) {
+		return h.listedUnits(ctx, names, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if res.Exit != 0 {
+		return nil, fmt.Errorf("systemctl show failed with status %d: %s", res.Exit, firstLine(res.Stderr))
+	}
+	us := parseUnits(res.Stdout)
+	if len(us) != len(names) {
+		return nil, fmt.Errorf("systemctl show answered for %d units of the %d asked for", len(us), len(names))
+	}
+	for i, n := range names {
+		us[i].Name = n
+		out[n] = us[i]
+	}
+	return out, nil
+}
+
+// listedUnits makes do with the text of `systemctl list-units`, which a
+// sosreport has where it has nothing else.
+func (h *Host) listedUnits(ctx context.Context, names []string, instead error) (map[string]Unit, error) {
+	res, err := h.Run(ctx, "systemctl", "list-units")
+	if err != nil || res.Exit != 0 {
+		return nil, instead
+	}
+	listed := parseListUnits(res.Stdout)
+	out := map[string]Unit{}
+	for _, n := range names {
+		u, ok := listed[n]
+		if !ok { // list-units leaves out what is not in memory
+			return nil, fmt.Errorf("%s is not among the listed units: %w", n, instead)
+		}
+		out[n] = u
+	}
+	return out, nil
+}
+
+// validUnitName follows systemd.unit(5), "valid unit names".
+func validUnitName(n string) bool {
+	dot := strings.LastIndexByte(n, '.')
+	return dot > 0 && dot < len(n)-1 && len(n) <= 255 && n[0] != '-' &&
+		strings.Trim(n, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:-_.\\@") == ""
+}
+
+// parseUnits reads the blocks of name=value lines that systemctl show prints,
+// one block a unit, an empty line between.
+func parseUnits(b []byte) []Unit {
+	var out []Unit
+	inBlock := false
+	for line := range strings.Lines(string(b)) {
+		k, v, ok := strings.Cut(strings.TrimRight(line, "\n"), "=")
+		if !ok {
+			inBlock = inBlock && k != ""
+			continue
+		}
+		if !inBlock {
+			out, inBlock = append(out, Unit{}), true
+		}
+		u := &out[len(out)-1]
+		switch k {
+		case "Id":
+			u.ID = v
+		case "LoadState":
+			u.LoadState = v
+		case "ActiveState":
+			u.ActiveState = v
+		case "SubState":
+			u.SubState = v
+		case "UnitFileState":
+			u.UnitFileState = v
+		case "FragmentPath":
+			u.FragmentPath = v
+		case "Type":
+			u.Type = v
+		case "MainPID":
+			u.MainPID, _ = strconv.Atoi(v)
+		case "CanReload":
+			u.CanReload = v == "yes"
+		case "RefuseManualStart":
+			u.NoManualStart = v == "yes"
+		case "RefuseManualStop":
+			u.NoManualStop = v == "yes"
+		case "NeedDaemonReload":
+			u.NeedsDaemonReload = v == "yes"
+		}
+	}
+	return out
+}
+
+// parseListUnits reads the table that systemctl list-units prints: UNIT LOAD
+// ACTIVE SUB DESCRIPTION, with a mark before units in trouble.
+func parseListUnits(b []byte) map[string]Unit {
+	out := map[string]Unit{}
+	for line := range bytes.Lines(b) {
+		f := strings.Fields(strings.TrimLeft(string(line), " *●○×↻"))
+		if len(f) < 4 || !validUnitName(f[0]) {
+			continue
+		}
+		out[f[0]] = Unit{Name: f[0], LoadState: f[1], ActiveState: f[2], SubState: f[3], Partial: true}
+	}
+	return out
+}
+
+func firstLine(b []byte) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(string(b)), "\n")
+	return line
+}
