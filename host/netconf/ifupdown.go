@@ -38,6 +38,7 @@ type interfaces struct {
 
 func (r *reader) ifupdown() {
 	in := &interfaces{auto: map[string]Source{}}
+	r.c.interfaces = in
 	r.interfaces(in, interfacesFile, 0)
 	for _, s := range in.stanzas {
 		r.stanza(in, s)

@@ -135,6 +135,9 @@ type Config struct {
 	links    []host.Link
 	files    map[string][]byte
 	active   map[Manager]bool // known to run or to be enabled
+
+	interfaces *interfaces
+	source     host.Source
 }
 
 // Problem is configuration that could not be read or understood.
@@ -163,7 +166,7 @@ type profile struct {
 // Read reads the configuration of all managers. The second result is
 // Config.Problems; the Config is never nil and holds what could be read.
 func Read(ctx context.Context, h *host.Host) (*Config, []error) {
-	c := &Config{files: map[string][]byte{}, active: map[Manager]bool{}}
+	c := &Config{files: map[string][]byte{}, active: map[Manager]bool{}, source: h.Source()}
 	r := &reader{ctx: ctx, h: h, c: c}
 	// Without links (a root folder, a poor capture) matching is by name alone.
 	c.links, _ = h.Links(ctx)

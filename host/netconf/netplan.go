@@ -3,7 +3,6 @@ package netconf
 import (
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -284,6 +283,3 @@ func lineOf(n ast.Node) int {
 	}
 	return n.GetToken().Position.Line
 }
-
-// isNetplanFile tells whether a path is one of netplan's own.
-func isNetplanFile(f string) bool { return slices.Contains(netplanDirs, path.Dir(f)) }

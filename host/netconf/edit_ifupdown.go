@@ -1,0 +1,98 @@
+package netconf
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+var mtuOption = regexp.MustCompile(`(\bmtu[ \t]+)(\d+)`)
+
+// setIfupdown changes the mtu lines of the interface's own stanzas and the
+// commands that set its MTU; where there are none, it adds a line to its own
+// stanza, and for a port without one a pre-up line to its bridge's.
+func (c *Config) setIfupdown(i Iface, mtu int) (Edit, error) {
+	var own []*stanza
+	for _, s := range c.interfaces.stanzas {
+		if s.name == i.Name {
+			own = append(own, s)
+		}
+	}
+	at := map[Source]bool{}
+	for _, s := range own {
+		for _, o := range s.options {
+			if o.name == "mtu" {
+				at[o.Source] = true
+			}
+		}
+	}
+	for _, s := range i.All {
+		if s.Manager == Ifupdown && s.Key == KeyMTU && s.Phase != "" {
+			at[s.Source] = true
+		}
+	}
+	if len(at) > 0 {
+		return c.changeOptions(i, at, mtu)
+	}
+	var s *stanza
+	line := fmt.Sprintf("pre-up ip link set dev %s mtu %d", i.Name, mtu)
+	switch {
+	case len(own) > 0:
+		s = own[0]
+		switch {
+		case s.method == "static" || s.method == "manual": // the methods that know mtu, interfaces(5)
+			line = fmt.Sprintf("mtu %d", mtu)
+		case i.Kind == "bridge": // not there yet when pre-up runs
+			line = fmt.Sprintf("post-up ip link set dev %s mtu %d", i.Name, mtu)
+		}
+	case i.Bridge != nil:
+		s = c.stanzaAround(i.Bridge.Source)
+	}
+	if s == nil {
+		return Edit{}, fmt.Errorf("%s has no stanza in %s: add one with mtu %d", i.Name, interfacesFile, mtu)
+	}
+	b, err := c.raw(s.Path)
+	if err != nil {
+		return Edit{}, err
+	}
+	l := cut(b)
+	after := s.Line
+	for after <= len(l) && strings.HasSuffix(strings.TrimRight(l[after-1], "\n"), `\`) {
+		after++
+	}
+	in := "    "
+	if len(s.options) > 0 && s.options[0].Path == s.Path {
+		in = indent(l[s.options[0].Line-1])
+	}
+	return Edit{Path: s.Path, Was: b, Content: l.insert(after+1, in+line).bytes()}, nil
+}
+
+// changeOptions writes mtu into all the lines given, which must stand in one file.
+func (c *Config) changeOptions(i Iface, at map[Source]bool, mtu int) (Edit, error) {
+	file := i.MTU.Path
+	b, err := c.raw(file)
+	if err != nil {
+		return Edit{}, err
+	}
+	l, ok := cut(b), true
+	for src := range at {
+		if src.Path != file {
+			return Edit{}, fmt.Errorf("the MTU of %s is set in %s and in %s: set it to %d in one place", i.Name, file, src.Path, mtu)
+		}
+		if l, ok = l.replaceNumber(src.Line, mtuOption, mtu); !ok {
+			return Edit{}, fmt.Errorf("%s: %w: set the MTU of %s to %d there", src, errContinued, i.Name, mtu)
+		}
+	}
+	return Edit{Path: file, Was: b, Content: l.bytes()}, nil
+}
+
+// stanzaAround is the stanza that holds the line.
+func (c *Config) stanzaAround(src Source) *stanza {
+	var found *stanza
+	for _, s := range c.interfaces.stanzas {
+		if s.Path == src.Path && s.Line <= src.Line && (found == nil || s.Line > found.Line) {
+			found = s
+		}
+	}
+	return found
+}
