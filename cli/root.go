@@ -59,9 +59,25 @@ func failf(format string, args ...any) error {
 
 // Main runs one command line and returns the exit status.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if code, ok := labRole(args); ok {
+		return code
+	}
+	return mainWith(traps.All(), args, stdin, stdout, stderr)
+}
+
+// mainWith is Main with a list of traps of its own, for tests.
+func mainWith(all []*trap.Trap, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if code, ok := confined(args, all, stderr); ok {
+		return code
+	}
+	if len(args) == 1 && args[0] == "--version" {
+		fmt.Fprint(stdout, buildFacts())
+		return exitOK
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, traps: traps.All()}
+	context.AfterFunc(ctx, stop) // the second Ctrl-C ends fettle on the spot
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, traps: all}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -95,7 +111,9 @@ func (a *app) root() *cobra.Command {
 settings that undo each other, the versions with a bug.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		Version:       Version(),
 	}
 	c.AddCommand(a.checkCmd())
+	c.AddCommand(a.labCmd())
 	return c
 }

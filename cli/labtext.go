@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"sort"
+	"strings"
+	"time"
+
+	"fettle/lab"
+)
+
+// labText writes how one scenario went. Long shows every stage and the
+// figures before and after; short is one line.
+func (a *app) labText(o lab.Outcome, long bool) {
+	v := o.Verdict
+	word := "proved"
+	switch {
+	case o.Err != nil:
+		word = "NOT BUILT"
+	case !v.OK:
+		word = "NOT PROVED"
+	case o.Job.Scenario.Innocent:
+		word = "innocent, and not accused"
+	}
+	fmt.Fprintf(a.stdout, "%s/%s: %s (%s, kernel %s, booted in %.1f s, %.1f s in all)\n", v.Trap, v.Scenario, word,
+		v.Engine, v.Kernel, v.Boot.Seconds(), v.Took.Seconds())
+	if !long && (v.OK || o.Err != nil) {
+		return
+	}
+	if o.Job.Scenario.About != "" {
+		fmt.Fprintf(a.stdout, "  %s\n", o.Job.Scenario.About)
+	}
+	for _, s := range v.Stages {
+		mark := "ok"
+		if !s.OK {
+			mark = "FAILED"
+		}
+		fmt.Fprintf(a.stdout, "  %-11s %-6s %5.1f s  %s\n", s.Name, mark, s.Took.Seconds(),
+			strings.ReplaceAll(s.Said, "\n", "\n"+strings.Repeat(" ", 30)))
+	}
+	labFigures(a.stdout, v)
+	if !v.OK && v.Why != "" {
+		fmt.Fprintf(a.stdout, "  why: %s\n", strings.ReplaceAll(v.Why, "\n", "\n    "))
+	}
+	if v.Console != "" {
+		fmt.Fprintf(a.stdout, "  the machine's last words:\n    %s\n", strings.ReplaceAll(v.Console, "\n", "\n    "))
+	}
+}
+
+// labFigures is the table of before and after.
+func labFigures(w io.Writer, v lab.Verdict) {
+	heads := map[string]string{"check": "trapped", "recheck": "fixed", "after-undo": "undone"}
+	var stages []lab.Stage
+	for _, s := range v.Stages {
+		if len(s.Probes) > 0 {
+			stages = append(stages, s)
+		}
+	}
+	if len(stages) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "  %-28s", "")
+	for _, s := range stages {
+		fmt.Fprintf(w, " %-15s", heads[s.Name])
+	}
+	fmt.Fprintln(w)
+	for _, name := range sortedKeys(stages[0].Probes) {
+		fmt.Fprintf(w, "  %-28s", name)
+		for _, s := range stages {
+			val := s.Probes[name]
+			if val == "" {
+				val = "-"
+			}
+			fmt.Fprintf(w, " %-15s", val)
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+// labJUnit writes outcomes as JUnit XML: a failure is a scenario that did not
+// go as told, an error a machine that could not be built.
+func labJUnit(w io.Writer, all []lab.Outcome) error {
+	type message struct {
+		Message string `xml:"message,attr"`
+		Text    string `xml:",chardata"`
+	}
+	type testcase struct {
+		Class   string   `xml:"classname,attr"`
+		Name    string   `xml:"name,attr"`
+		Time    string   `xml:"time,attr"`
+		Failure *message `xml:"failure,omitempty"`
+		Error   *message `xml:"error,omitempty"`
+	}
+	type suite struct {
+		XMLName  xml.Name `xml:"testsuite"`
+		Name     string   `xml:"name,attr"`
+		Tests    int      `xml:"tests,attr"`
+		Failures int      `xml:"failures,attr"`
+		Errors   int      `xml:"errors,attr"`
+		Time     string   `xml:"time,attr"`
+		Cases    []testcase
+	}
+	s := suite{Name: "fettle lab", Tests: len(all)}
+	var took time.Duration
+	for _, o := range all {
+		c := testcase{Class: "fettle.lab." + o.Job.Trap, Name: o.Job.Scenario.Name, Time: fmt.Sprintf("%.3f", o.Verdict.Took.Seconds())}
+		took += o.Verdict.Took
+		switch {
+		case o.Err != nil:
+			s.Errors++
+			c.Error = &message{Message: "the machine could not be built", Text: o.Err.Error()}
+		case !o.Verdict.OK:
+			s.Failures++
+			c.Failure = &message{Message: "did not go as told", Text: o.Verdict.Why + "\n" + o.Verdict.Console}
+		}
+		s.Cases = append(s.Cases, c)
+	}
+	s.Time = fmt.Sprintf("%.3f", took.Seconds())
+	io.WriteString(w, xml.Header)
+	enc := xml.NewEncoder(w)
+	enc.Indent("", "  ")
+	return enc.Encode(s)
+}
+
+func sortedKeys(m map[string]string) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}
