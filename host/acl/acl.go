@@ -239,3 +239,24 @@ func (a ACL) Merge(entries ...Entry) ACL {
 	}
 	return out.WithMask().Sorted()
 }
+
+// Inherit is the access list of a file or folder that is created with mode
+// (without the umask, which then does not count) in a folder whose default
+// list is a: the kernel's posix_acl_create. An empty a gives nothing to
+// inherit; the result is then empty too. A new folder gets a as its own
+// default list besides.
+func (a ACL) Inherit(mode fs.FileMode) ACL {
+	_, masked := a.Find(Mask, 0)
+	out := slices.Clone(a)
+	for i, e := range out {
+		switch {
+		case e.Tag == UserObj:
+			out[i].Perm &= Perm(mode >> 6 & 7)
+		case e.Tag == Mask, e.Tag == GroupObj && !masked:
+			out[i].Perm &= Perm(mode >> 3 & 7)
+		case e.Tag == Other:
+			out[i].Perm &= Perm(mode & 7)
+		}
+	}
+	return out
+}

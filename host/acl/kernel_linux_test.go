@@ -143,3 +143,35 @@ func TestAllowsAsTheKernel(t *testing.T) {
 		}
 	}
 }
+
+// TestInheritAsTheKernel creates files in folders with random default lists.
+func TestInheritAsTheKernel(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 6))
+	dir := t.TempDir()
+	for i := range 60 {
+		list := acl.FromMode(os.FileMode(rnd.IntN(0o1000)))
+		for range rnd.IntN(3) {
+			list = list.Merge(acl.Entry{Tag: acl.Group, ID: uint32(rnd.IntN(9)), Perm: acl.Perm(rnd.IntN(8))})
+		}
+		if err := unix.Setxattr(dir, acl.XattrDefault, list.Xattr(), 0); err == unix.EOPNOTSUPP {
+			t.Skip("SKIPPED, NOTHING PROVED: the temporary folder's file system has no ACLs")
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		file, mode := filepath.Join(dir, fmt.Sprint(i)), os.FileMode(rnd.IntN(0o1000))
+		f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY, mode)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+		want := list.Inherit(mode)
+		got := readXattr(t, file, acl.XattrAccess)
+		st, _ := os.Stat(file)
+		if got == nil {
+			got = acl.FromMode(st.Mode())
+		}
+		if !got.Equal(want) || st.Mode().Perm() != want.Mode() {
+			t.Fatalf("created with %o below %s: %s (mode %o); Inherit says %s", mode, list, got, st.Mode().Perm(), want)
+		}
+	}
+}

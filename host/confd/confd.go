@@ -48,7 +48,8 @@ func Files(ctx context.Context, h *host.Host, dirs []string, suffix string) ([]F
 			errs = append(errs, err)
 		}
 		for _, e := range es {
-			if !strings.HasSuffix(e.Name, suffix) || e.Type.IsDir() {
+			// dirent_is_file_with_suffix: neither folders nor hidden files count.
+			if !strings.HasSuffix(e.Name, suffix) || e.Type.IsDir() || e.Name[0] == '.' {
 				continue
 			}
 			name := path.Join(dir, e.Name)

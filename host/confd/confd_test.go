@@ -20,6 +20,10 @@ lib
 lib
 -- root/usr/lib/x.d/40-d.conf --
 lib
+-- root/usr/lib/x.d/.hidden.conf --
+no
+-- root/usr/lib/x.d/folder.conf/x --
+no
 -- root/usr/lib/x.d/README --
 no
 -- root/run/x.d/20-b.conf --

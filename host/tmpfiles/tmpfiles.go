@@ -76,14 +76,23 @@ func Read(ctx context.Context, h *host.Host) *Config {
 			continue
 		}
 		b, err := h.ReadFile(ctx, f.Path)
+		if host.IsAbsent(err) {
+			continue // a link that leads nowhere hides others and says nothing
+		}
 		if err != nil {
-			// A link that leads nowhere is as good as absent, but says so.
 			errs = append(errs, err)
 			continue
 		}
 		c.parse(f.Path, string(b), spec.expand)
 	}
 	c.Unread = errors.Join(errs...)
+	return c
+}
+
+// Parse reads the text of one fragment as it would read on h.
+func Parse(ctx context.Context, h *host.Host, file, text string) *Config {
+	c := &Config{}
+	c.parse(file, text, (&specifiers{ctx: ctx, h: h}).expand)
 	return c
 }
 
