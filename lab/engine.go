@@ -44,7 +44,7 @@ func (k Kernel) argv(memMiB int, opt Options) ([]string, error) {
 			con0 = "con0=fd:0,fd:1"
 		}
 		return []string{kernelFD, fmt.Sprintf("mem=%dM", memMiB), "initrd=/proc/self/fd/3", "con=null", con0,
-			"ssl0=fd:5,fd:4", "uml_dir=/tmp", "umid=guest", "panic=-1", "quiet"}, nil
+			"ssl0=fd:5,fd:4", "uml_dir=/tmp", fmt.Sprintf("umid=fettle-%d", os.Getpid()), "panic=-1", "quiet"}, nil
 	case "qemu":
 		qemu, err := FindTool("qemu-system-x86_64")
 		if err != nil {

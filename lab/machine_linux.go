@@ -147,12 +147,20 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lines returns the last n lines.
-func (t *tail) lines(n int) string {
+// lastWords returns at most n lines: those from where the kernel began to
+// complain, else the last.
+func (t *tail) lastWords(n int) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	all := strings.Split(strings.TrimSpace(strings.ReplaceAll(string(t.buf), "\r", "")), "\n")
-	return strings.Join(all[max(0, len(all)-n):], "\n")
+	from := max(0, len(all)-n)
+	for i, line := range all {
+		if strings.Contains(line, "Kernel panic") || strings.Contains(line, "Out of memory") {
+			from = max(0, i-2)
+			break
+		}
+	}
+	return strings.Join(all[from:min(len(all), from+n)], "\n")
 }
 
 // ProbeKVM boots the kernel under KVM and tells whether it answered in time. /dev/kvm
@@ -179,7 +187,7 @@ func ProbeKVM(ctx context.Context, opt Options) bool {
 	defer m.kill()
 	select {
 	case <-m.done:
-		return strings.Contains(m.console.lines(200), "panic")
+		return strings.Contains(m.console.lastWords(20), "panic")
 	case <-time.After(4 * time.Second):
 		return false
 	case <-ctx.Done():

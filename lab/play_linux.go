@@ -104,7 +104,7 @@ func Play(ctx context.Context, trap string, s Scenario, opt Options) (Verdict, e
 	}
 	v.Took = time.Since(start)
 	if !done {
-		v.Console = m.console.lines(20)
+		v.Console = m.console.lastWords(20)
 		if v.Why == "" {
 			v.Why = died(v, ended)
 		}

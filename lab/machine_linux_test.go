@@ -1,0 +1,160 @@
+package lab_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"fettle/lab"
+	"fettle/lab/labtest"
+)
+
+// playEnv makes this test program play one scenario and end, so that a test
+// can kill a whole fettle in the middle of it. Its value is fettle's path.
+const playEnv = "FETTLE_LABTEST_PLAY"
+
+func TestMain(m *testing.M) {
+	if bin := os.Getenv(playEnv); bin != "" {
+		k, err := lab.UML()
+		if err == nil {
+			_, err = lab.Play(context.Background(), "none", sleeper, lab.Options{Kernel: k, Binary: bin,
+				OnStage: func(lab.Stage) { fmt.Println("stage") }})
+		}
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	labtest.Cleanup()
+	os.Exit(code)
+}
+
+// sleeper tells of one stage and then never ends.
+var sleeper = lab.Scenario{Name: "sleeper", Prepare: []lab.Act{{Run: []string{"sleep", "0"}}, {Run: []string{"sleep", "1000"}}}}
+
+func play(t *testing.T, s lab.Scenario) lab.Verdict {
+	t.Helper()
+	v, err := lab.Play(t.Context(), "none", s, labtest.Options(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestBrokenScenarioIsNamed(t *testing.T) {
+	v := play(t, lab.Scenario{Name: "broken", Prepare: []lab.Act{{Run: []string{"ip", "link", "set", "nosuch", "up"}}}})
+	if v.OK || !strings.Contains(v.Why, `ip link set nosuch up: exit status 1: Cannot find device "nosuch"`) {
+		t.Errorf("verdict: %+v", v)
+	}
+}
+
+func TestPanicIsNamed(t *testing.T) {
+	v := play(t, lab.Scenario{Name: "panic", Prepare: []lab.Act{{Write: &lab.File{Path: "/proc/sysrq-trigger", Content: "c"}}}})
+	if v.OK || !strings.Contains(v.Why, "panicked") || !strings.Contains(v.Console, "sysrq") {
+		t.Errorf("verdict: %+v", v)
+	}
+}
+
+func TestHangIsCutOff(t *testing.T) {
+	s := sleeper
+	s.Needs.Limit = 4 * time.Second
+	start := time.Now()
+	v := play(t, s)
+	if v.OK || !strings.Contains(v.Why, "stopped after 4s") || v.Kernel == "" {
+		t.Errorf("verdict: %+v", v)
+	}
+	if took := time.Since(start); took > time.Minute {
+		t.Errorf("took %s", took)
+	}
+}
+
+func TestOutOfMemoryIsNamed(t *testing.T) {
+	v := play(t, lab.Scenario{Name: "oom", Needs: lab.Needs{MemMiB: 160, Tools: []string{"dd", "mount"}},
+		Prepare: []lab.Act{{Write: &lab.File{Path: "/proc/sys/vm/panic_on_oom", Content: "1"}},
+			{Write: &lab.File{Path: "/fill/x"}}, {Run: []string{"mount", "-t", "ramfs", "ramfs", "/fill"}},
+			{Run: []string{"dd", "if=/dev/zero", "of=/fill/zeros", "bs=1M"}}}})
+	if v.OK || !strings.Contains(v.Why, "ran out of memory") {
+		t.Errorf("verdict: %+v", v)
+	}
+}
+
+// TestNothingIsLeftBehind kills a fettle that plays a scenario with SIGKILL
+// and looks for processes, mounts and temporary files of the machine.
+func TestNothingIsLeftBehind(t *testing.T) {
+	opt := labtest.Options(t)
+	tmp := t.TempDir()
+	before := mounts(t)
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), playEnv+"="+opt.Binary, "TMPDIR="+tmp, "HOME="+tmp)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "a kernel to run", func() bool { return len(machines(t, opt.Binary)) > 0 && uml(t, cmd.Process.Pid) > 0 })
+	time.Sleep(500 * time.Millisecond) // well into the boot
+	cmd.Process.Signal(syscall.SIGKILL)
+	cmd.Wait()
+	waitFor(t, "the machine to be gone", func() bool { return len(machines(t, opt.Binary)) == 0 && uml(t, cmd.Process.Pid) == 0 })
+	if left, _ := filepath.Glob(tmp + "/*"); len(left) > 0 {
+		t.Errorf("left in TMPDIR: %v", left)
+	}
+	if left, _ := filepath.Glob(tmp + "/.*/*"); len(left) > 0 {
+		t.Errorf("left in HOME: %v", left)
+	}
+	if after := mounts(t); after != before {
+		t.Errorf("mounts before:\n%s\nafter:\n%s", before, after)
+	}
+}
+
+func waitFor(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if ok() {
+			return
+		}
+	}
+	t.Fatalf("waited 20 s for %s", what)
+}
+
+// machines lists the processes that run this test's own build of fettle.
+func machines(t *testing.T, bin string) []string {
+	t.Helper()
+	all, _ := filepath.Glob("/proc/[0-9]*/exe")
+	var out []string
+	for _, p := range all {
+		if to, err := os.Readlink(p); err == nil && to == bin {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// uml counts the processes of User-Mode Linux kernels that the process pid
+// has started: their command line names it.
+func uml(t *testing.T, pid int) int {
+	t.Helper()
+	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	n := 0
+	for _, p := range all {
+		if b, err := os.ReadFile(p); err == nil && bytes.Contains(b, fmt.Appendf(nil, "umid=fettle-%d\x00", pid)) {
+			n++
+		}
+	}
+	return n
+}
+
+func mounts(t *testing.T) string {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
