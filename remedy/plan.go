@@ -139,6 +139,11 @@ type Command struct {
 	Do    []string `json:"do"`
 	Undo  []string `json:"undo,omitempty"`
 	Probe []string `json:"probe,omitempty"`
+	// Require, when given, must exit 0 right before Do, and UndoRequire right
+	// before Undo: the precondition of an act that lowers redundancy. They
+	// only read.
+	Require     []string `json:"require,omitempty"`
+	UndoRequire []string `json:"undo_require,omitempty"`
 	// Differs says what is not as before after Undo; empty: nothing.
 	Differs string        `json:"differs,omitempty"`
 	Limit   time.Duration `json:"limit,omitempty"` // 0 is one minute

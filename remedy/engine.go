@@ -1,0 +1,343 @@
+package remedy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+)
+
+// Engine applies plans to a machine and takes them back, keeping every change
+// in a store.
+type Engine struct {
+	Store   *Store
+	Machine Machine
+	// Guard arms the independent rollback of changes that need confirming.
+	Guard Guard
+	// Who names the command line, for another fettle that meets the lock.
+	Who string
+	// Wait waits for another fettle to finish instead of giving up.
+	Wait bool
+	// Log, if set, is told what happens, a line each.
+	Log func(line string)
+}
+
+// Verify tells whether the finding is gone: nil says so; StillFound says that
+// it is not; any other error that nobody could look, which is not the same as
+// gone.
+type Verify func(ctx context.Context) error
+
+// StillFound is Verify's answer that the finding is still there.
+type StillFound struct{ Summary string }
+
+func (e *StillFound) Error() string { return "the check still finds it: " + e.Summary }
+
+// RolledBack is the error of an apply that failed and was taken back.
+type RolledBack struct {
+	ID   string
+	Why  error
+	Left []string // what was left as it is, and why
+}
+
+func (e *RolledBack) Error() string {
+	if len(e.Left) > 0 {
+		return fmt.Sprintf("%v; it was taken back (change %s), but for:\n  %s", e.Why, e.ID, strings.Join(e.Left, "\n  "))
+	}
+	return fmt.Sprintf("%v; everything was put back as it was (change %s)", e.Why, e.ID)
+}
+func (e *RolledBack) Unwrap() error { return e.Why }
+
+// Incomplete is the error of a taking back that did not reach everything.
+type Incomplete struct {
+	ID     string
+	Why    error // why the change was taken back; nil when the admin asked
+	Failed []error
+}
+
+func (e *Incomplete) Error() string {
+	var b strings.Builder
+	if e.Why != nil {
+		fmt.Fprintf(&b, "%v; and ", e.Why)
+	}
+	b.WriteString("not everything could be put back:")
+	for _, f := range e.Failed {
+		fmt.Fprintf(&b, "\n  %v", f)
+	}
+	fmt.Fprintf(&b, "\nmend that and run: fettle undo %s", e.ID)
+	return b.String()
+}
+
+// Unfinished is the refusal to begin while an earlier change stands half-way.
+type Unfinished struct {
+	ID    string
+	Phase Phase
+}
+
+func (e *Unfinished) Error() string {
+	what := "was cut off while it was applied"
+	if e.Phase == Undoing {
+		what = "was cut off while it was taken back"
+	}
+	return fmt.Sprintf("change %s %s: first finish it (fettle resume %s) or take it back (fettle undo %s)", e.ID, what, e.ID, e.ID)
+}
+
+func (e *Engine) log(format string, args ...any) {
+	if e.Log != nil {
+		e.Log(fmt.Sprintf(format, args...))
+	}
+}
+
+func (e *Engine) site(c *Change, step int) *site {
+	return &site{m: e.Machine, temp: fmt.Sprintf(".fettle-%s-%d", c.ID, step), log: e.Log}
+}
+
+// Apply makes the changes of h.Plan, verifies, and takes them back when the
+// finding is still there. The change is returned whenever one was begun.
+func (e *Engine) Apply(ctx context.Context, h Head, verify Verify) (*Change, error) {
+	if len(h.Plan.Steps) == 0 {
+		return nil, errors.New("the plan has no steps")
+	}
+	unlock, err := e.Store.Lock(ctx, e.Who, e.Wait)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	// A damaged journal of an old change is no reason to leave this host
+	// unmended; but it has to be said.
+	all, err := e.Store.Changes()
+	if err != nil {
+		e.log("note: %v", err)
+	}
+	for _, c := range all {
+		if c.phase == Applying || c.phase == Undoing {
+			return nil, &Unfinished{c.ID, c.phase}
+		}
+	}
+	if err := e.preflight(ctx, h.Plan); err != nil {
+		return nil, err
+	}
+	h.Format, h.Created = 1, time.Now().UTC()
+	c, err := e.Store.create(h)
+	if err != nil {
+		return nil, err
+	}
+	if h.ConfirmWithin > 0 {
+		if err := e.arm(ctx, c); err != nil {
+			why := fmt.Errorf("the rollback that confirming needs could not be armed: %w", err)
+			return c, e.rollback(ctx, c, why)
+		}
+	}
+	return c, e.run(ctx, c, verify)
+}
+
+// preflight refuses a plan whose first look at the host fails, before
+// anything is changed. A step that an earlier one prepares is looked at in
+// its turn only.
+func (e *Engine) preflight(ctx context.Context, p Plan) error {
+	touched := map[string]bool{}
+	for i, s := range p.Steps {
+		a, err := actionOf(s)
+		if err != nil {
+			return fmt.Errorf("step %d: %w", i+1, err)
+		}
+		name := ""
+		switch s := s.(type) {
+		case File:
+			name = s.Path
+		case Remove:
+			name = s.Path
+		case Perm:
+			name = s.Path
+		case ACL:
+			name = s.Path
+		case Command, Unit:
+			return nil // what comes after it may be its work
+		}
+		if name == "" || !touched[name] && !touched[path.Dir(name)] {
+			if _, err := a.items(ctx, e.Machine); err != nil {
+				return fmt.Errorf("step %d (%s): %w; nothing was changed", i+1, s.Describe(), err)
+			}
+		}
+		for dir := name; name != "" && dir != "/" && dir != "."; dir = path.Dir(dir) {
+			touched[dir] = true
+		}
+	}
+	return nil
+}
+
+// run does what is left of the steps, then verifies.
+func (e *Engine) run(ctx context.Context, c *Change, verify Verify) error {
+	boot, err := e.Machine.BootID()
+	if err != nil {
+		return e.rollback(ctx, c, fmt.Errorf("reading the boot's id: %w", err))
+	}
+	if deadline, due := c.Unconfirmed(); due {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadlineCause(ctx, deadline, errors.New("the time to confirm ran out while the change was being applied"))
+		defer cancel()
+	}
+	if err := c.append(Record{Event: evBegin, Boot: boot}); err != nil {
+		return e.rollback(ctx, c, err)
+	}
+	for i, s := range c.Plan.Steps {
+		if ctx.Err() != nil {
+			return e.rollback(ctx, c, cause(ctx))
+		}
+		if err := e.step(ctx, c, i, boot); err != nil {
+			return e.rollback(ctx, c, fmt.Errorf("step %d (%s): %w", i+1, s.Describe(), err))
+		}
+	}
+	if err := e.verify(ctx, c.Plan.Settle, verify); err != nil {
+		return e.rollback(ctx, c, err)
+	}
+	if err := c.append(Record{Event: evApplied, Boot: boot}); err != nil {
+		return e.rollback(ctx, c, err)
+	}
+	return nil
+}
+
+func cause(ctx context.Context) error {
+	if err := context.Cause(ctx); err != context.Canceled {
+		return err
+	}
+	return errors.New("interrupted")
+}
+
+// step does one step: snapshot, intent, act, done. One that was cut off is
+// looked at first.
+func (e *Engine) step(ctx context.Context, c *Change, i int, boot string) error {
+	a, err := actionOf(c.Plan.Steps[i])
+	if err != nil {
+		return err
+	}
+	st := &c.steps[i]
+	s := e.site(c, i)
+	if st.intended && a.running() && st.boot != boot {
+		st.intended, st.done = false, false // that state ended with its boot
+	}
+	if st.done {
+		return nil
+	}
+	items := st.before
+	if st.intended {
+		if err := c.load(items); err != nil {
+			return err
+		}
+		now, err := readItems(ctx, e.Machine, items)
+		if err != nil {
+			return err
+		}
+		state, foreign, err := probe(ctx, e.Machine, a, items, nil, now, true)
+		switch inv, isInverse := a.(inverse); {
+		case err != nil:
+			return err
+		case state == Foreign:
+			return &Changed{foreign[0].Path, "was changed by somebody else meanwhile"}
+		case state == Done:
+			return c.append(Record{Event: evDone, Step: i, Items: now})
+		case state == Partly && isInverse && !inv.probed():
+			return errors.New("it was cut off, and nothing tells whether it had its effect")
+		}
+	} else {
+		if items, err = a.items(ctx, e.Machine); err != nil {
+			return err
+		}
+		if err := c.keep(i, items); err != nil {
+			return err
+		}
+		if err := c.append(Record{Event: evIntent, Step: i, Boot: boot, Items: items}); err != nil {
+			return err
+		}
+	}
+	e.log("%s", c.Plan.Steps[i].Describe())
+	if err := a.act(ctx, s, items); err != nil {
+		return err
+	}
+	after, err := readItems(ctx, e.Machine, items)
+	if err != nil {
+		return err
+	}
+	return c.append(Record{Event: evDone, Step: i, Items: after})
+}
+
+// verify asks until the finding is gone or the time to settle is over.
+func (e *Engine) verify(ctx context.Context, settle time.Duration, verify Verify) error {
+	if verify == nil {
+		return nil
+	}
+	over := time.Now().Add(settle)
+	wait := 200 * time.Millisecond
+	for {
+		err := verify(ctx)
+		if err == nil {
+			return nil
+		}
+		left := time.Until(over)
+		if left <= 0 {
+			var still *StillFound
+			if !errors.As(err, &still) {
+				err = fmt.Errorf("whether it helped could not be seen: %w", err)
+			}
+			return err
+		}
+		select {
+		case <-time.After(min(wait, left)):
+			wait = min(2*wait, 2*time.Second)
+		case <-ctx.Done():
+			return cause(ctx)
+		}
+	}
+}
+
+// Resume finishes a change that was cut off, forward or back. An empty id
+// takes the one there is. verify makes the verification for a change.
+func (e *Engine) Resume(ctx context.Context, id string, verify func(Head) Verify) (*Change, error) {
+	unlock, err := e.Store.Lock(ctx, e.Who, e.Wait)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	c, err := e.pick(id, func(c *Change) bool { return c.phase == Applying || c.phase == Undoing })
+	if err != nil || c == nil {
+		return c, err
+	}
+	switch c.phase {
+	case Undoing:
+		return c, e.takeBack(ctx, c, UndoOptions{Force: c.undoing.Force, Skip: c.undoing.Skip, Why: c.undoing.Why})
+	case Applying:
+		if deadline, due := c.Unconfirmed(); due && time.Now().After(deadline) {
+			return c, fmt.Errorf("change %s was not confirmed until %s and must not go on; take it back: fettle undo %s",
+				c.ID, deadline.Local().Format(time.TimeOnly), c.ID)
+		}
+		if len(c.Guards()) == 0 && c.ConfirmWithin > 0 {
+			if err := e.arm(ctx, c); err != nil {
+				return c, e.rollback(ctx, c, fmt.Errorf("the rollback that confirming needs could not be armed: %w", err))
+			}
+		} else if boot, err := e.Machine.BootID(); c.ConfirmWithin > 0 && (err != nil || boot != c.armed.Boot) {
+			return c, fmt.Errorf("change %s is to be undone at a reboot, and there was one; take it back: fettle undo %s", c.ID, c.ID)
+		}
+		var v Verify
+		if verify != nil {
+			v = verify(c.Head)
+		}
+		return c, e.run(ctx, c, v)
+	}
+	return c, fmt.Errorf("change %s is %s: there is nothing to resume", c.ID, c.phase)
+}
+
+// pick finds the change that is meant: id, or the last one that want takes.
+// Without an id and with none to take it returns nil.
+func (e *Engine) pick(id string, want func(*Change) bool) (*Change, error) {
+	if id != "" {
+		return e.Store.Change(id)
+	}
+	all, err := e.Store.Changes()
+	for i := len(all) - 1; i >= 0; i-- {
+		if want(all[i]) {
+			return all[i], nil
+		}
+	}
+	return nil, err
+}

@@ -1,0 +1,363 @@
+package remedy
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Guard is the rollback that does not depend on the fettle that applies: a
+// timer of systemd, or a copy of the program that waits in a session of its
+// own; and a unit for the next boot. confirm disarms it.
+type Guard struct {
+	// Units is systemd's folder of the admin's units; empty is
+	// /etc/systemd/system, or FETTLE_UNIT_DIR. Where it does not exist there
+	// is no boot unit.
+	Units string
+	// SystemdRun replaces /usr/bin/systemd-run, for tests.
+	SystemdRun string
+}
+
+func (g Guard) units() string {
+	switch dir := os.Getenv("FETTLE_UNIT_DIR"); {
+	case g.Units != "":
+		return g.Units
+	case dir != "":
+		return dir
+	}
+	return "/etc/systemd/system"
+}
+
+func unitName(id string) string { return "fettle-undo-" + id }
+
+// arm sets the guards up and journals them, before the first step.
+func (e *Engine) arm(ctx context.Context, c *Change) error {
+	boot, err := e.Machine.BootID()
+	if err != nil {
+		return err
+	}
+	deadline := time.Now().Add(c.ConfirmWithin)
+	bin, err := copySelf(c)
+	if err != nil {
+		return err
+	}
+	// Journaled first: a guard must find its deadline.
+	if err := c.append(Record{Event: evArmed, Boot: boot, Deadline: deadline.UTC()}); err != nil {
+		return err
+	}
+	guards, err := e.Guard.arm(ctx, e.Machine, c, bin, deadline)
+	if err != nil {
+		return err
+	}
+	return c.append(Record{Event: evArmed, Boot: boot, Deadline: deadline.UTC(), Guards: guards})
+}
+
+func (g Guard) arm(ctx context.Context, m Machine, c *Change, bin string, deadline time.Time) (guards []string, err error) {
+	_, booted := m.Systemctl()
+	timer := ""
+	if booted {
+		if timer, err = g.timer(ctx, m, c, bin); err != nil {
+			c.append(Record{Event: evNote, Why: "no systemd timer: " + err.Error()})
+		}
+	}
+	if timer == "" {
+		if timer, err = detach(c, bin, deadline); err != nil {
+			return nil, err
+		}
+	}
+	guards = append(guards, timer)
+	unit, err := g.bootUnit(c, bin)
+	if err != nil {
+		return nil, fmt.Errorf("the unit for the next boot: %w", err)
+	}
+	if unit != "" {
+		guards = append(guards, unit)
+	}
+	return guards, nil
+}
+
+// copySelf puts the running program beside the journal, so that an upgrade or
+// removal of the package does not disarm the guard.
+func copySelf(c *Change) (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	if noExec(c.dir()) {
+		return self, nil // on a file system mounted noexec a copy would not start
+	}
+	src, err := os.Open(self)
+	if err != nil {
+		return "", err
+	}
+	defer src.Close()
+	name := filepath.Join(c.dir(), "fettle")
+	dst, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o700)
+	if err != nil {
+		return "", err
+	}
+	_, err = io.Copy(dst, src)
+	if err == nil {
+		err = dst.Sync()
+	}
+	if cerr := dst.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = syncDir(c.dir())
+	}
+	if err != nil {
+		return "", fmt.Errorf("copying fettle beside the journal: %w", err)
+	}
+	return name, nil
+}
+
+// environment is what a guard needs to know beyond its arguments.
+func (c *Change) environment() []string {
+	env := []string{"FETTLE_STATE=" + c.store.Dir}
+	for _, k := range []string{"FETTLE_BOOT_ID_FILE", "FETTLE_UNIT_DIR"} {
+		if v := os.Getenv(k); v != "" {
+			env = append(env, k+"="+v)
+		}
+	}
+	return env
+}
+
+// timer has systemd start the undoing: it outlives the session even where
+// logind kills a user's processes (KillUserProcesses=yes).
+func (g Guard) timer(ctx context.Context, m Machine, c *Change, bin string) (string, error) {
+	run := g.SystemdRun
+	if run == "" {
+		run = "/usr/bin/systemd-run"
+	}
+	secs := max(1, int(c.ConfirmWithin.Seconds()))
+	argv := []string{run, "--quiet", "--collect", "--unit=" + unitName(c.ID), "--on-active=" + strconv.Itoa(secs) + "s",
+		"--timer-property=AccuracySec=1s", "--description=Undo fettle's change " + c.ID + " unless it is confirmed"}
+	for _, kv := range c.environment() {
+		argv = append(argv, "--setenv="+kv)
+	}
+	argv = append(argv, "--", bin, "undo", "--unconfirmed", c.ID)
+	out, err := m.Run(ctx, argv, askLimit)
+	if err == nil && out.Exit != 0 {
+		err = fmt.Errorf("systemd-run ended with status %d%s", out.Exit, said(out))
+	}
+	return "systemd timer " + unitName(c.ID) + ".timer", err
+}
+
+// detach starts the copy in a session of its own, where neither the
+// terminal's hang-up nor a signal to fettle's process group reaches it, and
+// waits until it stands by.
+func detach(c *Change, bin string, deadline time.Time) (string, error) {
+	logName := filepath.Join(c.dir(), "guard.log")
+	log, err := os.OpenFile(logName, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return "", err
+	}
+	defer log.Close()
+	r, w, err := os.Pipe()
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	cmd := exec.Command(bin, "undo", "--unconfirmed", c.ID, "--at", deadline.UTC().Format(time.RFC3339Nano))
+	cmd.Env = append([]string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8", "HOME=/"}, c.environment()...)
+	cmd.Dir = "/"
+	cmd.Stdout, cmd.Stderr = w, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = cmd.Start()
+	w.Close()
+	if err != nil {
+		return "", fmt.Errorf("starting the guard: %w", err)
+	}
+	ready := make(chan error, 1)
+	go func() {
+		line, err := bufio.NewReader(r).ReadString('\n')
+		if err == nil && !strings.HasPrefix(line, GuardReady) {
+			err = fmt.Errorf("it said %q", strings.TrimSpace(line))
+		}
+		ready <- err
+	}()
+	select {
+	case err = <-ready:
+	case <-time.After(10 * time.Second):
+		err = errors.New("it did not answer within 10 s")
+	}
+	if err != nil {
+		cmd.Process.Kill()
+		cmd.Wait()
+		return "", fmt.Errorf("the guard does not stand by: %w (see %s)", err, logName)
+	}
+	pid := cmd.Process.Pid
+	go cmd.Wait() // reaps it should it end while this fettle still runs
+	return fmt.Sprintf("process %d until %s", pid, deadline.Local().Format(time.TimeOnly)), nil
+}
+
+// GuardReady is the first word of a guard that stands by.
+const GuardReady = "ready"
+
+const bootUnitText = `# Written by fettle. fettle confirm %[1]s or fettle undo %[1]s removes it.
+[Unit]
+Description=Undo fettle's change %[1]s, which nobody confirmed
+DefaultDependencies=no
+Conflicts=shutdown.target
+RequiresMountsFor="%[2]s"
+After=local-fs.target
+Before=sysinit.target systemd-sysctl.service network-pre.target shutdown.target
+Wants=network-pre.target
+ConditionPathExists="%[2]s"
+
+[Service]
+Type=oneshot
+%[4]sExecStart="%[3]s" undo --unconfirmed %[1]s --boot
+`
+
+// bootUnit undoes at the next boot, before the network and the sysctls are
+// set up from the files that are put back.
+func (g Guard) bootUnit(c *Change, bin string) (string, error) {
+	dir := g.units()
+	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+		return "", nil
+	}
+	var env strings.Builder
+	for _, kv := range c.environment() {
+		fmt.Fprintf(&env, "Environment=\"%s\"\n", unitEscape(kv))
+	}
+	text := fmt.Sprintf(bootUnitText, c.ID, unitEscape(c.dir()), unitEscape(bin), env.String())
+	name := unitName(c.ID) + ".service"
+	if err := c.store.write(filepath.Join(dir, name), []byte(text)); err != nil {
+		return "", err
+	}
+	if err := os.Chmod(filepath.Join(dir, name), 0o644); err != nil {
+		return "", err
+	}
+	wants := filepath.Join(dir, "sysinit.target.wants")
+	if err := os.Mkdir(wants, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		return "", err
+	}
+	link := filepath.Join(wants, name)
+	os.Remove(link)
+	if err := os.Symlink("../"+name, link); err != nil {
+		return "", err
+	}
+	for _, d := range []string{wants, dir} {
+		if err := syncDir(d); err != nil {
+			return "", err
+		}
+	}
+	return "boot unit " + name, nil
+}
+
+// unitEscape escapes what systemd expands in a quoted word (systemd.service(5),
+// systemd.syntax(7)).
+func unitEscape(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%", "$", "$$").Replace(s)
+}
+
+// disarm removes the guards of a change that is confirmed or taken back. What
+// fails does no harm: a guard looks at the journal before it acts.
+func (g Guard) disarm(ctx context.Context, m Machine, c *Change) {
+	os.Remove(filepath.Join(c.dir(), "reserve"))
+	if c.armed == nil {
+		return
+	}
+	name := unitName(c.ID)
+	wants := filepath.Join(g.units(), "sysinit.target.wants")
+	os.Remove(filepath.Join(wants, name+".service"))
+	os.Remove(filepath.Join(g.units(), name+".service"))
+	os.Remove(wants) // only when it is empty
+	syncDir(g.units())
+	if bin, booted := m.Systemctl(); booted && bin != "" {
+		m.Run(ctx, []string{bin, "stop", name + ".timer"}, askLimit)
+	}
+	os.Remove(filepath.Join(c.dir(), "fettle"))
+}
+
+// Confirm says that the admin is still there: the guards go.
+func (e *Engine) Confirm(ctx context.Context, id string) (*Change, error) {
+	unlock, err := e.Store.Lock(ctx, e.Who, e.Wait)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	c, err := e.pick(id, func(c *Change) bool { _, due := c.Unconfirmed(); return due })
+	if err != nil || c == nil {
+		return c, err
+	}
+	switch _, due := c.Unconfirmed(); {
+	case c.phase == TakenBack:
+		return c, fmt.Errorf("change %s was taken back: %s", c.ID, c.Why())
+	case c.phase != Applied:
+		return c, &Unfinished{c.ID, c.phase}
+	case !due:
+		return c, fmt.Errorf("change %s needs no confirming", c.ID)
+	}
+	if err := c.append(Record{Event: evConfirmed}); err != nil {
+		return c, err
+	}
+	e.Guard.disarm(ctx, e.Machine, c)
+	return c, nil
+}
+
+// UndoUnconfirmed is the guard's work. It waits until at, unless that is
+// zero, and takes the change back if nobody confirmed it by then. At boot
+// (atBoot) it does so at once, but only in another boot than the one in which
+// the guard was armed. ready is told when it stands by.
+func (e *Engine) UndoUnconfirmed(ctx context.Context, id string, at time.Time, atBoot bool, ready func()) error {
+	c, err := e.Store.Change(id)
+	if err != nil {
+		return err
+	}
+	if c.armed == nil {
+		return fmt.Errorf("change %s was never armed", id)
+	}
+	ready()
+	if atBoot {
+		boot, err := e.Machine.BootID()
+		if err != nil {
+			return err
+		}
+		if boot == c.armed.Boot {
+			return nil
+		}
+	}
+	// The monotonic clock: a step of the wall clock must neither fire nor
+	// postpone the rollback.
+	for wait := time.Until(at); !at.IsZero() && wait > 0; wait = time.Until(at) {
+		began := time.Now()
+		time.Sleep(min(wait, time.Second))
+		at = began.Add(wait)
+		// A change that cannot be read just now is looked at again.
+		if c, err := e.Store.Change(id); err == nil {
+			if _, due := c.Unconfirmed(); !due {
+				return nil
+			}
+		}
+	}
+	unlock, err := e.Store.Lock(ctx, e.Who, true)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if c, err = e.Store.Change(id); err != nil {
+		return err
+	}
+	deadline, due := c.Unconfirmed()
+	if !due {
+		e.Guard.disarm(ctx, e.Machine, c)
+		return nil
+	}
+	why := "nobody confirmed it by " + deadline.Local().Format(time.DateTime)
+	if atBoot {
+		why = "the host was restarted before anybody confirmed it"
+	}
+	return e.takeBack(ctx, c, UndoOptions{Skip: true, Why: why})
+}

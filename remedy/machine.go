@@ -1,0 +1,104 @@
+package remedy
+
+import (
+	"context"
+	"time"
+)
+
+// Machine is the host that steps change. Every change to it is one of the
+// methods below "Changes", each a single act that either happened or did not
+// (but for Create and Overwrite, which may stop midway): tests put kills and
+// full disks between them.
+//
+// Paths are real ones, as Resolve returns them: a symlink met on the way is
+// an error, so that nobody swaps one in between look and act.
+type Machine interface {
+	// BootID names the running boot (/proc/sys/kernel/random/boot_id).
+	BootID() (string, error)
+	// Resolve follows the symlinks of an absolute path. The last parts need
+	// not exist.
+	Resolve(path string) (string, error)
+	// Look reads what stands at path; nothing there is an Image of type
+	// Absent, not an error. Content is read for regular files when asked for.
+	Look(path string, content bool) (Image, error)
+	// ReadValue reads a file below /proc/sys or /sys, without the newline.
+	ReadValue(path string) (string, error)
+	// List lists the names in a folder, sorted.
+	List(dir string) ([]string, error)
+	// Links lists the links of the network namespace.
+	Links() ([]Link, error)
+	// Ask runs a command that only reads. Its exit status is no error.
+	Ask(ctx context.Context, argv []string, limit time.Duration) (Output, error)
+	// Systemctl is the path of systemctl, empty when there is none; booted
+	// tells whether systemd runs this host (sd_booted(3)).
+	Systemctl() (path string, booted bool)
+
+	// Changes.
+
+	Mkdir(path string, mode uint32) error
+	Rmdir(path string) error
+	// Create makes a new file of mode 0600; Overwrite truncates one that is
+	// there and writes. Both write from the start to the end and fsync.
+	Create(path string, content []byte) error
+	Overwrite(path string, content []byte) error
+	Unlink(path string) error
+	Rename(from, to string) error
+	Chown(path string, uid, gid uint32) error
+	Chmod(path string, mode uint32) error
+	SetXattr(path, name string, value []byte) error
+	RemoveXattr(path, name string) error
+	SetModTime(path string, ns int64) error
+	// Sync makes a file with its attributes, or a folder's names, durable.
+	Sync(path string) error
+	WriteValue(path, value string) error
+	SetMTU(index, mtu int) error
+	Solicit(ctx context.Context, link string) error
+	// Run runs a command that changes something.
+	Run(ctx context.Context, argv []string, limit time.Duration) (Output, error)
+}
+
+// Link is what steps need to know of a network link. Master and Parent are
+// indexes, 0 for none; Parent is the lower device of a VLAN or macvlan.
+type Link struct {
+	Name                       string
+	Index, MTU, Master, Parent int
+}
+
+// Output is what a command left behind.
+type Output struct {
+	Stdout, Stderr []byte
+	Exit           int
+}
+
+// Types of Image.
+const (
+	Absent  = "absent"
+	Regular = "file"
+	Folder  = "dir"
+	Other   = "other" // device, socket, fifo: fettle changes none
+)
+
+// Image is a file or folder as it stands at one moment.
+type Image struct {
+	Type   string            `json:"type"`
+	Mode   uint32            `json:"mode,omitempty"` // permission bits as in chmod(2)
+	UID    uint32            `json:"uid"`
+	GID    uint32            `json:"gid"`
+	Xattrs map[string][]byte `json:"xattrs,omitempty"` // ACLs are among them
+	ModNS  int64             `json:"mtime_ns,omitempty"`
+	Links  uint64            `json:"nlink,omitempty"`
+	// Mount is set when the path itself is a mount point: rename(2) over it
+	// fails with EBUSY.
+	Mount bool `json:"mount,omitempty"`
+	// Sum is the SHA-256 of the content in hexadecimal; empty when the
+	// content was not asked for. Blob is the pre-image that holds it.
+	Sum  string `json:"sum,omitempty"`
+	Size int64  `json:"size,omitempty"` // bytes
+	Blob string `json:"blob,omitempty"`
+
+	content []byte
+}
+
+// ContentLimit is the largest file that fettle changes, in bytes: its
+// pre-image is kept.
+const ContentLimit = 64 << 20

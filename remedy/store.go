@@ -1,0 +1,242 @@
+package remedy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// DefaultDir is where changes are kept, root's alone: pre-images may hold
+// secrets.
+const DefaultDir = "/var/lib/fettle"
+
+// Store is the folder that keeps every change:
+//
+//	lock                        held by the fettle at work; says who that is
+//	changes/0007/plan.json      what was planned, for which finding
+//	changes/0007/journal.jsonl  what was done, one line an event, append only
+//	changes/0007/pre/2-0        content of a file before step 2 (counted from 0)
+//	changes/0007/reserve        room for the last lines when the disk is full
+type Store struct {
+	Dir string
+	// hook is told of every write, before and after; tests kill there.
+	hook func(point string)
+}
+
+// ErrNeedsRoot is returned to others than root.
+var ErrNeedsRoot = errors.New("needs root: run it as root, or with sudo")
+
+// OpenStore opens the folder that FETTLE_STATE names, or DefaultDir, and
+// makes it when it is not there.
+func OpenStore() (*Store, error) {
+	dir := os.Getenv("FETTLE_STATE")
+	if dir == "" {
+		dir = DefaultDir
+	}
+	return OpenStoreAt(dir)
+}
+
+// OpenStoreAt opens or makes the folder dir.
+func OpenStoreAt(dir string) (*Store, error) {
+	if os.Geteuid() != 0 {
+		return nil, ErrNeedsRoot
+	}
+	if !filepath.IsAbs(dir) {
+		return nil, fmt.Errorf("the folder of changes must be an absolute path, not %q", dir)
+	}
+	s := &Store{Dir: dir}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return nil, fmt.Errorf("making the folder of changes: %w", err)
+	}
+	for _, d := range []string{dir, s.changes()} {
+		if err := os.Mkdir(d, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("making the folder of changes: %w", err)
+		}
+		var st unix.Stat_t
+		if err := unix.Lstat(d, &st); err != nil {
+			return nil, &fs.PathError{Op: "lstat", Path: d, Err: err}
+		}
+		if st.Mode&unix.S_IFMT != unix.S_IFDIR || st.Uid != 0 || st.Mode&0o077 != 0 {
+			return nil, fmt.Errorf("%s must be a folder that only root may read (owner 0, mode 0700); it keeps file contents", d)
+		}
+	}
+	return s, nil
+}
+
+func (s *Store) changes() string         { return filepath.Join(s.Dir, "changes") }
+func (s *Store) folder(id string) string { return filepath.Join(s.changes(), id) }
+
+// Held is the error of Lock when another fettle is at work.
+type Held struct{ By string }
+
+func (e *Held) Error() string {
+	return "another fettle is at work: " + e.By + "; wait for it, or use --wait"
+}
+
+// Lock takes the store for one command line. what says which, for others who
+// meet it. With wait it waits until ctx ends.
+func (s *Store) Lock(ctx context.Context, what string, wait bool) (unlock func(), err error) {
+	f, err := os.OpenFile(filepath.Join(s.Dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("locking: %w", err)
+	}
+	for {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			break
+		}
+		if err != unix.EWOULDBLOCK && err != unix.EINTR {
+			f.Close()
+			return nil, fmt.Errorf("locking %s: %w", f.Name(), err)
+		}
+		held := &Held{By: holder(f)}
+		if !wait {
+			f.Close()
+			return nil, held
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			f.Close()
+			return nil, held
+		}
+	}
+	who := fmt.Sprintf("process %d, %s, since %s\n", os.Getpid(), what, time.Now().Format(time.DateTime))
+	f.Truncate(0) // only words for people; the lock itself is held
+	f.WriteAt([]byte(who), 0)
+	s.sweep()
+	return func() { f.Close() }, nil
+}
+
+func holder(f *os.File) string {
+	b := make([]byte, 300)
+	n, _ := f.ReadAt(b, 0)
+	if who := strings.TrimSpace(string(b[:n])); who != "" {
+		return who
+	}
+	return "one that has just begun"
+}
+
+// sweep removes what a kill left of a change that never began.
+func (s *Store) sweep() {
+	names, _ := filepath.Glob(filepath.Join(s.changes(), ".new-*"))
+	for _, n := range names {
+		os.RemoveAll(n)
+	}
+}
+
+// IDs lists the changes, the oldest first.
+func (s *Store) IDs() ([]string, error) {
+	es, err := os.ReadDir(s.changes())
+	if err != nil {
+		return nil, fmt.Errorf("listing the changes: %w", err)
+	}
+	var ids []string
+	for _, e := range es {
+		if _, err := strconv.Atoi(e.Name()); err == nil && e.IsDir() {
+			ids = append(ids, e.Name())
+		}
+	}
+	sort.Slice(ids, func(i, j int) bool { return number(ids[i]) < number(ids[j]) })
+	return ids, nil
+}
+
+func number(id string) int { n, _ := strconv.Atoi(id); return n }
+
+// create makes the folder of a new change, whole or not at all.
+func (s *Store) create(h Head) (*Change, error) {
+	ids, err := s.IDs()
+	if err != nil {
+		return nil, err
+	}
+	next := 1
+	if len(ids) > 0 {
+		next = number(ids[len(ids)-1]) + 1
+	}
+	h.ID = fmt.Sprintf("%04d", next)
+	b, err := json.MarshalIndent(h, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	tmp := filepath.Join(s.changes(), ".new-"+h.ID)
+	os.RemoveAll(tmp)
+	err = func() error {
+		if err := os.Mkdir(tmp, 0o700); err != nil {
+			return err
+		}
+		if err := os.Mkdir(filepath.Join(tmp, "pre"), 0o700); err != nil {
+			return err
+		}
+		for name, content := range map[string][]byte{"plan.json": append(b, '\n'), "journal.jsonl": nil, "reserve": make([]byte, reserveSize)} {
+			if err := s.write(filepath.Join(tmp, name), content); err != nil {
+				return err
+			}
+		}
+		if err := syncDir(tmp); err != nil {
+			return err
+		}
+		if err := os.Rename(tmp, s.folder(h.ID)); err != nil {
+			return err
+		}
+		return syncDir(s.changes())
+	}()
+	if err != nil {
+		os.RemoveAll(tmp)
+		return nil, fmt.Errorf("keeping the plan in %s, so nothing was changed: %w", s.changes(), err)
+	}
+	return s.Change(h.ID)
+}
+
+// reserveSize is the room kept for the journal's last lines, in bytes.
+const reserveSize = 64 << 10
+
+// write makes a file and fsyncs it.
+func (s *Store) write(name string, content []byte) error {
+	s.point("write " + filepath.Base(name))
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return err
+	}
+	s.point("wrote " + filepath.Base(name))
+	return nil
+}
+
+func (s *Store) point(p string) {
+	if s.hook != nil {
+		s.hook(p)
+	}
+}
+
+func syncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+func noSpace(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}

@@ -1,0 +1,364 @@
+package remedy
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+)
+
+// UndoOptions says how a change is taken back.
+type UndoOptions struct {
+	// Force writes over what somebody else changed since.
+	Force bool
+	// Skip leaves what somebody else changed since, and takes back the rest:
+	// for rollbacks that nobody watches.
+	Skip bool
+	Why  string
+}
+
+// Conflicts is the refusal to undo what somebody changed since.
+type Conflicts struct {
+	ID   string
+	List []Conflict
+}
+
+// Conflict is one thing that stands neither as fettle left it nor as it was.
+type Conflict struct {
+	Was, Wrote, Now Item
+	Later           string // the later change of fettle's that touches it; empty: somebody else
+}
+
+func (e *Conflicts) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "change %s is not undone, because these were changed since:", e.ID)
+	later := ""
+	for _, c := range e.List {
+		fmt.Fprintf(&b, "\n  %s", c.Now.Path)
+		if c.Later != "" {
+			fmt.Fprintf(&b, " (by change %s)", c.Later)
+			later = c.Later
+		}
+	}
+	if later != "" {
+		fmt.Fprintf(&b, "\nundo the later change first: fettle undo %s", later)
+	} else {
+		fmt.Fprintf(&b, "\nkeep them as they are, or write over them: fettle undo --force %s", e.ID)
+	}
+	return b.String()
+}
+
+// Undo takes a change back. An empty id takes the last one that stands.
+func (e *Engine) Undo(ctx context.Context, id string, opt UndoOptions) (*Change, error) {
+	unlock, err := e.Store.Lock(ctx, e.Who, e.Wait)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	c, err := e.pick(id, func(c *Change) bool { return c.phase != TakenBack })
+	if err != nil || c == nil {
+		return c, err
+	}
+	if c.phase == TakenBack {
+		return c, fmt.Errorf("change %s is taken back already", c.ID)
+	}
+	return c, e.takeBack(ctx, c, opt)
+}
+
+// rollback takes back an apply that failed and says why.
+func (e *Engine) rollback(ctx context.Context, c *Change, why error) error {
+	e.log("taking it back: %v", why)
+	err := e.takeBack(context.WithoutCancel(ctx), c, UndoOptions{Skip: true, Why: why.Error()})
+	if inc, ok := err.(*Incomplete); ok {
+		inc.Why = why
+		return inc
+	}
+	if err != nil {
+		return &Incomplete{ID: c.ID, Why: why, Failed: []error{err}}
+	}
+	return &RolledBack{c.ID, why, c.Left()}
+}
+
+// takeBack undoes the steps in reverse order, then repeats those that make
+// daemons read their files again. Where one step fails, the others are still
+// undone: half of a connection's settings is worse than most of them.
+func (e *Engine) takeBack(ctx context.Context, c *Change, opt UndoOptions) error {
+	boot, err := e.Machine.BootID()
+	if err != nil {
+		return fmt.Errorf("reading the boot's id: %w", err)
+	}
+	conflicts, err := e.conflicts(ctx, c, boot)
+	if err != nil {
+		return err
+	}
+	if len(conflicts) > 0 && !opt.Force && !opt.Skip {
+		return &Conflicts{c.ID, conflicts}
+	}
+	leave := map[string]bool{}
+	if !opt.Force {
+		for _, cf := range conflicts {
+			leave[cf.Now.key()] = true
+		}
+	}
+	// From here on the journal helps, but is no condition: on a full or
+	// read-only disk what can be put back still is.
+	var journalErr error
+	journal := func(r Record) {
+		if err := c.append(r); err != nil && journalErr == nil {
+			journalErr = err
+		}
+	}
+	if c.phase != Undoing {
+		journal(Record{Event: evUndoing, Boot: boot, Why: opt.Why, Force: opt.Force, Skip: opt.Skip})
+	}
+	var failed []error
+	var again []int
+	for i := len(c.steps) - 1; i >= 0; i-- {
+		st := c.steps[i]
+		if !st.intended || st.undone {
+			continue
+		}
+		step := c.Plan.Steps[i]
+		a, err := actionOf(step)
+		if err != nil {
+			return err
+		}
+		if r, ok := a.(repeated); ok && r.again() {
+			again = append([]int{i}, again...)
+			continue
+		}
+		if a.running() && st.boot != boot {
+			journal(Record{Event: evLeft, Step: i, Why: "it was running state of an earlier boot"})
+			e.log("left: %s: it was running state of an earlier boot", step.Describe())
+			continue
+		}
+		journal(Record{Event: evUndoIntent, Step: i})
+		left, err := e.undoStep(ctx, c, i, a, leave, st.boot == boot, opt.Force)
+		switch {
+		case err != nil:
+			failed = append(failed, fmt.Errorf("step %d (%s): %w", i+1, step.Describe(), err))
+		case left != "":
+			e.log("left: %s: %s", step.Describe(), left)
+			journal(Record{Event: evLeft, Step: i, Why: left})
+		default:
+			e.log("undone: %s", step.Describe())
+			journal(Record{Event: evUndone, Step: i})
+		}
+	}
+	for _, i := range again {
+		step := c.Plan.Steps[i]
+		a, _ := actionOf(step)
+		if c.steps[i].boot != boot && step.(Unit).Act != "daemon-reload" {
+			journal(Record{Event: evLeft, Step: i, Why: "it was in an earlier boot"})
+			continue
+		}
+		e.log("once more: %s", step.Describe())
+		if err := a.act(ctx, e.site(c, i), nil); err != nil {
+			failed = append(failed, fmt.Errorf("step %d (%s): %w", i+1, step.Describe(), err))
+			continue
+		}
+		journal(Record{Event: evUndone, Step: i})
+	}
+	if journalErr != nil {
+		failed = append(failed, journalErr)
+	}
+	if len(failed) > 0 {
+		return &Incomplete{ID: c.ID, Failed: failed}
+	}
+	if err := c.append(Record{Event: evTakenBack, Boot: boot}); err != nil {
+		return &Incomplete{ID: c.ID, Failed: []error{err}}
+	}
+	e.Guard.disarm(ctx, e.Machine, c)
+	return nil
+}
+
+// undoStep puts back what one step changed, but for the items in leave. It
+// says what had to stay, and why.
+func (e *Engine) undoStep(ctx context.Context, c *Change, i int, a action, leave map[string]bool, sameBoot, force bool) (left string, err error) {
+	st := c.steps[i]
+	if inv, ok := a.(inverse); ok {
+		return e.undoByInverse(ctx, c, i, a, inv, sameBoot, force)
+	}
+	s := e.site(c, i)
+	s.inPlace = true
+	if err := c.load(st.before); err != nil {
+		return "", err
+	}
+	for _, it := range st.before {
+		if it.Kind == itemFile {
+			if err := dropTemp(e.Machine, path.Join(path.Dir(it.Path), s.temp)); err != nil {
+				return "", err
+			}
+		}
+	}
+	// Twice: restoring one value may change another of the same step, and a
+	// value like 0 in vm/dirty_bytes is written only by way of its twin.
+	for pass := range 2 {
+		for _, it := range st.before {
+			if leave[it.key()] {
+				left = it.Path + " was changed since by somebody else"
+				continue
+			}
+			var content []byte
+			if it.Image != nil {
+				content = it.Image.content
+			}
+			perr := putBack(ctx, s, it, content)
+			if it.Kind != itemValue && perr != nil {
+				return "", perr
+			}
+			if pass == 1 && perr != nil {
+				err = perr
+			}
+		}
+	}
+	now, rerr := readItems(ctx, e.Machine, st.before)
+	if rerr != nil {
+		return "", rerr
+	}
+	for k, it := range st.before {
+		if it.Drifts || leave[it.key()] || it.same(now[k]) || it.Kind == itemFolder || it.Kind == itemMTU && it.Index != now[k].Index {
+			continue
+		}
+		if err == nil {
+			err = fmt.Errorf("%s is still not as it was", it.Path)
+		}
+		return "", err
+	}
+	return left, nil
+}
+
+func (e *Engine) undoByInverse(ctx context.Context, c *Change, i int, a action, inv inverse, sameBoot, force bool) (left string, err error) {
+	st := c.steps[i]
+	if inv.probed() {
+		there, err := a.done(ctx, e.Machine, nil, nil)
+		if err != nil {
+			return "", fmt.Errorf("asking whether it is in place: %w", err)
+		}
+		if !there {
+			return "", nil // not in place, or no longer
+		}
+	}
+	if !inv.undoable() {
+		return "it cannot be undone", nil
+	}
+	if !inv.probed() && !force {
+		switch {
+		case !sameBoot:
+			return "it was in an earlier boot, and nothing tells whether its effect lasted; fettle undo --force runs its inverse", nil
+		case st.undoBegun:
+			return "its undoing was cut off, and nothing tells whether that had its effect", nil
+		}
+	}
+	err = inv.undo(ctx, e.site(c, i))
+	if err != nil && !inv.probed() && !st.done {
+		// It failed or was cut off, and perhaps there is nothing to undo.
+		return fmt.Sprintf("it had failed or was cut off, and its inverse failed too: %v", err), nil
+	}
+	return "", err
+}
+
+// conflicts looks, last step first, for what stands neither as fettle left it
+// nor as it was before. A step under a later one is compared with what the
+// later one found.
+func (e *Engine) conflicts(ctx context.Context, c *Change, boot string) ([]Conflict, error) {
+	var out []Conflict
+	found := map[string]Item{} // by key: as it will stand when the later steps are undone
+	for i := len(c.steps) - 1; i >= 0; i-- {
+		st := c.steps[i]
+		a, err := actionOf(c.Plan.Steps[i])
+		if err != nil {
+			return nil, err
+		}
+		if !st.intended || st.undone || a.running() && st.boot != boot || len(st.before) == 0 {
+			continue
+		}
+		if err := c.load(st.before); err != nil {
+			return nil, err
+		}
+		now, err := readItems(ctx, e.Machine, st.before)
+		if err != nil {
+			return nil, err
+		}
+		for k := range now {
+			now[k] = overlay(found, now[k])
+		}
+		state, foreign, err := probe(ctx, e.Machine, a, st.before, st.after, now, !st.done || st.undoBegun)
+		if err != nil {
+			return nil, err
+		}
+		if state == Foreign {
+			for _, f := range foreign {
+				out = append(out, e.conflict(c, a, st, f))
+			}
+		}
+		for k, it := range st.before {
+			if it.Kind == itemMeta {
+				img := *now[k].Image
+				if f, ok := found[itemFile+":"+it.Path]; ok {
+					img = *f.Image
+				}
+				img.Mode, img.UID, img.GID, img.Xattrs = it.Image.Mode, it.Image.UID, it.Image.GID, it.Image.Xattrs
+				it.Image = &img
+			}
+			found[it.key()] = it
+		}
+	}
+	return out, nil
+}
+
+// overlay replaces what was read by what will stand there when the later
+// steps are undone.
+func overlay(found map[string]Item, now Item) Item {
+	if f, ok := found[now.key()]; ok {
+		now.Image, now.Value, now.Index = f.Image, f.Value, f.Index
+		return now
+	}
+	switch now.Kind {
+	case itemFile: // under a later step on its attributes
+		if f, ok := found[itemMeta+":"+now.Path]; ok && now.Image.Type == Regular {
+			img := *now.Image
+			img.Mode, img.UID, img.GID, img.Xattrs = f.Image.Mode, f.Image.UID, f.Image.GID, f.Image.Xattrs
+			now.Image = &img
+		}
+	case itemMeta:
+		if f, ok := found[itemFile+":"+now.Path]; ok {
+			now.Image = f.Image
+		}
+	}
+	return now
+}
+
+func (e *Engine) conflict(c *Change, a action, st stepState, now Item) Conflict {
+	cf := Conflict{Now: now, Wrote: now}
+	for k, it := range st.before {
+		if it.key() == now.key() {
+			cf.Was = it
+			if st.after != nil {
+				cf.Wrote = st.after[k]
+			}
+		}
+	}
+	if f, ok := a.(File); ok && now.Kind == itemFile {
+		img := Image{Type: Regular, content: f.Content, Sum: sum(f.Content)}
+		if cf.Wrote.Image != nil && st.after != nil {
+			img = *cf.Wrote.Image
+			img.content = f.Content
+		}
+		cf.Wrote.Image = &img
+	}
+	all, _ := e.Store.Changes()
+	for _, o := range all {
+		if number(o.ID) <= number(c.ID) || o.phase == TakenBack {
+			continue
+		}
+		for _, ost := range o.steps {
+			for _, it := range ost.before {
+				if it.Path == now.Path && !ost.undone {
+					cf.Later = o.ID
+				}
+			}
+		}
+	}
+	return cf
+}
