@@ -49,6 +49,8 @@ func (l *Live) Table(ctx context.Context, t Table) ([]byte, error) {
 		return readOpenFiles(ctx, &l.mounts)
 	case TableFilesystems:
 		return readFilesystems(ctx, &l.mounts)
+	case TableMD:
+		return readMD(ctx)
 	}
 	return nil, ErrNotCollected
 }
