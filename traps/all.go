@@ -2,9 +2,14 @@
 // a line below.
 package traps
 
-import "fettle/trap"
+import (
+	"fettle/trap"
+	"fettle/traps/deletedopenfiles"
+)
 
 // All lists the traps in the order in which check shows them.
 func All() []*trap.Trap {
-	return []*trap.Trap{}
+	return []*trap.Trap{
+		&deletedopenfiles.Trap,
+	}
 }

@@ -1,0 +1,160 @@
+package deletedopenfiles
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"fettle/host"
+	"fettle/remedy"
+	"fettle/trap"
+)
+
+// refused says why fettle does not restart a unit, and what to do instead.
+// Patterns end in "*".
+var refused = []struct{ unit, why string }{
+	{"init.scope", "process 1 is not restarted; systemctl daemon-reexec makes systemd run its new program and keeps every unit running"},
+	{"dbus.service", "restarting D-Bus takes the services on it down with it; reboot at the next opportunity"},
+	{"dbus-broker.service", "restarting D-Bus takes the services on it down with it; reboot at the next opportunity"},
+	{"systemd-logind.service", "restarting it can end login sessions; reboot at the next opportunity"},
+	{"getty@*", "restarting it ends the session on that console; log out there"},
+	{"serial-getty@*", "restarting it ends the session on that console; log out there"},
+	{"display-manager.service", "restarting it ends graphical sessions; log out there and restart it then"},
+	{"gdm*", "restarting it ends graphical sessions; log out there and restart it then"},
+	{"lightdm.service", "restarting it ends graphical sessions; log out there and restart it then"},
+	{"sddm.service", "restarting it ends graphical sessions; log out there and restart it then"},
+	{"networking.service", "restarting it takes the network down; do it at the console, or reboot"},
+	{"ifup@*", "restarting it takes the network down; do it at the console, or reboot"},
+	{"wpa_supplicant*", "restarting it takes the network down; do it at the console, or reboot"},
+	{"openvpn*", "restarting it takes the tunnel down; do it at the console, or over another way in"},
+	{"wg-quick@*", "restarting it takes the tunnel down; do it at the console, or over another way in"},
+	{"systemd-nspawn@*", "restarting it restarts a whole container"},
+	{"lxc@*", "restarting it restarts a whole container"},
+}
+
+// careful says what an admin ought to know before a unit is restarted.
+var careful = []struct{ unit, note string }{
+	{"ssh.service", "sshd: sessions that are open stay open, but a broken configuration would keep it from starting: run sshd -t first, and try a new login before you log out."},
+	{"sshd.service", "sshd: sessions that are open stay open, but a broken configuration would keep it from starting: run sshd -t first, and try a new login before you log out."},
+	{"docker.service", "docker: restarting it stops containers, unless live-restore is on."},
+	{"NetworkManager.service", "NetworkManager leaves links up over a restart."},
+	{"systemd-networkd.service", "systemd-networkd leaves links up over a restart."},
+}
+
+func matches(pattern, unit string) bool {
+	if p, ok := strings.CutSuffix(pattern, "*"); ok {
+		return strings.HasPrefix(unit, p)
+	}
+	return pattern == unit
+}
+
+func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error) {
+	switch f.Subject {
+	case userSessions:
+		return remedy.Plan{}, remedy.Refuse("login sessions are their users' own: log out and in again. These run with old files: %s", f.Params["loose"])
+	case containers:
+		return remedy.Plan{}, remedy.Refuse("the programs belong to containers: have whatever runs those make them anew from a current image. These run with old files: %s", f.Params["loose"])
+	case "init.scope":
+		return remedy.Plan{}, remedy.Refuse("%s", refused[0].why)
+	}
+	units := strings.Fields(f.Params["units"])
+	if loose := f.Params["loose"]; loose != "" {
+		return remedy.Plan{}, remedy.Refuse("%s", byHand(f.Params["kind"], loose, units))
+	}
+	if len(units) == 0 {
+		return remedy.Plan{}, remedy.Refuse("the finding does not say who holds the files; run fettle check again")
+	}
+	for _, u := range units {
+		for _, r := range refused {
+			if matches(r.unit, u) {
+				return remedy.Plan{}, remedy.Refuse("%s: %s", u, r.why)
+			}
+		}
+	}
+	states, err := h.Units(ctx, units...)
+	if errors.Is(err, host.ErrNoSystemd) {
+		return remedy.Plan{}, remedy.Refuse("%s belongs to a service manager that fettle cannot ask (%v): restart it by hand", strings.Join(units, " "), err)
+	}
+	if err != nil {
+		return remedy.Plan{}, err
+	}
+	act, why := restartOrReload(ctx, h, f, states)
+	p := remedy.Plan{Title: act + " " + strings.Join(units, " "), Settle: 10 * time.Second}
+	for _, u := range units {
+		st := states[u]
+		switch {
+		case st.LoadState != "loaded":
+			return remedy.Plan{}, remedy.Refuse("%s is %s to systemd: its unit file is gone, so a restart would only stop it. Restart it by hand", u, st.LoadState)
+		case st.NoManualStop || st.NoManualStart:
+			return remedy.Plan{}, remedy.Refuse("%s may not be restarted by hand (RefuseManualStart, RefuseManualStop): reboot at the next opportunity", u)
+		case st.NeedsDaemonReload && len(p.Steps) == 0:
+			p.Steps = append(p.Steps, remedy.Unit{Act: "daemon-reload"})
+			p.Notes = append(p.Notes, u+" has a unit file that changed since systemd read it: it is read first, and counts from the restart on.")
+		}
+		for _, c := range careful {
+			if matches(c.unit, u) {
+				p.Notes = append(p.Notes, c.note)
+			}
+		}
+		p.CutsConnection = p.CutsConnection || u == "NetworkManager.service" || u == "systemd-networkd.service"
+	}
+	for _, u := range units {
+		p.Steps = append(p.Steps, remedy.Unit{Name: u, Act: act})
+	}
+	if act == "restart" {
+		p.Notes = append(p.Notes, "A restart cannot be undone: what the service has open is closed, its clients are cut off, and what it keeps in memory alone is gone.")
+	}
+	if f.Params["kind"] == kindSpace {
+		p.Notes = append(p.Notes, "The deleted files are gone for good once they are closed. To keep one, copy it first: cp /proc/PID/fd/N /elsewhere.")
+	}
+	if why != "" {
+		p.Notes = append(p.Notes, why)
+	}
+	return p, nil
+}
+
+// restartOrReload decides how writers of a log are made to open it again. A
+// reload is trusted only where the log's own rotation asks for one: many
+// daemons reload without touching their logs.
+func restartOrReload(ctx context.Context, h *host.Host, f trap.Finding, states map[string]host.Unit) (act, note string) {
+	if f.Params["kind"] != kindLog {
+		return "restart", ""
+	}
+	rule, err := rotationOf(ctx, h, f.Subject)
+	switch {
+	case err != nil:
+		return "restart", "logrotate's configuration could not be read, so a restart is taken: " + host.Reason(err)
+	case rule == nil:
+		return "restart", "No block of logrotate's configuration rotates this log: whatever renames it must also tell its writer, or this comes back."
+	case rule.silent():
+		return "restart", rule.where() + " rotates this log and tells nobody: add a postrotate that makes the writer open it again, or copytruncate, or this comes back."
+	}
+	for _, u := range states {
+		if !u.CanReload {
+			return "restart", ""
+		}
+	}
+	if rule.reloads() {
+		return "reload", rule.where() + " asks for the same after rotating; see in its journal why that failed."
+	}
+	return "restart", ""
+}
+
+// byHand says what to do about processes that fettle will not touch.
+func byHand(kind, loose string, units []string) string {
+	s := "fettle restarts systemd services only. "
+	if len(units) > 0 {
+		s += "Besides " + strings.Join(units, " ") + ", these hold on: " + loose + ". "
+	} else {
+		s += "These belong to none: " + loose + ". "
+	}
+	s += "Restart them the way they were started."
+	if kind == kindSpace {
+		s += "\nIf that has to wait and the content may go: truncating frees the room at once," +
+			"\n    : > /proc/PID/fd/N" +
+			"\nThis destroys the content. A writer that did not open the file for appending goes on at its old" +
+			"\noffset (a sparse file, and a reader sees zeros first); a database or a virtual disk is ruined by it."
+	}
+	return s
+}

@@ -1,0 +1,189 @@
+package deletedopenfiles
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"fettle/host"
+	"fettle/trap"
+)
+
+// When held space matters, as shares of the file system's size. An admin sees
+// df and du disagree from about a twentieth on; on a file system that is
+// nearly full a hundredth is what is missing next. What is below 16 MiB is
+// never worth a restart.
+const (
+	heldVisible = 0.05 // a notice
+	heldLarge   = 0.20 // a warning
+	heldOfFull  = 0.01 // a warning where nearlyFull, critical where full
+	nearlyFull  = 0.90
+	full        = 0.99
+	heldLeast   = 16 << 20
+)
+
+// held is the deleted files of one file system, each counted once however
+// many processes hold it.
+type held struct {
+	fs    host.Filesystem
+	bytes uint64
+	files []host.OpenFile // one for each holder
+	count int             // files
+}
+
+func checkSpace(ctx context.Context, h *host.Host, r *trap.Report, files []host.OpenFile) bool {
+	files = slices.DeleteFunc(slices.Clone(files), func(f host.OpenFile) bool {
+		return !f.Deleted || f.Links > 0 || f.Blocks == 0
+	})
+	if len(files) == 0 {
+		return false
+	}
+	fss, err := h.Filesystems(ctx)
+	if err != nil {
+		r.Unknown("", fmt.Errorf("deleted files are held open; how much room their file systems have is not known: %w", err))
+		return false
+	}
+	found := false
+	for _, v := range heldSpace(files, fss) {
+		if sev := v.severity(); sev > 0 {
+			found = true
+			r.Found(v.finding(sev))
+		}
+	}
+	return found
+}
+
+// heldSpace adds up by file system. Files on none that is known are left out:
+// those of a container's own tmpfs, which is memory the container pays for.
+func heldSpace(files []host.OpenFile, fss []host.Filesystem) []*held {
+	type id struct{ dev, ino uint64 }
+	seen := map[id]bool{}
+	at := map[string]*held{}
+	var out []*held
+	for _, f := range files {
+		fs, ok := filesystemOf(f, fss)
+		if !ok {
+			continue
+		}
+		v := at[fs.Mount]
+		if v == nil {
+			v = &held{fs: fs}
+			at[fs.Mount], out = v, append(out, v)
+		}
+		v.files = append(v.files, f)
+		if k := (id{f.Dev, f.Ino}); !seen[k] {
+			seen[k] = true
+			v.count++
+			v.bytes += uint64(f.Blocks) * 512
+		}
+	}
+	return out
+}
+
+// filesystemOf finds the file system that a file takes room on: by device;
+// where stat(2) answers with a device of its own (btrfs subvolumes, overlayfs
+// with several lower file systems) by the longest mount point above the path.
+// An overlay takes its room from the file system of its upper folder, which
+// has the same figures: statfs(2) of an overlay passes them on
+// (fs/overlayfs/super.c, ovl_statfs).
+func filesystemOf(f host.OpenFile, fss []host.Filesystem) (best host.Filesystem, ok bool) {
+	better := func(v host.Filesystem) bool { return !ok || len(v.Mount) < len(best.Mount) }
+	for _, v := range fss {
+		if v.Dev == f.Dev && v.Size > 0 && better(v) {
+			best, ok = v, true
+		}
+	}
+	if !ok && !f.Elsewhere {
+		for _, v := range fss {
+			above := v.Mount == "/" || strings.HasPrefix(f.Path, v.Mount+"/")
+			if above && (!ok || len(v.Mount) > len(best.Mount)) {
+				best, ok = v, true
+			}
+		}
+	}
+	if ok && best.Type == "overlay" {
+		overlay := best
+		ok = false
+		for _, v := range fss {
+			if v.Type != "overlay" && v.Size == overlay.Size && v.Files == overlay.Files && better(v) {
+				best, ok = v, true
+			}
+		}
+		if !ok {
+			best, ok = overlay, true
+		}
+	}
+	return best, ok && best.Size > 0
+}
+
+// used is the share of what an ordinary user could have that is taken, as df
+// counts it: what is reserved for root is neither.
+func (v *held) used() float64 {
+	used := v.fs.Size - v.fs.Free
+	if used+v.fs.Avail == 0 {
+		return 1
+	}
+	return float64(used) / float64(used+v.fs.Avail)
+}
+
+func (v *held) severity() trap.Severity {
+	share := float64(v.bytes) / float64(v.fs.Size)
+	switch {
+	case v.bytes < heldLeast:
+		return 0
+	case v.used() >= full && share >= heldOfFull:
+		return trap.Critical
+	case v.used() >= nearlyFull && share >= heldOfFull, share >= heldLarge:
+		return trap.Warning
+	case share >= heldVisible:
+		return trap.Notice
+	}
+	return 0
+}
+
+func (v *held) finding(sev trap.Severity) trap.Finding {
+	slices.SortStableFunc(v.files, func(a, b host.OpenFile) int { return cmp.Compare(b.Blocks, a.Blocks) })
+	files := "files"
+	if v.count == 1 {
+		files = "file"
+	}
+	detail := []string{fmt.Sprintf("%s in %d deleted %s, %.0f %% of the file system, which is %.0f %% full; closing them frees it.",
+		bytesText(v.bytes), v.count, files, 100*float64(v.bytes)/float64(v.fs.Size), 100*v.used())}
+	var ev []trap.Evidence
+	for i, f := range v.files {
+		if i == 5 {
+			detail = append(detail, fmt.Sprintf("and %d more", len(v.files)-i))
+			break
+		}
+		size := bytesText(uint64(f.Blocks) * 512)
+		detail = append(detail, fmt.Sprintf("%s: %s, %s", who(f), f.Path, size))
+		ev = append(ev, trap.Ev(where(f), "%s (deleted), %s", f.Path, size))
+	}
+	ev = append(ev, trap.Ev("statfs "+v.fs.Mount, "%s in all, %s available", bytesText(v.fs.Size), bytesText(v.fs.Avail)))
+	return trap.Finding{Subject: v.fs.Mount, Severity: sev,
+		Summary: "deleted files that programs still hold open take up room: df shows it as used, du does not find it",
+		Detail:  strings.Join(detail, "\n"), Evidence: ev, Params: params(kindSpace, v.largest())}
+}
+
+// largest is the holders that together have nine tenths of the bytes: a plan
+// need not restart everything for the rest.
+func (v *held) largest() []host.OpenFile {
+	type id struct{ dev, ino uint64 }
+	in := map[id]bool{}
+	var sum uint64
+	var out []host.OpenFile
+	for _, f := range v.files { // largest first
+		k := id{f.Dev, f.Ino}
+		if !in[k] {
+			if sum*10 >= v.bytes*9 {
+				continue
+			}
+			in[k] = true
+			sum += uint64(f.Blocks) * 512
+		}
+		out = append(out, f)
+	}
+	return out
+}

@@ -1,0 +1,166 @@
+// Package deletedopenfiles finds what still runs on files that have lost
+// their names: space that deleting did not free, programs and libraries
+// replaced under a running daemon, logs rotated away under their writer.
+package deletedopenfiles
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"fettle/host"
+	"fettle/trap"
+)
+
+//go:embed lore.md
+var lore string
+
+// Trap is deleted-open-files.
+var Trap = trap.Trap{Lore: trap.Lore(lore), Check: check, Plan: plan}
+
+// The kinds of finding, kept in Params["kind"] for the plan.
+const (
+	kindSpace   = "space"   // subject: a mount point
+	kindProgram = "program" // subject: a unit, a comm, userSessions or containers
+	kindLog     = "log"     // subject: the log's name before it was rotated
+)
+
+func check(ctx context.Context, h *host.Host, r *trap.Report) error {
+	table, err := h.OpenFiles(ctx)
+	if err != nil {
+		return err
+	}
+	found := checkSpace(ctx, h, r, table.Files)
+	found = checkPrograms(r, table.Files) || found
+	found = checkLogs(ctx, h, r, table.Files) || found
+	switch {
+	case table.Denied > 0:
+		r.Unknown("", fmt.Errorf("looking into processes of other users: %w", host.ErrDenied),
+			trap.Ev("/proc/*/fd", "%d processes looked into, %d refused", table.Looked, table.Denied))
+	case table.Looked == 0:
+		r.Unknown("", errors.New("not one process could be looked into"))
+	case !found:
+		r.Clear("", "no deleted file that matters is held open, no running program was replaced, no log was rotated away from its writer",
+			trap.Ev("/proc/*/fd, /proc/*/maps", "%d processes looked into", table.Looked))
+	}
+	return nil
+}
+
+// group is the files that one finding is about.
+type group struct {
+	subject string
+	files   []host.OpenFile
+}
+
+// groupBy groups files by a key, in the order in which keys appear. An empty
+// key leaves a file out.
+func groupBy(files []host.OpenFile, key func(host.OpenFile) string) []*group {
+	var out []*group
+	at := map[string]*group{}
+	for _, f := range files {
+		k := key(f)
+		if k == "" {
+			continue
+		}
+		g := at[k]
+		if g == nil {
+			g = &group{subject: k}
+			at[k], out = g, append(out, g)
+		}
+		g.files = append(g.files, f)
+	}
+	return out
+}
+
+// restartable tells whether a unit is one that systemctl can restart: scopes
+// are made by whoever starts the processes in them.
+func restartable(unit string) bool { return strings.HasSuffix(unit, ".service") }
+
+// session tells whether a unit is somebody's login or the manager behind it.
+func session(unit string) bool {
+	return strings.HasPrefix(unit, "session-") && strings.HasSuffix(unit, ".scope") || strings.HasPrefix(unit, "user@")
+}
+
+// owners splits the holders of files into units that can be restarted and
+// processes that fettle leaves to the admin, worded for him.
+func owners(files []host.OpenFile) (units, loose []string) {
+	for _, f := range files {
+		if restartable(f.Unit) && !session(f.Unit) && !f.Elsewhere {
+			units = append(units, f.Unit)
+			continue
+		}
+		s := fmt.Sprintf("%d (%s)", f.PID, f.Comm)
+		if f.FD >= 0 {
+			s = fmt.Sprintf("%d (%s, descriptor %d)", f.PID, f.Comm, f.FD)
+		}
+		loose = append(loose, s)
+	}
+	slices.Sort(units)
+	return slices.Compact(units), unique(loose)
+}
+
+// unique drops repetitions and keeps the order.
+func unique(in []string) []string {
+	var out []string
+	for _, s := range in {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func params(kind string, files []host.OpenFile) map[string]string {
+	units, loose := owners(files)
+	return map[string]string{"kind": kind, "units": strings.Join(units, " "), "loose": strings.Join(first(loose, 5), ", ")}
+}
+
+// first keeps n and counts the rest.
+func first(in []string, n int) []string {
+	if len(in) <= n+1 {
+		return in
+	}
+	return append(slices.Clone(in[:n]), fmt.Sprintf("and %d more", len(in)-n))
+}
+
+// who words the process behind a file: "812 rsyslogd (rsyslog.service)".
+func who(f host.OpenFile) string {
+	s := fmt.Sprintf("%d %s", f.PID, f.Comm)
+	if f.Unit != "" {
+		s += " (" + f.Unit + ")"
+	}
+	if f.Elsewhere {
+		s += " in a container"
+	}
+	return s
+}
+
+// where is the file of /proc that showed f.
+func where(f host.OpenFile) string {
+	switch {
+	case f.Program:
+		return fmt.Sprintf("/proc/%d/exe", f.PID)
+	case f.FD < 0:
+		return fmt.Sprintf("/proc/%d/maps", f.PID)
+	}
+	return fmt.Sprintf("/proc/%d/fd/%d", f.PID, f.FD)
+}
+
+// bytesText writes a number of bytes for people.
+func bytesText(n uint64) string {
+	const units = "KMGTP"
+	if n < 1024 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	f, i := float64(n)/1024, 0
+	for f >= 1023.5 && i < len(units)-1 {
+		f, i = f/1024, i+1
+	}
+	if f < 9.95 {
+		return fmt.Sprintf("%.1f %ciB", f, units[i])
+	}
+	return fmt.Sprintf("%.0f %ciB", f, units[i])
+}
