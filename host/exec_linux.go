@@ -1,7 +1,6 @@
 package host
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -43,42 +42,68 @@ func runCommand(ctx context.Context, c Command) (Output, error) {
 // Exec runs argv under the limits of spec: no input, clean environment, own
 // process group that is killed as a whole, bounded output.
 func Exec(ctx context.Context, spec CommandSpec, argv []string) (Output, error) {
+	return ExecFile(ctx, spec, argv[0], argv)
+}
+
+// ExecFile is Exec of a file under another name, argv[0].
+func ExecFile(ctx context.Context, spec CommandSpec, file string, argv []string) (Output, error) {
 	ctx, cancel := context.WithTimeout(ctx, spec.Limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Env, cmd.Dir = CleanEnv, "/"
+	cmd := exec.CommandContext(ctx, file)
+	cmd.Args, cmd.Env, cmd.Dir = argv, CleanEnv, "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
 	out, errs := &bounded{max: spec.MaxOutput}, &bounded{max: spec.MaxOutput}
 	cmd.Stdout, cmd.Stderr = out, errs
-	err := cmd.Run()
-	res := Output{Stdout: out.Bytes(), Stderr: errs.Bytes()}
+	done := make(chan error, 1)
+	go func() {
+		err := cmd.Run()
+		if errors.Is(err, exec.ErrWaitDelay) { // something it left behind holds its output open
+			syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		}
+		done <- err
+	}()
+	var err error
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		select {
+		case err = <-done: // killed and reaped: its output can be used
+		case <-time.After(2 * cmd.WaitDelay):
+			return Output{}, fmt.Errorf("%w, and cannot be killed (uninterruptible sleep)", ErrTimeout)
+		}
+	}
+	res := Output{Stdout: out.b, Stderr: errs.b}
 	var ee *exec.ExitError
 	switch {
 	case out.over || errs.over:
 		return res, fmt.Errorf("output over %d bytes: %w", spec.MaxOutput, ErrTooBig)
-	case ctx.Err() != nil:
+	case errors.Is(ctx.Err(), context.Canceled):
+		return res, ctx.Err()
+	case ctx.Err() != nil && err != nil:
 		return res, fmt.Errorf("%w (over %s)", ErrTimeout, spec.Limit)
-	case errors.As(err, &ee):
+	case errors.As(err, &ee) && ee.Exited(): // and not by a signal
 		res.Exit = ee.ExitCode()
 		return res, nil
 	}
 	return res, err
 }
 
-// bounded keeps the first max bytes and remembers whether there were more.
+// bounded keeps the first max bytes. At the next it fails, so that whoever
+// writes gets SIGPIPE.
 type bounded struct {
-	bytes.Buffer
+	b    []byte
 	max  int64
 	over bool
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if room := b.max - int64(b.Len()); int64(len(p)) > room {
+	if room := b.max - int64(len(b.b)); int64(len(p)) > room {
 		b.over = true
-		b.Buffer.Write(p[:max(room, 0)])
-		return len(p), nil
+		b.b = append(b.b, p[:max(room, 0)]...)
+		return 0, ErrTooBig
 	}
-	return b.Buffer.Write(p)
+	b.b = append(b.b, p...)
+	return len(p), nil
 }

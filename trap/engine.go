@@ -2,9 +2,10 @@ package trap
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"fettle/host"
@@ -36,39 +37,61 @@ func Interval(ctx context.Context) time.Duration {
 // Run runs the checks of traps over h, several at once, and calls emit once
 // per trap in the order of traps: an early result waits for those before it,
 // a stuck one holds the list up no longer than its own limit. emit is never
-// called twice at once. Run returns when every trap was emitted or ctx ends;
-// whatever had not finished by then is reported unknown.
+// called twice at once. Run returns when every trap was emitted; when ctx
+// ends, whatever has not finished by then is reported unknown.
 func Run(ctx context.Context, h *host.Host, traps []*Trap, opt Options, emit func(Result)) {
+	Each(ctx, h, traps, opt, InOrder(len(traps), emit))
+}
+
+// InOrder turns results that come as they settle, each with its place in the
+// list, into calls of emit in the list's order. Each of the n places must be
+// given once.
+func InOrder(n int, emit func(Result)) (settled func(i int, r Result)) {
+	early := make([]*Result, n)
+	next := 0
+	return func(i int, r Result) {
+		early[i] = &r
+		for next < n && early[next] != nil {
+			emit(*early[next])
+			next++
+		}
+	}
+}
+
+// Each is Run without the order: settled is called, never twice at once, with
+// a trap's place in the list as soon as its check has ended or was cut off. A
+// slow settled holds no check up.
+func Each(ctx context.Context, h *host.Host, traps []*Trap, opt Options, settled func(i int, r Result)) {
 	if opt.Parallel <= 0 {
 		opt.Parallel = defaultParallel
 	}
 	if opt.Interval > 0 {
 		ctx = context.WithValue(ctx, intervalKey{}, opt.Interval)
 	}
-	results := make([]chan Result, len(traps))
-	for i := range results {
-		results[i] = make(chan Result, 1)
+	type place struct {
+		i int
+		r Result
 	}
-	slots := make(chan struct{}, opt.Parallel)
-	var wg sync.WaitGroup
-	wg.Add(1)
-	go func() {
-		defer wg.Done()
-		for i, t := range traps {
-			slots <- struct{}{} // freed at the latest when the check's limit has passed
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
-				defer func() { <-slots }()
-				results[i] <- runOne(ctx, h, t, opt)
-			}()
-		}
-	}()
-	for _, c := range results {
-		emit(<-c)
+	ended := make(chan place, len(traps))
+	var next atomic.Int64
+	for range min(opt.Parallel, len(traps)) {
+		go func() {
+			for i := int(next.Add(1)) - 1; i < len(traps); i = int(next.Add(1)) - 1 {
+				ended <- place{i, runOne(ctx, h, traps[i], opt)}
+			}
+		}()
 	}
-	wg.Wait()
+	for range traps {
+		p := <-ended
+		settled(p.i, p.r)
+	}
 }
+
+// errSilent and errExited are what a check must not do.
+var (
+	errSilent = errors.New("the check said nothing, which is a bug in fettle")
+	errExited = errors.New("the check ended its goroutine, which is a bug in fettle")
+)
 
 // runOne runs one check under its limit. A check that does not come back is
 // left behind: its report is sealed, and what is missing becomes unknown.
@@ -80,37 +103,58 @@ func runOne(ctx context.Context, h *host.Host, t *Trap, opt Options) Result {
 	if t.Cost == Sampled {
 		limit += opt.Interval
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
 	r := &Report{trap: t.ID()}
 	start := time.Now()
-	done := make(chan error, 1)
+	if err := ctx.Err(); err != nil {
+		r.Unknown("", err)
+	} else if err := call(ctx, h, t, r, limit); err != nil {
+		r.Unknown("", err)
+	}
+	return r.result(t, time.Since(start))
+}
+
+// result seals the report and completes it. A check that says nothing is unknown.
+func (r *Report) result(t *Trap, took time.Duration) Result {
+	out := r.seal()
+	if len(out) == 0 {
+		out = []Outcome{{Trap: r.trap, Status: Unknown, Reason: errSilent.Error()}}
+	}
+	for i := range out {
+		out[i].Fixable = out[i].Status == Found && t.Plan != nil
+	}
+	return Result{Trap: r.trap, Outcomes: out, Took: took}
+}
+
+// NotRun is the result of a check that nobody could run, and why.
+func NotRun(t *Trap, err error) Result {
+	r := &Report{trap: t.ID()}
+	r.Unknown("", err)
+	return r.result(t, 0)
+}
+
+// call runs the check itself and waits no longer than limit.
+func call(ctx context.Context, h *host.Host, t *Trap, r *Report, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	done := make(chan error, 1) // the check may end after call has
 	go func() {
+		err := errExited // stands if Check calls runtime.Goexit
 		defer func() {
 			if p := recover(); p != nil {
-				done <- fmt.Errorf("the check crashed, which is a bug in fettle: %v\n%s", p, debug.Stack())
+				err = fmt.Errorf("the check crashed, which is a bug in fettle: %v\n%s", p, debug.Stack())
 			}
+			done <- err
 		}()
-		done <- t.Check(ctx, h, r)
+		err = t.Check(ctx, h, r)
 	}()
 	var err error
 	select {
 	case err = <-done:
 	case <-ctx.Done():
-		err = fmt.Errorf("%w (over %s)", host.ErrTimeout, limit)
-		if ctx.Err() == context.Canceled {
-			err = ctx.Err()
-		}
+		err = ctx.Err()
 	}
-	if err != nil {
-		r.Unknown("", err)
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%w (over %s)", host.ErrTimeout, limit)
 	}
-	out := r.seal()
-	if len(out) == 0 {
-		out = []Outcome{{Trap: t.ID(), Status: Unknown, Reason: "the check said nothing, which is a bug in fettle"}}
-	}
-	for i := range out {
-		out[i].Fixable = out[i].Status == Found && t.Plan != nil
-	}
-	return Result{Trap: t.ID(), Outcomes: out, Took: time.Since(start)}
+	return err
 }

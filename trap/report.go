@@ -16,6 +16,10 @@ type Report struct {
 	mu       sync.Mutex
 	trap     string
 	outcomes []Outcome
+	at       map[string]int // subject → place in outcomes
+	bytes    int            // about what outcomes cost
+	more     map[Status]int // outcomes over the bound
+	lead     Outcome        // the gravest of those
 	sealed   bool
 }
 
@@ -55,15 +59,26 @@ func (r *Report) add(o Outcome) {
 	if r.sealed {
 		return
 	}
-	for i, old := range r.outcomes {
-		if old.Subject == o.Subject {
-			if rank(o) > rank(old) {
-				o, old = old, o
-			}
-			r.outcomes[i] = merge(old, o)
-			return
+	o.Subject = cut(o.Subject, maxText)
+	if i, ok := r.at[o.Subject]; ok {
+		old := r.outcomes[i]
+		r.bytes -= size(old)
+		if rank(o) > rank(old) {
+			o, old = old, o
 		}
+		r.outcomes[i] = r.bound(merge(old, o))
+		return
 	}
+	full := len(r.outcomes) >= maxOutcomes || r.bytes > 2*maxBytes
+	if full && o.Subject != "" && o.Subject != moreSubject { // these two always have a place
+		r.overflow(o)
+		return
+	}
+	o = r.bound(o)
+	if r.at == nil {
+		r.at = map[string]int{}
+	}
+	r.at[o.Subject] = len(r.outcomes)
 	r.outcomes = append(r.outcomes, o)
 }
 
@@ -99,6 +114,9 @@ func (r *Report) seal() []Outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sealed = true
+	if r.more != nil {
+		r.outcomes = append(r.outcomes, r.rest())
+	}
 	return r.outcomes
 }
 

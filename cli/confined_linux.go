@@ -1,0 +1,219 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"fettle/host"
+	"fettle/host/confine"
+	"fettle/trap"
+)
+
+// work is what a confined child is told to do.
+type work struct {
+	Target  target       `json:"target"`
+	Traps   []string     `json:"traps"`
+	Options trap.Options `json:"options"`
+	Temp    string       `json:"temp,omitempty"` // the one folder where it may write
+}
+
+// saying is one message of the child: first about or failed, then results as
+// they settle.
+type saying struct {
+	About  *about       `json:"about,omitempty"`
+	Failed string       `json:"failed,omitempty"`
+	Place  int          `json:"place"`
+	Result *trap.Result `json:"result,omitempty"`
+}
+
+// checkConfined does checkTarget's work in a child. Not done: no child could
+// be had, the warning says why, and nothing has been emitted.
+func (a *app) checkConfined(ctx context.Context, tg target, traps []*trap.Trap, opt trap.Options, begin func(about) error, emit func(trap.Result)) (done bool, warning string, err error) {
+	w := work{Target: tg, Options: opt}
+	for _, t := range traps {
+		w.Traps = append(w.Traps, t.ID())
+	}
+	job := confine.Job{Messages: len(traps) + 1}
+	if tg.live() {
+		if job.Host, err = confine.Live(); err != nil {
+			return true, "", err
+		}
+	}
+	if st, err := os.Stat(tg.From); err == nil && st.Mode().IsRegular() { // an archive is unpacked into a spool
+		if w.Temp, err = os.MkdirTemp("", "fettle-"); err != nil {
+			return true, "", failf("making a folder for the unpacked archive: %w", err)
+		}
+		defer os.RemoveAll(w.Temp)
+		job.Env = []string{"TMPDIR=" + w.Temp}
+	}
+	if job.Body, err = json.Marshal(w); err != nil {
+		return true, "", err
+	}
+	child, err := confine.Start(ctx, job)
+	if err != nil {
+		return false, fmt.Sprintf("checks run unconfined: %v", err), nil
+	}
+	defer child.Close()
+	first, err := receive(ctx, child)
+	switch {
+	case err != nil:
+		return true, "", failf("checking: %s", host.Reason(err))
+	case first.Failed != "":
+		return true, "", usagef("%s", first.Failed)
+	case first.About == nil:
+		return true, "", failf("checking: the confined child did not say what it looks at")
+	}
+	ab := *first.About
+	ab.Warning = ab.Confined.Warning()
+	if err := begin(ab); err != nil {
+		return true, "", err
+	}
+	collect(ctx, child, traps, trap.InOrder(len(traps), emit))
+	return true, "", nil
+}
+
+// collect hands on the child's results, and makes up those that it owes.
+func collect(ctx context.Context, child *confine.Child, traps []*trap.Trap, settled func(int, trap.Result)) {
+	have := make([]bool, len(traps))
+	for range traps {
+		s, err := receive(ctx, child)
+		if err == nil && (s.Result == nil || s.Place < 0 || s.Place >= len(traps) || have[s.Place]) {
+			err = errors.New("the confined child said something that makes no sense")
+		}
+		if err != nil {
+			for i, t := range traps {
+				if !have[i] {
+					settled(i, trap.NotRun(t, err))
+				}
+			}
+			return
+		}
+		have[s.Place] = true
+		settled(s.Place, trap.Receive(traps[s.Place], *s.Result))
+	}
+}
+
+func receive(ctx context.Context, child *confine.Child) (saying, error) {
+	var s saying
+	b, err := child.Receive(ctx)
+	if err == nil {
+		err = json.Unmarshal(b, &s)
+	}
+	return s, err
+}
+
+// confined is what a copy of fettle does that was started under one of the
+// verbs of package confine; false: args are a user's.
+func confined(args []string, traps []*trap.Trap, stderr io.Writer) (code int, ok bool) {
+	if len(args) == 0 {
+		return 0, false
+	}
+	switch args[0] {
+	case confine.ExecVerb:
+		return confine.Exec(args[1:]), true
+	case confine.CheckVerb:
+		if err := (&app{traps: traps}).child(); err != nil {
+			fmt.Fprintf(stderr, "%v\n", err)
+			return exitFailed, true
+		}
+		return exitOK, true
+	}
+	return 0, false
+}
+
+// child is the confined child: it confines itself before it opens what it
+// shall look at, and runs the checks.
+func (a *app) child() error {
+	parent, body, err := confine.Join()
+	if err != nil {
+		return err
+	}
+	var w work
+	if err := json.Unmarshal(body, &w); err != nil {
+		return fmt.Errorf("reading the job: %w", err)
+	}
+	traps, err := a.named(w.Traps)
+	if err != nil {
+		return err
+	}
+	state, err := confine.Self(w.rules())
+	if err != nil {
+		return err
+	}
+	src, err := w.open(parent)
+	if err != nil {
+		return say(parent, saying{Failed: err.Error()})
+	}
+	ab := aboutOf(src)
+	ab.Confined = state
+	if err := say(parent, saying{About: &ab}); err != nil {
+		return err
+	}
+	trap.Each(context.Background(), host.New(src), traps, w.Options, func(i int, r trap.Result) {
+		say(parent, saying{Place: i, Result: &r}) // without a parent this process ends
+	})
+	return nil
+}
+
+// named looks traps up in the order in which the parent wants them.
+func (a *app) named(ids []string) ([]*trap.Trap, error) {
+	all := map[string]*trap.Trap{}
+	for _, t := range a.traps {
+		all[t.ID()] = t
+	}
+	out := make([]*trap.Trap, len(ids))
+	for i, id := range ids {
+		if out[i] = all[id]; out[i] == nil {
+			return nil, fmt.Errorf("the confined child knows no trap %q", id)
+		}
+	}
+	return out, nil
+}
+
+// rules is what the child may do. Foreign data is read with no more than
+// itself in sight.
+func (w *work) rules() confine.Rules {
+	r := confine.Rules{Network: w.Target.Network}
+	switch {
+	case w.Target.Root != "":
+		r.Read, r.Resolve = []string{w.Target.Root, "/proc"}, true
+	case w.Target.From != "":
+		r.Read, r.Resolve = []string{w.Target.From, "/proc"}, true
+		if w.Temp != "" {
+			r.Write = []string{w.Temp}
+		}
+	}
+	return r
+}
+
+func (w *work) open(parent *confine.Parent) (host.Source, error) {
+	if !w.Target.live() {
+		return w.Target.open()
+	}
+	src, err := host.NewLive()
+	if err != nil {
+		return nil, err
+	}
+	return parent.Source(src), nil
+}
+
+// say sends a message. A result too big to send becomes one that says so.
+func say(parent *confine.Parent, s saying) error {
+	b, err := json.Marshal(s)
+	if s.Result != nil && (err != nil || len(b) > confine.MaxSaying) {
+		if err == nil {
+			err = fmt.Errorf("what the check said: %w", host.ErrTooBig)
+		}
+		r := trap.Result{Trap: s.Result.Trap, Took: s.Result.Took,
+			Outcomes: []trap.Outcome{{Trap: s.Result.Trap, Status: trap.Unknown, Reason: host.Reason(err)}}}
+		b, err = json.Marshal(saying{Place: s.Place, Result: &r})
+	}
+	if err != nil {
+		return err
+	}
+	return parent.Say(b)
+}
