@@ -5,10 +5,12 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -48,7 +50,8 @@ func readMD(ctx context.Context) ([]byte, error) {
 }
 
 func (m *MDMember) read() error {
-	f, err := os.OpenFile("/dev/"+m.Device, os.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	// md writes superblocks past the page cache: only O_DIRECT sees what is there now.
+	f, err := os.OpenFile("/dev/"+m.Device, os.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_DIRECT, 0)
 	if err != nil {
 		return err
 	}
@@ -62,8 +65,8 @@ func (m *MDMember) read() error {
 	le := binary.LittleEndian
 	// Where versions 1.2, 1.1 and 1.0 keep it (drivers/md/md.c, super_1_load).
 	for _, at := range []int64{8 * mdSectorBytes, 0, (m.Size/mdSectorBytes - 16) &^ 7 * mdSectorBytes} {
-		b := make([]byte, mdSuperBytes)
-		if _, err := f.ReadAt(b, at); err != nil || le.Uint32(b) != mdMagic || le.Uint32(b[4:]) != 1 ||
+		b, err := readAligned(f, at, mdSuperBytes)
+		if err != nil || le.Uint32(b) != mdMagic || le.Uint32(b[4:]) != 1 ||
 			le.Uint64(b[144:])*mdSectorBytes != uint64(at) {
 			continue
 		}
@@ -72,9 +75,25 @@ func (m *MDMember) read() error {
 		if size == 0 || off == 0 || size > mdListMax || at+off < 0 || at+off+size > m.Size {
 			return nil
 		}
-		m.BadBlocks = make([]byte, size)
-		_, err := f.ReadAt(m.BadBlocks, at+off)
+		m.BadBlocks, err = readAligned(f, at+off, size)
 		return err
 	}
 	return nil
+}
+
+// readAligned reads n bytes for a descriptor opened with O_DIRECT: memory,
+// offset and length on 4 KiB, the largest logical block that disks have
+// (open(2)); what was read beyond is cut off.
+func readAligned(f *os.File, at, n int64) ([]byte, error) {
+	const block = 4096
+	from := at &^ (block - 1)
+	length := (at + n - from + block - 1) &^ (block - 1)
+	b := make([]byte, length+block)
+	shift := -int64(uintptr(unsafe.Pointer(&b[0]))) & (block - 1)
+	b = b[shift : shift+length]
+	got, err := f.ReadAt(b, from)
+	if int64(got) < at-from+n {
+		return nil, fmt.Errorf("reading %d bytes at %d: %w", n, at, err)
+	}
+	return b[at-from : at-from+n : at-from+n], nil
 }

@@ -87,7 +87,7 @@ func TestParseList(t *testing.T) {
 		{"two", le(1000<<10|8, 2048<<10|1, end, 7<<10|7), 0, []Range{{1000, 8}, {2048, 1}}, false},
 		{"shifted", le(1000<<10|8, end), 3, []Range{{8000, 64}}, false},
 		{"upper half", le(5<<40<<10|1023, end), 0, []Range{{5 << 40, 1023}}, false},
-		{"full list has no end", le(1<<10|1), 0, []Range{{1, 1}}, false},
+		{"full list has no end", le(1<<10 | 1), 0, []Range{{1, 1}}, false},
 		{"torn", le(1<<10 | 1)[:5], 0, nil, false},
 		{"no sectors", le(9<<10, end), 0, nil, true},
 		{"beyond", le(^uint64(0)-1024, end), 20, nil, true},
