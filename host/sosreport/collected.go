@@ -1,0 +1,152 @@
+package sosreport
+
+import (
+	"encoding/json"
+	"path"
+	"strings"
+
+	"fettle/host"
+	"fettle/host/archive"
+)
+
+// manifest is what sos_reports/manifest.json (sos 4.0 and later) says of what
+// sos went to collect.
+type manifest struct {
+	Start    string // local time of the host
+	specs    [][]string
+	commands map[string]command // by the file in the report
+	byExec   map[string]command
+}
+
+// command is one that sos ran.
+type command struct {
+	Exec string `json:"exec"`
+	File string `json:"filepath"`
+	Code int    `json:"return_code"`
+}
+
+// usable tells that the output is whole: 124 is what sos notes for a command
+// that it cut off, 126 and 127 for one that could not be started.
+func (c command) usable() bool { return c.File != "" && (c.Code < 124 || c.Code > 127) }
+
+func readManifest(t *archive.Tree) manifest {
+	m := manifest{commands: map[string]command{}, byExec: map[string]command{}}
+	b, err := t.ReadFile("/sos_reports/manifest.json", 4*host.ReadLimit)
+	if err != nil {
+		return m // before sos 4.0 there was none: then nothing is known to be absent
+	}
+	m.parse(b)
+	return m
+}
+
+func (m *manifest) parse(b []byte) {
+	var raw struct {
+		StartTime  string `json:"start_time"`
+		Components struct {
+			Report struct {
+				Plugins map[string]struct {
+					TimeoutHit bool `json:"timeout_hit"`
+					Commands   []command
+					Files      []struct{ Specification string }
+				}
+			}
+		}
+	}
+	if json.Unmarshal(b, &raw) != nil {
+		return
+	}
+	m.Start = raw.StartTime
+	for _, p := range raw.Components.Report.Plugins {
+		for _, c := range p.Commands {
+			m.commands[c.File] = c
+			m.byExec[c.Exec] = c
+		}
+		if p.TimeoutHit {
+			continue // cut off: what it lacks may be there
+		}
+		for _, f := range p.Files {
+			// Specifications of another root or container are not this host's.
+			if strings.HasPrefix(f.Specification, "/") {
+				m.specs = append(m.specs, strings.Split(strings.Trim(path.Clean(f.Specification), "/"), "/"))
+			}
+		}
+	}
+}
+
+// partial are places of which sos takes a part although a specification
+// covers them: logs by size and age, and what plugins forbid for its secrets
+// (add_forbidden_path in sos/report/plugins, 4.0 to 4.9).
+var partial = []string{"/var/log", "/proc/net/rpc", "/proc/net/cdp", "/proc/fs", "/sys/net", "/sys/kernel/debug", "/etc/shadow",
+	"/etc/gshadow", "/etc/ssl", "/etc/pki", "/etc/ssh", "/etc/wpa_supplicant", "/etc/sudoers", "/etc/pam_ldap.conf", "/etc/libvirt/secrets"}
+
+// knownAbsent tells whether a path that is not in the report was not on the
+// host either: a specification covers it, and nothing kept sos from it.
+func (m *manifest) knownAbsent(name string) bool {
+	for _, p := range partial {
+		if name == p || strings.HasPrefix(name, p+"/") {
+			return false
+		}
+	}
+	for _, suffix := range []string{".pyc", ".pyo", ".swp", ".key", ".pem"} {
+		if strings.HasSuffix(name, suffix) {
+			return false
+		}
+	}
+	want := split(name)
+	for _, spec := range m.specs {
+		if covers(spec, want) {
+			return true
+		}
+	}
+	return false
+}
+
+func split(name string) []string { return strings.Split(strings.Trim(name, "/"), "/") }
+
+// covers tells whether a specification matches a path or one of the folders
+// above it. sos expands with Python's glob, whose * finds no hidden names,
+// neither in the specification nor below it.
+func covers(spec, name []string) bool {
+	if len(name) < len(spec) {
+		return false
+	}
+	for i, c := range name {
+		if i >= len(spec) {
+			if strings.HasPrefix(c, ".") {
+				return false
+			}
+			continue
+		}
+		ok, err := path.Match(spec[i], c)
+		if err != nil || !ok || strings.HasPrefix(c, ".") && !strings.HasPrefix(spec[i], ".") {
+			return false
+		}
+	}
+	return true
+}
+
+// listed tells whether the report's listing of a folder is whole: sos took
+// the folder, or every name in it, or every name with the ending that
+// programs read there (/etc/netplan/*.yaml).
+func (m *manifest) listed(name string) bool {
+	if m.knownAbsent(name) {
+		return true
+	}
+	want := split(name)
+	for _, spec := range m.specs {
+		if len(spec) > len(want) && covers(spec[:len(want)], want) {
+			if c := spec[len(want)]; c == "*" || len(spec) == len(want)+1 && strings.HasPrefix(c, "*.") && !strings.ContainsAny(c[1:], "*?[") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// missing is the error for a path that the report does not hold.
+func (m *manifest) missing(op, name string) error {
+	if m.knownAbsent(name) {
+		return &pathError{Op: op, Path: name, Err: host.ErrAbsent}
+	}
+	return notCollected(op, name)
+}

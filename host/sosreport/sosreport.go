@@ -1,0 +1,202 @@
+// Package sosreport makes a host of what sos report collected, from its
+// archive or its unpacked folder.
+//
+// Files that sos copied are read where they lie. Running state that sos keeps
+// as the output of commands is parsed into the form that checks ask for; the
+// list of which output serves what is in tables.go and files.go. What is not
+// in the report counts as absent only where the report's manifest shows that
+// sos went there to collect it (collected.go); everything else answers
+// host.ErrNotCollected.
+package sosreport
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"sync"
+
+	"fettle/host"
+	"fettle/host/archive"
+)
+
+// Source answers from a sosreport.
+type Source struct {
+	tree *archive.Tree
+	man  manifest
+	id   host.Identity
+
+	sysctl func() (*sysctls, error)
+	tables sync.Map // host.Table to func() ([]byte, error)
+}
+
+// Open opens a report: its folder, or the archive that sos made.
+func Open(ctx context.Context, file string) (*Source, error) {
+	t, err := archive.Open(ctx, file, archive.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	sub, ok := Find(t)
+	if !ok {
+		t.Close()
+		return nil, fmt.Errorf("%s: holds no sosreport (no folder sos_commands)", file)
+	}
+	return FromTree(sub), nil
+}
+
+// Find finds the report in a tree: at its root, or in the only folder there,
+// as in the archives that sos makes.
+func Find(t *archive.Tree) (*archive.Tree, bool) {
+	if isReport(t) {
+		return t, true
+	}
+	es, err := t.ReadDir("/")
+	if err != nil || len(es) > 16 {
+		return nil, false
+	}
+	for _, e := range es {
+		if e.Type == fs.ModeDir {
+			if sub, err := t.Sub("/" + e.Name); err == nil && isReport(sub) {
+				return sub, true
+			}
+		}
+	}
+	return nil, false
+}
+
+func isReport(t *archive.Tree) bool {
+	i, err := t.Stat("/sos_commands", true)
+	return err == nil && i.Mode.IsDir()
+}
+
+// FromTree makes a host of an open report; its Close closes the tree.
+func FromTree(t *archive.Tree) *Source {
+	s := &Source{tree: t}
+	s.man = readManifest(t)
+	s.sysctl = sync.OnceValues(s.readSysctl)
+	s.id = s.identity()
+	return s
+}
+
+func (s *Source) Kind() host.Kind         { return host.KindSosreport }
+func (s *Source) Name() string            { return s.id.Hostname }
+func (s *Source) Identity() host.Identity { return s.id }
+func (s *Source) Close() error            { return s.tree.Close() }
+
+// output reads the first of the given files below sos_commands (or at the
+// report's top) that is there and whose command did not fail.
+func (s *Source) output(files ...string) (string, error) {
+	for _, f := range files {
+		if c, ok := s.man.commands[f]; ok && !c.usable() {
+			continue
+		}
+		b, err := s.tree.ReadFile("/"+f, host.ReadLimit)
+		if err == nil && len(b) > 0 {
+			return string(b), nil
+		}
+	}
+	return "", notCollected("read", "/"+files[0])
+}
+
+func notCollected(op, name string) error {
+	return &fs.PathError{Op: op, Path: name, Err: host.ErrNotCollected}
+}
+
+// hostTops are the folders at a report's top that are the host's own; the
+// rest is sos's (links to command outputs, sos_logs, version.txt).
+var hostTops = map[string]bool{"bin": true, "boot": true, "dev": true, "etc": true, "home": true, "lib": true, "lib32": true, "lib64": true,
+	"libx32": true, "media": true, "mnt": true, "opt": true, "proc": true, "root": true, "run": true, "sbin": true, "srv": true,
+	"sys": true, "tmp": true, "usr": true, "var": true}
+
+func onHost(name string) bool {
+	top, _, _ := strings.Cut(strings.TrimPrefix(name, "/"), "/")
+	return hostTops[top]
+}
+
+func (s *Source) ReadFile(_ context.Context, name string, limit int64) ([]byte, error) {
+	name = path.Clean(name)
+	if !onHost(name) {
+		return nil, notCollected("read", name)
+	}
+	b, err := s.tree.ReadFile(name, limit)
+	if err == nil || !host.IsAbsent(err) {
+		return b, err
+	}
+	b, err = s.derived(name)
+	if err == nil && int64(len(b)) > limit {
+		err = &fs.PathError{Op: "read", Path: name, Err: host.ErrTooBig}
+	}
+	return b, err
+}
+
+func (s *Source) Stat(_ context.Context, name string, follow bool) (host.Info, error) {
+	name = path.Clean(name)
+	if !onHost(name) {
+		return host.Info{}, notCollected("stat", name)
+	}
+	i, err := s.tree.Stat(name, follow)
+	if err == nil || !host.IsAbsent(err) {
+		return i, err
+	}
+	if sys, serr := s.sysctl(); serr == nil && sys.dirs[name] != nil {
+		return host.Info{Mode: fs.ModeDir | 0o555, Nlink: 1}, nil
+	}
+	b, err := s.derived(name)
+	if err != nil {
+		return host.Info{}, err
+	}
+	return host.Info{Mode: 0o644, Size: int64(len(b)), Nlink: 1, ModTime: s.id.Time}, nil
+}
+
+func (s *Source) Readlink(_ context.Context, name string) (string, error) {
+	name = path.Clean(name)
+	if onHost(name) {
+		t, err := s.tree.Readlink(name)
+		if err == nil || !host.IsAbsent(err) {
+			return t, err
+		}
+	}
+	return "", s.man.missing("readlink", name)
+}
+
+// ReadDir lists a folder if the report holds all of it.
+func (s *Source) ReadDir(_ context.Context, name string) ([]host.Entry, error) {
+	name = path.Clean(name)
+	if !onHost(name) {
+		return nil, notCollected("readdir", name)
+	}
+	es, err := s.tree.ReadDir(name)
+	if err != nil && !host.IsAbsent(err) {
+		return nil, err
+	}
+	have := err == nil
+	if sys, serr := s.sysctl(); serr == nil && sys.dirs[name] != nil {
+		return union(es, sys.dirs[name]), nil
+	}
+	switch {
+	case !have:
+		return nil, s.man.missing("readdir", name)
+	case !s.man.listed(name):
+		return nil, notCollected("readdir", name)
+	}
+	return es, nil
+}
+
+func union(es []host.Entry, more map[string]fs.FileMode) []host.Entry {
+	out := make([]host.Entry, 0, len(more))
+	for n, typ := range more {
+		out = append(out, host.Entry{Name: n, Type: typ})
+	}
+	for _, e := range es {
+		if _, ok := more[e.Name]; !ok {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// Xattr: sos copies no extended attributes.
+func (s *Source) Xattr(_ context.Context, name, attr string) ([]byte, error) {
+	return nil, notCollected("getxattr "+attr, name)
+}
