@@ -3,9 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,6 +19,7 @@ type checkOptions struct {
 	network    bool
 	limit      time.Duration
 	failOn     string
+	out        outputOptions
 }
 
 func (a *app) checkCmd() *cobra.Command {
@@ -37,8 +36,14 @@ Exit status:
   1  something found, at or above --fail-on
   2  wrong use, or input that cannot be read
   3  checking itself failed
-  4  nothing found, but something could not be looked at`,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.check(cmd.Context(), o, args) },
+  4  nothing found, but something could not be looked at
+
+With --format nagios it is that of a monitoring plugin: 0 OK, 1 WARNING,
+2 CRITICAL, 3 UNKNOWN.`,
+		ValidArgsFunction: a.completeTraps,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.pluginError(o.out.format, a.check(cmd.Context(), o, args))
+		},
 	}
 	f := c.Flags()
 	f.StringVar(&o.root, "root", "", "look at the root folder `DIR`, which is not running here")
@@ -47,6 +52,7 @@ Exit status:
 	f.BoolVar(&o.network, "network", false, "run checks that talk to other hosts too")
 	f.DurationVar(&o.limit, "limit", 0, "cut every check off after this `TIME` (default: each trap's own)")
 	f.StringVar(&o.failOn, "fail-on", trap.Notice.String(), "exit 1 from this `SEVERITY` on: notice, warning or critical")
+	o.out.flags(c)
 	c.MarkFlagsMutuallyExclusive("root", "from")
 	c.MarkFlagDirname("root")
 	return c
@@ -70,8 +76,11 @@ func (a *app) check(ctx context.Context, o checkOptions, ids []string) error {
 	if err != nil {
 		return err
 	}
-	var w report.Writer = &lines{a.stdout}
-	var tally tally
+	out, err := a.newOutput(o.out, failOn)
+	if err != nil {
+		return err
+	}
+	defer out.abandon()
 	started := time.Now()
 	opt := trap.Options{Limit: o.limit, Interval: o.sample}
 	var werr error
@@ -80,23 +89,22 @@ func (a *app) check(ctx context.Context, o checkOptions, ids []string) error {
 			fmt.Fprintf(a.stderr, "fettle: %s\n", ab.Warning)
 		}
 		m := report.Meta{Host: ab.Name, Kind: ab.Kind, Identity: ab.Identity, Version: Version(), Started: started}
-		return w.Begin(m, traps)
+		return out.Begin(m, traps)
 	}, func(r trap.Result) {
-		tally.add(r, failOn)
 		if werr == nil {
-			werr = w.Result(r)
+			werr = out.Result(r)
 		}
 	})
 	if err == nil {
 		err = werr
 	}
 	if err == nil {
-		err = w.End(time.Since(started))
+		err = out.End(time.Since(started))
 	}
 	if err != nil {
 		return err
 	}
-	return tally.status()
+	return out.status()
 }
 
 // target makes the flags' paths absolute: the child works elsewhere.
@@ -140,43 +148,4 @@ func (a *app) selected(o checkOptions, ids []string) ([]*trap.Trap, error) {
 		}
 	}
 	return out, nil
-}
-
-// tally is what the exit status is made of.
-type tally struct{ found, unknown bool }
-
-func (t *tally) add(r trap.Result, failOn trap.Severity) {
-	for _, o := range r.Outcomes {
-		t.found = t.found || o.Status == trap.Found && o.Severity >= failOn
-		t.unknown = t.unknown || o.Status == trap.Unknown
-	}
-}
-
-func (t *tally) status() error {
-	switch {
-	case t.found:
-		return &status{code: exitFound}
-	case t.unknown:
-		return &status{code: exitUnknown}
-	}
-	return nil
-}
-
-// lines is the plainest report: a line an outcome.
-type lines struct{ w io.Writer }
-
-func (l *lines) Begin(report.Meta, []*trap.Trap) error { return nil }
-func (l *lines) End(time.Duration) error               { return nil }
-
-func (l *lines) Result(r trap.Result) error {
-	for _, o := range r.Outcomes {
-		words := []string{string(o.Status)}
-		if o.Status == trap.Found {
-			words = append(words, o.Severity.String())
-		}
-		if _, err := fmt.Fprintf(l.w, "%s %s: %s%s\n", strings.Join(words, " "), o.ID(), o.Summary, o.Reason); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -57,13 +57,13 @@ func (n *nagios) names() string {
 	for sev := trap.Critical; sev >= trap.Notice; sev-- {
 		n.each(func(o *trap.Outcome) {
 			if o.Status == trap.Found && !o.Hidden() && (o.Severity == sev || sev == trap.Notice && o.Severity < sev) {
-				add(severityName(o.Severity) + " " + noPipe(o.ID()))
+				add(severityName(o.Severity) + " " + NagiosText(o.ID()))
 			}
 		})
 	}
 	n.each(func(o *trap.Outcome) {
 		if o.Status == trap.Unknown {
-			add("unknown " + noPipe(o.ID()))
+			add("unknown " + NagiosText(o.ID()))
 		}
 	})
 	if left > 0 {
@@ -80,5 +80,5 @@ func (n *nagios) each(do func(*trap.Outcome)) {
 	}
 }
 
-// noPipe makes s safe where a pipe sign begins the performance data.
-func noPipe(s string) string { return strings.ReplaceAll(term.Visible(s), "|", "!") }
+// NagiosText makes s safe where a pipe sign begins the performance data.
+func NagiosText(s string) string { return strings.ReplaceAll(term.Visible(s), "|", "!") }

@@ -1,0 +1,262 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fettle/accept"
+	"fettle/internal/term"
+	"fettle/trap"
+)
+
+type acceptOptions struct {
+	on, reason, until string
+	file              string
+	list              bool
+	remove            string
+	format            string
+}
+
+func (a *app) acceptCmd() *cobra.Command {
+	var o acceptOptions
+	c := &cobra.Command{
+		Use:   "accept TRAP --reason TEXT",
+		Short: "Accept a finding of this host, so that check does not count it",
+		Long: `Accept a finding of this host: check shows it no more (but with -v) and does not
+count it, until the acceptance ends or the finding changes. The trap's check is
+run first, so that what is accepted is what is there. Without --on, every
+finding of the trap is accepted, each by itself.
+
+Accepted findings are kept in ` + accept.System + `, or for a user other than
+root in $XDG_CONFIG_HOME/fettle/accepted.yaml, beside what the system's file
+says. The file may be edited; a finding without severity and summary there is
+accepted whatever it says.
+
+Exit status:
+  0  done
+  2  wrong use, no such finding, or a file with a mistake
+  3  the file could not be written`,
+		Example: `  fettle accept bridge-mtu --on br-lab --reason "the lab's switch does 1400" --until 2027-06-30
+  fettle accept --list
+  fettle accept --remove bridge-mtu:br-lab`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: a.completeTraps,
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.accept(cmd.Context(), o, args) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.on, "on", "", "accept the finding on this `SUBJECT` only")
+	f.StringVar(&o.reason, "reason", "", "why: `TEXT` for those who come after you")
+	f.StringVar(&o.until, "until", "", "the last `DATE` on which it holds: 2027-01-31, or 90d from today")
+	f.StringVar(&o.file, "accepted", "", "the `FILE` to keep it in, instead of the usual one")
+	f.BoolVar(&o.list, "list", false, "list what is accepted")
+	f.StringVar(&o.remove, "remove", "", "accept the finding `ID` no more (TRAP:SUBJECT, as --list shows it)")
+	formatFlag(c, &o.format, "text", "json")
+	c.MarkFlagsMutuallyExclusive("list", "remove")
+	return c
+}
+
+func (a *app) accept(ctx context.Context, o acceptOptions, args []string) error {
+	if (o.list || o.remove != "") && (len(args) > 0 || o.on != "" || o.reason != "" || o.until != "") {
+		return usagef("--list and --remove take no TRAP, --on, --reason or --until")
+	}
+	file := o.file
+	if file == "" {
+		own, err := accept.Own()
+		if err != nil {
+			return usagef("%w", err)
+		}
+		file = own
+	}
+	switch {
+	case o.list:
+		return a.acceptList(o)
+	case o.remove != "":
+		return acceptError(accept.Remove(file, o.remove))
+	case len(args) == 0:
+		return usagef("which trap? fettle accept TRAP --reason TEXT, or --list, or --remove ID")
+	case strings.TrimSpace(o.reason) == "":
+		return usagef("accepting a finding needs --reason TEXT, for those who come after you")
+	}
+	until, err := lastDay(o.until, time.Now())
+	if err != nil {
+		return err
+	}
+	traps, err := a.find(args)
+	if err != nil {
+		return err
+	}
+	if _, err := accept.Load(file); err != nil {
+		return usagef("%w", err) // before the check is run
+	}
+	found, err := a.findings(ctx, traps[0], o.on)
+	if err != nil {
+		return err
+	}
+	for _, f := range found {
+		e := accept.Entry{Trap: f.Trap, Subject: f.Subject, Severity: f.Severity.String(), Summary: f.Summary,
+			Reason: o.reason, Until: until, By: who(), On: time.Now().Format(time.DateOnly)}
+		if err := acceptError(accept.Add(file, e)); err != nil {
+			return err
+		}
+		end := "until it changes"
+		if until != "" {
+			end = "until " + until + ", or until it changes"
+		}
+		fmt.Fprint(a.stdout, term.Wrap(fmt.Sprintf("accepted %s: %s (%s)", term.Visible(f.ID()), term.Visible(f.Summary), end), term.Width(a.stdout), "", "  "))
+	}
+	return nil
+}
+
+func acceptError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, os.ErrPermission), errors.Is(err, os.ErrInvalid):
+		return failf("%w", err)
+	}
+	return usagef("%w", err)
+}
+
+// findings runs the trap's check on this host and returns what it found, on
+// one subject or on all.
+func (a *app) findings(ctx context.Context, t *trap.Trap, on string) ([]trap.Finding, error) {
+	var found []trap.Finding
+	var others, unknown []string
+	opt := trap.Options{}
+	if t.Cost == trap.Sampled {
+		opt.Interval = 10 * time.Second
+	}
+	err := a.checkLive(ctx, []*trap.Trap{t}, opt, func(r trap.Result) {
+		for _, o := range r.Outcomes {
+			switch {
+			case o.Status == trap.Found && (on == "" || on == o.Subject):
+				found = append(found, o)
+			case o.Status == trap.Found:
+				others = append(others, term.Visible(o.Subject))
+			case o.Status == trap.Unknown:
+				unknown = append(unknown, term.Visible(strings.TrimLeft(o.Subject+": "+o.Reason, ": ")))
+			}
+		}
+	})
+	if err != nil {
+		return nil, failf("checking %s: %w", t.ID(), err)
+	}
+	if len(found) > 0 {
+		return found, nil
+	}
+	msg := t.ID() + " is not found here"
+	if on != "" {
+		msg = fmt.Sprintf("%s is not found on %s", t.ID(), term.Quote(on))
+	}
+	msg += ", so there is nothing to accept"
+	if len(others) > 0 {
+		msg += "; it is found on " + strings.Join(others, ", ")
+	}
+	if len(unknown) > 0 {
+		msg += "; not all could be looked at: " + strings.Join(unknown, "; ")
+	}
+	return nil, usagef("%s", msg)
+}
+
+var days = regexp.MustCompile(`^([0-9]{1,5})d$`)
+
+// lastDay reads --until: a date, or a number of days from today.
+func lastDay(s string, now time.Time) (string, error) {
+	if s == "" {
+		return "", nil
+	}
+	if m := days.FindStringSubmatch(s); m != nil {
+		n, _ := strconv.Atoi(m[1])
+		return now.AddDate(0, 0, n).Format(time.DateOnly), nil
+	}
+	if _, err := time.Parse(time.DateOnly, s); err != nil {
+		return "", usagef("--until %s: it is a date like 2027-01-31, or a number of days like 90d", s)
+	}
+	if s < now.Format(time.DateOnly) {
+		return "", usagef("--until %s: that day has passed", s)
+	}
+	return s, nil
+}
+
+// who is the admin's name: of whoever called sudo, too.
+func who() string {
+	if s := os.Getenv("SUDO_USER"); s != "" && os.Geteuid() == 0 {
+		return s
+	}
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return ""
+}
+
+// acceptances reads what is accepted: from a file, or from the usual ones.
+func acceptances(file string) (*accept.List, error) {
+	var l *accept.List
+	var err error
+	if file != "" {
+		if _, err := os.Stat(file); err != nil {
+			return nil, usagef("--accepted: %w", err)
+		}
+		l, err = accept.Load(file)
+	} else {
+		l, err = accept.Default()
+	}
+	if err != nil {
+		return nil, usagef("%w", err)
+	}
+	return l, nil
+}
+
+func (a *app) acceptList(o acceptOptions) error {
+	l, err := acceptances(o.file)
+	if err != nil {
+		return err
+	}
+	switch o.format {
+	case "json":
+		if l.Entries == nil {
+			l.Entries = []accept.Entry{}
+		}
+		return a.json(l.Entries)
+	case "text":
+	default:
+		return usagef("--format %s: it is text or json", o.format)
+	}
+	if len(l.Entries) == 0 {
+		fmt.Fprintln(a.stdout, "nothing is accepted")
+	}
+	width, today := term.Width(a.stdout), time.Now().Format(time.DateOnly)
+	for _, e := range l.Entries {
+		end := "no end"
+		switch {
+		case e.Until != "" && e.Until < today:
+			end = "ended on " + e.Until
+		case e.Until != "":
+			end = "until " + e.Until
+		}
+		if e.By != "" {
+			end += ", by " + e.By
+		}
+		if e.On != "" {
+			end += " on " + e.On
+		}
+		if len(a.traps) > 0 && a.title(e.Trap) == "" {
+			end += "; this fettle knows no such trap"
+		}
+		fmt.Fprint(a.stdout, term.Wrap(term.Visible(e.ID()+" ("+end+")"), width, "", "  "))
+		if e.Summary != "" {
+			fmt.Fprint(a.stdout, term.Wrap(term.Visible(e.Severity+": "+e.Summary), width, "  ", "  "))
+		}
+		fmt.Fprint(a.stdout, term.Wrap("because: "+term.Visible(e.Reason), width, "  ", "  "))
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"fettle/internal/term"
+	"fettle/report"
+	"fettle/trap"
+)
+
+func (a *app) explainCmd() *cobra.Command {
+	var format string
+	c := &cobra.Command{
+		Use:   "explain TRAP",
+		Short: "Say what a trap is, why it bites, and what to do",
+		Long: `Say what a trap is: what happens, why, since which version, and what to do,
+with references.
+
+With --format md the article is printed as it was written, with --format json
+as an object.`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeTraps,
+		RunE: func(_ *cobra.Command, args []string) error {
+			traps, err := a.find(args)
+			if err != nil {
+				return err
+			}
+			return a.explain(traps[0], format)
+		},
+	}
+	formatFlag(c, &format, "text", "md", "json")
+	return c
+}
+
+func (a *app) explain(t *trap.Trap, format string) error {
+	art, err := t.Lore.Article()
+	if err != nil {
+		return failf("the article of %s cannot be read: %w", t.ID(), err)
+	}
+	switch format {
+	case "md":
+		_, err := fmt.Fprint(a.stdout, string(t.Lore))
+		return err
+	case "json":
+		return a.json(struct {
+			report.TrapInfo
+			Symptoms []string `json:"symptoms"`
+			Tags     []string `json:"tags"`
+			Since    string   `json:"since"`
+			Refs     []string `json:"refs"`
+			Body     string   `json:"body"` // Markdown
+		}{report.Infos([]*trap.Trap{t})[0], art.Symptoms, art.Tags, art.Since, art.Refs, art.Body})
+	case "text":
+	default:
+		return usagef("--format %s: it is text, md or json", format)
+	}
+	width, paint := term.Width(a.stdout), term.Painter(term.Colour(a.stdout))
+	var b strings.Builder
+	b.WriteString(term.Wrap(art.ID+": "+term.Visible(art.Title), width, "", "  ") + "\n")
+	b.WriteString(term.Markdown(art.Body, width, paint))
+	section := func(name string, lines []string) {
+		if len(lines) == 0 {
+			return
+		}
+		b.WriteString("\n" + paint.Paint(term.Bold, name) + "\n\n")
+		for _, l := range lines {
+			b.WriteString(term.Wrap(term.Visible(l), width, "  - ", "    "))
+		}
+	}
+	section("Seen as", art.Symptoms)
+	if art.Since != "" {
+		b.WriteString("\n" + paint.Paint(term.Bold, "Since") + "\n\n" + term.Wrap(term.Visible(art.Since), width, "  ", "  "))
+	}
+	next := []string{"fettle check " + art.ID}
+	if t.Plan != nil {
+		next = append(next, "fettle fix "+art.ID+" --plan")
+	}
+	section("Try", next)
+	section("References", art.Refs)
+	_, err = fmt.Fprint(a.stdout, b.String())
+	return err
+}

@@ -1,0 +1,212 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"fettle/internal/term"
+	"fettle/lore"
+	"fettle/report"
+	"fettle/trap"
+)
+
+type whyOptions struct {
+	format  string
+	noCheck bool
+}
+
+func (a *app) whyCmd() *cobra.Command {
+	var o whyOptions
+	c := &cobra.Command{
+		Use:   "why [TEXT…]",
+		Short: "Name the trap behind an error message, a log, or a description",
+		Long: `Name the trap behind an error message, lines of a log, or a problem in your own
+words. The text is taken from the arguments, or from standard input (at most
+16 MiB). Addresses, paths, numbers and names of interfaces need not be the same.
+
+When this machine is a Linux host, the checks of the traps that match are run
+and tell whether they are met here, unless --no-check is given.
+
+Exit status:
+  0  the text matches a trap
+  1  nothing that fettle knows matches
+  2  wrong use, or the text cannot be read`,
+		Example: `  fettle why "the bridge's mtu changes by itself"
+  journalctl -b -p warning | fettle why`,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.why(cmd.Context(), o, args) },
+	}
+	formatFlag(c, &o.format, "text", "json")
+	c.Flags().BoolVar(&o.noCheck, "no-check", false, "do not check this host for the traps that match")
+	return c
+}
+
+func (a *app) why(ctx context.Context, o whyOptions, args []string) error {
+	if o.format != "text" && o.format != "json" {
+		return usagef("--format %s: it is text or json", o.format)
+	}
+	in := a.stdin
+	switch text := strings.Join(args, " "); {
+	case len(args) > 0 && text != "-":
+		in = strings.NewReader(text)
+	case len(args) == 0 && term.IsTerminal(a.stdin):
+		fmt.Fprintln(a.stderr, "fettle: paste the message or log, then press Ctrl-D on a line of its own")
+	}
+	x, err := lore.New(a.traps)
+	if err != nil {
+		return failf("%w", err)
+	}
+	matches, err := x.Find(in)
+	if errors.Is(err, lore.ErrTooLong) {
+		fmt.Fprintf(a.stderr, "fettle: %v\n", err)
+	} else if err != nil {
+		return usagef("reading the text: %w", err)
+	}
+	here := map[string]trap.Result{}
+	if !o.noCheck && len(matches) > 0 && runtime.GOOS == "linux" {
+		here = a.lookHere(ctx, matches)
+	}
+	if o.format == "json" {
+		err = a.whyJSON(matches, here)
+	} else {
+		err = a.whyText(matches, here)
+	}
+	if err != nil {
+		return err
+	}
+	if len(matches) == 0 {
+		return &status{code: exitFound}
+	}
+	return nil
+}
+
+// lookHere runs the checks of the traps that match on this host. Those that
+// need an interval or the network are left out.
+func (a *app) lookHere(ctx context.Context, matches []lore.Match) map[string]trap.Result {
+	var traps []*trap.Trap
+	for _, t := range a.traps {
+		for _, m := range matches {
+			if m.Trap == t.ID() && t.Cost == trap.Instant {
+				traps = append(traps, t)
+			}
+		}
+	}
+	here := map[string]trap.Result{}
+	if len(traps) == 0 {
+		return here
+	}
+	err := a.checkLive(ctx, traps, trap.Options{}, func(r trap.Result) { here[r.Trap] = r })
+	if err != nil {
+		fmt.Fprintf(a.stderr, "fettle: this host could not be checked: %v\n", err)
+	}
+	return here
+}
+
+func (a *app) whyJSON(matches []lore.Match, here map[string]trap.Result) error {
+	type match struct {
+		lore.Match
+		Title string       `json:"title"`
+		Here  *trap.Result `json:"here,omitempty"` // what the check says of this host
+	}
+	out := []match{}
+	for _, m := range matches {
+		j := match{Match: m, Title: a.title(m.Trap)}
+		if r, ok := here[m.Trap]; ok {
+			j.Here = &r
+		}
+		out = append(out, j)
+	}
+	return a.json(struct {
+		Matches []match `json:"matches"`
+	}{out})
+}
+
+func (a *app) title(id string) string {
+	for _, t := range a.traps {
+		if t.ID() == id {
+			return t.Title()
+		}
+	}
+	return ""
+}
+
+func (a *app) whyText(matches []lore.Match, here map[string]trap.Result) error {
+	width, paint := term.Width(a.stdout), term.Painter(term.Colour(a.stdout))
+	var b strings.Builder
+	if len(matches) == 0 {
+		b.WriteString("Nothing that fettle knows matches this.\n")
+		b.WriteString(term.Wrap("A few lines around the message, or the problem in other words, may say more; fettle list shows the traps it knows.", width, "", ""))
+	}
+	for i, m := range matches {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		head := paint.Paint(term.Bold, m.Trap) + fmt.Sprintf("  (%s, %.0f %%)", likely(m.Score), 100*m.Score)
+		b.WriteString(head + "\n")
+		line := func(s string) { b.WriteString(term.Wrap(s, width, "  ", "    ")) }
+		line(term.Visible(a.title(m.Trap)))
+		for _, l := range m.Lines {
+			b.WriteString("  " + paint.Paint(term.Faint, "| "+term.Cut(term.Visible(l), width-4)) + "\n")
+		}
+		if m.Symptom != "" {
+			line("fits: " + term.Visible(m.Symptom))
+		}
+		if r, ok := here[m.Trap]; ok {
+			for _, s := range saysHere(&r) {
+				line(s)
+			}
+		}
+		line("fettle explain " + m.Trap)
+	}
+	_, err := io.WriteString(a.stdout, b.String())
+	return err
+}
+
+func likely(score float64) string {
+	switch {
+	case score >= 0.9:
+		return "very likely"
+	case score >= 0.7:
+		return "likely"
+	}
+	return "perhaps"
+}
+
+// saysHere puts into lines what a check says of this host: findings and what
+// could not be looked at, or that it is clear.
+func saysHere(r *trap.Result) []string {
+	var out []string
+	clear := 0
+	var not string
+	for i := range r.Outcomes {
+		o := &r.Outcomes[i]
+		on := ""
+		if o.Subject != "" {
+			on = " on " + term.Visible(o.Subject)
+		}
+		switch o.Status {
+		case trap.Found:
+			out = append(out, "here: found"+on+": "+term.Visible(o.Summary)+" ("+report.Command(o)+")")
+		case trap.Clear:
+			clear++
+		case trap.NotApplicable:
+			not = term.Visible(o.Reason)
+		default:
+			out = append(out, "here: unknown"+on+": "+term.Visible(o.Reason))
+		}
+	}
+	switch {
+	case len(out) > 4:
+		return append(out[:3], fmt.Sprintf("here: and %d more; fettle check %s shows them", len(out)-3, r.Trap))
+	case len(out) > 0:
+		return out
+	case clear > 0:
+		return []string{"here: clear, this host is not in the trap now"}
+	}
+	return []string{"here: does not apply: " + not}
+}
