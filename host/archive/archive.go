@@ -24,6 +24,8 @@ type Limits struct {
 	// Member is the largest file that is kept, in bytes. A larger one is
 	// known by name; reading it answers host.ErrTooBig.
 	Member int64
+	// Manifest is the same for members called manifest.json.
+	Manifest int64
 	// Spooled is how much of the archive may be kept on disk, in bytes.
 	Spooled int64
 	// Unpacked is how long the unpacked stream may be, in bytes.
@@ -46,6 +48,7 @@ func (l Limits) orDefault() Limits {
 		l.Entries = 250_000
 	}
 	set(&l.Member, host.ReadLimit)
+	set(&l.Manifest, 4*host.ReadLimit)
 	set(&l.Spooled, 4<<30)
 	set(&l.Unpacked, 16<<30)
 	set(&l.Ratio, 400)

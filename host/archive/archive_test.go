@@ -297,21 +297,6 @@ func TestXZ(t *testing.T) {
 	}
 }
 
-// TestNoXZProgram opens an .tar.xz where no xz program is installed.
-func TestNoXZProgram(t *testing.T) {
-	defer func(old []string) { xzPrograms = old }(xzPrograms)
-	b := every(t, pack(t, house...))["xz"]
-	xzPrograms = nil
-	sub, err := open(t, b, Limits{Member: 4000}).Sub("/top")
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkHouse(t, sub)
-	if _, err := Open(t.Context(), write(t, cut(b)), Limits{}); err == nil || !strings.Contains(err.Error(), "cut off") {
-		t.Errorf("cut off: %v", err)
-	}
-}
-
 // TestNothingLeft: the temporary file has no name.
 func TestNothingLeft(t *testing.T) {
 	dir := t.TempDir()
@@ -328,7 +313,6 @@ func FuzzOpen(f *testing.F) {
 	for _, b := range every(f, pack(f, house[:4]...)) {
 		f.Add(b)
 	}
-	xzPrograms = nil
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p := filepath.Join(dir, "f")

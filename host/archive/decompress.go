@@ -21,7 +21,7 @@ var formats = []struct {
 	open   func(context.Context, *os.File, Limits) (io.ReadCloser, error)
 }{
 	{"gzip", 0, "\x1f\x8b", func(_ context.Context, f *os.File, _ Limits) (io.ReadCloser, error) { return gzip.NewReader(f) }},
-	{"xz", 0, xzMagic, openXZ},
+	{"xz", 0, xzMagic, func(_ context.Context, f *os.File, l Limits) (io.ReadCloser, error) { return newXZReader(f, l.Window) }},
 	{"zstd", 0, "\x28\xb5\x2f\xfd", func(_ context.Context, f *os.File, l Limits) (io.ReadCloser, error) {
 		d, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 			zstd.WithDecoderMaxWindow(uint64(l.Window)), zstd.WithDecoderMaxMemory(uint64(l.Unpacked)))
@@ -66,7 +66,7 @@ var ErrFormat = fmt.Errorf("not a tar archive (plain, or compressed with gzip, x
 type meter struct {
 	ctx  context.Context
 	r    io.Reader
-	file *os.File // its offset is how much was read, also when the xz program reads it
+	file *os.File // its offset is how much was read
 	lim  Limits
 	n    int64
 }

@@ -98,7 +98,11 @@ func (s *spool) fill(m *meter, lim Limits) error {
 			return err
 		}
 		if keep {
-			if nd.tooBig = h.Size > lim.Member; !nd.tooBig {
+			most := lim.Member
+			if path.Base(name) == "manifest.json" {
+				most = lim.Manifest
+			}
+			if nd.tooBig = h.Size > most; !nd.tooBig {
 				if nd.off = at; at+h.Size > lim.Spooled {
 					return fmt.Errorf("member %q: files add up to more than %s: refused", last, size(lim.Spooled))
 				}

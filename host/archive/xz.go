@@ -1,104 +1,190 @@
 package archive
 
 import (
+	"bufio"
 	"bytes"
-	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
-	"os"
-	"os/exec"
-	"strconv"
-	"strings"
+
+	"github.com/ulikunitz/xz/lzma"
 )
 
 const xzMagic = "\xfd7zXZ\x00"
 
-// xzPrograms are tried in order. The xz program unpacks several times faster
-// than Go code does; where it is missing, xzReader does the work.
-var xzPrograms = []string{"/usr/bin/xz", "/bin/xz"}
+var errDictionary = errors.New("was packed with a larger dictionary than fettle gives memory for: refused")
 
-func openXZ(ctx context.Context, f *os.File, lim Limits) (io.ReadCloser, error) {
-	for _, p := range xzPrograms {
-		if st, err := os.Stat(p); err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
-			return startXZ(ctx, p, f, lim)
-		}
+// xzReader reads the .xz container (The .xz File Format 1.2.1) and leaves the
+// LZMA2 data in it to package lzma. The container is read here because it
+// says how much memory a block wants, which has to be looked at before it is
+// taken. Checks over the content are left to tar; the container's own
+// headers are verified.
+//
+// The xz program unpacks about twice as fast (19 against 10 MB of packed data
+// a second on one core of a 2020s Xeon). But foreign data is read in a
+// confined process that may start no program, and that is worth more.
+type xzReader struct {
+	in     *counter
+	window int64
+	check  int64 // bytes of the check behind each block
+	block  io.Reader
+	start  int64 // where the block's header began
+}
+
+type counter struct {
+	*bufio.Reader
+	n int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+func (c *counter) ReadByte() (byte, error) {
+	b, err := c.Reader.ReadByte()
+	if err == nil {
+		c.n++
 	}
-	return newXZReader(f, lim.Window)
+	return b, err
 }
 
-// xzProcess is a running xz program whose output is read.
-type xzProcess struct {
-	io.ReadCloser
-	cmd    *exec.Cmd
-	stderr bytes.Buffer
-	cancel context.CancelFunc
-	ended  bool
-	status error
+func newXZReader(f io.Reader, window int64) (io.ReadCloser, error) {
+	x := &xzReader{in: &counter{Reader: bufio.NewReaderSize(f, 64<<10)}, window: window}
+	if err := x.streamHeader(); err != nil {
+		return nil, err
+	}
+	return io.NopCloser(x), nil
 }
 
-// startXZ hands f itself to the program: its memory is bounded by the program.
-func startXZ(ctx context.Context, bin string, f *os.File, lim Limits) (io.ReadCloser, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	// The program needs the dictionary and about 1 MiB besides (xz(1), -9).
-	mem := strconv.FormatInt(lim.Window>>20+4, 10) + "MiB"
-	x := &xzProcess{cmd: exec.CommandContext(ctx, bin, "--decompress", "--stdout", "--quiet", "--threads=1",
-		"--memlimit-decompress="+mem), cancel: cancel}
-	x.cmd.Env = []string{"LC_ALL=C", "PATH=/usr/bin:/bin"} // XZ_OPT and XZ_DEFAULTS of the user stay out
-	x.cmd.Stdin, x.cmd.Stderr, x.cmd.Dir = f, &x.stderr, "/"
-	out, err := x.cmd.StdoutPipe()
+var errXZ = errors.New("damaged xz data")
+
+// fill reads n bytes of the container.
+func (x *xzReader) fill(n int64) ([]byte, error) {
+	b := make([]byte, n)
+	_, err := io.ReadFull(x.in, b)
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return b, err
+}
+
+// streamHeader is section 2.1.1 of the format.
+func (x *xzReader) streamHeader() error {
+	b, err := x.fill(12)
 	if err != nil {
-		cancel()
-		return nil, err
+		return err
 	}
-	x.ReadCloser = out
-	if err := x.cmd.Start(); err != nil {
-		cancel()
-		return nil, err
+	if !bytes.HasPrefix(b, []byte(xzMagic)) || crc32.ChecksumIEEE(b[6:8]) != binary.LittleEndian.Uint32(b[8:]) {
+		return errXZ
 	}
-	return x, nil
-}
-
-func (x *xzProcess) Read(p []byte) (int, error) {
-	n, err := x.ReadCloser.Read(p)
-	if n > 0 || err == nil {
-		return n, nil
+	// Check sizes by check ID, section 2.1.1.2: 0, then 4, 8, 16, 32, 64 for three IDs each.
+	id := int64(b[7] & 15)
+	if id > 0 {
+		x.check = 4 << ((id - 1) / 3)
+	} else {
+		x.check = 0
 	}
-	if werr := x.wait(); werr != nil {
-		return 0, werr
-	}
-	return 0, err
-}
-
-func (x *xzProcess) wait() error {
-	if x.ended {
-		return x.status
-	}
-	x.ended = true
-	err := x.cmd.Wait()
-	// "xz: (stdin): Unexpected end of input"
-	said, _, _ := strings.Cut(strings.TrimSpace(x.stderr.String()), "\n")
-	said = said[strings.LastIndex(said, ": ")+1:]
-	var ee *exec.ExitError
-	switch {
-	case err == nil:
-	case strings.Contains(said, "Unexpected end of input"):
-		x.status = io.ErrUnexpectedEOF
-	case strings.Contains(said, "Memory usage limit"):
-		x.status = errDictionary
-	case errors.As(err, &ee) && said != "":
-		x.status = fmt.Errorf("xz: %s", strings.TrimSpace(said))
-	default:
-		x.status = fmt.Errorf("running xz: %w", err)
-	}
-	return x.status
-}
-
-func (x *xzProcess) Close() error {
-	x.cancel()
-	x.ReadCloser.Close()
-	x.wait()
 	return nil
 }
 
-var errDictionary = errors.New("was packed with a larger dictionary than fettle gives memory for: refused")
+func (x *xzReader) Read(p []byte) (int, error) {
+	for {
+		if x.block == nil {
+			if err := x.nextBlock(); err != nil {
+				return 0, err
+			}
+		}
+		n, err := x.block.Read(p)
+		if err == io.EOF {
+			err = x.endBlock()
+			x.block = nil
+		}
+		if n > 0 || err != nil {
+			return n, err
+		}
+	}
+}
+
+// nextBlock reads a block header (section 3.1), or the index that ends a stream.
+func (x *xzReader) nextBlock() error {
+	x.start = x.in.n
+	first, err := x.fill(1)
+	if err != nil {
+		return err
+	}
+	if first[0] == 0 {
+		if err := x.endStream(); err != nil {
+			return err
+		}
+		return x.nextBlock()
+	}
+	rest, err := x.fill(int64(first[0])*4 + 3)
+	if err != nil {
+		return err
+	}
+	h := append(first, rest...)
+	if crc32.ChecksumIEEE(h[:len(h)-4]) != binary.LittleEndian.Uint32(h[len(h)-4:]) {
+		return errXZ
+	}
+	flags, at := h[1], bytes.NewReader(h[2:len(h)-4])
+	for _, present := range []byte{0x40, 0x80} { // compressed size, uncompressed size
+		if flags&present != 0 {
+			if _, err := binary.ReadUvarint(at); err != nil {
+				return errXZ
+			}
+		}
+	}
+	id, _ := binary.ReadUvarint(at)
+	props, _ := binary.ReadUvarint(at)
+	dict, err := at.ReadByte()
+	if err != nil || flags&3 != 0 || id != 0x21 || props != 1 || dict > 40 {
+		return fmt.Errorf("xz data with a filter other than LZMA2; install the xz program")
+	}
+	// Section 5.3.1: sizes 2^n and 2^n+2^(n-1) in turn, from 4 KiB.
+	want := int64(2|dict&1) << (dict/2 + 11)
+	if want > x.window {
+		return errDictionary
+	}
+	x.block, err = lzma.Reader2Config{DictCap: int(max(want, lzma.MinDictCap))}.NewReader2(x.in)
+	return err
+}
+
+// endBlock skips the padding to four bytes and the check.
+func (x *xzReader) endBlock() error {
+	pad := -(x.in.n - x.start) & 3
+	_, err := x.fill(pad + x.check)
+	return err
+}
+
+// endStream reads the index (section 4) and the footer, then the next stream's
+// header where another one follows (as pixz and cat write them).
+func (x *xzReader) endStream() error {
+	n, err := binary.ReadUvarint(x.in)
+	for ; err == nil && n > 0; n-- {
+		if _, err = binary.ReadUvarint(x.in); err == nil {
+			_, err = binary.ReadUvarint(x.in)
+		}
+	}
+	if err != nil {
+		return io.ErrUnexpectedEOF
+	}
+	if _, err := x.fill(-(x.in.n-x.start)&3 + 4 + 12); err != nil {
+		return err
+	}
+	for {
+		b, err := x.in.Peek(4)
+		switch {
+		case len(b) == 0 && err == io.EOF:
+			return io.EOF
+		case err != nil:
+			return io.ErrUnexpectedEOF
+		case !bytes.Equal(b, make([]byte, 4)): // not stream padding
+			return x.streamHeader()
+		}
+		x.fill(4)
+	}
+}

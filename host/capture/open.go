@@ -5,15 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-
 	"io/fs"
 
 	"fettle/host"
 	"fettle/host/archive"
 )
 
-// manifestLimit bounds manifest.json: about 300,000 questions.
-const manifestLimit = 64 << 20
+// ManifestLimit bounds manifest.json, in bytes: about 300,000 questions.
+const ManifestLimit = 64 << 20
 
 // Source answers from a capture.
 type Source struct {
@@ -25,11 +24,15 @@ type Source struct {
 // Open opens a capture: the file that Write wrote, or a folder that it was
 // unpacked to.
 func Open(ctx context.Context, file string) (*Source, error) {
-	t, err := archive.Open(ctx, file, archive.Limits{Member: manifestLimit})
+	t, err := archive.Open(ctx, file, archive.Limits{Manifest: ManifestLimit})
 	if err != nil {
 		return nil, err
 	}
-	s, err := FromTree(t)
+	sub, ok := Find(t)
+	if !ok {
+		sub = t
+	}
+	s, err := FromTree(sub)
 	if err != nil {
 		t.Close()
 	}
@@ -39,13 +42,23 @@ func Open(ctx context.Context, file string) (*Source, error) {
 // Is tells whether a tree looks like a capture.
 func Is(t *archive.Tree) bool {
 	var head struct{ Format string }
-	b, err := t.ReadFile("/manifest.json", manifestLimit)
+	b, err := t.ReadFile("/manifest.json", ManifestLimit)
 	return err == nil && json.Unmarshal(b, &head) == nil && head.Format == Format
+}
+
+// Find finds a capture that was unpacked or packed with a folder around it.
+func Find(t *archive.Tree) (*archive.Tree, bool) {
+	es, err := t.ReadDir("/")
+	if err != nil || len(es) != 1 {
+		return nil, false
+	}
+	sub, err := t.Sub("/" + es[0].Name)
+	return sub, err == nil && Is(sub)
 }
 
 // FromTree reads a capture from an open tree, which it closes at its own Close.
 func FromTree(t *archive.Tree) (*Source, error) {
-	b, err := t.ReadFile("/manifest.json", manifestLimit)
+	b, err := t.ReadFile("/manifest.json", ManifestLimit)
 	if err != nil {
 		return nil, fmt.Errorf("%s: not a capture: %w", t.Name(), err)
 	}
@@ -163,7 +176,7 @@ func (s *Source) Command(_ context.Context, c host.Command) (host.Output, error)
 	if err != nil {
 		return host.Output{}, err
 	}
-	b, err := s.content(a, manifestLimit)
+	b, err := s.content(a, ManifestLimit)
 	return host.Output{Stdout: b, Stderr: []byte(a.Stderr), Exit: a.Exit}, err
 }
 
@@ -172,5 +185,5 @@ func (s *Source) Table(_ context.Context, t host.Table) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.content(a, manifestLimit)
+	return s.content(a, ManifestLimit)
 }
