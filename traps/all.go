@@ -5,11 +5,15 @@ package traps
 import (
 	"fettle/trap"
 	"fettle/traps/deletedopenfiles"
+	"fettle/traps/journalaccess"
+	"fettle/traps/raforwarding"
 )
 
 // All lists the traps in the order in which check shows them.
 func All() []*trap.Trap {
 	return []*trap.Trap{
 		&deletedopenfiles.Trap,
+		&raforwarding.Trap,
+		&journalaccess.Trap,
 	}
 }

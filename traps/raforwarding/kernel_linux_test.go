@@ -1,0 +1,391 @@
+package raforwarding
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"fettle/host"
+	"fettle/internal/means"
+	"fettle/remedy"
+	"fettle/trap"
+	"fettle/trap/traptest"
+)
+
+// These tests run on the real kernel: a router and a host in two network
+// namespaces, radvd in the router's. The test binary runs itself in a network
+// and a mount namespace of its own, so that nothing of the machine changes.
+
+// alone runs the calling test again in namespaces of its own, and tells
+// whether this is that run.
+func alone(t *testing.T) bool {
+	t.Helper()
+	means.Root(t)
+	if os.Getenv("RAFORWARDING_ALONE") != "" {
+		return true
+	}
+	means.Tool(t, "ip")
+	means.Tool(t, "radvd")
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Env = append(os.Environ(), "RAFORWARDING_ALONE=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET}
+	out, err := cmd.CombinedOutput()
+	t.Logf("\n%s", out)
+	if err != nil {
+		t.Error(err)
+	}
+	return false
+}
+
+// lab is the two namespaces: this process's holds h0, "rt" holds r0.
+type lab struct {
+	*testing.T
+	ip string
+}
+
+func newLab(t *testing.T) lab {
+	l := lab{t, means.Tool(t, "ip")}
+	l.must(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+	for _, dir := range []string{"/run", "/etc/sysctl.d", "/usr/lib/sysctl.d", "/etc/systemd/network"} {
+		l.must(os.MkdirAll(dir, 0o755))
+		l.must(unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
+	}
+	l.run(l.ip, "netns", "add", "rt")
+	l.run(l.ip, "link", "set", "lo", "up")
+	l.run(l.ip, "link", "add", "h0", "type", "veth", "peer", "name", "r0", "netns", "rt")
+	l.run(l.ip, "netns", "exec", "rt", means.Tool(t, "sysctl"), "-qw", "net.ipv6.conf.all.forwarding=1", "net.ipv6.conf.all.accept_dad=0")
+	// No waiting for duplicate addresses: the link-local address is there at once.
+	l.set("default/accept_dad", "0")
+	l.set("h0/accept_dad", "0")
+	l.run(l.ip, "-n", "rt", "link", "set", "r0", "addrgenmode", "eui64", "up")
+	l.run(l.ip, "link", "set", "h0", "up")
+	l.radvd()
+	return l
+}
+
+// radvd sends an advertisement some ten times a second: AdvIntervalOpt
+// lets it go below three seconds (radvd.conf(5), Mobile IPv6).
+func (l lab) radvd() {
+	conf := filepath.Join(l.TempDir(), "radvd.conf")
+	l.must(os.WriteFile(conf, []byte(`interface r0 {
+	AdvSendAdvert on; AdvIntervalOpt on; AdvDefaultLifetime 600;
+	MinRtrAdvInterval 0.07; MaxRtrAdvInterval 0.1; MinDelayBetweenRAs 0.05;
+	prefix 2001:db8:1::/64 { AdvOnLink on; AdvAutonomous on; };
+};
+`), 0o644))
+	runtime.LockOSThread() // the parent-death signal is the thread's
+	cmd := exec.Command(l.ip, "netns", "exec", "rt", means.Tool(l, "radvd"), "-n", "-m", "stderr", "-C", conf, "-p", "/run/radvd.pid")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	l.must(cmd.Start())
+	l.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+		if l.Failed() {
+			l.Logf("radvd:\n%s", &log)
+		}
+	})
+}
+
+func (l lab) must(err error) {
+	l.Helper()
+	if err != nil {
+		l.Fatal(err)
+	}
+}
+
+func (l lab) run(argv ...string) string {
+	l.Helper()
+	out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
+	if err != nil {
+		l.Fatalf("%v: %v\n%s", argv, err, out)
+	}
+	return string(out)
+}
+
+func (l lab) set(key, value string) {
+	l.Helper()
+	l.must(os.WriteFile(confDir+key, []byte(value), 0o644))
+}
+
+func (l lab) get(key string) string {
+	l.Helper()
+	b, err := os.ReadFile(confDir + key)
+	l.must(err)
+	return strings.TrimSpace(string(b))
+}
+
+func (l lab) route() bool {
+	return strings.Contains(l.run(l.ip, "-6", "route", "show", "default", "dev", "h0"), "proto ra")
+}
+
+func (l lab) address() bool {
+	return strings.Contains(l.run(l.ip, "-6", "address", "show", "dev", "h0", "scope", "global"), "2001:db8:1:")
+}
+
+func (l lab) count() int64 {
+	src, err := host.NewLive()
+	l.must(err)
+	n, err := advertisements(l.Context(), host.New(src), "h0")
+	l.must(err)
+	return n
+}
+
+// hear waits until n more advertisements have come in, taken or not.
+func (l lab) hear(n int64) {
+	l.Helper()
+	for end, from := time.Now().Add(10*time.Second), l.count(); l.count() < from+n; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			l.Fatalf("radvd's advertisements do not arrive: %d", l.count()-from)
+		}
+	}
+}
+
+// routeComes waits for the default route. It returns as soon as it is there,
+// or when three more advertisements went by without it.
+func (l lab) routeComes() bool {
+	l.Helper()
+	for from, end := l.count(), time.Now().Add(10*time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if l.route() {
+			return true
+		}
+		if l.count() >= from+3 {
+			return l.route()
+		}
+	}
+	l.Fatal("radvd's advertisements do not arrive")
+	return false
+}
+
+// clean makes h0 a host again, without anything from advertisements.
+func (l lab) clean() {
+	l.set("all/forwarding", "0")
+	l.set("h0/accept_ra", "0")
+	exec.Command(l.ip, "-6", "route", "flush", "dev", "h0", "proto", "ra").Run() // fails when there is none
+	l.run(l.ip, "-6", "address", "flush", "dev", "h0", "scope", "global")
+}
+
+func (l lab) check() []trap.Outcome {
+	l.Helper()
+	src, err := host.NewLive()
+	l.must(err)
+	return traptest.Run(l, &Trap, host.New(src))
+}
+
+func (l lab) says(want string) trap.Outcome {
+	l.Helper()
+	out := l.check()
+	if len(out) != 1 || !strings.HasPrefix(traptest.Lines(out), want) {
+		l.Fatalf("check says\n%s\nwant %q", traptest.Lines(out), want)
+	}
+	return out[0]
+}
+
+func TestKernelTable(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	l := newLab(t)
+	for _, ra := range []string{"0", "1", "2", "3"} {
+		for _, fwd := range []string{"0", "1", "2"} {
+			for _, first := range []string{"accept_ra", "forwarding"} {
+				l.clean()
+				if first == "accept_ra" {
+					l.set("h0/accept_ra", ra)
+					l.set("h0/forwarding", fwd)
+				} else {
+					l.set("h0/forwarding", fwd)
+					l.set("h0/accept_ra", ra)
+				}
+				want := ra != "0" && (fwd == "0" || ra == "2")
+				got := l.routeComes()
+				t.Logf("accept_ra %s, forwarding %s, %s first: default route %v", ra, fwd, first, got)
+				if got != want || l.address() != want {
+					t.Errorf("accept_ra %s, forwarding %s, %s first: route %v, address %v, want %v", ra, fwd, first, got, l.address(), want)
+				}
+			}
+		}
+	}
+}
+
+func TestKernelEvents(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	l := newLab(t)
+	l.run(l.ip, "link", "add", "x0", "type", "veth", "peer", "name", "x1")
+	host1 := func() { // a host with a default route
+		l.clean()
+		l.set("h0/accept_ra", "1")
+		if !l.routeComes() {
+			t.Fatal("a plain host gets no route")
+		}
+	}
+	for _, e := range []struct {
+		name           string
+		do             func()
+		route, later   bool // at once, and after three more advertisements
+		address, other string
+	}{
+		{name: "all/forwarding 1", do: func() { l.set("all/forwarding", "1") }},
+		{name: "h0/forwarding 1", do: func() { l.set("h0/forwarding", "1") }},
+		{name: "all/forwarding 1, all/accept_ra 2", do: func() { l.set("all/forwarding", "1"); l.set("all/accept_ra", "2") }},
+		{name: "all/forwarding 1, default/accept_ra 2", do: func() { l.set("all/forwarding", "1"); l.set("default/accept_ra", "2") }},
+		{name: "forwarding of another interface 1", do: func() { l.set("x0/forwarding", "1") }, route: false, later: true},
+		{name: "default/forwarding 1", do: func() { l.set("default/forwarding", "1") }, route: true, later: true},
+		{name: "h0/force_forwarding 1", do: func() {
+			if _, err := os.Stat(confDir + "h0/force_forwarding"); err == nil { // since 6.17
+				l.set("h0/force_forwarding", "1")
+			}
+		}, route: true, later: true},
+		{name: "accept_ra 2, then all/forwarding 1, 0, 1", do: func() {
+			l.set("h0/accept_ra", "2")
+			l.set("all/forwarding", "1")
+			l.set("all/forwarding", "0")
+			l.set("all/forwarding", "1")
+		}, route: true, later: true},
+		{name: "all/forwarding 1, h0/forwarding 0", do: func() { l.set("all/forwarding", "1"); l.set("h0/forwarding", "0") }, later: true},
+		{name: "all/forwarding 1, h0/forwarding 0, all/forwarding 1 again", do: func() {
+			l.set("all/forwarding", "1")
+			l.set("h0/forwarding", "0")
+			l.set("all/forwarding", "1")
+		}},
+	} {
+		l.set("default/forwarding", "0")
+		l.set("default/accept_ra", "1")
+		l.set("all/accept_ra", "1")
+		host1()
+		e.do()
+		now := l.route()
+		later := l.routeComes()
+		t.Logf("%s: route at once %v, after three advertisements %v, address %v", e.name, now, later, l.address())
+		if now != e.route || later != e.later || !l.address() {
+			t.Errorf("%s: route at once %v, want %v; later %v, want %v; address %v, want true", e.name, now, e.route, later, e.later, l.address())
+		}
+	}
+	host1()
+	l.set("h0/forwarding", "1")
+	l.set("all/forwarding", "1")
+	l.set("all/forwarding", "0")
+	if got := l.get("h0/forwarding"); got != "0" {
+		t.Errorf("all/forwarding 1 and 0 leave h0/forwarding at %s", got)
+	}
+	l.set("default/accept_ra", "2")
+	l.run(l.ip, "link", "add", "n0", "type", "veth", "peer", "name", "n1")
+	if got := l.get("n0/accept_ra"); got != "2" {
+		t.Errorf("a new interface has accept_ra %s, default says 2", got)
+	}
+}
+
+func TestFoundMendedAndUndone(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	l := newLab(t)
+	l.clean()
+	l.set("h0/accept_ra", "1")
+	if !l.routeComes() {
+		t.Fatal("a plain host gets no route")
+	}
+	l.says("clear h0: forwarding is off")
+
+	l.set("all/forwarding", "1")
+	l.hear(2)
+	if l.route() {
+		t.Fatal("the trap is not sprung: the default route is still there")
+	}
+	f := l.says("found critical h0: router advertisements arrive and are ignored") // there is no IPv4 here
+
+	src, err := host.NewLive()
+	l.must(err)
+	p, err := plan(t.Context(), host.New(src), f)
+	l.must(err)
+	store, err := remedy.OpenStoreAt(filepath.Join(t.TempDir(), "changes"))
+	l.must(err)
+	e := &remedy.Engine{Store: store, Machine: remedy.NewMachine(), Log: func(s string) { t.Log(s) }}
+	change, err := e.Apply(t.Context(), remedy.Head{Trap: f.Trap, Subject: f.Subject, Summary: f.Summary, Plan: p}, func(context.Context) error {
+		for _, o := range l.check() {
+			if o.Status != trap.Clear {
+				return &remedy.StillFound{Summary: fmt.Sprint(o)}
+			}
+		}
+		return nil
+	})
+	l.must(err)
+	if !l.routeComes() {
+		t.Error("mended, but no default route comes")
+	}
+	l.says("clear h0: accept_ra is 2")
+
+	for _, v := range []string{"0", "1", "0", "1"} {
+		l.set("all/forwarding", v)
+	}
+	if !l.route() || !l.routeComes() || l.get("h0/forwarding") != "1" {
+		t.Error("the route does not survive forwarding being turned off and on")
+	}
+	l.says("clear h0: accept_ra is 2")
+
+	// The next boot, as far as parameters go: everything at its default, then systemd-sysctl.
+	l.set("h0/accept_ra", "1")
+	if bin := "/usr/lib/systemd/systemd-sysctl"; fileExists(bin) {
+		l.run(bin, "--prefix=/net/ipv6/conf/h0")
+		if got := l.get("h0/accept_ra"); got != "2" {
+			t.Errorf("systemd-sysctl gives h0 accept_ra %s out of the plan's file", got)
+		}
+	}
+	l.set("h0/accept_ra", "2")
+
+	_, err = e.Undo(t.Context(), change.ID, remedy.UndoOptions{})
+	l.must(err)
+	if got := l.get("h0/accept_ra"); got != "1" {
+		t.Errorf("undone, accept_ra is %s", got)
+	}
+	if es, _ := os.ReadDir("/etc/sysctl.d"); len(es) != 0 {
+		t.Errorf("undone, /etc/sysctl.d still holds %v", es)
+	}
+	l.says("found critical h0: router advertisements")
+}
+
+func fileExists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}
+
+func TestInnocents(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	l := newLab(t)
+	for _, tc := range []struct {
+		name, ra, fwd, want string
+		more                []string
+	}{
+		{"no forwarding", "1", "0", "clear h0: forwarding is off", nil},
+		{"static, advertisements off", "0", "1", "not-applicable h0: router advertisements are turned off", []string{"address add 2001:db8:1::9/64 dev h0 nodad", "route add default via 2001:db8:1::1 dev h0"}},
+		{"static, advertisements not turned off", "1", "1", "not-applicable h0: IPv6 is configured by hand", []string{"address add 2001:db8:1::9/64 dev h0 nodad", "route add default via 2001:db8:1::1 dev h0"}},
+	} {
+		l.clean()
+		exec.Command(l.ip, "-6", "route", "flush", "default").Run()
+		l.set("h0/forwarding", tc.fwd)
+		l.set("h0/accept_ra", tc.ra)
+		for _, m := range tc.more {
+			l.run(append([]string{l.ip, "-6"}, strings.Fields(m)...)...)
+		}
+		l.hear(2)
+		t.Log(tc.name)
+		l.says(tc.want)
+	}
+}

@@ -1,0 +1,105 @@
+package raforwarding
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"fettle/host"
+	"fettle/remedy"
+	"fettle/trap"
+)
+
+// settle is how long a solicited advertisement may take to have its effect:
+// a router answers within half a second (RFC 4861 §6.2.6,
+// MAX_RA_DELAY_TIME), but not more often than every three.
+const settle = 10 * time.Second
+
+// plan makes the interface listen, now and after a boot.
+//
+// It is not armed against a cut connection: listening adds a default route
+// where there is none, addresses and on-link prefixes, and takes nothing away.
+// Reloading systemd-networkd configures the interface anew, and is armed.
+func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error) {
+	name := f.Subject
+	if name == "" || strings.ContainsAny(name, "/*?[]\\=#; \t\n") {
+		return remedy.Plan{}, remedy.Refuse("the interface name %q cannot be written in sysctl.d: rename the interface first", name)
+	}
+	c, err := readConfig(ctx, h)
+	if err != nil {
+		return remedy.Plan{}, err
+	}
+	i := c.of(name)
+	p := remedy.Plan{Title: "take router advertisements on " + name, Settle: settle}
+	p.Notes = append(p.Notes, "Any router on the link can then give "+name+" a default route, addresses and prefixes: do this only where you trust the link.")
+	e := editor{ctx: ctx, h: h}
+	key := "net/ipv6/conf/" + name + "/"
+	switch f.Params["case"] {
+	case caseNetworkd:
+		err = planNetworkd(&p, e, i)
+		return p, err
+	case caseOld:
+		p.Notes = append(p.Notes, fmt.Sprintf("Linux %s is older than 2.6.37 and does not know accept_ra 2: %s is told that it is no router, while the host goes on forwarding.",
+			h.Identity().Release, name))
+		p.Steps = append(p.Steps, remedy.Sysctl{Key: key + "forwarding", Value: "0"}, remedy.SolicitRouter{Link: name})
+		step, err := e.oldKernel(c, name)
+		p.Steps = append(p.Steps, step)
+		return p, err
+	case caseRunning:
+		p.Steps = append(p.Steps, remedy.Sysctl{Key: key + "accept_ra", Value: "2"}, remedy.SolicitRouter{Link: name})
+	case caseBoot:
+		p.Title = "keep taking router advertisements on " + name + " after a boot"
+	default:
+		return p, remedy.Refuse("this finding was made by another version of fettle: run fettle check again")
+	}
+	if i.keeps2() {
+		return p, nil
+	}
+	step, err := e.persist(c, i)
+	if err != nil {
+		return p, err
+	}
+	p.Steps = append(p.Steps, step)
+	for _, u := range c.unread {
+		p.Notes = append(p.Notes, "Not read, and may say otherwise: "+host.Reason(u))
+	}
+	return p, nil
+}
+
+// planNetworkd gives the .network file that is in force a drop-in.
+func planNetworkd(p *remedy.Plan, e editor, i intent) error {
+	unit := ""
+	for _, s := range i.iface.All {
+		if b := networkFile(s.Path); b != "" {
+			unit = b
+		}
+	}
+	if unit == "" {
+		return remedy.Refuse("no .network file of systemd-networkd speaks of %s by itself: add IPv6AcceptRA=yes to the one that networkctl status %s names", i.name, i.name)
+	}
+	step, err := e.whole("/etc/systemd/network/"+unit+".d/90-fettle-ra.conf",
+		"# Made by fettle (ipv6-ra-forwarding): take router advertisements although\n# this host forwards IPv6.\n[Network]\nIPv6AcceptRA=yes\n")
+	if err != nil {
+		return err
+	}
+	p.Steps = append(p.Steps, step)
+	p.Notes = append(p.Notes, "The drop-in holds for every interface that "+unit+" matches.")
+	if e.h.Running() {
+		p.Steps = append(p.Steps, remedy.Unit{Name: "systemd-networkd.service", Act: "reload"})
+		p.CutsConnection = true
+	}
+	return nil
+}
+
+// networkFile is the name of the .network file that a path is, or is a drop-in of.
+func networkFile(p string) string {
+	if strings.HasSuffix(p, ".network") {
+		return path.Base(p)
+	}
+	if d := path.Base(path.Dir(p)); strings.HasSuffix(d, ".network.d") {
+		return strings.TrimSuffix(d, ".d")
+	}
+	return ""
+}
