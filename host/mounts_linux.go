@@ -17,6 +17,7 @@ type mountTable struct {
 	once   sync.Once
 	mounts []mount // longest mount point first
 	remote bool    // at least one may hang
+	base   string  // the host's root, without symlinks; empty is "/"
 }
 
 type mount struct {
@@ -88,48 +89,71 @@ func (m *mountTable) of(name string) (mount, bool) {
 	return mount{}, false
 }
 
-// touchable refuses a path on a network file system.
+// touchable refuses a path on a network file system. The one that holds the
+// host's own root is touched all the same: a diskless machine lives on it, and
+// who names a root folder there wants it read.
 func (m *mountTable) touchable(name string) error {
-	if mt, ok := m.of(name); ok && mt.network {
-		return ErrNetworkMount
+	mt, ok := m.of(name)
+	if !ok || !mt.network || mt.point == "/" {
+		return nil
 	}
-	return nil
+	if m.base != "" && m.base != "/" {
+		if home, ok := m.of(m.base); ok && home.point == mt.point {
+			return nil
+		}
+	}
+	return ErrNetworkMount
 }
 
-// resolve follows the symlinks of a live path by hand, asking the mount table
-// before each look-up. Without network mounts the kernel does it alone.
-func (m *mountTable) resolve(name string, nofollow bool) (string, error) {
-	m.load()
-	if !m.remote {
+// resolve follows the symlinks of a path by hand, asking the mount table
+// before each look-up. Without network mounts the kernel does it alone. The
+// path is as seen from the host's root, base; readlink reads one of its links.
+func (m *mountTable) resolve(name string, nofollow bool, readlink func(string) (string, error)) (string, error) {
+	if m.load(); !m.remote {
 		return name, nil
 	}
-	todo := strings.Split(strings.Trim(path.Clean(name), "/"), "/")
+	return m.walk(name, nofollow, readlink)
+}
+
+func (m *mountTable) walk(name string, nofollow bool, readlink func(string) (string, error)) (string, error) {
+	todo := strings.Split(name, "/")
 	at := "/"
 	for links := 0; len(todo) > 0; {
-		next := path.Join(at, todo[0])
+		part := todo[0]
 		todo = todo[1:]
-		if err := m.touchable(next); err != nil {
-			return "", err
-		}
-		if len(todo) == 0 && nofollow || strings.HasPrefix(next, "/proc/") {
-			at = next
+		if part == "" || part == "." {
 			continue
 		}
-		target, err := os.Readlink(next)
+		next := path.Join(at, part) // at has no symlinks, so ".." is its parent
+		if err := m.touchable(path.Join("/", m.base, next)); err != nil {
+			return "", err
+		}
+		last := len(todo) == 0
+		if last && nofollow {
+			return next, nil
+		}
+		target, err := readlink(next)
 		if err != nil {
 			at = next // no symlink, or absent: the open says which
 			continue
 		}
-		if links++; links > 40 {
+		if last && m.base == "" && strings.HasPrefix(next, "/proc/") {
+			// A magic link (proc_pid_fd(5)): its text may name nothing, and the kernel
+			// follows it better. Where it leads is what may hang.
+			if path.IsAbs(target) {
+				if err := m.touchable(target); err != nil {
+					return "", err
+				}
+			}
+			return next, nil
+		}
+		if links++; links > 40 { // MAXSYMLINKS, include/linux/namei.h
 			return "", unix.ELOOP
 		}
 		if path.IsAbs(target) {
 			at = "/"
 		}
-		todo = append(strings.Split(strings.Trim(path.Clean(target), "/"), "/"), todo...)
-		if target == "/" {
-			todo = todo[1:]
-		}
+		todo = append(strings.Split(target, "/"), todo...)
 	}
 	return at, nil
 }

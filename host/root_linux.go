@@ -29,6 +29,9 @@ func NewRoot(dir string) (*Root, error) {
 		return nil, fmt.Errorf("opening root folder: %w", &os.PathError{Op: "open", Path: dir, Err: err})
 	}
 	r := &Root{tree: tree{root: dir, fd: fd}, id: Identity{Sysname: "Linux", Time: time.Now().UTC(), EUID: os.Geteuid()}}
+	if real, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)); err == nil {
+		r.mounts.base = real // as the mount table names it
+	}
 	if b, err := r.tree.ReadFile(context.Background(), "/etc/hostname", 4096); err == nil {
 		r.id.Hostname = strings.TrimSpace(string(b))
 	}
@@ -51,25 +54,43 @@ func running(name string) bool {
 	return false
 }
 
+// absent turns "not there" into "not running" when a symlink leads to running
+// state, as /etc/resolv.conf often does to /run.
+func (r *Root) absent(op, name string, err error) error {
+	if !IsAbsent(err) {
+		return err
+	}
+	if real, werr := r.mounts.walk(name, false, r.link); werr == nil && running(real) {
+		return pathError(op, name, ErrNotRunning)
+	}
+	return err
+}
+
 func (r *Root) ReadFile(ctx context.Context, name string, limit int64) ([]byte, error) {
 	if running(name) {
 		return nil, pathError("read", name, ErrNotRunning)
 	}
-	return r.tree.ReadFile(ctx, name, limit)
+	b, err := r.tree.ReadFile(ctx, name, limit)
+	return b, r.absent("read", name, err)
 }
 
 func (r *Root) ReadDir(ctx context.Context, name string) ([]Entry, error) {
 	if running(name) {
 		return nil, pathError("readdir", name, ErrNotRunning)
 	}
-	return r.tree.ReadDir(ctx, name)
+	es, err := r.tree.ReadDir(ctx, name)
+	return es, r.absent("readdir", name, err)
 }
 
 func (r *Root) Stat(ctx context.Context, name string, follow bool) (Info, error) {
 	if running(name) {
 		return Info{}, pathError("stat", name, ErrNotRunning)
 	}
-	return r.tree.Stat(ctx, name, follow)
+	i, err := r.tree.Stat(ctx, name, follow)
+	if follow {
+		err = r.absent("stat", name, err)
+	}
+	return i, err
 }
 
 func (r *Root) Readlink(ctx context.Context, name string) (string, error) {

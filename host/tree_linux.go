@@ -26,47 +26,99 @@ func (t *tree) open(name string, flags int) (int, error) {
 	if !path.IsAbs(name) {
 		return -1, unix.EINVAL
 	}
-	flags |= unix.O_CLOEXEC | unix.O_NOCTTY | unix.O_NONBLOCK
-	if t.fd == unix.AT_FDCWD {
-		real, err := t.mounts.resolve(name, flags&unix.O_NOFOLLOW != 0)
-		if err != nil {
-			return -1, err
-		}
-		return retry(func() (int, error) { return unix.Open(real, flags, 0) })
+	flags |= unix.O_CLOEXEC
+	if flags&unix.O_PATH == 0 { // with which openat2(2) takes no others
+		flags |= unix.O_NOCTTY | unix.O_NONBLOCK
 	}
-	if err := t.mounts.touchable(path.Join(t.root, name)); err != nil {
+	real, err := t.mounts.resolve(name, flags&unix.O_NOFOLLOW != 0, t.link)
+	if err != nil {
 		return -1, err
+	}
+	return t.openat(real, flags)
+}
+
+// openat opens what was found touchable.
+func (t *tree) openat(name string, flags int) (int, error) {
+	if t.fd == unix.AT_FDCWD {
+		return retry(func() (int, error) { return unix.Open(name, flags, 0) })
 	}
 	how := unix.OpenHow{Flags: uint64(flags), Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	return retry(func() (int, error) { return unix.Openat2(t.fd, name, &how) })
 }
 
+// link reads a symlink whose folders are resolved.
+func (t *tree) link(name string) (string, error) {
+	fd, err := t.openat(name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(fd)
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(fd, "", buf)
+	if err == unix.ENOENT { // readlinkat(2): what an empty path says of a descriptor that is no symlink
+		err = unix.EINVAL
+	}
+	return string(buf[:max(n, 0)]), err
+}
+
+// retry repeats what was interrupted, and a few times what met a change:
+// openat2(2) says EAGAIN when it saw a rename or mount while it walked. A file
+// under a lease (F_SETLEASE, fcntl(2)) says so for up to a minute.
 func retry(f func() (int, error)) (int, error) {
-	for {
+	for again := 0; ; {
 		fd, err := f()
-		// EAGAIN: openat2 saw a rename or mount while it walked; openat2(2) says to try again.
-		if err != unix.EINTR && err != unix.EAGAIN {
+		if err == unix.EAGAIN && again < 16 {
+			again++
+			continue
+		}
+		if err != unix.EINTR {
 			return fd, err
 		}
 	}
 }
 
-func (t *tree) ReadFile(_ context.Context, name string, limit int64) ([]byte, error) {
-	fd, err := t.open(name, unix.O_RDONLY)
-	if err != nil {
-		return nil, pathError("open", name, err)
-	}
-	f := os.NewFile(uintptr(fd), name)
-	defer f.Close()
+// openRegular opens a regular file for reading, and nothing else: opening a
+// device can act on it (a watchdog starts, a tape rewinds).
+func (t *tree) openRegular(name string) (int, unix.Stat_t, error) {
 	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return nil, pathError("fstat", name, err)
+	at, err := t.open(name, unix.O_PATH)
+	if err != nil {
+		return -1, st, pathError("open", name, err)
+	}
+	err = unix.Fstat(at, &st)
+	unix.Close(at)
+	if err != nil {
+		return -1, st, pathError("fstat", name, err)
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return nil, pathError("read", name, ErrNotRegular)
+		return -1, st, pathError("read", name, ErrNotRegular)
 	}
+	fd, err := t.open(name, unix.O_RDONLY)
+	if err != nil {
+		return -1, st, pathError("open", name, err)
+	}
+	// What lies there now may be another file.
+	if err = unix.Fstat(fd, &st); err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
+		err = ErrNotRegular
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, st, pathError("read", name, err)
+	}
+	return fd, st, nil
+}
+
+func (t *tree) ReadFile(ctx context.Context, name string, limit int64) ([]byte, error) {
+	fd, st, err := t.openRegular(name)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
 	buf := make([]byte, 0, min(max(st.Size, 512), limit)+1)
 	for {
+		if err := ctx.Err(); err != nil { // a file that grows as fast as it is read
+			return nil, err
+		}
 		if len(buf) == cap(buf) {
 			buf = append(buf, 0)[:len(buf)]
 		}
@@ -154,20 +206,18 @@ func infoOf(st *unix.Stat_t) Info {
 }
 
 func (t *tree) Readlink(_ context.Context, name string) (string, error) {
-	fd, err := t.open(name, unix.O_PATH|unix.O_NOFOLLOW)
+	if !path.IsAbs(name) {
+		return "", pathError("readlink", name, unix.EINVAL)
+	}
+	real, err := t.mounts.resolve(name, true, t.link)
 	if err != nil {
 		return "", pathError("readlink", name, err)
 	}
-	defer unix.Close(fd)
-	buf := make([]byte, unix.PathMax)
-	n, err := unix.Readlinkat(fd, "", buf)
-	if err == unix.ENOENT { // readlinkat(2): what an empty path says of a descriptor that is no symlink
-		err = unix.EINVAL
-	}
+	target, err := t.link(real)
 	if err != nil {
 		return "", pathError("readlink", name, err)
 	}
-	return string(buf[:n]), nil
+	return target, nil
 }
 
 func (t *tree) Xattr(_ context.Context, name, attr string) ([]byte, error) {

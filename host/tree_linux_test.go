@@ -1,0 +1,224 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"fettle/internal/means"
+)
+
+// soon fails the test when f does not come back.
+func soon(t *testing.T, what string, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { defer close(done); f() }()
+	select {
+	case <-done:
+	case <-time.After(5 * time.Second):
+		t.Fatalf("%s blocks", what)
+	}
+}
+
+func TestLiveReadsOnlyRegularFiles(t *testing.T) {
+	dir := t.TempDir()
+	fifo, sock, big, grows := filepath.Join(dir, "fifo"), filepath.Join(dir, "sock"), filepath.Join(dir, "big"), filepath.Join(dir, "small")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: sock}); err != nil {
+		t.Fatal(err)
+	}
+	os.WriteFile(big, make([]byte, 101), 0o600)
+	os.WriteFile(grows, make([]byte, 100), 0o600)
+	l, err := NewLive()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		want error
+	}{
+		{fifo, ErrNotRegular}, {sock, ErrNotRegular}, {"/dev/null", ErrNotRegular}, {"/dev/zero", ErrNotRegular}, {dir, ErrNotRegular},
+		{big, ErrTooBig}, {grows, nil}, {dir + "/absent", ErrAbsent}, {"relative", unix.EINVAL},
+		{"/proc/4194304/status", ErrAbsent}, {"/proc/self/task/4194304/comm", ErrAbsent},
+	} {
+		soon(t, "reading "+c.name, func() {
+			if _, err := l.ReadFile(t.Context(), c.name, 100); !errors.Is(err, c.want) {
+				t.Errorf("%s: %v, want %v", c.name, err, c.want)
+			}
+		})
+	}
+	// kmsg is a regular file to stat(2), and blocks without O_NONBLOCK.
+	if os.Geteuid() == 0 {
+		soon(t, "reading /proc/kmsg", func() { l.ReadFile(t.Context(), "/proc/kmsg", 1<<20) })
+	}
+	soon(t, "listing a fifo", func() {
+		if _, err := l.ReadDir(t.Context(), fifo); !IsAbsent(err) {
+			t.Errorf("listing a fifo: %v", err)
+		}
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := l.ReadFile(ctx, grows, 100); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+// What is no regular file is looked at and never opened: opening a device acts on it.
+func TestReadingOpensNoDevice(t *testing.T) {
+	dir := t.TempDir()
+	fifo, plain := filepath.Join(dir, "fifo"), filepath.Join(dir, "plain")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	os.WriteFile(plain, nil, 0o600)
+	watch, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(watch)
+	for _, name := range []string{fifo, plain} {
+		if _, err := unix.InotifyAddWatch(watch, name, unix.IN_OPEN); err != nil {
+			t.Fatal(err)
+		}
+	}
+	opened := func() bool {
+		n, _ := unix.Read(watch, make([]byte, 4096))
+		return n > 0
+	}
+	l, _ := NewLive()
+	l.ReadFile(t.Context(), fifo, 10)
+	l.Stat(t.Context(), fifo, true)
+	l.Xattr(t.Context(), fifo, "user.x")
+	if opened() {
+		t.Error("the fifo was opened")
+	}
+	l.ReadFile(t.Context(), plain, 10)
+	if !opened() {
+		t.Error("inotify does not see opening: the test proves nothing")
+	}
+}
+
+// A lease makes open with O_NONBLOCK say EAGAIN until it is broken (fcntl(2)).
+func TestLeasedFile(t *testing.T) {
+	means.Root(t)
+	name := filepath.Join(t.TempDir(), "leased")
+	os.WriteFile(name, []byte("x"), 0o600)
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_WRLCK); err != nil {
+		t.Skipf("SKIPPED, NOTHING PROVED: no leases here: %v", err)
+	}
+	l, _ := NewLive()
+	soon(t, "reading a leased file", func() {
+		if _, err := l.ReadFile(t.Context(), name, 10); !errors.Is(err, unix.EAGAIN) {
+			t.Errorf("got %v, want EAGAIN", err)
+		}
+	})
+}
+
+func TestRootCannotBeLeft(t *testing.T) {
+	outside := t.TempDir()
+	os.WriteFile(filepath.Join(outside, "secret"), []byte("outside"), 0o644)
+	dir := filepath.Join(outside, "root")
+	for _, d := range []string{"etc", "proc", "run", "sub/deep"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	inside := map[string]string{"etc/hostname": "inside\n", "secret": "inside", "run/state": "running"}
+	for name, text := range inside {
+		os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644)
+	}
+	for link, to := range map[string]string{
+		"etc/abs":         "/secret",                               // the root's own
+		"etc/up":          "../../../../../secret",                 // stops at the root
+		"etc/full":        filepath.Join(outside, "secret"),        // not there inside
+		"etc/magic":       "/proc/self/root" + outside + "/secret", // no magic links
+		"etc/cwd":         "/proc/self/cwd",
+		"etc/folder":      "../..",
+		"etc/running":     "../run/state",
+		"etc/not-mounted": "/run/systemd/resolve/stub-resolv.conf",
+	} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	os.Symlink("/proc/self/root", filepath.Join(dir, "proc/self")) // a hostile image's own /proc
+	r, err := NewRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if r.Identity().Hostname != "inside" {
+		t.Errorf("hostname %q", r.Identity().Hostname)
+	}
+	for _, c := range []struct {
+		name, want string
+		err        error
+	}{
+		{"/secret", "inside", nil}, {"/etc/abs", "inside", nil}, {"/etc/up", "inside", nil},
+		{"/../secret", "inside", nil}, {"/sub/deep/../../../../secret", "inside", nil},
+		{"/etc/full", "", ErrAbsent}, {"/etc/magic", "", unix.ELOOP},
+		{"/etc/folder/secret", "inside", nil}, {"/etc/not-mounted", "", ErrNotRunning},
+		{"/proc/self/root/secret", "", ErrNotRunning}, {"/run/state", "", ErrNotRunning},
+	} {
+		b, err := r.ReadFile(t.Context(), c.name, 100)
+		if string(b) != c.want || !errors.Is(err, c.err) {
+			t.Errorf("%s: %q, %v; want %q, %v", c.name, b, err, c.want, c.err)
+		}
+		st, serr := r.Stat(t.Context(), c.name, true)
+		if c.err == nil && (serr != nil || st.Size != int64(len(c.want))) {
+			t.Errorf("stat of %s: %+v, %v", c.name, st, serr)
+		}
+	}
+	es, err := r.ReadDir(t.Context(), "/etc/folder")
+	if err != nil || len(es) != 5 {
+		t.Errorf("the root's own listing through ../..: %v, %v", es, err)
+	}
+	if to, err := r.Readlink(t.Context(), "/etc/full"); to != filepath.Join(outside, "secret") || err != nil {
+		t.Errorf("a link's text is read as it stands: %q, %v", to, err)
+	}
+	if _, err := NewRoot(filepath.Join(outside, "secret")); err == nil {
+		t.Error("a file is no root folder")
+	}
+}
+
+func TestExecBounds(t *testing.T) {
+	spec := CommandSpec{Limit: 500 * time.Millisecond, MaxOutput: 1000}
+	start := time.Now()
+	out, err := Exec(t.Context(), spec, []string{"/usr/bin/yes"})
+	if !errors.Is(err, ErrTooBig) || len(out.Stdout) != 1000 || time.Since(start) > 400*time.Millisecond {
+		t.Errorf("a flood: %d bytes, %v, after %s", len(out.Stdout), err, time.Since(start))
+	}
+	if _, err = Exec(t.Context(), spec, []string{"/bin/sleep", "60"}); !errors.Is(err, ErrTimeout) {
+		t.Errorf("a long one: %v", err)
+	}
+	// Something left behind that holds the output open.
+	soon(t, "a grandchild", func() { Exec(t.Context(), spec, []string{"/bin/sh", "-c", "sleep 60 & exit 0"}) })
+	if out, err = Exec(t.Context(), spec, []string{"/bin/sh", "-c", "echo $HOME:$LC_ALL; cat; pwd; exit 3"}); err != nil || out.Exit != 3 || string(out.Stdout) != "/:C.UTF-8\n/\n" {
+		t.Errorf("got %+v, %v", out, err)
+	}
+	if _, err = Exec(t.Context(), spec, []string{"/bin/sh", "-c", "kill -SEGV $$"}); err == nil {
+		t.Error("a crash is no answer")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err = Exec(ctx, spec, []string{"/bin/sleep", "60"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
+	}
+}
