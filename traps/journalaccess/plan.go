@@ -59,6 +59,9 @@ func plan(ctx context.Context, h *host.Host, fd trap.Finding) (remedy.Plan, erro
 		return remedy.Plan{}, fmt.Errorf("own rules: %v %v", rules.Errors, rules.Skipped)
 	}
 	wanted := func(n node) tmpfiles.State {
+		if !n.Dir && !slices.ContainsFunc(f.readers, func(r reader) bool { return !allows(n.State, r, acl.Read) }) {
+			return n.State // fine as it is, however it came to be
+		}
 		want, _ := tmpfiles.Settle(rules.For(n.Path), n.State, f.db.Names(), false)
 		return opened(want)
 	}
@@ -174,8 +177,12 @@ func (f *facts) bootStep(ctx context.Context, h *host.Host, s *store, wanted fun
 		id = "%m"
 	}
 	text := "# Keeps the journal readable to members of " + names(f.readers) + ", see tmpfiles.d(5).\n" + f.rules(id)
-	// What would boot make of it all, with these lines read last?
-	with := &tmpfiles.Config{Lines: append(slices.Clone(f.tmp.Lines), tmpfiles.Parse(ctx, h, dropIn, text).Lines...)}
+	// What would boot make of it all, with these lines among the others?
+	at := slices.IndexFunc(f.tmp.Lines, func(l tmpfiles.Line) bool { return path.Base(l.File) > path.Base(dropIn) })
+	if at < 0 {
+		at = len(f.tmp.Lines)
+	}
+	with := &tmpfiles.Config{Lines: slices.Concat(f.tmp.Lines[:at], tmpfiles.Parse(ctx, h, dropIn, text).Lines, f.tmp.Lines[at:])}
 	boot := f.lay(s, func(n node) tmpfiles.State {
 		st, _ := tmpfiles.Settle(with.For(n.Path), wanted(n), f.db.Names(), true)
 		return st
