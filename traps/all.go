@@ -4,6 +4,7 @@ package traps
 
 import (
 	"fettle/trap"
+	"fettle/traps/bridgemtu"
 	"fettle/traps/deletedopenfiles"
 	"fettle/traps/journalaccess"
 	"fettle/traps/raforwarding"
@@ -13,6 +14,7 @@ import (
 func All() []*trap.Trap {
 	return []*trap.Trap{
 		&deletedopenfiles.Trap,
+		&bridgemtu.Trap,
 		&raforwarding.Trap,
 		&journalaccess.Trap,
 	}

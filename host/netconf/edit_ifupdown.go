@@ -69,6 +69,9 @@ func (c *Config) setIfupdown(i Iface, mtu int) (Edit, error) {
 
 // changeOptions writes mtu into all the lines given, which must stand in one file.
 func (c *Config) changeOptions(i Iface, at map[Source]bool, mtu int) (Edit, error) {
+	if i.MTU == nil { // there are lines, but no number in them
+		return Edit{}, fmt.Errorf("the MTU of %s is set in a way that is not understood: set it to %d", i.Name, mtu)
+	}
 	file := i.MTU.Path
 	b, err := c.raw(file)
 	if err != nil {

@@ -104,8 +104,8 @@ type Iface struct {
 	Sysctls []Statement
 	// All is every statement that applies, the weakest first.
 	All []Statement
-	// Unsure are configuration files that may speak of the interface too: they
-	// match it by something that is not known here (driver, path, MAC address).
+	// Unsure are configuration files that may speak of the interface too,
+	// each a *Doubt.
 	Unsure []error
 }
 
@@ -138,6 +138,20 @@ type Config struct {
 
 	interfaces *interfaces
 	source     host.Source
+}
+
+// Doubt is configuration that may be about an interface: it matches by
+// something that is not known here (driver, path, MAC address).
+type Doubt struct {
+	Source
+	Manager Manager
+	Iface   string
+	By      string
+	Keys    []Key // what it speaks of
+}
+
+func (d *Doubt) Error() string {
+	return fmt.Sprintf("%s may be about %s: it matches by %s, which is not known here", d.Source, d.Iface, d.By)
 }
 
 // Problem is configuration that could not be read or understood.
@@ -192,6 +206,11 @@ func (r *reader) problem(m Manager, err error) {
 	if err == nil || host.IsAbsent(err) || errors.Is(err, host.ErrNotRunning) {
 		return
 	}
+	for _, old := range r.c.Problems { // several kinds of files stand in one folder
+		if old.Error() == err.Error() {
+			return
+		}
+	}
 	r.c.Problems = append(r.c.Problems, &Problem{m, err})
 }
 
@@ -230,7 +249,11 @@ func (c *Config) Iface(name string) Iface {
 		}
 		ok, unsure := p.match.try(who)
 		if unsure != "" && len(p.st) > 0 {
-			i.Unsure = append(i.Unsure, fmt.Errorf("%s may be about %s: it matches by %s, which is not known here", p.src, name, unsure))
+			d := &Doubt{Source: p.src, Manager: p.manager, Iface: name, By: unsure}
+			for _, s := range p.st {
+				d.Keys = append(d.Keys, s.Key)
+			}
+			i.Unsure = append(i.Unsure, d)
 		}
 		if !ok {
 			continue

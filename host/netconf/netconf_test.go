@@ -298,18 +298,26 @@ iface eth0 inet dhcp
 -- root/etc/systemd/network/eth0.network --
 [Match]
 Name=eth0
--- command/systemctl show -p Id,ActiveState,UnitFileState systemd-networkd.service NetworkManager.service networking.service --
-Id=systemd-networkd.service
-ActiveState=inactive
-UnitFileState=disabled
-
+-- stat/run/systemd/system --
+type dir
+-- command/systemctl show --property=Id,LoadState,ActiveState,SubState,UnitFileState,FragmentPath,Type,MainPID,CanReload,RefuseManualStart,RefuseManualStop,NeedDaemonReload -- NetworkManager.service networking.service systemd-networkd.service --
 Id=NetworkManager.service
+LoadState=not-found
 ActiveState=inactive
+SubState=dead
 UnitFileState=
 
 Id=networking.service
+LoadState=loaded
 ActiveState=active
+SubState=dead
 UnitFileState=enabled
+
+Id=systemd-networkd.service
+LoadState=loaded
+ActiveState=inactive
+SubState=dead
+UnitFileState=disabled
 `, map[string]string{"eth0": "ifupdown of [ifupdown systemd-networkd]"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

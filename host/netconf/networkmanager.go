@@ -114,6 +114,9 @@ func (r *reader) addConnection(c *connection, all []*connection) {
 	default:
 		// Any device of the type may get this connection, as NetworkManager likes.
 		p.match = match{other: "NetworkManager's choice"}
+		if c.typ == "ethernet" || c.typ == "802-3-ethernet" || c.typ == "wifi" {
+			p.match.kinds = []string{""} // a device, not a bridge or a VLAN
+		}
 	}
 	if c.typ == "bridge" || c.typ == "vlan" || c.typ == "bond" {
 		p.kind = c.typ

@@ -1,0 +1,128 @@
+package bridgemtu
+
+import (
+	"fmt"
+
+	"fettle/trap"
+)
+
+// fault is one thing that is wrong with a bridge.
+type fault struct {
+	severity        trap.Severity
+	summary, detail string
+}
+
+// faults lists what is wrong with b: running, then configured.
+func (s *survey) faults(b *bridge) []fault {
+	var out []fault
+	if b.present {
+		out = append(out, s.running(b)...)
+	}
+	return append(out, s.configured(b)...)
+}
+
+// running compares the running MTUs with the configuration and each other.
+func (s *survey) running(b *bridge) []fault {
+	least, _ := b.least(anyPort)
+	up, uplink := b.least(isUplink)
+	m := b.conf.MTU
+	switch {
+	case m != nil && b.mtu != m.N && (b.mtu == least || s.followed(b)):
+		return []fault{{trap.Warning, fmt.Sprintf("the bridge does not have the configured MTU %d: its ports set it", m.N),
+			fmt.Sprintf("%s has %d, the least MTU of its ports %s; %s says %d.", b.name, b.mtu, list(b.like(b.mtu)), m.Source, m.N)}}
+	case m != nil && b.mtu != m.N:
+		return []fault{{trap.Warning, fmt.Sprintf("the bridge does not have the configured MTU %d", m.N),
+			fmt.Sprintf("%s has %d, which is not what its ports would give it either: somebody set it. %s says %d.", b.name, b.mtu, m.Source, m.N)}}
+	case up > 0 && b.mtu > up:
+		return []fault{{trap.Warning, "the bridge takes larger packets than its uplink " + uplink.name + " can carry",
+			fmt.Sprintf("%s has %d, %s %d: what is larger is dropped without a word, for a bridge does not fragment.", b.name, b.mtu, uplink.name, up)}}
+	case m == nil && up > 0 && b.mtu < up && b.mtu == least:
+		return []fault{{trap.Warning, "a port of its own host makes the bridge's MTU smaller than that of its uplink " + uplink.name,
+			fmt.Sprintf("%s has %d because of %s; %s carries %d.", b.name, b.mtu, list(b.like(b.mtu)), uplink.name, up)}}
+	}
+	if odd := b.odd(); len(odd) > 0 {
+		return []fault{{trap.Notice, "the bridge's ports have different MTUs: what is too large for one is dropped there",
+			fmt.Sprintf("%s has %d; different are %s. A bridge that nothing pins takes the least MTU, and changes when that port goes.", b.name, b.mtu, list(odd))}}
+	}
+	return nil
+}
+
+// followed tells whether the bridge has the MTU of all its ports but those
+// that are gone by now: an unpinned bridge without ports goes back to 1500.
+func (s *survey) followed(b *bridge) bool {
+	n := 0
+	for _, p := range b.ports {
+		if p.present {
+			n++
+		}
+	}
+	return n == 0 && b.mtu == defaultMTU
+}
+
+// like lists the running ports with that MTU.
+func (b *bridge) like(mtu int) []*brPort {
+	var out []*brPort
+	for _, p := range b.ports {
+		if p.present && p.mtu == mtu {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// odd lists the ports whose MTU does not fit the bridge's: smaller ones drop
+// what the bridge sends, larger ones of this host send what others drop. An
+// uplink that could carry more than its bridge does no harm.
+func (b *bridge) odd() []*brPort {
+	var out []*brPort
+	for _, p := range b.ports {
+		if p.present && p.mtu != b.mtu && !(p.uplink && p.mtu > b.mtu) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// configured compares what the configuration gives the bridge and its ports.
+func (s *survey) configured(b *bridge) []fault {
+	m := b.conf.MTU
+	if m == nil {
+		return s.quarrel(b)
+	}
+	for _, p := range b.ports {
+		switch want, src := s.want(p); {
+		case want != 0 && want != m.N:
+			return []fault{{trap.Warning, fmt.Sprintf("the configuration gives the bridge the MTU %d, but its port %s %d", m.N, p.name, want),
+				fmt.Sprintf("%s says %d for %s, %s says %d for %s; at the next boot the order in which they come up decides.", m.Source, m.N, b.name, src, want, p.name)}}
+		case want == 0 && p.device && m.N > defaultMTU && b.conf.Manager != "" && !(p.present && p.mtu >= m.N):
+			// A driver may come up with more than the default by itself, as
+			// some cloud drivers do: without the running link this is a guess.
+			severity := trap.Warning
+			if !p.present {
+				severity = trap.Notice
+			}
+			return []fault{{severity, fmt.Sprintf("the configuration gives the bridge the MTU %d, but its port %s none", m.N, p.name),
+				fmt.Sprintf("%s says %d for %s; nothing says more than the default %d for %s, and a bridge does not give its MTU to its ports.", m.Source, m.N, b.name, defaultMTU, p.name)}}
+		}
+	}
+	return nil
+}
+
+// quarrel finds ports that are configured with different MTUs where the bridge has none.
+func (s *survey) quarrel(b *bridge) []fault {
+	var first *brPort
+	var had int
+	for _, p := range b.ports {
+		want, src := s.want(p)
+		if want == 0 {
+			continue
+		}
+		if first == nil {
+			first, had = p, want
+		} else if want != had {
+			return []fault{{trap.Warning, fmt.Sprintf("the configuration gives the ports %s and %s different MTUs", first.name, p.name),
+				fmt.Sprintf("%d and %d (%s): the bridge takes the least, and drops what is larger.", had, want, src)}}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,343 @@
+package bridgemtu
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"fettle/host"
+	"fettle/internal/means"
+	"fettle/remedy"
+	"fettle/trap"
+	"fettle/trap/traptest"
+)
+
+// inside marks the test process that runs in namespaces of its own.
+const inside = "FETTLE_TEST_BRIDGE_NAMESPACE"
+
+// TestKernel runs what is below on this kernel's real bridges: it starts
+// itself again in a network and a mount namespace that end with the process.
+func TestKernel(t *testing.T) {
+	means.Root(t)
+	means.Tool(t, "ip")
+	if os.Getenv(inside) == "" {
+		cmd := exec.Command("/proc/self/exe", "-test.run=^TestKernel$", "-test.v")
+		cmd.Env = append(os.Environ(), inside+"=1")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS}
+		out, err := cmd.CombinedOutput()
+		t.Logf("%s", out)
+		if err != nil {
+			t.Errorf("in the namespace: %v", err)
+		}
+		return
+	}
+	must(t, unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""))
+	src, err := host.NewLive()
+	must(t, err)
+	if before417(src.Identity().Release) {
+		t.Skipf("SKIPPED, NOTHING PROVED: kernel %s is older than 4.17, where setting a bridge's MTU began to pin it", src.Identity().Release)
+	}
+	if !tryIP("link", "add", "name", "probe", "type", "bridge") {
+		t.Skip("SKIPPED, NOTHING PROVED: this kernel has no bridges")
+	}
+	ip(t, "link", "del", "dev", "probe")
+	t.Run("what pins", testPins)
+	t.Run("cycle", testCycle)
+	t.Run("innocent", testInnocent)
+}
+
+// testPins finds by experiment what pins a bridge's MTU. The lore's table is
+// this one.
+func testPins(t *testing.T) {
+	t.Logf("kernel %s", release(t))
+	for _, c := range []struct {
+		name   string
+		create []string
+		do     []string // commands, after "ip link set dev"
+		want   int
+	}{
+		{"a port of 8950 is added", nil, []string{"big master br"}, 8950},
+		{"a port of 1400 is added", nil, []string{"small master br"}, 1400},
+		{"the least of two ports counts", nil, []string{"big master br", "small master br"}, 1400},
+		{"the least port is removed", nil, []string{"big master br", "small master br", "small nomaster"}, 8950},
+		{"the last port is removed", nil, []string{"big master br", "big nomaster"}, 1500},
+		{"a port's own MTU changes", nil, []string{"big master br", "big mtu 2000"}, 2000},
+		{"created with mtu 1500", []string{"mtu", "1500"}, []string{"big master br"}, 8950},
+		{"created with mtu 9000", []string{"mtu", "9000"}, []string{"small master br"}, 1400},
+		{"set to the value it has", nil, []string{"br mtu 1500", "big master br"}, 8950},
+		{"set to the value its port gave it", nil, []string{"big master br", "br mtu 8950", "small master br"}, 1400},
+		{"set to another value", nil, []string{"br mtu 9000", "small master br"}, 9000},
+		{"set to another value and back", nil, []string{"br mtu 1499", "br mtu 1500", "big master br"}, 1500},
+		{"set above its least port", nil, []string{"small master br", "br mtu 9000"}, 9000},
+		{"set, then its port removed", nil, []string{"small master br", "br mtu 9000", "small nomaster"}, 9000},
+		{"set, then its port changed", nil, []string{"big master br", "br mtu 1500", "big mtu 3000"}, 1500},
+		{"set while up", nil, []string{"br up", "br mtu 1499", "br mtu 1500", "big master br"}, 1500},
+		{"master and mtu in one command", nil, []string{"big master br mtu 1500"}, 1500},
+		{"port added, then given the MTU", nil, []string{"big master br", "big mtu 1500"}, 1500},
+	} {
+		ip(t, append(append([]string{"link", "add", "name", "br"}, c.create...), "type", "bridge")...)
+		ip(t, "link", "add", "name", "big", "mtu", "8950", "type", "veth", "peer", "name", "bigpeer", "mtu", "8950")
+		ip(t, "link", "add", "name", "small", "mtu", "1400", "type", "veth", "peer", "name", "smallpeer", "mtu", "1400")
+		for _, d := range c.do {
+			ip(t, append([]string{"link", "set", "dev"}, strings.Fields(d)...)...)
+		}
+		got := mtu(t, "br")
+		t.Logf("%-36s %d", c.name, got)
+		if got != c.want {
+			t.Errorf("%s: the bridge has %d, want %d", c.name, got, c.want)
+		}
+		for _, l := range []string{"br", "big", "small"} {
+			ip(t, "link", "del", "dev", l)
+		}
+	}
+}
+
+// etcOf replaces /etc, in this mount namespace, with a folder that holds only files.
+func etcOf(t *testing.T, files map[string]string) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		p := filepath.Join(dir, strings.TrimPrefix(name, "/etc"))
+		must(t, os.MkdirAll(filepath.Dir(p), 0o755))
+		must(t, os.WriteFile(p, []byte(content), 0o600))
+	}
+	must(t, unix.Mount(dir, "/etc", "", unix.MS_BIND, ""))
+	t.Cleanup(func() { must(t, unix.Unmount("/etc", unix.MNT_DETACH)) })
+}
+
+const (
+	interfaces = "/etc/network/interfaces"
+	brIfupdown = "auto br0\niface br0 inet manual\n\tbridge_ports none\n\tmtu 1500\n"
+)
+
+// testCycle walks each trapped host through found, fixed, clear, undone, found.
+func testCycle(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		etc     map[string]string
+		ip      string // commands, one a line
+		want    string // severity and summary
+		mtus    string // after the fix
+		changed map[string]string
+		more    string // commands after the fix that must not bring the trap back
+	}{
+		{name: "a port overwrites the configured MTU", // the field note's own case
+			etc:  map[string]string{interfaces: brIfupdown},
+			ip:   "link add name br0 mtu 1500 type bridge\nlink add name p mtu 8950 type veth peer name q mtu 8950\nlink set dev p master br0",
+			want: "warning the bridge does not have the configured MTU 1500: its ports set it",
+			mtus: "br0 1500 p 1500",
+			more: "link add name r mtu 1400 type veth peer name s\nlink set dev r master br0"},
+		{name: "a guest's port lowers an unconfigured bridge",
+			ip:   "link add name br0 type bridge\nlink add name up mtu 9000 type vxlan id 5 dstport 4789\nlink set dev up master br0\nlink add name p mtu 1500 type veth peer name q\nlink set dev p master br0",
+			want: "warning a port of its own host makes the bridge's MTU smaller than that of its uplink up",
+			mtus: "br0 9000 up 9000 p 9000"},
+		{name: "set above the uplink",
+			ip:   "link add name br0 type bridge\nlink add name up mtu 1500 type vxlan id 5 dstport 4789\nlink set dev up master br0\nlink set dev br0 mtu 9000",
+			want: "warning the bridge takes larger packets than its uplink up can carry",
+			mtus: "br0 1500 up 1500"},
+		{name: "ports disagree",
+			ip:   "link add name br0 type bridge\nlink add name p mtu 8950 type veth peer name q\nlink set dev p master br0\nlink add name r type veth peer name s\nlink set dev r master br0",
+			want: "notice the bridge's ports have different MTUs: what is too large for one is dropped there",
+			mtus: "br0 1500 p 1500 r 1500"},
+		{name: "netplan gives a port another MTU",
+			etc: map[string]string{"/etc/netplan/50.yaml": "network:\n  ethernets:\n    up:\n      mtu: 9000 # too much\n  bridges:\n    br0:\n      interfaces: [up]\n      mtu: 1500\n"},
+			ip:  "link add name br0 type bridge\nlink add name up mtu 9000 type vxlan id 5 dstport 4789\nlink set dev up master br0", want: "warning the bridge does not have the configured MTU 1500: its ports set it",
+			mtus:    "br0 1500 up 1500",
+			changed: map[string]string{"/etc/netplan/50.yaml": "network:\n  ethernets:\n    up:\n      mtu: 1500 # too much\n  bridges:\n    br0:\n      interfaces: [up]\n      mtu: 1500\n"}},
+		{name: "a VLAN port below a jumbo bridge", // a macvlan stands in: like a VLAN, it may not exceed its lower device
+			etc:     map[string]string{interfaces: "iface up inet manual\niface br0 inet manual\n  mtu 9000\n  bridge_ports up.5\n"},
+			ip:      "link add name br0 type bridge\nlink add name up mtu 1500 type vxlan id 5 dstport 4789\nlink add link up name up.5 type macvlan\nlink set dev up.5 master br0",
+			want:    "warning the bridge does not have the configured MTU 9000: its ports set it",
+			mtus:    "br0 9000 up 9000 up.5 9000",
+			changed: map[string]string{interfaces: "iface up inet manual\n    mtu 9000\niface br0 inet manual\n  mtu 9000\n  bridge_ports up.5\n"}},
+		{name: "networkd",
+			etc: map[string]string{"/etc/systemd/network/br0.netdev": "[NetDev]\nName=br0\nKind=bridge\n",
+				"/etc/systemd/network/br0.network": "[Match]\nName=br0\n", "/etc/systemd/network/up.network": "[Match]\nName=up\n[Link]\nMTUBytes=9000\n[Network]\nBridge=br0\n"},
+			ip:      "link add name br0 type bridge\nlink add name up mtu 9000 type vxlan id 5 dstport 4789\nlink set dev up master br0\nlink add name p type veth peer name q\nlink set dev p master br0",
+			want:    "warning a port of its own host makes the bridge's MTU smaller than that of its uplink up",
+			mtus:    "br0 9000 up 9000 p 9000",
+			changed: map[string]string{"/etc/systemd/network/br0.network.d/90-fettle-mtu.conf": "[Link]\nMTUBytes=9000\n"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			etcOf(t, c.etc)
+			clean(t)
+			script(t, c.ip)
+			before := read(t, c.etc)
+			f := one(t)
+			if got := f.Severity.String() + " " + f.Summary; f.Status != trap.Found || got != c.want {
+				t.Fatalf("found %q (%s %s)\nwant  %q", got, f.Status, f.Reason, c.want)
+			}
+			p, err := Trap.Plan(t.Context(), live(t), f)
+			must(t, err)
+			if p.CutsConnection {
+				t.Error("a bridge without addresses carries nobody's connection")
+			}
+			eng := &remedy.Engine{Store: store(t), Machine: remedy.NewMachine()}
+			ch, err := eng.Apply(t.Context(), remedy.Head{Trap: "bridge-mtu", Subject: f.Subject, Plan: p}, verify(t))
+			must(t, err)
+			for w := strings.Fields(c.mtus); len(w) > 0; w = w[2:] {
+				if got := fmt.Sprint(mtu(t, w[0])); got != w[1] {
+					t.Errorf("after the fix %s has %s, want %s", w[0], got, w[1])
+				}
+			}
+			for name, want := range c.changed {
+				if b, err := os.ReadFile(name); err != nil || string(b) != want {
+					t.Errorf("%s: %v\n%s", name, err, b)
+				}
+			}
+			if c.more != "" {
+				pinned := mtu(t, "br0")
+				script(t, c.more)
+				if got := mtu(t, "br0"); got != pinned {
+					t.Errorf("the bridge has %d after %q: nothing pins it", got, c.more)
+				}
+				script(t, "link del dev r")
+			}
+			_, err = eng.Undo(t.Context(), ch.ID, remedy.UndoOptions{})
+			must(t, err)
+			if got := read(t, c.etc); got != before {
+				t.Errorf("undo left the files otherwise:\n%s\nbefore:\n%s", got, before)
+			}
+			for name := range c.changed {
+				if _, ok := c.etc[name]; !ok {
+					if _, err := os.Stat(name); err == nil {
+						t.Errorf("undo left %s behind", name)
+					}
+				}
+			}
+			if f := one(t); f.Status != trap.Found || f.Severity.String()+" "+f.Summary != c.want && !strings.HasSuffix(f.Summary, "MTU 1500") {
+				t.Errorf("after undo: %+v", f)
+			}
+		})
+	}
+}
+
+// testInnocent: hosts that are in order, and must not be cried at.
+func testInnocent(t *testing.T) {
+	for name, c := range map[string]struct{ etc, ip, want string }{
+		"an empty bridge without configuration": {"", "link add name br0 type bridge", "clear"},
+		"docker's bridge with containers":       {"", "link add name br0 type bridge\nlink add name p type veth peer name q\nlink set dev p master br0", "clear"},
+		"all of them jumbo":                     {"iface br0 inet manual\n mtu 9000\n bridge_ports up\n", "link add name up mtu 9000 type vxlan id 5 dstport 4789\nlink add name br0 type bridge\nlink set dev up master br0", "clear"},
+		"pinned below its uplink on purpose":    {"", "link add name up mtu 9000 type vxlan id 5 dstport 4789\nlink add name br0 type bridge\nlink set dev up master br0\nlink set dev br0 mtu 1500", "clear"},
+		"no bridge":                             {"iface eth0 inet dhcp\n", "link add name up mtu 1500 type vxlan id 5 dstport 4789", "not-applicable"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			etcOf(t, map[string]string{interfaces: c.etc})
+			clean(t)
+			script(t, c.ip)
+			if f := one(t); string(f.Status) != c.want {
+				t.Errorf("%+v", f)
+			}
+		})
+	}
+}
+
+// TestCutsConnection: a bridge with an address may be what the admin came over.
+func TestCutsConnection(t *testing.T) {
+	b := &bridge{name: "br0"}
+	for addr, want := range map[string]bool{"192.0.2.1 global": true, "2001:db8::1 global": true, "fe80::1 link": false} {
+		local, scope, _ := strings.Cut(addr, " ")
+		s := &survey{links: map[string]host.Link{"br0": {Name: "br0", Addrs: []host.Addr{{Local: local, Scope: scope}}}}}
+		if got := b.carries(s); got != want {
+			t.Errorf("%s: %v", addr, got)
+		}
+	}
+}
+
+func live(t *testing.T) *host.Host {
+	src, err := host.NewLive()
+	must(t, err)
+	return host.New(src)
+}
+
+func release(t *testing.T) string { return live(t).Identity().Release }
+
+// one runs the check and returns its only outcome.
+func one(t *testing.T) trap.Outcome {
+	t.Helper()
+	out := traptest.Run(t, &Trap, live(t))
+	if len(out) != 1 {
+		t.Fatalf("outcomes: %+v", out)
+	}
+	return out[0]
+}
+
+func verify(t *testing.T) remedy.Verify {
+	return func(context.Context) error {
+		if o := one(t); o.Status == trap.Found {
+			return &remedy.StillFound{Summary: o.Summary + "\n" + o.Detail}
+		} else if o.Status != trap.Clear {
+			return fmt.Errorf("%s", o.Reason)
+		}
+		return nil
+	}
+}
+
+func store(t *testing.T) *remedy.Store {
+	s, err := remedy.OpenStoreAt(filepath.Join(t.TempDir(), "store"))
+	must(t, err)
+	return s
+}
+
+func read(t *testing.T, files map[string]string) string {
+	var b bytes.Buffer
+	for name := range map[string]string{interfaces: "", "/etc/netplan/50.yaml": "", "/etc/systemd/network/up.network": ""} {
+		if _, ok := files[name]; ok {
+			c, err := os.ReadFile(name)
+			must(t, err)
+			fmt.Fprintf(&b, "%s:\n%s", name, c)
+		}
+	}
+	return b.String()
+}
+
+// clean removes every link that the test can remove.
+func clean(t *testing.T) {
+	t.Helper()
+	ifs, err := net.Interfaces()
+	must(t, err)
+	for _, i := range ifs {
+		tryIP("link", "del", "dev", i.Name)
+	}
+}
+
+func script(t *testing.T, s string) {
+	t.Helper()
+	for line := range strings.Lines(s) {
+		ip(t, strings.Fields(line)...)
+	}
+}
+
+func mtu(t *testing.T, name string) int {
+	t.Helper()
+	i, err := net.InterfaceByName(name)
+	must(t, err)
+	return i.MTU
+}
+
+func ip(t *testing.T, args ...string) {
+	t.Helper()
+	if out, err := exec.Command(means.Tool(t, "ip"), args...).CombinedOutput(); err != nil {
+		t.Fatalf("ip %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+}
+
+func tryIP(args ...string) bool {
+	return exec.Command("/usr/sbin/ip", args...).Run() == nil || exec.Command("/sbin/ip", args...).Run() == nil
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
