@@ -200,11 +200,15 @@ func (f *facts) bootStep(ctx context.Context, h *host.Host, s *store, wanted fun
 // lines names the lines of tmpfiles.d that act on the journal's folder.
 func (f *facts) lines() string {
 	var out []string
-	for _, l := range f.tmp.For(top) {
-		out = append(out, fmt.Sprintf("%s:%d", l.File, l.Num))
+	for _, l := range f.tmp.Lines {
+		if l.Supported && l.Acts(top) {
+			out = append(out, fmt.Sprintf("%s:%d", l.File, l.Num))
+		}
 	}
 	return strings.Join(out, ", ")
 }
 
 // ownLines counts the lines of tmpfiles.d that act on the journal's folder.
-func (f *facts) ownLines() int { return len(f.tmp.For(top)) }
+func (f *facts) ownLines() int {
+	return len(slices.DeleteFunc(f.tmp.For(top), func(l tmpfiles.Line) bool { return !l.Supported }))
+}
