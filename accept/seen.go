@@ -24,9 +24,13 @@ type seenFile struct {
 	Findings map[string]string `json:"findings"`
 }
 
-// StateDir is where fettle keeps what it remembers: /var/lib/fettle for root,
-// else $XDG_STATE_HOME/fettle.
+// StateDir is where fettle keeps what it remembers: $STATE_DIRECTORY, which
+// systemd sets for units with StateDirectory= (systemd.exec(5)); /var/lib/fettle
+// for root; else $XDG_STATE_HOME/fettle.
 func StateDir() (string, error) {
+	if d, _, _ := strings.Cut(os.Getenv("STATE_DIRECTORY"), ":"); filepath.IsAbs(d) {
+		return d, nil
+	}
 	if os.Geteuid() == 0 {
 		return "/var/lib/fettle", nil
 	}

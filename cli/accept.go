@@ -97,7 +97,7 @@ func (a *app) accept(ctx context.Context, o acceptOptions, args []string) error 
 	if _, err := accept.Load(file); err != nil {
 		return usagef("%w", err) // before the check is run
 	}
-	found, err := a.findings(ctx, traps[0], o.on)
+	found, err := a.acceptable(ctx, traps[0], o.on)
 	if err != nil {
 		return err
 	}
@@ -126,9 +126,9 @@ func acceptError(err error) error {
 	return usagef("%w", err)
 }
 
-// findings runs the trap's check on this host and returns what it found, on
+// acceptable runs the trap's check on this host and returns what it found, on
 // one subject or on all.
-func (a *app) findings(ctx context.Context, t *trap.Trap, on string) ([]trap.Finding, error) {
+func (a *app) acceptable(ctx context.Context, t *trap.Trap, on string) ([]trap.Finding, error) {
 	var found []trap.Finding
 	var others, unknown []string
 	opt := trap.Options{}

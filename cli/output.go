@@ -112,7 +112,7 @@ func (out *output) Begin(m report.Meta, traps []*trap.Trap) error {
 			return usagef("%w", err)
 		}
 	}
-	return out.w.Begin(m, traps)
+	return written(out.w.Begin(m, traps))
 }
 
 func (out *output) Result(r trap.Result) error {
@@ -121,7 +121,14 @@ func (out *output) Result(r trap.Result) error {
 		out.seen.Mark(&r)
 	}
 	out.counts.Add(r)
-	return out.w.Result(r)
+	return written(out.w.Result(r))
+}
+
+func written(err error) error {
+	if err != nil {
+		return failf("writing the report: %w", err)
+	}
+	return nil
 }
 
 // End completes the report. Only what was written counts as shown.
@@ -134,8 +141,8 @@ func (out *output) End(took time.Duration) error {
 	if err == nil && out.file != nil {
 		err = out.file.CloseAtomicallyReplace()
 	}
-	if err != nil {
-		return failf("writing the report: %w", err)
+	if err := written(err); err != nil {
+		return err
 	}
 	if out.seen != nil {
 		if err := out.seen.Save(); err != nil {

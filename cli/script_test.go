@@ -16,11 +16,37 @@ func TestMain(m *testing.M) {
 		os.Exit(cli.MainWith(cli.EvilTraps(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) // a child of the tests in package cli
 	}
 	testscript.Main(m, map[string]func(){
-		"fettle": func() { os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"fettle":      func() { os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"fettle-sham": func() { os.Exit(cli.MainWith(cli.ShamTraps(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})
 }
 
 // TestScripts runs fettle as its users do: each testdata/script/*.txtar is a session.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{Dir: "testdata/script", RequireExplicitExec: true, RequireUniqueNames: true})
+	testscript.Run(t, testscript.Params{Dir: "testdata/script", RequireExplicitExec: true, RequireUniqueNames: true,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"sham": sham, "exits": exits}})
+}
+
+// sham FILE makes the live host, as fettle-sham sees it, say what FILE says.
+// One script alone may use it: the file lies beside the program.
+func sham(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: sham FILE")
+	}
+	dir, _, _ := strings.Cut(ts.Getenv("PATH"), string(filepath.ListSeparator))
+	ts.Check(os.WriteFile(filepath.Join(dir, "sham.json"), []byte(ts.ReadFile(args[0])), 0o644))
+}
+
+// exits STATUS COMMAND… runs a command that must end with this very status.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits STATUS COMMAND...")
+	}
+	got := "0"
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		got = strings.TrimPrefix(err.Error(), "exit status ")
+	}
+	if got != args[0] {
+		ts.Fatalf("exit status %s, want %s", got, args[0])
+	}
 }

@@ -32,7 +32,7 @@ func (t *text) Begin(m Meta, _ []*trap.Trap) error {
 	if m.Identity.Release != "" {
 		what = append(what, strings.TrimSpace(m.Identity.Sysname+" "+m.Identity.Release))
 	}
-	if m.Kind != host.KindLive && !m.Identity.Time.IsZero() {
+	if (m.Kind == host.KindCapture || m.Kind == host.KindSosreport) && !m.Identity.Time.IsZero() {
 		what = append(what, "of "+m.Identity.Time.UTC().Format("2006-01-02 15:04 UTC"))
 	}
 	if m.Identity.EUID > 0 {
