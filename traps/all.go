@@ -7,6 +7,7 @@ import (
 	"fettle/traps/bridgemtu"
 	"fettle/traps/deletedopenfiles"
 	"fettle/traps/journalaccess"
+	"fettle/traps/ksmscanrate"
 	"fettle/traps/raforwarding"
 )
 
@@ -14,6 +15,7 @@ import (
 func All() []*trap.Trap {
 	return []*trap.Trap{
 		&deletedopenfiles.Trap,
+		&ksmscanrate.Trap,
 		&bridgemtu.Trap,
 		&raforwarding.Trap,
 		&journalaccess.Trap,

@@ -1,0 +1,155 @@
+// Package ksmscanrate finds hosts whose kernel samepage merging scans memory
+// so slowly that it merges next to nothing while the guests live, and other
+// settings that make it useless or costly.
+package ksmscanrate
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"fettle/host"
+	"fettle/trap"
+)
+
+//go:embed lore.md
+var lore string
+
+// Trap is ksm-scan-rate.
+var Trap = trap.Trap{Lore: trap.Lore(lore), Check: check, Plan: plan}
+
+// Subjects: what is wrong with what. They are named after the files of
+// /sys/kernel/mm/ksm where one is to blame.
+const (
+	scanRate    = "scan-rate"
+	runFile     = "run"
+	acrossNodes = "merge_across_nodes"
+	profit      = "general_profit"
+)
+
+func check(ctx context.Context, h *host.Host, r *trap.Report) error {
+	if !h.Running() {
+		return host.ErrNotRunning
+	}
+	if ok, err := h.Exists(ctx, dir+"run"); err != nil {
+		return err
+	} else if !ok {
+		r.NotApplicable("", "this kernel has no KSM")
+		return nil
+	}
+	k, err := readKSM(ctx, h)
+	if err != nil {
+		return err
+	}
+	c := readConfig(ctx, h)
+	if c.unknown != nil && (k.run != 1 || c.tuned == nil) {
+		// Whether KSM is wanted, and who is in charge, may then be told wrongly.
+		r.Unknown("configuration", c.why())
+	}
+	switch {
+	case k.run == 1:
+	case c.tuned != nil: // starts it when memory gets short
+	case k.run == 2:
+		checkLeftOff(r, k, c)
+		return nil
+	case c.wanted != "":
+		r.Found(trap.Finding{Subject: runFile, Severity: trap.Warning, Params: map[string]string{"wanted": c.wanted},
+			Summary:  "KSM is configured to be on, and is off: nothing is merged",
+			Evidence: []trap.Evidence{trap.Ev(dir+"run", "%d", k.run), trap.Ev("configuration", "%s", c.wanted)}})
+		return nil
+	case c.unknown != nil:
+		return nil
+	default:
+		why := "KSM is off, and nothing configures it to be on"
+		if c.auto != "" {
+			why = "KSM is off; " + c.auto
+		}
+		r.NotApplicable("", why, trap.Ev(dir+"run", "%d", k.run))
+		return nil
+	}
+	if err := checkRate(ctx, h, r, k, c); err != nil {
+		r.Unknown(scanRate, err)
+	}
+	checkNodes(ctx, h, r, k)
+	checkProfit(r, k)
+	return nil
+}
+
+// checkLeftOff reports run=2, which stops ksmd like 0 and is no default: it
+// is a step of changing merge_across_nodes or max_page_sharing.
+func checkLeftOff(r *trap.Report, k ksm, c config) {
+	f := trap.Finding{Subject: runFile, Severity: trap.Notice, Params: map[string]string{"wanted": c.wanted},
+		Summary:  "KSM was stopped and its pages unmerged, and it was not started again",
+		Evidence: []trap.Evidence{trap.Ev(dir+"run", "%d", k.run)}}
+	if c.wanted != "" {
+		f.Severity = trap.Warning
+		f.Evidence = append(f.Evidence, trap.Ev("configuration", "%s", c.wanted))
+	}
+	r.Found(f)
+}
+
+func checkRate(ctx context.Context, h *host.Host, r *trap.Report, k ksm, c config) error {
+	s, err := situationOf(ctx, h, k, c)
+	if err != nil {
+		return err
+	}
+	if k.run == 1 && k.sum == 0 && k.fullScans > 0 {
+		r.Found(trap.Finding{Subject: runFile, Severity: trap.Notice,
+			Summary: "KSM is on, and no program here has memory that it may merge",
+			Detail: "Programs offer memory with madvise(MADV_MERGEABLE) or prctl(PR_SET_MEMORY_MERGE). Guests do not when their memory is" +
+				" backed by hugepages or shared files, or when it says <nosharepages/> or mem-merge=off.",
+			Evidence: []trap.Evidence{trap.Ev(dir+"full_scans", "%d", k.fullScans), trap.Ev(dir+"pages_*", "0 shared, sharing, unshared, volatile")}})
+		r.Clear(scanRate, "there is nothing to scan")
+		return nil
+	}
+	ev := s.evidence()
+	n := s.mem.pages
+	switch {
+	case s.mem.err != nil && !tooSlow(s.scan, n, s.cost):
+		r.Unknown(scanRate, s.mem.err, ev...)
+	case !tooSlow(s.scan, n, s.cost):
+		r.Clear(scanRate, "a full scan of mergeable memory is quick enough at these settings", ev...)
+	case s.mem.bound && !tooSlow(s.now.fullScan(s.mem.least, s.cost), s.mem.least, s.cost) && !strings.Contains(s.mem.source, "virtual"):
+		r.Unknown(scanRate, fmt.Errorf("KSM has not finished its first scan, so how much memory it has to scan is not known yet"), ev...)
+	default:
+		f := trap.Finding{Subject: scanRate, Severity: trap.Warning, Evidence: ev,
+			Summary: "KSM scans so slowly that memory is merged long after programs start",
+			Detail:  s.detail()}
+		if k.advisor {
+			f.Summary = "KSM's advisor is held to a scan so slow that memory is merged long after programs start"
+		}
+		if c.tuned != nil {
+			f.Summary = "ksmtuned is held to a scan so slow that memory is merged long after programs start"
+		}
+		r.Found(f)
+	}
+	return nil
+}
+
+func checkNodes(ctx context.Context, h *host.Host, r *trap.Report, k ksm) {
+	n, err := numaNodes(ctx, h)
+	switch {
+	case err != nil:
+		r.Unknown(acrossNodes, err)
+	case n > 1 && k.acrossNodes:
+		r.Found(trap.Finding{Subject: acrossNodes, Severity: trap.Notice,
+			Summary: "KSM merges pages of different NUMA nodes: guests then read memory of another node",
+			Detail:  "It saves the most memory this way. Where guests are kept to a node and are slow, merging within nodes is better.",
+			Evidence: []trap.Evidence{trap.Ev(dir+"merge_across_nodes", "1"),
+				trap.Ev("/sys/devices/system/node/has_memory", "%d nodes", n)}})
+	}
+}
+
+// profitAfter is how many full scans must be over before the balance counts:
+// at first each page costs its 64 bytes of record and nothing is merged yet.
+const profitAfter = 3
+
+func checkProfit(r *trap.Report, k ksm) {
+	if k.hasProfit && k.profit < 0 && k.fullScans >= profitAfter {
+		r.Found(trap.Finding{Subject: profit, Severity: trap.Warning,
+			Summary:  "KSM takes more memory for its records than it saves",
+			Detail:   fmt.Sprintf("balance %s; %d pages saved of %d scanned", gib(float64(k.profit)), k.saved, k.sum),
+			Evidence: []trap.Evidence{trap.Ev(dir+"general_profit", "%d", k.profit), trap.Ev(dir+"full_scans", "%d", k.fullScans)}})
+	}
+}
