@@ -16,14 +16,18 @@ type ident struct {
 }
 
 func (c *Config) ident(name string) ident {
-	for _, l := range c.links {
-		if l.Name == name {
+	if c.idents == nil {
+		c.idents = map[string]ident{}
+		for _, l := range c.links {
 			typ := l.Info.Kind
 			if typ == "" || typ == "veth" || typ == "tun" {
 				typ = l.LinkType
 			}
-			return ident{name, true, strings.ToLower(l.MAC), l.Info.Kind, typ}
+			c.idents[l.Name] = ident{l.Name, true, strings.ToLower(l.MAC), l.Info.Kind, typ}
 		}
+	}
+	if i, ok := c.idents[name]; ok {
+		return i
 	}
 	return ident{name: name}
 }

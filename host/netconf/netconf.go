@@ -120,7 +120,7 @@ func (i Iface) RAInUserspace() bool {
 	return m == Networkd || m == NetworkManager
 }
 
-// Config is the network configuration of a host.
+// Config is the network configuration of a host. It is for one goroutine.
 type Config struct {
 	// Problems is what could not be read or understood, each a *Problem. What
 	// they hide is unknown, not absent.
@@ -136,6 +136,7 @@ type Config struct {
 	files    map[string][]byte
 	active   map[Manager]bool // known to run or to be enabled
 
+	idents     map[string]ident // the links, by name; made when first asked for
 	interfaces *interfaces
 	source     host.Source
 }

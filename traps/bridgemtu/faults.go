@@ -27,7 +27,10 @@ func (s *survey) running(b *bridge) []fault {
 	up, uplink := b.least(isUplink)
 	m := b.conf.MTU
 	switch {
-	case m != nil && b.mtu != m.N && (b.mtu == least || s.followed(b)):
+	case m != nil && b.mtu != m.N && least == 0 && b.mtu == defaultMTU:
+		return []fault{{trap.Warning, fmt.Sprintf("the bridge does not have the configured MTU %d", m.N),
+			fmt.Sprintf("%s has %d, as every bridge has whose last port was taken away. %s says %d.", b.name, b.mtu, m.Source, m.N)}}
+	case m != nil && b.mtu != m.N && b.mtu == least:
 		return []fault{{trap.Warning, fmt.Sprintf("the bridge does not have the configured MTU %d: its ports set it", m.N),
 			fmt.Sprintf("%s has %d, the least MTU of its ports %s; %s says %d.", b.name, b.mtu, list(b.like(b.mtu)), m.Source, m.N)}}
 	case m != nil && b.mtu != m.N:
@@ -45,18 +48,6 @@ func (s *survey) running(b *bridge) []fault {
 			fmt.Sprintf("%s has %d; different are %s. A bridge that nothing pins takes the least MTU, and changes when that port goes.", b.name, b.mtu, list(odd))}}
 	}
 	return nil
-}
-
-// followed tells whether the bridge has the MTU of all its ports but those
-// that are gone by now: an unpinned bridge without ports goes back to 1500.
-func (s *survey) followed(b *bridge) bool {
-	n := 0
-	for _, p := range b.ports {
-		if p.present {
-			n++
-		}
-	}
-	return n == 0 && b.mtu == defaultMTU
 }
 
 // like lists the running ports with that MTU.

@@ -76,8 +76,40 @@ func (p *planner) target() error {
 			return remedy.Refuse("%s asks for the MTU %d for %s, and %s for %d for its uplink %s: which of them the network outside carries cannot be seen from here. "+
 				"Set both to the same value, the smaller one unless every switch on the way takes more", b.mtuSource(), p.mtu, b.name, src, want, port.name)
 		}
+		if other, has := p.above(port); has > p.mtu && p.lowers(port) {
+			return remedy.Refuse("%s would have to go down to %d, and with it %s, which stands on it with %d. "+
+				"Give the bridge a VLAN of %s as its port instead of %s itself, or pin %s after each boot (ip link set dev %s mtu %d)",
+				port.name, p.mtu, other, has, port.name, port.name, b.name, b.name, p.mtu)
+		}
 	}
 	return nil
+}
+
+// lowers tells whether the plan gives the port a smaller MTU than it has or
+// is configured to have. An uplink that merely could carry more is left alone.
+func (p *planner) lowers(port *brPort) bool {
+	want, _ := p.want(port)
+	if port.uplink && want == 0 {
+		return false
+	}
+	return want > p.mtu || port.present && port.mtu > p.mtu
+}
+
+// above finds the link with the largest MTU that stands on top of a port: the
+// kernel cuts VLANs and macvlans down to the MTU of their lower device
+// (vlan_device_event(), net/8021q/vlan.c).
+func (p *planner) above(port *brPort) (name string, mtu int) {
+	for _, l := range p.links {
+		if l.Parent == port.name && (l.Info.Kind == "vlan" || l.Info.Kind == "macvlan") && l.MTU > mtu {
+			name, mtu = l.Name, l.MTU
+		}
+	}
+	for _, n := range p.cfg.Names() {
+		if i := p.cfg.Iface(n); i.Parent != nil && i.Parent.Value == port.name && i.MTU != nil && i.MTU.N > mtu {
+			name, mtu = n, i.MTU.N
+		}
+	}
+	return name, mtu
 }
 
 func (b *bridge) mtuSource() string {
@@ -181,10 +213,8 @@ func (p *planner) now(release string) {
 		switch {
 		case !port.present || port.mtu == p.mtu:
 			continue
-		case port.uplink && port.mtu > p.mtu:
-			if want, _ := p.want(port); want == 0 {
-				continue // an uplink that could carry more does no harm
-			}
+		case port.mtu > p.mtu && !p.lowers(port):
+			continue
 		}
 		if lower, ok := p.links[port.parent]; ok && port.parent != "" && lower.MTU < p.mtu {
 			// vlan_dev_change_mtu(), net/8021q/vlan_dev.c: no more than the lower device has.

@@ -60,11 +60,9 @@ func look(ctx context.Context, h *host.Host) *survey {
 			s.bridges = append(s.bridges, s.bridge(l.Name))
 		}
 	}
-	if err != nil {
-		for _, n := range s.cfg.Names() {
-			if s.cfg.Iface(n).Kind == "bridge" {
-				s.bridges = append(s.bridges, s.bridge(n))
-			}
+	for _, n := range s.cfg.Names() {
+		if _, running := s.links[n]; !running && s.cfg.Iface(n).Kind == "bridge" {
+			s.bridges = append(s.bridges, s.bridge(n))
 		}
 	}
 	slices.SortFunc(s.bridges, func(a, b *bridge) int { return strings.Compare(a.name, b.name) })

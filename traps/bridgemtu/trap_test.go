@@ -103,6 +103,7 @@ func TestRefusals(t *testing.T) {
 	for file, want := range map[string]string{
 		"trapped-both-explicit": "which of them the network outside carries cannot be seen from here",
 		"trapped-quarrel":       "is configured by [ifupdown systemd-networkd] at once",
+		"trapped-vlan-above":    "eno1 would have to go down to 1500, and with it storage, which stands on it with 9000",
 		"denied-found":          "not all of the configuration could be read",
 	} {
 		_, _, err := planOf(t, "testdata/"+file+".txtar")
