@@ -17,6 +17,10 @@ type config struct {
 	net    *netconf.Config
 	sysctl *sysctlconf.Config
 	ufw    *sysctlconf.Config // nil: not in use
+	// ipForward is networkd's IPForward= in whichever file, allLines are up
+	// lines of any interface that write all/forwarding: both concern all.
+	ipForward *netconf.Statement
+	allLines  []netconf.Statement
 	// unread is what could not be looked at and may set the kernel's
 	// parameters; netUnread also what may name another manager.
 	unread, netUnread []error
@@ -34,6 +38,17 @@ func readConfig(ctx context.Context, h *host.Host) (*config, error) {
 		c.unread = append(c.unread, err)
 	}
 	c.unread = append(c.unread, c.net.ProblemsOf(netconf.Ifupdown)...)
+	for _, n := range c.net.Names() {
+		i := c.net.Iface(n)
+		if s := i.IPv6Forwarding; networkdYes(s) && strings.HasPrefix(s.Text, "IPForward") {
+			c.ipForward = s
+		}
+		for _, s := range i.Sysctls {
+			if strings.HasPrefix(s.Value, "net/ipv6/conf/all/forwarding=") {
+				c.allLines = append(c.allLines, s)
+			}
+		}
+	}
 	return c, ctx.Err()
 }
 
@@ -154,18 +169,15 @@ func (c *config) of(name string) intent {
 // IPv6Forwarding=, no longer get advertisements unless IPv6AcceptRA= says so:
 // systemd.network(5); measured with systemd 252.
 func (c *config) networkd(i *intent) {
-	on := func(s *netconf.Statement) bool { return s != nil && s.Manager == netconf.Networkd && s.Value == "yes" }
-	for _, n := range c.net.Names() {
-		if s := c.net.Iface(n).IPv6Forwarding; on(s) && strings.HasPrefix(s.Text, "IPForward") {
-			i.forwarding = ofStatement(s)
-		}
+	if c.ipForward != nil {
+		i.forwarding = ofStatement(c.ipForward)
 	}
 	for k := range c.net.Global {
-		if s := &c.net.Global[k]; s.Key == netconf.KeyIPv6Forwarding && on(s) {
+		if s := &c.net.Global[k]; s.Key == netconf.KeyIPv6Forwarding && networkdYes(s) {
 			i.forwarding, i.networkdRouter = ofStatement(s), ofStatement(s)
 		}
 	}
-	if s := i.iface.IPv6Forwarding; on(s) {
+	if s := i.iface.IPv6Forwarding; networkdYes(s) {
 		i.forwarding, i.networkdRouter = ofStatement(s), ofStatement(s)
 	} else if s != nil && s.Manager == netconf.Networkd {
 		i.networkdRouter = nil
@@ -175,12 +187,17 @@ func (c *config) networkd(i *intent) {
 	}
 }
 
+func networkdYes(s *netconf.Statement) bool {
+	return s != nil && s.Manager == netconf.Networkd && s.Value == "yes"
+}
+
 // ifupdown adds what ifup does, which comes after sysctl.d: pre-up lines, then
 // the accept_ra of the inet6 stanza, then up and post-up lines (interfaces(5)).
+// The other interfaces' lines for all/forwarding are taken to come first.
 func (c *config) ifupdown(i *intent) {
 	own := "net/ipv6/conf/" + i.name + "/"
 	run := func(early bool) {
-		for _, s := range c.upLines(i) {
+		for _, s := range append(slices.Clip(c.allLines), i.iface.Sysctls...) {
 			key, value, _ := strings.Cut(s.Value, "=")
 			if (s.Phase == "pre-up") != early {
 				continue
@@ -200,20 +217,6 @@ func (c *config) ifupdown(i *intent) {
 		i.acceptRA, i.half = ofStatement(s), nil
 	}
 	run(false)
-}
-
-// upLines lists the interface's own up lines, and those of the others that
-// turn all/forwarding, which may run before or after.
-func (c *config) upLines(i *intent) []netconf.Statement {
-	var out []netconf.Statement
-	for _, n := range c.net.Names() {
-		for _, s := range c.net.Iface(n).Sysctls {
-			if n != i.name && strings.HasPrefix(s.Value, "net/ipv6/conf/all/forwarding=") {
-				out = append(out, s)
-			}
-		}
-	}
-	return append(out, i.iface.Sysctls...)
 }
 
 // evidence is the lines that matter.

@@ -103,7 +103,10 @@ func judgeWorking(r *trap.Report, s state, i intent, f trap.Finding, taken bool)
 // grave is the severity where advertisements get lost: on a host without IPv4
 // it is the reachability of the host.
 func (s *state) grave() trap.Severity {
-	if !s.ipv4 && s.routesErr == nil && s.staticDefault() == nil {
+	switch {
+	case s.elsewhere():
+		return trap.Notice
+	case !s.ipv4 && s.routesErr == nil && s.staticDefault() == nil:
 		return trap.Critical
 	}
 	return trap.Warning
@@ -126,6 +129,8 @@ func (s *state) missing() string {
 	case s.routesErr != nil:
 	case s.defaultRoute(byRA) != nil:
 		out = append(out, "A default route from an earlier advertisement is still there; it goes when its lifetime ends.")
+	case s.elsewhere():
+		out = append(out, "The host has a default route from advertisements on another interface.")
 	case s.staticDefault() == nil:
 		out = append(out, "There is no IPv6 default route.")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,6 +20,7 @@ type state struct {
 	ipv4      bool   // the host has an IPv4 address
 	routes    []host.Route
 	routesErr error
+	tunnels   []string // VPN links: a default route through one needs another below it
 
 	forwarding, acceptRA int
 	disabled             bool
@@ -111,11 +113,20 @@ func (s *state) defaultRoute(proto func(string) bool) *host.Route {
 // staticDefault finds a default route that needs no advertisements, through any interface.
 func (s *state) staticDefault() *host.Route {
 	for i, r := range s.routes {
-		if r.Dst == "default" && (r.Table == "" || r.Table == "main") && (r.Type == "" || r.Type == "unicast") && static(r.Protocol) {
+		if r.Dst == "default" && (r.Table == "" || r.Table == "main") && (r.Type == "" || r.Type == "unicast") && static(r.Protocol) &&
+			!slices.Contains(s.tunnels, r.Dev) {
 			return &s.routes[i]
 		}
 	}
 	return nil
+}
+
+// elsewhere tells whether advertisements on another interface gave the host a
+// default route: this one may well be the side where the host is the router.
+func (s *state) elsewhere() bool {
+	return slices.ContainsFunc(s.routes, func(r host.Route) bool {
+		return r.Dst == "default" && r.Dev != s.link.Name && byRA(r.Protocol)
+	})
 }
 
 // slaac lists addresses with a lifetime and a prefix of 64 bits, as

@@ -20,7 +20,7 @@ import (
 var lore trap.Lore
 
 // Trap is the whole of it, for the list in traps/all.go.
-var Trap = trap.Trap{Lore: lore, Check: check, Plan: plan}
+var Trap = trap.Trap{Lore: lore, Check: check, Plan: plan, Proof: proof}
 
 const confDir = "/proc/sys/net/ipv6/conf/"
 
@@ -46,12 +46,18 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		return err
 	}
 	routes, routesErr := h.Routes6(ctx)
+	var tunnels []string
+	for _, l := range links {
+		if l.Info.Kind == "wireguard" || l.Info.Kind == "tun" {
+			tunnels = append(tunnels, l.Name)
+		}
+	}
 	said := false
 	for _, l := range links {
 		if !listens(l, links) {
 			continue
 		}
-		s := state{link: l, all: all, release: h.Identity().Release, ipv4: hasIPv4(links), routes: routes, routesErr: routesErr}
+		s := state{link: l, all: all, release: h.Identity().Release, ipv4: hasIPv4(links), routes: routes, routesErr: routesErr, tunnels: tunnels}
 		err := s.read(ctx, h)
 		if errors.Is(err, errNoIPv6) {
 			continue
