@@ -12,6 +12,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if code, ok := cli.Synthetic(os.Args); ok {
+		os.Exit(code)
+	}
 	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], "__confined-") && !strings.HasPrefix(filepath.Base(os.Args[0]), "fettle") {
 		os.Exit(cli.MainWith(cli.EvilTraps(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) // a child of the tests in package cli
 	}

@@ -1,10 +1,12 @@
 package confine
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -43,12 +45,13 @@ func Join() (*Parent, []byte, error) {
 		return nil, nil, fmt.Errorf("setting up the socket to the parent: %w", err)
 	}
 	p := &Parent{conn: os.NewFile(channel, "parent"), waiting: map[uint32]chan []byte{}}
-	f, err := readFrame(p.conn, ofParent)
+	r := bufio.NewReaderSize(p.conn, 64<<10)
+	f, err := readFrame(r, ofParent)
 	if err != nil || f.kind != kindJob {
 		return nil, nil, fmt.Errorf("reading the job: %w", err)
 	}
 	net.DefaultResolver.PreferGo = true // libc's would ask daemons over Unix sockets
-	go p.listen()
+	go p.listen(r)
 	go func() {
 		for range time.Tick(beat) {
 			p.write(frame{kind: kindBeat})
@@ -58,9 +61,9 @@ func Join() (*Parent, []byte, error) {
 }
 
 // listen hands out answers. Without a parent there is nobody to work for.
-func (p *Parent) listen() {
+func (p *Parent) listen(r io.Reader) {
 	for {
-		f, err := readFrame(p.conn, ofParent)
+		f, err := readFrame(r, ofParent)
 		if err != nil {
 			os.Exit(1)
 		}

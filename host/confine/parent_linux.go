@@ -1,6 +1,7 @@
 package confine
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -32,10 +33,12 @@ type Job struct {
 const (
 	maxAsking  = 64              // questions at once
 	maxTotal   = 256 << 20       // bytes of all messages
-	silence    = 15 * beat       // without a sign of life
 	answerTime = 2 * time.Minute // for one table
 	lastWords  = 4 << 10         // bytes kept of what the child writes to standard error
 )
+
+// silence is how long a child may give no sign of life. Tests shorten it.
+var silence = 15 * beat
 
 // Child is a confined copy of this program.
 type Child struct {
@@ -153,15 +156,20 @@ func (c *Child) write(f frame) error {
 func (c *Child) listen(ctx context.Context) {
 	defer close(c.said)
 	defer c.stop()
-	total, warned := 0, false
+	total := 0
+	r := bufio.NewReaderSize(c.conn, 64<<10)
 	for {
 		c.conn.SetReadDeadline(time.Now().Add(silence))
-		f, err := readFrame(c.conn, ofChild)
-		if errors.Is(err, os.ErrDeadlineExceeded) && !warned {
+		_, err := r.Peek(1)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
 			// Both may have been stopped (Ctrl-Z), and only now go on.
-			warned = true
 			c.conn.SetReadDeadline(time.Now().Add(3 * beat))
-			f, err = readFrame(c.conn, ofChild)
+			_, err = r.Peek(1)
+		}
+		var f frame
+		if err == nil {
+			c.conn.SetReadDeadline(time.Now().Add(silence)) // for the whole frame
+			f, err = readFrame(r, ofChild)
 		}
 		if err != nil {
 			c.err = c.reason(err)

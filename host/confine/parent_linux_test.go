@@ -1,0 +1,185 @@
+package confine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"fettle/host"
+)
+
+// As a child, the test program does what its job says.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == CheckVerb {
+		behave()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func behave() {
+	p, job, err := Join()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	switch job := string(job); job {
+	case "speak":
+		p.Say([]byte("hello"))
+		select {}
+	case "stop": // as a process that hangs whole
+		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	case "pause": // stopped for longer than is allowed, then going on
+		p.Say([]byte("before"))
+		time.Sleep(200 * time.Millisecond)
+		p.Say([]byte("after"))
+	case "flood":
+		for {
+			p.Say([]byte("again"))
+		}
+	case "huge":
+		unix.Write(channel, []byte("\xff\xff\xff\x7fM\x00\x00\x00\x00"))
+		select {}
+	case "half":
+		unix.Write(channel, []byte("\xff\x00\x00\x00M\x00\x00\x00\x00half a mess"))
+		os.Exit(0)
+	case "grumble":
+		fmt.Fprintln(os.Stderr, strings.Repeat("fatal error: this and that\n", 100_000))
+		os.Exit(2)
+	default: // questions
+		ctx := context.Background()
+		src := p.Source(nil)
+		_, terr := src.Table(ctx, "no-such-table")
+		_, cerr := src.Command(ctx, host.Command{Name: "rm", Args: []string{"-rf", "/"}})
+		_, xerr := p.ask(ctx, ask{Proc: "read", Path: "/etc/shadow"})
+		_, lerr := p.ask(ctx, ask{Proc: "link", Path: "/proc/1/root/etc"})
+		p.Say(fmt.Appendf(nil, "%v|%v|%v|%v", terr, cerr, xerr, lerr))
+	}
+}
+
+func start(t *testing.T, job string) *Child {
+	t.Helper()
+	live, err := Live()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Start(t.Context(), Job{Body: []byte(job), Host: live, Messages: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func TestChildren(t *testing.T) {
+	old := silence
+	silence = 1500 * time.Millisecond // the race detector ends programs a second late
+	defer func() { silence = old }()
+	for job, want := range map[string]string{
+		"stop":    "gave no sign of life",
+		"flood":   "said more than it may",
+		"huge":    "is none that may come",
+		"half":    "ended: exit status 0",
+		"grumble": "ended: exit status 2: fatal error: this and that",
+	} {
+		t.Run(job, func(t *testing.T) {
+			c := start(t, job)
+			var err error
+			for err == nil {
+				_, err = c.Receive(t.Context())
+			}
+			if !strings.Contains(err.Error(), want) || len(err.Error()) > 500 {
+				t.Errorf("%v, want %q", err, want)
+			}
+			begin := time.Now()
+			c.Close()
+			if d := time.Since(begin); d > 150*time.Millisecond {
+				t.Errorf("closing took %s", d)
+			}
+			select {
+			case <-c.gone:
+			case <-time.After(5 * time.Second):
+				t.Error("the process lives on")
+			}
+		})
+	}
+}
+
+func TestQuestions(t *testing.T) {
+	c := start(t, "ask")
+	b, err := c.Receive(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"not collected", "rm is not one of the read-only commands", "may not have", "may not have"} {
+		if got := strings.Split(string(b), "|")[i]; !strings.Contains(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestPausedChildIsWaitedFor(t *testing.T) {
+	c := start(t, "pause")
+	for _, want := range []string{"before", "after"} {
+		if b, err := c.Receive(t.Context()); string(b) != want || err != nil {
+			t.Errorf("%q, %v", b, err)
+		}
+	}
+}
+
+// A child does not outlive its parent, whatever ended that.
+func TestChildEndsWithParent(t *testing.T) {
+	c := start(t, "speak")
+	if b, err := c.Receive(t.Context()); string(b) != "hello" || err != nil {
+		t.Fatal(string(b), err)
+	}
+	c.conn.Close() // what the kernel does when the parent dies
+	select {
+	case <-c.gone:
+	case <-time.After(3 * time.Second):
+		t.Error("the child lives on without its parent")
+	}
+}
+
+func TestContextEndsChild(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	c, err := Start(ctx, Job{Body: []byte("stop"), Messages: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	cancel()
+	if _, err := c.Receive(ctx); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	select {
+	case <-c.gone:
+	case <-time.After(3 * time.Second):
+		t.Error("the child lives on")
+	}
+}
+
+// The filter's jumps must stay within the program, for every kind of rules.
+func TestFilterIsWellFormed(t *testing.T) {
+	for _, r := range []Rules{{}, {Network: true}, {Program: true}, {Program: true, Write: []string{"/x"}}, {Resolve: true, Write: []string{"/x"}}} {
+		p := filter(r)
+		if p == nil {
+			t.Skip("SKIPPED, NOTHING PROVED: no filter on this architecture")
+		}
+		for i, in := range p {
+			if in.Code&0x07 == unix.BPF_JMP && (i+1+int(in.Jt) >= len(p) || i+1+int(in.Jf) >= len(p)) {
+				t.Errorf("%+v: instruction %d jumps out of the program", r, i)
+			}
+		}
+		if last := p[len(p)-1]; last.Code != unix.BPF_RET|unix.BPF_K || len(p) > 4096 {
+			t.Errorf("%+v: %d instructions, the last %+v", r, len(p), last)
+		}
+	}
+}
