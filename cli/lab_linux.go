@@ -186,7 +186,7 @@ func (a *app) playLab(ctx context.Context, jobs []lab.Job, f labFlags) error {
 	lab.PlayAll(ctx, jobs, f.jobs, func(o lab.Outcome) {
 		all = append(all, o)
 		if f.format == "text" && !f.shell {
-			a.labText(o, f.verbose || len(jobs) == 1)
+			a.labText(o, f.verbose || len(jobs) == 1, f.verbose)
 			if len(jobs) > 1 {
 				fmt.Fprintf(a.stderr, "%d of %d\n", len(all), len(jobs))
 			}

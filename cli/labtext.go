@@ -13,7 +13,7 @@ import (
 
 // labText writes how one scenario went. Long shows every stage and the
 // figures before and after; short is one line.
-func (a *app) labText(o lab.Outcome, long bool) {
+func (a *app) labText(o lab.Outcome, long, verbose bool) {
 	v := o.Verdict
 	word := "proved"
 	switch {
@@ -37,8 +37,12 @@ func (a *app) labText(o lab.Outcome, long bool) {
 		if !s.OK {
 			mark = "FAILED"
 		}
+		said := s.Said
+		if !verbose && s.OK {
+			said, _, _ = strings.Cut(said, "\n")
+		}
 		fmt.Fprintf(a.stdout, "  %-11s %-6s %5.1f s  %s\n", s.Name, mark, s.Took.Seconds(),
-			strings.ReplaceAll(s.Said, "\n", "\n"+strings.Repeat(" ", 30)))
+			strings.ReplaceAll(said, "\n", "\n"+strings.Repeat(" ", 30)))
 	}
 	labFigures(a.stdout, v)
 	if !v.OK && v.Why != "" {
@@ -72,6 +76,9 @@ func labFigures(w io.Writer, v lab.Verdict) {
 			val := s.Probes[name]
 			if val == "" {
 				val = "-"
+			}
+			if r := []rune(val); len(r) > 15 {
+				val = string(r[:14]) + "…"
 			}
 			fmt.Fprintf(w, " %-15s", val)
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -144,6 +145,11 @@ func buildImage(trap string, s Scenario, opt Options) (*os.File, error) {
 		if err := im.copyAs(opt.Binary, "/init"); err != nil {
 			return err
 		}
+		for name, text := range accounts {
+			if err := im.file(name, 0o644, int64(len(text)), strings.NewReader(text)); err != nil {
+				return err
+			}
+		}
 		tools := append([]string{"ip", "sleep"}, s.Needs.Tools...)
 		if opt.Shell != "" {
 			tools = append(tools, shellTools...)
@@ -171,6 +177,13 @@ func buildImage(trap string, s Scenario, opt Options) (*os.File, error) {
 		}
 		return im.close()
 	})
+}
+
+// accounts are the guest's: an ordinary user of the group adm among them.
+var accounts = map[string]string{
+	"/etc/passwd":        "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534::/:/bin/false\nana:x:1000:1000::/:/bin/sh\n",
+	"/etc/group":         "root:x:0:\nadm:x:4:ana\nnogroup:x:65534:\nana:x:1000:\nsystemd-journal:x:999:\n",
+	"/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
 }
 
 // shellTools are for those who look around inside.

@@ -33,7 +33,7 @@ func router(sysctls ...string) []lab.Act {
 	}
 	return append(acts,
 		lab.Act{Run: []string{"ip", "link", "set", "eth0", "up"}},
-		lab.Act{Start: []string{"ip", "netns", "exec", "router", "radvd", "--nodaemon", "--logmethod", "stderr", "--debug", "3", "--config", "/etc/radvd.conf", "--pidfile", "/run/radvd.pid"}},
+		lab.Act{Start: []string{"ip", "netns", "exec", "router", "radvd", "--nodaemon", "--logmethod", "none", "--config", "/etc/radvd.conf", "--pidfile", "/run/radvd.pid"}},
 		lab.Act{Until: []string{"grep", "-qE", "Icmp6InRouterAdvertisements\\s+[1-9]", "/proc/net/dev_snmp6/eth0"}})
 }
 
