@@ -2,6 +2,7 @@ package bridgemtu
 
 import (
 	"fmt"
+	"slices"
 
 	"fettle/trap"
 )
@@ -62,16 +63,24 @@ func (b *bridge) like(mtu int) []*brPort {
 }
 
 // odd lists the ports whose MTU does not fit the bridge's: smaller ones drop
-// what the bridge sends, larger ones of this host send what others drop. An
-// uplink that could carry more than its bridge does no harm.
+// what the bridge sends, larger ones of this host send what others drop. A
+// lone uplink that could carry more than its bridge does no harm; of several
+// that differ, the larger one brings what the other drops, unless the bridge's
+// MTU was chosen in the configuration.
 func (b *bridge) odd() []*brPort {
 	var out []*brPort
+	harmless := b.conf.MTU != nil || !b.uplinksDiffer()
 	for _, p := range b.ports {
-		if p.present && p.mtu != b.mtu && !(p.uplink && p.mtu > b.mtu) {
+		if p.present && p.mtu != b.mtu && !(p.uplink && p.mtu > b.mtu && harmless) {
 			out = append(out, p)
 		}
 	}
 	return out
+}
+
+func (b *bridge) uplinksDiffer() bool {
+	mtu, _ := b.least(isUplink)
+	return slices.ContainsFunc(b.ports, func(p *brPort) bool { return p.present && p.uplink && p.mtu != mtu })
 }
 
 // configured compares what the configuration gives the bridge and its ports.

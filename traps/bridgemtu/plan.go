@@ -71,6 +71,10 @@ func (p *planner) target() error {
 	default:
 		p.mtu = least
 	}
+	if b.conf.MTU == nil && p.wanted() == 0 && b.uplinksDiffer() {
+		return remedy.Refuse("the uplinks of %s carry different sizes: %s. Which of them can take another cannot be seen from here. "+
+			"Give them one MTU, the smallest unless you know that the network of that one takes more", b.name, list(b.uplinks()))
+	}
 	for _, port := range b.ports {
 		if want, src := p.want(port); port.uplink && want != 0 && want < p.mtu {
 			return remedy.Refuse("%s asks for the MTU %d for %s, and %s for %d for its uplink %s: which of them the network outside carries cannot be seen from here. "+
@@ -83,6 +87,16 @@ func (p *planner) target() error {
 		}
 	}
 	return nil
+}
+
+func (b *bridge) uplinks() []*brPort {
+	var out []*brPort
+	for _, p := range b.ports {
+		if p.present && p.uplink {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // lowers tells whether the plan gives the port a smaller MTU than it has or

@@ -80,6 +80,9 @@ set the running MTU of ens3 to 1500 bytes
 		"trapped-old-kernel": `set the running MTU of vnet0 to 9000 bytes
 set the running MTU of br0 to 9000 bytes
 `,
+		"trapped-libvirt": `set the running MTU of virbr1 to 9000 bytes
+set the running MTU of vnet3 to 9000 bytes
+`,
 		"root": `change /etc/network/interfaces
 +    mtu 1500
 `,
@@ -104,6 +107,7 @@ func TestRefusals(t *testing.T) {
 		"trapped-both-explicit": "which of them the network outside carries cannot be seen from here",
 		"trapped-quarrel":       "is configured by [ifupdown systemd-networkd] at once",
 		"trapped-vlan-above":    "eno1 would have to go down to 1500, and with it storage, which stands on it with 9000",
+		"trapped-uplinks":       "the uplinks of br0 carry different sizes: eno1 (1500), vxlan5 (1450)",
 		"denied-found":          "not all of the configuration could be read",
 	} {
 		_, _, err := planOf(t, "testdata/"+file+".txtar")
