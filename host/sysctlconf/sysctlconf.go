@@ -28,9 +28,9 @@ const (
 	Procps  Reader = "sysctl --system"
 )
 
-// MainFile is the file of old. systemd-sysctl does not read it by itself: it
-// is in force where something below sysctl.d links to it, which Debian's
-// procps did until Debian 12, and no longer does in Debian 13.
+// MainFile is the file of old. systemd-sysctl does not read it by itself since
+// systemd 207: it is in force where something below sysctl.d links to it.
+// Debian 12, Red Hat and SUSE install such a link, Debian 13 does not.
 const MainFile = "/etc/sysctl.conf"
 
 // dirs come in order of precedence: of two files with the same name, the one

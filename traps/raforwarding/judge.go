@@ -148,7 +148,7 @@ func (i intent) persistence() string {
 	case i.forwards():
 		return fmt.Sprintf("The configuration turns forwarding on at boot (%s).", i.forwarding.where)
 	}
-	return "No configuration file turns forwarding on: a program did (Docker, libvirt and Kubernetes do)."
+	return "No configuration file turns forwarding on: a program did (Docker, libvirt and Kubernetes do), or somebody by hand."
 }
 
 func (i intent) manager() []trap.Evidence {
