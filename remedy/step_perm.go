@@ -219,3 +219,12 @@ func (s ACL) between(before, now Item) bool {
 	return n.Type == b.Type && n.UID == b.UID && n.GID == b.GID && n.Mode&^0o777 == b.Mode&^0o777 &&
 		maps.EqualFunc(without(b.Xattrs), without(n.Xattrs), slices.Equal)
 }
+
+// parseACL is the text form of an attribute that holds an ACL.
+func parseACL(attr string, value []byte) (string, error) {
+	if attr != acl.XattrAccess && attr != acl.XattrDefault {
+		return "", fmt.Errorf("%s is no ACL", attr)
+	}
+	a, err := acl.ParseXattr(value)
+	return a.String(), err
+}

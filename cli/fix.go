@@ -1,0 +1,321 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fettle/host"
+	"fettle/internal/term"
+	"fettle/remedy"
+	"fettle/trap"
+)
+
+// confirmDefault is how long a change that can cut the connection waits for
+// fettle confirm.
+const confirmDefault = 5 * time.Minute
+
+type fixOptions struct {
+	on           []string
+	plan         bool
+	format       string
+	yes          bool
+	irreversible bool
+	confirm      time.Duration
+	wait         bool
+}
+
+func (a *app) fixCmd() *cobra.Command {
+	var o fixOptions
+	c := &cobra.Command{
+		Use:   "fix TRAP",
+		Short: "Mend a finding: show the plan, ask, apply, verify; undoable",
+		Long: `Looks for the trap on this host and makes a plan for each finding. The plan is
+shown as diffs and commands, with how each step is undone. After a yes it is
+applied step by step; what was there before is kept under ` + remedy.DefaultDir + `.
+Then the trap's own check looks again: if it still finds the trap, everything
+is put back.
+
+What can cut your own connection is armed first: unless fettle confirm comes in
+time, it is undone, also when fettle, the connection or the host died meanwhile.
+` + statusHelp,
+		Example: `  fettle fix bridge-mtu --plan
+  fettle fix bridge-mtu --on br0
+  fettle fix bridge-mtu --on br0 --plan --format sh > mend.sh`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeTraps,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return fixError(a.fix(cmd.Context(), args[0], o))
+		},
+	}
+	f := c.Flags()
+	f.StringArrayVar(&o.on, "on", nil, "mend only the finding on this `SUBJECT`; may be repeated")
+	f.BoolVar(&o.plan, "plan", false, "show the plan and change nothing")
+	f.StringVar(&o.format, "format", "text", "`FORMAT` of the plan: text, sh, or ansible")
+	f.BoolVar(&o.yes, "yes", false, "do not ask (steps that cannot be undone need --yes-irreversible too)")
+	f.BoolVar(&o.irreversible, "yes-irreversible", false, "with --yes: also take steps that cannot be undone")
+	f.DurationVar(&o.confirm, "confirm-within", 0, "undo unless fettle confirm comes within this `TIME` (5m where the connection can be cut)")
+	f.BoolVar(&o.wait, "wait", false, "wait for another fettle that is at work")
+	return c
+}
+
+func (a *app) fix(ctx context.Context, id string, o fixOptions) error {
+	ts, err := a.find([]string{id})
+	if err != nil {
+		return err
+	}
+	t := ts[0]
+	switch {
+	case !slices.Contains([]string{"text", "sh", "ansible"}, o.format):
+		return usagef("no plan format is called %q; there are text, sh, and ansible", o.format)
+	case o.format != "text" && !o.plan:
+		return usagef("--format is about the plan; use it with --plan")
+	case o.confirm < 0 || o.confirm > 0 && o.confirm < time.Second:
+		return usagef("--confirm-within %s is too short", o.confirm)
+	}
+	found, err := a.findings(ctx, t, o.on)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	if t.Plan == nil {
+		return &status{exitNotDone, fmt.Errorf("fettle finds %s but has no remedy to apply; what to do by hand: fettle explain %s", id, id)}
+	}
+	if o.plan {
+		return a.showPlans(ctx, t, found, o)
+	}
+	if !o.yes && !term.IsTerminal(a.stdin) {
+		return usagef("there is no terminal to ask on: look at the plan (--plan), then give --yes")
+	}
+	store, err := remedy.OpenStore()
+	if err != nil {
+		return fmt.Errorf("fixing %s: %w", id, err)
+	}
+	mended := 0
+	for _, f := range found {
+		if mended > 0 { // the one before may have mended this one too
+			switch still, err := a.findings(ctx, t, []string{f.Subject}); {
+			case err != nil:
+				return err
+			case len(still) == 0:
+				continue
+			default:
+				f = still[0]
+			}
+		}
+		if err := a.fixOne(ctx, store, t, f, o); err != nil {
+			return err
+		}
+		mended++
+	}
+	return nil
+}
+
+// look runs one check on the live host and returns its outcomes.
+func (a *app) look(ctx context.Context, t *trap.Trap) ([]trap.Outcome, error) {
+	var out []trap.Outcome
+	opt := trap.Options{}
+	if t.Cost == trap.Sampled {
+		opt.Interval = 10 * time.Second
+	}
+	err := a.checkLive(ctx, []*trap.Trap{t}, opt, func(r trap.Result) { out = r.Outcomes })
+	return out, err
+}
+
+// findings returns what is to be mended; none, after saying so, when there is
+// nothing. What could not be looked at is an error of status 4.
+func (a *app) findings(ctx context.Context, t *trap.Trap, on []string) ([]trap.Finding, error) {
+	outcomes, err := a.look(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	var found []trap.Finding
+	var unknown []string
+	seen := map[string]bool{}
+	for _, o := range outcomes {
+		seen[o.Subject] = true
+		if len(on) > 0 && !slices.Contains(on, o.Subject) && !(o.Subject == "" && o.Status == trap.Unknown) {
+			continue
+		}
+		switch o.Status {
+		case trap.Found:
+			found = append(found, o)
+		case trap.Unknown:
+			unknown = append(unknown, term.Visible(o.ID()+": "+o.Reason))
+		}
+	}
+	if len(found) == 0 && len(unknown) > 0 {
+		return nil, &status{exitUnknown, fmt.Errorf("could not look, so nothing was changed:\n  %s", strings.Join(unknown, "\n  "))}
+	}
+	for _, u := range unknown {
+		fmt.Fprintf(a.stderr, "fettle: could not look at %s\n", u)
+	}
+	for _, s := range on {
+		if !seen[s] {
+			return nil, usagef("the check of %s knows no subject %q here; fettle check -v %s shows them", t.ID(), s, t.ID())
+		}
+	}
+	if len(found) == 0 {
+		where := "on this host"
+		if len(on) > 0 {
+			where = "on " + strings.Join(on, ", ")
+		}
+		fmt.Fprintf(a.stdout, "%s is not found %s: there is nothing to mend.\n", t.ID(), term.Visible(where))
+	}
+	return found, nil
+}
+
+// planFor asks the trap for its plan, reading the host afresh.
+func (a *app) planFor(ctx context.Context, t *trap.Trap, f trap.Finding) (remedy.Plan, error) {
+	src, err := a.openLive()
+	if err != nil {
+		return remedy.Plan{}, err
+	}
+	defer src.Close()
+	p, err := t.Plan(ctx, host.New(src), f)
+	var refusal *remedy.Refusal
+	if err != nil && !errors.As(err, &refusal) {
+		return p, fmt.Errorf("planning for %s: %w", f.ID(), err)
+	}
+	if err == nil && len(p.Steps) == 0 {
+		return p, fmt.Errorf("the remedy of %s planned no steps, which is a bug in fettle", f.ID())
+	}
+	return p, err
+}
+
+func (a *app) showPlans(ctx context.Context, t *trap.Trap, found []trap.Finding, o fixOptions) error {
+	if o.format != "text" && len(found) > 1 {
+		var subjects []string
+		for _, f := range found {
+			subjects = append(subjects, term.Quote(f.Subject))
+		}
+		return usagef("there are %d findings; choose one with --on: %s", len(found), strings.Join(subjects, ", "))
+	}
+	for i, f := range found {
+		p, err := a.planFor(ctx, t, f)
+		if err != nil {
+			return err
+		}
+		var out string
+		switch o.format {
+		case "sh":
+			out, err = remedy.Script(p)
+		case "ansible":
+			out, err = remedy.Playbook(p)
+		default:
+			if i > 0 {
+				out = "\n"
+			}
+			out += a.planText(f, p)
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprint(a.stdout, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) planText(f trap.Finding, p remedy.Plan) string {
+	w := term.Width(a.stdout)
+	return term.Wrap(term.Visible(f.ID()+": "+f.Summary), w, "", "  ") + "\n" + remedy.Text(p, w)
+}
+
+// fixOne mends one finding.
+func (a *app) fixOne(ctx context.Context, store *remedy.Store, t *trap.Trap, f trap.Finding, o fixOptions) error {
+	p, err := a.planFor(ctx, t, f)
+	if err != nil {
+		return err
+	}
+	within := o.confirm
+	if p.CutsConnection && within == 0 {
+		within = confirmDefault
+	}
+	if within > 0 && within <= p.Settle {
+		return usagef("this remedy needs up to %s to show its effect; give --confirm-within more than that", p.Settle)
+	}
+	fmt.Fprint(a.stdout, a.planText(f, p), "\n")
+	if err := a.ask(ctx, p, o); err != nil {
+		return err
+	}
+	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE) // a terminal that goes away must not leave the change half-way
+	e := a.engine(store, "fettle fix "+f.ID(), o.wait)
+	head := remedy.Head{Version: Version(), Trap: t.ID(), Subject: f.Subject, Summary: f.Summary, ConfirmWithin: within, Plan: p}
+	c, err := e.Apply(ctx, head, a.verify(t, f.Subject))
+	if err != nil {
+		return err
+	}
+	a.sayApplied(c)
+	return nil
+}
+
+func (a *app) sayApplied(c *remedy.Change) {
+	fmt.Fprintf(a.stdout, "\nMended: the check no longer finds it. This is change %s; to undo it: fettle undo %s\n", c.ID, c.ID)
+	if deadline, due := c.Unconfirmed(); due {
+		fmt.Fprintf(a.stdout, "Now log in anew, to see that you still can, and run: fettle confirm %s\n"+
+			"Without that it is undone at %s (%s).\n", c.ID, deadline.Local().Format(time.TimeOnly), strings.Join(c.Guards(), "; "))
+	}
+}
+
+// ask asks for the plan, and once more for what cannot be undone.
+func (a *app) ask(ctx context.Context, p remedy.Plan, o fixOptions) error {
+	irreversible := 0
+	for _, s := range p.Steps {
+		if s.Reversal().Class == remedy.Irreversible {
+			irreversible++
+		}
+	}
+	if o.yes {
+		if irreversible > 0 && !o.irreversible {
+			return &status{exitNotDone, errors.New("a step of this plan cannot be undone; --yes does not cover that, --yes-irreversible does")}
+		}
+		return nil
+	}
+	in := bufio.NewReader(a.stdin)
+	questions := []string{"Apply this? [y/N] "}
+	if irreversible > 0 {
+		questions = append(questions, fmt.Sprintf("%d of the steps cannot be undone. Still apply? [y/N] ", irreversible))
+	}
+	for _, q := range questions {
+		fmt.Fprint(a.stdout, q)
+		answer, _ := in.ReadString('\n')
+		if ctx.Err() != nil || !slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))) {
+			return &status{exitNotDone, errors.New("not applied; nothing was changed")}
+		}
+	}
+	return nil
+}
+
+// engine is the engine of this host, telling what it does on standard output.
+func (a *app) engine(store *remedy.Store, who string, wait bool) *remedy.Engine {
+	return &remedy.Engine{Store: store, Machine: remedy.NewMachine(), Who: who, Wait: wait,
+		Log: func(line string) { fmt.Fprintln(a.stdout, "  "+term.Visible(line)) }}
+}
+
+// verify is the trap's own check, asked about one subject.
+func (a *app) verify(t *trap.Trap, subject string) remedy.Verify {
+	return func(ctx context.Context) error {
+		outcomes, err := a.look(ctx, t)
+		if err != nil {
+			return err
+		}
+		for _, o := range outcomes {
+			switch {
+			case o.Status == trap.Found && o.Subject == subject:
+				return &remedy.StillFound{Summary: o.Summary}
+			case o.Status == trap.Unknown && (o.Subject == subject || o.Subject == ""):
+				return errors.New(o.Reason)
+			}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"errors"
+
+	"fettle/remedy"
+)
+
+// Exit statuses of fix, undo, resume and confirm, beside those of every verb.
+const (
+	exitNotDone    = 5 // refused or declined: nothing was changed
+	exitRolledBack = 6 // applied, failed or still found, and put back as it was
+	exitChanged    = 7 // somebody else changed the same thing: left alone
+	exitHalfWay    = 8 // a change stands half-way: resume or undo it
+	exitBusy       = 9 // another fettle is at work
+)
+
+const statusHelp = `
+Exit status: 0 done, or nothing to do; 2 wrong use; 3 tried and failed;
+4 could not look; 5 refused or declined, nothing was changed; 6 failed or
+still found, and put back as it was; 7 somebody else changed the same thing;
+8 a change stands half-way, resume or undo it; 9 another fettle is at work.`
+
+// fixError gives an error of package remedy its exit status.
+func fixError(err error) error {
+	if err == nil {
+		return nil
+	}
+	var s *status
+	if errors.As(err, &s) {
+		return err
+	}
+	code := exitFailed
+	var (
+		refusal    *remedy.Refusal
+		rolledBack *remedy.RolledBack
+		incomplete *remedy.Incomplete
+		unfinished *remedy.Unfinished
+		conflicts  *remedy.Conflicts
+		changed    *remedy.Changed
+		held       *remedy.Held
+	)
+	switch {
+	case errors.As(err, &incomplete), errors.As(err, &unfinished):
+		code = exitHalfWay
+	case errors.As(err, &rolledBack):
+		code = exitRolledBack
+	case errors.As(err, &conflicts), errors.As(err, &changed):
+		code = exitChanged
+	case errors.As(err, &held):
+		code = exitBusy
+	case errors.As(err, &refusal), errors.Is(err, remedy.ErrNeedsRoot), errors.Is(err, remedy.ErrSecret):
+		code = exitNotDone
+	}
+	return &status{code, err}
+}

@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"fettle/remedy"
+)
+
+func (a *app) resumeCmd() *cobra.Command {
+	var wait bool
+	c := &cobra.Command{
+		Use:   "resume [ID]",
+		Short: "Finish a change that was cut off",
+		Long: `Finishes a fix or an undo that was cut off, by a kill or a power cut. Of each
+step it is looked at first whether it had its effect. A fix is verified as
+always. To go back instead: fettle undo.
+` + statusHelp,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return fixError(a.resume(cmd.Context(), first(args), wait))
+		},
+	}
+	c.Flags().BoolVar(&wait, "wait", false, "wait for another fettle that is at work")
+	return c
+}
+
+func (a *app) resume(ctx context.Context, id string, wait bool) error {
+	store, err := remedy.OpenStore()
+	if err != nil {
+		return fmt.Errorf("resuming: %w", err)
+	}
+	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
+	c, err := a.engine(store, "fettle resume "+id, wait).Resume(ctx, id, func(h remedy.Head) remedy.Verify {
+		for _, t := range a.traps {
+			if t.ID() == h.Trap {
+				return a.verify(t, h.Subject)
+			}
+		}
+		return func(context.Context) error { return fmt.Errorf("this fettle has no trap %q to check with", h.Trap) }
+	})
+	switch {
+	case err != nil:
+		return err
+	case c == nil:
+		fmt.Fprintln(a.stdout, "No change was cut off: there is nothing to resume.")
+	case c.Phase() == remedy.TakenBack:
+		a.sayTakenBack(c)
+	default:
+		a.sayApplied(c)
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fettle/remedy"
+)
+
+type undoOptions struct {
+	force, wait bool
+	// Of the guard that fettle itself starts.
+	unconfirmed string
+	at          string
+	boot        bool
+}
+
+func (a *app) undoCmd() *cobra.Command {
+	var o undoOptions
+	c := &cobra.Command{
+		Use:   "undo [ID]",
+		Short: "Take a change back: the last one, or the one named",
+		Long: `Puts back what fettle fix changed: files byte for byte with mode, owner and
+attributes, settings with all they had changed on the way. Steps are undone in
+reverse order; services read their old files again at the end.
+
+What somebody else changed since is not written over: undo then changes
+nothing, and shows what fettle had written and what was changed after it.
+--force writes over it. Running state of an earlier boot is left alone.
+` + statusHelp,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.unconfirmed != "" {
+				return fixError(a.undoUnconfirmed(cmd.Context(), o))
+			}
+			return fixError(a.undo(cmd.Context(), first(args), o))
+		},
+	}
+	f := c.Flags()
+	f.BoolVar(&o.force, "force", false, "write over what somebody else changed since")
+	f.BoolVar(&o.wait, "wait", false, "wait for another fettle that is at work")
+	f.StringVar(&o.unconfirmed, "unconfirmed", "", "undo change `ID` unless it is confirmed")
+	f.StringVar(&o.at, "at", "", "wait until `TIME` before that")
+	f.BoolVar(&o.boot, "boot", false, "do so only if the host was restarted since")
+	for _, name := range []string{"unconfirmed", "at", "boot"} {
+		f.MarkHidden(name)
+	}
+	return c
+}
+
+// first is the only argument, or "".
+func first(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}
+
+func (a *app) undo(ctx context.Context, id string, o undoOptions) error {
+	store, err := remedy.OpenStore()
+	if err != nil {
+		return fmt.Errorf("undoing: %w", err)
+	}
+	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
+	c, err := a.engine(store, "fettle undo "+id, o.wait).Undo(ctx, id, remedy.UndoOptions{Force: o.force, Why: "undone by the admin"})
+	var conflicts *remedy.Conflicts
+	if errors.As(err, &conflicts) {
+		for _, cf := range conflicts.List {
+			fmt.Fprint(a.stdout, remedy.ShowDiff(cf.Diff()), "\n")
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if c == nil {
+		fmt.Fprintln(a.stdout, "There is no change to undo.")
+		return nil
+	}
+	a.sayTakenBack(c)
+	return nil
+}
+
+func (a *app) sayTakenBack(c *remedy.Change) {
+	if len(c.Left()) == 0 {
+		fmt.Fprintf(a.stdout, "Change %s is undone; everything is as it was before.\n", c.ID)
+		return
+	}
+	fmt.Fprintf(a.stdout, "Change %s is undone, but for what is listed above as left.\n", c.ID)
+}
+
+// undoUnconfirmed is the guard: it says that it stands by, waits, and takes
+// the change back unless it was confirmed.
+func (a *app) undoUnconfirmed(ctx context.Context, o undoOptions) error {
+	var at time.Time
+	if o.at != "" {
+		var err error
+		if at, err = time.Parse(time.RFC3339Nano, o.at); err != nil {
+			return usagef("--at: %w", err)
+		}
+	}
+	store, err := remedy.OpenStore()
+	if err != nil {
+		return err
+	}
+	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
+	out := a.stdout
+	a.stdout = a.stderr // the one who started the guard reads one line and may then be gone
+	e := a.engine(store, "the rollback of change "+o.unconfirmed, true)
+	return e.UndoUnconfirmed(context.WithoutCancel(ctx), o.unconfirmed, at, o.boot, func() { fmt.Fprintln(out, remedy.GuardReady) })
+}

@@ -1,0 +1,333 @@
+package remedy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The crash matrix: a child applies a plan that holds every kind of step and
+// is ended by SIGKILL before, after, and where it can be midway of, every
+// single act on the machine and every write to the store. Then resume must
+// finish, and undo must lead back byte for byte.
+
+const childEnv = "FETTLE_TEST_CRASH"
+
+func TestMain(m *testing.M) {
+	if spec := os.Getenv(childEnv); spec != "" {
+		os.Exit(crashChild(spec))
+	}
+	os.Exit(m.Run())
+}
+
+type crashSpec struct {
+	State, Root string
+	Op          string // apply, undo or resume
+	Kill        int    // at which point to die; 0 counts them
+}
+
+// killer dies at its kill-th point.
+type killer struct {
+	Machine
+	at, kill int
+	names    []string
+}
+
+func die() {
+	syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {}
+}
+
+func (k *killer) here(name string) bool {
+	k.at++
+	k.names = append(k.names, name)
+	return k.at == k.kill
+}
+
+func (k *killer) point(name string) {
+	if k.here(name) {
+		die()
+	}
+}
+
+// around is one act: a point before it, one midway where half is given, and
+// one after it.
+func (k *killer) around(name string, half, act func() error) error {
+	k.point("before " + name)
+	if half != nil && k.here("midway "+name) {
+		half()
+		die()
+	}
+	err := act()
+	k.point("after " + name)
+	return err
+}
+
+func (k *killer) Mkdir(p string, mode uint32) error {
+	return k.around("mkdir "+p, nil, func() error { return k.Machine.Mkdir(p, mode) })
+}
+func (k *killer) Rmdir(p string) error {
+	return k.around("rmdir "+p, nil, func() error { return k.Machine.Rmdir(p) })
+}
+func (k *killer) Create(p string, b []byte) error {
+	return k.around("create "+p, func() error { return k.Machine.Create(p, b[:len(b)/2]) }, func() error { return k.Machine.Create(p, b) })
+}
+func (k *killer) Overwrite(p string, b []byte) error {
+	return k.around("overwrite "+p, func() error { return k.Machine.Overwrite(p, b[:len(b)/2]) }, func() error { return k.Machine.Overwrite(p, b) })
+}
+func (k *killer) Unlink(p string) error {
+	return k.around("unlink "+p, nil, func() error { return k.Machine.Unlink(p) })
+}
+func (k *killer) Rename(p, q string) error {
+	return k.around("rename "+p, nil, func() error { return k.Machine.Rename(p, q) })
+}
+func (k *killer) Chown(p string, u, g uint32) error {
+	return k.around("chown "+p, nil, func() error { return k.Machine.Chown(p, u, g) })
+}
+func (k *killer) Chmod(p string, m uint32) error {
+	return k.around("chmod "+p, nil, func() error { return k.Machine.Chmod(p, m) })
+}
+func (k *killer) SetXattr(p, n string, v []byte) error {
+	return k.around("setxattr "+p, nil, func() error { return k.Machine.SetXattr(p, n, v) })
+}
+func (k *killer) RemoveXattr(p, n string) error {
+	return k.around("removexattr "+p, nil, func() error { return k.Machine.RemoveXattr(p, n) })
+}
+func (k *killer) SetModTime(p string, ns int64) error {
+	return k.around("utime "+p, nil, func() error { return k.Machine.SetModTime(p, ns) })
+}
+func (k *killer) Sync(p string) error {
+	return k.around("sync "+p, nil, func() error { return k.Machine.Sync(p) })
+}
+func (k *killer) WriteValue(p, v string) error {
+	return k.around("value "+p, nil, func() error { return k.Machine.WriteValue(p, v) })
+}
+func (k *killer) SetMTU(i, mtu int) error {
+	return k.around("mtu", nil, func() error { return k.Machine.SetMTU(i, mtu) })
+}
+func (k *killer) Solicit(ctx context.Context, l string) error {
+	return k.around("solicit", nil, func() error { return k.Machine.Solicit(ctx, l) })
+}
+func (k *killer) Run(ctx context.Context, argv []string, limit time.Duration) (out Output, err error) {
+	k.around("run "+quoteArgs(argv), nil, func() error { out, err = k.Ask(ctx, argv, limit); return err })
+	return out, err
+}
+
+// Ask answers for systemctl, which has no systemd to talk to where tests run:
+// a unit's state is a file, and what a reload reads is copied.
+func (k *killer) Ask(ctx context.Context, argv []string, limit time.Duration) (Output, error) {
+	bin, _ := k.Systemctl()
+	if argv[0] != bin {
+		return k.Machine.Ask(ctx, argv, limit)
+	}
+	state := func(suffix string) string { return filepath.Join(filepath.Dir(bin), argv[2]+suffix) }
+	word := func(suffix, yes, no string) (Output, error) {
+		if _, err := os.Stat(state(suffix)); err == nil {
+			return Output{Stdout: []byte(yes + "\n")}, nil
+		}
+		return Output{Stdout: []byte(no + "\n"), Exit: 3}, nil
+	}
+	switch argv[1] {
+	case "is-enabled":
+		return word(".enabled", "enabled", "disabled")
+	case "is-active":
+		return word(".active", "active", "inactive")
+	case "enable":
+		return Output{}, os.WriteFile(state(".enabled"), nil, 0o644)
+	case "disable":
+		return Output{}, os.Remove(state(".enabled"))
+	case "start":
+		return Output{}, os.WriteFile(state(".active"), nil, 0o644)
+	case "stop":
+		return Output{}, os.Remove(state(".active"))
+	case "reload":
+		b, err := os.ReadFile(filepath.Join(filepath.Dir(bin), "../etc/existing.conf"))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(filepath.Dir(bin), "loaded"), b, 0o644)
+		}
+		return Output{}, err
+	}
+	return Output{Exit: 1}, nil
+}
+
+// crashChild does one operation and, without a kill, prints its points.
+func crashChild(text string) int {
+	var spec crashSpec
+	if err := json.Unmarshal([]byte(text), &spec); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 3
+	}
+	store, err := OpenStoreAt(spec.State)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 3
+	}
+	k := &killer{Machine: crashMachine(spec.Root), kill: spec.Kill}
+	store.hook = k.point
+	e := &Engine{Store: store, Machine: k, Who: "test child", Log: func(l string) { fmt.Fprintln(os.Stderr, l) }}
+	switch spec.Op {
+	case "apply":
+		_, err = e.Apply(context.Background(), Head{Trap: "every-step", Plan: crashPlan(spec.Root)}, func(context.Context) error { return nil })
+	case "undo":
+		var c *Change
+		if c, err = e.Undo(context.Background(), "", UndoOptions{}); c != nil && len(c.Left()) > 0 {
+			err = fmt.Errorf("undo left %v", c.Left())
+		}
+	case "resume":
+		var c *Change
+		if c, err = e.Resume(context.Background(), "", nil); err == nil && c == nil {
+			k.names = []string{"nothing to resume"}
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 3
+	}
+	fmt.Println(strings.Join(k.names, "\n"))
+	return 0
+}
+
+func runChild(t *testing.T, where string, spec crashSpec) (points []string, killed bool) {
+	t.Helper()
+	b, _ := json.Marshal(spec)
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = []string{childEnv + "=" + string(b), "PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	var ee *exec.ExitError
+	if errors.As(err, &ee) && ee.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
+		return nil, true
+	}
+	if err != nil {
+		t.Fatalf("%s: child %s: %v\n%s", where, b, err, stderr.String())
+	}
+	return strings.Split(strings.TrimSpace(string(out)), "\n"), false
+}
+
+func TestCrashMatrix(t *testing.T) {
+	const workers = 2 // each with a world of its own, and every other point
+	for w := range workers {
+		t.Run(fmt.Sprint(w), func(t *testing.T) {
+			t.Parallel()
+			crashMatrix(t, w, workers)
+		})
+	}
+}
+
+func crashMatrix(t *testing.T, worker, workers int) {
+	root, state := crashWorld(t)
+	store, err := OpenStoreAt(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := world(t, root)
+	do := func(where, op string) (nothing bool) {
+		t.Helper()
+		names, killed := runChild(t, where, crashSpec{State: state, Root: root, Op: op})
+		return !killed && names[0] == "nothing to resume"
+	}
+
+	// Count the points, see the plan's effect, and that undo leads back.
+	points, _ := runChild(t, "apply", crashSpec{State: state, Root: root, Op: "apply"})
+	mended := world(t, root)
+	if d := diffWorlds(was, mended); len(d) < len(crashPlan(root).Steps) {
+		t.Fatalf("the plan changed only:\n%s", strings.Join(d, "\n"))
+	}
+	undoPoints, _ := runChild(t, "undo", crashSpec{State: state, Root: root, Op: "undo"})
+	same(t, "after an undisturbed undo", was, world(t, root))
+
+	began := time.Now()
+	kill := func(where string, spec crashSpec) {
+		t.Helper()
+		if _, killed := runChild(t, where, spec); !killed {
+			t.Fatalf("%s: the child was not killed", where)
+		}
+	}
+	for i, name := range points {
+		if t.Failed() {
+			return
+		}
+		if i%workers != worker {
+			continue
+		}
+		forget(t, store)
+		spec := crashSpec{State: state, Root: root, Op: "apply", Kill: i + 1}
+		where := fmt.Sprintf("killed at %d, %s", i+1, name)
+		kill(where, spec)
+		if i/workers%3 == 0 {
+			tear(t, store)
+		}
+		// Nothing is to be resumed where the kill came before the change
+		// began, or after it was finished.
+		if !do(where+", resume", "resume") {
+			same(t, where+", resumed", mended, world(t, root))
+		}
+		do(where+", resumed, undo", "undo")
+		same(t, where+", resumed, undone", was, world(t, root))
+
+		kill(where, spec)
+		if i/workers%3 == 1 {
+			tear(t, store)
+		}
+		do(where+", undo", "undo")
+		same(t, where+", undone", was, world(t, root))
+	}
+	for i, name := range undoPoints {
+		if t.Failed() {
+			return
+		}
+		if i%workers != worker {
+			continue
+		}
+		forget(t, store)
+		where := fmt.Sprintf("undo killed at %d, %s", i+1, name)
+		do(where+", apply", "apply")
+		kill(where, crashSpec{State: state, Root: root, Op: "undo", Kill: i + 1})
+		if i/workers%2 == 0 {
+			tear(t, store)
+		}
+		if do(where+", resume", "resume") { // killed before the undo began, or after it was finished
+			do(where+", undo", "undo")
+		}
+		same(t, where+", resumed", was, world(t, root))
+	}
+	t.Logf("%d points while applying, %d while undoing, of which this worker tried every %d. in %s", len(points), len(undoPoints), workers, time.Since(began).Round(time.Millisecond))
+}
+
+// tear leaves half a line at the end of the last journal, as a power cut does.
+func tear(t *testing.T, s *Store) {
+	t.Helper()
+	ids, _ := s.IDs()
+	if len(ids) == 0 {
+		return
+	}
+	name := filepath.Join(s.folder(ids[len(ids)-1]), "journal.jsonl")
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString(`{"event":"taken-ba`); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// forget empties the store, so that a long test does not read ever more journals.
+func forget(t *testing.T, s *Store) {
+	t.Helper()
+	ids, _ := s.IDs()
+	for _, id := range ids {
+		if err := os.RemoveAll(s.folder(id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

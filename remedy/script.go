@@ -1,0 +1,235 @@
+package remedy
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+)
+
+// ErrSecret is the refusal to write a plan with secret content into a script.
+var ErrSecret = errors.New("the plan holds secret content, which is not written into scripts; let fettle apply it itself")
+
+// scriptHead defines what the steps below it use. undo.sh grows at its front,
+// so that the last step is undone first; what daemons must do again stays at
+// its end.
+const scriptHead = `set -eu
+[ "$(id -u)" = 0 ] || { echo "run this as root" >&2; exit 1; }
+mkdir -p -m 0700 -- "${FETTLE_BACKUP:=/var/backups}"
+backup=$(mktemp -d -- "$FETTLE_BACKUP/fettle.XXXXXXXX")
+: > "$backup/undo" ; : > "$backup/again"
+# shellcheck disable=SC2317  # not every plan uses every function
+{
+quoted() { for arg; do printf "'%s' " "$(printf '%s' "$arg" | sed "s/'/'\\\\''/g")"; done; }
+# undo COMMAND…: what takes the step back, run in the backup folder
+undo() { { quoted "$@"; echo; cat -- "$backup/undo"; } > "$backup/undo.new"; mv -- "$backup/undo.new" "$backup/undo"; }
+again() { { quoted "$@"; echo; } >> "$backup/again"; }
+finish() {
+	{ echo '#!/bin/sh'; echo 'set -eu'; printf 'cd -- '; quoted "$backup"; echo; cat -- "$backup/undo" "$backup/again"; } > "$backup/undo.sh"
+	echo "to undo: sh $backup/undo.sh"
+}
+trap finish EXIT
+# expect FILE SHA256: stops when the file is not the one the plan was made from
+expect() {
+	if [ -z "$2" ]; then
+		[ ! -e "$1" ] || { echo "$1 is there already; make the plan anew" >&2; exit 1; }
+	elif ! printf '%s  %s\n' "$2" "$1" | sha256sum -c --status; then
+		echo "$1 was changed since the plan was made; make it anew" >&2; exit 1
+	fi
+}
+# replace FILE MODE: standard input becomes its content; an old one keeps its attributes
+replace() {
+	mkdir -p -- "$(dirname -- "$1")"
+	target=$(readlink -f -- "$1")
+	if [ -e "$target" ] && { [ "$(stat -c %h -- "$target")" -gt 1 ] || mountpoint -q -- "$target"; }; then
+		cat > "$target"
+		return
+	fi
+	new=$(mktemp -- "$(dirname -- "$target")/.fettle.XXXXXXXX")
+	cat > "$new"
+	if [ -e "$target" ]; then cp --attributes-only --preserve=mode,ownership,xattr -- "$target" "$new"; else chmod "$2" -- "$new"; fi
+	sync -- "$new"
+	mv -f -- "$new" "$target"
+}
+# value FILE: what it says; of "a [b] c" the b
+value() { sed 's/.*\[\(.*\)\].*/\1/' -- "$1"; }
+# keep NAME FILE…: remembers values, to be put back in this order
+keep() {
+	name=$1; shift
+	for file; do [ ! -r "$file" ] || printf '%s %s\n' "$file" "$(value "$file")"; done > "$backup/$name"
+	undo sh -c 'while read -r file old; do [ "$(sed "s/.*\[\(.*\)\].*/\1/" "$file")" = "$old" ] || printf "%s\n" "$old" > "$file" || :; done < "$1"' sh "./$name"
+}
+}
+`
+
+// Script writes the plan as a POSIX shell script for people under change
+// control: it stops where a file is not what the plan was made from, keeps
+// what it changes below /var/backups (or $FETTLE_BACKUP), and leaves an
+// undo.sh there. It does not verify.
+func Script(p Plan) (string, error) {
+	var b strings.Builder
+	b.WriteString("#!/bin/sh\n" + comment("# ", p.Title) + "# Written by fettle. It does not check afterwards whether it helped.\n")
+	for _, n := range p.Notes {
+		b.WriteString(comment("# Note: ", n))
+	}
+	if p.CutsConnection {
+		b.WriteString("# This can cut your own connection to the host: have another way in.\n")
+	}
+	b.WriteString(scriptHead)
+	for i, s := range p.Steps {
+		r := s.Reversal()
+		fmt.Fprintf(&b, "\n%s%s", comment(fmt.Sprintf("# %d. ", i+1), s.Describe()), comment("#    ", string(r.Class)+" "+r.Note))
+		text, err := scriptStep(i, s)
+		if err != nil {
+			return "", fmt.Errorf("step %d (%s): %w", i+1, s.Describe(), err)
+		}
+		b.WriteString(text)
+	}
+	return b.String(), nil
+}
+
+// comment makes data into comment lines, so that a newline in it does not
+// become a command.
+func comment(lead, text string) string {
+	text = strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\r' || r < ' ' {
+			return ' '
+		}
+		return r
+	}, text))
+	return strings.TrimRight(lead+text, " ") + "\n"
+}
+
+func scriptStep(i int, s Step) (string, error) {
+	name := fmt.Sprintf("step%d", i+1)
+	cmd := func() (out string) {
+		for _, c := range Commands(s) {
+			out += c + "\n"
+		}
+		return out
+	}
+	switch s := s.(type) {
+	case File:
+		if s.Secret {
+			return "", ErrSecret
+		}
+		return scriptFile(name, s), nil
+	case Remove:
+		q := quoteArg(s.Path)
+		return fmt.Sprintf("expect %s %s\ncp -a -- %s \"$backup/%s\"\nundo cp -a -- ./%s %s\nrm -- %s\n", q, sum(s.Was), q, name, name, q, q), nil
+	case Perm:
+		q := quoteArg(s.Path)
+		return fmt.Sprintf("undo chmod \"$(stat -c %%a -- %s)\" -- %s\nundo chown \"$(stat -c %%u:%%g -- %s)\" -- %s\n%s", q, q, q, q, cmd()), nil
+	case ACL:
+		q := quoteArg(s.Path)
+		out := fmt.Sprintf("getfacl -p -- %s > \"$backup/%s.acl\"\nundo setfacl --restore=./%s.acl\n", q, name, name)
+		if s.Access == "none" {
+			// setfacl -b would drop the default list too.
+			out += fmt.Sprintf("mode=$(getfacl -cp -- %s | sed -n 's/^group::\\([rwx-]*\\).*/\\1/p' | tr -d -)\nsetfattr -x system.posix_acl_access -- %s || :\nchmod \"g=$mode\" -- %s\n", q, q, q)
+			s.Access = ""
+		}
+		for _, c := range Commands(s) {
+			out += c + "\n"
+		}
+		return out, nil
+	case Sysctl:
+		main := quoteArg(procSys + s.Key)
+		return fmt.Sprintf("keep %s %s%s\nprintf '%%s\\n' %s > %s\n", name, main, scriptAside(s.Key), quoteArg(s.Value), main), nil
+	case Sysfs:
+		q := quoteArg(s.Path)
+		return fmt.Sprintf("keep %s %s\nprintf '%%s\\n' %s > %s\n", name, q, quoteArg(s.Value), q), nil
+	case Unit:
+		return scriptUnit(s, cmd()), nil
+	case LinkMTU:
+		q := quoteArg(s.Link)
+		return fmt.Sprintf("undo ip link set dev %s mtu \"$(cat -- %s)\"\n%s", q, quoteArg("/sys/class/net/"+s.Link+"/mtu"), cmd()), nil
+	case SolicitRouter:
+		return "if command -v rdisc6 > /dev/null; then rdisc6 -1 -q " + quoteArg(s.Link) + " || :; fi # only speeds things up\n", nil
+	case Command:
+		var out string
+		if len(s.Require) > 0 {
+			out += quoteArgs(s.Require) + "\n"
+		}
+		out += quoteArgs(s.Do) + "\n"
+		if len(s.Undo) > 0 {
+			out += "undo " + quoteArgs(s.Undo) + "\n"
+		}
+		return out, nil
+	}
+	return "", fmt.Errorf("%T is not one of fettle's steps", s)
+}
+
+func scriptFile(name string, s File) string {
+	q := quoteArg(s.Path)
+	var b strings.Builder
+	was := "''"
+	if s.Was != nil {
+		was = sum(s.Was)
+	}
+	fmt.Fprintf(&b, "expect %s %s\n", q, was)
+	if s.Was != nil {
+		fmt.Fprintf(&b, "cp -aL -- %s \"$backup/%s\"\n", q, name)
+		// In place: hard links stay, and cp -a brings the attributes back.
+		fmt.Fprintf(&b, "undo cp -a -- ./%s %s\n", name, q)
+	} else {
+		fmt.Fprintf(&b, "undo rm -f -- %s\n", q)
+	}
+	if !isText(s.Content) || !bytes.HasSuffix(s.Content, []byte("\n")) {
+		// A here-document is text that ends with a newline.
+		fmt.Fprintf(&b, "base64 -d <<'FETTLE' | replace %s %04o\n", q, s.mode())
+		enc := base64.StdEncoding.EncodeToString(s.Content)
+		for ; len(enc) > 76; enc = enc[76:] {
+			b.WriteString(enc[:76] + "\n")
+		}
+		b.WriteString(enc + "\nFETTLE\n")
+		return b.String()
+	}
+	end := "FETTLE"
+	for bytes.Contains(append([]byte("\n"), s.Content...), []byte("\n"+end+"\n")) {
+		end += "_"
+	}
+	fmt.Fprintf(&b, "replace %s %04o <<'%s'\n%s%s\n", q, s.mode(), end, s.Content, end)
+	return b.String()
+}
+
+// scriptAside is asideOf for the host that the script will run on: globs, in
+// the order in which the values are put back.
+func scriptAside(key string) string {
+	for a, b := range twins {
+		if key == a {
+			return " " + procSys + b
+		}
+		if key == b {
+			return " " + procSys + a
+		}
+	}
+	f := strings.Split(key, "/")
+	switch {
+	case key == "net/ipv4/ip_forward", key == "net/ipv4/conf/all/forwarding":
+		dir := procSys + "net/ipv4/conf/"
+		return " " + dir + "all/forwarding " + dir + "default/forwarding " + dir + "*/forwarding " + dir + "*/accept_redirects"
+	case len(f) == 5 && f[0] == "net" && f[2] == "conf" && (f[3] == "all" || f[3] == "default"):
+		dir, col := quoteArg(procSys+path.Join(f[:3]...))+"/", "/"+quoteArg(f[4])
+		return " " + dir + "all" + col + " " + dir + "default" + col + " " + dir + "*" + col
+	}
+	return ""
+}
+
+func scriptUnit(s Unit, cmd string) string {
+	q := quoteArg(s.Name)
+	if s.again() {
+		return "again " + cmd + cmd
+	}
+	inverse := map[string]string{"start": "stop", "stop": "start", "enable": "disable", "disable": "enable"}[s.Act]
+	question, there := "is-enabled", s.Act == "disable"
+	if s.Act == "start" || s.Act == "stop" {
+		question, there = "is-active", s.Act == "stop"
+	}
+	not := "! "
+	if there {
+		not = ""
+	}
+	return fmt.Sprintf("if %ssystemctl --quiet %s %s; then undo systemctl %s %s; fi\n%s", not, question, q, inverse, q, cmd)
+}
