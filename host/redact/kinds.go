@@ -1,0 +1,302 @@
+package redact
+
+import (
+	"bytes"
+	"path"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// Kind is a sort of file that can be redacted.
+type Kind int
+
+const (
+	Unknown  Kind = iota // dropped whole
+	Values               // settings of /proc and /sys, without comments or secrets
+	Config               // lines of words; "#" and ";" begin comments
+	Lists                // the same, where "password" is a setting: PAM, nsswitch, sshd
+	Accounts             // passwd and group
+	Hosts                // /etc/hosts
+	Name                 // a host or domain name alone
+	Dpkg                 // dpkg's status
+	Domains              // resolv.conf
+)
+
+// kindsOf lists what is known, the first match counts. A pattern that ends
+// with "/" is a folder with all below it; others are path.Match patterns.
+var kindsOf = []struct {
+	pattern string
+	kind    Kind
+}{
+	{"/proc/sys/kernel/hostname", Name}, {"/proc/sys/kernel/domainname", Name}, {"/etc/hostname", Name}, {"/etc/mailname", Name},
+	{"/etc/hosts", Hosts}, {"/etc/resolv.conf", Domains}, {"/run/systemd/resolve/*.conf", Domains},
+	{"/etc/passwd", Accounts}, {"/etc/group", Accounts},
+	{"/var/lib/dpkg/status", Dpkg}, {"/var/lib/dpkg/status.d/*", Dpkg},
+	{"/proc/sys/net/ipv6/conf/*/stable_secret", Unknown}, {"/sys/class/dmi/", Unknown}, {"/sys/devices/virtual/dmi/", Unknown},
+	{"/sys/firmware/", Unknown}, {"/sys/kernel/security/", Unknown}, {"/sys/kernel/debug/", Unknown},
+	{"/etc/machine-id", Values}, {"/var/lib/dbus/machine-id", Values},
+	{"/proc/sys/", Values}, {"/sys/", Values},
+	{"/proc/*/cgroup", Values}, {"/proc/*/comm", Values}, {"/proc/*/status", Values}, {"/proc/*/limits", Values}, {"/proc/*/mountinfo", Values},
+	{"/proc/*/mounts", Values}, {"/proc/*/cmdline", Unknown}, {"/proc/*/environ", Unknown}, {"/proc/net/dev_snmp6/", Values}, {"/proc/net/dev", Values}, {"/proc/net/", Unknown},
+	{"/proc/cmdline", Values}, {"/proc/mdstat", Values}, {"/proc/mounts", Values}, {"/proc/meminfo", Values}, {"/proc/vmstat", Values},
+	{"/proc/stat", Values}, {"/proc/uptime", Values}, {"/proc/loadavg", Values}, {"/proc/diskstats", Values}, {"/proc/partitions", Values},
+	{"/proc/swaps", Values}, {"/proc/version", Values}, {"/proc/modules", Values}, {"/proc/filesystems", Values}, {"/proc/cpuinfo", Values},
+	{"/etc/pam.d/", Lists}, {"/etc/pam.conf", Lists}, {"/etc/nsswitch.conf", Lists}, {"/usr/share/libnss*", Lists},
+	{"/etc/ssh/sshd_config", Lists}, {"/etc/ssh/sshd_config.d/", Lists}, {"/usr/lib/pam.d/", Lists},
+	{"/etc/sysctl.conf", Config}, {"/etc/network/", Config}, {"/etc/NetworkManager/", Config}, {"/etc/fstab", Config}, {"/etc/mdadm/", Config},
+	{"/etc/mdadm.conf", Config}, {"/etc/mdadm.conf.d/", Config}, {"/etc/default/", Config}, {"/etc/os-release", Config}, {"/etc/debian_version", Config},
+	{"/etc/redhat-release", Config}, {"/etc/ksmtuned.conf", Config}, {"/etc/rsyslog.conf", Config}, {"/etc/rsyslog.d/", Config}, {"/etc/adduser.conf", Config},
+	{"/etc/logrotate.conf", Config}, {"/etc/logrotate.d/", Config}, {"/etc/sysconfig/", Config}, {"/etc/radvd.conf", Config}, {"/etc/login.defs", Config},
+	{"/etc/dhcp/", Config}, {"/etc/dhcpcd.conf", Config}, {"/etc/wpa_supplicant/", Config}, {"/etc/modules", Config}, {"/etc/crypttab", Config},
+	{"/etc/lvm/lvm.conf", Config}, {"/etc/initramfs-tools/", Config}, {"/etc/dracut.conf", Config}, {"/etc/dracut.conf.d/", Config},
+	{"/etc/libvirt/qemu/networks/", Config}, {"/etc/tuned/", Config}, {"/etc/udev/", Config}, {"/etc/rc.local", Config}, {"/var/lib/systemd/", Config},
+	{"/var/lib/libvirt/network/", Config}, {"/run/systemd/journal/", Config},
+	// Folders of drop-ins that stand below /etc, /run, /usr/local/lib, /usr/lib and /lib.
+	{"*/sysctl.d/", Config}, {"*/tmpfiles.d/", Config}, {"*/modprobe.d/", Config}, {"*/modules-load.d/", Config}, {"*/netplan/", Config},
+	{"*/systemd/", Config}, {"*/NetworkManager/", Config}, {"*/os-release", Config}, {"*/udev/rules.d/", Config}, {"*/interfaces.d/", Config},
+}
+
+// KindOf tells what sort of file a path is.
+func KindOf(name string) Kind {
+	for _, k := range kindsOf {
+		pat, at := k.pattern, name
+		if strings.HasPrefix(pat, "*/") {
+			for _, top := range []string{"/etc/", "/run/", "/usr/local/lib/", "/usr/lib/", "/lib/"} {
+				if rest, ok := strings.CutPrefix(name, top); ok {
+					pat, at = pat[1:], "/"+rest
+					break
+				}
+			}
+		}
+		if strings.HasSuffix(pat, "/") && strings.HasPrefix(at, pat) {
+			return k.kind
+		}
+		if ok, _ := path.Match(pat, at); ok {
+			return k.kind
+		}
+	}
+	return Unknown
+}
+
+// File redacts a file's content; false: it is of no known kind, or no text.
+func (r *Redactor) File(name string, b []byte) ([]byte, bool) {
+	kind := KindOf(name)
+	if kind == Unknown || !utf8.Valid(b) || bytes.IndexByte(b, 0) >= 0 {
+		return nil, false
+	}
+	s := string(b)
+	switch kind {
+	case Values:
+		s = r.Text(s)
+	case Name:
+		s = strings.Replace(s, strings.TrimSpace(s), r.Host(strings.TrimSpace(s)), 1)
+	default:
+		s = r.lines(kind, s)
+	}
+	return []byte(s), true
+}
+
+var (
+	pem = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(-----END [A-Z0-9 ]+-----|\z)`)
+	// secretValue is a setting whose name says that its value is secret, up to
+	// the end of the line: NetworkManager keyfiles (psk=, password=, wep-key0=,
+	// private-key=), netplan (password: x), wpa_supplicant (psk="x"), options
+	// (credentials, password=x,…), WireGuard (PrivateKey = x).
+	secretValue = regexp.MustCompile(`(?i)(^|[\s"',;{(\[])("?[\w.-]*(?:password|passwd|passphrase|psk|secret|private_?-?key|preshared_?-?key|wep_?-?key_?\d?|wep_?-?tx_?\d?|auth_?-?key|api_?-?key|community|token|credentials|pin)(?:-raw|_?-?flags)?"?\s*[=:]\s*)(\S.*)$`)
+	// secretWords is the same where a blank stands between: ifupdown.
+	secretWords = regexp.MustCompile(`(?i)^(\s*(?:wpa|wireless)[\w-]*(?:psk|password|passwd|key\d?|identity|passphrase)\s+)(\S.*)$`)
+)
+
+// Secrets takes out key material and the values of settings that hold
+// secrets. Lines keep their numbers.
+func Secrets(s string) string {
+	s = pem.ReplaceAllStringFunc(s, func(m string) string { return Dropped + strings.Repeat("\n", strings.Count(m, "\n")) })
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		l = secretWords.ReplaceAllString(l, "${1}"+Dropped)
+		lines[i] = secretValue.ReplaceAllString(l, "${1}${2}"+Dropped)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// lines redacts a text line by line. Comments go: they are free text.
+func (r *Redactor) lines(kind Kind, s string) string {
+	if kind == Config {
+		s = Secrets(s)
+	}
+	var b strings.Builder
+	for line := range strings.Lines(s) {
+		body := strings.TrimSuffix(line, "\n")
+		lead := body[:len(body)-len(strings.TrimLeft(body, " \t"))]
+		switch {
+		case kind != Accounts && kind != Dpkg && (strings.HasPrefix(body[len(lead):], "#") || strings.HasPrefix(body[len(lead):], ";")):
+			b.WriteString(lead + body[len(lead):len(lead)+1])
+		case kind == Accounts:
+			b.WriteString(r.account(body))
+		case kind == Hosts:
+			b.WriteString(r.hostsLine(body))
+		case kind == Domains:
+			b.WriteString(r.resolvLine(body))
+		case kind == Dpkg:
+			b.WriteString(r.dpkgLine(body))
+		default:
+			b.WriteString(r.Text(body))
+		}
+		if len(body) < len(line) {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+// account redacts a line of passwd(5) or group(5). Full names are dropped.
+func (r *Redactor) account(line string) string {
+	f := strings.Split(line, ":")
+	person := len(f) >= 3 && isPerson(f[2])
+	for i := range f {
+		switch {
+		case i == 0 && person:
+			f[0] = r.User(f[0])
+		case i == 1 && f[1] != "x" && f[1] != "*" && f[1] != "!":
+			f[1] = "x"
+		case i == 3 && len(f) == 4: // members of a group
+			m := strings.Split(f[3], ",")
+			for j := range m {
+				m[j] = r.member(m[j])
+			}
+			f[3] = strings.Join(m, ",")
+		case i == 4 && len(f) >= 7:
+			f[4] = ""
+		case i == 5 && len(f) >= 7:
+			f[5] = r.Path(f[5])
+		default:
+			f[i] = r.Text(f[i])
+		}
+	}
+	return strings.Join(f, ":")
+}
+
+// member keeps system accounts and replaces people, as Text would, but knows
+// that the word is a user.
+func (r *Redactor) member(name string) string {
+	if kind, ok := r.names[strings.ToLower(name)]; ok {
+		return r.pseudonym(kind, name)
+	}
+	if r.people[name] {
+		return r.User(name)
+	}
+	return r.Text(name)
+}
+
+// isPerson: Debian, Red Hat and systemd give people numbers from 1000 on
+// (login.defs(5) UID_MIN); 65534 is nobody.
+func isPerson(uid string) bool {
+	return len(uid) >= 4 && strings.Trim(uid, "0123456789") == "" && uid != "65534"
+}
+
+func (r *Redactor) hostsLine(line string) string {
+	line, _, _ = strings.Cut(line, "#")
+	return eachField(line, func(i int, f string) string {
+		if i == 0 {
+			return r.Text(f)
+		}
+		return r.Host(f)
+	})
+}
+
+func (r *Redactor) resolvLine(line string) string {
+	named := strings.HasPrefix(line, "search") || strings.HasPrefix(line, "domain")
+	return eachField(line, func(i int, f string) string {
+		if i > 0 && named {
+			return strings.TrimPrefix(r.Host("x."+f), r.Host("x")+".")
+		}
+		return r.Text(f)
+	})
+}
+
+// dpkgLine keeps the fields that checks read; versions hold no addresses.
+func (r *Redactor) dpkgLine(line string) string {
+	for _, f := range []string{"Package: ", "Status: ", "Architecture: ", "Version: "} {
+		if strings.HasPrefix(line, f) {
+			return f + r.words(line[len(f):])
+		}
+	}
+	if strings.TrimSpace(line) == "" {
+		return ""
+	}
+	return "Redacted: yes"
+}
+
+// eachField replaces fields and keeps the white space between them.
+func eachField(line string, f func(int, string) string) string {
+	var b strings.Builder
+	n := 0
+	for i := 0; i < len(line); {
+		j := i
+		blank := line[i] == ' ' || line[i] == '\t'
+		for j < len(line) && (line[j] == ' ' || line[j] == '\t') == blank {
+			j++
+		}
+		if blank {
+			b.WriteString(line[i:j])
+		} else {
+			b.WriteString(f(n, line[i:j]))
+			n++
+		}
+		i = j
+	}
+	return b.String()
+}
+
+// Path redacts a path. What follows /home is a user, whatever its name.
+func (r *Redactor) Path(p string) string {
+	parts := strings.Split(p, "/")
+	for i, c := range parts {
+		if i == 2 && parts[1] == "home" && parts[0] == "" && c != "" {
+			parts[i] = r.User(c)
+			continue
+		}
+		parts[i] = r.Text(c)
+	}
+	return strings.Join(parts, "/")
+}
+
+// LearnFile takes from a file the names that it is known to hold.
+func (r *Redactor) LearnFile(name string, b []byte) {
+	s := string(b)
+	switch KindOf(name) {
+	case Name:
+		r.LearnHost(strings.TrimSpace(s))
+	case Hosts:
+		for line := range strings.Lines(s) {
+			line, _, _ = strings.Cut(line, "#")
+			f := strings.Fields(line)
+			for _, n := range f[min(1, len(f)):] {
+				if !strings.HasPrefix(n, "localhost") && !strings.HasPrefix(n, "ip6-") {
+					r.LearnHost(n)
+				}
+			}
+		}
+	case Domains:
+		for line := range strings.Lines(s) {
+			f := strings.Fields(line)
+			if len(f) > 1 && (f[0] == "search" || f[0] == "domain") {
+				for _, d := range f[1:] {
+					r.LearnDomain(d)
+				}
+			}
+		}
+	case Accounts:
+		for line := range strings.Lines(s) {
+			f := strings.Split(strings.TrimSpace(line), ":")
+			if len(f) >= 3 && isPerson(f[2]) {
+				r.people[f[0]] = true
+				r.LearnUser(f[0])
+			}
+		}
+	}
+	if base := path.Base(name); strings.Contains(base, "serial") {
+		r.LearnSerial(strings.TrimSpace(s))
+	}
+}

@@ -1,0 +1,233 @@
+// Package redact replaces what identifies a host and its people by
+// pseudonyms: host and domain names, addresses, hardware addresses, serial
+// numbers, user names; and drops secrets.
+//
+// It works by what it knows to be harmless, not by what it knows to be
+// secret. A word stays if it is in the vocabulary (words.txt: the words of
+// configuration files, kernel settings and commands), a number, or a usual
+// interface or device name. Every other word becomes a pseudonym, so a name
+// that nobody thought of cannot slip through. Addresses keep shared prefixes
+// and what they mean (private, link-local, multicast). Whole files of kinds
+// that are not known are dropped by the caller: see KindOf.
+//
+// A pseudonym depends on the word and the key alone. The same word becomes the
+// same pseudonym in a file, in a path and in a command's argument, which is
+// what lets checks find their way through a redacted capture.
+package redact
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base32"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"net/netip"
+	"regexp"
+	"sort"
+	"strings"
+	"sync"
+)
+
+// Dropped stands for a secret.
+const Dropped = "redacted"
+
+// Redactor replaces. Its methods may not be called at once.
+type Redactor struct {
+	key      []byte
+	names    map[string]string // lower-case name to the sort of thing it is: replaced although the vocabulary may have its parts
+	longest  []string          // the names, longest first
+	addrs    map[netip.Addr]netip.Addr
+	replaced map[string]string // pseudonym to what it stands for
+	people   map[string]bool   // accounts that are no part of the system
+}
+
+// New makes a Redactor. Captures made with one key share pseudonyms.
+func New(key []byte) (*Redactor, error) {
+	if len(key) < 16 {
+		return nil, fmt.Errorf("redaction key of %d bytes: at least 16 are needed", len(key))
+	}
+	return &Redactor{key: key, names: map[string]string{}, addrs: map[netip.Addr]netip.Addr{}, replaced: map[string]string{}, people: map[string]bool{}}, nil
+}
+
+// Replaced lists the pseudonyms that were given, with what each stands for:
+// for the owner of the host only.
+func (r *Redactor) Replaced() map[string]string { return maps.Clone(r.replaced) }
+
+func (r *Redactor) mac(use, s string) []byte {
+	h := hmac.New(sha256.New, r.key)
+	h.Write([]byte(use + "\x00" + s))
+	return h.Sum(nil)
+}
+
+var letters = base32.NewEncoding("abcdefghijkmnpqrstuvwxyz23456789").WithPadding(base32.NoPadding)
+
+// pseudonym names s anew. It is short enough for an interface (IFNAMSIZ) and
+// a user, and holds no separator.
+func (r *Redactor) pseudonym(kind, s string) string {
+	p := kind + letters.EncodeToString(r.mac("word", strings.ToLower(s)))[:8]
+	r.replaced[p] = s
+	return p
+}
+
+// The sorts of names that are looked for everywhere.
+const (
+	hostName   = "host"
+	userName   = "user"
+	domainName = "dom"
+	serialName = "ser"
+	word       = "w"
+)
+
+// Learn makes a name known that identifies: it is replaced wherever it
+// stands. One that is an everyday word ("debian", "test") is replaced only
+// where it is certain to be a name (Host, User); else every mention of the
+// word would change its sense.
+func (r *Redactor) learn(kind, name string) {
+	name = strings.ToLower(strings.Trim(name, ". \t\n"))
+	if len(name) < 3 || harmless(name) || name == "localhost" {
+		return
+	}
+	if _, err := netip.ParseAddr(name); err == nil {
+		return
+	}
+	if _, ok := r.names[name]; !ok {
+		r.names[name] = kind
+		r.longest = append(r.longest, name)
+		sort.Slice(r.longest, func(i, j int) bool {
+			a, b := r.longest[i], r.longest[j]
+			return len(a) > len(b) || len(a) == len(b) && a < b
+		})
+	}
+}
+
+// LearnHost learns a host's name, and of a full one its domain too.
+func (r *Redactor) LearnHost(name string) {
+	first, domain, ok := strings.Cut(name, ".")
+	r.learn(hostName, first)
+	if ok {
+		r.LearnDomain(domain)
+	}
+}
+
+// LearnDomain learns a domain: all its labels but the last.
+func (r *Redactor) LearnDomain(name string) {
+	labels := strings.Split(strings.Trim(name, "."), ".")
+	for _, l := range labels[:len(labels)-1] {
+		r.learn(domainName, l)
+	}
+}
+
+func (r *Redactor) LearnUser(name string)   { r.learn(userName, name) }
+func (r *Redactor) LearnSerial(name string) { r.learn(serialName, name) }
+
+// Host replaces a host name, also one that is an everyday word.
+func (r *Redactor) Host(name string) string {
+	if name == "" || strings.HasPrefix(name, "localhost") || strings.HasPrefix(name, "ip6-") || name == "(none)" {
+		return name
+	}
+	labels := strings.Split(name, ".")
+	for i, l := range labels {
+		switch {
+		case i == 0:
+			labels[i] = r.pseudonym(hostName, l)
+		case i < len(labels)-1:
+			labels[i] = r.pseudonym(domainName, l)
+		default:
+			labels[i] = r.words(l)
+		}
+	}
+	return strings.Join(labels, ".")
+}
+
+// User replaces the name of a user who is no part of the system.
+func (r *Redactor) User(name string) string { return r.pseudonym(userName, name) }
+
+//go:embed words.txt
+var wordList string
+
+var vocabulary = sync.OnceValue(func() map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq(wordList) {
+		m[w] = true
+	}
+	return m
+})
+
+var (
+	humps = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+|[0-9]+`)
+	// netName is a predictable interface name (systemd.net-naming-scheme(7)).
+	netName = regexp.MustCompile(`^(en|eth|wl|ww|ib|sl)(o\d{1,3}|[psfdnucbv]\d{1,3}){1,6}$`)
+	hexMAC  = regexp.MustCompile(`^([a-z]{2,3})?([0-9a-fA-F]{12})$`)
+)
+
+// harmless tells whether a word (letters and digits) says nothing about whose
+// host it is.
+func harmless(w string) bool {
+	low := strings.ToLower(w)
+	if len(w) <= 2 || vocabulary()[low] {
+		return true
+	}
+	if strings.Trim(w, "0123456789") == "" {
+		return true
+	}
+	if netName.MatchString(low) {
+		return true
+	}
+	if len(w) <= 10 && strings.HasPrefix(low, "0x") && strings.Trim(low[2:], "0123456789abcdef") == "" {
+		return true
+	}
+	return harmlessParts(w)
+}
+
+// harmlessParts looks at the parts of a word: "IPv6AcceptRA", "sda1", "deb12u4".
+func harmlessParts(w string) bool {
+	parts := humps.FindAllString(w, -1)
+	if strings.Join(parts, "") != w { // letters beyond ASCII
+		return false
+	}
+	digits, short, known := 0, 0, 0
+	for _, p := range parts {
+		switch {
+		case p[0] <= '9':
+			digits += len(p)
+		case vocabulary()[strings.ToLower(p)]:
+			known++
+		case len(p) <= 2:
+			short++
+		default:
+			// "DHCPv": a row of capitals runs into the next hump.
+			if !vocabulary()[strings.ToLower(p[:len(p)-1])] {
+				return false
+			}
+		}
+	}
+	// Serial numbers and hashes are letters and digits in turn, or many digits.
+	return digits <= 5 && (short <= 1 || short == 2 && known > 0 || digits == 0 && known > 0)
+}
+
+// one replaces a single word of letters and digits.
+func (r *Redactor) one(w string) string {
+	if kind, ok := r.names[strings.ToLower(w)]; ok {
+		return r.pseudonym(kind, w)
+	}
+	if m := hexMAC.FindStringSubmatch(w); m != nil && strings.Trim(m[2], "0123456789") != "" && (m[1] == "" || vocabulary()[m[1]]) {
+		b, _ := hex.DecodeString(m[2])
+		p := m[1] + hex.EncodeToString(r.hardware(b))
+		if p != w {
+			r.replaced[p] = w
+		}
+		return p
+	}
+	if harmless(w) {
+		return w
+	}
+	if len(w) >= 16 && strings.Trim(strings.ToLower(w), "0123456789abcdef") == "" {
+		sum := r.mac("hex", strings.ToLower(w))
+		h := strings.Repeat(hex.EncodeToString(sum), 1+len(w)/64)[:len(w)]
+		r.replaced[h] = w
+		return h
+	}
+	return r.pseudonym(word, w)
+}
