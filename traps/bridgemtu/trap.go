@@ -61,11 +61,11 @@ func (s *survey) judge(h *host.Host, r *trap.Report, b *bridge) {
 		case len(hidden) > 0:
 			r.Unknown(b.name, first(hidden), b.evidence()...)
 		case b.conf.MTU != nil && b.present:
-			r.Clear(b.name, "the bridge has the configured MTU, and its ports fit", b.evidence()...)
+			r.Clear(b.name, "has the configured MTU, and its ports fit", b.evidence()...)
 		case b.conf.MTU != nil:
-			r.Clear(b.name, "the configured MTUs of the bridge and its ports fit", b.evidence()...)
+			r.Clear(b.name, "configured MTUs of bridge and ports fit", b.evidence()...)
 		default:
-			r.Clear(b.name, "the MTUs of the bridge and its ports fit", b.evidence()...)
+			r.Clear(b.name, "MTUs of bridge and ports fit", b.evidence()...)
 		}
 		return
 	}
