@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -20,6 +21,7 @@ type checkOptions struct {
 	limit      time.Duration
 	failOn     string
 	out        outputOptions
+	fleet      fleetOptions
 }
 
 func (a *app) checkCmd() *cobra.Command {
@@ -53,6 +55,7 @@ With --format nagios it is that of a monitoring plugin: 0 OK, 1 WARNING,
 	f.DurationVar(&o.limit, "limit", 0, "cut every check off after this `TIME` (default: each trap's own)")
 	f.StringVar(&o.failOn, "fail-on", trap.Notice.String(), "exit 1 from this `SEVERITY` on: notice, warning or critical")
 	o.out.flags(c)
+	o.fleet.flags(c)
 	c.MarkFlagsMutuallyExclusive("root", "from")
 	c.MarkFlagDirname("root")
 	return c
@@ -71,6 +74,9 @@ func (a *app) check(ctx context.Context, o checkOptions, ids []string) error {
 	traps, err := a.selected(o, ids)
 	if err != nil {
 		return err
+	}
+	if o.fleet.asked() {
+		return a.checkFleet(ctx, o, failOn, traps, ids)
 	}
 	tg, err := o.target()
 	if err != nil {
@@ -107,18 +113,28 @@ func (a *app) check(ctx context.Context, o checkOptions, ids []string) error {
 	return out.status()
 }
 
-// target makes the flags' paths absolute: the child works elsewhere.
+// target makes the flags' paths absolute and real: the child works elsewhere,
+// and may read no more than what they name.
 func (o *checkOptions) target() (target, error) {
 	tg := target{Root: o.root, From: o.from, Network: o.network}
-	for _, p := range []*string{&tg.Root, &tg.From} {
+	for flag, p := range map[string]*string{"root": &tg.Root, "from": &tg.From} {
 		if *p == "" {
 			continue
 		}
 		abs, err := filepath.Abs(*p)
-		if err != nil {
-			return tg, usagef("%s: %w", *p, err)
+		if err == nil {
+			*p, err = filepath.EvalSymlinks(abs)
 		}
-		*p = abs
+		if err != nil {
+			return tg, usagef("--%s: %w", flag, err)
+		}
+	}
+	if tg.Root != "" {
+		if st, err := os.Stat(tg.Root); err != nil {
+			return tg, usagef("--root: %w", err)
+		} else if !st.IsDir() {
+			return tg, usagef("--root %s: not a folder", o.root)
+		}
 	}
 	return tg, nil
 }

@@ -257,6 +257,29 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// Network checks reach others, and may do no more than that.
+func TestNetworkChecks(t *testing.T) {
+	a := evilApp()
+	traps, err := a.named([]string{"network"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]trap.Status{"connect": trap.Clear, "udp": trap.Clear, "listen": trap.NotApplicable, "unix": trap.NotApplicable, "write": trap.NotApplicable}
+	err = a.checkLive(t.Context(), traps, trap.Options{}, func(r trap.Result) {
+		for _, o := range r.Outcomes {
+			if o.Status != want[o.Subject] {
+				t.Errorf("%s: %s %s%s", o.Subject, o.Status, o.Summary, o.Reason)
+			}
+		}
+		if len(r.Outcomes) != len(want) {
+			t.Errorf("%d outcomes: %+v", len(r.Outcomes), r.Outcomes)
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 func TestStateWarning(t *testing.T) {
 	for s, want := range map[confine.State]string{
 		{Landlock: 7, Filter: true}: "",

@@ -173,6 +173,27 @@ func EvilTraps() []*trap.Trap {
 	for id, check := range behaviours {
 		out = append(out, evil(id, check))
 	}
+	sampled := evil("sampled", func(ctx context.Context, _ *host.Host, r *trap.Report) error {
+		r.Clear("", fmt.Sprint("sampled over ", trap.Interval(ctx)))
+		return nil
+	})
+	sampled.Cost = trap.Sampled
+	network := evil("network", func(_ context.Context, _ *host.Host, r *trap.Report) error {
+		for subject, err := range map[string]error{"connect": dial("tcp", "127.0.0.1:9"), "udp": dial("udp", "127.0.0.1:9"),
+			"listen": listen("tcp", "127.0.0.1:0"), "unix": dial("unix", victims+"/socket"), "write": mutations["write-tmp"]()} {
+			switch {
+			case errors.Is(err, fs.ErrPermission):
+				r.NotApplicable(subject, "refused")
+			case err == nil, errors.Is(err, syscall.ECONNREFUSED):
+				r.Clear(subject, "let through")
+			default:
+				return err
+			}
+		}
+		return nil
+	})
+	network.Cost = trap.Network
+	out = append(out, sampled, network)
 	for _, line := range []string{"touch " + victims + "/made", "chmod 777 " + victims + "/file", "tee " + victims + "/lock/made",
 		"cat " + victims + "/file", "sleep 60", "yes", "sh -c exit\t3", "sh -c ls\t-l\t/proc/self/fd"} {
 		words := strings.Fields(strings.ReplaceAll(line, "\t", "_"))

@@ -20,6 +20,7 @@ func TestMain(m *testing.M) {
 	}
 	testscript.Main(m, map[string]func(){
 		"fettle":      func() { os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"fettle-evil": func() { os.Exit(cli.MainWith(cli.EvilTraps(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"fettle-sham": func() { os.Exit(cli.MainWith(cli.ShamTraps(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})
 }

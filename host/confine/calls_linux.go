@@ -49,5 +49,6 @@ var processCalls = append([]uint32{
 	unix.SYS_SCHED_SETAFFINITY,
 	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL,
 	unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL, unix.SYS_MQ_OPEN,
+	unix.SYS_LISTEN, // Landlock does not know multipath TCP, which is what Go listens with
 	unix.SYS_FLOCK, unix.SYS_SYNC, unix.SYS_SYNCFS,
 }, legacyProcessCalls...)
