@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"fettle/host"
 	"fettle/host/confine"
@@ -44,7 +45,7 @@ func (a *app) checkConfined(ctx context.Context, tg target, traps []*trap.Trap, 
 		}
 	}
 	if st, err := os.Stat(tg.From); err == nil && st.Mode().IsRegular() { // an archive is unpacked into a spool
-		if w.Temp, err = os.MkdirTemp("", "fettle-"); err != nil {
+		if w.Temp, err = spoolFolder(); err != nil {
 			return true, "", failf("making a folder for the unpacked archive: %w", err)
 		}
 		defer os.RemoveAll(w.Temp)
@@ -74,6 +75,18 @@ func (a *app) checkConfined(ctx context.Context, tg target, traps []*trap.Trap, 
 	}
 	collect(ctx, child, traps, trap.InOrder(len(traps), emit))
 	return true, "", nil
+}
+
+// spoolFolder makes a folder for an unpacked archive. Large files belong in
+// /var/tmp: /tmp is memory on many hosts (systemd's "Using /tmp/ and /var/tmp/
+// Safely").
+func spoolFolder() (string, error) {
+	if os.Getenv("TMPDIR") == "" {
+		if dir, err := os.MkdirTemp("/var/tmp", "fettle-"); err == nil {
+			return dir, nil
+		}
+	}
+	return os.MkdirTemp("", "fettle-")
 }
 
 // collect hands on the child's results, and makes up those that it owes.
@@ -148,15 +161,20 @@ func (a *app) child() error {
 	if err != nil {
 		return say(parent, saying{Failed: err.Error()})
 	}
+	src, recorded := w.Target.Record.start(src)
 	ab := aboutOf(src)
 	ab.Confined = state
 	if err := say(parent, saying{About: &ab}); err != nil {
 		return err
 	}
+	left := len(traps)
 	trap.Each(context.Background(), host.New(src), traps, w.Options, func(i int, r trap.Result) {
+		if left--; left == 0 {
+			err = recorded() // before the last result: then the parent ends this process
+		}
 		say(parent, saying{Place: i, Result: &r}) // without a parent this process ends
 	})
-	return nil
+	return err
 }
 
 // named looks traps up in the order in which the parent wants them.
@@ -180,12 +198,15 @@ func (w *work) rules() confine.Rules {
 	r := confine.Rules{Network: w.Target.Network}
 	switch {
 	case w.Target.Root != "":
-		r.Read, r.Resolve = []string{w.Target.Root, "/proc"}, true
+		r.Read, r.Resolve = []string{w.Target.Root, "/proc/self"}, true
 	case w.Target.From != "":
-		r.Read, r.Resolve = []string{w.Target.From, "/proc"}, true
+		r.Read, r.Resolve = []string{w.Target.From, "/proc/self"}, true
 		if w.Temp != "" {
 			r.Write = []string{w.Temp}
 		}
+	}
+	if w.Target.Record != nil {
+		r.Write = append(r.Write, filepath.Dir(w.Target.Record.File))
 	}
 	return r
 }

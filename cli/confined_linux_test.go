@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +16,7 @@ import (
 	"time"
 	"unsafe"
 
+	"fettle/host"
 	"fettle/host/confine"
 	"fettle/internal/means"
 	"fettle/trap"
@@ -306,5 +311,48 @@ func TestFind(t *testing.T) {
 		if err == nil || !errors.As(err, &s) || s.code != exitUsage || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", id, err, want)
 		}
+	}
+}
+
+// An archive is foreign data: it is unpacked and read by a child that sees
+// nothing else, into a folder that is gone afterwards.
+func TestArchivesAreConfined(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	name := filepath.Join(t.TempDir(), "sosreport.tar.gz")
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	w := tar.NewWriter(z)
+	noise := make([]byte, 48<<20) // more than an archive may keep in memory
+	rand.NewChaCha8([32]byte{}).Read(noise)
+	for file, text := range map[string][]byte{"sos_commands/host/uptime": nil, "etc/hostname": []byte("web1\n"), "var/log/noise": noise} {
+		w.WriteHeader(&tar.Header{Name: "sosreport-web1/" + file, Mode: 0o644, Size: int64(len(text)), Typeflag: tar.TypeReg})
+		w.Write(text)
+	}
+	w.Close()
+	z.Close()
+	if err := os.WriteFile(name, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := evilApp()
+	traps, err := a.named([]string{"foreign", "mutate-write-tmp", "mutate-exec", "mutate-netlink"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = a.checkTarget(t.Context(), target{From: name}, traps, trap.Options{}, func(ab about) error {
+		if ab.Kind != host.KindSosreport {
+			t.Errorf("kind %s", ab.Kind)
+		}
+		return nil
+	}, func(r trap.Result) {
+		if o := r.Outcomes; len(o) != 1 || o[0].Status != trap.Clear {
+			t.Errorf("%+v", o)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := os.ReadDir(temp); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
 	}
 }

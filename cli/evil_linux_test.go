@@ -294,6 +294,21 @@ var behaviours = map[string]func(ctx context.Context, h *host.Host, r *trap.Repo
 		r.Clear("", fmt.Sprintf("exe %t, maps %t, fd %t", exe != "", strings.Contains(maps, "[stack]"), len(fds) > 3))
 		return nil
 	},
+	"foreign": func(ctx context.Context, h *host.Host, r *trap.Report) error { // of an archive
+		name, err := h.ReadString(ctx, "/etc/hostname")
+		if err != nil {
+			return err
+		}
+		if _, err := os.ReadFile("/etc/passwd"); !errors.Is(err, fs.ErrPermission) {
+			return fmt.Errorf("this host's own files can be read: %v", err)
+		}
+		big, err := h.ReadFile(ctx, "/var/log/noise")
+		if !errors.Is(err, host.ErrTooBig) {
+			return fmt.Errorf("%d bytes, %w", len(big), err)
+		}
+		r.Clear("", name)
+		return nil
+	},
 	"descriptors": func(_ context.Context, _ *host.Host, r *trap.Report) error {
 		es, err := os.ReadDir("/proc/self/fd")
 		if err != nil {
