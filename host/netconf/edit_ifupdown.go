@@ -3,6 +3,7 @@ package netconf
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -18,17 +19,26 @@ func (c *Config) setIfupdown(i Iface, mtu int) (Edit, error) {
 			own = append(own, s)
 		}
 	}
-	at := map[Source]bool{}
+	at, mine := map[Source]bool{}, map[Source]bool{}
 	for _, s := range own {
 		for _, o := range s.options {
-			if o.name == "mtu" {
+			if o.name != "mtu" {
+				continue
+			}
+			mine[o.Source] = true
+			// A larger one in an inet6 stanza would raise the link again.
+			if n, err := strconv.Atoi(o.value); err == nil && n > mtu && s.family == "inet6" && s.knowsMTU() {
 				at[o.Source] = true
 			}
 		}
 	}
 	for _, s := range i.All {
-		if s.Manager == Ifupdown && s.Key == KeyMTU && s.Phase != "" {
+		switch {
+		case s.Manager != Ifupdown || s.Key != KeyMTU || s.lent:
+		case s.Phase != "" || mine[s.Source]:
 			at[s.Source] = true
+		default:
+			return Edit{}, fmt.Errorf("%s inherits its MTU from the stanza at %s, which others may inherit too: set the MTU to %d by hand", i.Name, s.Source, mtu)
 		}
 	}
 	if len(at) > 0 {
@@ -39,8 +49,14 @@ func (c *Config) setIfupdown(i Iface, mtu int) (Edit, error) {
 	switch {
 	case len(own) > 0:
 		s = own[0]
+		for _, o := range own {
+			if o.family != "inet6" {
+				s = o
+				break
+			}
+		}
 		switch {
-		case s.method == "static" || s.method == "manual": // the methods that know mtu, interfaces(5)
+		case s.knowsMTU() && s.family != "inet6":
 			line = fmt.Sprintf("mtu %d", mtu)
 		case i.Kind == "bridge": // not there yet when pre-up runs
 			line = fmt.Sprintf("post-up ip link set dev %s mtu %d", i.Name, mtu)

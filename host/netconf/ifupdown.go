@@ -226,10 +226,16 @@ func (r *reader) options(p *profile, s *stanza, opts []option) {
 		text := o.name + " " + o.value
 		switch strings.ReplaceAll(o.name, "-", "_") { // ifupdown-ng and ifupdown2 write bridge-ports
 		case "mtu":
-			if n, err := strconv.ParseUint(o.value, 10, 31); err != nil {
+			n, err := strconv.ParseUint(o.value, 10, 31)
+			if err != nil {
 				r.problem(Ifupdown, &host.SyntaxError{Path: o.Path, Line: o.Line, Msg: fmt.Sprintf("mtu: %q is not a number of bytes", o.value)})
-			} else {
-				o.value, mtu = strconv.FormatUint(n, 10), o
+				continue
+			}
+			if mtu.Line != 0 {
+				r.problem(Ifupdown, &host.SyntaxError{Path: o.Path, Line: o.Line, Msg: fmt.Sprintf("mtu of %s is set here and at %s: ifupdown joins both into a command that fails", s.name, mtu.Source)})
+			}
+			o.value, mtu = strconv.FormatUint(n, 10), o
+			if bridgeStanza(opts) || s.setsMTU(int(n), r.c.mtuOf(s.name)) {
 				p.say(o.Source, KeyMTU, mtu.value, text)
 			}
 		case "bridge_ports":
@@ -260,5 +266,6 @@ func (r *reader) options(p *profile, s *stanza, opts []option) {
 	for _, port := range ports {
 		w := r.add(&profile{manager: Ifupdown, name: port.Value, match: named(port.Value), src: mtu.Source, weak: true})
 		w.say(mtu.Source, KeyMTU, mtu.value, "mtu "+mtu.value+" (of "+s.name+", given to its ports)")
+		w.st[0].lent = true
 	}
 }

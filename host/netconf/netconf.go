@@ -65,6 +65,8 @@ type Statement struct {
 	Text string
 	// Phase is set for what ifupdown runs as a command: pre-up, up, post-up, …
 	Phase string
+
+	lent bool // said of the bridge, and passed on to its ports
 }
 
 // Int is a statement whose value is a number.

@@ -90,10 +90,22 @@ iface br0 inet static
     post-up /sbin/ip link set dev eth2 mtu 1400 && true
 iface br0 inet6 static
     accept_ra 2
-iface common inet6 auto
+iface common inet manual
     mtu 1492
-iface eth3 inet6 manual inherits common
+iface eth3 inet manual inherits common
 iface eth4 inet6 auto
+    mtu 9000
+iface eth5 inet manual
+    mtu 9000
+iface eth5 inet6 static
+    mtu 1500
+iface eth6 inet6 manual
+    mtu 9000
+iface eth7 inet dhcp
+    mtu 9000
+iface br7 inet dhcp
+    mtu 9000
+    bridge_ports eth7
 -- root/etc/network/interfaces.d/vlan --
 iface eth0.10 inet manual
 -- root/etc/network/more/ok-1 --
@@ -107,7 +119,11 @@ iface dmy1 inet manual
 			"eth1":    " mtu=1500@/etc/network/interfaces:16 bridge=br0@/etc/network/interfaces:15",
 			"br0":     "ifupdown bridge mtu=1500@/etc/network/interfaces:16 port=eth0@/etc/network/interfaces:15 port=eth1@/etc/network/interfaces:15 ra=2@/etc/network/interfaces:20 method6=static",
 			"eth2":    " mtu=1400@/etc/network/interfaces:18",
-			"eth3":    "ifupdown mtu=1492@/etc/network/interfaces:22 method6=manual",
+			"eth3":    "ifupdown mtu=1492@/etc/network/interfaces:22",
+			"eth5":    "ifupdown mtu=9000@/etc/network/interfaces:27 method6=static",
+			"eth6":    "ifupdown mtu=9000@/etc/network/interfaces:31 method6=manual",
+			"eth7":    "ifupdown mtu=9000@/etc/network/interfaces:35 bridge=br7@/etc/network/interfaces:36",
+			"br7":     "ifupdown bridge mtu=9000@/etc/network/interfaces:35 port=eth7@/etc/network/interfaces:36",
 			"eth4":    "ifupdown ra=2@/etc/network/interfaces:24 method6=auto",
 			"eth0.10": "ifupdown vlan parent=eth0",
 			"dmy0":    "ifupdown mtu=1300@/etc/network/more/ok-1:2",
@@ -124,6 +140,13 @@ iface eth1 inet manual
   mtu 1400
 `, map[string]string{"eth0": "ifupdown", "eth1": "ifupdown mtu=1400@/etc/network/interfaces:7"},
 			`/etc/network/interfaces:1: "mtu" stands in no stanza`},
+		{"ifupdown mtu twice", `
+-- root/etc/network/interfaces --
+iface t inet manual
+  mtu 9000
+iface eth0 inet static inherits t
+  mtu 1500
+`, map[string]string{"eth0": "ifupdown mtu=1500@/etc/network/interfaces:4"}, "/etc/network/interfaces:4: mtu of eth0 is set here and at /etc/network/interfaces:2"},
 		{"netplan", linksTable + `
 -- root/etc/netplan/01-a.yaml --
 network:

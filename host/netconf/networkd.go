@@ -179,7 +179,7 @@ func (p *profile) matchEntry(e entry) {
 		if e.value == "" {
 			m.names = nil
 		}
-	case "MACAddress":
+	case "MACAddress", "PermanentMACAddress": // the permanent one is taken to be the present one
 		for _, w := range words {
 			m.macs = append(m.macs, strings.ToLower(strings.ReplaceAll(w, "-", ":")))
 		}
