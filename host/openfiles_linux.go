@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"os"
 	"runtime"
@@ -231,18 +232,26 @@ func (w *scanner) descriptors(fds int) bool {
 // entries looks at the links that one getdents64(2) listed.
 func (w *scanner) entries(fds int, b []byte) (some bool) {
 	for len(b) > nameOffset {
-		d := (*unix.Dirent)(unsafe.Pointer(&b[0]))
+		size := int(binary.NativeEndian.Uint16(b[sizeOffset:]))
+		if size <= nameOffset || size > len(b) {
+			return some // not what getdents64(2) writes
+		}
 		name := &b[nameOffset]
 		if *name != '.' {
 			some = true
 			w.descriptor(fds, name)
 		}
-		b = b[d.Reclen:]
+		b = b[size:]
 	}
 	return some
 }
 
-const nameOffset = int(unsafe.Offsetof(unix.Dirent{}.Name))
+// struct linux_dirent64: where the entry's size and its name are. The name
+// ends in a NUL.
+const (
+	sizeOffset = int(unsafe.Offsetof(unix.Dirent{}.Reclen))
+	nameOffset = int(unsafe.Offsetof(unix.Dirent{}.Name))
+)
 
 var deletedMark = []byte(" (deleted)")
 

@@ -229,7 +229,7 @@ func TestOpenFilesMany(t *testing.T) {
 	var todo []string
 	for i := range 60 {
 		p := write(t, dir+"/f"+strconv.Itoa(i), "1")
-		todo = append(todo, "many=300", "rw="+p, "rm="+p)
+		todo = append(todo, "many=60", "rw="+p, "rm="+p)
 	}
 	pid := start(t, "", todo...)
 	for range 5 {
