@@ -13,6 +13,8 @@ type target struct {
 	Root    string `json:"root,omitempty"` // a folder, absolute
 	From    string `json:"from,omitempty"` // a file or folder, absolute
 	Network bool   `json:"network,omitempty"`
+	// Record, if set, has what the checks read written to a capture.
+	Record *recording `json:"record,omitempty"`
 }
 
 func (t target) live() bool { return t.Root == "" && t.From == "" }
@@ -56,13 +58,14 @@ func (a *app) checkTarget(ctx context.Context, tg target, traps []*trap.Trap, op
 		return err
 	}
 	defer src.Close()
+	src, recorded := tg.Record.start(src)
 	ab := aboutOf(src)
 	ab.Warning = warning
 	if err := begin(ab); err != nil {
 		return err
 	}
 	trap.Run(ctx, host.New(src), traps, opt, emit)
-	return nil
+	return recorded()
 }
 
 // checkLive runs checks of this host in a confined child and calls emit once

@@ -113,7 +113,7 @@ settings that undo each other, the versions with a bug.`,
 		SilenceErrors: true,
 		Version:       Version(),
 	}
-	c.AddCommand(a.checkCmd())
+	c.AddCommand(a.checkCmd(), a.captureCmd())
 	c.AddCommand(a.fixCmd(), a.undoCmd(), a.resumeCmd(), a.confirmCmd(), a.changesCmd())
 	c.AddCommand(a.listCmd(), a.explainCmd(), a.whyCmd(), a.acceptCmd(), a.manCmd())
 	c.AddCommand(a.labCmd())

@@ -2,8 +2,10 @@ package capture
 
 import (
 	"context"
+	"errors"
 	"sort"
 	"sync"
+	"syscall"
 
 	"fettle/host"
 )
@@ -112,12 +114,12 @@ func (r *Recorder) Capture() *Capture {
 // Capture is a capture in memory, on its way to a file.
 type Capture struct{ Manifest }
 
-// Unread lists what could not be read, with the reason; absence is no such
-// thing.
+// Unread lists what could not be read, with the reason. That a thing is
+// absent, or no symlink, is an answer.
 func (c *Capture) Unread() []Unread {
 	var out []Unread
 	for _, a := range c.Answers {
-		if err := a.Failure.err(); err != nil && !host.IsAbsent(err) {
+		if err := a.Failure.err(); err != nil && !host.IsAbsent(err) && !errors.Is(err, host.ErrNotRunning) && !(a.Op == OpLink && errors.Is(err, syscall.EINVAL)) {
 			what := string(a.Path)
 			for _, arg := range a.Args {
 				what += " " + string(arg)
