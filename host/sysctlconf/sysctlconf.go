@@ -6,6 +6,10 @@
 // from udev for each network interface that appears, and sysctl(8) --system
 // of procps. Both are checked against the real programs by this package's
 // tests (systemd 252, procps 4.0.2).
+//
+// Two things that set keys are not seen here: sysctl.KEY= on the kernel's
+// command line, which comes before the files, and the credential sysctl.extra of
+// systemd-sysctl.service.
 package sysctlconf
 
 import (

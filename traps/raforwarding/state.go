@@ -31,7 +31,7 @@ type state struct {
 
 var errNoIPv6 = errors.New("the kernel runs no IPv6 on this interface")
 
-// read reads the interface's parameters and counter.
+// read reads the two values that decide.
 func (s *state) read(ctx context.Context, h *host.Host) error {
 	dir := confDir + s.link.Name + "/"
 	var err error
@@ -43,13 +43,18 @@ func (s *state) read(ctx context.Context, h *host.Host) error {
 	if s.acceptRA, err = number(ctx, h, dir+"accept_ra"); err != nil {
 		return err
 	}
+	return nil
+}
+
+// more reads what is wanted only of interfaces that matter: a container host
+// has hundreds that do not.
+func (s *state) more(ctx context.Context, h *host.Host) {
+	dir := confDir + s.link.Name + "/"
 	// These only add to the picture; what cannot be read is taken as the default.
 	off, _ := number(ctx, h, dir+"disable_ipv6")
 	defrtr, errD := number(ctx, h, dir+"accept_ra_defrtr")
 	auto, errA := number(ctx, h, dir+"autoconf")
 	s.disabled, s.noDefault, s.noAuto = off != 0, errD == nil && defrtr == 0, errA == nil && auto == 0
-	s.ras, s.rasErr = advertisements(ctx, h, s.link.Name)
-	return nil
 }
 
 func number(ctx context.Context, h *host.Host, file string) (int, error) {
@@ -83,7 +88,6 @@ func advertisements(ctx context.Context, h *host.Host, iface string) (int64, err
 func counterFile(iface string) string { return "/proc/net/dev_snmp6/" + iface }
 
 // concerns tells whether somebody could miss advertisements on the interface.
-// A container host has hundreds of links for which the answer is no.
 func (s *state) concerns(i intent) bool {
 	if i.configured() || s.ras > 0 || s.defaultRoute(anyProto) != nil {
 		return true

@@ -52,25 +52,30 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 			tunnels = append(tunnels, l.Name)
 		}
 	}
-	said := false
+	ipv4, said := hasIPv4(links), false
 	for _, l := range links {
 		if !listens(l, links) {
 			continue
 		}
-		s := state{link: l, all: all, release: h.Identity().Release, ipv4: hasIPv4(links), routes: routes, routesErr: routesErr, tunnels: tunnels}
+		s := state{link: l, all: all, release: h.Identity().Release, ipv4: ipv4, routes: routes, routesErr: routesErr, tunnels: tunnels}
 		err := s.read(ctx, h)
 		if errors.Is(err, errNoIPv6) {
 			continue
 		}
 		i := conf.of(l.Name)
-		switch {
-		case err != nil:
+		if err != nil {
 			r.Unknown(l.Name, err)
-		case s.concerns(i):
-			judge(r, s, i)
-		default:
+			said = true
+			continue
+		}
+		if s.forwarding != 0 && s.acceptRA != 0 || s.concerns(i) {
+			s.ras, s.rasErr = advertisements(ctx, h, l.Name)
+		}
+		if !s.concerns(i) {
 			continue // up, but without address, configuration or advertisement
 		}
+		s.more(ctx, h)
+		judge(r, s, i)
 		said = true
 	}
 	if !said {
