@@ -61,20 +61,21 @@ func (a *app) why(ctx context.Context, o whyOptions, args []string) error {
 	if err != nil {
 		return failf("%w", err)
 	}
-	matches, err := x.Find(in)
+	ranked, err := x.Rank(in)
 	if errors.Is(err, lore.ErrTooLong) {
 		fmt.Fprintf(a.stderr, "fettle: %v\n", err)
 	} else if err != nil {
 		return usagef("reading the text: %w", err)
 	}
+	matches, near := lore.Told(ranked)
 	here := map[string]trap.Result{}
 	if !o.noCheck && len(matches) > 0 && runtime.GOOS == "linux" {
 		here = a.lookHere(ctx, matches)
 	}
 	if o.format == "json" {
-		err = a.whyJSON(matches, here)
+		err = a.whyJSON(matches, near, here)
 	} else {
-		err = a.whyText(matches, here)
+		err = a.whyText(matches, near, here)
 	}
 	if err != nil {
 		return err
@@ -107,7 +108,7 @@ func (a *app) lookHere(ctx context.Context, matches []lore.Match) map[string]tra
 	return here
 }
 
-func (a *app) whyJSON(matches []lore.Match, here map[string]trap.Result) error {
+func (a *app) whyJSON(matches []lore.Match, near *lore.Match, here map[string]trap.Result) error {
 	type match struct {
 		lore.Match
 		Title string       `json:"title"`
@@ -122,8 +123,9 @@ func (a *app) whyJSON(matches []lore.Match, here map[string]trap.Result) error {
 		out = append(out, j)
 	}
 	return a.json(struct {
-		Matches []match `json:"matches"`
-	}{out})
+		Matches []match     `json:"matches"`
+		Near    *lore.Match `json:"near,omitempty"` // no match, but the nearest
+	}{out, near})
 }
 
 func (a *app) title(id string) string {
@@ -135,11 +137,14 @@ func (a *app) title(id string) string {
 	return ""
 }
 
-func (a *app) whyText(matches []lore.Match, here map[string]trap.Result) error {
+func (a *app) whyText(matches []lore.Match, near *lore.Match, here map[string]trap.Result) error {
 	width, paint := term.Width(a.stdout), term.Painter(term.Colour(a.stdout))
 	var b strings.Builder
 	if len(matches) == 0 {
 		b.WriteString("Nothing that fettle knows matches this.\n")
+		if near != nil {
+			b.WriteString(term.Wrap(fmt.Sprintf("The nearest is %s (%.0f %%): %s", near.Trap, 100*near.Score, term.Visible(a.title(near.Trap))), width, "", "  "))
+		}
 		b.WriteString(term.Wrap("A few lines around the message, or the problem in other words, may say more; fettle list shows the traps it knows.", width, "", ""))
 	}
 	for i, m := range matches {

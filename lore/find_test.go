@@ -1,0 +1,225 @@
+package lore
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"fettle/trap"
+)
+
+func TestTokens(t *testing.T) {
+	for in, want := range map[string]string{
+		"br0: port 2(vnet7) entered blocking state":                    "<if> port <n> <if> enter block stat",
+		"From 192.0.2.1 icmp_seq=1 Frag needed (mtu = 1400)":           "from <addr> icmp_seq <n> frag need mtu <n>",
+		"net.ipv6.conf.enp4s0.accept_ra = 1":                           "net ipv6 conf <if> accept_ra <n>",
+		"/var/log/journal/6c0fbb1d1ea54f0a8a4c/system.journal":         "var log journal <hex> system journal",
+		"via fe80::86c1:c1ff:fe75:11 dev eth0":                         "via <addr> dev <if>",
+		"[  14.201188] ata3.00: exception 0x10":                        "<n> ata3 <n> exception <hex>",
+		"Apr  3 09:12:44 gw2 kernel: 61203881984 98G 20ms":             "apr <n> gw2 kernel <n>",
+		"52:54:00:a1:77:0c \x1b[31mred\x1b[0m \xff\x00tail ext4 raid1": "<addr> red tail ext4 raid1",
+		"vanishes vanished vanishing dropped dropping freed free":      "vanish vanish vanish drop drop free free",
+		"pages_to_scan:100 RAs autoconfiguration disappeared Größe":    "pages_to_scan <n> ra autoconf vanish größ",
+	} {
+		if got := strings.Join(tokens(in), " "); got != want {
+			t.Errorf("%q:\n got %s\nwant %s", in, got, want)
+		}
+	}
+}
+
+func TestTemplates(t *testing.T) {
+	for _, c := range []struct {
+		symptom, line string
+		want          bool
+	}{
+		{"<br0>: mtu less than <n> bytes", "kernel: vmbr12: mtu less than 68 bytes!", true},
+		{"mtu of <bridge> changed from 1500 to 8950", "the MTU of lan-stor0 changed from 9000 to 1450", true},
+		{"mtu of <bridge> changed", "mtu changed of br0", false},
+		{"open /var/log/journal/<id>/x: denied", "open /var/log/journal/0d1e5f0a3bb94d0aa5c3/x: denied", true},
+		{"lost its <thing>", "lost its", true},
+		{"<a> <b>", "anything", false},
+	} {
+		s := newSymptom(0, c.symptom, background)
+		if got := s.matches(tokens(c.line)); got != c.want {
+			t.Errorf("%q in %q: %v, want %v", c.symptom, c.line, got, c.want)
+		}
+	}
+}
+
+// TestHostileTemplate: a line made to backtrack must not take long.
+func TestHostileTemplate(t *testing.T) {
+	s := newSymptom(0, strings.Repeat("a0 <x> ", 12)+"z9", background)
+	start := time.Now()
+	s.matches(tokens(strings.Repeat("a0 ", 1300)))
+	if d := time.Since(start); d > time.Second {
+		t.Errorf("took %s", d)
+	}
+}
+
+func TestSameTrapWhateverTheNames(t *testing.T) {
+	x := index(articles(t))
+	var want []Match
+	for i, text := range []string{
+		"internal error: Check the host setup: enabling IPv6 forwarding with RA routes without accept_ra set to 2 is likely to cause routes loss. Interfaces to look at: eno2",
+		"2031-12-09 23:59:59.999+0100: 771: error : x:1 : internal error: Check the host setup: enabling IPv6 forwarding with RA routes without accept_ra set to 2 is likely to cause routes loss. Interfaces to look at: wlp9s0f1",
+	} {
+		got, err := x.Find(strings.NewReader(text))
+		if err != nil || len(got) != 1 || got[0].Symptom == "" || !reflect.DeepEqual(got[0].Lines, []string{text}) {
+			t.Fatalf("%q: %+v, %v", text, got, err)
+		}
+		if i == 0 {
+			want = got
+		}
+		if got[0].Trap != want[0].Trap {
+			t.Errorf("%s, want %s", got[0].Trap, want[0].Trap)
+		}
+	}
+}
+
+// TestNeedleInLog finds one line in a long log of strangers.
+func TestNeedleInLog(t *testing.T) {
+	x := index(articles(t))
+	var log strings.Builder
+	hay := pastes(t, "seen")
+	for i := 0; log.Len() < 4<<20; i++ {
+		if p := hay[i%len(hay)]; p.trap == "" && p.name != "none.nic-mtu" {
+			fmt.Fprintf(&log, "Jan  1 00:00:%02d host x[%d]: %s", i%60, i, p.text)
+		}
+	}
+	if got, err := x.Find(strings.NewReader(log.String())); err != nil || len(got) != 0 {
+		t.Fatalf("a log of strangers matches %+v, %v", got, err)
+	}
+	const needle = "journalctl[99]: No journal files were opened due to insufficient permissions."
+	got, err := x.Find(strings.NewReader(log.String() + needle + "\n" + log.String()))
+	if err != nil || len(got) != 1 || got[0].Trap != "journal-access" || got[0].Lines[0] != needle {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestRubbish(t *testing.T) {
+	x := index(articles(t))
+	rnd := rand.New(rand.NewPCG(1, 2))
+	b := make([]byte, 1<<20)
+	for i := range b {
+		b[i] = byte(rnd.Uint32())
+	}
+	for name, in := range map[string][]byte{"random": b, "zeroes": make([]byte, 1<<20), "empty": nil, "one line": bytes.Repeat([]byte("a"), 1<<20)} {
+		if got, err := x.Find(bytes.NewReader(in)); err != nil || len(got) != 0 {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	// What stood before the rubbish, or before the limit, counts all the same.
+	const line = "No journal files were opened due to insufficient permissions.\n"
+	got, err := x.Find(io.MultiReader(strings.NewReader(line), bytes.NewReader(b)))
+	if err != nil || len(got) != 1 {
+		t.Errorf("before rubbish: %+v, %v", got, err)
+	}
+	got, err = x.Find(io.MultiReader(strings.NewReader(line), strings.NewReader(strings.Repeat("x\n", PasteLimit/2))))
+	if !errors.Is(err, ErrTooLong) || len(got) != 1 {
+		t.Errorf("too long: %+v, %v", got, err)
+	}
+}
+
+func FuzzFind(f *testing.F) {
+	x := index(articles(f))
+	for _, p := range pastes(f, "seen") {
+		f.Add(p.text)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		all, err := x.Rank(strings.NewReader(s))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range all {
+			if m.Score < 0 || m.Score > 1 || len(m.Lines) > 4 {
+				t.Fatalf("%+v", m)
+			}
+		}
+	})
+}
+
+// sixty makes as many traps of the real ones: each copy with words of its own
+// in place of every third word.
+func sixty(t testing.TB) []*trap.Trap {
+	var out []*trap.Trap
+	real := articles(t)
+	for i := range 60 {
+		a := real[i%len(real)]
+		n := 0
+		own := func(s string) string {
+			words := strings.Fields(s)
+			for k := range words {
+				if n++; i >= len(real) && n%3 == 0 {
+					words[k] = fmt.Sprintf("%s%c%c", words[k], 'a'+i/26, 'a'+i%26)
+				}
+			}
+			return strings.Join(words, " ")
+		}
+		var b strings.Builder
+		fmt.Fprintf(&b, "---\nid: t%d\ntitle: %q\nsymptoms:\n", i, own(a.Title))
+		for _, s := range a.Symptoms {
+			fmt.Fprintf(&b, "  - %q\n", own(s))
+		}
+		fmt.Fprintf(&b, "since: x\n---\n%s", own(a.Body))
+		out = append(out, &trap.Trap{Lore: trap.Lore(b.String())})
+	}
+	return out
+}
+
+// BenchmarkWhy is all that fettle why does but for starting: parsing and
+// indexing the lore of 60 traps, and finding one paste. The lore differs from
+// run to run, because Article keeps what it parsed.
+func BenchmarkWhy(b *testing.B) {
+	text := pastes(b, "seen")[0].text
+	base := sixty(b)
+	n := 0
+	for b.Loop() {
+		b.StopTimer()
+		n++
+		fresh := make([]*trap.Trap, len(base))
+		for i, t := range base {
+			fresh[i] = &trap.Trap{Lore: trap.Lore(fmt.Sprintf("%s\n%d", t.Lore, n))}
+		}
+		b.StartTimer()
+		x, err := New(fresh)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := x.Find(strings.NewReader(text)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkFind(b *testing.B) {
+	x, err := New(sixty(b))
+	if err != nil {
+		b.Fatal(err)
+	}
+	text := pastes(b, "seen")[0].text
+	for b.Loop() {
+		x.Find(strings.NewReader(text))
+	}
+}
+
+func BenchmarkLog16MiB(b *testing.B) {
+	x, err := New(sixty(b))
+	if err != nil {
+		b.Fatal(err)
+	}
+	var log strings.Builder
+	hay := pastes(b, "seen")
+	for i := 0; log.Len() < PasteLimit-8192; i++ {
+		fmt.Fprintf(&log, "Jan  1 00:00:%02d host%d x[%d]: %s", i%60, i%7, i, hay[i%len(hay)].text)
+	}
+	b.SetBytes(int64(log.Len()))
+	for b.Loop() {
+		x.Find(strings.NewReader(log.String()))
+	}
+}

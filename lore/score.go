@@ -1,0 +1,129 @@
+package lore
+
+import "math"
+
+// window is a line of the paste, or some lines that follow each other.
+type window struct {
+	lines  []string // as pasted
+	tokens []string
+}
+
+// score is what speaks for one trap in one window.
+type score struct {
+	bm25    float64 // information that the window shares with the lore
+	share   float64 // of all the information in the window, 0 to 1
+	cover   float64 // of the best symptom, how much of its information is here, 0 to 1
+	info    float64 // the information of that part
+	words   int     // how many words that symptom has
+	whole   bool    // the symptom stands there as it is, placeholders filled
+	symptom string
+}
+
+// Weights of the score, set by hand on testdata/pastes/seen and judged on
+// testdata/pastes/unseen.
+const (
+	wBM25   = 1.1
+	wShare  = 2.0
+	wCover  = 1.5
+	wWhole  = 2.2
+	offset  = 4.7
+	perWord = 0.012 // a long window shares words by chance
+
+	shortWords = 8
+)
+
+// Threshold is the score from which a match is told. Below it fettle says that
+// it knows nothing that matches.
+const Threshold = 0.5
+
+// Near is the score from which the nearest trap is worth naming although it is
+// no match.
+const Near = 0.2
+
+// value puts a score between 0 and 1.
+func (s *score) value(words int) float64 {
+	// A few words are what somebody searches by: that all of them are known
+	// tells more than in a long text.
+	short := 1 + 1.4*math.Max(0, float64(shortWords-words))/shortWords
+	z := wBM25*s.bm25 + wShare*s.share*short + wCover*s.cover*s.cover*math.Min(s.info, 3) - offset - perWord*float64(words)
+	switch {
+	case s.whole:
+		z += wWhole * math.Min(s.info, 2)
+	case s.cover > 0.99 && s.words >= 3: // all of its words, in another order
+		z += wWhole / 2 * math.Min(s.info, 2)
+	}
+	return 1 / (1 + math.Exp(-z))
+}
+
+// scratch is reused from window to window.
+type scratch struct {
+	traps    []score
+	touched  []int
+	seen     map[string]bool
+	cover    []float64 // of each symptom, the information met
+	count    []int     // and the words
+	symptoms []int
+}
+
+func (x *Index) newScratch() *scratch {
+	return &scratch{traps: make([]score, len(x.ids)), seen: map[string]bool{}, cover: make([]float64, len(x.symptoms)), count: make([]int, len(x.symptoms))}
+}
+
+// score calls each for every trap that shares anything with the window.
+func (x *Index) score(w *window, sc *scratch, each func(trap int, s *score, value float64)) {
+	sc.touched, sc.symptoms = sc.touched[:0], sc.symptoms[:0]
+	clear(sc.seen)
+	var all float64
+	words := 0
+	bag(w.tokens, x.known, func(t string) {
+		if sc.seen[t] {
+			return
+		}
+		sc.seen[t] = true
+		bg := background(t)
+		if bg == 0 {
+			return
+		}
+		words++
+		all += bg
+		weight := x.weight(t)
+		for _, p := range x.postings[t] {
+			s := &sc.traps[p.trap]
+			if s.bm25 == 0 {
+				sc.touched = append(sc.touched, p.trap)
+			}
+			s.bm25 += weight * p.score
+		}
+		for _, i := range x.bySymptom[t] {
+			if sc.count[i] == 0 {
+				sc.symptoms = append(sc.symptoms, i)
+			}
+			sc.cover[i] += x.symptoms[i].words[t]
+			sc.count[i]++
+		}
+	})
+	for _, i := range sc.symptoms {
+		sym, got, count := x.symptoms[i], sc.cover[i], sc.count[i]
+		sc.cover[i], sc.count[i] = 0, 0
+		if sym.info < 0.5 {
+			continue
+		}
+		// Half by information and half by number: two rare words of a sentence
+		// are not that sentence.
+		c := score{cover: (got/sym.info + float64(count)/float64(len(sym.words))) / 2, info: got, words: len(sym.words), symptom: sym.text}
+		c.whole = c.cover > 0.99 && sym.matches(w.tokens)
+		if sym.message && c.cover < 0.8 {
+			c.cover = 0 // half of a message is another message
+		}
+		s := &sc.traps[sym.trap]
+		if c.whole && !s.whole || c.whole == s.whole && c.cover*c.info > s.cover*s.info {
+			s.cover, s.info, s.words, s.whole, s.symptom = c.cover, c.info, c.words, c.whole, c.symptom
+		}
+	}
+	for _, t := range sc.touched {
+		s := &sc.traps[t]
+		s.share = s.bm25 / math.Max(all, 1)
+		each(t, s, s.value(words))
+		*s = score{}
+	}
+}

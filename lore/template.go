@@ -1,0 +1,93 @@
+package lore
+
+import "strings"
+
+// symptom is one line of lore's symptoms: a template whose placeholders (<…>)
+// match anything short.
+type symptom struct {
+	trap  int // index into Index.articles
+	text  string
+	seq   []string           // tokens and wildcards
+	words map[string]float64 // the weight of each distinct literal that says anything
+	info  float64            // their sum
+	// message: a program printed it, so it comes whole; other symptoms are
+	// somebody's words, which others will put differently.
+	message bool
+}
+
+// maxGap is how many tokens a placeholder may stand for.
+const maxGap = 12
+
+func newSymptom(tr int, text string, weight func(string) float64) *symptom {
+	s := &symptom{trap: tr, text: text, seq: templateTokens(text), words: map[string]float64{}, message: strings.Contains(text, ": ")}
+	for _, t := range s.seq {
+		if t[0] == '<' {
+			continue
+		}
+		if _, ok := s.words[t]; !ok && weight(t) > 0 {
+			s.words[t] = weight(t)
+			s.info += s.words[t]
+		}
+	}
+	return s
+}
+
+// templateTokens is tokens with placeholders turned into wildcards.
+func templateTokens(text string) []string {
+	var out []string
+	for text != "" {
+		before, rest, ok := strings.Cut(text, "<")
+		inside, after, closed := strings.Cut(rest, ">")
+		if !ok || !closed || len(inside) > 40 || strings.ContainsAny(inside, "<") {
+			return append(out, tokens(text)...)
+		}
+		out = append(out, tokens(before)...)
+		if n := len(out); n == 0 || out[n-1] != wildcard {
+			out = append(out, wildcard)
+		}
+		text = after
+	}
+	return out
+}
+
+// matches tells whether the whole template stands in line, in order, anywhere.
+func (s *symptom) matches(line []string) bool {
+	seq := s.seq
+	for len(seq) > 0 && seq[0] == wildcard {
+		seq = seq[1:]
+	}
+	for len(seq) > 0 && seq[len(seq)-1] == wildcard {
+		seq = seq[:len(seq)-1]
+	}
+	if len(seq) == 0 {
+		return false
+	}
+	budget := 2000 // bounds the backtracking on hostile lines
+	for i := range line {
+		if line[i] == seq[0] && matchAt(seq, line[i:], &budget) {
+			return true
+		}
+	}
+	return false
+}
+
+func matchAt(seq, line []string, budget *int) bool {
+	for len(seq) > 0 {
+		if *budget--; *budget < 0 {
+			return false
+		}
+		if seq[0] == wildcard {
+			for skip := 0; skip <= maxGap && skip <= len(line); skip++ {
+				if matchAt(seq[1:], line[skip:], budget) {
+					return true
+				}
+			}
+			return false
+		}
+		if len(line) == 0 || line[0] != seq[0] {
+			return false
+		}
+		seq, line = seq[1:], line[1:]
+	}
+	return true
+}
