@@ -1,0 +1,313 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fettle/accept"
+	"fettle/fleet"
+	"fettle/internal/term"
+	"fettle/report"
+	"fettle/trap"
+)
+
+// fleetOptions are the flags of verbs that work on other hosts over SSH.
+type fleetOptions struct {
+	hosts []string
+	file  string
+	fleet.Options
+}
+
+func (o *fleetOptions) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringSliceVar(&o.hosts, "host", nil, "look at other hosts over SSH: `HOST,user@HOST,…`, as ssh takes them")
+	f.StringVar(&o.file, "hosts-file", "", "take hosts from `FILE`, one a line (- is standard input)")
+	f.IntVar(&o.Forks, "forks", fleet.DefaultForks, "work on so many hosts at once")
+	f.DurationVar(&o.Limit, "host-limit", fleet.DefaultLimit, "give up on a host after this `TIME`")
+	f.DurationVar(&o.Connect, "connect-limit", fleet.DefaultConnect, "give up on connecting to a host after this `TIME`")
+	f.BoolVar(&o.Sudo, "sudo", false, "run as root on the hosts, by sudo -n")
+	f.StringVar(&o.BinaryDir, "binary-dir", "", "find fettle-linux-ARCH for hosts of other architectures in `DIR` (default: beside fettle)")
+	f.StringVar(&o.Config, "ssh-config", "", "give ssh this configuration `FILE` instead of ~/.ssh/config")
+	c.MarkFlagFilename("hosts-file")
+	c.MarkFlagDirname("binary-dir")
+}
+
+// asked tells whether other hosts are meant.
+func (o *fleetOptions) asked() bool { return len(o.hosts) > 0 || o.file != "" }
+
+// list is all hosts that the flags name.
+func (o *fleetOptions) list(stdin io.Reader) ([]string, error) {
+	var hosts []string
+	var err error
+	for _, h := range o.hosts {
+		if hosts, err = fleet.ParseHosts("--host", h, hosts); err != nil {
+			return nil, usagef("%w", err)
+		}
+	}
+	if o.file != "" {
+		var b []byte
+		if o.file == "-" {
+			b, err = io.ReadAll(stdin)
+		} else {
+			b, err = os.ReadFile(o.file)
+		}
+		if err == nil {
+			hosts, err = fleet.ParseHosts(o.file, string(b), hosts)
+		}
+		if err != nil {
+			return nil, usagef("--hosts-file: %w", err)
+		}
+	}
+	if len(hosts) == 0 {
+		return nil, usagef("--host and --hosts-file name no host")
+	}
+	return hosts, nil
+}
+
+// fleetFormats are the formats that hold several hosts.
+var fleetFormats = []string{"text", "json", "jsonl"}
+
+// checkFleet is check on other hosts.
+func (a *app) checkFleet(ctx context.Context, o checkOptions, failOn trap.Severity, traps []*trap.Trap, ids []string) error {
+	switch {
+	case o.root != "" || o.from != "":
+		return usagef("--host looks at running hosts: it goes neither with --root nor with --from")
+	case !slices.Contains(fleetFormats, o.out.format):
+		return usagef("--format %s holds one host; of --host there are text, json and jsonl", o.out.format)
+	case o.out.fresh:
+		return usagef("--new does not go with --host yet: run it on the hosts themselves")
+	}
+	hosts, err := o.fleet.list(a.stdin)
+	if err != nil {
+		return err
+	}
+	args := append([]string(nil), ids...)
+	if o.network {
+		args = append(args, "--network")
+	}
+	if o.sample > 0 {
+		args = append(args, "--sample="+o.sample.String())
+	}
+	if o.limit > 0 {
+		args = append(args, "--limit="+o.limit.String())
+	}
+	out := &output{opt: o.out, failOn: failOn, list: &accept.List{}}
+	if o.out.accepted != "" {
+		if out.list, err = acceptances(o.out.accepted); err != nil {
+			return err
+		}
+	}
+	f, err := fleet.Open(o.fleet.Options)
+	if err != nil {
+		return usagef("%w", err)
+	}
+	defer f.Close()
+	w, err := out.open(a.stdout)
+	if err != nil {
+		return err
+	}
+	defer out.abandon()
+	p := fleetWriter(w, o, failOn, traps)
+	out.w = p
+	started := time.Now()
+	var werr error
+	f.Check(ctx, hosts, args, func(e fleet.Event) {
+		if e.Line.Result != nil {
+			out.list.Mark(e.Line.Result, time.Now())
+			out.counts.Add(*e.Line.Result)
+		}
+		if e.Err != nil {
+			out.counts.Unknown++
+		}
+		if werr == nil {
+			werr = p.event(e)
+		}
+	})
+	if werr != nil {
+		return written(werr)
+	}
+	p.counts = out.counts
+	if err := out.End(time.Since(started)); err != nil {
+		return err
+	}
+	return out.status()
+}
+
+// fleetReport writes what comes back from many hosts.
+type fleetReport struct {
+	w      io.Writer
+	format string
+	opt    report.Options
+	traps  []*trap.Trap
+	counts report.Counts
+	hosts  map[string]*hostReport
+	order  []string // in which hosts were done
+	failed int
+}
+
+// hostReport is one host's part until it is done.
+type hostReport struct {
+	buf bytes.Buffer
+	doc report.Document
+	err error
+}
+
+func fleetWriter(w io.Writer, o checkOptions, failOn trap.Severity, traps []*trap.Trap) *fleetReport {
+	return &fleetReport{w: w, format: o.out.format, traps: traps, hosts: map[string]*hostReport{},
+		opt: report.Options{Colour: term.Colour(w), Width: term.Width(w), Verbose: o.out.verbose, FailOn: failOn}}
+}
+
+// fleetLine is a line of jsonl with its host. A host that gave no (whole)
+// report ends with type "failed".
+type fleetLine struct {
+	Host    string `json:"host"`
+	Reason  string `json:"reason,omitempty"`  // failed
+	Reached *bool  `json:"reached,omitempty"` // failed: the host was reached, and failed then
+	report.Line
+}
+
+func (r *fleetReport) event(e fleet.Event) error {
+	if r.format == "jsonl" {
+		return r.jsonl(e)
+	}
+	h := r.hosts[e.Host]
+	if h == nil {
+		h = &hostReport{}
+		r.hosts[e.Host] = h
+	}
+	l := e.Line
+	switch {
+	case e.Err != nil:
+		h.err = e.Err
+	case l.Type == "begin":
+		h.doc = report.Document{Format: l.Format, Schema: l.Schema, Meta: *l.Meta, Traps: l.Traps, Results: []trap.Result{}}
+	case l.Result != nil:
+		h.doc.Results = append(h.doc.Results, *l.Result)
+	case l.Type == "end":
+		if l.Took != nil {
+			h.doc.Took = *l.Took
+		}
+	}
+	if e.Err == nil && l.Type != "end" {
+		return nil
+	}
+	r.order = append(r.order, e.Host)
+	if e.Err != nil {
+		r.failed++
+	}
+	for _, res := range h.doc.Results {
+		h.doc.Counts.Add(res)
+	}
+	if r.format == "text" {
+		return r.text(e.Host, h)
+	}
+	return nil
+}
+
+func (r *fleetReport) jsonl(e fleet.Event) error {
+	l := fleetLine{Host: e.Host, Line: e.Line}
+	if e.Err != nil {
+		var fe *fleet.Error
+		reached := errors.As(e.Err, &fe) && fe.Reached
+		l.Line.Type, l.Reason, l.Reached = "failed", e.Err.Error(), &reached
+	}
+	return encodeLine(r.w, l, "")
+}
+
+// text writes a host's part as one block, when the host is done.
+func (r *fleetReport) text(name string, h *hostReport) error {
+	if h.doc.Format != "" {
+		tw, err := report.New("text", &h.buf, r.opt)
+		if err != nil {
+			return err
+		}
+		m := h.doc.Meta
+		if m.Host != name {
+			m.Host = name + " [" + m.Host + "]"
+		}
+		if err := tw.Begin(m, r.traps); err != nil {
+			return err
+		}
+		for _, res := range h.doc.Results {
+			if err := tw.Result(res); err != nil {
+				return err
+			}
+		}
+		if h.err == nil {
+			if err := tw.End(h.doc.Took); err != nil {
+				return err
+			}
+		}
+	}
+	if h.err != nil {
+		h.buf.WriteString(term.Wrap(term.Visible(h.err.Error()), r.opt.Width, "UNKNOWN   ", "          "))
+	}
+	h.buf.WriteString("\n")
+	_, err := r.w.Write(h.buf.Bytes())
+	h.buf = bytes.Buffer{}
+	return err
+}
+
+func (r *fleetReport) Begin(report.Meta, []*trap.Trap) error { return nil }
+func (r *fleetReport) Result(trap.Result) error              { return nil }
+
+// fleetDocument is a report of many hosts as JSON.
+type fleetDocument struct {
+	Format string        `json:"format"` // "fettle-fleet"
+	Schema int           `json:"schema"`
+	Hosts  []fleetHost   `json:"hosts"` // in the order in which they were done
+	Counts report.Counts `json:"counts"`
+	Took   time.Duration `json:"took_ns"`
+}
+
+type fleetHost struct {
+	Host   string           `json:"host"`
+	Reason string           `json:"reason,omitempty"` // why there is no whole report
+	Report *report.Document `json:"report,omitempty"`
+}
+
+func (r *fleetReport) End(took time.Duration) error {
+	switch r.format {
+	case "text":
+		s := fmt.Sprintf("%d hosts", len(r.order))
+		if len(r.order) == 1 {
+			s = "1 host"
+		}
+		if r.failed > 0 {
+			s += fmt.Sprintf(" (%d gave no report)", r.failed)
+		}
+		_, err := fmt.Fprintf(r.w, "%s: %s in %s\n", s, r.counts.String(), took.Round(time.Millisecond))
+		return err
+	case "json":
+		d := fleetDocument{Format: "fettle-fleet", Schema: report.SchemaVersion, Hosts: []fleetHost{}, Counts: r.counts, Took: took}
+		for _, name := range r.order {
+			h := r.hosts[name]
+			fh := fleetHost{Host: name}
+			if h.doc.Format != "" {
+				fh.Report = &h.doc
+			}
+			if h.err != nil {
+				fh.Reason = h.err.Error()
+			}
+			d.Hosts = append(d.Hosts, fh)
+		}
+		return encodeLine(r.w, d, "  ")
+	}
+	return nil
+}
+
+func encodeLine(w io.Writer, v any, indent string) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", indent)
+	return e.Encode(v)
+}

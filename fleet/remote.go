@@ -1,0 +1,136 @@
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// What is run on a host is one of these constant scripts, given to /bin/sh
+// whatever the login shell is; so they hold no quote, "!", backslash or
+// newline, which shells read differently. $1 is the SHA-256 of the binary.
+const (
+	// check the copy, and run it with the arguments that are left
+	verify = `f="$HOME/.cache/fettle/$1/fettle"; ` +
+		`if [ -f "$f" ] && [ "$(sha256sum < "$f")" = "$1  -" ]; then shift; `
+	orSay  = `; fi; echo "` + needed + ` $(uname -s) $(uname -m)" >&2; exit 97`
+	runIt  = verify + `exec "$f" "$@"` + orSay
+	sudoIt = verify + `exec sudo -n -- "$f" "$@"` + orSay
+	keepIt = `umask 077; d="$HOME/.cache/fettle/$1"; t="$d/new.$$"; mkdir -p "$d" && chmod 700 "$d" && ` +
+		`gzip -dc > "$t" && [ "$(sha256sum < "$t")" = "$1  -" ] && chmod 700 "$t" && mv -f "$t" "$d/fettle" ` +
+		`|| { rm -f "$t"; echo "the copy of fettle in $d does not verify" >&2; exit 98; }`
+	needed  = "FETTLE-NEEDED"
+	exitNot = 97 // the binary is not there
+)
+
+// plain are arguments that every shell passes on as they are.
+var plain = regexp.MustCompile(`^[A-Za-z0-9._:/,+@%=-]+$`)
+
+// remote makes the command for ssh: a constant script and plain words.
+func remote(script, hash string, args []string) (string, error) {
+	for _, a := range args {
+		if !plain.MatchString(a) {
+			return "", fmt.Errorf("argument %q: only letters, digits and . _ : / , + @ %% = - are passed on to other hosts", a)
+		}
+	}
+	return strings.Join(append([]string{"/bin/sh", "-c", "'" + script + "'", "fettle", hash}, args...), " "), nil
+}
+
+// Run runs fettle on a host with these arguments, copying it there first if
+// it is not there. The exit status is fettle's own; errs is what it (or sudo)
+// wrote to standard error. Any error is an *Error.
+func (f *Fleet) Run(ctx context.Context, host string, args []string, out io.Writer) (exit int, errs string, err error) {
+	reached := false
+	fail := func(err error) (int, string, error) {
+		if ctx.Err() != nil {
+			f.hangUp(host)
+		}
+		return 0, "", &Error{Host: host, Reached: reached, Why: err.Error()}
+	}
+	script := runIt
+	if f.opt.Sudo {
+		script = sudoIt
+	}
+	bin := f.bins.first()
+	for copied := false; ; {
+		hash, err := bin.load()
+		if err != nil {
+			return fail(err)
+		}
+		command, err := remote(script, hash, args)
+		if err != nil {
+			return fail(err)
+		}
+		exit, errs, err := f.patiently(ctx, host, command, out)
+		if err != nil {
+			return fail(err)
+		}
+		reached = true
+		system, machine, missing := need(exit, errs)
+		if !missing {
+			return exit, errs, nil
+		}
+		right, err := f.bins.lookup(system, machine)
+		switch {
+		case err != nil:
+			return fail(err)
+		case right != bin:
+			bin = right // it may be there already
+			continue
+		case copied:
+			return fail(fmt.Errorf("the copy of fettle was made and is gone, or sha256sum is missing there: %s", words(errs)))
+		}
+		packed, err := bin.pack()
+		if err != nil {
+			return fail(err)
+		}
+		if command, err = remote(keepIt, hash, nil); err != nil {
+			return fail(err)
+		}
+		exit, errs, err = f.run(ctx, host, command, bytes.NewReader(packed), nil)
+		if err != nil {
+			return fail(err)
+		}
+		if exit != 0 {
+			return fail(fmt.Errorf("copying fettle there: exit status %d: %s", exit, words(errs)))
+		}
+		copied = true
+	}
+}
+
+// need reads what a host says that does not have the binary.
+func need(exit int, errs string) (system, machine string, missing bool) {
+	if exit != exitNot {
+		return "", "", false
+	}
+	for line := range strings.Lines(errs) {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == needed {
+			return f[1], f[2], true
+		}
+	}
+	return "", "", false
+}
+
+// patiently is run, again where a server turned the connection away for having
+// too many at once (sshd_config(5), MaxStartups): fifty hosts behind one jump
+// host are such a crowd.
+func (f *Fleet) patiently(ctx context.Context, host, command string, out io.Writer) (exit int, errs string, err error) {
+	for try := 1; ; try++ {
+		exit, errs, err = f.run(ctx, host, command, nil, out)
+		if err == nil || try == tries || !strings.Contains(errs, "kex_exchange_identification:") {
+			return exit, errs, err
+		}
+		pause := time.Duration(try)*500*time.Millisecond + rand.N(time.Duration(try)*time.Second)
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+const tries = 6
