@@ -90,15 +90,15 @@ type fileScan struct {
 
 // mountsOf is the mount table of a process: network mounts in a container are
 // not in fettle's own table.
-func (s *fileScan) mountsOf(dirfd int) *mountTable {
+func (s *fileScan) mountsOf(dirfd int) (table *mountTable, other bool) {
 	var st unix.Stat_t
 	if unix.Fstatat(dirfd, "ns/mnt", &st, 0) != nil || st.Ino == s.mntns {
-		return s.own
+		return s.own, false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t := s.tables[st.Ino]; t != nil {
-		return t
+		return t, true
 	}
 	t := &mountTable{}
 	t.once.Do(func() {
@@ -112,7 +112,7 @@ func (s *fileScan) mountsOf(dirfd int) *mountTable {
 		}
 	})
 	s.tables[st.Ino] = t
-	return t
+	return t, true
 }
 
 // scanner looks through one process after the other with the same buffers.
@@ -126,6 +126,7 @@ type scanner struct {
 	dirfd  int // /proc/PID
 	pid    int
 	mounts *mountTable // nil until the first hit
+	other  bool        // it has a mount namespace of its own; known with mounts
 	first  int         // its first hit
 }
 
@@ -177,8 +178,10 @@ func (w *scanner) name() {
 		w.hits = w.hits[:w.first]
 		return
 	}
+	// In fettle's own mount namespace the kernel writes paths from fettle's
+	// root (fs/d_path.c), also those of a process in a chroot.
 	var root unix.Stat_t
-	elsewhere := unix.Fstatat(w.dirfd, "root", &root, 0) == nil && (uint64(root.Dev) != w.rootDev || root.Ino != w.rootIno)
+	elsewhere := w.other && unix.Fstatat(w.dirfd, "root", &root, 0) == nil && (uint64(root.Dev) != w.rootDev || root.Ino != w.rootIno)
 	for i := range w.hits[w.first:] {
 		h := &w.hits[w.first+i]
 		h.PID, h.Comm, h.UID, h.Unit, h.Elsewhere = p.PID, p.Comm, p.UID, p.Unit, elsewhere
@@ -295,17 +298,20 @@ func (w *scanner) descriptor(fds int, fd *byte) {
 }
 
 // gone tells whether a target that ends in " (deleted)" is a file whose name
-// is gone, and not one that is called so.
+// is gone, and not one that is called so. Call network first.
 func (w *scanner) gone(target string, ino uint64) bool {
+	if w.other {
+		target = "root" + target
+	}
 	var st unix.Stat_t
-	return unix.Fstatat(w.dirfd, "root"+target, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || st.Ino != ino
+	return unix.Fstatat(w.dirfd, target, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || st.Ino != ino
 }
 
 // network tells whether a path lies on a file system that may hang, as the
 // process sees it.
 func (w *scanner) network(target string) bool {
 	if w.mounts == nil {
-		w.mounts = w.mountsOf(w.dirfd)
+		w.mounts, w.other = w.mountsOf(w.dirfd)
 	}
 	return w.mounts.touchable(target) != nil
 }
@@ -354,9 +360,23 @@ func (w *scanner) readlink(dirfd int, name *byte) int {
 }
 
 // statAt is statx(2) (Linux 4.11) without asking a server: a file of a
-// network file system answers with what is cached.
+// network file system answers with what is cached. Where the kernel or a
+// container's filter (EPERM) has no statx, it is fstatat(2).
 func statAt(dirfd int, name *byte, flags int) (st unix.Statx_t, ok bool) {
 	_, _, errno := unix.Syscall6(unix.SYS_STATX, uintptr(dirfd), uintptr(unsafe.Pointer(name)),
 		uintptr(flags|unix.AT_STATX_DONT_SYNC|unix.AT_NO_AUTOMOUNT), unix.STATX_BASIC_STATS, uintptr(unsafe.Pointer(&st)), 0)
+	if errno == unix.ENOSYS || errno == unix.EPERM {
+		return oldStatAt(dirfd, name, flags)
+	}
 	return st, errno == 0
+}
+
+func oldStatAt(dirfd int, name *byte, flags int) (out unix.Statx_t, ok bool) {
+	var st unix.Stat_t
+	if unix.Fstatat(dirfd, unix.BytePtrToString(name), &st, flags) != nil {
+		return out, false
+	}
+	dev := uint64(st.Dev)
+	return unix.Statx_t{Mode: uint16(st.Mode), Nlink: uint32(st.Nlink), Ino: st.Ino, Size: uint64(st.Size), Blocks: uint64(st.Blocks),
+		Dev_major: unix.Major(dev), Dev_minor: unix.Minor(dev)}, true
 }

@@ -290,15 +290,37 @@ func TestOpenFilesProgram(t *testing.T) {
 	}
 }
 
-// A process with another root: its paths mean other files.
-func TestOpenFilesElsewhere(t *testing.T) {
+// A process with another root: in fettle's own mount namespace (a chroot) the
+// path is told from fettle's root, in another one (a container) from there.
+func TestOpenFilesOtherRoot(t *testing.T) {
 	means.Root(t)
 	dir := t.TempDir()
 	write(t, dir+"/gone", "1")
 	pid := start(t, "", "chroot="+dir, "rw=/gone", "rm=/gone")
 	got := filesOf(scan(t), pid)
-	if len(got) != 1 || !got[0].Elsewhere || !got[0].Deleted || !strings.HasSuffix(got[0].Path, "/gone") {
-		t.Errorf("got %+v", got)
+	if describe(dir, got) != "gone deleted write links=0" {
+		t.Errorf("chroot: %+v", got)
+	}
+
+	root := dir + "/root"
+	os.Mkdir(root, 0o755)
+	sh, unshare := means.Tool(t, "sh"), means.Tool(t, "unshare")
+	pid = startArgs(t, []string{unshare, "-m", sh, "-c",
+		`mount -t tmpfs fettle-test "$1" && mkdir "$1/old" "$1/log" && : > "$1/log/a" && cp "$2" "$1/holder" && cd "$1" &&
+		ln -s old/usr old/lib old/lib64 . && pivot_root . old && exec /holder`,
+		"sh", root, os.Args[0]}, "rw=/log/a", "mv=/log/a", "rw=/gone", "rm=/gone")
+	got = filesOf(scan(t), pid)
+	if describe("", got) != "log/a.1 elsewhere write links=1; gone elsewhere deleted write links=0" {
+		t.Errorf("container: %+v", got)
+	}
+}
+
+func TestOldStatAt(t *testing.T) {
+	name := append([]byte(write(t, t.TempDir()+"/x", "12345")), 0)
+	a, ok1 := statAt(unix.AT_FDCWD, &name[0], 0)
+	b, ok2 := oldStatAt(unix.AT_FDCWD, &name[0], 0)
+	if !ok1 || !ok2 || fileOf("", &a) != fileOf("", &b) || a.Mode != b.Mode {
+		t.Errorf("statx %+v, fstatat %+v", fileOf("", &a), fileOf("", &b))
 	}
 }
 
@@ -344,6 +366,19 @@ func TestOpenFilesOverlay(t *testing.T) {
 
 // Without root, what others hold is denied and counted, never passed over.
 func TestOpenFilesUnprivileged(t *testing.T) {
+	if os.Getenv("FETTLE_SCAN") != "" { // the run without root
+		res := scan(t)
+		if res.Denied == 0 {
+			t.Error("nothing denied without root")
+		}
+		for _, f := range res.Files {
+			if f.UID != 65534 {
+				t.Errorf("a file of another user: %+v", f)
+			}
+		}
+		os.Stdout.WriteString("files " + strconv.Itoa(len(res.Files)) + "\n")
+		return
+	}
 	means.Root(t)
 	dir := t.TempDir()
 	os.Chmod(filepath.Dir(dir), 0o755)
@@ -357,29 +392,13 @@ func TestOpenFilesUnprivileged(t *testing.T) {
 	os.Chown(own, 65534, 65534)
 	nobody := []string{means.Tool(t, "setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups", bin}
 	startArgs(t, nobody, "rw="+own, "rm="+own)
-	c := exec.Command(nobody[0], append(nobody[1:], "-test.run=TestOpenFilesUnprivilegedChild", "-test.v")...)
+	c := exec.Command(nobody[0], append(nobody[1:], "-test.run=^TestOpenFilesUnprivileged$", "-test.v")...)
 	c.Env = []string{"FETTLE_SCAN=1", "TMPDIR=" + dir}
 	c.Dir = dir
 	outp, err := c.CombinedOutput()
 	if err != nil || !bytes.Contains(outp, []byte("files 1")) {
 		t.Errorf("%v\n%s", err, outp)
 	}
-}
-
-func TestOpenFilesUnprivilegedChild(t *testing.T) {
-	if os.Getenv("FETTLE_SCAN") == "" {
-		t.Skip("runs only as the child of TestOpenFilesUnprivileged")
-	}
-	res := scan(t)
-	if res.Denied == 0 {
-		t.Error("nothing denied without root")
-	}
-	for _, f := range res.Files {
-		if f.UID != 65534 {
-			t.Errorf("a file of another user: %+v", f)
-		}
-	}
-	os.Stdout.WriteString("files " + strconv.Itoa(len(res.Files)) + "\n")
 }
 
 // Processes that come and go while they are looked through do no harm.

@@ -86,8 +86,8 @@ type OpenFile struct {
 	// Path is the name the kernel gives now: after a rename the new one, of a
 	// deleted file the last one (without " (deleted)").
 	Path string `json:"path"`
-	// Elsewhere says that the process has another root folder (a container, a
-	// chroot): Path is a path there.
+	// Elsewhere says that the process lives in a mount namespace with another
+	// root folder (a container): Path is a path there.
 	Elsewhere bool `json:"elsewhere,omitempty"`
 	Deleted   bool `json:"deleted,omitempty"` // the name is gone; the file lives on while open, or by another of its Links
 	Write     bool `json:"write,omitempty"`   // open for writing

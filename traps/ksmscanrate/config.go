@@ -151,3 +151,21 @@ func setShellValue(b []byte, name, value string) []byte {
 	}
 	return []byte(s + set)
 }
+
+// nextBoot is the rate that tmpfiles.d sets at boot, and the line that says
+// so; false where it does not set pages_to_scan, or leaves it to the advisor.
+func (c config) nextBoot(now rate) (r rate, where string, ok bool) {
+	r = now
+	for _, l := range c.lines {
+		n, err := strconv.ParseUint(l.Argument, 10, 32)
+		switch name := strings.TrimPrefix(l.Path, dir); {
+		case name == "advisor_mode" && l.Argument == "scan-time":
+			return r, "", false
+		case name == "pages_to_scan" && err == nil:
+			r.pages, where, ok = n, fmt.Sprintf("%s:%d", l.File, l.Num), true
+		case name == "sleep_millisecs" && err == nil:
+			r.sleep = time.Duration(n) * time.Millisecond
+		}
+	}
+	return r, where, ok
+}

@@ -109,6 +109,12 @@ func checkRate(ctx context.Context, h *host.Host, r *trap.Report, k ksm, c confi
 	case s.mem.err != nil && !tooSlow(s.scan, n, s.cost):
 		r.Unknown(scanRate, s.mem.err, ev...)
 	case !tooSlow(s.scan, n, s.cost):
+		if next, where, ok := c.nextBoot(k.rate); ok && c.tuned == nil && tooSlow(next.fullScan(n, s.cost), n, s.cost) {
+			r.Found(trap.Finding{Subject: scanRate, Severity: trap.Notice, Evidence: ev,
+				Summary: "KSM scans quickly enough now, and too slowly again after a reboot: " + where + " sets pages_to_scan",
+				Detail:  fmt.Sprintf("With %d pages every %d ms a full scan takes %s.", next.pages, next.sleep.Milliseconds(), spell(next.fullScan(n, s.cost)))})
+			return nil
+		}
 		r.Clear(scanRate, "a full scan of mergeable memory is quick enough at these settings", ev...)
 	case s.mem.bound && !tooSlow(s.now.fullScan(s.mem.least, s.cost), s.mem.least, s.cost) && !strings.Contains(s.mem.source, "virtual"):
 		r.Unknown(scanRate, fmt.Errorf("KSM has not finished its first scan, so how much memory it has to scan is not known yet"), ev...)

@@ -228,7 +228,7 @@ func golden(t *testing.T, name string) string {
 
 // What a plan sets must make the check say clear.
 func TestPlanMends(t *testing.T) {
-	for _, name := range []string{"trapped", "trapped-measured", "trapped-advisor", "trapped-advisor-limit", "trapped-ksmtuned", "first-scan-slow"} {
+	for _, name := range []string{"trapped", "trapped-measured", "trapped-advisor", "trapped-advisor-limit", "trapped-ksmtuned", "first-scan-slow", "next-boot"} {
 		t.Run(name, func(t *testing.T) {
 			text := golden(t, name)
 			h := func() *host.Host { src, _, _ := hosttest.Parse([]byte(text)); return host.New(src) }
