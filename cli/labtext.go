@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -45,7 +46,8 @@ func (a *app) labText(o lab.Outcome, long, verbose bool) {
 			strings.ReplaceAll(said, "\n", "\n"+strings.Repeat(" ", 30)))
 	}
 	labFigures(a.stdout, v)
-	if !v.OK && v.Why != "" {
+	// A stage that failed has said why.
+	if failed := slices.ContainsFunc(v.Stages, func(s lab.Stage) bool { return !s.OK }); !v.OK && v.Why != "" && !failed {
 		fmt.Fprintf(a.stdout, "  why: %s\n", strings.ReplaceAll(v.Why, "\n", "\n    "))
 	}
 	if v.Console != "" {

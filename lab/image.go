@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/cavaliergopher/cpio"
@@ -24,7 +25,7 @@ func (im *image) close() error { return im.w.Close() }
 
 // dir adds a folder and those above it.
 func (im *image) dir(name string) error {
-	name = strings.Trim(filepath.Clean(name), "/")
+	name = inside(name)
 	if name == "" || name == "." || im.have[name] {
 		return nil
 	}
@@ -35,9 +36,39 @@ func (im *image) dir(name string) error {
 	return im.w.WriteHeader(&cpio.Header{Name: name, Mode: cpio.TypeDir | 0o755, Links: 2})
 }
 
+// merged are the folders that are links into /usr in the guest, as on Debian 12.
+var merged = []string{"bin", "sbin", "lib", "lib64"}
+
+// inside is the name that a path of the host has in the archive.
+func inside(name string) string {
+	name = strings.Trim(filepath.Clean(name), "/")
+	if first, _, _ := strings.Cut(name, "/"); slices.Contains(merged, first) {
+		return "usr/" + name
+	}
+	return name
+}
+
+// skeleton adds the folders that every guest has.
+func (im *image) skeleton() error {
+	for _, d := range []string{"/dev", "/proc", "/sys", "/run", "/tmp", "/etc", "/root", "/var"} {
+		if err := im.dir(d); err != nil {
+			return err
+		}
+	}
+	for _, d := range merged {
+		if err := im.dir("/usr/" + d); err != nil {
+			return err
+		}
+		if err := im.linkAs(d, "usr/"+d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // file adds content under a name.
 func (im *image) file(name string, mode fs.FileMode, size int64, content io.Reader) error {
-	name = strings.Trim(filepath.Clean(name), "/")
+	name = inside(name)
 	if im.have[name] {
 		return nil
 	}
@@ -53,12 +84,16 @@ func (im *image) file(name string, mode fs.FileMode, size int64, content io.Read
 }
 
 func (im *image) link(name, target string) error {
-	name = strings.Trim(filepath.Clean(name), "/")
-	if im.have[name] {
-		return nil
-	}
+	name = inside(name)
 	if err := im.dir(filepath.Dir("/" + name)); err != nil {
 		return err
+	}
+	return im.linkAs(name, target)
+}
+
+func (im *image) linkAs(name, target string) error {
+	if im.have[name] {
+		return nil
 	}
 	im.have[name] = true
 	if err := im.w.WriteHeader(&cpio.Header{Name: name, Mode: cpio.TypeSymlink | 0o777, Size: int64(len(target)), Links: 1}); err != nil {

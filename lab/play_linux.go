@@ -137,10 +137,8 @@ func died(v Verdict, ended error) string {
 func buildImage(trap string, s Scenario, opt Options) (*os.File, error) {
 	return memoryFile("guest", func(w io.Writer) error {
 		im := newImage(w)
-		for _, d := range []string{"/dev", "/proc", "/sys", "/run", "/tmp", "/etc", "/root", "/var"} {
-			if err := im.dir(d); err != nil {
-				return err
-			}
+		if err := im.skeleton(); err != nil {
+			return err
 		}
 		if err := im.copyAs(opt.Binary, "/init"); err != nil {
 			return err

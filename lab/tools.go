@@ -92,7 +92,7 @@ func (im *image) library(lib string) error {
 		if _, err := os.Stat(p); err != nil {
 			continue
 		}
-		if im.have[strings.Trim(p, "/")] {
+		if im.have[inside(p)] {
 			return nil
 		}
 		if err := im.placeAt(p); err != nil {

@@ -39,6 +39,12 @@ type inverse interface {
 	probed() bool
 }
 
+// halfway is a probed step that can stand between before and done: undo then
+// leads back from there.
+type halfway interface {
+	halfway(ctx context.Context, m Machine) (bool, error)
+}
+
 // Changed is the refusal to touch what somebody else has changed: since the
 // plan was made, or since fettle wrote it.
 type Changed struct {

@@ -82,6 +82,8 @@ func unmarshalStep(b []byte) (Step, error) {
 		return decode[LinkMTU](b)
 	case "solicit-router":
 		return decode[SolicitRouter](b)
+	case "md-readd":
+		return decode[MDReadd](b)
 	case "command":
 		return decode[Command](b)
 	}

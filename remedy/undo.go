@@ -133,7 +133,7 @@ func (e *Engine) takeBack(ctx context.Context, c *Change, opt UndoOptions) error
 			continue
 		}
 		journal(Record{Event: evUndoIntent, Step: i})
-		left, err := e.undoStep(ctx, c, i, a, leave, st.boot == boot, opt.Force)
+		left, err := e.undoStep(ctx, c, i, a, st, leave, st.boot == boot, opt.Force)
 		switch {
 		case err != nil:
 			failed = append(failed, fmt.Errorf("step %d (%s): %w", i+1, step.Describe(), err))
@@ -172,12 +172,12 @@ func (e *Engine) takeBack(ctx context.Context, c *Change, opt UndoOptions) error
 	return nil
 }
 
-// undoStep puts back what one step changed, but for the items in leave. It
-// says what had to stay, and why.
-func (e *Engine) undoStep(ctx context.Context, c *Change, i int, a action, leave map[string]bool, sameBoot, force bool) (left string, err error) {
-	st := c.steps[i]
+// undoStep puts back what one step changed, but for the items in leave. st is
+// the step as it stood before this undoing of it. It says what had to stay,
+// and why.
+func (e *Engine) undoStep(ctx context.Context, c *Change, i int, a action, st stepState, leave map[string]bool, sameBoot, force bool) (left string, err error) {
 	if inv, ok := a.(inverse); ok {
-		return e.undoByInverse(ctx, c, i, a, inv, sameBoot, force)
+		return e.undoByInverse(ctx, c, i, a, inv, st, sameBoot, force)
 	}
 	s := e.site(c, i)
 	s.inPlace = true
@@ -217,7 +217,7 @@ func (e *Engine) undoStep(ctx context.Context, c *Change, i int, a action, leave
 		return "", rerr
 	}
 	for k, it := range st.before {
-		if it.Drifts || leave[it.key()] || it.same(now[k]) || it.Kind == itemFolder || it.Kind == itemMTU && it.Index != now[k].Index {
+		if it.Drifts || leave[it.key()] || it.same(now[k]) || it.Kind == itemFolder {
 			continue
 		}
 		if err == nil {
@@ -228,12 +228,16 @@ func (e *Engine) undoStep(ctx context.Context, c *Change, i int, a action, leave
 	return left, nil
 }
 
-func (e *Engine) undoByInverse(ctx context.Context, c *Change, i int, a action, inv inverse, sameBoot, force bool) (left string, err error) {
-	st := c.steps[i]
+func (e *Engine) undoByInverse(ctx context.Context, c *Change, i int, a action, inv inverse, st stepState, sameBoot, force bool) (left string, err error) {
 	if inv.probed() {
 		there, err := a.done(ctx, e.Machine, nil, nil)
 		if err != nil {
 			return "", fmt.Errorf("asking whether it is in place: %w", err)
+		}
+		if h, ok := a.(halfway); ok && !there {
+			if there, err = h.halfway(ctx, e.Machine); err != nil {
+				return "", fmt.Errorf("asking whether it stands half-way: %w", err)
+			}
 		}
 		if !there {
 			return "", nil // not in place, or no longer

@@ -8,6 +8,7 @@ import (
 	"fettle/traps/deletedopenfiles"
 	"fettle/traps/journalaccess"
 	"fettle/traps/ksmscanrate"
+	"fettle/traps/mdadmbadblocks"
 	"fettle/traps/raforwarding"
 )
 
@@ -19,5 +20,6 @@ func All() []*trap.Trap {
 		&bridgemtu.Trap,
 		&raforwarding.Trap,
 		&journalaccess.Trap,
+		&mdadmbadblocks.Trap,
 	}
 }

@@ -19,7 +19,7 @@ import (
 var lore string
 
 // Trap is deleted-open-files.
-var Trap = trap.Trap{Lore: trap.Lore(lore), Check: check, Plan: plan}
+var Trap = trap.Trap{Lore: trap.Lore(lore), Check: check, Plan: plan, Proof: proof}
 
 // The kinds of finding, kept in Params["kind"] for the plan.
 const (
@@ -43,7 +43,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	case table.Looked == 0:
 		r.Unknown("", errors.New("not one process could be looked into"))
 	case !found:
-		r.Clear("", "no deleted file that matters is held open, no running program was replaced, no log was rotated away from its writer",
+		r.Clear("", "no program runs on deleted, replaced or rotated files that matter",
 			trap.Ev("/proc/*/fd, /proc/*/maps", "%d processes looked into", table.Looked))
 	}
 	return nil

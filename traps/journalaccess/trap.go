@@ -17,4 +17,5 @@ var Trap = trap.Trap{
 	Cost:  trap.Instant,
 	Check: check,
 	Plan:  plan,
+	Proof: proof,
 }

@@ -1,0 +1,230 @@
+package mdadmbadblocks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"fettle/host"
+	"fettle/host/mdraid"
+	"fettle/trap"
+)
+
+// array is one running MD array as sysfs shows it (Documentation/admin-guide/md.rst).
+type array struct {
+	name     string // "md0"
+	level    string // "raid1", "raid10", …
+	metadata string // "1.2", "0.90", "external:imsm/…"
+	disks    string // raid_disks
+	degraded string // number of missing members
+	action   string // idle, resync, recover, check, …
+	bitmap   string // "none", "+8", "file"; empty where the kernel does not say
+	state    string // clean, active, inactive, …
+	members  []member
+}
+
+// member is one device of an array.
+type member struct {
+	name     string // "sda1"
+	state    string // "in_sync,write_mostly", "spare", "faulty"
+	slot     string // number, or "none"
+	hasList  bool
+	bad      []mdraid.Range // from the member's start
+	pending  []mdraid.Range // seen, not yet written to the list
+	unlisted bool           // there are entries, but nobody collected which
+	dataOff  uint64         // sectors
+	err      error          // why hasList is not known
+	evidence []trap.Evidence
+}
+
+func (a *array) external() bool { return strings.HasPrefix(a.metadata, "external:") }
+
+// redundant tells how many members the array can lose; RAID10 is taken at the
+// one that it can surely lose.
+func (a *array) redundant() int {
+	switch a.level {
+	case "raid1":
+		return max(0, atoi(a.disks)-1)
+	case "raid4", "raid5", "raid10":
+		return 1
+	case "raid6":
+		return 2
+	}
+	return 0
+}
+
+// readArrays reads every running array. Where nothing runs, there is none.
+func readArrays(ctx context.Context, h *host.Host) ([]array, error) {
+	if !h.Running() {
+		return nil, nil
+	}
+	dirs, err := h.Glob(ctx, "/sys/block", "md*")
+	if err != nil {
+		return nil, err
+	}
+	var out []array
+	for _, dir := range dirs {
+		md := dir + "/md"
+		there, err := h.Exists(ctx, md)
+		if err != nil {
+			return nil, err
+		}
+		if !there {
+			continue
+		}
+		a := array{name: path.Base(dir)}
+		for file, to := range map[string]*string{"level": &a.level, "metadata_version": &a.metadata, "raid_disks": &a.disks,
+			"array_state": &a.state} {
+			if *to, err = h.ReadString(ctx, md+"/"+file); err != nil && !host.IsAbsent(err) {
+				return nil, err
+			}
+		}
+		if a.state == "clear" || a.level == "" && a.state == "inactive" {
+			continue // a device node without an array behind it
+		}
+		// Levels without redundancy lack these files.
+		a.degraded, _ = h.ReadString(ctx, md+"/degraded")
+		a.action, _ = h.ReadString(ctx, md+"/sync_action")
+		a.bitmap, _ = h.ReadString(ctx, md+"/bitmap/location")
+		if err := a.readMembers(ctx, h, md); err != nil {
+			return nil, err
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+func (a *array) readMembers(ctx context.Context, h *host.Host, md string) error {
+	dirs, err := h.Glob(ctx, md, "dev-*")
+	if err != nil {
+		return err
+	}
+	raw, tableErr := h.MDMembers(ctx)
+	for _, dir := range dirs {
+		m := member{name: strings.ReplaceAll(strings.TrimPrefix(path.Base(dir), "dev-"), "!", "/")}
+		m.state, _ = h.ReadString(ctx, dir+"/state")
+		m.slot, _ = h.ReadString(ctx, dir+"/slot")
+		if err := m.readSysfs(ctx, h, dir); err != nil {
+			m.err = err
+		}
+		if !a.external() && a.metadata != "0.90" {
+			m.readSuperblock(ctx, h, a.name, raw, tableErr)
+		}
+		a.members = append(a.members, m)
+	}
+	return nil
+}
+
+// readSysfs reads the entries that the kernel holds. The files are there, and
+// empty, whether or not the member has a list at all.
+func (m *member) readSysfs(ctx context.Context, h *host.Host, dir string) error {
+	for file, to := range map[string]*[]mdraid.Range{"bad_blocks": &m.bad, "unacknowledged_bad_blocks": &m.pending} {
+		text, err := h.ReadString(ctx, dir+"/"+file)
+		if host.IsAbsent(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if *to, err = mdraid.ParseSysfs(text); err != nil {
+			return &host.SyntaxError{Path: dir + "/" + file, Msg: err.Error()}
+		}
+		if text != "" {
+			m.evidence = append(m.evidence, trap.Ev(dir+"/"+file, "%s", mdraid.Text(*to, 8)))
+		}
+	}
+	m.bad = append(m.bad, m.pending...)
+	return nil
+}
+
+// readSuperblock finds out whether the member has a list: from the member
+// itself, or from what mdadm --examine said of it in a report.
+func (m *member) readSuperblock(ctx context.Context, h *host.Host, array string, raw []host.MDMember, tableErr error) {
+	if tableErr != nil {
+		m.examine(ctx, h, tableErr)
+		return
+	}
+	for _, d := range raw {
+		if d.Array != array || d.Device != m.name {
+			continue
+		}
+		switch {
+		case d.Denied:
+			m.err = fmt.Errorf("reading the superblock of /dev/%s: %w", m.name, host.ErrDenied)
+			return
+		case d.Failed != "":
+			m.err = fmt.Errorf("reading the superblock of /dev/%s: %s", m.name, d.Failed)
+			return
+		case len(d.Superblock) == 0:
+			m.err = fmt.Errorf("/dev/%s holds no version 1 superblock", m.name)
+			return
+		}
+		sb, err := mdraid.Parse(d.Superblock)
+		if err != nil {
+			m.err = fmt.Errorf("/dev/%s: %w", m.name, err)
+			return
+		}
+		m.dataOff = sb.DataOffset
+		m.hasList = sb.HasBBL()
+		if !m.hasList {
+			m.evidence = append(m.evidence, trap.Ev("superblock of /dev/"+m.name, "no bad blocks list"))
+			return
+		}
+		m.evidence = append(m.evidence, trap.Ev("superblock of /dev/"+m.name, "bad blocks list of %d sectors, %d sectors from the superblock", sb.BBLSize, sb.BBLOffset))
+		if sb.Features&mdraid.FeatureBadBlocks == 0 {
+			return // never used: what lies in the list's sectors means nothing yet
+		}
+		stored, err := mdraid.ParseList(d.BadBlocks, sb.BBLShift)
+		if err != nil {
+			m.err = fmt.Errorf("/dev/%s: %w", m.name, err)
+			return
+		}
+		if len(stored) > 0 && len(m.bad) == 0 {
+			m.bad = stored
+			m.evidence = append(m.evidence, trap.Ev("bad blocks list of /dev/"+m.name, "%s", mdraid.Text(stored, 8)))
+		}
+		return
+	}
+	m.err = errors.New("it was added while fettle looked; run the check again")
+}
+
+// sharing lists the members that have an entry at the same place of the array.
+func (a *array) sharing(m *member) []string {
+	var out []string
+	for i := range a.members {
+		o := &a.members[i]
+		if o.name != m.name && len(mdraid.Shared(m.relative(), o.relative())) > 0 {
+			out = append(out, o.name)
+		}
+	}
+	return out
+}
+
+// relative counts the entries from where the data begins, which is what
+// members of one array have in common.
+func (m *member) relative() []mdraid.Range {
+	var out []mdraid.Range
+	for _, r := range m.bad {
+		if r.Start >= m.dataOff {
+			out = append(out, mdraid.Range{Start: r.Start - m.dataOff, Count: r.Count})
+		}
+	}
+	return out
+}
+
+func (m *member) badDetail() string {
+	if m.unlisted {
+		return "Which sectors was not collected: mdadm --examine-badblocks /dev/" + m.name + " lists them."
+	}
+	var sectors uint64
+	for _, r := range m.bad {
+		sectors += r.Count
+	}
+	s := fmt.Sprintf("%d ranges, %d sectors of 512 bytes (start+count, from the start of %s): %s", len(m.bad), sectors, m.name, mdraid.Text(m.bad, 6))
+	if len(m.pending) > 0 {
+		s += fmt.Sprintf("\n%d of these are not yet written to the list.", len(m.pending))
+	}
+	return s
+}

@@ -1,0 +1,98 @@
+package mdadmbadblocks
+
+import (
+	"fmt"
+
+	"fettle/lab"
+)
+
+// needs is what every scenario's machine has: loop devices of 20 MiB.
+var needs = lab.Needs{
+	MemMiB:  512,
+	Modules: []string{"raid1", "raid10", "raid456", "loop"},
+	Tools:   []string{"mdadm", "losetup", "truncate", "mknod", "grep", "cat", "dd", "mkfs.ext4", "mount", "mkdir"},
+}
+
+// disks makes loop0 … loopN-1.
+func disks(n int) []lab.Act {
+	var acts []lab.Act
+	for i := range n {
+		dev := fmt.Sprintf("/dev/loop%d", i)
+		acts = append(acts,
+			lab.Act{Run: []string{"truncate", "-s", "20M", fmt.Sprintf("/run/disk%d", i)}},
+			lab.Act{Until: []string{"losetup", dev, fmt.Sprintf("/run/disk%d", i)}})
+	}
+	return acts
+}
+
+// create makes md0 of loop0 … loopN-1 and waits until it is in sync.
+func create(level string, n int, args ...string) []lab.Act {
+	argv := append([]string{"mdadm", "--create", "/dev/md0", "--run", "--quiet", "--level=" + level, fmt.Sprintf("--raid-devices=%d", n)}, args...)
+	for i := range n {
+		argv = append(argv, fmt.Sprintf("/dev/loop%d", i))
+	}
+	return append(disks(n), lab.Act{Run: argv}, idle)
+}
+
+var idle = lab.Act{Until: []string{"grep", "-qx", "idle", "/sys/block/md0/md/sync_action"}}
+
+var probes = []lab.Probe{
+	{Name: "list of loop1", Run: []string{"mdadm", "--examine-badblocks", "/dev/loop1"}},
+	{Name: "members missing", Run: []string{"cat", "/sys/block/md0/md/degraded"}},
+	{Name: "state of loop1", Run: []string{"cat", "/sys/block/md0/md/dev-loop1/state"}},
+	{Name: "bitmap", Run: []string{"cat", "/sys/block/md0/md/bitmap/location"}},
+}
+
+// online is a scenario in which loop1's empty list is taken away while the array runs.
+func online(name, about, level string, n int, args ...string) lab.Scenario {
+	return lab.Scenario{Name: name, About: about, Needs: needs, Probes: probes, Subject: "md0/loop1", Prepare: create(level, n, args...)}
+}
+
+// refused is a scenario that is found, and that fettle leaves alone.
+func refused(name, about string, prepare []lab.Act) lab.Scenario {
+	return lab.Scenario{Name: name, About: about, Needs: needs, Probes: probes, Subject: "md0/loop1", Unfixable: true, Prepare: prepare}
+}
+
+// enter writes an entry into a member's list, and something to the array, so
+// that md writes its superblocks.
+func enter(members ...string) []lab.Act {
+	var acts []lab.Act
+	for _, m := range members {
+		acts = append(acts, lab.Act{Write: &lab.File{Path: "/sys/block/md0/md/dev-" + m + "/bad_blocks", Content: "4000 8\n"}})
+	}
+	return append(acts, lab.Act{Run: []string{"dd", "if=/dev/zero", "of=/dev/md0", "bs=4096", "count=4", "conv=fsync", "status=none"}})
+}
+
+var proof = []lab.Scenario{
+	online("raid1", "Mirror of two with a bitmap", "1", 2, "--bitmap=internal"),
+	online("raid10", "RAID10 of four", "10", 4, "--bitmap=internal"),
+	online("raid6", "RAID6 of four", "6", 4, "--bitmap=internal"),
+	online("raid5", "RAID5 of three: a redundancy of one", "5", 3, "--bitmap=internal"),
+	online("no-bitmap", "Mirror without a bitmap, as small arrays are made: one is added for the time", "1", 2, "--bitmap=none"),
+	{
+		Name: "write-mostly", About: "A write-mostly and --failfast member stays so", Needs: needs, Probes: probes, Subject: "md0/loop1",
+		Prepare: append(disks(2),
+			lab.Act{Run: []string{"mdadm", "--create", "/dev/md0", "--run", "--quiet", "--level=1", "--raid-devices=2", "--bitmap=internal",
+				"/dev/loop0", "--write-mostly", "--failfast", "/dev/loop1"}}, idle),
+	},
+	{
+		Name: "configuration", About: "mdadm.conf that lets new arrays have a list", Needs: needs, Subject: confSubject,
+		Probes: []lab.Probe{{Name: "mdadm.conf", Run: []string{"grep", "-i", "create", "/etc/mdadm/mdadm.conf"}}},
+		Prepare: append(create("1", 2, "--bitmap=internal"),
+			lab.Act{Write: &lab.File{Path: "/etc/mdadm/mdadm.conf", Content: "HOMEHOST <system>\nCREATE owner=root # as installed\nMAILADDR root\n"}}),
+	},
+	{
+		Name: "no-list", About: "An array made under CREATE bbl=no", Needs: needs, Innocent: true,
+		Prepare: append([]lab.Act{{Write: &lab.File{Path: "/etc/mdadm/mdadm.conf", Content: "CREATE bbl=no\n"}}}, create("1", 2, "--bitmap=internal")...),
+	},
+	{
+		Name: "old-metadata", About: "Metadata 0.90 has no list", Needs: needs, Innocent: true,
+		Prepare: append([]lab.Act{{Write: &lab.File{Path: "/etc/mdadm/mdadm.conf", Content: "CREATE bbl=no\n"}}}, create("1", 2, "--metadata=0.90")...),
+	},
+	refused("entries", "A list with an entry is told as critical, and left alone", append(create("1", 2, "--bitmap=internal"), enter("loop1")...)),
+	refused("shared-entries", "Both members of a mirror have the same entry", append(create("1", 2, "--bitmap=internal"), enter("loop0", "loop1")...)),
+	refused("degraded", "A mirror that misses a member is left alone", append(create("1", 2, "--bitmap=internal"),
+		lab.Act{Run: []string{"mdadm", "/dev/md0", "--fail", "/dev/loop0", "--remove", "/dev/loop0"}})),
+	refused("stripe", "RAID0 has no redundancy: the way with the array stopped is printed", append(disks(2),
+		lab.Act{Run: []string{"mdadm", "--create", "/dev/md0", "--run", "--quiet", "--level=0", "--raid-devices=2", "/dev/loop0", "/dev/loop1"}})),
+}

@@ -1,0 +1,83 @@
+// Package mdadmbadblocks finds MD members that keep a bad blocks list: what
+// the lists say, whether members share entries, and whether new arrays will
+// get one.
+package mdadmbadblocks
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+
+	"fettle/host"
+	"fettle/trap"
+)
+
+//go:embed lore.md
+var lore trap.Lore
+
+// Trap is mdadm-bad-blocks.
+var Trap = trap.Trap{
+	Lore:  lore,
+	Cost:  trap.Instant,
+	Check: check,
+	Plan:  plan,
+	Proof: proof,
+}
+
+// confSubject is the subject of what new arrays will get.
+const confSubject = "mdadm.conf"
+
+func check(ctx context.Context, h *host.Host, r *trap.Report) error {
+	arrays, err := readArrays(ctx, h)
+	if err != nil {
+		return err
+	}
+	if h.Running() && len(arrays) == 0 {
+		r.NotApplicable("", "no MD array is running")
+		return nil
+	}
+	for i := range arrays {
+		arrays[i].judge(r)
+	}
+	return checkConf(ctx, h, r)
+}
+
+// judge reports on every member of one array.
+func (a *array) judge(r *trap.Report) {
+	switch {
+	case a.external():
+		r.NotApplicable(a.name, "its metadata ("+a.metadata+") is kept by mdmon or the firmware, not by md: it has no list of this kind")
+		return
+	case a.metadata == "0.90":
+		r.NotApplicable(a.name, "metadata 0.90 has no bad blocks list")
+		return
+	}
+	for i := range a.members {
+		a.judgeMember(&a.members[i], r)
+	}
+}
+
+func (a *array) judgeMember(m *member, r *trap.Report) {
+	subject := a.name + "/" + m.name
+	switch {
+	case m.err != nil && len(m.bad) == 0 && !m.unlisted:
+		r.Unknown(subject, m.err, m.evidence...)
+		return
+	case len(m.bad) > 0 || m.unlisted:
+		f := trap.Finding{Subject: subject, Severity: trap.Critical, Evidence: m.evidence,
+			Summary: fmt.Sprintf("%s is recorded to have bad sectors, which %s no longer reads or writes there", m.name, a.name),
+			Detail:  m.badDetail()}
+		if others := a.sharing(m); len(others) > 0 {
+			f.Summary = fmt.Sprintf("%s has bad sectors recorded at the same place as %s in %s", m.name, join(others), a.name)
+			f.Detail += "\nThe same place on several members: either that data has no good copy left, or one list was copied from another."
+		}
+		f.Params = map[string]string{"array": a.name, "member": m.name, "entries": "yes"}
+		r.Found(f)
+	case m.hasList:
+		r.Found(trap.Finding{Subject: subject, Severity: trap.Notice, Evidence: m.evidence,
+			Summary: fmt.Sprintf("%s keeps a bad blocks list, empty so far, which a passing controller fault can fill in silence", m.name),
+			Params:  map[string]string{"array": a.name, "member": m.name}})
+	default:
+		r.Clear(subject, "has no bad blocks list", m.evidence...)
+	}
+}
