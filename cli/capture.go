@@ -27,6 +27,7 @@ import (
 type captureOptions struct {
 	root, file, keyFile string
 	redact              bool
+	fleet               fleetOptions
 }
 
 func (a *app) captureCmd() *cobra.Command {
@@ -42,13 +43,19 @@ With --redact, names of hosts, domains and users, addresses and serial numbers
 are replaced, and secrets dropped. Look into the file before you give it away:
 tar --zstd -xf FILE.`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.capture(cmd.Context(), o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.fleet.asked() {
+				return a.captureFleet(cmd.Context(), o, args)
+			}
+			return a.capture(cmd.Context(), o, args)
+		},
 	}
 	f := c.Flags()
 	f.StringVar(&o.root, "root", "", "capture the root folder `DIR`, which is not running here")
-	f.StringVarP(&o.file, "output", "o", "", "write `FILE` (- is standard output; default HOST-TIME.tar.zst)")
+	f.StringVarP(&o.file, "output", "o", "", "write `FILE` (- is standard output; default HOST-TIME.tar.zst; with --host the folder to write such files to)")
 	f.BoolVar(&o.redact, "redact", false, "replace names and addresses, drop secrets")
 	f.StringVar(&o.keyFile, "redact-key", "", "make the replacements with the key in `FILE`, to match other captures; made if absent")
+	o.fleet.flags(c)
 	c.MarkFlagDirname("root")
 	return c
 }
