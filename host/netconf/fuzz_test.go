@@ -2,6 +2,7 @@ package netconf
 
 import (
 	"testing"
+	"time"
 
 	"fettle/host"
 	"fettle/host/hosttest"
@@ -14,6 +15,11 @@ func fuzzRead(f *testing.F, file string, seeds ...string) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
+		defer func(start time.Time) {
+			if took := time.Since(start); took > 5*time.Second {
+				t.Errorf("took %s", took)
+			}
+		}(time.Now())
 		src, _, err := hosttest.Parse([]byte(linksTable + `-- root/etc/libvirt/qemu/networks/sure.xml --
 <network><bridge name='br-sure'/><mtu size='1300'/></network>
 `))

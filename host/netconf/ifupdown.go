@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,9 +14,11 @@ import (
 // interfacesFile is where ifupdown starts to read (interfaces(5)).
 const interfacesFile = "/etc/network/interfaces"
 
-// maxSourceDepth is how deep "source" lines may nest before they are taken
-// for a circle; ifupdown 0.8 itself has no limit and runs out of files.
-const maxSourceDepth = 16
+// maxIncludes is how many files "source" lines may add up to.
+const maxIncludes = 1000
+
+// maxInherits is how long a chain of "inherits" may be.
+const maxInherits = 16
 
 // stanza is one "iface" stanza.
 type stanza struct {
@@ -34,26 +37,36 @@ type option struct {
 type interfaces struct {
 	stanzas []*stanza
 	auto    map[string]Source // by name or pattern
+	open    []string          // the files being read, each named by the one before
+	files   int               // how many were read
 }
 
 func (r *reader) ifupdown() {
 	in := &interfaces{auto: map[string]Source{}}
 	r.c.interfaces = in
-	r.interfaces(in, interfacesFile, 0)
+	r.interfaces(in, interfacesFile)
 	for _, s := range in.stanzas {
 		r.stanza(in, s)
 	}
 }
 
 // interfaces reads one file and those that it names.
-func (r *reader) interfaces(in *interfaces, file string, depth int) {
+func (r *reader) interfaces(in *interfaces, file string) {
 	bad := func(line int, format string, args ...any) {
 		r.problem(Ifupdown, &host.SyntaxError{Path: file, Line: line, Msg: fmt.Sprintf(format, args...)})
 	}
-	if depth > maxSourceDepth {
-		bad(0, "named by \"source\" lines nested deeper than %d; do they go round in a circle?", maxSourceDepth)
+	if in.files++; in.files > maxIncludes {
+		if in.files == maxIncludes+1 {
+			bad(0, "\"source\" lines name more than %d files", maxIncludes)
+		}
 		return
 	}
+	if slices.Contains(in.open, file) {
+		bad(0, "names itself in its \"source\" lines, by way of %s", in.open[len(in.open)-1])
+		return
+	}
+	in.open = append(in.open, file)
+	defer func() { in.open = in.open[:len(in.open)-1] }()
 	var cur *stanza
 	for _, l := range interfacesLines(string(r.file(Ifupdown, file))) {
 		src := Source{file, l.line}
@@ -90,7 +103,7 @@ func (r *reader) interfaces(in *interfaces, file string, depth int) {
 				continue
 			}
 			for _, inc := range r.included(file, key, f) {
-				r.interfaces(in, inc, depth+1)
+				r.interfaces(in, inc)
 			}
 		case key == "mapping" || key == "rename" || key == "no-auto-down" || key == "no-scripts" || key == "template":
 			cur = &stanza{} // its lines say nothing of interest here
@@ -121,12 +134,15 @@ func interfacesLines(s string) []numbered {
 			n++
 			text = strings.TrimSuffix(text, `\`) + " " + lines[n]
 		}
-		key := strings.FieldsFunc(text, isBlank)
-		if len(key) == 0 {
+		text = strings.TrimFunc(text, isBlank)
+		if text == "" {
 			continue
 		}
-		rest := strings.TrimSpace(strings.TrimSpace(text)[len(key[0]):])
-		out = append(out, numbered{start, strings.TrimSpace(key[0] + " " + rest)})
+		key, rest := text, ""
+		if i := strings.IndexFunc(text, isBlank); i > 0 {
+			key, rest = text[:i], strings.TrimFunc(text[i:], isBlank)
+		}
+		out = append(out, numbered{start, strings.TrimSuffix(key+" "+rest, " ")})
 	}
 	return out
 }
@@ -207,7 +223,7 @@ func (r *reader) stanza(in *interfaces, s *stanza) {
 		}
 	}
 	opts := s.options
-	for from, n := s.inherits, 0; from != "" && n < maxSourceDepth; n++ {
+	for from, n := s.inherits, 0; from != "" && n < maxInherits; n++ {
 		next := ""
 		for _, o := range in.stanzas {
 			if o.name == from && o != s {

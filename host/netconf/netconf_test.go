@@ -140,6 +140,19 @@ iface eth1 inet manual
   mtu 1400
 `, map[string]string{"eth0": "ifupdown", "eth1": "ifupdown mtu=1400@/etc/network/interfaces:7"},
 			`/etc/network/interfaces:1: "mtu" stands in no stanza`},
+		{"ifupdown in a circle", `
+-- root/etc/network/interfaces --
+source /etc/network/interfaces.d/*
+source-directory /etc/network/interfaces.d
+iface eth1 inet manual
+  mtu 1400
+-- root/etc/network/interfaces.d/a --
+source /etc/network/interfaces.d/*
+source /etc/network/interfaces
+-- root/etc/network/interfaces.d/b --
+source /etc/network/interfaces.d/*
+`, map[string]string{"eth1": "ifupdown mtu=1400@/etc/network/interfaces:4"},
+			"/etc/network/interfaces: names itself in its \"source\" lines, by way of /etc/network/interfaces.d/a"},
 		{"ifupdown mtu twice", `
 -- root/etc/network/interfaces --
 iface t inet manual
