@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -245,8 +246,9 @@ var behaviours = map[string]func(ctx context.Context, h *host.Host, r *trap.Repo
 		select {}
 	},
 	"floods": func(_ context.Context, _ *host.Host, r *trap.Report) error {
+		ev := trap.Ev("somewhere", "%01000d", 1)
 		for i := range 1_000_000 {
-			r.Clear(fmt.Sprint("subject", i), "clear", trap.Ev("somewhere", "%01000d", i))
+			r.Clear("subject"+strconv.Itoa(i), "clear", ev)
 		}
 		r.Found(trap.Finding{Subject: "the last", Severity: trap.Warning, Summary: "must not be lost"})
 		return nil
