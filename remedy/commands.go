@@ -86,7 +86,7 @@ func (s LinkMTU) commands() [][]string {
 	return [][]string{{"ip", "link", "set", "dev", s.Link, "mtu", strconv.Itoa(s.MTU)}}
 }
 
-func (s SolicitRouter) commands() [][]string { return [][]string{{"rdisc6", "-1", s.Link}} }
+func (s SolicitRouter) commands() [][]string { return [][]string{{"rdisc6", "-1", "--", s.Link}} }
 
 func (s Command) commands() [][]string { return [][]string{s.Do} }
 

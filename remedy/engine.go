@@ -136,11 +136,15 @@ func (e *Engine) Apply(ctx context.Context, h Head, verify Verify) (*Change, err
 // anything is changed. A step that an earlier one prepares is looked at in
 // its turn only.
 func (e *Engine) preflight(ctx context.Context, p Plan) error {
-	touched := map[string]bool{}
+	touched := map[string]bool{} // files that earlier steps make or change, and the folders they make
+	prepared := false            // a command or a unit may have made anything
 	for i, s := range p.Steps {
 		a, err := actionOf(s)
 		if err != nil {
 			return fmt.Errorf("step %d: %w", i+1, err)
+		}
+		refused := func(err error) error {
+			return fmt.Errorf("step %d (%s): %w; nothing was changed", i+1, s.Describe(), err)
 		}
 		name := ""
 		switch s := s.(type) {
@@ -152,16 +156,32 @@ func (e *Engine) preflight(ctx context.Context, p Plan) error {
 			name = s.Path
 		case ACL:
 			name = s.Path
-		case Command, Unit:
-			return nil // what comes after it may be its work
-		}
-		if name == "" || !touched[name] && !touched[path.Dir(name)] {
-			if _, err := a.items(ctx, e.Machine); err != nil {
-				return fmt.Errorf("step %d (%s): %w; nothing was changed", i+1, s.Describe(), err)
+		case Unit:
+			if err := s.possible(e.Machine); err != nil {
+				return refused(err)
 			}
+			prepared = true
+			continue
+		case Command:
+			if _, err := a.items(ctx, e.Machine); err != nil {
+				return refused(err)
+			}
+			prepared = true
 		}
-		for dir := name; name != "" && dir != "/" && dir != "."; dir = path.Dir(dir) {
-			touched[dir] = true
+		if prepared || touched[name] || touched[path.Dir(name)] {
+			continue
+		}
+		if _, err := a.items(ctx, e.Machine); err != nil {
+			return refused(err)
+		}
+		if name != "" {
+			touched[name] = true
+			for dir := path.Dir(name); dir != "/" && dir != "."; dir = path.Dir(dir) {
+				if real, err := e.Machine.Resolve(dir); err == nil {
+					img, err := e.Machine.Look(real, false)
+					touched[dir] = err == nil && img.Type == Absent
+				}
+			}
 		}
 	}
 	return nil
@@ -186,6 +206,10 @@ func (e *Engine) run(ctx context.Context, c *Change, verify Verify) error {
 			return e.rollback(ctx, c, cause(ctx))
 		}
 		if err := e.step(ctx, c, i, boot); err != nil {
+			var u *untouched
+			if errors.As(err, &u) {
+				c.append(Record{Event: evUndone, Step: i, Why: "it never acted"})
+			}
 			return e.rollback(ctx, c, fmt.Errorf("step %d (%s): %w", i+1, s.Describe(), err))
 		}
 	}

@@ -2,7 +2,9 @@ package remedy
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -26,6 +28,9 @@ type Item struct {
 	// Drifts is set for a value that the kernel itself changes: it is put
 	// back, and never taken for somebody's change.
 	Drifts bool `json:"drifts,omitempty"`
+	// Gone is set when a value or link is no longer there: its interface went
+	// away, or was made anew.
+	Gone bool `json:"gone,omitempty"`
 	// Secret keeps the content out of diffs.
 	Secret bool `json:"secret,omitempty"`
 }
@@ -51,7 +56,7 @@ func (it Item) running() bool {
 // readItem reads the item as it stands now.
 func readItem(ctx context.Context, m Machine, it Item) (Item, error) {
 	now := it
-	now.Image, now.Value, now.Index = nil, "", 0
+	now.Image, now.Value, now.Index, now.Gone = nil, "", 0, false
 	switch it.Kind {
 	case itemFile, itemMeta, itemFolder:
 		img, err := m.Look(it.Path, it.Kind == itemFile)
@@ -59,13 +64,17 @@ func readItem(ctx context.Context, m Machine, it Item) (Item, error) {
 		return now, err
 	case itemValue:
 		v, err := m.ReadValue(it.Path)
+		if now.Gone = errors.Is(err, fs.ErrNotExist); now.Gone {
+			err = nil
+		}
 		now.Value = selected(v)
 		return now, err
 	case itemMTU:
 		ls, err := m.Links()
+		now.Gone = true
 		for _, l := range ls {
-			if l.Name == it.Path {
-				now.Value, now.Index = fmt.Sprint(l.MTU), l.Index
+			if l.Name == it.Path && l.Index == it.Index { // another index is another link of that name
+				now.Value, now.Index, now.Gone = fmt.Sprint(l.MTU), l.Index, false
 			}
 		}
 		return now, err
@@ -114,10 +123,8 @@ func (it Item) same(b Item) bool {
 		return it.Image != nil && b.Image != nil && it.Image.same(*b.Image, it.Kind == itemFile)
 	case itemFolder:
 		return it.Image != nil && b.Image != nil && it.Image.Type == b.Image.Type
-	case itemMTU:
-		return it.Value == b.Value && it.Index == b.Index
 	}
-	return sameValue(it.Value, b.Value)
+	return it.Gone || b.Gone || sameValue(it.Value, b.Value) // what is gone differs from nothing
 }
 
 func (i Image) same(b Image, content bool) bool {
@@ -173,10 +180,6 @@ func putBack(ctx context.Context, s *site, was Item, content []byte) error {
 	case itemValue:
 		return s.m.WriteValue(was.Path, was.Value)
 	case itemMTU:
-		if now.Index != was.Index {
-			s.note("link %s is not the one whose MTU was changed; left alone", was.Path)
-			return nil
-		}
 		var mtu int
 		if _, err := fmt.Sscan(was.Value, &mtu); err != nil {
 			return fmt.Errorf("journaled MTU %q of %s: %w", was.Value, was.Path, err)

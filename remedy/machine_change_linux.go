@@ -157,7 +157,7 @@ func (Linux) Run(ctx context.Context, argv []string, limit time.Duration) (Outpu
 	if len(argv) == 0 || !path.IsAbs(argv[0]) {
 		return Output{}, fmt.Errorf("%s: a command needs an absolute path", quoteArgs(argv))
 	}
-	out, err := host.Exec(ctx, host.CommandSpec{Limit: limit, MaxOutput: 1 << 20}, argv)
+	out, err := host.Exec(ctx, host.CommandSpec{Limit: limit, MaxOutput: 16 << 20}, argv)
 	if err != nil {
 		err = fmt.Errorf("running %s: %w", quoteArgs(argv), err)
 	}

@@ -111,7 +111,7 @@ func (b *playbook) step(i int, s Step) error {
 	case Unit:
 		b.unit(name, s)
 	case SolicitRouter:
-		b.command(name+" (only speeds things up)", []string{"rdisc6", "-1", "-q", s.Link}, "      failed_when: false")
+		b.command(name+" (only speeds things up)", []string{"rdisc6", "-1", "-q", "-r", "1", "-w", "1000", "--", s.Link}, "      failed_when: false")
 	case Command:
 		if len(s.Require) > 0 {
 			b.command("the precondition of: "+name, s.Require)

@@ -17,11 +17,9 @@ var ErrSecret = errors.New("the plan holds secret content, which is not written 
 // its end.
 const scriptHead = `set -eu
 [ "$(id -u)" = 0 ] || { echo "run this as root" >&2; exit 1; }
-mkdir -p -m 0700 -- "${FETTLE_BACKUP:=/var/backups}"
+mkdir -p -- "${FETTLE_BACKUP:=/var/backups}"
 backup=$(mktemp -d -- "$FETTLE_BACKUP/fettle.XXXXXXXX")
 : > "$backup/undo" ; : > "$backup/again"
-# shellcheck disable=SC2317  # not every plan uses every function
-{
 quoted() { for arg; do printf "'%s' " "$(printf '%s' "$arg" | sed "s/'/'\\\\''/g")"; done; }
 # undo COMMAND…: what takes the step back, run in the backup folder
 undo() { { quoted "$@"; echo; cat -- "$backup/undo"; } > "$backup/undo.new"; mv -- "$backup/undo.new" "$backup/undo"; }
@@ -61,7 +59,6 @@ keep() {
 	for file; do [ ! -r "$file" ] || printf '%s %s\n' "$file" "$(value "$file")"; done > "$backup/$name"
 	undo sh -c 'while read -r file old; do [ "$(sed "s/.*\[\(.*\)\].*/\1/" "$file")" = "$old" ] || printf "%s\n" "$old" > "$file" || :; done < "$1"' sh "./$name"
 }
-}
 `
 
 // Script writes the plan as a POSIX shell script for people under change
@@ -70,7 +67,7 @@ keep() {
 // undo.sh there. It does not verify.
 func Script(p Plan) (string, error) {
 	var b strings.Builder
-	b.WriteString("#!/bin/sh\n" + comment("# ", p.Title) + "# Written by fettle. It does not check afterwards whether it helped.\n")
+	b.WriteString("#!/bin/sh\n# shellcheck disable=SC2016,SC2317  # dollar signs in quotes are data; not every plan uses every function\n" + comment("# ", p.Title) + "# Written by fettle. It does not check afterwards whether it helped.\n")
 	for _, n := range p.Notes {
 		b.WriteString(comment("# Note: ", n))
 	}
@@ -146,7 +143,11 @@ func scriptStep(i int, s Step) (string, error) {
 		q := quoteArg(s.Link)
 		return fmt.Sprintf("undo ip link set dev %s mtu \"$(cat -- %s)\"\n%s", q, quoteArg("/sys/class/net/"+s.Link+"/mtu"), cmd()), nil
 	case SolicitRouter:
-		return "if command -v rdisc6 > /dev/null; then rdisc6 -1 -q " + quoteArg(s.Link) + " || :; fi # only speeds things up\n", nil
+		return "if command -v rdisc6 > /dev/null; then rdisc6 -1 -q -r 1 -w 1000 -- " + quoteArg(s.Link) + " || :; fi # only speeds things up\n", nil
+	case MDReadd:
+		md := "/sys/block/" + s.Array + "/md/"
+		return fmt.Sprintf("grep -qx 0 %sdegraded\ngrep -qx idle %ssync_action\n%s || : # 1 says that there was nothing to wait for\ngrep -qx 0 %sdegraded\n",
+			md, md, strings.TrimRight(cmd(), "\n"), md), nil
 	case Command:
 		var out string
 		if len(s.Require) > 0 {
@@ -171,8 +172,8 @@ func scriptFile(name string, s File) string {
 	fmt.Fprintf(&b, "expect %s %s\n", q, was)
 	if s.Was != nil {
 		fmt.Fprintf(&b, "cp -aL -- %s \"$backup/%s\"\n", q, name)
-		// In place: hard links stay, and cp -a brings the attributes back.
-		fmt.Fprintf(&b, "undo cp -a -- ./%s %s\n", name, q)
+		// In place, so that hard links stay: cp -a would part them.
+		fmt.Fprintf(&b, "undo cp --preserve=all --no-preserve=links -- ./%s %s\n", name, q)
 	} else {
 		fmt.Fprintf(&b, "undo rm -f -- %s\n", q)
 	}

@@ -33,10 +33,15 @@ func (s Command) items(ctx context.Context, m Machine) ([]Item, error) {
 
 func (s Command) act(ctx context.Context, st *site, _ []Item) error {
 	if err := s.require(ctx, st.m, s.Require); err != nil {
-		return err
+		return &untouched{err}
 	}
 	return run(ctx, st.m, s.Do, s.limit())
 }
+
+// untouched is the error of an act that was refused before it changed anything.
+type untouched struct{ error }
+
+func (e *untouched) Unwrap() error { return e.error }
 
 func (s Command) require(ctx context.Context, m Machine, argv []string) error {
 	if len(argv) == 0 {
@@ -71,8 +76,10 @@ func (s Command) undo(ctx context.Context, st *site) error {
 	return run(ctx, st.m, s.Undo, s.limit())
 }
 
+// run lets a command that has begun come to its end, although somebody pressed
+// Ctrl-C: half of a change is worse than the wait.
 func run(ctx context.Context, m Machine, argv []string, limit time.Duration) error {
-	out, err := m.Run(ctx, argv, limit)
+	out, err := m.Run(context.WithoutCancel(ctx), argv, limit)
 	if err != nil {
 		return err
 	}

@@ -54,18 +54,18 @@ func (s LinkMTU) act(ctx context.Context, st *site, before []Item) error {
 	if err != nil {
 		return err
 	}
-	if now.Index != before[0].Index {
-		return &Changed{"link " + s.Link, "was made anew a moment ago"}
+	if now.Gone {
+		return &Changed{"link " + s.Link, "went away or was made anew a moment ago"}
 	}
 	return st.m.SetMTU(now.Index, s.MTU)
 }
 
-func (s LinkMTU) done(_ context.Context, _ Machine, before, now []Item) (bool, error) {
-	return now[0].Index == before[0].Index && now[0].Value == strconv.Itoa(s.MTU), nil
+func (s LinkMTU) done(_ context.Context, _ Machine, _, now []Item) (bool, error) {
+	return !now[0].Gone && now[0].Value == strconv.Itoa(s.MTU), nil
 }
 
-func (s LinkMTU) between(before, now Item) bool {
-	return now.Index == before.Index && now.Value == strconv.Itoa(s.MTU)
+func (s LinkMTU) between(_, now Item) bool {
+	return now.Value == strconv.Itoa(s.MTU)
 }
 
 func (SolicitRouter) items(context.Context, Machine) ([]Item, error) { return nil, nil }

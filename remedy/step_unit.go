@@ -2,6 +2,7 @@ package remedy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,29 +21,35 @@ func (s Unit) again() bool {
 	return slices.Contains([]string{"reload", "restart", "reload-or-restart", "daemon-reload"}, s.Act)
 }
 
-func (s Unit) items(ctx context.Context, m Machine) ([]Item, error) {
+// possible tells whether there is a systemd to act for.
+func (s Unit) possible(m Machine) error {
 	bin, booted := m.Systemctl()
 	if bin == "" {
-		return nil, fmt.Errorf("%s: there is no systemctl on this host", s.Describe())
+		return errors.New("there is no systemctl on this host")
 	}
 	if s.running() && !booted {
-		return nil, fmt.Errorf("%s: systemd does not run this host", s.Describe())
+		return errors.New("systemd does not run this host")
+	}
+	if s.Act != "daemon-reload" {
+		return validUnit(s.Name)
+	}
+	return nil
+}
+
+func (s Unit) items(ctx context.Context, m Machine) ([]Item, error) {
+	if err := s.possible(m); err != nil {
+		return nil, err
 	}
 	it := Item{Path: s.Name}
 	switch s.Act {
-	case "daemon-reload":
+	case "daemon-reload", "reload", "restart", "reload-or-restart":
 		return nil, nil
-	case "reload", "restart", "reload-or-restart":
-		return nil, validUnit(s.Name)
 	case "start", "stop":
 		it.Kind = itemActive
 	case "enable", "disable":
 		it.Kind = itemEnabled
 	default:
 		return nil, fmt.Errorf("fettle does not know the act %q on a unit", s.Act)
-	}
-	if err := validUnit(s.Name); err != nil {
-		return nil, err
 	}
 	it, err := readItem(ctx, m, it)
 	if err != nil {

@@ -1,0 +1,188 @@
+package remedy
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"fettle/internal/means"
+)
+
+// scriptPlan has a step of every kind that a script can be run with here, and
+// contents that would break a careless script.
+func scriptPlan(dir string) Plan {
+	return Plan{Title: "mend\n$(touch /owned) `x`", Notes: []string{"a\nrm -rf /"}, Steps: []Step{
+		File{Path: dir + "/it's $HOME", Was: []byte("old\n"), Content: []byte("$(id) `id` \\ 'x' \"y\"\nFETTLE\n\tend\n")},
+		File{Path: dir + "/new.d/deep/raw", Content: []byte("no newline at the end, \x00 and \xff"), Mode: 0o640},
+		File{Path: dir + "/empty", Was: []byte("x"), Content: []byte{}},
+		File{Path: dir + "/hard", Was: []byte("old\n"), Content: []byte("new\n")},
+		Remove{Path: dir + "/gone", Was: []byte("bye\n")},
+		Perm{Path: dir + "/perm", Mode: 0o4711, UID: 3, GID: -1},
+		ACL{Path: dir + "/perm", Access: "user::rwx,user:12:r--,group::r-x,mask::r-x,other::---"},
+		ACL{Path: dir + "/listed", Access: "none"},
+		ACL{Path: dir, Default: "user::rwx,group::r-x,other::---"},
+		Sysctl{Key: "net/ipv6/conf/all/forwarding", Value: "1"},
+		Sysctl{Key: "net/ipv4/ip_forward", Value: "1"},
+		Sysfs{Path: "/sys/class/net/v0/tx_queue_len", Value: "77"},
+		LinkMTU{Link: "v0", MTU: 1400},
+		SolicitRouter{Link: "v0"},
+		Command{Do: []string{"/usr/bin/touch", dir + "/made by command"}, Undo: []string{"/usr/bin/rm", dir + "/made by command"}, Require: []string{"/usr/bin/true"}},
+	}}
+}
+
+func scriptWorld(t *testing.T) string {
+	privately(t)
+	dir := tmpfs(t, "mode=0755") + "/w"
+	put(t, dir+"/it's $HOME", "old\n", 0o604)
+	put(t, dir+"/empty", "x", 0o644)
+	put(t, dir+"/hard", "old\n", 0o644)
+	must(t, "link", os.Link(dir+"/hard", dir+"/hard too"))
+	put(t, dir+"/gone", "bye\n", 0o620)
+	put(t, dir+"/perm", "", 0o640)
+	put(t, dir+"/listed", "", 0o640)
+	must(t, "xattr", Linux{}.SetXattr(dir+"/it's $HOME", "user.note", []byte("keep")))
+	lists, err := ACL{Access: "user::rw-,user:5:rwx,group::---,mask::rwx,other::---"}.lists(Image{})
+	must(t, "ACL", err)
+	must(t, "ACL", Linux{}.SetXattr(dir+"/listed", "system.posix_acl_access", lists["system.posix_acl_access"]))
+	must(t, "veth", netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "v0"}, PeerName: "d0"}))
+	for _, n := range []string{"v0", "d0"} {
+		must(t, n, Linux{}.WriteValue("/proc/sys/net/ipv6/conf/"+n+"/accept_dad", "0"))
+		l, err := netlink.LinkByName(n)
+		must(t, n, err)
+		must(t, n, netlink.LinkSetUp(l))
+	}
+	must(t, "tmp", unix.Mount("tmpfs", "/var/backups", "tmpfs", 0, ""))
+	return dir
+}
+
+// TestScriptRuns: the shell script does what fettle does, its undo.sh leads
+// back, and a second run stops because the files are no longer the plan's.
+func TestScriptRuns(t *testing.T) {
+	dir := scriptWorld(t)
+	was := world(t, dir, true)
+	p := scriptPlan(dir)
+	text, err := Script(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "mend.sh")
+	put(t, name, text, 0o644)
+
+	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
+	if _, err := e.Apply(t.Context(), Head{Plan: p}, nil); err != nil {
+		t.Fatal(err)
+	}
+	mended := world(t, dir, true)
+	if _, err := e.Undo(t.Context(), "", UndoOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "fettle's own undo", was, world(t, dir, true))
+
+	if out, err := exec.Command("/bin/sh", name).CombinedOutput(); err != nil {
+		t.Fatalf("the script: %v\n%s", err, out)
+	}
+	same(t, "the script against fettle", mended, world(t, dir, true))
+	if out, err := exec.Command("/bin/sh", name).CombinedOutput(); err == nil || !strings.Contains(string(out), "since the plan was made") {
+		t.Errorf("the script again: %v\n%s", err, out)
+	}
+	undos, _ := filepath.Glob("/var/backups/fettle.*/undo.sh")
+	for _, u := range undos { // of the second run it has nothing to do
+		if out, err := exec.Command("/bin/sh", u).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s\n%s", u, err, out, read(t, u))
+		}
+	}
+	now := world(t, dir, true)
+	for _, k := range []string{dir + "/new.d", dir + "/new.d/deep"} { // a script leaves new folders
+		delete(now, k)
+	}
+	same(t, "the script's undo", was, now)
+	if _, err := os.Stat("/owned"); err == nil {
+		t.Error("data in the plan was run")
+	}
+}
+
+func TestScriptIsClean(t *testing.T) {
+	bin := means.Tool(t, "shellcheck")
+	p := scriptPlan("/tmp/w")
+	p.Steps = append(p.Steps, Unit{Name: "a.service", Act: "restart"}, Unit{Act: "daemon-reload"}, Unit{Name: "a.service", Act: "enable"},
+		Unit{Name: "a.service", Act: "stop"}, Sysctl{Key: "vm/dirty_bytes", Value: "1048576"}, ACL{Path: "/a", Default: "none"})
+	for name, p := range map[string]Plan{"all": p, "one": {Title: "one", Steps: []Step{Sysctl{Key: "net/ipv4/conf/eth0.5/rp_filter", Value: "1"}}}} {
+		text, err := Script(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(bin, "-s", "sh", "-")
+		cmd.Stdin = strings.NewReader(text)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: shellcheck: %v\n%s", name, err, out)
+		}
+	}
+	if _, err := Script(Plan{Steps: []Step{File{Path: "/a", Secret: true}}}); err == nil {
+		t.Error("a secret was written into a script")
+	}
+}
+
+func TestPlaybookSyntax(t *testing.T) {
+	bin := means.Tool(t, "ansible-playbook")
+	p := scriptPlan("/tmp/w")
+	p.Steps[1] = File{Path: "/tmp/w/jinja", Content: []byte("{{ lookup('pipe', 'touch /owned') }}\n{% raw %}\n")}
+	p.Steps = append(p.Steps, Unit{Name: "a.service", Act: "restart"}, Unit{Act: "daemon-reload"}, Unit{Name: "a.service", Act: "enable"})
+	text, err := Playbook(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "mend.yml")
+	put(t, name, text, 0o644)
+	if out, err := exec.Command(bin, "--syntax-check", "-i", "localhost,", name).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s\n%s", err, out, text)
+	}
+	if _, err := Playbook(Plan{Steps: []Step{File{Path: "/a", Content: []byte{0}}}}); err == nil {
+		t.Error("content that is not text was written into a playbook")
+	}
+}
+
+// TestPlaybookRuns plays file steps on this host, in a folder of their own.
+func TestPlaybookRuns(t *testing.T) {
+	bin := means.Tool(t, "ansible-playbook")
+	dir := t.TempDir()
+	put(t, dir+"/a", "old\n", 0o604)
+	put(t, dir+"/gone", "bye\n", 0o644)
+	want := "{{ lookup('pipe', 'id') }} \"q\" 'q'\ttab\n"
+	text, err := Playbook(Plan{Title: "t", Steps: []Step{
+		File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte(want)},
+		File{Path: dir + "/n/b", Content: []byte("new\n"), Mode: 0o640},
+		Remove{Path: dir + "/gone", Was: []byte("bye\n")},
+		Perm{Path: dir + "/n", Mode: 0o711, UID: -1, GID: -1},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, dir+"/mend.yml", text, 0o644)
+	run := func() (string, error) {
+		cmd := exec.Command(bin, "-i", "localhost,", "-c", "local", "-e", "ansible_become=false", dir+"/mend.yml")
+		cmd.Env = append(os.Environ(), "ANSIBLE_NOCOLOR=1", "ANSIBLE_LOCAL_TEMP="+dir+"/tmp", "ANSIBLE_REMOTE_TEMP="+dir+"/tmp")
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := run(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	a, err := Linux{}.Look(dir+"/a", true)
+	if err != nil || string(a.content) != want || a.Mode != 0o604 {
+		t.Errorf("a: %04o %q, %v", a.Mode, a.content, err)
+	}
+	if b, err := (Linux{}).Look(dir+"/n/b", true); err != nil || string(b.content) != "new\n" || b.Mode != 0o640 {
+		t.Errorf("b: %04o %q, %v", b.Mode, b.content, err)
+	}
+	if _, err := os.Stat(dir + "/gone"); err == nil {
+		t.Error("gone is still there")
+	}
+	if out, err := run(); err == nil || !strings.Contains(out, "assert") && !strings.Contains(out, "Assertion failed") {
+		t.Errorf("a second play went on over changed files: %v\n%s", err, out)
+	}
+}

@@ -1,0 +1,239 @@
+package remedy
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+)
+
+func applied(t *testing.T, e *Engine, steps ...Step) *Change {
+	t.Helper()
+	c, err := e.Apply(t.Context(), Head{Trap: "demo", Plan: Plan{Title: "demo", Steps: steps}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestUndoRefuses: what the admin changed since is left alone and shown; with
+// force it is written over.
+func TestUndoRefuses(t *testing.T) {
+	privately(t)
+	dir := t.TempDir()
+	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
+	put(t, dir+"/a", "1\n2\n3\n", 0o644)
+	put(t, dir+"/b", "b\n", 0o644)
+	c := applied(t, e,
+		File{Path: dir + "/a", Was: []byte("1\n2\n3\n"), Content: []byte("1\ntwo\n3\n")},
+		File{Path: dir + "/b", Was: []byte("b\n"), Content: []byte("B\n")})
+	put(t, dir+"/a", "1\ntwo\n3\nmine\n", 0o644)
+
+	_, err := e.Undo(t.Context(), c.ID, UndoOptions{})
+	var cf *Conflicts
+	if !errors.As(err, &cf) || len(cf.List) != 1 || !strings.Contains(err.Error(), "undo --force "+c.ID) {
+		t.Fatalf("undo said %v", err)
+	}
+	d := cf.List[0].Diff()
+	for _, want := range []string{"what fettle changed", "\n-2\n+two\n", "what was changed since", "\n+mine\n"} {
+		if !strings.Contains(d, want) {
+			t.Errorf("the diff lacks %q:\n%s", want, d)
+		}
+	}
+	if read(t, dir+"/b") != "B\n" {
+		t.Error("a refused undo undid a part")
+	}
+
+	// The rollback that nobody watches takes back the rest.
+	e2 := engineAt(t, e.Store.Dir)
+	c, err = e2.Undo(t.Context(), c.ID, UndoOptions{Skip: true})
+	if err != nil || len(c.Left()) != 1 || read(t, dir+"/b") != "b\n" || read(t, dir+"/a") != "1\ntwo\n3\nmine\n" {
+		t.Errorf("skipping: %v, left %v, a %q, b %q", err, c.Left(), read(t, dir+"/a"), read(t, dir+"/b"))
+	}
+
+	c = applied(t, e, File{Path: dir + "/a", Was: []byte("1\ntwo\n3\nmine\n"), Content: []byte("x\n")})
+	put(t, dir+"/a", "y\n", 0o600)
+	if _, err = e.Undo(t.Context(), c.ID, UndoOptions{Force: true}); err != nil || read(t, dir+"/a") != "1\ntwo\n3\nmine\n" {
+		t.Errorf("force: %v, a %q", err, read(t, dir+"/a"))
+	}
+}
+
+// TestUndoSecret: the content of a private file is in no diff.
+func TestUndoSecret(t *testing.T) {
+	privately(t)
+	dir := t.TempDir()
+	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
+	put(t, dir+"/key", "psk=hunter2\n", 0o600)
+	c := applied(t, e, File{Path: dir + "/key", Was: []byte("psk=hunter2\n"), Content: []byte("psk=hunter2\nmtu=1\n")})
+	put(t, dir+"/key", "psk=hunter3\n", 0o600)
+	_, err := e.Undo(t.Context(), c.ID, UndoOptions{})
+	var cf *Conflicts
+	if !errors.As(err, &cf) {
+		t.Fatal(err)
+	}
+	if d := cf.List[0].Diff(); strings.Contains(d, "hunter") || !strings.Contains(d, "not shown") {
+		t.Errorf("diff:\n%s", d)
+	}
+	if d := (File{Path: "/k", Was: []byte("hunter2"), Content: []byte("hunter3"), Secret: true}).Diff(); strings.Contains(d, "hunter") {
+		t.Errorf("diff:\n%s", d)
+	}
+}
+
+// TestUndoOrder: the earlier of two changes of one file names the later one.
+func TestUndoOrder(t *testing.T) {
+	privately(t)
+	dir := t.TempDir()
+	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
+	put(t, dir+"/a", "0\n", 0o644)
+	first := applied(t, e, File{Path: dir + "/a", Was: []byte("0\n"), Content: []byte("1\n")})
+	second := applied(t, e, File{Path: dir + "/a", Was: []byte("1\n"), Content: []byte("2\n")})
+	if _, err := e.Undo(t.Context(), first.ID, UndoOptions{}); err == nil || !strings.Contains(err.Error(), "fettle undo "+second.ID) {
+		t.Errorf("undo of the first said %v", err)
+	}
+	for range 2 {
+		if _, err := e.Undo(t.Context(), "", UndoOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if read(t, dir+"/a") != "0\n" {
+		t.Errorf("a says %q", read(t, dir+"/a"))
+	}
+	if c, err := e.Undo(t.Context(), "", UndoOptions{}); c != nil || err != nil {
+		t.Errorf("with nothing to undo: %v %v", c, err)
+	}
+}
+
+// TestRefusals: a plan made from what is no longer so changes nothing.
+func TestRefusals(t *testing.T) {
+	privately(t)
+	dir := t.TempDir()
+	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
+	put(t, dir+"/a", "admin's\n", 0o644)
+	put(t, dir+"/one", "x", 0o644)
+	must(t, "link", os.Link(dir+"/one", dir+"/two"))
+	must(t, "symlink", os.Symlink("/dev/null", dir+"/masked"))
+	for name, s := range map[string]Step{
+		"changed":   File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte("new\n")},
+		"appeared":  File{Path: dir + "/a", Content: []byte("new\n")},
+		"vanished":  File{Path: dir + "/b", Was: []byte("old\n"), Content: []byte("new\n")},
+		"masked":    File{Path: dir + "/masked", Content: []byte("new\n")},
+		"a folder":  File{Path: dir, Content: []byte("new\n")},
+		"hard link": Remove{Path: dir + "/one", Was: []byte("x")},
+		"no key":    Sysctl{Key: "net/ipv6/conf/nosuch/forwarding", Value: "1"},
+		"escape":    Sysctl{Key: "../../etc/passwd", Value: "1"},
+		"sysfs":     Sysfs{Path: "/sys/../etc/passwd", Value: "1"},
+		"no link":   LinkMTU{Link: "nosuch", MTU: 1400},
+		"relative":  Command{Do: []string{"rm", "-rf", "/"}},
+		"bad ACL":   ACL{Path: dir, Access: "user::rwx"},
+	} {
+		good := File{Path: dir + "/first", Content: []byte("x")}
+		_, err := e.Apply(t.Context(), Head{Plan: Plan{Steps: []Step{good, s}}}, nil)
+		if err == nil || !strings.Contains(err.Error(), "nothing was changed") {
+			t.Errorf("%s: %v", name, err)
+		} else {
+			t.Logf("%s: %v", name, err)
+		}
+		if _, err := os.Stat(dir + "/first"); err == nil {
+			t.Fatalf("%s: the step before it was taken", name)
+		}
+	}
+	if ids, _ := e.Store.IDs(); len(ids) > 0 {
+		t.Errorf("changes %v", ids)
+	}
+	if _, err := e.Apply(t.Context(), Head{Plan: Plan{Steps: []Step{Command{
+		Do: []string{"/usr/bin/touch", dir + "/done"}, Require: []string{"/usr/bin/false"}}}}}, nil); err == nil || !strings.Contains(err.Error(), "precondition") {
+		t.Errorf("precondition: %v", err)
+	}
+	if _, err := os.Stat(dir + "/done"); err == nil {
+		t.Error("the command ran without its precondition")
+	}
+}
+
+// TestEarlierBoot: what ended with its boot is reported, not put back; files are.
+func TestEarlierBoot(t *testing.T) {
+	privately(t)
+	dir := t.TempDir()
+	boot := dir + "/boot_id"
+	put(t, boot, "boot-1\n", 0o644)
+	put(t, dir+"/a", "old\n", 0o644)
+	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
+	e.Machine = Linux{BootIDFile: boot}
+	const key = "net/ipv4/conf/lo/rp_filter"
+	must(t, "sysctl", e.Machine.WriteValue(procSys+key, "0"))
+	c := applied(t, e, File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte("new\n")}, Sysctl{Key: key, Value: "2"})
+	put(t, boot, "boot-2\n", 0o644)
+	c, err := e.Undo(t.Context(), c.ID, UndoOptions{})
+	if err != nil || len(c.Left()) != 1 || !strings.Contains(c.Left()[0], "earlier boot") {
+		t.Fatalf("undo: %v, left %v", err, c.Left())
+	}
+	if read(t, dir+"/a") != "old\n" || strings.TrimSpace(read(t, procSys+key)) != "2" {
+		t.Errorf("a %q, sysctl %q", read(t, dir+"/a"), read(t, procSys+key))
+	}
+}
+
+// TestSysctlConflict: an interface that the admin set after all/forwarding is
+// left as he wants it.
+func TestSysctlConflict(t *testing.T) {
+	privately(t)
+	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
+	must(t, "veth", netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "v0"}, PeerName: "v1"}))
+	c := applied(t, e, Sysctl{Key: "net/ipv6/conf/all/forwarding", Value: "1"})
+	if got := strings.TrimSpace(read(t, "/proc/sys/net/ipv6/conf/v0/forwarding")); got != "1" {
+		t.Fatalf("v0/forwarding is %s: this kernel does not spread all/forwarding", got)
+	}
+	must(t, "admin", e.Machine.WriteValue("/proc/sys/net/ipv6/conf/v0/forwarding", "0"))
+	// v0 is as it was before: no conflict. Now something that never was:
+	must(t, "admin", e.Machine.WriteValue("/proc/sys/net/ipv6/conf/v1/forwarding", "2"))
+	_, err := e.Undo(t.Context(), c.ID, UndoOptions{})
+	var cf *Conflicts
+	if !errors.As(err, &cf) || len(cf.List) != 1 || cf.List[0].Now.Path != "/proc/sys/net/ipv6/conf/v1/forwarding" {
+		t.Fatalf("undo said %v", err)
+	}
+	if d := cf.List[0].Diff(); !strings.Contains(d, "before:  0") || !strings.Contains(d, "fettle:  1") || !strings.Contains(d, "now:     2") {
+		t.Errorf("diff:\n%s", d)
+	}
+	// An interface that is gone is no obstacle.
+	l, err := netlink.LinkByName("v0")
+	must(t, "link", err)
+	must(t, "delete", netlink.LinkDel(l))
+	if _, err := e.Undo(t.Context(), c.ID, UndoOptions{}); err != nil {
+		t.Errorf("undo after the interface went away: %v", err)
+	}
+}
+
+// TestLock: the second fettle says who is at work, or waits.
+func TestLock(t *testing.T) {
+	privately(t)
+	dir := t.TempDir()
+	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
+	unlock, err := e.Store.Lock(t.Context(), "fettle fix demo", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := Plan{Steps: []Step{File{Path: dir + "/a", Content: []byte("x")}}}
+	_, err = e.Apply(t.Context(), Head{Plan: plan}, nil)
+	var held *Held
+	if !errors.As(err, &held) || !strings.Contains(err.Error(), "fettle fix demo") {
+		t.Errorf("the second said %v", err)
+	}
+	waited := make(chan struct{})
+	go func() { <-waited; unlock() }()
+	e.Wait = true
+	close(waited)
+	if _, err = e.Apply(t.Context(), Head{Plan: plan}, func(context.Context) error { return nil }); err != nil {
+		t.Errorf("the one that waits said %v", err)
+	}
+}
+
+func TestStoreIsRootsAlone(t *testing.T) {
+	privately(t)
+	dir := t.TempDir() + "/state"
+	must(t, "mkdir", os.Mkdir(dir, 0o755))
+	if _, err := OpenStoreAt(dir); err == nil || !strings.Contains(err.Error(), "0700") {
+		t.Errorf("a folder that all may read: %v", err)
+	}
+}
