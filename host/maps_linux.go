@@ -24,6 +24,7 @@ type mapping struct {
 func (w *scanner) mappings() {
 	fd, err := retry(func() (int, error) { return unix.Openat(w.dirfd, "maps", unix.O_RDONLY|unix.O_CLOEXEC, 0) })
 	if err != nil {
+		w.refused = w.refused || err == unix.EACCES || err == unix.EPERM
 		return
 	}
 	defer unix.Close(fd)

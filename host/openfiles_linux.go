@@ -127,7 +127,9 @@ type scanner struct {
 	pid    int
 	mounts *mountTable // nil until the first hit
 	other  bool        // it has a mount namespace of its own; known with mounts
-	first  int         // its first hit
+
+	refused bool // something of it could not be looked at
+	first   int  // its first hit
 }
 
 func newScanner(s *fileScan) *scanner {
@@ -152,17 +154,20 @@ func (w *scanner) process(pid int) {
 		}
 		return
 	}
+	w.refused = false
 	open := w.descriptors(fds)
 	unix.Close(fds)
-	// Without an executable there is no memory: a kernel thread or a zombie.
 	if n := w.readlink(dirfd, &exeName[0]); n > 0 {
-		exe := string(w.link[:n])
-		w.program(exe)
+		w.program(string(w.link[:n]))
 		w.mappings()
-	} else if n == 0 && !open {
-		return
+	} else if !open && !w.refused {
+		return // a kernel thread or a zombie: it has neither files nor memory
 	}
-	w.looked++
+	if w.refused {
+		w.denied++
+	} else {
+		w.looked++
+	}
 	w.name()
 }
 
@@ -228,6 +233,7 @@ func (w *scanner) descriptors(fds int) bool {
 		close(batch)
 		done.Wait()
 		w.hits = append(w.hits, beside.hits...)
+		w.refused = w.refused || beside.refused
 	}
 	return some
 }
@@ -349,14 +355,18 @@ func fileOf(name string, st *unix.Statx_t) OpenFile {
 		Blocks: int64(st.Blocks), Links: uint64(st.Nlink)}
 }
 
-// readlink reads a link into w.link; 0 or less when there is none.
+// readlink reads a link into w.link; -1 when there is none. A refusal is
+// remembered: Landlock lets root list /proc/PID/fd, but not follow what is there.
 func (w *scanner) readlink(dirfd int, name *byte) int {
 	n, _, errno := unix.Syscall6(unix.SYS_READLINKAT, uintptr(dirfd), uintptr(unsafe.Pointer(name)),
 		uintptr(unsafe.Pointer(&w.link[0])), uintptr(len(w.link)), 0, 0)
-	if errno != 0 {
-		return -1
+	switch errno {
+	case 0:
+		return int(n)
+	case unix.EACCES, unix.EPERM:
+		w.refused = true
 	}
-	return int(n)
+	return -1
 }
 
 // statAt is statx(2) (Linux 4.11) without asking a server: a file of a

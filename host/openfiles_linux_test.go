@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/landlock-lsm/go-landlock/landlock"
 	"golang.org/x/sys/unix"
 
 	"fettle/internal/means"
@@ -398,6 +399,35 @@ func TestOpenFilesUnprivileged(t *testing.T) {
 	outp, err := c.CombinedOutput()
 	if err != nil || !bytes.Contains(outp, []byte("files 1")) {
 		t.Errorf("%v\n%s", err, outp)
+	}
+}
+
+// Under Landlock root may list what others have open, and not follow it: that
+// is denied as well, and must not look like nothing.
+func TestOpenFilesLandlock(t *testing.T) {
+	if os.Getenv("FETTLE_SCAN") != "" {
+		if err := landlock.V1.RestrictPaths(landlock.RODirs("/")); err != nil {
+			os.Stdout.WriteString("no landlock: " + err.Error() + "\n")
+			return
+		}
+		res := scan(t)
+		os.Stdout.WriteString("files " + strconv.Itoa(len(res.Files)) + "\n")
+		if res.Denied == 0 || res.Looked > 1 { // itself
+			t.Errorf("looked into %d, denied %d", res.Looked, res.Denied)
+		}
+		return
+	}
+	means.Root(t)
+	p := write(t, t.TempDir()+"/a", "1")
+	start(t, "", "rw="+p, "rm="+p)
+	c := exec.Command(os.Args[0], "-test.run=^TestOpenFilesLandlock$", "-test.v")
+	c.Env = []string{"FETTLE_SCAN=1"}
+	out, err := c.CombinedOutput()
+	if bytes.Contains(out, []byte("no landlock")) {
+		t.Skipf("SKIPPED, NOTHING PROVED: %s", out)
+	}
+	if err != nil || !bytes.Contains(out, []byte("files 0")) {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 
