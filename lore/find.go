@@ -58,7 +58,7 @@ func Told(ranked []Match) (matches []Match, near *Match) {
 
 // Rank is Find without the threshold.
 func (x *Index) Rank(r io.Reader) ([]Match, error) {
-	f := &finder{x: x, sc: x.newScratch(), best: make([]best, len(x.ids)), seen: map[uint64]bool{}, seed: maphash.MakeSeed()}
+	f := &finder{x: x, tk: tokenizer{}, sc: x.newScratch(), best: make([]best, len(x.ids)), seen: map[uint64]bool{}, seed: maphash.MakeSeed()}
 	err := eachLine(r, f.line)
 	f.prose()
 	var out []Match
@@ -83,6 +83,7 @@ type best struct {
 
 type finder struct {
 	x    *Index
+	tk   tokenizer
 	sc   *scratch
 	best []best
 	head []window // the first lines, kept while the paste may be prose
@@ -95,7 +96,7 @@ type finder struct {
 const seenLimit = 1 << 17
 
 func (f *finder) line(text string) {
-	w := window{lines: []string{text}, tokens: tokens(text)}
+	w := window{lines: []string{text}, tokens: f.tk.tokens(text)}
 	f.n++
 	if f.n <= proseLines {
 		f.head = append(f.head, w)
@@ -155,9 +156,11 @@ func (x *Index) telling(tr int, lines []string) []string {
 	for i, l := range lines {
 		v := 0.0
 		bag(tokens(l), x.known, func(t string) {
-			for _, p := range x.postings[t] {
-				if p.trap == tr {
-					v += x.weight(t) * p.score
+			if w := x.words[t]; w != nil {
+				for _, p := range w.postings {
+					if p.trap == tr {
+						v += w.weight * p.score
+					}
 				}
 			}
 		})

@@ -45,7 +45,7 @@ func TestTemplates(t *testing.T) {
 		{"lost its <thing>", "lost its", true},
 		{"<a> <b>", "anything", false},
 	} {
-		s := newSymptom(0, c.symptom, background)
+		s := newSymptom(c.symptom, templateTokens(tokenizer{}, c.symptom))
 		if got := s.matches(tokens(c.line)); got != c.want {
 			t.Errorf("%q in %q: %v, want %v", c.symptom, c.line, got, c.want)
 		}
@@ -54,7 +54,7 @@ func TestTemplates(t *testing.T) {
 
 // TestHostileTemplate: a line made to backtrack must not take long.
 func TestHostileTemplate(t *testing.T) {
-	s := newSymptom(0, strings.Repeat("a0 <x> ", 12)+"z9", background)
+	s := newSymptom("", templateTokens(tokenizer{}, strings.Repeat("a0 <x> ", 12)+"z9"))
 	start := time.Now()
 	s.matches(tokens(strings.Repeat("a0 ", 1300)))
 	if d := time.Since(start); d > time.Second {
@@ -63,7 +63,7 @@ func TestHostileTemplate(t *testing.T) {
 }
 
 func TestSameTrapWhateverTheNames(t *testing.T) {
-	x := index(articles(t))
+	x := testIndex(t)
 	var want []Match
 	for i, text := range []string{
 		"internal error: Check the host setup: enabling IPv6 forwarding with RA routes without accept_ra set to 2 is likely to cause routes loss. Interfaces to look at: eno2",
@@ -84,7 +84,7 @@ func TestSameTrapWhateverTheNames(t *testing.T) {
 
 // TestNeedleInLog finds one line in a long log of strangers.
 func TestNeedleInLog(t *testing.T) {
-	x := index(articles(t))
+	x := testIndex(t)
 	var log strings.Builder
 	hay := pastes(t, "seen")
 	for i := 0; log.Len() < 4<<20; i++ {
@@ -103,7 +103,7 @@ func TestNeedleInLog(t *testing.T) {
 }
 
 func TestRubbish(t *testing.T) {
-	x := index(articles(t))
+	x := testIndex(t)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	b := make([]byte, 1<<20)
 	for i := range b {
@@ -127,7 +127,7 @@ func TestRubbish(t *testing.T) {
 }
 
 func FuzzFind(f *testing.F) {
-	x := index(articles(f))
+	x := testIndex(f)
 	for _, p := range pastes(f, "seen") {
 		f.Add(p.text)
 	}

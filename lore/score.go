@@ -86,19 +86,22 @@ func (x *Index) score(w *window, sc *scratch, each func(trap int, s *score, valu
 		}
 		words++
 		all += bg
-		weight := x.weight(t)
-		for _, p := range x.postings[t] {
+		known := x.words[t]
+		if known == nil {
+			return
+		}
+		for _, p := range known.postings {
 			s := &sc.traps[p.trap]
 			if s.bm25 == 0 {
 				sc.touched = append(sc.touched, p.trap)
 			}
-			s.bm25 += weight * p.score
+			s.bm25 += known.weight * p.score
 		}
-		for _, i := range x.bySymptom[t] {
+		for _, i := range known.symptoms {
 			if sc.count[i] == 0 {
 				sc.symptoms = append(sc.symptoms, i)
 			}
-			sc.cover[i] += x.symptoms[i].words[t]
+			sc.cover[i] += known.weight
 			sc.count[i]++
 		}
 	})
@@ -110,7 +113,7 @@ func (x *Index) score(w *window, sc *scratch, each func(trap int, s *score, valu
 		}
 		// Half by information and half by number: two rare words of a sentence
 		// are not that sentence.
-		c := score{cover: (got/sym.info + float64(count)/float64(len(sym.words))) / 2, info: got, words: len(sym.words), symptom: sym.text}
+		c := score{cover: (got/sym.info + float64(count)/float64(sym.words)) / 2, info: got, words: sym.words, symptom: sym.text}
 		c.whole = c.cover > 0.99 && sym.matches(w.tokens)
 		if sym.message && c.cover < 0.8 {
 			c.cover = 0 // half of a message is another message

@@ -1,15 +1,18 @@
 package lore
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // symptom is one line of lore's symptoms: a template whose placeholders (<…>)
 // match anything short.
 type symptom struct {
-	trap  int // index into Index.articles
+	trap  int // index into Index.ids
 	text  string
-	seq   []string           // tokens and wildcards
-	words map[string]float64 // the weight of each distinct literal that says anything
-	info  float64            // their sum
+	seq   []string // tokens and wildcards
+	words int      // how many distinct ones say anything
+	info  float64  // the sum of their weights
 	// message: a program printed it, so it comes whole; other symptoms are
 	// somebody's words, which others will put differently.
 	message bool
@@ -18,30 +21,33 @@ type symptom struct {
 // maxGap is how many tokens a placeholder may stand for.
 const maxGap = 12
 
-func newSymptom(tr int, text string, weight func(string) float64) *symptom {
-	s := &symptom{trap: tr, text: text, seq: templateTokens(text), words: map[string]float64{}, message: strings.Contains(text, ": ")}
-	for _, t := range s.seq {
-		if t[0] == '<' {
+func newSymptom(text string, seq []string) *symptom {
+	return &symptom{text: text, seq: seq, message: strings.Contains(text, ": ")}
+}
+
+// weigh sums up what the symptom's words say, and has them point to it.
+func (s *symptom) weigh(me int, x *Index) {
+	for i, t := range s.seq {
+		w := x.words[t]
+		if w == nil || w.weight == 0 || slices.Contains(s.seq[:i], t) {
 			continue
 		}
-		if _, ok := s.words[t]; !ok && weight(t) > 0 {
-			s.words[t] = weight(t)
-			s.info += s.words[t]
-		}
+		s.words++
+		s.info += w.weight
+		w.symptoms = append(w.symptoms, me)
 	}
-	return s
 }
 
 // templateTokens is tokens with placeholders turned into wildcards.
-func templateTokens(text string) []string {
+func templateTokens(tk tokenizer, text string) []string {
 	var out []string
 	for text != "" {
 		before, rest, ok := strings.Cut(text, "<")
 		inside, after, closed := strings.Cut(rest, ">")
 		if !ok || !closed || len(inside) > 40 || strings.ContainsAny(inside, "<") {
-			return append(out, tokens(text)...)
+			return append(out, tk.tokens(text)...)
 		}
-		out = append(out, tokens(before)...)
+		out = append(out, tk.tokens(before)...)
 		if n := len(out); n == 0 || out[n-1] != wildcard {
 			out = append(out, wildcard)
 		}

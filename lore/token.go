@@ -19,27 +19,81 @@ const (
 
 // tokens splits one line into stemmed words and classes. Paths and dotted
 // names fall into their parts; a name with underscores stays whole.
-func tokens(line string) []string {
-	var out []string
-	add := func(t string) {
-		if t == classNum && len(out) > 0 && out[len(out)-1] == classNum {
-			return // 14.201188, 09:12:44 and 1 2 3 are one
-		}
-		out = append(out, t)
-	}
-	for _, field := range strings.Fields(clean(line)) {
-		trimmed := strings.Trim(field, `"'()[]{}<>,;:!?=`+"`")
-		if isAddr(trimmed) {
-			add(classAddr)
+func tokens(line string) []string { return tokenizer{}.tokens(line) }
+
+// tokenizer remembers what words come to: a log holds few different ones.
+type tokenizer map[string]string
+
+// wordLimit bounds the memory of words.
+const wordLimit = 1 << 16
+
+func (tk tokenizer) tokens(line string) []string {
+	line = clean(line)
+	out := make([]string, 0, len(line)/6+1)
+	for i := 0; i < len(line); {
+		if line[i] <= ' ' {
+			i++
 			continue
 		}
-		for _, w := range strings.FieldsFunc(field, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' }) {
-			if t := classify(strings.ToLower(strings.Trim(w, "_"))); t != "" {
-				add(t)
+		end, dots, colons := i, 0, 0
+		for ; end < len(line) && line[end] > ' '; end++ {
+			switch line[end] {
+			case '.':
+				dots++
+			case ':':
+				colons++
 			}
 		}
+		field := line[i:end]
+		i = end
+		if (dots >= 3 || colons >= 2) && isAddr(strings.Trim(field, `"'()[]{}<>,;:!?=`+"`")) {
+			out = append(out, classAddr)
+			continue
+		}
+		out = tk.words(out, field)
 	}
 	return out
+}
+
+// words appends the tokens of a field: its runs of letters, digits and _.
+func (tk tokenizer) words(out []string, field string) []string {
+	start := -1
+	for k, r := range field {
+		in := r == '_' || r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r > 0x7f && (unicode.IsLetter(r) || unicode.IsDigit(r))
+		switch {
+		case in && start < 0:
+			start = k
+		case !in && start >= 0:
+			out = tk.add(out, field[start:k])
+			start = -1
+		}
+	}
+	if start >= 0 {
+		out = tk.add(out, field[start:])
+	}
+	return out
+}
+
+func (tk tokenizer) add(out []string, word string) []string {
+	if c := word[0]; c >= '0' && c <= '9' && strings.Trim(word, "0123456789") == "" {
+		return addToken(out, classNum)
+	}
+	t, ok := tk[word]
+	if !ok {
+		t = classify(strings.ToLower(strings.Trim(word, "_")))
+		if len(tk) < wordLimit {
+			tk[strings.Clone(word)] = t
+		}
+	}
+	return addToken(out, t)
+}
+
+// addToken takes several numbers for one: 14.201188, 09:12:44 and 1 2 3.
+func addToken(out []string, t string) []string {
+	if t == "" || t == classNum && len(out) > 0 && out[len(out)-1] == classNum {
+		return out
+	}
+	return append(out, t)
 }
 
 // clean drops escape sequences, and makes spaces of control characters and of
@@ -47,7 +101,7 @@ func tokens(line string) []string {
 func clean(s string) string {
 	ok := utf8.ValidString(s)
 	for i := 0; i < len(s) && ok; i++ {
-		ok = s[i] >= ' ' && s[i] != 0x7f
+		ok = (s[i] >= ' ' || s[i] == '\n' || s[i] == '\t') && s[i] != 0x7f
 	}
 	if ok {
 		return s
