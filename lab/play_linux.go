@@ -12,18 +12,6 @@ import (
 	"time"
 )
 
-// Options says how to play a scenario.
-type Options struct {
-	Kernel  Kernel
-	KVM     bool
-	Binary  string    // fettle, statically linked; empty is this program
-	MemMiB  int       // 0: what the scenario asks for
-	Console io.Writer // gets the guest's console; nil keeps only its last lines
-	OnStage func(Stage)
-	// Shell opens a shell on the terminal, see Orders.Shell; there is no time limit then.
-	Shell string
-}
-
 // defaultMemMiB holds fettle, a few tools and the scenario's own files.
 const defaultMemMiB = 256
 
