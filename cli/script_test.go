@@ -21,6 +21,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"fettle":      func() { os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"fettle-evil": func() { os.Exit(cli.MainWith(cli.EvilTraps(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"fettle-fix":  func() { os.Exit(cli.MainWith(cli.FixTraps(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"fettle-sham": func() { os.Exit(cli.MainWith(cli.ShamTraps(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})
 }
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 // TestScripts runs fettle as its users do: each testdata/script/*.txtar is a session.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: "testdata/script", RequireExplicitExec: true, RequireUniqueNames: true,
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"sham": sham, "exits": exits}})
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"sham": sham, "exits": exits, "demo": demo, "undemo": undemo, "demosays": demosays}, Condition: condition})
 }
 
 // sham FILE makes the live host, as fettle-sham sees it, say what FILE says.
