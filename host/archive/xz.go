@@ -22,8 +22,9 @@ var errDictionary = errors.New("was packed with a larger dictionary than fettle 
 // taken. Checks over the content are left to tar; the container's own
 // headers are verified.
 //
-// The xz program unpacks about twice as fast (19 against 10 MB of packed data
-// a second on one core of a 2020s Xeon). But foreign data is read in a
+// The xz program unpacks 2 to 3 times as fast (115 MB in 6.6 s of CPU against
+// 18 s where little can be packed, 78 MB in 3.7 s against 7.7 s of programs and
+// text; Xeon, one core). But foreign data is read in a
 // confined process that may start no program, and that is worth more.
 type xzReader struct {
 	in     *counter

@@ -204,7 +204,7 @@ func harmlessParts(w string) bool {
 		}
 	}
 	// Serial numbers and hashes are letters and digits in turn, or many digits.
-	return digits <= 5 && (short <= 1 || short == 2 && known > 0 || digits == 0 && known > 0)
+	return digits <= 5 && (short <= 1 || short == 2 && known > 0 || short == 3 && digits <= 2 && known > 0)
 }
 
 // one replaces a single word of letters and digits.
