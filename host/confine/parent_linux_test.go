@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -53,7 +54,12 @@ func behave() {
 	case "grumble":
 		fmt.Fprintln(os.Stderr, strings.Repeat("fatal error: this and that\n", 100_000))
 		os.Exit(2)
-	default: // questions
+	default:
+		if layer, dir, ok := strings.Cut(job, " "); ok {
+			p.Say([]byte(oneLayer(layer, dir)))
+			return
+		}
+		// questions
 		ctx := context.Background()
 		src := p.Source(nil)
 		_, terr := src.Table(ctx, "no-such-table")
@@ -61,6 +67,70 @@ func behave() {
 		_, xerr := p.ask(ctx, ask{Proc: "read", Path: "/etc/shadow"})
 		_, lerr := p.ask(ctx, ask{Proc: "link", Path: "/proc/1/root/etc"})
 		p.Say(fmt.Appendf(nil, "%v|%v|%v|%v", terr, cerr, xerr, lerr))
+	}
+}
+
+// oneLayer confines the process with one layer alone, and names what it could
+// still do to the files in dir.
+func oneLayer(layer, dir string) string {
+	var err error
+	switch layer {
+	case "filter":
+		runtime.LockOSThread()
+		if err = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err == nil {
+			err = installFilter(filter(Rules{}))
+		}
+	case "landlock":
+		err = restrict(Rules{})
+	}
+	if err != nil {
+		return err.Error()
+	}
+	file := dir + "/file"
+	worked := []string{}
+	for name, try := range map[string]func() error{
+		"write":    func() error { return os.WriteFile(file, []byte("x"), 0o600) },
+		"truncate": func() error { return os.Truncate(file, 0) },
+		"trunc":    func() error { _, err := os.OpenFile(file, os.O_RDONLY|os.O_TRUNC, 0); return err },
+		"tmpfile":  func() error { _, err := os.OpenFile(dir, os.O_RDWR|unix.O_TMPFILE, 0o600); return err },
+		"mkdir":    func() error { return os.Mkdir(dir+"/new", 0o700) },
+		"mkfifo":   func() error { return unix.Mkfifo(dir+"/fifo", 0o600) },
+		"rename":   func() error { return os.Rename(file, dir+"/other") },
+		"link":     func() error { return os.Link(file, dir+"/other") },
+		"symlink":  func() error { return os.Symlink("x", dir+"/other") },
+		"unlink":   func() error { return os.Remove(dir + "/victim") },
+		"sysctl":   func() error { _, err := os.OpenFile("/proc/self/oom_score_adj", os.O_WRONLY, 0); return err },
+		"exec":     func() error { return syscall.Exec("/bin/true", []string{"true"}, nil) },
+	} {
+		if err := try(); err == nil || !errors.Is(err, os.ErrPermission) {
+			worked = append(worked, fmt.Sprintf("%s: %v", name, err))
+		}
+	}
+	if _, err := os.ReadFile(file); err != nil {
+		worked = append(worked, "reading failed: "+err.Error())
+	}
+	return strings.Join(worked, ", ")
+}
+
+// On kernels that have one of the layers only, that one must do.
+func TestEachLayerAlone(t *testing.T) {
+	for _, layer := range []string{"filter", "landlock"} {
+		if layer == "landlock" && ABI() < full {
+			t.Logf("SKIPPED, NOTHING PROVED: this kernel's Landlock is ABI %d", ABI())
+			continue
+		}
+		dir := t.TempDir()
+		for _, name := range []string{"file", "victim"} {
+			if err := os.WriteFile(dir+"/"+name, []byte("precious"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if b, err := start(t, layer+" "+dir).Receive(t.Context()); err != nil || len(b) > 0 {
+			t.Errorf("%s alone: %s, %v", layer, b, err)
+		}
+		if b, err := os.ReadFile(dir + "/file"); string(b) != "precious" {
+			t.Errorf("%s alone: the file says %q, %v", layer, b, err)
+		}
 	}
 }
 
