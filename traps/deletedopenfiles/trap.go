@@ -38,8 +38,13 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	found = checkLogs(ctx, h, r, table.Files) || found
 	switch {
 	case table.Denied > 0:
-		r.Unknown("", fmt.Errorf("looking into processes of other users: %w", host.ErrDenied),
-			trap.Ev("/proc/*/fd", "%d processes looked into, %d refused", table.Looked, table.Denied))
+		err := fmt.Errorf("looking into processes of other users: %w", host.ErrDenied)
+		if h.Identity().EUID == 0 {
+			// ptrace(2), "Ptrace access mode checking": being root alone is not
+			// enough to follow what others have open.
+			err = errors.New("some processes are closed even to root here: a container without CAP_SYS_PTRACE, or a security module")
+		}
+		r.Unknown("", err, trap.Ev("/proc/*/fd", "%d processes looked into, %d refused", table.Looked, table.Denied))
 	case table.Looked == 0:
 		r.Unknown("", errors.New("not one process could be looked into"))
 	case !found:
