@@ -9,20 +9,6 @@ import (
 	"sync"
 )
 
-// Job is one scenario of a trap, with its kernel.
-type Job struct {
-	Trap     string
-	Scenario Scenario
-	Options  Options
-}
-
-// Outcome of a job: a verdict, or why the machine could not be built.
-type Outcome struct {
-	Job     Job
-	Verdict Verdict
-	Err     error
-}
-
 // PlayAll plays jobs side by side, as many as cores and free memory allow,
 // and calls each (never twice at once) as they end.
 func PlayAll(ctx context.Context, jobs []Job, parallel int, each func(Outcome)) {

@@ -13,3 +13,17 @@ type Options struct {
 	// Shell opens a shell on the terminal, see Orders.Shell; there is no time limit then.
 	Shell string
 }
+
+// Job is one scenario of a trap, with its kernel.
+type Job struct {
+	Trap     string
+	Scenario Scenario
+	Options  Options
+}
+
+// Outcome of a job: a verdict, or why the machine could not be built.
+type Outcome struct {
+	Job     Job
+	Verdict Verdict
+	Err     error
+}
