@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"encoding/hex"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -25,6 +26,11 @@ func (r *Redactor) text(s string, addresses bool) string {
 		}
 		// At the beginning of a word.
 		if n, p := r.name(s[i:]); n > 0 {
+			b.WriteString(p)
+			i += n
+			continue
+		}
+		if n, p := r.uuid(s[i:]); n > 0 {
 			b.WriteString(p)
 			i += n
 			continue
@@ -65,6 +71,24 @@ func (r *Redactor) name(s string) (int, string) {
 		}
 	}
 	return 0, ""
+}
+
+// uuid replaces a UUID (RFC 9562) at the beginning of s as a whole: some of
+// its groups may look like plain numbers.
+func (r *Redactor) uuid(s string) (int, string) {
+	const n = 36
+	if len(s) < n || len(s) > n && wordByte(s[n]) {
+		return 0, ""
+	}
+	for i, c := range []byte(strings.ToLower(s[:n])) {
+		if dash := i == 8 || i == 13 || i == 18 || i == 23; dash != (c == '-') || !dash && strings.IndexByte("0123456789abcdef", c) < 0 {
+			return 0, ""
+		}
+	}
+	h := hex.EncodeToString(r.mac("uuid", strings.ToLower(s[:n])))
+	p := h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:32]
+	r.replaced[p] = s[:n]
+	return n, p
 }
 
 // address finds an IP or hardware address at the beginning of s.
