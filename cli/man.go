@@ -1,16 +1,22 @@
 package cli
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
 )
 
 // manCmd writes the man pages of all verbs, made from their help. It is
-// hidden: packagers use it, through make man.
+// hidden: packagers use it, through make man. (cobra's own generator goes
+// through Markdown, which runs the tables of exit statuses together, and
+// costs every start of fettle half a millisecond.)
 func (a *app) manCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:    "man DIR",
@@ -21,33 +27,140 @@ func (a *app) manCmd() *cobra.Command {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return usagef("%w", err)
 			}
-			root := cmd.Root()
-			root.DisableAutoGenTag = true // the same pages from the same source
-			root.InitDefaultCompletionCmd()
-			date := time.Unix(0, 0)
-			h := &doc.GenManHeader{Section: "1", Source: "fettle " + Version(), Manual: "fettle", Date: &date}
-			if d := buildDate(); !d.IsZero() {
-				h.Date = &d
-			}
-			if err := doc.GenManTree(root, h, args[0]); err != nil {
-				return failf("writing man pages: %w", err)
-			}
-			return nil
+			cmd.Root().InitDefaultCompletionCmd()
+			return writeManPages(cmd.Root(), args[0])
 		},
 	}
 }
 
-// buildDate is when the source was committed; zero when the build does not say.
-func buildDate() time.Time {
-	bi, _ := debug.ReadBuildInfo()
-	if bi == nil {
-		return time.Time{}
+func writeManPages(c *cobra.Command, dir string) error {
+	name := strings.ReplaceAll(c.CommandPath(), " ", "-")
+	if err := os.WriteFile(filepath.Join(dir, name+".1"), []byte(manPage(c, name)), 0o644); err != nil {
+		return failf("writing man pages: %w", err)
+	}
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			if err := writeManPages(sub, dir); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// manPage is the page of one verb, in the man macros (groff_man(7)).
+func manPage(c *cobra.Command, name string) string {
+	c.InitDefaultHelpFlag()
+	var b strings.Builder
+	fmt.Fprintf(&b, ".TH %s 1 \"%s\" \"fettle %s\" \"User Commands\"\n", strings.ToUpper(roff(name)), buildDate(), roff(Version()))
+	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(name), roff(c.Short))
+	b.WriteString(".SH SYNOPSIS\n.nf\n\\fB" + strings.Replace(roff(c.UseLine()), roff(c.CommandPath()), roff(c.CommandPath())+"\\fR", 1) + "\n")
+	if c.HasAvailableSubCommands() {
+		b.WriteString("\\fB" + roff(c.CommandPath()) + "\\fR COMMAND\n")
+	}
+	b.WriteString(".fi\n")
+	text := c.Long
+	if text == "" {
+		text = c.Short + "."
+	}
+	b.WriteString(".SH DESCRIPTION\n" + manText(text))
+	if c.HasAvailableSubCommands() {
+		b.WriteString(".SH COMMANDS\n")
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() {
+				fmt.Fprintf(&b, ".TP\n.BR %s (1)\n%s\n", roff(name+"-"+sub.Name()), roff(sub.Short))
+			}
+		}
+	}
+	b.WriteString(".SH OPTIONS\n")
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) { manFlag(&b, f) })
+	c.InheritedFlags().VisitAll(func(f *pflag.Flag) { manFlag(&b, f) })
+	if c.Example != "" {
+		b.WriteString(".SH EXAMPLES\n" + manText(c.Example))
+	}
+	if c.HasParent() {
+		b.WriteString(".SH SEE ALSO\n.BR " + roff(strings.ReplaceAll(c.Parent().CommandPath(), " ", "-")) + " (1)\n")
+	}
+	return b.String()
+}
+
+func manFlag(b *strings.Builder, f *pflag.Flag) {
+	if f.Hidden {
+		return
+	}
+	value, usage := pflag.UnquoteUsage(f)
+	b.WriteString(".TP\n")
+	if f.Shorthand != "" {
+		b.WriteString("\\fB\\-" + roff(f.Shorthand) + "\\fR, ")
+	}
+	b.WriteString("\\fB\\-\\-" + roff(f.Name) + "\\fR")
+	if value != "" {
+		b.WriteString(" \\fI" + roff(value) + "\\fR")
+	}
+	if def := f.DefValue; def != "" && def != "false" && def != "0" && def != "0s" && def != "[]" {
+		usage += " (default " + def + ")"
+	}
+	b.WriteString("\n" + roff(usage) + "\n")
+}
+
+var manHeading = regexp.MustCompile(`^([A-Z][A-Za-z ]+):$`)
+
+// manText writes help: paragraphs, headings that end with a colon ("Exit
+// status:"), and indented lines, which stay as they are.
+func manText(s string) string {
+	var b strings.Builder
+	kept := false
+	keep := func(on bool) {
+		if on != kept {
+			b.WriteString(map[bool]string{true: ".PP\n.RS\n.nf\n", false: ".fi\n.RE\n"}[on])
+		}
+		kept = on
+	}
+	for line := range strings.Lines(s) {
+		line = strings.TrimRight(line, "\n")
+		switch m := manHeading.FindStringSubmatch(line); {
+		case m != nil:
+			keep(false)
+			b.WriteString(".SS " + roff(m[1]) + "\n")
+		case strings.HasPrefix(line, "  "):
+			keep(true)
+			b.WriteString(roff(line[2:]) + "\n")
+		case line == "":
+			if !kept {
+				b.WriteString(".PP\n")
+			}
+		default:
+			keep(false)
+			b.WriteString(roff(line) + "\n")
+		}
+	}
+	keep(false)
+	return b.String()
+}
+
+// roff writes text so that troff takes none of it for a request (groff(7),
+// "Escape sequences" and "Control characters").
+func roff(s string) string {
+	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n", " ").Replace(s)
+	if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "'") {
+		s = `\&` + s
+	}
+	return s
+}
+
+// buildDate is the day the source was committed: the same pages from the same
+// source. Empty when the build does not say.
+func buildDate() string {
+	bi, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
 	}
 	for _, s := range bi.Settings {
 		if s.Key == "vcs.time" {
-			t, _ := time.Parse(time.RFC3339, s.Value)
-			return t
+			if t, err := time.Parse(time.RFC3339, s.Value); err == nil {
+				return t.Format(time.DateOnly)
+			}
 		}
 	}
-	return time.Time{}
+	return ""
 }

@@ -143,7 +143,7 @@ func (a *app) whyText(matches []lore.Match, near *lore.Match, here map[string]tr
 	if len(matches) == 0 {
 		b.WriteString("Nothing that fettle knows matches this.\n")
 		if near != nil {
-			b.WriteString(term.Wrap(fmt.Sprintf("The nearest is %s (%.0f %%): %s", near.Trap, 100*near.Score, term.Visible(a.title(near.Trap))), width, "", "  "))
+			b.WriteString(term.Wrap(fmt.Sprintf("The nearest is %s (%d %%): %s", near.Trap, percent(near.Score), term.Visible(a.title(near.Trap))), width, "", "  "))
 		}
 		b.WriteString(term.Wrap("A few lines around the message, or the problem in other words, may say more; fettle list shows the traps it knows.", width, "", ""))
 	}
@@ -151,7 +151,7 @@ func (a *app) whyText(matches []lore.Match, near *lore.Match, here map[string]tr
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		head := paint.Paint(term.Bold, m.Trap) + fmt.Sprintf("  (%s, %.0f %%)", likely(m.Score), 100*m.Score)
+		head := paint.Paint(term.Bold, m.Trap) + fmt.Sprintf("  (%s, %d %%)", likely(m.Score), percent(m.Score))
 		b.WriteString(head + "\n")
 		line := func(s string) { b.WriteString(term.Wrap(s, width, "  ", "    ")) }
 		line(term.Visible(a.title(m.Trap)))
@@ -171,6 +171,9 @@ func (a *app) whyText(matches []lore.Match, near *lore.Match, here map[string]tr
 	_, err := io.WriteString(a.stdout, b.String())
 	return err
 }
+
+// percent is never 100: no words are proof.
+func percent(score float64) int { return min(99, int(100*score+0.5)) }
 
 func likely(score float64) string {
 	switch {

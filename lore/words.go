@@ -1,9 +1,14 @@
 package lore
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
-// stop words say nothing about a problem.
-var stop = set(`a about above after again all almost already also although always am an and another any anybody anyone anything are
+// stop words say nothing about a problem. (Made when first needed: a check
+// needs none of this.)
+var stop = sync.OnceValue(func() map[string]bool {
+	return set(`a about above after again all almost already also although always am an and another any anybody anyone anything are
 around as at away back be became because become been before being below besides between both but by bye came can cannot come comes could
 did do does doing don done down during each either else enough etc even ever every everybody everyone everything few for from gave get gets getting give given go goes going gone
 got had has have having he help her here hers hi him his hope how however i if in into is it its itself just kind know last later least less let
@@ -15,10 +20,12 @@ together told too took toward tried tries try trying two under until up upon us 
 went were what whatever when whenever where whether which while who whole whom whose why will with within without won work worked works
 would yes yesterday yet you your yours ago minute hour day week month year night s t d m re jan feb mar apr jun jul aug sep oct nov dec mon tue wed thu fri sat sun
 cat echo grep ls sudo root etc usr bin sbin lib com org net www http https ne doesn didn isn aren wasn couldn wouldn shouldn hasn haven`)
+})
 
 // common words are in so many messages that each says little; together they
 // say something. Their weight is commonWeight.
-var common = set(`able access add added adding address allow answer apply attach attempt available bad block blocked boot box break broken bug bus byte call
+var common = sync.OnceValue(func() map[string]bool {
+	return set(`able access add added adding address allow answer apply attach attempt available bad block blocked boot box break broken bug bus byte call
 change changed channel check class clear client close closed cold comm command config configuration configure connect connected connection copy core correct count cpu
 create created current daemon data database debug default defer delay deny denied dev device detail dir directory disable disabled disk display drop dump
 empty enable enabled end entered entry err error event exist exit exited expect expire fail failed failure fast fatal file filesystem fix flag folder
@@ -34,6 +41,7 @@ value var variable verify version view virtual vm wait warn warning wrong write 
 app argument bash busy find current currently due report ssh scp curl wget nginx apache mysql postgres rtnetlink sysctl restart gb mb kb tb hint touch dhcp card
 return hour hand tool shell git sh terminal mail cache copy machine backup mapper avail quota superblock inode session owner seem guest log
 reach rest month broken lose half two expected help desk live usual cause half show identical equal running hard gone left`)
+})
 
 const commonWeight = 0.25
 
@@ -50,9 +58,9 @@ func set(s string) map[string]bool {
 // one; kernel names with an underscore say more.
 func background(w string) float64 {
 	switch {
-	case len(w) < 2 || stop[w]:
+	case len(w) < 2 || stop()[w]:
 		return 0
-	case common[w]:
+	case common()[w]:
 		return commonWeight
 	case strings.ContainsRune(w, '_'):
 		return 1.3
