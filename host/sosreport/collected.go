@@ -42,8 +42,11 @@ func readManifest(t *archive.Tree) manifest {
 func (m *manifest) parse(b []byte) {
 	var raw struct {
 		StartTime  string `json:"start_time"`
+		Cmdline    string
+		Policy     string
 		Components struct {
 			Report struct {
+				Sysroot string
 				Plugins map[string]struct {
 					TimeoutHit bool `json:"timeout_hit"`
 					Commands   []command
@@ -56,22 +59,63 @@ func (m *manifest) parse(b []byte) {
 		return
 	}
 	m.Start = raw.StartTime
-	for _, p := range raw.Components.Report.Plugins {
+	// Told to leave files out, or looking at another root, sos says nothing sure.
+	partly := strings.Contains(raw.Cmdline, "--skip-files") || strings.Contains(raw.Cmdline, "-F ") ||
+		raw.Components.Report.Sysroot != "" && raw.Components.Report.Sysroot != "/"
+	for name, p := range raw.Components.Report.Plugins {
 		for _, c := range p.Commands {
 			m.commands[c.File] = c
 			m.byExec[c.Exec] = c
 		}
-		if p.TimeoutHit {
+		if p.TimeoutHit || partly {
 			continue // cut off: what it lacks may be there
 		}
+		m.addSpecs(always[name]...)
+		if raw.Policy == "Debian" || raw.Policy == "Ubuntu" {
+			m.addSpecs(alwaysDebian[name]...)
+		}
 		for _, f := range p.Files {
-			// Specifications of another root or container are not this host's.
-			if strings.HasPrefix(f.Specification, "/") {
-				m.specs = append(m.specs, strings.Split(strings.Trim(path.Clean(f.Specification), "/"), "/"))
-			}
+			m.addSpecs(f.Specification)
 		}
 	}
 }
+
+func (m *manifest) addSpecs(specs ...string) {
+	for _, s := range specs {
+		if strings.HasPrefix(s, "/") {
+			m.specs = append(m.specs, split(path.Clean(s)))
+		}
+	}
+}
+
+// mergeUsr has a specification below /lib count below /usr/lib too, where the
+// one is a link to the other.
+func (m *manifest) mergeUsr() {
+	for _, s := range m.specs {
+		switch {
+		case s[0] == "lib":
+			m.specs = append(m.specs, append([]string{"usr"}, s...))
+		case len(s) > 1 && s[0] == "usr" && s[1] == "lib":
+			m.specs = append(m.specs, s[1:])
+		}
+	}
+}
+
+// The manifest leaves out a specification that met nothing, so it cannot show
+// that a folder was looked for in vain. These are specifications that a plugin
+// has without condition in every sos from 4.0 to 4.9 (sos/report/plugins):
+// where the plugin ran to its end, it looked for them.
+var (
+	always = map[string][]string{
+		"kernel":     {"/etc/modprobe.conf", "/etc/modprobe.d", "/etc/sysctl.conf", "/etc/sysctl.d", "/lib/sysctl.d", "/proc/cmdline"},
+		"memory":     {"/proc/meminfo", "/proc/vmstat", "/proc/swaps", "/sys/kernel/mm/ksm"},
+		"networking": {"/etc/host*", "/etc/network*", "/etc/nsswitch.conf", "/etc/resolv.conf", "/etc/iproute2"},
+		"systemd":    {"/etc/systemd", "/lib/systemd/system", "/lib/systemd/user", "/etc/modules-load.d/*.conf"},
+	}
+	alwaysDebian = map[string][]string{
+		"networking": {"/etc/network/interfaces", "/etc/network/interfaces.d", "/etc/netplan/*.yaml", "/lib/netplan/*.yaml", "/run/netplan/*.yaml", "/run/systemd/network"},
+	}
+)
 
 // partial are places of which sos takes a part although a specification
 // covers them: logs by size and age, and what plugins forbid for its secrets

@@ -56,6 +56,12 @@ func (s *Source) when() time.Time {
 		}
 		for line := range strings.Lines(text) {
 			line = strings.Join(strings.Fields(line), " ")
+			if v, ok := strings.CutPrefix(line, "Universal time: "); ok { // timedatectl, which newer sos links as date
+				if t, err := time.Parse("Mon 2006-01-02 15:04:05 MST", v); err == nil {
+					return t.UTC()
+				}
+				continue
+			}
 			for _, layout := range []string{"Mon Jan 2 15:04:05 MST 2006", "Mon Jan 2 03:04:05 PM MST 2006", "Mon 2 Jan 15:04:05 MST 2006",
 				"Mon 02 Jan 2006 03:04:05 PM MST", "Mon 2 Jan 2006 03:04:05 PM MST"} {
 				if t, err := time.Parse(layout, line); err == nil {

@@ -74,6 +74,9 @@ func isReport(t *archive.Tree) bool {
 func FromTree(t *archive.Tree) *Source {
 	s := &Source{tree: t}
 	s.man = readManifest(t)
+	if to, err := t.Readlink("/lib"); err == nil && strings.TrimPrefix(to, "/") == "usr/lib" {
+		s.man.mergeUsr()
+	}
 	s.sysctl = sync.OnceValues(s.readSysctl)
 	s.id = s.identity()
 	return s
@@ -175,8 +178,10 @@ func (s *Source) ReadDir(_ context.Context, name string) ([]host.Entry, error) {
 		return union(es, sys.dirs[name]), nil
 	}
 	switch {
+	case !have && s.man.listed(name): // also where nothing in it met "*.yaml"
+		return nil, &pathError{Op: "readdir", Path: name, Err: host.ErrAbsent}
 	case !have:
-		return nil, s.man.missing("readdir", name)
+		return nil, notCollected("readdir", name)
 	case !s.man.listed(name):
 		return nil, notCollected("readdir", name)
 	}

@@ -96,11 +96,12 @@ func checkReport(t *testing.T, s *Source, want map[string][]byte) {
 		{"/etc/sysctl.d/50-none.conf", "", host.ErrAbsent},                      // below a specification
 		{"/etc/sysctl.d/.hidden", "", host.ErrNotCollected},                     // * finds no hidden names
 		{"/etc/network/interfaces.d/x", "", host.ErrAbsent},                     // /etc/network*
-		{"/etc/mdadm/mdadm.conf", "", host.ErrNotCollected},                     // no specification
-		{"/etc/NetworkManager/system-connections/x", "", host.ErrNotCollected},  //
-		{"/sos_commands/host/hostname", "", host.ErrNotCollected},               // sos's own, not the host's
-		{"/date", "", host.ErrNotCollected},                                     //
-		{"/etc/hostname", "db1\n", nil},                                         // of the command
+		{"/run/netplan/x.yaml", "", host.ErrAbsent},
+		{"/etc/mdadm/mdadm.conf", "", host.ErrNotCollected},                    // no specification
+		{"/etc/NetworkManager/system-connections/x", "", host.ErrNotCollected}, //
+		{"/sos_commands/host/hostname", "", host.ErrNotCollected},              // sos's own, not the host's
+		{"/date", "", host.ErrNotCollected},                                    //
+		{"/etc/hostname", "db1\n", nil},                                        // of the command
 		{"/sys/class/net/br0/mtu", "", host.ErrNotCollected},
 	} {
 		b, err := s.ReadFile(ctx, c.path, host.ReadLimit)
@@ -118,8 +119,10 @@ func checkReport(t *testing.T, s *Source, want map[string][]byte) {
 		{"/etc/sysctl.d", "99-sysctl.conf README.sysctl", nil},
 		{"/etc/netplan", "50-cloud-init.yaml", nil},
 		{"/etc/network/interfaces.d", "", host.ErrAbsent},
-		{"/etc", "", host.ErrNotCollected}, // some of it is there
-		{"/usr/lib/sysctl.d", "", host.ErrNotCollected},
+		{"/etc", "", host.ErrNotCollected},        // some of it is there
+		{"/usr/lib/sysctl.d", "", host.ErrAbsent}, // /lib/sysctl.d was looked for, and /lib is /usr/lib
+		{"/usr/local/lib/sysctl.d", "", host.ErrNotCollected},
+		{"/run/netplan", "", host.ErrAbsent}, // *.yaml was looked for in it
 		{"/proc/sys/net/ipv6/conf", "all br0 default eth0.7 lo", nil},
 	} {
 		es, err := s.ReadDir(ctx, c.dir)
