@@ -213,7 +213,7 @@ RequiresMountsFor="%[2]s"
 After=local-fs.target
 Before=sysinit.target systemd-sysctl.service network-pre.target shutdown.target
 Wants=network-pre.target
-ConditionPathExists="%[2]s"
+ConditionPathExists=%[5]s
 
 [Service]
 Type=oneshot
@@ -231,7 +231,8 @@ func (g Guard) bootUnit(c *Change, bin string) (string, error) {
 	for _, kv := range c.environment() {
 		fmt.Fprintf(&env, "Environment=\"%s\"\n", unitEscape(kv))
 	}
-	text := fmt.Sprintf(bootUnitText, c.ID, unitEscape(c.dir()), unitEscape(bin), env.String())
+	text := fmt.Sprintf(bootUnitText, c.ID, unitEscape(c.dir()), unitEscape(bin), env.String(),
+		strings.ReplaceAll(c.dir(), "%", "%%")) // a condition takes no quotes
 	name := unitName(c.ID) + ".service"
 	if err := c.store.write(filepath.Join(dir, name), []byte(text)); err != nil {
 		return "", err

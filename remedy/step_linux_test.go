@@ -1,0 +1,306 @@
+package remedy
+
+import (
+	"encoding/json"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/net/ipv6"
+	"golang.org/x/sys/unix"
+
+	"fettle/internal/means"
+)
+
+// TestSolicit: the neighbour hears one router solicitation as RFC 4861 §6.1.1
+// wants it: type 133, code 0, hop limit 255, to ff02::2.
+func TestSolicit(t *testing.T) {
+	privately(t)
+	must(t, "veth", netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "v0"}, PeerName: "v1"}))
+	for _, n := range []string{"v0", "v1"} {
+		must(t, n, Linux{}.WriteValue("/proc/sys/net/ipv6/conf/"+n+"/accept_dad", "0"))
+		// The kernel's own solicitations would be taken for ours.
+		must(t, n, Linux{}.WriteValue("/proc/sys/net/ipv6/conf/"+n+"/accept_ra", "0"))
+		l, err := netlink.LinkByName(n)
+		must(t, n, err)
+		must(t, n, netlink.LinkSetUp(l))
+	}
+	peer, err := net.InterfaceByName("v1")
+	must(t, "v1", err)
+	c, err := net.ListenPacket("ip6:ipv6-icmp", "::")
+	must(t, "listen", err)
+	defer c.Close()
+	p := ipv6.NewPacketConn(c)
+	must(t, "join", p.JoinGroup(peer, &net.IPAddr{IP: net.IPv6linklocalallrouters}))
+	must(t, "control", p.SetControlMessage(ipv6.FlagHopLimit|ipv6.FlagDst|ipv6.FlagInterface, true))
+	var f ipv6.ICMPFilter
+	f.SetAll(true)
+	f.Accept(ipv6.ICMPTypeRouterSolicitation)
+	must(t, "filter", p.SetICMPFilter(&f))
+
+	st := &site{m: Linux{}}
+	must(t, "solicit", SolicitRouter{Link: "v0"}.act(t.Context(), st, nil))
+	must(t, "deadline", p.SetReadDeadline(time.Now().Add(3*time.Second)))
+	b := make([]byte, 1500)
+	n, cm, _, err := p.ReadFrom(b)
+	if err != nil {
+		t.Fatalf("nothing was heard: %v", err)
+	}
+	if n < 8 || b[0] != 133 || b[1] != 0 || cm.HopLimit != 255 || !cm.Dst.Equal(net.IPv6linklocalallrouters) || cm.IfIndex != peer.Index {
+		t.Errorf("heard % x, %v", b[:n], cm)
+	}
+	if err := (SolicitRouter{Link: "nosuch"}).act(t.Context(), st, nil); err == nil {
+		t.Error("a link that is not there is no error")
+	}
+}
+
+// twin is a machine whose vm/dirty_bytes and vm/dirty_ratio are the kernel's:
+// writing one zeroes the other, and 0 is refused (mm/page-writeback.c). The
+// real ones are the whole machine's and left alone.
+type twin struct {
+	Linux
+	v map[string]string
+}
+
+func (m twin) ReadValue(name string) (string, error) { return m.v[filepath.Base(name)], nil }
+func (m twin) WriteValue(name, value string) error {
+	if value == "0" {
+		return syscall.EINVAL
+	}
+	for k := range m.v {
+		m.v[k] = "0"
+	}
+	m.v[filepath.Base(name)] = value
+	return nil
+}
+
+func TestTwins(t *testing.T) {
+	means.Root(t)
+	for _, was := range []map[string]string{{"dirty_bytes": "0", "dirty_ratio": "20"}, {"dirty_bytes": "1048576", "dirty_ratio": "0"}} {
+		for key, value := range map[string]string{"vm/dirty_bytes": "4096000", "vm/dirty_ratio": "35"} {
+			m := twin{v: map[string]string{"dirty_bytes": was["dirty_bytes"], "dirty_ratio": was["dirty_ratio"]}}
+			e := engineAt(t, filepath.Join(t.TempDir(), "state"))
+			e.Machine = m
+			applied(t, e, Sysctl{Key: key, Value: value})
+			if m.v[filepath.Base(key)] != value {
+				t.Fatalf("%s: %v", key, m.v)
+			}
+			if _, err := e.Undo(t.Context(), "", UndoOptions{}); err != nil {
+				t.Errorf("%s from %v: %v", key, was, err)
+			}
+			if m.v["dirty_bytes"] != was["dirty_bytes"] || m.v["dirty_ratio"] != was["dirty_ratio"] {
+				t.Errorf("%s: %v, not %v", key, m.v, was)
+			}
+		}
+	}
+}
+
+// blind does not see mount points, as kernels before 5.8 do not show them.
+type blind struct{ here }
+
+func (m blind) Look(name string, content bool) (Image, error) {
+	i, err := m.here.Look(name, content)
+	i.Mount = false
+	return i, err
+}
+
+// TestBusy: a rename that fails with EBUSY ends in writing in place.
+func TestBusy(t *testing.T) {
+	privately(t)
+	dir := t.TempDir()
+	put(t, dir+"/source", "old\n", 0o644)
+	put(t, dir+"/bound", "under\n", 0o644)
+	must(t, "bind", unix.Mount(dir+"/source", dir+"/bound", "", unix.MS_BIND, ""))
+	t.Cleanup(func() { unix.Unmount(dir+"/bound", 0) })
+	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
+	e.Machine = blind{}
+	applied(t, e, File{Path: dir + "/bound", Was: []byte("old\n"), Content: []byte("new\n")})
+	if read(t, dir+"/source") != "new\n" {
+		t.Errorf("source says %q", read(t, dir+"/source"))
+	}
+	if _, err := e.Undo(t.Context(), "", UndoOptions{}); err != nil || read(t, dir+"/source") != "old\n" {
+		t.Errorf("%v, source says %q", err, read(t, dir+"/source"))
+	}
+	if left, _ := filepath.Glob(dir + "/.fettle*"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestSystemctl: the real systemctl enables and disables, which needs no
+// running systemd; what needs one is refused beforehand.
+func TestSystemctl(t *testing.T) {
+	privately(t)
+	means.Tool(t, "systemctl")
+	must(t, "units", unix.Mount("tmpfs", "/etc/systemd/system", "tmpfs", 0, ""))
+	put(t, "/etc/systemd/system/demo.service", "[Service]\nExecStart=/bin/true\n[Install]\nWantedBy=multi-user.target\n", 0o644)
+	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
+	const link = "/etc/systemd/system/multi-user.target.wants/demo.service"
+	applied(t, e, Unit{Name: "demo.service", Act: "enable"})
+	if _, err := os.Lstat(link); err != nil {
+		t.Error(err)
+	}
+	if _, err := e.Undo(t.Context(), "", UndoOptions{}); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(link); err == nil {
+		t.Error("still enabled after undo")
+	}
+	if _, booted := (Linux{}).Systemctl(); !booted {
+		_, err := e.Apply(t.Context(), Head{Plan: Plan{Steps: []Step{Unit{Name: "demo.service", Act: "reload"}}}}, nil)
+		if err == nil || !strings.Contains(err.Error(), "systemd does not run this host; nothing was changed") {
+			t.Errorf("reload without systemd: %v", err)
+		}
+	}
+	for _, bad := range []string{"", "--all", "../x", "a b"} {
+		if err := validUnit(bad); err == nil {
+			t.Errorf("%q passes for a unit", bad)
+		}
+	}
+}
+
+// TestTimer: where systemd runs, the guard is a timer of its, and the boot
+// unit is one that systemd can read.
+func TestTimer(t *testing.T) {
+	privately(t)
+	dir := t.TempDir()
+	must(t, "mkdir", os.Mkdir(dir+"/units", 0o755))
+	put(t, dir+"/systemd-run", "#!/bin/sh\nprintf '%s\\n' \"$@\" > "+dir+"/args\n", 0o755)
+	put(t, dir+"/systemctl", "#!/bin/sh\necho \"$@\" >> "+dir+"/said\n", 0o755)
+	put(t, dir+"/a", "old\n", 0o644)
+	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
+	e.Machine = here{Linux{SystemctlPath: dir + "/systemctl"}}
+	e.Guard = Guard{Units: dir + "/units", SystemdRun: dir + "/systemd-run"}
+	head := Head{ConfirmWithin: 90 * time.Second, Plan: Plan{Steps: []Step{File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte("new\n")}}}}
+	c, err := e.Apply(t.Context(), head, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := read(t, dir+"/args")
+	for _, want := range []string{"--unit=fettle-undo-0001\n", "--on-active=90s\n", "--setenv=FETTLE_STATE=" + e.Store.Dir + "\n",
+		"--\n" + e.Store.Dir + "/changes/0001/fettle\nundo\n--unconfirmed\n0001\n"} {
+		if !strings.Contains(args, want) {
+			t.Errorf("systemd-run was not given %q:\n%s", want, args)
+		}
+	}
+	if g := strings.Join(c.Guards(), "; "); g != "systemd timer fettle-undo-0001.timer; boot unit fettle-undo-0001.service" {
+		t.Errorf("guards: %s", g)
+	}
+	if to, err := os.Readlink(dir + "/units/sysinit.target.wants/fettle-undo-0001.service"); err != nil || to != "../fettle-undo-0001.service" {
+		t.Errorf("the boot unit is not wanted: %q %v", to, err)
+	}
+	bin := means.Tool(t, "systemd-analyze")
+	if out, err := exec.Command(bin, "verify", dir+"/units/fettle-undo-0001.service").CombinedOutput(); err != nil || strings.Contains(string(out), "fettle-undo-0001") {
+		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
+	}
+	if _, err := e.Confirm(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	if s := read(t, dir+"/said"); !strings.Contains(s, "stop fettle-undo-0001.timer") {
+		t.Errorf("systemctl was told %q", s)
+	}
+	if left, _ := filepath.Glob(dir + "/units/*"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if err := e.UndoUnconfirmed(t.Context(), "0001", time.Time{}, false, func() {}); err != nil || read(t, dir+"/a") != "new\n" {
+		t.Errorf("the timer fired after confirming: %v, a says %q", err, read(t, dir+"/a"))
+	}
+}
+
+// TestArmFails: what cannot be armed is not begun.
+func TestArmFails(t *testing.T) {
+	privately(t)
+	dir := t.TempDir()
+	must(t, "mkdir", os.MkdirAll(dir+"/ro", 0o755))
+	must(t, "ro", unix.Mount("tmpfs", dir+"/ro", "tmpfs", unix.MS_RDONLY, ""))
+	t.Cleanup(func() { unix.Unmount(dir+"/ro", unix.MNT_DETACH) })
+	put(t, dir+"/systemd-run", "#!/bin/sh\n", 0o755)
+	put(t, dir+"/systemctl", "#!/bin/sh\n", 0o755)
+	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
+	e.Machine = here{Linux{SystemctlPath: dir + "/systemctl"}}
+	e.Guard = Guard{Units: dir + "/ro", SystemdRun: dir + "/systemd-run"}
+	head := Head{ConfirmWithin: time.Minute, Plan: Plan{Steps: []Step{File{Path: dir + "/a", Content: []byte("new\n")}}}}
+	c, err := e.Apply(t.Context(), head, nil)
+	if err == nil || !strings.Contains(err.Error(), "could not be armed") || c.Phase() != TakenBack {
+		t.Errorf("apply said %v", err)
+	}
+	if _, err := os.Stat(dir + "/a"); err == nil {
+		t.Error("the change was begun")
+	}
+}
+
+// TestResolve: symlinks are followed, also to where nothing is yet.
+func TestResolve(t *testing.T) {
+	dir := t.TempDir()
+	must(t, "dir", os.MkdirAll(dir+"/real/sub", 0o755))
+	for name, to := range map[string]string{"rel": "real/sub", "abs": dir + "/real", "up": "real/../real/sub/../new", "loop": "loop", "dangling": "nowhere/x"} {
+		must(t, name, os.Symlink(to, dir+"/"+name))
+	}
+	for in, want := range map[string]string{"/rel/a": "/real/sub/a", "/abs/sub": "/real/sub", "/up": "/real/new", "/dangling": "/nowhere/x", "/abs/../x": "/x", "/none/such": "/none/such"} {
+		if got, err := (Linux{}).Resolve(dir + in); err != nil || got != dir+want {
+			t.Errorf("%s: %s, %v; want %s", in, strings.TrimPrefix(got, dir), err, want)
+		}
+	}
+	for _, bad := range []string{dir + "/loop", "relative"} {
+		if got, err := (Linux{}).Resolve(bad); err == nil {
+			t.Errorf("%s: %s", bad, got)
+		}
+	}
+	// A symlink that appears between look and act is not followed.
+	must(t, "victim", os.WriteFile(dir+"/real/victim", []byte("x"), 0o644))
+	for what, err := range map[string]error{
+		"overwrite": Linux{}.Overwrite(dir+"/abs/victim", nil), "unlink": Linux{}.Unlink(dir + "/abs/victim"),
+		"create": Linux{}.Create(dir+"/abs/new", nil), "chmod": Linux{}.Chmod(dir+"/abs", 0o777), "last": Linux{}.Overwrite(dir+"/rel", nil),
+	} {
+		if err == nil {
+			t.Errorf("%s went through a symlink", what)
+		}
+	}
+}
+
+// TestText is what the admin reads before saying yes.
+func TestText(t *testing.T) {
+	got := Text(Plan{Title: "pin br0's MTU", CutsConnection: true, Notes: []string{"Pings \x1b[31mmay be lost."}, Steps: []Step{
+		File{Path: "/etc/net", Was: []byte("a\nmtu 9000\nb\n"), Content: []byte("a\nmtu 1500\x1b]0;x\a\nb\n")},
+		File{Path: "/etc/key", Was: []byte("psk"), Content: []byte("psk2"), Secret: true},
+		LinkMTU{Link: "br0", MTU: 1500},
+	}}, 80)
+	want := `pin br0's MTU
+
+  1. change /etc/net
+     restorable
+       --- /etc/net
+       +++ /etc/net
+       @@ -1,3 +1,3 @@
+        a
+       -mtu 9000
+       +mtu 1500\x1b]0;x\x07
+        b
+
+  2. change /etc/key
+     restorable
+       --- /etc/key
+       +++ /etc/key
+       not shown, because it is secret: 3 bytes become 4 bytes
+
+  3. set the running MTU of br0 to 1500 bytes
+     invertible: the MTU comes back; a bridge stays pinned: its MTU no longer
+       follows its ports
+       # ip link set dev br0 mtu 1500
+
+Note: Pings \x1b[31mmay be lost.
+Note: This can cut your own connection to the host. It is undone by itself
+      unless you confirm it in time.
+`
+	if got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+	if b, err := json.Marshal(got); err != nil || strings.Contains(string(b), `\u001b`) {
+		t.Errorf("an escape sequence came through: %s %v", b, err)
+	}
+}
