@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -247,7 +245,7 @@ func (a *app) fixOne(ctx context.Context, store *remedy.Store, t *trap.Trap, f t
 	if err := a.ask(ctx, p, o); err != nil {
 		return err
 	}
-	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE) // a terminal that goes away must not leave the change half-way
+	holdOut()
 	e := a.engine(store, "fettle fix "+f.ID(), o.wait)
 	head := remedy.Head{Version: Version(), Trap: t.ID(), Subject: f.Subject, Summary: f.Summary, ConfirmWithin: within, Plan: p}
 	c, err := e.Apply(ctx, head, a.verify(t, f.Subject))

@@ -2,6 +2,9 @@ package cli
 
 import (
 	"errors"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"fettle/remedy"
 )
@@ -20,6 +23,10 @@ Exit status: 0 done, or nothing to do; 2 wrong use; 3 tried and failed;
 4 could not look; 5 refused or declined, nothing was changed; 6 failed or
 still found, and put back as it was; 7 somebody else changed the same thing;
 8 a change stands half-way, resume or undo it; 9 another fettle is at work.`
+
+// holdOut keeps a change going when the terminal goes away. The signals are
+// caught and not ignored: what is ignored stays so in the commands of a plan.
+func holdOut() { signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGPIPE) }
 
 // fixError gives an error of package remedy its exit status.
 func fixError(err error) error {

@@ -3,8 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -34,7 +32,7 @@ func (a *app) resume(ctx context.Context, id string, wait bool) error {
 	if err != nil {
 		return fmt.Errorf("resuming: %w", err)
 	}
-	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
+	holdOut()
 	c, err := a.engine(store, "fettle resume "+id, wait).Resume(ctx, id, func(h remedy.Head) remedy.Verify {
 		for _, t := range a.traps {
 			if t.ID() == h.Trap {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -67,7 +65,7 @@ func (a *app) undo(ctx context.Context, id string, o undoOptions) error {
 	if err != nil {
 		return fmt.Errorf("undoing: %w", err)
 	}
-	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
+	holdOut()
 	c, err := a.engine(store, "fettle undo "+id, o.wait).Undo(ctx, id, remedy.UndoOptions{Force: o.force, Why: "undone by the admin"})
 	var conflicts *remedy.Conflicts
 	if errors.As(err, &conflicts) {
@@ -108,7 +106,7 @@ func (a *app) undoUnconfirmed(ctx context.Context, o undoOptions) error {
 	if err != nil {
 		return err
 	}
-	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
+	holdOut()
 	out := a.stdout
 	a.stdout = a.stderr // the one who started the guard reads one line and may then be gone
 	e := a.engine(store, "the rollback of change "+o.unconfirmed, true)
