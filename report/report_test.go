@@ -52,7 +52,8 @@ func TestTextFitsEightyColumns(t *testing.T) {
 	}
 }
 
-func schemaOf(t *testing.T, file string) *jsonschema.Schema {
+// schemaOf compiles a schema, or the part of it that at points to.
+func schemaOf(t *testing.T, file, at string) *jsonschema.Schema {
 	t.Helper()
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -67,7 +68,7 @@ func schemaOf(t *testing.T, file string) *jsonschema.Schema {
 	if err := c.AddResource("file:///schema.json", doc); err != nil {
 		t.Fatal(err)
 	}
-	s, err := c.Compile("file:///schema.json")
+	s, err := c.Compile("file:///schema.json" + at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,7 @@ func validate(t *testing.T, s *jsonschema.Schema, b []byte) error {
 }
 
 func TestJSONSchema(t *testing.T) {
-	s := schemaOf(t, "../docs/schema/report-1.schema.json")
+	s := schemaOf(t, "../docs/schema/report-1.schema.json", "")
 	b := write(t, "json", Options{})
 	if err := validate(t, s, b); err != nil {
 		t.Error(err)
@@ -122,6 +123,17 @@ func TestJSONL(t *testing.T) {
 			t.Fatalf("%v in %s", err, line)
 		}
 		types = append(types, l.Type)
+		var parts map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(line), &parts); err != nil {
+			t.Fatal(err)
+		}
+		for name, def := range map[string]string{"meta": "meta", "result": "result", "counts": "counts"} {
+			if part, ok := parts[name]; ok {
+				if err := validate(t, schemaOf(t, "../docs/schema/report-1.schema.json", "#/$defs/"+def), part); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		}
 	}
 	if got := strings.Join(types, " "); got != "begin result result result result end" {
 		t.Errorf("lines: %s", got)
@@ -141,7 +153,7 @@ func TestJUnitReadsBack(t *testing.T) {
 }
 
 func TestSARIF(t *testing.T) {
-	s := schemaOf(t, "testdata/sarif-schema-2.1.0.json")
+	s := schemaOf(t, "testdata/sarif-schema-2.1.0.json", "")
 	b := write(t, "sarif", Options{})
 	if err := validate(t, s, b); err != nil {
 		t.Error(err)
