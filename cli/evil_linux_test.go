@@ -221,6 +221,7 @@ var behaviours = map[string]func(ctx context.Context, h *host.Host, r *trap.Repo
 	"goexit": func(context.Context, *host.Host, *trap.Report) error { runtime.Goexit(); return nil },
 	"hangs":  func(context.Context, *host.Host, *trap.Report) error { select {} },
 	"spins": func(context.Context, *host.Host, *trap.Report) error {
+		//lint:ignore SA5002 spinning is what it is for
 		for { /* the runtime must preempt it with tgkill */
 		}
 	},
@@ -338,5 +339,6 @@ var behaviours = map[string]func(ctx context.Context, h *host.Host, r *trap.Repo
 func recurse(n int) error {
 	var b [1024]byte
 	b[n%1024] = byte(n)
+	//lint:ignore SA5007 it shall overflow the stack
 	return errors.Join(recurse(n+1), recurse(int(b[0])))
 }
