@@ -1,0 +1,414 @@
+package remedy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	mdArray = "11111111:22222222:33333333:44444444"
+	mdFirst = "aaaaaaaa:00000000:00000000:00000001"
+)
+
+// fakeMD is a machine with one mirror, as sysfs and mdadm show it.
+type fakeMD struct {
+	Machine
+	t      *testing.T
+	files  map[string]string // below /sys/block/md0/md
+	devs   map[string]*fakeDev
+	name   string // of the array
+	ran    []string
+	polls  int // looks until a recovery ends
+	refuse func(verb string, d *fakeDev) (out string, exit int)
+	looked func() // at every look at sync_action
+}
+
+type fakeDev struct {
+	state         string // empty: not in the array
+	list, entries bool
+	array, device string
+	flags         string
+	bad           string
+	syncing       int
+}
+
+func newFakeMD(t *testing.T) *fakeMD {
+	start, poll, retry := mdStart, mdPoll, mdRetry
+	t.Cleanup(func() { mdStart, mdPoll, mdRetry = start, poll, retry })
+	mdStart, mdPoll, mdRetry = 20*time.Millisecond, time.Millisecond, 0
+	return &fakeMD{t: t, name: "md0", polls: 3,
+		files: map[string]string{"level": "raid1", "metadata_version": "1.2", "sync_action": "idle", "raid_disks": "2", "array_state": "clean",
+			"bitmap/location": "+8", "bitmap/metadata": "internal", "consistency_policy": "bitmap"},
+		devs: map[string]*fakeDev{
+			"sda1": {state: "in_sync,write_mostly", list: true, array: mdArray, device: mdFirst, flags: "write-mostly"},
+			"sdb1": {state: "in_sync", list: true, array: mdArray, device: "aaaaaaaa:00000000:00000000:00000002"},
+			"sdc1": {}}}
+}
+
+func (f *fakeMD) missing() int {
+	n := 2
+	for _, d := range f.devs {
+		if strings.Contains(d.state, "in_sync") {
+			n--
+		}
+	}
+	return n
+}
+
+func (f *fakeMD) ReadValue(p string) (string, error) {
+	absent := &fs.PathError{Op: "open", Path: p, Err: os.ErrNotExist}
+	rest, ok := strings.CutPrefix(p, "/sys/block/"+f.name+"/md/")
+	if !ok {
+		return "", absent
+	}
+	if dev, ok := strings.CutPrefix(rest, "dev-"); ok {
+		name, file, _ := strings.Cut(dev, "/")
+		d := f.devs[name]
+		if d == nil || d.state == "" {
+			return "", absent
+		}
+		if file == "bad_blocks" {
+			return d.bad, nil
+		}
+		if file != "state" {
+			return "", nil
+		}
+		if d.syncing > 0 {
+			if d.syncing--; d.syncing == 0 {
+				d.state, f.files["sync_action"] = "in_sync", "idle"
+			}
+		}
+		return d.state, nil
+	}
+	if rest == "degraded" && f.files[rest] == "" {
+		return fmt.Sprint(f.missing()), nil
+	}
+	if rest == "sync_action" && f.looked != nil {
+		f.looked()
+	}
+	v, ok := f.files[rest]
+	if !ok {
+		return "", absent
+	}
+	return v, nil
+}
+
+func (f *fakeMD) List(dir string) (out []string, _ error) {
+	for name, d := range f.devs {
+		switch {
+		case dir == "/sys/class/block":
+			out = append(out, name)
+		case dir == "/sys/block/"+f.name+"/md" && d.state != "":
+			out = append(out, "dev-"+name)
+		case dir == "/sys/class/block/"+name+"/holders" && d.state != "":
+			out = append(out, f.name)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+func (f *fakeMD) Ask(_ context.Context, argv []string, _ time.Duration) (Output, error) {
+	d := f.devs[strings.TrimPrefix(argv[2], "/dev/")]
+	if d == nil || d.array == "" {
+		return Output{Exit: 1, Stderr: []byte("mdadm: No md superblock detected")}, nil
+	}
+	if argv[1] == "--examine" {
+		return Output{Stdout: []byte("          Magic : a92b4efc\n     Array UUID : " + d.array + "\n    Device UUID : " + d.device + "\n          Flags : " + d.flags + "\n")}, nil
+	}
+	text := "No bad-blocks list configured on " + argv[2]
+	if d.entries {
+		text = "Bad-blocks on " + argv[2] + ":\n 4000 for 8 sectors"
+	} else if d.list {
+		text = "Bad-blocks list is empty in " + argv[2]
+	}
+	return Output{Stdout: []byte(text + "\n")}, nil
+}
+
+func (f *fakeMD) Run(_ context.Context, argv []string, _ time.Duration) (Output, error) {
+	f.ran = append(f.ran, strings.Join(argv[2:], " "))
+	dev := f.devs[strings.TrimPrefix(argv[len(argv)-1], "/dev/")]
+	if update := argv[len(argv)-1]; strings.HasPrefix(update, "--update=") {
+		dev = f.devs[strings.TrimPrefix(argv[len(argv)-2], "/dev/")]
+	}
+	if argv[1] != "/dev/"+f.name || dev == nil {
+		f.t.Fatalf("mdadm %v: no such array or device", argv)
+	}
+	if f.refuse != nil {
+		if out, exit := f.refuse(f.ran[len(f.ran)-1], dev); exit != 0 {
+			return Output{Stderr: []byte(out), Exit: exit}, nil
+		}
+	}
+	switch argv[2] {
+	case "--fail":
+		dev.state = "faulty"
+	case "--remove":
+		dev.state = ""
+	case "--re-add", "--add":
+		if dev.array != mdArray {
+			f.t.Fatalf("%s was written over: it belongs to somebody else", argv)
+		}
+		dev.state, dev.syncing, f.files["sync_action"] = "spare", f.polls, "recover"
+		if i := slices.Index(argv, "--update=no-bbl"); i > 0 && !dev.entries {
+			dev.list = false
+		} else if slices.Contains(argv, "--update=bbl") || argv[2] == "--add" {
+			dev.list = true
+		}
+	}
+	if n := f.missing(); n > 1 {
+		f.t.Fatalf("after mdadm %v %d members are missing", argv, n)
+	}
+	return Output{}, nil
+}
+
+func TestMDReadd(t *testing.T) {
+	const fail, remove, readd, plain, add = "--fail /dev/sda1", "--remove /dev/sda1", "--re-add /dev/sda1 --update=no-bbl", "--re-add /dev/sda1", "--add --write-mostly /dev/sda1"
+	no := func(verbs ...string) func(*fakeMD) {
+		return func(f *fakeMD) {
+			f.refuse = func(cmd string, _ *fakeDev) (string, int) {
+				if slices.Contains(verbs, cmd) {
+					return "mdadm: not possible", 1
+				}
+				return "", 0
+			}
+		}
+	}
+	file := func(name, v string) func(*fakeMD) { return func(f *fakeMD) { f.files[name] = v } }
+	at := func(state string) func(*fakeMD) { return func(f *fakeMD) { f.devs["sda1"].state = state } }
+	for _, c := range []struct {
+		name  string
+		spoil func(*fakeMD)
+		ran   []string // what mdadm was asked for
+		err   []string // parts of the error; none: it went well
+		out   bool     // the member is out, or still faulty, at the end
+	}{
+		{name: "all well", ran: []string{fail, remove, readd}},
+		{name: "resumed at faulty", spoil: at("faulty"), ran: []string{remove, readd}},
+		{name: "resumed out", spoil: at(""), ran: []string{readd}},
+		{name: "resumed while syncing", spoil: func(f *fakeMD) {
+			d := f.devs["sda1"]
+			d.state, d.syncing, d.list, f.files["sync_action"] = "spare", 3, false, "recover"
+		}},
+		{name: "done already", spoil: func(f *fakeMD) { f.devs["sda1"].list = false }},
+
+		// Refused before anything is touched.
+		{name: "degraded", spoil: func(f *fakeMD) { f.devs["sdb1"].state = "" }, err: []string{"md0 misses 1"}},
+		{name: "busy", spoil: file("sync_action", "check"), err: []string{"busy: check"}},
+		{name: "frozen", spoil: file("sync_action", "frozen"), err: []string{"busy: frozen"}},
+		{name: "stripe", spoil: file("level", "raid0"), err: []string{"no redundancy"}},
+		{name: "old metadata", spoil: file("metadata_version", "0.90"), err: []string{"0.90"}},
+		{name: "read-only", spoil: file("array_state", "read-auto"), err: []string{"read-auto"}},
+		{name: "no bitmap", spoil: file("bitmap/location", "none"), err: []string{"no internal write-intent bitmap"}},
+		{name: "bitmap in a file", spoil: file("bitmap/location", "file"), err: []string{"no internal write-intent bitmap"}},
+		{name: "cluster", spoil: file("bitmap/metadata", "clustered"), err: []string{"clustered"}},
+		{name: "journal", spoil: file("consistency_policy", "journal"), err: []string{"journal"}},
+		{name: "spare", spoil: func(f *fakeMD) { f.devs["sdc1"].state = "spare" }, err: []string{"--remove /dev/sdc1"}},
+		{name: "replacement wanted", spoil: func(f *fakeMD) { f.devs["sdb1"].state = "in_sync,want_replacement" }, err: []string{"want_replacement"}},
+		{name: "bad blocks of the other", spoil: func(f *fakeMD) { f.devs["sdb1"].bad = "4000 8" }, err: []string{"sdb1", "bad blocks recorded"}},
+		{name: "entries by now", spoil: func(f *fakeMD) { f.devs["sda1"].entries = true }, err: []string{"entries"}},
+		{name: "array stopped", spoil: func(f *fakeMD) { delete(f.files, "level"); f.devs["sda1"].state, f.devs["sdb1"].state = "", "" }, err: []string{"does not run"}, out: true},
+		{name: "another disk by now", spoil: func(f *fakeMD) { f.devs["sda1"].array = "somebody"; f.devs["sda1"].state = "" }, err: []string{"no device holds"}, out: true},
+
+		// Failures underway.
+		{name: "fail refused", spoil: no(fail), ran: []string{fail}, err: []string{"status 1"}},
+		{name: "fail refused with effect", spoil: func(f *fakeMD) {
+			f.refuse = func(cmd string, d *fakeDev) (string, int) {
+				if cmd == fail {
+					d.state = "faulty"
+					return "mdadm: timeout", 1
+				}
+				return "", 0
+			}
+		}, ran: []string{fail, remove, readd}},
+		{name: "remove busy at first", spoil: func(f *fakeMD) {
+			n := 0
+			f.refuse = func(cmd string, _ *fakeDev) (string, int) {
+				if n++; cmd == remove && n < 4 {
+					return "mdadm: Device or resource busy", 1
+				}
+				return "", 0
+			}
+		}, ran: []string{fail, remove, remove, remove, readd}},
+		{name: "remove never", spoil: no(remove), ran: append([]string{fail}, slices.Repeat([]string{remove}, 50)...), out: true,
+			err: []string{"mdadm /dev/md0 --remove /dev/sda1", "mdadm /dev/md0 --re-add /dev/sda1"}},
+		{name: "update refused", spoil: no(readd), ran: []string{fail, remove, readd, plain}, err: []string{"re-adding sda1", "not possible"}},
+		{name: "re-add refused", spoil: no(readd, plain), ran: []string{fail, remove, readd, plain, add}, err: []string{"re-adding sda1"}},
+		{name: "all refused", spoil: no(readd, plain, add), ran: []string{fail, remove, readd, plain, add}, out: true,
+			err: []string{"is out of md0", "mdadm /dev/md0 --re-add /dev/sda1", "mdadm /dev/md0 --add /dev/sda1"}},
+		{name: "udev was quicker", spoil: func(f *fakeMD) {
+			f.refuse = func(cmd string, d *fakeDev) (string, int) {
+				if cmd == readd {
+					d.state, d.syncing = "spare", 3
+					return "mdadm: Cannot open /dev/sda1: Device or resource busy", 1
+				}
+				return "", 0
+			}
+		}, ran: []string{fail, remove, readd}, err: []string{"somebody else"}},
+		{name: "entry on the way", spoil: func(f *fakeMD) {
+			f.refuse = func(cmd string, d *fakeDev) (string, int) { d.entries = d.entries || cmd == remove; return "", 0 }
+		}, ran: []string{fail, remove, plain}, err: []string{"left its superblock as it was"}},
+		{name: "never syncs", spoil: func(f *fakeMD) { f.polls = 1 << 30; f.looked = func() { f.files["sync_action"] = "idle" } },
+			ran: []string{fail, remove, readd}, err: []string{"nothing syncs it"}, out: true},
+		{name: "recovery frozen", spoil: func(f *fakeMD) {
+			f.polls = 1 << 30
+			f.looked = func() {
+				if len(f.ran) > 0 {
+					f.files["sync_action"] = "frozen"
+				}
+			}
+		}, ran: []string{fail, remove, readd}, err: []string{"echo idle >"}, out: true},
+		{name: "fails again", spoil: func(f *fakeMD) {
+			f.polls = 1 << 30
+			f.looked = func() {
+				if len(f.ran) == 3 {
+					f.devs["sda1"].state = "faulty"
+				}
+			}
+		}, ran: []string{fail, remove, readd}, err: []string{"again", "replace it"}, out: true},
+		{name: "disk taken by somebody", spoil: func(f *fakeMD) {
+			f.refuse = func(cmd string, d *fakeDev) (string, int) {
+				if cmd == remove {
+					d.device = "ffffffff:00000000:00000000:00000000"
+				}
+				return "", 0
+			}
+		}, ran: []string{fail, remove}, err: []string{"does not hold its superblock any more", "nothing was written"}, out: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFakeMD(t)
+			if c.spoil != nil {
+				c.spoil(f)
+			}
+			s := MDReadd{Array: "md0", Member: "sda1", ArrayUUID: mdArray, DeviceUUID: mdFirst}
+			err := s.act(t.Context(), &site{m: f}, nil)
+			if !slices.Equal(f.ran, c.ran) {
+				t.Errorf("mdadm was asked for\n%q\nwant\n%q", f.ran, c.ran)
+			}
+			for _, part := range c.err {
+				if err == nil || !strings.Contains(err.Error(), part) {
+					t.Errorf("error %v, want %q in it", err, part)
+				}
+			}
+			d := f.devs["sda1"]
+			if len(c.err) == 0 && (err != nil || !strings.Contains(d.state, "in_sync") || d.list) {
+				t.Errorf("error %v, member %+v", err, d)
+			}
+			var u *untouched
+			if touched := len(c.ran) > 0; err != nil && touched && errors.As(err, &u) {
+				t.Errorf("it says that it never acted, and ran %q", c.ran)
+			}
+			if in := strings.Contains(d.state, "in_sync"); in == c.out {
+				t.Errorf("member is %q at the end", d.state)
+			}
+		})
+	}
+}
+
+func TestMDReaddUndo(t *testing.T) {
+	f := newFakeMD(t)
+	s := MDReadd{Array: "md0", Member: "sda1", ArrayUUID: mdArray, DeviceUUID: mdFirst}
+	if err := s.act(t.Context(), &site{m: f}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := s.done(t.Context(), f, nil, nil); !done || err != nil {
+		t.Errorf("done: %v, %v", done, err)
+	}
+	if err := s.undo(t.Context(), &site{m: f}); err != nil || !f.devs["sda1"].list {
+		t.Errorf("undo: %v, member %+v", err, f.devs["sda1"])
+	}
+	if done, err := s.done(t.Context(), f, nil, nil); done || err != nil {
+		t.Errorf("done after undo: %v, %v", done, err)
+	}
+}
+
+// An interrupt is heeded before the member is failed, and not until it is
+// back afterwards.
+func TestMDReaddInterrupt(t *testing.T) {
+	f := newFakeMD(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s := MDReadd{Array: "md0", Member: "sda1", ArrayUUID: mdArray, DeviceUUID: mdFirst}
+	if err := s.act(ctx, &site{m: f}, nil); !errors.Is(err, context.Canceled) || len(f.ran) > 0 {
+		t.Errorf("interrupted before: %v, ran %q", err, f.ran)
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	f.polls = 20
+	f.refuse = func(string, *fakeDev) (string, int) { cancel(); return "", 0 }
+	var notes []string
+	if err := s.act(ctx, &site{m: f, log: func(l string) { notes = append(notes, l) }}, nil); err != nil || f.missing() != 0 || f.devs["sda1"].list {
+		t.Errorf("interrupted underway: %v, member %+v", err, f.devs["sda1"])
+	}
+	if !strings.Contains(strings.Join(notes, "\n"), "Ctrl-C") {
+		t.Errorf("notes: %q", notes)
+	}
+}
+
+// After a boot the array and the disk may have other names.
+func TestMDReaddNames(t *testing.T) {
+	f := newFakeMD(t)
+	f.name = "md127"
+	f.devs["sdz1"], f.devs["sda1"] = f.devs["sda1"], &fakeDev{array: "somebody", device: "else"}
+	f.devs["sdz1"].state = ""
+	s := MDReadd{Array: "md0", Member: "sda1", ArrayUUID: mdArray, DeviceUUID: mdFirst}
+	if half, err := s.halfway(t.Context(), f); !half || err != nil {
+		t.Errorf("halfway: %v, %v", half, err)
+	}
+	if err := s.act(t.Context(), &site{m: f}, nil); err != nil || f.missing() != 0 || f.devs["sdz1"].list {
+		t.Errorf("%v, ran %q", err, f.ran)
+	}
+
+	f.devs["sdy"] = &fakeDev{array: mdArray, device: mdFirst} // another path to the same disk
+	if got, err := s.locate(t.Context(), f); err != nil || got.Member != "sdz1" || got.Array != "md127" {
+		t.Errorf("two paths: %+v, %v", got, err)
+	}
+	f.devs["sdz1"].state = ""
+	if _, err := s.locate(t.Context(), f); err == nil || !strings.Contains(err.Error(), "sdy, sdz1") {
+		t.Errorf("two paths, both out: %v", err)
+	}
+}
+
+// A disk that was replaced since leaves nothing to lead back; one that is
+// gone while its array lacks it does.
+func TestMDReaddGone(t *testing.T) {
+	f := newFakeMD(t)
+	f.devs["sda1"].device = "ffffffff:00000000:00000000:00000009"
+	s := MDReadd{Array: "md0", Member: "sda1", ArrayUUID: mdArray, DeviceUUID: mdFirst}
+	if done, err := s.done(t.Context(), f, nil, nil); done || err != nil {
+		t.Errorf("replaced, done: %v, %v", done, err)
+	}
+	if half, err := s.halfway(t.Context(), f); half || err != nil {
+		t.Errorf("replaced, halfway: %v, %v", half, err)
+	}
+	f.devs["sda1"].state = ""
+	if _, err := s.halfway(t.Context(), f); err == nil || !strings.Contains(err.Error(), "connect it again") {
+		t.Errorf("gone: %v", err)
+	}
+	f.devs["sdb1"].state = ""
+	if _, err := s.halfway(t.Context(), f); err == nil || !strings.Contains(err.Error(), "assemble it") {
+		t.Errorf("stopped: %v", err)
+	}
+	f.devs = nil
+	if half, err := s.halfway(t.Context(), f); half || err != nil {
+		t.Errorf("array destroyed: %v, %v", half, err)
+	}
+}
+
+func TestMDReaddNamesRefused(t *testing.T) {
+	for _, s := range []MDReadd{
+		{Array: "md0", Member: "../sda", ArrayUUID: mdArray, DeviceUUID: mdFirst},
+		{Array: "md0", Member: "a/../../x", ArrayUUID: mdArray, DeviceUUID: mdFirst},
+		{Array: "-f", Member: "sda1", ArrayUUID: mdArray, DeviceUUID: mdFirst},
+		{Array: "md0", Member: "sda1", ArrayUUID: mdArray},
+	} {
+		if _, err := s.items(t.Context(), newFakeMD(t)); err == nil {
+			t.Errorf("%+v: no error", s)
+		}
+	}
+}
