@@ -237,3 +237,25 @@ func TestStoreIsRootsAlone(t *testing.T) {
 		t.Errorf("a folder that all may read: %v", err)
 	}
 }
+
+// TestAppendAfterTear: a new line does not stick to half of an old one,
+// however long that is.
+func TestAppendAfterTear(t *testing.T) {
+	privately(t)
+	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
+	c := applied(t, e, File{Path: t.TempDir() + "/a", Content: []byte("x")})
+	name := filepath.Join(e.Store.folder(c.ID), "journal.jsonl")
+	whole := read(t, name)
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0)
+	must(t, "open", err)
+	_, err = f.WriteString(`{"event":"done","why":"` + strings.Repeat("x", 5000))
+	must(t, "write", err)
+	must(t, "close", f.Close())
+	c, err = e.Store.Change(c.ID)
+	must(t, "reading a torn journal", err)
+	must(t, "append", c.append(Record{Event: evNote, Why: "after"}))
+	got := read(t, name)
+	if !strings.HasPrefix(got, whole) || strings.Count(got, "\n") != strings.Count(whole, "\n")+1 || strings.Contains(got, "xxx") || !strings.HasSuffix(got, "}\n") {
+		t.Errorf("the journal is now:\n%.300s…", strings.TrimPrefix(got, whole))
+	}
+}
