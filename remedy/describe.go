@@ -110,7 +110,7 @@ func (s Unit) Reversal() Reversal {
 func (s LinkMTU) Reversal() Reversal {
 	// br_change_mtu() in net/bridge/br_device.c (since Linux 4.17) sets
 	// BROPT_MTU_SET_BY_USER, and nothing clears it.
-	return Reversal{Invertible, "the MTU comes back; a bridge stays pinned: its MTU no longer follows its ports"}
+	return Reversal{Invertible, "the MTU comes back; if " + s.Link + " is a bridge, it no longer follows its ports until it is made anew"}
 }
 
 func (s SolicitRouter) Reversal() Reversal {

@@ -2,8 +2,10 @@ package remedy
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"strconv"
+	"syscall"
+	"time"
 )
 
 func (LinkMTU) running() bool       { return true }
@@ -71,11 +73,25 @@ func (s LinkMTU) between(_, now Item) bool {
 func (SolicitRouter) items(context.Context, Machine) ([]Item, error) { return nil, nil }
 
 func (s SolicitRouter) act(ctx context.Context, st *site, _ []Item) error {
-	if err := st.m.Solicit(ctx, s.Link); err != nil {
-		return fmt.Errorf("%w; if the link is down or has no IPv6 address yet, bring it up and try again", err)
+	// For a second or two after it came up a link has only addresses that may
+	// not be used yet (duplicate address detection, RFC 4862 §5.4).
+	for end := time.Now().Add(dadLimit); ; {
+		err := st.m.Solicit(ctx, s.Link)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, syscall.EADDRNOTAVAIL) && time.Now().Before(end) && ctx.Err() == nil:
+			time.Sleep(200 * time.Millisecond)
+		default:
+			// It only saves waiting: routers advertise themselves anyway.
+			// Whether what was wanted came about, the check tells.
+			st.note("note: %v; the next advertisement may take minutes", err)
+			return nil
+		}
 	}
-	return nil
 }
+
+const dadLimit = 3 * time.Second
 
 // done: asking twice does no harm, and no one can see a question.
 func (SolicitRouter) done(context.Context, Machine, []Item, []Item) (bool, error) { return false, nil }
