@@ -95,7 +95,7 @@ func each(n int, do func(tk tokenizer, i int)) {
 	var wg sync.WaitGroup
 	for range min(n, runtime.GOMAXPROCS(0)) {
 		wg.Go(func() {
-			tk := make(tokenizer, 8192)
+			tk := make(tokenizer, 1024)
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				do(tk, i)
 			}
