@@ -190,7 +190,7 @@ func TestRedactedFindings(t *testing.T) {
 				got = strings.ReplaceAll(got, p, name)
 			}
 			if a, b := essence(got), essence(want); a != b {
-				t.Errorf("redacted:\n%s\nhost:\n%s\ndropped: %q", a, b, dropped)
+				t.Errorf("redacted:\n%s\nhost:\n%s\ndropped: %q\n(a word that a check looks for belongs in host/redact/words.txt, a file's kind in kinds.go)", a, b, dropped)
 			}
 		})
 	}

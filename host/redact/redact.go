@@ -144,6 +144,11 @@ func (r *Redactor) Host(name string) string {
 // User replaces the name of a user who is no part of the system.
 func (r *Redactor) User(name string) string { return r.pseudonym(userName, name) }
 
+// words.txt holds lower-case words: of kernel settings, of the units and
+// drop-ins that distributions ship, of configuration files' keywords, of
+// programs and system accounts, and those that checks look for. A check that
+// misses a word in a redacted capture has the word added there.
+//
 //go:embed words.txt
 var wordList string
 
@@ -212,7 +217,7 @@ func (r *Redactor) one(w string) string {
 	if kind, ok := r.names[strings.ToLower(w)]; ok {
 		return r.pseudonym(kind, w)
 	}
-	if m := hexMAC.FindStringSubmatch(w); m != nil && strings.Trim(m[2], "0123456789") != "" && (m[1] == "" || vocabulary()[m[1]]) {
+	if m := hexMAC.FindStringSubmatch(w); m != nil && (m[1] == "" && strings.Trim(m[2], "0123456789") != "" || vocabulary()[m[1]]) {
 		b, _ := hex.DecodeString(m[2])
 		p := m[1] + hex.EncodeToString(r.hardware(b))
 		if p != w {

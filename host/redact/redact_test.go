@@ -43,7 +43,7 @@ func TestGoes(t *testing.T) {
 	for s, gone := range map[string]string{
 		"on WEB-PROD.acme-corp.example:": "prod acme", "x-web-prod-y": "web-prod", "zaphod@x": "zaphod", "Zaphod's": "zaphod",
 		"192.0.2.33": "192.0.2.33", "192.0.2.33:8080": "192.0.2.33", "::ffff:192.0.2.33": "192.0.2.33", "[2001:db8::33]:80": "db8::33", "fe80::1234%eth0": "1234",
-		"52:54:00:ab:cd:ef": "ab:cd:ef", "52-54-00-AB-CD-EF": "ab-cd-ef", "8000.52:54:0:ab:cd:ef": "ab:cd:ef", "8000.525400abcdef": "abcdef", "enx525400abcdef": "abcdef",
+		"52:54:00:ab:cd:ef": "ab:cd:ef", "52-54-00-AB-CD-EF": "ab-cd-ef", "8000.52:54:0:ab:cd:ef": "ab:cd:ef", "8000.525400abcdef": "abcdef", "8000.525400123456": "123456", "enx525400123456": "123456", "enx525400abcdef": "abcdef",
 		"ff02::1:ffab:cdef": "ab:cdef", "33:33:ff:ab:cd:ef": "ab:cd:ef", "WD-WX12A3456789": "wx12 3456789", "S3Z9NB0K123456": "s3z9", "3e6be9de-8139-11d1-9106-a43f08d823a6": "3e6be9de a43f08d8 8139 9106",
 		"gr\u00fc\u00dfe-m\u00fcller": "m\u00fcller", "192.0.2.33.": "192.0.2.33", "a,192.0.2.33;b": "192.0.2.33",
 	} {

@@ -125,6 +125,13 @@ func (r *Redactor) address(s string) (int, string) {
 			return end, prio + "." + p
 		}
 	}
+	// The kernel writes it as priority, dot, twelve digits.
+	if len(tok) == 17 && tok[4] == '.' && isHex(tok[:4]) && isHex(tok[5:]) {
+		b, _ := hex.DecodeString(tok[5:])
+		p := hex.EncodeToString(r.hardware(b))
+		r.replaced[p] = tok[5:]
+		return end, tok[:5] + p
+	}
 	if strings.Count(tok, ":") < 2 && strings.Count(tok, ".") != 3 {
 		return 0, ""
 	}
@@ -154,6 +161,8 @@ func (r *Redactor) address(s string) (int, string) {
 	}
 	return end, out.String()
 }
+
+func isHex(s string) bool { return strings.Trim(strings.ToLower(s), "0123456789abcdef") == "" }
 
 // hardwareText replaces "52:54:00:12:34:56", keeping how each byte is written.
 func (r *Redactor) hardwareText(s, sep string) (string, bool) {

@@ -99,7 +99,7 @@ func (s *Source) output(files ...string) (string, error) {
 			return string(b), nil
 		}
 	}
-	return "", notCollected("read", "/"+files[0])
+	return "", notCollected("read", files[0])
 }
 
 func notCollected(op, name string) error {
