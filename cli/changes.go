@@ -44,7 +44,11 @@ func (a *app) listChanges(id string) error {
 		if c.Subject != "" {
 			what += " on " + c.Subject
 		}
-		fmt.Fprintf(a.stdout, "%s  %s  %s: %s\n", c.ID, c.Created.Local().Format("2006-01-02 15:04"), term.Visible(what), term.Visible(standing(c)))
+		line := term.Visible(fmt.Sprintf("%s  %s  %s: %s", c.ID, c.Created.Local().Format("2006-01-02 15:04"), what, standing(c)))
+		if term.IsTerminal(a.stdout) {
+			line = term.Cut(line, term.Width(a.stdout)) // fettle changes ID shows all
+		}
+		fmt.Fprintln(a.stdout, line)
 	}
 	return err
 }

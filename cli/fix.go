@@ -257,7 +257,7 @@ func (a *app) fixOne(ctx context.Context, store *remedy.Store, t *trap.Trap, f t
 }
 
 func (a *app) sayApplied(c *remedy.Change) {
-	fmt.Fprintf(a.stdout, "\nMended: the check no longer finds it. This is change %s; to undo it: fettle undo %s\n", c.ID, c.ID)
+	fmt.Fprintf(a.stdout, "\nMended: the check no longer finds it.\nThis is change %s; to undo it: fettle undo %s\n", c.ID, c.ID)
 	if deadline, due := c.Unconfirmed(); due {
 		fmt.Fprintf(a.stdout, "Now log in anew, to see that you still can, and run: fettle confirm %s\n"+
 			"Without that it is undone at %s (%s).\n", c.ID, deadline.Local().Format(time.TimeOnly), strings.Join(c.Guards(), "; "))

@@ -270,7 +270,7 @@ func TestKilledFix(t *testing.T) {
 	wants(t, h.run(8, "fix", "demo", "--yes"), "change 0001 was cut off", "fettle resume 0001", "fettle undo 0001")
 	wants(t, h.run(0, "changes"), "0001", "cut off")
 	// The command has no probe: nothing tells whether it ran.
-	wants(t, h.run(6, "resume"), "nothing tells whether it had its effect", "put back as it was")
+	wants(t, h.run(6, "resume"), "nothing tells whether it had its effect", "was taken back")
 	if got := h.read("demo/a.conf"); got != "bad\n" {
 		t.Errorf("a says %q", got)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fettle/internal/term"
 	"fettle/remedy"
 )
 
@@ -85,11 +86,19 @@ func (a *app) undo(ctx context.Context, id string, o undoOptions) error {
 }
 
 func (a *app) sayTakenBack(c *remedy.Change) {
-	if len(c.Left()) == 0 {
+	switch {
+	case len(c.Left()) > 0:
+		fmt.Fprintf(a.stdout, "Change %s is undone, but for what is listed above as left.\n", c.ID)
+	case c.Plan.Restorable():
 		fmt.Fprintf(a.stdout, "Change %s is undone; everything is as it was before.\n", c.ID)
-		return
+	default:
+		fmt.Fprintf(a.stdout, "Change %s is undone. Mind what may differ from before:\n", c.ID)
 	}
-	fmt.Fprintf(a.stdout, "Change %s is undone, but for what is listed above as left.\n", c.ID)
+	for _, s := range c.Plan.Steps {
+		if r := s.Reversal(); r.Class == remedy.Invertible {
+			fmt.Fprint(a.stdout, term.Wrap(term.Visible(s.Describe()+": "+r.Note), term.Width(a.stdout), "  ", "    "))
+		}
+	}
 }
 
 // undoUnconfirmed is the guard: it says that it stands by, waits, and takes

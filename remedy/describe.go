@@ -73,6 +73,16 @@ func (s SolicitRouter) Describe() string {
 
 func (s Command) Describe() string { return "run " + quoteArgs(s.Do) }
 
+// Restorable tells whether undo makes everything byte for byte what it was.
+func (p Plan) Restorable() bool {
+	for _, s := range p.Steps {
+		if s.Reversal().Class != Restorable {
+			return false
+		}
+	}
+	return true
+}
+
 // Reversal methods say whether and how a step is undone.
 
 func (s File) Reversal() Reversal   { return Reversal{Class: Restorable} }

@@ -36,14 +36,18 @@ func (e *StillFound) Error() string { return "the check still finds it: " + e.Su
 
 // RolledBack is the error of an apply that failed and was taken back.
 type RolledBack struct {
-	ID   string
-	Why  error
-	Left []string // what was left as it is, and why
+	ID    string
+	Why   error
+	Left  []string // what was left as it is, and why
+	Exact bool     // every step is restorable
 }
 
 func (e *RolledBack) Error() string {
 	if len(e.Left) > 0 {
 		return fmt.Sprintf("%v; it was taken back (change %s), but for:\n  %s", e.Why, e.ID, strings.Join(e.Left, "\n  "))
+	}
+	if !e.Exact {
+		return fmt.Sprintf("%v; it was taken back (change %s), as far as its steps can be", e.Why, e.ID)
 	}
 	return fmt.Sprintf("%v; everything was put back as it was (change %s)", e.Why, e.ID)
 }

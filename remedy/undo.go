@@ -76,7 +76,7 @@ func (e *Engine) rollback(ctx context.Context, c *Change, why error) error {
 	if err != nil {
 		return &Incomplete{ID: c.ID, Why: why, Failed: []error{err}}
 	}
-	return &RolledBack{c.ID, why, c.Left()}
+	return &RolledBack{c.ID, why, c.Left(), c.Plan.Restorable()}
 }
 
 // takeBack undoes the steps in reverse order, then repeats those that make
