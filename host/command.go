@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -50,6 +51,13 @@ var Commands = map[string]CommandSpec{
 		},
 		Limit: 5 * time.Second, MaxOutput: 4 << 20,
 	},
+	"mdadm": {
+		Paths: []string{"/usr/sbin/mdadm", "/sbin/mdadm", "/usr/bin/mdadm"},
+		Allow: func(args []string) bool {
+			return len(args) == 2 && (args[0] == "--examine" || args[0] == "--examine-badblocks") && isDevice(args[1])
+		},
+		Limit: 10 * time.Second, MaxOutput: 1 << 20,
+	},
 	"rpm": {
 		Paths: []string{"/usr/bin/rpm", "/bin/rpm"},
 		Allow: func(args []string) bool {
@@ -58,6 +66,11 @@ var Commands = map[string]CommandSpec{
 		Limit: 10 * time.Second, MaxOutput: 8 << 20,
 		Write: []string{"/var/lib/rpm", "/usr/lib/sysimage/rpm"}, // rpm opens its database for locking
 	},
+}
+
+// isDevice tells whether name is a clean path below /dev.
+func isDevice(name string) bool {
+	return strings.HasPrefix(name, "/dev/") && path.Clean(name) == name && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' })
 }
 
 // Allowed refuses a command that is not on the list, or arguments that may

@@ -1,6 +1,7 @@
 package mdraid
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -82,6 +83,21 @@ func Shared(a, b []Range) []Range {
 		}
 		return 1
 	})
+	return out
+}
+
+// Merge joins ranges that overlap or touch, and sorts them.
+func Merge(rs []Range) []Range {
+	rs = slices.Clone(rs)
+	slices.SortFunc(rs, func(x, y Range) int { return cmp.Compare(x.Start, y.Start) })
+	var out []Range
+	for _, r := range rs {
+		if n := len(out); n > 0 && r.Start <= out[n-1].Start+out[n-1].Count {
+			out[n-1].Count = max(out[n-1].Count, r.Start+r.Count-out[n-1].Start)
+			continue
+		}
+		out = append(out, r)
+	}
 	return out
 }
 

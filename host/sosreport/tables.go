@@ -58,6 +58,8 @@ func (s *Source) Command(_ context.Context, c host.Command) (host.Output, error)
 	switch {
 	case c.Name == "systemctl" && len(c.Args) > 0 && c.Args[0] == "show":
 		return s.systemctlShow(c.Args[1:])
+	case c.Name == "mdadm" && len(c.Args) == 2 && c.Args[0] == "--examine":
+		return s.mdadmExamine(c.Args[1])
 	case c.Name == "rpm" && slices.Equal(c.Args[:min(2, len(c.Args))], []string{"-qa", "--qf"}):
 		return s.rpmList(c.Args[2])
 	}

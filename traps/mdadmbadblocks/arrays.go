@@ -22,6 +22,7 @@ type array struct {
 	action   string // idle, resync, recover, check, …
 	bitmap   string // "none", "+8", "file"; empty where the kernel does not say
 	state    string // clean, active, inactive, …
+	policy   string // consistency_policy: bitmap, resync, journal, ppl; empty before Linux 4.12
 	members  []member
 }
 
@@ -35,7 +36,9 @@ type member struct {
 	pending  []mdraid.Range // seen, not yet written to the list
 	unlisted bool           // there are entries, but nobody collected which
 	dataOff  uint64         // sectors
-	err      error          // why hasList is not known
+	array    string         // UUIDs of the superblock; empty when it was not read
+	device   string
+	err      error // why hasList is not known
 	evidence []trap.Evidence
 }
 
@@ -81,17 +84,20 @@ func readArrays(ctx context.Context, h *host.Host) ([]array, error) {
 				return nil, err
 			}
 		}
-		if a.state == "clear" || a.level == "" && a.state == "inactive" {
+		if a.state == "clear" {
 			continue // a device node without an array behind it
 		}
 		// Levels without redundancy lack these files.
 		a.degraded, _ = h.ReadString(ctx, md+"/degraded")
 		a.action, _ = h.ReadString(ctx, md+"/sync_action")
 		a.bitmap, _ = h.ReadString(ctx, md+"/bitmap/location")
+		a.policy, _ = h.ReadString(ctx, md+"/consistency_policy")
 		if err := a.readMembers(ctx, h, md); err != nil {
 			return nil, err
 		}
-		out = append(out, a)
+		if len(a.members) > 0 || a.external() {
+			out = append(out, a)
+		}
 	}
 	return out, nil
 }
@@ -166,7 +172,7 @@ func (m *member) readSuperblock(ctx context.Context, h *host.Host, array string,
 			m.err = fmt.Errorf("/dev/%s: %w", m.name, err)
 			return
 		}
-		m.dataOff = sb.DataOffset
+		m.dataOff, m.array, m.device = sb.DataOffset, sb.SetUUID, sb.DeviceUUID
 		m.hasList = sb.HasBBL()
 		if !m.hasList {
 			m.evidence = append(m.evidence, trap.Ev("superblock of /dev/"+m.name, "no bad blocks list"))
@@ -190,16 +196,45 @@ func (m *member) readSuperblock(ctx context.Context, h *host.Host, array string,
 	m.err = errors.New("it was added while fettle looked; run the check again")
 }
 
-// sharing lists the members that have an entry at the same place of the array.
-func (a *array) sharing(m *member) []string {
-	var out []string
+// sharing lists the members that have an entry at the same place of the array
+// as m, and tells on how many members, m included, one and the same sector is
+// bad at most.
+func (a *array) sharing(m *member) (others []string, depth int) {
+	var starts, ends []uint64
 	for i := range a.members {
 		o := &a.members[i]
-		if o.name != m.name && len(mdraid.Shared(m.relative(), o.relative())) > 0 {
-			out = append(out, o.name)
+		if o.name == m.name {
+			continue
+		}
+		shared := mdraid.Shared(m.relative(), o.relative())
+		if len(shared) > 0 {
+			others = append(others, o.name)
+		}
+		for _, r := range mdraid.Merge(shared) {
+			starts, ends = append(starts, r.Start), append(ends, r.Start+r.Count)
 		}
 	}
-	return out
+	for _, at := range starts {
+		n := 1
+		for i := range starts {
+			if starts[i] <= at && at < ends[i] {
+				n++
+			}
+		}
+		depth = max(depth, n)
+	}
+	return others, depth
+}
+
+// loss says what it means that one sector is bad on so many members.
+func (a *array) loss(depth int) string {
+	switch {
+	case a.level == "raid10":
+		return "Where two of these hold the same data (mdadm --detail shows the layout), it has no good copy left; or one list was copied from another."
+	case depth > a.redundant():
+		return "For md, that data has no good copy left; unless one list was copied from another, which only reading the disks themselves can tell."
+	}
+	return fmt.Sprintf("For md, %s can lose %d more there; or one list was copied from another.", a.name, a.redundant()-depth)
 }
 
 // relative counts the entries from where the data begins, which is what

@@ -2,6 +2,7 @@ package mdadmbadblocks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -16,6 +17,9 @@ func (m *member) examine(ctx context.Context, h *host.Host, tableErr error) {
 	out, err := h.Run(ctx, "mdadm", "--examine", "/dev/"+m.name)
 	if err != nil || out.Exit != 0 {
 		m.err = tableErr
+		if errors.Is(tableErr, host.ErrNotCollected) {
+			m.err = fmt.Errorf("the superblock of /dev/%s, or what mdadm --examine says of it: %w", m.name, host.ErrNotCollected)
+		}
 		return
 	}
 	list, bad, ok := parseExamine(string(out.Stdout))

@@ -3,7 +3,6 @@ package mdadmbadblocks
 import (
 	"context"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -20,11 +19,15 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	if err != nil {
 		return remedy.Plan{}, err
 	}
+	c, err := readConf(ctx, h)
+	if err != nil {
+		return remedy.Plan{}, err
+	}
 	for i := range arrays {
 		a := &arrays[i]
 		for k := range a.members {
 			if m := &a.members[k]; a.name+"/"+m.name == f.Subject {
-				return a.planMember(m)
+				return a.planMember(m, c)
 			}
 		}
 	}
@@ -40,62 +43,37 @@ func planConf(ctx context.Context, h *host.Host) (remedy.Plan, error) {
 	if err != nil {
 		return p, err
 	}
-	if n := len(c.settings); n > 0 && !strings.HasPrefix(c.settings[n-1].where, c.main+":") {
-		return p, remedy.Refuse("%s says bbl=yes after %s is read: take it out there", c.settings[n-1].where, c.main)
+	if last := c.last(); last != nil && last.file != c.main {
+		return p, remedy.Refuse("%s says bbl=yes, and is read after %s: take it out there", last.where(), c.main)
 	}
 	was, err := h.ReadFile(ctx, c.main)
-	if host.IsAbsent(err) {
-		p.Steps = []remedy.Step{remedy.File{Path: c.main, Content: []byte("CREATE bbl=no\n")}}
-		return p, nil
-	}
-	if err != nil {
+	switch {
+	case host.IsAbsent(err):
+		was = nil
+	case err != nil:
 		return p, err
 	}
-	p.Steps = []remedy.Step{remedy.File{Path: c.main, Content: []byte(withoutList(string(was), c)), Was: was}}
+	with := withoutList(string(was))
+	if s, _ := settingsOf(c.main, with); len(s) == 0 || !s[len(s)-1].off {
+		return p, remedy.Refuse("%s ends in the middle of something that fettle does not understand: write CREATE bbl=no into it by hand", c.main)
+	}
+	p.Steps = []remedy.Step{remedy.File{Path: c.main, Content: []byte(with), Was: was}}
 	return p, nil
-}
-
-// withoutList changes the words on bad blocks lists, or adds one to the last
-// CREATE line, or a line.
-func withoutList(text string, c *conf) string {
-	lines := strings.Split(text, "\n")
-	for _, s := range c.settings {
-		var n int
-		fmt.Sscanf(path.Base(s.where)[strings.LastIndexByte(path.Base(s.where), ':')+1:], "%d", &n)
-		words := strings.Fields(lines[n-1])
-		for _, w := range words {
-			if strings.HasPrefix(strings.ToLower(w), "bbl=") {
-				lines[n-1] = strings.Replace(lines[n-1], w, "bbl=no", 1)
-			}
-		}
-	}
-	if len(c.settings) > 0 {
-		return strings.Join(lines, "\n")
-	}
-	if c.create > 0 {
-		line, comment, hash := strings.Cut(lines[c.create-1], "#")
-		line = strings.TrimRight(line, " \t") + " bbl=no"
-		if hash {
-			line += " #" + comment
-		}
-		lines[c.create-1] = line
-		return strings.Join(lines, "\n")
-	}
-	return strings.TrimRight(text, "\n") + "\n\n# No bad blocks lists on members added from now on (fettle, mdadm-bad-blocks)\nCREATE bbl=no\n"
 }
 
 // planMember takes one member's empty list away while the array runs, or says
 // why that is not to be done, and what is.
-func (a *array) planMember(m *member) (remedy.Plan, error) {
+func (a *array) planMember(m *member, c *conf) (remedy.Plan, error) {
 	p := remedy.Plan{Title: fmt.Sprintf("take the bad blocks list of %s in %s away", m.name, a.name)}
-	if why := a.unfit(m); why != "" {
+	if why := a.unfit(m, c); why != "" {
 		return p, remedy.Refuse("%s", why)
 	}
 	p.Notes = []string{
 		fmt.Sprintf("%s leaves %s for a moment, and %s has one copy less until it is in sync again: with a bitmap only what was written meanwhile is copied.", m.name, a.name, a.name),
+		"mdadm --monitor, where it runs, will send its mails on a failed member and a degraded array.",
 		"Do the members of one array one after the other; fettle sees to it.",
 	}
-	readd := remedy.MDReadd{Array: a.name, Member: m.name}
+	readd := remedy.MDReadd{Array: a.name, Member: m.name, ArrayUUID: m.array, DeviceUUID: m.device}
 	if a.bitmap != "none" {
 		p.Steps = []remedy.Step{readd}
 		return p, nil
@@ -106,48 +84,86 @@ func (a *array) planMember(m *member) (remedy.Plan, error) {
 }
 
 // bitmapStep adds or takes away the internal bitmap. Its probe reads where
-// sysfs says that the bitmap is: "none", or "+8" and the like.
+// sysfs says that the bitmap is: "none", or "+8" and the like. One that
+// somebody else added meanwhile is left to him.
 func (a *array) bitmapStep(to, from string) remedy.Command {
-	probe := []string{"/bin/grep", "-q", "none", "/sys/block/" + a.name + "/md/bitmap/location"}
+	location := "/sys/block/" + a.name + "/md/bitmap/location"
+	there, none := []string{"/bin/grep", "-qv", "none", location}, []string{"/bin/grep", "-q", "none", location}
+	s := remedy.Command{
+		Do:   []string{"/sbin/mdadm", "--grow", "/dev/" + a.name, "--bitmap=" + to},
+		Undo: []string{"/sbin/mdadm", "--grow", "/dev/" + a.name, "--bitmap=" + from},
+	}
 	if to == "internal" {
-		probe[1] = "-qv"
+		s.Require, s.Probe, s.UndoRequire = none, there, there
+	} else {
+		s.Require, s.Probe, s.UndoRequire = there, none, none
 	}
-	return remedy.Command{
-		Do:    []string{"/sbin/mdadm", "--grow", "/dev/" + a.name, "--bitmap=" + to},
-		Undo:  []string{"/sbin/mdadm", "--grow", "/dev/" + a.name, "--bitmap=" + from},
-		Probe: probe,
-	}
+	return s
 }
 
 // unfit says why a member's list is not taken away online; empty: it can be.
-func (a *array) unfit(m *member) string {
+func (a *array) unfit(m *member, c *conf) string {
 	states := strings.Split(m.state, ",")
 	switch {
 	case len(m.bad) > 0 || m.unlisted:
 		return fmt.Sprintf("%s has entries in its list: mdadm does not drop those online (it re-adds the member with its list).\n%s", m.name, a.offline("force-no-bbl"))
+	case a.state == "inactive":
+		return fmt.Sprintf("%s is not started, so that no member can be taken out and added again. Its lists go when it is assembled so:\n%s", a.name, a.assemble("no-bbl"))
+	case slices.Contains(states, "spare"):
+		return fmt.Sprintf("%s is a spare of %s, and a spare cannot be re-added. Turn the list off for new members first (fettle fix mdadm-bad-blocks --on %s), then:\n"+
+			"  mdadm /dev/%[2]s --remove /dev/%[1]s\n  mdadm /dev/%[2]s --add /dev/%[1]s", m.name, a.name, confSubject)
 	case a.redundant() == 0:
 		return fmt.Sprintf("%s (%s of %s) has no redundancy: no member can leave it.\n%s", a.name, a.level, a.disks, a.offline("no-bbl"))
 	case a.degraded != "0":
 		return fmt.Sprintf("%s misses %s of its members: mend that first", a.name, orNone(a.degraded))
 	case a.action != "idle":
 		return fmt.Sprintf("%s is busy (%s): wait until cat /sys/block/%s/md/sync_action says idle", a.name, orNone(a.action), a.name)
-	case slices.Contains(states, "spare"):
-		return fmt.Sprintf("%s is a spare of %s, and a spare cannot be re-added. Turn the list off for new members first (fettle fix %s --on %s), then:\n"+
-			"  mdadm /dev/%[2]s --remove /dev/%[1]s\n  mdadm /dev/%[2]s --add /dev/%[1]s", m.name, a.name, "mdadm-bad-blocks", confSubject)
-	case !slices.Contains(states, "in_sync"):
-		return fmt.Sprintf("%s is %s, not in sync", m.name, orNone(m.state))
+	case slices.Contains([]string{"readonly", "read-auto", "broken"}, a.state):
+		return fmt.Sprintf("%s is %s: nothing can be written to it (mdadm --readwrite /dev/%s changes that)", a.name, a.state, a.name)
+	case m.device == "":
+		return fmt.Sprintf("the superblock of %s was not read, so that fettle could not find it again after it left %s", m.name, a.name)
+	case a.policy == "journal" || a.policy == "ppl":
+		return fmt.Sprintf("%s keeps its consistency by a %s, which rules out the write-intent bitmap that a re-add needs.\n%s", a.name, a.policy, a.offline("no-bbl"))
+	case a.bitmap == "":
+		return fmt.Sprintf("the kernel does not tell whether %s has a write-intent bitmap", a.name)
 	case a.bitmap != "none" && !strings.HasPrefix(a.bitmap, "+") && !strings.HasPrefix(a.bitmap, "-"):
-		return fmt.Sprintf("%s keeps its bitmap in %s: fettle knows internal ones only", a.name, orNone(a.bitmap))
+		return fmt.Sprintf("%s keeps its bitmap in a file (%s): fettle knows internal ones only", a.name, a.bitmap)
+	case c.groups:
+		return fmt.Sprintf("%s puts arrays into a spare-group: mdadm --monitor may move a spare into the place of %s at once. Take spare-group out, or stop the monitor, for the time", c.main, m.name)
+	}
+	return a.unfitOthers(m)
+}
+
+// unfitOthers says which other member is in the way.
+func (a *array) unfitOthers(m *member) string {
+	for i := range a.members {
+		o := &a.members[i]
+		for _, w := range strings.Split(o.state, ",") {
+			switch w {
+			case "in_sync", "write_mostly", "failfast":
+			case "spare":
+				return fmt.Sprintf("%s has the spare %s, which would take the place of %s at once and be synced whole. Take it out for the time:\n"+
+					"  mdadm /dev/%[1]s --remove /dev/%[2]s\nand add it again afterwards:\n  mdadm /dev/%[1]s --add /dev/%[2]s", a.name, o.name, m.name)
+			default:
+				return fmt.Sprintf("%s of %s is %s", o.name, a.name, orNone(o.state))
+			}
+		}
+		if len(o.bad) > 0 || o.unlisted {
+			return fmt.Sprintf("%s of %s has bad blocks recorded: what they held is on the other members alone, and %s must stay until that is mended", o.name, a.name, m.name)
+		}
 	}
 	return ""
 }
 
 // offline is the way with the array stopped: printed, never run.
 func (a *array) offline(update string) string {
+	return fmt.Sprintf("In a maintenance window, with whatever uses %s stopped (fettle does not run these):\n%s", a.name, a.assemble(update))
+}
+
+func (a *array) assemble(update string) string {
 	devs := make([]string, len(a.members))
 	for i, m := range a.members {
 		devs[i] = "/dev/" + m.name
 	}
-	return fmt.Sprintf("In a maintenance window (fettle does not run these):\n  mdadm --stop /dev/%s\n  mdadm --assemble /dev/%s --update=%s %s",
-		a.name, a.name, update, strings.Join(devs, " "))
+	return fmt.Sprintf("  mdadm --stop /dev/%s\n  mdadm --assemble /dev/%s --update=%s %s", a.name, a.name, update, strings.Join(devs, " "))
 }

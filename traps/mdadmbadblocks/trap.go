@@ -65,11 +65,11 @@ func (a *array) judgeMember(m *member, r *trap.Report) {
 		return
 	case len(m.bad) > 0 || m.unlisted:
 		f := trap.Finding{Subject: subject, Severity: trap.Critical, Evidence: m.evidence,
-			Summary: fmt.Sprintf("%s is recorded to have bad sectors, which %s no longer reads or writes there", m.name, a.name),
+			Summary: fmt.Sprintf("%s is recorded to have bad sectors, and %s no longer reads them there", m.name, a.name),
 			Detail:  m.badDetail()}
-		if others := a.sharing(m); len(others) > 0 {
+		if others, depth := a.sharing(m); len(others) > 0 {
 			f.Summary = fmt.Sprintf("%s has bad sectors recorded at the same place as %s in %s", m.name, join(others), a.name)
-			f.Detail += "\nThe same place on several members: either that data has no good copy left, or one list was copied from another."
+			f.Detail += "\n" + a.loss(depth)
 		}
 		f.Params = map[string]string{"array": a.name, "member": m.name, "entries": "yes"}
 		r.Found(f)
