@@ -184,6 +184,37 @@ func TestFettleDiesArmed(t *testing.T) {
 	h.within(5*time.Second, "its journal", func() bool { return strings.Contains(h.read("state/changes/0001/journal.jsonl"), "taken-back") })
 }
 
+// TestFettleHangsArmed: fettle does not die, but stands still with the lock in
+// its hand, as it does when its terminal no longer takes its output.
+func TestFettleHangsArmed(t *testing.T) {
+	t.Parallel()
+	h := newFixHost(t, "slow")
+	cmd := h.command("fix", "demo", "--yes", "--confirm-within", "2s")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	h.within(15*time.Second, "the first step", func() bool { return h.read("demo/a.conf") == "good\n" })
+	cmd.Process.Signal(syscall.SIGSTOP)
+	h.within(20*time.Second, "the rollback", func() bool { return h.read("demo/a.conf") == "bad\n" })
+	cmd.Wait()
+	h.within(5*time.Second, "its journal", func() bool { return strings.Contains(h.read("state/changes/0001/journal.jsonl"), "taken-back") })
+}
+
+// TestConfirmTooLate: a command that takes longer than the time to confirm is
+// ended, and fettle takes the change back itself.
+func TestConfirmTooLate(t *testing.T) {
+	t.Parallel()
+	h := newFixHost(t, "slow")
+	began := time.Now()
+	wants(t, h.run(6, "fix", "demo", "--yes", "--confirm-within", "2s"), "was taken back")
+	if took := time.Since(began); took > 6*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if got := h.read("demo/a.conf"); got != "bad\n" {
+		t.Errorf("a says %q", got)
+	}
+}
+
 // TestHostDiesArmed: the host is restarted with the change unconfirmed and no
 // process left. What the boot unit starts takes it back, though the time to
 // confirm is not over.

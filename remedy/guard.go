@@ -308,6 +308,34 @@ func (e *Engine) Confirm(ctx context.Context, id string) (*Change, error) {
 	return c, nil
 }
 
+// guardGrace is how long the fettle that applies a change may take, after the
+// time to confirm is over, to take it back itself.
+const guardGrace = 5 * time.Second
+
+// lockAnyway waits for the lock. A fettle that is at this very change and does
+// not let go (stopped by Ctrl-Z; blocked on the terminal of a connection that
+// it has just cut) is killed: the journal leads on from there.
+func (e *Engine) lockAnyway(ctx context.Context, id string) (unlock func(), err error) {
+	for {
+		grace, cancel := context.WithTimeout(ctx, guardGrace)
+		unlock, err = e.Store.Lock(grace, e.Who, true)
+		cancel()
+		var held *Held
+		if err == nil || !errors.As(err, &held) || ctx.Err() != nil {
+			return unlock, err
+		}
+		c, err := e.Store.Change(id)
+		if err != nil || len(c.Records) == 0 {
+			continue
+		}
+		pid := c.Records[len(c.Records)-1].PID
+		if pid > 1 && pid != os.Getpid() && held.PID == pid && e.Store.holdsLock(pid) {
+			e.log("killing fettle, process %d, which is at change %s and does not let go", pid, id)
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}
+
 // UndoUnconfirmed is the guard's work. It waits until at, unless that is
 // zero, and takes the change back if nobody confirmed it by then. At boot
 // (atBoot) it does so at once, but only in another boot than the one in which
@@ -343,7 +371,7 @@ func (e *Engine) UndoUnconfirmed(ctx context.Context, id string, at time.Time, a
 			}
 		}
 	}
-	unlock, err := e.Store.Lock(ctx, e.Who, true)
+	unlock, err := e.lockAnyway(ctx, id)
 	if err != nil {
 		return err
 	}

@@ -77,8 +77,12 @@ func (s Command) undo(ctx context.Context, st *site) error {
 }
 
 // run lets a command that has begun come to its end, although somebody pressed
-// Ctrl-C: half of a change is worse than the wait.
+// Ctrl-C: half of a change is worse than the wait. But when the time to
+// confirm is over it has to end.
 func run(ctx context.Context, m Machine, argv []string, limit time.Duration) error {
+	if end, ok := ctx.Deadline(); ok {
+		limit = max(min(limit, time.Until(end)), time.Millisecond)
+	}
 	out, err := m.Run(context.WithoutCancel(ctx), argv, limit)
 	if err != nil {
 		return err

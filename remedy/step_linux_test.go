@@ -307,3 +307,35 @@ Note: This can cut your own connection to the host. It is undone by itself
 		t.Errorf("an escape sequence came through: %s %v", b, err)
 	}
 }
+
+// TestDiesWhileArming: a fix that was killed with its deadline journaled and
+// no guard standing by is armed anew before it is resumed.
+func TestDiesWhileArming(t *testing.T) {
+	privately(t)
+	dir := t.TempDir()
+	must(t, "mkdir", os.Mkdir(dir+"/units", 0o755))
+	put(t, dir+"/systemd-run", "#!/bin/sh\necho >> "+dir+"/armed\n", 0o755)
+	put(t, dir+"/systemctl", "#!/bin/sh\n", 0o755)
+	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
+	e.Machine = here{Linux{SystemctlPath: dir + "/systemctl"}}
+	e.Guard = Guard{Units: dir + "/units", SystemdRun: dir + "/systemd-run"}
+	plan := Plan{Steps: []Step{File{Path: dir + "/a", Content: []byte("new\n")}}}
+	c, err := e.Store.create(Head{Format: 1, ConfirmWithin: time.Minute, Plan: plan})
+	must(t, "create", err)
+	boot, err := e.Machine.BootID()
+	must(t, "boot", err)
+	must(t, "armed", c.append(Record{Event: evArmed, Boot: boot, Deadline: time.Now().Add(time.Minute)}))
+	if c, err = e.Resume(t.Context(), "", nil); err != nil || len(c.Guards()) != 2 || read(t, dir+"/armed") != "\n" || read(t, dir+"/a") != "new\n" {
+		t.Errorf("resume: %v, guards %v, a %q", err, c.Guards(), read(t, dir+"/a"))
+	}
+	// One whose time is over must not go on.
+	c, err = e.Store.create(Head{Format: 1, ConfirmWithin: time.Minute, Plan: Plan{Steps: []Step{File{Path: dir + "/b", Content: []byte("new\n")}}}})
+	must(t, "create", err)
+	must(t, "armed", c.append(Record{Event: evArmed, Boot: boot, Deadline: time.Now().Add(-time.Second), Guards: []string{"x"}}))
+	if _, err = e.Resume(t.Context(), "", nil); err == nil || !strings.Contains(err.Error(), "fettle undo 0002") {
+		t.Errorf("resume after the deadline: %v", err)
+	}
+	if _, err := os.Stat(dir + "/b"); err == nil {
+		t.Error("it went on")
+	}
+}

@@ -78,7 +78,10 @@ func (s *Store) changes() string         { return filepath.Join(s.Dir, "changes"
 func (s *Store) folder(id string) string { return filepath.Join(s.changes(), id) }
 
 // Held is the error of Lock when another fettle is at work.
-type Held struct{ By string }
+type Held struct {
+	By  string
+	PID int // 0 when not known
+}
 
 func (e *Held) Error() string {
 	return "another fettle is at work: " + e.By + "; wait for it, or use --wait"
@@ -100,7 +103,7 @@ func (s *Store) Lock(ctx context.Context, what string, wait bool) (unlock func()
 			f.Close()
 			return nil, fmt.Errorf("locking %s: %w", f.Name(), err)
 		}
-		held := &Held{By: holder(f)}
+		held := holder(f)
 		if !wait {
 			f.Close()
 			return nil, held
@@ -119,13 +122,31 @@ func (s *Store) Lock(ctx context.Context, what string, wait bool) (unlock func()
 	return func() { f.Close() }, nil
 }
 
-func holder(f *os.File) string {
+func holder(f *os.File) *Held {
 	b := make([]byte, 300)
 	n, _ := f.ReadAt(b, 0)
-	if who := strings.TrimSpace(string(b[:n])); who != "" {
-		return who
+	h := &Held{By: strings.TrimSpace(string(b[:n]))}
+	fmt.Sscanf(h.By, "process %d,", &h.PID)
+	if h.By == "" {
+		h.By = "one that has just begun"
 	}
-	return "one that has just begun"
+	return h
+}
+
+// holdsLock tells whether the process has the lock's file open: process
+// numbers are used again.
+func (s *Store) holdsLock(pid int) bool {
+	lock, err := os.Stat(filepath.Join(s.Dir, "lock"))
+	if err != nil {
+		return false
+	}
+	fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	for _, fd := range fds {
+		if st, err := os.Stat(fd); err == nil && os.SameFile(st, lock) {
+			return true
+		}
+	}
+	return false
 }
 
 // sweep removes what a kill left of a change that never began.
