@@ -140,3 +140,21 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestMerge(t *testing.T) {
+	got := Merge([]Range{{500, 8}, {100, 10}, {105, 20}, {125, 1}, {100, 2}})
+	if want := []Range{{100, 26}, {500, 8}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func FuzzParseSysfs(f *testing.F) {
+	f.Add("1000 8\n2048 1\n")
+	f.Add("18446744073709551615 18446744073709551615\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if rs, err := ParseSysfs(text); err == nil {
+			Text(rs, 2)
+			Shared(rs, Merge(rs))
+		}
+	})
+}
