@@ -1,0 +1,119 @@
+package remedy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+)
+
+// Confirm says that the admin is still there: the guards go.
+func (e *Engine) Confirm(ctx context.Context, id string) (*Change, error) {
+	unlock, err := e.Store.Lock(ctx, e.Who, e.Wait)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	c, err := e.pick(id, func(c *Change) bool { _, due := c.Unconfirmed(); return due })
+	if err != nil || c == nil {
+		return c, err
+	}
+	switch _, due := c.Unconfirmed(); {
+	case c.phase == TakenBack:
+		return c, fmt.Errorf("change %s was taken back: %s", c.ID, c.Why())
+	case c.phase != Applied:
+		return c, &Unfinished{c.ID, c.phase}
+	case !due:
+		return c, fmt.Errorf("change %s needs no confirming", c.ID)
+	}
+	if err := c.append(Record{Event: evConfirmed}); err != nil {
+		return c, err
+	}
+	e.Guard.disarm(ctx, e.Machine, c)
+	return c, nil
+}
+
+// guardGrace is how long the fettle that applies a change may take, after the
+// time to confirm is over, to take it back itself.
+const guardGrace = 5 * time.Second
+
+// lockAnyway waits for the lock. A fettle that is at this very change and does
+// not let go (stopped by Ctrl-Z; blocked on the terminal of a connection that
+// it has just cut) is killed: the journal leads on from there.
+func (e *Engine) lockAnyway(ctx context.Context, id string) (unlock func(), err error) {
+	for {
+		grace, cancel := context.WithTimeout(ctx, guardGrace)
+		unlock, err = e.Store.Lock(grace, e.Who, true)
+		cancel()
+		var held *Held
+		if err == nil || !errors.As(err, &held) || ctx.Err() != nil {
+			return unlock, err
+		}
+		c, err := e.Store.Change(id)
+		if err != nil || len(c.Records) == 0 {
+			continue
+		}
+		pid := c.Records[len(c.Records)-1].PID
+		if pid > 1 && pid != os.Getpid() && held.PID == pid && e.Store.holdsLock(pid) {
+			e.log("killing fettle, process %d, which is at change %s and does not let go", pid, id)
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}
+
+// UndoUnconfirmed is the guard's work. It waits until at, unless that is
+// zero, and takes the change back if nobody confirmed it by then. At boot
+// (atBoot) it does so at once, but only in another boot than the one in which
+// the guard was armed. ready is told when it stands by.
+func (e *Engine) UndoUnconfirmed(ctx context.Context, id string, at time.Time, atBoot bool, ready func()) error {
+	c, err := e.Store.Change(id)
+	if err != nil {
+		return err
+	}
+	if c.armed == nil {
+		return fmt.Errorf("change %s was never armed", id)
+	}
+	ready()
+	if atBoot {
+		boot, err := e.Machine.BootID()
+		if err != nil {
+			return err
+		}
+		if boot == c.armed.Boot {
+			return nil
+		}
+	}
+	// The monotonic clock: a step of the wall clock must neither fire nor
+	// postpone the rollback.
+	for wait := time.Until(at); !at.IsZero() && wait > 0; wait = time.Until(at) {
+		began := time.Now()
+		time.Sleep(min(wait, time.Second))
+		at = began.Add(wait)
+		// A change that cannot be read just now is looked at again.
+		if c, err := e.Store.Change(id); err == nil {
+			if _, due := c.Unconfirmed(); !due {
+				return nil
+			}
+		}
+	}
+	unlock, err := e.lockAnyway(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if c, err = e.Store.Change(id); err != nil {
+		return err
+	}
+	deadline, due := c.Unconfirmed()
+	if !due {
+		e.Guard.disarm(ctx, e.Machine, c)
+		return nil
+	}
+	why := "nobody confirmed it by " + deadline.Local().Format(time.DateTime)
+	if atBoot {
+		why = "the host was restarted before anybody confirmed it"
+	}
+	return e.takeBack(ctx, c, UndoOptions{Skip: true, Why: why})
+}

@@ -1,0 +1,110 @@
+package remedy
+
+import (
+	"context"
+)
+
+// conflicts looks, last step first, for what stands neither as fettle left it
+// nor as it was before. A step under a later one is compared with what the
+// later one found.
+func (e *Engine) conflicts(ctx context.Context, c *Change, boot string) ([]Conflict, error) {
+	var out []Conflict
+	found := map[string]Item{} // by key: as it will stand when the later steps are undone
+	for i := len(c.steps) - 1; i >= 0; i-- {
+		st := c.steps[i]
+		a, err := actionOf(c.Plan.Steps[i])
+		if err != nil {
+			return nil, err
+		}
+		if !st.intended || st.undone || a.running() && st.boot != boot || len(st.before) == 0 {
+			continue
+		}
+		if err := c.load(st.before); err != nil {
+			return nil, err
+		}
+		now, err := readItems(ctx, e.Machine, st.before)
+		if err != nil {
+			return nil, err
+		}
+		for k := range now {
+			now[k] = overlay(found, now[k])
+		}
+		state, foreign, err := probe(ctx, e.Machine, a, st.before, st.after, now, !st.done || st.undoBegun)
+		if err != nil {
+			return nil, err
+		}
+		if state == Foreign {
+			for _, f := range foreign {
+				out = append(out, e.conflict(c, a, st, f))
+			}
+		}
+		for k, it := range st.before {
+			if it.Kind == itemMeta {
+				img := *now[k].Image
+				if f, ok := found[itemFile+":"+it.Path]; ok {
+					img = *f.Image
+				}
+				img.Mode, img.UID, img.GID, img.Xattrs = it.Image.Mode, it.Image.UID, it.Image.GID, it.Image.Xattrs
+				it.Image = &img
+			}
+			found[it.key()] = it
+		}
+	}
+	return out, nil
+}
+
+// overlay replaces what was read by what will stand there when the later
+// steps are undone.
+func overlay(found map[string]Item, now Item) Item {
+	if f, ok := found[now.key()]; ok {
+		now.Image, now.Value, now.Index = f.Image, f.Value, f.Index
+		return now
+	}
+	switch now.Kind {
+	case itemFile: // under a later step on its attributes
+		if f, ok := found[itemMeta+":"+now.Path]; ok && now.Image.Type == Regular {
+			img := *now.Image
+			img.Mode, img.UID, img.GID, img.Xattrs = f.Image.Mode, f.Image.UID, f.Image.GID, f.Image.Xattrs
+			now.Image = &img
+		}
+	case itemMeta:
+		if f, ok := found[itemFile+":"+now.Path]; ok {
+			now.Image = f.Image
+		}
+	}
+	return now
+}
+
+func (e *Engine) conflict(c *Change, a action, st stepState, now Item) Conflict {
+	cf := Conflict{Now: now, Wrote: now}
+	for k, it := range st.before {
+		if it.key() == now.key() {
+			cf.Was = it
+			if st.after != nil {
+				cf.Wrote = st.after[k]
+			}
+		}
+	}
+	if f, ok := a.(File); ok && now.Kind == itemFile {
+		img := Image{Type: Regular, content: f.Content, Sum: sum(f.Content)}
+		if cf.Wrote.Image != nil && st.after != nil {
+			img = *cf.Wrote.Image
+			img.content = f.Content
+		}
+		cf.Wrote.Image = &img
+	}
+	all, _ := e.Store.Changes()
+	for _, o := range all {
+		if number(o.ID) <= number(c.ID) || o.phase == TakenBack {
+			continue
+		}
+		for _, ost := range o.steps {
+			for _, it := range ost.before {
+				if it.Path == now.Path && !ost.undone {
+					cf.Later = o.ID
+				}
+			}
+		}
+	}
+	return cf
+}
