@@ -3,7 +3,9 @@
 package accept
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,6 +50,9 @@ func (e *Entry) Lapsed(o *trap.Outcome, now time.Time) string {
 // List is what was accepted, from one file or two.
 type List struct {
 	Entries []Entry
+	// Skipped says which of the usual files could not be read, and why: what
+	// is accepted there is shown as found.
+	Skipped []error
 }
 
 // Mark sets Accepted on every outcome of r that an entry speaks of.
@@ -89,22 +94,35 @@ func Own() (string, error) {
 }
 
 // Default reads what holds for whoever runs fettle: the system's file and, for
-// a user, the own one. Files that do not exist accept nothing.
+// a user, the own one. Files that do not exist accept nothing. One that the
+// user may not read or that has no place (no HOME: cron, service users; HOME of
+// somebody else: su, sudo) is skipped: that hides no finding.
 func Default() (*List, error) {
-	own, err := Own()
-	if err != nil {
-		return nil, err
+	files := []string{System}
+	l := &List{}
+	switch own, err := Own(); {
+	case err != nil && homeless():
+	case err != nil:
+		l.Skipped = append(l.Skipped, err)
+	case own != System:
+		files = append(files, own)
 	}
-	l, err := Load(System)
-	if err != nil || own == System {
-		return l, err
+	for _, f := range files {
+		one, err := Load(f)
+		switch {
+		case errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0:
+			l.Skipped = append(l.Skipped, err)
+		case err != nil:
+			return nil, err
+		default:
+			l.Entries = append(l.Entries, one.Entries...)
+		}
 	}
-	mine, err := Load(own)
-	if err != nil {
-		return nil, err
-	}
-	return &List{append(l.Entries, mine.Entries...)}, nil
+	return l, nil
 }
+
+// homeless tells whether the user has no place for files, and so has none.
+func homeless() bool { return os.Getenv("XDG_CONFIG_HOME") == "" && os.Getenv("HOME") == "" }
 
 // Load reads one file, strictly: each mistake is an error with file, line and
 // column. A file that does not exist accepts nothing.
@@ -114,7 +132,7 @@ func Load(file string) (*List, error) {
 		return nil, err
 	}
 	entries, _, err := parse(file, b)
-	return &List{entries}, err
+	return &List{Entries: entries}, err
 }
 
 // sizeLimit is far more than anybody accepts, in bytes.

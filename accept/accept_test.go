@@ -181,7 +181,7 @@ func TestMark(t *testing.T) {
 	} {
 		r := trap.Result{Trap: "a", Outcomes: []trap.Outcome{o, {Trap: "a", Subject: "s", Status: trap.Unknown}}}
 		c.e.Reason = "why"
-		(&List{[]Entry{c.e}}).Mark(&r, c.now)
+		(&List{Entries: []Entry{c.e}}).Mark(&r, c.now)
 		got := r.Outcomes[0].Accepted
 		if (got == nil) != c.none || got != nil && (got.Lapsed != c.want || got.Reason != "why") {
 			t.Errorf("%s: %+v", c.name, got)

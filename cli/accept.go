@@ -69,10 +69,10 @@ func (a *app) accept(ctx context.Context, o acceptOptions, args []string) error 
 		return usagef("--list and --remove take no TRAP, --on, --reason or --until")
 	}
 	file := o.file
-	if file == "" {
+	if file == "" && !o.list {
 		own, err := accept.Own()
 		if err != nil {
-			return usagef("%w", err)
+			return usagef("%w; name a file with --accepted", err)
 		}
 		file = own
 	}
@@ -199,7 +199,8 @@ func who() string {
 }
 
 // acceptances reads what is accepted: from a file, or from the usual ones.
-func acceptances(file string) (*accept.List, error) {
+// Those of the usual ones that cannot be read are warned of and left out.
+func (a *app) acceptances(file string) (*accept.List, error) {
 	var l *accept.List
 	var err error
 	if file != "" {
@@ -213,11 +214,14 @@ func acceptances(file string) (*accept.List, error) {
 	if err != nil {
 		return nil, usagef("%w", err)
 	}
+	for _, err := range l.Skipped {
+		fmt.Fprintf(a.stderr, "fettle: %v; what is accepted there is shown\n", err)
+	}
 	return l, nil
 }
 
 func (a *app) acceptList(o acceptOptions) error {
-	l, err := acceptances(o.file)
+	l, err := a.acceptances(o.file)
 	if err != nil {
 		return err
 	}

@@ -94,9 +94,9 @@ func (a *app) checkFleet(ctx context.Context, o checkOptions, failOn trap.Severi
 	if o.limit > 0 {
 		args = append(args, "--limit="+o.limit.String())
 	}
-	out := &output{opt: o.out, failOn: failOn, list: &accept.List{}}
+	out := &output{app: a, opt: o.out, failOn: failOn, list: &accept.List{}}
 	if o.out.accepted != "" {
-		if out.list, err = acceptances(o.out.accepted); err != nil {
+		if out.list, err = a.acceptances(o.out.accepted); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"time"
 
@@ -38,6 +39,7 @@ func (o *outputOptions) flags(c *cobra.Command) {
 // output is a report being written: what is accepted or known is marked, what
 // counts is counted. It is a report.Writer for one host.
 type output struct {
+	app    *app
 	opt    outputOptions
 	failOn trap.Severity
 	w      report.Writer
@@ -51,9 +53,9 @@ type output struct {
 // newOutput checks everything that can be wrong with the flags before any
 // check is run.
 func (a *app) newOutput(opt outputOptions, failOn trap.Severity) (*output, error) {
-	out := &output{opt: opt, failOn: failOn, list: &accept.List{}}
+	out := &output{app: a, opt: opt, failOn: failOn, list: &accept.List{}}
 	if opt.accepted != "" {
-		l, err := acceptances(opt.accepted)
+		l, err := a.acceptances(opt.accepted)
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +90,11 @@ func (out *output) open(stdout io.Writer) (io.Writer, error) {
 	}
 	f, err := renameio.NewPendingFile(name, renameio.WithStaticPermissions(0o644))
 	if err != nil {
-		return nil, usagef("-o: %w", err)
+		var pe *fs.PathError // its path is a passing one beside the file
+		if errors.As(err, &pe) {
+			err = pe.Err
+		}
+		return nil, usagef("-o %s: making a file there: %w", name, err)
 	}
 	out.file = f
 	return f.File, nil
@@ -97,7 +103,7 @@ func (out *output) open(stdout io.Writer) (io.Writer, error) {
 func (out *output) Begin(m report.Meta, traps []*trap.Trap) error {
 	// What is accepted of this host says nothing of another one.
 	if out.opt.accepted == "" && m.Kind == host.KindLive {
-		l, err := acceptances("")
+		l, err := out.app.acceptances("")
 		if err != nil {
 			return err
 		}
