@@ -55,7 +55,7 @@ func OpenStoreAt(dir string) (*Store, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, fmt.Errorf("the folder of changes must be an absolute path, not %q", dir)
 	}
-	s := &Store{Dir: dir}
+	s := &Store{Dir: dir, hook: killHook()}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return nil, fmt.Errorf("making the folder of changes: %w", err)
 	}
