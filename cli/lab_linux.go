@@ -2,35 +2,39 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"fettle/internal/term"
 	"fettle/lab"
+	"fettle/lab/filesemantics"
 	"fettle/lab/guest"
 	"fettle/trap"
+	"fettle/traps"
 )
 
 // labFlags are what fettle lab was asked for.
 type labFlags struct {
 	all, long, list, keep, shell, verbose bool
 	engine, kernel, modules, format       string
+	plots                                 string
 	mem, jobs                             int
 }
 
 func (a *app) labCmd() *cobra.Command {
 	var f labFlags
 	c := &cobra.Command{
-		Use:   "lab [TRAP[/SCENARIO]…]",
+		Use:   "lab [TRAP[/SCENARIO] | EXPERIMENT]…",
 		Short: "Show a trap, and its fix, on a real kernel in a throwaway machine",
 		Long: `lab boots a throwaway machine, walks into the trap, shows fettle finding it,
 fixes it with fettle's own remedy, shows it gone, undoes, and shows it back.
-Innocent scenarios show that fettle does not cry wolf. Nothing of this host is
-changed: the machine's root is in its own memory.
+Innocent scenarios show that fettle does not cry wolf, and experiments bring
+home a table of what the kernel does. Nothing of this host is changed: the
+machine's root is in its own memory.
 
 The default engine is User-Mode Linux (Debian: user-mode-linux): no root, no
 KVM. With --kernel, or where a scenario needs it, qemu boots a bzImage, a
@@ -40,23 +44,26 @@ Exit status: 0 everything was shown, 1 something was not, 2 wrong use, 3 a
 machine could not be built.`,
 		Example: `  fettle lab bridge-mtu
   fettle lab bridge-mtu/port-raises-mtu -v
+  fettle lab bridge-mtu/what-pins --format markdown
   fettle lab ipv6-ra-forwarding --kernel linux-image-cloud-amd64
+  fettle lab ksm-scan-rate/saved-over-time --plots .
   fettle lab --all --format junit > lab.xml`,
-		ValidArgsFunction: a.completeTraps,
+		ValidArgsFunction: a.completeLab,
 	}
 	fl := c.Flags()
-	fl.BoolVar(&f.all, "all", false, "every scenario of every trap")
+	fl.BoolVar(&f.all, "all", false, "every scenario of every trap, and every experiment")
 	fl.BoolVar(&f.long, "long", false, "the long scenarios too")
-	fl.BoolVar(&f.list, "list", false, "list the scenarios and end")
+	fl.BoolVar(&f.list, "list", false, "list what there is and end")
 	fl.StringVar(&f.engine, "engine", "", "uml or qemu (default: what the scenario needs, else uml)")
-	fl.StringVar(&f.kernel, "kernel", "", "for qemu: a bzImage, a linux-image .deb, or a linux-image package's name")
+	fl.StringVar(&f.kernel, "kernel", "", "for qemu: a bzImage, a linux-image .deb, or a linux-image package's name\n(default: the newest in /boot, else linux-image-cloud-amd64)")
 	fl.StringVar(&f.modules, "modules", "", "folder of the kernel's modules (the one with modules.dep)")
 	fl.IntVar(&f.mem, "mem", 0, "memory of the machine in MiB (default: what the scenario needs)")
 	fl.IntVarP(&f.jobs, "jobs", "j", 0, "machines at once (default: one per core, as memory allows)")
 	fl.BoolVar(&f.keep, "keep", false, "open a shell in the machine when the scenario has ended")
 	fl.BoolVar(&f.shell, "shell", false, "open a shell in the machine once the trap is prepared, instead of the story")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "show the machine's console and what each stage said")
-	fl.StringVar(&f.format, "format", "text", "text, json or junit")
+	fl.StringVar(&f.format, "format", "text", "text, json, markdown or junit")
+	fl.StringVar(&f.plots, "plots", "", "folder for the plots of experiments, as SVG and PNG")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		jobs, err := a.labJobs(cmd.Context(), args, f)
 		if err != nil {
@@ -64,7 +71,7 @@ machine could not be built.`,
 		}
 		if f.list {
 			for _, j := range jobs {
-				fmt.Fprintf(a.stdout, "%-40s %s\n", j.Trap+"/"+j.Scenario.Name, j.Scenario.About)
+				a.listLab(&j)
 			}
 			return nil
 		}
@@ -73,49 +80,28 @@ machine could not be built.`,
 	return c
 }
 
-// labJobs chooses the scenarios and finds a kernel for each.
+// labJobs chooses scenarios and experiments, and finds a kernel for each.
 func (a *app) labJobs(ctx context.Context, args []string, f labFlags) ([]lab.Job, error) {
-	if len(args) == 0 && !f.all && !f.list {
-		return nil, usagef("name a trap, or say --all; fettle lab --list shows what there is")
-	}
-	switch {
-	case f.engine != "" && f.engine != "uml" && f.engine != "qemu":
-		return nil, usagef("--engine %s: expected uml or qemu", f.engine)
-	case f.engine == "uml" && f.kernel != "":
-		return nil, usagef("--kernel is for the engine qemu; User-Mode Linux is its own kernel")
-	case f.format != "text" && f.format != "json" && f.format != "junit":
-		return nil, usagef("--format %s: expected text, json or junit", f.format)
-	case f.mem != 0 && f.mem < 64:
-		return nil, usagef("--mem %d: a machine needs at least 64 MiB", f.mem)
-	}
-	chosen, err := a.chooseScenarios(args, f.long || len(args) > 0)
-	if err != nil {
+	if err := f.valid(args); err != nil {
 		return nil, err
 	}
-	if (f.shell || f.keep) && len(chosen) != 1 && !f.list {
+	chosen, err := a.chooseLab(args, f.long || len(args) > 0 || f.list)
+	if err != nil || f.list {
+		return chosen, err
+	}
+	if (f.shell || f.keep) && len(chosen) != 1 {
 		return nil, usagef("--shell and --keep take one scenario, not %d: name it as TRAP/SCENARIO", len(chosen))
 	}
-	kernels := map[string]lab.Kernel{}
+	if (f.shell || f.keep) && !term.IsTerminal(a.stdin) {
+		return nil, usagef("--shell and --keep need a terminal, and standard input is none")
+	}
 	for i := range chosen {
 		j := &chosen[i]
-		engine := f.engine
-		if engine == "" && (f.kernel != "" || j.Scenario.Needs.Engine == "qemu") {
-			engine = "qemu"
+		j.Options.Kernel.Engine, err = f.engineFor(j)
+		if err != nil {
+			return nil, err
 		}
-		if engine == "" {
-			engine = "uml"
-		}
-		if need := j.Scenario.Needs.Engine; need != "" && need != engine {
-			return nil, usagef("%s/%s needs the engine %s", j.Trap, j.Scenario.Name, need)
-		}
-		if _, ok := kernels[engine]; !ok && !f.list {
-			k, err := findKernel(ctx, engine, f)
-			if err != nil {
-				return nil, &status{exitFailed, err}
-			}
-			kernels[engine] = k
-		}
-		j.Options.Kernel, j.Options.MemMiB = kernels[engine], f.mem
+		j.Options.MemMiB = f.mem
 		if f.verbose {
 			j.Options.Console = a.stderr
 		}
@@ -126,115 +112,176 @@ func (a *app) labJobs(ctx context.Context, args []string, f labFlags) ([]lab.Job
 			j.Options.Shell = lab.ShellAfterStory
 		}
 	}
+	if err := lab.Missing(chosen); err != nil {
+		return nil, &status{exitFailed, err}
+	}
+	return chosen, a.labKernels(ctx, chosen, f)
+}
+
+func (f labFlags) valid(args []string) error {
+	switch {
+	case len(args) == 0 && !f.all && !f.list:
+		return usagef("name a trap, or say --all; fettle lab --list shows what there is")
+	case len(args) > 0 && f.all:
+		return usagef("--all is every trap: name none, or leave it out")
+	case f.engine != "" && f.engine != "uml" && f.engine != "qemu":
+		return usagef("--engine %s: expected uml or qemu", f.engine)
+	case f.engine == "uml" && f.kernel != "":
+		return usagef("--kernel is for the engine qemu; User-Mode Linux is its own kernel")
+	case f.modules != "" && f.kernel == "":
+		return usagef("--modules goes with --kernel")
+	case !slices.Contains([]string{"text", "json", "markdown", "junit"}, f.format):
+		return usagef("--format %s: expected text, json, markdown or junit", f.format)
+	case f.mem != 0 && f.mem < 64:
+		return usagef("--mem %d: a machine needs at least 64 MiB", f.mem)
+	case f.jobs < 0:
+		return usagef("--jobs %d: expected 1 or more", f.jobs)
+	case f.shell && f.keep:
+		return usagef("--shell opens a shell before the story, --keep after it: name one")
+	}
+	if f.plots != "" {
+		if st, err := os.Stat(f.plots); err != nil {
+			return usagef("--plots: %v", err)
+		} else if !st.IsDir() {
+			return usagef("--plots %s: not a folder", f.plots)
+		}
+	}
+	return nil
+}
+
+// engineFor is what the user named, what the job needs, or uml.
+func (f labFlags) engineFor(j *lab.Job) (string, error) {
+	need := j.Needs().Engine
+	switch {
+	case f.engine != "" && need != "" && f.engine != need:
+		return "", usagef("%s needs the engine %s: its kernel can do what the other's cannot", j.Name(), need)
+	case f.engine != "":
+		return f.engine, nil
+	case need != "":
+		return need, nil
+	case f.kernel != "":
+		return "qemu", nil
+	}
+	return "uml", nil
+}
+
+// labKernels finds a kernel for each job; the jobs have their engines.
+func (a *app) labKernels(ctx context.Context, jobs []lab.Job, f labFlags) error {
+	kernels := map[string]lab.Kernel{}
+	for i := range jobs {
+		opt := &jobs[i].Options
+		engine := opt.Kernel.Engine
+		if _, ok := kernels[engine]; !ok {
+			k, err := lab.UML()
+			if engine == "qemu" {
+				k, err = lab.FindKernel(ctx, f.kernel, f.modules, func(s string) { fmt.Fprintln(a.stderr, s) })
+			}
+			if err != nil {
+				return &status{exitFailed, err}
+			}
+			kernels[engine] = k
+		}
+		opt.Kernel = kernels[engine]
+	}
 	if k, ok := kernels["qemu"]; ok {
 		kvm := lab.ProbeKVM(ctx, lab.Options{Kernel: k})
-		for i := range chosen {
-			chosen[i].Options.KVM = kvm && chosen[i].Options.Kernel.Engine == "qemu"
+		for i := range jobs {
+			jobs[i].Options.KVM = kvm && jobs[i].Options.Kernel.Engine == "qemu"
 		}
 	}
-	return chosen, nil
+	return nil
 }
 
-func findKernel(ctx context.Context, engine string, f labFlags) (lab.Kernel, error) {
-	if engine == "uml" {
-		return lab.UML()
+// labWide are the experiments that belong to no trap.
+var labWide = []lab.Experiment{filesemantics.Experiment}
+
+// chooseLab reads TRAP, TRAP/NAME and names of lab-wide experiments; none is all.
+func (a *app) chooseLab(args []string, long bool) ([]lab.Job, error) {
+	everything := allLab(a.traps)
+	if len(args) == 0 {
+		return slices.DeleteFunc(everything, func(j lab.Job) bool { return j.Long() && !long }), nil
 	}
-	return lab.FindKernel(ctx, f.kernel, f.modules)
-}
-
-// chooseScenarios reads TRAP and TRAP/SCENARIO; none is all.
-func (a *app) chooseScenarios(args []string, long bool) ([]lab.Job, error) {
 	var jobs []lab.Job
-	add := func(t *trap.Trap, scenario string) int {
-		n := 0
-		for _, s := range t.Proof {
-			if scenario == "" && (long || !s.Long) || s.Name == scenario {
-				jobs = append(jobs, lab.Job{Trap: t.ID(), Scenario: s})
-				n++
+	for _, arg := range args {
+		var some []lab.Job
+		var names []string
+		id, _, _ := strings.Cut(arg, "/")
+		for _, j := range everything {
+			if j.Name() == arg || j.Trap == arg {
+				some = append(some, j)
+			}
+			if j.Trap == id {
+				_, name, _ := strings.Cut(j.Name(), "/")
+				names = append(names, name)
 			}
 		}
-		return n
-	}
-	for _, t := range a.traps {
-		if len(args) == 0 {
-			add(t, "")
+		for _, j := range some {
+			if !slices.ContainsFunc(jobs, func(k lab.Job) bool { return k.Name() == j.Name() }) {
+				jobs = append(jobs, j)
+			}
 		}
-	}
-	for _, arg := range args {
-		id, scenario, _ := strings.Cut(arg, "/")
-		ts, err := a.find([]string{id})
-		if err != nil {
+		if len(some) > 0 {
+			continue
+		}
+		if _, err := a.find([]string{id}); err != nil {
 			return nil, err
 		}
-		if add(ts[0], scenario) == 0 {
-			var names []string
-			for _, s := range ts[0].Proof {
-				names = append(names, s.Name)
-			}
-			if len(names) == 0 {
-				return nil, usagef("%s has no scenario yet", id)
-			}
-			return nil, usagef("%s has no scenario %q; it has: %s", id, scenario, strings.Join(names, ", "))
+		if len(names) == 0 {
+			return nil, usagef("%s has no scenario yet", id)
 		}
+		return nil, usagef("%s has no scenario %q; it has: %s", id, strings.TrimPrefix(arg, id+"/"), strings.Join(names, ", "))
 	}
 	return jobs, nil
 }
 
-// playLab plays, prints as scenarios end, and sums up.
-func (a *app) playLab(ctx context.Context, jobs []lab.Job, f labFlags) error {
-	var all []lab.Outcome
-	lab.PlayAll(ctx, jobs, f.jobs, func(o lab.Outcome) {
-		all = append(all, o)
-		if f.format == "text" && !f.shell {
-			a.labText(o, f.verbose || len(jobs) == 1, f.verbose)
-			if len(jobs) > 1 {
-				fmt.Fprintf(a.stderr, "%d of %d\n", len(all), len(jobs))
-			}
+// allLab is every scenario and experiment, without kernels.
+func allLab(all []*trap.Trap) []lab.Job {
+	var jobs []lab.Job
+	for _, t := range all {
+		for _, s := range t.Proof {
+			jobs = append(jobs, lab.Job{Trap: t.ID(), Scenario: s})
 		}
-	})
-	switch f.format {
-	case "json":
-		enc := json.NewEncoder(a.stdout)
-		enc.SetIndent("", "  ")
-		vs := make([]lab.Verdict, len(all))
-		for i, o := range all {
-			vs[i] = o.Verdict
-			if o.Err != nil {
-				vs[i].Why = o.Err.Error()
-			}
-		}
-		if err := enc.Encode(vs); err != nil {
-			return failf("writing the result: %w", err)
-		}
-	case "junit":
-		if err := labJUnit(a.stdout, all); err != nil {
-			return failf("writing the result: %w", err)
+		for _, e := range t.Experiments {
+			jobs = append(jobs, lab.Job{Trap: t.ID(), Experiment: &e})
 		}
 	}
-	bad, broken := 0, error(nil)
-	for _, o := range all {
-		if o.Err != nil {
-			broken = errors.Join(broken, o.Err)
-		} else if !o.Verdict.OK {
-			bad++
+	for _, e := range labWide {
+		jobs = append(jobs, lab.Job{Experiment: &e})
+	}
+	return jobs
+}
+
+// findExperiment is how a guest finds the code that its orders name.
+func findExperiment(trap, name string) (lab.Experiment, bool) {
+	for _, j := range allLab(traps.All()) {
+		if j.Experiment != nil && j.Trap == trap && j.Experiment.Name == name {
+			return *j.Experiment, true
 		}
 	}
-	switch {
-	case broken != nil:
-		return &status{exitFailed, broken}
-	case f.shell:
-		return nil
-	case bad > 0:
-		return &status{exitFound, fmt.Errorf("%d of %d scenarios did not go as told", bad, len(all))}
+	return lab.Experiment{}, false
+}
+
+// completeLab completes what lab can be told to play.
+func (a *app) completeLab(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+	var out []string
+	for _, t := range a.traps {
+		if strings.HasPrefix(t.ID(), begun) && len(t.Proof)+len(t.Experiments) > 0 {
+			out = append(out, t.ID()+"\t"+t.Title())
+		}
 	}
-	return nil
+	for _, j := range allLab(a.traps) {
+		if name := j.Name(); strings.HasPrefix(name, begun) && (j.Trap == "" || strings.Contains(begun, "/")) {
+			out = append(out, name+"\t"+j.About())
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
 // labRole plays the parts that fettle has inside its own lab: init of a
 // throwaway machine, and the supervisor of its kernel.
 func labRole(args []string) (int, bool) {
 	if guest.Here() {
-		guest.Main()
+		guest.Main(findExperiment)
 	}
 	if len(args) == 0 || args[0] != lab.Supervise {
 		return 0, false

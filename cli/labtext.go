@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"fettle/internal/term"
 	"fettle/lab"
 )
 
@@ -16,24 +17,22 @@ import (
 // figures before and after; short is one line.
 func (a *app) labText(o lab.Outcome, long, verbose bool) {
 	v := o.Verdict
-	word := "proved"
-	switch {
-	case o.Err != nil:
-		word = "NOT BUILT"
-	case !v.OK:
-		word = "NOT PROVED"
-	case o.Job.Scenario.Innocent:
-		word = "innocent, and not accused"
-	}
-	fmt.Fprintf(a.stdout, "%s/%s: %s (%s, kernel %s, booted in %.1f s, %.1f s in all)\n", v.Trap, v.Scenario, word,
-		v.Engine, v.Kernel, v.Boot.Seconds(), v.Took.Seconds())
-	if !long && (v.OK || o.Err != nil) {
+	if o.Err != nil {
+		fmt.Fprintf(a.stdout, "%s: %s: %s\n", o.Job.Name(), labWord(o), term.Visible(o.Err.Error()))
 		return
 	}
-	if o.Job.Scenario.About != "" {
-		fmt.Fprintf(a.stdout, "  %s\n", o.Job.Scenario.About)
+	fmt.Fprintf(a.stdout, "%s: %s (%s, kernel %s, booted in %.1f s, %.1f s in all)\n", o.Job.Name(), labWord(o),
+		v.Engine, term.Visible(v.Kernel), v.Boot.Seconds(), v.Took.Seconds())
+	if !long && v.OK {
+		return
+	}
+	if about := o.Job.About(); about != "" {
+		fmt.Fprintf(a.stdout, "  %s\n", about)
 	}
 	for _, s := range v.Stages {
+		if s.OK && o.Job.Experiment != nil {
+			continue // its table says it all
+		}
 		mark := "ok"
 		if !s.OK {
 			mark = "FAILED"
@@ -42,17 +41,69 @@ func (a *app) labText(o lab.Outcome, long, verbose bool) {
 		if !verbose && s.OK {
 			said, _, _ = strings.Cut(said, "\n")
 		}
-		fmt.Fprintf(a.stdout, "  %-11s %-6s %5.1f s  %s\n", s.Name, mark, s.Took.Seconds(),
-			strings.ReplaceAll(said, "\n", "\n"+strings.Repeat(" ", 30)))
+		fmt.Fprintf(a.stdout, "  %-11s %-6s %5.1f s  %s\n", term.Visible(s.Name), mark, s.Took.Seconds(), visibleLines(said, 30))
+	}
+	if v.Table != nil && len(v.Table.Columns) > 0 {
+		writeTable(a.stdout, v.Table)
 	}
 	labFigures(a.stdout, v)
 	// A stage that failed has said why.
 	if failed := slices.ContainsFunc(v.Stages, func(s lab.Stage) bool { return !s.OK }); !v.OK && v.Why != "" && !failed {
-		fmt.Fprintf(a.stdout, "  why: %s\n", strings.ReplaceAll(v.Why, "\n", "\n    "))
+		fmt.Fprintf(a.stdout, "  why: %s\n", visibleLines(v.Why, 4))
 	}
 	if v.Console != "" {
-		fmt.Fprintf(a.stdout, "  the machine's last words:\n    %s\n", strings.ReplaceAll(v.Console, "\n", "\n    "))
+		fmt.Fprintf(a.stdout, "  the machine's last words:\n    %s\n", visibleLines(v.Console, 4))
 	}
+}
+
+// labWord is how it went.
+func labWord(o lab.Outcome) string {
+	switch {
+	case o.Err != nil:
+		return "NOT BUILT"
+	case !o.Verdict.OK && o.Job.Experiment != nil:
+		return "FAILED"
+	case !o.Verdict.OK:
+		return "NOT PROVED"
+	case o.Job.Experiment != nil:
+		return "done"
+	case o.Job.Scenario.Innocent:
+		return "innocent, and not accused"
+	}
+	return "proved"
+}
+
+// labWhy is why it did not go well; "" where it did.
+func labWhy(o lab.Outcome) string {
+	if o.Err != nil {
+		return o.Err.Error()
+	}
+	return o.Verdict.Why
+}
+
+// visibleLines makes what a guest said safe on a terminal, and indents all
+// lines but the first.
+func visibleLines(s string, indent int) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		lines[i] = term.Visible(l)
+	}
+	return strings.Join(lines, "\n"+strings.Repeat(" ", indent))
+}
+
+func (a *app) listLab(j *lab.Job) {
+	long := ""
+	if j.Long() {
+		long = " (long)"
+	}
+	lead := fmt.Sprintf("%-42s ", j.Name())
+	if len(lead) > 43 {
+		lead += "\n" + strings.Repeat(" ", 43)
+	}
+	if j.Experiment != nil {
+		long += " (table)"
+	}
+	fmt.Fprint(a.stdout, term.Wrap(j.About()+long, 80, lead, strings.Repeat(" ", 43)))
 }
 
 // labFigures is the table of before and after.
@@ -79,10 +130,7 @@ func labFigures(w io.Writer, v lab.Verdict) {
 			if val == "" {
 				val = "-"
 			}
-			if r := []rune(val); len(r) > 15 {
-				val = string(r[:14]) + "…"
-			}
-			fmt.Fprintf(w, " %-15s", val)
+			fmt.Fprintf(w, " %-15s", term.Cut(term.Visible(val), 15))
 		}
 		fmt.Fprintln(w)
 	}

@@ -16,7 +16,11 @@ func PlayAll(ctx context.Context, jobs []Job, parallel int, each func(Outcome)) 
 		parallel = runtime.NumCPU()
 	}
 	if free := availableMiB(); free > 0 {
-		parallel = min(parallel, max(1, free/perMachineMiB))
+		largest := 0
+		for _, j := range jobs {
+			largest = max(largest, j.Needs().memory(j.Options))
+		}
+		parallel = min(parallel, max(1, free/(largest+overheadMiB)))
 	}
 	queue := make(chan Job)
 	var wg sync.WaitGroup
@@ -26,9 +30,9 @@ func PlayAll(ctx context.Context, jobs []Job, parallel int, each func(Outcome)) 
 		go func() {
 			defer wg.Done()
 			for j := range queue {
-				v, err := Play(ctx, j.Trap, j.Scenario, j.Options)
+				o := j.play(ctx)
 				mu.Lock()
-				each(Outcome{j, v, err})
+				each(o)
 				mu.Unlock()
 			}
 		}()
@@ -46,8 +50,19 @@ func PlayAll(ctx context.Context, jobs []Job, parallel int, each func(Outcome)) 
 	wg.Wait()
 }
 
-// perMachineMiB is a guest's memory, its image, and its engine.
-const perMachineMiB = 700
+func (j *Job) play(ctx context.Context) Outcome {
+	var o Outcome
+	if j.Experiment != nil {
+		o.Verdict, o.Err = PlayExperiment(ctx, j.Trap, *j.Experiment, j.Options)
+	} else {
+		o.Verdict, o.Err = Play(ctx, j.Trap, j.Scenario, j.Options)
+	}
+	o.Job = *j
+	return o
+}
+
+// overheadMiB is what a machine takes beside its memory: its image and its engine.
+const overheadMiB = 150
 
 // availableMiB reads MemAvailable of proc_meminfo(5); 0 when it is not told.
 func availableMiB() int {

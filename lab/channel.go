@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -23,8 +24,16 @@ func writeFrame(w io.Writer, m message) error {
 	return err
 }
 
-// maxFrame bounds a line from the guest, in bytes.
-const maxFrame = 8 << 20
+// maxFrame bounds a line from the guest, and maxTalk all it may say, in bytes.
+const (
+	maxFrame = 8 << 20
+	maxTalk  = 64 << 20
+)
+
+// frameError is a channel that can no longer be believed.
+type frameError struct{ msg string }
+
+func (e *frameError) Error() string { return e.msg }
 
 // readFrames calls each for every whole frame until r ends. Lines that are no
 // frames are passed over (firmware writes to the line before the kernel does);
@@ -32,7 +41,10 @@ const maxFrame = 8 << 20
 func readFrames(r io.Reader, each func(message)) error {
 	sc := bufio.NewScanner(r)
 	sc.Buffer(make([]byte, 64<<10), maxFrame)
-	for sc.Scan() {
+	for said := 0; sc.Scan(); {
+		if said += len(sc.Bytes()); said > maxTalk {
+			return &frameError{fmt.Sprintf("the guest said more than %d MiB", maxTalk>>20)}
+		}
 		line := strings.TrimSpace(sc.Text())
 		at := strings.LastIndexByte(line, '@')
 		if at < 0 {
@@ -44,6 +56,9 @@ func readFrames(r io.Reader, each func(message)) error {
 		}
 		each(m)
 	}
+	if errors.Is(sc.Err(), bufio.ErrTooLong) {
+		return &frameError{fmt.Sprintf("a line of more than %d MiB", maxFrame>>20)}
+	}
 	return sc.Err()
 }
 
@@ -53,11 +68,14 @@ func parseFrame(line string) (message, error) {
 	var enc string
 	var m message
 	if _, err := fmt.Sscanf(line, "@%d %x %s", &n, &sum, &enc); err != nil {
-		return m, fmt.Errorf("damaged frame from the guest: %w", err)
+		return m, &frameError{"damaged frame from the guest: " + err.Error()}
 	}
 	b, err := base64.StdEncoding.DecodeString(enc)
 	if err != nil || len(b) != n || crc32.ChecksumIEEE(b) != sum {
-		return m, fmt.Errorf("damaged frame from the guest: %d bytes of %d, checksum %08x", len(b), n, sum)
+		return m, &frameError{fmt.Sprintf("damaged frame from the guest: %d bytes of %d, checksum %08x", len(b), n, sum)}
 	}
-	return m, json.Unmarshal(b, &m)
+	if err := json.Unmarshal(b, &m); err != nil {
+		return m, &frameError{"a frame from the guest: " + err.Error()}
+	}
+	return m, nil
 }

@@ -12,14 +12,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 )
 
 // FindKernel turns what the user named into a kernel for qemu: "" (the newest
-// in /boot), a bzImage, a Debian linux-image .deb, or the name of such a
-// package, which apt fetches. Packages are unpacked once, into a cache.
-func FindKernel(ctx context.Context, name, modules string) (Kernel, error) {
+// in /boot, else Debian's for virtual machines), a bzImage, a Debian
+// linux-image .deb, or the name of such a package, which apt fetches. Packages
+// are unpacked once, into a cache. tell hears what takes time.
+func FindKernel(ctx context.Context, name, modules string, tell func(string)) (Kernel, error) {
 	if modules != "" {
 		k, err := QEMU(name)
 		k.Modules = modules
@@ -29,10 +31,20 @@ func FindKernel(ctx context.Context, name, modules string) (Kernel, error) {
 	case strings.HasSuffix(name, ".deb"):
 		return kernelOfDeb(ctx, name)
 	case strings.HasPrefix(name, "linux-image-"):
-		return kernelOfPackage(ctx, name)
+		return kernelOfPackage(ctx, name, tell)
+	}
+	if name == "" {
+		k, err := QEMU("")
+		if _, noApt := FindTool("apt-get"); err == nil || noApt != nil || runtime.GOARCH != "amd64" {
+			return k, err
+		}
+		return kernelOfPackage(ctx, defaultPackage, tell)
 	}
 	return QEMU(name)
 }
+
+// defaultPackage is fetched where no kernel is installed and none is named.
+const defaultPackage = "linux-image-cloud-amd64"
 
 // cacheDir is where unpacked kernels stay.
 func cacheDir() (string, error) {
@@ -46,7 +58,7 @@ func cacheDir() (string, error) {
 
 // kernelOfPackage fetches a linux-image package with apt and unpacks it. A
 // metapackage (linux-image-cloud-amd64) leads to the package it depends on.
-func kernelOfPackage(ctx context.Context, name string) (Kernel, error) {
+func kernelOfPackage(ctx context.Context, name string, tell func(string)) (Kernel, error) {
 	cache, err := cacheDir()
 	if err != nil {
 		return Kernel{}, err
@@ -63,6 +75,7 @@ func kernelOfPackage(ctx context.Context, name string) (Kernel, error) {
 	if have, _ := filepath.Glob(filepath.Join(cache, "*", "package-"+real)); len(have) > 0 {
 		return kernelIn(filepath.Dir(have[0]))
 	}
+	tell("fetching " + real + " with apt-get, into " + cache)
 	tmp, err := os.MkdirTemp(cache, "fetch-")
 	if err != nil {
 		return Kernel{}, err

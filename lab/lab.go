@@ -3,10 +3,7 @@
 // what walks into it, what must be found, and innocent cases that must not be.
 package lab
 
-import (
-	"encoding/json"
-	"time"
-)
+import "time"
 
 // Scenario is one story told on a throwaway machine: prepare, expect the trap
 // found, fix it, expect it clear, undo, expect it found again. An innocent
@@ -39,9 +36,13 @@ type Needs struct {
 	Engine  string   // "uml" or "qemu"; empty is any
 	Modules []string // kernel modules to load, with those they depend on
 	Tools   []string // programs of the host, copied with their libraries
-	Files   []string // further files or folders of the host, copied as they are
-	MemMiB  int      // 0 is 256
-	Limit   time.Duration
+	// What the machine may lack: modules and tools that an experiment
+	// looks for and does without.
+	MayModules []string `json:",omitempty"`
+	MayTools   []string `json:",omitempty"`
+	Files      []string // further files or folders of the host, copied as they are
+	MemMiB     int      // 0 is 256
+	Limit      time.Duration
 }
 
 // Act is one thing done in the guest. Exactly one field is set.
@@ -89,22 +90,40 @@ type Verdict struct {
 	Scenario string        `json:"scenario"`
 	OK       bool          `json:"ok"`
 	Why      string        `json:"why,omitempty"` // the first thing that went wrong
-	Stages   []Stage       `json:"stages"`
-	Kernel   string        `json:"kernel"` // uname -r of the guest
+	Stages   []Stage       `json:"stages,omitempty"`
+	Table    *Table        `json:"table,omitempty"` // of an experiment
+	Kernel   string        `json:"kernel"`          // uname -r of the guest
 	Engine   string        `json:"engine"`
 	Boot     time.Duration `json:"boot_ns"` // from start to the guest's first word
 	Took     time.Duration `json:"took_ns"`
 	Console  string        `json:"console,omitempty"` // last lines, where the machine died
 }
 
+// Name is what the command line calls it: TRAP/SCENARIO, or the experiment's
+// name alone where it belongs to no trap.
+func (v *Verdict) Name() string { return join(v.Trap, v.Scenario) }
+
+func join(trap, name string) string {
+	if trap == "" {
+		return name
+	}
+	return trap + "/" + name
+}
+
 // message is what the guest sends over its own serial line, one JSON object
 // a frame (channel.go).
 type message struct {
-	Hello *hello          `json:"hello,omitempty"`
-	Stage *Stage          `json:"stage,omitempty"`
-	Table json.RawMessage `json:"table,omitempty"`
-	Done  bool            `json:"done,omitempty"`
-	Fatal string          `json:"fatal,omitempty"`
+	Hello *hello `json:"hello,omitempty"`
+	Stage *Stage `json:"stage,omitempty"`
+	Table *Table `json:"table,omitempty"` // all there is of it so far
+	Row   *row   `json:"row,omitempty"`   // one more of the table's rows
+	Done  bool   `json:"done,omitempty"`
+	Fatal string `json:"fatal,omitempty"`
+}
+
+type row struct {
+	Cells []string      `json:"cells"`
+	Took  time.Duration `json:"took_ns"`
 }
 
 type hello struct {

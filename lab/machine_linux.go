@@ -24,8 +24,9 @@ const Supervise = "__lab-supervise"
 type machine struct {
 	cmd     *exec.Cmd
 	console *tail
-	leash   *os.File // the supervisor dies when this end closes
-	done    chan error
+	leash   *os.File      // the supervisor dies when this end closes
+	done    chan error    // gets how it ended, once
+	gone    chan struct{} // closed when it has ended
 }
 
 // boot starts the kernel on an image (a sealed memory file) and hands every
@@ -51,7 +52,7 @@ func boot(opt Options, img *os.File, memMiB int, each func(message)) (*machine, 
 	if err != nil {
 		return nil, err
 	}
-	m := &machine{console: &tail{also: opt.Console}, leash: leash, done: make(chan error, 1)}
+	m := &machine{console: &tail{also: opt.Console}, leash: leash, done: make(chan error, 1), gone: make(chan struct{})}
 	m.cmd = exec.Command(opt.Binary, append([]string{Supervise, fmt.Sprint(memMiB)}, argv...)...)
 	m.cmd.ExtraFiles = []*os.File{img, toHost, silent, kernel}
 	m.cmd.Stdout, m.cmd.Stderr = m.console, m.console
@@ -75,9 +76,16 @@ func boot(opt Options, img *os.File, memMiB int, each func(message)) (*machine, 
 		return nil, fmt.Errorf("starting the throwaway machine in namespaces of its own: %w", err)
 	}
 	read := make(chan error, 1)
-	go func() { read <- readFrames(fromGuest, each) }()
+	go func() {
+		err := readFrames(fromGuest, each)
+		if err != nil {
+			m.stop() // a guest that is no longer understood
+		}
+		read <- err
+	}()
 	go func() {
 		werr := m.cmd.Wait()
+		close(m.gone)
 		rerr := <-read
 		fromGuest.Close()
 		m.done <- errors.Join(rerr, werr)
@@ -85,10 +93,19 @@ func boot(opt Options, img *os.File, memMiB int, each func(message)) (*machine, 
 	return m, nil
 }
 
-// kill ends the machine and waits for it.
-func (m *machine) kill() {
+func (m *machine) stop() {
 	m.leash.Close()
 	m.cmd.Process.Kill()
+}
+
+// kill ends the machine and waits for it. A qemu that hangs in /dev/kvm may not
+// die at once; it is not waited for longer than five seconds.
+func (m *machine) kill() {
+	m.stop()
+	select {
+	case <-m.gone:
+	case <-time.After(5 * time.Second):
+	}
 }
 
 // Supervisor is what the hidden verb runs: it makes the private /tmp and

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
@@ -13,10 +14,14 @@ import (
 )
 
 // modules adds kernel modules by name with all they depend on, and what
-// modprobe needs to find them. dir is the folder named after the release.
-func (im *image) modules(dir string, names []string) ([]string, error) {
-	if len(names) == 0 {
+// modprobe needs to find them; those of may only where the kernel has them. dir
+// is the folder named after the release.
+func (im *image) modules(dir string, names, may []string) ([]string, error) {
+	if len(names)+len(may) == 0 || dir == "" && len(names) == 0 {
 		return nil, nil
+	}
+	if dir == "" {
+		return nil, fmt.Errorf("no folder of this kernel's modules was found, and %s is needed: name it with --modules", strings.Join(names, ", "))
 	}
 	deps, err := readModulesDep(filepath.Join(dir, "modules.dep"))
 	if err != nil {
@@ -25,11 +30,14 @@ func (im *image) modules(dir string, names []string) ([]string, error) {
 	builtin, _ := os.ReadFile(filepath.Join(dir, "modules.builtin"))
 	var order []string // in the order in which to load
 	seen := map[string]bool{}
-	for _, n := range names {
+	for i, n := range slices.Concat(names, may) {
 		key := moduleName(n)
 		file, ok := deps.file[key]
 		if !ok {
 			if strings.Contains(strings.ReplaceAll(string(builtin), "-", "_"), "/"+key+".ko") {
+				continue
+			}
+			if i >= len(names) {
 				continue
 			}
 			return nil, fmt.Errorf("this kernel has no module %s (looked in %s)", n, dir)

@@ -20,12 +20,12 @@ func TestModulesInLoadOrder(t *testing.T) {
 	os.WriteFile(filepath.Join(dir, "modules.dep"), []byte(dep), 0o644)
 	os.WriteFile(filepath.Join(dir, "modules.builtin"), []byte("kernel/drivers/net/veth.ko\n"), 0o644)
 	var b bytes.Buffer
-	got, err := newImage(&b).modules(dir, []string{"bridge", "veth", "stp"})
+	got, err := newImage(&b).modules(dir, []string{"bridge", "veth", "stp"}, []string{"stp", "absent"})
 	want := []string{"/modules/llc.ko", "/modules/stp.ko", "/modules/bridge.ko"}
 	if err != nil || !slices.Equal(got, want) {
 		t.Fatalf("got %v, %v; want %v", got, err, want)
 	}
-	if _, err := newImage(&b).modules(dir, []string{"nosuch"}); err == nil || !strings.Contains(err.Error(), "no module nosuch") {
+	if _, err := newImage(&b).modules(dir, []string{"nosuch"}, nil); err == nil || !strings.Contains(err.Error(), "no module nosuch") {
 		t.Fatalf("unknown module: %v", err)
 	}
 }

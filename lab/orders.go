@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 )
 
 // OrdersFile is where a guest finds what to do.
@@ -13,8 +14,10 @@ const OrdersFile = "/lab.json"
 type Orders struct {
 	Trap     string   `json:"trap"`
 	Scenario Scenario `json:"scenario"`
-	Channel  string   `json:"channel"` // device that leads to the host
-	Modules  []string `json:"modules"` // files, in the order in which to load them
+	// Experiment is the name of one to run instead of a scenario; Trap may be empty then.
+	Experiment string   `json:"experiment,omitempty"`
+	Channel    string   `json:"channel"` // device that leads to the host
+	Modules    []string `json:"modules"` // files, in the order in which to load them
 	// Shell opens a shell on the console: ShellAfterPrepare, ShellAfterStory, or not at all.
 	Shell string `json:"shell,omitempty"`
 }
@@ -40,6 +43,12 @@ func (t *Teller) Hello() error {
 
 // Stage tells how one stage went.
 func (t *Teller) Stage(s Stage) error { return writeFrame(t.w, message{Stage: &s}) }
+
+func (t *Teller) table(tb *Table) error { return writeFrame(t.w, message{Table: tb}) }
+
+func (t *Teller) row(cells []string, took time.Duration) error {
+	return writeFrame(t.w, message{Row: &row{cells, took}})
+}
 
 // Fatal tells that the machine could not be made ready.
 func (t *Teller) Fatal(err error) error { return writeFrame(t.w, message{Fatal: err.Error()}) }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -22,8 +23,21 @@ const defaultLimit = 2 * time.Minute
 // verdict says how it went, also when the machine died; the error is for a
 // machine that could not be built at all.
 func Play(ctx context.Context, trap string, s Scenario, opt Options) (Verdict, error) {
-	v := Verdict{Trap: trap, Scenario: s.Name, Engine: opt.Kernel.Engine}
+	return play(ctx, Orders{Trap: trap, Scenario: s}, s.Name, s.Needs, opt)
+}
+
+// PlayExperiment is Play for an experiment, of a trap or of none: its table is
+// in the verdict.
+func PlayExperiment(ctx context.Context, trap string, e Experiment, opt Options) (Verdict, error) {
+	return play(ctx, Orders{Trap: trap, Experiment: e.Name}, e.Name, e.Needs, opt)
+}
+
+func play(ctx context.Context, o Orders, name string, needs Needs, opt Options) (Verdict, error) {
+	v := Verdict{Trap: o.Trap, Scenario: name, Engine: opt.Kernel.Engine}
 	start := time.Now()
+	if opt.OnStart != nil {
+		opt.OnStart()
+	}
 	if opt.Binary == "" {
 		self, err := os.Executable()
 		if err != nil {
@@ -31,56 +45,43 @@ func Play(ctx context.Context, trap string, s Scenario, opt Options) (Verdict, e
 		}
 		opt.Binary = self
 	}
-	img, err := buildImage(trap, s, opt)
+	mem := needs.memory(opt)
+	if free := availableMiB(); free > 0 && free < mem {
+		return v, fmt.Errorf("%s needs %d MiB of memory for its machine, and %d MiB are available here", v.Name(), mem, free)
+	}
+	img, err := buildImage(o, needs, opt)
 	if err != nil {
-		return v, fmt.Errorf("building the guest for %s/%s: %w", trap, s.Name, err)
+		return v, fmt.Errorf("building the guest for %s: %w", v.Name(), err)
 	}
 	defer img.Close()
-	mem := max(opt.MemMiB, s.Needs.MemMiB)
-	if mem == 0 {
-		mem = defaultMemMiB
+	if least := leastMiB(img); mem < least {
+		return v, fmt.Errorf("%s does not fit into %d MiB of memory: it needs at least %d (see --mem)", v.Name(), mem, least)
 	}
-	limit := s.Needs.Limit
-	if limit == 0 {
-		limit = defaultLimit
-	}
-	if opt.Kernel.Engine == "qemu" && !opt.KVM {
-		limit *= 3 // emulation of every instruction
-	}
-	if opt.Shell != "" {
-		limit = 24 * time.Hour
-	}
+	limit := needs.limit(opt)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 
-	messages := make(chan message, 64)
+	messages := make(chan message)
 	booted := time.Now()
-	m, err := boot(opt, img, mem, func(msg message) { messages <- msg })
+	m, err := boot(opt, img, mem, func(msg message) {
+		select {
+		case messages <- msg:
+		case <-ctx.Done():
+		}
+	})
 	if err != nil {
 		return v, err
 	}
 	defer m.kill()
 	done := false
 	var ended error
-	for running := true; running || len(messages) > 0; {
+	for running := true; running; {
 		select {
 		case msg := <-messages:
-			switch {
-			case msg.Hello != nil:
-				v.Kernel, v.Boot = msg.Hello.Kernel, time.Since(booted)
-			case msg.Stage != nil:
-				v.Stages = append(v.Stages, *msg.Stage)
-				if !msg.Stage.OK && v.Why == "" {
-					v.Why = msg.Stage.Name + ": " + msg.Stage.Said
-				}
-				if opt.OnStage != nil {
-					opt.OnStage(*msg.Stage)
-				}
-			case msg.Fatal != "":
-				v.Why = "the guest could not be made ready: " + msg.Fatal
-			case msg.Done:
-				done = true
+			if msg.Hello != nil {
+				v.Boot = time.Since(booted)
 			}
+			done = v.hear(msg, opt) || done
 		case ended = <-m.done:
 			running = false
 		case <-ctx.Done():
@@ -102,12 +103,79 @@ func Play(ctx context.Context, trap string, s Scenario, opt Options) (Verdict, e
 	return v, nil
 }
 
+// hear takes one message of the guest and tells whether it was the last.
+func (v *Verdict) hear(msg message, opt Options) (done bool) {
+	var stage *Stage
+	switch {
+	case msg.Hello != nil:
+		v.Kernel = msg.Hello.Kernel
+	case msg.Stage != nil:
+		stage = msg.Stage
+		v.Stages = append(v.Stages, *stage)
+		if !stage.OK && v.Why == "" {
+			v.Why = stage.Name + ": " + stage.Said
+		}
+	case msg.Table != nil:
+		v.Table = msg.Table
+	case msg.Row != nil && v.Table != nil:
+		v.Table.Rows = append(v.Table.Rows, msg.Row.Cells)
+		if len(msg.Row.Cells) > 0 {
+			stage = &Stage{Name: "row", OK: true, Said: msg.Row.Cells[0], Took: msg.Row.Took}
+		}
+	case msg.Fatal != "":
+		v.Why = "the guest could not be made ready: " + msg.Fatal
+	}
+	if stage != nil && opt.OnStage != nil {
+		opt.OnStage(*stage)
+	}
+	return msg.Done
+}
+
+// memory is that of the machine, in MiB.
+func (n Needs) memory(opt Options) int {
+	switch {
+	case opt.MemMiB != 0:
+		return opt.MemMiB
+	case n.MemMiB != 0:
+		return n.MemMiB
+	}
+	return defaultMemMiB
+}
+
+// leastMiB is the least memory that a machine with this root can boot in: the
+// kernel holds the archive and its content for a moment, and itself.
+func leastMiB(img *os.File) int {
+	st, err := img.Stat()
+	if err != nil {
+		return 0
+	}
+	return int(2*st.Size()>>20) + 48
+}
+
+// limit is how long the machine may take, boot included.
+func (n Needs) limit(opt Options) time.Duration {
+	limit := n.Limit
+	if limit == 0 {
+		limit = defaultLimit
+	}
+	if opt.Kernel.Engine == "qemu" && !opt.KVM {
+		limit *= 3 // emulation of every instruction
+	}
+	if opt.Shell != "" {
+		limit = 24 * time.Hour
+	}
+	return limit
+}
+
 // died puts into words how a machine ended that did not say goodbye.
 func died(v Verdict, ended error) string {
 	console := []byte(v.Console)
+	if f := new(frameError); errors.As(ended, &f) {
+		return "the guest's channel to the host broke: " + f.Error()
+	}
 	what := "the machine ended without a word"
 	switch {
-	case v.Kernel == "" && len(v.Stages) == 0:
+	case v.Kernel == "" && len(v.Stages) == 0 && v.Table == nil:
 		what = "the machine did not reach its init"
 	case bytes.Contains(console, []byte("Out of memory")) || bytes.Contains(console, []byte("oom-kill")):
 		what = "the machine ran out of memory"
@@ -122,7 +190,7 @@ func died(v Verdict, ended error) string {
 
 // buildImage makes the guest's root in memory: fettle as /init, the orders,
 // tools with their libraries, modules.
-func buildImage(trap string, s Scenario, opt Options) (*os.File, error) {
+func buildImage(o Orders, needs Needs, opt Options) (*os.File, error) {
 	return memoryFile("guest", func(w io.Writer) error {
 		im := newImage(w)
 		if err := im.skeleton(); err != nil {
@@ -136,7 +204,12 @@ func buildImage(trap string, s Scenario, opt Options) (*os.File, error) {
 				return err
 			}
 		}
-		tools := append([]string{"ip", "sleep"}, s.Needs.Tools...)
+		tools := append([]string{"ip", "sleep"}, needs.Tools...)
+		for _, t := range needs.MayTools {
+			if _, err := FindTool(t); err == nil {
+				tools = append(tools, t)
+			}
+		}
 		if opt.Shell != "" {
 			tools = append(tools, shellTools...)
 		}
@@ -145,16 +218,17 @@ func buildImage(trap string, s Scenario, opt Options) (*os.File, error) {
 				return err
 			}
 		}
-		for _, f := range s.Needs.Files {
+		for _, f := range needs.Files {
 			if err := im.copy(filepath.Clean(f)); err != nil {
 				return err
 			}
 		}
-		mods, err := im.modules(opt.Kernel.Modules, s.Needs.Modules)
-		if err != nil {
+		var err error
+		if o.Modules, err = im.modules(opt.Kernel.Modules, needs.Modules, needs.MayModules); err != nil {
 			return err
 		}
-		b, err := json.Marshal(Orders{Trap: trap, Scenario: s, Channel: opt.Kernel.channel(), Modules: mods, Shell: opt.Shell})
+		o.Channel, o.Shell = opt.Kernel.channel(), opt.Shell
+		b, err := json.Marshal(o)
 		if err != nil {
 			return err
 		}

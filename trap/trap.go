@@ -27,6 +27,9 @@ type Trap struct {
 	// Proof is how the trap is shown on a throwaway machine: what walks into
 	// it, and innocent cases. fettle lab plays it.
 	Proof []lab.Scenario
+	// Experiments tabulate what kernels do that the lore speaks of. fettle lab
+	// runs them on a throwaway machine.
+	Experiments []lab.Experiment
 }
 
 // ID is the trap's name: "bridge-mtu".

@@ -27,9 +27,9 @@ func Here() bool {
 	return err == nil
 }
 
-// Main plays the orders and never returns.
-func Main() {
-	err := play()
+// Main plays the orders and never returns. find knows the experiments.
+func Main(find func(trap, name string) (lab.Experiment, bool)) {
+	err := play(find)
 	if err != nil {
 		fmt.Println("fettle lab:", err)
 	}
@@ -38,7 +38,7 @@ func Main() {
 	select {}
 }
 
-func play() error {
+func play(find func(trap, name string) (lab.Experiment, bool)) error {
 	b, err := os.ReadFile(lab.OrdersFile)
 	if err != nil {
 		return err
@@ -64,6 +64,12 @@ func play() error {
 	}
 	if err := prepareMachine(o); err != nil {
 		return host.Fatal(err)
+	}
+	if o.Experiment != "" {
+		if err := experiment(o, host, find); err != nil {
+			return host.Fatal(err)
+		}
+		return host.Done()
 	}
 	p := &player{orders: o, host: host}
 	p.story()
@@ -149,8 +155,7 @@ func run(argv []string, stdin []byte) (string, int, error) {
 	cmd := exec.Command(bin, argv[1:]...)
 	cmd.Stdin = bytes.NewReader(stdin)
 	b, err := cmd.CombinedOutput()
-	if ee := new(exec.ExitError); err != nil && cmd.ProcessState != nil {
-		_ = ee
+	if err != nil && cmd.ProcessState != nil {
 		return string(b), cmd.ProcessState.ExitCode(), nil
 	}
 	return string(b), 0, err

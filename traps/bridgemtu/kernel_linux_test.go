@@ -63,44 +63,12 @@ func TestKernel(t *testing.T) {
 // this one.
 func testPins(t *testing.T) {
 	t.Logf("kernel %s", release(t))
-	for _, c := range []struct {
-		name   string
-		create []string
-		do     []string // commands, after "ip link set dev"
-		want   int
-	}{
-		{"a port of 8950 is added", nil, []string{"big master br"}, 8950},
-		{"a port of 1400 is added", nil, []string{"small master br"}, 1400},
-		{"the least of two ports counts", nil, []string{"big master br", "small master br"}, 1400},
-		{"the least port is removed", nil, []string{"big master br", "small master br", "small nomaster"}, 8950},
-		{"the last port is removed", nil, []string{"big master br", "big nomaster"}, 1500},
-		{"a port's own MTU changes", nil, []string{"big master br", "big mtu 2000"}, 2000},
-		{"created with mtu 1500", []string{"mtu", "1500"}, []string{"big master br"}, 8950},
-		{"created with mtu 9000", []string{"mtu", "9000"}, []string{"small master br"}, 1400},
-		{"set to the value it has", nil, []string{"br mtu 1500", "big master br"}, 8950},
-		{"set to the value its port gave it", nil, []string{"big master br", "br mtu 8950", "small master br"}, 1400},
-		{"set to another value", nil, []string{"br mtu 9000", "small master br"}, 9000},
-		{"set to another value and back", nil, []string{"br mtu 1499", "br mtu 1500", "big master br"}, 1500},
-		{"set above its least port", nil, []string{"small master br", "br mtu 9000"}, 9000},
-		{"set, then its port removed", nil, []string{"small master br", "br mtu 9000", "small nomaster"}, 9000},
-		{"set, then its port changed", nil, []string{"big master br", "br mtu 1500", "big mtu 3000"}, 1500},
-		{"set while up", nil, []string{"br up", "br mtu 1499", "br mtu 1500", "big master br"}, 1500},
-		{"master and mtu in one command", nil, []string{"big master br mtu 1500"}, 1500},
-		{"port added, then given the MTU", nil, []string{"big master br", "big mtu 1500"}, 1500},
-	} {
-		ip(t, append(append([]string{"link", "add", "name", "br"}, c.create...), "type", "bridge")...)
-		ip(t, "link", "add", "name", "big", "mtu", "8950", "type", "veth", "peer", "name", "bigpeer", "mtu", "8950")
-		ip(t, "link", "add", "name", "small", "mtu", "1400", "type", "veth", "peer", "name", "smallpeer", "mtu", "1400")
-		for _, d := range c.do {
-			ip(t, append([]string{"link", "set", "dev"}, strings.Fields(d)...)...)
-		}
-		got := mtu(t, "br")
-		t.Logf("%-36s %d", c.name, got)
-		if got != c.want {
-			t.Errorf("%s: the bridge has %d, want %d", c.name, got, c.want)
-		}
-		for _, l := range []string{"br", "big", "small"} {
-			ip(t, "link", "del", "dev", l)
+	for _, c := range pinCases {
+		got, pinned, err := c.try(func(args ...string) error { ip(t, args...); return nil }, func(link string) (int, error) { return mtu(t, link), nil })
+		must(t, err)
+		t.Logf("%-36s %d %v", c.name, got, pinned)
+		if got != c.want || pinned != c.pinned {
+			t.Errorf("%s: the bridge has %d, pinned %v; want %d, %v", c.name, got, pinned, c.want, c.pinned)
 		}
 	}
 }

@@ -19,26 +19,12 @@ func TestKernelTable(t *testing.T) {
 		return
 	}
 	l := newLab(t)
-	for _, ra := range []string{"0", "1", "2", "3"} {
-		for _, fwd := range []string{"0", "1", "2"} {
-			for _, first := range []string{"accept_ra", "forwarding"} {
-				l.clean()
-				if first == "accept_ra" {
-					l.set("h0/accept_ra", ra)
-					l.set("h0/forwarding", fwd)
-				} else {
-					l.set("h0/forwarding", fwd)
-					l.set("h0/accept_ra", ra)
-				}
-				want := ra != "0" && (fwd == "0" || ra == "2")
-				got := l.routeComes()
-				t.Logf("accept_ra %s, forwarding %s, %s first: default route %v", ra, fwd, first, got)
-				if got != want || l.address() != want {
-					t.Errorf("accept_ra %s, forwarding %s, %s first: route %v, address %v, want %v", ra, fwd, first, got, l.address(), want)
-				}
-			}
+	l.must(l.arena.table(func(r tableRow) {
+		t.Logf("%+v", r)
+		if r.route != r.want() || r.address != r.want() {
+			t.Errorf("%+v: want %v", r, r.want())
 		}
-	}
+	}))
 }
 
 func TestKernelEvents(t *testing.T) {

@@ -3,6 +3,7 @@ package raforwarding
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,44 +48,40 @@ func alone(t *testing.T) bool {
 	return false
 }
 
-// netlab is the two namespaces: this process's holds h0, "rt" holds r0.
+// netlab is an arena whose errors end the test.
 type netlab struct {
 	*testing.T
-	ip string
+	ip    string
+	arena arena
 }
 
 func newLab(t *testing.T) netlab {
-	l := netlab{t, means.Tool(t, "ip")}
+	l := netlab{T: t, ip: means.Tool(t, "ip")}
+	for _, tool := range []string{"sysctl", "radvd"} {
+		means.Tool(t, tool)
+	}
+	l.arena = arena{func(argv ...string) (string, error) {
+		out, err := exec.Command(means.Tool(t, argv[0]), argv[1:]...).CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("%v: %w: %s", argv, err, out)
+		}
+		return string(out), err
+	}}
 	l.must(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 	for _, dir := range []string{"/run", "/etc/sysctl.d", "/usr/lib/sysctl.d", "/etc/systemd/network"} {
 		l.must(os.MkdirAll(dir, 0o755))
 		l.must(unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
 	}
-	l.run(l.ip, "netns", "add", "rt")
-	l.run(l.ip, "link", "set", "lo", "up")
-	l.run(l.ip, "link", "add", "h0", "type", "veth", "peer", "name", "r0", "netns", "rt")
-	l.run(l.ip, "netns", "exec", "rt", means.Tool(t, "sysctl"), "-qw", "net.ipv6.conf.all.forwarding=1", "net.ipv6.conf.all.accept_dad=0")
-	// No waiting for duplicate addresses: the link-local address is there at once.
-	l.set("default/accept_dad", "0")
-	l.set("h0/accept_dad", "0")
-	l.run(l.ip, "-n", "rt", "link", "set", "r0", "addrgenmode", "eui64", "up")
-	l.run(l.ip, "link", "set", "h0", "up")
+	l.must(l.arena.build())
 	l.radvd()
 	return l
 }
 
-// radvd sends an advertisement some ten times a second: AdvIntervalOpt
-// lets it go below three seconds (radvd.conf(5), Mobile IPv6).
 func (l netlab) radvd() {
 	conf := filepath.Join(l.TempDir(), "radvd.conf")
-	l.must(os.WriteFile(conf, []byte(`interface r0 {
-	AdvSendAdvert on; AdvIntervalOpt on; AdvDefaultLifetime 600;
-	MinRtrAdvInterval 0.07; MaxRtrAdvInterval 0.1; MinDelayBetweenRAs 0.05;
-	prefix 2001:db8:1::/64 { AdvOnLink on; AdvAutonomous on; };
-};
-`), 0o644))
+	l.must(os.WriteFile(conf, []byte(fastRadvd), 0o644))
 	runtime.LockOSThread() // the parent-death signal is the thread's
-	cmd := exec.Command(l.ip, "netns", "exec", "rt", means.Tool(l, "radvd"), "-n", "-m", "stderr", "-C", conf, "-p", "/run/radvd.pid")
+	cmd := exec.Command(l.ip, radvdArgs(conf)[1:]...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var log bytes.Buffer
 	cmd.Stderr = &log
@@ -116,7 +113,7 @@ func (l netlab) run(argv ...string) string {
 
 func (l netlab) set(key, value string) {
 	l.Helper()
-	l.must(os.WriteFile(confDir+key, []byte(value), 0o644))
+	l.must(l.arena.set(key, value))
 }
 
 func (l netlab) get(key string) string {
@@ -127,17 +124,22 @@ func (l netlab) get(key string) string {
 }
 
 func (l netlab) route() bool {
-	return strings.Contains(l.run(l.ip, "-6", "route", "show", "default", "dev", "h0"), "proto ra")
+	l.Helper()
+	ok, err := l.arena.route()
+	l.must(err)
+	return ok
 }
 
 func (l netlab) address() bool {
-	return strings.Contains(l.run(l.ip, "-6", "address", "show", "dev", "h0", "scope", "global"), "2001:db8:1:")
+	l.Helper()
+	ok, err := l.arena.address()
+	l.must(err)
+	return ok
 }
 
 func (l netlab) count() int64 {
-	src, err := host.NewLive()
-	l.must(err)
-	n, err := advertisements(l.Context(), host.New(src), "h0")
+	l.Helper()
+	n, err := l.arena.count()
 	l.must(err)
 	return n
 }
@@ -152,28 +154,16 @@ func (l netlab) hear(n int64) {
 	}
 }
 
-// routeComes waits for the default route. It returns as soon as it is there,
-// or when three more advertisements went by without it.
 func (l netlab) routeComes() bool {
 	l.Helper()
-	for from, end := l.count(), time.Now().Add(10*time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if l.route() {
-			return true
-		}
-		if l.count() >= from+3 {
-			return l.route()
-		}
-	}
-	l.Fatal("radvd's advertisements do not arrive")
-	return false
+	ok, err := l.arena.routeComes()
+	l.must(err)
+	return ok
 }
 
-// clean makes h0 a host again, without anything from advertisements.
 func (l netlab) clean() {
-	l.set("all/forwarding", "0")
-	l.set("h0/accept_ra", "0")
-	exec.Command(l.ip, "-6", "route", "flush", "dev", "h0", "proto", "ra").Run() // fails when there is none
-	l.run(l.ip, "-6", "address", "flush", "dev", "h0", "scope", "global")
+	l.Helper()
+	l.must(l.arena.clean())
 }
 
 func (l netlab) check() []trap.Outcome {

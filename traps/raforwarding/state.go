@@ -77,6 +77,11 @@ func advertisements(ctx context.Context, h *host.Host, iface string) (int64, err
 	if err != nil {
 		return -1, err
 	}
+	return parseCounter(file, b)
+}
+
+// parseCounter finds the advertisements in a file of /proc/net/dev_snmp6.
+func parseCounter(file string, b []byte) (int64, error) {
 	for line := range strings.Lines(string(b)) {
 		if f := strings.Fields(line); len(f) == 2 && f[0] == "Icmp6InRouterAdvertisements" {
 			return strconv.ParseInt(f[1], 10, 64)

@@ -1,0 +1,84 @@
+// Package draw draws the plots that experiments bring home.
+package draw
+
+import (
+	"fmt"
+	"image/color"
+	"io"
+	"os"
+	"path/filepath"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+
+	"fettle/lab"
+)
+
+// Okabe and Ito's colours can be told apart by those who see red and green
+// alike; the dashes tell the curves apart in black and white.
+var (
+	colours = []color.Color{color.RGBA{0, 114, 178, 255}, color.RGBA{213, 94, 0, 255}, color.RGBA{0, 158, 115, 255},
+		color.RGBA{204, 121, 167, 255}, color.RGBA{230, 159, 0, 255}}
+	dashes = [][]vg.Length{nil, {vg.Points(6), vg.Points(3)}, {vg.Points(2), vg.Points(2)}, {vg.Points(8), vg.Points(3), vg.Points(2), vg.Points(3)}}
+)
+
+const width, height = 16 * vg.Centimeter, 10 * vg.Centimeter
+
+// Write draws p in a format that gonum/plot knows: "svg" or "png".
+func Write(w io.Writer, p lab.Plot, format string) error {
+	g := plot.New()
+	g.Title.Text, g.X.Label.Text, g.Y.Label.Text = p.Title, p.X, p.Y
+	g.Title.Padding, g.Legend.Top, g.Legend.Left = vg.Points(6), true, true
+	g.Legend.Padding, g.Legend.XOffs = vg.Points(2), vg.Points(6)
+	g.Add(plotter.NewGrid())
+	for i, c := range p.Curves {
+		if len(c.X) != len(c.Y) {
+			return fmt.Errorf("drawing %s: curve %s has %d values of x and %d of y", p.Name, c.Name, len(c.X), len(c.Y))
+		}
+		xy := make(plotter.XYs, len(c.X))
+		for j := range c.X {
+			xy[j].X, xy[j].Y = c.X[j], c.Y[j]
+		}
+		if len(xy) == 0 {
+			continue
+		}
+		l, err := plotter.NewLine(xy)
+		if err != nil {
+			return fmt.Errorf("drawing %s: curve %s: %w", p.Name, c.Name, err)
+		}
+		l.Width, l.Color, l.Dashes = vg.Points(1.8), colours[i%len(colours)], dashes[i%len(dashes)]
+		g.Add(l)
+		g.Legend.Add(c.Name, l)
+	}
+	g.X.Min, g.Y.Min = min(g.X.Min, 0), min(g.Y.Min, 0)
+	// Room above the curves for the legend.
+	g.Y.Max += (g.Y.Max - g.Y.Min) * (0.08 + 0.07*float64(len(p.Curves)))
+	to, err := g.WriterTo(width, height, format)
+	if err != nil {
+		return fmt.Errorf("drawing %s: %w", p.Name, err)
+	}
+	_, err = to.WriteTo(w)
+	return err
+}
+
+// Files draws p as base-NAME.svg and base-NAME.png in dir, and returns their paths.
+func Files(dir, base string, p lab.Plot) ([]string, error) {
+	var out []string
+	for _, format := range []string{"svg", "png"} {
+		name := filepath.Join(dir, base+"-"+p.Name+"."+format)
+		f, err := os.Create(name)
+		if err != nil {
+			return out, err
+		}
+		err = Write(f, p, format)
+		if cerr := f.Close(); err == nil {
+			err = cerr
+		}
+		if err != nil {
+			return out, err
+		}
+		out = append(out, name)
+	}
+	return out, nil
+}

@@ -1,0 +1,77 @@
+package lab
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// packageOf names Debian's package of each program that the lab or a scenario
+// may need, where it is not the program's own name.
+var packageOf = map[string]string{
+	"linux.uml": "user-mode-linux", "qemu-system-x86_64": "qemu-system-x86",
+	"ip": "iproute2", "bridge": "iproute2", "sysctl": "procps", "ps": "procps",
+	"setfacl": "acl", "getfacl": "acl", "setfattr": "attr",
+	"losetup": "mount", "mount": "mount", "umount": "mount",
+	"setpriv": "util-linux", "dmesg": "util-linux", "unshare": "util-linux", "blockdev": "util-linux",
+	"mkfs.ext4": "e2fsprogs", "mkfs.xfs": "xfsprogs", "mkfs.btrfs": "btrfs-progs", "sfdisk": "fdisk",
+	"journalctl": "systemd", "systemd-journald": "systemd", "systemd-cat": "systemd",
+	"sshd": "openssh-server", "ssh": "openssh-client", "ssh-keygen": "openssh-client",
+	"grep": "grep", "find": "findutils", "depmod": "kmod", "modprobe": "kmod", "dpkg-deb": "dpkg",
+}
+
+// coreutils and their like are on every machine; a missing one is told by its name.
+func packageFor(tool string) string {
+	if p, ok := packageOf[tool]; ok {
+		return p
+	}
+	return tool
+}
+
+// MissingError is what the machine lacks for what was asked.
+type MissingError struct {
+	Tools    []string
+	Packages []string // Debian's, sorted
+}
+
+func (e *MissingError) Error() string {
+	s := "the program " + e.Tools[0] + " is not installed"
+	if len(e.Tools) > 1 {
+		s = "these programs are not installed: " + strings.Join(e.Tools, ", ")
+	}
+	if _, err := FindTool("apt-get"); err == nil {
+		return fmt.Sprintf("%s; install with: apt-get install %s", s, strings.Join(e.Packages, " "))
+	}
+	return fmt.Sprintf("%s; Debian has them in: %s", s, strings.Join(e.Packages, " "))
+}
+
+// Missing says which programs of this machine the jobs need and do not have:
+// all of them at once. Nil when there are none.
+func Missing(jobs []Job) error {
+	var e MissingError
+	want := func(tool string) {
+		if _, err := FindTool(tool); err == nil || slices.Contains(e.Tools, tool) {
+			return
+		}
+		e.Tools = append(e.Tools, tool)
+		if p := packageFor(tool); !slices.Contains(e.Packages, p) {
+			e.Packages = append(e.Packages, p)
+		}
+	}
+	for i := range jobs {
+		switch jobs[i].Options.Kernel.Engine {
+		case "uml":
+			want("linux.uml")
+		case "qemu":
+			want("qemu-system-x86_64")
+		}
+		for _, t := range append([]string{"ip", "sleep"}, jobs[i].Needs().Tools...) {
+			want(t)
+		}
+	}
+	if len(e.Tools) == 0 {
+		return nil
+	}
+	slices.Sort(e.Packages)
+	return &e
+}
