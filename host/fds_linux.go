@@ -183,7 +183,7 @@ func (w *scanner) readlink(dirfd int, name *byte) int {
 	switch errno {
 	case 0:
 		return int(n)
-	case unix.EACCES, unix.EPERM:
+	case unix.EACCES, unix.EPERM, unix.ENAMETOOLONG: // the last: of a path over PATH_MAX there is no text
 		w.refused = true
 	}
 	return -1

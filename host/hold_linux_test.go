@@ -30,16 +30,30 @@ func hold(todo string) {
 			os.Exit(1)
 		}
 	}
+	var opened []int
 	for _, t := range strings.Fields(todo) {
 		verb, arg, _ := strings.Cut(t, "=")
 		switch verb {
+		case "deep": // make a path over PATH_MAX below arg, and go there
+			check(os.MkdirAll(arg, 0o755))
+			check(os.Chdir(arg))
+			for range 25 {
+				name := strings.Repeat("d", 200)
+				check(os.Mkdir(name, 0o755))
+				check(os.Chdir(name))
+			}
+		case "close": // every descriptor that was opened
+			for _, fd := range opened {
+				check(syscall.Close(fd))
+			}
 		case "rw", "ro":
 			flags := syscall.O_RDONLY
 			if verb == "rw" {
 				flags = syscall.O_RDWR | syscall.O_CREAT
 			}
-			_, err := syscall.Open(arg, flags, 0o644)
+			fd, err := syscall.Open(arg, flags, 0o644)
 			check(err)
+			opened = append(opened, fd)
 		case "map", "mapdata":
 			fd, err := syscall.Open(arg, syscall.O_RDONLY, 0)
 			check(err)

@@ -62,9 +62,12 @@ const (
 func (w *scanner) queryMaps(fd int, kind uint64) bool {
 	q := procmapQuery{size: uint64(unsafe.Sizeof(procmapQuery{})),
 		flags: kind | procmapCoveringOrNext | procmapFileBacked}
+	nameless := false
 	for {
-		q.nameAddr, q.nameSize = uint64(uintptr(unsafe.Pointer(&w.link[0]))), uint32(len(w.link)/2)
-		q.buildIDSize = 0
+		q.nameAddr, q.nameSize, q.buildIDSize = uint64(uintptr(unsafe.Pointer(&w.link[0]))), uint32(len(w.link)/2), 0
+		if nameless {
+			q.nameAddr, q.nameSize = 0, 0
+		}
 		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), procmapIoctl, uintptr(unsafe.Pointer(&q)))
 		switch errno {
 		case 0:
@@ -73,7 +76,12 @@ func (w *scanner) queryMaps(fd int, kind uint64) bool {
 		case unix.ENOTTY, unix.EINVAL, unix.ENOSYS:
 			return false
 		case unix.ENAMETOOLONG:
-			q.addr = q.end
+			// Deep folders make names over PATH_MAX. Nothing was written back, not
+			// even where the mapping ends: that is asked for without its name.
+			if nameless {
+				return true
+			}
+			w.refused, nameless = true, true
 			continue
 		default:
 			return true // ENOENT: no further mapping; ESRCH: the process has gone
@@ -84,7 +92,7 @@ func (w *scanner) queryMaps(fd int, kind uint64) bool {
 		if q.end <= q.addr {
 			return true
 		}
-		q.addr = q.end
+		q.addr, nameless = q.end, false
 	}
 }
 
@@ -112,8 +120,9 @@ func (w *scanner) readMaps(fd int) {
 			rest = after
 		}
 		have = copy(w.text, rest)
-		if have == len(w.text) {
-			return // no path is that long
+		if have == len(w.text) { // one line fills the buffer: its path is not to be had
+			w.refused = true
+			return
 		}
 	}
 }

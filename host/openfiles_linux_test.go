@@ -391,3 +391,32 @@ func FuzzParseMapsLine(f *testing.F) {
 		unitOf(b)
 	})
 }
+
+// Unprivileged users can make paths longer than PATH_MAX. The kernel gives no
+// text for them, and that must neither stop the scan nor pass for nothing.
+func TestPathsTooLongForText(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct{ name, todo string }{
+		{"open", "deep=" + dir + "/a rw=f rm=f"},
+		{"mapped", "deep=" + dir + "/b rw=f map=f rm=f close"},
+		{"shared", "deep=" + dir + "/c rw=f mapdata=f rm=f close"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			pid := start(t, "", strings.Fields(c.todo)...)
+			done := make(chan *scanner, 1)
+			go func() {
+				w := newScanner(&fileScan{own: &mountTable{}, tables: map[uint64]*mountTable{}})
+				w.process(pid)
+				done <- w
+			}()
+			select {
+			case w := <-done:
+				if w.denied != 1 {
+					t.Errorf("looked into %d, denied %d, hits %v: the file passes for absent", w.looked, w.denied, w.hits)
+				}
+			case <-time.After(10 * time.Second):
+				t.Fatal("the scan does not end")
+			}
+		})
+	}
+}
