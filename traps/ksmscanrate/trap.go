@@ -17,7 +17,7 @@ import (
 var lore string
 
 // Trap is ksm-scan-rate.
-var Trap = trap.Trap{Lore: trap.Lore(lore), Check: check, Plan: plan}
+var Trap = trap.Trap{Lore: trap.Lore(lore), Check: check, Plan: plan, Proof: proof, Experiments: experiments}
 
 // Subjects: what is wrong with what. They are named after the files of
 // /sys/kernel/mm/ksm where one is to blame.
@@ -113,6 +113,10 @@ func checkRate(ctx context.Context, h *host.Host, r *trap.Report, k ksm, c confi
 			r.Found(trap.Finding{Subject: scanRate, Severity: trap.Notice, Evidence: ev,
 				Summary: "KSM scans quickly enough now, and too slowly again after a reboot: " + where + " sets pages_to_scan",
 				Detail:  fmt.Sprintf("With %d pages every %d ms a full scan takes %s.", next.pages, next.sleep.Milliseconds(), spell(next.fullScan(n, s.cost)))})
+			return nil
+		}
+		if c.unknown != nil { // who sets the pace at the next boot, or how far ksmtuned goes, was not seen
+			r.Unknown(scanRate, c.why(), ev...)
 			return nil
 		}
 		r.Clear(scanRate, "a full scan of mergeable memory is quick enough at these settings", ev...)
