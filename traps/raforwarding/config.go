@@ -2,7 +2,9 @@ package raforwarding
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -98,6 +100,8 @@ type intent struct {
 	idle, notRead *line
 	// networkdRouter is why networkd's own default for IPv6AcceptRA= is no.
 	networkdRouter *line
+	// networkdUnread is why not all of networkd's configuration is known.
+	networkdUnread error
 	unread         []error
 	// bad are lines of sysctl.d that mean accept_ra or forwarding and are no settings.
 	bad []*host.SyntaxError
@@ -169,6 +173,11 @@ func (c *config) of(name string) intent {
 // IPv6Forwarding=, no longer get advertisements unless IPv6AcceptRA= says so:
 // systemd.network(5); measured with systemd 252.
 func (c *config) networkd(i *intent) {
+	for _, err := range c.netUnread {
+		if i.networkdUnread == nil && ofNetworkd(err) {
+			i.networkdUnread = err
+		}
+	}
 	if c.ipForward != nil {
 		i.forwarding = ofStatement(c.ipForward)
 	}
@@ -185,6 +194,13 @@ func (c *config) networkd(i *intent) {
 	if i.iface.Manager != netconf.Networkd || i.iface.AcceptRA != nil && i.iface.AcceptRA.Manager == netconf.Networkd {
 		i.networkdRouter = nil
 	}
+}
+
+// ofNetworkd tells whether what could not be read may configure networkd,
+// itself or through netplan.
+func ofNetworkd(err error) bool {
+	var pe *fs.PathError
+	return !errors.As(err, &pe) || strings.Contains(pe.Path, "/systemd/network") || strings.Contains(pe.Path, "/netplan")
 }
 
 func networkdYes(s *netconf.Statement) bool {

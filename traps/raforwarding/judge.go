@@ -39,6 +39,9 @@ func judge(r *trap.Report, s state, i intent) {
 	case s.acceptRA == 0 && i.userspace() != "":
 		r.NotApplicable(name, fmt.Sprintf("%s takes router advertisements itself and keeps the kernel's accept_ra at 0", i.userspace()), append(ev, i.manager()...)...)
 
+	case s.acceptRA == 0 && i.networkdUnread != nil:
+		r.Unknown(name, fmt.Errorf("accept_ra is 0; whether systemd-networkd keeps it so is not known: %w", i.networkdUnread), ev...)
+
 	case s.acceptRA == 0:
 		r.NotApplicable(name, "router advertisements are turned off on it (accept_ra is 0)", ev...)
 

@@ -72,6 +72,10 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 			s.ras, s.rasErr = advertisements(ctx, h, l.Name)
 		}
 		if !s.concerns(i) {
+			if s.rasErr != nil && s.ignores() { // whether any arrive is all that matters here
+				r.Unknown(l.Name, s.rasErr, s.evidence()...)
+				said = true
+			}
 			continue // up, but without address, configuration or advertisement
 		}
 		s.more(ctx, h)
