@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/host"
+	"fettle/internal/term"
 	"fettle/trap"
 )
 
@@ -60,9 +60,16 @@ func (a *app) capture(ctx context.Context, o captureOptions, ids []string) error
 	if err != nil {
 		return err
 	}
-	if f, ok := a.stdout.(*os.File); ok && o.file == "-" {
-		if st, err := f.Stat(); err == nil && st.Mode()&fs.ModeCharDevice != 0 {
-			return usagef("-o -: standard output is a terminal; send it to a file or through ssh")
+	if o.file == "-" && term.IsTerminal(a.stdout) {
+		return usagef("-o -: standard output is a terminal; send it to a file or through ssh")
+	}
+	through := "" // a device or pipe, which is written to and not replaced
+	if st, err := os.Stat(o.file); err == nil {
+		switch {
+		case st.IsDir():
+			return usagef("-o %s: it is a folder; name a file", o.file)
+		case !st.Mode().IsRegular():
+			through = o.file
 		}
 	}
 	tg := target{}
@@ -85,7 +92,7 @@ func (a *app) capture(ctx context.Context, o captureOptions, ids []string) error
 	// The file is made in a folder of its own beside where it shall be: the
 	// confined process may write there and nowhere else.
 	where := os.TempDir()
-	if o.file != "-" {
+	if o.file != "-" && through == "" {
 		where = filepath.Dir(o.file)
 	}
 	dir, err := os.MkdirTemp(where, ".fettle-capture-")
@@ -117,7 +124,7 @@ func (a *app) capture(ctx context.Context, o captureOptions, ids []string) error
 	if err != nil {
 		return failf("the checks ended without writing a capture: %w", err)
 	}
-	return a.deliver(o, rec, sum, id)
+	return a.deliver(o, through, rec, sum, id)
 }
 
 // instant are the traps named, or all that a capture can be made of.
@@ -138,23 +145,30 @@ func (a *app) instant(ids []string) ([]*trap.Trap, error) {
 }
 
 // deliver puts the capture where it was asked for and tells what it is.
-func (a *app) deliver(o captureOptions, rec *recording, sum recorded, id host.Identity) error {
+func (a *app) deliver(o captureOptions, through string, rec *recording, sum recorded, id host.Identity) error {
 	st, err := os.Stat(rec.File)
 	if err != nil {
 		return failf("%w", err)
 	}
 	say := a.stdout
 	name := o.file
-	switch name {
-	case "-":
+	switch {
+	case name == "-":
 		say, name = a.stderr, "standard output"
-		f, err := os.Open(rec.File)
-		if err != nil {
-			return failf("%w", err)
+		if err := copyTo(a.stdout, rec.File); err != nil {
+			return err
 		}
-		defer f.Close()
-		if _, err := io.Copy(a.stdout, f); err != nil {
-			return failf("writing the capture: %w", err)
+	case through != "":
+		f, err := os.OpenFile(through, os.O_WRONLY, 0)
+		if err != nil {
+			return usagef("-o: %w", err)
+		}
+		err = copyTo(f, rec.File)
+		if cerr := f.Close(); err == nil && cerr != nil {
+			err = failf("writing the capture: %w", cerr)
+		}
+		if err != nil {
+			return err
 		}
 	default:
 		if name == "" {
@@ -180,6 +194,18 @@ func (a *app) deliver(o captureOptions, rec *recording, sum recorded, id host.Id
 	}
 	if id.EUID != 0 && (sum.Denied || o.root == "") { // tables of running state may lack a part without any refusal
 		fmt.Fprintf(say, "made without root: run as root for a complete capture\n")
+	}
+	return nil
+}
+
+func copyTo(w io.Writer, file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return failf("%w", err)
+	}
+	defer f.Close()
+	if _, err := io.Copy(w, f); err != nil {
+		return failf("writing the capture: %w", err)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ with references.
 
 With --format md the article is printed as it was written, with --format json
 as an object.`,
-		Args:              cobra.ExactArgs(1),
+		Args:              oneTrap,
 		ValidArgsFunction: a.completeTraps,
 		RunE: func(_ *cobra.Command, args []string) error {
 			traps, err := a.find(args)

@@ -48,7 +48,7 @@ time, it is undone, also when fettle, the connection or the host died meanwhile.
 		Example: `  fettle fix bridge-mtu --plan
   fettle fix bridge-mtu --on br0
   fettle fix bridge-mtu --on br0 --plan --format sh > mend.sh`,
-		Args:              cobra.ExactArgs(1),
+		Args:              oneTrap,
 		ValidArgsFunction: a.completeTraps,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return fixError(a.fix(cmd.Context(), args[0], o))
@@ -80,8 +80,12 @@ func (a *app) fix(ctx context.Context, id string, o fixOptions) error {
 		return usagef("--confirm-within %s is too short", o.confirm)
 	}
 	found, err := a.findings(ctx, t, o.on)
-	if err != nil || len(found) == 0 {
+	if err != nil {
 		return err
+	}
+	if len(found) == 0 {
+		a.nothingToMend(t, o)
+		return nil
 	}
 	if t.Plan == nil {
 		return &status{exitNotDone, fmt.Errorf("fettle finds %s but has no remedy to apply; what to do by hand: fettle explain %s", id, id)}
@@ -127,8 +131,7 @@ func (a *app) look(ctx context.Context, t *trap.Trap) ([]trap.Outcome, error) {
 	return out, err
 }
 
-// findings returns what is to be mended; none, after saying so, when there is
-// nothing. What could not be looked at is an error of status 4.
+// findings returns what is to be mended; none when there is nothing. What could not be looked at is an error of status 4.
 func (a *app) findings(ctx context.Context, t *trap.Trap, on []string) ([]trap.Finding, error) {
 	outcomes, err := a.look(ctx, t)
 	if err != nil {
@@ -160,14 +163,24 @@ func (a *app) findings(ctx context.Context, t *trap.Trap, on []string) ([]trap.F
 			return nil, usagef("the check of %s knows no subject %q here; fettle check -v %s shows them", t.ID(), s, t.ID())
 		}
 	}
-	if len(found) == 0 {
-		where := "on this host"
-		if len(on) > 0 {
-			where = "on " + strings.Join(on, ", ")
-		}
-		fmt.Fprintf(a.stdout, "%s is not found %s: there is nothing to mend.\n", t.ID(), term.Visible(where))
-	}
 	return found, nil
+}
+
+// nothingToMend says so: as a script or playbook that does nothing, where one
+// was asked for.
+func (a *app) nothingToMend(t *trap.Trap, o fixOptions) {
+	where := "on this host"
+	if len(o.on) > 0 {
+		where = "on " + strings.Join(o.on, ", ")
+	}
+	lead, rest := "", ""
+	switch o.format {
+	case "sh":
+		lead = "#!/bin/sh\n# "
+	case "ansible":
+		lead, rest = "---\n# ", "[]\n"
+	}
+	fmt.Fprintf(a.stdout, "%s%s is not found %s: there is nothing to mend.\n%s", lead, t.ID(), term.Visible(where), rest)
 }
 
 // planFor asks the trap for its plan, reading the host afresh.
@@ -295,6 +308,7 @@ func (a *app) ask(ctx context.Context, p remedy.Plan, o fixOptions) error {
 
 // engine is the engine of this host, telling what it does on standard output.
 func (a *app) engine(store *remedy.Store, who string, wait bool) *remedy.Engine {
+	a.acted = true
 	return &remedy.Engine{Store: store, Machine: remedy.NewMachine(), Who: who, Wait: wait,
 		Log: func(line string) { fmt.Fprintln(a.stdout, "  "+term.Visible(line)) }}
 }

@@ -48,6 +48,8 @@ func fixError(err error) error {
 		held       *remedy.Held
 	)
 	switch {
+	case errors.Is(err, remedy.ErrNoChange):
+		code = exitUsage
 	case errors.As(err, &incomplete), errors.As(err, &unfinished):
 		code = exitHalfWay
 	case errors.As(err, &rolledBack):

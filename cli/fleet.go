@@ -23,7 +23,7 @@ type fleetOptions struct {
 
 func (o *fleetOptions) flags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringSliceVar(&o.hosts, "host", nil, "look at other hosts over SSH: `HOST,user@HOST,…`, as ssh takes them")
+	f.StringSliceVar(&o.hosts, "host", nil, "look at other hosts over SSH: `HOST[,HOST]...`, each as ssh takes it (root@web1)")
 	f.StringVar(&o.file, "hosts-file", "", "take hosts from `FILE`, one a line (- is standard input)")
 	f.IntVar(&o.Forks, "forks", fleet.DefaultForks, "work on so many hosts at once")
 	f.DurationVar(&o.Limit, "host-limit", fleet.DefaultLimit, "give up on a host after this `TIME`")

@@ -22,8 +22,10 @@ func (a *app) manCmd() *cobra.Command {
 		Use:    "man DIR",
 		Short:  "Write the man pages of all verbs into a folder",
 		Hidden: true,
-		Args:   cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("where to? fettle man DIR")
+			}
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return usagef("%w", err)
 			}

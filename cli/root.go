@@ -31,6 +31,7 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	traps          []*trap.Trap
+	acted          bool // a change was begun, resumed or undone: its status counts, whatever became of the output
 }
 
 // status ends a verb with an exit status. A nil err prints nothing.
@@ -70,20 +71,12 @@ func mainWith(all []*trap.Trap, args []string, stdin io.Reader, stdout, stderr i
 	if code, ok := confined(args, all, stderr); ok {
 		return code
 	}
-	if len(args) == 1 && args[0] == "--version" {
-		fmt.Fprint(stdout, buildFacts())
-		return exitOK
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // the second Ctrl-C ends fettle on the spot
+	stdout, unwritten := sticky(stdout)
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, traps: all}
-	root := a.root()
-	root.SetArgs(args)
-	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	err := a.run(args)
+	if werr := unwritten(); werr != nil && !a.acted {
+		err = failf("writing the output: %w", werr)
+	}
 	if err == nil {
 		return exitOK
 	}
@@ -93,9 +86,25 @@ func mainWith(all []*trap.Trap, args []string, stdin io.Reader, stdout, stderr i
 		code = s.code
 	}
 	if msg := err.Error(); msg != "" {
-		fmt.Fprintf(stderr, "fettle: %s\n", msg)
+		fmt.Fprintf(stderr, "fettle: %s\n", plainly(msg))
 	}
 	return code
+}
+
+func (a *app) run(args []string) error {
+	if len(args) == 1 && args[0] == "--version" {
+		_, err := fmt.Fprint(a.stdout, buildFacts())
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // the second Ctrl-C ends fettle on the spot
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	return root.ExecuteContext(ctx)
 }
 
 // Root is the command tree, for man pages and completions.
@@ -112,7 +121,10 @@ settings that undo each other, the versions with a bug.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       Version(),
+
+		PersistentPreRunE: noEmptyFlags,
 	}
+	c.SetUsageFunc(usage)
 	c.AddCommand(a.checkCmd(), a.captureCmd())
 	c.AddCommand(a.fixCmd(), a.undoCmd(), a.resumeCmd(), a.confirmCmd(), a.changesCmd())
 	c.AddCommand(a.listCmd(), a.explainCmd(), a.whyCmd(), a.acceptCmd(), a.manCmd())

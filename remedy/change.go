@@ -53,14 +53,14 @@ func (c *Change) journal() string { return filepath.Join(c.dir(), "journal.jsonl
 // Change reads one change. "7" means 0007.
 func (s *Store) Change(id string) (*Change, error) {
 	if n, err := strconv.Atoi(id); err != nil || n < 0 {
-		return nil, fmt.Errorf("%q: %w", id, errNoChange)
+		return nil, fmt.Errorf("%q: %w", id, ErrNoChange)
 	} else if _, err := os.Stat(s.folder(id)); err != nil {
 		id = fmt.Sprintf("%04d", n)
 	}
 	c := &Change{store: s}
 	b, err := os.ReadFile(filepath.Join(s.folder(id), "plan.json"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%q: %w", id, errNoChange)
+		return nil, fmt.Errorf("%q: %w", id, ErrNoChange)
 	}
 	if err != nil {
 		return nil, err

@@ -211,4 +211,5 @@ func (c *Change) load(items []Item) error {
 	return nil
 }
 
-var errNoChange = errors.New("there is no such change; fettle changes lists them")
+// ErrNoChange: the ID is of no change that is kept here.
+var ErrNoChange = errors.New("there is no such change; fettle changes lists them")
