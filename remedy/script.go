@@ -77,7 +77,7 @@ func Script(p Plan) (string, error) {
 	b.WriteString(scriptHead)
 	for i, s := range p.Steps {
 		r := s.Reversal()
-		fmt.Fprintf(&b, "\n%s%s", comment(fmt.Sprintf("# %d. ", i+1), s.Describe()), comment("#    ", string(r.Class)+" "+r.Note))
+		fmt.Fprintf(&b, "\n%s%s", comment(fmt.Sprintf("# %d. ", i+1), s.Describe()), comment("#    ", strings.TrimSuffix(string(r.Class)+": "+r.Note, ": ")))
 		text, err := scriptStep(i, s)
 		if err != nil {
 			return "", fmt.Errorf("step %d (%s): %w", i+1, s.Describe(), err)
@@ -118,7 +118,7 @@ func scriptStep(i int, s Step) (string, error) {
 		return fmt.Sprintf("expect %s %s\ncp -a -- %s \"$backup/%s\"\nundo cp -a -- ./%s %s\nrm -- %s\n", q, sum(s.Was), q, name, name, q, q), nil
 	case Perm:
 		q := quoteArg(s.Path)
-		return fmt.Sprintf("undo chmod \"$(stat -c %%a -- %s)\" -- %s\nundo chown \"$(stat -c %%u:%%g -- %s)\" -- %s\n%s", q, q, q, q, cmd()), nil
+		return fmt.Sprintf("old=$(stat -c %%a -- %s)\nundo chmod \"$old\" -- %s\nold=$(stat -c %%u:%%g -- %s)\nundo chown \"$old\" -- %s\n%s", q, q, q, q, cmd()), nil
 	case ACL:
 		q := quoteArg(s.Path)
 		out := fmt.Sprintf("getfacl -p -- %s > \"$backup/%s.acl\"\nundo setfacl --restore=./%s.acl\n", q, name, name)
@@ -141,7 +141,9 @@ func scriptStep(i int, s Step) (string, error) {
 		return scriptUnit(s, cmd()), nil
 	case LinkMTU:
 		q := quoteArg(s.Link)
-		return fmt.Sprintf("undo ip link set dev %s mtu \"$(cat -- %s)\"\n%s", q, quoteArg("/sys/class/net/"+s.Link+"/mtu"), cmd()), nil
+		// Into a variable first: set -e does not see a command that fails within
+		// the arguments of another.
+		return fmt.Sprintf("old=$(cat -- %s)\nundo ip link set dev %s mtu \"$old\"\n%s", quoteArg("/sys/class/net/"+s.Link+"/mtu"), q, cmd()), nil
 	case SolicitRouter:
 		return "if command -v rdisc6 > /dev/null; then rdisc6 -1 -q -r 1 -w 1000 -- " + quoteArg(s.Link) + " || :; fi # only speeds things up\n", nil
 	case MDReadd:

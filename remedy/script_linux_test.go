@@ -186,3 +186,23 @@ func TestPlaybookRuns(t *testing.T) {
 		t.Errorf("a second play went on over changed files: %v\n%s", err, out)
 	}
 }
+
+// TestScriptStopsWhereTheOldValueIsUnknown: what cannot be undone later, for
+// want of the value before, is not done.
+func TestScriptStopsWhereTheOldValueIsUnknown(t *testing.T) {
+	means.Root(t)
+	dir := t.TempDir()
+	put(t, dir+"/bin/ip", "#!/bin/sh\ntouch "+dir+"/acted\n", 0o755)
+	put(t, dir+"/bin/chmod", "#!/bin/sh\ntouch "+dir+"/acted\n", 0o755)
+	for _, s := range []Step{LinkMTU{Link: "nolink0", MTU: 1400}, Perm{Path: dir + "/none", Mode: 0o600, UID: -1, GID: -1}} {
+		text, err := Script(Plan{Title: "t", Steps: []Step{s}})
+		must(t, "script", err)
+		cmd := exec.Command("sh")
+		cmd.Stdin = strings.NewReader(text)
+		cmd.Env = []string{"PATH=" + dir + "/bin:" + os.Getenv("PATH"), "FETTLE_BACKUP=" + dir + "/backup"}
+		out, err := cmd.CombinedOutput()
+		if _, statErr := os.Stat(dir + "/acted"); err == nil || statErr == nil {
+			t.Errorf("%T: went on (%v): %s", s, err, out)
+		}
+	}
+}
