@@ -43,8 +43,12 @@ func (k Kernel) argv(memMiB int, opt Options) ([]string, error) {
 		if opt.Shell != "" {
 			con0 = "con0=fd:0,fd:1"
 		}
-		return []string{kernelFD, fmt.Sprintf("mem=%dM", memMiB), "initrd=/proc/self/fd/3", "con=null", con0,
-			"ssl0=fd:5,fd:4", "uml_dir=/tmp", fmt.Sprintf("umid=fettle-%d", os.Getpid()), "panic=-1", "quiet"}, nil
+		uml := []string{kernelFD, fmt.Sprintf("mem=%dM", memMiB), "initrd=/proc/self/fd/3", "con=null", con0,
+			"ssl0=fd:5,fd:4", "uml_dir=/tmp", fmt.Sprintf("umid=fettle-%d", os.Getpid()), "panic=-1", "quiet"}
+		if opt.disk > 0 {
+			uml = append(uml, "ubd0="+diskFile)
+		}
+		return uml, nil
 	case "qemu":
 		qemu, err := FindTool("qemu-system-x86_64")
 		if err != nil {
@@ -53,6 +57,10 @@ func (k Kernel) argv(memMiB int, opt Options) ([]string, error) {
 		accel := []string{"-accel", "tcg"}
 		if opt.KVM {
 			accel = []string{"-accel", "kvm", "-cpu", "host"}
+		}
+		if opt.disk > 0 {
+			// What the guest has flushed stays with the file; the host's own disk is not in it.
+			accel = append(accel, "-drive", "if=virtio,format=raw,cache=unsafe,file="+diskFile)
 		}
 		return append([]string{qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-m", fmt.Sprint(memMiB),
 			"-kernel", kernelFD, "-initrd", "/proc/self/fd/3", "-append", "console=ttyS0 panic=-1 quiet",

@@ -14,6 +14,8 @@ type Scenario struct {
 	Needs Needs
 	// Prepare walks into the trap (or, innocent, does something harmless).
 	Prepare []Act
+	// Steps, where there are any, are the story instead of check, fix and undo.
+	Steps []Step `json:",omitempty"`
 	// Subject is the finding that is meant; of several findings others may be there too.
 	Subject  string
 	Innocent bool
@@ -41,8 +43,11 @@ type Needs struct {
 	MayModules []string `json:",omitempty"`
 	MayTools   []string `json:",omitempty"`
 	Files      []string // further files or folders of the host, copied as they are
-	MemMiB     int      // 0 is 256
-	Limit      time.Duration
+	// Systemd is process 1, as on a host: the host's own, with its own units of
+	// a minimal boot. /etc and /var are on a disk, which outlives a restart.
+	Systemd bool `json:",omitempty"`
+	MemMiB  int  // 0 is 256
+	Limit   time.Duration
 }
 
 // Act is one thing done in the guest. Exactly one field is set.
@@ -55,7 +60,34 @@ type Act struct {
 	// HoldDeleted makes a file of this many bytes, keeps it open in a process
 	// named after the path's last part, and deletes it.
 	HoldDeleted *Held `json:"hold_deleted,omitempty"`
+	// Expect runs a command and looks at how it ended.
+	Expect *Expect `json:"expect,omitempty"`
+	// Restart is how the machine is started again, under systemd: RestartClean
+	// or PowerCut. The story goes on with the next act.
+	Restart string `json:"restart,omitempty"`
 }
+
+// Step is a named part of a story that goes its own way.
+type Step struct {
+	Name string
+	Acts []Act
+}
+
+// Expect is a command, and how it must end.
+type Expect struct {
+	Run    []string `json:"run"`
+	Status int      `json:"status,omitempty"` // -1: killed by a signal
+	Has    string   `json:"has,omitempty"`    // stands in what it printed
+	Lacks  string   `json:"lacks,omitempty"`  // does not
+	// Within waits for it to end so, asking again and again.
+	Within time.Duration `json:"within,omitempty"`
+}
+
+// How a machine is started again.
+const (
+	RestartClean = "clean"     // systemctl reboot
+	PowerCut     = "power-cut" // at once; what was not written to the disk is lost
+)
 
 // Held is a deleted file that stays open.
 type Held struct {

@@ -53,7 +53,7 @@ func boot(opt Options, img *os.File, memMiB int, each func(message)) (*machine, 
 		return nil, err
 	}
 	m := &machine{console: &tail{also: opt.Console}, leash: leash, done: make(chan error, 1), gone: make(chan struct{})}
-	m.cmd = exec.Command(opt.Binary, append([]string{Supervise, fmt.Sprint(memMiB)}, argv...)...)
+	m.cmd = exec.Command(opt.Binary, append([]string{Supervise, room(memMiB, opt.disk)}, argv...)...)
 	m.cmd.ExtraFiles = []*os.File{img, toHost, silent, kernel}
 	m.cmd.Stdout, m.cmd.Stderr = m.console, m.console
 	if opt.Shell != "" {
@@ -115,6 +115,10 @@ func Supervisor(args []string) error {
 	if os.Getpid() != 1 || len(args) < 2 {
 		return errors.New("this verb is for fettle lab alone")
 	}
+	memMiB, disk, err := parseRoom(args[0])
+	if err != nil {
+		return err
+	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making mounts private: %w", err)
 	}
@@ -123,8 +127,13 @@ func Supervisor(args []string) error {
 	}
 	// UML keeps the guest's memory in a file here and maps it executable: as
 	// large as mem=, and a little room for its sockets.
-	if err := unix.Mount("tmpfs", "/tmp", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0700,size="+args[0]+"m"); err != nil {
+	if err := unix.Mount("tmpfs", "/tmp", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, fmt.Sprintf("mode=0700,size=%dm", memMiB+disk)); err != nil {
 		return fmt.Errorf("mounting /tmp for the throwaway machine: %w", err)
+	}
+	if disk > 0 {
+		if err := makeDisk(disk); err != nil {
+			return fmt.Errorf("making a disk for the throwaway machine: %w", err)
+		}
 	}
 	// Descriptor 5 is the guest's silent input: its other end closes when fettle dies.
 	go func() {
@@ -135,11 +144,16 @@ func Supervisor(args []string) error {
 			}
 		}
 	}()
-	cmd := exec.Command(args[1], args[2:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.ExtraFiles = []*os.File{os.NewFile(3, "image"), os.NewFile(4, "channel"), os.NewFile(5, "silence"), os.NewFile(6, "kernel")}
-	cmd.Dir = "/tmp"
-	return cmd.Run()
+	files := []*os.File{os.NewFile(3, "image"), os.NewFile(4, "channel"), os.NewFile(5, "silence"), os.NewFile(6, "kernel")}
+	for {
+		cmd := exec.Command(args[1], args[2:]...)
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+		cmd.ExtraFiles = files
+		cmd.Dir = "/tmp"
+		if err := cmd.Run(); disk == 0 || !wantsRestart() {
+			return err
+		}
+	}
 }
 
 // tail keeps the last lines of a console and passes them on where asked.

@@ -13,4 +13,6 @@ type Options struct {
 	OnStage func(Stage)
 	// Shell opens a shell on the terminal, see Orders.Shell; there is no time limit then.
 	Shell string
+
+	disk int // MiB of the disk that outlives a restart; 0 is none
 }

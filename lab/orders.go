@@ -15,12 +15,23 @@ type Orders struct {
 	Trap     string   `json:"trap"`
 	Scenario Scenario `json:"scenario"`
 	// Experiment is the name of one to run instead of a scenario; Trap may be empty then.
-	Experiment string   `json:"experiment,omitempty"`
-	Channel    string   `json:"channel"` // device that leads to the host
-	Modules    []string `json:"modules"` // files, in the order in which to load them
+	Experiment string `json:"experiment,omitempty"`
+	Channel    string `json:"channel"` // device that leads to the host
+	// Disk is the device of the disk that outlives a restart, where systemd is
+	// to be process 1; else empty.
+	Disk    string   `json:"disk,omitempty"`
+	Modules []string `json:"modules"` // files, in the order in which to load them
 	// Shell opens a shell on the console: ShellAfterPrepare, ShellAfterStory, or not at all.
 	Shell string `json:"shell,omitempty"`
 }
+
+// MergeableVerb MIB is a hidden verb of fettle in a guest: it holds memory that
+// KSM may merge, half of it equal, and makes the file MergeableReady once all
+// is written.
+const (
+	MergeableVerb  = "__lab-mergeable"
+	MergeableReady = "/run/mergeable"
+)
 
 // When a guest opens a shell.
 const (

@@ -65,7 +65,7 @@ func Missing(jobs []Job) error {
 		case "qemu":
 			want("qemu-system-x86_64")
 		}
-		for _, t := range append([]string{"ip", "sleep"}, jobs[i].Needs().Tools...) {
+		for _, t := range slices.Concat([]string{"ip", "sleep"}, jobs[i].Needs().allTools()) {
 			want(t)
 		}
 	}

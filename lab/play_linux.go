@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -48,6 +49,9 @@ func play(ctx context.Context, o Orders, name string, needs Needs, opt Options) 
 	mem := needs.memory(opt)
 	if free := availableMiB(); free > 0 && free < mem {
 		return v, fmt.Errorf("%s needs %d MiB of memory for its machine, and %d MiB are available here", v.Name(), mem, free)
+	}
+	if needs.Systemd {
+		opt.disk = diskMiB
 	}
 	img, err := buildImage(o, needs, opt)
 	if err != nil {
@@ -222,6 +226,13 @@ func buildImage(o Orders, needs Needs, opt Options) (*os.File, error) {
 			if err := im.copy(filepath.Clean(f)); err != nil {
 				return err
 			}
+		}
+		if needs.Systemd {
+			if err := im.systemd(); err != nil {
+				return err
+			}
+			o.Disk = opt.Kernel.disk()
+			needs.Modules = append(slices.Clone(needs.Modules), opt.Kernel.diskModules()...)
 		}
 		var err error
 		if o.Modules, err = im.modules(opt.Kernel.Modules, needs.Modules, needs.MayModules); err != nil {

@@ -6,6 +6,7 @@ package guest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -39,31 +40,59 @@ func Main(find func(trap, name string) (lab.Experiment, bool)) {
 }
 
 func play(find func(trap, name string) (lab.Experiment, bool)) error {
-	b, err := os.ReadFile(lab.OrdersFile)
+	o, err := readOrders()
 	if err != nil {
-		return err
-	}
-	var o lab.Orders
-	if err := json.Unmarshal(b, &o); err != nil {
 		return err
 	}
 	if err := mountAll(); err != nil {
 		return err
 	}
+	if o.Disk != "" {
+		err := prepareMachine(o)
+		if err == nil {
+			err = becomeSystemd(o)
+		}
+		return fatal(o, err)
+	}
+	return tellStory(o, 0, find)
+}
+
+// fatal tells the host that the machine could not be made ready.
+func fatal(o lab.Orders, err error) error {
+	line, lerr := openLine(o.Channel)
+	if lerr != nil {
+		return errors.Join(err, lerr)
+	}
+	defer closeLine(line)
+	return errors.Join(err, lab.NewTeller(line).Fatal(err))
+}
+
+func readOrders() (o lab.Orders, err error) {
+	b, err := os.ReadFile(lab.OrdersFile)
+	if err != nil {
+		return o, err
+	}
+	return o, json.Unmarshal(b, &o)
+}
+
+// tellStory plays the orders, and tells the host. After a restart it goes on
+// with act first.
+func tellStory(o lab.Orders, first int, find func(trap, name string) (lab.Experiment, bool)) error {
 	line, err := openLine(o.Channel)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		unix.IoctlSetInt(int(line.Fd()), unix.TCSBRK, 1) // tcdrain(3)
-		line.Close()
-	}()
+	defer closeLine(line)
 	host := lab.NewTeller(line)
-	if err := host.Hello(); err != nil {
-		return err
+	if first == 0 {
+		if err := host.Hello(); err != nil {
+			return err
+		}
 	}
-	if err := prepareMachine(o); err != nil {
-		return host.Fatal(err)
+	if o.Disk == "" {
+		if err := prepareMachine(o); err != nil {
+			return host.Fatal(err)
+		}
 	}
 	if o.Experiment != "" {
 		if err := experiment(o, host, find); err != nil {
@@ -72,8 +101,17 @@ func play(find func(trap, name string) (lab.Experiment, bool)) error {
 		return host.Done()
 	}
 	p := &player{orders: o, host: host}
-	p.story()
+	if len(o.Scenario.Steps) > 0 {
+		p.steps(first)
+	} else {
+		p.story()
+	}
 	return host.Done()
+}
+
+func closeLine(line *os.File) {
+	unix.IoctlSetInt(int(line.Fd()), unix.TCSBRK, 1) // tcdrain(3)
+	line.Close()
 }
 
 // openLine opens the serial line raw: no echo, no newline translation.
@@ -112,11 +150,15 @@ func mountAll() error {
 	return nil
 }
 
-func prepareMachine(o lab.Orders) error {
+func setEnvironment() {
 	os.Clearenv()
 	os.Setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
 	os.Setenv("HOME", "/root")
 	os.Setenv("LC_ALL", "C")
+}
+
+func prepareMachine(o lab.Orders) error {
+	setEnvironment()
 	for _, d := range []string{"/root", "/var/lib", "/var/log", "/etc", "/run/lock"} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			return err
