@@ -46,9 +46,7 @@ type CommandSpec struct {
 var Commands = map[string]CommandSpec{
 	"systemctl": {
 		Paths: []string{"/usr/bin/systemctl", "/bin/systemctl"},
-		Allow: func(args []string) bool {
-			return len(args) > 0 && slices.Contains([]string{"show", "list-units", "list-unit-files", "cat"}, args[0])
-		},
+		Allow: systemctlReads,
 		Limit: 5 * time.Second, MaxOutput: 4 << 20,
 	},
 	"mdadm": {
@@ -66,6 +64,23 @@ var Commands = map[string]CommandSpec{
 		Limit: 10 * time.Second, MaxOutput: 8 << 20,
 		Write: []string{"/var/lib/rpm", "/usr/lib/sysimage/rpm"}, // rpm opens its database for locking
 	},
+}
+
+// systemctlReads allows questions to the system's own manager and no option
+// but what to show: --host= would start ssh, --root= and --image= read elsewhere.
+func systemctlReads(args []string) bool {
+	if len(args) == 0 || !slices.Contains([]string{"show", "list-units", "list-unit-files", "cat"}, args[0]) {
+		return false
+	}
+	for _, a := range args[1:] {
+		if a == "--" {
+			return true // what follows are names
+		}
+		if strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--property=") && a != "--all" && a != "--no-pager" && a != "--no-legend" && a != "--plain" {
+			return false
+		}
+	}
+	return true
 }
 
 // isDevice tells whether name is a clean path below /dev.

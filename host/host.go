@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -61,6 +62,7 @@ func (h *Host) ReadString(ctx context.Context, name string) (string, error) {
 func (h *Host) ReadDir(ctx context.Context, name string) ([]Entry, error) {
 	return remember(ctx, &h.cache, "dir:"+name, func() ([]Entry, error) {
 		es, err := h.src.ReadDir(ctx, path.Clean(name))
+		es = slices.Clone(es) // a source may hand out its own
 		sort.Slice(es, func(i, j int) bool { return es[i].Name < es[j].Name })
 		return es, wrap("listing", name, err)
 	})
@@ -169,29 +171,29 @@ type answer struct {
 	done chan struct{}
 	val  any
 	err  error
+	// dropped: the asker's time ran out, which says nothing about the question;
+	// whoever waited asks again.
+	dropped bool
 }
 
 // remember answers key from the cache, or asks. An answer that failed only
 // because the asker's time ran out is not kept.
 func remember[T any](ctx context.Context, c *cache, key string, ask func() (T, error)) (T, error) {
 	var zero T
-	c.mu.Lock()
-	if c.m == nil {
-		c.m = map[string]*answer{}
-	}
-	a, ok := c.m[key]
-	if !ok {
-		a = &answer{done: make(chan struct{})}
-		c.m[key] = a
-	}
-	c.mu.Unlock()
-	if ok {
+	var a *answer
+	for {
+		var asked bool
+		if a, asked = c.answer(key); !asked {
+			break
+		}
 		select {
 		case <-a.done:
-			v, _ := a.val.(T)
-			return v, a.err
 		case <-ctx.Done():
 			return zero, ctx.Err()
+		}
+		if !a.dropped {
+			v, _ := a.val.(T)
+			return v, a.err
 		}
 	}
 	defer close(a.done)
@@ -200,8 +202,24 @@ func remember[T any](ctx context.Context, c *cache, key string, ask func() (T, e
 	a.val, a.err = v, err
 	if err != nil && ctx.Err() != nil {
 		c.mu.Lock()
+		a.dropped = true
 		delete(c.m, key)
 		c.mu.Unlock()
 	}
 	return v, err
+}
+
+// answer finds or begins the answer to a question; asked tells whether
+// somebody asked it before.
+func (c *cache) answer(key string) (a *answer, asked bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.m == nil {
+		c.m = map[string]*answer{}
+	}
+	if a, asked = c.m[key]; !asked {
+		a = &answer{done: make(chan struct{})}
+		c.m[key] = a
+	}
+	return a, asked
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -21,7 +22,6 @@ const (
 	mdMagic       = 0xa92b4efc
 	mdSectorBytes = 512
 	mdSuperBytes  = 4096
-	mdListMax     = 65535 * mdSectorBytes // bblog_size is 16 bits of sectors
 )
 
 // readMD reads the superblock of each member that sysfs names, and the list
@@ -62,29 +62,44 @@ func (m *MDMember) read() error {
 	if m.Size, err = f.Seek(0, 2); err != nil {
 		return err
 	}
+	return m.readFrom(f)
+}
+
+// readFrom reads the superblock and the list out of a device of m.Size bytes.
+func (m *MDMember) readFrom(f io.ReaderAt) error {
 	le := binary.LittleEndian
 	// Where versions 1.2, 1.1 and 1.0 keep it (drivers/md/md.c, super_1_load).
+	var failed error
 	for _, at := range []int64{8 * mdSectorBytes, 0, (m.Size/mdSectorBytes - 16) &^ 7 * mdSectorBytes} {
+		if at < 0 || at+mdSuperBytes > m.Size {
+			continue
+		}
 		b, err := readAligned(f, at, mdSuperBytes)
+		if err != nil && failed == nil {
+			failed = err // it may be the place where the superblock is
+		}
 		if err != nil || le.Uint32(b) != mdMagic || le.Uint32(b[4:]) != 1 ||
 			le.Uint64(b[144:])*mdSectorBytes != uint64(at) {
 			continue
 		}
 		m.Superblock = b
 		size, off := int64(le.Uint16(b[186:]))*mdSectorBytes, int64(int32(le.Uint32(b[188:])))*mdSectorBytes
-		if size == 0 || off == 0 || size > mdListMax || at+off < 0 || at+off+size > m.Size {
+		if size == 0 || off == 0 {
 			return nil
+		}
+		if at+off < 0 || at+off+size > m.Size {
+			return fmt.Errorf("its superblock places the list of bad blocks at %d, outside of the device", at+off)
 		}
 		m.BadBlocks, err = readAligned(f, at+off, size)
 		return err
 	}
-	return nil
+	return failed
 }
 
 // readAligned reads n bytes for a descriptor opened with O_DIRECT: memory,
 // offset and length on 4 KiB, the largest logical block that disks have
 // (open(2)); what was read beyond is cut off.
-func readAligned(f *os.File, at, n int64) ([]byte, error) {
+func readAligned(f io.ReaderAt, at, n int64) ([]byte, error) {
 	const block = 4096
 	from := at &^ (block - 1)
 	length := (at + n - from + block - 1) &^ (block - 1)

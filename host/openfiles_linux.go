@@ -34,9 +34,7 @@ func scanOpenFiles(ctx context.Context, m *mountTable) (OpenFiles, error) {
 	s.rootDev, s.rootIno = fileID("/proc/self/root")
 	_, s.mntns = fileID("/proc/self/ns/mnt")
 	res := OpenFiles{Files: []OpenFile{}}
-	// proc(5) hidepid: process 1 always exists; who does not see it does not
-	// see others either.
-	if os.Geteuid() != 0 && (len(all) == 0 || all[0] != 1) {
+	if hidden(all) {
 		res.Denied++
 	}
 	var next atomic.Int64

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"slices"
 	"strconv"
@@ -30,6 +31,13 @@ func pids() ([]int, error) {
 	}
 	slices.Sort(out)
 	return out, err
+}
+
+// hidden tells whether /proc keeps processes from this user (proc(5),
+// hidepid): process 1 always exists; who does not see it does not see others
+// either.
+func hidden(pids []int) bool {
+	return os.Geteuid() != 0 && (len(pids) == 0 || pids[0] != 1)
 }
 
 // readAt reads a small file of /proc relative to a folder's descriptor into
@@ -90,6 +98,9 @@ func readProcesses(ctx context.Context) ([]byte, error) {
 	all, err := pids()
 	if err != nil {
 		return nil, err
+	}
+	if hidden(all) {
+		return nil, fmt.Errorf("processes of other users are hidden (proc(5), hidepid): %w", ErrDenied)
 	}
 	out := make([]Process, 0, len(all))
 	buf := make([]byte, 8<<10)
