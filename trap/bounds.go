@@ -2,6 +2,7 @@ package trap
 
 import (
 	"fmt"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -36,6 +37,9 @@ func (r *Report) bound(o Outcome) Outcome {
 			}
 			break
 		}
+	}
+	if n := size(Outcome{Params: o.Params}); n > maxDetail {
+		o.Params, o.Detail = nil, strings.TrimLeft(o.Detail+"\nwhat a plan needs to know is left out: it is too much", "\n")
 	}
 	n := size(o)
 	if r.bytes+n > maxBytes {
@@ -105,6 +109,7 @@ func (r *Report) rest() Outcome {
 func Receive(t *Trap, in Result) Result {
 	r := &Report{trap: t.ID()}
 	for _, o := range in.Outcomes {
+		o.Accepted, o.Known = nil, false // whoever reports says that, no check does
 		switch o.Status {
 		case Found:
 			if o.Severity < Notice || o.Severity > Critical {

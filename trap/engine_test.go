@@ -234,9 +234,11 @@ func TestReceive(t *testing.T) {
 		{Subject: "b", Status: Found, Severity: 99, Fixable: true},
 		{Subject: "c", Status: Clear, Severity: Critical, Fixable: true},
 		{Subject: "c", Status: Unknown, Reason: "twice"},
+		{Subject: "d", Status: Found, Severity: Critical, Accepted: &Acceptance{Reason: "trust me"}, Known: true,
+			Params: map[string]string{"x": strings.Repeat("y", 1<<20)}},
 	}}
 	got := Receive(say("mine", ""), in)
-	if got.Trap != "mine" || got.Took != 7 || len(got.Outcomes) != 3 {
+	if got.Trap != "mine" || got.Took != 7 || len(got.Outcomes) != 4 {
 		t.Fatalf("%+v", got)
 	}
 	a, b, c := got.Outcomes[0], got.Outcomes[1], got.Outcomes[2]
@@ -248,6 +250,9 @@ func TestReceive(t *testing.T) {
 	}
 	if c.Status != Unknown {
 		t.Errorf("%+v", c)
+	}
+	if d := got.Outcomes[3]; d.Hidden() || d.Status != Found || size(d) > 64<<10 {
+		t.Errorf("%d bytes, %+v", size(d), d.Accepted)
 	}
 	if got := Receive(say("mine", ""), Result{}); len(got.Outcomes) != 1 || got.Outcomes[0].Status != Unknown {
 		t.Errorf("nothing said: %+v", got)
