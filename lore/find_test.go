@@ -25,6 +25,7 @@ func TestTokens(t *testing.T) {
 		"Apr  3 09:12:44 gw2 kernel: 61203881984 98G 20ms":             "apr <n> gw2 kernel <n>",
 		"52:54:00:a1:77:0c \x1b[31mred\x1b[0m \xff\x00tail ext4 raid1": "<addr> red tail ext4 raid1",
 		"vanishes vanished vanishing dropped dropping freed free":      "vanish vanish vanish drop drop free free",
+		"tar: x: Cannot write: No space left on device (28)":           "tar x cannot writ enospc <n>",
 		"pages_to_scan:100 RAs autoconfiguration disappeared Größe":    "pages_to_scan <n> ra autoconf vanish größ",
 	} {
 		if got := strings.Join(tokens(in), " "); got != want {
@@ -79,6 +80,15 @@ func TestSameTrapWhateverTheNames(t *testing.T) {
 		if got[0].Trap != want[0].Trap {
 			t.Errorf("%s, want %s", got[0].Trap, want[0].Trap)
 		}
+	}
+}
+
+// TestOnePossibilityOfSeveral: a message with many causes is worth naming the
+// trap for, and not more than that.
+func TestOnePossibilityOfSeveral(t *testing.T) {
+	got, err := testIndex(t).Find(strings.NewReader("No space left on device"))
+	if err != nil || len(got) != 1 || got[0].Trap != "deleted-open-files" || got[0].Score >= 0.7 {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 

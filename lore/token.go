@@ -2,6 +2,7 @@ package lore
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -93,8 +94,18 @@ func addToken(out []string, t string) []string {
 	if t == "" || t == classNum && len(out) > 0 && out[len(out)-1] == classNum {
 		return out
 	}
-	return append(out, t)
+	out = append(out, t)
+	if n := len(out) - len(noSpace); t == noSpace[len(noSpace)-1] && n >= 0 && slices.Equal(out[n:], noSpace) {
+		return append(out[:n], enospc)
+	}
+	return out
 }
+
+// enospc is what errno(3) calls "No space left on device". The sentence counts
+// as one word: its own words say nothing apart.
+const enospc = "enospc"
+
+var noSpace = []string{"no", "spac", "left", "on", "devic"}
 
 // clean drops escape sequences, and makes spaces of control characters and of
 // bytes that are not UTF-8.

@@ -40,10 +40,15 @@ target task temporary test text thread time timeout token tool total traffic tur
 value var variable verify version view virtual vm wait warn warning wrong write writing written x year zero debian ubuntu fedora redhat server sda sdb eth lan wan conf srv opt tmp daemon systemd qemu docker container virt libvirt hypervisor
 app argument bash busy find current currently due report ssh scp curl wget nginx apache mysql postgres rtnetlink sysctl restart gb mb kb tb hint touch dhcp card
 return hour hand tool shell git sh terminal mail cache copy machine backup mapper avail quota superblock inode session owner seem guest log
-reach rest month broken lose half two expected help desk live usual cause half show identical equal running hard gone left`)
+reach rest month fine pull inside broken lose half two expected help desk live usual cause half show identical equal running hard gone left`)
 })
 
 const commonWeight = 0.25
+
+// enospcWeight: alone, the message makes the trap one possibility of several
+// (inodes, quotas, inotify, a disk that is plainly full); beside other words it
+// says little.
+const enospcWeight = 0.57
 
 func set(s string) map[string]bool {
 	m := map[string]bool{}
@@ -62,6 +67,8 @@ func background(w string) float64 {
 		return 0
 	case common()[w]:
 		return commonWeight
+	case w == enospc:
+		return enospcWeight
 	case strings.ContainsRune(w, '_'):
 		return 1.3
 	}
