@@ -203,8 +203,9 @@ func (c *Child) listen(ctx context.Context) {
 func (c *Child) answer(ctx context.Context, f frame) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
+	// A child that asks and does not read what it is answered holds its slots.
+	defer func() { <-c.slots }()
 	b, err := c.look(ctx, f.body)
-	<-c.slots
 	c.write(frame{kind: kindAnswer, num: f.num, body: pack(b, err)})
 }
 

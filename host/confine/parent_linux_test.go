@@ -45,6 +45,13 @@ func behave() {
 		for {
 			p.Say([]byte("again"))
 		}
+	case "deaf": // asks, and does not read the answers
+		p.mu.Lock() // the first answer waits here for ever
+		for range 500 {
+			q := fmt.Sprintf(`{"proc":"read","path":"/proc/%d/smaps"}`, os.Getpid())
+			p.write(frame{kind: kindAsk, body: []byte(q)})
+			time.Sleep(5 * time.Millisecond) // the parent has answered
+		}
 	case "huge":
 		unix.Write(channel, []byte("\xff\xff\xff\x7fM\x00\x00\x00\x00"))
 		select {}
@@ -155,6 +162,7 @@ func TestChildren(t *testing.T) {
 	for job, want := range map[string]string{
 		"stop":    "gave no sign of life",
 		"flood":   "said more than it may",
+		"deaf":    "said more than it may",
 		"huge":    "is none that may come",
 		"half":    "ended: exit status 0",
 		"grumble": "ended: exit status 2: fatal error: this and that",
