@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"sort"
 	"strings"
 	"testing"
@@ -214,6 +215,10 @@ func TestHostile(t *testing.T) {
 	for i := range many {
 		many[i] = m{name: "f" + strings.Repeat("x", i)}
 	}
+	deep := make([]m, 20)
+	for i := range deep {
+		deep[i] = m{name: strings.Repeat("d", i+1) + strings.Repeat("/x", 500)}
+	}
 	whole := pack(t, m{name: "first", body: strings.Repeat("a", 3000)}, m{name: "second", body: strings.Repeat("b", 3000)})
 	zeros := pack(t, m{name: "zeros", body: strings.Repeat("\x00", 80<<20)})
 	for name, c := range map[string]struct {
@@ -225,6 +230,7 @@ func TestHostile(t *testing.T) {
 		"hard climbs": {pack(t, m{name: "h", typ: tar.TypeLink, link: "../../etc/shadow"}), Limits{}, `hard link "h": member "../../etc/shadow" leads out`},
 		"hard to nil": {pack(t, m{name: "h", typ: tar.TypeLink, link: "none"}), Limits{}, `hard link "h" to "none", which is not before it`},
 		"entries":     {pack(t, many...), Limits{Entries: 20}, "more than 20 members"},
+		"deep names":  {pack(t, deep...), Limits{Entries: 1000}, "more than 1000 members"},
 		"huge name":   {pack(t, m{name: strings.Repeat("n/", 4000) + "x"}), Limits{}, "name or link target of more than 4096 bytes"},
 		"cut tar":     {whole[:2000], Limits{}, `after 0 members (2000 bytes unpacked), at "first": the archive is cut off`},
 		"cut tar 2":   {whole[:5000], Limits{}, `after 1 members (5000 bytes unpacked), at "second": the archive is cut off`},
@@ -287,6 +293,16 @@ func TestXZ(t *testing.T) {
 				}
 			}
 		}
+	}
+	// Streams that hold nothing, one after the other: half a gigabyte of them
+	// would overflow a stack that grows with each.
+	debug.SetMaxStack(1 << 20)
+	defer debug.SetMaxStack(1 << 30)
+	nothing := bytes.Repeat(filter(t, xz, nil, "-c"), 100_000)
+	if r, err := newXZReader(bytes.NewReader(nothing), 64<<20); err != nil {
+		t.Error(err)
+	} else if b, err := io.ReadAll(r); len(b) > 0 || err != nil {
+		t.Errorf("empty streams: %d bytes, %v", len(b), err)
 	}
 	r, err := newXZReader(bytes.NewReader(filter(t, xz, data, "-c", "--lzma2=preset=6,dict=128MiB")), 64<<20)
 	if err != nil {

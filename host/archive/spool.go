@@ -87,7 +87,8 @@ func (s *spool) fill(m *meter, lim Limits) error {
 		if last = h.Name; len(last) > 80 {
 			last = last[:80] + "…"
 		}
-		if n >= lim.Entries {
+		// Folders that only members' names imply count too: deep names make thousands.
+		if n >= lim.Entries || len(s.nodes) > 2*lim.Entries {
 			return fmt.Errorf("has more than %d members: refused; unpack it and give fettle the folder", lim.Entries)
 		}
 		if len(h.Name) > maxName || len(h.Linkname) > maxName {

@@ -110,18 +110,22 @@ func (x *xzReader) Read(p []byte) (int, error) {
 	}
 }
 
-// nextBlock reads a block header (section 3.1), or the index that ends a stream.
+// nextBlock reads a block header (section 3.1), past the indexes that end
+// streams.
 func (x *xzReader) nextBlock() error {
-	x.start = x.in.n
-	first, err := x.fill(1)
-	if err != nil {
-		return err
-	}
-	if first[0] == 0 {
+	var first []byte
+	for {
+		var err error
+		x.start = x.in.n
+		if first, err = x.fill(1); err != nil {
+			return err
+		}
+		if first[0] != 0 {
+			break
+		}
 		if err := x.endStream(); err != nil {
 			return err
 		}
-		return x.nextBlock()
 	}
 	rest, err := x.fill(int64(first[0])*4 + 3)
 	if err != nil {
