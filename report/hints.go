@@ -25,6 +25,20 @@ func Command(o *trap.Outcome) string {
 	return c
 }
 
+// next is what introduces Command: where a host is looked at from elsewhere, the
+// command is not for this one.
+func next(m *Meta, o *trap.Outcome) string {
+	switch {
+	case !o.Fixable:
+		return "more: "
+	case m.Kind == host.KindRoot:
+		return "fix, once it runs: "
+	case m.Kind != host.KindLive:
+		return "fix, on the host: "
+	}
+	return "fix: "
+}
+
 // hint says what to do about an unknown outcome; empty where nothing general helps.
 func hint(m *Meta, o *trap.Outcome) string {
 	again := "fettle check " + term.Quote(o.Trap)
@@ -35,9 +49,11 @@ func hint(m *Meta, o *trap.Outcome) string {
 		return "the report lacks it; look on the host itself: " + again
 	case is(host.ErrNotCollected):
 		return "this capture lacks it; capture again on the host, as root: fettle capture"
+	case is(host.ErrDenied) && m.Kind == host.KindRoot && m.Identity.EUID != 0:
+		return "run as root: sudo " + again + " --root " + term.Quote(m.Host)
 	case is(host.ErrDenied) && live && m.Identity.EUID != 0:
 		return "run as root: sudo " + again
-	case is(host.ErrDenied) && live:
+	case is(host.ErrDenied) && (live || m.Kind == host.KindRoot):
 		return "root itself was refused: a container or a security module hides it"
 	case is(host.ErrDenied):
 		return "the capture was made without the right to read it; capture again as root"

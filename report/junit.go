@@ -138,11 +138,7 @@ func plain(m *Meta, o *trap.Outcome) string {
 		if a := o.Accepted; a != nil && a.Lapsed != "" {
 			out = append(out, "was accepted ("+term.Visible(a.Reason)+"); back because "+term.Visible(a.Lapsed))
 		}
-		label := "fix: "
-		if !o.Fixable {
-			label = "more: "
-		}
-		out = append(out, label+Command(o))
+		out = append(out, next(m, o)+Command(o))
 	case o.Status == trap.Unknown:
 		if h := hint(m, o); h != "" {
 			out = append(out, h)

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"fettle/host"
 	"fettle/trap"
 )
 
@@ -250,6 +251,30 @@ func TestCommand(t *testing.T) {
 	} {
 		if got := Command(&o); got != want {
 			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+// TestWhereToRun: what to run next must not be taken for a command for the
+// machine that looks at another one.
+func TestWhereToRun(t *testing.T) {
+	o := &trap.Outcome{Trap: "a", Subject: "br0", Status: trap.Found, Fixable: true}
+	denied := &trap.Outcome{Trap: "a", Status: trap.Unknown, Reason: "needs root: open /x: " + host.ErrDenied.Error()}
+	for _, c := range []struct {
+		m          Meta
+		next, hint string
+	}{
+		{Meta{Kind: host.KindLive, Identity: host.Identity{EUID: 9}}, "fix: ", "run as root: sudo fettle check a"},
+		{Meta{Kind: host.KindLive}, "fix: ", "root itself was refused: a container or a security module hides it"},
+		{Meta{Kind: host.KindRoot, Host: "/mnt/a b", Identity: host.Identity{EUID: 9}}, "fix, once it runs: ", "run as root: sudo fettle check a --root '/mnt/a b'"},
+		{Meta{Kind: host.KindRoot}, "fix, once it runs: ", "root itself was refused: a container or a security module hides it"},
+		{Meta{Kind: host.KindCapture, Identity: host.Identity{EUID: 9}}, "fix, on the host: ", "the capture was made without the right to read it; capture again as root"},
+	} {
+		if got := next(&c.m, o); got != c.next {
+			t.Errorf("%s: %q, want %q", c.m.Kind, got, c.next)
+		}
+		if got := hint(&c.m, denied); got != c.hint {
+			t.Errorf("%s, user %d: %q, want %q", c.m.Kind, c.m.Identity.EUID, got, c.hint)
 		}
 	}
 }

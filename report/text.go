@@ -17,6 +17,7 @@ type text struct {
 	opt    Options
 	paint  term.Painter
 	meta   Meta
+	wrote  bool // something of a trap
 	counts Counts
 }
 
@@ -66,13 +67,17 @@ func (t *text) Result(r trap.Result) error {
 	}
 	t.quiet(&b, "clear", r.Trap, clear)
 	t.quiet(&b, "n/a", r.Trap, not)
+	t.wrote = t.wrote || b.Len() > 0
 	_, err := io.WriteString(t.w, b.String())
 	return err
 }
 
 func (t *text) End(took time.Duration) error {
 	var b strings.Builder
-	b.WriteString("\n" + term.Wrap(t.counts.String()+" in "+round(took), t.opt.Width, "", "  "))
+	if t.wrote {
+		b.WriteByte('\n')
+	}
+	b.WriteString(term.Wrap(t.counts.String()+" in "+round(took), t.opt.Width, "", "  "))
 	if n := t.counts.Accepted; n > 0 {
 		b.WriteString(t.more(n, "accepted"))
 	}
@@ -111,12 +116,8 @@ func (t *text) found(b *strings.Builder, o *trap.Outcome) {
 	if a := o.Accepted; a != nil && a.Lapsed != "" {
 		t.line(b, "was accepted ("+term.Visible(a.Reason)+"); back because "+term.Visible(a.Lapsed))
 	}
-	label := "fix: "
-	if !o.Fixable {
-		label = "more: "
-	}
 	// Never broken in two: it is there to be copied.
-	b.WriteString(indent + label + Command(o) + "\n")
+	b.WriteString(indent + next(&t.meta, o) + Command(o) + "\n")
 }
 
 func (t *text) hidden(b *strings.Builder, o *trap.Outcome) {
