@@ -98,7 +98,7 @@ func (s *Seen) Save() error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(s.file), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(s.file), 0o700); err != nil {
 		return fmt.Errorf("remembering what was shown: %w", err)
 	}
 	if err := renameio.WriteFile(s.file, append(b, '\n'), 0o644); err != nil {

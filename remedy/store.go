@@ -55,23 +55,61 @@ func OpenStoreAt(dir string) (*Store, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, fmt.Errorf("the folder of changes must be an absolute path, not %q", dir)
 	}
-	s := &Store{Dir: dir, hook: killHook()}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return nil, fmt.Errorf("making the folder of changes: %w", err)
 	}
-	for _, d := range []string{dir, s.changes()} {
-		if err := os.Mkdir(d, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, fmt.Errorf("making the folder of changes: %w", err)
-		}
-		var st unix.Stat_t
-		if err := unix.Lstat(d, &st); err != nil {
-			return nil, &fs.PathError{Op: "lstat", Path: d, Err: err}
-		}
-		if st.Mode&unix.S_IFMT != unix.S_IFDIR || st.Uid != 0 || st.Mode&0o077 != 0 {
-			return nil, fmt.Errorf("%s must be a folder that only root may read (owner 0, mode 0700); it keeps file contents", d)
-		}
+	up, err := rootsPath(filepath.Dir(dir))
+	if err != nil {
+		return nil, err
+	}
+	dir = filepath.Join(up, filepath.Base(dir))
+	s := &Store{Dir: dir, hook: killHook()}
+	// Who else may look into the folder itself does no harm, and check --new or
+	// systemd (StateDirectory=) may have made it first. Contents are in changes.
+	if err := ownFolder(dir, 0o022, "only root may write to"); err != nil {
+		return nil, err
+	}
+	if err := ownFolder(s.changes(), 0o077, "only root may read (mode 0700; it keeps file contents)"); err != nil {
+		return nil, err
 	}
 	return s, nil
+}
+
+// rootsPath resolves a folder's path, and refuses one below a folder in which
+// others can rename: they would put a folder of theirs in the place of root's.
+// Journals say what to write where.
+func rootsPath(dir string) (real string, err error) {
+	if real, err = filepath.EvalSymlinks(dir); err != nil {
+		return "", err
+	}
+	for at := real; ; at = filepath.Dir(at) {
+		var st unix.Stat_t
+		if err := unix.Lstat(at, &st); err != nil {
+			return "", &fs.PathError{Op: "lstat", Path: at, Err: err}
+		}
+		if st.Uid != 0 || st.Mode&0o022 != 0 && st.Mode&unix.S_ISVTX == 0 {
+			return "", fmt.Errorf("the folder of changes cannot lie below %s, where others than root may rename", at)
+		}
+		if at == "/" {
+			return real, nil
+		}
+	}
+}
+
+// ownFolder makes a folder of root's, or looks that it is one and that its
+// mode has none of these bits.
+func ownFolder(dir string, not uint32, means string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("making the folder of changes: %w", err)
+	}
+	var st unix.Stat_t
+	if err := unix.Lstat(dir, &st); err != nil {
+		return &fs.PathError{Op: "lstat", Path: dir, Err: err}
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR || st.Uid != 0 || st.Mode&not != 0 {
+		return fmt.Errorf("%s must be a folder that belongs to root and that %s", dir, means)
+	}
+	return nil
 }
 
 func (s *Store) changes() string         { return filepath.Join(s.Dir, "changes") }

@@ -231,10 +231,26 @@ func TestLock(t *testing.T) {
 
 func TestStoreIsRootsAlone(t *testing.T) {
 	privately(t)
-	dir := t.TempDir() + "/state"
-	must(t, "mkdir", os.Mkdir(dir, 0o755))
-	if _, err := OpenStoreAt(dir); err == nil || !strings.Contains(err.Error(), "0700") {
-		t.Errorf("a folder that all may read: %v", err)
+	for _, c := range []struct {
+		name      string
+		dir, kept os.FileMode // of the folder and of changes in it
+		owner     int         // of the folder that both are in
+		want      string
+	}{
+		{"as fettle makes it", 0o700, 0o700, 0, ""},
+		{"as check --new or systemd made it first", 0o755, 0o700, 0, ""},
+		{"contents that all may read", 0o755, 0o755, 0, "0700"},
+		{"a folder that a group may write to", 0o775, 0o700, 0, "only root may write to"},
+		{"in a user's folder", 0o700, 0o700, 65534, "where others than root may rename"},
+	} {
+		up := filepath.Join(t.TempDir(), "up")
+		must(t, "mkdir", os.MkdirAll(up+"/state/changes", 0o700))
+		must(t, "chmod", os.Chmod(up+"/state/changes", c.kept))
+		must(t, "chmod", os.Chmod(up+"/state", c.dir))
+		must(t, "chown", os.Chown(up, c.owner, -1))
+		if _, err := OpenStoreAt(up + "/state"); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
 	}
 }
 
