@@ -44,6 +44,15 @@ func ParseList(b []byte, shift uint8) ([]Range, error) {
 	return out, nil // a full list has no end mark
 }
 
+// List reads the member's list from the sectors that it takes. Unless the
+// feature bit says that it was ever used, what lies there means nothing.
+func (s *Superblock) List(area []byte) ([]Range, error) {
+	if !s.HasBBL() || s.Features&FeatureBadBlocks == 0 {
+		return nil, nil
+	}
+	return ParseList(area, s.BBLShift)
+}
+
 // ParseSysfs reads bad_blocks or unacknowledged_bad_blocks of sysfs: lines of
 // "START COUNT" in sectors (block/badblocks.c badblocks_show).
 func ParseSysfs(text string) ([]Range, error) {

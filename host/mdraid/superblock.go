@@ -137,6 +137,19 @@ func Parse(b []byte) (*Superblock, error) {
 	return s, nil
 }
 
+// Length is how many bytes of the superblock in b its checksum covers; 0 where
+// b does not hold them.
+func Length(b []byte) int {
+	if len(b) < headerSize {
+		return 0
+	}
+	devs := binary.LittleEndian.Uint32(b[220:])
+	if devs > maxDevs || int(devs)*2+headerSize > len(b) {
+		return 0
+	}
+	return headerSize + int(devs)*2
+}
+
 // Checksum is calc_sb_1_csum of drivers/md/md.c: the sum of all 32-bit words
 // with sb_csum taken as zero, a last half word, and the carries folded once.
 func Checksum(b []byte) uint32 {

@@ -179,10 +179,7 @@ func (m *member) readSuperblock(ctx context.Context, h *host.Host, array string,
 			return
 		}
 		m.evidence = append(m.evidence, trap.Ev("superblock of /dev/"+m.name, "bad blocks list of %d sectors, %d sectors from the superblock", sb.BBLSize, sb.BBLOffset))
-		if sb.Features&mdraid.FeatureBadBlocks == 0 {
-			return // never used: what lies in the list's sectors means nothing yet
-		}
-		stored, err := mdraid.ParseList(d.BadBlocks, sb.BBLShift)
+		stored, err := sb.List(d.BadBlocks)
 		if err != nil {
 			m.err = fmt.Errorf("/dev/%s: %w", m.name, err)
 			return

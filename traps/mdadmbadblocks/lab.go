@@ -31,10 +31,12 @@ func create(level string, n int, args ...string) []lab.Act {
 	for i := range n {
 		argv = append(argv, fmt.Sprintf("/dev/loop%d", i))
 	}
-	return append(disks(n), lab.Act{Run: argv}, idle)
+	return append(append(disks(n), lab.Act{Run: argv}), idle...)
 }
 
-var idle = lab.Act{Until: []string{"grep", "-qx", "idle", "/sys/block/md0/md/sync_action"}}
+// idle waits until md0 has ended its first resync, and has not only not begun.
+var idle = []lab.Act{{Until: []string{"grep", "-qx", "none", "/sys/block/md0/md/resync_start"}},
+	{Until: []string{"grep", "-qx", "idle", "/sys/block/md0/md/sync_action"}}}
 
 var probes = []lab.Probe{
 	{Name: "list of loop1", Run: []string{"mdadm", "--examine-badblocks", "/dev/loop1"}},
@@ -71,9 +73,9 @@ var proof = []lab.Scenario{
 	online("no-bitmap", "Mirror without a bitmap, as small arrays are made: one is added for the time", "1", 2, "--bitmap=none"),
 	{
 		Name: "write-mostly", About: "A write-mostly and --failfast member stays so", Needs: needs, Probes: probes, Subject: "md0/loop1",
-		Prepare: append(disks(2),
+		Prepare: append(append(disks(2),
 			lab.Act{Run: []string{"mdadm", "--create", "/dev/md0", "--run", "--quiet", "--level=1", "--raid-devices=2", "--bitmap=internal",
-				"/dev/loop0", "--write-mostly", "--failfast", "/dev/loop1"}}, idle),
+				"/dev/loop0", "--write-mostly", "--failfast", "/dev/loop1"}}), idle...),
 	},
 	{
 		Name: "configuration", About: "mdadm.conf that lets new arrays have a list", Needs: needs, Subject: confSubject,

@@ -17,11 +17,12 @@ var lore trap.Lore
 
 // Trap is mdadm-bad-blocks.
 var Trap = trap.Trap{
-	Lore:  lore,
-	Cost:  trap.Instant,
-	Check: check,
-	Plan:  plan,
-	Proof: proof,
+	Lore:        lore,
+	Cost:        trap.Instant,
+	Check:       check,
+	Plan:        plan,
+	Proof:       proof,
+	Experiments: experiments,
 }
 
 // confSubject is the subject of what new arrays will get.

@@ -1,0 +1,236 @@
+package mdadmbadblocks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+
+	"fettle/lab"
+)
+
+// crash is the crash matrix: fettle fix is ended by SIGKILL at each of its
+// points (FETTLE_KILL_AT, package remedy), while something writes to the array
+// all the time. Each time fettle resume must finish, or fettle undo lead back;
+// never may more than one member be missing, nor a byte differ.
+func crash(k arrayKind, choose func(points []string) []int) func(context.Context, *lab.Bench) error {
+	return func(_ context.Context, b *lab.Bench) error {
+		c := &crasher{rig: rig{Bench: b}, kind: k}
+		return c.run(choose)
+	}
+}
+
+type crasher struct {
+	rig
+	kind  arrayKind
+	state string // fettle's store
+	tries int
+	out   string // what fettle printed last
+}
+
+const victim = "loop1" // the member whose list goes
+
+// slowKiB keeps a recovery going long enough to be killed in, in KiB/s.
+const slowKiB = "30000"
+
+func (c *crasher) run(choose func([]string) []int) error {
+	if err := c.need(c.kind.n, 20); err != nil {
+		return err
+	}
+	if err := c.create(c.kind.level, c.kind.n, "--bitmap=internal"); err != nil {
+		return err
+	}
+	for _, f := range []string{"sync_speed_max", "sync_speed_min"} {
+		if err := setMD(f, slowKiB); err != nil {
+			return err
+		}
+	}
+	w, err := startWriter("/dev/md0")
+	if err != nil {
+		return err
+	}
+	watch := startWatch()
+	defer close(watch.stop)
+	c.Columns("Killed while", "Points", "Tried", "Resumed", "Undone", "Most members missing", "Refused meanwhile")
+	err = c.matrix("applying", "fix", choose, watch)
+	if err == nil {
+		err = c.matrix("undoing", "undo", choose, watch)
+	}
+	if werr := w.end(); err == nil {
+		err = werr
+	}
+	if err == nil {
+		err = c.intact()
+	}
+	if err == nil {
+		err = w.verify()
+	}
+	c.Note("%d blocks were written meanwhile, and read back as written; degraded was looked at %d times; the members agreed in a check at the end.", w.n.Load(), watch.looks.Load())
+	return err
+}
+
+// matrix kills fettle at its points.
+func (c *crasher) matrix(while, verb string, choose func([]string) []int, watch *watchMissing) error {
+	const log = "/run/points"
+	os.Remove(log)
+	if err := c.fresh(verb); err != nil {
+		return err
+	}
+	if err := c.fettle(0, 0, c.argv(verb)...); err != nil {
+		return fmt.Errorf("%s, undisturbed: %w\n%s", verb, err, c.out)
+	}
+	if verb == "fix" {
+		if err := c.fettle(-1, 0, "undo"); err != nil {
+			return fmt.Errorf("undo, undisturbed: %w", err)
+		}
+	}
+	text, err := os.ReadFile(log)
+	if err != nil {
+		return err
+	}
+	points := strings.Split(strings.TrimSpace(string(text)), "\n")
+	at := make([]int, 0, len(points))
+	for i := range points {
+		at = append(at, i+1)
+	}
+	if choose != nil {
+		at = choose(points)
+	}
+	resumed, undone, refused := 0, 0, 0
+	for _, n := range at {
+		for _, then := range []string{"resume", "undo"} {
+			if verb == "undo" && then == "undo" && n%3 != 0 {
+				continue // an undo is resumed by both in the same way
+			}
+			busy, err := c.kill(verb, n, then)
+			if err == nil && watch.most.Load() > 1 {
+				err = fmt.Errorf("%d members were missing at once", watch.most.Load())
+			}
+			if err != nil {
+				return fmt.Errorf("%s killed at %d (%s), then %s: %w\n%s", verb, n, points[n-1], then, err, c.out)
+			}
+			if then == "resume" {
+				resumed++
+			} else {
+				undone++
+			}
+			if busy {
+				refused++
+			}
+		}
+	}
+	c.Row(while, fmt.Sprint(len(points)), fmt.Sprint(len(at)), fmt.Sprint(resumed), fmt.Sprint(undone), fmt.Sprint(watch.most.Load()), fmt.Sprint(refused))
+	return nil
+}
+
+func (c *crasher) argv(verb string) []string {
+	if verb == "fix" {
+		return []string{"fix", "mdadm-bad-blocks", "--on", "md0/" + victim, "--yes"}
+	}
+	return []string{verb}
+}
+
+// fresh gives fettle an empty store and the member its list; for an undo it
+// applies the fix first.
+func (c *crasher) fresh(verb string) error {
+	c.tries++
+	c.state = fmt.Sprintf("/run/state%d", c.tries)
+	if list, err := c.badblocks(victim); err != nil || list != "empty" {
+		return fmt.Errorf("the list of %s is %q to begin with (%v)", victim, list, err)
+	}
+	if verb == "undo" {
+		return c.fettle(-1, 0, c.argv("fix")...)
+	}
+	return nil
+}
+
+// kill lets fettle be killed at its nth point, and leads on from there.
+func (c *crasher) kill(verb string, n int, then string) (refused bool, err error) {
+	if err := c.fresh(verb); err != nil {
+		return false, err
+	}
+	if err := c.fettle(n, -1, c.argv(verb)...); err != nil {
+		return false, err
+	}
+	changes, _, _ := c.command(-1, "changes")
+	cut := strings.Contains(changes, "cut off")
+	if cut && n%4 == 0 { // another fix must not begin now
+		if err := c.fettle(-1, 8, "fix", "mdadm-bad-blocks", "--on", "md0/loop0", "--yes"); err != nil {
+			return false, fmt.Errorf("a second fix: %w", err)
+		}
+		refused = true
+	}
+	if err := c.fettle(-1, 0, then); err != nil {
+		return refused, err
+	}
+	// Killed before the change began, or after it was finished?
+	cut = !strings.Contains(c.out, "nothing to resume") && !strings.Contains(c.out, "no change to undo")
+	list, err := c.badblocks(victim)
+	if err != nil {
+		return refused, err
+	}
+	want := map[bool]string{true: "none", false: "empty"}[verb == "fix" && then == "resume"]
+	if cut && list != want {
+		return refused, fmt.Errorf("the list is %q, want %q", list, want)
+	}
+	if md("degraded") != "0" || md("dev-"+victim+"/state") != "in_sync" {
+		return refused, fmt.Errorf("%s members are missing, and %s is %q", md("degraded"), victim, md("dev-"+victim+"/state"))
+	}
+	if list == "none" { // back to where the next one begins
+		err = c.fettle(-1, 0, "undo")
+	}
+	return refused, err
+}
+
+// fettle runs fettle with the kill switch at n (0 counts, -1 is none) and
+// wants an exit status; -1 is SIGKILL.
+func (c *crasher) fettle(n, want int, args ...string) error {
+	out, code, err := c.command(n, args...)
+	c.out = out
+	if err == nil && code != want {
+		err = fmt.Errorf("fettle %s: exit status %d, want %d", strings.Join(args, " "), code, want)
+	}
+	return err
+}
+
+func (c *crasher) command(n int, args ...string) (out string, code int, err error) {
+	cmd := exec.Command("/init", args...)
+	cmd.Env = append(os.Environ(), "FETTLE_STATE="+c.state)
+	if n >= 0 {
+		cmd.Env = append(cmd.Env, fmt.Sprintf("FETTLE_KILL_AT=%d", n))
+	}
+	if n == 0 {
+		cmd.Env = append(cmd.Env, "FETTLE_KILL_LOG=/run/points")
+	}
+	b, err := cmd.CombinedOutput()
+	var ee *exec.ExitError
+	if errors.As(err, &ee) {
+		if st, ok := ee.Sys().(syscall.WaitStatus); ok && st.Signaled() && st.Signal() == syscall.SIGKILL {
+			return string(b), -1, nil
+		}
+		return string(b), ee.ExitCode(), nil
+	}
+	return string(b), 0, err
+}
+
+// chosenPoints are the few that a quick run tries: around each command of
+// mdadm's that changes something, and in the wait.
+func chosenPoints(points []string) []int {
+	var at []int
+	waits := 0
+	for i, p := range points {
+		changes := strings.Contains(p, "--fail") || strings.Contains(p, "--remove") || strings.Contains(p, "--re-add")
+		if changes && strings.HasPrefix(p, "after") {
+			at = append(at, i+1)
+		}
+		if strings.HasPrefix(p, "looking") && i > 0 && len(at) > 2 {
+			if waits++; waits == 2 {
+				at = append(at, i+1)
+			}
+		}
+	}
+	return at
+}

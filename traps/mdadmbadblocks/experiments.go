@@ -1,0 +1,26 @@
+package mdadmbadblocks
+
+import (
+	"time"
+
+	"fettle/lab"
+)
+
+// rigNeeds is what an experiment's machine has.
+var rigNeeds = lab.Needs{MemMiB: 768, Limit: 4 * time.Minute, Modules: []string{"raid0", "raid1", "raid10", "raid456", "loop"},
+	Tools: []string{"mdadm", "losetup", "mknod", "dd", "grep", "mkfs.ext4", "mount", "umount"}}
+
+func longNeeds() lab.Needs {
+	n := rigNeeds
+	n.Limit = 25 * time.Minute
+	return n
+}
+
+var experiments = []lab.Experiment{
+	{Name: "superblocks", About: "The superblock reader against mdadm --examine, over levels, versions and lists", Long: true, Needs: longNeeds(), Run: superblocks},
+	{Name: "copies", About: "What becomes of a list with entries when members are added, replaced and re-added", Long: true, Needs: longNeeds(), Run: copies},
+	{Name: "crash", About: "SIGKILL of fettle at chosen points, on a mirror", Needs: rigNeeds, Run: crash(arrayKind{"1", 2}, chosenPoints)},
+	{Name: "crash-raid1", About: "SIGKILL of fettle at every point: a mirror of two", Long: true, Needs: longNeeds(), Run: crash(arrayKind{"1", 2}, nil)},
+	{Name: "crash-raid10", About: "SIGKILL of fettle at every point: RAID10 of four", Long: true, Needs: longNeeds(), Run: crash(arrayKind{"10", 4}, nil)},
+	{Name: "crash-raid6", About: "SIGKILL of fettle at every point: RAID6 of four", Long: true, Needs: longNeeds(), Run: crash(arrayKind{"6", 4}, nil)},
+}
