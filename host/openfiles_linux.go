@@ -54,13 +54,16 @@ func scanOpenFiles(ctx context.Context, m *mountTable) (OpenFiles, error) {
 			defer mu.Unlock()
 			res.Files = append(res.Files, w.hits...)
 			res.Looked += w.looked
-			res.Denied += w.denied
+			res.Denied += len(w.denied)
+			res.Refused = append(res.Refused, w.denied...)
 		})
 	}
 	wg.Wait()
 	slices.SortFunc(res.Files, func(a, b OpenFile) int {
 		return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.FD, b.FD), cmp.Compare(a.Path, b.Path))
 	})
+	slices.Sort(res.Refused)
+	res.Refused = res.Refused[:min(len(res.Refused), RefusedLimit)]
 	return res, ctx.Err()
 }
 
@@ -114,7 +117,8 @@ type scanner struct {
 	*fileScan
 	dents, link, small, text []byte
 	hits                     []OpenFile
-	looked, denied           int
+	looked                   int
+	denied                   []int // PIDs
 
 	// of the process at hand
 	dirfd  int // /proc/PID
@@ -144,7 +148,7 @@ func (w *scanner) process(pid int) {
 	})
 	if err != nil {
 		if (err == unix.EACCES || err == unix.EPERM) && !kernelThread(dirfd, w.small) {
-			w.denied++
+			w.denied = append(w.denied, pid)
 		}
 		return
 	}
@@ -158,7 +162,7 @@ func (w *scanner) process(pid int) {
 		return // a kernel thread or a zombie: it has neither files nor memory
 	}
 	if w.refused {
-		w.denied++
+		w.denied = append(w.denied, pid)
 	} else {
 		w.looked++
 	}

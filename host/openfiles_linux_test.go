@@ -411,7 +411,7 @@ func TestPathsTooLongForText(t *testing.T) {
 			}()
 			select {
 			case w := <-done:
-				if w.denied != 1 {
+				if len(w.denied) != 1 {
 					t.Errorf("looked into %d, denied %d, hits %v: the file passes for absent", w.looked, w.denied, w.hits)
 				}
 			case <-time.After(10 * time.Second):

@@ -110,7 +110,13 @@ type OpenFiles struct {
 	Files  []OpenFile `json:"files"`
 	Looked int        `json:"looked"` // processes looked into
 	Denied int        `json:"denied"` // processes that could not be looked into
+	// Refused are the least PIDs of these, RefusedLimit at most; empty where
+	// the source does not tell.
+	Refused []int `json:"refused,omitempty"`
 }
+
+// RefusedLimit is how many PIDs OpenFiles names.
+const RefusedLimit = 5
 
 // Filesystem is one mount and how full it is.
 type Filesystem struct {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"fettle/host"
@@ -44,7 +45,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 			// enough to follow what others have open.
 			err = errors.New("some processes are closed even to root here: a container without CAP_SYS_PTRACE, or a security module")
 		}
-		r.Unknown("", err, trap.Ev("/proc/*/fd", "%d processes looked into, %d refused", table.Looked, table.Denied))
+		r.Unknown("", err, trap.Ev("/proc/*/fd", "%d processes looked into, %s", table.Looked, saysRefused(table)))
 	case table.Looked == 0:
 		r.Unknown("", errors.New("not one process could be looked into"))
 	case !found:
@@ -52,6 +53,20 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 			trap.Ev("/proc/*/fd, /proc/*/maps", "%d processes looked into", table.Looked))
 	}
 	return nil
+}
+
+// saysRefused says how many processes, and which where they are few: a user without
+// root is refused nearly all.
+func saysRefused(t host.OpenFiles) string {
+	said := fmt.Sprintf("%d refused", t.Denied)
+	if len(t.Refused) == 0 || len(t.Refused) < t.Denied {
+		return said
+	}
+	pids := make([]string, len(t.Refused))
+	for i, p := range t.Refused {
+		pids[i] = strconv.Itoa(p)
+	}
+	return said + " (PID " + strings.Join(pids, ", ") + ")"
 }
 
 // group is the files that one finding is about.
