@@ -1,11 +1,12 @@
 package netconf
 
 import (
-	"path"
-	"slices"
+	"errors"
+	"io/fs"
 	"strings"
 
 	"fettle/host"
+	"fettle/host/confd"
 )
 
 // entry is one "key = value" of a file with [sections].
@@ -78,39 +79,28 @@ func (r *reader) ini(d dialect, file string) []entry {
 	return es
 }
 
-// overlay lists the files of several folders that count, by base name: a file
-// in an earlier folder hides those of the same name in later ones, and an
-// empty one or a link to /dev/null hides them without putting anything in
-// their place (systemd.network(5)). The result is sorted by base name.
-func (r *reader) overlay(m Manager, dirs []string, pattern string) []string {
-	seen := map[string]string{}
-	for _, dir := range dirs {
-		names, err := r.h.Glob(r.ctx, dir, pattern)
-		r.problem(m, err)
-		for _, n := range names {
-			base := path.Base(n)
-			if _, ok := seen[base]; ok {
-				continue
-			}
-			seen[base] = n
-			if t, err := r.h.Readlink(r.ctx, n); err == nil && t == "/dev/null" {
-				seen[base] = ""
-			} else if i, err := r.h.Stat(r.ctx, n); err == nil && (i.Size == 0 || i.Mode.IsDir()) {
-				seen[base] = ""
-			}
+// overlay lists the files of several folders that count, the folder that
+// counts most first, in the order in which they are read.
+func (r *reader) overlay(m Manager, dirs []string, suffix string) []string {
+	files, err := confd.Files(r.ctx, r.h, dirs, suffix)
+	listed := map[string]bool{}
+	var out []string
+	for _, f := range files {
+		listed[f.Path] = true
+		if !f.Null {
+			out = append(out, f.Path)
 		}
 	}
-	var bases []string
-	for b, n := range seen {
-		if n != "" {
-			bases = append(bases, b)
+	if j, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, err := range j.Unwrap() {
+			var pe *fs.PathError
+			if errors.As(err, &pe) && listed[pe.Path] {
+				continue // reading it will say so
+			}
+			r.problem(m, err)
 		}
 	}
-	slices.Sort(bases)
-	for k, b := range bases {
-		bases[k] = seen[b]
-	}
-	return bases
+	return out
 }
 
 // yes reads a boolean as systemd does (src/basic/parse-util.c, parse_boolean);

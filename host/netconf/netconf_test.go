@@ -241,6 +241,18 @@ Bridge=br0
 Name=*
 [Link]
 MTUBytes=68
+-- link/etc/systemd/network/04-all.network --
+../../../dev/null
+-- root/usr/lib/systemd/network/04-all.network --
+[Match]
+Name=*
+[Link]
+MTUBytes=69
+-- root/etc/systemd/network/.01-old.network --
+[Match]
+Name=*
+[Link]
+MTUBytes=70
 -- root/etc/systemd/network/06-card.network --
 [Match]
 Driver=virtio_net

@@ -24,7 +24,7 @@ var netplanDirs = []string{"/run/netplan", "/etc/netplan", "/usr/lib/netplan", "
 func (r *reader) netplan() (complete bool) {
 	before := len(r.c.Problems)
 	np := &netplan{reader: r, defs: map[string]*definition{}}
-	for _, f := range r.overlay(Netplan, netplanDirs, "*.yaml") {
+	for _, f := range r.overlay(Netplan, netplanDirs, ".yaml") {
 		if b := r.file(Netplan, f); b != nil {
 			np.read(f, b)
 		}

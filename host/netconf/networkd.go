@@ -21,7 +21,7 @@ var networkdDirs = []string{
 func (r *reader) networkd(skipNetplan bool) {
 	r.networkdGlobal()
 	for _, ext := range []string{"netdev", "link", "network"} {
-		for _, f := range r.overlay(Networkd, networkdDirs, "*."+ext) {
+		for _, f := range r.overlay(Networkd, networkdDirs, "."+ext) {
 			if skipNetplan && generated(f) {
 				continue
 			}
@@ -55,13 +55,13 @@ func (r *reader) dropins(dir string) []string {
 	for _, d := range networkdDirs {
 		dirs = append(dirs, path.Join(d, dir))
 	}
-	return r.overlay(Networkd, dirs, "*.conf")
+	return r.overlay(Networkd, dirs, ".conf")
 }
 
 func (r *reader) networkdGlobal() {
 	files := []string{"/etc/systemd/networkd.conf"}
 	files = append(files, r.overlay(Networkd, []string{"/etc/systemd/networkd.conf.d", "/run/systemd/networkd.conf.d",
-		"/usr/local/lib/systemd/networkd.conf.d", "/usr/lib/systemd/networkd.conf.d"}, "*.conf")...)
+		"/usr/local/lib/systemd/networkd.conf.d", "/usr/lib/systemd/networkd.conf.d"}, ".conf")...)
 	for _, f := range files {
 		for _, e := range r.ini(systemdINI, f) {
 			if e.section == "Network" && e.key == "IPv6Forwarding" { // systemd 256
