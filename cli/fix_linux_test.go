@@ -124,8 +124,8 @@ func TestConfirmInTime(t *testing.T) {
 	t.Parallel()
 	h := newFixHost(t, "cuts")
 	out := h.run(0, "fix", "demo", "--yes", "--confirm-within", "6s")
-	wants(t, out, "fettle confirm 0001", "boot unit fettle-undo-0001.service", "process ")
-	wants(t, h.read("units/fettle-undo-0001.service"), "undo --unconfirmed 0001 --boot", "DefaultDependencies=no", "FETTLE_STATE="+h.dir+"/state")
+	wants(t, out, "fettle confirm 0001", "boot unit fettle-undo-0001-boot.service", "process ")
+	wants(t, h.read("units/fettle-undo-0001-boot.service"), "undo --unconfirmed 0001 --boot", "DefaultDependencies=no", "FETTLE_STATE="+h.dir+"/state")
 	wants(t, h.run(0, "changes"), "undone at", "unless confirmed")
 	wants(t, h.run(0, "confirm"), "Change 0001 is confirmed and stays")
 	if left, _ := filepath.Glob(h.dir + "/units/*"); len(left) > 0 {
@@ -229,7 +229,7 @@ func TestHostDiesArmed(t *testing.T) {
 	boot := func() {
 		t.Helper()
 		var argv, env []string
-		for line := range strings.Lines(h.read("units/fettle-undo-0001.service")) {
+		for line := range strings.Lines(h.read("units/fettle-undo-0001-boot.service")) {
 			line = strings.TrimSpace(line)
 			if v, ok := strings.CutPrefix(line, "ExecStart="); ok {
 				for _, w := range strings.Fields(v) {

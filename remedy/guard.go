@@ -37,7 +37,13 @@ func (g Guard) units() string {
 	return "/etc/systemd/system"
 }
 
+// unitName is that of the timer and of the service that it starts.
 func unitName(id string) string { return "fettle-undo-" + id }
+
+// bootUnitName is another: a file in /etc/systemd/system would stand in for
+// the timer's own service, where transient units lie in /run/systemd/system
+// (before systemd 231) and systemd reads its files again meanwhile.
+func bootUnitName(id string) string { return unitName(id) + "-boot.service" }
 
 // arm sets the guards up and journals them, before the first step.
 func (e *Engine) arm(ctx context.Context, c *Change) error {
@@ -233,7 +239,7 @@ func (g Guard) bootUnit(c *Change, bin string) (string, error) {
 	}
 	text := fmt.Sprintf(bootUnitText, c.ID, unitEscape(c.dir()), unitEscape(bin), env.String(),
 		strings.ReplaceAll(c.dir(), "%", "%%")) // a condition takes no quotes
-	name := unitName(c.ID) + ".service"
+	name := bootUnitName(c.ID)
 	if err := c.store.write(filepath.Join(dir, name), []byte(text)); err != nil {
 		return "", err
 	}
@@ -270,14 +276,14 @@ func (g Guard) disarm(ctx context.Context, m Machine, c *Change) {
 	if c.armed == nil {
 		return
 	}
-	name := unitName(c.ID)
+	name := bootUnitName(c.ID)
 	wants := filepath.Join(g.units(), "sysinit.target.wants")
-	os.Remove(filepath.Join(wants, name+".service"))
-	os.Remove(filepath.Join(g.units(), name+".service"))
+	os.Remove(filepath.Join(wants, name))
+	os.Remove(filepath.Join(g.units(), name))
 	os.Remove(wants) // only when it is empty
 	syncDir(g.units())
 	if bin, booted := m.Systemctl(); booted && bin != "" {
-		m.Run(ctx, []string{bin, "stop", name + ".timer"}, askLimit)
+		m.Run(ctx, []string{bin, "stop", unitName(c.ID) + ".timer"}, askLimit)
 	}
 	os.Remove(filepath.Join(c.dir(), "fettle"))
 }

@@ -191,14 +191,14 @@ func TestTimer(t *testing.T) {
 			t.Errorf("systemd-run was not given %q:\n%s", want, args)
 		}
 	}
-	if g := strings.Join(c.Guards(), "; "); g != "systemd timer fettle-undo-0001.timer; boot unit fettle-undo-0001.service" {
+	if g := strings.Join(c.Guards(), "; "); g != "systemd timer fettle-undo-0001.timer; boot unit fettle-undo-0001-boot.service" {
 		t.Errorf("guards: %s", g)
 	}
-	if to, err := os.Readlink(dir + "/units/sysinit.target.wants/fettle-undo-0001.service"); err != nil || to != "../fettle-undo-0001.service" {
+	if to, err := os.Readlink(dir + "/units/sysinit.target.wants/fettle-undo-0001-boot.service"); err != nil || to != "../fettle-undo-0001-boot.service" {
 		t.Errorf("the boot unit is not wanted: %q %v", to, err)
 	}
 	bin := means.Tool(t, "systemd-analyze")
-	if out, err := exec.Command(bin, "verify", dir+"/units/fettle-undo-0001.service").CombinedOutput(); err != nil || strings.Contains(string(out), "fettle-undo-0001") {
+	if out, err := exec.Command(bin, "verify", dir+"/units/fettle-undo-0001-boot.service").CombinedOutput(); err != nil || strings.Contains(string(out), "fettle-undo-0001") {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}
 	if _, err := e.Confirm(t.Context(), ""); err != nil {
