@@ -8,7 +8,7 @@ import (
 
 // rigNeeds is what an experiment's machine has.
 var rigNeeds = lab.Needs{MemMiB: 768, Limit: 4 * time.Minute, Modules: []string{"raid0", "raid1", "raid10", "raid456", "loop"},
-	Tools: []string{"mdadm", "losetup", "mknod", "dd", "grep", "mkfs.ext4", "mount", "umount"}}
+	Tools: []string{"mdadm", "losetup", "mknod", "dd", "grep", "mkfs.ext4", "e2fsck", "mount", "umount"}}
 
 func longNeeds() lab.Needs {
 	n := rigNeeds
@@ -17,6 +17,8 @@ func longNeeds() lab.Needs {
 }
 
 var experiments = []lab.Experiment{
+	{Name: "refusals", About: "States in which an array is left alone, and what fettle says of each", Needs: rigNeeds, Run: refusals},
+	{Name: "mounted", About: "All members of RAID10 one after the other, under a file system that is written to", Needs: rigNeeds, Run: mounted},
 	{Name: "superblocks", About: "The superblock reader against mdadm --examine, over levels, versions and lists", Long: true, Needs: longNeeds(), Run: superblocks},
 	{Name: "copies", About: "What becomes of a list with entries when members are added, replaced and re-added", Long: true, Needs: longNeeds(), Run: copies},
 	{Name: "crash", About: "SIGKILL of fettle at chosen points, on a mirror", Needs: rigNeeds, Run: crash(arrayKind{"1", 2}, chosenPoints)},

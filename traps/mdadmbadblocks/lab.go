@@ -9,7 +9,7 @@ import (
 // needs is what every scenario's machine has: loop devices of 20 MiB.
 var needs = lab.Needs{
 	MemMiB:  512,
-	Modules: []string{"raid1", "raid10", "raid456", "loop"},
+	Modules: []string{"raid0", "raid1", "raid10", "raid456", "loop"},
 	Tools:   []string{"mdadm", "losetup", "truncate", "mknod", "grep", "cat", "dd", "mkfs.ext4", "mount", "mkdir"},
 }
 
