@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/user"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/accept"
+	"fettle/internal/lazy"
 	"fettle/internal/term"
 	"fettle/trap"
 )
@@ -167,14 +167,14 @@ func (a *app) acceptable(ctx context.Context, t *trap.Trap, on string) ([]trap.F
 	return nil, usagef("%s", msg)
 }
 
-var days = regexp.MustCompile(`^([0-9]{1,5})d$`)
+var days = lazy.Regexp(`^([0-9]{1,5})d$`)
 
 // lastDay reads --until: a date, or a number of days from today.
 func lastDay(s string, now time.Time) (string, error) {
 	if s == "" {
 		return "", nil
 	}
-	if m := days.FindStringSubmatch(s); m != nil {
+	if m := days().FindStringSubmatch(s); m != nil {
 		n, _ := strconv.Atoi(m[1])
 		return now.AddDate(0, 0, n).Format(time.DateOnly), nil
 	}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"fettle/fleet"
+	"fettle/internal/lazy"
 	"fettle/internal/term"
 )
 
@@ -132,9 +132,9 @@ func (a *archiveWriter) Write(p []byte) (int, error) {
 	return size, nil
 }
 
-var unfit = regexp.MustCompile(`[^A-Za-z0-9._@-]+`)
+var unfit = lazy.Regexp(`[^A-Za-z0-9._@-]+`)
 
 // fileName makes a host's name fit for a file's.
 func fileName(host string) string {
-	return strings.TrimLeft(unfit.ReplaceAllString(host, "_"), ".")
+	return strings.TrimLeft(unfit().ReplaceAllString(host, "_"), ".")
 }

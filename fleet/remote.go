@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"regexp"
 	"strings"
 	"time"
+
+	"fettle/internal/lazy"
 )
 
 // What is run on a host is one of these constant scripts, given to /bin/sh
@@ -29,12 +30,12 @@ const (
 )
 
 // plain are arguments that every shell passes on as they are.
-var plain = regexp.MustCompile(`^[A-Za-z0-9._:/,+@%=-]+$`)
+var plain = lazy.Regexp(`^[A-Za-z0-9._:/,+@%=-]+$`)
 
 // remote makes the command for ssh: a constant script and plain words.
 func remote(script, hash string, args []string) (string, error) {
 	for _, a := range args {
-		if !plain.MatchString(a) {
+		if !plain().MatchString(a) {
 			return "", fmt.Errorf("argument %q: only letters, digits and . _ : / , + @ %% = - are passed on to other hosts", a)
 		}
 	}

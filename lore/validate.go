@@ -3,13 +3,13 @@ package lore
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
+	"fettle/internal/lazy"
 	"fettle/trap"
 )
 
-var idForm = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
+var idForm = lazy.Regexp(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 
 // Validate tells everything that a complete article lacks: what recognise and
 // explain need of it. Article has found out already whether it can be read.
@@ -20,7 +20,7 @@ func Validate(a *trap.Article) error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	need(idForm.MatchString(a.ID), "id %q: it is lower-case words joined by dashes", a.ID)
+	need(idForm().MatchString(a.ID), "id %q: it is lower-case words joined by dashes", a.ID)
 	need(a.Title != "" && len(a.Title) <= 100, "title: one line of at most 100 characters is needed")
 	need(len(a.Symptoms) >= 3, "symptoms: at least three, as people see and paste them")
 	need(strings.TrimSpace(a.Since) != "", "since: from which version on the trap holds")

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"fettle/internal/lazy"
 )
 
 // MDReadd takes one member out of a redundant MD array and adds it again at
@@ -72,15 +73,15 @@ func (s MDReadd) commands() [][]string {
 }
 
 var (
-	mdName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:-]*(/[A-Za-z0-9_:-][A-Za-z0-9_.:-]*)*$`)
-	mdUUID = regexp.MustCompile(`^[0-9a-f]{8}(:[0-9a-f]{8}){3}$`)
+	mdName = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9_.:-]*(/[A-Za-z0-9_:-][A-Za-z0-9_.:-]*)*$`)
+	mdUUID = lazy.Regexp(`^[0-9a-f]{8}(:[0-9a-f]{8}){3}$`)
 )
 
 func (s MDReadd) items(ctx context.Context, m Machine) ([]Item, error) {
-	if !mdName.MatchString(s.Array) || !mdName.MatchString(s.Member) {
+	if !mdName().MatchString(s.Array) || !mdName().MatchString(s.Member) {
 		return nil, fmt.Errorf("%q of %q are not names of a member and an array", s.Member, s.Array)
 	}
-	if !mdUUID.MatchString(s.ArrayUUID) || !mdUUID.MatchString(s.DeviceUUID) {
+	if !mdUUID().MatchString(s.ArrayUUID) || !mdUUID().MatchString(s.DeviceUUID) {
 		return nil, fmt.Errorf("%q and %q are not UUIDs of an array and a member", s.ArrayUUID, s.DeviceUUID)
 	}
 	_, err := s.locate(ctx, m)

@@ -2,7 +2,8 @@ package confine
 
 import (
 	"regexp"
-	"sync"
+
+	"fettle/internal/lazy"
 )
 
 // Entries of other processes in /proc that need PTRACE_MODE_READ (ptrace(2)),
@@ -10,19 +11,15 @@ import (
 // reads exactly these for its child: nothing that holds secrets (environ), and
 // nothing through a link into another process's files (root/, cwd/).
 var (
-	procFile = lazy(`^/proc/[0-9]+/(maps|smaps|smaps_rollup|numa_maps|io|fdinfo/[0-9]+)$`)
+	procFile = lazyRegexp(lazy.Regexp(`^/proc/[0-9]+/(maps|smaps|smaps_rollup|numa_maps|io|fdinfo/[0-9]+)$`))
 	// Empty under Landlock (fs/proc/base.c, environ_read), or secret.
-	procSecret = lazy(`^/proc/[0-9]+/(environ|auxv|mem|pagemap|syscall|stack|personality)$`)
-	procDir    = lazy(`^/proc/[0-9]+/(fd|fdinfo|map_files)$`)
-	procLink   = lazy(`^/proc/[0-9]+/(exe|cwd|root|fd/[0-9]+|map_files/[0-9a-f]+-[0-9a-f]+|ns/[a-z_]+)$`)
+	procSecret = lazyRegexp(lazy.Regexp(`^/proc/[0-9]+/(environ|auxv|mem|pagemap|syscall|stack|personality)$`))
+	procDir    = lazyRegexp(lazy.Regexp(`^/proc/[0-9]+/(fd|fdinfo|map_files)$`))
+	procLink   = lazyRegexp(lazy.Regexp(`^/proc/[0-9]+/(exe|cwd|root|fd/[0-9]+|map_files/[0-9a-f]+-[0-9a-f]+|ns/[a-z_]+)$`))
 )
 
 // lazyRegexp is compiled when it is first used: most runs never do.
 type lazyRegexp func() *regexp.Regexp
-
-func lazy(expr string) lazyRegexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
-}
 
 func (l lazyRegexp) MatchString(s string) bool {
 	return len(s) > 6 && s[:6] == "/proc/" && '0' <= s[6] && s[6] <= '9' && l().MatchString(s)

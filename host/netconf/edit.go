@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"fettle/host"
+	"fettle/internal/lazy"
 )
 
 // Edit is a proposed change of one configuration file.
@@ -135,9 +136,9 @@ func (s edited) ReadDir(ctx context.Context, name string) ([]host.Entry, error) 
 
 // secretKey finds settings of wireless, VPN, 802.1X and mobile connections
 // whose values must not be shown. The section names cover keyfiles.
-var secretKey = regexp.MustCompile(`(?im)^[^#\n]*(psk|password|passwd|secret|private-?key|wep-|\bpin\b|\bkey\s*:)`)
+var secretKey = lazy.Regexp(`(?im)^[^#\n]*(psk|password|passwd|secret|private-?key|wep-|\bpin\b|\bkey\s*:)`)
 
-func holdsSecrets(b []byte) bool { return secretKey.Match(b) }
+func holdsSecrets(b []byte) bool { return secretKey().Match(b) }
 
 // lines is a file cut into lines that keep their ends.
 type lines []string

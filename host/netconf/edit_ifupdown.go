@@ -2,12 +2,13 @@ package netconf
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"fettle/internal/lazy"
 )
 
-var mtuOption = regexp.MustCompile(`(\bmtu[ \t]+)(\d+)`)
+var mtuOption = lazy.Regexp(`(\bmtu[ \t]+)(\d+)`)
 
 // setIfupdown changes the mtu lines of the interface's own stanzas and the
 // commands that set its MTU; where there are none, it adds a line to its own
@@ -98,7 +99,7 @@ func (c *Config) changeOptions(i Iface, at map[Source]bool, mtu int) (Edit, erro
 		if src.Path != file {
 			return Edit{}, fmt.Errorf("the MTU of %s is set in %s and in %s: set it to %d in one place", i.Name, file, src.Path, mtu)
 		}
-		if l, ok = l.replaceNumber(src.Line, mtuOption, mtu); !ok {
+		if l, ok = l.replaceNumber(src.Line, mtuOption(), mtu); !ok {
 			return Edit{}, fmt.Errorf("%s: %w: set the MTU of %s to %d there", src, errContinued, i.Name, mtu)
 		}
 	}

@@ -3,13 +3,14 @@ package netconf
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
+
+	"fettle/internal/lazy"
 )
 
 var (
-	mtuBytesLine = regexp.MustCompile(`(^[ \t]*MTUBytes[ \t]*=[ \t]*)(\d+[KMG]?)`)
-	mtuLine      = regexp.MustCompile(`(^[ \t]*mtu[ \t]*=[ \t]*)(\d+|auto)`)
+	mtuBytesLine = lazy.Regexp(`(^[ \t]*MTUBytes[ \t]*=[ \t]*)(\d+[KMG]?)`)
+	mtuLine      = lazy.Regexp(`(^[ \t]*mtu[ \t]*=[ \t]*)(\d+|auto)`)
 )
 
 // setNetworkd changes MTUBytes= in the file below /etc that holds, or adds a
@@ -23,7 +24,7 @@ func (c *Config) setNetworkd(i Iface, mtu int) (Edit, error) {
 		return Edit{}, fmt.Errorf("%s is also about %s: give %s a .network file of its own with MTUBytes=%d in its [Link] section", p.src, other, i.Name, mtu)
 	}
 	if i.MTU != nil && !shipped(i.MTU.Path) && path.Ext(p.src.Path) == ".network" && strings.HasPrefix(i.MTU.Path, strings.TrimSuffix(p.src.Path, ".network")) {
-		return c.replaceOne(i, i.MTU.Source, mtuBytesLine, mtu)
+		return c.replaceOne(i, i.MTU.Source, mtuBytesLine(), mtu)
 	}
 	section := "Link"
 	if path.Ext(p.src.Path) == ".netdev" {
@@ -92,7 +93,7 @@ func (c *Config) setKeyfile(i Iface, mtu int) (Edit, error) {
 			continue
 		}
 		if section = e.Line; e.key == "mtu" {
-			l, ok := l.replaceNumber(e.Line, mtuLine, mtu)
+			l, ok := l.replaceNumber(e.Line, mtuLine(), mtu)
 			if !ok {
 				return Edit{}, fmt.Errorf("%s: %w: set mtu=%d there", e.Source, errContinued, mtu)
 			}

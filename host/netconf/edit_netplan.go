@@ -7,16 +7,18 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"fettle/internal/lazy"
 )
 
-var mtuKey = regexp.MustCompile(`(\bmtu["']?[ \t]*:[ \t]*)(\d+)`)
+var mtuKey = lazy.Regexp(`(\bmtu["']?[ \t]*:[ \t]*)(\d+)`)
 
 // setNetplan changes the number behind the key mtu, or adds the key to the
 // interface's definition. The text is edited, not written anew: comments and
 // order stay.
 func (c *Config) setNetplan(i Iface, mtu int) (Edit, error) {
 	if i.MTU != nil && i.MTU.Manager == Netplan {
-		return c.replaceOne(i, i.MTU.Source, mtuKey, mtu)
+		return c.replaceOne(i, i.MTU.Source, mtuKey(), mtu)
 	}
 	var at Source
 	for _, p := range c.profiles {

@@ -3,12 +3,12 @@ package netconf
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"fettle/host"
+	"fettle/internal/lazy"
 )
 
 // interfacesFile is where ifupdown starts to read (interfaces(5)).
@@ -150,7 +150,7 @@ func interfacesLines(s string) []numbered {
 func isBlank(r rune) bool { return r == ' ' || r == '\t' || r == '\r' }
 
 // sourceDirName is what names in a source-directory must look like (interfaces(5)).
-var sourceDirName = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+var sourceDirName = lazy.Regexp(`^[a-zA-Z0-9_-]+$`)
 
 // included lists the files that a source or source-directory line names.
 func (r *reader) included(from, key string, patterns []string) []string {
@@ -172,7 +172,7 @@ func (r *reader) included(from, key string, patterns []string) []string {
 				names, err := r.h.ReadDir(r.ctx, f)
 				r.problem(Ifupdown, err)
 				for _, e := range names {
-					if sourceDirName.MatchString(e.Name) && !e.Type.IsDir() {
+					if sourceDirName().MatchString(e.Name) && !e.Type.IsDir() {
 						out = append(out, path.Join(f, e.Name))
 					}
 				}

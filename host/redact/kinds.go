@@ -3,9 +3,10 @@ package redact
 import (
 	"bytes"
 	"path"
-	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"fettle/internal/lazy"
 )
 
 // Kind is a sort of file that can be redacted.
@@ -98,24 +99,24 @@ func (r *Redactor) File(name string, b []byte) ([]byte, bool) {
 }
 
 var (
-	pem = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(-----END [A-Z0-9 ]+-----|\z)`)
+	pem = lazy.Regexp(`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(-----END [A-Z0-9 ]+-----|\z)`)
 	// secretValue is a setting whose name says that its value is secret, up to
 	// the end of the line: NetworkManager keyfiles (psk=, password=, wep-key0=,
 	// private-key=), netplan (password: x), wpa_supplicant (psk="x"), options
 	// (credentials, password=x,…), WireGuard (PrivateKey = x).
-	secretValue = regexp.MustCompile(`(?i)(^|[\s"',;{(\[])("?[\w.-]*(?:password|passwd|passphrase|psk|secret|private_?-?key|preshared_?-?key|wep_?-?key_?\d?|wep_?-?tx_?\d?|auth_?-?key|api_?-?key|community|token|credentials|pin)(?:-raw|_?-?flags)?"?\s*[=:]\s*)(\S.*)$`)
+	secretValue = lazy.Regexp(`(?i)(^|[\s"',;{(\[])("?[\w.-]*(?:password|passwd|passphrase|psk|secret|private_?-?key|preshared_?-?key|wep_?-?key_?\d?|wep_?-?tx_?\d?|auth_?-?key|api_?-?key|community|token|credentials|pin)(?:-raw|_?-?flags)?"?\s*[=:]\s*)(\S.*)$`)
 	// secretWords is the same where a blank stands between: ifupdown.
-	secretWords = regexp.MustCompile(`(?i)^(\s*(?:wpa|wireless)[\w-]*(?:psk|password|passwd|key\d?|identity|passphrase)\s+)(\S.*)$`)
+	secretWords = lazy.Regexp(`(?i)^(\s*(?:wpa|wireless)[\w-]*(?:psk|password|passwd|key\d?|identity|passphrase)\s+)(\S.*)$`)
 )
 
 // Secrets takes out key material and the values of settings that hold
 // secrets. Lines keep their numbers.
 func Secrets(s string) string {
-	s = pem.ReplaceAllStringFunc(s, func(m string) string { return Dropped + strings.Repeat("\n", strings.Count(m, "\n")) })
+	s = pem().ReplaceAllStringFunc(s, func(m string) string { return Dropped + strings.Repeat("\n", strings.Count(m, "\n")) })
 	lines := strings.Split(s, "\n")
 	for i, l := range lines {
-		l = secretWords.ReplaceAllString(l, "${1}"+Dropped)
-		lines[i] = secretValue.ReplaceAllString(l, "${1}${2}"+Dropped)
+		l = secretWords().ReplaceAllString(l, "${1}"+Dropped)
+		lines[i] = secretValue().ReplaceAllString(l, "${1}${2}"+Dropped)
 	}
 	return strings.Join(lines, "\n")
 }

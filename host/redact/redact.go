@@ -24,10 +24,11 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
-	"regexp"
 	"sort"
 	"strings"
 	"sync"
+
+	"fettle/internal/lazy"
 )
 
 // Dropped stands for a secret.
@@ -161,10 +162,10 @@ var vocabulary = sync.OnceValue(func() map[string]bool {
 })
 
 var (
-	humps = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+|[0-9]+`)
+	humps = lazy.Regexp(`[A-Z]?[a-z]+|[A-Z]+|[0-9]+`)
 	// netName is a predictable interface name (systemd.net-naming-scheme(7)).
-	netName = regexp.MustCompile(`^(en|eth|wl|ww|ib|sl)(o\d{1,3}|[psfdnucbv]\d{1,3}){1,6}$`)
-	hexMAC  = regexp.MustCompile(`^([a-z]{2,3})?([0-9a-fA-F]{12})$`)
+	netName = lazy.Regexp(`^(en|eth|wl|ww|ib|sl)(o\d{1,3}|[psfdnucbv]\d{1,3}){1,6}$`)
+	hexMAC  = lazy.Regexp(`^([a-z]{2,3})?([0-9a-fA-F]{12})$`)
 )
 
 // harmless tells whether a word (letters and digits) says nothing about whose
@@ -177,7 +178,7 @@ func harmless(w string) bool {
 	if strings.Trim(w, "0123456789") == "" {
 		return true
 	}
-	if netName.MatchString(low) {
+	if netName().MatchString(low) {
 		return true
 	}
 	if len(w) <= 10 && strings.HasPrefix(low, "0x") && strings.Trim(low[2:], "0123456789abcdef") == "" {
@@ -188,7 +189,7 @@ func harmless(w string) bool {
 
 // harmlessParts looks at the parts of a word: "IPv6AcceptRA", "sda1", "deb12u4".
 func harmlessParts(w string) bool {
-	parts := humps.FindAllString(w, -1)
+	parts := humps().FindAllString(w, -1)
 	if strings.Join(parts, "") != w { // letters beyond ASCII
 		return false
 	}
@@ -217,7 +218,7 @@ func (r *Redactor) one(w string) string {
 	if kind, ok := r.names[strings.ToLower(w)]; ok {
 		return r.pseudonym(kind, w)
 	}
-	if m := hexMAC.FindStringSubmatch(w); m != nil && (m[1] == "" && strings.Trim(m[2], "0123456789") != "" || vocabulary()[m[1]]) {
+	if m := hexMAC().FindStringSubmatch(w); m != nil && (m[1] == "" && strings.Trim(m[2], "0123456789") != "" || vocabulary()[m[1]]) {
 		b, _ := hex.DecodeString(m[2])
 		p := m[1] + hex.EncodeToString(r.hardware(b))
 		if p != w {

@@ -1,9 +1,10 @@
 package term
 
 import (
-	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"fettle/internal/lazy"
 )
 
 // Markdown writes the part of Markdown that lore uses for a terminal:
@@ -33,8 +34,8 @@ type markdown struct {
 const mdIndent = "  "
 
 var (
-	listItem  = regexp.MustCompile(`^( *)([-*+]|\d{1,3}[.)])\s+(.*)$`)
-	tableRule = regexp.MustCompile(`^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$`)
+	listItem  = lazy.Regexp(`^( *)([-*+]|\d{1,3}[.)])\s+(.*)$`)
+	tableRule = lazy.Regexp(`^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$`)
 )
 
 // block takes one block, or one line of a paragraph, and returns how many
@@ -53,10 +54,10 @@ func (m *markdown) block(lines []string) int {
 		m.gap(false)
 		m.b.WriteString(m.inline(strings.TrimSpace(strings.Trim(line, "#")), Bold) + "\n")
 		return 1
-	case strings.HasPrefix(trimmed, "|") && len(lines) > 1 && tableRule.MatchString(lines[1]):
+	case strings.HasPrefix(trimmed, "|") && len(lines) > 1 && tableRule().MatchString(lines[1]):
 		return m.table(lines)
 	}
-	if it := listItem.FindStringSubmatch(line); it != nil {
+	if it := listItem().FindStringSubmatch(line); it != nil {
 		m.flush()
 		kind := it[2][len(it[2])-1]
 		m.gap(kind == m.mark || it[1] != "")
@@ -103,7 +104,7 @@ func (m *markdown) flush() {
 // room, and then colours each line.
 func (m *markdown) wrap(s string) string {
 	// Code and emphasis may hold spaces: keep each together where it is short.
-	s = codeSpan.ReplaceAllStringFunc(m.unmarked(Visible(s)), func(c string) string {
+	s = codeSpan().ReplaceAllStringFunc(m.unmarked(Visible(s)), func(c string) string {
 		if utf8.RuneCountInString(c) < m.width/3 {
 			return strings.ReplaceAll(c, " ", nbsp)
 		}
@@ -113,7 +114,7 @@ func (m *markdown) wrap(s string) string {
 	for i := range out {
 		out[i] = strings.ReplaceAll(out[i], nbsp, " ")
 		if m.paint { // else the backticks stay, to tell code apart
-			out[i] = codeSpan.ReplaceAllStringFunc(out[i], func(c string) string { return m.paint.Paint(Cyan, strings.Trim(c, "`")) })
+			out[i] = codeSpan().ReplaceAllStringFunc(out[i], func(c string) string { return m.paint.Paint(Cyan, strings.Trim(c, "`")) })
 		}
 	}
 	return strings.Join(out, "\n") + "\n"
@@ -122,28 +123,28 @@ func (m *markdown) wrap(s string) string {
 const nbsp = "\x00" // never in Visible text; joins words while wrapping
 
 var (
-	codeSpan = regexp.MustCompile("`[^`]+`")
-	strong   = regexp.MustCompile(`\*\*([^*]+)\*\*`)
-	emphasis = regexp.MustCompile(`(^|[\s(])[*_]([^*_\s][^*_]*)[*_]([\s).,;:]|$)`)
-	link     = regexp.MustCompile(`\[([^\]]+)\]\(([^)\s]+)\)`)
-	autolink = regexp.MustCompile(`<(https?://[^>\s]+)>`)
+	codeSpan = lazy.Regexp("`[^`]+`")
+	strong   = lazy.Regexp(`\*\*([^*]+)\*\*`)
+	emphasis = lazy.Regexp(`(^|[\s(])[*_]([^*_\s][^*_]*)[*_]([\s).,;:]|$)`)
+	link     = lazy.Regexp(`\[([^\]]+)\]\(([^)\s]+)\)`)
+	autolink = lazy.Regexp(`<(https?://[^>\s]+)>`)
 )
 
 func (m *markdown) inline(s string, st Style) string { return m.paint.Paint(st, m.plain(Visible(s))) }
 
 // plain drops the marks of emphasis, and writes a link's target after it.
 func (m *markdown) plain(s string) string {
-	s = link.ReplaceAllString(s, "$1 ($2)")
-	s = autolink.ReplaceAllString(s, "$1")
-	s = strong.ReplaceAllString(s, "$1")
-	return emphasis.ReplaceAllString(s, "$1$2$3")
+	s = link().ReplaceAllString(s, "$1 ($2)")
+	s = autolink().ReplaceAllString(s, "$1")
+	s = strong().ReplaceAllString(s, "$1")
+	return emphasis().ReplaceAllString(s, "$1$2$3")
 }
 
 // unmarked is plain for all of s but its code.
 func (m *markdown) unmarked(s string) string {
 	var b strings.Builder
 	for {
-		at := codeSpan.FindStringIndex(s)
+		at := codeSpan().FindStringIndex(s)
 		if at == nil {
 			b.WriteString(m.plain(s))
 			return b.String()

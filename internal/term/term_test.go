@@ -75,7 +75,7 @@ func TestWrap(t *testing.T) {
 }
 
 func TestCut(t *testing.T) {
-	for in, want := range map[string]string{"short": "short", "exactly ten": "exactly t…", "äöüäöüäöüäöü": "äöüäöüäöü…"} {
+	for in, want := range map[string]string{"short": "short", "exactly ten": "exactly...", "äöüäöüäöüäöü": "äöüäöüä..."} {
 		if got := Cut(in, 10); got != want {
 			t.Errorf("Cut(%q) = %q, want %q", in, got, want)
 		}

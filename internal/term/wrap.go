@@ -27,12 +27,15 @@ func Wrap(s string, width int, first, rest string) string {
 	return b.String()
 }
 
+// ellipsis is in ASCII, for serial consoles and LANG=C.
+const ellipsis = "..."
+
 // Cut shortens one line to width characters, with an ellipsis where something
 // is left out.
 func Cut(s string, width int) string {
-	if utf8.RuneCountInString(s) <= width || width < 2 {
+	if utf8.RuneCountInString(s) <= width || width <= len(ellipsis) {
 		return s
 	}
 	r := []rune(s)
-	return strings.TrimRight(string(r[:width-1]), " ,;") + "…"
+	return strings.TrimRight(string(r[:width-len(ellipsis)]), " ,;") + ellipsis
 }

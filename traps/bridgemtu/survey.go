@@ -9,6 +9,7 @@ import (
 
 	"fettle/host"
 	"fettle/host/netconf"
+	"fettle/internal/lazy"
 	"fettle/trap"
 )
 
@@ -105,26 +106,26 @@ func (s *survey) port(name string) *brPort {
 	if p.conf.Parent != nil {
 		p.parent = p.conf.Parent.Value
 	}
-	p.device = p.conf.Kind == "" && !madeName.MatchString(name)
+	p.device = p.conf.Kind == "" && !madeName().MatchString(name)
 	p.uplink = p.device || p.conf.Kind == "vlan" || p.conf.Kind == "bond"
 	return p
 }
 
 // madeName fits the names that programs give to the ports they make.
-var madeName = regexp.MustCompile(`^(tap|tun|vnet|veth|macvtap|lxc|vif|fwpr|fwln|dummy|vxlan|gretap|cali|qvb|qvo)`)
+var madeName = lazy.Regexp(`^(tap|tun|vnet|veth|macvtap|lxc|vif|fwpr|fwln|dummy|vxlan|gretap|cali|qvb|qvo)`)
 
 var engines = []struct {
-	names *regexp.Regexp
+	names func() *regexp.Regexp
 	by    string
 }{
-	{regexp.MustCompile(`^virbr\d+$`), "libvirt"},
-	{regexp.MustCompile(`^(docker0|docker_gwbridge|br-[0-9a-f]{12})$`), "docker"},
-	{regexp.MustCompile(`^(cni0|cni-podman\d+|podman\d+|lxcbr\d+|lxdbr\d+|incusbr\d+|nerdctl\d+)$`), "a container engine"},
+	{lazy.Regexp(`^virbr\d+$`), "libvirt"},
+	{lazy.Regexp(`^(docker0|docker_gwbridge|br-[0-9a-f]{12})$`), "docker"},
+	{lazy.Regexp(`^(cni0|cni-podman\d+|podman\d+|lxcbr\d+|lxdbr\d+|incusbr\d+|nerdctl\d+)$`), "a container engine"},
 }
 
 func engine(name string) string {
 	for _, e := range engines {
-		if e.names.MatchString(name) {
+		if e.names().MatchString(name) {
 			return e.by
 		}
 	}
