@@ -28,7 +28,7 @@ type captureOptions struct {
 func (a *app) captureCmd() *cobra.Command {
 	var o captureOptions
 	c := &cobra.Command{
-		Use:   "capture [TRAP…]",
+		Use:   "capture [TRAP...]",
 		Short: "Write what the checks read to one file, to be checked elsewhere",
 		Long: `Run the checks (all, or those named) and write what they read to one file.
 fettle check --from FILE says of the file what it would say of this host, on

@@ -27,7 +27,7 @@ type checkOptions struct {
 func (a *app) checkCmd() *cobra.Command {
 	var o checkOptions
 	c := &cobra.Command{
-		Use:   "check [TRAP…]",
+		Use:   "check [TRAP...]",
 		Short: "Look for traps on this host, a root folder, or a capture",
 		Long: `Look for traps on this host, a root folder, or a capture: for all of them, or
 for those named. Nothing is changed: checks run confined, without the power to

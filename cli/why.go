@@ -24,7 +24,7 @@ type whyOptions struct {
 func (a *app) whyCmd() *cobra.Command {
 	var o whyOptions
 	c := &cobra.Command{
-		Use:   "why [TEXT…]",
+		Use:   "why [TEXT...]",
 		Short: "Name the trap behind an error message, a log, or a description",
 		Long: `Name the trap behind an error message, lines of a log, or a problem in your own
 words. The text is taken from the arguments, or from standard input (at most

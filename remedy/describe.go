@@ -118,9 +118,17 @@ func (s Unit) Reversal() Reversal {
 }
 
 func (s LinkMTU) Reversal() Reversal {
-	// br_change_mtu() in net/bridge/br_device.c (since Linux 4.17) sets
-	// BROPT_MTU_SET_BY_USER, and nothing clears it.
-	return Reversal{Invertible, "the MTU comes back; if " + s.Link + " is a bridge, it no longer follows its ports until it is made anew"}
+	switch {
+	case s.Bridge:
+		// br_change_mtu() in net/bridge/br_device.c (since Linux 4.17) sets
+		// BROPT_MTU_SET_BY_USER, and nothing clears it.
+		return Reversal{Invertible, "the MTU comes back; the bridge no longer follows its ports until it is made anew"}
+	case s.MTU < 1280:
+		// addrconf_notify() in net/ipv6/addrconf.c, NETDEV_CHANGEMTU: below
+		// IPV6_MIN_MTU IPv6 is taken down on the link.
+		return Reversal{Invertible, "the MTU comes back; IPv6 starts anew on " + s.Link + ", without what was set by hand"}
+	}
+	return Reversal{Class: Restorable}
 }
 
 func (s SolicitRouter) Reversal() Reversal {

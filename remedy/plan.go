@@ -123,6 +123,8 @@ type Unit struct {
 type LinkMTU struct {
 	Link string `json:"link"`
 	MTU  int    `json:"mtu"` // bytes
+	// Bridge: the link is a bridge, which a set MTU pins for good.
+	Bridge bool `json:"bridge,omitempty"`
 }
 
 // SolicitRouter sends an ICMPv6 router solicitation on a link (RFC 4861

@@ -271,7 +271,7 @@ func TestText(t *testing.T) {
 	got := Text(Plan{Title: "pin br0's MTU", CutsConnection: true, Notes: []string{"Pings \x1b[31mmay be lost."}, Steps: []Step{
 		File{Path: "/etc/net", Was: []byte("a\nmtu 9000\nb\n"), Content: []byte("a\nmtu 1500\x1b]0;x\a\nb\n")},
 		File{Path: "/etc/key", Was: []byte("psk"), Content: []byte("psk2"), Secret: true},
-		LinkMTU{Link: "br0", MTU: 1500},
+		LinkMTU{Link: "br0", MTU: 1500, Bridge: true},
 	}}, 80)
 	want := `pin br0's MTU
 
@@ -292,8 +292,8 @@ func TestText(t *testing.T) {
        not shown, because it is secret: 3 bytes become 4 bytes
 
   3. set the running MTU of br0 to 1500 bytes
-     invertible: the MTU comes back; if br0 is a bridge, it no longer follows
-       its ports until it is made anew
+     invertible: the MTU comes back; the bridge no longer follows its ports
+       until it is made anew
        # ip link set dev br0 mtu 1500
 
 Note: Pings \x1b[31mmay be lost.

@@ -70,7 +70,7 @@ func cut(s string, n int) string {
 	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--
 	}
-	return fmt.Sprintf("%s… (%d bytes more)", s[:n], len(s)-n)
+	return fmt.Sprintf("%s... (%d bytes more)", s[:n], len(s)-n)
 }
 
 // overflow counts an outcome that is one too many. The gravest leads, so that

@@ -232,7 +232,7 @@ func (p *planner) now(release string) {
 		}
 		if lower, ok := p.links[port.parent]; ok && port.parent != "" && lower.MTU < p.mtu {
 			// vlan_dev_change_mtu(), net/8021q/vlan_dev.c: no more than the lower device has.
-			ports = append(ports, remedy.LinkMTU{Link: lower.Name, MTU: p.mtu})
+			ports = append(ports, remedy.LinkMTU{Link: lower.Name, MTU: p.mtu, Bridge: lower.Info.Kind == "bridge"})
 			p.note("%s is raised to %d with its VLAN %s.", lower.Name, p.mtu, port.name)
 		}
 		ports = append(ports, remedy.LinkMTU{Link: port.name, MTU: p.mtu})
@@ -248,7 +248,7 @@ func (p *planner) now(release string) {
 		p.Steps = append(p.Steps, ports...)
 		return
 	}
-	own := remedy.LinkMTU{Link: p.b.name, MTU: p.mtu}
+	own := remedy.LinkMTU{Link: p.b.name, MTU: p.mtu, Bridge: true}
 	p.note("Setting the MTU of %s pins it: from then on it does not follow its ports until it is made anew.", p.b.name)
 	if before417(release) { // a bridge may not have more than its ports, and nothing pins
 		p.Steps = append(append(p.Steps, ports...), own)
