@@ -48,11 +48,6 @@ const (
 
 func (it Item) key() string { return it.Kind + ":" + it.Path }
 
-// running tells whether the item is running state, which a reboot ends.
-func (it Item) running() bool {
-	return it.Kind == itemValue || it.Kind == itemMTU || it.Kind == itemActive
-}
-
 // readItem reads the item as it stands now.
 func readItem(ctx context.Context, m Machine, it Item) (Item, error) {
 	now := it

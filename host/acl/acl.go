@@ -158,7 +158,7 @@ func (a ACL) Valid() error {
 	}
 	for _, t := range []Tag{UserObj, GroupObj, Other} {
 		if !seen[Entry{Tag: t}] {
-			return fmt.Errorf("no entry %s::", t)
+			return fmt.Errorf("the %s:: entry is missing", t)
 		}
 	}
 	if !seen[Entry{Tag: Mask}] && !a.Minimal() {

@@ -138,7 +138,7 @@ func TestAllowsAsTheKernel(t *testing.T) {
 			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: gids[0], Groups: gids}}
 			kernel := cmd.Run() == nil
 			if got := a.Allows(uid, gids, owner, group, want); got != kernel {
-				t.Fatal(fmt.Sprintf("uid %d gids %v on %s: test %s says %v, Allows says %v", uid, gids, a, flag, kernel, got))
+				t.Fatalf("uid %d gids %v on %s: test %s says %v, Allows says %v", uid, gids, a, flag, kernel, got)
 			}
 		}
 	}

@@ -64,9 +64,9 @@ func TestPrefixes(t *testing.T) {
 		"2001:db8::1 2001:db8::2 2001:db8:0:1::1 2a00:1450::1 fd00:1::1 fd00:2::1 fe80::1 fe80::2 fe80::5054:ff:feaa:bbcc")
 	common := func(a, b netip.Addr) int {
 		n := 0
-		for p, q := netip.PrefixFrom(a, 0), netip.PrefixFrom(b, 0); n < a.BitLen(); n++ {
-			p, _ = a.Prefix(n + 1)
-			if q, _ = b.Prefix(n + 1); p != q {
+		for ; n < a.BitLen(); n++ {
+			p, _ := a.Prefix(n + 1)
+			if q, _ := b.Prefix(n + 1); p != q {
 				break
 			}
 		}
