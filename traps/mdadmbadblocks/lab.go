@@ -14,12 +14,14 @@ var needs = lab.Needs{
 }
 
 // disks makes loop0 … loopN-1.
-func disks(n int) []lab.Act {
+func disks(n int) []lab.Act { return sized(n, "20M") }
+
+func sized(n int, size string) []lab.Act {
 	var acts []lab.Act
 	for i := range n {
 		dev := fmt.Sprintf("/dev/loop%d", i)
 		acts = append(acts,
-			lab.Act{Run: []string{"truncate", "-s", "20M", fmt.Sprintf("/run/disk%d", i)}},
+			lab.Act{Run: []string{"truncate", "-s", size, fmt.Sprintf("/run/disk%d", i)}},
 			lab.Act{Until: []string{"losetup", dev, fmt.Sprintf("/run/disk%d", i)}})
 	}
 	return acts
@@ -50,6 +52,21 @@ func online(name, about, level string, n int, args ...string) lab.Scenario {
 	return lab.Scenario{Name: name, About: about, Needs: needs, Probes: probes, Subject: "md0/loop1", Prepare: create(level, n, args...)}
 }
 
+// long leaves a scenario to the long runs: fettle's part in it is shown by a shorter one.
+func long(s lab.Scenario) lab.Scenario {
+	s.Long = true
+	return s
+}
+
+// external is a DDF container with a mirror in it, which md itself does not
+// keep the superblocks of.
+var external = lab.Scenario{
+	Name: "external", About: "Metadata of a firmware's format is none of md's", Needs: needs, Innocent: true, Long: true,
+	Prepare: append(append([]lab.Act{{Write: &lab.File{Path: "/etc/mdadm/mdadm.conf", Content: "CREATE bbl=no\n"}}}, sized(2, "64M")...),
+		lab.Act{Run: []string{"mdadm", "--create", "/dev/md127", "--run", "--metadata=ddf", "--raid-devices=2", "/dev/loop0", "/dev/loop1"}},
+		lab.Act{Run: []string{"mdadm", "--create", "/dev/md0", "--run", "--level=1", "--raid-devices=2", "/dev/md127"}}),
+}
+
 // refused is a scenario that is found, and that fettle leaves alone.
 func refused(name, about string, prepare []lab.Act) lab.Scenario {
 	return lab.Scenario{Name: name, About: about, Needs: needs, Probes: probes, Subject: "md0/loop1", Unfixable: true, Prepare: prepare}
@@ -67,9 +84,13 @@ func enter(members ...string) []lab.Act {
 
 var proof = []lab.Scenario{
 	online("raid1", "Mirror of two with a bitmap", "1", 2, "--bitmap=internal"),
-	online("raid10", "RAID10 of four", "10", 4, "--bitmap=internal"),
+	long(online("raid10", "RAID10 of four", "10", 4, "--bitmap=internal")),
+	long(online("raid10-far", "RAID10 of four, far copies", "10", 4, "--bitmap=internal", "--layout=f2")),
+	long(online("raid10-odd", "RAID10 of three: copies of one block sit on any two", "10", 3, "--bitmap=internal", "--layout=o2")),
+	long(online("mirror-of-three", "Mirror of three", "1", 3, "--bitmap=internal")),
+	long(online("metadata-1.0", "Superblocks at the members' ends", "1", 2, "--bitmap=internal", "--metadata=1.0")),
 	online("raid6", "RAID6 of four", "6", 4, "--bitmap=internal"),
-	online("raid5", "RAID5 of three: a redundancy of one", "5", 3, "--bitmap=internal"),
+	long(online("raid5", "RAID5 of three: a redundancy of one", "5", 3, "--bitmap=internal")),
 	online("no-bitmap", "Mirror without a bitmap, as small arrays are made: one is added for the time", "1", 2, "--bitmap=none"),
 	{
 		Name: "write-mostly", About: "A write-mostly and --failfast member stays so", Needs: needs, Probes: probes, Subject: "md0/loop1",
@@ -88,13 +109,14 @@ var proof = []lab.Scenario{
 		Prepare: append([]lab.Act{{Write: &lab.File{Path: "/etc/mdadm/mdadm.conf", Content: "CREATE bbl=no\n"}}}, create("1", 2, "--bitmap=internal")...),
 	},
 	{
-		Name: "old-metadata", About: "Metadata 0.90 has no list", Needs: needs, Innocent: true,
+		Name: "old-metadata", About: "Metadata 0.90 has no list", Needs: needs, Innocent: true, Long: true,
 		Prepare: append([]lab.Act{{Write: &lab.File{Path: "/etc/mdadm/mdadm.conf", Content: "CREATE bbl=no\n"}}}, create("1", 2, "--metadata=0.90")...),
 	},
+	external,
 	refused("entries", "A list with an entry is told as critical, and left alone", append(create("1", 2, "--bitmap=internal"), enter("loop1")...)),
-	refused("shared-entries", "Both members of a mirror have the same entry", append(create("1", 2, "--bitmap=internal"), enter("loop0", "loop1")...)),
-	refused("degraded", "A mirror that misses a member is left alone", append(create("1", 2, "--bitmap=internal"),
-		lab.Act{Run: []string{"mdadm", "/dev/md0", "--fail", "/dev/loop0", "--remove", "/dev/loop0"}})),
-	refused("stripe", "RAID0 has no redundancy: the way with the array stopped is printed", append(disks(2),
-		lab.Act{Run: []string{"mdadm", "--create", "/dev/md0", "--run", "--quiet", "--level=0", "--raid-devices=2", "/dev/loop0", "/dev/loop1"}})),
+	long(refused("shared-entries", "Both members of a mirror have the same entry", append(create("1", 2, "--bitmap=internal"), enter("loop0", "loop1")...))),
+	long(refused("degraded", "A mirror that misses a member is left alone", append(create("1", 2, "--bitmap=internal"),
+		lab.Act{Run: []string{"mdadm", "/dev/md0", "--fail", "/dev/loop0", "--remove", "/dev/loop0"}}))),
+	long(refused("stripe", "RAID0 has no redundancy: the way with the array stopped is printed", append(disks(2),
+		lab.Act{Run: []string{"mdadm", "--create", "/dev/md0", "--run", "--quiet", "--level=0", "--raid-devices=2", "/dev/loop0", "/dev/loop1"}}))),
 }

@@ -151,8 +151,11 @@ func (r *rig) enterBad(dev string, start, count int) error {
 	if err := setMD("dev-"+dev+"/bad_blocks", fmt.Sprintf("%d %d", start, count)); err != nil {
 		return err
 	}
-	said := ""
+	said, text := "", fmt.Sprintf("%d %d", start, count)
 	err := until(func() bool {
+		if !strings.Contains(md("dev-"+dev+"/bad_blocks"), fmt.Sprintf("%d ", start)) {
+			setMD("dev-"+dev+"/bad_blocks", text) // a write that was still under way took it off again
+		}
 		if md("array_state") == "clean" { // its change to active writes the superblocks
 			out, code, err := r.Exec([]string{"dd", "if=/dev/zero", "of=/dev/md0", "bs=4096", "count=1", "conv=fsync", "status=none"})
 			said = fmt.Sprint(strings.TrimSpace(out), code, err)
