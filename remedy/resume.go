@@ -35,7 +35,7 @@ func (e *Engine) Resume(ctx context.Context, id string, verify func(Head) Verify
 		}
 		var v Verify
 		if verify != nil {
-			v = verify(c.Head)
+			v = verify(e.subjectNow(ctx, c.Head))
 		}
 		return c, e.run(ctx, c, v)
 	}
