@@ -59,7 +59,7 @@ func TestValid(t *testing.T) {
 		"u::rwx,g::r,g:4:r,m::r,o::-":             "",
 		"u::rwx,g::r,m::r,o::-":                   "",
 		"u::rwx,g::r,g:4:r,o::-":                  "need a mask",
-		"u::rwx,g::r":                             "no entry other::",
+		"u::rwx,g::r":                             "the other:: entry is missing",
 		"u::rwx,g::r,o::-,o::r":                   "two entries of other::",
 		"u::rwx,g::r,g:4:r,g:adm:x,m::r,o::-":     "two entries of group:4",
 		"u::rwx,g::r,u:4:r,g:adm:x,m::r,m::-,o:0": "two entries of mask::",
