@@ -13,6 +13,8 @@ import (
 	"fettle/lab"
 	"fettle/lab/filesemantics"
 	"fettle/lab/guest"
+	"fettle/lab/powercut"
+	"fettle/lab/remedyproof"
 	"fettle/trap"
 	"fettle/traps"
 )
@@ -193,7 +195,7 @@ func (a *app) labKernels(ctx context.Context, jobs []lab.Job, f labFlags) error 
 }
 
 // labWide are the experiments that belong to no trap.
-var labWide = []lab.Experiment{filesemantics.Experiment}
+var labWide = slices.Concat([]lab.Experiment{filesemantics.Experiment}, remedyproof.Experiments, powercut.Experiments)
 
 // chooseLab reads TRAP, TRAP/NAME and names of lab-wide experiments; none is all.
 func (a *app) chooseLab(args []string, long bool) ([]lab.Job, error) {
@@ -207,7 +209,7 @@ func (a *app) chooseLab(args []string, long bool) ([]lab.Job, error) {
 		var names []string
 		id, _, _ := strings.Cut(arg, "/")
 		for _, j := range everything {
-			if j.Name() == arg || j.Trap == arg {
+			if j.Name() == arg || j.Trap == arg || j.Trap == "" && strings.HasPrefix(j.Name(), arg+"/") {
 				some = append(some, j)
 			}
 			if j.Trap == id {
@@ -223,10 +225,10 @@ func (a *app) chooseLab(args []string, long bool) ([]lab.Job, error) {
 		if len(some) > 0 {
 			continue
 		}
-		if _, err := a.find([]string{id}); err != nil {
-			return nil, err
-		}
 		if len(names) == 0 {
+			if _, err := a.find([]string{id}); err != nil {
+				return nil, err
+			}
 			return nil, usagef("%s has no scenario yet", id)
 		}
 		return nil, usagef("%s has no scenario %q; it has: %s", id, strings.TrimPrefix(arg, id+"/"), strings.Join(names, ", "))
@@ -244,6 +246,9 @@ func allLab(all []*trap.Trap) []lab.Job {
 		for _, e := range t.Experiments {
 			jobs = append(jobs, lab.Job{Trap: t.ID(), Experiment: &e})
 		}
+	}
+	for _, s := range remedyproof.Scenarios {
+		jobs = append(jobs, lab.Job{Trap: remedyproof.Group, Scenario: s})
 	}
 	for _, e := range labWide {
 		jobs = append(jobs, lab.Job{Experiment: &e})
@@ -278,15 +283,26 @@ func (a *app) completeLab(_ *cobra.Command, _ []string, begun string) ([]string,
 }
 
 // labRole plays the parts that fettle has inside its own lab: init of a
-// throwaway machine, and the supervisor of its kernel.
+// throwaway machine, holder of memory there, and the supervisor of its kernel.
 func labRole(args []string) (int, bool) {
 	if guest.Here() {
 		guest.Main(findExperiment)
 	}
-	if len(args) == 0 || args[0] != lab.Supervise {
+	if len(args) == 0 {
 		return 0, false
 	}
-	if err := lab.Supervisor(args[1:]); err != nil {
+	var err error
+	switch args[0] {
+	case lab.Supervise:
+		err = lab.Supervisor(args[1:])
+	case lab.MergeableVerb:
+		err = guest.HoldMergeable(args[1:])
+	case lab.PlayStory:
+		err = guest.Story(findExperiment)
+	default:
+		return 0, false
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "fettle lab:", err)
 		return exitFailed, true
 	}

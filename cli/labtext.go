@@ -23,6 +23,9 @@ func (a *app) labText(o lab.Outcome, long, verbose bool) {
 	}
 	fmt.Fprintf(a.stdout, "%s: %s (%s, kernel %s, booted in %.1f s, %.1f s in all)\n", o.Job.Name(), labWord(o),
 		v.Engine, term.Visible(v.Kernel), v.Boot.Seconds(), v.Took.Seconds())
+	if v.Retries > 0 {
+		fmt.Fprintf(a.stdout, "  booted again %d times: the emulated kernel died or hung before its init\n", v.Retries)
+	}
 	if !long && v.OK {
 		return
 	}

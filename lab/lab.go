@@ -6,7 +6,7 @@ package lab
 import "time"
 
 // Scenario is one story told on a throwaway machine: prepare, expect the trap
-// found, fix it, expect it clear, undo, expect it found again. An innocent
+// found, fix it, expect it clear and no other trap set, undo, expect it found again. An innocent
 // scenario is prepared and must not be found.
 type Scenario struct {
 	Name  string // "port-raises-mtu"
@@ -109,7 +109,7 @@ type Probe struct {
 
 // Stage is one step of a scenario's story, as the guest tells it.
 type Stage struct {
-	Name   string            `json:"name"` // prepare, check, fix, recheck, undo, after-undo
+	Name   string            `json:"name"` // prepare, check, fix, recheck, others, undo, after-undo
 	OK     bool              `json:"ok"`
 	Said   string            `json:"said,omitempty"` // what was found, or why it failed
 	Probes map[string]string `json:"probes,omitempty"`
@@ -128,6 +128,7 @@ type Verdict struct {
 	Engine   string        `json:"engine"`
 	Boot     time.Duration `json:"boot_ns"` // from start to the guest's first word
 	Took     time.Duration `json:"took_ns"`
+	Retries  int           `json:"retries,omitempty"` // boots that did not reach the guest's init
 	Console  string        `json:"console,omitempty"` // last lines, where the machine died
 }
 

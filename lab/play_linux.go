@@ -61,10 +61,29 @@ func play(ctx context.Context, o Orders, name string, needs Needs, opt Options) 
 	if least := leastMiB(img); mem < least {
 		return v, fmt.Errorf("%s does not fit into %d MiB of memory: it needs at least %d (see --mem)", v.Name(), mem, least)
 	}
-	limit := needs.limit(opt)
+	emulated := opt.Kernel.Engine == "qemu" && !opt.KVM
+	for v.Retries = 0; ; v.Retries++ {
+		err := v.live(ctx, needs.limit(opt), img, mem, opt)
+		v.Took = time.Since(start)
+		if err != nil || v.Kernel != "" || !emulated || opt.Shell != "" || v.Retries == bootRetries {
+			return v, err
+		}
+		v.Why, v.Console = "", ""
+	}
+}
+
+// bootRetries is how often an emulated machine is started again that died or
+// hung before its init, which has then shown nothing of the scenario. qemu
+// 7.2's TCG now and then breaks Linux 6.12 while it boots.
+const bootRetries = 2
+
+// bootLimit is how long a machine may take to its init.
+const bootLimit = 90 * time.Second
+
+// live boots a machine and listens to it until it ends.
+func (v *Verdict) live(ctx context.Context, limit time.Duration, img *os.File, mem int, opt Options) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-
 	messages := make(chan message)
 	booted := time.Now()
 	m, err := boot(opt, img, mem, func(msg message) {
@@ -74,37 +93,38 @@ func play(ctx context.Context, o Orders, name string, needs Needs, opt Options) 
 		}
 	})
 	if err != nil {
-		return v, err
+		return err
 	}
 	defer m.kill()
 	done := false
 	var ended error
+	silence := time.After(bootLimit)
 	for running := true; running; {
 		select {
 		case msg := <-messages:
 			if msg.Hello != nil {
-				v.Boot = time.Since(booted)
+				v.Boot, silence = time.Since(booted), nil
 			}
 			done = v.hear(msg, opt) || done
 		case ended = <-m.done:
 			running = false
+		case <-silence:
+			ended, running = fmt.Errorf("it said nothing for %s and was stopped", bootLimit), false
 		case <-ctx.Done():
-			m.kill()
 			ended, running = fmt.Errorf("the machine was stopped after %s", limit), false
 			if ctx.Err() == context.Canceled {
-				return v, ctx.Err()
+				return ctx.Err()
 			}
 		}
 	}
-	v.Took = time.Since(start)
 	if !done {
 		v.Console = m.console.lastWords(20)
 		if v.Why == "" {
-			v.Why = died(v, ended)
+			v.Why = died(*v, ended)
 		}
 	}
 	v.OK = done && v.Why == ""
-	return v, nil
+	return nil
 }
 
 // hear takes one message of the guest and tells whether it was the last.

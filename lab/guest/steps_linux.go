@@ -33,7 +33,7 @@ func (p *player) steps(first int) {
 					if err != nil {
 						return out, err
 					}
-					said = firstLine(out)
+					said = lastLine(out)
 				default:
 					if err := act(a); err != nil {
 						return "", err
@@ -71,9 +71,4 @@ func judge(e *lab.Expect, out string, code int) error {
 		return fmt.Errorf("expected not to print %q", e.Lacks)
 	}
 	return nil
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
-	return line
 }

@@ -52,7 +52,12 @@ func (p *player) story() {
 	if s.Unfixable {
 		return
 	}
+	var before map[string]bool
 	p.stage("fix", func() (string, error) {
+		var err error
+		if before, err = p.others(); err != nil {
+			return "", fmt.Errorf("looking for other traps before the fix: %w", err)
+		}
 		argv := []string{"fettle", "fix", p.orders.Trap, "--yes"}
 		if s.Subject != "" {
 			argv = append(argv, "--on", s.Subject)
@@ -60,10 +65,69 @@ func (p *player) story() {
 		return p.verb(argv)
 	})
 	p.stage("recheck", p.expect(false))
+	p.stage("others", func() (string, error) { return p.compare(before) })
 	p.stage("undo", func() (string, error) { return p.verb([]string{"fettle", "undo"}) })
 	if !s.UndoKeeps {
 		p.stage("after-undo", p.expect(true))
 	}
+}
+
+// others checks every trap and tells of each subject of the other traps
+// whether the trap is found in it.
+func (p *player) others() (map[string]bool, error) {
+	argv := []string{"fettle", "check", "--format", "jsonl"}
+	out, code, err := run(argv, nil)
+	if err != nil {
+		return nil, err
+	}
+	if code == 2 || code == 3 {
+		return nil, fmt.Errorf("%s: exit status %d: %s", strings.Join(argv, " "), code, lastLine(out))
+	}
+	found := foundOf(outcomes(out), p.orders.Trap)
+	if len(found) == 0 {
+		return nil, fmt.Errorf("%s: no other trap was looked for", strings.Join(argv, " "))
+	}
+	return found, nil
+}
+
+// foundOf tells of each subject of the traps other than this one whether it was found.
+func foundOf(all []outcome, this string) map[string]bool {
+	found := map[string]bool{}
+	for _, o := range all {
+		if o.Trap != this {
+			found[strings.TrimSuffix(o.Trap+":"+o.Subject, ":")] = o.Status == "found"
+		}
+	}
+	return found
+}
+
+// compare is the house's rule that remedies do not set other traps.
+func (p *player) compare(before map[string]bool) (string, error) {
+	after, err := p.others()
+	if err != nil {
+		return "", err
+	}
+	if set := newlySet(before, after); len(set) > 0 {
+		return "", fmt.Errorf("the fix sets another trap: %s", strings.Join(set, ", "))
+	}
+	traps := map[string]bool{}
+	for id := range after {
+		name, _, _ := strings.Cut(id, ":")
+		traps[name] = true
+	}
+	return fmt.Sprintf("the fix sets none of %d other traps", len(traps)), nil
+}
+
+// newlySet lists what is found after and was not before.
+func newlySet(before, after map[string]bool) []string {
+	var set []string
+	for id, found := range after {
+		if found && !before[id] {
+			set = append(set, id)
+		}
+	}
+	slices.Sort(set)
+	return set
 }
 
 // stage runs one stage unless an earlier one failed, probes, and tells.

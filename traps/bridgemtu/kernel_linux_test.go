@@ -64,7 +64,13 @@ func TestKernel(t *testing.T) {
 func testPins(t *testing.T) {
 	t.Logf("kernel %s", release(t))
 	for _, c := range pinCases {
-		got, pinned, err := c.try(func(args ...string) error { ip(t, args...); return nil }, func(link string) (int, error) { return mtu(t, link), nil })
+		run := func(commands ...string) error {
+			for _, c := range commands {
+				ip(t, strings.Fields(c)...)
+			}
+			return nil
+		}
+		got, pinned, err := c.try(run, func(link string) (int, error) { return mtu(t, link), nil })
 		must(t, err)
 		t.Logf("%-36s %d %v", c.name, got, pinned)
 		if got != c.want || pinned != c.pinned {

@@ -3,6 +3,7 @@ package bridgemtu
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 
 	"fettle/lab"
@@ -44,48 +45,49 @@ var pinCases = []pinCase{
 // group is that of the case's links: deleted together, the kernel waits but once.
 const group = "7"
 
-// try does the case with run, which runs ip(8), and returns the bridge's MTU,
-// and whether it is pinned: a port of 1300 then changes nothing.
-func (c pinCase) try(run func(args ...string) error, mtu func(link string) (int, error)) (got int, pinned bool, err error) {
-	steps := [][]string{
-		append(append([]string{"link", "add", "name", "br", "group", group}, c.create...), "type", "bridge"),
-		{"link", "add", "name", "big", "group", group, "mtu", "8950", "type", "veth", "peer", "name", "bigpeer", "mtu", "8950"},
-		{"link", "add", "name", "small", "group", group, "mtu", "1400", "type", "veth", "peer", "name", "smallpeer", "mtu", "1400"},
-		{"link", "add", "name", "least", "group", group, "mtu", "1300", "type", "veth", "peer", "name", "leastpeer", "mtu", "1300"},
+// try does the case with run, which runs commands of ip(8), and returns the
+// bridge's MTU, and whether it is pinned: a port of 1300 then changes nothing.
+func (c pinCase) try(run func(commands ...string) error, mtu func(link string) (int, error)) (got int, pinned bool, err error) {
+	steps := []string{strings.Join(append([]string{"link add name br group", group}, c.create...), " ") + " type bridge"}
+	for _, p := range []string{"big 8950", "small 1400", "least 1300"} {
+		name, size, _ := strings.Cut(p, " ")
+		steps = append(steps, fmt.Sprintf("link add name %[1]s group %[2]s mtu %[3]s type veth peer name %[1]speer mtu %[3]s", name, group, size))
 	}
 	for _, d := range c.do {
-		steps = append(steps, append([]string{"link", "set", "dev"}, strings.Fields(d)...))
+		steps = append(steps, "link set dev "+d)
 	}
-	for _, s := range steps {
-		if err := run(s...); err != nil {
-			return 0, false, err
-		}
+	if err := run(steps...); err != nil {
+		return 0, false, err
 	}
 	if got, err = mtu("br"); err != nil {
 		return got, false, err
 	}
-	if err := run("link", "set", "dev", "least", "master", "br"); err != nil {
+	if err := run("link set dev least master br"); err != nil {
 		return got, false, err
 	}
 	then, err := mtu("br")
 	if err != nil {
 		return got, false, err
 	}
-	return got, then == got, run("link", "del", "group", group)
+	return got, then == got, run("link del group " + group)
 }
 
 var experiments = []lab.Experiment{{
 	Name: "what-pins", About: "Which act raises, lowers and pins a bridge's MTU on this kernel",
 	Needs: needs,
 	Run: func(_ context.Context, b *lab.Bench) error {
-		run := func(args ...string) error {
-			_, err := b.Run(append([]string{"ip"}, args...)...)
+		run := func(commands ...string) error {
+			const batch = "/run/ip.batch" // of ip(8): a process for each would take most of the time
+			if err := os.WriteFile(batch, []byte(strings.Join(commands, "\n")+"\n"), 0o600); err != nil {
+				return err
+			}
+			_, err := b.Run("ip", "-batch", batch)
 			return err
 		}
 		mtu := func(link string) (n int, err error) {
-			out, err := b.Run("cat", "/sys/class/net/"+link+"/mtu")
+			out, err := os.ReadFile("/sys/class/net/" + link + "/mtu")
 			if err == nil {
-				_, err = fmt.Sscan(out, &n)
+				_, err = fmt.Sscan(string(out), &n)
 			}
 			return n, err
 		}

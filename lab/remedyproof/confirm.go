@@ -1,0 +1,113 @@
+// Package remedyproof holds the lab's stories about remedies as such: what
+// fettle fix, confirm and undo do on a host that systemd runs.
+package remedyproof
+
+import (
+	"time"
+
+	"fettle/lab"
+)
+
+// Group stands before the names of the scenarios, where others have their trap.
+const Group = "remedy"
+
+// Scenarios are all of them.
+var Scenarios = []lab.Scenario{
+	{
+		Name: "timer-undoes", About: "Nobody confirms: systemd's timer takes the change back",
+		Needs: needs,
+		Steps: []lab.Step{
+			{Name: "prepare", Acts: journalTrap},
+			{Name: "fix", Acts: []lab.Act{
+				expect(0, "systemd timer fettle-undo-0001.timer; boot unit fettle-undo-0001-boot.service", fix("5s")...),
+				expect(0, "active", "systemctl", "is-active", "fettle-undo-0001.timer"),
+				expect(0, "enabled", "systemctl", "is-enabled", "fettle-undo-0001-boot.service"),
+			}},
+			{Name: "clear", Acts: []lab.Act{expect(0, "0 found, 0 unknown", check...)}},
+			{Name: "undone", Acts: []lab.Act{within(15*time.Second, 0, "nobody confirmed it", "fettle", "changes")}},
+			{Name: "found again", Acts: []lab.Act{expect(1, "1 found", check...)}},
+			{Name: "guards gone", Acts: guardsGone},
+		},
+	},
+	{
+		Name: "timer-undoes-after-kill", About: "fettle is killed in the middle of its change: systemd's timer takes it back",
+		Needs: needs,
+		Steps: []lab.Step{
+			{Name: "prepare", Acts: journalTrap},
+			{Name: "fix", Acts: []lab.Act{expect(-1, "", append([]string{"env", "FETTLE_KILL_AT=20"}, fixAs("/init", "5s")...)...)}},
+			{Name: "half-way", Acts: []lab.Act{expect(0, "cut off while at it", "fettle", "changes")}},
+			{Name: "undone", Acts: []lab.Act{within(15*time.Second, 0, "nobody confirmed it", "fettle", "changes")}},
+			{Name: "found again", Acts: []lab.Act{expect(1, "1 found", check...)}},
+			{Name: "guards gone", Acts: guardsGone},
+		},
+	},
+	{
+		Name: "confirmed", About: "Confirmed in time: the change stays, also over a restart; timer and boot unit are gone",
+		Needs: needs,
+		Steps: []lab.Step{
+			{Name: "prepare", Acts: journalTrap},
+			{Name: "fix", Acts: []lab.Act{expect(0, "Mended", fix("5s")...)}},
+			{Name: "confirm", Acts: append([]lab.Act{expect(0, "confirmed and stays", "fettle", "confirm")}, guardsGone...)},
+			{Name: "stays", Acts: []lab.Act{{Run: []string{"sleep", "6"}}, expect(0, "0 found, 0 unknown", check...)}},
+			{Name: "restart", Acts: []lab.Act{{Restart: lab.RestartClean}, expect(0, "", "fettle", "changes"), expect(0, "0 found, 0 unknown", check...)}},
+		},
+	},
+	{
+		Name: "power-cut-before-confirm", About: "The power fails before anybody confirms: the next boot takes the change back before it sets sysctls",
+		Needs: netNeeds,
+		Steps: []lab.Step{
+			{Name: "prepare", Acts: raTrap},
+			{Name: "fix", Acts: []lab.Act{
+				expect(0, "boot unit fettle-undo-0001-boot.service", "fettle", "fix", "ipv6-ra-forwarding", "--on", "eth0", "--yes", "--confirm-within", "10m"),
+				expect(0, "accept_ra=2", "cat", raFile),
+				expect(0, "2", "cat", "/proc/sys/net/ipv6/conf/eth0/accept_ra"),
+			}},
+			{Name: "power cut", Acts: []lab.Act{{Restart: lab.PowerCut},
+				within(10*time.Second, 0, "restarted before anybody confirmed", "fettle", "changes")}},
+			{Name: "as before", Acts: []lab.Act{
+				expect(0, raConf, "cat", raFile),
+				expect(0, "1", "cat", "/proc/sys/net/ipv6/conf/eth0/accept_ra"),
+				expect(1, "1 found", "fettle", "check", "ipv6-ra-forwarding"),
+			}},
+			// What had been wanted at this boot stays in systemd's memory until it reads its files again.
+			{Name: "guards gone", Acts: append([]lab.Act{
+				expect(0, "Result=success", "systemctl", "show", "--property=Result", "fettle-undo-0001-boot.service"),
+				{Run: []string{"systemctl", "daemon-reload"}},
+			}, guardsGone...)},
+		},
+	},
+}
+
+var needs = lab.Needs{Systemd: true, Tools: []string{"mkdir", "systemd-cat", "echo", "cat", "ls", "setfacl", "env"}}
+
+var check = []string{"fettle", "check", "journal-access"}
+
+func fix(within string) []string { return fixAs("fettle", within) }
+
+func fixAs(program, within string) []string {
+	return []string{program, "fix", "journal-access", "--on", "/var/log/journal", "--yes", "--confirm-within", within}
+}
+
+// journalTrap is a journal folder that was made with mkdir on a running host.
+var journalTrap = []lab.Act{
+	{Run: []string{"mkdir", "/var/log/journal"}},
+	{Run: []string{"journalctl", "--flush"}},
+	{Run: []string{"systemd-cat", "echo", "a line for all admins"}},
+	expect(1, "1 found", check...),
+}
+
+// guardsGone: nothing of the rollback is left to systemd.
+var guardsGone = []lab.Act{
+	{Expect: &lab.Expect{Run: []string{"systemctl", "list-units", "--all", "--no-legend", "fettle-undo*"}, Lacks: "fettle-undo", Within: 5 * time.Second}},
+	{Expect: &lab.Expect{Run: []string{"systemctl", "list-unit-files", "fettle-undo*"}, Status: 1, Lacks: "fettle-undo"}},
+	expect(2, "No such file", "ls", "/etc/systemd/system/sysinit.target.wants"),
+	expect(0, "0 loaded", "systemctl", "list-units", "--failed", "--no-pager"),
+}
+
+func expect(status int, has string, argv ...string) lab.Act {
+	return lab.Act{Expect: &lab.Expect{Run: argv, Status: status, Has: has}}
+}
+
+func within(d time.Duration, status int, has string, argv ...string) lab.Act {
+	return lab.Act{Expect: &lab.Expect{Run: argv, Status: status, Has: has, Within: d}}
+}

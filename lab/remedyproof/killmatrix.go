@@ -1,0 +1,119 @@
+package remedyproof
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"fettle/lab"
+)
+
+// KillMatrix kills fettle at each of its points while it makes a change that
+// waits to be confirmed: systemd must take back whatever was done.
+var KillMatrix = lab.Experiment{
+	Name: Group + "/kill-matrix", About: "SIGKILL at each point of a change that waits to be confirmed; systemd's timer must leave all as before",
+	Needs: lab.Needs{Systemd: true, Tools: append([]string{"stat", "getfacl", "rm", "chmod", "chown", "sleep"}, needs.Tools...), Limit: 20 * time.Minute},
+	Long:  true,
+	Run:   killMatrix,
+}
+
+const (
+	killLog = "/run/lab-points"
+	// killConfirm is short, as each point waits for it.
+	killConfirm = "2s"
+	killPoints  = 500 // more than there are
+)
+
+func killMatrix(ctx context.Context, b *lab.Bench) error {
+	for _, argv := range [][]string{{"mkdir", "/var/log/journal"}, {"journalctl", "--flush"}, {"systemd-cat", "echo", "a line"}, {"journalctl", "--sync"}} {
+		if _, err := b.Run(argv...); err != nil {
+			return err
+		}
+	}
+	before, err := journalState(b)
+	if err != nil {
+		return err
+	}
+	b.Columns("killed at", "as before", "change", "seconds")
+	var wrong []error
+	for n := 1; n < killPoints; n++ {
+		if err := os.RemoveAll("/var/lib/fettle"); err != nil {
+			return err
+		}
+		os.Remove(killLog)
+		start := time.Now()
+		_, code, err := b.Exec(append([]string{"env", fmt.Sprintf("FETTLE_KILL_AT=%d", n), "FETTLE_KILL_LOG=" + killLog}, fixAs("/init", killConfirm)...))
+		if err != nil {
+			return err
+		}
+		changes, state := "", ""
+		for end := start.Add(20 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+			if changes, err = b.Run("fettle", "changes"); err != nil {
+				return err
+			}
+			if state, err = journalState(b); err != nil {
+				return err
+			}
+			if state == before && (!strings.Contains(changes, "0001") || strings.Contains(changes, "taken back")) {
+				break
+			}
+		}
+		_, what, _ := strings.Cut(lastOf(changes), " on /var/log/journal: ")
+		as := "yes"
+		if state != before {
+			as = "NO"
+			wrong = append(wrong, fmt.Errorf("point %d: not as before:\n%s", n, state))
+		}
+		b.Row(fmt.Sprintf("%d %s", n, point(code)), as, what, fmt.Sprintf("%.1f", time.Since(start).Seconds()))
+		if code != -1 { // it came to its end: there are no more points
+			b.Note("%d points in all.", n-1)
+			return errors.Join(wrong...)
+		}
+		if err := quiet(b); err != nil {
+			wrong = append(wrong, fmt.Errorf("point %d: %w", n, err))
+		}
+	}
+	return fmt.Errorf("more than %d points", killPoints)
+}
+
+// point is the last that fettle came to.
+func point(code int) string {
+	if code != -1 {
+		return "not at all"
+	}
+	b, _ := os.ReadFile(killLog)
+	return lastOf(string(b))
+}
+
+func lastOf(s string) string {
+	s = strings.TrimSpace(s)
+	return s[strings.LastIndexByte(s, '\n')+1:]
+}
+
+// journalState is mode, owner and ACL of the journal's folders and files.
+func journalState(b *lab.Bench) (string, error) {
+	return b.Run("getfacl", "-pR", "/var/log/journal")
+}
+
+// quiet waits until systemd has no unit of the change, and takes away the
+// boot unit of a change that was not begun.
+func quiet(b *lab.Bench) error {
+	out := ""
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+		var err error
+		if out, err = b.Run("systemctl", "list-units", "--all", "--no-legend", "--plain", "fettle-undo*"); err != nil {
+			return err
+		}
+		if strings.TrimSpace(out) == "" {
+			break
+		}
+	}
+	left, _ := os.ReadDir("/etc/systemd/system/sysinit.target.wants")
+	if strings.TrimSpace(out) != "" || len(left) > 0 {
+		return fmt.Errorf("left to systemd: %s %v", strings.TrimSpace(out), left)
+	}
+	return nil
+}
