@@ -19,8 +19,13 @@ type Event struct {
 	Err  error
 }
 
-// maxLine bounds one line of a host's report, in bytes.
-const maxLine = 16 << 20
+// Bounds of what one host may say: of a line and of the whole report, in
+// bytes, and in lines.
+const (
+	maxLine   = 16 << 20
+	maxReport = 64 << 20
+	maxLines  = 10_000
+)
 
 // Check runs `fettle check --format jsonl` with further arguments on the
 // hosts, and calls emit with what comes back, never twice at once. Each host
@@ -88,7 +93,11 @@ type stream struct {
 func (s *stream) read(r io.Reader, line func(report.Line)) error {
 	sc := bufio.NewScanner(r)
 	sc.Buffer(make([]byte, 0, 64<<10), maxLine)
+	said, lines := 0, 0
 	for sc.Scan() {
+		if said, lines = said+len(sc.Bytes()), lines+1; said > maxReport || lines > maxLines {
+			return fmt.Errorf("the report is of more than %d MiB or %d lines", maxReport>>20, maxLines)
+		}
 		var l report.Line
 		err := json.Unmarshal(sc.Bytes(), &l)
 		switch {

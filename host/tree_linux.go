@@ -28,7 +28,7 @@ func (t *tree) open(name string, flags int) (int, error) {
 	}
 	flags |= unix.O_CLOEXEC
 	if flags&unix.O_PATH == 0 { // with which openat2(2) takes no others
-		flags |= unix.O_NOCTTY | unix.O_NONBLOCK
+		flags |= openForReading
 	}
 	real, err := t.mounts.resolve(name, flags&unix.O_NOFOLLOW != 0, t.link)
 	if err != nil {
@@ -36,6 +36,9 @@ func (t *tree) open(name string, flags int) (int, error) {
 	}
 	return t.openat(real, flags)
 }
+
+// openForReading are the flags that keep an open from waiting or acting.
+const openForReading = unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NOCTTY | unix.O_NONBLOCK
 
 // openat opens what was found touchable.
 func (t *tree) openat(name string, flags int) (int, error) {
@@ -85,28 +88,34 @@ func (t *tree) openRegular(name string) (int, unix.Stat_t, error) {
 	if err != nil {
 		return -1, st, pathError("open", name, err)
 	}
-	err = unix.Fstat(at, &st)
-	unix.Close(at)
-	if err != nil {
+	defer unix.Close(at)
+	if err := unix.Fstat(at, &st); err != nil {
 		return -1, st, pathError("fstat", name, err)
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return -1, st, pathError("read", name, ErrNotRegular)
 	}
-	fd, err := t.open(name, unix.O_RDONLY)
+	// What was looked at, and not what its name may lead to by now.
+	fd, err := retry(func() (int, error) { return unix.Open(procFD(at), openForReading, 0) })
+	if err == unix.ENOENT { // no /proc: by name then, and looked at again
+		if fd, err = t.open(name, unix.O_RDONLY); err == nil {
+			if err = unix.Fstat(fd, &st); err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
+				err = ErrNotRegular
+			}
+			if err != nil {
+				unix.Close(fd)
+			}
+		}
+	}
 	if err != nil {
 		return -1, st, pathError("open", name, err)
 	}
-	// What lies there now may be another file.
-	if err = unix.Fstat(fd, &st); err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
-		err = ErrNotRegular
-	}
-	if err != nil {
-		unix.Close(fd)
-		return -1, st, pathError("read", name, err)
-	}
 	return fd, st, nil
 }
+
+// procFD is a path to what a descriptor holds. It opens, and its extended
+// attributes are read, where an O_PATH descriptor itself is refused (open(2)).
+func procFD(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
 func (t *tree) ReadFile(ctx context.Context, name string, limit int64) ([]byte, error) {
 	fd, st, err := t.openRegular(name)
@@ -137,7 +146,10 @@ func (t *tree) ReadFile(ctx context.Context, name string, limit int64) ([]byte, 
 	}
 }
 
-func (t *tree) ReadDir(_ context.Context, name string) ([]Entry, error) {
+// EntryLimit is how many entries of a folder are listed.
+const EntryLimit = 1 << 18
+
+func (t *tree) ReadDir(ctx context.Context, name string) ([]Entry, error) {
 	fd, err := t.open(name, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return nil, pathError("open", name, err)
@@ -150,11 +162,19 @@ func (t *tree) ReadDir(_ context.Context, name string) ([]Entry, error) {
 		for _, de := range des {
 			out = append(out, Entry{Name: de.Name(), Type: de.Type()})
 		}
-		if err == io.EOF {
+		switch {
+		case err == io.EOF:
 			return out, nil
-		}
-		if err != nil {
-			return out, pathError("readdir", name, errors.Unwrap(err))
+		case err != nil:
+			var pe *fs.PathError
+			if errors.As(err, &pe) {
+				err = pe.Err
+			}
+			return out, pathError("readdir", name, err)
+		case len(out) > EntryLimit:
+			return nil, pathError("readdir", name, ErrTooBig)
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
 		}
 	}
 }
@@ -226,10 +246,8 @@ func (t *tree) Xattr(_ context.Context, name, attr string) ([]byte, error) {
 		return nil, pathError("open", name, err)
 	}
 	defer unix.Close(fd)
-	// fgetxattr(2) refuses O_PATH descriptors; their /proc link does not.
-	link := "/proc/self/fd/" + strconv.Itoa(fd)
 	buf := make([]byte, 64<<10) // XATTR_SIZE_MAX, include/uapi/linux/limits.h
-	n, err := unix.Getxattr(link, attr, buf)
+	n, err := unix.Getxattr(procFD(fd), attr, buf)
 	if err == unix.ENODATA || err == unix.EOPNOTSUPP {
 		err = ErrAbsent
 	}

@@ -3,14 +3,15 @@ package host
 import (
 	"context"
 	"errors"
+	"fettle/internal/means"
+	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"fettle/internal/means"
 )
 
 // soon fails the test when f does not come back.
@@ -220,5 +221,79 @@ func TestExecBounds(t *testing.T) {
 	cancel()
 	if _, err = Exec(ctx, spec, []string{"/bin/sleep", "60"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
+	}
+}
+
+// Opening some devices acts on them. Whoever owns a folder may put one in the
+// place of a file while fettle looks: it is never opened. A FIFO tells.
+func TestOnlyWhatWasLookedAtIsOpened(t *testing.T) {
+	dir := t.TempDir()
+	file, fifo := write(t, dir+"/file", "content"), dir+"/fifo"
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	name := dir + "/name"
+	if err := os.Symlink(file, name); err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer close(stop)
+	wg.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			os.Symlink([]string{file, fifo}[i%2], dir+"/next")
+			os.Rename(dir+"/next", name)
+		}
+	})
+	watch, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(watch)
+	if _, err := unix.InotifyAddWatch(watch, fifo, unix.IN_OPEN); err != nil { // not told of O_PATH
+		t.Fatal(err)
+	}
+	live, err := NewLive()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := 0
+	for end := time.Now().Add(time.Second); time.Now().Before(end); {
+		if b, err := live.ReadFile(t.Context(), name, 100); err == nil && string(b) == "content" {
+			read++
+		} else if !errors.Is(err, ErrNotRegular) {
+			t.Fatalf("%q, %v", b, err)
+		}
+	}
+	if read == 0 {
+		t.Error("the file was never read")
+	}
+	if n, err := unix.Read(watch, make([]byte, 4096)); err != unix.EAGAIN {
+		t.Errorf("the FIFO was opened: %d bytes of events, %v", n, err)
+	}
+}
+
+func TestFoldersAreListedWithinBounds(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 2000 {
+		write(t, fmt.Sprint(dir, "/", i), "")
+	}
+	live, err := NewLive()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if es, err := live.ReadDir(t.Context(), dir); len(es) != 2000 || err != nil {
+		t.Errorf("%d, %v", len(es), err)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if es, err := live.ReadDir(over, dir); !errors.Is(err, context.Canceled) {
+		t.Errorf("after its time: %d, %v", len(es), err)
 	}
 }
