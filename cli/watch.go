@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/renameio/v2"
+	"github.com/spf13/cobra"
+
+	"fettle/host"
+	"fettle/internal/term"
+	"fettle/watch"
+)
+
+type watchOptions struct {
+	interval         time.Duration
+	listen, textfile string
+}
+
+func (a *app) watchCmd() *cobra.Command {
+	var o watchOptions
+	c := &cobra.Command{
+		Use:   "watch",
+		Short: "Tell when MD records a new bad block, until interrupted",
+		Long: `Looks at the bad blocks lists of all members of running MD arrays every
+interval and prints a line when there is a new entry: mdadm sends no mail of
+these, and /proc/mdstat does not show them. It reads sysfs only and needs no
+privilege. Metrics in Prometheus' text format go to a file for node_exporter's
+textfile collector, to an address of this host's loopback, or both.
+
+Exit status: 0 interrupted, 2 wrong use, 3 the metrics could not be written.`,
+		Example: `  fettle watch
+  fettle watch --interval 30s --textfile /var/lib/prometheus/node-exporter/fettle.prom
+  fettle watch --listen 127.0.0.1:9797`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.watch(cmd.Context(), o) },
+	}
+	f := c.Flags()
+	f.DurationVar(&o.interval, "interval", time.Minute, "`TIME` between two looks, at least 1s")
+	f.StringVar(&o.listen, "listen", "", "serve /metrics at this `ADDRESS` of the loopback (127.0.0.1:PORT or [::1]:PORT)")
+	f.StringVar(&o.textfile, "textfile", "", "write the metrics to this `FILE` after each look")
+	return c
+}
+
+func (a *app) watch(ctx context.Context, o watchOptions) error {
+	if o.interval < time.Second {
+		return usagef("--interval %s: expected at least 1s", o.interval)
+	}
+	if o.textfile != "" && filepath.Ext(o.textfile) != ".prom" {
+		return usagef("--textfile %s: node_exporter reads files that end in .prom", o.textfile)
+	}
+	src, err := a.openLive()
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	var metrics atomic.Value
+	if o.listen != "" {
+		stop, err := serveMetrics(o.listen, &metrics)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
+	w := &watch.Watcher{Host: host.New(src),
+		Tell: func(l string) {
+			fmt.Fprintf(a.stdout, "%s %s\n", time.Now().UTC().Format(time.RFC3339), term.Visible(l))
+		},
+		Publish: func(b []byte) error {
+			metrics.Store(b)
+			if o.textfile == "" {
+				return nil
+			}
+			if err := renameio.WriteFile(o.textfile, b, 0o644); err != nil {
+				return failf("writing the metrics: %w", err)
+			}
+			return nil
+		}}
+	return w.Run(ctx, o.interval)
+}
+
+// serveMetrics listens on the loopback alone: what stands there is for this
+// host's own collector.
+func serveMetrics(address string, metrics *atomic.Value) (stop func(), err error) {
+	hostname, _, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(hostname); err != nil || ip == nil || !ip.IsLoopback() {
+		return nil, usagef("--listen %s: expected an address of the loopback with a port, as 127.0.0.1:9797", address)
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, failf("serving the metrics: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /metrics", func(rw http.ResponseWriter, _ *http.Request) {
+		b, ok := metrics.Load().([]byte)
+		if !ok {
+			http.Error(rw, "no look yet", http.StatusServiceUnavailable)
+			return
+		}
+		rw.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		rw.Write(b)
+	})
+	s := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	go func() {
+		if err := s.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
+			fmt.Fprintln(os.Stderr, "fettle: serving the metrics:", err)
+		}
+	}()
+	return func() { s.Close() }, nil
+}
