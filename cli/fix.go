@@ -101,6 +101,7 @@ func (a *app) fix(ctx context.Context, id string, o fixOptions) error {
 		return fmt.Errorf("fixing %s: %w", id, err)
 	}
 	mended := 0
+	var refused refusals
 	for _, f := range found {
 		if mended > 0 { // the one before may have mended this one too
 			switch still, err := a.findings(ctx, t, []string{f.Subject}); {
@@ -112,12 +113,35 @@ func (a *app) fix(ctx context.Context, id string, o fixOptions) error {
 				f = still[0]
 			}
 		}
-		if err := a.fixOne(ctx, store, t, f, o); err != nil {
+		switch err := a.fixOne(ctx, store, t, f, o); {
+		case err == nil:
+			mended++
+		case !refused.add(f, err):
 			return err
 		}
-		mended++
 	}
-	return nil
+	return refused.err()
+}
+
+// refusals are those of the remedy itself: that it cannot mend one finding is
+// no reason to leave the others.
+type refusals []error
+
+// add keeps err when it is one.
+func (r *refusals) add(f trap.Finding, err error) bool {
+	var refusal *remedy.Refusal
+	if !errors.As(err, &refusal) {
+		return false
+	}
+	*r = append(*r, fmt.Errorf("%s: %w", f.ID(), err))
+	return true
+}
+
+func (r refusals) err() error {
+	if len(r) == 0 {
+		return nil
+	}
+	return &status{exitNotDone, errors.Join(r...)}
 }
 
 // look runs one check on the live host and returns its outcomes.
@@ -156,7 +180,7 @@ func (a *app) findings(ctx context.Context, t *trap.Trap, on []string) ([]trap.F
 		return nil, &status{exitUnknown, fmt.Errorf("could not look, so nothing was changed:\n  %s", strings.Join(unknown, "\n  "))}
 	}
 	for _, u := range unknown {
-		fmt.Fprintf(a.stderr, "fettle: could not look at %s\n", u)
+		fmt.Fprint(a.stderr, complaint("fettle: could not look at "+u, a.stderr))
 	}
 	for _, s := range on {
 		if !seen[s] {
@@ -209,9 +233,14 @@ func (a *app) showPlans(ctx context.Context, t *trap.Trap, found []trap.Finding,
 		}
 		return usagef("there are %d findings; choose one with --on: %s", len(found), strings.Join(subjects, ", "))
 	}
-	for i, f := range found {
+	var refused refusals
+	shown := 0
+	for _, f := range found {
 		p, err := a.planFor(ctx, t, f)
 		if err != nil {
+			if refused.add(f, err) {
+				continue
+			}
 			return err
 		}
 		var out string
@@ -221,7 +250,7 @@ func (a *app) showPlans(ctx context.Context, t *trap.Trap, found []trap.Finding,
 		case "ansible":
 			out, err = remedy.Playbook(p)
 		default:
-			if i > 0 {
+			if shown > 0 {
 				out = "\n"
 			}
 			out += a.planText(f, p)
@@ -232,8 +261,9 @@ func (a *app) showPlans(ctx context.Context, t *trap.Trap, found []trap.Finding,
 		if _, err := fmt.Fprint(a.stdout, out); err != nil {
 			return err
 		}
+		shown++
 	}
-	return nil
+	return refused.err()
 }
 
 func (a *app) planText(f trap.Finding, p remedy.Plan) string {

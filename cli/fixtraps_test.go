@@ -25,6 +25,12 @@ func FixTraps() []*trap.Trap {
 		{Lore: lore("demo-refusing"), Check: demoCheck, Plan: func(context.Context, *host.Host, trap.Finding) (remedy.Plan, error) {
 			return remedy.Plan{}, remedy.Refuse("demo is managed by Puppet; change it there")
 		}},
+		{Lore: lore("demo-refusing-a"), Check: demoCheck, Plan: func(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error) {
+			if f.Subject == "a" {
+				return remedy.Plan{}, remedy.Refuse("a is managed by Puppet; change it there")
+			}
+			return demoPlan(ctx, h, f)
+		}},
 		{Lore: lore("demo-hidden"), Check: func(_ context.Context, _ *host.Host, r *trap.Report) error { return host.ErrDenied }, Plan: demoPlan},
 		{Lore: lore("demo-clear"), Check: func(_ context.Context, _ *host.Host, r *trap.Report) error {
 			r.Clear("a", "a is well")

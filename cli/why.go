@@ -163,7 +163,11 @@ func (a *app) whyText(matches []lore.Match, near *lore.Match, here map[string]tr
 		}
 		if r, ok := here[m.Trap]; ok {
 			for _, s := range saysHere(&r) {
-				line(s)
+				said, command, ok := strings.Cut(s, next)
+				line(said)
+				if ok { // never broken in two: it is there to be copied
+					b.WriteString("    " + command + "\n")
+				}
 			}
 		}
 		line("fettle explain " + m.Trap)
@@ -185,6 +189,9 @@ func likely(score float64) string {
 	return "perhaps"
 }
 
+// next stands before the command for what was said.
+const next = "\x00"
+
 // saysHere puts into lines what a check says of this host: findings and what
 // could not be looked at, or that it is clear.
 func saysHere(r *trap.Result) []string {
@@ -199,7 +206,7 @@ func saysHere(r *trap.Result) []string {
 		}
 		switch o.Status {
 		case trap.Found:
-			out = append(out, "here: found"+on+": "+term.Visible(o.Summary)+" ("+report.Command(o)+")")
+			out = append(out, "here: found"+on+": "+term.Visible(o.Summary)+next+report.Command(o))
 		case trap.Clear:
 			clear++
 		case trap.NotApplicable:
