@@ -9,10 +9,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"fettle/internal/term"
 	"fettle/trap"
 	"fettle/traps"
 )
@@ -86,9 +88,27 @@ func mainWith(all []*trap.Trap, args []string, stdin io.Reader, stdout, stderr i
 		code = s.code
 	}
 	if msg := err.Error(); msg != "" {
-		fmt.Fprintf(stderr, "fettle: %s\n", plainly(msg))
+		fmt.Fprint(stderr, complaint("fettle: "+plainly(msg), stderr))
 	}
 	return code
+}
+
+// complaint fits an error to a terminal; what is indented is to be copied and
+// stays as it is, and so does all on a pipe.
+func complaint(msg string, w io.Writer) string {
+	if !term.IsTerminal(w) {
+		return msg + "\n"
+	}
+	var b strings.Builder
+	for line := range strings.Lines(msg) {
+		line = strings.TrimRight(line, "\n")
+		if line == "" || line[0] == ' ' {
+			b.WriteString(line + "\n")
+			continue
+		}
+		b.WriteString(term.Wrap(line, term.Width(w), "", ""))
+	}
+	return b.String()
 }
 
 func (a *app) run(args []string) error {
