@@ -9,7 +9,7 @@ var data = []lab.Act{
 	{Run: []string{"mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", "/data"}},
 }
 
-var proof = []lab.Scenario{
+var proof = append([]lab.Scenario{
 	{
 		Name: "held-space", About: "A deleted file of 40 MiB that a process keeps open, on a file system of 64 MiB",
 		Needs: needs, Subject: "/data", Unfixable: true,
@@ -21,4 +21,4 @@ var proof = []lab.Scenario{
 		Needs: needs, Innocent: true,
 		Prepare: append(data[:2:2], lab.Act{HoldDeleted: &lab.Held{Path: "/data/small", Bytes: 1 << 20}}),
 	},
-}
+}, systemdProof...)

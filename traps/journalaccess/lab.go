@@ -36,7 +36,7 @@ func journal(before ...lab.Act) []lab.Act {
 	)
 }
 
-var proof = []lab.Scenario{
+var proof = append([]lab.Scenario{
 	{
 		Name: "made-by-mkdir", About: "A journal folder made with mkdir, a real journald, and an ordinary user of the group adm",
 		Needs: needs, Probes: asAna, Subject: top,
@@ -50,4 +50,4 @@ var proof = []lab.Scenario{
 			lab.Act{Run: []string{"chmod", "2755", top}},
 			lab.Act{Run: []string{"setfacl", "-nm", "g:adm:rx,d:g:adm:rx", top}}),
 	},
-}
+}, systemdProof...)

@@ -80,8 +80,9 @@ func (e editor) sysctl(c *config, iface, param, value string) (remedy.Step, erro
 	w := c.sysctl.Lookup(key).Winner
 	if w != nil && !w.Glob() && strings.HasPrefix(w.Path, "/etc/") {
 		return e.edit(w.Path, w.Line, func(old string) (string, bool) {
-			k, _, ok := strings.Cut(old, "=")
-			return k + "= " + value, ok
+			k, v, ok := strings.Cut(old, "=")
+			space := v[:len(v)-len(strings.TrimLeft(v, " \t"))]
+			return k + "=" + space + value, ok
 		})
 	}
 	name := "90-fettle-ra-" + iface + ".conf"

@@ -98,7 +98,7 @@ func TestWhereThePlanPersists(t *testing.T) {
 		{name: "no manager", files: forward, path: "/etc/sysctl.d/90-fettle-ra-IF.conf", content: "net.ipv6.conf.eth0.accept_ra = 2\n"},
 		{name: "a VLAN's name has dots", iface: "eth0.7", files: forward, path: "/etc/sysctl.d/90-fettle-ra-IF.conf", content: "\nnet/ipv6/conf/eth0.7/accept_ra = 2\n"},
 		{name: "the admin's own line", files: "-- root/etc/sysctl.d/50-a.conf --\n# mine\nnet.ipv6.conf.eth0.accept_ra=1  \nkernel.panic=3\n",
-			path: "/etc/sysctl.d/50-a.conf", content: "# mine\nnet.ipv6.conf.eth0.accept_ra= 2\nkernel.panic=3\n"},
+			path: "/etc/sysctl.d/50-a.conf", content: "# mine\nnet.ipv6.conf.eth0.accept_ra=2\nkernel.panic=3\n"},
 		{name: "a vendor's line that comes late", files: "-- root/usr/lib/sysctl.d/99-v.conf --\nnet.ipv6.conf.eth0.accept_ra=1\n",
 			path: "/etc/sysctl.d/zz-fettle-ra-IF.conf", content: "net.ipv6.conf.eth0.accept_ra = 2\n"},
 		{name: "a vendor's pattern", files: "-- root/usr/lib/sysctl.d/99-v.conf --\nnet.ipv6.conf.*.accept_ra=1\n",
