@@ -93,8 +93,8 @@ func mainWith(all []*trap.Trap, args []string, stdin io.Reader, stdout, stderr i
 	return code
 }
 
-// complaint fits an error to a terminal; what is indented is to be copied and
-// stays as it is, and so does all on a pipe.
+// complaint fits an error to a terminal; what is indented by four is to be
+// copied and stays as it is, and so does all on a pipe.
 func complaint(msg string, w io.Writer) string {
 	if !term.IsTerminal(w) {
 		return msg + "\n"
@@ -102,11 +102,13 @@ func complaint(msg string, w io.Writer) string {
 	var b strings.Builder
 	for line := range strings.Lines(msg) {
 		line = strings.TrimRight(line, "\n")
-		if line == "" || line[0] == ' ' {
+		if line == "" || strings.HasPrefix(line, "    ") {
 			b.WriteString(line + "\n")
 			continue
 		}
-		b.WriteString(term.Wrap(line, term.Width(w), "", ""))
+		text := strings.TrimLeft(line, " ")
+		lead := line[:len(line)-len(text)]
+		b.WriteString(term.Wrap(text, term.Width(w), lead, lead))
 	}
 	return b.String()
 }
