@@ -1,0 +1,109 @@
+package powercut
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"fettle/lab"
+)
+
+// tally adds up results.
+type tally struct {
+	cuts, tried                        int
+	lost, forced, one, more, data, bad int
+	resumes, resumed, undos, undone    int
+}
+
+func (t *tally) add(r result) {
+	t.tried++
+	for _, f := range []struct {
+		is bool
+		n  *int
+	}{{r.lost, &t.lost}, {r.forced, &t.forced}, {r.missing == 1, &t.one}, {r.missing > 1, &t.more}, {r.data, &t.data}, {r.err != nil, &t.bad},
+		{r.resume, &t.resumes}, {r.resume && r.finished, &t.resumed}, {!r.resume, &t.undos}, {!r.resume && r.finished, &t.undone}} {
+		if f.is {
+			*f.n++
+		}
+	}
+}
+
+func (t *tally) cells(name string) []string {
+	return []string{name, fmt.Sprint(t.cuts), fmt.Sprint(t.tried), fmt.Sprint(t.lost), fmt.Sprint(t.forced), fmt.Sprint(t.one), fmt.Sprint(t.more),
+		fmt.Sprint(t.data), fmt.Sprintf("%d/%d", t.resumed, t.resumes), fmt.Sprintf("%d/%d", t.undone, t.undos)}
+}
+
+// replayAll puts the disk together at each cut and has try look at it.
+func replayAll(ctx context.Context, b *lab.Bench, d *disk, l *Log, name string, most int, try func(*disk, *Log, Cut, int) result) error {
+	from, to := l.MarkAt(begun), l.MarkAt(ended)
+	if from < 0 || to < 0 {
+		return fmt.Errorf("the log of %d writes lacks its marks", len(l.Entries))
+	}
+	all, points := Cuts(l, from, to, d.class, rand.New(rand.NewPCG(1, 2)))
+	sample := Sample(all, most)
+	b.Columns("Cut in", "States", "Tried", "Lost", "Force", "1 out", ">1 out", "Data", "Resumed", "Undone")
+	byClass, sum := map[string]*tally{}, &tally{cuts: len(all)}
+	kinds := map[Kind]int{}
+	for _, c := range all {
+		if byClass[c.Class] == nil {
+			byClass[c.Class] = &tally{}
+		}
+		byClass[c.Class].cuts++
+	}
+	f, err := os.OpenFile(d.file, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	start, done := time.Now(), 0 // entries that are on the disk
+	var slowest time.Duration
+	var bad []error
+	for n, c := range sample {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		for ; done < c.Prefix; done++ {
+			if err := l.Apply(f, done, l.Entries[done].Sectors); err != nil {
+				return err
+			}
+		}
+		began := time.Now()
+		r := try(d, l, c, n)
+		if took := time.Since(began); took > slowest {
+			slowest = took
+			fmt.Printf("trial %d, power cut %s: took %s\n", n, c, took.Round(time.Millisecond))
+		}
+		if err := errors.Join(d.close(), d.forget()); err != nil {
+			return fmt.Errorf("cleaning up after cut %s (%v): %w", c, r.err, err)
+		}
+		byClass[c.Class].add(r)
+		sum.add(r)
+		kinds[c.Kind]++
+		if r.err != nil {
+			bad = append(bad, fmt.Errorf("trial %d, power cut %s: %w", n, c, r.err))
+			fmt.Println(bad[len(bad)-1])
+		}
+	}
+	for _, class := range slices.Sorted(maps.Keys(byClass)) {
+		b.Row(byClass[class].cells(class)...)
+	}
+	b.Row(sum.cells(name)...)
+	b.Note("States: that a power cut can leave; Lost: arrays or roots that did not come back; Force: arrays that needed mdadm's --force; " +
+		"1 out, >1 out: arrays that came back with so many members missing; Data: of what was durable, something was gone.")
+	b.Note("%d writes in the log, %d flushes and FUA writes. Of the states tried, %d had what was durable only, %d some of the rest too, %d a torn write.",
+		len(l.Entries), points, kinds[Durable], kinds[Subset], kinds[Torn])
+	b.Note("%d states in %s, the slowest in %s.", len(sample), time.Since(start).Round(time.Second), slowest.Round(time.Second/10))
+	for _, err := range bad[:min(len(bad), 8)] {
+		b.Note("%s", strings.Join(strings.Fields(err.Error()), " "))
+	}
+	if len(bad) > 0 {
+		return fmt.Errorf("%d of %d power cuts left something that must not be", len(bad), len(sample))
+	}
+	return nil
+}
