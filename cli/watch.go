@@ -69,7 +69,7 @@ func (a *app) watch(ctx context.Context, o watchOptions) error {
 		}
 		defer stop()
 	}
-	w := &watch.Watcher{Host: host.New(src),
+	w := &watch.Watcher{Host: func() *host.Host { return host.New(src) },
 		Tell: func(l string) {
 			fmt.Fprintf(a.stdout, "%s %s\n", time.Now().UTC().Format(time.RFC3339), term.Visible(l))
 		},

@@ -72,7 +72,8 @@ func Look(ctx context.Context, h *host.Host) ([]Member, error) {
 
 // Watcher remembers the last look.
 type Watcher struct {
-	Host *host.Host
+	// Host gives a host for each look: one remembers what it has read.
+	Host func() *host.Host
 	// Tell is given what happened, a line each.
 	Tell func(line string)
 	// Publish is given the metrics after each look.
@@ -100,7 +101,7 @@ func (w *Watcher) Run(ctx context.Context, interval time.Duration) error {
 
 // look looks once. Its error is that of Publish.
 func (w *Watcher) look(ctx context.Context) error {
-	ms, err := Look(ctx, w.Host)
+	ms, err := Look(ctx, w.Host())
 	if ctx.Err() != nil {
 		return nil
 	}

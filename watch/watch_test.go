@@ -23,7 +23,7 @@ func TestWatch(t *testing.T) {
 	w := &Watcher{Tell: func(l string) { told = append(told, l) }, Publish: func(b []byte) error { metrics = string(b); return nil }}
 	step := func(h *host.Host, want ...string) {
 		t.Helper()
-		told, w.Host = nil, h
+		told, w.Host = nil, func() *host.Host { return h }
 		if err := w.look(context.Background()); err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +55,8 @@ func TestWatch(t *testing.T) {
 func TestRunEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	looks := 0
-	w := &Watcher{Host: hosttest.New(t, txt("", "")), Tell: func(string) {}, Publish: func([]byte) error {
+	h := hosttest.New(t, txt("", ""))
+	w := &Watcher{Host: func() *host.Host { return h }, Tell: func(string) {}, Publish: func([]byte) error {
 		if looks++; looks == 3 {
 			cancel()
 		}

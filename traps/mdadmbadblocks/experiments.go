@@ -19,6 +19,7 @@ func longNeeds() lab.Needs {
 var experiments = []lab.Experiment{
 	{Name: "refusals", About: "States in which an array is left alone, and what fettle says of each", Needs: rigNeeds, Run: refusals},
 	{Name: "mounted", About: "All members of RAID10 one after the other, under a file system that is written to", Needs: rigNeeds, Run: mounted},
+	{Name: "watch", About: "How soon fettle watch tells of a new entry", Needs: rigNeeds, Run: watching},
 	{Name: "superblocks", About: "The superblock reader against mdadm --examine, over levels, versions and lists", Long: true, Needs: longNeeds(), Run: superblocks},
 	{Name: "copies", About: "What becomes of a list with entries when members are added, replaced and re-added", Long: true, Needs: longNeeds(), Run: copies},
 	{Name: "crash", About: "SIGKILL of fettle at chosen points, on a mirror", Needs: rigNeeds, Run: crash(arrayKind{"1", 2}, chosenPoints)},
