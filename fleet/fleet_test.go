@@ -100,6 +100,7 @@ func TestStream(t *testing.T) {
 		{"newer", strings.Replace(l[0], `"schema":1`, `"schema":99`, 1), "version 99", "", false},
 		{"empty result", l[0] + "\n{\"type\":\"result\"}", "empty", "begin", false},
 		{"nothing", "", "", "", false},
+		{"banner without end", strings.Repeat("x\n", maxLines+1), "lines", "", false},
 	} {
 		var s stream
 		var types []string

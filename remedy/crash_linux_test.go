@@ -22,6 +22,9 @@ import (
 const childEnv = "FETTLE_TEST_CRASH"
 
 func TestMain(m *testing.M) {
+	if dir := os.Getenv(movedEnv); dir != "" {
+		os.Exit(movedChild(dir))
+	}
 	if spec := os.Getenv(childEnv); spec != "" {
 		os.Exit(crashChild(spec))
 	}

@@ -55,12 +55,16 @@ func OpenStoreAt(dir string) (*Store, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, fmt.Errorf("the folder of changes must be an absolute path, not %q", dir)
 	}
+	// Guards write it into units, where these mean something.
+	if strings.ContainsFunc(dir, func(r rune) bool { return r < ' ' || r == 0x7f || strings.ContainsRune(`"$\`, r) }) {
+		return nil, fmt.Errorf("the folder of changes %q cannot be used: its path holds a quote, dollar, backslash or control character", dir)
+	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return nil, fmt.Errorf("making the folder of changes: %w", err)
 	}
 	up, err := rootsPath(filepath.Dir(dir))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the folder of changes %s cannot be used: %w", dir, err)
 	}
 	dir = filepath.Join(up, filepath.Base(dir))
 	s := &Store{Dir: dir, hook: killHook()}
@@ -88,7 +92,7 @@ func rootsPath(dir string) (real string, err error) {
 			return "", &fs.PathError{Op: "lstat", Path: at, Err: err}
 		}
 		if st.Uid != 0 || st.Mode&0o022 != 0 && st.Mode&unix.S_ISVTX == 0 {
-			return "", fmt.Errorf("the folder of changes cannot lie below %s, where others than root may rename", at)
+			return "", fmt.Errorf("it lies below %s, where others than root may rename", at)
 		}
 		if at == "/" {
 			return real, nil

@@ -248,6 +248,9 @@ func TestStoreIsRootsAlone(t *testing.T) {
 		must(t, "chmod", os.Chmod(up+"/state/changes", c.kept))
 		must(t, "chmod", os.Chmod(up+"/state", c.dir))
 		must(t, "chown", os.Chown(up, c.owner, -1))
+		if _, err := OpenStoreAt(up + "/sta\nte"); err == nil || !strings.Contains(err.Error(), "control character") {
+			t.Errorf("a newline in the path: %v", err)
+		}
 		if _, err := OpenStoreAt(up + "/state"); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
