@@ -18,7 +18,8 @@ func longNeeds() lab.Needs {
 
 var experiments = []lab.Experiment{
 	{Name: "refusals", About: "States in which an array is left alone, and what fettle says of each", Needs: rigNeeds, Run: refusals},
-	{Name: "mounted", About: "All members of RAID10 one after the other, under a file system that is written to", Needs: rigNeeds, Run: mounted},
+	{Name: "mounted", About: "Both members of a mirror one after the other, under a file system that is written to", Needs: rigNeeds, Run: mounted(arrayKind{"1", 2})},
+	{Name: "mounted-raid10", About: "The same with RAID10 of four", Long: true, Needs: rigNeeds, Run: mounted(arrayKind{"10", 4})},
 	{Name: "watch", About: "How soon fettle watch tells of a new entry", Needs: rigNeeds, Run: watching},
 	{Name: "superblocks", About: "The superblock reader against mdadm --examine, over levels, versions and lists", Long: true, Needs: longNeeds(), Run: superblocks},
 	{Name: "copies", About: "What becomes of a list with entries when members are added, replaced and re-added", Long: true, Needs: longNeeds(), Run: copies},

@@ -13,13 +13,17 @@ import (
 // mounted fixes all there is to fix on an array that carries a file system
 // which is written to all the time, and takes it all back; then every file
 // must hold what was written, and the file system be clean.
-func mounted(_ context.Context, b *lab.Bench) error {
+func mounted(k arrayKind) func(context.Context, *lab.Bench) error {
+	return func(_ context.Context, b *lab.Bench) error { return playMounted(k, b) }
+}
+
+func playMounted(k arrayKind, b *lab.Bench) error {
 	r := &rig{Bench: b}
-	const n = 4
+	n := k.n
 	if err := r.need(n, 24); err != nil {
 		return err
 	}
-	if err := r.create("10", n, "--bitmap=internal"); err != nil {
+	if err := r.create(k.level, n, "--bitmap=internal"); err != nil {
 		return err
 	}
 	const dir = "/run/mounted"

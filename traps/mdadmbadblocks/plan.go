@@ -106,7 +106,7 @@ func (a *array) unfit(m *member, c *conf) string {
 	states := strings.Split(m.state, ",")
 	switch {
 	case len(m.bad) > 0 || m.unlisted:
-		return fmt.Sprintf("%s has entries in its list: mdadm does not drop those online (it re-adds the member with its list).\n%s", m.name, a.offline("force-no-bbl"))
+		return a.unfitEntries(m)
 	case a.state == "inactive":
 		return fmt.Sprintf("%s is not started, so that no member can be taken out and added again. Its lists go when it is assembled so:\n%s", a.name, a.assemble("no-bbl"))
 	case slices.Contains(states, "spare"):
@@ -132,6 +132,23 @@ func (a *array) unfit(m *member, c *conf) string {
 		return fmt.Sprintf("%s puts arrays into a spare-group: mdadm --monitor may move a spare into the place of %s at once. Take spare-group out, or stop the monitor, for the time", c.main, m.name)
 	}
 	return a.unfitOthers(m)
+}
+
+// unfitEntries says what to do about a list that is not empty. What empties
+// one online was tried in the lab (experiment copies).
+func (a *array) unfitEntries(m *member) string {
+	s := fmt.Sprintf("%s has entries in its list: mdadm does not drop those online (it re-adds the member with its list).\n", m.name)
+	others, _ := a.sharing(m)
+	switch {
+	case len(others) > 0:
+		s += fmt.Sprintf("%s has entries at the same place: copy what can be read of %s elsewhere before anything else.\n", join(others), a.name)
+	case a.redundant() == 0 || a.degraded != "0":
+	case a.level == "raid10":
+		s += fmt.Sprintf("While the other copies are good, a new disk takes its place without the entries:\n  mdadm /dev/%s --add /dev/NEW\n  mdadm /dev/%[1]s --replace /dev/%[2]s --with /dev/NEW\n", a.name, m.name)
+	default:
+		s += fmt.Sprintf("While the other copies are good, a repair writes these sectors anew, and where the disk takes that the entries go:\n  echo repair > /sys/block/%s/md/sync_action\nThen run fettle again. A disk that has real faults is to be replaced (mdadm --replace).\n", a.name)
+	}
+	return s + "The list with its entries goes only offline; what was not written since is old data then. " + a.offline("force-no-bbl")
 }
 
 // unfitOthers says which other member is in the way.
