@@ -2,6 +2,7 @@
 #
 #   make            build ./fettle for this machine
 #   make test       install what the tests need (Debian), then run them all
+#   make lab-long   every proof on throwaway machines, the long ones too
 #   make bench      the figures of BENCHMARKS.md
 #   make man        man pages and completions into out/
 #   make lint       vet, gofmt, staticcheck
@@ -12,7 +13,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 LDFLAGS := -s -w -X fettle/cli.version=$(VERSION)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@latest
 
-.PHONY: build test test-deps bench man lint dist clean
+.PHONY: build test test-deps lab-long bench man lint dist clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o fettle ./cmd/fettle
@@ -23,6 +24,9 @@ test: test-deps
 
 test-deps:
 	@.ci/deps
+
+lab-long: build test-deps
+	./fettle lab --all --long
 
 bench: build
 	$(GO) test -run '^$$' -bench . -benchmem ./...

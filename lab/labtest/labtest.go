@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"fettle/internal/means"
@@ -24,9 +25,12 @@ var build = sync.OnceValues(func() (string, error) {
 	return out, cmd.Run()
 })
 
+var built atomic.Bool
+
 // Binary builds fettle once, statically linked, for guests.
 func Binary(t testing.TB) string {
 	t.Helper()
+	built.Store(true)
 	b, err := build()
 	if err != nil {
 		t.Fatal("building fettle for the guest:", err)
@@ -36,8 +40,10 @@ func Binary(t testing.TB) string {
 
 // Cleanup removes what Binary built; call it from TestMain.
 func Cleanup() {
-	if b, err := build(); err == nil {
-		os.RemoveAll(filepath.Dir(b))
+	if built.Load() {
+		if b, err := build(); err == nil {
+			os.RemoveAll(filepath.Dir(b))
+		}
 	}
 }
 
@@ -50,4 +56,14 @@ func Options(t testing.TB) lab.Options {
 		t.Fatal(err)
 	}
 	return lab.Options{Kernel: k, Binary: Binary(t)}
+}
+
+// Lacks ends a test that the machine has not the means for: it fails under
+// CI=true, and is skipped loudly elsewhere.
+func Lacks(t testing.TB, err error) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("CI must have the means for every test: %v", err)
+	}
+	t.Skipf("SKIPPED, NOTHING PROVED: %v", err)
 }
