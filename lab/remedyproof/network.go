@@ -6,7 +6,7 @@ import (
 	"fettle/lab"
 )
 
-var netNeeds = lab.Needs{Systemd: true, Modules: []string{"veth", "ipv6"}, Tools: []string{"cat", "ls", "systemctl"}}
+var netNeeds = lab.Needs{Systemd: true, Modules: []string{"veth", "ipv6"}, Tools: []string{"cat", "ls", "systemctl", "env"}}
 
 const (
 	raFile = "/etc/sysctl.d/60-router.conf"
@@ -39,3 +39,20 @@ var raTrap = []lab.Act{
 	expect(0, "", "systemctl", "status", "lab-net.service"),
 	within(5*time.Second, 1, "1 found", "fettle", "check", "ipv6-ra-forwarding"),
 }
+
+var powerCut = lab.Step{Name: "power cut", Acts: []lab.Act{{Restart: lab.PowerCut},
+	within(10*time.Second, 0, "restarted before anybody confirmed", "fettle", "changes")}}
+
+// asBefore: the file is whole, and systemd-sysctl has read it only then.
+var asBefore = lab.Step{Name: "as before", Acts: []lab.Act{
+	expect(0, raConf, "cat", raFile),
+	expect(0, "1\n", "cat", "/proc/sys/net/ipv6/conf/eth0/accept_ra"),
+	expect(1, "1 found", "fettle", "check", "ipv6-ra-forwarding"),
+}}
+
+// bootGuardsGone: what had been wanted at this boot stays in systemd's memory
+// until it reads its files again.
+var bootGuardsGone = lab.Step{Name: "guards gone", Acts: append([]lab.Act{
+	expect(0, "Result=success", "systemctl", "show", "--property=Result", "fettle-undo-0001-boot.service"),
+	{Run: []string{"systemctl", "daemon-reload"}},
+}, guardsGone...)}

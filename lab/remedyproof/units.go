@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"fettle/lab"
 	"fettle/remedy"
@@ -17,7 +18,8 @@ var Experiments = []lab.Experiment{UnitSteps, KillMatrix}
 // UnitSteps takes each step on a unit under a real systemd, and undoes it.
 var UnitSteps = lab.Experiment{
 	Name: Group + "/unit-steps", About: "Each step on a unit of a real systemd, and its undo",
-	Needs: lab.Needs{Systemd: true, Tools: []string{"systemctl", "sleep", "sh"}},
+	Needs: lab.Needs{Systemd: true, Tools: []string{"systemctl", "sleep", "sh"}, Limit: 4 * time.Minute},
+	Long:  true,
 	Run:   unitSteps,
 }
 

@@ -32,7 +32,7 @@ var systemdProof = []lab.Scenario{
 	},
 	{
 		Name: "service-holds-deleted-log", About: "A service goes on writing to a log of 40 MiB that was deleted; its restart frees the room",
-		Needs: underSystemd, Subject: "/data", UndoKeeps: true,
+		Needs: underSystemd, Long: true, Subject: "/data", UndoKeeps: true,
 		Probes: append(mainPID("lab-app.service"), lab.Probe{Name: "used of /data", Run: []string{"df", "--output=used", "/data"}}),
 		Prepare: append(append(data[:2:2],
 			service("lab-app.service", "StandardOutput=append:/data/app.log\nExecStart=/usr/bin/sh -c 'test -e /run/wrote || head -c 41943040 /dev/zero; : > /run/wrote; exec sleep 3600'\n")...),
@@ -41,7 +41,7 @@ var systemdProof = []lab.Scenario{
 	},
 	{
 		Name: "service-restarted-after-upgrade", About: "The program was replaced and the service restarted, as packages do",
-		Needs: underSystemd, Innocent: true,
+		Needs: underSystemd, Long: true, Innocent: true,
 		Prepare: append(append([]lab.Act{
 			{Run: []string{"mkdir", "-p", "/usr/local/bin"}},
 			{Run: []string{"cp", "/usr/bin/sleep", "/usr/local/bin/lab-daemon"}},

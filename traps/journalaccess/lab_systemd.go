@@ -25,7 +25,7 @@ var systemdProof = []lab.Scenario{
 	},
 	{
 		Name: "next-boot", About: "The same folder after a restart: systemd-tmpfiles mends what is written from then on, not the archives",
-		Needs: underSystemd,
+		Needs: underSystemd, Long: true,
 		Steps: []lab.Step{
 			{Name: "prepare", Acts: append(byHand[:len(byHand):len(byHand)],
 				lab.Act{Run: []string{"journalctl", "--rotate"}}, // leaves an archive
