@@ -20,6 +20,7 @@ var (
 	ErrTooBig       = errors.New("larger than fettle reads")
 	ErrNetworkMount = errors.New("on a network file system, which fettle does not touch")
 	ErrNotRegular   = errors.New("not a regular file")
+	ErrNotMounted   = errors.New("not mounted here")
 	ErrUnsupported  = errors.New("not supported on this operating system")
 )
 

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -35,6 +36,45 @@ func (l *Live) Kind() Kind         { return KindLive }
 func (l *Live) Name() string       { return l.id.Hostname }
 func (l *Live) Identity() Identity { return l.id }
 func (l *Live) Close() error       { return nil }
+
+// mounted tells the absence of a file from that of the whole file system: in a
+// chroot or a rescue shell without /proc and /sys nothing is known of the
+// kernel, and "no such file" is no answer.
+func mounted(name string, err error) error {
+	if err == nil || !IsAbsent(err) {
+		return err
+	}
+	for top, magic := range map[string]int64{"/proc": unix.PROC_SUPER_MAGIC, "/sys": unix.SYSFS_MAGIC} {
+		if name != top && !strings.HasPrefix(name, top+"/") {
+			continue
+		}
+		var st unix.Statfs_t
+		if serr := unix.Statfs(top, &st); serr == unix.ENOENT || serr == nil && int64(st.Type) != magic {
+			return fmt.Errorf("%s: %w", top, ErrNotMounted)
+		}
+	}
+	return err
+}
+
+func (l *Live) ReadFile(ctx context.Context, name string, limit int64) ([]byte, error) {
+	b, err := l.tree.ReadFile(ctx, name, limit)
+	return b, mounted(name, err)
+}
+
+func (l *Live) ReadDir(ctx context.Context, name string) ([]Entry, error) {
+	list, err := l.tree.ReadDir(ctx, name)
+	return list, mounted(name, err)
+}
+
+func (l *Live) Stat(ctx context.Context, name string, follow bool) (Info, error) {
+	i, err := l.tree.Stat(ctx, name, follow)
+	return i, mounted(name, err)
+}
+
+func (l *Live) Readlink(ctx context.Context, name string) (string, error) {
+	target, err := l.tree.Readlink(ctx, name)
+	return target, mounted(name, err)
+}
 
 // Table reads running state from netlink and /proc.
 func (l *Live) Table(ctx context.Context, t Table) ([]byte, error) {

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -250,6 +251,9 @@ func (t *tree) Xattr(_ context.Context, name, attr string) ([]byte, error) {
 	n, err := unix.Getxattr(procFD(fd), attr, buf)
 	if err == unix.ENODATA || err == unix.EOPNOTSUPP {
 		err = ErrAbsent
+	}
+	if err == unix.ENOENT { // the file is there: what is missing is the way to it
+		return nil, pathError("getxattr "+attr, name, fmt.Errorf("/proc: %w", ErrNotMounted))
 	}
 	if err != nil {
 		return nil, pathError("getxattr "+attr, name, err)
