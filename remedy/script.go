@@ -147,9 +147,7 @@ func scriptStep(i int, s Step) (string, error) {
 	case SolicitRouter:
 		return "if command -v rdisc6 > /dev/null; then rdisc6 -1 -q -r 1 -w 1000 -- " + quoteArg(s.Link) + " || :; fi # only speeds things up\n", nil
 	case MDReadd:
-		md := "/sys/block/" + s.Array + "/md/"
-		return fmt.Sprintf("grep -qx 0 %sdegraded\ngrep -qx idle %ssync_action\n%s || : # 1 says that there was nothing to wait for\ngrep -qx 0 %sdegraded\n",
-			md, md, strings.TrimRight(cmd(), "\n"), md), nil
+		return scriptMDReadd(s), nil
 	case Command:
 		var out string
 		if len(s.Require) > 0 {

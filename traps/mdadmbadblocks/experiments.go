@@ -12,7 +12,13 @@ var rigNeeds = lab.Needs{MemMiB: 768, Limit: 4 * time.Minute, Modules: []string{
 
 func longNeeds() lab.Needs {
 	n := rigNeeds
-	n.Limit = 25 * time.Minute
+	n.Limit = time.Hour // on a busy machine; some ten minutes on a free one
+	return n
+}
+
+func scriptNeeds() lab.Needs {
+	n := rigNeeds
+	n.Tools = append([]string{"sh", "id", "mkdir", "mktemp", "cat", "mv", "sed", "sleep", "chmod", "rm"}, n.Tools...)
 	return n
 }
 
@@ -21,6 +27,7 @@ var experiments = []lab.Experiment{
 	{Name: "mounted", About: "Both members of a mirror one after the other, under a file system that is written to", Needs: rigNeeds, Run: mounted(arrayKind{"1", 2})},
 	{Name: "mounted-raid10", About: "The same with RAID10 of four", Long: true, Needs: rigNeeds, Run: mounted(arrayKind{"10", 4})},
 	{Name: "watch", About: "How soon fettle watch tells of a new entry", Needs: rigNeeds, Run: watching},
+	{Name: "script", About: "The plan as a shell script, with and without a bitmap", Needs: scriptNeeds(), Run: script},
 	{Name: "superblocks", About: "The superblock reader against mdadm --examine, over levels, versions and lists", Long: true, Needs: longNeeds(), Run: superblocks},
 	{Name: "copies", About: "What becomes of a list with entries when members are added, replaced and re-added", Long: true, Needs: longNeeds(), Run: copies},
 	{Name: "crash", About: "SIGKILL of fettle at chosen points, on a mirror", Needs: rigNeeds, Run: crash(arrayKind{"1", 2}, chosenPoints)},

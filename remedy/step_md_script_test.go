@@ -1,0 +1,27 @@
+package remedy
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"fettle/internal/means"
+)
+
+// The lab runs the script on a real array (mdadm-bad-blocks/script).
+func TestMDReaddScript(t *testing.T) {
+	text, err := Script(Plan{Title: "x", Steps: []Step{MDReadd{Array: "md0", Member: "cciss/c0d0", ArrayUUID: mdArray, DeviceUUID: mdFirst}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"mdadm /dev/md0 --fail /dev/cciss/c0d0\n", "--update=no-bbl ||", "'/sys/block/md0/md/dev-cciss!c0d0/state'"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	cmd := exec.Command(means.Tool(t, "shellcheck"), "-")
+	cmd.Stdin = strings.NewReader(text)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("shellcheck: %v\n%s", err, out)
+	}
+}
