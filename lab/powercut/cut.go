@@ -3,8 +3,10 @@ package powercut
 import (
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
 // Kind is what a power cut left of the writes that were not durable yet.
@@ -62,7 +64,7 @@ func Cuts(l *Log, from, to int, class func(sector uint64) string, rnd *rand.Rand
 	for i := from; i < to; i++ {
 		e := l.Entries[i]
 		switch {
-		case e.Flags&FUA != 0:
+		case e.Flags&FUA != 0 && e.Sectors > 0: // the flush before a write with FUA has the flag too, and nothing to write
 			points++
 			c := class(e.Sector)
 			if e.Sectors > 1 {
@@ -104,7 +106,37 @@ func subset(l *Log, from, to int, rnd *rand.Rand) []Piece {
 	return some
 }
 
-// Sample takes n of the cuts, the same share of every class and kind as far as
+// PerDisk reorders a log for disks that have caches of their own. The one
+// that recorded it is a single disk, whose every flush made durable all that
+// had been written; of the partitions that stand for disks, only the one that
+// was flushed has that promise. The writes of the others go to where their
+// own next flush is. disk tells them apart: a flush has the sector of the
+// partition that it was sent to, from its start on.
+func (l *Log) PerDisk(disk func(sector uint64) int) *Log {
+	out := &Log{SectorSize: l.SectorSize, r: l.r}
+	cached := map[int][]Entry{}
+	flush := func(d int) {
+		out.Entries = append(out.Entries, cached[d]...)
+		delete(cached, d)
+	}
+	for _, e := range l.Entries {
+		d := disk(e.Sector)
+		switch {
+		case e.Flags&(FUA|Flush|Mark) == 0:
+			cached[d] = append(cached[d], e)
+			continue
+		case e.Flags&Flush != 0:
+			flush(d)
+		}
+		out.Entries = append(out.Entries, e)
+	}
+	for _, d := range slices.Sorted(maps.Keys(cached)) {
+		flush(d)
+	}
+	return out
+}
+
+// Sample takes at most n of the cuts, the same share of every class and kind as far as
 // it has that many, evenly spread over the log.
 func Sample(cuts []Cut, n int) []Cut {
 	if len(cuts) <= n {

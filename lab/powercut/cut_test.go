@@ -49,6 +49,24 @@ func TestCuts(t *testing.T) {
 	}
 }
 
+// A flush of one disk leaves what the other has cached.
+func TestPerDisk(t *testing.T) {
+	l := &Log{SectorSize: 512, Entries: []Entry{
+		{Sector: 1, Sectors: 1}, {Sector: 101, Sectors: 1}, {Sector: 2, Sectors: 1},
+		{Sector: 100, Flags: Flush}, {Mark: "a", Flags: Mark},
+		{Sector: 102, Sectors: 1}, {Sector: 103, Sectors: 1, Flags: FUA},
+		{Sector: 0, Flags: Flush | FUA}, {Sector: 3, Sectors: 1, Flags: FUA}, {Mark: "b", Flags: Mark},
+	}}
+	var got []uint64
+	for _, e := range l.PerDisk(func(s uint64) int { return int(s / 100) }).Entries {
+		got = append(got, e.Sector)
+	}
+	want := []uint64{101, 100, 0, 103, 1, 2, 0, 3, 0, 102}
+	if !slices.Equal(got, want) {
+		t.Errorf("order %v, expected %v", got, want)
+	}
+}
+
 // All subsets of what a flush had before it are drawn at some time.
 func TestSubset(t *testing.T) {
 	l := small(t)

@@ -82,6 +82,14 @@ func newDisk(b *lab.Bench, members int) (*disk, error) {
 
 func (d *disk) size() int64 { return rootSize + int64(d.members)*diskSize }
 
+// part numbers the disks that the partitions stand for.
+func (d *disk) part(s uint64) int {
+	if at := int64(s) * sector; at >= rootSize {
+		return 1 + int((at-rootSize)/diskSize)
+	}
+	return 0
+}
+
 // class names what a sector of the disk belongs to: the root with fettle's
 // journal, the members' metadata, or what is in the array.
 func (d *disk) class(s uint64) string {
@@ -157,6 +165,16 @@ func (d *disk) mount(dev, dir, fs string, flags uintptr) error {
 	}
 	d.mounted = append(d.mounted, dir)
 	return nil
+}
+
+// mkfs makes an ext4 that has nothing left to initialise once it is mounted.
+var mkfs = []string{"mkfs.ext4", "-q", "-b", "4096", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard"}
+
+func (d *disk) makeRoot() error {
+	if _, err := d.b.Run(append(mkfs[:len(mkfs):len(mkfs)], d.root)...); err != nil {
+		return err
+	}
+	return d.mountRoot()
 }
 
 // mountRoot mounts the root and puts its mdadm.conf where mdadm looks.

@@ -8,7 +8,7 @@
 // flush, the array is assembled, the file systems are mounted, and fettle
 // resumes or undoes.
 //
-// What this does not show: all members share the disk's one write cache, so a
-// flush of one is a flush of all. Disks with caches of their own can lose
-// more at a time.
+// Each member and the root count as a disk with a cache of its own: a flush of
+// one says nothing of the others. What this does not show: disks that lie
+// about flushes, and a write that overtakes an older one to the same sectors.
 package powercut

@@ -46,7 +46,7 @@ func (rc raidCase) run(ctx context.Context, b *lab.Bench) error {
 	if err := rc.prepare(d); err != nil {
 		return fmt.Errorf("preparing the array: %w", errors.Join(err, d.close()))
 	}
-	l, closeLog, err := rc.record(d)
+	l, closeLog, err := d.recordWhile(func() error { return rc.live(d) })
 	if err != nil {
 		return fmt.Errorf("recording: %w", err)
 	}
@@ -60,11 +60,7 @@ func (rc raidCase) prepare(d *disk) error {
 	if err := d.mapOn(d.loop, false); err != nil {
 		return err
 	}
-	mkfs := []string{"mkfs.ext4", "-q", "-b", "4096", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard"}
-	if _, err := d.b.Run(append(mkfs[:len(mkfs):len(mkfs)], d.root)...); err != nil {
-		return err
-	}
-	if err := d.mountRoot(); err != nil {
+	if err := d.makeRoot(); err != nil {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(confDir, "mdadm.conf"), []byte(confText), 0o640); err != nil {
@@ -73,42 +69,13 @@ func (rc raidCase) prepare(d *disk) error {
 	if err := d.createArray(rc.Level); err != nil {
 		return err
 	}
-	if _, err := d.b.Run(append(mkfs, array)...); err != nil {
+	if _, err := d.b.Run(append(mkfs[:len(mkfs):len(mkfs)], array)...); err != nil {
 		return err
 	}
 	return d.close()
 }
 
-// record applies the remedies and undoes one, and returns the log of what was
-// written. The disk is left as it was before the first of it.
-func (rc raidCase) record(d *disk) (*Log, func() error, error) {
-	before := top + "/mem/before"
-	if err := copyFile(d.file, before); err != nil {
-		return nil, nil, err
-	}
-	if err := d.record(); err != nil {
-		return nil, nil, err
-	}
-	err := rc.live(d)
-	said, serr := status("recorded")
-	if err = errors.Join(err, serr, d.close()); err != nil {
-		return nil, nil, err
-	}
-	if strings.Contains(said, "disabled") {
-		return nil, nil, fmt.Errorf("the log of writes came to an end before the writes: %s of %d sectors", said, logSize/sector)
-	}
-	if err := copyFile(before, d.file); err != nil {
-		return nil, nil, err
-	}
-	os.Remove(before)
-	f, err := os.Open(d.logFile)
-	if err != nil {
-		return nil, nil, err
-	}
-	l, err := ReadLog(f, logSize)
-	return l, f.Close, err
-}
-
+// live applies the remedies and undoes one, while the array is written to.
 func (rc raidCase) live(d *disk) error {
 	if err := bootID("recorded"); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"fettle/remedy"
 )
@@ -152,8 +153,13 @@ func (rc raidCase) act(d *disk, resume bool) error {
 		return err
 	}
 	if resume {
-		if out, err := d.b.Run("fettle", "resume"); err != nil {
+		began := time.Now()
+		out, err := d.b.Run("fettle", "resume")
+		if err != nil {
 			return fmt.Errorf("%w\n%s", err, out)
+		}
+		if took := time.Since(began); took > 10*time.Second {
+			fmt.Printf("resume took %s, and said:\n%s", took.Round(time.Second), out)
 		}
 		conf1, list1, err := rc.changes()
 		if err == nil && (conf1 != finish(conf0) || list1 != finish(list)) {
