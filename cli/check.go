@@ -54,6 +54,7 @@ With --format nagios it is that of a monitoring plugin: 0 OK, 1 WARNING,
 	f.BoolVar(&o.network, "network", false, "run checks that talk to other hosts too")
 	f.DurationVar(&o.limit, "limit", 0, "cut every check off after this `TIME` (default: each trap's own)")
 	f.StringVar(&o.failOn, "fail-on", trap.Notice.String(), "exit 1 from this `SEVERITY` on: notice, warning or critical")
+	c.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{"notice", "warning", "critical"}, cobra.ShellCompDirectiveNoFileComp))
 	o.out.flags(c)
 	o.fleet.flags(c)
 	c.MarkFlagsMutuallyExclusive("root", "from")

@@ -58,6 +58,7 @@ time, it is undone, also when fettle, the connection or the host died meanwhile.
 	f.StringArrayVar(&o.on, "on", nil, "mend only the finding on this `SUBJECT`; may be repeated")
 	f.BoolVar(&o.plan, "plan", false, "show the plan and change nothing")
 	f.StringVar(&o.format, "format", "text", "`FORMAT` of the plan: text, sh, or ansible")
+	c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "sh", "ansible"}, cobra.ShellCompDirectiveNoFileComp))
 	f.BoolVar(&o.yes, "yes", false, "do not ask (steps that cannot be undone need --yes-irreversible too)")
 	f.BoolVar(&o.irreversible, "yes-irreversible", false, "with --yes: also take steps that cannot be undone")
 	f.DurationVar(&o.confirm, "confirm-within", 0, "undo unless fettle confirm comes within this `TIME` (5m where the connection can be cut)")
