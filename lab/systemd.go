@@ -26,6 +26,11 @@ const diskFile = "/tmp/disk"
 // the machine is to be started again once it has ended.
 const RestartMark = "fettle: start me again\n"
 
+// NextOffset is where on the disk, in bytes, the guest keeps the number of the
+// act to go on with. Not in a file: its fsync would take along what a power
+// cut ought to lose.
+const NextOffset = 512
+
 // systemdTools are what the units of a minimal boot run. Those that not every
 // release of systemd has are in systemdMay.
 var (

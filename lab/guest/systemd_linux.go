@@ -1,9 +1,9 @@
 package guest
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -89,16 +89,16 @@ func blank(dev string) (bool, error) {
 	if string(magic) != "\x53\xef" {
 		return true, nil
 	}
-	return false, writeMark(dev, make([]byte, len(lab.RestartMark)))
+	return false, writeAt(dev, make([]byte, len(lab.RestartMark)), 0)
 }
 
-func writeMark(dev string, b []byte) error {
+func writeAt(dev string, b []byte, at int64) error {
 	f, err := os.OpenFile(dev, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if _, err := f.WriteAt(b, 0); err != nil {
+	if _, err := f.WriteAt(b, at); err != nil {
 		return err
 	}
 	return f.Sync()
@@ -111,7 +111,7 @@ func Story(find func(trap, name string) (lab.Experiment, bool)) error {
 		return errors.New("this verb is for fettle lab alone")
 	}
 	setEnvironment()
-	first, err := nextAct()
+	first, err := nextAct(o.Disk)
 	if err == nil {
 		err = tellStory(o, first, find)
 	}
@@ -127,10 +127,10 @@ func (p *player) restart(how string, next int) error {
 	if p.orders.Disk == "" {
 		return errors.New("a machine without systemd cannot be started again")
 	}
-	if err := keepNext(next); err != nil {
+	if err := writeAt(p.orders.Disk, binary.LittleEndian.AppendUint64(nil, uint64(next)), lab.NextOffset); err != nil {
 		return err
 	}
-	if err := writeMark(p.orders.Disk, []byte(lab.RestartMark)); err != nil {
+	if err := writeAt(p.orders.Disk, []byte(lab.RestartMark), 0); err != nil {
 		return err
 	}
 	switch how {
@@ -153,34 +153,14 @@ func (p *player) restart(how string, next int) error {
 	return errors.New("the machine did not restart within a minute")
 }
 
-// nextFile holds the number of the act to go on with after a restart.
-var nextFile = filepath.Join(diskDir, "next")
-
-func keepNext(n int) error {
-	f, err := os.Create(nextFile)
+// nextAct is the number of the act to go on with, 0 on the first boot.
+func nextAct(dev string) (n int, err error) {
+	f, err := os.Open(dev)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer f.Close()
-	fmt.Fprintln(f, n)
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	d, err := os.Open(diskDir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
-}
-
-func nextAct() (n int, err error) {
-	b, err := os.ReadFile(nextFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err == nil {
-		_, err = fmt.Sscan(string(b), &n)
-	}
-	return n, err
+	b := make([]byte, 8)
+	_, err = f.ReadAt(b, lab.NextOffset)
+	return int(binary.LittleEndian.Uint64(b)), err
 }

@@ -19,12 +19,12 @@ var Scenarios = []lab.Scenario{
 		Steps: []lab.Step{
 			{Name: "prepare", Acts: journalTrap},
 			{Name: "fix", Acts: []lab.Act{
-				expect(0, "systemd timer fettle-undo-0001.timer; boot unit fettle-undo-0001-boot.service", fix("5s")...),
+				expect(0, "systemd timer fettle-undo-0001.timer; boot unit fettle-undo-0001-boot.service", fix(soon)...),
 				expect(0, "active", "systemctl", "is-active", "fettle-undo-0001.timer"),
 				expect(0, "enabled", "systemctl", "is-enabled", "fettle-undo-0001-boot.service"),
 			}},
 			{Name: "clear", Acts: []lab.Act{expect(0, "0 found, 0 unknown", check...)}},
-			{Name: "undone", Acts: []lab.Act{within(15*time.Second, 0, "nobody confirmed it", "fettle", "changes")}},
+			{Name: "undone", Acts: []lab.Act{within(40*time.Second, 0, "nobody confirmed it", "fettle", "changes")}},
 			{Name: "found again", Acts: []lab.Act{expect(1, "1 found", check...)}},
 			{Name: "guards gone", Acts: guardsGone},
 		},
@@ -34,9 +34,9 @@ var Scenarios = []lab.Scenario{
 		Needs: needs, Long: true,
 		Steps: []lab.Step{
 			{Name: "prepare", Acts: journalTrap},
-			{Name: "fix", Acts: []lab.Act{expect(-1, "", append([]string{"env", "FETTLE_KILL_AT=20"}, fixAs("/init", "5s")...)...)}},
+			{Name: "fix", Acts: []lab.Act{expect(-1, "", append([]string{"env", "FETTLE_KILL_AT=20"}, fixAs("/init", soon)...)...)}},
 			{Name: "half-way", Acts: []lab.Act{expect(0, "cut off while at it", "fettle", "changes")}},
-			{Name: "undone", Acts: []lab.Act{within(15*time.Second, 0, "nobody confirmed it", "fettle", "changes")}},
+			{Name: "undone", Acts: []lab.Act{within(40*time.Second, 0, "nobody confirmed it", "fettle", "changes")}},
 			{Name: "found again", Acts: []lab.Act{expect(1, "1 found", check...)}},
 			{Name: "guards gone", Acts: guardsGone},
 		},
@@ -46,9 +46,9 @@ var Scenarios = []lab.Scenario{
 		Needs: needs, Long: true,
 		Steps: []lab.Step{
 			{Name: "prepare", Acts: journalTrap},
-			{Name: "fix", Acts: []lab.Act{expect(0, "Mended", fix("5s")...)}},
+			{Name: "fix", Acts: []lab.Act{expect(0, "Mended", fix(soon)...)}},
 			{Name: "confirm", Acts: append([]lab.Act{expect(0, "confirmed and stays", "fettle", "confirm")}, guardsGone...)},
-			{Name: "stays", Acts: []lab.Act{{Run: []string{"sleep", "6"}}, expect(0, "0 found, 0 unknown", check...)}},
+			{Name: "stays", Acts: []lab.Act{{Run: []string{"sleep", "11"}}, expect(0, "0 found, 0 unknown", check...)}},
 			{Name: "restart", Acts: []lab.Act{{Restart: lab.RestartClean}, expect(0, "", "fettle", "changes"), expect(0, "0 found, 0 unknown", check...)}},
 		},
 	},
@@ -79,6 +79,10 @@ var Scenarios = []lab.Scenario{
 		},
 	},
 }
+
+// soon is the time to confirm: short, but not so short that it is over on a
+// busy host before the change is made.
+const soon = "10s"
 
 var needs = lab.Needs{Systemd: true, Tools: []string{"mkdir", "systemd-cat", "echo", "cat", "ls", "setfacl", "env"}}
 
