@@ -15,7 +15,8 @@ type MDMember struct {
 	// Superblock is what was found, from its magic on; empty where there is
 	// none of version 1 (0.90, or metadata that md does not write itself).
 	Superblock []byte `json:"superblock,omitempty"`
-	// BadBlocks is the whole list area that the superblock points to.
+	// BadBlocks is the list that the superblock points to, up to its end mark;
+	// empty where the superblock says that there never was an entry.
 	BadBlocks []byte `json:"bad_blocks,omitempty"`
 	// Denied: the device may not be read by this user. Failed says what else went wrong.
 	Denied bool   `json:"denied,omitempty"`

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,6 +23,8 @@ const (
 	mdMagic       = 0xa92b4efc
 	mdSectorBytes = 512
 	mdSuperBytes  = 4096
+	// mdFeatureBadBlocks is MD_FEATURE_BAD_BLOCKS: the list has held entries.
+	mdFeatureBadBlocks = 1 << 3
 )
 
 // readMD reads the superblock of each member that sysfs names, and the list
@@ -82,6 +85,11 @@ func (m *MDMember) readFrom(f io.ReaderAt) error {
 			le.Uint64(b[144:])*mdSectorBytes != uint64(at) {
 			continue
 		}
+		// What lies behind the superblock and in a list that was never used
+		// may be anybody's old data: it stays here.
+		if n := 256 + 2*int64(le.Uint32(b[220:])); n < int64(len(b)) {
+			b = b[:n]
+		}
 		m.Superblock = b
 		size, off := int64(le.Uint16(b[186:]))*mdSectorBytes, int64(int32(le.Uint32(b[188:])))*mdSectorBytes
 		if size == 0 || off == 0 {
@@ -90,7 +98,16 @@ func (m *MDMember) readFrom(f io.ReaderAt) error {
 		if at+off < 0 || at+off+size > m.Size {
 			return fmt.Errorf("its superblock places the list of bad blocks at %d, outside of the device", at+off)
 		}
-		m.BadBlocks, err = readAligned(f, at+off, size)
+		if le.Uint32(b[8:])&mdFeatureBadBlocks == 0 {
+			return nil
+		}
+		list, err := readAligned(f, at+off, size)
+		for n := 0; n+8 <= len(list); n += 8 {
+			if le.Uint64(list[n:]) == math.MaxUint64 { // the end mark
+				list = list[:n+8]
+			}
+		}
+		m.BadBlocks = list
 		return err
 	}
 	return failed

@@ -26,6 +26,7 @@ func superblock(at, listOffset int64, sectors uint16) []byte {
 	le, sb := binary.LittleEndian, b[at:]
 	le.PutUint32(sb, mdMagic)
 	le.PutUint32(sb[4:], 1)
+	le.PutUint32(sb[8:], mdFeatureBadBlocks)
 	le.PutUint64(sb[144:], uint64(at/mdSectorBytes))
 	le.PutUint16(sb[186:], sectors)
 	le.PutUint32(sb[188:], uint32(int32(listOffset/mdSectorBytes)))
@@ -33,6 +34,11 @@ func superblock(at, listOffset int64, sectors uint16) []byte {
 }
 
 func TestMDMember(t *testing.T) {
+	unused, ended := superblock(4096, 8192, 8), superblock(4096, 8192, 8)
+	unused[4096+8] = 0
+	for i := range 8 {
+		ended[4096+8192+16+i] = 0xff // after two entries
+	}
 	for _, c := range []struct {
 		name       string
 		d          disk
@@ -41,6 +47,8 @@ func TestMDMember(t *testing.T) {
 		wantFailed bool
 	}{
 		{"a list", disk{superblock(4096, 8192, 8), -1}, true, 4096, false},
+		{"a list that never had an entry", disk{unused, -1}, true, 0, false},
+		{"nothing behind the end mark", disk{ended, -1}, true, 24, false},
 		{"no list", disk{superblock(4096, 0, 0), -1}, true, 0, false},
 		{"no superblock", disk{make([]byte, 1<<20), -1}, false, 0, false},
 		{"the superblock cannot be read", disk{superblock(4096, 8192, 8), 4096}, false, 0, true},

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"fettle/host"
+	"fettle/host/mdraid"
 	"fettle/host/redact"
 )
 
@@ -81,7 +82,11 @@ func (a *Answer) redact(r *redact.Redactor) bool {
 	case OpCommand:
 		a.content, a.Stderr = []byte(redactOutput(r, string(a.content))), text(redactOutput(r, string(a.Stderr)))
 	case OpTable:
-		a.content, ok = redactJSON(r, a.content)
+		if string(a.Path) == string(host.TableMD) {
+			a.content, ok = redactMD(r, a.content)
+		} else {
+			a.content, ok = redactJSON(r, a.content)
+		}
 	}
 	return ok
 }
@@ -98,6 +103,21 @@ func redactOutput(r *redact.Redactor, s string) string {
 		b.WriteString(r.Text(line))
 	}
 	return b.String()
+}
+
+// redactMD takes names and UUIDs out of superblocks, which are raw bytes.
+func redactMD(r *redact.Redactor, b []byte) ([]byte, bool) {
+	var ms []host.MDMember
+	if json.Unmarshal(b, &ms) != nil {
+		return nil, false
+	}
+	for i := range ms {
+		m := &ms[i]
+		m.Array, m.Device, m.Failed = r.Text(m.Array), r.Text(m.Device), r.Text(m.Failed)
+		m.Superblock = mdraid.Anonymous(m.Superblock)
+	}
+	out, err := json.Marshal(ms)
+	return out, err == nil
 }
 
 // redactJSON replaces in every string of a table.

@@ -6,6 +6,7 @@ package mdraid
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -121,7 +122,7 @@ func Parse(b []byte) (*Superblock, error) {
 		return nil, fmt.Errorf("md superblock: %d devices do not fit into %d bytes", devs, len(b))
 	}
 	if want, got := le.Uint32(b[216:]), Checksum(b[:headerSize+int(devs)*2]); want != got {
-		return nil, fmt.Errorf("md superblock: checksum %08x, expected %08x", got, want)
+		return nil, errors.New("md superblock: its checksum does not fit its content")
 	}
 	s := &Superblock{
 		Features: le.Uint32(b[8:]), SetUUID: uuid(b[16:32]), SetName: cstring(b[32:64]),
@@ -148,6 +149,25 @@ func Length(b []byte) int {
 		return 0
 	}
 	return headerSize + int(devs)*2
+}
+
+// Anonymous returns a copy of the superblock in b without the names of the
+// host and of the array and without UUIDs, with its checksum put right where
+// it was right before. It returns nil where b holds no superblock.
+func Anonymous(b []byte) []byte {
+	n := Length(b)
+	if n == 0 {
+		return nil
+	}
+	le := binary.LittleEndian
+	good := le.Uint32(b[216:]) == Checksum(b[:n])
+	out := append([]byte{}, b[:n]...)
+	clear(out[16:64])   // set_uuid, set_name
+	clear(out[168:184]) // device_uuid
+	if good {
+		le.PutUint32(out[216:], Checksum(out))
+	}
+	return out
 }
 
 // Checksum is calc_sb_1_csum of drivers/md/md.c: the sum of all 32-bit words

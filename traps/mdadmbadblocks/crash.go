@@ -2,12 +2,9 @@ package mdadmbadblocks
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
-	"syscall"
 
 	"fettle/lab"
 )
@@ -200,23 +197,14 @@ func (c *crasher) fettle(n, want int, args ...string) error {
 }
 
 func (c *crasher) command(n int, args ...string) (out string, code int, err error) {
-	cmd := exec.Command("/init", args...)
-	cmd.Env = append(os.Environ(), "FETTLE_STATE="+c.state)
+	argv := []string{"env", "FETTLE_STATE=" + c.state}
 	if n >= 0 {
-		cmd.Env = append(cmd.Env, fmt.Sprintf("FETTLE_KILL_AT=%d", n))
+		argv = append(argv, fmt.Sprintf("FETTLE_KILL_AT=%d", n))
 	}
 	if n == 0 {
-		cmd.Env = append(cmd.Env, "FETTLE_KILL_LOG=/run/points")
+		argv = append(argv, "FETTLE_KILL_LOG=/run/points")
 	}
-	b, err := cmd.CombinedOutput()
-	var ee *exec.ExitError
-	if errors.As(err, &ee) {
-		if st, ok := ee.Sys().(syscall.WaitStatus); ok && st.Signaled() && st.Signal() == syscall.SIGKILL {
-			return string(b), -1, nil
-		}
-		return string(b), ee.ExitCode(), nil
-	}
-	return string(b), 0, err
+	return c.Exec(append(append(argv, "/init"), args...))
 }
 
 // chosenPoints are the few that a quick run tries: around each command of

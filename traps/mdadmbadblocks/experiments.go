@@ -8,7 +8,7 @@ import (
 
 // rigNeeds is what an experiment's machine has.
 var rigNeeds = lab.Needs{MemMiB: 768, Limit: 4 * time.Minute, Modules: []string{"raid0", "raid1", "raid10", "raid456", "loop"},
-	Tools: []string{"mdadm", "losetup", "mknod", "dd", "grep", "mkfs.ext4", "e2fsck", "mount", "umount"}}
+	Tools: []string{"env", "mdadm", "losetup", "mknod", "dd", "grep", "mkfs.ext4", "e2fsck", "mount", "umount"}}
 
 func longNeeds() lab.Needs {
 	n := rigNeeds
