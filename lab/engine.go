@@ -77,6 +77,14 @@ func (k Kernel) channel() string {
 	return "/dev/ttyS1"
 }
 
+// console is the terminal that the kernel's console is on.
+func (k Kernel) console() string {
+	if k.Engine == "uml" {
+		return "/dev/tty0"
+	}
+	return "/dev/ttyS0"
+}
+
 // QEMU takes a kernel image, or the newest of those installed in /boot.
 func QEMU(file string) (Kernel, error) {
 	if file == "" {

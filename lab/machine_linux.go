@@ -59,6 +59,7 @@ func boot(opt Options, img *os.File, memMiB int, each func(message)) (*machine, 
 	if opt.Shell != "" {
 		m.cmd.Stdin, m.cmd.Stdout = os.Stdin, os.Stdout
 	}
+	restore := keepTerminal(opt.Shell != "")
 	m.cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "TMPDIR=/tmp"}
 	m.cmd.WaitDelay = time.Second
 	m.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS, Setsid: true}
@@ -85,12 +86,27 @@ func boot(opt Options, img *os.File, memMiB int, each func(message)) (*machine, 
 	}()
 	go func() {
 		werr := m.cmd.Wait()
+		restore()
 		close(m.gone)
 		rerr := <-read
 		fromGuest.Close()
 		m.done <- errors.Join(rerr, werr)
 	}()
 	return m, nil
+}
+
+// keepTerminal returns a function that gives standard input's terminal the
+// settings back that it has now: the engines make it raw, and do not get to
+// mending that when they are killed.
+func keepTerminal(shell bool) func() {
+	if !shell {
+		return func() {}
+	}
+	was, err := unix.IoctlGetTermios(int(os.Stdin.Fd()), unix.TCGETS)
+	if err != nil {
+		return func() {}
+	}
+	return func() { unix.IoctlSetTermios(int(os.Stdin.Fd()), unix.TCSETSW, was) }
 }
 
 func (m *machine) stop() {

@@ -17,6 +17,7 @@ type Orders struct {
 	// Experiment is the name of one to run instead of a scenario; Trap may be empty then.
 	Experiment string `json:"experiment,omitempty"`
 	Channel    string `json:"channel"` // device that leads to the host
+	Console    string `json:"console"` // terminal behind /dev/console
 	// Disk is the device of the disk that outlives a restart, where systemd is
 	// to be process 1; else empty.
 	Disk    string   `json:"disk,omitempty"`

@@ -258,7 +258,7 @@ func buildImage(o Orders, needs Needs, opt Options) (*os.File, error) {
 		if o.Modules, err = im.modules(opt.Kernel.Modules, needs.Modules, needs.MayModules); err != nil {
 			return err
 		}
-		o.Channel, o.Shell = opt.Kernel.channel(), opt.Shell
+		o.Channel, o.Console, o.Shell = opt.Kernel.channel(), opt.Kernel.console(), opt.Shell
 		b, err := json.Marshal(o)
 		if err != nil {
 			return err
@@ -278,4 +278,4 @@ var accounts = map[string]string{
 }
 
 // shellTools are for those who look around inside.
-var shellTools = []string{"bash", "ls", "cat", "grep", "ps", "dmesg", "mount", "stat", "find", "tail"}
+var shellTools = []string{"bash", "ls", "cat", "grep", "ps", "dmesg", "mount", "stat", "find", "tail", "head", "sed", "sort", "rm", "touch", "mkdir"}

@@ -19,11 +19,11 @@ func experiment(o lab.Orders, host *lab.Teller, find func(trap, name string) (la
 	}
 	b := &lab.Bench{Teller: host, Exec: func(argv []string) (string, int, error) { return run(argv, nil) }, Spawn: spawn}
 	if o.Shell == lab.ShellAfterPrepare {
-		shell()
+		shell(o.Console)
 		return nil
 	}
 	if o.Shell == lab.ShellAfterStory {
-		defer shell()
+		defer shell(o.Console)
 	}
 	start := time.Now()
 	err := func() (err error) {

@@ -5,11 +5,15 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
-// shell opens a shell on the console and waits for its end.
-func shell() {
-	con, err := os.OpenFile("/dev/console", os.O_RDWR, 0)
+// shell opens a shell on the console's own terminal and waits for its end.
+// /dev/console itself cannot be a controlling terminal, which job control and
+// Ctrl-C need.
+func shell(dev string) {
+	con, err := os.OpenFile(dev, os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		fmt.Println("fettle lab: opening the console:", err)
 		return
@@ -20,7 +24,7 @@ func shell() {
 	cmd := exec.Command("/usr/bin/bash", "--norc", "-i")
 	cmd.Env = append(os.Environ(), "TERM=linux", "PS1=lab# ")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = con, con, con
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := cmd.Run(); err != nil {
 		fmt.Fprintln(con, "fettle lab:", err)
 	}

@@ -38,11 +38,11 @@ func (p *player) story() {
 		return fmt.Sprintf("%d acts", len(s.Prepare)), nil
 	})
 	if p.orders.Shell == lab.ShellAfterPrepare {
-		shell()
+		shell(p.orders.Console)
 		return
 	}
 	if p.orders.Shell == lab.ShellAfterStory {
-		defer shell()
+		defer shell(p.orders.Console)
 	}
 	if s.Innocent {
 		p.stage("check", p.expect(false))
