@@ -26,11 +26,15 @@ var rooms = map[string][]string{
 	"report":    {"trap", "host"},
 	"accept":    {"trap"},
 	"fleet":     {"host", "trap", "report"},
-	"cli":       {"cli", "host", "trap", "traps", "remedy", "lore", "report", "accept", "fleet", "lab", "measure"},
+	"cli":       {"cli", "host", "trap", "traps", "remedy", "lore", "report", "accept", "fleet", "watch", "lab", "measure"},
 	"cmd/":      {"cli"},
 	"internal/": {},
 	"lab":       {},
 	"lab/":      {"lab"},
+	// What is cut off in a laboratory is fettle's own engine at work.
+	"lab/powercut":    {"lab", "host", "remedy"},
+	"lab/remedyproof": {"lab", "remedy"},
+	"watch":           {"host"},
 }
 
 // starters may start programs: the read-only commands of checks, the steps of

@@ -13,19 +13,20 @@ import (
 // points (FETTLE_KILL_AT, package remedy), while something writes to the array
 // all the time. Each time fettle resume must finish, or fettle undo lead back;
 // never may more than one member be missing, nor a byte differ.
-func crash(k arrayKind, choose func(points []string) []int) func(context.Context, *lab.Bench) error {
+func crash(k arrayKind, bitmap string, choose func(points []string) []int) func(context.Context, *lab.Bench) error {
 	return func(_ context.Context, b *lab.Bench) error {
-		c := &crasher{rig: rig{Bench: b}, kind: k}
+		c := &crasher{rig: rig{Bench: b}, kind: k, bitmap: bitmap}
 		return c.run(choose)
 	}
 }
 
 type crasher struct {
 	rig
-	kind  arrayKind
-	state string // fettle's store
-	tries int
-	out   string // what fettle printed last
+	kind   arrayKind
+	bitmap string // "internal", "none"
+	state  string // fettle's store
+	tries  int
+	out    string // what fettle printed last
 }
 
 const victim = "loop1" // the member whose list goes
@@ -37,7 +38,7 @@ func (c *crasher) run(choose func([]string) []int) error {
 	if err := c.need(c.kind.n, 20); err != nil {
 		return err
 	}
-	if err := c.create(c.kind.level, c.kind.n, "--bitmap=internal"); err != nil {
+	if err := c.create(c.kind.level, c.kind.n, "--bitmap="+c.bitmap); err != nil {
 		return err
 	}
 	for _, f := range []string{"sync_speed_max", "sync_speed_min"} {
@@ -179,6 +180,9 @@ func (c *crasher) kill(verb string, n int, then string) (refused bool, err error
 	if md("degraded") != "0" || md("dev-"+victim+"/state") != "in_sync" {
 		return refused, fmt.Errorf("%s members are missing, and %s is %q", md("degraded"), victim, md("dev-"+victim+"/state"))
 	}
+	if none := md("bitmap/location") == "none"; none != (c.bitmap == "none") {
+		return refused, fmt.Errorf("the bitmap is at %q, and was %s", md("bitmap/location"), c.bitmap)
+	}
 	if list == "none" { // back to where the next one begins
 		err = c.fettle(-1, 0, "undo")
 	}
@@ -213,7 +217,7 @@ func chosenPoints(points []string) []int {
 	var at []int
 	waits := 0
 	for i, p := range points {
-		changes := strings.Contains(p, "--fail") || strings.Contains(p, "--remove") || strings.Contains(p, "--re-add")
+		changes := strings.Contains(p, "--grow") || strings.Contains(p, "--fail") || strings.Contains(p, "--remove") || strings.Contains(p, "--re-add")
 		if changes && strings.HasPrefix(p, "after") {
 			at = append(at, i+1)
 		}
