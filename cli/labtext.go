@@ -154,13 +154,17 @@ func labJUnit(w io.Writer, all []lab.Outcome) error {
 		Error   *message `xml:"error,omitempty"`
 	}
 	type suite struct {
-		XMLName  xml.Name `xml:"testsuite"`
-		Name     string   `xml:"name,attr"`
-		Tests    int      `xml:"tests,attr"`
-		Failures int      `xml:"failures,attr"`
-		Errors   int      `xml:"errors,attr"`
-		Time     string   `xml:"time,attr"`
-		Cases    []testcase
+		XMLName  xml.Name   `xml:"testsuite"`
+		Name     string     `xml:"name,attr"`
+		Tests    int        `xml:"tests,attr"`
+		Failures int        `xml:"failures,attr"`
+		Errors   int        `xml:"errors,attr"`
+		Time     string     `xml:"time,attr"`
+		Cases    []testcase `xml:"testcase"`
+	}
+	type suites struct {
+		XMLName xml.Name `xml:"testsuites"`
+		Suite   suite
 	}
 	s := suite{Name: "fettle lab", Tests: len(all)}
 	var took time.Duration
@@ -181,7 +185,7 @@ func labJUnit(w io.Writer, all []lab.Outcome) error {
 	io.WriteString(w, xml.Header)
 	enc := xml.NewEncoder(w)
 	enc.Indent("", "  ")
-	return enc.Encode(s)
+	return enc.Encode(suites{Suite: s})
 }
 
 func sortedKeys(m map[string]string) []string {

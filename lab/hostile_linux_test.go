@@ -1,0 +1,35 @@
+package lab_test
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+
+	"fettle/lab"
+)
+
+// A guest that writes what is no frame to its channel is stopped at once, and
+// is not believed.
+func TestGarbageOnTheChannelIsNamed(t *testing.T) {
+	v := play(t, lab.Scenario{Name: "garbage", Innocent: true, Prepare: []lab.Act{
+		{Write: &lab.File{Path: "/dev/ttyS0", Content: "@9 deadbeef AAAAAAAA\n"}}, {Run: []string{"sleep", "100"}}}})
+	if v.OK || !strings.Contains(v.Why, "the guest's channel to the host broke: damaged frame") {
+		t.Errorf("verdict: %+v", v)
+	}
+}
+
+// Of a console that is flooded only the last lines are kept, and the scenario
+// goes on.
+func TestConsoleFlood(t *testing.T) {
+	s := lab.Scenario{Name: "flood", Needs: lab.Needs{Tools: []string{"dd"}}, Prepare: []lab.Act{
+		{Run: []string{"dd", "if=/dev/zero", "of=/dev/console", "bs=64k", "count=512", "status=none"}}, {Run: []string{"ip", "link", "set", "nosuch", "up"}}}}
+	v := play(t, s)
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	if v.OK || !strings.Contains(v.Why, "nosuch") {
+		t.Errorf("verdict: %s", v.Why)
+	}
+	if m.HeapAlloc > 24<<20 {
+		t.Errorf("%d MiB of heap after 32 MiB of console", m.HeapAlloc>>20)
+	}
+}
