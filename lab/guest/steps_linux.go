@@ -11,6 +11,9 @@ import (
 // steps plays a story that goes its own way, from act number first on (counted
 // over all steps): what comes before was played before a restart.
 func (p *player) steps(first int) {
+	if p.orders.Shell == lab.ShellAfterStory {
+		defer shell(p.orders.Console)
+	}
 	n := 0
 	for _, s := range p.orders.Scenario.Steps {
 		begin := n
@@ -42,6 +45,10 @@ func (p *player) steps(first int) {
 			}
 			return said, nil
 		})
+		if p.orders.Shell == lab.ShellAfterPrepare {
+			shell(p.orders.Console)
+			return
+		}
 	}
 }
 
