@@ -99,9 +99,10 @@ func (d *disk) hasList(member int) (bool, error) {
 	return false, fmt.Errorf("the bad blocks list of %s: %s", d.parts[member], strings.TrimSpace(out))
 }
 
-// scrub has md compare all copies and returns how many sectors differ.
-func scrub() (string, error) {
-	if err := os.WriteFile("/sys/block/md0/md/sync_action", []byte("check"), 0); err != nil {
+// scrub has md compare all copies ("check"), or make them equal too
+// ("repair"), and returns how many sectors differed.
+func scrub(how string) (string, error) {
+	if err := os.WriteFile("/sys/block/md0/md/sync_action", []byte(how), 0); err != nil {
 		return "", err
 	}
 	if err := settled(); err != nil {

@@ -63,6 +63,7 @@ func replayAll(ctx context.Context, b *lab.Bench, d *disk, l *Log, name string, 
 	defer f.Close()
 	start, done := time.Now(), 0 // entries that are on the disk
 	var slowest time.Duration
+	var unequal []string
 	var bad []error
 	for n, c := range sample {
 		if ctx.Err() != nil {
@@ -85,6 +86,10 @@ func replayAll(ctx context.Context, b *lab.Bench, d *disk, l *Log, name string, 
 		byClass[c.Class].add(r)
 		sum.add(r)
 		kinds[c.Kind]++
+		if r.differed != "" && r.differed != "0" {
+			unequal = append(unequal, fmt.Sprintf("trial %d, power cut %s: %s sectors differed; %s", n, c, r.differed, r.about))
+			fmt.Println(unequal[len(unequal)-1])
+		}
 		if r.err != nil {
 			bad = append(bad, fmt.Errorf("trial %d, power cut %s: %w", n, c, r.err))
 			fmt.Println(bad[len(bad)-1])
@@ -99,6 +104,12 @@ func replayAll(ctx context.Context, b *lab.Bench, d *disk, l *Log, name string, 
 	b.Note("%d writes in the log, %d flushes and FUA writes. Of the states tried, %d had what was durable only, %d some of the rest too, %d a torn write.",
 		len(l.Entries), points, kinds[Durable], kinds[Subset], kinds[Torn])
 	b.Note("%d states in %s, the slowest in %s.", len(sample), time.Since(start).Round(time.Second), slowest.Round(time.Second/10))
+	if len(unequal) > 0 {
+		b.Note("In %d arrays md's check found copies that differ, in the end; repair made them equal, and all that was durable was there before and after:", len(unequal))
+		for _, u := range unequal[:min(len(unequal), 8)] {
+			b.Note("%s", u)
+		}
+	}
 	for _, err := range bad[:min(len(bad), 8)] {
 		b.Note("%s", strings.Join(strings.Fields(err.Error()), " "))
 	}
