@@ -111,7 +111,7 @@ func (fc filesCase) run(ctx context.Context, b *lab.Bench) error {
 		return fmt.Errorf("recording: %w", err)
 	}
 	defer closeLog()
-	return replayAll(ctx, b, d, l, "files", fc.cuts, func(d *disk, l *Log, c Cut, n int) result {
+	return replayAll(ctx, b, d, l, fc.cuts, func(d *disk, l *Log, c Cut, n int) result {
 		r := result{resume: n%2 == 0}
 		if r.err = fc.trial(ctx, d, l, c, n, &r, was, mended); r.err == nil {
 			r.finished = true

@@ -40,7 +40,7 @@ func (t *tally) cells(name string) []string {
 }
 
 // replayAll puts the disk together at each cut and has try look at it.
-func replayAll(ctx context.Context, b *lab.Bench, d *disk, l *Log, name string, most int, try func(*disk, *Log, Cut, int) result) error {
+func replayAll(ctx context.Context, b *lab.Bench, d *disk, l *Log, most int, try func(*disk, *Log, Cut, int) result) error {
 	from, to := l.MarkAt(begun), l.MarkAt(ended)
 	if from < 0 || to < 0 {
 		return fmt.Errorf("the log of %d writes lacks its marks", len(l.Entries))
@@ -98,7 +98,7 @@ func replayAll(ctx context.Context, b *lab.Bench, d *disk, l *Log, name string, 
 	for _, class := range slices.Sorted(maps.Keys(byClass)) {
 		b.Row(byClass[class].cells(class)...)
 	}
-	b.Row(sum.cells(name)...)
+	b.Row(sum.cells("all")...)
 	b.Note("States: that a power cut can leave; Lost: arrays or roots that did not come back; Force: arrays that needed mdadm's --force; " +
 		"1 out, >1 out: arrays that came back with so many members missing; Data: of what was durable, something was gone.")
 	b.Note("%d writes in the log, %d flushes and FUA writes. Of the states tried, %d had what was durable only, %d some of the rest too, %d a torn write.",
