@@ -212,8 +212,7 @@ func (a *app) chooseLab(args []string, long bool) ([]lab.Job, error) {
 			if j.Name() == arg || j.Trap == arg || j.Trap == "" && strings.HasPrefix(j.Name(), arg+"/") {
 				some = append(some, j)
 			}
-			if j.Trap == id {
-				_, name, _ := strings.Cut(j.Name(), "/")
+			if group, name, ok := strings.Cut(j.Name(), "/"); ok && group == id {
 				names = append(names, name)
 			}
 		}
