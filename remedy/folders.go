@@ -46,7 +46,7 @@ func ownFolder(dir string, not uint32, means string) error {
 	if err := unix.Lstat(dir, &st); err != nil {
 		return &fs.PathError{Op: "lstat", Path: dir, Err: err}
 	}
-	if st.Mode&unix.S_IFMT != unix.S_IFDIR || st.Uid != 0 || st.Mode&not != 0 {
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR || st.Uid != 0 || uint32(st.Mode)&not != 0 {
 		return fmt.Errorf("%s must be a folder that belongs to root and that %s", dir, means)
 	}
 	return nil
