@@ -190,7 +190,11 @@ func command(ctx context.Context, limit time.Duration, dir, name string, args ..
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
 		lines := strings.Split(strings.TrimSpace(errs.String()), "\n")
-		return out.String(), fmt.Errorf("%s: %w: %s", name, err, lines[len(lines)-1])
+		said := lines[len(lines)-1]
+		if strings.Contains(errs.String(), "No space left on device") {
+			said = "no space left on the device that holds " + dir // dpkg's last line speaks of its subprocess
+		}
+		return out.String(), fmt.Errorf("%s: %w: %s", name, err, said)
 	}
 	return out.String(), nil
 }
