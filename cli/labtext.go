@@ -99,14 +99,10 @@ func (a *app) listLab(j *lab.Job) {
 	if j.Long() {
 		long = " (long)"
 	}
-	lead := fmt.Sprintf("%-42s ", j.Name())
-	if len(lead) > 43 {
-		lead += "\n" + strings.Repeat(" ", 43)
-	}
 	if j.Experiment != nil {
 		long += " (table)"
 	}
-	fmt.Fprint(a.stdout, term.Wrap(j.About()+long, 80, lead, strings.Repeat(" ", 43)))
+	fmt.Fprintf(a.stdout, "%s\n%s", j.Name(), term.Wrap(j.About()+long, 80, "    ", "    "))
 }
 
 // labFigures is the table of before and after.

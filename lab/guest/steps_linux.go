@@ -28,9 +28,7 @@ func (p *player) steps(first int) {
 				switch {
 				case a.Restart != "":
 					p.host.Stage(lab.Stage{Name: s.Name, OK: true, Said: a.Restart})
-					if err := p.restart(a.Restart, begin+i+1); err != nil {
-						return "", err
-					}
+					return "", p.restart(a.Restart, begin+i+1) // comes back only when it failed
 				case a.Expect != nil:
 					out, err := expect(a.Expect)
 					if err != nil {

@@ -122,7 +122,8 @@ func Story(find func(trap, name string) (lab.Experiment, bool)) error {
 	return unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
 }
 
-// restart starts the machine again; the story goes on with act next.
+// restart starts the machine again; the story goes on with act next. It
+// returns only to say why there was no restart.
 func (p *player) restart(how string, next int) error {
 	if p.orders.Disk == "" {
 		return errors.New("a machine without systemd cannot be started again")
