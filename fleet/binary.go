@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -12,6 +11,8 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+
+	"github.com/klauspost/compress/gzip"
 )
 
 // binary is one build of fettle: hashed once, and packed once when a host lacks it.
@@ -44,7 +45,11 @@ func newBinary(path string) *binary {
 			return nil, fmt.Errorf("%s was replaced meanwhile: run again", path)
 		}
 		var buf bytes.Buffer
-		z := gzip.NewWriter(&buf)
+		// The hosts wait for this: speed before size.
+		z, err := gzip.NewWriterLevel(&buf, gzip.BestSpeed)
+		if err != nil {
+			return nil, err
+		}
 		if _, err := z.Write(text); err != nil {
 			return nil, err
 		}

@@ -29,12 +29,12 @@ func TestRealHosts(t *testing.T) {
 		means.Tool(t, tool)
 	}
 	bin := filepath.Join(t.TempDir(), "fettle")
-	build := exec.Command("go", "build", "-o", bin, "fettle/cmd/fettle")
+	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", bin, "fettle/cmd/fettle")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building fettle, which the hosts are to run: %v\n%s", err, out)
 	}
-	cmd := exec.Command("/proc/self/exe", "-test.run=^TestRealHosts$", "-test.v", "-test.timeout=100s")
+	cmd := exec.Command("/proc/self/exe", "-test.run=^TestRealHosts$", "-test.v", "-test.timeout=300s")
 	cmd.Env = append(os.Environ(), "FLEET_TEST="+bin)
 	// The process namespace ends sshds and control masters with the child.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL,
