@@ -73,6 +73,9 @@ func (a *array) planMember(m *member, c *conf) (remedy.Plan, error) {
 		"mdadm --monitor, where it runs, will send its mails on a failed member and a degraded array.",
 		"Do the members of one array one after the other; fettle sees to it.",
 	}
+	if a.level == "raid4" || a.level == "raid5" || a.level == "raid6" {
+		p.Notes = append(p.Notes, fmt.Sprintf("Should the power fail while %s is out, the array is dirty and degraded and does not start by itself: mdadm --assemble --force, then a repair. Do it at a quiet hour.", m.name))
+	}
 	readd := remedy.MDReadd{Array: a.name, Member: m.name, ArrayUUID: m.array, DeviceUUID: m.device}
 	if a.bitmap != "none" {
 		p.Steps = []remedy.Step{readd}
