@@ -4,10 +4,11 @@ import "fettle/lab"
 
 var underSystemd = lab.Needs{Systemd: true, Tools: []string{"mkdir", "mount", "df", "cp", "mv", "rm", "sh", "head", "sleep"}}
 
-// service is a unit of the admin's, started.
+// service is a unit of the admin's, started: Type=exec, for a simple one is
+// called started before its program runs.
 func service(name, lines string) []lab.Act {
 	return []lab.Act{
-		{Write: &lab.File{Path: "/etc/systemd/system/" + name, Content: "[Service]\n" + lines}},
+		{Write: &lab.File{Path: "/etc/systemd/system/" + name, Content: "[Service]\nType=exec\n" + lines}},
 		{Run: []string{"systemctl", "daemon-reload"}},
 		{Run: []string{"systemctl", "start", name}},
 	}

@@ -107,7 +107,14 @@ func tmpfs(t *testing.T) string {
 // is taken for code made at run time.
 func outsideTmp(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp(".", "testdir")
+	at, err := os.Getwd()
+	if strings.HasPrefix(at, "/tmp/") || strings.HasPrefix(at, "/var/tmp/") { // a checkout there
+		at, err = os.UserHomeDir()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp(at, "fettle-testdir")
 	if err != nil {
 		t.Fatal(err)
 	}
