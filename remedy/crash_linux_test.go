@@ -202,7 +202,7 @@ func runChild(t *testing.T, where string, spec crashSpec) (points []string, kill
 	t.Helper()
 	b, _ := json.Marshal(spec)
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = []string{childEnv + "=" + string(b), "PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
+	cmd.Env = []string{childEnv + "=" + string(b), "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "GORACE=" + os.Getenv("GORACE")}
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
