@@ -30,7 +30,7 @@ var experiments = []lab.Experiment{
 	{Name: "script", About: "The plan as a shell script, with and without a bitmap", Needs: scriptNeeds(), Run: script},
 	{Name: "superblocks", About: "The superblock reader against mdadm --examine, over levels, versions and lists", Long: true, Needs: longNeeds(), Run: superblocks},
 	{Name: "copies", About: "What becomes of a list with entries when members are added, replaced and re-added", Long: true, Needs: longNeeds(), Run: copies},
-	{Name: "crash", About: "SIGKILL of fettle at chosen points, on a mirror", Needs: rigNeeds, Run: crash(arrayKind{"1", 2}, "internal", chosenPoints)},
+	{Name: "crash", About: "SIGKILL of fettle at chosen points, on a mirror", Long: true, Needs: longNeeds(), Run: crash(arrayKind{"1", 2}, "internal", chosenPoints)},
 	{Name: "crash-no-bitmap", About: "The same without a bitmap: one is added for the time", Long: true, Needs: longNeeds(), Run: crash(arrayKind{"1", 2}, "none", chosenPoints)},
 	{Name: "crash-raid1", About: "SIGKILL of fettle at every point: a mirror of two", Long: true, Needs: longNeeds(), Run: crash(arrayKind{"1", 2}, "internal", nil)},
 	{Name: "crash-raid10", About: "SIGKILL of fettle at every point: RAID10 of four", Long: true, Needs: longNeeds(), Run: crash(arrayKind{"10", 4}, "internal", nil)},
