@@ -10,7 +10,7 @@ import (
 
 	"fettle/internal/term"
 	"fettle/lab"
-	"fettle/lab/draw"
+	"fettle/chart/draw"
 )
 
 // playLab plays, prints as scenarios end, and sums up.

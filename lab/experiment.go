@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"fettle/chart"
 )
 
 // Experiment is Go code that runs inside a throwaway machine and brings a
@@ -20,26 +22,10 @@ type Experiment struct {
 
 // Table is what an experiment brings home.
 type Table struct {
-	Columns []string   `json:"columns"`
-	Rows    [][]string `json:"rows"`
-	Notes   []string   `json:"notes,omitempty"`
-	Plots   []Plot     `json:"plots,omitempty"`
-}
-
-// Plot is curves over one pair of axes.
-type Plot struct {
-	Name   string  `json:"name"`  // part of its file's name: "saved"
-	Title  string  `json:"title"` // above it
-	X      string  `json:"x"`     // axis with its unit: "seconds"
-	Y      string  `json:"y"`
-	Curves []Curve `json:"curves"`
-}
-
-// Curve is one line of a plot.
-type Curve struct {
-	Name string    `json:"name"`
-	X    []float64 `json:"x"`
-	Y    []float64 `json:"y"`
+	Columns []string     `json:"columns"`
+	Rows    [][]string   `json:"rows"`
+	Notes   []string     `json:"notes,omitempty"`
+	Plots   []chart.Plot `json:"plots,omitempty"`
 }
 
 // Bench is what an experiment has in the guest: commands, and the table that
@@ -91,7 +77,7 @@ func (b *Bench) Note(format string, args ...any) {
 }
 
 // Plot adds a plot.
-func (b *Bench) Plot(p Plot) { b.table.Plots = append(b.table.Plots, p) }
+func (b *Bench) Plot(p chart.Plot) { b.table.Plots = append(b.table.Plots, p) }
 
 // Finish sends the whole table.
 func (b *Bench) Finish() error {

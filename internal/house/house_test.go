@@ -21,16 +21,21 @@ var rooms = map[string][]string{
 	"trap":      {"host", "remedy", "lab"},
 	"trap/":     {"trap", "host"},
 	"traps":     {"trap", "traps"},
-	"traps/":    {"trap", "host", "remedy", "lab", "measure"},
+	"traps/":    {"trap", "host", "remedy", "lab", "measure", "lore", "totp", "chart"},
 	"lore":      {"trap", "host", "remedy"},
+	"lore/":     {"lore", "trap", "host", "remedy"},
+	"measure/":  {"measure", "host", "chart"},
+	"totp":      {},
+	"chart":     {},
+	"chart/":    {"chart"},
 	"report":    {"trap", "host"},
 	"accept":    {"trap"},
 	"fleet":     {"host", "trap", "report"},
-	"cli":       {"cli", "host", "trap", "traps", "remedy", "lore", "report", "accept", "fleet", "watch", "lab", "measure"},
+	"cli":       {"cli", "host", "trap", "traps", "remedy", "lore", "report", "accept", "fleet", "watch", "lab", "measure", "chart", "totp"},
 	"cmd/":      {"cli"},
 	"internal/": {},
-	"lab":       {},
-	"lab/":      {"lab"},
+	"lab":       {"chart"},
+	"lab/":      {"lab", "chart"},
 	// What is cut off in a laboratory is fettle's own engine at work.
 	"lab/powercut":    {"lab", "host", "remedy"},
 	"lab/remedyproof": {"lab", "remedy"},
@@ -39,7 +44,7 @@ var rooms = map[string][]string{
 
 // starters may start programs: the read-only commands of checks, the steps of
 // remedies, and the transports.
-var starters = []string{"host/exec_linux.go", "host/confine/", "host/archive/", "remedy/", "fleet/", "cli/", "lab/"}
+var starters = []string{"host/exec_linux.go", "host/confine/", "host/archive/", "remedy/", "fleet/", "cli/", "lab/", "measure/"}
 
 func TestWhoImportsWhom(t *testing.T) {
 	eachFile(t, func(file string, imports []string) {

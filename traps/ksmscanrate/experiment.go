@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"fettle/chart"
 	"fettle/lab"
 )
 
@@ -40,8 +41,8 @@ var paces = []pace{
 }
 
 func savedOverTime(_ context.Context, b *lab.Bench) error {
-	saved := lab.Plot{Name: "saved", Title: fmt.Sprintf("KSM: memory saved, of %d MiB that are half equal", benchMiB), X: "seconds since KSM was turned on", Y: "MiB saved"}
-	cpu := lab.Plot{Name: "cpu", Title: "KSM: CPU time of ksmd", X: "seconds since KSM was turned on", Y: "CPU seconds"}
+	saved := chart.Plot{Name: "saved", Title: fmt.Sprintf("KSM: memory saved, of %d MiB that are half equal", benchMiB), X: "seconds since KSM was turned on", Y: "MiB saved"}
+	cpu := chart.Plot{Name: "cpu", Title: "KSM: CPU time of ksmd", X: "seconds since KSM was turned on", Y: "CPU seconds"}
 	b.Columns("Setting", "MiB at 5 s", "at 20 s", "at 60 s", "Half after", "ksmd CPU s", "Full scans")
 	for _, p := range paces {
 		if _, err := os.Stat(dir + "advisor_mode"); err != nil && p.set[len(p.set)-1].name == "advisor_mode" {
@@ -53,8 +54,8 @@ func savedOverTime(_ context.Context, b *lab.Bench) error {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
 		b.Row(p.name, r.mib(5*time.Second), r.mib(20*time.Second), r.mib(benchTime), r.halfAfter(), fmt.Sprintf("%.2f", r.cpu[len(r.cpu)-1]), r.scans)
-		saved.Curves = append(saved.Curves, lab.Curve{Name: p.name, X: r.seconds, Y: r.saved})
-		cpu.Curves = append(cpu.Curves, lab.Curve{Name: p.name, X: r.seconds, Y: r.cpu})
+		saved.Curves = append(saved.Curves, chart.Curve{Name: p.name, X: r.seconds, Y: r.saved})
+		cpu.Curves = append(cpu.Curves, chart.Curve{Name: p.name, X: r.seconds, Y: r.cpu})
 	}
 	b.Plot(saved)
 	b.Plot(cpu)

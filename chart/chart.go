@@ -1,0 +1,23 @@
+// Package chart is what fettle draws: curves over one pair of axes, as plain
+// data. chart/draw makes files of it.
+package chart
+
+// Plot is curves over one pair of axes.
+type Plot struct {
+	Name   string  `json:"name"`  // part of its file's name: "saved"
+	Title  string  `json:"title"` // above it
+	X      string  `json:"x"`     // axis with its unit: "seconds"
+	Y      string  `json:"y"`
+	Curves []Curve `json:"curves"`
+}
+
+// Curve is one line of a plot.
+type Curve struct {
+	Name string    `json:"name"`
+	X    []float64 `json:"x"`
+	Y    []float64 `json:"y"`
+	// Points draws the values as faint points instead of a line: raw readings
+	// under a smoothed curve. They take the colour of the curve that follows
+	// and have no line in the legend.
+	Points bool `json:"points,omitempty"`
+}
