@@ -138,6 +138,9 @@ func plain(m *Meta, o *trap.Outcome) string {
 		if a := o.Accepted; a != nil && a.Lapsed != "" {
 			out = append(out, "was accepted ("+term.Visible(a.Reason)+"); back because "+term.Visible(a.Lapsed))
 		}
+		if o.ByHand != "" {
+			out = append(out, "by hand: "+term.Visible(o.ByHand))
+		}
 		out = append(out, next(m, o)+Command(o))
 	case o.Status == trap.Unknown:
 		if h := hint(m, o); h != "" {

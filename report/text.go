@@ -116,6 +116,9 @@ func (t *text) found(b *strings.Builder, o *trap.Outcome) {
 	if a := o.Accepted; a != nil && a.Lapsed != "" {
 		t.line(b, "was accepted ("+term.Visible(a.Reason)+"); back because "+term.Visible(a.Lapsed))
 	}
+	if o.ByHand != "" {
+		t.line(b, "by hand: "+term.Visible(o.ByHand))
+	}
 	// Never broken in two: it is there to be copied.
 	b.WriteString(indent + next(&t.meta, o) + Command(o) + "\n")
 }

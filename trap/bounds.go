@@ -23,7 +23,7 @@ const moreSubject = "(more)"
 
 // bound cuts an outcome to size, and charges it to the check's budget.
 func (r *Report) bound(o Outcome) Outcome {
-	o.Summary = cut(o.Summary, maxText)
+	o.Summary, o.ByHand = cut(o.Summary, maxText), cut(o.ByHand, maxText)
 	o.Reason, o.Detail = cut(o.Reason, maxDetail), cut(o.Detail, maxDetail)
 	if extra := len(o.Evidence) - maxEvidence; extra > 0 {
 		o.Evidence = o.Evidence[:maxEvidence:maxEvidence]
@@ -52,7 +52,7 @@ func (r *Report) bound(o Outcome) Outcome {
 
 // size is about what an outcome costs, in bytes.
 func size(o Outcome) int {
-	n := 200 + len(o.Subject) + len(o.Summary) + len(o.Reason) + len(o.Detail)
+	n := 200 + len(o.Subject) + len(o.Summary) + len(o.Reason) + len(o.Detail) + len(o.ByHand)
 	for _, e := range o.Evidence {
 		n += 50 + len(e.Source) + len(e.Value)
 	}

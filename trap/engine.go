@@ -120,7 +120,7 @@ func (r *Report) result(t *Trap, took time.Duration) Result {
 		out = []Outcome{{Trap: r.trap, Status: Unknown, Reason: errSilent.Error()}}
 	}
 	for i := range out {
-		out[i].Fixable = out[i].Status == Found && t.Plan != nil
+		out[i].Fixable = out[i].Status == Found && t.Plan != nil && out[i].ByHand == ""
 	}
 	return Result{Trap: r.trap, Outcomes: out, Took: took}
 }

@@ -290,3 +290,18 @@ func BenchmarkEngine(b *testing.B) {
 		})
 	}
 }
+
+// TestByHand: a finding that the remedy does not serve is not offered a fix.
+func TestByHand(t *testing.T) {
+	tr := &Trap{
+		Plan: func(context.Context, *host.Host, Finding) (remedy.Plan, error) { return remedy.Plan{}, nil },
+	}
+	r := &Report{}
+	r.Found(Finding{Subject: "a", Severity: Notice, Summary: "s"})
+	r.Found(Finding{Subject: "b", Severity: Notice, Summary: "s", ByHand: "log out and in again"})
+	for _, o := range r.result(tr, 0).Outcomes {
+		if want := o.Subject == "a"; o.Fixable != want {
+			t.Errorf("%s: fixable %v, want %v", o.Subject, o.Fixable, want)
+		}
+	}
+}

@@ -123,6 +123,9 @@ type Outcome struct {
 	Evidence []Evidence `json:"evidence,omitempty"`
 	// Params is what Plan needs to know beyond the subject.
 	Params map[string]string `json:"params,omitempty"`
+	// ByHand is set by the check for a finding that the trap's remedy does not
+	// serve: what the admin does instead, in one line.
+	ByHand string `json:"by_hand,omitempty"`
 	// Fixable is set by the engine: the trap has a remedy to apply.
 	Fixable bool `json:"fixable,omitempty"`
 	// Accepted is set when an admin accepted this finding.

@@ -64,6 +64,7 @@ func checkLogs(ctx context.Context, h *host.Host, r *trap.Report, files []host.O
 				f.Detail += "\n" + rule.where() + " rotates it and tells nobody to open the new file: it will happen again."
 			}
 		}
+		f.ByHand, _ = leaves(f)
 		r.Found(f)
 	}
 	return some

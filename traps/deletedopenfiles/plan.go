@@ -49,28 +49,38 @@ func matches(pattern, unit string) bool {
 	return pattern == unit
 }
 
-func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error) {
+// leaves says why fettle leaves a finding to the admin, and what to do, in one
+// line and what else there is to say; empty where it has a remedy.
+func leaves(f trap.Finding) (line, more string) {
 	switch f.Subject {
 	case userSessions:
-		return remedy.Plan{}, remedy.Refuse("login sessions are their users' own: log out and in again. These run with old files: %s", f.Params["loose"])
+		return "login sessions are their users' own: log out and in again", "These run with old files: " + f.Params["loose"]
 	case containers:
-		return remedy.Plan{}, remedy.Refuse("the programs belong to containers: have whatever runs those make them anew from a current image. These run with old files: %s", f.Params["loose"])
+		return "the programs belong to containers: have whatever runs those make them anew from a current image", "These run with old files: " + f.Params["loose"]
 	case "init.scope":
-		return remedy.Plan{}, remedy.Refuse("%s", refused[0].why)
+		return refused[0].why, ""
 	}
 	units := strings.Fields(f.Params["units"])
 	if loose := f.Params["loose"]; loose != "" {
-		return remedy.Plan{}, remedy.Refuse("%s", byHand(f.Params["kind"], loose, units))
-	}
-	if len(units) == 0 {
-		return remedy.Plan{}, remedy.Refuse("the finding does not say who holds the files; run fettle check again")
+		return byHand(f.Params["kind"], loose, units)
 	}
 	for _, u := range units {
 		for _, r := range refused {
 			if matches(r.unit, u) {
-				return remedy.Plan{}, remedy.Refuse("%s: %s", u, r.why)
+				return u + ": " + r.why, ""
 			}
 		}
+	}
+	return "", ""
+}
+
+func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error) {
+	if line, more := leaves(f); line != "" {
+		return remedy.Plan{}, remedy.Refuse("%s", strings.TrimRight(line+".\n"+more, "\n"))
+	}
+	units := strings.Fields(f.Params["units"])
+	if len(units) == 0 {
+		return remedy.Plan{}, remedy.Refuse("the finding does not say who holds the files; run fettle check again")
 	}
 	states, err := h.Units(ctx, units...)
 	if errors.Is(err, host.ErrNoSystemd) {
@@ -142,19 +152,18 @@ func restartOrReload(ctx context.Context, h *host.Host, f trap.Finding, states m
 }
 
 // byHand says what to do about processes that fettle will not touch.
-func byHand(kind, loose string, units []string) string {
-	s := "fettle restarts systemd services only. "
+func byHand(kind, loose string, units []string) (line, more string) {
+	line = "restart what belongs to no systemd service the way it was started"
 	if len(units) > 0 {
-		s += "Besides " + strings.Join(units, " ") + ", these hold on: " + loose + ". "
+		more = "Besides " + strings.Join(units, " ") + ", these hold on: " + loose + "."
 	} else {
-		s += "These belong to none: " + loose + ". "
+		more = "fettle restarts systemd services only. These belong to none: " + loose + "."
 	}
-	s += "Restart them the way they were started."
 	if kind == kindSpace {
-		s += "\nIf that has to wait and the content may go: truncating frees the room at once," +
+		more += "\nIf that has to wait and the content may go: truncating frees the room at once," +
 			"\n    : > /proc/PID/fd/N" +
 			"\nThis destroys the content. A writer that did not open the file for appending goes on at its old" +
 			"\noffset (a sparse file, and a reader sees zeros first); a database or a virtual disk is ruined by it."
 	}
-	return s
+	return line, more
 }

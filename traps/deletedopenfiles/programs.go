@@ -43,6 +43,7 @@ func checkPrograms(r *trap.Report, files []host.OpenFile) bool {
 			f.Evidence = append(f.Evidence, trap.Ev(where(o), "%s (deleted)", o.Path))
 		}
 		f.Detail = fmt.Sprintf("files: %s\nprocesses: %s", strings.Join(first(names, 5), ", "), strings.Join(first(procs, 5), ", "))
+		f.ByHand, _ = leaves(f)
 		r.Found(f)
 	}
 	return len(groups) > 0

@@ -49,7 +49,9 @@ func checkSpace(ctx context.Context, h *host.Host, r *trap.Report, files []host.
 	for _, v := range heldSpace(files, fss) {
 		if sev := v.severity(); sev > 0 {
 			found = true
-			r.Found(v.finding(sev))
+			f := v.finding(sev)
+			f.ByHand, _ = leaves(f)
+			r.Found(f)
 		}
 	}
 	return found
