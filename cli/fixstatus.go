@@ -48,7 +48,7 @@ func fixError(err error) error {
 		held       *remedy.Held
 	)
 	switch {
-	case errors.Is(err, remedy.ErrNoChange):
+	case errors.Is(err, remedy.ErrNoChange), errors.Is(err, remedy.ErrStorePath):
 		code = exitUsage
 	case errors.As(err, &incomplete), errors.As(err, &unfinished):
 		code = exitHalfWay

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"fettle/chart/draw"
 	"fettle/internal/term"
 	"fettle/lab"
-	"fettle/chart/draw"
 )
 
 // playLab plays, prints as scenarios end, and sums up.

@@ -74,6 +74,10 @@ func (a *app) undo(ctx context.Context, id string, o undoOptions) error {
 			fmt.Fprint(a.stdout, remedy.ShowDiff(cf.Diff()), "\n")
 		}
 	}
+	if errors.Is(err, remedy.ErrTakenBack) {
+		fmt.Fprintf(a.stdout, "Change %s was undone before: there is nothing to do.\n", c.ID)
+		return nil
+	}
 	if err != nil {
 		return err
 	}

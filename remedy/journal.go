@@ -213,3 +213,6 @@ func (c *Change) load(items []Item) error {
 
 // ErrNoChange: the ID is of no change that is kept here.
 var ErrNoChange = errors.New("there is no such change; fettle changes lists them")
+
+// ErrTakenBack: the change was undone before.
+var ErrTakenBack = errors.New("it is taken back already")

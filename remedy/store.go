@@ -36,6 +36,9 @@ type Store struct {
 // ErrNeedsRoot is returned to others than root.
 var ErrNeedsRoot = errors.New("needs root: run it as root, or with sudo")
 
+// ErrStorePath: the folder named for changes cannot be one.
+var ErrStorePath = errors.New("FETTLE_STATE: the folder of changes must be an absolute path without quotes, dollars, backslashes and control characters")
+
 // OpenStore opens the folder that FETTLE_STATE names, or DefaultDir, and
 // makes it when it is not there.
 func OpenStore() (*Store, error) {
@@ -52,11 +55,11 @@ func OpenStoreAt(dir string) (*Store, error) {
 		return nil, ErrNeedsRoot
 	}
 	if !filepath.IsAbs(dir) {
-		return nil, fmt.Errorf("the folder of changes must be an absolute path, not %q", dir)
+		return nil, fmt.Errorf("%w, not %q", ErrStorePath, dir)
 	}
 	// Guards write it into units, where these mean something.
 	if strings.ContainsFunc(dir, func(r rune) bool { return r < ' ' || r == 0x7f || strings.ContainsRune(`"$\`, r) }) {
-		return nil, fmt.Errorf("the folder of changes %q cannot be used: its path holds a quote, dollar, backslash or control character", dir)
+		return nil, fmt.Errorf("%w, not %q", ErrStorePath, dir)
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return nil, fmt.Errorf("making the folder of changes: %w", err)

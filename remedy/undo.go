@@ -60,7 +60,7 @@ func (e *Engine) Undo(ctx context.Context, id string, opt UndoOptions) (*Change,
 		return c, err
 	}
 	if c.phase == TakenBack {
-		return c, fmt.Errorf("change %s is taken back already", c.ID)
+		return c, fmt.Errorf("change %s: %w", c.ID, ErrTakenBack)
 	}
 	return c, e.takeBack(ctx, c, opt)
 }
