@@ -78,8 +78,25 @@ func (a *app) explain(t *trap.Trap, format string) error {
 	if t.Plan != nil {
 		next = append(next, "fettle fix "+art.ID+" --plan")
 	}
+	var choices []string
+	for _, c := range t.Choices {
+		choices = append(choices, choiceText(c))
+	}
+	section("To choose (fettle fix "+art.ID+" --with NAME=VALUE)", choices)
 	section("Try", next)
 	section("References", art.Refs)
 	_, err = fmt.Fprint(a.stdout, b.String())
 	return err
+}
+
+// choiceText words what an admin may decide about a remedy.
+func choiceText(c trap.Choice) string {
+	s := c.Name + ": " + c.About
+	if c.Values != nil {
+		s += " (" + strings.Join(c.Values, ", ") + ")"
+	}
+	if c.Default != "" {
+		s += "; " + c.Default + " unless said otherwise"
+	}
+	return s
 }

@@ -23,6 +23,7 @@ const confirmDefault = 5 * time.Minute
 
 type fixOptions struct {
 	on           []string
+	with         []string
 	plan         bool
 	format       string
 	yes          bool
@@ -56,6 +57,7 @@ time, it is undone, also when fettle, the connection or the host died meanwhile.
 	}
 	f := c.Flags()
 	f.StringArrayVar(&o.on, "on", nil, "mend only the finding on this `SUBJECT`; may be repeated")
+	f.StringArrayVar(&o.with, "with", nil, "decide `NAME=VALUE` about the remedy, as fettle explain TRAP lists it; may be repeated")
 	f.BoolVar(&o.plan, "plan", false, "show the plan and change nothing")
 	f.StringVar(&o.format, "format", "text", "`FORMAT` of the plan: text, sh, or ansible")
 	c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "sh", "ansible"}, cobra.ShellCompDirectiveNoFileComp))
@@ -79,6 +81,9 @@ func (a *app) fix(ctx context.Context, id string, o fixOptions) error {
 		return usagef("--format is about the plan; use it with --plan")
 	case o.confirm < 0 || o.confirm > 0 && o.confirm < time.Second:
 		return usagef("--confirm-within %s is too short", o.confirm)
+	}
+	if _, err := t.Choose(trap.Finding{}, o.with); err != nil {
+		return usagef("--with %w", err)
 	}
 	found, err := a.findings(ctx, t, o.on)
 	if err != nil {
@@ -142,7 +147,11 @@ func (a *app) nothingToMend(t *trap.Trap, o fixOptions) {
 }
 
 // planFor asks the trap for its plan, reading the host afresh.
-func (a *app) planFor(ctx context.Context, t *trap.Trap, f trap.Finding) (remedy.Plan, error) {
+func (a *app) planFor(ctx context.Context, t *trap.Trap, f trap.Finding, with []string) (remedy.Plan, error) {
+	f, err := t.Choose(f, with)
+	if err != nil {
+		return remedy.Plan{}, usagef("--with %w", err)
+	}
 	src, err := a.openLive()
 	if err != nil {
 		return remedy.Plan{}, err
@@ -170,7 +179,7 @@ func (a *app) showPlans(ctx context.Context, t *trap.Trap, found []trap.Finding,
 	var refused refusals
 	shown := 0
 	for _, f := range found {
-		p, err := a.planFor(ctx, t, f)
+		p, err := a.planFor(ctx, t, f, o.with)
 		if err != nil {
 			if refused.add(f, err) {
 				continue
@@ -207,7 +216,7 @@ func (a *app) planText(f trap.Finding, p remedy.Plan) string {
 
 // fixOne mends one finding.
 func (a *app) fixOne(ctx context.Context, store *remedy.Store, t *trap.Trap, f trap.Finding, o fixOptions) error {
-	p, err := a.planFor(ctx, t, f)
+	p, err := a.planFor(ctx, t, f, o.with)
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,9 @@ type Trap struct {
 	// Plan says how to mend one finding. It reads and never writes: the plan
 	// is data. Nil: fettle knows no remedy to apply.
 	Plan func(ctx context.Context, h *host.Host, f Finding) (remedy.Plan, error)
+	// Choices are what the admin may decide about the remedy; Plan asks
+	// Finding.Chosen.
+	Choices []Choice
 	// Proof is how the trap is shown on a throwaway machine: what walks into
 	// it, and innocent cases. fettle lab plays it.
 	Proof []lab.Scenario
@@ -132,6 +135,8 @@ type Outcome struct {
 	Accepted *Acceptance `json:"accepted,omitempty"`
 	// Known is set by check --new: an earlier run showed this finding.
 	Known bool `json:"known,omitempty"`
+
+	chosen map[string]string // by Choose
 }
 
 // Finding is an outcome whose status is found.
