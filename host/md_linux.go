@@ -52,6 +52,15 @@ func readMD(ctx context.Context) ([]byte, error) {
 	return json.Marshal(out)
 }
 
+// ReadMDMember reads what stands on one block device of this machine ("sda1"),
+// whether it is a member of a running array or not. A device without a version 1
+// superblock has none in the answer, and that is no error.
+func ReadMDMember(device string) (MDMember, error) {
+	m := MDMember{Device: device}
+	err := m.read()
+	return m, err
+}
+
 func (m *MDMember) read() error {
 	// md writes superblocks past the page cache: only O_DIRECT sees what is there now.
 	f, err := os.OpenFile("/dev/"+m.Device, os.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_DIRECT, 0)

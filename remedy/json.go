@@ -84,6 +84,8 @@ func unmarshalStep(b []byte) (Step, error) {
 		return decode[SolicitRouter](b)
 	case "md-readd":
 		return decode[MDReadd](b)
+	case "md-bitmap":
+		return decode[MDBitmap](b)
 	case "command":
 		return decode[Command](b)
 	}

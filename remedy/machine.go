@@ -3,6 +3,8 @@ package remedy
 import (
 	"context"
 	"time"
+
+	"fettle/host/mdraid"
 )
 
 // Machine is the host that steps change. Every change to it is one of the
@@ -27,6 +29,10 @@ type Machine interface {
 	List(dir string) ([]string, error)
 	// Links lists the links of the network namespace.
 	Links() ([]Link, error)
+	// MDSuperblock reads the MD superblock of a block device ("sda1"), past the
+	// page cache. A device that holds none of version 1, has no medium or is
+	// not there is nil without an error.
+	MDSuperblock(device string) (*mdraid.Superblock, error)
 	// Ask runs a command that only reads. Its exit status is no error.
 	Ask(ctx context.Context, argv []string, limit time.Duration) (Output, error)
 	// Systemctl is the path of systemctl, empty when there is none; booted

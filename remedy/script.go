@@ -148,6 +148,8 @@ func scriptStep(i int, s Step) (string, error) {
 		return "if command -v rdisc6 > /dev/null; then rdisc6 -1 -q -r 1 -w 1000 -- " + quoteArg(s.Link) + " || :; fi # only speeds things up\n", nil
 	case MDReadd:
 		return scriptMDReadd(s), nil
+	case MDBitmap:
+		return scriptMDBitmap(s), nil
 	case Command:
 		var out string
 		if len(s.Require) > 0 {

@@ -97,7 +97,7 @@ func (s MDReadd) done(ctx context.Context, m Machine, _, _ []Item) (bool, error)
 	if err != nil || at != mdIn {
 		return false, err
 	}
-	has, _, err := s.hasList(ctx, m)
+	has, _, err := s.hasList(m)
 	return has == s.List, err
 }
 
@@ -187,7 +187,7 @@ func (s MDReadd) in(ctx context.Context, st *site, refused error, readds int) (e
 	if refused != nil {
 		return true, refused
 	}
-	has, entries, err := s.hasList(firm, st.m)
+	has, entries, err := s.hasList(st.m)
 	if err != nil {
 		return true, fmt.Errorf("%s is in %s and in sync, but %w", s.Member, s.Array, err)
 	}
@@ -201,6 +201,9 @@ func (s MDReadd) in(ctx context.Context, st *site, refused error, readds int) (e
 		return true, &untouched{ctx.Err()}
 	case entries:
 		return true, &untouched{fmt.Errorf("%s has entries in its bad blocks list by now; mdadm does not drop a list with entries online", s.Member)}
+	}
+	if err := mdCalm(ctx, st, s.Array, s.sysfs("")); err != nil {
+		return true, &untouched{err}
 	}
 	if err := s.fit(st.m); err != nil {
 		return true, &untouched{err}
@@ -236,16 +239,16 @@ func (s MDReadd) remove(ctx context.Context, st *site) error {
 // says why it could not be as wanted; err that it is still out.
 func (s MDReadd) readd(ctx context.Context, st *site) (refused, err error) {
 	md, dev := "/dev/"+s.Array, "/dev/"+s.Member
-	sb, err := s.examine(ctx, st.m, s.Member)
+	sb, err := st.m.MDSuperblock(s.Member)
 	if err != nil || !s.mine(sb) {
 		return nil, fmt.Errorf("%s is out of %s, and %s does not hold its superblock any more (%w); nothing was written to it", s.Member, s.Array, dev, orMismatch(err))
 	}
-	has, entries, err := s.hasList(ctx, st.m)
+	has, entries, err := s.hasList(st.m)
 	first := []string{mdadm, md, "--re-add", dev}
 	if err == nil && has != s.List && !entries {
 		first = append(first, s.update())
 	}
-	attempts := [][]string{first, {mdadm, md, "--re-add", dev}, append([]string{mdadm, md, "--add"}, append(sb.flags, dev)...)}
+	attempts := [][]string{first, {mdadm, md, "--re-add", dev}, append([]string{mdadm, md, "--add"}, append(addFlags(sb), dev)...)}
 	for i, argv := range attempts {
 		if i > 0 && slices.Equal(argv, attempts[i-1]) {
 			continue

@@ -29,3 +29,16 @@ until grep -qw in_sync %[4]s; do
 done
 `, md, dev, sys, state, s.DeviceUUID, s.Array, s.update())
 }
+
+// scriptMDBitmap writes the step for a shell: the array is the one that was
+// meant, and stands as it did when the plan was made.
+func scriptMDBitmap(s MDBitmap) string {
+	md, location := quoteArg("/dev/"+s.Array), quoteArg(s.sysfs("bitmap/location"))
+	other := s
+	other.Internal = !s.Internal
+	was := "grep -qx none " + location
+	if !s.Internal {
+		was = "grep -q '^[+-]' " + location
+	}
+	return fmt.Sprintf("mdadm --detail %[1]s | grep -q 'UUID : %[2]s'\n%[3]s\nmdadm --grow %[1]s %[4]s\nundo mdadm --grow %[1]s %[5]s\n", md, s.ArrayUUID, was, s.to(), other.to())
+}

@@ -10,11 +10,15 @@ import (
 
 // The lab runs the script on a real array (mdadm-bad-blocks/script).
 func TestMDReaddScript(t *testing.T) {
-	text, err := Script(Plan{Title: "x", Steps: []Step{MDReadd{Array: "md0", Member: "cciss/c0d0", ArrayUUID: mdArray, DeviceUUID: mdFirst}}})
+	text, err := Script(Plan{Title: "x", Steps: []Step{
+		MDBitmap{Array: "md0", ArrayUUID: mdArray, Internal: true},
+		MDReadd{Array: "md0", Member: "cciss/c0d0", ArrayUUID: mdArray, DeviceUUID: mdFirst},
+		MDBitmap{Array: "md0", ArrayUUID: mdArray},
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"mdadm /dev/md0 --fail /dev/cciss/c0d0\n", "--update=no-bbl ||", "'/sys/block/md0/md/dev-cciss!c0d0/state'"} {
+	for _, want := range []string{"mdadm /dev/md0 --fail /dev/cciss/c0d0\n", "--update=no-bbl ||", "mdadm --grow /dev/md0 --bitmap=internal\nundo mdadm --grow /dev/md0 --bitmap=none\n", "'/sys/block/md0/md/dev-cciss!c0d0/state'"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

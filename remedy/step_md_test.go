@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"fettle/host/mdraid"
 )
 
 const (
@@ -34,7 +36,8 @@ type fakeDev struct {
 	state         string // empty: not in the array
 	list, entries bool
 	array, device string
-	flags         string
+	writeMostly   bool
+	broken        bool // does not show its superblock
 	bad           string
 	syncing       int
 }
@@ -44,10 +47,10 @@ func newFakeMD(t *testing.T) *fakeMD {
 	t.Cleanup(func() { mdStart, mdPoll, mdRetry = start, poll, retry })
 	mdStart, mdPoll, mdRetry = 20*time.Millisecond, time.Millisecond, 0
 	return &fakeMD{t: t, name: "md0", polls: 3,
-		files: map[string]string{"level": "raid1", "metadata_version": "1.2", "sync_action": "idle", "raid_disks": "2", "array_state": "clean",
+		files: map[string]string{"level": "raid1", "metadata_version": "1.2", "sync_action": "idle", "resync_start": "none", "raid_disks": "2", "array_state": "clean",
 			"bitmap/location": "+8", "bitmap/metadata": "internal", "consistency_policy": "bitmap"},
 		devs: map[string]*fakeDev{
-			"sda1": {state: "in_sync,write_mostly", list: true, array: mdArray, device: mdFirst, flags: "write-mostly"},
+			"sda1": {state: "in_sync,write_mostly", list: true, array: mdArray, device: mdFirst, writeMostly: true},
 			"sdb1": {state: "in_sync", list: true, array: mdArray, device: "aaaaaaaa:00000000:00000000:00000002"},
 			"sdc1": {}}}
 }
@@ -115,25 +118,36 @@ func (f *fakeMD) List(dir string) (out []string, _ error) {
 	return out, nil
 }
 
-func (f *fakeMD) Ask(_ context.Context, argv []string, _ time.Duration) (Output, error) {
-	d := f.devs[strings.TrimPrefix(argv[2], "/dev/")]
-	if d == nil || d.array == "" {
-		return Output{Exit: 1, Stderr: []byte("mdadm: No md superblock detected")}, nil
+func (f *fakeMD) MDSuperblock(name string) (*mdraid.Superblock, error) {
+	d := f.devs[name]
+	switch {
+	case d != nil && d.broken:
+		return nil, fmt.Errorf("reading the superblock of /dev/%s: input/output error", name)
+	case d == nil || d.array == "":
+		return nil, nil
 	}
-	if argv[1] == "--examine" {
-		return Output{Stdout: []byte("          Magic : a92b4efc\n     Array UUID : " + d.array + "\n    Device UUID : " + d.device + "\n          Flags : " + d.flags + "\n")}, nil
+	sb := &mdraid.Superblock{SetUUID: d.array, DeviceUUID: d.device}
+	if d.writeMostly {
+		sb.DevFlags = 1
 	}
-	text := "No bad-blocks list configured on " + argv[2]
+	if d.list || d.entries {
+		sb.BBLSize, sb.BBLOffset = 8, 16
+	}
 	if d.entries {
-		text = "Bad-blocks on " + argv[2] + ":\n 4000 for 8 sectors"
-	} else if d.list {
-		text = "Bad-blocks list is empty in " + argv[2]
+		sb.Features = mdraid.FeatureBadBlocks
 	}
-	return Output{Stdout: []byte(text + "\n")}, nil
+	return sb, nil
 }
 
 func (f *fakeMD) Run(_ context.Context, argv []string, _ time.Duration) (Output, error) {
 	f.ran = append(f.ran, strings.Join(argv[2:], " "))
+	if argv[1] == "--grow" {
+		if f.files["sync_action"] != "idle" {
+			return Output{Stderr: []byte("mdadm: Cannot add bitmap while array is resyncing or reshaping etc."), Exit: 1}, nil
+		}
+		f.files["bitmap/location"] = map[string]string{"--bitmap=internal": "+8", "--bitmap=none": "none"}[argv[3]]
+		return Output{}, nil
+	}
 	dev := f.devs[strings.TrimPrefix(argv[len(argv)-1], "/dev/")]
 	if update := argv[len(argv)-1]; strings.HasPrefix(update, "--update=") {
 		dev = f.devs[strings.TrimPrefix(argv[len(argv)-2], "/dev/")]
@@ -198,9 +212,23 @@ func TestMDReadd(t *testing.T) {
 		}},
 		{name: "done already", spoil: func(f *fakeMD) { f.devs["sda1"].list = false }},
 
+		// After a power cut md syncs first.
+		{name: "resync under way", spoil: func(f *fakeMD) { f.syncs("resync", 5) }, ran: []string{fail, remove, readd}},
+		{name: "resync about to begin", spoil: func(f *fakeMD) {
+			f.files["resync_start"] = "0"
+			looks := 0
+			f.looked = func() {
+				if looks++; looks == 3 {
+					f.syncs("resync", 5)
+				}
+			}
+		}, ran: []string{fail, remove, readd}},
+
 		// Refused before anything is touched.
 		{name: "degraded", spoil: func(f *fakeMD) { f.devs["sdb1"].state = "" }, err: []string{"md0 misses 1"}},
 		{name: "busy", spoil: file("sync_action", "check"), err: []string{"busy: check"}},
+		{name: "resync to come", spoil: file("resync_start", "0"), err: []string{"not stopped cleanly"}},
+		{name: "read-only, resync to come", spoil: func(f *fakeMD) { f.files["resync_start"], f.files["array_state"] = "0", "read-auto" }, err: []string{"--readwrite"}},
 		{name: "frozen", spoil: file("sync_action", "frozen"), err: []string{"busy: frozen"}},
 		{name: "stripe", spoil: file("level", "raid0"), err: []string{"no redundancy"}},
 		{name: "old metadata", spoil: file("metadata_version", "0.90"), err: []string{"0.90"}},
@@ -311,6 +339,16 @@ func TestMDReadd(t *testing.T) {
 	}
 }
 
+// syncs lets the array sync for so many looks.
+func (f *fakeMD) syncs(action string, looks int) {
+	f.files["sync_action"] = action
+	f.looked = func() {
+		if looks--; looks == 0 {
+			f.files["sync_action"], f.files["resync_start"], f.looked = "idle", "none", nil
+		}
+	}
+}
+
 func TestMDReaddUndo(t *testing.T) {
 	f := newFakeMD(t)
 	s := MDReadd{Array: "md0", Member: "sda1", ArrayUUID: mdArray, DeviceUUID: mdFirst}
@@ -338,6 +376,14 @@ func TestMDReaddInterrupt(t *testing.T) {
 	if err := s.act(ctx, &site{m: f}, nil); !errors.Is(err, context.Canceled) || len(f.ran) > 0 {
 		t.Errorf("interrupted before: %v, ran %q", err, f.ran)
 	}
+	f.syncs("resync", 1<<30)
+	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	var u *untouched
+	if err := s.act(ctx, &site{m: f}, nil); !errors.As(err, &u) || len(f.ran) > 0 {
+		t.Errorf("interrupted while it waits for a resync: %v, ran %q", err, f.ran)
+	}
+	f.syncs("resync", 1)
 	ctx, cancel = context.WithCancel(t.Context())
 	f.polls = 20
 	f.refuse = func(string, *fakeDev) (string, int) { cancel(); return "", 0 }
@@ -393,6 +439,10 @@ func TestMDReaddGone(t *testing.T) {
 	f.devs["sdb1"].state = ""
 	if _, err := s.halfway(t.Context(), f); err == nil || !strings.Contains(err.Error(), "assemble it") {
 		t.Errorf("stopped: %v", err)
+	}
+	f.devs = map[string]*fakeDev{"sda1": {broken: true}}
+	if _, err := s.halfway(t.Context(), f); err == nil || !strings.Contains(err.Error(), "input/output error") {
+		t.Errorf("a disk that does not answer: %v", err)
 	}
 	f.devs = nil
 	if half, err := s.halfway(t.Context(), f); half || err != nil {

@@ -82,26 +82,9 @@ func (a *array) planMember(m *member, c *conf) (remedy.Plan, error) {
 		return p, nil
 	}
 	p.Notes = append(p.Notes, "The array has no write-intent bitmap: an internal one is added for the time, and taken away at the end.")
-	p.Steps = []remedy.Step{a.bitmapStep("internal", "none"), readd, a.bitmapStep("none", "internal")}
+	bitmap := remedy.MDBitmap{Array: a.name, ArrayUUID: m.array, Internal: true}
+	p.Steps = []remedy.Step{bitmap, readd, remedy.MDBitmap{Array: a.name, ArrayUUID: m.array}}
 	return p, nil
-}
-
-// bitmapStep adds or takes away the internal bitmap. Its probe reads where
-// sysfs says that the bitmap is: "none", or "+8" and the like. One that
-// somebody else added meanwhile is left to him.
-func (a *array) bitmapStep(to, from string) remedy.Command {
-	location := "/sys/block/" + a.name + "/md/bitmap/location"
-	there, none := []string{"/bin/grep", "-qv", "none", location}, []string{"/bin/grep", "-q", "none", location}
-	s := remedy.Command{
-		Do:   []string{"/sbin/mdadm", "--grow", "/dev/" + a.name, "--bitmap=" + to},
-		Undo: []string{"/sbin/mdadm", "--grow", "/dev/" + a.name, "--bitmap=" + from},
-	}
-	if to == "internal" {
-		s.Require, s.Probe, s.UndoRequire = none, there, there
-	} else {
-		s.Require, s.Probe, s.UndoRequire = there, none, none
-	}
-	return s
 }
 
 // unfit says why a member's list is not taken away online; empty: it can be.

@@ -45,7 +45,8 @@ func TestPlanMember(t *testing.T) {
 	for _, s := range p.Steps {
 		got = append(got, s.Describe())
 	}
-	if err != nil || len(p.Steps) != 3 || !strings.Contains(got[0], "--bitmap=internal") || !strings.Contains(got[2], "--bitmap=none") {
+	if err != nil || len(p.Steps) != 3 || p.Steps[0] != remedy.Step(remedy.MDBitmap{Array: "md0", ArrayUUID: "24e3c4d3:265b251c:ce30bb17:a6eb931f", Internal: true}) ||
+		p.Steps[2] != remedy.Step(remedy.MDBitmap{Array: "md0", ArrayUUID: "24e3c4d3:265b251c:ce30bb17:a6eb931f"}) {
 		t.Errorf("no bitmap: %q, %v", got, err)
 	}
 }
