@@ -14,9 +14,10 @@ type line struct {
 
 // split cuts a file into lines (_pam_assemble_line): a backslash at the end
 // continues a line, "#" begins a comment wherever it stands, and empty lines
-// and comments within a continued line do not end it. cut tells that the file
-// ends within a continued line, which libpam takes for an error of the file.
-func split(text string) (lines []line, cut bool) {
+// and comments within a continued line do not end it. cut, if not 0, is the
+// continued line that the file ends in, which libpam takes for an error of the
+// file.
+func split(text string) (lines []line, cut int) {
 	var cur line
 	open := false
 	n := 0
@@ -45,5 +46,8 @@ func split(text string) (lines []line, cut bool) {
 		lines = append(lines, cur)
 		open = false
 	}
-	return lines, open
+	if open {
+		cut = cur.num
+	}
+	return lines, cut
 }

@@ -66,8 +66,8 @@ func (p *parser) file(file, text string, want Facility, include, level int) erro
 			return err
 		}
 	}
-	if cut {
-		p.fatal(file, len(lines)+1, "ends in the middle of a continued line")
+	if cut > 0 {
+		p.fatal(file, cut, "ends in the middle of a continued line")
 	}
 	return nil
 }

@@ -36,3 +36,10 @@ func missing(t testing.TB, what string) {
 	}
 	t.Skipf("SKIPPED, NOTHING PROVED: this test %s", what)
 }
+
+// Missing ends a test whose means, named by what ("needs libpam's headers"),
+// are not there.
+func Missing(t testing.TB, what string) {
+	t.Helper()
+	missing(t, what)
+}
