@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"strings"
 	"time"
 )
 
@@ -28,64 +27,6 @@ type Engine struct {
 // it is not; any other error that nobody could look, which is not the same as
 // gone.
 type Verify func(ctx context.Context) error
-
-// StillFound is Verify's answer that the finding is still there.
-type StillFound struct{ Summary string }
-
-func (e *StillFound) Error() string { return "the check still finds it: " + e.Summary }
-
-// RolledBack is the error of an apply that failed and was taken back.
-type RolledBack struct {
-	ID    string
-	Why   error
-	Left  []string // what was left as it is, and why
-	Exact bool     // every step is restorable
-}
-
-func (e *RolledBack) Error() string {
-	if len(e.Left) > 0 {
-		return fmt.Sprintf("%v; it was taken back (change %s), but for:\n  %s", e.Why, e.ID, strings.Join(e.Left, "\n  "))
-	}
-	if !e.Exact {
-		return fmt.Sprintf("%v; it was taken back (change %s), as far as its steps can be", e.Why, e.ID)
-	}
-	return fmt.Sprintf("%v; everything was put back as it was (change %s)", e.Why, e.ID)
-}
-func (e *RolledBack) Unwrap() error { return e.Why }
-
-// Incomplete is the error of a taking back that did not reach everything.
-type Incomplete struct {
-	ID     string
-	Why    error // why the change was taken back; nil when the admin asked
-	Failed []error
-}
-
-func (e *Incomplete) Error() string {
-	var b strings.Builder
-	if e.Why != nil {
-		fmt.Fprintf(&b, "%v; and ", e.Why)
-	}
-	b.WriteString("not everything could be put back:")
-	for _, f := range e.Failed {
-		fmt.Fprintf(&b, "\n  %v", f)
-	}
-	fmt.Fprintf(&b, "\nmend that and run: fettle undo %s", e.ID)
-	return b.String()
-}
-
-// Unfinished is the refusal to begin while an earlier change stands half-way.
-type Unfinished struct {
-	ID    string
-	Phase Phase
-}
-
-func (e *Unfinished) Error() string {
-	what := "was cut off while it was applied"
-	if e.Phase == Undoing {
-		what = "was cut off while it was taken back"
-	}
-	return fmt.Sprintf("change %s %s: first finish it (fettle resume %s) or take it back (fettle undo %s)", e.ID, what, e.ID, e.ID)
-}
 
 func (e *Engine) log(format string, args ...any) {
 	if e.Log != nil {

@@ -1,0 +1,61 @@
+package remedy
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// copySelf puts the running program beside the journal, so that an upgrade or
+// removal of the package does not disarm the guard.
+func copySelf(c *Change) (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	// The running program, also when an upgrade put another in its place.
+	src, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return "", err
+	}
+	defer src.Close()
+	if noExec(c.dir()) { // a copy would not start
+		return self, stays(self, src)
+	}
+	name := filepath.Join(c.dir(), "fettle")
+	dst, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o700)
+	if err != nil {
+		return "", err
+	}
+	_, err = io.Copy(dst, src)
+	if err == nil {
+		err = dst.Sync()
+	}
+	if cerr := dst.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = syncDir(c.dir())
+	}
+	if err != nil {
+		return "", fmt.Errorf("copying fettle beside the journal: %w", err)
+	}
+	return name, nil
+}
+
+// stays tells whether a guard may start the program by its path: it must be
+// the running one, and lie where only root can put another in its place.
+func stays(self string, running *os.File) error {
+	now, err := os.Stat(self)
+	if err != nil {
+		return fmt.Errorf("finding fettle's own program: %w", err)
+	}
+	if was, err := running.Stat(); err != nil || !os.SameFile(was, now) {
+		return fmt.Errorf("%s was replaced while it ran: run it again", self)
+	}
+	if _, err := rootsPath(filepath.Dir(self)); err != nil {
+		return fmt.Errorf("the folder of changes is mounted noexec, so the guard would have to start %s: %w", self, err)
+	}
+	return nil
+}
