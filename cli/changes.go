@@ -13,9 +13,10 @@ import (
 
 func (a *app) changesCmd() *cobra.Command {
 	return &cobra.Command{
-		Use:   "changes [ID]",
-		Short: "List what fettle changed on this host, or show one change",
-		Args:  cobra.MaximumNArgs(1),
+		Use:               "changes [ID]",
+		Short:             "List what fettle changed on this host, or show one change",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeChanges,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return fixError(a.listChanges(first(args)))
 		},
@@ -66,7 +67,7 @@ func standing(c *remedy.Change) string {
 			s += ": " + strings.ReplaceAll(c.Why(), "\n", " ")
 		}
 		if n := len(c.Left()); n > 0 {
-			s += fmt.Sprintf("; %d of its steps left (fettle changes %s)", n, c.ID)
+			s += fmt.Sprintf("; %d of its steps left as they stood (fettle changes %s)", n, c.ID)
 		}
 	}
 	if deadline, due := c.Unconfirmed(); due {

@@ -18,7 +18,8 @@ func (a *app) confirmCmd() *cobra.Command {
 off. Run it from a new login: the one that made the change may live on without
 being able to come back.
 ` + statusHelp,
-		Args: cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeChanges,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return fixError(a.confirm(cmd.Context(), first(args)))
 		},

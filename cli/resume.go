@@ -18,7 +18,8 @@ func (a *app) resumeCmd() *cobra.Command {
 step it is looked at first whether it had its effect. A fix is verified as
 always. To go back instead: fettle undo.
 ` + statusHelp,
-		Args: cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeChanges,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return fixError(a.resume(cmd.Context(), first(args), wait))
 		},

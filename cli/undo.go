@@ -33,7 +33,8 @@ What somebody else changed since is not written over: undo then changes
 nothing, and shows what fettle had written and what was changed after it.
 --force writes over it. Running state of an earlier boot is left alone.
 ` + statusHelp,
-		Args: cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeChanges,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.unconfirmed != "" {
 				return fixError(a.undoUnconfirmed(cmd.Context(), o))

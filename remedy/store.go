@@ -41,12 +41,14 @@ var ErrStorePath = errors.New("FETTLE_STATE: the folder of changes must be an ab
 
 // OpenStore opens the folder that FETTLE_STATE names, or DefaultDir, and
 // makes it when it is not there.
-func OpenStore() (*Store, error) {
-	dir := os.Getenv("FETTLE_STATE")
-	if dir == "" {
-		dir = DefaultDir
+func OpenStore() (*Store, error) { return OpenStoreAt(Dir()) }
+
+// Dir is the folder that OpenStore opens.
+func Dir() string {
+	if dir := os.Getenv("FETTLE_STATE"); dir != "" {
+		return dir
 	}
-	return OpenStoreAt(dir)
+	return DefaultDir
 }
 
 // OpenStoreAt opens or makes the folder dir.
