@@ -131,7 +131,7 @@ func acceptError(err error) error {
 func (a *app) acceptable(ctx context.Context, t *trap.Trap, on string) ([]trap.Finding, error) {
 	var found []trap.Finding
 	var others, unknown []string
-	opt := trap.Options{}
+	opt := trap.Options{Network: t.Talks} // what check --network found can be accepted
 	if t.Cost == trap.Sampled {
 		opt.Interval = 10 * time.Second
 	}

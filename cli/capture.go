@@ -21,7 +21,7 @@ import (
 // captureOptions are capture's flags.
 type captureOptions struct {
 	root, file, keyFile string
-	redact              bool
+	redact, network     bool
 	fleet               fleetOptions
 }
 
@@ -48,6 +48,7 @@ tar --zstd -xf FILE.`,
 	f := c.Flags()
 	f.StringVar(&o.root, "root", "", "capture the root folder `DIR`, which is not running here")
 	f.StringVarP(&o.file, "output", "o", "", "write `FILE` (- is standard output; default HOST-TIME.tar.zst; with --host the folder to write such files to)")
+	f.BoolVar(&o.network, "network", false, "ask other hosts too, for check --from FILE --network")
 	f.BoolVar(&o.redact, "redact", false, "replace names and addresses, drop secrets")
 	f.StringVar(&o.keyFile, "redact-key", "", "make the replacements with the key in `FILE`, to match other captures; made if absent")
 	o.fleet.flags(c)
@@ -72,7 +73,7 @@ func (a *app) capture(ctx context.Context, o captureOptions, ids []string) error
 			through = o.file
 		}
 	}
-	tg := target{}
+	tg := target{Network: o.network}
 	if o.root != "" {
 		if tg.Root, err = filepath.Abs(o.root); err != nil {
 			return usagef("--root: %w", err)
@@ -106,7 +107,7 @@ func (a *app) capture(ctx context.Context, o captureOptions, ids []string) error
 	rec.File = filepath.Join(dir, "capture")
 	tg.Record = rec
 	var id host.Identity
-	err = a.checkTarget(ctx, tg, traps, trap.Options{}, func(ab about) error {
+	err = a.checkTarget(ctx, tg, traps, trap.Options{Network: o.network}, func(ab about) error {
 		id = ab.Identity
 		if ab.Warning != "" {
 			fmt.Fprintf(a.stderr, "fettle: %s\n", ab.Warning)

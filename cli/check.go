@@ -89,7 +89,7 @@ func (a *app) check(ctx context.Context, o checkOptions, ids []string) error {
 	}
 	defer out.abandon()
 	started := time.Now()
-	opt := trap.Options{Limit: o.limit, Interval: o.sample}
+	opt := trap.Options{Limit: o.limit, Interval: o.sample, Network: o.network}
 	var werr error
 	err = a.checkTarget(ctx, tg, traps, opt, func(ab about) error {
 		if ab.Warning != "" {

@@ -38,7 +38,7 @@ func (a *app) checkConfined(ctx context.Context, tg target, traps []*trap.Trap, 
 	for _, t := range traps {
 		w.Traps = append(w.Traps, t.ID())
 	}
-	job := confine.Job{Messages: len(traps) + 1}
+	job := confine.Job{Messages: len(traps) + 1, Network: tg.Network}
 	if tg.live() {
 		if job.Host, err = confine.Live(); err != nil {
 			return true, "", err

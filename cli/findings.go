@@ -16,7 +16,7 @@ import (
 // look runs one check on the live host and returns its outcomes.
 func (a *app) look(ctx context.Context, t *trap.Trap) ([]trap.Outcome, error) {
 	var out []trap.Outcome
-	opt := trap.Options{}
+	opt := trap.Options{Network: t.Talks}
 	if t.Cost == trap.Sampled {
 		opt.Interval = 10 * time.Second
 	}

@@ -51,6 +51,9 @@ func (a *app) captureFleet(ctx context.Context, o captureOptions, ids []string) 
 	}
 	defer f.Close()
 	args := append([]string{"capture", "--output=-"}, ids...)
+	if o.network {
+		args = append(args, "--network")
+	}
 	if o.redact {
 		args = append(args, "--redact")
 	}

@@ -71,7 +71,7 @@ func (a *app) checkTarget(ctx context.Context, tg target, traps []*trap.Trap, op
 // checkLive runs checks of this host in a confined child and calls emit once
 // per trap, in the list's order.
 func (a *app) checkLive(ctx context.Context, traps []*trap.Trap, opt trap.Options, emit func(trap.Result)) error {
-	tg := target{}
+	tg := target{Network: opt.Network}
 	for _, t := range traps {
 		tg.Network = tg.Network || t.Cost == trap.Network
 	}

@@ -92,6 +92,9 @@ func (l *Live) Table(ctx context.Context, t Table) ([]byte, error) {
 	case TableMD:
 		return readMD(ctx)
 	}
+	if t.Talks() {
+		return readPeer(ctx, t)
+	}
 	return nil, ErrNotCollected
 }
 

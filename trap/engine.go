@@ -19,6 +19,8 @@ type Options struct {
 	Limit time.Duration
 	// Interval is how long sampled checks sample; they find it with Interval(ctx).
 	Interval time.Duration
+	// Network allows checks to talk to other hosts; they ask MayTalk(ctx).
+	Network bool
 }
 
 // defaultParallel is more than the cores: checks wait for files and commands
@@ -32,6 +34,15 @@ type intervalKey struct{}
 func Interval(ctx context.Context) time.Duration {
 	d, _ := ctx.Value(intervalKey{}).(time.Duration)
 	return d
+}
+
+type networkKey struct{}
+
+// MayTalk tells whether the user allowed talking to other hosts (check
+// --network). Of a capture it tells whether their recorded answers are wanted.
+func MayTalk(ctx context.Context) bool {
+	ok, _ := ctx.Value(networkKey{}).(bool)
+	return ok
 }
 
 // Run runs the checks of traps over h, several at once, and calls emit once
@@ -68,6 +79,9 @@ func Each(ctx context.Context, h *host.Host, traps []*Trap, opt Options, settled
 	if opt.Interval > 0 {
 		ctx = context.WithValue(ctx, intervalKey{}, opt.Interval)
 	}
+	if opt.Network {
+		ctx = context.WithValue(ctx, networkKey{}, true)
+	}
 	type place struct {
 		i int
 		r Result
@@ -96,7 +110,7 @@ var (
 // runOne runs one check under its limit. A check that does not come back is
 // left behind: its report is sealed, and what is missing becomes unknown.
 func runOne(ctx context.Context, h *host.Host, t *Trap, opt Options) Result {
-	limit := t.limit()
+	limit := t.limit(opt.Network)
 	if opt.Limit > 0 {
 		limit = opt.Limit
 	}

@@ -16,6 +16,9 @@ import (
 type Trap struct {
 	Lore Lore // the embedded lore.md
 	Cost Cost
+	// Talks: an instant check that asks other hosts too where the run allows
+	// it (see MayTalk): check --network, fix.
+	Talks bool
 	// Limit is how long the check may take; zero takes the limit of its cost.
 	Limit time.Duration
 	// Check looks at the host and reports one outcome per subject. It reads
@@ -41,9 +44,12 @@ func (t *Trap) ID() string { return t.Lore.field("id") }
 // Title is the trap in one line.
 func (t *Trap) Title() string { return t.Lore.field("title") }
 
-func (t *Trap) limit() time.Duration {
-	if t.Limit > 0 {
+func (t *Trap) limit(network bool) time.Duration {
+	switch {
+	case t.Limit > 0:
 		return t.Limit
+	case t.Talks && network:
+		return Network.limit()
 	}
 	return t.Cost.limit()
 }

@@ -27,6 +27,8 @@ type Job struct {
 	// Messages is how many messages the child may send.
 	Messages int
 	Env      []string // added to host.CleanEnv
+	// Network lets tables be asked for that mean talking to other hosts.
+	Network bool
 }
 
 // Bounds of what a child may do to its parent.
@@ -217,6 +219,8 @@ func (c *Child) look(ctx context.Context, body []byte) ([]byte, error) {
 	switch {
 	case c.job.Host == nil:
 		return nil, host.ErrNotRunning
+	case q.Table.Talks() && !c.job.Network:
+		return nil, fmt.Errorf("%w: the confined child asked for another host in a run without --network", host.ErrDenied)
 	case q.Table != "":
 		return c.job.Host.Table(ctx, q.Table)
 	case q.Command != nil:

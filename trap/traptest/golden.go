@@ -33,7 +33,8 @@ func Golden(t *testing.T, tr *trap.Trap) {
 	for _, f := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(f), ".txtar"), func(t *testing.T) {
 			src, extra := hosttest.Load(t, f)
-			got := Lines(Run(t, tr, host.New(src)))
+			_, network := extra["network"]
+			got := Lines(Run(t, tr, host.New(src), trap.Options{Network: network}))
 			if want := strings.TrimSpace(extra["want"]); got != want {
 				t.Errorf("check said:\n%s\n\nwant:\n%s", got, want)
 			}
@@ -41,11 +42,11 @@ func Golden(t *testing.T, tr *trap.Trap) {
 	}
 }
 
-// Run runs one check and returns its outcomes.
-func Run(t testing.TB, tr *trap.Trap, h *host.Host) []trap.Outcome {
+// Run runs one check, with options if any are given, and returns its outcomes.
+func Run(t testing.TB, tr *trap.Trap, h *host.Host, opt ...trap.Options) []trap.Outcome {
 	t.Helper()
 	var out []trap.Outcome
-	trap.Run(t.Context(), h, []*trap.Trap{tr}, trap.Options{}, func(r trap.Result) { out = r.Outcomes })
+	trap.Run(t.Context(), h, []*trap.Trap{tr}, append(opt, trap.Options{})[0], func(r trap.Result) { out = r.Outcomes })
 	return out
 }
 

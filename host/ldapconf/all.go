@@ -1,0 +1,154 @@
+package ldapconf
+
+import (
+	"context"
+	"errors"
+	"path"
+	"strings"
+
+	"fettle/host"
+	"fettle/host/accounts"
+)
+
+// Unread is a client whose configuration nobody could look at.
+type Unread struct {
+	Name string
+	Err  error
+}
+
+// maxHomes bounds how many users' homes are looked into.
+const maxHomes = 500
+
+// All reads the clients of a host: those of the system, and OpenLDAP's for
+// every user who has a file of their own. What is not configured is left out.
+func All(ctx context.Context, h *host.Host) (cs []*Client, unread []Unread) {
+	add := func(name string, c *Client, err error) bool {
+		switch {
+		case err == nil && c != nil:
+			cs = append(cs, c)
+			return true
+		case err != nil && !host.IsAbsent(err):
+			unread = append(unread, Unread{name, err})
+		}
+		return false
+	}
+	vars, err := environment(ctx, h)
+	if err != nil {
+		unread = append(unread, Unread{"openldap", err})
+	}
+	var system *Client
+	c, err := ReadOpenLDAP(ctx, h, Env{Vars: vars})
+	if add("openldap", c, err) {
+		system = c
+	}
+	sssd, err := ReadSSSD(ctx, h)
+	for _, c := range sssd {
+		add(c.Name, c, nil)
+	}
+	add("sssd", nil, err)
+	c, err = ReadNSLCD(ctx, h)
+	add("nslcd", c, err)
+	for _, p := range padlFiles {
+		c, err := readFlat(ctx, h, p.name, PADL, p.file)
+		if add(p.name, c, err) {
+			c.inherit(system)
+		}
+	}
+	for _, c := range sssd {
+		c.inherit(system)
+	}
+	users, missed := ofUsers(ctx, h, vars)
+	cs = append(cs, users...)
+	// Without a server to talk to, unreadable homes are no news to anybody.
+	if missed != nil && (len(cs) > 1 || system != nil && len(system.Servers) > 0) {
+		unread = append(unread, Unread{"openldap/users", missed})
+	}
+	return cs, unread
+}
+
+// inherit gives a client of the library the CAs that ldap.conf names, where
+// it names none itself.
+func (c *Client) inherit(system *Client) {
+	if system == nil {
+		return
+	}
+	if !c.CACert.Given() && !c.CACertDir.Given() {
+		c.CACert, c.CACertDir = system.CACert, system.CACertDir
+	}
+	if c.Program == PADL && !c.ReqCert.Given() {
+		c.ReqCert = system.ReqCert
+	}
+	c.ReqSAN = system.ReqSAN
+}
+
+// ofUsers are the clients of users with a file of their own.
+func ofUsers(ctx context.Context, h *host.Host, vars map[string]Setting) (cs []*Client, missed error) {
+	db, err := accounts.Read(ctx, h)
+	if err != nil {
+		if host.IsAbsent(err) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	seen := map[string]bool{}
+	for _, u := range db.Users {
+		if u.UID != 0 && u.UID < 1000 || u.UID == 65534 || !path.IsAbs(u.Home) || seen[u.Home] || len(seen) >= maxHomes {
+			continue
+		}
+		seen[u.Home] = true
+		own := false
+		var bad error
+		for _, f := range []string{"ldaprc", ".ldaprc"} {
+			_, err := h.ReadFile(ctx, path.Join(u.Home, f))
+			switch {
+			case err == nil:
+				own = true
+			case !host.IsAbsent(err) && !errors.Is(err, host.ErrNotRegular):
+				bad = err
+			}
+		}
+		if own && bad == nil {
+			var c *Client
+			if c, bad = ReadOpenLDAP(ctx, h, Env{Home: u.Home, Vars: vars}); bad == nil {
+				c.Name = "openldap/" + u.Name
+				cs = append(cs, c)
+			}
+		}
+		if bad != nil && missed == nil {
+			missed = bad
+		}
+	}
+	return cs, missed
+}
+
+// environment reads the variables that pam_env gives to every login from
+// /etc/environment. What a service has in its own unit is not seen.
+func environment(ctx context.Context, h *host.Host) (map[string]Setting, error) {
+	const file = "/etc/environment"
+	b, err := h.ReadFile(ctx, file)
+	if host.IsAbsent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	vars := map[string]Setting{}
+	n := 0
+	for line := range strings.Lines(string(b)) {
+		n++
+		line = strings.TrimLeft(strings.TrimSpace(line), space)
+		line = strings.TrimSpace(strings.TrimPrefix(line, "export "))
+		key, val, ok := strings.Cut(line, "=")
+		if !ok || !strings.HasPrefix(key, "LDAP") {
+			continue
+		}
+		// pam_env takes off a comment and a pair of quotes (_parse_env_file).
+		val, _, _ = strings.Cut(val, "#")
+		val = strings.TrimSpace(val)
+		if len(val) > 1 && (val[0] == '"' || val[0] == '\'') && val[len(val)-1] == val[0] {
+			val = val[1 : len(val)-1]
+		}
+		vars[key] = Setting{val, file, n}
+	}
+	return vars, nil
+}
