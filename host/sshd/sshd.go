@@ -14,6 +14,11 @@ import (
 // Main is the file that sshd reads first.
 const Main = "/etc/ssh/sshd_config"
 
+// DropIns is where distributions let admins put files of their own.
+const DropIns = "/etc/ssh/sshd_config.d"
+
+const dropInName = "00-fettle.conf" // a name that any usual pattern takes
+
 // Place is where a value comes from. The zero Place is a default.
 type Place struct {
 	File string
@@ -45,6 +50,8 @@ type Directive struct {
 	// Ignored says why the line has no effect on any connection ("deprecated"),
 	// empty otherwise.
 	Ignored string
+
+	values []string // as sshd -T prints them
 }
 
 // Global tells whether the line stands outside all Match blocks.
@@ -100,13 +107,18 @@ type Config struct {
 	Errors []*host.SyntaxError
 	// Unread says what could not be looked at, so that values may be wrong.
 	Unread error
-	// Include tells whether the main file includes /etc/ssh/sshd_config.d/*.conf
-	// before it sets anything: a drop-in there wins.
-	Include bool
+	// VersionErr says why Version is not known.
+	VersionErr error
+	// Includes tells that the files hold an Include, so that sshd is 8.2 or later.
+	Includes bool
+	// DropIns tells whether the main file includes the *.conf of DropIns before
+	// it sets anything: a first file there wins over all others.
+	DropIns bool
 }
 
 // Effective is the configuration of one connection.
 type Effective struct {
 	cfg *Config
 	set map[string]Setting
+	old bool // sshd before 8.7
 }

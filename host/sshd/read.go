@@ -1,0 +1,237 @@
+package sshd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"fettle/host"
+)
+
+// maxDepth and maxFiles bound Include: sshd refuses 16 levels (servconf.c,
+// SERVCONF_MAX_DEPTH), and a file may include itself several times a level.
+const (
+	maxDepth = 16
+	maxFiles = 1000
+)
+
+// Read reads /etc/ssh/sshd_config of h and what it includes. ErrAbsent: there
+// is no such file. Lines that sshd would refuse are in Errors, files that
+// could not be read in Unread.
+func Read(ctx context.Context, h *host.Host) (*Config, error) { return ReadFile(ctx, h, Main) }
+
+// ReadFile is Read of another file (sshd -f).
+func ReadFile(ctx context.Context, h *host.Host, name string) (*Config, error) {
+	b, err := h.ReadFile(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	c := &Config{}
+	c.Version, c.Server, err = version(ctx, h)
+	if err != nil {
+		c.VersionErr = err
+	}
+	r := &reader{ctx: ctx, h: h, c: c}
+	r.file(name, string(b), nil, 0)
+	c.Unread = errors.Join(r.unread...)
+	return c, nil
+}
+
+// servers are the packages that bring sshd, by distribution.
+var servers = []string{"openssh-server", "openssh"}
+
+func version(ctx context.Context, h *host.Host) (Version, string, error) {
+	var last error
+	for _, n := range servers {
+		p, err := h.Package(ctx, n)
+		if err == nil {
+			v, ok := ParseVersion(p.Version)
+			if !ok {
+				err = fmt.Errorf("package %s has a version that fettle does not understand: %s", n, p.Version)
+			}
+			return v, n + " " + p.Version, err
+		}
+		last = err
+	}
+	return Version{}, "", last
+}
+
+type reader struct {
+	ctx    context.Context
+	h      *host.Host
+	c      *Config
+	unread []error
+	files  int
+	names  []string // of subsystems
+	// methods: the global part has set AuthenticationMethods.
+	methods bool
+}
+
+func (r *reader) fail(p Place, format string, args ...any) {
+	r.c.Errors = append(r.c.Errors, &host.SyntaxError{Path: p.File, Line: p.Line, Msg: fmt.Sprintf(format, args...)})
+}
+
+// file reads one file's lines under the condition of where it is included.
+func (r *reader) file(name, text string, outer []*Match, depth int) {
+	r.files++
+	if !slices.Contains(r.c.Files, name) {
+		r.c.Files = append(r.c.Files, name)
+	}
+	under := outer
+	n := 0
+	text, _, _ = strings.Cut(text, "\x00") // sshd reads it as a C string
+	for line := range strings.SplitSeq(text, "\n") {
+		n++
+		p := Place{name, n}
+		spelling, rest := keywordOf(line)
+		if spelling == "" {
+			continue
+		}
+		low := strings.ToLower(spelling)
+		if rest == "" {
+			r.fail(p, "no argument after keyword %q", spelling)
+			continue
+		}
+		switch low {
+		case "match":
+			m, err := parseMatch(p, rest)
+			if err != nil {
+				r.fail(p, "%v", err)
+				m = &Match{Place: p, Text: rest, criteria: []criterion{{"never", ""}}}
+			}
+			under = append(slices.Clip(outer), m)
+		case "include":
+			args, ok := split(rest)
+			if !ok || len(args) == 0 {
+				r.fail(p, "include: quotes do not close, or no file is named")
+				continue
+			}
+			for _, a := range args {
+				r.include(p, a, under, depth)
+			}
+		default:
+			r.directive(p, spelling, rest, under)
+		}
+	}
+}
+
+// directive reads one line that sets something.
+func (r *reader) directive(p Place, spelling, rest string, under []*Match) {
+	d := Directive{Place: p, Spelling: spelling, Match: under}
+	low := strings.ToLower(spelling)
+	args, ok := split(rest)
+	if !ok {
+		r.fail(p, "%s: quotes do not close", spelling)
+		return
+	}
+	d.Args = args
+	if deprecated[low] {
+		d.Keyword, d.Ignored = low, "deprecated: sshd reads it over"
+		r.c.Lines = append(r.c.Lines, d)
+		return
+	}
+	k, ok := lookup(spelling)
+	if !ok {
+		r.fail(p, "unknown keyword %q", spelling)
+		return
+	}
+	d.Keyword = k.name
+	if !k.match && slices.ContainsFunc(under, func(m *Match) bool { return !m.All() }) {
+		r.fail(p, "%s is not allowed within a Match block", spelling)
+		return
+	}
+	var err error
+	if d.values, err = k.canonical(args, rest); err != nil {
+		r.fail(p, "%v", err)
+		return
+	}
+	if k.kind == kSubsystem {
+		if slices.Contains(r.names, args[0]) {
+			if r.c.Version.Before(9, 5) {
+				r.fail(p, "subsystem %s is defined twice", args[0])
+			}
+			return // the first counts
+		}
+		r.names = append(r.names, args[0])
+	}
+	// servconf.c of 9.2 looks at the global list also when it reads a Match block.
+	if k.name == "authenticationmethods" && r.c.Version.Before(9, 3) {
+		if slices.Contains(args, "any") && r.methods {
+			r.fail(p, "authenticationmethods: any must stand alone, and an earlier line names others")
+			return
+		}
+		r.methods = r.methods || len(under) == 0
+	}
+	r.c.Lines = append(r.c.Lines, d)
+}
+
+// include reads the files that a pattern names, in the order of glob(3).
+func (r *reader) include(p Place, arg string, under []*Match, depth int) {
+	if arg == "" {
+		r.fail(p, "include has an empty argument")
+		return
+	}
+	if !strings.HasPrefix(arg, "/") && !strings.HasPrefix(arg, "~") {
+		arg = "/etc/ssh/" + arg
+	}
+	if depth >= maxDepth || r.files >= maxFiles {
+		r.fail(p, "too many levels of Include, or files")
+		return
+	}
+	if path.Dir(arg) == DropIns && p.File == Main && len(under) == 0 && len(r.c.Lines) == 0 {
+		if ok, _ := path.Match(path.Base(arg), dropInName); ok {
+			r.c.DropIns = true
+		}
+	}
+	r.c.Includes = true
+	for _, name := range r.glob(arg) {
+		b, err := r.h.ReadFile(r.ctx, name)
+		if err != nil {
+			r.unread = append(r.unread, err)
+			continue
+		}
+		r.file(name, string(b), under, depth+1)
+	}
+}
+
+// glob lists the files of a pattern that may have wildcards in any of its
+// parts, sorted byte by byte as glob(3) does in the C locale.
+func (r *reader) glob(pattern string) []string {
+	found := []string{"/"}
+	parts := strings.Split(strings.Trim(path.Clean(pattern), "/"), "/")
+	for _, part := range parts {
+		var next []string
+		for _, dir := range found {
+			if !strings.ContainsAny(part, `*?[\`) {
+				next = append(next, path.Join(dir, part))
+				continue
+			}
+			es, err := r.h.ReadDir(r.ctx, dir)
+			if err != nil && !host.IsAbsent(err) {
+				r.unread = append(r.unread, err)
+			}
+			for _, e := range es {
+				if e.Name[0] == '.' && part[0] != '.' {
+					continue
+				}
+				if ok, err := path.Match(strings.ReplaceAll(part, "[!", "[^"), e.Name); ok && err == nil {
+					next = append(next, path.Join(dir, e.Name))
+				}
+			}
+		}
+		if found = next; len(found) > maxFiles {
+			found = found[:maxFiles]
+		}
+	}
+	slices.Sort(found)
+	return slices.DeleteFunc(found, func(name string) bool {
+		ok, err := r.h.Exists(r.ctx, name)
+		if err != nil {
+			r.unread = append(r.unread, err)
+		}
+		return !ok
+	})
+}
