@@ -24,13 +24,14 @@ type array struct {
 	state    string // clean, active, inactive, …
 	policy   string // consistency_policy: bitmap, resync, journal, ppl; empty before Linux 4.12
 	members  []member
+	err      error   // why the array could not be read at all
+	unread   []error // what the check does without, and a plan does not
 }
 
 // member is one device of an array.
 type member struct {
 	name     string // "sda1"
 	state    string // "in_sync,write_mostly", "spare", "faulty"
-	slot     string // number, or "none"
 	hasList  bool
 	bad      []mdraid.Range // from the member's start
 	pending  []mdraid.Range // seen, not yet written to the list
@@ -58,7 +59,8 @@ func (a *array) redundant() int {
 	return 0
 }
 
-// readArrays reads every running array. Where nothing runs, there is none.
+// readArrays reads every running array. Where nothing runs, there is none. One
+// that cannot be read has its err set: it does not hide the others.
 func readArrays(ctx context.Context, h *host.Host) ([]array, error) {
 	if !h.Running() {
 		return nil, nil
@@ -69,37 +71,51 @@ func readArrays(ctx context.Context, h *host.Host) ([]array, error) {
 	}
 	var out []array
 	for _, dir := range dirs {
-		md := dir + "/md"
-		there, err := h.Exists(ctx, md)
-		if err != nil {
-			return nil, err
-		}
-		if !there {
-			continue
-		}
 		a := array{name: path.Base(dir)}
-		for file, to := range map[string]*string{"level": &a.level, "metadata_version": &a.metadata, "raid_disks": &a.disks,
-			"array_state": &a.state} {
-			if *to, err = h.ReadString(ctx, md+"/"+file); err != nil && !host.IsAbsent(err) {
-				return nil, err
-			}
+		there, err := h.Exists(ctx, dir+"/md")
+		if err == nil && there {
+			err = a.read(ctx, h, dir+"/md")
 		}
-		if a.state == "clear" {
-			continue // a device node without an array behind it
-		}
-		// Levels without redundancy lack these files.
-		a.degraded, _ = h.ReadString(ctx, md+"/degraded")
-		a.action, _ = h.ReadString(ctx, md+"/sync_action")
-		a.bitmap, _ = h.ReadString(ctx, md+"/bitmap/location")
-		a.policy, _ = h.ReadString(ctx, md+"/consistency_policy")
-		if err := a.readMembers(ctx, h, md); err != nil {
-			return nil, err
-		}
-		if len(a.members) > 0 || a.external() {
+		switch {
+		case err != nil:
+			a.err = err
+			out = append(out, a)
+		case a.state == "clear": // a device node without an array behind it
+		case len(a.members) > 0 || a.external():
 			out = append(out, a)
 		}
 	}
 	return out, nil
+}
+
+func (a *array) read(ctx context.Context, h *host.Host, md string) (err error) {
+	for _, f := range []struct {
+		file string
+		to   *string
+	}{{"level", &a.level}, {"metadata_version", &a.metadata}, {"raid_disks", &a.disks}, {"array_state", &a.state}} {
+		if *f.to, err = h.ReadString(ctx, md+"/"+f.file); err != nil && !host.IsAbsent(err) {
+			return err
+		}
+	}
+	if a.state == "clear" {
+		return nil
+	}
+	// Levels without redundancy, and older kernels, lack some of these.
+	a.degraded = a.maybe(ctx, h, md+"/degraded")
+	a.action = a.maybe(ctx, h, md+"/sync_action")
+	a.bitmap = a.maybe(ctx, h, md+"/bitmap/location")
+	a.policy = a.maybe(ctx, h, md+"/consistency_policy")
+	return a.readMembers(ctx, h, md)
+}
+
+// maybe reads a file that need not be there, and remembers when it is there
+// and does not tell.
+func (a *array) maybe(ctx context.Context, h *host.Host, file string) string {
+	v, err := h.ReadString(ctx, file)
+	if err != nil && !host.IsAbsent(err) {
+		a.unread = append(a.unread, err)
+	}
+	return v
 }
 
 func (a *array) readMembers(ctx context.Context, h *host.Host, md string) error {
@@ -110,8 +126,7 @@ func (a *array) readMembers(ctx context.Context, h *host.Host, md string) error 
 	raw, tableErr := h.MDMembers(ctx)
 	for _, dir := range dirs {
 		m := member{name: strings.ReplaceAll(strings.TrimPrefix(path.Base(dir), "dev-"), "!", "/")}
-		m.state, _ = h.ReadString(ctx, dir+"/state")
-		m.slot, _ = h.ReadString(ctx, dir+"/slot")
+		m.state = a.maybe(ctx, h, dir+"/state")
 		if err := m.readSysfs(ctx, h, dir); err != nil {
 			m.err = err
 		}

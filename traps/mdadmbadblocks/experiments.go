@@ -33,6 +33,7 @@ var experiments = []lab.Experiment{
 	{Name: "crash", About: "SIGKILL of fettle at chosen points, on a mirror", Long: true, Needs: longNeeds(), Run: crash(arrayKind{"1", 2}, "internal", chosenPoints)},
 	{Name: "crash-no-bitmap", About: "The same without a bitmap: one is added for the time", Long: true, Needs: longNeeds(), Run: crash(arrayKind{"1", 2}, "none", chosenPoints)},
 	{Name: "crash-raid1", About: "SIGKILL of fettle at every point: a mirror of two", Long: true, Needs: longNeeds(), Run: crash(arrayKind{"1", 2}, "internal", nil)},
+	{Name: "crash-raid1-no-bitmap", About: "SIGKILL of fettle at every point: a mirror without a bitmap", Long: true, Needs: longNeeds(), Run: crash(arrayKind{"1", 2}, "none", nil)},
 	{Name: "crash-raid10", About: "SIGKILL of fettle at every point: RAID10 of four", Long: true, Needs: longNeeds(), Run: crash(arrayKind{"10", 4}, "internal", nil)},
 	{Name: "crash-raid6", About: "SIGKILL of fettle at every point: RAID6 of four", Long: true, Needs: longNeeds(), Run: crash(arrayKind{"6", 4}, "internal", nil)},
 }

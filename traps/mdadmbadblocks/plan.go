@@ -2,6 +2,7 @@ package mdadmbadblocks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,6 +26,9 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	}
 	for i := range arrays {
 		a := &arrays[i]
+		if a.err != nil && strings.HasPrefix(f.Subject, a.name+"/") {
+			return remedy.Plan{}, a.err
+		}
 		for k := range a.members {
 			if m := &a.members[k]; a.name+"/"+m.name == f.Subject {
 				return a.planMember(m, c)
@@ -100,10 +104,14 @@ func (a *array) unfit(m *member, c *conf) string {
 			"  mdadm /dev/%[2]s --remove /dev/%[1]s\n  mdadm /dev/%[2]s --add /dev/%[1]s", m.name, a.name, confSubject)
 	case a.redundant() == 0:
 		return fmt.Sprintf("%s (%s of %s) has no redundancy: no member can leave it.\n%s", a.name, a.level, a.disks, a.offline("no-bbl"))
+	case len(a.unread) > 0:
+		return fmt.Sprintf("whether %s can spare %s was not to be seen: %v", a.name, m.name, errors.Join(a.unread...))
+	case a.degraded == "" || a.action == "" || m.state == "":
+		return fmt.Sprintf("the kernel does not tell whether %s is whole and idle, and how %s stands in it", a.name, m.name)
 	case a.degraded != "0":
-		return fmt.Sprintf("%s misses %s of its members: mend that first", a.name, orNone(a.degraded))
+		return fmt.Sprintf("%s misses %s of its members: mend that first", a.name, a.degraded)
 	case a.action != "idle":
-		return fmt.Sprintf("%s is busy (%s): wait until cat /sys/block/%s/md/sync_action says idle", a.name, orNone(a.action), a.name)
+		return fmt.Sprintf("%s is busy (%s): wait until cat /sys/block/%s/md/sync_action says idle", a.name, a.action, a.name)
 	case slices.Contains([]string{"readonly", "read-auto", "broken"}, a.state):
 		return fmt.Sprintf("%s is %s: nothing can be written to it (mdadm --readwrite /dev/%s changes that)", a.name, a.state, a.name)
 	case m.device == "":
@@ -150,6 +158,9 @@ func (a *array) unfitOthers(m *member) string {
 			default:
 				return fmt.Sprintf("%s of %s is %s", o.name, a.name, orNone(o.state))
 			}
+		}
+		if o.err != nil {
+			return fmt.Sprintf("whether %s of %s has bad blocks recorded was not to be seen: %v", o.name, a.name, o.err)
 		}
 		if len(o.bad) > 0 || o.unlisted {
 			return fmt.Sprintf("%s of %s has bad blocks recorded: what they held is on the other members alone, and %s must stay until that is mended", o.name, a.name, m.name)

@@ -9,6 +9,7 @@ import (
 
 	"fettle/host"
 	"fettle/host/hosttest"
+	"fettle/host/mdraid"
 	"fettle/remedy"
 	"fettle/trap"
 )
@@ -75,6 +76,13 @@ func TestPlanRefuses(t *testing.T) {
 		{"spare itself", "trapped", "md0/sda1", []string{"-- root/sys/block/md0/md/dev-sda1/state --\nin_sync", "-- root/sys/block/md0/md/dev-sda1/state --\nspare"}, []string{"--remove /dev/sda1", "--add /dev/sda1"}},
 		{"a spare beside", "trapped", "md0/sda1", []string{two, spare + two}, []string{"has the spare sdc1", "--add /dev/sdc1"}},
 		{"other failed", "trapped", "md0/sda1", []string{two, two[:len(two)-7] + "faulty"}, []string{"sdb1 of md0 is faulty"}},
+		{"degraded not readable", "trapped", "md0/sda1", []string{"-- root/sys/block/md0/md/degraded --\n0", "-- denied/sys/block/md0/md/degraded --"}, []string{"whether md0 can spare sda1", "degraded"}},
+		{"sync_action not readable", "trapped", "md0/sda1", []string{"-- root/sys/block/md0/md/sync_action --\nidle", "-- denied/sys/block/md0/md/sync_action --"}, []string{"whether md0 can spare sda1", "sync_action"}},
+		{"bitmap not readable", "trapped", "md0/sda1", []string{"-- root/sys/block/md0/md/bitmap/location --\n+8", "-- denied/sys/block/md0/md/bitmap/location --"}, []string{"whether md0 can spare sda1", "bitmap/location"}},
+		{"policy not readable", "trapped", "md0/sda1", []string{"-- root/sys/block/md0/md/consistency_policy --\nbitmap", "-- denied/sys/block/md0/md/consistency_policy --"}, []string{"whether md0 can spare sda1", "consistency_policy"}},
+		{"state of the other not readable", "trapped", "md0/sda1", []string{two, "-- denied/sys/block/md0/md/dev-sdb1/state --"}, []string{"whether md0 can spare sda1", "dev-sdb1/state"}},
+		{"entries of the other not readable", "trapped", "md0/sdb1", []string{"-- root/sys/block/md0/md/dev-sda1/bad_blocks --\n", "-- denied/sys/block/md0/md/dev-sda1/bad_blocks --\n"}, []string{"whether sda1 of md0 has bad blocks"}},
+		{"degraded not told", "trapped", "md0/sda1", []string{"-- root/sys/block/md0/md/degraded --\n0", "-- root/sys/block/md0/md/x --"}, []string{"does not tell whether md0 is whole"}},
 		{"spare group", "trapped", "md0/sda1", []string{"HOMEHOST <system>\n", "ARRAY /dev/md0 UUID=x\n  spare-group=a\n"}, []string{"spare-group"}},
 		{"said later", "trapped", confSubject, []string{"-- want --", "-- root/etc/mdadm/mdadm.conf.d/z.conf --\nCREATE bbl=yes\n-- want --"}, []string{"z.conf:1"}},
 	} {
@@ -160,5 +168,12 @@ func TestLoss(t *testing.T) {
 		if got := a.loss(c.depth); !strings.Contains(got, c.want) {
 			t.Errorf("%s of %s, %d: %q, want %q", c.level, c.disks, c.depth, got, c.want)
 		}
+	}
+}
+
+func TestDark(t *testing.T) {
+	a := array{name: "md0", members: []member{{name: "sda1", bad: []mdraid.Range{{Start: 8, Count: 8}}}, {name: "sdb1"}, {name: "sdc1", err: host.ErrDenied}, {name: "sdd1", unlisted: true}}}
+	if got := join(a.dark(&a.members[0])); got != "sdc1 and sdd1" {
+		t.Errorf("not known: %q", got)
 	}
 }

@@ -46,6 +46,9 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 // judge reports on every member of one array.
 func (a *array) judge(r *trap.Report) {
 	switch {
+	case a.err != nil:
+		r.Unknown(a.name, a.err)
+		return
 	case a.external():
 		r.NotApplicable(a.name, "its metadata ("+a.metadata+") is kept by mdmon or the firmware, not by md: it has no list of this kind")
 		return
@@ -72,6 +75,9 @@ func (a *array) judgeMember(m *member, r *trap.Report) {
 			f.Summary = fmt.Sprintf("%s has bad sectors recorded at the same place as %s in %s", m.name, join(others), a.name)
 			f.Detail += "\n" + a.loss(depth)
 		}
+		if dark := a.dark(m); len(dark) > 0 {
+			f.Detail += "\nWhether " + join(dark) + " has entries at the same place is not known."
+		}
 		f.Params = map[string]string{"array": a.name, "member": m.name, "entries": "yes"}
 		r.Found(f)
 	case m.hasList:
@@ -81,4 +87,14 @@ func (a *array) judgeMember(m *member, r *trap.Report) {
 	default:
 		r.Clear(subject, "has no bad blocks list", m.evidence...)
 	}
+}
+
+// dark lists the other members of which nobody knows what is recorded.
+func (a *array) dark(m *member) (names []string) {
+	for i := range a.members {
+		if o := &a.members[i]; o.name != m.name && len(o.bad) == 0 && (o.err != nil || o.unlisted) {
+			names = append(names, o.name)
+		}
+	}
+	return names
 }
