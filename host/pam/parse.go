@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	maxDepth = 16     // PAM_SUBSTACK_MAX_LEVEL; before 1.6 libpam bounded substacks only
-	maxRules = 20_000 // files that include each other twice grow without bound
+	maxDepth = 16    // PAM_SUBSTACK_MAX_LEVEL; before 1.6 libpam bounded substacks only
+	maxRules = 4_000 // files that include each other twice grow without bound
 )
 
 // Opener finds a file of the configuration by the name that an include gives:
