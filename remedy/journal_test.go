@@ -90,7 +90,7 @@ func TestPlanJSON(t *testing.T) {
 	p := Plan{Title: "t", Notes: []string{"n"}, CutsConnection: true, Settle: time.Second, Steps: []Step{
 		File{Path: "/a", Content: []byte{0, 255}, Was: []byte{}}, File{Path: "/b", Content: []byte("x"), Mode: 0o600, Secret: true},
 		Remove{Path: "/c", Was: []byte("x")}, Perm{Path: "/d", Mode: -1, UID: 0, GID: -1}, ACL{Path: "/e", Access: "none"},
-		Sysctl{"a/b", "1"}, Sysfs{"/sys/a", "2"}, Unit{Name: "a.service", Act: "reload"}, LinkMTU{"br0", 1500, true}, SolicitRouter{"br0"},
+		Sysctl{"a/b", "1"}, Sysfs{"/sys/a", "2"}, Unit{Name: "a.service", Act: "reload"}, LinkMTU{"br0", 1500, true}, SolicitRouter{"br0"}, Check{Run: []string{"/bin/true"}},
 		Command{Do: []string{"/bin/a", "b c"}, Undo: []string{"/bin/b"}, Probe: []string{"/bin/c"}, Require: []string{"/bin/d"}, Limit: time.Minute, Differs: "d"},
 	}}
 	b, err := json.Marshal(p)

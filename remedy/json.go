@@ -86,6 +86,8 @@ func unmarshalStep(b []byte) (Step, error) {
 		return decode[MDReadd](b)
 	case "md-bitmap":
 		return decode[MDBitmap](b)
+	case "check":
+		return decode[Check](b)
 	case "command":
 		return decode[Command](b)
 	}

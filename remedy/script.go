@@ -146,6 +146,8 @@ func scriptStep(i int, s Step) (string, error) {
 		return fmt.Sprintf("old=$(cat -- %s)\nundo ip link set dev %s mtu \"$old\"\n%s", quoteArg("/sys/class/net/"+s.Link+"/mtu"), q, cmd()), nil
 	case SolicitRouter:
 		return "if command -v rdisc6 > /dev/null; then rdisc6 -1 -q -r 1 -w 1000 -- " + quoteArg(s.Link) + " || :; fi # only speeds things up\n", nil
+	case Check:
+		return cmd(), nil // under set -e
 	case MDReadd:
 		return scriptMDReadd(s), nil
 	case MDBitmap:

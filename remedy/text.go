@@ -26,7 +26,7 @@ func Text(p Plan, width int) string {
 			b.WriteString(shown(s.Diff()))
 		case Remove:
 			b.WriteString(shown(s.Diff()))
-		case Command: // its description is the command
+		case Command, Check: // its description is the command
 		default:
 			for _, c := range Commands(s) {
 				b.WriteString("       # " + term.Visible(c) + "\n") // never broken in two: it is there to be copied

@@ -146,6 +146,7 @@ func crashPlan(root string) Plan {
 		LinkMTU{Link: "d1", MTU: 1400}, // the macvlan is clamped
 		SolicitRouter{Link: "d1"},
 		Command{Do: []string{"/usr/bin/touch", root + "/made"}, Undo: []string{"/usr/bin/rm", root + "/made"}, Probe: []string{"/usr/bin/test", "-e", root + "/made"}},
+		Check{Run: []string{"/usr/bin/test", "-e", root + "/made"}},
 		Unit{Name: "a.service", Act: "stop"},
 		Unit{Name: "b.service", Act: "start"},
 		Unit{Name: "a.service", Act: "enable"},
