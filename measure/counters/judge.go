@@ -133,6 +133,9 @@ func leastWidth(s Series) int {
 func (j *judge) split(s Series) {
 	last, skipped := -1, 0
 	for i, x := range s.Samples {
+		if s.Rates && i > 0 { // what passed since the row before, be that known or not
+			last = i - 1
+		}
 		if x.Gone {
 			skipped++
 			continue
