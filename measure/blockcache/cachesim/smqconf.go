@@ -1,0 +1,126 @@
+package cachesim
+
+import (
+	"fmt"
+	"time"
+
+	"fettle/measure/blockcache/trace"
+)
+
+// Rules are what the patch series of May 2017 (4d44ec5ab751 to 6cf4cc8f8b3b)
+// and the rewrite of dm-cache's core in 4.12 changed, each a switch of its
+// own. "Old" was read in drivers/md/dm-cache-policy-smq.c of a 4.9 tree, "new"
+// in that of Debian's linux-source-6.1 (6.1.192).
+type Rules struct {
+	// HotspotAlways: every access moves the hotspot queue; new: misses alone.
+	HotspotAlways bool `json:"hotspot_always"`
+	// Eager: the threshold starts at all 64 levels; old: at 32 while blocks are
+	// free, and at what a table gives for the hit ratio when none is.
+	Eager bool `json:"eager"`
+	// WriteExtra is by how much higher a level writes need than reads; old: 2.
+	WriteExtra int `json:"write_extra"`
+	// EnterTop: a promoted block starts at level 63; old: at level 0.
+	EnterTop bool `json:"enter_top"`
+	// EvictAtOnce: a promotion into a full cache replaces a clean block at once;
+	// new: it is dropped, and a block of the lower 32 levels is demoted in the
+	// background until a quarter of the cache is free or about to be.
+	EvictAtOnce bool `json:"evict_at_once"`
+	// Sentinels: only blocks that a sentinel has passed may be evicted (they have not moved
+	// for one to two minutes, were displaced by another one, or have just been
+	// promoted); new: any.
+	Sentinels bool `json:"sentinels"`
+	// IdleWriteback: dirty blocks are written back while the device is idle, and
+	// one where a demotion finds no clean block; old: always, within limits.
+	IdleWriteback bool `json:"idle_writeback"`
+	// OldCore: promotions stay within migration_threshold, and requests for a
+	// block that is being promoted wait; new: no bound below 4096, and reads go to
+	// the origin until the copy is done.
+	OldCore bool `json:"old_core"`
+	// CachePeriod is how often the cache's own queues are put in order; old: 10 s,
+	// new: 60 s.
+	CachePeriod time.Duration `json:"cache_period"`
+}
+
+// Mended is smq of 4.14 to 6.1, Before2017 of 4.9 to 4.11.
+var (
+	Mended     = Rules{Eager: true, EnterTop: true, IdleWriteback: true, CachePeriod: 60 * time.Second}
+	Before2017 = Rules{HotspotAlways: true, WriteExtra: 2, EvictAtOnce: true, Sentinels: true, OldCore: true, CachePeriod: 10 * time.Second}
+)
+
+// SMQ is what smq depends on besides the requests themselves: time above all.
+// Zero values are defaults.
+type SMQ struct {
+	// Rules, where not nil, are taken instead of the policy's own.
+	Rules *Rules `json:"rules,omitempty"`
+	// OriginBlocks is the size of the slow device in cache blocks; 0 is what the trace
+	// spans. It decides how many blocks a hotspot block has.
+	OriginBlocks int64 `json:"origin_blocks"`
+	// Rate is that of the requests, in requests a second. 0 is the trace's own times,
+	// or, without any, Depth.
+	Rate float64 `json:"rate,omitempty"`
+	// Depth is how many requests are in flight, as with fio's iodepth: the next
+	// one comes when one is done. 0 is 8.
+	Depth int `json:"depth,omitempty"`
+	// Hit and Miss are how long a request takes; Copy is how long a block takes
+	// from the slow device to the fast one, or back; Commit is how long a
+	// change of the mapping takes to be on disk.
+	Hit    time.Duration `json:"hit"`
+	Miss   time.Duration `json:"miss"`
+	Copy   time.Duration `json:"copy"`
+	Commit time.Duration `json:"commit"`
+	// MigrationThreshold bounds what is copied at a time, in sectors of 512 bytes; 0 is
+	// the kernel's default of 2048.
+	MigrationThreshold int64 `json:"migration_threshold"`
+	// Writethrough: no block is ever dirty.
+	Writethrough bool `json:"writethrough,omitempty"`
+	// WholeBlocks: each write is of a whole block, which needs no copy.
+	WholeBlocks bool `json:"whole_blocks,omitempty"`
+}
+
+// defaults fills in what is not given, and refuses what makes no sense.
+func (c SMQ) defaults(t *trace.Trace) (SMQ, error) {
+	or := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	or(&c.Hit, 100*time.Microsecond)
+	or(&c.Miss, 5*time.Millisecond)
+	or(&c.Copy, c.Miss)
+	or(&c.Commit, time.Millisecond)
+	for name, d := range map[string]time.Duration{"hit": c.Hit, "miss": c.Miss, "copy": c.Copy, "commit": c.Commit} {
+		if d < 0 || d > time.Hour {
+			return c, fmt.Errorf("smq: a %s of %v: it is between 0 and an hour", name, d)
+		}
+	}
+	if c.Rate < 0 || c.Rate > 1e9 || c.Rate != c.Rate {
+		return c, fmt.Errorf("smq: %g requests a second: it is 0 to 1e9", c.Rate)
+	}
+	if c.Depth == 0 {
+		c.Depth = 8
+	}
+	if c.Depth < 0 || c.Depth > 4096 {
+		return c, fmt.Errorf("smq: %d requests in flight: it is 1 to 4096", c.Depth)
+	}
+	if c.MigrationThreshold == 0 {
+		c.MigrationThreshold = 2048
+	}
+	if c.OriginBlocks == 0 {
+		c.OriginBlocks = t.Span
+	}
+	if c.OriginBlocks < t.Span {
+		return c, fmt.Errorf("smq: an origin of %d blocks, but the trace asks for block %d", c.OriginBlocks, t.Span-1)
+	}
+	return c, nil
+}
+
+// hotspots are how many hotspot blocks there are, and how many cache blocks
+// each has: a quarter of the cache's number, at least 1024, of 16 blocks each,
+// halved while they would cover more than the origin.
+func hotspots(cacheBlocks int, originBlocks int64) (count int, each uint32) {
+	count, each = max(cacheBlocks/4, 1024), 16
+	for each > 1 && int64(each)*int64(count) > originBlocks {
+		each /= 2
+	}
+	return count, each
+}
