@@ -2,6 +2,7 @@ package mdadmbadblocks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -78,11 +79,11 @@ func (c *crasher) matrix(while, verb string, choose func([]string) []int, watch 
 	if err := c.fresh(verb); err != nil {
 		return err
 	}
-	if err := c.fettle(0, 0, c.argv(verb)...); err != nil {
+	if err := c.fettle("0", 0, c.argv(verb)...); err != nil {
 		return fmt.Errorf("%s, undisturbed: %w\n%s", verb, err, c.out)
 	}
 	if verb == "fix" {
-		if err := c.fettle(-1, 0, "undo"); err != nil {
+		if err := c.fettle("", 0, "undo"); err != nil {
 			return fmt.Errorf("undo, undisturbed: %w", err)
 		}
 	}
@@ -98,10 +99,14 @@ func (c *crasher) matrix(while, verb string, choose func([]string) []int, watch 
 	if choose != nil {
 		at = choose(points)
 	}
-	resumed, undone, refused, begun := 0, 0, 0, time.Now()
+	resumed, undone, refused, escaped, begun := 0, 0, 0, 0, time.Now()
 	for _, n := range at {
 		for _, then := range []string{"resume", "undo"} {
-			busy, err := c.kill(verb, n, then)
+			busy, err := c.kill(verb, n, nth(points, n), then)
+			if errors.Is(err, errEscaped) {
+				escaped++
+				continue
+			}
 			if err == nil && watch.most.Load() > 1 {
 				err = fmt.Errorf("%d members were missing at once", watch.most.Load())
 			}
@@ -120,6 +125,12 @@ func (c *crasher) matrix(while, verb string, choose func([]string) []int, watch 
 	}
 	c.Row(while, fmt.Sprint(len(points)), fmt.Sprint(len(at)), fmt.Sprint(resumed), fmt.Sprint(undone), fmt.Sprint(watch.most.Load()), fmt.Sprint(refused),
 		time.Since(begun).Round(time.Second).String())
+	if escaped > 0 {
+		c.Note("While %s, %d points were not reached again in %d attempts: how often fettle looks at a sync is up to the array.", while, escaped, attempts)
+	}
+	if escaped > len(at)/4 {
+		return fmt.Errorf("%d of %d points were not reached again", escaped, 2*len(at))
+	}
 	return nil
 }
 
@@ -139,23 +150,62 @@ func (c *crasher) fresh(verb string) error {
 		return fmt.Errorf("the list of %s is %q to begin with (%v)", victim, list, err)
 	}
 	if verb == "undo" {
-		return c.fettle(-1, 0, c.argv("fix")...)
+		return c.fettle("", 0, c.argv("fix")...)
 	}
 	return nil
 }
 
-// kill lets fettle be killed at its nth point, and leads on from there.
-func (c *crasher) kill(verb string, n int, then string) (refused bool, err error) {
-	if err := c.fresh(verb); err != nil {
-		return false, err
+// errEscaped says that fettle ended before it came to the point.
+var errEscaped = errors.New("the point was not reached")
+
+const attempts = 4
+
+// nth names the nth point: its name, and the how-manieth of that name it is.
+func nth(points []string, n int) string {
+	same := 0
+	for _, p := range points[:n] {
+		if p == points[n-1] {
+			same++
+		}
 	}
-	if err := c.fettle(n, -1, c.argv(verb)...); err != nil {
+	return fmt.Sprintf("%d@%s", same, points[n-1])
+}
+
+// cut lets fettle be killed at a point. One that did not come to it has done
+// its work, which is taken back before the next attempt.
+func (c *crasher) cut(verb, point string) error {
+	for range attempts {
+		if err := c.fresh(verb); err != nil {
+			return err
+		}
+		out, code, err := c.command(point, c.argv(verb)...)
+		c.out = out
+		switch {
+		case err != nil:
+			return err
+		case code == -1:
+			return nil
+		case code != 0:
+			return fmt.Errorf("fettle %s: exit status %d before it came to the point", verb, code)
+		}
+		if verb == "fix" {
+			if err := c.fettle("", 0, "undo"); err != nil {
+				return err
+			}
+		}
+	}
+	return errEscaped
+}
+
+// kill lets fettle be killed at its nth point, and leads on from there.
+func (c *crasher) kill(verb string, n int, point, then string) (refused bool, err error) {
+	if err := c.cut(verb, point); err != nil {
 		return false, err
 	}
 	cut := false
 	if n%4 == 0 { // another fix must not begin now
-		if changes, _, _ := c.command(-1, "changes"); strings.Contains(changes, "cut off") {
-			out, code, err := c.command(-1, "fix", "mdadm-bad-blocks", "--on", "md0/loop0", "--yes")
+		if changes, _, _ := c.command("", "changes"); strings.Contains(changes, "cut off") {
+			out, code, err := c.command("", "fix", "mdadm-bad-blocks", "--on", "md0/loop0", "--yes")
 			// 8: this change stands half-way; 5: its member is still missing.
 			if err != nil || code != 8 && code != 5 {
 				return false, fmt.Errorf("a second fix meanwhile: status %d, %v: %s", code, err, out)
@@ -163,7 +213,7 @@ func (c *crasher) kill(verb string, n int, then string) (refused bool, err error
 			refused = true
 		}
 	}
-	if err := c.fettle(-1, 0, then); err != nil {
+	if err := c.fettle("", 0, then); err != nil {
 		return refused, err
 	}
 	// Killed before the change began, or after it was finished?
@@ -183,15 +233,15 @@ func (c *crasher) kill(verb string, n int, then string) (refused bool, err error
 		return refused, fmt.Errorf("the bitmap is at %q, and was %s", md("bitmap/location"), c.bitmap)
 	}
 	if list == "none" { // back to where the next one begins
-		err = c.fettle(-1, 0, "undo")
+		err = c.fettle("", 0, "undo")
 	}
 	return refused, err
 }
 
-// fettle runs fettle with the kill switch at n (0 counts, -1 is none) and
-// wants an exit status; -1 is SIGKILL.
-func (c *crasher) fettle(n, want int, args ...string) error {
-	out, code, err := c.command(n, args...)
+// fettle runs fettle with the kill switch at a point ("0" counts, "" is none)
+// and wants an exit status.
+func (c *crasher) fettle(point string, want int, args ...string) error {
+	out, code, err := c.command(point, args...)
 	c.out = out
 	if err == nil && code != want {
 		err = fmt.Errorf("fettle %s: exit status %d, want %d", strings.Join(args, " "), code, want)
@@ -199,12 +249,12 @@ func (c *crasher) fettle(n, want int, args ...string) error {
 	return err
 }
 
-func (c *crasher) command(n int, args ...string) (out string, code int, err error) {
+func (c *crasher) command(point string, args ...string) (out string, code int, err error) {
 	argv := []string{"env", "FETTLE_STATE=" + c.state}
-	if n >= 0 {
-		argv = append(argv, fmt.Sprintf("FETTLE_KILL_AT=%d", n))
+	if point != "" {
+		argv = append(argv, "FETTLE_KILL_AT="+point)
 	}
-	if n == 0 {
+	if point == "0" {
 		argv = append(argv, "FETTLE_KILL_LOG=/run/points")
 	}
 	return c.Exec(append(append(argv, "/init"), args...))
