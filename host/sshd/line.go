@@ -35,10 +35,10 @@ func delim(s *string, more *bool) (word string, ok bool) {
 	return old[:i], true
 }
 
-// split splits arguments as argv_split does (misc.c, OpenSSH 8.7 on): quotes
+// Split splits arguments as argv_split does (misc.c, OpenSSH 8.7 on): quotes
 // of both kinds, a backslash before a quote, a backslash or, outside quotes, a
 // space; a comment ends the line. ok is false where a quote does not close.
-func split(s string) (args []string, ok bool) {
+func Split(s string) (args []string, ok bool) {
 	for i := 0; i < len(s); i++ {
 		if s[i] == ' ' || s[i] == '\t' {
 			continue
@@ -83,9 +83,9 @@ func split(s string) (args []string, ok bool) {
 	return args, true
 }
 
-// keywordOf splits a line into its keyword and the rest. An empty keyword: the
+// Keyword splits a line into its keyword and the rest. An empty keyword: the
 // line is empty or a comment.
-func keywordOf(line string) (word, rest string) {
+func Keyword(line string) (word, rest string) {
 	line = strings.TrimLeft(line, " \t\r")
 	line = strings.TrimRight(line, white+"\f")
 	more := true

@@ -25,16 +25,27 @@ func Read(ctx context.Context, h *host.Host) (*Config, error) { return ReadFile(
 
 // ReadFile is Read of another file (sshd -f).
 func ReadFile(ctx context.Context, h *host.Host, name string) (*Config, error) {
-	b, err := h.ReadFile(ctx, name)
+	return read(ctx, h, name, nil)
+}
+
+// ReadWith is Read of the host as it would be with some files changed or
+// added: what a remedy would make of it.
+func ReadWith(ctx context.Context, h *host.Host, files map[string][]byte) (*Config, error) {
+	return read(ctx, h, Main, files)
+}
+
+func read(ctx context.Context, h *host.Host, name string, with map[string][]byte) (*Config, error) {
+	var err error
+	c := &Config{}
+	r := &reader{ctx: ctx, h: h, c: c, with: with}
+	b, err := r.read(name)
 	if err != nil {
 		return nil, err
 	}
-	c := &Config{}
 	c.Version, c.Server, err = version(ctx, h)
 	if err != nil {
 		c.VersionErr = err
 	}
-	r := &reader{ctx: ctx, h: h, c: c}
 	r.file(name, string(b), nil, 0)
 	c.Unread = errors.Join(r.unread...)
 	return c, nil
@@ -68,6 +79,29 @@ type reader struct {
 	names  []string // of subsystems
 	// methods: the global part has set AuthenticationMethods.
 	methods bool
+	with    map[string][]byte // files that stand in for those of the host
+}
+
+func (r *reader) read(name string) ([]byte, error) {
+	if b, ok := r.with[name]; ok {
+		return b, nil
+	}
+	return r.h.ReadFile(r.ctx, name)
+}
+
+// list is the names in a folder.
+func (r *reader) list(dir string) ([]string, error) {
+	es, err := r.h.ReadDir(r.ctx, dir)
+	var out []string
+	for _, e := range es {
+		out = append(out, e.Name)
+	}
+	for name := range r.with {
+		if path.Dir(name) == dir && !slices.Contains(out, path.Base(name)) {
+			out = append(out, path.Base(name))
+		}
+	}
+	return out, err
 }
 
 func (r *reader) fail(p Place, format string, args ...any) {
@@ -86,7 +120,7 @@ func (r *reader) file(name, text string, outer []*Match, depth int) {
 	for line := range strings.SplitSeq(text, "\n") {
 		n++
 		p := Place{name, n}
-		spelling, rest := keywordOf(line)
+		spelling, rest := Keyword(line)
 		if spelling == "" {
 			continue
 		}
@@ -104,7 +138,7 @@ func (r *reader) file(name, text string, outer []*Match, depth int) {
 			}
 			under = append(slices.Clip(outer), m)
 		case "include":
-			args, ok := split(rest)
+			args, ok := Split(rest)
 			if !ok || len(args) == 0 {
 				r.fail(p, "include: quotes do not close, or no file is named")
 				continue
@@ -122,7 +156,7 @@ func (r *reader) file(name, text string, outer []*Match, depth int) {
 func (r *reader) directive(p Place, spelling, rest string, under []*Match) {
 	d := Directive{Place: p, Spelling: spelling, Match: under}
 	low := strings.ToLower(spelling)
-	args, ok := split(rest)
+	args, ok := Split(rest)
 	if !ok {
 		r.fail(p, "%s: quotes do not close", spelling)
 		return
@@ -188,7 +222,7 @@ func (r *reader) include(p Place, arg string, under []*Match, depth int) {
 	}
 	r.c.Includes = true
 	for _, name := range r.glob(arg) {
-		b, err := r.h.ReadFile(r.ctx, name)
+		b, err := r.read(name)
 		if err != nil {
 			r.unread = append(r.unread, err)
 			continue
@@ -209,16 +243,16 @@ func (r *reader) glob(pattern string) []string {
 				next = append(next, path.Join(dir, part))
 				continue
 			}
-			es, err := r.h.ReadDir(r.ctx, dir)
+			names, err := r.list(dir)
 			if err != nil && !host.IsAbsent(err) {
 				r.unread = append(r.unread, err)
 			}
-			for _, e := range es {
-				if e.Name[0] == '.' && part[0] != '.' {
+			for _, n := range names {
+				if n[0] == '.' && part[0] != '.' {
 					continue
 				}
-				if ok, err := path.Match(strings.ReplaceAll(part, "[!", "[^"), e.Name); ok && err == nil {
-					next = append(next, path.Join(dir, e.Name))
+				if ok, err := path.Match(strings.ReplaceAll(part, "[!", "[^"), n); ok && err == nil {
+					next = append(next, path.Join(dir, n))
 				}
 			}
 		}
@@ -228,6 +262,9 @@ func (r *reader) glob(pattern string) []string {
 	}
 	slices.Sort(found)
 	return slices.DeleteFunc(found, func(name string) bool {
+		if _, ok := r.with[name]; ok {
+			return false
+		}
 		ok, err := r.h.Exists(r.ctx, name)
 		if err != nil {
 			r.unread = append(r.unread, err)
