@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 )
 
@@ -54,5 +55,13 @@ func (t Table) Talks() bool { return strings.HasPrefix(string(t), tablePeer) }
 // Peer asks an LDAP server for its certificates. Checks call it only where
 // trap.MayTalk says so. Not collected: a capture that was made without it.
 func (h *Host) Peer(ctx context.Context, q PeerQuestion) (Peer, error) {
-	return readTable[Peer](ctx, h, q.Table())
+	b, err := remember(ctx, &h.cache, "table:"+string(q.Table()), func() ([]byte, error) {
+		b, err := h.src.Table(ctx, q.Table())
+		return b, wrap("asking", q.URI, err)
+	})
+	var p Peer
+	if err == nil {
+		err = json.Unmarshal(b, &p)
+	}
+	return p, err
 }

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"fettle/host"
+	"fettle/host/redact"
 )
 
 // Recorder is a host.Source that asks another one and keeps every answer.
@@ -55,7 +56,7 @@ func (r *Recorder) Stat(ctx context.Context, path string, follow bool) (host.Inf
 
 func (r *Recorder) ReadFile(ctx context.Context, path string, limit int64) ([]byte, error) {
 	b, err := r.src.ReadFile(ctx, path, limit)
-	r.keep(Answer{Question: Question{Op: OpRead, Path: text(path)}, content: b}, err)
+	r.keep(Answer{Question: Question{Op: OpRead, Path: text(path)}, content: redact.Kept(path, b)}, err)
 	return b, err
 }
 

@@ -32,9 +32,9 @@ func All(ctx context.Context, h *host.Host) (cs []*Client, unread []Unread) {
 		}
 		return false
 	}
-	vars, err := environment(ctx, h)
-	if err != nil {
-		unread = append(unread, Unread{"openldap", err})
+	vars, envErr := environment(ctx, h)
+	if envErr != nil {
+		unread = append(unread, Unread{"openldap", envErr})
 	}
 	var system *Client
 	c, err := ReadOpenLDAP(ctx, h, Env{Vars: vars})
@@ -58,7 +58,12 @@ func All(ctx context.Context, h *host.Host) (cs []*Client, unread []Unread) {
 		c.inherit(system)
 	}
 	users, missed := ofUsers(ctx, h, vars)
-	cs = append(cs, users...)
+	for _, c := range users {
+		if envErr != nil { // what every login gets may say otherwise
+			unread = append(unread, Unread{c.Name, envErr})
+		}
+		cs = append(cs, c)
+	}
 	// Without a server to talk to, unreadable homes are no news to anybody.
 	if missed != nil && (len(cs) > 1 || system != nil && len(system.Servers) > 0) {
 		unread = append(unread, Unread{"openldap/users", missed})

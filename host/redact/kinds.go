@@ -13,15 +13,17 @@ import (
 type Kind int
 
 const (
-	Unknown  Kind = iota // dropped whole
-	Values               // settings of /proc and /sys, without comments or secrets
-	Config               // lines of words; "#" and ";" begin comments
-	Lists                // the same, where "password" is a setting: PAM, nsswitch, sshd
-	Accounts             // passwd and group
-	Hosts                // /etc/hosts
-	Name                 // a host or domain name alone
-	Dpkg                 // dpkg's status
-	Domains              // resolv.conf
+	Unknown      Kind = iota // dropped whole
+	Values                   // settings of /proc and /sys, without comments or secrets
+	Config                   // lines of words; "#" and ";" begin comments
+	Lists                    // the same, where "password" is a setting: PAM, nsswitch, sshd
+	Accounts                 // passwd and group
+	Hosts                    // /etc/hosts
+	Name                     // a host or domain name alone
+	Dpkg                     // dpkg's status
+	Domains                  // resolv.conf
+	Environment              // /etc/environment: values may hold anything
+	Certificates             // PEM: each is replaced by one of the same validity
 )
 
 // kindsOf lists what is known, the first match counts. A pattern that ends
@@ -49,6 +51,10 @@ var kindsOf = []struct {
 	{"/etc/mdadm.conf", Config}, {"/etc/mdadm.conf.d/", Config}, {"/etc/default/", Config}, {"/etc/os-release", Config}, {"/etc/debian_version", Config},
 	{"/etc/redhat-release", Config}, {"/etc/ksmtuned.conf", Config}, {"/etc/rsyslog.conf", Config}, {"/etc/rsyslog.d/", Config}, {"/etc/adduser.conf", Config},
 	{"/etc/logrotate.conf", Config}, {"/etc/logrotate.d/", Config}, {"/etc/sysconfig/", Config}, {"/etc/radvd.conf", Config}, {"/etc/login.defs", Config},
+	{"/etc/environment", Environment}, {"/etc/ldap/ldap.conf", Config}, {"/etc/openldap/ldap.conf", Config},
+	{"/root/.ldaprc", Config}, {"/root/ldaprc", Config}, {"/home/*/.ldaprc", Config}, {"/home/*/ldaprc", Config},
+	{"/etc/sssd/*.conf", Config}, {"/etc/sssd/conf.d/*.conf", Config}, {"/etc/nslcd.conf", Config}, {"/etc/ldap.conf", Config}, {"/etc/pam_ldap.conf", Config}, {"/etc/libnss-ldap.conf", Config},
+	{"/etc/ssl/certs/", Certificates}, {"/etc/pki/", Certificates}, {"/etc/openldap/certs/", Certificates}, {"/etc/openldap/cacerts/", Certificates},
 	{"/etc/dhcp/", Config}, {"/etc/dhcpcd.conf", Config}, {"/etc/wpa_supplicant/", Config}, {"/etc/modules", Config}, {"/etc/crypttab", Config},
 	{"/etc/lvm/lvm.conf", Config}, {"/etc/initramfs-tools/", Config}, {"/etc/dracut.conf", Config}, {"/etc/dracut.conf.d/", Config},
 	{"/etc/libvirt/qemu/networks/", Config}, {"/etc/tuned/", Config}, {"/etc/udev/", Config}, {"/etc/rc.local", Config}, {"/var/lib/systemd/", Config},
@@ -77,12 +83,19 @@ func KindOf(name string) Kind {
 			return k.kind
 		}
 	}
+	switch path.Ext(name) {
+	case ".pem", ".crt", ".cer":
+		return Certificates
+	}
 	return Unknown
 }
 
 // File redacts a file's content; false: it is of no known kind, or no text.
 func (r *Redactor) File(name string, b []byte) ([]byte, bool) {
 	kind := KindOf(name)
+	if kind == Certificates {
+		return r.certificates(b), true
+	}
 	if kind == Unknown || !utf8.Valid(b) || bytes.IndexByte(b, 0) >= 0 {
 		return nil, false
 	}
@@ -104,9 +117,10 @@ var (
 	// the end of the line: NetworkManager keyfiles (psk=, password=, wep-key0=,
 	// private-key=), netplan (password: x), wpa_supplicant (psk="x"), options
 	// (credentials, password=x,…), WireGuard (PrivateKey = x).
-	secretValue = lazy.Regexp(`(?i)(^|[\s"',;{(\[])("?[\w.-]*(?:password|passwd|passphrase|psk|secret|private_?-?key|preshared_?-?key|wep_?-?key_?\d?|wep_?-?tx_?\d?|auth_?-?key|api_?-?key|community|token|credentials|pin)(?:-raw|_?-?flags)?"?\s*[=:]\s*)(\S.*)$`)
-	// secretWords is the same where a blank stands between: ifupdown.
-	secretWords = lazy.Regexp(`(?i)^(\s*(?:wpa|wireless)[\w-]*(?:psk|password|passwd|key\d?|identity|passphrase)\s+)(\S.*)$`)
+	secretValue = lazy.Regexp(`(?i)(^|[\s"',;{(\[])("?[\w.-]*(?:password|passwd|passphrase|psk|secret|private_?-?key|preshared_?-?key|authtok|bindpw|wep_?-?key_?\d?|wep_?-?tx_?\d?|auth_?-?key|api_?-?key|community|token|credentials|pin)(?:-raw|_?-?flags)?"?\s*[=:]\s*)(\S.*)$`)
+	// secretWords is the same where a blank stands between: ifupdown, and the
+	// passwords that nslcd, pam_ldap and nss_ldap bind with.
+	secretWords = lazy.Regexp(`(?i)^(\s*(?:(?:wpa|wireless)[\w-]*(?:psk|password|passwd|key\d?|identity|passphrase)|(?:root)?bindpw|rootpwmodpw)\s+)(\S.*)$`)
 )
 
 // Secrets takes out key material and the values of settings that hold
@@ -133,6 +147,8 @@ func (r *Redactor) lines(kind Kind, s string) string {
 		switch {
 		case kind != Accounts && kind != Dpkg && (strings.HasPrefix(body[len(lead):], "#") || strings.HasPrefix(body[len(lead):], ";")):
 			b.WriteString(lead + body[len(lead):len(lead)+1])
+		case kind == Environment:
+			b.WriteString(r.variable(body))
 		case kind == Accounts:
 			b.WriteString(r.account(body))
 		case kind == Hosts:

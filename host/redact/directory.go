@@ -1,0 +1,76 @@
+package redact
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	pemfile "encoding/pem"
+	"math/big"
+	"strings"
+)
+
+// Kept is what a capture keeps of a file, also without --redact: the passwords
+// that LDAP clients bind with are of no use to any check, and stay on the host.
+func Kept(name string, b []byte) []byte {
+	if !strings.HasPrefix(name, "/etc/") || !strings.HasSuffix(name, ".conf") {
+		return b
+	}
+	switch {
+	case strings.HasPrefix(name, "/etc/sssd/"):
+		return []byte(continued(Secrets(string(b))))
+	case name == "/etc/nslcd.conf", name == "/etc/ldap.conf", name == "/etc/pam_ldap.conf", name == "/etc/libnss-ldap.conf":
+		return []byte(Secrets(string(b)))
+	}
+	return b
+}
+
+// continued drops what goes on, in lines that begin with a blank, with a value
+// that was dropped.
+func continued(s string) string {
+	lines := strings.Split(s, "\n")
+	dropped := false
+	for i, l := range lines {
+		if l == "" || l[0] != ' ' && l[0] != '\t' {
+			dropped = strings.HasSuffix(strings.TrimRight(l, "\r"), Dropped)
+		} else if dropped {
+			lines[i] = " " + Dropped
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// variable redacts a line of /etc/environment. Only what LDAP clients read is
+// kept; proxies, for one, hold passwords.
+func (r *Redactor) variable(line string) string {
+	k, _, ok := strings.Cut(line, "=")
+	if name := strings.TrimPrefix(strings.TrimSpace(k), "export "); !ok || strings.HasPrefix(name, "LDAP") {
+		return r.Text(line)
+	}
+	return r.Text(k) + "=" + Dropped
+}
+
+// certificates replaces each certificate by one without names that is valid as
+// long, signed by itself with a key made from r's. Nothing else of the file
+// is kept: a private key may stand beside.
+func (r *Redactor) certificates(b []byte) []byte {
+	var out bytes.Buffer
+	for n := int64(1); ; n++ {
+		var block *pemfile.Block
+		if block, b = pemfile.Decode(b); block == nil {
+			return out.Bytes()
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil || !strings.HasSuffix(block.Type, "CERTIFICATE") {
+			continue
+		}
+		key := ed25519.NewKeyFromSeed(r.mac("certificate", string(c.Raw)))
+		t := &x509.Certificate{SerialNumber: big.NewInt(n), Subject: pkix.Name{CommonName: "certificate"}, NotBefore: c.NotBefore, NotAfter: c.NotAfter,
+			IsCA: c.IsCA, BasicConstraintsValid: true}
+		der, err := x509.CreateCertificate(nil, t, t, key.Public(), key)
+		if err != nil {
+			continue
+		}
+		pemfile.Encode(&out, &pemfile.Block{Type: "CERTIFICATE", Bytes: der})
+	}
+}
