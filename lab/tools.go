@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -65,8 +66,19 @@ func (im *image) libraries(name string) error {
 	if err != nil {
 		return fmt.Errorf("reading what %s is linked to: %w", name, err)
 	}
+	// Where the file itself says that its libraries are (ld.so(8), DT_RUNPATH).
+	own, err := f.DynString(elf.DT_RUNPATH)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	var dirs []string
+	for _, path := range own {
+		for _, d := range filepath.SplitList(path) {
+			dirs = append(dirs, strings.NewReplacer("$ORIGIN", filepath.Dir(name), "${ORIGIN}", filepath.Dir(name)).Replace(d))
+		}
+	}
 	for _, lib := range needed {
-		if err := im.library(lib); err != nil {
+		if err := im.library(lib, dirs...); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -86,8 +98,10 @@ func (im *image) interpreter(script string) error {
 	return nil
 }
 
-func (im *image) library(lib string) error {
-	for _, d := range libDirs {
+// library adds a shared library, looked for in the first folders, then in the
+// default ones.
+func (im *image) library(lib string, first ...string) error {
+	for _, d := range slices.Concat(first, libDirs) {
 		p := filepath.Join(d, lib)
 		if _, err := os.Stat(p); err != nil {
 			continue
