@@ -77,7 +77,11 @@ func Record(ctx context.Context, src Source, p Plan) (*Recording, error) {
 			rs = nil
 		default:
 			if rec.Rounds == 0 {
-				if err := missing(p.Names, rs); err != nil {
+				var have []string
+				for _, r := range rs {
+					have = append(have, r.Name)
+				}
+				if err := missing(p.Names, have); err != nil {
 					return nil, err
 				}
 			}
@@ -135,22 +139,18 @@ func Record(ctx context.Context, src Source, p Plan) (*Recording, error) {
 	}
 }
 
-// missing refuses names that no reading has.
-func missing(names []string, rs []Reading) error {
-	var have []string
-	for _, r := range rs {
-		have = append(have, r.Name)
-	}
+// missing refuses names that are not among those that are there.
+func missing(names, have []string) error {
 	for _, n := range names {
 		if !slices.Contains(have, n) {
-			slices.Sort(have)
-			if len(have) > 12 {
-				have = append(have[:12:12], fmt.Sprintf("and %d more", len(have)-12))
+			list := slices.Sorted(slices.Values(have))
+			if len(list) > 12 {
+				list = append(list[:12:12], fmt.Sprintf("and %d more", len(have)-12))
 			}
-			return fmt.Errorf("%s: %w; there are %s", n, ErrNoInterface, strings.Join(have, ", "))
+			return fmt.Errorf("%s: %w; there are %s", n, ErrNoInterface, strings.Join(list, ", "))
 		}
 	}
-	if len(rs) == 0 {
+	if len(have) == 0 {
 		return errors.New("there is no interface")
 	}
 	return nil

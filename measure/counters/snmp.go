@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/gosnmp/gosnmp"
@@ -17,6 +18,7 @@ import (
 // Objects of RFC 3418 (SNMPv2-MIB) and RFC 2863 (IF-MIB).
 const (
 	oidUpTime        = ".1.3.6.1.2.1.1.3.0"
+	oidTableChange   = ".1.3.6.1.2.1.31.1.5.0" // ifTableLastChange
 	oidDescr         = ".1.3.6.1.2.1.2.2.1.2"
 	oidIn32          = ".1.3.6.1.2.1.2.2.1.10" // ifInOctets
 	oidOut32         = ".1.3.6.1.2.1.2.2.1.16" // ifOutOctets
@@ -58,7 +60,8 @@ type snmp struct {
 	up    uint64 // sysUpTime of the last answer, 1/100 s
 	upAt  time.Time
 	boots uint64 // restarts of the agent seen
-	stale bool   // an index is gone: list the interfaces anew
+	table uint64 // ifTableLastChange
+	stale bool   // interfaces came or went: list them anew
 }
 
 // agentIf is one interface of an agent.
@@ -111,6 +114,17 @@ func (s *snmp) list() error {
 		known[i.name] = i
 		i.absent = true
 	}
+	var have []string
+	for _, v := range names {
+		if b, ok := v.Value.([]byte); ok {
+			have = append(have, string(b))
+		}
+	}
+	if s.ifs == nil {
+		if err := missing(s.names, have); err != nil {
+			return err
+		}
+	}
 	for _, v := range names {
 		name, ok := v.Value.([]byte)
 		index, err := strconv.Atoi(v.Name[strings.LastIndexByte(v.Name, '.')+1:])
@@ -126,9 +140,9 @@ func (s *snmp) list() error {
 			known[i.name] = i
 			s.ifs = append(s.ifs, i)
 		}
-		if i.absent || i.index == 0 { // the first of several with one name
-			i.absent, i.index = false, index
-		}
+		// Of several with one name the last: Net-SNMP keeps an interface that
+		// is gone for five minutes beside its successor (interface_fadeout).
+		i.absent, i.index = false, index
 	}
 	return s.kinds()
 }
@@ -193,7 +207,7 @@ func number(v gosnmp.SnmpPDU) (uint64, bool) {
 	return 0, false
 }
 
-// perRequest interfaces are asked for at once: a request of 41 objects fits
+// perRequest interfaces are asked for at once: a request of 42 objects fits
 // into one frame, and so does its answer.
 const perRequest = 10
 
@@ -208,7 +222,7 @@ func (s *snmp) Read(ctx context.Context) ([]Reading, error) {
 	var out []Reading
 	here := slices.DeleteFunc(slices.Clone(s.ifs), func(i *agentIf) bool { return i.absent })
 	for part := range slices.Chunk(here, perRequest) {
-		oids := []string{oidUpTime}
+		oids := []string{oidUpTime, oidTableChange}
 		for _, i := range part {
 			in, sent := oidIn64, oidOut64
 			if i.bits == 32 {
@@ -221,8 +235,11 @@ func (s *snmp) Read(ctx context.Context) ([]Reading, error) {
 			return nil, s.why("polling", err)
 		}
 		s.uptime(vs[0])
+		if n, ok := number(vs[1]); ok && n != s.table {
+			s.stale, s.table = s.table != 0 || s.stale, n
+		}
 		for k, i := range part {
-			out = append(out, s.reading(i, vs[1+4*k:5+4*k]))
+			out = append(out, s.reading(i, vs[2+4*k:6+4*k]))
 		}
 	}
 	return out, nil
@@ -287,12 +304,14 @@ func (s *snmp) why(doing string, err error) error {
 		return err
 	case errors.Is(err, gosnmp.ErrUnknownUsername):
 		return say("the agent knows no user %s", strconv.Quote(s.c.User))
-	case errors.Is(err, gosnmp.ErrWrongDigest):
+	case errors.Is(err, gosnmp.ErrWrongDigest), strings.Contains(err.Error(), "not authentic"): // gosnmp 1.47 has no error value for its own refusal
 		return say("wrong authentication key or protocol for user %s", strconv.Quote(s.c.User))
 	case errors.Is(err, gosnmp.ErrDecryption):
 		return say("wrong privacy key or protocol for user %s", strconv.Quote(s.c.User))
 	case errors.Is(err, gosnmp.ErrUnknownSecurityLevel):
 		return say("the agent wants another security level of user %s", strconv.Quote(s.c.User))
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return say("no agent listens there (port unreachable)")
 	case errors.As(err, &dns):
 		return say("there is no such host")
 	case errors.Is(err, gosnmp.ErrMaxRetriesExceeded), isTimeout(err):

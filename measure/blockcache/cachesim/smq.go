@@ -279,3 +279,6 @@ func (p *smq) Bytes() int64 {
 	}
 	return n
 }
+
+// Moved is what was promoted, demoted and written back until now.
+func (p *smq) Moved() Counts { return p.Counts }

@@ -283,3 +283,19 @@ func permuted[T any](s []T, order []uint32) []T {
 	}
 	return out
 }
+
+// Regroup is the same requests for a cache of larger blocks, a multiple of the
+// trace's own.
+func (t *Trace) Regroup(blockSize int64) (*Trace, error) {
+	if t.BlockSize <= 0 || blockSize%t.BlockSize != 0 || blockSize < t.BlockSize {
+		return nil, fmt.Errorf("requests in blocks of %d bytes cannot be put into blocks of %d bytes", t.BlockSize, blockSize)
+	}
+	n := blockSize / t.BlockSize
+	out := *t
+	out.BlockSize, out.Span = blockSize, (t.Span+n-1)/n
+	out.Blocks = make([]uint32, len(t.Blocks))
+	for i, b := range t.Blocks {
+		out.Blocks[i] = uint32(int64(b) / n)
+	}
+	return &out, nil
+}

@@ -1,0 +1,199 @@
+package login
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"fettle/measure/login/cause"
+)
+
+// Explanation is what of a slow login is explained, by experiment.
+type Explanation struct {
+	// Delay is what the login takes beyond what it would if its slow phases
+	// were quick; Explained is how much of that the causes account for. Seconds.
+	Delay     float64       `json:"delay_s"`
+	Explained float64       `json:"explained_s"`
+	Causes    []cause.Cause `json:"causes"`
+	// Server holds the experiments made there; nil without access to it.
+	Server *cause.Report `json:"server,omitempty"`
+	// Unknown says what could not be looked at, and why.
+	Unknown []string `json:"unknown,omitempty"`
+}
+
+// Share is how much of the delay is explained, from 0 to 1.
+func (e *Explanation) Share() float64 {
+	if e.Delay <= 0 {
+		return 0
+	}
+	return e.Explained / e.Delay
+}
+
+// OnServer makes the experiments on the server: cause.Run there, as root. l
+// tells who logs in, and from where.
+type OnServer func(ctx context.Context, l *Login) (*cause.Report, error)
+
+// ordinary is what a phase takes, in seconds, besides its round trips, when
+// nothing is wrong with it.
+const ordinary = 0.05
+
+// Explain finds the causes of what is slow in r. server may be nil: then only
+// what shows on the client is found.
+func Explain(ctx context.Context, o Options, r *Result, server OnServer) (*Explanation, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	e := &Explanation{Causes: []cause.Cause{}}
+	rtt := r.RTT().Seconds()
+	for _, s := range r.Slow {
+		e.Delay += s.Median - trips(s.Phase)*rtt - ordinary
+	}
+	if len(r.Slow) == 0 {
+		return e, nil
+	}
+	for _, s := range r.Slow {
+		var err error
+		switch s.Phase {
+		case Resolve:
+			e.resolve(ctx, &o, s)
+		case Auth("gssapi-with-mic"):
+			err = e.off(ctx, o, r, s, cause.GSSAPI, "GSSAPIAuthentication=no")
+		case Auth("hostbased"):
+			err = e.off(ctx, o, r, s, cause.Hostbased, "HostbasedAuthentication=no")
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range e.Causes {
+		e.Explained += c.Seconds
+	}
+	if server != nil {
+		rep, err := server(ctx, r.First())
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			e.Unknown = append(e.Unknown, "causes on the server: "+err.Error())
+		} else {
+			e.take(rep)
+		}
+	}
+	e.Explained = min(e.Explained, e.Delay)
+	slices.SortStableFunc(e.Causes, func(a, b cause.Cause) int {
+		if a.Seconds == b.Seconds {
+			return 0
+		}
+		if a.Seconds > b.Seconds {
+			return -1
+		}
+		return 1
+	})
+	return e, nil
+}
+
+// take adds what the server found.
+func (e *Explanation) take(rep *cause.Report) {
+	e.Server = rep
+	e.Causes = append(e.Causes, rep.Causes...)
+	e.Explained += rep.Explained()
+	e.Unknown = append(e.Unknown, rep.Unknown...)
+	for _, c := range rep.IfTried {
+		for i := range e.Causes {
+			if e.Causes[i].Name == c.Name {
+				e.Causes[i].Evidence = append(e.Causes[i].Evidence, c.Evidence...)
+			}
+		}
+	}
+}
+
+// off logs in with one method switched off: what is gained is what it costs.
+func (e *Explanation) off(ctx context.Context, o Options, r *Result, s Stat, name, option string) error {
+	c := cause.Cause{Name: name, On: "client", Seconds: s.Median}
+	if s.Server > s.Median/2 {
+		c.On = "server"
+	}
+	c.Evidence = []string{fmt.Sprintf("%s takes %.2f s, %.2f s of it waiting for the server", s.Phase, s.Median, s.Server)}
+	if Auth(r.First().Method) == s.Phase {
+		c.Evidence = append(c.Evidence, "it is the method that succeeds: it cannot be left out to compare")
+		e.Causes = append(e.Causes, c)
+		return nil
+	}
+	o.N, o.extra, o.Tell = min(o.N, 2), append(slices.Clone(o.extra), option), nil
+	less, err := Measure(ctx, o)
+	if err != nil {
+		return fmt.Errorf("a login with -o %s, to compare: %w", option, err)
+	}
+	gain := r.Total.Median - less.Total.Min
+	if gain < cause.Slow {
+		return nil
+	}
+	c.Seconds = min(gain, s.Median)
+	c.Evidence = append(c.Evidence, fmt.Sprintf("with -o %s the login takes %.2f s instead of %.2f s", option, less.Total.Min, r.Total.Median))
+	e.Causes = append(e.Causes, c)
+	return nil
+}
+
+// resolve finds the client's source of names that is slow. ssh asks the sources
+// of nsswitch.conf in their order until one knows the name.
+func (e *Explanation) resolve(ctx context.Context, o *Options, s Stat) {
+	name, err := o.hostName(ctx)
+	if err != nil {
+		e.Unknown = append(e.Unknown, "the client's sources of names: "+err.Error())
+		return
+	}
+	if _, err := netip.ParseAddr(name); err == nil {
+		return
+	}
+	b, err := os.ReadFile("/etc/nsswitch.conf")
+	if err != nil && !os.IsNotExist(err) {
+		e.Unknown = append(e.Unknown, "the client's sources of names: "+err.Error())
+		return
+	}
+	if _, err := os.Stat(cause.Getent); err != nil {
+		e.Unknown = append(e.Unknown, "the client's sources of names: "+err.Error())
+		return
+	}
+	left := s.Median
+	for _, src := range cause.AskSources(ctx, cause.HostSources(string(b)), "ahosts", name, o.Limit) {
+		took := src.Took.Seconds()
+		if took >= cause.Slow && left >= cause.Slow/2 {
+			c := cause.Cause{Name: "nss:" + src.Name, On: "client", Seconds: min(took, left), Evidence: []string{src.String()}}
+			e.Causes = append(e.Causes, c)
+			left -= c.Seconds
+		}
+		if src.Found {
+			break
+		}
+	}
+}
+
+// hostName is what ssh's configuration makes of the host (ssh -G, since 6.8).
+func (o *Options) hostName(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	args := []string{"-G"}
+	if o.Config != "" {
+		args = append(args, "-F", o.Config)
+	}
+	cmd := exec.CommandContext(ctx, o.SSH, append(args, "--", o.Host)...)
+	cmd.Env = environ()
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("asking ssh for the host's name (ssh -G): %w", err)
+	}
+	for line := range strings.Lines(string(out)) {
+		if k, v, _ := strings.Cut(strings.TrimSpace(line), " "); strings.EqualFold(k, "hostname") {
+			if v == "" || strings.HasPrefix(v, "-") {
+				break
+			}
+			return v, nil
+		}
+	}
+	return "", fmt.Errorf("ssh -G names no host for %s", o.Host)
+}

@@ -1,0 +1,166 @@
+package login_test
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"fettle/internal/means"
+	"fettle/measure/login"
+	"fettle/measure/login/cause"
+)
+
+// A scenario is a server, or a client, in which something was made slow.
+type scenario struct {
+	name string
+	long bool // only with FETTLE_LONG=1
+	slow []fault
+	want []string // "WHERE CAUSE"
+}
+
+// scenarios: each cause alone, and two together. The delays are short, so that
+// many can be shown; a real one is 5 to 60 seconds.
+var scenarios = []scenario{
+	{name: "nothing"},
+	{name: "dead name server", slow: []fault{useDNS, deadDNS}, want: []string{"server reverse-dns"}},
+	{name: "slow name server", slow: []fault{useDNS, slowDNS}, want: []string{"server reverse-dns"}, long: true},
+	{name: "dead name server that nobody asks", slow: []fault{deadDNS}, long: true},
+	{name: "silent source of names", slow: []fault{useDNS, silentSource}, want: []string{"server nss:sleep"}},
+	{name: "pam session", slow: []fault{pamSession}, want: []string{"server pam:pam_sleep"}},
+	{name: "pam account", slow: []fault{pamAccount}, want: []string{"server pam:pam_sleep"}, long: true},
+	{name: "pam setcred", slow: []fault{pamSetcred}, want: []string{"server pam:pam_sleep"}, long: true},
+	{name: "absent kdc", slow: []fault{absentKDC}, want: []string{"client gssapi"}},
+	{name: "logind", slow: []fault{slowLogind}, want: []string{"server logind"}, long: true},
+	{name: "shell", slow: []fault{slowShell}, want: []string{"server shell-startup"}, long: true},
+	{name: "client's source of names", slow: []fault{clientSource}, want: []string{"client nss:sleep"}, long: true},
+	{name: "hostbased", slow: []fault{useDNS, deadDNS, hostbased}, want: []string{"server reverse-dns"}, long: true},
+
+	{name: "dead name server and pam", slow: []fault{useDNS, deadDNS, pamSession}, want: []string{"server pam:pam_sleep", "server reverse-dns"}},
+	{name: "two pam modules", slow: []fault{pamSession, pamSession2}, want: []string{"server pam:pam_sleep", "server pam:pam_sleep2"}, long: true},
+	{name: "silent source and dead name server", slow: []fault{useDNS, deadDNS, silentSource}, want: []string{"server nss:sleep", "server reverse-dns"}, long: true},
+	{name: "silent source and pam", slow: []fault{useDNS, silentSource, pamSession}, want: []string{"server nss:sleep", "server pam:pam_sleep"}, long: true},
+	{name: "absent kdc and pam", slow: []fault{absentKDC, pamSession}, want: []string{"client gssapi", "server pam:pam_sleep"}, long: true},
+	{name: "absent kdc and dead name server", slow: []fault{absentKDC, useDNS, deadDNS}, want: []string{"client gssapi", "server reverse-dns"}, long: true},
+	{name: "shell and logind", slow: []fault{slowShell, slowLogind}, want: []string{"server logind", "server shell-startup"}, long: true},
+}
+
+// TestNamesTheCause injects causes into real daemons, and wants exactly those
+// named and nine tenths of the delay explained.
+func TestNamesTheCause(t *testing.T) {
+	for _, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
+			if s.long && os.Getenv("FETTLE_LONG") == "" {
+				t.Skip("a longer proof: set FETTLE_LONG=1")
+			}
+			inWorld(t, func(t *testing.T) { s.play(t) })
+		})
+	}
+}
+
+func (s *scenario) play(t *testing.T) {
+	w := newWorld(t, s.slow)
+	o := login.Options{Host: "server", N: 2, Config: w.config, Limit: 20 * time.Second}
+	r, err := login.Measure(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range r.Phases {
+		t.Logf("%-22s %6.3f s, %6.3f s of it waiting for the server", p.Phase, p.Median, p.Server)
+	}
+	if conn := r.First().Conn; conn.ClientAddr != clientAddr || conn.ServerAddr != serverAddr || conn.ServerPort != "22" {
+		t.Errorf("the connection is %+v", conn)
+	}
+	onServer := func(ctx context.Context, l *login.Login) (*cause.Report, error) {
+		return cause.Run(ctx, cause.Options{User: l.User, Client: netip.MustParseAddr(l.Conn.ClientAddr),
+			Server: netip.MustParseAddrPort(l.Conn.ServerAddr + ":" + l.Conn.ServerPort), Limit: 20 * time.Second})
+	}
+	var got []string
+	if len(s.want) == 0 {
+		if len(r.Slow) != 0 {
+			t.Errorf("slow: %+v", r.Slow)
+		}
+		rep, err := onServer(t.Context(), r.First())
+		if err != nil {
+			t.Fatal(err)
+		}
+		logReport(t, rep)
+		if len(rep.Causes)+len(rep.Unknown) != 0 {
+			t.Errorf("a fast server: %+v", rep)
+		}
+		return
+	}
+	e, err := login.Explain(t.Context(), o, r, onServer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logReport(t, e.Server)
+	for _, c := range e.Causes {
+		got = append(got, c.On+" "+c.Name)
+		t.Logf("%s: %s: %.2f s\n\t%s", c.On, c.Name, c.Seconds, strings.Join(c.Evidence, "\n\t"))
+	}
+	slices.Sort(got)
+	t.Logf("explained %.2f s of %.2f s, %.0f %%", e.Explained, e.Delay, 100*e.Share())
+	if !slices.Equal(got, s.want) {
+		t.Errorf("named %q, want %q", got, s.want)
+	}
+	if e.Share() < 0.9 || len(e.Unknown) != 0 {
+		t.Errorf("explained %.2f s of %.2f s; unknown: %q", e.Explained, e.Delay, e.Unknown)
+	}
+	sum := 0.0
+	for _, c := range e.Causes {
+		sum += c.Seconds
+	}
+	if sum > r.Total.Median+0.2 {
+		t.Errorf("the causes add up to %.2f s of a login of %.2f s", sum, r.Total.Median)
+	}
+}
+
+func logReport(t *testing.T, r *cause.Report) {
+	t.Helper()
+	if r == nil {
+		t.Fatal("no report from the server")
+	}
+	for _, s := range r.Steps {
+		t.Logf("%6.3f s  %s", s.Seconds, s.Name)
+	}
+	t.Logf("on the server: total %.3f s, floor %.3f s, without the causes %.3f s", r.Total, r.Floor, r.Without)
+}
+
+// inWorld runs play in a child with namespaces of its own: mounts, network,
+// processes. What it starts ends with it.
+func inWorld(t *testing.T, play func(*testing.T)) {
+	t.Helper()
+	if os.Getenv(inside) != "" {
+		play(t)
+		return
+	}
+	means.Root(t)
+	for _, tool := range []string{"ssh", "sshd", "ssh-keygen", "ip", "gcc", "getent"} {
+		means.Tool(t, tool)
+	}
+	bin, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(bin, "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.v", "-test.timeout=120s")
+	cmd.Env = append(os.Environ(), inside+"=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL,
+		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID}
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+		t.Fatal("the child ran no test: ", fmt.Sprint(cmd.Args))
+	}
+}
+
+const inside = "FETTLE_LOGIN_WORLD"
