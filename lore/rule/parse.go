@@ -1,0 +1,377 @@
+package rule
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"fettle/internal/lazy"
+	"fettle/trap"
+)
+
+var (
+	idForm   = lazy.Regexp(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
+	nameForm = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]*$`)
+)
+
+// Parse reads a rule's file and finds every mistake in it. path is what
+// mistakes and findings call the file. The rule is nil when one of the mistakes
+// is fatal. Shipped rules may start the read-only commands.
+func Parse(path string, b []byte, shipped bool) (*Rule, Mistakes) {
+	rd := &reader{path: path, shipped: shipped}
+	top := rd.parse(b)
+	if top == nil {
+		return nil, rd.mistakes
+	}
+	r := &Rule{Path: path, Shipped: shipped, As: "it"}
+	p := &parsing{reader: rd, r: r, top: map[string]ast.Node{}, factAt: map[string]place{}, used: map[string]bool{}}
+	p.rule(top)
+	ms := rd.mistakes.sorted()
+	if len(ms.Fatal()) > 0 {
+		return nil, ms
+	}
+	return r.link(), ms
+}
+
+// parsing is one rule on the way from YAML.
+type parsing struct {
+	*reader
+	r      *Rule
+	top    map[string]ast.Node // the values of the top-level keys
+	factAt map[string]place
+	used   map[string]bool // names that an expression needs
+	env    *checker
+}
+
+// keys are the top-level keys in the order of the documentation.
+var keys = []string{"id", "title", "severity", "symptoms", "tags", "since", "references", "about", "facts", "let", "applies",
+	"each", "as", "subject", "none", "findings", "clear", "remedy"}
+
+func (p *parsing) rule(top *ast.MappingNode) {
+	p.entries(top, "the rule", func(key string, k, v ast.Node) {
+		if !slices.Contains(keys, key) {
+			p.errorf(k, "no key is called %q%s", key, suggest(key, keys))
+			return
+		}
+		p.top[key] = v
+	})
+	p.words()
+	p.facts(p.top["facts"])
+	p.env = newChecker(p)
+	if p.env == nil {
+		return
+	}
+	p.lets(p.top["let"])
+	p.applies(p.top["applies"])
+	p.eachOf()
+	p.findings(p.top["findings"])
+	if n := p.top["clear"]; n != nil {
+		p.r.Clear = p.text(n, "clear", summaryText)
+	} else {
+		p.errorAt(place{1, 1}, "clear is missing: what to say when nothing is found")
+	}
+	if n := p.top["remedy"]; n != nil {
+		p.remedy(n)
+	}
+	for name, at := range p.factAt {
+		if !p.used[name] {
+			p.warnAt(at, "no expression uses the fact %s", name)
+		}
+	}
+}
+
+// words are the parts that people read.
+func (p *parsing) words() {
+	r := p.r
+	one := func(key string) string {
+		n := p.top[key]
+		if n == nil || nothing(n) {
+			p.errorAt(place{1, 1}, "%s is missing", key)
+			return ""
+		}
+		return strings.TrimSpace(p.str(n, key))
+	}
+	many := func(key string, least int, why string) []string {
+		n := p.top[key]
+		if n == nil {
+			if least > 0 {
+				p.errorAt(place{1, 1}, "%s is missing: %s", key, why)
+			}
+			return nil
+		}
+		out := p.list(n, key)
+		if len(out) < least {
+			p.errorf(n, "%s: %s", key, why)
+		}
+		for i, s := range out {
+			switch {
+			case strings.TrimSpace(s) == "":
+				p.errorf(items(n)[i], "%s: this one is empty", key)
+			case slices.Contains(out[:i], s):
+				p.errorf(items(n)[i], "%s: this one is there twice", key)
+			}
+		}
+		return out
+	}
+	if r.ID = one("id"); r.ID != "" && !idForm().MatchString(r.ID) {
+		p.errorf(p.top["id"], "id %q: it is lower-case words joined by dashes", r.ID)
+	}
+	if r.Title = one("title"); len(r.Title) > 100 || strings.ContainsAny(r.Title, "\n\"\\") {
+		p.errorf(p.top["title"], "title: one line of at most 100 characters, without double quotes and backslashes")
+	}
+	r.Severity = p.severity(p.top["severity"])
+	r.Symptoms = many("symptoms", 3, "at least three, as people see and paste them")
+	r.Tags = many("tags", 0, "")
+	r.Since = one("since")
+	r.References = many("references", 1, "at least one")
+	r.About = one("about") + "\n"
+	if n := p.top["about"]; n != nil && strings.Count("\n"+r.About, "\n# ") < 2 {
+		p.errorf(n, "about: at least two sections, each headed by a line \"# ...\"")
+	}
+}
+
+func (p *parsing) severity(n ast.Node) trap.Severity {
+	if n == nil {
+		return 0
+	}
+	s, ok := trap.ParseSeverity(p.str(n, "severity"))
+	if !ok {
+		p.errorf(n, "severity: it is notice, warning or critical")
+	}
+	return s
+}
+
+func (p *parsing) lets(n ast.Node) {
+	if n == nil {
+		return
+	}
+	p.entries(n, "let", func(name string, k, v ast.Node) {
+		if !p.newName(name, k) {
+			return
+		}
+		e, typ := p.expr(v, nil)
+		if e == nil {
+			typ = dynType()
+		} else {
+			p.r.Lets = append(p.r.Lets, Let{name, e})
+		}
+		p.env.declare(name, typ)
+		if len(p.r.Lets) > letLimit {
+			p.errorf(k, "more than %d names", letLimit)
+		}
+	})
+}
+
+// newName refuses a name that is taken, or none at all.
+func (p *parsing) newName(name string, k ast.Node) bool {
+	_, fact := p.factAt[name]
+	switch {
+	case !nameForm().MatchString(name):
+		p.errorf(k, "%q: a name is letters, digits and underscores", name)
+	case builtins[name]:
+		p.errorf(k, "%s: the name means something else in expressions", name)
+	case fact || slices.ContainsFunc(p.r.Lets, func(l Let) bool { return l.Name == name }):
+		p.errorf(k, "%s: the name is taken", name)
+	default:
+		return true
+	}
+	return false
+}
+
+func (p *parsing) applies(n ast.Node) {
+	for _, i := range items(n) {
+		var c Condition
+		p.entries(i, "applies", func(key string, k, v ast.Node) {
+			switch key {
+			case "when":
+				c.When = p.condition(v)
+			case "otherwise":
+				c.Otherwise = p.text(v, "otherwise", summaryText)
+			default:
+				p.errorf(k, "applies: no key is called %q; there are when and otherwise", key)
+			}
+		})
+		if mapping(i) != nil {
+			p.need(i, "applies", map[string]bool{"when": c.When != nil, "otherwise": c.Otherwise != nil}, "when", "otherwise")
+		}
+		p.r.Applies = append(p.r.Applies, c)
+	}
+}
+
+// need says which keys of a map are missing: those that are not even there.
+func (p *parsing) need(n ast.Node, what string, have map[string]bool, names ...string) {
+	m := mapping(n)
+	for _, name := range names {
+		there := slices.ContainsFunc(m.Values, func(e *ast.MappingValueNode) bool { s, _ := scalar(e.Key); return s == name })
+		if !have[name] && !there {
+			p.errorf(n, "%s: %s is missing", what, name)
+		}
+	}
+}
+
+func (p *parsing) eachOf() {
+	n := p.top["each"]
+	if n == nil {
+		for _, key := range []string{"as", "subject", "none"} {
+			if v := p.top[key]; v != nil {
+				p.errorf(v, "%s: goes with each, which is missing", key)
+			}
+		}
+		return
+	}
+	e, typ := p.expr(n, nil)
+	element := dynType()
+	if e != nil {
+		p.r.Each = e
+		var ok bool
+		if element, ok = elementOf(typ); !ok {
+			p.errorf(n, "each must be a list, not %s", typeName(typ))
+		}
+	}
+	if v := p.top["as"]; v != nil {
+		if name := p.str(v, "as"); p.newName(name, v) {
+			p.r.As = name
+		}
+	}
+	p.env.declare(p.r.As, element)
+	if v := p.top["subject"]; v != nil {
+		p.r.Subject = p.text(v, "subject", summaryText)
+	} else {
+		p.errorf(n, "each: subject is missing: the name of each element")
+	}
+	if v := p.top["none"]; v != nil {
+		p.r.None = p.text(v, "none", summaryText)
+	} else {
+		p.errorf(n, "each: none is missing: what to say when the list is empty")
+	}
+}
+
+func (p *parsing) findings(n ast.Node) {
+	if n == nil || len(items(n)) == 0 {
+		p.errorAt(place{1, 1}, "findings is missing: when the trap is met")
+		return
+	}
+	if l := items(n); len(l) > findLimit {
+		p.errorf(l[findLimit], "more than %d findings", findLimit)
+	}
+	for _, i := range items(n) {
+		var f Finding
+		ok := p.entries(i, "a finding", func(key string, k, v ast.Node) {
+			switch key {
+			case "when":
+				f.When = p.condition(v)
+			case "severity":
+				f.Severity = p.severity(v)
+			case "subject":
+				if f.Subject = p.text(v, key, summaryText); p.r.Each != nil {
+					p.errorf(k, "subject: with each, the subject is that of the element")
+				}
+			case "summary":
+				f.Summary = p.text(v, key, summaryText)
+			case "detail":
+				f.Detail = p.text(v, key, freeText)
+			case "by_hand":
+				f.ByHand = p.text(v, key, freeText)
+			case "evidence":
+				f.Evidence = p.evidence(v)
+			default:
+				p.errorf(k, "a finding has no key %q%s", key, suggest(key, []string{"when", "severity", "subject", "summary", "detail", "by_hand", "evidence"}))
+			}
+		})
+		if !ok {
+			continue
+		}
+		p.need(i, "a finding", map[string]bool{"when": f.When != nil, "summary": f.Summary != nil}, "when", "summary")
+		if f.Severity == 0 {
+			if f.Severity = p.r.Severity; f.Severity == 0 && p.top["severity"] == nil {
+				p.errorf(i, "severity is missing, here and at the top")
+			}
+		}
+		p.r.Findings = append(p.r.Findings, f)
+	}
+}
+
+func (p *parsing) evidence(n ast.Node) []Evidence {
+	var out []Evidence
+	for _, i := range items(n) {
+		if name, ok := scalar(i); ok {
+			if _, fact := p.factAt[name]; !fact {
+				p.errorf(i, "evidence: no fact is called %q%s", name, suggest(name, p.names()))
+			}
+			p.used[name] = true
+			out = append(out, Evidence{Fact: name})
+			continue
+		}
+		var e Evidence
+		p.entries(i, "evidence", func(key string, k, v ast.Node) {
+			switch key {
+			case "source":
+				e.Source = p.text(v, key, freeText)
+			case "value":
+				e.Value = p.text(v, key, freeText)
+			default:
+				p.errorf(k, "evidence: no key is called %q; there are source and value", key)
+			}
+		})
+		if mapping(i) != nil {
+			p.need(i, "evidence", map[string]bool{"source": e.Source != nil, "value": e.Value != nil}, "source", "value")
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func (p *parsing) names() []string {
+	var out []string
+	for name := range p.factAt {
+		out = append(out, name)
+	}
+	return out
+}
+
+// regex checks a pattern where it stands.
+func (p *parsing) regex(n ast.Node, what string) string {
+	s := p.str(n, what)
+	if len(s) > regexLimit {
+		p.errorf(n, "%s: a regex of %d bytes, %d at most", what, len(s), regexLimit)
+	} else if _, err := regexp.Compile(s); err != nil {
+		p.errorf(n, "%s: %v", what, err)
+	}
+	return s
+}
+
+// suggest names what was perhaps meant.
+func suggest(word string, known []string) string {
+	best, least := "", len(word)/3+2
+	for _, k := range known {
+		if d := distance(word, k); d < least {
+			best, least = k, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return "; did you mean " + best + "?"
+}
+
+// distance is Levenshtein's.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diag := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := diag
+			if a[i-1] != b[j-1] {
+				cost = 1 + min(diag, row[j], row[j-1])
+			}
+			diag, row[j] = row[j], cost
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,246 @@
+package rule
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"fettle/host"
+	"fettle/remedy"
+)
+
+// planner makes steps of what a rule says. Several edits of one file become
+// one step.
+type planner struct {
+	*reading
+	scope    *scope
+	steps    []remedy.Step
+	contents map[string]edited // by path
+}
+
+type edited struct {
+	step int // index in steps
+	file remedy.File
+}
+
+func (b *planner) step(ctx context.Context, st *Step) error {
+	var err error
+	get := func(name string) string {
+		t := st.Args[name]
+		if t == nil || err != nil {
+			return ""
+		}
+		var s string
+		s, err = t.fill(ctx, b.scope)
+		return s
+	}
+	line := func(name string) string { return strings.TrimSpace(get(name)) }
+	var next remedy.Step
+	switch st.Kind {
+	case "file":
+		name, content, mode := line("path"), get("content"), line("mode")
+		if err == nil {
+			err = b.file(name, mode, func([]byte, bool) ([]byte, error) { return []byte(content), nil })
+		}
+	case "edit":
+		err = b.edit(st, line, get)
+	case "remove":
+		var was []byte
+		name := line("path")
+		if was, err = b.before(name, err); err == nil {
+			next = remedy.Remove{Path: name, Was: was}
+		}
+	case "perm":
+		p := remedy.Perm{Path: line("path"), Mode: -1, UID: -1, GID: -1}
+		for arg, into := range map[string]*int{"mode": &p.Mode, "uid": &p.UID, "gid": &p.GID} {
+			if v := line(arg); v != "" && err == nil {
+				base := 10
+				if arg == "mode" {
+					base = 8
+				}
+				var n uint64
+				n, err = strconv.ParseUint(v, base, 31)
+				*into = int(n)
+			}
+		}
+		next = p
+	case "sysctl":
+		key, value := sysctlPath(line("key")), line("value")
+		if err == nil && !sysctlForm().MatchString(key) {
+			err = fmt.Errorf("%q is not a key like net.ipv4.ip_forward", key)
+		}
+		if err == nil && line("persist") == "true" {
+			name := "/etc/sysctl.d/90-fettle-" + b.rule.ID + ".conf"
+			err = b.file(name, "", func(was []byte, _ bool) ([]byte, error) {
+				return setLine(was, "", strings.ReplaceAll(key, "/", "."), value, " = "), nil
+			})
+		}
+		next = remedy.Sysctl{Key: key, Value: value}
+	case "sysfs":
+		next = remedy.Sysfs{Path: line("path"), Value: line("value")}
+	case "unit":
+		next = remedy.Unit{Name: line("name"), Act: line("act")}
+	case "command":
+		c := remedy.Command{Differs: line("differs")}
+		for arg, into := range map[string]*[]string{"do": &c.Do, "undo": &c.Undo, "probe": &c.Probe, "require": &c.Require, "undo_require": &c.UndoRequire} {
+			for _, w := range st.Words[arg] {
+				var s string
+				if s, err = w.fill(ctx, b.scope); err != nil {
+					return err
+				}
+				*into = append(*into, s)
+			}
+		}
+		next = c
+	}
+	if err == nil && next != nil {
+		b.steps = append(b.steps, next)
+	}
+	return err
+}
+
+// before is what a file says now.
+func (b *planner) before(name string, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	if !strings.HasPrefix(name, "/") {
+		return nil, fmt.Errorf("%q is not an absolute path", name)
+	}
+	return b.content(name)
+}
+
+// file changes a file's content: a step of its own, or one more change of the
+// step there is.
+func (b *planner) file(name, mode string, change func(was []byte, exists bool) ([]byte, error)) error {
+	e, again := b.contents[name]
+	if !again {
+		was, err := b.before(name, nil)
+		if host.IsAbsent(err) {
+			was, err = nil, nil
+		} else if err == nil && was == nil {
+			was = []byte{}
+		}
+		if err != nil {
+			return err
+		}
+		e = edited{len(b.steps), remedy.File{Path: name, Was: was, Content: was}}
+		if mode != "" {
+			n, err := strconv.ParseUint(mode, 8, 12)
+			if err != nil {
+				return fmt.Errorf("mode %q is not like 0644", mode)
+			}
+			e.file.Mode = fs.FileMode(n)
+		}
+		b.steps = append(b.steps, nil)
+	}
+	content, err := change(e.file.Content, e.file.Was != nil)
+	if err != nil {
+		return err
+	}
+	e.file.Content = content
+	b.contents[name] = e
+	b.steps[e.step] = e.file
+	return nil
+}
+
+func (b *planner) edit(st *Step, line, get func(string) string) error {
+	name := line("path")
+	return b.file(name, "", func(was []byte, exists bool) ([]byte, error) {
+		switch {
+		case st.Args["set.key"] != nil:
+			sep := " = "
+			if v := get("set.separator"); v != "" {
+				sep = v
+			}
+			return setLine(was, line("set.section"), line("set.key"), line("set.value"), sep), nil
+		case st.Args["append"] != nil:
+			return appendLine(was, strings.TrimRight(get("append"), "\n")), nil
+		}
+		if !exists {
+			return nil, fmt.Errorf("%s is not there", name)
+		}
+		pattern := line("drop")
+		if st.Args["replace.match"] != nil {
+			pattern = get("replace.match")
+		}
+		re, err := compiled(pattern)
+		if err != nil {
+			return nil, err
+		}
+		var out strings.Builder
+		for l := range strings.Lines(string(was)) {
+			text, end := strings.TrimSuffix(l, "\n"), l[len(strings.TrimSuffix(l, "\n")):]
+			if !re.MatchString(text) {
+				out.WriteString(l)
+			} else if st.Args["replace.match"] != nil {
+				out.WriteString(re.ReplaceAllString(text, get("replace.with")) + end)
+			}
+		}
+		return []byte(out.String()), nil
+	})
+}
+
+func appendLine(was []byte, l string) []byte {
+	for have := range strings.Lines(string(was)) {
+		if strings.TrimRight(have, "\n") == l {
+			return was
+		}
+	}
+	s := string(was)
+	if s != "" && !strings.HasSuffix(s, "\n") {
+		s += "\n"
+	}
+	return []byte(s + l + "\n")
+}
+
+// setLine sets a key: the last line that sets it gets the new value, a
+// commented one gets the line after it, and a file without either gets it at
+// its end, or at the end of its section.
+func setLine(was []byte, section, key, value, sep string) []byte {
+	set := regexp.MustCompile(`^\s*` + regexp.QuoteMeta(key) + `(\s*[=:]|\s+\S|\s*$)`)
+	commented := regexp.MustCompile(`^\s*[#;]\s*` + regexp.QuoteMeta(key) + `(\s*[=:]|\s+\S|\s*$)`)
+	next := key + sep + value
+	ls := lines(string(was))
+	at, hint, end, in := -1, -1, -1, section == ""
+	if in {
+		end = len(ls)
+	}
+	for i, l := range ls {
+		t := strings.TrimSpace(l)
+		switch {
+		case strings.HasPrefix(t, "[") && strings.HasSuffix(t, "]"):
+			if section != "" {
+				in = strings.Trim(t, "[]") == section
+				if in {
+					end = i + 1
+				}
+			}
+		case in && set.MatchString(l):
+			at = i
+		case in && commented.MatchString(l):
+			hint = i
+		}
+		if in && section != "" && t != "" {
+			end = i + 1
+		}
+	}
+	insert := func(i int, more ...string) []string {
+		return append(append(append([]string{}, ls[:i]...), more...), ls[i:]...)
+	}
+	switch {
+	case at >= 0:
+		indent := ls[at][:len(ls[at])-len(strings.TrimLeft(ls[at], " \t"))]
+		ls[at] = indent + next
+	case hint >= 0:
+		ls = insert(hint+1, next)
+	case end >= 0:
+		ls = insert(end, next)
+	default:
+		ls = append(ls, "["+section+"]", next)
+	}
+	return []byte(strings.Join(ls, "\n") + "\n")
+}

@@ -1,0 +1,213 @@
+package rule
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/common/types/traits"
+)
+
+// lines splits text into lines; the end of the last is no line of its own.
+func lines(s string) []string {
+	if s = strings.TrimSuffix(s, "\n"); s == "" {
+		return nil
+	}
+	return strings.Split(s, "\n")
+}
+
+func join(list ref.Val, sep string) string {
+	var out []string
+	for it := list.(traits.Iterable).Iterator(); it.HasNext() == types.True; {
+		out = append(out, text(it.Next()))
+	}
+	return strings.Join(out, sep)
+}
+
+func mapGet(a []ref.Val) any {
+	if v, ok := a[0].(traits.Mapper).Find(a[1]); ok {
+		return v
+	}
+	return a[2]
+}
+
+// regexps are the compiled patterns of this process. Rules are few, and the
+// patterns that expressions make of facts are bounded like all others.
+var regexps = struct {
+	sync.Mutex
+	m map[string]*regexp.Regexp
+}{m: map[string]*regexp.Regexp{}}
+
+const regexLimit = 2000 // bytes of a pattern
+
+func compiled(pattern string) (*regexp.Regexp, error) {
+	regexps.Lock()
+	defer regexps.Unlock()
+	if re := regexps.m[pattern]; re != nil {
+		return re, nil
+	}
+	if len(pattern) > regexLimit {
+		return nil, fmt.Errorf("a regex of %d bytes: %d at most", len(pattern), regexLimit)
+	}
+	re, err := regexp.Compile(pattern)
+	if err == nil && len(regexps.m) < 1000 {
+		regexps.m[pattern] = re
+	}
+	return re, err
+}
+
+// capture gives the named groups of the first match, and none when it does not match.
+func capture(s, pattern string) any {
+	re, err := compiled(pattern)
+	if err != nil {
+		return err
+	}
+	return groups(re, s)
+}
+
+func groups(re *regexp.Regexp, s string) map[string]string {
+	out := map[string]string{}
+	m := re.FindStringSubmatch(s)
+	for i, name := range re.SubexpNames() {
+		if name != "" && m != nil {
+			out[name] = m[i]
+		}
+	}
+	return out
+}
+
+// parseSize reads "64K", "1.5G", "10 MiB", "4096": powers of 1024, as systemd
+// and most daemons mean them. "infinity" is the largest number.
+func parseSize(s string) (int64, error) {
+	t := strings.TrimSpace(s)
+	if t == "infinity" {
+		return math.MaxInt64, nil
+	}
+	end := strings.IndexFunc(t, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
+	unit := ""
+	if end >= 0 {
+		t, unit = t[:end], strings.ToUpper(strings.TrimSpace(t[end:]))
+	}
+	f, err := strconv.ParseFloat(t, 64)
+	power := strings.Index("KMGTPE", strings.TrimSuffix(strings.TrimSuffix(unit, "B"), "I")) + 1
+	if unit == "" || unit == "B" {
+		power = 0
+	} else if power == 0 || len(unit) > 3 {
+		err = strconv.ErrSyntax
+	}
+	if v := f * math.Pow(1024, float64(power)); err == nil && v < math.MaxInt64 {
+		return int64(v), nil
+	}
+	return 0, fmt.Errorf("%q is not a size like 64K or 1.5G", s)
+}
+
+func asSize(n int64) string {
+	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+	f, i := float64(n), 0
+	for ; math.Abs(f) >= 1024 && i < len(units)-1; i++ {
+		f /= 1024
+	}
+	if i == 0 || math.Abs(f) >= 100 {
+		return fmt.Sprintf("%.0f %s", f, units[i])
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", f), ".0") + " " + units[i]
+}
+
+// timeUnits are those of systemd.time(7).
+var timeUnits = map[string]time.Duration{
+	"": time.Second, "usec": time.Microsecond, "us": time.Microsecond, "µs": time.Microsecond, "msec": time.Millisecond, "ms": time.Millisecond,
+	"seconds": time.Second, "second": time.Second, "sec": time.Second, "s": time.Second,
+	"minutes": time.Minute, "minute": time.Minute, "min": time.Minute, "m": time.Minute,
+	"hours": time.Hour, "hour": time.Hour, "hr": time.Hour, "h": time.Hour,
+	"days": day, "day": day, "d": day, "weeks": 7 * day, "week": 7 * day, "w": 7 * day,
+	"months": 2629800 * time.Second, "month": 2629800 * time.Second, "M": 2629800 * time.Second,
+	"years": 31557600 * time.Second, "year": 31557600 * time.Second, "y": 31557600 * time.Second,
+}
+
+const day = 24 * time.Hour
+
+// parseTime reads a time span as systemd.time(7) writes it: "5min 20s", "90".
+func parseTime(s string) (time.Duration, error) {
+	bad := fmt.Errorf("%q is not a time span like 5min 20s", s)
+	t := strings.TrimSpace(s)
+	if t == "infinity" {
+		return math.MaxInt64, nil
+	}
+	if t == "" {
+		return 0, bad
+	}
+	var sum float64
+	for t != "" {
+		end := strings.IndexFunc(t, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
+		if end == 0 {
+			return 0, bad
+		}
+		number, rest := t, ""
+		if end > 0 {
+			number, rest = t[:end], strings.TrimLeft(t[end:], " ")
+		}
+		end = strings.IndexFunc(rest, func(r rune) bool { return r == ' ' || r >= '0' && r <= '9' })
+		unit := rest
+		if end >= 0 {
+			unit, rest = rest[:end], strings.TrimLeft(rest[end:], " ")
+		} else {
+			rest = ""
+		}
+		f, err := strconv.ParseFloat(number, 64)
+		u, ok := timeUnits[unit]
+		if err != nil || !ok {
+			return 0, bad
+		}
+		sum += f * float64(u)
+		t = rest
+	}
+	if sum > math.MaxInt64/2 {
+		return 0, bad
+	}
+	return time.Duration(sum), nil
+}
+
+// asTime writes a duration in its two largest units: "3 days 4 hours".
+func asTime(v ref.Val) any {
+	d, ok := v.Value().(time.Duration)
+	if !ok {
+		return fmt.Errorf("not a duration")
+	}
+	sign := ""
+	if d < 0 {
+		sign, d = "-", -d
+	}
+	var out []string
+	for _, u := range []struct {
+		name string
+		d    time.Duration
+	}{{"day", day}, {"hour", time.Hour}, {"minute", time.Minute}, {"second", time.Second}} {
+		n := d / u.d
+		if n > 0 && len(out) < 2 {
+			name := u.name
+			if n != 1 {
+				name += "s"
+			}
+			out = append(out, fmt.Sprintf("%d %s", n, name))
+		}
+		d -= n * u.d
+	}
+	if out == nil {
+		return sign + d.String()
+	}
+	return sign + strings.Join(out, " ")
+}
+
+// percent is 0 where there is no whole.
+func percent(part, whole float64) float64 {
+	if whole <= 0 {
+		return 0
+	}
+	return 100 * part / whole
+}
