@@ -60,7 +60,7 @@ type snmp struct {
 	up    uint64 // sysUpTime of the last answer, 1/100 s
 	upAt  time.Time
 	boots uint64 // restarts of the agent seen
-	table uint64 // ifTableLastChange
+	table int64  // ifTableLastChange; -1 before the first answer
 	stale bool   // interfaces came or went: list them anew
 }
 
@@ -87,7 +87,7 @@ func OpenSNMP(ctx context.Context, c SNMP, names []string) (Source, error) {
 			return nil, err
 		}
 	}
-	s := &snmp{g: g, c: c, names: names}
+	s := &snmp{g: g, c: c, names: names, table: -1}
 	if err := g.Connect(); err != nil {
 		return nil, s.why("connecting", err)
 	}
@@ -235,8 +235,8 @@ func (s *snmp) Read(ctx context.Context) ([]Reading, error) {
 			return nil, s.why("polling", err)
 		}
 		s.uptime(vs[0])
-		if n, ok := number(vs[1]); ok && n != s.table {
-			s.stale, s.table = s.table != 0 || s.stale, n
+		if n, ok := number(vs[1]); ok && int64(n) != s.table {
+			s.stale, s.table = s.table >= 0 || s.stale, int64(n)
 		}
 		for k, i := range part {
 			out = append(out, s.reading(i, vs[2+4*k:6+4*k]))
