@@ -8,6 +8,7 @@ type Plot struct {
 	Title  string  `json:"title"` // above it
 	X      string  `json:"x"`     // axis with its unit: "seconds"
 	Y      string  `json:"y"`
+	LogX   bool    `json:"log_x,omitempty"` // equal ratios of x are equally far apart; x is above 0
 	Curves []Curve `json:"curves"`
 }
 

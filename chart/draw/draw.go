@@ -65,7 +65,15 @@ func Write(w io.Writer, p chart.Plot, format string) error {
 		g.Legend.Add(c.Name, l)
 		n++
 	}
-	g.X.Min, g.Y.Min = min(g.X.Min, 0), min(g.Y.Min, 0)
+	g.Y.Min = min(g.Y.Min, 0)
+	if p.LogX {
+		if g.X.Min <= 0 {
+			return fmt.Errorf("drawing %s: a logarithmic axis starts above 0, not at %g", p.Name, g.X.Min)
+		}
+		g.X.Scale, g.X.Tick.Marker = plot.LogScale{}, doublings{}
+	} else {
+		g.X.Min = min(g.X.Min, 0)
+	}
 	// Room above the curves for the legend.
 	g.Y.Max += (g.Y.Max - g.Y.Min) * (0.08 + 0.07*float64(len(p.Curves)))
 	to, err := g.WriterTo(width, height, format)
