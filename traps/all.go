@@ -1,5 +1,5 @@
 // Package traps is the one list of all traps. A new trap is a folder here and
-// a line below.
+// a line below; one that is written as a rule is a folder in rules alone.
 package traps
 
 import (
@@ -8,18 +8,23 @@ import (
 	"fettle/traps/deletedopenfiles"
 	"fettle/traps/journalaccess"
 	"fettle/traps/ksmscanrate"
+	"fettle/traps/ldaptlsverify"
 	"fettle/traps/mdadmbadblocks"
 	"fettle/traps/raforwarding"
+	"fettle/traps/rules"
+	"fettle/traps/sshslowlogin"
 )
 
 // All lists the traps in the order in which check shows them.
 func All() []*trap.Trap {
-	return []*trap.Trap{
+	return append([]*trap.Trap{
 		&deletedopenfiles.Trap,
 		&ksmscanrate.Trap,
 		&bridgemtu.Trap,
 		&raforwarding.Trap,
+		&sshslowlogin.Trap,
 		&journalaccess.Trap,
+		&ldaptlsverify.Trap,
 		&mdadmbadblocks.Trap,
-	}
+	}, rules.All()...)
 }

@@ -2,6 +2,7 @@ package rule
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"cel.dev/cel-go/cel"
@@ -22,8 +23,15 @@ func functions() []cel.EnvOption {
 		member("fields", "string_fields", args(str), strs, func(a []ref.Val) any { return strings.Fields(text(a[0])) }),
 		member("trim", "string_trim", args(str), str, func(a []ref.Val) any { return strings.TrimSpace(text(a[0])) }),
 		member("lower", "string_lower", args(str), str, func(a []ref.Val) any { return strings.ToLower(text(a[0])) }),
+		member("upper", "string_upper", args(str), str, func(a []ref.Val) any { return strings.ToUpper(text(a[0])) }),
+		member("replace", "string_replace", args(str, str, str), str, func(a []ref.Val) any { return strings.ReplaceAll(text(a[0]), text(a[1]), text(a[2])) }),
+		member("indexOf", "string_index", args(str, str), num, func(a []ref.Val) any { return strings.Index(text(a[0]), text(a[1])) }),
+		member("substring", "string_sub", args(str, num, num), str, func(a []ref.Val) any { return substring(text(a[0]), integer(a[1]), integer(a[2])) }),
 		member("split", "string_split", args(str, str), strs, func(a []ref.Val) any { return strings.Split(text(a[0]), text(a[1])) }),
-		member("join", "list_join", args(strs, str), str, func(a []ref.Val) any { return join(a[0], text(a[1])) }),
+		member("join", "list_join", args(strs, str), str, func(a []ref.Val) any { return strings.Join(textsOf(a[0]), text(a[1])) }),
+		member("sorted", "list_sorted", args(strs), strs, func(a []ref.Val) any { return slices.Sorted(slices.Values(textsOf(a[0]))) }),
+		member("distinct", "list_distinct", args(strs), strs, func(a []ref.Val) any { return distinct(textsOf(a[0])) }),
+		member("sum", "list_sum", args(cel.ListType(num)), num, func(a []ref.Val) any { return sum(a[0]) }),
 		member("capture", "string_capture", args(str, str), strMap, func(a []ref.Val) any { return capture(text(a[0]), text(a[1])) }),
 		global("base", "base_string", args(str), str, func(a []ref.Val) any { return path.Base(text(a[0])) }),
 		global("dir", "dir_string", args(str), str, func(a []ref.Val) any { return path.Dir(text(a[0])) }),

@@ -243,8 +243,6 @@ func (p *parsing) eachOf() {
 	}
 	if v := p.top["none"]; v != nil {
 		p.r.None = p.text(v, "none", summaryText)
-	} else {
-		p.errorf(n, "each: none is missing: what to say when the list is empty")
 	}
 }
 

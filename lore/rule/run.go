@@ -33,17 +33,13 @@ func (r *Rule) Check(ctx context.Context, h *host.Host, rep *trap.Report) error 
 		r.judge(ctx, s, "", rep)
 		return nil
 	}
+	s.used = nil
 	els, err := r.elements(ctx, s)
 	if err != nil {
 		return err
 	}
 	if len(els) == 0 {
-		why, err := r.None.line(ctx, s)
-		if err != nil {
-			return err
-		}
-		rep.NotApplicable("", why)
-		return nil
+		return r.empty(ctx, s, rep)
 	}
 	for _, it := range els {
 		if err := ctx.Err(); err != nil {
@@ -62,6 +58,23 @@ func (r *Rule) Check(ctx context.Context, h *host.Host, rep *trap.Report) error 
 
 func (r *Rule) scope(ctx context.Context, h *host.Host) *scope {
 	return &scope{reading: &reading{ctx: ctx, h: h, rule: r, facts: map[string]answer{}}}
+}
+
+// empty says what an empty list of each means: what none says, or else clear,
+// for a list of those that are in the trap.
+func (r *Rule) empty(ctx context.Context, s *scope, rep *trap.Report) error {
+	if r.None != nil {
+		why, err := r.None.line(ctx, s)
+		if err == nil {
+			rep.NotApplicable("", why)
+		}
+		return err
+	}
+	said, err := r.Clear.line(ctx, s)
+	if err == nil {
+		rep.Clear("", said)
+	}
+	return err
 }
 
 // applies reports why the rule has nothing to say here, if so.

@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -22,12 +23,44 @@ func lines(s string) []string {
 	return strings.Split(s, "\n")
 }
 
-func join(list ref.Val, sep string) string {
+func textsOf(list ref.Val) []string {
 	var out []string
 	for it := list.(traits.Iterable).Iterator(); it.HasNext() == types.True; {
 		out = append(out, text(it.Next()))
 	}
-	return strings.Join(out, sep)
+	return out
+}
+
+// distinct leaves the first of equal texts.
+func distinct(in []string) []string {
+	out := []string{}
+	seen := map[string]bool{}
+	for _, s := range in {
+		if !seen[s] {
+			seen[s] = true
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func sum(list ref.Val) any {
+	total := int64(0)
+	for it := list.(traits.Iterable).Iterator(); it.HasNext() == types.True; {
+		n := integer(it.Next())
+		if n > 0 && total > math.MaxInt64-n || n < 0 && total < math.MinInt64-n {
+			return errors.New("a sum that is too large")
+		}
+		total += n
+	}
+	return total
+}
+
+// substring takes bytes from to to, as far as they are there.
+func substring(s string, from, to int64) string {
+	n := int64(len(s))
+	from, to = min(max(from, 0), n), min(max(to, 0), n)
+	return s[from:max(from, to)]
 }
 
 func mapGet(a []ref.Val) any {

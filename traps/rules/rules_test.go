@@ -1,0 +1,84 @@
+package rules
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"fettle/lore"
+	"fettle/lore/rule"
+)
+
+// TestRules checks each rule and runs it over its samples.
+func TestRules(t *testing.T) {
+	files, _ := filepath.Glob("*/rule.yaml")
+	if len(files) == 0 {
+		t.Fatal("no rules")
+	}
+	for _, f := range files {
+		id := filepath.Dir(f)
+		t.Run(id, func(t *testing.T) {
+			b, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, mistakes := rule.Parse(f, b, true)
+			if len(mistakes) > 0 {
+				t.Fatal(mistakes)
+			}
+			if r.ID != id {
+				t.Errorf("id %s in folder %s", r.ID, id)
+			}
+			a, err := r.Lore().Article()
+			if err == nil {
+				err = lore.Validate(a)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			results, err := r.Test(t.Context(), os.DirFS(id))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, res := range results {
+				if !res.Passed() {
+					t.Errorf("%s: %v\ngot:\n%s\n\nwant:\n%s", res.Name, res.Err, res.Got, res.Want)
+				}
+			}
+		})
+	}
+}
+
+// TestCompiled finds out that compiled.bin is not what the rules come to.
+func TestCompiled(t *testing.T) {
+	files, _ := filepath.Glob("*/rule.yaml")
+	var all []Compiled
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := Compile(filepath.Dir(f), b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, c)
+	}
+	if Pack(all) != compiled {
+		t.Error("compiled.bin is out of date: go generate ./traps/rules")
+	}
+	back := Unpack(compiled)
+	for _, c := range all {
+		if back[c.ID] != c {
+			t.Errorf("%s: comes back otherwise", c.ID)
+		}
+	}
+}
+
+func TestUnpackGarbage(t *testing.T) {
+	for _, s := range []string{"x", "a b c d e\n", "a b 5 5 true\nab", "a b 99999999999999 1 true\n"} {
+		if got := Unpack(s); len(got) != 0 {
+			t.Errorf("%q: %v", s, got)
+		}
+	}
+}
