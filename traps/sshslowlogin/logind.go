@@ -1,0 +1,98 @@
+package sshslowlogin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"fettle/host"
+	"fettle/trap"
+)
+
+const logindUnit = "systemd-logind.service"
+
+// logind reports of the daemon that pam_systemd asks over D-Bus for each
+// session. A call that gets no answer ends after 25 s (D-Bus's default).
+func (f *facts) logind(ctx context.Context, r *trap.Report) {
+	ok, err := f.sessions()
+	switch {
+	case err != nil:
+		r.Unknown(logind, err)
+		return
+	case !ok:
+		r.Clear(logind, "sshd opens no PAM sessions")
+		return
+	}
+	uses := f.pam.Uses("session", "pam_systemd")
+	if len(uses) == 0 {
+		r.Clear(logind, "pam_systemd is not among sshd's PAM modules")
+		return
+	}
+	ev := []trap.Evidence{trap.Ev(at(uses[0]), "session %s pam_systemd", uses[0].Control)}
+	us, err := f.h.Units(ctx, logindUnit, "dbus.service")
+	if errors.Is(err, host.ErrNoSystemd) {
+		r.Clear(logind, "systemd does not run this host: pam_systemd does nothing", ev...)
+		return
+	}
+	if err != nil {
+		r.Unknown(logind, err, ev...)
+		return
+	}
+	l, bus := us[logindUnit], us["dbus.service"]
+	ev = append(ev, trap.Ev("systemctl show "+logindUnit, "%s, %s (%s)", l.LoadState, l.ActiveState, l.SubState),
+		trap.Ev("systemctl show dbus.service", "%s (%s)", bus.ActiveState, bus.SubState))
+	const detail = "pam_systemd waits for an answer over D-Bus: 25 s, and in some versions of systemd more. "
+	switch {
+	case l.LoadState == "not-found" || l.LoadState == "masked":
+		r.Clear(logind, "systemd-logind is not to run here, and D-Bus says so at once", ev...)
+	case !bus.Active():
+		findByHand(r, logind, trap.Warning, "D-Bus does not run, and each login may wait for it", detail+measure,
+			"see why: systemctl status dbus.service, journalctl -u dbus.service; restarting it ends desktop sessions", ev...)
+	case l.ActiveState == "inactive":
+		find(r, logind, trap.Notice, "systemd-logind does not run: a login has to start it first, and may wait", detail+measure, ev...)
+	case !l.Active():
+		find(r, logind, trap.Warning, "systemd-logind does not come up, and each login may wait for it", detail+measure, ev...)
+	default:
+		f.older(ctx, r, l, bus, ev)
+	}
+}
+
+// older reports of a D-Bus that was started after systemd-logind: logind may
+// then be off the bus, where calls to it wait (systemd issue 2925).
+func (f *facts) older(ctx context.Context, r *trap.Report, l, bus host.Unit, ev []trap.Evidence) {
+	if l.MainPID == 0 || bus.MainPID == 0 {
+		r.Clear(logind, "systemd-logind and D-Bus run", ev...)
+		return
+	}
+	lStart, err := f.started(ctx, l.MainPID)
+	bStart, err2 := f.started(ctx, bus.MainPID)
+	if err = errors.Join(err, err2); err != nil {
+		r.Unknown(logind, err, ev...)
+		return
+	}
+	ev = append(ev, trap.Ev("/proc/PID/stat", "systemd-logind started %d s after boot, D-Bus %d s", lStart/100, bStart/100))
+	if bStart > lStart+1000 { // 10 s: at boot both start together
+		find(r, logind, trap.Notice, "D-Bus was restarted after systemd-logind, which may have lost its place on it: each login may wait",
+			"Where logind is off the bus, pam_systemd waits 25 s. "+measure, ev...)
+		return
+	}
+	r.Clear(logind, "systemd-logind and D-Bus run", ev...)
+}
+
+// started is when a process began, in hundredths of a second after boot:
+// field 22 of /proc/PID/stat (proc(5)).
+func (f *facts) started(ctx context.Context, pid int) (int64, error) {
+	name := fmt.Sprintf("/proc/%d/stat", pid)
+	b, err := f.h.ReadFile(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	_, rest, ok := strings.Cut(string(b), ") ")
+	fs := strings.Fields(rest)
+	if !ok || len(fs) < 20 {
+		return 0, &host.SyntaxError{Path: name, Msg: "is not of the form that proc(5) gives"}
+	}
+	return strconv.ParseInt(fs[19], 10, 64)
+}
