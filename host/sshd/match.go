@@ -230,3 +230,8 @@ func port(s string) (int, bool) {
 	n, err := strconv.ParseUint(s, 10, 16)
 	return int(n), err == nil && n > 0
 }
+
+// Asks tells whether the block has a criterion ("host").
+func (m *Match) Asks(attr string) bool {
+	return slices.ContainsFunc(m.criteria, func(c criterion) bool { return c.attr == attr })
+}
