@@ -15,5 +15,7 @@ draws it.`,
 		},
 	}
 	// One line an instrument.
+	c.AddCommand(a.measureCountersCmd())
+	c.AddCommand(a.measureCachesimCmd())
 	return c
 }

@@ -71,12 +71,12 @@ func Judge(s Series) Verdict {
 	if v.Crowded = j.crowded(); v.Crowded && !v.Width.Known {
 		v.Width.Confidence = min(v.Width.Confidence, 0.5)
 	}
-	for _, p := range j.pairs {
+	for k, p := range j.pairs {
 		var i Interval
 		if s.Rates {
-			i = j.rate(p, v.Crowded)
+			i = j.rate(p, j.near(k))
 		} else {
-			i = j.interval(p, v.Crowded)
+			i = j.interval(p, j.near(k))
 		}
 		if i.Event == Conflict {
 			v.Conflicts++
@@ -100,6 +100,7 @@ type judge struct {
 	pairs []pair
 	width Width
 	ref   reference
+	over  []int     // how many intervals before each need more than half of the range
 	rises reference // of the intervals without a drop, where these are enough
 }
 
@@ -251,28 +252,41 @@ func (j *judge) rate(p pair, crowded bool) Interval {
 	return i
 }
 
-// crowded: nine of ten intervals need less than half of the counter's range,
-// or else further wraps would go unseen. Where no wrap has shown the width, 32
-// bits are taken if the readings leave them.
+// crowded: in more than one of ten intervals the counter needs more than half
+// of its range. Where no wrap has shown the width, 32 bits are taken if the
+// readings leave them. What near needs is kept.
 func (j *judge) crowded() bool {
 	w := j.width.Bits
 	if w == 0 && j.least <= 32 && j.facts.width() >= 32 {
 		w = 32
 	}
+	j.over = make([]int, len(j.pairs)+1)
 	if w == 0 || w > 48 {
 		return false
 	}
-	over, n := 0, 0
-	for _, p := range j.pairs {
+	n := 0
+	for k, p := range j.pairs {
+		j.over[k+1] = j.over[k]
 		if _, anew := p.anew(); anew {
 			continue
 		}
 		n++
 		if j.facts.moved(p.a.V, p.b.V, w) > mask(w)/2 {
-			over++
+			j.over[k+1]++
 		}
 	}
-	return n > 0 && over*10 > n
+	return j.over[len(j.pairs)]*10 > n
+}
+
+// around is how many intervals on each side tell what is usual.
+const around = 10
+
+// near tells whether more than one of ten intervals around this one need more
+// than half of the counter's range: then one or more whole turns may be
+// hidden in it too.
+func (j *judge) near(k int) bool {
+	from, to := max(0, k-around), min(len(j.pairs), k+around+1)
+	return (j.over[to]-j.over[from])*10 > to-from
 }
 
 // WrapTime is how long a counter of this many bits lasts at a rate in bits a

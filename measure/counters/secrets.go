@@ -2,6 +2,7 @@ package counters
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -87,6 +88,13 @@ var (
 	privNumbers = []gosnmp.SnmpV3PrivProtocol{gosnmp.DES, gosnmp.AES, gosnmp.AES192C, gosnmp.AES256C}
 )
 
+// ErrBadSNMP: the agent cannot be asked in this way at all.
+var ErrBadSNMP = errors.New("SNMP")
+
+func bad(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrBadSNMP, fmt.Sprintf(format, args...))
+}
+
 // version3 sets up the user-based security model, RFC 3414.
 func (c SNMP) version3(g *gosnmp.GoSNMP) error {
 	usm := &gosnmp.UsmSecurityParameters{UserName: c.User, AuthenticationProtocol: gosnmp.NoAuth, PrivacyProtocol: gosnmp.NoPriv}
@@ -94,10 +102,10 @@ func (c SNMP) version3(g *gosnmp.GoSNMP) error {
 	if c.Auth != "" {
 		k := slices.Index(AuthProtocols, strings.ToUpper(c.Auth))
 		if k < 0 {
-			return fmt.Errorf("%s is no authentication protocol: there are %s", strconv.Quote(c.Auth), strings.Join(AuthProtocols, ", "))
+			return bad("%s is no authentication protocol: there are %s", strconv.Quote(c.Auth), strings.Join(AuthProtocols, ", "))
 		}
 		if len(c.AuthKey) < 8 {
-			return fmt.Errorf("the authentication key of user %s must have 8 characters at least (RFC 3414)", strconv.Quote(c.User))
+			return bad("the authentication key of user %s must have 8 characters at least (RFC 3414)", strconv.Quote(c.User))
 		}
 		usm.AuthenticationProtocol, usm.AuthenticationPassphrase, g.MsgFlags = authNumbers[k], c.AuthKey, gosnmp.AuthNoPriv
 	}
@@ -105,11 +113,11 @@ func (c SNMP) version3(g *gosnmp.GoSNMP) error {
 		k := slices.Index(PrivProtocols, strings.ToUpper(c.Priv))
 		switch {
 		case k < 0:
-			return fmt.Errorf("%s is no privacy protocol: there are %s", strconv.Quote(c.Priv), strings.Join(PrivProtocols, ", "))
+			return bad("%s is no privacy protocol: there are %s", strconv.Quote(c.Priv), strings.Join(PrivProtocols, ", "))
 		case c.Auth == "":
-			return fmt.Errorf("privacy without authentication is not to be had (RFC 3414): give an authentication protocol too")
+			return bad("privacy without authentication is not to be had (RFC 3414): give an authentication protocol too")
 		case len(c.PrivKey) < 8:
-			return fmt.Errorf("the privacy key of user %s must have 8 characters at least (RFC 3414)", strconv.Quote(c.User))
+			return bad("the privacy key of user %s must have 8 characters at least (RFC 3414)", strconv.Quote(c.User))
 		}
 		usm.PrivacyProtocol, usm.PrivacyPassphrase, g.MsgFlags = privNumbers[k], c.PrivKey, gosnmp.AuthPriv
 	}

@@ -9,6 +9,7 @@ package counters
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -126,4 +127,9 @@ func (f Facts) moved(a, b uint64, width int) uint64 {
 // the declared width.
 func (f Facts) cut(width int) bool {
 	return f.width() < 64 && width < f.width() && f.queues() > 1
+}
+
+func median(all []time.Duration) time.Duration {
+	slices.Sort(all)
+	return all[len(all)/2]
 }

@@ -1,0 +1,350 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fettle/host"
+	"fettle/measure/counters"
+	"fettle/measure/counters/simulate"
+)
+
+// counterFlags are what fettle measure counters was asked for.
+type counterFlags struct {
+	interval, length      time.Duration
+	agent                 string // --snmp
+	user, auth, priv      string
+	secrets               string
+	bits                  int
+	timeout               time.Duration
+	retries               int
+	read, simulate        string
+	maxRate               string
+	width, queues         int
+	lag                   time.Duration
+	against               time.Duration
+	svg, png, format      string
+	verbose               bool
+	bound                 float64 // --max-rate as a number
+	setLag, setFor, setIv bool
+}
+
+func (a *app) measureCountersCmd() *cobra.Command {
+	var f counterFlags
+	c := &cobra.Command{
+		Use:   "counters [INTERFACE...]",
+		Short: "Rates of interface counters, and how sure they are: wraps, resets, width",
+		Long: `Reads octet counters of network interfaces and says what rates they stand for:
+it tells a counter that wrapped from one that was reset or belongs to another
+interface by now, infers how wide the counter really is, marks each rate with how
+sure it is, and says how often to poll.
+
+  certain            nothing else fits what is known
+  no wrap assumed    the counter rose; a wrap unseen is possible
+  one wrap assumed   the counter fell; one wrap is the simplest explanation
+  ambiguous          several explanations are about as good; the lowest is shown
+  not known          reset, or another interface: what passed is lost
+
+The counters are this network namespace's own, those of an SNMP agent (--snmp),
+or a recorded series (--read): CSV, the XML of rrdtool dump, or the JSON of a
+Prometheus range query, also packed by gzip. Ctrl-C ends a measurement early and
+shows what was measured.
+
+Secrets of SNMP come from the environment (` + counters.EnvCommunity + `,
+` + counters.EnvAuthKey + `, ` + counters.EnvPrivKey + `), from a file that its owner
+alone can read (--snmp-secrets: lines of "community SECRET", "auth SECRET",
+"priv SECRET"), or are asked for at a terminal. They are never shown.
+
+Exit status: 0 measured, 2 wrong use or a series that cannot be read, 3 the
+counters could not be read.`,
+		Example: `  fettle measure counters eth0
+  fettle measure counters --for 10m --interval 10s --format json > rates.json
+  fettle measure counters --snmp switch1 --max-rate link --for 0 ge-0/0/1
+  fettle measure counters --snmp [2001:db8::1]:161 --snmp-user anna --snmp-auth SHA-256 --snmp-priv AES
+  fettle measure counters --read traffic.csv --against 5m --svg traffic.svg
+  fettle measure counters --simulate 600Mbit/s --against 5m`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.setLag, f.setFor, f.setIv = cmd.Flags().Changed("lag"), cmd.Flags().Changed("for"), cmd.Flags().Changed("interval")
+			return a.measureCounters(cmd.Context(), args, f)
+		},
+	}
+	fl := c.Flags()
+	fl.DurationVar(&f.interval, "interval", time.Second, "`TIME` between two polls (of SNMP: 10s)")
+	fl.DurationVar(&f.length, "for", 10*time.Second, "poll for this `TIME`; 0 is until interrupted (of SNMP: 5m)")
+	fl.StringVar(&f.agent, "snmp", "", "poll the SNMP agent at `HOST[:PORT]`")
+	fl.StringVar(&f.user, "snmp-user", "", "talk SNMP version 3 as this `USER` (default: version 2c)")
+	fl.StringVar(&f.auth, "snmp-auth", "", "its authentication `PROTOCOL`: "+strings.Join(counters.AuthProtocols, ", "))
+	fl.StringVar(&f.priv, "snmp-priv", "", "its privacy `PROTOCOL`: "+strings.Join(counters.PrivProtocols, ", "))
+	fl.StringVar(&f.secrets, "snmp-secrets", "", "take SNMP's secrets from this `FILE`")
+	fl.IntVar(&f.bits, "snmp-bits", 0, "poll the counters of 32 or 64 `BITS` (default: 64 where there are)")
+	fl.DurationVar(&f.timeout, "snmp-timeout", 2*time.Second, "wait so long for an answer")
+	fl.IntVar(&f.retries, "snmp-retries", 2, "ask again so often")
+	fl.StringVar(&f.read, "read", "", "judge the recorded series in this `FILE` (- is standard input)")
+	fl.StringVar(&f.simulate, "simulate", "", "judge 12 hours of made-up traffic with this peak `RATE`, behind a 32-bit counter")
+	fl.StringVar(&f.maxRate, "max-rate", "", "`RATE` that no interface exceeds (1Gbit/s); \"link\" is the speed it states")
+	fl.IntVar(&f.width, "width", 0, "the counters have this many `BITS`, for sure")
+	fl.IntVar(&f.queues, "queues", 0, "each counter adds up at most this many narrower ones")
+	fl.DurationVar(&f.lag, "lag", 0, "a reading may be so old at its time stamp (default: what is usual of the source)")
+	fl.DurationVar(&f.against, "against", 0, "draw beside it what a poller with this longer `INTERVAL` shows")
+	fl.StringVar(&f.svg, "svg", "", "draw the rates into this `FILE`")
+	fl.StringVar(&f.png, "png", "", "draw the rates into this `FILE`")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "show every interval")
+	formatFlag(c, &f.format, "text", "json")
+	c.MarkFlagsMutuallyExclusive("snmp", "read", "simulate")
+	for _, file := range []string{"read", "svg", "png", "snmp-secrets"} {
+		c.MarkFlagFilename(file)
+	}
+	return c
+}
+
+// valid refuses what cannot be meant, before anything is asked or opened.
+func (f *counterFlags) valid() error {
+	live := f.read == "" && f.simulate == ""
+	switch {
+	case f.format != "text" && f.format != "json":
+		return usagef("--format %s: expected text or json", f.format)
+	case f.interval < 10*time.Millisecond:
+		return usagef("--interval %s: expected at least 10ms", f.interval)
+	case f.length < 0:
+		return usagef("--for %s: expected 0 or more", f.length)
+	case !live && (f.setFor || f.setIv):
+		return usagef("--for and --interval are of live counters; a recorded series has its own times")
+	case f.agent == "" && (f.user != "" || f.auth != "" || f.priv != "" || f.secrets != "" || f.bits != 0):
+		return usagef("the --snmp-... flags go with --snmp HOST")
+	case f.bits != 0 && f.bits != 32 && f.bits != 64:
+		return usagef("--snmp-bits %d: expected 32 or 64", f.bits)
+	case f.timeout <= 0 || f.retries < 0 || f.retries > 20:
+		return usagef("--snmp-timeout %s, --snmp-retries %d: expected a time, and 0 to 20 retries", f.timeout, f.retries)
+	case f.user == "" && (f.auth != "" || f.priv != ""):
+		return usagef("--snmp-auth and --snmp-priv are of version 3: give --snmp-user too")
+	case f.width != 0 && (f.width < counters.MinWidth || f.width > counters.MaxWidth):
+		return usagef("--width %d: expected %d to %d bits", f.width, counters.MinWidth, counters.MaxWidth)
+	case f.queues < 0 || f.lag < 0 || f.against < 0:
+		return usagef("--queues, --lag and --against are never negative")
+	case f.maxRate == "link" && !live:
+		return usagef("--max-rate link: a recorded series does not state the link's speed; give a rate")
+	}
+	if f.maxRate != "" && f.maxRate != "link" {
+		var err error
+		if f.bound, err = counters.ParseRate(f.maxRate); err != nil {
+			return usagef("--max-rate: %w", err)
+		}
+	}
+	if f.agent != "" {
+		if !f.setIv {
+			f.interval = 10 * time.Second
+		}
+		if !f.setFor {
+			f.length = 5 * time.Minute
+		}
+	}
+	if live && f.length > 0 && f.length < f.interval {
+		return usagef("--for %s is shorter than one interval of %s: a rate needs two readings", f.length, f.interval)
+	}
+	return nil
+}
+
+func (a *app) measureCounters(ctx context.Context, names []string, f counterFlags) error {
+	if err := f.valid(); err != nil {
+		return err
+	}
+	m := &measured{flags: f, source: "this host", interval: f.interval}
+	var err error
+	switch {
+	case f.read != "":
+		err = m.readSeries(a, names)
+	case f.simulate != "":
+		err = m.madeUp(names)
+	default:
+		err = m.record(ctx, a, names)
+	}
+	if err != nil {
+		return err
+	}
+	for i := range m.series {
+		f.override(&m.series[i].Facts)
+	}
+	m.judge()
+	if err := m.drawFiles(); err != nil {
+		return err
+	}
+	if f.format == "json" {
+		return a.json(m.json())
+	}
+	m.text(a)
+	return nil
+}
+
+// override puts what the user knows in place of what the source says.
+func (f counterFlags) override(to *counters.Facts) {
+	if f.width > 0 {
+		to.Width, to.Trusted = f.width, true
+	}
+	if f.queues > 0 {
+		to.Queues = f.queues
+	}
+	if f.setLag {
+		to.Lag = f.lag
+	}
+	if f.bound > 0 {
+		to.MaxRate = f.bound
+	}
+}
+
+func (m *measured) readSeries(a *app, names []string) error {
+	all, err := counters.ReadFile(m.flags.read, a.stdin)
+	if err != nil {
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			return usagef("--read: %w", err)
+		}
+		return usagef("%w", err)
+	}
+	for _, n := range names {
+		if !slices.ContainsFunc(all, func(s counters.Series) bool { return named(s, n) }) {
+			var have []string
+			for _, s := range all[:min(len(all), 12)] {
+				have = append(have, s.Name)
+			}
+			return usagef("%s holds no series of %s; it has: %s", m.flags.read, n, strings.Join(have, ", "))
+		}
+	}
+	for _, s := range all {
+		if len(names) == 0 || slices.ContainsFunc(names, func(n string) bool { return named(s, n) }) {
+			m.series = append(m.series, s)
+		}
+	}
+	m.source, m.interval = m.flags.read, m.series[0].Usual()
+	return nil
+}
+
+// named tells whether a series is of this name, or of an interface of this name.
+func named(s counters.Series, name string) bool {
+	return s.Name == name || slices.Contains(strings.Fields(s.Name), name)
+}
+
+// madeUp is 12 hours of a busy guest behind a 32-bit counter, polled every minute.
+func (m *measured) madeUp(names []string) error {
+	if len(names) > 0 {
+		return usagef("--simulate has no interfaces: %s", strings.Join(names, " "))
+	}
+	peak, err := counters.ParseRate(m.flags.simulate)
+	if err != nil {
+		return usagef("--simulate: %w", err)
+	}
+	r := rand.New(rand.NewPCG(1, 2)) // the same each time
+	samples, _ := simulate.Run(r, simulate.Config{Width: 32, Queues: 1, Polls: 12*60 + 1, Interval: time.Minute,
+		Rate: simulate.Day(r, peak), Start: time.Date(2026, 1, 2, 8, 0, 0, 0, time.UTC)})
+	m.series = []counters.Series{{Name: "simulated", Samples: samples, Facts: counters.Facts{Width: 64, Queues: 1, Told: true}}}
+	m.source, m.interval = "made-up traffic with a peak of "+counters.FormatRate(peak), time.Minute
+	return nil
+}
+
+// record polls live counters.
+func (m *measured) record(ctx context.Context, a *app, names []string) error {
+	src, err := m.open(ctx, a, names)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	show := a.countersProgress(m.flags)
+	rec, err := counters.Record(ctx, src, counters.Plan{Names: names, Interval: m.interval, For: m.flags.length, Progress: show})
+	show(0, -1, 0)
+	switch {
+	case errors.Is(err, counters.ErrNoInterface):
+		return usagef("%w", err)
+	case err != nil:
+		return failf("%w", err)
+	case rec.Rounds < 2 && rec.LastErr != nil:
+		return failf("only one poll was answered, and a rate needs two: %w", rec.LastErr)
+	case rec.Rounds < 2:
+		return failf("interrupted after %s: a rate needs two readings, %s apart", rec.Took.Round(time.Millisecond), m.interval)
+	}
+	m.rec, m.series = rec, rec.Series
+	return nil
+}
+
+func (m *measured) open(ctx context.Context, a *app, names []string) (counters.Source, error) {
+	f := m.flags
+	if f.agent == "" {
+		src, err := counters.Local()
+		if errors.Is(err, host.ErrUnsupported) {
+			return nil, failf("counters of this host: %w; --snmp and --read work here", err)
+		}
+		if err != nil {
+			return nil, failf("%w", err)
+		}
+		return src, nil
+	}
+	c := counters.SNMP{Bits: f.bits, Timeout: f.timeout, Retries: f.retries, User: f.user, Auth: f.auth, Priv: f.priv, Trust: f.maxRate == "link"}
+	var err error
+	if c.Host, c.Port, err = agentAddress(f.agent); err != nil {
+		return nil, err
+	}
+	if f.secrets != "" {
+		if err := c.FromFile(f.secrets); err != nil {
+			return nil, usagef("--snmp-secrets: %w", err)
+		}
+	}
+	c.FromEnv()
+	if err := a.askSecrets(&c); err != nil {
+		return nil, err
+	}
+	m.source = "SNMP agent " + f.agent
+	src, err := counters.OpenSNMP(ctx, c, names)
+	switch {
+	case errors.Is(err, counters.ErrNoInterface), errors.Is(err, counters.ErrBadSNMP):
+		return nil, usagef("%w", err)
+	case err != nil:
+		return nil, failf("%w", err)
+	}
+	return src, nil
+}
+
+// agentAddress splits HOST[:PORT]; an IPv6 address with a port needs brackets.
+func agentAddress(text string) (string, uint16, error) {
+	h, port, err := net.SplitHostPort(text)
+	if err != nil {
+		h, port = strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"), "161"
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || n == 0 || h == "" || strings.ContainsAny(h, " /@") {
+		return "", 0, usagef("--snmp %s: expected HOST or HOST:PORT", strconv.Quote(text))
+	}
+	return h, uint16(n), nil
+}
+
+// drawFiles draws the rates where files were asked for.
+func (m *measured) drawFiles() error {
+	for _, p := range []struct{ file, format string }{{m.flags.svg, "svg"}, {m.flags.png, "png"}} {
+		if p.file == "" {
+			continue
+		}
+		if err := m.drawFile(p.file, p.format); err != nil {
+			return failf("--%s: %w", p.format, err)
+		}
+	}
+	return nil
+}
+
+func (m *measured) drawFile(name, format string) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	err = writePlot(f, m.plot(), format)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
