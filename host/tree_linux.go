@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -137,6 +138,10 @@ func (t *tree) ReadFile(ctx context.Context, name string, limit int64) ([]byte, 
 		switch {
 		case err == unix.EINTR:
 			continue
+		case err == unix.EINVAL && strings.HasPrefix(name, "/sys/"):
+			// An attribute without a value now: the duplex of a link that is down
+			// (net/core/net-sysfs.c, Linux 6.1).
+			return nil, pathError("read", name, ErrAbsent)
 		case err != nil:
 			return nil, pathError("read", name, err)
 		case int64(len(buf)) > limit:

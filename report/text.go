@@ -18,6 +18,7 @@ type text struct {
 	paint  term.Painter
 	meta   Meta
 	wrote  bool // something of a trap
+	brief  bool // what needs nobody is counted, not listed
 	counts Counts
 }
 
@@ -27,8 +28,13 @@ func newText(w io.Writer, opt Options) Writer {
 	return &text{w: w, opt: opt, paint: term.Painter(opt.Colour)}
 }
 
-func (t *text) Begin(m Meta, _ []*trap.Trap) error {
+// briefFrom is how many traps of one run are too many for a line each: the
+// findings would leave the screen.
+const briefFrom = 16
+
+func (t *text) Begin(m Meta, traps []*trap.Trap) error {
 	t.meta = m
+	t.brief = len(traps) >= briefFrom && !t.opt.Verbose
 	what := []string{string(m.Kind)}
 	if m.Identity.Release != "" {
 		what = append(what, strings.TrimSpace(m.Identity.Sysname+" "+m.Identity.Release))
@@ -65,8 +71,10 @@ func (t *text) Result(r trap.Result) error {
 			t.unknown(&b, o)
 		}
 	}
-	t.quiet(&b, "clear", r.Trap, clear)
-	t.quiet(&b, "n/a", r.Trap, not)
+	if !t.brief {
+		t.quiet(&b, "clear", r.Trap, clear)
+		t.quiet(&b, "n/a", r.Trap, not)
+	}
 	t.wrote = t.wrote || b.Len() > 0
 	_, err := io.WriteString(t.w, b.String())
 	return err
@@ -77,7 +85,11 @@ func (t *text) End(took time.Duration) error {
 	if t.wrote {
 		b.WriteByte('\n')
 	}
-	b.WriteString(term.Wrap(t.counts.String()+" in "+round(took), t.opt.Width, "", "  "))
+	sum := t.counts.String() + " in " + round(took)
+	if t.brief {
+		sum += "; -v lists all"
+	}
+	b.WriteString(term.Wrap(sum, t.opt.Width, "", "  "))
 	if n := t.counts.Accepted; n > 0 {
 		b.WriteString(t.more(n, "accepted"))
 	}
