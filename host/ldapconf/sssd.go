@@ -45,7 +45,7 @@ func (in *ini) parse(file, text string) {
 			last = ""
 		case len(body) < len(line) && last != "":
 			s := in.keys[section][last]
-			if s.Value += " " + body; len(s.Value) < 64<<10 {
+			if s.Value = strings.TrimSpace(s.Value + " " + body); len(s.Value) < 64<<10 {
 				in.keys[section][last] = s
 			}
 		case body[0] == '[':

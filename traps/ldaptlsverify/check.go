@@ -1,0 +1,172 @@
+package ldaptlsverify
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"fettle/host"
+	"fettle/host/ldapconf"
+	"fettle/trap"
+)
+
+func check(ctx context.Context, h *host.Host, r *trap.Report) error {
+	cs, unread := ldapconf.All(ctx, h)
+	for _, u := range unread {
+		r.Unknown(u.Name, u.Err)
+	}
+	if len(cs) == 0 {
+		if len(unread) == 0 {
+			r.NotApplicable("", "no LDAP client is configured here")
+		}
+		return nil
+	}
+	lib, why, err := libraryOf(ctx, h)
+	for _, c := range cs {
+		ck := checker{h, r, c, lib, why, err}
+		ck.configuration(ctx)
+	}
+	if trap.MayTalk(ctx) {
+		askAll(ctx, h, r, cs, lib, why, err)
+	}
+	return nil
+}
+
+// checker looks at one client.
+type checker struct {
+	h      *host.Host
+	r      *trap.Report
+	c      *ldapconf.Client
+	lib    Library
+	why    trap.Evidence
+	libErr error
+}
+
+// usesTLS tells whether certificates matter to the client: programs of the
+// OpenLDAP library may be given servers on their command lines.
+func usesTLS(c *ldapconf.Client) bool {
+	if c.Program == ldapconf.OpenLDAP || c.Discovers.Value != "" {
+		return true
+	}
+	for _, s := range c.Servers {
+		if s.Mode == ldapconf.StartTLS || s.Mode == ldapconf.Implicit {
+			return true
+		}
+	}
+	return false
+}
+
+// onlyLocal: every server is this host, and nobody stands between.
+func onlyLocal(c *ldapconf.Client) bool {
+	return len(c.Servers) > 0 && len(c.Remote()) == 0 && c.Discovers.Value == ""
+}
+
+// grave is the severity of what opens a client to interception.
+func grave(c *ldapconf.Client) trap.Severity {
+	if c.Login && c.Kerberos == "" {
+		return trap.Critical
+	}
+	return trap.Warning
+}
+
+// configuration judges what stands in files.
+func (ck *checker) configuration(ctx context.Context) {
+	c, r := ck.c, ck.r
+	found := false
+	say := func(sev trap.Severity, detail string, ev []trap.Evidence, format string, args ...any) {
+		found = true
+		r.Found(trap.Finding{Subject: c.Name, Severity: sev, Summary: fmt.Sprintf(format, args...), Detail: detail, Evidence: ev})
+	}
+	for _, e := range c.Errors {
+		say(trap.Notice, "", []trap.Evidence{trap.Ev(fmt.Sprintf("%s:%d", e.Path, e.Line), "%s", e.Msg)}, "a line of its configuration is not understood: %s", e.Msg)
+	}
+	local := onlyLocal(c)
+	if !c.Verifies() && !local {
+		detail := "Who can answer in the server's place (ARP, DNS, a router on the way) reads the passwords that are sent, and says who is who."
+		if c.Kerberos != "" {
+			detail = "Connections that Kerberos protects are not touched by it; any TLS connection is."
+		}
+		say(grave(c), detail, []trap.Evidence{trap.Ev(c.ReqCert.Place(), "%s", reqcertLine(c))}, "takes any certificate for its server's: open to interception")
+	}
+	if c.ClearAuth != nil {
+		say(grave(c), "", []trap.Evidence{settingEv(*c.ClearAuth)}, "sends passwords over the network in the clear")
+	} else if c.Clear != nil && c.Bind.Given() {
+		say(grave(c), "", []trap.Evidence{settingEv(*c.Clear), trap.Ev(c.Bind.Place(), "%s is set", c.Bind.Value)}, "sends its own password over the network in the clear")
+	} else if c.Clear != nil {
+		say(trap.Warning, "Who can answer in the server's place says who belongs to which group. Passwords of logins go through StartTLS all the same.",
+			[]trap.Evidence{settingEv(*c.Clear)}, "looks accounts up without TLS")
+	}
+	if !usesTLS(c) || c.Kerberos != "" && len(c.Servers) == 0 {
+		if !found {
+			ck.fine(local, trap.MayTalk(ctx))
+		}
+		return
+	}
+	if ck.libErr != nil {
+		r.Unknown(c.Name, ck.libErr)
+		return
+	}
+	if c.ReqSAN.Value == "never" && c.Verifies() && ck.lib == GnuTLS && !local {
+		say(grave(c), "With GnuTLS the OpenLDAP library then compares no name at all, not even the common name: any certificate of a trusted CA will do, anybody's.",
+			[]trap.Evidence{trap.Ev(c.ReqSAN.Place(), "TLS_REQSAN never"), ck.why}, "does not compare the server's name with its certificate")
+	}
+	s, err := trusted(ctx, ck.h, c, ck.lib)
+	switch {
+	case err != nil:
+		r.Unknown(c.Name, err)
+		return
+	case s.Wrong != "":
+		sev := trap.Warning
+		if len(c.Servers) == 0 && c.Discovers.Value == "" {
+			sev = trap.Notice
+		}
+		say(sev, "", []trap.Evidence{caEv(c), ck.why}, "cannot verify any server: %s", s.Wrong)
+	case c.Name == "openldap" && s.File != "":
+		if st, err := ck.h.Stat(ctx, s.File); err == nil && st.Mode.Perm()&0o004 == 0 {
+			say(trap.Notice, "", []trap.Evidence{caEv(c), trap.Ev("stat "+s.File, "mode %04o", st.Mode.Perm())}, "cannot verify any server but for root: not everybody may read its CA file %s", s.File)
+		}
+	}
+	if !found {
+		ck.fine(local, trap.MayTalk(ctx))
+	}
+}
+
+func (ck *checker) fine(local, talked bool) {
+	c := ck.c
+	ev := []trap.Evidence{trap.Ev(c.ReqCert.Place(), "%s", reqcertLine(c))}
+	switch {
+	case c.Kerberos != "" && len(c.Servers) == 0:
+		ck.r.NotApplicable(c.Name, "its connections are protected by Kerberos, not TLS ("+c.Kerberos+")")
+	case local:
+		ck.r.Clear(c.Name, "talks to this host only", settingEv(c.Servers[0].From))
+	case !usesTLS(c):
+		ck.r.Clear(c.Name, "sends nothing over the network in the clear")
+	default:
+		hint := "; --network asks them for theirs"
+		if talked {
+			hint = ""
+		}
+		ck.r.Clear(c.Name, "demands that its servers' certificates verify"+hint, ev...)
+	}
+}
+
+// reqcertLine names the setting as the client's own file does.
+func reqcertLine(c *ldapconf.Client) string {
+	key := map[ldapconf.Program]string{ldapconf.OpenLDAP: "TLS_REQCERT ", ldapconf.SSSD: "ldap_tls_reqcert = ", ldapconf.NSLCD: "tls_reqcert ", ldapconf.PADL: "tls_checkpeer: "}[c.Program]
+	if strings.HasSuffix(c.ReqCert.File, "ldap.conf") {
+		key = "TLS_REQCERT "
+	}
+	return key + c.Level()
+}
+
+func settingEv(s ldapconf.Setting) trap.Evidence { return trap.Ev(s.Place(), "%s", s.Value) }
+
+func caEv(c *ldapconf.Client) trap.Evidence {
+	switch {
+	case c.CACert.Given():
+		return trap.Ev(c.CACert.Place(), "CA file %s", c.CACert.Value)
+	case c.CACertDir.Given():
+		return trap.Ev(c.CACertDir.Place(), "CA folder %s", c.CACertDir.Value)
+	}
+	return trap.Ev(strings.Join(c.Files, ", "), "no CA file is set")
+}

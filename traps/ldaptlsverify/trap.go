@@ -1,0 +1,26 @@
+// Package ldaptlsverify finds LDAP clients that take any server for theirs,
+// and servers whose certificates their clients refuse.
+package ldaptlsverify
+
+import (
+	_ "embed"
+
+	"fettle/trap"
+)
+
+//go:embed lore.md
+var lore string
+
+// Trap is ldap-tls-verify.
+var Trap = trap.Trap{
+	Lore:  trap.Lore(lore),
+	Cost:  trap.Instant,
+	Talks: true, // servers are asked for their certificates with --network
+	Check: check,
+	Plan:  plan,
+	Choices: []trap.Choice{
+		{Name: "ca", About: "a file with the CA certificate to trust, in PEM"},
+		{Name: "fingerprint", About: "the SHA-256 fingerprint of the certificate to trust, as its owner told you"},
+		{Name: "verify", About: "never: take any certificate, which is open to interception", Values: []string{"demand", "never"}, Default: "demand"},
+	},
+}
