@@ -30,9 +30,15 @@ type Stat struct {
 	N      int     `json:"n"`
 }
 
-// slowPhase is what a phase may take, in seconds, beyond its round trips: a
-// person feels half a second, and a busy machine's key exchange takes 0.2.
-const slowPhase = 0.3
+// allowed is what a phase may take, in seconds, beyond its round trips. A person
+// feels half a second; a key exchange is work for both processors.
+func allowed(p Phase) float64 {
+	switch p {
+	case Exchange, Proxy, Connect:
+		return 0.75
+	}
+	return 0.3
+}
 
 // trips is how many round trips a phase is made of, at most (RFC 4253, 4252, 4254).
 func trips(p Phase) float64 {
@@ -117,7 +123,7 @@ func (r *Result) sum() {
 	r.Total = stat("login", totals)
 	rtt := r.RTT().Seconds()
 	for _, s := range r.Phases {
-		if s.Median > slowPhase+trips(s.Phase)*rtt || s.Phase == Connect && s.Median > 1 {
+		if s.Median > allowed(s.Phase)+trips(s.Phase)*rtt {
 			r.Slow = append(r.Slow, s)
 		}
 	}

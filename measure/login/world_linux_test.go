@@ -60,11 +60,19 @@ func clientSource(w *world) {
 	w.write("/etc/hosts", "127.0.0.1 localhost\n"+serverAddr+" server.test\n", 0o644)
 }
 
-// hostbased is tried by the client and refused by the server: what it costs is
-// the lookup of the client's name, again.
+// hostbased is tried by the client and refused by the server. What it costs is
+// on the client: it looks up the name of its own address first (sshconnect2.c,
+// userauth_hostbased, get_local_name).
 func hostbased(w *world) {
 	w.sshd += "HostbasedAuthentication yes\n"
-	w.client += "HostbasedAuthentication yes\nEnableSSHKeysign yes\n"
+	w.client += " HostbasedAuthentication yes\n"
+	w.write("/etc/ssh/ssh_config", "Host *\n EnableSSHKeysign yes\n", 0o644)
+	b, err := os.ReadFile("/run/k/host")
+	w.must(err)
+	w.write("/etc/ssh/ssh_host_ed25519_key", string(b), 0o600)
+	b, err = os.ReadFile("/run/k/host.pub")
+	w.must(err)
+	w.write("/etc/ssh/ssh_host_ed25519_key.pub", string(b), 0o644)
 }
 
 // absentKDC gives the client a key of Kerberos, and a KDC that hangs up.

@@ -50,12 +50,19 @@ var Kinds = []Kind{
 // maxSize keeps indices in 31 bits.
 const maxSize = 1 << 29
 
-// Find returns the policy of a name.
+// Find returns the policy of a name. That of smq may be followed by switches:
+// "smq-4.11+enter-top=on+eager=on".
 func Find(name string) (Kind, error) {
 	var names []string
+	base, _, more := strings.Cut(name, "+")
 	for _, k := range Kinds {
-		if k.Name == name {
+		switch {
+		case k.Name == name:
 			return k, nil
+		case more && k.Name == base && base == "smq":
+			return switched(k, Mended, name)
+		case more && k.Name == base && base == "smq-4.11":
+			return switched(k, Before2017, name)
 		}
 		names = append(names, k.Name)
 	}

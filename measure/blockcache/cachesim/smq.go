@@ -84,9 +84,6 @@ const (
 )
 
 func newSMQ(size int, in *input, rules Rules) *smq {
-	if in.smq.Rules != nil {
-		rules = *in.smq.Rules
-	}
 	count, each := hotspots(size, in.smq.OriginBlocks)
 	p := &smq{
 		conf: in.smq, rules: rules, clock: newClock(in),

@@ -2,6 +2,10 @@ package cachesim
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"fettle/measure/blockcache/trace"
@@ -47,11 +51,68 @@ var (
 	Before2017 = Rules{HotspotAlways: true, WriteExtra: 2, EvictAtOnce: true, Sentinels: true, OldCore: true, CachePeriod: 10 * time.Second}
 )
 
+// switches are the fields of Rules by name, as Find reads them.
+var switches = map[string]func(*Rules, string) error{
+	"hotspot-always": boolean(func(r *Rules) *bool { return &r.HotspotAlways }),
+	"eager":          boolean(func(r *Rules) *bool { return &r.Eager }),
+	"enter-top":      boolean(func(r *Rules) *bool { return &r.EnterTop }),
+	"evict-at-once":  boolean(func(r *Rules) *bool { return &r.EvictAtOnce }),
+	"sentinels":      boolean(func(r *Rules) *bool { return &r.Sentinels }),
+	"idle-writeback": boolean(func(r *Rules) *bool { return &r.IdleWriteback }),
+	"old-core":       boolean(func(r *Rules) *bool { return &r.OldCore }),
+	"write-extra": func(r *Rules, s string) error {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 0 || n > levels {
+			return fmt.Errorf("%q is no number of levels", s)
+		}
+		r.WriteExtra = n
+		return nil
+	},
+	"cache-period": func(r *Rules, s string) error {
+		d, err := time.ParseDuration(s)
+		if err != nil || d <= 0 || d > 24*time.Hour {
+			return fmt.Errorf("%q is no time between 0 and a day", s)
+		}
+		r.CachePeriod = d
+		return nil
+	},
+}
+
+func boolean(field func(*Rules) *bool) func(*Rules, string) error {
+	return func(r *Rules, s string) error {
+		switch s {
+		case "true", "on", "yes":
+			*field(r) = true
+		case "false", "off", "no":
+			*field(r) = false
+		default:
+			return fmt.Errorf("%q is neither on nor off", s)
+		}
+		return nil
+	}
+}
+
+// Switches are the names of what can be switched in smq.
+func Switches() []string { return slices.Sorted(maps.Keys(switches)) }
+
+// switched is smq with other rules: "smq-4.11+enter-top=on".
+func switched(base Kind, rules Rules, name string) (Kind, error) {
+	for _, s := range strings.Split(name, "+")[1:] {
+		key, value, _ := strings.Cut(s, "=")
+		set, ok := switches[key]
+		if !ok {
+			return Kind{}, fmt.Errorf("policy %q: smq has no switch %q; it has %s", name, key, strings.Join(Switches(), ", "))
+		}
+		if err := set(&rules, value); err != nil {
+			return Kind{}, fmt.Errorf("policy %q: %s: %w", name, key, err)
+		}
+	}
+	return Kind{name, base.About, func(n int, in *input) Policy { return newSMQ(n, in, rules) }}, nil
+}
+
 // SMQ is what smq depends on besides the requests themselves: time above all.
 // Zero values are defaults.
 type SMQ struct {
-	// Rules, where not nil, are taken instead of the policy's own.
-	Rules *Rules `json:"rules,omitempty"`
 	// OriginBlocks is the size of the slow device in cache blocks; 0 is what the trace
 	// spans. It decides how many blocks a hotspot block has.
 	OriginBlocks int64 `json:"origin_blocks"`

@@ -149,8 +149,14 @@ func sniff(in *bufio.Reader, name string) (string, error) {
 			return "blkparse", nil
 		}
 	}
-	if line, _, _ := bytes.Cut(head, []byte("\n")); bytes.IndexByte(head, 0) < 0 && bytes.ContainsAny(line, ",;") {
-		return "csv", nil
+	for line := range bytes.Lines(head) {
+		if line[0] == '#' {
+			continue
+		}
+		if bytes.IndexByte(head, 0) < 0 && bytes.ContainsAny(line, ",;") {
+			return "csv", nil
+		}
+		break
 	}
 	return "", &Error{File: name, Offset: -1, Err: fmt.Errorf("is no trace that can be told by its first bytes; name its format, one of %s", strings.Join(Formats, ", "))}
 }
