@@ -136,6 +136,9 @@ func (s SolicitRouter) Reversal() Reversal {
 }
 
 func (s Command) Reversal() Reversal {
+	if s.Again {
+		return Reversal{Invertible, "undo runs it once more after everything else was put back"}
+	}
 	if len(s.Undo) == 0 {
 		return Reversal{Irreversible, "the command has no inverse"}
 	}

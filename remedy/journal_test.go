@@ -92,6 +92,7 @@ func TestPlanJSON(t *testing.T) {
 		Remove{Path: "/c", Was: []byte("x")}, Perm{Path: "/d", Mode: -1, UID: 0, GID: -1}, ACL{Path: "/e", Access: "none"},
 		Sysctl{"a/b", "1"}, Sysfs{"/sys/a", "2"}, Unit{Name: "a.service", Act: "reload"}, LinkMTU{"br0", 1500, true}, SolicitRouter{"br0"}, Check{Run: []string{"/bin/true"}},
 		Command{Do: []string{"/bin/a", "b c"}, Undo: []string{"/bin/b"}, Probe: []string{"/bin/c"}, Require: []string{"/bin/d"}, Limit: time.Minute, Differs: "d"},
+		Command{Do: []string{"/bin/a"}, Again: true}, MDBitmap{"md0", mdArray, true}, MDReadd{"md0", "sda1", true, mdArray, mdFirst},
 	}}
 	b, err := json.Marshal(p)
 	if err != nil {

@@ -146,6 +146,10 @@ type Command struct {
 	// only read.
 	Require     []string `json:"require,omitempty"`
 	UndoRequire []string `json:"undo_require,omitempty"`
+	// Again: the command works up what the other steps wrote (update-initramfs).
+	// It is undone by running it once more after everything else was put back,
+	// whatever boot that is, and runs again when it was cut off. It has no Undo.
+	Again bool `json:"again,omitempty"`
 	// Differs says what is not as before after Undo; empty: nothing.
 	Differs string        `json:"differs,omitempty"`
 	Limit   time.Duration `json:"limit,omitempty"` // 0 is one minute

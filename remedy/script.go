@@ -158,6 +158,9 @@ func scriptStep(i int, s Step) (string, error) {
 			out += quoteArgs(s.Require) + "\n"
 		}
 		out += quoteArgs(s.Do) + "\n"
+		if s.Again {
+			out = "again " + quoteArgs(s.Do) + "\n" + out
+		}
 		if len(s.Undo) > 0 {
 			out += "undo " + quoteArgs(s.Undo) + "\n"
 		}

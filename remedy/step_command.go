@@ -67,7 +67,8 @@ func (s Command) done(ctx context.Context, m Machine, _, _ []Item) (bool, error)
 
 func (Command) between(_, _ Item) bool { return false }
 func (s Command) undoable() bool       { return len(s.Undo) > 0 }
-func (s Command) probed() bool         { return len(s.Probe) > 0 }
+func (s Command) probed() bool         { return len(s.Probe) > 0 || s.Again } // one that may run again needs no probe
+func (s Command) again() bool          { return s.Again }
 
 func (s Command) undo(ctx context.Context, st *site) error {
 	if err := s.require(ctx, st.m, s.UndoRequire); err != nil {

@@ -148,7 +148,7 @@ func (e *Engine) takeBack(ctx context.Context, c *Change, opt UndoOptions) error
 	for _, i := range again {
 		step := c.Plan.Steps[i]
 		a, _ := actionOf(step)
-		if u, ok := step.(Unit); c.steps[i].boot != boot && !(ok && u.Act == "daemon-reload") {
+		if u, ok := step.(Unit); ok && u.Act != "daemon-reload" && c.steps[i].boot != boot {
 			journal(Record{Event: evLeft, Step: i, Why: "it was in an earlier boot"})
 			continue
 		}

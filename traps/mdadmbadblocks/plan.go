@@ -13,8 +13,15 @@ import (
 )
 
 func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error) {
-	if f.Subject == confSubject {
+	switch f.Subject {
+	case confSubject:
 		return planConf(ctx, h)
+	case bootSubject:
+		if f.Chosen("at-boot") != "yes" {
+			return remedy.Plan{}, remedy.Refuse("lists that cannot go while their array runs can go at the next boot, by a script in the initramfs; fettle installs it only when told so:\n" +
+				"  fettle fix mdadm-bad-blocks --on " + bootSubject + " --with at-boot=yes")
+		}
+		return planBoot(ctx, h)
 	}
 	arrays, err := readArrays(ctx, h)
 	if err != nil {

@@ -21,6 +21,7 @@ var Trap = trap.Trap{
 	Cost:        trap.Instant,
 	Check:       check,
 	Plan:        plan,
+	Choices:     []trap.Choice{{Name: "at-boot", About: "whether a script in the initramfs may take empty lists away (subject initramfs)", Values: []string{"no", "yes"}, Default: "no"}},
 	Proof:       proof,
 	Experiments: experiments,
 }
@@ -40,6 +41,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	for i := range arrays {
 		arrays[i].judge(r)
 	}
+	checkBoot(ctx, h, r, arrays)
 	return checkConf(ctx, h, r)
 }
 

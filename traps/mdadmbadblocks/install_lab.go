@@ -1,0 +1,60 @@
+package mdadmbadblocks
+
+import (
+	_ "embed"
+	"strings"
+	"time"
+
+	"fettle/lab"
+)
+
+// The units for the end of an installation. docs/raid.md shows them.
+//
+//go:embed atboot/fettle-md-no-bbl.service
+var onceService string
+
+//go:embed atboot/fettle-md-no-bbl.timer
+var onceTimer string
+
+// quick makes the timer's minutes seconds.
+func quick(timer string) string {
+	return strings.NewReplacer("5min", "1s", "30min", "2s").Replace(timer)
+}
+
+func expect(status int, has string, run ...string) lab.Act {
+	return lab.Act{Expect: &lab.Expect{Run: run, Status: status, Has: has, Within: 60 * time.Second}}
+}
+
+// afterInstall is the end of an installation: the array is in its first sync,
+// and the timer tries until that is over. Then it is disabled, and stays so.
+var afterInstall = lab.Scenario{
+	Name: "after-installation", About: "A timer takes the lists away when an installation's first sync is over", Long: true,
+	Needs: lab.Needs{Systemd: true, MemMiB: 512, Limit: 4 * time.Minute, Modules: []string{"raid1", "loop"},
+		Tools: []string{"mdadm", "losetup", "truncate", "grep", "ln", "cat", "sysctl"}},
+	Steps: []lab.Step{
+		{Name: "install", Acts: append(disks(2),
+			lab.Act{Run: []string{"ln", "-s", "/init", "/usr/bin/fettle"}},
+			lab.Act{Run: []string{"sysctl", "-qw", "dev.raid.speed_limit_max=2000"}}, // KiB/s: the sync takes some ten seconds
+			lab.Act{Run: []string{"mdadm", "--create", "/dev/md0", "--run", "--quiet", "--level=1", "--raid-devices=2", "--bitmap=internal", "/dev/loop0", "/dev/loop1"}},
+			lab.Act{Write: &lab.File{Path: "/etc/systemd/system/fettle-md-no-bbl.service", Content: onceService}},
+			lab.Act{Write: &lab.File{Path: "/etc/systemd/system/fettle-md-no-bbl.timer", Content: quick(onceTimer)}},
+			lab.Act{Run: []string{"systemctl", "daemon-reload"}},
+			lab.Act{Run: []string{"systemctl", "enable", "--now", "fettle-md-no-bbl.timer"}},
+			lab.Act{Run: []string{"grep", "-qx", "resync", "/sys/block/md0/md/sync_action"}})},
+		{Name: "too-early", Acts: []lab.Act{
+			expect(0, "failed", "systemctl", "show", "-P", "ActiveState", "fettle-md-no-bbl.service"),
+			expect(0, "is empty", "mdadm", "--examine-badblocks", "/dev/loop1"),
+			expect(0, "is busy (resync)", "journalctl", "-u", "fettle-md-no-bbl.service"),
+		}},
+		{Name: "done", Acts: []lab.Act{
+			expect(0, "No bad-blocks list", "mdadm", "--examine-badblocks", "/dev/loop0"),
+			expect(0, "No bad-blocks list", "mdadm", "--examine-badblocks", "/dev/loop1"),
+			expect(0, "0\n", "cat", "/sys/block/md0/md/degraded"),
+			expect(1, "disabled", "systemctl", "is-enabled", "fettle-md-no-bbl.timer"),
+			expect(0, "inactive", "systemctl", "show", "-P", "ActiveState", "fettle-md-no-bbl.timer"),
+			expect(0, "CREATE bbl=no", "cat", "/etc/mdadm/mdadm.conf"),
+			expect(0, "0 found, 0 unknown", "fettle", "check", "mdadm-bad-blocks"),
+		}},
+		{Name: "next-boot", Acts: []lab.Act{{Restart: lab.RestartClean}, expect(1, "disabled", "systemctl", "is-enabled", "fettle-md-no-bbl.timer")}},
+	},
+}
