@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -77,6 +78,9 @@ func (a *app) check(ctx context.Context, o checkOptions, ids []string) error {
 		return err
 	}
 	if o.fleet.asked() {
+		if traps, err = a.forFleet(traps, ids); err != nil {
+			return err
+		}
 		return a.checkFleet(ctx, o, failOn, traps, ids)
 	}
 	tg, err := o.target()
@@ -90,13 +94,17 @@ func (a *app) check(ctx context.Context, o checkOptions, ids []string) error {
 	defer out.abandon()
 	started := time.Now()
 	opt := trap.Options{Limit: o.limit, Interval: o.sample, Network: o.network}
+	listed := traps
+	if len(ids) == 0 {
+		listed = append(slices.Clip(traps), a.refusedTraps()...)
+	}
 	var werr error
 	err = a.checkTarget(ctx, tg, traps, opt, func(ab about) error {
 		if ab.Warning != "" {
 			fmt.Fprintf(a.stderr, "fettle: %s\n", ab.Warning)
 		}
 		m := report.Meta{Host: ab.Name, Kind: ab.Kind, Identity: ab.Identity, Version: Version(), Started: started}
-		return out.Begin(m, traps)
+		return out.Begin(m, listed)
 	}, func(r trap.Result) {
 		if werr == nil {
 			werr = out.Result(r)
@@ -104,6 +112,9 @@ func (a *app) check(ctx context.Context, o checkOptions, ids []string) error {
 	})
 	if err == nil {
 		err = werr
+	}
+	if err == nil && len(ids) == 0 {
+		err = a.tellRefused(out)
 	}
 	if err == nil {
 		err = out.End(time.Since(started))

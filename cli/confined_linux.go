@@ -16,10 +16,12 @@ import (
 
 // work is what a confined child is told to do.
 type work struct {
-	Target  target       `json:"target"`
-	Traps   []string     `json:"traps"`
-	Options trap.Options `json:"options"`
-	Temp    string       `json:"temp,omitempty"` // the one folder where it may write
+	Target target   `json:"target"`
+	Traps  []string `json:"traps"`
+	// Rules are the admin's own among them, checked by the parent.
+	Rules   []json.RawMessage `json:"rules,omitempty"`
+	Options trap.Options      `json:"options"`
+	Temp    string            `json:"temp,omitempty"` // the one folder where it may write
 }
 
 // saying is one message of the child: first about or failed, then results as
@@ -37,6 +39,9 @@ func (a *app) checkConfined(ctx context.Context, tg target, traps []*trap.Trap, 
 	w := work{Target: tg, Options: opt}
 	for _, t := range traps {
 		w.Traps = append(w.Traps, t.ID())
+	}
+	if w.Rules, err = a.ofRules(traps); err != nil {
+		return true, "", err
 	}
 	job := confine.Job{Messages: len(traps) + 1, Network: tg.Network}
 	if tg.live() {
@@ -148,6 +153,9 @@ func (a *app) child() error {
 	var w work
 	if err := json.Unmarshal(body, &w); err != nil {
 		return fmt.Errorf("reading the job: %w", err)
+	}
+	if err := a.takeRules(w.Rules); err != nil {
+		return err
 	}
 	traps, err := a.named(w.Traps)
 	if err != nil {

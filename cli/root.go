@@ -33,6 +33,7 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	traps          []*trap.Trap
+	rules          ruleSet
 	acted          bool // a change was begun, resumed or undone: its status counts, whatever became of the output
 }
 
@@ -144,9 +145,12 @@ settings that undo each other, the versions with a bug.`,
 		SilenceErrors: true,
 		Version:       Version(),
 
-		PersistentPreRunE: noEmptyFlags,
+		PersistentPreRunE: a.prepare,
 	}
 	c.SetUsageFunc(usage)
+	c.PersistentFlags().StringVar(&a.rules.dir, "traps", "", "also load the rules in `DIR` (see fettle lore)")
+	c.MarkPersistentFlagDirname("traps")
+	c.AddCommand(a.loreCmd())
 	c.AddCommand(a.checkCmd(), a.captureCmd())
 	c.AddCommand(a.fixCmd(), a.undoCmd(), a.resumeCmd(), a.confirmCmd(), a.changesCmd())
 	c.AddCommand(a.listCmd(), a.explainCmd(), a.whyCmd(), a.acceptCmd(), a.manCmd())

@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"fettle/internal/term"
+	"fettle/lore/rule"
+)
+
+// loreCmd is the family of verbs for who writes rules.
+func (a *app) loreCmd() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "lore",
+		Short: "Write traps of your own: rules in YAML",
+		Long: `Write traps of your own: rules in YAML.
+
+fettle loads rules from /etc/fettle/traps.d, from ~/.config/fettle/traps.d, and
+from --traps DIR. Files and folders must belong to root (or to you), and nobody
+else may write to them.`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return usagef("check, test or new? `fettle lore --help` tells")
+		},
+	}
+	c.AddCommand(a.loreCheckCmd(), a.loreTestCmd(), a.loreNewCmd())
+	return c
+}
+
+func (a *app) loreCheckCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "check FILE...",
+		Short: "Find the mistakes in rules, with line and column",
+		Long: `Find the mistakes in rules. Each is told as FILE:LINE:COLUMN: what is wrong.
+A folder stands for the rule.yaml in it.
+
+Exit status:
+  0  no mistakes; there may be warnings
+  2  mistakes, or a file that cannot be read`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return a.loreCheck(args) },
+	}
+}
+
+func (a *app) loreCheck(args []string) error {
+	wrong := 0
+	for _, name := range args {
+		file := ruleFile(name)
+		b, err := rule.Read(file)
+		if err != nil {
+			fmt.Fprintln(a.stdout, term.Visible(err.Error()))
+			wrong++
+			continue
+		}
+		_, mistakes := rule.Parse(file, b, false)
+		for _, m := range mistakes {
+			fmt.Fprintln(a.stdout, term.Visible(m.Error()))
+		}
+		switch n := len(mistakes.Fatal()); {
+		case n > 0:
+			wrong++
+		case len(mistakes) > 0:
+			fmt.Fprintf(a.stdout, "%s: can be used, with warnings\n", term.Visible(file))
+		default:
+			fmt.Fprintf(a.stdout, "%s: no mistakes\n", term.Visible(file))
+		}
+	}
+	if wrong > 0 {
+		return &status{code: exitUsage}
+	}
+	return nil
+}
+
+// ruleFile is the rule in a folder, or the file itself.
+func ruleFile(name string) string {
+	if st, err := os.Stat(name); err == nil && st.IsDir() {
+		return filepath.Join(name, "rule.yaml")
+	}
+	return name
+}
+
+func (a *app) loreTestCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "test DIR...",
+		Short: "Run rules over their own sample hosts",
+		Long: `Run the rule in a folder (rule.yaml) over the sample hosts beside it: one
+healthy*.txtar and one trapped*.txtar at least, each with what the check must
+say of it. It is also run over a host of which nothing was collected, and may
+not call that one clear.
+
+Exit status:
+  0  all samples give what they should
+  2  the rule has mistakes, or there are no samples
+  3  a sample gives something else`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, dir := range args {
+				if err := a.loreTest(cmd.Context(), dir); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func (a *app) loreTest(ctx context.Context, dir string) error {
+	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+		if err == nil {
+			dir = filepath.Dir(dir)
+		} else {
+			return usagef("%w", err)
+		}
+	}
+	file := filepath.Join(dir, "rule.yaml")
+	b, err := rule.Read(file)
+	if err != nil {
+		return usagef("%w", err)
+	}
+	r, mistakes := rule.Parse(file, b, false)
+	if r == nil {
+		return usagef("%w", mistakes)
+	}
+	results, err := r.Test(ctx, os.DirFS(dir))
+	if err != nil {
+		return usagef("%s: %w", dir, err)
+	}
+	failed := 0
+	for _, res := range results {
+		name := term.Visible(filepath.Join(dir, res.Name))
+		if res.Passed() {
+			fmt.Fprintf(a.stdout, "ok      %s\n", name)
+			continue
+		}
+		failed++
+		fmt.Fprintf(a.stdout, "FAILED  %s\n", name)
+		if res.Err != nil {
+			fmt.Fprintf(a.stdout, "        %s\n", term.Visible(res.Err.Error()))
+		}
+		if res.Got != res.Want {
+			fmt.Fprintf(a.stdout, "    the check says:\n%s    wanted:\n%s", indented(res.Got), indented(res.Want))
+		}
+	}
+	if failed > 0 {
+		return failf("%s: %d of %d samples failed", r.ID, failed, len(results))
+	}
+	return nil
+}
+
+func indented(s string) string {
+	if s == "" {
+		s = "(nothing)"
+	}
+	var b strings.Builder
+	for line := range strings.Lines(s) {
+		b.WriteString("        " + term.Visible(strings.TrimRight(line, "\n")) + "\n")
+	}
+	return b.String()
+}
+
+func (a *app) loreNewCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "new ID",
+		Short: "Write a commented start: a rule and its samples, in a folder ID",
+		Long: `Write a commented start for a rule: the folder ID, with rule.yaml, one healthy and
+one trapped sample. It passes fettle lore check and fettle lore test as it is.
+To use it, copy the folder, or rule.yaml under another name, to
+/etc/fettle/traps.d.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			files, err := rule.Start(args[0])
+			if err != nil {
+				return usagef("%w", err)
+			}
+			if err := os.Mkdir(args[0], 0o755); err != nil {
+				return usagef("making a folder for the rule: %w", err)
+			}
+			for _, f := range files {
+				name := filepath.Join(args[0], f.Name)
+				if err := os.WriteFile(name, []byte(f.Content), 0o644); err != nil {
+					return failf("%w", err)
+				}
+				fmt.Fprintln(a.stdout, name)
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,255 @@
+package rule
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"sync"
+)
+
+// Dirs are the folders in which rules are looked for: the host's, and the
+// user's own. The latter is left out when it is not this user's: under sudo the
+// home folder is often still that of who called it.
+func Dirs() []string {
+	dirs := []string{"/etc/fettle/traps.d"}
+	conf := os.Getenv("XDG_CONFIG_HOME")
+	if conf == "" && os.Getenv("HOME") != "" {
+		conf = filepath.Join(os.Getenv("HOME"), ".config")
+	}
+	if !filepath.IsAbs(conf) {
+		return dirs
+	}
+	own := filepath.Join(conf, "fettle", "traps.d")
+	if st, err := os.Stat(own); err == nil && owner(st) == os.Geteuid() {
+		dirs = append(dirs, own)
+	}
+	return dirs
+}
+
+// Refused is a file or folder that was not loaded, and why.
+type Refused struct {
+	Path string
+	Err  error
+}
+
+func (r Refused) Error() string { return r.Err.Error() }
+
+// loadLimit is how many rules one folder holds at most.
+const loadLimit = 500
+
+// Load reads the rules in folders: their *.yaml, and rule.yaml in the folders
+// in them. A folder that is not there has none. Rules that belong to others
+// than root or this user, that others may write to, or that have mistakes are
+// refused; taken names the traps whose ids no rule may have. Of two rules with one
+// id, the first counts.
+func Load(dirs []string, taken func(id string) bool) ([]*Rule, []Refused) {
+	var refused []Refused
+	var files []string
+	for _, dir := range dirs {
+		fs, err := list(dir)
+		if err != nil {
+			refused = append(refused, Refused{dir, err})
+			continue
+		}
+		files = append(files, fs...)
+	}
+	type read struct {
+		r   *Rule
+		err error
+	}
+	all := make([]read, len(files))
+	var wg sync.WaitGroup
+	slots := make(chan bool, 4)
+	for i, f := range files {
+		wg.Go(func() {
+			slots <- true
+			defer func() { <-slots }()
+			all[i].r, all[i].err = ReadFile(f)
+		})
+	}
+	wg.Wait()
+	at := map[string]string{}
+	var rules []*Rule
+	for i, a := range all {
+		err := a.err
+		if err == nil {
+			switch other, twice := at[a.r.ID]; {
+			case taken(a.r.ID):
+				err = fmt.Errorf("%s: %s is one of fettle's own traps; give the rule another id", files[i], a.r.ID)
+			case twice:
+				err = fmt.Errorf("%s: %s is there already, from %s", files[i], a.r.ID, other)
+			}
+		}
+		if err != nil {
+			refused = append(refused, Refused{files[i], err})
+			continue
+		}
+		at[a.r.ID] = files[i]
+		rules = append(rules, a.r)
+	}
+	return rules, refused
+}
+
+func list(dir string) ([]string, error) {
+	f, err := os.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("rules: %w", err)
+	}
+	defer f.Close()
+	es, err := f.ReadDir(loadLimit + 1)
+	if err != nil && err != io.EOF {
+		return nil, fmt.Errorf("rules in %s: %w", dir, err)
+	}
+	if len(es) > loadLimit {
+		return nil, fmt.Errorf("rules in %s: more than %d", dir, loadLimit)
+	}
+	var out []string
+	for _, e := range es {
+		name := filepath.Join(dir, e.Name())
+		switch {
+		case e.Name()[0] == '.':
+		case strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml"):
+			out = append(out, name)
+		default:
+			if inner := filepath.Join(name, "rule.yaml"); isThere(inner) {
+				out = append(out, inner)
+			}
+		}
+	}
+	sort.Strings(out)
+	return out, nil
+}
+
+func isThere(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}
+
+// ReadFile loads one rule from a file that can be trusted: see Trust.
+func ReadFile(name string) (*Rule, error) {
+	b, err := readTrusted(name)
+	if err != nil {
+		return nil, err
+	}
+	r, ms := Parse(name, b, false)
+	return r, ms.err()
+}
+
+// readTrusted reads a file that nobody but root and this user can have
+// written. Its folders are looked at first: after that nobody else can exchange it.
+func readTrusted(name string) ([]byte, error) {
+	real, err := trust(name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := openPlain(real)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	}
+	if err := trusted(real, st); err != nil {
+		return nil, err
+	}
+	return readLimited(f, name)
+}
+
+func readLimited(r io.Reader, name string) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, FileLimit+1))
+	if err == nil && len(b) > FileLimit {
+		err = fmt.Errorf("%s: %w", name, errTooLarge)
+	}
+	return b, err
+}
+
+// Read reads a rule's file to look for mistakes in it, whoever wrote it.
+func Read(name string) ([]byte, error) {
+	f, err := openPlain(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err == nil && !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	}
+	return readLimited(f, name)
+}
+
+// trust follows a path to its end and looks at each folder and link on the way:
+// all must belong to root or this user, and no folder may be writable to
+// others, except one with the sticky bit, where nobody can exchange what
+// belongs to somebody else. It returns the path without symlinks.
+func trust(name string) (string, error) {
+	abs, err := filepath.Abs(name)
+	if err != nil {
+		return "", err
+	}
+	todo := strings.Split(abs, string(filepath.Separator))
+	at, links := string(filepath.Separator), 0
+	for len(todo) > 0 {
+		part := todo[0]
+		todo = todo[1:]
+		switch part {
+		case "", ".":
+			continue
+		case "..":
+			at = filepath.Dir(at)
+			continue
+		}
+		next := filepath.Join(at, part)
+		st, err := os.Lstat(next)
+		if err != nil {
+			return "", err
+		}
+		if err := trusted(next, st); err != nil {
+			return "", err
+		}
+		if st.Mode()&fs.ModeSymlink == 0 {
+			at = next
+			continue
+		}
+		if links++; links > 40 {
+			return "", fmt.Errorf("%s: too many symlinks", name)
+		}
+		to, err := os.Readlink(next)
+		if err != nil {
+			return "", err
+		}
+		if filepath.IsAbs(to) {
+			at = string(filepath.Separator)
+		}
+		todo = append(strings.Split(to, string(filepath.Separator)), todo...)
+	}
+	return at, nil
+}
+
+func trusted(name string, st fs.FileInfo) error {
+	me := os.Geteuid()
+	if uid := owner(st); uid != 0 && uid != me {
+		who := "root"
+		if me != 0 {
+			who = "root or you"
+		}
+		return fmt.Errorf("%s is not loaded from: it belongs to user %d, and must belong to %s", name, uid, who)
+	}
+	link := st.Mode()&fs.ModeSymlink != 0 // its mode says nothing
+	shared := st.IsDir() && st.Mode()&fs.ModeSticky != 0
+	if st.Mode().Perm()&0o022 != 0 && !link && !shared {
+		return fmt.Errorf("%s is not loaded from: others may write to it (chmod go-w %s)", name, name)
+	}
+	return nil
+}
