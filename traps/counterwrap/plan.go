@@ -1,0 +1,93 @@
+package counterwrap
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"fettle/host"
+	"fettle/remedy"
+	"fettle/trap"
+)
+
+func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error) {
+	switch {
+	case f.Subject == netback:
+		return remedy.Plan{}, refuseNetback(ctx, h)
+	case f.Params["poller"] == "MRTG":
+		return planMRTG(ctx, h, f.Subject)
+	case f.Params["poller"] == "Telegraf":
+		return remedy.Plan{}, remedy.Refuse("other counters are other fields, and dashboards and alerts name the old ones. In %s ask for IF-MIB::ifHCInOctets and"+
+			" ifHCOutOctets (or the table IF-MIB::ifXTable), with version = 2 or 3, then change what reads the data; or poll every 30s", f.Subject)
+	case f.Params["poller"] == "collectd":
+		return remedy.Plan{}, remedy.Refuse("in the <Data> block of %s name \"IF-MIB::ifHCInOctets\" \"IF-MIB::ifHCOutOctets\" in Values, with Version 2 or 3 in the <Host> block,"+
+			" and restart collectd; the type if_octets and its files stay as they are. Or poll every 30 seconds", f.Subject)
+	}
+	return remedy.Plan{}, remedy.Refuse("fettle knows no remedy for %s", f.Subject)
+}
+
+// refuseNetback: another kernel is nobody's to install but the admin's.
+func refuseNetback(ctx context.Context, h *host.Host) error {
+	how := "boot a kernel of 4.10 or newer"
+	b, _ := h.ReadFile(ctx, "/etc/os-release")
+	for line := range bytes.Lines(b) {
+		id, ok := strings.CutPrefix(strings.TrimSpace(string(line)), "ID=")
+		switch strings.Trim(id, `"'`) {
+		case "debian":
+			if ok {
+				how = "boot a linux-image of 4.10 or newer: Debian 10 and later have one, Debian 9 in stretch-backports"
+			}
+		case "ubuntu":
+			if ok {
+				how = "boot a linux-image of 4.10 or newer: Ubuntu 16.04 has one in linux-generic-hwe-16.04, later releases have one"
+			}
+		}
+	}
+	if m := h.Identity().Machine; m != "" && strings.Contains(" "+strings.Join(words32, " ")+" ", " "+m+" ") {
+		how = "boot a 64-bit kernel of 4.10 or newer"
+	}
+	return remedy.Refuse("%s. Until then poll each vif every 15 seconds or so from the host itself: 32 bits last 34 s at 1 Gbit/s;"+
+		" at 1-minute polls rates above 573 Mbit/s are wrong; or take the figures from inside the guests, whose counters have 64 bits", how)
+}
+
+// planMRTG makes targets ask by SNMP version 2.
+func planMRTG(ctx context.Context, h *host.Host, file string) (remedy.Plan, error) {
+	was, err := h.ReadFile(ctx, file)
+	if err != nil {
+		return remedy.Plan{}, err
+	}
+	c := parseMRTG(was)
+	lines := strings.SplitAfter(string(was), "\n")
+	p := remedy.Plan{Title: "let MRTG ask for 64-bit counters"}
+	var left []string
+	changed := 0
+	for _, t := range c.targets {
+		yes, sure, port := c.asks32(t)
+		if !yes || !tooRare(c.speed(t.name), c.every) {
+			continue
+		}
+		numbers := port.oids && !strings.Contains(port.before, "Octets")
+		if !sure || numbers || t.line != t.last || port.version() != "1" && !port.oids {
+			left = append(left, fmt.Sprintf("Target[%s] in line %d", t.name, t.line))
+			continue
+		}
+		line := lines[t.line-1]
+		at := strings.LastIndex(line, t.text)
+		lines[t.line-1] = line[:at] + port.speaks2() + line[at+len(t.text):]
+		p.Notes = append(p.Notes, fmt.Sprintf("Line %d: Target[%s] asks %s by SNMP version 2, in which MRTG reads ifHCInOctets and ifHCOutOctets.", t.line, t.name, port.host))
+		changed++
+	}
+	if changed == 0 {
+		return p, remedy.Refuse("fettle cannot change these by itself: %s in %s. Let them ask by SNMP version 2 (\":::::2\" after the host), without noHC,"+
+			" and for ifHCInOctets where objects are named", strings.Join(left, ", "), file)
+	}
+	if len(left) > 0 {
+		return p, remedy.Refuse("fettle cannot change all of %s by itself: %s. Let them ask by SNMP version 2 (\":::::2\" after the host), without noHC, and for ifHCInOctets where"+
+			" objects are named; then fettle does the other %d", file, strings.Join(left, ", "), changed)
+	}
+	p.Notes = append(p.Notes, "An agent that speaks version 1 alone will not answer any more: ask each one first, `snmpget -v2c HOST IF-MIB::ifHCInOctets.1`.",
+		"The lines hold communities, so no diff is shown. MRTG reads the file anew at each run from cron; a daemon must be restarted.")
+	p.Steps = []remedy.Step{remedy.File{Path: file, Content: []byte(strings.Join(lines, "")), Was: was, Secret: true}}
+	return p, nil
+}

@@ -1,0 +1,101 @@
+package counterwrap
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"fettle/host"
+	"fettle/trap"
+)
+
+// poller is a program whose configuration says what it asks SNMP agents for.
+type poller struct {
+	name  string
+	files []pattern
+	judge func(file string, b []byte) verdict
+}
+
+// pattern is files of one folder.
+type pattern struct{ dir, glob string }
+
+// verdict is what a configuration says of its counters.
+type verdict struct {
+	asks bool // for counters of interfaces at all
+	// bad are the 32-bit counters that may wrap within one poll, each with its
+	// place; nothing in it comes from a community string.
+	bad    []trap.Evidence
+	unsure string
+	detail string
+}
+
+// octets32 is how much a 32-bit counter holds.
+const octets32 = 1 << 32
+
+// gigabit is the speed that is taken where a configuration does not say it, in
+// octets a second: what most ports have at least.
+const gigabit = 1e9 / 8
+
+// tooRare tells whether a counter of 32 bits can wrap between two polls.
+func tooRare(octetsPerSecond float64, every time.Duration) bool {
+	return octetsPerSecond*every.Seconds() >= octets32
+}
+
+var known = []poller{
+	{"MRTG", []pattern{{"/etc", "mrtg.cfg"}, {"/etc/mrtg", "*.cfg"}}, judgeMRTG},
+	{"Telegraf", []pattern{{"/etc/telegraf", "telegraf.conf"}, {"/etc/telegraf/telegraf.d", "*.conf"}}, judgeTelegraf},
+	{"collectd", []pattern{{"/etc", "collectd.conf"}, {"/etc/collectd", "collectd.conf"}, {"/etc/collectd/collectd.conf.d", "*.conf"}, {"/etc/collectd.d", "*.conf"}}, judgeCollectd},
+}
+
+func checkPollers(ctx context.Context, h *host.Host, r *trap.Report) {
+	found := false
+	for _, p := range known {
+		for _, pat := range p.files {
+			files, err := matching(ctx, h, pat)
+			if err != nil {
+				r.Unknown(pat.dir, fmt.Errorf("the configuration of %s: %w", p.name, err))
+				found = true
+				continue
+			}
+			for _, file := range files {
+				b, err := h.ReadFile(ctx, file)
+				if host.IsAbsent(err) {
+					continue
+				}
+				found = true
+				if err != nil {
+					r.Unknown(file, err)
+					continue
+				}
+				report(r, p, file, p.judge(file, b))
+			}
+		}
+	}
+	if !found {
+		r.NotApplicable(pollers, "no configuration of MRTG, Telegraf or collectd is here")
+	}
+}
+
+// matching lists the files of a pattern; one without a wildcard is asked for
+// by name, for its folder has much else.
+func matching(ctx context.Context, h *host.Host, p pattern) ([]string, error) {
+	if p.glob[0] == '*' {
+		return h.Glob(ctx, p.dir, p.glob)
+	}
+	return []string{p.dir + "/" + p.glob}, nil
+}
+
+func report(r *trap.Report, p poller, file string, v verdict) {
+	switch {
+	case len(v.bad) > 0:
+		r.Found(trap.Finding{Subject: file, Severity: trap.Notice,
+			Summary: p.name + " polls 32-bit counters more rarely than its links can wrap them",
+			Detail:  v.detail, Evidence: v.bad, Params: map[string]string{"poller": p.name}})
+	case v.unsure != "":
+		r.Unknown(file, fmt.Errorf("%s", v.unsure))
+	case !v.asks:
+		r.NotApplicable(file, "polls no counters of interfaces")
+	default:
+		r.Clear(file, "polls no 32-bit counter more rarely than its links can wrap it")
+	}
+}
