@@ -5,6 +5,7 @@ package traps
 import (
 	"fettle/trap"
 	"fettle/traps/bridgemtu"
+	"fettle/traps/counterwrap"
 	"fettle/traps/deletedopenfiles"
 	"fettle/traps/journalaccess"
 	"fettle/traps/ksmscanrate"
@@ -22,6 +23,7 @@ func All() []*trap.Trap {
 		&ksmscanrate.Trap,
 		&bridgemtu.Trap,
 		&raforwarding.Trap,
+		&counterwrap.Trap,
 		&sshslowlogin.Trap,
 		&journalaccess.Trap,
 		&ldaptlsverify.Trap,
