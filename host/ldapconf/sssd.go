@@ -16,6 +16,12 @@ const (
 	sssdDir  = "/etc/sssd/conf.d"
 )
 
+// Bounds: of a value of several lines, in bytes, and of domains.
+const (
+	maxValue   = 16 << 10
+	maxDomains = 500
+)
+
 // ini holds sections, in order of their first lines, and what they set last.
 type ini struct {
 	names []string
@@ -45,7 +51,8 @@ func (in *ini) parse(file, text string) {
 			last = ""
 		case len(body) < len(line) && last != "":
 			s := in.keys[section][last]
-			if s.Value = strings.TrimSpace(s.Value + " " + body); len(s.Value) < 64<<10 {
+			if len(s.Value)+len(body) < maxValue {
+				s.Value = strings.TrimSpace(s.Value + " " + body)
 				in.keys[section][last] = s
 			}
 		case body[0] == '[':
@@ -129,12 +136,12 @@ func ReadSSSD(ctx context.Context, h *host.Host) ([]*Client, error) {
 func (in *ini) domains() []string {
 	var out []string
 	for _, d := range list(in.get("sssd", "domains").Value) {
-		if s := "domain/" + d; in.keys[s] != nil && !strings.EqualFold(in.get(s, "enabled").Value, "false") && !slices.Contains(out, d) {
+		if s := "domain/" + d; in.keys[s] != nil && !strings.EqualFold(in.get(s, "enabled").Value, "false") && len(out) < maxDomains && !slices.Contains(out, d) {
 			out = append(out, d)
 		}
 	}
 	for _, s := range in.names {
-		if d, ok := strings.CutPrefix(s, "domain/"); ok && in.yes(s, "enabled") && !slices.Contains(out, d) {
+		if d, ok := strings.CutPrefix(s, "domain/"); ok && in.yes(s, "enabled") && len(out) < maxDomains && !slices.Contains(out, d) {
 			out = append(out, d)
 		}
 	}

@@ -3,6 +3,7 @@ package ldapconf
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -44,9 +45,7 @@ func ParseURI(s string) (Server, error) {
 	if err != nil {
 		return out, fmt.Errorf("%q: %w", s, err)
 	}
-	if out.Host = name; name == "" {
-		out.Host = "localhost"
-	}
+	out.Host = name
 	if port != "" {
 		n, err := strconv.Atoi(port)
 		if err != nil || n < 1 || n > 65535 {
@@ -57,6 +56,7 @@ func ParseURI(s string) (Server, error) {
 	return out, nil
 }
 
+// hostPort takes a host that is left out for localhost.
 func hostPort(s string) (name, port string, err error) {
 	if rest, ok := strings.CutPrefix(s, "["); ok {
 		addr, after, ok := strings.Cut(rest, "]")
@@ -66,7 +66,10 @@ func hostPort(s string) (name, port string, err error) {
 		if after != "" && after[0] != ':' {
 			return "", "", errors.New("after an address in brackets comes a port or nothing")
 		}
-		return addr, strings.TrimPrefix(after, ":"), nil
+		if a, err := netip.ParseAddr(addr); err != nil || !a.Is6() {
+			return "", "", errors.New("in brackets stands an IPv6 address")
+		}
+		return strings.ToLower(addr), strings.TrimPrefix(after, ":"), nil
 	}
 	name, port, _ = strings.Cut(s, ":")
 	if strings.Contains(port, ":") {
@@ -76,8 +79,11 @@ func hostPort(s string) (name, port string, err error) {
 		return "", "", err
 	}
 	// A name goes to the resolver and into messages: no blanks, no controls.
-	if strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '/' || r == '\\' || r == 0xfffd }) {
+	if strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune("/\\:[]?%\ufffd", r) }) {
 		return "", "", errors.New("that is no host name")
+	}
+	if name == "" {
+		name = "localhost"
 	}
 	return strings.ToLower(name), port, nil
 }
