@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
-	"time"
 
 	"fettle/measure/login/cause"
 )
@@ -45,7 +43,7 @@ const ordinary = 0.05
 // Explain finds the causes of what is slow in r. server may be nil: then only
 // what shows on the client is found.
 func Explain(ctx context.Context, o Options, r *Result, server OnServer) (*Explanation, error) {
-	if err := o.check(); err != nil {
+	if err := o.check(ctx); err != nil {
 		return nil, err
 	}
 	e := &Explanation{Causes: []cause.Cause{}}
@@ -182,12 +180,8 @@ func (e *Explanation) off(ctx context.Context, o Options, r *Result, s Stat, nam
 // resolve finds the client's source of names that is slow. ssh asks the sources
 // of nsswitch.conf in their order until one knows the name.
 func (e *Explanation) resolve(ctx context.Context, o *Options, s Stat) {
-	name, err := o.hostName(ctx)
-	if err != nil {
-		e.Unknown = append(e.Unknown, "the client's sources of names: "+err.Error())
-		return
-	}
-	if _, err := netip.ParseAddr(name); err == nil {
+	name := o.means["hostname"]
+	if _, err := netip.ParseAddr(name); err == nil || name == "" || strings.HasPrefix(name, "-") {
 		return
 	}
 	b, err := os.ReadFile("/etc/nsswitch.conf")
@@ -211,29 +205,4 @@ func (e *Explanation) resolve(ctx context.Context, o *Options, s Stat) {
 			break
 		}
 	}
-}
-
-// hostName is what ssh's configuration makes of the host (ssh -G, since 6.8).
-func (o *Options) hostName(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	args := []string{"-G"}
-	if o.Config != "" {
-		args = append(args, "-F", o.Config)
-	}
-	cmd := exec.CommandContext(ctx, o.SSH, append(args, "--", o.Host)...)
-	cmd.Env = environ()
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("asking ssh for the host's name (ssh -G): %w", err)
-	}
-	for line := range strings.Lines(string(out)) {
-		if k, v, _ := strings.Cut(strings.TrimSpace(line), " "); strings.EqualFold(k, "hostname") {
-			if v == "" || strings.HasPrefix(v, "-") {
-				break
-			}
-			return v, nil
-		}
-	}
-	return "", fmt.Errorf("ssh -G names no host for %s", o.Host)
 }

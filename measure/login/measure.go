@@ -57,7 +57,7 @@ func trips(p Phase) float64 {
 
 // Measure makes o.N logins, one after another.
 func Measure(ctx context.Context, o Options) (*Result, error) {
-	if err := o.check(); err != nil {
+	if err := o.check(ctx); err != nil {
 		return nil, err
 	}
 	r := &Result{Host: o.Host}

@@ -33,7 +33,8 @@ type Options struct {
 	// Tell, if set, hears of each login that ended.
 	Tell func(done, all int)
 
-	extra []string // further -o options
+	extra []string          // further -o options
+	means map[string]string // ssh -G
 }
 
 const DefaultLimit = time.Minute
@@ -55,7 +56,7 @@ func CheckHost(host string) error {
 	return nil
 }
 
-func (o *Options) check() error {
+func (o *Options) check(ctx context.Context) (err error) {
 	if err := CheckHost(o.Host); err != nil {
 		return err
 	}
@@ -70,6 +71,15 @@ func (o *Options) check() error {
 	}
 	if _, err := os.Stat(o.SSH); err != nil {
 		return fmt.Errorf("OpenSSH's client is needed (package openssh-client): %w", err)
+	}
+	if o.means == nil {
+		if o.means, err = o.meaning(ctx); err != nil {
+			return err
+		}
+	}
+	// Behind a proxy the log has to be apart, and then it must not be tried.
+	if o.proxied() && o.means["hostbasedauthentication"] == "yes" {
+		o.extra = append(o.extra, "HostbasedAuthentication=no")
 	}
 	return nil
 }
@@ -142,7 +152,7 @@ func (o *Options) once(ctx context.Context, more ...string) (*Login, error) {
 
 	ctx, cancel := context.WithTimeoutCause(ctx, o.Limit, errLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, o.SSH, append(o.args(more...), "-E", fifo, "--", o.Host, command)...)
+	cmd := exec.CommandContext(ctx, o.SSH, append(append(o.args(more...), o.logsTo(fifo)...), "--", o.Host, command)...)
 	cmd.Env = environ()
 	// A session of its own: no terminal to ask on, and a group whose jump hosts
 	// and proxy commands end with it.
@@ -151,6 +161,14 @@ func (o *Options) once(ctx context.Context, more ...string) (*Login, error) {
 	cmd.WaitDelay = 2 * time.Second
 	errs := &tail{max: 4 << 10}
 	cmd.Stderr = errs
+	if o.hostbased() {
+		w, err := os.OpenFile(fifo, os.O_WRONLY, 0)
+		if err != nil {
+			return nil, err
+		}
+		defer w.Close()
+		cmd.Stderr = w
+	}
 
 	p := newParser()
 	var mu sync.Mutex
