@@ -14,6 +14,7 @@ import (
 	"fettle/traps/raforwarding"
 	"fettle/traps/rules"
 	"fettle/traps/sshslowlogin"
+	"fettle/traps/sshtotp"
 )
 
 // All lists the traps in the order in which check shows them.
@@ -27,6 +28,7 @@ func All() []*trap.Trap {
 		&sshslowlogin.Trap,
 		&journalaccess.Trap,
 		&ldaptlsverify.Trap,
+		&sshtotp.Trap,
 		&mdadmbadblocks.Trap,
 	}, rules.All()...)
 }

@@ -2,6 +2,7 @@ package pam
 
 import (
 	"context"
+	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -29,6 +30,8 @@ type Sim struct {
 	// File tells what a user's file of one-time codes is to the module that
 	// line r asks. Nil: not known.
 	File func(r *Rule, u *User) FileState
+	// Unread is what could not be looked at: answers may depend on it.
+	Unread []error
 }
 
 func (s *Sim) file(r *Rule, u *User) FileState {
@@ -38,8 +41,8 @@ func (s *Sim) file(r *Rule, u *User) FileState {
 	return s.File(r, u)
 }
 
-// moduleDirs are where distributions keep modules.
-var moduleDirs = []string{"/usr/lib/x86_64-linux-gnu/security", "/usr/lib/aarch64-linux-gnu/security", "/usr/lib/arm-linux-gnueabihf/security",
+// ModuleDirs are where distributions keep modules.
+var ModuleDirs = []string{"/usr/lib/x86_64-linux-gnu/security", "/usr/lib/aarch64-linux-gnu/security", "/usr/lib/arm-linux-gnueabihf/security",
 	"/usr/lib/i386-linux-gnu/security", "/usr/lib/riscv64-linux-gnu/security", "/usr/lib/powerpc64le-linux-gnu/security", "/usr/lib/s390x-linux-gnu/security",
 	"/usr/lib64/security", "/usr/lib/security", "/lib/x86_64-linux-gnu/security", "/lib/aarch64-linux-gnu/security", "/lib64/security", "/lib/security"}
 
@@ -48,8 +51,12 @@ var moduleDirs = []string{"/usr/lib/x86_64-linux-gnu/security", "/usr/lib/aarch6
 func NewSim(ctx context.Context, h *host.Host, c *Config) *Sim {
 	s := &Sim{Config: c, Texts: map[string]Text{}, Missing: map[string]bool{}, RootGroups: []string{"root"}}
 	var dir string
-	for _, d := range moduleDirs {
-		if ok, err := h.Exists(ctx, d); err == nil && ok {
+	for _, d := range ModuleDirs {
+		ok, err := h.Exists(ctx, d)
+		if err != nil {
+			s.Unread = append(s.Unread, err)
+		}
+		if ok {
 			dir = d
 			break
 		}
@@ -74,16 +81,20 @@ func NewSim(ctx context.Context, h *host.Host, c *Config) *Sim {
 				}
 				s.text(ctx, h, name)
 			case "pam_shells":
-				if b, err := h.ReadFile(ctx, "/etc/shells"); err == nil {
+				b, err := h.ReadFile(ctx, "/etc/shells")
+				if err == nil {
 					s.Shells = strings.Fields(string(b))
 				}
+				s.note(err)
 			case "pam_cap":
 				b, err := h.ReadFile(ctx, "/etc/security/capability.conf")
 				s.NoCapabilities = host.IsAbsent(err) || err == nil && grantsNothing(string(b))
+				s.note(err)
 			case "pam_nologin":
 				for _, p := range []string{"/etc/nologin", "/var/run/nologin"} {
 					ok, err := h.Exists(ctx, p)
-					s.Nologin = s.Nologin || err == nil && ok
+					s.Nologin = s.Nologin || ok
+					s.note(err)
 				}
 			}
 		}
@@ -104,12 +115,21 @@ func (s *Sim) installed(ctx context.Context, h *host.Host, dir, module string) {
 	if err == nil && !ok {
 		s.Missing[module] = true
 	}
+	s.note(err)
+}
+
+// note keeps what says that nobody could look.
+func (s *Sim) note(err error) {
+	if err != nil && !host.IsAbsent(err) && !errors.Is(err, host.ErrNotRunning) {
+		s.Unread = append(s.Unread, err)
+	}
 }
 
 func (s *Sim) text(ctx context.Context, h *host.Host, name string) {
 	b, err := h.ReadFile(ctx, name)
 	t := Text{Content: string(b), Absent: host.IsAbsent(err)}
 	t.Unread = err != nil && !t.Absent
+	s.note(err)
 	if st, err := h.Lstat(ctx, name); err == nil {
 		t.Unsafe = !st.Mode.IsRegular() || st.Mode.Perm()&0o002 != 0
 	}

@@ -16,7 +16,13 @@ var Dirs = []string{"/etc/pam.d", "/usr/lib/pam.d", "/usr/etc/pam.d"}
 // Read reads the configuration of a service of h. Its error says that
 // something could not be looked at.
 func Read(ctx context.Context, h *host.Host, service string) (*Config, error) {
-	open := func(name string) (string, []byte, bool, error) { return openFile(ctx, h, name) }
+	return ReadWith(ctx, h, service, nil)
+}
+
+// ReadWith is Read as it would be with the content of some files changed, by
+// full path.
+func ReadWith(ctx context.Context, h *host.Host, service string, with map[string][]byte) (*Config, error) {
+	open := func(name string) (string, []byte, bool, error) { return openFile(ctx, h, name, with) }
 	dir := false
 	for _, d := range Dirs {
 		ok, err := h.Exists(ctx, d)
@@ -53,7 +59,7 @@ func Read(ctx context.Context, h *host.Host, service string) (*Config, error) {
 	})
 }
 
-func openFile(ctx context.Context, h *host.Host, name string) (string, []byte, bool, error) {
+func openFile(ctx context.Context, h *host.Host, name string, with map[string][]byte) (string, []byte, bool, error) {
 	names := []string{name}
 	if !strings.HasPrefix(name, "/") {
 		names = nil
@@ -62,6 +68,9 @@ func openFile(ctx context.Context, h *host.Host, name string) (string, []byte, b
 		}
 	}
 	for _, n := range names {
+		if b, ok := with[n]; ok {
+			return n, b, true, nil
+		}
 		b, err := h.ReadFile(ctx, n)
 		if host.IsAbsent(err) {
 			continue

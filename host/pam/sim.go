@@ -99,6 +99,9 @@ func (s *Sim) Ask(f Facility, u *User, g Give, t Talk) Answer {
 	return best
 }
 
+// BadJump is in Answer.Why where a line skips more lines than there are.
+const BadJump = "skips more lines than follow"
+
 // point is a state of a walk with what it has seen. Points that are equal go
 // on in the same way.
 type point struct {
@@ -106,6 +109,7 @@ type point struct {
 	tok  token  // PAM_AUTHTOK
 	deps uint64 // lines, by number, that were guessed at
 	why  int    // the line that turned the impression negative, from 1
+	jump bool   // and did so by a jump too far
 }
 
 // maxPoints bounds what one question explores.
@@ -127,7 +131,7 @@ func (w *walker) run() Answer {
 	seen, branched := map[point]bool{}, false // what is on one way only need not be remembered
 	var a Answer
 	var deps uint64
-	why := 0
+	why, jump := 0, false
 	for len(todo) > 0 {
 		p := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
@@ -137,7 +141,7 @@ func (w *walker) run() Answer {
 			}
 			deps |= p.deps
 			if why == 0 {
-				why = p.why
+				why, jump = p.why, p.jump
 			}
 			continue
 		}
@@ -166,6 +170,9 @@ func (w *walker) run() Answer {
 	}
 	if why > 0 && a.Verdict() != Yes {
 		a.Why = w.rules[why-1].place() + " " + w.rules[why-1].Name()
+		if jump {
+			a.Why += " " + BadJump
+		}
 	}
 	a.AsksCode = w.asked
 	return a
@@ -204,7 +211,7 @@ func (w *walker) next(p point) []point {
 		was := q.now.imp
 		q.take(w.rules, o.code)
 		if was != negative && q.now.imp == negative {
-			q.why = line + 1
+			q.why, q.jump = line+1, o.code >= 0 && o.code < codes && r.Actions[o.code] > 0
 		}
 		if !slices.Contains(ps, q) {
 			ps = append(ps, q)

@@ -110,8 +110,8 @@ type Access struct {
 	Why string
 	// Asked: PAM asks for a one-time code in a way that sshd offers.
 	Asked bool
-	// Wanted: the auth stack asks this user for a code, whether or not sshd
-	// lets it ask.
+	// Wanted: the auth stack asks this user for a code, on some way through it,
+	// whether or not sshd lets it ask.
 	Wanted bool
 }
 
@@ -188,7 +188,7 @@ func (l *Logins) from(u *pam.User, conn sshd.Conn) Access {
 	t := l.terms(u, e)
 	q := asker{sim: l.Sim, user: u, memo: map[question]pam.Answer{}}
 	wanted := q.ask(pam.Give{Password: true, Code: true}, pam.Dialog)
-	a.Wanted = wanted.AsksCode || l.refusesForFile(u)
+	a.Wanted = l.wanted(u)
 	a.Asked = t.pam && wanted.AsksCode && t.methods["keyboard-interactive"] != pam.No
 	if a.Denied != "" {
 		return a
@@ -227,11 +227,13 @@ func (l *Logins) from(u *pam.User, conn sshd.Conn) Access {
 	return a
 }
 
-// refusesForFile: the module would ask if the file were right.
-func (l *Logins) refusesForFile(u *pam.User) bool {
+// wanted: the module would ask, with a file that it takes, at least somebody
+// who has not got the password.
+func (l *Logins) wanted(u *pam.User) bool {
 	s := *l.Sim
 	s.File = func(*pam.Rule, *pam.User) pam.FileState { return pam.FileUsable }
-	return s.Ask(pam.Auth, u, pam.Give{Password: true, Code: true}, pam.Dialog).AsksCode
+	return s.Ask(pam.Auth, u, pam.Give{Password: true, Code: true}, pam.Dialog).AsksCode ||
+		s.Ask(pam.Auth, u, pam.Give{}, pam.Dialog).AsksCode
 }
 
 func (a *Access) add(ans pam.Answer) { a.Depends = append(a.Depends, ans.Depends...) }

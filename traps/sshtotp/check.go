@@ -1,0 +1,286 @@
+package sshtotp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"fettle/host"
+	"fettle/host/pam"
+	"fettle/host/sshd"
+	"fettle/host/sshlogin"
+	"fettle/trap"
+)
+
+func check(ctx context.Context, h *host.Host, r *trap.Report) error {
+	v, err := take(ctx, h, nil)
+	if host.IsAbsent(err) {
+		r.NotApplicable("", "there is no "+sshd.Main+": this host takes no SSH logins")
+		return nil
+	}
+	if err != nil {
+		r.Unknown(whole, err)
+		return nil
+	}
+	c := v.logins.Sim.Config
+	pamOn := v.logins.Sshd.For(sshd.Conn{}).Get("UsePAM").Is("yes")
+	switch {
+	case c.Fatal != nil && pamOn:
+		r.Found(trap.Finding{Subject: whole, Severity: trap.Critical, Summary: "PAM refuses every login over SSH: " + c.Fatal.Msg,
+			Evidence: []trap.Evidence{trap.Ev(c.Fatal.Path+fmt.Sprintf(":%d", c.Fatal.Line), "%s", c.Fatal.Msg)},
+			ByHand:   "mend " + c.Fatal.Error()})
+		return nil
+	case len(v.lines) == 0:
+		r.NotApplicable(whole, "PAM asks for no code at SSH logins: no line of "+sshlogin.Service+" has "+module+" (fettle totp setup adds it)")
+		return nil
+	}
+	if v.judge(r) {
+		v.judgeFiles(r)
+		v.judgeOutside(r)
+		v.judgeClock(ctx, h, r)
+	}
+	if n := v.logins.DB.UsersElsewhere; len(n) > 0 {
+		r.Unknown(others, fmt.Errorf("only users of /etc/passwd are looked at; %s may know others", strings.Join(n, ", ")))
+	}
+	return nil
+}
+
+// judge tells whether the code is asked for of those who shall give it. It
+// returns false where nothing else matters.
+func (v *survey) judge(r *trap.Report) bool {
+	ev := v.evidence()
+	for _, e := range v.logins.Sshd.Errors {
+		r.Unknown(whole, fmt.Errorf("sshd refuses its configuration, and runs with an older one if it runs: %w", e))
+	}
+	if errs := v.logins.Sim.Unread; len(errs) > 0 {
+		r.Unknown(whole, fmt.Errorf("what PAM's modules look at could not all be looked at: %w", errors.Join(errs...)))
+	}
+	found := func(sev trap.Severity, summary, detail, byHand, why string) {
+		f := trap.Finding{Subject: whole, Severity: sev, Summary: summary, Detail: detail, ByHand: byHand, Evidence: ev}
+		if why != "" {
+			f.Params = map[string]string{"why": why}
+		}
+		r.Found(f)
+	}
+	for i := range v.lines {
+		l := &v.lines[i]
+		if arg, bad := pam.BadTOTPArg(l); bad {
+			found(trap.Critical, fmt.Sprintf("%s refuses everybody whom it asks: it does not know the option %q", module, arg), "", fmt.Sprintf("correct %s:%d", l.File, l.Line), "")
+			return false
+		}
+		if v.logins.Sim.Missing[l.Module] {
+			found(trap.Critical, module+" is not installed, so its line refuses everybody", "", "install it (Debian: libpam-google-authenticator; Fedora and EPEL: google-authenticator), or remove the line "+fmt.Sprintf("%s:%d", l.File, l.Line), "")
+			return false
+		}
+	}
+	for _, p := range v.logins.Sim.Config.Problems {
+		ev = append(ev, trap.Ev(fmt.Sprintf("%s:%d", p.Path, p.Line), "%s", p.Msg))
+	}
+	asked := v.wanted()
+	if len(asked) == 0 {
+		r.NotApplicable(whole, "the code is asked for of none of the users in /etc/passwd who have a shell", ev...)
+		return true
+	}
+	var never, round, unsure, byKey []*person
+	for _, p := range asked {
+		by, _ := p.held.WithoutCode()
+		stack := v.held.Ask(pam.Auth, p.user, pam.Give{Password: true}, pam.Dialog).Verdict()
+		pw := p.held.Ways[sshlogin.Means{Password: true}]
+		switch {
+		case pw == pam.Yes && stack == pam.Yes:
+			round = append(round, p)
+		case pw == pam.Depends:
+			unsure = append(unsure, p)
+		case !usesCode(&p.held):
+			never = append(never, p)
+		}
+		if usesCode(&p.held) && (p.held.Ways[sshlogin.Means{Key: true}] == pam.Yes || len(p.held.Other) > 0) {
+			byKey = append(byKey, p)
+		} else if by == pam.Depends && pw != pam.Depends {
+			unsure = append(unsure, p)
+		}
+	}
+	if len(never) < len(asked) {
+		// For some sshd asks, and for these it wants a key instead: a Match
+		// block for a service's account, PermitRootLogin prohibit-password.
+		never = slices.DeleteFunc(never, func(p *person) bool {
+			onlyKey := p.held.Ways[sshlogin.Means{Key: true}] == pam.Yes && keyless(&p.held) == pam.No
+			if onlyKey {
+				byKey = append(byKey, p)
+			}
+			return onlyKey
+		})
+	}
+	switch {
+	case len(never) > 0:
+		found(trap.Critical, "PAM wants a code, and sshd never lets it ask: "+v.whyNever(never),
+			"Who is meant, and gets in with:\n"+table(never), "", "never")
+	case len(round) > 0:
+		found(trap.Critical, "users whom PAM should ask for a code get in with their password alone",
+			"A line before "+module+" ends the stack with success, or skips it.\n"+table(round), "move the line of "+module+" before the one that succeeds, or make that one required", "")
+	case len(unsure) > 0:
+		r.Unknown(whole, fmt.Errorf("whether the code is asked for depends on %s", strings.Join(unsure[0].held.Depends, ", ")), ev...)
+	default:
+		r.Clear(whole, "who has to give a code is asked for it", append(ev, trap.Ev("simulated", "%s", strings.ReplaceAll(table(asked), "\n", "; ")))...)
+	}
+	if len(never) == 0 && len(byKey) > 0 {
+		what := "a key alone lets in users whom PAM would ask for a code"
+		if i := slices.IndexFunc(byKey, func(p *person) bool { return len(p.held.Other) > 0 }); i >= 0 {
+			what = fmt.Sprintf("a key, or %s, lets in users whom PAM would ask for a code", strings.Join(byKey[i].held.Other, " or "))
+		}
+		r.Found(trap.Finding{Subject: keys, Severity: trap.Notice, Summary: what, Evidence: ev,
+			Detail: "sshd checks keys itself and asks PAM nothing then. That may be meant: a key with a passphrase is two factors.\n" +
+				"Where it is not, AuthenticationMethods has to demand both.\nWho is meant: " + names(byKey)})
+	} else if len(never) == 0 {
+		r.Clear(keys, "a key alone lets nobody in who has to give a code")
+	}
+	return true
+}
+
+// whyNever says what keeps sshd from asking.
+func (v *survey) whyNever(ps []*person) string {
+	p := ps[0]
+	if i := slices.IndexFunc(ps, func(p *person) bool { return p.user.UID != 0 }); i >= 0 {
+		p = ps[i]
+	}
+	e := v.logins.Sshd.For(sshd.Conn{User: p.user.Name, Groups: p.user.Groups})
+	for _, c := range []struct{ keyword, want string }{{"UsePAM", "yes"}, {"KbdInteractiveAuthentication", "yes"}} {
+		if s := e.Get(c.keyword); !s.Is(c.want) {
+			return c.keyword + " is " + s.Value()
+		}
+	}
+	if p.user.UID == 0 {
+		if s := e.Get("PermitRootLogin"); !s.Is("yes") {
+			return "PermitRootLogin is " + s.Value()
+		}
+	}
+	if s := e.Get("AuthenticationMethods"); !s.Is("any") {
+		return "AuthenticationMethods is " + s.Value()
+	}
+	return "no method of sshd's passes the stack"
+}
+
+// judgeFiles tells who is locked out for his file.
+func (v *survey) judgeFiles(r *trap.Report) {
+	var without []*person
+	var unseen []error
+	for _, p := range v.wanted() {
+		subject := perUser + p.user.Name
+		switch {
+		case p.file.State == pam.FileAbsent:
+			without = append(without, p)
+		case p.file.Err != nil:
+			unseen = append(unseen, p.file.Err)
+		case p.file.State == pam.FileRefused:
+			sev := trap.Warning
+			if p.now.GetsIn() == pam.No {
+				sev = trap.Critical
+			}
+			f := trap.Finding{Subject: subject, Severity: sev, Summary: fmt.Sprintf("the module refuses %s's codes: the file %s", p.user.Name, p.file.Why),
+				Detail:   "What still lets in: " + p.now.Words(),
+				Evidence: []trap.Evidence{trap.Ev("stat "+p.file.Path, "mode %04o, owner %d, %d bytes", p.file.Info.Mode.Perm(), p.file.Info.UID, p.file.Info.Size)}}
+			if !strings.Contains(p.file.Why, "has mode") {
+				f.ByHand = "write it anew: fettle totp enrol " + p.user.Name + " --replace"
+			}
+			r.Found(f)
+		case p.file.Frozen != "":
+			r.Found(trap.Finding{Subject: subject, Severity: trap.Warning, Summary: fmt.Sprintf("the module cannot note %s's used codes: %s", p.user.Name, p.file.Frozen),
+				Detail:   "With the option RATE_LIMIT or DISALLOW_REUSE in the file, as is usual, every login with a code fails then.",
+				Evidence: []trap.Evidence{trap.Ev("stat "+p.file.Path, "mode %04o, owner %d", p.file.Info.Mode.Perm(), p.file.Info.UID)},
+				ByHand:   "make the file system writable, or keep the files elsewhere: the module's option secret=/var/lib/…/${USER}"})
+		}
+	}
+	if len(unseen) > 0 {
+		r.Unknown(noFile, fmt.Errorf("not all files of users could be looked at: %w", unseen[0]))
+	}
+	v.judgeWithout(r, without, len(unseen) == 0)
+}
+
+// judgeWithout tells whether those without a file can log in.
+func (v *survey) judgeWithout(r *trap.Report, without []*person, all bool) {
+	nullok := slices.ContainsFunc(v.lines, func(l pam.Rule) bool { return l.Arg("nullok") })
+	var out []*person
+	sev := trap.Warning
+	for _, p := range without {
+		if keyless(&p.now) == pam.No && keyless(&p.held) != pam.No || p.now.GetsIn() == pam.No && p.held.GetsIn() != pam.No {
+			out = append(out, p)
+			if p.now.GetsIn() == pam.No {
+				sev = trap.Critical
+			}
+		}
+	}
+	switch {
+	case len(out) == 0 && all && len(without) > 0 && nullok:
+		r.Clear(noFile, "users without a file log in without a code (nullok)", trap.Ev("simulated", "%s", strings.ReplaceAll(table(without), "\n", "; ")))
+	case len(out) == 0 && all:
+		r.Clear(noFile, "nobody is locked out for want of a file")
+	case len(out) > 0:
+		f := trap.Finding{Subject: noFile, Severity: sev, Evidence: v.evidence(), Summary: "users who are asked for a code and have no file of it are locked out",
+			Detail: "Without a file, what lets in is:\n" + table(out), Params: map[string]string{"why": "strict"}}
+		if nullok {
+			f.Summary = "nullok does not let in users without a file: nothing else in the stack succeeds for them"
+			f.Detail = "With nullok the module says neither yes nor no (PAM_IGNORE), and a stack in which nobody says yes denies.\n" + f.Detail
+			f.Params["why"] = "nullok"
+		}
+		if why := out[0].now.Why; why != "" {
+			f.Detail += "\nIt is refused at " + why + "."
+		}
+		r.Found(f)
+	}
+}
+
+// judgeOutside tells whether those who are not asked can pass the stack.
+func (v *survey) judgeOutside(r *trap.Report) {
+	var out []*person
+	why := ""
+	for i := range v.people {
+		p := &v.people[i]
+		if p.held.Wanted || p.now.Denied != "" {
+			continue
+		}
+		a := v.logins.Sim.Ask(pam.Auth, p.user, pam.Give{Password: true, Code: true}, pam.Dialog)
+		if a.Verdict() == pam.No && (a.Why == "" || strings.Contains(a.Why, pam.BadJump)) {
+			out, why = append(out, p), a.Why
+		}
+	}
+	if len(out) == 0 {
+		return
+	}
+	f := trap.Finding{Subject: outside, Severity: trap.Warning, Summary: "users who are not asked for a code cannot log in with a password: nothing in the stack succeeds for them",
+		Detail: "A stack in which nobody says yes denies. Who is meant: " + names(out), Evidence: v.evidence(),
+		ByHand: "add the line `auth required pam_permit.so` after the code's if no password shall be asked for, or the password's lines before it"}
+	if why != "" {
+		f.Summary = "users who are not asked for a code are refused: a line skips more lines than there are"
+		f.Detail = why + ". Who is meant: " + names(out)
+		f.ByHand = "correct the number in that line"
+	}
+	r.Found(f)
+}
+
+// clocks are the programs that keep the clock right.
+var clocks = []string{"chronyd", "ntpd", "systemd-timesyn", "systemd-timesyncd", "openntpd", "ntimed-client", "ptp4l", "phc2sys", "timemaster", "VBoxService", "clockspeed"}
+
+// judgeClock: codes are made of the time.
+func (v *survey) judgeClock(ctx context.Context, h *host.Host, r *trap.Report) {
+	for _, p := range []string{"/run/systemd/container", "/.dockerenv"} {
+		if ok, err := h.Exists(ctx, p); err == nil && ok {
+			r.NotApplicable(clock, "a container has its host's clock")
+			return
+		}
+	}
+	ps, err := h.Processes(ctx)
+	if err != nil {
+		r.Unknown(clock, err)
+		return
+	}
+	for _, p := range ps {
+		if slices.Contains(clocks, p.Comm) {
+			r.Clear(clock, "a daemon keeps the clock right")
+			return
+		}
+	}
+	r.Found(trap.Finding{Subject: clock, Severity: trap.Notice, Summary: "no daemon keeps this host's clock right, and codes are made of the time",
+		Detail: "A code is taken up to 30 s before and after its time (WINDOW_SIZE 3).", ByHand: "install chrony, or run timedatectl set-ntp true"})
+}

@@ -1,0 +1,216 @@
+package sshtotp
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"fettle/host"
+	"fettle/host/pam"
+	"fettle/host/sshlogin"
+	"fettle/remedy"
+)
+
+// compare says what is wrong with a design's outcome; nil: it holds. Hard
+// tells that no other text would do better.
+func (v *survey) compare(after *survey, d design) (err error, hard bool) {
+	if c := after.logins.Sim.Config; c.Fatal != nil {
+		return c.Fatal, false
+	}
+	if len(after.logins.Sshd.Errors) > 0 {
+		return after.logins.Sshd.Errors[0], false
+	}
+	var locked []*person
+	for i := range v.people {
+		was, is := &v.people[i], &after.people[i]
+		member := d.group == "" || slices.Contains(was.user.Groups, d.group)
+		if was.now.GetsIn() != pam.No && is.now.GetsIn() == pam.No {
+			locked = append(locked, is)
+			continue
+		}
+		if err := change(was, is, member, d); err != nil {
+			return fmt.Errorf("%s: %w (before: %s; after: %s)", was.user.Name, err, was.now.Words(), is.now.Words()), false
+		}
+	}
+	if len(locked) > 0 {
+		_, file := anyFile(locked)
+		err := remedy.Refuse("this would lock out %s: %s. Give them a file first (fettle totp enrol), take them out of the group, or choose mode=nullok", names(locked), file)
+		return err, !d.nullok
+	}
+	return nil, false
+}
+
+func anyFile(ps []*person) (pam.FileState, string) {
+	for _, p := range ps {
+		if p.file.Path != "" && p.file.State != pam.FileUsable {
+			return p.file.State, p.file.Path + " " + p.file.Why
+		}
+	}
+	return pam.FileUnknown, "no way in is left"
+}
+
+// change tells what is wrong with what becomes of one user.
+func change(was, is *person, member bool, d design) error {
+	for _, m := range sshlogin.All {
+		if !member && was.now.Ways[m] != is.now.Ways[m] {
+			return fmt.Errorf("is outside the group, and %s would change from %s to %s", m, was.now.Ways[m], is.now.Ways[m])
+		}
+		// Those without a file whom nullok shall let in anew: that is what was asked for.
+		anew := d.nullok && was.now.Wanted && is.file.State == pam.FileAbsent
+		if !m.Code && !anew && is.now.Ways[m] > was.now.Ways[m] {
+			return fmt.Errorf("%s would let in, which did not before", m)
+		}
+	}
+	if !member || was.now.Denied != "" {
+		return nil
+	}
+	if v := is.held.Ways[sshlogin.Means{Code: true}]; v != pam.No {
+		return fmt.Errorf("a code alone would let in")
+	}
+	if v := is.held.Ways[sshlogin.Means{Password: true}]; v != pam.No {
+		return fmt.Errorf("a password alone would let in in spite of the code")
+	}
+	if is.user.UID == 0 && !usesCode(&is.held) {
+		return nil // PermitRootLogin leaves root a key or nothing
+	}
+	if by, m := is.held.WithoutCode(); d.factors == "key" && by != pam.No {
+		return fmt.Errorf("%s would let in in spite of the code", m)
+	}
+	if was.held.GetsIn() != pam.No && !usesCode(&is.held) {
+		return fmt.Errorf("would never be asked for the code")
+	}
+	return nil
+}
+
+// steps is the plan for files that hold.
+func steps(ctx context.Context, h *host.Host, d design, with files, before, after *survey) (remedy.Plan, error) {
+	who := "everybody"
+	if d.group != "" {
+		who = "members of " + d.group
+	}
+	p := remedy.Plan{Title: fmt.Sprintf("ask %s for a one-time code at SSH logins, with their %s", who, d.factors), CutsConnection: true}
+	var changed []string
+	for path := range with {
+		if path != service {
+			changed = append(changed, path)
+		}
+	}
+	slices.Sort(changed)
+	for _, path := range changed {
+		if err := p2file(ctx, h, &p, path, with[path]); err != nil {
+			return p, err
+		}
+	}
+	if len(p.Steps) > 0 {
+		reload, err := reloading(ctx, h)
+		if err != nil {
+			return p, err
+		}
+		p.Steps = append(p.Steps, remedy.Command{Do: []string{"/usr/sbin/sshd", "-t"}, Undo: []string{"/bin/true"}}, reload)
+	}
+	// PAM's file counts from the moment it is there, so it comes last: before
+	// that, sshd must demand what its new stack does not ask for any more.
+	if err := p2file(ctx, h, &p, service, with[service]); err != nil {
+		return p, err
+	}
+	if len(p.Steps) == 0 {
+		return p, remedy.Refuse("the files say so already: there is nothing to change")
+	}
+	p.Notes = notes(d, before, after)
+	return p, nil
+}
+
+// p2file adds a step for a file that says something else so far.
+func p2file(ctx context.Context, h *host.Host, p *remedy.Plan, path string, want []byte) error {
+	was, err := h.ReadFile(ctx, path)
+	if err != nil && !host.IsAbsent(err) {
+		return err
+	}
+	if host.IsAbsent(err) {
+		was = nil
+	} else if string(was) == string(want) {
+		return nil
+	}
+	p.Steps = append(p.Steps, remedy.File{Path: path, Content: want, Was: was})
+	return nil
+}
+
+// reloading makes a running sshd read its files; connections stay.
+func reloading(ctx context.Context, h *host.Host) (remedy.Step, error) {
+	booted, err := h.Exists(ctx, "/run/systemd/system")
+	if err != nil {
+		return nil, err
+	}
+	debian, err := h.Exists(ctx, "/etc/debian_version")
+	if err != nil {
+		return nil, err
+	}
+	unit := "sshd"
+	if debian {
+		unit = "ssh"
+	}
+	if booted {
+		return remedy.Unit{Name: unit + ".service", Act: "reload"}, nil
+	}
+	argv := []string{"/usr/sbin/service", unit, "reload"}
+	return remedy.Command{Do: argv, Undo: argv, Differs: "reload sshd once more after undoing"}, nil
+}
+
+// notes tells who gets in with what, before and after, for those whom it
+// changes.
+func notes(d design, before, after *survey) []string {
+	var out []string
+	n, without := 0, 0
+	for i := range before.people {
+		was, is := &before.people[i], &after.people[i]
+		if is.file.State == pam.FileAbsent && is.held.Wanted {
+			without++
+		}
+		if was.now.Words() == is.now.Words() {
+			continue
+		}
+		if n++; n <= maxNames {
+			out = append(out, fmt.Sprintf("%s: now %s; then %s", was.user.Name, was.now.Words(), is.now.Words()))
+		}
+	}
+	if n > maxNames {
+		out = append(out, fmt.Sprintf("and %d more users", n-maxNames))
+	}
+	switch {
+	case without > 0 && d.nullok:
+		out = append(out, fmt.Sprintf("%d of those who shall be asked have no file yet and get in without a code until they have (nullok): fettle totp enrol", without))
+	case n == 0:
+		out = append(out, "nobody is asked for a code yet: the group has no members with a file")
+	}
+	if e := before.logins.DB.UsersElsewhere; len(e) > 0 {
+		out = append(out, "users that "+strings.Join(e, ", ")+" knows are not simulated")
+	}
+	if d.factors == "password" {
+		out = append(out, "a key alone still lets in; with factors=key it does not")
+	}
+	return append(out, "keep this session open, and log in once more before you run fettle confirm")
+}
+
+// modePlan takes surplus rights from a user's file, as that user: root must
+// not follow what a user may put in its place meanwhile.
+func modePlan(ctx context.Context, h *host.Host, name string) (remedy.Plan, error) {
+	v, err := take(ctx, h, nil)
+	if err != nil {
+		return remedy.Plan{}, err
+	}
+	i := slices.IndexFunc(v.people, func(p person) bool { return p.user.Name == name })
+	if i < 0 {
+		return remedy.Plan{}, remedy.Refuse("%s is not asked for a code any more", name)
+	}
+	p := &v.people[i]
+	st := p.file.Info
+	if !strings.Contains(p.file.Why, "has mode") || !st.Mode.IsRegular() || st.UID != p.user.UID {
+		return remedy.Plan{}, remedy.Refuse("%s %s: write it anew with fettle totp enrol %s --replace", p.file.Path, p.file.Why, name)
+	}
+	as := func(mode string) []string {
+		return []string{"/usr/sbin/runuser", "-u", name, "--", "/bin/chmod", mode, p.file.Path}
+	}
+	return remedy.Plan{Title: "let nobody but " + name + " read " + p.file.Path,
+		Steps: []remedy.Step{remedy.Command{Do: as("0400"), Undo: as(fmt.Sprintf("%04o", st.Mode.Perm()))}}}, nil
+}
