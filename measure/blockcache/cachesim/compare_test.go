@@ -16,13 +16,13 @@ import (
 
 // compared are the loads whose misses are compared with libCacheSim's.
 var compared = []trace.Workload{
-	{Pattern: "zipf:1.2", Blocks: 20_000, Requests: 200_000, Seed: 1, BlockSize: 65536},
-	{Pattern: "zipf:0.8", Blocks: 20_000, Requests: 200_000, Seed: 2, BlockSize: 65536},
-	{Pattern: "hot:10:90", Blocks: 20_000, Requests: 200_000, Seed: 3, BlockSize: 65536},
-	{Pattern: "uniform", Blocks: 20_000, Requests: 200_000, Seed: 4, BlockSize: 65536},
+	{Pattern: "zipf:1.2", Blocks: 8_000, Requests: 60_000, Seed: 1, BlockSize: 65536},
+	{Pattern: "zipf:0.8", Blocks: 8_000, Requests: 60_000, Seed: 2, BlockSize: 65536},
+	{Pattern: "hot:10:90", Blocks: 8_000, Requests: 60_000, Seed: 3, BlockSize: 65536},
+	{Pattern: "uniform", Blocks: 8_000, Requests: 60_000, Seed: 4, BlockSize: 65536},
 }
 
-var comparedSizes = []int{50, 200, 1000, 2000, 5000, 15000}
+var comparedSizes = []int{50, 200, 1000, 2000, 6000}
 
 // peer is what libCacheSim said of one cache.
 type peer struct {
