@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -128,6 +129,11 @@ func (a *app) whyJSON(matches []lore.Match, near *lore.Match, here map[string]tr
 	}{out, near})
 }
 
+// talks tells whether a trap's check asks other hosts too where it may.
+func (a *app) talks(id string) bool {
+	return slices.ContainsFunc(a.traps, func(t *trap.Trap) bool { return t.ID() == id && t.Talks })
+}
+
 func (a *app) title(id string) string {
 	for _, t := range a.traps {
 		if t.ID() == id {
@@ -162,7 +168,7 @@ func (a *app) whyText(matches []lore.Match, near *lore.Match, here map[string]tr
 			line("fits: " + term.Visible(m.Symptom))
 		}
 		if r, ok := here[m.Trap]; ok {
-			for _, s := range saysHere(&r) {
+			for _, s := range saysHere(&r, a.talks(m.Trap)) {
 				said, command, ok := strings.Cut(s, next)
 				line(said)
 				if ok { // never broken in two: it is there to be copied
@@ -193,8 +199,9 @@ func likely(score float64) string {
 const next = "\x00"
 
 // saysHere puts into lines what a check says of this host: findings and what
-// could not be looked at, or that it is clear.
-func saysHere(r *trap.Result) []string {
+// could not be looked at, or that it is clear. A check that talks to other
+// hosts was not let to.
+func saysHere(r *trap.Result, talks bool) []string {
 	var out []string
 	clear := 0
 	var not string
@@ -220,6 +227,8 @@ func saysHere(r *trap.Result) []string {
 		return append(out[:3], fmt.Sprintf("here: and %d more; fettle check %s shows them", len(out)-3, r.Trap))
 	case len(out) > 0:
 		return out
+	case clear > 0 && talks:
+		return []string{"here: clear as far as this host's own files tell; to ask others: fettle check " + r.Trap + " --network"}
 	case clear > 0:
 		return []string{"here: clear, this host is not in the trap now"}
 	}

@@ -110,20 +110,20 @@ func (ck *checker) configuration(ctx context.Context) {
 		say(grave(c), "With GnuTLS the OpenLDAP library then compares no name at all, not even the common name: any certificate of a trusted CA will do, anybody's.",
 			[]trap.Evidence{trap.Ev(c.ReqSAN.Place(), "TLS_REQSAN never"), ck.why}, "does not compare the server's name with its certificate")
 	}
-	s, err := trusted(ctx, ck.h, c, ck.lib)
+	wrong, err := usable(ctx, ck.h, c, ck.lib)
 	switch {
 	case err != nil:
 		r.Unknown(c.Name, err)
 		return
-	case s.Wrong != "":
+	case wrong != "":
 		sev := trap.Warning
 		if len(c.Servers) == 0 && c.Discovers.Value == "" {
 			sev = trap.Notice
 		}
-		say(sev, "", []trap.Evidence{caEv(c), ck.why}, "cannot verify any server: %s", s.Wrong)
-	case c.Name == "openldap" && s.File != "":
-		if st, err := ck.h.Stat(ctx, s.File); err == nil && st.Mode.Perm()&0o004 == 0 {
-			say(trap.Notice, "", []trap.Evidence{caEv(c), trap.Ev("stat "+s.File, "mode %04o", st.Mode.Perm())}, "cannot verify any server but for root: not everybody may read its CA file %s", s.File)
+		say(sev, "", []trap.Evidence{caEv(c), ck.why}, "cannot verify any server: %s", wrong)
+	case c.Name == "openldap" && c.CACert.Given():
+		if st, err := ck.h.Stat(ctx, c.CACert.Value); err == nil && st.Mode.Perm()&0o004 == 0 {
+			say(trap.Notice, "", []trap.Evidence{caEv(c), trap.Ev("stat "+c.CACert.Value, "mode %04o", st.Mode.Perm())}, "cannot verify any server but for root: not everybody may read its CA file %s", c.CACert.Value)
 		}
 	}
 	if !found {

@@ -3,9 +3,9 @@ package ldaptlsverify
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"fettle/host"
@@ -16,33 +16,66 @@ import (
 // libldap is Debian's package of the OpenLDAP library, by its names so far.
 var libldap = lazy.Regexp(`^libldap(2|-2\.[0-9]+-[0-9]+)(t64)?$`)
 
-// libraryOf tells what the host's OpenLDAP library does TLS with: what its
-// package depends on, where dpkg says so; else what the distribution is known for.
+// libraryOf tells what the host's OpenLDAP library does TLS with: what the
+// distribution is known for, and of a release that is not known yet, what the
+// library's package depends on. dpkg's status is large, and read only then.
 func libraryOf(ctx context.Context, h *host.Host) (Library, trap.Evidence, error) {
+	id, err := release(ctx, h)
+	if err == nil && !id.debian {
+		return OpenSSL, trap.Ev(id.file, "ID=%s: its OpenLDAP library uses OpenSSL", id.name), nil
+	}
+	if err == nil && id.known {
+		return GnuTLS, trap.Ev(id.file, "ID=%s: its OpenLDAP library uses GnuTLS", id.name), nil
+	}
 	const status = "/var/lib/dpkg/status"
-	b, err := h.ReadFile(ctx, status)
-	if err == nil {
+	if b, derr := h.ReadFile(ctx, status); derr == nil {
 		if lib, pkg := dependsOn(b, libldap()); lib != "" {
 			return lib, trap.Ev(status, "%s depends on %s", pkg, lib), nil
 		}
 	}
-	for _, f := range []string{"/etc/os-release", "/usr/lib/os-release"} {
-		var b []byte
-		if b, err = h.ReadFile(ctx, f); err != nil {
-			if host.IsAbsent(err) {
-				continue
-			}
-			return "", trap.Evidence{}, err
-		}
-		for line := range strings.Lines(string(b)) {
-			k, v, _ := strings.Cut(strings.TrimSpace(line), "=")
-			if v = strings.Trim(v, `"'`); (k == "ID" || k == "ID_LIKE") && (strings.Contains(v, "debian") || strings.Contains(v, "ubuntu")) {
-				return GnuTLS, trap.Ev(f, "%s=%s: its OpenLDAP library uses GnuTLS", k, v), nil
-			}
-		}
-		return OpenSSL, trap.Ev(f, "not Debian or Ubuntu: the OpenLDAP library uses OpenSSL"), nil
+	if err != nil {
+		return "", trap.Evidence{}, fmt.Errorf("which TLS library the OpenLDAP library uses is not known: %w", err)
 	}
-	return "", trap.Evidence{}, errors.Join(errors.New("which TLS library the OpenLDAP library uses is not known"), err)
+	return GnuTLS, trap.Ev(id.file, "ID=%s: its OpenLDAP library uses GnuTLS, as far as known", id.name), nil
+}
+
+// distribution is what os-release(5) says, as far as it matters.
+type distribution struct {
+	file, name string
+	debian     bool // Debian, or made of it
+	known      bool // a release of Debian or Ubuntu whose library is known
+}
+
+// newest are the last releases that were looked at.
+var newest = map[string]float64{"debian": 12, "ubuntu": 24.04}
+
+func release(ctx context.Context, h *host.Host) (distribution, error) {
+	d := distribution{file: "/etc/os-release"}
+	b, err := h.ReadFile(ctx, d.file)
+	if host.IsAbsent(err) {
+		d.file = "/usr/lib/os-release"
+		b, err = h.ReadFile(ctx, d.file)
+	}
+	if err != nil {
+		return d, err
+	}
+	version := ""
+	for line := range strings.Lines(string(b)) {
+		k, v, _ := strings.Cut(strings.TrimSpace(line), "=")
+		v = strings.Trim(v, `"'`)
+		switch k {
+		case "ID":
+			d.name = v
+			d.debian = d.debian || v == "debian" || v == "ubuntu"
+		case "ID_LIKE":
+			d.debian = d.debian || strings.Contains(v, "debian") || strings.Contains(v, "ubuntu")
+		case "VERSION_ID":
+			version = v
+		}
+	}
+	n, err := strconv.ParseFloat(version, 64)
+	d.known = err == nil && newest[d.name] > 0 && n <= newest[d.name]
+	return d, nil
 }
 
 // dependsOn looks into dpkg's status for the library's package.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,6 +37,26 @@ var hashName = lazy.Regexp(`^[0-9a-f]{8}\.[0-9]+$`)
 // openSSLDefaults are where OpenSSL looks when nothing is set: Red Hat, then
 // Alpine and Arch, then SUSE.
 var openSSLDefaults = []string{"/etc/pki/tls/cert.pem", "/etc/ssl/cert.pem", "/etc/ssl/ca-bundle.pem"}
+
+// usable says in one sentence why no server can be verified with what the
+// client trusts; empty: it can. Of a bundle that the system keeps it is enough
+// that it is there: it is large, and most hosts with an LDAP client have no
+// server named.
+func usable(ctx context.Context, h *host.Host, c *ldapconf.Client, lib Library) (wrong string, err error) {
+	f := c.CACert.Value
+	if !slices.Contains(systemBundles, f) || c.CACertDir.Given() {
+		s, err := trusted(ctx, h, c, lib)
+		return s.Wrong, err
+	}
+	st, err := h.Stat(ctx, f)
+	switch {
+	case host.IsAbsent(err):
+		return fmt.Sprintf("its CA file %s is missing", f), nil
+	case err == nil && st.Size == 0:
+		return fmt.Sprintf("its CA file %s holds no certificate", f), nil
+	}
+	return "", err
+}
 
 // trusted reads the CA certificates of a client. An error says that nobody
 // could look.
