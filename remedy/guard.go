@@ -119,7 +119,10 @@ func (g Guard) timer(ctx context.Context, m Machine, c *Change, bin string) (str
 	if err == nil && out.Exit != 0 {
 		err = fmt.Errorf("systemd-run ended with status %d%s", out.Exit, said(out))
 	}
-	return "systemd timer " + unitName(c.ID) + ".timer", err
+	if err != nil {
+		return "", err // another guard has to do
+	}
+	return "systemd timer " + unitName(c.ID) + ".timer", nil
 }
 
 // detach starts the copy in a session of its own, where neither the
