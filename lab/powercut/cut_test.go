@@ -1,8 +1,10 @@
 package powercut
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 )
@@ -115,5 +117,90 @@ func TestSample(t *testing.T) {
 	s := Sample(cuts, 100)
 	if s[0].At > 100 || s[len(s)-1].At < 900 {
 		t.Errorf("the sample reaches from %d to %d", s[0].At, s[len(s)-1].At)
+	}
+}
+
+// Of states that are the same byte for byte, the last is kept.
+func TestDistinct(t *testing.T) {
+	data := bytes.Repeat([]byte{7}, 512)
+	data = append(data, bytes.Repeat([]byte{8}, 512)...)
+	l := &Log{SectorSize: 512, r: bytes.NewReader(data), Entries: []Entry{
+		{Sector: 1, Sectors: 1, at: 0}, {Sector: 2, Sectors: 1, at: 512}, {Sector: 1, Sectors: 1, at: 0}, {Sector: 1, Sectors: 1, at: 512}, {Mark: "m", Flags: Mark},
+	}}
+	whole := Piece{0, 9}
+	cuts := []Cut{
+		{Prefix: 0, Some: []Piece{whole}}, // the same as the next
+		{Prefix: 1},
+		{Prefix: 2}, // the same as the next: the sector is written over with what it holds
+		{Prefix: 3},
+		{Prefix: 3, Some: []Piece{{3, 1}}}, // the same as the last but one
+		{Prefix: 3, Some: []Piece{{3, 1}, {0, 1}}},
+		{Prefix: 5},
+	}
+	got, err := Distinct(l, cuts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept []int
+	for _, c := range got {
+		kept = append(kept, c.Prefix*10+len(c.Some))
+	}
+	if !slices.Equal(kept, []int{10, 32, 50}) {
+		t.Errorf("kept %v", kept)
+	}
+	// On a real log every state that is dropped is there later.
+	real := small(t)
+	all, _ := Cuts(real, 0, len(real.Entries), func(uint64) string { return "" }, testRand())
+	kept2, err := Distinct(real, all)
+	if err != nil || len(kept2) == 0 || len(kept2) > len(all) {
+		t.Fatalf("%d of %d, %v", len(kept2), len(all), err)
+	}
+	disk := func(c Cut) string {
+		m := make(memory, 64<<10)
+		for i := range c.Prefix {
+			real.Apply(m, i, 1<<40)
+		}
+		c.Write(real, m)
+		return string(m)
+	}
+	seen := map[string]bool{}
+	for _, c := range kept2 {
+		if s := disk(c); seen[s] {
+			t.Errorf("%v is there twice", c)
+		} else {
+			seen[s] = true
+		}
+	}
+	for _, c := range all {
+		if !seen[disk(c)] {
+			t.Errorf("%v was dropped, and nothing leaves that state", c)
+		}
+	}
+}
+
+func TestLimbo(t *testing.T) {
+	disk := func(s uint64) int { return int(s / 100) }
+	start := func(d int) uint64 { return uint64(d) * 100 }
+	l := (&Log{Entries: []Entry{
+		{Sector: 101, Sectors: 2, issued: 0}, // the other disk's cache has it until entry 6
+		{Sector: 1, Sectors: 1, issued: 1}, {Sector: 2, Sectors: 1, issued: 2},
+		{Sector: 0, Flags: Flush, issued: 3},
+		{Sector: 5, Sectors: 1, issued: 4},
+		{Sector: 50, Sectors: 1, Flags: FUA, issued: 5},
+		{Sector: 100, Flags: Flush, issued: 6},
+		{Sector: 7, Sectors: 1, issued: 7}, {Sector: 0, Flags: Flush, issued: 8},
+	}}).PerDisk(disk)
+	flush := slices.IndexFunc(l.Entries, func(e Entry) bool { return e.issued == 3 })
+	got := limbo(l, Cut{At: flush, Prefix: flush + 1}, disk, start)
+	// Entry 4 is logged with the flush of 6, and may have been issued before 3.
+	if want := map[int][]span{1: {{1, 3}}, 0: {{50, 51}, {5, 6}}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("in limbo after the first flush: %v, want %v", got, want)
+	}
+	got = limbo(l, Cut{Kind: Subset, At: flush, Prefix: flush - 2}, disk, start)
+	if want := map[int][]span{1: {{1, 3}}, 0: {{1, 2}, {2, 3}, {50, 51}, {5, 6}}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("in limbo at the first flush: %v, want %v", got, want)
+	}
+	if p := promised([]span{{1, 3}, {10, 12}}, []span{{2, 5}, {12, 13}}); !slices.Equal(p, []span{{10, 12}}) {
+		t.Errorf("promised: %v", p)
 	}
 }

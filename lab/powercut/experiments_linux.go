@@ -7,11 +7,9 @@ import (
 )
 
 // Experiments are fettle lab powercut: one for each kind of array, and one for files alone.
-var Experiments = []lab.Experiment{
-	raid(Level{"raid1", "1", 2, "internal"}),
-	raid(Level{"raid1-no-bitmap", "1", 2, "none"}),
-	raid(Level{"raid10", "10", 4, "internal"}),
-	raid(Level{"raid6", "6", 4, "internal"}),
+// Those of arrays try a sample of the states that a cut can leave; with -all
+// behind their names, all.
+var Experiments = append(arrays(), []lab.Experiment{
 	{
 		Name:  "powercut/files",
 		About: "Power cuts while a plan of file, permission, ACL and removal steps is applied and undone",
@@ -23,16 +21,32 @@ var Experiments = []lab.Experiment{
 		},
 		Run: filesCase{400}.run,
 	},
+}...)
+
+func arrays() (all []lab.Experiment) {
+	for _, l := range []Level{
+		{"raid1", "1", 2, "internal"},
+		{"raid1-no-bitmap", "1", 2, "none"},
+		{"raid10", "10", 4, "internal"},
+		{"raid6", "6", 4, "internal"},
+	} {
+		all = append(all, raid(l, "", 120, 30*time.Minute), raid(l, "-all", 0, 8*time.Hour))
+	}
+	return all
 }
 
-func raid(l Level) lab.Experiment {
-	rc := raidCase{l, "mdadm-bad-blocks", "mdadm.conf", 60}
+func raid(l Level, suffix string, most int, limit time.Duration) lab.Experiment {
+	rc := raidCase{l, "mdadm-bad-blocks", "mdadm.conf", most}
+	which := "a sample"
+	if most == 0 {
+		which = "every state"
+	}
 	return lab.Experiment{
-		Name:  "powercut/" + l.Name,
-		About: "Power cuts while fettle takes a bad blocks list away and gives it back: " + l.Name,
+		Name:  "powercut/" + l.Name + suffix,
+		About: "Power cuts while fettle takes a bad blocks list away and gives it back: " + l.Name + ", " + which,
 		Long:  true,
 		Needs: lab.Needs{
-			Engine: "uml", MemMiB: 1024, Limit: 15 * time.Minute,
+			Engine: "uml", MemMiB: 1024, Limit: limit,
 			Modules: []string{"raid1", "raid10", "raid456", "loop", "ext4", "dm-mod", "dm-log-writes", "dm-snapshot"},
 			Tools:   []string{"mdadm", "losetup", "mkfs.ext4", "grep"},
 		},

@@ -34,7 +34,8 @@ type Entry struct {
 	Flags   uint64
 	Mark    string // of a mark
 
-	at int64 // where the data is in the log, in bytes
+	at     int64 // where the data is in the log, in bytes
+	issued int   // its place in the order in which the kernel logged it
 }
 
 // Log is what dm-log-writes recorded.
@@ -73,7 +74,7 @@ func ReadLog(r io.ReaderAt, size int64) (*Log, error) {
 			return nil, fmt.Errorf("reading entry %d of the log: %w", i, err)
 		}
 		at += int64(ss)
-		e := Entry{Sector: le.Uint64(sector[0:]), Sectors: le.Uint64(sector[8:]), Flags: le.Uint64(sector[16:]), at: at}
+		e := Entry{Sector: le.Uint64(sector[0:]), Sectors: le.Uint64(sector[8:]), Flags: le.Uint64(sector[16:]), at: at, issued: int(i)}
 		length := le.Uint64(sector[24:])
 		switch {
 		case e.Sector > 1<<50 || e.Sectors > 1<<40:

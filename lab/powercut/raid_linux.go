@@ -32,7 +32,7 @@ type raidCase struct {
 	Level
 	trap        string
 	confSubject string
-	cuts        int // how many are tried at most
+	cuts        int // how many are tried at most; 0 is all
 }
 
 // victim is the member whose list is taken away.

@@ -46,7 +46,15 @@ func replayAll(ctx context.Context, b *lab.Bench, d *disk, l *Log, most int, try
 		return fmt.Errorf("the log of %d writes lacks its marks", len(l.Entries))
 	}
 	all, points := Cuts(l, from, to, d.class, rand.New(rand.NewPCG(1, 2)))
-	sample := Sample(all, most)
+	every := len(all)
+	all, err := Distinct(l, all)
+	if err != nil {
+		return err
+	}
+	sample := all
+	if most > 0 {
+		sample = Sample(all, most)
+	}
 	b.Columns("Cut in", "States", "Tried", "Lost", "Force", "1 out", ">1 out", "Data", "Resumed", "Undone")
 	byClass, sum := map[string]*tally{}, &tally{cuts: len(all)}
 	kinds := map[Kind]int{}
@@ -103,9 +111,11 @@ func replayAll(ctx context.Context, b *lab.Bench, d *disk, l *Log, most int, try
 		"1 out, >1 out: arrays that came back with so many members missing; Data: of what was durable, something was gone.")
 	b.Note("%d writes in the log, %d flushes and FUA writes. Of the states tried, %d had what was durable only, %d some of the rest too, %d a torn write.",
 		len(l.Entries), points, kinds[Durable], kinds[Subset], kinds[Torn])
+	b.Note("%d more states are byte for byte the same as one of these.", every-len(all))
 	b.Note("%d states in %s, the slowest in %s.", len(sample), time.Since(start).Round(time.Second), slowest.Round(time.Second/10))
 	if len(unequal) > 0 {
-		b.Note("In %d arrays md's check found copies that differ, in the end; repair made them equal, and all that was durable was there before and after:", len(unequal))
+		b.Note("In %d arrays md's check found copies that differ, in the end; repair made them equal, and all that was durable was there before and after. "+
+			"Unless the run failed, each time only where a write was not durable on all members yet, or after --force:", len(unequal))
 		for _, u := range unequal[:min(len(unequal), 8)] {
 			b.Note("%s", u)
 		}

@@ -71,7 +71,7 @@ func (rc raidCase) trial(d *disk, l *Log, c Cut, n int) (r result) {
 	if err := rc.act(d, r.resume); err != nil {
 		return fail("%w", err)
 	}
-	if err := rc.end(d, known, &r); err != nil {
+	if err := rc.end(d, l, c, known, &r); err != nil {
 		return fail("%w", err)
 	}
 	r.finished = true
@@ -194,7 +194,7 @@ func finish(p remedy.Phase) remedy.Phase {
 func finishUndo(p remedy.Phase) bool { return p == "" || p == remedy.TakenBack }
 
 // end looks at what there is when fettle says that it is done.
-func (rc raidCase) end(d *disk, k facts, r *result) error {
+func (rc raidCase) end(d *disk, l *Log, c Cut, k facts, r *result) error {
 	conf0, list, err := rc.changes()
 	if err != nil {
 		return err
@@ -233,13 +233,47 @@ func (rc raidCase) end(d *disk, k facts, r *result) error {
 	if err := d.unmountData(); err != nil {
 		return err
 	}
-	// Stripes that were being written when the power went may differ: after
-	// force, which calls them clean, and as the notes of the experiment say.
-	// What was durable must be the same whichever copy wins.
-	if r.differed, err = scrub("check"); err != nil || r.differed == "0" {
+	return rc.equal(d, l, c, k, r, fmt.Sprintf("%d missing, force: %t, changes %q and %q at the end", r.missing, r.forced, conf0, list))
+}
+
+// equal has md compare the copies, now that every resync that the bitmap, or
+// an array that was not clean, asked for has ended. Where they differ, no write
+// to that place was durable on all members when the power went: else md has
+// broken its promise. A repair makes them equal, and what was durable must be
+// the same whichever copy wins.
+func (rc raidCase) equal(d *disk, l *Log, c Cut, k facts, r *result, about string) error {
+	if v := md("resync_start"); v != "none" {
+		return fmt.Errorf("the array is idle, and its resync after the cut is still to come (resync_start %s)", v)
+	}
+	n, err := scrub("check")
+	if err != nil || n == "0" {
 		return err
 	}
-	r.about = fmt.Sprintf("%d missing, force: %t, changes %q and %q at the end", r.missing, r.forced, conf0, list)
+	differ, sb, err := rc.differences(d)
+	if err != nil {
+		return fmt.Errorf("finding where the copies differ: %w", err)
+	}
+	waiting := limbo(l, c, d.part, func(p int) uint64 {
+		return (rootSize + uint64(p-1)*diskSize) / sector // the root is disk 0
+	})
+	var broken []string
+	for _, x := range differ {
+		var group []span
+		for _, m := range x.group {
+			for _, w := range waiting[m+1] {
+				if w.to > sb.DataOffset {
+					group = append(group, span{max(w.from, sb.DataOffset) - sb.DataOffset, w.to - sb.DataOffset})
+				}
+			}
+		}
+		if len(promised([]span{x.span}, group)) > 0 {
+			broken = append(broken, x.String())
+		}
+	}
+	r.differed, r.about = n, fmt.Sprintf("%v; %s", differ, about)
+	if len(broken) > 0 && !r.forced {
+		return fmt.Errorf("the copies differ where nothing was being written when the power went: %s (%s)", strings.Join(broken, ", "), about)
+	}
 	if _, err := scrub("repair"); err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ var afterInstall = lab.Scenario{
 			expect(0, "0\n", "cat", "/sys/block/md0/md/degraded"),
 			expect(1, "disabled", "systemctl", "is-enabled", "fettle-md-no-bbl.timer"),
 			expect(0, "inactive", "systemctl", "show", "-P", "ActiveState", "fettle-md-no-bbl.timer"),
-			expect(0, "CREATE bbl=no", "cat", "/etc/mdadm/mdadm.conf"),
+			expect(0, "CREATE bbl=no", "cat", "/etc/mdadm.conf"), // this root has no /etc/mdadm
 			expect(0, "0 found, 0 unknown", "fettle", "check", "mdadm-bad-blocks"),
 		}},
 		{Name: "next-boot", Acts: []lab.Act{{Restart: lab.RestartClean}, expect(1, "disabled", "systemctl", "is-enabled", "fettle-md-no-bbl.timer")}},
