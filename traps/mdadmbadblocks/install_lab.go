@@ -58,3 +58,33 @@ var afterInstall = lab.Scenario{
 		{Name: "next-boot", Acts: []lab.Act{{Restart: lab.RestartClean}, expect(1, "disabled", "systemctl", "is-enabled", "fettle-md-no-bbl.timer")}},
 	},
 }
+
+// inInitramfs installs the script for the initramfs, runs it as the next boot
+// would, and takes it out again. What makes the initramfs only counts here.
+var inInitramfs = lab.Scenario{
+	Name: "initramfs", About: "The script for the initramfs is installed when asked for, works, and is taken out again",
+	Needs: lab.Needs{MemMiB: 512, Modules: []string{"raid1", "loop"}, Tools: []string{"mdadm", "losetup", "truncate", "mknod", "grep", "sh", "cat", "stat", "mkdir"}},
+	Steps: []lab.Step{
+		{Name: "prepare", Acts: append(create("1", 2, "--bitmap=internal"),
+			lab.Act{Run: []string{"mkdir", "-p", "/etc/initramfs-tools/scripts/local-top", "/etc/initramfs-tools/scripts/local-premount"}},
+			lab.Act{Write: &lab.File{Path: updateInitramfs, Mode: 0o755, Content: "#!/bin/sh\necho made anew with: \"$@\" /etc/initramfs-tools/scripts/*/* >> /run/made\n"}})},
+		{Name: "found", Acts: []lab.Act{expect(1, "initramfs", "fettle", "check", "mdadm-bad-blocks")}},
+		{Name: "not-unasked", Acts: []lab.Act{expect(5, "--with at-boot=yes", "fettle", "fix", "mdadm-bad-blocks", "--on", bootSubject, "--yes")}},
+		{Name: "installed", Acts: []lab.Act{
+			expect(0, "Mended", "fettle", "fix", "mdadm-bad-blocks", "--on", bootSubject, "--with", "at-boot=yes", "--yes"),
+			expect(0, "755", "stat", "-c", "%a", bootScripts[0]),
+			expect(0, "made anew with: -u "+bootScripts[1]+" "+bootScripts[0]+"\n", "cat", "/run/made"),
+		}},
+		{Name: "next-boot", Acts: []lab.Act{
+			{Run: []string{"sh", bootScripts[0]}},
+			expect(0, "No bad-blocks list", "mdadm", "--examine-badblocks", "/dev/loop0"),
+			expect(0, "No bad-blocks list", "mdadm", "--examine-badblocks", "/dev/loop1"),
+			expect(0, "0\n", "cat", "/sys/block/md0/md/degraded"),
+		}},
+		{Name: "undo", Acts: []lab.Act{
+			expect(0, "is undone", "fettle", "undo"),
+			expect(1, "", "stat", bootScripts[0]),
+			expect(0, "made anew with: -u /etc/initramfs-tools/scripts/*/*\n", "cat", "/run/made"),
+		}},
+	},
+}

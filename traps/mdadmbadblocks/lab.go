@@ -113,6 +113,7 @@ var proof = []lab.Scenario{
 		Prepare: append([]lab.Act{{Write: &lab.File{Path: "/etc/mdadm/mdadm.conf", Content: "CREATE bbl=no\n"}}}, create("1", 2, "--metadata=0.90")...),
 	},
 	external,
+	inInitramfs,
 	afterInstall,
 	refused("entries", "A list with an entry is told as critical, and left alone", append(create("1", 2, "--bitmap=internal"), enter("loop1")...)),
 	long(refused("shared-entries", "Both members of a mirror have the same entry", append(create("1", 2, "--bitmap=internal"), enter("loop0", "loop1")...))),
