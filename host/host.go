@@ -144,6 +144,12 @@ func (h *Host) Run(ctx context.Context, name string, args ...string) (Output, er
 	})
 }
 
+// Memo remembers what somebody makes of the host's answers, under a key of
+// their own ("rule:processes"), so that it is made once. Nobody may change it.
+func Memo[T any](ctx context.Context, h *Host, key string, ask func() (T, error)) (T, error) {
+	return remember(ctx, &h.cache, "memo:"+key, ask)
+}
+
 func (h *Host) table(ctx context.Context, t Table) ([]byte, error) {
 	return remember(ctx, &h.cache, "table:"+string(t), func() ([]byte, error) {
 		b, err := h.src.Table(ctx, t)

@@ -39,6 +39,13 @@ func (e *Expr) freeze() error {
 		return err
 	}
 	c.SourceInfo = nil // places: mistakes were told when it was checked
+	// Of the types, running needs that of the whole, which says that it was
+	// checked, and those of types themselves. The others are most of the bytes.
+	for id, t := range c.TypeMap {
+		if id != c.Expr.Id && t.GetType() == nil {
+			delete(c.TypeMap, id)
+		}
+	}
 	e.Checked, err = proto.MarshalOptions{Deterministic: true}.Marshal(c)
 	return err
 }

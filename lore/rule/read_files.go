@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -276,20 +277,17 @@ func readRegex(r *reading, f *Fact) (any, error) {
 			return nil, err
 		}
 		exists = true
-		n := 0
-		for line := range strings.Lines(string(b)) {
-			n++
-			line = strings.TrimRight(line, "\r\n")
-			if n%4096 == 0 && r.ctx.Err() != nil {
-				return nil, r.ctx.Err()
-			}
-			if !re.MatchString(line) || ignore.MatchString(line) {
-				continue
+		err = eachMatch(r.ctx, re, b, func(n int, line string) {
+			if ignore.MatchString(line) {
+				return
 			}
 			if count++; count <= matchLimit {
 				found = append(found, newObject("match", fmt.Sprintf("%s:%d", name, n), strings.TrimSpace(line), map[string]any{
 					"path": name, "line": n, "text": line, "groups": groups(re, line)}))
 			}
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
 	source := strings.Join(f.Opts["in"], ", ")

@@ -16,6 +16,10 @@ import (
 // readOS reads /etc/os-release, or where that is missing /usr/lib/os-release
 // (os-release(5)).
 func readOS(r *reading, _ *Fact) (any, error) {
+	return host.Memo(r.ctx, r.h, "rule:os", func() (*object, error) { return osRelease(r) })
+}
+
+func osRelease(r *reading) (*object, error) {
 	for _, name := range []string{"/etc/os-release", "/usr/lib/os-release"} {
 		b, err := r.h.ReadFile(r.ctx, name)
 		if host.IsAbsent(err) {
@@ -57,6 +61,23 @@ var errNoPackages = errors.New("no package database that fettle knows is there")
 
 // readPackage finds the first of several packages that is installed.
 func readPackage(r *reading, f *Fact) (any, error) {
+	all, err := host.Memo(r.ctx, r.h, "rule:packages", r.installed)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range f.Args {
+		base, arch, _ := strings.Cut(name, ":")
+		for _, p := range all[base] {
+			if arch == "" || p.Arch == arch {
+				return r.packageObject(p), nil
+			}
+		}
+	}
+	return newObject("package", "packages", strings.Join(f.Args, ", ")+": not installed", map[string]any{"name": f.Args[0], "manager": r.manager()}), nil
+}
+
+// installed are the packages by name.
+func (r *reading) installed() (map[string][]host.Package, error) {
 	all, err := r.h.Packages(r.ctx)
 	if host.IsAbsent(err) {
 		err = errNoPackages
@@ -64,15 +85,13 @@ func readPackage(r *reading, f *Fact) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range f.Args {
-		base, arch, _ := strings.Cut(name, ":")
-		for _, p := range all {
-			if p.Name == base && (arch == "" || p.Arch == arch) && p.Installed() {
-				return r.packageObject(p), nil
-			}
+	by := make(map[string][]host.Package, len(all))
+	for _, p := range all {
+		if p.Installed() {
+			by[p.Name] = append(by[p.Name], p)
 		}
 	}
-	return newObject("package", "packages", strings.Join(f.Args, ", ")+": not installed", map[string]any{"name": f.Args[0], "manager": r.manager()}), nil
+	return by, nil
 }
 
 func readPackages(r *reading, f *Fact) (any, error) {
@@ -93,7 +112,7 @@ func readPackages(r *reading, f *Fact) (any, error) {
 }
 
 func (r *reading) packageObject(p host.Package) *object {
-	return newObject("package", "package "+p.Name, p.Version, map[string]any{"installed": true, "name": p.Name, "version": p.Version, "manager": r.manager()})
+	return newObject("package", "package "+p.Name, p.Version, map[string]any{"installed": true, "name": p.Name, "version": p.Version, "status": p.Status, "manager": r.manager()})
 }
 
 // manager tells whose versions the host's packages have. host.Packages prefers
@@ -192,7 +211,9 @@ func readSysctl(r *reading, f *Fact) (any, error) {
 }
 
 func readSysctlConf(r *reading, f *Fact) (any, error) {
-	c, err := sysctlconf.Read(r.ctx, r.h, sysctlconf.Installed(r.ctx, r.h))
+	c, err := host.Memo(r.ctx, r.h, "rule:sysctl.d", func() (*sysctlconf.Config, error) {
+		return sysctlconf.Read(r.ctx, r.h, sysctlconf.Installed(r.ctx, r.h))
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +237,7 @@ func readSysctlConf(r *reading, f *Fact) (any, error) {
 }
 
 func readProcess(r *reading, f *Fact) (any, error) {
-	ps, err := r.h.Processes(r.ctx)
+	ps, err := host.Memo(r.ctx, r.h, "rule:processes", func() ([]host.Process, error) { return r.h.Processes(r.ctx) })
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 func (r *reading) filesystems() ([]*object, error) {
-	fss, err := r.h.Filesystems(r.ctx)
+	fss, err := host.Memo(r.ctx, r.h, "rule:filesystems", func() ([]host.Filesystem, error) { return r.h.Filesystems(r.ctx) })
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func fstabText(s string) string {
 }
 
 func readLinks(r *reading, f *Fact) (any, error) {
-	ls, err := r.h.Links(r.ctx)
+	ls, err := host.Memo(r.ctx, r.h, "rule:links", func() ([]host.Link, error) { return r.h.Links(r.ctx) })
 	if err != nil {
 		return nil, err
 	}

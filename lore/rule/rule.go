@@ -19,12 +19,12 @@ import (
 type Rule struct {
 	ID         string        `json:"id"`
 	Title      string        `json:"title"`
-	Severity   trap.Severity `json:"severity,omitzero"`
-	Symptoms   []string      `json:"symptoms"`
-	Tags       []string      `json:"tags,omitempty"`
-	Since      string        `json:"since"`
-	References []string      `json:"references"`
-	About      string        `json:"about"`
+	Severity   trap.Severity `json:"-"` // of findings that do not say their own
+	Symptoms   []string      `json:"-"` // these five are the lore, which goes its own way
+	Tags       []string      `json:"-"`
+	Since      string        `json:"-"`
+	References []string      `json:"-"`
+	About      string        `json:"-"`
 
 	Facts    []Fact      `json:"facts,omitempty"`
 	Lets     []Let       `json:"let,omitempty"`
@@ -162,7 +162,8 @@ func (r *Rule) Encode() ([]byte, error) {
 	return json.Marshal(r)
 }
 
-// Decode reads what Encode wrote.
+// Decode reads what Encode wrote: all that running the rule needs. Of its lore
+// it has the title.
 func Decode(b []byte) (*Rule, error) {
 	r := &Rule{}
 	if err := json.Unmarshal(b, r); err != nil {

@@ -39,7 +39,7 @@ var forms = map[string]string{
 	"dir":     "exists:bool names:[string] count:int!",
 	"stat":    "exists:bool path:string type:string mode:string uid:int gid:int size:int! nlink:int mtime:time! age:duration! world_writable:bool group_writable:bool",
 	"link":    "exists:bool target:string resolved:string dangling:bool",
-	"package": "installed:bool name:string version:string manager:string",
+	"package": "installed:bool name:string version:string status:string manager:string",
 	"kernel":  "release:string upstream:string package:string distribution:string",
 	"fixed":   "installed:bool name:string version:string bad:bool fixed_in:string",
 	"unit":    "exists:bool systemd:bool name:string load:string active:string sub:string file_state:string is_active:bool is_enabled:bool is_masked:bool is_failed:bool",
