@@ -1,7 +1,6 @@
 package rule
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
