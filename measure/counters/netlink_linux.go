@@ -191,7 +191,7 @@ func (l *local) list() error {
 // software are kinds of interface whose counters the kernel itself keeps, in
 // u64 since long (net/core/dev.c, dev_get_tstats64, dev_lstats_read and their
 // like), and never clears while the interface lives.
-var software = []string{"veth", "bridge", "bond", "team", "vlan", "tuntap", "dummy", "macvlan", "macvtap", "ipvlan", "vxlan",
+var software = []string{"veth", "bridge", "vlan", "tuntap", "tun", "dummy", "macvlan", "macvtap", "ipvlan", "vxlan",
 	"geneve", "wireguard", "gre", "gretap", "ip6gre", "ipip", "sit", "ifb", "vrf"}
 
 // unlimited are drivers whose speed is only a name: what moves is memory.
@@ -216,6 +216,13 @@ func (l *local) Facts(r Reading) Facts {
 		return Facts{Width: 64, Trusted: true, Told: true, Lag: 100 * time.Millisecond}
 	}
 	f := Facts{Width: 64, Lag: driverLag}
+	if t := k.Type(); wide && (t == "bond" || t == "team") {
+		// These add up what their ports' drivers say when they say it, and take
+		// care of ports that come, go and wrap (drivers/net/bonding/bond_main.c,
+		// bond_fold_stats).
+		f.Trusted, f.Told = true, true
+		return f
+	}
 	dir := filepath.Join("/sys/class/net", a.Name)
 	if s, err := os.ReadFile(dir + "/ifindex"); err != nil || strings.TrimSpace(string(s)) != strconv.Itoa(r.Index) {
 		return f // /sys shows another network namespace

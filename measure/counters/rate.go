@@ -41,7 +41,7 @@ func ParseRate(text string) (float64, error) {
 func FormatRate(bits float64) string {
 	u := rateUnits[0]
 	for _, v := range rateUnits {
-		if bits >= v.times*0.99995 {
+		if bits >= v.times*0.9995 {
 			u = v
 		}
 	}

@@ -70,6 +70,7 @@ type agentIf struct {
 	index  int
 	bits   int
 	speed  float64 // bits a second
+	told   bool    // the agent has ifCounterDiscontinuityTime
 	disc   uint64
 	epoch  uint64
 	absent bool
@@ -153,7 +154,7 @@ func (s *snmp) kinds() error {
 		if i.bits != 0 || i.absent {
 			continue
 		}
-		vs, err := s.get([]string{i.oid(oidIn64), i.oid(oidHighSpeed)})
+		vs, err := s.get([]string{i.oid(oidIn64), i.oid(oidHighSpeed), i.oid(oidDiscontinuity)})
 		if err != nil {
 			return s.why("asking for the counters of "+i.name, err)
 		}
@@ -166,6 +167,7 @@ func (s *snmp) kinds() error {
 		if n, ok := number(vs[1]); ok {
 			i.speed = float64(n) * 1e6
 		}
+		_, i.told = number(vs[2])
 	}
 	return nil
 }
@@ -275,11 +277,12 @@ func (s *snmp) uptime(v gosnmp.SnmpPDU) {
 }
 
 func (s *snmp) Facts(r Reading) Facts {
-	f := Facts{Width: 64, Told: true, Lag: AgentLag}
+	f := Facts{Width: 64, Lag: AgentLag}
 	for _, i := range s.ifs {
 		if i.name != r.Name {
 			continue
 		}
+		f.Told = i.told
 		if i.bits == 32 {
 			// Counter32 is what the agent cuts to 32 bits; nothing narrower is
 			// added up in it that is known of.

@@ -227,8 +227,8 @@ func TestPastTwoToThe32(t *testing.T) {
 		}
 		frame[12], frame[13] = 0x88, 0xb5 // IEEE 802 local experimental ethertype
 		to := &unix.SockaddrLinklayer{Ifindex: va.Attrs().Index, Halen: 6}
-		send := func(octets int) {
-			for n := 0; n < octets; n += len(frame) {
+		send := func(octets int64) {
+			for n := int64(0); n < octets; n += int64(len(frame)) {
 				if err := unix.Sendto(fd, frame, 0, to); err != nil && err != unix.ENOBUFS {
 					t.Error(err)
 					return
