@@ -2,6 +2,7 @@ package pam
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -24,6 +25,8 @@ type File struct {
 	// Frozen says why the module cannot write to it, which it must to strike
 	// out used codes.
 	Frozen string
+	// FrozenErr: nobody could look whether it can.
+	FrozenErr error
 }
 
 // fileMax is the largest file that the module reads, in bytes.
@@ -97,7 +100,10 @@ func LookFile(ctx context.Context, h *host.Host, db *accounts.DB, r *Rule, u *Us
 // beside it and renames.
 func (f *File) frozen(ctx context.Context, h *host.Host, owner uint32) {
 	dir := path.Dir(f.Path)
-	if st, err := h.Stat(ctx, dir); err == nil && owner != 0 {
+	st, err := h.Stat(ctx, dir)
+	if err != nil {
+		f.FrozenErr = err
+	} else if owner != 0 {
 		mine := st.UID == owner && st.Mode.Perm()&0o300 == 0o300
 		if !mine && st.Mode.Perm()&0o033 == 0 && st.UID != owner {
 			f.Frozen = fmt.Sprintf("its folder %s belongs to user ID %d, and the module cannot write there", dir, st.UID)
@@ -106,6 +112,9 @@ func (f *File) frozen(ctx context.Context, h *host.Host, owner uint32) {
 	}
 	fss, err := h.Filesystems(ctx)
 	if err != nil {
+		if !errors.Is(err, host.ErrNotRunning) {
+			f.FrozenErr = err
+		}
 		return
 	}
 	best := -1

@@ -165,7 +165,7 @@ func (v *survey) whyNever(ps []*person) string {
 // judgeFiles tells who is locked out for his file.
 func (v *survey) judgeFiles(r *trap.Report) {
 	var without []*person
-	var unseen []error
+	var unseen, frozen []error
 	for _, p := range v.wanted() {
 		subject := perUser + p.user.Name
 		switch {
@@ -185,12 +185,17 @@ func (v *survey) judgeFiles(r *trap.Report) {
 				f.ByHand = "write it anew: fettle totp enrol " + p.user.Name + " --replace"
 			}
 			r.Found(f)
+		case p.file.FrozenErr != nil:
+			frozen = append(frozen, p.file.FrozenErr)
 		case p.file.Frozen != "":
 			r.Found(trap.Finding{Subject: subject, Severity: trap.Warning, Summary: fmt.Sprintf("the module cannot note %s's used codes: %s", p.user.Name, p.file.Frozen),
 				Detail:   "With the option RATE_LIMIT or DISALLOW_REUSE in the file, as is usual, every login with a code fails then.",
 				Evidence: []trap.Evidence{trap.Ev("stat "+p.file.Path, "mode %04o, owner %d", p.file.Info.Mode.Perm(), p.file.Info.UID)},
 				ByHand:   "make the file system writable, or keep the files elsewhere: the module's option secret=/var/lib/…/${USER}"})
 		}
+	}
+	if len(frozen) > 0 {
+		r.Unknown(writing, fmt.Errorf("whether the module can write to all files of users is not known: %w", frozen[0]))
 	}
 	if len(unseen) > 0 {
 		r.Unknown(noFile, fmt.Errorf("not all files of users could be looked at: %w", unseen[0]))

@@ -34,6 +34,7 @@ const (
 	keys    = "keys"    // whether a key gets round it
 	noFile  = "no-file" // users without a file
 	outside = "outside" // users who are not asked
+	writing = "files"   // whether the module can write to them
 	clock   = "clock"
 	others  = "directory-users"
 	perUser = "user "
