@@ -1,0 +1,186 @@
+package sshcontrolsockets
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"fettle/host"
+	"fettle/host/accounts"
+	"fettle/host/sshconfig"
+	"fettle/remedy"
+	"fettle/trap"
+)
+
+// socket is a name in a folder that ssh itself keeps to the user.
+const socket = "~/.ssh/control-%C"
+
+var (
+	hostPattern = regexp.MustCompile(`^[A-Za-z0-9*?!._:@%/-]+(?: [A-Za-z0-9*?!._:@%/-]+)*$`)
+	persistTime = regexp.MustCompile(`^(?:yes|no|(?:[0-9]+[smhdwSMHDW]?)+)$`)
+)
+
+// plan sets up control sockets for one user, or puts those that he has into ~/.ssh.
+func plan(ctx context.Context, h *host.Host, fd trap.Finding) (remedy.Plan, error) {
+	db, err := accounts.Read(ctx, h)
+	if err != nil {
+		return remedy.Plan{}, err
+	}
+	u, ok := db.User(fd.Subject)
+	if !ok {
+		return remedy.Plan{}, remedy.Refuse("there is no user %s any more", fd.Subject)
+	}
+	c := &client{user: u}
+	folder, err := c.safe(ctx, h)
+	if err != nil {
+		return remedy.Plan{}, err
+	}
+	for _, x := range []struct {
+		cfg             **sshconfig.Config
+		file, dir, home string
+	}{{&c.own, c.file(), path.Dir(c.file()), u.Home}, {&c.system, sshconfig.System, "/etc/ssh", "/root"}} {
+		if *x.cfg, err = sshconfig.Read(ctx, h, x.file, x.dir, x.home); host.IsAbsent(err) {
+			*x.cfg, err = nil, nil
+		}
+		if err != nil {
+			return remedy.Plan{}, err
+		}
+	}
+	if err := c.unseen(); err != nil {
+		return remedy.Plan{}, remedy.Refuse("%v", err)
+	}
+	p := remedy.Plan{Title: "share the SSH connections of " + u.Name}
+	if folder.Mode.Perm()&0o022 != 0 {
+		p.Steps = append(p.Steps, remedy.Perm{Path: path.Dir(c.file()), Mode: 0o700, UID: -1, GID: -1})
+	}
+	p.Notes = []string{
+		"Who can act as " + u.Name + " on this host can use an open connection without key or password while it lasts.",
+		"ssh -O exit HOST ends a shared connection; ssh -o ControlPath=none HOST goes without.",
+	}
+	bad, err := c.bad(ctx, h)
+	if err != nil {
+		return remedy.Plan{}, err
+	}
+	if len(bad) > 0 {
+		p.Title = "put the control sockets of " + u.Name + " where they are sound"
+		steps, err := replaced(ctx, h, c, bad)
+		p.Steps = append(p.Steps, steps...)
+		return p, err
+	}
+	steps, err := c.block(ctx, h, fd.Chosen("host"), fd.Chosen("persist"))
+	p.Steps = append(p.Steps, steps...)
+	return p, err
+}
+
+// safe makes sure that no link in the user's hands leads root elsewhere:
+// ~/.ssh and config are his own, and what they seem.
+func (c *client) safe(ctx context.Context, h *host.Host) (host.Info, error) {
+	dir := path.Dir(c.file())
+	st, err := h.Lstat(ctx, dir)
+	if host.IsAbsent(err) {
+		return st, remedy.Refuse("%s is not there: have the user connect once", dir)
+	}
+	if err != nil {
+		return st, err
+	}
+	if !st.Mode.IsDir() || st.UID != c.user.UID {
+		return st, remedy.Refuse("%s is not a folder of %s's own", dir, c.user.Name)
+	}
+	f, err := h.Lstat(ctx, c.file())
+	if err != nil && !host.IsAbsent(err) {
+		return st, err
+	}
+	if err == nil && (!f.Mode.IsRegular() || f.Nlink != 1 || f.UID != c.user.UID && f.UID != 0) {
+		return st, remedy.Refuse("%s is not a plain file of %s's own: make the change by hand", c.file(), c.user.Name)
+	}
+	return st, nil
+}
+
+// bad lists the lines ControlPath that are at fault.
+func (c *client) bad(ctx context.Context, h *host.Host) ([]sshconfig.Line, error) {
+	var out []sshconfig.Line
+	for _, l := range c.lines("controlpath") {
+		if strings.EqualFold(l.Args[0], "none") {
+			continue
+		}
+		fs, _, err := c.judge(ctx, h, l)
+		if err != nil {
+			return nil, err
+		}
+		if len(fs) > 0 {
+			out = append(out, l)
+		}
+	}
+	return out, nil
+}
+
+var controlPath = regexp.MustCompile(`(?i)^(\s*controlpath(?:\s*=\s*|\s+))("[^"]*"|\S+)`)
+
+// replaced gives the lines another ControlPath.
+func replaced(ctx context.Context, h *host.Host, c *client, bad []sshconfig.Line) ([]remedy.Step, error) {
+	var steps []remedy.Step
+	var files []string
+	for _, l := range bad {
+		if !slices.Contains(files, l.File) {
+			files = append(files, l.File)
+		}
+	}
+	for _, file := range files {
+		if file != c.file() && !strings.HasPrefix(file, "/etc/ssh/") {
+			return nil, remedy.Refuse("%s is included from elsewhere: write ControlPath %s there by hand", file, socket)
+		}
+		was, err := h.ReadFile(ctx, file)
+		if err != nil {
+			return nil, err
+		}
+		lines := strings.SplitAfter(string(was), "\n")
+		for _, l := range bad {
+			if l.File != file {
+				continue
+			}
+			if l.Num > len(lines) || !controlPath.MatchString(lines[l.Num-1]) {
+				return nil, remedy.Refuse("%s is not of the form that fettle changes: write ControlPath %s there by hand", l.Place(), socket)
+			}
+			lines[l.Num-1] = controlPath.ReplaceAllString(lines[l.Num-1], "${1}"+socket)
+		}
+		steps = append(steps, remedy.File{Path: file, Was: was, Content: []byte(strings.Join(lines, ""))})
+	}
+	return steps, nil
+}
+
+// block adds a Host block at the end, so that what the user decided already
+// still comes first.
+func (c *client) block(ctx context.Context, h *host.Host, pattern, persist string) ([]remedy.Step, error) {
+	if !hostPattern.MatchString(pattern) {
+		return nil, remedy.Refuse("host=%q is not a pattern of host names, as in ssh_config(5)", pattern)
+	}
+	if !persistTime.MatchString(persist) {
+		return nil, remedy.Refuse("persist=%q is not a time, as in ControlPersist", persist)
+	}
+	was, err := h.ReadFile(ctx, c.file())
+	if err != nil && !host.IsAbsent(err) {
+		return nil, err
+	}
+	f := remedy.File{Path: c.file(), Mode: fs.FileMode(0o600)}
+	text := string(was)
+	if err == nil {
+		f.Was = append([]byte{}, was...)
+		if text != "" && !strings.HasSuffix(text, "\n") {
+			text += "\n"
+		}
+		if text != "" {
+			text += "\n"
+		}
+	}
+	f.Content = fmt.Appendf(nil, "%s# Added by fettle (ssh-control-sockets): commands to one host share a connection.\nHost %s\n    ControlMaster auto\n    ControlPath %s\n    ControlPersist %s\n",
+		text, pattern, socket, persist)
+	steps := []remedy.Step{f}
+	if f.Was == nil {
+		steps = append(steps, remedy.Perm{Path: c.file(), Mode: -1, UID: int(c.user.UID), GID: int(c.user.GID)})
+	}
+	return steps, nil
+}
