@@ -16,6 +16,7 @@ draws it.`,
 	}
 	// One line an instrument.
 	c.AddCommand(a.measureCountersCmd())
+	c.AddCommand(a.measureLoginCmd())
 	c.AddCommand(a.measureCachesimCmd())
 	return c
 }

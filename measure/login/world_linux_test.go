@@ -233,10 +233,11 @@ Host *
 	must(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 	must(unix.Mount("proc", "/proc", "proc", 0, ""))
 	must(unix.Mount("tmpfs", "/run", "tmpfs", 0, "mode=755"))
-	for _, d := range []string{"/run/sshd", "/run/k/home"} {
+	for _, d := range []string{"/run/sshd", "/run/k/home", "/run/k/tmp"} {
 		must(os.MkdirAll(d, 0o755))
 	}
 	t.Setenv("HOME", "/run/k/home")
+	t.Setenv("TMPDIR", "/run/k/tmp")
 	libs, _ := filepath.Glob("/usr/lib/*-linux-gnu*/libnss_compat.so.2")
 	if len(libs) == 0 {
 		t.Fatal("where does libc look for its modules?")

@@ -93,7 +93,8 @@ type Options struct {
 	Tell func(what string)
 }
 
-func (o *Options) check() error {
+// Check fills in what is left out, and refuses what cannot be meant.
+func (o *Options) Check() error {
 	if o.User == "" {
 		o.User = "root"
 	}

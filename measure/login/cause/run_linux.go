@@ -17,7 +17,7 @@ import (
 // Run makes the experiments. It needs root, and opens some twenty sessions of
 // the user.
 func Run(ctx context.Context, o Options) (*Report, error) {
-	if err := o.check(); err != nil {
+	if err := o.Check(); err != nil {
 		return nil, err
 	}
 	b, err := newBench(ctx, o)

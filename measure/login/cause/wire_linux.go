@@ -1,10 +1,12 @@
 package cause
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"runtime"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -75,7 +77,21 @@ func (w *wire) open(client netip.Addr, server netip.AddrPort) error {
 		return a.WithZone("")
 	}
 	w.from = net.TCPAddrFromAddrPort(netip.AddrPortFrom(zone(client), 0))
-	w.l, err = net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(zone(server.Addr()), server.Port())))
+	return soon(func() error {
+		w.l, err = net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(zone(server.Addr()), server.Port())))
+		return err
+	})
+}
+
+// soon tries again for a while: IPv6 addresses get their routes a moment after
+// they are given (net/ipv6/addrconf.c, addrconf_dad_work).
+func soon(try func() error) (err error) {
+	for range 200 {
+		if err = try(); !errors.Is(err, unix.ENETUNREACH) && !errors.Is(err, unix.EADDRNOTAVAIL) {
+			return err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 	return err
 }
 
@@ -84,7 +100,11 @@ func (w *wire) pair() (client, server *net.TCPConn, err error) {
 	done := make(chan struct{})
 	w.do <- func() {
 		defer close(done)
-		if client, err = net.DialTCP("tcp", w.from, w.l.Addr().(*net.TCPAddr)); err != nil {
+		err = soon(func() (err error) {
+			client, err = net.DialTCP("tcp", w.from, w.l.Addr().(*net.TCPAddr))
+			return err
+		})
+		if err != nil {
 			return
 		}
 		if server, err = w.l.AcceptTCP(); err != nil {

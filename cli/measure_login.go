@@ -1,0 +1,281 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/google/renameio/v2"
+	"github.com/spf13/cobra"
+
+	"fettle/chart/draw"
+	"fettle/fleet"
+	"fettle/internal/term"
+	"fettle/measure/login"
+	"fettle/measure/login/cause"
+)
+
+// loginFlags are what fettle measure login was asked for.
+type loginFlags struct {
+	n                  int
+	limit              time.Duration
+	config, format     string
+	svg, png           string
+	explain, control   bool
+	serverSide, server string
+	port               int
+	user, sshdConfig   string
+	binaryDir          string
+}
+
+func (a *app) measureLoginCmd() *cobra.Command {
+	var f loginFlags
+	c := &cobra.Command{
+		Use:   "login HOST",
+		Short: "Where an SSH login spends its time, and why",
+		Long: `Logs in to HOST again and again, and shows how long each phase takes: name
+resolution, connection, key exchange, each authentication method, opening the
+session, first output. It drives ssh itself, so your ssh configuration, keys,
+agent, known hosts and jump hosts act. It never asks, accepts no host key, and
+changes nothing: what ssh would ask you makes it end.
+
+--explain names the causes by experiment, and how many seconds each takes. On
+the client: each source of host names, a login without GSSAPI, without host-based
+authentication. On HOST, where it needs root (as root@HOST, or by sudo -n) and
+copies fettle to, as check --host does: it logs in through a private sshd that
+listens nowhere, again and again, with one thing taken away each time: looking up
+the client's name, each PAM module, the shell. This opens some twenty real
+sessions of the user, one after another.
+
+--server-side makes the same experiments on this host, as root, for a client at
+ADDRESS.
+
+Exit status: 0 measured, 2 wrong use, 3 no login, or not measured.`,
+		Example: `  fettle measure login web1
+  fettle measure login -n 20 --svg login.svg admin@web1
+  fettle measure login --explain web1
+  fettle measure login --control web1
+  fettle measure login --server-side 192.0.2.7 --user anna`,
+		Args: func(c *cobra.Command, args []string) error {
+			switch {
+			case f.serverSide != "" && len(args) > 0:
+				return usagef("--server-side looks at this host: leave %s out", args[0])
+			case f.serverSide == "" && len(args) != 1:
+				return usagef("which host? %s HOST takes one, not %d", c.CommandPath(), len(args))
+			}
+			return nil
+		},
+	}
+	fl := c.Flags()
+	fl.IntVarP(&f.n, "logins", "n", 5, "log in so often")
+	fl.DurationVar(&f.limit, "limit", login.DefaultLimit, "give up on one login after this `TIME`")
+	fl.StringVar(&f.config, "ssh-config", "", "give ssh this configuration `FILE` instead of ~/.ssh/config")
+	fl.BoolVar(&f.explain, "explain", false, "name the causes of what is slow, by experiment, on the host too")
+	fl.BoolVar(&f.control, "control", false, "measure logins over a shared connection as well (ControlMaster)")
+	fl.StringVar(&f.svg, "svg", "", "draw the phases into this `FILE`")
+	fl.StringVar(&f.png, "png", "", "draw the phases into this `FILE`")
+	fl.StringVar(&f.serverSide, "server-side", "", "make the experiments here, for a client at this `ADDRESS`")
+	fl.StringVar(&f.user, "user", "root", "with --server-side: log in as this `USER`")
+	fl.StringVar(&f.sshdConfig, "sshd-config", "", "with --server-side: sshd's configuration `FILE`")
+	fl.StringVar(&f.server, "server-addr", "", "with --server-side: the `ADDRESS` that the client connects to")
+	fl.IntVar(&f.port, "server-port", 22, "with --server-side: the port")
+	fl.StringVar(&f.binaryDir, "binary-dir", "", "with --explain: find fettle-linux-ARCH for hosts of other architectures in `DIR`")
+	formatFlag(c, &f.format, "text", "json")
+	for _, name := range []string{"ssh-config", "svg", "png", "sshd-config"} {
+		c.MarkFlagFilename(name)
+	}
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := f.valid(); err != nil {
+			return err
+		}
+		if f.serverSide != "" {
+			return a.loginServerSide(cmd.Context(), f)
+		}
+		return a.measureLogin(cmd.Context(), args[0], f)
+	}
+	return c
+}
+
+func (f *loginFlags) valid() error {
+	switch {
+	case f.format != "text" && f.format != "json":
+		return usagef("--format %s: expected text or json", f.format)
+	case f.n < 1:
+		return usagef("-n %d: expected 1 or more", f.n)
+	case f.limit < time.Second:
+		return usagef("--limit %s: expected a second or more", f.limit)
+	case f.port < 1 || f.port > 65535:
+		return usagef("--server-port %d: expected 1 to 65535", f.port)
+	case f.serverSide != "" && (f.explain || f.control || f.svg != "" || f.png != "" || f.config != ""):
+		return usagef("--server-side makes no login from outside: it goes with none of --explain, --control, --svg, --png and --ssh-config")
+	}
+	return nil
+}
+
+// loginReport is what --format json prints.
+type loginReport struct {
+	Format string `json:"format"`
+	Schema int    `json:"schema"`
+	*login.Result
+	User    string   `json:"user"`
+	Address string   `json:"address,omitempty"`
+	Server  string   `json:"server"`
+	Client  string   `json:"client"`
+	Method  string   `json:"method"`
+	Offered []string `json:"offered"`
+	// Each is the phases of every login, in seconds.
+	Each        []map[string]float64 `json:"each"`
+	Control     *login.Stat          `json:"control,omitempty"`
+	Explanation *login.Explanation   `json:"explanation,omitempty"`
+}
+
+func (a *app) measureLogin(ctx context.Context, host string, f loginFlags) error {
+	if err := login.CheckHost(host); err != nil {
+		return usagef("%w", err)
+	}
+	say := a.teller()
+	defer say("")
+	o := login.Options{Host: host, N: f.n, Limit: f.limit, Config: f.config,
+		Tell: func(done, all int) { say(fmt.Sprintf("login %d of %d", done, all)) }}
+	say("first login")
+	r, err := login.Measure(ctx, o)
+	if err != nil {
+		return failf("%w", err)
+	}
+	rep := newLoginReport(r)
+	if f.control {
+		say("a connection to share")
+		st, err := login.Control(ctx, o)
+		if err != nil {
+			return failf("%w", err)
+		}
+		rep.Control = &st
+	}
+	if f.explain {
+		server := func(ctx context.Context, l *login.Login) (*cause.Report, error) {
+			say("experiments on " + host)
+			return onServer(ctx, host, l, f)
+		}
+		if rep.Explanation, err = login.Explain(ctx, o, r, server); err != nil {
+			return failf("%w", err)
+		}
+	}
+	for file, format := range map[string]string{f.svg: "svg", f.png: "png"} {
+		if file == "" {
+			continue
+		}
+		var b bytes.Buffer
+		if err := draw.WriteBars(&b, rep.bars(), format); err != nil {
+			return failf("%w", err)
+		}
+		if err := renameio.WriteFile(file, b.Bytes(), 0o644); err != nil {
+			return failf("drawing into %s: %w", file, err)
+		}
+	}
+	say("")
+	if f.format == "json" {
+		return a.json(rep)
+	}
+	a.loginText(rep, f)
+	return nil
+}
+
+// onServer runs fettle measure login --server-side on the host, as root.
+func onServer(ctx context.Context, host string, l *login.Login, f loginFlags) (*cause.Report, error) {
+	if l.Conn.ClientAddr == "" {
+		return nil, errors.New("the server does not tell from where it is reached (SSH_CONNECTION); run fettle measure login --server-side there")
+	}
+	const most = 30 * time.Minute
+	fl, err := fleet.Open(fleet.Options{Config: f.config, Sudo: l.User != "root", Limit: most, Connect: f.limit, BinaryDir: f.binaryDir})
+	if err != nil {
+		return nil, err
+	}
+	defer fl.Close()
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	var out bytes.Buffer
+	exit, errs, err := fl.Run(ctx, host, []string{"measure", "login", "--format=json", "--server-side=" + l.Conn.ClientAddr,
+		"--server-addr=" + l.Conn.ServerAddr, "--server-port=" + l.Conn.ServerPort, "--user=" + l.User, "--limit=" + f.limit.String()}, &out)
+	if err != nil {
+		return nil, err
+	}
+	if exit != 0 {
+		return nil, fmt.Errorf("fettle there ended with status %d: %s", exit, term.Visible(lastLine(errs)))
+	}
+	var rep cause.Report
+	if err := json.Unmarshal(out.Bytes(), &rep); err != nil {
+		return nil, fmt.Errorf("reading what fettle there found: %w", err)
+	}
+	return &rep, nil
+}
+
+// lastLine is the last line that says something.
+func lastLine(s string) string {
+	last := ""
+	for _, line := range bytes.Split([]byte(s), []byte("\n")) {
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			last = string(line)
+		}
+	}
+	return last
+}
+
+func (a *app) loginServerSide(ctx context.Context, f loginFlags) error {
+	client, err := netip.ParseAddr(f.serverSide)
+	if err != nil {
+		return usagef("--server-side: %w", err)
+	}
+	say := a.teller()
+	defer say("")
+	o := cause.Options{User: f.user, Client: client, Limit: f.limit, Config: f.sshdConfig, Tell: say}
+	if f.server != "" {
+		addr, err := netip.ParseAddr(f.server)
+		if err != nil {
+			return usagef("--server-addr: %w", err)
+		}
+		o.Server = netip.AddrPortFrom(addr, uint16(f.port))
+	}
+	if err := o.Check(); err != nil {
+		return usagef("%w", err)
+	}
+	if os.Geteuid() != 0 {
+		return failf("the experiments on the server need root")
+	}
+	rep, err := cause.Run(ctx, o)
+	if err != nil {
+		return failf("%w", err)
+	}
+	say("")
+	if f.format == "json" {
+		return a.json(rep)
+	}
+	a.serverSideText(rep)
+	return nil
+}
+
+// teller shows on a terminal what is being done: one line, written over.
+func (a *app) teller() func(string) {
+	if !term.IsTerminal(a.stderr) {
+		return func(string) {}
+	}
+	return func(s string) {
+		fmt.Fprintf(a.stderr, "\r%s\x1b[K", term.Cut(term.Visible(s), term.Width(a.stderr)-1))
+	}
+}
+
+// seconds writes a time as people say it.
+func seconds(s float64) string {
+	switch {
+	case s < 0.9995:
+		return strconv.Itoa(int(s*1000+0.5)) + " ms"
+	case s < 10:
+		return strconv.FormatFloat(s, 'f', 2, 64) + " s"
+	}
+	return strconv.FormatFloat(s, 'f', 1, 64) + " s"
+}
