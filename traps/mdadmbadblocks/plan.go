@@ -87,6 +87,9 @@ func (a *array) planMember(m *member, c *conf) (remedy.Plan, error) {
 	if a.level == "raid4" || a.level == "raid5" || a.level == "raid6" {
 		p.Notes = append(p.Notes, fmt.Sprintf("Should the power fail while %s is out, the array is dirty and degraded and does not start by itself: mdadm --assemble --force, then a repair. Do it at a quiet hour.", m.name))
 	}
+	if a.level == "raid10" {
+		p.Notes = append(p.Notes, fmt.Sprintf("Should the power fail while %s is out, its copies of what was being written may differ after fettle resume: echo repair > /sys/block/%s/md/sync_action makes them equal.", m.name, a.name))
+	}
 	readd := remedy.MDReadd{Array: a.name, Member: m.name, ArrayUUID: m.array, DeviceUUID: m.device}
 	if a.bitmap != "none" {
 		p.Steps = []remedy.Step{readd}
