@@ -154,6 +154,6 @@ settings that undo each other, the versions with a bug.`,
 	c.AddCommand(a.checkCmd(), a.captureCmd())
 	c.AddCommand(a.fixCmd(), a.undoCmd(), a.resumeCmd(), a.confirmCmd(), a.changesCmd())
 	c.AddCommand(a.listCmd(), a.explainCmd(), a.whyCmd(), a.acceptCmd(), a.manCmd())
-	c.AddCommand(a.labCmd(), a.watchCmd(), a.measureCmd())
+	c.AddCommand(a.labCmd(), a.watchCmd(), a.measureCmd(), a.totpCmd())
 	return c
 }

@@ -1,0 +1,232 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fettle/host"
+	"fettle/host/accounts"
+	"fettle/host/pam"
+	"fettle/host/sshlogin"
+	"fettle/internal/term"
+	"fettle/totp"
+)
+
+func (a *app) totpCmd() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "totp",
+		Short: "One-time codes as a second factor for SSH",
+		Long: `Sets up one-time codes for SSH logins: a file with a secret for each user
+(enrol), and the lines in PAM's and sshd's configuration that ask for a code
+(setup). who tells what lets each user in.
+
+Secrets are read from the terminal or standard input only, and written to users'
+own files and to standard output only: never to a log, a journal of changes, a
+capture, or the arguments of a process.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return usagef("what about one-time codes? `fettle totp --help` lists enrol, verify, qr, disable, who and setup")
+		},
+	}
+	c.AddCommand(a.totpEnrolCmd(), a.totpVerifyCmd(), a.totpQRCmd(), a.totpDisableCmd(), a.totpWhoCmd(), a.totpSetupCmd())
+	return c
+}
+
+// holder is a user with the place of his file.
+type holder struct {
+	name  string
+	place totp.Place
+}
+
+// totpHost is what the verbs need to know of this host.
+type totpHost struct {
+	h    *host.Host
+	db   *accounts.DB
+	line pam.Rule // the line that asks for the code; without arguments if there is none
+}
+
+// openTOTP reads this host. Close ends it.
+func (a *app) openTOTP(ctx context.Context) (t *totpHost, closeIt func(), err error) {
+	src, err := a.openLive()
+	if err != nil {
+		return nil, nil, err
+	}
+	t = &totpHost{h: host.New(src), line: pam.Rule{Module: "pam_google_authenticator.so"}}
+	closeIt = func() { src.Close() }
+	if t.db, err = accounts.Read(ctx, t.h); err != nil {
+		closeIt()
+		return nil, nil, failf("%w", err)
+	}
+	// Where the files are is said by the module's options (secret=, user=).
+	c, err := pam.Read(ctx, t.h, sshlogin.Service)
+	if err != nil {
+		closeIt()
+		return nil, nil, failf("%w", err)
+	}
+	if lines := c.Uses(pam.Auth, t.line.Name()); len(lines) > 0 {
+		t.line = lines[0]
+	}
+	return t, closeIt, nil
+}
+
+// holders finds users by name and the members of a group. Nobody named means
+// whoever calls.
+func (t *totpHost) holders(ctx context.Context, names []string, group string) ([]holder, error) {
+	if group != "" {
+		if _, ok := t.db.Group(group); !ok {
+			return nil, usagef("there is no group %s in /etc/group", term.Quote(group))
+		}
+		users, missing := t.db.MembersOf(group)
+		for _, u := range users {
+			names = append(names, u.Name)
+		}
+		names = append(names, missing...)
+		if len(names) == 0 {
+			return nil, usagef("group %s has no members: gpasswd -a USER %s", group, group)
+		}
+	}
+	if len(names) == 0 {
+		if os.Getuid() == 0 {
+			return nil, usagef("for whom? name users, or --group")
+		}
+		u, ok := t.db.UserByID(uint32(os.Getuid()))
+		if !ok {
+			return nil, usagef("user ID %d is not in /etc/passwd: name a user", os.Getuid())
+		}
+		names = []string{u.Name}
+	}
+	var out []holder
+	for _, n := range names {
+		if slices.ContainsFunc(out, func(h holder) bool { return h.name == n }) {
+			continue
+		}
+		h, err := t.holder(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, h)
+	}
+	return out, nil
+}
+
+func (t *totpHost) holder(ctx context.Context, name string) (holder, error) {
+	u, ok := t.db.User(name)
+	if !ok {
+		var err error
+		if u, err = t.elsewhere(ctx, name); err != nil {
+			return holder{}, err
+		}
+	}
+	h := holder{name: name, place: totp.Place{Path: pam.TOTPPath(&t.line, &pam.User{Name: u.Name, Home: u.Home}), UID: u.UID, GID: u.GID}}
+	if v, ok := t.line.Value("user"); ok {
+		owner, found := t.db.User(v)
+		if n, err := strconv.ParseUint(v, 10, 31); err == nil {
+			owner, found = t.db.UserByID(uint32(n))
+		}
+		if !found {
+			return h, usagef("%s:%d says user=%s, and there is no such user", t.line.File, t.line.Line, v)
+		}
+		h.place.UID, h.place.GID = owner.UID, owner.GID
+	}
+	if !strings.HasPrefix(h.place.Path, "/") {
+		return h, usagef("the file of %s would be %s, which is not absolute", name, term.Quote(h.place.Path))
+	}
+	return h, nil
+}
+
+// elsewhere asks the name services beyond /etc/passwd.
+func (t *totpHost) elsewhere(ctx context.Context, name string) (accounts.User, error) {
+	unknown := usagef("there is no user %s", term.Quote(name))
+	if len(t.db.UsersElsewhere) == 0 || name == "" || name[0] == '-' || strings.ContainsAny(name, ":\n") {
+		return accounts.User{}, unknown
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/usr/bin/getent", "passwd", name)
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8"}
+	out, err := cmd.Output()
+	if err != nil {
+		if ctx.Err() != nil {
+			return accounts.User{}, failf("asking %s for user %s: took too long", strings.Join(t.db.UsersElsewhere, ", "), name)
+		}
+		return accounts.User{}, unknown
+	}
+	f := strings.Split(strings.TrimSpace(string(out)), ":")
+	if len(f) < 7 || f[0] != name {
+		return accounts.User{}, unknown
+	}
+	uid, err1 := strconv.ParseUint(f[2], 10, 32)
+	gid, err2 := strconv.ParseUint(f[3], 10, 32)
+	if err1 != nil || err2 != nil {
+		return accounts.User{}, unknown
+	}
+	return accounts.User{Name: name, UID: uint32(uid), GID: uint32(gid), Home: f[5], Shell: f[6]}, nil
+}
+
+// read reads a user's file.
+func (h holder) read() (*totp.File, error) {
+	b, err := h.place.Read()
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, failf("%s has no file of one-time codes (%s): fettle totp enrol %s", h.name, h.place.Path, h.name)
+	}
+	if err != nil {
+		return nil, failf("%w", err)
+	}
+	defer clear(b)
+	f, err := totp.Parse(b)
+	if err != nil {
+		return nil, failf("%s: %w", h.place.Path, err)
+	}
+	return f, nil
+}
+
+// line reads one line without echo from a terminal, or as it comes. The
+// prompt goes to standard error, so that standard output can be kept.
+func (a *app) line(prompt string, hidden bool) (string, error) {
+	if term.IsTerminal(a.stdin) {
+		fmt.Fprint(a.stderr, prompt)
+		if hidden {
+			s, err := term.Hidden(a.stdin)
+			fmt.Fprintln(a.stderr)
+			return strings.TrimSpace(s), err
+		}
+	}
+	// Byte by byte: what follows the line is for whoever reads next.
+	var b bytes.Buffer
+	one := make([]byte, 1)
+	for b.Len() < 4096 {
+		n, err := a.stdin.Read(one)
+		if n == 1 && one[0] == '\n' {
+			break
+		}
+		b.Write(one[:n])
+		if err != nil {
+			break
+		}
+	}
+	s := strings.TrimSpace(b.String())
+	if s == "" {
+		return "", errors.New("nothing was read from standard input")
+	}
+	return s, nil
+}
+
+// utf8Terminal follows the locale, as the C library does.
+func utf8Terminal() bool {
+	for _, k := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if v := strings.ToLower(os.Getenv(k)); v != "" {
+			return strings.Contains(v, "utf-8") || strings.Contains(v, "utf8")
+		}
+	}
+	return false
+}

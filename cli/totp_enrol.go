@@ -1,0 +1,262 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fettle/internal/term"
+	"fettle/totp"
+)
+
+type enrolOptions struct {
+	group, out, issuer           string
+	existing, replace, noQR, ink bool
+	ascii, untested              bool
+	set                          totp.Settings
+}
+
+func (a *app) totpEnrolCmd() *cobra.Command {
+	var o enrolOptions
+	c := &cobra.Command{
+		Use:   "enrol [USER...]",
+		Short: "Give users a secret: their file, and the QR code for their app",
+		Long: `Makes a secret, or takes one that a web service uses already (--existing), and
+writes the file that pam_google_authenticator reads: mode 0400, owned by the user,
+with the options RATE_LIMIT 3 30 and DISALLOW_REUSE and five scratch codes that work
+once each. On a terminal the app's first code is asked for before the file is
+written. A file that is there already stays, unless --replace is given.
+
+For several users, or where nobody watches, --out FOLDER takes one sheet for each,
+readable by you alone, to hand over.
+
+Where the file lies and whose it is follows the module's options secret= and user=
+in /etc/pam.d/sshd.
+
+Exit status: 0 done, 2 wrong use or input, 3 it could not be written.`,
+		Example: `  fettle totp enrol
+  fettle totp enrol --group totp --out /root/sheets
+  fettle totp enrol alice --existing < secret.txt`,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.totpEnrol(cmd.Context(), args, o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.group, "group", "", "enrol the members of this `GROUP`, too")
+	f.StringVar(&o.out, "out", "", "write a sheet for each user into this `FOLDER` (mode 0700) and print no secret")
+	f.StringVar(&o.issuer, "issuer", "", "`NAME` under which the app shows the code (the host's name)")
+	f.BoolVar(&o.existing, "existing", false, "take a secret in base32, or an otpauth:// URI, from standard input")
+	f.BoolVar(&o.replace, "replace", false, "replace files that are there: their secrets stop working")
+	f.IntVar(&o.set.Window, "window", 0, "`CODES` that are taken at a time: 3 (the default) bears 30 s of skew, 17 bears 4 min")
+	f.BoolVar(&o.untested, "untested", false, "do not ask for a code of the app first")
+	pictureFlags(c, &o.noQR, &o.ascii, &o.ink)
+	return c
+}
+
+func pictureFlags(c *cobra.Command, noQR, ascii, ink *bool) {
+	f := c.Flags()
+	f.BoolVar(noQR, "no-qr", false, "no picture, the secret only")
+	f.BoolVar(ascii, "ascii", false, "draw with # (taken by itself where the locale is not UTF-8)")
+	f.BoolVar(ink, "ink", false, "draw for dark letters on a bright ground")
+}
+
+func (a *app) totpEnrol(ctx context.Context, names []string, o enrolOptions) error {
+	t, done, err := a.openTOTP(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	who, err := t.holders(ctx, names, o.group)
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(who) > 1 && o.existing:
+		return usagef("--existing is for one user: a secret that several share is none")
+	case len(who) > 1 && o.out == "":
+		return usagef("for %d users say where their sheets shall go: --out FOLDER", len(who))
+	}
+	if o.out != "" {
+		if err := privateFolder(o.out); err != nil {
+			return err
+		}
+	}
+	// Nothing is changed for anybody where one cannot be served.
+	for _, h := range who {
+		_, err := h.place.Read()
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+		case err != nil:
+			return failf("%s: %w", h.name, err)
+		case !o.replace:
+			return usagef("%s: %w", h.name, &totp.Exists{Path: h.place.Path})
+		}
+		if o.out != "" {
+			if _, err := os.Lstat(sheet(o.out, h.name)); err == nil {
+				return usagef("%s is there already: choose another folder, or remove it", sheet(o.out, h.name))
+			}
+		}
+	}
+	if o.issuer == "" {
+		o.issuer, _, _ = strings.Cut(t.h.Name(), ".")
+	}
+	for _, h := range who {
+		if err := a.enrolOne(h, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sheet(dir, user string) string {
+	return filepath.Join(dir, strings.ReplaceAll(user, "/", "_")+".txt")
+}
+
+// privateFolder wants a folder that nobody else can enter.
+func privateFolder(dir string) error {
+	st, err := os.Lstat(dir)
+	if err != nil {
+		return usagef("--out: %w", err)
+	}
+	if !st.IsDir() || st.Mode().Perm()&0o077 != 0 {
+		return usagef("--out %s: secrets go only into a folder of mode 0700: install -d -m 0700 %s", term.Quote(dir), term.Quote(dir))
+	}
+	return nil
+}
+
+func (a *app) enrolOne(h holder, o enrolOptions) error {
+	var secret totp.Secret
+	var err error
+	if o.existing {
+		var text string
+		if text, err = a.line("Secret or otpauth URI of "+h.name+": ", true); err == nil {
+			secret, o.set.StepSize, err = totp.ParseKey(text)
+		}
+		if err != nil {
+			return usagef("%w; nothing was changed", err)
+		}
+	} else if secret, err = totp.NewSecret(); err != nil {
+		return failf("%w", err)
+	}
+	f, err := totp.New(secret, o.set)
+	if err != nil {
+		return usagef("%w", err)
+	}
+	text := a.sheetText(h, f, o)
+	if o.out == "" {
+		fmt.Fprint(a.stdout, text)
+		if err := a.firstCode(h, f, o); err != nil {
+			return err
+		}
+	} else if err := writeSheet(sheet(o.out, h.name), text); err != nil {
+		return failf("%w", err)
+	}
+	if err := h.place.Write(f.Bytes(), o.replace); err != nil {
+		if o.out != "" {
+			os.Remove(sheet(o.out, h.name))
+		}
+		var exists *totp.Exists
+		if errors.As(err, &exists) {
+			return usagef("%s: %w", h.name, err)
+		}
+		return failf("%s: %w", h.name, err)
+	}
+	fmt.Fprintf(a.stderr, "%s is enrolled: %s\n", h.name, h.place.Path)
+	return nil
+}
+
+func writeSheet(name, text string) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// firstCode asks for a code of the app where somebody is there to give one:
+// a picture that was not scanned would lock him out.
+func (a *app) firstCode(h holder, f *totp.File, o enrolOptions) error {
+	if o.untested || o.existing || !term.IsTerminal(a.stdin) {
+		return nil
+	}
+	for range 3 {
+		code, err := a.line("The code that the app shows for "+h.name+" now: ", false)
+		if err != nil {
+			break
+		}
+		code = strings.ReplaceAll(code, " ", "")
+		if skew, ok := f.Secret.Search(code, time.Now(), f.StepSize()); ok {
+			if f.Takes(skew) {
+				return nil
+			}
+			fmt.Fprintf(a.stderr, "That code is %s. Set the clock right and try again.\n", skewWords(skew, f.StepSize()))
+			continue
+		}
+		fmt.Fprintln(a.stderr, "That is not a code of this secret.")
+	}
+	return failf("no code was right, so nothing was written for %s (--untested writes without asking)", h.name)
+}
+
+// sheetText is what a user needs to know.
+func (a *app) sheetText(h holder, f *totp.File, o enrolOptions) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "One-time codes of %s on %s\n\n", h.name, o.issuer)
+	b.WriteString(a.picture(f, o.issuer, h.name, o.noQR, o.ascii || !utf8Terminal(), o.ink))
+	fmt.Fprintf(&b, "Secret: %s\n", groups(f.Secret.Base32()))
+	fmt.Fprintf(&b, "URI:    %s\n", f.URI(o.issuer, h.name))
+	if len(f.Scratch) > 0 {
+		b.WriteString("\nScratch codes, each of which works once instead of a code. Keep them on paper:\n")
+		for _, s := range f.Scratch {
+			fmt.Fprintf(&b, "    %s\n", s)
+		}
+	}
+	b.WriteByte('\n')
+	return b.String()
+}
+
+// picture is the QR code, or why there is none.
+func (a *app) picture(f *totp.File, issuer, user string, none, ascii, ink bool) string {
+	if none {
+		return ""
+	}
+	p, err := totp.Picture(f.URI(issuer, user), !ascii, ink, term.Width(a.stdout))
+	if err != nil { // a shorter text may fit
+		p, err = totp.Picture(f.URI("", user), !ascii, ink, term.Width(a.stdout))
+	}
+	if err != nil {
+		return fmt.Sprintf("(%v: type the secret instead)\n\n", err)
+	}
+	return p + "\n"
+}
+
+// groups writes a secret in groups of four, to be typed.
+func groups(s string) string {
+	var b strings.Builder
+	for i, r := range s {
+		if i > 0 && i%4 == 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// skewWords says how far the clock that made a code is off.
+func skewWords(skew, step int) string {
+	d := (time.Duration(skew*step) * time.Second).String()
+	switch {
+	case skew > 0:
+		return "of " + d + " from now: the clock that made it is ahead of this host's"
+	case skew < 0:
+		return d[1:] + " old: the clock that made it is behind this host's"
+	}
+	return "of this moment"
+}
