@@ -108,11 +108,14 @@ func (m *manifest) mergeUsr() {
 var (
 	always = map[string][]string{
 		"kernel":     {"/etc/modprobe.conf", "/etc/modprobe.d", "/etc/sysctl.conf", "/etc/sysctl.d", "/lib/sysctl.d", "/proc/cmdline"},
+		"ldap":       {"/etc/ldap.conf"},
 		"memory":     {"/proc/meminfo", "/proc/vmstat", "/proc/swaps", "/sys/kernel/mm/ksm"},
 		"networking": {"/etc/host*", "/etc/network*", "/etc/nsswitch.conf", "/etc/resolv.conf", "/etc/iproute2"},
+		"sssd":       {"/etc/sssd/sssd.conf", "/etc/sssd/conf.d/*.conf"},
 		"systemd":    {"/etc/systemd", "/lib/systemd/system", "/lib/systemd/user", "/etc/modules-load.d/*.conf"},
 	}
 	alwaysDebian = map[string][]string{
+		"ldap":       {"/etc/ldap/ldap.conf"},
 		"networking": {"/etc/network/interfaces", "/etc/network/interfaces.d", "/etc/netplan/*.yaml", "/lib/netplan/*.yaml", "/run/netplan/*.yaml", "/run/systemd/network"},
 	}
 )

@@ -77,7 +77,7 @@ func trusted(ctx context.Context, h *host.Host, c *ldapconf.Client, lib Library)
 		}
 		s.Certs = certs
 	}
-	for _, dir := range strings.FieldsFunc(c.CACertDir.Value, func(r rune) bool { return r == ':' }) {
+	for _, dir := range strings.FieldsFunc(c.CACertDir.Value, func(r rune) bool { return r == ';' }) { // several since OpenLDAP 2.6
 		from = append(from, dir)
 		certs, err := readFolder(ctx, h, dir, lib)
 		if host.IsAbsent(err) {

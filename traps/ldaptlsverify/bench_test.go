@@ -1,0 +1,16 @@
+package ldaptlsverify
+
+import (
+	"testing"
+
+	"fettle/host"
+	"fettle/host/hosttest"
+	"fettle/trap/traptest"
+)
+
+func BenchmarkCheck(b *testing.B) {
+	src, _ := hosttest.Load(b, "testdata/trapped-ca.txtar")
+	for b.Loop() {
+		traptest.Run(b, &Trap, host.New(src))
+	}
+}
