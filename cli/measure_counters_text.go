@@ -143,6 +143,9 @@ func (m *measured) head() string {
 		if m.flags.length > 0 && m.rec.Took+m.interval < m.flags.length && !m.rec.Full {
 			s += fmt.Sprintf("; interrupted, %s were asked for", short(m.flags.length))
 		}
+		if m.rec.Left > 0 {
+			s += fmt.Sprintf("; %d more interfaces are left out, name those that matter", m.rec.Left)
+		}
 		if m.rec.Full {
 			s += "; ended, for fettle keeps no more readings"
 		}

@@ -200,8 +200,9 @@ func one(r *rand.Rand, m *matrix) (lies []string) {
 // TestNoLie is the promise: over 100,000 counters at known rates, no wrong
 // rate is ever called certain.
 func TestNoLie(t *testing.T) {
+	t.Parallel()
 	n := 100_000
-	if testing.Short() {
+	if testing.Short() || raceEnabled { // the race detector makes it ten times slower, and there is little to race
 		n = 10_000
 	}
 	workers := runtime.GOMAXPROCS(0)

@@ -47,6 +47,8 @@ type Recording struct {
 	Lost    int // polls that were not
 	LastErr error
 	Took    time.Duration
+	// Left is how many interfaces are left out: more than fettle follows at once.
+	Left int
 	// Full says that recording ended because no more is kept.
 	Full bool
 }
@@ -95,7 +97,8 @@ func Record(ctx context.Context, src Source, p Plan) (*Recording, error) {
 			seen[r.Name] = true
 			k, ok := at[r.Name]
 			if !ok {
-				if len(order) >= maxSeries {
+				if len(order) >= maxSeries/2 {
+					rec.Left = max(rec.Left, len(rs)-len(order))
 					continue
 				}
 				k = len(rec.Series)

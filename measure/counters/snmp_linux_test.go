@@ -69,6 +69,7 @@ rouser anna priv
 
 // TestSNMP asks a real agent in several ways, right and wrong.
 func TestSNMP(t *testing.T) {
+	t.Parallel()
 	means.Tool(t, "snmpd")
 	inNamespace(t, func() {
 		if err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: link("va"), PeerName: "vb"}); err != nil {
@@ -148,6 +149,7 @@ func noSecret(t *testing.T, text string) {
 // TestAgentRestarts: an interface made anew and an agent started anew are
 // told from a counter that wrapped.
 func TestAgentRestarts(t *testing.T) {
+	t.Parallel()
 	means.Tool(t, "snmpd")
 	inNamespace(t, func() {
 		veth := &netlink.Veth{LinkAttrs: link("va"), PeerName: "vb"}
@@ -195,6 +197,7 @@ func TestAgentRestarts(t *testing.T) {
 // TestPastTwoToThe32 drives a real interface past 2^32 octets, reads it through
 // the 32-bit counter of a real snmpd, and compares with the kernel's own 64 bits.
 func TestPastTwoToThe32(t *testing.T) {
+	t.Parallel()
 	means.Tool(t, "snmpd")
 	if testing.Short() {
 		t.Skip("SKIPPED, NOTHING PROVED: takes 14 s, and this is a short run")
@@ -265,11 +268,11 @@ func TestPastTwoToThe32(t *testing.T) {
 		go func() {
 			defer close(sent)
 			time.Sleep(500 * time.Millisecond) // the first poll reads a counter that stands still
-			start, n := time.Now(), 0
-			for time.Since(start) < 4*time.Second {
+			// Never faster than rate: a pause is not caught up with.
+			for start := time.Now(); time.Since(start) < 4*time.Second; {
+				next := time.Now().Add(8 << 20 * time.Second / rate)
 				send(8 << 20)
-				n += 8 << 20
-				time.Sleep(time.Until(start.Add(time.Duration(float64(n) / rate * 1e9))))
+				time.Sleep(time.Until(next))
 			}
 		}()
 		// The last poll is more than 3 s, snmpd's cache, after the last frame.
@@ -290,7 +293,8 @@ func TestPastTwoToThe32(t *testing.T) {
 			if iv.Event == counters.Wrap {
 				wraps++
 			}
-			if iv.Mark != counters.Certain {
+			// A poll that came late on a busy machine leaves room for another wrap.
+			if iv.Mark != counters.Certain && iv.To.Sub(iv.From) < 2*time.Second {
 				uncertain++
 			}
 		}
@@ -356,6 +360,7 @@ func register() {
 
 // TestNetbackThroughSNMP: behind SNMP's 64 bits stand two 32-bit registers.
 func TestNetbackThroughSNMP(t *testing.T) {
+	t.Parallel()
 	means.Tool(t, "snmpd")
 	self, err := os.Executable()
 	if err != nil {
