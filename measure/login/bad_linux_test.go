@@ -16,6 +16,9 @@ import (
 // TestBadHosts logs in where no login is to be had: one clear error each, in
 // time, and nothing is changed.
 func TestBadHosts(t *testing.T) {
+	if os.Getenv(inside) == "" {
+		t.Parallel()
+	}
 	inWorld(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		// Servers that are none, each on a port of its own.
@@ -172,6 +175,9 @@ Host faulty
 // TestForcedCommand: a server that runs a command of its own, one that says
 // nothing and one that never stops.
 func TestForcedCommand(t *testing.T) {
+	if os.Getenv(inside) == "" {
+		t.Parallel()
+	}
 	inWorld(t, func(t *testing.T) {
 		w := newWorld(t, []fault{func(w *world) {
 			w.sshd += "Match User nobody\n ForceCommand /usr/bin/yes\nMatch User root\n ForceCommand /bin/true\n"

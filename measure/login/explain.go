@@ -125,9 +125,10 @@ func slow(r *Result, p Phase) (Stat, bool) {
 // stretch fits the seconds of lookups of the client's name to those that the
 // client waited. sshd makes the time of a failed attempt, and the first one
 // ("none") always fails, a power of two of a small time that is another each
-// time sshd starts (auth2.c, ensure_minimum_time_since; not of "none" since
-// 2024): one to two times what the lookup takes, and not the same for the
-// daemon and for the private sshd of the experiments. It returns what was added.
+// time sshd starts (auth2.c, ensure_minimum_time_since; 9.2 does, newer ones
+// exempt "none"): one to two times what the lookup takes, and not the same for
+// the daemon and for the private sshd of the experiments. It returns what was
+// added.
 func stretch(causes []cause.Cause, waited float64) float64 {
 	sum := 0.0
 	lookup := func(c *cause.Cause) bool {
@@ -144,7 +145,7 @@ func stretch(causes []cause.Cause, waited float64) float64 {
 	for i := range causes {
 		if c := &causes[i]; lookup(c) {
 			c.Seconds *= waited / sum
-			c.Evidence = append(c.Evidence, "sshd before 9.8 or so answers a failed first attempt after one to two times what the lookup takes")
+			c.Evidence = append(c.Evidence, "many versions of sshd answer the first attempt, which always fails, after one to two times what the lookup takes")
 		}
 	}
 	return waited - sum
