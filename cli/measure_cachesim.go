@@ -223,8 +223,8 @@ func (f cachesimFlags) cacheSizes(t *trace.Trace) ([]int, error) {
 		return cachesim.Sizes(span, 16), nil
 	}
 	if n, err := strconv.Atoi(f.sizes[0]); err == nil && len(f.sizes) == 1 {
-		if n < 1 || n > 1000 {
-			return nil, usagef("--size %d: that many sizes are too few or too many; a size has a unit (%dMiB)", n, n)
+		if n < 1 || n > 200 {
+			return nil, usagef("--size %d: 1 to 200 sizes can be chosen for you; a size itself has a unit (%dMiB)", n, n)
 		}
 		return cachesim.Sizes(span, n), nil
 	}

@@ -52,7 +52,7 @@ var jitter = func() (out [][2]float64) {
 var modelSizes = []int{8, 16, 32}
 
 func besideModel(ctx context.Context, b *lab.Bench) error {
-	b.Columns("Cache", "Requests", "Kernel", "Model", "Range", "Apart", "Promoted", "Model", "Demoted", "Model", "LRU", "smq of 4.11")
+	b.Columns("Cache", "Requests", "Kernel %", "Model %", "Range", "Apart", "Promoted", "Demoted")
 	fine, err := trace.Workload{Pattern: "zipf:1.2", Blocks: modelOrigin / 4096, Requests: modelRequests, Seed: 12, BlockSize: 4096}.Make()
 	if err != nil {
 		return err
@@ -81,7 +81,6 @@ func besideModel(ctx context.Context, b *lab.Bench) error {
 		}
 		runs := variations(load, "smq", mib, conf)
 		model := runs[len(runs)/2]
-		old, lru := modelled(load, "smq-4.11", mib, conf), modelled(load, "lru", mib, conf)
 		last := seen.last()
 		for _, n := range []int64{modelRequests / 4, modelRequests / 2, last.requests} {
 			at := nearest(seen, n)
@@ -91,8 +90,8 @@ func besideModel(ctx context.Context, b *lab.Bench) error {
 			for _, r := range runs {
 				lo, hi = min(lo, r.at(i).ratio()), max(hi, r.at(i).ratio())
 			}
-			b.Row(fmt.Sprintf("%d MiB", mib), fmt.Sprint(at.requests), percent(at.ratio()), percent(m.ratio()), fmt.Sprintf("%.1f-%.1f", 100*lo, 100*hi), fmt.Sprintf("%+.1f", 100*(m.ratio()-at.ratio())),
-				fmt.Sprint(at.promotions), fmt.Sprint(m.promotions), fmt.Sprint(at.demotions), fmt.Sprint(m.demotions), percent(lru.at(i).ratio()), percent(old.at(i).ratio()))
+			b.Row(fmt.Sprintf("%d MiB", mib), fmt.Sprint(at.requests), percent(at.ratio()), percent(m.ratio()), percent(lo)+"-"+percent(hi), fmt.Sprintf("%+.1f", 100*(m.ratio()-at.ratio())),
+				fmt.Sprintf("%d/%d", at.promotions, m.promotions), fmt.Sprintf("%d/%d", at.demotions, m.demotions))
 		}
 		if off := 100 * (model.last().ratio() - last.ratio()); off < -modelMayBeOff || off > modelMayBeOff {
 			wrong = fmt.Errorf("cache of %d MiB: the model is %.1f points off; it should be at most %d", mib, off, modelMayBeOff)
@@ -116,6 +115,7 @@ func besideModel(ctx context.Context, b *lab.Bench) error {
 	}
 	b.Plot(bySize)
 	b.Plot(over)
+	b.Note("Hit ratio since the start. Promoted and demoted: blocks, by the kernel and by the model.")
 	b.Note("Model: the median of %d runs, each with somewhat other times, and their range: which blocks come first, and so stay, is a matter of milliseconds.", len(jitter))
 	return wrong
 }
@@ -144,7 +144,7 @@ func nearest(h history, n int64) counted {
 
 func abs(n int64) int64 { return max(n, -n) }
 
-func percent(f float64) string { return fmt.Sprintf("%.1f %%", 100*f) }
+func percent(f float64) string { return fmt.Sprintf("%.1f", 100*f) }
 
 func curveOf(name string, h history) chart.Curve {
 	c := chart.Curve{Name: name}

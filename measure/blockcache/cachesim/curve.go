@@ -46,7 +46,8 @@ type Sweep struct {
 // Took is what a sweep cost.
 type Took struct {
 	Requests int64         `json:"requests"` // simulated, over all caches
-	CPU      time.Duration `json:"cpu_ns"`   // over all cores
+	Elapsed  time.Duration `json:"elapsed_ns"`
+	Cores    int           `json:"cores"` // that worked at a time
 }
 
 // Run simulates them all, many at a time.
@@ -91,15 +92,13 @@ func (s Sweep) Run(ctx context.Context, t *trace.Trace) ([]Curve, Took, error) {
 			s.Progress(took.Requests, all)
 		}
 	}
-	for range min(cores, len(jobs)) {
+	start := time.Now()
+	took.Cores = min(cores, len(jobs))
+	for range took.Cores {
 		wg.Go(func() {
 			for j := range next {
-				start := time.Now()
 				p := s.Kinds[j.kind].make(s.Sizes[j.size], in)
 				curves[j.kind].Points[j.size] = run(ctx, p, s.Sizes[j.size], t, s.Warmup, tell)
-				mu.Lock()
-				took.CPU += time.Since(start)
-				mu.Unlock()
 			}
 		})
 	}
@@ -108,6 +107,7 @@ func (s Sweep) Run(ctx context.Context, t *trace.Trace) ([]Curve, Took, error) {
 	}
 	close(next)
 	wg.Wait()
+	took.Elapsed = time.Since(start)
 	return curves, took, ctx.Err()
 }
 
