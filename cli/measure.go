@@ -18,5 +18,6 @@ draws it.`,
 	c.AddCommand(a.measureCountersCmd())
 	c.AddCommand(a.measureLoginCmd())
 	c.AddCommand(a.measureCachesimCmd())
+	c.AddCommand(a.measureDisksCmd())
 	return c
 }

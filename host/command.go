@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -56,6 +57,12 @@ var Commands = map[string]CommandSpec{
 		},
 		Limit: 10 * time.Second, MaxOutput: 1 << 20,
 	},
+	"zpool": {
+		Paths: []string{"/usr/sbin/zpool", "/sbin/zpool", "/usr/local/sbin/zpool"},
+		Allow: zpoolReads,
+		Limit: 70 * time.Second, MaxOutput: 4 << 20,
+		Write: []string{"/dev/zfs"}, // questions are ioctls of it
+	},
 	"rpm": {
 		Paths: []string{"/usr/bin/rpm", "/bin/rpm"},
 		Allow: func(args []string) bool {
@@ -81,6 +88,18 @@ func systemctlReads(args []string) bool {
 		}
 	}
 	return true
+}
+
+// zpoolReads allows the tables of pools, once, over a minute at most.
+func zpoolReads(args []string) bool {
+	s := strings.Join(args, " ")
+	if s == "list -v -p -P" || s == "iostat -v -l -p -P" {
+		return true
+	}
+	rest, ok := strings.CutPrefix(s, "iostat -v -l -p -P -y ")
+	secs, ok2 := strings.CutSuffix(rest, " 1")
+	n, err := strconv.Atoi(secs)
+	return ok && ok2 && err == nil && n > 0 && n <= 60 && len(args) == 8
 }
 
 // isDevice tells whether name is a clean path below /dev.

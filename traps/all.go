@@ -13,8 +13,11 @@ import (
 	"fettle/traps/mdadmbadblocks"
 	"fettle/traps/raforwarding"
 	"fettle/traps/rules"
+	"fettle/traps/sshcontrolsockets"
+	"fettle/traps/slowdisk"
 	"fettle/traps/sshslowlogin"
 	"fettle/traps/sshtotp"
+	"fettle/traps/zfswritedistribution"
 )
 
 // All lists the traps in the order in which check shows them.
@@ -26,9 +29,12 @@ func All() []*trap.Trap {
 		&raforwarding.Trap,
 		&counterwrap.Trap,
 		&sshslowlogin.Trap,
+		&sshcontrolsockets.Trap,
 		&journalaccess.Trap,
 		&ldaptlsverify.Trap,
 		&sshtotp.Trap,
 		&mdadmbadblocks.Trap,
+		&slowdisk.Trap,
+		&zfswritedistribution.Trap,
 	}, rules.All()...)
 }

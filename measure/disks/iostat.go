@@ -1,0 +1,148 @@
+package disks
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// lineLimit is how long a line of a foreign file may be, in bytes.
+const lineLimit = 64 << 10
+
+// deviceLimit is how many devices one file may name.
+const deviceLimit = 10000
+
+// ParseIostat reads what iostat -x prints (sysstat 10 to 12), one report or
+// several. The first of several is of the time since boot and left out; the
+// others are added up, each counting as one second, since iostat does not
+// print its interval. name is what errors call the file.
+func ParseIostat(name string, r io.Reader) ([]Load, error) {
+	p := iostat{name: name}
+	sc := bufio.NewScanner(r)
+	sc.Buffer(make([]byte, 0, 4096), lineLimit)
+	for sc.Scan() {
+		p.n++
+		if err := p.line(sc.Text()); err != nil {
+			return nil, err
+		}
+	}
+	if err := sc.Err(); err != nil {
+		return nil, fmt.Errorf("%s:%d: %w", name, p.n+1, err)
+	}
+	if len(p.reports) == 0 {
+		return nil, fmt.Errorf("%s: no report of iostat -x in it: expected a line that begins with Device and names await and %%util", name)
+	}
+	if len(p.reports) > 1 {
+		p.reports = p.reports[1:]
+	}
+	return addUp(p.reports), nil
+}
+
+type iostat struct {
+	name    string
+	n       int
+	columns map[string]int // of the report being read; nil outside of one
+	width   int
+	reports [][]Load
+}
+
+func (p *iostat) line(s string) error {
+	f := strings.Fields(s)
+	if len(f) == 0 {
+		p.columns = nil
+		return nil
+	}
+	if strings.TrimSuffix(f[0], ":") == "Device" {
+		p.columns, p.width = map[string]int{}, len(f)
+		for i, c := range f {
+			p.columns[c] = i
+		}
+		_, new := p.columns["r_await"]
+		_, util := p.columns["%util"]
+		if !new || !util {
+			return fmt.Errorf("%s:%d: no columns r_await and %%util; run iostat with -x (sysstat 10.1 or newer)", p.name, p.n)
+		}
+		p.reports = append(p.reports, nil)
+		return nil
+	}
+	if p.columns == nil {
+		return nil // the head of a report, or its figures of the CPU
+	}
+	if len(f) != p.width {
+		return fmt.Errorf("%s:%d: %d columns, expected %d as in the heading", p.name, p.n, len(f), p.width)
+	}
+	last := &p.reports[len(p.reports)-1]
+	if len(*last) >= deviceLimit {
+		return fmt.Errorf("%s:%d: more than %d devices", p.name, p.n, deviceLimit)
+	}
+	l := Load{Name: f[0], Time: time.Second}
+	var err error
+	get := func(scale float64, names ...string) float64 {
+		for _, c := range names {
+			i, ok := p.columns[c]
+			if !ok {
+				continue
+			}
+			v, e := strconv.ParseFloat(strings.Replace(f[i], ",", ".", 1), 64)
+			if (e != nil || !(v >= 0 && v < 1e15)) && err == nil {
+				err = fmt.Errorf("%s:%d: %s is %q, expected a number", p.name, p.n, c, f[i])
+			}
+			return v * scale
+		}
+		return 0
+	}
+	l.Reads, l.Writes = get(1, "r/s"), get(1, "w/s")
+	l.ReadBytes = get(1024, "rkB/s") + get(1<<20, "rMB/s") + get(512, "rsec/s")
+	l.WriteBytes = get(1024, "wkB/s") + get(1<<20, "wMB/s") + get(512, "wsec/s")
+	l.ReadWait, l.WriteWait = ms(get(1, "r_await")), ms(get(1, "w_await"))
+	l.Busy = min(1, get(0.01, "%util"))
+	if err != nil {
+		return err
+	}
+	*last = append(*last, l)
+	return nil
+}
+
+// ms makes a duration of milliseconds, an hour at most.
+func ms(v float64) time.Duration {
+	return time.Duration(min(v, 3.6e6) * float64(time.Millisecond))
+}
+
+// addUp adds reports of the same devices: requests and bytes are summed, waits
+// weighted by requests, shares of time averaged.
+func addUp(reports [][]Load) []Load {
+	var out []Load
+	at := map[string]int{}
+	times := map[string]float64{}
+	for _, rep := range reports {
+		for _, l := range rep {
+			i, ok := at[l.Name]
+			if !ok {
+				at[l.Name] = len(out)
+				times[l.Name] = 1
+				out = append(out, l)
+				continue
+			}
+			o := &out[i]
+			o.ReadWait = weigh(o.ReadWait, o.Reads, l.ReadWait, l.Reads)
+			o.WriteWait = weigh(o.WriteWait, o.Writes, l.WriteWait, l.Writes)
+			o.Reads, o.Writes = o.Reads+l.Reads, o.Writes+l.Writes
+			o.ReadBytes, o.WriteBytes = o.ReadBytes+l.ReadBytes, o.WriteBytes+l.WriteBytes
+			o.Time += l.Time
+			n := times[l.Name]
+			o.Busy = (o.Busy*n + l.Busy) / (n + 1)
+			times[l.Name]++
+		}
+	}
+	return out
+}
+
+func weigh(a time.Duration, na float64, b time.Duration, nb float64) time.Duration {
+	if na+nb == 0 {
+		return 0
+	}
+	return time.Duration((float64(a)*na + float64(b)*nb) / (na + nb))
+}

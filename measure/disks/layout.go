@@ -1,0 +1,133 @@
+package disks
+
+import (
+	"context"
+	"path"
+	"regexp"
+	"strings"
+
+	"fettle/host"
+)
+
+// Siblings are the names of the block devices that do like work for one thing.
+type Siblings struct {
+	Name    string // "md0", "vg-raid", the label or UUID of a btrfs
+	Kind    string // "md raid1", "device mapper", "btrfs"
+	Members []string
+}
+
+// notAlike are parts of LVM volumes that do unlike work: caches, thin pools,
+// snapshots, metadata (lvm2, lib/metadata/lv_manip.c names them so).
+var notAlike = regexp.MustCompile(`_(c(data|meta|pool|orig|vol)|t(data|meta)|rmeta_\d+|cow|pmspare|vdata|wcorig)$|-cow$|-real$`)
+
+// Layout lists the groups of siblings on a host: MD arrays, device-mapper
+// devices over several disks, btrfs over several devices. It reads sysfs.
+func Layout(ctx context.Context, h *host.Host) ([]Siblings, error) {
+	names, err := h.ReadDir(ctx, "/sys/block")
+	if err != nil {
+		return nil, err
+	}
+	var out []Siblings
+	for _, e := range names {
+		if !strings.HasPrefix(e.Name, "md") && !strings.HasPrefix(e.Name, "dm-") {
+			continue
+		}
+		s, err := stacked(ctx, h, e.Name)
+		if err != nil {
+			return nil, err
+		}
+		if len(s.Members) > 1 {
+			out = append(out, s)
+		}
+	}
+	bt, err := btrfs(ctx, h)
+	return append(out, bt...), err
+}
+
+// stacked is an MD array or a device-mapper device with what it stands on.
+func stacked(ctx context.Context, h *host.Host, name string) (Siblings, error) {
+	dir := path.Join("/sys/block", name)
+	s := Siblings{Name: name, Kind: "device mapper"}
+	if strings.HasPrefix(name, "md") {
+		level, err := h.ReadString(ctx, dir+"/md/level")
+		if host.IsAbsent(err) || level == "" {
+			return s, nil
+		}
+		if err != nil {
+			return s, err
+		}
+		s.Kind = "md " + level
+	} else {
+		n, err := h.ReadString(ctx, dir+"/dm/name")
+		if err == nil {
+			s.Name = n
+		}
+		uuid, err := h.ReadString(ctx, dir+"/dm/uuid")
+		if err == nil && strings.HasPrefix(uuid, "mpath-") {
+			return s, nil // paths to one disk, of which one may rest
+		}
+	}
+	members, err := h.ReadDir(ctx, dir+"/slaves")
+	if host.IsAbsent(err) {
+		return s, nil
+	}
+	if err != nil {
+		return s, err
+	}
+	for _, m := range members {
+		if strings.HasPrefix(m.Name, "dm-") {
+			n, err := h.ReadString(ctx, "/sys/block/"+m.Name+"/dm/name")
+			if err != nil && !host.IsAbsent(err) {
+				return s, err
+			}
+			if strings.Contains(n, "_rmeta_") {
+				continue
+			}
+			if notAlike.MatchString(n) {
+				return Siblings{}, nil
+			}
+		}
+		s.Members = append(s.Members, m.Name)
+	}
+	return s, nil
+}
+
+// btrfs lists file systems over several devices.
+func btrfs(ctx context.Context, h *host.Host) ([]Siblings, error) {
+	var out []Siblings
+	ids, err := h.Glob(ctx, "/sys/fs/btrfs", "*-*-*")
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		devs, err := h.ReadDir(ctx, id+"/devices")
+		if host.IsAbsent(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		s := Siblings{Name: path.Base(id), Kind: "btrfs"}
+		if label, err := h.ReadString(ctx, id+"/label"); err == nil && label != "" {
+			s.Name = label
+		}
+		for _, d := range devs {
+			s.Members = append(s.Members, d.Name)
+		}
+		if len(s.Members) > 1 {
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}
+
+// Group puts loads to names; members without one are left out.
+func (s Siblings) Group(loads map[string]Load) Group {
+	g := Group{Name: s.Name, Kind: s.Kind}
+	for _, m := range s.Members {
+		if l, ok := loads[m]; ok {
+			g.Members = append(g.Members, l)
+		}
+	}
+	return g
+}

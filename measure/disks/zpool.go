@@ -1,0 +1,198 @@
+package disks
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Vdev is a node of a pool's tree: the pool itself, a top-level vdev, a disk.
+type Vdev struct {
+	Name     string
+	Alloc    float64 // bytes
+	Free     float64 // bytes
+	Load     Load    // of zpool iostat; rates a second
+	HasWaits bool    // -l was given
+	Class    string  // of top-level vdevs: "" is normal; logs, cache, special, dedup, spares
+	Children []*Vdev
+}
+
+// Size is what a vdev can hold, in bytes.
+func (v *Vdev) Size() float64 { return v.Alloc + v.Free }
+
+// Data are the top-level vdevs that hold ordinary data.
+func (v *Vdev) Data() []*Vdev {
+	var out []*Vdev
+	for _, c := range v.Children {
+		if c.Class == "" {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// classes are headings between top-level vdevs (zpool_main.c, OpenZFS 2.2).
+var classes = map[string]bool{"logs": true, "log": true, "cache": true, "special": true, "dedup": true, "spares": true, "spare": true}
+
+// ParseZpool reads what zpool iostat -v (with or without -l, -p, -P) or zpool
+// list -v prints: the pools, each with its tree. Of several reports of zpool
+// iostat the last counts; the first is of the time since the pool was imported.
+func ParseZpool(name string, r io.Reader) ([]*Vdev, error) {
+	p := zpool{name: name}
+	sc := bufio.NewScanner(r)
+	sc.Buffer(make([]byte, 0, 4096), lineLimit)
+	for sc.Scan() {
+		p.n++
+		if err := p.line(sc.Text()); err != nil {
+			return nil, err
+		}
+	}
+	if err := sc.Err(); err != nil {
+		return nil, fmt.Errorf("%s:%d: %w", name, p.n+1, err)
+	}
+	if p.form == none {
+		return nil, fmt.Errorf("%s: no output of zpool iostat -v or zpool list -v in it", name)
+	}
+	return p.pools, nil
+}
+
+type zpoolForm int
+
+const (
+	none zpoolForm = iota
+	iostatForm
+	listForm
+)
+
+type zpool struct {
+	name  string
+	n     int
+	form  zpoolForm
+	list  map[string]int // columns of zpool list
+	pools []*Vdev
+	above []*Vdev // the nodes that the next line may belong to, by depth
+	class string
+	count int
+}
+
+func (p *zpool) line(s string) error {
+	trimmed := strings.TrimLeft(s, " ")
+	f := strings.Fields(s)
+	switch {
+	case len(f) == 0, strings.Trim(trimmed, "- \t") == "", f[0] == "capacity":
+		return nil
+	case f[0] == "pool" && len(f) > 2 && f[1] == "alloc" || f[0] == "vdev" && len(f) > 2 && f[1] == "alloc":
+		p.form, p.pools, p.above = iostatForm, nil, nil // a new report
+		return nil
+	case f[0] == "NAME" && len(f) > 3:
+		p.form, p.pools, p.above = listForm, nil, nil
+		p.list = map[string]int{}
+		for i, c := range f {
+			p.list[c] = i
+		}
+		return nil
+	case p.form == none:
+		return nil // whatever stands above, such as the date
+	}
+	depth := (len(s) - len(trimmed)) / 2
+	if classes[f[0]] && depth == 0 || len(f) > 1 && strings.Trim(f[1], "-") == "" && classes[f[0]] {
+		p.class = f[0]
+		return nil
+	}
+	if p.count++; p.count > deviceLimit {
+		return fmt.Errorf("%s:%d: more than %d devices", p.name, p.n, deviceLimit)
+	}
+	v, err := p.vdev(f)
+	if err != nil {
+		return err
+	}
+	if depth == 0 {
+		p.class = ""
+		p.pools = append(p.pools, v)
+		p.above = []*Vdev{v}
+		return nil
+	}
+	if depth > len(p.above) {
+		return fmt.Errorf("%s:%d: %s is indented deeper than anything above it", p.name, p.n, v.Name)
+	}
+	if depth == 1 {
+		v.Class = p.class
+	}
+	up := p.above[depth-1]
+	up.Children = append(up.Children, v)
+	p.above = append(p.above[:depth], v)
+	return nil
+}
+
+func (p *zpool) vdev(f []string) (*Vdev, error) {
+	v := &Vdev{Name: f[0], Load: Load{Name: f[0], Time: time.Second, Busy: -1}}
+	var err error
+	get := func(i int) float64 {
+		if i >= len(f) {
+			if err == nil {
+				err = fmt.Errorf("%s:%d: %d columns are too few", p.name, p.n, len(f))
+			}
+			return 0
+		}
+		x, e := figure(f[i])
+		if e != nil && err == nil {
+			err = fmt.Errorf("%s:%d: %w", p.name, p.n, e)
+		}
+		return x
+	}
+	if p.form == listForm {
+		v.Alloc, v.Free = get(p.list["ALLOC"]), get(p.list["FREE"])
+		return v, err
+	}
+	v.Alloc, v.Free = get(1), get(2)
+	l := &v.Load
+	l.Reads, l.Writes, l.ReadBytes, l.WriteBytes = get(3), get(4), get(5), get(6)
+	if len(f) >= 11 { // total_wait, then disk_wait
+		v.HasWaits = true
+		l.ReadWait, l.WriteWait = ns(get(9)), ns(get(10))
+	}
+	return v, err
+}
+
+func ns(v float64) time.Duration { return time.Duration(min(v, 3.6e12)) }
+
+// figure reads a figure of zpool: "1.63M", "-", "508M", "14", "2ms", "340us";
+// with -p times are nanoseconds.
+func figure(s string) (float64, error) {
+	if s == "-" {
+		return 0, nil
+	}
+	num := strings.TrimRight(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+	scale, ok := map[string]float64{"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50, "E": 1 << 60,
+		"B": 1, "ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}[s[len(num):]]
+	v, err := strconv.ParseFloat(num, 64)
+	if !ok || err != nil || !(v >= 0 && v < 1e20) {
+		return 0, fmt.Errorf("%q is no figure of zpool: expected a number with K, M, G, T, ns, us, ms or s behind it, or -", s)
+	}
+	return v * scale, nil
+}
+
+// Groups are the siblings of a pool: the disks of each mirror or raidz, and
+// disks that are top-level vdevs themselves.
+func (v *Vdev) Groups() []Group {
+	var out []Group
+	top := Group{Name: v.Name, Kind: "zfs pool"}
+	for _, c := range v.Data() {
+		if len(c.Children) == 0 {
+			top.Members = append(top.Members, c.Load)
+			continue
+		}
+		g := Group{Name: v.Name + "/" + c.Name, Kind: "zfs vdev"}
+		for _, d := range c.Children {
+			g.Members = append(g.Members, d.Load)
+		}
+		out = append(out, g)
+	}
+	if len(top.Members) > 1 {
+		out = append(out, top)
+	}
+	return out
+}
