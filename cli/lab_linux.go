@@ -91,6 +91,7 @@ func (a *app) labJobs(ctx context.Context, args []string, f labFlags) ([]lab.Job
 	if err != nil || f.list {
 		return chosen, err
 	}
+	chosen = withoutNamed(chosen, args)
 	if (f.shell || f.keep) && len(chosen) != 1 {
 		return nil, usagef("--shell and --keep take one scenario, not %d: name it as TRAP/SCENARIO", len(chosen))
 	}
@@ -233,6 +234,11 @@ func (a *app) chooseLab(args []string, long bool) ([]lab.Job, error) {
 		return nil, usagef("%s has no scenario %q; it has: %s", id, strings.TrimPrefix(arg, id+"/"), strings.Join(names, ", "))
 	}
 	return jobs, nil
+}
+
+// withoutNamed drops the jobs that run only when they are named in full.
+func withoutNamed(jobs []lab.Job, args []string) []lab.Job {
+	return slices.DeleteFunc(jobs, func(j lab.Job) bool { return j.Named() && !slices.Contains(args, j.Name()) })
 }
 
 // allLab is every scenario and experiment, without kernels.

@@ -16,6 +16,9 @@ type Experiment struct {
 	About string // one line, what is asked
 	Needs Needs
 	Long  bool // runs in make lab-long only
+	// Named experiments take hours: they run when they are named in full, not
+	// with all of their group.
+	Named bool
 	// Run does the work and fills in the bench's table. It runs as root in the guest.
 	Run func(ctx context.Context, b *Bench) error
 }

@@ -39,6 +39,9 @@ func (j *Job) Needs() Needs {
 	return j.Scenario.Needs
 }
 
+// Named tells whether the job runs only when it is named in full.
+func (j *Job) Named() bool { return j.Experiment != nil && j.Experiment.Named }
+
 // Long tells whether the job is for make lab-long only.
 func (j *Job) Long() bool {
 	if j.Experiment != nil {

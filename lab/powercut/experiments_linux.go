@@ -45,6 +45,7 @@ func raid(l Level, suffix string, most int, limit time.Duration) lab.Experiment 
 		Name:  "powercut/" + l.Name + suffix,
 		About: "Power cuts while fettle takes a bad blocks list away and gives it back: " + l.Name + ", " + which,
 		Long:  true,
+		Named: most == 0,
 		Needs: lab.Needs{
 			Engine: "uml", MemMiB: 1024, Limit: limit,
 			Modules: []string{"raid1", "raid10", "raid456", "loop", "ext4", "dm-mod", "dm-log-writes", "dm-snapshot"},
