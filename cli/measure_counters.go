@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fettle/chart"
 	"fettle/host"
 	"fettle/measure/counters"
 	"fettle/measure/counters/simulate"
@@ -46,8 +47,8 @@ func (a *app) measureCountersCmd() *cobra.Command {
 		Short: "Rates of interface counters, and how sure they are: wraps, resets, width",
 		Long: `Reads octet counters of network interfaces and says what rates they stand for:
 it tells a counter that wrapped from one that was reset or belongs to another
-interface by now, infers how wide the counter really is, marks each rate with how
-sure it is, and says how often to poll.
+interface by now, infers how wide the counter really is, marks each rate with
+how sure it is, and says how often to poll.
 
   certain            nothing else fits what is known
   no wrap assumed    the counter rose; a wrap unseen is possible
@@ -70,7 +71,8 @@ counters could not be read.`,
 		Example: `  fettle measure counters eth0
   fettle measure counters --for 10m --interval 10s --format json > rates.json
   fettle measure counters --snmp switch1 --max-rate link --for 0 ge-0/0/1
-  fettle measure counters --snmp [2001:db8::1]:161 --snmp-user anna --snmp-auth SHA-256 --snmp-priv AES
+  fettle measure counters --snmp [2001:db8::1] --snmp-user anna \
+      --snmp-auth SHA-256 --snmp-priv AES
   fettle measure counters --read traffic.csv --against 5m --svg traffic.svg
   fettle measure counters --simulate 600Mbit/s --against 5m`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -243,9 +245,15 @@ func (m *measured) madeUp(names []string) error {
 		return usagef("--simulate: %w", err)
 	}
 	r := rand.New(rand.NewPCG(1, 2)) // the same each time
-	samples, _ := simulate.Run(r, simulate.Config{Width: 32, Queues: 1, Polls: 12*60 + 1, Interval: time.Minute,
+	samples, truth := simulate.Run(r, simulate.Config{Width: 32, Queues: 1, Polls: 12*60 + 1, Interval: time.Minute,
 		Rate: simulate.Day(r, peak), Start: time.Date(2026, 1, 2, 8, 0, 0, 0, time.UTC)})
 	m.series = []counters.Series{{Name: "simulated", Samples: samples, Facts: counters.Facts{Width: 64, Queues: 1, Told: true}}}
+	m.truth = chart.Curve{Name: "what passed"}
+	for i := 1; i < len(samples); i++ {
+		dt := samples[i].T.Sub(samples[i-1].T)
+		m.truth.X = append(m.truth.X, samples[i].T.Sub(samples[0].T).Minutes())
+		m.truth.Y = append(m.truth.Y, float64(truth[i].Octets)*8/dt.Seconds()/1e6)
+	}
 	m.source, m.interval = "made-up traffic with a peak of "+counters.FormatRate(peak), time.Minute
 	return nil
 }

@@ -24,6 +24,7 @@ type measured struct {
 	series   []counters.Series
 	verdicts []counters.Verdict
 	sums     []counters.Summary
+	truth    chart.Curve // of simulated traffic
 }
 
 func (m *measured) judge() {
@@ -266,6 +267,9 @@ func (m *measured) plot() chart.Plot {
 			}
 		}
 		p.Curves = append(p.Curves, c)
+	}
+	if len(m.truth.X) > 0 {
+		p.Curves = append(p.Curves, m.truth)
 	}
 	return p
 }

@@ -69,7 +69,8 @@ func Judge(s Series) Verdict {
 	v := Verdict{Width: j.infer()}
 	j.width = v.Width
 	if v.Crowded = j.crowded(); v.Crowded && !v.Width.Known {
-		v.Width.Confidence = min(v.Width.Confidence, 0.5)
+		v.Width = j.calmWidth(v.Width)
+		j.width = v.Width
 	}
 	for k, p := range j.pairs {
 		var i Interval
@@ -276,6 +277,23 @@ func (j *judge) crowded() bool {
 		}
 	}
 	return j.over[len(j.pairs)]*10 > n
+}
+
+// calmWidth infers the width from the quiet hours of a series that is crowded
+// at others; without such it is a guess.
+func (j *judge) calmWidth(w Width) Width {
+	calm := &judge{facts: j.facts, least: j.least}
+	for k, p := range j.pairs {
+		if !j.near(k) {
+			calm.pairs = append(calm.pairs, p)
+		}
+	}
+	if c := calm.infer(); c.Wraps >= 3 {
+		c.Summed = w.Summed
+		return c
+	}
+	w.Confidence = min(w.Confidence, 0.5)
+	return w
 }
 
 // around is how many intervals on each side tell what is usual.
