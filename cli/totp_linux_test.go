@@ -1,0 +1,428 @@
+package cli_test
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"fettle/internal/means"
+)
+
+const insideTOTP = "FETTLE_TEST_TOTP"
+
+// TestTOTP runs the verbs as root does, on a host of its own: mount, network
+// and process namespaces with their own /etc, /home, /run and sshd.
+func TestTOTP(t *testing.T) {
+	if os.Getenv(insideTOTP) == "" {
+		means.Root(t)
+		for _, tool := range []string{"sshd", "oathtool", "zstd", "service", "getent", "strace"} {
+			means.Tool(t, tool)
+		}
+		if m, _ := filepath.Glob("/lib/*/security/pam_google_authenticator.so"); len(m) == 0 {
+			means.Missing(t, "needs libpam-google-authenticator")
+		}
+		cmd := exec.Command("/proc/self/exe", "-test.run=^TestTOTP$", "-test.v")
+		cmd.Env = append(os.Environ(), insideTOTP+"=yes")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL}
+		out, err := cmd.CombinedOutput()
+		t.Logf("%s", out)
+		if err != nil || !strings.Contains(string(out), "--- PASS: TestTOTP/set-up") {
+			t.Fatal("the inner test failed: ", err)
+		}
+		return
+	}
+	w := newTOTPWorld(t)
+	t.Run("enrol", w.enrol)
+	t.Run("input", w.input)
+	t.Run("verify", w.verify)
+	t.Run("group", w.group)
+	t.Run("set-up", w.setUp)
+	t.Run("guard", w.guard)
+	t.Run("silence", w.silence)
+}
+
+// totpWorld collects what was said, and which secrets may not be in it.
+type totpWorld struct {
+	secrets []string
+	said    bytes.Buffer // by verbs that must not tell
+}
+
+func newTOTPWorld(t *testing.T) *totpWorld {
+	run := func(args ...string) {
+		t.Helper()
+		if out, err := exec.Command(means.Tool(t, args[0]), args[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+	}
+	tmp := t.TempDir()
+	run("mount", "--make-rprivate", "/")
+	run("cp", "-a", "/etc", tmp+"/etc")
+	run("mount", "--bind", tmp+"/etc", "/etc")
+	for _, d := range []string{"/home", "/run", "/root"} {
+		run("mount", "-t", "tmpfs", "none", d)
+	}
+	run("mount", "-t", "proc", "proc", "/proc")
+	run("ip", "link", "set", "lo", "up")
+	w := &totpWorld{}
+	_, hostKey, _ := ed25519.GenerateKey(rand.Reader)
+	block, err := ssh.MarshalPrivateKey(hostKey, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"/etc/nsswitch.conf": "passwd: files\ngroup: files\nshadow: files\n",
+		"/etc/passwd":        "root:x:0:0:root:/root:/bin/bash\nsshd:x:100:65534::/run/sshd:/usr/sbin/nologin\nalice:x:2000:1000::/home/alice:/bin/sh\nbob:x:2001:1000::/home/bob:/bin/sh\ncarol:x:2002:1000::/home/carol:/bin/sh\n",
+		"/etc/group":         "root:x:0:\nnogroup:x:65534:\nusers:x:1000:\ntotp:x:2000:alice,bob\nempty:x:2001:\n",
+		"/etc/pam.d/sshd":    "@include common-auth\n@include common-account\n",
+		"/etc/ssh/sshd_config": "Include /etc/ssh/sshd_config.d/*.conf\nPort 2222\nHostKey /etc/ssh/test_host_key\nUsePAM yes\n" +
+			"KbdInteractiveAuthentication no\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	os.RemoveAll("/etc/ssh/sshd_config.d")
+	os.Mkdir("/etc/ssh/sshd_config.d", 0o755)
+	os.WriteFile("/etc/ssh/test_host_key", pem.EncodeToMemory(block), 0o600)
+	os.MkdirAll("/run/sshd", 0o755)
+	for i, u := range []string{"alice", "bob", "carol"} {
+		os.Mkdir("/home/"+u, 0o700)
+		os.Chown("/home/"+u, 2000+i, 1000)
+	}
+	return w
+}
+
+// fettle runs one verb. Tells marks those whose output shows secrets.
+func (w *totpWorld) fettle(t *testing.T, tells bool, stdin string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{"fettle"}, args...), Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs,
+		Env: []string{"FETTLE_STATE=/root/state", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C"}}
+	err := cmd.Run()
+	var ee *exec.ExitError
+	if err != nil && !errors.As(err, &ee) {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(&w.said, "%v\n%s", args, errs.String())
+	if !tells {
+		w.said.Write(out.Bytes())
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// must wants success.
+func (w *totpWorld) must(t *testing.T, tells bool, stdin string, args ...string) string {
+	t.Helper()
+	out, errs, code := w.fettle(t, tells, stdin, args...)
+	if code != 0 {
+		t.Fatalf("fettle %v: status %d\n%s%s", args, code, out, errs)
+	}
+	return out
+}
+
+// refused wants an exit status and words, and alice's file as it is.
+func (w *totpWorld) refused(t *testing.T, want int, words, stdin string, args ...string) {
+	t.Helper()
+	before, _ := os.ReadFile("/home/alice/.google_authenticator")
+	out, errs, code := w.fettle(t, false, stdin, args...)
+	after, _ := os.ReadFile("/home/alice/.google_authenticator")
+	if code != want || !strings.Contains(errs, words) || !bytes.Equal(before, after) {
+		t.Errorf("fettle %v: status %d, want %d, want %q\n%s%s", args, code, want, words, out, errs)
+	}
+	if n := strings.Count(strings.TrimSpace(errs), "\n"); n > 3 {
+		t.Errorf("fettle %v: %d lines of error:\n%s", args, n+1, errs)
+	}
+}
+
+var secretIn = regexp.MustCompile(`secret=([A-Z2-7]+)`)
+
+// learn takes note of the secret and the scratch codes that out shows.
+func (w *totpWorld) learn(t *testing.T, out string) string {
+	t.Helper()
+	m := secretIn.FindStringSubmatch(out)
+	if m == nil {
+		t.Fatalf("no secret in %q", out)
+	}
+	w.secrets = append(w.secrets, m[1])
+	for _, s := range regexp.MustCompile(`(?m)^    (\d{8})$`).FindAllStringSubmatch(out, -1) {
+		w.secrets = append(w.secrets, s[1])
+	}
+	return m[1]
+}
+
+func (w *totpWorld) enrol(t *testing.T) {
+	out := w.must(t, true, "", "totp", "enrol", "alice", "--issuer", "web1")
+	first := w.learn(t, out)
+	if !strings.Contains(out, "####") || strings.Contains(out, "█") {
+		t.Errorf("the picture in the C locale:\n%s", out)
+	}
+	st, err := os.Lstat("/home/alice/.google_authenticator")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := st.Sys().(*syscall.Stat_t); st.Mode() != 0o400 || s.Uid != 2000 || s.Gid != 1000 {
+		t.Errorf("%v %d:%d", st.Mode(), s.Uid, s.Gid)
+	}
+	b, _ := os.ReadFile("/home/alice/.google_authenticator")
+	if lines := strings.Split(string(b), "\n"); lines[0] != first || len(lines) != 10 || !strings.Contains(string(b), "\n\" TOTP_AUTH\n") {
+		t.Errorf("%d lines", len(lines))
+	}
+	w.refused(t, 2, "is there already", "", "totp", "enrol", "alice")
+	if second := w.learn(t, w.must(t, true, "", "totp", "enrol", "alice", "--replace", "--no-qr")); second == first {
+		t.Error("the same secret twice")
+	}
+	if es, _ := os.ReadDir("/home/alice"); len(es) != 1 {
+		t.Errorf("left in alice's home: %v", es)
+	}
+	if qr := w.must(t, true, "", "totp", "qr", "alice", "--no-qr"); !strings.Contains(qr, w.secrets[6]) {
+		t.Error("qr shows another secret")
+	}
+}
+
+func (w *totpWorld) input(t *testing.T) {
+	const known = "JBSWY3DPEHPK3PXPJBSWY3DP"
+	w.secrets = append(w.secrets, known)
+	w.refused(t, 2, "its character 25 is none of A to Z", known+"1\n", "totp", "enrol", "alice", "--existing", "--replace")
+	w.refused(t, 2, "nothing was read", "", "totp", "enrol", "alice", "--existing", "--replace")
+	w.refused(t, 2, "8 digits", "otpauth://totp/x?digits=8&secret="+known, "totp", "enrol", "alice", "--existing", "--replace")
+	w.refused(t, 2, "there is no user nobody-here", "", "totp", "enrol", "nobody-here")
+	w.refused(t, 2, "there is no user nobody-here", "", "totp", "enrol", "alice", "nobody-here", "--replace", "--out", "/root")
+	w.refused(t, 2, "there is no group nothing", "", "totp", "enrol", "--group", "nothing")
+	w.refused(t, 2, "group empty has no members", "", "totp", "enrol", "--group", "empty")
+	w.refused(t, 2, "for 2 users say where", "", "totp", "enrol", "--group", "totp", "--replace")
+	w.refused(t, 2, "1 to 100", "", "totp", "enrol", "alice", "--replace", "--window", "101")
+	w.refused(t, 2, "mode 0700", "", "totp", "enrol", "alice", "--replace", "--out", "/run")
+	w.refused(t, 3, "has no file of one-time codes", "123456", "totp", "verify", "bob")
+	w.refused(t, 2, "a code has 6 digits", "12345", "totp", "verify", "alice")
+	w.refused(t, 3, "bob", "", "totp", "disable", "alice", "bob")
+	w.refused(t, 2, "there is no user x in /etc/passwd", "", "totp", "who", "x")
+	os.Symlink("/etc/shadow", "/home/carol/.google_authenticator")
+	w.refused(t, 3, "symbolic link", "", "totp", "enrol", "carol", "--replace")
+	os.Remove("/home/carol/.google_authenticator")
+	os.WriteFile("/home/carol/.google_authenticator", []byte("not base32!\n"), 0o400)
+	os.Chown("/home/carol/.google_authenticator", 2002, 1000)
+	w.refused(t, 3, "/home/carol/.google_authenticator: line 1: the secret is not base32", "123456", "totp", "verify", "carol")
+	os.Remove("/home/carol/.google_authenticator")
+
+	// The secret of a web service, by way of standard input alone.
+	trace := "/root/trace"
+	cmd := &exec.Cmd{Path: means.Tool(t, "strace"), Args: []string{"strace", "-f", "-e", "trace=execve", "-s", "4096", "-v", "-o", trace, "/root/fettle", "totp", "enrol", "alice", "--existing", "--replace", "--no-qr"},
+		Stdin: strings.NewReader("otpauth://totp/web:alice?secret=" + known + "&issuer=web\n"), Env: []string{"FETTLE_STATE=/root/state"}}
+	exe, _ := os.ReadFile("/proc/self/exe")
+	os.WriteFile("/root/fettle", exe, 0o700)
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), known) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	b, err := os.ReadFile(trace)
+	if err != nil || !bytes.Contains(b, []byte("--existing")) || bytes.Contains(b, []byte(known)) {
+		t.Errorf("arguments and environment of the processes: %v\n%s", err, b)
+	}
+	os.Remove("/root/fettle")
+	if b, _ := os.ReadFile("/home/alice/.google_authenticator"); !strings.HasPrefix(string(b), known+"\n") {
+		t.Error("another secret is in the file")
+	}
+}
+
+// code is oathtool's.
+func code(t *testing.T, secret string, off time.Duration) string {
+	t.Helper()
+	out, err := exec.Command(means.Tool(t, "oathtool"), "--totp", "-b", "-N", fmt.Sprintf("@%d", time.Now().Add(off).Unix()), secret).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (w *totpWorld) verify(t *testing.T) {
+	const known = "JBSWY3DPEHPK3PXPJBSWY3DP"
+	for _, c := range []struct {
+		off  time.Duration
+		code int
+		want string
+	}{
+		{0, 0, "It would be taken"},
+		{30 * time.Second, 0, "ahead of this host's"},
+		{-10 * time.Minute, 3, "behind this host's; the module takes 30 s before to 30 s after"},
+		{11 * time.Hour, 3, "ahead of this host's"},
+		{48 * time.Hour, 3, "it is no code of alice's secret within 12h30m0s of now"},
+	} {
+		out, errs, status := w.fettle(t, false, code(t, known, c.off)+"\n", "totp", "verify", "alice")
+		if status != c.code || !strings.Contains(out+errs, c.want) {
+			t.Errorf("%s: status %d\n%s%s", c.off, status, out, errs)
+		}
+	}
+	b, _ := os.ReadFile("/home/alice/.google_authenticator")
+	scratch := strings.Split(strings.TrimSpace(string(b)), "\n")
+	w.secrets = append(w.secrets, scratch[4:]...)
+	if out := w.must(t, false, scratch[5], "totp", "verify", "alice"); !strings.Contains(out, "one of alice's 5 scratch codes") {
+		t.Error(out)
+	}
+	if after, _ := os.ReadFile("/home/alice/.google_authenticator"); !bytes.Equal(b, after) {
+		t.Error("verify changed the file")
+	}
+	w.must(t, false, "", "totp", "disable", "alice")
+	if _, err := os.Stat("/home/alice/.google_authenticator.disabled"); err != nil {
+		t.Error(err)
+	}
+	os.Rename("/home/alice/.google_authenticator.disabled", "/home/alice/.google_authenticator")
+}
+
+func (w *totpWorld) group(t *testing.T) {
+	os.Mkdir("/root/sheets", 0o700)
+	out := w.must(t, false, "", "totp", "enrol", "--group", "totp", "--replace", "--out", "/root/sheets")
+	if out != "" {
+		t.Errorf("printed: %q", out)
+	}
+	for _, u := range []string{"alice", "bob"} {
+		b, err := os.ReadFile("/root/sheets/" + u + ".txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		secret := w.learn(t, string(b))
+		if st, _ := os.Stat("/root/sheets/" + u + ".txt"); st.Mode() != 0o600 {
+			t.Errorf("mode %v", st.Mode())
+		}
+		if f, _ := os.ReadFile("/home/" + u + "/.google_authenticator"); !strings.HasPrefix(string(f), secret+"\n") {
+			t.Errorf("%s has another secret", u)
+		}
+	}
+	w.refused(t, 2, "is there already", "", "totp", "enrol", "--group", "totp", "--replace", "--out", "/root/sheets")
+	os.RemoveAll("/root/sheets")
+}
+
+// startSSHD runs sshd as its init script knows it.
+func startSSHD(t *testing.T) {
+	cmd := exec.Command("/usr/sbin/sshd", "-D")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	for range 100 {
+		if c, err := net.Dial("tcp", "127.0.0.1:2222"); err == nil {
+			c.Close()
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatal("sshd does not listen")
+}
+
+// config is all that a set-up may change.
+func config(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	for _, dir := range []string{"/etc/pam.d", "/etc/ssh"} {
+		err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() {
+				text, _ := os.ReadFile(p)
+				fmt.Fprintf(&b, "%s %s\n", p, text)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.String()
+}
+
+func (w *totpWorld) setUp(t *testing.T) {
+	startSSHD(t)
+	before := config(t)
+	w.refused(t, 2, "there is no terminal", "", "totp", "setup", "--group", "totp")
+	w.refused(t, 5, "say who shall be asked", "", "totp", "setup", "--plan")
+	w.refused(t, 5, "there is no group nothing", "", "totp", "setup", "--group", "nothing", "--yes")
+	w.refused(t, 2, "mode is one of nullok, strict", "", "totp", "setup", "--group", "totp", "--mode", "lax")
+	plan := w.must(t, false, "", "totp", "setup", "--group", "totp", "--plan")
+	for _, want := range []string{"+auth required pam_google_authenticator.so nullok", "+    KbdInteractiveAuthentication yes", "alice: now key, or password; then key, or password+code"} {
+		if !strings.Contains(plan, want) {
+			t.Errorf("the plan lacks %q:\n%s", want, plan)
+		}
+	}
+	if config(t) != before {
+		t.Fatal("--plan or a refusal changed something")
+	}
+	out := w.must(t, false, "", "totp", "setup", "--group", "totp", "--yes")
+	if !strings.Contains(out, "fettle confirm") {
+		t.Errorf("not guarded:\n%s", out)
+	}
+	w.must(t, false, "", "confirm")
+	who := w.must(t, false, "", "totp", "who")
+	for _, want := range []string{"alice  key, or password+code\n", "bob    key, or password+code\n", "carol  key, or password\n", "root   key\n"} {
+		if !strings.Contains(who, want) {
+			t.Errorf("who lacks %q:\n%s", want, who)
+		}
+	}
+	if out, errs, code := w.fettle(t, false, "", "check", "ssh-totp", "-v", "--format", "json"); code > 1 || !strings.Contains(out, "who has to give a code is asked for it") {
+		t.Errorf("status %d\n%s%s", code, out, errs)
+	}
+	w.must(t, false, "", "undo")
+	if got := config(t); got != before {
+		t.Errorf("after undo:\n%s\nwas:\n%s", got, before)
+	}
+}
+
+// guard: a set-up that nobody confirms takes itself back.
+func (w *totpWorld) guard(t *testing.T) {
+	startSSHD(t)
+	before := config(t)
+	w.must(t, false, "", "totp", "setup", "--group", "totp", "--factors", "key", "--yes", "--confirm-within", "6s")
+	if config(t) == before {
+		t.Fatal("nothing was set up")
+	}
+	for range 150 {
+		if config(t) == before {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Errorf("not taken back:\n%s", config(t))
+}
+
+// silence: no secret is in what fettle keeps, captures and says.
+func (w *totpWorld) silence(t *testing.T) {
+	if len(w.secrets) < 20 {
+		t.Fatalf("only %d secrets to look for", len(w.secrets))
+	}
+	stack := "@include common-auth\nauth required pam_google_authenticator.so\n@include common-account\n"
+	if err := os.WriteFile("/etc/pam.d/sshd", []byte(stack), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w.must(t, false, "", "capture", "--output", "/root/host.tar.zst")
+	plain, err := exec.Command(means.Tool(t, "zstd"), "-dc", "/root/host.tar.zst").Output()
+	if err != nil || !bytes.Contains(plain, []byte(".google_authenticator")) {
+		t.Errorf("the capture knows nothing of the files, which it should have looked at: %v", err)
+	}
+	places := map[string][]byte{"what the verbs said": w.said.Bytes(), "the capture": plain}
+	filepath.WalkDir("/root/state", func(p string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && d.Name() != "fettle" { // the guard's copy of the program
+			places[p], _ = os.ReadFile(p)
+		}
+		return nil
+	})
+	if len(places) < 6 {
+		t.Errorf("only %d places to look into", len(places))
+	}
+	for where, b := range places {
+		for _, s := range w.secrets {
+			if bytes.Contains(b, []byte(s)) {
+				t.Errorf("%s holds a secret", where)
+			}
+		}
+	}
+}
