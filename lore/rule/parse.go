@@ -102,7 +102,7 @@ func (p *parsing) words() {
 			return nil
 		}
 		out := p.list(n, key)
-		if len(out) < least {
+		if len(items(n)) < least {
 			p.errorf(n, "%s: %s", key, why)
 		}
 		for i, s := range out {

@@ -10,6 +10,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"fettle/internal/lazy"
 )
 
 // reader reads one rule's file and collects its mistakes.
@@ -78,7 +80,11 @@ func (r *reader) parse(b []byte) *ast.MappingNode {
 	if err != nil {
 		var se *yaml.SyntaxError
 		if errors.As(err, &se) {
-			r.errorAt(tokenPlace(se.Token), "not YAML: %s", se.Message)
+			at, hint := tokenPlace(se.Token), ""
+			if at.line <= len(r.lines) && bareBraces().MatchString(r.lines[at.line-1]) {
+				hint = "; put quotes around text that begins with {{"
+			}
+			r.errorAt(at, "not YAML: %s%s", se.Message, hint)
 		} else {
 			first, _, _ := strings.Cut(err.Error(), "\n")
 			r.errorAt(start, "not YAML: %s", first)
@@ -112,6 +118,8 @@ func (r *reader) parse(b []byte) *ast.MappingNode {
 	}
 	return m
 }
+
+var bareBraces = lazy.Regexp(`[:-]\s+\{\{`)
 
 // parseYAML is the parser, whose panics on odd input are mistakes like others.
 func parseYAML(b []byte) (f *ast.File, err error) {
