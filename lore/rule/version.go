@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -19,11 +20,11 @@ func debCompare(a, b string) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%q is not a version of a Debian package: %w", b, err)
 	}
-	return va.Compare(vb), nil
+	return cmp.Compare(va.Compare(vb), 0), nil // it counts differences
 }
 
 // rpmCompare compares epoch, version and release as rpm does (rpmvercmp.c).
-func rpmCompare(a, b string) int { return rpm.NewVersion(a).Compare(rpm.NewVersion(b)) }
+func rpmCompare(a, b string) int { return cmp.Compare(rpm.NewVersion(a).Compare(rpm.NewVersion(b)), 0) }
 
 // kernelCompare compares upstream versions of Linux: "4.10", "6.1.128",
 // "4.12-rc1", which comes before "4.12". What follows is ignored.
