@@ -17,6 +17,8 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 		return remedy.Plan{}, refuseNetback(ctx, h)
 	case f.Params["poller"] == "MRTG":
 		return planMRTG(ctx, h, f.Subject)
+	case f.Params["poller"] == "Munin":
+		return planMunin(ctx, h, f.Subject)
 	case f.Params["poller"] == "Telegraf":
 		return remedy.Plan{}, remedy.Refuse("other counters are other fields, and dashboards and alerts name the old ones. In %s ask for IF-MIB::ifHCInOctets and"+
 			" ifHCOutOctets (or the table IF-MIB::ifXTable), with version = 2 or 3, then change what reads the data; or poll every 30s", f.Subject)
@@ -88,6 +90,29 @@ func planMRTG(ctx context.Context, h *host.Host, file string) (remedy.Plan, erro
 	}
 	p.Notes = append(p.Notes, "An agent that speaks version 1 alone will not answer any more: ask each one first, `snmpget -v2c HOST IF-MIB::ifHCInOctets.1`.",
 		"The lines hold communities, so no diff is shown. MRTG reads the file anew at each run from cron; a daemon must be restarted.")
+	p.Steps = []remedy.Step{remedy.File{Path: file, Content: []byte(strings.Join(lines, "")), Was: was, Secret: true}}
+	return p, nil
+}
+
+// planMunin makes Munin's plugins ask by SNMP version 2.
+func planMunin(ctx context.Context, h *host.Host, file string) (remedy.Plan, error) {
+	was, err := h.ReadFile(ctx, file)
+	if err != nil {
+		return remedy.Plan{}, err
+	}
+	versions, _ := muninLines(was)
+	p := remedy.Plan{Title: "let Munin ask for 64-bit counters"}
+	lines := strings.SplitAfter(string(was), "\n")
+	for i, line := range lines {
+		if versions[i+1] != "1" {
+			continue
+		}
+		text := strings.TrimRight(line, "\r\n")
+		lines[i] = muninVersion.ReplaceAllString(text, "${1}2${3}") + line[len(text):]
+		p.Notes = append(p.Notes, fmt.Sprintf("Line %d: env.version 2.", i+1))
+	}
+	p.Notes = append(p.Notes, "An agent that speaks version 1 alone will not answer any more: ask each one first, `snmpget -v2c HOST IF-MIB::ifHCInOctets.1`.",
+		"The file holds communities, so no diff is shown. Restart munin-node afterwards: it reads the file when it starts.")
 	p.Steps = []remedy.Step{remedy.File{Path: file, Content: []byte(strings.Join(lines, "")), Was: was, Secret: true}}
 	return p, nil
 }

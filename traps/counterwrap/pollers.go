@@ -3,6 +3,7 @@ package counterwrap
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"fettle/host"
@@ -14,6 +15,9 @@ type poller struct {
 	name  string
 	files []pattern
 	judge func(file string, b []byte) verdict
+	// uses is what must be there for the configuration to matter; zero: nothing.
+	uses pattern
+	not  string // in a name that is not meant by uses
 }
 
 // pattern is files of one folder.
@@ -42,14 +46,22 @@ func tooRare(octetsPerSecond float64, every time.Duration) bool {
 }
 
 var known = []poller{
-	{"MRTG", []pattern{{"/etc", "mrtg.cfg"}, {"/etc/mrtg", "*.cfg"}}, judgeMRTG},
-	{"Telegraf", []pattern{{"/etc/telegraf", "telegraf.conf"}, {"/etc/telegraf/telegraf.d", "*.conf"}}, judgeTelegraf},
-	{"collectd", []pattern{{"/etc", "collectd.conf"}, {"/etc/collectd", "collectd.conf"}, {"/etc/collectd/collectd.conf.d", "*.conf"}, {"/etc/collectd.d", "*.conf"}}, judgeCollectd},
+	{"MRTG", []pattern{{"/etc", "mrtg.cfg"}, {"/etc/mrtg", "*.cfg"}}, judgeMRTG, pattern{}, ""},
+	{"Telegraf", []pattern{{"/etc/telegraf", "telegraf.conf"}, {"/etc/telegraf/telegraf.d", "*.conf"}}, judgeTelegraf, pattern{}, ""},
+	{"collectd", []pattern{{"/etc", "collectd.conf"}, {"/etc/collectd", "collectd.conf"}, {"/etc/collectd/collectd.conf.d", "*.conf"}, {"/etc/collectd.d", "*.conf"}}, judgeCollectd, pattern{}, ""},
+	{"Munin", []pattern{{"/etc/munin/plugin-conf.d", "*"}}, judgeMunin, pattern{"/etc/munin/plugins", "snmp_*_if_*"}, "_if_err_"},
 }
 
 func checkPollers(ctx context.Context, h *host.Host, r *trap.Report) {
 	found := false
 	for _, p := range known {
+		if used, err := p.used(ctx, h); err != nil {
+			r.Unknown(p.uses.dir, fmt.Errorf("whether %s polls interfaces: %w", p.name, err))
+			found = true
+			continue
+		} else if !used {
+			continue
+		}
 		for _, pat := range p.files {
 			files, err := matching(ctx, h, pat)
 			if err != nil {
@@ -72,8 +84,22 @@ func checkPollers(ctx context.Context, h *host.Host, r *trap.Report) {
 		}
 	}
 	if !found {
-		r.NotApplicable(pollers, "no configuration of MRTG, Telegraf or collectd is here")
+		r.NotApplicable(pollers, "no configuration of MRTG, Telegraf, collectd or Munin's SNMP is here")
 	}
+}
+
+// used tells whether the configuration matters.
+func (p poller) used(ctx context.Context, h *host.Host) (bool, error) {
+	if p.uses.dir == "" {
+		return true, nil
+	}
+	names, err := h.Glob(ctx, p.uses.dir, p.uses.glob)
+	for _, n := range names {
+		if !strings.Contains(n, p.not) {
+			return true, nil
+		}
+	}
+	return false, err
 }
 
 // matching lists the files of a pattern; one without a wildcard is asked for

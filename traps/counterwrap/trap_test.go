@@ -119,6 +119,22 @@ func TestPlanMRTG(t *testing.T) {
 	noCommunity(t, fmt.Sprint(err))
 }
 
+func TestPlanMunin(t *testing.T) {
+	h, found := findings(t, "trapped-munin")
+	p, err := plan(t.Context(), h, found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := p.Steps[0].(remedy.File)
+	if want := strings.Replace(string(f.Was), "  env.version 1\n", "  env.version 2\n", 1); string(f.Content) != want || !f.Secret {
+		t.Errorf("secret %v, content:\n%s\nwant:\n%s", f.Secret, f.Content, want)
+	}
+	noCommunity(t, p.Title+strings.Join(p.Notes, "\n")+f.Describe())
+	if v := judgeMunin("f", f.Content); len(v.bad) > 0 || !v.asks {
+		t.Errorf("after the plan: %+v", v)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	for file, want := range map[string]string{"trapped": "Debian 10 and later", "trapped-32-bit-kernel": "64-bit kernel", "trapped-others": "ifHCInOctets"} {
 		h, found := findings(t, file)
@@ -137,7 +153,7 @@ func TestRefusals(t *testing.T) {
 
 func FuzzPollers(f *testing.F) {
 	for _, s := range []string{"Target[a]: 2:c@h\nMaxBytes[a]: 125000000\n", "Interval: 1:30\n x\nTarget[_]: x\n", "Target[a]: ifInOctets.1&ifOutOctets.1:c@[::1]:::::2|f\n",
-		"[agent]\n interval = \"1m\"\noid = \"IF-MIB::ifTable\"\n", "Interval 300\nValues \"ifInOctets\"\n"} {
+		"[agent]\n interval = \"1m\"\noid = \"IF-MIB::ifTable\"\n", "Interval 300\nValues \"ifInOctets\"\n", "[snmp_*]\nenv.version 1\n"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
