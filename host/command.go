@@ -57,6 +57,12 @@ var Commands = map[string]CommandSpec{
 		},
 		Limit: 10 * time.Second, MaxOutput: 1 << 20,
 	},
+	"dmsetup": {
+		Paths: []string{"/usr/sbin/dmsetup", "/sbin/dmsetup"},
+		Allow: func(args []string) bool { return len(args) == 1 && args[0] == "status" },
+		Limit: 10 * time.Second, MaxOutput: 4 << 20,
+		Write: []string{"/dev/mapper/control"}, // questions are ioctls of it
+	},
 	"zpool": {
 		Paths: []string{"/usr/sbin/zpool", "/sbin/zpool", "/usr/local/sbin/zpool"},
 		Allow: zpoolReads,

@@ -7,6 +7,7 @@ import (
 	"fettle/traps/bridgemtu"
 	"fettle/traps/counterwrap"
 	"fettle/traps/deletedopenfiles"
+	"fettle/traps/dmcachesmq"
 	"fettle/traps/journalaccess"
 	"fettle/traps/ksmscanrate"
 	"fettle/traps/ldaptlsverify"
@@ -35,6 +36,7 @@ func All() []*trap.Trap {
 		&sshtotp.Trap,
 		&mdadmbadblocks.Trap,
 		&slowdisk.Trap,
+		&dmcachesmq.Trap,
 		&zfswritedistribution.Trap,
 	}, rules.All()...)
 }
