@@ -45,7 +45,8 @@ text, blktrace's binary files (one a CPU), fio's iolog, a CSV, or libCacheSim's
 oracleGeneral; each may be packed by zstd.
 
 Workloads: zipf:1.2 is fio's zipf with theta 1.2; hot:10:90 gives the first 10 %
-of the device 90 % of the requests (fio's zoned:90/10:10/90); uniform.
+of the device 90 % of the requests (fio's zoned:90/10:10/90); moved:10:90 is the
+same, but half-way the hot part moves to the other end; uniform.
 
 Policies: ` + strings.Join(policyNames(), ", ") + `.
 smq's rules before and after May 2017 can be switched one by one:
@@ -62,7 +63,7 @@ Exit status: 0 simulated, 2 wrong use or a trace that cannot be read, 3 failed.`
 		RunE: func(cmd *cobra.Command, args []string) error { return a.cachesim(cmd, f, args) },
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.workload, "workload", "", "make up requests: zipf:THETA, uniform, or hot:BLOCKS:REQUESTS (percent)")
+	fl.StringVar(&f.workload, "workload", "", "make up requests: zipf:THETA, uniform, hot:BLOCKS:REQUESTS or moved:BLOCKS:REQUESTS (percent)")
 	fl.StringVar(&f.origin, "origin", "", "`SIZE` of the slow device (default 64GiB; of a trace, as far as it reaches)")
 	fl.StringVar(&f.block, "block-size", "64KiB", "`SIZE` of a cache block")
 	fl.StringVar(&f.requests, "requests", "5M", "how many requests to make up")

@@ -32,8 +32,8 @@ func (a *app) cachesimText(r cachesimResult, plot chart.Plot) {
 		fmt.Fprintf(a.stdout, "\n%s", draw.Text(plot, min(width, 100), 16))
 	}
 	fmt.Fprintf(a.stdout, "\nMiss ratio, %%:\n%s", r.table())
-	fmt.Fprintf(a.stdout, "\nSimulated %s requests in %.1f s on %s: %.1f million a second and core.\n", millions(r.Cost.Requests),
-		r.Cost.Elapsed.Seconds(), coresText(r.Cost.Cores), float64(r.Cost.Requests)/r.Cost.Elapsed.Seconds()/float64(max(r.Cost.Cores, 1))/1e6)
+	fmt.Fprintf(a.stdout, "\nSimulated %s requests in %.1f s, %.1f s of CPU time: %.1f million per CPU second.\n", millions(r.Cost.Requests),
+		r.Cost.Elapsed.Seconds(), r.Cost.CPU.Seconds(), float64(r.Cost.Requests)/max(r.Cost.CPU.Seconds(), 1e-3)/1e6)
 }
 
 func millions(n int64) string {
@@ -157,11 +157,4 @@ func showBytes(n int64) string {
 		}
 	}
 	return fmt.Sprintf("%d B", n)
-}
-
-func coresText(n int) string {
-	if n == 1 {
-		return "1 core"
-	}
-	return fmt.Sprintf("%d cores", n)
 }

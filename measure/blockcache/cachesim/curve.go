@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"fettle/measure/blockcache/trace"
@@ -47,7 +48,7 @@ type Sweep struct {
 type Took struct {
 	Requests int64         `json:"requests"` // simulated, over all caches
 	Elapsed  time.Duration `json:"elapsed_ns"`
-	Cores    int           `json:"cores"` // that worked at a time
+	CPU      time.Duration `json:"cpu_ns"` // of this process, over all cores
 }
 
 // Run simulates them all, many at a time.
@@ -92,9 +93,8 @@ func (s Sweep) Run(ctx context.Context, t *trace.Trace) ([]Curve, Took, error) {
 			s.Progress(took.Requests, all)
 		}
 	}
-	start := time.Now()
-	took.Cores = min(cores, len(jobs))
-	for range took.Cores {
+	start, cpu := time.Now(), cpuTime()
+	for range min(cores, len(jobs)) {
 		wg.Go(func() {
 			for j := range next {
 				p := s.Kinds[j.kind].make(s.Sizes[j.size], in)
@@ -107,8 +107,17 @@ func (s Sweep) Run(ctx context.Context, t *trace.Trace) ([]Curve, Took, error) {
 	}
 	close(next)
 	wg.Wait()
-	took.Elapsed = time.Since(start)
+	took.Elapsed, took.CPU = time.Since(start), cpuTime()-cpu
 	return curves, took, ctx.Err()
+}
+
+// cpuTime is that of this process until now.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // stride is how many requests are simulated between two looks at the clock.

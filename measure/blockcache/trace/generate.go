@@ -12,7 +12,9 @@ import (
 type Workload struct {
 	// Pattern is "zipf:THETA", "uniform", or "hot:BLOCKS:REQUESTS", where the first
 	// BLOCKS percent of the device take REQUESTS percent of the requests (fio's
-	// zoned:REQUESTS/BLOCKS); "hot" is hot:10:90, the hot tenth.
+	// zoned:REQUESTS/BLOCKS); "hot" is hot:10:90, the hot tenth. "moved" is the
+	// same, but after half of the requests the other end of the device is hot:
+	// the cache is full of other data.
 	Pattern   string
 	Blocks    int64 // of the device
 	Requests  int
@@ -73,7 +75,7 @@ func (w Workload) pattern(r *rand.Rand) (func() int64, error) {
 			return nil, fmt.Errorf("workload %q: zipf:THETA with THETA above 0, at most 10, and not 1, as fio has it", w.Pattern)
 		}
 		return newZipf(w.Blocks, theta, r).next, nil
-	case "hot":
+	case "hot", "moved":
 		if arg == "" {
 			arg = "10:90"
 		}
@@ -81,20 +83,25 @@ func (w Workload) pattern(r *rand.Rand) (func() int64, error) {
 		blocks, err1 := strconv.ParseFloat(a, 64)
 		share, err2 := strconv.ParseFloat(b, 64)
 		if err1 != nil || err2 != nil || !(blocks > 0 && blocks < 100) || !(share > 0 && share <= 100) {
-			return nil, fmt.Errorf("workload %q: hot:BLOCKS:REQUESTS, both in percent, such as hot:10:90", w.Pattern)
+			return nil, fmt.Errorf("workload %q: %s:BLOCKS:REQUESTS, both in percent, such as %[2]s:10:90", w.Pattern, kind)
 		}
 		hot := max(1, int64(float64(w.Blocks)*blocks/100))
 		if hot >= w.Blocks {
 			return nil, fmt.Errorf("workload %q: a device of %d blocks has none left that are not hot", w.Pattern, w.Blocks)
 		}
+		n := 0
 		return func() int64 {
+			at := hot + r.Int64N(w.Blocks-hot)
 			if r.Float64()*100 < share {
-				return r.Int64N(hot)
+				at = r.Int64N(hot)
 			}
-			return hot + r.Int64N(w.Blocks-hot)
+			if n++; kind == "moved" && n > w.Requests/2 {
+				at = w.Blocks - 1 - at
+			}
+			return at
 		}, nil
 	}
-	return nil, fmt.Errorf("workload %q is not known: it is zipf:THETA, uniform or hot:BLOCKS:REQUESTS", w.Pattern)
+	return nil, fmt.Errorf("workload %q is not known: it is zipf:THETA, uniform, hot:BLOCKS:REQUESTS or moved:BLOCKS:REQUESTS", w.Pattern)
 }
 
 // zipf draws block numbers as fio 3.33 does (lib/zipf.c, after Gray et al.,

@@ -78,7 +78,7 @@ func TestWorkloads(t *testing.T) {
 		pattern string
 		below   uint32
 		want    float64
-	}{{"uniform", 100, 0.1}, {"hot", 100, 0.9}, {"hot:20:80", 200, 0.8}, {"hot:20:80", 600, 0.9}} {
+	}{{"uniform", 100, 0.1}, {"hot", 100, 0.9}, {"hot:20:80", 200, 0.8}, {"hot:20:80", 600, 0.9}, {"moved", 100, 0.9/2 + 0.1/2/9}} {
 		if got := share(c.pattern, c.below); math.Abs(got-c.want) > 0.005 {
 			t.Errorf("%s: the first %d blocks take %.3f of the requests, want %.3f", c.pattern, c.below, got, c.want)
 		}
