@@ -29,6 +29,7 @@ test-deps:
 
 lab-long: build test-deps
 	./fettle lab --all --long
+	FETTLE_LONG=1 $(GO) test -count 1 ./measure/login/...
 
 bench: build
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -145,7 +145,11 @@ func (a *app) measureLogin(ctx context.Context, host string, f loginFlags) error
 		Tell: func(done, all int) { say(fmt.Sprintf("login %d of %d", done, all)) }}
 	say("first login")
 	r, err := login.Measure(ctx, o)
-	if err != nil {
+	var ce *login.ConfigError
+	switch {
+	case errors.As(err, &ce):
+		return usagef("%w", err)
+	case err != nil:
 		return failf("%w", err)
 	}
 	rep := newLoginReport(r)

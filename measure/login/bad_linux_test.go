@@ -197,3 +197,37 @@ func TestForcedCommand(t *testing.T) {
 		}
 	})
 }
+
+// TestJump: behind a jump host the phases are those of the host itself, though
+// both ssh processes talk; and host-based authentication, which would mix the
+// two logs, is left out there.
+func TestJump(t *testing.T) {
+	if os.Getenv(inside) == "" {
+		t.Parallel()
+	}
+	inWorld(t, func(t *testing.T) {
+		w := newWorld(t, []fault{pamSession, func(w *world) {
+			w.client = "Host inner\n HostName " + serverAddr + "\n ProxyJump nobody@gate\n HostbasedAuthentication yes\nHost gate\n HostName " + serverAddr + "\n" + w.client
+		}})
+		r, err := login.Measure(t.Context(), login.Options{Host: "inner", N: 1, Config: w.config, Limit: 20 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []login.Phase
+		for _, s := range r.First().Spans {
+			got = append(got, s.Phase)
+		}
+		if fmt.Sprint(got) != "[ssh starts proxy key exchange service request auth none auth publickey session open first output]" {
+			t.Errorf("%q", got)
+		}
+		// The jump host opens a session as well.
+		for _, p := range []login.Phase{login.Proxy, login.Session} {
+			if s, _ := r.First().Span(p); s.Took < 700*time.Millisecond {
+				t.Errorf("%s took %s", p, s.Took)
+			}
+		}
+		if r.First().User != "root" || r.First().Address != "" {
+			t.Errorf("%+v", r.First())
+		}
+	})
+}

@@ -3,7 +3,6 @@ package login
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os/exec"
 	"strings"
 	"time"
@@ -29,7 +28,7 @@ func (o *Options) meaning(ctx context.Context) (map[string]string, error) {
 		if said == "" {
 			said = err.Error()
 		}
-		return nil, fmt.Errorf("%s: what ssh's configuration says of it (ssh -G): %s", o.Host, clip(strings.ReplaceAll(said, "\r", "")))
+		return nil, &ConfigError{Host: o.Host, Said: clip(strings.ReplaceAll(said, "\r", ""))}
 	}
 	m := map[string]string{}
 	for line := range strings.Lines(out.String()) {
@@ -39,6 +38,13 @@ func (o *Options) meaning(ctx context.Context) (map[string]string, error) {
 		}
 	}
 	return m, nil
+}
+
+// ConfigError is a configuration, or a host's name, that ssh does not take.
+type ConfigError struct{ Host, Said string }
+
+func (e *ConfigError) Error() string {
+	return e.Host + ": what ssh's configuration says of it (ssh -G): " + e.Said
 }
 
 // proxied tells whether ssh reaches the host through another program.
