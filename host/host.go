@@ -45,6 +45,9 @@ func (h *Host) Running() bool { return h.Kind() != KindRoot }
 // ReadFile reads a whole file of at most ReadLimit bytes. The caller must not
 // change the bytes.
 func (h *Host) ReadFile(ctx context.Context, name string) ([]byte, error) {
+	if secret(name) {
+		return nil, wrap("reading", name, ErrSecret)
+	}
 	return remember(ctx, &h.cache, "file:"+name, func() ([]byte, error) {
 		b, err := h.src.ReadFile(ctx, path.Clean(name), ReadLimit)
 		return b, wrap("reading", name, err)
