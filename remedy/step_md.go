@@ -148,10 +148,13 @@ func (s MDReadd) act(ctx context.Context, st *site, _ []Item) error {
 	}
 	var refused error // why the member came back without what was wanted
 	readds := 0       // of this run: a member that leaves again is not added for ever
-	for {
+	for first := true; ; first = false {
 		at, err := s.where(st.m)
 		if err != nil {
 			return err
+		}
+		if first && at != mdIn {
+			s.warn(st)
 		}
 		switch {
 		case at == mdIn:
@@ -175,6 +178,15 @@ func (s MDReadd) act(ctx context.Context, st *site, _ []Item) error {
 				return err
 			}
 		}
+	}
+}
+
+// warn tells what a power cut may have left behind while the member was out:
+// md rebuilds it, and on levels with several mirrors or parity does not always
+// sync what was being written elsewhere (fettle lab powercut/raid10).
+func (s MDReadd) warn(st *site) {
+	if level, err := st.m.ReadValue(s.sysfs("level")); err == nil && level != "raid1" {
+		st.note("if it was a power cut that left %s out, make the copies agree when this is done: echo repair > %s", s.Member, s.sysfs("sync_action"))
 	}
 }
 

@@ -462,3 +462,19 @@ func TestMDReaddNamesRefused(t *testing.T) {
 		}
 	}
 }
+
+// What md may not sync by itself after a power cut is said where there is such.
+func TestMDReaddWarns(t *testing.T) {
+	for _, c := range []struct {
+		level, state string
+		want         bool
+	}{{"raid10", "", true}, {"raid6", "faulty", true}, {"raid1", "", false}, {"raid10", "in_sync", false}} {
+		f := newFakeMD(t)
+		f.files["level"], f.devs["sda1"].state = c.level, c.state
+		var notes []string
+		err := MDReadd{Array: "md0", Member: "sda1", ArrayUUID: mdArray, DeviceUUID: mdFirst}.act(t.Context(), &site{m: f, log: func(l string) { notes = append(notes, l) }}, nil)
+		if got := strings.Contains(strings.Join(notes, "\n"), "echo repair"); err != nil || got != c.want {
+			t.Errorf("%s, %q: %v, %q", c.level, c.state, err, notes)
+		}
+	}
+}

@@ -91,6 +91,9 @@ func replayAll(ctx context.Context, b *lab.Bench, d *disk, l *Log, most int, try
 		if err := errors.Join(d.close(), d.forget()); err != nil {
 			return fmt.Errorf("cleaning up after cut %s (%v): %w", c, r.err, err)
 		}
+		if n%50 == 49 {
+			fmt.Printf("%d of %d states tried in %s\n", n+1, len(sample), time.Since(start).Round(time.Second))
+		}
 		byClass[c.Class].add(r)
 		sum.add(r)
 		kinds[c.Kind]++
