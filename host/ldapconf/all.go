@@ -3,6 +3,7 @@ package ldapconf
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path"
 	"strings"
 
@@ -97,8 +98,12 @@ func ofUsers(ctx context.Context, h *host.Host, vars map[string]Setting) (cs []*
 	}
 	seen := map[string]bool{}
 	for _, u := range db.Users {
-		if u.UID != 0 && u.UID < 1000 || u.UID == 65534 || !path.IsAbs(u.Home) || seen[u.Home] || len(seen) >= maxHomes {
+		if u.UID != 0 && u.UID < 1000 || u.UID == 65534 || !path.IsAbs(u.Home) || seen[u.Home] {
 			continue
+		}
+		if len(seen) >= maxHomes {
+			missed = fmt.Errorf("more than %d homes: %w", maxHomes, host.ErrTooBig)
+			break
 		}
 		seen[u.Home] = true
 		own := false

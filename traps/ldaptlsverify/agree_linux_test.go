@@ -62,24 +62,25 @@ type verdictCase struct {
 }
 
 func cases(t *testing.T) []verdictCase {
-	root := issue(t, nil, "Example CA", 2048, ca)
-	other := issue(t, nil, "Other CA", 2048, ca)
-	inter := issue(t, root, "Example Intermediate", 2048, ca)
+	root := issue(t, nil, "Example CA", 0, ca)
+	other := issue(t, nil, "Other CA", 0, ca)
+	inter := issue(t, root, "Example Intermediate", 0, ca)
 	dead := both(ca, func(c *x509.Certificate) {
 		c.NotAfter = time.Now().Add(-time.Hour)
 		c.NotBefore = c.NotAfter.Add(-time.Hour)
 	})
-	oldRoot := issue(t, nil, "Old CA", 2048, dead)
+	oldRoot := issue(t, nil, "Old CA", 0, dead)
+	rsaRoot := issue(t, nil, "RSA CA", 2048, ca)
 	weakRoot := issue(t, nil, "Short CA", 1024, ca)
 	sha1Root := issue(t, nil, "SHA-1 CA", 2048, both(ca, sha1Signed))
-	sha1Inter := issue(t, root, "SHA-1 Intermediate", 2048, both(ca, sha1Signed))
-	noCA := issue(t, root, "No CA", 2048, forHost)
-	imposter := issue(t, nil, "Example CA", 3072, ca) // the same name, another key
+	sha1Inter := issue(t, rsaRoot, "SHA-1 Intermediate", 0, both(ca, sha1Signed))
+	noCA := issue(t, root, "No CA", 0, forHost)
+	imposter := issue(t, nil, "Example CA", -1, ca) // the same name, another key
 	leaf := func(by *pair, change ...func(*x509.Certificate)) *pair {
-		return issue(t, by, "ldap server", 2048, both(append([]func(*x509.Certificate){forHost}, change...)...))
+		return issue(t, by, "ldap server", 0, both(append([]func(*x509.Certificate){forHost}, change...)...))
 	}
 	named := func(cn string, dns ...string) *pair {
-		return issue(t, root, cn, 2048, func(c *x509.Certificate) { c.DNSNames = dns })
+		return issue(t, root, cn, 0, func(c *x509.Certificate) { c.DNSNames = dns })
 	}
 	certs := func(ps ...*pair) (out []*x509.Certificate) {
 		for _, p := range ps {
@@ -91,7 +92,7 @@ func cases(t *testing.T) []verdictCase {
 	return []verdictCase{
 		{name: "right", leaf: leaf(root), trust: certs(root)},
 		{name: "right, root sent", leaf: leaf(root), chain: certs(root), trust: certs(root)},
-		{name: "right, EC", leaf: issue(t, root, "ec server", 0, forHost), trust: certs(root)},
+		{name: "right, RSA", leaf: issue(t, rsaRoot, "rsa server", 2048, forHost), trust: certs(rsaRoot)},
 		{name: "right, through an intermediate", leaf: leaf(inter), chain: certs(inter), trust: certs(root)},
 		{name: "self-signed", leaf: selfSigned, trust: certs(root), want: []Reason{SelfSigned}},
 		{name: "self-signed and trusted", leaf: selfSigned, trust: certs(selfSigned)},
@@ -105,11 +106,14 @@ func cases(t *testing.T) []verdictCase {
 		{name: "expired", leaf: leaf(root, func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Hour) }), trust: certs(root), want: []Reason{Expired}},
 		{name: "not yet valid", leaf: leaf(root, func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Hour) }), trust: certs(root), want: []Reason{NotYetValid}},
 		{name: "expired CA", leaf: leaf(oldRoot), trust: certs(oldRoot), want: []Reason{Expired}},
-		{name: "SHA-1", leaf: leaf(root, sha1Signed), trust: certs(root), want: []Reason{WeakSignature}},
-		{name: "SHA-1 intermediate", leaf: leaf(sha1Inter), chain: certs(sha1Inter), trust: certs(root), want: []Reason{WeakSignature}},
+		{name: "SHA-1", leaf: leaf(rsaRoot, sha1Signed), trust: certs(rsaRoot), want: []Reason{WeakSignature}},
+		{name: "SHA-1 intermediate", leaf: leaf(sha1Inter), chain: certs(sha1Inter), trust: certs(rsaRoot), want: []Reason{WeakSignature}},
 		{name: "SHA-1 root", leaf: leaf(sha1Root), trust: certs(sha1Root)},
 		{name: "RSA 1024", leaf: issue(t, root, "short server", 1024, forHost), trust: certs(root), more: []Reason{ShortKey}},
 		{name: "RSA 1024 root", leaf: leaf(weakRoot), trust: certs(weakRoot), more: []Reason{ShortKey}},
+		{name: "RSA 768", leaf: opensslIssue(t, root, "RSA", "rsa_keygen_bits:768", "sha256"), trust: certs(root), want: []Reason{ShortKey}},
+		{name: "RSA 1008", leaf: opensslIssue(t, root, "RSA", "rsa_keygen_bits:1008", "sha256"), trust: certs(root), want: []Reason{ShortKey}},
+		{name: "MD5", leaf: opensslIssue(t, rsaRoot, "RSA", "rsa_keygen_bits:2048", "md5"), trust: certs(rsaRoot), want: []Reason{WeakSignature}},
 		{name: "client certificate", leaf: leaf(root, func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }), trust: certs(root), more: []Reason{WrongPurpose}},
 		{name: "server certificate", leaf: leaf(root, func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} }), trust: certs(root)},
 		{name: "wrong name", leaf: named("other.example.com", "other.example.com"), trust: certs(root), want: []Reason{WrongName}},
@@ -124,7 +128,7 @@ func cases(t *testing.T) []verdictCase {
 		{name: "address as a DNS name", leaf: named("x", "127.0.0.1"), trust: certs(root), want: []Reason{WrongName}},
 		{name: "NUL in the common name", leaf: named("127.0.0.1\x00.evil.example"), trust: certs(root), want: []Reason{NULInName, WrongName}},
 		{name: "NUL in an alternative name", leaf: named("x", "127.0.0.1\x00.evil.example"), trust: certs(root), want: []Reason{NULInName, WrongName}},
-		{name: "all of it", leaf: issue(t, nil, "server", 2048, func(c *x509.Certificate) {
+		{name: "all of it", leaf: issue(t, nil, "server", 0, func(c *x509.Certificate) {
 			c.NotAfter = time.Now().Add(-time.Hour)
 		}), trust: certs(root), want: []Reason{SelfSigned, Expired, WrongName}},
 	}
@@ -136,7 +140,9 @@ func sha1Signed(c *x509.Certificate) { c.SignatureAlgorithm = x509.SHA1WithRSA }
 // and StartTLS, and compares what fettle says with what Debian's ldapsearch
 // (GnuTLS) and OpenSSL say.
 func TestAgreesWithClients(t *testing.T) {
-	means.Tool(t, "slapd")
+	if !alone(t) {
+		return
+	}
 	live, err := host.NewLive()
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +162,7 @@ func TestAgreesWithClients(t *testing.T) {
 				{URI: fmt.Sprintf("ldap://127.0.0.1:%d", d.ldap), StartTLS: true},
 			} {
 				p, err := h.Peer(t.Context(), q)
-				if err != nil || p.Failed != "" || p.Refused != "" {
+				if err != nil || p.Failed != "" && !strings.Contains(p.Failed, "keys are insecure") || p.Refused != "" {
 					t.Fatalf("%+v: %v, %q, %q", q, err, p.Failed, p.Refused)
 				}
 				if n := 1 + len(tt.chain); len(p.Chain) != n {

@@ -17,7 +17,7 @@ import (
 // maxPeers bounds how many servers are asked, asking how many at once.
 const (
 	maxPeers = 32
-	asking   = 8
+	asking   = 16
 )
 
 // question is what a server is asked for a client; false: its connection has

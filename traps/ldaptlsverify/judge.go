@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Library is what the host's OpenLDAP library does TLS with. They differ in
@@ -224,7 +225,16 @@ func shortName(s string) string {
 	if len(s) > 200 {
 		s = strings.ToValidUTF8(s[:200], "") + "…"
 	}
-	return s
+	return strings.Map(printable, strings.ToValidUTF8(s, "?"))
+}
+
+// printable keeps what a server sends from acting on a terminal, or from
+// being more than one line.
+func printable(r rune) rune {
+	if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+		return '?'
+	}
+	return r
 }
 
 func fingerprint(c *x509.Certificate) string {

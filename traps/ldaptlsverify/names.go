@@ -90,10 +90,7 @@ func certNames(c *x509.Certificate) []string {
 		}
 	}
 	for i, n := range out {
-		out[i] = strings.ReplaceAll(strings.ToValidUTF8(n, "?"), "\x00", `\0`)
-		if len(out[i]) > 260 {
-			out[i] = strings.ToValidUTF8(out[i][:260], "") + "…"
-		}
+		out[i] = shortName(strings.ReplaceAll(n, "\x00", `\0`))
 	}
 	if len(out) > 8 {
 		out = append(out[:8], "…")

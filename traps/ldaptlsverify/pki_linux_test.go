@@ -13,11 +13,12 @@ import (
 	"fmt"
 	"math/big"
 	"net"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -28,6 +29,7 @@ import (
 type pair struct {
 	cert *x509.Certificate
 	key  crypto.Signer
+	pem  []byte // of the key, where openssl made it
 }
 
 // keys are made once: RSA keys cost time.
@@ -80,7 +82,36 @@ func issue(t testing.TB, by *pair, cn string, bits int, change func(*x509.Certif
 	if c, err = x509.ParseCertificate(der); err != nil {
 		t.Fatal(err)
 	}
-	return &pair{c, k}
+	return &pair{cert: c, key: k}
+}
+
+// opensslIssue makes what Go refuses to: keys too short, signatures with MD5.
+func opensslIssue(t testing.TB, by *pair, algorithm, option, digest string) *pair {
+	t.Helper()
+	dir := t.TempDir()
+	run := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command(means.Tool(t, "openssl"), args...)
+		cmd.Dir = dir
+		if b, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("openssl %v: %v\n%s", args, err, b)
+		}
+	}
+	write(t, dir+"/ca.pem", pemOf(by.cert))
+	write(t, dir+"/ca.key", keyPEM(t, by.key))
+	write(t, dir+"/ext", []byte("subjectAltName=IP:127.0.0.1\n"))
+	run("genpkey", "-algorithm", algorithm, "-pkeyopt", option, "-out", "key.pem")
+	run("req", "-new", "-key", "key.pem", "-subj", "/CN=short", "-out", "csr.pem")
+	run("x509", "-req", "-in", "csr.pem", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "ext", "-"+digest, "-out", "cert.pem")
+	b, err := os.ReadFile(dir + "/cert.pem")
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := os.ReadFile(dir + "/key.pem")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &pair{cert: parsePEM(b)[0], pem: k}
 }
 
 func ca(c *x509.Certificate) {
@@ -125,14 +156,35 @@ func write(t testing.TB, file string, b []byte) string {
 	return file
 }
 
-func freePort(t testing.TB) int {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// alone runs a test in a network namespace of its own, where nobody else
+// takes its ports: in a child, for which it says true.
+func alone(t *testing.T) bool {
+	const env = "LDAP_TLS_ALONE"
+	if os.Getenv(env) == t.Name() {
+		if b, err := exec.Command(means.Tool(t, "ip"), "link", "set", "lo", "up").CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, b)
+		}
+		return true
+	}
+	means.Root(t)
+	for _, p := range []string{"slapd", "ldapsearch", "openssl", "ip"} {
+		means.Tool(t, p)
+	}
+	cmd := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=120s")
+	cmd.Env = append(os.Environ(), env+"="+t.Name())
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return int(netip.MustParseAddrPort(l.Addr().String()).Port())
+	return false
 }
+
+// nextPort is below those that the kernel gives to clients.
+var nextPort atomic.Int32
+
+func freePort(testing.TB) int { return 10000 + int(nextPort.Add(1)) }
 
 // directory is a real slapd with these certificates (none: without TLS), on
 // loopback, with a configuration of its own.
@@ -153,7 +205,10 @@ func slapdAt(t testing.TB, addr string, d directory, leaf *pair, chain ...*x509.
 	urls := fmt.Sprintf("ldap://%s:%d", addr, d.ldap)
 	if leaf != nil {
 		write(t, filepath.Join(dir, "cert.pem"), pemOf(append([]*x509.Certificate{leaf.cert}, chain...)...))
-		write(t, filepath.Join(dir, "key.pem"), keyPEM(t, leaf.key))
+		if leaf.pem == nil {
+			leaf.pem = keyPEM(t, leaf.key)
+		}
+		write(t, filepath.Join(dir, "key.pem"), leaf.pem)
 		conf += "TLSCertificateFile " + dir + "/cert.pem\nTLSCertificateKeyFile " + dir + "/key.pem\n"
 		urls += fmt.Sprintf(" ldaps://%s:%d", addr, d.ldaps)
 	}

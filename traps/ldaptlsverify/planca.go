@@ -217,7 +217,7 @@ func (p *planner) install(ctx context.Context, c *ldapconf.Client, s store, used
 		if len(f.now) > 0 && !bytes.HasSuffix(f.now, []byte("\n")) {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "# %s\n# SHA-256 %s\n", strings.Map(printable, subject(crt)), fingerprint(crt))
+		fmt.Fprintf(&b, "# %s\n# SHA-256 %s\n", subject(crt), fingerprint(crt))
 		pem.Encode(&b, &pem.Block{Type: "CERTIFICATE", Bytes: crt.Raw})
 		f.now = append(f.now, b.Bytes()...)
 		p.notes = append(p.notes, fmt.Sprintf("Trusted from now on, for LDAP: %s, until %s, SHA-256 %s", subject(crt), crt.NotAfter.UTC().Format("2006-01-02"), fingerprint(crt)))
@@ -230,11 +230,4 @@ func (p *planner) install(ctx context.Context, c *ldapconf.Client, s store, used
 			" alone is: where programs here talk to LDAP servers of others, add their CA to it.")
 	}
 	return p.set(ctx, p.c, keysOf[c.Program].cacert, name, c.CACert)
-}
-
-func printable(r rune) rune {
-	if r < ' ' || r == 0x7f {
-		return '?'
-	}
-	return r
 }

@@ -191,12 +191,12 @@ func (s *stage) reads(name string) string {
 }
 
 func prove(t *testing.T) {
-	public := issue(t, nil, "Public CA", 2048, ca)
-	corp := issue(t, nil, "Corp CA", 2048, ca)
+	public := issue(t, nil, "Public CA", 0, ca)
+	corp := issue(t, nil, "Corp CA", 0, ca)
 	named := func(c *x509.Certificate) { c.DNSNames = []string{serverName} }
-	right := issue(t, corp, serverName, 2048, named)
-	imposter := issue(t, nil, serverName+" ", 2048, named)
-	expired := issue(t, corp, serverName, 2048, both(named, func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Hour) }))
+	right := issue(t, corp, serverName, 0, named)
+	imposter := issue(t, nil, serverName+" ", 0, named)
+	expired := issue(t, corp, serverName, 0, both(named, func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Hour) }))
 	s := &stage{T: t}
 	s.furnish([]*x509.Certificate{public.cert})
 	defer func() { s.stop() }()
@@ -269,7 +269,7 @@ func prove(t *testing.T) {
 
 	t.Log("a CA file that is missing, while another of this host's holds the CA")
 	s.conf(conf, strings.Replace(asInstalled, "/etc/ssl/certs/ca-certificates.crt", "/etc/ldap/gone.pem", 1))
-	pub := issue(t, public, serverName+"  ", 2048, named)
+	pub := issue(t, public, serverName+"  ", 0, named)
 	s.serve(pub)
 	s.search(false, "-ZZ")
 	undo = s.fix("openldap")
@@ -281,7 +281,7 @@ func prove(t *testing.T) {
 
 	t.Log("no name compared")
 	s.conf(conf, asInstalled+"TLS_REQSAN never\n")
-	other := issue(t, public, "other.example.com", 2048, func(c *x509.Certificate) { c.DNSNames = []string{"other.example.com"} })
+	other := issue(t, public, "other.example.com", 0, func(c *x509.Certificate) { c.DNSNames = []string{"other.example.com"} })
 	s.serve(other)
 	s.search(true, "-ZZ")
 	s.says("found warning openldap: does not compare the server's name with its certificate",

@@ -17,11 +17,12 @@ import (
 // TestTrustAgrees compares what a client trusts, of all kinds of files and
 // folders, with what the real ldapsearch (GnuTLS) makes of them.
 func TestTrustAgrees(t *testing.T) {
-	means.Tool(t, "slapd")
-	means.Tool(t, "ldapsearch")
-	root := issue(t, nil, "Trust CA", 2048, ca)
-	other := issue(t, nil, "Other CA", 2048, ca)
-	leaf := issue(t, root, "trusted server", 2048, forHost)
+	if !alone(t) {
+		return
+	}
+	root := issue(t, nil, "Trust CA", 0, ca)
+	other := issue(t, nil, "Other CA", 0, ca)
+	leaf := issue(t, root, "trusted server", 0, forHost)
 	d := slapd(t, leaf)
 	uri := fmt.Sprintf("ldaps://127.0.0.1:%d", d.ldaps)
 	dir := t.TempDir()
