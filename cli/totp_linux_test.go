@@ -322,6 +322,24 @@ func startSSHD(t *testing.T) {
 	t.Fatal("sshd does not listen")
 }
 
+// methods are what sshd offers alice.
+func methods(t *testing.T) string {
+	t.Helper()
+	var out []byte
+	for range 20 { // the signal to reload takes a moment
+		out, _ = exec.Command(means.Tool(t, "ssh"), "-F", "/dev/null", "-p", "2222", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
+			"-o", "PreferredAuthentications=none", "-o", "LogLevel=ERROR", "alice@127.0.0.1").CombinedOutput()
+		if strings.Contains(string(out), "Permission denied") {
+			time.Sleep(300 * time.Millisecond)
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	out, _ = exec.Command(means.Tool(t, "ssh"), "-F", "/dev/null", "-p", "2222", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
+		"-o", "PreferredAuthentications=none", "-o", "LogLevel=ERROR", "alice@127.0.0.1").CombinedOutput()
+	return strings.TrimSpace(string(out))
+}
+
 // config is all that a set-up may change.
 func config(t *testing.T) string {
 	t.Helper()
@@ -361,6 +379,9 @@ func (w *totpWorld) setUp(t *testing.T) {
 	if !strings.Contains(out, "fettle confirm") {
 		t.Errorf("not guarded:\n%s", out)
 	}
+	if m := methods(t); !strings.Contains(m, "keyboard-interactive") {
+		t.Errorf("sshd offers %s", m)
+	}
 	w.must(t, false, "", "confirm")
 	who := w.must(t, false, "", "totp", "who")
 	for _, want := range []string{"alice  key, or password+code\n", "bob    key, or password+code\n", "carol  key, or password\n", "root   key\n"} {
@@ -372,6 +393,9 @@ func (w *totpWorld) setUp(t *testing.T) {
 		t.Errorf("status %d\n%s%s", code, out, errs)
 	}
 	w.must(t, false, "", "undo")
+	if m := methods(t); strings.Contains(m, "keyboard-interactive") {
+		t.Errorf("after undo sshd offers %s", m)
+	}
 	if got := config(t); got != before {
 		t.Errorf("after undo:\n%s\nwas:\n%s", got, before)
 	}

@@ -2,6 +2,7 @@ package sshtotp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -107,7 +108,11 @@ func steps(ctx context.Context, h *host.Host, d design, with files, before, afte
 		if err != nil {
 			return p, err
 		}
-		p.Steps = append(p.Steps, remedy.Command{Do: []string{"/usr/sbin/sshd", "-t"}, Undo: []string{"/bin/true"}}, reload)
+		if len(reload) > 1 {
+			p.Steps = slices.Insert(p.Steps, 0, reload[0])
+			reload = reload[1:]
+		}
+		p.Steps = append(append(p.Steps, remedy.Check{Run: []string{"/usr/sbin/sshd", "-t"}}), reload...)
 	}
 	// PAM's file counts from the moment it is there, so it comes last: before
 	// that, sshd must demand what its new stack does not ask for any more.
@@ -136,25 +141,33 @@ func p2file(ctx context.Context, h *host.Host, p *remedy.Plan, path string, want
 	return nil
 }
 
-// reloading makes a running sshd read its files; connections stay.
-func reloading(ctx context.Context, h *host.Host) (remedy.Step, error) {
-	booted, err := h.Exists(ctx, "/run/systemd/system")
-	if err != nil {
+// reloading makes a running sshd read its files; connections stay. Of two steps
+// the first belongs before all others. None: none runs, as with socket
+// activation, where each connection reads the files.
+func reloading(ctx context.Context, h *host.Host) ([]remedy.Step, error) {
+	units, err := h.Units(ctx, "ssh.service", "sshd.service")
+	switch {
+	case errors.Is(err, host.ErrNotRunning):
+		return nil, nil
+	case errors.Is(err, host.ErrNoSystemd):
+		name := "sshd"
+		if debian, err := h.Exists(ctx, "/etc/debian_version"); err != nil {
+			return nil, err
+		} else if debian {
+			name = "ssh"
+		}
+		argv, nothing := []string{"/usr/sbin/service", name, "reload"}, []string{"/bin/true"}
+		// Undoing goes backwards: what stands first reloads when all files are back.
+		return []remedy.Step{remedy.Command{Do: nothing, Undo: argv}, remedy.Command{Do: argv, Undo: nothing}}, nil
+	case err != nil:
 		return nil, err
 	}
-	debian, err := h.Exists(ctx, "/etc/debian_version")
-	if err != nil {
-		return nil, err
+	for _, n := range []string{"ssh.service", "sshd.service"} {
+		if units[n].Active() {
+			return []remedy.Step{remedy.Unit{Name: n, Act: "reload"}}, nil
+		}
 	}
-	unit := "sshd"
-	if debian {
-		unit = "ssh"
-	}
-	if booted {
-		return remedy.Unit{Name: unit + ".service", Act: "reload"}, nil
-	}
-	argv := []string{"/usr/sbin/service", unit, "reload"}
-	return remedy.Command{Do: argv, Undo: argv, Differs: "reload sshd once more after undoing"}, nil
+	return nil, nil
 }
 
 // notes tells who gets in with what, before and after, for those whom it
