@@ -69,6 +69,11 @@ func (l Lore) Article() (*Article, error) {
 	}
 	front, body := l.split()
 	a := &Article{Body: body}
+	if a.quick(front) {
+		articles.Store(l, a)
+		return a, nil
+	}
+	a = &Article{Body: body}
 	if err := yaml.UnmarshalWithOptions([]byte(front), a, yaml.Strict()); err != nil {
 		return nil, err
 	}
