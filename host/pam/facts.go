@@ -23,10 +23,8 @@ type Sim struct {
 	// Nologin: /etc/nologin or /run/nologin is there.
 	Nologin bool
 	// Shells are those of /etc/shells; nil when nobody could look.
-	Shells []string
-	// NoCapabilities: capability.conf gives nobody anything.
-	NoCapabilities bool
-	RootGroups     []string
+	Shells     []string
+	RootGroups []string
 	// File tells what a user's file of one-time codes is to the module that
 	// line r asks. Nil: not known.
 	File func(r *Rule, u *User) FileState
@@ -87,9 +85,11 @@ func NewSim(ctx context.Context, h *host.Host, c *Config) *Sim {
 				}
 				s.note(err)
 			case "pam_cap":
-				b, err := h.ReadFile(ctx, "/etc/security/capability.conf")
-				s.NoCapabilities = host.IsAbsent(err) || err == nil && grantsNothing(string(b))
-				s.note(err)
+				name, ok := r.Value("config")
+				if !ok {
+					name = capConf
+				}
+				s.text(ctx, h, name)
 			case "pam_nologin":
 				for _, p := range []string{"/etc/nologin", "/var/run/nologin"} {
 					ok, err := h.Exists(ctx, p)
@@ -134,16 +134,6 @@ func (s *Sim) text(ctx context.Context, h *host.Host, name string) {
 		t.Unsafe = !st.Mode.IsRegular() || st.Mode.Perm()&0o002 != 0
 	}
 	s.Texts[name] = t
-}
-
-func grantsNothing(conf string) bool {
-	for line := range strings.Lines(conf) {
-		line, _, _ = strings.Cut(line, "#")
-		if f := strings.Fields(line); len(f) > 0 && f[0] != "none" {
-			return false
-		}
-	}
-	return true
 }
 
 // UserOf turns an account into a User.

@@ -72,16 +72,19 @@ func init() {
 		"pam_sss":                  directory, "pam_ldap": directory, "pam_ldapd": directory, "pam_winbind": directory, "pam_krb5": directory,
 		// Modules without an opinion: their pam_sm_authenticate and
 		// pam_sm_acct_mgmt return PAM_IGNORE.
-		"pam_env": always(Ignore), "pam_faildelay": always(Ignore), "pam_group": always(Ignore), "pam_keyinit": always(Ignore),
+		"pam_env": env, "pam_faildelay": always(Ignore), "pam_group": always(Ignore), "pam_keyinit": always(Ignore),
 		"pam_warn": always(Ignore), "pam_mail": always(Ignore), "pam_echo": always(Ignore),
 	}
 }
 
-func deny(w *walker, _ *Rule, tok token) []outcome {
+func deny(_ *walker, _ *Rule, tok token) []outcome { return either(tok, AuthErr) }
+
+// env has no opinion in auth, and is no module for accounts.
+func env(w *walker, _ *Rule, tok token) []outcome {
 	if w.facility == Account {
-		return either(tok, AcctExpired)
+		return either(tok, ServiceErr)
 	}
-	return either(tok, AuthErr)
+	return either(tok, Ignore)
 }
 
 // unix takes the password that an earlier module asked for, or asks. A wrong
@@ -120,8 +123,6 @@ func nologin(w *walker, r *Rule, tok token) []outcome {
 	switch {
 	case w.user.UID == 0 || !w.sim.Nologin:
 		return either(tok, verdictOf(r.Arg("successok"), Ignore))
-	case w.facility == Account:
-		return either(tok, AcctExpired, AuthErr)
 	}
 	return either(tok, AuthErr)
 }
@@ -174,13 +175,30 @@ func securetty(w *walker, _ *Rule, tok token) []outcome {
 	return guess(tok)
 }
 
-// capability ignores users to whom capability.conf gives nothing.
-func capability(w *walker, _ *Rule, tok token) []outcome {
-	if w.sim.NoCapabilities {
-		return either(tok, Ignore)
+// capability succeeds for users whom a line of capability.conf means, also
+// Debian's own line "none *", and ignores others.
+func capability(w *walker, r *Rule, tok token) []outcome {
+	name, ok := r.Value("config")
+	if !ok {
+		name = capConf
 	}
-	return either(tok, Success, Ignore)
+	f := w.sim.Texts[name]
+	if f.Unread {
+		return either(tok, Success, Ignore)
+	}
+	for line := range strings.Lines(f.Content) {
+		line, _, _ = strings.Cut(line, "#")
+		for i, who := range strings.Fields(line) {
+			group, is := strings.CutPrefix(who, "@")
+			if i > 0 && (who == "*" || who == w.user.Name || is && slices.Contains(w.user.Groups, group)) {
+				return either(tok, Success)
+			}
+		}
+	}
+	return either(tok, Ignore)
 }
+
+const capConf = "/etc/security/capability.conf"
 
 // succeedIf tests "FIELD OP VALUE" triples (pam_succeed_if(8)).
 func succeedIf(w *walker, r *Rule, tok token) []outcome {

@@ -50,7 +50,7 @@ func simOf(t testing.TB, auth string) *Sim {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Sim{Config: c, NoCapabilities: true, Texts: map[string]Text{
+	return &Sim{Config: c, Texts: map[string]Text{
 		"/list":   {Content: "with\noutside\n"},
 		"/access": {Content: "# who\n+ : (totp) : 10.0.0.0/8\n+ : outside : ALL\n- : ALL : ALL\n"},
 	}, File: func(_ *Rule, u *User) FileState { return people[u.Name].file }}
@@ -150,7 +150,7 @@ totp:x:200:bob,alice
 		t.Fatal(err)
 	}
 	s := NewSim(t.Context(), h, c)
-	if !s.Missing["pam_gone.so"] || s.Missing["pam_listfile.so"] || !s.NoCapabilities || !s.Texts["/etc/list"].Unsafe {
+	if !s.Missing["pam_gone.so"] || s.Missing["pam_listfile.so"] || s.Texts[capConf].Content == "" || !s.Texts["/etc/list"].Unsafe {
 		t.Errorf("%+v", s)
 	}
 	db, err := accounts.Read(t.Context(), h)
