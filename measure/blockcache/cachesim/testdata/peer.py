@@ -1,7 +1,7 @@
 """Miss counts and speed of libCacheSim's policies over an oracleGeneral trace.
 
 usage: peer.py TRACE SIZE...
-Prints one line a run: policy, size, requests, misses, seconds.
+Prints one line a run: policy, size, requests, misses, seconds of CPU time.
 """
 import sys
 import time
@@ -27,6 +27,6 @@ for name, policy in POLICIES.items():
         n = reader.get_num_of_req()
         reader.reset()
         cache = policy(cache_size=size)
-        start = time.perf_counter()
+        start = time.process_time()
         miss, _ = cache.process_trace(reader)
-        print(name, size, n, round(miss * n), time.perf_counter() - start, flush=True)
+        print(name, size, n, round(miss * n), time.process_time() - start, flush=True)
