@@ -2,6 +2,7 @@ package counterwrap
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -54,10 +55,18 @@ var known = []poller{
 
 func checkPollers(ctx context.Context, h *host.Host, r *trap.Report) {
 	found := false
+	var unseen []error // what a capture does not have
+	unknown := func(subject string, err error) {
+		if errors.Is(err, host.ErrNotCollected) {
+			unseen = append(unseen, err)
+			return
+		}
+		r.Unknown(subject, err)
+		found = true
+	}
 	for _, p := range known {
 		if used, err := p.used(ctx, h); err != nil {
-			r.Unknown(p.uses.dir, fmt.Errorf("whether %s polls interfaces: %w", p.name, err))
-			found = true
+			unknown(p.uses.dir, fmt.Errorf("whether %s polls interfaces: %w", p.name, err))
 			continue
 		} else if !used {
 			continue
@@ -65,8 +74,7 @@ func checkPollers(ctx context.Context, h *host.Host, r *trap.Report) {
 		for _, pat := range p.files {
 			files, err := matching(ctx, h, pat)
 			if err != nil {
-				r.Unknown(pat.dir, fmt.Errorf("the configuration of %s: %w", p.name, err))
-				found = true
+				unknown(pat.dir, fmt.Errorf("the configuration of %s: %w", p.name, err))
 				continue
 			}
 			for _, file := range files {
@@ -74,16 +82,21 @@ func checkPollers(ctx context.Context, h *host.Host, r *trap.Report) {
 				if host.IsAbsent(err) {
 					continue
 				}
-				found = true
 				if err != nil {
-					r.Unknown(file, err)
+					unknown(file, err)
 					continue
 				}
+				found = true
 				report(r, p, file, p.judge(file, b))
 			}
 		}
 	}
-	if !found {
+	switch {
+	case len(unseen) == 1:
+		r.Unknown(pollers, unseen[0])
+	case len(unseen) > 1:
+		r.Unknown(pollers, fmt.Errorf("%w (and %d more files and folders of MRTG, Telegraf, collectd and Munin)", unseen[0], len(unseen)-1))
+	case !found:
 		r.NotApplicable(pollers, "no configuration of MRTG, Telegraf, collectd or Munin's SNMP is here")
 	}
 }
