@@ -71,9 +71,12 @@ func take(ctx context.Context, h *host.Host, with files) (*survey, error) {
 		p := person{user: pam.UserOf(db, u)}
 		as := v.logins.For(p.user)
 		p.now, p.from = as[0], as[1:]
-		p.held = held.For(p.user)[0]
 		if len(v.lines) > 0 && p.now.Wanted {
 			p.file = pam.LookFile(ctx, h, db, &v.lines[0], p.user)
+		}
+		p.held = p.now
+		if p.now.Wanted && (p.file.State != pam.FileUsable || p.file.Frozen != "" || len(v.lines) > 1) {
+			p.held = held.For(p.user)[0]
 		}
 		v.people = append(v.people, p)
 	}
