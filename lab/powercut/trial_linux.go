@@ -16,6 +16,7 @@ type result struct {
 	forced   bool   // the array needed --force
 	missing  int    // members out of sync right after assembly
 	differed string // sectors in which the copies differed in the end
+	asked    bool   // md had a resync to do after the assembly
 	about    string // what the array was like then
 	data     bool   // something that was durable is gone
 	resume   bool   // resume was tried; else undo
@@ -47,6 +48,7 @@ func (rc raidCase) trial(d *disk, l *Log, c Cut, n int) (r result) {
 		r.lost = true
 		return fail("assembling: %w", err)
 	}
+	r.asked = md("resync_start") != "none" || md("sync_action") == "resync"
 	if r.missing = missing(); r.missing > 1 {
 		return fail("%d members are missing", r.missing)
 	}
@@ -233,7 +235,7 @@ func (rc raidCase) end(d *disk, l *Log, c Cut, k facts, r *result) error {
 	if err := d.unmountData(); err != nil {
 		return err
 	}
-	return rc.equal(d, l, c, k, r, fmt.Sprintf("%d missing, force: %t, changes %q and %q at the end", r.missing, r.forced, conf0, list))
+	return rc.equal(d, l, c, k, r, fmt.Sprintf("%d missing, force: %t, resync asked for: %t, changes %q and %q at the end", r.missing, r.forced, r.asked, conf0, list))
 }
 
 // equal has md compare the copies, now that every resync that the bitmap, or
@@ -271,6 +273,9 @@ func (rc raidCase) equal(d *disk, l *Log, c Cut, k facts, r *result, about strin
 		}
 	}
 	r.differed, r.about = n, fmt.Sprintf("%v; %s", differ, about)
+	if r.asked && r.missing == 0 && !r.forced {
+		return fmt.Errorf("the array was whole and was to be synced after the cut, and yet the copies differ: %v (%s)", differ, about)
+	}
 	if len(broken) > 0 && !r.forced {
 		return fmt.Errorf("the copies differ where nothing was being written when the power went: %s (%s)", strings.Join(broken, ", "), about)
 	}
