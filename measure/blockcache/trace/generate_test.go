@@ -123,6 +123,11 @@ func TestNextAccess(t *testing.T) {
 	if tr.Distinct() != 2 {
 		t.Error(tr.Distinct())
 	}
+	// A few requests at the end of a device of 256 TiB.
+	far := &Trace{Blocks: []uint32{Never - 1, 1, Never - 1, Never - 1, 1}, Span: Never}
+	if got := far.NextAccess(); !slices.Equal(got, []uint32{2, 4, 3, Never, Never}) || far.Distinct() != 2 {
+		t.Error(got, far.Distinct())
+	}
 }
 
 func TestRegroup(t *testing.T) {

@@ -34,8 +34,18 @@ type Trace struct {
 // Len is the number of requests.
 func (t *Trace) Len() int { return len(t.Blocks) }
 
+// sparse tells that an array over all blocks would be out of proportion.
+func (t *Trace) sparse() bool { return t.Span > 1<<26 && t.Span > 16*int64(len(t.Blocks)) }
+
 // Distinct is the number of different blocks that are asked for.
 func (t *Trace) Distinct() int {
+	if t.sparse() {
+		seen := make(map[uint32]struct{})
+		for _, b := range t.Blocks {
+			seen[b] = struct{}{}
+		}
+		return len(seen)
+	}
 	seen := make([]uint64, (t.Span+63)/64)
 	n := 0
 	for _, b := range t.Blocks {
@@ -53,6 +63,17 @@ const Never = math.MaxUint32
 // NextAccess tells for each request which one is the next for the same block.
 func (t *Trace) NextAccess() []uint32 {
 	next := make([]uint32, len(t.Blocks))
+	if t.sparse() {
+		last := make(map[uint32]uint32)
+		for i := len(t.Blocks) - 1; i >= 0; i-- {
+			n, ok := last[t.Blocks[i]]
+			if !ok {
+				n = Never
+			}
+			next[i], last[t.Blocks[i]] = n, uint32(i)
+		}
+		return next
+	}
 	last := make([]uint32, t.Span)
 	for i := range last {
 		last[i] = Never
