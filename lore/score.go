@@ -16,6 +16,7 @@ type score struct {
 	info    float64 // the information of that part
 	words   int     // how many words that symptom has
 	whole   bool    // the symptom stands there as it is, placeholders filled
+	exact   bool    // and next to nothing beside it
 	symptom string
 }
 
@@ -30,6 +31,11 @@ const (
 	perWord = 0.012 // a long window shares words by chance
 
 	shortWords = 8
+	// exactly is what a line that is a symptom and nothing else gets at least,
+	// though its words are in everybody's mouth: one possibility of several.
+	exactly = 0.4
+	// beside is how many other words such a line may hold.
+	beside = 1
 )
 
 // Threshold is the score from which a match is told. Below it fettle says that
@@ -51,6 +57,9 @@ func (s *score) value(words int) float64 {
 		z += wWhole * math.Min(s.info, 2)
 	case s.cover > 0.99 && s.words >= 3: // all of its words, in another order
 		z += wWhole / 2 * math.Min(s.info, 2)
+	}
+	if s.exact {
+		z = max(z, exactly)
 	}
 	return 1 / (1 + math.Exp(-z))
 }
@@ -108,6 +117,10 @@ func (x *Index) score(w *window, sc *scratch, each func(trap int, s *score, valu
 	for _, i := range sc.symptoms {
 		sym, got, count := x.symptoms[i], sc.cover[i], sc.count[i]
 		sc.cover[i], sc.count[i] = 0, 0
+		s := &sc.traps[sym.trap]
+		if count == sym.words && len(w.tokens) <= len(sym.seq)+beside && sym.matches(w.tokens) {
+			s.exact, s.symptom = true, sym.text
+		}
 		if sym.info < 0.5 {
 			continue
 		}
@@ -118,7 +131,6 @@ func (x *Index) score(w *window, sc *scratch, each func(trap int, s *score, valu
 		if sym.message && c.cover < 0.8 {
 			c.cover = 0 // half of a message is another message
 		}
-		s := &sc.traps[sym.trap]
 		if c.whole && !s.whole || c.whole == s.whole && c.cover*c.info > s.cover*s.info {
 			s.cover, s.info, s.words, s.whole, s.symptom = c.cover, c.info, c.words, c.whole, c.symptom
 		}
