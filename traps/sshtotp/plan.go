@@ -137,7 +137,7 @@ func setUp(ctx context.Context, h *host.Host, d design) (remedy.Plan, error) {
 	}
 	var last error
 	for _, text := range pf.variants(d) {
-		for _, w := range d.wishes(cfg.Version) {
+		for _, w := range d.wishes(cfg) {
 			with := w.files(cfg, string(main))
 			with[service] = []byte(text)
 			after, err := take(ctx, h, with)

@@ -95,8 +95,9 @@ func TestSetUp(t *testing.T) {
 		{"include that ends the stack", "trapped-sufficient", []string{"auth required pam_google_authenticator.so nullok\n", ""}, []string{"group=totp"},
 			map[string]string{"alice": "key, or password+code", "carol": "key, or password"}, []string{"auth substack password-auth"}, nil, ""},
 		{"again, with a key", "the-notes-own", nil, []string{"factors=key"}, map[string]string{"alice": "key+code", "bob": "key", "carol": "key, or password"}, []string{"auth substack common-auth"}, nil, ""},
+		{"without PAM so far", "no-totp", []string{"UsePAM yes", "UsePAM no"}, []string{"group=totp"}, map[string]string{"alice": "key, or password+code", "carol": "key, or password"}, nil, []string{"UsePAM yes"}, ""},
 		{"no drop-ins", "no-totp", []string{"Include /etc/ssh/sshd_config.d/*.conf\n", "", dialogOff, "KbdInteractiveAuthentication no\nPasswordAuthentication no"}, []string{"group=totp", "factors=key"},
-			map[string]string{"alice": "key+code", "carol": "key"}, nil, []string{"UsePAM yes", "Match Group totp"}, ""},
+			map[string]string{"alice": "key+code", "carol": "key"}, nil, []string{"Match Group totp", "    KbdInteractiveAuthentication yes"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := start(t, c.host, c.replace...)
@@ -151,15 +152,17 @@ func TestRefusals(t *testing.T) {
 		"strict, and one has no file": {"no-totp", []string{"KbdInteractiveAuthentication yes", "KbdInteractiveAuthentication yes\nPubkeyAuthentication no"}, setup, []string{"group=totp", "mode=strict"},
 			"this would lock out bob: /home/bob/.google_authenticator is not there. Give them a file first"},
 		"strict with a key, and one has no file": {"no-totp", nil, setup, []string{"group=totp", "mode=strict", "factors=key"}, "this would lock out bob"},
-		"nobody named":                           {"no-totp", nil, setup, nil, "say who shall be asked"},
-		"no such group":                          {"no-totp", nil, setup, []string{"group=tot"}, "there is no group tot in /etc/group: groupadd"},
-		"odd group":                              {"no-totp", nil, setup, []string{"group=a b"}, "fettle takes groups of letters"},
-		"no module":                              {"no-totp", []string{"-- stat/usr/lib/x86_64-linux-gnu/security/pam_google_authenticator.so --\nmode 644\n", ""}, setup, []string{"group=totp"}, "is not installed. Install it first"},
-		"broken PAM":                             {"trapped-pam-broken", nil, setup, []string{"group=totp"}, "PAM refuses its configuration as it is"},
-		"broken sshd":                            {"no-totp", []string{"UsePAM yes", "UsePAM perhaps"}, setup, []string{"group=totp"}, "sshd refuses its configuration as it is: /etc/ssh/sshd_config:2"},
-		"options of its own":                     {"the-notes-own", []string{"nullok\n@", "nullok secret=/var/lib/x/${USER}\n@"}, setup, []string{"group=totp"}, "options of its own"},
-		"strict, by hand":                        {"trapped-strict", nil, trap.Finding{Subject: noFile, Params: map[string]string{"why": "strict"}}, nil, "give them a file each"},
-		"owner":                                  {"trapped-mode", nil, trap.Finding{Subject: "user carol"}, nil, "write it anew with fettle totp enrol carol --replace"},
+		"strict with a key, no dialog so far": {"no-totp", []string{"KbdInteractiveAuthentication yes", "KbdInteractiveAuthentication no"}, setup, []string{"group=totp", "mode=strict", "factors=key"},
+			"this would lock out bob: /home/bob/.google_authenticator is not there"},
+		"nobody named":       {"no-totp", nil, setup, nil, "say who shall be asked"},
+		"no such group":      {"no-totp", nil, setup, []string{"group=tot"}, "there is no group tot in /etc/group: groupadd"},
+		"odd group":          {"no-totp", nil, setup, []string{"group=a b"}, "fettle takes groups of letters"},
+		"no module":          {"no-totp", []string{"-- stat/usr/lib/x86_64-linux-gnu/security/pam_google_authenticator.so --\nmode 644\n", ""}, setup, []string{"group=totp"}, "is not installed. Install it first"},
+		"broken PAM":         {"trapped-pam-broken", nil, setup, []string{"group=totp"}, "PAM refuses its configuration as it is"},
+		"broken sshd":        {"no-totp", []string{"UsePAM yes", "UsePAM perhaps"}, setup, []string{"group=totp"}, "sshd refuses its configuration as it is: /etc/ssh/sshd_config:2"},
+		"options of its own": {"the-notes-own", []string{"nullok\n@", "nullok secret=/var/lib/x/${USER}\n@"}, setup, []string{"group=totp"}, "options of its own"},
+		"strict, by hand":    {"trapped-strict", nil, trap.Finding{Subject: noFile, Params: map[string]string{"why": "strict"}}, nil, "give them a file each"},
+		"owner":              {"trapped-mode", nil, trap.Finding{Subject: "user carol"}, nil, "write it anew with fettle totp enrol carol --replace"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := ask(t, start(t, c.host, c.replace...), c.finding, c.with...)

@@ -35,20 +35,16 @@ func (v *survey) compare(after *survey, d design) (err error, hard bool) {
 		}
 	}
 	if len(locked) > 0 {
-		_, file := anyFile(locked)
-		err := remedy.Refuse("this would lock out %s: %s. Give them a file first (fettle totp enrol), take them out of the group, or choose mode=nullok", names(locked), file)
-		return err, !d.nullok
+		// Who has a file that the module takes is locked out by the text, and
+		// another may do better.
+		lack := slices.DeleteFunc(slices.Clone(locked), func(p *person) bool { return p.file.State == pam.FileUsable || p.file.Path == "" })
+		if len(lack) < len(locked) {
+			return fmt.Errorf("it would lock out %s (%s)", names(locked), locked[0].now.Words()), false
+		}
+		return remedy.Refuse("this would lock out %s: %s %s. Give them a file first (fettle totp enrol), take them out of the group, or choose mode=nullok",
+			names(lack), lack[0].file.Path, lack[0].file.Why), !d.nullok
 	}
 	return nil, false
-}
-
-func anyFile(ps []*person) (pam.FileState, string) {
-	for _, p := range ps {
-		if p.file.Path != "" && p.file.State != pam.FileUsable {
-			return p.file.State, p.file.Path + " " + p.file.Why
-		}
-	}
-	return pam.FileUnknown, "no way in is left"
 }
 
 // change tells what is wrong with what becomes of one user.

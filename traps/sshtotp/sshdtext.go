@@ -38,8 +38,9 @@ func (d design) methods() string {
 }
 
 // wishes are what may do what d wants, the narrowest first.
-func (d design) wishes(v sshd.Version) []wish {
-	broad := wish{dialog: spelling(v), usePAM: true, methods: d.methods()}
+func (d design) wishes(c *sshd.Config) []wish {
+	usePAM := !c.For(sshd.Conn{}).Get("UsePAM").Is("yes")
+	broad := wish{dialog: spelling(c.Version), usePAM: usePAM, methods: d.methods()}
 	if d.group == "" {
 		// Root, to whom PermitRootLogin prohibit-password leaves keys only, could
 		// not give a code.
@@ -48,7 +49,7 @@ func (d design) wishes(v sshd.Version) []wish {
 		return []wish{broad, butRoot}
 	}
 	broad.who = "Group " + d.group
-	narrow := wish{usePAM: true, who: broad.who, inGroup: true, methods: d.methods()}
+	narrow := wish{usePAM: usePAM, who: broad.who, inGroup: true, methods: d.methods()}
 	nothing := wish{who: broad.who, methods: d.methods()}
 	return []wish{nothing, narrow, broad}
 }
