@@ -145,9 +145,9 @@ func columns(rec []string) (*table, bool, error) {
 // track is a series being read.
 type track struct {
 	Series
-	up, disc string
-	last     float64
-	epoch    uint64
+	disc  string
+	last  float64
+	epoch uint64
 }
 
 func (s *track) add(tab *table, rec []string, t time.Time, value string) error {
