@@ -116,7 +116,10 @@ func hint(s login.Stat) string {
 	case login.Banner:
 		return "sshd is slow to start, or looks up the client's name for hosts.allow."
 	case login.Exchange:
-		return "A slow processor, or large packets that are lost on the way (fettle explain bridge-mtu)."
+		if s.Server < s.Median/2 {
+			return "A slow or busy processor, or an algorithm that costs much."
+		}
+		return "The server's processor, or large packets that are lost on the way (fettle explain bridge-mtu)."
 	case login.Service:
 		return "ssh asks the agent, or a smart card, for its keys then."
 	case login.Auth("none"):
@@ -157,7 +160,8 @@ func (a *app) causesText(causes []cause.Cause) {
 // serverSideText tells what the experiments on this host found.
 func (a *app) serverSideText(r *cause.Report) {
 	w := a.stdout
-	fmt.Fprintf(w, "Logins of %s from %s, on this host: %s, of which any login takes %s\n\n", term.Visible(r.User), r.Client, seconds(r.Total), seconds(r.Floor))
+	fmt.Fprint(w, term.Wrap(fmt.Sprintf("Logins of %s from %s: %s, of which any login here takes %s", term.Visible(r.User), r.Client, seconds(r.Total), seconds(r.Floor)),
+		term.Width(w), "", "  "), "\n")
 	b := chart.Bars{}
 	for _, s := range r.Steps {
 		b.Bars = append(b.Bars, chart.Bar{Name: term.Cut(term.Visible(s.Name), 50), Value: s.Seconds})

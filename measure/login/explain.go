@@ -172,7 +172,10 @@ func (e *Explanation) off(ctx context.Context, o Options, r *Result, s Stat, nam
 	if gain < cause.Slow {
 		return nil
 	}
-	c.Seconds = min(gain, s.Median)
+	// The phase is gone then; what else the two logins differ by is chance.
+	if gain < s.Median/2 {
+		c.Seconds = gain
+	}
 	c.Evidence = append(c.Evidence, fmt.Sprintf("with -o %s the login takes %.2f s instead of %.2f s", option, less.Total.Min, r.Total.Median))
 	e.Causes = append(e.Causes, c)
 	return nil

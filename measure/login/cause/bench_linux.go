@@ -28,9 +28,12 @@ type bench struct {
 	set    settings
 	wire   *wire
 	signer ssh.Signer
-	cgroup *os.File
-	n      int
-	ends   sync.WaitGroup
+	// cgroup is where sshd is started; nil: where this process is. If that is
+	// in a user's session, pam_systemd does less than it does for the daemon.
+	cgroup    *os.File
+	inSession bool
+	n         int
+	ends      sync.WaitGroup
 }
 
 // variant is a login that differs from the server's own in something.
@@ -88,7 +91,7 @@ func (b *bench) open(ctx context.Context, set settings) error {
 	if b.set, err = set.private(keys).accepted(ctx, b.o.SSHD, filepath.Join(b.dir, "config")); err != nil {
 		return err
 	}
-	b.cgroup = daemonCgroup()
+	b.cgroup, b.inSession = daemonCgroup()
 	b.wire, err = newWire(b.o.Client, b.o.Server)
 	return err
 }
@@ -192,6 +195,8 @@ func (b *bench) start(name string, sock *os.File, v variant) (cmd *exec.Cmd, err
 			if err = cmd.Start(); err == nil {
 				return
 			}
+			b.cgroup.Close()
+			b.cgroup = nil
 			cmd = b.command(name, sock) // CLONE_INTO_CGROUP is of Linux 5.7
 		}
 		err = cmd.Start()

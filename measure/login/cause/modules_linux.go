@@ -22,6 +22,9 @@ func (x *experiments) modules(ctx context.Context, seconds float64, named, bare 
 	}
 	var slow []found
 	for _, m := range modules(x.stack) {
+		if x.inSession && x.cgroup == nil && m.rule.Name() == "pam_systemd" {
+			x.unknown("pam_systemd: this process is in a user's session already; start fettle measure login --server-side by systemd-run --pipe")
+		}
 		name := fmt.Sprintf("PAM %s %s alone", m.rule.Facility, strings.Join(append([]string{m.rule.Name()}, m.rule.Args...), " "))
 		v := x.plus(x.quick, map[string][]byte{x.stack.Files[0]: m.alone()})
 		x.o.Tell(name)
@@ -136,9 +139,11 @@ func (x *experiments) motd(ctx context.Context) (out []string) {
 	return out
 }
 
-// tryGSSAPI makes a login that offers GSSAPI and ends there.
+// tryGSSAPI makes a login that offers GSSAPI and ends there. What looking up
+// the client's name takes is no part of it.
 func (x *experiments) tryGSSAPI(ctx context.Context) (time.Duration, error) {
-	v := variant{set: map[string]string{"gssapiauthentication": "yes", "authenticationmethods": "any"}}
+	v := x.quick
+	v.set = map[string]string{"gssapiauthentication": "yes", "authenticationmethods": "any"}
 	var took time.Duration
 	_, err := x.connect(ctx, v, func(c *connection) error {
 		var err error

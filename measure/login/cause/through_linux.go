@@ -100,17 +100,18 @@ func (b *bench) gssapi(conn net.Conn) (took time.Duration, err error) {
 }
 
 // daemonCgroup is the control group of the ssh service, when this process is in
-// a user's session and the daemon is not: pam_systemd registers nothing for
-// processes that are in a session already. nil where it makes no difference.
-func daemonCgroup() *os.File {
+// a user's session: pam_systemd registers nothing for processes that are in a
+// session already, so a private sshd has to be where the daemon is. f is nil
+// where that is not to be had (a service unit for each connection).
+func daemonCgroup() (f *os.File, inSession bool) {
 	own, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil || !strings.Contains(string(own), "0::/user.slice/") {
-		return nil
+	if err != nil || !strings.Contains(string(own), "/user.slice/") {
+		return nil, false
 	}
 	for _, unit := range []string{"ssh.service", "sshd.service"} {
 		if f, err := os.Open("/sys/fs/cgroup/system.slice/" + unit); err == nil {
-			return f
+			return f, true
 		}
 	}
-	return nil
+	return nil, true
 }
