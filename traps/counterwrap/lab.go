@@ -4,7 +4,10 @@ import "fettle/lab"
 
 var needs = lab.Needs{Tools: []string{"grep"}}
 
-const mrtgFile = "/etc/mrtg.cfg"
+const (
+	mrtgFile  = "/etc/mrtg.cfg"
+	muninFile = "/etc/munin/plugin-conf.d/snmp"
+)
 
 // No kernel that Debian still ships has the bug of xen-netback, and none of
 // the lab's engines runs Xen: those counters are proven in measure/counters, by a
@@ -17,6 +20,15 @@ var proof = []lab.Scenario{
 		Prepare: []lab.Act{{Write: &lab.File{Path: mrtgFile, Mode: 0o600, Content: "WorkDir: /var/www/mrtg\n" +
 			"Target[uplink]: 2:secret@switch1\nMaxBytes[uplink]: 125000000\n" +
 			"Target[slow]: 3:secret@switch1\nMaxBytes[slow]: 1250000\n"}}},
+	},
+	{
+		Name: "munin-version-1", About: "Munin that polls a port by SNMP version 1",
+		Needs: needs, Subject: muninFile,
+		Probes: []lab.Probe{{Name: "version", Run: []string{"grep", "version", muninFile}}},
+		Prepare: []lab.Act{
+			{Write: &lab.File{Path: "/etc/munin/plugins/snmp_switch1_if_2", Content: "#!/bin/sh\n", Mode: 0o755}},
+			{Write: &lab.File{Path: muninFile, Mode: 0o640, Content: "[snmp_switch1_*]\nenv.version 1\nenv.community secret\n"}},
+		},
 	},
 	{
 		Name: "mrtg-version-2", About: "The same by version 2", Needs: needs, Innocent: true,
