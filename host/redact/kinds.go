@@ -24,6 +24,8 @@ const (
 	Domains                  // resolv.conf
 	Environment              // /etc/environment: values may hold anything
 	Certificates             // PEM: each is replaced by one of the same validity
+	KnownHosts               // of ssh: names replaced, keys gone
+	Sockets                  // /proc/net/udp: what listens on the host itself
 )
 
 // kindsOf lists what is known, the first match counts. A pattern that ends
@@ -41,12 +43,17 @@ var kindsOf = []struct {
 	{"/etc/machine-id", Values}, {"/var/lib/dbus/machine-id", Values},
 	{"/proc/sys/", Values}, {"/sys/", Values},
 	{"/proc/*/cgroup", Values}, {"/proc/*/comm", Values}, {"/proc/*/status", Values}, {"/proc/*/limits", Values}, {"/proc/*/mountinfo", Values},
-	{"/proc/*/mounts", Values}, {"/proc/*/cmdline", Unknown}, {"/proc/*/environ", Unknown}, {"/proc/net/dev_snmp6/", Values}, {"/proc/net/dev", Values}, {"/proc/net/", Unknown},
+	{"/proc/*/mounts", Values}, {"/proc/*/cmdline", Unknown}, {"/proc/*/environ", Unknown}, {"/proc/net/dev_snmp6/", Values}, {"/proc/net/dev", Values},
+	{"/proc/net/udp", Sockets}, {"/proc/net/udp6", Sockets}, {"/proc/net/", Unknown}, {"/proc/*/stat", Values},
 	{"/proc/cmdline", Values}, {"/proc/mdstat", Values}, {"/proc/mounts", Values}, {"/proc/meminfo", Values}, {"/proc/vmstat", Values},
 	{"/proc/stat", Values}, {"/proc/uptime", Values}, {"/proc/loadavg", Values}, {"/proc/diskstats", Values}, {"/proc/partitions", Values},
 	{"/proc/swaps", Values}, {"/proc/version", Values}, {"/proc/modules", Values}, {"/proc/filesystems", Values}, {"/proc/cpuinfo", Values},
 	{"/etc/pam.d/", Lists}, {"/etc/pam.conf", Lists}, {"/etc/nsswitch.conf", Lists}, {"/usr/share/libnss*", Lists},
 	{"/etc/ssh/sshd_config", Lists}, {"/etc/ssh/sshd_config.d/", Lists}, {"/usr/lib/pam.d/", Lists},
+	{"/etc/ssh/ssh_config", Lists}, {"/etc/ssh/ssh_config.d/", Lists}, {"/etc/hosts.allow", Lists}, {"/etc/hosts.deny", Lists},
+	{"/root/.ssh/known_hosts", KnownHosts}, {"/home/*/.ssh/known_hosts", KnownHosts}, {"/etc/ssh/ssh_known_hosts*", KnownHosts},
+	{"/root/.ssh/config", Lists}, {"/home/*/.ssh/config", Lists},
+	{"/etc/krb5.conf", Config}, {"/etc/krb5.conf.d/", Config}, {"/etc/update-motd.d/", Config}, {"/etc/security/", Config},
 	{"/etc/sysctl.conf", Config}, {"/etc/network/", Config}, {"/etc/NetworkManager/", Config}, {"/etc/fstab", Config}, {"/etc/mdadm/", Config},
 	{"/etc/mdadm.conf", Config}, {"/etc/mdadm.conf.d/", Config}, {"/etc/default/", Config}, {"/etc/os-release", Config}, {"/etc/debian_version", Config},
 	{"/etc/redhat-release", Config}, {"/etc/ksmtuned.conf", Config}, {"/etc/rsyslog.conf", Config}, {"/etc/rsyslog.d/", Config}, {"/etc/adduser.conf", Config},
@@ -103,6 +110,10 @@ func (r *Redactor) File(name string, b []byte) ([]byte, bool) {
 	switch kind {
 	case Values:
 		s = r.Text(s)
+	case KnownHosts:
+		s = r.knownHosts(s)
+	case Sockets:
+		s = ownSockets(s)
 	case Name:
 		s = strings.Replace(s, strings.TrimSpace(s), r.Host(strings.TrimSpace(s)), 1)
 	default:
