@@ -155,9 +155,7 @@ func (a *Access) Words() string {
 			s = append(s, "perhaps "+m.String())
 		}
 	}
-	for _, o := range a.Other {
-		s = append(s, o)
-	}
+	s = append(s, a.Other...)
 	if len(s) == 0 {
 		return "nothing lets in"
 	}
