@@ -87,8 +87,24 @@ func (s *scenario) skip() bool { return s.long && os.Getenv("FETTLE_LONG") == ""
 // name is what the testing package makes of a subtest's name.
 func name(s string) string { return strings.ReplaceAll(s, " ", "_") }
 
+// play wants the scenario to come out right. Other tests share the processors,
+// and a machine that is busy is slow itself: it has three tries.
 func (s *scenario) play(t *testing.T) {
 	w := newWorld(t, s.slow)
+	for try := 1; ; try++ {
+		wrong := s.try(t, w)
+		if len(wrong) == 0 {
+			return
+		}
+		if try == 3 {
+			t.Fatal(strings.Join(wrong, "\n"))
+		}
+		t.Logf("try %d: %s", try, strings.Join(wrong, "\n"))
+	}
+}
+
+func (s *scenario) try(t *testing.T, w *world) (wrong []string) {
+	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	o := login.Options{Host: "server", N: 2, Config: w.config, Limit: 20 * time.Second}
 	r, err := login.Measure(t.Context(), o)
 	if err != nil {
@@ -98,51 +114,50 @@ func (s *scenario) play(t *testing.T) {
 		t.Logf("%-22s %6.3f s, %6.3f s of it waiting for the server", p.Phase, p.Median, p.Server)
 	}
 	if conn := r.First().Conn; conn.ClientAddr != clientAddr || conn.ServerAddr != serverAddr || conn.ServerPort != "22" {
-		t.Errorf("the connection is %+v", conn)
+		t.Fatalf("the connection is %+v", conn)
 	}
 	onServer := func(ctx context.Context, l *login.Login) (*cause.Report, error) {
 		return cause.Run(ctx, cause.Options{User: l.User, Client: netip.MustParseAddr(l.Conn.ClientAddr),
 			Server: netip.MustParseAddrPort(l.Conn.ServerAddr + ":" + l.Conn.ServerPort), Limit: 20 * time.Second})
 	}
-	var got []string
 	if len(s.want) == 0 {
 		if len(r.Slow) != 0 {
-			t.Errorf("slow: %+v", r.Slow)
+			bad("slow: %+v", r.Slow)
 		}
 		rep, err := onServer(t.Context(), r.First())
 		if err != nil {
 			t.Fatal(err)
 		}
 		logReport(t, rep)
-		if len(rep.Causes)+len(rep.Unknown) != 0 {
-			t.Errorf("a fast server: %+v", rep)
+		if len(rep.Causes)+len(rep.Unknown)+len(rep.IfTried) != 0 {
+			bad("a fast server: %+v", rep)
 		}
-		return
+		return wrong
 	}
 	e, err := login.Explain(t.Context(), o, r, onServer)
 	if err != nil {
 		t.Fatal(err)
 	}
 	logReport(t, e.Server)
+	var got []string
+	sum := 0.0
 	for _, c := range e.Causes {
 		got = append(got, c.On+" "+c.Name)
+		sum += c.Seconds
 		t.Logf("%s: %s: %.2f s\n\t%s", c.On, c.Name, c.Seconds, strings.Join(c.Evidence, "\n\t"))
 	}
 	slices.Sort(got)
 	t.Logf("explained %.2f s of %.2f s, %.0f %%", e.Explained, e.Delay, 100*e.Share())
 	if !slices.Equal(got, s.want) {
-		t.Errorf("named %q, want %q", got, s.want)
+		bad("named %q, want %q", got, s.want)
 	}
 	if e.Share() < 0.9 || len(e.Unknown) != 0 {
-		t.Errorf("explained %.2f s of %.2f s; unknown: %q", e.Explained, e.Delay, e.Unknown)
-	}
-	sum := 0.0
-	for _, c := range e.Causes {
-		sum += c.Seconds
+		bad("explained %.2f s of %.2f s; unknown: %q", e.Explained, e.Delay, e.Unknown)
 	}
 	if sum > r.Total.Median+0.2 {
-		t.Errorf("the causes add up to %.2f s of a login of %.2f s", sum, r.Total.Median)
+		bad("the causes add up to %.2f s of a login of %.2f s", sum, r.Total.Median)
 	}
+	return wrong
 }
 
 func logReport(t *testing.T, r *cause.Report) {
