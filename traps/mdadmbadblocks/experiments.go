@@ -28,7 +28,7 @@ var experiments = []lab.Experiment{
 	{Name: "mounted-raid10", About: "The same with RAID10 of four", Long: true, Needs: rigNeeds, Run: mounted(arrayKind{"10", 4})},
 	{Name: "watch", About: "How soon fettle watch tells of a new entry", Needs: rigNeeds, Run: watching},
 	{Name: "script", About: "The plan as a shell script, with and without a bitmap", Needs: scriptNeeds(), Run: script},
-	{Name: "at-boot", About: "The script of the initramfs on arrays in all states", Needs: scriptNeeds(), Run: atBoot},
+	{Name: "at-boot", About: "The script of the initramfs on arrays in all states", Long: true, Needs: scriptNeeds(), Run: atBoot},
 	{Name: "superblocks", About: "The superblock reader against mdadm --examine, over levels, versions and lists", Long: true, Needs: longNeeds(), Run: superblocks},
 	{Name: "copies", About: "What becomes of a list with entries when members are added, replaced and re-added", Long: true, Needs: longNeeds(), Run: copies},
 	{Name: "crash", About: "SIGKILL of fettle at chosen points, on a mirror", Long: true, Needs: longNeeds(), Run: crash(arrayKind{"1", 2}, "internal", chosenPoints)},
