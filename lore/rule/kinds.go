@@ -81,7 +81,7 @@ func makeKinds() map[string]*kind {
 		"modules":       {allOf, nil, "strings", readModules},
 		"memory":        {allOf, nil, "memory", readMemory},
 		"certificates":  {patterns, nil, "[cert]", readCertificates},
-		"log":           {aRegex, map[string]option{"in": paths}, "log", readLog},
+		"log":           {aRegex, map[string]option{"in": paths, "optional": flag}, "log", readLog},
 		"users":         {allOf, nil, "[user]", readUsers},
 		"command":       {words, nil, "command", readCommand},
 		"os":            {running, nil, "os", readOS}, // always there; nobody writes it

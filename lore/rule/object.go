@@ -45,7 +45,7 @@ func (o *object) Get(index ref.Val) ref.Val {
 	if f, ok := v.(later); ok {
 		made, err := f()
 		if err != nil {
-			return types.WrapErr(err)
+			return types.WrapErr(&unreadable{err})
 		}
 		v = made
 	}

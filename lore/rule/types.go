@@ -55,7 +55,7 @@ var forms = map[string]string{
 	"memory":  "total:int available:int! swap_total:int swap_free:int! fields:{int}!",
 	"cert": "path:string number:int subject:string issuer:string names:[string] not_before:time not_after:time left:duration! expired:bool is_ca:bool " +
 		"self_signed:bool signature:string",
-	"log":     "found:bool count:int! first:string! last:string!",
+	"log":     "looked:bool found:bool count:int! first:string! last:string!",
 	"user":    "name:string uid:int gid:int home:string shell:string",
 	"command": "exit:int stdout:string! stderr:string! lines:[string]!",
 }
