@@ -96,7 +96,7 @@ func TestAsLibCacheSim(t *testing.T) {
 // trace, in CPU time. libCacheSim's has the reading of the trace's file in it, which takes it little.
 func TestSpeedBesideLibCacheSim(t *testing.T) {
 	if os.Getenv("FETTLE_LONG") != "1" {
-		t.Skip("SKIPPED: the speed beside libCacheSim is measured with FETTLE_LONG=1")
+		t.Skip("SKIPPED, NOTHING MEASURED: the speed beside libCacheSim wants FETTLE_LONG=1 and libcachesim of PyPI")
 	}
 	python := withLibCacheSim(t)
 	for _, pattern := range []string{"zipf:1.2", "zipf:0.9"} {
@@ -157,7 +157,7 @@ func withLibCacheSim(t *testing.T) string {
 		python = "python3"
 	}
 	if out, err := exec.Command(python, "-c", "import libcachesim").CombinedOutput(); err != nil {
-		t.Skipf("SKIPPED, NOTHING PROVED: %s has no libcachesim (python3 -m venv D && D/bin/pip install libcachesim, LIBCACHESIM_PYTHON=D/bin/python): %v %s", python, err, out)
+		t.Fatalf("%s has no libcachesim (python3 -m venv D && D/bin/pip install libcachesim, LIBCACHESIM_PYTHON=D/bin/python): %v %s", python, err, out)
 	}
 	return python
 }
