@@ -48,16 +48,15 @@ Workloads: zipf:1.2 is fio's zipf with theta 1.2; hot:10:90 gives the first 10 %
 of the device 90 % of the requests (fio's zoned:90/10:10/90); moved:10:90 is the
 same, but half-way the hot part moves to the other end; uniform.
 
-Policies: ` + strings.Join(policyNames(), ", ") + `.
-smq's rules before and after May 2017 can be switched one by one:
-smq-4.11+enter-top=on. Switches: ` + strings.Join(cachesim.Switches(), ", ") + `.
+` + term.Wrap("Policies: "+strings.Join(policyNames(), ", ")+". smq's rules before and after May 2017 can be switched one by one: smq-4.11+enter-top=on. Switches: "+
+			strings.Join(cachesim.Switches(), ", ")+".", usageWidth, "", "") + `
 
 smq depends on time: how many requests are in flight (--depth) and how long they
 take (--hit, --miss, --copy, --commit), or their --rate, or the trace's times.
 
 Exit status: 0 simulated, 2 wrong use or a trace that cannot be read, 3 failed.`,
-		Example: `  fettle measure cachesim --workload hot:10:90 --origin 1TiB --size 25GiB,50GiB,100GiB,200GiB
-  fettle measure cachesim --workload zipf:1.2 --policy smq,smq-4.11,lru --plots .
+		Example: `  fettle measure cachesim --workload hot:10:90 --origin 100GiB --size 5GiB,10GiB
+  fettle measure cachesim --workload zipf:1.2 --policy smq,smq-4.11 --plots .
   blktrace -d /dev/vg/data -w 600 && fettle measure cachesim data.blktrace.*
   fettle measure cachesim --policy smq,lru,belady-bypass --warmup 50% job.iolog`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.cachesim(cmd, f, args) },
