@@ -50,7 +50,6 @@ same, but half-way the hot part moves to the other end; uniform.
 
 ` + term.Wrap("Policies: "+strings.Join(policyNames(), ", ")+". smq's rules before and after May 2017 can be switched one by one: smq-4.11+enter-top=on. Switches: "+
 			strings.Join(cachesim.Switches(), ", ")+".", usageWidth, "", "") + `
-
 smq depends on time: how many requests are in flight (--depth) and how long they
 take (--hit, --miss, --copy, --commit), or their --rate, or the trace's times.
 
