@@ -18,6 +18,7 @@ import (
 	"fettle/remedy"
 	"fettle/trap"
 	"fettle/trap/traptest"
+	"fettle/traps/sshtotp"
 )
 
 // mended is the archive as the file steps of a plan leave it.
@@ -143,8 +144,12 @@ func TestSecondFactorStays(t *testing.T) {
 				t.Errorf("%s: %s: %v", name, o.Subject, err)
 				continue
 			}
-			if is := ways(t, hostOf(t, mended(t, totp, p))); is != was {
+			after := hostOf(t, mended(t, totp, p))
+			if is := ways(t, after); is != was {
 				t.Errorf("%s: the remedy of %s lets in otherwise:\n%s\nbefore:\n%s", name, o.Subject, is, was)
+			}
+			if is, was := traptest.Lines(traptest.Run(t, &sshtotp.Trap, after)), traptest.Lines(traptest.Run(t, &sshtotp.Trap, h)); is != was {
+				t.Errorf("%s: after the remedy of %s ssh-totp says\n%s\nbefore:\n%s", name, o.Subject, is, was)
 			}
 		}
 		if !strings.Contains(was, "code") {
@@ -210,4 +215,27 @@ func ways(t *testing.T, h *host.Host) string {
 		}
 	}
 	return b.String()
+}
+
+// TestAdviceThatDisarms: turning keyboard-interactive off for speed, as many
+// guides advise, is what the test above would see.
+func TestAdviceThatDisarms(t *testing.T) {
+	for name, a := range golden(t) {
+		totp := withTOTP(t, a)
+		was := ways(t, hostOf(t, totp))
+		bad := mended(t, totp, remedy.Plan{Steps: []remedy.Step{remedy.File{Path: "/etc/ssh/sshd_config", Content: []byte("ChallengeResponseAuthentication no\n" +
+			"KbdInteractiveAuthentication no\n" + string(fileOf(totp, "root/etc/ssh/sshd_config")))}}})
+		if ways(t, hostOf(t, bad)) == was {
+			t.Errorf("%s: nobody sees that codes are asked for no more", name)
+		}
+	}
+}
+
+func fileOf(a *txtar.Archive, name string) []byte {
+	for _, f := range a.Files {
+		if f.Name == name {
+			return f.Data
+		}
+	}
+	return nil
 }
