@@ -157,7 +157,7 @@ Host faulty
 		if err == nil || !strings.Contains(err.Error(), "nonsense") {
 			t.Errorf("a faulty configuration: %v", err)
 		}
-		for _, host := range []string{"", "-oProxyCommand=touch /run/k/pwned", "a b", "a\nb"} {
+		for _, host := range []string{"", "-oProxyCommand=touch /run/k/pwned", "a b", "a\nb", "$(id)", "a;b", "`id`"} {
 			if _, err := login.Measure(t.Context(), login.Options{Host: host, N: 1}); err == nil {
 				t.Errorf("host %q was taken", host)
 			}

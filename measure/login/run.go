@@ -39,8 +39,9 @@ const DefaultLimit = time.Minute
 // DefaultSSH is the client that is driven.
 const DefaultSSH = "/usr/bin/ssh"
 
-// CheckHost refuses what ssh would take for an option, or for a command of the
-// shell that its ProxyCommand is run by.
+// CheckHost refuses what ssh would take for an option, and what the shell that
+// runs a ProxyCommand would take for more than a word, as ssh does since 9.6
+// (CVE-2023-51385).
 func CheckHost(host string) error {
 	switch {
 	case host == "":
@@ -49,6 +50,8 @@ func CheckHost(host string) error {
 		return fmt.Errorf("host %q begins with -: ssh would take it for an option", host)
 	case strings.ContainsFunc(host, func(r rune) bool { return r <= ' ' || r == 0x7f }):
 		return fmt.Errorf("host %q has a space or a control character in it", host)
+	case strings.ContainsAny(host, "'`\"$\\;&<>|(){}"):
+		return fmt.Errorf("host %q has a character in it that a shell acts on", host)
 	}
 	return nil
 }

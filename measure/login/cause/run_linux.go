@@ -250,7 +250,7 @@ func (x *experiments) nameServers(ctx context.Context) (out []string) {
 		}
 	}
 	if silent == len(r.Servers) {
-		out = append(out, fmt.Sprintf("resolv.conf: timeout %.0f s, %d attempts: a lookup gives up after %.0f s", r.Timeout.Seconds(), r.Attempts, r.Longest().Seconds()))
+		out = append(out, fmt.Sprintf("resolv.conf: timeout:%.0f attempts:%d, so a lookup gives up after %.0f s", r.Timeout.Seconds(), r.Attempts, r.Longest().Seconds()))
 	}
 	return out
 }
