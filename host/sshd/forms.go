@@ -1,0 +1,254 @@
+package sshd
+
+import (
+	"fmt"
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+var three = regexp.MustCompile(`^\s*([+-]?[0-9]+)(?::([+-]?[0-9]+):([+-]?[0-9]+))?`)
+
+// startups reads "10" and "10:30:100" as sscanf does: what follows is ignored.
+func startups(s string) (string, error) {
+	m := three.FindStringSubmatch(s)
+	if m == nil {
+		return "", fmt.Errorf("maxstartups: %q is neither a number nor start:rate:full", s)
+	}
+	begin, err := strconv.Atoi(m[1])
+	rate, full := 30, begin
+	if m[2] != "" {
+		rate, _ = strconv.Atoi(m[2])
+		full, _ = strconv.Atoi(m[3])
+	} else if strings.Contains(s, ":") {
+		err = strconv.ErrSyntax
+	}
+	if err != nil || begin <= 0 || begin > full || rate < 1 || rate > 100 {
+		return "", fmt.Errorf("maxstartups: %q is not allowed", s)
+	}
+	return fmt.Sprintf("%d:%d:%d", begin, rate, full), nil
+}
+
+func netBlock(s string) (string, error) {
+	a, b, two := strings.Cut(s, ":")
+	n, err := strconv.Atoi(a)
+	m := 128
+	if two && err == nil {
+		m, err = strconv.Atoi(b)
+	}
+	if err != nil || n < 0 || n > 32 || m < 0 || m > 128 {
+		return "", fmt.Errorf("persourcenetblocksize: %q is not allowed", s)
+	}
+	return fmt.Sprintf("%d:%d", n, m), nil
+}
+
+var scaled = regexp.MustCompile(`^([0-9]+)(?:\.([0-9]*))?([bkmgtpe]?)$`)
+
+// rekey reads RekeyLimit: bytes, and seconds. An interval that is not given is "".
+func rekey(args []string) ([]string, error) {
+	out := []string{"0", ""}
+	if args[0] != "default" {
+		m := scaled.FindStringSubmatch(strings.ToLower(args[0]))
+		if m == nil {
+			return nil, fmt.Errorf("rekeylimit: %q is not a size", args[0])
+		}
+		shift := uint(10 * strings.Index("bkmgtpe", m[3]))
+		if m[3] == "" {
+			shift = 0
+		}
+		n, err := strconv.ParseUint(m[1], 10, 62)
+		if err != nil || n > 1<<(62-shift) {
+			return nil, fmt.Errorf("rekeylimit: %q is too large", args[0])
+		}
+		n <<= shift
+		if m[2] != "" {
+			f, _ := strconv.ParseFloat("0."+m[2], 64)
+			n += uint64(f * float64(uint64(1)<<shift))
+		}
+		if n != 0 && n < 16 {
+			return nil, fmt.Errorf("rekeylimit: %q is too small", args[0])
+		}
+		out[0] = strconv.FormatUint(n, 10)
+	}
+	if len(args) > 1 && args[1] != "none" {
+		n, ok := seconds(args[1])
+		if !ok {
+			return nil, fmt.Errorf("rekeylimit: %q is not a time", args[1])
+		}
+		out[1] = strconv.FormatInt(n, 10)
+	}
+	if len(args) > 2 {
+		return nil, fmt.Errorf("rekeylimit takes two arguments, and %q follows them", args[2])
+	}
+	return out, nil
+}
+
+const qosNames = "af11 af12 af13 af21 af22 af23 af31 af32 af33 af41 af42 af43 cs0 cs1 cs2 cs3 cs4 cs5 cs6 cs7 ef le lowdelay throughput reliability none"
+
+func qos(args []string) ([]string, error) {
+	if len(args) > 2 {
+		return nil, fmt.Errorf("ipqos takes two arguments, and %q follows them", args[2])
+	}
+	var out []string
+	for _, a := range args {
+		v, err := word("ipqos", a, qosNames)
+		if n, nerr := strconv.ParseUint(a, 0, 8); err != nil && nerr == nil {
+			v, err = fmt.Sprintf("0x%02x", n), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	if len(out) == 1 {
+		out = append(out, out[0])
+	}
+	return []string{strings.Join(out, " ")}, nil
+}
+
+// opens reads PermitOpen and PermitListen.
+func opens(name string, args []string) ([]string, error) {
+	if args[0] == "any" || args[0] == "none" {
+		if len(args) > 1 {
+			return nil, fmt.Errorf("%s %s takes no more arguments", name, args[0])
+		}
+		return args, nil
+	}
+	var out []string
+	for _, a := range args {
+		if name == "permitlisten" && !strings.Contains(a, ":") {
+			a = "*:" + a
+		}
+		i := strings.LastIndexByte(a, ':')
+		if i < 0 {
+			return nil, fmt.Errorf("%s: %q has no port", name, a)
+		}
+		if _, ok := port(a[i+1:]); !ok && a[i+1:] != "*" {
+			return nil, fmt.Errorf("%s: %q has a bad port", name, a)
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+func keyOptions(args []string) ([]string, error) {
+	touch, verify := false, false
+	for _, a := range args {
+		switch strings.ToLower(a) {
+		case "none":
+		case "touch-required":
+			touch = true
+		case "verify-required":
+			verify = true
+		default:
+			return nil, fmt.Errorf("pubkeyauthoptions: %q is none of its values", a)
+		}
+	}
+	switch {
+	case touch && verify:
+		return []string{"touch-required verify-required"}, nil
+	case touch:
+		return []string{"touch-required"}, nil
+	case verify:
+		return []string{"verify-required"}, nil
+	}
+	return []string{"none"}, nil
+}
+
+// listen reads ListenAddress: one value "address port rdomain", port and
+// rdomain possibly empty.
+func listen(args []string) ([]string, error) {
+	a, p := args[0], ""
+	if strings.Contains(a, "[") || strings.Count(a, ":") < 2 {
+		host, rest := a, ""
+		if strings.HasPrefix(a, "[") {
+			i := strings.IndexByte(a, ']')
+			if i < 0 {
+				return nil, fmt.Errorf("listenaddress: %q is no address and port", a)
+			}
+			host, rest = a[1:i], a[i+1:]
+		} else if i := strings.IndexByte(a, ':'); i >= 0 {
+			host, rest = a[:i], a[i:]
+		}
+		if rest != "" {
+			n, ok := port(strings.TrimPrefix(rest, ":"))
+			if !ok || rest[0] != ':' {
+				return nil, fmt.Errorf("listenaddress: %q has a bad port", a)
+			}
+			p = strconv.Itoa(n)
+		}
+		a = host
+	}
+	rdomain := ""
+	if len(args) > 1 {
+		if args[1] != "rdomain" || len(args) != 3 {
+			return nil, fmt.Errorf("listenaddress: %q is not understood after the address", args[1])
+		}
+		rdomain = args[2]
+	}
+	if a == "" || net.ParseIP(a) == nil && strings.ContainsAny(a, "\t ") {
+		return nil, fmt.Errorf("listenaddress: %q is no address", args[0])
+	}
+	return []string{a + "\x00" + p + "\x00" + rdomain}, nil
+}
+
+// list checks the elements of keywords with several.
+func (k *keyword) list(args []string) ([]string, error) {
+	switch k.name {
+	case "acceptenv":
+		for _, a := range args {
+			if strings.Contains(a, "=") {
+				return nil, fmt.Errorf("acceptenv: %q is not the name of a variable", a)
+			}
+		}
+	case "setenv":
+		var out []string
+		seen := map[string]bool{}
+		for _, a := range args {
+			n, _, ok := strings.Cut(a, "=")
+			if !ok {
+				return nil, fmt.Errorf("setenv: %q is not of the form NAME=VALUE", a)
+			}
+			if !seen[n] {
+				out = append(out, a)
+			}
+			seen[n] = true
+		}
+		return out, nil
+	case "authenticationmethods":
+		for _, a := range args {
+			if a == "any" && len(args) > 1 {
+				return nil, fmt.Errorf("authenticationmethods: any must stand alone")
+			}
+			if err := methods(a); a != "any" && err != nil {
+				return nil, err
+			}
+		}
+	case "channeltimeout", "logverbose":
+		for _, a := range args {
+			if strings.EqualFold(a, "none") && len(args) > 1 {
+				return nil, fmt.Errorf("%s: none must stand alone", k.name)
+			}
+		}
+	}
+	return args, nil
+}
+
+// methods checks one list of AuthenticationMethods (auth2_methods_valid).
+func methods(list string) error {
+	seen := map[string]bool{}
+	for m := range strings.SplitSeq(list, ",") {
+		name, _, _ := strings.Cut(m, ":")
+		switch name {
+		case "publickey", "password", "keyboard-interactive", "hostbased", "gssapi-with-mic", "gssapi-keyex", "none":
+		default:
+			return fmt.Errorf("authenticationmethods: %q is no method", m)
+		}
+		if seen[m] && name != "publickey" {
+			return fmt.Errorf("authenticationmethods: %q names %s twice", list, m)
+		}
+		seen[m] = true
+	}
+	return nil
+}
