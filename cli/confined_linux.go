@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"fettle/host"
 	"fettle/host/confine"
@@ -161,6 +162,8 @@ func (a *app) child() error {
 	if err != nil {
 		return err
 	}
+	// A check that only Talks has its parent do so, and needs no sockets.
+	w.Target.Network = w.Target.Network && slices.ContainsFunc(traps, func(t *trap.Trap) bool { return t.Cost == trap.Network })
 	state, err := confine.Self(w.rules())
 	if err != nil {
 		return err

@@ -38,8 +38,8 @@ func (q PeerQuestion) Table() Table {
 	return Table(tablePeer + "tls " + q.URI)
 }
 
-// peerQuestion is the reverse of PeerQuestion.Table.
-func peerQuestion(t Table) (PeerQuestion, bool) {
+// Peer is the reverse of PeerQuestion.Table.
+func (t Table) Peer() (PeerQuestion, bool) {
 	rest, ok := strings.CutPrefix(string(t), tablePeer)
 	how, uri, both := strings.Cut(rest, " ")
 	if !ok || !both || how != "tls" && how != "starttls" || len(uri) > 1000 {

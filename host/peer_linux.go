@@ -27,7 +27,7 @@ const (
 
 // readPeer answers a table that Talks.
 func readPeer(ctx context.Context, t Table) ([]byte, error) {
-	q, ok := peerQuestion(t)
+	q, ok := t.Peer()
 	if !ok {
 		return nil, ErrNotCollected
 	}

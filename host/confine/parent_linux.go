@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"fettle/host"
+	"fettle/host/ldapconf"
 )
 
 // Job is what a child is started for.
@@ -219,8 +220,8 @@ func (c *Child) look(ctx context.Context, body []byte) ([]byte, error) {
 	switch {
 	case c.job.Host == nil:
 		return nil, host.ErrNotRunning
-	case q.Table.Talks() && !c.job.Network:
-		return nil, fmt.Errorf("%w: the confined child asked for another host in a run without --network", host.ErrDenied)
+	case q.Table.Talks():
+		return c.other(ctx, q.Table)
 	case q.Table != "":
 		return c.job.Host.Table(ctx, q.Table)
 	case q.Command != nil:
@@ -242,6 +243,18 @@ func (c *Child) look(ctx context.Context, body []byte) ([]byte, error) {
 		return []byte(to), err
 	}
 	return nil, fmt.Errorf("%w: the confined child asked for what it may not have", host.ErrDenied)
+}
+
+// other asks another host, if the run may, and only one that this host's own
+// configuration names.
+func (c *Child) other(ctx context.Context, t host.Table) ([]byte, error) {
+	if !c.job.Network {
+		return nil, fmt.Errorf("%w: the confined child asked for another host in a run without --network", host.ErrDenied)
+	}
+	if q, ok := t.Peer(); !ok || !ldapconf.Names(ctx, host.New(c.job.Host), q) {
+		return nil, fmt.Errorf("%w: the confined child asked for a server that no configuration names", host.ErrDenied)
+	}
+	return c.job.Host.Table(ctx, t)
 }
 
 // reason puts into words why the child said no more.

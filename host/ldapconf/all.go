@@ -72,6 +72,20 @@ func All(ctx context.Context, h *host.Host) (cs []*Client, unread []Unread) {
 	return cs, unread
 }
 
+// Names tells whether a client of the host is configured to talk to a server:
+// no other is ever asked.
+func Names(ctx context.Context, h *host.Host, q host.PeerQuestion) bool {
+	cs, _ := All(ctx, h)
+	for _, c := range cs {
+		for _, s := range c.Servers {
+			if s.URI() == q.URI {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // inherit gives a client of the library the CAs that ldap.conf names, where
 // it names none itself.
 func (c *Client) inherit(system *Client) {
