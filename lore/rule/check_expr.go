@@ -60,7 +60,21 @@ func (p *parsing) expr(n ast.Node, want *cel.Type) (*Expr, *cel.Type) {
 
 func (p *parsing) condition(n ast.Node) *Expr {
 	e, _ := p.expr(n, cel.BoolType)
+	if e == nil {
+		return nil
+	}
+	for i := range p.r.Facts {
+		if f := &p.r.Facts[i]; f.on("optional", false) && nameIn(e.Source, f.Name) {
+			p.errorf(n, "%s is optional: where it cannot be read it looks like nothing found, and nothing may be decided by it", f.Name)
+		}
+	}
 	return e
+}
+
+// nameIn tells whether a name stands in an expression, near enough.
+func nameIn(src, name string) bool {
+	re, err := compiled(`(^|[^.\w])` + name + `\b`)
+	return err == nil && re.MatchString(src)
 }
 
 // compile checks an expression that begins line lines and col characters into

@@ -149,6 +149,15 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// TestOptional: what may look like nothing found decides nothing.
+func TestOptional(t *testing.T) {
+	text := strings.Replace(sound, "facts:\n", "facts:\n  signs: {log: x, optional: true}\n", 1)
+	text = strings.Replace(text, "limit < 4 &&", "signs.found &&", 1)
+	if r, ms := Parse("r.yaml", []byte(text), false); r != nil || !strings.Contains(ms.Error(), "r.yaml:26:11: signs is optional") {
+		t.Error(ms)
+	}
+}
+
 func TestWarnings(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"the limit of {{name.value}}", "at {{now}} the limit of {{name.value}}", "now changes by itself"},

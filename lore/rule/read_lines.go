@@ -1,0 +1,131 @@
+package rule
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"fettle/host"
+)
+
+// inFiles are the paths of a fact's option in, wildcards resolved, or others
+// where it is not given.
+func (r *reading) inFiles(f *Fact, otherwise ...string) ([]string, error) {
+	var out []string
+	for _, p := range append(f.Opts["in"], otherwise[:len(otherwise)*b2i(len(f.Opts["in"]) == 0)]...) {
+		if !strings.ContainsAny(p, "*?[") {
+			out = append(out, p)
+			continue
+		}
+		more, err := r.glob(p)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, more...)
+	}
+	return out, nil
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// matchLimit bounds what a regex fact lists.
+const matchLimit = 1000
+
+func readRegex(r *reading, f *Fact) (any, error) {
+	re, err := compiled(f.arg())
+	if err != nil {
+		return nil, err
+	}
+	files, err := r.inFiles(f)
+	if err != nil {
+		return nil, err
+	}
+	ignore, err := compiled(f.opt("ignore", `[^\s\S]`))
+	if err != nil {
+		return nil, err
+	}
+	var found []*object
+	exists := false
+	count := 0
+	for _, name := range files {
+		b, err := r.content(name)
+		if host.IsAbsent(err) || errors.Is(err, host.ErrNotRegular) && len(f.Opts["in"]) > 0 && len(files) > 1 {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		exists = true
+		err = eachMatch(r.ctx, re, b, func(n int, line string) {
+			if ignore.MatchString(line) {
+				return
+			}
+			if count++; count <= matchLimit {
+				found = append(found, newObject("match", fmt.Sprintf("%s:%d", name, n), strings.TrimSpace(line), map[string]any{
+					"path": name, "line": n, "text": line, "groups": groups(re, line)}))
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	source := strings.Join(f.Opts["in"], ", ")
+	o := newObject("regex", source, "no line matches "+f.arg(), map[string]any{"exists": exists, "found": count > 0, "matches": found, "count": count,
+		"first": noValue("no line of %s matches %s", source, f.arg())})
+	switch {
+	case count > 0:
+		o.fields["first"] = found[0]
+		o.source, o.brief = found[0].source, found[0].brief
+	case !exists:
+		o.brief = "absent"
+	}
+	return o, nil
+}
+
+func readTable(r *reading, f *Fact) (any, error) {
+	name := f.arg()
+	b, err := r.content(name)
+	if host.IsAbsent(err) {
+		return newObject("table", name, "absent", map[string]any{"rows": []map[string]string{}}), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	split := strings.Fields
+	if sep := f.opt("separator", ""); sep != "" {
+		re, err := compiled(sep)
+		if err != nil {
+			return nil, err
+		}
+		split = func(s string) []string { return re.Split(strings.TrimSpace(s), -1) }
+	}
+	ls := lines(string(b))
+	skip, _ := positive(f.opt("skip", "0"))
+	ls = ls[min(skip, len(ls)):]
+	columns := f.Opts["columns"]
+	if f.on("header", false) && len(ls) > 0 {
+		columns, ls = split(ls[0]), ls[1:]
+	}
+	rows := make([]map[string]string, 0, len(ls))
+	for _, l := range ls {
+		if strings.TrimSpace(l) == "" {
+			continue
+		}
+		row := map[string]string{}
+		for i, v := range split(l) {
+			col := strconv.Itoa(i)
+			if i < len(columns) {
+				col = columns[i]
+			}
+			row[col] = v
+		}
+		rows = append(rows, row)
+	}
+	return newObject("table", name, fmt.Sprintf("%d rows", len(rows)), map[string]any{"exists": true, "rows": rows}), nil
+}
