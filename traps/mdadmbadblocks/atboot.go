@@ -2,8 +2,10 @@ package mdadmbadblocks
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
+	"fmt"
 	"io/fs"
 	"path"
 	"time"
@@ -38,8 +40,11 @@ const updateInitramfs = "/usr/sbin/update-initramfs"
 // any and whose initramfs is made by initramfs-tools.
 func checkBoot(ctx context.Context, h *host.Host, r *trap.Report, arrays []array) {
 	lists := 0
+	var dark error // why it is not known whether there are more
 	for i := range arrays {
+		dark = cmp.Or(dark, arrays[i].err)
 		for _, m := range arrays[i].members {
+			dark = cmp.Or(dark, m.err)
 			if m.hasList && m.err == nil && len(m.bad) == 0 && !m.unlisted {
 				lists++
 			}
@@ -47,13 +52,18 @@ func checkBoot(ctx context.Context, h *host.Host, r *trap.Report, arrays []array
 	}
 	there, err := h.Exists(ctx, updateInitramfs)
 	switch {
+	case err == nil && !there:
+		return
+	case lists == 0 && dark != nil:
+		r.Unknown(bootSubject, fmt.Errorf("whether an array has an empty list: %w", dark))
+		return
 	case lists == 0 && there:
 		r.NotApplicable(bootSubject, "no array has an empty list that could go at boot")
 		return
 	case err != nil && lists > 0:
 		r.Unknown(bootSubject, err)
 		return
-	case !there:
+	case err != nil:
 		return
 	}
 	for _, name := range bootScripts {
