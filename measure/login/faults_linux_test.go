@@ -39,6 +39,21 @@ func clientSource(w *world) {
 	w.write("/etc/hosts", "127.0.0.1 localhost\n"+serverAddr+" server.test\n", 0o644)
 }
 
+// namelessGSSAPI is an sshd that offers GSSAPI on a host whose own name nobody
+// knows: the library looks it up to find sshd's key.
+func namelessGSSAPI(w *world) {
+	w.sshd += "GSSAPIAuthentication yes\n"
+	w.write("/etc/krb5.conf", "[libdefaults]\n default_realm = TEST\n", 0o644)
+	deadDNS(w)
+}
+
+// slowMotd is a script that pam_motd has run at each login, on Debian.
+func slowMotd(w *world) {
+	w.must(os.MkdirAll("/etc/update-motd.d", 0o755))
+	w.write("/etc/update-motd.d/50-news", "#!/bin/sh\nsleep 0.8\necho news\n", 0o755)
+	w.session += "session optional pam_motd.so motd=/run/motd.dynamic\nsession optional pam_motd.so noupdate\n"
+}
+
 // hostbased is tried by the client and refused by the server. What it costs is
 // on the client: it looks up the name of its own address first (sshconnect2.c,
 // userauth_hostbased, get_local_name).

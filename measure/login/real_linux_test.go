@@ -24,6 +24,10 @@ type scenario struct {
 	long bool // only with FETTLE_LONG=1
 	slow []fault
 	want []string // "WHERE CAUSE"
+	// evidence is told of the cause.
+	evidence string
+	// ifTried is a cause for others than this client.
+	ifTried string
 
 	result func(*testing.T) // of the child that plays it
 }
@@ -40,7 +44,9 @@ var scenarios = []scenario{
 	{name: "pam account", slow: []fault{pamAccount}, want: []string{"server pam:pam_sleep"}, long: true},
 	{name: "pam setcred", slow: []fault{pamSetcred}, want: []string{"server pam:pam_sleep"}, long: true},
 	{name: "absent kdc", slow: []fault{absentKDC}, want: []string{"client gssapi"}},
+	{name: "gssapi for those who have a ticket", slow: []fault{namelessGSSAPI}, ifTried: "gssapi"},
 	{name: "logind", slow: []fault{slowLogind}, want: []string{"server logind"}, long: true},
+	{name: "motd", slow: []fault{slowMotd}, want: []string{"server pam:pam_motd"}, evidence: "/etc/update-motd.d/50-news takes 0.8", long: true},
 	{name: "shell", slow: []fault{slowShell}, want: []string{"server shell-startup"}, long: true},
 	{name: "source of names on the client", slow: []fault{clientSource}, want: []string{"client nss:sleep"}, long: true},
 	{name: "hostbased", slow: []fault{deadDNS, hostbased}, want: []string{"client hostbased"}, long: true},
@@ -129,7 +135,11 @@ func (s *scenario) try(t *testing.T, w *world) (wrong []string) {
 			t.Fatal(err)
 		}
 		logReport(t, rep)
-		if len(rep.Causes)+len(rep.Unknown)+len(rep.IfTried) != 0 {
+		tried := ""
+		for _, c := range rep.IfTried {
+			tried += c.Name
+		}
+		if len(rep.Causes)+len(rep.Unknown) != 0 || tried != s.ifTried {
 			bad("a fast server: %+v", rep)
 		}
 		return wrong
@@ -153,6 +163,9 @@ func (s *scenario) try(t *testing.T, w *world) (wrong []string) {
 	}
 	if e.Share() < 0.9 || len(e.Unknown) != 0 {
 		bad("explained %.2f s of %.2f s; unknown: %q", e.Explained, e.Delay, e.Unknown)
+	}
+	if s.evidence != "" && !strings.Contains(fmt.Sprint(e.Causes), s.evidence) {
+		bad("no word of %q", s.evidence)
 	}
 	if sum > r.Total.Median+0.2 {
 		bad("the causes add up to %.2f s of a login of %.2f s", sum, r.Total.Median)

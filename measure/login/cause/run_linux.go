@@ -270,6 +270,6 @@ func (x *experiments) ifTried(ctx context.Context) {
 	x.r.Steps = append(x.r.Steps, Step{"sshd's answer to GSSAPI", took.Seconds()})
 	if s := took.Seconds(); s >= Slow {
 		x.r.IfTried = append(x.r.IfTried, Cause{Name: GSSAPI, On: "server", Seconds: s,
-			Evidence: []string{fmt.Sprintf("sshd takes %.2f s to answer a client that has a Kerberos ticket", s)}})
+			Evidence: []string{fmt.Sprintf("sshd takes %.2f s to answer a client that has a Kerberos ticket: the library looks up this host's own name then", s)}})
 	}
 }
