@@ -97,6 +97,7 @@ func TestMistakes(t *testing.T) {
 		{"  - when: limit", "  - when: limit < 4 && name.exists && name.value.matches('[')", "25:58: error parsing regexp: missing closing ]"},
 		{"  - when: limit", "  - when: limit.exists", "25:16: type 'int' does not support field selection"},
 		{"  - when: limit", "  - when: [limit]", "25:11: an expression must be text, not a list"},
+		{"  - when: limit", "  - when: !name.exists && limit < 4", "put quotes around an expression that begins with !"},
 		{"    summary:", "    summary: the limit of {{nam.value}} is low", "26:29: nothing is called nam; did you mean name?"},
 		{"    summary:", "    summary: the limit of {{name.value is low", "26:27: {{ without }}"},
 		{"    summary:", "    summary: the limit of {{ }} is low", "26:27: {{}} without an expression"},

@@ -132,6 +132,9 @@ func (p *parsing) argument(f *Fact, k *kind, n ast.Node) {
 		if f.Kind == "module" && !moduleForm().MatchString(a) {
 			p.errorf(nodes[i], "module: %q is not the name of a module", a)
 		}
+		if f.Kind == "unit" && strings.Contains(a, ".") && !unitForm().MatchString(a) {
+			p.errorf(nodes[i], "unit: %q is not the name of a unit", a)
+		}
 		if f.Kind == "unit" && !strings.Contains(a, ".") {
 			p.errorf(nodes[i], "unit: %q has no type, as in %s.service", a, a)
 		}

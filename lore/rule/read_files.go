@@ -15,6 +15,7 @@ import (
 
 var (
 	sysctlForm = lazy.Regexp(`^[a-z0-9_]+([./][A-Za-z0-9_:@-]+)+$`)
+	unitForm   = lazy.Regexp(`^[A-Za-z0-9:_@\\][A-Za-z0-9:_.@\\-]*\.[a-z]+$`)
 	moduleForm = lazy.Regexp(`^[A-Za-z0-9_-]+$`)
 )
 

@@ -81,8 +81,11 @@ func (r *reader) parse(b []byte) *ast.MappingNode {
 		var se *yaml.SyntaxError
 		if errors.As(err, &se) {
 			at, hint := tokenPlace(se.Token), ""
-			if at.line <= len(r.lines) && bareBraces().MatchString(r.lines[at.line-1]) {
+			switch line := r.lines[min(at.line, len(r.lines))-1]; {
+			case bareBraces().MatchString(line):
 				hint = "; put quotes around text that begins with {{"
+			case bareNot().MatchString(line):
+				hint = "; put quotes around an expression that begins with !"
 			}
 			r.errorAt(at, "not YAML: %s%s", se.Message, hint)
 		} else {
@@ -119,7 +122,10 @@ func (r *reader) parse(b []byte) *ast.MappingNode {
 	return m
 }
 
-var bareBraces = lazy.Regexp(`[:-]\s+\{\{`)
+var (
+	bareBraces = lazy.Regexp(`[:-]\s+\{\{`)
+	bareNot    = lazy.Regexp(`[:-]\s+!`)
+)
 
 // parseYAML is the parser, whose panics on odd input are mistakes like others.
 func parseYAML(b []byte) (f *ast.File, err error) {

@@ -15,6 +15,7 @@ import (
 	"embed"
 	"fmt"
 	"path"
+	"strings"
 	"sync"
 
 	"fettle/host"
@@ -46,6 +47,9 @@ func All() []*trap.Trap {
 			panic(err)
 		}
 		if c, ok := ready[d.Name()]; ok && c.Sum == Sum(b) {
+			if c.Units != "-" {
+				rule.AskTogether(strings.Split(c.Units, ",")...)
+			}
 			out = append(out, c.trap())
 			continue
 		}
@@ -82,6 +86,7 @@ func (c Compiled) trap() *trap.Trap {
 func fresh(id string, b []byte) *trap.Trap {
 	r, mistakes := rule.Parse(id+"/rule.yaml", b, true)
 	if r != nil {
+		rule.AskTogether(r.Units()...)
 		return r.Trap()
 	}
 	return &trap.Trap{

@@ -76,7 +76,7 @@ func TestCompiled(t *testing.T) {
 }
 
 func TestUnpackGarbage(t *testing.T) {
-	for _, s := range []string{"x", "a b c d e\n", "a b 5 5 true\nab", "a b 99999999999999 1 true\n"} {
+	for _, s := range []string{"x", "a b c d e f\n", "a b 5 5 true -\nab", "a b 99999999999999 1 true -\n"} {
 		if got := Unpack(s); len(got) != 0 {
 			t.Errorf("%q: %v", s, got)
 		}
