@@ -18,7 +18,8 @@ type Explanation struct {
 	Delay     float64       `json:"delay_s"`
 	Explained float64       `json:"explained_s"`
 	Causes    []cause.Cause `json:"causes"`
-	// Server holds the experiments made there; nil without access to it.
+	// Server holds the experiments made there; nil without access to it, and
+	// where the client's own causes explain the delay.
 	Server *cause.Report `json:"server,omitempty"`
 	// Unknown says what could not be looked at, and why.
 	Unknown []string `json:"unknown,omitempty"`
@@ -71,7 +72,7 @@ func Explain(ctx context.Context, o Options, r *Result, server OnServer) (*Expla
 	for _, c := range e.Causes {
 		e.Explained += c.Seconds
 	}
-	if server != nil {
+	if server != nil && !e.allOnClient() {
 		rep, err := server(ctx, r.First())
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -93,6 +94,11 @@ func Explain(ctx context.Context, o Options, r *Result, server OnServer) (*Expla
 		return 1
 	})
 	return e, nil
+}
+
+// allOnClient tells that the server need not be asked.
+func (e *Explanation) allOnClient() bool {
+	return e.Delay-e.Explained < cause.Slow && !slices.ContainsFunc(e.Causes, func(c cause.Cause) bool { return c.On != "client" })
 }
 
 // take adds what the server found.

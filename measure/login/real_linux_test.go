@@ -148,7 +148,9 @@ func (s *scenario) try(t *testing.T, w *world) (wrong []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	logReport(t, e.Server)
+	if e.Server != nil || slices.ContainsFunc(s.want, func(w string) bool { return strings.HasPrefix(w, "server ") }) {
+		logReport(t, e.Server)
+	}
 	var got []string
 	sum := 0.0
 	for _, c := range e.Causes {
