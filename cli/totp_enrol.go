@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -88,7 +89,10 @@ func (a *app) totpEnrol(ctx context.Context, names []string, o enrolOptions) err
 	// Nothing is changed for anybody where one cannot be served.
 	for _, h := range who {
 		_, err := h.place.Read()
+		var at *fs.PathError
 		switch {
+		case errors.As(err, &at) && at.Path != h.place.Path: // the folder
+			return failf("%s: %w; nothing was changed", h.name, err)
 		case errors.Is(err, os.ErrNotExist):
 		case err != nil:
 			return failf("%s: %w", h.name, err)

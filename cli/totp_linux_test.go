@@ -86,7 +86,7 @@ func newTOTPWorld(t *testing.T) *totpWorld {
 	}
 	for name, text := range map[string]string{
 		"/etc/nsswitch.conf": "passwd: files\ngroup: files\nshadow: files\n",
-		"/etc/passwd":        "root:x:0:0:root:/root:/bin/bash\nsshd:x:100:65534::/run/sshd:/usr/sbin/nologin\nalice:x:2000:1000::/home/alice:/bin/sh\nbob:x:2001:1000::/home/bob:/bin/sh\ncarol:x:2002:1000::/home/carol:/bin/sh\n",
+		"/etc/passwd":        "root:x:0:0:root:/root:/bin/bash\nsshd:x:100:65534::/run/sshd:/usr/sbin/nologin\nalice:x:2000:1000::/home/alice:/bin/sh\nbob:x:2001:1000::/home/bob:/bin/sh\ncarol:x:2002:1000::/home/carol:/bin/sh\ndora:x:2003:1000::/home/dora:/bin/sh\n",
 		"/etc/group":         "root:x:0:\nnogroup:x:65534:\nusers:x:1000:\ntotp:x:2000:alice,bob\nempty:x:2001:\n",
 		"/etc/pam.d/sshd":    "@include common-auth\n@include common-account\n",
 		"/etc/ssh/sshd_config": "Include /etc/ssh/sshd_config.d/*.conf\nPort 2222\nHostKey /etc/ssh/test_host_key\nUsePAM yes\n" +
@@ -206,11 +206,13 @@ func (w *totpWorld) input(t *testing.T) {
 	w.refused(t, 2, "group empty has no members", "", "totp", "enrol", "--group", "empty")
 	w.refused(t, 2, "for 2 users say where", "", "totp", "enrol", "--group", "totp", "--replace")
 	w.refused(t, 2, "1 to 100", "", "totp", "enrol", "alice", "--replace", "--window", "101")
+	os.Mkdir("/root/none", 0o700)
 	w.refused(t, 2, "mode 0700", "", "totp", "enrol", "alice", "--replace", "--out", "/run")
 	w.refused(t, 3, "has no file of one-time codes", "123456", "totp", "verify", "bob")
 	w.refused(t, 2, "a code has 6 digits", "12345", "totp", "verify", "alice")
 	w.refused(t, 3, "bob", "", "totp", "disable", "alice", "bob")
 	w.refused(t, 2, "there is no user x in /etc/passwd", "", "totp", "who", "x")
+	w.refused(t, 3, "opening folder /home/dora: no such file", "", "totp", "enrol", "alice", "dora", "--replace", "--out", "/root/none")
 	os.Symlink("/etc/shadow", "/home/carol/.google_authenticator")
 	w.refused(t, 3, "symbolic link", "", "totp", "enrol", "carol", "--replace")
 	os.Remove("/home/carol/.google_authenticator")

@@ -205,7 +205,11 @@ func (p Place) Disable() error {
 			return err
 		}
 		defer unix.Close(dir)
-		if err := unix.Renameat(dir, path.Base(p.Path), dir, path.Base(p.Disabled())); err != nil {
+		err = noReplace(dir, path.Base(p.Path), path.Base(p.Disabled()))
+		if errors.Is(err, unix.EEXIST) {
+			return fmt.Errorf("%s is there already: remove it first", p.Disabled())
+		}
+		if err != nil {
 			return &fs.PathError{Op: "renaming", Path: p.Path, Err: err}
 		}
 		return syncFolder(p.Path)

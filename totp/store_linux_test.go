@@ -43,6 +43,13 @@ func TestStore(t *testing.T) {
 	if es, _ := os.ReadDir(dir); len(es) != 1 || es[0].Name() != FileName+".disabled" {
 		t.Errorf("left: %v", es)
 	}
+	if err := p.Write([]byte("three\n"), false); err != nil {
+		t.Error(err)
+	}
+	if err := p.Disable(); err == nil || !strings.Contains(err.Error(), "there already") {
+		t.Errorf("over a disabled one: %v", err)
+	}
+	os.Remove(p.Path)
 	os.Symlink("/etc/hostname", p.Path)
 	for _, replace := range []bool{false, true} {
 		if err := p.Write([]byte("x"), replace); err == nil || !strings.Contains(err.Error(), "is a link") {
