@@ -63,6 +63,7 @@ func failf(format string, args ...any) error {
 
 // Main runs one command line and returns the exit status.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	collectLate()
 	if code, ok := labRole(args); ok {
 		return code
 	}
