@@ -2,6 +2,7 @@ package disks
 
 import (
 	"context"
+	"errors"
 	"path"
 	"regexp"
 	"strings"
@@ -50,20 +51,21 @@ func stacked(ctx context.Context, h *host.Host, name string) (Siblings, error) {
 	s := Siblings{Name: name, Kind: "device mapper"}
 	if strings.HasPrefix(name, "md") {
 		level, err := h.ReadString(ctx, dir+"/md/level")
-		if host.IsAbsent(err) || level == "" {
-			return s, nil
-		}
-		if err != nil {
+		if err != nil && !host.IsAbsent(err) {
 			return s, err
+		}
+		if level == "" {
+			return s, nil
 		}
 		s.Kind = "md " + level
 	} else {
 		n, err := h.ReadString(ctx, dir+"/dm/name")
-		if err == nil {
-			s.Name = n
+		uuid, err2 := h.ReadString(ctx, dir+"/dm/uuid")
+		if err := errors.Join(err, err2); err != nil {
+			return s, err
 		}
-		uuid, err := h.ReadString(ctx, dir+"/dm/uuid")
-		if err == nil && strings.HasPrefix(uuid, "mpath-") {
+		s.Name = n
+		if strings.HasPrefix(uuid, "mpath-") {
 			return s, nil // paths to one disk, of which one may rest
 		}
 	}
@@ -108,7 +110,10 @@ func btrfs(ctx context.Context, h *host.Host) ([]Siblings, error) {
 			return nil, err
 		}
 		s := Siblings{Name: path.Base(id), Kind: "btrfs"}
-		if label, err := h.ReadString(ctx, id+"/label"); err == nil && label != "" {
+		switch label, err := h.ReadString(ctx, id+"/label"); {
+		case err != nil && !host.IsAbsent(err):
+			return nil, err
+		case label != "":
 			s.Name = label
 		}
 		for _, d := range devs {

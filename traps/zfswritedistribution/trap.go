@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"fettle/host"
@@ -125,7 +126,10 @@ func kindsOf(ctx context.Context, h *host.Host, vdevs []*disks.Vdev) (map[string
 	}
 	for _, v := range vdevs {
 		for _, leaf := range leaves(v) {
-			name := deviceName(ctx, h, leaf.Name)
+			name, err := deviceName(ctx, h, leaf.Name)
+			if err != nil {
+				return nil, err
+			}
 			for _, b := range blocks {
 				if name != b.Name && !partitionOf(name, b.Name) {
 					continue
@@ -153,18 +157,25 @@ func leaves(v *disks.Vdev) []*disks.Vdev {
 }
 
 // deviceName is what sysfs calls a disk that zpool names by any of its links.
-func deviceName(ctx context.Context, h *host.Host, path string) string {
+func deviceName(ctx context.Context, h *host.Host, path string) (string, error) {
 	for range 8 {
+		i, err := h.Lstat(ctx, path)
+		if host.IsAbsent(err) || err == nil && i.Mode&fs.ModeSymlink == 0 {
+			break
+		}
+		if err != nil {
+			return "", err
+		}
 		to, err := h.Readlink(ctx, path)
 		if err != nil {
-			break
+			return "", err
 		}
 		if !strings.HasPrefix(to, "/") {
 			to = path[:strings.LastIndex(path, "/")+1] + to
 		}
 		path = to
 	}
-	return path[strings.LastIndex(path, "/")+1:]
+	return path[strings.LastIndex(path, "/")+1:], nil
 }
 
 // partitionOf tells whether name is a partition of disk: sda1, nvme0n1p1.
