@@ -58,7 +58,6 @@ type verdictCase struct {
 	san   string
 	want  []Reason // of GnuTLS
 	more  []Reason // of OpenSSL besides
-	less  []Reason // of GnuTLS only
 }
 
 func cases(t *testing.T) []verdictCase {

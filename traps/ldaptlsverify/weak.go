@@ -2,7 +2,7 @@ package ldaptlsverify
 
 import (
 	"crypto"
-	"crypto/dsa"
+	"crypto/dsa" //lint:ignore SA1019 certificates of that kind are named as weak
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/md5"
