@@ -59,7 +59,7 @@ func (r *reading) os() (*object, error) {
 }
 
 // errNoPackages: nobody can tell what is installed.
-var errNoPackages = errors.New("no package database that fettle knows is there")
+var errNoPackages = errors.New("neither dpkg nor rpm manages the packages here")
 
 // readPackage finds the first of several packages that is installed.
 func readPackage(r *reading, f *Fact) (any, error) {

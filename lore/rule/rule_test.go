@@ -58,6 +58,7 @@ func TestRsync(t *testing.T) {
 		{"-- packages --\nrsync 3.2.7-1\n-- root/etc/os-release --\nID=debian\n", "clear: this rsync does not have the token bug"},
 		{"-- packages --\nbash 5.2-1\n", "not-applicable: rsync is not installed"},
 		{"-- denied/var/lib/dpkg/status --\n", "unknown: needs root: reading /var/lib/dpkg/status: permission denied"},
+		{"hostname: arch\n", "not-applicable: neither dpkg nor rpm manages the packages here"},
 		{"incomplete: true\n", "unknown: reading /var/lib/dpkg/status: not collected in this capture"},
 		{"-- packages --\nrsync 2.6.9-1\n-- denied/etc/os-release --\n", "unknown: needs root: reading /etc/os-release: permission denied"},
 	} {

@@ -2,6 +2,7 @@ package rule
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -26,8 +27,11 @@ func (r *Rule) Check(ctx context.Context, h *host.Host, rep *trap.Report) error 
 	defer cancel()
 	s := r.scope(ctx, h)
 	ok, err := r.applies(ctx, s, rep)
+	if err != nil {
+		unknown(rep, "", err)
+	}
 	if !ok || err != nil {
-		return err
+		return nil
 	}
 	if r.Each == nil {
 		r.judge(ctx, s, "", rep)
@@ -54,6 +58,16 @@ func (r *Rule) Check(ctx context.Context, h *host.Host, rep *trap.Report) error 
 		r.judge(ctx, es, subject, rep)
 	}
 	return nil
+}
+
+// unknown reports why nobody could look. A host whose packages neither dpkg
+// nor rpm manages is none that a rule about their versions speaks of.
+func unknown(rep *trap.Report, subject string, err error, ev ...trap.Evidence) {
+	if errors.Is(err, errNoPackages) {
+		rep.NotApplicable(subject, errNoPackages.Error(), ev...)
+		return
+	}
+	rep.Unknown(subject, err, ev...)
 }
 
 func (r *Rule) scope(ctx context.Context, h *host.Host) *scope {
@@ -154,7 +168,7 @@ func (r *Rule) judge(ctx context.Context, s *scope, subject string, rep *trap.Re
 		}
 		if err != nil {
 			undecided = true
-			rep.Unknown(on, err, s.evidence(used)...)
+			unknown(rep, on, err, s.evidence(used)...)
 			continue
 		}
 		held[on] = true
