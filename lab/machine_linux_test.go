@@ -75,7 +75,7 @@ func TestHangIsCutOff(t *testing.T) {
 }
 
 func TestOutOfMemoryIsNamed(t *testing.T) {
-	v := play(t, lab.Scenario{Name: "oom", Needs: lab.Needs{MemMiB: 160, Tools: []string{"dd", "mount"}},
+	v := play(t, lab.Scenario{Name: "oom", Needs: lab.Needs{MemMiB: 288, Tools: []string{"dd", "mount"}},
 		Prepare: []lab.Act{{Write: &lab.File{Path: "/proc/sys/vm/panic_on_oom", Content: "1"}},
 			{Write: &lab.File{Path: "/fill/x"}}, {Run: []string{"mount", "-t", "ramfs", "ramfs", "/fill"}},
 			{Run: []string{"dd", "if=/dev/zero", "of=/fill/zeros", "bs=1M"}}}})

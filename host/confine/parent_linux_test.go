@@ -151,7 +151,11 @@ func start(t *testing.T, job string) *Child {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(c.Close)
+	t.Cleanup(func() {
+		c.Close()
+		for range c.said { // until nobody listens any more: tests change what listening reads
+		}
+	})
 	return c
 }
 
