@@ -21,16 +21,8 @@ const deviceLimit = 10000
 // print its interval. name is what errors call the file.
 func ParseIostat(name string, r io.Reader) ([]Load, error) {
 	p := iostat{name: name}
-	sc := bufio.NewScanner(r)
-	sc.Buffer(make([]byte, 0, 4096), lineLimit)
-	for sc.Scan() {
-		p.n++
-		if err := p.line(sc.Text()); err != nil {
-			return nil, err
-		}
-	}
-	if err := sc.Err(); err != nil {
-		return nil, fmt.Errorf("%s:%d: %w", name, p.n+1, err)
+	if err := eachLine(name, r, &p.n, p.line); err != nil {
+		return nil, err
 	}
 	if len(p.reports) == 0 {
 		return nil, fmt.Errorf("%s: no report of iostat -x in it: expected a line that begins with Device and names await and %%util", name)
@@ -39,6 +31,22 @@ func ParseIostat(name string, r io.Reader) ([]Load, error) {
 		p.reports = p.reports[1:]
 	}
 	return addUp(p.reports), nil
+}
+
+// eachLine calls do for each line and counts them in n.
+func eachLine(name string, r io.Reader, n *int, do func(string) error) error {
+	sc := bufio.NewScanner(r)
+	sc.Buffer(make([]byte, 0, 4096), lineLimit)
+	for sc.Scan() {
+		*n++
+		if err := do(sc.Text()); err != nil {
+			return err
+		}
+	}
+	if err := sc.Err(); err != nil {
+		return fmt.Errorf("%s:%d: %w", name, *n+1, err)
+	}
+	return nil
 }
 
 type iostat struct {

@@ -1,7 +1,6 @@
 package disks
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"strconv"
@@ -42,16 +41,8 @@ var classes = map[string]bool{"logs": true, "log": true, "cache": true, "special
 // iostat the last counts; the first is of the time since the pool was imported.
 func ParseZpool(name string, r io.Reader) ([]*Vdev, error) {
 	p := zpool{name: name}
-	sc := bufio.NewScanner(r)
-	sc.Buffer(make([]byte, 0, 4096), lineLimit)
-	for sc.Scan() {
-		p.n++
-		if err := p.line(sc.Text()); err != nil {
-			return nil, err
-		}
-	}
-	if err := sc.Err(); err != nil {
-		return nil, fmt.Errorf("%s:%d: %w", name, p.n+1, err)
+	if err := eachLine(name, r, &p.n, p.line); err != nil {
+		return nil, err
 	}
 	if p.form == none {
 		return nil, fmt.Errorf("%s: no output of zpool iostat -v or zpool list -v in it", name)
