@@ -19,5 +19,6 @@ draws it.`,
 	c.AddCommand(a.measureLoginCmd())
 	c.AddCommand(a.measureCachesimCmd())
 	c.AddCommand(a.measureDisksCmd())
+	c.AddCommand(a.measureBlockcacheCmd())
 	return c
 }

@@ -1,0 +1,337 @@
+package blockcache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Kinds are the runs of a measurement, in order.
+var Kinds = []struct{ Name, About string }{
+	{"slow", "slow device"},
+	{"fast", "fast device"},
+	{"empty", "cache, first run"},
+	{"same", "cache, same data again"},
+	{"other", "cache, other data"},
+}
+
+// About says what a kind of run is.
+func About(kind string) string {
+	for _, k := range Kinds {
+		if k.Name == kind {
+			return k.About
+		}
+	}
+	return kind
+}
+
+// Measurement is what to measure.
+type Measurement struct {
+	Slow, Fast, Cached string // folders or block devices; "" is left out
+	Job                Job
+	Runtime            time.Duration // of each run
+	Interval           time.Duration // of readings; 0 chooses
+	Destroy            bool          // the load may write to block devices
+	Out                string        // a folder that is not there yet, for the runs
+	Tell               func(Progress)
+}
+
+// Progress is how far a measurement is.
+type Progress struct {
+	Doing   string
+	Run     int // from 1
+	Runs    int
+	Left    time.Duration // of all runs, without the making of files
+	Ends    bool          // a run ended: Outcome tells how
+	Outcome *Run
+}
+
+// UsageError is a measurement that was not begun.
+type UsageError struct{ Err error }
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+func (e *UsageError) Unwrap() error { return e.Err }
+
+func refusef(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
+
+// site is where the runs on one target find their data.
+type site struct {
+	Target
+	kinds []string
+	dir   string // the folder of our own in a target that is one
+}
+
+// Do measures. Where it fails or ctx ends, its files on the targets are
+// removed; runs that ended before are kept in Out, unless there are none.
+func Do(ctx context.Context, m Measurement) (runs []*Run, err error) {
+	places, err := m.check()
+	if err != nil {
+		return nil, err
+	}
+	fio, err := FindFio(ctx)
+	if err != nil {
+		return nil, &UsageError{err}
+	}
+	if m.Interval == 0 {
+		m.Interval = interval(m.Runtime)
+	}
+	if m.Tell == nil {
+		m.Tell = func(Progress) {}
+	}
+	for _, p := range places {
+		if p.Device && m.Job.Writes {
+			release, err := p.hold()
+			if err != nil {
+				return nil, &UsageError{err}
+			}
+			defer release()
+		}
+	}
+	if err := os.Mkdir(m.Out, 0o755); err != nil {
+		return nil, refusef("a folder for the runs: %w", err)
+	}
+	defer func() {
+		if len(runs) == 0 {
+			os.RemoveAll(m.Out)
+		}
+	}()
+	all := 0
+	for _, p := range places {
+		all += len(p.kinds)
+	}
+	done := 0
+	for _, p := range places {
+		err := m.on(ctx, fio, p, func(kind string, doing string, left time.Duration) {
+			m.Tell(Progress{Doing: doing + About(kind), Run: done + 1, Runs: all, Left: left + time.Duration(all-done-1)*m.Runtime})
+		}, func(r *Run) {
+			runs = append(runs, r)
+			done++
+			m.Tell(Progress{Run: done, Runs: all, Left: time.Duration(all-done) * m.Runtime, Ends: true, Outcome: r})
+		})
+		if err != nil {
+			return runs, err
+		}
+	}
+	return runs, nil
+}
+
+// interval is one of fio's own default for long runs, and shorter for short
+// ones: a verdict wants readings.
+func interval(runtime time.Duration) time.Duration {
+	if runtime >= time.Minute {
+		return 500 * time.Millisecond
+	}
+	return max(100*time.Millisecond, (runtime / 100).Truncate(50*time.Millisecond))
+}
+
+// check refuses what cannot be measured, before anything is touched.
+func (m *Measurement) check() ([]*site, error) {
+	switch {
+	case m.Job.missingSize() != "":
+		return nil, refusef("the job [%s] has no size=: how much data to read must be known", m.Job.missingSize())
+	case m.Runtime < 5*time.Second:
+		return nil, refusef("a run of %v is too short: 5s is the least", m.Runtime)
+	}
+	var out []*site
+	devices := map[string]string{}
+	for _, x := range []struct {
+		option, path string
+		kinds        []string
+	}{{"--slow", m.Slow, []string{"slow"}}, {"--fast", m.Fast, []string{"fast"}}, {"--cached", m.Cached, []string{"empty", "same", "other"}}} {
+		if x.path == "" {
+			continue
+		}
+		t, err := NewTarget(x.path)
+		if err != nil {
+			return nil, refusef("%s: %w", x.option, err)
+		}
+		major, minor, err := t.number()
+		if err != nil {
+			return nil, refusef("%s: %w", x.option, err)
+		}
+		number := fmt.Sprintf("%d:%d", major, minor)
+		if other := devices[number]; other != "" {
+			return nil, refusef("%s and %s are on the same device, %s: a comparison needs two", other, x.option, number)
+		}
+		devices[number] = x.option
+		if t.Device && m.Job.Writes && !m.Destroy {
+			return nil, refusef("the job writes, and %s %s is a block device: what is on it would be lost. With --destroy it is done all the same", x.option, x.path)
+		}
+		need := m.Job.Size()
+		if len(x.kinds) > 1 {
+			need *= 2 // other data lies beside the first
+		}
+		room, err := t.room()
+		if err != nil {
+			return nil, refusef("%s: %w", x.option, err)
+		}
+		if room < need {
+			return nil, refusef("%s %s has room for %d MiB; the runs on it need %d MiB: give a smaller --size", x.option, x.path, room>>20, need>>20)
+		}
+		out = append(out, &site{Target: t, kinds: x.kinds})
+	}
+	if len(out) == 0 {
+		return nil, refusef("nothing to measure: give --slow, --fast and --cached")
+	}
+	return out, nil
+}
+
+// on does the runs on one target.
+func (m *Measurement) on(ctx context.Context, fio Fio, p *site, tell func(kind, doing string, left time.Duration), ended func(*Run)) (err error) {
+	if !p.Device {
+		if p.dir, err = os.MkdirTemp(p.Path, "fettle-blockcache-"); err != nil {
+			return fmt.Errorf("making a folder for the files: %w", err)
+		}
+		defer func() {
+			if rerr := os.RemoveAll(p.dir); err == nil && rerr != nil {
+				err = fmt.Errorf("removing the measurement's files: %w", rerr)
+			}
+		}()
+	}
+	for _, kind := range p.kinds {
+		r, err := m.one(ctx, fio, p, kind, func(doing string, left time.Duration) { tell(kind, doing, left) })
+		if err != nil {
+			os.RemoveAll(filepath.Join(m.Out, kind))
+			if errors.Is(err, context.Canceled) {
+				return err
+			}
+			return fmt.Errorf("%s (%s): %w", About(kind), p.Path, err)
+		}
+		ended(r)
+	}
+	return nil
+}
+
+// one does one run.
+func (m *Measurement) one(ctx context.Context, fio Fio, p *site, kind string, tell func(doing string, left time.Duration)) (*Run, error) {
+	dir := filepath.Join(m.Out, kind)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return nil, err
+	}
+	// fio takes colons, backslashes and $ in paths for its own: it is given
+	// names beside its job file alone.
+	link := filepath.Join(dir, "target")
+	to := p.Path
+	if !p.Device {
+		to = filepath.Join(p.dir, "data")
+		if kind == "other" {
+			to = filepath.Join(p.dir, "other")
+		}
+		if err := os.MkdirAll(to, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	to, err := filepath.Abs(to)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Symlink(to, link); err != nil {
+		return nil, err
+	}
+	defer os.Remove(link)
+	text := m.jobText(p.Device, kind == "other")
+	if err := os.WriteFile(filepath.Join(dir, "job.fio"), []byte(text), 0o644); err != nil {
+		return nil, err
+	}
+	if !p.Device && kind != "same" {
+		tell("making files: ", m.Runtime)
+		if err := fio.run(ctx, dir, "--create_only=1", "--eta=never", "--output=layout.txt", "job.fio"); err != nil {
+			return nil, err
+		}
+		os.Remove(filepath.Join(dir, "layout.txt"))
+		for _, log := range m.logs(dir, "*") {
+			os.Remove(log)
+		}
+	}
+	r := &Run{Format: runFormat, Schema: 1, Kind: kind, Started: time.Now().UTC().Truncate(time.Second), Runtime: m.Runtime, Job: text,
+		Conditions: p.conditions(ctx)}
+	r.Conditions.Fio = fio.Version
+	args := []string{"--eta=never", "--output-format=json", "--output=fio.json"}
+	if !m.Job.Writes {
+		args = append(args, "--readonly")
+	}
+	stop := every(time.Second, func(gone time.Duration) { tell("", max(m.Runtime-gone, 0)) })
+	// fio that hangs on a dead disk must not hang fettle.
+	limit, cancel := context.WithTimeout(ctx, 2*m.Runtime+2*time.Minute)
+	err = fio.run(limit, dir, append(args, "job.fio")...)
+	late := limit.Err() != nil
+	cancel()
+	stop()
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case late:
+		return nil, fmt.Errorf("fio did not end within %v: does the disk still answer?", 2*m.Runtime+2*time.Minute)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.after(ctx, &r.Conditions)
+	if err := r.read(dir, m.logs(dir, "iops"), m.logs(dir, "lat"), m.Interval); err != nil {
+		return nil, err
+	}
+	return r, r.store(dir)
+}
+
+// every calls f at once and then again and again, until stop.
+func every(d time.Duration, f func(gone time.Duration)) (stop func()) {
+	start := time.Now()
+	end, ended := make(chan struct{}), make(chan struct{})
+	f(0)
+	go func() {
+		defer close(ended)
+		t := time.NewTicker(d)
+		defer t.Stop()
+		for {
+			select {
+			case <-t.C:
+				f(time.Since(start))
+			case <-end:
+				return
+			}
+		}
+	}()
+	return func() { close(end); <-ended }
+}
+
+// jobText is fio's job file for a run; its paths are relative to the run's folder.
+func (m *Measurement) jobText(device, other bool) string {
+	global := []option{
+		{"thread", "1"}, {"group_reporting", "1"}, {"per_job_logs", "1"},
+		{"time_based", "1"}, {"runtime", fmt.Sprintf("%dms", m.Runtime.Milliseconds())},
+		{"log_avg_msec", fmt.Sprint(m.Interval.Milliseconds())},
+		{"write_iops_log", "log"}, {"write_lat_log", "log"}, {"disable_slat", "1"},
+		{"percentile_list", "50:90:95:99:99.9"},
+	}
+	if device {
+		global = append(global, option{"filename", "target"})
+	} else { // fio takes no symbolic link for a directory
+		global = append(global, option{"directory", "target/."}, option{"filename_format", "$jobname.$jobnum"})
+	}
+	return m.Job.text(global, func(p part, before int64) []option {
+		if !device {
+			return nil
+		}
+		if other {
+			before += m.Job.Size()
+		}
+		return []option{{"offset", fmt.Sprint(before)}, {"offset_increment", fmt.Sprint(p.size)}}
+	})
+}
+
+// logs are a run's logs of one kind, in the jobs' order.
+func (m *Measurement) logs(dir, kind string) []string {
+	found, _ := filepath.Glob(filepath.Join(dir, "log_"+kind+".*.log"))
+	slices.SortFunc(found, func(a, b string) int {
+		if len(a) != len(b) { // log_iops.2.log before log_iops.10.log
+			return len(a) - len(b)
+		}
+		return strings.Compare(a, b)
+	})
+	return found
+}
