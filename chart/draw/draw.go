@@ -75,7 +75,7 @@ func Write(w io.Writer, p chart.Plot, format string) error {
 		g.X.Min = min(g.X.Min, 0)
 	}
 	// Room above the curves for the legend.
-	g.Y.Max += (g.Y.Max - g.Y.Min) * (0.08 + 0.07*float64(len(p.Curves)))
+	g.Y.Max += (g.Y.Max - g.Y.Min) * (0.08 + 0.07*float64(n))
 	to, err := g.WriterTo(width, height, format)
 	if err != nil {
 		return fmt.Errorf("drawing %s: %w", p.Name, err)

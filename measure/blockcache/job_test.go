@@ -61,7 +61,7 @@ func FuzzParseJob(f *testing.F) {
 	f.Add("[global]\nsize=1g\n[a]\nrw=randwrite:4\nfilename=/dev/sda:/dev/sdb\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		j, err := ParseJob("f", strings.NewReader(text))
-		if err != nil {
+		if err != nil || j.missingSize() != "" {
 			return
 		}
 		m := Measurement{Job: j, Runtime: time.Minute, Interval: time.Second}

@@ -37,6 +37,7 @@ func empty(t *testing.T, dir string) {
 // TestDo runs fio on files: what fio counted itself must be what the logs,
 // summed, come to.
 func TestDo(t *testing.T) {
+	t.Parallel()
 	means.Tool(t, "fio")
 	cached, out := t.TempDir(), filepath.Join(t.TempDir(), "runs")
 	var said []string
@@ -72,6 +73,7 @@ func TestDo(t *testing.T) {
 
 // TestAbort: Ctrl-C in a run leaves neither fio nor files nor half a run.
 func TestAbort(t *testing.T) {
+	t.Parallel()
 	means.Tool(t, "fio")
 	slow, out := t.TempDir(), filepath.Join(t.TempDir(), "runs")
 	ctx, cancel := context.WithCancel(context.Background())

@@ -129,12 +129,16 @@ func TestJudgeRefuses(t *testing.T) {
 // TestHowOftenWrong: of runs whose truth is known, how often is the verdict
 // another one, and how often is it another one although it says that it is sure?
 func TestHowOftenWrong(t *testing.T) {
-	const seeds = 10
-	for _, n := range []int{60, 240} {
+	t.Parallel()
+	seeds, lengths := uint64(2), []int{100}
+	if testing.Verbose() { // the table of docs/blockcache.md
+		seeds, lengths = 10, []int{60, 240}
+	}
+	for _, n := range lengths {
 		for name, noise := range noises {
 			wrong, certain, misled, longer, all := 0, 0, 0, 0, 0
 			for _, c := range shapes {
-				for seed := range uint64(seeds) {
+				for seed := range seeds {
 					v, err := Judge(made(10*seed, n, noise, flat(400)), made(10*seed+1, n, noise, flat(3100)), made(10*seed+2, n, noise, c.level))
 					if err != nil {
 						t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 var lore string
 
 // Trap is dm-cache-smq.
-var Trap = trap.Trap{Lore: trap.Lore(lore), Cost: trap.Instant, Check: check, Experiments: []lab.Experiment{ModelExperiment}}
+var Trap = trap.Trap{Lore: trap.Lore(lore), Cost: trap.Instant, Check: check, Experiments: []lab.Experiment{ModelExperiment, RunsExperiment}}
 
 const (
 	// warmed is how many times its blocks a cache must have been asked for

@@ -1,0 +1,155 @@
+package dmcachesmq
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"fettle/lab"
+	"fettle/measure/blockcache"
+)
+
+// RunsExperiment has fettle measure a dm-cache of a slow and a fast device as
+// a user would, for those without spare disks.
+var RunsExperiment = lab.Experiment{
+	Name: "runs", About: "dm-cache with smq over a slow disk: baselines, cache empty, full of the same data, full of other data",
+	Long: true,
+	Needs: lab.Needs{
+		Engine: "uml", MemMiB: 700, Limit: 6 * time.Minute,
+		Modules: []string{"loop", "dm-mod", "dm-delay", "dm-cache", "dm-cache-smq"},
+		Tools:   []string{"losetup", "dmsetup", "fio"},
+	},
+	Run: measured,
+}
+
+const (
+	runsOrigin  = 128 << 20 // bytes
+	runsData    = 32 << 20  // of both jobs
+	runsCache   = runsData
+	runsRuntime = "16s"
+	// runsJob is measure blockcache's own load, over less data: as much as the
+	// cache holds.
+	runsJob = `[load]
+ioengine=libaio
+direct=1
+iodepth=8
+numjobs=2
+rw=randread
+random_distribution=zipf:1.2
+bs=4k
+size=16m
+`
+)
+
+func measured(ctx context.Context, b *lab.Bench) error {
+	b.Columns("Run", "IOPS", "of fast %", "Latency", "99 %", "Cache before", "Verdict", "Sure %")
+	l := &modelBench{Bench: b}
+	below, err := l.loop("origin", runsOrigin)
+	if err != nil {
+		return err
+	}
+	table := fmt.Sprintf("0 %d delay %s 0 %s", runsOrigin/512, below, modelDelay)
+	// The baseline has a device of its own, that what is measured holds nothing back.
+	slow, err := l.dm("slow", table)
+	if err != nil {
+		return err
+	}
+	if l.origin, err = l.dm("origin", table); err != nil {
+		return err
+	}
+	fast, err := l.loop("fast", runsOrigin)
+	if err != nil {
+		return err
+	}
+	ssd, err := l.loop("cache", runsCache)
+	if err != nil {
+		return err
+	}
+	meta, err := l.loop("meta", 4<<20)
+	if err != nil {
+		return err
+	}
+	cached, err := l.dm("cached", fmt.Sprintf("0 %d cache %s %s %s %d 1 writeback smq 0", runsOrigin/512, meta, ssd, l.origin, modelBlock/512))
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile("/run/job.fio", []byte(runsJob), 0o644); err != nil {
+		return err
+	}
+	if err := writesGuarded(b, l.origin, slow); err != nil {
+		return err
+	}
+	out, err := b.Run("fettle", "measure", "blockcache", "--slow", slow, "--fast", fast, "--cached", cached, "--job", "/run/job.fio",
+		"--runtime", runsRuntime, "--out", "/run/runs", "--format", "json")
+	if err != nil {
+		return err
+	}
+	var said struct{ Runs []blockcache.Judged }
+	if i := strings.IndexByte(out, '{'); i >= 0 {
+		out = out[i:]
+	}
+	if err := json.NewDecoder(strings.NewReader(out)).Decode(&said); err != nil {
+		return fmt.Errorf("reading what measure blockcache said: %w: %.200q", err, out)
+	}
+	if len(said.Runs) != len(blockcache.Kinds) {
+		return fmt.Errorf("measure blockcache did %d runs, of %d", len(said.Runs), len(blockcache.Kinds))
+	}
+	top := said.Runs[1].Median
+	var without error
+	for i, r := range blockcache.Table(said.Runs) {
+		j := said.Runs[i]
+		verdict, confidence := "baseline", ""
+		if v := j.Verdict; v != nil {
+			short, _, _ := strings.Cut(string(v.Answer), ":")
+			verdict, confidence = short, fmt.Sprintf("%.0f", 100*v.Confidence)
+		}
+		b.Row(r.Label, r.Median, fmt.Sprintf("%.0f", 100*j.Median/top), r.P50, r.P99, cacheFill(j.Run.Conditions.Before), verdict, confidence)
+		if j.Why != "" {
+			without = fmt.Errorf("%s: %s", j.Label, j.Why)
+		}
+	}
+	plot := blockcache.Figure(said.Runs)
+	plot.Title = "dm-cache, smq, " + kernelRelease() + ": requests a second"
+	b.Plot(plot)
+	b.Note("IOPS: median, of a baseline after its first quarter, of the cached runs in their last quarter. %s each; slow is dm-delay, %s ms; %d MiB of cache for %d MiB of data.",
+		runsRuntime, modelDelay, runsCache>>20, runsData>>20)
+	b.Note("Sure: how many of the runs drawn anew from the readings come to the same verdict; below 90 it is not certain.")
+	return without
+}
+
+// writesGuarded tries a load that writes: it must be refused without --destroy,
+// refused with it on a device in use, and done on a free one.
+func writesGuarded(b *lab.Bench, used, free string) error {
+	if err := os.WriteFile("/run/write.fio", []byte("[w]\nioengine=libaio\ndirect=1\niodepth=8\nrw=randwrite\nbs=4k\nsize=16m\n"), 0o644); err != nil {
+		return err
+	}
+	for _, try := range []struct {
+		dev, destroy string
+		code         int
+		says         string
+	}{
+		{free, "--destroy=false", 2, "With --destroy it is done all the same"},
+		{used, "--destroy", 2, "is in use: it is part of dm-"},
+		{free, "--destroy", 0, "slow device"},
+	} {
+		out, code, err := b.Exec([]string{"fettle", "measure", "blockcache", "--slow", try.dev, try.destroy, "--job", "/run/write.fio", "--runtime", "5s", "--out", "/run/written"})
+		if err != nil {
+			return err
+		}
+		if code != try.code || !strings.Contains(out, try.says) {
+			return fmt.Errorf("a job that writes to %s with %s: exit status %d, and not %d with %q: %s", try.dev, try.destroy, code, try.code, try.says, out)
+		}
+	}
+	return nil
+}
+
+// cacheFill is "12/256": used and all blocks of a cache, from dmsetup status.
+func cacheFill(status string) string {
+	if f := strings.Fields(status); len(f) > 6 && f[2] == "cache" {
+		return f[6]
+	}
+	return "-"
+}
