@@ -2,7 +2,6 @@ package cli_test
 
 import (
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,21 +28,7 @@ func newFixHost(t *testing.T, demo ...string) *fixHost {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := os.Open(self)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	out, err := os.OpenFile(h.dir+"/fettle-fix", os.O_CREATE|os.O_WRONLY, 0o755)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(out, in); err != nil {
-		t.Fatal(err)
-	}
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
-	}
+	copyTo(t, self, h.dir+"/fettle-fix", 0o755)
 	for _, d := range []string{"/demo", "/units"} {
 		if err := os.Mkdir(h.dir+d, 0o755); err != nil {
 			t.Fatal(err)

@@ -1,11 +1,11 @@
 package cli_test
 
 import (
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"fettle/internal/means"
@@ -41,21 +41,17 @@ func TestFixSlowLogin(t *testing.T) {
 	}
 }
 
+// copyTo copies a program. Nothing may be started meanwhile: the new process
+// would hold the copy open for writing, and running it fail with ETXTBSY.
 func copyTo(t *testing.T, from, to string, mode os.FileMode) {
 	t.Helper()
-	in, err := os.Open(from)
+	b, err := os.ReadFile(from)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, mode)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err = io.Copy(out, in); err == nil {
-		err = out.Close()
-	}
-	if err != nil {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	if err := os.WriteFile(to, b, mode); err != nil {
 		t.Fatal(err)
 	}
 }
