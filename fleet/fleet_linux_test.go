@@ -174,7 +174,7 @@ func inside(t *testing.T) {
 	os.Unsetenv("XDG_CACHE_HOME")
 	t.Setenv("HOME", "/run/me")
 
-	opt := Options{Config: "/run/k/config", Self: bin, BinaryDir: "/run/k", Limit: 75 * time.Second, Connect: 5 * time.Second}
+	opt := Options{Config: "/run/k/config", Self: bin, BinaryDir: "/run/k", Limit: 45 * time.Second, Connect: 5 * time.Second}
 	t.Run("many", func(t *testing.T) { many(t, opt) })
 	t.Run("again", func(t *testing.T) { again(t, opt) })
 	t.Run("sudo", func(t *testing.T) { sudo(t, opt) })
