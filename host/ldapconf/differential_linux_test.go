@@ -2,10 +2,12 @@ package ldapconf
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,7 +36,7 @@ var ways = map[string][]string{
 	"TLS_CACERTDIR": {"/a/certs", "/b:/c"},
 	"URI":           {"ldap://one", "ldaps://two:7636,ldap://three", "ldap://", "LDAPS://Four/dc=x??sub", "ldap://five:x", "nonsense", "ldap://[2001:db8::1]:390 ldapi://%2frun%2fldapi"},
 	"HOST":          {"old", "old1 old2:1389"},
-	"PORT":          {"1390", "x"},
+	"PORT":          {"1390", "x", "0", "1391x"},
 	"BASE":          {"dc=example,dc=com"},
 }
 
@@ -98,7 +100,8 @@ func TestAgainstLibrary(t *testing.T) {
 		if r.IntN(3) == 0 {
 			set("LDAPCONF", []string{dir + "/conf", "../conf", dir + "/none"}[r.IntN(3)])
 		}
-		for k, v := range ways {
+		for _, k := range slices.Sorted(maps.Keys(ways)) {
+			v := ways[k]
 			if k != "BASE" && r.IntN(12) == 0 {
 				set("LDAP"+k, append(v, "")[r.IntN(len(v)+1)])
 			}

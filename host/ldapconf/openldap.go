@@ -96,6 +96,9 @@ func ReadOpenLDAP(ctx context.Context, h *host.Host, env Env) (*Client, error) {
 	for _, name := range options {
 		if v, ok := env.Vars["LDAP"+name]; ok {
 			found = true
+			if name == "PORT" {
+				v.Value = atoi(v.Value)
+			}
 			r.option(name, v)
 		}
 	}
@@ -156,6 +159,21 @@ func (r *reader) file(name, text string, user bool) {
 // space is what isspace(3) takes for it in the C locale.
 const space = " \t\n\v\f\r"
 
+// atoi is what atoi(3) makes of s: the number it begins with, or 0. The library
+// reads variables so, and lines of a file with strtol(3), which takes a whole
+// number or nothing (libraries/libldap/init.c, ATTR_INT).
+func atoi(s string) string {
+	s = strings.TrimLeft(s, space)
+	n := 0
+	for n < len(s) && (s[n] >= '0' && s[n] <= '9' || n == 0 && (s[n] == '-' || s[n] == '+')) {
+		n++
+	}
+	if _, err := strconv.Atoi(s[:n]); err != nil {
+		return "0"
+	}
+	return s[:n]
+}
+
 func cutSpace(s string) (key, val string, ok bool) {
 	i := strings.IndexAny(s, space)
 	if i < 0 {
@@ -174,7 +192,9 @@ func (r *reader) option(key string, s Setting) {
 	switch key {
 	case "PORT":
 		if n, err := strconv.Atoi(s.Value); err == nil {
-			r.port = n
+			if r.port = n; n == 0 {
+				r.port = 389
+			}
 		}
 	case "HOST":
 		var out []Server
