@@ -25,7 +25,7 @@ func Version() string {
 
 // buildFacts is what --version prints.
 func buildFacts() string {
-	commit, date, modified := "unknown", "unknown", ""
+	commit, date, modified := "", "", ""
 	if bi, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range bi.Settings {
 			switch {
@@ -47,7 +47,9 @@ func buildFacts() string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "fettle %s\n", Version())
-	fmt.Fprintf(&b, "commit    %s of %s%s\n", commit, date, modified)
+	if commit != "" { // Go records it where it builds in a checkout
+		fmt.Fprintf(&b, "commit    %s of %s%s\n", commit, date, modified)
+	}
 	fmt.Fprintf(&b, "built by  %s for %s/%s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	fmt.Fprintf(&b, "Landlock  %s\n", landlock)
 	return b.String()
