@@ -3,6 +3,7 @@ package rule
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -67,7 +68,7 @@ func readRegex(r *reading, f *Fact) (any, error) {
 				return
 			}
 			if count++; count <= matchLimit {
-				found = append(found, newObject("match", fmt.Sprintf("%s:%d", name, n), strings.TrimSpace(line), map[string]any{
+				found = append(found, newObject("match", fmt.Sprintf("%s:%d", name, n), excerpt(re, line), map[string]any{
 					"path": name, "line": n, "text": line, "groups": groups(re, line)}))
 			}
 		})
@@ -86,6 +87,40 @@ func readRegex(r *reading, f *Fact) (any, error) {
 		o.brief = "absent"
 	}
 	return o, nil
+}
+
+// excerptMax is how many bytes of a line stand as evidence: the flags line of
+// /proc/cpuinfo has over a thousand.
+const excerptMax = 160
+
+// excerpt is what evidence shows of a line that re matches: the line with each
+// run of blanks as one, and of a long line the match, or its two ends.
+func excerpt(re *regexp.Regexp, line string) string {
+	line = strings.Join(strings.Fields(line), " ")
+	if len(line) <= excerptMax {
+		return line
+	}
+	from, to := 0, len(line)
+	if at := re.FindStringIndex(line); at != nil {
+		from, to = at[0], at[1]
+	}
+	const half = excerptMax / 2
+	cut := func(a, b int) string { return strings.ToValidUTF8(line[a:b], "") }
+	out := ""
+	if to-from <= excerptMax {
+		from = max(0, from-(excerptMax-(to-from))/2)
+		to = min(len(line), from+excerptMax)
+		out = cut(from, to)
+	} else {
+		out = cut(from, from+half) + " … " + cut(to-half, to)
+	}
+	if from > 0 {
+		out = "… " + out
+	}
+	if to < len(line) {
+		out += " …"
+	}
+	return out
 }
 
 func readTable(r *reading, f *Fact) (any, error) {
