@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/host"
+	"fettle/internal/bytesize"
 	"fettle/internal/term"
 	"fettle/trap"
 )
@@ -179,7 +180,7 @@ func (a *app) deliver(o captureOptions, through string, rec *recording, sum reco
 			return failf("writing the capture: %w", err)
 		}
 	}
-	fmt.Fprintf(say, "wrote %s: %s, %d answers\n", name, bytesText(st.Size()), sum.Answers)
+	fmt.Fprintf(say, "wrote %s: %s, %d answers\n", name, bytesize.Text(st.Size()), sum.Answers)
 	if rec.Key != nil {
 		fmt.Fprintf(say, "redacted: names and addresses are replaced; %s left out\n", count(len(sum.Dropped), "answer of no known kind", "answers of no known kind"))
 	}
@@ -231,11 +232,4 @@ func count(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
-}
-
-func bytesText(n int64) string {
-	if n < 10<<10 {
-		return fmt.Sprintf("%d bytes", n)
-	}
-	return fmt.Sprintf("%d KiB", n>>10)
 }

@@ -7,7 +7,6 @@ package archive
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -222,17 +221,4 @@ func pathError(op, name string, err error) error {
 		return nil
 	}
 	return &fs.PathError{Op: op, Path: name, Err: err}
-}
-
-// size writes a number of bytes for messages.
-func size(n int64) string {
-	switch {
-	case n < 10<<10:
-		return fmt.Sprintf("%d bytes", n)
-	case n < 10<<20:
-		return fmt.Sprintf("%d KiB", n>>10)
-	case n < 10<<30:
-		return fmt.Sprintf("%d MiB", n>>20)
-	}
-	return fmt.Sprintf("%d GiB", n>>30)
 }

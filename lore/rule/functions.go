@@ -8,6 +8,9 @@ import (
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
+
+	"fettle/host/kernelversion"
+	"fettle/internal/bytesize"
 )
 
 // functions are those that rules have beyond CEL's own.
@@ -37,14 +40,14 @@ func functions() []cel.EnvOption {
 		global("dir", "dir_string", args(str), str, func(a []ref.Val) any { return path.Dir(text(a[0])) }),
 		// On figures.
 		global("parseSize", "parse_size", args(str), num, func(a []ref.Val) any { return orErr(parseSize(text(a[0]))) }),
-		global("asSize", "as_size", args(num), str, func(a []ref.Val) any { return asSize(integer(a[0])) }),
+		global("asSize", "as_size", args(num), str, func(a []ref.Val) any { return bytesize.Text(integer(a[0])) }),
 		global("parseTime", "parse_time", args(str), cel.DurationType, func(a []ref.Val) any { return orErr(parseTime(text(a[0]))) }),
 		global("asTime", "as_time", args(cel.DurationType), str, func(a []ref.Val) any { return asTime(a[0]) }),
 		global("percent", "percent_int", args(num, num), dbl, func(a []ref.Val) any { return percent(float64(integer(a[0])), float64(integer(a[1]))) }),
 		// On versions.
 		global("debCompare", "deb_compare", args(str, str), num, func(a []ref.Val) any { return orErr(debCompare(text(a[0]), text(a[1]))) }),
 		global("rpmCompare", "rpm_compare", args(str, str), num, func(a []ref.Val) any { return rpmCompare(text(a[0]), text(a[1])) }),
-		global("kernelCompare", "kernel_compare", args(str, str), num, func(a []ref.Val) any { return orErr(kernelCompare(text(a[0]), text(a[1]))) }),
+		global("kernelCompare", "kernel_compare", args(str, str), num, func(a []ref.Val) any { return orErr(kernelversion.Compare(text(a[0]), text(a[1]))) }),
 		// On facts.
 		function("before", overload("package_before", args(obj("package"), str), cel.BoolType, func(a []ref.Val) any { return packageBefore(a[0].(*object), text(a[1])) }),
 			overload("kernel_before", args(obj("kernel"), str), cel.BoolType, func(a []ref.Val) any { return kernelBefore(a[0].(*object), text(a[1])) })),

@@ -4,6 +4,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"fettle/host"
+	"fettle/host/kernelversion"
 )
 
 // fixed reads the versions of distributions that a bug is mended in.
@@ -51,7 +52,7 @@ func (p *parsing) checkFixed(f *Fact, n ast.Node) {
 		if v == "" {
 			continue
 		}
-		if _, err := kernelCompare(v, "1.0"); err != nil && kernel {
+		if _, err := kernelversion.Compare(v, "1.0"); err != nil && kernel {
 			p.errorf(n, "%s: %v", o, err)
 		}
 		if _, err := debCompare(v, "1"); err != nil && !kernel {

@@ -151,11 +151,11 @@ func readKeyValue(r *reading, f *Fact) (any, error) {
 // cutSetting cuts a line in key and value: at the separator, or where none is
 // asked for at the first "=", or else at white space. "export" is the shell's.
 func cutSetting(line, sep string) (k, v string) {
-	ok := false
 	switch sep {
 	case "=", ":":
-		k, v, ok = strings.Cut(line, sep)
+		k, v, _ = strings.Cut(line, sep)
 	case "":
+		var ok bool
 		if k, v, ok = strings.Cut(line, "="); ok && !strings.ContainsAny(strings.TrimSpace(strings.TrimPrefix(k, "export ")), " \t") {
 			k = strings.TrimPrefix(k, "export ")
 			break

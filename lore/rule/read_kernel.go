@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"fettle/host"
+	"fettle/host/kernelversion"
 	"fettle/internal/lazy"
 )
 
@@ -55,7 +56,7 @@ func readKernel(r *reading, _ *Fact) (any, error) {
 }
 
 func kernelBefore(o *object, version string) any {
-	c, err := kernelCompare(o.fields["upstream"].(string), version)
+	c, err := kernelversion.Compare(o.fields["upstream"].(string), version)
 	if err != nil {
 		return err
 	}
@@ -158,7 +159,7 @@ func readFixed(r *reading, f *Fact) (any, error) {
 // epoch and revision.
 func comparer(manager string, kernel bool) func(a, b string) (int, error) {
 	if kernel {
-		return kernelCompare
+		return kernelversion.Compare
 	}
 	return func(a, b string) (int, error) { return packageCompare(manager, a, b) }
 }

@@ -140,18 +140,6 @@ func parseSize(s string) (int64, error) {
 	return 0, fmt.Errorf("%q is not a size like 64K or 1.5G", s)
 }
 
-func asSize(n int64) string {
-	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
-	f, i := float64(n), 0
-	for ; math.Abs(f) >= 1024 && i < len(units)-1; i++ {
-		f /= 1024
-	}
-	if i == 0 || math.Abs(f) >= 100 {
-		return fmt.Sprintf("%.0f %s", f, units[i])
-	}
-	return strings.TrimSuffix(fmt.Sprintf("%.1f", f), ".0") + " " + units[i]
-}
-
 // timeUnits are those of systemd.time(7).
 var timeUnits = map[string]time.Duration{
 	"": time.Second, "usec": time.Microsecond, "us": time.Microsecond, "µs": time.Microsecond, "msec": time.Millisecond, "ms": time.Millisecond,

@@ -10,14 +10,12 @@ import (
 	"strings"
 
 	"fettle/host"
+	"fettle/host/kernelversion"
 	"fettle/trap"
 )
 
 // vif is how Xen's toolstack names the backend of domain N's device M.
 var vif = regexp.MustCompile(`^vif[0-9]+\.[0-9]+$`)
-
-// release is the beginning of uname -r.
-var release = regexp.MustCompile(`^([0-9]+)\.([0-9]+)`)
 
 // words32 are machines whose unsigned long has 32 bits: there struct
 // net_device_stats, which xen-netback fills, holds 32 bits in any version.
@@ -30,19 +28,16 @@ var words32 = []string{"i386", "i486", "i586", "i686", "x86", "armv6l", "armv7l"
 // (commit ebf692f85ff7). Before 3.16 the device's own counters of type
 // unsigned long were used.
 func narrow(id host.Identity) (yes bool, why string, err error) {
-	m := release.FindStringSubmatch(id.Release)
-	if m == nil {
+	v, err := kernelversion.Parse(id.Release)
+	if err != nil {
 		return false, "", fmt.Errorf("the kernel's version is not known: uname -r is %q", id.Release)
 	}
-	major, _ := strconv.Atoi(m[1])
-	minor, _ := strconv.Atoi(m[2])
-	before := func(x, y int) bool { return major < x || major == x && minor < y }
 	switch {
 	case slices.Contains(words32, id.Machine):
 		return true, "the kernel is a 32-bit one", nil
-	case before(3, 16):
+	case v.Before("3.16-rc1"): // both came in a merge window
 		return false, "kernels before 3.16 count per device in 64 bits", nil
-	case before(4, 10):
+	case v.Before("4.10-rc1"):
 		return true, "xen-netback of Linux 3.16 to 4.9 counts each queue in 32 bits", nil
 	}
 	return false, "since Linux 4.10 xen-netback counts in 64 bits", nil

@@ -168,19 +168,3 @@ func where(f host.OpenFile) string {
 	}
 	return fmt.Sprintf("/proc/%d/fd/%d", f.PID, f.FD)
 }
-
-// bytesText writes a number of bytes for people.
-func bytesText(n uint64) string {
-	const units = "KMGTP"
-	if n < 1024 {
-		return fmt.Sprintf("%d bytes", n)
-	}
-	f, i := float64(n)/1024, 0
-	for f >= 1023.5 && i < len(units)-1 {
-		f, i = f/1024, i+1
-	}
-	if f < 9.95 {
-		return fmt.Sprintf("%.1f %ciB", f, units[i])
-	}
-	return fmt.Sprintf("%.0f %ciB", f, units[i])
-}
