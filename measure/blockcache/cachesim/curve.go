@@ -150,6 +150,9 @@ func run(ctx context.Context, p Policy, size int, t *trace.Trace, warmup int, te
 
 // replay has a cache handle requests and returns how many hit.
 func replay(p Policy, blocks []uint32, writes []bool) int {
+	if r, ok := p.(replayer); ok {
+		return r.replay(blocks, writes)
+	}
 	hits := 0
 	if writes == nil {
 		for _, b := range blocks {

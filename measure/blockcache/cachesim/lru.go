@@ -2,37 +2,36 @@ package cachesim
 
 // lru evicts what was not used for longest.
 type lru struct {
-	nodes []node
-	used  int32
-	queue list // the head was used last
-	table table
+	queue order // the last was used last
+	free  int
 }
 
-func newLRU(size int) *lru {
-	return &lru{nodes: make([]node, size), queue: newList(), table: newTable(size, 2, 1)}
-}
+func newLRU(size int) *lru { return &lru{queue: newOrder(size), free: size} }
 
 func (p *lru) Access(block uint32, _ bool) bool {
-	e := p.table.find(p.nodes, block)
-	if e != none {
-		if e != p.queue.head {
-			p.queue.remove(p.nodes, e)
-			p.queue.pushHead(p.nodes, e)
-		}
+	q := &p.queue
+	slot, entry := q.slots.find(block)
+	if entry != 0 {
+		q.toEnd(slot, entry)
 		return true
 	}
-	if int(p.used) < len(p.nodes) {
-		e = p.used
-		p.used++
+	q.put(block, slot)
+	if p.free > 0 {
+		p.free--
 	} else {
-		e = p.queue.tail
-		p.queue.remove(p.nodes, e)
-		p.table.remove(p.nodes, e)
+		q.remove(q.oldest())
 	}
-	p.nodes[e].key = block
-	p.table.insert(block, e)
-	p.queue.pushHead(p.nodes, e)
 	return false
 }
 
-func (p *lru) Bytes() int64 { return int64(len(p.nodes))*12 + p.table.bytes() }
+// replay is Access without a call through an interface for each request.
+func (p *lru) replay(blocks []uint32, _ []bool) (hits int) {
+	for _, b := range blocks {
+		if p.Access(b, false) {
+			hits++
+		}
+	}
+	return hits
+}
+
+func (p *lru) Bytes() int64 { return p.queue.bytes() }

@@ -19,6 +19,12 @@ type Policy interface {
 	Bytes() int64
 }
 
+// replayer is a policy that handles many requests at a time, as replay does,
+// but faster.
+type replayer interface {
+	replay(blocks []uint32, writes []bool) (hits int)
+}
+
 // Kind is a policy by name.
 type Kind struct {
 	Name  string

@@ -22,13 +22,13 @@ type smq struct {
 	free   list
 	clean  mqueue
 	dirty  mqueue
-	table  table
+	index  index
 	stats  accesses
 
 	hot      mqueue
 	hotTick  []uint32 // the tick in which a hotspot block last moved up
 	hotUsed  int32
-	hotTable table
+	hotIndex index
 	hotStats accesses
 	each     uint32 // cache blocks in a hotspot block
 	shift    uint8  // log2 of each
@@ -89,8 +89,8 @@ func newSMQ(size int, in *input, rules Rules) *smq {
 		conf: in.smq, rules: rules, clock: newClock(in),
 		nodes: make([]node, size+sentinels), level: make([]uint8, size+sentinels),
 		state: make([]uint8, size), hitBit: make([]uint64, (size+63)/64),
-		free: newList(), table: newTable(size, 2, 1),
-		hotTick: make([]uint32, count), hotTable: newTable(count, 2, 1),
+		free: newList(), index: newIndex(size, in.smq.OriginBlocks),
+		hotTick: make([]uint32, count), hotIndex: newIndex(count, (in.smq.OriginBlocks+int64(each)-1)/int64(each)),
 		each: each, shift: uint8(bits.TrailingZeros32(each)), jump: 1, readLevel: levels, writeLevel: levels, tickNo: 1,
 		nextDirty: writebackMark, nextClean: demoteMark,
 	}
@@ -139,6 +139,16 @@ func (p *smq) Access(block uint32, write bool) bool {
 	return hit
 }
 
+// replay is Access without a call through an interface for each request.
+func (p *smq) replay(blocks []uint32, writes []bool) (hits int) {
+	for i, b := range blocks {
+		if p.Access(b, writes != nil && writes[i]) {
+			hits++
+		}
+	}
+	return hits
+}
+
 // lookup finds a block, or counts the miss and promotes it. wait is how long
 // the core holds the request back first.
 func (p *smq) lookup(block uint32, write bool, now int64) (hit bool, wait int64) {
@@ -146,7 +156,7 @@ func (p *smq) lookup(block uint32, write bool, now int64) (hit bool, wait int64)
 	if p.rules.HotspotAlways {
 		h = p.heat(block >> p.shift)
 	}
-	e := p.table.find(p.nodes, block)
+	e := p.index.find(block)
 	if e != none {
 		switch state := p.state[e]; {
 		case state&isPromoting != 0:
@@ -238,7 +248,7 @@ func (p *smq) enqueue(e int32) {
 
 // heat counts an access to a hotspot block and returns its entry.
 func (p *smq) heat(key uint32) int32 {
-	h := p.hotTable.find(p.hot.nodes, key)
+	h := p.hotIndex.find(key)
 	if h != none {
 		p.hotStats.at(p.hot.level[h])
 		by := p.jump
@@ -258,19 +268,19 @@ func (p *smq) heat(key uint32) int32 {
 		// The oldest of the lowest level makes room; the newcomer takes its level.
 		h = p.hot.peek(levels, true)
 		p.hot.remove(h)
-		p.hotTable.remove(p.hot.nodes, h)
+		p.hotIndex.remove(p.hot.nodes[h].key)
 		p.hotTick[h] = 0
 	}
 	p.hot.nodes[h].key = key
-	p.hotTable.insert(key, h)
+	p.hotIndex.insert(key, h)
 	p.hot.push(h)
 	return h
 }
 
 // Bytes is for all arrays, and what is under way.
 func (p *smq) Bytes() int64 {
-	n := int64(len(p.nodes))*13 + int64(len(p.state)) + int64(len(p.hitBit))*8 + p.table.bytes()
-	n += int64(len(p.hotTick))*(13+4) + p.hotTable.bytes()
+	n := int64(len(p.nodes))*13 + int64(len(p.state)) + int64(len(p.hitBit))*8 + p.index.bytes()
+	n += int64(len(p.hotTick))*(13+4) + p.hotIndex.bytes()
 	for i := range p.work {
 		n += int64(len(p.work[i].at))*8 + int64(len(p.work[i].entry))*4
 	}

@@ -79,7 +79,7 @@ func fill(p *smq, level uint8) {
 		e := p.free.head
 		p.free.remove(p.nodes, e)
 		p.nodes[e].key, p.level[e] = b, level
-		p.table.insert(b, e)
+		p.index.insert(b, e)
 		p.clean.push(e)
 	}
 }
@@ -110,7 +110,7 @@ func TestFullCache(t *testing.T) {
 	old.moveSentinels(1)
 	old.moveSentinels(1)
 	old.wanted(1000, none, false, 0)
-	if old.work[promote].n != 1 || old.table.find(old.nodes, 0) != none || old.Counts.Demotions != 1 {
+	if old.work[promote].n != 1 || old.index.find(0) != none || old.Counts.Demotions != 1 {
 		t.Error("old: the oldest clean block was not replaced at once")
 	}
 	few := smqBy(t, Before2017, size, SMQ{}) // 2048 sectors, 128 a block
@@ -131,7 +131,7 @@ func TestWhereBlocksEnter(t *testing.T) {
 		p := smqBy(t, c.rules, 64, SMQ{})
 		p.wanted(7, none, false, 0)
 		p.catchUp(int64(time.Second) / 2) // before a tick spreads the blocks over the levels
-		e := p.table.find(p.nodes, 7)
+		e := p.index.find(7)
 		if e == none || p.level[e] != c.level || p.clean.n != 1 {
 			t.Fatalf("%+v: entry %d at level %d", c.rules, e, p.level[max(e, 0)])
 		}

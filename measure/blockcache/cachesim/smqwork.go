@@ -1,7 +1,5 @@
 package cachesim
 
-import "math"
-
 // wanted is called for a miss that is worth a promotion; e is the block's entry
 // when it is on its way in or out. wait is how long that holds the request back.
 func (p *smq) wanted(block uint32, e int32, write bool, now int64) (wait int64) {
@@ -34,7 +32,7 @@ func (p *smq) wanted(block uint32, e int32, write bool, now int64) (wait int64) 
 	e = p.free.head
 	p.free.remove(p.nodes, e)
 	p.nodes[e].key = block
-	p.table.insert(block, e)
+	p.index.insert(block, e)
 	p.level[e], p.state[e] = 0, isPromoting
 	if p.rules.EnterTop {
 		p.level[e] = levels - 1
@@ -63,7 +61,7 @@ func (p *smq) blockSectors() int64 {
 
 // release frees a block's entry.
 func (p *smq) release(e int32) {
-	p.table.remove(p.nodes, e)
+	p.index.remove(p.nodes[e].key)
 	p.state[e] = 0
 	p.free.pushTail(p.nodes, e)
 }
@@ -205,164 +203,5 @@ func (p *smq) writebacks(now int64) {
 		p.dirty.remove(e)
 		p.state[e] |= isWriting
 		p.start(writeback, e, now+int64(p.conf.Copy)+int64(p.conf.Commit))
-	}
-}
-
-// tick is smq_tick: the core calls it when a request that it chose is done,
-// chooses the next one, and calls it once a second besides.
-func (p *smq) tick(now int64) {
-	if now > p.nextDirty {
-		p.nextDirty = now + writebackMark
-		p.moveSentinels(0)
-	}
-	if now > p.nextClean {
-		p.nextClean = now + demoteMark
-		p.moveSentinels(1)
-	}
-	p.tickNo++
-	p.setPromoteLevels()
-	if now > p.nextHot {
-		switch p.hotStats.confidence() {
-		case poor:
-			p.jump = 4
-		case fair:
-			p.jump = 2
-		case well:
-			p.jump = 1
-		}
-		p.hot.redistribute()
-		p.hotStats = accesses{}
-		p.nextHot = now + hotPeriod
-	}
-	if now > p.nextCache {
-		clear(p.hitBit)
-		p.dirty.redistribute()
-		p.clean.redistribute()
-		p.stats = accesses{}
-		p.nextCache = now + int64(p.rules.CachePeriod)
-	}
-}
-
-// moveSentinels puts the older sentinel of each level at its tail.
-func (p *smq) moveSentinels(queue int) {
-	q := &p.dirty
-	if queue == 1 {
-		q = &p.clean
-	}
-	p.newest[queue] = 1 - p.newest[queue]
-	for l := range uint8(levels) {
-		s := p.sentinel(queue, l, p.newest[queue])
-		q.remove(s)
-		q.push(s)
-	}
-}
-
-// promoteLevels by how many sixteenths of the accesses hit the upper quarter:
-// smq promotes most where the cache does neither well nor badly.
-var promoteLevels = [17]uint8{1, 1, 1, 2, 4, 6, 7, 8, 7, 6, 4, 4, 3, 3, 2, 2, 1}
-
-func (p *smq) setPromoteLevels() {
-	n := uint8(levels / 2)
-	if p.free.n == 0 {
-		all := uint64(p.stats.hits) + uint64(p.stats.misses)
-		i := uint64(0)
-		if all > 0 {
-			i = uint64(p.stats.hits) << 4 / all
-		}
-		n = promoteLevels[i]
-	}
-	if p.rules.Eager {
-		n = max(n, levels)
-	}
-	switch p.hotStats.confidence() {
-	case poor:
-		n /= 4
-	case fair:
-		n /= 2
-	}
-	p.readLevel = levels - n
-	p.writeLevel = levels - n + uint8(p.rules.WriteExtra)
-}
-
-// ring is work in the order in which it will be done.
-type ring struct {
-	at       []int64
-	entry    []int32
-	first, n int
-}
-
-func (r *ring) push(e int32, at int64) {
-	if r.n == len(r.at) {
-		size := max(16, 2*r.n)
-		nat, ne := make([]int64, size), make([]int32, size)
-		for i := range r.n {
-			j := (r.first + i) & (len(r.at) - 1)
-			nat[i], ne[i] = r.at[j], r.entry[j]
-		}
-		r.at, r.entry, r.first = nat, ne, 0
-	}
-	mask := len(r.at) - 1
-	// Work of one kind takes the same time, but for writes of whole blocks.
-	i := r.n
-	for ; i > 0 && r.at[(r.first+i-1)&mask] > at; i-- {
-		j, k := (r.first+i)&mask, (r.first+i-1)&mask
-		r.at[j], r.entry[j] = r.at[k], r.entry[k]
-	}
-	r.at[(r.first+i)&mask], r.entry[(r.first+i)&mask] = at, e
-	r.n++
-}
-
-func (r *ring) pop() int32 {
-	e := r.entry[r.first]
-	r.first = (r.first + 1) & (len(r.at) - 1)
-	r.n--
-	return e
-}
-
-// clock tells when requests arrive.
-type clock struct {
-	times     []int64 // of the trace
-	step      float64 // between requests, in ns, when the rate is fixed
-	slots     []int64 // when each request in flight will be done
-	slot      int     // of the request that arrived last
-	i         int
-	blockSize int64
-}
-
-func newClock(in *input) clock {
-	c := clock{blockSize: in.t.BlockSize}
-	switch {
-	case in.smq.Rate > 0:
-		c.step = 1e9 / in.smq.Rate
-	case in.t.Times != nil:
-		c.times = in.t.Times
-	default:
-		c.slots = make([]int64, in.smq.Depth)
-	}
-	return c
-}
-
-func (c *clock) arrive() int64 {
-	i := c.i
-	c.i++
-	switch {
-	case c.step > 0:
-		return int64(float64(i) * c.step)
-	case c.times != nil:
-		return c.times[i]
-	}
-	first, at := 0, int64(math.MaxInt64)
-	for j, t := range c.slots {
-		if t < at {
-			first, at = j, t
-		}
-	}
-	c.slot = first
-	return at
-}
-
-func (c *clock) depart(done int64) {
-	if c.slots != nil {
-		c.slots[c.slot] = done
 	}
 }
