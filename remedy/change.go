@@ -66,9 +66,12 @@ func (s *Store) Change(id string) (*Change, error) {
 		return nil, err
 	}
 	if err := json.Unmarshal(b, &c.Head); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(s.folder(id), "plan.json"), err)
+		return nil, fmt.Errorf("%s: is damaged: %w", filepath.Join(s.folder(id), "plan.json"), err)
 	}
-	if c.Format != 1 {
+	switch {
+	case c.Format < 1:
+		return nil, fmt.Errorf("%s: is damaged: it names no format", filepath.Join(s.folder(id), "plan.json"))
+	case c.Format > 1:
 		return nil, fmt.Errorf("change %s was written by a newer fettle (format %d)", id, c.Format)
 	}
 	c.ID = id
@@ -80,6 +83,9 @@ func (s *Store) Change(id string) (*Change, error) {
 		return nil, err
 	}
 	c.Records, c.good = recs, int64(good)
+	if line, err := c.fit(); err != nil {
+		return nil, &Damaged{c.journal(), line, err}
+	}
 	c.replay()
 	return c, nil
 }

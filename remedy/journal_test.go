@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 )
@@ -72,6 +73,13 @@ func FuzzJournal(f *testing.F) {
 		c.replay()
 		c.Left()
 		c.Unconfirmed()
+		if _, err := c.fit(); err == nil { // then undo reads it so
+			for i, st := range c.steps {
+				if a, err := actionOf(c.Plan.Steps[i]); err == nil && st.intended {
+					probe(t.Context(), nil, a, st.before, st.after, st.before, true)
+				}
+			}
+		}
 		for _, st := range c.steps { // what undo would walk over
 			for _, it := range st.before {
 				it.key()
@@ -84,6 +92,52 @@ func FuzzJournal(f *testing.F) {
 			t.Fatalf("read again: %d records to %d, %v; before %d to %d", len(again), n, err2, len(recs), good)
 		}
 	})
+}
+
+// TestJournalFits: a journal that its plan cannot have written is damaged, and
+// nothing is undone by it.
+func TestJournalFits(t *testing.T) {
+	const (
+		kept  = `{"event":"intent","step":0,"items":[{"kind":"file","path":"/a","image":{"type":"file","mode":420,"uid":0,"gid":0}}]}`
+		done  = `{"event":"done","step":0,"items":[{"kind":"file","path":"/a","image":{"type":"file","mode":420,"uid":0,"gid":0}}]}`
+		value = `{"event":"intent","step":0,"items":[{"kind":"value","path":"/a","value":"1"}]}`
+		mtu   = `{"event":"intent","step":0,"items":[{"kind":"mtu","path":"a","value":"1500"}]}`
+		none  = `{"event":"intent","step":0}`
+		other = `{"event":"done","step":0,"items":[{"kind":"file","path":"/b","image":{"type":"file","mode":420,"uid":0,"gid":0}}]}`
+		empty = `{"event":"done","step":0}`
+	)
+	for _, tc := range []struct {
+		name  string
+		step  Step
+		lines []string
+		bad   int // line; 0: fits
+	}{
+		{"whole", File{Path: "/a"}, []string{kept, done}, 0},
+		{"cut off", File{Path: "/a"}, []string{kept}, 0},
+		{"done before it began", File{Path: "/a"}, []string{done, kept}, 1},
+		{"left before it began", File{Path: "/a"}, []string{`{"event":"left","step":0}`}, 1},
+		{"a file's step kept a value", File{Path: "/a"}, []string{value}, 1},
+		{"a file's step kept an MTU", File{Path: "/a"}, []string{mtu}, 1},
+		{"a file's step kept nothing", File{Path: "/a"}, []string{none}, 1},
+		{"a mode's step kept a value", Perm{Path: "/a", Mode: 0o600}, []string{value}, 1},
+		{"an ACL's step kept a file", ACL{Path: "/a"}, []string{kept}, 1},
+		{"a sysctl kept its value", Sysctl{Key: "a"}, []string{value}, 0},
+		{"a sysctl kept a file", Sysctl{Key: "a"}, []string{kept}, 1},
+		{"an MTU", LinkMTU{Link: "a"}, []string{mtu}, 0},
+		{"done with another file", File{Path: "/a"}, []string{kept, other}, 2},
+		{"done with none", File{Path: "/a"}, []string{kept, empty}, 2},
+		{"a command keeps nothing", Command{Do: []string{"/bin/true"}}, []string{none, empty}, 0},
+	} {
+		recs, _, err := parseJournal("j", []byte(strings.Join(tc.lines, "\n")+"\n"), 1)
+		if err != nil {
+			t.Fatalf("%s: %v", tc.name, err)
+		}
+		c := &Change{Records: recs}
+		c.Plan.Steps = []Step{tc.step}
+		if line, err := c.fit(); line != tc.bad || (err != nil) != (tc.bad > 0) {
+			t.Errorf("%s: line %d, %v; want line %d", tc.name, line, err, tc.bad)
+		}
+	}
 }
 
 func TestPlanJSON(t *testing.T) {
