@@ -174,6 +174,14 @@ func (a *app) labKernels(ctx context.Context, jobs []lab.Job, f labFlags) error 
 	for i := range jobs {
 		opt := &jobs[i].Options
 		engine := opt.Kernel.Engine
+		if name := jobs[i].Needs().Kernel; name != "" {
+			k, err := lab.Built(name)
+			if err != nil {
+				return &status{exitFailed, fmt.Errorf("%s: %w", jobs[i].Name(), err)}
+			}
+			opt.Kernel = k
+			continue
+		}
 		if _, ok := kernels[engine]; !ok {
 			k, err := lab.UML()
 			if engine == "qemu" {
@@ -210,7 +218,7 @@ func (a *app) chooseLab(args []string, long bool) ([]lab.Job, error) {
 		var names []string
 		id, _, _ := strings.Cut(arg, "/")
 		for _, j := range everything {
-			if j.Name() == arg || j.Trap == arg || j.Trap == "" && strings.HasPrefix(j.Name(), arg+"/") {
+			if j.Name() == arg || strings.HasPrefix(j.Name(), arg+"/") {
 				some = append(some, j)
 			}
 			if group, name, ok := strings.Cut(j.Name(), "/"); ok && group == id {
@@ -236,9 +244,14 @@ func (a *app) chooseLab(args []string, long bool) ([]lab.Job, error) {
 	return jobs, nil
 }
 
-// withoutNamed drops the jobs that run only when they are named in full.
+// withoutNamed drops the jobs that run only when they are named: in full, or
+// by a group that is less than their trap.
 func withoutNamed(jobs []lab.Job, args []string) []lab.Job {
-	return slices.DeleteFunc(jobs, func(j lab.Job) bool { return j.Named() && !slices.Contains(args, j.Name()) })
+	return slices.DeleteFunc(jobs, func(j lab.Job) bool {
+		return j.Named() && !slices.ContainsFunc(args, func(arg string) bool {
+			return j.Name() == arg || strings.HasPrefix(arg, j.Trap+"/") && j.Trap != "" && strings.HasPrefix(j.Name(), arg+"/")
+		})
+	})
 }
 
 // allLab is every scenario and experiment, without kernels.

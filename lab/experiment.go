@@ -16,8 +16,8 @@ type Experiment struct {
 	About string // one line, what is asked
 	Needs Needs
 	Long  bool // runs in make lab-long only
-	// Named experiments take hours: they run when they are named in full, not
-	// with all of their group.
+	// Named experiments take hours, or need a kernel built for them: they run
+	// when they are named, in full or by their own group, not with all of their trap.
 	Named bool
 	// Run does the work and fills in the bench's table. It runs as root in the guest.
 	Run func(ctx context.Context, b *Bench) error
