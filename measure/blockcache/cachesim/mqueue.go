@@ -123,8 +123,8 @@ func (q *mqueue) raise(e int32, by uint8, mark func(level uint8, passed int) int
 }
 
 // redistribute fills levels up from those above them, and pushes up what is too
-// many, until each has its target.
-func (q *mqueue) redistribute() {
+// many, to the tail or to the head, until each has its target.
+func (q *mqueue) redistribute(toHead bool) {
 	q.setTargets()
 	for l := uint8(0); l < levels-1; l++ {
 		for q.count[l] < q.target[l] {
@@ -143,7 +143,14 @@ func (q *mqueue) redistribute() {
 			for e >= q.real {
 				e = q.nodes[e].prev
 			}
-			q.move(e, l+1)
+			if !toHead {
+				q.move(e, l+1)
+				continue
+			}
+			q.remove(e)
+			q.level[e] = l + 1
+			q.lists[l+1].pushHead(q.nodes, e)
+			q.added(e)
 		}
 	}
 }

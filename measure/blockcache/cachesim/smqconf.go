@@ -29,10 +29,13 @@ type Rules struct {
 	// new: it is dropped, and a block of the lower 32 levels is demoted in the
 	// background until a quarter of the cache is free or about to be.
 	EvictAtOnce bool `json:"evict_at_once"`
-	// Sentinels: only blocks that a sentinel has passed may be evicted (they have not moved
-	// for one to two minutes, were displaced by another one, or have just been
-	// promoted); new: any.
+	// Sentinels: only blocks before the first sentinel of their level may be
+	// evicted (sentinels passed them twice, in one to two minutes, or they were
+	// displaced by a hit or written back); new: any.
 	Sentinels bool `json:"sentinels"`
+	// RaiseToHead: blocks that are pushed up when levels are evened out go to the
+	// head of theirs, before its sentinels; new: to the tail.
+	RaiseToHead bool `json:"raise_to_head"`
 	// IdleWriteback: dirty blocks are written back while the device is idle, and
 	// one where a demotion finds no clean block; old: always, within limits.
 	IdleWriteback bool `json:"idle_writeback"`
@@ -48,7 +51,7 @@ type Rules struct {
 // Mended is smq of 4.14 to 6.1, Before2017 of 4.9 to 4.11.
 var (
 	Mended     = Rules{Eager: true, EnterTop: true, IdleWriteback: true, CachePeriod: 60 * time.Second}
-	Before2017 = Rules{HotspotAlways: true, WriteExtra: 2, EvictAtOnce: true, Sentinels: true, OldCore: true, CachePeriod: 10 * time.Second}
+	Before2017 = Rules{HotspotAlways: true, WriteExtra: 2, EvictAtOnce: true, Sentinels: true, RaiseToHead: true, OldCore: true, CachePeriod: 10 * time.Second}
 )
 
 // switches are the fields of Rules by name, as Find reads them.
@@ -58,6 +61,7 @@ var switches = map[string]func(*Rules, string) error{
 	"enter-top":      boolean(func(r *Rules) *bool { return &r.EnterTop }),
 	"evict-at-once":  boolean(func(r *Rules) *bool { return &r.EvictAtOnce }),
 	"sentinels":      boolean(func(r *Rules) *bool { return &r.Sentinels }),
+	"raise-to-head":  boolean(func(r *Rules) *bool { return &r.RaiseToHead }),
 	"idle-writeback": boolean(func(r *Rules) *bool { return &r.IdleWriteback }),
 	"old-core":       boolean(func(r *Rules) *bool { return &r.OldCore }),
 	"write-extra": func(r *Rules, s string) error {

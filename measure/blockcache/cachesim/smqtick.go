@@ -22,14 +22,14 @@ func (p *smq) tick(now int64) {
 		case well:
 			p.jump = 1
 		}
-		p.hot.redistribute()
+		p.hot.redistribute(p.rules.RaiseToHead)
 		p.hotStats = accesses{}
 		p.nextHot = now + hotPeriod
 	}
 	if now > p.nextCache {
 		clear(p.hitBit)
-		p.dirty.redistribute()
-		p.clean.redistribute()
+		p.dirty.redistribute(p.rules.RaiseToHead)
+		p.clean.redistribute(p.rules.RaiseToHead)
 		p.stats = accesses{}
 		p.nextCache = now + int64(p.rules.CachePeriod)
 	}

@@ -133,7 +133,11 @@ func (p *smq) complete(kind int) {
 	switch kind {
 	case promote:
 		p.Counts.Promotions++
-		p.enqueue(e)
+		if p.state[e]&isDirty != 0 {
+			p.enqueue(e)
+		} else {
+			p.clean.push(e) // behind the sentinels, old and new
+		}
 	case demote:
 		p.Counts.Demotions++
 		p.release(e)

@@ -124,7 +124,7 @@ func (m *queueModel) raise(e int32, by int) {
 	m.levels[to] = append(m.levels[to], e)
 }
 
-func (m *queueModel) redistribute(target [levels]int32) {
+func (m *queueModel) redistribute(target [levels]int32, toHead bool) {
 	count := func(l int) (n int32) {
 		for _, e := range m.levels[l] {
 			if e < m.real {
@@ -158,7 +158,11 @@ func (m *queueModel) redistribute(target [levels]int32) {
 				}
 			}
 			m.remove(e)
-			m.levels[l+1] = append(m.levels[l+1], e)
+			if toHead {
+				m.levels[l+1] = append([]int32{e}, m.levels[l+1]...)
+			} else {
+				m.levels[l+1] = append(m.levels[l+1], e)
+			}
 		}
 	}
 }
@@ -203,8 +207,9 @@ func TestMultiQueue(t *testing.T) {
 			m.levels[l] = append(m.levels[l], real+l)
 		}
 		if step%500 == 0 {
-			q.redistribute()
-			m.redistribute(q.target)
+			toHead := step%1000 == 0
+			q.redistribute(toHead)
+			m.redistribute(q.target, toHead)
 			sum := int32(0)
 			for _, n := range q.target {
 				sum += n
