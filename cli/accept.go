@@ -36,16 +36,17 @@ count it, until the acceptance ends or the finding changes. The trap's check is
 run first, so that what is accepted is what is there. Without --on, every
 finding of the trap is accepted, each by itself.
 
-Accepted findings are kept in ` + accept.System + `, or for a user other than
-root in $XDG_CONFIG_HOME/fettle/accepted.yaml, beside what the system's file
-says. The file may be edited; a finding without severity and summary there is
-accepted whatever it says.
+Accepted findings are kept in ` + accept.System + `, or for a user other
+than root in $XDG_CONFIG_HOME/fettle/accepted.yaml, beside what the system's
+file says. The file may be edited; a finding without severity and summary there
+is accepted whatever it says.
 
 Exit status:
   0  done
   2  wrong use, no such finding, or a file with a mistake
   3  the file could not be written`,
-		Example: `  fettle accept bridge-mtu --on br-lab --reason "the lab's switch does 1400" --until 2027-06-30
+		Example: `  fettle accept bridge-mtu --on br-lab --until 2027-06-30 \
+      --reason "the lab's switch does 1400"
   fettle accept --list
   fettle accept --remove bridge-mtu:br-lab`,
 		Args:              cobra.MaximumNArgs(1),
@@ -132,7 +133,7 @@ func (a *app) acceptable(ctx context.Context, t *trap.Trap, on string) ([]trap.F
 	var found []trap.Finding
 	var others, unknown []string
 	opt := trap.Options{Network: t.Talks} // what check --network found can be accepted
-	if t.Cost == trap.Sampled {
+	if t.Cost == trap.Sampled || t.Samples {
 		opt.Interval = 10 * time.Second
 	}
 	err := a.checkLive(ctx, []*trap.Trap{t}, opt, func(r trap.Result) {

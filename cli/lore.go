@@ -167,9 +167,9 @@ func (a *app) loreNewCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "new ID",
 		Short: "Write a commented start: a rule and its samples, in a folder ID",
-		Long: `Write a commented start for a rule: the folder ID, with rule.yaml, one healthy and
-one trapped sample. It passes fettle lore check and fettle lore test as it is.
-To use it, copy the folder, or rule.yaml under another name, to
+		Long: `Write a commented start for a rule: the folder ID, with rule.yaml, one healthy
+and one trapped sample. It passes fettle lore check and fettle lore test as it
+is. To use it, copy the folder, or rule.yaml under another name, to
 /etc/fettle/traps.d.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -32,7 +32,7 @@ func (a *app) measureBlockcacheCmd() *cobra.Command {
 	var f blockcacheFlags
 	c := &cobra.Command{
 		Use:   "blockcache",
-		Short: "Does a block cache become as fast as its fast device? Curves and a verdict",
+		Short: "Does a block cache become as fast as its fast device?",
 		Long: `Runs fio on the slow device, on the fast one, and three times on the two joined
 by a cache: as it is (empty, if you emptied it), the same data again, other data
 of the same size. Says whether the cached device converges to the fast one.
@@ -51,7 +51,8 @@ beside new ones, or alone.
 Exit status: 0 measured (whatever the verdict), 2 wrong use, or something that
 cannot be measured, and nothing was touched; 3 failed or stopped.`,
 		Example: `  fettle measure blockcache --slow /srv/hdd --fast /srv/ssd --cached /srv/cached
-  fettle measure blockcache --slow /dev/sdb --fast /dev/nvme0n1 --cached /dev/vg/data --runtime 5m
+  fettle measure blockcache --slow /dev/sdb --fast /dev/nvme0n1 \
+      --cached /dev/vg/data --runtime 5m
   fettle measure blockcache --with blockcache-4.11 --with blockcache-4.13`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.blockcache(cmd.Context(), f) },

@@ -35,7 +35,7 @@ func (a *app) measureCachesimCmd() *cobra.Command {
 	var f cachesimFlags
 	c := &cobra.Command{
 		Use:   "cachesim [TRACE]...",
-		Short: "Simulate a block cache: how many requests would miss, over its size",
+		Short: "Simulate a block cache: how many requests would miss",
 		Long: `cachesim simulates caches of many sizes and policies over the same requests:
 "what if the hot tenth is larger than the cache?" It measures nothing of this
 host and needs no root.

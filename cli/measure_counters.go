@@ -41,7 +41,7 @@ func (a *app) measureCountersCmd() *cobra.Command {
 	var f counterFlags
 	c := &cobra.Command{
 		Use:   "counters [INTERFACE...]",
-		Short: "Rates of interface counters, and how sure they are: wraps, resets, width",
+		Short: "Rates of interface counters, and how sure they are",
 		Long: `Reads octet counters of network interfaces and says what rates they stand for:
 it tells a counter that wrapped from one that was reset or belongs to another
 interface by now, infers how wide the counter really is, marks each rate with

@@ -46,12 +46,12 @@ agent, known hosts and jump hosts act. It never asks, accepts no host key, and
 changes nothing: what ssh would ask you makes it end.
 
 --explain names the causes by experiment, and how many seconds each takes. On
-the client: each source of host names, a login without GSSAPI, without host-based
-authentication. On HOST, where it needs root (as root@HOST, or by sudo -n) and
-copies fettle to, as check --host does: it logs in through a private sshd that
-listens nowhere, again and again, with one thing taken away each time: looking up
-the client's name, each PAM module, the shell. This opens some twenty real
-sessions of the user, one after another.
+the client: each source of host names, a login without GSSAPI, without
+host-based authentication. On HOST, where it needs root (as root@HOST, or by
+sudo -n) and copies fettle to, as check --host does: it logs in through a
+private sshd that listens nowhere, again and again, with one thing taken away
+each time: looking up the client's name, each PAM module, the shell. This opens
+some twenty real sessions of the user, one after another.
 
 --server-side makes the same experiments on this host, as root, for a client at
 ADDRESS.

@@ -96,8 +96,14 @@ func mainWith(all []*trap.Trap, args []string, stdin io.Reader, stdout, stderr i
 }
 
 // complaint fits an error to a terminal; what is indented by four is to be
-// copied and stays as it is, and so does all on a pipe.
+// copied and stays as it is, and so does all on a pipe. Names in it may be
+// anybody's: nothing in it reaches a terminal raw.
 func complaint(msg string, w io.Writer) string {
+	lines := strings.Split(msg, "\n")
+	for i, l := range lines {
+		lines[i] = term.Visible(l)
+	}
+	msg = strings.Join(lines, "\n")
 	if !term.IsTerminal(w) {
 		return msg + "\n"
 	}
@@ -124,7 +130,7 @@ func (a *app) run(args []string) error {
 	defer stop()
 	context.AfterFunc(ctx, stop) // the second Ctrl-C ends fettle on the spot
 	root := a.root()
-	root.SetArgs(args)
+	root.SetArgs(pasted(args))
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)

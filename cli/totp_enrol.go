@@ -29,16 +29,16 @@ func (a *app) totpEnrolCmd() *cobra.Command {
 		Use:   "enrol [USER...]",
 		Short: "Give users a secret: their file, and the QR code for their app",
 		Long: `Makes a secret, or takes one that a web service uses already (--existing), and
-writes the file that pam_google_authenticator reads: mode 0400, owned by the user,
-with the options RATE_LIMIT 3 30 and DISALLOW_REUSE and five scratch codes that work
-once each. On a terminal the app's first code is asked for before the file is
-written. A file that is there already stays, unless --replace is given.
+writes the file that pam_google_authenticator reads: mode 0400, owned by the
+user, with the options RATE_LIMIT 3 30 and DISALLOW_REUSE and five scratch codes
+that work once each. On a terminal the app's first code is asked for before the
+file is written. A file that is there already stays, unless --replace is given.
 
-For several users, or where nobody watches, --out FOLDER takes one sheet for each,
-readable by you alone, to hand over.
+For several users, or where nobody watches, --out FOLDER takes one sheet for
+each, readable by you alone, to hand over.
 
-Where the file lies and whose it is follows the module's options secret= and user=
-in /etc/pam.d/sshd.
+Where the file lies and whose it is follows the module's options secret= and
+user= in /etc/pam.d/sshd.
 
 Exit status: 0 done, 2 wrong use or input, 3 it could not be written.`,
 		Example: `  fettle totp enrol

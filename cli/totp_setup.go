@@ -97,9 +97,9 @@ func (a *app) totpWhoCmd() *cobra.Command {
 		Use:   "who [USER...]",
 		Short: "Tell what lets each user in over SSH",
 		Long: `Simulates sshd's methods and the PAM stack, without logging in and without
-reading anybody's secret (root sees all files' modes). A key is taken to be in place,
-a password to be right, and no account to be locked. What depends on a module that
-fettle does not know is "perhaps".`,
+reading anybody's secret (root sees all files' modes). A key is taken to be in
+place, a password to be right, and no account to be locked. What depends on a
+module that fettle does not know is "perhaps".`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.totpWho(cmd.Context(), args) },
 	}
 }

@@ -17,10 +17,10 @@ import (
 func (a *app) totpVerifyCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify [USER]",
-		Short: "Tell whether a code would be taken, and how far the clocks are apart",
+		Short: "Tell whether a code would be taken, and how far the clocks differ",
 		Long: `Reads a code from standard input and compares it with those of the user's
-secret, up to 12.5 hours before and after now. Nothing is used up: neither the code
-nor a scratch code, nor one of the attempts that RATE_LIMIT counts.
+secret, up to 12.5 hours before and after now. Nothing is used up: neither the
+code nor a scratch code, nor one of the attempts that RATE_LIMIT counts.
 
 Exit status: 0 it would be taken, 2 wrong use, 3 it would not.`,
 		Args: cobra.MaximumNArgs(1),
@@ -114,8 +114,8 @@ func (a *app) totpDisableCmd() *cobra.Command {
 		Use:   "disable USER...",
 		Short: "Take users' files out of use",
 		Long: `Renames the file to .google_authenticator.disabled, so that it can come back.
-Without a file, nullok lets a user in without a code; where it is not set, it locks
-him out: fettle totp who tells.`,
+Without a file, nullok lets a user in without a code; where it is not set, it
+locks him out: fettle totp who tells.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, done, err := a.openTOTP(cmd.Context())

@@ -37,7 +37,8 @@ textfile collector, to an address of this host's loopback, or both.
 
 Exit status: 0 interrupted, 2 wrong use, 3 the metrics could not be written.`,
 		Example: `  fettle watch
-  fettle watch --interval 30s --textfile /var/lib/prometheus/node-exporter/fettle.prom
+  fettle watch --interval 30s \
+      --textfile /var/lib/prometheus/node-exporter/fettle.prom
   fettle watch --listen 127.0.0.1:9797`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.watch(cmd.Context(), o) },

@@ -42,9 +42,31 @@ Exit status:
   journalctl -b -p warning | fettle why`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.why(cmd.Context(), o, args) },
 	}
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return fmt.Errorf("%w; text that begins with a dash goes into quotes, or behind --", err)
+	})
 	formatFlag(c, &o.format, "text", "json")
 	c.Flags().BoolVar(&o.noCheck, "no-check", false, "do not check this host for the traps that match")
 	return c
+}
+
+// pasted keeps messages that begin with a dash, as a shell's do ("-bash:
+// warning: …"), from being read as flags of why: no flag has a space.
+func pasted(args []string) []string {
+	at := slices.Index(args, "why")
+	if at < 0 || at > 2 || at > 0 && !strings.HasPrefix(args[0], "--traps") {
+		return args // another verb's argument
+	}
+	args = slices.Clone(args)
+	for i, s := range args[at+1:] {
+		if s == "--" {
+			break
+		}
+		if name, _, _ := strings.Cut(s, "="); strings.HasPrefix(s, "-") && strings.ContainsAny(name, " \t\n") {
+			args[at+1+i] = " " + s
+		}
+	}
+	return args
 }
 
 func (a *app) why(ctx context.Context, o whyOptions, args []string) error {
