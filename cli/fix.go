@@ -246,7 +246,7 @@ func (a *app) sayApplied(c *remedy.Change) {
 	fmt.Fprintf(a.stdout, "\nMended: the check no longer finds it.\nThis is change %s; to undo it: fettle undo %s\n", c.ID, c.ID)
 	if deadline, due := c.Unconfirmed(); due {
 		fmt.Fprintf(a.stdout, "Now log in anew, to see that you still can, and run: fettle confirm %s\n"+
-			"Without that it is undone at %s (%s).\n", c.ID, deadline.Local().Format(time.TimeOnly), strings.Join(c.Guards(), "; "))
+			"Without that it is undone at %s\n  (%s).\n", c.ID, deadline.Local().Format(time.TimeOnly), strings.Join(c.Guards(), "; "))
 	}
 }
 

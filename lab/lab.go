@@ -29,6 +29,9 @@ type Scenario struct {
 	// Probes are commands whose first line of output is shown before the fix,
 	// after it, and after the undo.
 	Probes []Probe
+	// Confirm is how somebody confirms the change once it is clear, from a login
+	// of its own; for remedies that could cut the admin off.
+	Confirm []string `json:",omitempty"`
 	// Long scenarios run in make lab-long only.
 	Long bool
 }
@@ -45,6 +48,9 @@ type Needs struct {
 	MayModules []string `json:",omitempty"`
 	MayTools   []string `json:",omitempty"`
 	Files      []string // further files or folders of the host, copied as they are
+	// Libs are shared libraries that programs open by name (dlopen(3)), as the
+	// host has them: "security/pam_unix.so".
+	Libs []string `json:",omitempty"`
 	// Systemd is process 1, as on a host: the host's own, with its own units of
 	// a minimal boot. /etc and /var are on a disk, which outlives a restart.
 	Systemd bool `json:",omitempty"`
@@ -103,15 +109,20 @@ type File struct {
 	Mode          uint32
 }
 
-// Probe is a named command.
+// Probe is a named command. They are run in order, and shown in that of their names.
 type Probe struct {
 	Name string   `json:"name"`
 	Run  []string `json:"run"`
+	// Find is a regular expression: what its first group matches is shown,
+	// instead of the first line.
+	Find string `json:"find,omitempty"`
+	// Timed shows how long the command took.
+	Timed bool `json:"timed,omitempty"`
 }
 
 // Stage is one step of a scenario's story, as the guest tells it.
 type Stage struct {
-	Name   string            `json:"name"` // prepare, check, fix, recheck, others, undo, after-undo
+	Name   string            `json:"name"` // prepare, check, fix, recheck, confirm, others, undo, after-undo
 	OK     bool              `json:"ok"`
 	Said   string            `json:"said,omitempty"` // what was found, or why it failed
 	Probes map[string]string `json:"probes,omitempty"`

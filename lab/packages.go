@@ -17,6 +17,8 @@ var packageOf = map[string]string{
 	"mkfs.ext4": "e2fsprogs", "mkfs.xfs": "xfsprogs", "mkfs.btrfs": "btrfs-progs", "sfdisk": "fdisk",
 	"journalctl": "systemd", "systemd-journald": "systemd", "systemd-cat": "systemd",
 	"sshd": "openssh-server", "ssh": "openssh-client", "ssh-keygen": "openssh-client",
+	"security/pam_unix.so": "libpam-modules", "security/pam_google_authenticator.so": "libpam-google-authenticator",
+	"libnss_mdns4.so.2": "libnss-mdns", "kill": "procps", "run-parts": "debianutils", "sh": "dash",
 	"grep": "grep", "find": "findutils", "depmod": "kmod", "modprobe": "kmod", "dpkg-deb": "dpkg",
 }
 
@@ -36,7 +38,12 @@ type MissingError struct {
 
 func (e *MissingError) Error() string {
 	s := "the program " + e.Tools[0] + " is not installed"
-	if len(e.Tools) > 1 {
+	switch libs := slices.ContainsFunc(e.Tools, isLibrary); {
+	case libs && len(e.Tools) == 1:
+		s = "the library " + e.Tools[0] + " is not installed"
+	case libs:
+		s = "these programs and libraries are not installed: " + strings.Join(e.Tools, ", ")
+	case len(e.Tools) > 1:
 		s = "these programs are not installed: " + strings.Join(e.Tools, ", ")
 	}
 	if _, err := FindTool("apt-get"); err == nil {
@@ -45,17 +52,24 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s; Debian has them in: %s", s, strings.Join(e.Packages, " "))
 }
 
-// Missing says which programs of this machine the jobs need and do not have:
+func isLibrary(name string) bool { return strings.Contains(name, ".so") }
+
+// Missing says which programs and libraries of this machine the jobs need and do not have:
 // all of them at once. Nil when there are none.
 func Missing(jobs []Job) error {
 	var e MissingError
-	want := func(tool string) {
-		if _, err := FindTool(tool); err == nil || slices.Contains(e.Tools, tool) {
+	lacks := func(what string) {
+		if slices.Contains(e.Tools, what) {
 			return
 		}
-		e.Tools = append(e.Tools, tool)
-		if p := packageFor(tool); !slices.Contains(e.Packages, p) {
+		e.Tools = append(e.Tools, what)
+		if p := packageFor(what); !slices.Contains(e.Packages, p) {
 			e.Packages = append(e.Packages, p)
+		}
+	}
+	want := func(tool string) {
+		if _, err := FindTool(tool); err != nil {
+			lacks(tool)
 		}
 	}
 	for i := range jobs {
@@ -67,6 +81,11 @@ func Missing(jobs []Job) error {
 		}
 		for _, t := range slices.Concat([]string{"ip", "sleep"}, jobs[i].Needs().allTools()) {
 			want(t)
+		}
+		for _, l := range jobs[i].Needs().Libs {
+			if _, err := findLibrary(l); err != nil {
+				lacks(l)
+			}
 		}
 	}
 	if len(e.Tools) == 0 {

@@ -242,6 +242,11 @@ func buildImage(o Orders, needs Needs, opt Options) (*os.File, error) {
 				return err
 			}
 		}
+		for _, l := range needs.Libs {
+			if err := im.library(l); err != nil {
+				return err
+			}
+		}
 		for _, f := range needs.Files {
 			if err := im.copy(filepath.Clean(f)); err != nil {
 				return err

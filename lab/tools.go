@@ -101,24 +101,28 @@ func (im *image) interpreter(script string) error {
 // library adds a shared library, looked for in the first folders, then in the
 // default ones.
 func (im *image) library(lib string, first ...string) error {
+	p, err := findLibrary(lib, first...)
+	if err != nil || im.have[inside(p)] {
+		return err
+	}
+	if err := im.placeAt(p); err != nil {
+		return err
+	}
+	real, err := filepath.EvalSymlinks(p)
+	if err != nil {
+		return err
+	}
+	return im.libraries(real)
+}
+
+func findLibrary(lib string, first ...string) (string, error) {
 	for _, d := range slices.Concat(first, libDirs) {
 		p := filepath.Join(d, lib)
-		if _, err := os.Stat(p); err != nil {
-			continue
+		if _, err := os.Stat(p); err == nil {
+			return p, nil
 		}
-		if im.have[inside(p)] {
-			return nil
-		}
-		if err := im.placeAt(p); err != nil {
-			return err
-		}
-		real, err := filepath.EvalSymlinks(p)
-		if err != nil {
-			return err
-		}
-		return im.libraries(real)
 	}
-	return fmt.Errorf("the shared library %s was not found", lib)
+	return "", fmt.Errorf("the shared library %s was not found", lib)
 }
 
 // placeAt puts the file that name leads to at name itself, so that the guest

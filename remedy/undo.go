@@ -141,7 +141,9 @@ func (e *Engine) takeBack(ctx context.Context, c *Change, opt UndoOptions) error
 			e.log("left: %s: %s", step.Describe(), left)
 			journal(Record{Event: evLeft, Step: i, Why: left})
 		default:
-			e.log("undone: %s", step.Describe())
+			if _, ok := step.(Check); !ok { // which changed nothing
+				e.log("undone: %s", step.Describe())
+			}
 			journal(Record{Event: evUndone, Step: i})
 		}
 	}

@@ -65,6 +65,9 @@ func (p *player) story() {
 		return p.verb(argv)
 	})
 	p.stage("recheck", p.expect(false))
+	if s.Confirm != nil {
+		p.stage("confirm", func() (string, error) { return p.verb(s.Confirm) })
+	}
 	p.stage("others", func() (string, error) { return p.compare(before) })
 	p.stage("undo", func() (string, error) { return p.verb([]string{"fettle", "undo"}) })
 	if !s.UndoKeeps {
@@ -145,12 +148,7 @@ func (p *player) stage(name string, do func() (string, error)) {
 	if name == "check" || name == "recheck" || name == "after-undo" {
 		st.Probes = map[string]string{}
 		for _, pr := range p.orders.Scenario.Probes {
-			out, _, err := run(pr.Run, nil)
-			if err != nil {
-				out = err.Error()
-			}
-			first, _, _ := strings.Cut(strings.TrimSpace(out), "\n")
-			st.Probes[pr.Name] = first
+			st.Probes[pr.Name] = probe(pr)
 		}
 	}
 	p.host.Stage(st)
