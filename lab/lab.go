@@ -118,6 +118,9 @@ type Probe struct {
 	Find string `json:"find,omitempty"`
 	// Timed shows how long the command took.
 	Timed bool `json:"timed,omitempty"`
+	// Want is what it must show in the trap, after the fix, and after the undo;
+	// empty, or "", is anything.
+	Want []string `json:"want,omitempty"`
 }
 
 // Stage is one step of a scenario's story, as the guest tells it.

@@ -9,6 +9,19 @@ import (
 	"fettle/lab"
 )
 
+// probe runs the probes after a stage, the nth that has any.
+func (p *player) probe(st *lab.Stage, nth int) {
+	st.Probes = map[string]string{}
+	for _, pr := range p.orders.Scenario.Probes {
+		got := probe(pr)
+		st.Probes[pr.Name] = got
+		if nth < len(pr.Want) && pr.Want[nth] != "" && pr.Want[nth] != got && st.OK {
+			p.failed, st.OK = true, false
+			st.Said = fmt.Sprintf("%s: expected %q, and it was %q\n%s", pr.Name, pr.Want[nth], got, st.Said)
+		}
+	}
+}
+
 // probe runs a probe's command and returns what is to be shown of it.
 func probe(p lab.Probe) string {
 	start := time.Now()

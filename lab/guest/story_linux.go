@@ -145,11 +145,8 @@ func (p *player) stage(name string, do func() (string, error)) {
 		p.failed = true
 		st.Said = strings.TrimSpace(err.Error() + "\n" + said)
 	}
-	if name == "check" || name == "recheck" || name == "after-undo" {
-		st.Probes = map[string]string{}
-		for _, pr := range p.orders.Scenario.Probes {
-			st.Probes[pr.Name] = probe(pr)
-		}
+	if nth := slices.Index([]string{"check", "recheck", "after-undo"}, name); nth >= 0 {
+		p.probe(&st, nth)
 	}
 	p.host.Stage(st)
 }

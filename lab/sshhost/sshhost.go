@@ -5,6 +5,7 @@ package sshhost
 
 import (
 	"slices"
+	"time"
 
 	"fettle/lab"
 )
@@ -32,6 +33,7 @@ func Needs(tools ...string) lab.Needs {
 		MayTools: []string{"sshd-session", "sshd-auth"}, // from OpenSSH 9.8 on
 		Libs:     []string{"security/pam_unix.so", "security/pam_deny.so", "security/pam_permit.so", "security/pam_nologin.so", "security/pam_motd.so"},
 		MemMiB:   320,
+		Limit:    4 * time.Minute,
 	}
 }
 

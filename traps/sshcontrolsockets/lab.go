@@ -8,7 +8,7 @@ import (
 	"fettle/lab/sshhost"
 )
 
-// hosts is a known_hosts file of so many servers, none of which is there.
+// manyHosts is a known_hosts file of so many servers, none of which is there.
 func manyHosts(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -34,7 +34,7 @@ var twice = []lab.Probe{
 // whose asks bo's account who it is, while ana has a connection open to her own.
 var whose = []lab.Probe{{Name: "ssh bo@lab id -un", Run: sshhost.As("sh", "-c", "ssh ana@lab true; exec ssh bo@lab id -un")}}
 
-// clash is a configuration without the user in the socket's name.
+// clashing is a configuration without the user in the socket's name.
 const clashing = "Host lab\n    HostName " + sshhost.Addr + "\n    ControlMaster auto\n    ControlPath ~/.ssh/%h:%p\n    ControlPersist 1m\n"
 
 var proof = []lab.Scenario{

@@ -38,7 +38,7 @@ var proof = []lab.Scenario{
 	{
 		Name: "silent-resolver", About: "UseDNS yes, and a name server that never answers",
 		Needs: sshhost.Needs(), Subject: reverseDNS, Probes: login, Confirm: sshhost.Confirm,
-		Prepare: sshhost.Host("UseDNS yes\n", sshhost.Silent("1")),
+		Prepare: sshhost.Host("UseDNS yes\n", sshhost.Silent("2")),
 	},
 	{
 		Name: "gssapi-without-keytab", About: "sshd and ssh have GSSAPI on, the host has no keytab, and no name server answers",
@@ -47,7 +47,7 @@ var proof = []lab.Scenario{
 	},
 	{
 		Name: "greeting-that-waits", About: "A script of update-motd.d asks a machine that is switched off",
-		Needs: sshhost.Needs("run-parts"), Subject: pamPrefix + "pam_motd", Probes: login,
+		Needs: sshhost.Needs("run-parts"), Long: true, Subject: pamPrefix + "pam_motd", Probes: login,
 		Prepare: sshhost.Host("", lab.Act{Write: &lab.File{Path: "/etc/update-motd.d/50-backup", Content: greeting, Mode: 0o755}}),
 	},
 	{

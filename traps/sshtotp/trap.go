@@ -18,6 +18,7 @@ var Trap = trap.Trap{
 	Cost:  trap.Instant,
 	Check: check,
 	Plan:  plan,
+	Proof: proof,
 	Choices: []trap.Choice{
 		{Name: "group", About: "who is asked for a code: the members of this group, or all"},
 		{Name: "mode", About: "what happens to them without a file: nullok lets them in without a code, strict does not", Values: []string{"nullok", "strict"}},
