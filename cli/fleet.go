@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"io"
-	"os"
 	"slices"
 	"time"
 
@@ -38,6 +37,10 @@ func (o *fleetOptions) flags(c *cobra.Command) {
 // asked tells whether other hosts are meant.
 func (o *fleetOptions) asked() bool { return len(o.hosts) > 0 || o.file != "" }
 
+// hostsFileLimit is the most that is read of --hosts-file, in bytes: some
+// hundred thousand names.
+const hostsFileLimit = 16 << 20
+
 // list is all hosts that the flags name.
 func (o *fleetOptions) list(stdin io.Reader) ([]string, error) {
 	var hosts []string
@@ -50,9 +53,9 @@ func (o *fleetOptions) list(stdin io.Reader) ([]string, error) {
 	if o.file != "" {
 		var b []byte
 		if o.file == "-" {
-			b, err = io.ReadAll(stdin)
+			b, err = readAtMost(stdin, "standard input", hostsFileLimit)
 		} else {
-			b, err = os.ReadFile(o.file)
+			b, err = readFileAtMost(o.file, hostsFileLimit)
 		}
 		if err == nil {
 			hosts, err = fleet.ParseHosts(o.file, string(b), hosts)

@@ -96,7 +96,7 @@ func redactKey(file string) ([]byte, error) {
 	if file == "" {
 		return key, nil
 	}
-	b, err := os.ReadFile(file)
+	b, err := readFileAtMost(file, 4096)
 	if err == nil {
 		key, err := hex.DecodeString(strings.TrimSpace(string(b)))
 		if err != nil || len(key) < 16 {
@@ -104,7 +104,7 @@ func redactKey(file string) ([]byte, error) {
 		}
 		return key, nil
 	}
-	if !os.IsNotExist(err) {
+	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, usagef("--redact-key: %w", err)
 	}
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -115,6 +115,7 @@ func redactKey(file string) ([]byte, error) {
 		err = f.Close()
 	}
 	if err != nil {
+		os.Remove(file) // half a key would be refused next time
 		return nil, failf("--redact-key: %w", err)
 	}
 	return key, nil

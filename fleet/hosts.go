@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -12,7 +11,11 @@ import (
 // dropped. source names the input in errors.
 func ParseHosts(source, text string, into []string) ([]string, error) {
 	n := 0
-	for line := range strings.Lines(text) {
+	seen := map[string]bool{}
+	for _, h := range into {
+		seen[h] = true
+	}
+	for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) { // Windows' editors begin with one
 		n++
 		line, _, _ = strings.Cut(line, "#")
 		for h := range strings.SplitSeq(line, ",") {
@@ -20,9 +23,10 @@ func ParseHosts(source, text string, into []string) ([]string, error) {
 				continue
 			}
 			if err := validHost(h); err != nil {
-				return nil, fmt.Errorf("%s:%d: host %q %w", source, n, h, err)
+				return nil, fmt.Errorf("%s:%d: host %q %w", source, n, h[:min(len(h), 100)], err)
 			}
-			if !slices.Contains(into, h) {
+			if !seen[h] {
+				seen[h] = true
 				into = append(into, h)
 			}
 		}
@@ -30,9 +34,25 @@ func ParseHosts(source, text string, into []string) ([]string, error) {
 	return into, nil
 }
 
+// hostLimit is the longest a host may be, in bytes: a user, and a name as
+// getnameinfo(3) bounds it (NI_MAXHOST).
+const hostLimit = 1100
+
 func validHost(h string) error {
 	if h[0] == '-' {
 		return fmt.Errorf("begins with -")
+	}
+	if len(h) > hostLimit {
+		return fmt.Errorf("is longer than %d bytes", hostLimit)
+	}
+	if user, name, ok := strings.Cut(h, "@"); ok && !strings.HasPrefix(h, "ssh://") {
+		name = name[strings.LastIndexByte(name, '@')+1:] // ssh takes the last, ssh(1)
+		switch {
+		case user == "" || name == "":
+			return fmt.Errorf("lacks a name beside the @")
+		case name[0] == '-':
+			return fmt.Errorf("has a name that begins with -")
+		}
 	}
 	for _, c := range h {
 		if c <= ' ' || c == 0x7f || strings.ContainsRune("\"'`$\\;&|<>()*?{}!", c) {
