@@ -133,7 +133,7 @@ func (a *app) acceptable(ctx context.Context, t *trap.Trap, on string) ([]trap.F
 	var found []trap.Finding
 	var others, unknown []string
 	opt := trap.Options{Network: t.Talks} // what check --network found can be accepted
-	if t.Cost == trap.Sampled {
+	if t.Cost == trap.Sampled || t.Samples {
 		opt.Interval = 10 * time.Second
 	}
 	err := a.checkLive(ctx, []*trap.Trap{t}, opt, func(r trap.Result) {

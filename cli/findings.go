@@ -17,7 +17,7 @@ import (
 func (a *app) look(ctx context.Context, t *trap.Trap) ([]trap.Outcome, error) {
 	var out []trap.Outcome
 	opt := trap.Options{Network: t.Talks}
-	if t.Cost == trap.Sampled {
+	if t.Cost == trap.Sampled || t.Samples {
 		opt.Interval = 10 * time.Second
 	}
 	err := a.checkLive(ctx, []*trap.Trap{t}, opt, func(r trap.Result) { out = r.Outcomes })

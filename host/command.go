@@ -59,8 +59,18 @@ var Commands = map[string]CommandSpec{
 	},
 	"dmsetup": {
 		Paths: []string{"/usr/sbin/dmsetup", "/sbin/dmsetup"},
-		Allow: func(args []string) bool { return len(args) == 1 && args[0] == "status" },
+		Allow: func(args []string) bool { return len(args) == 1 && (args[0] == "status" || args[0] == "targets") },
 		Limit: 10 * time.Second, MaxOutput: 4 << 20,
+		Write: []string{"/dev/mapper/control"}, // questions are ioctls of it
+	},
+	"lvs": {
+		Paths: []string{"/usr/sbin/lvs", "/sbin/lvs"},
+		// Without locks and without repairs: nothing is written.
+		Allow: func(args []string) bool {
+			return len(args) == 9 && slices.Equal(args[:8], []string{"-a", "--reportformat", "json", "--units", "b", "--config", LVMReadOnly, "-o"}) &&
+				strings.Trim(args[8], "abcdefghijklmnopqrstuvwxyz_,") == ""
+		},
+		Limit: 10 * time.Second, MaxOutput: 16 << 20,
 		Write: []string{"/dev/mapper/control"}, // questions are ioctls of it
 	},
 	"zpool": {
@@ -78,6 +88,10 @@ var Commands = map[string]CommandSpec{
 		Write: []string{"/var/lib/rpm", "/usr/lib/sysimage/rpm"}, // rpm opens its database for locking
 	},
 }
+
+// LVMReadOnly is the configuration with which LVM's commands take no locks and
+// repair nothing; every release knows it (--nolocking is newer).
+const LVMReadOnly = "global{locking_type=0 metadata_read_only=1}"
 
 // systemctlReads allows questions to the system's own manager and no option
 // but what to show: --host= would start ssh, --root= and --image= read elsewhere.

@@ -114,7 +114,7 @@ func runOne(ctx context.Context, h *host.Host, t *Trap, opt Options) Result {
 	if opt.Limit > 0 {
 		limit = opt.Limit
 	}
-	if t.Cost == Sampled {
+	if t.Cost == Sampled || t.Samples {
 		limit += opt.Interval
 	}
 	r := &Report{trap: t.ID()}

@@ -19,6 +19,9 @@ type Trap struct {
 	// Talks: an instant check that asks other hosts too where the run allows
 	// it (see MayTalk): check --network, fix.
 	Talks bool
+	// Samples: an instant check that looks a second time after an interval
+	// where the run has one (see Interval): check --sample, fix, accept.
+	Samples bool
 	// Limit is how long the check may take; zero takes the limit of its cost.
 	Limit time.Duration
 	// Check looks at the host and reports one outcome per subject. It reads

@@ -62,6 +62,11 @@ func (s *Source) Command(_ context.Context, c host.Command) (host.Output, error)
 		return s.mdadmExamine(c.Args[1])
 	case c.Name == "rpm" && slices.Equal(c.Args[:min(2, len(c.Args))], []string{"-qa", "--qf"}):
 		return s.rpmList(c.Args[2])
+	case c.Name == "lvs":
+		return s.lvs()
+	case c.String() == "dmsetup status":
+		text, err := s.output(dmsetupStatus)
+		return host.Output{Stdout: []byte(text)}, err
 	}
 	return host.Output{}, host.ErrNotCollected
 }

@@ -7,19 +7,33 @@ import (
 	"strings"
 )
 
-// status is one line of `dmsetup status` of a cache
-// (Documentation/admin-guide/device-mapper/cache.rst, Linux 6.1).
+// status is what is known of a cache: a line of `dmsetup status`
+// (Documentation/admin-guide/device-mapper/cache.rst, Linux 6.1), or what lvs
+// shows of it.
 type status struct {
 	name                    string
+	from                    string  // "dmsetup status" or "lvs"
+	counts, moves           bool    // the blocks and requests are known; the promotions and demotions
+	fill                    float64 // percent, where the blocks are not known
 	blockSectors            uint64
+	threshold               uint64 // migration_threshold in sectors; 0 where it is not known
 	used, total             uint64 // blocks of the cache
 	readHits, readMisses    uint64
 	writeHits, writeMisses  uint64
 	demotions, promotions   uint64
 	dirty                   uint64
-	features                []string
-	policy                  string
-	failed, readOnly, check bool // fail-io; metadata mode ro; needs_check
+	mode                    string  // writeback, writethrough, passthrough
+	policy                  string  // "" where it is not known
+	failed, readOnly, check bool    // fail-io; metadata mode ro; needs_check
+	over                    *change // what it did between two looks; nil without a second
+}
+
+// full tells whether the cache has next to no free block.
+func (s *status) full() bool {
+	if s.counts {
+		return s.total > 0 && s.used*100 >= s.total*95
+	}
+	return s.fill >= 95
 }
 
 func (s *status) accesses() uint64 {
@@ -106,7 +120,7 @@ func (w *words) pair() (a, b uint64) {
 }
 
 func parseCache(name string, f []string) (*status, error) {
-	s := &status{name: name}
+	s := &status{name: name, from: "dmsetup status"}
 	if len(f) > 0 && (f[0] == "Fail" || f[0] == "Error") {
 		s.failed = true
 		return s, nil
@@ -118,8 +132,18 @@ func parseCache(name string, f []string) (*status, error) {
 	s.used, s.total = w.pair()
 	s.readHits, s.readMisses, s.writeHits, s.writeMisses = w.number(), w.number(), w.number(), w.number()
 	s.demotions, s.promotions, s.dirty = w.number(), w.number(), w.number()
-	s.features = w.list()
-	w.list() // core arguments: migration_threshold
+	for _, f := range w.list() {
+		switch f {
+		case "writeback", "writethrough", "passthrough":
+			s.mode = f
+		}
+	}
+	core := w.list()
+	for i := 0; i+1 < len(core); i += 2 {
+		if core[i] == "migration_threshold" {
+			s.threshold, _ = strconv.ParseUint(core[i+1], 10, 64)
+		}
+	}
 	s.policy = w.next()
 	w.list() // the policy's arguments
 	if len(w.f) > 0 {
@@ -128,5 +152,6 @@ func parseCache(name string, f []string) (*status, error) {
 	if len(w.f) > 0 {
 		s.check = w.next() == "needs_check"
 	}
+	s.counts, s.moves = true, true
 	return s, w.err
 }

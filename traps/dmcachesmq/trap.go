@@ -3,9 +3,10 @@ package dmcachesmq
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
-	"strconv"
 	"strings"
+	"time"
 
 	"fettle/host"
 	"fettle/lab"
@@ -16,7 +17,7 @@ import (
 var lore string
 
 // Trap is dm-cache-smq.
-var Trap = trap.Trap{Lore: trap.Lore(lore), Cost: trap.Instant, Check: check, Experiments: []lab.Experiment{ModelExperiment, RunsExperiment}}
+var Trap = trap.Trap{Lore: trap.Lore(lore), Cost: trap.Instant, Samples: true, Check: check, Experiments: []lab.Experiment{ModelExperiment, RunsExperiment}}
 
 const (
 	// warmed is how many times its blocks a cache must have been asked for
@@ -26,6 +27,10 @@ const (
 	poor = 0.30
 	// churning is how many times its blocks a cache has thrown out.
 	churning = 5
+	// busy is how many requests between two looks say something, and
+	// exchanged the time in which a cache that churns throws out all it has.
+	busy      = 1000
+	exchanged = time.Hour
 )
 
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
@@ -33,98 +38,96 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		return host.ErrNotRunning
 	}
 	// Without device-mapper there is no need to ask.
-	if some, err := h.Glob(ctx, "/sys/block", "dm-*"); err != nil {
+	switch some, err := h.Glob(ctx, "/sys/block", "dm-*"); {
+	case errors.Is(err, host.ErrNotCollected): // as in sosreports
+	case err != nil:
 		return err
-	} else if len(some) == 0 {
+	case len(some) == 0:
 		r.NotApplicable("", "no device-mapper device is here")
 		return nil
 	}
-	out, err := h.Run(ctx, "dmsetup", "status")
+	caches, err := look(ctx, h)
 	if err != nil {
 		return err
 	}
-	if out.Exit != 0 {
-		return fmt.Errorf("dmsetup status: exit status %d: %s", out.Exit, strings.TrimSpace(string(out.Stderr)))
-	}
-	caches, err := parseStatus(out.Stdout)
-	if err != nil {
-		return err
+	for _, c := range caches {
+		judge(r, c, kernel(ctx, h, c))
 	}
 	if len(caches) == 0 {
 		r.NotApplicable("", "no dm-cache is here")
-		return nil
-	}
-	for _, c := range caches {
-		judge(r, c, h.Identity().Release)
 	}
 	return nil
 }
 
-func judge(r *trap.Report, c *status, release string) {
-	found := func(sev trap.Severity, summary, detail string) {
-		r.Found(trap.Finding{Subject: c.name, Severity: sev, Summary: summary, Detail: detail, Evidence: evidence(c, release)})
-	}
-	some := false
-	switch {
-	case c.failed:
-		found(trap.Critical, "the cache failed: every request to it ends in an error", "Look in the kernel's log for the first error; cache_check and cache_repair mend its metadata.")
-		return
-	case c.check:
-		found(trap.Critical, "the cache's metadata needs a check", "Take it offline and run cache_check, or lvconvert --repair.")
-		some = true
-	case c.readOnly:
-		found(trap.Critical, "the cache's metadata is read-only: nothing is promoted any more", "Look in the kernel's log for why.")
-		some = true
-	}
-	switch {
-	case c.policy == "cleaner":
-		found(trap.Notice, "the policy is cleaner: the cache is being emptied and promotes nothing", "lvchange --cachepolicy smq makes it a cache again.")
-		some = true
-	case c.policy != "smq" && c.policy != "mq":
-		found(trap.Notice, "the policy is not smq", "It is "+c.policy+"; smq is what the kernel's documentation advises.")
-		some = true
-	}
-	full := c.total > 0 && c.used*100 >= c.total*95
-	if old, known := beforeMend(release); known && old && c.policy == "smq" {
-		detail := "Linux 4.12 has it mended. A distribution may have taken that into an older version; then accept this finding."
-		if full {
-			detail = fmt.Sprintf("The cache is full, and its hit ratio is %.0f %%. ", 100*c.hitRatio()) + detail
+// look finds the caches: by dmsetup, over the sampling interval of a live
+// host; where there is no dmsetup, by lvs.
+func look(ctx context.Context, h *host.Host) ([]*status, error) {
+	caches, err := viaDmsetup(ctx, h)
+	if nowhere(err) {
+		byLVM, lerr := viaLVS(ctx, h)
+		switch {
+		case nowhere(lerr):
+			return nil, err // what was asked first
+		case lerr != nil:
+			return nil, lerr
 		}
-		found(trap.Warning, "this kernel's smq hardly promotes anything once the cache is full", detail)
-		return
+		if len(byLVM) == 0 {
+			return nil, fmt.Errorf("lvs shows no cache; one that is not LVM's would be seen by dmsetup: %w", err)
+		}
+		return byLVM, nil
 	}
-	if full && c.accesses() > warmed*c.total && c.hitRatio() < poor && c.demotions > churning*c.total {
-		found(trap.Notice, "the cache is too small for what is used again and again: blocks go in and out in turn",
-			fmt.Sprintf("%.0f %% hits; %d blocks promoted and %d demoted, of a cache of %d. fettle measure cachesim tells how large it had to be.",
-				100*c.hitRatio(), c.promotions, c.demotions, c.total))
-		some = true
+	if iv := trap.Interval(ctx); err == nil && len(caches) > 0 && iv > 0 && h.Kind() == host.KindLive {
+		return sample(ctx, h.Source(), iv)
 	}
-	if !some {
-		r.Clear(c.name, "the cache works as it should", evidence(c, release)...)
-	}
+	return caches, err
 }
 
-func evidence(c *status, release string) []trap.Evidence {
-	ev := []trap.Evidence{trap.Ev("uname -r", "%s", release)}
-	if c.failed {
-		return append(ev, trap.Ev("dmsetup status "+c.name, "Fail"))
-	}
-	return append(ev, trap.Ev("dmsetup status "+c.name, "%s, %d of %d blocks used, read hits %d, misses %d, write hits %d, misses %d, promotions %d, demotions %d, dirty %d",
-		c.policy, c.used, c.total, c.readHits, c.readMisses, c.writeHits, c.writeMisses, c.promotions, c.demotions, c.dirty))
+// nowhere tells that a command's output is not to be had.
+func nowhere(err error) bool {
+	return errors.Is(err, host.ErrNoCommand) || errors.Is(err, host.ErrNotCollected)
 }
 
-// beforeMend tells whether a kernel's upstream version is before 4.12, and
-// whether its name tells that.
-func beforeMend(release string) (old, known bool) {
-	major, rest, _ := strings.Cut(release, ".")
-	minor, _, _ := strings.Cut(rest, ".")
-	if i := strings.IndexFunc(minor, func(r rune) bool { return r < '0' || r > '9' }); i >= 0 {
-		minor = minor[:i]
+func viaDmsetup(ctx context.Context, h *host.Host) ([]*status, error) {
+	out, err := h.Run(ctx, "dmsetup", "status")
+	if err != nil {
+		return nil, err
 	}
-	a, err := strconv.Atoi(major)
-	b, err2 := strconv.Atoi(minor)
-	if err != nil || err2 != nil {
-		return false, false
+	if out.Exit != 0 {
+		return nil, failed("dmsetup status", out)
 	}
-	return a < 4 || a == 4 && b < 12, true
+	return parseStatus(out.Stdout)
+}
+
+func failed(command string, out host.Output) error {
+	why, _, _ := strings.Cut(strings.TrimSpace(string(out.Stderr)), "\n")
+	return fmt.Errorf("%s: exit status %d: %s", command, out.Exit, why)
+}
+
+// verdict is what is known of the kernel's smq.
+type verdict struct {
+	release, target string
+	mend
+	why string
+}
+
+// kernel judges the kernel for one cache. dm-cache's own version is asked for
+// only where uname -r leaves it open.
+func kernel(ctx context.Context, h *host.Host, c *status) verdict {
+	v := verdict{release: h.Identity().Release}
+	v.mend, v.why = kernelOf(v.release, c.policy, "")
+	if v.mend != mended {
+		if out, err := h.Run(ctx, "dmsetup", "targets"); err == nil && out.Exit == 0 {
+			v.target = cacheTarget(out.Stdout)
+			v.mend, v.why = kernelOf(v.release, c.policy, v.target)
+		}
+	}
+	return v
+}
+
+func (v verdict) evidence() []trap.Evidence {
+	ev := []trap.Evidence{trap.Ev("uname -r", "%s", v.release)}
+	if v.target != "" {
+		ev = append(ev, trap.Ev("dmsetup targets", "cache v%s", v.target))
+	}
+	return ev
 }

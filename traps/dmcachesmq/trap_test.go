@@ -15,14 +15,6 @@ func TestLore(t *testing.T) {
 	}
 }
 
-func TestBeforeMend(t *testing.T) {
-	for release, want := range map[string][2]bool{"4.9.0-19-amd64": {true, true}, "4.12.0": {false, true}, "4.12-rc5": {false, true}, "3.10.0-1160.el7": {true, true},
-		"6.1.0": {false, true}, "4": {false, false}, "": {false, false}, "x.y": {false, false}} {
-		if old, known := beforeMend(release); old != want[0] || known != want[1] {
-			t.Errorf("%q: %v, %v; want %v", release, old, known, want)
-		}
-	}
-}
 
 func TestParseStatus(t *testing.T) {
 	for text, want := range map[string]string{
