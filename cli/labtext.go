@@ -30,7 +30,7 @@ func (a *app) labText(o lab.Outcome, long, verbose bool) {
 		return
 	}
 	if about := o.Job.About(); about != "" {
-		fmt.Fprintf(a.stdout, "  %s\n", about)
+		fmt.Fprint(a.stdout, term.Wrap(about, tableWidth, "  ", "  "))
 	}
 	for _, s := range v.Stages {
 		if s.OK && o.Job.Experiment != nil {
@@ -44,7 +44,7 @@ func (a *app) labText(o lab.Outcome, long, verbose bool) {
 		if !verbose && s.OK {
 			said, _, _ = strings.Cut(said, "\n")
 		}
-		fmt.Fprintf(a.stdout, "  %-11s %-6s %5.1f s  %s\n", term.Visible(s.Name), mark, s.Took.Seconds(), visibleLines(said, 30))
+		fmt.Fprintf(a.stdout, "  %-11s %-6s %5.1f s  %s\n", term.Visible(s.Name), mark, s.Took.Seconds(), folded(said, 30, verbose))
 	}
 	if v.Table != nil && len(v.Table.Columns) > 0 {
 		writeTable(a.stdout, v.Table)
@@ -92,6 +92,23 @@ func visibleLines(s string, indent int) string {
 		lines[i] = term.Visible(l)
 	}
 	return strings.Join(lines, "\n"+strings.Repeat(" ", indent))
+}
+
+// folded is visibleLines with the lines that are longer than a console's wrapped,
+// unless they are to be shown as they are.
+func folded(s string, indent int, as bool) string {
+	if as {
+		return visibleLines(s, indent)
+	}
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		text := strings.TrimLeft(l, " ")
+		lead := l[:len(l)-len(text)]
+		if len(l) > tableWidth-indent && len(lead) < tableWidth/4 {
+			lines[i] = strings.TrimSuffix(term.Wrap(text, tableWidth-indent, lead, lead+"  "), "\n")
+		}
+	}
+	return visibleLines(strings.Join(lines, "\n"), indent)
 }
 
 func (a *app) listLab(j *lab.Job) {

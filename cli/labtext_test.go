@@ -70,3 +70,21 @@ func TestTableFitsAConsole(t *testing.T) {
 		t.Errorf("%d letters of 100 are left", got)
 	}
 }
+
+func TestLabTextFitsAConsole(t *testing.T) {
+	var b strings.Builder
+	a := &app{stdout: &b}
+	long := strings.Repeat("word ", 30)
+	a.labText(lab.Outcome{Job: lab.Job{Trap: "a", Scenario: lab.Scenario{Name: "good", About: long}},
+		Verdict: lab.Verdict{OK: true, Stages: []lab.Stage{{Name: "check", OK: true, Said: long}}}}, true, false)
+	a.labText(lab.Outcome{Job: lab.Job{Trap: "a", Scenario: lab.Scenario{Name: "bad"}},
+		Verdict: lab.Verdict{Stages: []lab.Stage{{Name: "fix", Said: "short\n   " + long}}}}, true, false)
+	for line := range strings.Lines(b.String()) {
+		if len(line) > 81 {
+			t.Errorf("%d columns: %s", len(line)-1, line)
+		}
+	}
+	if !strings.Contains(b.String(), "\n"+strings.Repeat(" ", 33)+"word") {
+		t.Errorf("the second line lost its place:\n%s", b.String())
+	}
+}
