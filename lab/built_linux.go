@@ -9,9 +9,10 @@ import (
 	"syscall"
 )
 
-// Built is a User-Mode Linux kernel that make lab-GROUP has built here, by the
-// name GROUP/KERNEL: the file linux, and modules.dep and modules.builtin beside
-// it, in the user's cache folder.
+// Built is a kernel that make lab-GROUP has built here, by the name
+// GROUP/KERNEL, in the user's cache folder: the file linux for User-Mode Linux or
+// vmlinuz for qemu, modules.dep and modules.builtin beside it, and root, where
+// programs were built with it.
 func Built(name string) (Kernel, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {
@@ -19,7 +20,14 @@ func Built(name string) (Kernel, error) {
 	}
 	group, _, _ := strings.Cut(name, "/")
 	dir := filepath.Join(base, "fettle", "built", filepath.FromSlash(name))
-	file := filepath.Join(dir, "linux")
+	k := Kernel{Engine: "uml", File: filepath.Join(dir, "linux"), Modules: dir}
+	if vm := filepath.Join(dir, "vmlinuz"); exists(vm) {
+		k.Engine, k.File = "qemu", vm
+	}
+	if root := filepath.Join(dir, "root"); exists(root) {
+		k.Root = root
+	}
+	file := k.File
 	for _, f := range []string{file, filepath.Join(dir, "modules.dep"), filepath.Join(dir, "modules.builtin")} {
 		if _, err := os.Stat(f); err != nil {
 			return Kernel{}, fmt.Errorf("the kernel %s is not built here (no %s): make lab-%s builds it, in some minutes", name, f, group)
@@ -31,7 +39,7 @@ func Built(name string) (Kernel, error) {
 			return Kernel{}, fmt.Errorf("the kernel %s is not started: %w; remove it, and make lab-%s builds it anew", name, err, group)
 		}
 	}
-	return Kernel{Engine: "uml", File: file, Modules: dir}, nil
+	return k, nil
 }
 
 // othersMayWrite tells whether a file can be changed by somebody who is neither

@@ -13,6 +13,9 @@ type Kernel struct {
 	Engine  string // "uml" or "qemu"
 	File    string // linux.uml or a bzImage
 	Modules string
+	// Root is a folder of programs and libraries that were built with the
+	// kernel, laid out as below /; empty where there are none.
+	Root string
 }
 
 // UML is Debian's user-mode-linux: the default engine. It needs neither root

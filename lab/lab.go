@@ -39,8 +39,11 @@ type Scenario struct {
 // Needs is what a scenario's machine must have.
 type Needs struct {
 	Engine string // "uml" or "qemu"; empty is any
-	// Kernel is one that make has built, by name: see Built.
-	Kernel  string   `json:",omitempty"`
+	// Kernel is one that make has built, by name: see Built. BuiltTools are
+	// programs that were built with it.
+	Kernel     string   `json:",omitempty"`
+	BuiltTools []string `json:",omitempty"`
+
 	Modules []string // kernel modules to load, with those they depend on
 	Tools   []string // programs of the host, copied with their libraries
 	// What the machine may lack: modules and tools that an experiment

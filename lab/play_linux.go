@@ -228,6 +228,11 @@ func buildImage(o Orders, needs Needs, opt Options) (*os.File, error) {
 				return err
 			}
 		}
+		for _, t := range needs.BuiltTools {
+			if err := im.rootTool(opt.Kernel.Root, t); err != nil {
+				return err
+			}
+		}
 		tools := append([]string{"ip", "sleep"}, needs.Tools...)
 		for _, t := range needs.MayTools {
 			if _, err := FindTool(t); err == nil {

@@ -155,3 +155,14 @@ func quantile(sorted []time.Duration, q float64) time.Duration {
 	}
 	return sorted[lo] + time.Duration((at-float64(lo))*float64(sorted[lo+1]-sorted[lo]))
 }
+
+// Wait writes a time for people.
+func Wait(d time.Duration) string {
+	switch {
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond).String()
+	case d >= time.Millisecond:
+		return d.Round(100 * time.Microsecond).String()
+	}
+	return d.Round(time.Microsecond).String()
+}

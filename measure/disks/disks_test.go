@@ -168,27 +168,6 @@ func TestParseZpool(t *testing.T) {
 	}
 }
 
-// TestShares: the field's own figures. Vdevs of 512 MiB and 2 GiB, both empty,
-// took 118 and 406 MB of what was written: 22.5 and 77.5 %.
-func TestShares(t *testing.T) {
-	vdevs := []*Vdev{{Name: "a", Free: 512}, {Name: "b", Free: 2048}}
-	s := Shares(vdevs, ByFree)
-	if math.Abs(s[0].Predicted-0.2) > 0.001 || math.Abs(s[0].Predicted-118.0/524) > 0.03 {
-		t.Errorf("predicted %v", s[0].Predicted)
-	}
-	if e := Shares(vdevs, Evenly); e[0].Predicted != 0.5 {
-		t.Errorf("evenly: %v", e[0].Predicted)
-	}
-	full := []*Vdev{{Name: "a", Alloc: 400, Free: 112}, {Name: "b", Free: 2048}}
-	if s := Shares(full, ByCapacity); math.Abs(s[0].Predicted-0.2) > 0.001 || s[0].Held != 1 || s[0].Written >= 0 {
-		t.Errorf("by capacity: %+v", s[0])
-	}
-	// A disk ten times as slow that gets half of the writes: 5.5 times as fast by speed.
-	if p := Pace([]float64{10, 1}, []float64{0.5, 0.5}); math.Abs(p-5.5) > 0.001 {
-		t.Errorf("pace %v", p)
-	}
-}
-
 func FuzzParse(f *testing.F) {
 	for _, file := range []string{"iostat-12.txt", "iostat-10.txt", "zpool-iostat-vl.txt", "zpool-list-v.txt"} {
 		b, err := os.ReadFile("testdata/" + file)
@@ -206,7 +185,7 @@ func FuzzParse(f *testing.F) {
 				for _, g := range p.Groups() {
 					g.Judge()
 				}
-				for _, sh := range Shares(p.Data(), ByFree) {
+				for _, sh := range DefaultRule.Shares(p.Data()) {
 					if sh.Predicted > 1.0001 || math.IsNaN(sh.Predicted) {
 						t.Errorf("a share of %v", sh.Predicted)
 					}

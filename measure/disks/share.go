@@ -1,54 +1,190 @@
 package disks
 
-// Policy is how ZFS spreads writes over the top-level vdevs of a pool.
-type Policy string
-
-const (
-	ByFree     Policy = "by free space"             // metaslab_bias_enabled=1, the default
-	ByCapacity Policy = "by capacity"               // bias off, since OpenZFS pull request 17020
-	Evenly     Policy = "evenly"                    // bias off, before that
-	BySpeed    Policy = "by free space and by load" // metaslab_perf_bias
+import (
+	"math"
+	"strings"
 )
 
-// Share is what one vdev gets of the writes.
+// Share is what one vdev gets of the writes; shares are from 0 to 1.
 type Share struct {
-	Vdev      string
-	Predicted float64 // 0 to 1, of what is written next
-	Held      float64 // its share of what the pool holds
-	Written   float64 // its share of what was written while looked at; negative when nothing was
+	Vdev string
+	// Predicted is its share of the next writes, in records of 128 KiB, as long
+	// as all vdevs keep up. Low and High are how far records of other sizes, up
+	// to 1 MiB, and the vdevs' speeds (Outrun) move it.
+	Predicted, Low, High float64
+	Held                 float64 // its share of what the pool holds
+	Written              float64 // its share of what was written while looked at; negative when nothing was
+	WrittenBytes         float64
 }
 
-// Shares predicts how writes are spread. ZFS gives each vdev its turn in
-// proportion to its free space as compared with the others'
-// (module/zfs/metaslab.c, metaslab_group_alloc and vdev bias, OpenZFS 2.1).
-// It steers: the real share lags behind, the more so the fuller the pool.
-func Shares(vdevs []*Vdev, p Policy) []Share {
-	var out []Share
-	var weights, alloc, written float64
-	weigh := func(v *Vdev) float64 {
-		switch p {
-		case ByCapacity:
-			return v.Size()
-		case Evenly:
-			return 1
-		}
-		return v.Free
-	}
-	for _, v := range vdevs {
-		weights += weigh(v)
+// recordsize is the default of that property, and large the largest by default
+// in use (zfs_max_recordsize was 1 MiB until OpenZFS 2.2).
+const (
+	recordsize = 128 << 10
+	large      = 1 << 20
+)
+
+// Shares predicts how writes are spread over the vdevs, and says how they were
+// while they were looked at. What was written then is taken for half written:
+// the prediction is for the middle of the look.
+//
+// ZFS gives each vdev a turn of some bytes, steered by its free space as
+// compared with the others' (module/zfs/metaslab.c, metaslab_alloc_dva of
+// OpenZFS 2.1, metaslab_class_balance and metaslab_class_rotate of 2.4).
+func (r Rule) Shares(vdevs []*Vdev) []Share {
+	out := make([]Share, len(vdevs))
+	var alloc, written float64
+	for i, v := range vdevs {
+		out[i] = Share{Vdev: v.Name, Low: 1, WrittenBytes: v.written()}
 		alloc += v.Alloc
-		written += v.Load.WriteBytes
+		written += out[i].WrittenBytes
 	}
-	part := func(x, all float64) float64 {
-		if all == 0 {
-			return -1
+	turns := r.turns(vdevs)
+	for _, block := range []float64{0, recordsize, large} {
+		rounded := make([]float64, len(turns))
+		for i, t := range turns {
+			rounded[i] = r.round(t, block)
 		}
-		return x / all
+		for i, p := range parts(rounded) {
+			s := &out[i]
+			s.Low, s.High = min(s.Low, p), max(s.High, p)
+			if block == recordsize {
+				s.Predicted = p
+			}
+		}
 	}
-	for _, v := range vdevs {
-		out = append(out, Share{v.Name, part(weigh(v), weights), part(v.Alloc, alloc), part(v.Load.WriteBytes, written)})
+	if r.Slow == Outrun {
+		r.outrun(vdevs, turns, out)
+	}
+	for i, v := range vdevs {
+		out[i].Held, out[i].Written = part(v.Alloc, alloc), part(out[i].WrittenBytes, written)
 	}
 	return out
+}
+
+// turns are the bytes of each vdev's turn.
+func (r Rule) turns(vdevs []*Vdev) []float64 {
+	weights := make([]float64, len(vdevs))
+	sum := 0.0
+	for i, v := range vdevs {
+		switch r.Policy {
+		case ByFree:
+			weights[i] = v.Free + v.written()/2
+		case ByCapacity:
+			weights[i] = v.Size()
+		default:
+			weights[i] = 1
+		}
+		sum += weights[i]
+	}
+	for i, v := range vdevs {
+		if sum > 0 {
+			weights[i] *= float64(len(vdevs)) / sum
+		}
+		weights[i] *= r.Aliquot
+		if !r.Averaged {
+			weights[i] *= float64(v.dataDisks())
+		}
+	}
+	return weights
+}
+
+// round is how many bytes a turn comes to in blocks of one size; one block at
+// least.
+func (r Rule) round(turn, block float64) float64 {
+	switch {
+	case block == 0:
+		return turn
+	case r.Averaged:
+		return max(1, math.Round(turn/block)) * block
+	}
+	return max(1, math.Ceil(turn/block)) * block
+}
+
+// outrun widens the range of each share by what faster vdevs may take of the
+// slower ones' part: up to 2.5 times theirs while a quarter is used, down to
+// none at three quarters; twice where free space does not steer.
+func (r Rule) outrun(vdevs []*Vdev, turns []float64, out []Share) {
+	most := make([]float64, len(turns))
+	for i, v := range vdevs {
+		times := 2.0
+		if r.Policy == ByFree && v.Size() > 0 {
+			times = max(1, min(2.5, 0.25+3*v.Free/v.Size()))
+		}
+		most[i] = turns[i] * times
+	}
+	for i := range out {
+		slowest, fastest := turns[i], most[i] // alone in being slow, or fast
+		for j := range out {
+			if j != i {
+				slowest += most[j]
+				fastest += turns[j]
+			}
+		}
+		out[i].Low = min(out[i].Low, max(0, part(turns[i], slowest)))
+		out[i].High = max(out[i].High, part(most[i], fastest))
+	}
+}
+
+// written is what was written to a vdev, once: zpool iostat adds up what the
+// sides of a mirror wrote.
+func (v *Vdev) written() float64 {
+	if !strings.HasPrefix(v.Name, "mirror") || len(v.Children) == 0 {
+		return v.Load.WriteBytes
+	}
+	most := 0.0
+	for _, c := range v.Children {
+		most = max(most, c.Load.WriteBytes)
+	}
+	return most
+}
+
+func parts(x []float64) []float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += v
+	}
+	out := make([]float64, len(x))
+	for i, v := range x {
+		out[i] = part(v, sum)
+	}
+	return out
+}
+
+func part(x, all float64) float64 {
+	if all == 0 {
+		return -1
+	}
+	return x / all
+}
+
+const (
+	// enoughWritten is how much must have been written before shares are compared.
+	enoughWritten = 32 << 20
+	// nearEnough is by how much the shares of some seconds differ by chance:
+	// turns that are under way, metadata, what is written twice.
+	nearEnough = 0.06
+)
+
+// Compared is what comparing predicted with really written shares came to.
+type Compared struct {
+	Enough bool   // enough was written to compare
+	Lags   *Share // the vdev that took least of its part; nil: as predicted
+}
+
+// Compare compares shares with what was written.
+func Compare(shares []Share) Compared {
+	var c Compared
+	total, worst := 0.0, nearEnough
+	for i := range shares {
+		s := &shares[i]
+		total += s.WrittenBytes
+		if s.Written >= 0 && s.Low-s.Written > worst {
+			worst, c.Lags = s.Low-s.Written, s
+		}
+	}
+	c.Enough = total >= enoughWritten
+	return c
 }
 
 // Pace is how many times as fast a pool would take writes if each vdev got

@@ -17,6 +17,9 @@ type Vdev struct {
 	HasWaits bool    // -l was given
 	Class    string  // of top-level vdevs: "" is normal; logs, cache, special, dedup, spares
 	Children []*Vdev
+	// Reports is, of a pool, how many reports of zpool iostat there were; 0: it is
+	// of zpool list. A first one is of the time since the pool was imported.
+	Reports int
 }
 
 // Size is what a vdev can hold, in bytes.
@@ -63,6 +66,7 @@ type zpool struct {
 	n     int
 	form  zpoolForm
 	list  map[string]int // columns of zpool list
+	nth   int            // report of zpool iostat
 	pools []*Vdev
 	above []*Vdev // the nodes that the next line may belong to, by depth
 	class string
@@ -77,6 +81,7 @@ func (p *zpool) line(s string) error {
 		return nil
 	case f[0] == "pool" && len(f) > 2 && f[1] == "alloc" || f[0] == "vdev" && len(f) > 2 && f[1] == "alloc":
 		p.form, p.pools, p.above = iostatForm, nil, nil // a new report
+		p.nth++
 		return nil
 	case f[0] == "NAME" && len(f) > 3:
 		p.form, p.pools, p.above = listForm, nil, nil
@@ -102,6 +107,7 @@ func (p *zpool) line(s string) error {
 	}
 	if depth == 0 {
 		p.class = ""
+		v.Reports = p.nth
 		p.pools = append(p.pools, v)
 		p.above = []*Vdev{v}
 		return nil
@@ -186,4 +192,14 @@ func (v *Vdev) Groups() []Group {
 		out = append(out, top)
 	}
 	return out
+}
+
+// Tops are the top-level vdevs that hold data, as siblings: each takes its part
+// of what is written to the pool.
+func (v *Vdev) Tops() Group {
+	g := Group{Name: v.Name, Kind: "zfs pool"}
+	for _, c := range v.Data() {
+		g.Members = append(g.Members, c.Load)
+	}
+	return g
 }

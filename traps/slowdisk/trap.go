@@ -5,7 +5,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"time"
 
 	"fettle/host"
 	"fettle/measure/disks"
@@ -22,53 +21,29 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	if !h.Running() {
 		return host.ErrNotRunning
 	}
-	groups, err := disks.Layout(ctx, h)
+	seen, err := disks.Look(ctx, h, trap.Interval(ctx))
 	if err != nil {
 		return err
 	}
-	pools, err := disks.Pools(ctx, h, 0)
-	if err != nil {
-		r.Unknown("zfs", err)
+	if seen.ZFS != nil {
+		r.Unknown("zfs", seen.ZFS)
 	}
-	if len(groups) == 0 && len(pools) == 0 {
-		if err == nil {
-			r.NotApplicable("", "no array, volume or file system here spreads over several disks")
-		}
-		return nil
+	if len(seen.Groups) == 0 && len(seen.Pools) == 0 && seen.ZFS == nil {
+		r.NotApplicable("", "no array, volume or file system here spreads over several disks")
 	}
-	loads, over, err := look(ctx, h)
-	if err != nil {
-		return err
+	over := "since the host started"
+	if seen.Over > 0 {
+		over = "over " + seen.Over.String()
 	}
-	if iv := trap.Interval(ctx); len(pools) > 0 && h.Kind() == host.KindLive && iv > 0 {
-		if pools, err = disks.Pools(ctx, h, iv); err != nil {
-			r.Unknown("zfs", err)
-		}
+	for _, g := range seen.Groups {
+		judge(r, g, over)
 	}
-	for _, s := range groups {
-		judge(r, s.Group(loads), over)
-	}
-	for _, p := range pools {
-		for _, g := range p.Groups() {
-			judge(r, g, over)
+	for _, p := range seen.Pools {
+		if len(p.Groups()) == 0 {
+			r.NotApplicable(p.Name, "this pool of ZFS has one disk, which has no siblings")
 		}
 	}
 	return nil
-}
-
-// look reads the disks' load: over the sampling interval on a live host, since
-// the start elsewhere.
-func look(ctx context.Context, h *host.Host) (loads map[string]disks.Load, over string, err error) {
-	if iv := trap.Interval(ctx); h.Kind() == host.KindLive && iv > 0 {
-		loads, err = disks.Over(ctx, h.Source(), iv)
-		return loads, "over " + iv.String(), err
-	}
-	all, err := disks.Read(ctx, h)
-	loads = map[string]disks.Load{}
-	for n, c := range all {
-		loads[n] = disks.SinceBoot(c)
-	}
-	return loads, "since the host started", err
 }
 
 // judge reports on one group: a finding for each slow member, or clear.
@@ -87,7 +62,7 @@ func judge(r *trap.Report, g disks.Group, over string) {
 			Subject: g.Name + "/" + s.Member, Severity: trap.Warning,
 			Summary: fmt.Sprintf("takes several times as long for a %s as its siblings in %s (%s), which wait for it", s.Direction, g.Name, g.Kind),
 			Detail: fmt.Sprintf("%s a %s, and %s with its siblings (median): %.1f times, %s. Were it like the slowest of them, what waits for all members would go %.1f times as fast.",
-				wait(s.Wait), s.Direction, wait(s.Others), s.Ratio, over, s.Gain),
+				disks.Wait(s.Wait), s.Direction, disks.Wait(s.Others), s.Ratio, over, s.Gain),
 			Evidence: evidence(g),
 		})
 	}
@@ -100,18 +75,7 @@ func evidence(g disks.Group) []trap.Evidence {
 		if m.Busy >= 0 && m.Time > 0 {
 			busy = fmt.Sprintf(", busy %.0f %%", 100*m.Busy)
 		}
-		out = append(out, trap.Ev(m.Name, "%.0f reads of %s, %.0f writes of %s%s", m.Reads, wait(m.ReadWait), m.Writes, wait(m.WriteWait), busy))
+		out = append(out, trap.Ev(m.Name, "%.0f reads of %s, %.0f writes of %s%s", m.Reads, disks.Wait(m.ReadWait), m.Writes, disks.Wait(m.WriteWait), busy))
 	}
 	return out
-}
-
-// wait writes a time for people.
-func wait(d time.Duration) string {
-	switch {
-	case d >= time.Second:
-		return d.Round(10 * time.Millisecond).String()
-	case d >= time.Millisecond:
-		return d.Round(100 * time.Microsecond).String()
-	}
-	return d.Round(time.Microsecond).String()
 }

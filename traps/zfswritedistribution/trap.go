@@ -5,10 +5,10 @@ package zfswritedistribution
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
+	"time"
 
 	"fettle/host"
 	"fettle/measure/disks"
@@ -19,18 +19,28 @@ import (
 var lore string
 
 // Trap is zfs-write-distribution.
-var Trap = trap.Trap{Lore: trap.Lore(lore), Cost: trap.Instant, Check: check}
+var Trap = trap.Trap{Lore: trap.Lore(lore), Cost: trap.Instant, Samples: true, Check: check, Proof: proof, Experiments: experiments}
 
-const parameters = "/sys/module/zfs/parameters/"
-
-// uneven is how many times its fair part of the writes one vdev may get.
-const uneven = 2.0
+// uneven is how many times its fair part of the writes one vdev may get: at one
+// and a half, vdevs of one speed write at two thirds of the pace they could.
+const uneven = 1.5
 
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	if !h.Running() {
 		return host.ErrNotRunning
 	}
-	pools, err := disks.Vdevs(ctx, h)
+	// Where there is an interval, what was written in it is compared too.
+	over := trap.Interval(ctx).Truncate(time.Second)
+	if h.Kind() != host.KindLive {
+		over = 0
+	}
+	var pools []*disks.Vdev
+	var err error
+	if over > 0 {
+		pools, err = disks.Pools(ctx, h, over)
+	} else {
+		pools, err = disks.Vdevs(ctx, h)
+	}
 	if err != nil {
 		return err
 	}
@@ -38,82 +48,98 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		r.NotApplicable("", "no ZFS pool is imported here")
 		return nil
 	}
-	policy, ev, err := policyOf(ctx, h)
+	rule, err := disks.RuleOf(ctx, h)
 	if err != nil {
 		return err
 	}
 	for _, p := range pools {
-		pool(ctx, h, r, p, policy, ev)
+		look{rule: rule, over: over}.pool(ctx, h, r, p)
 	}
 	return nil
 }
 
-// policyOf reads which rule the loaded module follows: from its parameters,
-// since versions of distributions do not tell.
-func policyOf(ctx context.Context, h *host.Host) (disks.Policy, []trap.Evidence, error) {
-	read := func(name string) (string, bool, error) {
-		v, err := h.ReadString(ctx, parameters+name)
-		if host.IsAbsent(err) {
-			return "", false, nil
-		}
-		return v, true, err
-	}
-	perf, hasPerf, err := read("metaslab_perf_bias")
-	bias, _, err2 := read("metaslab_bias_enabled")
-	if err := errors.Join(err, err2); err != nil {
-		return "", nil, err
-	}
-	ev := []trap.Evidence{trap.Ev(parameters+"metaslab_bias_enabled", "%s", bias)}
-	if hasPerf {
-		ev = append(ev, trap.Ev(parameters+"metaslab_perf_bias", "%s", perf))
-	}
-	switch {
-	case hasPerf && perf != "0" && bias != "0":
-		return disks.BySpeed, ev, nil
-	case bias != "0":
-		return disks.ByFree, ev, nil
-	case hasPerf: // came with the change of what "off" means
-		return disks.ByCapacity, ev, nil
-	}
-	return disks.Evenly, ev, nil
+type look struct {
+	rule disks.Rule
+	over time.Duration // how long writes were watched; 0: they were not
 }
 
-func pool(ctx context.Context, h *host.Host, r *trap.Report, p *disks.Vdev, policy disks.Policy, ev []trap.Evidence) {
+func (l look) pool(ctx context.Context, h *host.Host, r *trap.Report, p *disks.Vdev) {
 	data := p.Data()
 	if len(data) < 2 {
 		r.NotApplicable(p.Name, "has one vdev for data, which takes all writes")
 		return
 	}
-	shares := disks.Shares(data, policy)
-	var lines []string
-	var most disks.Share
-	for _, s := range shares {
-		held := ""
-		if s.Held >= 0 {
-			held = fmt.Sprintf(", holds %.0f %% of the data", 100*s.Held)
-		}
-		lines = append(lines, fmt.Sprintf("%s gets %.0f %% of the next writes%s", s.Vdev, 100*s.Predicted, held))
-		if s.Predicted > most.Predicted {
-			most = s
-		}
-	}
-	ev = append(ev, trap.Ev("zpool list -v "+p.Name, "%s", strings.Join(lines, "; ")))
+	shares := l.rule.Shares(data)
+	compared := disks.Compare(shares)
+	watched := l.over > 0 && compared.Enough
+	lines, most := l.lines(shares, watched)
+	ev := l.evidence(p.Name, lines)
 	kinds, err := kindsOf(ctx, h, data)
 	if err != nil {
 		r.Unknown(p.Name, err, ev...)
 		return
 	}
-	detail := "Writes are spread " + string(policy) + ": " + strings.Join(lines, "; ") + "."
+	f := trap.Finding{Subject: p.Name, Severity: trap.Warning, Evidence: ev,
+		Detail: "Writes are spread " + l.rule.String() + ". " + strings.Join(lines, "; ") + "."}
+	var slow []disks.Slow
+	if watched {
+		for _, s := range p.Tops().Judge().Slow {
+			if s.Direction == disks.Writing {
+				slow = append(slow, s)
+			}
+		}
+	}
 	switch {
+	case len(slow) > 0:
+		s := slow[0]
+		f.Summary = fmt.Sprintf("%s takes several times as long for a write as the other vdevs, and holds the pool back", s.Member)
+		f.Detail = fmt.Sprintf("%s a write, where the others take %s (median): %.1f times, over %s. %s", disks.Wait(s.Wait), disks.Wait(s.Others), s.Ratio, l.over, f.Detail)
 	case len(kinds) > 1:
-		r.Found(trap.Finding{Subject: p.Name, Severity: trap.Warning, Detail: detail, Evidence: ev,
-			Summary: "solid state and spinning vdevs hold data side by side, so writes run at the pace of the spinning ones"})
-	case policy != disks.BySpeed && most.Predicted*float64(len(shares)) > uneven:
-		r.Found(trap.Finding{Subject: p.Name, Severity: trap.Notice, Detail: detail, Evidence: ev,
-			Summary: fmt.Sprintf("most writes go to %s, so the pool is little faster than that vdev alone", most.Vdev)})
+		f.Summary = "solid state and spinning vdevs hold data side by side, so writes run at the pace of the spinning ones"
+	case most.Predicted*float64(len(shares)) > uneven:
+		f.Severity = trap.Notice
+		f.Summary = fmt.Sprintf("most writes go to %s, so the pool is little faster than that vdev alone", most.Vdev)
+	case watched && compared.Lags != nil:
+		f.Severity = trap.Notice
+		f.Summary = fmt.Sprintf("%s takes less of the writes than its part: it does not keep up with the other vdevs", compared.Lags.Vdev)
 	default:
 		r.Clear(p.Name, "its vdevs take about as much of the writes each", ev...)
+		return
 	}
+	r.Found(f)
+}
+
+// lines puts shares into words, and finds the largest that is predicted.
+func (l look) lines(shares []disks.Share, watched bool) (lines []string, most disks.Share) {
+	for _, s := range shares {
+		line := fmt.Sprintf("%s gets %.0f %% of the next writes", s.Vdev, 100*s.Predicted)
+		if s.High-s.Low >= 0.02 {
+			line += fmt.Sprintf(" (%.0f to %.0f %%, by the size of records%s)", 100*s.Low, 100*s.High, map[bool]string{true: " and by speed"}[l.rule.Slow == disks.Outrun])
+		}
+		if s.Held >= 0 {
+			line += fmt.Sprintf(", holds %.0f %% of the data", 100*s.Held)
+		}
+		if watched {
+			line += fmt.Sprintf(", took %.0f %% in %s", 100*s.Written, l.over)
+		}
+		lines = append(lines, line)
+		if s.Predicted > most.Predicted {
+			most = s
+		}
+	}
+	return lines, most
+}
+
+func (l look) evidence(pool string, lines []string) []trap.Evidence {
+	var ev []trap.Evidence
+	for _, p := range l.rule.Read {
+		ev = append(ev, trap.Ev(disks.Parameters+p.Name, "%s", p.Value))
+	}
+	from := "zpool list -v "
+	if l.over > 0 {
+		from = "zpool iostat -v "
+	}
+	return append(ev, trap.Ev(from+pool, "%s", strings.Join(lines, "; ")))
 }
 
 // kindsOf tells which kinds of disks the vdevs stand on: "rotational" of
