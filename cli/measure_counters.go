@@ -3,9 +3,9 @@ package cli
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -157,6 +157,9 @@ func (a *app) measureCounters(ctx context.Context, names []string, f counterFlag
 	if err := f.valid(); err != nil {
 		return err
 	}
+	if err := f.pictures().writable(); err != nil {
+		return err
+	}
 	m := &measured{flags: f, source: "this host", interval: f.interval}
 	var err error
 	switch {
@@ -174,14 +177,15 @@ func (a *app) measureCounters(ctx context.Context, names []string, f counterFlag
 		f.override(&m.series[i].Facts)
 	}
 	m.judge()
-	if err := m.drawFiles(); err != nil {
-		return err
-	}
+	undrawn := m.drawFiles() // what was measured is shown all the same
 	if f.format == "json" {
-		return a.json(m.json())
+		if err := a.json(m.json()); err != nil {
+			return err
+		}
+		return undrawn
 	}
 	m.text(a)
-	return nil
+	return undrawn
 }
 
 // override puts what the user knows in place of what the source says.
@@ -257,25 +261,7 @@ func (m *measured) madeUp(names []string) error {
 
 // drawFiles draws the rates where files were asked for.
 func (m *measured) drawFiles() error {
-	for _, p := range []struct{ file, format string }{{m.flags.svg, "svg"}, {m.flags.png, "png"}} {
-		if p.file == "" {
-			continue
-		}
-		if err := m.drawFile(p.file, p.format); err != nil {
-			return failf("--%s: %w", p.format, err)
-		}
-	}
-	return nil
+	return m.flags.pictures().write(func(w io.Writer, format string) error { return writePlot(w, m.plot(), format) })
 }
 
-func (m *measured) drawFile(name, format string) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	err = writePlot(f, m.plot(), format)
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	return err
-}
+func (f *counterFlags) pictures() pictures { return pictures{"svg": f.svg, "png": f.png} }

@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"os"
 	"strconv"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
 	"fettle/chart/draw"
@@ -118,6 +118,8 @@ func (f *loginFlags) valid() error {
 	return nil
 }
 
+func (f *loginFlags) pictures() pictures { return pictures{"svg": f.svg, "png": f.png} }
+
 // loginReport is what --format json prints.
 type loginReport struct {
 	Format string `json:"format"`
@@ -138,6 +140,9 @@ type loginReport struct {
 func (a *app) measureLogin(ctx context.Context, host string, f loginFlags) error {
 	if err := login.CheckHost(host); err != nil {
 		return usagef("%w", err)
+	}
+	if err := f.pictures().writable(); err != nil {
+		return err
 	}
 	say := a.teller()
 	defer say("")
@@ -170,24 +175,16 @@ func (a *app) measureLogin(ctx context.Context, host string, f loginFlags) error
 			return failf("%w", err)
 		}
 	}
-	for file, format := range map[string]string{f.svg: "svg", f.png: "png"} {
-		if file == "" {
-			continue
-		}
-		var b bytes.Buffer
-		if err := draw.WriteBars(&b, rep.bars(), format); err != nil {
-			return failf("%w", err)
-		}
-		if err := renameio.WriteFile(file, b.Bytes(), 0o644); err != nil {
-			return failf("drawing into %s: %w", file, err)
-		}
-	}
+	undrawn := f.pictures().write(func(w io.Writer, format string) error { return draw.WriteBars(w, rep.bars(), format) })
 	say("")
 	if f.format == "json" {
-		return a.json(rep)
+		if err := a.json(rep); err != nil {
+			return err
+		}
+		return undrawn
 	}
 	a.loginText(rep, f)
-	return nil
+	return undrawn
 }
 
 // onServer runs fettle measure login --server-side on the host, as root.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"time"
 
@@ -90,11 +89,7 @@ func (out *output) open(stdout io.Writer) (io.Writer, error) {
 	}
 	f, err := renameio.NewPendingFile(name, renameio.WithStaticPermissions(0o644))
 	if err != nil {
-		var pe *fs.PathError // its path is a passing one beside the file
-		if errors.As(err, &pe) {
-			err = pe.Err
-		}
-		return nil, usagef("-o %s: making a file there: %w", name, err)
+		return nil, usagef("-o %s: making a file there: %w", name, bare(err))
 	}
 	out.file = f
 	return f.File, nil

@@ -17,14 +17,14 @@ import (
 // line over each bar reaches from its lowest to its highest reading.
 func WriteBars(w io.Writer, b chart.Bars, format string) error {
 	g := plot.New()
-	g.Title.Text, g.X.Label.Text = b.Title, b.X
+	g.Title.Text, g.X.Label.Text = label(b.Title), label(b.X)
 	g.Title.Padding = vg.Points(6)
 	n := len(b.Bars)
 	values, names := make(plotter.Values, n), make([]string, n)
 	spread := errorBars{make(plotter.XYs, n), make(plotter.XErrors, n)}
 	for i, bar := range b.Bars {
 		at := n - 1 - i // gonum counts from below
-		values[at], names[at] = bar.Value, bar.Name
+		values[at], names[at] = bar.Value, label(bar.Name)
 		spread.XYs[at].X, spread.XYs[at].Y = bar.Value, float64(at)
 		spread.XErrors[at].Low, spread.XErrors[at].High = bar.Low-bar.Value, bar.High-bar.Value
 	}

@@ -29,7 +29,7 @@ const width, height = 16 * vg.Centimeter, 10 * vg.Centimeter
 // Write draws p in a format that gonum/plot knows: "svg" or "png".
 func Write(w io.Writer, p chart.Plot, format string) error {
 	g := plot.New()
-	g.Title.Text, g.X.Label.Text, g.Y.Label.Text = p.Title, p.X, p.Y
+	g.Title.Text, g.X.Label.Text, g.Y.Label.Text = label(p.Title), label(p.X), label(p.Y)
 	g.Title.Padding, g.Legend.Top, g.Legend.Left = vg.Points(6), true, true
 	g.Legend.Padding, g.Legend.XOffs = vg.Points(2), vg.Points(6)
 	g.Add(plotter.NewGrid())
@@ -62,7 +62,7 @@ func Write(w io.Writer, p chart.Plot, format string) error {
 		}
 		l.Width, l.Color, l.Dashes = vg.Points(1.8), colours[n%len(colours)], dashes[n%len(dashes)]
 		g.Add(l)
-		g.Legend.Add(c.Name, l)
+		g.Legend.Add(label(c.Name), l)
 		n++
 	}
 	g.Y.Min = min(g.Y.Min, 0)
