@@ -48,8 +48,8 @@ func (f *facts) reverse(ctx context.Context, r *trap.Report) {
 	wait := f.resolver.Wait(max(asked, 1))
 	f2 := trap.Finding{Subject: reverseDNS, Severity: trap.Notice, Evidence: ev,
 		Summary: "each login waits until the name of the client's address was looked up",
-		Detail: fmt.Sprintf("It is %s that looks up. Resolvers that do not answer cost %s a lookup (%s, %d attempts, %s), and a login needs one or two. %s",
-			who, wait, "timeout "+f.resolver.Timeout.String(), f.resolver.Attempts, plural(asked, "server"), measure)}
+		Detail: fmt.Sprintf("It is %s that looks up. Resolvers that do not answer cost %s a lookup (%s, %s, %s), and a login needs one or two. %s",
+			who, wait, "timeout "+f.resolver.Timeout.String(), plural(f.resolver.Attempts, "attempt"), plural(asked, "server"), measure)}
 	if grace := f.grace(); grace > 0 && wait >= grace {
 		f2.Severity = trap.Warning
 		f2.Summary = "each login waits for a lookup of the client's name that, if resolvers are silent, takes longer than LoginGraceTime: nobody could log in"

@@ -174,7 +174,7 @@ func (f *pamFile) instead(lines []string, d design) string {
 			last = i
 		}
 	}
-	block := []string{stanza + " it stands for the password, because sshd demands a key first\n",
+	block := []string{stanza + " instead of a password (sshd demands a key)\n",
 		d.condition(2), d.asks("requisite"), fmt.Sprintf("auth [success=%d default=bad] pam_permit.so\n", n)}
 	tail := []string{}
 	if d.nullok {

@@ -188,17 +188,17 @@ func notes(d design, before, after *survey) []string {
 	}
 	switch {
 	case without > 0 && d.nullok:
-		out = append(out, fmt.Sprintf("%d of those who shall be asked have no file yet and get in without a code until they have (nullok): fettle totp enrol", without))
+		out = append(out, fmt.Sprintf("%d of those who shall be asked have no file yet and get in without a code until they have one (nullok): fettle totp enrol.", without))
 	case n == 0:
-		out = append(out, "nobody is asked for a code yet: the group has no members with a file")
+		out = append(out, "Nobody is asked for a code yet: the group has no members with a file.")
 	}
 	if e := before.logins.DB.UsersElsewhere; len(e) > 0 {
-		out = append(out, "users that "+strings.Join(e, ", ")+" knows are not simulated")
+		out = append(out, "Users that only "+strings.Join(e, ", ")+" knows are not simulated.")
 	}
 	if d.factors == "password" {
-		out = append(out, "a key alone still lets in; with factors=key it does not")
+		out = append(out, "A key alone still lets in; with factors=key it does not.")
 	}
-	return append(out, "keep this session open, and log in once more before you run fettle confirm")
+	return append(out, "Keep this session open, and log in once more before you run fettle confirm.")
 }
 
 // modePlan takes surplus rights from a user's file, as that user: root must
