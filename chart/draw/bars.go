@@ -6,9 +6,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
+	vgdraw "gonum.org/v1/plot/vg/draw"
 
 	"fettle/chart"
 )
@@ -16,15 +16,14 @@ import (
 // WriteBars draws b in a format that gonum/plot knows: "svg" or "png". A thin
 // line over each bar reaches from its lowest to its highest reading.
 func WriteBars(w io.Writer, b chart.Bars, format string) error {
-	g := plot.New()
+	g := newPlot()
 	g.Title.Text, g.X.Label.Text = label(b.Title), label(b.X)
-	g.Title.Padding = vg.Points(6)
 	n := len(b.Bars)
 	values, names := make(plotter.Values, n), make([]string, n)
 	spread := errorBars{make(plotter.XYs, n), make(plotter.XErrors, n)}
 	for i, bar := range b.Bars {
 		at := n - 1 - i // gonum counts from below
-		values[at], names[at] = bar.Value, label(bar.Name)
+		values[at], names[at] = bar.Value, bar.Name
 		spread.XYs[at].X, spread.XYs[at].Y = bar.Value, float64(at)
 		spread.XErrors[at].Low, spread.XErrors[at].High = bar.Low-bar.Value, bar.High-bar.Value
 	}
@@ -43,11 +42,12 @@ func WriteBars(w io.Writer, b chart.Bars, format string) error {
 		g.NominalY(names...)
 	}
 	g.X.Min = 0
-	to, err := g.WriterTo(width, height, format)
+	canvas, all, err := paper(height, format)
 	if err != nil {
 		return fmt.Errorf("drawing %s: %w", b.Name, err)
 	}
-	_, err = to.WriteTo(w)
+	g.Draw(vgdraw.Crop(all, margin, -2*margin, margin, -margin))
+	_, err = canvas.WriteTo(w)
 	return err
 }
 

@@ -9,9 +9,11 @@ import (
 	"path/filepath"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	vgdraw "gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
 
 	"fettle/chart"
 )
@@ -26,14 +28,29 @@ var (
 
 const width, height = 16 * vg.Centimeter, 10 * vg.Centimeter
 
-// Write draws p in a format that gonum/plot knows: "svg" or "png".
-func Write(w io.Writer, p chart.Plot, format string) error {
+// sans is how the texts are set: pages around a picture are.
+var sans = font.Font{Typeface: "Liberation", Variant: "Sans"}
+
+// newPlot is a plot whose texts are all in sans.
+func newPlot() *plot.Plot {
 	g := plot.New()
+	for _, f := range []*font.Font{&g.Title.TextStyle.Font, &g.X.Label.TextStyle.Font, &g.Y.Label.TextStyle.Font,
+		&g.X.Tick.Label.Font, &g.Y.Tick.Label.Font, &g.Legend.TextStyle.Font} {
+		f.Typeface, f.Variant = sans.Typeface, sans.Variant
+	}
+	g.Title.Padding, g.Title.TextStyle.Font.Size = vg.Points(6), vg.Points(13)
+	g.X.Tick.Marker, g.Y.Tick.Marker = round{}, round{}
+	return g
+}
+
+// Write draws p in a format that gonum/plot knows: "svg" or "png". The legend
+// stands below, so that it hides nothing; the height grows with it.
+func Write(w io.Writer, p chart.Plot, format string) error {
+	g := newPlot()
 	g.Title.Text, g.X.Label.Text, g.Y.Label.Text = label(p.Title), label(p.X), label(p.Y)
-	g.Title.Padding, g.Legend.Top, g.Legend.Left = vg.Points(6), true, true
-	g.Legend.Padding, g.Legend.XOffs = vg.Points(2), vg.Points(6)
 	g.Add(plotter.NewGrid())
-	n := 0 // lines drawn: points take the colour of the line that follows
+	var lines []*plotter.Line
+	var names []string
 	for _, c := range p.Curves {
 		if len(c.X) != len(c.Y) {
 			return fmt.Errorf("drawing %s: curve %s has %d values of x and %d of y", p.Name, c.Name, len(c.X), len(c.Y))
@@ -42,10 +59,10 @@ func Write(w io.Writer, p chart.Plot, format string) error {
 		for j := range c.X {
 			xy[j].X, xy[j].Y = c.X[j], c.Y[j]
 		}
-		if len(xy) == 0 {
-			continue
-		}
-		if c.Points {
+		n := len(lines) // points take the colour of the line that follows
+		switch {
+		case len(xy) == 0:
+		case c.Points:
 			s, err := plotter.NewScatter(xy)
 			if err != nil {
 				return fmt.Errorf("drawing %s: points %s: %w", p.Name, c.Name, err)
@@ -54,16 +71,17 @@ func Write(w io.Writer, p chart.Plot, format string) error {
 			faint.A = 70
 			s.Shape, s.Radius, s.Color = vgdraw.CircleGlyph{}, vg.Points(1.2), color.NRGBA(faint)
 			g.Add(s)
-			continue
+		default:
+			l, err := plotter.NewLine(xy)
+			if err != nil {
+				return fmt.Errorf("drawing %s: curve %s: %w", p.Name, c.Name, err)
+			}
+			l.Width, l.Color, l.Dashes = vg.Points(1.8), colours[n%len(colours)], dashes[n%len(dashes)]
+			lines, names = append(lines, l), append(names, label(c.Name))
 		}
-		l, err := plotter.NewLine(xy)
-		if err != nil {
-			return fmt.Errorf("drawing %s: curve %s: %w", p.Name, c.Name, err)
-		}
-		l.Width, l.Color, l.Dashes = vg.Points(1.8), colours[n%len(colours)], dashes[n%len(dashes)]
+	}
+	for _, l := range lines { // over all points
 		g.Add(l)
-		g.Legend.Add(label(c.Name), l)
-		n++
 	}
 	g.Y.Min = min(g.Y.Min, 0)
 	if p.LogX {
@@ -73,15 +91,66 @@ func Write(w io.Writer, p chart.Plot, format string) error {
 		g.X.Scale, g.X.Tick.Marker = plot.LogScale{}, doublings{}
 	} else {
 		g.X.Min = min(g.X.Min, 0)
+		g.X.Max += (g.X.Max - g.X.Min) * 0.005 // a mark at the very end
 	}
-	// Room above the curves for the legend.
-	g.Y.Max += (g.Y.Max - g.Y.Min) * (0.08 + 0.07*float64(n))
-	to, err := g.WriterTo(width, height, format)
+	g.Y.Max += (g.Y.Max - g.Y.Min) * 0.04
+	columns, below := legends(g.Legend, names, lines)
+	canvas, all, err := paper(height+below, format)
 	if err != nil {
 		return fmt.Errorf("drawing %s: %w", p.Name, err)
 	}
-	_, err = to.WriteTo(w)
+	g.Draw(vgdraw.Crop(all, margin, -2*margin, below, -margin))
+	for i, l := range columns {
+		part := width * vg.Length(i) / vg.Length(len(columns))
+		l.Draw(vgdraw.Crop(all, legendLeft+part, 0, 0, below-all.Max.Y+all.Min.Y))
+	}
+	_, err = canvas.WriteTo(w)
 	return err
+}
+
+const (
+	margin     = 4 // points
+	legendLeft = 1 * vg.Centimeter
+	pngDPI     = 160
+)
+
+// paper is a white canvas of the format.
+func paper(high vg.Length, format string) (vg.CanvasWriterTo, vgdraw.Canvas, error) {
+	var canvas vg.CanvasWriterTo
+	var err error
+	if format == "png" { // gonum's own is of 96 dots an inch
+		canvas = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, high), vgimg.UseDPI(pngDPI))}
+	} else if canvas, err = vgdraw.NewFormattedCanvas(width, high, format); err != nil {
+		return nil, vgdraw.Canvas{}, err
+	}
+	all := vgdraw.NewCanvas(canvas, width, high)
+	all.SetColor(color.White)
+	all.Fill(all.Rectangle.Path())
+	return canvas, all, nil
+}
+
+// legends lays the legend out in as many columns as the names leave room for,
+// and tells how high that is.
+func legends(like plot.Legend, names []string, lines []*plotter.Line) (columns []plot.Legend, high vg.Length) {
+	like.Top, like.Left, like.Padding = true, true, vg.Points(2)
+	longest, row := vg.Length(0), vg.Length(0)
+	for _, n := range names {
+		box := like.TextStyle.Rectangle(n)
+		longest, row = max(longest, box.Max.X), max(row, box.Max.Y)
+	}
+	n := min(max(1, int((width-legendLeft)/(longest+like.ThumbnailWidth+vg.Points(12)))), 4, max(1, len(names)))
+	rows := (len(names) + n - 1) / n
+	columns = make([]plot.Legend, n)
+	for i := range columns {
+		columns[i] = like
+	}
+	for i, name := range names {
+		columns[i/max(rows, 1)].Add(name, lines[i])
+	}
+	if rows > 0 {
+		high = (row+like.Padding)*vg.Length(rows) + vg.Points(10)
+	}
+	return columns, high
 }
 
 // Files draws p as base-NAME.svg and base-NAME.png in dir, and returns their paths.

@@ -3,6 +3,7 @@ package draw
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -16,13 +17,17 @@ const marks = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 // Text draws p in plain characters, width columns wide and height lines high
 // without the legend. Each curve has a letter; where several meet, the first
-// one shows. Faint points are left out.
+// one shows. Faint points are dots, where no curve is; the few that lie far
+// above all curves are left out.
 func Text(p chart.Plot, width, height int) string {
 	const margin = 8 // for the numbers at the left
 	w, h := max(width-margin-1, 16), max(height, 4)
-	var curves []chart.Curve
+	var curves, points []chart.Curve
 	for _, c := range p.Curves {
-		if !c.Points && len(c.X) > 0 && len(c.X) == len(c.Y) && len(curves) < len(marks) {
+		switch {
+		case c.Points && len(c.X) == len(c.Y):
+			points = append(points, c)
+		case !c.Points && len(c.X) > 0 && len(c.X) == len(c.Y) && len(curves) < len(marks):
 			curves = append(curves, c)
 		}
 	}
@@ -42,6 +47,10 @@ func Text(p chart.Plot, width, height int) string {
 			y0, y1 = min(y0, c.Y[i]), max(y1, c.Y[i])
 		}
 	}
+	y1 = max(y1, most(points))
+	if !p.LogX && x0 > 0 && x0 < x1/20 {
+		x0 = 0
+	}
 	if y1 <= y0 {
 		y1 = y0 + 1
 	}
@@ -55,6 +64,14 @@ func Text(p chart.Plot, width, height int) string {
 		}
 		return int((at(x)-at(x0))/(at(x1)-at(x0))*float64(w-1) + 0.5)
 	}
+	row := func(y float64) int { return h - 1 - int((y-y0)/(y1-y0)*float64(h-1)+0.5) }
+	for _, c := range points {
+		for i := range c.X {
+			if r, col := row(c.Y[i]), column(c.X[i]); r >= 0 && r < h && col >= 0 && col < w {
+				grid[r][col] = '.'
+			}
+		}
+	}
 	for n := len(curves) - 1; n >= 0; n-- {
 		c := curves[n]
 		for i := range c.X {
@@ -64,9 +81,8 @@ func Text(p chart.Plot, width, height int) string {
 				if to > from {
 					y += (c.Y[min(i+1, len(c.Y)-1)] - y) * float64(col-from) / float64(to-from)
 				}
-				row := h - 1 - int((y-y0)/(y1-y0)*float64(h-1)+0.5)
-				if row >= 0 && row < h && col >= 0 && col < w {
-					grid[row][col] = marks[n]
+				if r := row(y); r >= 0 && r < h && col >= 0 && col < w {
+					grid[r][col] = marks[n]
 				}
 			}
 		}
@@ -94,6 +110,23 @@ func Text(p chart.Plot, width, height int) string {
 	return b.String()
 }
 
+// most is what 98 of 100 points stay below.
+func most(points []chart.Curve) float64 {
+	var all []float64
+	for _, c := range points {
+		for _, y := range c.Y {
+			if !math.IsNaN(y) && !math.IsInf(y, 0) {
+				all = append(all, y)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return math.Inf(-1)
+	}
+	slices.Sort(all)
+	return all[len(all)*98/100]
+}
+
 // short writes a number in at most 7 characters where it can.
 func short(f float64) string {
 	if a := math.Abs(f); a >= 1e6 || a > 0 && a < 0.001 {
@@ -102,6 +135,26 @@ func short(f float64) string {
 		return fmt.Sprintf("%.0f", f)
 	}
 	return fmt.Sprintf("%.3g", f)
+}
+
+// round marks an axis at round numbers, four to eight of them.
+type round struct{}
+
+func (round) Ticks(lo, hi float64) []plot.Tick {
+	if !(hi > lo) || math.IsInf(hi-lo, 0) {
+		return []plot.Tick{{Value: lo, Label: short(lo)}}
+	}
+	step := math.Pow(10, math.Floor(math.Log10((hi-lo)/4)))
+	for _, times := range []float64{2.5, 2, 2} { // 2.5, 5 and 10
+		if (hi-lo)/step > 8 {
+			step *= times
+		}
+	}
+	var out []plot.Tick
+	for i := math.Ceil(lo/step-1e-9) + 0; i*step <= hi+step*1e-9 && len(out) < 20; i++ {
+		out = append(out, plot.Tick{Value: i * step, Label: short(i * step)})
+	}
+	return out
 }
 
 // doublings marks a logarithmic axis at each power of two, or at fewer of them.

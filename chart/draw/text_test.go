@@ -2,6 +2,7 @@ package draw
 
 import (
 	"bytes"
+	"math"
 	"strings"
 	"testing"
 
@@ -55,4 +56,40 @@ func TestLogarithmicFile(t *testing.T) {
 	if err := Write(&b, bad, "svg"); err == nil {
 		t.Error("an axis from 0 was drawn logarithmically")
 	}
+}
+
+func TestRoundTicks(t *testing.T) {
+	for _, c := range []struct {
+		lo, hi float64
+		want   string
+	}{
+		{0, 5200, "0 1000 2000 3000 4000 5000"}, {0, 15, "0 2.5 5 7.5 10 12.5 15"}, {0, 0.9, "0 0.25 0.5 0.75"}, {-3, 3, "-3 -2 -1 0 1 2 3"}, {0, 1, "0 0.25 0.5 0.75 1"},
+		{0, 100, "0 25 50 75 100"}, {5, 5, "5"}, {0, 3.2e9, "0 5e+08 1e+09 1.5e+09 2e+09 2.5e+09 3e+09"},
+	} {
+		var got []string
+		for _, tick := range (round{}).Ticks(c.lo, c.hi) {
+			got = append(got, tick.Label)
+		}
+		if s := strings.Join(got, " "); s != c.want {
+			t.Errorf("%g to %g: %s, want %s", c.lo, c.hi, s, c.want)
+		}
+	}
+}
+
+func TestTextPoints(t *testing.T) {
+	p := chart.Plot{Title: "t", X: "s", Curves: []chart.Curve{
+		{Name: "c", Points: true, X: []float64{0, 1, 2, 3}, Y: []float64{4, 2, 0, 2}},
+		{Name: "c", X: []float64{0, 3}, Y: []float64{2, 2}},
+	}}
+	want := "t\n" +
+		"      4 |.\n" +
+		"        |\n" +
+		"        |AAAAAAAAAAAAAAAA\n" +
+		"        |\n" +
+		"      0 |          .\n"
+	if got := Text(p, 20, 5); !strings.HasPrefix(got, want) || strings.Count(got, " c\n") != 1 {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	p.Curves[0].Y = []float64{math.NaN(), math.Inf(1), -1e300, 1e300}
+	Text(p, 20, 5) // no place for them
 }

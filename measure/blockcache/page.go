@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"fettle/chart/draw"
+	"fettle/internal/bytesize"
 )
 
 // Row is a line of the table of figures.
 type Row struct {
-	Label, Median, P50, P99, Mean, Verdict string
+	Label, Median, P50, P99, Mean string
+	Verdict, Short                string // Short is the answer alone
 }
 
 // Table is the figures of runs, as text.
@@ -23,11 +25,14 @@ func Table(runs []Judged) []Row {
 		r := Row{Label: j.Label, Median: number(j.Median), Mean: number(j.Run.Totals.IOPS), P50: latency(j.Run.Totals.At(50)), P99: latency(j.Run.Totals.At(99))}
 		switch {
 		case j.Verdict != nil:
-			r.Verdict = j.Verdict.String()
+			r.Verdict, r.Short = j.Verdict.String(), string(j.Verdict.Answer)
+			if !j.Verdict.Sure() {
+				r.Short += ", not certain"
+			}
 		case j.Why != "":
-			r.Verdict = "no verdict: " + j.Why
+			r.Verdict, r.Short = "no verdict: "+j.Why, "none"
 		default:
-			r.Verdict = "baseline"
+			r.Verdict, r.Short = "baseline", "baseline"
 		}
 		out = append(out, r)
 	}
@@ -48,37 +53,77 @@ func latency(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-var page = template.Must(template.New("page").Parse(`<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+var page = template.Must(template.New("page").Funcs(template.FuncMap{"whole": whole, "size": func(n int64) string { return bytesize.Text(n) },
+	"disk": func(rotational string) string {
+		return map[string]string{"0": "solid state", "1": "rotating"}[rotational]
+	}}).Parse(`<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Block cache</title>
 <style>
-body { font: 16px/1.5 sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em; color: #222; background: #fff }
-table { border-collapse: collapse; margin: 1em 0 } th, td { padding: .25em .8em; border-bottom: 1px solid #ccc; text-align: left; vertical-align: top }
-td.n, th.n { text-align: right; font-variant-numeric: tabular-nums } svg { max-width: 100%; height: auto }
-pre { background: #f4f4f4; padding: .6em; overflow-x: auto }
+:root { color-scheme: light dark; --text: #222; --ground: #fff; --line: #ccc; --box: #f4f4f4 }
+@media (prefers-color-scheme: dark) {
+  :root { --text: #ddd; --ground: #181818; --line: #444; --box: #262626 }
+  svg { filter: invert(.906) hue-rotate(180deg) }
+}
+body { font: 16px/1.5 sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em; color: var(--text); background: var(--ground) }
+table { border-collapse: collapse; margin: 1em 0 } th, td { padding: .25em .8em .25em 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; padding-left: .8em }
+.wide { overflow-x: auto } .wide td:first-child { min-width: 7em } .conditions td:first-child { white-space: nowrap } .conditions td { overflow-wrap: anywhere }
+svg { display: block; width: 100%; max-width: 48em; height: auto; margin: 0 auto }
+pre { background: var(--box); padding: .6em; overflow-x: auto }
+h3 { margin-bottom: 0 } h3 + table { margin-top: .3em }
 </style></head><body>
 <h1>Block cache</h1>
 {{range .Runs}}{{if .Verdict}}<p><strong>{{.Label}}</strong>: {{.Verdict}}. Median of the last quarter {{printf "%.0f" .Verdict.Cached}} requests a second
-(95 %: {{printf "%.0f" (index .Verdict.Within 0)}} to {{printf "%.0f" (index .Verdict.Within 1)}}).</p>
+(95&nbsp;%: {{printf "%.0f" (index .Verdict.Within 0)}} to {{printf "%.0f" (index .Verdict.Within 1)}}).</p>
+{{else if .Why}}<p><strong>{{.Label}}</strong>: no verdict: {{.Why}}.</p>
 {{end}}{{end}}
 {{.SVG}}
-<table><tr><th>run<th class="n">median IOPS<th class="n">mean<th class="n">latency, median<th class="n">99 %<th>verdict</tr>
-{{range .Table}}<tr><td>{{.Label}}<td class="n">{{.Median}}<td class="n">{{.Mean}}<td class="n">{{.P50}}<td class="n">{{.P99}}<td>{{.Verdict}}</tr>
-{{end}}</table>
+<div class="wide"><table><tr><th>run<th class="n">median IOPS<th class="n">mean<th class="n">latency, median<th class="n">99&nbsp;%<th>verdict</tr>
+{{range .Table}}<tr><td>{{.Label}}<td class="n">{{.Median}}<td class="n">{{.Mean}}<td class="n">{{.P50}}<td class="n">{{.P99}}<td>{{.Short}}</tr>
+{{end}}</table></div>
 <p>Median: of a baseline, of all but its first quarter; of a cached run, of its last quarter. Points are readings of one interval, curves their running median.</p>
 <h2>Conditions</h2>
 {{range .Runs}}<h3>{{.Label}}</h3>
 {{range .Notes}}<p>Note: {{.}}.</p>{{end}}
-{{with .Run}}<table><tr><td>started<td>{{.Started.Format "2006-01-02 15:04:05 MST"}}, for {{.Runtime}}</tr>
+{{with .Run}}<table class="conditions"><tr><td>started<td>{{.Started.Format "2006-01-02 15:04:05 MST"}}, for {{whole .Runtime}}, a reading each {{.Series.Interval}}</tr>
 <tr><td>kernel, fio<td>{{.Conditions.Kernel}}, {{.Conditions.Fio}}</tr>
-<tr><td>on<td>{{.Conditions.Target.Path}} {{.Conditions.FileSystem}} {{.Conditions.Device}} {{.Conditions.Model}}</tr>
-<tr><td>scheduler, rotational<td>{{.Conditions.Scheduler}}, {{.Conditions.Rotational}}</tr>
+<tr><td>on<td>{{.Conditions.Target.Path}}{{with .Conditions.FileSystem}} ({{.}}){{end}}</tr>
+<tr><td>device<td>{{.Conditions.Device}}{{with .Conditions.Model}}, {{.}}{{end}}{{with .Conditions.Bytes}}, {{size .}}{{end}}{{with disk .Conditions.Rotational}}, {{.}}{{end}}</tr>
+<tr><td>scheduler<td>{{or .Conditions.Scheduler "not known"}}</tr>
 <tr><td>load before<td>{{.Conditions.Load}}</tr>
 {{if .Conditions.Table}}<tr><td>table<td>{{.Conditions.Table}}</tr><tr><td>status before<td>{{.Conditions.Before}}</tr><tr><td>status after<td>{{.Conditions.After}}</tr>{{end}}</table>
 {{end}}{{end}}
-<h2>Job of the first run</h2><pre>{{(index .Runs 0).Run.Job}}</pre>
-</body></html>
+{{range .Jobs}}<h2>Job{{with .Name}} of {{.}}{{end}}</h2><pre>{{.Text}}</pre>
+{{end}}</body></html>
 `))
+
+// whole writes a time without the units that are zero: 15m, 1h30m.
+func whole(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = s[:len(s)-2]
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = s[:len(s)-2]
+	}
+	return s
+}
+
+// job is the job file of a set's first run.
+type job struct{ Name, Text string }
+
+func jobs(runs []Judged) (out []job) {
+	for i, j := range runs {
+		if i == 0 || j.Set != runs[i-1].Set {
+			out = append(out, job{j.Set, j.Run.Job})
+		}
+	}
+	if len(out) == 1 || out[0].Name == "" {
+		out[0].Name = "the first run"
+	}
+	return out
+}
 
 // Page writes a page that needs nothing from elsewhere.
 func Page(w io.Writer, runs []Judged) error {
@@ -98,6 +143,7 @@ func Page(w io.Writer, runs []Judged) error {
 	return page.Execute(w, struct {
 		Runs  []Judged
 		Table []Row
+		Jobs  []job
 		SVG   template.HTML
-	}{runs, Table(runs), template.HTML(s)})
+	}{runs, Table(runs), jobs(runs), template.HTML(s)})
 }

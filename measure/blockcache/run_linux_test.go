@@ -7,6 +7,7 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -180,8 +181,9 @@ func TestUsers(t *testing.T) {
 func TestFigureAndPage(t *testing.T) {
 	run := func(kind string, v float64, dm string) *Run {
 		r := &Run{Format: runFormat, Schema: 1, Kind: kind, Series: made(3, 100, noises["white"], flat(v)), Totals: Totals{IOPS: v}}
-		r.Conditions.Before = dm
-		r.Conditions.Target.Path = "/srv/<script>alert(1)</script>"
+		r.Conditions = Conditions{Before: dm, After: dm, Target: Target{Path: "/srv/<script>alert(1)</script>"}, Kernel: "6.1.0-30-amd64", Fio: "fio-3.33", Device: "dm-3 (254:3)",
+			Bytes: 3 << 39, Model: "WDC WD10", Scheduler: "mq-deadline", Rotational: "1", FileSystem: "xfs", Load: "0.31 0.42 0.50", Table: "0 9 cache 254:1 254:0"}
+		r.Runtime, r.Job = 90*time.Minute, "[load]\nrw=randread\n"
 		return r
 	}
 	got := JudgeAll([]Set{{Runs: []*Run{run("slow", 400, ""), run("fast", 3000, ""), run("empty", 420, "0 9 cache 8 1/2 128 100/256 0"), run("other", 2950, "0 9 cache 8 1/2 128 256/256 0")}},
@@ -202,9 +204,15 @@ func TestFigureAndPage(t *testing.T) {
 			t.Errorf("%q is in the page", bad)
 		}
 	}
-	for _, want := range []string{"<svg", "converges to fast", "stays at slow", "not empty: 100 of its 256"} {
+	for _, want := range []string{"<svg", "converges to fast", "stays at slow", "not empty: 100 of its 256", "for 1h30m, a reading each 500ms", "6.1.0-30-amd64, fio-3.33", "(xfs)",
+		"dm-3 (254:3), WDC WD10, 1.5 TiB, rotating", "mq-deadline", "0.31 0.42 0.50", "0 9 cache 254:1 254:0", "256/256", "Job of old&lt;b&gt;", "prefers-color-scheme: dark"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in the page", want)
+		}
+	}
+	for _, address := range regexp.MustCompile(`[a-z]+://[^"' >]*|url\([^)]*`).FindAllString(text, -1) {
+		if !strings.HasPrefix(address, "http://www.w3.org/") { // names of XML, which nobody loads
+			t.Errorf("the page refers to %s", address)
 		}
 	}
 	if err := draw.Write(&pic, Figure(got), "png"); err != nil {

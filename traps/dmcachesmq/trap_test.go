@@ -15,7 +15,6 @@ func TestLore(t *testing.T) {
 	}
 }
 
-
 func TestParseStatus(t *testing.T) {
 	for text, want := range map[string]string{
 		"a: 0 1 cache 8 1/2 128 3/4":                                                    "line 1: cache a: the line is too short",
