@@ -23,7 +23,7 @@ func WriteBars(w io.Writer, b chart.Bars, format string) error {
 	spread := errorBars{make(plotter.XYs, n), make(plotter.XErrors, n)}
 	for i, bar := range b.Bars {
 		at := n - 1 - i // gonum counts from below
-		values[at], names[at] = bar.Value, bar.Name
+		values[at], names[at] = bar.Value, label(bar.Name)
 		spread.XYs[at].X, spread.XYs[at].Y = bar.Value, float64(at)
 		spread.XErrors[at].Low, spread.XErrors[at].High = bar.Low-bar.Value, bar.High-bar.Value
 	}
