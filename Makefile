@@ -3,6 +3,8 @@
 #   make            build ./fettle for this machine
 #   make test       install what the tests need (Debian), then run them all
 #   make lab-long   every proof on throwaway machines, the long ones too
+#   make lab-smq-old  kernels with dm-cache's smq before and after 2017, and the lab on them
+#   make lab-zfs    builds OpenZFS, of the release and the newest, and the lab on it
 #   make bench      the figures of BENCHMARKS.md
 #   make man        man pages and completions into out/
 #   make lint       vet, gofmt, staticcheck
@@ -13,7 +15,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 LDFLAGS := -s -w -X fettle/cli.version=$(VERSION)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@latest
 
-.PHONY: build test test-deps lab-long bench man lint dist clean
+.PHONY: build test test-deps lab-long lab-smq-old lab-zfs bench man lint dist clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o fettle ./cmd/fettle
@@ -30,6 +32,16 @@ test-deps:
 lab-long: build test-deps
 	./fettle lab --all --long
 	FETTLE_LONG=1 $(GO) test -count 1 ./measure/login/...
+
+# One machine at a time: their figures are to be compared.
+lab-smq-old: build
+	lab/kernels/smq-old/build
+	./fettle lab dm-cache-smq/old --jobs 1
+
+# One machine at a time, here too.
+lab-zfs: build
+	lab/kernels/zfs/build
+	./fettle lab zfs-write-distribution --jobs 1
 
 bench: build
 	$(GO) test -run '^$$' -bench . -benchmem ./...

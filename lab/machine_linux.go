@@ -60,7 +60,9 @@ func boot(opt Options, img *os.File, memMiB int, each func(message)) (*machine, 
 		m.cmd.Stdin, m.cmd.Stdout = os.Stdin, os.Stdout
 	}
 	restore := keepTerminal(opt.Shell != "")
-	m.cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "TMPDIR=/tmp"}
+	// A UML kernel's processes start as copies of it, whose memory it then unmaps. In
+	// a static one that takes glibc's rseq(2) area along, which is their end (SIGSEGV).
+	m.cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "TMPDIR=/tmp", "GLIBC_TUNABLES=glibc.pthread.rseq=0"}
 	m.cmd.WaitDelay = time.Second
 	m.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS, Setsid: true}
 	if os.Geteuid() != 0 {

@@ -26,7 +26,7 @@ var ModelExperiment = lab.Experiment{
 		Modules: []string{"loop", "dm-mod", "dm-delay", "dm-cache", "dm-cache-smq"},
 		Tools:   []string{"losetup", "dmsetup", "fio"},
 	},
-	Run: besideModel,
+	Run: func(ctx context.Context, b *lab.Bench) error { return besideModel(b, "smq", "smq-4.11") },
 }
 
 const (
@@ -51,7 +51,9 @@ var jitter = func() (out [][2]float64) {
 // modelSizes are the caches', in MiB.
 var modelSizes = []int{8, 16, 32}
 
-func besideModel(ctx context.Context, b *lab.Bench) error {
+// besideModel compares the kernel with the simulated policy that it should be
+// like, and draws another one beside them.
+func besideModel(b *lab.Bench, policy, other string) error {
 	b.Columns("Cache", "Requests", "Kernel %", "Model %", "Range", "Apart", "Promoted", "Demoted")
 	fine, err := trace.Workload{Pattern: "zipf:1.2", Blocks: modelOrigin / 4096, Requests: modelRequests, Seed: 12, BlockSize: 4096}.Make()
 	if err != nil {
@@ -71,7 +73,7 @@ func besideModel(ctx context.Context, b *lab.Bench) error {
 	}
 	b.Note("Measured on this machine, %d in flight: %v from the cache's device, %v from the origin, %v for a block of 64 KiB, %v for a write to be on disk.",
 		modelDepth, conf.Hit.Round(10*time.Microsecond), conf.Miss.Round(100*time.Microsecond), conf.Copy.Round(100*time.Microsecond), conf.Commit.Round(10*time.Microsecond))
-	over := chart.Plot{Name: "over-time", Title: "smq: hit ratio so far, kernel and model", X: "thousand requests", Y: "% hits"}
+	over := chart.Plot{Name: "over-time", Title: policy + ": hit ratio so far, kernel and model", X: "thousand requests", Y: "% hits"}
 	real := chart.Curve{Name: "kernel " + kernelRelease()}
 	var wrong error
 	for _, mib := range modelSizes {
@@ -79,7 +81,7 @@ func besideModel(ctx context.Context, b *lab.Bench) error {
 		if err != nil {
 			return fmt.Errorf("cache of %d MiB: %w", mib, err)
 		}
-		runs := variations(load, "smq", mib, conf)
+		runs := variations(load, policy, mib, conf)
 		model := runs[len(runs)/2]
 		last := seen.last()
 		for _, n := range []int64{modelRequests / 4, modelRequests / 2, last.requests} {
@@ -100,11 +102,11 @@ func besideModel(ctx context.Context, b *lab.Bench) error {
 		over.Curves = append(over.Curves, curveOf(fmt.Sprintf("kernel, %d MiB", mib), seen), curveOf(fmt.Sprintf("model, %d MiB", mib), model))
 	}
 	bySize := chart.Plot{Name: "by-size", Title: "zipf 1.2 over 256 MiB: hit ratio of the kernel's smq and of models", X: "MiB of cache", Y: "% hits", LogX: true, Curves: []chart.Curve{real}}
-	for _, k := range []string{"smq", "smq-4.11", "lru", "belady-bypass"} {
+	for _, k := range []string{policy, other, "lru", "belady-bypass"} {
 		c := chart.Curve{Name: "model: " + k}
 		for _, mib := range []int{4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64} {
 			c.X = append(c.X, float64(mib))
-			if k == "smq" {
+			if k == policy {
 				runs := variations(load, k, mib, conf)
 				c.Y = append(c.Y, 100*runs[len(runs)/2].last().ratio())
 				continue

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"fettle/host"
-	"fettle/lab"
 	"fettle/trap"
 )
 
@@ -17,7 +16,7 @@ import (
 var lore string
 
 // Trap is dm-cache-smq.
-var Trap = trap.Trap{Lore: trap.Lore(lore), Cost: trap.Instant, Samples: true, Check: check, Experiments: []lab.Experiment{ModelExperiment, RunsExperiment}}
+var Trap = trap.Trap{Lore: trap.Lore(lore), Cost: trap.Instant, Samples: true, Check: check, Experiments: Experiments}
 
 const (
 	// warmed is how many times its blocks a cache must have been asked for
