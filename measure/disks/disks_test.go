@@ -169,7 +169,7 @@ func TestParseZpool(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, file := range []string{"iostat-12.txt", "iostat-10.txt", "zpool-iostat-vl.txt", "zpool-list-v.txt"} {
+	for _, file := range []string{"iostat-12.txt", "iostat-10.txt", "zpool-iostat-vl.txt", "zpool-list-v.txt", "zpool-2.1.11-list-vpP.txt", "zpool-2.1.11-iostat-vl-twice.txt"} {
 		b, err := os.ReadFile("testdata/" + file)
 		if err != nil {
 			f.Fatal(err)
@@ -185,10 +185,14 @@ func FuzzParse(f *testing.F) {
 				for _, g := range p.Groups() {
 					g.Judge()
 				}
-				for _, sh := range DefaultRule.Shares(p.Data()) {
-					if sh.Predicted > 1.0001 || math.IsNaN(sh.Predicted) {
-						t.Errorf("a share of %v", sh.Predicted)
+				for _, r := range []Rule{DefaultRule, {Policy: ByFree, Slow: Outrun, Aliquot: 2 << 20, Averaged: true}, {Policy: ByCapacity, Slow: Outrun, Aliquot: 1, Averaged: true}} {
+					shares := r.Shares(p.Data())
+					for _, sh := range shares {
+						if !(0 <= sh.Low && sh.Low <= sh.Predicted+1e-9 && sh.Predicted <= sh.High+1e-9 && sh.High <= 1+1e-9) || math.IsNaN(sh.Written) {
+							t.Errorf("by %s: %+v", r, sh)
+						}
 					}
+					Compare(shares)
 				}
 			}
 		}

@@ -46,6 +46,9 @@ func (r Rule) Shares(vdevs []*Vdev) []Share {
 			rounded[i] = r.round(t, block)
 		}
 		for i, p := range parts(rounded) {
+			if p < 0 {
+				continue // nothing is free: each gets a block a turn
+			}
 			s := &out[i]
 			s.Low, s.High = min(s.Low, p), max(s.High, p)
 			if block == recordsize {

@@ -36,7 +36,7 @@ func TestShares(t *testing.T) {
 		// A raidz of three has two data disks, so its turns are twice as long.
 		{"raidz and a disk", old, []*Vdev{raidz, vdev("d", 0, 768, 0)}, 2.0 / 3, 2.0 / 3, 2.0 / 3},
 		{"raidz and a disk, 2.4", new24, []*Vdev{raidz, vdev("d", 0, 768, 0)}, 0.5, 1 / 3.5, 2.5 / 3.5},
-		{"nothing free", old, []*Vdev{vdev("a", 5, 0, 0), vdev("b", 5, 0, 0)}, 0.5, -1, 0.5},
+		{"nothing free", old, []*Vdev{vdev("a", 5, 0, 0), vdev("b", 5, 0, 0)}, 0.5, 0.5, 0.5},
 	} {
 		s := c.rule.Shares(c.vdevs)[0]
 		if math.Abs(s.Predicted-c.predicted) > 0.005 || math.Abs(s.Low-c.low) > 0.005 || math.Abs(s.High-c.high) > 0.01 {
