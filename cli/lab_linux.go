@@ -92,6 +92,9 @@ func (a *app) labJobs(ctx context.Context, args []string, f labFlags) ([]lab.Job
 		return chosen, err
 	}
 	chosen = withoutNamed(chosen, args)
+	if f.all {
+		chosen = a.withoutUnbuilt(chosen)
+	}
 	if (f.shell || f.keep) && len(chosen) != 1 {
 		return nil, usagef("--shell and --keep take one scenario, not %d: name it as TRAP/SCENARIO", len(chosen))
 	}
@@ -251,6 +254,21 @@ func withoutNamed(jobs []lab.Job, args []string) []lab.Job {
 		return j.Named() && !slices.ContainsFunc(args, func(arg string) bool {
 			return j.Name() == arg || strings.HasPrefix(arg, j.Trap+"/") && j.Trap != "" && strings.HasPrefix(j.Name(), arg+"/")
 		})
+	})
+}
+
+// withoutUnbuilt drops the jobs whose kernel make has not built here, and says so.
+func (a *app) withoutUnbuilt(jobs []lab.Job) []lab.Job {
+	return slices.DeleteFunc(jobs, func(j lab.Job) bool {
+		name := j.Needs().Kernel
+		if name == "" {
+			return false
+		}
+		_, err := lab.Built(name)
+		if err != nil {
+			fmt.Fprint(a.stderr, complaint(fmt.Sprintf("left out: %s: %v", j.Name(), err), a.stderr))
+		}
+		return err != nil
 	})
 }
 
