@@ -2,6 +2,7 @@ package disks
 
 import (
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -25,30 +26,29 @@ const (
 )
 
 // Shares predicts how writes are spread over the vdevs, and says how they were
-// while they were looked at. What was written then is taken for half written:
-// the prediction is for the middle of the look.
+// while they were looked at. Where something was written then, the prediction
+// is for that; else for the next twentieth of what is free.
 //
 // ZFS gives each vdev a turn of some bytes, steered by its free space as
 // compared with the others' (module/zfs/metaslab.c, metaslab_alloc_dva of
 // OpenZFS 2.1, metaslab_class_balance and metaslab_class_rotate of 2.4).
 func (r Rule) Shares(vdevs []*Vdev) []Share {
 	out := make([]Share, len(vdevs))
-	var alloc, written float64
+	free := make([]float64, len(vdevs)) // when the look began
+	var alloc, written, left float64
 	for i, v := range vdevs {
 		out[i] = Share{Vdev: v.Name, Low: 1, WrittenBytes: v.written()}
 		alloc += v.Alloc
 		written += out[i].WrittenBytes
+		free[i] = v.Free + out[i].WrittenBytes
+		left += free[i]
 	}
-	turns := r.turns(vdevs)
+	amount := written
+	if amount == 0 {
+		amount = left / 20
+	}
 	for _, block := range []float64{0, recordsize, large} {
-		rounded := make([]float64, len(turns))
-		for i, t := range turns {
-			rounded[i] = r.round(t, block)
-		}
-		for i, p := range parts(rounded) {
-			if p < 0 {
-				continue // nothing is free: each gets a block a turn
-			}
+		for i, p := range r.spread(vdevs, free, amount, block) {
 			s := &out[i]
 			s.Low, s.High = min(s.Low, p), max(s.High, p)
 			if block == recordsize {
@@ -57,7 +57,7 @@ func (r Rule) Shares(vdevs []*Vdev) []Share {
 		}
 	}
 	if r.Slow == Outrun {
-		r.outrun(vdevs, turns, out)
+		r.outrun(vdevs, r.turns(vdevs, free), out)
 	}
 	for i, v := range vdevs {
 		out[i].Held, out[i].Written = part(v.Alloc, alloc), part(out[i].WrittenBytes, written)
@@ -65,31 +65,52 @@ func (r Rule) Shares(vdevs []*Vdev) []Share {
 	return out
 }
 
+// steps is in how many parts writes are spread: what is free, and so the
+// turns, is counted anew after each, as ZFS does with each transaction group.
+const steps = 100
+
+// spread is each vdev's share of so many bytes in blocks of one size.
+func (r Rule) spread(vdevs []*Vdev, free []float64, amount, block float64) []float64 {
+	free = slices.Clone(free)
+	got := make([]float64, len(vdevs))
+	for range steps {
+		turns := r.turns(vdevs, free)
+		for i, t := range turns {
+			turns[i] = r.round(t, block)
+		}
+		for i, p := range parts(turns) {
+			if p < 0 {
+				p = 1 / float64(len(vdevs)) // nothing is free
+			}
+			got[i] += p
+			free[i] = max(0, free[i]-p*amount/steps)
+		}
+	}
+	return parts(got)
+}
+
 // turns are the bytes of each vdev's turn.
-func (r Rule) turns(vdevs []*Vdev) []float64 {
-	weights := make([]float64, len(vdevs))
-	sum := 0.0
+func (r Rule) turns(vdevs []*Vdev, free []float64) []float64 {
+	turns := make([]float64, len(vdevs))
 	for i, v := range vdevs {
 		switch r.Policy {
 		case ByFree:
-			weights[i] = v.Free + v.written()/2
+			turns[i] = free[i]
 		case ByCapacity:
-			weights[i] = v.Size()
+			turns[i] = v.Size()
 		default:
-			weights[i] = 1
+			turns[i] = 1
 		}
-		sum += weights[i]
 	}
-	for i, v := range vdevs {
-		if sum > 0 {
-			weights[i] *= float64(len(vdevs)) / sum
-		}
-		weights[i] *= r.Aliquot
+	for i, p := range parts(turns) {
+		times := max(0, p) * float64(len(vdevs))
 		if !r.Averaged {
-			weights[i] *= float64(v.dataDisks())
+			// In whole percents; what is the average comes to 99, which is a turn all the same.
+			times = math.Floor(100*times+1e-6) / 100 * float64(vdevs[i].dataDisks())
 		}
+		turns[i] = times * r.Aliquot
 	}
-	return weights
+	return turns
 }
 
 // round is how many bytes a turn comes to in blocks of one size; one block at
