@@ -57,6 +57,7 @@ machine could not be built.`,
 	fl.BoolVar(&f.long, "long", false, "the long scenarios too")
 	fl.BoolVar(&f.list, "list", false, "list what there is and end")
 	fl.StringVar(&f.engine, "engine", "", "uml or qemu (default: what the scenario needs, else uml)")
+	c.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions([]string{"uml", "qemu"}, cobra.ShellCompDirectiveNoFileComp))
 	fl.StringVar(&f.kernel, "kernel", "", "for qemu: a bzImage, a linux-image .deb, or a linux-image package's name\n(default: the newest in /boot, else linux-image-cloud-amd64)")
 	fl.StringVar(&f.modules, "modules", "", "folder of the kernel's modules (the one with modules.dep)")
 	fl.IntVar(&f.mem, "mem", 0, "memory of the machine in MiB (default: what the scenario needs)")

@@ -34,10 +34,10 @@ or reads what iostat -x or zpool iostat -vl printed elsewhere (- is standard
 input). iostat does not print which disks belong together: --group says so;
 without it all its disks with the same first letters are taken for siblings.
 
-Of ZFS pools it also predicts each vdev's part of the writes, from its free space
-and the module's parameters, and puts beside it what was written; zpool list -v
-in a file is enough for the prediction. A file does not hold the parameters: the
-defaults of OpenZFS 0.7 to 2.3 are assumed.
+Of ZFS pools it also predicts each vdev's part of the writes, from its free
+space and the module's parameters, and puts beside it what was written; zpool
+list -v in a file is enough for the prediction. A file does not hold the
+parameters: the defaults of OpenZFS 0.7 to 2.3 are assumed.
 
 The stated gain is by how many times requests that wait for all members would be
 faster, were the slow one like the slowest of the others.

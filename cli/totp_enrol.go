@@ -8,7 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -44,7 +47,12 @@ Exit status: 0 done, 2 wrong use or input, 3 it could not be written.`,
 		Example: `  fettle totp enrol
   fettle totp enrol --group totp --out /root/sheets
   fettle totp enrol alice --existing < secret.txt`,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.totpEnrol(cmd.Context(), args, o) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("window") && o.set.Window < 1 {
+				return usagef("--window %d: the module takes 1 to 100", o.set.Window)
+			}
+			return a.totpEnrol(cmd.Context(), args, o)
+		},
 	}
 	f := c.Flags()
 	f.StringVar(&o.group, "group", "", "enrol the members of this `GROUP`, too")
@@ -105,8 +113,8 @@ func (a *app) totpEnrol(ctx context.Context, names []string, o enrolOptions) err
 			}
 		}
 	}
-	if o.issuer == "" {
-		o.issuer, _, _ = strings.Cut(t.h.Name(), ".")
+	if o.issuer, err = issuerOf(o.issuer, t.h.Name()); err != nil {
+		return err
 	}
 	for _, h := range who {
 		if err := a.enrolOne(h, o); err != nil {
@@ -120,7 +128,20 @@ func sheet(dir, user string) string {
 	return filepath.Join(dir, strings.ReplaceAll(user, "/", "_")+".txt")
 }
 
-// privateFolder wants a folder that nobody else can enter.
+// issuerOf is the name under which the app shows a code: given, or the host's
+// first. In the URI a colon ends it (Key Uri Format, "Label").
+func issuerOf(given, host string) (string, error) {
+	if given == "" {
+		given, _, _ = strings.Cut(host, ".")
+		return given, nil
+	}
+	if !utf8.ValidString(given) || strings.ContainsFunc(given, func(r rune) bool { return r == ':' || !unicode.IsPrint(r) }) || len(given) > 100 {
+		return "", usagef("--issuer %q: it is a short name of printable characters, without a colon", given[:min(len(given), 100)])
+	}
+	return given, nil
+}
+
+// privateFolder wants a folder of one's own that nobody else can enter.
 func privateFolder(dir string) error {
 	st, err := os.Lstat(dir)
 	if err != nil {
@@ -128,6 +149,9 @@ func privateFolder(dir string) error {
 	}
 	if !st.IsDir() || st.Mode().Perm()&0o077 != 0 {
 		return usagef("--out %s: secrets go only into a folder of mode 0700: install -d -m 0700 %s", term.Quote(dir), term.Quote(dir))
+	}
+	if s, ok := st.Sys().(*syscall.Stat_t); ok && int(s.Uid) != os.Geteuid() {
+		return usagef("--out %s: secrets go only into a folder of your own; this one belongs to user %d, who could read them", term.Quote(dir), s.Uid)
 	}
 	return nil
 }
@@ -182,6 +206,9 @@ func writeSheet(name, text string) error {
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
+	if err != nil {
+		os.Remove(name) // half a sheet is a secret that nobody uses
+	}
 	return err
 }
 
@@ -212,7 +239,7 @@ func (a *app) firstCode(h holder, f *totp.File, o enrolOptions) error {
 // sheetText is what a user needs to know.
 func (a *app) sheetText(h holder, f *totp.File, o enrolOptions) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "One-time codes of %s on %s\n\n", h.name, o.issuer)
+	fmt.Fprintf(&b, "One-time codes of %s on %s\n\n", term.Visible(h.name), term.Visible(o.issuer))
 	b.WriteString(a.picture(f, o.issuer, h.name, o.noQR, o.ascii || !utf8Terminal(), o.ink))
 	fmt.Fprintf(&b, "Secret: %s\n", groups(f.Secret.Base32()))
 	fmt.Fprintf(&b, "URI:    %s\n", f.URI(o.issuer, h.name))

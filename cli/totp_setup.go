@@ -53,6 +53,8 @@ fettle confirm comes from a new login. fettle undo takes it back later.
 	f.StringVar(&group, "group", "", "ask the members of this `GROUP`, or all")
 	f.StringVar(&mode, "mode", "", "`MODE` for members without a file: nullok (the default) or strict")
 	f.StringVar(&factors, "factors", "", "what goes with the code: `FACTOR` password (the default) or key")
+	c.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions([]string{"nullok", "strict"}, cobra.ShellCompDirectiveNoFileComp))
+	c.RegisterFlagCompletionFunc("factors", cobra.FixedCompletions([]string{"password", "key"}, cobra.ShellCompDirectiveNoFileComp))
 	f.BoolVar(&o.plan, "plan", false, "show the plan and change nothing")
 	f.BoolVar(&o.yes, "yes", false, "do not ask")
 	f.DurationVar(&o.confirm, "confirm-within", 0, "undo unless fettle confirm comes within this `TIME` (5m)")

@@ -97,8 +97,9 @@ func (a *app) totpQRCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if issuer == "" {
-				issuer = host
+			issuer, err := issuerOf(issuer, host)
+			if err != nil {
+				return err
 			}
 			fmt.Fprintf(a.stdout, "%sSecret: %s\nURI:    %s\n", a.picture(f, issuer, h.name, noQR, ascii || !utf8Terminal(), ink), groups(f.Secret.Base32()), f.URI(issuer, h.name))
 			return nil
