@@ -1,6 +1,7 @@
 package counterwrap
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,8 @@ type poller struct {
 	// uses is what must be there for the configuration to matter; zero: nothing.
 	uses pattern
 	not  string // in a name that is not meant by uses
+	// trapped and well are the summaries, where they are not the usual ones.
+	trapped, well string
 }
 
 // pattern is files of one folder.
@@ -47,10 +50,10 @@ func tooRare(octetsPerSecond float64, every time.Duration) bool {
 }
 
 var known = []poller{
-	{"MRTG", []pattern{{"/etc", "mrtg.cfg"}, {"/etc/mrtg", "*.cfg"}}, judgeMRTG, pattern{}, ""},
-	{"Telegraf", []pattern{{"/etc/telegraf", "telegraf.conf"}, {"/etc/telegraf/telegraf.d", "*.conf"}}, judgeTelegraf, pattern{}, ""},
-	{"collectd", []pattern{{"/etc", "collectd.conf"}, {"/etc/collectd", "collectd.conf"}, {"/etc/collectd/collectd.conf.d", "*.conf"}, {"/etc/collectd.d", "*.conf"}}, judgeCollectd, pattern{}, ""},
-	{"Munin", []pattern{{"/etc/munin/plugin-conf.d", "*"}}, judgeMunin, pattern{"/etc/munin/plugins", "snmp_*_if_*"}, "_if_err_"},
+	{name: "MRTG", files: []pattern{{"/etc", "mrtg.cfg"}, {"/etc/mrtg", "*.cfg"}}, judge: judgeMRTG},
+	{name: "Telegraf", files: []pattern{{"/etc/telegraf", "telegraf.conf"}, {"/etc/telegraf/telegraf.d", "*.conf"}}, judge: judgeTelegraf},
+	{name: "collectd", files: []pattern{{"/etc", "collectd.conf"}, {"/etc/collectd", "collectd.conf"}, {"/etc/collectd/collectd.conf.d", "*.conf"}, {"/etc/collectd.d", "*.conf"}}, judge: judgeCollectd},
+	{name: "Munin", files: []pattern{{"/etc/munin/plugin-conf.d", "*"}}, judge: judgeMunin, uses: pattern{"/etc/munin/plugins", "snmp_*_if_*"}, not: "_if_err_"},
 }
 
 func checkPollers(ctx context.Context, h *host.Host, r *trap.Report) {
@@ -91,13 +94,16 @@ func checkPollers(ctx context.Context, h *host.Host, r *trap.Report) {
 			}
 		}
 	}
+	if checkPrometheus(ctx, h, r, unknown) {
+		found = true
+	}
 	switch {
 	case len(unseen) == 1:
 		r.Unknown(pollers, unseen[0])
 	case len(unseen) > 1:
-		r.Unknown(pollers, fmt.Errorf("%w (and %d more files and folders of MRTG, Telegraf, collectd and Munin)", unseen[0], len(unseen)-1))
+		r.Unknown(pollers, fmt.Errorf("%w (and %d more files and folders of MRTG, Telegraf, collectd, Munin and snmp_exporter)", unseen[0], len(unseen)-1))
 	case !found:
-		r.NotApplicable(pollers, "no configuration of MRTG, Telegraf, collectd or Munin's SNMP is here")
+		r.NotApplicable(pollers, "no configuration of MRTG, Telegraf, collectd, snmp_exporter or Munin's SNMP is here")
 	}
 }
 
@@ -128,13 +134,13 @@ func report(r *trap.Report, p poller, file string, v verdict) {
 	switch {
 	case len(v.bad) > 0:
 		r.Found(trap.Finding{Subject: file, Severity: trap.Notice,
-			Summary: p.name + " polls 32-bit counters more rarely than its links can wrap them",
+			Summary: cmp.Or(p.trapped, p.name+" polls 32-bit counters more rarely than its links can wrap them"),
 			Detail:  v.detail, Evidence: v.bad, Params: map[string]string{"poller": p.name}})
 	case v.unsure != "":
 		r.Unknown(file, fmt.Errorf("%s", v.unsure))
 	case !v.asks:
 		r.NotApplicable(file, "polls no counters of interfaces")
 	default:
-		r.Clear(file, "polls no 32-bit counter more rarely than its links can wrap it")
+		r.Clear(file, cmp.Or(p.well, "polls no 32-bit counter more rarely than its links can wrap it"))
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goccy/go-yaml"
+
 	"fettle/host"
 	"fettle/host/hosttest"
 	"fettle/remedy"
@@ -136,7 +138,7 @@ func TestPlanMunin(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	for file, want := range map[string]string{"trapped": "Debian 10 and later", "trapped-32-bit-kernel": "64-bit kernel", "trapped-others": "ifHCInOctets"} {
+	for file, want := range map[string]string{"trapped": "Debian 10 and later", "trapped-32-bit-kernel": "64-bit kernel", "trapped-others": "ifHCInOctets", "trapped-prometheus": "ifHCInOctets"} {
 		h, found := findings(t, file)
 		if len(found) == 0 {
 			t.Errorf("%s: nothing found", file)
@@ -151,15 +153,54 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestSNMPJobs: which modules and credentials a job asks for, and what comes of it.
+func TestSNMPJobs(t *testing.T) {
+	const conf = "auths:\n  old:\n    version: 1\n    community: secret-community\nmodules:\n" +
+		"  if_mib:\n    metrics:\n    - oid: 1.3.6.1.2.1.2.2.1.16\n    - oid: 1.3.6.1.2.1.31.1.1.1.10\n  narrow:\n    metrics:\n    - oid: \"1.3.6.1.2.1.2.2.1.10\"\n" +
+		"  ups:\n    metrics:\n    - oid: 1.3.6.1.4.1.318.1\n"
+	for jobs, want := range map[string]string{
+		"[]": "unsure",
+		"[{job_name: a, metrics_path: /metrics}]":                                                                                         "unsure",
+		"[{job_name: a, metrics_path: /snmp}]":                                                                                            "fine",
+		"[{job_name: a, metrics_path: /snmp, params: {module: [narrow]}}]":                                                                "bad",
+		"[{job_name: a, metrics_path: /exporter/snmp/, params: {module: ['ups,narrow']}}]":                                                "bad",
+		"[{job_name: a, metrics_path: /snmp, params: {module: [narrow, if_mib]}}]":                                                        "fine",
+		"[{job_name: a, metrics_path: /snmp, params: {module: [if_mib], auth: [old]}}]":                                                   "bad",
+		"[{job_name: a, metrics_path: /snmp, params: {module: [ups]}}]":                                                                   "fine",
+		"[{job_name: a, metrics_path: /snmp, file_sd_configs: [{files: [x]}]}]":                                                           "unsure",
+		"[{job_name: a, metrics_path: /snmp, relabel_configs: [{target_label: __param_module}]}]":                                         "unsure",
+		"[{job_name: a, metrics_path: /snmp, static_configs: [{targets: [x], labels: {__param_auth: old}}], params: {module: [if_mib]}}]": "unsure",
+	} {
+		var c scrapeConf
+		if err := yaml.Unmarshal([]byte("scrape_configs: "+jobs), &c); err != nil {
+			t.Fatal(err)
+		}
+		v := judgeSNMP("f", []byte(conf), &c)
+		got := "fine"
+		switch {
+		case len(v.bad) > 0:
+			got = "bad"
+		case v.unsure != "":
+			got = "unsure"
+		}
+		if got != want || !v.asks {
+			t.Errorf("%s: %s, want %s: %+v", jobs, got, want, v)
+		}
+		noCommunity(t, fmt.Sprintf("%+v", v))
+	}
+}
+
 func FuzzPollers(f *testing.F) {
 	for _, s := range []string{"Target[a]: 2:c@h\nMaxBytes[a]: 125000000\n", "Interval: 1:30\n x\nTarget[_]: x\n", "Target[a]: ifInOctets.1&ifOutOctets.1:c@[::1]:::::2|f\n",
-		"[agent]\n interval = \"1m\"\noid = \"IF-MIB::ifTable\"\n", "Interval 300\nValues \"ifInOctets\"\n", "[snmp_*]\nenv.version 1\n"} {
+		"[agent]\n interval = \"1m\"\noid = \"IF-MIB::ifTable\"\n", "Interval 300\nValues \"ifInOctets\"\n", "[snmp_*]\nenv.version 1\n",
+		"modules:\n  a:\n    metrics:\n    - name: x\n      oid: 1.3.6.1.2.1.2.2.1.10\nauths:\n  b:\n    version: 1\n", "a:\n  version: 1\n"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, p := range known {
 			p.judge("f", b)
 		}
+		judgeSNMP("f", b, &scrapeConf{Jobs: []scrapeJob{{Path: "/snmp", Params: map[string][]string{"module": {"a"}, "auth": {"b"}}}}})
 		c := parseMRTG(b)
 		for _, x := range c.targets {
 			if p, ok := x.port(); ok && strings.Count(p.speaks2(), "@") < 1 {
