@@ -116,6 +116,7 @@ func Host(lines string, more ...lab.Act) []lab.Act {
 		write("/etc/passwd", passwd), write("/etc/group", group),
 		{Write: &lab.File{Path: "/etc/shadow", Mode: 0o600, Content: "root:*:19000::::::\nsshd:!:19000::::::\nana:" + hash + ":19000::::::\nbo:" + hash + ":19000::::::\n"}},
 		write("/etc/nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"),
+		write("/etc/hosts", "127.0.0.1 localhost\n"),
 		write("/etc/ssh/sshd_config", config+lines),
 		{Write: &lab.File{Path: "/root/.ssh/config", Mode: 0o600, Content: client}},
 		{Run: []string{"ln", "-sf", "/init", "/usr/bin/fettle"}},

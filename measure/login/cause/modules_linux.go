@@ -29,7 +29,7 @@ func (x *experiments) modules(ctx context.Context, seconds float64, named, bare 
 		v := x.plus(x.quick, map[string][]byte{x.stack.Files[0]: m.alone()})
 		x.o.Tell(name)
 		t, err := x.login(ctx, v)
-		if err == nil && gain(t, bare) >= Slow && t.output < 5*time.Second { // so slow by accident?
+		if err == nil && gain(t, bare) >= x.least() && t.output < 5*time.Second { // so slow by accident?
 			var again times
 			if again, err = x.login(ctx, v); err == nil && again.output < t.output {
 				t = again
@@ -44,7 +44,7 @@ func (x *experiments) modules(ctx context.Context, seconds float64, named, bare 
 		}
 		took := gain(t, bare)
 		x.r.Steps = append(x.r.Steps, Step{name, t.output.Seconds()})
-		if took >= Slow {
+		if took >= x.least() {
 			slow = append(slow, found{m, took})
 		}
 	}
