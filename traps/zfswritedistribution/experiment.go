@@ -51,7 +51,7 @@ var trials = []trial{
 	{name: "equal, one slow, defaults", disks: []disk{{mib: 512}, {mib: 512, delay: slowDelay}}, write: 512, slow: 1},
 	{name: "full + added", disks: []disk{{mib: 512}, {mib: 512}}, later: 1, fill: 330, write: 128, slow: -1},
 	{name: "mirrors", disks: []disk{{mib: 256}, {mib: 256}, {mib: 1024}, {mib: 1024}}, vdevs: [][]int{{0, 1}, {2, 3}}, kind: []string{"mirror", "mirror"}, write: 192, slow: -1},
-	{name: "raidz1 of 3 x 256M + 768M", disks: []disk{{mib: 256}, {mib: 256}, {mib: 256}, {mib: 768}}, vdevs: [][]int{{0, 1, 2}, {3}}, kind: []string{"raidz1", ""}, write: 192, slow: -1},
+	{name: "raidz1 of 3 x 256M + 768M", disks: []disk{{mib: 256}, {mib: 256}, {mib: 256}, {mib: 768}}, vdevs: [][]int{{3}, {0, 1, 2}}, kind: []string{"", "raidz1"}, write: 192, slow: -1},
 }
 
 type bench struct{ *lab.Bench }
