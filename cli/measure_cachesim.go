@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -71,7 +72,7 @@ Exit status: 0 simulated, 2 wrong use or a trace that cannot be read, 3 failed.`
 	fl.StringVar(&f.device, "device", "", "the device of the trace (8,16), or the file of an iolog")
 	fl.StringVar(&f.action, "action", "", "blktrace's event that counts: Q (queued, the default), D or C")
 	fl.StringSliceVar(&f.columns, "columns", nil, "what the columns of a CSV without a header are: "+trace.ColumnNames)
-	fl.StringVar(&f.maxRequests, "max-requests", "256M", "read no more requests than this")
+	fl.StringVar(&f.maxRequests, "max-requests", "256M", "read, or make up, no more requests than this")
 	fl.StringSliceVar(&f.policies, "policy", []string{"smq", "lru", "arc", "s3fifo", "belady-bypass"}, "what to simulate")
 	fl.StringSliceVar(&f.sizes, "size", nil, "the caches: `SIZE`s, percents of the origin, or a number of them (default 16, from 0.1 % to all of it)")
 	fl.StringVar(&f.warmup, "warmup", "0", "requests at the start that do not count: a number, or a percentage")
@@ -114,6 +115,27 @@ type cachesimResult struct {
 func (a *app) cachesim(cmd *cobra.Command, f cachesimFlags, files []string) error {
 	if f.format != "text" && f.format != "json" {
 		return usagef("--format %s: it is text or json", f.format)
+	}
+	for _, name := range []string{"requests", "seed", "writes"} {
+		if len(files) > 0 && cmd.Flags().Changed(name) {
+			return usagef("--%s is of made-up requests: it goes with --workload", name)
+		}
+	}
+	switch {
+	case f.smq.Depth < 1:
+		return usagef("--depth %d: 1 to 4096 requests are in flight", f.smq.Depth)
+	case f.smq.MigrationThreshold < 1:
+		return usagef("--migration-threshold %d: a number of sectors, 1 or more", f.smq.MigrationThreshold)
+	case f.cores < 0:
+		return usagef("--cores %d: 1 or more, or 0 for all", f.cores)
+	}
+	if f.plots != "" { // said now, not after minutes
+		try, err := os.CreateTemp(f.plots, ".fettle-*")
+		if err != nil {
+			return usagef("--plots %s: making a file there: %w", f.plots, bare(err))
+		}
+		try.Close()
+		os.Remove(try.Name())
 	}
 	var kinds []cachesim.Kind
 	for _, name := range f.policies {
@@ -204,6 +226,13 @@ func (f cachesimFlags) trace(files []string) (*trace.Trace, error) {
 	n, err := parseCount(f.requests)
 	if err != nil {
 		return nil, usagef("--requests: %w", err)
+	}
+	limit, err := parseCount(f.maxRequests)
+	if err != nil {
+		return nil, usagef("--max-requests: %w", err)
+	}
+	if n > limit {
+		return nil, usagef("--requests %s: more than %s; raise --max-requests, 4 bytes of memory and more each", f.requests, f.maxRequests)
 	}
 	if block < 512 || origin < block {
 		return nil, usagef("--block-size %s of --origin %s: a block has 512 bytes or more, and the device has one", f.block, f.origin)

@@ -126,6 +126,10 @@ func (f *counterFlags) valid() error {
 		return usagef("--snmp-timeout %s, --snmp-retries %d: expected a time, and 0 to 20 retries", f.timeout, f.retries)
 	case f.user == "" && (f.auth != "" || f.priv != ""):
 		return usagef("--snmp-auth and --snmp-priv are of version 3: give --snmp-user too")
+	case f.auth != "" && !slices.Contains(counters.AuthProtocols, strings.ToUpper(f.auth)):
+		return usagef("--snmp-auth %s: there are %s", f.auth, strings.Join(counters.AuthProtocols, ", "))
+	case f.priv != "" && !slices.Contains(counters.PrivProtocols, strings.ToUpper(f.priv)):
+		return usagef("--snmp-priv %s: there are %s", f.priv, strings.Join(counters.PrivProtocols, ", "))
 	case f.width != 0 && (f.width < counters.MinWidth || f.width > counters.MaxWidth):
 		return usagef("--width %d: expected %d to %d bits", f.width, counters.MinWidth, counters.MaxWidth)
 	case f.queues < 0 || f.lag < 0 || f.against < 0:
@@ -156,6 +160,9 @@ func (f *counterFlags) valid() error {
 func (a *app) measureCounters(ctx context.Context, names []string, f counterFlags) error {
 	if err := f.valid(); err != nil {
 		return err
+	}
+	if slices.Contains(names, "") {
+		return usagef("the name of an interface is empty")
 	}
 	if err := f.pictures().writable(); err != nil {
 		return err

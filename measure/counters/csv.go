@@ -191,8 +191,11 @@ func (s *track) add(tab *table, rec []string, t time.Time, value string) error {
 
 func csvError(name string, err error) error {
 	var pe *csv.ParseError
-	if errors.As(err, &pe) {
-		return &host.SyntaxError{Path: name, Line: pe.Line, Msg: pe.Err.Error()}
+	switch {
+	case errors.As(err, &pe) && errors.Is(err, csv.ErrFieldCount):
+		return &host.SyntaxError{Path: name, Line: pe.Line, Msg: "not as many columns as the first line has (cut off?)"}
+	case errors.As(err, &pe):
+		return &host.SyntaxError{Path: name, Line: pe.StartLine, Msg: pe.Err.Error()}
 	}
 	return fmt.Errorf("reading %s: %w", name, err)
 }

@@ -76,6 +76,9 @@ func unpacked(name string, in io.Reader) ([]byte, error) {
 	var src io.Reader = r
 	if magic, _ := r.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(r)
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, fmt.Errorf("unpacking %s: it is cut off", name)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("unpacking %s: %w", name, err)
 		}

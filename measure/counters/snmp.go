@@ -88,7 +88,7 @@ func OpenSNMP(ctx context.Context, c SNMP, names []string) (Source, error) {
 	}
 	s := &snmp{g: g, c: c, names: names, table: -1}
 	if err := g.Connect(); err != nil {
-		return nil, s.why("connecting", err)
+		return nil, s.why("asking for the interfaces", err)
 	}
 	if err := s.list(); err != nil {
 		g.Close()

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -69,6 +70,9 @@ func (b *builder) file(name, format string) error {
 		return err
 	}
 	defer f.Close()
+	if st, err := f.Stat(); err == nil && st.IsDir() {
+		return &Error{File: name, Offset: -1, Err: errors.New("is a folder, not a trace")}
+	}
 	return b.read(f, name, format)
 }
 
@@ -99,8 +103,7 @@ func (b *builder) read(r io.Reader, name, format string) error {
 			return &Error{File: name, Offset: -1, Err: err}
 		}
 		defer z.Close()
-		in = bufio.NewReaderSize(z, 1<<16)
-		name = strings.TrimSuffix(name, ".zst")
+		in = bufio.NewReaderSize(whole{z}, 1<<16)
 	}
 	if format == "" {
 		var err error
@@ -123,6 +126,18 @@ func (b *builder) read(r io.Reader, name, format string) error {
 	return fmt.Errorf("%s: trace format %q is not known; it is one of %s", name, format, strings.Join(Formats, ", "))
 }
 
+// whole says of what is packed that it is cut off, where it is: bare
+// ErrUnexpectedEOF would speak of a record.
+type whole struct{ r io.Reader }
+
+func (w whole) Read(p []byte) (int, error) {
+	n, err := w.r.Read(p)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("the packed file is cut off")
+	}
+	return n, err
+}
+
 var blkparseLine = regexp.MustCompile(`^ *\d+,\d+ +\d+ +\d+ +\d+\.\d+ `)
 
 // sniff tells the format from the first bytes and the name.
@@ -130,7 +145,7 @@ func sniff(in *bufio.Reader, name string) (string, error) {
 	head, err := in.Peek(4096)
 	if len(head) == 0 {
 		if err != nil && err != io.EOF {
-			return "", &Error{File: name, Offset: 0, Err: err}
+			return "", &Error{File: name, Offset: -1, Err: err}
 		}
 		return "", &Error{File: name, Offset: -1, Err: fmt.Errorf("is empty")}
 	}

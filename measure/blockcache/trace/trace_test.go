@@ -171,6 +171,22 @@ func TestOracle(t *testing.T) {
 	}
 }
 
+// TestPackedAndCut: a trace that was packed and cut off is no shorter trace.
+func TestPackedAndCut(t *testing.T) {
+	z, _ := zstd.NewWriter(nil)
+	packed := z.EncodeAll([]byte("fio version 3 iolog\n1 f add\n1 f open\n"+strings.Repeat("2 f read 4096 4096\n", 1000)), nil)
+	for _, n := range []int{5, 10, len(packed) / 2, len(packed) - 1} {
+		_, err := Read(bytes.NewReader(packed[:n]), "x.zst", "iolog", Options{BlockSize: block})
+		if err == nil || !strings.Contains(err.Error(), "x.zst:") || !strings.Contains(err.Error(), "the packed file is cut off") {
+			t.Errorf("%d bytes of %d: %v", n, len(packed), err)
+		}
+	}
+	_, err := Open("", Options{BlockSize: block}, t.TempDir())
+	if err == nil || !strings.HasSuffix(err.Error(), "is a folder, not a trace") {
+		t.Errorf("a folder: %v", err)
+	}
+}
+
 // TestWriteIolog comes back as it was.
 func TestWriteIolog(t *testing.T) {
 	tr, err := Workload{Pattern: "hot", Blocks: 100, Requests: 1000, Seed: 1, BlockSize: block, WritePct: 30}.Make()
