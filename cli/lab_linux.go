@@ -73,6 +73,9 @@ machine could not be built.`,
 			return err
 		}
 		if f.list {
+			if f.format != "text" {
+				return usagef("--list is text only: leave out --format %s", f.format)
+			}
 			for _, j := range jobs {
 				a.listLab(&j)
 			}

@@ -101,7 +101,7 @@ func mainWith(all []*trap.Trap, args []string, stdin io.Reader, stdout, stderr i
 func complaint(msg string, w io.Writer) string {
 	lines := strings.Split(msg, "\n")
 	for i, l := range lines {
-		lines[i] = term.Visible(l)
+		lines[i] = term.Visible(strings.ReplaceAll(l, "\t", "    "))
 	}
 	msg = strings.Join(lines, "\n")
 	if !term.IsTerminal(w) {
@@ -122,7 +122,7 @@ func complaint(msg string, w io.Writer) string {
 }
 
 func (a *app) run(args []string) error {
-	if len(args) == 1 && args[0] == "--version" {
+	if len(args) == 1 && (args[0] == "--version" || args[0] == "-v") {
 		_, err := fmt.Fprint(a.stdout, buildFacts())
 		return err
 	}
@@ -155,6 +155,7 @@ settings that undo each other, the versions with a bug.`,
 		PersistentPreRunE: a.prepare,
 	}
 	c.SetUsageFunc(usage)
+	c.SetHelpCommand(helpCmd())
 	c.PersistentFlags().StringVar(&a.rules.dir, "traps", "", "also load the rules in `DIR` (see fettle lore)")
 	c.MarkPersistentFlagDirname("traps")
 	c.AddCommand(a.loreCmd())
@@ -162,5 +163,7 @@ settings that undo each other, the versions with a bug.`,
 	c.AddCommand(a.fixCmd(), a.undoCmd(), a.resumeCmd(), a.confirmCmd(), a.changesCmd())
 	c.AddCommand(a.listCmd(), a.explainCmd(), a.whyCmd(), a.acceptCmd(), a.manCmd())
 	c.AddCommand(a.labCmd(), a.watchCmd(), a.measureCmd(), a.totpCmd())
+	c.InitDefaultCompletionCmd()
+	noSuchShell(c)
 	return c
 }

@@ -73,12 +73,65 @@ func noEmptyFlags(c *cobra.Command, _ []string) error {
 	return err
 }
 
+// helpCmd is cobra's help, but that of a verb that is not there is wrong use.
+func helpCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [VERB]...",
+		Short: "Show the help of a verb",
+		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) (out []string, _ cobra.ShellCompDirective) {
+			if at, _, err := c.Root().Find(args); err == nil {
+				for _, sub := range at.Commands() {
+					if sub.IsAvailableCommand() {
+						out = append(out, sub.Name()+"\t"+sub.Short)
+					}
+				}
+			}
+			return out, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			at, rest, err := c.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return usagef("no verb is called %q; fettle help lists them", strings.Join(args, " "))
+			}
+			at.InitDefaultHelpFlag()
+			return at.Help()
+		},
+	}
+}
+
+// noSuchShell makes a shell that cobra writes no completions for wrong use.
+func noSuchShell(root *cobra.Command) {
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			c.Args = cobra.ArbitraryArgs
+			c.RunE = func(_ *cobra.Command, args []string) error {
+				if len(args) == 0 {
+					return usagef("of which shell? fettle completion bash, zsh, fish or powershell")
+				}
+				return usagef("no shell is called %q here; there are bash, zsh, fish and powershell", args[0])
+			}
+		}
+	}
+}
+
+// Of what cobra says, its numbers of arguments.
+var (
+	tooFew  = regexp.MustCompile(`^(?:requires at least|accepts) (\d+) arg\(s\), (?:only )?received (\d+)$`)
+	tooMany = regexp.MustCompile(`^accepts at most (\d+) arg\(s\), received (\d+)$`)
+)
+
 var exclusive = regexp.MustCompile(`^if any flags in the group \[.*\] are set none of the others can be; \[(.+)\] were all set$`)
 
 // plainly says what cobra says of flags that do not go together.
 func plainly(msg string) string {
 	if m := exclusive.FindStringSubmatch(msg); m != nil {
 		return "--" + strings.Join(strings.Fields(m[1]), " and --") + " do not go together"
+	}
+	if m := tooFew.FindStringSubmatch(msg); m != nil {
+		return "expected arguments: " + m[1] + ", given: " + m[2] + "; --help tells which"
+	}
+	if m := tooMany.FindStringSubmatch(msg); m != nil {
+		return "expected arguments: at most " + m[1] + ", given: " + m[2] + "; --help tells which"
 	}
 	return msg
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -90,9 +91,12 @@ func (a *app) watch(ctx context.Context, o watchOptions) error {
 // serveMetrics listens on the loopback alone: what stands there is for this
 // host's own collector.
 func serveMetrics(address string, metrics *atomic.Value) (stop func(), err error) {
-	hostname, _, err := net.SplitHostPort(address)
+	hostname, port, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(hostname); err != nil || ip == nil || !ip.IsLoopback() {
 		return nil, usagef("--listen %s: expected an address of the loopback with a port, as 127.0.0.1:9797", address)
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return nil, usagef("--listen %s: a port is 0 to 65535", address)
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
