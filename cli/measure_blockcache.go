@@ -167,6 +167,8 @@ func (a *app) blockcacheProgress() func(blockcache.Progress) {
 	say, tty, last := a.teller(), term.IsTerminal(a.stderr), ""
 	return func(p blockcache.Progress) {
 		switch {
+		case p.Note != "":
+			fmt.Fprintf(a.stderr, "fettle: %s\n", term.Visible(p.Note))
 		case p.Ends:
 			say("")
 			fmt.Fprintf(a.stderr, "%d of %d: %s: %.0f requests a second on the average\n", p.Run, p.Runs, blockcache.About(p.Outcome.Kind), p.Outcome.Totals.IOPS)

@@ -1,7 +1,9 @@
 package blockcache
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"fettle/chart"
@@ -38,29 +40,37 @@ func JudgeAll(sets []Set) []Judged {
 	}
 	var out []Judged
 	for _, s := range sets {
-		base := map[string]*Run{}
+		base, from := map[string]*Run{}, ""
 		for _, kind := range []string{"slow", "fast"} {
 			base[kind] = find(s, kind)
 			for _, other := range sets {
 				if base[kind] == nil {
-					base[kind] = find(other, kind)
+					if base[kind] = find(other, kind); base[kind] != nil {
+						from = cmp.Or(other.Name, "the new measurement")
+					}
 				}
 			}
 		}
 		for _, r := range s.Runs {
+			v := r.Series.IOPS
 			j := Judged{Set: s.Name, Run: r, Label: About(r.Kind), Notes: r.Notes()}
 			if s.Name != "" {
 				j.Label = s.Name + ": " + j.Label
 			}
-			v := r.Series.IOPS
 			switch {
 			case r.Kind == "slow" || r.Kind == "fast":
 				j.Median = median(v[len(v)/4:])
 			case base["slow"] == nil || base["fast"] == nil:
 				j.Median = median(v[len(v)*3/4:])
 				j.Why = "a verdict needs both baselines, --slow and --fast"
+			case load(r.Job) != load(base["slow"].Job) || load(r.Job) != load(base["fast"].Job):
+				j.Median = median(v[len(v)*3/4:])
+				j.Why = "its load is not that of the baselines: their jobs differ"
 			default:
 				j.Median = median(v[len(v)*3/4:])
+				if from != "" {
+					j.Notes = append(j.Notes, "it has no baselines of its own, and is judged by those of "+from+": that says something where both were measured on the same machine")
+				}
 				verdict, err := Judge(base["slow"].Series, base["fast"].Series, r.Series)
 				if err != nil {
 					j.Why = err.Error()
@@ -70,6 +80,38 @@ func JudgeAll(sets []Set) []Judged {
 			}
 			out = append(out, j)
 		}
+	}
+	return out
+}
+
+// load is what a job file says of the load: its jobs, without where their data lies.
+func load(job string) string {
+	var out []string
+	inJob := false
+	for line := range strings.Lines(job) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			inJob = line != "[global]"
+		}
+		if key, _, _ := strings.Cut(line, "="); inJob && key != "offset" && key != "offset_increment" {
+			out = append(out, line)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// most is how many points of a run are drawn: more only make the picture large.
+const most = 1200
+
+// thin takes every so many of the values, that most are left.
+func thin(v []float64) []float64 {
+	step := (len(v) + most - 1) / most
+	if step <= 1 {
+		return v
+	}
+	out := make([]float64, 0, most)
+	for i := 0; i < len(v); i += step {
+		out = append(out, v[i])
 	}
 	return out
 }
@@ -93,13 +135,13 @@ func Figure(runs []Judged) chart.Plot {
 		}
 	}
 	for _, j := range runs {
-		x := j.Run.Series.X()
+		x := thin(j.Run.Series.X())
 		for i := range x {
 			x[i] *= scale
 		}
 		p.Curves = append(p.Curves,
-			chart.Curve{Name: j.Label, X: x, Y: j.Run.Series.IOPS, Points: true},
-			chart.Curve{Name: j.Label, X: x, Y: Smooth(j.Run.Series.IOPS)})
+			chart.Curve{Name: j.Label, X: x, Y: thin(j.Run.Series.IOPS), Points: true},
+			chart.Curve{Name: j.Label, X: x, Y: thin(Smooth(j.Run.Series.IOPS))})
 	}
 	return p
 }

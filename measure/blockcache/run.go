@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"fettle/internal/bytesize"
 )
 
 // Kinds are the runs of a measurement, in order.
@@ -49,6 +51,7 @@ type Progress struct {
 	Left    time.Duration // of all runs, without the making of files
 	Ends    bool          // a run ended: Outcome tells how
 	Outcome *Run
+	Note    string // something to know that is no progress
 }
 
 // UsageError is a measurement that was not begun.
@@ -62,13 +65,17 @@ func refusef(format string, args ...any) error { return &UsageError{fmt.Errorf(f
 // site is where the runs on one target find their data.
 type site struct {
 	Target
-	kinds []string
-	dir   string // the folder of our own in a target that is one
+	option string
+	kinds  []string
+	dir    string // the folder of our own in a target that is one
 }
 
 // Do measures. Where it fails or ctx ends, its files on the targets are
 // removed; runs that ended before are kept in Out, unless there are none.
 func Do(ctx context.Context, m Measurement) (runs []*Run, err error) {
+	if m.Tell == nil {
+		m.Tell = func(Progress) {}
+	}
 	places, err := m.check()
 	if err != nil {
 		return nil, err
@@ -77,11 +84,11 @@ func Do(ctx context.Context, m Measurement) (runs []*Run, err error) {
 	if err != nil {
 		return nil, &UsageError{err}
 	}
+	if err := m.prepare(places); err != nil {
+		return nil, err
+	}
 	if m.Interval == 0 {
 		m.Interval = interval(m.Runtime)
-	}
-	if m.Tell == nil {
-		m.Tell = func(Progress) {}
 	}
 	for _, p := range places {
 		if p.Device && m.Job.Writes {
@@ -162,33 +169,55 @@ func (m *Measurement) check() ([]*site, error) {
 		if t.Device && m.Job.Writes && !m.Destroy {
 			return nil, refusef("the job writes, and %s %s is a block device: what is on it would be lost. With --destroy it is done all the same", x.option, x.path)
 		}
-		need := m.Job.Size()
-		if len(x.kinds) > 1 {
-			need *= 2 // other data lies beside the first
-		}
-		room, err := t.room()
-		if err != nil {
-			return nil, refusef("%s: %w", x.option, err)
-		}
-		if room < need {
-			return nil, refusef("%s %s has room for %d MiB; the runs on it need %d MiB: give a smaller --size", x.option, x.path, room>>20, need>>20)
-		}
-		out = append(out, &site{Target: t, kinds: x.kinds})
+		out = append(out, &site{Target: t, option: x.option, kinds: x.kinds})
 	}
 	if len(out) == 0 {
 		return nil, refusef("nothing to measure: give --slow, --fast and --cached")
 	}
+	if _, err := os.Lstat(m.Out); err == nil {
+		return nil, refusef("a folder for the runs: %s is there already", m.Out)
+	}
 	return out, nil
+}
+
+// prepare removes what killed measurements left, and refuses targets without
+// room.
+func (m *Measurement) prepare(places []*site) error {
+	for _, p := range places {
+		if err := p.writable(); err != nil {
+			return refusef("%s: %w", p.option, err)
+		}
+	}
+	for _, p := range places {
+		if !p.Device {
+			if err := sweep(p.Path, func(note string) { m.Tell(Progress{Note: note}) }); err != nil {
+				return refusef("%s: %w", p.option, err)
+			}
+		}
+		need := m.Job.Size()
+		if len(p.kinds) > 1 {
+			need *= 2 // other data lies beside the first
+		}
+		room, err := p.room()
+		if err != nil {
+			return refusef("%s: %w", p.option, err)
+		}
+		if room < need {
+			return refusef("%s %s has room for %s; the runs on it need %s: give a smaller --size", p.option, p.Path, bytesize.Text(room), bytesize.Text(need))
+		}
+	}
+	return nil
 }
 
 // on does the runs on one target.
 func (m *Measurement) on(ctx context.Context, fio Fio, p *site, tell func(kind, doing string, left time.Duration), ended func(*Run)) (err error) {
 	if !p.Device {
-		if p.dir, err = os.MkdirTemp(p.Path, "fettle-blockcache-"); err != nil {
+		var release func() error
+		if p.dir, release, err = filesDir(p.Path); err != nil {
 			return fmt.Errorf("making a folder for the files: %w", err)
 		}
 		defer func() {
-			if rerr := os.RemoveAll(p.dir); err == nil && rerr != nil {
+			if rerr := release(); err == nil && rerr != nil {
 				err = fmt.Errorf("removing the measurement's files: %w", rerr)
 			}
 		}()

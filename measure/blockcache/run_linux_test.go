@@ -67,7 +67,7 @@ func TestDo(t *testing.T) {
 	if err != nil || len(back) != 3 || back[2].Kind != "other" || back[2].Series.IOPS[3] != runs[2].Series.IOPS[3] {
 		t.Errorf("%+v, %v", back, err)
 	}
-	if _, err := Do(context.Background(), Measurement{Cached: cached, Job: parsed(t, smallJob), Runtime: 5 * time.Second, Out: out}); err == nil || !strings.Contains(err.Error(), "exists") {
+	if _, err := Do(context.Background(), Measurement{Cached: cached, Job: parsed(t, smallJob), Runtime: 5 * time.Second, Out: out}); err == nil || !strings.Contains(err.Error(), "is there already") {
 		t.Errorf("stored runs would be overwritten: %v", err)
 	}
 }

@@ -72,6 +72,9 @@ func (r *Run) store(dir string) error {
 
 // Load reads the stored runs of a measurement's folder, or of one run.
 func Load(dir string) ([]*Run, error) {
+	if _, err := os.Stat(dir); err != nil {
+		return nil, err
+	}
 	if r, err := loadRun(dir); err == nil {
 		return []*Run{r}, nil
 	} else if !errors.Is(err, fs.ErrNotExist) {

@@ -47,6 +47,17 @@ func (t Target) room() (int64, error) {
 	return int64(st.Bavail) * st.Bsize, nil
 }
 
+// writable tells of a folder in which no files can be made, before anything is.
+func (t Target) writable() error {
+	if t.Device {
+		return nil
+	}
+	if err := unix.Access(t.Path, unix.W_OK|unix.X_OK); err != nil {
+		return fmt.Errorf("no files can be made in %s: %w", t.Path, err)
+	}
+	return nil
+}
+
 // hold opens a device for itself alone and keeps it: the kernel refuses while
 // it is mounted, swapped to or part of another device, and lets nobody mount it
 // until release. It looks itself at who has it as well, to say who that is.
