@@ -70,9 +70,25 @@ func (f Fio) run(ctx context.Context, dir string, args ...string) error {
 	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		return fmt.Errorf("fio failed (%s): %s", exit, said.why())
+		return fmt.Errorf("fio failed (%s): %s", exit, strings.TrimPrefix(said.why(), "fio: "))
 	}
 	return err
+}
+
+// understands asks fio itself whether it takes a job file, before anything is
+// measured.
+func (f Fio) understands(ctx context.Context, job string) error {
+	dir, err := os.MkdirTemp("", "fettle-job-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.WriteFile(filepath.Join(dir, "job.fio"), []byte(job), 0o600); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	return f.run(ctx, dir, "--parse-only", "job.fio")
 }
 
 // tail keeps the end of what is written to it.

@@ -172,6 +172,10 @@ func ParseJob(file string, r io.Reader) (Job, error) {
 			j.parts[at].options = append(j.parts[at].options, o)
 		}
 	}
+	if sc.Err() == bufio.ErrTooLong {
+		line++
+		return bad("longer than a line of a job file")
+	}
 	if err := sc.Err(); err != nil {
 		return Job{}, fmt.Errorf("reading %s: line %d: %w", file, line+1, err)
 	}
@@ -204,6 +208,16 @@ func ParseJob(file string, r io.Reader) (Job, error) {
 func (j Job) missingSize() string {
 	for _, p := range j.parts {
 		if p.size == 0 {
+			return p.name
+		}
+	}
+	return ""
+}
+
+// tooSmall names a section whose data is less than a request.
+func (j Job) tooSmall() string {
+	for _, p := range j.parts {
+		if p.size < 4096 {
 			return p.name
 		}
 	}

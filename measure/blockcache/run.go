@@ -80,15 +80,20 @@ func Do(ctx context.Context, m Measurement) (runs []*Run, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if m.Interval == 0 {
+		m.Interval = interval(m.Runtime)
+	}
 	fio, err := FindFio(ctx)
 	if err != nil {
 		return nil, &UsageError{err}
 	}
+	for _, p := range places {
+		if err := fio.understands(ctx, m.jobText(p.Device, false)); err != nil {
+			return nil, refusef("the job: %w", err)
+		}
+	}
 	if err := m.prepare(places); err != nil {
 		return nil, err
-	}
-	if m.Interval == 0 {
-		m.Interval = interval(m.Runtime)
 	}
 	for _, p := range places {
 		if p.Device && m.Job.Writes {
@@ -141,6 +146,8 @@ func (m *Measurement) check() ([]*site, error) {
 	switch {
 	case m.Job.missingSize() != "":
 		return nil, refusef("the job [%s] has no size=: how much data to read must be known", m.Job.missingSize())
+	case m.Job.tooSmall() != "":
+		return nil, refusef("the job [%s] has a size= of less than one block of 4 KiB", m.Job.tooSmall())
 	case m.Runtime < 5*time.Second:
 		return nil, refusef("a run of %v is too short: 5s is the least", m.Runtime)
 	}

@@ -119,6 +119,7 @@ func TestDoRefuses(t *testing.T) {
 	for want, m := range map[string]Measurement{
 		"nothing to measure":              {Job: good, Runtime: time.Minute},
 		"is too short":                    {Job: good, Slow: dir},
+		"size= of less than one block":    {Job: parsed(t, "[a]\nrw=read\nsize=4\n"), Slow: dir, Runtime: time.Minute},
 		"has no size=":                    {Job: parsed(t, "[a]\nrw=read\n"), Slow: dir, Runtime: time.Minute},
 		"neither a folder":                {Job: good, Slow: file, Runtime: time.Minute},
 		"no such file":                    {Job: good, Slow: dir + "/none", Runtime: time.Minute},
@@ -191,7 +192,7 @@ func TestFigureAndPage(t *testing.T) {
 	if len(got) != 5 || got[2].Verdict.Answer != Slow || got[3].Verdict.Answer != Fast || got[4].Verdict.Answer != Slow || got[4].Label != "old<b>: cache, other data" {
 		t.Fatalf("%+v", got)
 	}
-	if n := got[2].Notes; len(n) != 1 || n[0] != "the cache was not empty: 100 of its 256 blocks were used" || len(got[3].Notes) != 0 || len(got[4].Notes) != 1 {
+	if n := got[2].Notes; len(n) != 1 || n[0] != "the cache was not empty: 100 of its 256 blocks were used" || len(got[3].Notes) != 0 || len(got[4].Notes) != 2 || !strings.Contains(got[4].Notes[1], "judged by those of the new measurement") {
 		t.Errorf("%q, %q, %q", n, got[3].Notes, got[4].Notes)
 	}
 	var page, pic bytes.Buffer
