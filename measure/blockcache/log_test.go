@@ -102,8 +102,8 @@ func TestReadTotals(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for text, want := range map[string]string{
-		"":                                     "reading out as fio's JSON",
-		good[:90]:                              "reading out as fio's JSON",
+		"":                                     "out is cut off",
+		good[:90]:                              "out is cut off",
 		`{"jobs":[]}`:                          "0 groups",
 		`{"jobs":[{"jobname":"j","error":5}]}`: "error 5",
 		`{"jobs":[{"jobname":"j","read":{"total_ios":0}}]}`:                                    "no request",

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"time"
@@ -58,7 +59,11 @@ func ReadTotals(name string, b []byte) (Totals, error) {
 			Read, Write direction
 		} `json:"jobs"`
 	}
-	if err := json.NewDecoder(bytes.NewReader(b)).Decode(&said); err != nil {
+	err := json.NewDecoder(bytes.NewReader(b)).Decode(&said)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return Totals{}, fmt.Errorf("%s is cut off: fio was killed, or the disk with the runs' folder is full", name)
+	}
+	if err != nil {
 		return Totals{}, fmt.Errorf("reading %s as fio's JSON: %w", name, err)
 	}
 	if n := len(said.Jobs); n != 1 {
