@@ -42,7 +42,7 @@ func (a *app) labText(o lab.Outcome, long, verbose bool) {
 		}
 		said := s.Said
 		if !verbose && s.OK {
-			said, _, _ = strings.Cut(said, "\n")
+			said = headline(said)
 		}
 		fmt.Fprintf(a.stdout, "  %-11s %-6s %5.1f s  %s\n", term.Visible(s.Name), mark, s.Took.Seconds(), folded(said, 30, verbose))
 	}
@@ -57,6 +57,20 @@ func (a *app) labText(o lab.Outcome, long, verbose bool) {
 	if v.Console != "" {
 		fmt.Fprintf(a.stdout, "  the machine's last words:\n    %s\n", visibleLines(v.Console, 4))
 	}
+}
+
+// headline is the first line of what fettle said in the guest, with the lines
+// that it was wrapped into.
+func headline(said string) string {
+	head, rest, _ := strings.Cut(said, "\n")
+	for line := range strings.Lines(rest) {
+		text, ok := strings.CutPrefix(strings.TrimRight(line, "\n"), "  ")
+		if !ok || text == "" || strings.ContainsRune(" -", rune(text[0])) {
+			break
+		}
+		head += " " + text
+	}
+	return head
 }
 
 // labWord is how it went.
@@ -134,21 +148,21 @@ func labFigures(w io.Writer, v lab.Verdict) {
 	if len(stages) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "  %-28s", "")
-	for _, s := range stages {
-		fmt.Fprintf(w, " %-15s", heads[s.Name])
-	}
-	fmt.Fprintln(w)
-	for _, name := range sortedKeys(stages[0].Probes) {
-		fmt.Fprintf(w, "  %-28s", name)
+	row := func(name string, cell func(lab.Stage) string) {
+		line := fmt.Sprintf("  %-28s", name)
 		for _, s := range stages {
-			val := s.Probes[name]
-			if val == "" {
-				val = "-"
-			}
-			fmt.Fprintf(w, " %-15s", term.Cut(term.Visible(val), 15))
+			line += fmt.Sprintf(" %-15s", cell(s))
 		}
-		fmt.Fprintln(w)
+		fmt.Fprintln(w, strings.TrimRight(line, " "))
+	}
+	row("", func(s lab.Stage) string { return heads[s.Name] })
+	for _, name := range sortedKeys(stages[0].Probes) {
+		row(name, func(s lab.Stage) string {
+			if s.Probes[name] == "" {
+				return "-"
+			}
+			return term.Cut(term.Visible(s.Probes[name]), 15)
+		})
 	}
 }
 

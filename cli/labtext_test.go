@@ -71,6 +71,31 @@ func TestTableFitsAConsole(t *testing.T) {
 	}
 }
 
+func TestHeadline(t *testing.T) {
+	for said, want := range map[string]string{
+		"":                                   "",
+		"undone: a":                          "undone: a",
+		"a:b: its ports set\n  it\n\ngive b": "a:b: its ports set it",
+		"wrote a\nwrote b":                   "wrote a",
+		"found a\n  - evidence":              "found a",
+		"found a\n    deep":                  "found a",
+	} {
+		if got := headline(said); got != want {
+			t.Errorf("%q: %q, want %q", said, got, want)
+		}
+	}
+}
+
+// TestFiguresEndWhereTheyEnd: no line of the table ends in spaces.
+func TestFiguresEndWhereTheyEnd(t *testing.T) {
+	var b strings.Builder
+	labFigures(&b, lab.Verdict{Stages: []lab.Stage{{Name: "check", Probes: map[string]string{"mtu": "1"}}, {Name: "recheck", Probes: map[string]string{"mtu": ""}}}})
+	want := "                                trapped         fixed\n  mtu                           1               -\n"
+	if got := b.String(); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(want), " ") || strings.Contains(got, " \n") {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestLabTextFitsAConsole(t *testing.T) {
 	var b strings.Builder
 	a := &app{stdout: &b}
