@@ -97,7 +97,7 @@ func TestNeedleInLog(t *testing.T) {
 	x := testIndex(t)
 	var log strings.Builder
 	hay := pastes(t, "seen")
-	for i := 0; log.Len() < 4<<20; i++ {
+	for i := 0; log.Len() < 1<<20; i++ {
 		if p := hay[i%len(hay)]; p.trap == "" && p.name != "none.nic-mtu" && p.name != "none.tls" {
 			fmt.Fprintf(&log, "Jan  1 00:00:%02d host x[%d]: %s", i%60, i, p.text)
 		}
@@ -115,11 +115,11 @@ func TestNeedleInLog(t *testing.T) {
 func TestRubbish(t *testing.T) {
 	x := testIndex(t)
 	rnd := rand.New(rand.NewPCG(1, 2))
-	b := make([]byte, 1<<20)
+	b := make([]byte, 1<<18)
 	for i := range b {
 		b[i] = byte(rnd.Uint32())
 	}
-	for name, in := range map[string][]byte{"random": b, "zeroes": make([]byte, 1<<20), "empty": nil, "one line": bytes.Repeat([]byte("a"), 1<<20)} {
+	for name, in := range map[string][]byte{"random": b, "zeroes": make([]byte, 1<<20), "empty": nil, "one line": bytes.Repeat([]byte("a"), 1<<20), "short lines": bytes.Repeat([]byte("x\n"), 1<<16)} {
 		if got, err := x.Find(bytes.NewReader(in)); err != nil || len(got) != 0 {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
@@ -130,7 +130,7 @@ func TestRubbish(t *testing.T) {
 	if err != nil || len(got) != 1 {
 		t.Errorf("before rubbish: %+v, %v", got, err)
 	}
-	got, err = x.Find(io.MultiReader(strings.NewReader(line), strings.NewReader(strings.Repeat("x\n", PasteLimit/2))))
+	got, err = x.Find(io.MultiReader(strings.NewReader(line), strings.NewReader(strings.Repeat(strings.Repeat("x", 1023)+"\n", PasteLimit/1024))))
 	if !errors.Is(err, ErrTooLong) || len(got) != 1 {
 		t.Errorf("too long: %+v, %v", got, err)
 	}
