@@ -29,8 +29,8 @@ type diskMember struct {
 type slowMember struct {
 	Disk      string  `json:"disk"`
 	Direction string  `json:"direction"`
-	Times     float64 `json:"times"` // its siblings' median
-	Gain      float64 `json:"gain"`
+	Times     float64 `json:"times"`          // its siblings' median
+	Gain      float64 `json:"gain,omitempty"` // none where no request waits for all
 }
 
 func disksJSON(look diskLook) any {

@@ -52,8 +52,11 @@ func (a *app) sayGroup(g disks.Group) {
 		fmt.Fprint(a.stdout, term.Wrap("No member holds the others back.", w, "  ", "  "))
 	}
 	for _, s := range v.Slow {
-		fmt.Fprint(a.stdout, term.Wrap(term.Visible(fmt.Sprintf("%s takes %.1f times as long for a %s as its siblings. Were it like the slowest of them, %ss that wait for all would go %.1f times as fast.",
-			s.Member, s.Ratio, s.Direction, s.Direction, s.Gain)), w, "  ", "  "))
+		said := fmt.Sprintf("%s takes %.1f times as long for a %s as its siblings.", s.Member, s.Ratio, s.Direction)
+		if s.Gain > 0 {
+			said += fmt.Sprintf(" Were it like the slowest of them, %ss that wait for all would go %.1f times as fast.", s.Direction, s.Gain)
+		}
+		fmt.Fprint(a.stdout, term.Wrap(term.Visible(said), w, "  ", "  "))
 	}
 }
 

@@ -32,6 +32,9 @@ type Group struct {
 	Members []Load
 }
 
+// poolKind is the kind of a group of top-level vdevs.
+const poolKind = "zfs pool"
+
 // Direction is reading or writing.
 type Direction string
 
@@ -50,7 +53,8 @@ type Slow struct {
 	// Gain is by how many times the group would complete more requests that
 	// wait for all members, were its slow ones like the slowest of the rest:
 	// with as many requests under way, throughput is inverse to the time each
-	// takes (Little's law).
+	// takes (Little's law). 0 where no request waits for all, and so none is
+	// known: the vdevs of a pool of ZFS hold different data.
 	Gain     float64
 	Requests float64 // its requests that Wait is the mean of
 }
@@ -103,7 +107,9 @@ func (g Group) Judge() Verdict {
 			rest = max(rest, wait)
 		}
 		for i := range found {
-			found[i].Gain = by(worst, rest)
+			if g.Kind != poolKind {
+				found[i].Gain = by(worst, rest)
+			}
 		}
 		v.Slow = append(v.Slow, found...)
 	}

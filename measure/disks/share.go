@@ -184,7 +184,7 @@ func part(x, all float64) float64 {
 
 const (
 	// enoughWritten is how much must have been written before shares are compared.
-	enoughWritten = 32 << 20
+	enoughWritten = 16 << 20
 	// nearEnough is by how much the shares of some seconds differ by chance:
 	// turns that are under way, metadata, what is written twice.
 	nearEnough = 0.06

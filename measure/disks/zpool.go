@@ -176,7 +176,7 @@ func figure(s string) (float64, error) {
 // disks that are top-level vdevs themselves.
 func (v *Vdev) Groups() []Group {
 	var out []Group
-	top := Group{Name: v.Name, Kind: "zfs pool"}
+	top := Group{Name: v.Name, Kind: poolKind}
 	for _, c := range v.Data() {
 		if len(c.Children) == 0 {
 			top.Members = append(top.Members, c.Load)
@@ -197,7 +197,7 @@ func (v *Vdev) Groups() []Group {
 // Tops are the top-level vdevs that hold data, as siblings: each takes its part
 // of what is written to the pool.
 func (v *Vdev) Tops() Group {
-	g := Group{Name: v.Name, Kind: "zfs pool"}
+	g := Group{Name: v.Name, Kind: poolKind}
 	for _, c := range v.Data() {
 		g.Members = append(g.Members, c.Load)
 	}

@@ -73,6 +73,9 @@ func (l look) pool(ctx context.Context, h *host.Host, r *trap.Report, p *disks.V
 	compared := disks.Compare(shares)
 	watched := l.over > 0 && compared.Enough
 	lines, most := l.lines(shares, watched)
+	if l.over > 0 && !watched {
+		lines = append(lines, fmt.Sprintf("too little was written in %s to compare", l.over))
+	}
 	ev := l.evidence(p.Name, lines)
 	kinds, err := kindsOf(ctx, h, data)
 	if err != nil {
@@ -82,7 +85,7 @@ func (l look) pool(ctx context.Context, h *host.Host, r *trap.Report, p *disks.V
 	f := trap.Finding{Subject: p.Name, Severity: trap.Warning, Evidence: ev,
 		Detail: "Writes are spread " + l.rule.String() + ". " + strings.Join(lines, "; ") + "."}
 	var slow []disks.Slow
-	if watched {
+	if l.over > 0 {
 		for _, s := range p.Tops().Judge().Slow {
 			if s.Direction == disks.Writing {
 				slow = append(slow, s)
