@@ -63,12 +63,15 @@ func (a *app) labText(o lab.Outcome, long, verbose bool) {
 // that it was wrapped into.
 func headline(said string) string {
 	head, rest, _ := strings.Cut(said, "\n")
+	last := head
 	for line := range strings.Lines(rest) {
-		text, ok := strings.CutPrefix(strings.TrimRight(line, "\n"), "  ")
-		if !ok || text == "" || strings.ContainsRune(" -", rune(text[0])) {
+		line = strings.TrimRight(line, "\n")
+		text, ok := strings.CutPrefix(line, "  ")
+		word, _, _ := strings.Cut(text, " ")
+		if !ok || word == "" || len(last)+1+len(word) <= tableWidth-2 { // it had room
 			break
 		}
-		head += " " + text
+		head, last = head+" "+text, line
 	}
 	return head
 }
