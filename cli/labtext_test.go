@@ -73,12 +73,12 @@ func TestTableFitsAConsole(t *testing.T) {
 
 func TestHeadline(t *testing.T) {
 	for said, want := range map[string]string{
-		"":                                   "",
-		"undone: a":                          "undone: a",
-		"a:b: its ports set\n  it\n\ngive b": "a:b: its ports set it",
-		"wrote a\nwrote b":                   "wrote a",
-		"found a\n  - evidence":              "found a",
-		"found a\n    deep":                  "found a",
+		"":                       "",
+		"undone: a\n  undone: b": "undone: a",
+		strings.Repeat("a ", 38) + "its\n  end\n\ngive b": strings.Repeat("a ", 38) + "its end",
+		"wrote a\nwrote b":      "wrote a",
+		"found a\n  - evidence": "found a",
+		"found a\n    deep":     "found a",
 	} {
 		if got := headline(said); got != want {
 			t.Errorf("%q: %q, want %q", said, got, want)
