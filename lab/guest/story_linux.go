@@ -172,6 +172,8 @@ func (p *player) expect(found bool) func() (string, error) {
 			return out, fmt.Errorf("%s: exit status %d", strings.Join(argv, " "), code)
 		}
 		all := outcomes(out)
+		// What the story is about comes first.
+		slices.SortStableFunc(all, func(a, b outcome) int { return meant(b, s.Subject) - meant(a, s.Subject) })
 		lines := make([]string, len(all))
 		for i, o := range all {
 			lines[i] = strings.TrimSpace(fmt.Sprintf("%s %s %s: %s%s", o.Status, o.Severity, o.Subject, o.Summary, o.Reason))
@@ -195,6 +197,13 @@ func (p *player) expect(found bool) func() (string, error) {
 		}
 		return said, nil
 	}
+}
+
+func meant(o outcome, subject string) int {
+	if subject != "" && o.Subject == subject {
+		return 1
+	}
+	return 0
 }
 
 // outcomes picks the outcomes out of fettle's JSON lines.
