@@ -34,7 +34,7 @@ lab-long: build test-deps
 	FETTLE_LONG=1 $(GO) test -count 1 ./measure/login/...
 
 # One machine at a time: their figures are to be compared.
-lab-smq-old: build
+lab-smq-old: build test-deps
 	lab/kernels/smq-old/build
 	./fettle lab dm-cache-smq/old --jobs 1
 

@@ -25,6 +25,11 @@ var Experiments = []lab.Experiment{
 		},
 	},
 	{
+		Name: "old/rules", About: "which of the old rules keeps other data out: some mended at a time",
+		Long: true, Named: true, Needs: onBuilt(RunsExperiment.Needs, "smq-old/old"),
+		Run: func(ctx context.Context, b *lab.Bench) error { return whichRule(b) },
+	},
+	{
 		Name: "old/model", About: "the simulator's smq-4.11 beside a kernel with smq as it was: hit ratio over the cache's size, same requests",
 		Long: true, Named: true, Needs: onBuilt(ModelExperiment.Needs, "smq-old/old"),
 		// The kernel has the old policy on the new core.
