@@ -47,6 +47,10 @@ func judge(r *trap.Report, c *status, k verdict) {
 		found(trap.Notice, "the cache is too small for what is used again and again: blocks go in and out in turn",
 			why+" fettle measure cachesim tells how large it had to be.")
 	}
+	spread := c.counts && c.full() && c.accesses() > often*c.total && c.hitRatio() < poor
+	if spread && c.tooSmall() == "" {
+		found(trap.Notice, "few requests hit the full cache: what is used is spread over more than it holds", c.spreadDetail())
+	}
 	switch {
 	case asked && k.mend == unsure:
 		r.Unknown(c.name, fmt.Errorf("%s", k.why), ev...)
@@ -97,6 +101,14 @@ func (c *status) tooSmall() string {
 		}
 	}
 	return why
+}
+
+func (c *status) spreadDetail() string {
+	s := fmt.Sprintf("%.0f %% hits of %d requests.", 100*c.hitRatio(), c.accesses())
+	if c.over != nil && c.over.accesses() >= busy {
+		s += fmt.Sprintf(" Over %v: %s.", c.over.took.Round(time.Second), c.over)
+	}
+	return s + " Was it a backup that read everything, or is it so every day? fettle measure cachesim tells how large a cache had to be."
 }
 
 func (c *status) evidence() []trap.Evidence {

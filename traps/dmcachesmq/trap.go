@@ -26,6 +26,10 @@ const (
 	poor = 0.30
 	// churning is how many times its blocks a cache has thrown out.
 	churning = 5
+	// often is how many times its blocks a cache must have been asked for before
+	// few hits alone tell that it is of little use: much more than one pass of
+	// small requests over all that there is.
+	often = 1000
 	// busy is how many requests between two looks say something, and
 	// exchanged the time in which a cache that churns throws out all it has.
 	busy      = 1000
