@@ -99,7 +99,11 @@ func (a *app) capture(ctx context.Context, o captureOptions, ids []string) error
 	}
 	dir, err := os.MkdirTemp(where, ".fettle-capture-")
 	if err != nil {
-		return usagef("making a folder for the capture: %w", err)
+		hint := ""
+		if where == os.TempDir() {
+			hint = "; set TMPDIR to a folder that can be written to"
+		}
+		return usagef("making a folder for the capture: %w%s", err, hint)
 	}
 	defer os.RemoveAll(dir)
 	if dir, err = filepath.Abs(dir); err != nil {
@@ -125,6 +129,9 @@ func (a *app) capture(ctx context.Context, o captureOptions, ids []string) error
 	}
 	if err != nil {
 		return failf("the checks ended without writing a capture: %w", err)
+	}
+	if sum.Failed != "" {
+		return failf("writing the capture below %s: %s", where, sum.Failed)
 	}
 	return a.deliver(o, through, rec, sum, id)
 }

@@ -52,7 +52,7 @@ func (a *app) checkConfined(ctx context.Context, tg target, traps []*trap.Trap, 
 	}
 	if st, err := os.Stat(tg.From); err == nil && st.Mode().IsRegular() { // an archive is unpacked into a spool
 		if w.Temp, err = spoolFolder(); err != nil {
-			return true, "", failf("making a folder for the unpacked archive: %w", err)
+			return true, "", failf("making a folder for the unpacked archive: %w; set TMPDIR to a folder that can be written to", err)
 		}
 		defer os.RemoveAll(w.Temp)
 		job.Env = []string{"TMPDIR=" + w.Temp}

@@ -183,9 +183,12 @@ is. To use it, copy the folder, or rule.yaml under another name, to
 			for _, f := range files {
 				name := filepath.Join(args[0], f.Name)
 				if err := os.WriteFile(name, []byte(f.Content), 0o644); err != nil {
+					os.RemoveAll(args[0]) // made a moment ago
 					return failf("%w", err)
 				}
-				fmt.Fprintln(a.stdout, name)
+			}
+			for _, f := range files {
+				fmt.Fprintln(a.stdout, filepath.Join(args[0], f.Name))
 			}
 			return nil
 		},

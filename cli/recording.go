@@ -28,6 +28,7 @@ type recorded struct {
 	Unread  []string `json:"unread"`  // what could not be read, with reasons
 	Denied  bool     `json:"denied"`  // some of it for lack of permission
 	Dropped []string `json:"dropped"` // what redaction left out
+	Failed  string   `json:"failed"`  // why there is no capture
 }
 
 // start puts a recorder around src; done writes the file. The path of a
@@ -41,8 +42,23 @@ func (r *recording) start(src host.Source) (_ host.Source, done func() error) {
 	return rec, func() error { return r.write(rec.Capture()) }
 }
 
+// write writes the capture and its account. Where there is no room for the
+// one, there is for the other once the first is gone.
 func (r *recording) write(c *capture.Capture) error {
 	sum := recorded{Name: c.Identity.Hostname}
+	err := r.fill(c, &sum)
+	if err != nil {
+		os.Remove(r.File)
+		sum = recorded{Failed: bare(err).Error()}
+	}
+	b, jerr := json.Marshal(sum)
+	if jerr == nil {
+		jerr = os.WriteFile(r.File+".json", b, 0o600)
+	}
+	return errors.Join(err, jerr)
+}
+
+func (r *recording) fill(c *capture.Capture, sum *recorded) error {
 	c.Fettle = Version()
 	for _, u := range c.Unread() {
 		why := u.Err
@@ -78,14 +94,7 @@ func (r *recording) write(c *capture.Capture) error {
 	if err := f.Sync(); err != nil {
 		return err
 	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	b, err := json.Marshal(sum)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(r.File+".json", b, 0o600)
+	return f.Close()
 }
 
 // redactKey reads the key from a file, in hexadecimal; makes both if the file

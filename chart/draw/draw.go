@@ -2,12 +2,13 @@
 package draw
 
 import (
+	"bytes"
 	"fmt"
 	"image/color"
 	"io"
-	"os"
 	"path/filepath"
 
+	"github.com/google/renameio/v2"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
@@ -153,18 +154,16 @@ func legends(like plot.Legend, names []string, lines []*plotter.Line) (columns [
 	return columns, high
 }
 
-// Files draws p as base-NAME.svg and base-NAME.png in dir, and returns their paths.
+// Files draws p as base-NAME.svg and base-NAME.png in dir, each whole or not at
+// all, and returns their paths.
 func Files(dir, base string, p chart.Plot) ([]string, error) {
 	var out []string
 	for _, format := range []string{"svg", "png"} {
 		name := filepath.Join(dir, base+"-"+p.Name+"."+format)
-		f, err := os.Create(name)
-		if err != nil {
-			return out, err
-		}
-		err = Write(f, p, format)
-		if cerr := f.Close(); err == nil {
-			err = cerr
+		var b bytes.Buffer
+		err := Write(&b, p, format)
+		if err == nil {
+			err = renameio.WriteFile(name, b.Bytes(), 0o644)
 		}
 		if err != nil {
 			return out, err

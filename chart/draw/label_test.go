@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/xml"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -33,5 +35,27 @@ func TestNastyNames(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+	}
+}
+
+// TestFilesWhole: a picture that cannot be drawn leaves the old one.
+func TestFilesWhole(t *testing.T) {
+	dir := t.TempDir()
+	old := filepath.Join(dir, "a-b.svg")
+	if err := os.WriteFile(old, []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	bad := chart.Plot{Name: "b", LogX: true, Curves: []chart.Curve{{Name: "c", X: []float64{0, 1}, Y: []float64{1, 2}}}}
+	if _, err := Files(dir, "a", bad); err == nil {
+		t.Fatal("a logarithm of nothing was drawn")
+	}
+	if b, err := os.ReadFile(old); string(b) != "old" {
+		t.Errorf("there is now %q, %v", b, err)
+	}
+	good := bad
+	good.LogX = false
+	made, err := Files(dir, "a", good)
+	if es, _ := os.ReadDir(dir); err != nil || len(made) != 2 || len(es) != 2 {
+		t.Errorf("made %v, %v; there are %v", made, err, es)
 	}
 }
