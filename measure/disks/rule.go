@@ -116,20 +116,38 @@ func (r Rule) String() string {
 // its disks less parity, of a dRAID its children less spares and parity, of
 // anything else one).
 func (v *Vdev) dataDisks() int {
-	kind, rest, _ := strings.Cut(v.Name, "-")
+	disks, parity := v.parity()
+	return max(1, disks-parity)
+}
+
+// overhead is how many bytes a vdev writes for one of large blocks: parity.
+func (v *Vdev) overhead() float64 {
+	disks, parity := v.parity()
+	if _, rest, ok := strings.Cut(v.Name, ":"); ok { // draid2:4d:11c:1s-0 writes groups of four and two
+		if d, err := strconv.Atoi(rest[:max(0, strings.IndexByte(rest, 'd'))]); err == nil && d > 0 {
+			return float64(d+parity) / float64(d)
+		}
+	}
+	return float64(disks) / float64(max(1, disks-parity))
+}
+
+// parity is of how many disks a raidz or dRAID is, and how many of them are
+// for parity; anything else is one disk.
+func (v *Vdev) parity() (disks, parity int) {
+	kind, _, _ := strings.Cut(v.Name, "-")
 	kind, layout, _ := strings.Cut(kind, ":") // draid2:4d:11c:1s-0
-	n := len(v.Children)
 	digits := strings.TrimPrefix(strings.TrimPrefix(kind, "raidz"), "draid")
-	if digits == kind || rest == "" && n == 0 {
-		return 1
+	parity, err := strconv.Atoi(digits)
+	if digits == "" {
+		parity, err = 1, nil
 	}
-	parity := 1
-	if p, err := strconv.Atoi(digits); err == nil {
-		parity = p
+	if digits == kind || err != nil || len(v.Children) <= parity {
+		return 1, 0
 	}
+	disks = len(v.Children)
 	_, spares, _ := strings.Cut(layout, "c:")
 	if s, err := strconv.Atoi(strings.TrimSuffix(spares, "s")); err == nil {
-		n -= s
+		disks -= s
 	}
-	return max(1, n-parity)
+	return max(disks, parity+1), parity
 }

@@ -76,7 +76,7 @@ func (r Rule) spread(vdevs []*Vdev, free []float64, amount, block float64) []flo
 	for range steps {
 		turns := r.turns(vdevs, free)
 		for i, t := range turns {
-			turns[i] = r.round(t, block)
+			turns[i] = r.round(t, block, vdevs[i].overhead())
 		}
 		for i, p := range parts(turns) {
 			if p < 0 {
@@ -113,15 +113,19 @@ func (r Rule) turns(vdevs []*Vdev, free []float64) []float64 {
 	return turns
 }
 
-// round is how many bytes a turn comes to in blocks of one size; one block at
-// least.
-func (r Rule) round(turn, block float64) float64 {
+// round is how many bytes on the disks a turn comes to in blocks of one size,
+// each with its parity; one block at least. A turn counts bytes with their
+// parity, since 2.4 without.
+func (r Rule) round(turn, block, parity float64) float64 {
 	switch {
+	case block == 0 && r.Averaged:
+		return turn * parity
 	case block == 0:
 		return turn
 	case r.Averaged:
-		return max(1, math.Round(turn/block)) * block
+		return max(1, math.Round(turn/block)) * block * parity
 	}
+	block *= parity
 	return max(1, math.Ceil(turn/block)) * block
 }
 
@@ -135,6 +139,7 @@ func (r Rule) outrun(vdevs []*Vdev, turns []float64, out []Share) {
 		if r.Policy == ByFree && v.Size() > 0 {
 			times = max(1, min(2.5, 0.25+3*v.Free/v.Size()))
 		}
+		turns[i] *= v.overhead()
 		most[i] = turns[i] * times
 	}
 	for i := range out {
