@@ -43,7 +43,7 @@ var proof = []lab.Scenario{
 	{
 		Name: "gssapi-without-keytab", About: "sshd and ssh have GSSAPI on, the host has no keytab, and no name server answers",
 		Needs: sshhost.Needs(), Long: true, Subject: gssapi, Probes: login, Confirm: sshhost.Confirm,
-		Prepare: sshhost.Host("GSSAPIAuthentication yes\n", sshhost.Silent("1"), gssClient),
+		Prepare: sshhost.Host("GSSAPIAuthentication yes\n", sshhost.Silent("2"), gssClient),
 	},
 	{
 		Name: "greeting-that-waits", About: "A script of update-motd.d asks a machine that is switched off",
