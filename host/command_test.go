@@ -1,6 +1,7 @@
 package host
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -26,10 +27,27 @@ func TestAllowed(t *testing.T) {
 		"rpm -qa --qf %{NAME}":                             true,
 		"rpm -qa --eval %{lua:x}":                          false,
 		"cat /etc/shadow":                                  false,
+		"dmsetup status":                                   true,
+		"dmsetup targets":                                  true,
+		"dmsetup remove x":                                 false,
+		"dmsetup status --udevcookie 1":                    false,
+		"lvs -a":                                           false,
+		"lvs -a --reportformat json --units b --config activation{x=1} -o lv_name a": false,
 	} {
 		f := strings.Fields(line)
 		if err := (Command{Name: f[0], Args: f[1:]}).Allowed(); (err == nil) != want {
 			t.Errorf("%s: %v", line, err)
+		}
+	}
+	lvs := []string{"-a", "--reportformat", "json", "--units", "b", "--config", LVMReadOnly, "-o", "vg_name,lv_name"}
+	if err := (Command{Name: "lvs", Args: lvs}).Allowed(); err != nil {
+		t.Error(err)
+	}
+	for at, bad := range map[int]string{6: LVMReadOnly + ` shell{history_size=9}`, 8: "lv_name --driverloaded y", 0: "--all"} {
+		args := slices.Clone(lvs)
+		args[at] = bad
+		if err := (Command{Name: "lvs", Args: args}).Allowed(); err == nil {
+			t.Errorf("lvs %q is allowed", args)
 		}
 	}
 }
