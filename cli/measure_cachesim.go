@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fettle/chart"
 	"fettle/chart/draw"
 	"fettle/internal/term"
 	"fettle/measure/blockcache/cachesim"
@@ -301,26 +300,4 @@ func (f cachesimFlags) warm(requests int) (int, error) {
 		return 0, usagef("--warmup %s: the trace has %d requests, and some must count", f.warmup, requests)
 	}
 	return n, nil
-}
-
-// cachesimPlot is hit ratio over size.
-func cachesimPlot(r cachesimResult) chart.Plot {
-	p := chart.Plot{Name: "miss-ratio", Title: "Miss ratio over the cache's size: " + term.Visible(r.Trace.Name), X: "cache, blocks", Y: "% of the requests miss", LogX: true}
-	scale := 1.0
-	if r.Trace.BlockSize > 0 {
-		unit := "GiB"
-		scale = float64(r.Trace.BlockSize) / (1 << 30)
-		if float64(r.Trace.Span)*scale < 8 {
-			unit, scale = "MiB", scale*1024
-		}
-		p.X = "cache, " + unit
-	}
-	for _, c := range r.Curves {
-		line := chart.Curve{Name: c.Policy}
-		for _, pt := range c.Points {
-			line.X, line.Y = append(line.X, float64(pt.Blocks)*scale), append(line.Y, 100*pt.MissRatio)
-		}
-		p.Curves = append(p.Curves, line)
-	}
-	return p
 }

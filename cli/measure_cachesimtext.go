@@ -158,3 +158,25 @@ func showBytes(n int64) string {
 	}
 	return fmt.Sprintf("%d B", n)
 }
+
+// cachesimPlot is the miss ratio over the size.
+func cachesimPlot(r cachesimResult) chart.Plot {
+	p := chart.Plot{Name: "miss-ratio", Title: "Miss ratio over the cache's size: " + term.Visible(r.Trace.Name), X: "cache, blocks", Y: "% of the requests miss", LogX: true}
+	scale := 1.0
+	if r.Trace.BlockSize > 0 {
+		unit := "GiB"
+		scale = float64(r.Trace.BlockSize) / (1 << 30)
+		if float64(r.Trace.Span)*scale < 8 {
+			unit, scale = "MiB", scale*1024
+		}
+		p.X = "cache, " + unit
+	}
+	for _, c := range r.Curves {
+		line := chart.Curve{Name: c.Policy}
+		for _, pt := range c.Points {
+			line.X, line.Y = append(line.X, float64(pt.Blocks)*scale), append(line.Y, 100*pt.MissRatio)
+		}
+		p.Curves = append(p.Curves, line)
+	}
+	return p
+}
