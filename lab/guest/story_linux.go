@@ -2,6 +2,7 @@ package guest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -66,7 +67,13 @@ func (p *player) story() {
 	})
 	p.stage("recheck", p.expect(false))
 	if s.Confirm != nil {
-		p.stage("confirm", func() (string, error) { return p.verb(s.Confirm) })
+		p.stage("confirm", func() (string, error) {
+			out, err := p.verb(s.Confirm)
+			if err == nil && !strings.Contains(out, "is confirmed") {
+				err = errors.New("no change waited to be confirmed")
+			}
+			return out, err
+		})
 	}
 	p.stage("others", func() (string, error) { return p.compare(before) })
 	p.stage("undo", func() (string, error) { return p.verb([]string{"fettle", "undo"}) })
