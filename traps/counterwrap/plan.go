@@ -112,7 +112,7 @@ func planMunin(ctx context.Context, h *host.Host, file string) (remedy.Plan, err
 		}
 		text := strings.TrimRight(line, "\r\n")
 		lines[i] = muninVersion.ReplaceAllString(text, "${1}2${3}") + line[len(text):]
-		p.Notes = append(p.Notes, fmt.Sprintf("Line %d: env.version 2.", i+1))
+		p.Notes = append(p.Notes, fmt.Sprintf("Line %d: env.version 1 becomes 2.", i+1))
 	}
 	p.Notes = append(p.Notes, "An agent that speaks version 1 alone will not answer any more: ask each one first, `snmpget -v2c HOST IF-MIB::ifHCInOctets.1`.",
 		"The file holds communities, so no diff is shown. Restart munin-node afterwards: it reads the file when it starts.")
