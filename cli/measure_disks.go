@@ -182,6 +182,9 @@ func (a *app) liveDisks(ctx context.Context, f disksFlags) (look diskLook, err e
 	defer src.Close()
 	fmt.Fprintf(a.stderr, "looking for %s\n", f.interval)
 	seen, err := disks.Look(ctx, host.New(src), f.interval)
+	if ctx.Err() != nil {
+		return look, failf("interrupted before the %s were over: nothing is compared", f.interval)
+	}
 	if err != nil {
 		return look, failf("looking at how the disks are put together and at what they do: %w", err)
 	}

@@ -2,6 +2,7 @@ package disks
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -43,7 +44,9 @@ func eachLine(name string, r io.Reader, n *int, do func(string) error) error {
 			return err
 		}
 	}
-	if err := sc.Err(); err != nil {
+	if err := sc.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return fmt.Errorf("%s:%d: a line longer than %d bytes, expected what iostat or zpool iostat prints", name, *n+1, lineLimit)
+	} else if err != nil {
 		return fmt.Errorf("%s:%d: %w", name, *n+1, err)
 	}
 	return nil
