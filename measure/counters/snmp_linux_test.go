@@ -1,7 +1,9 @@
 package counters_test
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -214,7 +216,10 @@ func TestPastTwoToThe32(t *testing.T) {
 			l, err := netlink.LinkByName(n)
 			fail(err)
 			fail(netlink.LinkSetMTU(l, 65535))
-			os.WriteFile("/proc/thread-self/net/../sys/net/ipv6/conf/"+n+"/disable_ipv6", []byte("1"), 0o644)
+			// Router solicitations would be counted between two looks.
+			if err := os.WriteFile("/proc/sys/net/ipv6/conf/"+n+"/disable_ipv6", []byte("1"), 0o644); !errors.Is(err, fs.ErrNotExist) {
+				fail(err)
+			}
 			fail(netlink.LinkSetUp(l))
 			if n == "va" {
 				va = l
