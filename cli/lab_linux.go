@@ -55,7 +55,7 @@ machine could not be built.`,
 	fl.StringVar(&f.kernel, "kernel", "", "for qemu: a bzImage, a linux-image .deb, or a linux-image package's name\n(default: the newest in /boot, else linux-image-cloud-amd64)")
 	fl.StringVar(&f.modules, "modules", "", "folder of the kernel's modules (the one with modules.dep)")
 	fl.IntVar(&f.mem, "mem", 0, "memory of the machine in MiB (default: what the scenario needs)")
-	fl.IntVarP(&f.jobs, "jobs", "j", 0, "machines at once (default: one per core, as memory allows)")
+	fl.IntVarP(&f.jobs, "jobs", "j", 0, "machines at once (default: three for two cores, as memory allows)")
 	fl.BoolVar(&f.keep, "keep", false, "open a shell in the machine when the scenario has ended")
 	fl.BoolVar(&f.shell, "shell", false, "open a shell in the machine once the trap is prepared, instead of the story")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "show the machine's console and what each stage said")

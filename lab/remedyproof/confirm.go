@@ -54,7 +54,7 @@ var Scenarios = []lab.Scenario{
 	},
 	{
 		Name: "power-cut-before-confirm", About: "The power fails before anybody confirms: the next boot takes the change back before it sets sysctls",
-		Needs: netNeeds,
+		Needs: netNeeds, Long: true,
 		Steps: []lab.Step{
 			{Name: "prepare", Acts: raTrap},
 			{Name: "fix", Acts: []lab.Act{

@@ -23,7 +23,7 @@ func scriptNeeds() lab.Needs {
 }
 
 var experiments = []lab.Experiment{
-	{Name: "refusals", About: "States in which an array is left alone, and what fettle says of each", Needs: rigNeeds, Run: refusals},
+	{Name: "refusals", About: "States in which an array is left alone, and what fettle says of each", Long: true, Needs: rigNeeds, Run: refusals},
 	{Name: "mounted", About: "Both members of a mirror one after the other, under a file system that is written to", Needs: rigNeeds, Run: mounted(arrayKind{"1", 2})},
 	{Name: "mounted-raid10", About: "The same with RAID10 of four", Long: true, Needs: rigNeeds, Run: mounted(arrayKind{"10", 4})},
 	{Name: "watch", About: "How soon fettle watch tells of a new entry", Needs: rigNeeds, Run: watching},
