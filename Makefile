@@ -29,7 +29,8 @@ test: test-deps
 test-deps:
 	@.ci/deps
 
-lab-long: build test-deps
+lab-long: build
+	@.ci/deps long
 	./fettle lab --all --long
 	FETTLE_LONG=1 $(GO) test -count 1 ./measure/login/...
 
