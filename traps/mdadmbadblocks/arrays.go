@@ -141,7 +141,12 @@ func (a *array) readMembers(ctx context.Context, h *host.Host, md string) error 
 // readSysfs reads the entries that the kernel holds. The files are there, and
 // empty, whether or not the member has a list at all.
 func (m *member) readSysfs(ctx context.Context, h *host.Host, dir string) error {
-	for file, to := range map[string]*[]mdraid.Range{"bad_blocks": &m.bad, "unacknowledged_bad_blocks": &m.pending} {
+	// In one order: what could not be read ends it, and a capture holds what was asked.
+	for _, f := range []struct {
+		name string
+		to   *[]mdraid.Range
+	}{{"bad_blocks", &m.bad}, {"unacknowledged_bad_blocks", &m.pending}} {
+		file, to := f.name, f.to
 		text, err := h.ReadString(ctx, dir+"/"+file)
 		if host.IsAbsent(err) {
 			continue
