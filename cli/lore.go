@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"fettle/internal/term"
 	"fettle/lore/rule"
+	"fettle/trap"
 )
 
 // loreCmd is the family of verbs for who writes rules.
@@ -47,6 +49,11 @@ Exit status:
 	}
 }
 
+// ships: one of fettle's own traps has the rule's id, and is not that rule itself.
+func (a *app) ships(r *rule.Rule) bool {
+	return slices.ContainsFunc(a.traps, func(t *trap.Trap) bool { return t.ID() == r.ID && t.Lore != r.Trap().Lore })
+}
+
 func (a *app) loreCheck(args []string) error {
 	wrong := 0
 	for _, name := range args {
@@ -57,7 +64,7 @@ func (a *app) loreCheck(args []string) error {
 			wrong++
 			continue
 		}
-		_, mistakes := rule.Parse(file, b, false)
+		r, mistakes := rule.Parse(file, b, false)
 		for _, m := range mistakes {
 			fmt.Fprintln(a.stdout, term.Visible(m.Error()))
 		}
@@ -68,6 +75,9 @@ func (a *app) loreCheck(args []string) error {
 			fmt.Fprintf(a.stdout, "%s: can be used, with warnings\n", term.Visible(file))
 		default:
 			fmt.Fprintf(a.stdout, "%s: no mistakes\n", term.Visible(file))
+		}
+		if r != nil && a.ships(r) {
+			fmt.Fprintf(a.stdout, "%s: %s is one of fettle's own traps: the rule is refused until it has another id\n", term.Visible(file), r.ID)
 		}
 	}
 	if wrong > 0 {
