@@ -20,13 +20,9 @@ import (
 // simulator's, and puts the hit ratios side by side.
 var ModelExperiment = lab.Experiment{
 	Name: "model", About: "The simulator's smq beside the kernel's: hit ratio over the cache's size, same requests",
-	Long: true,
-	Needs: lab.Needs{
-		Engine: "uml", MemMiB: 1100, Limit: 20 * time.Minute,
-		Modules: []string{"loop", "dm-mod", "dm-delay", "dm-cache", "dm-cache-smq"},
-		Tools:   []string{"losetup", "dmsetup", "fio"},
-	},
-	Run: func(ctx context.Context, b *lab.Bench) error { return besideModel(b, "smq", "smq-4.11") },
+	Long:  true,
+	Needs: benchNeeds(1100),
+	Run:   func(ctx context.Context, b *lab.Bench) error { return besideModel(b, "smq", "smq-4.11") },
 }
 
 const (
@@ -124,6 +120,11 @@ func besideModel(b *lab.Bench, policy, other string) error {
 
 // counted is what a cache has counted after some requests.
 type counted struct{ requests, hits, promotions, demotions int64 }
+
+// since is what came after before.
+func (c counted) since(before counted) counted {
+	return counted{c.requests - before.requests, c.hits - before.hits, c.promotions - before.promotions, c.demotions - before.demotions}
+}
 
 func (c counted) ratio() float64 { return float64(c.hits) / float64(max(c.requests, 1)) }
 

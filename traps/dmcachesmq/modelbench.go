@@ -2,9 +2,9 @@ package dmcachesmq
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -21,12 +21,26 @@ type modelBench struct {
 	iolog  string
 }
 
+// benchNeeds are those of a guest with so much memory.
+func benchNeeds(memMiB int) lab.Needs {
+	return lab.Needs{
+		Engine: "uml", MemMiB: memMiB, Limit: 20 * time.Minute,
+		Modules: []string{"loop", "dm-mod", "dm-delay", "dm-cache", "dm-cache-smq"},
+		Tools:   []string{"losetup", "dmsetup", "fio"},
+	}
+}
+
+// delay is the device-mapper table of a slow device over a quick one, of so many bytes.
+func delay(bytes int, over string) string {
+	return fmt.Sprintf("0 %d delay %s 0 %s", bytes/512, over, modelDelay)
+}
+
 func (l *modelBench) prepare(fine *trace.Trace) error {
 	slow, err := l.loop("origin", modelOrigin)
 	if err != nil {
 		return err
 	}
-	if l.origin, err = l.dm("slow", fmt.Sprintf("0 %d delay %s 0 %s", modelOrigin/512, slow, modelDelay)); err != nil {
+	if l.origin, err = l.dm("slow", delay(modelOrigin, slow)); err != nil {
 		return err
 	}
 	l.iolog = "/run/iolog"
@@ -63,6 +77,20 @@ func (l *modelBench) dm(name, table string) (string, error) {
 	}
 	_, err := l.Run("dmsetup", "mknodes", name)
 	return "/dev/mapper/" + name, err
+}
+
+// cached makes the cache of smq over the slow device, of so many bytes.
+func (l *modelBench) cached(origin int, meta, fast string) (string, error) {
+	return l.dm("cached", fmt.Sprintf("0 %d cache %s %s %s %d 1 writeback smq 0", origin/512, meta, fast, l.origin, modelBlock/512))
+}
+
+// count asks the kernel what the cache did since it was made.
+func (l *modelBench) count() (counted, error) {
+	out, err := l.Run("dmsetup", "status", "--noflush", "cached")
+	if err != nil {
+		return counted{}, err
+	}
+	return parseCounted(out)
 }
 
 // timings measures how long requests take here, for the model's clock.
@@ -130,7 +158,7 @@ func (l *modelBench) play(mib int) (history, error) {
 		return nil, err
 	}
 	defer l.Run("losetup", "-d", meta)
-	if _, err := l.dm("cached", fmt.Sprintf("0 %d cache %s %s %s %d 1 writeback smq 0", modelOrigin/512, meta, fast, l.origin, modelBlock/512)); err != nil {
+	if _, err := l.cached(modelOrigin, meta, fast); err != nil {
 		return nil, err
 	}
 	defer l.Run("dmsetup", "remove", "--noudevsync", "cached")
@@ -144,11 +172,7 @@ func (l *modelBench) play(mib int) (history, error) {
 	var h history
 	for stop := false; !stop; time.Sleep(500 * time.Millisecond) {
 		stop = done.Load()
-		out, err := l.Run("dmsetup", "status", "--noflush", "cached")
-		if err != nil {
-			return nil, err
-		}
-		c, err := parseCounted(out)
+		c, err := l.count()
 		if err != nil {
 			return nil, err
 		}
@@ -165,19 +189,18 @@ func (l *modelBench) play(mib int) (history, error) {
 	return h, nil
 }
 
-// parseCounted reads a line of dmsetup status (Documentation/admin-guide/
-// device-mapper/cache.rst): after the metadata's and the cache's fill come read
-// hits, read misses, write hits, write misses, demotions, promotions.
+// parseCounted reads the one line that dmsetup status CACHE prints.
 func parseCounted(line string) (c counted, err error) {
 	f := strings.Fields(line)
-	if len(f) < 13 || f[2] != "cache" {
+	if len(f) < 3 || f[2] != "cache" {
 		return c, fmt.Errorf("dmsetup status says %q of a cache", strings.TrimSpace(line))
 	}
-	var n [6]int64
-	for i := range n {
-		if n[i], err = strconv.ParseInt(f[7+i], 10, 64); err != nil {
-			return c, fmt.Errorf("dmsetup status says %q: %w", strings.TrimSpace(line), err)
-		}
+	s, err := parseCache("", f[3:])
+	if err == nil && s.failed {
+		err = errors.New("the cache has failed")
 	}
-	return counted{n[0] + n[1] + n[2] + n[3], n[0] + n[2], n[5], n[4]}, nil
+	if err != nil {
+		return c, fmt.Errorf("dmsetup status says %q: %w", strings.TrimSpace(line), err)
+	}
+	return counted{int64(s.accesses()), int64(s.readHits + s.writeHits), int64(s.promotions), int64(s.demotions)}, nil
 }

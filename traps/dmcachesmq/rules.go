@@ -3,6 +3,7 @@ package dmcachesmq
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,16 +28,14 @@ func whichRule(b *lab.Bench) error {
 	if err != nil {
 		return err
 	}
-	if l.origin, err = l.dm("origin", fmt.Sprintf("0 %d delay %s 0 %s", runsOrigin/512, below, modelDelay)); err != nil {
+	if l.origin, err = l.dm("origin", delay(runsOrigin, below)); err != nil {
 		return err
 	}
 	for _, mended := range [][]string{nil, {"hotspot"}, {"enter"}, {"evict"}, {"threshold"}, oldRules} {
 		for _, r := range oldRules {
 			value := "Y"
-			for _, m := range mended {
-				if m == r {
-					value = "N"
-				}
+			if slices.Contains(mended, r) {
+				value = "N"
 			}
 			if err := os.WriteFile("/sys/module/dm_cache_smq/parameters/old_"+r, []byte(value), 0); err != nil {
 				return fmt.Errorf("switching a rule of smq: %w", err)
@@ -73,7 +72,7 @@ func (l *modelBench) otherData() (n counted, err error) {
 		return n, err
 	}
 	defer l.Run("losetup", "-d", meta)
-	if _, err := l.dm("cached", fmt.Sprintf("0 %d cache %s %s %s %d 1 writeback smq 0", runsOrigin/512, meta, ssd, l.origin, modelBlock/512)); err != nil {
+	if _, err := l.cached(runsOrigin, meta, ssd); err != nil {
 		return n, err
 	}
 	defer l.Run("dmsetup", "remove", "--noudevsync", "cached")
@@ -91,7 +90,7 @@ func (l *modelBench) otherData() (n counted, err error) {
 		return n, err
 	}
 	after, err := l.count()
-	return counted{after.requests - before.requests, after.hits - before.hits, after.promotions - before.promotions, after.demotions - before.demotions}, err
+	return after.since(before), err
 }
 
 // load is runsJob from an offset on.
@@ -102,12 +101,4 @@ func (l *modelBench) load(offset int64, d time.Duration) error {
 	}
 	_, err := l.Run("fio", "/run/rules.fio")
 	return err
-}
-
-func (l *modelBench) count() (counted, error) {
-	out, err := l.Run("dmsetup", "status", "--noflush", "cached")
-	if err != nil {
-		return counted{}, err
-	}
-	return parseCounted(out)
 }

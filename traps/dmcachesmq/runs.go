@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"fettle/lab"
 	"fettle/measure/blockcache"
@@ -17,13 +16,9 @@ import (
 // a user would, for those without spare disks.
 var RunsExperiment = lab.Experiment{
 	Name: "runs", About: "dm-cache with smq over a slow disk: baselines, cache empty, full of the same data, full of other data",
-	Long: true,
-	Needs: lab.Needs{
-		Engine: "uml", MemMiB: 700, Limit: 20 * time.Minute,
-		Modules: []string{"loop", "dm-mod", "dm-delay", "dm-cache", "dm-cache-smq"},
-		Tools:   []string{"losetup", "dmsetup", "fio"},
-	},
-	Run: measured,
+	Long:  true,
+	Needs: benchNeeds(700),
+	Run:   measured,
 }
 
 const (
@@ -70,7 +65,7 @@ func runOn(b *lab.Bench, guard bool) ([]blockcache.Judged, error) {
 	if err != nil {
 		return nil, err
 	}
-	table := fmt.Sprintf("0 %d delay %s 0 %s", runsOrigin/512, below, modelDelay)
+	table := delay(runsOrigin, below)
 	// The baseline has a device of its own, that what is measured holds nothing back.
 	slow, err := l.dm("slow", table)
 	if err != nil {
@@ -91,7 +86,7 @@ func runOn(b *lab.Bench, guard bool) ([]blockcache.Judged, error) {
 	if err != nil {
 		return nil, err
 	}
-	cached, err := l.dm("cached", fmt.Sprintf("0 %d cache %s %s %s %d 1 writeback smq 0", runsOrigin/512, meta, ssd, l.origin, modelBlock/512))
+	cached, err := l.cached(runsOrigin, meta, ssd)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +142,7 @@ func tellRuns(b *lab.Bench, runs []blockcache.Judged) error {
 			if err != nil {
 				return err
 			}
-			n := counted{after.requests - before.requests, after.hits - before.hits, after.promotions - before.promotions, after.demotions - before.demotions}
+			n := after.since(before)
 			hits, promoted, demoted = percent(n.ratio()), fmt.Sprint(n.promotions), fmt.Sprint(n.demotions)
 		}
 		b.Row(r.Label, r.Median, fmt.Sprintf("%.0f", 100*j.Median/top), r.P50, r.P99, cacheFill(c.Before), hits, promoted, demoted, verdict, confidence)
