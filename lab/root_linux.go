@@ -32,28 +32,7 @@ func (im *image) rootLibraries(root, file string) error {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	defer f.Close()
-	for _, p := range f.Progs {
-		if p.Type != elf.PT_INTERP {
-			continue
-		}
-		ld := make([]byte, p.Filesz)
-		if _, err := p.ReadAt(ld, 0); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-		if err := im.placeAt(strings.TrimRight(string(ld), "\x00")); err != nil {
-			return err
-		}
-	}
-	needed, err := f.ImportedLibraries()
-	if err != nil {
-		return fmt.Errorf("reading what %s is linked to: %w", file, err)
-	}
-	for _, lib := range needed {
-		if err := im.rootLibrary(root, lib); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-	}
-	return nil
+	return im.linked(f, file, func(lib string) error { return im.rootLibrary(root, lib) })
 }
 
 func (im *image) rootLibrary(root, lib string) error {

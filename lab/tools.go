@@ -50,22 +50,6 @@ func (im *image) libraries(name string) error {
 	if f.Type != elf.ET_EXEC && f.Type != elf.ET_DYN {
 		return nil
 	}
-	for _, p := range f.Progs {
-		if p.Type == elf.PT_INTERP {
-			b := make([]byte, p.Filesz)
-			if _, err := p.ReadAt(b, 0); err != nil {
-				return err
-			}
-			ld := strings.TrimRight(string(b), "\x00")
-			if err := im.placeAt(ld); err != nil {
-				return err
-			}
-		}
-	}
-	needed, err := f.ImportedLibraries()
-	if err != nil {
-		return fmt.Errorf("reading what %s is linked to: %w", name, err)
-	}
 	// Where the file itself says that its libraries are (ld.so(8), DT_RUNPATH).
 	own, err := f.DynString(elf.DT_RUNPATH)
 	if err != nil {
@@ -77,8 +61,30 @@ func (im *image) libraries(name string) error {
 			dirs = append(dirs, strings.NewReplacer("$ORIGIN", filepath.Dir(name), "${ORIGIN}", filepath.Dir(name)).Replace(d))
 		}
 	}
+	return im.linked(f, name, func(lib string) error { return im.library(lib, dirs...) })
+}
+
+// linked adds the interpreter of an ELF file, and by add each library that the
+// file is linked to.
+func (im *image) linked(f *elf.File, name string, add func(lib string) error) error {
+	for _, p := range f.Progs {
+		if p.Type != elf.PT_INTERP {
+			continue
+		}
+		ld := make([]byte, p.Filesz)
+		if _, err := p.ReadAt(ld, 0); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if err := im.placeAt(strings.TrimRight(string(ld), "\x00")); err != nil {
+			return err
+		}
+	}
+	needed, err := f.ImportedLibraries()
+	if err != nil {
+		return fmt.Errorf("reading what %s is linked to: %w", name, err)
+	}
 	for _, lib := range needed {
-		if err := im.library(lib, dirs...); err != nil {
+		if err := add(lib); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
