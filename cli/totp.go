@@ -14,10 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fettle/conf/accounts"
+	"fettle/conf/pam"
+	"fettle/fact/sshlogin"
 	"fettle/host"
-	"fettle/host/accounts"
-	"fettle/host/pam"
-	"fettle/host/sshlogin"
 	"fettle/internal/term"
 	"fettle/totp"
 )

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fettle/conf/pam"
+	"fettle/fact/sshlogin"
 	"fettle/host"
-	"fettle/host/pam"
-	"fettle/host/sshlogin"
 	"fettle/internal/term"
 	"fettle/remedy"
 	"fettle/trap"

@@ -17,8 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"fettle/conf/ldapconf"
 	"fettle/host"
-	"fettle/host/ldapconf"
 )
 
 // Job is what a child is started for.

@@ -9,7 +9,7 @@ import (
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 
-	"fettle/host/kernelversion"
+	"fettle/fact/kernelversion"
 	"fettle/internal/bytesize"
 )
 

@@ -3,8 +3,8 @@ package rule
 import (
 	"github.com/goccy/go-yaml/ast"
 
+	"fettle/fact/kernelversion"
 	"fettle/host"
-	"fettle/host/kernelversion"
 )
 
 // fixed reads the versions of distributions that a bug is mended in.

@@ -8,8 +8,8 @@ import (
 
 	"cel.dev/cel-go/common/types/ref"
 
+	"fettle/conf/confd"
 	"fettle/host"
-	"fettle/host/confd"
 )
 
 // settings are the lines of configuration files, in the order read.

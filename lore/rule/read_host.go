@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"fettle/conf/accounts"
+	"fettle/conf/sysctlconf"
 	"fettle/host"
-	"fettle/host/accounts"
-	"fettle/host/sysctlconf"
 )
 
 // readOS reads /etc/os-release, or where that is missing /usr/lib/os-release

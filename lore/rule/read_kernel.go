@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"fettle/fact/kernelversion"
 	"fettle/host"
-	"fettle/host/kernelversion"
 	"fettle/internal/lazy"
 )
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/conf/netconf"
 	"fettle/host"
-	"fettle/host/netconf"
 	"fettle/remedy"
 	"fettle/trap"
 )

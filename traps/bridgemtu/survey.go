@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/conf/netconf"
 	"fettle/host"
-	"fettle/host/netconf"
 	"fettle/internal/lazy"
 	"fettle/trap"
 )

@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"slices"
 
+	"fettle/conf/netconf"
 	"fettle/host"
-	"fettle/host/netconf"
 	"fettle/trap"
 )
 

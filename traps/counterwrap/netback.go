@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"fettle/fact/kernelversion"
 	"fettle/host"
-	"fettle/host/kernelversion"
 	"fettle/trap"
 )
 

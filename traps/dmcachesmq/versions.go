@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"fettle/host/kernelversion"
+	"fettle/fact/kernelversion"
 )
 
 // mend is whether a kernel has the series of May 2017.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"fettle/conf/confd"
 	"fettle/host"
-	"fettle/host/confd"
 	"fettle/trap"
 )
 

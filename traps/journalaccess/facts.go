@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/conf/accounts"
+	"fettle/conf/tmpfiles"
 	"fettle/host"
-	"fettle/host/accounts"
 	"fettle/host/acl"
-	"fettle/host/tmpfiles"
 )
 
 const top = "/var/log/journal"

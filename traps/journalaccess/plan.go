@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/conf/tmpfiles"
 	"fettle/host"
 	"fettle/host/acl"
-	"fettle/host/tmpfiles"
 	"fettle/remedy"
 	"fettle/trap"
 )

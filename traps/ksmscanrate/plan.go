@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"fettle/conf/tmpfiles"
 	"fettle/host"
-	"fettle/host/tmpfiles"
 	"fettle/remedy"
 	"fettle/trap"
 )

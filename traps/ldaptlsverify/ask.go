@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"fettle/conf/ldapconf"
 	"fettle/host"
-	"fettle/host/ldapconf"
 	"fettle/trap"
 )
 

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"fettle/conf/ldapconf"
 	"fettle/host"
-	"fettle/host/ldapconf"
 	"fettle/trap"
 )
 

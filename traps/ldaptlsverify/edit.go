@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/conf/ldapconf"
 	"fettle/host"
-	"fettle/host/ldapconf"
 	"fettle/remedy"
 )
 

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/conf/ldapconf"
 	"fettle/host"
-	"fettle/host/ldapconf"
 	"fettle/remedy"
 	"fettle/trap"
 )

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/host/ldapconf"
+	"fettle/conf/ldapconf"
 	"fettle/remedy"
 )
 

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"fettle/conf/ldapconf"
 	"fettle/host"
-	"fettle/host/ldapconf"
 	"fettle/internal/lazy"
 )
 

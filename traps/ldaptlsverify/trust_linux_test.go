@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"fettle/conf/ldapconf"
 	"fettle/host"
-	"fettle/host/ldapconf"
 	"fettle/internal/means"
 )
 

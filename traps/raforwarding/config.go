@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/conf/netconf"
+	"fettle/conf/sysctlconf"
 	"fettle/host"
-	"fettle/host/netconf"
-	"fettle/host/sysctlconf"
 	"fettle/trap"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/host/netconf"
+	"fettle/conf/netconf"
 	"fettle/trap"
 )
 

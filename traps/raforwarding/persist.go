@@ -7,9 +7,9 @@ import (
 	"path"
 	"strings"
 
+	"fettle/conf/netconf"
+	"fettle/conf/sysctlconf"
 	"fettle/host"
-	"fettle/host/netconf"
-	"fettle/host/sysctlconf"
 	"fettle/remedy"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"fettle/conf/sshconfig"
 	"fettle/host"
-	"fettle/host/sshconfig"
 	"fettle/trap"
 )
 

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"fettle/host/accounts"
-	"fettle/host/sshconfig"
+	"fettle/conf/accounts"
+	"fettle/conf/sshconfig"
 )
 
 func TestExpand(t *testing.T) {

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/conf/accounts"
+	"fettle/conf/sshconfig"
 	"fettle/host"
-	"fettle/host/accounts"
-	"fettle/host/sshconfig"
 	"fettle/remedy"
 	"fettle/trap"
 )

@@ -12,9 +12,9 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/conf/accounts"
+	"fettle/conf/sshconfig"
 	"fettle/host"
-	"fettle/host/accounts"
-	"fettle/host/sshconfig"
 	"fettle/trap"
 )
 

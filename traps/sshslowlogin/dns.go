@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"fettle/conf/nameservice"
 	"fettle/host"
-	"fettle/host/nameservice"
 	"fettle/trap"
 )
 

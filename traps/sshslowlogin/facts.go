@@ -7,10 +7,10 @@ import (
 	"path"
 	"strings"
 
+	"fettle/conf/nameservice"
+	"fettle/conf/pam"
+	"fettle/conf/sshd"
 	"fettle/host"
-	"fettle/host/nameservice"
-	"fettle/host/pam"
-	"fettle/host/sshd"
 	"fettle/trap"
 )
 

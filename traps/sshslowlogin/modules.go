@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/conf/pam"
 	"fettle/host"
-	"fettle/host/pam"
 	"fettle/trap"
 )
 

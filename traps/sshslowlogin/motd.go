@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/conf/pam"
 	"fettle/host"
-	"fettle/host/pam"
 	"fettle/trap"
 )
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/conf/nameservice"
 	"fettle/host"
-	"fettle/host/nameservice"
 	"fettle/trap"
 )
 

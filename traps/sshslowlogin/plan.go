@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/conf/nameservice"
+	"fettle/conf/pam"
 	"fettle/host"
-	"fettle/host/nameservice"
-	"fettle/host/pam"
 	"fettle/remedy"
 	"fettle/trap"
 )

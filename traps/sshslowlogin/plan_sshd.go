@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/conf/sshd"
 	"fettle/host"
-	"fettle/host/sshd"
 	"fettle/remedy"
 )
 

@@ -11,10 +11,10 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"fettle/conf/pam"
+	"fettle/fact/sshlogin"
 	"fettle/host"
 	"fettle/host/hosttest"
-	"fettle/host/pam"
-	"fettle/host/sshlogin"
 	"fettle/remedy"
 	"fettle/trap"
 	"fettle/trap/traptest"

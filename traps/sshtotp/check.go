@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/conf/pam"
+	"fettle/conf/sshd"
+	"fettle/fact/sshlogin"
 	"fettle/host"
-	"fettle/host/pam"
-	"fettle/host/sshd"
-	"fettle/host/sshlogin"
 	"fettle/trap"
 )
 

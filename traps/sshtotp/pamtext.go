@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/host/pam"
+	"fettle/conf/pam"
 )
 
 // design is what a second factor shall be.

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/conf/pam"
+	"fettle/conf/sshd"
 	"fettle/host"
-	"fettle/host/pam"
-	"fettle/host/sshd"
 	"fettle/remedy"
 	"fettle/trap"
 )

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/conf/pam"
+	"fettle/fact/sshlogin"
 	"fettle/host"
-	"fettle/host/pam"
-	"fettle/host/sshlogin"
 	"fettle/remedy"
 )
 

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"fettle/host/pam"
-	"fettle/host/sshd"
-	"fettle/host/sshlogin"
+	"fettle/conf/pam"
+	"fettle/conf/sshd"
+	"fettle/fact/sshlogin"
 	"fettle/internal/means"
 	"fettle/remedy"
 	"fettle/totp"

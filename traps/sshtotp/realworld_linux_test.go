@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"fettle/fact/sshlogin"
 	"fettle/host"
-	"fettle/host/sshlogin"
 	"fettle/internal/means"
 	"fettle/totp"
 )

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/conf/accounts"
+	"fettle/conf/pam"
+	"fettle/conf/sshd"
+	"fettle/fact/sshlogin"
 	"fettle/host"
-	"fettle/host/accounts"
-	"fettle/host/pam"
-	"fettle/host/sshd"
-	"fettle/host/sshlogin"
 	"fettle/trap"
 )
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"fettle/host/pam"
+	"fettle/conf/pam"
 )
 
 func TestParseResolvers(t *testing.T) {

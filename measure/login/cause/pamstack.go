@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"fettle/host/pam"
+	"fettle/conf/pam"
 )
 
 // module is one module of sshd's PAM stack, with one set of arguments, that a

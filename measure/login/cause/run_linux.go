@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"fettle/conf/pam"
 	"fettle/host"
-	"fettle/host/pam"
 )
 
 // Run makes the experiments. It needs root, and opens some twenty sessions of

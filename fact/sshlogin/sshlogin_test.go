@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"fettle/conf/pam"
 	"fettle/host"
 	"fettle/host/hosttest"
-	"fettle/host/pam"
 )
 
 const base1 = `

@@ -10,10 +10,10 @@ import (
 	"strconv"
 	"strings"
 
+	"fettle/conf/accounts"
+	"fettle/conf/pam"
+	"fettle/conf/sshd"
 	"fettle/host"
-	"fettle/host/accounts"
-	"fettle/host/pam"
-	"fettle/host/sshd"
 )
 
 // Service is the name that sshd gives to PAM.

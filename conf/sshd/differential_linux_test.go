@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"fettle/conf/accounts"
 	"fettle/host"
-	"fettle/host/accounts"
 	"fettle/internal/means"
 )
 

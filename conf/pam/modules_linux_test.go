@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
+	"fettle/conf/accounts"
 	"fettle/host"
-	"fettle/host/accounts"
 	"fettle/internal/means"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"fettle/conf/accounts"
 	"fettle/host"
-	"fettle/host/accounts"
 )
 
 // File is what is known of a user's file of one-time codes without reading

@@ -7,8 +7,8 @@ import (
 	"path"
 	"strings"
 
+	"fettle/conf/accounts"
 	"fettle/host"
-	"fettle/host/accounts"
 )
 
 // Unread is a client whose configuration nobody could look at.

@@ -5,8 +5,8 @@ import (
 	"io/fs"
 	"strings"
 
+	"fettle/conf/confd"
 	"fettle/host"
-	"fettle/host/confd"
 )
 
 // entry is one "key = value" of a file with [sections].

@@ -7,8 +7,8 @@ import (
 	"errors"
 	"strings"
 
+	"fettle/conf/confd"
 	"fettle/host"
-	"fettle/host/confd"
 )
 
 // Line is one line that would be acted on.

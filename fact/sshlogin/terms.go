@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/host/pam"
-	"fettle/host/sshd"
+	"fettle/conf/pam"
+	"fettle/conf/sshd"
 )
 
 // terms is what sshd asks of one connection.

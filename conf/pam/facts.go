@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/conf/accounts"
 	"fettle/host"
-	"fettle/host/accounts"
 )
 
 // Sim simulates the stacks of one service on one host. What modules look up

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"fettle/host/accounts"
+	"fettle/conf/accounts"
 	"fettle/host/hosttest"
 )
 

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/conf/sshd"
 	"fettle/host"
-	"fettle/host/sshd"
 )
 
 // System is the configuration for all users, which ssh reads after the user's.
