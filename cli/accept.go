@@ -14,7 +14,7 @@ import (
 
 	"fettle/accept"
 	"fettle/internal/lazy"
-	"fettle/internal/term"
+	"fettle/internal/ui"
 	"fettle/trap"
 )
 
@@ -112,7 +112,7 @@ func (a *app) accept(ctx context.Context, o acceptOptions, args []string) error 
 		if until != "" {
 			end = "until " + until + ", or until it changes"
 		}
-		fmt.Fprint(a.stdout, term.Wrap(fmt.Sprintf("accepted %s: %s (%s)", term.Visible(f.ID()), term.Visible(f.Summary), end), term.Width(a.stdout), "", "  "))
+		fmt.Fprint(a.stdout, ui.Wrap(fmt.Sprintf("accepted %s: %s (%s)", ui.Visible(f.ID()), ui.Visible(f.Summary), end), ui.Width(a.stdout), "", "  "))
 	}
 	return nil
 }
@@ -142,9 +142,9 @@ func (a *app) acceptable(ctx context.Context, t *trap.Trap, on string) ([]trap.F
 			case o.Status == trap.Found && (on == "" || on == o.Subject):
 				found = append(found, o)
 			case o.Status == trap.Found:
-				others = append(others, term.Visible(o.Subject))
+				others = append(others, ui.Visible(o.Subject))
 			case o.Status == trap.Unknown:
-				unknown = append(unknown, term.Visible(strings.TrimLeft(o.Subject+": "+o.Reason, ": ")))
+				unknown = append(unknown, ui.Visible(strings.TrimLeft(o.Subject+": "+o.Reason, ": ")))
 			}
 		}
 	})
@@ -156,7 +156,7 @@ func (a *app) acceptable(ctx context.Context, t *trap.Trap, on string) ([]trap.F
 	}
 	msg := t.ID() + " is not found here"
 	if on != "" {
-		msg = fmt.Sprintf("%s is not found on %s", t.ID(), term.Quote(on))
+		msg = fmt.Sprintf("%s is not found on %s", t.ID(), ui.Quote(on))
 	}
 	msg += ", so there is nothing to accept"
 	if len(others) > 0 {
@@ -239,7 +239,7 @@ func (a *app) acceptList(o acceptOptions) error {
 	if len(l.Entries) == 0 {
 		fmt.Fprintln(a.stdout, "nothing is accepted")
 	}
-	width, today := term.Width(a.stdout), time.Now().Format(time.DateOnly)
+	width, today := ui.Width(a.stdout), time.Now().Format(time.DateOnly)
 	for _, e := range l.Entries {
 		end := "no end"
 		switch {
@@ -257,11 +257,11 @@ func (a *app) acceptList(o acceptOptions) error {
 		if len(a.traps) > 0 && a.title(e.Trap) == "" {
 			end += "; this fettle knows no such trap"
 		}
-		fmt.Fprint(a.stdout, term.Wrap(term.Visible(e.ID()+" ("+end+")"), width, "", "  "))
+		fmt.Fprint(a.stdout, ui.Wrap(ui.Visible(e.ID()+" ("+end+")"), width, "", "  "))
 		if e.Summary != "" {
-			fmt.Fprint(a.stdout, term.Wrap(term.Visible(e.Severity+": "+e.Summary), width, "  ", "  "))
+			fmt.Fprint(a.stdout, ui.Wrap(ui.Visible(e.Severity+": "+e.Summary), width, "  ", "  "))
 		}
-		fmt.Fprint(a.stdout, term.Wrap("because: "+term.Visible(e.Reason), width, "  ", "  "))
+		fmt.Fprint(a.stdout, ui.Wrap("because: "+ui.Visible(e.Reason), width, "  ", "  "))
 	}
 	return nil
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/host"
-	"fettle/internal/bytesize"
-	"fettle/internal/term"
+	"fettle/internal/ui"
+	"fettle/internal/units"
 	"fettle/trap"
 )
 
@@ -62,7 +62,7 @@ func (a *app) capture(ctx context.Context, o captureOptions, ids []string) error
 	if err != nil {
 		return err
 	}
-	if o.file == "-" && term.IsTerminal(a.stdout) {
+	if o.file == "-" && ui.IsTerminal(a.stdout) {
 		return usagef("-o -: standard output is a terminal; send it to a file or through ssh")
 	}
 	through := "" // a device or pipe, which is written to and not replaced
@@ -187,7 +187,7 @@ func (a *app) deliver(o captureOptions, through string, rec *recording, sum reco
 			return failf("writing the capture: %w", err)
 		}
 	}
-	fmt.Fprintf(say, "wrote %s: %s, %d answers\n", name, bytesize.Text(st.Size()), sum.Answers)
+	fmt.Fprintf(say, "wrote %s: %s, %d answers\n", name, units.Size(st.Size()), sum.Answers)
 	if rec.Key != nil {
 		fmt.Fprintf(say, "redacted: names and addresses are replaced; %s left out\n", count(len(sum.Dropped), "answer of no known kind", "answers of no known kind"))
 	}

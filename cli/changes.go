@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fettle/internal/term"
+	"fettle/internal/ui"
 	"fettle/remedy"
 )
 
@@ -45,9 +45,9 @@ func (a *app) listChanges(id string) error {
 		if c.Subject != "" {
 			what += " on " + c.Subject
 		}
-		line := term.Visible(fmt.Sprintf("%s  %s  %s: %s", c.ID, c.Created.Local().Format("2006-01-02 15:04"), what, standing(c)))
-		if term.IsTerminal(a.stdout) {
-			line = term.Cut(line, term.Width(a.stdout)) // fettle changes ID shows all
+		line := ui.Visible(fmt.Sprintf("%s  %s  %s: %s", c.ID, c.Created.Local().Format("2006-01-02 15:04"), what, standing(c)))
+		if ui.IsTerminal(a.stdout) {
+			line = ui.Cut(line, ui.Width(a.stdout)) // fettle changes ID shows all
 		}
 		fmt.Fprintln(a.stdout, line)
 	}
@@ -77,12 +77,12 @@ func standing(c *remedy.Change) string {
 }
 
 func (a *app) showChange(c *remedy.Change) {
-	w := term.Width(a.stdout)
-	fmt.Fprintf(a.stdout, "Change %s of %s, by fettle %s\n", c.ID, c.Created.Local().Format(time.DateTime), term.Visible(c.Version))
-	fmt.Fprint(a.stdout, term.Wrap(term.Visible("For "+c.Trap+" on "+c.Subject+": "+c.Summary), w, "", "  "))
-	fmt.Fprint(a.stdout, term.Wrap(term.Visible("Now: "+standing(c)), w, "", "  "), "\n")
+	w := ui.Width(a.stdout)
+	fmt.Fprintf(a.stdout, "Change %s of %s, by fettle %s\n", c.ID, c.Created.Local().Format(time.DateTime), ui.Visible(c.Version))
+	fmt.Fprint(a.stdout, ui.Wrap(ui.Visible("For "+c.Trap+" on "+c.Subject+": "+c.Summary), w, "", "  "))
+	fmt.Fprint(a.stdout, ui.Wrap(ui.Visible("Now: "+standing(c)), w, "", "  "), "\n")
 	fmt.Fprint(a.stdout, remedy.Text(c.Plan, w))
 	for _, l := range c.Left() {
-		fmt.Fprint(a.stdout, term.Wrap(term.Visible("Left: "+l), w, "", "  "))
+		fmt.Fprint(a.stdout, ui.Wrap(ui.Visible("Left: "+l), w, "", "  "))
 	}
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fettle/internal/term"
+	"fettle/internal/ui"
 	"fettle/report"
 	"fettle/trap"
 )
@@ -57,22 +57,22 @@ func (a *app) explain(t *trap.Trap, format string) error {
 	default:
 		return usagef("--format %s: it is text, md or json", format)
 	}
-	width, paint := term.Width(a.stdout), term.Painter(term.Colour(a.stdout))
+	width, paint := ui.Width(a.stdout), ui.Painter(ui.Colour(a.stdout))
 	var b strings.Builder
-	b.WriteString(term.Wrap(art.ID+": "+term.Visible(art.Title), width, "", "  ") + "\n")
-	b.WriteString(term.Markdown(art.Body, width, paint))
+	b.WriteString(ui.Wrap(art.ID+": "+ui.Visible(art.Title), width, "", "  ") + "\n")
+	b.WriteString(ui.Markdown(art.Body, width, paint))
 	section := func(name string, lines []string) {
 		if len(lines) == 0 {
 			return
 		}
-		b.WriteString("\n" + paint.Paint(term.Bold, name) + "\n\n")
+		b.WriteString("\n" + paint.Paint(ui.Bold, name) + "\n\n")
 		for _, l := range lines {
-			b.WriteString(term.Wrap(term.Visible(l), width, "  - ", "    "))
+			b.WriteString(ui.Wrap(ui.Visible(l), width, "  - ", "    "))
 		}
 	}
 	section("Seen as", art.Symptoms)
 	if art.Since != "" {
-		b.WriteString("\n" + paint.Paint(term.Bold, "Since") + "\n\n" + term.Wrap(term.Visible(art.Since), width, "  ", "  "))
+		b.WriteString("\n" + paint.Paint(ui.Bold, "Since") + "\n\n" + ui.Wrap(ui.Visible(art.Since), width, "  ", "  "))
 	}
 	next := []string{"fettle check " + art.ID}
 	if t.Plan != nil {

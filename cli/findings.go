@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"fettle/internal/term"
+	"fettle/internal/ui"
 	"fettle/remedy"
 	"fettle/trap"
 )
@@ -42,7 +42,7 @@ func (a *app) findings(ctx context.Context, t *trap.Trap, on []string) ([]trap.F
 		case trap.Found:
 			found = append(found, o)
 		case trap.Unknown:
-			unknown = append(unknown, term.Visible(o.ID()+": "+o.Reason))
+			unknown = append(unknown, ui.Visible(o.ID()+": "+o.Reason))
 		}
 	}
 	if len(found) == 0 && len(unknown) > 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/host"
-	"fettle/internal/term"
+	"fettle/internal/ui"
 	"fettle/remedy"
 	"fettle/trap"
 )
@@ -99,7 +99,7 @@ func (a *app) fix(ctx context.Context, id string, o fixOptions) error {
 	if o.plan {
 		return a.showPlans(ctx, t, found, o)
 	}
-	if !o.yes && !term.IsTerminal(a.stdin) {
+	if !o.yes && !ui.IsTerminal(a.stdin) {
 		return usagef("there is no terminal to ask on: look at the plan (--plan), then give --yes")
 	}
 	store, err := remedy.OpenStore()
@@ -143,7 +143,7 @@ func (a *app) nothingToMend(t *trap.Trap, o fixOptions) {
 	case "ansible":
 		lead, rest = "---\n# ", "[]\n"
 	}
-	fmt.Fprintf(a.stdout, "%s%s is not found %s: there is nothing to mend.\n%s", lead, t.ID(), term.Visible(where), rest)
+	fmt.Fprintf(a.stdout, "%s%s is not found %s: there is nothing to mend.\n%s", lead, t.ID(), ui.Visible(where), rest)
 }
 
 // planFor asks the trap for its plan, reading the host afresh.
@@ -172,7 +172,7 @@ func (a *app) showPlans(ctx context.Context, t *trap.Trap, found []trap.Finding,
 	if o.format != "text" && len(found) > 1 {
 		var subjects []string
 		for _, f := range found {
-			subjects = append(subjects, term.Quote(f.Subject))
+			subjects = append(subjects, ui.Quote(f.Subject))
 		}
 		return usagef("there are %d findings; choose one with --on: %s", len(found), strings.Join(subjects, ", "))
 	}
@@ -210,8 +210,8 @@ func (a *app) showPlans(ctx context.Context, t *trap.Trap, found []trap.Finding,
 }
 
 func (a *app) planText(f trap.Finding, p remedy.Plan) string {
-	w := term.Width(a.stdout)
-	return term.Wrap(term.Visible(f.ID()+": "+f.Summary), w, "", "  ") + "\n" + remedy.Text(p, w)
+	w := ui.Width(a.stdout)
+	return ui.Wrap(ui.Visible(f.ID()+": "+f.Summary), w, "", "  ") + "\n" + remedy.Text(p, w)
 }
 
 // fixOne mends one finding.
@@ -283,5 +283,5 @@ func (a *app) ask(ctx context.Context, p remedy.Plan, o fixOptions) error {
 func (a *app) engine(store *remedy.Store, who string, wait bool) *remedy.Engine {
 	a.acted = true
 	return &remedy.Engine{Store: store, Machine: remedy.NewMachine(), Who: who, Wait: wait,
-		Log: func(line string) { fmt.Fprintln(a.stdout, "  "+term.Visible(line)) }}
+		Log: func(line string) { fmt.Fprintln(a.stdout, "  "+ui.Visible(line)) }}
 }

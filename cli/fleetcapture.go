@@ -16,7 +16,7 @@ import (
 
 	"fettle/fleet"
 	"fettle/internal/lazy"
-	"fettle/internal/term"
+	"fettle/internal/ui"
 )
 
 // maxCapture is the most that is taken from one host, in bytes.
@@ -67,7 +67,7 @@ func (a *app) captureFleet(ctx context.Context, o captureOptions, ids []string) 
 		defer mu.Unlock()
 		if err != nil {
 			failed++
-			fmt.Fprintln(a.stderr, term.Visible("fettle: "+err.Error()))
+			fmt.Fprintln(a.stderr, ui.Visible("fettle: "+err.Error()))
 			return
 		}
 		fmt.Fprintf(a.stdout, "%s: wrote %s: %d bytes\n", host, name, size)

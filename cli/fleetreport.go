@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"fettle/fleet"
-	"fettle/internal/term"
+	"fettle/internal/ui"
 	"fettle/report"
 	"fettle/trap"
 )
@@ -35,7 +35,7 @@ type hostReport struct {
 
 func fleetWriter(w io.Writer, o checkOptions, failOn trap.Severity, traps []*trap.Trap) *fleetReport {
 	return &fleetReport{w: w, format: o.out.format, traps: traps, hosts: map[string]*hostReport{},
-		opt: report.Options{Colour: term.Colour(w), Width: term.Width(w), Verbose: o.out.verbose, FailOn: failOn}}
+		opt: report.Options{Colour: ui.Colour(w), Width: ui.Width(w), Verbose: o.out.verbose, FailOn: failOn}}
 }
 
 // fleetLine is a line of jsonl with its host. A host that gave no (whole)
@@ -121,7 +121,7 @@ func (r *fleetReport) text(name string, h *hostReport) error {
 		}
 	}
 	if h.err != nil {
-		h.buf.WriteString(term.Wrap(term.Visible(h.err.Error()), r.opt.Width, "UNKNOWN   ", "          "))
+		h.buf.WriteString(ui.Wrap(ui.Visible(h.err.Error()), r.opt.Width, "UNKNOWN   ", "          "))
 	}
 	h.buf.WriteString("\n")
 	_, err := r.w.Write(h.buf.Bytes())

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fettle/internal/term"
+	"fettle/internal/ui"
 	"fettle/lab"
 	"fettle/lab/guest"
 )
@@ -96,7 +96,7 @@ func (a *app) labJobs(ctx context.Context, args []string, f labFlags) ([]lab.Job
 	if (f.shell || f.keep) && len(chosen) != 1 {
 		return nil, usagef("--shell and --keep take one scenario, not %d: name it as TRAP/SCENARIO", len(chosen))
 	}
-	if (f.shell || f.keep) && !term.IsTerminal(a.stdin) {
+	if (f.shell || f.keep) && !ui.IsTerminal(a.stdin) {
 		return nil, usagef("--shell and --keep need a terminal, and standard input is none")
 	}
 	for i := range chosen {

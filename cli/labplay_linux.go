@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"fettle/chart/draw"
-	"fettle/internal/term"
+	"fettle/internal/ui"
 	"fettle/lab"
 )
 
@@ -123,7 +123,7 @@ type labProgress struct {
 func (a *app) newLabProgress(jobs []lab.Job, f labFlags) *labProgress {
 	p := &labProgress{a: a, start: time.Now(), total: len(jobs), now: map[string]string{}}
 	shell := f.shell || f.keep
-	p.live = term.IsTerminal(a.stderr) && !f.verbose && !shell
+	p.live = ui.IsTerminal(a.stderr) && !f.verbose && !shell
 	p.plain = !p.live && !shell && f.format != "text"
 	return p
 }
@@ -160,7 +160,7 @@ func (p *labProgress) draw() {
 		running = append(running, name+" ("+p.now[name]+")")
 	}
 	line := fmt.Sprintf("%d of %d%s: %s", p.done, p.total, left, strings.Join(running, ", "))
-	fmt.Fprintf(p.a.stderr, "\r%s\x1b[K", term.Cut(line, term.Width(p.a.stderr)-1))
+	fmt.Fprintf(p.a.stderr, "\r%s\x1b[K", ui.Cut(line, ui.Width(p.a.stderr)-1))
 }
 
 // clear takes the line away, for what is printed next.

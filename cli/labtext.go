@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"fettle/internal/term"
+	"fettle/internal/ui"
 	"fettle/lab"
 )
 
@@ -18,11 +18,11 @@ import (
 func (a *app) labText(o lab.Outcome, long, verbose bool) {
 	v := o.Verdict
 	if o.Err != nil {
-		fmt.Fprintf(a.stdout, "%s: %s: %s\n", o.Job.Name(), labWord(o), term.Visible(o.Err.Error()))
+		fmt.Fprintf(a.stdout, "%s: %s: %s\n", o.Job.Name(), labWord(o), ui.Visible(o.Err.Error()))
 		return
 	}
 	fmt.Fprintf(a.stdout, "%s: %s (%s, kernel %s, booted in %.1f s, %.1f s in all)\n", o.Job.Name(), labWord(o),
-		v.Engine, term.Visible(v.Kernel), v.Boot.Seconds(), v.Took.Seconds())
+		v.Engine, ui.Visible(v.Kernel), v.Boot.Seconds(), v.Took.Seconds())
 	if v.Retries > 0 {
 		fmt.Fprintf(a.stdout, "  booted again %d times: the emulated kernel died or hung before its init\n", v.Retries)
 	}
@@ -30,7 +30,7 @@ func (a *app) labText(o lab.Outcome, long, verbose bool) {
 		return
 	}
 	if about := o.Job.About(); about != "" {
-		fmt.Fprint(a.stdout, term.Wrap(about, tableWidth, "  ", "  "))
+		fmt.Fprint(a.stdout, ui.Wrap(about, tableWidth, "  ", "  "))
 	}
 	for _, s := range v.Stages {
 		if s.OK && o.Job.Experiment != nil {
@@ -44,7 +44,7 @@ func (a *app) labText(o lab.Outcome, long, verbose bool) {
 		if !verbose && s.OK {
 			said = headline(said)
 		}
-		fmt.Fprintf(a.stdout, "  %-11s %-6s %5.1f s  %s\n", term.Visible(s.Name), mark, s.Took.Seconds(), folded(said, 30, verbose))
+		fmt.Fprintf(a.stdout, "  %-11s %-6s %5.1f s  %s\n", ui.Visible(s.Name), mark, s.Took.Seconds(), folded(said, 30, verbose))
 	}
 	if v.Table != nil && len(v.Table.Columns) > 0 {
 		writeTable(a.stdout, v.Table)
@@ -106,7 +106,7 @@ func labWhy(o lab.Outcome) string {
 func visibleLines(s string, indent int) string {
 	lines := strings.Split(s, "\n")
 	for i, l := range lines {
-		lines[i] = term.Visible(l)
+		lines[i] = ui.Visible(l)
 	}
 	return strings.Join(lines, "\n"+strings.Repeat(" ", indent))
 }
@@ -122,7 +122,7 @@ func folded(s string, indent int, as bool) string {
 		text := strings.TrimLeft(l, " ")
 		lead := l[:len(l)-len(text)]
 		if len(l) > tableWidth-indent && len(lead) < tableWidth/4 {
-			lines[i] = strings.TrimSuffix(term.Wrap(text, tableWidth-indent, lead, lead+"  "), "\n")
+			lines[i] = strings.TrimSuffix(ui.Wrap(text, tableWidth-indent, lead, lead+"  "), "\n")
 		}
 	}
 	return visibleLines(strings.Join(lines, "\n"), indent)
@@ -136,7 +136,7 @@ func (a *app) listLab(j *lab.Job) {
 	if j.Experiment != nil {
 		long += " (table)"
 	}
-	fmt.Fprintf(a.stdout, "%s\n%s", j.Name(), term.Wrap(j.About()+long, 80, "    ", "    "))
+	fmt.Fprintf(a.stdout, "%s\n%s", j.Name(), ui.Wrap(j.About()+long, 80, "    ", "    "))
 }
 
 // labFigures is the table of before and after.
@@ -164,7 +164,7 @@ func labFigures(w io.Writer, v lab.Verdict) {
 			if s.Probes[name] == "" {
 				return "-"
 			}
-			return term.Cut(term.Visible(s.Probes[name]), 15)
+			return ui.Cut(ui.Visible(s.Probes[name]), 15)
 		})
 	}
 }

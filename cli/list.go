@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fettle/internal/term"
+	"fettle/internal/ui"
 	"fettle/report"
 )
 
@@ -49,7 +49,7 @@ func (a *app) list(format string) error {
 			fix = "-"
 		}
 		lead := fmt.Sprintf("%-*s  %-7s  %-3s  ", wide, i.ID, i.Cost, fix)
-		fmt.Fprint(a.stdout, term.Wrap(term.Visible(i.Title), term.Width(a.stdout), lead, strings.Repeat(" ", len(lead))))
+		fmt.Fprint(a.stdout, ui.Wrap(ui.Visible(i.Title), ui.Width(a.stdout), lead, strings.Repeat(" ", len(lead))))
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fettle/internal/term"
+	"fettle/internal/ui"
 	"fettle/lore/rule"
 	"fettle/trap"
 )
@@ -60,24 +60,24 @@ func (a *app) loreCheck(args []string) error {
 		file := ruleFile(name)
 		b, err := rule.Read(file)
 		if err != nil {
-			fmt.Fprintln(a.stdout, term.Visible(err.Error()))
+			fmt.Fprintln(a.stdout, ui.Visible(err.Error()))
 			wrong++
 			continue
 		}
 		r, mistakes := rule.Parse(file, b, false)
 		for _, m := range mistakes {
-			fmt.Fprintln(a.stdout, term.Visible(m.Error()))
+			fmt.Fprintln(a.stdout, ui.Visible(m.Error()))
 		}
 		switch n := len(mistakes.Fatal()); {
 		case n > 0:
 			wrong++
 		case len(mistakes) > 0:
-			fmt.Fprintf(a.stdout, "%s: can be used, with warnings\n", term.Visible(file))
+			fmt.Fprintf(a.stdout, "%s: can be used, with warnings\n", ui.Visible(file))
 		default:
-			fmt.Fprintf(a.stdout, "%s: no mistakes\n", term.Visible(file))
+			fmt.Fprintf(a.stdout, "%s: no mistakes\n", ui.Visible(file))
 		}
 		if r != nil && a.ships(r) {
-			fmt.Fprintf(a.stdout, "%s: %s is one of fettle's own traps: the rule is refused until it has another id\n", term.Visible(file), r.ID)
+			fmt.Fprintf(a.stdout, "%s: %s is one of fettle's own traps: the rule is refused until it has another id\n", ui.Visible(file), r.ID)
 		}
 	}
 	if wrong > 0 {
@@ -142,7 +142,7 @@ func (a *app) loreTest(ctx context.Context, dir string) error {
 	}
 	failed := 0
 	for _, res := range results {
-		name := term.Visible(filepath.Join(dir, res.Name))
+		name := ui.Visible(filepath.Join(dir, res.Name))
 		if res.Passed() {
 			fmt.Fprintf(a.stdout, "ok      %s\n", name)
 			continue
@@ -150,7 +150,7 @@ func (a *app) loreTest(ctx context.Context, dir string) error {
 		failed++
 		fmt.Fprintf(a.stdout, "FAILED  %s\n", name)
 		if res.Err != nil {
-			fmt.Fprintf(a.stdout, "        %s\n", term.Visible(res.Err.Error()))
+			fmt.Fprintf(a.stdout, "        %s\n", ui.Visible(res.Err.Error()))
 		}
 		if res.Got != res.Want {
 			fmt.Fprintf(a.stdout, "    the check says:\n%s    wanted:\n%s", indented(res.Got), indented(res.Want))
@@ -168,7 +168,7 @@ func indented(s string) string {
 	}
 	var b strings.Builder
 	for line := range strings.Lines(s) {
-		b.WriteString("        " + term.Visible(strings.TrimRight(line, "\n")) + "\n")
+		b.WriteString("        " + ui.Visible(strings.TrimRight(line, "\n")) + "\n")
 	}
 	return b.String()
 }

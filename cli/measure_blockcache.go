@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/chart/draw"
-	"fettle/internal/term"
+	"fettle/internal/ui"
 	"fettle/measure/blockcache"
 )
 
@@ -82,9 +82,9 @@ func (a *app) blockcache(ctx context.Context, f blockcacheFlags) error {
 		if err != nil {
 			return usagef("--with: %w", err)
 		}
-		name := term.Visible(filepath.Base(filepath.Clean(dir)))
+		name := ui.Visible(filepath.Base(filepath.Clean(dir)))
 		if slices.ContainsFunc(stored, func(s blockcache.Set) bool { return s.Name == name }) {
-			name = term.Visible(filepath.Clean(dir))
+			name = ui.Visible(filepath.Clean(dir))
 		}
 		stored = append(stored, blockcache.Set{Name: name, Runs: runs})
 	}
@@ -164,11 +164,11 @@ func (f blockcacheFlags) measurement() (m blockcache.Measurement, err error) {
 // blockcacheProgress tells how far it is: one line on a terminal, written over;
 // elsewhere a line when a run begins and ends.
 func (a *app) blockcacheProgress() func(blockcache.Progress) {
-	say, tty, last := a.teller(), term.IsTerminal(a.stderr), ""
+	say, tty, last := a.teller(), ui.IsTerminal(a.stderr), ""
 	return func(p blockcache.Progress) {
 		switch {
 		case p.Note != "":
-			fmt.Fprintf(a.stderr, "fettle: %s\n", term.Visible(p.Note))
+			fmt.Fprintf(a.stderr, "fettle: %s\n", ui.Visible(p.Note))
 		case p.Ends:
 			say("")
 			fmt.Fprintf(a.stderr, "%d of %d: %s: %.0f requests a second on the average\n", p.Run, p.Runs, blockcache.About(p.Outcome.Kind), p.Outcome.Totals.IOPS)
@@ -209,7 +209,7 @@ func (a *app) blockcacheResult(runs []blockcache.Judged, f blockcacheFlags) erro
 			Runs   []blockcache.Judged `json:"runs"`
 		}{"fettle-blockcache", 1, runs})
 	}
-	w, width := a.stdout, term.Width(a.stdout)
+	w, width := a.stdout, ui.Width(a.stdout)
 	fmt.Fprintf(w, "%s\n", draw.Text(plot, width, 16))
 	wide := 0
 	table := blockcache.Table(runs)
@@ -226,13 +226,13 @@ func (a *app) blockcacheResult(runs []blockcache.Judged, f blockcacheFlags) erro
 		switch {
 		case j.Verdict != nil:
 			v := j.Verdict
-			fmt.Fprint(w, term.Wrap(fmt.Sprintf("%s: %s. %.0f requests a second in the last quarter (95 %%: %.0f to %.0f), %.1f times the slow device, %.0f %% of the fast one.",
+			fmt.Fprint(w, ui.Wrap(fmt.Sprintf("%s: %s. %.0f requests a second in the last quarter (95 %%: %.0f to %.0f), %.1f times the slow device, %.0f %% of the fast one.",
 				j.Label, v, v.Cached, v.Within[0], v.Within[1], v.Cached/v.Slow, 100*v.Cached/v.Fast), width, "", "  "))
 		case j.Why != "":
-			fmt.Fprint(w, term.Wrap(j.Label+": no verdict: "+j.Why+".", width, "", "  "))
+			fmt.Fprint(w, ui.Wrap(j.Label+": no verdict: "+j.Why+".", width, "", "  "))
 		}
 		for _, n := range j.Notes {
-			fmt.Fprint(w, term.Wrap("Note: "+n+".", width, "  ", "  "))
+			fmt.Fprint(w, ui.Wrap("Note: "+n+".", width, "  ", "  "))
 		}
 	}
 	return nil

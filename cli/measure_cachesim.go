@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/chart/draw"
-	"fettle/internal/term"
+	"fettle/internal/ui"
 	"fettle/measure/blockcache/cachesim"
 	"fettle/measure/blockcache/trace"
 )
@@ -48,7 +48,7 @@ Workloads: zipf:1.2 is fio's zipf with theta 1.2; hot:10:90 gives the first 10 %
 of the device 90 % of the requests (fio's zoned:90/10:10/90); moved:10:90 is the
 same, but half-way the hot part moves to the other end; uniform.
 
-` + term.Wrap("Policies: "+strings.Join(policyNames(), ", ")+". smq's rules before and after May 2017 can be switched one by one: smq-4.11+enter-top=on. Switches: "+
+` + ui.Wrap("Policies: "+strings.Join(policyNames(), ", ")+". smq's rules before and after May 2017 can be switched one by one: smq-4.11+enter-top=on. Switches: "+
 			strings.Join(cachesim.Switches(), ", ")+".", usageWidth, "", "") + `
 smq depends on time: how many requests are in flight (--depth) and how long they
 take (--hit, --miss, --copy, --commit), or their --rate, or the trace's times.

@@ -10,23 +10,23 @@ import (
 
 	"fettle/chart"
 	"fettle/chart/draw"
-	"fettle/internal/term"
+	"fettle/internal/ui"
 )
 
 // cachesimText prints what was simulated, the curves and the table.
 func (a *app) cachesimText(r cachesimResult, plot chart.Plot) {
 	t := r.Trace
-	what := fmt.Sprintf("%s: %d requests for %d different blocks", term.Visible(t.Name), r.Requests, r.Distinct)
+	what := fmt.Sprintf("%s: %d requests for %d different blocks", ui.Visible(t.Name), r.Requests, r.Distinct)
 	if t.BlockSize > 0 {
 		what += fmt.Sprintf(" of %s: %s, of a device of %s", showBytes(t.BlockSize), showBytes(int64(r.Distinct)*t.BlockSize), showBytes(t.Span*t.BlockSize))
 	}
 	if r.Warmup > 0 {
 		what += fmt.Sprintf("; the first %d do not count", r.Warmup)
 	}
-	width := term.Width(a.stdout)
-	fmt.Fprint(a.stdout, term.Wrap(what+".", width, "", ""))
+	width := ui.Width(a.stdout)
+	fmt.Fprint(a.stdout, ui.Wrap(what+".", width, "", ""))
 	if t.Renumbered {
-		fmt.Fprint(a.stdout, term.Wrap("The trace's ids were renumbered: smq cannot see which blocks are neighbours.", width, "", ""))
+		fmt.Fprint(a.stdout, ui.Wrap("The trace's ids were renumbered: smq cannot see which blocks are neighbours.", width, "", ""))
 	}
 	if len(r.Curves) > 0 && len(r.Curves[0].Points) > 2 {
 		fmt.Fprintf(a.stdout, "\n%s", draw.Text(plot, min(width, 100), 16))
@@ -87,7 +87,7 @@ type simProgress struct {
 }
 
 func (a *app) newSimProgress() *simProgress {
-	return &simProgress{a: a, start: time.Now(), on: term.IsTerminal(a.stderr)}
+	return &simProgress{a: a, start: time.Now(), on: ui.IsTerminal(a.stderr)}
 }
 
 func (p *simProgress) at(done, all int64) {
@@ -99,7 +99,7 @@ func (p *simProgress) at(done, all int64) {
 	p.last = time.Now()
 	left := time.Duration(float64(time.Since(p.start)) * float64(all-done) / float64(max(done, 1)))
 	line := fmt.Sprintf("simulating: %d of %d million requests, %v left", done/1e6, all/1e6, left.Round(time.Second))
-	fmt.Fprintf(p.a.stderr, "\r%s\x1b[K", term.Cut(line, term.Width(p.a.stderr)-1))
+	fmt.Fprintf(p.a.stderr, "\r%s\x1b[K", ui.Cut(line, ui.Width(p.a.stderr)-1))
 }
 
 func (p *simProgress) clear() {
@@ -161,7 +161,7 @@ func showBytes(n int64) string {
 
 // cachesimPlot is the miss ratio over the size.
 func cachesimPlot(r cachesimResult) chart.Plot {
-	p := chart.Plot{Name: "miss-ratio", Title: "Miss ratio over the cache's size: " + term.Visible(r.Trace.Name), X: "cache, blocks", Y: "% of the requests miss", LogX: true}
+	p := chart.Plot{Name: "miss-ratio", Title: "Miss ratio over the cache's size: " + ui.Visible(r.Trace.Name), X: "cache, blocks", Y: "% of the requests miss", LogX: true}
 	scale := 1.0
 	if r.Trace.BlockSize > 0 {
 		unit := "GiB"

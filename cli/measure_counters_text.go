@@ -11,7 +11,7 @@ import (
 
 	"fettle/chart"
 	"fettle/chart/draw"
-	"fettle/internal/term"
+	"fettle/internal/ui"
 	"fettle/measure/counters"
 )
 
@@ -36,7 +36,7 @@ func (m *measured) judge() {
 
 // countersProgress tells a terminal how far a measurement is. lost < 0 ends the line.
 func (a *app) countersProgress(f counterFlags) func(rounds, lost int, since time.Duration) {
-	if !term.IsTerminal(a.stderr) {
+	if !ui.IsTerminal(a.stderr) {
 		return func(int, int, time.Duration) {}
 	}
 	return func(rounds, lost int, since time.Duration) {
@@ -82,10 +82,10 @@ func (a *app) askSecrets(c *counters.SNMP) error {
 			return nil
 		}
 		in, ok := a.stdin.(*os.File)
-		if !ok || !term.IsTerminal(in) {
+		if !ok || !ui.IsTerminal(in) {
 			return usagef("no %s: set %s, or give --snmp-secrets FILE", what, env)
 		}
-		fmt.Fprintf(a.stderr, "%s of %s: ", strings.ToUpper(what[:1])+what[1:], term.Visible(c.Host))
+		fmt.Fprintf(a.stderr, "%s of %s: ", strings.ToUpper(what[:1])+what[1:], ui.Visible(c.Host))
 		b, err := xterm.ReadPassword(int(in.Fd()))
 		fmt.Fprintln(a.stderr)
 		if err != nil || len(b) == 0 {
@@ -111,7 +111,7 @@ func (a *app) askSecrets(c *counters.SNMP) error {
 // text prints a table of all counters, and below it what is to be known of each.
 func (m *measured) text(a *app) {
 	w := a.stdout
-	fmt.Fprint(w, term.Wrap(m.head(), 80, "", "  "))
+	fmt.Fprint(w, ui.Wrap(m.head(), 80, "", "  "))
 	fmt.Fprintf(w, "\n%-22s %13s %13s  %-12s %s\n", "COUNTER", "MEAN", "HIGHEST", "WIDTH", "RATES")
 	quiet := 0
 	for k, s := range m.series {
@@ -120,7 +120,7 @@ func (m *measured) text(a *app) {
 			quiet++
 			continue
 		}
-		fmt.Fprintf(w, "%-22s %13s %13s  %-12s %s\n", term.Cut(term.Visible(s.Name), 22), counters.FormatRate(sum.Mean), counters.FormatRate(sum.Highest),
+		fmt.Fprintf(w, "%-22s %13s %13s  %-12s %s\n", ui.Cut(ui.Visible(s.Name), 22), counters.FormatRate(sum.Mean), counters.FormatRate(sum.Highest),
 			widthWord(m.verdicts[k].Width), sum.Worst)
 	}
 	if quiet > 0 {
@@ -135,11 +135,11 @@ func (m *measured) text(a *app) {
 }
 
 func (m *measured) head() string {
-	s := "Counters of " + term.Visible(m.source)
+	s := "Counters of " + ui.Visible(m.source)
 	if m.rec != nil {
 		s += fmt.Sprintf(", every %s for %s: %d polls", short(m.interval), short(m.rec.Took), m.rec.Rounds)
 		if m.rec.Lost > 0 {
-			s += fmt.Sprintf(", %d lost (%s)", m.rec.Lost, term.Visible(m.rec.LastErr.Error()))
+			s += fmt.Sprintf(", %d lost (%s)", m.rec.Lost, ui.Visible(m.rec.LastErr.Error()))
 		}
 		if m.flags.length > 0 && m.rec.Took+m.interval < m.flags.length && !m.rec.Full {
 			s += fmt.Sprintf("; interrupted, %s were asked for", short(m.flags.length))
@@ -177,7 +177,7 @@ func (m *measured) notes(w io.Writer, k int) {
 	s, v, sum := m.series[k], m.verdicts[k], m.sums[k]
 	var lines []string
 	say := func(format string, args ...any) {
-		lines = append(lines, term.Wrap(fmt.Sprintf(format, args...), 80, "  ", "    "))
+		lines = append(lines, ui.Wrap(fmt.Sprintf(format, args...), 80, "  ", "    "))
 	}
 	if v.Width.Summed && v.Width.Bits > 0 {
 		say("Readings exceed %d bits: it adds up several counters of that width, and falls by about 2^%d when one of them wraps.", v.Width.Bits, v.Width.Bits)
@@ -214,7 +214,7 @@ func (m *measured) notes(w io.Writer, k int) {
 		lines = append(lines, fmt.Sprintf("  and %d more (--verbose shows all)\n", events-shown))
 	}
 	if len(lines) > 0 {
-		fmt.Fprintf(w, "\n%s\n%s", term.Visible(s.Name), strings.Join(lines, ""))
+		fmt.Fprintf(w, "\n%s\n%s", ui.Visible(s.Name), strings.Join(lines, ""))
 	}
 }
 

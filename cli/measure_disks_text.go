@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"fettle/internal/bytesize"
-	"fettle/internal/term"
+	"fettle/internal/ui"
+	"fettle/internal/units"
 	"fettle/measure/disks"
 )
 
@@ -34,29 +34,29 @@ func (a *app) sayDisks(look diskLook) {
 }
 
 func (a *app) sayGroup(g disks.Group) {
-	w := term.Width(a.stdout)
-	fmt.Fprintf(a.stdout, "%s (%s)\n", term.Visible(g.Name), g.Kind)
+	w := ui.Width(a.stdout)
+	fmt.Fprintf(a.stdout, "%s (%s)\n", ui.Visible(g.Name), g.Kind)
 	fmt.Fprintf(a.stdout, "  %-16s %9s %9s %9s %9s %5s\n", "disk", "reads", "ms each", "writes", "ms each", "busy")
 	for _, m := range g.Members {
 		busy := "-"
 		if m.Busy >= 0 {
 			busy = fmt.Sprintf("%.0f %%", 100*m.Busy)
 		}
-		fmt.Fprintf(a.stdout, "  %-16s %9.0f %9s %9.0f %9s %5s\n", term.Visible(m.Name), m.Reads, millis(m.ReadWait), m.Writes, millis(m.WriteWait), busy)
+		fmt.Fprintf(a.stdout, "  %-16s %9.0f %9s %9.0f %9s %5s\n", ui.Visible(m.Name), m.Reads, millis(m.ReadWait), m.Writes, millis(m.WriteWait), busy)
 	}
 	v := g.Judge()
 	switch {
 	case !v.Compared:
-		fmt.Fprint(a.stdout, term.Wrap("Its members did too little to be compared.", w, "  ", "  "))
+		fmt.Fprint(a.stdout, ui.Wrap("Its members did too little to be compared.", w, "  ", "  "))
 	case len(v.Slow) == 0:
-		fmt.Fprint(a.stdout, term.Wrap("No member holds the others back.", w, "  ", "  "))
+		fmt.Fprint(a.stdout, ui.Wrap("No member holds the others back.", w, "  ", "  "))
 	}
 	for _, s := range v.Slow {
 		said := fmt.Sprintf("%s takes %.1f times as long for a %s as its siblings.", s.Member, s.Ratio, s.Direction)
 		if s.Gain > 0 {
 			said += fmt.Sprintf(" Were it like the slowest of them, %ss that wait for all would go %.1f times as fast.", s.Direction, s.Gain)
 		}
-		fmt.Fprint(a.stdout, term.Wrap(term.Visible(said), w, "  ", "  "))
+		fmt.Fprint(a.stdout, ui.Wrap(ui.Visible(said), w, "  ", "  "))
 	}
 }
 
@@ -66,8 +66,8 @@ func millis(d time.Duration) string {
 
 // sayShares prints how a pool's writes are predicted to be spread, and how they were.
 func (a *app) sayShares(p *disks.Vdev, look diskLook) {
-	w := term.Width(a.stdout)
-	fmt.Fprintf(a.stdout, "%s (zfs pool): shares of the writes\n", term.Visible(p.Name))
+	w := ui.Width(a.stdout)
+	fmt.Fprintf(a.stdout, "%s (zfs pool): shares of the writes\n", ui.Visible(p.Name))
 	fmt.Fprintf(a.stdout, "  %-22s %9s %9s %9s %11s %9s\n", "vdev", "holds", "free", "predicted", "from, to", "written")
 	data := p.Data()
 	shares := look.rule.Shares(data)
@@ -76,21 +76,21 @@ func (a *app) sayShares(p *disks.Vdev, look diskLook) {
 		if s.Written >= 0 {
 			written = shareText(s.Written)
 		}
-		fmt.Fprintf(a.stdout, "  %-22s %9s %9s %9s %11s %9s\n", term.Visible(s.Vdev), bytesize.Text(int64(data[i].Alloc)), bytesize.Text(int64(data[i].Free)),
+		fmt.Fprintf(a.stdout, "  %-22s %9s %9s %9s %11s %9s\n", ui.Visible(s.Vdev), units.Size(int64(data[i].Alloc)), units.Size(int64(data[i].Free)),
 			shareText(s.Predicted), fmt.Sprintf("%.0f, %.0f", 100*s.Low, 100*s.High), written)
 	}
-	fmt.Fprint(a.stdout, term.Wrap("Spread "+look.rule.String()+". Predicted for records of 128 KiB; from, to: for others, up to 1 MiB.", w, "  ", "  "))
+	fmt.Fprint(a.stdout, ui.Wrap("Spread "+look.rule.String()+". Predicted for records of 128 KiB; from, to: for others, up to 1 MiB.", w, "  ", "  "))
 	compared := disks.Compare(shares)
 	switch {
 	case look.over == 0 && p.Reports == 1:
-		fmt.Fprint(a.stdout, term.Wrap("Written since the pool was imported, when its vdevs may have been as free as never since; two reports (zpool iostat -v 10 2) show an interval.", w, "  ", "  "))
+		fmt.Fprint(a.stdout, ui.Wrap("Written since the pool was imported, when its vdevs may have been as free as never since; two reports (zpool iostat -v 10 2) show an interval.", w, "  ", "  "))
 	case look.over == 0 && p.Reports == 0: // zpool list
 	case look.over > 0 && !compared.Enough:
-		fmt.Fprint(a.stdout, term.Wrap("Too little was written to compare.", w, "  ", "  "))
+		fmt.Fprint(a.stdout, ui.Wrap("Too little was written to compare.", w, "  ", "  "))
 	case compared.Lags != nil:
-		fmt.Fprint(a.stdout, term.Wrap(term.Visible(compared.Lags.Vdev)+" took less than its part: it does not keep up with the others.", w, "  ", "  "))
+		fmt.Fprint(a.stdout, ui.Wrap(ui.Visible(compared.Lags.Vdev)+" took less than its part: it does not keep up with the others.", w, "  ", "  "))
 	default:
-		fmt.Fprint(a.stdout, term.Wrap("Written as predicted.", w, "  ", "  "))
+		fmt.Fprint(a.stdout, ui.Wrap("Written as predicted.", w, "  ", "  "))
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 
 	"fettle/chart/draw"
 	"fettle/fleet"
-	"fettle/internal/term"
+	"fettle/internal/ui"
 	"fettle/measure/login"
 	"fettle/measure/login/cause"
 )
@@ -207,7 +207,7 @@ func onServer(ctx context.Context, host string, l *login.Login, f loginFlags) (*
 		return nil, err
 	}
 	if exit != 0 {
-		return nil, fmt.Errorf("fettle there ended with status %d: %s", exit, term.Visible(lastLine(errs)))
+		return nil, fmt.Errorf("fettle there ended with status %d: %s", exit, ui.Visible(lastLine(errs)))
 	}
 	var rep cause.Report
 	if err := json.Unmarshal(out.Bytes(), &rep); err != nil {
@@ -262,11 +262,11 @@ func (a *app) loginServerSide(ctx context.Context, f loginFlags) error {
 
 // teller shows on a terminal what is being done: one line, written over.
 func (a *app) teller() func(string) {
-	if !term.IsTerminal(a.stderr) {
+	if !ui.IsTerminal(a.stderr) {
 		return func(string) {}
 	}
 	return func(s string) {
-		fmt.Fprintf(a.stderr, "\r%s\x1b[K", term.Cut(term.Visible(s), term.Width(a.stderr)-1))
+		fmt.Fprintf(a.stderr, "\r%s\x1b[K", ui.Cut(ui.Visible(s), ui.Width(a.stderr)-1))
 	}
 }
 

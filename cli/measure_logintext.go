@@ -7,7 +7,7 @@ import (
 
 	"fettle/chart"
 	"fettle/chart/draw"
-	"fettle/internal/term"
+	"fettle/internal/ui"
 	"fettle/measure/login"
 	"fettle/measure/login/cause"
 )
@@ -29,9 +29,9 @@ func newLoginReport(r *login.Result) *loginReport {
 // bars is the login as a picture.
 func (r *loginReport) bars() chart.Bars {
 	b := chart.Bars{Name: "login", X: "seconds, median (line: fastest to slowest)",
-		Title: fmt.Sprintf("Login to %s: %s, %d times", term.Visible(r.Host), seconds(r.Total.Median), r.Total.N)}
+		Title: fmt.Sprintf("Login to %s: %s, %d times", ui.Visible(r.Host), seconds(r.Total.Median), r.Total.N)}
 	for _, p := range r.Phases {
-		b.Bars = append(b.Bars, chart.Bar{Name: term.Visible(string(p.Phase)), Value: p.Median, Low: p.Min, High: p.Max})
+		b.Bars = append(b.Bars, chart.Bar{Name: ui.Visible(string(p.Phase)), Value: p.Median, Low: p.Min, High: p.Max})
 	}
 	return b
 }
@@ -52,20 +52,20 @@ func blocks() string {
 
 func (a *app) loginText(r *loginReport, f loginFlags) {
 	w := a.stdout
-	width := term.Width(w)
+	width := ui.Width(w)
 	times := "once"
 	if r.Total.N > 1 {
 		times = fmt.Sprintf("%d times, %s to %s", r.Total.N, seconds(r.Total.Min), seconds(r.Total.Max))
 	}
-	fmt.Fprint(w, term.Wrap(fmt.Sprintf("%s as %s, %s: %s to the first output (%s)", term.Visible(r.Host), term.Visible(orUser(r.User)),
-		term.Visible(r.Server), seconds(r.Total.Median), times), width, "", "  "))
+	fmt.Fprint(w, ui.Wrap(fmt.Sprintf("%s as %s, %s: %s to the first output (%s)", ui.Visible(r.Host), ui.Visible(orUser(r.User)),
+		ui.Visible(r.Server), seconds(r.Total.Median), times), width, "", "  "))
 	fmt.Fprintf(w, "\n  seconds, median\n%s\n", draw.BarsText(r.bars(), width, blocks()))
 	if r.Control != nil {
-		fmt.Fprint(w, term.Wrap(fmt.Sprintf("Over a connection that is open already (ControlMaster): %s instead of %s. fettle fix ssh-control-sockets sets it up.",
+		fmt.Fprint(w, ui.Wrap(fmt.Sprintf("Over a connection that is open already (ControlMaster): %s instead of %s. fettle fix ssh-control-sockets sets it up.",
 			seconds(r.Control.Median), seconds(r.Total.Median)), width, "", "  "), "\n")
 	}
 	if first := r.Logins[0].Total.Seconds(); len(r.Logins) > 2 && first > 2*r.Total.Median && first > r.Total.Median+0.5 {
-		fmt.Fprint(w, term.Wrap(fmt.Sprintf("The first login took %s. What it waited for was remembered for the others, by a name server's or nscd's cache: measure with -n 1 after a pause.",
+		fmt.Fprint(w, ui.Wrap(fmt.Sprintf("The first login took %s. What it waited for was remembered for the others, by a name server's or nscd's cache: measure with -n 1 after a pause.",
 			seconds(first)), width, "", "  "), "\n")
 	}
 	if len(r.Slow) == 0 {
@@ -77,10 +77,10 @@ func (a *app) loginText(r *loginReport, f loginFlags) {
 		return
 	}
 	for _, s := range r.Slow {
-		fmt.Fprint(w, term.Wrap(fmt.Sprintf("Slow: %s, %s%s. %s", term.Visible(string(s.Phase)), seconds(s.Median), whose(s), hint(s)), width, "", "  "))
+		fmt.Fprint(w, ui.Wrap(fmt.Sprintf("Slow: %s, %s%s. %s", ui.Visible(string(s.Phase)), seconds(s.Median), whose(s), hint(s)), width, "", "  "))
 	}
-	fmt.Fprint(w, "\n", term.Wrap("To have the cause named by experiment, on the host too (root there):", width, "", ""))
-	fmt.Fprintf(w, "    fettle measure login --explain %s\n", term.Quote(r.Host))
+	fmt.Fprint(w, "\n", ui.Wrap("To have the cause named by experiment, on the host too (root there):", width, "", ""))
+	fmt.Fprintf(w, "    fettle measure login --explain %s\n", ui.Quote(r.Host))
 }
 
 func orUser(s string) string {
@@ -141,7 +141,7 @@ func (a *app) explanationText(e *login.Explanation) {
 	fmt.Fprintf(w, "Explained: %s of %s (%.0f %%)\n", seconds(e.Explained), seconds(e.Delay), 100*e.Share())
 	a.causesText(e.Causes)
 	for _, u := range e.Unknown {
-		fmt.Fprint(w, term.Wrap("Not looked at: "+term.Visible(u), term.Width(w), "  ", "    "))
+		fmt.Fprint(w, ui.Wrap("Not looked at: "+ui.Visible(u), ui.Width(w), "  ", "    "))
 	}
 	if e.Server != nil && len(e.Causes) > 0 {
 		fmt.Fprint(w, "\nTo mend it, on the server:\n    fettle check ssh-slow-login\n")
@@ -150,9 +150,9 @@ func (a *app) explanationText(e *login.Explanation) {
 
 func (a *app) causesText(causes []cause.Cause) {
 	for _, c := range causes {
-		fmt.Fprintf(a.stdout, "  %9s  %s, on the %s\n", seconds(c.Seconds), term.Visible(c.Name), c.On)
+		fmt.Fprintf(a.stdout, "  %9s  %s, on the %s\n", seconds(c.Seconds), ui.Visible(c.Name), c.On)
 		for _, ev := range c.Evidence {
-			fmt.Fprint(a.stdout, term.Wrap(term.Visible(ev), term.Width(a.stdout), "             ", "               "))
+			fmt.Fprint(a.stdout, ui.Wrap(ui.Visible(ev), ui.Width(a.stdout), "             ", "               "))
 		}
 	}
 }
@@ -160,13 +160,13 @@ func (a *app) causesText(causes []cause.Cause) {
 // serverSideText tells what the experiments on this host found.
 func (a *app) serverSideText(r *cause.Report) {
 	w := a.stdout
-	fmt.Fprint(w, term.Wrap(fmt.Sprintf("Logins of %s from %s: %s, of which any login here takes %s", term.Visible(r.User), r.Client, seconds(r.Total), seconds(r.Floor)),
-		term.Width(w), "", "  "), "\n")
+	fmt.Fprint(w, ui.Wrap(fmt.Sprintf("Logins of %s from %s: %s, of which any login here takes %s", ui.Visible(r.User), r.Client, seconds(r.Total), seconds(r.Floor)),
+		ui.Width(w), "", "  "), "\n")
 	b := chart.Bars{}
 	for _, s := range r.Steps {
-		b.Bars = append(b.Bars, chart.Bar{Name: term.Cut(term.Visible(s.Name), 50), Value: s.Seconds})
+		b.Bars = append(b.Bars, chart.Bar{Name: ui.Cut(ui.Visible(s.Name), 50), Value: s.Seconds})
 	}
-	fmt.Fprintf(w, "  seconds\n%s\n", draw.BarsText(b, term.Width(w), blocks()))
+	fmt.Fprintf(w, "  seconds\n%s\n", draw.BarsText(b, ui.Width(w), blocks()))
 	switch {
 	case len(r.Causes) == 0 && r.Delay() < cause.Slow:
 		fmt.Fprintf(w, "Nothing is slow: %s.\n", seconds(r.Total))
@@ -179,6 +179,6 @@ func (a *app) serverSideText(r *cause.Report) {
 		a.causesText(r.IfTried)
 	}
 	for _, u := range r.Unknown {
-		fmt.Fprint(w, term.Wrap("Not looked at: "+term.Visible(u), term.Width(w), "  ", "    "))
+		fmt.Fprint(w, ui.Wrap("Not looked at: "+ui.Visible(u), ui.Width(w), "  ", "    "))
 	}
 }

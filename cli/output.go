@@ -12,7 +12,7 @@ import (
 
 	"fettle/accept"
 	"fettle/host"
-	"fettle/internal/term"
+	"fettle/internal/ui"
 	"fettle/report"
 	"fettle/trap"
 )
@@ -64,7 +64,7 @@ func (a *app) newOutput(opt outputOptions, failOn trap.Severity) (*output, error
 	if err != nil {
 		return nil, err
 	}
-	out.w, err = report.New(opt.format, w, report.Options{Colour: term.Colour(w), Width: term.Width(w), Verbose: opt.verbose, FailOn: failOn})
+	out.w, err = report.New(opt.format, w, report.Options{Colour: ui.Colour(w), Width: ui.Width(w), Verbose: opt.verbose, FailOn: failOn})
 	if err != nil {
 		out.abandon()
 		return nil, usagef("--format: %w", err)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fettle/internal/term"
+	"fettle/internal/ui"
 	"fettle/trap"
 	"fettle/traps"
 )
@@ -101,10 +101,10 @@ func mainWith(all []*trap.Trap, args []string, stdin io.Reader, stdout, stderr i
 func complaint(msg string, w io.Writer) string {
 	lines := strings.Split(msg, "\n")
 	for i, l := range lines {
-		lines[i] = term.Visible(strings.ReplaceAll(l, "\t", "    "))
+		lines[i] = ui.Visible(strings.ReplaceAll(l, "\t", "    "))
 	}
 	msg = strings.Join(lines, "\n")
-	if !term.IsTerminal(w) {
+	if !ui.IsTerminal(w) {
 		return msg + "\n"
 	}
 	var b strings.Builder
@@ -116,7 +116,7 @@ func complaint(msg string, w io.Writer) string {
 		}
 		text := strings.TrimLeft(line, " ")
 		lead := line[:len(line)-len(text)]
-		b.WriteString(term.Wrap(text, term.Width(w), lead, lead))
+		b.WriteString(ui.Wrap(text, ui.Width(w), lead, lead))
 	}
 	return b.String()
 }

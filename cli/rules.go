@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fettle/internal/term"
+	"fettle/internal/ui"
 	"fettle/lore/rule"
 	"fettle/trap"
 )
@@ -55,7 +55,7 @@ func (a *app) loadRules() error {
 		return slices.ContainsFunc(a.traps, func(t *trap.Trap) bool { return t.ID() == id })
 	})
 	for _, r := range a.rules.refused {
-		fmt.Fprint(a.stderr, complaint("fettle: "+term.Visible(r.Error()), a.stderr))
+		fmt.Fprint(a.stderr, complaint("fettle: "+ui.Visible(r.Error()), a.stderr))
 	}
 	for _, r := range a.rules.loaded {
 		a.traps = append(a.traps, r.Trap())

@@ -18,7 +18,7 @@ import (
 	"fettle/conf/pam"
 	"fettle/fact/sshlogin"
 	"fettle/host"
-	"fettle/internal/term"
+	"fettle/internal/ui"
 	"fettle/totp"
 )
 
@@ -84,7 +84,7 @@ func (a *app) openTOTP(ctx context.Context) (t *totpHost, closeIt func(), err er
 func (t *totpHost) holders(ctx context.Context, names []string, group string) ([]holder, error) {
 	if group != "" {
 		if _, ok := t.db.Group(group); !ok {
-			return nil, usagef("there is no group %s in /etc/group", term.Quote(group))
+			return nil, usagef("there is no group %s in /etc/group", ui.Quote(group))
 		}
 		users, missing := t.db.MembersOf(group)
 		for _, u := range users {
@@ -139,14 +139,14 @@ func (t *totpHost) holder(ctx context.Context, name string) (holder, error) {
 		h.place.UID, h.place.GID = owner.UID, owner.GID
 	}
 	if !strings.HasPrefix(h.place.Path, "/") {
-		return h, usagef("the file of %s would be %s, which is not absolute", name, term.Quote(h.place.Path))
+		return h, usagef("the file of %s would be %s, which is not absolute", name, ui.Quote(h.place.Path))
 	}
 	return h, nil
 }
 
 // elsewhere asks the name services beyond /etc/passwd.
 func (t *totpHost) elsewhere(ctx context.Context, name string) (accounts.User, error) {
-	unknown := usagef("there is no user %s", term.Quote(name))
+	unknown := usagef("there is no user %s", ui.Quote(name))
 	if len(t.db.UsersElsewhere) == 0 || name == "" || name[0] == '-' || strings.ContainsAny(name, ":\n") {
 		return accounts.User{}, unknown
 	}
@@ -193,10 +193,10 @@ func (h holder) read() (*totp.File, error) {
 // line reads one line without echo from a terminal, or as it comes. The
 // prompt goes to standard error, so that standard output can be kept.
 func (a *app) line(prompt string, hidden bool) (string, error) {
-	if term.IsTerminal(a.stdin) {
+	if ui.IsTerminal(a.stdin) {
 		fmt.Fprint(a.stderr, prompt)
 		if hidden {
-			s, err := term.Hidden(a.stdin)
+			s, err := ui.Hidden(a.stdin)
 			fmt.Fprintln(a.stderr)
 			return strings.TrimSpace(s), err
 		}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fettle/internal/term"
+	"fettle/internal/ui"
 	"fettle/totp"
 )
 
@@ -148,10 +148,10 @@ func privateFolder(dir string) error {
 		return usagef("--out: %w", err)
 	}
 	if !st.IsDir() || st.Mode().Perm()&0o077 != 0 {
-		return usagef("--out %s: secrets go only into a folder of mode 0700: install -d -m 0700 %s", term.Quote(dir), term.Quote(dir))
+		return usagef("--out %s: secrets go only into a folder of mode 0700: install -d -m 0700 %s", ui.Quote(dir), ui.Quote(dir))
 	}
 	if s, ok := st.Sys().(*syscall.Stat_t); ok && int(s.Uid) != os.Geteuid() {
-		return usagef("--out %s: secrets go only into a folder of your own; this one belongs to user %d, who could read them", term.Quote(dir), s.Uid)
+		return usagef("--out %s: secrets go only into a folder of your own; this one belongs to user %d, who could read them", ui.Quote(dir), s.Uid)
 	}
 	return nil
 }
@@ -215,7 +215,7 @@ func writeSheet(name, text string) error {
 // firstCode asks for a code of the app where somebody is there to give one:
 // a picture that was not scanned would lock him out.
 func (a *app) firstCode(h holder, f *totp.File, o enrolOptions) error {
-	if o.untested || o.existing || !term.IsTerminal(a.stdin) {
+	if o.untested || o.existing || !ui.IsTerminal(a.stdin) {
 		return nil
 	}
 	for range 3 {
@@ -239,7 +239,7 @@ func (a *app) firstCode(h holder, f *totp.File, o enrolOptions) error {
 // sheetText is what a user needs to know.
 func (a *app) sheetText(h holder, f *totp.File, o enrolOptions) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "One-time codes of %s on %s\n\n", term.Visible(h.name), term.Visible(o.issuer))
+	fmt.Fprintf(&b, "One-time codes of %s on %s\n\n", ui.Visible(h.name), ui.Visible(o.issuer))
 	b.WriteString(a.picture(f, o.issuer, h.name, o.noQR, o.ascii || !utf8Terminal(), o.ink))
 	fmt.Fprintf(&b, "Secret: %s\n", groups(f.Secret.Base32()))
 	fmt.Fprintf(&b, "URI:    %s\n", f.URI(o.issuer, h.name))
@@ -258,9 +258,9 @@ func (a *app) picture(f *totp.File, issuer, user string, none, ascii, ink bool) 
 	if none {
 		return ""
 	}
-	p, err := totp.Picture(f.URI(issuer, user), !ascii, ink, term.Width(a.stdout))
+	p, err := totp.Picture(f.URI(issuer, user), !ascii, ink, ui.Width(a.stdout))
 	if err != nil { // a shorter text may fit
-		p, err = totp.Picture(f.URI("", user), !ascii, ink, term.Width(a.stdout))
+		p, err = totp.Picture(f.URI("", user), !ascii, ink, ui.Width(a.stdout))
 	}
 	if err != nil {
 		return fmt.Sprintf("(%v: type the secret instead)\n\n", err)

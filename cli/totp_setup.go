@@ -13,7 +13,7 @@ import (
 	"fettle/conf/pam"
 	"fettle/fact/sshlogin"
 	"fettle/host"
-	"fettle/internal/term"
+	"fettle/internal/ui"
 	"fettle/remedy"
 	"fettle/trap"
 )
@@ -79,7 +79,7 @@ func (a *app) totpSetup(ctx context.Context, o fixOptions) error {
 	if o.plan {
 		return a.showPlans(ctx, t, []trap.Finding{f}, o)
 	}
-	if !o.yes && !term.IsTerminal(a.stdin) {
+	if !o.yes && !ui.IsTerminal(a.stdin) {
 		return usagef("there is no terminal to ask on: look at the plan (--plan), then give --yes")
 	}
 	store, err := remedy.OpenStore()
@@ -122,7 +122,7 @@ func (a *app) totpWho(ctx context.Context, names []string) error {
 	}
 	for _, n := range names {
 		if _, ok := l.DB.User(n); !ok {
-			return usagef("there is no user %s in /etc/passwd", term.Quote(n))
+			return usagef("there is no user %s in /etc/passwd", ui.Quote(n))
 		}
 	}
 	w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', 0)
@@ -143,7 +143,7 @@ func (a *app) totpWho(ctx context.Context, names []string) error {
 			if acc.From != "" {
 				who += " from " + acc.From
 			}
-			fmt.Fprintf(w, "%s\t%s\n", term.Visible(who), term.Visible(acc.Words()))
+			fmt.Fprintf(w, "%s\t%s\n", ui.Visible(who), ui.Visible(acc.Words()))
 			for _, d := range acc.Depends {
 				if strings.Contains(acc.Words(), "perhaps") {
 					depends = append(depends, d)
@@ -157,7 +157,7 @@ func (a *app) totpWho(ctx context.Context, names []string) error {
 	seen := map[string]bool{}
 	for _, d := range depends {
 		if !seen[d] {
-			fmt.Fprintf(a.stdout, "perhaps: it depends on %s\n", term.Visible(d))
+			fmt.Fprintf(a.stdout, "perhaps: it depends on %s\n", ui.Visible(d))
 			seen[d] = true
 		}
 	}

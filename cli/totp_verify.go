@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fettle/internal/term"
+	"fettle/internal/ui"
 	"fettle/totp"
 )
 
@@ -137,7 +137,7 @@ locks him out: fettle totp who tells.`,
 				if err := h.place.Disable(); err != nil {
 					return failf("%s: %w", h.name, err)
 				}
-				fmt.Fprintf(a.stdout, "%s: %s is out of use. To bring it back: mv %s %s\n", h.name, h.place.Path, term.Quote(h.place.Disabled()), term.Quote(h.place.Path))
+				fmt.Fprintf(a.stdout, "%s: %s is out of use. To bring it back: mv %s %s\n", h.name, h.place.Path, ui.Quote(h.place.Disabled()), ui.Quote(h.place.Path))
 			}
 			return nil
 		},

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fettle/internal/term"
+	"fettle/internal/ui"
 	"fettle/remedy"
 )
 
@@ -101,7 +101,7 @@ func (a *app) sayTakenBack(c *remedy.Change) {
 	}
 	for _, s := range c.Plan.Steps {
 		if r := s.Reversal(); r.Class == remedy.Invertible {
-			fmt.Fprint(a.stdout, term.Wrap(term.Visible(s.Describe()+": "+r.Note), term.Width(a.stdout), "  ", "    "))
+			fmt.Fprint(a.stdout, ui.Wrap(ui.Visible(s.Describe()+": "+r.Note), ui.Width(a.stdout), "  ", "    "))
 		}
 	}
 }

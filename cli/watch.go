@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/host"
-	"fettle/internal/term"
+	"fettle/internal/ui"
 	"fettle/watch"
 )
 
@@ -73,7 +73,7 @@ func (a *app) watch(ctx context.Context, o watchOptions) error {
 	}
 	w := &watch.Watcher{Host: func() *host.Host { return host.New(src) },
 		Tell: func(l string) {
-			fmt.Fprintf(a.stdout, "%s %s\n", time.Now().UTC().Format(time.RFC3339), term.Visible(l))
+			fmt.Fprintf(a.stdout, "%s %s\n", time.Now().UTC().Format(time.RFC3339), ui.Visible(l))
 		},
 		Publish: func(b []byte) error {
 			metrics.Store(b)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fettle/internal/term"
+	"fettle/internal/ui"
 	"fettle/lore"
 	"fettle/report"
 	"fettle/trap"
@@ -77,7 +77,7 @@ func (a *app) why(ctx context.Context, o whyOptions, args []string) error {
 	switch text := strings.Join(args, " "); {
 	case len(args) > 0 && text != "-":
 		in = strings.NewReader(text)
-	case len(args) == 0 && term.IsTerminal(a.stdin):
+	case len(args) == 0 && ui.IsTerminal(a.stdin):
 		fmt.Fprintln(a.stderr, "fettle: paste the message or log, then press Ctrl-D on a line of its own")
 	}
 	x, err := lore.New(a.traps)
@@ -166,28 +166,28 @@ func (a *app) title(id string) string {
 }
 
 func (a *app) whyText(matches []lore.Match, near *lore.Match, here map[string]trap.Result) error {
-	width, paint := term.Width(a.stdout), term.Painter(term.Colour(a.stdout))
+	width, paint := ui.Width(a.stdout), ui.Painter(ui.Colour(a.stdout))
 	var b strings.Builder
 	if len(matches) == 0 {
 		b.WriteString("Nothing that fettle knows matches this.\n")
 		if near != nil {
-			b.WriteString(term.Wrap(fmt.Sprintf("The nearest is %s (%d %%): %s", near.Trap, percent(near.Score), term.Visible(a.title(near.Trap))), width, "", "  "))
+			b.WriteString(ui.Wrap(fmt.Sprintf("The nearest is %s (%d %%): %s", near.Trap, percent(near.Score), ui.Visible(a.title(near.Trap))), width, "", "  "))
 		}
-		b.WriteString(term.Wrap("A few lines around the message, or the problem in other words, may say more; fettle list shows the traps it knows.", width, "", ""))
+		b.WriteString(ui.Wrap("A few lines around the message, or the problem in other words, may say more; fettle list shows the traps it knows.", width, "", ""))
 	}
 	for i, m := range matches {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		head := paint.Paint(term.Bold, m.Trap) + fmt.Sprintf("  (%s, %d %%)", likely(m.Score), percent(m.Score))
+		head := paint.Paint(ui.Bold, m.Trap) + fmt.Sprintf("  (%s, %d %%)", likely(m.Score), percent(m.Score))
 		b.WriteString(head + "\n")
-		line := func(s string) { b.WriteString(term.Wrap(s, width, "  ", "    ")) }
-		line(term.Visible(a.title(m.Trap)))
+		line := func(s string) { b.WriteString(ui.Wrap(s, width, "  ", "    ")) }
+		line(ui.Visible(a.title(m.Trap)))
 		for _, l := range m.Lines {
-			b.WriteString("  " + paint.Paint(term.Faint, "| "+term.Cut(term.Visible(l), width-4)) + "\n")
+			b.WriteString("  " + paint.Paint(ui.Faint, "| "+ui.Cut(ui.Visible(l), width-4)) + "\n")
 		}
 		if m.Symptom != "" {
-			line("fits: " + term.Visible(m.Symptom))
+			line("fits: " + ui.Visible(m.Symptom))
 		}
 		if r, ok := here[m.Trap]; ok {
 			for _, s := range saysHere(&r, a.talks(m.Trap)) {
@@ -231,17 +231,17 @@ func saysHere(r *trap.Result, talks bool) []string {
 		o := &r.Outcomes[i]
 		on := ""
 		if o.Subject != "" {
-			on = " on " + term.Visible(o.Subject)
+			on = " on " + ui.Visible(o.Subject)
 		}
 		switch o.Status {
 		case trap.Found:
-			out = append(out, "here: found"+on+": "+term.Visible(o.Summary)+next+report.Command(o))
+			out = append(out, "here: found"+on+": "+ui.Visible(o.Summary)+next+report.Command(o))
 		case trap.Clear:
 			clear++
 		case trap.NotApplicable:
-			not = term.Visible(o.Reason)
+			not = ui.Visible(o.Reason)
 		default:
-			out = append(out, "here: unknown"+on+": "+term.Visible(o.Reason))
+			out = append(out, "here: unknown"+on+": "+ui.Visible(o.Reason))
 		}
 	}
 	switch {

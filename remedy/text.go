@@ -4,23 +4,23 @@ import (
 	"fmt"
 	"strings"
 
-	"fettle/internal/term"
+	"fettle/internal/ui"
 )
 
 // Text writes a plan for people: each step with its diff or its commands and
 // how it is undone, then the notes. Nothing in it moves a terminal's cursor.
 func Text(p Plan, width int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", term.Visible(p.Title))
+	fmt.Fprintf(&b, "%s\n", ui.Visible(p.Title))
 	for i, s := range p.Steps {
 		lead := fmt.Sprintf("%3d. ", i+1)
-		b.WriteString("\n" + term.Wrap(term.Visible(s.Describe()), width, lead, "     "))
+		b.WriteString("\n" + ui.Wrap(ui.Visible(s.Describe()), width, lead, "     "))
 		r := s.Reversal()
 		undo := string(r.Class)
 		if r.Note != "" {
 			undo += ": " + r.Note
 		}
-		b.WriteString(term.Wrap(term.Visible(undo), width, "     ", "       "))
+		b.WriteString(ui.Wrap(ui.Visible(undo), width, "     ", "       "))
 		switch s := s.(type) {
 		case File:
 			b.WriteString(shown(s.Diff()))
@@ -29,7 +29,7 @@ func Text(p Plan, width int) string {
 		case Command, Check: // its description is the command
 		default:
 			for _, c := range Commands(s) {
-				b.WriteString("       # " + term.Visible(c) + "\n") // never broken in two: it is there to be copied
+				b.WriteString("       # " + ui.Visible(c) + "\n") // never broken in two: it is there to be copied
 			}
 		}
 	}
@@ -41,7 +41,7 @@ func Text(p Plan, width int) string {
 		if i == 0 {
 			b.WriteString("\n")
 		}
-		b.WriteString(term.Wrap(term.Visible(n), width, "Note: ", "      "))
+		b.WriteString(ui.Wrap(ui.Visible(n), width, "Note: ", "      "))
 	}
 	return b.String()
 }
@@ -52,7 +52,7 @@ func shown(diff string) string {
 	for line := range strings.Lines(diff) {
 		parts := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		for i := range parts {
-			parts[i] = term.Visible(parts[i])
+			parts[i] = ui.Visible(parts[i])
 		}
 		b.WriteString("       " + strings.Join(parts, "\t") + "\n")
 	}

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"fettle/host"
-	"fettle/internal/term"
+	"fettle/internal/ui"
 	"fettle/trap"
 )
 
@@ -12,15 +12,15 @@ import (
 // explanation where fettle has no remedy to apply.
 func Command(o *trap.Outcome) string {
 	if !o.Fixable {
-		return "fettle explain " + term.Quote(o.Trap)
+		return "fettle explain " + ui.Quote(o.Trap)
 	}
-	c := "fettle fix " + term.Quote(o.Trap)
+	c := "fettle fix " + ui.Quote(o.Trap)
 	switch {
 	case o.Subject == "":
 	case strings.HasPrefix(o.Subject, "-"):
-		c += " --on=" + term.Quote(o.Subject)
+		c += " --on=" + ui.Quote(o.Subject)
 	default:
-		c += " --on " + term.Quote(o.Subject)
+		c += " --on " + ui.Quote(o.Subject)
 	}
 	return c
 }
@@ -41,7 +41,7 @@ func next(m *Meta, o *trap.Outcome) string {
 
 // hint says what to do about an unknown outcome; empty where nothing general helps.
 func hint(m *Meta, o *trap.Outcome) string {
-	again := "fettle check " + term.Quote(o.Trap)
+	again := "fettle check " + ui.Quote(o.Trap)
 	is := func(err error) bool { return strings.Contains(o.Reason, err.Error()) }
 	live := m.Kind == host.KindLive
 	switch {
@@ -50,7 +50,7 @@ func hint(m *Meta, o *trap.Outcome) string {
 	case is(host.ErrNotCollected):
 		return "this capture lacks it; capture again on the host, as root: fettle capture"
 	case is(host.ErrDenied) && m.Kind == host.KindRoot && m.Identity.EUID != 0:
-		return "run as root: sudo " + again + " --root " + term.Quote(m.Host)
+		return "run as root: sudo " + again + " --root " + ui.Quote(m.Host)
 	case is(host.ErrDenied) && live && m.Identity.EUID != 0:
 		return "run as root: sudo " + again
 	case is(host.ErrDenied) && (live || m.Kind == host.KindRoot):

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"fettle/internal/term"
+	"fettle/internal/ui"
 	"fettle/trap"
 )
 
@@ -61,9 +61,9 @@ type junitSaid struct {
 }
 
 func (j *junit) End(took time.Duration) error {
-	all := junitSuites{Name: "fettle " + term.Visible(j.meta.Host), Time: seconds(took)}
+	all := junitSuites{Name: "fettle " + ui.Visible(j.meta.Host), Time: seconds(took)}
 	for _, r := range j.results {
-		s := junitSuite{Name: r.Trap, Hostname: term.Visible(j.meta.Host), Time: seconds(r.Took), Tests: len(r.Outcomes),
+		s := junitSuite{Name: r.Trap, Hostname: ui.Visible(j.meta.Host), Time: seconds(r.Took), Tests: len(r.Outcomes),
 			Timestamp: j.meta.Started.UTC().Format("2006-01-02T15:04:05")}
 		for i := range r.Outcomes {
 			c := j.testcase(&r.Outcomes[i])
@@ -87,7 +87,7 @@ func (j *junit) End(took time.Duration) error {
 }
 
 func (j *junit) testcase(o *trap.Outcome) junitCase {
-	c := junitCase{Class: o.Trap, Name: term.Visible(o.Subject)}
+	c := junitCase{Class: o.Trap, Name: ui.Visible(o.Subject)}
 	if c.Name == "" {
 		c.Name = o.Trap
 	}
@@ -95,18 +95,18 @@ func (j *junit) testcase(o *trap.Outcome) junitCase {
 	case o.Status == trap.Clear:
 		c.Out = said
 	case o.Status == trap.NotApplicable:
-		c.Skipped = &junitSaid{Message: "not applicable: " + term.Visible(o.Reason)}
+		c.Skipped = &junitSaid{Message: "not applicable: " + ui.Visible(o.Reason)}
 	case o.Status != trap.Found:
-		c.Error = &junitSaid{Message: "unknown: " + term.Visible(o.Reason), Type: "unknown", Text: said}
+		c.Error = &junitSaid{Message: "unknown: " + ui.Visible(o.Reason), Type: "unknown", Text: said}
 	case o.Hidden() && !o.Known:
-		c.Skipped = &junitSaid{Message: "accepted: " + term.Visible(o.Accepted.Reason) + until(o.Accepted)}
+		c.Skipped = &junitSaid{Message: "accepted: " + ui.Visible(o.Accepted.Reason) + until(o.Accepted)}
 	case o.Hidden():
-		c.Skipped = &junitSaid{Message: "known from an earlier run: " + term.Visible(o.Summary)}
+		c.Skipped = &junitSaid{Message: "known from an earlier run: " + ui.Visible(o.Summary)}
 	case o.Severity < j.opt.FailOn:
-		c.Skipped = &junitSaid{Message: severityName(o.Severity) + ", below --fail-on: " + term.Visible(o.Summary)}
+		c.Skipped = &junitSaid{Message: severityName(o.Severity) + ", below --fail-on: " + ui.Visible(o.Summary)}
 		c.Out = said
 	default:
-		c.Failure = &junitSaid{Message: term.Visible(o.Summary), Type: severityName(o.Severity), Text: said}
+		c.Failure = &junitSaid{Message: ui.Visible(o.Summary), Type: severityName(o.Severity), Text: said}
 	}
 	return c
 }
@@ -124,22 +124,22 @@ func plain(m *Meta, o *trap.Outcome) string {
 	var out []string
 	add := func(s string) {
 		for l := range strings.Lines(s) {
-			out = append(out, term.Visible(strings.TrimRight(l, "\n")))
+			out = append(out, ui.Visible(strings.TrimRight(l, "\n")))
 		}
 	}
 	add(o.Summary)
 	add(o.Reason)
 	add(o.Detail)
 	for _, e := range o.Evidence {
-		out = append(out, term.Visible(e.Source)+": "+term.Visible(e.Value))
+		out = append(out, ui.Visible(e.Source)+": "+ui.Visible(e.Value))
 	}
 	switch {
 	case o.Status == trap.Found:
 		if a := o.Accepted; a != nil && a.Lapsed != "" {
-			out = append(out, "was accepted ("+term.Visible(a.Reason)+"); back because "+term.Visible(a.Lapsed))
+			out = append(out, "was accepted ("+ui.Visible(a.Reason)+"); back because "+ui.Visible(a.Lapsed))
 		}
 		if o.ByHand != "" {
-			out = append(out, "by hand: "+term.Visible(o.ByHand))
+			out = append(out, "by hand: "+ui.Visible(o.ByHand))
 		}
 		out = append(out, next(m, o)+Command(o))
 	case o.Status == trap.Unknown:

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"fettle/internal/term"
+	"fettle/internal/ui"
 	"fettle/trap"
 )
 
@@ -81,4 +81,4 @@ func (n *nagios) each(do func(*trap.Outcome)) {
 }
 
 // NagiosText makes s safe where a pipe sign begins the performance data.
-func NagiosText(s string) string { return strings.ReplaceAll(term.Visible(s), "|", "!") }
+func NagiosText(s string) string { return strings.ReplaceAll(ui.Visible(s), "|", "!") }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"fettle/internal/term"
+	"fettle/internal/ui"
 	"fettle/trap"
 )
 
@@ -74,7 +74,7 @@ var labelEscape = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 // label quotes a label's value. Label values are UTF-8: other bytes become
 // U+FFFD, and what a terminal would act on is written out.
 func label(s string) string {
-	return `"` + labelEscape.Replace(term.Visible(strings.ToValidUTF8(s, "\uFFFD"))) + `"`
+	return `"` + labelEscape.Replace(ui.Visible(strings.ToValidUTF8(s, "\uFFFD"))) + `"`
 }
 
 func float(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }

@@ -16,7 +16,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"fettle/host"
-	"fettle/internal/term"
+	"fettle/internal/ui"
 	"fettle/trap"
 )
 
@@ -183,7 +183,7 @@ func TestPrometheusParses(t *testing.T) {
 	found := false
 	for _, m := range families["fettle_finding"].Metric {
 		for _, l := range m.Label {
-			found = found || l.GetName() == "subject" && l.GetValue() == term.Visible(strings.ToValidUTF8(nasty, "\uFFFD"))
+			found = found || l.GetName() == "subject" && l.GetValue() == ui.Visible(strings.ToValidUTF8(nasty, "\uFFFD"))
 		}
 	}
 	if !found {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"fettle/host"
-	"fettle/internal/term"
+	"fettle/internal/ui"
 	"fettle/trap"
 )
 
@@ -15,7 +15,7 @@ import (
 type text struct {
 	w      io.Writer
 	opt    Options
-	paint  term.Painter
+	paint  ui.Painter
 	meta   Meta
 	wrote  bool // something of a trap
 	brief  bool // what needs nobody is counted, not listed
@@ -25,7 +25,7 @@ type text struct {
 const indent = "          " // as wide as the widest label and two spaces
 
 func newText(w io.Writer, opt Options) Writer {
-	return &text{w: w, opt: opt, paint: term.Painter(opt.Colour)}
+	return &text{w: w, opt: opt, paint: ui.Painter(opt.Colour)}
 }
 
 // briefFrom is how many traps of one run are too many for a line each: the
@@ -45,8 +45,8 @@ func (t *text) Begin(m Meta, traps []*trap.Trap) error {
 	if m.Identity.EUID > 0 {
 		what = append(what, "without root")
 	}
-	head := term.Visible(fmt.Sprintf("%s (%s)", m.Host, strings.Join(what, ", ")))
-	_, err := fmt.Fprintf(t.w, "%s\n\n", t.paint.Paint(term.Bold, head))
+	head := ui.Visible(fmt.Sprintf("%s (%s)", m.Host, strings.Join(what, ", ")))
+	_, err := fmt.Fprintf(t.w, "%s\n\n", t.paint.Paint(ui.Bold, head))
 	return err
 }
 
@@ -89,7 +89,7 @@ func (t *text) End(took time.Duration) error {
 	if t.brief {
 		sum += "; -v lists all"
 	}
-	b.WriteString(term.Wrap(sum, t.opt.Width, "", "  "))
+	b.WriteString(ui.Wrap(sum, t.opt.Width, "", "  "))
 	if n := t.counts.Accepted; n > 0 {
 		b.WriteString(t.more(n, "accepted"))
 	}
@@ -108,28 +108,28 @@ func (t *text) more(n int, what string) string {
 }
 
 // head starts a block: a label, and what it is about.
-func (t *text) head(b *strings.Builder, st term.Style, label string, o *trap.Outcome) {
-	what := t.paint.Paint(term.Bold, term.Visible(o.Trap))
+func (t *text) head(b *strings.Builder, st ui.Style, label string, o *trap.Outcome) {
+	what := t.paint.Paint(ui.Bold, ui.Visible(o.Trap))
 	if o.Subject != "" {
-		what += " on " + t.paint.Paint(term.Bold, term.Visible(o.Subject))
+		what += " on " + t.paint.Paint(ui.Bold, ui.Visible(o.Subject))
 	}
 	fmt.Fprintf(b, "%s%s%s\n", t.paint.Paint(st, label), indent[len(label):], what)
 }
 
-var severityStyle = map[trap.Severity]term.Style{trap.Critical: term.Red, trap.Warning: term.Yellow, trap.Notice: term.Cyan}
+var severityStyle = map[trap.Severity]ui.Style{trap.Critical: ui.Red, trap.Warning: ui.Yellow, trap.Notice: ui.Cyan}
 
 func (t *text) found(b *strings.Builder, o *trap.Outcome) {
 	st, ok := severityStyle[o.Severity]
 	if !ok {
-		st = term.Cyan
+		st = ui.Cyan
 	}
 	t.head(b, st, strings.ToUpper(severityName(o.Severity)), o)
 	t.body(b, o)
 	if a := o.Accepted; a != nil && a.Lapsed != "" {
-		t.line(b, "was accepted ("+term.Visible(a.Reason)+"); back because "+term.Visible(a.Lapsed))
+		t.line(b, "was accepted ("+ui.Visible(a.Reason)+"); back because "+ui.Visible(a.Lapsed))
 	}
 	if o.ByHand != "" {
-		t.line(b, "by hand: "+term.Visible(o.ByHand))
+		t.line(b, "by hand: "+ui.Visible(o.ByHand))
 	}
 	// Never broken in two: it is there to be copied.
 	b.WriteString(indent + next(&t.meta, o) + Command(o) + "\n")
@@ -140,8 +140,8 @@ func (t *text) hidden(b *strings.Builder, o *trap.Outcome) {
 	if a := o.Accepted; a != nil && a.Lapsed == "" {
 		label = "accepted"
 	}
-	t.head(b, term.Faint, label, o)
-	t.line(b, severityName(o.Severity)+": "+term.Visible(o.Summary))
+	t.head(b, ui.Faint, label, o)
+	t.line(b, severityName(o.Severity)+": "+ui.Visible(o.Summary))
 	if a := o.Accepted; a != nil && a.Lapsed == "" {
 		s := "accepted"
 		if a.By != "" {
@@ -150,14 +150,14 @@ func (t *text) hidden(b *strings.Builder, o *trap.Outcome) {
 		if a.Until != "" {
 			s += " until " + a.Until
 		}
-		t.line(b, term.Visible(s+": "+a.Reason))
+		t.line(b, ui.Visible(s+": "+a.Reason))
 	}
 }
 
 func (t *text) unknown(b *strings.Builder, o *trap.Outcome) {
-	t.head(b, term.Magenta, "UNKNOWN", o)
+	t.head(b, ui.Magenta, "UNKNOWN", o)
 	if o.Reason == "" && o.Summary == "" {
-		t.line(b, fmt.Sprintf("no reason given (status %s)", term.Visible(string(o.Status))))
+		t.line(b, fmt.Sprintf("no reason given (status %s)", ui.Visible(string(o.Status))))
 	}
 	t.body(b, o)
 	if h := hint(&t.meta, o); h != "" {
@@ -169,17 +169,17 @@ func (t *text) unknown(b *strings.Builder, o *trap.Outcome) {
 func (t *text) body(b *strings.Builder, o *trap.Outcome) {
 	for _, s := range []string{o.Summary, o.Reason, o.Detail} {
 		for line := range strings.Lines(strings.TrimRight(s, "\n")) {
-			t.line(b, term.Visible(strings.TrimRight(line, "\n")))
+			t.line(b, ui.Visible(strings.TrimRight(line, "\n")))
 		}
 	}
 	for _, e := range o.Evidence {
-		s := term.Visible(e.Source) + ": " + term.Visible(e.Value)
-		b.WriteString(term.Wrap(s, t.opt.Width, indent+"- ", indent+"    "))
+		s := ui.Visible(e.Source) + ": " + ui.Visible(e.Value)
+		b.WriteString(ui.Wrap(s, t.opt.Width, indent+"- ", indent+"    "))
 	}
 }
 
 func (t *text) line(b *strings.Builder, s string) {
-	b.WriteString(term.Wrap(s, t.opt.Width, indent, indent))
+	b.WriteString(ui.Wrap(s, t.opt.Width, indent, indent))
 }
 
 // quiet writes what needs nobody: one line for a trap, or everything with -v.
@@ -189,7 +189,7 @@ func (t *text) quiet(b *strings.Builder, label, id string, out []trap.Outcome) {
 	}
 	if t.opt.Verbose {
 		for i := range out {
-			t.head(b, term.Faint, label, &out[i])
+			t.head(b, ui.Faint, label, &out[i])
 			t.body(b, &out[i])
 		}
 		return
@@ -201,8 +201,8 @@ func (t *text) quiet(b *strings.Builder, label, id string, out []trap.Outcome) {
 	if len(out) == 1 {
 		s += ": " + out[0].Summary + out[0].Reason
 	}
-	s = term.Cut(label+indent[len(label):]+term.Visible(s), t.opt.Width)
-	b.WriteString(t.paint.Paint(term.Faint, s) + "\n")
+	s = ui.Cut(label+indent[len(label):]+ui.Visible(s), t.opt.Width)
+	b.WriteString(t.paint.Paint(ui.Faint, s) + "\n")
 }
 
 func subjects(out []trap.Outcome) string {

@@ -12,7 +12,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
-	"fettle/internal/bytesize"
+	"fettle/internal/units"
 )
 
 // formats are told by how a file begins, never by its name.
@@ -80,7 +80,7 @@ func (m *meter) Read(p []byte) (int, error) {
 	n, err := m.r.Read(p)
 	m.n += int64(n)
 	if m.n > m.lim.Unpacked {
-		return n, fmt.Errorf("unpacks to more than %s: refused", bytesize.Text(m.lim.Unpacked))
+		return n, fmt.Errorf("unpacks to more than %s: refused", units.Size(m.lim.Unpacked))
 	}
 	if m.n > 64<<20 {
 		if packed, serr := m.file.Seek(0, io.SeekCurrent); serr == nil && m.n > packed*m.lim.Ratio {

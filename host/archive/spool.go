@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"fettle/host"
-	"fettle/internal/bytesize"
+	"fettle/internal/units"
 )
 
 // spool is an archive's content in one unlinked temporary file, and where in
@@ -110,7 +110,7 @@ func (s *spool) fill(m *meter, lim Limits) error {
 			}
 			if nd.tooBig = h.Size > most; !nd.tooBig {
 				if nd.off = at; at+h.Size > lim.Spooled {
-					return fmt.Errorf("member %q: files add up to more than %s: refused", last, bytesize.Text(lim.Spooled))
+					return fmt.Errorf("member %q: files add up to more than %s: refused", last, units.Size(lim.Spooled))
 				}
 				w := io.NewOffsetWriter(s.file, at)
 				c, err := io.CopyBuffer(onlyWriter{w}, tr, buf)
@@ -156,7 +156,7 @@ func got(err error, members int, unpacked int64, last string) error {
 		}
 		return err
 	}
-	return fmt.Errorf("after %d members (%s unpacked), at %q: %w", members, bytesize.Text(unpacked), last, cutOff(err))
+	return fmt.Errorf("after %d members (%s unpacked), at %q: %w", members, units.Size(unpacked), last, cutOff(err))
 }
 
 func spoolError(err error) error {

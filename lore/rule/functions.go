@@ -10,7 +10,7 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 
 	"fettle/fact/kernelversion"
-	"fettle/internal/bytesize"
+	"fettle/internal/units"
 )
 
 // functions are those that rules have beyond CEL's own.
@@ -40,7 +40,7 @@ func functions() []cel.EnvOption {
 		global("dir", "dir_string", args(str), str, func(a []ref.Val) any { return path.Dir(text(a[0])) }),
 		// On figures.
 		global("parseSize", "parse_size", args(str), num, func(a []ref.Val) any { return orErr(parseSize(text(a[0]))) }),
-		global("asSize", "as_size", args(num), str, func(a []ref.Val) any { return bytesize.Text(integer(a[0])) }),
+		global("asSize", "as_size", args(num), str, func(a []ref.Val) any { return units.Size(integer(a[0])) }),
 		global("parseTime", "parse_time", args(str), cel.DurationType, func(a []ref.Val) any { return orErr(parseTime(text(a[0]))) }),
 		global("asTime", "as_time", args(cel.DurationType), str, func(a []ref.Val) any { return asTime(a[0]) }),
 		global("percent", "percent_int", args(num, num), dbl, func(a []ref.Val) any { return percent(float64(integer(a[0])), float64(integer(a[1]))) }),

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"fettle/host"
-	"fettle/internal/bytesize"
+	"fettle/internal/units"
 )
 
 func (r *reading) filesystems() ([]*object, error) {
@@ -240,5 +240,5 @@ func readMemory(r *reading, _ *Fact) (any, error) {
 			fields[field] = noValue("%s has no %s", name, key)
 		}
 	}
-	return newObject("memory", name, bytesize.Text(m["MemTotal"])+" in all, "+bytesize.Text(m["MemAvailable"])+" available", fields), nil
+	return newObject("memory", name, units.Size(m["MemTotal"])+" in all, "+units.Size(m["MemAvailable"])+" available", fields), nil
 }

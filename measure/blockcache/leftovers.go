@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"fettle/internal/bytesize"
+	"fettle/internal/units"
 )
 
 // filesPrefix begins the name of the folder that a measurement makes for its
@@ -76,7 +76,7 @@ func sweep(dir string, tell func(note string)) error {
 		if err := root.RemoveAll(name); err != nil {
 			return fmt.Errorf("removing %s, which a measurement that was killed left: %w", left, err)
 		}
-		tell(fmt.Sprintf("removed %s, %s, which a measurement that was killed left", left, bytesize.Text(size)))
+		tell(fmt.Sprintf("removed %s, %s, which a measurement that was killed left", left, units.Size(size)))
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"fettle/chart/draw"
-	"fettle/internal/bytesize"
+	"fettle/internal/units"
 )
 
 // Row is a line of the table of figures.
@@ -53,7 +53,7 @@ func latency(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-var page = template.Must(template.New("page").Funcs(template.FuncMap{"whole": whole, "size": func(n int64) string { return bytesize.Text(n) },
+var page = template.Must(template.New("page").Funcs(template.FuncMap{"whole": whole, "size": func(n int64) string { return units.Size(n) },
 	"disk": func(rotational string) string {
 		return map[string]string{"0": "solid state", "1": "rotating"}[rotational]
 	}}).Parse(`<!DOCTYPE html>

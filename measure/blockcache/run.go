@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	"fettle/internal/bytesize"
+	"fettle/internal/units"
 )
 
 // Kinds are the runs of a measurement, in order.
@@ -206,7 +206,7 @@ func (m *Measurement) prepare(places []*site) error {
 			return refusef("%s: %w", p.option, err)
 		}
 		if room < need {
-			return refusef("%s %s has room for %s; the runs on it need %s: give a smaller --size", p.option, p.Path, bytesize.Text(room), bytesize.Text(need))
+			return refusef("%s %s has room for %s; the runs on it need %s: give a smaller --size", p.option, p.Path, units.Size(room), units.Size(need))
 		}
 	}
 	return nil

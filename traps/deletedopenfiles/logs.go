@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"fettle/host"
-	"fettle/internal/bytesize"
+	"fettle/internal/units"
 	"fettle/trap"
 )
 
@@ -53,7 +53,7 @@ func checkLogs(ctx context.Context, h *host.Host, r *trap.Report, files []host.O
 		for _, o := range g.files {
 			procs = append(procs, who(o)+": "+o.Path+map[bool]string{true: " (deleted)"}[o.Deleted])
 			f.Evidence = append(f.Evidence, trap.Ev(where(o), "%s%s, open for writing, %s", o.Path,
-				map[bool]string{true: " (deleted)"}[o.Deleted], bytesize.Text(o.Size)))
+				map[bool]string{true: " (deleted)"}[o.Deleted], units.Size(o.Size)))
 		}
 		f.Detail = strings.Join(first(unique(procs), 5), "\n")
 		if why != "" {

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"fettle/host"
-	"fettle/internal/bytesize"
+	"fettle/internal/units"
 	"fettle/trap"
 )
 
@@ -153,18 +153,18 @@ func (v *held) finding(sev trap.Severity) trap.Finding {
 		files = "file"
 	}
 	detail := []string{fmt.Sprintf("%s in %d deleted %s, %.0f %% of the file system, which is %.0f %% full; closing them frees it.",
-		bytesize.Text(v.bytes), v.count, files, 100*float64(v.bytes)/float64(v.fs.Size), 100*v.used())}
+		units.Size(v.bytes), v.count, files, 100*float64(v.bytes)/float64(v.fs.Size), 100*v.used())}
 	var ev []trap.Evidence
 	for i, f := range v.files {
 		if i == 5 {
 			detail = append(detail, fmt.Sprintf("and %d more", len(v.files)-i))
 			break
 		}
-		size := bytesize.Text(uint64(f.Blocks) * 512)
+		size := units.Size(uint64(f.Blocks) * 512)
 		detail = append(detail, fmt.Sprintf("%s: %s, %s", who(f), f.Path, size))
 		ev = append(ev, trap.Ev(where(f), "%s (deleted), %s", f.Path, size))
 	}
-	ev = append(ev, trap.Ev("statfs "+v.fs.Mount, "%s in all, %s available", bytesize.Text(v.fs.Size), bytesize.Text(v.fs.Avail)))
+	ev = append(ev, trap.Ev("statfs "+v.fs.Mount, "%s in all, %s available", units.Size(v.fs.Size), units.Size(v.fs.Avail)))
 	return trap.Finding{Subject: v.fs.Mount, Severity: sev,
 		Summary: "deleted files that programs still hold open take up room: df shows it as used, du does not find it",
 		Detail:  strings.Join(detail, "\n"), Evidence: ev, Params: params(kindSpace, v.largest())}

@@ -1,5 +1,5 @@
-// Package bytesize writes numbers of bytes for people.
-package bytesize
+// Package units writes sizes and durations for people.
+package units
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 
 var units = []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 
-// Text writes a number of bytes in binary units, with one decimal below 100 of
+// Size writes a number of bytes in binary units, with one decimal below 100 of
 // them: "512 bytes", "1.5 KiB", "2 GiB", "318 MiB".
-func Text[N ~int | ~int64 | ~uint64](n N) string {
+func Size[N ~int | ~int64 | ~uint64](n N) string {
 	f := float64(n)
 	if math.Abs(f) < 1024 {
 		return fmt.Sprintf("%d bytes", n)

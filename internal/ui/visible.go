@@ -1,6 +1,6 @@
-// Package term writes text for terminals: nothing from outside reaches one
+// Package ui writes text for terminals: nothing from outside reaches one
 // raw, lines are wrapped, and colour is used only where it is wanted.
-package term
+package ui
 
 import (
 	"fmt"
