@@ -3,6 +3,7 @@
 #   make            build ./fettle for this machine
 #   make test       install what the tests need (Debian), then run them all
 #   make lab-long   every proof on throwaway machines, the long ones too
+#   make park       builds hosts of Debian 11 to 13 once, and checks fettle on them (root)
 #   make lab-smq-old  kernels with dm-cache's smq before and after 2017, and the lab on them
 #   make lab-zfs    builds OpenZFS, of the release and the newest, and the lab on it
 #   make bench      the figures of BENCHMARKS.md
@@ -15,7 +16,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 LDFLAGS := -s -w -X fettle/cli.version=$(VERSION)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@latest
 
-.PHONY: build test test-deps lab-long lab-smq-old lab-zfs bench man lint dist clean
+.PHONY: build test test-deps park lab-long lab-smq-old lab-zfs bench man lint dist clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o fettle ./cmd/fettle
@@ -33,6 +34,13 @@ lab-long: build
 	@.ci/deps long
 	./fettle lab --all --long
 	FETTLE_LONG=1 $(GO) test -count 1 ./measure/login/...
+
+# Hosts made by a distribution and its packages; their images are kept in the
+# user's cache folder. Its table is out/park.md.
+park: build
+	@.ci/deps long
+	@mkdir -p out
+	FETTLE_LONG=1 $(GO) test -count 1 -timeout 120m -v ./lab/park -fettle $(CURDIR)/fettle -table $(CURDIR)/out/park.md
 
 # One machine at a time: their figures are to be compared.
 lab-smq-old: build test-deps

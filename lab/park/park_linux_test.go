@@ -1,0 +1,164 @@
+package park
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"fettle/internal/means"
+)
+
+var (
+	binary = flag.String("fettle", "", "the fettle that is tried, an absolute path")
+	table  = flag.String("table", "", "write the table of hosts to this file")
+	only   = flag.String("hosts", "", "try these hosts alone, with commas between them")
+	keep   = flag.String("keep", "", "keep what the hosts answered in this folder")
+)
+
+// TestPark tries fettle on every host of the park.
+func TestPark(t *testing.T) {
+	if os.Getenv("FETTLE_LONG") == "" || *binary == "" {
+		t.Skip("the park takes long: make park runs it")
+	}
+	means.Root(t)
+	for _, tool := range []string{"mmdebstrap", "systemd-nspawn", "mke2fs", "debugfs", "linux.uml"} {
+		means.Tool(t, tool)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	im := Images{Dir: filepath.Join(cache, "fettle", "park")}
+	if err := os.MkdirAll(im.Dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	recipes, err := Recipes(os.DirFS("hosts"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []Row
+	for _, r := range recipes {
+		if *only != "" && !slices.Contains(strings.Split(*only, ","), r.Name) {
+			continue
+		}
+		for _, way := range r.Boots {
+			t.Run(r.Name+"/"+way, func(t *testing.T) { rows = append(rows, visit(t, im, r, way)...) })
+		}
+	}
+	if *table != "" {
+		if err := os.WriteFile(*table, []byte(Table(rows)), 0o644); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// visit boots a host in one way and judges every look at it.
+func visit(t *testing.T, im Images, r Recipe, way string) []Row {
+	layers, err := im.Layer(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := runFolder(t, im, r.Name+"-"+way)
+	got, err := Boot(t.Context(), way, r, layers, *binary, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *keep != "" {
+		to := filepath.Join(*keep, r.Name+"-"+way)
+		os.RemoveAll(to)
+		if err := os.CopyFS(to, os.DirFS(got)); err != nil {
+			t.Log(err)
+		}
+	}
+	if b, err := os.ReadFile(filepath.Join(got, "begin.status")); err != nil || strings.TrimSpace(string(b)) != "0" {
+		log, _ := os.ReadFile(filepath.Join(got, "begin.log"))
+		t.Errorf("the host's begin script failed: %s\n%s", b, lastLines(string(log), 10))
+	}
+	return judge(t, r, way, got)
+}
+
+func judge(t *testing.T, r Recipe, way, got string) []Row {
+	own, common, err := Expectations(os.DirFS("expected"), r.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []Row
+	look := func(name, file string) []Outcome {
+		all, err := read(file)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			return nil
+		}
+		if err := Judge(name, all, own, common); err != nil {
+			t.Errorf("%s:\n%v", name, err)
+		}
+		if err := Mild(all); r.Fresh && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		rows = append(rows, row(r.Name, name, all))
+		return all
+	}
+	live := look(way, filepath.Join(got, "live.json"))
+	if screen, err := os.ReadFile(filepath.Join(got, "screen.txt")); err == nil && len(rows) > 0 {
+		rows[0].Lines = bytes.Count(screen, []byte("\n"))
+	}
+	if r.Inside != "" {
+		look("inside", filepath.Join(got, "inside.json"))
+	}
+	replay, err := read(from(t, filepath.Join(got, "host.tar.zst")))
+	if err == nil {
+		err = Same(live, replay)
+	}
+	if err != nil {
+		t.Errorf("capture: %v", err)
+	}
+	reports, _ := filepath.Glob(filepath.Join(got, "sos", "sosreport-*"))
+	for _, dir := range reports {
+		if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+			continue
+		}
+		look("sosreport", from(t, dir))
+		if err := AsSOS3(dir); err != nil {
+			t.Error(err)
+		}
+		look("sosreport-3", from(t, dir))
+	}
+	if way == "container" && len(reports) == 0 {
+		t.Error("sos left no report")
+	}
+	return rows
+}
+
+// from has fettle check a capture or a sosreport; it returns its JSON's file.
+func from(t *testing.T, what string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "report.json")
+	cmd := exec.Command(*binary, "check", "--from", what, "--format", "json", "-o", file)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	cmd.Run() // its status tells of findings, too
+	if stderr.Len() > 0 {
+		t.Logf("check --from: %s", lastLines(stderr.String(), 3))
+	}
+	return file
+}
+
+// runFolder is a folder for one run, beside the images: overlays want their
+// upper folder on a disk.
+func runFolder(t *testing.T, im Images, name string) string {
+	t.Helper()
+	dir := filepath.Join(im.Dir, "run-"+name)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}

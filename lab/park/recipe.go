@@ -1,0 +1,84 @@
+package park
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Recipe says how a host is made.
+type Recipe struct {
+	Name  string `yaml:"-"` // the file's
+	About string `yaml:"about"`
+	// Release is the Debian release: bullseye, bookworm, trixie.
+	Release string `yaml:"release"`
+	// Packages are installed with apt-get, with what they recommend unless Bare.
+	Packages []string `yaml:"packages"`
+	Bare     bool     `yaml:"bare"`
+	// Build is a shell script that runs in the image, after the packages.
+	Build string `yaml:"build"`
+	// Begin is a shell script that runs on the booted host before fettle looks.
+	Begin string `yaml:"begin"`
+	// Inside is a shell script that runs fettle check --format json in a
+	// container on the host.
+	Inside string `yaml:"inside"`
+	// Boots are the ways in which it is booted: container, machine.
+	Boots []string `yaml:"boots"`
+	// Fresh: as the distribution leaves it. Nothing above a notice may be found.
+	Fresh bool `yaml:"fresh"`
+	// Privileged containers keep all capabilities, as those of Docker's hosts must.
+	Privileged bool `yaml:"privileged"`
+	// Disks are further disks of a machine, in MiB.
+	Disks []int `yaml:"disks"`
+}
+
+var releases = []string{"bullseye", "bookworm", "trixie"}
+
+// ways are the ways to boot a host.
+var ways = []string{"container", "machine"}
+
+// Recipes reads all recipes of a folder.
+func Recipes(dir fs.FS) ([]Recipe, error) {
+	files, err := fs.Glob(dir, "*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	var all []Recipe
+	for _, f := range files {
+		b, err := fs.ReadFile(dir, f)
+		if err != nil {
+			return nil, err
+		}
+		r := Recipe{Name: strings.TrimSuffix(path.Base(f), ".yaml")}
+		if err := yaml.UnmarshalWithOptions(b, &r, yaml.Strict()); err != nil {
+			return nil, fmt.Errorf("%s: %w", f, err)
+		}
+		if err := r.valid(); err != nil {
+			return nil, fmt.Errorf("%s: %w", f, err)
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+func (r *Recipe) valid() error {
+	if r.About == "" {
+		return fmt.Errorf("about is missing")
+	}
+	if !slices.Contains(releases, r.Release) {
+		return fmt.Errorf("release %q is none of %s", r.Release, strings.Join(releases, ", "))
+	}
+	if len(r.Boots) == 0 {
+		r.Boots = []string{"container"}
+	}
+	for _, b := range r.Boots {
+		if !slices.Contains(ways, b) {
+			return fmt.Errorf("boots: %q is none of %s", b, strings.Join(ways, ", "))
+		}
+	}
+	return nil
+}
