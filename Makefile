@@ -13,7 +13,7 @@
 
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
-LDFLAGS := -s -w -X fettle/cli.version=$(VERSION)
+LDFLAGS := -s -w -X fettle/internal/build.version=$(VERSION)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@latest
 
 .PHONY: build test test-deps park lab-long lab-smq-old lab-zfs bench man lint dist clean

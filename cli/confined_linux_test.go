@@ -16,9 +16,11 @@ import (
 	"time"
 	"unsafe"
 
+	common "fettle/cli/app"
 	"fettle/host"
 	"fettle/host/confine"
 	"fettle/internal/means"
+	"fettle/run"
 	"fettle/trap"
 )
 
@@ -72,18 +74,29 @@ func makeVictims(t *testing.T) (unchanged func()) {
 	}
 }
 
-func evilApp() *app { return &app{traps: EvilTraps()} }
+func evilApp() *common.App { return &common.App{Traps: EvilTraps()} }
+
+// named are traps in the order of their names.
+func named(t *testing.T, a *common.App, ids ...string) []*trap.Trap {
+	t.Helper()
+	var out []*trap.Trap
+	for _, id := range ids {
+		tr := a.Trap(id)
+		if tr == nil {
+			t.Fatalf("no trap %s", id)
+		}
+		out = append(out, tr)
+	}
+	return out
+}
 
 // confinedRun runs the named evil traps in a child and returns its outcomes by trap.
 func confinedRun(t *testing.T, ctx context.Context, opt trap.Options, ids ...string) (map[string][]trap.Outcome, []string) {
 	t.Helper()
 	a := evilApp()
-	traps, err := a.named(ids)
-	if err != nil {
-		t.Fatal(err)
-	}
+	traps := named(t, a, ids...)
 	got, order := map[string][]trap.Outcome{}, []string(nil)
-	err = a.checkTarget(ctx, target{}, traps, opt, func(ab about) error {
+	err := a.Check(ctx, run.Target{}, traps, opt, func(ab run.About) error {
 		if ab.Warning != "" {
 			t.Skipf("SKIPPED, NOTHING PROVED: %s", ab.Warning)
 		}
@@ -265,12 +278,9 @@ func TestInterrupt(t *testing.T) {
 // Network checks reach others, and may do no more than that.
 func TestNetworkChecks(t *testing.T) {
 	a := evilApp()
-	traps, err := a.named([]string{"network"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	traps := named(t, a, "network")
 	want := map[string]trap.Status{"connect": trap.Clear, "udp": trap.Clear, "listen": trap.NotApplicable, "unix": trap.NotApplicable, "write": trap.NotApplicable}
-	err = a.checkLive(t.Context(), traps, trap.Options{}, func(r trap.Result) {
+	err := a.CheckLive(t.Context(), traps, trap.Options{}, func(r trap.Result) {
 		for _, o := range r.Outcomes {
 			if o.Status != want[o.Subject] {
 				t.Errorf("%s: %s %s%s", o.Subject, o.Status, o.Summary, o.Reason)
@@ -301,12 +311,12 @@ func TestStateWarning(t *testing.T) {
 
 func TestFind(t *testing.T) {
 	a := evilApp()
-	if got, err := a.find([]string{"silent", "good", "good"}); err != nil || len(got) != 2 {
+	if got, err := a.Find([]string{"silent", "good", "good"}); err != nil || len(got) != 2 {
 		t.Errorf("find: %v, %v", got, err)
 	}
 	for id, want := range map[string]string{"slient": "did you mean silent?", "floodz": "did you mean floods?", "GOOD": "did you mean good?",
 		"process": "did you mean other-processes?", "xyzzyxyzzy": "fettle list shows them all"} {
-		_, err := a.find([]string{id})
+		_, err := a.Find([]string{id})
 		var s *status
 		if err == nil || !errors.As(err, &s) || s.code != exitUsage || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", id, err, want)
@@ -335,11 +345,8 @@ func TestArchivesAreConfined(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := evilApp()
-	traps, err := a.named([]string{"foreign", "mutate-write-tmp", "mutate-exec", "mutate-netlink"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = a.checkTarget(t.Context(), target{From: name}, traps, trap.Options{}, func(ab about) error {
+	traps := named(t, a, "foreign", "mutate-write-tmp", "mutate-exec", "mutate-netlink")
+	err := a.Check(t.Context(), run.Target{From: name}, traps, trap.Options{}, func(ab run.About) error {
 		if ab.Kind != host.KindSosreport {
 			t.Errorf("kind %s", ab.Kind)
 		}

@@ -25,9 +25,6 @@ import (
 // Traps that do what no trap may. The test program knows them when it is
 // started as a confined child (TestMain).
 
-// MainWith and EvilTraps are for TestMain.
-var MainWith = mainWith
-
 // victims is the folder they try to change. It lies beside the test program,
 // because a child has no environment to be told it in.
 var victims = func() string {

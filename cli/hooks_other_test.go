@@ -5,7 +5,6 @@ package cli
 import "fettle/trap"
 
 // What TestMain asks for; its tests need Linux.
-var MainWith = mainWith
 
 func EvilTraps() []*trap.Trap        { return nil }
 func Synthetic([]string) (int, bool) { return 0, false }

@@ -5,9 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime/debug"
 	"strings"
-	"time"
+
+	common "fettle/cli/app"
+	"fettle/internal/build"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -17,17 +18,18 @@ import (
 // hidden: packagers use it, through make man. (cobra's own generator goes
 // through Markdown, which runs the tables of exit statuses together, and
 // costs every start of fettle half a millisecond.)
-func (a *app) manCmd() *cobra.Command {
+func manCmd() *cobra.Command {
 	return &cobra.Command{
-		Use:    "man DIR",
-		Short:  "Write the man pages of all verbs into a folder",
-		Hidden: true,
+		Use:         "man DIR",
+		Short:       "Write the man pages of all verbs into a folder",
+		Hidden:      true,
+		Annotations: common.NoRules,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usagef("where to? fettle man DIR")
+				return common.Usagef("where to? fettle man DIR")
 			}
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
-				return usagef("%w", err)
+				return common.Usagef("%w", err)
 			}
 			cmd.Root().InitDefaultCompletionCmd()
 			return writeManPages(cmd.Root(), args[0])
@@ -38,7 +40,7 @@ func (a *app) manCmd() *cobra.Command {
 func writeManPages(c *cobra.Command, dir string) error {
 	name := strings.ReplaceAll(c.CommandPath(), " ", "-")
 	if err := os.WriteFile(filepath.Join(dir, name+".1"), []byte(manPage(c, name)), 0o644); err != nil {
-		return failf("writing man pages: %w", err)
+		return common.Failf("writing man pages: %w", err)
 	}
 	for _, sub := range c.Commands() {
 		if sub.IsAvailableCommand() {
@@ -54,7 +56,7 @@ func writeManPages(c *cobra.Command, dir string) error {
 func manPage(c *cobra.Command, name string) string {
 	c.InitDefaultHelpFlag()
 	var b strings.Builder
-	fmt.Fprintf(&b, ".TH %s 1 \"%s\" \"fettle %s\" \"User Commands\"\n", strings.ToUpper(roff(name)), buildDate(), roff(Version()))
+	fmt.Fprintf(&b, ".TH %s 1 \"%s\" \"fettle %s\" \"User Commands\"\n", strings.ToUpper(roff(name)), build.Date(), roff(build.Version()))
 	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(name), roff(c.Short))
 	b.WriteString(".SH SYNOPSIS\n.nf\n\\fB" + strings.Replace(roff(c.UseLine()), roff(c.CommandPath()), roff(c.CommandPath())+"\\fR", 1) + "\n")
 	if c.HasAvailableSubCommands() {
@@ -114,7 +116,11 @@ func manText(s string) string {
 	kept := false
 	keep := func(on bool) {
 		if on != kept {
-			b.WriteString(map[bool]string{true: ".PP\n.RS\n.nf\n", false: ".fi\n.RE\n"}[on])
+			if on {
+				b.WriteString(".PP\n.RS\n.nf\n")
+			} else {
+				b.WriteString(".fi\n.RE\n")
+			}
 		}
 		kept = on
 	}
@@ -148,21 +154,4 @@ func roff(s string) string {
 		s = `\&` + s
 	}
 	return s
-}
-
-// buildDate is the day the source was committed: the same pages from the same
-// source. Empty when the build does not say.
-func buildDate() string {
-	bi, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	for _, s := range bi.Settings {
-		if s.Key == "vcs.time" {
-			if t, err := time.Parse(time.RFC3339, s.Value); err == nil {
-				return t.Format(time.DateOnly)
-			}
-		}
-	}
-	return ""
 }

@@ -45,7 +45,7 @@ func Synthetic(args []string) (int, bool) {
 			return nil
 		}))
 	}
-	return mainWith(traps, args[1:], os.Stdin, os.Stdout, os.Stderr), true
+	return MainWith(traps, args[1:], os.Stdin, os.Stdout, os.Stderr), true
 }
 
 func synthetic(n int, args ...string) *exec.Cmd {

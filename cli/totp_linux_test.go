@@ -251,7 +251,7 @@ func (w *totpWorld) setUp(t *testing.T) {
 	w.refused(t, 2, "there is no terminal", "", "totp", "setup", "--group", "totp")
 	w.refused(t, 5, "say who shall be asked", "", "totp", "setup", "--plan")
 	w.refused(t, 5, "there is no group nothing", "", "totp", "setup", "--group", "nothing", "--yes")
-	w.refused(t, 2, "mode is one of nullok, strict", "", "totp", "setup", "--group", "totp", "--mode", "lax")
+	w.refused(t, 2, "expected nullok or strict", "", "totp", "setup", "--group", "totp", "--mode", "lax")
 	plan := w.must(t, false, "", "totp", "setup", "--group", "totp", "--plan")
 	for _, want := range []string{"+auth required pam_google_authenticator.so nullok", "+    KbdInteractiveAuthentication yes", "alice: now key, or password; then key, or password+code"} {
 		if !strings.Contains(plan, want) {

@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	common "fettle/cli/app"
+	"fettle/traps"
 )
 
 // TestHelpFits: the help of every verb fits a serial console, examples too.
@@ -30,17 +33,8 @@ func TestHelpFits(t *testing.T) {
 			walk(sub, append(path[:len(path):len(path)], sub.Name()))
 		}
 	}
-	walk(Root(), nil)
+	walk(tree(&common.App{Traps: traps.All()}), nil)
 	if seen < 25 {
 		t.Errorf("only %d verbs were looked at", seen)
-	}
-}
-
-// TestComplaintIsVisible: what somebody else named reaches no terminal raw,
-// not even in an error.
-func TestComplaintIsVisible(t *testing.T) {
-	got := complaint("fettle: open /x\x1b[31m\xff:\n  second\u202e line", &bytes.Buffer{})
-	if want := "fettle: open /x\\x1b[31m\\xff:\n  second\\u202e line\n"; got != want {
-		t.Errorf("%q, want %q", got, want)
 	}
 }

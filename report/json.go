@@ -109,3 +109,6 @@ func encode(w io.Writer, v any, indent string) error {
 	e.SetIndent("", indent)
 	return e.Encode(v)
 }
+
+// EncodeJSON writes v as people read it: indented, and with < and > as they are.
+func EncodeJSON(w io.Writer, v any) error { return encode(w, v, "  ") }

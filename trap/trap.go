@@ -30,6 +30,8 @@ type Trap struct {
 	// Plan says how to mend one finding. It reads and never writes: the plan
 	// is data. Nil: fettle knows no remedy to apply.
 	Plan func(ctx context.Context, h *host.Host, f Finding) (remedy.Plan, error)
+	// Setup is what the plan can set up where nothing is wrong; nil for most traps.
+	Setup *Setup
 	// Choices are what the admin may decide about the remedy; Plan asks
 	// Finding.Chosen.
 	Choices []Choice
@@ -39,6 +41,12 @@ type Trap struct {
 	// Experiments tabulate what kernels do that the lore speaks of. fettle lab
 	// runs them on a throwaway machine.
 	Experiments []lab.Experiment
+}
+
+// Setup is what a trap's plan sets up where nothing is wrong.
+type Setup struct {
+	Name    string  // what for: "totp" of fettle totp setup
+	Finding Finding // what the plan is asked about
 }
 
 // ID is the trap's name: "bridge-mtu".

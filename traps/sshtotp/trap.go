@@ -11,14 +11,14 @@ import (
 //go:embed lore.md
 var lore trap.Lore
 
-// Trap is ssh-totp. fettle totp setup gives Plan a finding of its own, with
-// Params["setup"].
+// Trap is ssh-totp. fettle totp setup asks for its plan, too.
 var Trap = trap.Trap{
 	Lore:  lore,
 	Cost:  trap.Instant,
 	Check: check,
 	Plan:  plan,
 	Proof: proof,
+	Setup: &trap.Setup{Name: "totp", Finding: trap.Finding{Subject: whole, Summary: "set up one-time codes for SSH logins", Params: map[string]string{"setup": "yes"}}},
 	Choices: []trap.Choice{
 		{Name: "group", About: "who is asked for a code: the members of this group, or all"},
 		{Name: "mode", About: "what happens to them without a file: nullok lets them in without a code, strict does not", Values: []string{"nullok", "strict"}},

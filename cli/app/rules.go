@@ -1,0 +1,96 @@
+package app
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"fettle/lore/rule"
+	"fettle/trap"
+)
+
+// RuleSet is what rules of the admin's own add to fettle's traps.
+type RuleSet struct {
+	Dir     string // --traps
+	loaded  []*rule.Rule
+	refused []rule.Refused
+}
+
+// NoRules is the annotations of verbs that need no trap, and so no rules.
+var NoRules = map[string]string{"rules": "none"}
+
+// Prepare comes before every verb: it refuses empty flags and loads the
+// admin's rules.
+func (a *App) Prepare(c *cobra.Command, args []string) error {
+	if err := NoEmptyFlags(c, args); err != nil {
+		return err
+	}
+	for v := c; v != nil; v = v.Parent() {
+		if v.Annotations["rules"] == NoRules["rules"] {
+			return nil
+		}
+	}
+	return a.loadRules()
+}
+
+func (a *App) loadRules() error {
+	dirs := rule.Dirs()
+	if a.Rules.Dir != "" {
+		if st, err := os.Stat(a.Rules.Dir); err != nil {
+			return Usagef("--traps: %w", err)
+		} else if !st.IsDir() {
+			return Usagef("--traps %s: not a folder", a.Rules.Dir)
+		}
+		abs, err := filepath.Abs(a.Rules.Dir)
+		if err != nil {
+			return Usagef("--traps: %w", err)
+		}
+		dirs = append([]string{abs}, dirs...)
+	}
+	a.Rules.loaded, a.Rules.refused = rule.Load(slices.Compact(dirs), func(id string) bool {
+		return slices.ContainsFunc(a.Traps, func(t *trap.Trap) bool { return t.ID() == id })
+	})
+	for _, r := range a.Rules.refused {
+		a.Warn(r.Error())
+	}
+	for _, r := range a.Rules.loaded {
+		a.Traps = append(a.Traps, r.Trap())
+	}
+	return nil
+}
+
+// notLoaded stands in a report for the rules that were not loaded: what they
+// would have found, nobody knows.
+const notLoaded = "rule-not-loaded"
+
+// NotLoaded is the trap that stands for rules that were not loaded, and its
+// result; nil when all were.
+func (a *App) NotLoaded() (*trap.Trap, trap.Result) {
+	if len(a.Rules.refused) == 0 {
+		return nil, trap.Result{}
+	}
+	res := trap.Result{Trap: notLoaded}
+	for _, r := range a.Rules.refused {
+		res.Outcomes = append(res.Outcomes, trap.Outcome{Trap: res.Trap, Subject: r.Path, Status: trap.Unknown, Reason: r.Error()})
+	}
+	return &trap.Trap{Lore: "---\nid: " + notLoaded + "\ntitle: A rule was not loaded\n---\n"}, res
+}
+
+// ForFleet leaves this machine's rules out of a check of other hosts: these
+// have their own.
+func (a *App) ForFleet(traps []*trap.Trap, ids []string) ([]*trap.Trap, error) {
+	own := func(t *trap.Trap) bool {
+		return slices.ContainsFunc(a.Rules.loaded, func(r *rule.Rule) bool { return r.ID == t.ID() })
+	}
+	for _, t := range traps {
+		if own(t) && slices.Contains(ids, t.ID()) {
+			return nil, Usagef("%s is a rule of this machine; with --host, rules are those in /etc/fettle/traps.d of each host", t.ID())
+		}
+	}
+	if a.Rules.Dir != "" {
+		return nil, Usagef("--traps does not go with --host: put the rules into /etc/fettle/traps.d of each host")
+	}
+	return slices.DeleteFunc(slices.Clone(traps), own), nil
+}

@@ -1,0 +1,245 @@
+package capture
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fettle/cli/app"
+	"fettle/host"
+	"fettle/internal/ui"
+	"fettle/internal/units"
+	"fettle/run"
+	"fettle/trap"
+)
+
+// captureOptions are capture's flags.
+type captureOptions struct {
+	root, file, keyFile string
+	redact, network     bool
+	fleet               app.HostFlags
+}
+
+// Cmd is fettle capture.
+func Cmd(a *app.App) *cobra.Command {
+	var o captureOptions
+	c := &cobra.Command{
+		Use:   "capture [TRAP...]",
+		Short: "Write what the checks read to one file, to be checked elsewhere",
+		Long: `Run the checks (all, or those named) and write what they read to one file.
+fettle check --from FILE says of the file what it would say of this host, on
+any machine.
+
+With --redact, names of hosts, domains and users, addresses and serial numbers
+are replaced, and secrets dropped. Look into the file before you give it away:
+tar --zstd -xf FILE.`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.fleet.Asked() {
+				return captureFleet(cmd.Context(), a, o, args)
+			}
+			return capture(cmd.Context(), a, o, args)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.root, "root", "", "capture the root folder `DIR`, which is not running here")
+	f.StringVarP(&o.file, "output", "o", "", "write `FILE` (- is standard output; default HOST-TIME.tar.zst; with --host the folder to write such files to)")
+	f.BoolVar(&o.network, "network", false, "ask other hosts too, for check --from FILE --network")
+	f.BoolVar(&o.redact, "redact", false, "replace names and addresses, drop secrets")
+	f.StringVar(&o.keyFile, "redact-key", "", "make the replacements with the key in `FILE`, to match other captures; made if absent")
+	o.fleet.Flags(c)
+	c.MarkFlagDirname("root")
+	return c
+}
+
+func capture(ctx context.Context, a *app.App, o captureOptions, ids []string) error {
+	traps, err := instant(a, ids)
+	if err != nil {
+		return err
+	}
+	if o.file == "-" && ui.IsTerminal(a.Stdout) {
+		return app.Usagef("-o -: standard output is a terminal; send it to a file or through ssh")
+	}
+	through := "" // a device or pipe, which is written to and not replaced
+	if st, err := os.Stat(o.file); err == nil {
+		switch {
+		case st.IsDir():
+			return app.Usagef("-o %s: it is a folder; name a file", o.file)
+		case !st.Mode().IsRegular():
+			through = o.file
+		}
+	}
+	tg := run.Target{Network: o.network}
+	if o.root != "" {
+		if tg.Root, err = filepath.Abs(o.root); err != nil {
+			return app.Usagef("--root: %w", err)
+		}
+		if st, err := os.Stat(tg.Root); err != nil {
+			return app.Usagef("--root: %w", err)
+		} else if !st.IsDir() {
+			return app.Usagef("--root %s: not a folder", o.root)
+		}
+	}
+	rec := &run.Recording{}
+	if o.redact || o.keyFile != "" {
+		if rec.Key, err = redactKey(o.keyFile); err != nil {
+			return err
+		}
+	}
+	// The file is made in a folder of its own beside where it shall be: the
+	// confined process may write there and nowhere else.
+	where := os.TempDir()
+	if o.file != "-" && through == "" {
+		where = filepath.Dir(o.file)
+	}
+	dir, err := os.MkdirTemp(where, ".fettle-capture-")
+	if err != nil {
+		hint := ""
+		if where == os.TempDir() {
+			hint = "; set TMPDIR to a folder that can be written to"
+		}
+		return app.Usagef("making a folder for the capture: %w%s", err, hint)
+	}
+	defer os.RemoveAll(dir)
+	if dir, err = filepath.Abs(dir); err != nil {
+		return app.Failf("%w", err)
+	}
+	rec.File = filepath.Join(dir, "capture")
+	tg.Record = rec
+	var id host.Identity
+	err = a.Check(ctx, tg, traps, trap.Options{Network: o.network}, func(ab run.About) error {
+		id = ab.Identity
+		if ab.Warning != "" {
+			fmt.Fprintf(a.Stderr, "fettle: %s\n", ab.Warning)
+		}
+		return nil
+	}, func(trap.Result) {})
+	if err != nil {
+		return err
+	}
+	var sum run.Recorded
+	b, err := os.ReadFile(rec.File + ".json")
+	if err == nil {
+		err = json.Unmarshal(b, &sum)
+	}
+	if err != nil {
+		return app.Failf("the checks ended without writing a capture: %w", err)
+	}
+	if sum.Failed != "" {
+		return app.Failf("writing the capture below %s: %s", where, sum.Failed)
+	}
+	return deliver(a, o, through, rec, sum, id)
+}
+
+// instant are the traps named, or all that a capture can be made of.
+func instant(a *app.App, ids []string) ([]*trap.Trap, error) {
+	traps, err := a.Find(ids)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range traps {
+		if t.Cost != trap.Instant {
+			return nil, app.Usagef("%s is a %s check; a capture holds what instant checks read", t.ID(), t.Cost)
+		}
+	}
+	if len(ids) == 0 {
+		traps = slices.DeleteFunc(slices.Clone(a.Traps), func(t *trap.Trap) bool { return t.Cost != trap.Instant })
+	}
+	return traps, nil
+}
+
+// deliver puts the capture where it was asked for and tells what it is.
+func deliver(a *app.App, o captureOptions, through string, rec *run.Recording, sum run.Recorded, id host.Identity) error {
+	st, err := os.Stat(rec.File)
+	if err != nil {
+		return app.Failf("%w", err)
+	}
+	say := a.Stdout
+	name := o.file
+	switch {
+	case name == "-":
+		say, name = a.Stderr, "standard output"
+		if err := copyTo(a.Stdout, rec.File); err != nil {
+			return err
+		}
+	case through != "":
+		f, err := os.OpenFile(through, os.O_WRONLY, 0)
+		if err != nil {
+			return app.Usagef("-o: %w", err)
+		}
+		err = copyTo(f, rec.File)
+		if cerr := f.Close(); err == nil && cerr != nil {
+			err = app.Failf("writing the capture: %w", cerr)
+		}
+		if err != nil {
+			return err
+		}
+	default:
+		if name == "" {
+			name = captureName(sum.Name, id.Time)
+		}
+		if err := os.Rename(rec.File, name); err != nil {
+			return app.Failf("writing the capture: %w", err)
+		}
+	}
+	fmt.Fprintf(say, "wrote %s: %s, %d answers\n", name, units.Size(st.Size()), sum.Answers)
+	if rec.Key != nil {
+		fmt.Fprintf(say, "redacted: names and addresses are replaced; %s left out\n", count(len(sum.Dropped), "answer of no known kind", "answers of no known kind"))
+	}
+	if len(sum.Unread) > 0 {
+		fmt.Fprintf(say, "could not be read (checks of the capture will say unknown):\n")
+		for i, u := range sum.Unread {
+			if i == 20 {
+				fmt.Fprintf(say, "  and %d more\n", len(sum.Unread)-i)
+				break
+			}
+			fmt.Fprintf(say, "  %s\n", u)
+		}
+	}
+	if id.EUID != 0 && (sum.Denied || o.root == "") { // tables of running state may lack a part without any refusal
+		fmt.Fprintf(say, "made without root: run as root for a complete capture\n")
+	}
+	return nil
+}
+
+func copyTo(w io.Writer, file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return app.Failf("%w", err)
+	}
+	defer f.Close()
+	if _, err := io.Copy(w, f); err != nil {
+		return app.Failf("writing the capture: %w", err)
+	}
+	return nil
+}
+
+// captureName is HOST-YYYYMMDDTHHMMSSZ.tar.zst; the host's name may hold
+// anything where it was read from a file.
+func captureName(hostname string, at time.Time) string {
+	clean := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' || r == '_' {
+			return r
+		}
+		return -1
+	}, hostname)
+	if clean = strings.TrimLeft(clean, ".-"); clean == "" {
+		clean = "host"
+	}
+	return clean[:min(len(clean), 64)] + "-" + at.UTC().Format("20060102T150405Z") + ".tar.zst"
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

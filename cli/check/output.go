@@ -1,0 +1,189 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/google/renameio/v2"
+	"github.com/spf13/cobra"
+
+	"fettle/accept"
+	"fettle/cli/app"
+	"fettle/host"
+	"fettle/internal/files"
+	"fettle/internal/ui"
+	"fettle/report"
+	"fettle/trap"
+)
+
+// outputOptions are the flags of every verb that writes a report.
+type outputOptions struct {
+	format   string
+	file     string
+	verbose  bool
+	fresh    bool   // --new
+	accepted string // --accepted
+}
+
+func (o *outputOptions) flags(c *cobra.Command) {
+	app.FormatFlag(c, &o.format, report.Formats()...)
+	f := c.Flags()
+	f.StringVarP(&o.file, "output", "o", "", "write to `FILE`, which is replaced when the run is complete")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "show every subject with its evidence, also the clear and the accepted")
+	f.BoolVar(&o.fresh, "new", false, "show and count only findings that the last run with --new did not show")
+	f.StringVar(&o.accepted, "accepted", "", "take accepted findings from this `FILE` (default for this host: "+accept.System+")")
+}
+
+// output is a report being written: what is accepted or known is marked, what
+// counts is counted. It is a report.Writer for one host.
+type output struct {
+	app    *app.App
+	opt    outputOptions
+	failOn trap.Severity
+	w      report.Writer
+	list   *accept.List
+	seen   *accept.Seen
+	counts report.Counts
+	file   *renameio.PendingFile // nil when the output is not replaced atomically
+	close  io.Closer
+}
+
+// newOutput checks everything that can be wrong with the flags before any
+// check is run.
+func newOutput(a *app.App, opt outputOptions, failOn trap.Severity) (*output, error) {
+	out := &output{app: a, opt: opt, failOn: failOn, list: &accept.List{}}
+	if opt.accepted != "" {
+		l, err := a.Acceptances(opt.accepted)
+		if err != nil {
+			return nil, err
+		}
+		out.list = l
+	}
+	w, err := out.open(a.Stdout)
+	if err != nil {
+		return nil, err
+	}
+	out.w, err = report.New(opt.format, w, report.Options{Colour: ui.Colour(w), Width: ui.Width(w), Verbose: opt.verbose, FailOn: failOn})
+	if err != nil {
+		out.abandon()
+		return nil, app.Usagef("--format: %w", err)
+	}
+	return out, nil
+}
+
+// open opens what is written to. A regular file is replaced at the end, whole;
+// a pipe or device is written as it goes.
+func (out *output) open(stdout io.Writer) (io.Writer, error) {
+	name := out.opt.file
+	if name == "" || name == "-" {
+		return stdout, nil
+	}
+	if st, err := os.Stat(name); err == nil && !st.Mode().IsRegular() {
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return nil, app.Usagef("-o: %w", err)
+		}
+		out.close = f
+		return f, nil
+	}
+	f, err := renameio.NewPendingFile(name, renameio.WithStaticPermissions(0o644))
+	if err != nil {
+		return nil, app.Usagef("-o %s: making a file there: %w", name, files.WithoutPath(err))
+	}
+	out.file = f
+	return f.File, nil
+}
+
+func (out *output) Begin(m report.Meta, traps []*trap.Trap) error {
+	// What is accepted of this host says nothing of another one.
+	if out.opt.accepted == "" && m.Kind == host.KindLive {
+		l, err := out.app.Acceptances("")
+		if err != nil {
+			return err
+		}
+		out.list = l
+	}
+	if out.opt.fresh {
+		dir, err := accept.StateDir()
+		if err != nil {
+			return app.Failf("%w", err)
+		}
+		if out.seen, err = accept.OpenSeen(dir, string(m.Kind), m.Host); err != nil {
+			return app.Usagef("%w", err)
+		}
+	}
+	return written(out.w.Begin(m, traps))
+}
+
+func (out *output) Result(r trap.Result) error {
+	out.list.Mark(&r, time.Now())
+	if out.seen != nil {
+		out.seen.Mark(&r)
+	}
+	out.counts.Add(r)
+	return written(out.w.Result(r))
+}
+
+func written(err error) error {
+	if err != nil {
+		return app.Failf("writing the report: %w", err)
+	}
+	return nil
+}
+
+// End completes the report. Only what was written counts as shown.
+func (out *output) End(took time.Duration) error {
+	err := out.w.End(took)
+	if err == nil && out.close != nil {
+		err = out.close.Close()
+		out.close = nil
+	}
+	if err == nil && out.file != nil {
+		err = out.file.CloseAtomicallyReplace()
+	}
+	if err := written(err); err != nil {
+		return err
+	}
+	if out.seen != nil {
+		if err := out.seen.Save(); err != nil {
+			return app.Failf("%w", err)
+		}
+	}
+	return nil
+}
+
+// abandon leaves no half-written file behind; after End it does nothing.
+func (out *output) abandon() {
+	if out.file != nil {
+		out.file.Cleanup()
+	}
+	if out.close != nil {
+		out.close.Close()
+	}
+}
+
+// status is the exit status that what was found asks for.
+func (out *output) status() error {
+	code := out.counts.Exit(out.failOn)
+	if out.opt.format == "nagios" {
+		code = out.counts.ExitNagios(out.failOn)
+	}
+	if code == app.ExitOK {
+		return nil
+	}
+	return app.Exit(code, nil)
+}
+
+// pluginError turns any error into what a monitoring system understands: one
+// line on standard output and status 3, UNKNOWN. Elsewhere it changes nothing.
+func pluginError(a *app.App, format string, err error) error {
+	var s *app.Status
+	if format != "nagios" || err == nil || errors.As(err, &s) && s.Err == nil {
+		return err
+	}
+	fmt.Fprintf(a.Stdout, "FETTLE UNKNOWN - %s\n", report.NagiosText(err.Error()))
+	return app.Exit(3, nil)
+}

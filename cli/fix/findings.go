@@ -1,0 +1,101 @@
+package fix
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"fettle/cli/app"
+	"fettle/internal/ui"
+	"fettle/remedy"
+	"fettle/trap"
+)
+
+// look runs one check on the live host and returns its outcomes.
+func look(ctx context.Context, a *app.App, t *trap.Trap) ([]trap.Outcome, error) {
+	var out []trap.Outcome
+	opt := trap.Options{Network: t.Talks}
+	if t.Cost == trap.Sampled || t.Samples {
+		opt.Interval = 10 * time.Second
+	}
+	err := a.CheckLive(ctx, []*trap.Trap{t}, opt, func(r trap.Result) { out = r.Outcomes })
+	return out, err
+}
+
+// findings returns what is to be mended; none when there is nothing. What could not be looked at is an error of status 4.
+func findings(ctx context.Context, a *app.App, t *trap.Trap, on []string) ([]trap.Finding, error) {
+	outcomes, err := look(ctx, a, t)
+	if err != nil {
+		return nil, err
+	}
+	var found []trap.Finding
+	var unknown []string
+	seen := map[string]bool{}
+	for _, o := range outcomes {
+		seen[o.Subject] = true
+		if len(on) > 0 && !slices.Contains(on, o.Subject) && !(o.Subject == "" && o.Status == trap.Unknown) {
+			continue
+		}
+		switch o.Status {
+		case trap.Found:
+			found = append(found, o)
+		case trap.Unknown:
+			unknown = append(unknown, ui.Visible(o.ID()+": "+o.Reason))
+		}
+	}
+	if len(found) == 0 && len(unknown) > 0 {
+		return nil, app.Exit(app.ExitUnknown, fmt.Errorf("could not look, so nothing was changed:\n  %s", strings.Join(unknown, "\n  ")))
+	}
+	for _, u := range unknown {
+		fmt.Fprint(a.Stderr, ui.Paragraphs("fettle: could not look at "+u, a.Stderr))
+	}
+	for _, s := range on {
+		if !seen[s] {
+			return nil, app.Usagef("the check of %s knows no subject %q here; fettle check -v %s shows them", t.ID(), s, t.ID())
+		}
+	}
+	return found, nil
+}
+
+// verify is the trap's own check, asked about one subject.
+func verify(a *app.App, t *trap.Trap, subject string) remedy.Verify {
+	return func(ctx context.Context) error {
+		outcomes, err := look(ctx, a, t)
+		if err != nil {
+			return err
+		}
+		for _, o := range outcomes {
+			switch {
+			case o.Status == trap.Found && o.Subject == subject:
+				return &remedy.StillFound{Summary: o.Summary}
+			case o.Status == trap.Unknown && (o.Subject == subject || o.Subject == ""):
+				return errors.New(o.Reason)
+			}
+		}
+		return nil
+	}
+}
+
+// refusals are those of the remedy itself: that it cannot mend one finding is
+// no reason to leave the others.
+type refusals []error
+
+// add keeps err when it is one.
+func (r *refusals) add(f trap.Finding, err error) bool {
+	var refusal *remedy.Refusal
+	if !errors.As(err, &refusal) {
+		return false
+	}
+	*r = append(*r, fmt.Errorf("%s: %w", f.ID(), err))
+	return true
+}
+
+func (r refusals) err() error {
+	if len(r) == 0 {
+		return nil
+	}
+	return app.Exit(exitNotDone, errors.Join(r...))
+}

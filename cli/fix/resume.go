@@ -1,0 +1,58 @@
+package fix
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"fettle/cli/app"
+	"fettle/remedy"
+)
+
+// ResumeCmd is fettle resume.
+func ResumeCmd(a *app.App) *cobra.Command {
+	var wait bool
+	c := &cobra.Command{
+		Use:   "resume [ID]",
+		Short: "Finish a change that was cut off",
+		Long: `Finishes a fix or an undo that was cut off, by a kill or a power cut. Of each
+step it is looked at first whether it had its effect. A fix is verified as
+always. To go back instead: fettle undo.
+` + StatusHelp,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeChanges,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return Status(resume(cmd.Context(), a, app.First(args), wait))
+		},
+	}
+	c.Flags().BoolVar(&wait, "wait", false, "wait for another fettle that is at work")
+	return c
+}
+
+func resume(ctx context.Context, a *app.App, id string, wait bool) error {
+	store, err := remedy.OpenStore()
+	if err != nil {
+		return fmt.Errorf("resuming: %w", err)
+	}
+	holdOut()
+	c, err := engine(a, store, "fettle resume "+id, wait).Resume(ctx, id, func(h remedy.Head) remedy.Verify {
+		for _, t := range a.Traps {
+			if t.ID() == h.Trap {
+				return verify(a, t, h.Subject)
+			}
+		}
+		return func(context.Context) error { return fmt.Errorf("this fettle has no trap %q to check with", h.Trap) }
+	})
+	switch {
+	case err != nil:
+		return err
+	case c == nil:
+		fmt.Fprintln(a.Stdout, "No change was cut off: there is nothing to resume.")
+	case c.Phase() == remedy.TakenBack:
+		sayTakenBack(a, c)
+	default:
+		sayApplied(a, c)
+	}
+	return nil
+}

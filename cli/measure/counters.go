@@ -1,0 +1,274 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fettle/chart"
+	"fettle/cli/app"
+	"fettle/measure/counters"
+	"fettle/measure/counters/simulate"
+)
+
+// counterFlags are what fettle measure counters was asked for.
+type counterFlags struct {
+	interval, length      time.Duration
+	agent                 string // --snmp
+	user, auth, priv      string
+	secrets               string
+	bits                  int
+	timeout               time.Duration
+	retries               int
+	read, simulate        string
+	maxRate               string
+	width, queues         int
+	lag                   time.Duration
+	against               time.Duration
+	svg, png, format      string
+	verbose               bool
+	bound                 float64 // --max-rate as a number
+	setLag, setFor, setIv bool
+}
+
+// CountersCmd is fettle measure counters.
+func CountersCmd(a *app.App) *cobra.Command {
+	var f counterFlags
+	c := &cobra.Command{
+		Use:   "counters [INTERFACE...]",
+		Short: "Rates of interface counters, and how sure they are",
+		Long: `Reads octet counters of network interfaces and says what rates they stand for:
+it tells a counter that wrapped from one that was reset or belongs to another
+interface by now, infers how wide the counter really is, marks each rate with
+how sure it is, and says how often to poll.
+
+  certain            nothing else fits what is known
+  no wrap assumed    the counter rose; a wrap unseen is possible
+  one wrap assumed   the counter fell; one wrap is the simplest explanation
+  ambiguous          several explanations are about as good; the lowest is shown
+  not known          reset, or another interface: what passed is lost
+
+The counters are this network namespace's own, those of an SNMP agent (--snmp),
+or a recorded series (--read): CSV, the XML of rrdtool dump, or the JSON of a
+Prometheus range query, also packed by gzip. Ctrl-C ends a measurement early and
+shows what was measured.
+
+Secrets of SNMP come from the environment (` + counters.EnvCommunity + `,
+` + counters.EnvAuthKey + `, ` + counters.EnvPrivKey + `), from a file that its owner
+alone can read (--snmp-secrets: lines of "community SECRET", "auth SECRET",
+"priv SECRET"), or are asked for at a terminal. They are never shown.
+
+Exit status: 0 measured, 2 wrong use or a series that cannot be read, 3 the
+counters could not be read.`,
+		Example: `  fettle measure counters eth0
+  fettle measure counters --for 10m --interval 10s --format json > rates.json
+  fettle measure counters --snmp switch1 --max-rate link --for 0 ge-0/0/1
+  fettle measure counters --snmp [2001:db8::1] --snmp-user anna \
+      --snmp-auth SHA-256 --snmp-priv AES
+  fettle measure counters --read traffic.csv --against 5m --svg traffic.svg
+  fettle measure counters --simulate 600Mbit/s --against 5m`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.setLag, f.setFor, f.setIv = cmd.Flags().Changed("lag"), cmd.Flags().Changed("for"), cmd.Flags().Changed("interval")
+			return measureCounters(cmd.Context(), a, args, f)
+		},
+	}
+	fl := c.Flags()
+	fl.DurationVar(&f.interval, "interval", time.Second, "`TIME` between two polls (of SNMP: 10s)")
+	fl.DurationVar(&f.length, "for", 10*time.Second, "poll for this `TIME`; 0 is until interrupted (of SNMP: 5m)")
+	fl.StringVar(&f.agent, "snmp", "", "poll the SNMP agent at `HOST[:PORT]`")
+	fl.StringVar(&f.user, "snmp-user", "", "talk SNMP version 3 as this `USER` (default: version 2c)")
+	fl.StringVar(&f.auth, "snmp-auth", "", "its authentication `PROTOCOL`: "+strings.Join(counters.AuthProtocols, ", "))
+	fl.StringVar(&f.priv, "snmp-priv", "", "its privacy `PROTOCOL`: "+strings.Join(counters.PrivProtocols, ", "))
+	fl.StringVar(&f.secrets, "snmp-secrets", "", "take SNMP's secrets from this `FILE`")
+	fl.IntVar(&f.bits, "snmp-bits", 0, "poll the counters of 32 or 64 `BITS` (default: 64 where there are)")
+	fl.DurationVar(&f.timeout, "snmp-timeout", 2*time.Second, "wait so long for an answer")
+	fl.IntVar(&f.retries, "snmp-retries", 2, "ask again so often")
+	fl.StringVar(&f.read, "read", "", "judge the recorded series in this `FILE` (- is standard input)")
+	fl.StringVar(&f.simulate, "simulate", "", "judge 12 hours of made-up traffic with this peak `RATE`, behind a 32-bit counter")
+	fl.StringVar(&f.maxRate, "max-rate", "", "`RATE` that no interface exceeds (1Gbit/s); \"link\" is the speed it states")
+	fl.IntVar(&f.width, "width", 0, "the counters have this many `BITS`, for sure")
+	fl.IntVar(&f.queues, "queues", 0, "each counter adds up at most this many narrower ones")
+	fl.DurationVar(&f.lag, "lag", 0, "a reading may be so old at its time stamp (default: what is usual of the source)")
+	fl.DurationVar(&f.against, "against", 0, "draw beside it what a poller with this longer `INTERVAL` shows")
+	fl.StringVar(&f.svg, "svg", "", "draw the rates into this `FILE`")
+	fl.StringVar(&f.png, "png", "", "draw the rates into this `FILE`")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "show every interval")
+	app.FormatFlag(c, &f.format, "text", "json")
+	c.MarkFlagsMutuallyExclusive("snmp", "read", "simulate")
+	for _, file := range []string{"read", "svg", "png", "snmp-secrets"} {
+		c.MarkFlagFilename(file)
+	}
+	return c
+}
+
+// valid refuses what cannot be meant, before anything is asked or opened.
+func (f *counterFlags) valid() error {
+	live := f.read == "" && f.simulate == ""
+	switch {
+	case f.interval < 10*time.Millisecond:
+		return app.Usagef("--interval %s: expected at least 10ms", f.interval)
+	case f.length < 0:
+		return app.Usagef("--for %s: expected 0 or more", f.length)
+	case !live && (f.setFor || f.setIv):
+		return app.Usagef("--for and --interval are of live counters; a recorded series has its own times")
+	case f.agent == "" && (f.user != "" || f.auth != "" || f.priv != "" || f.secrets != "" || f.bits != 0):
+		return app.Usagef("the --snmp-... flags go with --snmp HOST")
+	case f.bits != 0 && f.bits != 32 && f.bits != 64:
+		return app.Usagef("--snmp-bits %d: expected 32 or 64", f.bits)
+	case f.timeout <= 0 || f.retries < 0 || f.retries > 20:
+		return app.Usagef("--snmp-timeout %s, --snmp-retries %d: expected a time, and 0 to 20 retries", f.timeout, f.retries)
+	case f.user == "" && (f.auth != "" || f.priv != ""):
+		return app.Usagef("--snmp-auth and --snmp-priv are of version 3: give --snmp-user too")
+	case f.auth != "" && !slices.Contains(counters.AuthProtocols, strings.ToUpper(f.auth)):
+		return app.Usagef("--snmp-auth %s: there are %s", f.auth, strings.Join(counters.AuthProtocols, ", "))
+	case f.priv != "" && !slices.Contains(counters.PrivProtocols, strings.ToUpper(f.priv)):
+		return app.Usagef("--snmp-priv %s: there are %s", f.priv, strings.Join(counters.PrivProtocols, ", "))
+	case f.width != 0 && (f.width < counters.MinWidth || f.width > counters.MaxWidth):
+		return app.Usagef("--width %d: expected %d to %d bits", f.width, counters.MinWidth, counters.MaxWidth)
+	case f.queues < 0 || f.lag < 0 || f.against < 0:
+		return app.Usagef("--queues, --lag and --against are never negative")
+	case f.maxRate == "link" && !live:
+		return app.Usagef("--max-rate link: a recorded series does not state the link's speed; give a rate")
+	}
+	if f.maxRate != "" && f.maxRate != "link" {
+		var err error
+		if f.bound, err = counters.ParseRate(f.maxRate); err != nil {
+			return app.Usagef("--max-rate: %w", err)
+		}
+	}
+	if f.agent != "" {
+		if !f.setIv {
+			f.interval = 10 * time.Second
+		}
+		if !f.setFor {
+			f.length = 5 * time.Minute
+		}
+	}
+	if live && f.length > 0 && f.length < f.interval {
+		return app.Usagef("--for %s is shorter than one interval of %s: a rate needs two readings", f.length, f.interval)
+	}
+	return nil
+}
+
+func measureCounters(ctx context.Context, a *app.App, names []string, f counterFlags) error {
+	if err := f.valid(); err != nil {
+		return err
+	}
+	if slices.Contains(names, "") {
+		return app.Usagef("the name of an interface is empty")
+	}
+	if err := f.pictures().Writable(); err != nil {
+		return err
+	}
+	m := &measured{flags: f, source: "this host", interval: f.interval}
+	var err error
+	switch {
+	case f.read != "":
+		err = m.readSeries(a, names)
+	case f.simulate != "":
+		err = m.madeUp(names)
+	default:
+		err = m.record(ctx, a, names)
+	}
+	if err != nil {
+		return err
+	}
+	for i := range m.series {
+		f.override(&m.series[i].Facts)
+	}
+	m.judge()
+	undrawn := m.drawFiles() // what was measured is shown all the same
+	if f.format == "json" {
+		if err := a.JSON(m.json()); err != nil {
+			return err
+		}
+		return undrawn
+	}
+	m.text(a)
+	return undrawn
+}
+
+// override puts what the user knows in place of what the source says.
+func (f counterFlags) override(to *counters.Facts) {
+	if f.width > 0 {
+		to.Width, to.Trusted = f.width, true
+	}
+	if f.queues > 0 {
+		to.Queues = f.queues
+	}
+	if f.setLag {
+		to.Lag = f.lag
+	}
+	if f.bound > 0 {
+		to.MaxRate = f.bound
+	}
+}
+
+func (m *measured) readSeries(a *app.App, names []string) error {
+	all, err := counters.ReadFile(m.flags.read, a.Stdin)
+	if err != nil {
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			return app.Usagef("--read: %w", err)
+		}
+		return app.Usagef("%w", err)
+	}
+	for _, n := range names {
+		if !slices.ContainsFunc(all, func(s counters.Series) bool { return named(s, n) }) {
+			var have []string
+			for _, s := range all[:min(len(all), 12)] {
+				have = append(have, s.Name)
+			}
+			return app.Usagef("%s holds no series of %s; it has: %s", m.flags.read, n, strings.Join(have, ", "))
+		}
+	}
+	for _, s := range all {
+		if len(names) == 0 || slices.ContainsFunc(names, func(n string) bool { return named(s, n) }) {
+			m.series = append(m.series, s)
+		}
+	}
+	m.source, m.interval = m.flags.read, m.series[0].Usual()
+	return nil
+}
+
+// named tells whether a series is of this name, or of an interface of this name.
+func named(s counters.Series, name string) bool {
+	return s.Name == name || slices.Contains(strings.Fields(s.Name), name)
+}
+
+// madeUp is 12 hours of a busy guest behind a 32-bit counter, polled every minute.
+func (m *measured) madeUp(names []string) error {
+	if len(names) > 0 {
+		return app.Usagef("--simulate has no interfaces: %s", strings.Join(names, " "))
+	}
+	peak, err := counters.ParseRate(m.flags.simulate)
+	if err != nil {
+		return app.Usagef("--simulate: %w", err)
+	}
+	r := rand.New(rand.NewPCG(1, 2)) // the same each time
+	samples, truth := simulate.Run(r, simulate.Config{Width: 32, Queues: 1, Polls: 12*60 + 1, Interval: time.Minute,
+		Rate: simulate.Day(r, peak), Start: time.Date(2026, 1, 2, 8, 0, 0, 0, time.UTC)})
+	m.series = []counters.Series{{Name: "simulated", Samples: samples, Facts: counters.Facts{Width: 64, Queues: 1, Told: true}}}
+	m.truth = chart.Curve{Name: "what passed"}
+	for i := 1; i < len(samples); i++ {
+		dt := samples[i].T.Sub(samples[i-1].T)
+		m.truth.X = append(m.truth.X, samples[i].T.Sub(samples[0].T).Minutes())
+		m.truth.Y = append(m.truth.Y, float64(truth[i].Octets)*8/dt.Seconds()/1e6)
+	}
+	m.source, m.interval = "made-up traffic with a peak of "+counters.FormatRate(peak), time.Minute
+	return nil
+}
+
+// drawFiles draws the rates where files were asked for.
+func (m *measured) drawFiles() error {
+	return m.flags.pictures().Write(func(w io.Writer, format string) error { return writePlot(w, m.plot(), format) })
+}
+
+func (f *counterFlags) pictures() app.Pictures { return app.Pictures{"svg": f.svg, "png": f.png} }

@@ -1,0 +1,25 @@
+// Package measure is the verbs of the instruments.
+package measure
+
+import (
+	"github.com/spf13/cobra"
+
+	"fettle/cli/app"
+)
+
+// Cmd is the family of instruments, a file each.
+func Cmd(a *app.App) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "measure",
+		Short: "Measure what a trap costs, and what its fix gains",
+		Long: `Instruments. Each measures one thing over time and reports it with the
+conditions under which it was measured.`,
+		Args:        cobra.NoArgs,
+		Annotations: app.NoRules,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return app.Usagef("which instrument? `fettle measure --help` lists them")
+		},
+	}
+	c.AddCommand(CountersCmd(a), LoginCmd(a), DisksCmd(a))
+	return c
+}

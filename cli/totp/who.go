@@ -1,0 +1,90 @@
+package totp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"fettle/cli/app"
+	"fettle/conf/pam"
+	"fettle/fact/sshlogin"
+	"fettle/host"
+	"fettle/internal/ui"
+)
+
+func whoCmd(a *app.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "who [USER...]",
+		Short: "Tell what lets each user in over SSH",
+		Long: `Simulates sshd's methods and the PAM stack, without logging in and without
+reading anybody's secret (root sees all files' modes). A key is taken to be in
+place, a password to be right, and no account to be locked. What depends on a
+module that fettle does not know is "perhaps".`,
+		RunE: func(cmd *cobra.Command, args []string) error { return whoGetsIn(cmd.Context(), a, args) },
+	}
+}
+
+func whoGetsIn(ctx context.Context, a *app.App, names []string) error {
+	src, err := a.OpenLive()
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	h := host.New(src)
+	l, err := sshlogin.Read(ctx, h)
+	if err != nil {
+		return app.Exit(app.ExitUnknown, fmt.Errorf("could not look: %w", err))
+	}
+	if f := l.Sim.Config.Fatal; f != nil {
+		fmt.Fprintf(a.Stdout, "PAM refuses every login over SSH: %v\n\n", f)
+	}
+	for _, n := range names {
+		if _, ok := l.DB.User(n); !ok {
+			return app.Usagef("there is no user %s in /etc/passwd", ui.Quote(n))
+		}
+	}
+	w := tabwriter.NewWriter(a.Stdout, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "USER\tGETS IN WITH")
+	shown := map[string]bool{}
+	var depends []string
+	for _, u := range l.DB.Users {
+		asked := len(names) == 0 && !strings.HasSuffix(u.Shell, "/nologin") && !strings.HasSuffix(u.Shell, "/false")
+		for _, n := range names {
+			asked = asked || n == u.Name
+		}
+		if !asked || shown[u.Name] {
+			continue
+		}
+		shown[u.Name] = true
+		for _, acc := range l.For(pam.UserOf(l.DB, u)) {
+			who := u.Name
+			if acc.From != "" {
+				who += " from " + acc.From
+			}
+			fmt.Fprintf(w, "%s\t%s\n", ui.Visible(who), ui.Visible(acc.Words()))
+			for _, d := range acc.Depends {
+				if strings.Contains(acc.Words(), "perhaps") {
+					depends = append(depends, d)
+				}
+			}
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for _, d := range depends {
+		if !seen[d] {
+			fmt.Fprintf(a.Stdout, "perhaps: it depends on %s\n", ui.Visible(d))
+			seen[d] = true
+		}
+	}
+	if errs := errors.Join(l.Sim.Unread...); errs != nil {
+		return app.Exit(app.ExitUnknown, fmt.Errorf("not all could be looked at: %w", errs))
+	}
+	return nil
+}

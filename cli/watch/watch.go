@@ -1,0 +1,125 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/renameio/v2"
+	"github.com/spf13/cobra"
+
+	"fettle/cli/app"
+	"fettle/host"
+	"fettle/internal/ui"
+	"fettle/watch"
+)
+
+type watchOptions struct {
+	interval         time.Duration
+	listen, textfile string
+}
+
+// Cmd is fettle watch.
+func Cmd(a *app.App) *cobra.Command {
+	var o watchOptions
+	c := &cobra.Command{
+		Use:         "watch",
+		Annotations: app.NoRules,
+		Short:       "Tell when MD records a new bad block, until interrupted",
+		Long: `Looks at the bad blocks lists of all members of running MD arrays every
+interval and prints a line when there is a new entry: mdadm sends no mail of
+these, and /proc/mdstat does not show them. It reads sysfs only and needs no
+privilege. Metrics in Prometheus' text format go to a file for node_exporter's
+textfile collector, to an address of this host's loopback, or both.
+
+Exit status: 0 interrupted, 2 wrong use, 3 the metrics could not be written.`,
+		Example: `  fettle watch
+  fettle watch --interval 30s \
+      --textfile /var/lib/prometheus/node-exporter/fettle.prom
+  fettle watch --listen 127.0.0.1:9797`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return start(cmd.Context(), a, o) },
+	}
+	f := c.Flags()
+	f.DurationVar(&o.interval, "interval", time.Minute, "`TIME` between two looks, at least 1s")
+	f.StringVar(&o.listen, "listen", "", "serve /metrics at this `ADDRESS` of the loopback (127.0.0.1:PORT or [::1]:PORT)")
+	f.StringVar(&o.textfile, "textfile", "", "write the metrics to this `FILE` after each look")
+	return c
+}
+
+func start(ctx context.Context, a *app.App, o watchOptions) error {
+	if o.interval < time.Second {
+		return app.Usagef("--interval %s: expected at least 1s", o.interval)
+	}
+	if o.textfile != "" && filepath.Ext(o.textfile) != ".prom" {
+		return app.Usagef("--textfile %s: node_exporter reads files that end in .prom", o.textfile)
+	}
+	src, err := a.OpenLive()
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	var metrics atomic.Value
+	if o.listen != "" {
+		stop, err := serveMetrics(o.listen, &metrics)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
+	w := &watch.Watcher{Host: func() *host.Host { return host.New(src) },
+		Tell: func(l string) {
+			fmt.Fprintf(a.Stdout, "%s %s\n", time.Now().UTC().Format(time.RFC3339), ui.Visible(l))
+		},
+		Publish: func(b []byte) error {
+			metrics.Store(b)
+			if o.textfile == "" {
+				return nil
+			}
+			if err := renameio.WriteFile(o.textfile, b, 0o644); err != nil {
+				return app.Failf("writing the metrics: %w", err)
+			}
+			return nil
+		}}
+	return w.Run(ctx, o.interval)
+}
+
+// serveMetrics listens on the loopback alone: what stands there is for this
+// host's own collector.
+func serveMetrics(address string, metrics *atomic.Value) (stop func(), err error) {
+	hostname, port, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(hostname); err != nil || ip == nil || !ip.IsLoopback() {
+		return nil, app.Usagef("--listen %s: expected an address of the loopback with a port, as 127.0.0.1:9797", address)
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return nil, app.Usagef("--listen %s: a port is 0 to 65535", address)
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, app.Failf("serving the metrics: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /metrics", func(rw http.ResponseWriter, _ *http.Request) {
+		b, ok := metrics.Load().([]byte)
+		if !ok {
+			http.Error(rw, "no look yet", http.StatusServiceUnavailable)
+			return
+		}
+		rw.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		rw.Write(b)
+	})
+	s := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	go func() {
+		if err := s.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
+			fmt.Fprintln(os.Stderr, "fettle: serving the metrics:", err)
+		}
+	}()
+	return func() { s.Close() }, nil
+}

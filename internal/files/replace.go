@@ -1,0 +1,52 @@
+// Package files reads and writes files that users name.
+package files
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/google/renameio/v2"
+)
+
+// Replace replaces a regular file in one step. A device or pipe is written
+// to, and never replaced: --svg /dev/null must leave that what it is.
+func Replace(name string, write func(io.Writer) error) error {
+	if Special(name) {
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		err = write(f)
+		if cerr := f.Close(); err == nil {
+			err = cerr
+		}
+		return err
+	}
+	f, err := renameio.NewPendingFile(name, renameio.WithStaticPermissions(0o644))
+	if err != nil {
+		return err
+	}
+	defer f.Cleanup()
+	if err := write(f); err != nil {
+		return err
+	}
+	return f.CloseAtomicallyReplace()
+}
+
+// Special tells whether something other than a regular file is there.
+func Special(name string) bool {
+	st, err := os.Stat(name)
+	return err == nil && !st.Mode().IsRegular()
+}
+
+// WithoutPath is err without the path it names, which is that of a passing file beside
+// the one meant.
+func WithoutPath(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
