@@ -48,7 +48,7 @@ func (h *Host) ReadFile(ctx context.Context, name string) ([]byte, error) {
 	if secret(name) {
 		return nil, wrap("reading", name, ErrSecret)
 	}
-	return remember(ctx, &h.cache, "file:"+name, func() ([]byte, error) {
+	return remember(ctx, &h.cache, asked(ctx, "file:"+name), func() ([]byte, error) {
 		b, err := h.src.ReadFile(ctx, path.Clean(name), ReadLimit)
 		return b, wrap("reading", name, err)
 	})
@@ -63,7 +63,7 @@ func (h *Host) ReadString(ctx context.Context, name string) (string, error) {
 
 // ReadDir lists a folder, sorted by name.
 func (h *Host) ReadDir(ctx context.Context, name string) ([]Entry, error) {
-	return remember(ctx, &h.cache, "dir:"+name, func() ([]Entry, error) {
+	return remember(ctx, &h.cache, asked(ctx, "dir:"+name), func() ([]Entry, error) {
 		es, err := h.src.ReadDir(ctx, path.Clean(name))
 		es = slices.Clone(es) // a source may hand out its own
 		sort.Slice(es, func(i, j int) bool { return es[i].Name < es[j].Name })
@@ -94,7 +94,7 @@ func (h *Host) Glob(ctx context.Context, dir, pattern string) ([]string, error) 
 
 // Stat follows symlinks, Lstat does not.
 func (h *Host) Stat(ctx context.Context, name string) (Info, error) {
-	return remember(ctx, &h.cache, "stat:"+name, func() (Info, error) {
+	return remember(ctx, &h.cache, asked(ctx, "stat:"+name), func() (Info, error) {
 		i, err := h.src.Stat(ctx, path.Clean(name), true)
 		return i, wrap("stat of", name, err)
 	})
@@ -102,7 +102,7 @@ func (h *Host) Stat(ctx context.Context, name string) (Info, error) {
 
 // Lstat is Stat of the name itself, be it a symlink or not.
 func (h *Host) Lstat(ctx context.Context, name string) (Info, error) {
-	return remember(ctx, &h.cache, "lstat:"+name, func() (Info, error) {
+	return remember(ctx, &h.cache, asked(ctx, "lstat:"+name), func() (Info, error) {
 		i, err := h.src.Stat(ctx, path.Clean(name), false)
 		return i, wrap("lstat of", name, err)
 	})
@@ -119,7 +119,7 @@ func (h *Host) Exists(ctx context.Context, name string) (bool, error) {
 
 // Readlink reads the target of a symlink, as stored.
 func (h *Host) Readlink(ctx context.Context, name string) (string, error) {
-	return remember(ctx, &h.cache, "link:"+name, func() (string, error) {
+	return remember(ctx, &h.cache, asked(ctx, "link:"+name), func() (string, error) {
 		s, err := h.src.Readlink(ctx, path.Clean(name))
 		return s, wrap("reading link", name, err)
 	})
@@ -128,7 +128,7 @@ func (h *Host) Readlink(ctx context.Context, name string) (string, error) {
 // Xattr reads one extended attribute, following symlinks. ErrAbsent: the file
 // has no such attribute, or the file system knows none.
 func (h *Host) Xattr(ctx context.Context, name, attr string) ([]byte, error) {
-	return remember(ctx, &h.cache, "xattr:"+attr+":"+name, func() ([]byte, error) {
+	return remember(ctx, &h.cache, asked(ctx, "xattr:"+attr+":"+name), func() ([]byte, error) {
 		b, err := h.src.Xattr(ctx, path.Clean(name), attr)
 		return b, wrap("reading "+attr+" of", name, err)
 	})

@@ -27,7 +27,7 @@ func NewLive() (*Live, error) {
 	if b, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil {
 		id.BootID = strings.TrimSpace(string(b))
 	}
-	return &Live{tree: tree{root: "/", fd: unix.AT_FDCWD}, id: id}, nil
+	return &Live{tree: tree{root: "/", fd: unix.AT_FDCWD, euid: id.EUID}, id: id}, nil
 }
 
 func cstr(b []byte) string { return unix.ByteSliceToString(b) }

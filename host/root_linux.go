@@ -28,7 +28,13 @@ func NewRoot(dir string) (*Root, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening root folder: %w", &os.PathError{Op: "open", Path: dir, Err: err})
 	}
-	r := &Root{tree: tree{root: dir, fd: fd}, id: Identity{Sysname: "Linux", Time: time.Now().UTC(), EUID: os.Geteuid()}}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("opening root folder: %w", &os.PathError{Op: "fstat", Path: dir, Err: err})
+	}
+	r := &Root{tree: tree{root: dir, fd: fd, euid: os.Geteuid(), owner: st.Uid},
+		id: Identity{Sysname: "Linux", Time: time.Now().UTC(), EUID: os.Geteuid()}}
 	if real, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)); err == nil {
 		r.mounts.base = real // as the mount table names it
 	}

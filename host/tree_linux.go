@@ -7,9 +7,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -22,21 +22,26 @@ type tree struct {
 	root   string // "/" or the folder
 	fd     int    // of the root folder; AT_FDCWD for "/"
 	mounts mountTable
+	euid   int      // who reads
+	owner  uint32   // of the root folder, who is its root
+	rooted sync.Map // folders that are root's alone to change, to their real paths
+	// members are asked for once, when somebody's rights are needed.
+	members sync.Once
+	whose   members
 }
 
-func (t *tree) open(name string, flags int) (int, error) {
-	if !path.IsAbs(name) {
-		return -1, unix.EINVAL
-	}
+// open opens a name with the rights of whoever decides where it leads.
+func (t *tree) open(ctx context.Context, name string, flags int) (fd int, err error) {
 	flags |= unix.O_CLOEXEC
 	if flags&unix.O_PATH == 0 { // with which openat2(2) takes no others
 		flags |= openForReading
 	}
-	real, err := t.mounts.resolve(name, flags&unix.O_NOFOLLOW != 0, t.link)
-	if err != nil {
-		return -1, err
-	}
-	return t.openat(real, flags)
+	fd = -1
+	err = t.under(ctx, name, flags&unix.O_NOFOLLOW != 0, func(pl place) (err error) {
+		fd, err = t.openat(pl.path, flags)
+		return err
+	})
+	return fd, err
 }
 
 // openForReading are the flags that keep an open from waiting or acting.
@@ -58,6 +63,10 @@ func (t *tree) link(name string) (string, error) {
 		return "", err
 	}
 	defer unix.Close(fd)
+	return readlinkFD(fd)
+}
+
+func readlinkFD(fd int) (string, error) {
 	buf := make([]byte, unix.PathMax)
 	n, err := unix.Readlinkat(fd, "", buf)
 	if err == unix.ENOENT { // readlinkat(2): what an empty path says of a descriptor that is no symlink
@@ -83,36 +92,67 @@ func retry(f func() (int, error)) (int, error) {
 }
 
 // openRegular opens a regular file for reading, and nothing else: opening a
-// device can act on it (a watchdog starts, a tape rewinds).
-func (t *tree) openRegular(name string) (int, unix.Stat_t, error) {
-	var st unix.Stat_t
-	at, err := t.open(name, unix.O_PATH)
-	if err != nil {
-		return -1, st, pathError("open", name, err)
-	}
-	defer unix.Close(at)
-	if err := unix.Fstat(at, &st); err != nil {
-		return -1, st, pathError("fstat", name, err)
-	}
-	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return -1, st, pathError("read", name, ErrNotRegular)
-	}
-	// What was looked at, and not what its name may lead to by now.
-	fd, err := retry(func() (int, error) { return unix.Open(procFD(at), openForReading, 0) })
-	if err == unix.ENOENT { // no /proc: by name then, and looked at again
-		if fd, err = t.open(name, unix.O_RDONLY); err == nil {
-			if err = unix.Fstat(fd, &st); err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
-				err = ErrNotRegular
-			}
-			if err != nil {
-				unix.Close(fd)
-			}
+// device can act on it (a watchdog starts, a tape rewinds). A secret is told
+// by what was opened, whatever names led there.
+// users says that it was read with a user's rights.
+func (t *tree) openRegular(ctx context.Context, name string) (fd int, st unix.Stat_t, users bool, err error) {
+	fd = -1
+	err = t.under(ctx, name, false, func(pl place) error {
+		users = pl.uid != 0
+		at, err := t.openat(pl.path, unix.O_PATH|unix.O_CLOEXEC)
+		if err != nil {
+			return err
 		}
+		defer unix.Close(at)
+		if err := unix.Fstat(at, &st); err != nil {
+			return err
+		}
+		if st.Mode&unix.S_IFMT != unix.S_IFREG {
+			return ErrNotRegular
+		}
+		if secretBehind(name, t.opened(at, pl.path)) {
+			return ErrSecret
+		}
+		// What was looked at, and not what its name may lead to by now.
+		fd, err = retry(func() (int, error) { return unix.Open(procFD(at), openForReading, 0) })
+		if err == unix.ENOENT { // no /proc: by name then, and looked at again
+			fd, err = t.reopen(pl.path, &st)
+		}
+		return err
+	})
+	if err != nil {
+		return -1, st, users, pathError("open", name, err)
+	}
+	return fd, st, users, nil
+}
+
+// reopen opens for reading what is looked at only then.
+func (t *tree) reopen(real string, st *unix.Stat_t) (int, error) {
+	fd, err := t.openat(real, openForReading)
+	if err != nil {
+		return -1, err
+	}
+	if err = unix.Fstat(fd, st); err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
+		err = ErrNotRegular
 	}
 	if err != nil {
-		return -1, st, pathError("open", name, err)
+		unix.Close(fd)
+		return -1, err
 	}
-	return fd, st, nil
+	return fd, nil
+}
+
+// opened is the path of what a descriptor holds, as seen from the tree's root;
+// without /proc it is what was asked for.
+func (t *tree) opened(fd int, asked string) string {
+	real, err := os.Readlink(procFD(fd))
+	if err != nil {
+		return asked
+	}
+	if t.mounts.base != "" {
+		real = "/" + strings.TrimPrefix(strings.TrimPrefix(real, t.mounts.base), "/")
+	}
+	return real
 }
 
 // procFD is a path to what a descriptor holds. It opens, and its extended
@@ -120,7 +160,7 @@ func (t *tree) openRegular(name string) (int, unix.Stat_t, error) {
 func procFD(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
 func (t *tree) ReadFile(ctx context.Context, name string, limit int64) ([]byte, error) {
-	fd, st, err := t.openRegular(name)
+	fd, st, users, err := t.openRegular(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -146,6 +186,8 @@ func (t *tree) ReadFile(ctx context.Context, name string, limit int64) ([]byte, 
 			return nil, pathError("read", name, err)
 		case int64(len(buf)) > limit:
 			return nil, pathError("read", name, ErrTooBig)
+		case n == 0 && users && holdsKey(buf):
+			return nil, pathError("read", name, ErrSecret)
 		case n == 0:
 			return buf, nil
 		}
@@ -156,7 +198,7 @@ func (t *tree) ReadFile(ctx context.Context, name string, limit int64) ([]byte, 
 const EntryLimit = 1 << 18
 
 func (t *tree) ReadDir(ctx context.Context, name string) ([]Entry, error) {
-	fd, err := t.open(name, unix.O_RDONLY|unix.O_DIRECTORY)
+	fd, err := t.open(ctx, name, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return nil, pathError("open", name, err)
 	}
@@ -185,12 +227,12 @@ func (t *tree) ReadDir(ctx context.Context, name string) ([]Entry, error) {
 	}
 }
 
-func (t *tree) Stat(_ context.Context, name string, follow bool) (Info, error) {
+func (t *tree) Stat(ctx context.Context, name string, follow bool) (Info, error) {
 	flags := unix.O_PATH
 	if !follow {
 		flags |= unix.O_NOFOLLOW
 	}
-	fd, err := t.open(name, flags)
+	fd, err := t.open(ctx, name, flags)
 	if err != nil {
 		return Info{}, pathError("stat", name, err)
 	}
@@ -231,23 +273,19 @@ func infoOf(st *unix.Stat_t) Info {
 		Dev: uint64(st.Dev), Ino: st.Ino, ModTime: time.Unix(st.Mtim.Unix()).UTC()}
 }
 
-func (t *tree) Readlink(_ context.Context, name string) (string, error) {
-	if !path.IsAbs(name) {
-		return "", pathError("readlink", name, unix.EINVAL)
-	}
-	real, err := t.mounts.resolve(name, true, t.link)
-	if err != nil {
-		return "", pathError("readlink", name, err)
-	}
-	target, err := t.link(real)
+func (t *tree) Readlink(ctx context.Context, name string) (target string, err error) {
+	err = t.under(ctx, name, true, func(pl place) (err error) {
+		target, err = t.link(pl.path)
+		return err
+	})
 	if err != nil {
 		return "", pathError("readlink", name, err)
 	}
 	return target, nil
 }
 
-func (t *tree) Xattr(_ context.Context, name, attr string) ([]byte, error) {
-	fd, err := t.open(name, unix.O_PATH)
+func (t *tree) Xattr(ctx context.Context, name, attr string) ([]byte, error) {
+	fd, err := t.open(ctx, name, unix.O_PATH)
 	if err != nil {
 		return nil, pathError("open", name, err)
 	}

@@ -101,7 +101,7 @@ func (db *DB) parsePasswd(file, text string) (compat bool) {
 		uid, ok1 := number(f[2])
 		gid, ok2 := number(f[3])
 		if f[0] == "" || !ok1 || !ok2 {
-			db.fail(file, n, "user %q: name is empty, or user ID %q or group ID %q is not a number", f[0], f[2], f[3])
+			db.fail(file, n, "a user whose name is empty, or whose user ID or group ID is not a number")
 			return
 		}
 		db.Users = append(db.Users, User{f[0], uid, gid, f[4], f[5], strings.Join(f[6:], ":"), file, n})
@@ -122,7 +122,7 @@ func (db *DB) parseGroup(file, text string) (compat bool) {
 		}
 		gid, ok := number(f[2])
 		if f[0] == "" || !ok {
-			db.fail(file, n, "group %q: name is empty, or group ID %q is not a number", f[0], f[2])
+			db.fail(file, n, "a group whose name is empty, or whose group ID is not a number")
 			return
 		}
 		g := Group{Name: f[0], GID: gid, File: file, Line: n}

@@ -122,6 +122,7 @@ func ofUsers(ctx context.Context, h *host.Host, vars map[string]Setting) (cs []*
 		seen[u.Home] = true
 		own := false
 		var bad error
+		ctx := host.As(ctx, u.UID)
 		for _, f := range []string{"ldaprc", ".ldaprc"} {
 			_, err := h.ReadFile(ctx, path.Join(u.Home, f))
 			switch {
@@ -134,7 +135,7 @@ func ofUsers(ctx context.Context, h *host.Host, vars map[string]Setting) (cs []*
 		if own && bad == nil {
 			var c *Client
 			if c, bad = ReadOpenLDAP(ctx, h, Env{Home: u.Home, Vars: vars}); bad == nil {
-				c.Name = "openldap/" + u.Name
+				c.Name, c.User = "openldap/"+u.Name, u.UID
 				cs = append(cs, c)
 			}
 		}

@@ -7,6 +7,7 @@
 package ldapconf
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -105,6 +106,8 @@ type Client struct {
 	Clear, ClearAuth *Setting
 	// Kerberos: the connection is protected by GSSAPI, not TLS.
 	Kerberos string
+	// User is whose file names servers and CA files; 0: the host's own do.
+	User uint32
 	// Files are the files that were read for it, those that are absent too.
 	Files []string
 	// Errors are lines that the client would not understand.
@@ -112,6 +115,9 @@ type Client struct {
 
 	named bool // somebody said which servers, be it none
 }
+
+// As has what the client's files name read with the rights of who wrote them.
+func (c *Client) As(ctx context.Context) context.Context { return host.As(ctx, c.User) }
 
 // Level is what is demanded of a certificate: never, allow, try, demand or hard.
 func (c *Client) Level() string {

@@ -201,7 +201,7 @@ func (r *reader) option(key string, s Setting) {
 		for _, f := range list(s.Value) {
 			name, port, err := hostPort(f)
 			if err != nil {
-				c.bad(s.File, s.Line, "HOST %q: %v", f, err)
+				c.bad(s.File, s.Line, "HOST: %v", err)
 				return
 			}
 			sv := Server{Scheme: "ldap", Host: name, Port: r.port, Mode: Plain, From: Setting{f, s.File, s.Line}}
@@ -227,7 +227,7 @@ func (r *reader) option(key string, s Setting) {
 	case "TLS_REQCERT", "TLS_REQSAN":
 		v, ok := level(s.Value)
 		if !ok {
-			c.bad(s.File, s.Line, "%s %q is none of never, allow, try, demand, hard: the line has no effect", key, s.Value)
+			c.bad(s.File, s.Line, "%s: none of never, allow, try, demand, hard: the line has no effect", key)
 			return
 		}
 		s.Value = v

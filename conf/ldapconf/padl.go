@@ -41,7 +41,7 @@ func readFlat(ctx context.Context, h *host.Host, name string, prog Program, file
 		}
 		key, val, ok := cutSpace(line)
 		if !ok {
-			c.bad(file, n, "%q has no value", key)
+			c.bad(file, n, "a keyword without a value")
 			continue
 		}
 		f.line(strings.ToLower(key), Setting{val, file, n})
@@ -83,7 +83,7 @@ func (f *flat) line(key string, s Setting) {
 		if n, err := strconv.Atoi(s.Value); err == nil && n > 0 && n < 65536 {
 			f.port = n
 		} else {
-			c.bad(s.File, s.Line, "port %q is no port", s.Value)
+			c.bad(s.File, s.Line, "port: not a port")
 		}
 	case "ssl":
 		switch v := strings.ToLower(s.Value); v {
@@ -94,7 +94,7 @@ func (f *flat) line(key string, s Setting) {
 		case "off", "no", "false", "0":
 			s.Value = "off"
 		default:
-			c.bad(s.File, s.Line, "ssl %q is none of on, off, start_tls", s.Value)
+			c.bad(s.File, s.Line, "ssl: none of on, off, start_tls")
 			return
 		}
 		f.ssl = s
@@ -104,7 +104,7 @@ func (f *flat) line(key string, s Setting) {
 			v, ok = "never", true
 		}
 		if !ok || c.Program != NSLCD {
-			c.bad(s.File, s.Line, "tls_reqcert %q has no effect here", s.Value)
+			c.bad(s.File, s.Line, "tls_reqcert: this value has no effect here")
 			return
 		}
 		s.Value = v
@@ -118,7 +118,7 @@ func (f *flat) line(key string, s Setting) {
 		case "yes", "on", "true", "try", "demand", "hard":
 			c.ReqCert = Setting{"demand", s.File, s.Line}
 		default:
-			c.bad(s.File, s.Line, "tls_checkpeer %q is neither yes nor no", s.Value)
+			c.bad(s.File, s.Line, "tls_checkpeer: neither yes nor no")
 		}
 	case "tls_cacertfile", "tls_cacert":
 		c.CACert = s
@@ -137,7 +137,7 @@ func (f *flat) finish() {
 		for _, w := range list(f.host.Value) {
 			name, port, err := hostPort(w)
 			if err != nil {
-				c.bad(f.host.File, f.host.Line, "host %q: %v", w, err)
+				c.bad(f.host.File, f.host.Line, "host: %v", err)
 				continue
 			}
 			sv := Server{Scheme: "ldap", Host: name, Port: f.port, Mode: Plain, From: Setting{w, f.host.File, f.host.Line}}

@@ -171,7 +171,7 @@ func (in *ini) domain(name string) *Client {
 	if v := in.get(sec, "ldap_tls_reqcert"); v.Given() {
 		l, ok := level(v.Value)
 		if !ok || strings.EqualFold(l, "on") {
-			c.bad(v.File, v.Line, "ldap_tls_reqcert %q is none of never, allow, try, demand, hard: SSSD does not start the domain", v.Value)
+			c.bad(v.File, v.Line, "ldap_tls_reqcert: none of never, allow, try, demand, hard: SSSD does not start the domain")
 		} else {
 			v.Value = l
 			c.ReqCert = v

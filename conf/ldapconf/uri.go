@@ -9,6 +9,9 @@ import (
 	"strings"
 )
 
+// errPercent is url.EscapeError without the text that it quotes.
+var errPercent = errors.New("a percent sign without two hexadecimal digits")
+
 // maxServers bounds what one setting may name.
 const maxServers = 100
 
@@ -18,7 +21,7 @@ func ParseURI(s string) (Server, error) {
 	out := Server{From: Setting{Value: s}}
 	scheme, rest, ok := strings.Cut(s, "://")
 	if !ok {
-		return out, fmt.Errorf("%q is no LDAP URI", s)
+		return out, errors.New("not an LDAP URI")
 	}
 	out.Scheme = strings.ToLower(scheme)
 	switch out.Scheme {
@@ -29,27 +32,27 @@ func ParseURI(s string) (Server, error) {
 	case "ldapi":
 		out.Mode = Local
 	default:
-		return out, fmt.Errorf("%q: a scheme is ldap, ldaps or ldapi", s)
+		return out, errors.New("a scheme is ldap, ldaps or ldapi")
 	}
 	rest, _, _ = strings.Cut(rest, "/")
 	rest, _, _ = strings.Cut(rest, "?")
 	if out.Mode == Local {
 		p, err := url.PathUnescape(rest)
 		if err != nil {
-			return out, fmt.Errorf("%q: %w", s, err)
+			return out, errPercent
 		}
 		out.Host = p
 		return out, nil
 	}
 	name, port, err := hostPort(rest)
 	if err != nil {
-		return out, fmt.Errorf("%q: %w", s, err)
+		return out, err
 	}
 	out.Host = name
 	if port != "" {
 		n, err := strconv.Atoi(port)
 		if err != nil || n < 1 || n > 65535 {
-			return out, fmt.Errorf("%q: a port is a number up to 65535", s)
+			return out, errors.New("a port is a number up to 65535")
 		}
 		out.Port = n
 	}
@@ -76,7 +79,7 @@ func hostPort(s string) (name, port string, err error) {
 		return "", "", errors.New("an IPv6 address stands in brackets")
 	}
 	if name, err = url.PathUnescape(name); err != nil {
-		return "", "", err
+		return "", "", errPercent
 	}
 	// A name goes to the resolver and into messages: no blanks, no controls.
 	if strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune("/\\:[]?%\ufffd", r) }) {

@@ -69,7 +69,7 @@ func ParseResolver(text string) *Resolver {
 				continue
 			}
 			if _, err := netip.ParseAddr(f[1]); err != nil {
-				r.Other = append(r.Other, &host.SyntaxError{Path: ResolvFile, Line: n, Msg: strconv.Quote(f[1]) + " is no address"})
+				r.Other = append(r.Other, &host.SyntaxError{Path: ResolvFile, Line: n, Msg: "nameserver: not an address"})
 				continue
 			}
 			r.Servers = append(r.Servers, Server{f[1], n})

@@ -108,7 +108,7 @@ func (r *reader) interfaces(in *interfaces, file string) {
 		case key == "mapping" || key == "rename" || key == "no-auto-down" || key == "no-scripts" || key == "template":
 			cur = &stanza{} // its lines say nothing of interest here
 		case cur == nil:
-			bad(l.line, "%q stands in no stanza", key)
+			bad(l.line, "an option that stands in no stanza")
 		default:
 			cur.options = append(cur.options, option{src, key, rest})
 		}
@@ -244,7 +244,7 @@ func (r *reader) options(p *profile, s *stanza, opts []option) {
 		case "mtu":
 			n, err := strconv.ParseUint(o.value, 10, 31)
 			if err != nil {
-				r.problem(Ifupdown, &host.SyntaxError{Path: o.Path, Line: o.Line, Msg: fmt.Sprintf("mtu: %q is not a number of bytes", o.value)})
+				r.problem(Ifupdown, &host.SyntaxError{Path: o.Path, Line: o.Line, Msg: "mtu: not a number of bytes"})
 				continue
 			}
 			if mtu.Line != 0 {

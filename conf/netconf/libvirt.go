@@ -42,7 +42,7 @@ func parseLibvirt(file string, b []byte) (*profile, error) {
 			break
 		}
 		if err != nil {
-			return nil, &host.SyntaxError{Path: file, Line: line, Msg: err.Error()}
+			return nil, &host.SyntaxError{Path: file, Line: line, Msg: "not well-formed XML"}
 		}
 		switch e := tok.(type) {
 		case xml.EndElement:
@@ -64,7 +64,7 @@ func parseLibvirt(file string, b []byte) (*profile, error) {
 			case "mtu":
 				n, err := strconv.ParseUint(attr(e, "size"), 10, 31)
 				if err != nil {
-					return nil, &host.SyntaxError{Path: file, Line: line, Msg: fmt.Sprintf("mtu: %q is not a number of bytes", attr(e, "size"))}
+					return nil, &host.SyntaxError{Path: file, Line: line, Msg: "mtu: not a number of bytes"}
 				}
 				p.say(src, KeyMTU, strconv.FormatUint(n, 10), fmt.Sprintf("<mtu size='%d'/>", n))
 			}

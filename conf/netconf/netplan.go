@@ -2,7 +2,6 @@ package netconf
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -108,7 +107,7 @@ func (np *netplan) define(file, section string, def pair) {
 		switch p.key {
 		case "mtu":
 			if n, err := strconv.ParseUint(v, 10, 31); err != nil {
-				np.problem(Netplan, &host.SyntaxError{Path: file, Line: p.line, Msg: fmt.Sprintf("mtu: %q is not a number of bytes", v)})
+				np.problem(Netplan, &host.SyntaxError{Path: file, Line: p.line, Msg: "mtu: not a number of bytes"})
 			} else {
 				say(p, KeyMTU, strconv.FormatUint(n, 10))
 			}
@@ -206,8 +205,8 @@ type pair struct {
 // stranger's and is fed strange files: if it breaks, that is an error of the file.
 func parseYAML(file string, b []byte) (docs []ast.Node, err error) {
 	defer func() {
-		if p := recover(); p != nil {
-			docs, err = nil, &host.SyntaxError{Path: file, Msg: fmt.Sprintf("the YAML parser cannot read this: %v", p)}
+		if recover() != nil {
+			docs, err = nil, &host.SyntaxError{Path: file, Msg: "the YAML parser cannot read this"}
 		}
 	}()
 	f, err := parser.ParseBytes(b, 0)
@@ -223,10 +222,9 @@ func parseYAML(file string, b []byte) (docs []ast.Node, err error) {
 }
 
 func yamlError(file string, err error) error {
-	se := &host.SyntaxError{Path: file, Msg: "not YAML: " + err.Error()}
+	se := &host.SyntaxError{Path: file, Msg: "not YAML"} // the parser's own words quote the file
 	var ye yaml.Error
 	if errors.As(err, &ye) {
-		se.Msg = "not YAML: " + ye.GetMessage()
 		if t := ye.GetToken(); t != nil && t.Position != nil {
 			se.Line = t.Position.Line
 		}

@@ -1,7 +1,6 @@
 package netconf
 
 import (
-	"fmt"
 	"path"
 	"strconv"
 	"strings"
@@ -98,7 +97,7 @@ func (r *reader) mtuBytes(p *profile, e entry) {
 	}
 	n, err := bytesValue(e.value)
 	if err != nil {
-		r.problem(p.manager, &host.SyntaxError{Path: e.Path, Line: e.Line, Msg: fmt.Sprintf("%s: %q is not a number of bytes", e.key, e.value)})
+		r.problem(p.manager, &host.SyntaxError{Path: e.Path, Line: e.Line, Msg: e.key + ": not a number of bytes"})
 		return
 	}
 	p.say(e.Source, KeyMTU, strconv.Itoa(n), e.text())

@@ -87,7 +87,7 @@ func (r *reader) keyfile(f string) *connection {
 			c.mac = strings.ToLower(e.value)
 		case "ethernet.mtu", "802-3-ethernet.mtu", "wifi.mtu", "infiniband.mtu", "vlan.mtu":
 			if n, err := strconv.ParseUint(e.value, 10, 31); err != nil && e.value != "auto" {
-				r.problem(NetworkManager, &host.SyntaxError{Path: f, Line: e.Line, Msg: "mtu: " + strconv.Quote(e.value) + " is not a number of bytes"})
+				r.problem(NetworkManager, &host.SyntaxError{Path: f, Line: e.Line, Msg: "mtu: not a number of bytes"})
 			} else if n > 0 { // 0 and auto: whatever the link has
 				c.mtu = &e
 			}

@@ -96,7 +96,7 @@ func (p *parser) line(file string, l line, want Facility, include, level int) er
 	case "@include":
 		return p.include(file, l.num, rest, want, include, level)
 	default:
-		p.problem(file, l.num, "%q is none of auth, account, password and session: libpam makes it a line that denies", first)
+		p.problem(file, l.num, "begins with none of auth, account, password and session: libpam makes it a line that denies")
 		r.Kind, r.Facility = MustFail, want
 		if want == "" {
 			r.Facility = Auth
@@ -137,7 +137,7 @@ func (p *parser) line(file string, l line, want Facility, include, level int) er
 	default:
 		var why string
 		if r.Actions, why = control(ctl); why != "" {
-			p.problem(file, l.num, "control [%s]: %s: libpam makes every answer of the module deny", ctl, why)
+			p.problem(file, l.num, "control: %s: libpam makes every answer of the module deny", why)
 		}
 	}
 	mod, rest, ok := word(rest)

@@ -77,7 +77,7 @@ auth required pam_deny.so
 		problems = append(problems, p.Error())
 	}
 	if len(problems) != 2 || problems[0] != "/etc/pam.d/sshd:7: includes nothere, which is not there" ||
-		!strings.HasPrefix(problems[1], "/etc/pam.d/sshd:8: control [require]: expecting return value") {
+		!strings.HasPrefix(problems[1], "/etc/pam.d/sshd:8: control: expecting return value") {
 		t.Errorf("%q", problems)
 	}
 	if v, ok := c.Uses(Auth, "pam_google_authenticator")[0].Value("authtok_prompt"); !ok || v != "Your code: " {

@@ -99,7 +99,7 @@ func (r *reader) file(name, text string, outer *Block, depth int) {
 		}
 		args, ok := sshd.Split(rest)
 		if !ok || len(args) == 0 {
-			r.fail(name, n, "%s: no argument, or quotes that do not close", word)
+			r.fail(name, n, "no argument after the keyword, or quotes that do not close")
 			continue
 		}
 		switch low := strings.ToLower(word); low {

@@ -46,20 +46,20 @@ func parseMatch(p Place, text string) (*Match, error) {
 			continue
 		}
 		if !slices.Contains(attributes, attr) {
-			return nil, fmt.Errorf("unknown Match criterion %q", attr)
+			return nil, fmt.Errorf("unknown Match criterion")
 		}
 		arg, ok := delim(&rest, &more)
 		if !ok || arg == "" || arg[0] == '#' {
-			return nil, fmt.Errorf("Match %s lacks its argument", attr)
+			return nil, fmt.Errorf("Match %s lacks its argument", strings.ToLower(attr))
 		}
 		switch attr {
 		case "address", "localaddress":
 			if addrList("", arg) == badList {
-				return nil, fmt.Errorf("Match %s: %q holds an address that does not fit its mask, or nothing", attr, arg)
+				return nil, fmt.Errorf("Match %s: an address that does not fit its mask, or nothing", strings.ToLower(attr))
 			}
 		case "localport":
 			if _, ok := port(arg); !ok {
-				return nil, fmt.Errorf("Match localport: %q is not a port", arg)
+				return nil, fmt.Errorf("Match localport: not a port")
 			}
 		}
 		m.criteria = append(m.criteria, criterion{attr, arg})

@@ -126,7 +126,7 @@ func (r *reader) file(name, text string, outer []*Match, depth int) {
 		}
 		low := strings.ToLower(spelling)
 		if rest == "" {
-			r.fail(p, "no argument after keyword %q", spelling)
+			r.fail(p, "no argument after the keyword")
 			continue
 		}
 		switch low {
@@ -158,7 +158,7 @@ func (r *reader) directive(p Place, spelling, rest string, under []*Match) {
 	low := strings.ToLower(spelling)
 	args, ok := Split(rest)
 	if !ok {
-		r.fail(p, "%s: quotes do not close", spelling)
+		r.fail(p, "quotes do not close")
 		return
 	}
 	d.Args = args
@@ -169,12 +169,12 @@ func (r *reader) directive(p Place, spelling, rest string, under []*Match) {
 	}
 	k, ok := lookup(spelling)
 	if !ok {
-		r.fail(p, "unknown keyword %q", spelling)
+		r.fail(p, "unknown keyword")
 		return
 	}
 	d.Keyword = k.name
 	if !k.match && slices.ContainsFunc(under, func(m *Match) bool { return !m.All() }) {
-		r.fail(p, "%s is not allowed within a Match block", spelling)
+		r.fail(p, "%s is not allowed within a Match block", k.name)
 		return
 	}
 	var err error
@@ -185,7 +185,7 @@ func (r *reader) directive(p Place, spelling, rest string, under []*Match) {
 	if k.kind == kSubsystem {
 		if slices.Contains(r.names, args[0]) {
 			if r.c.Version.Before(9, 5) {
-				r.fail(p, "subsystem %s is defined twice", args[0])
+				r.fail(p, "a subsystem is defined twice")
 			}
 			return // the first counts
 		}

@@ -35,7 +35,7 @@ func (k *keyword) canonical(args []string, rest string) ([]string, error) {
 		return k.list(args)
 	case kSubsystem:
 		if len(args) < 2 {
-			return nil, fmt.Errorf("subsystem %s lacks its command", args[0])
+			return nil, fmt.Errorf("subsystem lacks its command")
 		}
 		return []string{strings.Join(args, " ")}, nil
 	case kRekey:
@@ -59,7 +59,7 @@ func one(k *keyword, args []string, read func(string) (string, error)) ([]string
 	}
 	v, err := read(args[0])
 	if err == nil && len(args) > 1 {
-		err = fmt.Errorf("%s takes one argument, and %q follows it", k.name, args[1])
+		err = fmt.Errorf("%s takes one argument, and another word follows it", k.name)
 	}
 	return []string{v}, err
 }
@@ -80,7 +80,7 @@ func (k *keyword) scalar(s string) (string, error) {
 	case kInt:
 		n, err := strconv.ParseInt(s, 10, 32)
 		if err != nil {
-			return "", fmt.Errorf("%s: %q is not a number", k.name, s)
+			return "", fmt.Errorf("%s: not a number", k.name)
 		}
 		return strconv.FormatInt(n, 10), nil
 	case kTime:
@@ -89,7 +89,7 @@ func (k *keyword) scalar(s string) (string, error) {
 		}
 		n, ok := seconds(s)
 		if !ok {
-			return "", fmt.Errorf("%s: %q is not a time", k.name, s)
+			return "", fmt.Errorf("%s: not a time", k.name)
 		}
 		if k.name == "unusedconnectiontimeout" && n == 0 {
 			return "none", nil
@@ -98,13 +98,13 @@ func (k *keyword) scalar(s string) (string, error) {
 	case kMask:
 		n, err := strconv.ParseUint(s, 8, 9)
 		if err != nil {
-			return "", fmt.Errorf("%s: %q is not an octal mask", k.name, s)
+			return "", fmt.Errorf("%s: not an octal mask", k.name)
 		}
 		return fmt.Sprintf("0%o", n), nil
 	case kPort:
 		n, ok := port(s)
 		if !ok {
-			return "", fmt.Errorf("port: %q is not a port", s)
+			return "", fmt.Errorf("port: not a port")
 		}
 		return strconv.Itoa(n), nil
 	case kStartups:
@@ -131,7 +131,7 @@ func word(name, s, words string) (string, error) {
 			return out, nil
 		}
 	}
-	return "", fmt.Errorf("%s: %q is none of its values", name, s)
+	return "", fmt.Errorf("%s: none of its values", name)
 }
 
 var timePart = regexp.MustCompile(`^([0-9]+)([sSmMhHdDwW]?)`)

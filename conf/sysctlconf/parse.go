@@ -2,7 +2,6 @@ package sysctlconf
 
 import (
 	"bytes"
-	"fmt"
 	"io/fs"
 	"strings"
 
@@ -42,7 +41,7 @@ func Parse(r Reader, name string, b []byte) (set []Setting, bad []*host.SyntaxEr
 		s.IgnoreFailure, s.Exclude = dash && assigns, dash && !assigns
 		switch {
 		case !assigns && !dash:
-			bad = append(bad, &host.SyntaxError{Path: name, Line: s.Line, Msg: fmt.Sprintf("not an assignment (key = value), so it is skipped: %.60q", l)})
+			bad = append(bad, &host.SyntaxError{Path: name, Line: s.Line, Msg: "not an assignment (key = value), so it is skipped"})
 		case s.Key == "":
 			bad = append(bad, &host.SyntaxError{Path: name, Line: s.Line, Msg: "no key before the =, so nothing is set"})
 		default:

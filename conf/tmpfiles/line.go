@@ -39,10 +39,10 @@ func parseLine(s string, expand func(string) (string, error)) (Line, error) {
 	}
 	var err error
 	if l.Path, err = expand(f[1]); err != nil {
-		return l, fmt.Errorf("path %q: %w", f[1], err)
+		return l, fmt.Errorf("path: %w", err)
 	}
 	if !path.IsAbs(l.Path) {
-		return l, fmt.Errorf("path %q is not absolute", l.Path)
+		return l, errors.New("the path is not absolute")
 	}
 	l.Path = path.Clean(l.Path)
 	if l.Mode, err = parseMode(f[2]); err != nil {
@@ -59,7 +59,7 @@ func parseLine(s string, expand func(string) (string, error)) (Line, error) {
 	}
 	if arg := strings.TrimRight(s, blanks); arg != "" && arg != "-" {
 		if l.Argument, err = expand(arg); err != nil {
-			return l, fmt.Errorf("argument %q: %w", arg, err)
+			return l, fmt.Errorf("argument: %w", err)
 		}
 	}
 	if strings.IndexByte("aAtThH", l.Type) >= 0 && l.Argument == "" {
@@ -70,7 +70,7 @@ func parseLine(s string, expand func(string) (string, error)) (Line, error) {
 
 func (l *Line) action(s string) error {
 	if s == "" || strings.IndexByte(types, s[0]) < 0 {
-		return fmt.Errorf("unknown type %q", s)
+		return errors.New("unknown type")
 	}
 	l.Type = s[0]
 	l.Supported = strings.IndexByte(settled, l.Type) >= 0
@@ -78,7 +78,7 @@ func (l *Line) action(s string) error {
 		flag, ok := map[rune]*bool{'!': &l.Boot, '+': &l.Append, '-': &l.TryOnly, '=': &l.Replace,
 			'~': &l.Base64, '^': &l.Cred, '$': &l.Purge, '?': &l.Question}[m]
 		if !ok || *flag {
-			return fmt.Errorf("type %q: unknown or repeated modifier %q", s, m)
+			return errors.New("the type has an unknown or repeated modifier")
 		}
 		*flag = true
 	}
@@ -100,14 +100,14 @@ func parseMode(s string) (Mode, error) {
 		default:
 			n, err := strconv.ParseUint(rest, 8, 16)
 			if err != nil || n > 0o7777 {
-				return m, fmt.Errorf("mode %q is not an octal number up to 7777", s)
+				return m, errors.New("the mode is not an octal number up to 7777")
 			}
 			m.Set, m.Bits = true, uint32(n)
 			return m, nil
 		}
 		rest = rest[1:]
 	}
-	return m, fmt.Errorf("mode %q has no digits", s)
+	return m, errors.New("the mode has no digits")
 }
 
 func parseOwner(s string, expand func(string) (string, error)) (Owner, error) {

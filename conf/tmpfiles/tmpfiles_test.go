@@ -58,16 +58,16 @@ d /hidden
 6 d /with space/debian12 mode=true 755 user={root false} group={0 false} age=10d arg=
 7 f /plain mode=true 644 user={ false} group={ false} age= arg=100% sure, 5%.
 1 d /b mode=false 0 user={ false} group={ false} age= arg=
-/usr/lib/tmpfiles.d/a.conf:8: unknown type "y"
+/usr/lib/tmpfiles.d/a.conf:8: unknown type
 /usr/lib/tmpfiles.d/a.conf:9: a line needs a type and a path
-/usr/lib/tmpfiles.d/a.conf:10: path "relative" is not absolute
-/usr/lib/tmpfiles.d/a.conf:11: mode "0999" is not an octal number up to 7777
+/usr/lib/tmpfiles.d/a.conf:10: the path is not absolute
+/usr/lib/tmpfiles.d/a.conf:11: the mode is not an octal number up to 7777
 /usr/lib/tmpfiles.d/a.conf:12: a quote is not closed
 /usr/lib/tmpfiles.d/a.conf:13: a line of type a needs an argument
-/usr/lib/tmpfiles.d/a.conf:14: type "d+!+": unknown or repeated modifier '+'
-/usr/lib/tmpfiles.d/a.conf:15: path "/bad/%y": unknown specifier %y
+/usr/lib/tmpfiles.d/a.conf:14: the type has an unknown or repeated modifier
+/usr/lib/tmpfiles.d/a.conf:15: path: unknown specifier %y
 /usr/lib/tmpfiles.d/a.conf:17: \c is no escape sequence
-skipped /usr/lib/tmpfiles.d/a.conf:16: path "/boot/%b": specifier %b has no value here: the boot ID is not known
+skipped /usr/lib/tmpfiles.d/a.conf:16: path: specifier %b has no value here: the boot ID is not known
 `
 	if got.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", got.String(), want)

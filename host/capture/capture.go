@@ -14,7 +14,9 @@
 package capture
 
 import (
+	"context"
 	"encoding/json"
+	"strconv"
 	"unicode/utf8"
 
 	"fettle/host"
@@ -61,6 +63,14 @@ type Question struct {
 	Path text   `json:"path"`           // of a command its name, of a table its name
 	Attr text   `json:"attr,omitempty"` // of an xattr
 	Args []text `json:"args,omitempty"` // of a command
+	// As is the user with whose rights it was asked; 0: with fettle's own.
+	As uint32 `json:"as,omitempty"`
+}
+
+// of is a question about a path, as ctx has it asked.
+func of(ctx context.Context, op Op, path string) Question {
+	uid, _ := host.ReadsAs(ctx)
+	return Question{Op: op, Path: text(path), As: uid}
 }
 
 // key tells questions apart.
@@ -68,6 +78,9 @@ func (q Question) key() string {
 	k := string(q.Op) + "\x00" + string(q.Path) + "\x00" + string(q.Attr)
 	for _, a := range q.Args {
 		k += "\x00" + string(a)
+	}
+	if q.As != 0 {
+		k += "\x00\x00as " + strconv.FormatUint(uint64(q.As), 10)
 	}
 	return k
 }

@@ -40,6 +40,8 @@ var kinds = []struct {
 	{"network-mount", host.ErrNetworkMount},
 	{"not-regular", host.ErrNotRegular},
 	{"unsupported", host.ErrUnsupported},
+	{"secret", host.ErrSecret},
+	{"not-mounted", host.ErrNotMounted},
 	{"deadline", context.DeadlineExceeded},
 	{"canceled", context.Canceled},
 	{"EINVAL", syscall.EINVAL},

@@ -99,6 +99,10 @@ func (s *Source) Close() error            { return s.tree.Close() }
 // asked, or what was answered then.
 func (s *Source) find(q Question) (*Answer, error) {
 	a, ok := s.answers[q.key()]
+	if !ok && q.As != 0 { // a capture of before anybody asked so
+		q.As = 0
+		a, ok = s.answers[q.key()]
+	}
 	if !ok {
 		return nil, &fs.PathError{Op: string(q.Op), Path: string(q.Path), Err: host.ErrNotCollected}
 	}
@@ -115,12 +119,12 @@ func (s *Source) content(a *Answer, limit int64) ([]byte, error) {
 	return b, err
 }
 
-func (s *Source) Stat(_ context.Context, path string, follow bool) (host.Info, error) {
+func (s *Source) Stat(ctx context.Context, path string, follow bool) (host.Info, error) {
 	op := OpLstat
 	if follow {
 		op = OpStat
 	}
-	a, err := s.find(Question{Op: op, Path: text(path)})
+	a, err := s.find(of(ctx, op, path))
 	if err != nil {
 		return host.Info{}, err
 	}
@@ -132,16 +136,16 @@ func (s *Source) Stat(_ context.Context, path string, follow bool) (host.Info, e
 
 var errDamaged = errors.New("damaged capture: an answer without its content")
 
-func (s *Source) ReadFile(_ context.Context, path string, limit int64) ([]byte, error) {
-	a, err := s.find(Question{Op: OpRead, Path: text(path)})
+func (s *Source) ReadFile(ctx context.Context, path string, limit int64) ([]byte, error) {
+	a, err := s.find(of(ctx, OpRead, path))
 	if err != nil {
 		return nil, err
 	}
 	return s.content(a, limit)
 }
 
-func (s *Source) ReadDir(_ context.Context, path string) ([]host.Entry, error) {
-	a, err := s.find(Question{Op: OpDir, Path: text(path)})
+func (s *Source) ReadDir(ctx context.Context, path string) ([]host.Entry, error) {
+	a, err := s.find(of(ctx, OpDir, path))
 	if a == nil {
 		return nil, err
 	}
@@ -152,8 +156,8 @@ func (s *Source) ReadDir(_ context.Context, path string) ([]host.Entry, error) {
 	return es, err
 }
 
-func (s *Source) Readlink(_ context.Context, path string) (string, error) {
-	a, err := s.find(Question{Op: OpLink, Path: text(path)})
+func (s *Source) Readlink(ctx context.Context, path string) (string, error) {
+	a, err := s.find(of(ctx, OpLink, path))
 	if err != nil {
 		return "", err
 	}
@@ -163,8 +167,10 @@ func (s *Source) Readlink(_ context.Context, path string) (string, error) {
 	return string(*a.Target), nil
 }
 
-func (s *Source) Xattr(_ context.Context, path, name string) ([]byte, error) {
-	a, err := s.find(Question{Op: OpXattr, Path: text(path), Attr: text(name)})
+func (s *Source) Xattr(ctx context.Context, path, name string) ([]byte, error) {
+	q := of(ctx, OpXattr, path)
+	q.Attr = text(name)
+	a, err := s.find(q)
 	if err != nil {
 		return nil, err
 	}

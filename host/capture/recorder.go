@@ -46,7 +46,7 @@ func (r *Recorder) Stat(ctx context.Context, path string, follow bool) (host.Inf
 	if follow {
 		op = OpStat
 	}
-	a := Answer{Question: Question{Op: op, Path: text(path)}}
+	a := Answer{Question: of(ctx, op, path)}
 	if err == nil {
 		a.Info = &i
 	}
@@ -56,13 +56,13 @@ func (r *Recorder) Stat(ctx context.Context, path string, follow bool) (host.Inf
 
 func (r *Recorder) ReadFile(ctx context.Context, path string, limit int64) ([]byte, error) {
 	b, err := r.src.ReadFile(ctx, path, limit)
-	r.keep(Answer{Question: Question{Op: OpRead, Path: text(path)}, content: redact.Kept(path, b)}, err)
+	r.keep(Answer{Question: of(ctx, OpRead, path), content: redact.Kept(path, b)}, err)
 	return b, err
 }
 
 func (r *Recorder) ReadDir(ctx context.Context, path string) ([]host.Entry, error) {
 	es, err := r.src.ReadDir(ctx, path)
-	a := Answer{Question: Question{Op: OpDir, Path: text(path)}}
+	a := Answer{Question: of(ctx, OpDir, path)}
 	for _, e := range es {
 		a.Entries = append(a.Entries, entry{text(e.Name), uint32(e.Type)})
 	}
@@ -72,7 +72,7 @@ func (r *Recorder) ReadDir(ctx context.Context, path string) ([]host.Entry, erro
 
 func (r *Recorder) Readlink(ctx context.Context, path string) (string, error) {
 	s, err := r.src.Readlink(ctx, path)
-	a := Answer{Question: Question{Op: OpLink, Path: text(path)}}
+	a := Answer{Question: of(ctx, OpLink, path)}
 	if err == nil {
 		t := text(s)
 		a.Target = &t
@@ -83,7 +83,9 @@ func (r *Recorder) Readlink(ctx context.Context, path string) (string, error) {
 
 func (r *Recorder) Xattr(ctx context.Context, path, name string) ([]byte, error) {
 	b, err := r.src.Xattr(ctx, path, name)
-	r.keep(Answer{Question: Question{Op: OpXattr, Path: text(path), Attr: text(name)}, Value: b}, err)
+	q := of(ctx, OpXattr, path)
+	q.Attr = text(name)
+	r.keep(Answer{Question: q, Value: b}, err)
 	return b, err
 }
 

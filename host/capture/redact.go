@@ -43,7 +43,7 @@ func (c *Capture) Redact(r *redact.Redactor) (dropped []string, err error) {
 }
 
 func (q Question) redact(r *redact.Redactor) Question {
-	out := Question{Op: q.Op, Path: text(r.Path(string(q.Path))), Attr: text(r.Text(string(q.Attr)))}
+	out := Question{Op: q.Op, Path: text(r.Path(string(q.Path))), Attr: text(r.Text(string(q.Attr))), As: q.As}
 	for _, a := range q.Args {
 		out.Args = append(out.Args, text(r.Path(string(a))))
 	}

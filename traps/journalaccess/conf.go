@@ -77,7 +77,7 @@ func (s *settings) parse(file, text string) {
 		default:
 			key, value, ok := strings.Cut(line, "=")
 			if !ok {
-				s.fail(file, n, "%q has no =, and journald ignores it", line)
+				s.fail(file, n, "no = in the line, and journald ignores it")
 				continue
 			}
 			if section == "Journal" {
@@ -105,7 +105,7 @@ func (s *settings) set(file string, n int, key, value string) {
 			return
 		}
 	}
-	s.fail(file, n, "%s=%s is none of %s, and journald ignores it", key, value, strings.Join(allowed, ", "))
+	s.fail(file, n, "%s is none of %s, and journald ignores it", key, strings.Join(allowed, ", "))
 }
 
 func (s *settings) fail(file string, line int, format string, args ...any) {

@@ -43,6 +43,7 @@ var openSSLDefaults = []string{"/etc/pki/tls/cert.pem", "/etc/ssl/cert.pem", "/e
 // that it is there: it is large, and most hosts with an LDAP client have no
 // server named.
 func usable(ctx context.Context, h *host.Host, c *ldapconf.Client, lib Library) (wrong string, err error) {
+	ctx = c.As(ctx)
 	f := c.CACert.Value
 	if !slices.Contains(systemBundles, f) || c.CACertDir.Given() {
 		s, err := trusted(ctx, h, c, lib)
@@ -61,6 +62,7 @@ func usable(ctx context.Context, h *host.Host, c *ldapconf.Client, lib Library) 
 // trusted reads the CA certificates of a client. An error says that nobody
 // could look.
 func trusted(ctx context.Context, h *host.Host, c *ldapconf.Client, lib Library) (store, error) {
+	ctx = c.As(ctx)
 	var s store
 	s.File = c.CACert.Value
 	var from []string
@@ -196,7 +198,7 @@ func elsewhere(ctx context.Context, h *host.Host, cs []*ldapconf.Client) map[str
 	out := map[string][]*x509.Certificate{}
 	files := []string{"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem"}
 	for _, c := range cs {
-		if f := c.CACert.Value; path.IsAbs(f) {
+		if f := c.CACert.Value; path.IsAbs(f) && c.User == 0 {
 			files = append(files, f)
 		}
 	}

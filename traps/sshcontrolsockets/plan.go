@@ -35,6 +35,7 @@ func plan(ctx context.Context, h *host.Host, fd trap.Finding) (remedy.Plan, erro
 		return remedy.Plan{}, remedy.Refuse("there is no user %s any more", fd.Subject)
 	}
 	c := &client{user: u}
+	ctx = host.As(ctx, u.UID)
 	folder, err := c.safe(ctx, h)
 	if err != nil {
 		return remedy.Plan{}, err

@@ -58,6 +58,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 			break
 		}
 		c := &client{user: u, system: system}
+		ctx := host.As(ctx, u.UID) // his file names others
 		c.own, c.err = sshconfig.Read(ctx, h, c.file(), path.Dir(c.file()), u.Home)
 		known, knownErr := h.ReadFile(ctx, path.Join(u.Home, ".ssh/known_hosts"))
 		if host.IsAbsent(c.err) {

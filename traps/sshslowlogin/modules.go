@@ -137,7 +137,7 @@ func (f *facts) mount(ctx context.Context, r *trap.Report, rule pam.Rule) {
 	remote, err := volumes(string(b))
 	switch {
 	case err != nil:
-		r.Unknown(subject, &host.SyntaxError{Path: conf, Msg: err.Error()}, evidence(rule))
+		r.Unknown(subject, &host.SyntaxError{Path: conf, Msg: "not well-formed XML"}, evidence(rule))
 	case len(remote) == 0:
 		r.Clear(subject, "mounts nothing from other machines", evidence(rule))
 	default:

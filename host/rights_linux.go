@@ -1,0 +1,140 @@
+package host
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// rights are what the kernel asks for when a file is opened: the user and
+// groups of the calling thread for files (credentials(7), setfsuid(2)).
+type rights struct {
+	uid, gid uint32
+	groups   []uint32
+}
+
+// nobody is the group of a user whom the host's files do not have.
+const nobody = 65534
+
+// do runs f in a thread with these rights, which are given back afterwards.
+// While the user is not root, the kernel takes the capabilities from the
+// thread that pass over permissions (capabilities(7)).
+func (r rights) do(f func() error) error {
+	own, err := unix.Getgroups()
+	if err != nil {
+		return err
+	}
+	before := rights{uid: uint32(os.Geteuid()), gid: uint32(os.Getegid())}
+	for _, g := range own {
+		before.groups = append(before.groups, uint32(g))
+	}
+	runtime.LockOSThread()
+	defer func() {
+		// A thread that kept the user's rights is never used again.
+		if before.take() == nil {
+			runtime.UnlockOSThread()
+		}
+	}()
+	if err := r.take(); err != nil {
+		return fmt.Errorf("reading with the rights of user %d: %w (%v)", r.uid, ErrDenied, err)
+	}
+	return f()
+}
+
+// take gives the calling thread these rights. Package syscall would give them
+// to all threads.
+func (r rights) take() error {
+	var first unsafe.Pointer
+	if len(r.groups) > 0 {
+		first = unsafe.Pointer(&r.groups[0])
+	}
+	if _, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(r.groups)), uintptr(first), 0); errno != 0 {
+		return fmt.Errorf("setting groups: %w", errno)
+	}
+	// Neither call tells of failure: each returns what was in force before it.
+	for _, c := range []struct{ call, id uint32 }{{unix.SYS_SETFSGID, r.gid}, {unix.SYS_SETFSUID, r.uid}} {
+		unix.RawSyscall(uintptr(c.call), uintptr(c.id), 0, 0)
+		if now, _, _ := unix.RawSyscall(uintptr(c.call), ^uintptr(0), 0, 0); uint32(now) != c.id {
+			return unix.EPERM
+		}
+	}
+	return nil
+}
+
+// members are the users and groups of a root's own files.
+type members struct {
+	gid    map[uint32]uint32   // user to primary group
+	groups map[uint32][]uint32 // user to the groups that list his name
+}
+
+// parseMembers reads passwd(5) and group(5). What it cannot read gives no rights.
+func parseMembers(passwd, group []byte) members {
+	m := members{gid: map[uint32]uint32{}, groups: map[uint32][]uint32{}}
+	id := func(s string) (uint32, bool) {
+		n, err := strconv.ParseUint(s, 10, 32)
+		return uint32(n), err == nil
+	}
+	byName := map[string]uint32{}
+	for line := range bytes.Lines(passwd) {
+		f := strings.Split(strings.TrimSpace(string(line)), ":")
+		if len(f) < 4 {
+			continue
+		}
+		uid, ok1 := id(f[2])
+		gid, ok2 := id(f[3])
+		if _, twice := m.gid[uid]; ok1 && ok2 && !twice {
+			m.gid[uid], byName[f[0]] = gid, uid
+		}
+	}
+	for line := range bytes.Lines(group) {
+		f := strings.Split(strings.TrimSpace(string(line)), ":")
+		if len(f) < 4 {
+			continue
+		}
+		gid, ok := id(f[2])
+		for name := range strings.SplitSeq(f[3], ",") {
+			if uid, known := byName[name]; ok && known && !slices.Contains(m.groups[uid], gid) {
+				m.groups[uid] = append(m.groups[uid], gid)
+			}
+		}
+	}
+	return m
+}
+
+// rightsOf are a user's rights as far as the host's own files tell. Where a
+// root folder is another's, its files speak of other numbers.
+func (t *tree) rightsOf(uid uint32) rights {
+	r := rights{uid: uid, gid: nobody}
+	if t.owner != 0 {
+		return r
+	}
+	t.members.Do(func() { t.whose = parseMembers(t.accounts("/etc/passwd"), t.accounts("/etc/group")) })
+	if gid, ok := t.whose.gid[uid]; ok {
+		r.gid, r.groups = gid, t.whose.groups[uid]
+	}
+	return r
+}
+
+// accounts reads an account file; nothing where that fails.
+func (t *tree) accounts(name string) []byte {
+	fd, err := t.openat(name, openForReading)
+	if err != nil {
+		return nil
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil || !st.Mode().IsRegular() || st.Size() > ReadLimit {
+		return nil
+	}
+	b := make([]byte, st.Size())
+	n, _ := f.Read(b)
+	return b[:n]
+}
