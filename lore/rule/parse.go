@@ -19,13 +19,23 @@ var (
 // Parse reads a rule's file and finds every mistake in it. path is what
 // mistakes and findings call the file. The rule is nil when one of the mistakes
 // is fatal. Shipped rules may start the read-only commands.
-func Parse(path string, b []byte, shipped bool) (*Rule, Mistakes) {
+func Parse(path string, b []byte, shipped bool) (r *Rule, ms Mistakes) {
 	rd := &reader{path: path, shipped: shipped}
+	defer func() { // a fault of ours in reading one rule costs that rule alone
+		if p := recover(); p != nil {
+			rd.errorAt(place{1, 1}, "fettle failed to read this rule (%v); please report it, with the rule", p)
+			r, ms = nil, rd.mistakes.sorted()
+		}
+	}()
+	return rd.wholeRule(b)
+}
+
+func (rd *reader) wholeRule(b []byte) (*Rule, Mistakes) {
 	top := rd.parse(b)
 	if top == nil {
 		return nil, rd.mistakes
 	}
-	r := &Rule{Path: path, Shipped: shipped, As: "it"}
+	r := &Rule{Path: rd.path, Shipped: rd.shipped, As: "it"}
 	p := &parsing{reader: rd, r: r, top: map[string]ast.Node{}, factAt: map[string]place{}, used: map[string]bool{}}
 	p.rule(top)
 	ms := rd.mistakes.sorted()

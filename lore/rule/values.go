@@ -17,10 +17,10 @@ import (
 
 // lines splits text into lines; the end of the last is no line of its own.
 func lines(s string) []string {
-	if s = strings.TrimSuffix(s, "\n"); s == "" {
+	if s == "" {
 		return nil
 	}
-	return strings.Split(s, "\n")
+	return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 }
 
 func textsOf(list ref.Val) []string {
