@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -53,7 +54,7 @@ var rooms = map[string][]string{
 
 // starters may start programs: the read-only commands of checks, the steps of
 // remedies, and the transports.
-var starters = []string{"host/exec_linux.go", "host/confine/", "host/archive/", "remedy/", "fleet/", "cli/", "lab/", "measure/"}
+var starters = []string{"host/exec_linux.go", "host/confine/", "host/archive/", "internal/means/", "remedy/", "fleet/", "cli/", "lab/", "measure/"}
 
 func TestWhoImportsWhom(t *testing.T) {
 	eachFile(t, func(file string, imports []string) {
@@ -114,6 +115,39 @@ func eachFile(t *testing.T, each func(file string, imports []string)) {
 		rel, _ := filepath.Rel(root, p)
 		each(rel, imports)
 		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFuzzed wants each package that has fuzz targets to run them for a while
+// in every run of the tests.
+func TestFuzzed(t *testing.T) {
+	has, runs := map[string]bool{}, map[string]bool{}
+	eachTest(t, func(dir, text string) {
+		has[dir] = has[dir] || strings.Contains(text, "\nfunc Fuzz")
+		runs[dir] = runs[dir] || strings.Contains(text, "{ means.Fuzz(t) }")
+	})
+	for dir := range has {
+		if has[dir] && !runs[dir] {
+			t.Errorf("%s has fuzz targets; add: func TestFuzz(t *testing.T) { means.Fuzz(t) }", dir)
+		}
+	}
+}
+
+// eachTest reads every file of tests.
+func eachTest(t *testing.T, each func(dir, text string)) {
+	t.Helper()
+	err := filepath.WalkDir(filepath.Join("..", ".."), func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(p, "_test.go") {
+			return err
+		}
+		b, err := os.ReadFile(p)
+		if err == nil {
+			each(filepath.Dir(p), string(b))
+		}
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -8,9 +8,12 @@ import (
 	"unicode/utf8"
 
 	"fettle/host/hosttest"
+	"fettle/internal/means"
 )
 
 func dirFS(dir string) fs.FS { return os.DirFS(dir) }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 // FuzzParse: whatever the file, mistakes stand within it, and a rule that is
 // taken runs.
