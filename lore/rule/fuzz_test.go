@@ -9,6 +9,7 @@ import (
 
 	"fettle/host/hosttest"
 	"fettle/internal/means"
+	"fettle/lore/cel"
 )
 
 func dirFS(dir string) fs.FS { return os.DirFS(dir) }
@@ -68,6 +69,6 @@ func FuzzText(f *testing.F) {
 		if s[end:end+2] != "}}" {
 			t.Errorf("%q ends at %d", s, end)
 		}
-		lineCol(s, end)
+		cel.Place(s, end)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"fettle/internal/lazy"
+	"fettle/lore/cel"
 	"fettle/trap"
 )
 
@@ -42,7 +43,7 @@ func (rd *reader) wholeRule(b []byte) (*Rule, Mistakes) {
 	if len(ms.Fatal()) > 0 {
 		return nil, ms
 	}
-	return r.link(), ms
+	return r.Ready(), ms
 }
 
 // parsing is one rule on the way from YAML.
@@ -52,7 +53,7 @@ type parsing struct {
 	top    map[string]ast.Node // the values of the top-level keys
 	factAt map[string]place
 	used   map[string]bool // names that an expression needs
-	env    *checker
+	env    *cel.Env        // what expressions may use so far
 }
 
 // keys are the top-level keys in the order of the documentation.
@@ -69,10 +70,7 @@ func (p *parsing) rule(top *ast.MappingNode) {
 	})
 	p.words()
 	p.facts(p.top["facts"])
-	p.env = newChecker(p)
-	if p.env == nil {
-		return
-	}
+	p.declareFacts()
 	p.lets(p.top["let"])
 	p.applies(p.top["applies"])
 	p.eachOf()
@@ -163,11 +161,11 @@ func (p *parsing) lets(n ast.Node) {
 		}
 		e, typ := p.expr(v, nil)
 		if e == nil {
-			typ = dynType()
+			typ = cel.Type{}
 		} else {
 			p.r.Lets = append(p.r.Lets, Let{name, e})
 		}
-		p.env.declare(name, typ)
+		p.declare(name, typ)
 		if len(p.r.Lets) > letLimit {
 			p.errorf(k, "more than %d names", letLimit)
 		}
@@ -232,7 +230,7 @@ func (p *parsing) eachOf() {
 		return
 	}
 	e, typ := p.expr(n, nil)
-	element := dynType()
+	element := cel.Type{}
 	if e != nil {
 		p.r.Each = e
 		var ok bool
@@ -245,7 +243,7 @@ func (p *parsing) eachOf() {
 			p.r.As = name
 		}
 	}
-	p.env.declare(p.r.As, element)
+	p.declare(p.r.As, element)
 	if v := p.top["subject"]; v != nil {
 		p.r.Subject = p.text(v, "subject", summaryText)
 	} else {
