@@ -28,6 +28,7 @@ var rooms = map[string][]string{
 	"traps":        {"trap", "traps"},
 	"traps/":       {"trap", "host", "conf", "fact", "remedy", "lab", "measure", "lore", "totp", "chart"},
 	// The generator of what rules come to.
+	"traps/rules":  {"traps/rules", "lore", "trap", "host", "remedy"},
 	"traps/rules/": {"traps/rules", "lore", "trap"},
 	"lore":         {"trap", "host", "remedy"},
 	// A language, and what it is compared with.
