@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"fettle/internal/means"
 	"fettle/lore/cel"
 	"fettle/lore/cel/oracle"
 )
@@ -306,3 +307,5 @@ func TestBounds(t *testing.T) {
 		}
 	}
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
