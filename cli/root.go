@@ -18,6 +18,7 @@ import (
 	"fettle/cli/check"
 	"fettle/cli/explain"
 	"fettle/cli/fix"
+	"fettle/cli/keypath"
 	"fettle/cli/lore"
 	"fettle/cli/totp"
 	"fettle/cli/watch"
@@ -99,6 +100,7 @@ settings that undo each other, the versions with a bug.`,
 	c.AddCommand(explain.ListCmd(a), explain.Cmd(a), why.Cmd(a), accept.Cmd(a), lore.Cmd(a))
 	c.AddCommand(watch.Cmd(a), measureCmd(a), totp.Cmd(a), labCmd(a))
 	c.AddCommand(versionCmd(a), manCmd())
+	c.AddCommand(keypath.New(keypath.Given{Stdout: a.Stdout, Stderr: a.Stderr, Usagef: common.Usagef, Failf: common.Failf}))
 	c.InitDefaultCompletionCmd()
 	refuseOtherShells(c)
 	return c

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"fettle/host"
-	"fettle/internal/means"
 	"fettle/report"
 	"fettle/trap"
 )
@@ -116,8 +115,6 @@ func TestStream(t *testing.T) {
 		}
 	}
 }
-
-func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzStream(f *testing.F) {
 	f.Add(strings.Join(lines(f), "\n"))

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"strings"
 	"testing"
-
-	"fettle/internal/means"
 )
 
 func TestFramesSurviveConsoleNoise(t *testing.T) {
@@ -33,8 +31,6 @@ func TestDamagedFrameIsNotBelieved(t *testing.T) {
 		}
 	}
 }
-
-func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzFrames(f *testing.F) {
 	var b bytes.Buffer

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"fettle/internal/means"
 	"fettle/trap"
 )
 
@@ -136,8 +135,6 @@ func TestRubbish(t *testing.T) {
 		t.Errorf("too long: %+v, %v", got, err)
 	}
 }
-
-func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzFind(f *testing.F) {
 	x := testIndex(f)

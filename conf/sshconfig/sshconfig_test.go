@@ -86,8 +86,6 @@ func TestUnsure(t *testing.T) {
 	}
 }
 
-func TestFuzz(t *testing.T) { means.Fuzz(t) }
-
 func FuzzRead(f *testing.F) {
 	f.Add(sample)
 	f.Add("Include *\nInclude /c\nMatch\nHost \"")

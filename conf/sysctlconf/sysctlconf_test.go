@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"fettle/host/hosttest"
-	"fettle/internal/means"
 )
 
 func TestReadTellsWinnersAndLosers(t *testing.T) {
@@ -135,8 +134,6 @@ func TestNormalize(t *testing.T) {
 		}
 	}
 }
-
-func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzParse(f *testing.F) {
 	for _, tc := range differential {

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"fettle/internal/means"
 )
 
 var testNames = Names{
@@ -135,8 +133,6 @@ func TestParseXattrRefuses(t *testing.T) {
 		t.Errorf("no entries: %v, %v", a, err)
 	}
 }
-
-func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzParseXattr(f *testing.F) {
 	f.Add(must(f, "u::rwx,g::r-x,g:4:r-x,m::r-x,o::r-x").Xattr())

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"fettle/internal/means"
 )
 
 // unpack reads a file of testdata. writes.log.gz was recorded by
@@ -135,8 +133,6 @@ func TestReadLogRefuses(t *testing.T) {
 		}
 	}
 }
-
-func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzReadLog(f *testing.F) {
 	b := unpack(f, "writes.log.gz")

@@ -8,13 +8,9 @@ import (
 	"unicode/utf8"
 
 	"fettle/host/hosttest"
-	"fettle/internal/means"
-	"fettle/lore/cel"
 )
 
 func dirFS(dir string) fs.FS { return os.DirFS(dir) }
-
-func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 // FuzzParse: whatever the file, mistakes stand within it, and a rule that is
 // taken runs.
@@ -69,6 +65,6 @@ func FuzzText(f *testing.F) {
 		if s[end:end+2] != "}}" {
 			t.Errorf("%q ends at %d", s, end)
 		}
-		cel.Place(s, end)
+		lineCol(s, end)
 	})
 }

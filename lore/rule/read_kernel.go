@@ -1,7 +1,6 @@
 package rule
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -21,7 +20,7 @@ var (
 // version into uname -v, Ubuntu both into /proc/version_signature; elsewhere the
 // release begins with the upstream version, from which Red Hat's and SUSE's
 // kernels are far away by the fixes that they carry.
-func readKernel(r *reading, _ *Fact) (*kernelFact, error) {
+func readKernel(r *reading, _ *Fact) (any, error) {
 	id := r.h.Identity()
 	if id.Release == "" {
 		if !r.h.Running() {
@@ -53,18 +52,15 @@ func readKernel(r *reading, _ *Fact) (*kernelFact, error) {
 	if up == "" {
 		return nil, fmt.Errorf("the release %q begins with no version of Linux", id.Release)
 	}
-	return &kernelFact{seen: seen{"uname -r", id.Release}, Release: id.Release, Upstream: up, Package: pkg, Distribution: dist}, nil
+	return newObject("kernel", "uname -r", id.Release, map[string]any{"release": id.Release, "upstream": up, "package": pkg, "distribution": dist}), nil
 }
 
-// before compares upstream versions.
-func (k *kernelFact) before(version string) (bool, error) {
-	c, err := kernelversion.Compare(k.Upstream, version)
-	return c < 0, err
-}
-
-func (k *kernelFact) since(version string) (bool, error) {
-	before, err := k.before(version)
-	return !before, err
+func kernelBefore(o *object, version string) any {
+	c, err := kernelversion.Compare(o.fields["upstream"].(string), version)
+	if err != nil {
+		return err
+	}
+	return c < 0
 }
 
 // FixedIn is where one distribution release mended a bug.
@@ -79,7 +75,7 @@ var errBackports = errors.New("this distribution puts later fixes into old versi
 
 // readFixed compares a package, or the kernel, with the versions in which a
 // bug is mended.
-func readFixed(r *reading, f *Fact) (*fixedFact, error) {
+func readFixed(r *reading, f *Fact) (any, error) {
 	var name, version, up, manager string
 	var err error
 	if f.opt("kernel", "") != "" {
@@ -87,31 +83,36 @@ func readFixed(r *reading, f *Fact) (*fixedFact, error) {
 		if kerr != nil {
 			return nil, kerr
 		}
-		name, up, version = "the kernel", k.Upstream, cmp.Or(k.Package, k.Release)
-		if k.Distribution == "redhat" || k.Distribution == "suse" {
+		o := k.(*object)
+		name, up = "the kernel", o.fields["upstream"].(string)
+		if version = o.fields["package"].(string); version == "" {
+			version = o.fields["release"].(string)
+		}
+		if o.fields["distribution"] == "redhat" || o.fields["distribution"] == "suse" {
 			manager = "rpm"
 		}
 	} else {
-		p, perr := readPackage(r, &Fact{Args: f.Opts["package"]})
+		v, perr := readPackage(r, &Fact{Args: f.Opts["package"]})
 		if perr != nil {
 			return nil, perr
 		}
-		if !p.Installed {
-			return &fixedFact{seen: p.seen, Name: f.Opts["package"][0]}, nil
+		o := v.(*object)
+		if o.fields["installed"] != true {
+			return newObject("fixed", o.source, o.brief, map[string]any{"name": f.Opts["package"][0]}), nil
 		}
-		name, version, manager = p.Name, p.Version, p.Manager
+		name, version, manager = o.fields["name"].(string), o.fields["version"].(string), o.fields["manager"].(string)
 		up = upstreamOf(version)
 	}
 	fixed := f.opt("upstream", "")
-	o := &fixedFact{seen: seen{name, version}, Installed: true, Name: name, Version: version}
-	sys, err := readOS(r, osOfHost)
+	o := newObject("fixed", name, version, map[string]any{"installed": true, "name": name, "version": version})
+	sys, err := r.os()
 	if err != nil {
 		return nil, err
 	}
 	compare := comparer(manager, f.opt("kernel", "") != "")
 	var bad, listed bool
 	for _, d := range f.Fixed {
-		if d.OS != sys.ID || d.Release != "" && d.Release != sys.VersionID {
+		if d.OS != sys.fields["id"] || d.Release != "" && d.Release != sys.fields["version_id"] {
 			continue
 		}
 		if listed = true; d.Version == "never" {
@@ -140,14 +141,14 @@ func readFixed(r *reading, f *Fact) (*fixedFact, error) {
 		if err != nil {
 			return nil, err
 		}
-		if bad = c < 0; bad && (sys.is("rhel") || sys.is("fedora") && sys.ID != "fedora" || sys.is("suse")) {
-			o.Bad = noValue[bool]("%w", errBackports)
+		if bad = c < 0; bad && (osIs(sys, "rhel") || osIs(sys, "fedora") && sys.fields["id"] != "fedora" || osIs(sys, "suse")) {
+			o.fields["bad"] = noValue("%w", errBackports)
 		}
 	}
-	if o.Bad == nil {
-		o.Bad = value(bad)
+	if o.fields["bad"] == nil {
+		o.fields["bad"] = bad
 	}
-	o.FixedIn = fixed
+	o.fields["fixed_in"] = fixed
 	if fixed != "" {
 		o.brief = version + "; fixed since " + fixed
 	}

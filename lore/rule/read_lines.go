@@ -14,11 +14,7 @@ import (
 // where it is not given.
 func (r *reading) inFiles(f *Fact, otherwise ...string) ([]string, error) {
 	var out []string
-	in := f.Opts["in"]
-	if len(in) == 0 {
-		in = otherwise
-	}
-	for _, p := range in {
+	for _, p := range append(f.Opts["in"], otherwise[:len(otherwise)*b2i(len(f.Opts["in"]) == 0)]...) {
 		if !strings.ContainsAny(p, "*?[") {
 			out = append(out, p)
 			continue
@@ -32,10 +28,17 @@ func (r *reading) inFiles(f *Fact, otherwise ...string) ([]string, error) {
 	return out, nil
 }
 
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
 // matchLimit bounds what a regex fact lists.
 const matchLimit = 1000
 
-func readRegex(r *reading, f *Fact) (*regexFact, error) {
+func readRegex(r *reading, f *Fact) (any, error) {
 	re, err := compiled(f.arg())
 	if err != nil {
 		return nil, err
@@ -48,7 +51,7 @@ func readRegex(r *reading, f *Fact) (*regexFact, error) {
 	if err != nil {
 		return nil, err
 	}
-	var found []*matchFact
+	var found []*object
 	exists := false
 	count := 0
 	for _, name := range files {
@@ -65,7 +68,8 @@ func readRegex(r *reading, f *Fact) (*regexFact, error) {
 				return
 			}
 			if count++; count <= matchLimit {
-				found = append(found, &matchFact{seen: seen{fmt.Sprintf("%s:%d", name, n), excerpt(re, line)}, Path: name, Line: n, Text: line, Groups: groups(re, line)})
+				found = append(found, newObject("match", fmt.Sprintf("%s:%d", name, n), excerpt(re, line), map[string]any{
+					"path": name, "line": n, "text": line, "groups": groups(re, line)}))
 			}
 		})
 		if err != nil {
@@ -73,12 +77,12 @@ func readRegex(r *reading, f *Fact) (*regexFact, error) {
 		}
 	}
 	source := strings.Join(f.Opts["in"], ", ")
-	o := &regexFact{seen: seen{source, "no line matches " + f.arg()}, Exists: exists, Found: count > 0, Matches: found, Count: count,
-		First: noValue[*matchFact]("no line of %s matches %s", source, f.arg())}
+	o := newObject("regex", source, "no line matches "+f.arg(), map[string]any{"exists": exists, "found": count > 0, "matches": found, "count": count,
+		"first": noValue("no line of %s matches %s", source, f.arg())})
 	switch {
 	case count > 0:
-		o.First = value(found[0])
-		o.seen = found[0].seen
+		o.fields["first"] = found[0]
+		o.source, o.brief = found[0].source, found[0].brief
 	case !exists:
 		o.brief = "absent"
 	}
@@ -119,11 +123,11 @@ func excerpt(re *regexp.Regexp, line string) string {
 	return out
 }
 
-func readTable(r *reading, f *Fact) (*tableFact, error) {
+func readTable(r *reading, f *Fact) (any, error) {
 	name := f.arg()
 	b, err := r.content(name)
 	if host.IsAbsent(err) {
-		return &tableFact{seen: seen{name, "absent"}}, nil
+		return newObject("table", name, "absent", map[string]any{"rows": []map[string]string{}}), nil
 	}
 	if err != nil {
 		return nil, err
@@ -158,5 +162,5 @@ func readTable(r *reading, f *Fact) (*tableFact, error) {
 		}
 		rows = append(rows, row)
 	}
-	return &tableFact{seen: seen{name, fmt.Sprintf("%d rows", len(rows))}, Exists: true, Rows: rows}, nil
+	return newObject("table", name, fmt.Sprintf("%d rows", len(rows)), map[string]any{"exists": true, "rows": rows}), nil
 }

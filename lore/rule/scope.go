@@ -4,6 +4,10 @@ import (
 	"context"
 	"slices"
 
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+
 	"fettle/host"
 )
 
@@ -17,8 +21,8 @@ type reading struct {
 }
 
 type answer struct {
-	val any
-	err error
+	val ref.Val // or *types.Err
+	ev  *object // whose evidence it has; nil: a list
 }
 
 // unreadable is the error of a fact that nobody could look at.
@@ -31,45 +35,41 @@ func (u *unreadable) Unwrap() error { return u.err }
 // element of each at hand. It keeps which facts were looked at.
 type scope struct {
 	*reading
-	it   any // nil: there is none
+	it   *ref.Val
 	lets map[string]letAnswer
 	used []string
 }
 
 type letAnswer struct {
-	answer
+	val  ref.Val
 	used []string
 }
 
-// Value reads the fact of that name when an expression needs it.
-func (s *scope) Value(name string) (v any, known bool, err error) {
+func (s *scope) Parent() cel.Activation { return nil }
+
+// ResolveName reads the fact of that name when an expression needs it.
+func (s *scope) ResolveName(name string) (any, bool) {
 	if s.it != nil && name == s.rule.As {
 		s.use(name)
-		return s.it, true, nil
+		return *s.it, true
 	}
 	if f := s.rule.facts[name]; f != nil {
 		s.use(name)
-		a := s.answer(f)
-		return a.val, true, a.err
+		return s.fact(f), true
 	}
 	if l := s.rule.lets[name]; l != nil {
-		a := s.let(l)
-		return a.val, true, a.err
+		return s.let(l), true
 	}
 	switch name {
 	case "now":
-		return s.h.Now(), true, nil
+		return types.Timestamp{Time: s.h.Now()}, true
 	case "host":
-		return s.host(), true, nil
+		return s.hostObject(), true
 	case "os":
-		a := s.answer(osOfHost)
-		return a.val, true, a.err
+		return s.fact(&Fact{Name: "os", Kind: "os"}), true
 	}
-	return nil, false, nil
+	return nil, false
 }
-
-// osOfHost is the fact os, which every rule has.
-var osOfHost = &Fact{Name: "os", Kind: "os"}
 
 func (s *scope) use(name string) {
 	if !slices.Contains(s.used, name) {
@@ -77,32 +77,32 @@ func (s *scope) use(name string) {
 	}
 }
 
-func (s *scope) let(l *Let) answer {
+func (s *scope) let(l *Let) ref.Val {
 	if a, ok := s.lets[l.Name]; ok {
 		for _, u := range a.used {
 			s.use(u)
 		}
-		return a.answer
+		return a.val
 	}
 	outer := s.used
 	s.used = nil
-	var a answer
-	if v, err := l.Expr.eval(s.ctx, s); err != nil {
-		a.err = &unreadable{err}
-	} else {
-		a.val = v
+	v, err := l.Expr.eval(s.ctx, s)
+	if err != nil {
+		v = types.WrapErr(&unreadable{err})
 	}
 	if s.lets == nil {
 		s.lets = map[string]letAnswer{}
 	}
-	s.lets[l.Name] = letAnswer{a, s.used}
+	s.lets[l.Name] = letAnswer{v, s.used}
 	inner := s.used
 	s.used = outer
 	for _, u := range inner {
 		s.use(u)
 	}
-	return a
+	return v
 }
+
+func (r *reading) fact(f *Fact) ref.Val { return r.answer(f).val }
 
 func (r *reading) answer(f *Fact) answer {
 	if a, ok := r.facts[f.Name]; ok {
@@ -111,15 +111,18 @@ func (r *reading) answer(f *Fact) answer {
 	v, err := kinds()[f.Kind].read(r, f)
 	var a answer
 	if err != nil {
-		a.err = &unreadable{err}
+		a.val = types.WrapErr(&unreadable{err})
 	} else {
-		a.val = v
+		a.ev, _ = v.(*object)
+		a.val = toVal(v)
 	}
 	r.facts[f.Name] = a
 	return a
 }
 
-func (r *reading) host() *hostFact {
+func (r *reading) hostObject() *object {
 	id := r.h.Identity()
-	return &hostFact{Name: id.Hostname, Kind: string(r.h.Kind()), Running: r.h.Running(), Machine: id.Machine, Root: id.EUID == 0}
+	return newObject("host", "", "", map[string]any{
+		"name": id.Hostname, "kind": string(r.h.Kind()), "running": r.h.Running(), "machine": id.Machine, "root": id.EUID == 0,
+	})
 }

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"fettle/internal/means"
 )
 
 func TestParseJob(t *testing.T) {
@@ -57,8 +55,6 @@ func TestParseJobRefuses(t *testing.T) {
 		}
 	}
 }
-
-func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzParseJob(f *testing.F) {
 	f.Add(DefaultJob)

@@ -9,7 +9,6 @@ import (
 
 	"fettle/host"
 	"fettle/host/hosttest"
-	"fettle/internal/means"
 	"fettle/remedy"
 	"fettle/trap"
 	"fettle/trap/traptest"
@@ -206,8 +205,6 @@ func TestDropInText(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
-
-func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzSetShellValue(f *testing.F) {
 	f.Add("KSM_NPAGES_MAX=1\n#x")

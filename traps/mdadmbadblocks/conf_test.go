@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"fettle/host/hosttest"
-	"fettle/internal/means"
 )
 
 func TestConfLines(t *testing.T) {
@@ -105,8 +104,6 @@ func TestConfFiles(t *testing.T) {
 		}
 	}
 }
-
-func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 // What is written has every setting off, and no other line's words changed.
 func FuzzWithoutList(f *testing.F) {

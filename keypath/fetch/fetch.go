@@ -1,0 +1,248 @@
+// Package fetch gets OpenPGP keys from keyservers (HKP, draft-shaw-openpgp-hkp)
+// and from their owners' domains (WKD, draft-koch-openpgp-webkey-service), and
+// keeps them. What comes is bounded, and kept only if it is the key asked for.
+package fetch
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha1"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"fettle/conf/openpgp"
+)
+
+// DefaultServer keeps the signatures of others on the keys it has;
+// keys.openpgp.org strips them, so that no path leads through it.
+const DefaultServer = "hkps://keyserver.ubuntu.com"
+
+const (
+	maxKey  = 32 << 20
+	timeout = 20 * time.Second
+	fresh   = 7 * 24 * time.Hour // how long a key that was fetched is not asked for again
+	absent  = 24 * time.Hour     // how long one that no server had
+)
+
+// ErrNone: no server has the key.
+var ErrNone = errors.New("no keyserver has it")
+
+// Client asks servers, one after the other, until one has the key.
+type Client struct {
+	Servers []string // base URLs, as Server makes them
+	Folder  string   // where keys are kept
+	HTTP    *http.Client
+	// Left is how many questions may still be asked.
+	Left int
+	// Asked counts those that were.
+	Asked int
+}
+
+// Server makes a base URL of a keyserver as gpg names it: hkp://, hkps://,
+// http://, https://, or a bare name.
+func Server(name string) (string, error) {
+	if !strings.Contains(name, "://") {
+		name = "hkps://" + name
+	}
+	u, err := url.Parse(name)
+	if err != nil || u.Host == "" {
+		return "", fmt.Errorf("keyserver %q: expected hkps://HOST, hkp://HOST or a URL of http(s)", name)
+	}
+	switch u.Scheme {
+	case "hkp":
+		u.Scheme = "http"
+		if u.Port() == "" {
+			u.Host += ":11371"
+		}
+	case "hkps":
+		u.Scheme = "https"
+	case "http", "https":
+	default:
+		return "", fmt.Errorf("keyserver %q: expected hkps://HOST, hkp://HOST or a URL of http(s)", name)
+	}
+	return strings.TrimSuffix(u.String(), "/"), nil
+}
+
+// ByID gets a key by id or fingerprint (hexadecimal) into the folder; false: it
+// was there already.
+func (c *Client) ByID(ctx context.Context, id string) (bool, error) {
+	id = strings.ToUpper(id)
+	right := func(f openpgp.Fingerprint) bool {
+		return strings.HasSuffix(f.String(), id) || fmt.Sprintf("%016X", f.ID()) == id
+	}
+	return c.get(ctx, id, right, func(server string) string {
+		return server + "/pks/lookup?" + url.Values{"op": {"get"}, "options": {"mr"}, "search": {"0x" + id}}.Encode()
+	})
+}
+
+// ByAddress gets the keys of a mail address: from its domain, then from keyservers.
+func (c *Client) ByAddress(ctx context.Context, address string) error {
+	any := func(openpgp.Fingerprint) bool { return true }
+	urls, err := webKeyURLs(address)
+	if err != nil {
+		return err
+	}
+	for _, u := range urls {
+		if _, err := c.get(ctx, "wkd-"+fileName(address), any, func(string) string { return u }); err == nil {
+			break
+		}
+	}
+	_, err = c.get(ctx, fileName(address), any, func(server string) string {
+		return server + "/pks/lookup?" + url.Values{"op": {"get"}, "options": {"mr"}, "search": {address}}.Encode()
+	})
+	return err
+}
+
+// get asks for what is not in the folder. url makes of a server what to ask.
+func (c *Client) get(ctx context.Context, name string, right func(openpgp.Fingerprint) bool, url func(server string) string) (bool, error) {
+	file := filepath.Join(c.Folder, name+".pgp")
+	if st, err := os.Stat(file); err == nil {
+		age := time.Since(st.ModTime())
+		switch {
+		case st.Size() > 0 && age < fresh:
+			return false, nil
+		case st.Size() == 0 && age < absent:
+			return false, ErrNone
+		}
+	}
+	err := ErrNone
+	for _, s := range c.Servers {
+		if c.Left <= 0 {
+			return false, fmt.Errorf("no more keys are fetched: %d questions were asked (--fetch allows more)", c.Asked)
+		}
+		c.Left--
+		c.Asked++
+		var keys []byte
+		if keys, err = c.ask(ctx, url(s)); err == nil {
+			if keys = matching(keys, right); len(keys) > 0 {
+				return true, write(file, keys)
+			}
+			err = ErrNone
+		}
+	}
+	if errors.Is(err, ErrNone) {
+		return false, errors.Join(err, write(file, nil))
+	}
+	return false, err
+}
+
+func write(file string, b []byte) error {
+	if err := renameio.WriteFile(file, b, 0o600); err != nil {
+		return fmt.Errorf("keeping a key: %w", err)
+	}
+	return nil
+}
+
+// ask gets packets from a URL.
+func (c *Client) ask(ctx context.Context, u string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u, nil)
+	if err != nil {
+		return nil, fmt.Errorf("asking %s: %w", u, err)
+	}
+	res, err := c.HTTP.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("asking a keyserver: %w", err)
+	}
+	defer res.Body.Close()
+	switch {
+	case res.StatusCode == http.StatusNotFound:
+		return nil, ErrNone
+	case res.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("asking %s: it answers %s", req.URL.Host, res.Status)
+	}
+	b, err := io.ReadAll(io.LimitReader(res.Body, maxKey+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading from %s: %w", req.URL.Host, err)
+	}
+	if len(b) > maxKey {
+		return nil, fmt.Errorf("%s sends more than %d MiB for one key", req.URL.Host, maxKey>>20)
+	}
+	if openpgp.FormOf(b) == openpgp.Armored {
+		return openpgp.Dearmor(bytes.NewReader(b), maxKey)
+	}
+	return b, nil
+}
+
+// matching keeps of what a server sent the keys that were asked for.
+func matching(b []byte, right func(openpgp.Fingerprint) bool) []byte {
+	var out []byte
+	r := openpgp.NewReader(bytes.NewReader(b), 0)
+	wanted := false
+	for {
+		p, err := r.Next()
+		if err != nil {
+			return out
+		}
+		if p.Tag == openpgp.TagPublicKey {
+			k, err := openpgp.ParseKey(p.Body)
+			wanted = err == nil && right(k.Fingerprint)
+		}
+		if wanted {
+			out = append(out, b[p.Start:p.End]...)
+		}
+	}
+}
+
+// fileName makes of an address a name that is safe in a folder.
+func fileName(address string) string {
+	sum := sha1.Sum([]byte(strings.ToLower(address)))
+	return fmt.Sprintf("mail-%x", sum)
+}
+
+// zbase32 is Phil Zimmermann's alphabet, which WKD uses.
+var zbase32 = base32.NewEncoding("ybndrfg8ejkmcpqxot1uwisza345h769").WithPadding(base32.NoPadding)
+
+// webKeyURLs are where a domain keeps an address's key: the advanced method, then
+// the direct one (draft-koch-openpgp-webkey-service, section 3.1).
+func webKeyURLs(address string) ([]string, error) {
+	local, domain, ok := strings.Cut(address, "@")
+	domain = strings.ToLower(domain)
+	if !ok || local == "" || domain == "" || strings.ContainsAny(domain, "/?#@: ") {
+		return nil, fmt.Errorf("%q is no mail address", address)
+	}
+	sum := sha1.Sum([]byte(strings.ToLower(local)))
+	tail := "hu/" + zbase32.EncodeToString(sum[:]) + "?" + url.Values{"l": {local}}.Encode()
+	return []string{
+		"https://openpgpkey." + domain + "/.well-known/openpgpkey/" + domain + "/" + tail,
+		"https://" + domain + "/.well-known/openpgpkey/" + tail,
+	}, nil
+}
+
+// Prepare makes the folder for its owner alone.
+func (c *Client) Prepare() error {
+	if err := os.MkdirAll(c.Folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("a folder for keys that are fetched: %w", err)
+	}
+	return nil
+}
+
+// Kept are the files of keys that were fetched.
+func (c *Client) Kept() ([]string, error) {
+	list, err := os.ReadDir(c.Folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the folder of keys that were fetched: %w", err)
+	}
+	var out []string
+	for _, d := range list {
+		if st, err := d.Info(); err == nil && st.Size() > 0 && strings.HasSuffix(d.Name(), ".pgp") {
+			out = append(out, filepath.Join(c.Folder, d.Name()))
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,69 @@
+package keypath
+
+import (
+	"bytes"
+	_ "crypto/sha1" // the hashes that signatures use
+	_ "crypto/sha256"
+	_ "crypto/sha3"
+	_ "crypto/sha512"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
+
+	"fettle/conf/openpgp"
+)
+
+// signed is what a signature is over (RFC 9580, section 5.2.4).
+func signed(key []byte, n *name) []byte {
+	out := append(openpgp.HashPrefix(key), key...)
+	if n == nil {
+		return out
+	}
+	lead := byte(0xb4)
+	if n.tag == openpgp.TagAttribute {
+		lead = 0xd1
+	}
+	out = binary.BigEndian.AppendUint32(append(out, lead), uint32(len(n.body)))
+	return append(out, n.body...)
+}
+
+// framed gives a packet's body its header.
+func framed(tag byte, body []byte) *bytes.Reader {
+	b := binary.BigEndian.AppendUint32([]byte{0xc0 | tag, 255}, uint32(len(body)))
+	return bytes.NewReader(append(b, body...))
+}
+
+func publicKey(body []byte) (*packet.PublicKey, error) {
+	p, err := packet.Read(framed(openpgp.TagPublicKey, body))
+	if err != nil {
+		return nil, fmt.Errorf("reading the signer's key: %w", err)
+	}
+	k, ok := p.(*packet.PublicKey)
+	if !ok {
+		return nil, errors.New("the signer's key is of a kind that is not supported")
+	}
+	return k, nil
+}
+
+// verify tells whether the signer made the signature over these bytes.
+func verify(signer *packet.PublicKey, s signature, over []byte) error {
+	if s.Version < 4 {
+		return fmt.Errorf("a version %d signature, which is not supported", s.Version)
+	}
+	p, err := packet.Read(framed(openpgp.TagSignature, s.body))
+	if err != nil {
+		return fmt.Errorf("reading the signature: %w", err)
+	}
+	sig, ok := p.(*packet.Signature)
+	if !ok {
+		return errors.New("the signature is of a kind that is not supported")
+	}
+	h, err := sig.PrepareVerify()
+	if err != nil {
+		return fmt.Errorf("hashing: %w", err)
+	}
+	h.Write(over)
+	return signer.VerifySignature(h, sig)
+}
