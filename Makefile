@@ -23,9 +23,9 @@ build:
 
 # The race detector needs cgo and a C compiler; fettle itself is built without.
 # It sleeps a second at each exit unless told not to, and the tests start
-# thousands of processes.
+# thousands of processes. Each fuzz target gets a moment of its own, too.
 test: test-deps
-	GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...
+	FETTLE_FUZZ=1s GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...
 
 test-deps:
 	@.ci/deps
@@ -34,6 +34,7 @@ lab-long: build
 	@.ci/deps long
 	./fettle lab --all --long
 	FETTLE_LONG=1 $(GO) test -count 1 ./measure/login/...
+	.ci/fuzz 2m
 
 # Hosts made by a distribution and its packages; their images are kept in the
 # user's cache folder. Its table is out/park.md.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"fettle/internal/means"
 	"fettle/trap"
 )
 
@@ -247,6 +248,8 @@ func TestSeen(t *testing.T) {
 		t.Errorf("a damaged state file: %v", err)
 	}
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(edited))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fettle/host"
+	"fettle/internal/means"
 	"fettle/report"
 	"fettle/trap"
 )
@@ -115,6 +116,8 @@ func TestStream(t *testing.T) {
 		}
 	}
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzStream(f *testing.F) {
 	f.Add(strings.Join(lines(f), "\n"))

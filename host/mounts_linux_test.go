@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"fettle/internal/means"
 )
 
 const fakeMountinfo = `22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
@@ -157,6 +159,8 @@ func TestWalkAgreesWithKernel(t *testing.T) {
 		}
 	}
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzMountinfo(f *testing.F) {
 	f.Add(fakeMountinfo)

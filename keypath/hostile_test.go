@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	pgp "fettle/conf/openpgp"
+	"fettle/internal/means"
 )
 
 // forgery is a signature packet that claims to be by issuer and is not.
@@ -135,3 +136,5 @@ func FuzzIndex(f *testing.F) {
 		}
 	})
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"fettle/internal/means"
 )
 
 func TestFramesSurviveConsoleNoise(t *testing.T) {
@@ -31,6 +33,8 @@ func TestDamagedFrameIsNotBelieved(t *testing.T) {
 		}
 	}
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzFrames(f *testing.F) {
 	var b bytes.Buffer

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"fettle/internal/means"
 	"fettle/trap"
 )
 
@@ -135,6 +136,8 @@ func TestRubbish(t *testing.T) {
 		t.Errorf("too long: %+v, %v", got, err)
 	}
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzFind(f *testing.F) {
 	x := testIndex(f)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"fettle/internal/means"
 )
 
 var journalSeed = []string{
@@ -47,6 +49,8 @@ func TestTornJournal(t *testing.T) {
 		t.Errorf("a step that is not there: %v", err)
 	}
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzJournal(f *testing.F) {
 	for i := range journalSeed {

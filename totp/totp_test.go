@@ -245,6 +245,8 @@ func TestPicture(t *testing.T) {
 	}
 }
 
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
+
 func FuzzParseFile(f *testing.F) {
 	f.Add("GEZDGNBVGY3TQOJQ\n\" RATE_LIMIT 3 30 1462548404\n\" TOTP_AUTH\n12345678\n")
 	f.Add("A\n\" HOTP_COUNTER 1\n\" DISALLOW_REUSE 1 2")

@@ -1,12 +1,19 @@
 package trap
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
 
 // quick reads front matter that is as plain as nearly all of it is: a line a
 // field, lists of a line an item, no escapes. The YAML parser takes a tenth of
 // a millisecond an article, which fettle why would pay for each trap. It tells
 // whether it understood everything; if not, the parser has to.
 func (a *Article) quick(front string) bool {
+	if !utf8.ValidString(front) || strings.ContainsFunc(front, unprintable) {
+		return false
+	}
 	text := map[string]*string{"id": &a.ID, "title": &a.Title, "since": &a.Since}
 	lists := map[string]*[]string{"symptoms": &a.Symptoms, "tags": &a.Tags, "refs": &a.Refs}
 	var open *[]string // the list whose items may follow
@@ -44,6 +51,9 @@ func (a *Article) quick(front string) bool {
 	}
 	return true
 }
+
+// unprintable tells what parsers of YAML replace, drop or take for the end of a line.
+func unprintable(r rune) bool { return r != '\n' && r != ' ' && !unicode.IsGraphic(r) }
 
 // plainList reads "[a, b]".
 func plainList(s string) ([]string, bool) {

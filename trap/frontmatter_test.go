@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+
+	"fettle/internal/means"
 )
 
 // same fails where quick understands a text, and the parser reads it otherwise.
@@ -59,8 +61,11 @@ func TestQuick(t *testing.T) {
 	}
 }
 
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
+
 func FuzzQuick(f *testing.F) {
 	f.Add("id: a\ntitle: A b\nsymptoms:\n  - one\n  - \"two: three\"\ntags: [a, b]\nsince: x\nrefs:\n  - https://x\n")
 	f.Add("id: 'a'\ntitle: .5\n")
+	f.Add("symptoms:\n  - A\xd90")
 	f.Fuzz(func(t *testing.T, front string) { same(t, front) })
 }

@@ -49,13 +49,13 @@ func New(g Given) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "keypath FROM... TO",
 		Short: "Signature paths between OpenPGP keys",
-		Long: `Finds how one OpenPGP key leads to another by signatures: FROM signed a key, which
-signed another, and so on to TO. FROM and TO are user IDs (or part of one),
+		Long: `Finds how one OpenPGP key leads to another by signatures: FROM signed a key,
+which signed another, and so on to TO. FROM and TO are user IDs (or part of one),
 email addresses, key IDs, fingerprints, or files that hold one key.
 
 Only signatures that count are used: verified, made by a live key over a live
-user ID, neither expired nor revoked, not with MD5 or SHA-1, by keys of 2048 bits
-at least. Without --keyring, keys are looked for where gpg and sq keep yours.
+user ID, neither expired nor revoked, not with MD5 or SHA-1, and by keys of at
+least 2048 bits. Without --keyring, the keys of gpg and sq are used.
 
 A path says who vouches for whom. It is worth what each signer on it is worth
 to you; several paths that share no key in between (--disjoint) are worth more.

@@ -119,6 +119,8 @@ func TestAgainstGetent(t *testing.T) {
 	}
 }
 
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
+
 func FuzzParse(f *testing.F) {
 	f.Add("root:x:0:0:root:/root:/bin/bash\n+::::::\n", "adm:x:4:a,b\n", "group: files [A=b] sss")
 	f.Fuzz(func(t *testing.T, passwd, group, sw string) {

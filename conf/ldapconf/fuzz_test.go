@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fettle/host"
+	"fettle/internal/means"
 )
 
 // files is a source that has these files and nothing else.
@@ -69,6 +70,8 @@ func sound(t *testing.T, cs []*Client, secret string) {
 func plainHost(s Server) bool {
 	return s.Scheme != "ldapi" && !strings.ContainsAny(s.Host, "%?:[]") && s.Port > 0
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzClients(f *testing.F) {
 	for _, s := range []string{

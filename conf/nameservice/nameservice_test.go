@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"fettle/internal/means"
 )
 
 func TestSwitch(t *testing.T) {
@@ -57,6 +59,8 @@ func TestWait(t *testing.T) {
 		}
 	}
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzSwitch(f *testing.F) {
 	for _, s := range []string{"hosts: files dns", "hosts: [", "hosts:a[b=c]d", "hosts: mdns4 [!x=y z=w] dns # c"} {

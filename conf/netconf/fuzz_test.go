@@ -6,6 +6,7 @@ import (
 
 	"fettle/host"
 	"fettle/host/hosttest"
+	"fettle/internal/means"
 )
 
 // fuzzRead feeds data as one file to the whole reader, which must neither
@@ -43,6 +44,8 @@ func fuzzRead(f *testing.F, file string, seeds ...string) {
 		}
 	})
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzIfupdown(f *testing.F) {
 	fuzzRead(f, "/etc/network/interfaces",

@@ -143,3 +143,5 @@ func FuzzReader(f *testing.F) {
 		}
 	})
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }

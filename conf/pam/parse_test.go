@@ -8,6 +8,7 @@ import (
 
 	"fettle/host"
 	"fettle/host/hosttest"
+	"fettle/internal/means"
 )
 
 // files opens a configuration out of a txtar-like map.
@@ -133,6 +134,8 @@ func TestBounds(t *testing.T) {
 		t.Error(len(c.Problems))
 	}
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzParse(f *testing.F) {
 	f.Add("auth [success=1 default=ignore] pam_unix.so nullok\n@include b\n", "auth requisite pam_deny.so\nauth substack a\n")

@@ -86,6 +86,8 @@ func TestUnsure(t *testing.T) {
 	}
 }
 
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
+
 func FuzzRead(f *testing.F) {
 	f.Add(sample)
 	f.Add("Include *\nInclude /c\nMatch\nHost \"")

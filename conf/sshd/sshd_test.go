@@ -8,6 +8,7 @@ import (
 
 	"fettle/host"
 	"fettle/host/hosttest"
+	"fettle/internal/means"
 )
 
 func TestParseVersion(t *testing.T) {
@@ -149,6 +150,8 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%v, %v", err, c)
 	}
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzRead(f *testing.F) {
 	for _, s := range []string{"", "Port 22", "Match User a\nPermitTTY no", "Include *.conf", "Banner \"a", "A=\"b\" c", "Match Address 10.0.0.0/8,!::1 User \"x",

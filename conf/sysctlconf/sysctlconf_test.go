@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"fettle/host/hosttest"
+	"fettle/internal/means"
 )
 
 func TestReadTellsWinnersAndLosers(t *testing.T) {
@@ -134,6 +135,8 @@ func TestNormalize(t *testing.T) {
 		}
 	}
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzParse(f *testing.F) {
 	for _, tc := range differential {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"fettle/host/hosttest"
+	"fettle/internal/means"
 )
 
 func TestRead(t *testing.T) {
@@ -100,6 +101,8 @@ R /v
 		t.Errorf("lines %v", got)
 	}
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzParse(f *testing.F) {
 	f.Add("z /var/log/journal 2755 root systemd-journal - -\na+! \"/a b\\x20\" - - - - d:group:adm:r-x\n")

@@ -3,6 +3,8 @@ package kernelversion
 import (
 	"strings"
 	"testing"
+
+	"fettle/internal/means"
 )
 
 func TestCompare(t *testing.T) {
@@ -52,6 +54,8 @@ func TestBefore(t *testing.T) {
 	}()
 	Version{}.Before("next")
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"6.1.0-30-amd64", "4.12-rc1", "2.6.32.71", "v5.4", "3.10.0-1160.el7", "1.-rc", "0.0.0.0.0-rc9999999999999999999"} {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"fettle/internal/means"
 )
 
 var testNames = Names{
@@ -133,6 +135,8 @@ func TestParseXattrRefuses(t *testing.T) {
 		t.Errorf("no entries: %v, %v", a, err)
 	}
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzParseXattr(f *testing.F) {
 	f.Add(must(f, "u::rwx,g::r-x,g:4:r-x,m::r-x,o::r-x").Xattr())

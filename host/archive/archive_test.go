@@ -323,6 +323,8 @@ func TestNothingLeft(t *testing.T) {
 	}
 }
 
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
+
 func FuzzOpen(f *testing.F) {
 	f.Add(pack(f, house...))
 	f.Add(pack(f, m{name: "a/../b"}))

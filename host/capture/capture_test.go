@@ -246,6 +246,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
+
 // FuzzManifest: a manifest may say anything, nothing crashes.
 func FuzzManifest(f *testing.F) {
 	f.Add([]byte(`{"format":"fettle-capture","version":1,"answers":[{"op":"read","path":"/a","member":"../../etc/passwd"},{"op":"stat","path":"/a"},{"op":"link","path":{"base64":"/w=="}},{"op":"command","path":"systemctl","args":["show","x"]}]}`))

@@ -7,7 +7,10 @@ import (
 	"testing"
 
 	"fettle/host"
+	"fettle/internal/means"
 )
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzFrame(f *testing.F) {
 	var b bytes.Buffer

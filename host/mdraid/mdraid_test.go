@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"fettle/internal/means"
 )
 
 // The superblocks were made by mdadm 4.2 on Linux 6.1; what stands here is
@@ -125,6 +127,8 @@ func TestShared(t *testing.T) {
 		t.Errorf("text: %s", got)
 	}
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzParse(f *testing.F) {
 	for _, file := range []string{"testdata/raid1-1.2.sb", "testdata/raid1-1.0.sb"} {

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"fettle/internal/means"
 )
 
 func redactor(t testing.TB) *Redactor {
@@ -159,6 +161,8 @@ func TestFile(t *testing.T) {
 		t.Error("a binary file was kept")
 	}
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 // FuzzText: nothing crashes, nothing but words changes, a word has one
 // pseudonym, and lines stay.

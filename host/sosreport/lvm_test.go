@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"fettle/host"
+	"fettle/internal/means"
 )
 
 // lvsTable is what lvs 2.03.16 printed of a cache on Linux 6.1.
@@ -35,6 +36,8 @@ func TestParseLVS(t *testing.T) {
 		t.Error(got, err)
 	}
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzParseLVS(f *testing.F) {
 	f.Add(lvsTable)

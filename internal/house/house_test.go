@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -27,27 +28,31 @@ var rooms = map[string][]string{
 	"traps":        {"trap", "traps"},
 	"traps/":       {"trap", "host", "conf", "fact", "remedy", "lab", "measure", "lore", "totp", "chart"},
 	// The generator of what rules come to.
-	"traps/rules/": {"traps/rules", "lore"},
+	"traps/rules":  {"traps/rules", "lore", "trap", "host", "remedy"},
+	"traps/rules/": {"traps/rules", "lore", "trap"},
 	"lore":         {"trap", "host", "remedy"},
-	"lore/":        {"lore", "trap", "host", "conf", "fact", "remedy"},
-	"measure/":     {"measure", "host", "conf", "fact", "chart"},
-	"totp":         {},
-	"keypath":      {"conf"},
-	"keypath/":     {"keypath", "conf"},
-	"cli/keypath":  {"keypath", "conf"},
-	"chart":        {},
-	"chart/":       {"chart"},
-	"report":       {"trap", "host"},
-	"accept":       {"trap"},
-	"fleet":        {"host", "trap", "report"},
-	"cli":          {"cli", "run", "host", "conf", "fact", "trap", "traps", "remedy", "lore", "report", "accept", "fleet", "watch", "lab", "measure", "chart", "totp"},
-	"cli/":         {"cli/app", "run", "host", "conf", "fact", "trap", "remedy", "lore", "report", "accept", "fleet", "watch", "measure", "chart", "totp"},
-	"cli/totp":     {"cli/app", "cli/fix", "host", "conf", "fact", "totp"},
-	"run":          {"host", "trap", "lore/rule"},
-	"cmd/":         {"cli"},
-	"internal/":    {},
-	"lab":          {"chart"},
-	"lab/":         {"lab", "chart"},
+	// A language, and what it is compared with.
+	"lore/cel":        {},
+	"lore/cel/oracle": {"lore/cel"},
+	"lore/":           {"lore", "trap", "host", "conf", "fact", "remedy"},
+	"measure/":        {"measure", "host", "conf", "fact", "chart"},
+	"totp":            {},
+	"keypath":         {"conf"},
+	"keypath/":        {"keypath", "conf"},
+	"cli/keypath":     {"keypath", "conf"},
+	"chart":           {},
+	"chart/":          {"chart"},
+	"report":          {"trap", "host"},
+	"accept":          {"trap"},
+	"fleet":           {"host", "trap", "report"},
+	"cli":             {"cli", "run", "host", "conf", "fact", "trap", "traps", "remedy", "lore", "report", "accept", "fleet", "watch", "lab", "measure", "chart", "totp"},
+	"cli/":            {"cli/app", "run", "host", "conf", "fact", "trap", "remedy", "lore", "report", "accept", "fleet", "watch", "measure", "chart", "totp"},
+	"cli/totp":        {"cli/app", "cli/fix", "host", "conf", "fact", "totp"},
+	"run":             {"host", "trap", "lore/rule"},
+	"cmd/":            {"cli"},
+	"internal/":       {},
+	"lab":             {"chart"},
+	"lab/":            {"lab", "chart"},
 	// What is cut off in a laboratory is fettle's own engine at work.
 	"lab/powercut":    {"lab", "host", "remedy"},
 	"lab/remedyproof": {"lab", "remedy"},
@@ -56,7 +61,7 @@ var rooms = map[string][]string{
 
 // starters may start programs: the read-only commands of checks, the steps of
 // remedies, and the transports.
-var starters = []string{"host/exec_linux.go", "host/confine/", "host/archive/", "remedy/", "fleet/", "cli/", "lab/", "measure/"}
+var starters = []string{"host/exec_linux.go", "host/confine/", "host/archive/", "internal/means/", "remedy/", "fleet/", "cli/", "lab/", "measure/"}
 
 func TestWhoImportsWhom(t *testing.T) {
 	eachFile(t, func(file string, imports []string) {
@@ -117,6 +122,39 @@ func eachFile(t *testing.T, each func(file string, imports []string)) {
 		rel, _ := filepath.Rel(root, p)
 		each(rel, imports)
 		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFuzzed wants each package that has fuzz targets to run them for a while
+// in every run of the tests.
+func TestFuzzed(t *testing.T) {
+	has, runs := map[string]bool{}, map[string]bool{}
+	eachTest(t, func(dir, text string) {
+		has[dir] = has[dir] || strings.Contains(text, "\nfunc Fuzz")
+		runs[dir] = runs[dir] || strings.Contains(text, "{ means.Fuzz(t) }")
+	})
+	for dir := range has {
+		if has[dir] && !runs[dir] {
+			t.Errorf("%s has fuzz targets; add: func TestFuzz(t *testing.T) { means.Fuzz(t) }", dir)
+		}
+	}
+}
+
+// eachTest reads every file of tests.
+func eachTest(t *testing.T, each func(dir, text string)) {
+	t.Helper()
+	err := filepath.WalkDir(filepath.Join("..", ".."), func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(p, "_test.go") {
+			return err
+		}
+		b, err := os.ReadFile(p)
+		if err == nil {
+			each(filepath.Dir(p), string(b))
+		}
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)

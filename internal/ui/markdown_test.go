@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"fettle/internal/means"
 )
 
 const article = "# What happens\n\n" +
@@ -55,6 +57,8 @@ func TestMarkdownColour(t *testing.T) {
 		}
 	}
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzMarkdown(f *testing.F) {
 	f.Add(article)

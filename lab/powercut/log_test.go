@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"fettle/internal/means"
 )
 
 // unpack reads a file of testdata. writes.log.gz was recorded by
@@ -133,6 +135,8 @@ func TestReadLogRefuses(t *testing.T) {
 		}
 	}
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzReadLog(f *testing.F) {
 	b := unpack(f, "writes.log.gz")

@@ -1,44 +1,25 @@
 package rule
 
 import (
+	"slices"
 	"strings"
 
-	"cel.dev/cel-go/cel"
-	"cel.dev/cel-go/common"
-	celast "cel.dev/cel-go/common/ast"
 	"github.com/goccy/go-yaml/ast"
+
+	"fettle/lore/cel"
 )
 
-// checker checks expressions over the names that are known so far.
-type checker struct {
-	p   *parsing
-	env *cel.Env
-}
-
-func newChecker(p *parsing) *checker {
-	env, err := base()
-	if err != nil {
-		p.errorAt(place{1, 1}, "%v", err)
-		return nil
-	}
-	c := &checker{p: p, env: env}
-	var vars []cel.EnvOption
+// declareFacts begins the environment of the rule's expressions, which the lets
+// and the element of each are added to.
+func (p *parsing) declareFacts() {
+	p.env = environment()
 	for i := range p.r.Facts {
 		f := &p.r.Facts[i]
-		vars = append(vars, cel.Variable(f.Name, f.celType()))
+		p.declare(f.Name, f.celType())
 	}
-	if c.env, err = env.Extend(vars...); err != nil {
-		p.errorAt(place{1, 1}, "%v", err)
-		return nil
-	}
-	return c
 }
 
-func (c *checker) declare(name string, typ *cel.Type) {
-	if env, err := c.env.Extend(cel.Variable(name, typ)); err == nil {
-		c.env = env
-	}
-}
+func (p *parsing) declare(name string, typ cel.Type) { p.env = p.env.With(name, typ) }
 
 // What a text is for decides what may stand in it.
 type textUse int
@@ -49,17 +30,20 @@ const (
 )
 
 // expr checks the expression that is a node's text.
-func (p *parsing) expr(n ast.Node, want *cel.Type) (*Expr, *cel.Type) {
+func (p *parsing) expr(n ast.Node, want *cel.Type) (*Expr, cel.Type) {
 	src, ok := scalar(n)
 	if !ok || strings.TrimSpace(src) == "" {
 		p.errorf(n, "an expression must be text, not %s", form(n))
-		return nil, nil
+		return nil, cel.Type{}
 	}
 	return p.compile(n, src, 0, 0, want, freeText)
 }
 
+// truthType is what a condition must be.
+var truthType = cel.Simple(cel.Bool)
+
 func (p *parsing) condition(n ast.Node) *Expr {
-	e, _ := p.expr(n, cel.BoolType)
+	e, _ := p.expr(n, &truthType)
 	if e == nil {
 		return nil
 	}
@@ -79,52 +63,51 @@ func nameIn(src, name string) bool {
 
 // compile checks an expression that begins line lines and col characters into
 // the text of n.
-func (p *parsing) compile(n ast.Node, src string, line, col int, want *cel.Type, use textUse) (*Expr, *cel.Type) {
-	spot := func(l, c int) place { // within the expression, from 0
+func (p *parsing) compile(n ast.Node, src string, line, col int, want *cel.Type, use textUse) (*Expr, cel.Type) {
+	spot := func(at int) place {
+		l, c := cel.Place(src, at)
 		if l == 0 {
 			c += col
 		}
 		return p.within(n, line+l, c)
 	}
 	if len(src) > exprLimit {
-		p.errorAt(spot(0, 0), "an expression of %d bytes: %d at most", len(src), exprLimit)
-		return nil, nil
+		p.errorAt(spot(0), "an expression of %d bytes: %d at most", len(src), exprLimit)
+		return nil, cel.Type{}
 	}
-	if p.env == nil {
-		return nil, nil
-	}
-	checked, iss := p.env.env.Compile(src)
-	if iss.Err() != nil {
-		for i, e := range iss.Errors() {
-			if i == 5 {
-				break
-			}
-			p.errorAt(spot(max(0, e.Location.Line()-1), max(0, e.Location.Column())), "%s", p.sayIssue(e))
+	tree, err := cel.Parse(src)
+	if err != nil {
+		at := 0
+		if m, ok := err.(cel.Mistake); ok {
+			at = m.At
 		}
-		return nil, nil
+		p.errorAt(spot(at), "%s", err)
+		return nil, cel.Type{}
 	}
-	typ := checked.OutputType()
-	if want != nil && !want.IsAssignableType(typ) && !typ.IsExactType(cel.DynType) {
-		p.errorAt(spot(0, 0), "the expression must be %s, but is %s", typeName(want), typeName(typ))
-		return nil, nil
+	checked, mistakes := p.env.Check(tree)
+	for _, m := range mistakes {
+		p.errorAt(spot(m.At), "%s", p.sayMistake(m.Msg))
 	}
-	p.look(checked, use, spot)
-	return &Expr{Source: src, Line: spot(0, 0).line, ast: checked}, typ
+	if len(mistakes) > 0 {
+		return nil, cel.Type{}
+	}
+	if want != nil && !checked.Type.Is(*want) {
+		p.errorAt(spot(0), "the expression must be %s, but is %s", typeName(*want), typeName(checked.Type))
+		return nil, cel.Type{}
+	}
+	p.look(tree, checked, use, spot)
+	return &Expr{Source: src, Line: spot(0).line}, checked.Type
 }
 
-// sayIssue puts CEL's complaint into an admin's words, with what was perhaps meant.
-func (p *parsing) sayIssue(e *common.Error) string {
-	msg := strings.ReplaceAll(e.Message, "fact.", "")
-	msg = strings.ReplaceAll(msg, " (in container '')", "")
+// sayMistake puts a complaint into an admin's words, with what was perhaps meant.
+func (p *parsing) sayMistake(msg string) string {
 	if name, ok := strings.CutPrefix(msg, "undeclared reference to '"); ok {
-		name, _, _ = strings.Cut(name, "'")
-		if name != "" {
-			known := append(p.names(), "now", "host", "os", p.r.As)
-			for _, l := range p.r.Lets {
-				known = append(known, l.Name)
-			}
-			return "nothing is called " + name + suggest(name, known)
+		name = strings.TrimSuffix(name, "'")
+		known := append(p.names(), "now", "host", "os", p.r.As)
+		for _, l := range p.r.Lets {
+			known = append(known, l.Name)
 		}
+		return "nothing is called " + name + suggest(name, known)
 	}
 	if name, ok := strings.CutPrefix(msg, "undefined field '"); ok {
 		return "no such field: " + strings.TrimSuffix(name, "'")
@@ -134,45 +117,33 @@ func (p *parsing) sayIssue(e *common.Error) string {
 
 // look notes the names that an expression uses, checks the regexes in it, and
 // warns of what changes by itself in a text that should stay.
-func (p *parsing) look(a *cel.Ast, use textUse, spot func(l, c int) place) {
-	rep := a.NativeRep()
-	where := func(e celast.Expr) place {
-		if loc := rep.SourceInfo().GetStartLocation(e.ID()); loc != nil && loc.Line() > 0 {
-			return spot(loc.Line()-1, loc.Column())
-		}
-		return spot(0, 0)
-	}
-	volatile := map[string]place{}
-	visit := func(e celast.Expr) {
-		switch e.Kind() {
-		case celast.IdentKind:
-			name := e.AsIdent()
-			p.used[name] = true
-			if name == "now" {
-				volatile["now"] = where(e)
-			}
-		case celast.SelectKind:
-			sel := e.AsSelect()
-			t := rep.GetType(sel.Operand().ID())
-			name, ok := strings.CutPrefix(t.TypeName(), "fact.")
-			if o := objects()[name]; ok && o != nil && o.fields[sel.FieldName()].volatile {
-				volatile[sel.FieldName()] = where(e)
-			}
-		case celast.CallKind:
-			call := e.AsCall()
-			args := call.Args()
-			if call.IsMemberFunction() && (call.FunctionName() == "matches" || call.FunctionName() == "capture") && len(args) == 1 && args[0].Kind() == celast.LiteralKind {
-				pattern, _ := args[0].AsLiteral().Value().(string)
-				if _, err := compiled(pattern); err != nil {
-					p.errorAt(where(args[0]), "%v", err)
-				}
-			}
+func (p *parsing) look(tree *cel.Expr, checked cel.Checked, use textUse, spot func(at int) place) {
+	warn := func(name string, at int) {
+		if use == summaryText {
+			p.warnAt(spot(at), "%s changes by itself: it belongs in detail, not in what a finding is known by", name)
 		}
 	}
-	celast.PostOrderVisit(rep.Expr(), celast.NewExprVisitor(visit))
-	if use == summaryText {
-		for name, at := range volatile {
-			p.warnAt(at, "%s changes by itself: it belongs in detail, not in what a finding is known by", name)
+	tree.Visit(func(v cel.Visited) {
+		if v.Name != "" {
+			p.used[v.Name] = true
+		}
+		if v.Name == "now" {
+			warn("now", v.At)
+		}
+		if v.Call != "matches" && v.Call != "capture" || len(v.Literal) == 0 {
+			return
+		}
+		if pattern, ok := v.Literal[len(v.Literal)-1].(string); ok {
+			if _, err := compiled(pattern); err != nil {
+				p.errorAt(spot(v.LastAt), "%v", err)
+			}
+		}
+	})
+	told := []string{}
+	for _, f := range checked.Fields {
+		if f.Field.Volatile && !slices.Contains(told, f.Name) {
+			told = append(told, f.Name)
+			warn(f.Name, f.At)
 		}
 	}
 }
@@ -197,7 +168,7 @@ func (p *parsing) text(n ast.Node, what string, use textUse) *Text {
 			break
 		}
 		open += done
-		line, col := lineCol(s, open)
+		line, col := cel.Place(s, open)
 		end := closing(s[open+2:])
 		if end < 0 {
 			p.errorAt(p.within(n, line, col), "{{ without }}")
@@ -269,38 +240,29 @@ func closing(s string) int {
 	return -1
 }
 
-// lineCol turns an offset into line and column in characters, from 0.
-func lineCol(s string, off int) (line, col int) {
-	before := s[:off]
-	line = strings.Count(before, "\n")
-	return line, len([]rune(before[strings.LastIndexByte(before, '\n')+1:]))
-}
-
-func dynType() *cel.Type { return cel.DynType }
-
-func elementOf(t *cel.Type) (*cel.Type, bool) {
-	if t.IsExactType(cel.DynType) {
-		return cel.DynType, true
+func elementOf(t cel.Type) (cel.Type, bool) {
+	switch t.Kind {
+	case cel.Dyn:
+		return t, true
+	case cel.List:
+		return *t.Elem, true
 	}
-	if t.Kind() != cel.ListKind {
-		return cel.DynType, false
-	}
-	return t.Parameters()[0], true
+	return cel.Type{}, false
 }
 
 // typeName says a type for people.
-func typeName(t *cel.Type) string {
-	switch t.Kind() {
-	case cel.BoolKind:
+func typeName(t cel.Type) string {
+	switch t.Kind {
+	case cel.Bool:
 		return "true or false"
-	case cel.StringKind:
+	case cel.String:
 		return "text"
-	case cel.IntKind, cel.DoubleKind:
+	case cel.Int, cel.Double:
 		return "a number"
-	case cel.ListKind:
+	case cel.List:
 		return "a list"
-	case cel.MapKind:
+	case cel.Map:
 		return "a map"
 	}
-	return strings.TrimPrefix(t.TypeName(), "fact.")
+	return t.String()
 }

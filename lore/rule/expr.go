@@ -8,67 +8,17 @@ import (
 	"sync"
 	"time"
 
-	"cel.dev/cel-go/cel"
-	"cel.dev/cel-go/common/types"
-	"cel.dev/cel-go/common/types/ref"
-	"cel.dev/cel-go/common/types/traits"
-	exprpb "google.golang.org/genproto/googleapis/api/expr/v1alpha1"
-	"google.golang.org/protobuf/proto"
+	"fettle/lore/cel"
 )
 
-// Expr is one checked CEL expression.
+// Expr is one expression, checked when its rule was.
 type Expr struct {
 	Source string `json:"s"`
 	Line   int    `json:"l"` // in the rule's file
-	// Checked is the checked expression as protobuf; empty until freeze.
-	Checked []byte `json:"c,omitempty"`
 
-	ast  *cel.Ast
-	once sync.Once
-	prog cel.Program
-	err  error
-}
-
-// freeze keeps the checked form for Encode.
-func (e *Expr) freeze() error {
-	if len(e.Checked) > 0 {
-		return nil
-	}
-	c, err := cel.AstToCheckedExpr(e.ast)
-	if err != nil {
-		return err
-	}
-	c.SourceInfo = nil // places: mistakes were told when it was checked
-	// Of the types, running needs that of the whole, which says that it was
-	// checked, and those of types themselves. The others are most of the bytes.
-	for id, t := range c.TypeMap {
-		if id != c.Expr.Id && t.GetType() == nil {
-			delete(c.TypeMap, id)
-		}
-	}
-	e.Checked, err = proto.MarshalOptions{Deterministic: true}.Marshal(c)
-	return err
-}
-
-// program plans the expression, once.
-func (e *Expr) program() (cel.Program, error) {
-	e.once.Do(func() {
-		env, err := base()
-		if err != nil {
-			e.err = err
-			return
-		}
-		ast := e.ast
-		if ast == nil {
-			c := &exprpb.CheckedExpr{}
-			if e.err = proto.Unmarshal(e.Checked, c); e.err != nil {
-				return
-			}
-			ast = cel.CheckedExprToAst(c)
-		}
-		e.prog, e.err = env.Program(ast, programOptions...)
-	})
-	return e.prog, e.err
+	parse sync.Once
+	tree  *cel.Expr
+	err   error
 }
 
 // Fault is an expression that came to nothing for a reason of its own: no
@@ -83,34 +33,29 @@ func (f *Fault) Error() string { return fmt.Sprintf("%s:%d: %v", f.Path, f.Line,
 func (f *Fault) Unwrap() error { return f.Err }
 
 // eval evaluates over the scope's facts.
-func (e *Expr) eval(ctx context.Context, s *scope) (ref.Val, error) {
-	p, err := e.program()
-	if err != nil {
-		return nil, &Fault{s.rule.Path, e.Line, err}
+func (e *Expr) eval(ctx context.Context, s *scope) (any, error) {
+	e.parse.Do(func() { e.tree, e.err = cel.Parse(e.Source) })
+	if e.err != nil {
+		return nil, &Fault{s.rule.Path, e.Line, e.err}
 	}
-	v, _, err := p.ContextEval(ctx, s)
-	if err != nil {
-		var unread *unreadable
-		switch {
-		case errors.As(err, &unread): // a fact could not be read: that is the reason
-			return nil, unread.err
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		}
-		return nil, &Fault{s.rule.Path, e.Line, plainly(err)}
+	v, err := e.tree.Eval(ctx, functions(), s)
+	var unread *unreadable
+	var field *cel.FieldError
+	switch {
+	case err == nil:
+		return v, nil
+	case errors.As(err, &unread): // a fact could not be read: that is the reason
+		return nil, unread.err
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.As(err, &field):
+		return nil, field.Err
+	case errors.Is(err, cel.ErrCost):
+		err = errors.New("the expression costs too much on this host")
+	case errors.Is(err, cel.ErrInterrupted):
+		err = errors.New("the expression took too long")
 	}
-	return v, nil
-}
-
-// plainly says CEL's own complaints in an admin's words.
-func plainly(err error) error {
-	switch msg := err.Error(); {
-	case strings.Contains(msg, "cost limit"):
-		return errors.New("the expression costs too much on this host")
-	case strings.Contains(msg, "interrupted"):
-		return errors.New("the expression took too long")
-	}
-	return err
+	return nil, &Fault{s.rule.Path, e.Line, err}
 }
 
 func (e *Expr) truth(ctx context.Context, s *scope) (bool, error) {
@@ -118,9 +63,9 @@ func (e *Expr) truth(ctx context.Context, s *scope) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	b, ok := v.Value().(bool)
+	b, ok := v.(bool)
 	if !ok {
-		return false, &Fault{s.rule.Path, e.Line, fmt.Errorf("neither true nor false but %v", v.Type().TypeName())}
+		return false, &Fault{s.rule.Path, e.Line, errors.New("neither true nor false")}
 	}
 	return b, nil
 }
@@ -169,8 +114,8 @@ func (t *Text) line(ctx context.Context, s *scope) (string, error) {
 }
 
 // say writes a value for people.
-func say(v ref.Val) string {
-	switch n := v.Value().(type) {
+func say(v any) string {
+	switch n := v.(type) {
 	case string:
 		return n
 	case float64:
@@ -178,17 +123,17 @@ func say(v ref.Val) string {
 	case time.Time:
 		return n.UTC().Format("2006-01-02 15:04 UTC")
 	case time.Duration:
-		return fmt.Sprint(asTime(v))
+		return asTime(n)
+	case evident:
+		return n.evidence().brief
 	}
-	if l, ok := v.(traits.Lister); ok {
-		var out []string
-		for it := l.Iterator(); it.HasNext() == types.True && len(out) < 1000; {
-			out = append(out, say(it.Next()))
-		}
-		return strings.Join(out, ", ")
+	els, ok := cel.Elements(v)
+	if !ok {
+		return fmt.Sprint(v)
 	}
-	if o, ok := v.(*object); ok {
-		return o.brief
+	var out []string
+	for _, e := range els[:min(len(els), 1000)] {
+		out = append(out, say(e))
 	}
-	return fmt.Sprint(v.Value())
+	return strings.Join(out, ", ")
 }

@@ -8,9 +8,13 @@ import (
 	"unicode/utf8"
 
 	"fettle/host/hosttest"
+	"fettle/internal/means"
+	"fettle/lore/cel"
 )
 
 func dirFS(dir string) fs.FS { return os.DirFS(dir) }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 // FuzzParse: whatever the file, mistakes stand within it, and a rule that is
 // taken runs.
@@ -65,6 +69,6 @@ func FuzzText(f *testing.F) {
 		if s[end:end+2] != "}}" {
 			t.Errorf("%q ends at %d", s, end)
 		}
-		lineCol(s, end)
+		cel.Place(s, end)
 	})
 }

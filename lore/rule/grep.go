@@ -42,7 +42,8 @@ func demanded(re *regexp.Regexp) string {
 		return ""
 	}
 	s := literal(tree)
-	if strings.ContainsAny(s, "\r\n") {
+	// A regex takes each byte that is no UTF-8 for U+FFFD.
+	if strings.ContainsAny(s, "\r\n\uFFFD") {
 		return ""
 	}
 	return s

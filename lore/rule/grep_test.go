@@ -27,6 +27,8 @@ func FuzzEachMatch(f *testing.F) {
 	f.Add("a+b", "aab\nb\nxaab\n")
 	f.Add(`^x.*[^y]$`, "x\nxy\nxz\r\n")
 	f.Add(`(?i)AB|cd`, "ab\ncd\n")
+	f.Add("$", "\n")
+	f.Add("x\uFFFD", "x\xff\ny")
 	f.Fuzz(func(t *testing.T, pattern, text string) {
 		re, err := regexp.Compile(pattern)
 		if err != nil || len(pattern) > 50 {

@@ -1,10 +1,11 @@
 package rule
 
 import (
+	"reflect"
 	"strings"
 	"sync"
 
-	"cel.dev/cel-go/cel"
+	"fettle/lore/cel"
 )
 
 // argument is what a kind of fact takes.
@@ -40,8 +41,13 @@ const (
 type kind struct {
 	arg  argument
 	opts map[string]option
-	form string // of the value: an object type; "[x]" is a list of them, "strings" a list of text
+	form reflect.Type // of the value
 	read func(*reading, *Fact) (any, error)
+}
+
+// reads makes a kind of the function that reads it.
+func reads[T any](arg argument, opts map[string]option, read func(*reading, *Fact) (T, error)) *kind {
+	return &kind{arg, opts, reflect.TypeFor[T](), func(r *reading, f *Fact) (any, error) { return read(r, f) }}
 }
 
 // kinds are all there are, made at first use.
@@ -52,52 +58,45 @@ func init() { kinds = sync.OnceValue(makeKinds) } // not in its declaration: som
 func makeKinds() map[string]*kind {
 	fsOpts := map[string]option{"type": texts, "mount": texts, "device": texts}
 	return map[string]*kind{
-		"file":          {onePath, nil, "file", readFile},
-		"keyvalue":      {somePaths, map[string]option{"dropins": texts, "separator": text1, "comment": text1, "fold": flag}, "kv", readKeyValue},
-		"ini":           {somePaths, map[string]option{"dropins": texts}, "ini", readINI},
-		"regex":         {aRegex, map[string]option{"in": paths, "ignore": regex1}, "regex", readRegex},
-		"table":         {onePath, map[string]option{"header": flag, "columns": texts, "skip": number, "separator": regex1}, "table", readTable},
-		"glob":          {patterns, nil, "strings", readGlob},
-		"dir":           {onePath, nil, "dir", readDir},
-		"stat":          {onePath, map[string]option{"follow": flag}, "stat", readStat},
-		"link":          {onePath, nil, "link", readLink},
-		"package":       {names, nil, "package", readPackage},
-		"packages":      {names, nil, "[package]", readPackages},
-		"kernel":        {running, nil, "kernel", readKernel},
-		"fixed-version": {optsOnly, map[string]option{"package": texts, "kernel": text1, "introduced": text1, "upstream": text1}, "fixed", readFixed},
-		"unit":          {names, nil, "unit", readUnit},
-		"sysctl":        {oneName, nil, "sysctl", readSysctl},
-		"sysctl-conf":   {oneName, nil, "conf", readSysctlConf},
-		"process":       {names, nil, "[process]", readProcess},
-		"filesystem":    {onePath, nil, "fs", readFilesystem},
-		"filesystems":   {allOf, fsOpts, "[fs]", readFilesystems},
-		"fstab":         {allOf, nil, "[fstab]", readFstab},
-		"links":         {allOf, map[string]option{"name": texts, "kind": texts}, "[netlink]", readLinks},
-		"cmdline":       {running, nil, "cmdline", readCmdline},
-		"module":        {oneName, nil, "module", readModule},
-		"modules":       {allOf, nil, "strings", readModules},
-		"memory":        {allOf, nil, "memory", readMemory},
-		"certificates":  {patterns, nil, "[cert]", readCertificates},
-		"log":           {aRegex, map[string]option{"in": paths, "optional": flag}, "log", readLog},
-		"users":         {allOf, nil, "[user]", readUsers},
-		"command":       {words, nil, "command", readCommand},
-		"os":            {running, nil, "os", readOS}, // always there; nobody writes it
+		"file":          reads(onePath, nil, readFile),
+		"keyvalue":      reads(somePaths, map[string]option{"dropins": texts, "separator": text1, "comment": text1, "fold": flag}, readKeyValue),
+		"ini":           reads(somePaths, map[string]option{"dropins": texts}, readINI),
+		"regex":         reads(aRegex, map[string]option{"in": paths, "ignore": regex1}, readRegex),
+		"table":         reads(onePath, map[string]option{"header": flag, "columns": texts, "skip": number, "separator": regex1}, readTable),
+		"glob":          reads(patterns, nil, readGlob),
+		"dir":           reads(onePath, nil, readDir),
+		"stat":          reads(onePath, map[string]option{"follow": flag}, readStat),
+		"link":          reads(onePath, nil, readLink),
+		"package":       reads(names, nil, readPackage),
+		"packages":      reads(names, nil, readPackages),
+		"kernel":        reads(running, nil, readKernel),
+		"fixed-version": reads(optsOnly, map[string]option{"package": texts, "kernel": text1, "introduced": text1, "upstream": text1}, readFixed),
+		"unit":          reads(names, nil, readUnit),
+		"sysctl":        reads(oneName, nil, readSysctl),
+		"sysctl-conf":   reads(oneName, nil, readSysctlConf),
+		"process":       reads(names, nil, readProcess),
+		"filesystem":    reads(onePath, nil, readFilesystem),
+		"filesystems":   reads(allOf, fsOpts, readFilesystems),
+		"fstab":         reads(allOf, nil, readFstab),
+		"links":         reads(allOf, map[string]option{"name": texts, "kind": texts}, readLinks),
+		"cmdline":       reads(running, nil, readCmdline),
+		"module":        reads(oneName, nil, readModule),
+		"modules":       reads(allOf, nil, readModules),
+		"memory":        reads(allOf, nil, readMemory),
+		"certificates":  reads(patterns, nil, readCertificates),
+		"log":           reads(aRegex, map[string]option{"in": paths, "optional": flag}, readLog),
+		"users":         reads(allOf, nil, readUsers),
+		"command":       reads(words, nil, readCommand),
+		"os":            reads(running, nil, readOS), // always there; nobody writes it
 	}
 }
 
 // celType is what expressions see of the fact.
-func (f *Fact) celType() *cel.Type {
-	form := kinds()[f.Kind].form
-	if form == "file" && volatilePath(f.arg()) {
-		form = "procf"
+func (f *Fact) celType() cel.Type {
+	if f.Kind == "file" && volatilePath(f.arg()) {
+		return cel.TypeFor[*procfFact]()
 	}
-	switch {
-	case form == "strings":
-		return cel.ListType(cel.StringType)
-	case form[0] == '[':
-		return cel.ListType(objectOf(form[1 : len(form)-1]).cel)
-	}
-	return objectOf(form).cel
+	return cel.TypeOf(kinds()[f.Kind].form)
 }
 
 // volatilePath tells whether what a file says changes by itself.

@@ -140,7 +140,13 @@ func ReadFile(name string) (*Rule, error) {
 		return nil, err
 	}
 	r, ms := Parse(name, b, false)
-	return r, ms.err()
+	if err := ms.err(); err != nil {
+		return nil, err
+	}
+	if _, err := r.Encode(); err != nil { // the child in which it runs could not get it
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return r, nil
 }
 
 // readTrusted reads a file that nobody but root and this user can have

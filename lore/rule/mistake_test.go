@@ -74,6 +74,7 @@ func TestMistakes(t *testing.T) {
 		{"  conf:", "  conf: {keyvalue: /etc/a.conf, fold: maybe}", "16:39: fold must be true or false, not text"},
 		{"  conf:", "  conf: {keyvalue: /etc/a.conf, separator: '|'}", "16:44: separator: it is =, : or space"},
 		{"  conf:", "  conf: /etc/a.conf", "16:9: the fact conf must be a map of its kind and options, not text"},
+		{"  conf:", "  conf: {}", "16:9: the fact conf is empty: it needs a kind"},
 		{"  conf:", "  con-f: {keyvalue: /etc/a.conf}", `16:3: "con-f": a name is letters, digits and underscores`},
 		{"  conf:", "  size: {keyvalue: /etc/a.conf}", "16:3: size: the name means something else in expressions"},
 		{"  conf:", "  conf: {file: /etc/a.conf, link: /etc/b}", "16:29: the fact conf has two kinds, file and link"},

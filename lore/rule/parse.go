@@ -8,6 +8,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"fettle/internal/lazy"
+	"fettle/lore/cel"
 	"fettle/trap"
 )
 
@@ -19,20 +20,30 @@ var (
 // Parse reads a rule's file and finds every mistake in it. path is what
 // mistakes and findings call the file. The rule is nil when one of the mistakes
 // is fatal. Shipped rules may start the read-only commands.
-func Parse(path string, b []byte, shipped bool) (*Rule, Mistakes) {
+func Parse(path string, b []byte, shipped bool) (r *Rule, ms Mistakes) {
 	rd := &reader{path: path, shipped: shipped}
+	defer func() { // a fault of ours in reading one rule costs that rule alone
+		if p := recover(); p != nil {
+			rd.errorAt(place{1, 1}, "fettle failed to read this rule (%v); please report it, with the rule", p)
+			r, ms = nil, rd.mistakes.sorted()
+		}
+	}()
+	return rd.wholeRule(b)
+}
+
+func (rd *reader) wholeRule(b []byte) (*Rule, Mistakes) {
 	top := rd.parse(b)
 	if top == nil {
 		return nil, rd.mistakes
 	}
-	r := &Rule{Path: path, Shipped: shipped, As: "it"}
+	r := &Rule{Path: rd.path, Shipped: rd.shipped, As: "it"}
 	p := &parsing{reader: rd, r: r, top: map[string]ast.Node{}, factAt: map[string]place{}, used: map[string]bool{}}
 	p.rule(top)
 	ms := rd.mistakes.sorted()
 	if len(ms.Fatal()) > 0 {
 		return nil, ms
 	}
-	return r.link(), ms
+	return r.Ready(), ms
 }
 
 // parsing is one rule on the way from YAML.
@@ -42,7 +53,7 @@ type parsing struct {
 	top    map[string]ast.Node // the values of the top-level keys
 	factAt map[string]place
 	used   map[string]bool // names that an expression needs
-	env    *checker
+	env    *cel.Env        // what expressions may use so far
 }
 
 // keys are the top-level keys in the order of the documentation.
@@ -59,10 +70,7 @@ func (p *parsing) rule(top *ast.MappingNode) {
 	})
 	p.words()
 	p.facts(p.top["facts"])
-	p.env = newChecker(p)
-	if p.env == nil {
-		return
-	}
+	p.declareFacts()
 	p.lets(p.top["let"])
 	p.applies(p.top["applies"])
 	p.eachOf()
@@ -153,11 +161,11 @@ func (p *parsing) lets(n ast.Node) {
 		}
 		e, typ := p.expr(v, nil)
 		if e == nil {
-			typ = dynType()
+			typ = cel.Type{}
 		} else {
 			p.r.Lets = append(p.r.Lets, Let{name, e})
 		}
-		p.env.declare(name, typ)
+		p.declare(name, typ)
 		if len(p.r.Lets) > letLimit {
 			p.errorf(k, "more than %d names", letLimit)
 		}
@@ -222,7 +230,7 @@ func (p *parsing) eachOf() {
 		return
 	}
 	e, typ := p.expr(n, nil)
-	element := dynType()
+	element := cel.Type{}
 	if e != nil {
 		p.r.Each = e
 		var ok bool
@@ -235,7 +243,7 @@ func (p *parsing) eachOf() {
 			p.r.As = name
 		}
 	}
-	p.env.declare(p.r.As, element)
+	p.declare(p.r.As, element)
 	if v := p.top["subject"]; v != nil {
 		p.r.Subject = p.text(v, "subject", summaryText)
 	} else {

@@ -34,6 +34,10 @@ func (p *parsing) fact(name string, n ast.Node) *Fact {
 		p.errorf(n, "the fact %s must be a map of its kind and options, not %s", name, form(n))
 		return nil
 	}
+	if len(m.Values) == 0 {
+		p.errorf(n, "the fact %s is empty: it needs a kind, as in {file: /etc/fstab}", name)
+		return nil
+	}
 	f := &Fact{Name: name, Opts: map[string][]string{}}
 	var k *kind
 	var arg ast.Node

@@ -16,8 +16,8 @@ const certLimit = 2000
 // readCertificates lists the certificates in files, PEM (RFC 7468) or DER. What
 // else is in a file is passed over, and shown to nobody: a private key may
 // stand beside its certificate.
-func readCertificates(r *reading, f *Fact) (any, error) {
-	out := []*object{}
+func readCertificates(r *reading, f *Fact) ([]*certFact, error) {
+	out := []*certFact{}
 	for _, pattern := range f.Args {
 		files, err := r.glob(pattern)
 		if err != nil {
@@ -72,14 +72,14 @@ func parseCerts(b []byte) []*x509.Certificate {
 	return out
 }
 
-func (r *reading) cert(name string, number int, c *x509.Certificate) *object {
+func (r *reading) cert(name string, number int, c *x509.Certificate) *certFact {
 	now := r.h.Now()
 	names := append([]string{}, c.DNSNames...)
 	for _, ip := range c.IPAddresses {
 		names = append(names, ip.String())
 	}
-	return newObject("cert", fmt.Sprintf("%s, certificate %d", name, number), c.Subject.String()+", until "+c.NotAfter.UTC().Format("2006-01-02"), map[string]any{
-		"path": name, "number": number, "subject": c.Subject.String(), "issuer": c.Issuer.String(), "names": names,
-		"not_before": c.NotBefore, "not_after": c.NotAfter, "left": c.NotAfter.Sub(now), "expired": now.After(c.NotAfter),
-		"is_ca": c.IsCA, "self_signed": bytes.Equal(c.RawSubject, c.RawIssuer), "signature": c.SignatureAlgorithm.String()})
+	return &certFact{seen: seen{fmt.Sprintf("%s, certificate %d", name, number), c.Subject.String() + ", until " + c.NotAfter.UTC().Format("2006-01-02")},
+		Path: name, Number: number, Subject: c.Subject.String(), Issuer: c.Issuer.String(), Names: names,
+		NotBefore: c.NotBefore, NotAfter: c.NotAfter, Left: c.NotAfter.Sub(now), Expired: now.After(c.NotAfter),
+		IsCA: c.IsCA, SelfSigned: bytes.Equal(c.RawSubject, c.RawIssuer), Signature: c.SignatureAlgorithm.String()}
 }

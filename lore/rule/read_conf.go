@@ -6,8 +6,6 @@ import (
 	"path"
 	"strings"
 
-	"cel.dev/cel-go/common/types/ref"
-
 	"fettle/conf/confd"
 	"fettle/host"
 )
@@ -22,8 +20,6 @@ type setting struct {
 	section, key, value string
 	at                  string // file:line
 }
-
-func keysOf(v ref.Val) *settings { return v.(*object).data.(*settings) }
 
 // each calls do for the lines that set a key, in the order read.
 func (s *settings) each(section, key string, do func(setting)) {
@@ -106,20 +102,18 @@ func (r *reading) confFiles(f *Fact, each func(name, text string)) (files []stri
 	return files, nil
 }
 
-func confObject(form string, f *Fact, files []string, s *settings, fields map[string]any) *object {
-	fields["exists"], fields["files"] = len(files) > 0, files
-	o := newObject(form, strings.Join(append(files[:len(files):len(files)], f.Args[:len(f.Args)*b2i(len(files) == 0)]...), ", "), "absent", fields)
-	if len(files) > 0 {
-		o.brief = fmt.Sprintf("%d settings", len(s.list))
+// evidenceOf settings are the files that are there.
+func (s *settings) evidenceOf(f *Fact, files []string) seen {
+	if len(files) == 0 {
+		return seen{strings.Join(f.Args, ", "), "absent"}
 	}
-	o.data = s
-	return o
+	return seen{strings.Join(files, ", "), fmt.Sprintf("%d settings", len(s.list))}
 }
 
 // readKeyValue reads files of "key = value" or "key value" lines: sysctl.conf,
 // sshd_config, /etc/default, environment files.
-func readKeyValue(r *reading, f *Fact) (any, error) {
-	s := &settings{fold: f.on("fold", false)}
+func readKeyValue(r *reading, f *Fact) (*kvFact, error) {
+	s := settings{fold: f.on("fold", false)}
 	comment := f.opt("comment", "#;")
 	files, err := r.confFiles(f, func(name, text string) {
 		n := 0
@@ -139,13 +133,14 @@ func readKeyValue(r *reading, f *Fact) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return confObject("kv", f, files, s, map[string]any{"values": later(func() (any, error) {
+	values := func() (map[string]string, error) {
 		m := map[string]string{}
 		for _, e := range s.list {
 			m[e.key] = e.value
 		}
 		return m, nil
-	})}), nil
+	}
+	return &kvFact{seen: s.evidenceOf(f, files), settings: s, Exists: len(files) > 0, Values: values, Files: files}, nil
 }
 
 // cutSetting cuts a line in key and value: at the separator, or where none is
@@ -182,8 +177,8 @@ func unquote(v string) string {
 
 // readINI reads files with [sections], as systemd.syntax(7) has them: a
 // backslash at a line's end joins the next.
-func readINI(r *reading, f *Fact) (any, error) {
-	s := &settings{}
+func readINI(r *reading, f *Fact) (*iniFact, error) {
+	var s settings
 	files, err := r.confFiles(f, func(name, text string) {
 		section := ""
 		ls := lines(text)
@@ -210,7 +205,7 @@ func readINI(r *reading, f *Fact) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return confObject("ini", f, files, s, map[string]any{"sections": later(func() (any, error) {
+	sections := func() (map[string]map[string]string, error) {
 		m := map[string]map[string]string{}
 		for _, e := range s.list {
 			if m[e.section] == nil {
@@ -219,5 +214,6 @@ func readINI(r *reading, f *Fact) (any, error) {
 			m[e.section][e.key] = e.value
 		}
 		return m, nil
-	})}), nil
+	}
+	return &iniFact{seen: s.evidenceOf(f, files), settings: s, Exists: len(files) > 0, Sections: sections, Files: files}, nil
 }

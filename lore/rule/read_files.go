@@ -7,6 +7,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"fettle/host"
@@ -39,52 +40,43 @@ func brief(s string) string {
 	return fmt.Sprintf("%d lines", len(ls))
 }
 
-func readFile(r *reading, f *Fact) (any, error) {
+func readFile(r *reading, f *Fact) (*fileFact, error) {
 	name := f.arg()
 	b, err := r.content(name)
-	form := "file"
-	if volatilePath(name) {
-		form = "procf"
-	}
 	if host.IsAbsent(err) {
-		return newObject(form, name, "absent", map[string]any{"path": name, "int": noValue("%s is absent", name)}), nil
+		return &fileFact{seen: seen{name, "absent"}, Path: name, Int: noValue[int64]("%s is absent", name)}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	s := string(b)
-	return newObject(form, name, brief(s), map[string]any{
-		"exists": true, "path": name, "text": s, "value": strings.TrimSpace(s),
-		"lines": later(func() (any, error) { return lines(s), nil }),
-		"int":   later(func() (any, error) { return asInt(name, s) }),
-	}), nil
+	return &fileFact{
+		seen: seen{name, brief(s)}, Exists: true, Path: name, Text: s, Value: strings.TrimSpace(s),
+		Lines: sync.OnceValues(func() ([]string, error) { return lines(s), nil }),
+		Int:   func() (int64, error) { return asInt(name, s) },
+	}, nil
 }
 
-// noValue is a field that there is none of.
-func noValue(format string, args ...any) later {
-	return func() (any, error) { return nil, fmt.Errorf(format, args...) }
-}
-
-func asInt(what, s string) (any, error) {
+func asInt(what, s string) (int64, error) {
 	s = strings.TrimSpace(s)
 	n, err := strconv.ParseInt(s, 0, 64)
 	if err != nil {
 		if len(s) > 40 {
 			s = s[:40] + "..."
 		}
-		return nil, fmt.Errorf("%s says %q, which is no number", what, s)
+		return 0, fmt.Errorf("%s says %q, which is no number", what, s)
 	}
 	return n, nil
 }
 
-func readDir(r *reading, f *Fact) (any, error) {
+func readDir(r *reading, f *Fact) (*dirFact, error) {
 	name, err := r.permit(f.arg())
 	var es []host.Entry
 	if err == nil {
 		es, err = r.h.ReadDir(r.ctx, name)
 	}
 	if host.IsAbsent(err) {
-		return newObject("dir", f.arg(), "absent", map[string]any{}), nil
+		return &dirFact{seen: seen{f.arg(), "absent"}}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -93,10 +85,10 @@ func readDir(r *reading, f *Fact) (any, error) {
 	for i, e := range es {
 		names[i] = e.Name
 	}
-	return newObject("dir", f.arg(), fmt.Sprintf("%d entries", len(es)), map[string]any{"exists": true, "names": names, "count": len(es)}), nil
+	return &dirFact{seen: seen{f.arg(), fmt.Sprintf("%d entries", len(es))}, Exists: true, Names: names, Count: len(es)}, nil
 }
 
-func readGlob(r *reading, f *Fact) (any, error) {
+func readGlob(r *reading, f *Fact) ([]string, error) {
 	var out []string
 	for _, p := range f.Args {
 		names, err := r.glob(p)
@@ -166,7 +158,7 @@ func (r *reading) glob(pattern string) ([]string, error) {
 var fileTypes = map[fs.FileMode]string{0: "file", fs.ModeDir: "dir", fs.ModeSymlink: "link", fs.ModeDevice: "block",
 	fs.ModeDevice | fs.ModeCharDevice: "char", fs.ModeNamedPipe: "fifo", fs.ModeSocket: "socket"}
 
-func readStat(r *reading, f *Fact) (any, error) {
+func readStat(r *reading, f *Fact) (*statFact, error) {
 	name := f.arg()
 	stat := r.h.Stat
 	if !f.on("follow", true) {
@@ -174,7 +166,7 @@ func readStat(r *reading, f *Fact) (any, error) {
 	}
 	i, err := stat(r.ctx, name)
 	if host.IsAbsent(err) {
-		return newObject("stat", "stat "+name, "absent", map[string]any{"path": name}), nil
+		return &statFact{seen: seen{"stat " + name, "absent"}, Path: name}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -186,12 +178,13 @@ func readStat(r *reading, f *Fact) (any, error) {
 		}
 	}
 	text := fmt.Sprintf("%04o", mode)
-	return newObject("stat", "stat "+name, fmt.Sprintf("mode %s, owner %d:%d", text, i.UID, i.GID), map[string]any{
-		"exists": true, "path": name, "type": fileTypes[i.Mode.Type()], "mode": text, "uid": int64(i.UID), "gid": int64(i.GID), "size": i.Size,
-		"nlink": i.Nlink, "world_writable": mode&0o002 != 0, "group_writable": mode&0o020 != 0,
-		"mtime": later(func() (any, error) { return i.ModTime, known(i.ModTime, name) }),
-		"age":   later(func() (any, error) { return r.h.Now().Sub(i.ModTime), known(i.ModTime, name) }),
-	}), nil
+	return &statFact{
+		seen:   seen{"stat " + name, fmt.Sprintf("mode %s, owner %d:%d", text, i.UID, i.GID)},
+		Exists: true, Path: name, Type: fileTypes[i.Mode.Type()], Mode: text, UID: i.UID, GID: i.GID, Size: i.Size,
+		Nlink: uint64(i.Nlink), WorldWritable: mode&0o002 != 0, GroupWritable: mode&0o020 != 0,
+		MTime: func() (time.Time, error) { return i.ModTime, known(i.ModTime, name) },
+		Age:   func() (time.Duration, error) { return r.h.Now().Sub(i.ModTime), known(i.ModTime, name) },
+	}, nil
 }
 
 func known(t time.Time, name string) error {
@@ -201,12 +194,12 @@ func known(t time.Time, name string) error {
 	return nil
 }
 
-func readLink(r *reading, f *Fact) (any, error) {
+func readLink(r *reading, f *Fact) (*linkFact, error) {
 	name := f.arg()
 	to, err := r.h.Readlink(r.ctx, name)
 	if err != nil {
 		if i, serr := r.h.Lstat(r.ctx, name); host.IsAbsent(err) || serr == nil && i.Mode&fs.ModeSymlink == 0 {
-			return newObject("link", name, "no symlink", map[string]any{}), nil
+			return &linkFact{seen: seen{name, "no symlink"}}, nil
 		}
 		return nil, err
 	}
@@ -214,12 +207,12 @@ func readLink(r *reading, f *Fact) (any, error) {
 	if !path.IsAbs(abs) {
 		abs = path.Join(path.Dir(name), abs)
 	}
-	return newObject("link", "link "+name, to, map[string]any{
-		"exists": true, "target": to,
-		"resolved": later(func() (any, error) { return realPath(r.ctx, r.h, abs) }),
-		"dangling": later(func() (any, error) {
+	return &linkFact{
+		seen: seen{"link " + name, to}, Exists: true, Target: to,
+		Resolved: func() (string, error) { return realPath(r.ctx, r.h, abs) },
+		Dangling: func() (bool, error) {
 			ok, err := r.h.Exists(r.ctx, abs)
 			return !ok, err
-		}),
-	}), nil
+		},
+	}, nil
 }

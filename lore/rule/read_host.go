@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"fettle/conf/accounts"
 	"fettle/conf/sysctlconf"
@@ -15,11 +16,11 @@ import (
 
 // readOS reads /etc/os-release, or where that is missing /usr/lib/os-release
 // (os-release(5)).
-func readOS(r *reading, _ *Fact) (any, error) {
-	return host.Memo(r.ctx, r.h, "rule:os", func() (*object, error) { return osRelease(r) })
+func readOS(r *reading, _ *Fact) (*osFact, error) {
+	return host.Memo(r.ctx, r.h, "rule:os", func() (*osFact, error) { return osRelease(r) })
 }
 
-func osRelease(r *reading) (*object, error) {
+func osRelease(r *reading) (*osFact, error) {
 	for _, name := range []string{"/etc/os-release", "/usr/lib/os-release"} {
 		b, err := r.h.ReadFile(r.ctx, name)
 		if host.IsAbsent(err) {
@@ -34,33 +35,22 @@ func osRelease(r *reading) (*object, error) {
 				v[k] = unquote(val)
 			}
 		}
-		return newObject("os", name, v["PRETTY_NAME"], map[string]any{
-			"exists": true, "id": v["ID"], "version_id": v["VERSION_ID"], "like": strings.Fields(v["ID_LIKE"]),
-			"codename": v["VERSION_CODENAME"], "name": v["NAME"], "pretty": v["PRETTY_NAME"],
-		}), nil
+		return &osFact{
+			seen: seen{name, v["PRETTY_NAME"]}, Exists: true, ID: v["ID"], VersionID: v["VERSION_ID"], Like: strings.Fields(v["ID_LIKE"]),
+			Codename: v["VERSION_CODENAME"], Name: v["NAME"], Pretty: v["PRETTY_NAME"],
+		}, nil
 	}
-	return newObject("os", "/etc/os-release", "absent", map[string]any{}), nil
+	return &osFact{seen: seen{"/etc/os-release", "absent"}}, nil
 }
 
-// osIs tells whether the host runs a distribution, or one made from it.
-func osIs(o *object, id string) bool {
-	like, _ := o.fields["like"].([]string)
-	return o.fields["id"] == id || slices.Contains(like, id)
-}
-
-func (r *reading) os() (*object, error) {
-	v := r.answer(&Fact{Name: "os", Kind: "os"})
-	if v.ev == nil {
-		return nil, v.val.Value().(error)
-	}
-	return v.ev, nil
-}
+// is tells whether the host runs a distribution, or one made from it.
+func (o *osFact) is(id string) bool { return o.ID == id || slices.Contains(o.Like, id) }
 
 // errNoPackages: nobody can tell what is installed.
 var errNoPackages = errors.New("neither dpkg nor rpm manages the packages here")
 
 // readPackage finds the first of several packages that is installed.
-func readPackage(r *reading, f *Fact) (any, error) {
+func readPackage(r *reading, f *Fact) (*packageFact, error) {
 	all, err := host.Memo(r.ctx, r.h, "rule:packages", r.installed)
 	if err != nil {
 		return nil, err
@@ -69,11 +59,11 @@ func readPackage(r *reading, f *Fact) (any, error) {
 		base, arch, _ := strings.Cut(name, ":")
 		for _, p := range all[base] {
 			if arch == "" || p.Arch == arch {
-				return r.packageObject(p), nil
+				return r.packageFact(p), nil
 			}
 		}
 	}
-	return newObject("package", "packages", strings.Join(f.Args, ", ")+": not installed", map[string]any{"name": f.Args[0], "manager": r.manager()}), nil
+	return &packageFact{seen: seen{"packages", strings.Join(f.Args, ", ") + ": not installed"}, Name: f.Args[0], Manager: r.manager()}, nil
 }
 
 // installed are the packages by name.
@@ -94,7 +84,7 @@ func (r *reading) installed() (map[string][]host.Package, error) {
 	return by, nil
 }
 
-func readPackages(r *reading, f *Fact) (any, error) {
+func readPackages(r *reading, f *Fact) ([]*packageFact, error) {
 	all, err := r.h.Packages(r.ctx)
 	if host.IsAbsent(err) {
 		err = errNoPackages
@@ -102,17 +92,17 @@ func readPackages(r *reading, f *Fact) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := []*object{}
+	out := []*packageFact{}
 	for _, p := range all {
 		if p.Installed() && anyMatch(f.Args, p.Name) {
-			out = append(out, r.packageObject(p))
+			out = append(out, r.packageFact(p))
 		}
 	}
 	return out, nil
 }
 
-func (r *reading) packageObject(p host.Package) *object {
-	return newObject("package", "package "+p.Name, p.Version, map[string]any{"installed": true, "name": p.Name, "version": p.Version, "status": p.Status, "manager": r.manager()})
+func (r *reading) packageFact(p host.Package) *packageFact {
+	return &packageFact{seen: seen{"package " + p.Name, p.Version}, Installed: true, Name: p.Name, Version: p.Version, Status: p.Status, Manager: r.manager()}
 }
 
 // manager tells whose versions the host's packages have. host.Packages prefers
@@ -127,19 +117,18 @@ func (r *reading) manager() string {
 	return "rpm"
 }
 
-func packageBefore(o *object, version string) any {
-	have, _ := o.fields["version"].(string)
-	if have == "" {
-		return fmt.Errorf("%v is not installed: it has no version", o.fields["name"])
+// before compares the installed version as its manager does.
+func (p *packageFact) before(version string) (bool, error) {
+	if p.Version == "" {
+		return false, fmt.Errorf("%s is not installed: it has no version", p.Name)
 	}
-	if o.fields["manager"] == "rpm" {
-		return rpmCompare(have, version) < 0
-	}
-	c, err := debCompare(have, version)
-	if err != nil {
-		return err
-	}
-	return c < 0
+	c, err := packageCompare(p.Manager, p.Version, version)
+	return c < 0, err
+}
+
+func (p *packageFact) since(version string) (bool, error) {
+	before, err := p.before(version)
+	return !before, err
 }
 
 // sysctlPath turns net.ipv4.ip_forward, or the form with slashes, into a path
@@ -159,7 +148,7 @@ func sysctlPath(key string) string {
 	return key
 }
 
-func readSysctl(r *reading, f *Fact) (any, error) {
+func readSysctl(r *reading, f *Fact) (*sysctlFact, error) {
 	key := sysctlPath(f.arg())
 	name := path.Join("/proc/sys", key)
 	real, err := r.permit(name)
@@ -168,15 +157,15 @@ func readSysctl(r *reading, f *Fact) (any, error) {
 		s, err = r.h.ReadString(r.ctx, real)
 	}
 	if host.IsAbsent(err) {
-		return newObject("sysctl", name, "absent", map[string]any{"int": noValue("%s is absent", name)}), nil
+		return &sysctlFact{seen: seen{name, "absent"}, Int: noValue[int64]("%s is absent", name)}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return newObject("sysctl", name, s, map[string]any{"exists": true, "value": s, "int": later(func() (any, error) { return asInt(name, s) })}), nil
+	return &sysctlFact{seen: seen{name, s}, Exists: true, Value: s, Int: func() (int64, error) { return asInt(name, s) }}, nil
 }
 
-func readSysctlConf(r *reading, f *Fact) (any, error) {
+func readSysctlConf(r *reading, f *Fact) (*confFact, error) {
 	c, err := host.Memo(r.ctx, r.h, "rule:sysctl.d", func() (*sysctlconf.Config, error) {
 		return sysctlconf.Read(r.ctx, r.h, sysctlconf.Installed(r.ctx, r.h))
 	})
@@ -187,58 +176,53 @@ func readSysctlConf(r *reading, f *Fact) (any, error) {
 		return nil, c.Unread[0]
 	}
 	res := c.Lookup(sysctlPath(f.arg()))
-	fields := map[string]any{}
 	at := func(s sysctlconf.Setting) string { return fmt.Sprintf("%s:%d", s.Path, s.Line) }
-	var losers []string
+	o := &confFact{seen: seen{"sysctl.d", f.arg() + " is not set"}}
 	for _, l := range res.Losers {
-		losers = append(losers, at(l))
+		o.Losers = append(o.Losers, at(l))
 	}
-	fields["losers"] = losers
-	o := newObject("conf", "sysctl.d", f.arg()+" is not set", fields)
 	if v, ok := res.Value(); ok {
-		fields["set"], fields["value"], fields["where"] = true, v, at(*res.Winner)
-		o.source, o.brief = at(*res.Winner), f.arg()+" = "+v
+		o.Set, o.Value, o.Where = true, v, at(*res.Winner)
+		o.seen = seen{o.Where, f.arg() + " = " + v}
 	}
 	return o, nil
 }
 
-func readProcess(r *reading, f *Fact) (any, error) {
+func readProcess(r *reading, f *Fact) ([]*processFact, error) {
 	ps, err := host.Memo(r.ctx, r.h, "rule:processes", func() ([]host.Process, error) { return r.h.Processes(r.ctx) })
 	if err != nil {
 		return nil, err
 	}
-	out := []*object{}
+	out := []*processFact{}
 	for _, p := range ps {
 		// comm holds 15 bytes of a name.
 		if slices.ContainsFunc(f.Args, func(n string) bool { return p.Comm == n || len(n) > 15 && p.Comm == n[:15] }) {
-			out = append(out, newObject("process", "process "+strconv.Itoa(p.PID), p.Comm,
-				map[string]any{"comm": p.Comm, "pid": p.PID, "uid": int64(p.UID), "unit": p.Unit}))
+			out = append(out, &processFact{seen: seen{"process " + strconv.Itoa(p.PID), p.Comm}, Comm: p.Comm, PID: p.PID, UID: p.UID, Unit: p.Unit})
 		}
 	}
 	return out, nil
 }
 
-func readUsers(r *reading, _ *Fact) (any, error) {
+func readUsers(r *reading, _ *Fact) ([]*userFact, error) {
 	db, err := accounts.Read(r.ctx, r.h)
 	if err != nil {
 		return nil, err
 	}
-	out := []*object{}
+	out := []*userFact{}
 	for _, u := range db.Users {
-		out = append(out, newObject("user", fmt.Sprintf("%s:%d", u.File, u.Line), u.Name,
-			map[string]any{"name": u.Name, "uid": int64(u.UID), "gid": int64(u.GID), "home": u.Home, "shell": u.Shell}))
+		out = append(out, &userFact{seen: seen{fmt.Sprintf("%s:%d", u.File, u.Line), u.Name}, Name: u.Name, UID: uint32(u.UID), GID: uint32(u.GID), Home: u.Home, Shell: u.Shell})
 	}
 	return out, nil
 }
 
-func readCommand(r *reading, f *Fact) (any, error) {
+func readCommand(r *reading, f *Fact) (*commandFact, error) {
 	out, err := r.h.Run(r.ctx, f.Args[0], f.Args[1:]...)
 	if err != nil {
 		return nil, err
 	}
 	s := string(out.Stdout)
-	return newObject("command", strings.Join(f.Args, " "), brief(s), map[string]any{"exit": out.Exit, "stdout": s, "stderr": string(out.Stderr),
-		"lines": later(func() (any, error) { return lines(s), nil })}), nil
+	return &commandFact{seen: seen{strings.Join(f.Args, " "), brief(s)}, Exit: out.Exit, Stdout: s, Stderr: string(out.Stderr),
+		Lines: sync.OnceValues(func() ([]string, error) { return lines(s), nil })}, nil
 }
 
 // anyMatch tells whether one of the patterns fits; none at all fit everything.

@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -20,7 +21,7 @@ var (
 // version into uname -v, Ubuntu both into /proc/version_signature; elsewhere the
 // release begins with the upstream version, from which Red Hat's and SUSE's
 // kernels are far away by the fixes that they carry.
-func readKernel(r *reading, _ *Fact) (any, error) {
+func readKernel(r *reading, _ *Fact) (*kernelFact, error) {
 	id := r.h.Identity()
 	if id.Release == "" {
 		if !r.h.Running() {
@@ -52,15 +53,18 @@ func readKernel(r *reading, _ *Fact) (any, error) {
 	if up == "" {
 		return nil, fmt.Errorf("the release %q begins with no version of Linux", id.Release)
 	}
-	return newObject("kernel", "uname -r", id.Release, map[string]any{"release": id.Release, "upstream": up, "package": pkg, "distribution": dist}), nil
+	return &kernelFact{seen: seen{"uname -r", id.Release}, Release: id.Release, Upstream: up, Package: pkg, Distribution: dist}, nil
 }
 
-func kernelBefore(o *object, version string) any {
-	c, err := kernelversion.Compare(o.fields["upstream"].(string), version)
-	if err != nil {
-		return err
-	}
-	return c < 0
+// before compares upstream versions.
+func (k *kernelFact) before(version string) (bool, error) {
+	c, err := kernelversion.Compare(k.Upstream, version)
+	return c < 0, err
+}
+
+func (k *kernelFact) since(version string) (bool, error) {
+	before, err := k.before(version)
+	return !before, err
 }
 
 // FixedIn is where one distribution release mended a bug.
@@ -75,7 +79,7 @@ var errBackports = errors.New("this distribution puts later fixes into old versi
 
 // readFixed compares a package, or the kernel, with the versions in which a
 // bug is mended.
-func readFixed(r *reading, f *Fact) (any, error) {
+func readFixed(r *reading, f *Fact) (*fixedFact, error) {
 	var name, version, up, manager string
 	var err error
 	if f.opt("kernel", "") != "" {
@@ -83,36 +87,31 @@ func readFixed(r *reading, f *Fact) (any, error) {
 		if kerr != nil {
 			return nil, kerr
 		}
-		o := k.(*object)
-		name, up = "the kernel", o.fields["upstream"].(string)
-		if version = o.fields["package"].(string); version == "" {
-			version = o.fields["release"].(string)
-		}
-		if o.fields["distribution"] == "redhat" || o.fields["distribution"] == "suse" {
+		name, up, version = "the kernel", k.Upstream, cmp.Or(k.Package, k.Release)
+		if k.Distribution == "redhat" || k.Distribution == "suse" {
 			manager = "rpm"
 		}
 	} else {
-		v, perr := readPackage(r, &Fact{Args: f.Opts["package"]})
+		p, perr := readPackage(r, &Fact{Args: f.Opts["package"]})
 		if perr != nil {
 			return nil, perr
 		}
-		o := v.(*object)
-		if o.fields["installed"] != true {
-			return newObject("fixed", o.source, o.brief, map[string]any{"name": f.Opts["package"][0]}), nil
+		if !p.Installed {
+			return &fixedFact{seen: p.seen, Name: f.Opts["package"][0]}, nil
 		}
-		name, version, manager = o.fields["name"].(string), o.fields["version"].(string), o.fields["manager"].(string)
+		name, version, manager = p.Name, p.Version, p.Manager
 		up = upstreamOf(version)
 	}
 	fixed := f.opt("upstream", "")
-	o := newObject("fixed", name, version, map[string]any{"installed": true, "name": name, "version": version})
-	sys, err := r.os()
+	o := &fixedFact{seen: seen{name, version}, Installed: true, Name: name, Version: version}
+	sys, err := readOS(r, osOfHost)
 	if err != nil {
 		return nil, err
 	}
 	compare := comparer(manager, f.opt("kernel", "") != "")
 	var bad, listed bool
 	for _, d := range f.Fixed {
-		if d.OS != sys.fields["id"] || d.Release != "" && d.Release != sys.fields["version_id"] {
+		if d.OS != sys.ID || d.Release != "" && d.Release != sys.VersionID {
 			continue
 		}
 		if listed = true; d.Version == "never" {
@@ -141,14 +140,14 @@ func readFixed(r *reading, f *Fact) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if bad = c < 0; bad && (osIs(sys, "rhel") || osIs(sys, "fedora") && sys.fields["id"] != "fedora" || osIs(sys, "suse")) {
-			o.fields["bad"] = noValue("%w", errBackports)
+		if bad = c < 0; bad && (sys.is("rhel") || sys.is("fedora") && sys.ID != "fedora" || sys.is("suse")) {
+			o.Bad = noValue[bool]("%w", errBackports)
 		}
 	}
-	if o.fields["bad"] == nil {
-		o.fields["bad"] = bad
+	if o.Bad == nil {
+		o.Bad = value(bad)
 	}
-	o.fields["fixed_in"] = fixed
+	o.FixedIn = fixed
 	if fixed != "" {
 		o.brief = version + "; fixed since " + fixed
 	}

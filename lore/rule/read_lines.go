@@ -14,7 +14,11 @@ import (
 // where it is not given.
 func (r *reading) inFiles(f *Fact, otherwise ...string) ([]string, error) {
 	var out []string
-	for _, p := range append(f.Opts["in"], otherwise[:len(otherwise)*b2i(len(f.Opts["in"]) == 0)]...) {
+	in := f.Opts["in"]
+	if len(in) == 0 {
+		in = otherwise
+	}
+	for _, p := range in {
 		if !strings.ContainsAny(p, "*?[") {
 			out = append(out, p)
 			continue
@@ -28,17 +32,10 @@ func (r *reading) inFiles(f *Fact, otherwise ...string) ([]string, error) {
 	return out, nil
 }
 
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 // matchLimit bounds what a regex fact lists.
 const matchLimit = 1000
 
-func readRegex(r *reading, f *Fact) (any, error) {
+func readRegex(r *reading, f *Fact) (*regexFact, error) {
 	re, err := compiled(f.arg())
 	if err != nil {
 		return nil, err
@@ -51,7 +48,7 @@ func readRegex(r *reading, f *Fact) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var found []*object
+	var found []*matchFact
 	exists := false
 	count := 0
 	for _, name := range files {
@@ -68,8 +65,7 @@ func readRegex(r *reading, f *Fact) (any, error) {
 				return
 			}
 			if count++; count <= matchLimit {
-				found = append(found, newObject("match", fmt.Sprintf("%s:%d", name, n), excerpt(re, line), map[string]any{
-					"path": name, "line": n, "text": line, "groups": groups(re, line)}))
+				found = append(found, &matchFact{seen: seen{fmt.Sprintf("%s:%d", name, n), excerpt(re, line)}, Path: name, Line: n, Text: line, Groups: groups(re, line)})
 			}
 		})
 		if err != nil {
@@ -77,12 +73,12 @@ func readRegex(r *reading, f *Fact) (any, error) {
 		}
 	}
 	source := strings.Join(f.Opts["in"], ", ")
-	o := newObject("regex", source, "no line matches "+f.arg(), map[string]any{"exists": exists, "found": count > 0, "matches": found, "count": count,
-		"first": noValue("no line of %s matches %s", source, f.arg())})
+	o := &regexFact{seen: seen{source, "no line matches " + f.arg()}, Exists: exists, Found: count > 0, Matches: found, Count: count,
+		First: noValue[*matchFact]("no line of %s matches %s", source, f.arg())}
 	switch {
 	case count > 0:
-		o.fields["first"] = found[0]
-		o.source, o.brief = found[0].source, found[0].brief
+		o.First = value(found[0])
+		o.seen = found[0].seen
 	case !exists:
 		o.brief = "absent"
 	}
@@ -123,11 +119,11 @@ func excerpt(re *regexp.Regexp, line string) string {
 	return out
 }
 
-func readTable(r *reading, f *Fact) (any, error) {
+func readTable(r *reading, f *Fact) (*tableFact, error) {
 	name := f.arg()
 	b, err := r.content(name)
 	if host.IsAbsent(err) {
-		return newObject("table", name, "absent", map[string]any{"rows": []map[string]string{}}), nil
+		return &tableFact{seen: seen{name, "absent"}}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -162,5 +158,5 @@ func readTable(r *reading, f *Fact) (any, error) {
 		}
 		rows = append(rows, row)
 	}
-	return newObject("table", name, fmt.Sprintf("%d rows", len(rows)), map[string]any{"exists": true, "rows": rows}), nil
+	return &tableFact{seen: seen{name, fmt.Sprintf("%d rows", len(rows))}, Exists: true, Rows: rows}, nil
 }

@@ -18,7 +18,7 @@ var defaultLogs = []string{"/var/log/syslog", "/var/log/messages", "/var/log/ker
 // readLog looks for lines in the ends of log files. The journal is not read:
 // where none of the files is there, nobody knows. A rule for which a log is
 // only a further sign asks for it as optional.
-func readLog(r *reading, f *Fact) (any, error) {
+func readLog(r *reading, f *Fact) (*logFact, error) {
 	re, err := compiled(f.arg())
 	if err != nil {
 		return nil, err
@@ -57,8 +57,7 @@ func readLog(r *reading, f *Fact) (any, error) {
 	if looked == 0 && !optional {
 		return nil, fmt.Errorf("none of %s is there, and the journal is not read", strings.Join(files, ", "))
 	}
-	o := newObject("log", strings.Join(files, ", "), "no line matches "+f.arg(), map[string]any{
-		"looked": looked > 0, "found": count > 0, "count": count, "first": first, "last": last})
+	o := &logFact{seen: seen{strings.Join(files, ", "), "no line matches " + f.arg()}, Looked: looked > 0, Found: count > 0, Count: count, First: first, Last: last}
 	switch {
 	case count > 0:
 		o.source, o.brief = at, last

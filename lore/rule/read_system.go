@@ -12,37 +12,37 @@ import (
 	"fettle/internal/units"
 )
 
-func (r *reading) filesystems() ([]*object, error) {
+func (r *reading) filesystems() ([]*fsFact, error) {
 	fss, err := host.Memo(r.ctx, r.h, "rule:filesystems", func() ([]host.Filesystem, error) { return r.h.Filesystems(r.ctx) })
 	if err != nil {
 		return nil, err
 	}
-	out := make([]*object, 0, len(fss))
+	out := make([]*fsFact, 0, len(fss))
 	for _, f := range fss {
 		used := percent(float64(f.Size-f.Free), float64(f.Size-f.Free+f.Avail)) // as df(1) counts it, root's reserve left out
-		out = append(out, newObject("fs", f.Mount, fmt.Sprintf("%s on %s, %s, %.0f %% used", f.Type, f.Device, f.Options, used), map[string]any{
-			"exists": true, "device": f.Device, "mount": f.Mount, "type": f.Type, "options": strings.Split(f.Options, ","), "network": f.Network,
-			"size": f.Size, "free": f.Free, "avail": f.Avail, "files": f.Files, "ffree": f.FFree,
-			"used_percent": used, "inodes_used_percent": percent(float64(f.Files-f.FFree), float64(f.Files)),
-		}))
+		out = append(out, &fsFact{
+			seen:   seen{f.Mount, fmt.Sprintf("%s on %s, %s, %.0f %% used", f.Type, f.Device, f.Options, used)},
+			Exists: true, Device: f.Device, Mount: f.Mount, Type: f.Type, Options: strings.Split(f.Options, ","), Network: f.Network,
+			Size: f.Size, Free: f.Free, Avail: f.Avail, Files: f.Files, FFree: f.FFree,
+			UsedPercent: used, InodesUsedPercent: percent(float64(f.Files-f.FFree), float64(f.Files)),
+		})
 	}
 	return out, nil
 }
 
-func readFilesystems(r *reading, f *Fact) (any, error) {
+func readFilesystems(r *reading, f *Fact) ([]*fsFact, error) {
 	all, err := r.filesystems()
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(all, func(o *object) bool {
-		return !anyMatch(f.Opts["type"], o.fields["type"].(string)) || !anyMatch(f.Opts["mount"], o.fields["mount"].(string)) ||
-			!anyMatch(f.Opts["device"], o.fields["device"].(string))
+	return slices.DeleteFunc(all, func(o *fsFact) bool {
+		return !anyMatch(f.Opts["type"], o.Type) || !anyMatch(f.Opts["mount"], o.Mount) || !anyMatch(f.Opts["device"], o.Device)
 	}), nil
 }
 
 // readFilesystem finds the file system that a path lies on. A path that is not
 // there lies on none.
-func readFilesystem(r *reading, f *Fact) (any, error) {
+func readFilesystem(r *reading, f *Fact) (*fsFact, error) {
 	all, err := r.filesystems()
 	if err != nil {
 		return nil, err
@@ -51,28 +51,28 @@ func readFilesystem(r *reading, f *Fact) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var best *object
+	var best *fsFact
 	if ok {
 		real, err := realPath(r.ctx, r.h, f.arg())
 		if err != nil {
 			return nil, err
 		}
 		for _, o := range all {
-			m := o.fields["mount"].(string)
-			if (m == "/" || real == m || strings.HasPrefix(real, m+"/")) && (best == nil || len(m) >= len(best.fields["mount"].(string))) {
+			m := o.Mount
+			if (m == "/" || real == m || strings.HasPrefix(real, m+"/")) && (best == nil || len(m) >= len(best.Mount)) {
 				best = o
 			}
 		}
 	}
 	if best == nil {
-		return newObject("fs", f.arg(), "absent", map[string]any{}), nil
+		return &fsFact{seen: seen{f.arg(), "absent"}}, nil
 	}
 	return best, nil
 }
 
-func readFstab(r *reading, _ *Fact) (any, error) {
+func readFstab(r *reading, _ *Fact) ([]*fstabFact, error) {
 	const name = "/etc/fstab"
-	out := []*object{}
+	out := []*fstabFact{}
 	b, err := r.content(name)
 	if host.IsAbsent(err) {
 		return out, nil
@@ -87,18 +87,18 @@ func readFstab(r *reading, _ *Fact) (any, error) {
 		if len(f) < 3 || f[0][0] == '#' {
 			continue
 		}
-		opts, dump, pass := "defaults", int64(0), int64(0)
+		opts, dump, pass := "defaults", 0, 0
 		if len(f) > 3 {
 			opts = f[3]
 		}
 		if len(f) > 4 {
-			dump, _ = strconv.ParseInt(f[4], 10, 64)
+			dump, _ = strconv.Atoi(f[4])
 		}
 		if len(f) > 5 {
-			pass, _ = strconv.ParseInt(f[5], 10, 64)
+			pass, _ = strconv.Atoi(f[5])
 		}
-		out = append(out, newObject("fstab", fmt.Sprintf("%s:%d", name, n), strings.Join(f, " "), map[string]any{
-			"device": fstabText(f[0]), "mount": fstabText(f[1]), "type": f[2], "options": strings.Split(opts, ","), "dump": dump, "pass": pass, "line": n}))
+		out = append(out, &fstabFact{seen: seen{fmt.Sprintf("%s:%d", name, n), strings.Join(f, " ")},
+			Device: fstabText(f[0]), Mount: fstabText(f[1]), Type: f[2], Options: strings.Split(opts, ","), Dump: dump, Pass: pass, Line: n})
 	}
 	return out, nil
 }
@@ -108,12 +108,12 @@ func fstabText(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
-func readLinks(r *reading, f *Fact) (any, error) {
+func readLinks(r *reading, f *Fact) ([]*netlinkFact, error) {
 	ls, err := host.Memo(r.ctx, r.h, "rule:links", func() ([]host.Link, error) { return r.h.Links(r.ctx) })
 	if err != nil {
 		return nil, err
 	}
-	out := []*object{}
+	out := []*netlinkFact{}
 	for _, l := range ls {
 		if !anyMatch(f.Opts["name"], l.Name) || !anyMatch(f.Opts["kind"], l.Info.Kind) {
 			continue
@@ -122,36 +122,32 @@ func readLinks(r *reading, f *Fact) (any, error) {
 		for _, a := range l.Addrs {
 			addrs = append(addrs, fmt.Sprintf("%s/%d", a.Local, a.PrefixLen))
 		}
-		out = append(out, newObject("netlink", "link "+l.Name, fmt.Sprintf("mtu %d, %s", l.MTU, l.OperState), map[string]any{
-			"name": l.Name, "kind": l.Info.Kind, "mtu": l.MTU, "master": l.Master, "parent": l.Parent, "up": l.Has("UP"), "operstate": l.OperState,
-			"flags": l.Flags, "mac": l.MAC, "addresses": addrs}))
+		out = append(out, &netlinkFact{seen: seen{"link " + l.Name, fmt.Sprintf("mtu %d, %s", l.MTU, l.OperState)},
+			Name: l.Name, Kind: l.Info.Kind, MTU: l.MTU, Master: l.Master, Parent: l.Parent, Up: l.Has("UP"), OperState: l.OperState,
+			Flags: l.Flags, MAC: l.MAC, Addresses: addrs})
 	}
 	return out, nil
 }
 
 // readCmdline reads the running kernel's command line (bootparam(7)).
-func readCmdline(r *reading, _ *Fact) (any, error) {
+func readCmdline(r *reading, _ *Fact) (*cmdlineFact, error) {
 	const name = "/proc/cmdline"
 	s, err := r.h.ReadString(r.ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	args := strings.Fields(s)
-	set := &settings{}
-	values := map[string]string{}
-	for _, a := range args {
+	o := &cmdlineFact{seen: seen{name, s}, Text: s, Args: strings.Fields(s), Values: map[string]string{}}
+	for _, a := range o.Args {
 		k, v, _ := strings.Cut(a, "=")
-		values[k] = v
-		set.list = append(set.list, setting{key: k, value: v, at: name})
+		o.Values[k] = v
+		o.list = append(o.list, setting{key: k, value: v, at: name})
 	}
-	o := newObject("cmdline", name, s, map[string]any{"text": s, "args": args, "values": values})
-	o.data = set
 	return o, nil
 }
 
 // readModule looks for a module that is loaded, or built in with parameters.
 // Names are the same with dash and underscore.
-func readModule(r *reading, f *Fact) (any, error) {
+func readModule(r *reading, f *Fact) (*moduleFact, error) {
 	if !r.h.Running() {
 		return nil, fmt.Errorf("module %s: %w", f.arg(), host.ErrNotRunning)
 	}
@@ -171,11 +167,11 @@ func readModule(r *reading, f *Fact) (any, error) {
 			return nil, err
 		}
 	}
-	o := newObject("module", dir, "not loaded", map[string]any{"loaded": ok})
+	o := &moduleFact{seen: seen{dir, "not loaded"}, Loaded: ok}
 	if ok {
 		o.brief = "loaded"
 	}
-	o.fields["parameters"] = later(func() (any, error) {
+	o.Parameters = func() (map[string]string, error) {
 		m := map[string]string{}
 		names, err := r.h.Glob(r.ctx, dir+"/parameters", "*")
 		for _, n := range names {
@@ -189,11 +185,11 @@ func readModule(r *reading, f *Fact) (any, error) {
 			m[path.Base(n)] = v
 		}
 		return m, err
-	})
+	}
 	return o, nil
 }
 
-func readModules(r *reading, _ *Fact) (any, error) {
+func readModules(r *reading, _ *Fact) ([]string, error) {
 	b, err := r.h.ReadFile(r.ctx, "/proc/modules")
 	if host.IsAbsent(err) && r.h.Running() {
 		return []string{}, nil // a kernel without modules
@@ -210,7 +206,7 @@ func readModules(r *reading, _ *Fact) (any, error) {
 	return out, nil
 }
 
-func readMemory(r *reading, _ *Fact) (any, error) {
+func readMemory(r *reading, _ *Fact) (*memoryFact, error) {
 	const name = "/proc/meminfo"
 	b, err := r.h.ReadFile(r.ctx, name)
 	if err != nil {
@@ -232,13 +228,12 @@ func readMemory(r *reading, _ *Fact) (any, error) {
 		}
 		m[k] = n
 	}
-	fields := map[string]any{"fields": m}
-	for field, key := range map[string]string{"total": "MemTotal", "available": "MemAvailable", "swap_total": "SwapTotal", "swap_free": "SwapFree"} {
+	field := func(key string) func() (int64, error) {
 		if n, ok := m[key]; ok {
-			fields[field] = n
-		} else {
-			fields[field] = noValue("%s has no %s", name, key)
+			return value(n)
 		}
+		return noValue[int64]("%s has no %s", name, key)
 	}
-	return newObject("memory", name, units.Size(m["MemTotal"])+" in all, "+units.Size(m["MemAvailable"])+" available", fields), nil
+	return &memoryFact{seen: seen{name, units.Size(m["MemTotal"]) + " in all, " + units.Size(m["MemAvailable"]) + " available"},
+		Total: field("MemTotal"), Available: field("MemAvailable"), SwapTotal: field("SwapTotal"), SwapFree: field("SwapFree"), Fields: m}, nil
 }

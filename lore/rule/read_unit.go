@@ -2,7 +2,6 @@ package rule
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -60,10 +59,10 @@ func (r *reading) units(names []string) (map[string]host.Unit, error) {
 
 // readUnit finds the first of several units that exists. Where systemd does
 // not run the host there is none.
-func readUnit(r *reading, f *Fact) (any, error) {
+func readUnit(r *reading, f *Fact) (*unitFact, error) {
 	us, err := r.units(f.Args)
 	if errors.Is(err, host.ErrNoSystemd) {
-		return newObject("unit", "systemctl", "systemd does not run this host", map[string]any{"name": f.Args[0]}), nil
+		return &unitFact{seen: seen{"systemctl", "systemd does not run this host"}, Name: f.Args[0]}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -75,12 +74,12 @@ func readUnit(r *reading, f *Fact) (any, error) {
 			break
 		}
 	}
-	fields := map[string]any{"systemd": true, "exists": u.LoadState != "not-found", "name": u.Name, "load": u.LoadState, "active": u.ActiveState,
-		"sub": u.SubState, "is_active": u.Active(), "is_failed": u.ActiveState == "failed", "is_masked": u.LoadState == "masked",
-		"file_state": u.UnitFileState, "is_enabled": strings.HasPrefix(u.UnitFileState, "enabled")}
+	o := &unitFact{Systemd: true, Exists: u.LoadState != "not-found", Name: u.Name, Load: u.LoadState, Active: u.ActiveState,
+		Sub: u.SubState, IsActive: u.Active(), IsFailed: u.ActiveState == "failed", IsMasked: u.LoadState == "masked",
+		FileState: value(u.UnitFileState), IsEnabled: value(strings.HasPrefix(u.UnitFileState, "enabled"))}
 	if u.Partial {
-		miss := later(func() (any, error) { return nil, fmt.Errorf("whether %s is enabled: %w", u.Name, host.ErrNotCollected) })
-		fields["file_state"], fields["is_enabled"] = miss, miss
+		o.FileState = noValue[string]("whether %s is enabled: %w", u.Name, host.ErrNotCollected)
+		o.IsEnabled = noValue[bool]("whether %s is enabled: %w", u.Name, host.ErrNotCollected)
 	}
 	say := u.ActiveState + " (" + u.SubState + ")"
 	if u.UnitFileState != "" {
@@ -89,5 +88,6 @@ func readUnit(r *reading, f *Fact) (any, error) {
 	if u.LoadState != "loaded" {
 		say = u.LoadState + ", " + say
 	}
-	return newObject("unit", "systemctl show "+u.Name, say, fields), nil
+	o.seen = seen{"systemctl show " + u.Name, say}
+	return o, nil
 }

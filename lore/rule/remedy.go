@@ -104,7 +104,7 @@ func (r *Rule) element(ctx context.Context, s *scope, subject string) (*scope, e
 		return nil, err
 	}
 	for _, it := range els {
-		es := &scope{reading: s.reading, it: &it}
+		es := &scope{reading: s.reading, it: it}
 		name, err := r.Subject.line(ctx, es)
 		if err != nil {
 			return nil, err

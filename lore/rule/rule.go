@@ -141,8 +141,8 @@ func quote(s string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// link makes the look-up tables.
-func (r *Rule) link() *Rule {
+// Ready makes a rule ready to run: one that was checked before.
+func (r *Rule) Ready() *Rule {
 	r.facts, r.lets = map[string]*Fact{}, map[string]*Let{}
 	for i := range r.Facts {
 		r.facts[r.Facts[i].Name] = &r.Facts[i]
@@ -153,12 +153,8 @@ func (r *Rule) link() *Rule {
 	return r
 }
 
-// Encode writes a rule, its expressions checked, for Decode: so the rules that
-// fettle ships need neither parser when they run.
+// Encode writes a rule for Decode, in a process that need not check it again.
 func (r *Rule) Encode() ([]byte, error) {
-	if err := r.eachExpr(func(e *Expr) error { return e.freeze() }); err != nil {
-		return nil, err
-	}
 	return json.Marshal(r)
 }
 
@@ -169,5 +165,5 @@ func Decode(b []byte) (*Rule, error) {
 	if err := json.Unmarshal(b, r); err != nil {
 		return nil, err
 	}
-	return r.link(), nil
+	return r.Ready(), nil
 }

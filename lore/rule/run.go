@@ -6,11 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"cel.dev/cel-go/common/types"
-	"cel.dev/cel-go/common/types/ref"
-	"cel.dev/cel-go/common/types/traits"
-
 	"fettle/host"
+	"fettle/lore/cel"
 	"fettle/trap"
 )
 
@@ -49,7 +46,7 @@ func (r *Rule) Check(ctx context.Context, h *host.Host, rep *trap.Report) error 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		es := &scope{reading: s.reading, it: &it}
+		es := &scope{reading: s.reading, it: it}
 		subject, err := r.Subject.line(ctx, es)
 		if err != nil {
 			rep.Unknown("", err)
@@ -112,23 +109,19 @@ func (r *Rule) applies(ctx context.Context, s *scope, rep *trap.Report) (bool, e
 	return true, nil
 }
 
-func (r *Rule) elements(ctx context.Context, s *scope) ([]ref.Val, error) {
+func (r *Rule) elements(ctx context.Context, s *scope) ([]any, error) {
 	v, err := r.Each.eval(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	l, ok := v.(traits.Lister)
+	els, ok := cel.Elements(v)
 	if !ok {
-		return nil, &Fault{r.Path, r.Each.Line, fmt.Errorf("each is no list but %s", v.Type().TypeName())}
+		return nil, &Fault{r.Path, r.Each.Line, errors.New("each is not a list")}
 	}
-	var out []ref.Val
-	for it := l.Iterator(); it.HasNext() == types.True; {
-		if len(out) == eachLimit {
-			return nil, &Fault{r.Path, r.Each.Line, fmt.Errorf("each has more than %d elements", eachLimit)}
-		}
-		out = append(out, it.Next())
+	if len(els) > eachLimit {
+		return nil, &Fault{r.Path, r.Each.Line, fmt.Errorf("each has more than %d elements", eachLimit)}
 	}
-	return out, nil
+	return els, nil
 }
 
 // judge tries the findings on one subject. Of those that speak of the same
@@ -204,7 +197,7 @@ func (r *Rule) finding(ctx context.Context, s *scope, f *Finding, used []string)
 	}
 	for _, e := range f.Evidence {
 		if e.Fact != "" {
-			s.ResolveName(e.Fact)
+			s.Value(e.Fact)
 			o.Evidence = append(o.Evidence, s.evidence([]string{e.Fact})...)
 			continue
 		}
@@ -228,29 +221,26 @@ func (r *Rule) finding(ctx context.Context, s *scope, f *Finding, used []string)
 func (s *scope) evidence(names []string) []trap.Evidence {
 	var out []trap.Evidence
 	seen := map[string]bool{}
-	add := func(o *object) {
-		if o == nil || o.source == "" || seen[o.source] {
+	add := func(v any) {
+		e, ok := v.(evident)
+		if !ok || e.evidence().source == "" || seen[e.evidence().source] {
 			return
 		}
+		o := e.evidence()
 		seen[o.source] = true
 		out = append(out, trap.Evidence{Source: o.source, Value: o.brief})
 	}
 	for _, n := range names {
 		if s.it != nil && n == s.rule.As {
-			o, _ := (*s.it).(*object)
-			add(o)
+			add(s.it)
 			continue
 		}
 		a, ok := s.facts[n]
-		if !ok {
+		if !ok || a.err != nil {
 			continue
 		}
-		if a.ev != nil {
-			add(a.ev)
-			continue
-		}
-		if l, ok := a.val.(traits.Lister); ok && s.it == nil {
-			size, _ := l.Size().Value().(int64)
+		add(a.val)
+		if els, ok := cel.Elements(a.val); ok && s.it == nil {
 			if seen[n] {
 				continue
 			}
@@ -262,7 +252,7 @@ func (s *scope) evidence(names []string) []trap.Evidence {
 					kind += " " + arg
 				}
 			}
-			out = append(out, trap.Evidence{Source: kind, Value: fmt.Sprintf("%d found", size)})
+			out = append(out, trap.Evidence{Source: kind, Value: fmt.Sprintf("%d found", len(els))})
 		}
 	}
 	return out

@@ -4,10 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"cel.dev/cel-go/cel"
-	"cel.dev/cel-go/common/types"
-	"cel.dev/cel-go/common/types/ref"
-
 	"fettle/host"
 )
 
@@ -21,8 +17,8 @@ type reading struct {
 }
 
 type answer struct {
-	val ref.Val // or *types.Err
-	ev  *object // whose evidence it has; nil: a list
+	val any
+	err error
 }
 
 // unreadable is the error of a fact that nobody could look at.
@@ -35,41 +31,45 @@ func (u *unreadable) Unwrap() error { return u.err }
 // element of each at hand. It keeps which facts were looked at.
 type scope struct {
 	*reading
-	it   *ref.Val
+	it   any // nil: there is none
 	lets map[string]letAnswer
 	used []string
 }
 
 type letAnswer struct {
-	val  ref.Val
+	answer
 	used []string
 }
 
-func (s *scope) Parent() cel.Activation { return nil }
-
-// ResolveName reads the fact of that name when an expression needs it.
-func (s *scope) ResolveName(name string) (any, bool) {
+// Value reads the fact of that name when an expression needs it.
+func (s *scope) Value(name string) (v any, known bool, err error) {
 	if s.it != nil && name == s.rule.As {
 		s.use(name)
-		return *s.it, true
+		return s.it, true, nil
 	}
 	if f := s.rule.facts[name]; f != nil {
 		s.use(name)
-		return s.fact(f), true
+		a := s.answer(f)
+		return a.val, true, a.err
 	}
 	if l := s.rule.lets[name]; l != nil {
-		return s.let(l), true
+		a := s.let(l)
+		return a.val, true, a.err
 	}
 	switch name {
 	case "now":
-		return types.Timestamp{Time: s.h.Now()}, true
+		return s.h.Now(), true, nil
 	case "host":
-		return s.hostObject(), true
+		return s.host(), true, nil
 	case "os":
-		return s.fact(&Fact{Name: "os", Kind: "os"}), true
+		a := s.answer(osOfHost)
+		return a.val, true, a.err
 	}
-	return nil, false
+	return nil, false, nil
 }
+
+// osOfHost is the fact os, which every rule has.
+var osOfHost = &Fact{Name: "os", Kind: "os"}
 
 func (s *scope) use(name string) {
 	if !slices.Contains(s.used, name) {
@@ -77,32 +77,32 @@ func (s *scope) use(name string) {
 	}
 }
 
-func (s *scope) let(l *Let) ref.Val {
+func (s *scope) let(l *Let) answer {
 	if a, ok := s.lets[l.Name]; ok {
 		for _, u := range a.used {
 			s.use(u)
 		}
-		return a.val
+		return a.answer
 	}
 	outer := s.used
 	s.used = nil
-	v, err := l.Expr.eval(s.ctx, s)
-	if err != nil {
-		v = types.WrapErr(&unreadable{err})
+	var a answer
+	if v, err := l.Expr.eval(s.ctx, s); err != nil {
+		a.err = &unreadable{err}
+	} else {
+		a.val = v
 	}
 	if s.lets == nil {
 		s.lets = map[string]letAnswer{}
 	}
-	s.lets[l.Name] = letAnswer{v, s.used}
+	s.lets[l.Name] = letAnswer{a, s.used}
 	inner := s.used
 	s.used = outer
 	for _, u := range inner {
 		s.use(u)
 	}
-	return v
+	return a
 }
-
-func (r *reading) fact(f *Fact) ref.Val { return r.answer(f).val }
 
 func (r *reading) answer(f *Fact) answer {
 	if a, ok := r.facts[f.Name]; ok {
@@ -111,18 +111,15 @@ func (r *reading) answer(f *Fact) answer {
 	v, err := kinds()[f.Kind].read(r, f)
 	var a answer
 	if err != nil {
-		a.val = types.WrapErr(&unreadable{err})
+		a.err = &unreadable{err}
 	} else {
-		a.ev, _ = v.(*object)
-		a.val = toVal(v)
+		a.val = v
 	}
 	r.facts[f.Name] = a
 	return a
 }
 
-func (r *reading) hostObject() *object {
+func (r *reading) host() *hostFact {
 	id := r.h.Identity()
-	return newObject("host", "", "", map[string]any{
-		"name": id.Hostname, "kind": string(r.h.Kind()), "running": r.h.Running(), "machine": id.Machine, "root": id.EUID == 0,
-	})
+	return &hostFact{Name: id.Hostname, Kind: string(r.h.Kind()), Running: r.h.Running(), Machine: id.Machine, Root: id.EUID == 0}
 }

@@ -1,7 +1,6 @@
 package rule
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -9,26 +8,14 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"cel.dev/cel-go/common/types"
-	"cel.dev/cel-go/common/types/ref"
-	"cel.dev/cel-go/common/types/traits"
 )
 
 // lines splits text into lines; the end of the last is no line of its own.
 func lines(s string) []string {
-	if s = strings.TrimSuffix(s, "\n"); s == "" {
+	if s == "" {
 		return nil
 	}
-	return strings.Split(s, "\n")
-}
-
-func textsOf(list ref.Val) []string {
-	var out []string
-	for it := list.(traits.Iterable).Iterator(); it.HasNext() == types.True; {
-		out = append(out, text(it.Next()))
-	}
-	return out
+	return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 }
 
 // distinct leaves the first of equal texts.
@@ -44,30 +31,11 @@ func distinct(in []string) []string {
 	return out
 }
 
-func sum(list ref.Val) any {
-	total := int64(0)
-	for it := list.(traits.Iterable).Iterator(); it.HasNext() == types.True; {
-		n := integer(it.Next())
-		if n > 0 && total > math.MaxInt64-n || n < 0 && total < math.MinInt64-n {
-			return errors.New("a sum that is too large")
-		}
-		total += n
-	}
-	return total
-}
-
 // substring takes bytes from to to, as far as they are there.
 func substring(s string, from, to int64) string {
 	n := int64(len(s))
 	from, to = min(max(from, 0), n), min(max(to, 0), n)
 	return s[from:max(from, to)]
-}
-
-func mapGet(a []ref.Val) any {
-	if v, ok := a[0].(traits.Mapper).Find(a[1]); ok {
-		return v
-	}
-	return a[2]
 }
 
 // regexps are the compiled patterns of this process. Rules are few, and the
@@ -96,12 +64,12 @@ func compiled(pattern string) (*regexp.Regexp, error) {
 }
 
 // capture gives the named groups of the first match, and none when it does not match.
-func capture(s, pattern string) any {
+func capture(s, pattern string) (map[string]string, error) {
 	re, err := compiled(pattern)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return groups(re, s)
+	return groups(re, s), nil
 }
 
 func groups(re *regexp.Regexp, s string) map[string]string {
@@ -195,11 +163,7 @@ func parseTime(s string) (time.Duration, error) {
 }
 
 // asTime writes a duration in its two largest units: "3 days 4 hours".
-func asTime(v ref.Val) any {
-	d, ok := v.Value().(time.Duration)
-	if !ok {
-		return fmt.Errorf("not a duration")
-	}
+func asTime(d time.Duration) string {
 	sign := ""
 	if d < 0 {
 		sign, d = "-", -d

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"fettle/internal/means"
 )
 
 func TestParseJob(t *testing.T) {
@@ -55,6 +57,8 @@ func TestParseJobRefuses(t *testing.T) {
 		}
 	}
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzParseJob(f *testing.F) {
 	f.Add(DefaultJob)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"fettle/internal/means"
 	"fettle/measure/counters"
 )
 
@@ -131,6 +132,8 @@ func TestWrapTime(t *testing.T) {
 		t.Error("the ends")
 	}
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzJudge(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, uint8(32), uint8(2), true, 1e9, int64(1e9))

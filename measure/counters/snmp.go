@@ -154,13 +154,13 @@ func (s *snmp) kinds() error {
 		}
 		vs, err := s.get([]string{i.oid(oidIn64), i.oid(oidHighSpeed), i.oid(oidDiscontinuity)})
 		if err != nil {
-			return s.why("asking for the counters of "+i.name, err)
+			return s.why("asking for the counters of "+strconv.Quote(i.name), err)
 		}
 		i.bits = 32
 		if vs[0].Type == gosnmp.Counter64 && s.c.Bits != 32 {
 			i.bits = 64
 		} else if s.c.Bits == 64 {
-			return fmt.Errorf("%s has no 64-bit counters of %s (ifHCInOctets)", s.c.Host, i.name)
+			return fmt.Errorf("%s has no 64-bit counters of %q (ifHCInOctets)", s.c.Host, i.name)
 		}
 		if n, ok := number(vs[1]); ok {
 			i.speed = float64(n) * 1e6
@@ -173,10 +173,14 @@ func (s *snmp) kinds() error {
 func (i *agentIf) oid(column string) string { return column + "." + strconv.Itoa(i.index) }
 
 func (s *snmp) walk(oid string) ([]gosnmp.SnmpPDU, error) {
-	all, err := s.g.BulkWalkAll(oid)
-	if len(all) > 100_000 {
-		return nil, errors.New("more than 100,000 interfaces")
-	}
+	var all []gosnmp.SnmpPDU
+	err := s.g.BulkWalk(oid, func(v gosnmp.SnmpPDU) error {
+		if len(all) == 100_000 { // an agent can go on for ever
+			return errors.New("more than 100,000 interfaces")
+		}
+		all = append(all, v)
+		return nil
+	})
 	return all, err
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"fettle/internal/means"
 )
 
 func member(name string, n, ms float64) Load {
@@ -167,6 +169,8 @@ func TestParseZpool(t *testing.T) {
 		}
 	}
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzParse(f *testing.F) {
 	for _, file := range []string{"iostat-12.txt", "iostat-10.txt", "zpool-iostat-vl.txt", "zpool-list-v.txt", "zpool-2.1.11-list-vpP.txt", "zpool-2.1.11-iostat-vl-twice.txt"} {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"fettle/internal/means"
 )
 
 // play gives the lines of a recorded log to a parser.
@@ -91,6 +93,8 @@ func TestParse(t *testing.T) {
 		})
 	}
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 // FuzzParse: whatever a server makes ssh say, times add up and nothing grows.
 func FuzzParse(f *testing.F) {

@@ -11,6 +11,7 @@ import (
 
 	"fettle/host"
 	"fettle/host/hosttest"
+	"fettle/internal/means"
 	"fettle/remedy"
 	"fettle/trap"
 	"fettle/trap/traptest"
@@ -189,6 +190,8 @@ func TestSNMPJobs(t *testing.T) {
 		noCommunity(t, fmt.Sprintf("%+v", v))
 	}
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzPollers(f *testing.F) {
 	for _, s := range []string{"Target[a]: 2:c@h\nMaxBytes[a]: 125000000\n", "Interval: 1:30\n x\nTarget[_]: x\n", "Target[a]: ifInOctets.1&ifOutOctets.1:c@[::1]:::::2|f\n",

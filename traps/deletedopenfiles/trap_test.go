@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"fettle/host/hosttest"
+	"fettle/internal/means"
 	"fettle/remedy"
 	"fettle/trap"
 	"fettle/trap/traptest"
@@ -125,6 +126,8 @@ include /etc/logrotate.d
 		t.Error("reloads or silent is wrong")
 	}
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzLogrotate(f *testing.F) {
 	f.Add("/var/log/a {\npostrotate\nx\nendscript\n}\n")

@@ -10,6 +10,7 @@ import (
 
 	"fettle/host"
 	"fettle/host/sosreport"
+	"fettle/internal/means"
 	"fettle/trap/traptest"
 )
 
@@ -27,6 +28,8 @@ func TestParseLVSRefuses(t *testing.T) {
 		t.Errorf("without volumes lvs prints nothing: %v, %v", s, err)
 	}
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzLVS(f *testing.F) {
 	f.Add([]byte(`{"report":[{"lv":[{"vg_name":"v","lv_name":"a","lv_attr":"Cwi-aoC---","origin":"[a_corig]","cache_total_blocks":"9","chunk_size":"65536B"}]}]}`))

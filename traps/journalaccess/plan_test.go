@@ -8,6 +8,7 @@ import (
 
 	"fettle/host"
 	"fettle/host/hosttest"
+	"fettle/internal/means"
 	"fettle/remedy"
 	"fettle/trap"
 	"fettle/trap/traptest"
@@ -134,6 +135,8 @@ func TestLore(t *testing.T) {
 		t.Errorf("%+v, %v", a, err)
 	}
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzSettings(f *testing.F) {
 	f.Add("[Journal]\nStorage=auto\\\n x\n=\n[\n")

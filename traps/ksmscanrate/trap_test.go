@@ -9,6 +9,7 @@ import (
 
 	"fettle/host"
 	"fettle/host/hosttest"
+	"fettle/internal/means"
 	"fettle/remedy"
 	"fettle/trap"
 	"fettle/trap/traptest"
@@ -205,6 +206,8 @@ func TestDropInText(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzSetShellValue(f *testing.F) {
 	f.Add("KSM_NPAGES_MAX=1\n#x")

@@ -9,7 +9,11 @@ import (
 	"testing"
 	"time"
 	"unicode"
+
+	"fettle/internal/means"
 )
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 // FuzzJudge gives the judge what a server may send: it must not crash, and
 // what it says must be fit for a terminal.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"fettle/host/hosttest"
+	"fettle/internal/means"
 )
 
 func TestConfLines(t *testing.T) {
@@ -104,6 +105,8 @@ func TestConfFiles(t *testing.T) {
 		}
 	}
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 // What is written has every setting off, and no other line's words changed.
 func FuzzWithoutList(f *testing.F) {

@@ -48,37 +48,3 @@ func TestRules(t *testing.T) {
 		})
 	}
 }
-
-// TestCompiled finds out that compiled.bin is not what the rules come to.
-func TestCompiled(t *testing.T) {
-	files, _ := filepath.Glob("*/rule.yaml")
-	var all []Compiled
-	for _, f := range files {
-		b, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := Compile(filepath.Dir(f), b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, c)
-	}
-	if Pack(all) != compiled {
-		t.Error("compiled.bin is out of date: go generate ./traps/rules")
-	}
-	back := Unpack(compiled)
-	for _, c := range all {
-		if back[c.ID] != c {
-			t.Errorf("%s: comes back otherwise", c.ID)
-		}
-	}
-}
-
-func TestUnpackGarbage(t *testing.T) {
-	for _, s := range []string{"x", "a b c d e f\n", "a b 5 5 true -\nab", "a b 99999999999999 1 true -\n"} {
-		if got := Unpack(s); len(got) != 0 {
-			t.Errorf("%q: %v", s, got)
-		}
-	}
-}

@@ -6,6 +6,7 @@ import (
 
 	"fettle/conf/accounts"
 	"fettle/conf/sshconfig"
+	"fettle/internal/means"
 )
 
 func TestExpand(t *testing.T) {
@@ -32,6 +33,8 @@ func TestNames(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzPath(f *testing.F) {
 	for _, s := range []string{"~/.ssh/%C", "%", "%%%", "${A}%h", "~", "a b c\n|1 x y"} {

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+
+	"fettle/internal/means"
 )
 
 func TestWrapperNames(t *testing.T) {
@@ -67,6 +69,8 @@ func TestVolumes(t *testing.T) {
 		t.Error("half a file passes")
 	}
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 // FuzzForeign: what stands in other people's files makes no parser fall over.
 func FuzzForeign(f *testing.F) {

@@ -264,6 +264,8 @@ func TestBomb(t *testing.T) {
 	}
 }
 
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
+
 func FuzzRead(f *testing.F) {
 	f.Add("", []byte("fio version 3 iolog\n1 f read 0 4096\n2 f write 1 5\n"))
 	f.Add("", []byte(" 8,0 1 1 0.000000001 1 Q R 1 + 8 [x]\n"))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"fettle/conf/pam"
+	"fettle/internal/means"
 )
 
 func TestParseResolvers(t *testing.T) {
@@ -194,6 +195,8 @@ func TestOptions(t *testing.T) {
 		}
 	}
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzForeign(f *testing.F) {
 	f.Add("nameserver 10.0.0.1\noptions timeout:1", []byte("l\x02\x01\x01\x00\x00\x00\x00\x0b\x00\x00\x00\x08\x00\x00\x00\x05\x01u\x00\x02\x00\x00\x00"))
