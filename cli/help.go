@@ -3,10 +3,10 @@ package cli
 import (
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	common "fettle/cli/app"
+	"fettle/internal/lazy"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -95,24 +95,24 @@ func refuseOtherShells(root *cobra.Command) {
 
 // What cobra and pflag say of arguments and flags.
 var (
-	tooFew    = regexp.MustCompile(`^(?:requires at least|accepts) (\d+) arg\(s\), (?:only )?received (\d+)$`)
-	tooMany   = regexp.MustCompile(`^accepts at most (\d+) arg\(s\), received (\d+)$`)
-	exclusive = regexp.MustCompile(`^if any flags in the group \[.*\] are set none of the others can be; \[(.+)\] were all set$`)
-	badValue  = regexp.MustCompile(`^invalid argument "(.*)" for "(?:-., )?(--[a-z-]+)" flag: (.*)$`)
+	tooFew    = lazy.Regexp(`^(?:requires at least|accepts) (\d+) arg\(s\), (?:only )?received (\d+)$`)
+	tooMany   = lazy.Regexp(`^accepts at most (\d+) arg\(s\), received (\d+)$`)
+	exclusive = lazy.Regexp(`^if any flags in the group \[.*\] are set none of the others can be; \[(.+)\] were all set$`)
+	badValue  = lazy.Regexp(`^invalid argument "(.*)" for "(?:-., )?(--[a-z-]+)" flag: (.*)$`)
 )
 
 // reworded is what cobra and pflag say, in fettle's words.
 func reworded(msg string) string {
-	if m := exclusive.FindStringSubmatch(msg); m != nil {
+	if m := exclusive().FindStringSubmatch(msg); m != nil {
 		return "--" + strings.Join(strings.Fields(m[1]), " and --") + " do not go together"
 	}
-	if m := tooFew.FindStringSubmatch(msg); m != nil {
+	if m := tooFew().FindStringSubmatch(msg); m != nil {
 		return "expected arguments: " + m[1] + ", given: " + m[2] + "; see --help"
 	}
-	if m := tooMany.FindStringSubmatch(msg); m != nil {
+	if m := tooMany().FindStringSubmatch(msg); m != nil {
 		return "expected arguments: at most " + m[1] + ", given: " + m[2] + "; see --help"
 	}
-	if m := badValue.FindStringSubmatch(msg); m != nil {
+	if m := badValue().FindStringSubmatch(msg); m != nil {
 		return m[2] + " " + m[1] + ": " + expected(m[3])
 	}
 	return msg

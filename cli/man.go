@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	common "fettle/cli/app"
 	"fettle/internal/build"
+	"fettle/internal/lazy"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -107,7 +107,7 @@ func manFlag(b *strings.Builder, f *pflag.Flag) {
 	b.WriteString("\n" + roff(usage) + "\n")
 }
 
-var manHeading = regexp.MustCompile(`^([A-Z][A-Za-z ]+):$`)
+var manHeading = lazy.Regexp(`^([A-Z][A-Za-z ]+):$`)
 
 // manText writes help: paragraphs, headings that end with a colon ("Exit
 // status:"), and indented lines, which stay as they are.
@@ -126,7 +126,7 @@ func manText(s string) string {
 	}
 	for line := range strings.Lines(s) {
 		line = strings.TrimRight(line, "\n")
-		switch m := manHeading.FindStringSubmatch(line); {
+		switch m := manHeading().FindStringSubmatch(line); {
 		case m != nil:
 			keep(false)
 			b.WriteString(".SS " + roff(m[1]) + "\n")

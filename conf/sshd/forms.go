@@ -3,16 +3,17 @@ package sshd
 import (
 	"fmt"
 	"net"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"fettle/internal/lazy"
 )
 
-var three = regexp.MustCompile(`^\s*([+-]?[0-9]+)(?::([+-]?[0-9]+):([+-]?[0-9]+))?`)
+var three = lazy.Regexp(`^\s*([+-]?[0-9]+)(?::([+-]?[0-9]+):([+-]?[0-9]+))?`)
 
 // startups reads "10" and "10:30:100" as sscanf does: what follows is ignored.
 func startups(s string) (string, error) {
-	m := three.FindStringSubmatch(s)
+	m := three().FindStringSubmatch(s)
 	if m == nil {
 		return "", fmt.Errorf("maxstartups: neither a number nor start:rate:full")
 	}
@@ -43,13 +44,13 @@ func netBlock(s string) (string, error) {
 	return fmt.Sprintf("%d:%d", n, m), nil
 }
 
-var scaled = regexp.MustCompile(`^([0-9]+)(?:\.([0-9]*))?([bkmgtpe]?)$`)
+var scaled = lazy.Regexp(`^([0-9]+)(?:\.([0-9]*))?([bkmgtpe]?)$`)
 
 // rekey reads RekeyLimit: bytes, and seconds. An interval that is not given is "".
 func rekey(args []string) ([]string, error) {
 	out := []string{"0", ""}
 	if args[0] != "default" {
-		m := scaled.FindStringSubmatch(strings.ToLower(args[0]))
+		m := scaled().FindStringSubmatch(strings.ToLower(args[0]))
 		if m == nil {
 			return nil, fmt.Errorf("rekeylimit: not a size")
 		}

@@ -2,9 +2,10 @@ package sshd
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"fettle/internal/lazy"
 )
 
 // canonical turns the arguments of a line into values as sshd -T prints them.
@@ -134,7 +135,7 @@ func word(name, s, words string) (string, error) {
 	return "", fmt.Errorf("%s: none of its values", name)
 }
 
-var timePart = regexp.MustCompile(`^([0-9]+)([sSmMhHdDwW]?)`)
+var timePart = lazy.Regexp(`^([0-9]+)([sSmMhHdDwW]?)`)
 
 // seconds follows convtime (misc.c): "600", "10m", "1h30m".
 func seconds(s string) (int64, bool) {
@@ -143,7 +144,7 @@ func seconds(s string) (int64, bool) {
 		return 0, false
 	}
 	for s != "" {
-		m := timePart.FindStringSubmatch(s)
+		m := timePart().FindStringSubmatch(s)
 		if m == nil {
 			return 0, false
 		}

@@ -2,8 +2,9 @@ package sshd
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
+
+	"fettle/internal/lazy"
 )
 
 // Version is a version of OpenSSH. The zero Version is not known.
@@ -28,11 +29,11 @@ func (v Version) String() string {
 }
 
 // packageVersion is "1:9.2p1-2+deb12u3", "8.7p1-38.el9", "7.4p1-22.el7_9".
-var packageVersion = regexp.MustCompile(`^(?:[0-9]+:)?([0-9]{1,3})\.([0-9]{1,3})(?:\.[0-9]+)?(?:p[0-9]|[-+~_]|$)`)
+var packageVersion = lazy.Regexp(`^(?:[0-9]+:)?([0-9]{1,3})\.([0-9]{1,3})(?:\.[0-9]+)?(?:p[0-9]|[-+~_]|$)`)
 
 // ParseVersion reads the version of an OpenSSH package.
 func ParseVersion(s string) (Version, bool) {
-	m := packageVersion.FindStringSubmatch(s)
+	m := packageVersion().FindStringSubmatch(s)
 	if m == nil {
 		return Version{}, false
 	}

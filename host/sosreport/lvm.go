@@ -3,10 +3,10 @@ package sosreport
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"fettle/host"
+	"fettle/internal/lazy"
 )
 
 // dmsetupStatus is dmsetup status, of reports without a manifest (plugin
@@ -52,7 +52,7 @@ var lvsFields = map[string]string{"LV": "lv_name", "VG": "vg_name", "Attr": "lv_
 
 // lvsColumn finds the headings, of which only the tags' has a space before
 // those that sos adds.
-var lvsColumn = regexp.MustCompile(`LV Tags|\S+`)
+var lvsColumn = lazy.Regexp(`LV Tags|\S+`)
 
 // parseLVS reads lvs's table: a heading, and rows whose fields stand below it
 // and may be empty. A volume of several segments has a row for each; the first
@@ -66,7 +66,7 @@ func parseLVS(text string) ([]map[string]string, error) {
 		line = strings.TrimRight(line, "\r\n")
 		if heads == nil {
 			if f := strings.Fields(line); len(f) > 2 && f[0] == "LV" && f[1] == "VG" && f[2] == "Attr" {
-				heads = lvsColumn.FindAllStringIndex(line, -1)
+				heads = lvsColumn().FindAllStringIndex(line, -1)
 				for _, h := range heads {
 					names = append(names, lvsFields[line[h[0]:h[1]]])
 				}

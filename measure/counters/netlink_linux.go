@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"fettle/internal/lazy"
 )
 
 // local reads the counters of this network namespace over netlink. One
@@ -198,7 +199,7 @@ var software = []string{"veth", "bridge", "vlan", "tuntap", "tun", "dummy", "mac
 var unlimited = []string{"virtio_net", "vmxnet3", "xen_netfront", "vif", "hv_netvsc", "tun", "veth", "gve", "ena"}
 
 // vif is how Xen's backends are called.
-var vif = regexp.MustCompile(`^vif[0-9]+\.[0-9]+$`)
+var vif = lazy.Regexp(`^vif[0-9]+\.[0-9]+$`)
 
 // driverLag: many network cards are asked for their counters by a timer of
 // their driver, every second or two.
@@ -231,7 +232,7 @@ func (l *local) Facts(r Reading) Facts {
 	if d, err := os.Readlink(dir + "/device/driver"); err == nil {
 		driver = filepath.Base(d)
 	}
-	if vif.MatchString(a.Name) || driver == "vif" {
+	if vif().MatchString(a.Name) || driver == "vif" {
 		q, _ := filepath.Glob(dir + "/queues/rx-*")
 		f.Queues, f.Lag = len(q), 100*time.Millisecond
 		return f

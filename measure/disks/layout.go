@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"path"
-	"regexp"
 	"strings"
 
 	"fettle/host"
+	"fettle/internal/lazy"
 )
 
 // Siblings are the names of the block devices that do like work for one thing.
@@ -19,7 +19,7 @@ type Siblings struct {
 
 // notAlike are parts of LVM volumes that do unlike work: caches, thin pools,
 // snapshots, metadata (lvm2, lib/metadata/lv_manip.c names them so).
-var notAlike = regexp.MustCompile(`_(c(data|meta|pool|orig|vol)|t(data|meta)|rmeta_\d+|cow|pmspare|vdata|wcorig)$|-cow$|-real$`)
+var notAlike = lazy.Regexp(`_(c(data|meta|pool|orig|vol)|t(data|meta)|rmeta_\d+|cow|pmspare|vdata|wcorig)$|-cow$|-real$`)
 
 // Layout lists the groups of siblings on a host: MD arrays, device-mapper
 // devices over several disks, btrfs over several devices. It reads sysfs.
@@ -85,7 +85,7 @@ func stacked(ctx context.Context, h *host.Host, name string) (Siblings, error) {
 			if strings.Contains(n, "_rmeta_") {
 				continue
 			}
-			if notAlike.MatchString(n) {
+			if notAlike().MatchString(n) {
 				return Siblings{}, nil
 			}
 		}

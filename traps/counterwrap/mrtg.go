@@ -2,11 +2,11 @@ package counterwrap
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"fettle/internal/lazy"
 	"fettle/trap"
 )
 
@@ -26,7 +26,7 @@ type mrtgTarget struct {
 	text       string // all of the value: holds the community
 }
 
-var mrtgKey = regexp.MustCompile(`^([A-Za-z0-9]+)(?:\[([^\]]*)\])?\s*:\s*(.*)$`)
+var mrtgKey = lazy.Regexp(`^([A-Za-z0-9]+)(?:\[([^\]]*)\])?\s*:\s*(.*)$`)
 
 func parseMRTG(b []byte) mrtgConf {
 	c := mrtgConf{every: 5 * time.Minute, maxBytes: map[string]float64{}, noHC: map[string]bool{}}
@@ -47,7 +47,7 @@ func parseMRTG(b []byte) mrtgConf {
 				e.value, e.last = e.value+" "+strings.TrimSpace(line), n
 			}
 		default:
-			if m := mrtgKey.FindStringSubmatch(line); m != nil {
+			if m := mrtgKey().FindStringSubmatch(line); m != nil {
 				all = append(all, entry{strings.ToLower(m[1]), strings.ToLower(m[2]), strings.TrimSpace(m[3]), n, n})
 			} else {
 				all = append(all, entry{line: n, last: n}) // so that its continuations are not another's
@@ -103,11 +103,11 @@ type mrtgPort struct {
 
 // The beginning of a target: interface by number, description, address, MAC,
 // name or type, or two objects; a community; and an agent.
-var mrtgTargetForm = regexp.MustCompile(`^(-?(?:[0-9]+|[\\/!#%][^@]*?|[^&:@\s]+&[^:@\s]+)):((?:\\@|[^@\s])*)@(\[[^\]]+\]|[^:|\s]+)((?::[^:|\s]*)*)(\|\S+)?$`)
+var mrtgTargetForm = lazy.Regexp(`^(-?(?:[0-9]+|[\\/!#%][^@]*?|[^&:@\s]+&[^:@\s]+)):((?:\\@|[^@\s])*)@(\[[^\]]+\]|[^:|\s]+)((?::[^:|\s]*)*)(\|\S+)?$`)
 
 // port reads a target's value; false where it is a program, or several added up.
 func (t mrtgTarget) port() (mrtgPort, bool) {
-	m := mrtgTargetForm.FindStringSubmatch(t.text)
+	m := mrtgTargetForm().FindStringSubmatch(t.text)
 	if m == nil {
 		return mrtgPort{}, false
 	}

@@ -2,10 +2,10 @@ package counterwrap
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
+	"fettle/internal/lazy"
 	"fettle/trap"
 )
 
@@ -13,8 +13,8 @@ import (
 const muninEvery = 5 * time.Minute
 
 var (
-	muninSection = regexp.MustCompile(`^\s*\[\s*([^\]]*?)\s*\]`)
-	muninVersion = regexp.MustCompile(`^(\s*env\.version\s+)(\S+)(\s*)$`)
+	muninSection = lazy.Regexp(`^\s*\[\s*([^\]]*?)\s*\]`)
+	muninVersion = lazy.Regexp(`^(\s*env\.version\s+)(\S+)(\s*)$`)
 )
 
 // muninLines are the lines that set an SNMP version of plugins that read
@@ -29,10 +29,10 @@ func muninLines(b []byte) (lines map[int]string, asks bool) {
 		if strings.HasPrefix(strings.TrimSpace(line), "#") {
 			continue
 		}
-		if m := muninSection.FindStringSubmatch(line); m != nil {
+		if m := muninSection().FindStringSubmatch(line); m != nil {
 			in = strings.HasPrefix(m[1], "snmp") || m[1] == "*"
 			asks = asks || strings.HasPrefix(m[1], "snmp")
-		} else if m := muninVersion.FindStringSubmatch(line); m != nil && in {
+		} else if m := muninVersion().FindStringSubmatch(line); m != nil && in {
 			lines[n] = m[2]
 		}
 	}

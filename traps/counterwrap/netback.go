@@ -4,18 +4,18 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"fettle/fact/kernelversion"
 	"fettle/host"
+	"fettle/internal/lazy"
 	"fettle/trap"
 )
 
 // vif is how Xen's toolstack names the backend of domain N's device M.
-var vif = regexp.MustCompile(`^vif[0-9]+\.[0-9]+$`)
+var vif = lazy.Regexp(`^vif[0-9]+\.[0-9]+$`)
 
 // words32 are machines whose unsigned long has 32 bits: there struct
 // net_device_stats, which xen-netback fills, holds 32 bits in any version.
@@ -55,7 +55,7 @@ func checkNetback(ctx context.Context, h *host.Host, r *trap.Report) {
 	}
 	var vifs []string
 	for _, l := range links {
-		if vif.MatchString(l.Name) {
+		if vif().MatchString(l.Name) {
 			vifs = append(vifs, l.Name)
 		}
 	}

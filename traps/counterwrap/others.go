@@ -2,36 +2,36 @@ package counterwrap
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"fettle/internal/lazy"
 	"fettle/trap"
 )
 
 // The 32-bit counters as configurations name them, and the 64-bit ones.
 var (
-	names32 = regexp.MustCompile(`\bif(?:In|Out)Octets\b|\b1\.3\.6\.1\.2\.1\.2\.2\.1\.1[06]\b`)
-	names64 = regexp.MustCompile(`\bifHC(?:In|Out)Octets\b|\b1\.3\.6\.1\.2\.1\.31\.1\.1\.1\.(?:6|10)\b`)
+	names32 = lazy.Regexp(`\bif(?:In|Out)Octets\b|\b1\.3\.6\.1\.2\.1\.2\.2\.1\.1[06]\b`)
+	names64 = lazy.Regexp(`\bifHC(?:In|Out)Octets\b|\b1\.3\.6\.1\.2\.1\.31\.1\.1\.1\.(?:6|10)\b`)
 	// Telegraf reads all columns of a table.
-	ifTable  = regexp.MustCompile(`^\s*oid\s*=\s*["'](?:IF-MIB::ifTable|\.?1\.3\.6\.1\.2\.1\.2\.2)["']`)
-	ifXTable = regexp.MustCompile(`^\s*oid\s*=\s*["'](?:IF-MIB::ifXTable|\.?1\.3\.6\.1\.2\.1\.31\.1\.1)["']`)
+	ifTable  = lazy.Regexp(`^\s*oid\s*=\s*["'](?:IF-MIB::ifTable|\.?1\.3\.6\.1\.2\.1\.2\.2)["']`)
+	ifXTable = lazy.Regexp(`^\s*oid\s*=\s*["'](?:IF-MIB::ifXTable|\.?1\.3\.6\.1\.2\.1\.31\.1\.1)["']`)
 
-	telegrafInterval = regexp.MustCompile(`^\s*interval\s*=\s*["']([0-9a-z.]+)["']`)
-	collectdInterval = regexp.MustCompile(`(?i)^\s*Interval\s+"?([0-9.]+)"?\s*$`)
+	telegrafInterval = lazy.Regexp(`^\s*interval\s*=\s*["']([0-9a-z.]+)["']`)
+	collectdInterval = lazy.Regexp(`(?i)^\s*Interval\s+"?([0-9.]+)"?\s*$`)
 )
 
 // judgeTelegraf reads Telegraf's TOML line by line: what inputs.snmp asks for.
 func judgeTelegraf(file string, b []byte) verdict {
 	every := 10 * time.Second // Telegraf's default
 	return byNames(file, b, "#", func(line string) (is32, is64 bool) {
-		if m := telegrafInterval.FindStringSubmatch(line); m != nil {
+		if m := telegrafInterval().FindStringSubmatch(line); m != nil {
 			if d, err := time.ParseDuration(m[1]); err == nil {
 				every = max(every, d)
 			}
 		}
-		return names32.MatchString(line) || ifTable.MatchString(line), names64.MatchString(line) || ifXTable.MatchString(line)
+		return names32().MatchString(line) || ifTable().MatchString(line), names64().MatchString(line) || ifXTable().MatchString(line)
 	}, func() time.Duration { return every })
 }
 
@@ -39,12 +39,12 @@ func judgeTelegraf(file string, b []byte) verdict {
 func judgeCollectd(file string, b []byte) verdict {
 	every := 10 * time.Second // collectd's default
 	return byNames(file, b, "#", func(line string) (is32, is64 bool) {
-		if m := collectdInterval.FindStringSubmatch(line); m != nil {
+		if m := collectdInterval().FindStringSubmatch(line); m != nil {
 			if f, err := strconv.ParseFloat(m[1], 64); err == nil && f < 1e6 {
 				every = max(every, time.Duration(f*1e9))
 			}
 		}
-		return names32.MatchString(line), names64.MatchString(line)
+		return names32().MatchString(line), names64().MatchString(line)
 	}, func() time.Duration { return every })
 }
 

@@ -111,7 +111,7 @@ func planMunin(ctx context.Context, h *host.Host, file string) (remedy.Plan, err
 			continue
 		}
 		text := strings.TrimRight(line, "\r\n")
-		lines[i] = muninVersion.ReplaceAllString(text, "${1}2${3}") + line[len(text):]
+		lines[i] = muninVersion().ReplaceAllString(text, "${1}2${3}") + line[len(text):]
 		p.Notes = append(p.Notes, fmt.Sprintf("Line %d: env.version 1 becomes 2.", i+1))
 	}
 	p.Notes = append(p.Notes, "An agent that speaks version 1 alone will not answer any more: ask each one first, `snmpget -v2c HOST IF-MIB::ifHCInOctets.1`.",

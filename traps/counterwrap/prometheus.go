@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/goccy/go-yaml"
 
 	"fettle/host"
+	"fettle/internal/lazy"
 	"fettle/trap"
 )
 
@@ -33,10 +33,10 @@ type snmpConf struct {
 }
 
 var (
-	yamlKey = regexp.MustCompile(`^( *)["']?([A-Za-z0-9_./-]+)["']?:(.*)$`)
-	snmp32  = regexp.MustCompile(`^[ -]*oid: *["']?\.?1\.3\.6\.1\.2\.1\.2\.2\.1\.1[06]["']?\s*$`)
-	snmp64  = regexp.MustCompile(`^[ -]*oid: *["']?\.?1\.3\.6\.1\.2\.1\.31\.1\.1\.1\.(?:6|10)["']?\s*$`)
-	snmpV1  = regexp.MustCompile(`^ +version: *["']?1["']?\s*$`)
+	yamlKey = lazy.Regexp(`^( *)["']?([A-Za-z0-9_./-]+)["']?:(.*)$`)
+	snmp32  = lazy.Regexp(`^[ -]*oid: *["']?\.?1\.3\.6\.1\.2\.1\.2\.2\.1\.1[06]["']?\s*$`)
+	snmp64  = lazy.Regexp(`^[ -]*oid: *["']?\.?1\.3\.6\.1\.2\.1\.31\.1\.1\.1\.(?:6|10)["']?\s*$`)
+	snmpV1  = lazy.Regexp(`^ +version: *["']?1["']?\s*$`)
 )
 
 // parseSNMP reads snmp.yml line by line: it is generated, always in one form,
@@ -49,7 +49,7 @@ func parseSNMP(b []byte) snmpConf {
 	for line := range strings.Lines(string(b)) {
 		n++
 		line = strings.TrimRight(line, " \r\n")
-		if m := yamlKey.FindStringSubmatch(line); m != nil {
+		if m := yamlKey().FindStringSubmatch(line); m != nil {
 			switch indent := len(m[1]); {
 			case indent == 0:
 				top, name, depth = m[2], "", 0
@@ -65,16 +65,16 @@ func parseSNMP(b []byte) snmpConf {
 		switch {
 		case name == "":
 			continue
-		case snmpV1.MatchString(line) && top == "auths":
+		case snmpV1().MatchString(line) && top == "auths":
 			c.v1[name] = true
 			continue
 		case top == "auths":
 			continue
-		case snmpV1.MatchString(line):
+		case snmpV1().MatchString(line):
 			m.v1 = true
-		case snmp32.MatchString(line) && m.line32 == 0:
+		case snmp32().MatchString(line) && m.line32 == 0:
 			m.line32 = n
-		case snmp64.MatchString(line):
+		case snmp64().MatchString(line):
 			m.wide = true
 		}
 		c.modules[name] = m

@@ -2,11 +2,11 @@ package dmcachesmq
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"fettle/fact/kernelversion"
+	"fettle/internal/lazy"
 )
 
 // mend is whether a kernel has the series of May 2017.
@@ -36,7 +36,7 @@ const (
 // dm-cache-target.c (as published in OpenVZ's tree, 260cf7bc09e5). Of those
 // before it nothing is known here.
 var (
-	rhel7       = regexp.MustCompile(`^3\.10\.0-(\d+)\..*el7`)
+	rhel7       = lazy.Regexp(`^3\.10\.0-(\d+)\..*el7`)
 	rhel7Mended = 862
 )
 
@@ -54,7 +54,7 @@ func kernelOf(release, policy, target string) (m mend, why string) {
 	case target != "" && major(target) > 0 && major(target) < reworkedIn:
 		return before, "dm-cache " + target + " is from before the rework of Linux 4.12, on which its mending builds"
 	}
-	if f := rhel7.FindStringSubmatch(release); f != nil {
+	if f := rhel7().FindStringSubmatch(release); f != nil {
 		if n, _ := strconv.Atoi(f[1]); n >= rhel7Mended {
 			return mended, "Red Hat's kernels have it mended since 3.10.0-862 (RHEL 7.5)"
 		}

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"fettle/conf/accounts"
 	"fettle/conf/sshconfig"
 	"fettle/host"
+	"fettle/internal/lazy"
 	"fettle/remedy"
 	"fettle/trap"
 )
@@ -20,8 +20,8 @@ import (
 const socket = "~/.ssh/control-%C"
 
 var (
-	hostPattern = regexp.MustCompile(`^[A-Za-z0-9*?!._:@%/-]+(?: [A-Za-z0-9*?!._:@%/-]+)*$`)
-	persistTime = regexp.MustCompile(`^(?:yes|no|(?:[0-9]+[smhdwSMHDW]?)+)$`)
+	hostPattern = lazy.Regexp(`^[A-Za-z0-9*?!._:@%/-]+(?: [A-Za-z0-9*?!._:@%/-]+)*$`)
+	persistTime = lazy.Regexp(`^(?:yes|no|(?:[0-9]+[smhdwSMHDW]?)+)$`)
 )
 
 // plan sets up control sockets for one user, or puts those that he has into ~/.ssh.
@@ -119,7 +119,7 @@ func (c *client) bad(ctx context.Context, h *host.Host) ([]sshconfig.Line, error
 	return out, nil
 }
 
-var controlPath = regexp.MustCompile(`(?i)^(\s*controlpath(?:\s*=\s*|\s+))("[^"]*"|\S+)`)
+var controlPath = lazy.Regexp(`(?i)^(\s*controlpath(?:\s*=\s*|\s+))("[^"]*"|\S+)`)
 
 // replaced gives the lines another ControlPath.
 func replaced(ctx context.Context, h *host.Host, c *client, bad []sshconfig.Line) ([]remedy.Step, error) {
@@ -143,10 +143,10 @@ func replaced(ctx context.Context, h *host.Host, c *client, bad []sshconfig.Line
 			if l.File != file {
 				continue
 			}
-			if l.Num > len(lines) || !controlPath.MatchString(lines[l.Num-1]) {
+			if l.Num > len(lines) || !controlPath().MatchString(lines[l.Num-1]) {
 				return nil, remedy.Refuse("%s is not of the form that fettle changes: write ControlPath %s there by hand", l.Place(), socket)
 			}
-			lines[l.Num-1] = controlPath.ReplaceAllString(lines[l.Num-1], "${1}"+socket)
+			lines[l.Num-1] = controlPath().ReplaceAllString(lines[l.Num-1], "${1}"+socket)
 		}
 		steps = append(steps, remedy.File{Path: file, Was: was, Content: []byte(strings.Join(lines, ""))})
 	}
@@ -156,10 +156,10 @@ func replaced(ctx context.Context, h *host.Host, c *client, bad []sshconfig.Line
 // block adds a Host block at the end, so that what the user decided already
 // still comes first.
 func (c *client) block(ctx context.Context, h *host.Host, pattern, persist string) ([]remedy.Step, error) {
-	if !hostPattern.MatchString(pattern) {
+	if !hostPattern().MatchString(pattern) {
 		return nil, remedy.Refuse("host=%q is not a pattern of host names, as in ssh_config(5)", pattern)
 	}
-	if !persistTime.MatchString(persist) {
+	if !persistTime().MatchString(persist) {
 		return nil, remedy.Refuse("persist=%q is not a time, as in ControlPersist", persist)
 	}
 	was, err := h.ReadFile(ctx, c.file())

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"fettle/conf/sshd"
 	"fettle/host"
+	"fettle/internal/lazy"
 	"fettle/remedy"
 )
 
@@ -158,16 +158,16 @@ func (e *edits) open(name string) *edit {
 	return x
 }
 
-var yes = regexp.MustCompile(`(?i)^(\s*[a-z]+(?:\s*=\s*|\s+)["']?)yes\b`)
+var yes = lazy.Regexp(`(?i)^(\s*[a-z]+(?:\s*=\s*|\s+)["']?)yes\b`)
 
 // replace writes no in place of yes.
 func (e *edits) replace(p sshd.Place) {
 	x := e.open(p.File)
-	if p.Line < 1 || p.Line > len(x.lines) || !yes.MatchString(x.lines[p.Line-1]) {
+	if p.Line < 1 || p.Line > len(x.lines) || !yes().MatchString(x.lines[p.Line-1]) {
 		e.err = errors.Join(e.err, remedy.Refuse("%s is not of the form that fettle changes: write no there by hand", p))
 		return
 	}
-	x.lines[p.Line-1] = yes.ReplaceAllString(x.lines[p.Line-1], "${1}no")
+	x.lines[p.Line-1] = yes().ReplaceAllString(x.lines[p.Line-1], "${1}no")
 }
 
 // insert puts a line before all others, so that it is global and the first.

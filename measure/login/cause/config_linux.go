@@ -5,10 +5,11 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"fettle/internal/lazy"
 )
 
 // settings are the lines of `sshd -T`: the effective configuration of one
@@ -84,7 +85,7 @@ func (s settings) private(keys string) settings {
 const keyAlgorithm = "ecdsa-sha2-nistp256"
 
 // badLine is how sshd names a line that it cannot take (servconf.c).
-var badLine = regexp.MustCompile(`line (\d+)[:\s]`)
+var badLine = lazy.Regexp(`line (\d+)[:\s]`)
 
 // accepted writes the settings to a file that sshd accepts. What `sshd -T`
 // prints and `sshd -f` does not take, as some versions do with settings of
@@ -98,7 +99,7 @@ func (s settings) accepted(ctx context.Context, sshd, file string) (settings, er
 		if err == nil {
 			return s, nil
 		}
-		m := badLine.FindStringSubmatch(err.Error())
+		m := badLine().FindStringSubmatch(err.Error())
 		if m == nil {
 			return nil, fmt.Errorf("sshd does not accept its own effective configuration: %w", err)
 		}
