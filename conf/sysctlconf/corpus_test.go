@@ -160,7 +160,7 @@ net/c/eth0/f = 3
 net//c/eth1/f = 2
 `},
 	{"carriage returns", "kernel/a kernel/b", "-- root/etc/sysctl.d/10-a.conf --\nkernel.a = one\r\nkernel.b = two\r\n"},
-	{"no newline at the end", "kernel/a kernel/b", "-- root/etc/sysctl.d/10-a.conf --\nkernel.a = one\nkernel.b = two"},
+	{"no newline at the end", "kernel/a kernel/b", "-- raw/etc/sysctl.d/10-a.conf --\n" + `"kernel.a = one\nkernel.b = two"`},
 	{"later equal value keeps its place", "kernel/a", `-- root/etc/sysctl.d/10-a.conf --
 kernel.a = one
 -- root/etc/sysctl.d/20-a.conf --

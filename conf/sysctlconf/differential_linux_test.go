@@ -45,7 +45,7 @@ func init() {
 	}
 }
 
-// plant writes the archive's root/ and link/ sections, and the keys, below dir.
+// plant writes the archive's root/, raw/ and link/ sections, and the keys, below dir.
 func plant(t *testing.T, dir, archive string, keys []string) {
 	t.Helper()
 	write := func(name string, b []byte) {
@@ -62,11 +62,16 @@ func plant(t *testing.T, dir, archive string, keys []string) {
 			t.Fatal(err)
 		}
 	}
+	planted := hosttest.New(t, archive)
 	for _, f := range txtar.Parse([]byte(archive)).Files {
 		section, rest, _ := strings.Cut(f.Name, "/")
 		switch section {
-		case "root":
-			write(rest, f.Data)
+		case "root", "raw":
+			b, err := planted.ReadFile(t.Context(), "/"+rest)
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(rest, b)
 		case "link":
 			p := filepath.Join(dir, rest)
 			if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {

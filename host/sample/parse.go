@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"fettle/host"
+	"fettle/internal/nearest"
 )
 
 // Parse reads txtar text.
@@ -50,11 +52,13 @@ func Parse(b []byte) (*Source, map[string]string, error) {
 			s.tables[host.Table(rest)] = f.Data
 		case "command":
 			s.commands[rest] = parseOutput(f.Data)
-		case "units", "packages":
-			if rest != "" {
-				extra[f.Name] = string(f.Data)
-				break
+		case "raw":
+			content, err := literal(data)
+			if err != nil {
+				return nil, nil, fmt.Errorf("%s: %w", f.Name, err)
 			}
+			s.files[abs] = content
+		case "units", "packages":
 			if err := s.listed(section, data); err != nil {
 				return nil, nil, fmt.Errorf("%s: %w", f.Name, err)
 			}
@@ -63,10 +67,47 @@ func Parse(b []byte) (*Source, map[string]string, error) {
 		case "uncollected":
 			s.refused[refusal(rest)] = host.ErrNotCollected
 		default:
+			if !slices.Contains(extras, f.Name) {
+				return nil, nil, unknown("section", f.Name, section, slices.Concat(sections, extras))
+			}
 			extra[f.Name] = string(f.Data)
 		}
 	}
 	return s, extra, nil
+}
+
+// sections are the first parts of the names that make a host.
+var sections = []string{"root", "raw", "link", "stat", "xattr", "table", "command", "units", "packages", "denied", "uncollected"}
+
+// extras are the sections that say what is to be made of the host; they are
+// handed to the caller.
+var extras = []string{"want", "plan", "network", "evidence"}
+
+const lowercase = "abcdefghijklmnopqrstuvwxyz"
+
+// keys are those of the lines before the first file.
+var keys = []string{"kind", "hostname", "release", "machine", "time", "euid", "incomplete"}
+
+// unknown names what nobody reads, and what may have been meant.
+func unknown(what, name, part string, known []string) error {
+	if meant := nearest.Word(part, known); meant != "" {
+		return fmt.Errorf("no %s is called %q; did you mean %s?", what, name, strings.Replace(name, part, meant, 1))
+	}
+	return fmt.Errorf("no %s is called %q; there are %s", what, name, strings.Join(known, ", "))
+}
+
+// literal reads Go string literals, one a line: bytes that txtar can't hold,
+// such as a last line without its newline.
+func literal(data string) ([]byte, error) {
+	var b []byte
+	for line := range strings.Lines(data) {
+		text, err := strconv.Unquote(strings.TrimSpace(line))
+		if err != nil {
+			return nil, fmt.Errorf("%s is no Go string literal, such as \"a = 1\\nb = 2\"", strings.TrimSpace(line))
+		}
+		b = append(b, text...)
+	}
+	return b, nil
 }
 
 func refusal(rest string) string {
@@ -78,11 +119,12 @@ func refusal(rest string) string {
 
 func (s *Source) header(text string) error {
 	for line := range strings.Lines(text) {
-		k, v, ok := strings.Cut(strings.TrimSpace(line), ":")
+		line = strings.TrimSpace(line)
+		k, v, ok := strings.Cut(line, ":")
 		v = strings.TrimSpace(v)
 		var err error
 		switch {
-		case !ok || strings.HasPrefix(k, "#"):
+		case !ok || strings.Trim(k, lowercase) != "": // prose
 		case k == "kind":
 			s.kind = host.Kind(v)
 		case k == "hostname":
@@ -97,6 +139,8 @@ func (s *Source) header(text string) error {
 			s.id.EUID, err = strconv.Atoi(v)
 		case k == "incomplete":
 			s.incomplete, err = strconv.ParseBool(v)
+		default:
+			err = unknown("key", k, k, keys)
 		}
 		if err != nil {
 			return err

@@ -7,6 +7,7 @@
 // release, machine, time (RFC 3339), euid, incomplete. The files are:
 //
 //	-- root/etc/hosts --              a file and its content
+//	-- raw/etc/hosts --               the same as Go string literals, one a line: for bytes that txtar can't hold
 //	-- link/etc/resolv.conf --        a symlink and its target
 //	-- stat/var/log/journal --        "mode 2755 uid 0 gid 999 type dir" (any of them, also size, mtime, nlink)
 //	-- xattr/user.x/etc/hosts --      an extended attribute, in hexadecimal
@@ -19,7 +20,8 @@
 //	-- packages --                    what dpkg has installed, one a line: name and version; with "# rpm" as
 //	                                  the first line, what rpm has
 //
-// denied/ and uncollected/ also take table/NAME and command/LINE.
+// denied/ and uncollected/ also take table/NAME and command/LINE. Other
+// lines of the comment are prose; a key or a section that nobody reads is an error.
 package sample
 
 import (
