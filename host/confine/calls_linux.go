@@ -25,8 +25,15 @@ var nameCalls = append([]uint32{
 	unix.SYS_TRUNCATE, unix.SYS_RENAMEAT, unix.SYS_MQ_UNLINK,
 }, legacyNameCalls...)
 
+// contentCalls change what is in a file, or have the disk work for it.
+var contentCalls = []uint32{unix.SYS_FALLOCATE, unix.SYS_FTRUNCATE, unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_SYNC_FILE_RANGE}
+
+// socketCalls use a socket for something other than the talk with the parent,
+// which reads and writes.
+var socketCalls = []uint32{unix.SYS_SOCKET, unix.SYS_CONNECT, unix.SYS_BIND, unix.SYS_SENDTO, unix.SYS_SENDMSG, unix.SYS_SENDMMSG, unix.SYS_SETSOCKOPT}
+
 // kernelCalls change mounts, the kernel, its clock, its keys, other namespaces.
-var kernelCalls = []uint32{
+var kernelCalls = append([]uint32{
 	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE,
 	unix.SYS_OPEN_TREE_ATTR, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
 	unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_OPEN_BY_HANDLE_AT,
@@ -38,7 +45,7 @@ var kernelCalls = []uint32{
 	unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL,
 	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE,
 	unix.SYS_MIGRATE_PAGES, unix.SYS_MOVE_PAGES, unix.SYS_PIDFD_GETFD,
-}
+}, legacyKernelCalls...)
 
 // processCalls start programs, or act on other processes and on what they
 // share. A check has no use for them.
@@ -50,5 +57,8 @@ var processCalls = append([]uint32{
 	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL,
 	unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL, unix.SYS_MQ_OPEN,
 	unix.SYS_LISTEN, // Landlock does not know multipath TCP, which is what Go listens with
-	unix.SYS_FLOCK, unix.SYS_SYNC, unix.SYS_SYNCFS,
+	// A datagram socket of a pair sends to any other by name (unix(7)).
+	unix.SYS_SOCKETPAIR,
+	unix.SYS_FLOCK, unix.SYS_SYNC, unix.SYS_SYNCFS, unix.SYS_FADVISE64, unix.SYS_READAHEAD,
+	unix.SYS_IO_SETUP, unix.SYS_PROCESS_MRELEASE, unix.SYS_LSM_SET_SELF_ATTR,
 }, legacyProcessCalls...)

@@ -8,6 +8,6 @@ const auditArch = 0
 
 const newest = 0
 
-var attributeCalls, nameCalls, kernelCalls, processCalls []uint32
+var attributeCalls, nameCalls, contentCalls, socketCalls, kernelCalls, processCalls []uint32
 
 func openLegacy(*program) {}

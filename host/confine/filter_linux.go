@@ -58,18 +58,52 @@ func (p *program) only(nr uint32, arg uint32, values ...uint32) {
 }
 
 // without lets system call nr through when none of bits is set in argument arg.
-func (p *program) without(nr, arg, bits uint32) { p.bits(nr, arg, bits, refuse, allow) }
-
-// with lets it through when one of bits is set.
-func (p *program) with(nr, arg, bits uint32) { p.bits(nr, arg, bits, allow, refuse) }
-
-func (p *program) bits(nr, arg, bits, set, unset uint32) {
+func (p *program) without(nr, arg, bits uint32) {
 	var body program
 	body.load(offArgs + 8*arg)
-	body = append(body, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, Jf: 1, K: bits})
-	body.ret(set)
-	body.ret(unset)
+	body.set(refuse, bits)
+	body.ret(allow)
 	p.sub(nr, body)
+}
+
+// not lets system call nr through unless argument arg is one of values.
+func (p *program) not(nr, arg uint32, values ...uint32) {
+	var body program
+	body.load(offArgs + 8*arg)
+	body.when(refuse, values...)
+	body.ret(allow)
+	p.sub(nr, body)
+}
+
+// set answers k when one of bits is set in what was loaded.
+func (p *program) set(k, bits uint32) {
+	*p = append(*p, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, Jf: 1, K: bits})
+	p.ret(k)
+}
+
+// thread lets clone(2) make threads of this process, in its own namespaces.
+func (p *program) thread() {
+	var body program
+	body.load(offArgs)
+	body.set(refuse, namespaces)
+	body.set(allow, unix.CLONE_THREAD)
+	body.ret(refuse)
+	p.sub(unix.SYS_CLONE, body)
+}
+
+// fcntl lets a descriptor be copied, and its flags be read and set. Not leases
+// and locks, which hold others up, nor owners of signals: a descriptor signals
+// whoever F_SETOWN names, which Landlock refuses from Linux 6.12 on only.
+func (p *program) fcntl() {
+	var flags, body program
+	flags.load(offArgs + 8*2)
+	flags.set(refuse, unix.O_ASYNC)
+	flags.ret(allow)
+	body.load(offArgs + 8*1)
+	body.sub(unix.F_SETFL, flags)
+	body.when(allow, unix.F_DUPFD, unix.F_DUPFD_CLOEXEC, unix.F_GETFD, unix.F_SETFD, unix.F_GETFL)
+	body.ret(refuse)
+	p.sub(unix.SYS_FCNTL, body)
 }
 
 // sub runs body, which must end with an answer, for system call nr.
@@ -85,6 +119,16 @@ const writing = unix.O_WRONLY | unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC | 0x40
 // ioctls that only read: terminal settings and sizes, bytes to read, file attributes.
 var ioctls = []uint32{unix.TCGETS, 0x802c542a /* TCGETS2 */, unix.TIOCGWINSZ, 0x541b, /* FIONREAD */
 	0x5451 /* FIOCLEX */, 0x5421 /* FIONBIO */, unix.FS_IOC_GETFLAGS, 0x801c581f /* FS_IOC_FSGETXATTR */}
+
+// namespaces are the flags of clone(2) that make a new one.
+const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER |
+	unix.CLONE_NEWPID | unix.CLONE_NEWNET
+
+// advice is what the Go runtime, the race detector and libc say of their own
+// memory. Root's MADV_HWPOISON takes a page from the whole machine.
+var advice = []uint32{unix.MADV_NORMAL, unix.MADV_RANDOM, unix.MADV_SEQUENTIAL, unix.MADV_WILLNEED, unix.MADV_DONTNEED, unix.MADV_FREE,
+	unix.MADV_DONTFORK, unix.MADV_HUGEPAGE, unix.MADV_NOHUGEPAGE, unix.MADV_DONTDUMP, unix.MADV_DODUMP, unix.MADV_POPULATE_READ,
+	unix.MADV_POPULATE_WRITE, unix.MADV_COLLAPSE}
 
 // filter writes the program for r. It refuses by name what changes something,
 // and as unknown what is newer than this list. Nil: not on this architecture.
@@ -112,7 +156,7 @@ func filter(r Rules) program {
 	}
 	if len(r.Write) == 0 {
 		p.without(unix.SYS_OPENAT, 2, writing)
-		p.when(refuse, unix.SYS_FALLOCATE, unix.SYS_FTRUNCATE)
+		p.when(refuse, contentCalls...)
 		openLegacy(&p)
 	}
 	if !r.Resolve {
@@ -123,13 +167,18 @@ func filter(r Rules) program {
 	p.only(unix.SYS_KILL, 0, self) // the Go runtime ends, and preempts, itself with signals
 	p.only(unix.SYS_TGKILL, 0, self)
 	p.only(unix.SYS_PRLIMIT64, 0, 0, self)
-	p.with(unix.SYS_CLONE, 0, unix.CLONE_THREAD)
+	p.thread()
 	p.when(unheld, unix.SYS_CLONE3) // its flags are behind a pointer; callers fall back on clone
 	p.only(unix.SYS_IOCTL, 1, ioctls...)
+	p.fcntl()
+	p.only(unix.SYS_MADVISE, 2, advice...)
+	for _, nr := range []uint32{unix.SYS_TIMERFD_CREATE, unix.SYS_TIMER_CREATE} {
+		p.not(nr, 0, unix.CLOCK_REALTIME_ALARM, unix.CLOCK_BOOTTIME_ALARM) // wakes a machine that sleeps
+	}
 	if r.Network {
 		p.only(unix.SYS_SOCKET, 0, unix.AF_INET, unix.AF_INET6)
 	} else {
-		p.when(refuse, unix.SYS_SOCKET)
+		p.when(refuse, socketCalls...)
 	}
 	p.ret(allow)
 	return p

@@ -25,8 +25,11 @@ func ABI() int {
 // Self confines this process and all its threads, for good. It does what the
 // kernel knows and returns what that was; an error says that something the
 // kernel should know went wrong, and that the process must not go on.
-func Self(r Rules) (State, error) {
-	s := State{Landlock: ABI()}
+func Self(r Rules) (State, error) { return confineSelf(r, ABI()) }
+
+// confineSelf is Self on a kernel with this ABI of Landlock.
+func confineSelf(r Rules, abi int) (State, error) {
+	s := State{Landlock: abi}
 	if s.Landlock > 0 {
 		if err := restrict(r); err != nil {
 			return s, fmt.Errorf("restricting with Landlock: %w", err)

@@ -2,6 +2,7 @@ package confine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -62,8 +63,16 @@ func behave() {
 		fmt.Fprintln(os.Stderr, strings.Repeat("fatal error: this and that\n", 100_000))
 		os.Exit(2)
 	default:
-		if layer, dir, ok := strings.Cut(job, " "); ok {
-			p.Say([]byte(oneLayer(layer, dir)))
+		switch f := strings.Fields(job); {
+		case len(f) == 3 && f[0] == "try":
+			b, _ := json.Marshal(tryLayer(f[1], f[2]))
+			p.Say(b)
+			return
+		case len(f) == 2 && f[0] == "attack":
+			p.Say([]byte(attack(f[1])))
+			return
+		case len(f) == 2:
+			p.Say([]byte(oneLayer(f[0], f[1])))
 			return
 		}
 		// questions
