@@ -1,6 +1,6 @@
 # fettle: what a developer types.
 #
-#   make            build ./fettle for this machine
+#   make            build ./fettle and ./fettle-lab for this machine
 #   make test       install what the tests need (Debian), then run them all
 #   make lab-long   every proof on throwaway machines, the long ones too
 #   make park       builds hosts of Debian 11 to 13 once, and checks fettle on them (root)
@@ -13,13 +13,15 @@
 
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+# What is linked differs from go run; what is compiled does not, so that nothing
+# is compiled twice.
 LDFLAGS := -s -w -X fettle/internal/build.version=$(VERSION)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@latest
 
 .PHONY: build test test-deps park lab-long lab-smq-old lab-zfs bench man lint dist clean
 
 build:
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o fettle ./cmd/fettle
+	CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o . ./cmd/fettle ./cmd/fettle-lab
 
 # The race detector needs cgo and a C compiler; fettle itself is built without.
 # It sleeps a second at each exit unless told not to, and the tests start
@@ -57,8 +59,8 @@ bench: build
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 man: build
-	./fettle man out/man
-	for s in bash zsh fish; do mkdir -p out/completion && ./fettle completion $$s > out/completion/fettle.$$s; done
+	./fettle man out/man && ./fettle-lab man out/man
+	for p in fettle fettle-lab; do for s in bash zsh fish; do mkdir -p out/completion && ./$$p completion $$s > out/completion/$$p.$$s; done; done
 
 lint:
 	$(GO) vet ./...
@@ -68,8 +70,10 @@ lint:
 
 dist:
 	for a in amd64 arm64; do \
-	  CGO_ENABLED=0 GOOS=linux GOARCH=$$a $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o dist/fettle-linux-$$a ./cmd/fettle || exit 1; \
+	  for p in fettle fettle-lab; do \
+	    CGO_ENABLED=0 GOOS=linux GOARCH=$$a $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o dist/$$p-linux-$$a ./cmd/$$p || exit 1; \
+	  done; \
 	done
 
 clean:
-	rm -rf fettle dist out
+	rm -rf fettle fettle-lab dist out

@@ -2,6 +2,16 @@
 // data. chart/draw makes files of it.
 package chart
 
+// DrawVerb FORMAT is fettle-lab's hidden verb that draws the Picture, as JSON on
+// its standard input: "svg" or "png".
+const DrawVerb = "__draw"
+
+// Picture is one of the two.
+type Picture struct {
+	Plot *Plot `json:"plot,omitempty"`
+	Bars *Bars `json:"bars,omitempty"`
+}
+
 // Plot is curves over one pair of axes.
 type Plot struct {
 	Name   string  `json:"name"`  // part of its file's name: "saved"

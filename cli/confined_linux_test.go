@@ -317,8 +317,8 @@ func TestFind(t *testing.T) {
 	for id, want := range map[string]string{"slient": "did you mean silent?", "floodz": "did you mean floods?", "GOOD": "did you mean good?",
 		"process": "did you mean other-processes?", "xyzzyxyzzy": "fettle list shows them all"} {
 		_, err := a.Find([]string{id})
-		var s *status
-		if err == nil || !errors.As(err, &s) || s.code != exitUsage || !strings.Contains(err.Error(), want) {
+		var s *common.Status
+		if err == nil || !errors.As(err, &s) || s.Code != common.ExitUsage || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", id, err, want)
 		}
 	}

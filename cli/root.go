@@ -4,7 +4,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -20,10 +19,12 @@ import (
 	"fettle/cli/fix"
 	"fettle/cli/keypath"
 	"fettle/cli/lore"
+	"fettle/cli/measure"
 	"fettle/cli/totp"
 	"fettle/cli/watch"
 	"fettle/cli/why"
 	"fettle/internal/build"
+	"fettle/remedy"
 	"fettle/run"
 	"fettle/trap"
 	"fettle/traps"
@@ -32,35 +33,32 @@ import (
 // Main runs one command line and returns the exit status.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	delayFirstCollection()
-	if code, ok := labRole(args); ok {
-		return code
-	}
 	return MainWith(traps.All(), args, stdin, stdout, stderr)
+}
+
+// MainOn is Main with an engine of remedies that change had a hand in: proofs
+// kill fettle in the middle of its work.
+func MainOn(change func(*remedy.Engine), args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return start(&common.App{Stdin: stdin, Stdout: stdout, Stderr: stderr, Traps: traps.All(), Change: change}, args)
 }
 
 // MainWith is Main with a list of traps of its own, for tests.
 func MainWith(all []*trap.Trap, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	if code, ok := run.Child(args, all, stderr); ok {
+	return start(&common.App{Stdin: stdin, Stdout: stdout, Stderr: stderr, Traps: all}, args)
+}
+
+func start(a *common.App, args []string) int {
+	if code, ok := run.Child(args, a.Traps, a.Stderr); ok {
 		return code
 	}
-	stdout, unwritten := common.Sticky(stdout)
-	a := &common.App{Stdin: stdin, Stdout: stdout, Stderr: stderr, Traps: all}
+	a.Program = "fettle"
+	stdout, unwritten := common.Sticky(a.Stdout)
+	a.Stdout = stdout
 	err := execute(a, args)
 	if werr := unwritten(); werr != nil && !a.Acted {
 		err = common.Failf("writing the output: %w", werr)
 	}
-	if err == nil {
-		return common.ExitOK
-	}
-	code := common.ExitUsage // what cobra itself refuses is a usage error
-	var s *common.Status
-	if errors.As(err, &s) {
-		code = s.Code
-	}
-	if msg := err.Error(); msg != "" {
-		a.Warn(reworded(msg))
-	}
-	return code
+	return a.End(err)
 }
 
 func execute(a *common.App, args []string) error {
@@ -91,17 +89,17 @@ settings that undo each other, the versions with a bug.`,
 
 		PersistentPreRunE: a.Prepare,
 	}
-	c.SetUsageFunc(usage)
-	c.SetHelpCommand(helpCmd())
+	c.SetUsageFunc(common.Usage)
+	c.SetHelpCommand(common.HelpCmd())
 	c.PersistentFlags().StringVar(&a.Rules.Dir, "traps", "", "also load the rules in `DIR` (see fettle lore)")
 	c.MarkPersistentFlagDirname("traps")
 	c.AddCommand(check.Cmd(a), capture.Cmd(a))
 	c.AddCommand(fix.Cmd(a), fix.UndoCmd(a), fix.ResumeCmd(a), fix.ConfirmCmd(a), fix.ChangesCmd(a))
 	c.AddCommand(explain.ListCmd(a), explain.Cmd(a), why.Cmd(a), accept.Cmd(a), lore.Cmd(a))
-	c.AddCommand(watch.Cmd(a), measureCmd(a), totp.Cmd(a), labCmd(a))
-	c.AddCommand(versionCmd(a), manCmd())
+	c.AddCommand(watch.Cmd(a), measure.Cmd(a), totp.Cmd(a), common.InLab("lab", "Show a trap, and its fix, on a real kernel in a throwaway machine"))
+	c.AddCommand(versionCmd(a), common.ManCmd())
 	c.AddCommand(keypath.New(keypath.Given{Stdout: a.Stdout, Stderr: a.Stderr, Usagef: common.Usagef, Failf: common.Failf}))
 	c.InitDefaultCompletionCmd()
-	refuseOtherShells(c)
+	common.RefuseOtherShells(c)
 	return c
 }

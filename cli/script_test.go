@@ -9,6 +9,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"fettle/cli"
+	"fettle/cli/proving"
 )
 
 func TestMain(m *testing.M) {
@@ -20,6 +21,7 @@ func TestMain(m *testing.M) {
 	}
 	testscript.Main(m, map[string]func(){
 		"fettle":      func() { os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"fettle-lab":  func() { os.Exit(proving.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"fettle-evil": func() { os.Exit(cli.MainWith(cli.EvilTraps(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"fettle-fix":  func() { os.Exit(cli.MainWith(cli.FixTraps(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"fettle-sham": func() { os.Exit(cli.MainWith(cli.ShamTraps(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },

@@ -25,7 +25,7 @@ func TestHelpFits(t *testing.T) {
 		}
 		seen++
 		for line := range strings.Lines(out.String()) {
-			if n := len([]rune(strings.TrimRight(line, "\n"))); n > usageWidth {
+			if n := len([]rune(strings.TrimRight(line, "\n"))); n > common.HelpWidth {
 				t.Errorf("fettle %s --help: %d columns: %s", strings.Join(path, " "), n, line)
 			}
 		}

@@ -53,7 +53,7 @@ func boot(opt Options, img *os.File, memMiB int, each func(message)) (*machine, 
 		return nil, err
 	}
 	m := &machine{console: &tail{also: opt.Console}, leash: leash, done: make(chan error, 1), gone: make(chan struct{})}
-	m.cmd = exec.Command(opt.Binary, append([]string{Supervise, room(memMiB, opt.disk)}, argv...)...)
+	m.cmd = exec.Command(opt.Init, append([]string{Supervise, room(memMiB, opt.disk)}, argv...)...)
 	m.cmd.ExtraFiles = []*os.File{img, toHost, silent, kernel}
 	m.cmd.Stdout, m.cmd.Stderr = m.console, m.console
 	if opt.Shell != "" {

@@ -17,14 +17,14 @@ import (
 )
 
 // playEnv makes this test program play one scenario and end, so that a test
-// can kill a whole fettle in the middle of it. Its value is fettle's path.
+// can kill a whole fettle in the middle of it. Its value is fettle-lab's path.
 const playEnv = "FETTLE_LABTEST_PLAY"
 
 func TestMain(m *testing.M) {
-	if bin := os.Getenv(playEnv); bin != "" {
+	if init := os.Getenv(playEnv); init != "" {
 		k, err := lab.UML()
 		if err == nil {
-			_, err = lab.Play(context.Background(), "none", sleeper, lab.Options{Kernel: k, Binary: bin,
+			_, err = lab.Play(context.Background(), "none", sleeper, lab.Options{Kernel: k, Init: init,
 				OnStage: func(lab.Stage) { fmt.Println("stage") }})
 		}
 		fmt.Println(err)
@@ -91,17 +91,17 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	tmp := t.TempDir()
 	before := mounts(t)
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), playEnv+"="+opt.Binary, "TMPDIR="+tmp, "HOME="+tmp)
+	cmd.Env = append(os.Environ(), playEnv+"="+opt.Init, "TMPDIR="+tmp, "HOME="+tmp)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "a kernel to run", func() bool { return len(machines(t, opt.Binary)) > 0 && uml(t, cmd.Process.Pid) > 0 })
+	waitFor(t, "a kernel to run", func() bool { return len(machines(t, opt.Init)) > 0 && uml(t, cmd.Process.Pid) > 0 })
 	time.Sleep(500 * time.Millisecond) // well into the boot
 	cmd.Process.Signal(syscall.SIGKILL)
 	cmd.Wait()
-	waitFor(t, "the machine to be gone", func() bool { return len(machines(t, opt.Binary)) == 0 && uml(t, cmd.Process.Pid) == 0 })
+	waitFor(t, "the machine to be gone", func() bool { return len(machines(t, opt.Init)) == 0 && uml(t, cmd.Process.Pid) == 0 })
 	if left, _ := filepath.Glob(tmp + "/*"); len(left) > 0 {
 		t.Errorf("left in TMPDIR: %v", left)
 	}

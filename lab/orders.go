@@ -34,6 +34,10 @@ const (
 	MergeableReady = "/run/mergeable"
 )
 
+// KilledVerb POINT LOG VERB... is a hidden verb of fettle-lab in a guest: fettle's
+// own VERB, ended by SIGKILL at a point of its work.
+const KilledVerb = "__lab-killed"
+
 // When a guest opens a shell.
 const (
 	ShellAfterPrepare = "prepare"

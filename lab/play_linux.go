@@ -39,12 +39,8 @@ func play(ctx context.Context, o Orders, name string, needs Needs, opt Options) 
 	if opt.OnStart != nil {
 		opt.OnStart()
 	}
-	if opt.Binary == "" {
-		self, err := os.Executable()
-		if err != nil {
-			return v, err
-		}
-		opt.Binary = self
+	if err := opt.programs(); err != nil {
+		return v, err
 	}
 	mem := needs.memory(opt)
 	if free := availableMiB(); free > 0 && free < mem {
@@ -212,15 +208,15 @@ func died(v Verdict, ended error) string {
 	return what
 }
 
-// buildImage makes the guest's root in memory: fettle as /init, the orders,
-// tools with their libraries, modules.
+// buildImage makes the guest's root in memory: fettle-lab as /init, fettle, the
+// orders, tools with their libraries, modules.
 func buildImage(o Orders, needs Needs, opt Options) (*os.File, error) {
 	return memoryFile("guest", func(w io.Writer) error {
 		im := newImage(w)
 		if err := im.skeleton(); err != nil {
 			return err
 		}
-		if err := im.copyAs(opt.Binary, "/init"); err != nil {
+		if err := errors.Join(im.copyAs(opt.Init, "/init"), im.copyAs(opt.Fettle, GuestFettle)); err != nil {
 			return err
 		}
 		for name, text := range accounts {

@@ -22,6 +22,8 @@ type Guard struct {
 	// /etc/systemd/system, or FETTLE_UNIT_DIR. Where it does not exist there
 	// is no boot unit.
 	Units string
+	// Program is the fettle that guards run; empty is the running one.
+	Program string
 	// SystemdRun replaces /usr/bin/systemd-run, for tests.
 	SystemdRun string
 }
@@ -51,7 +53,7 @@ func (e *Engine) arm(ctx context.Context, c *Change) error {
 		return err
 	}
 	deadline := time.Now().Add(c.ConfirmWithin)
-	bin, err := copySelf(c)
+	bin, err := copyProgram(c, e.Guard.Program)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func movedChild(dir string) int {
 		c := &Change{Head: Head{ID: "0001"}, store: &Store{Dir: dir}}
 		if err = os.MkdirAll(c.dir(), 0o700); err == nil {
 			var bin string
-			bin, err = copySelf(c)
+			bin, err = copyProgram(c, "")
 			fmt.Print(bin)
 		}
 	}

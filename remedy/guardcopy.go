@@ -7,15 +7,18 @@ import (
 	"path/filepath"
 )
 
-// copySelf puts the running program beside the journal, so that an upgrade or
-// removal of the package does not disarm the guard.
-func copySelf(c *Change) (string, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return "", err
+// copyProgram puts the program, or the running one, beside the journal, so that
+// an upgrade or removal of the package does not disarm the guard.
+func copyProgram(c *Change, program string) (string, error) {
+	self, content := program, program
+	if program == "" {
+		var err error
+		if self, err = os.Executable(); err != nil {
+			return "", err
+		}
+		content = "/proc/self/exe" // the running one, also when an upgrade put another in its place
 	}
-	// The running program, also when an upgrade put another in its place.
-	src, err := os.Open("/proc/self/exe")
+	src, err := os.Open(content)
 	if err != nil {
 		return "", err
 	}

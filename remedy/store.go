@@ -71,7 +71,7 @@ func OpenStoreAt(dir string) (*Store, error) {
 		return nil, fmt.Errorf("the folder of changes %s cannot be used: %w", dir, err)
 	}
 	dir = filepath.Join(up, filepath.Base(dir))
-	s := &Store{Dir: dir, hook: killHook()}
+	s := &Store{Dir: dir}
 	// Who else may look into the folder itself does no harm, and check --new or
 	// systemd (StateDirectory=) may have made it first. Contents are in changes.
 	if err := ownFolder(dir, 0o022, "only root may write to"); err != nil {
@@ -85,6 +85,9 @@ func OpenStoreAt(dir string) (*Store, error) {
 
 func (s *Store) changes() string         { return filepath.Join(s.Dir, "changes") }
 func (s *Store) folder(id string) string { return filepath.Join(s.changes(), id) }
+
+// OnWrite has hook told of every write, before and after: proofs kill there.
+func (s *Store) OnWrite(hook func(point string)) { s.hook = hook }
 
 // Held is the error of Lock when another fettle is at work.
 type Held struct {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"fettle/host"
-	"fettle/lab"
 	"fettle/remedy"
 )
 
@@ -35,12 +34,6 @@ type Trap struct {
 	// Choices are what the admin may decide about the remedy; Plan asks
 	// Finding.Chosen.
 	Choices []Choice
-	// Proof is how the trap is shown on a throwaway machine: what walks into
-	// it, and innocent cases. fettle lab plays it.
-	Proof []lab.Scenario
-	// Experiments tabulate what kernels do that the lore speaks of. fettle lab
-	// runs them on a throwaway machine.
-	Experiments []lab.Experiment
 }
 
 // Setup is what a trap's plan sets up where nothing is wrong.

@@ -3,8 +3,6 @@ package draw
 import (
 	"fmt"
 	"io"
-	"strings"
-	"unicode/utf8"
 
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
@@ -54,25 +52,4 @@ func WriteBars(w io.Writer, b chart.Bars, format string) error {
 type errorBars struct {
 	plotter.XYs
 	plotter.XErrors
-}
-
-// BarsText draws b in lines of at most width characters, each with its value.
-// full is the character that bars are made of: "#" where nothing else is sure
-// to be shown. A value too small for one has no bar.
-func BarsText(b chart.Bars, width int, full string) string {
-	longest, most := 0, 0.0
-	for _, bar := range b.Bars {
-		longest, most = max(longest, utf8.RuneCountInString(bar.Name)), max(most, bar.Value)
-	}
-	room := max(width-longest-len("    99999.99  "), 8)
-	var out strings.Builder
-	for _, bar := range b.Bars {
-		n := 0
-		if most > 0 {
-			n = int(bar.Value/most*float64(room) + 0.5)
-		}
-		line := fmt.Sprintf("  %-*s  %8.2f  %s", longest, bar.Name, bar.Value, strings.Repeat(full, n))
-		out.WriteString(strings.TrimRight(line, " ") + "\n")
-	}
-	return out.String()
 }

@@ -16,23 +16,6 @@ var phases = chart.Bars{Name: "login", Title: "web1 <&>", X: "seconds", Bars: []
 	{Name: "session open", Value: 0.5, Low: 0.5, High: 0.5},
 }}
 
-func TestBarsText(t *testing.T) {
-	want := "  connect           0.02  #\n" +
-		"  auth none         1.00  ##################################\n" +
-		"  session open      0.50  #################\n"
-	if got := BarsText(phases, 60, "#"); got != want {
-		t.Errorf("got\n%swant\n%s", got, want)
-	}
-	for line := range strings.Lines(BarsText(phases, 40, "#")) {
-		if len(line) > 41 {
-			t.Errorf("%d characters: %s", len(line), line)
-		}
-	}
-	if got := BarsText(chart.Bars{Bars: []chart.Bar{{Name: "a"}}}, 80, "#"); got != "  a      0.00\n" {
-		t.Errorf("a bar of nothing: %q", got)
-	}
-}
-
 func TestWriteBars(t *testing.T) {
 	var b bytes.Buffer
 	if err := WriteBars(&b, phases, "svg"); err != nil {

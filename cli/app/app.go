@@ -10,6 +10,7 @@ import (
 
 	"fettle/host"
 	"fettle/internal/ui"
+	"fettle/remedy"
 	"fettle/report"
 	"fettle/run"
 	"fettle/trap"
@@ -17,6 +18,7 @@ import (
 
 // App is what every verb is given.
 type App struct {
+	Program        string // "fettle"
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Traps          []*trap.Trap
@@ -24,6 +26,8 @@ type App struct {
 	// Acted: a change was begun, resumed or undone. Its status counts,
 	// whatever became of the output.
 	Acted bool
+	// Change is what a proof changes of the engine of remedies; nil: nothing.
+	Change func(*remedy.Engine)
 }
 
 // Exit statuses of every verb; fix, undo and resume add their own.
@@ -62,9 +66,25 @@ func Failf(format string, args ...any) error {
 	return Exit(ExitFailed, fmt.Errorf(format, args...))
 }
 
+// End tells the error that a command line ended with, and returns its exit status.
+func (a *App) End(err error) int {
+	if err == nil {
+		return ExitOK
+	}
+	code := ExitUsage // what cobra itself refuses is a usage error
+	var s *Status
+	if errors.As(err, &s) {
+		code = s.Code
+	}
+	if msg := err.Error(); msg != "" {
+		a.Warn(reworded(msg))
+	}
+	return code
+}
+
 // Warn tells on standard error of something that does not end the verb.
 func (a *App) Warn(msg string) {
-	fmt.Fprint(a.Stderr, ui.Paragraphs("fettle: "+msg, a.Stderr))
+	fmt.Fprint(a.Stderr, ui.Paragraphs(a.Program+": "+msg, a.Stderr))
 }
 
 // JSON prints v, indented.

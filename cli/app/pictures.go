@@ -1,10 +1,18 @@
 package app
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
+	"time"
 
+	"fettle/chart"
 	"fettle/internal/files"
 )
 
@@ -14,7 +22,13 @@ type Pictures map[string]string
 // Writable refuses, before anything is measured, files that cannot be made.
 func (p Pictures) Writable() error {
 	for format, name := range p {
-		if name == "" || files.Special(name) {
+		if name == "" {
+			continue
+		}
+		if _, err := FindLab(); err != nil {
+			return Failf("--%s: %w", format, err)
+		}
+		if files.Special(name) {
 			continue
 		}
 		f, err := os.CreateTemp(filepath.Dir(name), ".fettle-*")
@@ -27,15 +41,36 @@ func (p Pictures) Writable() error {
 	return nil
 }
 
-// Write draws each of them, whole or not at all.
-func (p Pictures) Write(draw func(w io.Writer, format string) error) error {
+// Write has fettle-lab draw each of them, whole or not at all.
+func (p Pictures) Write(what chart.Picture) error {
 	for format, name := range p {
 		if name == "" {
 			continue
 		}
-		if err := files.Replace(name, func(w io.Writer) error { return draw(w, format) }); err != nil {
+		if err := files.Replace(name, func(w io.Writer) error { return drawn(w, format, what) }); err != nil {
 			return Failf("--%s %s: %w", format, name, files.WithoutPath(err))
 		}
+	}
+	return nil
+}
+
+// drawn is the picture that fettle-lab draws.
+func drawn(w io.Writer, format string, what chart.Picture) error {
+	bin, err := FindLab()
+	if err != nil {
+		return err
+	}
+	in, err := json.Marshal(what)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // also after Ctrl-C has ended the measuring
+	defer cancel()
+	cmd := exec.CommandContext(ctx, bin, chart.DrawVerb, format)
+	var said bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), w, &said
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w: %s", labProgram, err, strings.TrimSpace(said.String()))
 	}
 	return nil
 }

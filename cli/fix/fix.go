@@ -326,6 +326,10 @@ func ask(ctx context.Context, a *app.App, p remedy.Plan, o Options) error {
 // engine is the engine of this host, telling what it does on standard output.
 func engine(a *app.App, store *remedy.Store, who string, wait bool) *remedy.Engine {
 	a.Acted = true
-	return &remedy.Engine{Store: store, Machine: remedy.NewMachine(), Who: who, Wait: wait,
+	e := &remedy.Engine{Store: store, Machine: remedy.NewMachine(), Who: who, Wait: wait,
 		Log: func(line string) { fmt.Fprintln(a.Stdout, "  "+ui.Visible(line)) }}
+	if a.Change != nil {
+		a.Change(e)
+	}
+	return e
 }

@@ -3,7 +3,6 @@ package measure
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"slices"
@@ -268,7 +267,8 @@ func (m *measured) madeUp(names []string) error {
 
 // drawFiles draws the rates where files were asked for.
 func (m *measured) drawFiles() error {
-	return m.flags.pictures().Write(func(w io.Writer, format string) error { return writePlot(w, m.plot(), format) })
+	plot := m.plot()
+	return m.flags.pictures().Write(chart.Picture{Plot: &plot})
 }
 
 func (f *counterFlags) pictures() app.Pictures { return app.Pictures{"svg": f.svg, "png": f.png} }

@@ -10,7 +10,6 @@ import (
 	xterm "golang.org/x/term"
 
 	"fettle/chart"
-	"fettle/chart/draw"
 	"fettle/cli/app"
 	"fettle/internal/ui"
 	"fettle/measure/counters"
@@ -131,7 +130,7 @@ func (m *measured) text(a *app.App) {
 		m.notes(w, k)
 	}
 	if m.flags.against > 0 {
-		fmt.Fprintf(w, "\n%s", draw.Text(m.plot(), 80, 16))
+		fmt.Fprintf(w, "\n%s", m.plot().Text(80, 16))
 	}
 }
 
@@ -274,5 +273,3 @@ func (m *measured) plot() chart.Plot {
 	}
 	return p
 }
-
-func writePlot(w io.Writer, p chart.Plot, format string) error { return draw.Write(w, p, format) }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"os"
 	"strconv"
@@ -14,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fettle/chart/draw"
+	"fettle/chart"
 	"fettle/cli/app"
 	"fettle/fleet"
 	"fettle/internal/ui"
@@ -176,7 +175,8 @@ func measureLogin(ctx context.Context, a *app.App, host string, f loginFlags) er
 			return app.Failf("%w", err)
 		}
 	}
-	undrawn := f.pictures().Write(func(w io.Writer, format string) error { return draw.WriteBars(w, rep.bars(), format) })
+	bars := rep.bars()
+	undrawn := f.pictures().Write(chart.Picture{Bars: &bars})
 	say("")
 	if f.format == "json" {
 		if err := a.JSON(rep); err != nil {

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"fettle/chart"
-	"fettle/chart/draw"
 	"fettle/cli/app"
 	"fettle/internal/ui"
 	"fettle/measure/login"
@@ -60,7 +59,7 @@ func loginText(a *app.App, r *loginReport, f loginFlags) {
 	}
 	fmt.Fprint(w, ui.Wrap(fmt.Sprintf("%s as %s, %s: %s to the first output (%s)", ui.Visible(r.Host), ui.Visible(orUser(r.User)),
 		ui.Visible(r.Server), seconds(r.Total.Median), times), width, "", "  "))
-	fmt.Fprintf(w, "\n  seconds, median\n%s\n", draw.BarsText(r.bars(), width, blocks()))
+	fmt.Fprintf(w, "\n  seconds, median\n%s\n", r.bars().Text(width, blocks()))
 	if r.Control != nil {
 		fmt.Fprint(w, ui.Wrap(fmt.Sprintf("Over a connection that is open already (ControlMaster): %s instead of %s. fettle fix ssh-control-sockets sets it up.",
 			seconds(r.Control.Median), seconds(r.Total.Median)), width, "", "  "), "\n")
@@ -167,7 +166,7 @@ func serverSideText(a *app.App, r *cause.Report) {
 	for _, s := range r.Steps {
 		b.Bars = append(b.Bars, chart.Bar{Name: ui.Cut(ui.Visible(s.Name), 50), Value: s.Seconds})
 	}
-	fmt.Fprintf(w, "  seconds\n%s\n", draw.BarsText(b, ui.Width(w), blocks()))
+	fmt.Fprintf(w, "  seconds\n%s\n", b.Text(ui.Width(w), blocks()))
 	switch {
 	case len(r.Causes) == 0 && r.Delay() < cause.Slow:
 		fmt.Fprintf(w, "Nothing is slow: %s.\n", seconds(r.Total))

@@ -21,5 +21,7 @@ conditions under which it was measured.`,
 		},
 	}
 	c.AddCommand(CountersCmd(a), LoginCmd(a), DisksCmd(a))
+	c.AddCommand(app.InLab("blockcache", "Does a block cache become as fast as its fast device?"),
+		app.InLab("cachesim", "Simulate a block cache: how many requests would miss"))
 	return c
 }

@@ -1,5 +1,5 @@
-// Package guest is what runs inside a throwaway machine: fettle itself, as
-// its init. It mounts what a program expects, loads modules, plays the
+// Package guest is what runs inside a throwaway machine: fettle-lab, as its
+// init. It mounts what a program expects, loads modules, plays the
 // scenario, tells the host how it went, and powers the machine off.
 package guest
 
@@ -203,9 +203,9 @@ func run(argv []string, stdin []byte) (string, int, error) {
 	return string(b), 0, err
 }
 
-// resolve finds a program; "fettle" is this binary.
+// resolve finds a program; "fettle-lab" is this one.
 func resolve(name string) (string, error) {
-	if name == "fettle" {
+	if name == "fettle-lab" {
 		return "/init", nil
 	}
 	if strings.HasPrefix(name, "/") {

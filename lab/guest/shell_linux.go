@@ -19,8 +19,7 @@ func shell(dev string) {
 		return
 	}
 	defer con.Close()
-	fmt.Fprint(con, "\r\nA throwaway machine. fettle is /init; exit ends it.\r\n")
-	os.Symlink("/init", "/usr/bin/fettle")
+	fmt.Fprint(con, "\r\nA throwaway machine. exit ends it.\r\n")
 	cmd := exec.Command("/usr/bin/bash", "--norc", "-i")
 	cmd.Env = append(os.Environ(), "TERM=linux", "PS1=lab# ")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = con, con, con

@@ -18,31 +18,30 @@ var build = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	out := filepath.Join(dir, "fettle")
-	cmd := exec.Command("go", "build", "-o", out, "fettle/cmd/fettle")
+	cmd := exec.Command("go", "build", "-o", dir, "fettle/cmd/fettle", "fettle/cmd/fettle-lab")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	cmd.Stderr = os.Stderr
-	return out, cmd.Run()
+	return dir, cmd.Run()
 })
 
 var built atomic.Bool
 
-// Binary builds fettle once, statically linked, for guests.
-func Binary(t testing.TB) string {
+// Programs builds fettle-lab and fettle once, statically linked, for guests.
+func Programs(t testing.TB) lab.Options {
 	t.Helper()
 	built.Store(true)
-	b, err := build()
+	dir, err := build()
 	if err != nil {
 		t.Fatal("building fettle for the guest:", err)
 	}
-	return b
+	return lab.Options{Init: filepath.Join(dir, "fettle-lab"), Fettle: filepath.Join(dir, "fettle")}
 }
 
-// Cleanup removes what Binary built; call it from TestMain.
+// Cleanup removes what Programs built; call it from TestMain.
 func Cleanup() {
 	if built.Load() {
-		if b, err := build(); err == nil {
-			os.RemoveAll(filepath.Dir(b))
+		if dir, err := build(); err == nil {
+			os.RemoveAll(dir)
 		}
 	}
 }
@@ -55,7 +54,9 @@ func Options(t testing.TB) lab.Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return lab.Options{Kernel: k, Binary: Binary(t)}
+	opt := Programs(t)
+	opt.Kernel = k
+	return opt
 }
 
 // Lacks ends a test that the machine has not the means for: it fails under

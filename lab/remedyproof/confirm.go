@@ -34,7 +34,7 @@ var Scenarios = []lab.Scenario{
 		Needs: needs, Long: true,
 		Steps: []lab.Step{
 			{Name: "prepare", Acts: journalTrap},
-			{Name: "fix", Acts: []lab.Act{expect(-1, "", append([]string{"env", "FETTLE_KILL_AT=20"}, fixAs("/init", soon)...)...)}},
+			{Name: "fix", Acts: []lab.Act{expect(-1, "", append(killedAt("20"), fix(soon)[1:]...)...)}},
 			{Name: "half-way", Acts: []lab.Act{expect(0, "cut off while at it", "fettle", "changes")}},
 			{Name: "undone", Acts: []lab.Act{within(40*time.Second, 0, "nobody confirmed it", "fettle", "changes")}},
 			{Name: "found again", Acts: []lab.Act{expect(1, "1 found", check...)}},
@@ -71,7 +71,7 @@ var Scenarios = []lab.Scenario{
 		Steps: []lab.Step{
 			{Name: "prepare", Acts: raTrap},
 			{Name: "fix", Acts: []lab.Act{
-				expect(-1, "", "env", "FETTLE_KILL_AT=29", "/init", "fix", "ipv6-ra-forwarding", "--on", "eth0", "--yes", "--confirm-within", "10m"),
+				expect(-1, "", append(killedAt("29"), "fix", "ipv6-ra-forwarding", "--on", "eth0", "--yes", "--confirm-within", "10m")...),
 				expect(0, "accept_ra=2", "cat", raFile),
 				expect(0, "cut off while at it", "fettle", "changes"),
 			}},
@@ -88,10 +88,11 @@ var needs = lab.Needs{Systemd: true, Tools: []string{"mkdir", "systemd-cat", "ec
 
 var check = []string{"fettle", "check", "journal-access"}
 
-func fix(within string) []string { return fixAs("fettle", within) }
+// killedAt is a fettle that is killed at a point.
+func killedAt(point string) []string { return []string{"fettle-lab", lab.KilledVerb, point, "-"} }
 
-func fixAs(program, within string) []string {
-	return []string{program, "fix", "journal-access", "--on", "/var/log/journal", "--yes", "--confirm-within", within}
+func fix(within string) []string {
+	return []string{"fettle", "fix", "journal-access", "--on", "/var/log/journal", "--yes", "--confirm-within", within}
 }
 
 // journalTrap is a journal folder that was made with mkdir on a running host.

@@ -47,7 +47,7 @@ func killMatrix(ctx context.Context, b *lab.Bench) error {
 		}
 		os.Remove(killLog)
 		start := time.Now()
-		_, code, err := b.Exec(append([]string{"env", fmt.Sprintf("FETTLE_KILL_AT=%d", n), "FETTLE_KILL_LOG=" + killLog}, fixAs("/init", within.String())...))
+		_, code, err := b.Exec(append([]string{"fettle-lab", lab.KilledVerb, fmt.Sprint(n), killLog}, fix(within.String())[1:]...))
 		if err != nil {
 			return err
 		}

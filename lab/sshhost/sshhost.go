@@ -120,7 +120,6 @@ func Host(lines string, more ...lab.Act) []lab.Act {
 		write("/etc/hosts", "127.0.0.1 localhost\n"),
 		write("/etc/ssh/sshd_config", config+lines),
 		{Write: &lab.File{Path: "/root/.ssh/config", Mode: 0o600, Content: client}},
-		{Run: []string{"ln", "-sf", "/init", "/usr/bin/fettle"}},
 		write("/run/keys.sh", keys), {Run: []string{"sh", "-e", "/run/keys.sh"}},
 	}
 	for _, name := range []string{"common-auth", "common-account", "common-session", "other", "sshd"} {

@@ -15,6 +15,7 @@ import (
 	"fettle/internal/means"
 	"fettle/remedy"
 	"fettle/trap"
+	"fettle/traps/bridgemtu/proof/pins"
 )
 
 // inside marks the test process that runs in namespaces of its own.
@@ -63,18 +64,18 @@ func TestKernel(t *testing.T) {
 // this one.
 func testPins(t *testing.T) {
 	t.Logf("kernel %s", release(t))
-	for _, c := range pinCases {
+	for _, c := range pins.Cases {
 		run := func(commands ...string) error {
 			for _, c := range commands {
 				ip(t, strings.Fields(c)...)
 			}
 			return nil
 		}
-		got, pinned, err := c.try(run, func(link string) (int, error) { return mtu(t, link), nil })
+		got, pinned, err := c.Try(run, func(link string) (int, error) { return mtu(t, link), nil })
 		must(t, err)
-		t.Logf("%-36s %d %v", c.name, got, pinned)
-		if got != c.want || pinned != c.pinned {
-			t.Errorf("%s: the bridge has %d, pinned %v; want %d, %v", c.name, got, pinned, c.want, c.pinned)
+		t.Logf("%-36s %d %v", c.Name, got, pinned)
+		if got != c.Want || pinned != c.Pinned {
+			t.Errorf("%s: the bridge has %d, pinned %v; want %d, %v", c.Name, got, pinned, c.Want, c.Pinned)
 		}
 	}
 }

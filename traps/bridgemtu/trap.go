@@ -18,7 +18,7 @@ import (
 var lore trap.Lore
 
 // Trap is the trap bridge-mtu.
-var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Check: check, Plan: plan, Proof: proof, Experiments: experiments}
+var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Check: check, Plan: plan}
 
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	s := look(ctx, h)

@@ -16,7 +16,7 @@ var lore trap.Lore
 
 // Trap is counter-wrap. It is instant: what is known without a second look.
 // What needs an interval is the instrument's, fettle measure counters.
-var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Check: check, Plan: plan, Proof: proof}
+var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Check: check, Plan: plan}
 
 // netback is the subject of Xen's backends, pollers that of a host without
 // the configuration of any.

@@ -20,7 +20,7 @@ import (
 var lore string
 
 // Trap is deleted-open-files.
-var Trap = trap.Trap{Lore: trap.Lore(lore), Check: check, Plan: plan, Proof: proof}
+var Trap = trap.Trap{Lore: trap.Lore(lore), Check: check, Plan: plan}
 
 // The kinds of finding, kept in Params["kind"] for the plan.
 const (

@@ -16,7 +16,7 @@ import (
 var lore string
 
 // Trap is dm-cache-smq.
-var Trap = trap.Trap{Lore: trap.Lore(lore), Cost: trap.Instant, Samples: true, Check: check, Experiments: Experiments}
+var Trap = trap.Trap{Lore: trap.Lore(lore), Cost: trap.Instant, Samples: true, Check: check}
 
 const (
 	// warmed is how many times its blocks a cache must have been asked for

@@ -17,5 +17,4 @@ var Trap = trap.Trap{
 	Cost:  trap.Instant,
 	Check: check,
 	Plan:  plan,
-	Proof: proof,
 }

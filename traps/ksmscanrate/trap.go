@@ -17,7 +17,7 @@ import (
 var lore string
 
 // Trap is ksm-scan-rate.
-var Trap = trap.Trap{Lore: trap.Lore(lore), Check: check, Plan: plan, Proof: proof, Experiments: experiments}
+var Trap = trap.Trap{Lore: trap.Lore(lore), Check: check, Plan: plan}
 
 // Subjects: what is wrong with what. They are named after the files of
 // /sys/kernel/mm/ksm where one is to blame.

@@ -18,7 +18,6 @@ var Trap = trap.Trap{
 	Talks: true, // servers are asked for their certificates with --network
 	Check: check,
 	Plan:  plan,
-	Proof: proof,
 	Choices: []trap.Choice{
 		{Name: "ca", About: "a file with the CA certificate to trust, in PEM"},
 		{Name: "fingerprint", About: "the SHA-256 fingerprint of the certificate to trust, as its owner told you"},

@@ -19,13 +19,13 @@ import (
 // assembled at boot.
 const bootSubject = "initramfs"
 
-// bootScript takes empty lists away in the initramfs, where nothing uses the
+// BootScript takes empty lists away in the initramfs, where nothing uses the
 // arrays yet. mdadm has no way to do it while it assembles incrementally
 // ("option --update not valid in incremental mode", mdadm 4.2), so it
 // assembles again.
 //
 //go:embed atboot/fettle-md-no-bbl
-var bootScript []byte
+var BootScript []byte
 
 // bootScripts are where initramfs-tools(7) runs it: before anything uses an
 // array, and, where a hibernated system may have to be resumed first, after that.
@@ -73,7 +73,7 @@ func checkBoot(ctx context.Context, h *host.Host, r *trap.Report, arrays []array
 		case err != nil:
 			r.Unknown(bootSubject, err)
 			return
-		case bytes.Equal(b, bootScript):
+		case bytes.Equal(b, BootScript):
 			continue
 		}
 		r.Found(trap.Finding{Subject: bootSubject, Severity: trap.Notice,
@@ -98,7 +98,7 @@ func planBoot(ctx context.Context, h *host.Host) (remedy.Plan, error) {
 		if err != nil && !host.IsAbsent(err) {
 			return p, err
 		}
-		p.Steps = append(p.Steps, remedy.File{Path: name, Content: bootScript, Was: was, Mode: fs.FileMode(0o755)})
+		p.Steps = append(p.Steps, remedy.File{Path: name, Content: BootScript, Was: was, Mode: fs.FileMode(0o755)})
 		if was != nil {
 			p.Steps = append(p.Steps, remedy.Perm{Path: name, Mode: 0o755, UID: -1, GID: -1})
 		}

@@ -30,9 +30,9 @@ func TestBoot(t *testing.T) {
 		want       trap.Status
 	}{
 		{"none", "", trap.Found},
-		{"one of two", installed(1, string(bootScript)), trap.Found},
+		{"one of two", installed(1, string(BootScript)), trap.Found},
 		{"an older one", installed(2, "#!/bin/sh\n"), trap.Found},
-		{"both", installed(2, string(bootScript)), trap.Clear},
+		{"both", installed(2, string(BootScript)), trap.Clear},
 		{"not to be read", "-- denied" + bootScripts[0] + " --\n", trap.Unknown},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -81,25 +81,12 @@ func TestBootScript(t *testing.T) {
 			t.Fatal(err)
 		}
 		name += "/fettle-md-no-bbl"
-		if err := os.WriteFile(name, bootScript, 0o755); err != nil {
+		if err := os.WriteFile(name, BootScript, 0o755); err != nil {
 			t.Fatal(err)
 		}
 		out, err := exec.Command(means.Tool(t, "sh"), name, "prereqs").CombinedOutput()
 		if err != nil || string(out) != want {
 			t.Errorf("%s: its prerequisites are %q, %v; want %q", where, out, err, want)
-		}
-	}
-}
-
-// docs/raid.md shows the units as they are proven.
-func TestUnitsInDocs(t *testing.T) {
-	b, err := os.ReadFile("../../docs/raid.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, unit := range []string{onceService, onceTimer} {
-		if !strings.Contains(string(b), "```\n"+unit+"```\n") {
-			t.Errorf("docs/raid.md does not have this unit:\n%s", unit)
 		}
 	}
 }

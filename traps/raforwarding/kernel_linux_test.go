@@ -12,6 +12,7 @@ import (
 	"fettle/host"
 	"fettle/remedy"
 	"fettle/trap"
+	"fettle/traps/raforwarding/proof/arena"
 )
 
 func TestKernelTable(t *testing.T) {
@@ -19,10 +20,10 @@ func TestKernelTable(t *testing.T) {
 		return
 	}
 	l := newLab(t)
-	l.must(l.arena.table(func(r tableRow) {
+	l.must(l.arena.Table(func(r arena.Row) {
 		t.Logf("%+v", r)
-		if r.route != r.want() || r.address != r.want() {
-			t.Errorf("%+v: want %v", r, r.want())
+		if r.Route != r.Want() || r.Address != r.Want() {
+			t.Errorf("%+v: want %v", r, r.Want())
 		}
 	}))
 }

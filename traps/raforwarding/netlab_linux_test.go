@@ -19,6 +19,7 @@ import (
 	"fettle/internal/means"
 	"fettle/trap"
 	"fettle/trap/traptest"
+	"fettle/traps/raforwarding/proof/arena"
 )
 
 // These tests run on the real kernel: a router and a host in two network
@@ -52,7 +53,7 @@ func alone(t *testing.T) bool {
 type netlab struct {
 	*testing.T
 	ip    string
-	arena arena
+	arena arena.Arena
 }
 
 func newLab(t *testing.T) netlab {
@@ -60,7 +61,7 @@ func newLab(t *testing.T) netlab {
 	for _, tool := range []string{"sysctl", "radvd"} {
 		means.Tool(t, tool)
 	}
-	l.arena = arena{func(argv ...string) (string, error) {
+	l.arena = arena.Arena{Run: func(argv ...string) (string, error) {
 		out, err := exec.Command(means.Tool(t, argv[0]), argv[1:]...).CombinedOutput()
 		if err != nil {
 			err = fmt.Errorf("%v: %w: %s", argv, err, out)
@@ -72,16 +73,16 @@ func newLab(t *testing.T) netlab {
 		l.must(os.MkdirAll(dir, 0o755))
 		l.must(unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
 	}
-	l.must(l.arena.build())
+	l.must(l.arena.Build())
 	l.radvd()
 	return l
 }
 
 func (l netlab) radvd() {
 	conf := filepath.Join(l.TempDir(), "radvd.conf")
-	l.must(os.WriteFile(conf, []byte(fastRadvd), 0o644))
+	l.must(os.WriteFile(conf, []byte(arena.FastRadvd), 0o644))
 	runtime.LockOSThread() // the parent-death signal is the thread's
-	cmd := exec.Command(l.ip, radvdArgs(conf)[1:]...)
+	cmd := exec.Command(l.ip, arena.RadvdArgs(conf)[1:]...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var log bytes.Buffer
 	cmd.Stderr = &log
@@ -113,7 +114,7 @@ func (l netlab) run(argv ...string) string {
 
 func (l netlab) set(key, value string) {
 	l.Helper()
-	l.must(l.arena.set(key, value))
+	l.must(l.arena.Set(key, value))
 }
 
 func (l netlab) get(key string) string {
@@ -125,21 +126,21 @@ func (l netlab) get(key string) string {
 
 func (l netlab) route() bool {
 	l.Helper()
-	ok, err := l.arena.route()
+	ok, err := l.arena.Route()
 	l.must(err)
 	return ok
 }
 
 func (l netlab) address() bool {
 	l.Helper()
-	ok, err := l.arena.address()
+	ok, err := l.arena.Address()
 	l.must(err)
 	return ok
 }
 
 func (l netlab) count() int64 {
 	l.Helper()
-	n, err := l.arena.count()
+	n, err := l.arena.Count()
 	l.must(err)
 	return n
 }
@@ -156,14 +157,14 @@ func (l netlab) hear(n int64) {
 
 func (l netlab) routeComes() bool {
 	l.Helper()
-	ok, err := l.arena.routeComes()
+	ok, err := l.arena.RouteComes()
 	l.must(err)
 	return ok
 }
 
 func (l netlab) clean() {
 	l.Helper()
-	l.must(l.arena.clean())
+	l.must(l.arena.Clean())
 }
 
 func (l netlab) check() []trap.Outcome {

@@ -15,7 +15,7 @@ import (
 var lore string
 
 // Trap is slow-disk.
-var Trap = trap.Trap{Lore: trap.Lore(lore), Cost: trap.Sampled, Check: check, Experiments: experiments}
+var Trap = trap.Trap{Lore: trap.Lore(lore), Cost: trap.Sampled, Check: check}
 
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	if !h.Running() {

@@ -22,7 +22,7 @@ import (
 var lore trap.Lore
 
 // Trap is the trap ssh-control-sockets. Its subjects are users.
-var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Check: check, Plan: plan, Proof: proof, Choices: []trap.Choice{
+var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Check: check, Plan: plan, Choices: []trap.Choice{
 	{Name: "host", About: "the hosts to share connections with, a pattern as in ssh_config(5)", Default: "*"},
 	{Name: "persist", About: "how long an idle connection is kept, as in ControlPersist", Default: "10m"},
 }}

@@ -17,7 +17,6 @@ var Trap = trap.Trap{
 	Cost:  trap.Instant,
 	Check: check,
 	Plan:  plan,
-	Proof: proof,
 	Setup: &trap.Setup{Name: "totp", Finding: trap.Finding{Subject: whole, Summary: "set up one-time codes for SSH logins", Params: map[string]string{"setup": "yes"}}},
 	Choices: []trap.Choice{
 		{Name: "group", About: "who is asked for a code: the members of this group, or all"},

@@ -19,7 +19,7 @@ import (
 var lore string
 
 // Trap is zfs-write-distribution.
-var Trap = trap.Trap{Lore: trap.Lore(lore), Cost: trap.Instant, Samples: true, Check: check, Proof: proof, Experiments: experiments}
+var Trap = trap.Trap{Lore: trap.Lore(lore), Cost: trap.Instant, Samples: true, Check: check}
 
 // uneven is how many times its fair part of the writes one vdev may get: at one
 // and a half, vdevs of one speed write at two thirds of the pace they could.

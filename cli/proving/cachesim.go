@@ -1,0 +1,305 @@
+package proving
+
+import (
+	"errors"
+	"fettle/internal/files"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fettle/chart/draw"
+	"fettle/cli/app"
+	"fettle/internal/ui"
+	"fettle/measure/blockcache/cachesim"
+	"fettle/measure/blockcache/trace"
+)
+
+// cachesimFlags are what a simulation is asked for, as it is given.
+type cachesimFlags struct {
+	workload, origin, block, traceFormat, device, action string
+	columns, policies, sizes                             []string
+	requests, maxRequests                                string
+	seed                                                 uint64
+	writes                                               float64
+	warmup                                               string
+	smq                                                  cachesim.SMQ
+	format, plots                                        string
+	cores                                                int
+}
+
+func (a program) measureCachesimCmd() *cobra.Command {
+	var f cachesimFlags
+	c := &cobra.Command{
+		Use:   "cachesim [TRACE]...",
+		Short: "Simulate a block cache: how many requests would miss",
+		Long: `cachesim simulates caches of many sizes and policies over the same requests:
+"what if the hot tenth is larger than the cache?" It measures nothing of this
+host and needs no root.
+
+The requests are made up (--workload), or those of a recorded trace: blkparse's
+text, blktrace's binary files (one a CPU), fio's iolog, a CSV, or libCacheSim's
+oracleGeneral; each may be packed by zstd.
+
+Workloads: zipf:1.2 is fio's zipf with theta 1.2; hot:10:90 gives the first 10 %
+of the device 90 % of the requests (fio's zoned:90/10:10/90); moved:10:90 is the
+same, but half-way the hot part moves to the other end; uniform.
+
+` + ui.Wrap("Policies: "+strings.Join(policyNames(), ", ")+". smq's rules before and after May 2017 can be switched one by one: smq-4.11+enter-top=on. Switches: "+
+			strings.Join(cachesim.Switches(), ", ")+".", app.HelpWidth, "", "") + `
+smq depends on time: how many requests are in flight (--depth) and how long they
+take (--hit, --miss, --copy, --commit), or their --rate, or the trace's times.
+
+Exit status: 0 simulated, 2 wrong use or a trace that cannot be read, 3 failed.`,
+		Example: `  fettle measure cachesim --workload hot:10:90 --origin 100GiB --size 5GiB,10GiB
+  fettle measure cachesim --workload zipf:1.2 --policy smq,smq-4.11 --plots .
+  blktrace -d /dev/vg/data -w 600 && fettle measure cachesim data.blktrace.*
+  fettle measure cachesim --policy smq,lru,belady-bypass --warmup 50% job.iolog`,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.cachesim(cmd, f, args) },
+	}
+	fl := c.Flags()
+	fl.StringVar(&f.workload, "workload", "", "make up requests: zipf:THETA, uniform, hot:BLOCKS:REQUESTS or moved:BLOCKS:REQUESTS (percent)")
+	fl.StringVar(&f.origin, "origin", "", "`SIZE` of the slow device (default 64GiB; of a trace, as far as it reaches)")
+	fl.StringVar(&f.block, "block-size", "64KiB", "`SIZE` of a cache block")
+	fl.StringVar(&f.requests, "requests", "5M", "how many requests to make up")
+	fl.Uint64Var(&f.seed, "seed", 1, "the same seed makes the same requests")
+	fl.Float64Var(&f.writes, "writes", 0, "how many of the made-up requests write, in percent")
+	fl.StringVar(&f.traceFormat, "trace-format", "", "of the traces, where it cannot be told: "+strings.Join(trace.Formats, ", "))
+	fl.StringVar(&f.device, "device", "", "the device of the trace (8,16), or the file of an iolog")
+	fl.StringVar(&f.action, "action", "", "blktrace's event that counts: Q (queued, the default), D or C")
+	fl.StringSliceVar(&f.columns, "columns", nil, "what the columns of a CSV without a header are: "+trace.ColumnNames)
+	fl.StringVar(&f.maxRequests, "max-requests", "256M", "read, or make up, no more requests than this")
+	fl.StringSliceVar(&f.policies, "policy", []string{"smq", "lru", "arc", "s3fifo", "belady-bypass"}, "what to simulate")
+	fl.StringSliceVar(&f.sizes, "size", nil, "the caches: `SIZE`s, percents of the origin, or a number of them (default 16, from 0.1 % to all of it)")
+	fl.StringVar(&f.warmup, "warmup", "0", "requests at the start that do not count: a number, or a percentage")
+	fl.Float64Var(&f.smq.Rate, "rate", 0, "smq: requests a second (default: the trace's times, or --depth)")
+	fl.IntVar(&f.smq.Depth, "depth", 8, "smq: requests in flight")
+	fl.DurationVar(&f.smq.Hit, "hit", 100*time.Microsecond, "smq: how long a request takes from the fast device")
+	fl.DurationVar(&f.smq.Miss, "miss", 5*time.Millisecond, "smq: how long a request takes from the slow device")
+	fl.DurationVar(&f.smq.Copy, "copy", 0, "smq: how long a block takes to be copied (default: --miss)")
+	fl.DurationVar(&f.smq.Commit, "commit", time.Millisecond, "smq: how long a change of the mapping takes to be on disk")
+	fl.Int64Var(&f.smq.MigrationThreshold, "migration-threshold", 2048, "smq: sectors copied at a time, of dm-cache's table")
+	fl.BoolVar(&f.smq.Writethrough, "writethrough", false, "smq: no block is ever dirty")
+	fl.BoolVar(&f.smq.WholeBlocks, "whole-blocks", false, "smq: every write is of a whole block")
+	fl.IntVar(&f.cores, "cores", 0, "simulate on so many cores (default: all)")
+	fl.StringVar(&f.plots, "plots", "", "write the curves as SVG and PNG into this `FOLDER`")
+	app.FormatFlag(c, &f.format, "text", "json")
+	c.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions(policyNames(), cobra.ShellCompDirectiveNoFileComp))
+	c.RegisterFlagCompletionFunc("trace-format", cobra.FixedCompletions(trace.Formats, cobra.ShellCompDirectiveNoFileComp))
+	return c
+}
+
+func policyNames() []string {
+	var names []string
+	for _, k := range cachesim.Kinds {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+// cachesimResult is the JSON output.
+type cachesimResult struct {
+	Trace    *trace.Trace     `json:"trace"`
+	Requests int              `json:"requests"`
+	Distinct int              `json:"distinct_blocks"`
+	Warmup   int              `json:"warmup_requests"`
+	SMQ      cachesim.SMQ     `json:"smq"`
+	Curves   []cachesim.Curve `json:"curves"`
+	Cost     cachesim.Took    `json:"cost"`
+}
+
+func (a program) cachesim(cmd *cobra.Command, f cachesimFlags, traces []string) error {
+	if f.format != "text" && f.format != "json" {
+		return app.Usagef("--format %s: it is text or json", f.format)
+	}
+	for _, name := range []string{"requests", "seed", "writes"} {
+		if len(traces) > 0 && cmd.Flags().Changed(name) {
+			return app.Usagef("--%s is of made-up requests: it goes with --workload", name)
+		}
+	}
+	switch {
+	case f.smq.Depth < 1:
+		return app.Usagef("--depth %d: 1 to 4096 requests are in flight", f.smq.Depth)
+	case f.smq.MigrationThreshold < 1:
+		return app.Usagef("--migration-threshold %d: a number of sectors, 1 or more", f.smq.MigrationThreshold)
+	case f.cores < 0:
+		return app.Usagef("--cores %d: 1 or more, or 0 for all", f.cores)
+	}
+	if f.plots != "" { // said now, not after minutes
+		try, err := os.CreateTemp(f.plots, ".fettle-*")
+		if err != nil {
+			return app.Usagef("--plots %s: making a file there: %w", f.plots, files.WithoutPath(err))
+		}
+		try.Close()
+		os.Remove(try.Name())
+	}
+	var kinds []cachesim.Kind
+	for _, name := range f.policies {
+		k, err := cachesim.Find(strings.TrimSpace(name))
+		if err != nil {
+			return app.Usagef("--policy: %w", err)
+		}
+		kinds = append(kinds, k)
+	}
+	t, err := f.trace(traces)
+	if err != nil {
+		return err
+	}
+	if f.origin != "" && t.BlockSize > 0 {
+		n, err := parseBytes(f.origin)
+		if err != nil {
+			return app.Usagef("--origin: %w", err)
+		}
+		f.smq.OriginBlocks = n / t.BlockSize
+	}
+	sizes, err := f.cacheSizes(t)
+	if err != nil {
+		return err
+	}
+	warmup, err := f.warm(t.Len())
+	if err != nil {
+		return err
+	}
+	p := a.newSimProgress()
+	sweep := cachesim.Sweep{Kinds: kinds, Sizes: sizes, SMQ: f.smq, Warmup: warmup, Cores: f.cores, Progress: p.at}
+	curves, took, err := sweep.Run(cmd.Context(), t)
+	p.clear()
+	if cmd.Context().Err() != nil {
+		return app.Failf("simulating: stopped; nothing was written")
+	}
+	if err != nil {
+		return app.Usagef("%w", err)
+	}
+	res := cachesimResult{t, t.Len(), t.Distinct(), warmup, f.smq, curves, took}
+	plot := cachesimPlot(res)
+	if f.plots != "" {
+		made, err := draw.Files(f.plots, "cachesim", plot)
+		if err != nil {
+			return app.Failf("--plots: %w", err)
+		}
+		defer func() { fmt.Fprintf(a.Stderr, "wrote %s\n", strings.Join(made, ", ")) }()
+	}
+	if f.format == "json" {
+		return a.JSON(res)
+	}
+	a.cachesimText(res, plot)
+	return nil
+}
+
+// trace reads the traces, or makes up the workload.
+func (f cachesimFlags) trace(files []string) (*trace.Trace, error) {
+	block, err := parseBytes(f.block)
+	if err != nil {
+		return nil, app.Usagef("--block-size: %w", err)
+	}
+	switch {
+	case len(files) > 0 && f.workload != "":
+		return nil, app.Usagef("a trace and --workload do not go together")
+	case len(files) == 0 && f.workload == "":
+		return nil, app.Usagef("which requests? give a recorded trace, or --workload zipf:1.2")
+	case len(files) > 0:
+		limit, err := parseCount(f.maxRequests)
+		if err != nil {
+			return nil, app.Usagef("--max-requests: %w", err)
+		}
+		t, err := trace.Open(f.traceFormat, trace.Options{BlockSize: block, Device: f.device, Action: f.action, Columns: f.columns, MaxRequests: limit}, files...)
+		if err != nil {
+			var pe *fs.PathError
+			if errors.As(err, &pe) {
+				return nil, app.Usagef("reading a trace: %w", err)
+			}
+			return nil, app.Usagef("%w", err)
+		}
+		return t, nil
+	}
+	if f.origin == "" {
+		f.origin = "64GiB"
+	}
+	origin, err := parseBytes(f.origin)
+	if err != nil {
+		return nil, app.Usagef("--origin: %w", err)
+	}
+	n, err := parseCount(f.requests)
+	if err != nil {
+		return nil, app.Usagef("--requests: %w", err)
+	}
+	limit, err := parseCount(f.maxRequests)
+	if err != nil {
+		return nil, app.Usagef("--max-requests: %w", err)
+	}
+	if n > limit {
+		return nil, app.Usagef("--requests %s: more than %s; raise --max-requests, 4 bytes of memory and more each", f.requests, f.maxRequests)
+	}
+	if block < 512 || origin < block {
+		return nil, app.Usagef("--block-size %s of --origin %s: a block has 512 bytes or more, and the device has one", f.block, f.origin)
+	}
+	t, err := trace.Workload{Pattern: f.workload, Blocks: origin / block, Requests: n, Seed: f.seed, WritePct: f.writes, BlockSize: block}.Make()
+	if err != nil {
+		return nil, app.Usagef("--workload: %w", err)
+	}
+	return t, nil
+}
+
+// cacheSizes reads --size: a number of sizes, or the sizes themselves.
+func (f cachesimFlags) cacheSizes(t *trace.Trace) ([]int, error) {
+	span := max(t.Span, f.smq.OriginBlocks)
+	if len(f.sizes) == 0 {
+		return cachesim.Sizes(span, 16), nil
+	}
+	if n, err := strconv.Atoi(f.sizes[0]); err == nil && len(f.sizes) == 1 {
+		if n < 1 || n > 200 {
+			return nil, app.Usagef("--size %d: 1 to 200 sizes can be chosen for you; a size itself has a unit (%dMiB)", n, n)
+		}
+		return cachesim.Sizes(span, n), nil
+	}
+	var out []int
+	for _, s := range f.sizes {
+		var blocks float64
+		if pct, ok := strings.CutSuffix(s, "%"); ok {
+			v, err := strconv.ParseFloat(pct, 64)
+			if err != nil || !(v > 0 && v <= 100) {
+				return nil, app.Usagef("--size %s: above 0 %%, up to 100 %%", s)
+			}
+			blocks = math.Round(v / 100 * float64(span))
+		} else {
+			n, err := parseBytes(s)
+			if err != nil {
+				return nil, app.Usagef("--size: %w", err)
+			}
+			if t.BlockSize == 0 {
+				return nil, app.Usagef("--size %s: this trace has objects, not bytes; give percents, or a number of sizes", s)
+			}
+			blocks = float64(n / t.BlockSize)
+		}
+		if blocks < 1 || blocks > 1<<29 {
+			return nil, app.Usagef("--size %s is %.0f blocks: a cache has 1 to %d", s, blocks, 1<<29)
+		}
+		out = append(out, int(blocks))
+	}
+	return out, nil
+}
+
+func (f cachesimFlags) warm(requests int) (int, error) {
+	var n int
+	if pct, ok := strings.CutSuffix(f.warmup, "%"); ok {
+		v, err := strconv.ParseFloat(pct, 64)
+		if err != nil || !(v >= 0 && v < 100) {
+			return 0, app.Usagef("--warmup %s: 0 %% to below 100 %%", f.warmup)
+		}
+		n = int(v / 100 * float64(requests))
+	} else {
+		var err error
+		if n, err = parseCount(f.warmup); err != nil {
+			return 0, app.Usagef("--warmup: %w", err)
+		}
+	}
+	if n >= requests {
+		return 0, app.Usagef("--warmup %s: the trace has %d requests, and some must count", f.warmup, requests)
+	}
+	return n, nil
+}

@@ -1,0 +1,242 @@
+package proving
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"fettle/cli"
+	"fettle/cli/app"
+	"fettle/internal/ui"
+	"fettle/lab"
+	"fettle/lab/guest"
+	"fettle/traps/proofs"
+)
+
+// labFlags are what fettle lab was asked for.
+type labFlags struct {
+	all, long, list, keep, shell, verbose bool
+	engine, kernel, modules, format       string
+	plots                                 string
+	mem, jobs                             int
+}
+
+func (a program) labCmd() *cobra.Command {
+	var f labFlags
+	c := &cobra.Command{
+		Use:   "lab [TRAP[/SCENARIO] | EXPERIMENT]…",
+		Short: "Show a trap, and its fix, on a real kernel in a throwaway machine",
+		Long: `lab boots a throwaway machine, walks into the trap, shows fettle finding it,
+fixes it with fettle's own remedy, shows it gone, undoes, and shows it back.
+Innocent scenarios show that fettle does not cry wolf, and experiments bring
+home a table of what the kernel does. Nothing of this host is changed: the
+machine's root is in its own memory.
+
+The default engine is User-Mode Linux (Debian: user-mode-linux): no root, no
+KVM. With --kernel, or where a scenario needs it, qemu boots a bzImage, a
+linux-image .deb, or a linux-image package that apt can fetch.
+
+Exit status: 0 everything was shown, 1 something was not, 2 wrong use, 3 a
+machine could not be built.`,
+		Example: `  fettle lab bridge-mtu
+  fettle lab bridge-mtu/port-raises-mtu -v
+  fettle lab bridge-mtu/what-pins --format markdown
+  fettle lab ipv6-ra-forwarding --kernel linux-image-cloud-amd64
+  fettle lab ksm-scan-rate/saved-over-time --plots .
+  fettle lab --all --format junit > lab.xml`,
+		ValidArgsFunction: a.completeLab,
+	}
+	fl := c.Flags()
+	fl.BoolVar(&f.all, "all", false, "every scenario of every trap, and every experiment")
+	fl.BoolVar(&f.long, "long", false, "the long scenarios too")
+	fl.BoolVar(&f.list, "list", false, "list what there is and end")
+	fl.StringVar(&f.engine, "engine", "", "uml or qemu (default: what the scenario needs, else uml)")
+	c.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions([]string{"uml", "qemu"}, cobra.ShellCompDirectiveNoFileComp))
+	fl.StringVar(&f.kernel, "kernel", "", "for qemu: a bzImage, a linux-image .deb, or a linux-image package's name\n(default: the newest in /boot, else linux-image-cloud-amd64)")
+	fl.StringVar(&f.modules, "modules", "", "folder of the kernel's modules (the one with modules.dep)")
+	fl.IntVar(&f.mem, "mem", 0, "memory of the machine in MiB (default: what the scenario needs)")
+	fl.IntVarP(&f.jobs, "jobs", "j", 0, "machines at once (default: three for two cores, as memory allows)")
+	fl.BoolVar(&f.keep, "keep", false, "open a shell in the machine when the scenario has ended")
+	fl.BoolVar(&f.shell, "shell", false, "open a shell in the machine once the trap is prepared, instead of the story")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "show the machine's console and what each stage said")
+	fl.StringVar(&f.format, "format", "text", "text, json, markdown or junit")
+	fl.StringVar(&f.plots, "plots", "", "folder for the plots of experiments, as SVG and PNG")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		jobs, err := a.labJobs(cmd.Context(), args, f)
+		if err != nil {
+			return err
+		}
+		if f.list {
+			if f.format != "text" {
+				return app.Usagef("--list is text only: leave out --format %s", f.format)
+			}
+			for _, j := range jobs {
+				a.listLab(&j)
+			}
+			return nil
+		}
+		return a.playLab(cmd.Context(), jobs, f)
+	}
+	return c
+}
+
+// labJobs chooses scenarios and experiments, and finds a kernel for each.
+func (a program) labJobs(ctx context.Context, args []string, f labFlags) ([]lab.Job, error) {
+	if err := f.valid(args); err != nil {
+		return nil, err
+	}
+	chosen, err := a.chooseLab(args, f.long || len(args) > 0 || f.list)
+	if err != nil || f.list {
+		return chosen, err
+	}
+	chosen = withoutNamed(chosen, args)
+	if f.all {
+		chosen = a.withoutUnbuilt(chosen)
+	}
+	if (f.shell || f.keep) && len(chosen) != 1 {
+		return nil, app.Usagef("--shell and --keep take one scenario, not %d: name it as TRAP/SCENARIO", len(chosen))
+	}
+	if (f.shell || f.keep) && !ui.IsTerminal(a.Stdin) {
+		return nil, app.Usagef("--shell and --keep need a terminal, and standard input is none")
+	}
+	for i := range chosen {
+		j := &chosen[i]
+		j.Options.Kernel.Engine, err = f.engineFor(j)
+		if err != nil {
+			return nil, err
+		}
+		j.Options.MemMiB = f.mem
+		if f.verbose {
+			j.Options.Console = a.Stderr
+		}
+		switch {
+		case f.shell:
+			j.Options.Shell = lab.ShellAfterPrepare
+		case f.keep:
+			j.Options.Shell = lab.ShellAfterStory
+		}
+	}
+	if err := lab.Missing(chosen); err != nil {
+		return nil, &app.Status{Code: app.ExitFailed, Err: err}
+	}
+	return chosen, a.labKernels(ctx, chosen, f)
+}
+
+func (f labFlags) valid(args []string) error {
+	switch {
+	case len(args) == 0 && !f.all && !f.list:
+		return app.Usagef("name a trap, or say --all; fettle lab --list shows what there is")
+	case len(args) > 0 && f.all:
+		return app.Usagef("--all is every trap: name none, or leave it out")
+	case f.engine != "" && f.engine != "uml" && f.engine != "qemu":
+		return app.Usagef("--engine %s: expected uml or qemu", f.engine)
+	case f.engine == "uml" && f.kernel != "":
+		return app.Usagef("--kernel is for the engine qemu; User-Mode Linux is its own kernel")
+	case f.modules != "" && f.kernel == "":
+		return app.Usagef("--modules goes with --kernel")
+	case !slices.Contains([]string{"text", "json", "markdown", "junit"}, f.format):
+		return app.Usagef("--format %s: expected text, json, markdown or junit", f.format)
+	case f.mem != 0 && f.mem < 64:
+		return app.Usagef("--mem %d: a machine needs at least 64 MiB", f.mem)
+	case f.jobs < 0:
+		return app.Usagef("--jobs %d: expected 1 or more", f.jobs)
+	case f.shell && f.keep:
+		return app.Usagef("--shell opens a shell before the story, --keep after it: name one")
+	}
+	if f.plots != "" {
+		if st, err := os.Stat(f.plots); err != nil {
+			return app.Usagef("--plots: %v", err)
+		} else if !st.IsDir() {
+			return app.Usagef("--plots %s: not a folder", f.plots)
+		}
+	}
+	return nil
+}
+
+// engineFor is what the user named, what the job needs, or uml.
+func (f labFlags) engineFor(j *lab.Job) (string, error) {
+	need := j.Needs().Engine
+	switch {
+	case f.engine != "" && need != "" && f.engine != need:
+		return "", app.Usagef("%s needs the engine %s: its kernel can do what the other's cannot", j.Name(), need)
+	case f.engine != "":
+		return f.engine, nil
+	case need != "":
+		return need, nil
+	case f.kernel != "":
+		return "qemu", nil
+	}
+	return "uml", nil
+}
+
+// labKernels finds a kernel for each job; the jobs have their engines.
+func (a program) labKernels(ctx context.Context, jobs []lab.Job, f labFlags) error {
+	kernels := map[string]lab.Kernel{}
+	for i := range jobs {
+		opt := &jobs[i].Options
+		engine := opt.Kernel.Engine
+		if name := jobs[i].Needs().Kernel; name != "" {
+			k, err := lab.Built(name)
+			if err != nil {
+				return &app.Status{Code: app.ExitFailed, Err: fmt.Errorf("%s: %w", jobs[i].Name(), err)}
+			}
+			opt.Kernel = k
+			continue
+		}
+		if _, ok := kernels[engine]; !ok {
+			k, err := lab.UML()
+			if engine == "qemu" {
+				k, err = lab.FindKernel(ctx, f.kernel, f.modules, func(s string) { fmt.Fprintln(a.Stderr, s) })
+			}
+			if err != nil {
+				return &app.Status{Code: app.ExitFailed, Err: err}
+			}
+			kernels[engine] = k
+		}
+		opt.Kernel = kernels[engine]
+	}
+	if k, ok := kernels["qemu"]; ok {
+		kvm := lab.ProbeKVM(ctx, lab.Options{Kernel: k})
+		for i := range jobs {
+			jobs[i].Options.KVM = kvm && jobs[i].Options.Kernel.Engine == "qemu"
+		}
+	}
+	return nil
+}
+
+// role plays the parts that fettle-lab has inside its own lab: init of a
+// throwaway machine, holder of memory and fettle to be killed there, and the
+// supervisor of its kernel.
+func role(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int, ok bool) {
+	if guest.Here() {
+		guest.Main(proofs.Find)
+	}
+	if len(args) == 0 {
+		return 0, false
+	}
+	if confinedChild(args) {
+		return cli.Main(args, stdin, stdout, stderr), true
+	}
+	var err error
+	switch args[0] {
+	case lab.KilledVerb:
+		code, err = killed(args[1:], stdin, stdout, stderr)
+	case lab.Supervise:
+		err = lab.Supervisor(args[1:])
+	case lab.MergeableVerb:
+		err = guest.HoldMergeable(args[1:])
+	case lab.PlayStory:
+		err = guest.Story(proofs.Find)
+	default:
+		return 0, false
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, Name+":", err)
+		return app.ExitFailed, true
+	}
+	return code, true
+}

@@ -1,0 +1,22 @@
+//go:build !linux
+
+package proving
+
+import (
+	"errors"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"fettle/cli/app"
+)
+
+func (a program) labCmd() *cobra.Command {
+	return &cobra.Command{Use: "lab", Short: "Show a trap, and its fix, on a real kernel in a throwaway machine",
+		RunE: func(*cobra.Command, []string) error {
+			return &app.Status{Code: app.ExitFailed, Err: errors.New("fettle lab needs Linux")}
+		}}
+}
+
+// role is of Linux alone.
+func role([]string, io.Reader, io.Writer, io.Writer) (int, bool) { return 0, false }

@@ -1,0 +1,187 @@
+package proving
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"fettle/chart/draw"
+	"fettle/cli/app"
+	"fettle/internal/ui"
+	"fettle/lab"
+)
+
+// playLab plays, prints as scenarios end, and sums up.
+func (a program) playLab(ctx context.Context, jobs []lab.Job, f labFlags) error {
+	p := a.newLabProgress(jobs, f)
+	var all []lab.Outcome
+	lab.PlayAll(ctx, p.watch(jobs), f.jobs, func(o lab.Outcome) {
+		all = append(all, o)
+		p.clear()
+		if f.format == "text" && !f.shell && (o.Err == nil || len(jobs) > 1) {
+			a.labText(o, f.verbose || len(jobs) == 1, f.verbose)
+		}
+		a.labPlots(o, f)
+		p.ended(o)
+	})
+	p.clear()
+	if ctx.Err() != nil {
+		n := 0
+		for _, o := range all {
+			if o.Err == nil {
+				n++
+			}
+		}
+		return app.Failf("interrupted: %d of %d were played", n, len(jobs))
+	}
+	if err := a.labFormat(all, f.format); err != nil {
+		return app.Failf("writing the result: %w", err)
+	}
+	bad, broken := 0, 0
+	for _, o := range all {
+		switch {
+		case o.Err != nil && len(jobs) == 1:
+			return &app.Status{Code: app.ExitFailed, Err: o.Err}
+		case o.Err != nil:
+			broken++
+		case !o.Verdict.OK:
+			bad++
+		}
+	}
+	switch {
+	case broken > 0:
+		return app.Failf("%d of %d machines could not be built", broken, len(all))
+	case f.shell:
+		return nil
+	case bad > 0:
+		return &app.Status{Code: app.ExitFound, Err: fmt.Errorf("%d of %d did not go as told", bad, len(all))}
+	}
+	return nil
+}
+
+func (a program) labFormat(all []lab.Outcome, format string) error {
+	switch format {
+	case "json":
+		enc := json.NewEncoder(a.Stdout)
+		enc.SetIndent("", "  ")
+		vs := make([]lab.Verdict, len(all))
+		for i, o := range all {
+			vs[i] = o.Verdict
+			if o.Err != nil {
+				vs[i].Why = o.Err.Error()
+			}
+		}
+		return enc.Encode(vs)
+	case "junit":
+		return labJUnit(a.Stdout, all)
+	case "markdown":
+		return labMarkdown(a.Stdout, all)
+	}
+	return nil
+}
+
+// labPlots draws what an experiment measured, or says how to get it drawn.
+func (a program) labPlots(o lab.Outcome, f labFlags) {
+	if o.Verdict.Table == nil || len(o.Verdict.Table.Plots) == 0 {
+		return
+	}
+	if f.plots == "" {
+		if f.format == "text" {
+			fmt.Fprintln(a.Stdout, "  drawn as SVG and PNG with --plots FOLDER")
+		}
+		return
+	}
+	for _, p := range o.Verdict.Table.Plots {
+		names, err := draw.Files(f.plots, strings.ReplaceAll(o.Job.Name(), "/", "-"), p)
+		if err != nil {
+			fmt.Fprintln(a.Stderr, Name+":", err)
+			continue
+		}
+		if f.format == "text" {
+			fmt.Fprintf(a.Stdout, "  %s: %s\n", p.Title, strings.Join(names, ", "))
+		}
+	}
+}
+
+// labProgress tells on standard error how far it is: one line that is written
+// over on a terminal; elsewhere a line for each that ended, unless that is
+// what standard output shows anyway.
+type labProgress struct {
+	a     program
+	start time.Time
+	live  bool // a terminal, and nothing else writes to it
+	plain bool
+	total int
+
+	mu   sync.Mutex
+	done int
+	now  map[string]string // what runs, and what it did last
+}
+
+func (a program) newLabProgress(jobs []lab.Job, f labFlags) *labProgress {
+	p := &labProgress{a: a, start: time.Now(), total: len(jobs), now: map[string]string{}}
+	shell := f.shell || f.keep
+	p.live = ui.IsTerminal(a.Stderr) && !f.verbose && !shell
+	p.plain = !p.live && !shell && f.format != "text"
+	return p
+}
+
+// watch hears of each stage of the jobs.
+func (p *labProgress) watch(jobs []lab.Job) []lab.Job {
+	for i := range jobs {
+		name := jobs[i].Name()
+		jobs[i].Options.OnStart = func() { p.set(name, "boot") }
+		jobs[i].Options.OnStage = func(s lab.Stage) { p.set(name, s.Name) }
+	}
+	return jobs
+}
+
+func (p *labProgress) set(name, what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now[name] = what
+	p.draw()
+}
+
+// draw writes the line over itself; p.mu is held.
+func (p *labProgress) draw() {
+	if !p.live {
+		return
+	}
+	left := ""
+	if p.done > 0 && p.done < p.total {
+		d := time.Since(p.start) * time.Duration(p.total-p.done) / time.Duration(p.done)
+		left = fmt.Sprintf(", about %s left", d.Round(time.Second))
+	}
+	var running []string
+	for _, name := range sortedKeys(p.now) {
+		running = append(running, name+" ("+p.now[name]+")")
+	}
+	line := fmt.Sprintf("%d of %d%s: %s", p.done, p.total, left, strings.Join(running, ", "))
+	fmt.Fprintf(p.a.Stderr, "\r%s\x1b[K", ui.Cut(line, ui.Width(p.a.Stderr)-1))
+}
+
+// clear takes the line away, for what is printed next.
+func (p *labProgress) clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.live {
+		fmt.Fprint(p.a.Stderr, "\r\x1b[K")
+	}
+}
+
+func (p *labProgress) ended(o lab.Outcome) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done++
+	delete(p.now, o.Job.Name())
+	if p.plain && p.total > 1 {
+		fmt.Fprintf(p.a.Stderr, "%d of %d: %s: %s\n", p.done, p.total, o.Job.Name(), labWord(o))
+	}
+	if p.done < p.total {
+		p.draw()
+	}
+}

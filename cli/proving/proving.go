@@ -1,0 +1,85 @@
+// Package proving is fettle-lab's command line: lab, and the instruments that
+// need curves drawn, measure blockcache and measure cachesim.
+package proving
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"fettle/chart"
+	"fettle/chart/draw"
+	"fettle/cli/app"
+	"fettle/internal/build"
+)
+
+// Name is the program's.
+const Name = "fettle-lab"
+
+// program is what the verbs are given.
+type program struct{ *app.App }
+
+// Main runs one command line and returns the exit status.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if code, ok := role(args, stdin, stdout, stderr); ok {
+		return code
+	}
+	stdout, unwritten := app.Sticky(stdout)
+	a := program{&app.App{Program: Name, Stdin: stdin, Stdout: stdout, Stderr: stderr}}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // the second Ctrl-C ends the program on the spot
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if werr := unwritten(); werr != nil {
+		err = app.Failf("writing the output: %w", werr)
+	}
+	return a.End(err)
+}
+
+func (a program) root() *cobra.Command {
+	c := &cobra.Command{
+		Use:   Name,
+		Short: "Prove on throwaway machines what fettle finds and fixes",
+		Long: `fettle-lab is fettle's proving ground: it shows traps and their fixes on real
+kernels in throwaway machines, and measures and simulates block caches. The
+commands fettle lab, fettle measure blockcache and fettle measure cachesim run it.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Version:       build.Version(),
+
+		PersistentPreRunE: app.NoEmptyFlags,
+	}
+	c.SetUsageFunc(app.Usage)
+	c.SetHelpCommand(app.HelpCmd())
+	measure := &cobra.Command{Use: "measure", Short: "Measure and simulate block caches", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return app.Usagef("which instrument? `%s measure --help` lists them", Name)
+		}}
+	measure.AddCommand(a.measureBlockcacheCmd(), a.measureCachesimCmd())
+	c.AddCommand(a.labCmd(), measure, app.ManCmd(), a.drawCmd())
+	c.InitDefaultCompletionCmd()
+	app.RefuseOtherShells(c)
+	return c
+}
+
+// drawCmd draws what fettle has measured.
+func (a program) drawCmd() *cobra.Command {
+	return &cobra.Command{Use: chart.DrawVerb + " FORMAT", Hidden: true, Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			var p chart.Picture
+			if err := json.NewDecoder(a.Stdin).Decode(&p); err != nil {
+				return app.Usagef("reading what to draw: %w", err)
+			}
+			return draw.Picture(a.Stdout, p, args[0])
+		}}
+}

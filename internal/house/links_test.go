@@ -1,0 +1,32 @@
+package house
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What goes on every host boots no kernels and draws no pictures.
+var notOnHosts = []string{"fettle/lab", "fettle/chart/draw", "fettle/traps/proofs", "gonum.org", "golang.org/x/image", "github.com/golang/freetype",
+	"codeberg.org/go-fonts", "codeberg.org/go-latex"}
+
+// TestWhatFettleLinks holds cmd/fettle to it, with all that it imports.
+func TestWhatFettleLinks(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "fettle/cmd/fettle").Output()
+	if err != nil {
+		t.Fatal("go list:", err)
+	}
+	deps := strings.Fields(string(out))
+	if !slices.Contains(deps, "fettle/cli") {
+		t.Fatalf("go list names %d packages, and not fettle/cli", len(deps))
+	}
+	for _, d := range deps {
+		for _, not := range notOnHosts {
+			if d == not || strings.HasPrefix(d, not+"/") || strings.Contains(d, "/proof/") || strings.HasSuffix(d, "/proof") {
+				t.Errorf("cmd/fettle links %s, which belongs to fettle-lab", d)
+				break
+			}
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package proof
+
+import "fettle/lab"
+
+const top = "/var/log/journal"
+
+const machineID = "0123456789abcdef0123456789abcdef"
+
+// The guest's own memory file system knows no ACLs: /var/log is on ext4.
+var needs = lab.Needs{
+	Modules: []string{"loop", "ext4"},
+	Tools: []string{"truncate", "mkfs.ext4", "mount",
+		"systemd-journald", "systemd-cat", "journalctl", "setpriv", "mkdir", "chgrp", "chmod", "echo", "ls", "setfacl"},
+	Files: []string{"/usr/lib/tmpfiles.d"},
+}
+
+// asAna reads the journal as an ordinary user of the group adm.
+var asAna = []lab.Probe{{Name: "what ana of adm reads",
+	Run: []string{"setpriv", "--reuid", "1000", "--regid", "1000", "--groups", "4", "journalctl", "-q", "-n", "1", "-o", "cat"}}}
+
+// journal starts a real journald that keeps its journal in /var/log/journal,
+// which before made.
+func journal(before ...lab.Act) []lab.Act {
+	acts := append([]lab.Act{
+		{Write: &lab.File{Path: "/etc/machine-id", Content: machineID + "\n"}},
+		{Write: &lab.File{Path: "/etc/systemd/journald.conf", Content: "[Journal]\nReadKMsg=no\nAudit=no\nSystemMaxUse=16M\n"}},
+		{Run: []string{"truncate", "-s", "64M", "/run/log.img"}},
+		{Run: []string{"mkfs.ext4", "-qF", "-O", "^has_journal", "/run/log.img"}},
+		{Run: []string{"mount", "-o", "loop,acl", "/run/log.img", "/var/log"}},
+		{Run: []string{"mkdir", "-p", "/run/systemd/journal", "/run/log/journal", top}},
+		{Write: &lab.File{Path: "/run/systemd/journal/flushed"}},
+	}, before...)
+	return append(acts,
+		lab.Act{Start: []string{"systemd-journald"}},
+		lab.Act{Until: []string{"ls", "/run/systemd/journal/stdout"}},
+		lab.Act{Run: []string{"systemd-cat", "echo", "a line for all admins"}},
+		lab.Act{Until: []string{"ls", top + "/" + machineID + "/system.journal"}},
+	)
+}
+
+var Scenarios = append([]lab.Scenario{
+	{
+		Name: "made-by-mkdir", About: "A journal folder made with mkdir, a real journald, and an ordinary user of the group adm",
+		Needs: needs, Probes: asAna, Subject: top,
+		Prepare: journal(),
+	},
+	{
+		Name: "made-as-the-distribution-does", About: "Group, setgid bit and ACLs in place: members of adm read everything",
+		Needs: needs, Innocent: true,
+		Prepare: journal(
+			lab.Act{Run: []string{"chgrp", "systemd-journal", top}},
+			lab.Act{Run: []string{"chmod", "2755", top}},
+			lab.Act{Run: []string{"setfacl", "-nm", "g:adm:rx,d:g:adm:rx", top}}),
+	},
+}, systemdProof...)

@@ -1,0 +1,55 @@
+package proof
+
+import (
+	"fmt"
+
+	"fettle/lab"
+)
+
+// needs is a kernel with KSM: User-Mode Linux has none.
+var needs = lab.Needs{Engine: "qemu", MemMiB: 640, Tools: []string{"cat", "grep"}}
+
+// guestMiB is held by a process that stands in for virtual machines.
+const guestMiB = 192
+
+var probes = []lab.Probe{
+	{Name: "pages_to_scan", Run: []string{"cat", dir + "pages_to_scan"}},
+	{Name: "advisor_mode", Run: []string{"grep", "-s", "", dir + "advisor_mode"}},
+	{Name: "pages saved", Run: []string{"cat", dir + "pages_sharing"}},
+}
+
+// merging turns KSM on at a pace, with memory to merge. Pages a batch, and
+// milliseconds of sleep between batches.
+func merging(pages, sleep int) []lab.Act {
+	return []lab.Act{
+		{Write: &lab.File{Path: dir + "pages_to_scan", Content: fmt.Sprint(pages)}},
+		{Write: &lab.File{Path: dir + "sleep_millisecs", Content: fmt.Sprint(sleep)}},
+		{Start: []string{"fettle-lab", lab.MergeableVerb, fmt.Sprint(guestMiB)}},
+		{Until: []string{"cat", lab.MergeableReady}},
+		{Write: &lab.File{Path: dir + "run", Content: "1"}},
+	}
+}
+
+// The pace of Ubuntu's qemu-kvm, 100 pages every 200 ms, takes too long for
+// some gigabytes; a tenth of it for a tenth of them.
+var Scenarios = []lab.Scenario{
+	{
+		Name: "slow-scan", About: "A full scan of all memory that takes a quarter of an hour",
+		Needs: needs, Probes: probes, Subject: "scan-rate",
+		Prepare: merging(10, 200),
+	},
+	{
+		Name: "quick-scan", About: "The kernel's default pace is quick enough for so little memory",
+		Needs: needs, Innocent: true,
+		Prepare: merging(100, 20),
+	},
+	{
+		Name: "configured-and-off", About: "KSM that tmpfiles.d turns on, and that is off",
+		Needs: needs, Subject: "run", Probes: []lab.Probe{{Name: "run", Run: []string{"cat", dir + "run"}}},
+		Prepare: []lab.Act{{Write: &lab.File{Path: "/etc/tmpfiles.d/ksm.conf", Content: "w " + dir + "run - - - - 1\n"}}},
+	},
+	{
+		Name: "off", About: "KSM that is off, and that nothing turns on",
+		Needs: needs, Innocent: true,
+	},
+}

@@ -1,0 +1,57 @@
+package proofs
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"fettle/lab"
+	"fettle/lab/labtest"
+	"fettle/lab/remedyproof"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	labtest.Cleanup()
+	os.Exit(code)
+}
+
+// TestProofs plays every quick scenario and experiment of every trap on
+// User-Mode Linux: found, fixed, no other trap set, undone. Those for another
+// engine and the long ones are make lab-long's.
+func TestProofs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("boots some dozens of machines")
+	}
+	opt := labtest.Options(t)
+	var quick []lab.Job
+	for _, j := range Jobs() {
+		if j.Trap != "" && j.Trap != remedyproof.Group && !j.Long() && j.Needs().Engine != "qemu" {
+			j.Options = opt
+			quick = append(quick, j)
+		}
+	}
+	if len(quick) == 0 {
+		t.Fatal("no scenario to play")
+	}
+	if err := lab.Missing(quick); err != nil {
+		labtest.Lacks(t, err)
+	}
+	start := time.Now()
+	lab.PlayAll(t.Context(), quick, 0, func(o lab.Outcome) {
+		t.Run(o.Job.Name(), func(t *testing.T) {
+			switch {
+			case o.Err != nil:
+				t.Error(o.Err)
+			case !o.Verdict.OK:
+				t.Errorf("%s\n%s", o.Verdict.Why, o.Verdict.Console)
+			default:
+				t.Logf("%.1f s", o.Verdict.Took.Seconds())
+			}
+			if o.Job.Experiment != nil && o.Verdict.OK && (o.Verdict.Table == nil || len(o.Verdict.Table.Rows) == 0) {
+				t.Error("the table is empty")
+			}
+		})
+	})
+	t.Logf("%d scenarios and experiments in %.0f s", len(quick), time.Since(start).Seconds())
+}
