@@ -8,10 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"fettle/internal/asuser"
 )
 
 // Place is where a user's file is, and whose it is.
@@ -27,34 +28,10 @@ func (e *Exists) Error() string {
 	return e.Path + " is there already: whoever has its secret could not log in any more (--replace replaces it)"
 }
 
-// as runs f with the file system rights of the owner, on a thread of its own
-// that ends with it. Root writes into a folder that somebody else can change
-// at any time: with his rights, no link of his leads anywhere he could not go
-// himself (setfsuid(2); pam_google_authenticator does the same). Linux drops
-// the capabilities that would override it (capabilities(7)).
+// as runs f with the file system rights of the owner, as
+// pam_google_authenticator does.
 func (p Place) as(f func() error) error {
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with its changed rights
-		done <- func() error {
-			if uint32(os.Geteuid()) != p.UID {
-				if os.Geteuid() != 0 {
-					return fmt.Errorf("%s belongs to user ID %d: that needs root", p.Path, p.UID)
-				}
-				// The raw call changes this thread alone, unlike syscall.Setgroups.
-				if _, _, e := unix.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0); e != 0 {
-					return fmt.Errorf("giving up root's groups: %w", e)
-				}
-				unix.Setfsgid(int(p.GID))
-				unix.Setfsuid(int(p.UID))
-				if now, _ := unix.SetfsuidRetUid(-1); uint32(now) != p.UID {
-					return fmt.Errorf("becoming user ID %d: not permitted", p.UID)
-				}
-			}
-			return f()
-		}()
-	}()
-	return <-done
+	return asuser.Do(p.UID, p.GID, nil, f)
 }
 
 // folder opens the file's folder. Everything else is named relative to it.
