@@ -9,6 +9,8 @@ import (
 type action interface {
 	Step
 	commands() [][]string
+	// target is the file or folder that the step changes; empty for what has none.
+	target() string
 	// running tells whether the effect ends with the boot.
 	running() bool
 	// items lists all that act may change, as it stands now, what the step
@@ -44,15 +46,6 @@ type inverse interface {
 type halfway interface {
 	halfway(ctx context.Context, m Machine) (bool, error)
 }
-
-// Changed is the refusal to touch what somebody else has changed: since the
-// plan was made, or since fettle wrote it.
-type Changed struct {
-	Path string
-	Why  string
-}
-
-func (e *Changed) Error() string { return fmt.Sprintf("%s %s", e.Path, e.Why) }
 
 func actionOf(s Step) (action, error) {
 	a, ok := s.(action)

@@ -1,9 +1,9 @@
 package remedy
 
 import (
+	"fettle/internal/shell"
 	"fmt"
 	"strconv"
-	"strings"
 )
 
 // Commands are the exact commands that an admin would type for the same
@@ -13,7 +13,7 @@ func Commands(s Step) []string {
 	if s, ok := s.(action); ok {
 		var out []string
 		for _, argv := range s.commands() {
-			out = append(out, quoteArgs(argv))
+			out = append(out, shell.Join(argv))
 		}
 		return out
 	}
@@ -72,7 +72,7 @@ func (s Sysctl) commands() [][]string {
 }
 
 func (s Sysfs) commands() [][]string {
-	return [][]string{{"sh", "-c", "echo " + quoteArg(s.Value) + " > " + quoteArg(s.Path)}}
+	return [][]string{{"sh", "-c", "echo " + shell.Quote(s.Value) + " > " + shell.Quote(s.Path)}}
 }
 
 func (s Unit) commands() [][]string {
@@ -89,22 +89,3 @@ func (s LinkMTU) commands() [][]string {
 func (s SolicitRouter) commands() [][]string { return [][]string{{"rdisc6", "-1", "--", s.Link}} }
 
 func (s Command) commands() [][]string { return [][]string{s.Do} }
-
-// quoteArg quotes one argument for a POSIX shell, where it needs that.
-func quoteArg(s string) string {
-	plain := s != "" && strings.IndexFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,+@%", r))
-	}) < 0
-	if plain {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-func quoteArgs(argv []string) string {
-	q := make([]string, len(argv))
-	for i, a := range argv {
-		q[i] = quoteArg(a)
-	}
-	return strings.Join(q, " ")
-}

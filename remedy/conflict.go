@@ -2,6 +2,7 @@ package remedy
 
 import (
 	"context"
+	"fettle/remedy/machine"
 )
 
 // conflicts looks, last step first, for what stands neither as fettle left it
@@ -86,10 +87,10 @@ func (e *Engine) conflict(c *Change, a action, st stepState, now Item) Conflict 
 		}
 	}
 	if f, ok := a.(File); ok && now.Kind == itemFile {
-		img := Image{Type: Regular, content: f.Content, Sum: sum(f.Content)}
+		img := Image{Type: Regular, Content: f.Content, Sum: machine.Sum(f.Content)}
 		if cf.Wrote.Image != nil && st.after != nil {
 			img = *cf.Wrote.Image
-			img.content = f.Content
+			img.Content = f.Content
 		}
 		cf.Wrote.Image = &img
 	}

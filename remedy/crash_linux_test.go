@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fettle/internal/shell"
+	"fettle/remedy/machine"
 	"fmt"
 	"os"
 	"os/exec"
@@ -46,6 +48,8 @@ type killer struct {
 	Machine
 	at, kill int
 	names    []string
+	before   func(n int) // called ahead of the nth act
+	acts     int
 }
 
 func die() {
@@ -68,6 +72,9 @@ func (k *killer) point(name string) {
 // around is one act: a point before it, one midway where half is given, and
 // one after it.
 func (k *killer) around(name string, half, act func() error) error {
+	if k.acts++; k.before != nil {
+		k.before(k.acts)
+	}
 	k.point("before " + name)
 	if half != nil && k.here("midway "+name) {
 		half()
@@ -84,35 +91,37 @@ func (k *killer) Mkdir(p string, mode uint32) error {
 func (k *killer) Rmdir(p string) error {
 	return k.around("rmdir "+p, nil, func() error { return k.Machine.Rmdir(p) })
 }
-func (k *killer) Create(p string, b []byte) error {
-	return k.around("create "+p, func() error { return k.Machine.Create(p, b[:len(b)/2]) }, func() error { return k.Machine.Create(p, b) })
+func (k *killer) Create(p string, b []byte) (id machine.ID, err error) {
+	k.around("create "+p, func() error { _, err := k.Machine.Create(p, b[:len(b)/2]); return err },
+		func() error { id, err = k.Machine.Create(p, b); return err })
+	return id, err
 }
-func (k *killer) Overwrite(p string, b []byte) error {
-	return k.around("overwrite "+p, func() error { return k.Machine.Overwrite(p, b[:len(b)/2]) }, func() error { return k.Machine.Overwrite(p, b) })
+func (k *killer) Overwrite(f machine.Ref, b []byte) error {
+	return k.around("overwrite "+f.Path, func() error { return k.Machine.Overwrite(f, b[:len(b)/2]) }, func() error { return k.Machine.Overwrite(f, b) })
 }
-func (k *killer) Unlink(p string) error {
-	return k.around("unlink "+p, nil, func() error { return k.Machine.Unlink(p) })
+func (k *killer) Unlink(f machine.Ref) error {
+	return k.around("unlink "+f.Path, nil, func() error { return k.Machine.Unlink(f) })
 }
-func (k *killer) Rename(p, q string) error {
-	return k.around("rename "+p, nil, func() error { return k.Machine.Rename(p, q) })
+func (k *killer) Rename(f machine.Ref, q string) error {
+	return k.around("rename "+f.Path, nil, func() error { return k.Machine.Rename(f, q) })
 }
-func (k *killer) Chown(p string, u, g uint32) error {
-	return k.around("chown "+p, nil, func() error { return k.Machine.Chown(p, u, g) })
+func (k *killer) Chown(f machine.Ref, u, g uint32) error {
+	return k.around("chown "+f.Path, nil, func() error { return k.Machine.Chown(f, u, g) })
 }
-func (k *killer) Chmod(p string, m uint32) error {
-	return k.around("chmod "+p, nil, func() error { return k.Machine.Chmod(p, m) })
+func (k *killer) Chmod(f machine.Ref, m uint32) error {
+	return k.around("chmod "+f.Path, nil, func() error { return k.Machine.Chmod(f, m) })
 }
-func (k *killer) SetXattr(p, n string, v []byte) error {
-	return k.around("setxattr "+p, nil, func() error { return k.Machine.SetXattr(p, n, v) })
+func (k *killer) SetXattr(f machine.Ref, n string, v []byte) error {
+	return k.around("setxattr "+f.Path, nil, func() error { return k.Machine.SetXattr(f, n, v) })
 }
-func (k *killer) RemoveXattr(p, n string) error {
-	return k.around("removexattr "+p, nil, func() error { return k.Machine.RemoveXattr(p, n) })
+func (k *killer) RemoveXattr(f machine.Ref, n string) error {
+	return k.around("removexattr "+f.Path, nil, func() error { return k.Machine.RemoveXattr(f, n) })
 }
-func (k *killer) SetModTime(p string, ns int64) error {
-	return k.around("utime "+p, nil, func() error { return k.Machine.SetModTime(p, ns) })
+func (k *killer) SetModTime(f machine.Ref, ns int64) error {
+	return k.around("utime "+f.Path, nil, func() error { return k.Machine.SetModTime(f, ns) })
 }
-func (k *killer) Sync(p string) error {
-	return k.around("sync "+p, nil, func() error { return k.Machine.Sync(p) })
+func (k *killer) Sync(f machine.Ref) error {
+	return k.around("sync "+f.Path, nil, func() error { return k.Machine.Sync(f) })
 }
 func (k *killer) WriteValue(p, v string) error {
 	return k.around("value "+p, nil, func() error { return k.Machine.WriteValue(p, v) })
@@ -124,7 +133,7 @@ func (k *killer) Solicit(ctx context.Context, l string) error {
 	return k.around("solicit", nil, func() error { return k.Machine.Solicit(ctx, l) })
 }
 func (k *killer) Run(ctx context.Context, argv []string, limit time.Duration) (out Output, err error) {
-	k.around("run "+quoteArgs(argv), nil, func() error { out, err = k.Ask(ctx, argv, limit); return err })
+	k.around("run "+shell.Join(argv), nil, func() error { out, err = k.Ask(ctx, argv, limit); return err })
 	return out, err
 }
 

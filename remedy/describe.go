@@ -1,6 +1,7 @@
 package remedy
 
 import (
+	"fettle/internal/shell"
 	"fmt"
 	"strings"
 )
@@ -71,7 +72,7 @@ func (s SolicitRouter) Describe() string {
 	return "ask the routers on " + s.Link + " for an advertisement"
 }
 
-func (s Command) Describe() string { return "run " + quoteArgs(s.Do) }
+func (s Command) Describe() string { return "run " + shell.Join(s.Do) }
 
 // Restorable tells whether undo makes everything byte for byte what it was.
 func (p Plan) Restorable() bool {
@@ -142,7 +143,7 @@ func (s Command) Reversal() Reversal {
 	if len(s.Undo) == 0 {
 		return Reversal{Irreversible, "the command has no inverse"}
 	}
-	note := "undo runs " + quoteArgs(s.Undo)
+	note := "undo runs " + shell.Join(s.Undo)
 	if s.Differs != "" {
 		note += "; " + s.Differs
 	}

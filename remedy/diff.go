@@ -72,7 +72,7 @@ func (c Conflict) Diff() string {
 		if d := Diff(name+" (fettle)", name+" (now)", c.Wrote.content(), c.Now.content()); d != "" {
 			b.WriteString("what was changed since:\n" + d)
 		}
-		if b.Len() > 0 && c.Wrote.Image.sameMeta(*c.Now.Image) {
+		if b.Len() > 0 && sameMeta(*c.Wrote.Image, *c.Now.Image) {
 			return b.String()
 		}
 		fmt.Fprintf(&b, "%s\n  before:  %s\n  fettle:  %s\n  now:     %s\n", name, before, wrote, now)
@@ -85,10 +85,10 @@ func (it Item) content() []byte {
 	if it.Image == nil || it.Image.Type != Regular {
 		return nil
 	}
-	if it.Image.content == nil {
+	if it.Image.Content == nil {
 		return []byte{}
 	}
-	return it.Image.content
+	return it.Image.Content
 }
 
 // private tells of a file that others than its owner and group may not read:

@@ -60,7 +60,12 @@ func (e *Engine) Apply(ctx context.Context, h Head, verify Verify) (*Change, err
 			return nil, &Unfinished{c.ID, c.phase}
 		}
 	}
-	if err := e.preflight(ctx, h.Plan); err != nil {
+	if h.Seen == nil {
+		if h.Seen, err = e.Survey(h.Plan); err != nil {
+			return nil, err
+		}
+	}
+	if err := e.preflight(ctx, h.Plan, h.Seen); err != nil {
 		return nil, err
 	}
 	h.Format, h.Created = 1, time.Now().UTC()
@@ -80,7 +85,7 @@ func (e *Engine) Apply(ctx context.Context, h Head, verify Verify) (*Change, err
 // preflight refuses a plan whose first look at the host fails, before
 // anything is changed. A step that an earlier one prepares is looked at in
 // its turn only.
-func (e *Engine) preflight(ctx context.Context, p Plan) error {
+func (e *Engine) preflight(ctx context.Context, p Plan, seen []Item) error {
 	touched := map[string]bool{} // files that earlier steps make or change, and the folders they make
 	prepared := false            // a command or a unit may have made anything
 	for i, s := range p.Steps {
@@ -91,16 +96,8 @@ func (e *Engine) preflight(ctx context.Context, p Plan) error {
 		refused := func(err error) error {
 			return fmt.Errorf("step %d (%s): %w; nothing was changed", i+1, s.Describe(), err)
 		}
-		name := ""
+		name := a.target()
 		switch s := s.(type) {
-		case File:
-			name = s.Path
-		case Remove:
-			name = s.Path
-		case Perm:
-			name = s.Path
-		case ACL:
-			name = s.Path
 		case Unit:
 			if err := s.possible(e.Machine); err != nil {
 				return refused(err)
@@ -116,7 +113,11 @@ func (e *Engine) preflight(ctx context.Context, p Plan) error {
 		if prepared || touched[name] || touched[path.Dir(name)] {
 			continue
 		}
-		if _, err := a.items(ctx, e.Machine); err != nil {
+		items, err := a.items(ctx, e.Machine)
+		if err == nil {
+			err = recognise(items, nil, seen)
+		}
+		if err != nil {
 			return refused(err)
 		}
 		if name != "" {
@@ -203,7 +204,7 @@ func (e *Engine) step(ctx context.Context, c *Change, i int, boot string) error 
 		case err != nil:
 			return err
 		case state == Foreign:
-			return &Changed{foreign[0].Path, "was changed by somebody else meanwhile"}
+			return &Changed{Path: foreign[0].Path, Why: "was changed by somebody else meanwhile"}
 		case state == Done:
 			return c.append(Record{Event: evDone, Step: i, Items: now})
 		case state == Partly && isInverse && !inv.probed():
@@ -211,6 +212,9 @@ func (e *Engine) step(ctx context.Context, c *Change, i int, boot string) error 
 		}
 	} else {
 		if items, err = a.items(ctx, e.Machine); err != nil {
+			return err
+		}
+		if err := recognise(items, c.Records, c.Seen); err != nil {
 			return err
 		}
 		if err := c.keep(i, items); err != nil {

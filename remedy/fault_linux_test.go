@@ -3,6 +3,7 @@ package remedy
 import (
 	"context"
 	"errors"
+	"fettle/remedy/machine"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,7 +38,7 @@ func (here) Run(ctx context.Context, argv []string, _ time.Duration) (Output, er
 	out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).Output()
 	var ee *exec.ExitError
 	if errors.As(err, &ee) {
-		return Output{out, ee.Stderr, ee.ExitCode()}, nil
+		return Output{Stdout: out, Stderr: ee.Stderr, Exit: ee.ExitCode()}, nil
 	}
 	return Output{Stdout: out}, err
 }
@@ -105,7 +106,7 @@ type onRename struct {
 	then func()
 }
 
-func (m onRename) Rename(a, b string) error {
+func (m onRename) Rename(a machine.Ref, b string) error {
 	err := m.Machine.Rename(a, b)
 	m.then()
 	return err

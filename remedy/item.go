@@ -3,6 +3,7 @@ package remedy
 import (
 	"context"
 	"errors"
+	"fettle/remedy/machine"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -115,23 +116,23 @@ func sameValue(a, b string) bool { return slices.Equal(strings.Fields(a), string
 func (it Item) same(b Item) bool {
 	switch it.Kind {
 	case itemFile, itemMeta:
-		return it.Image != nil && b.Image != nil && it.Image.same(*b.Image, it.Kind == itemFile)
+		return it.Image != nil && b.Image != nil && sameImage(*it.Image, *b.Image, it.Kind == itemFile)
 	case itemFolder:
 		return it.Image != nil && b.Image != nil && it.Image.Type == b.Image.Type
 	}
 	return it.Gone || b.Gone || sameValue(it.Value, b.Value) // what is gone differs from nothing
 }
 
-func (i Image) same(b Image, content bool) bool {
-	return i.Type == b.Type && i.sameMeta(b) && (!content || i.Sum == b.Sum)
+func sameImage(a, b Image, content bool) bool {
+	return a.Type == b.Type && sameMeta(a, b) && (!content || a.Sum == b.Sum)
 }
 
-func (i Image) sameMeta(b Image) bool {
-	if i.Type == Absent {
+func sameMeta(a, b Image) bool {
+	if a.Type == Absent {
 		return b.Type == Absent
 	}
-	return i.Mode == b.Mode && i.UID == b.UID && i.GID == b.GID &&
-		maps.EqualFunc(lasting(i.Xattrs), lasting(b.Xattrs), slices.Equal)
+	return a.Mode == b.Mode && a.UID == b.UID && a.GID == b.GID &&
+		maps.EqualFunc(lasting(a.Xattrs), lasting(b.Xattrs), slices.Equal)
 }
 
 // lasting leaves out the attributes that the kernel recomputes by itself
@@ -159,10 +160,14 @@ func putBack(ctx context.Context, s *site, was Item, content []byte) error {
 		if now.Image.Type != was.Image.Type {
 			return fmt.Errorf("%s is no longer a %s", was.Path, was.Image.Type)
 		}
-		if err := setMeta(s.m, was.Path, *now.Image, *was.Image); err != nil {
+		if known, ok := s.seen(was.Path); ok && now.Image.Foreign && known.ID != now.Image.ID {
+			return &Changed{Path: was.Path, Why: "was replaced by another file since"}
+		}
+		f := machine.Ref{Path: was.Path, ID: now.Image.ID}
+		if err := setMeta(s.m, f, *now.Image, *was.Image); err != nil {
 			return err
 		}
-		return s.m.Sync(was.Path)
+		return s.m.Sync(f)
 	case itemFolder:
 		if was.Image.Type != Absent || now.Image.Type != Folder {
 			return nil
@@ -196,8 +201,12 @@ type site struct {
 	// a second copy; only where the pre-image is safe and going back matters
 	// more than atomicity.
 	inPlace bool
+	// records tell how files stood when fettle itself saw them last.
+	records []Record
 	log     func(string)
 }
+
+func (s *site) seen(path string) (Image, bool) { return lastSeen(path, s.records, nil) }
 
 func (s *site) note(format string, args ...any) {
 	if s.log != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fettle/remedy/machine"
 	"fmt"
 	"io/fs"
 	"os"
@@ -24,6 +25,8 @@ type Head struct {
 	// change is undone.
 	ConfirmWithin time.Duration `json:"confirm_within_ns,omitempty"`
 	Plan          Plan          `json:"plan"`
+	// Seen is what Survey found.
+	Seen []Item `json:"seen,omitempty"`
 }
 
 // Event is what a journal line tells.
@@ -180,7 +183,7 @@ func (c *Change) keep(step int, items []Item) error {
 	for i := range items {
 		if img := items[i].Image; items[i].Kind == itemFile && img.Type == Regular {
 			img.Blob = fmt.Sprintf("pre/%d-%d", step, i)
-			if err := c.store.write(filepath.Join(c.dir(), img.Blob), img.content); err != nil {
+			if err := c.store.write(filepath.Join(c.dir(), img.Blob), img.Content); err != nil {
 				return fmt.Errorf("keeping a copy of %s: %w", items[i].Path, err)
 			}
 			any = true
@@ -196,17 +199,17 @@ func (c *Change) keep(step int, items []Item) error {
 func (c *Change) load(items []Item) error {
 	for i := range items {
 		img := items[i].Image
-		if img == nil || img.Blob == "" || img.content != nil {
+		if img == nil || img.Blob == "" || img.Content != nil {
 			continue
 		}
 		b, err := os.ReadFile(filepath.Join(c.dir(), filepath.FromSlash(img.Blob)))
 		if err != nil {
 			return fmt.Errorf("reading the kept copy of %s: %w", items[i].Path, err)
 		}
-		if sum(b) != img.Sum {
+		if machine.Sum(b) != img.Sum {
 			return fmt.Errorf("the kept copy %s of %s is damaged: its SHA-256 is not the journaled one", img.Blob, items[i].Path)
 		}
-		img.content = b
+		img.Content = b
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package remedy
 import (
 	"encoding/json"
 	"errors"
+	"fettle/remedy/machine"
 	"fmt"
 	"path"
 	"strings"
@@ -146,7 +147,7 @@ func (b *playbook) expect(i int, name string, was []byte) {
 		return
 	}
 	b.line("          - %s.stat.exists", v)
-	b.line("          - %s.stat.checksum == '%s'", v, sum(was))
+	b.line("          - %s.stat.checksum == '%s'", v, machine.Sum(was))
 }
 
 func (b *playbook) unit(name string, s Unit) {

@@ -2,6 +2,7 @@ package remedy
 
 import (
 	"errors"
+	"fettle/remedy/machine"
 	"fmt"
 	"path"
 	"slices"
@@ -18,7 +19,7 @@ import (
 // of 0 leaving the time of the write.
 func replaceFile(s *site, name string, now Image, content []byte, meta func(made Image) Image) error {
 	if now.Type == Regular && (now.Links > 1 || now.Mount) {
-		return overwrite(s, name, content, meta)
+		return overwrite(s, name, now, content, meta)
 	}
 	dir := path.Dir(name)
 	tmp := path.Join(dir, s.temp)
@@ -26,52 +27,55 @@ func replaceFile(s *site, name string, now Image, content []byte, meta func(made
 		return err
 	}
 	err := func() error {
-		if err := s.m.Create(tmp, content); err != nil {
+		id, err := s.m.Create(tmp, content)
+		if err != nil {
 			return err
 		}
-		if err := settle(s.m, tmp, meta); err != nil {
+		made := machine.Ref{Path: tmp, ID: id}
+		if err := settle(s.m, made, meta); err != nil {
 			return err
 		}
-		return s.m.Rename(tmp, name)
+		return s.m.Rename(made, name)
 	}()
 	if err == nil {
-		return s.m.Sync(dir)
+		return s.m.Sync(machine.At(dir))
 	}
 	if derr := dropTemp(s.m, tmp); derr != nil {
 		err = fmt.Errorf("%w (and the temporary file stays: %v)", err, derr)
 	}
 	if now.Type == Regular && (errors.Is(err, syscall.EBUSY) || s.inPlace && errors.Is(err, syscall.ENOSPC)) {
-		return overwrite(s, name, content, meta)
+		return overwrite(s, name, now, content, meta)
 	}
 	return err
 }
 
 // overwrite writes in place: hard links and bind mounts keep showing the file.
-func overwrite(s *site, name string, content []byte, meta func(Image) Image) error {
-	if err := s.m.Overwrite(name, content); err != nil {
+func overwrite(s *site, name string, now Image, content []byte, meta func(Image) Image) error {
+	ref := machine.Ref{Path: name, ID: now.ID}
+	if err := s.m.Overwrite(ref, content); err != nil {
 		return err
 	}
-	return settle(s.m, name, meta)
+	return settle(s.m, ref, meta)
 }
 
-// settle gives a file that was just written its attributes: a write drops
-// security.capability and set-id bits (file_remove_privs(), fs/inode.c), so
-// they are looked at after it.
-func settle(m Machine, name string, meta func(Image) Image) error {
-	made, err := m.Look(name, false)
+// settle gives a file that was just written its attributes, and makes it
+// durable: a write drops security.capability and set-id bits
+// (file_remove_privs(), fs/inode.c), so they are looked at after it.
+func settle(m Machine, f machine.Ref, meta func(Image) Image) error {
+	made, err := m.Look(f.Path, false)
 	if err != nil {
 		return err
 	}
 	want := meta(made)
-	if err := setMeta(m, name, made, want); err != nil {
+	if err := setMeta(m, f, made, want); err != nil {
 		return err
 	}
 	if want.ModNS != 0 && want.ModNS != made.ModNS {
-		if err := m.SetModTime(name, want.ModNS); err != nil {
+		if err := m.SetModTime(f, want.ModNS); err != nil {
 			return err
 		}
 	}
-	return m.Sync(name)
+	return m.Sync(f)
 }
 
 func dropTemp(m Machine, tmp string) error {
@@ -79,40 +83,40 @@ func dropTemp(m Machine, tmp string) error {
 	if err != nil || img.Type == Absent {
 		return err
 	}
-	return m.Unlink(tmp)
+	return m.Unlink(machine.Ref{Path: tmp, ID: img.ID})
 }
 
 // setMeta changes what differs. Order matters: chown(2) clears set-id bits
 // and capabilities; an access ACL sets the group bits, chmod sets its mask.
-func setMeta(m Machine, name string, now, want Image) error {
+func setMeta(m Machine, f machine.Ref, now, want Image) error {
 	if now.UID != want.UID || now.GID != want.GID {
-		if err := m.Chown(name, want.UID, want.GID); err != nil {
+		if err := m.Chown(f, want.UID, want.GID); err != nil {
 			return err
 		}
 	}
-	img, err := m.Look(name, false)
+	img, err := m.Look(f.Path, false)
 	if err != nil {
 		return err
 	}
 	for _, attr := range sortedKeys(img.Xattrs) {
 		if _, keep := want.Xattrs[attr]; !keep && lasting(img.Xattrs)[attr] != nil {
-			if err := m.RemoveXattr(name, attr); err != nil {
+			if err := m.RemoveXattr(f, attr); err != nil {
 				return err
 			}
 		}
 	}
 	for _, attr := range sortedKeys(lasting(want.Xattrs)) {
 		if v := want.Xattrs[attr]; img.Xattrs[attr] == nil || !slices.Equal(img.Xattrs[attr], v) {
-			if err := m.SetXattr(name, attr, v); err != nil {
+			if err := m.SetXattr(f, attr, v); err != nil {
 				return err
 			}
 		}
 	}
-	if img, err = m.Look(name, false); err != nil {
+	if img, err = m.Look(f.Path, false); err != nil {
 		return err
 	}
 	if img.Mode != want.Mode {
-		return m.Chmod(name, want.Mode)
+		return m.Chmod(f, want.Mode)
 	}
 	return nil
 }
@@ -131,23 +135,23 @@ func putBackFile(s *site, name string, was, now Image, content []byte) error {
 	case now.Type == Folder || now.Type == Other:
 		return fmt.Errorf("%s is no longer a file", name)
 	case was.Type == Absent:
-		if err := s.m.Unlink(name); err != nil {
+		if err := s.m.Unlink(machine.Ref{Path: name, ID: now.ID}); err != nil {
 			return err
 		}
-		return s.m.Sync(path.Dir(name))
-	case sum(content) != was.Sum:
+		return s.m.Sync(machine.At(path.Dir(name)))
+	case machine.Sum(content) != was.Sum:
 		return fmt.Errorf("the kept copy of %s is damaged (its SHA-256 is not the journaled one); not written", name)
 	}
 	asWas := func(Image) Image { return was }
 	if now.Type == Absent || now.Sum != was.Sum {
 		return replaceFile(s, name, now, content, asWas)
 	}
-	return settle(s.m, name, asWas)
+	return settle(s.m, machine.Ref{Path: name, ID: now.ID}, asWas)
 }
 
 func removeDir(m Machine, name string) error {
 	if err := m.Rmdir(name); err != nil {
 		return err
 	}
-	return m.Sync(path.Dir(name))
+	return m.Sync(machine.At(path.Dir(name)))
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/base64"
 	"errors"
+	"fettle/internal/shell"
+	"fettle/remedy/machine"
 	"fmt"
 	"path"
 	"strings"
@@ -114,13 +116,13 @@ func scriptStep(i int, s Step) (string, error) {
 		}
 		return scriptFile(name, s), nil
 	case Remove:
-		q := quoteArg(s.Path)
-		return fmt.Sprintf("expect %s %s\ncp -a -- %s \"$backup/%s\"\nundo cp -a -- ./%s %s\nrm -- %s\n", q, sum(s.Was), q, name, name, q, q), nil
+		q := shell.Quote(s.Path)
+		return fmt.Sprintf("expect %s %s\ncp -a -- %s \"$backup/%s\"\nundo cp -a -- ./%s %s\nrm -- %s\n", q, machine.Sum(s.Was), q, name, name, q, q), nil
 	case Perm:
-		q := quoteArg(s.Path)
+		q := shell.Quote(s.Path)
 		return fmt.Sprintf("old=$(stat -c %%a -- %s)\nundo chmod \"$old\" -- %s\nold=$(stat -c %%u:%%g -- %s)\nundo chown \"$old\" -- %s\n%s", q, q, q, q, cmd()), nil
 	case ACL:
-		q := quoteArg(s.Path)
+		q := shell.Quote(s.Path)
 		out := fmt.Sprintf("getfacl -p -- %s > \"$backup/%s.acl\"\nundo setfacl --restore=./%s.acl\n", q, name, name)
 		if s.Access == "none" {
 			// setfacl -b would drop the default list too.
@@ -132,20 +134,20 @@ func scriptStep(i int, s Step) (string, error) {
 		}
 		return out, nil
 	case Sysctl:
-		main := quoteArg(procSys + s.Key)
-		return fmt.Sprintf("keep %s %s%s\nprintf '%%s\\n' %s > %s\n", name, main, scriptAside(s.Key), quoteArg(s.Value), main), nil
+		main := shell.Quote(procSys + s.Key)
+		return fmt.Sprintf("keep %s %s%s\nprintf '%%s\\n' %s > %s\n", name, main, scriptAside(s.Key), shell.Quote(s.Value), main), nil
 	case Sysfs:
-		q := quoteArg(s.Path)
-		return fmt.Sprintf("keep %s %s\nprintf '%%s\\n' %s > %s\n", name, q, quoteArg(s.Value), q), nil
+		q := shell.Quote(s.Path)
+		return fmt.Sprintf("keep %s %s\nprintf '%%s\\n' %s > %s\n", name, q, shell.Quote(s.Value), q), nil
 	case Unit:
 		return scriptUnit(s, cmd()), nil
 	case LinkMTU:
-		q := quoteArg(s.Link)
+		q := shell.Quote(s.Link)
 		// Into a variable first: set -e does not see a command that fails within
 		// the arguments of another.
-		return fmt.Sprintf("old=$(cat -- %s)\nundo ip link set dev %s mtu \"$old\"\n%s", quoteArg("/sys/class/net/"+s.Link+"/mtu"), q, cmd()), nil
+		return fmt.Sprintf("old=$(cat -- %s)\nundo ip link set dev %s mtu \"$old\"\n%s", shell.Quote("/sys/class/net/"+s.Link+"/mtu"), q, cmd()), nil
 	case SolicitRouter:
-		return "if command -v rdisc6 > /dev/null; then rdisc6 -1 -q -r 1 -w 1000 -- " + quoteArg(s.Link) + " || :; fi # only speeds things up\n", nil
+		return "if command -v rdisc6 > /dev/null; then rdisc6 -1 -q -r 1 -w 1000 -- " + shell.Quote(s.Link) + " || :; fi # only speeds things up\n", nil
 	case Check:
 		return cmd(), nil // under set -e
 	case MDReadd:
@@ -155,14 +157,14 @@ func scriptStep(i int, s Step) (string, error) {
 	case Command:
 		var out string
 		if len(s.Require) > 0 {
-			out += quoteArgs(s.Require) + "\n"
+			out += shell.Join(s.Require) + "\n"
 		}
-		out += quoteArgs(s.Do) + "\n"
+		out += shell.Join(s.Do) + "\n"
 		if s.Again {
-			out = "again " + quoteArgs(s.Do) + "\n" + out
+			out = "again " + shell.Join(s.Do) + "\n" + out
 		}
 		if len(s.Undo) > 0 {
-			out += "undo " + quoteArgs(s.Undo) + "\n"
+			out += "undo " + shell.Join(s.Undo) + "\n"
 		}
 		return out, nil
 	}
@@ -170,11 +172,11 @@ func scriptStep(i int, s Step) (string, error) {
 }
 
 func scriptFile(name string, s File) string {
-	q := quoteArg(s.Path)
+	q := shell.Quote(s.Path)
 	var b strings.Builder
 	was := "''"
 	if s.Was != nil {
-		was = sum(s.Was)
+		was = machine.Sum(s.Was)
 	}
 	fmt.Fprintf(&b, "expect %s %s\n", q, was)
 	if s.Was != nil {
@@ -219,14 +221,14 @@ func scriptAside(key string) string {
 		dir := procSys + "net/ipv4/conf/"
 		return " " + dir + "all/forwarding " + dir + "default/forwarding " + dir + "*/forwarding " + dir + "*/accept_redirects"
 	case len(f) == 5 && f[0] == "net" && f[2] == "conf" && (f[3] == "all" || f[3] == "default"):
-		dir, col := quoteArg(procSys+path.Join(f[:3]...))+"/", "/"+quoteArg(f[4])
+		dir, col := shell.Quote(procSys+path.Join(f[:3]...))+"/", "/"+shell.Quote(f[4])
 		return " " + dir + "all" + col + " " + dir + "default" + col + " " + dir + "*" + col
 	}
 	return ""
 }
 
 func scriptUnit(s Unit, cmd string) string {
-	q := quoteArg(s.Name)
+	q := shell.Quote(s.Name)
 	if s.again() {
 		return "again " + cmd + cmd
 	}

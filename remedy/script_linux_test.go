@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"fettle/internal/means"
+	"fettle/remedy/machine"
 )
 
 // scriptPlan has a step of every kind that a script can be run with here, and
@@ -45,10 +46,10 @@ func scriptWorld(t *testing.T) string {
 	put(t, dir+"/gone", "bye\n", 0o620)
 	put(t, dir+"/perm", "", 0o640)
 	put(t, dir+"/listed", "", 0o640)
-	must(t, "xattr", Linux{}.SetXattr(dir+"/it's $HOME", "user.note", []byte("keep")))
+	must(t, "xattr", Linux{}.SetXattr(machine.At(dir+"/it's $HOME"), "user.note", []byte("keep")))
 	lists, err := ACL{Access: "user::rw-,user:5:rwx,group::---,mask::rwx,other::---"}.lists(Image{})
 	must(t, "ACL", err)
-	must(t, "ACL", Linux{}.SetXattr(dir+"/listed", "system.posix_acl_access", lists["system.posix_acl_access"]))
+	must(t, "ACL", Linux{}.SetXattr(machine.At(dir+"/listed"), "system.posix_acl_access", lists["system.posix_acl_access"]))
 	must(t, "veth", netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "v0"}, PeerName: "d0"}))
 	for _, n := range []string{"v0", "d0"} {
 		must(t, n, Linux{}.WriteValue("/proc/sys/net/ipv6/conf/"+n+"/accept_dad", "0"))
@@ -173,11 +174,11 @@ func TestPlaybookRuns(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	a, err := Linux{}.Look(dir+"/a", true)
-	if err != nil || string(a.content) != want || a.Mode != 0o604 {
-		t.Errorf("a: %04o %q, %v", a.Mode, a.content, err)
+	if err != nil || string(a.Content) != want || a.Mode != 0o604 {
+		t.Errorf("a: %04o %q, %v", a.Mode, a.Content, err)
 	}
-	if b, err := (Linux{}).Look(dir+"/n/b", true); err != nil || string(b.content) != "new\n" || b.Mode != 0o640 {
-		t.Errorf("b: %04o %q, %v", b.Mode, b.content, err)
+	if b, err := (Linux{}).Look(dir+"/n/b", true); err != nil || string(b.Content) != "new\n" || b.Mode != 0o640 {
+		t.Errorf("b: %04o %q, %v", b.Mode, b.Content, err)
 	}
 	if _, err := os.Stat(dir + "/gone"); err == nil {
 		t.Error("gone is still there")

@@ -2,6 +2,7 @@ package remedy
 
 import (
 	"context"
+	"fettle/internal/shell"
 	"fmt"
 	"strings"
 	"time"
@@ -17,7 +18,7 @@ type Check struct {
 
 func (Check) Kind() string { return "check" }
 
-func (s Check) Describe() string { return "go on only if " + quoteArgs(s.Run) + " succeeds" }
+func (s Check) Describe() string { return "go on only if " + shell.Join(s.Run) + " succeeds" }
 
 func (Check) Reversal() Reversal { return Reversal{Class: Restorable} }
 
@@ -27,7 +28,7 @@ func (Check) running() bool { return false }
 
 func (s Check) items(context.Context, Machine) ([]Item, error) {
 	if len(s.Run) == 0 || !strings.HasPrefix(s.Run[0], "/") {
-		return nil, fmt.Errorf("%s: a command needs an absolute path", quoteArgs(s.Run))
+		return nil, fmt.Errorf("%s: a command needs an absolute path", shell.Join(s.Run))
 	}
 	return nil, nil
 }
@@ -42,7 +43,7 @@ func (s Check) act(ctx context.Context, st *site, _ []Item) error {
 		return err
 	}
 	if out.Exit != 0 {
-		return fmt.Errorf("%s ended with status %d%s", quoteArgs(s.Run), out.Exit, said(out))
+		return fmt.Errorf("%s ended with status %d%s", shell.Join(s.Run), out.Exit, said(out))
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package remedy
 import (
 	"bytes"
 	"context"
+	"fettle/internal/shell"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ func (s Command) limit() time.Duration {
 func (s Command) items(ctx context.Context, m Machine) ([]Item, error) {
 	for _, argv := range [][]string{s.Do, s.Undo, s.Probe, s.Require, s.UndoRequire} {
 		if len(argv) > 0 && !strings.HasPrefix(argv[0], "/") {
-			return nil, fmt.Errorf("%s: a command needs an absolute path", quoteArgs(argv))
+			return nil, fmt.Errorf("%s: a command needs an absolute path", shell.Join(argv))
 		}
 	}
 	if len(s.Do) == 0 {
@@ -52,7 +53,7 @@ func (s Command) require(ctx context.Context, m Machine, argv []string) error {
 		return fmt.Errorf("checking the precondition: %w", err)
 	}
 	if out.Exit != 0 {
-		return fmt.Errorf("the precondition %s does not hold%s", quoteArgs(argv), said(out))
+		return fmt.Errorf("the precondition %s does not hold%s", shell.Join(argv), said(out))
 	}
 	return nil
 }
@@ -89,7 +90,7 @@ func run(ctx context.Context, m Machine, argv []string, limit time.Duration) err
 		return err
 	}
 	if out.Exit != 0 {
-		return fmt.Errorf("%s ended with status %d%s", quoteArgs(argv), out.Exit, said(out))
+		return fmt.Errorf("%s ended with status %d%s", shell.Join(argv), out.Exit, said(out))
 	}
 	return nil
 }

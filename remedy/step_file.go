@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fettle/remedy/machine"
 	"fmt"
 	"io/fs"
 	"path"
 	"syscall"
 )
+
+func (s File) target() string   { return s.Path }
+func (s Remove) target() string { return s.Path }
 
 func (File) running() bool   { return false }
 func (Remove) running() bool { return false }
@@ -20,7 +24,7 @@ func (s File) items(_ context.Context, m Machine) ([]Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !(img.Type == Regular && bytes.Equal(img.content, s.Content)) { // else it says already what it should
+	if !(img.Type == Regular && bytes.Equal(img.Content, s.Content)) { // else it says already what it should
 		if err := unchanged(s.Path, s.Was, img); err != nil {
 			return nil, err
 		}
@@ -33,7 +37,7 @@ func (s File) items(_ context.Context, m Machine) ([]Item, error) {
 		}
 		if d.Type != Absent {
 			if d.Type != Folder {
-				return nil, &Changed{dir, "is not a folder"}
+				return nil, &Changed{Path: dir, Why: "is not a folder"}
 			}
 			break
 		}
@@ -58,7 +62,7 @@ func lookFile(m Machine, name string) (real string, img Image, err error) {
 		if real != name {
 			what = "a symlink to " + real + ", which is " + what
 		}
-		return "", img, &Changed{name, "is " + what + "; fettle changes files only"}
+		return "", img, &Changed{Path: name, Why: "is " + what + "; fettle changes files only"}
 	}
 	return real, img, nil
 }
@@ -67,11 +71,11 @@ func lookFile(m Machine, name string) (real string, img Image, err error) {
 func unchanged(name string, was []byte, img Image) error {
 	switch {
 	case was == nil && img.Type != Absent:
-		return &Changed{name, "was not there when the plan was made, and is now"}
+		return &Changed{Path: name, Why: "was not there when the plan was made, and is now"}
 	case was != nil && img.Type == Absent:
-		return &Changed{name, "was deleted since the plan was made"}
-	case was != nil && !bytes.Equal(was, img.content):
-		return &Changed{name, "was changed since the plan was made"}
+		return &Changed{Path: name, Why: "was deleted since the plan was made"}
+	case was != nil && !bytes.Equal(was, img.Content):
+		return &Changed{Path: name, Why: "was changed since the plan was made"}
 	}
 	return nil
 }
@@ -90,7 +94,7 @@ func (s File) act(_ context.Context, st *site, before []Item) error {
 		if err := st.m.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		if err := st.m.Sync(path.Dir(dir)); err != nil {
+		if err := st.m.Sync(machine.At(path.Dir(dir))); err != nil {
 			return err
 		}
 	}
@@ -99,7 +103,7 @@ func (s File) act(_ context.Context, st *site, before []Item) error {
 		return err
 	}
 	if n := (Item{Kind: itemFile, Image: &now}); !it.same(n) && !s.between(it, n) {
-		return &Changed{it.Path, "was changed a moment ago"}
+		return &Changed{Path: it.Path, Why: "was changed a moment ago"}
 	}
 	// A journal that was read back has the attributes, so a second go over a
 	// half-written file gives it those of the first.
@@ -116,13 +120,13 @@ func (s File) act(_ context.Context, st *site, before []Item) error {
 
 func (s File) done(_ context.Context, _ Machine, before, now []Item) (bool, error) {
 	b, n := before[0].Image, now[0].Image
-	if n.Type != Regular || n.Sum != sum(s.Content) {
+	if n.Type != Regular || n.Sum != machine.Sum(s.Content) {
 		return false, nil
 	}
 	if b.Type == Absent {
 		return n.Mode == s.mode(), nil
 	}
-	return n.sameMeta(*b), nil
+	return sameMeta(*n, *b), nil
 }
 
 // between: in-place writing leaves the beginning of the new content (or, when
@@ -134,11 +138,11 @@ func (s File) between(before, now Item) bool {
 	if now.Image.Type != Regular {
 		return false
 	}
-	if bytes.Equal(now.Image.content, s.Content) {
+	if bytes.Equal(now.Image.Content, s.Content) {
 		return true
 	}
 	inPlace := before.Image.Type == Regular
-	return inPlace && (bytes.HasPrefix(s.Content, now.Image.content) || bytes.HasPrefix(before.Image.content, now.Image.content))
+	return inPlace && (bytes.HasPrefix(s.Content, now.Image.Content) || bytes.HasPrefix(before.Image.Content, now.Image.Content))
 }
 
 func (s Remove) items(_ context.Context, m Machine) ([]Item, error) {
@@ -149,7 +153,7 @@ func (s Remove) items(_ context.Context, m Machine) ([]Item, error) {
 	if real != path.Clean(s.Path) {
 		// The name that goes away is the symlink's folder plus the real name.
 		if link, err := m.Look(path.Clean(s.Path), false); err == nil && link.Type == Other {
-			return nil, &Changed{s.Path, "is a symlink to " + real + "; fettle removes files only"}
+			return nil, &Changed{Path: s.Path, Why: "is a symlink to " + real + "; fettle removes files only"}
 		}
 	}
 	if img.Type == Absent {
@@ -159,7 +163,7 @@ func (s Remove) items(_ context.Context, m Machine) ([]Item, error) {
 		return nil, err
 	}
 	if img.Links > 1 {
-		return nil, &Changed{s.Path, fmt.Sprintf("has %d hard links: undo could bring back a file, but not this one", img.Links)}
+		return nil, &Changed{Path: s.Path, Why: fmt.Sprintf("has %d hard links: undo could bring back a file, but not this one", img.Links)}
 	}
 	return []Item{{Kind: itemFile, Path: real, Image: &img}}, nil
 }
@@ -171,15 +175,15 @@ func (s Remove) act(_ context.Context, st *site, before []Item) error {
 		return err
 	}
 	if !it.same(Item{Kind: itemFile, Image: &now}) {
-		return &Changed{it.Path, "was changed a moment ago"}
+		return &Changed{Path: it.Path, Why: "was changed a moment ago"}
 	}
-	if err := st.m.Unlink(it.Path); err != nil {
+	if err := st.m.Unlink(machine.Ref{Path: it.Path, ID: now.ID}); err != nil {
 		if errors.Is(err, syscall.EBUSY) {
 			return fmt.Errorf("%w: a mount point; unmount it first", err)
 		}
 		return err
 	}
-	return st.m.Sync(path.Dir(it.Path))
+	return st.m.Sync(machine.At(path.Dir(it.Path)))
 }
 
 func (Remove) done(_ context.Context, _ Machine, _, now []Item) (bool, error) {

@@ -32,7 +32,7 @@ func (s LinkMTU) items(_ context.Context, m Machine) ([]Item, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, &Changed{"link " + s.Link, "does not exist"}
+		return nil, &Changed{Path: "link " + s.Link, Why: "does not exist"}
 	}
 	for i := 0; i < len(out); i++ {
 		var at Link
@@ -57,7 +57,7 @@ func (s LinkMTU) act(ctx context.Context, st *site, before []Item) error {
 		return err
 	}
 	if now.Gone {
-		return &Changed{"link " + s.Link, "went away or was made anew a moment ago"}
+		return &Changed{Path: "link " + s.Link, Why: "went away or was made anew a moment ago"}
 	}
 	return st.m.SetMTU(now.Index, s.MTU)
 }

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"fettle/internal/means"
+	"fettle/remedy/machine"
 )
 
 // TestSolicit: the neighbour hears one router solicitation as RFC 4861 §6.1.1
@@ -256,9 +257,10 @@ func TestResolve(t *testing.T) {
 	}
 	// A symlink that appears between look and act is not followed.
 	must(t, "victim", os.WriteFile(dir+"/real/victim", []byte("x"), 0o644))
+	_, create := Linux{}.Create(dir+"/abs/new", nil)
 	for what, err := range map[string]error{
-		"overwrite": Linux{}.Overwrite(dir+"/abs/victim", nil), "unlink": Linux{}.Unlink(dir + "/abs/victim"),
-		"create": Linux{}.Create(dir+"/abs/new", nil), "chmod": Linux{}.Chmod(dir+"/abs", 0o777), "last": Linux{}.Overwrite(dir+"/rel", nil),
+		"overwrite": Linux{}.Overwrite(machine.At(dir+"/abs/victim"), nil), "unlink": Linux{}.Unlink(machine.At(dir + "/abs/victim")),
+		"create": create, "chmod": Linux{}.Chmod(machine.At(dir+"/abs"), 0o777), "last": Linux{}.Overwrite(machine.At(dir+"/rel"), nil),
 	} {
 		if err == nil {
 			t.Errorf("%s went through a symlink", what)

@@ -1,6 +1,7 @@
 package remedy
 
 import (
+	"fettle/internal/shell"
 	"fmt"
 	"strings"
 )
@@ -9,9 +10,9 @@ import (
 // and what leads the member back when the update is refused. A "!" before a
 // command would keep set -e from heeding it (POSIX, set).
 func scriptMDReadd(s MDReadd) string {
-	md, dev := quoteArg("/dev/"+s.Array), quoteArg("/dev/"+s.Member)
-	sys := quoteArg(strings.TrimSuffix(s.sysfs(""), "/"))
-	state := quoteArg(s.memberFile("state"))
+	md, dev := shell.Quote("/dev/"+s.Array), shell.Quote("/dev/"+s.Member)
+	sys := shell.Quote(strings.TrimSuffix(s.sysfs(""), "/"))
+	state := shell.Quote(s.memberFile("state"))
 	return fmt.Sprintf(`grep -qx 0 %[3]s/degraded
 grep -qx idle %[3]s/sync_action
 grep -q '^[+-]' %[3]s/bitmap/location
@@ -33,7 +34,7 @@ done
 // scriptMDBitmap writes the step for a shell: the array is the one that was
 // meant, and stands as it did when the plan was made.
 func scriptMDBitmap(s MDBitmap) string {
-	md, location := quoteArg("/dev/"+s.Array), quoteArg(s.sysfs("bitmap/location"))
+	md, location := shell.Quote("/dev/"+s.Array), shell.Quote(s.sysfs("bitmap/location"))
 	other := s
 	other.Internal = !s.Internal
 	was := "grep -qx none " + location

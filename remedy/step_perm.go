@@ -9,7 +9,11 @@ import (
 	"strconv"
 
 	"fettle/host/acl"
+	"fettle/remedy/machine"
 )
+
+func (s Perm) target() string { return s.Path }
+func (s ACL) target() string  { return s.Path }
 
 func (Perm) running() bool { return false }
 func (ACL) running() bool  { return false }
@@ -26,9 +30,9 @@ func metaItem(m Machine, name string) ([]Item, error) {
 	}
 	switch img.Type {
 	case Absent:
-		return nil, &Changed{name, "does not exist"}
+		return nil, &Changed{Path: name, Why: "does not exist"}
 	case Other:
-		return nil, &Changed{name, "is neither a file nor a folder"}
+		return nil, &Changed{Path: name, Why: "is neither a file nor a folder"}
 	}
 	return []Item{{Kind: itemMeta, Path: real, Image: &img}}, nil
 }
@@ -49,27 +53,27 @@ func (s Perm) want(img Image) Image {
 }
 
 func (s Perm) act(_ context.Context, st *site, before []Item) error {
-	name := before[0].Path
-	now, err := st.m.Look(name, false)
+	f := machine.Ref{Path: before[0].Path, ID: before[0].Image.ID}
+	now, err := st.m.Look(f.Path, false)
 	if err != nil {
 		return err
 	}
 	// Not by setMeta: its ACL would put the mask of before over the new mode.
 	want := s.want(*before[0].Image)
 	if now.UID != want.UID || now.GID != want.GID {
-		if err := st.m.Chown(name, want.UID, want.GID); err != nil {
+		if err := st.m.Chown(f, want.UID, want.GID); err != nil {
 			return err
 		}
-		if now, err = st.m.Look(name, false); err != nil {
+		if now, err = st.m.Look(f.Path, false); err != nil {
 			return err
 		}
 	}
 	if now.Mode != want.Mode {
-		if err := st.m.Chmod(name, want.Mode); err != nil {
+		if err := st.m.Chmod(f, want.Mode); err != nil {
 			return err
 		}
 	}
-	return st.m.Sync(name)
+	return st.m.Sync(f)
 }
 
 func (s Perm) done(_ context.Context, _ Machine, before, now []Item) (bool, error) {
@@ -92,7 +96,7 @@ func (s ACL) items(_ context.Context, m Machine) ([]Item, error) {
 		return nil, err
 	}
 	if s.Default != "" && its[0].Image.Type != Folder {
-		return nil, &Changed{s.Path, "is not a folder, and has no default ACL"}
+		return nil, &Changed{Path: s.Path, Why: "is not a folder, and has no default ACL"}
 	}
 	return its, nil
 }
@@ -138,12 +142,12 @@ func groupID(name string) (uint32, error) {
 }
 
 func (s ACL) act(_ context.Context, st *site, before []Item) error {
-	name := before[0].Path
+	f := machine.Ref{Path: before[0].Path, ID: before[0].Image.ID}
 	lists, err := s.lists(*before[0].Image)
 	if err != nil {
 		return err
 	}
-	now, err := st.m.Look(name, false)
+	now, err := st.m.Look(f.Path, false)
 	if err != nil {
 		return err
 	}
@@ -151,20 +155,20 @@ func (s ACL) act(_ context.Context, st *site, before []Item) error {
 		v := lists[attr]
 		switch {
 		case v != nil && !slices.Equal(v, now.Xattrs[attr]):
-			err = st.m.SetXattr(name, attr, v)
+			err = st.m.SetXattr(f, attr, v)
 		case v == nil && now.Xattrs[attr] != nil:
-			err = st.m.RemoveXattr(name, attr)
+			err = st.m.RemoveXattr(f, attr)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	if mode := s.mode(lists, *before[0].Image); mode != now.Mode {
-		if err := st.m.Chmod(name, mode); err != nil {
+		if err := st.m.Chmod(f, mode); err != nil {
 			return err
 		}
 	}
-	return st.m.Sync(name)
+	return st.m.Sync(f)
 }
 
 // mode is the mode that goes with the access list. Removing a list leaves its

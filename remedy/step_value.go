@@ -43,7 +43,7 @@ func (s Sysctl) items(_ context.Context, m Machine) ([]Item, error) {
 func valueItem(m Machine, name string) ([]Item, error) {
 	v, err := m.ReadValue(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &Changed{name, "does not exist on this kernel"}
+		return nil, &Changed{Path: name, Why: "does not exist on this kernel"}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("keeping the value of %s: %w", name, err)

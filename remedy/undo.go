@@ -2,6 +2,7 @@ package remedy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -133,7 +134,7 @@ func (e *Engine) takeBack(ctx context.Context, c *Change, opt UndoOptions) error
 			continue
 		}
 		journal(Record{Event: evUndoIntent, Step: i})
-		left, err := e.undoStep(ctx, c, i, a, st, leave, st.boot == boot, opt.Force)
+		left, now, err := e.undoStep(ctx, c, i, a, st, leave, st.boot == boot, opt.Force)
 		switch {
 		case err != nil:
 			failed = append(failed, fmt.Errorf("step %d (%s): %w", i+1, step.Describe(), err))
@@ -144,7 +145,7 @@ func (e *Engine) takeBack(ctx context.Context, c *Change, opt UndoOptions) error
 			if _, ok := step.(Check); !ok { // which changed nothing
 				e.log("undone: %s", step.Describe())
 			}
-			journal(Record{Event: evUndone, Step: i})
+			journal(Record{Event: evUndone, Step: i, Items: now})
 		}
 	}
 	for _, i := range again {
@@ -176,20 +177,21 @@ func (e *Engine) takeBack(ctx context.Context, c *Change, opt UndoOptions) error
 
 // undoStep puts back what one step changed, but for the items in leave. st is
 // the step as it stood before this undoing of it. It says what had to stay,
-// and why.
-func (e *Engine) undoStep(ctx context.Context, c *Change, i int, a action, st stepState, leave map[string]bool, sameBoot, force bool) (left string, err error) {
+// and why, and how things stand now.
+func (e *Engine) undoStep(ctx context.Context, c *Change, i int, a action, st stepState, leave map[string]bool, sameBoot, force bool) (left string, now []Item, err error) {
 	if inv, ok := a.(inverse); ok {
-		return e.undoByInverse(ctx, c, i, a, inv, st, sameBoot, force)
+		left, err = e.undoByInverse(ctx, c, i, a, inv, st, sameBoot, force)
+		return left, nil, err
 	}
 	s := e.site(c, i)
-	s.inPlace = true
+	s.inPlace, s.records = true, c.Records
 	if err := c.load(st.before); err != nil {
-		return "", err
+		return "", nil, err
 	}
 	for _, it := range st.before {
 		if it.Kind == itemFile {
 			if err := dropTemp(e.Machine, path.Join(path.Dir(it.Path), s.temp)); err != nil {
-				return "", err
+				return "", nil, err
 			}
 		}
 	}
@@ -203,11 +205,15 @@ func (e *Engine) undoStep(ctx context.Context, c *Change, i int, a action, st st
 			}
 			var content []byte
 			if it.Image != nil {
-				content = it.Image.content
+				content = it.Image.Content
 			}
 			perr := putBack(ctx, s, it, content)
+			var changed *Changed
+			if errors.As(perr, &changed) {
+				return changed.Error(), nil, nil
+			}
 			if it.Kind != itemValue && perr != nil {
-				return "", perr
+				return "", nil, perr
 			}
 			if pass == 1 && perr != nil {
 				err = perr
@@ -216,7 +222,7 @@ func (e *Engine) undoStep(ctx context.Context, c *Change, i int, a action, st st
 	}
 	now, rerr := readItems(ctx, e.Machine, st.before)
 	if rerr != nil {
-		return "", rerr
+		return "", nil, rerr
 	}
 	for k, it := range st.before {
 		if it.Drifts || leave[it.key()] || it.same(now[k]) || it.Kind == itemFolder {
@@ -225,9 +231,9 @@ func (e *Engine) undoStep(ctx context.Context, c *Change, i int, a action, st st
 		if err == nil {
 			err = fmt.Errorf("%s is still not as it was", it.Path)
 		}
-		return "", err
+		return "", nil, err
 	}
-	return left, nil
+	return left, now, nil
 }
 
 func (e *Engine) undoByInverse(ctx context.Context, c *Change, i int, a action, inv inverse, st stepState, sameBoot, force bool) (left string, err error) {

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"fettle/internal/means"
+	"fettle/remedy/machine"
 )
 
 // privately gives the test's thread mount and network namespaces of its own,
@@ -84,9 +85,9 @@ func crashWorld(t *testing.T) (root, state string) {
 		if f != "existing.conf" {
 			put(t, etc+f, before+f+"\n", 0o604)
 		}
-		must(t, "setfacl", m.SetXattr(etc+f, "system.posix_acl_access", lists["system.posix_acl_access"]))
-		must(t, "setfattr", m.SetXattr(etc+f, "user.note", []byte("keep \x00 me")))
-		must(t, "setfattr", m.SetXattr(etc+f, "user.empty", nil))
+		must(t, "setfacl", m.SetXattr(machine.At(etc+f), "system.posix_acl_access", lists["system.posix_acl_access"]))
+		must(t, "setfattr", m.SetXattr(machine.At(etc+f), "user.note", []byte("keep \x00 me")))
+		must(t, "setfattr", m.SetXattr(machine.At(etc+f), "user.empty", nil))
 	}
 	must(t, "symlink", os.Symlink("existing.conf", etc+"link.conf"))
 	must(t, "link", os.Link(etc+"hard.conf", etc+"hard-too.conf"))
@@ -173,7 +174,7 @@ func world(t *testing.T, root string, all bool) map[string]string {
 		if err != nil {
 			return err
 		}
-		w[p] = fmt.Sprintf("%s %04o %d:%d links %d %q", img.Type, img.Mode, img.UID, img.GID, img.Links, img.content)
+		w[p] = fmt.Sprintf("%s %04o %d:%d links %d %q", img.Type, img.Mode, img.UID, img.GID, img.Links, img.Content)
 		if img.Type == Regular {
 			for _, k := range sortedKeys(img.Xattrs) {
 				w[p] += fmt.Sprintf(" %s=%x", k, img.Xattrs[k])

@@ -1,7 +1,10 @@
-package remedy
+// Package machine is the host that remedies change, by descriptors of what
+// was opened and never by a path that somebody may have led elsewhere since.
+package machine
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"fettle/host/mdraid"
@@ -13,7 +16,8 @@ import (
 // full disks between them.
 //
 // Paths are real ones, as Resolve returns them: a symlink met on the way is
-// an error, so that nobody swaps one in between look and act.
+// an error, so that nobody swaps one in between look and act. Below a folder
+// of a user's it is done with that user's rights.
 type Machine interface {
 	// BootID names the running boot (/proc/sys/kernel/random/boot_id).
 	BootID() (string, error)
@@ -43,24 +47,60 @@ type Machine interface {
 
 	Mkdir(path string, mode uint32) error
 	Rmdir(path string) error
-	// Create makes a new file of mode 0600; Overwrite truncates one that is
-	// there and writes. Both write from the start to the end and fsync.
-	Create(path string, content []byte) error
-	Overwrite(path string, content []byte) error
-	Unlink(path string) error
-	Rename(from, to string) error
-	Chown(path string, uid, gid uint32) error
-	Chmod(path string, mode uint32) error
-	SetXattr(path, name string, value []byte) error
-	RemoveXattr(path, name string) error
-	SetModTime(path string, ns int64) error
+	// Create makes a new file of mode 0600 and says which; Overwrite truncates
+	// one that is there and writes. Sync makes them durable.
+	Create(path string, content []byte) (ID, error)
+	Overwrite(f Ref, content []byte) error
+	Unlink(f Ref) error
+	// Rename gives the file another name in the same folder.
+	Rename(from Ref, to string) error
+	Chown(f Ref, uid, gid uint32) error
+	Chmod(f Ref, mode uint32) error
+	SetXattr(f Ref, name string, value []byte) error
+	RemoveXattr(f Ref, name string) error
+	SetModTime(f Ref, ns int64) error
 	// Sync makes a file with its attributes, or a folder's names, durable.
-	Sync(path string) error
+	Sync(f Ref) error
 	WriteValue(path, value string) error
 	SetMTU(index, mtu int) error
 	Solicit(ctx context.Context, link string) error
 	// Run runs a command that changes something.
 	Run(ctx context.Context, argv []string, limit time.Duration) (Output, error)
+}
+
+// ID tells a file from others that have, or had, its name. It does not change
+// with a boot, as device numbers do.
+type ID struct {
+	Inode  uint64 `json:"inode,omitempty"`
+	BornNS int64  `json:"born_ns,omitempty"` // where the file system knows
+}
+
+func (i ID) zero() bool { return i == ID{} }
+
+// Ref is a file or folder by its path and, unless ID is zero, no other.
+type Ref struct {
+	Path string
+	ID   ID
+}
+
+// At is whatever has the path.
+func At(path string) Ref { return Ref{Path: path} }
+
+// Changed is the refusal to touch what somebody else has changed: since the
+// plan was made, or since fettle wrote it.
+type Changed struct {
+	Path string
+	Why  string
+}
+
+func (e *Changed) Error() string { return fmt.Sprintf("%s %s", e.Path, e.Why) }
+
+// Untrusted is the refusal to follow a symlink that somebody other than root
+// can have made.
+type Untrusted struct{ Path, Folder, Target string }
+
+func (e *Untrusted) Error() string {
+	return fmt.Sprintf("%s is a link to %s, and others than root may write to %s: fettle does not follow it", e.Path, e.Target, e.Folder)
 }
 
 // Link is what steps need to know of a network link. Master and Parent are
@@ -96,13 +136,16 @@ type Image struct {
 	// Mount is set when the path itself is a mount point: rename(2) over it
 	// fails with EBUSY.
 	Mount bool `json:"mount,omitempty"`
+	ID    ID   `json:"id,omitzero"`
+	// Foreign is set where somebody other than root may rename on the way to it.
+	Foreign bool `json:"foreign,omitempty"`
 	// Sum is the SHA-256 of the content in hexadecimal; empty when the
 	// content was not asked for. Blob is the pre-image that holds it.
 	Sum  string `json:"sum,omitempty"`
 	Size int64  `json:"size,omitempty"` // bytes
 	Blob string `json:"blob,omitempty"`
 
-	content []byte
+	Content []byte `json:"-"`
 }
 
 // ContentLimit is the largest file that fettle changes, in bytes: its

@@ -1,4 +1,4 @@
-package remedy
+package machine
 
 import (
 	"crypto/sha256"
@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"sort"
 	"strconv"
 	"strings"
@@ -25,9 +24,6 @@ type Linux struct {
 	SystemctlPath string
 }
 
-// NewMachine is the running machine.
-func NewMachine() Machine { return Linux{BootIDFile: os.Getenv("FETTLE_BOOT_ID_FILE")} }
-
 func (m Linux) BootID() (string, error) {
 	name := m.BootIDFile
 	if name == "" {
@@ -37,103 +33,41 @@ func (m Linux) BootID() (string, error) {
 	return strings.TrimSpace(string(b)), err
 }
 
-// Resolve follows symlinks by hand: filepath.EvalSymlinks refuses a path
-// whose end does not exist yet.
-func (Linux) Resolve(name string) (string, error) {
-	if !path.IsAbs(name) {
-		return "", fmt.Errorf("%s: not an absolute path", name)
-	}
-	todo := split(name)
-	at := "/"
-	for links := 0; len(todo) > 0; {
-		next := path.Join(at, todo[0])
-		todo = todo[1:]
-		target, err := os.Readlink(next)
-		switch {
-		case err == nil:
-			if links++; links > 40 { // MAXSYMLINKS, include/linux/namei.h
-				return "", &fs.PathError{Op: "resolve", Path: name, Err: unix.ELOOP}
-			}
-			if path.IsAbs(target) {
-				at = "/"
-			}
-			todo = append(split(target), todo...)
-		case errors.Is(err, unix.EINVAL), errors.Is(err, fs.ErrNotExist): // no symlink; nothing there yet
-			at = next
-		default:
-			return "", err
-		}
-	}
-	return at, nil
-}
-
-func split(name string) []string {
-	return strings.FieldsFunc(path.Clean(name), func(r rune) bool { return r == '/' })
-}
-
-// parent opens the folder of a real path, refusing symlinks on the way.
-func parent(op, name string) (fd int, base string, err error) {
-	if !path.IsAbs(name) || path.Clean(name) != name {
-		return -1, "", &fs.PathError{Op: op, Path: name, Err: unix.EINVAL}
-	}
-	const flags = unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	fd, err = unix.Open("/", flags, 0)
-	parts := split(name)
-	if err == nil && len(parts) == 0 {
-		return fd, ".", nil
-	}
-	for i := 0; err == nil && i < len(parts)-1; i++ {
-		var next int
-		next, err = unix.Openat(fd, parts[i], flags, 0)
-		unix.Close(fd)
-		fd = next
-	}
-	if err != nil {
-		return -1, "", &fs.PathError{Op: op, Path: name, Err: err}
-	}
-	return fd, parts[len(parts)-1], nil
-}
-
-// at runs f on the open parent of a path and names the path in its error.
-func at(op, name string, f func(fd int, base string) error) error {
-	fd, base, err := parent(op, name)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	for {
-		err = f(fd, base)
-		if err != unix.EINTR {
-			break
-		}
-	}
-	var pe *fs.PathError
-	if err != nil && !errors.As(err, &pe) {
-		return &fs.PathError{Op: op, Path: name, Err: err}
-	}
-	return err
-}
-
 func (Linux) Look(name string, content bool) (Image, error) {
 	img := Image{Type: Absent}
-	err := at("look at", name, func(dir int, base string) error {
+	err := at("look at", name, func(s spot, dir int, base string) error {
+		img.Foreign = s.foreign
 		fd, err := unix.Openat(dir, base, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return err
 		}
 		defer unix.Close(fd)
 		img, err = lookAt(fd)
+		img.Foreign = s.foreign
 		if err == nil && content && img.Type == Regular {
-			img.content, err = readAll(fd)
-			img.Size = int64(len(img.content))
-			img.Sum = sum(img.content)
+			img.Content, err = readAll(fd)
+			img.Size = int64(len(img.Content))
+			img.Sum = Sum(img.Content)
 		}
 		return err
 	})
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
-		return Image{Type: Absent}, nil
+		return Image{Type: Absent, Foreign: img.Foreign}, nil
 	}
 	return img, err
+}
+
+// identify names the file that an open descriptor holds.
+func identify(fd int) (ID, error) {
+	var sx unix.Statx_t
+	if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_INO|unix.STATX_BTIME, &sx); err != nil {
+		return ID{}, err
+	}
+	id := ID{Inode: sx.Ino}
+	if sx.Mask&unix.STATX_BTIME != 0 {
+		id.BornNS = sx.Btime.Sec*1e9 + int64(sx.Btime.Nsec)
+	}
+	return id, nil
 }
 
 func lookAt(fd int) (Image, error) {
@@ -151,13 +85,16 @@ func lookAt(fd int) (Image, error) {
 	default:
 		return img, nil
 	}
+	var err error
+	if img.ID, err = identify(fd); err != nil {
+		return img, err
+	}
 	// STATX_ATTR_MOUNT_ROOT is known since Linux 5.8; before that the EBUSY of
 	// rename tells.
 	var sx unix.Statx_t
 	if unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_BASIC_STATS, &sx) == nil {
 		img.Mount = sx.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0
 	}
-	var err error
 	img.Xattrs, err = readXattrs(procFD(fd))
 	return img, err
 }
@@ -206,7 +143,8 @@ func readAll(fd int) ([]byte, error) {
 	return b, err
 }
 
-func sum(b []byte) string {
+// Sum is the SHA-256 of content in hexadecimal.
+func Sum(b []byte) string {
 	h := sha256.Sum256(b)
 	return hex.EncodeToString(h[:])
 }

@@ -1,4 +1,4 @@
-package remedy
+package machine
 
 import (
 	"context"

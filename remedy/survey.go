@@ -1,0 +1,71 @@
+package remedy
+
+import "fmt"
+
+// Survey looks at the files and folders that a plan changes and that others
+// than root can replace, when the plan is made and before anybody is asked
+// about it. Apply, given this as Head.Seen, refuses what is another one by
+// then. It follows no link that somebody else can have made.
+func (e *Engine) Survey(p Plan) ([]Item, error) {
+	seen := []Item{}
+	for i, s := range p.Steps {
+		a, err := actionOf(s)
+		if err != nil {
+			return nil, fmt.Errorf("step %d: %w", i+1, err)
+		}
+		if a.target() == "" {
+			continue
+		}
+		real, err := e.Machine.Resolve(a.target())
+		if err != nil {
+			return nil, fmt.Errorf("step %d (%s): %w; nothing was changed", i+1, s.Describe(), err)
+		}
+		img, err := e.Machine.Look(real, false)
+		if err != nil {
+			return nil, fmt.Errorf("step %d (%s): %w; nothing was changed", i+1, s.Describe(), err)
+		}
+		if img.Foreign {
+			seen = append(seen, Item{Kind: itemMeta, Path: real, Image: &img})
+		}
+	}
+	return seen, nil
+}
+
+// recognise refuses items that are no longer the files that the plan was made
+// from, or that its earlier steps left. Where only root can rename, content
+// and attributes tell that; elsewhere another file may look the same.
+func recognise(items []Item, records []Record, seen []Item) error {
+	for _, it := range items {
+		if it.Image == nil || !it.Image.Foreign {
+			continue
+		}
+		if was, known := lastSeen(it.Path, records, seen); known && !sameFile(was, *it.Image) {
+			return &Changed{Path: it.Path, Why: "was replaced or changed since the plan was made"}
+		}
+	}
+	return nil
+}
+
+// lastSeen is how a file stood when fettle itself saw it last.
+func lastSeen(path string, records []Record, seen []Item) (Image, bool) {
+	for i := len(records) - 1; i >= 0; i-- {
+		if records[i].Event != evDone && records[i].Event != evUndone {
+			continue
+		}
+		for _, it := range records[i].Items {
+			if it.Path == path && it.Image != nil {
+				return *it.Image, true
+			}
+		}
+	}
+	for _, it := range seen {
+		if it.Path == path {
+			return *it.Image, true
+		}
+	}
+	return Image{}, false
+}
+
+func sameFile(a, b Image) bool {
+	return a.Type == b.Type && a.ID == b.ID && a.Mode == b.Mode && a.UID == b.UID && a.GID == b.GID
+}
