@@ -1,16 +1,21 @@
 package cli_test
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"fettle/internal/means"
+
+	"golang.org/x/sys/unix"
 )
 
 // fixHost is a folder with the program fettle-fix, its traps, and the places
@@ -140,6 +145,8 @@ func TestNobodyConfirms(t *testing.T) {
 	h.within(15*time.Second, "the rollback", func() bool { return h.read("demo/a.conf") == "bad\n" })
 	h.within(5*time.Second, "its journal", func() bool { return strings.Contains(h.read("state/changes/0001/journal.jsonl"), "taken-back") })
 	wants(t, h.run(0, "changes"), "taken back: nobody confirmed it")
+	wants(t, h.run(3, "confirm"), "too late: change 0001 was taken back: nobody confirmed it by")
+	wants(t, h.run(3, "confirm", "1"), "too late: change 0001 was taken back")
 	if left, _ := filepath.Glob(h.dir + "/units/*"); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
@@ -291,4 +298,69 @@ func TestKilledFix(t *testing.T) {
 		t.Errorf("a says %q", got)
 	}
 	wants(t, h.run(0, "resume"), "nothing to resume")
+}
+
+// terminal is a pseudo-terminal: what fettle asks, and answers.
+func terminal(t *testing.T) (master, tty *os.File) {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { master.Close() })
+	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tty, err = os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tty.Close() })
+	return master, tty
+}
+
+// TestLinkSwappedWhileTheQuestionIsOpen: the owner of the folder makes his file
+// another one of the same content, while the admin reads the question.
+func TestLinkSwappedWhileTheQuestionIsOpen(t *testing.T) {
+	t.Parallel()
+	for name, swap := range map[string]func(victim, file string) error{"link": os.Symlink, "hard link": os.Link} {
+		h := newFixHost(t)
+		h.put("victim", "bad\n")
+		for _, n := range []string{"demo", "demo/a.conf"} {
+			if err := os.Chown(filepath.Join(h.dir, n), 65534, 65534); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, format := range []string{"sh", "ansible"} {
+			wants(t, h.run(5, "fix", "demo", "--plan", "--format", format), "others than root may write")
+		}
+		master, tty := terminal(t)
+		cmd := h.command("fix", "demo", "--on", "a")
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var out []byte
+		for buf := make([]byte, 4096); !bytes.Contains(out, []byte("Apply this?")); {
+			n, err := master.Read(buf)
+			if out = append(out, buf[:n]...); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+		}
+		file := filepath.Join(h.dir, "demo/a.conf")
+		if err := errors.Join(os.Remove(file), swap(filepath.Join(h.dir, "victim"), file)); err != nil {
+			t.Fatal(err)
+		}
+		master.WriteString("y\n")
+		go io.Copy(io.Discard, master)
+		if err := cmd.Wait(); err == nil || h.read("victim") != "bad\n" {
+			t.Errorf("%s: fettle ended with %v, and the victim says %q", name, err, h.read("victim"))
+		}
+		if left, _ := filepath.Glob(h.dir + "/state/changes/0*"); len(left) > 0 && !strings.Contains(h.read("state/changes/0001/journal.jsonl"), "taken-back") {
+			t.Errorf("%s: begun and not taken back", name)
+		}
+	}
 }

@@ -181,7 +181,7 @@ func TestAttackAtEachInstant(t *testing.T) {
 						e.Machine = here{}
 					}
 					h := Head{Plan: sshPlans(p)[plan]}
-					h.Seen, err = e.Survey(h.Plan)
+					h.Seen, err = Survey(e.Machine, h.Plan)
 					must(t, "survey", err)
 					was := p.roots()
 					c, err := e.Apply(t.Context(), h, nil)
@@ -224,7 +224,7 @@ func TestAttackWhileTheQuestionIsOpen(t *testing.T) {
 		e := engineAt(t, filepath.Join(t.TempDir(), "state"))
 		h := Head{Plan: sshPlans(p)["mode and file"]}
 		var err error
-		h.Seen, err = e.Survey(h.Plan)
+		h.Seen, err = Survey(e.Machine, h.Plan)
 		must(t, "survey", err)
 		was := p.roots()
 		p.attacks()[attack]()
@@ -234,7 +234,7 @@ func TestAttackWhileTheQuestionIsOpen(t *testing.T) {
 			t.Logf("%s: %v", attack, err)
 		}
 		same(t, attack, was, p.roots())
-		if _, err = e.Survey(h.Plan); strings.Contains(attack, "a link") && !errors.As(err, new(*machine.Untrusted)) {
+		if _, err = Survey(e.Machine, h.Plan); strings.Contains(attack, "a link") && !errors.As(err, new(*machine.Untrusted)) {
 			t.Errorf("%s: planned anew: %v", attack, err)
 		}
 	}
@@ -330,7 +330,7 @@ func groupAttack(t *testing.T, where string, swap func(dir string), undo bool, n
 	}
 	h := Head{Plan: Plan{Steps: []Step{plan}}}
 	var err error
-	h.Seen, err = e.Survey(h.Plan)
+	h.Seen, err = Survey(e.Machine, h.Plan)
 	must(t, "survey", err)
 	if n == 0 && !undo { // while the question is open
 		m.strike()

@@ -156,6 +156,11 @@ func (c *Change) Unconfirmed() (deadline time.Time, due bool) {
 	return c.armed.Deadline, true
 }
 
+// expired tells of a change that was to be confirmed and was taken back.
+func (c *Change) expired() bool {
+	return c.armed != nil && !c.confirmed && c.phase == TakenBack
+}
+
 // Guards says what stands by to undo the change: "systemd timer …".
 func (c *Change) Guards() []string {
 	if c.armed == nil {

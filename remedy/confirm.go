@@ -9,7 +9,16 @@ import (
 	"time"
 )
 
-// Confirm says that the admin is still there: the guards go.
+// Late is the answer to a confirming that came after the rollback.
+type Late struct{ ID, Why string }
+
+func (e *Late) Error() string {
+	return fmt.Sprintf("too late: change %s was taken back: %s", e.ID, e.Why)
+}
+
+// Confirm says that the admin is still there: the guards go. Without an id it
+// takes the last change that waits; where none does and the last one was taken
+// back instead, that is Late.
 func (e *Engine) Confirm(ctx context.Context, id string) (*Change, error) {
 	unlock, err := e.Store.Lock(ctx, e.Who, e.Wait)
 	if err != nil {
@@ -17,12 +26,17 @@ func (e *Engine) Confirm(ctx context.Context, id string) (*Change, error) {
 	}
 	defer unlock()
 	c, err := e.pick(id, func(c *Change) bool { _, due := c.Unconfirmed(); return due })
-	if err != nil || c == nil {
+	if err != nil {
 		return c, err
+	}
+	if c == nil {
+		if c, err = e.pick("", func(*Change) bool { return true }); err != nil || c == nil || !c.expired() {
+			return nil, err
+		}
 	}
 	switch _, due := c.Unconfirmed(); {
 	case c.phase == TakenBack:
-		return c, fmt.Errorf("change %s was taken back: %s", c.ID, c.Why())
+		return c, &Late{c.ID, c.Why()}
 	case c.phase != Applied:
 		return c, &Unfinished{c.ID, c.phase}
 	case !due:

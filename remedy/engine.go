@@ -61,7 +61,7 @@ func (e *Engine) Apply(ctx context.Context, h Head, verify Verify) (*Change, err
 		}
 	}
 	if h.Seen == nil {
-		if h.Seen, err = e.Survey(h.Plan); err != nil {
+		if h.Seen, err = Survey(e.Machine, h.Plan); err != nil {
 			return nil, err
 		}
 	}

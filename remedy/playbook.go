@@ -6,6 +6,7 @@ import (
 	"fettle/remedy/machine"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -24,6 +25,7 @@ func Playbook(p Plan) (string, error) {
 	b.line("  become: true")
 	b.line("  gather_facts: false")
 	b.line("  tasks:")
+	b.rooted(p)
 	for i, s := range p.Steps {
 		if err := b.step(i, s); err != nil {
 			return "", fmt.Errorf("step %d (%s): %w", i+1, s.Describe(), err)
@@ -83,7 +85,7 @@ func (b *playbook) step(i int, s Step) error {
 		b.line("        dest: %s", str(s.Path))
 		b.line("        content: %s", str(string(s.Content)))
 		b.line("        backup: true")
-		b.line("        follow: true")
+		b.line("        follow: false")
 		if s.Was == nil {
 			b.line("        mode: \"%04o\"", s.mode())
 		} // else left out: copy keeps the mode of a file that is there
@@ -130,13 +132,56 @@ func (b *playbook) step(i int, s Step) error {
 	return nil
 }
 
+// rooted stops the play where others than root could put another file in the
+// place of one that it changes, and at a link: the modules would follow it as
+// root.
+func (b *playbook) rooted(p Plan) {
+	var folders, parents []string
+	for _, s := range p.Steps {
+		a, err := actionOf(s)
+		if err != nil || a.target() == "" {
+			continue
+		}
+		dir := path.Dir(path.Clean(a.target()))
+		for parents = append(parents, dir); !slices.Contains(folders, dir); dir = path.Dir(dir) {
+			folders = append(folders, dir)
+		}
+	}
+	if len(folders) == 0 {
+		return
+	}
+	b.task("look at the folders on the way")
+	b.line("      ansible.builtin.command:")
+	b.line("        argv:")
+	for _, arg := range append([]string{"stat", "-c", "%F %u %a %n", "--"}, folders...) {
+		b.line("          - %s", str(arg))
+	}
+	b.line("      register: fettle_way")
+	b.line("      changed_when: false")
+	b.line("      failed_when: false # some may be made below root's")
+	b.task("only root can replace what is changed")
+	b.line("      ansible.builtin.assert:")
+	b.line("        that:")
+	// In a sticky folder root's entries are safe: those are the next folders.
+	b.line("          - fettle_shared | reject('match', 'directory 0 [1357][0-7]{3} ') | list == []")
+	b.line("          - fettle_shared | map('regex_replace', '^directory 0 [0-7]+ ', '') | intersect(fettle_parents) == []")
+	b.line("        fail_msg: \"others than root may write to, or it is a link: {{ fettle_shared }}; let fettle itself apply the plan\"")
+	b.line("        quiet: true")
+	b.line("      vars:")
+	b.line("        fettle_shared: \"{{ fettle_way.stdout_lines | reject('match', 'directory 0 [0-7]?[0-7][0145][0145] ') | list }}\"")
+	b.line("        fettle_parents:")
+	for _, dir := range parents {
+		b.line("          - %s", str(dir))
+	}
+}
+
 // expect stops the play when the file is not what the plan was made from.
 func (b *playbook) expect(i int, name string, was []byte) {
 	v := fmt.Sprintf("fettle_step%d", i+1)
 	b.task("look at " + name)
 	b.line("      ansible.builtin.stat:")
 	b.line("        path: %s", str(name))
-	b.line("        follow: true")
+	b.line("        follow: false")
 	b.line("        checksum_algorithm: sha256")
 	b.line("      register: %s", v)
 	b.task(name + " is as it was when the plan was made")
@@ -146,7 +191,7 @@ func (b *playbook) expect(i int, name string, was []byte) {
 		b.line("          - not %s.stat.exists", v)
 		return
 	}
-	b.line("          - %s.stat.exists", v)
+	b.line("          - %s.stat.exists and %s.stat.isreg", v, v)
 	b.line("          - %s.stat.checksum == '%s'", v, machine.Sum(was))
 }
 

@@ -31,6 +31,33 @@ finish() {
 	echo "to undo: sh $backup/undo.sh"
 }
 trap finish EXIT
+# rooted PATH: stops where others than root could put another file in its place
+rooted() {
+	at=/ rest=$1 links=0
+	while [ -n "$rest" ]; do
+		part=${rest%%/*}
+		case $rest in */*) rest=${rest#*/} ;; *) rest= ;; esac
+		case $part in '' | .) continue ;; ..) at=$(dirname -- "$at"); continue ;; esac
+		[ -e "$at/." ] || return 0 # made by this script, below root's
+		owner=0
+		case $(stat -c %u:%a -- "$at/.") in
+		0:[1357]??[2367] | 0:[1357]?[2367]?) # sticky: the entry's owner may rename it
+			if [ -e "$at/$part" ] || [ -L "$at/$part" ]; then owner=$(stat -c %u -- "$at/$part"); fi ;;
+		0:*[2367] | 0:*[2367]?) owner=group ;;
+		0:*) ;;
+		*) owner=user ;;
+		esac
+		[ "$owner" = 0 ] || { echo "$1: others than root may write to $at; let fettle itself apply the plan" >&2; exit 1; }
+		if [ -L "$at/$part" ]; then
+			links=$((links + 1)); [ "$links" -le 40 ] || { echo "$1: too many links" >&2; exit 1; }
+			target=$(readlink -- "$at/$part")
+			case $target in /*) at=/ ;; esac
+			rest=$target/$rest
+		else
+			at=${at%/}/$part
+		fi
+	done
+}
 # expect FILE SHA256: stops when the file is not the one the plan was made from
 expect() {
 	if [ -z "$2" ]; then
@@ -109,6 +136,15 @@ func scriptStep(i int, s Step) (string, error) {
 		}
 		return out
 	}
+	rooted := ""
+	if a, err := actionOf(s); err == nil && a.target() != "" {
+		rooted = "rooted " + shell.Quote(a.target()) + "\n"
+	}
+	text, err := scriptText(name, s, cmd)
+	return rooted + text, err
+}
+
+func scriptText(name string, s Step, cmd func() string) (string, error) {
 	switch s := s.(type) {
 	case File:
 		if s.Secret {

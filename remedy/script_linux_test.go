@@ -1,6 +1,7 @@
 package remedy
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -186,6 +187,20 @@ func TestPlaybookRuns(t *testing.T) {
 	if out, err := run(); err == nil || !strings.Contains(out, "assert") && !strings.Contains(out, "Assertion failed") {
 		t.Errorf("a second play went on over changed files: %v\n%s", err, out)
 	}
+	// A folder on the way is somebody else's, who made his file a link.
+	put(t, dir+"/shadow", want, 0o600)
+	must(t, "his folder", os.MkdirAll(dir+"/his/n", 0o755))
+	must(t, "his folder", os.Chown(dir+"/his", anaID, anaID))
+	must(t, "his link", os.Symlink(dir+"/shadow", dir+"/his/n/a"))
+	if text, err = Playbook(Plan{Title: "t", Steps: []Step{Perm{Path: dir + "/his/n/a", Mode: 0o644, UID: anaID, GID: -1}}}); err != nil {
+		t.Fatal(err)
+	}
+	put(t, dir+"/mend.yml", text, 0o644)
+	out, err := run()
+	img, lerr := Linux{}.Look(dir+"/shadow", true)
+	if err == nil || !strings.Contains(out, "others than root may write to") || !strings.Contains(out, "directory 65534 755 "+dir+"/his") || lerr != nil || img.UID != 0 || img.Mode != 0o600 {
+		t.Errorf("on a user's ground: %v, %+v %v\n%s", err, img, lerr, out)
+	}
 }
 
 // TestScriptStopsWhereTheOldValueIsUnknown: what cannot be undone later, for
@@ -205,5 +220,52 @@ func TestScriptStopsWhereTheOldValueIsUnknown(t *testing.T) {
 		if _, statErr := os.Stat(dir + "/acted"); err == nil || statErr == nil {
 			t.Errorf("%T: went on (%v): %s", s, err, out)
 		}
+	}
+}
+
+// TestScriptStopsOnOthersGround: a script would act as root where somebody else
+// may put a link at any moment; it does not begin there.
+func TestScriptStopsOnOthersGround(t *testing.T) {
+	privately(t)
+	for attack := range newPrey(t).attacks() {
+		p := newPrey(t)
+		was := p.roots()
+		ssh := p.home + "/.ssh"
+		for _, s := range []Step{
+			Perm{Path: ssh + "/config", Mode: 0o644, UID: anaID, GID: -1},
+			File{Path: ssh + "/config", Was: []byte(secret), Content: []byte("x")},
+			Remove{Path: ssh + "/config", Was: []byte(secret)},
+			ACL{Path: ssh + "/config", Access: "user::rw-,user:1234:r--,group::r--,mask::r--,other::---"},
+		} {
+			if err := Exportable(Linux{}, Plan{Steps: []Step{s}}); !errors.As(err, new(*Shared)) {
+				t.Errorf("%s: exported: %v", s.Describe(), err)
+			}
+			text, err := Script(Plan{Title: "t", Steps: []Step{s}})
+			must(t, "script", err)
+			p.attacks()[attack]()
+			cmd := exec.Command("sh")
+			cmd.Stdin = strings.NewReader(text)
+			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "FETTLE_BACKUP=" + p.top + "/backup"}
+			out, err := cmd.CombinedOutput()
+			if err == nil || !strings.Contains(string(out), "others than root may write to "+p.home) {
+				t.Errorf("%s, %s: %v\n%s", attack, s.Describe(), err, out)
+			}
+			same(t, attack+", "+s.Describe(), was, p.roots())
+		}
+	}
+	// Root's own ways are followed, through links and sticky folders.
+	dir := t.TempDir()
+	put(t, dir+"/real/a", "old\n", 0o600)
+	must(t, "link", os.Symlink("real", dir+"/link"))
+	text, err := Script(Plan{Title: "t", Steps: []Step{Perm{Path: dir + "/link/../link/a", Mode: 0o640, UID: -1, GID: -1}}})
+	must(t, "script", err)
+	cmd := exec.Command("sh")
+	cmd.Stdin = strings.NewReader(text)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "FETTLE_BACKUP=" + dir + "/backup"}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("root's own link: %v\n%s", err, out)
+	}
+	if img, err := (Linux{}).Look(dir+"/real/a", false); err != nil || img.Mode != 0o640 {
+		t.Errorf("root's own link: %+v %v", img, err)
 	}
 }

@@ -1,12 +1,16 @@
 package remedy
 
-import "fmt"
+import (
+	"errors"
+	"fettle/remedy/machine"
+	"fmt"
+)
 
 // Survey looks at the files and folders that a plan changes and that others
 // than root can replace, when the plan is made and before anybody is asked
 // about it. Apply, given this as Head.Seen, refuses what is another one by
 // then. It follows no link that somebody else can have made.
-func (e *Engine) Survey(p Plan) ([]Item, error) {
+func Survey(m Machine, p Plan) ([]Item, error) {
 	seen := []Item{}
 	for i, s := range p.Steps {
 		a, err := actionOf(s)
@@ -16,11 +20,11 @@ func (e *Engine) Survey(p Plan) ([]Item, error) {
 		if a.target() == "" {
 			continue
 		}
-		real, err := e.Machine.Resolve(a.target())
+		real, err := m.Resolve(a.target())
 		if err != nil {
 			return nil, fmt.Errorf("step %d (%s): %w; nothing was changed", i+1, s.Describe(), err)
 		}
-		img, err := e.Machine.Look(real, false)
+		img, err := m.Look(real, false)
 		if err != nil {
 			return nil, fmt.Errorf("step %d (%s): %w; nothing was changed", i+1, s.Describe(), err)
 		}
@@ -29,6 +33,29 @@ func (e *Engine) Survey(p Plan) ([]Item, error) {
 		}
 	}
 	return seen, nil
+}
+
+// Shared is the refusal to write a script for what others than root can
+// replace: it would act there as root.
+type Shared struct{ Path string }
+
+func (e *Shared) Error() string {
+	return fmt.Sprintf("others than root may write to the folders above %s, where a script would act as root; "+
+		"let fettle apply the plan, which acts there with their rights", e.Path)
+}
+
+// Exportable tells whether scripts may be written for a plan. Where it cannot
+// look, they still stop by themselves.
+func Exportable(m Machine, p Plan) error {
+	seen, err := Survey(m, p)
+	var untrusted *machine.Untrusted
+	switch {
+	case errors.As(err, &untrusted):
+		return &Shared{untrusted.Path}
+	case len(seen) > 0:
+		return &Shared{seen[0].Path}
+	}
+	return nil
 }
 
 // recognise refuses items that are no longer the files that the plan was made

@@ -19,7 +19,8 @@ func ConfirmCmd(a *app.App) *cobra.Command {
 		Short:       "Keep a change that would undo itself",
 		Long: `Says that you can still reach this host after a change that could have cut you
 off. Run it from a new login: the one that made the change may live on without
-being able to come back.
+being able to come back. Where the change was taken back meanwhile, it says so
+and ends with status 3.
 ` + StatusHelp,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeChanges,

@@ -230,6 +230,11 @@ func showPlans(ctx context.Context, a *app.App, t *trap.Trap, found []trap.Findi
 			}
 			return err
 		}
+		if o.Format != "text" {
+			if err := remedy.Exportable(remedy.NewMachine(), p); err != nil {
+				return err
+			}
+		}
 		var out string
 		switch o.Format {
 		case "sh":
@@ -271,13 +276,17 @@ func fixOne(ctx context.Context, a *app.App, store *remedy.Store, t *trap.Trap, 
 	if within > 0 && within <= p.Settle {
 		return app.Usagef("this remedy needs up to %s to show its effect; give --confirm-within more than that", p.Settle)
 	}
+	seen, err := remedy.Survey(remedy.NewMachine(), p)
+	if err != nil {
+		return err
+	}
 	fmt.Fprint(a.Stdout, planText(a, f, p), "\n")
 	if err := ask(ctx, a, p, o); err != nil {
 		return err
 	}
 	holdOut()
 	e := engine(a, store, "fettle fix "+f.ID(), o.Wait)
-	head := remedy.Head{Version: build.Version(), Trap: t.ID(), Subject: f.Subject, Summary: f.Summary, ConfirmWithin: within, Plan: p}
+	head := remedy.Head{Version: build.Version(), Trap: t.ID(), Subject: f.Subject, Summary: f.Summary, ConfirmWithin: within, Plan: p, Seen: seen}
 	c, err := e.Apply(ctx, head, verify(a, t, f.Subject))
 	if err != nil {
 		return err

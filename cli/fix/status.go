@@ -8,6 +8,7 @@ import (
 
 	"fettle/cli/app"
 	"fettle/remedy"
+	"fettle/remedy/machine"
 )
 
 // Exit statuses of fix, undo, resume and confirm, beside those of every verb.
@@ -48,6 +49,8 @@ func Status(err error) error {
 		conflicts  *remedy.Conflicts
 		changed    *remedy.Changed
 		held       *remedy.Held
+		untrusted  *machine.Untrusted
+		shared     *remedy.Shared
 	)
 	switch {
 	case errors.Is(err, remedy.ErrNoChange), errors.Is(err, remedy.ErrStorePath):
@@ -60,7 +63,7 @@ func Status(err error) error {
 		code = exitChanged
 	case errors.As(err, &held):
 		code = exitBusy
-	case errors.As(err, &refusal), errors.Is(err, remedy.ErrNeedsRoot), errors.Is(err, remedy.ErrSecret):
+	case errors.As(err, &refusal), errors.As(err, &untrusted), errors.As(err, &shared), errors.Is(err, remedy.ErrNeedsRoot), errors.Is(err, remedy.ErrSecret):
 		code = exitNotDone
 	}
 	return app.Exit(code, err)

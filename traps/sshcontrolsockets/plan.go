@@ -3,7 +3,6 @@ package sshcontrolsockets
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -77,8 +76,9 @@ func plan(ctx context.Context, h *host.Host, fd trap.Finding) (remedy.Plan, erro
 	return p, err
 }
 
-// safe makes sure that no link in the user's hands leads root elsewhere:
-// ~/.ssh and config are his own, and what they seem.
+// safe refuses what could not be changed with the user's rights, which is
+// what the steps are taken with: ~/.ssh and config are his own, and what they
+// seem.
 func (c *client) safe(ctx context.Context, h *host.Host) (host.Info, error) {
 	dir := path.Dir(c.file())
 	st, err := h.Lstat(ctx, dir)
@@ -95,7 +95,7 @@ func (c *client) safe(ctx context.Context, h *host.Host) (host.Info, error) {
 	if err != nil && !host.IsAbsent(err) {
 		return st, err
 	}
-	if err == nil && (!f.Mode.IsRegular() || f.Nlink != 1 || f.UID != c.user.UID && f.UID != 0) {
+	if err == nil && (!f.Mode.IsRegular() || f.Nlink != 1 || f.UID != c.user.UID) {
 		return st, remedy.Refuse("%s is not a plain file of %s's own: make the change by hand", c.file(), c.user.Name)
 	}
 	return st, nil
@@ -166,7 +166,7 @@ func (c *client) block(ctx context.Context, h *host.Host, pattern, persist strin
 	if err != nil && !host.IsAbsent(err) {
 		return nil, err
 	}
-	f := remedy.File{Path: c.file(), Mode: fs.FileMode(0o600)}
+	f := remedy.File{Path: c.file(), Mode: 0o600}
 	text := string(was)
 	if err == nil {
 		f.Was = append([]byte{}, was...)
@@ -179,9 +179,5 @@ func (c *client) block(ctx context.Context, h *host.Host, pattern, persist strin
 	}
 	f.Content = fmt.Appendf(nil, "%s# Added by fettle (ssh-control-sockets):\n# commands to one host share a connection.\nHost %s\n    ControlMaster auto\n    ControlPath %s\n    ControlPersist %s\n",
 		text, pattern, socket, persist)
-	steps := []remedy.Step{f}
-	if f.Was == nil {
-		steps = append(steps, remedy.Perm{Path: c.file(), Mode: -1, UID: int(c.user.UID), GID: int(c.user.GID)})
-	}
-	return steps, nil
+	return []remedy.Step{f}, nil // made in his folder, it is his
 }
