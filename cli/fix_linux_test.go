@@ -329,6 +329,9 @@ func TestLinkSwappedWhileTheQuestionIsOpen(t *testing.T) {
 	for name, swap := range map[string]func(victim, file string) error{"link": os.Symlink, "hard link": os.Link} {
 		h := newFixHost(t)
 		h.put("victim", "bad\n")
+		if err := os.Chmod(filepath.Dir(h.dir), 0o755); err != nil { // the user gets to his file
+			t.Fatal(err)
+		}
 		for _, n := range []string{"demo", "demo/a.conf"} {
 			if err := os.Chown(filepath.Join(h.dir, n), 65534, 65534); err != nil {
 				t.Fatal(err)

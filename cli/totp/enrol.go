@@ -25,6 +25,7 @@ type enrolOptions struct {
 	existing, replace, noQR, ink bool
 	ascii, untested              bool
 	set                          totp.Settings
+	sheets                       *os.Root // the folder out
 }
 
 func enrolCmd(a *app.App) *cobra.Command {
@@ -91,9 +92,10 @@ func enrol(ctx context.Context, a *app.App, names []string, o enrolOptions) erro
 		return app.Usagef("for %d users say where their sheets shall go: --out FOLDER", len(who))
 	}
 	if o.out != "" {
-		if err := privateFolder(o.out); err != nil {
+		if o.sheets, err = privateFolder(o.out); err != nil {
 			return err
 		}
+		defer o.sheets.Close()
 	}
 	// Nothing is changed for anybody where one cannot be served.
 	for _, h := range who {
@@ -109,8 +111,8 @@ func enrol(ctx context.Context, a *app.App, names []string, o enrolOptions) erro
 			return app.Usagef("%s: %w", h.name, &totp.Exists{Path: h.place.Path})
 		}
 		if o.out != "" {
-			if _, err := os.Lstat(sheet(o.out, h.name)); err == nil {
-				return app.Usagef("%s is there already: choose another folder, or remove it", sheet(o.out, h.name))
+			if _, err := o.sheets.Lstat(sheet(h.name)); err == nil {
+				return app.Usagef("%s is there already: choose another folder, or remove it", filepath.Join(o.out, sheet(h.name)))
 			}
 		}
 	}
@@ -125,9 +127,7 @@ func enrol(ctx context.Context, a *app.App, names []string, o enrolOptions) erro
 	return nil
 }
 
-func sheet(dir, user string) string {
-	return filepath.Join(dir, strings.ReplaceAll(user, "/", "_")+".txt")
-}
+func sheet(user string) string { return strings.ReplaceAll(user, "/", "_") + ".txt" }
 
 // issuerOf is the name under which the app shows a code: given, or the host's
 // first. In the URI a colon ends it (Key Uri Format, "Label").
@@ -142,19 +142,32 @@ func issuerOf(given, host string) (string, error) {
 	return given, nil
 }
 
-// privateFolder wants a folder of one's own that nobody else can enter.
-func privateFolder(dir string) error {
-	st, err := os.Lstat(dir)
+// privateFolder opens a folder of one's own that nobody else can enter. The
+// sheets go into what was opened and judged: its name may lead elsewhere soon.
+func privateFolder(dir string) (root *os.Root, err error) {
+	named, err := os.Lstat(dir)
 	if err != nil {
-		return app.Usagef("--out: %w", err)
+		return nil, app.Usagef("--out: %w", err)
 	}
-	if !st.IsDir() || st.Mode().Perm()&0o077 != 0 {
-		return app.Usagef("--out %s: secrets go only into a folder of mode 0700: install -d -m 0700 %s", ui.Quote(dir), ui.Quote(dir))
+	if root, err = os.OpenRoot(dir); err != nil {
+		return nil, app.Usagef("--out: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			root.Close()
+		}
+	}()
+	st, err := root.Stat(".")
+	if err != nil {
+		return nil, app.Usagef("--out: %w", err)
+	}
+	if !os.SameFile(named, st) || st.Mode().Perm()&0o077 != 0 {
+		return root, app.Usagef("--out %s: secrets go only into a folder of mode 0700: install -d -m 0700 %s", ui.Quote(dir), ui.Quote(dir))
 	}
 	if s, ok := st.Sys().(*syscall.Stat_t); ok && int(s.Uid) != os.Geteuid() {
-		return app.Usagef("--out %s: secrets go only into a folder of your own; this one belongs to user %d, who could read them", ui.Quote(dir), s.Uid)
+		return root, app.Usagef("--out %s: secrets go only into a folder of your own; this one belongs to user %d, who could read them", ui.Quote(dir), s.Uid)
 	}
-	return nil
+	return root, nil
 }
 
 func enrolOne(a *app.App, h holder, o enrolOptions) error {
@@ -181,12 +194,12 @@ func enrolOne(a *app.App, h holder, o enrolOptions) error {
 		if err := firstCode(a, h, f, o); err != nil {
 			return err
 		}
-	} else if err := writeSheet(sheet(o.out, h.name), text); err != nil {
+	} else if err := writeSheet(o.sheets, sheet(h.name), text); err != nil {
 		return app.Failf("%w", err)
 	}
 	if err := h.place.Write(f.Bytes(), o.replace); err != nil {
 		if o.out != "" {
-			os.Remove(sheet(o.out, h.name))
+			o.sheets.Remove(sheet(h.name))
 		}
 		var exists *totp.Exists
 		if errors.As(err, &exists) {
@@ -198,8 +211,8 @@ func enrolOne(a *app.App, h holder, o enrolOptions) error {
 	return nil
 }
 
-func writeSheet(name, text string) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+func writeSheet(dir *os.Root, name, text string) error {
+	f, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
@@ -208,7 +221,7 @@ func writeSheet(name, text string) error {
 		err = cerr
 	}
 	if err != nil {
-		os.Remove(name) // half a sheet is a secret that nobody uses
+		dir.Remove(name) // half a sheet is a secret that nobody uses
 	}
 	return err
 }

@@ -40,15 +40,26 @@ func TestSheetFolder(t *testing.T) {
 		if err := errors.Join(os.Mkdir(d, tc.mode), os.Chmod(d, tc.mode), os.Chown(d, tc.uid, -1)); err != nil {
 			t.Fatal(err)
 		}
-		if err := privateFolder(d); (err == nil) != tc.ok {
+		root, err := privateFolder(d)
+		if (err == nil) != tc.ok {
 			t.Errorf("%s: %v", name, err)
+		}
+		if err != nil {
+			continue
+		}
+		// Its name leads elsewhere a moment later: the sheet stays where it belongs.
+		if err := errors.Join(os.Rename(d, d+".was"), os.Mkdir(d, 0o777), writeSheet(root, "a.txt", "secret")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(d + ".was/a.txt"); err != nil {
+			t.Error(err)
 		}
 	}
 	file := filepath.Join(dir, "link")
-	if err := os.Symlink(filepath.Join(dir, "mine"), file); err != nil {
+	if err := os.Symlink(filepath.Join(dir, "mine.was"), file); err != nil {
 		t.Fatal(err)
 	}
-	if privateFolder(file) == nil {
+	if _, err := privateFolder(file); err == nil {
 		t.Error("a link is a folder")
 	}
 }
