@@ -200,7 +200,7 @@ func TestSeen(t *testing.T) {
 	}
 	step := func(outcomes ...trap.Outcome) string {
 		t.Helper()
-		s, err := OpenSeen(dir, "live", "../web 1")
+		s, err := OpenSeen(dir, "live", "../web 1", time.Unix(1e9, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -244,7 +244,7 @@ func TestSeen(t *testing.T) {
 	if err := os.WriteFile(names[0], []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenSeen(dir, "live", "../web 1"); err == nil || !strings.Contains(err.Error(), names[0]) {
+	if _, err := OpenSeen(dir, "live", "../web 1", time.Unix(1e9, 0)); err == nil || !strings.Contains(err.Error(), names[0]) {
 		t.Errorf("a damaged state file: %v", err)
 	}
 }

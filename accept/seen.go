@@ -2,26 +2,49 @@ package accept
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/renameio/v2"
 
 	"fettle/trap"
 )
 
-// Seen remembers the findings that runs of check --new showed, of one host.
+// Seen remembers what runs of check --new showed of one host.
 type Seen struct {
-	file string
-	was  map[string]string // finding → what it said
-	now  map[string]string
+	file     string
+	at       time.Time
+	was, now memory
 }
 
-type seenFile struct {
-	Version  int               `json:"version"`
+// memory is what a run showed: findings and what was unknown, by id.
+type memory struct {
+	Version  int              `json:"version"` // seenVersion
+	Findings map[string]shown `json:"findings"`
+	Unknown  map[string]shown `json:"unknown"`
+}
+
+// shown is what was said of a finding, and since when.
+type shown struct {
+	Said  string    `json:"said"`
+	Since time.Time `json:"since,omitzero"`
+}
+
+const seenVersion = 2
+
+// firstMemory is version 1 of the file.
+type firstMemory struct {
 	Findings map[string]string `json:"findings"`
+}
+
+func emptyMemory() memory {
+	return memory{seenVersion, map[string]shown{}, map[string]shown{}}
 }
 
 // StateDir is where fettle keeps what it remembers: $STATE_DIRECTORY, which
@@ -45,9 +68,9 @@ func StateDir() (string, error) {
 }
 
 // OpenSeen reads what was shown of a host, which is named by its kind and its
-// name. Nothing at all, the first time.
-func OpenSeen(dir, kind, name string) (*Seen, error) {
-	s := &Seen{file: filepath.Join(dir, "new", kind+"-"+fileName(name)+".json"), was: map[string]string{}, now: map[string]string{}}
+// name. Nothing at all, the first time. at is when the run began.
+func OpenSeen(dir, kind, name string, at time.Time) (*Seen, error) {
+	s := &Seen{file: filepath.Join(dir, "new", kind+"-"+fileName(name)+".json"), at: at, was: emptyMemory(), now: emptyMemory()}
 	b, err := os.ReadFile(s.file)
 	if isAbsent(err) {
 		return s, nil
@@ -55,46 +78,100 @@ func OpenSeen(dir, kind, name string) (*Seen, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading what was shown before: %w", err)
 	}
-	var f seenFile
-	if err := json.Unmarshal(b, &f); err != nil || f.Version != 1 {
+	if s.was, err = parseMemory(b); err != nil {
 		return nil, fmt.Errorf("%s: cannot be read (%v); delete it, and the next run shows all findings", s.file, err)
 	}
-	for id, said := range f.Findings {
-		s.was[id] = said
-		s.now[id] = said
-	}
+	s.now.Findings, s.now.Unknown = maps.Clone(s.was.Findings), maps.Clone(s.was.Unknown)
 	return s, nil
 }
 
-// Mark sets Known on the findings of r that were shown before and say the
-// same, and remembers those of r. What could not be looked at this time, and
-// traps that were not checked, are remembered as they were.
+func parseMemory(b []byte) (memory, error) {
+	m := emptyMemory()
+	var head struct {
+		Version int `json:"version"`
+	}
+	if err := json.Unmarshal(b, &head); err != nil {
+		return m, err
+	}
+	switch head.Version {
+	case 1:
+		var old firstMemory
+		if err := json.Unmarshal(b, &old); err != nil {
+			return m, err
+		}
+		for id, said := range old.Findings {
+			m.Findings[id] = shown{Said: said}
+		}
+		return m, nil
+	case seenVersion:
+		err := json.Unmarshal(b, &m)
+		if err == nil && (m.Findings == nil || m.Unknown == nil) {
+			err = errors.New("not what fettle writes")
+		}
+		return m, err
+	}
+	return m, fmt.Errorf("version %d", head.Version)
+}
+
+// Mark sets Known and Since on the findings of r that were shown before and
+// say the same, and Known on what was unknown before for the same reason; adds
+// what was resolved, and remembers all that. What could not be inspected this
+// time, and traps that were not checked, are remembered as they were.
 func (s *Seen) Mark(r *trap.Result) {
 	blind := false // an unknown of the whole host: its subjects may be hidden by it
-	looked := map[string]bool{}
+	inspected, unknown := map[string]bool{}, map[string]bool{}
 	for i := range r.Outcomes {
 		o := &r.Outcomes[i]
 		switch o.Status {
 		case trap.Found:
-			said := o.Severity.String() + ": " + o.Summary
-			o.Known = s.was[o.ID()] == said
-			s.now[o.ID()] = said
-			looked[o.ID()] = true
+			o.Known, o.Since = s.remember(s.was.Findings, s.now.Findings, o.ID(), o.Severity.String()+": "+o.Summary)
+			inspected[o.ID()] = true
 		case trap.Unknown:
-			looked[o.ID()] = true
+			o.Known, _ = s.remember(s.was.Unknown, s.now.Unknown, o.ID(), o.Reason)
+			inspected[o.ID()], unknown[o.ID()] = true, true
 			blind = blind || o.Subject == ""
 		}
 	}
-	for id := range s.was {
-		if (id == r.Trap || strings.HasPrefix(id, r.Trap+":")) && !looked[id] && !blind {
-			delete(s.now, id)
+	for _, id := range of(s.was.Unknown, r.Trap) {
+		if !unknown[id] {
+			delete(s.now.Unknown, id)
+		}
+	}
+	for _, id := range of(s.was.Findings, r.Trap) {
+		if !inspected[id] && !blind {
+			delete(s.now.Findings, id)
+			was := s.was.Findings[id]
+			r.Resolved = append(r.Resolved, trap.Resolved{Subject: strings.TrimPrefix(strings.TrimPrefix(id, r.Trap), ":"), Said: was.Said, Since: was.Since})
 		}
 	}
 }
 
+// remember notes what is said of id; known: an earlier run said the same, since then.
+func (s *Seen) remember(was, now map[string]shown, id, said string) (known bool, since time.Time) {
+	before, known := was[id]
+	known = known && before.Said == said
+	if !known {
+		before = shown{said, s.at}
+	}
+	now[id] = before
+	return known, before.Since
+}
+
+// of are the ids that are a trap's, in order.
+func of(m map[string]shown, id string) []string {
+	var out []string
+	for k := range m {
+		if k == id || strings.HasPrefix(k, id+":") {
+			out = append(out, k)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // Save writes what was shown, for the next run.
 func (s *Seen) Save() error {
-	b, err := json.MarshalIndent(seenFile{1, s.now}, "", "  ")
+	b, err := json.MarshalIndent(s.now, "", "  ")
 	if err != nil {
 		return err
 	}

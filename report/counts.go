@@ -16,6 +16,7 @@ type Counts struct {
 	Unknown       int `json:"unknown"`
 	Accepted      int `json:"accepted"`
 	Known         int `json:"known"`
+	Below         int `json:"below"` // check --severity
 	// Severities splits Found.
 	Severities struct {
 		Critical int `json:"critical"`
@@ -45,6 +46,9 @@ func (c *Counts) addFound(o *trap.Outcome) {
 	switch {
 	case o.Accepted != nil && o.Accepted.Lapsed == "":
 		c.Accepted++
+		return
+	case o.Below:
+		c.Below++
 		return
 	case o.Known:
 		c.Known++
@@ -101,8 +105,8 @@ func (c *Counts) ExitNagios(failOn trap.Severity) int {
 	return 0
 }
 
-// String is the last line of a text report, without figures that are zero
-// except that of what was found.
+// String is "2 found (1 critical, 1 notice); 27 clear, 51 not applicable, 1
+// unknown", without severities that do not occur.
 func (c *Counts) String() string {
 	s := fmt.Sprintf("%d found", c.Found)
 	var sev []string
@@ -117,5 +121,5 @@ func (c *Counts) String() string {
 	if len(sev) > 0 {
 		s += " (" + strings.Join(sev, ", ") + ")"
 	}
-	return s + fmt.Sprintf(", %d unknown, %d clear, %d not applicable", c.Unknown, c.Clear, c.NotApplicable)
+	return s + fmt.Sprintf("; %d clear, %d not applicable, %d unknown", c.Clear, c.NotApplicable, c.Unknown)
 }

@@ -46,9 +46,9 @@ func hint(m *Meta, o *trap.Outcome) string {
 	live := m.Kind == host.KindLive
 	switch {
 	case is(host.ErrNotCollected) && m.Kind == host.KindSosreport:
-		return "the report lacks it; look on the host itself: " + again
+		return "the sosreport does not have it; on the host itself: " + again
 	case is(host.ErrNotCollected):
-		return "this capture lacks it; capture again on the host, as root: fettle capture"
+		return "capture again on the host, as root: sudo fettle capture"
 	case is(host.ErrDenied) && m.Kind == host.KindRoot && m.Identity.EUID != 0:
 		return "run as root: sudo " + again + " --root " + ui.Quote(m.Host)
 	case is(host.ErrDenied) && live && m.Identity.EUID != 0:

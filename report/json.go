@@ -51,7 +51,7 @@ type jsonDoc struct {
 func newJSON(w io.Writer, _ Options) Writer { return &jsonDoc{w: w} }
 
 func (j *jsonDoc) End(took time.Duration) error {
-	d := Document{documentFormat, SchemaVersion, j.meta, Infos(j.traps), j.results, j.counts, took}
+	d := Document{documentFormat, SchemaVersion, j.meta, Infos(j.traps), worstFirst(j.results), j.counts, took}
 	if d.Results == nil {
 		d.Results = []trap.Result{}
 	}

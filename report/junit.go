@@ -62,7 +62,7 @@ type junitSaid struct {
 
 func (j *junit) End(took time.Duration) error {
 	all := junitSuites{Name: "fettle " + ui.Visible(j.meta.Host), Time: seconds(took)}
-	for _, r := range j.results {
+	for _, r := range worstFirst(j.results) {
 		s := junitSuite{Name: r.Trap, Hostname: ui.Visible(j.meta.Host), Time: seconds(r.Took), Tests: len(r.Outcomes),
 			Timestamp: j.meta.Started.UTC().Format("2006-01-02T15:04:05")}
 		for i := range r.Outcomes {
@@ -98,6 +98,8 @@ func (j *junit) testcase(o *trap.Outcome) junitCase {
 		c.Skipped = &junitSaid{Message: "not applicable: " + ui.Visible(o.Reason)}
 	case o.Status != trap.Found:
 		c.Error = &junitSaid{Message: "unknown: " + ui.Visible(o.Reason), Type: "unknown", Text: said}
+	case o.Hidden() && o.Below:
+		c.Skipped = &junitSaid{Message: severityName(o.Severity) + ", below --severity: " + ui.Visible(o.Summary)}
 	case o.Hidden() && !o.Known:
 		c.Skipped = &junitSaid{Message: "accepted: " + ui.Visible(o.Accepted.Reason) + until(o.Accepted)}
 	case o.Hidden():

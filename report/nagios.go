@@ -21,9 +21,9 @@ type nagios struct {
 
 func newNagios(w io.Writer, opt Options) Writer { return &nagios{w: w, opt: opt} }
 
-// nagiosMax bounds the names in the line: old NRPE cuts output at 1024 bytes,
-// and the performance data must survive.
-const nagiosMax = 600
+// nagiosMax bounds the whole line, in bytes: NRPE before version 3 cuts output
+// there, and the performance data must survive.
+const nagiosMax = 1024
 
 func (n *nagios) End(took time.Duration) error {
 	c := &n.counts
@@ -35,49 +35,40 @@ func (n *nagios) End(took time.Duration) error {
 	if c.Known > 0 {
 		line += fmt.Sprintf(", %d known", c.Known)
 	}
-	if names := n.names(); names != "" {
+	perf := fmt.Sprintf(" | critical=%d;;;0 warning=%d;;;0 notice=%d;;;0 unknown=%d;;;0 clear=%d;;;0 not_applicable=%d;;;0 accepted=%d;;;0 known=%d;;;0 time=%.3fs;;;0\n",
+		c.Severities.Critical, c.Severities.Warning, c.Severities.Notice, c.Unknown, c.Clear, c.NotApplicable, c.Accepted, c.Known, took.Seconds())
+	if names := n.names(nagiosMax - len(line) - len(perf) - len(": ")); names != "" {
 		line += ": " + names
 	}
-	_, err := fmt.Fprintf(n.w, "%s | critical=%d;;;0 warning=%d;;;0 notice=%d;;;0 unknown=%d;;;0 clear=%d;;;0 not_applicable=%d;;;0 accepted=%d;;;0 known=%d;;;0 time=%.3fs;;;0\n",
-		line, c.Severities.Critical, c.Severities.Warning, c.Severities.Notice, c.Unknown, c.Clear, c.NotApplicable, c.Accepted, c.Known, took.Seconds())
+	_, err := io.WriteString(n.w, line+perf)
 	return err
 }
 
-// names lists the gravest first, then what could not be looked at.
-func (n *nagios) names() string {
+// names lists the gravest first, then what is not known, within room bytes.
+func (n *nagios) names(room int) string {
+	room -= len(", and 100000 more")
 	var out []string
 	size, left := 0, 0
-	add := func(s string) {
-		if size += len(s) + 2; size > nagiosMax {
+	each(worstFirst(n.results), func(o *trap.Outcome) {
+		var s string
+		switch {
+		case o.Status == trap.Found && !o.Hidden():
+			s = severityName(o.Severity) + " " + NagiosText(o.ID())
+		case isUnknown(o):
+			s = "unknown " + NagiosText(o.ID())
+		default:
+			return
+		}
+		if size += len(s) + len(", "); size > room {
 			left++
 			return
 		}
 		out = append(out, s)
-	}
-	for sev := trap.Critical; sev >= trap.Notice; sev-- {
-		n.each(func(o *trap.Outcome) {
-			if o.Status == trap.Found && !o.Hidden() && (o.Severity == sev || sev == trap.Notice && o.Severity < sev) {
-				add(severityName(o.Severity) + " " + NagiosText(o.ID()))
-			}
-		})
-	}
-	n.each(func(o *trap.Outcome) {
-		if o.Status == trap.Unknown {
-			add("unknown " + NagiosText(o.ID()))
-		}
 	})
 	if left > 0 {
 		out = append(out, fmt.Sprintf("and %d more", left))
 	}
 	return strings.Join(out, ", ")
-}
-
-func (n *nagios) each(do func(*trap.Outcome)) {
-	for _, r := range n.results {
-		for i := range r.Outcomes {
-			do(&r.Outcomes[i])
-		}
-	}
 }
 
 // NagiosText makes s safe where a pipe sign begins the performance data.

@@ -13,6 +13,10 @@ type Options struct {
 	Colour  bool          // text only
 	Width   int           // of text, in characters; 0 is 80
 	Verbose bool          // text: every subject with its evidence, also the clear and the hidden
+	Detail  bool          // text: a block for each finding, with its evidence
+	Quiet   bool          // text: findings and what changed, nothing else
+	New     bool          // what an earlier run showed is marked Known
+	Timing  bool          // what each check took: text, prometheus
 	FailOn  trap.Severity // findings below it do not fail; 0 is all of them
 }
 
@@ -72,9 +76,4 @@ func (c *collected) Result(r trap.Result) error {
 
 // severityName is a severity's name also for a finding that has none: an outcome
 // read from elsewhere may lack it.
-func severityName(s trap.Severity) string {
-	if s < trap.Notice || s > trap.Critical {
-		return trap.Notice.String()
-	}
-	return s.String()
-}
+func severityName(s trap.Severity) string { return known(s).String() }

@@ -5,6 +5,7 @@ package report
 import (
 	"time"
 
+	"fettle/fact/machine"
 	"fettle/host"
 	"fettle/trap"
 )
@@ -14,8 +15,11 @@ type Meta struct {
 	Host     string        `json:"host"`
 	Kind     host.Kind     `json:"kind"`
 	Identity host.Identity `json:"identity"`
+	Machine  machine.Facts `json:"machine"`
 	Version  string        `json:"version"` // fettle's
-	Started  time.Time     `json:"started"`
+	// Warning says how the checks were less confined than they should be.
+	Warning string    `json:"warning,omitempty"`
+	Started time.Time `json:"started"`
 }
 
 // Writer writes one run. Begin comes first, Result once per trap in the

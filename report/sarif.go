@@ -130,7 +130,7 @@ func (s *sarif) End(took time.Duration) error {
 	if s.meta.Kind != host.KindLive {
 		run.Properties = map[string]any{"kind": s.meta.Kind}
 	}
-	for _, r := range s.results {
+	for _, r := range worstFirst(s.results) {
 		for i := range r.Outcomes {
 			run.Results = append(run.Results, s.result(rule(r.Trap, r.Trap), &r.Outcomes[i]))
 		}

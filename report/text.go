@@ -1,25 +1,25 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
-	"fettle/host"
 	"fettle/internal/ui"
+	"fettle/internal/units"
 	"fettle/trap"
 )
 
-// text is the report for people. Results are written as they come.
+// text is the report for people: the host, what was found, worst first, one
+// entry for one cause; then what is not known, and a line of figures.
 type text struct {
-	w      io.Writer
-	opt    Options
-	paint  ui.Painter
-	meta   Meta
-	wrote  bool // something of a trap
-	brief  bool // what needs nobody is counted, not listed
-	counts Counts
+	collected
+	w     io.Writer
+	opt   Options
+	paint ui.Painter
 }
 
 const indent = "          " // as wide as the widest label and two spaces
@@ -28,202 +28,241 @@ func newText(w io.Writer, opt Options) Writer {
 	return &text{w: w, opt: opt, paint: ui.Painter(opt.Colour)}
 }
 
-// briefFrom is how many traps of one run are too many for a line each: the
-// findings would leave the screen.
-const briefFrom = 16
-
-func (t *text) Begin(m Meta, traps []*trap.Trap) error {
-	t.meta = m
-	t.brief = len(traps) >= briefFrom && !t.opt.Verbose
-	what := []string{string(m.Kind)}
-	if m.Identity.Release != "" {
-		what = append(what, strings.TrimSpace(m.Identity.Sysname+" "+m.Identity.Release))
+func (t *text) End(took time.Duration) error {
+	results := worstFirst(t.results)
+	var body strings.Builder
+	if t.opt.Verbose || t.opt.Detail {
+		t.detailed(&body, results)
+	} else {
+		t.brief(&body, results)
 	}
-	if (m.Kind == host.KindCapture || m.Kind == host.KindSosreport) && !m.Identity.Time.IsZero() {
-		what = append(what, "of "+m.Identity.Time.UTC().Format("2006-01-02 15:04 UTC"))
+	t.resolved(&body)
+	var out strings.Builder
+	if !t.opt.Quiet {
+		out.WriteString(t.wrapped(t.paint.Paint(ui.Bold, header(&t.meta)), "", "  "))
+		if t.meta.Warning != "" && t.opt.Verbose {
+			out.WriteString(t.wrapped(ui.Visible(t.meta.Warning), "", "  "))
+		}
+		roomy := body.Len() > 0 && (t.counts.Found > 0 || t.opt.Verbose || t.opt.Detail)
+		if roomy {
+			out.WriteByte('\n')
+		}
+		out.WriteString(body.String())
+		if roomy {
+			out.WriteByte('\n')
+		}
+		out.WriteString(t.wrapped(t.figures(took), "", "  "))
+		if s := t.hiddenFigures(); s != "" {
+			out.WriteString(t.wrapped(s, "", "  "))
+		}
+	} else {
+		out.WriteString(body.String())
 	}
-	if m.Identity.EUID > 0 {
-		what = append(what, "without root")
+	if t.opt.Timing {
+		t.timing(&out)
 	}
-	head := ui.Visible(fmt.Sprintf("%s (%s)", m.Host, strings.Join(what, ", ")))
-	_, err := fmt.Fprintf(t.w, "%s\n\n", t.paint.Paint(ui.Bold, head))
+	_, err := io.WriteString(t.w, out.String())
 	return err
 }
 
-func (t *text) Result(r trap.Result) error {
-	t.counts.Add(r)
-	var b strings.Builder
-	var clear, not []trap.Outcome
-	for i := range r.Outcomes {
-		o := &r.Outcomes[i]
-		switch {
-		case o.Hidden():
-			if t.opt.Verbose {
-				t.hidden(&b, o)
-			}
-		case o.Status == trap.Found:
-			t.found(&b, o)
-		case o.Status == trap.Clear:
-			clear = append(clear, *o)
-		case o.Status == trap.NotApplicable:
-			not = append(not, *o)
-		default:
-			t.unknown(&b, o)
+// brief is one screen: an entry for each cause, and what is not known.
+func (t *text) brief(b *strings.Builder, results []trap.Result) {
+	t.entries(b, entries(results))
+	all := unknowns(&t.meta, results)
+	if t.opt.Quiet {
+		all = unknowns(&t.meta, newlyUnknown(results))
+		if !t.opt.New {
+			all = nil
 		}
 	}
-	if !t.brief {
-		t.quiet(&b, "clear", r.Trap, clear)
-		t.quiet(&b, "n/a", r.Trap, not)
+	if len(all) == 0 {
+		return
 	}
-	t.wrote = t.wrote || b.Len() > 0
-	_, err := io.WriteString(t.w, b.String())
-	return err
+	said, act := paragraph(all)
+	b.WriteString(t.label(ui.Magenta, "UNKNOWN", ui.Visible(said)))
+	if act != "" {
+		b.WriteString(t.wrapped(ui.Visible(act), indent, indent))
+	}
 }
 
-func (t *text) End(took time.Duration) error {
-	var b strings.Builder
-	if t.wrote {
-		b.WriteByte('\n')
+// newlyUnknown are the results without what an earlier run did not know either.
+func newlyUnknown(results []trap.Result) []trap.Result {
+	out := slices.Clone(results)
+	for i := range out {
+		out[i].Outcomes = slices.DeleteFunc(slices.Clone(out[i].Outcomes), func(o trap.Outcome) bool { return o.Known })
 	}
-	sum := t.counts.String() + " in " + round(took)
-	if t.brief {
-		sum += "; -v lists all"
-	}
-	b.WriteString(ui.Wrap(sum, t.opt.Width, "", "  "))
-	if n := t.counts.Accepted; n > 0 {
-		b.WriteString(t.more(n, "accepted"))
-	}
-	if n := t.counts.Known; n > 0 {
-		b.WriteString(t.more(n, "known from earlier runs"))
-	}
-	_, err := io.WriteString(t.w, b.String())
-	return err
+	return out
 }
 
-func (t *text) more(n int, what string) string {
-	if t.opt.Verbose {
-		return fmt.Sprintf("%d %s\n", n, what)
+// screen is how many lines of entries are shown in full; beyond it the least
+// grave are only named.
+const screen = 28
+
+func (t *text) entries(b *strings.Builder, all []entry) {
+	blocks := make([]string, len(all))
+	lines := 0
+	for i := range all {
+		blocks[i] = t.entry(&all[i])
+		lines += strings.Count(blocks[i], "\n")
 	}
-	return fmt.Sprintf("%d %s, hidden; -v shows\n", n, what)
+	shown := len(all)
+	for shown > 1 && lines > screen && all[shown-1].severity < trap.Critical {
+		shown--
+		lines -= strings.Count(blocks[shown], "\n")
+	}
+	for _, block := range blocks[:shown] {
+		b.WriteString(block)
+	}
+	t.named(b, all[shown:])
 }
 
-// head starts a block: a label, and what it is about.
-func (t *text) head(b *strings.Builder, st ui.Style, label string, o *trap.Outcome) {
-	what := t.paint.Paint(ui.Bold, ui.Visible(o.Trap))
-	if o.Subject != "" {
-		what += " on " + t.paint.Paint(ui.Bold, ui.Visible(o.Subject))
+// entry is one to three lines, and the command.
+func (t *text) entry(e *entry) string {
+	first := e.findings[0]
+	names := e.subjects()
+	what := t.paint.Paint(ui.Bold, ui.Visible(first.Trap))
+	switch {
+	case len(names) == 1:
+		what += " on " + t.paint.Paint(ui.Bold, ui.Visible(names[0]))
+	case len(names) > 1:
+		what += fmt.Sprintf(" on %d subjects", len(names))
 	}
-	fmt.Fprintf(b, "%s%s%s\n", t.paint.Paint(st, label), indent[len(label):], what)
+	s := t.label(style(e.severity), strings.ToUpper(severityName(e.severity)), what+": "+ui.Visible(e.says(t.title)))
+	if len(names) > 1 {
+		s += t.wrapped(t.fitting(names), indent, indent)
+	}
+	if a := first.Accepted; a != nil && a.Lapsed != "" {
+		s += t.wrapped("was accepted ("+ui.Visible(a.Reason)+"); back because "+ui.Visible(a.Lapsed), indent, indent)
+	}
+	command, byHand := e.act(&t.meta)
+	if byHand != "" {
+		return s + t.wrapped("by hand: "+ui.Visible(byHand), indent, indent)
+	}
+	return s + indent + command + "\n" // never broken in two: it is there to be copied
+}
+
+// fitting names as many subjects as fit into a line, and counts the others.
+func (t *text) fitting(names []string) string {
+	room := t.opt.Width - len(indent) - len(" and 1000 more")
+	n, used := 0, 0
+	for n < len(names) {
+		used += len(ui.Visible(names[n])) + 2
+		if n > 0 && used > room {
+			break
+		}
+		n++
+	}
+	shown := make([]string, n)
+	for i := range shown {
+		shown[i] = ui.Visible(names[i])
+	}
+	if n == len(names) {
+		return strings.Join(shown, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(shown, ", "), len(names)-n)
+}
+
+// named names the entries for which there is no room.
+func (t *text) named(b *strings.Builder, rest []entry) {
+	for len(rest) > 0 {
+		sev := rest[0].severity
+		n := slices.IndexFunc(rest, func(e entry) bool { return e.severity != sev })
+		if n < 0 {
+			n = len(rest)
+		}
+		var names []string
+		for _, e := range rest[:n] {
+			name := e.findings[0].Trap
+			if k := len(e.findings); k > 1 {
+				name += fmt.Sprintf(" (%d)", k)
+			}
+			names = append(names, ui.Visible(name))
+		}
+		b.WriteString(t.label(style(sev), strings.ToUpper(severityName(sev)), "also "+strings.Join(names, ", ")+": fettle check TRAP tells more"))
+		rest = rest[n:]
+	}
+}
+
+// resolved tells what an earlier run showed and is there no more.
+func (t *text) resolved(b *strings.Builder) {
+	for _, r := range t.results {
+		for _, was := range r.Resolved {
+			o := trap.Outcome{Trap: r.Trap, Subject: was.Subject}
+			b.WriteString(t.label(ui.Green, "resolved", ui.Visible(o.ID()+": "+was.Said)))
+		}
+	}
+}
+
+// figures is the last line.
+func (t *text) figures(took time.Duration) string {
+	c := &t.counts
+	s := c.String()
+	if c.Found == 0 {
+		s = "Nothing found" + strings.TrimPrefix(s, "0 found")
+	}
+	return s + " (" + units.Duration(took) + ")"
+}
+
+// hidden counts the findings that do not count.
+func (t *text) hiddenFigures() string {
+	var parts []string
+	for _, f := range []figure{{"accepted", t.counts.Accepted}, {"known from earlier runs", t.counts.Known}, {"below --severity", t.counts.Below}} {
+		if f.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", f.n, f.name))
+		}
+	}
+	switch {
+	case len(parts) == 0:
+		return ""
+	case t.opt.Verbose:
+		return "Not counted: " + strings.Join(parts, ", ")
+	}
+	return "Hidden: " + strings.Join(parts, ", ") + " (-v shows)"
+}
+
+// timing tells what each trap's check took, the longest first; those that took
+// less than a millisecond together.
+func (t *text) timing(b *strings.Builder) {
+	all := slices.Clone(t.results)
+	slices.SortStableFunc(all, func(x, y trap.Result) int { return cmp.Compare(y.Took, x.Took) })
+	b.WriteString("\nTime of each check (they run at the same time):\n")
+	var rest time.Duration
+	left := 0
+	for _, r := range all {
+		if r.Took < time.Millisecond {
+			rest += r.Took
+			left++
+			continue
+		}
+		fmt.Fprintf(b, "%10s  %s\n", units.Duration(r.Took), ui.Visible(r.Trap))
+	}
+	if left > 0 {
+		fmt.Fprintf(b, "%10s  %s\n", units.Duration(rest), units.Count(left, "other", "others together"))
+	}
+}
+
+func (t *text) title(id string) string {
+	for _, tr := range t.traps {
+		if tr.ID() == id {
+			return tr.Title()
+		}
+	}
+	return ""
+}
+
+// label starts with a label in its column; text is Visible and may be painted.
+func (t *text) label(st ui.Style, label, text string) string {
+	s := ui.Wrap(text, t.opt.Width, indent, indent)
+	return t.paint.Paint(st, label) + s[len(label):]
+}
+
+func (t *text) wrapped(s, first, rest string) string { return ui.Wrap(s, t.opt.Width, first, rest) }
+
+func style(s trap.Severity) ui.Style {
+	if st, ok := severityStyle[s]; ok {
+		return st
+	}
+	return ui.Cyan
 }
 
 var severityStyle = map[trap.Severity]ui.Style{trap.Critical: ui.Red, trap.Warning: ui.Yellow, trap.Notice: ui.Cyan}
-
-func (t *text) found(b *strings.Builder, o *trap.Outcome) {
-	st, ok := severityStyle[o.Severity]
-	if !ok {
-		st = ui.Cyan
-	}
-	t.head(b, st, strings.ToUpper(severityName(o.Severity)), o)
-	t.body(b, o)
-	if a := o.Accepted; a != nil && a.Lapsed != "" {
-		t.line(b, "was accepted ("+ui.Visible(a.Reason)+"); back because "+ui.Visible(a.Lapsed))
-	}
-	if o.ByHand != "" {
-		t.line(b, "by hand: "+ui.Visible(o.ByHand))
-	}
-	// Never broken in two: it is there to be copied.
-	b.WriteString(indent + next(&t.meta, o) + Command(o) + "\n")
-}
-
-func (t *text) hidden(b *strings.Builder, o *trap.Outcome) {
-	label := "known"
-	if a := o.Accepted; a != nil && a.Lapsed == "" {
-		label = "accepted"
-	}
-	t.head(b, ui.Faint, label, o)
-	t.line(b, severityName(o.Severity)+": "+ui.Visible(o.Summary))
-	if a := o.Accepted; a != nil && a.Lapsed == "" {
-		s := "accepted"
-		if a.By != "" {
-			s += " by " + a.By
-		}
-		if a.Until != "" {
-			s += " until " + a.Until
-		}
-		t.line(b, ui.Visible(s+": "+a.Reason))
-	}
-}
-
-func (t *text) unknown(b *strings.Builder, o *trap.Outcome) {
-	t.head(b, ui.Magenta, "UNKNOWN", o)
-	if o.Reason == "" && o.Summary == "" {
-		t.line(b, fmt.Sprintf("no reason given (status %s)", ui.Visible(string(o.Status))))
-	}
-	t.body(b, o)
-	if h := hint(&t.meta, o); h != "" {
-		t.line(b, h)
-	}
-}
-
-// body writes summary, reason, detail and evidence.
-func (t *text) body(b *strings.Builder, o *trap.Outcome) {
-	for _, s := range []string{o.Summary, o.Reason, o.Detail} {
-		for line := range strings.Lines(strings.TrimRight(s, "\n")) {
-			t.line(b, ui.Visible(strings.TrimRight(line, "\n")))
-		}
-	}
-	for _, e := range o.Evidence {
-		s := ui.Visible(e.Source) + ": " + ui.Visible(e.Value)
-		b.WriteString(ui.Wrap(s, t.opt.Width, indent+"- ", indent+"    "))
-	}
-}
-
-func (t *text) line(b *strings.Builder, s string) {
-	b.WriteString(ui.Wrap(s, t.opt.Width, indent, indent))
-}
-
-// quiet writes what needs nobody: one line for a trap, or everything with -v.
-func (t *text) quiet(b *strings.Builder, label, id string, out []trap.Outcome) {
-	if len(out) == 0 {
-		return
-	}
-	if t.opt.Verbose {
-		for i := range out {
-			t.head(b, ui.Faint, label, &out[i])
-			t.body(b, &out[i])
-		}
-		return
-	}
-	s := id
-	if names := subjects(out); names != "" {
-		s += " on " + names
-	}
-	if len(out) == 1 {
-		s += ": " + out[0].Summary + out[0].Reason
-	}
-	s = ui.Cut(label+indent[len(label):]+ui.Visible(s), t.opt.Width)
-	b.WriteString(t.paint.Paint(ui.Faint, s) + "\n")
-}
-
-func subjects(out []trap.Outcome) string {
-	var names []string
-	for _, o := range out {
-		if o.Subject != "" {
-			names = append(names, o.Subject)
-		}
-	}
-	if len(names) > 4 {
-		return fmt.Sprintf("%d subjects", len(names))
-	}
-	return strings.Join(names, ", ")
-}
-
-func round(d time.Duration) string {
-	switch {
-	case d >= 10*time.Second:
-		return d.Round(time.Second).String()
-	case d >= time.Second:
-		return d.Round(100 * time.Millisecond).String()
-	}
-	return d.Round(time.Millisecond).String()
-}

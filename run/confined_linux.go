@@ -176,8 +176,8 @@ func child(all []*trap.Trap) error {
 	if err != nil {
 		return say(parent, saying{Failed: err.Error()})
 	}
+	ab := aboutOf(context.Background(), src) // no part of a capture
 	src, recorded := w.Target.Record.start(src)
-	ab := aboutOf(src)
 	ab.Confined = state
 	if err := say(parent, saying{About: &ab}); err != nil {
 		return err

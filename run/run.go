@@ -4,7 +4,9 @@ package run
 
 import (
 	"context"
+	"time"
 
+	"fettle/fact/machine"
 	"fettle/host"
 	"fettle/host/confine"
 	"fettle/lore/rule"
@@ -38,13 +40,19 @@ type About struct {
 	Kind     host.Kind     `json:"kind"`
 	Name     string        `json:"name"`
 	Identity host.Identity `json:"identity"`
+	Machine  machine.Facts `json:"machine"`
 	Confined confine.State `json:"confined"`
 	// Warning says how checks are less confined than they should be.
 	Warning string `json:"-"`
 }
 
-func aboutOf(src host.Source) About {
-	return About{Kind: src.Kind(), Name: src.Name(), Identity: src.Identity()}
+// machineLimit is how long a run waits to say what machine it is.
+const machineLimit = 2 * time.Second
+
+func aboutOf(ctx context.Context, src host.Source) About {
+	ctx, cancel := context.WithTimeout(ctx, machineLimit)
+	defer cancel()
+	return About{Kind: src.Kind(), Name: src.Name(), Identity: src.Identity(), Machine: machine.Read(ctx, host.New(src))}
 }
 
 // Unreadable is an error of input that was named and cannot be read.
@@ -72,8 +80,8 @@ func (e Engine) Check(ctx context.Context, tg Target, traps []*trap.Trap, opt tr
 		return err
 	}
 	defer src.Close()
+	ab := aboutOf(ctx, src) // no part of a capture
 	src, recorded := tg.Record.start(src)
-	ab := aboutOf(src)
 	ab.Warning = warning
 	if err := begin(ab); err != nil {
 		return err

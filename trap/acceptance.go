@@ -11,8 +11,8 @@ type Acceptance struct {
 	Lapsed string `json:"lapsed,omitempty"`
 }
 
-// Hidden tells whether a finding does not count: it was accepted, or a run of
-// check --new showed it already.
+// Hidden tells whether a finding does not count: it was accepted, a run of
+// check --new showed it already, or it is below check --severity.
 func (o *Outcome) Hidden() bool {
-	return o.Status == Found && (o.Known || o.Accepted != nil && o.Accepted.Lapsed == "")
+	return o.Status == Found && (o.Known || o.Below || o.Accepted != nil && o.Accepted.Lapsed == "")
 }

@@ -143,8 +143,13 @@ type Outcome struct {
 	Fixable bool `json:"fixable,omitempty"`
 	// Accepted is set when an admin accepted this finding.
 	Accepted *Acceptance `json:"accepted,omitempty"`
-	// Known is set by check --new: an earlier run showed this finding.
+	// Known is set by check --new: an earlier run showed this finding, or did
+	// not know either.
 	Known bool `json:"known,omitempty"`
+	// Since is set by check --new: when a run showed this finding first.
+	Since time.Time `json:"since,omitzero"`
+	// Below is set for a finding below check --severity.
+	Below bool `json:"below,omitempty"`
 
 	chosen map[string]string // by Choose
 }
@@ -171,4 +176,14 @@ type Result struct {
 	Trap     string        `json:"trap"`
 	Outcomes []Outcome     `json:"outcomes"`
 	Took     time.Duration `json:"took_ns"`
+	// Resolved is set by check --new: findings that an earlier run showed and
+	// that are there no more.
+	Resolved []Resolved `json:"resolved,omitempty"`
+}
+
+// Resolved is a finding of an earlier run that is there no more.
+type Resolved struct {
+	Subject string    `json:"subject,omitempty"`
+	Said    string    `json:"said"` // its severity and summary
+	Since   time.Time `json:"since,omitzero"`
 }

@@ -2,7 +2,6 @@ package check
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,6 +22,7 @@ type checkOptions struct {
 	sample     time.Duration
 	network    bool
 	limit      time.Duration
+	skip       []string
 	failOn     string
 	out        outputOptions
 	fleet      app.HostFlags
@@ -33,33 +33,40 @@ func Cmd(a *app.App) *cobra.Command {
 	var o checkOptions
 	c := &cobra.Command{
 		Use:   "check [TRAP...]",
-		Short: "Look for traps on this host, a root folder, or a capture",
-		Long: `Look for traps on this host, a root folder, or a capture: for all of them, or
-for those named. Nothing is changed: checks run confined, without the power to
-write.
+		Short: "Check this host, a root folder, or a capture for traps",
+		Long: `Check this host, a root folder, or a capture for all traps, or for those named.
+Nothing is changed: checks run confined, without permission to write.
+
+Of all traps it prints one screen, worst first, one entry for each cause; of
+named traps, or with -v, every subject with its evidence.
 
 Exit status:
   0  nothing found
   1  something found, at or above --fail-on
-  2  wrong use, or input that cannot be read
+  2  usage error, or input that cannot be read
   3  checking itself failed
-  4  nothing found, but something could not be looked at
+  4  nothing found, but something could not be inspected
 
 With --format nagios it is that of a monitoring plugin: 0 OK, 1 WARNING,
-2 CRITICAL, 3 UNKNOWN.`,
+2 CRITICAL, 3 UNKNOWN; a notice alone is OK.`,
+		Example: `  fettle check
+  fettle check bridge-mtu
+  sudo fettle check --new -q        # from cron: prints what changed
+  fettle check --from sosreport-web1.tar.xz --severity warning`,
 		ValidArgsFunction: a.CompleteTraps,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return pluginError(a, o.out.format, check(cmd.Context(), a, o, args))
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.root, "root", "", "look at the root folder `DIR`, which is not running here")
-	f.StringVar(&o.from, "from", "", "look at a capture or sosreport: `FILE` or folder")
+	f.StringVar(&o.root, "root", "", "check the root folder `DIR`, which is not running here")
+	f.StringVar(&o.from, "from", "", "check a capture or sosreport: `FILE` or folder")
 	f.DurationVar(&o.sample, "sample", 0, "run sampling checks too, over this `TIME` (10s)")
 	f.BoolVar(&o.network, "network", false, "run checks that talk to other hosts too")
-	f.DurationVar(&o.limit, "limit", 0, "cut every check off after this `TIME` (default: each trap's own)")
-	f.StringVar(&o.failOn, "fail-on", trap.Notice.String(), "exit 1 from this `SEVERITY` on: notice, warning or critical")
-	c.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{"notice", "warning", "critical"}, cobra.ShellCompDirectiveNoFileComp))
+	f.StringSliceVar(&o.skip, "skip", nil, "leave out these `TRAPS` (comma-separated; may be repeated)")
+	c.RegisterFlagCompletionFunc("skip", a.CompleteTraps)
+	f.DurationVar(&o.limit, "limit", 0, "stop every check after this `TIME` (default: each trap's own)")
+	app.WordFlag(c, &o.failOn, "fail-on", "exit 1 from this `SEVERITY` on: notice (default; nagios: warning), warning or critical", "notice", "warning", "critical")
 	o.out.flags(c)
 	o.fleet.Flags(c)
 	c.MarkFlagsMutuallyExclusive("root", "from")
@@ -68,13 +75,10 @@ With --format nagios it is that of a monitoring plugin: 0 OK, 1 WARNING,
 }
 
 func check(ctx context.Context, a *app.App, o checkOptions, ids []string) error {
-	failOn, ok := trap.ParseSeverity(o.failOn)
-	if !ok {
-		return app.Usagef("--fail-on %s: a severity is notice, warning or critical", o.failOn)
-	}
+	failOn := o.leastToFail()
 	for name, d := range map[string]time.Duration{"sample": o.sample, "limit": o.limit} {
 		if d < 0 {
-			return app.Usagef("--%s %s: a time is at least 0", name, d)
+			return app.Usagef("--%s %s: must not be negative", name, d)
 		}
 	}
 	traps, err := selected(a, o, ids)
@@ -91,12 +95,15 @@ func check(ctx context.Context, a *app.App, o checkOptions, ids []string) error 
 	if err != nil {
 		return err
 	}
+	o.out.detail = len(ids) > 0
 	out, err := newOutput(a, o.out, failOn)
 	if err != nil {
 		return err
 	}
 	defer out.abandon()
 	started := time.Now()
+	progress := newProgress(a, traps)
+	defer progress.end()
 	opt := trap.Options{Limit: o.limit, Interval: o.sample, Network: o.network}
 	listed := traps
 	notLoaded, unloaded := a.NotLoaded()
@@ -108,16 +115,15 @@ func check(ctx context.Context, a *app.App, o checkOptions, ids []string) error 
 	}
 	var werr error
 	err = a.Check(ctx, tg, traps, opt, func(ab run.About) error {
-		if ab.Warning != "" {
-			fmt.Fprintf(a.Stderr, "fettle: %s\n", ab.Warning)
-		}
-		m := report.Meta{Host: ab.Name, Kind: ab.Kind, Identity: ab.Identity, Version: build.Version(), Started: started}
+		m := report.Meta{Host: ab.Name, Kind: ab.Kind, Identity: ab.Identity, Machine: ab.Machine, Version: build.Version(), Warning: ab.Warning, Started: started}
 		return out.Begin(m, listed)
 	}, func(r trap.Result) {
+		progress.next()
 		if werr == nil {
 			werr = out.Result(r)
 		}
 	})
+	progress.end()
 	if err == nil {
 		err = werr
 	}
@@ -131,6 +137,17 @@ func check(ctx context.Context, a *app.App, o checkOptions, ids []string) error 
 		return err
 	}
 	return out.status()
+}
+
+// leastToFail is the severity from which on findings fail the run.
+func (o *checkOptions) leastToFail() trap.Severity {
+	if s, ok := trap.ParseSeverity(o.failOn); ok {
+		return s
+	}
+	if o.out.format == "nagios" {
+		return trap.Warning
+	}
+	return trap.Notice
 }
 
 // target makes the flags' paths absolute and real: the child works elsewhere,
@@ -170,16 +187,24 @@ func selected(a *app.App, o checkOptions, ids []string) ([]*trap.Trap, error) {
 	}
 	for _, t := range named {
 		if !allowed(t) {
-			flag := map[trap.Cost]string{trap.Sampled: "--sample 10s", trap.Network: "--network"}[t.Cost]
-			return nil, app.Usagef("%s is a check that is only made with %s", t.ID(), flag)
+			flag := "--network"
+			if t.Cost == trap.Sampled {
+				flag = "--sample 10s"
+			}
+			return nil, app.Usagef("%s is checked only with %s", t.ID(), flag)
 		}
 	}
+	skipped, err := a.Find(o.skip)
+	if err != nil {
+		return nil, err
+	}
+	skip := func(t *trap.Trap) bool { return slices.Contains(skipped, t) }
 	if len(ids) > 0 {
-		return named, nil
+		return slices.DeleteFunc(named, skip), nil
 	}
 	var out []*trap.Trap
 	for _, t := range a.Traps {
-		if allowed(t) {
+		if allowed(t) && !skip(t) {
 			out = append(out, t)
 		}
 	}

@@ -38,7 +38,8 @@ func checkFleet(ctx context.Context, a *app.App, o checkOptions, failOn trap.Sev
 	if o.limit > 0 {
 		args = append(args, "--limit="+o.limit.String())
 	}
-	out := &output{app: a, opt: o.out, failOn: failOn, list: &accept.List{}}
+	least, _ := trap.ParseSeverity(o.out.severity)
+	out := &output{app: a, opt: o.out, failOn: failOn, least: least, list: &accept.List{}}
 	if o.out.accepted != "" {
 		if out.list, err = a.Acceptances(o.out.accepted); err != nil {
 			return err
@@ -61,6 +62,7 @@ func checkFleet(ctx context.Context, a *app.App, o checkOptions, failOn trap.Sev
 	f.Check(ctx, hosts, args, func(e fleet.Event) {
 		if e.Line.Result != nil {
 			out.list.Mark(e.Line.Result, time.Now())
+			below(e.Line.Result.Outcomes, least)
 			out.counts.Add(*e.Line.Result)
 		}
 		if e.Err != nil {

@@ -35,7 +35,7 @@ type hostReport struct {
 
 func fleetWriter(w io.Writer, o checkOptions, failOn trap.Severity, traps []*trap.Trap) *fleetReport {
 	return &fleetReport{w: w, format: o.out.format, traps: traps, hosts: map[string]*hostReport{},
-		opt: report.Options{Colour: ui.Colour(w), Width: ui.Width(w), Verbose: o.out.verbose, FailOn: failOn}}
+		opt: o.out.report(w, failOn)}
 }
 
 // fleetLine is a line of jsonl with its host. A host that gave no (whole)

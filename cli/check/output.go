@@ -24,8 +24,12 @@ type outputOptions struct {
 	format   string
 	file     string
 	verbose  bool
+	quiet    bool
+	timing   bool
+	severity string // the least that is reported
 	fresh    bool   // --new
 	accepted string // --accepted
+	detail   bool   // traps were named: show the evidence
 }
 
 func (o *outputOptions) flags(c *cobra.Command) {
@@ -33,8 +37,16 @@ func (o *outputOptions) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVarP(&o.file, "output", "o", "", "write to `FILE`, which is replaced when the run is complete")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "show every subject with its evidence, also the clear and the accepted")
-	f.BoolVar(&o.fresh, "new", false, "show and count only findings that the last run with --new did not show")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "print findings and what changed, and nothing where there is none")
+	f.BoolVar(&o.timing, "timing", false, "show how long each trap's check took")
+	app.WordFlag(c, &o.severity, "severity", "report only findings from this `SEVERITY` on: notice, warning or critical", "notice", "warning", "critical")
+	f.BoolVar(&o.fresh, "new", false, "report only findings that the last run with --new did not, and what was resolved")
 	f.StringVar(&o.accepted, "accepted", "", "take accepted findings from this `FILE` (default for this host: "+accept.System+")")
+}
+
+// report is the options of the report's writer.
+func (o *outputOptions) report(w io.Writer, failOn trap.Severity) report.Options {
+	return report.Options{Colour: ui.Colour(w), Width: ui.Width(w), Verbose: o.verbose, Detail: o.detail, Quiet: o.quiet, New: o.fresh, Timing: o.timing, FailOn: failOn}
 }
 
 // output is a report being written: what is accepted or known is marked, what
@@ -43,6 +55,7 @@ type output struct {
 	app    *app.App
 	opt    outputOptions
 	failOn trap.Severity
+	least  trap.Severity // that is reported
 	w      report.Writer
 	list   *accept.List
 	seen   *accept.Seen
@@ -54,7 +67,8 @@ type output struct {
 // newOutput checks everything that can be wrong with the flags before any
 // check is run.
 func newOutput(a *app.App, opt outputOptions, failOn trap.Severity) (*output, error) {
-	out := &output{app: a, opt: opt, failOn: failOn, list: &accept.List{}}
+	least, _ := trap.ParseSeverity(opt.severity)
+	out := &output{app: a, opt: opt, failOn: failOn, least: least, list: &accept.List{}}
 	if opt.accepted != "" {
 		l, err := a.Acceptances(opt.accepted)
 		if err != nil {
@@ -66,7 +80,7 @@ func newOutput(a *app.App, opt outputOptions, failOn trap.Severity) (*output, er
 	if err != nil {
 		return nil, err
 	}
-	out.w, err = report.New(opt.format, w, report.Options{Colour: ui.Colour(w), Width: ui.Width(w), Verbose: opt.verbose, FailOn: failOn})
+	out.w, err = report.New(opt.format, w, opt.report(w, failOn))
 	if err != nil {
 		out.abandon()
 		return nil, app.Usagef("--format: %w", err)
@@ -111,7 +125,7 @@ func (out *output) Begin(m report.Meta, traps []*trap.Trap) error {
 		if err != nil {
 			return app.Failf("%w", err)
 		}
-		if out.seen, err = accept.OpenSeen(dir, string(m.Kind), m.Host); err != nil {
+		if out.seen, err = accept.OpenSeen(dir, string(m.Kind), m.Host, m.Started); err != nil {
 			return app.Usagef("%w", err)
 		}
 	}
@@ -123,8 +137,17 @@ func (out *output) Result(r trap.Result) error {
 	if out.seen != nil {
 		out.seen.Mark(&r)
 	}
+	below(r.Outcomes, out.least)
 	out.counts.Add(r)
 	return written(out.w.Result(r))
+}
+
+// below marks the findings below the least severity that is reported.
+func below(outcomes []trap.Outcome, least trap.Severity) {
+	for i := range outcomes {
+		o := &outcomes[i]
+		o.Below = o.Status == trap.Found && o.Severity < least
+	}
 }
 
 func written(err error) error {

@@ -16,7 +16,7 @@ func Wrap(s string, width int, first, rest string) string {
 		switch {
 		case line == lead:
 			line += w
-		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(w) > width:
+		case columns(line)+1+columns(w) > width:
 			b.WriteString(strings.TrimRight(line, " ") + "\n")
 			line, lead = rest+w, rest
 		default:
@@ -25,6 +25,23 @@ func Wrap(s string, width int, first, rest string) string {
 	}
 	b.WriteString(strings.TrimRight(line, " ") + "\n")
 	return b.String()
+}
+
+// columns is how wide s is, without what colours it.
+func columns(s string) int {
+	n := utf8.RuneCountInString(s)
+	for {
+		_, rest, ok := strings.Cut(s, "\x1b[")
+		if !ok {
+			return n
+		}
+		code, after, ok := strings.Cut(rest, "m")
+		if !ok {
+			return n
+		}
+		n -= utf8.RuneCountInString(code) + len("\x1b[m")
+		s = after
+	}
 }
 
 // ellipsis is in ASCII, for serial consoles and LANG=C.

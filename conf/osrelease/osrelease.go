@@ -1,0 +1,72 @@
+// Package osrelease reads os-release(5), which names the distribution.
+package osrelease
+
+import (
+	"context"
+	"strings"
+
+	"fettle/host"
+)
+
+// File is what an os-release file says. The zero File is of a host without one.
+type File struct {
+	Path   string // which of the two was read
+	Fields map[string]string
+}
+
+// Read reads /etc/os-release, or where that is missing /usr/lib/os-release.
+func Read(ctx context.Context, h *host.Host) (File, error) {
+	for _, name := range []string{"/etc/os-release", "/usr/lib/os-release"} {
+		b, err := h.ReadFile(ctx, name)
+		if host.IsAbsent(err) {
+			continue
+		}
+		if err != nil {
+			return File{}, err
+		}
+		return File{Path: name, Fields: Parse(string(b))}, nil
+	}
+	return File{}, nil
+}
+
+// Parse reads the assignments; what is none is passed over, as
+// systemd's parser does. A later one replaces an earlier.
+func Parse(text string) map[string]string {
+	fields := map[string]string{}
+	for line := range strings.Lines(text) {
+		key, value, ok := strings.Cut(strings.TrimSpace(line), "=")
+		if ok && key != "" && key[0] != '#' {
+			fields[key] = unquote(value)
+		}
+	}
+	return fields
+}
+
+// unquote takes a value as a shell would: quoted in one way or not at all, with
+// backslashes before " $ \ and ` in double quotes.
+func unquote(s string) string {
+	if len(s) < 2 || s[0] != s[len(s)-1] || s[0] != '"' && s[0] != '\'' {
+		return s
+	}
+	inner := s[1 : len(s)-1]
+	if s[0] == '\'' || !strings.Contains(inner, `\`) {
+		return inner
+	}
+	return strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\$`, `$`, "\\`", "`").Replace(inner)
+}
+
+// ID is the distribution's: "debian".
+func (f File) ID() string { return f.Fields["ID"] }
+
+// Name is the distribution with its version, short: "Debian 12", "Ubuntu 24.04.1 LTS".
+func (f File) Name() string {
+	name := f.Fields["PRETTY_NAME"]
+	if name == "" {
+		name = strings.TrimSpace(f.Fields["NAME"] + " " + f.Fields["VERSION_ID"])
+	}
+	name = strings.Replace(name, "GNU/Linux ", "", 1)
+	if i := strings.LastIndex(name, " ("); i > 0 && strings.HasSuffix(name, ")") { // the code name
+		name = name[:i]
+	}
+	return name
+}

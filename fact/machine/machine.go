@@ -1,0 +1,145 @@
+// Package machine says what kind of host it is that is looked at: its
+// distribution, hardware or virtual machine, how long it is up, and what
+// containers it runs.
+package machine
+
+import (
+	"context"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"fettle/conf/osrelease"
+	"fettle/host"
+)
+
+// Facts are what could be read of it; what could not be is empty.
+type Facts struct {
+	Distribution string        `json:"distribution,omitempty"` // "Debian 12"
+	Kind         string        `json:"kind,omitempty"`         // "KVM guest", "Docker container", "Dell Inc. PowerEdge R640"
+	Up           time.Duration `json:"up_ns,omitempty"`
+	Containers   []Containers  `json:"containers,omitempty"`
+}
+
+// Containers are those of one engine that run.
+type Containers struct {
+	Engine string `json:"engine"` // "Docker", "Podman", "LXC", "nspawn"
+	Count  int    `json:"count"`
+}
+
+// Read reads the facts. Nothing that fails is an error: they are for people.
+func Read(ctx context.Context, h *host.Host) Facts {
+	var f Facts
+	if release, err := osrelease.Read(ctx, h); err == nil {
+		f.Distribution = release.Name()
+	}
+	if h.Kind() != host.KindLive {
+		return f
+	}
+	f.Kind = kind(ctx, h)
+	f.Up = uptime(ctx, h)
+	f.Containers = containers(ctx, h)
+	return f
+}
+
+func uptime(ctx context.Context, h *host.Host) time.Duration {
+	s, _ := h.ReadString(ctx, "/proc/uptime")
+	first, _, _ := strings.Cut(s, " ")
+	seconds, err := strconv.ParseFloat(first, 64)
+	if err != nil || seconds < 0 || seconds > 1e9 {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+// kind tells a container from a virtual machine and from hardware.
+func kind(ctx context.Context, h *host.Host) string {
+	if engine := inside(ctx, h); engine != "" {
+		return engine + " container"
+	}
+	vendor, _ := h.ReadString(ctx, "/sys/class/dmi/id/sys_vendor")
+	product, _ := h.ReadString(ctx, "/sys/class/dmi/id/product_name")
+	vendor, product = strings.TrimSpace(vendor), strings.TrimSpace(product)
+	for _, v := range hypervisors {
+		if strings.Contains(vendor+" "+product, v.dmi) {
+			return v.name + " guest"
+		}
+	}
+	if t, err := h.ReadString(ctx, "/sys/hypervisor/type"); err == nil && strings.TrimSpace(t) == "xen" {
+		return "Xen guest"
+	}
+	if vendor != "" {
+		return strings.TrimSpace(vendor + " " + product)
+	}
+	if cpu, err := h.ReadString(ctx, "/proc/cpuinfo"); err == nil && strings.Contains(cpu, " hypervisor ") {
+		return "virtual machine"
+	}
+	return ""
+}
+
+// hypervisors are known by what they put into DMI, as systemd-detect-virt
+// knows them (systemd, src/basic/virt.c, detect_vm_dmi_vendor()).
+var hypervisors = []struct{ dmi, name string }{
+	{"KVM", "KVM"}, {"OpenStack", "KVM"}, {"QEMU", "KVM"}, {"KubeVirt", "KVM"}, {"Amazon EC2", "EC2"}, {"VMware", "VMware"},
+	{"VMW", "VMware"}, {"innotek GmbH", "VirtualBox"}, {"VirtualBox", "VirtualBox"}, {"Xen", "Xen"}, {"Bochs", "Bochs"},
+	{"Parallels", "Parallels"}, {"BHYVE", "bhyve"}, {"Microsoft Corporation Virtual Machine", "Hyper-V"},
+	{"Google Compute Engine", "Google Compute Engine"}, {"Hetzner", "KVM"}, {"Apple Virtualization", "Apple Virtualization"},
+}
+
+// inside is the engine of the container that this host is, or "".
+func inside(ctx context.Context, h *host.Host) string {
+	// systemd and podman leave the engine's name there (systemd's "Container Interface").
+	if s, err := h.ReadString(ctx, "/run/systemd/container"); err == nil {
+		if name := engines[strings.TrimSpace(s)]; name != "" {
+			return name
+		}
+		return "Linux"
+	}
+	for file, engine := range map[string]string{"/.dockerenv": "Docker", "/run/.containerenv": "Podman"} {
+		if ok, err := h.Exists(ctx, file); err == nil && ok {
+			return engine
+		}
+	}
+	return ""
+}
+
+var engines = map[string]string{"docker": "Docker", "podman": "Podman", "lxc": "LXC", "lxc-libvirt": "libvirt LXC",
+	"systemd-nspawn": "nspawn", "rkt": "rkt", "wsl": "WSL", "proot": "proot", "pouch": "Pouch"}
+
+// places are where engines put the cgroups of their containers; one name there
+// that fits is one container.
+var places = []struct{ engine, dir, pattern string }{
+	{"Docker", "/sys/fs/cgroup/system.slice", "docker-*.scope"},
+	{"Docker", "/sys/fs/cgroup/docker", "????????????????????????????????????????????????????????????????"},
+	{"Podman", "/sys/fs/cgroup/machine.slice", "libpod-????????????????????????????????????????????????????????????????.scope"},
+	{"nspawn", "/sys/fs/cgroup/machine.slice", "systemd-nspawn@*.service"},
+	{"libvirt guests", "/sys/fs/cgroup/machine.slice", "machine-qemu*.scope"},
+	{"LXC", "/sys/fs/cgroup", "lxc.payload.*"},
+	{"LXC", "/sys/fs/cgroup/lxc.payload", "*"},
+}
+
+func containers(ctx context.Context, h *host.Host) []Containers {
+	var out []Containers
+	for _, p := range places {
+		entries, err := h.ReadDir(ctx, p.dir)
+		if err != nil {
+			continue
+		}
+		n := 0
+		for _, e := range entries {
+			if ok, _ := path.Match(p.pattern, e.Name); ok && e.Type.IsDir() {
+				n++
+			}
+		}
+		if n == 0 {
+			continue
+		}
+		if i := len(out) - 1; i >= 0 && out[i].Engine == p.engine {
+			out[i].Count += n
+			continue
+		}
+		out = append(out, Containers{p.engine, n})
+	}
+	return out
+}

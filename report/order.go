@@ -1,0 +1,43 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+
+	"fettle/trap"
+)
+
+// rank is where an outcome stands in a report: findings that count, the
+// gravest first, then those that do not, then what is not known, then the rest.
+func rank(o *trap.Outcome) int {
+	switch {
+	case o.Status == trap.Found && !o.Hidden():
+		return 10 + int(o.Severity)
+	case o.Status == trap.Found:
+		return 5 + int(o.Severity)
+	case o.Status == trap.Clear:
+		return 1
+	case o.Status == trap.NotApplicable:
+		return 0
+	}
+	return 4 // unknown, or what a newer fettle may say
+}
+
+// worstFirst orders results, and the outcomes of each, by rank; what is alike
+// stays in the order in which it came.
+func worstFirst(results []trap.Result) []trap.Result {
+	out := slices.Clone(results)
+	worst := func(r trap.Result) int {
+		most := -1
+		for i := range r.Outcomes {
+			most = max(most, rank(&r.Outcomes[i]))
+		}
+		return most
+	}
+	for i := range out {
+		out[i].Outcomes = slices.Clone(out[i].Outcomes)
+		slices.SortStableFunc(out[i].Outcomes, func(a, b trap.Outcome) int { return cmp.Compare(rank(&b), rank(&a)) })
+	}
+	slices.SortStableFunc(out, func(a, b trap.Result) int { return cmp.Compare(worst(b), worst(a)) })
+	return out
+}
