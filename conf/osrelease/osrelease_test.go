@@ -31,11 +31,11 @@ func TestAsTheShell(t *testing.T) {
 
 func TestName(t *testing.T) {
 	for text, want := range map[string]string{
-		"PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n":          "Debian 12",
-		"PRETTY_NAME=\"Ubuntu 24.04.1 LTS\"\n":                      "Ubuntu 24.04.1 LTS",
-		"PRETTY_NAME=\"Red Hat Enterprise Linux 9.4 (Plow)\"\n":     "Red Hat Enterprise Linux 9.4",
-		"NAME=Void\nVERSION_ID=\n":                                  "Void",
-		"": "",
+		"PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n":      "Debian 12",
+		"PRETTY_NAME=\"Ubuntu 24.04.1 LTS\"\n":                  "Ubuntu 24.04.1 LTS",
+		"PRETTY_NAME=\"Red Hat Enterprise Linux 9.4 (Plow)\"\n": "Red Hat Enterprise Linux 9.4",
+		"NAME=Void\nVERSION_ID=\n":                              "Void",
+		"":                                                      "",
 	} {
 		if got := (File{Fields: Parse(text)}).Name(); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
