@@ -53,3 +53,5 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
