@@ -1,16 +1,19 @@
 package cli
 
 import (
+	"archive/tar"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"fettle/host"
 	"fettle/trap"
@@ -51,6 +54,52 @@ func Synthetic(args []string) (int, bool) {
 func synthetic(n int, args ...string) *exec.Cmd {
 	exe, _ := os.Executable()
 	return &exec.Cmd{Path: exe, Args: append([]string{fmt.Sprint(syntheticName, n)}, args...)}
+}
+
+// TestKilledWhileUnpacking: whatever ends fettle, nothing of somebody's report
+// stays behind where archives are unpacked.
+func TestKilledWhileUnpacking(t *testing.T) {
+	dir, temp := t.TempDir(), t.TempDir()
+	file := filepath.Join(dir, "sosreport.tar")
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := tar.NewWriter(f)
+	body := make([]byte, 8<<20)
+	for i := range 60 {
+		w.WriteHeader(&tar.Header{Name: fmt.Sprint("report/", i), Mode: 0o600, Size: int64(len(body)), Typeflag: tar.TypeReg})
+		w.Write(body)
+	}
+	if err := errors.Join(w.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	cmd := synthetic(1, "check", "--from", file)
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	unpacking := func() bool { // a file without a name in temp, as the kernel tells it
+		links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", cmd.Process.Pid))
+		for _, l := range links {
+			if to, _ := os.Readlink(l); strings.HasPrefix(to, temp) {
+				if st, err := os.Stat(l); err == nil && st.Size() > 0 {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	for end := time.Now().Add(20 * time.Second); !unpacking(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("nothing is unpacked into TMPDIR: the test proves nothing")
+		}
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	if es, _ := os.ReadDir(temp); len(es) > 0 {
+		t.Errorf("left behind: %v", es)
+	}
 }
 
 func TestSyntheticProcess(t *testing.T) {

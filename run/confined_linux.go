@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"fettle/host"
+	"fettle/host/archive"
 	"fettle/host/confine"
 	"fettle/trap"
 )
@@ -25,7 +26,7 @@ type work struct {
 	// Rules are the admin's own among them, checked by the parent.
 	Rules   []json.RawMessage `json:"rules,omitempty"`
 	Options trap.Options      `json:"options"`
-	Temp    string            `json:"temp,omitempty"` // the one folder where it may write
+	Spooled bool              `json:"spooled,omitempty"` // a file was handed over to unpack an archive into
 }
 
 // saying is one message of the child: first about or failed, then results as
@@ -54,11 +55,12 @@ func (e Engine) confined(ctx context.Context, tg Target, traps []*trap.Trap, opt
 		}
 	}
 	if st, err := os.Stat(tg.From); err == nil && st.Mode().IsRegular() { // an archive is unpacked into a spool
-		if w.Temp, err = spoolFolder(); err != nil {
-			return true, "", fmt.Errorf("making a folder for the unpacked archive: %w; set TMPDIR to a folder that can be written to", err)
+		spool, err := archive.TempFile()
+		if err != nil {
+			return true, "", fmt.Errorf("making a file for the unpacked archive: %w; set TMPDIR to a folder that can be written to", err)
 		}
-		defer os.RemoveAll(w.Temp)
-		job.Env = []string{"TMPDIR=" + w.Temp}
+		defer spool.Close()
+		w.Spooled, job.Files = true, []*os.File{spool}
 	}
 	if job.Body, err = json.Marshal(w); err != nil {
 		return true, "", err
@@ -84,18 +86,6 @@ func (e Engine) confined(ctx context.Context, tg Target, traps []*trap.Trap, opt
 	}
 	collect(ctx, child, traps, trap.InOrder(len(traps), emit))
 	return true, "", nil
-}
-
-// spoolFolder makes a folder for an unpacked archive. Large files belong in
-// /var/tmp: /tmp is memory on many hosts (systemd's "Using /tmp/ and /var/tmp/
-// Safely").
-func spoolFolder() (string, error) {
-	if os.Getenv("TMPDIR") == "" {
-		if dir, err := os.MkdirTemp("/var/tmp", "fettle-"); err == nil {
-			return dir, nil
-		}
-	}
-	return os.MkdirTemp("", "fettle-")
 }
 
 // collect hands on the child's results, and makes up those that it owes.
@@ -216,9 +206,6 @@ func (w *work) rules() confine.Rules {
 		r.Read, r.Resolve = []string{w.Target.Root, "/proc/self"}, true
 	case w.Target.From != "":
 		r.Read, r.Resolve = []string{w.Target.From, "/proc/self"}, true
-		if w.Temp != "" {
-			r.Write = []string{w.Temp}
-		}
 	}
 	if w.Target.Record != nil {
 		r.Write = append(r.Write, filepath.Dir(w.Target.Record.File))
@@ -227,6 +214,13 @@ func (w *work) rules() confine.Rules {
 }
 
 func (w *work) open(parent *confine.Parent) (host.Source, error) {
+	if w.Spooled {
+		spool, err := confine.Handed(0)
+		if err != nil {
+			return nil, err
+		}
+		return openFrom(w.Target.From, spool)
+	}
 	if !w.Target.live() {
 		return w.Target.open()
 	}

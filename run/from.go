@@ -15,13 +15,14 @@ import (
 )
 
 // openFrom opens what --from names: a capture or a sosreport, each as a file
-// or as an unpacked folder, or a root folder. Every error is an Unreadable.
-func openFrom(path string) (host.Source, error) {
+// or as an unpacked folder, or a root folder. An archive is unpacked into spool; nil
+// makes a file for it. Every error is an Unreadable.
+func openFrom(path string, spool *os.File) (host.Source, error) {
 	// A large archive takes seconds to read: let the user stop that.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// A capture's manifest may be longer than other files that are read.
-	t, err := archive.Open(ctx, path, archive.Limits{Manifest: capture.ManifestLimit})
+	t, err := archive.Open(ctx, path, archive.Limits{Manifest: capture.ManifestLimit, Spool: spool})
 	if err != nil {
 		if errors.Is(err, archive.ErrFormat) {
 			return nil, unreadable("%s: neither a capture (.tar.zst) nor a sosreport (.tar.xz, .tar.gz) nor a folder of these", path)

@@ -30,7 +30,7 @@ func (t Target) open() (host.Source, error) {
 	case t.Root != "":
 		return host.NewRoot(t.Root)
 	case t.From != "":
-		return openFrom(t.From)
+		return openFrom(t.From, nil)
 	}
 	return confine.Live()
 }

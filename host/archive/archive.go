@@ -25,9 +25,13 @@ type Limits struct {
 	Member int64
 	// Manifest is the same for members called manifest.json.
 	Manifest int64
+	// Names is how long the names and link targets of all members may be
+	// together, in bytes: they are kept in memory.
+	Names int64
 	// Spooled is how much of the archive may be kept on disk, in bytes.
 	Spooled int64
-	// Unpacked is how long the unpacked stream may be, in bytes.
+	// Unpacked is how long the unpacked stream may be, in bytes, the holes of
+	// sparse members included.
 	Unpacked int64
 	// Ratio is how many times larger than its packed form the stream may be,
 	// looked at after the first 64 MiB. Logs reach about 50, bombs over 1000.
@@ -35,6 +39,9 @@ type Limits struct {
 	// Window is the memory that a decompressor may take for its dictionary, in
 	// bytes. xz -9 needs 64 MiB.
 	Window int64
+	// Spool takes the content of the archive's members, and is closed with the
+	// tree. Nil: a TempFile.
+	Spool *os.File
 }
 
 func (l Limits) orDefault() Limits {
@@ -48,6 +55,7 @@ func (l Limits) orDefault() Limits {
 	}
 	set(&l.Member, host.ReadLimit)
 	set(&l.Manifest, 4*host.ReadLimit)
+	set(&l.Names, 64<<20)
 	set(&l.Spooled, 4<<30)
 	set(&l.Unpacked, 16<<30)
 	set(&l.Ratio, 400)

@@ -4,11 +4,13 @@ import (
 	"archive/tar"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"sort"
 	"strings"
@@ -219,6 +221,10 @@ func TestHostile(t *testing.T) {
 	for i := range deep {
 		deep[i] = m{name: strings.Repeat("d", i+1) + strings.Repeat("/x", 500)}
 	}
+	links := make([]m, 60)
+	for i := range links {
+		links[i] = m{name: fmt.Sprint("l", i), typ: tar.TypeSymlink, link: strings.Repeat("t", 4000)}
+	}
 	whole := pack(t, m{name: "first", body: strings.Repeat("a", 3000)}, m{name: "second", body: strings.Repeat("b", 3000)})
 	zeros := pack(t, m{name: "zeros", body: strings.Repeat("\x00", 80<<20)})
 	for name, c := range map[string]struct {
@@ -230,6 +236,9 @@ func TestHostile(t *testing.T) {
 		"hard climbs": {pack(t, m{name: "h", typ: tar.TypeLink, link: "../../etc/shadow"}), Limits{}, `hard link "h": member "../../etc/shadow" leads out`},
 		"hard to nil": {pack(t, m{name: "h", typ: tar.TypeLink, link: "none"}), Limits{}, `hard link "h" to "none", which is not before it`},
 		"entries":     {pack(t, many...), Limits{Entries: 20}, "more than 20 members"},
+		"long links":  {pack(t, links...), Limits{Names: 100_000}, "names and link targets add up to more than 97.7 KiB"},
+		"sparse":      {every(t, sparse(40))["gzip"], Limits{}, "decompression bomb"},
+		"sparse long": {sparse(2), Limits{Unpacked: 20 << 20}, "unpacks to more than 20 MiB"},
 		"deep names":  {pack(t, deep...), Limits{Entries: 1000}, "more than 1000 members"},
 		"huge name":   {pack(t, m{name: strings.Repeat("n/", 4000) + "x"}), Limits{}, "name or link target of more than 4096 bytes"},
 		"cut tar":     {whole[:2000], Limits{}, `after 0 members (2 KiB unpacked), at "first": the archive is cut off`},
@@ -259,6 +268,27 @@ func TestHostile(t *testing.T) {
 	if _, err := Open(t.Context(), "/dev/null", Limits{}); !errors.Is(err, host.ErrNotRegular) {
 		t.Errorf("a device as archive: %v", err)
 	}
+}
+
+// sparse is a tar of n members in GNU's old sparse form (tar(5)), each of 15
+// MiB without a byte of data.
+func sparse(n int) []byte {
+	var out []byte
+	for i := range n {
+		h := make([]byte, 512)
+		copy(h, fmt.Sprintf("hole%d", i))
+		copy(h[100:], "0000644\x000000000\x000000000\x0000000000000\x0000000000000\x00        S")
+		copy(h[257:], "ustar  \x00")
+		copy(h[386:], fmt.Sprintf("%011o\x00%011o\x00", 15<<20, 0)) // one empty piece at the end
+		copy(h[483:], fmt.Sprintf("%011o\x00", 15<<20))             // the size it claims
+		sum := 0
+		for _, b := range h {
+			sum += int(b)
+		}
+		copy(h[148:], fmt.Sprintf("%06o\x00 ", sum))
+		out = append(out, h...)
+	}
+	return append(out, make([]byte, 1024)...)
 }
 
 func cut(b []byte) []byte { return b[:len(b)-20] }
@@ -320,6 +350,40 @@ func TestNothingLeft(t *testing.T) {
 	open(t, pack(t, house...), Limits{})
 	if es, _ := os.ReadDir(dir); len(es) != 0 {
 		t.Errorf("left behind: %v", es)
+	}
+}
+
+// TestLongLinksStaySmall: what is kept of an archive is what it names, not the
+// headers around that, and not for ever.
+func TestLongLinksStaySmall(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "links.tar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w := tar.NewWriter(f)
+	for i := range 2000 { // 200 KB of header each, for 200 bytes of target
+		h := &tar.Header{Name: fmt.Sprint("l", i), Typeflag: tar.TypeSymlink, Linkname: strings.Repeat("ä", 100),
+			Format: tar.FormatPAX, PAXRecords: map[string]string{"comment.x": strings.Repeat("x", 200_000)}}
+		if err := w.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	tr, err := Open(t.Context(), f.Name(), Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if kept := int64(after.HeapAlloc) - int64(before.HeapAlloc); kept > 20<<20 {
+		t.Errorf("%d MiB are kept of 2000 links", kept>>20)
 	}
 }
 

@@ -78,14 +78,45 @@ func (m *meter) Read(p []byte) (int, error) {
 		return 0, fmt.Errorf("interrupted")
 	}
 	n, err := m.r.Read(p)
-	m.n += int64(n)
-	if m.n > m.lim.Unpacked {
-		return n, fmt.Errorf("unpacks to more than %s: refused", units.Size(m.lim.Unpacked))
-	}
-	if m.n > 64<<20 {
-		if packed, serr := m.file.Seek(0, io.SeekCurrent); serr == nil && m.n > packed*m.lim.Ratio {
-			return n, fmt.Errorf("unpacks to over %d times its size: refused as a decompression bomb", m.lim.Ratio)
-		}
+	if merr := m.count(int64(n)); merr != nil {
+		return n, merr
 	}
 	return n, err
+}
+
+// count adds to what was unpacked.
+func (m *meter) count(n int64) error {
+	if m.n += n; m.n > m.lim.Unpacked {
+		return fmt.Errorf("unpacks to more than %s: refused", units.Size(m.lim.Unpacked))
+	}
+	if m.n > 64<<20 {
+		if packed, err := m.file.Seek(0, io.SeekCurrent); err == nil && m.n > packed*m.lim.Ratio {
+			return fmt.Errorf("unpacks to over %d times its size: refused as a decompression bomb", m.lim.Ratio)
+		}
+	}
+	return nil
+}
+
+// copy copies a member's content. What the tar reader makes up, the zeros of a
+// sparse member's holes, counts as if it had been read.
+func (m *meter) copy(w io.Writer, member io.Reader, buf []byte) (total int64, err error) {
+	for {
+		before := m.n
+		n, err := member.Read(buf)
+		if made := int64(n) - (m.n - before); made > 0 {
+			if err := m.count(made); err != nil {
+				return total, err
+			}
+		}
+		if _, werr := w.Write(buf[:n]); werr != nil {
+			return total, werr
+		}
+		total += int64(n)
+		if err == io.EOF {
+			return total, nil
+		}
+		if err != nil {
+			return total, err
+		}
+	}
 }

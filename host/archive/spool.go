@@ -54,9 +54,11 @@ func readArchive(ctx context.Context, file string, lim Limits) (store, error) {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	defer in.Close()
-	out, err := tempFile()
-	if err != nil {
-		return nil, fmt.Errorf("making a temporary file: %w", err)
+	out := lim.Spool
+	if out == nil {
+		if out, err = TempFile(); err != nil {
+			return nil, fmt.Errorf("making a temporary file: %w", err)
+		}
 	}
 	// A dictionary of 64 MiB would let the heap grow to twice that and more
 	// before the collector looks at it.
@@ -74,7 +76,7 @@ func readArchive(ctx context.Context, file string, lim Limits) (store, error) {
 // fill reads the whole stream.
 func (s *spool) fill(m *meter, lim Limits) error {
 	tr := tar.NewReader(m)
-	var at int64
+	var at, names int64
 	buf := make([]byte, 128<<10)
 	last := ""
 	for n := 0; ; n++ {
@@ -95,6 +97,11 @@ func (s *spool) fill(m *meter, lim Limits) error {
 		if len(h.Name) > maxName || len(h.Linkname) > maxName {
 			return fmt.Errorf("member %q: name or link target of more than %d bytes: refused", last, maxName)
 		}
+		if names += int64(len(h.Name) + len(h.Linkname)); names > lim.Names {
+			return fmt.Errorf("names and link targets add up to more than %s: refused; unpack it and give fettle the folder", units.Size(lim.Names))
+		}
+		// A pax header's strings hold on to all of it, up to 1 MiB.
+		h.Name, h.Linkname = strings.Clone(h.Name), strings.Clone(h.Linkname)
 		name, err := inside(h.Name)
 		if err != nil {
 			return err
@@ -112,8 +119,7 @@ func (s *spool) fill(m *meter, lim Limits) error {
 				if nd.off = at; at+h.Size > lim.Spooled {
 					return fmt.Errorf("member %q: files add up to more than %s: refused", last, units.Size(lim.Spooled))
 				}
-				w := io.NewOffsetWriter(s.file, at)
-				c, err := io.CopyBuffer(onlyWriter{w}, tr, buf)
+				c, err := m.copy(io.NewOffsetWriter(s.file, at), tr, buf)
 				if err != nil {
 					return got(spoolError(err), n, m.n, last)
 				}
@@ -123,9 +129,6 @@ func (s *spool) fill(m *meter, lim Limits) error {
 		s.put(name, nd)
 	}
 }
-
-// onlyWriter hides ReadFrom, so that CopyBuffer uses the buffer it was given.
-type onlyWriter struct{ io.Writer }
 
 // drain reads behind the end of the tar, so that a cut-off compressor's
 // trailer is noticed and a bomb behind it is not believed.

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tempFile makes a temporary file that has no name, so that nothing of
+// TempFile makes a temporary file that has no name, so that nothing of
 // somebody's report is left behind, however fettle ends.
-func tempFile() (*os.File, error) {
+func TempFile() (*os.File, error) {
 	dir := os.Getenv("TMPDIR")
 	if dir == "" {
 		// Large files belong in /var/tmp: /tmp is memory on many hosts

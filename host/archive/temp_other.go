@@ -4,4 +4,5 @@ package archive
 
 import "os"
 
-func tempFile() (*os.File, error) { return unlinkedTemp(os.TempDir()) }
+// TempFile makes a temporary file whose name is gone at once.
+func TempFile() (*os.File, error) { return unlinkedTemp(os.TempDir()) }

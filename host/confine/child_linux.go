@@ -31,6 +31,16 @@ type Parent struct {
 // channel is the child's descriptor of the socket: the first of exec.Cmd.ExtraFiles.
 const channel = 3
 
+// Handed is one of the files that the parent handed over open (Job.Files).
+func Handed(i int) (*os.File, error) {
+	fd := channel + 1 + i
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil {
+		return nil, fmt.Errorf("the parent handed over no file %d: %w", i, err)
+	}
+	unix.CloseOnExec(fd)
+	return os.NewFile(uintptr(fd), "(handed over)"), nil
+}
+
 // beat is how often a child says that it lives.
 const beat = time.Second
 

@@ -27,7 +27,8 @@ type Job struct {
 	Host host.Source // answers what the child may not look at; nil: nothing is answered
 	// Messages is how many messages the child may send.
 	Messages int
-	Env      []string // added to host.CleanEnv
+	// Files are handed to the child open, which finds them by Handed.
+	Files []*os.File
 	// Network lets tables be asked for that mean talking to other hosts.
 	Network bool
 }
@@ -73,7 +74,7 @@ func Start(ctx context.Context, job Job) (*Child, error) {
 		slots: make(chan struct{}, maxAsking), words: &head{}, stop: stop}
 	// The program's own name stays: a test program knows by it what to be.
 	c.cmd = &exec.Cmd{Path: "/proc/self/exe", Args: []string{os.Args[0], CheckVerb}, Dir: "/",
-		Env: append(append([]string{}, host.CleanEnv...), job.Env...), Stderr: c.words, ExtraFiles: []*os.File{theirs},
+		Env: host.CleanEnv, Stderr: c.words, ExtraFiles: append([]*os.File{theirs}, job.Files...),
 		// A group of its own: Ctrl-C is for the parent, which ends the child.
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true}, WaitDelay: 100 * time.Millisecond}
 	if err := c.cmd.Start(); err != nil {
