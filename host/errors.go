@@ -21,6 +21,7 @@ var (
 	ErrNetworkMount = errors.New("on a network file system, which fettle does not touch")
 	ErrNotRegular   = errors.New("not a regular file")
 	ErrNotMounted   = errors.New("not mounted here")
+	ErrHidden       = errors.New("hidden from this container")
 	ErrUnsupported  = errors.New("not supported on this operating system")
 )
 

@@ -38,9 +38,7 @@ func readLinks(context.Context) ([]byte, error) {
 		if a.Slave != nil {
 			v.Info.SlaveKind = a.Slave.SlaveType()
 		}
-		if vlan, ok := l.(*netlink.Vlan); ok {
-			v.Info.Data = map[string]any{"id": vlan.VlanId}
-		}
+		v.Info.Data = linkData(l)
 		for _, ad := range addrs {
 			if ad.LinkIndex == a.Index {
 				v.Addrs = append(v.Addrs, addrOf(ad))
@@ -49,6 +47,32 @@ func readLinks(context.Context) ([]byte, error) {
 		out = append(out, v)
 	}
 	return json.Marshal(out)
+}
+
+// linkData is what checks ask of a kind of link, by the names that ip gives it.
+// external: the tunnel's header comes from outside (Open vSwitch, eBPF), packet by packet.
+func linkData(l netlink.Link) map[string]any {
+	external := false
+	switch l := l.(type) {
+	case *netlink.Vlan:
+		return map[string]any{"id": l.VlanId}
+	case *netlink.Vxlan:
+		external = l.FlowBased
+	case *netlink.Geneve:
+		external = l.FlowBased
+	case *netlink.Gretun:
+		external = l.FlowBased
+	case *netlink.Gretap:
+		external = l.FlowBased
+	case *netlink.Iptun:
+		external = l.FlowBased
+	case *netlink.Ip6tnl:
+		external = l.FlowBased
+	}
+	if external {
+		return map[string]any{"external": true}
+	}
+	return nil
 }
 
 func linkType(encap string) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"strings"
 	"time"
 
@@ -49,11 +50,32 @@ func mounted(name string, err error) error {
 			continue
 		}
 		var st unix.Statfs_t
-		if serr := unix.Statfs(top, &st); serr == unix.ENOENT || serr == nil && int64(st.Type) != magic {
+		serr := unix.Statfs(top, &st)
+		switch {
+		case serr == unix.ENOENT:
+			return fmt.Errorf("%s: %w", top, ErrNotMounted)
+		case serr != nil || int64(st.Type) == magic:
+		case top == "/sys" && kernelMade(name, top):
+		case top == "/sys" && int64(st.Type) == unix.TMPFS_MAGIC:
+			return fmt.Errorf("%s: %w", name, ErrHidden)
+		default:
 			return fmt.Errorf("%s: %w", top, ErrNotMounted)
 		}
 	}
 	return err
+}
+
+// kernelMade tells whether the deepest folder above name that is there, below
+// top, is the kernel's own: some containers (systemd-nspawn's) have a tmpfs on
+// /sys, with parts of sysfs mounted in it. What such a part lacks is absent.
+func kernelMade(name, top string) bool {
+	for dir := path.Dir(name); dir != top && len(dir) > len(top); dir = path.Dir(dir) {
+		var st unix.Statfs_t
+		if unix.Statfs(dir, &st) == nil {
+			return int64(st.Type) != unix.TMPFS_MAGIC
+		}
+	}
+	return false
 }
 
 func (l *Live) ReadFile(ctx context.Context, name string, limit int64) ([]byte, error) {

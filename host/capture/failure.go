@@ -38,6 +38,7 @@ var kinds = []struct {
 	{"timeout", host.ErrTimeout},
 	{"too-big", host.ErrTooBig},
 	{"network-mount", host.ErrNetworkMount},
+	{"hidden", host.ErrHidden},
 	{"not-regular", host.ErrNotRegular},
 	{"unsupported", host.ErrUnsupported},
 	{"secret", host.ErrSecret},

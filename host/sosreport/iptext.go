@@ -2,6 +2,7 @@ package sosreport
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -98,6 +99,9 @@ func linkKind(l *host.Link, f []string) {
 		l.Info.SlaveKind = kind
 	case l.Info.Kind == "":
 		l.Info.Kind = kind
+		if slices.Contains(f, "external") {
+			l.Info.Data = map[string]any{"external": true}
+		}
 		for i := 1; kind == "vlan" && i+1 < len(f); i++ {
 			if f[i] == "id" {
 				if id, err := strconv.Atoi(f[i+1]); err == nil {

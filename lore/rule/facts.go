@@ -121,6 +121,13 @@ type statFact struct {
 	GroupWritable bool                          `cel:"group_writable"`
 }
 
+type lockFact struct {
+	seen
+	Exists bool `cel:"exists"`
+	Held   bool `cel:"held,volatile"`
+	PID    int  `cel:"pid,volatile"`
+}
+
 type linkFact struct {
 	seen
 	Exists   bool                   `cel:"exists"`
@@ -229,6 +236,7 @@ type netlinkFact struct {
 	Master    string   `cel:"master"`
 	Parent    string   `cel:"parent"`
 	Up        bool     `cel:"up"`
+	External  bool     `cel:"external"`
 	OperState string   `cel:"operstate"`
 	Flags     []string `cel:"flags"`
 	MAC       string   `cel:"mac"`

@@ -159,9 +159,28 @@ var fileTypes = map[fs.FileMode]string{0: "file", fs.ModeDir: "dir", fs.ModeSyml
 	fs.ModeDevice | fs.ModeCharDevice: "char", fs.ModeNamedPipe: "fifo", fs.ModeSocket: "socket"}
 
 func readStat(r *reading, f *Fact) (*statFact, error) {
-	name := f.arg()
+	return r.stat(f.arg(), f.on("follow", true))
+}
+
+func readStats(r *reading, f *Fact) ([]*statFact, error) {
+	names, err := readGlob(r, f)
+	if err != nil {
+		return nil, err
+	}
+	out := []*statFact{}
+	for _, name := range names {
+		s, err := r.stat(name, true)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+func (r *reading) stat(name string, follow bool) (*statFact, error) {
 	stat := r.h.Stat
-	if !f.on("follow", true) {
+	if !follow {
 		stat = r.h.Lstat
 	}
 	i, err := stat(r.ctx, name)

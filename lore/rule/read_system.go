@@ -124,7 +124,7 @@ func readLinks(r *reading, f *Fact) ([]*netlinkFact, error) {
 		}
 		out = append(out, &netlinkFact{seen: seen{"link " + l.Name, fmt.Sprintf("mtu %d, %s", l.MTU, l.OperState)},
 			Name: l.Name, Kind: l.Info.Kind, MTU: l.MTU, Master: l.Master, Parent: l.Parent, Up: l.Has("UP"), OperState: l.OperState,
-			Flags: l.Flags, MAC: l.MAC, Addresses: addrs})
+			External: l.Info.Data["external"] == true, Flags: l.Flags, MAC: l.MAC, Addresses: addrs})
 	}
 	return out, nil
 }

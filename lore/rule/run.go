@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"fettle/host"
@@ -248,8 +249,8 @@ func (s *scope) evidence(names []string) []trap.Evidence {
 			kind := n
 			if f := s.rule.facts[n]; f != nil {
 				kind = f.Kind
-				if arg := f.arg(); arg != "" && arg != "all" {
-					kind += " " + arg
+				if args := strings.Join(f.Args, ", "); args != "" && args != "all" {
+					kind += " " + args
 				}
 			}
 			out = append(out, trap.Evidence{Source: kind, Value: fmt.Sprintf("%d found", len(els))})
