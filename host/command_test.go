@@ -27,6 +27,8 @@ func TestAllowed(t *testing.T) {
 		"rpm -qa --qf %{NAME}":                             true,
 		"rpm -qa --eval %{lua:x}":                          false,
 		"cat /etc/shadow":                                  false,
+		"ss -ltn":                                          true,
+		"ss -K dst 192.0.2.1":                              false, // ends connections
 		"dmsetup status":                                   true,
 		"dmsetup targets":                                  true,
 		"dmsetup remove x":                                 false,

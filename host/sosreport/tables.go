@@ -62,6 +62,8 @@ func (s *Source) Command(_ context.Context, c host.Command) (host.Output, error)
 		return s.mdadmExamine(c.Args[1])
 	case c.Name == "rpm" && slices.Equal(c.Args[:min(2, len(c.Args))], []string{"-qa", "--qf"}):
 		return s.rpmList(c.Args[2])
+	case c.String() == "ss -ltn":
+		return s.listeners()
 	case c.Name == "lvs":
 		return s.lvs()
 	case c.String() == "dmsetup status":
@@ -69,6 +71,22 @@ func (s *Source) Command(_ context.Context, c host.Command) (host.Output, error)
 		return host.Output{Stdout: []byte(text)}, err
 	}
 	return host.Output{}, host.ErrNotCollected
+}
+
+// listeners answers `ss -ltn` from `ss -peaonmi`, which names the kind of
+// socket before its state and has no heading to rely on.
+func (s *Source) listeners() (host.Output, error) {
+	text, err := s.output("sos_commands/networking/ss_-peaonmi")
+	if err != nil {
+		return host.Output{}, err
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if f := strings.Fields(line); len(f) > 5 && f[0] == "tcp" && f[1] == "LISTEN" {
+			b.WriteString(strings.Join(f[1:6], " ") + "\n")
+		}
+	}
+	return host.Output{Stdout: []byte(b.String())}, nil
 }
 
 // systemctlShow answers `systemctl show UNIT… [-p NAME,…] [--value]` from

@@ -9,9 +9,9 @@ systemctl is-system-running --wait >state 2>&1
 systemctl list-units --failed --plain --no-legend >failed 2>&1
 sh -ex $lib/begin >begin.log 2>&1
 echo $? >begin.status
-fettle check --format json >live.json 2>live.err
-fettle check -v >live.txt 2>&1
-fettle check >screen.txt 2>&1
+fettle check --limit 2m --format json >live.json 2>live.err
+fettle check --limit 2m -v >live.txt 2>&1
+fettle check --limit 2m >screen.txt 2>&1
 fettle capture -o host.tar.zst >capture.log 2>&1
 if [ -s $lib/inside ]; then
 	sh $lib/inside >inside.json 2>inside.err

@@ -3,7 +3,11 @@ package rules
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+
+	"golang.org/x/tools/txtar"
 
 	"fettle/lore"
 	"fettle/lore/rule"
@@ -46,5 +50,29 @@ func TestRules(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestInnocents: a rule needs two hosts that differ and that it does not accuse,
+// of the healthy and common set-ups in which it could be wrong.
+func TestInnocents(t *testing.T) {
+	files, _ := filepath.Glob("*/rule.yaml")
+	for _, f := range files {
+		samples, _ := filepath.Glob(filepath.Join(filepath.Dir(f), "*.txtar"))
+		innocent := map[string]bool{}
+		for _, s := range samples {
+			if strings.HasPrefix(filepath.Base(s), "trapped") {
+				continue
+			}
+			a, err := txtar.ParseFile(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.Files = slices.DeleteFunc(a.Files, func(f txtar.File) bool { return f.Name == "want" })
+			innocent[string(txtar.Format(a))] = true
+		}
+		if len(innocent) < 2 {
+			t.Errorf("%s: %d innocent sample; a rule needs two that differ", filepath.Dir(f), len(innocent))
+		}
 	}
 }

@@ -94,15 +94,15 @@ status certbot.timer. kubeadm: kubeadm certs check-expiration.
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: `c.left < duration("168h") && c.not_after - c.not_before > duration("720h")`, Line: 62},
+					When:     &rule.Expr{Source: `c.left < duration("168h") && (c.self_signed || c.left + c.left + c.left < c.not_after - c.not_before)`, Line: 64},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "expires within a week"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "c.subject", Line: 64}},
+						{Expr: &rule.Expr{Source: "c.subject", Line: 66}},
 						{Text: ", until "},
-						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 64}},
+						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 66}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "renew it; where that should happen by itself, find out why it did not"},
@@ -110,7 +110,8 @@ status certbot.timer. kubeadm: kubeadm certs check-expiration.
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "is valid for more than a week"},
+				{Text: "is valid until "},
+				{Expr: &rule.Expr{Source: "string(c.not_after).substring(0, 10)", Line: 68}},
 			}},
 			Path:    "certificate-expired/rule.yaml",
 			Shipped: true,

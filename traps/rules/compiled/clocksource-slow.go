@@ -46,28 +46,34 @@ and tsc=reliable on the command line keeps it. In a guest, use the hypervisor's 
 				{Name: "current", Kind: "file", Args: []string{
 					"/sys/devices/system/clocksource/clocksource0/current_clocksource",
 				}},
+				{Name: "asked", Kind: "cmdline", Args: []string{
+					"running",
+				}},
 				{Name: "available", Kind: "file", Args: []string{
 					"/sys/devices/system/clocksource/clocksource0/available_clocksource",
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `current.exists && host.machine == "x86_64"`, Line: 31}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `current.exists && host.machine == "x86_64"`, Line: 32}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the trap is of machines with x86 processors"},
+				}}},
+				{When: &rule.Expr{Source: `!asked.sets("clocksource")`, Line: 34}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "the kernel's command line chooses the clock source"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `current.value in ["hpet", "acpi_pm", "refined-jiffies", "jiffies", "pit"]`, Line: 34},
+					When:     &rule.Expr{Source: `current.value in ["hpet", "acpi_pm", "refined-jiffies", "jiffies", "pit"]`, Line: 37},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the clock source is "},
-						{Expr: &rule.Expr{Source: "current.value", Line: 35}},
+						{Expr: &rule.Expr{Source: "current.value", Line: 38}},
 						{Text: ", which is slow to read"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "available: "},
-						{Expr: &rule.Expr{Source: "available.value", Line: 36}},
+						{Expr: &rule.Expr{Source: "available.value", Line: 39}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "look in the kernel's log why tsc was given up; a restart brings it back"},

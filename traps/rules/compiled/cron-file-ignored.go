@@ -7,7 +7,7 @@ import "fettle/lore/rule"
 var cronFileIgnored = Rule{
 	Lore: `---
 id: cron-file-ignored
-title: "A file in cron's folders has a name that cron passes over"
+title: "cron ignores a file in one of its folders"
 symptoms:
   - "a job in /etc/cron.d or /etc/cron.daily never runs, and nothing is logged"
   - "run-parts --test /etc/cron.daily does not list the script"
@@ -27,20 +27,24 @@ refs:
 
 On Debian and Ubuntu, files in /etc/cron.d, and scripts in /etc/cron.hourly, .daily, .weekly
 and .monthly, must have names of letters, digits, underscores and dashes alone. A
-dot is enough for a file to be passed over: backup.sh, mysite.org. Nothing says so, neither at start nor
+dot is enough for a file to be ignored: backup.sh, mysite.org. Nothing says so, neither at start nor
 in the log. (Red Hat's cron takes such names.)
+
+Scripts in these folders must also be executable, and cron refuses a file of /etc/cron.d that is
+not root's or that group or others may write to; that it logs, once: INSECURE MODE, WRONG FILE OWNER.
 
 # What to do
 
-Rename the file: backup.sh to backup. To see what would run: run-parts --test /etc/cron.daily.
+Rename the file: backup.sh to backup. To see what would run: run-parts --test /etc/cron.daily. Else chmod 644
+and chown root for /etc/cron.d, chmod 755 for scripts.
 `,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "cron-file-ignored",
-			Title:    "A file in cron's folders has a name that cron passes over",
+			Title:    "cron ignores a file in one of its folders",
 			Severity: 2,
 			Facts: []rule.Fact{
-				{Name: "files", Kind: "glob", Args: []string{
+				{Name: "files", Kind: "stats", Args: []string{
 					"/etc/cron.d/*",
 					"/etc/cron.hourly/*",
 					"/etc/cron.daily/*",
@@ -54,35 +58,88 @@ Rename the file: backup.sh to backup. To see what would run: run-parts --test /e
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "ignored", Expr: &rule.Expr{Source: `files.filter(f, !base(f).matches("^[A-Za-z0-9_-]+$") && !base(f).startsWith(".") && !base(f).startsWith("#") && !base(f).matches("(~|[.](bak|old|orig|save|swp|disabled|off|rpmsave|rpmnew|rpmorig|ucf-.*|dpkg-.*))$"))`, Line: 36}},
+				{Name: "copy", Expr: &rule.Expr{Source: `"(~|[.](bak|old|orig|save|swp|disabled|off|rpmsave|rpmnew|rpmorig|ucf-.*|dpkg-.*))$"`, Line: 40}},
+				{Name: "loose", Expr: &rule.Expr{Source: `"(~|[.](bak|old|orig|save))$"`, Line: 41}},
+				{Name: "visible", Expr: &rule.Expr{Source: `files.filter(f, f.exists && f.type == "file" && !base(f.path).startsWith(".") && !base(f.path).startsWith("#"))`, Line: 42}},
+				{Name: "named", Expr: &rule.Expr{Source: `visible.filter(f, base(f.path).matches("^[A-Za-z0-9_-]+$"))`, Line: 43}},
+				{Name: "misnamed", Expr: &rule.Expr{Source: `visible.filter(f, !base(f.path).matches("^[A-Za-z0-9_-]+$") && !f.path.matches(copy))`, Line: 44}},
+				{Name: "orphans", Expr: &rule.Expr{Source: "visible.filter(f, f.path.matches(loose) && !named.exists(n, f.path.startsWith(n.path)))", Line: 45}},
+				{Name: "refused", Expr: &rule.Expr{Source: `named.filter(f, dir(f.path) == "/etc/cron.d" && (f.uid != 0 || f.group_writable || f.world_writable))`, Line: 46}},
+				{Name: "inert", Expr: &rule.Expr{Source: `named.filter(f, dir(f.path) != "/etc/cron.d" && f.mode.matches("^0[0246]{3}$"))`, Line: 47}},
+				{Name: "ignored", Expr: &rule.Expr{Source: "misnamed + orphans + refused + inert", Line: 48}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `os.is("debian")`, Line: 30}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `os.is("debian")`, Line: 34}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "only Debian and what is made from it pass over such names"},
 				}}},
-				{When: &rule.Expr{Source: "cron.installed", Line: 32}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "cron.installed", Line: 36}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "cron is not installed"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "ignored", Line: 38},
-			As:   "it",
+			Each: &rule.Expr{Source: "ignored", Line: 49},
+			As:   "f",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "it", Line: 39}},
+				{Expr: &rule.Expr{Source: "f.path", Line: 51}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "true", Line: 41},
+					When:     &rule.Expr{Source: "f in misnamed", Line: 53},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "cron passes over this file because of the characters in its name"},
+						{Text: "cron ignores this file because of the characters in its name"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "rename it, with letters, digits, dashes and underscores alone"},
 					}},
 				},
+				{
+					When:     &rule.Expr{Source: "f in orphans", Line: 56},
+					Severity: 1,
+					Summary: &rule.Text{Parts: []rule.Part{
+						{Text: "cron ignores this file as a copy, but there is no original"},
+					}},
+					ByHand: &rule.Text{Parts: []rule.Part{
+						{Text: "give it its name back if the job should run, else remove it"},
+					}},
+				},
+				{
+					When:     &rule.Expr{Source: "f in refused", Line: 60},
+					Severity: 2,
+					Summary: &rule.Text{Parts: []rule.Part{
+						{Text: "cron refuses this file because of its owner or mode"},
+					}},
+					Detail: &rule.Text{Parts: []rule.Part{
+						{Text: "mode "},
+						{Expr: &rule.Expr{Source: "f.mode", Line: 62}},
+						{Text: ", owner "},
+						{Expr: &rule.Expr{Source: "f.uid", Line: 62}},
+					}},
+					ByHand: &rule.Text{Parts: []rule.Part{
+						{Text: "chown root "},
+						{Expr: &rule.Expr{Source: "f.path", Line: 63}},
+						{Text: "; chmod 644 "},
+						{Expr: &rule.Expr{Source: "f.path", Line: 63}},
+					}},
+				},
+				{
+					When:     &rule.Expr{Source: "f in inert", Line: 64},
+					Severity: 2,
+					Summary: &rule.Text{Parts: []rule.Part{
+						{Text: "cron ignores this script because it is not executable"},
+					}},
+					Detail: &rule.Text{Parts: []rule.Part{
+						{Text: "mode "},
+						{Expr: &rule.Expr{Source: "f.mode", Line: 66}},
+					}},
+					ByHand: &rule.Text{Parts: []rule.Part{
+						{Text: "chmod 755 "},
+						{Expr: &rule.Expr{Source: "f.path", Line: 67}},
+						{Text: ", unless it was switched off on purpose"},
+					}},
+				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "cron takes all files in its folders"},
+				{Text: "cron reads every file in its folders that is no copy of another"},
 			}},
 			Path:    "cron-file-ignored/rule.yaml",
 			Shipped: true,

@@ -59,31 +59,49 @@ storage only may keep it: then accept this finding.
 					Opts: map[string][]string{
 						"in": []string{
 							"/sys/block/sd*/queue/rotational",
+							"/sys/block/hd*/queue/rotational",
+							"/sys/block/dasd*/queue/rotational",
+							"/sys/block/mmcblk*/queue/rotational",
+						},
+					},
+				},
+				{
+					Name: "hypervisor",
+					Kind: "regex",
+					Args: []string{
+						`^flags\s*:.*\bhypervisor\b`,
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/proc/cpuinfo",
 						},
 					},
 				},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running && ratio.exists", Line: 31}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running && ratio.exists", Line: 32}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "memory shows on the running host only"},
 				}}},
-				{When: &rule.Expr{Source: "spinning.found", Line: 33}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "no spinning disk is here"},
+				{When: &rule.Expr{Source: "!hypervisor.found", Line: 34}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "whether a virtual machine's disks spin shows on its host"},
+				}}},
+				{When: &rule.Expr{Source: "spinning.found", Line: 36}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "no disk that is attached here directly spins"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "limit.int == 0 && memory.total / 100 * ratio.int > 12884901888", Line: 36},
+					When:     &rule.Expr{Source: "limit.int == 0 && memory.total / 100 * ratio.int > 12884901888", Line: 39},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "more data may wait in memory than the disks write in a minute"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "vm.dirty_ratio is "},
-						{Expr: &rule.Expr{Source: "ratio.int", Line: 38}},
+						{Expr: &rule.Expr{Source: "ratio.int", Line: 41}},
 						{Text: " % of "},
-						{Expr: &rule.Expr{Source: "asSize(memory.total)", Line: 38}},
+						{Expr: &rule.Expr{Source: "asSize(memory.total)", Line: 41}},
 					}},
 				},
 			},
@@ -97,7 +115,7 @@ storage only may keep it: then accept this finding.
 					{Text: "Programs that write a lot at once wait for the disk earlier than before."},
 				}},
 			}, Steps: []rule.Step{
-				{Kind: "sysctl", Line: 44, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 47, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "vm.dirty_background_bytes"},
 					}},
@@ -108,7 +126,7 @@ storage only may keep it: then accept this finding.
 						{Text: "268435456"},
 					}},
 				}},
-				{Kind: "sysctl", Line: 45, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 48, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "vm.dirty_bytes"},
 					}},

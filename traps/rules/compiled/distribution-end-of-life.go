@@ -39,27 +39,45 @@ Upgrade to a supported release. Until then: archive.debian.org or old-releases.u
 			ID:       "distribution-end-of-life",
 			Title:    "The distribution gets no security updates any more",
 			Severity: 2,
+			Facts: []rule.Fact{
+				{
+					Name: "longer",
+					Kind: "regex",
+					Args: []string{
+						`(?i)^[^#]*(deb\.freexian\.com|esm\.ubuntu\.com|elts)`,
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/etc/apt/sources.list",
+							"/etc/apt/sources.list.d/*",
+						},
+					},
+				},
+			},
 			Lets: []rule.Let{
-				{Name: "ends", Expr: &rule.Expr{Source: `{"debian 8": "2020-06-30", "debian 9": "2022-06-30", "debian 10": "2024-06-30", "debian 11": "2026-08-31", "debian 12": "2028-06-30", "ubuntu 14.04": "2019-04-30", "ubuntu 16.04": "2021-04-30", "ubuntu 18.04": "2023-05-31", "ubuntu 20.04": "2025-05-31", "ubuntu 22.04": "2027-04-30", "ubuntu 24.04": "2029-05-31", "ubuntu 23.10": "2024-07-11", "ubuntu 24.10": "2025-07-10", "centos 6": "2020-11-30", "centos 7": "2024-06-30", "centos 8": "2024-05-31", "rocky 8": "2029-05-31", "almalinux 8": "2029-03-01", "rocky 9": "2032-05-31", "almalinux 9": "2032-05-31"}`, Line: 27}},
-				{Name: "short", Expr: &rule.Expr{Source: `os.id in ["rocky", "almalinux"] ? os.version_id.split(".")[0] : os.version_id`, Line: 32}},
-				{Name: "end", Expr: &rule.Expr{Source: `ends.get(os.id + " " + short, "")`, Line: 33}},
+				{Name: "ends", Expr: &rule.Expr{Source: `{"debian 8": "2020-06-30", "debian 9": "2022-06-30", "debian 10": "2024-06-30", "debian 11": "2026-08-31", "debian 12": "2028-06-30", "ubuntu 14.04": "2019-04-30", "ubuntu 16.04": "2021-04-30", "ubuntu 18.04": "2023-05-31", "ubuntu 20.04": "2025-05-31", "ubuntu 22.04": "2027-04-30", "ubuntu 24.04": "2029-05-31", "ubuntu 23.10": "2024-07-11", "ubuntu 24.10": "2025-07-10", "centos 6": "2020-11-30", "centos 7": "2024-06-30", "centos 8": "2024-05-31", "rocky 8": "2029-05-31", "almalinux 8": "2029-03-01", "rocky 9": "2032-05-31", "almalinux 9": "2032-05-31"}`, Line: 29}},
+				{Name: "short", Expr: &rule.Expr{Source: `os.id in ["rocky", "almalinux"] ? os.version_id.split(".")[0] : os.version_id`, Line: 34}},
+				{Name: "end", Expr: &rule.Expr{Source: `ends.get(os.id + " " + short, "")`, Line: 35}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `end != ""`, Line: 35}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `end != ""`, Line: 37}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "fettle does not know when this release's support ends"},
+				}}},
+				{When: &rule.Expr{Source: "!longer.found", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "longer support is among the package sources"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `now > timestamp(end + "T23:59:59Z")`, Line: 38},
+					When:     &rule.Expr{Source: `now > timestamp(end + "T23:59:59Z")`, Line: 42},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "os.id", Line: 39}},
+						{Expr: &rule.Expr{Source: "os.id", Line: 43}},
 						{Text: " "},
-						{Expr: &rule.Expr{Source: "os.version_id", Line: 39}},
+						{Expr: &rule.Expr{Source: "os.version_id", Line: 43}},
 						{Text: " got its last security updates on "},
-						{Expr: &rule.Expr{Source: "end", Line: 39}},
+						{Expr: &rule.Expr{Source: "end", Line: 43}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "upgrade to a supported release, or accept this finding where longer support was bought"},
@@ -67,11 +85,11 @@ Upgrade to a supported release. Until then: archive.debian.org or old-releases.u
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "os.id", Line: 41}},
+				{Expr: &rule.Expr{Source: "os.id", Line: 45}},
 				{Text: " "},
-				{Expr: &rule.Expr{Source: "os.version_id", Line: 41}},
+				{Expr: &rule.Expr{Source: "os.version_id", Line: 45}},
 				{Text: " is supported until "},
-				{Expr: &rule.Expr{Source: "end", Line: 41}},
+				{Expr: &rule.Expr{Source: "end", Line: 45}},
 			}},
 			Path:    "distribution-end-of-life/rule.yaml",
 			Shipped: true,

@@ -48,28 +48,35 @@ iptables -I DOCKER-USER -i br0 -o br0 -j ACCEPT, kept over restarts.
 				{Name: "call", Kind: "file", Args: []string{
 					"/proc/sys/net/bridge/bridge-nf-call-iptables",
 				}},
+				{Name: "conf", Kind: "file", Args: []string{
+					"/etc/docker/daemon.json",
+				}},
 				{Name: "links", Kind: "links", Args: []string{
 					"all",
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "guests", Expr: &rule.Expr{Source: `links.filter(l, l.master != "" && l.name.matches("^(vnet|tap|fwpr|veth[0-9]+i)[0-9]"))`, Line: 31}},
+				{Name: "hands_off", Expr: &rule.Expr{Source: `conf.exists && conf.text.matches("\"iptables\"\\s*:\\s*false")`, Line: 32}},
+				{Name: "guests", Expr: &rule.Expr{Source: `links.filter(l, l.master != "" && !l.master.matches("^(virbr|lxcbr|lxdbr|incusbr|docker)[0-9]") && l.name.matches("^(vnet|tap|fwpr|veth[0-9]+i)[0-9]"))`, Line: 33}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(docker) > 0 && size(guests) > 0", Line: 33}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(docker) > 0 && size(guests) > 0", Line: 35}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this host has not both Docker and virtual machines on a bridge"},
+				}}},
+				{When: &rule.Expr{Source: "!hands_off", Line: 37}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "Docker is told to leave the firewall alone"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "call.exists && call.int == 1", Line: 36},
+					When:     &rule.Expr{Source: "call.exists && call.int == 1", Line: 40},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "frames of virtual machines pass Docker's firewall, whose policy is to drop"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "guests.map(g, g.name + ' on ' + g.master).join(', ')", Line: 38}},
+						{Expr: &rule.Expr{Source: "guests.map(g, g.name + ' on ' + g.master).join(', ')", Line: 42}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "allow them in the chain DOCKER-USER, or set net.bridge.bridge-nf-call-iptables to 0 where nothing else needs it; accept this finding once that is done"},

@@ -55,22 +55,40 @@ at the disk's room first (/boot, /var).
 				{Name: "updates", Kind: "dir", Args: []string{
 					"/var/lib/dpkg/updates",
 				}},
+				{Name: "frontend", Kind: "lock", Args: []string{
+					"/var/lib/dpkg/lock-frontend",
+				}},
+				{Name: "backend", Kind: "lock", Args: []string{
+					"/var/lib/dpkg/lock",
+				}},
+				{Name: "workers", Kind: "process", Args: []string{
+					"dpkg",
+					"apt-get",
+					"apt",
+					"aptitude",
+				}},
+			},
+			Lets: []rule.Let{
+				{Name: "at_work", Expr: &rule.Expr{Source: `host.kind == "sosreport" ? size(workers) > 0 : frontend.held || backend.held`, Line: 34}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "status.exists", Line: 30}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "status.exists", Line: 36}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "dpkg is not used here"},
+				}}},
+				{When: &rule.Expr{Source: "!host.running || !at_work", Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "apt or dpkg is at work just now"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "status.found", Line: 33},
+					When:     &rule.Expr{Source: "status.found", Line: 41},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "packages are half installed or not configured"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "status.count", Line: 35}},
+						{Expr: &rule.Expr{Source: "status.count", Line: 43}},
 						{Text: " packages; dpkg --audit names them"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
@@ -78,7 +96,7 @@ at the disk's room first (/boot, /var).
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: `updates.exists && updates.names.exists(n, n.matches("^[0-9]+$"))`, Line: 37},
+					When:     &rule.Expr{Source: `updates.exists && updates.names.exists(n, n.matches("^[0-9]+$"))`, Line: 45},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "dpkg was interrupted, and apt refuses to work until it has finished"},

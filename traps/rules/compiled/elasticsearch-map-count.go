@@ -42,26 +42,42 @@ vm.max_map_count=262144 at least, now and in /etc/sysctl.d. In containers it mus
 					"opensearch",
 					"elasticsearch-oss",
 				}},
+				{
+					Name: "unmapped",
+					Kind: "regex",
+					Args: []string{
+						`^\s*node\.store\.allow_mmap:\s*false`,
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/etc/elasticsearch/elasticsearch.yml",
+							"/etc/opensearch/opensearch.yml",
+						},
+					},
+				},
 				{Name: "limit", Kind: "sysctl", Args: []string{
 					"vm.max_map_count",
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "pkg.installed", Line: 26}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "pkg.installed", Line: 27}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "neither Elasticsearch nor OpenSearch is installed"},
+				}}},
+				{When: &rule.Expr{Source: "!unmapped.found", Line: 29}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "it is told to map no files (node.store.allow_mmap)"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "limit.int < 262144", Line: 29},
+					When:     &rule.Expr{Source: "limit.int < 262144", Line: 32},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "Elasticsearch needs more memory maps than the kernel allows"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "vm.max_map_count is "},
-						{Expr: &rule.Expr{Source: "limit.int", Line: 31}},
+						{Expr: &rule.Expr{Source: "limit.int", Line: 34}},
 						{Text: ", and 262144 are needed"},
 					}},
 				},
@@ -72,7 +88,7 @@ vm.max_map_count=262144 at least, now and in /etc/sysctl.d. In containers it mus
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
 				{Text: "allow 262144 memory maps"},
 			}}, Steps: []rule.Step{
-				{Kind: "sysctl", Line: 36, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 39, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "vm.max_map_count"},
 					}},

@@ -42,31 +42,56 @@ Virtual disks (vda, xvda) and NVMe names keep their order better, not for certai
 				{Name: "fstab", Kind: "fstab", Args: []string{
 					"all",
 				}},
+				{Name: "disks", Kind: "glob", Args: []string{
+					"/sys/block/sd*",
+				}},
 			},
 			Lets: []rule.Let{
-				{Name: "loose", Expr: &rule.Expr{Source: `fstab.filter(e, e.device.matches("^/dev/sd[a-z]+[0-9]*$") && !e.options.exists(o, o == "noauto"))`, Line: 28}},
+				{Name: "loose", Expr: &rule.Expr{Source: `fstab.filter(e, e.device.matches("^/dev/sd[a-z]+[0-9]*$") && !e.options.exists(o, o == "noauto"))`, Line: 29}},
 			},
-			Each: &rule.Expr{Source: "loose", Line: 29},
+			Applies: []rule.Condition{
+				{When: &rule.Expr{Source: "size(fstab) > 0", Line: 31}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "/etc/fstab has no entry"},
+				}}},
+			},
+			Each: &rule.Expr{Source: "loose", Line: 33},
 			As:   "e",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "e.mount == 'none' ? e.device : e.mount", Line: 31}},
+				{Expr: &rule.Expr{Source: "e.mount == 'none' ? e.device : e.mount", Line: 35}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "true", Line: 33},
+					When:     &rule.Expr{Source: "host.running && size(disks) == 1", Line: 37},
+					Severity: 1,
+					Summary: &rule.Text{Parts: []rule.Part{
+						{Text: "is on "},
+						{Expr: &rule.Expr{Source: "e.device", Line: 39}},
+						{Text: ", a name that is another disk's once there are two"},
+					}},
+					Detail: &rule.Text{Parts: []rule.Part{
+						{Text: "/etc/fstab:"},
+						{Expr: &rule.Expr{Source: "e.line", Line: 40}},
+					}},
+					ByHand: &rule.Text{Parts: []rule.Part{
+						{Text: "name it by UUID in /etc/fstab: blkid "},
+						{Expr: &rule.Expr{Source: "e.device", Line: 41}},
+					}},
+				},
+				{
+					When:     &rule.Expr{Source: "true", Line: 42},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "is on "},
-						{Expr: &rule.Expr{Source: "e.device", Line: 34}},
+						{Expr: &rule.Expr{Source: "e.device", Line: 43}},
 						{Text: ", a name that may be another disk's at the next start"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/fstab:"},
-						{Expr: &rule.Expr{Source: "e.line", Line: 35}},
+						{Expr: &rule.Expr{Source: "e.line", Line: 44}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "name it by UUID in /etc/fstab: blkid "},
-						{Expr: &rule.Expr{Source: "e.device", Line: 36}},
+						{Expr: &rule.Expr{Source: "e.device", Line: 45}},
 					}},
 				},
 			},

@@ -47,37 +47,79 @@ it out for what the host cannot be without: /, /usr, /var, /boot, /home as you l
 				{Name: "fstab", Kind: "fstab", Args: []string{
 					"all",
 				}},
+				{Name: "named", Kind: "glob", Args: []string{
+					"/dev/disk/by-uuid/*",
+					"/dev/disk/by-label/*",
+					"/dev/disk/by-partuuid/*",
+					"/dev/disk/by-partlabel/*",
+					"/dev/disk/by-id/*",
+					"/dev/disk/by-path/*",
+				}},
+				{Name: "nodes", Kind: "glob", Args: []string{
+					"/dev/*",
+					"/dev/mapper/*",
+					"/dev/*/*",
+				}},
+				{Name: "container", Kind: "stat", Args: []string{
+					"/run/systemd/container",
+				}},
+				{Name: "mounted", Kind: "filesystems", Args: []string{
+					"all",
+				}},
 				{Name: "systemd_here", Kind: "glob", Args: []string{
 					"/lib/systemd/systemd",
 					"/usr/lib/systemd/systemd",
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "vital", Expr: &rule.Expr{Source: `["/", "/usr", "/var", "/boot", "/boot/efi", "/efi", "/home", "/tmp", "/var/log", "/var/tmp", "/var/lib", "/opt", "/usr/local", "/root"]`, Line: 33}},
-				{Name: "risky", Expr: &rule.Expr{Source: `fstab.filter(e, e.mount.startsWith("/") && !(e.mount in vital) && e.type in ["ext4", "ext3", "ext2", "xfs", "btrfs", "vfat", "exfat", "ntfs", "ntfs3", "ntfs-3g", "f2fs", "auto"] && !e.options.exists(o, o in ["nofail", "noauto", "bind", "rbind", "x-systemd.automount"]) && !e.options.exists(o, o.startsWith("x-initrd")))`, Line: 36}},
+				{Name: "vital", Expr: &rule.Expr{Source: `["/", "/usr", "/var", "/boot", "/boot/efi", "/efi", "/home", "/tmp", "/var/log", "/var/tmp", "/var/lib", "/opt", "/usr/local", "/root"]`, Line: 37}},
+				{Name: "here", Expr: &rule.Expr{Source: "named + nodes", Line: 39}},
+				{Name: "required", Expr: &rule.Expr{Source: `fstab.filter(e, e.mount.startsWith("/") && e.type in ["ext4", "ext3", "ext2", "xfs", "btrfs", "vfat", "exfat", "ntfs", "ntfs3", "ntfs-3g", "f2fs", "auto"] && !e.options.exists(o, o in ["nofail", "noauto", "bind", "rbind", "x-systemd.automount"]) && !e.options.exists(o, o.startsWith("x-initrd")))`, Line: 41}},
+				{Name: "looked", Expr: &rule.Expr{Source: "host.running && size(named) > 0 && !container.exists", Line: 46}},
+				{Name: "missing", Expr: &rule.Expr{Source: `!looked ? [] : required.filter(e, e.mount != "/" && !mounted.exists(m, m.mount == e.mount) && (e.device.startsWith("/dev/") && !(e.device in here) || e.device.startsWith("UUID=") && !(("/dev/disk/by-uuid/" + e.device.substring(5, size(e.device))) in here) || e.device.startsWith("LABEL=") && !(("/dev/disk/by-label/" + e.device.substring(6, size(e.device))) in here) || e.device.startsWith("PARTUUID=") && !(("/dev/disk/by-partuuid/" + e.device.substring(9, size(e.device))) in here) || e.device.startsWith("PARTLABEL=") && !(("/dev/disk/by-partlabel/" + e.device.substring(10, size(e.device))) in here)))`, Line: 48}},
+				{Name: "risky", Expr: &rule.Expr{Source: "required.filter(e, !(e.mount in vital) || e in missing)", Line: 54}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(systemd_here) > 0", Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(systemd_here) > 0", Line: 56}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "systemd does not start this host"},
 				}}},
+				{When: &rule.Expr{Source: "size(fstab) > 0", Line: 58}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "/etc/fstab has no entry"},
+				}}},
 			},
-			Each: &rule.Expr{Source: "risky", Line: 43},
+			Each: &rule.Expr{Source: "risky", Line: 60},
 			As:   "e",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "e.mount", Line: 45}},
+				{Expr: &rule.Expr{Source: "e.mount", Line: 62}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "true", Line: 47},
+					When:     &rule.Expr{Source: "e in missing", Line: 64},
+					Severity: 3,
+					Summary: &rule.Text{Parts: []rule.Part{
+						{Text: "its device does not exist, so the next boot ends in emergency mode"},
+					}},
+					Detail: &rule.Text{Parts: []rule.Part{
+						{Text: "/etc/fstab:"},
+						{Expr: &rule.Expr{Source: "e.line", Line: 67}},
+						{Text: ": "},
+						{Expr: &rule.Expr{Source: "e.device", Line: 67}},
+					}},
+					ByHand: &rule.Text{Parts: []rule.Part{
+						{Text: "take its line out of /etc/fstab, give it the option nofail, or bring the device back"},
+					}},
+				},
+				{
+					When:     &rule.Expr{Source: "true", Line: 69},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "when its disk is missing, the host stops in emergency mode at start"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/fstab:"},
-						{Expr: &rule.Expr{Source: "e.line", Line: 49}},
+						{Expr: &rule.Expr{Source: "e.line", Line: 71}},
 						{Text: ": "},
-						{Expr: &rule.Expr{Source: "e.device", Line: 49}},
+						{Expr: &rule.Expr{Source: "e.device", Line: 71}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "give its line in /etc/fstab the option nofail, unless the host cannot be without it"},
@@ -85,7 +127,7 @@ it out for what the host cannot be without: /, /usr, /var, /boot, /home as you l
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "what is missing of fstab's disks does not stop the host"},
+				{Text: "no disk of fstab that may be missing stops the host at start"},
 			}},
 			Path:    "fstab-without-nofail/rule.yaml",
 			Shipped: true,

@@ -76,7 +76,7 @@ of /etc/sysctl.d and the kernel's command line.
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "the huge pages are in use"},
+				{Text: "the huge pages are in use, or take little memory"},
 			}},
 			Path:    "hugepages-unused/rule.yaml",
 			Shipped: true,

@@ -55,53 +55,56 @@ number cannot be raised later; a larger file system gets more, or use XFS, which
 					},
 				}},
 			},
+			Lets: []rule.Let{
+				{Name: "once", Expr: &rule.Expr{Source: "disks.filter(d, d.files > 0 && !disks.exists(o, o.device == d.device && o.mount < d.mount))", Line: 31}},
+			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 34}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 37}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "what is mounted shows on the running host only"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "disks.filter(d, d.files > 0)", Line: 29},
+			Each: &rule.Expr{Source: "once", Line: 32},
 			As:   "d",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "d.mount", Line: 31}},
+				{Expr: &rule.Expr{Source: "d.mount", Line: 34}},
 			}},
 			None: &rule.Text{Parts: []rule.Part{
 				{Text: "no file system here counts its inodes"},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "d.inodes_used_percent >= 99.0", Line: 37},
+					When:     &rule.Expr{Source: "d.inodes_used_percent >= 99.0", Line: 40},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "no inodes are left, so no file can be made"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "d.ffree", Line: 40}},
+						{Expr: &rule.Expr{Source: "d.ffree", Line: 43}},
 						{Text: " of "},
-						{Expr: &rule.Expr{Source: "d.files", Line: 40}},
+						{Expr: &rule.Expr{Source: "d.files", Line: 43}},
 						{Text: " are free"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "du --inodes -x "},
-						{Expr: &rule.Expr{Source: "d.mount", Line: 41}},
+						{Expr: &rule.Expr{Source: "d.mount", Line: 44}},
 						{Text: " finds the folder with the many files"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "d.inodes_used_percent >= 90.0", Line: 42},
+					When:     &rule.Expr{Source: "d.inodes_used_percent >= 90.0", Line: 45},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "inodes run out"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "d.ffree", Line: 44}},
+						{Expr: &rule.Expr{Source: "d.ffree", Line: 47}},
 						{Text: " of "},
-						{Expr: &rule.Expr{Source: "d.files", Line: 44}},
+						{Expr: &rule.Expr{Source: "d.files", Line: 47}},
 						{Text: " are free"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "du --inodes -x "},
-						{Expr: &rule.Expr{Source: "d.mount", Line: 45}},
+						{Expr: &rule.Expr{Source: "d.mount", Line: 48}},
 						{Text: " finds the folder with the many files"},
 					}},
 				},

@@ -28,17 +28,17 @@ refs:
 # What happens
 
 A connection that is established waits in the accept queue until the program takes it. The
-queue is as long as the program asked for, at most net.core.somaxconn. When it is full the last
+queue is as long as the program asked for in listen(2), at most net.core.somaxconn. When it is full the last
 packet of the handshake is dropped, and the client tries again after a second, then
 three, then seven.
 
 # What to do
 
-See which socket it is: ss -ltn shows Recv-Q (waiting) and Send-Q (length). Raise somaxconn
-and the program's own backlog (nginx: listen ... backlog=, redis: tcp-backlog), then restart it. A program that
+ss -ltn shows each listening socket: Recv-Q is what waits, Send-Q the length of the queue. Where Send-Q
+is net.core.somaxconn, raise that; where it is less, the program asked for less (nginx: listen ... backlog=,
+redis: tcp-backlog, Apache: ListenBacklog). Both take effect when the program is restarted. A program that
 does not keep up needs more workers, not a longer queue.
 `,
-	Remedy: true,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "listen-queue-overflow",
@@ -60,51 +60,96 @@ does not keep up needs more workers, not a longer queue.
 						},
 					},
 				},
+				{
+					Name: "opened",
+					Kind: "regex",
+					Args: []string{
+						`^Tcp: (?:\S+ ){5}(?P<passive>[0-9]+) `,
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/proc/net/snmp",
+						},
+					},
+				},
+				{Name: "sockets", Kind: "command", Args: []string{
+					"ss",
+					"-ltn",
+				}},
 			},
 			Lets: []rule.Let{
-				{Name: "overflows", Expr: &rule.Expr{Source: `int(netstat.rows[0].get("ListenOverflows", "0"))`, Line: 32}},
+				{Name: "overflows", Expr: &rule.Expr{Source: `int(netstat.rows[0].get("ListenOverflows", "0"))`, Line: 35}},
+				{Name: "accepted", Expr: &rule.Expr{Source: `opened.found ? int(opened.first.groups["passive"]) : 0`, Line: 36}},
+				{Name: "many", Expr: &rule.Expr{Source: "overflows > 100 && overflows * 10000 > accepted", Line: 38}},
+				{Name: "listeners", Expr: &rule.Expr{Source: `sockets.lines.map(l, l.fields()).filter(f, size(f) > 3 && f[0] == "LISTEN" && f[1].matches("^[0-9]+$") && f[2].matches("^[0-9]+$"))`, Line: 39}},
+				{Name: "full", Expr: &rule.Expr{Source: "listeners.filter(f, int(f[1]) > int(f[2]))", Line: 40}},
+				{Name: "capped", Expr: &rule.Expr{Source: "listeners.filter(f, int(f[2]) == somaxconn.int)", Line: 41}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running && netstat.exists", Line: 34}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running && netstat.exists", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "counters show on the running host only"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "overflows > 100 && somaxconn.int < 4096", Line: 37},
-					Severity: 1,
+					When:     &rule.Expr{Source: "many && size(full) > 0", Line: 46},
+					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "accept queues overflowed, and their limit is short"},
+						{Text: "the accept queue of "},
+						{Expr: &rule.Expr{Source: "full.map(f, f[3]).sorted().join(', ')", Line: 48}},
+						{Text: " is full, and connections are lost"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "overflows", Line: 39}},
-						{Text: " since the start; net.core.somaxconn is "},
-						{Expr: &rule.Expr{Source: "somaxconn.int", Line: 39}},
+						{Expr: &rule.Expr{Source: "full.map(f, f[3] + ': ' + f[1] + ' wait in a queue of ' + f[2]).join(', ')", Line: 49}},
+						{Text: "; net.core.somaxconn is "},
+						{Expr: &rule.Expr{Source: "somaxconn.int", Line: 49}},
+					}},
+					ByHand: &rule.Text{Parts: []rule.Part{
+						{Text: "raise "},
+						{Expr: &rule.Expr{Source: "full.exists(f, int(f[2]) < somaxconn.int) ? 'the backlog that the program asks for' : 'net.core.somaxconn and the backlog that the program asks for'", Line: 50}},
+						{Text: ", and restart it"},
+					}},
+				},
+				{
+					When:     &rule.Expr{Source: "many && somaxconn.int < 4096 && size(capped) > 0", Line: 51},
+					Severity: 1,
+					Summary: &rule.Text{Parts: []rule.Part{
+						{Text: "accept queues overflowed, and net.core.somaxconn limits them"},
+					}},
+					Detail: &rule.Text{Parts: []rule.Part{
+						{Expr: &rule.Expr{Source: "overflows", Line: 53}},
+						{Text: " connections since the start, of "},
+						{Expr: &rule.Expr{Source: "accepted", Line: 53}},
+						{Text: "; net.core.somaxconn is "},
+						{Expr: &rule.Expr{Source: "somaxconn.int", Line: 53}},
+						{Text: ", and so is the queue of "},
+						{Expr: &rule.Expr{Source: "capped.map(f, f[3]).join(', ')", Line: 53}},
+					}},
+					ByHand: &rule.Text{Parts: []rule.Part{
+						{Text: "set net.core.somaxconn to 4096 in /etc/sysctl.d, and restart these programs"},
+					}},
+				},
+				{
+					When:     &rule.Expr{Source: "many", Line: 55},
+					Severity: 1,
+					Summary: &rule.Text{Parts: []rule.Part{
+						{Text: "accept queues overflowed, and net.core.somaxconn is not what limits them"},
+					}},
+					Detail: &rule.Text{Parts: []rule.Part{
+						{Expr: &rule.Expr{Source: "overflows", Line: 57}},
+						{Text: " connections since the start, of "},
+						{Expr: &rule.Expr{Source: "accepted", Line: 57}},
+						{Text: "; lengths: "},
+						{Expr: &rule.Expr{Source: "listeners.map(f, f[3] + ' ' + f[2]).join(', ')", Line: 57}},
+					}},
+					ByHand: &rule.Text{Parts: []rule.Part{
+						{Text: "raise the backlog that the program asks for, or give it more workers"},
 					}},
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "accept queues did not overflow, or their limit is not short"},
-			}},
-			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
-				{Text: "allow accept queues of 4096"},
-			}}, Notes: []*rule.Text{
-				{Parts: []rule.Part{
-					{Text: "Programs take the new limit when they are started anew."},
-				}},
-			}, Steps: []rule.Step{
-				{Kind: "sysctl", Line: 45, Args: map[string]*rule.Text{
-					"key": {Parts: []rule.Part{
-						{Text: "net.core.somaxconn"},
-					}},
-					"persist": {Parts: []rule.Part{
-						{Text: "true"},
-					}},
-					"value": {Parts: []rule.Part{
-						{Text: "4096"},
-					}},
-				}},
+				{Text: "hardly any accept queue overflowed"},
 			}},
 			Path:    "listen-queue-overflow/rule.yaml",
 			Shipped: true,

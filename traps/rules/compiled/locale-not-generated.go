@@ -19,7 +19,7 @@ tags:
   - "debian"
   - "encoding"
   - "postgresql"
-since: "Debian, all versions"
+since: "distributions that generate locales from a list (Debian, Ubuntu, Arch Linux, Gentoo)"
 refs:
   - "man locale.gen(5)"
   - "man update-locale(8)"
@@ -45,6 +45,9 @@ which needs no generating.
 					"/etc/default/locale",
 					"/etc/locale.conf",
 				}},
+				{Name: "listed", Kind: "stat", Args: []string{
+					"/etc/locale.gen",
+				}},
 				{
 					Name: "gen",
 					Kind: "regex",
@@ -54,32 +57,37 @@ which needs no generating.
 					Opts: map[string][]string{
 						"in": []string{
 							"/etc/locale.gen",
+							"/var/lib/locales/supported.d/*",
 						},
 					},
 				},
+				{Name: "made", Kind: "glob", Args: []string{
+					"/usr/lib/locale/*",
+				}},
 				{Name: "all", Kind: "package", Args: []string{
 					"locales-all",
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "lang", Expr: &rule.Expr{Source: `conf.get("LANG", "")`, Line: 31}},
+				{Name: "lang", Expr: &rule.Expr{Source: `conf.get("LANG", "")`, Line: 33}},
+				{Name: "folder", Expr: &rule.Expr{Source: `"/usr/lib/locale/" + lang.replace("UTF-8", "utf8")`, Line: 35}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `os.id == "debian"`, Line: 33}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "only Debian generates locales from a list"},
+				{When: &rule.Expr{Source: "listed.exists", Line: 37}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "no list says which locales are generated here"},
 				}}},
-				{When: &rule.Expr{Source: `lang != "" && !(lang in ["C", "POSIX", "C.UTF-8", "C.utf8"])`, Line: 35}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `lang != "" && !(lang in ["C", "POSIX", "C.UTF-8", "C.utf8"])`, Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the default locale needs no generating"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "!all.installed && !gen.matches.exists(m, m.groups['name'] == lang || m.groups['name'] + '.UTF-8' == lang)", Line: 38},
+					When:     &rule.Expr{Source: "!all.installed && !(folder in made) && !gen.matches.exists(m, m.groups['name'] == lang || m.groups['name'] + '.UTF-8' == lang)", Line: 42},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the default locale "},
-						{Expr: &rule.Expr{Source: "lang", Line: 39}},
+						{Expr: &rule.Expr{Source: "lang", Line: 43}},
 						{Text: " was never generated"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
@@ -88,7 +96,7 @@ which needs no generating.
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "the default locale is among those generated"},
+				{Text: "the default locale was generated, or is on the list"},
 			}},
 			Path:    "locale-not-generated/rule.yaml",
 			Shipped: true,

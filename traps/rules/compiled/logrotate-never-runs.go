@@ -51,6 +51,18 @@ systemctl enable --now logrotate.timer where it is there, else install cron.
 					"/etc/cron.d/*logrotate*",
 					"/etc/periodic/daily/*logrotate*",
 				}},
+				{Name: "inits", Kind: "process", Args: []string{
+					"systemd",
+					"init",
+					"openrc-init",
+					"runit",
+					"s6-svscan",
+				}},
+				{Name: "docker", Kind: "glob", Args: []string{
+					"/.dockerenv",
+					"/run/.containerenv",
+					"/run/systemd/container",
+				}},
 				{Name: "crons", Kind: "process", Args: []string{
 					"cron",
 					"crond",
@@ -59,14 +71,17 @@ systemctl enable --now logrotate.timer where it is there, else install cron.
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "pkg.installed && host.running", Line: 30}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "pkg.installed && host.running", Line: 32}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "logrotate is not installed, or the host is not running"},
+				}}},
+				{When: &rule.Expr{Source: "size(docker) == 0 || size(inits) > 0", Line: 34}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "a container without an init writes its logs elsewhere"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "!(size(daily) > 0 && size(crons) > 0) && !timer.is_active", Line: 33},
+					When:     &rule.Expr{Source: "!(size(daily) > 0 && size(crons) > 0) && !timer.is_active", Line: 37},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "nothing starts logrotate, so logs grow for ever"},

@@ -64,22 +64,25 @@ let in. An entry costs about half a kilobyte. IPv6 has a table and limits of its
 				{Name: "known", Expr: &rule.Expr{Source: "size(entries.rows)", Line: 31}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "limit.exists && entries.exists", Line: 33}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "this kernel keeps no table of IPv4 neighbours"},
+				{When: &rule.Expr{Source: "limit.exists", Line: 33}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "the limits of the neighbour table show on the host, not in its containers"},
+				}}},
+				{When: &rule.Expr{Source: "entries.exists", Line: 35}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "this kernel has no ARP"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "known * 10 >= limit.int * 9", Line: 36},
+					When:     &rule.Expr{Source: "known * 10 >= limit.int * 9", Line: 38},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the neighbour table is nearly full"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "known", Line: 38}},
+						{Expr: &rule.Expr{Source: "known", Line: 40}},
 						{Text: " of "},
-						{Expr: &rule.Expr{Source: "limit.int", Line: 38}},
+						{Expr: &rule.Expr{Source: "limit.int", Line: 40}},
 						{Text: " entries"},
 					}},
 				},
@@ -90,11 +93,11 @@ let in. An entry costs about half a kilobyte. IPv6 has a table and limits of its
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
 				{Text: "allow four times as many neighbours"},
 			}}, Refuse: []rule.Refusal{
-				{When: &rule.Expr{Source: "limit.int >= 131072", Line: 43}, Why: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "limit.int >= 131072", Line: 45}, Why: &rule.Text{Parts: []rule.Part{
 					{Text: "the limit is high already; look for what talks to so many neighbours (ip neigh)"},
 				}}},
 			}, Steps: []rule.Step{
-				{Kind: "sysctl", Line: 46, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 48, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "net.ipv4.neigh.default.gc_thresh3"},
 					}},
@@ -102,10 +105,10 @@ let in. An entry costs about half a kilobyte. IPv6 has a table and limits of its
 						{Text: "true"},
 					}},
 					"value": {Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "limit.int * 4", Line: 46}},
+						{Expr: &rule.Expr{Source: "limit.int * 4", Line: 48}},
 					}},
 				}},
-				{Kind: "sysctl", Line: 47, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 49, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "net.ipv4.neigh.default.gc_thresh2"},
 					}},
@@ -113,10 +116,10 @@ let in. An entry costs about half a kilobyte. IPv6 has a table and limits of its
 						{Text: "true"},
 					}},
 					"value": {Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "limit.int * 2", Line: 47}},
+						{Expr: &rule.Expr{Source: "limit.int * 2", Line: 49}},
 					}},
 				}},
-				{Kind: "sysctl", Line: 48, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 50, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "net.ipv4.neigh.default.gc_thresh1"},
 					}},
@@ -124,7 +127,7 @@ let in. An entry costs about half a kilobyte. IPv6 has a table and limits of its
 						{Text: "true"},
 					}},
 					"value": {Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "limit.int", Line: 48}},
+						{Expr: &rule.Expr{Source: "limit.int", Line: 50}},
 					}},
 				}},
 			}},

@@ -54,14 +54,19 @@ x-systemd.automount. soft is all right for shares that are mounted read-only.
 				{Name: "planned", Expr: &rule.Expr{Source: `fstab.filter(e, e.type in ["nfs", "nfs4"] && e.options.exists(o, o == "soft") && !e.options.exists(o, o == "ro")).map(e, e.mount)`, Line: 30}},
 				{Name: "both", Expr: &rule.Expr{Source: "(host.running ? running : []) + planned.filter(p, !host.running || !(p in running))", Line: 31}},
 			},
-			Each: &rule.Expr{Source: "both", Line: 32},
+			Applies: []rule.Condition{
+				{When: &rule.Expr{Source: `host.running && size(mounted) > 0 || fstab.exists(e, e.type in ["nfs", "nfs4"])`, Line: 33}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "no NFS share is mounted, and none is in /etc/fstab"},
+				}}},
+			},
+			Each: &rule.Expr{Source: "both", Line: 35},
 			As:   "it",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "it", Line: 33}},
+				{Expr: &rule.Expr{Source: "it", Line: 36}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "true", Line: 35},
+					When:     &rule.Expr{Source: "true", Line: 38},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "is an NFS share mounted soft for writing, so a pause of the server can lose writes"},

@@ -54,6 +54,18 @@ cable when a card falls to 100.
 					},
 				},
 				{
+					Name: "carrier",
+					Kind: "regex",
+					Args: []string{
+						"^1$",
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/sys/class/net/*/carrier",
+						},
+					},
+				},
+				{
 					Name: "known",
 					Kind: "regex",
 					Args: []string{
@@ -67,24 +79,24 @@ cable when a card falls to 100.
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "cards", Expr: &rule.Expr{Source: "known.matches.map(m, base(dir(m.path)))", Line: 31}},
+				{Name: "cards", Expr: &rule.Expr{Source: "known.matches.map(m, base(dir(m.path))).filter(c, carrier.matches.exists(m, base(dir(m.path)) == c))", Line: 32}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 33}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 34}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "links show on the running host only"},
 				}}},
-				{When: &rule.Expr{Source: "size(cards) > 0", Line: 35}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "no network card here tells its duplex"},
+				{When: &rule.Expr{Source: "size(cards) > 0", Line: 36}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "no network card with a link tells its duplex"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "cards", Line: 37},
+			Each: &rule.Expr{Source: "cards", Line: 38},
 			As:   "it",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "it", Line: 38}},
+				{Expr: &rule.Expr{Source: "it", Line: 39}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "half.matches.exists(m, base(dir(m.path)) == it)", Line: 40},
+					When:     &rule.Expr{Source: "half.matches.exists(m, base(dir(m.path)) == it)", Line: 41},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "runs at half duplex"},

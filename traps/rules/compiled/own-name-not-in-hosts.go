@@ -47,6 +47,30 @@ put myhostname into the hosts line of /etc/nsswitch.conf.
 					"/etc/hosts",
 				}},
 				{
+					Name: "asked",
+					Kind: "regex",
+					Args: []string{
+						`^\s*hosts:.*\b(dns|resolve|sss|ldap|nis|nisplus|winbind|wins|mymachines)\b`,
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/etc/nsswitch.conf",
+						},
+					},
+				},
+				{
+					Name: "servers",
+					Kind: "regex",
+					Args: []string{
+						`^\s*nameserver\s`,
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/etc/resolv.conf",
+						},
+					},
+				},
+				{
 					Name: "nss",
 					Kind: "regex",
 					Args: []string{
@@ -60,30 +84,34 @@ put myhostname into the hosts line of /etc/nsswitch.conf.
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "own", Expr: &rule.Expr{Source: "name.value.lower().split('.')[0]", Line: 31}},
-				{Name: "known", Expr: &rule.Expr{Source: `hosts.lines.map(l, l.split("#")[0].lower().fields()).exists(f, f.exists(w, w == own || w.startsWith(own + ".")))`, Line: 32}},
+				{Name: "own", Expr: &rule.Expr{Source: "name.value.lower().split('.')[0]", Line: 33}},
+				{Name: "known", Expr: &rule.Expr{Source: `hosts.lines.map(l, l.split("#")[0].lower().fields()).exists(f, f.exists(w, w == own || w.startsWith(own + ".")))`, Line: 34}},
+				{Name: "renamed", Expr: &rule.Expr{Source: `hosts.lines.exists(l, l.trim().startsWith("127.0.1.1"))`, Line: 36}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `name.exists && name.value != "" && name.value != "localhost"`, Line: 34}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `name.exists && name.value != "" && name.value != "localhost"`, Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the host has no name of its own in /etc/hostname"},
+				}}},
+				{When: &rule.Expr{Source: "nss.found || known || renamed || !asked.found || !servers.found", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "DNS or a directory is asked for the host's own name, and a check does not ask it"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "!nss.found && !known", Line: 37},
+					When:     &rule.Expr{Source: "!nss.found && !known", Line: 43},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "neither /etc/hosts nor nss-myhostname knows the host's own name"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "add a line to /etc/hosts: 127.0.1.1 "},
-						{Expr: &rule.Expr{Source: "own", Line: 39}},
+						{Expr: &rule.Expr{Source: "own", Line: 45}},
 					}},
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "the host knows its own name without asking DNS"},
+				{Text: "the host knows its own name without asking others"},
 			}},
 			Path:    "own-name-not-in-hosts/rule.yaml",
 			Shipped: true,

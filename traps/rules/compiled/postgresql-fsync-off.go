@@ -40,10 +40,10 @@ synchronous_commit = off.
 			Severity: 3,
 			Facts: []rule.Fact{
 				{
-					Name: "off",
+					Name: "set",
 					Kind: "regex",
 					Args: []string{
-						`(?i)^\s*(?P<key>fsync|full_page_writes)\s*(=\s*|\s)'?(off|no|false|0)\b`,
+						`(?i)^\s*(?P<key>fsync|full_page_writes)\s*(=\s*|\s)'?(?P<value>[a-z0-9]+)`,
 					},
 					Opts: map[string][]string{
 						"in": []string{
@@ -57,23 +57,27 @@ synchronous_commit = off.
 					},
 				},
 			},
+			Lets: []rule.Let{
+				{Name: "off", Expr: &rule.Expr{Source: `set.matches.filter(m, m.groups["value"].lower() in ["off", "no", "false", "0", "of", "n", "f", "fal", "fals"])`, Line: 30}},
+				{Name: "effective", Expr: &rule.Expr{Source: `off.filter(o, !set.matches.exists(m, m.groups["key"].lower() == o.groups["key"].lower() && !(m in off) && (m.path == o.path && m.line > o.line || dir(m.path) == dir(o.path) + "/conf.d" || m.path == "/var/lib/postgresql/" + dir(o.path).replace("/etc/postgresql/", "") + "/postgresql.auto.conf" || m.path == dir(o.path) + "/postgresql.auto.conf" && m.path != o.path)))`, Line: 33}},
+			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "off.exists", Line: 30}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "set.exists", Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no configuration of PostgreSQL is in the usual places"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "off.matches", Line: 32},
+			Each: &rule.Expr{Source: "effective", Line: 40},
 			As:   "o",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "o.path", Line: 34}},
+				{Expr: &rule.Expr{Source: "o.path", Line: 42}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "true", Line: 36},
+					When:     &rule.Expr{Source: "true", Line: 44},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "sets "},
-						{Expr: &rule.Expr{Source: "o.groups['key'].lower()", Line: 37}},
+						{Expr: &rule.Expr{Source: "o.groups['key'].lower()", Line: 45}},
 						{Text: " to off: a crash can destroy the cluster"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{

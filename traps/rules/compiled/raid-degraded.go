@@ -52,32 +52,54 @@ and its cable before it is added again: mdadm /dev/md0 --re-add or --add.
 						},
 					},
 				},
+				{
+					Name: "rebuilding",
+					Kind: "regex",
+					Args: []string{
+						"^(recover|reshape)",
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/sys/block/md*/md/sync_action",
+						},
+					},
+				},
 				{Name: "arrays", Kind: "glob", Args: []string{
 					"/sys/block/md*/md/degraded",
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 30}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 31}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "arrays show on the running host only"},
 				}}},
-				{When: &rule.Expr{Source: "size(arrays) > 0", Line: 32}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(arrays) > 0", Line: 33}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no redundant MD array is running"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "arrays", Line: 34},
+			Each: &rule.Expr{Source: "arrays", Line: 35},
 			As:   "it",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "base(dir(dir(it)))", Line: 35}},
+				{Expr: &rule.Expr{Source: "base(dir(dir(it)))", Line: 36}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "degraded.matches.exists(m, m.path == it)", Line: 37},
+					When:     &rule.Expr{Source: "degraded.matches.exists(m, m.path == it) && rebuilding.matches.exists(m, dir(m.path) == dir(it))", Line: 39},
+					Severity: 1,
+					Summary: &rule.Text{Parts: []rule.Part{
+						{Text: "the array is being rebuilt, and has less redundancy until that is done"},
+					}},
+					ByHand: &rule.Text{Parts: []rule.Part{
+						{Text: "wait for it; /proc/mdstat tells how far it is"},
+					}},
+				},
+				{
+					When:     &rule.Expr{Source: "degraded.matches.exists(m, m.path == it)", Line: 43},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the array runs without at least one of its members"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "degraded.matches.filter(m, m.path == it).map(m, m.text).join('')", Line: 39}},
+						{Expr: &rule.Expr{Source: "degraded.matches.filter(m, m.path == it).map(m, m.text).join('')", Line: 45}},
 						{Text: " missing or rebuilding"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{

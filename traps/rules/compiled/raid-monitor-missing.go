@@ -63,19 +63,26 @@ accept this finding.
 				{Name: "monitor", Kind: "process", Args: []string{
 					"mdadm",
 				}},
+				{Name: "exporter", Kind: "process", Args: []string{
+					"node_exporter",
+					"prometheus-node-exporter",
+				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 32}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 33}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "arrays show on the running host only"},
 				}}},
-				{When: &rule.Expr{Source: "size(arrays) > 0", Line: 34}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(arrays) > 0", Line: 35}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no redundant MD array is running"},
+				}}},
+				{When: &rule.Expr{Source: "size(exporter) == 0", Line: 37}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "node_exporter, which runs here, reports the arrays"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "!conf.found", Line: 37},
+					When:     &rule.Expr{Source: "!conf.found", Line: 40},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "mdadm has nobody to tell when a disk fails"},
@@ -85,7 +92,7 @@ accept this finding.
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "size(monitor) == 0", Line: 40},
+					When:     &rule.Expr{Source: "size(monitor) == 0", Line: 43},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "mdadm's monitor does not run"},

@@ -7,7 +7,7 @@ import "fettle/lore/rule"
 var sudoersFileIgnored = Rule{
 	Lore: `---
 id: sudoers-file-ignored
-title: "A file in sudoers.d has a name that sudo passes over"
+title: "sudo ignores a file in sudoers.d because of its name"
 symptoms:
   - "<user> is not in the sudoers file.  This incident will be reported."
   - "Sorry, user <user> is not allowed to execute '<command>' as root on <host>."
@@ -22,9 +22,9 @@ refs:
 ---
 # What happens
 
-sudo passes over files of an included folder whose names hold a dot or end in a tilde, so that
+sudo ignores files of an included folder whose names hold a dot or end in a tilde, so that
 package managers' and editors' copies do not count. A file called after a person or a
-host (jane.doe, web.example.org) is passed over in the same silence. The
+host (jane.doe, web.example.org) is ignored in the same silence. The
 rule in it may also be one that takes something away.
 
 # What to do
@@ -34,7 +34,7 @@ Rename the file, without dots: jane_doe. Look with sudo -l -U jane.
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "sudoers-file-ignored",
-			Title:    "A file in sudoers.d has a name that sudo passes over",
+			Title:    "sudo ignores a file in sudoers.d because of its name",
 			Severity: 2,
 			Facts: []rule.Fact{
 				{Name: "files", Kind: "glob", Args: []string{
@@ -54,32 +54,45 @@ Rename the file, without dots: jane_doe. Look with sudo -l -U jane.
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "ignored", Expr: &rule.Expr{Source: `files.filter(f, base(f).contains(".") && !base(f).startsWith(".") && !base(f).matches("[.](bak|old|orig|save|swp|disabled|off|rpmsave|rpmnew|rpmorig|ucf-.*|dpkg-.*)$"))`, Line: 32}},
+				{Name: "copy", Expr: &rule.Expr{Source: `"(~|[.](bak|old|orig|save|swp|disabled|off|rpmsave|rpmnew|rpmorig|ucf-.*|dpkg-.*))$"`, Line: 31}},
+				{Name: "named", Expr: &rule.Expr{Source: `files.filter(f, !base(f).contains(".") && !f.endsWith("~"))`, Line: 32}},
+				{Name: "dotted", Expr: &rule.Expr{Source: `files.filter(f, base(f).contains(".") && !base(f).startsWith(".") && !f.matches(copy))`, Line: 33}},
+				{Name: "orphans", Expr: &rule.Expr{Source: `files.filter(f, f.matches("(~|[.](bak|old|orig|save))$") && !named.exists(n, f.startsWith(n)))`, Line: 34}},
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "included.found", Line: 28}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "/etc/sudoers does not include /etc/sudoers.d"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "ignored", Line: 34},
+			Each: &rule.Expr{Source: "dotted + orphans", Line: 35},
 			As:   "it",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "it", Line: 35}},
+				{Expr: &rule.Expr{Source: "it", Line: 36}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "true", Line: 37},
+					When:     &rule.Expr{Source: "it in dotted", Line: 38},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "sudo passes over this file because of the dot in its name"},
+						{Text: "sudo ignores this file because of the dot in its name"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "rename it without the dot, after a look at its syntax with visudo -cf FILE"},
 					}},
 				},
+				{
+					When:     &rule.Expr{Source: "it in orphans", Line: 41},
+					Severity: 1,
+					Summary: &rule.Text{Parts: []rule.Part{
+						{Text: "sudo ignores this file as a copy, but there is no original"},
+					}},
+					ByHand: &rule.Text{Parts: []rule.Part{
+						{Text: "give it its name back if its rules should hold, else remove it"},
+					}},
+				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "sudo takes all files in sudoers.d"},
+				{Text: "sudo reads every file in sudoers.d that is no copy of another"},
 			}},
 			Path:    "sudoers-file-ignored/rule.yaml",
 			Shipped: true,

@@ -60,46 +60,47 @@ WireGuard: 1420), or raise the link's, on every hop.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "ethernet", Expr: &rule.Expr{Source: `all.filter(l, l.kind == "" && l.up && l.mtu >= 576 && l.name != "lo").map(l, l.mtu)`, Line: 32}},
-				{Name: "room", Expr: &rule.Expr{Source: `{"vxlan": 50, "geneve": 50, "wireguard": 60, "gre": 24, "gretap": 38, "ipip": 20, "sit": 20}`, Line: 34}},
+				{Name: "own", Expr: &rule.Expr{Source: "tunnels.filter(t, t.up && !t.external && t.mtu < 32768)", Line: 33}},
+				{Name: "ethernet", Expr: &rule.Expr{Source: `all.filter(l, l.kind == "" && l.up && l.mtu >= 576 && l.name != "lo").map(l, l.mtu)`, Line: 34}},
+				{Name: "room", Expr: &rule.Expr{Source: `{"vxlan": 50, "geneve": 50, "wireguard": 60, "gre": 24, "gretap": 38, "ipip": 20, "sit": 20}`, Line: 36}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 36}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "links show on the running host only"},
 				}}},
-				{When: &rule.Expr{Source: "size(tunnels.filter(t, t.up)) > 0", Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "no tunnel is up"},
+				{When: &rule.Expr{Source: "size(own) > 0", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "no tunnel with a header of its own is up"},
 				}}},
-				{When: &rule.Expr{Source: "size(ethernet) > 0", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(ethernet) > 0", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no network card is up"},
 				}}},
 			},
-			Each: &rule.Expr{Source: `tunnels.filter(t, t.up && t.name != "gre0" && t.name != "gretap0" && t.name != "tunl0" && t.name != "sit0")`, Line: 42},
+			Each: &rule.Expr{Source: `own.filter(t, t.name != "gre0" && t.name != "gretap0" && t.name != "tunl0" && t.name != "sit0")`, Line: 44},
 			As:   "t",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "t.name", Line: 44}},
+				{Expr: &rule.Expr{Source: "t.name", Line: 46}},
 			}},
 			None: &rule.Text{Parts: []rule.Part{
-				{Text: "no tunnel is up"},
+				{Text: "no tunnel with a header of its own is up"},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `t.parent == "" && ethernet.all(m, t.mtu + room[t.kind] > m) || t.parent != "" && all.exists(l, l.name == t.parent && t.mtu + room[t.kind] > l.mtu)`, Line: 47},
+					When:     &rule.Expr{Source: `t.parent == "" && ethernet.all(m, t.mtu + room[t.kind] > m) || t.parent != "" && all.exists(l, l.name == t.parent && t.mtu + room[t.kind] > l.mtu)`, Line: 49},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "its MTU leaves no room for the tunnel's own header on the link below"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "t.kind", Line: 49}},
+						{Expr: &rule.Expr{Source: "t.kind", Line: 51}},
 						{Text: " of MTU "},
-						{Expr: &rule.Expr{Source: "t.mtu", Line: 49}},
+						{Expr: &rule.Expr{Source: "t.mtu", Line: 51}},
 						{Text: ", whose header takes "},
-						{Expr: &rule.Expr{Source: "room[t.kind]", Line: 49}},
+						{Expr: &rule.Expr{Source: "room[t.kind]", Line: 51}},
 						{Text: " bytes or more"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "set its MTU to that of the link below less "},
-						{Expr: &rule.Expr{Source: "room[t.kind]", Line: 50}},
+						{Expr: &rule.Expr{Source: "room[t.kind]", Line: 52}},
 						{Text: ", in the configuration that makes it"},
 					}},
 				},

@@ -50,22 +50,25 @@ cache below has a battery that works, and there it gains nothing: such controlle
 					},
 				}},
 			},
+			Lets: []rule.Let{
+				{Name: "once", Expr: &rule.Expr{Source: "mounted.filter(m, !mounted.exists(o, o.device == m.device && o.mount < m.mount))", Line: 29}},
+			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 32}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 35}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "what is mounted shows on the running host only"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "mounted", Line: 27},
+			Each: &rule.Expr{Source: "once", Line: 30},
 			As:   "m",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "m.mount", Line: 29}},
+				{Expr: &rule.Expr{Source: "m.mount", Line: 32}},
 			}},
 			None: &rule.Text{Parts: []rule.Part{
 				{Text: "no file system with barriers is mounted"},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `m.options.exists(o, o in ["nobarrier", "barrier=0"])`, Line: 35},
+					When:     &rule.Expr{Source: `m.options.exists(o, o in ["nobarrier", "barrier=0"])`, Line: 38},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "is mounted without write barriers, and a power cut can damage it"},

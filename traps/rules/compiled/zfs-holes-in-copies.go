@@ -46,42 +46,58 @@ rarer. Copies made meanwhile can be compared with their sources only.
 				{Name: "next_sync", Kind: "file", Args: []string{
 					"/sys/module/zfs/parameters/zfs_dmu_offset_next_sync",
 				}},
+				{Name: "pools", Kind: "glob", Args: []string{
+					"/proc/spl/kstat/zfs/*/txgs",
+				}},
+				{Name: "container", Kind: "stat", Args: []string{
+					"/run/systemd/container",
+				}},
+				{Name: "docker", Kind: "stat", Args: []string{
+					"/.dockerenv",
+				}},
 			},
 			Lets: []rule.Let{
-				{Name: "v", Expr: &rule.Expr{Source: `version.value.capture("^(?P<v>[0-9.]+)").get("v", "0")`, Line: 29}},
+				{Name: "v", Expr: &rule.Expr{Source: `version.value.capture("^(?P<v>[0-9.]+)").get("v", "0")`, Line: 32}},
+				{Name: "turned_off", Expr: &rule.Expr{Source: `next_sync.exists && next_sync.value == "0"`, Line: 33}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "version.exists", Line: 31}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!container.exists && !docker.exists", Line: 35}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "a container has its host's ZFS"},
+				}}},
+				{When: &rule.Expr{Source: "version.exists", Line: 37}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "ZFS is not loaded"},
+				}}},
+				{When: &rule.Expr{Source: "size(pools) > 0", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "ZFS is loaded, but no pool is imported"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `kernelCompare(v, "2.2.0") >= 0 && kernelCompare(v, "2.2.2") < 0`, Line: 34},
+					When:     &rule.Expr{Source: `kernelCompare(v, "2.2.0") >= 0 && kernelCompare(v, "2.2.2") < 0 && !turned_off`, Line: 42},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "this OpenZFS can put zeros into copies of fresh files; it is fixed since 2.2.2"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "loaded is "},
-						{Expr: &rule.Expr{Source: "version.value", Line: 36}},
+						{Expr: &rule.Expr{Source: "version.value", Line: 44}},
 						{Text: "; zfs_dmu_offset_next_sync is "},
-						{Expr: &rule.Expr{Source: "next_sync.exists ? next_sync.value : 'not there'", Line: 36}},
+						{Expr: &rule.Expr{Source: "next_sync.exists ? next_sync.value : 'not there'", Line: 44}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "install OpenZFS 2.2.2 or newer, and load it"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: `kernelCompare(v, "2.1.14") < 0`, Line: 38},
+					When:     &rule.Expr{Source: `kernelCompare(v, "2.1.14") < 0 && !turned_off`, Line: 46},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "this OpenZFS can, seldom, put zeros into copies of fresh files; it is fixed since 2.1.14"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "loaded is "},
-						{Expr: &rule.Expr{Source: "version.value", Line: 41}},
+						{Expr: &rule.Expr{Source: "version.value", Line: 49}},
 						{Text: "; the distribution may have taken the fix into its own package: look in its changelog for 15526"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
@@ -90,7 +106,7 @@ rarer. Copies made meanwhile can be compared with their sources only.
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "this OpenZFS does not have the error"},
+				{Expr: &rule.Expr{Source: "turned_off ? 'zfs_dmu_offset_next_sync is 0, which avoids the error' : 'this OpenZFS does not have the error'", Line: 51}},
 			}},
 			Path:    "zfs-holes-in-copies/rule.yaml",
 			Shipped: true,
