@@ -161,7 +161,13 @@ func (w *scanner) program(target string) {
 // memory and buffers which the kernel, or a program right after opening them,
 // left without a name. Sources: mm/memfd.c, ipc/shm.c, mm/shmem.c
 // (shmem_zero_setup), fs/aio.c, drivers/gpu/drm; /dev/shm is shm_open(3)'s.
+//
+// The kernel's own programs (kernel/usermode_driver.c: bpfilter_umh) lie on no
+// mount, and their name is "/".
 func unlinkedOnPurpose(target string) bool {
+	if target == "/" || target == "/"+string(deletedMark) {
+		return true
+	}
 	for _, p := range []string{"/memfd:", "/SYSV", "/dev/", "/[aio]", "/drm", "/i915", "/anon_hugepage", "/proc/", "/sys/"} {
 		if strings.HasPrefix(target, p) {
 			return true

@@ -30,7 +30,7 @@ func scanOpenFiles(ctx context.Context, m *mountTable) (OpenFiles, error) {
 	if err != nil {
 		return OpenFiles{}, err
 	}
-	s := &fileScan{own: m, tables: map[uint64]*mountTable{}}
+	s := &fileScan{own: m, tables: map[uint64]*mountTable{}, home: home()}
 	s.rootDev, s.rootIno = fileID("/proc/self/root")
 	_, s.mntns = fileID("/proc/self/ns/mnt")
 	res := OpenFiles{Files: []OpenFile{}}
@@ -80,6 +80,7 @@ type fileScan struct {
 	own              *mountTable
 	rootDev, rootIno uint64
 	mntns            uint64
+	home             string      // see home
 	noQuery          atomic.Bool // PROCMAP_QUERY is not known to this kernel
 	mu               sync.Mutex
 	tables           map[uint64]*mountTable // by mount namespace
@@ -176,7 +177,7 @@ func (w *scanner) name() {
 	if len(w.hits) == w.first {
 		return
 	}
-	p, alive := processOf(w.dirfd, w.pid, w.small)
+	p, alive := processOf(w.dirfd, w.pid, w.home, w.small)
 	if !alive {
 		w.hits = w.hits[:w.first]
 		return
@@ -187,6 +188,6 @@ func (w *scanner) name() {
 	elsewhere := w.other && unix.Fstatat(w.dirfd, "root", &root, 0) == nil && (uint64(root.Dev) != w.rootDev || root.Ino != w.rootIno)
 	for i := range w.hits[w.first:] {
 		h := &w.hits[w.first+i]
-		h.PID, h.Comm, h.UID, h.Unit, h.Elsewhere = p.PID, p.Comm, p.UID, p.Unit, elsewhere
+		h.PID, h.Comm, h.UID, h.Unit, h.Container, h.Inside, h.Elsewhere = p.PID, p.Comm, p.UID, p.Unit, p.Container, p.Inside, elsewhere
 	}
 }

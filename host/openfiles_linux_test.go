@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -360,23 +361,44 @@ func TestOpenFilesVanishing(t *testing.T) {
 	<-done
 }
 
-func TestUnitOf(t *testing.T) {
-	for cg, want := range map[string]string{
-		"0::/system.slice/ssh.service\n":                                                       "ssh.service",
-		"0::/system.slice/system-getty.slice/getty@tty1.service\n":                             "getty@tty1.service",
-		"0::/user.slice/user-1000.slice/session-3.scope\n":                                     "session-3.scope",
-		"0::/user.slice/user-1000.slice/user@1000.service/app.slice/x.service\n":               "user@1000.service",
-		"0::/system.slice/docker-0123.scope/init.scope\n":                                      "docker-0123.scope",
-		"0::/lxc.payload.web/system.slice/ssh.service\n":                                       "",
-		"0::/machine.slice/systemd-nspawn@web.service/payload/system.slice/ssh.service\n":      "systemd-nspawn@web.service",
-		"0::/\n1:name=systemd:/system.slice/cron.service\n2:cpu:/system.slice/other.service\n": "cron.service",
-		"12:cpu:/system.slice/other.service\n":                                                 "",
-		"0::/init.scope\n":                                                                     "init.scope",
-		"":                                                                                     "", "x\n": "", "0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-ab.scope\n": "cri-containerd-ab.scope",
-	} {
-		if got := unitOf([]byte(cg)); got != want {
-			t.Errorf("unitOf(%q) = %q, want %q", cg, got, want)
+func TestUnlinkedOnPurpose(t *testing.T) {
+	for target, want := range map[string]bool{"/ (deleted)": true, "/memfd:x (deleted)": true, "/usr/sbin/sshd (deleted)": false, "/a (deleted)": false} {
+		if unlinkedOnPurpose(target) != want {
+			t.Errorf("%s: %v", target, !want)
 		}
+	}
+}
+
+// TestOtherPIDs: a process in a PID namespace of its own is not the host's own,
+// whoever asks.
+func TestOtherPIDs(t *testing.T) {
+	means.Root(t)
+	cmd := exec.Command("sleep", "60")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { cmd.Process.Kill(); cmd.Wait() }()
+	b, err := readProcesses(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ps []Process
+	if err := json.Unmarshal(b, &ps); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range ps {
+		if want := p.PID == cmd.Process.Pid; (p.PID == os.Getpid() || want) && (p.OtherPIDs != want || want && p.Own()) {
+			t.Errorf("%+v", p)
+		}
+	}
+	fd, err := openProcess(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if !deeper(fd, make([]byte, 8<<10)) {
+		t.Error("NSpid does not tell")
 	}
 }
 
@@ -388,7 +410,6 @@ func FuzzParseMapsLine(f *testing.F) {
 		if m, ok := parseMapsLine(b); ok && (len(m.name) < len(" (deleted)") || m.name[0] != '/') {
 			t.Errorf("%q: name %q", b, m.name)
 		}
-		unitOf(b)
 	})
 }
 

@@ -63,8 +63,16 @@ func openProcess(pid int) (int, error) {
 	})
 }
 
-// processOf reads what /proc tells of one process to anyone. False: it has gone.
-func processOf(dirfd, pid int, buf []byte) (Process, bool) {
+// home is the container whose processes these are: that of process 1; empty on
+// a host.
+func home() string {
+	b, _ := os.ReadFile("/proc/1/cgroup")
+	return OwnerOf(string(b)).Container
+}
+
+// processOf reads what /proc tells of one process to anyone; home is home().
+// False: it has gone.
+func processOf(dirfd, pid int, home string, buf []byte) (Process, bool) {
 	comm := readAt(dirfd, "comm", buf)
 	if comm == nil {
 		return Process{}, false
@@ -75,8 +83,27 @@ func processOf(dirfd, pid int, buf []byte) (Process, bool) {
 		return Process{}, false
 	}
 	p.UID = st.Uid
-	p.Unit = unitOf(readAt(dirfd, "cgroup", buf))
+	o := OwnerOf(string(readAt(dirfd, "cgroup", buf))).SeenFrom(home)
+	p.Unit, p.Container, p.Inside = o.Unit, o.Container, o.Inside
 	return p, true
+}
+
+// pidNamespace is the PID namespace of a process: as root the link, which
+// nobody else may read of others (ptrace(2)); 0 where that is refused.
+func pidNamespace(dirfd int) uint64 {
+	var st unix.Stat_t
+	if unix.Fstatat(dirfd, "ns/pid", &st, 0) != nil {
+		return 0
+	}
+	return st.Ino
+}
+
+// deeper tells the same of anyone's process: whether it has a number in a PID
+// namespace below this one (NSpid in /proc/PID/status, proc_pid_status(5)).
+func deeper(dirfd int, buf []byte) bool {
+	_, rest, found := bytes.Cut(readAt(dirfd, "status", buf), []byte("\nNSpid:"))
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	return found && len(bytes.Fields(line)) > 1
 }
 
 // kernelThread tells whether a process is a thread of the kernel's own:
@@ -104,6 +131,11 @@ func readProcesses(ctx context.Context) ([]byte, error) {
 	}
 	out := make([]Process, 0, len(all))
 	buf := make([]byte, 8<<10)
+	here, own := home(), uint64(0)
+	if fd, err := openProcess(1); err == nil {
+		own = pidNamespace(fd)
+		unix.Close(fd)
+	}
 	for _, pid := range all {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -112,35 +144,17 @@ func readProcesses(ctx context.Context) ([]byte, error) {
 		if err != nil {
 			continue
 		}
-		if p, ok := processOf(fd, pid, buf); ok {
+		if p, ok := processOf(fd, pid, here, buf); ok {
+			if ns := pidNamespace(fd); ns != 0 && own != 0 {
+				p.OtherPIDs = ns != own
+			} else {
+				p.OtherPIDs = deeper(fd, buf)
+			}
 			out = append(out, p)
 		}
 		unix.Close(fd)
 	}
 	return json.Marshal(out)
-}
-
-// unitOf reads the unit of the system's own systemd out of /proc/PID/cgroup:
-// the outermost service or scope, below nothing but slices, of version 2 or
-// of the name=systemd hierarchy (cgroups(7), systemd.slice(5)). What lies
-// deeper belongs to somebody else: a user's manager (user@1000.service/…), a
-// systemd in a container (lxc.payload.x/system.slice/ssh.service).
-func unitOf(cgroup []byte) string {
-	for line := range bytes.Lines(cgroup) {
-		f := bytes.SplitN(bytes.TrimSuffix(line, []byte("\n")), []byte(":"), 3)
-		if len(f) != 3 || len(f[1]) != 0 && string(f[1]) != "name=systemd" {
-			continue
-		}
-		for part := range bytes.SplitSeq(bytes.TrimPrefix(f[2], []byte("/")), []byte("/")) {
-			if bytes.HasSuffix(part, []byte(".service")) || bytes.HasSuffix(part, []byte(".scope")) {
-				return string(part)
-			}
-			if !bytes.HasSuffix(part, []byte(".slice")) {
-				break
-			}
-		}
-	}
-	return ""
 }
 
 func readFilesystems(ctx context.Context, m *mountTable) ([]byte, error) {

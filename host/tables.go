@@ -68,9 +68,17 @@ type Process struct {
 	Comm string `json:"comm"` // as in /proc/PID/comm, at most 15 bytes
 	UID  uint32 `json:"uid"`
 	// Unit is the systemd unit read from the process's control group; empty
-	// when it runs under none.
-	Unit string `json:"unit,omitempty"`
+	// when it runs under none, and in a container. See Owner.
+	Unit      string `json:"unit,omitempty"`
+	Container string `json:"container,omitempty"`
+	Inside    string `json:"inside,omitempty"`
+	// OtherPIDs: it lives in a PID namespace that is not the host's own
+	// (pid_namespaces(7)): a container, or a sandbox.
+	OtherPIDs bool `json:"other_pids,omitempty"`
 }
+
+// Own tells whether a process is one of the host's own, not of a container's.
+func (p Process) Own() bool { return p.Container == "" && !p.OtherPIDs }
 
 // OpenFile is one regular file that a process holds open or has mapped
 // (executable or shared), and that is deleted, or open for writing in a folder
@@ -80,7 +88,10 @@ type OpenFile struct {
 	PID  int    `json:"pid"`
 	Comm string `json:"comm"`
 	UID  uint32 `json:"uid"`
-	Unit string `json:"unit,omitempty"`
+	// Unit, Container and Inside are those of its process.
+	Unit      string `json:"unit,omitempty"`
+	Container string `json:"container,omitempty"`
+	Inside    string `json:"inside,omitempty"`
 	// FD is the descriptor; -1 for a mapping that no descriptor holds.
 	FD int `json:"fd"`
 	// Path is the name the kernel gives now: after a rename the new one, of a

@@ -65,7 +65,7 @@ func parseLsof(text string, ps []host.Process) (res host.OpenFiles, ok bool) {
 		looked[pid] = true
 		if o, ok := lsofRow(line, f, col); ok {
 			p := by[pid]
-			o.PID, o.Comm, o.Unit = pid, f[0], p.Unit
+			o.PID, o.Comm, o.Unit, o.Container, o.Inside = pid, f[0], p.Unit, p.Container, p.Inside
 			if p.Comm != "" {
 				o.Comm = p.Comm // lsof cuts names at nine letters
 			}
@@ -121,6 +121,9 @@ func lsofRow(line string, f []string, col int) (host.OpenFile, bool) {
 		}
 		mode := fd[len(digits):]
 		o.FD, o.Write = n, strings.HasPrefix(mode, "w") || strings.HasPrefix(mode, "u")
+	}
+	if o.Path == "/" { // no file can have that name: a program of the kernel's own, such as bpfilter_umh
+		return o, false
 	}
 	for _, shared := range []string{"/memfd:", "/dev/shm/", "/SYSV", "/dev/zero", "/proc/", "/[aio]"} {
 		if strings.HasPrefix(o.Path, shared) {

@@ -1,7 +1,6 @@
 package sosreport
 
 import (
-	"path"
 	"strconv"
 	"strings"
 
@@ -42,6 +41,7 @@ func parseProcesses(groups, uids string) []host.Process {
 	})
 	out := []host.Process{}
 	seen := map[int]bool{}
+	home := "" // the container that the report is of
 	eachRow(groups, []string{"PID", "COMMAND"}, func(v []string, line string) {
 		pid, err := strconv.Atoi(v[0])
 		u, known := uid[pid]
@@ -49,9 +49,13 @@ func parseProcesses(groups, uids string) []host.Process {
 			return
 		}
 		seen[pid] = true
-		// A name may hold blanks; the group begins at its heading's column.
-		cg := strings.Fields(line)
-		out = append(out, host.Process{PID: pid, Comm: v[1], UID: u, Unit: unitOf(cg[len(cg)-1])})
+		cg := strings.Fields(line) // a name may hold blanks; the group stands last
+		o := host.OwnerOf(cg[len(cg)-1])
+		if pid == 1 {
+			home = o.Container
+		}
+		o = o.SeenFrom(home)
+		out = append(out, host.Process{PID: pid, Comm: v[1], UID: u, Unit: o.Unit, Container: o.Container, Inside: o.Inside})
 	})
 	return out
 }
@@ -85,21 +89,4 @@ func eachRow(text string, want []string, f func(v []string, line string)) {
 			f(v, line)
 		}
 	}
-}
-
-// unitOf reads the systemd unit out of ps's cgroup column:
-// "0::/system.slice/ssh.service" or "1:name=systemd:/system.slice/…,3:cpu:/…".
-func unitOf(cgroup string) string {
-	for _, g := range strings.Split(cgroup, ",") {
-		f := strings.SplitN(g, ":", 3)
-		if len(f) != 3 || f[1] != "" && f[1] != "name=systemd" {
-			continue
-		}
-		for p := f[2]; p != "/" && p != "." && p != ""; p = path.Dir(p) {
-			if b := path.Base(p); strings.HasSuffix(b, ".service") || strings.HasSuffix(b, ".scope") {
-				return b
-			}
-		}
-	}
-	return ""
 }

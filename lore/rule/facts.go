@@ -25,6 +25,8 @@ type hostFact struct {
 	Running bool   `cel:"running"`
 	Machine string `cel:"machine"`
 	Root    bool   `cel:"root"`
+	// Container is what keeps the container that the host is.
+	Container func() (string, error) `cel:"container"`
 }
 
 type osFact struct {
@@ -194,10 +196,11 @@ type confFact struct {
 
 type processFact struct {
 	seen
-	Comm string `cel:"comm"`
-	PID  int    `cel:"pid,volatile"`
-	UID  uint32 `cel:"uid"`
-	Unit string `cel:"unit"`
+	Comm      string `cel:"comm"`
+	PID       int    `cel:"pid,volatile"`
+	UID       uint32 `cel:"uid"`
+	Unit      string `cel:"unit"`
+	Container string `cel:"container"`
 }
 
 type fsFact struct {

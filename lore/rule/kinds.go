@@ -76,7 +76,7 @@ func makeKinds() map[string]*kind {
 		"unit":          reads(names, nil, readUnit),
 		"sysctl":        reads(oneName, nil, readSysctl),
 		"sysctl-conf":   reads(oneName, nil, readSysctlConf),
-		"process":       reads(names, nil, readProcess),
+		"process":       reads(names, map[string]option{"containers": flag}, readProcess),
 		"filesystem":    reads(onePath, nil, readFilesystem),
 		"filesystems":   reads(allOf, fsOpts, readFilesystems),
 		"fstab":         reads(allOf, nil, readFstab),

@@ -188,6 +188,8 @@ func readSysctlConf(r *reading, f *Fact) (*confFact, error) {
 	return o, nil
 }
 
+// readProcess lists processes by name: the host's own, unless those of containers
+// are asked for, too.
 func readProcess(r *reading, f *Fact) ([]*processFact, error) {
 	ps, err := host.Memo(r.ctx, r.h, "rule:processes", func() ([]host.Process, error) { return r.h.Processes(r.ctx) })
 	if err != nil {
@@ -195,9 +197,15 @@ func readProcess(r *reading, f *Fact) ([]*processFact, error) {
 	}
 	out := []*processFact{}
 	for _, p := range ps {
+		if !p.Own() && !f.on("containers", false) {
+			continue
+		}
 		// comm holds 15 bytes of a name.
-		if slices.ContainsFunc(f.Args, func(n string) bool { return p.Comm == n || len(n) > 15 && p.Comm == n[:15] }) {
-			out = append(out, &processFact{seen: seen{"process " + strconv.Itoa(p.PID), p.Comm}, Comm: p.Comm, PID: p.PID, UID: p.UID, Unit: p.Unit})
+		if slices.ContainsFunc(f.Args, func(n string) bool {
+			fits, _ := path.Match(n, p.Comm)
+			return fits || len(n) > 15 && p.Comm == n[:15]
+		}) {
+			out = append(out, &processFact{seen: seen{"process " + strconv.Itoa(p.PID), p.Comm}, Comm: p.Comm, PID: p.PID, UID: p.UID, Unit: p.Unit, Container: p.Container})
 		}
 	}
 	return out, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"fettle/fact/container"
 	"fettle/host"
 )
 
@@ -119,7 +120,8 @@ func (r *reading) answer(f *Fact) answer {
 	return a
 }
 
-func (r *reading) host() *hostFact {
-	id := r.h.Identity()
-	return &hostFact{Name: id.Hostname, Kind: string(r.h.Kind()), Running: r.h.Running(), Machine: id.Machine, Root: id.EUID == 0}
+func (s *reading) host() *hostFact {
+	id := s.h.Identity()
+	return &hostFact{Name: id.Hostname, Kind: string(s.h.Kind()), Running: s.h.Running(), Machine: id.Machine, Root: id.EUID == 0,
+		Container: func() (string, error) { return container.Of(s.ctx, s.h), nil }}
 }

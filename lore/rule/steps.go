@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fettle/fact/container"
 	"fettle/host"
 	"fettle/remedy"
 )
@@ -72,6 +73,9 @@ func (b *planner) step(ctx context.Context, st *Step) error {
 		if err == nil && !sysctlForm().MatchString(key) {
 			err = fmt.Errorf("%q is not a key like net.ipv4.ip_forward", key)
 		}
+		if err == nil {
+			err = b.changeable(ctx, "/proc/sys/"+key, container.Has(key))
+		}
 		if err == nil && line("persist") == "true" {
 			name := "/etc/sysctl.d/90-fettle-" + b.rule.ID + ".conf"
 			err = b.file(name, "", func(was []byte, _ bool) ([]byte, error) {
@@ -81,6 +85,9 @@ func (b *planner) step(ctx context.Context, st *Step) error {
 		next = remedy.Sysctl{Key: key, Value: value}
 	case "sysfs":
 		next = remedy.Sysfs{Path: line("path"), Value: line("value")}
+		if err == nil {
+			err = b.changeable(ctx, line("path"), false)
+		}
 	case "unit":
 		next = remedy.Unit{Name: line("name"), Act: line("act")}
 	case "command":
@@ -100,6 +107,14 @@ func (b *planner) step(ctx context.Context, st *Step) error {
 		b.steps = append(b.steps, next)
 	}
 	return err
+}
+
+// changeable refuses to change in a container what is the whole kernel's.
+func (b *planner) changeable(ctx context.Context, name string, own bool) error {
+	if own || container.Of(ctx, b.h) == "" {
+		return nil
+	}
+	return remedy.Refuse("this is a container, and %s is its host's: change it there", name)
 }
 
 // before is what a file says now.

@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -111,6 +112,29 @@ func TestPlanRefused(t *testing.T) {
 }
 
 // TestStart: what fettle lore new writes has no mistakes, and passes its samples.
+// TestPlanInContainer: what is the whole kernel's is not changed in a container,
+// what the container has for itself is.
+func TestPlanInContainer(t *testing.T) {
+	const in = "-- root/etc/a.conf --\nLimit = 1\n-- root/run/systemd/container --\nlxc\n"
+	for step, refused := range map[string]bool{
+		"    - sysctl: {key: vm.swappiness, value: '1'}\n":                                       true,
+		"    - sysctl: {key: net.ipv4.ip_forward, value: '1'}\n":                                 false,
+		"    - sysfs: {path: /sys/kernel/mm/transparent_hugepage/enabled, value: madvise}\n":     true,
+		"    - edit: {path: /etc/a.conf, set: {key: Limit, value: '8'}}\n":                       false,
+		"    - sysctl: {key: fs.inotify.max_user_instances, value: '1024', persist: true}\n":     true,
+		"    - sysctl: {key: net.ipv4.neigh.default.gc_thresh3, value: '8192', persist: true}\n": true,
+	} {
+		p, err := planned(t, step, in)
+		var no *remedy.Refusal
+		if errors.As(err, &no) != refused || !refused && (err != nil || len(p.Steps) != 1) {
+			t.Errorf("%s: %v %v", step, p.Steps, err)
+		}
+		if p, err := planned(t, step, strings.ReplaceAll(in, "/run/systemd/container", "/run/x")); err != nil || len(p.Steps) == 0 {
+			t.Errorf("%s on a host: %v %v", step, p, err)
+		}
+	}
+}
+
 func TestStart(t *testing.T) {
 	files, err := Start("stale-pidfile")
 	if err != nil {

@@ -51,3 +51,22 @@ func TestUnitsTogether(t *testing.T) {
 		t.Errorf("without systemd: %v", o)
 	}
 }
+
+// TestProcessesOfContainers: a daemon in a container is not the host's, unless
+// the rule asks for those, too.
+func TestProcessesOfContainers(t *testing.T) {
+	h := hosttest.New(t, `-- table/processes --
+[{"pid": 1, "comm": "systemd", "unit": "init.scope"}, {"pid": 7, "comm": "rsyslogd", "container": "lxc/web1"}, {"pid": 8, "comm": "rsyslogd", "other_pids": true},
+ {"pid": 9, "comm": "cron", "unit": "cron.service"}]
+`)
+	for facts, when := range map[string]string{
+		"  p: {process: rsyslogd}":                   "size(p) == 0",
+		"  p: {process: rsyslogd, containers: true}": `size(p) == 2 && p[0].container == "lxc/web1"`,
+		"  p: {process: [cron, systemd]}":            `size(p) == 2 && p.exists(x, x.unit == "cron.service" && x.container == "")`,
+		"  p: {process: 'cr*'}":                      "size(p) == 1",
+	} {
+		if o := outcome(t, with(t, facts+"\n", "'"+when+"'", ""), h); o.Status != trap.Found {
+			t.Errorf("%s: %v", facts, o)
+		}
+	}
+}

@@ -20,7 +20,7 @@ const justRotated = time.Minute
 func checkLogs(ctx context.Context, h *host.Host, r *trap.Report, files []host.OpenFile) bool {
 	open := map[string]bool{} // logs that somebody writes to under the name they ought to have
 	for _, f := range files {
-		if f.Write && !f.Deleted && !f.Elsewhere {
+		if f.Write && !f.Deleted && !f.Elsewhere && f.Container == "" {
 			open[f.Path] = true
 		}
 	}
@@ -74,7 +74,7 @@ func checkLogs(ctx context.Context, h *host.Host, r *trap.Report, files []host.O
 // logSubject is the name that a log had before it was rotated away; empty
 // when the file is none. What was deleted counts only if it is called like a log.
 func logSubject(f host.OpenFile) string {
-	if !f.Write || f.Elsewhere || f.Mapped || !host.LogPath(f.Path) {
+	if !f.Write || f.Elsewhere || f.Container != "" || f.Mapped || !host.LogPath(f.Path) {
 		return ""
 	}
 	before, rotated := host.RotatedName(f.Path)

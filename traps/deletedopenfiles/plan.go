@@ -52,6 +52,9 @@ func matches(pattern, unit string) bool {
 // leaves says why fettle leaves a finding to the admin, and what to do, in one
 // line and what else there is to say; empty where it has a remedy.
 func leaves(f trap.Finding) (line, more string) {
+	if c := f.Params["container"]; c != "" {
+		return inContainer(c, strings.Fields(f.Params["inside"])), "These run with old files: " + f.Params["loose"]
+	}
 	switch f.Subject {
 	case userSessions:
 		return "login sessions are their users' own: log out and in again", "These run with old files: " + f.Params["loose"]

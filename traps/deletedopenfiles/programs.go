@@ -9,7 +9,8 @@ import (
 	"fettle/trap"
 )
 
-// Subjects for what has no name that lasts: login sessions and containers.
+// Subjects for what has no name that lasts: login sessions, and containers
+// whose manager is not known. A container that has a name is its own subject.
 const (
 	userSessions = "user-sessions"
 	containers   = "containers"
@@ -26,6 +27,10 @@ func checkPrograms(r *trap.Report, files []host.OpenFile) bool {
 		case g.subject == userSessions:
 			f.Severity = trap.Notice
 			f.Summary = "programs in login sessions run with files that were replaced or deleted since they started"
+		case g.files[0].Container != "":
+			f.Severity = trap.Notice
+			f.Params["container"], f.Params["inside"] = g.subject, strings.Join(unitsInside(g.files), " ")
+			f.Summary = "programs in this container run with files that were replaced or deleted since they started"
 		case g.subject == containers:
 			f.Severity = trap.Notice
 			f.Summary = "programs in containers run with files that were replaced or deleted since they started"
@@ -64,6 +69,8 @@ func programSubject(f host.OpenFile) string {
 		}
 	}
 	switch {
+	case f.Container != "":
+		return f.Container
 	case f.Elsewhere:
 		return containers
 	case session(f.Unit):

@@ -25,7 +25,7 @@ var Trap = trap.Trap{Lore: trap.Lore(lore), Check: check, Plan: plan}
 // The kinds of finding, kept in Params["kind"] for the plan.
 const (
 	kindSpace   = "space"   // subject: a mount point
-	kindProgram = "program" // subject: a unit, a comm, userSessions or containers
+	kindProgram = "program" // subject: a unit, a comm, userSessions, a container or containers
 	kindLog     = "log"     // subject: the log's name before it was rotated
 )
 
@@ -116,6 +116,9 @@ func owners(files []host.OpenFile) (units, loose []string) {
 		if f.FD >= 0 {
 			s = fmt.Sprintf("%d (%s, descriptor %d)", f.PID, f.Comm, f.FD)
 		}
+		if f.Container != "" {
+			s += " in container " + f.Container
+		}
 		loose = append(loose, s)
 	}
 	slices.Sort(units)
@@ -152,7 +155,10 @@ func who(f host.OpenFile) string {
 	if f.Unit != "" {
 		s += " (" + f.Unit + ")"
 	}
-	if f.Elsewhere {
+	switch {
+	case f.Container != "":
+		s += " in container " + f.Container
+	case f.Elsewhere:
 		s += " in a container"
 	}
 	return s

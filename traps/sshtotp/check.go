@@ -9,6 +9,7 @@ import (
 
 	"fettle/conf/pam"
 	"fettle/conf/sshd"
+	"fettle/fact/container"
 	"fettle/fact/sshlogin"
 	"fettle/host"
 	"fettle/trap"
@@ -269,11 +270,9 @@ var clocks = []string{"chronyd", "ntpd", "systemd-timesyn", "systemd-timesyncd",
 
 // judgeClock: codes are made of the time.
 func (v *survey) judgeClock(ctx context.Context, h *host.Host, r *trap.Report) {
-	for _, p := range []string{"/run/systemd/container", "/.dockerenv"} {
-		if ok, err := h.Exists(ctx, p); err == nil && ok {
-			r.NotApplicable(clock, "a container has its host's clock")
-			return
-		}
+	if container.Of(ctx, h) != "" {
+		r.NotApplicable(clock, "a container has its host's clock")
+		return
 	}
 	ps, err := h.Processes(ctx)
 	if err != nil {
@@ -281,7 +280,7 @@ func (v *survey) judgeClock(ctx context.Context, h *host.Host, r *trap.Report) {
 		return
 	}
 	for _, p := range ps {
-		if slices.Contains(clocks, p.Comm) {
+		if p.Own() && slices.Contains(clocks, p.Comm) {
 			r.Clear(clock, "a daemon keeps the clock right")
 			return
 		}

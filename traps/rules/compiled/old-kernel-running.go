@@ -44,37 +44,34 @@ nobody has tried for a year seldom works.
 				{Name: "images", Kind: "glob", Args: []string{
 					"/boot/vmlinuz-*",
 				}},
-				{Name: "container", Kind: "stat", Args: []string{
-					"/run/systemd/container",
-				}},
 			},
 			Lets: []rule.Let{
-				{Name: "installed", Expr: &rule.Expr{Source: `images.map(i, base(i).replace("vmlinuz-", "")).filter(v, v.matches("^[0-9]") && !v.startsWith("0-rescue"))`, Line: 29}},
-				{Name: "flavour", Expr: &rule.Expr{Source: `kernel.release.capture("(?P<f>[a-z][a-z0-9_+]*)$").get("f", "")`, Line: 30}},
-				{Name: "debian", Expr: &rule.Expr{Source: `kernel.distribution in ["debian", "ubuntu"]`, Line: 31}},
-				{Name: "newer", Expr: &rule.Expr{Source: "installed.filter(v, v != kernel.release && v.endsWith(flavour) && (debian ? debCompare(v, kernel.release) > 0 : rpmCompare(v, kernel.release) > 0))", Line: 33}},
+				{Name: "installed", Expr: &rule.Expr{Source: `images.map(i, base(i).replace("vmlinuz-", "")).filter(v, v.matches("^[0-9]") && !v.startsWith("0-rescue"))`, Line: 28}},
+				{Name: "flavour", Expr: &rule.Expr{Source: `kernel.release.capture("(?P<f>[a-z][a-z0-9_+]*)$").get("f", "")`, Line: 29}},
+				{Name: "debian", Expr: &rule.Expr{Source: `kernel.distribution in ["debian", "ubuntu"]`, Line: 30}},
+				{Name: "newer", Expr: &rule.Expr{Source: "installed.filter(v, v != kernel.release && v.endsWith(flavour) && (debian ? debCompare(v, kernel.release) > 0 : rpmCompare(v, kernel.release) > 0))", Line: 32}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running && !container.exists", Line: 36}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.running && host.container == ""`, Line: 35}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no kernel of its own is running"},
 				}}},
-				{When: &rule.Expr{Source: `kernel.release in installed || kernel.distribution in ["debian", "ubuntu", "redhat"]`, Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `kernel.release in installed || kernel.distribution in ["debian", "ubuntu", "redhat"]`, Line: 37}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the kernel that runs is not one of the packages in /boot"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "size(newer) > 0", Line: 41},
+					When:     &rule.Expr{Source: "size(newer) > 0", Line: 40},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "a newer kernel is installed than the one that runs"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "running: "},
-						{Expr: &rule.Expr{Source: "kernel.release", Line: 43}},
+						{Expr: &rule.Expr{Source: "kernel.release", Line: 42}},
 						{Text: "; installed: "},
-						{Expr: &rule.Expr{Source: "newer.join(', ')", Line: 43}},
+						{Expr: &rule.Expr{Source: "newer.join(', ')", Line: 42}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "restart the host at the next chance"},

@@ -43,11 +43,20 @@ to every program: where others share the host, leave it and give the host more m
 			Title:    "Redis cannot fork to save when memory is half full",
 			Severity: 2,
 			Facts: []rule.Fact{
-				{Name: "redis", Kind: "process", Args: []string{
-					"redis-server",
-					"valkey-server",
-					"keydb-server",
-				}},
+				{
+					Name: "redis",
+					Kind: "process",
+					Args: []string{
+						"redis-server",
+						"valkey-server",
+						"keydb-server",
+					},
+					Opts: map[string][]string{
+						"containers": []string{
+							"true",
+						},
+					},
+				},
 				{Name: "overcommit", Kind: "sysctl", Args: []string{
 					"vm.overcommit_memory",
 				}},

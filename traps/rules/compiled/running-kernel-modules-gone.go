@@ -49,34 +49,28 @@ Restart. To go on until then, put the package of the running version back (uname
 				{Name: "loaded", Kind: "modules", Args: []string{
 					"all",
 				}},
-				{Name: "container", Kind: "stat", Args: []string{
-					"/run/systemd/container",
-				}},
-				{Name: "docker", Kind: "stat", Args: []string{
-					"/.dockerenv",
-				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running && !container.exists && !docker.exists", Line: 31}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.running && host.container == ""`, Line: 29}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no kernel of its own is running"},
 				}}},
-				{When: &rule.Expr{Source: "size(loaded) > 0", Line: 33}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(loaded) > 0", Line: 31}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the running kernel has no modules loaded"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "!folders.exists(f, base(f) == kernel.release)", Line: 36},
+					When:     &rule.Expr{Source: "!folders.exists(f, base(f) == kernel.release)", Line: 34},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the running kernel's modules are not on disk any more, so none can be loaded"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "running: "},
-						{Expr: &rule.Expr{Source: "kernel.release", Line: 38}},
+						{Expr: &rule.Expr{Source: "kernel.release", Line: 36}},
 						{Text: "; on disk: "},
-						{Expr: &rule.Expr{Source: "folders.map(f, base(f)).join(', ')", Line: 38}},
+						{Expr: &rule.Expr{Source: "folders.map(f, base(f)).join(', ')", Line: 36}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "restart the host"},

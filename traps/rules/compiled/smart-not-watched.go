@@ -68,14 +68,23 @@ RAID controller, a storage agent or node_exporter's smartmon script watches the 
 						},
 					},
 				},
-				{Name: "watchers", Kind: "process", Args: []string{
-					"smartd",
-					"smartctl_export",
-					"smartctl_exporter",
-					"scrutiny-collector",
-					"netdata",
-					"udisksd-smart",
-				}},
+				{
+					Name: "watchers",
+					Kind: "process",
+					Args: []string{
+						"smartd",
+						"smartctl_export",
+						"smartctl_exporter",
+						"scrutiny-collector",
+						"netdata",
+						"udisksd-smart",
+					},
+					Opts: map[string][]string{
+						"containers": []string{
+							"true",
+						},
+					},
+				},
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "host.running", Line: 32}, Otherwise: &rule.Text{Parts: []rule.Part{

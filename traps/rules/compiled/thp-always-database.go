@@ -45,24 +45,60 @@ madvise: programs that want huge pages ask for them. Put it on the kernel's comm
 				{Name: "mode", Kind: "file", Args: []string{
 					"/sys/kernel/mm/transparent_hugepage/enabled",
 				}},
-				{Name: "mongo", Kind: "process", Args: []string{
-					"mongod",
-				}},
+				{
+					Name: "mongo",
+					Kind: "process",
+					Args: []string{
+						"mongod",
+					},
+					Opts: map[string][]string{
+						"containers": []string{
+							"true",
+						},
+					},
+				},
 				{Name: "mongo_package", Kind: "package", Args: []string{
 					"mongodb-org-server",
 					"mongodb-server",
 				}},
-				{Name: "oracle", Kind: "process", Args: []string{
-					"ora_pmon_*",
-					"xe_pmon_*",
-				}},
-				{Name: "couch", Kind: "process", Args: []string{
-					"couchbase",
-					"beam.smp-couch",
-				}},
-				{Name: "redis", Kind: "process", Args: []string{
-					"redis-server",
-				}},
+				{
+					Name: "oracle",
+					Kind: "process",
+					Args: []string{
+						"ora_pmon_*",
+						"xe_pmon_*",
+					},
+					Opts: map[string][]string{
+						"containers": []string{
+							"true",
+						},
+					},
+				},
+				{
+					Name: "couch",
+					Kind: "process",
+					Args: []string{
+						"couchbase",
+						"beam.smp-couch",
+					},
+					Opts: map[string][]string{
+						"containers": []string{
+							"true",
+						},
+					},
+				},
+				{
+					Name: "redis",
+					Kind: "process",
+					Args: []string{
+						"redis-server",
+					},
+					Opts: map[string][]string{
+						"containers": []string{
+							"true",
+						},
+					},
+				},
 				{Name: "redis_package", Kind: "package", Args: []string{
 					"redis-server",
 					"redis",

@@ -59,22 +59,16 @@ Install and start one: chrony (apt install chrony, dnf install chrony), or enabl
 					"VBoxService",
 					"clockspeed",
 				}},
-				{Name: "container", Kind: "file", Args: []string{
-					"/run/systemd/container",
-				}},
-				{Name: "docker", Kind: "stat", Args: []string{
-					"/.dockerenv",
-				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "!container.exists && !docker.exists", Line: 36}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.container == ""`, Line: 34}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container has its host's clock"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "size(running) == 0", Line: 39},
+					When:     &rule.Expr{Source: "size(running) == 0", Line: 37},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "no daemon keeps the clock right"},
