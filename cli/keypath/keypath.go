@@ -50,7 +50,7 @@ func New(g Given) *cobra.Command {
 		Use:   "keypath FROM... TO",
 		Short: "Signature paths between OpenPGP keys",
 		Long: `Finds how one OpenPGP key leads to another by signatures: FROM signed a key,
-which signed another, and so on to TO. FROM and TO are user IDs (or part of one),
+which signed another, and so on to TO. FROM and TO are user IDs or parts of them,
 email addresses, key IDs, fingerprints, or files that hold one key.
 
 Only signatures that count are used: verified, made by a live key over a live
