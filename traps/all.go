@@ -12,6 +12,7 @@ import (
 	"fettle/traps/ksmscanrate"
 	"fettle/traps/ldaptlsverify"
 	"fettle/traps/mdadmbadblocks"
+	"fettle/traps/openpgpkeyservers"
 	"fettle/traps/raforwarding"
 	"fettle/traps/rules"
 	"fettle/traps/slowdisk"
@@ -34,6 +35,7 @@ func All() []*trap.Trap {
 		&journalaccess.Trap,
 		&ldaptlsverify.Trap,
 		&sshtotp.Trap,
+		&openpgpkeyservers.Trap,
 		&mdadmbadblocks.Trap,
 		&slowdisk.Trap,
 		&dmcachesmq.Trap,

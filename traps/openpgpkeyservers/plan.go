@@ -1,0 +1,78 @@
+package openpgpkeyservers
+
+import (
+	"bytes"
+	"context"
+	"path"
+	"strings"
+
+	"fettle/conf/openpgp"
+	"fettle/host"
+	"fettle/remedy"
+	"fettle/trap"
+)
+
+func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error) {
+	b, err := h.ReadFile(ctx, f.Subject)
+	if err != nil {
+		return remedy.Plan{}, err
+	}
+	if strings.HasPrefix(f.Subject, "/etc/apt/") && (path.Ext(f.Subject) == ".gpg" || path.Ext(f.Subject) == ".asc") {
+		return planKeys(ctx, h, f.Subject, b)
+	}
+	keyserver := f.Chosen("keyserver")
+	if !keyserverExpr().MatchString(keyserver) {
+		return remedy.Plan{}, remedy.Refuse("%q is no keyserver: expected hkps://HOST or hkp://HOST[:PORT]", keyserver)
+	}
+	changed := alive(string(b), keyserver)
+	if changed == string(b) {
+		return remedy.Plan{}, remedy.Refuse("%s names no dead keyserver any more", f.Subject)
+	}
+	return remedy.Plan{
+		Title: "use " + keyserver + " in " + f.Subject,
+		Steps: []remedy.Step{remedy.File{Path: f.Subject, Content: []byte(changed), Was: b}},
+		Notes: []string{
+			"A dirmngr that is running reads its configuration again after: gpgconf --kill dirmngr",
+			"keys.openpgp.org is a keyserver too, but has neither user IDs without their owners' consent nor signatures by others.",
+		},
+	}, nil
+}
+
+// planKeys makes a file of keys one that apt reads. It can renew no key.
+func planKeys(ctx context.Context, h *host.Host, file string, b []byte) (remedy.Plan, error) {
+	form := openpgp.FormOf(b[:min(len(b), 4096)])
+	packets, why := b, ignoredForm(file, form)
+	switch {
+	case why == "":
+		st, err := h.Stat(ctx, file)
+		if err != nil {
+			return remedy.Plan{}, err
+		}
+		if st.Mode.Perm()&0o004 == 0 {
+			return remedy.Plan{Title: "let apt read " + file,
+				Steps: []remedy.Step{remedy.Perm{Path: file, Mode: int(st.Mode.Perm() | 0o444), UID: -1, GID: -1}}}, nil
+		}
+		return remedy.Plan{}, remedy.Refuse("a key is renewed by its owner alone: get the repository's present key from its publisher, over HTTPS or as a package, compare its fingerprint, and put it in place of %s", file)
+	case form == openpgp.Armored:
+		var err error
+		if packets, err = openpgp.Dearmor(bytes.NewReader(b), maxKeyring); err != nil {
+			return remedy.Plan{}, remedy.Refuse("%s is damaged: %v", file, err)
+		}
+	case form == openpgp.Keybox:
+		spans, err := openpgp.Keyblocks(bytes.NewReader(b), int64(len(b)))
+		if err != nil || len(spans) == 0 {
+			return remedy.Plan{}, remedy.Refuse("%s is a keybox without keys, or damaged", file)
+		}
+		packets = nil
+		for _, s := range spans {
+			packets = append(packets, b[s.Start:s.Start+s.Length]...)
+		}
+	default:
+		return remedy.Plan{}, remedy.Refuse("%s: give it a name that ends in .gpg, or get its repository's key anew", why)
+	}
+	if path.Ext(file) != ".gpg" {
+		return remedy.Plan{}, remedy.Refuse("%s: export its keys with gpg --armor, or name it .gpg", why)
+	}
+	return remedy.Plan{Title: "write " + file + " in the form that apt reads",
+		Steps: []remedy.Step{remedy.File{Path: file, Content: packets, Was: b}}}, nil
+}

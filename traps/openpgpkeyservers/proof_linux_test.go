@@ -1,0 +1,189 @@
+package openpgpkeyservers
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"fettle/host"
+	"fettle/internal/means"
+	"fettle/remedy"
+	"fettle/trap"
+	"fettle/trap/traptest"
+)
+
+// A key that Debian's archive is signed with; gpg is on every Debian host, the
+// key too.
+const archiveKey = "/usr/share/keyrings/debian-archive-bookworm-stable.gpg"
+
+// A real gpg with its dirmngr and a real keyserver (SKS) on the loopback: with
+// the dead name the key does not come; after the remedy it does.
+func TestRealKeyserver(t *testing.T) {
+	gpg := means.Tool(t, "gpg")
+	means.Tool(t, "dirmngr")
+	sks := means.Tool(t, "sks")
+	if _, err := os.Stat(archiveKey); err != nil {
+		means.Missing(t, "needs "+archiveKey)
+	}
+	port := keyserver(t, sks)
+
+	root, err := os.MkdirTemp("", "pgp") // a socket's path must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := filepath.Join(root, "root/.gnupg")
+	t.Cleanup(func() {
+		run(t, "/usr/bin/gpgconf", "--homedir", home, "--kill", "all")
+		os.RemoveAll(root)
+	})
+	write(t, filepath.Join(root, "etc/passwd"), "root:x:0:0:root:/root:/bin/bash\n")
+	write(t, filepath.Join(root, "etc/group"), "root:x:0:\n")
+	conf := filepath.Join(home, "dirmngr.conf")
+	before := fmt.Sprintf("disable-ipv6\nkeyserver hkp://subkeys.pgp.net:%d\n", port)
+	write(t, conf, before)
+	if err := os.Chmod(home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	fetch := func() (string, error) {
+		return run(t, gpg, "--homedir", home, "--batch", "--recv-keys", "0xF8D2585B8783D481")
+	}
+	if out, err := fetch(); err == nil {
+		t.Fatalf("gpg got a key from a keyserver that is gone:\n%s", out)
+	}
+
+	h, subject := open(t, root), "/root/.gnupg/dirmngr.conf"
+	if o := outcome(t, h, subject); o.Status != trap.Found {
+		t.Fatalf("%+v", o)
+	}
+	chosen, err := Trap.Choose(trap.Finding{Subject: subject}, []string{fmt.Sprintf("keyserver=hkp://127.0.0.1:%d", port)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plan(t.Context(), h, chosen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := p.Steps[0].(remedy.File)
+	step.Path = conf
+	p.Steps[0] = step
+	store, err := remedy.OpenStoreAt(filepath.Join(root, "journal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &remedy.Engine{Store: store, Machine: remedy.Linux{}, Who: "test"}
+	change, err := e.Apply(t.Context(), remedy.Head{Trap: Trap.ID(), Subject: subject, Plan: p}, func(context.Context) error {
+		if o := outcome(t, open(t, root), subject); o.Status != trap.Clear {
+			return &remedy.StillFound{Summary: o.Summary}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, "/usr/bin/gpgconf", "--homedir", home, "--kill", "dirmngr")
+	if out, err := fetch(); err != nil || !strings.Contains(out, "imported: 1") {
+		t.Errorf("after the remedy: %v\n%s", err, out)
+	}
+	if _, err := e.Undo(t.Context(), change.ID, remedy.UndoOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(conf); err != nil || string(b) != before {
+		t.Errorf("after undo: %v %q", err, b)
+	}
+}
+
+func outcome(t *testing.T, h *host.Host, subject string) trap.Outcome {
+	t.Helper()
+	for _, o := range traptest.Run(t, &Trap, h) {
+		if o.Subject == subject {
+			return o
+		}
+	}
+	t.Fatalf("nothing is said of %s", subject)
+	return trap.Outcome{}
+}
+
+// keyserver starts SKS with one key, and ends it with the test.
+func keyserver(t *testing.T, sks string) (port int) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, d := range []string{"var/log/sks", "var/lib/sks", "var/spool/sks", "var/run/sks"} { // Debian's sks wants them below basedir
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	key, err := os.ReadFile(archiveKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "dump/0.pgp"), string(key))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port = l.Addr().(*net.TCPAddr).Port
+	l.Close()
+	write(t, filepath.Join(dir, "etc/sks/sksconf"), fmt.Sprintf("hostname: localhost\nhkp_address: 127.0.0.1\nhkp_port: %d\ndisable_mailsync:\n", port))
+	build := exec.Command(sks, "build", "dump/0.pgp", "-basedir", dir)
+	build.Dir = dir
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("sks build: %v\n%s", err, out)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	db := exec.CommandContext(ctx, sks, "db", "-basedir", dir)
+	db.Dir = dir
+	if err := db.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cancel(); db.Wait() })
+	for range 200 {
+		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			c.Close()
+			return port
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	log, _ := os.ReadFile(filepath.Join(dir, "db.log"))
+	t.Fatalf("sks does not answer:\n%s", log)
+	return 0
+}
+
+func run(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if t.Context().Err() != nil { // at the end of the test
+		ctx = context.Background()
+	}
+	c := exec.CommandContext(ctx, args[0], args[1:]...)
+	c.Env = []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}
+	out, err := c.CombinedOutput()
+	return string(out), err
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func open(t *testing.T, root string) *host.Host {
+	t.Helper()
+	src, err := host.NewRoot(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { src.Close() })
+	return host.New(src)
+}
