@@ -18,7 +18,7 @@ var (
 	ErrNoCommand    = errors.New("command is not installed")
 	ErrTimeout      = errors.New("took too long")
 	ErrTooBig       = errors.New("larger than fettle reads")
-	ErrNetworkMount = errors.New("on a network file system, which fettle does not touch")
+	ErrNetworkMount = errors.New("on a file system that may hang (of another machine, or of a FUSE program), which fettle does not touch")
 	ErrNotRegular   = errors.New("not a regular file")
 	ErrNotMounted   = errors.New("not mounted here")
 	ErrHidden       = errors.New("hidden from this container")

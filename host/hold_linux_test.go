@@ -20,6 +20,10 @@ func TestMain(m *testing.M) {
 		hold(todo)
 		return
 	}
+	if dir := os.Getenv("FETTLE_FUSE"); dir != "" {
+		besideFUSE(dir)
+		return
+	}
 	os.Exit(m.Run())
 }
 

@@ -62,7 +62,7 @@ func parseMountinfo(s string) []mount {
 		maj, _ := strconv.ParseUint(major, 10, 32)
 		mnr, _ := strconv.ParseUint(minor, 10, 32)
 		mt := mount{dev: unix.Mkdev(uint32(maj), uint32(mnr)), point: unescapeMount(l[4]), fstype: r[0],
-			device: unescapeMount(r[1]), options: l[5], network: NetworkFilesystem(r[0])}
+			device: unescapeMount(r[1]), options: l[5], network: MayHang(r[0])}
 		if i, ok := at[mt.point]; ok {
 			out[i] = mt
 			continue

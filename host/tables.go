@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
+	"sync"
 )
 
 // Link is one network interface, in the form `ip -j -d address show` prints
@@ -181,6 +183,28 @@ func NetworkFilesystem(fstype string) bool {
 	}
 	return len(fstype) > 5 && fstype[:5] == "fuse." && fstype != "fuse.lxcfs"
 }
+
+// localFilesystems answer by themselves: from a disk or from the kernel's
+// memory. Not among them: servers of FUSE, which are programs that may hang,
+// and all that nobody here has heard of.
+var localFilesystems = sync.OnceValue(func() map[string]bool {
+	m := map[string]bool{}
+	for name := range strings.FieldsSeq(`
+		ext2 ext3 ext4 xfs btrfs zfs f2fs jfs reiserfs reiser4 bcachefs nilfs2 vfat msdos exfat ntfs ntfs3 hfs hfsplus udf iso9660
+		squashfs erofs cramfs romfs minix sysv ufs qnx4 qnx6 bfs befs affs adfs efs omfs ubifs jffs2 yaffs2 zonefs
+		overlay aufs unionfs ecryptfs shiftfs hostfs rootfs ramfs tmpfs devtmpfs hugetlbfs
+		proc sysfs devpts cgroup cgroup2 cpuset debugfs tracefs securityfs selinuxfs smackfs configfs pstore bpf mqueue efivarfs
+		binfmt_misc fusectl functionfs rpc_pipefs nfsd nsfs pipefs sockfs resctrl xenfs binder
+		fuse.lxcfs`) { // the last stands in for files of /proc in containers
+		m[name] = true
+	}
+	return m
+})
+
+// MayHang tells whether a file system of this type may hang because somebody
+// else does not answer: another machine, or a program. What is not known to be
+// local may.
+func MayHang(fstype string) bool { return !localFilesystems()[fstype] }
 
 func readTable[T any](ctx context.Context, h *Host, t Table) (T, error) {
 	var v T

@@ -51,7 +51,7 @@ func parseFilesystems(mounts, space, inodes, mountinfo string) []host.Filesystem
 		}
 		fstype, opts, _ := strings.Cut(rest[i+len(" type "):], " ")
 		opts, _, _ = strings.Cut(strings.TrimPrefix(opts, "("), ")")
-		v := host.Filesystem{Device: device, Mount: rest[:i], Type: fstype, Options: opts, Dev: dev[rest[:i]], Network: host.NetworkFilesystem(fstype)}
+		v := host.Filesystem{Device: device, Mount: rest[:i], Type: fstype, Options: opts, Dev: dev[rest[:i]], Network: host.MayHang(fstype)}
 		if k, ok := kib[v.Mount]; ok && !v.Network {
 			v.Size, v.Free, v.Avail = k[0]<<10, (k[0]-min(k[1], k[0]))<<10, k[2]<<10
 			n := ino[v.Mount]
