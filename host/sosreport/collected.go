@@ -3,6 +3,7 @@ package sosreport
 import (
 	"encoding/json"
 	"path"
+	"strconv"
 	"strings"
 
 	"fettle/host"
@@ -44,6 +45,7 @@ func (m *manifest) parse(b []byte) {
 		StartTime  string `json:"start_time"`
 		Cmdline    string
 		Policy     string
+		Version    string
 		Components struct {
 			Report struct {
 				Sysroot string
@@ -71,6 +73,9 @@ func (m *manifest) parse(b []byte) {
 			continue // cut off: what it lacks may be there
 		}
 		m.addSpecs(always[name]...)
+		if name == "ssh" && followsIncludes(raw.Version) {
+			m.addSpecs("/etc/ssh/ssh_config.d/*.conf", "/etc/ssh/sshd_config.d/*.conf")
+		}
 		if raw.Policy == "Debian" || raw.Policy == "Ubuntu" {
 			m.addSpecs(alwaysDebian[name]...)
 		}
@@ -78,6 +83,16 @@ func (m *manifest) parse(b []byte) {
 			m.addSpecs(f.Specification)
 		}
 	}
+}
+
+// followsIncludes: sos 4.9 takes what ssh_config and sshd_config include, and 4.0
+// did not; of those between nothing is taken for sure.
+func followsIncludes(version string) bool {
+	major, rest, _ := strings.Cut(version, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	a, err1 := strconv.Atoi(major)
+	b, err2 := strconv.Atoi(minor)
+	return err1 == nil && err2 == nil && (a > 4 || a == 4 && b >= 9)
 }
 
 func (m *manifest) addSpecs(specs ...string) {

@@ -14,6 +14,7 @@ type pathError = fs.PathError
 // files are paths that sos does not copy but tells of by a command.
 var files = map[string]func(*Source) ([]byte, error){
 	"/var/lib/dpkg/status": (*Source).dpkgStatus,
+	"/etc/machine-id":      (*Source).machineID,
 	"/etc/hostname":        func(s *Source) ([]byte, error) { return s.nameFile() },
 }
 
@@ -31,6 +32,12 @@ func (s *Source) derived(name string) ([]byte, error) {
 		if _, err := s.output(installedRPMs...); err == nil {
 			return nil, &pathError{Op: "read", Path: name, Err: host.ErrNotRegular}
 		}
+	}
+	if b, err := s.told(name); err == nil || host.IsAbsent(err) {
+		return b, err
+	}
+	if e, known := s.lists().look(name); known && e == nil {
+		return nil, &pathError{Op: "read", Path: name, Err: host.ErrAbsent}
 	}
 	return nil, s.man.missing("read", name)
 }

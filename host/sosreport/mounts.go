@@ -20,7 +20,7 @@ func (s *Source) filesystems() ([]host.Filesystem, error) {
 	if err != nil {
 		return nil, err
 	}
-	inodes, _ := s.output("sos_commands/filesys/df_-ali_-x_autofs", "sos_commands/filesys/df_-ali")
+	inodes, _ := s.output("sos_commands/filesys/df_-ali_-x_autofs", "sos_commands/filesys/df_-aliT_-x_autofs", "sos_commands/filesys/df_-ali")
 	info := ""
 	if b, err := s.tree.ReadFile("/proc/1/mountinfo", host.ReadLimit); err == nil {
 		info = string(b)

@@ -27,8 +27,10 @@ type Source struct {
 	man  manifest
 	id   host.Identity
 
-	sysctl func() (*sysctls, error)
-	tables sync.Map // host.Table to func() ([]byte, error)
+	sysctl    func() (*sysctls, error)
+	lists     func() listings
+	installed func() ([]string, error) // names of packages
+	tables    sync.Map                 // host.Table to func() ([]byte, error)
 }
 
 // Open opens a report: its folder, or the archive that sos made.
@@ -74,10 +76,20 @@ func isReport(t *archive.Tree) bool {
 func FromTree(t *archive.Tree) *Source {
 	s := &Source{tree: t}
 	s.man = readManifest(t)
-	if to, err := t.Readlink("/lib"); err == nil && strings.TrimPrefix(to, "/") == "usr/lib" {
+	to, err := t.Readlink("/lib")
+	merged := err == nil && strings.TrimPrefix(to, "/") == "usr/lib"
+	if merged {
 		s.man.mergeUsr()
 	}
 	s.sysctl = sync.OnceValues(s.readSysctl)
+	s.installed = sync.OnceValues(s.packageNames)
+	s.lists = sync.OnceValue(func() listings {
+		l := s.readListings()
+		if merged {
+			l.alias()
+		}
+		return l
+	})
 	s.id = s.identity()
 	return s
 }
@@ -119,14 +131,13 @@ func onHost(name string) bool {
 
 func (s *Source) ReadFile(_ context.Context, name string, limit int64) ([]byte, error) {
 	name = path.Clean(name)
-	if !onHost(name) {
-		return nil, notCollected("read", name)
+	if onHost(name) {
+		b, err := s.tree.ReadFile(name, limit)
+		if err == nil || !host.IsAbsent(err) {
+			return b, err
+		}
 	}
-	b, err := s.tree.ReadFile(name, limit)
-	if err == nil || !host.IsAbsent(err) {
-		return b, err
-	}
-	b, err = s.derived(name)
+	b, err := s.derived(name)
 	if err == nil && int64(len(b)) > limit {
 		err = &fs.PathError{Op: "read", Path: name, Err: host.ErrTooBig}
 	}
@@ -135,18 +146,20 @@ func (s *Source) ReadFile(_ context.Context, name string, limit int64) ([]byte, 
 
 func (s *Source) Stat(_ context.Context, name string, follow bool) (host.Info, error) {
 	name = path.Clean(name)
-	if !onHost(name) {
-		return host.Info{}, notCollected("stat", name)
-	}
-	i, err := s.tree.Stat(name, follow)
-	if err == nil || !host.IsAbsent(err) {
-		return i, err
+	if onHost(name) {
+		i, err := s.tree.Stat(name, follow)
+		if err == nil || !host.IsAbsent(err) {
+			return i, err
+		}
 	}
 	if sys, serr := s.sysctl(); serr == nil && sys.dirs[name] != nil {
 		return host.Info{Mode: fs.ModeDir | 0o555, Nlink: 1}, nil
 	}
 	b, err := s.derived(name)
 	if err != nil {
+		if e, _ := s.lists().look(name); e != nil && (!follow || e.target == "") {
+			return e.info, nil
+		}
 		return host.Info{}, err
 	}
 	return host.Info{Mode: 0o644, Size: int64(len(b)), Nlink: 1, ModTime: s.id.Time}, nil
@@ -159,6 +172,13 @@ func (s *Source) Readlink(_ context.Context, name string) (string, error) {
 		if err == nil || !host.IsAbsent(err) {
 			return t, err
 		}
+	}
+	e, known := s.lists().look(name)
+	switch {
+	case known && e == nil:
+		return "", &pathError{Op: "readlink", Path: name, Err: host.ErrAbsent}
+	case known && e.target != "":
+		return e.target, nil
 	}
 	return "", s.man.missing("readlink", name)
 }
@@ -176,6 +196,15 @@ func (s *Source) ReadDir(_ context.Context, name string) ([]host.Entry, error) {
 	have := err == nil
 	if sys, serr := s.sysctl(); serr == nil && sys.dirs[name] != nil {
 		return union(es, sys.dirs[name]), nil
+	}
+	if section := s.lists()[name]; section != nil {
+		return section.entries(), nil
+	}
+	if e, known := s.lists().look(name); known && e == nil && !have {
+		return nil, &pathError{Op: "readdir", Path: name, Err: host.ErrAbsent}
+	}
+	if _, terr := s.told(name); !have && host.IsAbsent(terr) {
+		return nil, terr
 	}
 	switch {
 	case !have && s.man.listed(name): // also where nothing in it met "*.yaml"

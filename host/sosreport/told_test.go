@@ -1,0 +1,122 @@
+package sosreport
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fettle/host"
+)
+
+// made is a report of these files, as sos 4.0 of Debian 12 and 4.9 of Debian 13
+// write them.
+func made(t *testing.T, files map[string]string) *Source {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		p := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o755), os.WriteFile(p, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return open(t, dir)
+}
+
+const numeric = `/dev:
+total 4
+drwxr-xr-x 8 0 0  440 Nov 22 11:37 .
+drwxr-xr-x 1 0 0 4096 Nov 22 11:37 ..
+drwxr-xr-x 2 0 0   60 Nov 22 11:37 mapper
+lrwxrwxrwx 1 0 0   13 Nov 22 11:37 fd -> /proc/self/fd
+brw-rw---- 1 0 6 8, 0 Nov 22 11:37 sda
+srw-rw-rw- 1 0 0    0 Nov 22 11:37 log with spaces
+
+/dev/mapper:
+total 0
+drwxr-xr-x 2 0 0   60 Nov 22 11:37 .
+drwxr-xr-x 8 0 0  440 Nov 22 11:37 ..
+lrwxrwxrwx 1 0 0    7 Nov 22 11:37 vg-root -> ../dm-0
+`
+
+const labelled = `/lib/systemd:
+total 4008
+drwxr-xr-x 1 root root ?    4096 Nov 22 11:27 .
+-rwxr-xr-x 1 root root ?  104856 Nov 22  2025 systemd
+-rwsr-x--- 1 root mail system_u:object_r:init_exec_t:s0 92 2026-11-22 11:27 odd
+
+`
+
+func TestListings(t *testing.T) {
+	s := made(t, map[string]string{
+		"sos_commands/block/ls_-lanR_.dev":               numeric,
+		"sos_commands/systemd/ls_-alZR_.lib.systemd":     labelled,
+		"sos_commands/pam/ls_-lanF_.lib.x86_64.security": "total 0\n",
+	})
+	for name, want := range map[string]fs.FileMode{
+		"/dev/sda": fs.ModeDevice | 0o660, "/dev/mapper": fs.ModeDir | 0o755, "/dev/mapper/vg-root": fs.ModeSymlink | 0o777,
+		"/dev/log with spaces": fs.ModeSocket | 0o666, "/lib/systemd/systemd": 0o755, "/lib/systemd/odd": fs.ModeSetuid | 0o750,
+	} {
+		if i, err := s.Stat(t.Context(), name, false); err != nil || i.Mode != want {
+			t.Errorf("%s: %v %v, want %v", name, i.Mode, err, want)
+		}
+	}
+	for _, name := range []string{"/dev/sdb", "/dev/mapper/vg-home", "/dev/disk/by-uuid/1", "/lib/systemd/systemd-journald", "/dev/sda/x"} {
+		if _, err := s.Stat(t.Context(), name, true); !host.IsAbsent(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// What the report does not tell is not absent: a file's content, a place of no listing.
+	for _, name := range []string{"/lib/systemd/systemd", "/boot/vmlinuz", "/usr/lib/systemd/systemd", "/dev/fd/3", "/lib/x86_64/security/x"} {
+		if _, err := s.ReadFile(t.Context(), name, 100); !errors.Is(err, host.ErrNotCollected) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if es, err := s.ReadDir(t.Context(), "/dev"); err != nil || len(es) != 4 {
+		t.Errorf("%v %v", es, err)
+	}
+	if to, err := s.Readlink(t.Context(), "/dev/mapper/vg-root"); err != nil || to != "../dm-0" {
+		t.Errorf("%q %v", to, err)
+	}
+}
+
+func TestTold(t *testing.T) {
+	debs := strings.Repeat("ii  base-files 12 amd64 x\n", 1)
+	for i := range 60 {
+		debs += "ii  p" + strings.Repeat("x", i+1) + " 1 amd64 x\n"
+	}
+	s := made(t, map[string]string{
+		"sos_commands/host/hostnamectl_status": " Static hostname: a\n         Chassis: container \n      Machine ID: 4c4e434aa0a84f38b3e4230d93d1199e\n" +
+			"  Virtualization: lxc\n          Kernel: Linux 6.1.0\n",
+		"sos_commands/networking/ethtool_eth0": "Settings for eth0:\n\tSpeed: 100Mb/s\n\tDuplex: Half\n\tLink detected: yes\n",
+		"sos_commands/kernel/lsmod":            "Module Size Used by\nveth 1 0\n",
+		"sos_commands/kernel/uname_-a":         "Linux a 6.1.0 #1 SMP x86_64 GNU/Linux\n",
+		"sos_commands/dpkg/dpkg_-l":            debs + "rc  telegraf 1 amd64 x\n",
+	})
+	for name, want := range map[string]string{"/run/systemd/container": "lxc\n", "/etc/machine-id": "4c4e434aa0a84f38b3e4230d93d1199e\n",
+		"/sys/class/net/eth0/duplex": "half\n", "/sys/class/net/eth0/carrier": "1\n"} {
+		if b, err := s.ReadFile(t.Context(), name, 100); err != nil || string(b) != want {
+			t.Errorf("%s: %q %v", name, b, err)
+		}
+	}
+	for _, name := range []string{"/.dockerenv", "/sys/module/zfs/version", "/etc/sssd/sssd.conf", "/etc/nslcd.conf", "/sys/class/net/lo/duplex"} {
+		if _, err := s.Stat(t.Context(), name, true); !host.IsAbsent(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, name := range []string{"/etc/telegraf/telegraf.conf", "/sys/class/net/eth1/duplex", "/sys/module/veth", "/etc/letsencrypt"} {
+		if _, err := s.Stat(t.Context(), name, true); !errors.Is(err, host.ErrNotCollected) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestFewPackages: where the list of packages is not whole, nothing is absent for it.
+func TestFewPackages(t *testing.T) {
+	s := made(t, map[string]string{"sos_commands/dpkg/dpkg_-l": "ii  base-files 12 amd64 x\n"})
+	if _, err := s.Stat(t.Context(), "/etc/nslcd.conf", true); !errors.Is(err, host.ErrNotCollected) {
+		t.Error(err)
+	}
+}
