@@ -17,7 +17,6 @@ import (
 	"fettle/cli/check"
 	"fettle/cli/explain"
 	"fettle/cli/fix"
-	"fettle/cli/keypath"
 	"fettle/cli/lore"
 	"fettle/cli/measure"
 	"fettle/cli/totp"
@@ -98,7 +97,7 @@ settings that undo each other, the versions with a bug.`,
 	c.AddCommand(explain.ListCmd(a), explain.Cmd(a), why.Cmd(a), accept.Cmd(a), lore.Cmd(a))
 	c.AddCommand(watch.Cmd(a), measure.Cmd(a), totp.Cmd(a), common.InLab("lab", "Show a trap, and its fix, on a real kernel in a throwaway machine"))
 	c.AddCommand(versionCmd(a), common.ManCmd())
-	c.AddCommand(keypath.New(keypath.Given{Stdout: a.Stdout, Stderr: a.Stderr, Usagef: common.Usagef, Failf: common.Failf}))
+	c.AddCommand(common.InLab("keypath", "Signature paths between OpenPGP keys"))
 	c.InitDefaultCompletionCmd()
 	common.RefuseOtherShells(c)
 	return c

@@ -15,6 +15,7 @@ import (
 	"fettle/chart"
 	"fettle/chart/draw"
 	"fettle/cli/app"
+	"fettle/cli/keypath"
 	"fettle/internal/build"
 )
 
@@ -67,6 +68,7 @@ commands fettle lab, fettle measure blockcache and fettle measure cachesim run i
 		}}
 	measure.AddCommand(a.measureBlockcacheCmd(), a.measureCachesimCmd())
 	c.AddCommand(a.labCmd(), measure, app.ManCmd(), a.drawCmd())
+	c.AddCommand(keypath.New(keypath.Given{Stdout: a.Stdout, Stderr: a.Stderr, Usagef: app.Usagef, Failf: app.Failf}))
 	c.InitDefaultCompletionCmd()
 	app.RefuseOtherShells(c)
 	return c

@@ -9,7 +9,7 @@ import (
 
 // What goes on every host boots no kernels and draws no pictures.
 var notOnHosts = []string{"fettle/lab", "fettle/chart/draw", "fettle/traps/proofs", "gonum.org", "golang.org/x/image", "github.com/golang/freetype",
-	"codeberg.org/go-fonts", "codeberg.org/go-latex"}
+	"codeberg.org/go-fonts", "codeberg.org/go-latex", "github.com/cloudflare/circl", "github.com/ProtonMail/go-crypto/openpgp/packet"}
 
 // TestWhatFettleLinks holds cmd/fettle to it, with all that it imports.
 func TestWhatFettleLinks(t *testing.T) {
