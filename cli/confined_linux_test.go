@@ -248,8 +248,8 @@ func TestFloods(t *testing.T) {
 	got, _ := confinedRun(t, t.Context(), trap.Options{Limit: time.Minute}, "floods", "talks", "good")
 	o := got["floods"]
 	last := o[len(o)-1]
-	if len(o) > 1001 || last.Status != trap.Found || last.Severity != trap.Warning || !strings.Contains(last.Detail, "1 more found\n") ||
-		!strings.Contains(last.Detail, " more clear\n") {
+	if len(o) > 1001 || last.Status != trap.Found || last.Severity != trap.Warning || !strings.Contains(string(last.Detail), "1 more found\n") ||
+		!strings.Contains(string(last.Detail), " more clear\n") {
 		t.Errorf("floods: %d outcomes, last %+v", len(o), last)
 	}
 	if o := got["talks"]; len(o) != 1 || len(o[0].Evidence) > 100 || len(o[0].Summary) > 5000 || o[0].Status != trap.Found {

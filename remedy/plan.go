@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"time"
+
+	"fettle/internal/ui"
 )
 
 // Plan is how one finding is mended. It is made by a trap, shown to the
@@ -31,8 +33,19 @@ type Refusal struct{ Why string }
 
 func (e *Refusal) Error() string { return e.Why }
 
-// Refuse makes a Refusal.
-func Refuse(format string, args ...any) error { return &Refusal{fmt.Sprintf(format, args...)} }
+// Refuse makes a Refusal. The line ends of format are its author's; one in an
+// argument came from outside, and is shown as an escape.
+func Refuse(format string, args ...any) error {
+	for i, a := range args {
+		switch a := a.(type) {
+		case string:
+			args[i] = ui.Visible(a)
+		case error:
+			args[i] = ui.Visible(a.Error())
+		}
+	}
+	return &Refusal{fmt.Sprintf(format, args...)}
+}
 
 // Step is one change. The types below are all there are; each is plain data
 // that survives JSON.

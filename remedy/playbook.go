@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Playbook writes the plan as an Ansible playbook of ansible.builtin modules.
@@ -31,6 +32,9 @@ func Playbook(p Plan) (string, error) {
 			return "", fmt.Errorf("step %d (%s): %w", i+1, s.Describe(), err)
 		}
 	}
+	if err := readable(b.String()); err != nil {
+		return "", err
+	}
 	return b.String(), nil
 }
 
@@ -43,6 +47,9 @@ func (b *playbook) line(format string, args ...any) {
 // str is a YAML string: JSON's is one (YAML 1.2 §1.3). What looks like a
 // Jinja template is marked as data.
 func str(s string) string {
+	if !utf8.ValidString(s) {
+		return s // JSON would name another file; readable refuses it
+	}
 	j, _ := json.Marshal(s)
 	if strings.Contains(s, "{{") || strings.Contains(s, "{%") || strings.Contains(s, "{#") {
 		return "!unsafe " + string(j)

@@ -9,6 +9,10 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"fettle/internal/ui"
 )
 
 // ErrSecret is the refusal to write a plan with secret content into a script.
@@ -113,19 +117,33 @@ func Script(p Plan) (string, error) {
 		}
 		b.WriteString(text)
 	}
+	if err := readable(b.String()); err != nil {
+		return "", err
+	}
 	return b.String(), nil
 }
 
-// comment makes data into comment lines, so that a newline in it does not
-// become a command.
+// comment makes data into one comment line: a line end in it would begin a
+// command.
 func comment(lead, text string) string {
-	text = strings.TrimSpace(strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\r' || r < ' ' {
-			return ' '
+	return strings.TrimRight(lead+ui.Visible(strings.TrimSpace(text)), " ") + "\n"
+}
+
+// readable refuses an export that shows a reader something else than what it
+// does: with characters that a terminal acts on or hides, which came from the
+// name or the content of a file.
+func readable(export string) error {
+	n := 1
+	for _, r := range export {
+		switch {
+		case r == '\n':
+			n++
+		case r == '\t' || unicode.IsPrint(r) && r != utf8.RuneError:
+		default:
+			return fmt.Errorf("line %d would hold the character %q, which a terminal acts on or hides; fettle fix applies the plan itself", n, r)
 		}
-		return r
-	}, text))
-	return strings.TrimRight(lead+text, " ") + "\n"
+	}
+	return nil
 }
 
 func scriptStep(i int, s Step) (string, error) {

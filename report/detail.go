@@ -91,10 +91,13 @@ func (t *text) unknown(b *strings.Builder, o *trap.Outcome) {
 
 // body writes summary, reason, detail and evidence.
 func (t *text) body(b *strings.Builder, o *trap.Outcome) {
-	for _, s := range []string{o.Summary, o.Reason, o.Detail} {
-		for line := range strings.Lines(strings.TrimRight(s, "\n")) {
-			t.line(b, ui.Visible(strings.TrimRight(line, "\n")))
+	for _, s := range []string{o.Summary, o.Reason} {
+		if s != "" {
+			t.line(b, ui.Visible(s))
 		}
+	}
+	for line := range strings.Lines(strings.TrimRight(string(o.Detail), "\n")) {
+		t.line(b, ui.Visible(strings.TrimRight(line, "\n")))
 	}
 	for _, e := range o.Evidence {
 		s := ui.Visible(e.Source) + ": " + ui.Visible(e.Value)
@@ -103,7 +106,7 @@ func (t *text) body(b *strings.Builder, o *trap.Outcome) {
 }
 
 func (t *text) line(b *strings.Builder, s string) {
-	b.WriteString(t.wrapped(s, indent, indent))
+	b.WriteString(t.wrapped(s, indent, further))
 }
 
 // quiet writes what needs nobody: one line for a trap, or everything with -v.

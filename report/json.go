@@ -1,10 +1,12 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"time"
 
+	"fettle/internal/ui"
 	"fettle/trap"
 )
 
@@ -104,10 +106,15 @@ func filled(r trap.Result) trap.Result {
 }
 
 func encode(w io.Writer, v any, indent string) error {
-	e := json.NewEncoder(w)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", indent)
-	return e.Encode(v)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(ui.JSON(b.Bytes()))
+	return err
 }
 
 // EncodeJSON writes v as people read it: indented, and with < and > as they are.

@@ -124,14 +124,14 @@ func until(a *trap.Acceptance) string {
 // for them.
 func plain(m *Meta, o *trap.Outcome) string {
 	var out []string
-	add := func(s string) {
-		for l := range strings.Lines(s) {
-			out = append(out, ui.Visible(strings.TrimRight(l, "\n")))
+	for _, s := range []string{o.Summary, o.Reason} {
+		if s != "" {
+			out = append(out, ui.Visible(s))
 		}
 	}
-	add(o.Summary)
-	add(o.Reason)
-	add(o.Detail)
+	for l := range strings.Lines(string(o.Detail)) {
+		out = append(out, ui.Visible(strings.TrimRight(l, "\n")))
+	}
 	for _, e := range o.Evidence {
 		out = append(out, ui.Visible(e.Source)+": "+ui.Visible(e.Value))
 	}

@@ -24,6 +24,10 @@ type text struct {
 
 const indent = "          " // as wide as the widest label and two spaces
 
+// further is where a line goes on that does not fit: no name can be so long
+// that its end looks like a line of fettle's own.
+const further = indent + "  "
+
 func newText(w io.Writer, opt Options) Writer {
 	return &text{w: w, opt: opt, paint: ui.Painter(opt.Colour)}
 }
@@ -81,7 +85,7 @@ func (t *text) brief(b *strings.Builder, results []trap.Result) {
 	said, act := paragraph(all)
 	b.WriteString(t.label(ui.Magenta, "UNKNOWN", ui.Visible(said)))
 	if act != "" {
-		b.WriteString(t.wrapped(ui.Visible(act), indent, indent))
+		b.WriteString(t.wrapped(ui.Visible(act), indent, further))
 	}
 }
 
@@ -129,14 +133,14 @@ func (t *text) entry(e *entry) string {
 	}
 	s := t.label(style(e.severity), strings.ToUpper(severityName(e.severity)), what+": "+ui.Visible(e.says(t.title)))
 	if len(names) > 1 {
-		s += t.wrapped(t.fitting(names), indent, indent)
+		s += t.wrapped(t.fitting(names), indent, further)
 	}
 	if a := first.Accepted; a != nil && a.Lapsed != "" {
-		s += t.wrapped("was accepted ("+ui.Visible(a.Reason)+"); back because "+ui.Visible(a.Lapsed), indent, indent)
+		s += t.wrapped("was accepted ("+ui.Visible(a.Reason)+"); back because "+ui.Visible(a.Lapsed), indent, further)
 	}
 	command, byHand := e.act(&t.meta)
 	if byHand != "" {
-		return s + t.wrapped("by hand: "+ui.Visible(byHand), indent, indent)
+		return s + t.wrapped("by hand: "+ui.Visible(byHand), indent, further)
 	}
 	return s + indent + command + "\n" // never broken in two: it is there to be copied
 }
@@ -252,7 +256,7 @@ func (t *text) title(id string) string {
 
 // label starts with a label in its column; text is Visible and may be painted.
 func (t *text) label(st ui.Style, label, text string) string {
-	s := ui.Wrap(text, t.opt.Width, indent, indent)
+	s := ui.Wrap(text, t.opt.Width, indent, further)
 	return t.paint.Paint(st, label) + s[len(label):]
 }
 

@@ -2,7 +2,6 @@ package trap
 
 import (
 	"fmt"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -24,10 +23,10 @@ const moreSubject = "(more)"
 // bound cuts an outcome to size, and charges it to the check's budget.
 func (r *Report) bound(o Outcome) Outcome {
 	o.Summary, o.ByHand = cut(o.Summary, maxText), cut(o.ByHand, maxText)
-	o.Reason, o.Detail = cut(o.Reason, maxDetail), cut(o.Detail, maxDetail)
+	o.Reason, o.Detail = cut(o.Reason, maxDetail), Prose(cut(string(o.Detail), maxDetail))
 	if extra := len(o.Evidence) - maxEvidence; extra > 0 {
 		o.Evidence = o.Evidence[:maxEvidence:maxEvidence]
-		o.Detail += fmt.Sprintf("\n%d more pieces of evidence are left out", extra)
+		o.Detail = o.Detail.Also(fmt.Sprintf("%d more pieces of evidence are left out", extra))
 	}
 	for i, e := range o.Evidence {
 		if len(e.Source) > maxText || len(e.Value) > maxText {
@@ -39,7 +38,7 @@ func (r *Report) bound(o Outcome) Outcome {
 		}
 	}
 	if n := size(Outcome{Params: o.Params}); n > maxDetail {
-		o.Params, o.Detail = nil, strings.TrimLeft(o.Detail+"\nwhat a plan needs to know is left out: it is too much", "\n")
+		o.Params, o.Detail = nil, o.Detail.Also("what a plan needs to know is left out: it is too much")
 	}
 	n := size(o)
 	if r.bytes+n > maxBytes {
@@ -97,7 +96,7 @@ func (r *Report) rest() Outcome {
 	}
 	for _, s := range []Status{Found, Unknown, Clear, NotApplicable} {
 		if n := r.more[s]; n > 0 {
-			o.Detail += fmt.Sprintf("%d more %s\n", n, s)
+			o.Detail = o.Detail.Also(fmt.Sprintf("%d more %s", n, s))
 		}
 	}
 	return o

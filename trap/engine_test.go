@@ -183,7 +183,7 @@ func TestReportBounds(t *testing.T) {
 	r.Unknown("", host.ErrDenied)
 	out := r.seal()
 	more := out[len(out)-1]
-	if len(out) != maxOutcomes+2 || more.Status != Found || more.Severity != Critical || more.Detail != "1 more found\n4000 more clear\n" {
+	if len(out) != maxOutcomes+2 || more.Status != Found || more.Severity != Critical || more.Detail != "1 more found\n4000 more clear" {
 		t.Errorf("%d outcomes, the last %+v", len(out), more)
 	}
 	if whole := out[len(out)-2]; whole.Subject != "" || whole.Status != Unknown {

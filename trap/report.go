@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"fettle/host"
@@ -92,7 +91,7 @@ func merge(lead, lesser Outcome) Outcome {
 	if lesser.Status == Unknown {
 		also = "not all could be looked at: " + lesser.Reason
 	}
-	lead.Detail = strings.TrimLeft(lead.Detail+"\n"+also, "\n")
+	lead.Detail = lead.Detail.Also(also)
 	lead.Evidence = append(slices.Clip(lead.Evidence), lesser.Evidence...)
 	return lead
 }

@@ -130,7 +130,7 @@ type Outcome struct {
 	// and comes back although it was accepted.
 	Summary string `json:"summary,omitempty"`
 	// Detail is what else an admin wants to know now; may hold changing figures.
-	Detail string `json:"detail,omitempty"`
+	Detail Prose `json:"detail,omitempty"`
 	// Reason says why the outcome is unknown or not applicable.
 	Reason   string     `json:"reason,omitempty"`
 	Evidence []Evidence `json:"evidence,omitempty"`

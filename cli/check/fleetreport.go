@@ -178,8 +178,13 @@ func (r *fleetReport) End(took time.Duration) error {
 }
 
 func encodeLine(w io.Writer, v any, indent string) error {
-	e := json.NewEncoder(w)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", indent)
-	return e.Encode(v)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(ui.JSON(b.Bytes()))
+	return err
 }

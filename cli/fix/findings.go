@@ -89,7 +89,7 @@ func (r *refusals) add(f trap.Finding, err error) bool {
 	if !errors.As(err, &refusal) {
 		return false
 	}
-	*r = append(*r, fmt.Errorf("%s: %w", f.ID(), err))
+	*r = append(*r, fmt.Errorf("%s: %w", ui.Visible(f.ID()), err))
 	return true
 }
 

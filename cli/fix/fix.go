@@ -204,10 +204,10 @@ func planFor(ctx context.Context, a *app.App, t *trap.Trap, f trap.Finding, with
 	p, err := t.Plan(ctx, host.New(src), f)
 	var refusal *remedy.Refusal
 	if err != nil && !errors.As(err, &refusal) {
-		return p, fmt.Errorf("planning for %s: %w", f.ID(), err)
+		return p, fmt.Errorf("planning for %s: %w", ui.Visible(f.ID()), err)
 	}
 	if err == nil && len(p.Steps) == 0 {
-		return p, fmt.Errorf("the remedy of %s planned no steps, which is a bug in fettle", f.ID())
+		return p, fmt.Errorf("the remedy of %s planned no steps, which is a bug in fettle", ui.Visible(f.ID()))
 	}
 	return p, err
 }

@@ -3,9 +3,11 @@
 package ui
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -47,6 +49,29 @@ func Visible(s string) string {
 	}
 	return b.String()
 }
+
+// JSON writes what a terminal would act on or hide in JSON text as escapes,
+// which mean the same: an encoder leaves DEL, C1 and bidi controls as they are.
+func JSON(b []byte) []byte {
+	if !bytes.ContainsFunc(b, hides) {
+		return b
+	}
+	var out bytes.Buffer
+	for _, r := range string(b) {
+		switch {
+		case !hides(r):
+			out.WriteRune(r)
+		case r <= 0xffff:
+			fmt.Fprintf(&out, `\u%04x`, r)
+		default:
+			hi, lo := utf16.EncodeRune(r)
+			fmt.Fprintf(&out, `\u%04x\u%04x`, hi, lo)
+		}
+	}
+	return out.Bytes()
+}
+
+func hides(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }
 
 // Quote writes s as one word of a shell command that can be pasted: bare
 // where that is safe, in single quotes, or, with characters that a terminal

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fettle/lore/cel"
+	"fettle/trap"
 )
 
 // Expr is one expression, checked when its rule was.
@@ -105,6 +106,29 @@ func (t *Text) fill(ctx context.Context, s *scope) (string, error) {
 		}
 	}
 	return b.String(), nil
+}
+
+// prose is fill for text whose line ends are the author's: one in a value came
+// from the host.
+func (t *Text) prose(ctx context.Context, s *scope) (trap.Prose, error) {
+	if t == nil {
+		return "", nil
+	}
+	var out trap.Prose
+	for _, p := range t.Parts {
+		if p.Expr == nil {
+			out += trap.Prose(p.Text)
+			continue
+		}
+		v, err := (&Text{Parts: []Part{p}}).fill(ctx, s)
+		if err != nil {
+			return "", err
+		}
+		if out += trap.Lines(v); len(out) > textLimit {
+			return "", &Fault{s.rule.Path, p.Expr.Line, fmt.Errorf("a text of more than %d bytes", textLimit)}
+		}
+	}
+	return out, nil
 }
 
 // line is fill for what must be one line.

@@ -186,7 +186,7 @@ func (r *Rule) finding(ctx context.Context, s *scope, f *Finding, used []string)
 	if o.Summary, err = f.Summary.line(ctx, s); err != nil {
 		return o, err
 	}
-	if o.Detail, err = f.Detail.fill(ctx, s); err != nil {
+	if o.Detail, err = f.Detail.prose(ctx, s); err != nil {
 		return o, err
 	}
 	if o.ByHand, err = f.ByHand.line(ctx, s); err != nil {

@@ -39,7 +39,7 @@ func one(t *testing.T) trap.Outcome {
 func verify(t *testing.T) remedy.Verify {
 	return func(context.Context) error {
 		if o := one(t); o.Status == trap.Found {
-			return &remedy.StillFound{Summary: o.Summary + "\n" + o.Detail}
+			return &remedy.StillFound{Summary: o.Summary + "\n" + string(o.Detail)}
 		} else if o.Status != trap.Clear {
 			return fmt.Errorf("%s", o.Reason)
 		}

@@ -70,12 +70,12 @@ func (s *survey) judge(h *host.Host, r *trap.Report, b *bridge) {
 		return
 	}
 	slices.SortStableFunc(faults, func(x, y fault) int { return int(y.severity - x.severity) })
-	f := trap.Finding{Subject: b.name, Severity: faults[0].severity, Summary: faults[0].summary, Detail: faults[0].detail, Evidence: b.evidence()}
+	f := trap.Finding{Subject: b.name, Severity: faults[0].severity, Summary: faults[0].summary, Detail: trap.Lines(faults[0].detail), Evidence: b.evidence()}
 	for _, o := range faults[1:] {
-		f.Detail += "\nAlso: " + o.summary + ". " + o.detail
+		f.Detail = f.Detail.Also("Also: " + o.summary + ". " + o.detail)
 	}
 	if len(hidden) > 0 {
-		f.Detail += "\nNot all could be looked at: " + host.Reason(first(hidden))
+		f.Detail = f.Detail.Also("Not all could be looked at: " + host.Reason(first(hidden)))
 	}
 	r.Found(f)
 }

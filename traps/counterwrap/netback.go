@@ -87,9 +87,9 @@ func checkNetback(ctx context.Context, h *host.Host, r *trap.Report) {
 	}
 	r.Found(trap.Finding{Subject: netback, Severity: trap.Warning,
 		Summary: "the traffic counters of guests wrap at 32 bits behind 64-bit files",
-		Detail: fmt.Sprintf("%d interfaces. %s, so a counter wraps every 5 minutes at 114.5 Mbit/s, every minute at 573 Mbit/s: pollers then show less than there was,"+
-			" with SNMP's 64-bit counters too. Several queues are added up, so readings may exceed 2^32 and fall by 2^32.\n"+
-			"To see it: fettle measure counters %s --for 10m", len(vifs), capital(why), vifs[0]),
+		Detail: trap.Lines(fmt.Sprintf("%d interfaces. %s, so a counter wraps every 5 minutes at 114.5 Mbit/s, every minute at 573 Mbit/s: pollers then show less than there was,"+
+			" with SNMP's 64-bit counters too. Several queues are added up, so readings may exceed 2^32 and fall by 2^32.", len(vifs), capital(why)),
+			"To see it: fettle measure counters "+vifs[0]+" --for 10m"),
 		Evidence: append(ev, trap.Ev("kernel", "%s", why))})
 }
 

@@ -55,14 +55,14 @@ func checkLogs(ctx context.Context, h *host.Host, r *trap.Report, files []host.O
 			f.Evidence = append(f.Evidence, trap.Ev(where(o), "%s%s, open for writing, %s", o.Path,
 				map[bool]string{true: " (deleted)"}[o.Deleted], units.Size(o.Size)))
 		}
-		f.Detail = strings.Join(first(unique(procs), 5), "\n")
+		f.Detail = trap.Lines(first(unique(procs), 5)...)
 		if why != "" {
 			f.Evidence = append(f.Evidence, trap.Ev(g.subject, "%s", why))
 		}
 		if rule, err := rotationOf(ctx, h, g.subject); err == nil && rule != nil {
 			f.Evidence = append(f.Evidence, trap.Ev(rule.where(), "%s", rule.says()))
 			if rule.silent() {
-				f.Detail += "\n" + rule.where() + " rotates it and tells nobody to open the new file: it will happen again."
+				f.Detail = f.Detail.Also(rule.where() + " rotates it and tells nobody to open the new file: it will happen again.")
 			}
 		}
 		f.ByHand, _ = leaves(f)

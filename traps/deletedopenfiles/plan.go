@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fettle/host"
+	"fettle/internal/ui"
 	"fettle/remedy"
 	"fettle/trap"
 )
@@ -57,15 +58,15 @@ func leaves(f trap.Finding) (line, more string) {
 	}
 	switch f.Subject {
 	case userSessions:
-		return "login sessions are their users' own: log out and in again", "These run with old files: " + f.Params["loose"]
+		return "login sessions are their users' own: log out and in again", "These run with old files: " + ui.Visible(f.Params["loose"])
 	case containers:
-		return "the programs belong to containers: have whatever runs those make them anew from a current image", "These run with old files: " + f.Params["loose"]
+		return "the programs belong to containers: have whatever runs those make them anew from a current image", "These run with old files: " + ui.Visible(f.Params["loose"])
 	case "init.scope":
 		return refused[0].why, ""
 	}
 	units := strings.Fields(f.Params["units"])
 	if loose := f.Params["loose"]; loose != "" {
-		return byHand(f.Params["kind"], loose, units)
+		return byHand(f.Params["kind"], ui.Visible(loose), units)
 	}
 	for _, u := range units {
 		for _, r := range refused {
@@ -79,7 +80,7 @@ func leaves(f trap.Finding) (line, more string) {
 
 func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error) {
 	if line, more := leaves(f); line != "" {
-		return remedy.Plan{}, remedy.Refuse("%s", strings.TrimRight(line+".\n"+more, "\n"))
+		return remedy.Plan{}, &remedy.Refusal{Why: strings.TrimRight(line+".\n"+more, "\n")}
 	}
 	units := strings.Fields(f.Params["units"])
 	if len(units) == 0 {

@@ -1,7 +1,6 @@
 package deletedopenfiles
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -47,7 +46,7 @@ func checkPrograms(r *trap.Report, files []host.OpenFile) bool {
 		for _, o := range g.files[:min(len(g.files), 8)] {
 			f.Evidence = append(f.Evidence, trap.Ev(where(o), "%s (deleted)", o.Path))
 		}
-		f.Detail = fmt.Sprintf("files: %s\nprocesses: %s", strings.Join(first(names, 5), ", "), strings.Join(first(procs, 5), ", "))
+		f.Detail = trap.Lines("files: "+strings.Join(first(names, 5), ", "), "processes: "+strings.Join(first(procs, 5), ", "))
 		f.ByHand, _ = leaves(f)
 		r.Found(f)
 	}

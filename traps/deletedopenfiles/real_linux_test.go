@@ -140,7 +140,7 @@ func TestRealSpace(t *testing.T) {
 	}
 	c.goOn()
 	o := at()
-	if o == nil || o.Status != trap.Found || o.Severity != trap.Warning || !strings.Contains(o.Detail, "40 MiB in 1 deleted file, 31 %") {
+	if o == nil || o.Status != trap.Found || o.Severity != trap.Warning || !strings.Contains(string(o.Detail), "40 MiB in 1 deleted file, 31 %") {
 		t.Errorf("deleted: %+v", o)
 	}
 	c.goOn()
@@ -215,7 +215,7 @@ func TestRealProgram(t *testing.T) {
 	}
 	os.Rename(write(t, bin+".dpkg-new", "new"), bin)
 	o := finding(live(t), kindProgram, bin)
-	if o == nil || !strings.Contains(o.Summary, "program") || !strings.Contains(o.Detail, "fettledaemon") {
+	if o == nil || !strings.Contains(o.Summary, "program") || !strings.Contains(string(o.Detail), "fettledaemon") {
 		t.Fatalf("after: %+v", o)
 	}
 	if o.Params["units"] == "" && o.Subject != userSessions && o.Subject != "fettledaemon" {
@@ -246,7 +246,7 @@ func TestRealLibrary(t *testing.T) {
 		t.Errorf("before: %+v", o)
 	}
 	os.Rename(write(t, lib+".dpkg-new", "new"), lib)
-	if o := finding(live(t), kindProgram, lib); o == nil || !strings.Contains(o.Detail, lib) {
+	if o := finding(live(t), kindProgram, lib); o == nil || !strings.Contains(string(o.Detail), lib) {
 		t.Errorf("after: %+v", o)
 	}
 }

@@ -167,7 +167,7 @@ func (v *held) finding(sev trap.Severity) trap.Finding {
 	ev = append(ev, trap.Ev("statfs "+v.fs.Mount, "%s in all, %s available", units.Size(v.fs.Size), units.Size(v.fs.Avail)))
 	return trap.Finding{Subject: v.fs.Mount, Severity: sev,
 		Summary: "deleted files that programs still hold open take up room: df shows it as used, du does not find it",
-		Detail:  strings.Join(detail, "\n"), Evidence: ev, Params: params(kindSpace, v.largest())}
+		Detail:  trap.Lines(detail...), Evidence: ev, Params: params(kindSpace, v.largest())}
 }
 
 // largest is the holders that together have nine tenths of the bytes: a plan

@@ -13,7 +13,7 @@ func judge(r *trap.Report, c *status, k verdict) {
 	some := false
 	found := func(sev trap.Severity, summary, detail string) {
 		some = true
-		r.Found(trap.Finding{Subject: c.name, Severity: sev, Summary: summary, Detail: detail, Evidence: ev})
+		r.Found(trap.Finding{Subject: c.name, Severity: sev, Summary: summary, Detail: trap.Lines(detail), Evidence: ev})
 	}
 	switch {
 	case c.failed:

@@ -71,7 +71,7 @@ func TestSample(t *testing.T) {
 			if got := traptest.Lines(out); got != c.want {
 				t.Fatalf("%s, want %s", got, c.want)
 			}
-			if !strings.Contains(out[0].Detail, c.detail) || c.detail == "" && out[0].Detail != "" {
+			if !strings.Contains(string(out[0].Detail), c.detail) || c.detail == "" && string(out[0].Detail) != "" {
 				t.Errorf("detail %q, want %q", out[0].Detail, c.detail)
 			}
 			var ev []string

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 
 	"fettle/host"
 	"fettle/trap"
@@ -127,7 +126,7 @@ func (s *store) unseen() error {
 	return errors.Join(errs...)
 }
 
-func (f *facts) detail(k kind, readers []reader, now, boot layout, conf *settings) string {
+func (f *facts) detail(k kind, readers []reader, now, boot layout, conf *settings) trap.Prose {
 	var lines []string
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	for _, r := range readers {
@@ -158,7 +157,7 @@ func (f *facts) detail(k kind, readers []reader, now, boot layout, conf *setting
 	if conf.SplitMode == "none" {
 		say("SplitMode=none: users do not even see their own messages.")
 	}
-	return strings.Join(lines, "\n")
+	return trap.Lines(lines...)
 }
 
 // reportOther says whether journals of other machine IDs can be read: of

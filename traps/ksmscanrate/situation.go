@@ -75,7 +75,7 @@ func (s situation) evidence() []trap.Evidence {
 	return ev
 }
 
-func (s situation) detail() string {
+func (s situation) detail() trap.Prose {
 	n := s.mem.pages
 	out := []string{fmt.Sprintf("A full scan of %s takes about %s, and merging takes two; %s saved so far. %s are within reach for %s of one CPU.",
 		gib(float64(n*s.k.pageSize)), spell(s.scan), gib(float64(s.k.saved*s.k.pageSize)),
@@ -86,5 +86,5 @@ func (s situation) detail() string {
 	if strings.Contains(s.mem.source, "at most") {
 		out = append(out, "No full scan has been done yet.")
 	}
-	return strings.Join(out, "\n")
+	return trap.Lines(out...)
 }

@@ -112,7 +112,7 @@ func checkRate(ctx context.Context, h *host.Host, r *trap.Report, k ksm, c confi
 		if next, where, ok := c.nextBoot(k.rate); ok && c.tuned == nil && tooSlow(next.fullScan(n, s.cost), n, s.cost) {
 			r.Found(trap.Finding{Subject: scanRate, Severity: trap.Notice, Evidence: ev,
 				Summary: "KSM scans quickly enough now, and too slowly again after a reboot: " + where + " sets pages_to_scan",
-				Detail:  fmt.Sprintf("With %d pages every %d ms a full scan takes %s.", next.pages, next.sleep.Milliseconds(), spell(next.fullScan(n, s.cost)))})
+				Detail:  trap.Lines(fmt.Sprintf("With %d pages every %d ms a full scan takes %s.", next.pages, next.sleep.Milliseconds(), spell(next.fullScan(n, s.cost))))})
 			return nil
 		}
 		if c.unknown != nil { // who sets the pace at the next boot, or how far ksmtuned goes, was not seen
@@ -159,7 +159,7 @@ func checkProfit(r *trap.Report, k ksm) {
 	if k.hasProfit && k.profit < 0 && k.fullScans >= profitAfter {
 		r.Found(trap.Finding{Subject: profit, Severity: trap.Warning,
 			Summary:  "KSM takes more memory for its records than it saves",
-			Detail:   fmt.Sprintf("balance %s; %d pages saved of %d scanned", gib(float64(k.profit)), k.saved, k.sum),
+			Detail:   trap.Lines(fmt.Sprintf("balance %s; %d pages saved of %d scanned", gib(float64(k.profit)), k.saved, k.sum)),
 			Evidence: []trap.Evidence{trap.Ev(dir+"general_profit", "%d", k.profit), trap.Ev(dir+"full_scans", "%d", k.fullScans)}})
 	}
 }

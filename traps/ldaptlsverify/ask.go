@@ -165,7 +165,7 @@ func (ck *checker) server(subject string, sv ldapconf.Server, p host.Peer, s sto
 func subjectOf(v Verdict) string { return "trusted through " + subject(v.Path[len(v.Path)-1]) }
 
 // hints say more on the first problem.
-func hints(v Verdict, chain []*x509.Certificate) string {
+func hints(v Verdict, chain []*x509.Certificate) trap.Prose {
 	leaf := chain[0]
 	switch v.Problems[0].Reason {
 	case UnknownIssuer:
@@ -174,7 +174,7 @@ func hints(v Verdict, chain []*x509.Certificate) string {
 			if len(leaf.IssuingCertificateURL) > 0 {
 				s += " The server's certificate says that the issuer's is to be had at " + shortName(leaf.IssuingCertificateURL[0]) + "."
 			}
-			return s
+			return trap.Lines(s)
 		}
 	case SelfSigned:
 		return "Clients trust it once their CA file holds it; its fingerprint has to be compared with its owner's before."

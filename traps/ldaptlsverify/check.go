@@ -75,7 +75,7 @@ func (ck *checker) configuration(ctx context.Context) {
 	found := false
 	say := func(sev trap.Severity, detail string, ev []trap.Evidence, format string, args ...any) {
 		found = true
-		r.Found(trap.Finding{Subject: c.Name, Severity: sev, Summary: fmt.Sprintf(format, args...), Detail: detail, Evidence: ev})
+		r.Found(trap.Finding{Subject: c.Name, Severity: sev, Summary: fmt.Sprintf(format, args...), Detail: trap.Lines(detail), Evidence: ev})
 	}
 	for _, e := range c.Errors {
 		say(trap.Notice, "", []trap.Evidence{trap.Ev(fmt.Sprintf("%s:%d", e.Path, e.Line), "%s", e.Msg)}, "a line of its configuration is not understood: %s", e.Msg)

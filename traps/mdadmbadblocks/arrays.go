@@ -266,17 +266,17 @@ func (m *member) relative() []mdraid.Range {
 	return out
 }
 
-func (m *member) badDetail() string {
+func (m *member) badDetail() trap.Prose {
 	if m.unlisted {
-		return "Which sectors was not collected: mdadm --examine-badblocks /dev/" + m.name + " lists them."
+		return trap.Lines("Which sectors was not collected: mdadm --examine-badblocks /dev/" + m.name + " lists them.")
 	}
 	var sectors uint64
 	for _, r := range m.bad {
 		sectors += r.Count
 	}
-	s := fmt.Sprintf("%d ranges, %d sectors of 512 bytes (start+count, from the start of %s): %s", len(m.bad), sectors, m.name, mdraid.Text(m.bad, 6))
+	s := trap.Lines(fmt.Sprintf("%d ranges, %d sectors of 512 bytes (start+count, from the start of %s): %s", len(m.bad), sectors, m.name, mdraid.Text(m.bad, 6)))
 	if len(m.pending) > 0 {
-		s += fmt.Sprintf("\n%d of these are not yet written to the list.", len(m.pending))
+		s = s.Also(fmt.Sprintf("%d of these are not yet written to the list.", len(m.pending)))
 	}
 	return s
 }

@@ -73,10 +73,10 @@ func (a *array) judgeMember(m *member, r *trap.Report) {
 			Detail:  m.badDetail()}
 		if others, depth := a.sharing(m); len(others) > 0 {
 			f.Summary = fmt.Sprintf("%s has bad sectors recorded at the same place as %s in %s", m.name, join(others), a.name)
-			f.Detail += "\n" + a.loss(depth)
+			f.Detail = f.Detail.Also(a.loss(depth))
 		}
 		if dark := a.dark(m); len(dark) > 0 {
-			f.Detail += "\nWhether " + join(dark) + " has entries at the same place is not known."
+			f.Detail = f.Detail.Also("Whether " + join(dark) + " has entries at the same place is not known.")
 		}
 		f.Params = map[string]string{"array": a.name, "member": m.name, "entries": "yes"}
 		r.Found(f)

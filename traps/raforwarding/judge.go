@@ -33,7 +33,7 @@ func judge(r *trap.Report, s state, i intent) {
 			f.Severity = s.grave()
 		}
 		f.Evidence = append(ev, i.networkdRouter.evidence())
-		f.Detail = s.missing()
+		f.Detail = trap.Lines(s.missing())
 		r.Found(f)
 
 	case s.acceptRA == 0 && i.userspace() != "":
@@ -217,7 +217,7 @@ func checkConfig(c *config, r *trap.Report) {
 }
 
 // lines joins what there is to say, one sentence or more a line.
-func lines(first string, more ...any) string {
+func lines(first string, more ...any) trap.Prose {
 	out := []string{first}
 	for _, m := range more {
 		switch m := m.(type) {
@@ -227,11 +227,5 @@ func lines(first string, more ...any) string {
 			out = append(out, m...)
 		}
 	}
-	keep := out[:0]
-	for _, l := range out {
-		if l != "" {
-			keep = append(keep, l)
-		}
-	}
-	return strings.Join(keep, "\n")
+	return trap.Lines(out...)
 }

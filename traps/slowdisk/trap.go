@@ -61,11 +61,11 @@ func judge(r *trap.Report, g disks.Group, over string) {
 		f := trap.Finding{
 			Subject: g.Name + "/" + s.Member, Severity: trap.Warning,
 			Summary:  fmt.Sprintf("takes several times as long for a %s as its siblings in %s (%s), which wait for it", s.Direction, g.Name, g.Kind),
-			Detail:   fmt.Sprintf("%s a %s, and %s with its siblings (median): %.1f times, %s.", disks.Wait(s.Wait), s.Direction, disks.Wait(s.Others), s.Ratio, over),
+			Detail:   trap.Lines(fmt.Sprintf("%s a %s, and %s with its siblings (median): %.1f times, %s.", disks.Wait(s.Wait), s.Direction, disks.Wait(s.Others), s.Ratio, over)),
 			Evidence: evidence(g),
 		}
 		if s.Gain > 0 {
-			f.Detail += fmt.Sprintf(" Were it like the slowest of them, what waits for all members would go %.1f times as fast.", s.Gain)
+			f.Detail = f.Detail.Also(fmt.Sprintf("Were it like the slowest of them, what waits for all members would go %.1f times as fast.", s.Gain))
 		}
 		r.Found(f)
 	}

@@ -135,9 +135,9 @@ func (c *client) report(ctx context.Context, h *host.Host, r *trap.Report) {
 	name := c.user.Name
 	faults, ev, err := c.faults(ctx, h)
 	if len(faults) > 0 {
-		f := trap.Finding{Subject: name, Severity: faults[0].severity, Summary: faults[0].summary, Detail: faults[0].detail, Evidence: ev}
+		f := trap.Finding{Subject: name, Severity: faults[0].severity, Summary: faults[0].summary, Detail: trap.Lines(faults[0].detail), Evidence: ev}
 		for _, x := range faults[1:] {
-			f.Detail += "\nAlso: " + x.summary + ". " + x.detail
+			f.Detail = f.Detail.Also("Also: " + x.summary + ". " + x.detail)
 		}
 		r.Found(f)
 		return
@@ -159,8 +159,8 @@ func (c *client) report(ctx context.Context, h *host.Host, r *trap.Report) {
 	default:
 		r.Found(trap.Finding{Subject: name, Severity: trap.Notice,
 			Summary: "connects to many hosts, and logs in anew for each command: no control sockets",
-			Detail: "A second command over a shared connection skips key exchange and login. What that saves here: fettle measure login HOST. " +
-				fmt.Sprintf("known_hosts holds about %d hosts.", c.hosts()),
+			Detail: trap.Lines("A second command over a shared connection skips key exchange and login. What that saves here: fettle measure login HOST. " +
+				fmt.Sprintf("known_hosts holds about %d hosts.", c.hosts())),
 			Evidence: []trap.Evidence{trap.Ev(path.Join(c.user.Home, ".ssh/known_hosts"), "many hosts"), trap.Ev(c.file(), "no ControlMaster, no ControlPath")}})
 	}
 }

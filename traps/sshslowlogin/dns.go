@@ -48,14 +48,14 @@ func (f *facts) reverse(ctx context.Context, r *trap.Report) {
 	wait := f.resolver.Wait(max(asked, 1))
 	f2 := trap.Finding{Subject: reverseDNS, Severity: trap.Notice, Evidence: ev,
 		Summary: "each login waits until the name of the client's address was looked up",
-		Detail: fmt.Sprintf("It is %s that looks up. Resolvers that do not answer cost %s a lookup (%s, %s, %s), and a login needs one or two. %s",
-			who, wait, "timeout "+f.resolver.Timeout.String(), plural(f.resolver.Attempts, "attempt"), plural(asked, "server"), measure)}
+		Detail: trap.Lines(fmt.Sprintf("It is %s that looks up. Resolvers that do not answer cost %s a lookup (%s, %s, %s), and a login needs one or two. %s",
+			who, wait, "timeout "+f.resolver.Timeout.String(), plural(f.resolver.Attempts, "attempt"), plural(asked, "server"), measure))}
 	if grace := f.grace(); grace > 0 && wait >= grace {
 		f2.Severity = trap.Warning
 		f2.Summary = "each login waits for a lookup of the client's name that, if resolvers are silent, takes longer than LoginGraceTime: nobody could log in"
 	}
 	if dead > 0 {
-		f2.Detail += "\n" + plural(dead, "server") + " on this host itself refuse at once and cost nothing."
+		f2.Detail = f2.Detail.Also(plural(dead, "server") + " on this host itself refuse at once and cost nothing.")
 	}
 	if strings.HasPrefix(who, "tcp") {
 		f2.ByHand = "use addresses instead of names in hosts.allow and hosts.deny"

@@ -95,7 +95,7 @@ func (f *facts) hostsSource(r *trap.Report, subject, what string, beforeDNS bool
 	if beforeDNS {
 		detail += " It stands before dns, so names that DNS knows wait for it too."
 	}
-	o := trap.Finding{Subject: subject, Severity: trap.Notice, Summary: what, Detail: detail + " " + measure, Evidence: ev}
+	o := trap.Finding{Subject: subject, Severity: trap.Notice, Summary: what, Detail: trap.Lines(detail + " " + measure), Evidence: ev}
 	if f.sw.Authselect {
 		o.ByHand = "authselect writes nsswitch.conf: choose a profile or feature without it (authselect list-features, man authselect)"
 	}

@@ -49,10 +49,10 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 
 // find reports a finding.
 func find(r *trap.Report, subject string, sev trap.Severity, summary, detail string, ev ...trap.Evidence) {
-	r.Found(trap.Finding{Subject: subject, Severity: sev, Summary: summary, Detail: detail, Evidence: ev})
+	r.Found(trap.Finding{Subject: subject, Severity: sev, Summary: summary, Detail: trap.Lines(detail), Evidence: ev})
 }
 
 // findByHand reports a finding that the remedy does not serve.
 func findByHand(r *trap.Report, subject string, sev trap.Severity, summary, detail, byHand string, ev ...trap.Evidence) {
-	r.Found(trap.Finding{Subject: subject, Severity: sev, Summary: summary, Detail: detail, ByHand: byHand, Evidence: ev})
+	r.Found(trap.Finding{Subject: subject, Severity: sev, Summary: summary, Detail: trap.Lines(detail), ByHand: byHand, Evidence: ev})
 }

@@ -58,7 +58,7 @@ func (v *survey) judge(r *trap.Report) bool {
 	if errs := v.logins.Sim.Unread; len(errs) > 0 {
 		r.Unknown(whole, fmt.Errorf("what PAM's modules look at could not all be looked at: %w", errors.Join(errs...)))
 	}
-	found := func(sev trap.Severity, summary, detail, byHand, why string) {
+	found := func(sev trap.Severity, summary string, detail trap.Prose, byHand, why string) {
 		f := trap.Finding{Subject: whole, Severity: sev, Summary: summary, Detail: detail, ByHand: byHand, Evidence: ev}
 		if why != "" {
 			f.Params = map[string]string{"why": why}
@@ -117,14 +117,14 @@ func (v *survey) judge(r *trap.Report) bool {
 	switch {
 	case len(never) > 0:
 		found(trap.Critical, "PAM wants a code, and sshd never lets it ask: "+v.whyNever(never),
-			"Who is meant, and gets in with:\n"+table(never), "", "never")
+			trap.Lines("Who is meant, and gets in with:").Also(table(never)...), "", "never")
 	case len(round) > 0:
 		found(trap.Critical, "users whom PAM should ask for a code get in with their password alone",
-			"A line before "+module+" ends the stack with success, or skips it.\n"+table(round), "move the line of "+module+" before the one that succeeds, or make that one required", "")
+			trap.Lines("A line before "+module+" ends the stack with success, or skips it.").Also(table(round)...), "move the line of "+module+" before the one that succeeds, or make that one required", "")
 	case len(unsure) > 0:
 		r.Unknown(whole, fmt.Errorf("whether the code is asked for depends on %s", strings.Join(unsure[0].held.Depends, ", ")), ev...)
 	default:
-		r.Clear(whole, "who has to give a code is asked for it", append(ev, trap.Ev("simulated", "%s", strings.ReplaceAll(table(asked), "\n", "; ")))...)
+		r.Clear(whole, "who has to give a code is asked for it", append(ev, trap.Ev("simulated", "%s", strings.Join(table(asked), "; ")))...)
 	}
 	if len(never) == 0 && len(byKey) > 0 {
 		what := "a key alone lets in users whom PAM would ask for a code"
@@ -132,8 +132,8 @@ func (v *survey) judge(r *trap.Report) bool {
 			what = fmt.Sprintf("a key, or %s, lets in users whom PAM would ask for a code", strings.Join(byKey[i].held.Other, " or "))
 		}
 		r.Found(trap.Finding{Subject: keys, Severity: trap.Notice, Summary: what, Evidence: ev,
-			Detail: "sshd checks keys itself and asks PAM nothing then. That may be meant: a key with a passphrase is two factors.\n" +
-				"Where it is not, AuthenticationMethods has to demand both.\nWho is meant: " + names(byKey)})
+			Detail: trap.Lines("sshd checks keys itself and asks PAM nothing then. That may be meant: a key with a passphrase is two factors.",
+				"Where it is not, AuthenticationMethods has to demand both.", "Who is meant: "+names(byKey))})
 	} else if len(never) == 0 {
 		r.Clear(keys, "a key alone lets nobody in who has to give a code")
 	}
@@ -180,7 +180,7 @@ func (v *survey) judgeFiles(r *trap.Report) {
 				sev = trap.Critical
 			}
 			f := trap.Finding{Subject: subject, Severity: sev, Summary: fmt.Sprintf("the module refuses %s's codes: the file %s", p.user.Name, p.file.Why),
-				Detail:   "What still lets in: " + p.now.Words(),
+				Detail:   trap.Lines("What still lets in: " + p.now.Words()),
 				Evidence: []trap.Evidence{trap.Ev("stat "+p.file.Path, "mode %04o, owner %d, %d bytes", p.file.Info.Mode.Perm(), p.file.Info.UID, p.file.Info.Size)}}
 			if !strings.Contains(p.file.Why, "has mode") {
 				f.ByHand = "write it anew: fettle totp enrol " + p.user.Name + " --replace"
@@ -219,19 +219,19 @@ func (v *survey) judgeWithout(r *trap.Report, without []*person, all bool) {
 	}
 	switch {
 	case len(out) == 0 && all && len(without) > 0 && nullok:
-		r.Clear(noFile, "users without a file log in without a code (nullok)", trap.Ev("simulated", "%s", strings.ReplaceAll(table(without), "\n", "; ")))
+		r.Clear(noFile, "users without a file log in without a code (nullok)", trap.Ev("simulated", "%s", strings.Join(table(without), "; ")))
 	case len(out) == 0 && all:
 		r.Clear(noFile, "nobody is locked out for want of a file")
 	case len(out) > 0:
 		f := trap.Finding{Subject: noFile, Severity: sev, Evidence: v.evidence(), Summary: "users who are asked for a code and have no file of it are locked out",
-			Detail: "Without a file, what lets in is:\n" + table(out), Params: map[string]string{"why": "strict"}}
+			Detail: trap.Lines("Without a file, what lets in is:").Also(table(out)...), Params: map[string]string{"why": "strict"}}
 		if nullok {
 			f.Summary = "nullok does not let in users without a file: nothing else in the stack succeeds for them"
 			f.Detail = "With nullok the module says neither yes nor no (PAM_IGNORE), and a stack in which nobody says yes denies.\n" + f.Detail
 			f.Params["why"] = "nullok"
 		}
 		if why := out[0].now.Why; why != "" {
-			f.Detail += "\nIt is refused at " + why + "."
+			f.Detail = f.Detail.Also("It is refused at " + why + ".")
 		}
 		r.Found(f)
 	}
@@ -255,11 +255,11 @@ func (v *survey) judgeOutside(r *trap.Report) {
 		return
 	}
 	f := trap.Finding{Subject: outside, Severity: trap.Warning, Summary: "users who are not asked for a code cannot log in with a password: nothing in the stack succeeds for them",
-		Detail: "A stack in which nobody says yes denies. Who is meant: " + names(out), Evidence: v.evidence(),
+		Detail: trap.Lines("A stack in which nobody says yes denies. Who is meant: " + names(out)), Evidence: v.evidence(),
 		ByHand: "add the line `auth required pam_permit.so` after the code's if no password shall be asked for, or the password's lines before it"}
 	if why != "" {
 		f.Summary = "users who are not asked for a code are refused: a line skips more lines than there are"
-		f.Detail = why + ". Who is meant: " + names(out)
+		f.Detail = trap.Lines(why + ". Who is meant: " + names(out))
 		f.ByHand = "correct the number in that line"
 	}
 	r.Found(f)

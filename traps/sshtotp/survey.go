@@ -176,17 +176,17 @@ func names(ps []*person) string {
 }
 
 // table says for each what he gets in with, a line each.
-func table(ps []*person) string {
-	var b strings.Builder
+func table(ps []*person) []string {
+	var out []string
 	for i, p := range ps {
 		if i == maxNames {
-			fmt.Fprintf(&b, "and %d more\n", len(ps)-maxNames)
+			out = append(out, fmt.Sprintf("and %d more", len(ps)-maxNames))
 			break
 		}
-		fmt.Fprintf(&b, "%s: %s\n", p.user.Name, p.now.Words())
+		out = append(out, fmt.Sprintf("%s: %s", p.user.Name, p.now.Words()))
 		for _, a := range p.from {
-			fmt.Fprintf(&b, "%s from %s: %s\n", p.user.Name, a.From, a.Words())
+			out = append(out, fmt.Sprintf("%s from %s: %s", p.user.Name, a.From, a.Words()))
 		}
 	}
-	return strings.TrimSpace(b.String())
+	return out
 }

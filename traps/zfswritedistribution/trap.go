@@ -83,7 +83,7 @@ func (l look) pool(ctx context.Context, h *host.Host, r *trap.Report, p *disks.V
 		return
 	}
 	f := trap.Finding{Subject: p.Name, Severity: trap.Warning, Evidence: ev,
-		Detail: "Writes are spread " + l.rule.String() + ". " + strings.Join(lines, "; ") + "."}
+		Detail: trap.Lines("Writes are spread " + l.rule.String() + ". " + strings.Join(lines, "; ") + ".")}
 	var slow []disks.Slow
 	if l.over > 0 {
 		for _, s := range p.Tops().Judge().Slow {
@@ -96,7 +96,7 @@ func (l look) pool(ctx context.Context, h *host.Host, r *trap.Report, p *disks.V
 	case len(slow) > 0:
 		s := slow[0]
 		f.Summary = fmt.Sprintf("%s takes several times as long for a write as the other vdevs, and holds the pool back", s.Member)
-		f.Detail = fmt.Sprintf("%s a write, where the others take %s (median): %.1f times, over %s. %s", disks.Wait(s.Wait), disks.Wait(s.Others), s.Ratio, l.over, f.Detail)
+		f.Detail = trap.Lines(fmt.Sprintf("%s a write, where the others take %s (median): %.1f times, over %s. %s", disks.Wait(s.Wait), disks.Wait(s.Others), s.Ratio, l.over, f.Detail))
 	case len(kinds) > 1:
 		f.Summary = "solid state and spinning vdevs hold data side by side, so writes run at the pace of the spinning ones"
 	case most.Predicted*float64(len(shares)) > uneven:

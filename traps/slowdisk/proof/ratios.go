@@ -71,7 +71,7 @@ func ratios(arrays []array, times []int) func(context.Context, *lab.Bench) error
 					for _, s := range slow {
 						names = append(names, s.Subject)
 					}
-					named, stated = strings.Join(names, ", "), gain(slow[0].Detail)
+					named, stated = strings.Join(names, ", "), gain(string(slow[0].Detail))
 				}
 				b.Row(fmt.Sprintf("%s of %d", a.level, a.disks), fmt.Sprintf("%d ms", baseDelay*n), named, stated, fmt.Sprintf("%.1f", even/iops))
 				right := len(slow) == 1 && strings.HasSuffix(slow[0].Subject, fmt.Sprintf("/dm-%d", a.disks-1))
