@@ -55,7 +55,7 @@ func aptKeys(ctx context.Context, h *host.Host, r *trap.Report) (any bool) {
 func aptFile(ctx context.Context, h *host.Host, r *trap.Report, file string, b []byte) {
 	form := openpgp.FormOf(b[:min(len(b), 4096)])
 	found := func(sev trap.Severity, detail string, format string, args ...any) {
-		r.Found(trap.Finding{Subject: file, Severity: sev, Summary: fmt.Sprintf(format, args...), Detail: detail,
+		r.Found(trap.Finding{Subject: file, Severity: sev, Summary: fmt.Sprintf(format, args...), Detail: trap.Lines(detail),
 			Evidence: []trap.Evidence{trap.Ev(file, "%s", form)}})
 	}
 	if ignored := ignoredForm(file, form); ignored != "" {
