@@ -43,6 +43,8 @@ var rooms = map[string][]string{
 	"lore/cel/oracle": {"lore/cel"},
 	"lore/":           {"lore", "trap", "host", "conf", "fact", "remedy"},
 	"measure/":        {"measure", "host", "conf", "fact", "chart"},
+	"bisect":          {"bisect", "chart"},
+	"bisect/":         {"bisect"},
 	"totp":            {},
 	"keypath":         {"conf"},
 	"keypath/":        {"keypath", "conf"},
@@ -54,7 +56,7 @@ var rooms = map[string][]string{
 	"fleet":           {"host", "trap", "report"},
 	"cli":             {"cli", "run", "host", "conf", "fact", "trap", "traps", "remedy", "lore", "report", "accept", "fleet", "watch", "measure", "chart", "totp"},
 	"cli/":            {"cli/app", "run", "host", "conf", "fact", "trap", "remedy", "lore", "report", "accept", "fleet", "watch", "measure", "chart", "totp"},
-	"cli/proving":     {"cli", "run", "host", "traps", "remedy", "lab", "measure", "chart"},
+	"cli/proving":     {"cli", "run", "bisect", "host", "traps", "remedy", "lab", "measure", "chart"},
 	"cli/totp":        {"cli/app", "cli/fix", "host", "conf", "fact", "totp"},
 	"run":             {"host", "fact/machine", "trap", "lore/rule"},
 	"cmd/":            {"cli"},
@@ -69,7 +71,7 @@ var rooms = map[string][]string{
 
 // starters may start programs: the read-only commands of checks, the steps of
 // remedies, and the transports.
-var starters = []string{"host/exec_linux.go", "host/confine/", "host/archive/", "internal/means/", "remedy/", "fleet/", "cli/", "lab/", "measure/"}
+var starters = []string{"host/exec_linux.go", "host/confine/", "host/archive/", "internal/means/", "remedy/", "fleet/", "cli/", "lab/", "measure/", "bisect/"}
 
 func TestWhoImportsWhom(t *testing.T) {
 	eachFile(t, func(file string, imports []string) {

@@ -1,0 +1,113 @@
+package belief
+
+import "math"
+
+// drifts are the random walks tried, as the walk's standard deviation from
+// one reading to the next over the noise of one reading.
+var drifts = []float64{0.02, 0.05, 0.1, 0.2, 0.4}
+
+// seen is how much likelier, in nats, a drift must make the readings than none.
+const seen = 4
+
+// Steady takes the drift of the machine out of figures: what all commits alike
+// gain or lose as time goes by. drifts says whether there was one that shows;
+// the readings then come back less their part of it, else as they are.
+//
+// A drift can be told from a change only where commits are read again later:
+// the hunt goes back to the ends now and then.
+func Steady(readings []Reading, prior Prior) (steady []Reading, drifted bool) {
+	steady = readings
+	for range 4 {
+		p := New(Figures, steady, prior)
+		levels := p.expected()
+		rest := make([]float64, len(readings))
+		for i, r := range readings {
+			rest[i] = r.Figure - levels[r.At]
+		}
+		walk, ok := walkOf(rest, p.Scale())
+		if !ok {
+			return readings, false
+		}
+		next := make([]Reading, len(readings))
+		for i, r := range readings {
+			next[i] = r
+			next[i].Figure -= walk[i]
+		}
+		steady = next
+	}
+	return steady, true
+}
+
+// expected is the expected level of each commit that was read.
+func (p *Posterior) expected() map[int]float64 {
+	gaps := p.Gaps()
+	var chosen []int
+	for i, g := range gaps {
+		if g.Change > 0.5 {
+			chosen = append(chosen, i)
+		}
+	}
+	levels, k := p.Levels(chosen), 0
+	at := make(map[int]float64, len(p.sites))
+	for i, s := range p.sites {
+		for k < len(chosen) && chosen[k] < i {
+			k++
+		}
+		at[s.at] = levels[k].Mean
+	}
+	return at
+}
+
+// walkOf is the likeliest random walk below a series in the order of time, if
+// one shows: a Kalman filter and Rauch's smoother over a local level.
+func walkOf(series []float64, scale float64) (walk []float64, shows bool) {
+	none := 0.0
+	for _, y := range series {
+		none += robust(y/scale, 1)
+	}
+	best, ratio := none+seen, 0.0
+	for _, d := range drifts {
+		if _, log := smooth(series, scale, d); log > best {
+			best, ratio = log, d
+		}
+	}
+	if ratio == 0 {
+		return nil, false
+	}
+	walk, _ = smooth(series, scale, ratio)
+	return walk, true
+}
+
+// robust is the log density of a standardised residual of a variance, cut off
+// where outliers begin.
+func robust(z, variance float64) float64 {
+	return -0.5*min(z*z/variance, 9) - 0.5*math.Log(variance)
+}
+
+// smooth estimates a local level that begins at 0.
+func smooth(series []float64, scale, ratio float64) (level []float64, log float64) {
+	n := len(series)
+	filtered, variance := make([]float64, n), make([]float64, n)
+	at, v := 0.0, 0.0
+	for i, y := range series {
+		v += ratio * ratio
+		z := y/scale - at
+		log += robust(z, v+1)
+		gain := v / (v + 1)
+		if z*z > 16*(v+1) {
+			gain = 0 // an outlier
+		}
+		at += gain * z
+		v *= 1 - gain
+		filtered[i], variance[i] = at, v
+	}
+	level = make([]float64, n)
+	next := filtered[n-1]
+	level[n-1] = next * scale
+	for i := n - 2; i >= 0; i-- {
+		back := variance[i] / (variance[i] + ratio*ratio)
+		next = filtered[i] + back*(next-filtered[i])
+		level[i] = next * scale
+	}
+	return level, log
+}

@@ -1,0 +1,137 @@
+package belief
+
+import (
+	"flag"
+	"math/rand/v2"
+	"testing"
+)
+
+// world is a history with changes, and the noise of its readings.
+type world struct {
+	name    string
+	commits int
+	kind    Kind
+	read    func(rng *rand.Rand, level float64) float64
+	drift   float64                                 // of the machine, from one reading to the next
+	levels  func(rng *rand.Rand) ([]int, []float64) // the commits that changed it; the levels before, between and after
+}
+
+var histories = flag.Int("histories", 10, "histories a simulation plays")
+var sure = flag.Float64("sure", 0.95, "confidence at which a simulated hunt stops")
+
+// outcome is how one hunt ended.
+type outcome struct {
+	runs       int
+	right      bool
+	confidence float64
+}
+
+func everything(int) bool { return true }
+func alike(int) float64   { return 1 }
+func nobody(int) bool     { return false }
+
+// play hunts in one random history of the world.
+func (w world) play(seed uint64, confidence float64) outcome {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	at, levels := w.levels(rng)
+	level := func(c int) float64 {
+		k := 0
+		for k < len(at) && at[k] <= c {
+			k++
+		}
+		return levels[k]
+	}
+	search := Search{Kind: w.kind, Last: w.commits, Prior: DefaultPrior, Confidence: confidence, Usable: everything, Cost: alike}
+	times := map[int]int{}
+	count := func(c int) int { return times[c] }
+	drift := 0.0
+	var readings []Reading
+	for {
+		t := search.Think(readings)
+		next, ok := search.Next(t, len(readings), count, nobody, rng)
+		if t != nil && t.Sure || !ok || len(readings) > 1000 {
+			return outcome{len(readings), exactly(t.Verdict, at), t.Verdict.Confidence}
+		}
+		times[next]++
+		drift += w.drift * rng.NormFloat64()
+		readings = append(readings, Reading{At: next, Figure: w.read(rng, level(next)) + drift, Time: float64(len(readings))})
+	}
+}
+
+// exactly says whether a verdict names these commits and no others.
+func exactly(v Verdict, at []int) bool {
+	right := len(v.Changes) == len(at)
+	for i := 0; right && i < len(at); i++ {
+		right = v.Changes[i].First == at[i] && v.Changes[i].Last == at[i]
+	}
+	return right
+}
+
+func one(commits int, before, after float64) func(*rand.Rand) ([]int, []float64) {
+	return func(rng *rand.Rand) ([]int, []float64) {
+		return []int{1 + rng.IntN(commits)}, []float64{before, after}
+	}
+}
+
+func normal(sd float64) func(*rand.Rand, float64) float64 {
+	return func(rng *rand.Rand, level float64) float64 { return level + sd*rng.NormFloat64() }
+}
+
+func outliers(share, sd, far float64) func(*rand.Rand, float64) float64 {
+	return func(rng *rand.Rand, level float64) float64 {
+		if rng.Float64() < share {
+			return level + far*rng.ExpFloat64()
+		}
+		return level + sd*rng.NormFloat64()
+	}
+}
+
+func flaky(rng *rand.Rand, level float64) float64 {
+	if rng.Float64() < level {
+		return 1
+	}
+	return 0
+}
+
+var worlds = []world{
+	{"128 commits, 10 % step, 2 % noise, drift of 0.6 % a reading", 128, Figures, normal(2), 0.6, one(128, 100, 110)},
+	{"128 commits, 10 % step, 2 % noise", 128, Figures, normal(2), 0, one(128, 100, 110)},
+	{"128 commits, noise-free", 128, Figures, normal(0), 0, one(128, 100, 110)},
+	{"128 commits, a figure whose threshold would be right 80 of 100 times", 128, Figures, normal(1), 0, one(128, 0, 2*0.8416)},
+	{"128 commits, a test that fails 20 then 80 of 100 times", 128, Tests, flaky, 0, one(128, 0.2, 0.8)},
+	{"128 commits, a test that fails 5 then 95 of 100 times", 128, Tests, flaky, 0, one(128, 0.05, 0.95)},
+	{"128 commits, a test that never, then always fails", 128, Tests, flaky, 0, one(128, 0, 1)},
+	{"10,000 commits, 3 % step, 2 % noise", 10000, Figures, normal(2), 0, one(10000, 100, 103)},
+	{"128 commits, 10 % step, 2 % noise, 5 % outliers of 30 %", 128, Figures, outliers(0.05, 2, 30), 0, one(128, 100, 110)},
+	{"1,000 commits, steps of +10 % and +5 %, 2 % noise", 1000, Figures, normal(2), 0, func(rng *rand.Rand) ([]int, []float64) {
+		a := 50 + rng.IntN(400)
+		return []int{a, a + 50 + rng.IntN(400)}, []float64{100, 110, 115}
+	}},
+}
+
+// TestSimulate plays hunts whose answer is known. As a test it sees that few
+// are wrong; the figures of BENCHMARKS.md come from -histories 1000 -v.
+func TestSimulate(t *testing.T) {
+	for _, w := range worlds {
+		t.Run(w.name, func(t *testing.T) {
+			if w.commits > 1000 && *histories < 100 {
+				t.Skip("needs -histories 100 or more: seconds for each")
+			}
+			var runs, right int
+			var said float64
+			for i := range *histories {
+				o := w.play(uint64(i), *sure)
+				runs += o.runs
+				said += o.confidence
+				if o.right {
+					right++
+				}
+			}
+			n := float64(*histories)
+			t.Logf("%.1f runs, right %.1f %%, said %.1f %%", float64(runs)/n, 100*float64(right)/n, 100*said/n)
+			if float64(right) < (*sure-0.25)*n {
+				t.Errorf("right in %d of %d histories, though it says to be sure of %.0f %%", right, *histories, 100*(*sure))
+			}
+		})
+	}
+}

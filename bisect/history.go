@@ -1,0 +1,103 @@
+package bisect
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// History is the line of commits in which the figure moved: the good end first.
+type History struct {
+	Repo    string // the repository's top folder, or the bare repository
+	GitDir  string // its common git folder
+	Commits []Commit
+}
+
+// Commit is one of them.
+type Commit struct {
+	Hash    string `json:"commit"`
+	Subject string `json:"subject"`
+	Merge   string `json:"-"` // the second parent of a merge
+}
+
+// Short is the hash as people write it.
+func (c Commit) Short() string { return c.Hash[:min(12, len(c.Hash))] }
+
+// ReadHistory lists the commits after good up to bad along first parents
+// (git-rev-list(1)), good itself at the front.
+func ReadHistory(ctx context.Context, repo, good, bad string) (*History, error) {
+	h := &History{Repo: repo}
+	dir, err := git(ctx, repo, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	if err != nil {
+		return nil, fmt.Errorf("%s is not a git repository: %w", repo, err)
+	}
+	h.GitDir = strings.TrimSpace(dir)
+	from, err := revision(ctx, h, good)
+	if err != nil {
+		return nil, err
+	}
+	to, err := revision(ctx, h, bad)
+	if err != nil {
+		return nil, err
+	}
+	if from == to {
+		return nil, fmt.Errorf("%s and %s are the same commit: nothing lies between them", good, bad)
+	}
+	if _, err := git(ctx, repo, "merge-base", "--is-ancestor", from, to); err != nil {
+		return nil, fmt.Errorf("%s is not an ancestor of %s: name the older end with --good, or bisect from their merge base", good, bad)
+	}
+	out, err := git(ctx, repo, "log", "--first-parent", "--reverse", "--format=%H%x00%P%x00%s", from+".."+to)
+	if err != nil {
+		return nil, fmt.Errorf("listing the commits of %s..%s: %w", good, bad, err)
+	}
+	first, err := git(ctx, repo, "log", "-1", "--format=%H%x00%P%x00%s", from)
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(first + out) {
+		part := strings.Split(strings.TrimSuffix(line, "\n"), "\x00")
+		if len(part) != 3 {
+			continue
+		}
+		c := Commit{Hash: part[0], Subject: part[2]}
+		if parents := strings.Fields(part[1]); len(parents) > 1 {
+			c.Merge = parents[1]
+		}
+		h.Commits = append(h.Commits, c)
+	}
+	return h, nil
+}
+
+// revision resolves a name to a commit's hash.
+func revision(ctx context.Context, h *History, name string) (string, error) {
+	out, err := git(ctx, h.Repo, "rev-parse", "--verify", "--quiet", "--end-of-options", name+"^{commit}")
+	if err == nil {
+		return strings.TrimSpace(out), nil
+	}
+	if _, statErr := os.Stat(filepath.Join(h.GitDir, "shallow")); statErr == nil {
+		return "", fmt.Errorf("%s is no commit of this shallow clone; get the rest with git fetch --unshallow", name)
+	}
+	return "", fmt.Errorf("%s is no commit of %s", name, h.Repo)
+}
+
+// git runs one git command in a repository and returns what it prints.
+func git(ctx context.Context, repo string, args ...string) (string, error) {
+	ctx, stop := context.WithTimeout(ctx, 10*time.Minute)
+	defer stop()
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", repo}, args...)...)
+	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		if msg := strings.TrimSpace(stderr.String()); msg != "" {
+			return "", fmt.Errorf("git %s: %s", args[0], msg)
+		}
+		return "", fmt.Errorf("git %s: %w", args[0], err)
+	}
+	return string(out), nil
+}

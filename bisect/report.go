@@ -1,0 +1,134 @@
+package bisect
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"fettle/bisect/belief"
+	"fettle/chart"
+)
+
+// Terms are the user's words for the two ends, as of git bisect --term-old and
+// --term-new.
+type Terms struct{ Good, Bad string }
+
+// Bar draws the belief over the history: one column for each stretch of
+// commits, the darker the likelier it holds a change.
+func Bar(gaps []belief.Gap, commits, width int, ascii bool) string {
+	shades := []rune(" ░▒▓█")
+	if ascii {
+		shades = []rune(" .:*#")
+	}
+	columns := make([]float64, max(1, min(width, commits)))
+	for _, g := range gaps {
+		each := g.Change / float64(g.Last-g.First+1)
+		for at := g.First; at <= g.Last; at++ {
+			columns[(at-1)*len(columns)/commits] += each
+		}
+	}
+	var b strings.Builder
+	for _, p := range columns {
+		shade := 0
+		if p > 0.005 {
+			shade = min(len(shades)-1, 1+int(p*float64(len(shades)-1)))
+		}
+		b.WriteRune(shades[shade])
+	}
+	return b.String()
+}
+
+// Effect is how far a change moved the figure: absolute, and its standard error.
+func Effect(c belief.Change) (by, err float64) {
+	return c.After.Mean - c.Before.Mean, math.Hypot(c.Before.Error, c.After.Error)
+}
+
+// Plot is the readings and the levels over the history, and the belief.
+func (r *Result) Plot(h *History) []chart.Plot {
+	readings := chart.Curve{Name: "readings", Points: true}
+	for _, run := range r.Runs {
+		if run.Skipped == "" {
+			readings.X = append(readings.X, float64(run.At))
+			readings.Y = append(readings.Y, run.Figure)
+		}
+	}
+	levels := chart.Curve{Name: "level"}
+	from := 0
+	for i, l := range r.Verdict.Levels {
+		to := len(h.Commits) - 1
+		if i < len(r.Verdict.Changes) {
+			to = r.Verdict.Changes[i].Last
+		}
+		levels.X = append(levels.X, float64(from), float64(to))
+		levels.Y = append(levels.Y, l.Mean, l.Mean)
+		from = to
+	}
+	trust := chart.Curve{Name: "probability of a change"}
+	for _, g := range r.Gaps {
+		each := g.Change / float64(g.Last-g.First+1)
+		trust.X = append(trust.X, float64(g.First), float64(g.Last))
+		trust.Y = append(trust.Y, each, each)
+	}
+	span := fmt.Sprintf("commits after %s", h.Commits[0].Short())
+	return []chart.Plot{
+		{Name: "figure", Title: "The figure over the history", X: span, Y: "figure", Curves: []chart.Curve{readings, levels}},
+		{Name: "belief", Title: "Where the figure moved", X: span, Y: "probability per commit", Curves: []chart.Curve{trust}},
+	}
+}
+
+// GitLog is a log for git bisect replay (git-bisect(1)): the ends, and what was
+// read on both sides of the largest change.
+func (r *Result) GitLog(h *History, t Terms) string {
+	var b strings.Builder
+	last := len(h.Commits) - 1
+	line := func(term string, at int) {
+		c := h.Commits[at]
+		fmt.Fprintf(&b, "# %s: [%s] %s\n", term, c.Hash, c.Subject)
+		fmt.Fprintf(&b, "git bisect %s %s\n", term, c.Hash)
+	}
+	fmt.Fprintf(&b, "git bisect start '--term-old=%s' '--term-new=%s'\n", t.Good, t.Bad)
+	line(t.Bad, last)
+	line(t.Good, 0)
+	c, ok := r.largest()
+	if !ok {
+		return b.String()
+	}
+	seen := map[int]bool{0: true, last: true}
+	for _, run := range r.Runs {
+		if seen[run.At] {
+			continue
+		}
+		seen[run.At] = true
+		switch {
+		case r.Skipped[run.At] != "":
+			line("skip", run.At)
+		case run.At < c.First:
+			line(t.Good, run.At)
+		case run.At >= c.Last:
+			line(t.Bad, run.At)
+		}
+	}
+	if r.Sure && c.First == c.Last {
+		fmt.Fprintf(&b, "# first %s commit: [%s] %s\n", t.Bad, h.Commits[c.Last].Hash, h.Commits[c.Last].Subject)
+	}
+	return b.String()
+}
+
+// largest is the change that moved the figure most.
+func (r *Result) largest() (belief.Change, bool) {
+	if len(r.Verdict.Changes) == 0 {
+		return belief.Change{}, false
+	}
+	return slices.MaxFunc(r.Verdict.Changes, func(a, b belief.Change) int {
+		x, _ := Effect(a)
+		y, _ := Effect(b)
+		switch d := math.Abs(x) - math.Abs(y); {
+		case d < 0:
+			return -1
+		case d > 0:
+			return 1
+		}
+		return 0
+	}), true
+}
