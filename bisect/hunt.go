@@ -22,9 +22,10 @@ type Hunt struct {
 	History    *History
 	Command    Command
 	Confidence float64 // at which it stops
-	MaxRuns    int     // at which it gives up
-	Jobs       int     // worktrees in which runs go on side by side
-	Fresh      bool    // forget an earlier hunt
+	Prior      belief.Prior
+	MaxRuns    int  // at which it gives up
+	Jobs       int  // worktrees in which runs go on side by side
+	Fresh      bool // forget an earlier hunt
 	// Tell hears of each reading, from one goroutine at a time.
 	Tell func(Progress)
 }
@@ -124,7 +125,7 @@ func (h *Hunt) begin() (*state, error) {
 	s := &state{Hunt: h, dir: filepath.Join(h.History.GitDir, "fettle-bisect"), index: map[string]int{},
 		skipped: map[int]string{}, flying: map[int]int{}, rng: rand.New(rand.NewPCG(1, 2))}
 	commits := h.History.Commits
-	s.search = belief.Search{Kind: h.Command.Kind, Last: len(commits) - 1, Prior: belief.DefaultPrior, Confidence: h.Confidence,
+	s.search = belief.Search{Kind: h.Command.Kind, Last: len(commits) - 1, Prior: h.Prior, Confidence: h.Confidence,
 		Usable: func(at int) bool { return s.skipped[at] == "" },
 		// Each is checked out and built before a run: the worktree held another.
 		Cost: func(int) float64 { return 1 }}

@@ -66,7 +66,7 @@ func hunt(t *testing.T, dir string, hashes []string, c Command) *Hunt {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Hunt{History: h, Command: c, Confidence: 0.95, MaxRuns: 200}
+	return &Hunt{History: h, Command: c, Confidence: 0.95, Prior: belief.One, MaxRuns: 200}
 }
 
 func wantChanges(t *testing.T, r *Result, want ...int) {
@@ -91,7 +91,7 @@ func TestTwoChangesAndABrokenBuild(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := hunt(t, dir, hashes, Command{Build: `! grep -q yes broken 2>/dev/null`, Run: noisy})
-	h.Jobs = 2
+	h.Jobs, h.Prior = 2, belief.Several
 	r, err := h.Run(context.Background())
 	if err != nil {
 		t.Fatal(err)

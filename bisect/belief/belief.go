@@ -41,8 +41,13 @@ type Prior struct {
 	Extra float64
 }
 
-// DefaultPrior suits somebody who has seen the figure change between the ends.
-var DefaultPrior = Prior{None: 0.02, Extra: 0.02}
+// One is for somebody who has seen the figure change between the ends, and
+// takes it for the work of one commit.
+var One = Prior{None: 0.02, Extra: 1e-4}
+
+// Several thinks more changes possible, in either direction. To exclude them
+// costs runs: some eight more where a test of the figure would do.
+var Several = Prior{None: 0.02, Extra: 0.25}
 
 // Posterior is what is believed after the readings.
 type Posterior struct {

@@ -12,6 +12,7 @@ type world struct {
 	commits int
 	kind    Kind
 	read    func(rng *rand.Rand, level float64) float64
+	prior   Prior
 	drift   float64                                 // of the machine, from one reading to the next
 	levels  func(rng *rand.Rand) ([]int, []float64) // the commits that changed it; the levels before, between and after
 }
@@ -41,7 +42,7 @@ func (w world) play(seed uint64, confidence float64) outcome {
 		}
 		return levels[k]
 	}
-	search := Search{Kind: w.kind, Last: w.commits, Prior: DefaultPrior, Confidence: confidence, Usable: everything, Cost: alike}
+	search := Search{Kind: w.kind, Last: w.commits, Prior: w.prior, Confidence: confidence, Usable: everything, Cost: alike}
 	times := map[int]int{}
 	count := func(c int) int { return times[c] }
 	drift := 0.0
@@ -94,16 +95,16 @@ func flaky(rng *rand.Rand, level float64) float64 {
 }
 
 var worlds = []world{
-	{"128 commits, 10 % step, 2 % noise, drift of 0.6 % a reading", 128, Figures, normal(2), 0.6, one(128, 100, 110)},
-	{"128 commits, 10 % step, 2 % noise", 128, Figures, normal(2), 0, one(128, 100, 110)},
-	{"128 commits, noise-free", 128, Figures, normal(0), 0, one(128, 100, 110)},
-	{"128 commits, a figure whose threshold would be right 80 of 100 times", 128, Figures, normal(1), 0, one(128, 0, 2*0.8416)},
-	{"128 commits, a test that fails 20 then 80 of 100 times", 128, Tests, flaky, 0, one(128, 0.2, 0.8)},
-	{"128 commits, a test that fails 5 then 95 of 100 times", 128, Tests, flaky, 0, one(128, 0.05, 0.95)},
-	{"128 commits, a test that never, then always fails", 128, Tests, flaky, 0, one(128, 0, 1)},
-	{"10,000 commits, 3 % step, 2 % noise", 10000, Figures, normal(2), 0, one(10000, 100, 103)},
-	{"128 commits, 10 % step, 2 % noise, 5 % outliers of 30 %", 128, Figures, outliers(0.05, 2, 30), 0, one(128, 100, 110)},
-	{"1,000 commits, steps of +10 % and +5 %, 2 % noise", 1000, Figures, normal(2), 0, func(rng *rand.Rand) ([]int, []float64) {
+	{"128 commits, 10 % step, 2 % noise, drift of 0.6 % a reading", 128, Figures, normal(2), One, 0.6, one(128, 100, 110)},
+	{"128 commits, 10 % step, 2 % noise", 128, Figures, normal(2), One, 0, one(128, 100, 110)},
+	{"128 commits, noise-free", 128, Figures, normal(0), One, 0, one(128, 100, 110)},
+	{"128 commits, a figure whose threshold would be right 80 of 100 times", 128, Figures, normal(1), One, 0, one(128, 0, 2*0.8416)},
+	{"128 commits, a test that fails 20 then 80 of 100 times", 128, Tests, flaky, One, 0, one(128, 0.2, 0.8)},
+	{"128 commits, a test that fails 5 then 95 of 100 times", 128, Tests, flaky, One, 0, one(128, 0.05, 0.95)},
+	{"128 commits, a test that never, then always fails", 128, Tests, flaky, One, 0, one(128, 0, 1)},
+	{"10,000 commits, 3 % step, 2 % noise", 10000, Figures, normal(2), One, 0, one(10000, 100, 103)},
+	{"128 commits, 10 % step, 2 % noise, 5 % outliers of 30 %", 128, Figures, outliers(0.05, 2, 30), One, 0, one(128, 100, 110)},
+	{"1,000 commits, steps of +10 % and +5 %, 2 % noise", 1000, Figures, normal(2), Several, 0, func(rng *rand.Rand) ([]int, []float64) {
 		a := 50 + rng.IntN(400)
 		return []int{a, a + 50 + rng.IntN(400)}, []float64{100, 110, 115}
 	}},
