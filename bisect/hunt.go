@@ -120,9 +120,15 @@ func (h *Hunt) Run(ctx context.Context) (*Result, error) {
 	}
 }
 
-// begin opens the hunt's folder, below the repository's git folder.
+// dir is the hunt's folder, below the repository's git folder.
+func (h *Hunt) dir() string { return filepath.Join(h.History.GitDir, "fettle-bisect") }
+
+// Logs is the folder with the output of builds and runs that gave no figure.
+func (h *Hunt) Logs() string { return filepath.Join(h.dir(), "logs") }
+
+// begin opens the hunt's folder.
 func (h *Hunt) begin() (*state, error) {
-	s := &state{Hunt: h, dir: filepath.Join(h.History.GitDir, "fettle-bisect"), index: map[string]int{},
+	s := &state{Hunt: h, dir: h.dir(), index: map[string]int{},
 		skipped: map[int]string{}, flying: map[int]int{}, rng: rand.New(rand.NewPCG(1, 2))}
 	commits := h.History.Commits
 	s.search = belief.Search{Kind: h.Command.Kind, Last: len(commits) - 1, Prior: h.Prior, Confidence: h.Confidence,
@@ -139,7 +145,7 @@ func (h *Hunt) begin() (*state, error) {
 			}
 		}
 	}
-	if err := os.MkdirAll(filepath.Join(s.dir, "logs"), 0o700); err != nil {
+	if err := os.MkdirAll(s.Logs(), 0o700); err != nil {
 		return nil, fmt.Errorf("making the hunt's folder: %w", err)
 	}
 	b := begun{Good: commits[0].Hash, Bad: commits[len(commits)-1].Hash, Build: h.Command.Build, Run: h.Command.Run,
@@ -211,7 +217,7 @@ func (s *state) send(ctx context.Context, at int, tree *worktree, results chan<-
 
 // readAt checks a commit out, builds it and runs it.
 func (s *state) readAt(ctx context.Context, c Commit, tree *worktree) (figure float64, log string, err error) {
-	f, err := os.CreateTemp(filepath.Join(s.dir, "logs"), c.Short()+"-*.log")
+	f, err := os.CreateTemp(s.Logs(), c.Short()+"-*.log")
 	if err != nil {
 		return 0, "", fmt.Errorf("making a log: %w", err)
 	}

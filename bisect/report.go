@@ -132,3 +132,43 @@ func (r *Result) largest() (belief.Change, bool) {
 		return 0
 	}), true
 }
+
+// Report is the result for programs.
+type Report struct {
+	Sure       bool           `json:"sure"`
+	Confidence float64        `json:"confidence"`
+	Drifted    bool           `json:"drifted"`
+	Noise      float64        `json:"noise"` // of one run, in the figure's unit
+	Changes    []ReportChange `json:"changes"`
+	Runs       []ReportRun    `json:"runs"`
+}
+
+// ReportChange is one change, or the run of commits that holds it.
+type ReportChange struct {
+	First       Commit  `json:"first"`
+	Last        Commit  `json:"last"`
+	Probability float64 `json:"probability"`
+	Before      float64 `json:"before"`
+	After       float64 `json:"after"`
+	Error       float64 `json:"standard_error"` // of the difference
+}
+
+// ReportRun is one run.
+type ReportRun struct {
+	Commit string `json:"commit"`
+	Run
+}
+
+// Report puts names to the places in the history.
+func (r *Result) Report(h *History) Report {
+	out := Report{Sure: r.Sure, Confidence: r.Verdict.Confidence, Drifted: r.Drifted, Noise: r.Scale,
+		Changes: []ReportChange{}, Runs: []ReportRun{}}
+	for _, c := range r.Verdict.Changes {
+		_, err := Effect(c)
+		out.Changes = append(out.Changes, ReportChange{h.Commits[c.First], h.Commits[c.Last], c.Probability, c.Before.Mean, c.After.Mean, err})
+	}
+	for _, run := range r.Runs {
+		out.Runs = append(out.Runs, ReportRun{h.Commits[run.At].Hash, run})
+	}
+	return out
+}
