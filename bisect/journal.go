@@ -39,6 +39,9 @@ type journal struct {
 	entries []entry
 }
 
+// ErrOtherHunt is that a repository holds the journal of another hunt.
+var ErrOtherHunt = errors.New("is of another hunt (other revisions or commands)")
+
 // openJournal begins a hunt, or goes on with one. The last line may be torn by
 // a kill; a line that is damaged elsewhere is an error.
 func openJournal(dir string, b begun) (*journal, error) {
@@ -48,7 +51,7 @@ func openJournal(dir string, b begun) (*journal, error) {
 		return nil, err
 	}
 	if len(entries) > 0 && (entries[0].Begun == nil || *entries[0].Begun != b) {
-		return nil, fmt.Errorf("%s is of another hunt (other revisions or commands); forget it with --fresh", path)
+		return nil, fmt.Errorf("%s %w; forget it with --fresh", path, ErrOtherHunt)
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -95,7 +95,8 @@ settings that undo each other, the versions with a bug.`,
 	c.AddCommand(check.Cmd(a), capture.Cmd(a))
 	c.AddCommand(fix.Cmd(a), fix.UndoCmd(a), fix.ResumeCmd(a), fix.ConfirmCmd(a), fix.ChangesCmd(a))
 	c.AddCommand(explain.ListCmd(a), explain.Cmd(a), why.Cmd(a), accept.Cmd(a), lore.Cmd(a))
-	c.AddCommand(watch.Cmd(a), measure.Cmd(a), totp.Cmd(a), common.InLab("lab", "Show a trap, and its fix, on a real kernel in a throwaway machine"))
+	c.AddCommand(watch.Cmd(a), measure.Cmd(a), totp.Cmd(a), common.InLab("lab", "Show a trap, and its fix, on a real kernel in a throwaway machine"),
+		common.InLab("bisect", "Find the commits that moved a figure, by the figure itself"))
 	c.AddCommand(versionCmd(a), common.ManCmd())
 	c.AddCommand(common.InLab("keypath", "Signature paths between OpenPGP keys"))
 	c.InitDefaultCompletionCmd()

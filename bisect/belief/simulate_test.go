@@ -14,10 +14,11 @@ type world struct {
 	read    func(rng *rand.Rand, level float64) float64
 	prior   Prior
 	drift   float64                                 // of the machine, from one reading to the next
+	long    bool                                    // its hunts take long
 	levels  func(rng *rand.Rand) ([]int, []float64) // the commits that changed it; the levels before, between and after
 }
 
-var histories = flag.Int("histories", 10, "histories a simulation plays")
+var histories = flag.Int("histories", 6, "histories a simulation plays")
 var sure = flag.Float64("sure", 0.95, "confidence at which a simulated hunt stops")
 
 // outcome is how one hunt ended.
@@ -95,19 +96,22 @@ func flaky(rng *rand.Rand, level float64) float64 {
 }
 
 var worlds = []world{
-	{"128 commits, 10 % step, 2 % noise, drift of 0.6 % a reading", 128, Figures, normal(2), One, 0.6, one(128, 100, 110)},
-	{"128 commits, 10 % step, 2 % noise", 128, Figures, normal(2), One, 0, one(128, 100, 110)},
-	{"128 commits, noise-free", 128, Figures, normal(0), One, 0, one(128, 100, 110)},
-	{"128 commits, a figure whose threshold would be right 80 of 100 times", 128, Figures, normal(1), One, 0, one(128, 0, 2*0.8416)},
-	{"128 commits, a test that fails 20 then 80 of 100 times", 128, Tests, flaky, One, 0, one(128, 0.2, 0.8)},
-	{"128 commits, a test that fails 5 then 95 of 100 times", 128, Tests, flaky, One, 0, one(128, 0.05, 0.95)},
-	{"128 commits, a test that never, then always fails", 128, Tests, flaky, One, 0, one(128, 0, 1)},
-	{"10,000 commits, 3 % step, 2 % noise", 10000, Figures, normal(2), One, 0, one(10000, 100, 103)},
-	{"128 commits, 10 % step, 2 % noise, 5 % outliers of 30 %", 128, Figures, outliers(0.05, 2, 30), One, 0, one(128, 100, 110)},
-	{"1,000 commits, steps of +10 % and +5 %, 2 % noise", 1000, Figures, normal(2), Several, 0, func(rng *rand.Rand) ([]int, []float64) {
-		a := 50 + rng.IntN(400)
-		return []int{a, a + 50 + rng.IntN(400)}, []float64{100, 110, 115}
-	}},
+	{name: "noise-free", commits: 128, prior: One, read: normal(0), levels: one(128, 100, 110)},
+	{name: "10 % step, 2 % noise", commits: 128, prior: One, read: normal(2), levels: one(128, 100, 110)},
+	{name: "10 % step, 2 % noise, drift", commits: 128, prior: One, read: normal(2), drift: 0.6, levels: one(128, 100, 110)},
+	{name: "10 % step, 2 % noise, 5 % outliers", commits: 128, prior: One, read: outliers(0.05, 2, 30), levels: one(128, 100, 110), long: true},
+	{name: "test fails 0 then 100 %", commits: 128, kind: Tests, prior: One, read: flaky, levels: one(128, 0, 1)},
+	{name: "test fails 5 then 95 %", commits: 128, kind: Tests, prior: One, read: flaky, levels: one(128, 0.05, 0.95)},
+	{name: "test fails 20 then 80 %", commits: 128, kind: Tests, prior: One, read: flaky, levels: one(128, 0.2, 0.8)},
+	// A threshold half-way would make it the test before.
+	{name: "the figure of that test", commits: 128, prior: One, read: normal(1), levels: one(128, 0, 2*0.8416), long: true},
+	{name: "3 % step, 2 % noise, 10,000 commits", commits: 10000, prior: One, read: normal(2), levels: one(10000, 100, 103), long: true},
+	{name: "10 % and 5 % steps, 2 % noise, 1,000 commits", commits: 1000, prior: Several, read: normal(2), levels: two, long: true},
+}
+
+func two(rng *rand.Rand) ([]int, []float64) {
+	a := 50 + rng.IntN(400)
+	return []int{a, a + 50 + rng.IntN(400)}, []float64{100, 110, 115}
 }
 
 // TestSimulate plays hunts whose answer is known. As a test it sees that few
@@ -115,8 +119,8 @@ var worlds = []world{
 func TestSimulate(t *testing.T) {
 	for _, w := range worlds {
 		t.Run(w.name, func(t *testing.T) {
-			if w.commits > 1000 && *histories < 100 {
-				t.Skip("needs -histories 100 or more: seconds for each")
+			if w.long && *histories < 100 {
+				t.Skip("plays long hunts: with -histories 100 or more")
 			}
 			var runs, right int
 			var said float64

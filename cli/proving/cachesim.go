@@ -2,11 +2,9 @@ package proving
 
 import (
 	"errors"
-	"fettle/internal/files"
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -130,13 +128,8 @@ func (a program) cachesim(cmd *cobra.Command, f cachesimFlags, traces []string) 
 	case f.cores < 0:
 		return app.Usagef("--cores %d: 1 or more, or 0 for all", f.cores)
 	}
-	if f.plots != "" { // said now, not after minutes
-		try, err := os.CreateTemp(f.plots, ".fettle-*")
-		if err != nil {
-			return app.Usagef("--plots %s: making a file there: %w", f.plots, files.WithoutPath(err))
-		}
-		try.Close()
-		os.Remove(try.Name())
+	if err := plotsFit(f.plots); err != nil {
+		return err
 	}
 	var kinds []cachesim.Kind
 	for _, name := range f.policies {

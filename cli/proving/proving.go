@@ -1,5 +1,5 @@
-// Package proving is fettle-lab's command line: lab, and the instruments that
-// need curves drawn, measure blockcache and measure cachesim.
+// Package proving is fettle-lab's command line: lab, bisect, and the instruments
+// that need curves drawn, measure blockcache and measure cachesim.
 package proving
 
 import (
@@ -17,6 +17,7 @@ import (
 	"fettle/cli/app"
 	"fettle/cli/keypath"
 	"fettle/internal/build"
+	"fettle/internal/files"
 )
 
 // Name is the program's.
@@ -52,8 +53,9 @@ func (a program) root() *cobra.Command {
 		Use:   Name,
 		Short: "Prove on throwaway machines what fettle finds and fixes",
 		Long: `fettle-lab is fettle's proving ground: it shows traps and their fixes on real
-kernels in throwaway machines, and measures and simulates block caches. The
-commands fettle lab, fettle measure blockcache and fettle measure cachesim run it.`,
+kernels in throwaway machines, measures and simulates block caches, and finds the
+commits that moved a figure. The commands fettle lab, fettle bisect, fettle measure
+blockcache and fettle measure cachesim run it.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       build.Version(),
@@ -67,7 +69,7 @@ commands fettle lab, fettle measure blockcache and fettle measure cachesim run i
 			return app.Usagef("which instrument? `%s measure --help` lists them", Name)
 		}}
 	measure.AddCommand(a.measureBlockcacheCmd(), a.measureCachesimCmd())
-	c.AddCommand(a.labCmd(), measure, app.ManCmd(), a.drawCmd())
+	c.AddCommand(a.labCmd(), measure, a.bisectCmd(), app.ManCmd(), a.drawCmd())
 	c.AddCommand(keypath.New(keypath.Given{Stdout: a.Stdout, Stderr: a.Stderr, Usagef: app.Usagef, Failf: app.Failf}))
 	c.InitDefaultCompletionCmd()
 	app.RefuseOtherShells(c)
@@ -84,4 +86,18 @@ func (a program) drawCmd() *cobra.Command {
 			}
 			return draw.Picture(a.Stdout, p, args[0])
 		}}
+}
+
+// plotsFit refuses a folder for plots in which nothing can be made: now, not
+// after minutes of measuring.
+func plotsFit(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	try, err := os.CreateTemp(dir, ".fettle-*")
+	if err != nil {
+		return app.Usagef("--plots %s: making a file there: %w", dir, files.WithoutPath(err))
+	}
+	try.Close()
+	return os.Remove(try.Name())
 }
