@@ -85,7 +85,34 @@ func rekey(args []string) ([]string, error) {
 	return out, nil
 }
 
-const qosNames = "af11 af12 af13 af21 af22 af23 af31 af32 af33 af41 af42 af43 cs0 cs1 cs2 cs3 cs4 cs5 cs6 cs7 ef le lowdelay throughput reliability none"
+// qosNames are the names of IPQoS and their values (misc.c, ipqos[]). sshd
+// prints the first name that a value has.
+var qosNames = []struct {
+	name  string
+	value uint64
+}{
+	{"af11", 0x28}, {"af12", 0x30}, {"af13", 0x38}, {"af21", 0x48}, {"af22", 0x50}, {"af23", 0x58}, {"af31", 0x68}, {"af32", 0x70},
+	{"af33", 0x78}, {"af41", 0x88}, {"af42", 0x90}, {"af43", 0x98}, {"cs0", 0x00}, {"cs1", 0x20}, {"cs2", 0x40}, {"cs3", 0x60},
+	{"cs4", 0x80}, {"cs5", 0xa0}, {"cs6", 0xc0}, {"cs7", 0xe0}, {"ef", 0xb8}, {"le", 0x01}, {"lowdelay", 0x10}, {"throughput", 0x08},
+	{"reliability", 0x04},
+}
+
+// qosName reads one value of IPQoS, a name or a number in C's forms.
+func qosName(s string) (string, error) {
+	n, nerr := strconv.ParseUint(strings.ToLower(s), 0, 8)
+	if strings.EqualFold(s, "none") {
+		return "none", nil
+	}
+	for _, q := range qosNames {
+		if strings.EqualFold(q.name, s) || nerr == nil && q.value == n {
+			return q.name, nil
+		}
+	}
+	if nerr != nil || strings.Contains(s, "_") {
+		return "", fmt.Errorf("ipqos: none of its values")
+	}
+	return fmt.Sprintf("0x%02x", n), nil
+}
 
 func qos(args []string) ([]string, error) {
 	if len(args) > 2 {
@@ -93,10 +120,7 @@ func qos(args []string) ([]string, error) {
 	}
 	var out []string
 	for _, a := range args {
-		v, err := word("ipqos", a, qosNames)
-		if n, nerr := strconv.ParseUint(a, 0, 8); err != nil && nerr == nil {
-			v, err = fmt.Sprintf("0x%02x", n), nil
-		}
+		v, err := qosName(a)
 		if err != nil {
 			return nil, err
 		}
@@ -227,13 +251,48 @@ func (k *keyword) list(args []string) ([]string, error) {
 			}
 		}
 	case "channeltimeout", "logverbose":
+		if strings.EqualFold(args[0], "none") && len(args) > 1 {
+			return nil, fmt.Errorf("%s: none must stand alone", k.name)
+		}
 		for _, a := range args {
-			if strings.EqualFold(a, "none") && len(args) > 1 {
-				return nil, fmt.Errorf("%s: none must stand alone", k.name)
+			if k.name == "channeltimeout" && !strings.EqualFold(a, "none") && !channelTimeout(a) {
+				return nil, fmt.Errorf("channeltimeout: not of the form TYPE=TIME")
+			}
+		}
+	case "allowusers", "denyusers":
+		for _, a := range args {
+			if !userPattern(a) {
+				return nil, fmt.Errorf("%s: a pattern with a bad address", k.name)
 			}
 		}
 	}
 	return args, nil
+}
+
+// channelTimeout tells whether s is "session:*=5m" (servconf.c, parse_timeout).
+func channelTimeout(s string) bool {
+	name, value, _ := strings.Cut(s, "=")
+	_, ok := seconds(value)
+	return ok && name != ""
+}
+
+// userPattern tells whether sshd takes USER@HOST (match.c, match_user without
+// a user): what looks like an address with a mask must be a network.
+func userPattern(s string) bool {
+	i := strings.LastIndexByte(s, '@')
+	if i < 0 {
+		return true
+	}
+	if s[i+1:] == "" {
+		return false
+	}
+	for h := range strings.SplitSeq(s[i+1:], ",") {
+		h = strings.TrimPrefix(h, "!")
+		if _, isAddr, ok := cidr(h); strings.Contains(h, "/") && isAddr && !ok && !strings.Contains(h, ":") {
+			return false
+		}
+	}
+	return true
 }
 
 // methods checks one list of AuthenticationMethods (auth2_methods_valid).

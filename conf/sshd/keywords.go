@@ -159,7 +159,7 @@ var table = []keyword{
 	{name: "pubkeyauthoptions", kind: kKeyOption, match: true, def: "none"},
 	{name: "rdomain", kind: kString, match: true},
 	{name: "refuseconnection", kind: kFlag, match: true, def: "no"},
-	{name: "debianbanner", kind: kFlag, match: true, def: perBuild},
+	{name: "debianbanner", kind: kFlag, def: perBuild},
 	{name: "sshdsessionpath", kind: kString, def: perBuild},
 	{name: "sshdauthpath", kind: kString, def: perBuild},
 }

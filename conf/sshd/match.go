@@ -225,8 +225,15 @@ func cidr(s string) (p netip.Prefix, isAddr, ok bool) {
 	return p, true, p.Masked() == p
 }
 
-// port reads a port number; service names are not looked up.
+// services are the names of ports that people write in sshd_config; others of
+// /etc/services are not looked up.
+var services = map[string]int{"ssh": 22, "telnet": 23, "ftp": 21, "smtp": 25, "domain": 53, "http": 80, "https": 443}
+
+// port reads a port's number or name.
 func port(s string) (int, bool) {
+	if n, ok := services[s]; ok {
+		return n, true
+	}
 	n, err := strconv.ParseUint(s, 10, 16)
 	return int(n), err == nil && n > 0
 }

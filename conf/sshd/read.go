@@ -47,8 +47,29 @@ func read(ctx context.Context, h *host.Host, name string, with map[string][]byte
 		c.VersionErr = err
 	}
 	r.file(name, string(b), nil, 0)
+	r.commandUsers()
 	c.Unread = errors.Join(r.unread...)
 	return c, nil
+}
+
+// commandUsers: sshd does not start with a command that no user is named for.
+// It looks at what holds for everybody.
+func (r *reader) commandUsers() {
+	for _, name := range []string{"authorizedkeyscommand", "authorizedprincipalscommand"} {
+		command, user := r.first(name), r.first(name+"user")
+		if command != nil && command.values[0] != "none" && user == nil {
+			r.fail(command.Place, "%s is set without %suser", name, name)
+		}
+	}
+}
+
+// first is the first line outside of Match blocks that sets a keyword.
+func (r *reader) first(keyword string) *Directive {
+	i := slices.IndexFunc(r.c.Lines, func(d Directive) bool { return d.Keyword == keyword && len(d.Match) == 0 })
+	if i < 0 {
+		return nil
+	}
+	return &r.c.Lines[i]
 }
 
 // servers are the packages that bring sshd, by distribution.
@@ -178,7 +199,11 @@ func (r *reader) directive(p Place, spelling, rest string, under []*Match) {
 		return
 	}
 	var err error
-	if d.values, err = k.canonical(args, rest); err != nil {
+	d.values, err = k.canonical(args, rest)
+	if err == nil && r.c.Version.Before(10, 3) { // later ones may have others
+		err = knownAlgorithms(k.name, args[0])
+	}
+	if err != nil {
 		r.fail(p, "%v", err)
 		return
 	}

@@ -83,6 +83,9 @@ func (k *keyword) scalar(s string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("%s: not a number", k.name)
 		}
+		if n < 0 {
+			return "", fmt.Errorf("%s: must not be negative", k.name)
+		}
 		return strconv.FormatInt(n, 10), nil
 	case kTime:
 		if k.name == "unusedconnectiontimeout" && strings.EqualFold(s, "none") {
