@@ -158,14 +158,32 @@ func parseMapsLine(line []byte) (m mapping, ok bool) {
 		len(name) > 0 && name[0] == '/'
 }
 
-// mapped notes one executable mapping if its file is deleted.
+// mapped notes one executable mapping if its file is deleted. A program maps
+// one file many times in a row: the kernel is asked about the first.
 func (w *scanner) mapped(m mapping) {
 	if !bytes.HasSuffix(m.name, deletedMark) {
 		return
 	}
+	if last := &w.last; last.ino != m.ino || last.dev != m.dev || !bytes.Equal(last.name, m.name) {
+		w.last = lastMapping{dev: m.dev, ino: m.ino, name: append(last.name[:0], m.name...), hit: w.deletedMapping(m)}
+	}
+	if w.last.hit >= 0 {
+		w.hits[w.last.hit].Exec = w.hits[w.last.hit].Exec || m.exec
+	}
+}
+
+// lastMapping is the mapping of a deleted file that was looked at last.
+type lastMapping struct {
+	dev, ino uint64
+	name     []byte
+	hit      int // its place among the hits; -1: it is none
+}
+
+// deletedMapping finds or makes the hit of a mapping; -1: its file is not deleted.
+func (w *scanner) deletedMapping(m mapping) int {
 	target := string(m.name)
 	if unlinkedOnPurpose(target) || w.network(target) {
-		return
+		return -1
 	}
 	f := OpenFile{Dev: m.dev, Ino: m.ino}
 	// map_files(5) leads to the file itself; following it takes
@@ -174,21 +192,20 @@ func (w *scanner) mapped(m mapping) {
 	link := append([]byte(fmt.Sprintf("map_files/%x-%x", m.start, m.end)), 0)
 	if st, ok := statAt(w.dirfd, &link[0], 0); ok {
 		if st.Mode&unix.S_IFMT != unix.S_IFREG {
-			return
+			return -1
 		}
 		f = fileOf("", &st)
 	}
 	if !w.gone(target, f.Ino) {
-		return
+		return -1
 	}
 	f.Path = target[:len(target)-len(deletedMark)]
 	f.FD, f.Deleted, f.Mapped, f.Exec = -1, true, true, m.exec
-	for i := range w.hits[w.first:] {
-		h := &w.hits[w.first+i]
-		if h.FD < 0 && h.Path == f.Path && h.Ino == f.Ino { // the program itself, or another segment
-			h.Exec = h.Exec || m.exec
-			return
+	for i := w.first; i < len(w.hits); i++ {
+		if h := &w.hits[i]; h.FD < 0 && h.Path == f.Path && h.Ino == f.Ino { // the program itself, or another segment
+			return i
 		}
 	}
 	w.hits = append(w.hits, f)
+	return len(w.hits) - 1
 }

@@ -129,6 +129,7 @@ type scanner struct {
 
 	refused bool // something of it could not be looked at
 	first   int  // its first hit
+	last    lastMapping
 }
 
 func newScanner(s *fileScan) *scanner {
@@ -144,6 +145,7 @@ func (w *scanner) process(pid int) {
 	}
 	defer unix.Close(dirfd)
 	w.dirfd, w.pid, w.mounts, w.first = dirfd, pid, nil, len(w.hits)
+	w.last.ino, w.last.name = 0, w.last.name[:0]
 	fds, err := retry(func() (int, error) {
 		return unix.Openat(dirfd, "fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	})

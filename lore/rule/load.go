@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
 	"sort"
 	"strings"
@@ -13,14 +14,10 @@ import (
 )
 
 // Dirs are the folders in which rules are looked for: the host's, and the
-// user's own. The latter is left out when it is not this user's: under sudo the
-// home folder is often still that of who called it.
+// user's own. The latter is left out when it is not this user's.
 func Dirs() []string {
 	dirs := []string{"/etc/fettle/traps.d"}
-	conf := os.Getenv("XDG_CONFIG_HOME")
-	if conf == "" && os.Getenv("HOME") != "" {
-		conf = filepath.Join(os.Getenv("HOME"), ".config")
-	}
+	conf := configDir()
 	if !filepath.IsAbs(conf) {
 		return dirs
 	}
@@ -29,6 +26,23 @@ func Dirs() []string {
 		dirs = append(dirs, own)
 	}
 	return dirs
+}
+
+// configDir is where this user keeps settings. Root under sudo has root's own,
+// whatever the environment says: with sudo -E it is still that of who called
+// it, and that home is not even looked at.
+func configDir() string {
+	if caller := os.Getenv("SUDO_UID"); os.Geteuid() == 0 && caller != "" && caller != "0" {
+		root, err := user.LookupId("0")
+		if err != nil {
+			return ""
+		}
+		return filepath.Join(root.HomeDir, ".config")
+	}
+	if conf := os.Getenv("XDG_CONFIG_HOME"); conf != "" || os.Getenv("HOME") == "" {
+		return conf
+	}
+	return filepath.Join(os.Getenv("HOME"), ".config")
 }
 
 // Refused is a file or folder that was not loaded, and why.
@@ -96,7 +110,7 @@ func Load(dirs []string, taken func(id string) bool) ([]*Rule, []Refused) {
 }
 
 func list(dir string) ([]string, error) {
-	f, err := os.Open(dir)
+	f, err := openFolder(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -155,6 +169,9 @@ func readTrusted(name string) ([]byte, error) {
 	real, err := trust(name)
 	if err != nil {
 		return nil, err
+	}
+	if st, err := os.Lstat(real); err == nil && !st.Mode().IsRegular() { // opening a device may act on it
+		return nil, fmt.Errorf("%s is not a regular file", name)
 	}
 	f, err := openPlain(real)
 	if err != nil {

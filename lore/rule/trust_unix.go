@@ -15,6 +15,12 @@ func owner(st fs.FileInfo) int {
 	return -1
 }
 
+// openFolder opens a folder and nothing else: a pipe would make it wait, and
+// a device act.
+func openFolder(name string) (*os.File, error) {
+	return os.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+}
+
 // openPlain opens without waiting for whoever is behind a pipe.
 func openPlain(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
