@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"fettle/conf/ldapconf"
 	"fettle/host"
 	"fettle/host/archive"
 	"fettle/host/confine"
@@ -48,10 +49,13 @@ func (e Engine) confined(ctx context.Context, tg Target, traps []*trap.Trap, opt
 	if w.Rules, err = e.encoded(traps); err != nil {
 		return true, "", err
 	}
-	job := confine.Job{Messages: len(traps) + 1, Network: tg.Network}
+	job := confine.Job{Messages: len(traps) + 1}
 	if tg.live() {
 		if job.Host, err = confine.Live(); err != nil {
 			return true, "", err
+		}
+		if tg.Network {
+			job.Grants = func(ctx context.Context, q host.PeerQuestion) bool { return configured(ctx, job.Host, q) }
 		}
 	}
 	if st, err := os.Stat(tg.From); err == nil && st.Mode().IsRegular() { // an archive is unpacked into a spool
@@ -86,6 +90,12 @@ func (e Engine) confined(ctx context.Context, tg Target, traps []*trap.Trap, opt
 	}
 	collect(ctx, child, traps, trap.InOrder(len(traps), emit))
 	return true, "", nil
+}
+
+// configured tells whether the host's own configuration names a server: no other is
+// talked to for a confined check.
+func configured(ctx context.Context, src host.Source, q host.PeerQuestion) bool {
+	return ldapconf.Names(ctx, host.New(src), q)
 }
 
 // collect hands on the child's results, and makes up those that it owes.

@@ -17,7 +17,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"fettle/conf/ldapconf"
 	"fettle/host"
 )
 
@@ -29,8 +28,9 @@ type Job struct {
 	Messages int
 	// Files are handed to the child open, which finds them by Handed.
 	Files []*os.File
-	// Network lets tables be asked for that mean talking to other hosts.
-	Network bool
+	// Grants says whether this process may talk to another host for the child.
+	// Nil: to none.
+	Grants func(context.Context, host.PeerQuestion) bool
 }
 
 // Bounds of what a child may do to its parent.
@@ -246,13 +246,12 @@ func (c *Child) look(ctx context.Context, body []byte) ([]byte, error) {
 	return nil, fmt.Errorf("%w: the confined child asked for what it may not have", host.ErrDenied)
 }
 
-// other asks another host, if the run may, and only one that this host's own
-// configuration names.
+// other asks another host, if the run may, and only one that it grants.
 func (c *Child) other(ctx context.Context, t host.Table) ([]byte, error) {
-	if !c.job.Network {
+	if c.job.Grants == nil {
 		return nil, fmt.Errorf("%w: the confined child asked for another host in a run without --network", host.ErrDenied)
 	}
-	if q, ok := t.Peer(); !ok || !ldapconf.Names(ctx, host.New(c.job.Host), q) {
+	if q, ok := t.Peer(); !ok || !c.job.Grants(ctx, q) {
 		return nil, fmt.Errorf("%w: the confined child asked for a server that no configuration names", host.ErrDenied)
 	}
 	return c.job.Host.Table(ctx, t)

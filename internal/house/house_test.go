@@ -16,18 +16,16 @@ import (
 // rooms says what of ours each package may import, by prefix. A room that is
 // not listed may import nothing of ours but internal/. The longest name counts.
 var rooms = map[string][]string{
-	"host":  {},
-	"host/": {"host"},
-	// The trusted side asks the servers that LDAP's configuration names.
-	"host/confine": {"host", "conf/ldapconf"},
-	"conf/":        {"host", "conf"},
-	"fact/":        {"host", "conf", "fact"},
-	"remedy":       {"remedy", "host"},
-	"remedy/":      {"remedy", "host"},
-	"trap":         {"host", "remedy"},
-	"trap/":        {"trap", "host"},
-	"traps":        {"trap", "traps"},
-	"traps/":       {"trap", "host", "conf", "fact", "remedy", "measure", "lore", "totp"},
+	"host":    {},
+	"host/":   {"host"},
+	"conf/":   {"host", "conf"},
+	"fact/":   {"host", "conf", "fact"},
+	"remedy":  {"remedy", "host"},
+	"remedy/": {"remedy", "host"},
+	"trap":    {"host", "remedy"},
+	"trap/":   {"trap", "host"},
+	"traps":   {"trap", "traps"},
+	"traps/":  {"trap", "host", "conf", "fact", "remedy", "measure", "lore", "totp"},
 
 	// What proves traps, and the one list of that.
 	"traps/*/proof":  {"traps", "trap", "host", "conf", "remedy", "lab", "measure", "chart"},
@@ -58,7 +56,7 @@ var rooms = map[string][]string{
 	"cli/":            {"cli/app", "run", "host", "conf", "fact", "trap", "remedy", "lore", "report", "accept", "fleet", "watch", "measure", "chart", "totp"},
 	"cli/proving":     {"cli", "run", "bisect", "host", "traps", "remedy", "lab", "measure", "chart"},
 	"cli/totp":        {"cli/app", "cli/fix", "host", "conf", "fact", "totp"},
-	"run":             {"host", "fact/machine", "trap", "lore/rule"},
+	"run":             {"host", "fact/machine", "conf/ldapconf", "trap", "lore/rule"},
 	"cmd/":            {"cli"},
 	"internal/":       {},
 	"lab":             {"chart"},
