@@ -1,6 +1,9 @@
 package belief
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // drifts are the random walks tried, as the walk's standard deviation from
 // one reading to the next over the noise of one reading.
@@ -9,33 +12,31 @@ var drifts = []float64{0.02, 0.05, 0.1, 0.2, 0.4}
 // seen is how much likelier, in nats, a drift must make the readings than none.
 const seen = 4
 
-// Steady takes the drift of the machine out of figures: what all commits alike
-// gain or lose as time goes by. drifts says whether there was one that shows;
-// the readings then come back less their part of it, else as they are.
+// steady is the belief after the drift of the machine is taken out of figures:
+// what all commits alike gain or lose as time goes by. drifted says whether there
+// was one that shows; else the belief stays as it is.
 //
 // A drift can be told from a change only where commits are read again later:
 // the hunt goes back to the ends now and then.
-func Steady(readings []Reading, prior Prior) (steady []Reading, drifted bool) {
-	steady = readings
+func (p *Posterior) steady(readings []Reading, prior Prior) (calm *Posterior, drifted bool) {
+	calm = p
 	for range 4 {
-		p := New(Figures, steady, prior)
-		levels := p.expected()
+		levels := calm.expected()
 		rest := make([]float64, len(readings))
 		for i, r := range readings {
 			rest[i] = r.Figure - levels[r.At]
 		}
-		walk, ok := walkOf(rest, p.Scale())
+		walk, ok := walkOf(rest, calm.Scale())
 		if !ok {
-			return readings, false
+			return p, false
 		}
-		next := make([]Reading, len(readings))
-		for i, r := range readings {
-			next[i] = r
-			next[i].Figure -= walk[i]
+		flat := slices.Clone(readings)
+		for i := range flat {
+			flat[i].Figure -= walk[i]
 		}
-		steady = next
+		calm = New(p.kind, flat, prior)
 	}
-	return steady, true
+	return calm, true
 }
 
 // expected is the expected level of each commit that was read.

@@ -83,31 +83,29 @@ func (p *Posterior) drawOne(rng *rand.Rand, u float64) sample {
 		}
 	}
 	t := len(p.sites)
+	cuts := []int{0}
 	if rng.Float64() < math.Exp(pl.zero-pl.logZ) {
-		return sample{pl, []int{0}}
+		return sample{pl, cuts}
 	}
-	for {
-		cuts := []int{0}
-		for i := 0; i < t; {
-			j := pl.cut(i, t, rng)
-			if j < t {
-				cuts = append(cuts, j)
-			}
-			i = j
-		}
-		if len(cuts) > 1 {
-			return sample{pl, cuts}
-		}
+	// The first segment ends before the last site, since there is a change.
+	some := sumLogs(t-1, func(k int) float64 { return pl.step(0, k+1) })
+	for i := pl.cut(0, t, some, rng); i < t; i = pl.cut(i, t, pl.back[i], rng) {
+		cuts = append(cuts, i)
 	}
+	return sample{pl, cuts}
 }
 
-// cut draws where the segment that begins at site i ends: the site after it.
-func (pl *plane) cut(i, t int, rng *rand.Rand) int {
+// cut draws where the segment that begins at site i ends: the site after it. all
+// is the log weight of all that is possible.
+func (pl *plane) cut(i, t int, all float64, rng *rand.Rand) int {
 	u := rng.Float64()
 	for j := i + 1; j < t; j++ {
-		if u -= math.Exp(pl.step(i, j) - pl.back[i]); u < 0 {
+		if u -= math.Exp(pl.step(i, j) - all); u < 0 {
 			return j
 		}
+	}
+	if i == 0 {
+		return t - 1 // there is a change; u was rounded away
 	}
 	return t
 }

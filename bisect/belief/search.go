@@ -44,10 +44,10 @@ func (s *Search) Think(readings []Reading) *Thought {
 		return nil
 	}
 	t := &Thought{}
-	if s.Kind == Figures && len(readings) > enoughForDrift {
-		readings, t.Drifted = Steady(readings, s.Prior)
-	}
 	t.Posterior = New(s.Kind, readings, s.Prior)
+	if s.Kind == Figures && len(readings) > enoughForDrift {
+		t.Posterior, t.Drifted = t.steady(readings, s.Prior)
+	}
 	t.Verdict = t.Posterior.Verdict(s.Prior, s.Usable)
 	t.Sure = t.Verdict.Located && t.Verdict.Confidence >= s.Confidence
 	return t
