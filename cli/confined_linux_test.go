@@ -16,7 +16,7 @@ import (
 	"time"
 	"unsafe"
 
-	common "fettle/cli/app"
+	"fettle/cli/app"
 	"fettle/host"
 	"fettle/host/confine"
 	"fettle/internal/means"
@@ -74,10 +74,10 @@ func makeVictims(t *testing.T) (unchanged func()) {
 	}
 }
 
-func evilApp() *common.App { return &common.App{Traps: EvilTraps()} }
+func evilApp() *app.App { return &app.App{Traps: EvilTraps()} }
 
 // named are traps in the order of their names.
-func named(t *testing.T, a *common.App, ids ...string) []*trap.Trap {
+func named(t *testing.T, a *app.App, ids ...string) []*trap.Trap {
 	t.Helper()
 	var out []*trap.Trap
 	for _, id := range ids {
@@ -317,8 +317,8 @@ func TestFind(t *testing.T) {
 	for id, want := range map[string]string{"slient": "did you mean silent?", "floodz": "did you mean floods?", "GOOD": "did you mean good?",
 		"process": "did you mean other-processes?", "xyzzyxyzzy": "fettle list shows them all"} {
 		_, err := a.Find([]string{id})
-		var s *common.Status
-		if err == nil || !errors.As(err, &s) || s.Code != common.ExitUsage || !strings.Contains(err.Error(), want) {
+		var s *app.Status
+		if err == nil || !errors.As(err, &s) || s.Code != app.ExitUsage || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", id, err, want)
 		}
 	}

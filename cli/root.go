@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/cli/accept"
-	common "fettle/cli/app"
+	"fettle/cli/app"
 	"fettle/cli/capture"
 	"fettle/cli/check"
 	"fettle/cli/explain"
@@ -38,29 +38,29 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 // MainOn is Main with an engine of remedies that change had a hand in: proofs
 // kill fettle in the middle of its work.
 func MainOn(change func(*remedy.Engine), args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	return start(&common.App{Stdin: stdin, Stdout: stdout, Stderr: stderr, Traps: traps.All(), Change: change}, args)
+	return start(&app.App{Stdin: stdin, Stdout: stdout, Stderr: stderr, Traps: traps.All(), Change: change}, args)
 }
 
 // MainWith is Main with a list of traps of its own, for tests.
 func MainWith(all []*trap.Trap, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	return start(&common.App{Stdin: stdin, Stdout: stdout, Stderr: stderr, Traps: all}, args)
+	return start(&app.App{Stdin: stdin, Stdout: stdout, Stderr: stderr, Traps: all}, args)
 }
 
-func start(a *common.App, args []string) int {
+func start(a *app.App, args []string) int {
 	if code, ok := run.Child(args, a.Traps, a.Stderr); ok {
 		return code
 	}
 	a.Program = "fettle"
-	stdout, unwritten := common.Sticky(a.Stdout)
+	stdout, unwritten := app.Sticky(a.Stdout)
 	a.Stdout = stdout
 	err := execute(a, args)
 	if werr := unwritten(); werr != nil && !a.Acted {
-		err = common.Failf("writing the output: %w", werr)
+		err = app.Failf("writing the output: %w", werr)
 	}
 	return a.End(err)
 }
 
-func execute(a *common.App, args []string) error {
+func execute(a *app.App, args []string) error {
 	if len(args) == 1 && (args[0] == "--version" || args[0] == "-v") {
 		return version(a)
 	}
@@ -76,7 +76,7 @@ func execute(a *common.App, args []string) error {
 }
 
 // tree is all verbs.
-func tree(a *common.App) *cobra.Command {
+func tree(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fettle",
 		Short: "Find, explain, fix and undo the traps that Linux hosts fall into",
@@ -88,18 +88,18 @@ settings that undo each other, the versions with a bug.`,
 
 		PersistentPreRunE: a.Prepare,
 	}
-	c.SetUsageFunc(common.Usage)
-	c.SetHelpCommand(common.HelpCmd())
+	c.SetUsageFunc(app.Usage)
+	c.SetHelpCommand(app.HelpCmd())
 	c.PersistentFlags().StringVar(&a.Rules.Dir, "traps", "", "also load the rules in `DIR` (see fettle lore)")
 	c.MarkPersistentFlagDirname("traps")
 	c.AddCommand(check.Cmd(a), capture.Cmd(a))
 	c.AddCommand(fix.Cmd(a), fix.UndoCmd(a), fix.ResumeCmd(a), fix.ConfirmCmd(a), fix.ChangesCmd(a))
 	c.AddCommand(explain.ListCmd(a), explain.Cmd(a), why.Cmd(a), accept.Cmd(a), lore.Cmd(a))
-	c.AddCommand(watch.Cmd(a), measure.Cmd(a), totp.Cmd(a), common.InLab("lab", "Show a trap, and its fix, on a real kernel in a throwaway machine"),
-		common.InLab("bisect", "Find the commits that moved a figure, by the figure itself"))
-	c.AddCommand(versionCmd(a), common.ManCmd())
-	c.AddCommand(common.InLab("keypath", "Signature paths between OpenPGP keys"))
+	c.AddCommand(watch.Cmd(a), measure.Cmd(a), totp.Cmd(a), app.InLab("lab", "Show a trap, and its fix, on a real kernel in a throwaway machine"),
+		app.InLab("bisect", "Find the commits that moved a figure, by the figure itself"))
+	c.AddCommand(versionCmd(a), app.ManCmd())
+	c.AddCommand(app.InLab("keypath", "Signature paths between OpenPGP keys"))
 	c.InitDefaultCompletionCmd()
-	common.RefuseOtherShells(c)
+	app.RefuseOtherShells(c)
 	return c
 }

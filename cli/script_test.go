@@ -10,6 +10,7 @@ import (
 
 	"fettle/cli"
 	"fettle/cli/proving"
+	"fettle/internal/schematest"
 )
 
 func TestMain(m *testing.M) {
@@ -31,7 +32,15 @@ func TestMain(m *testing.M) {
 // TestScripts runs fettle as its users do: each testdata/script/*.txtar is a session.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: "testdata/script", RequireExplicitExec: true, RequireUniqueNames: true,
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"sham": sham, "exits": exits, "demo": demo, "undemo": undemo, "demosays": demosays}, Condition: condition})
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"sham": sham, "published": published, "exits": exits, "demo": demo, "undemo": undemo, "demosays": demosays}, Condition: condition})
+}
+
+// published wants standard output to be a document as its published schema says.
+func published(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: published")
+	}
+	ts.Check(schematest.Valid([]byte(ts.ReadFile("stdout"))))
 }
 
 // sham FILE makes the live host, as fettle-sham sees it, say what FILE says.

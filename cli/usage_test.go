@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	common "fettle/cli/app"
+	"fettle/cli/app"
 	"fettle/traps"
 )
 
@@ -25,7 +25,7 @@ func TestHelpFits(t *testing.T) {
 		}
 		seen++
 		for line := range strings.Lines(out.String()) {
-			if n := len([]rune(strings.TrimRight(line, "\n"))); n > common.HelpWidth {
+			if n := len([]rune(strings.TrimRight(line, "\n"))); n > app.HelpWidth {
 				t.Errorf("fettle %s --help: %d columns: %s", strings.Join(path, " "), n, line)
 			}
 		}
@@ -33,7 +33,7 @@ func TestHelpFits(t *testing.T) {
 			walk(sub, append(path[:len(path):len(path)], sub.Name()))
 		}
 	}
-	walk(tree(&common.App{Traps: traps.All()}), nil)
+	walk(tree(&app.App{Traps: traps.All()}), nil)
 	if seen < 25 {
 		t.Errorf("only %d verbs were looked at", seen)
 	}

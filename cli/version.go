@@ -6,22 +6,22 @@ import (
 
 	"github.com/spf13/cobra"
 
-	common "fettle/cli/app"
+	"fettle/cli/app"
 	"fettle/host/confine"
 	"fettle/internal/build"
 )
 
-func versionCmd(a *common.App) *cobra.Command {
+func versionCmd(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:         "version",
 		Short:       "Show which fettle this is",
 		Args:        cobra.NoArgs,
-		Annotations: common.NoRules,
+		Annotations: app.NoRules,
 		RunE:        func(*cobra.Command, []string) error { return version(a) },
 	}
 }
 
-func version(a *common.App) error {
+func version(a *app.App) error {
 	landlock := "none: checks are confined by a system call filter alone"
 	if abi := confine.ABI(); abi > 0 {
 		landlock = fmt.Sprintf("ABI %d", abi)

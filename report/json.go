@@ -6,9 +6,25 @@ import (
 	"io"
 	"time"
 
+	"fettle/internal/build"
 	"fettle/internal/ui"
 	"fettle/trap"
 )
+
+// Envelope begins every JSON document that fettle prints: which it is, and the
+// version of its schema, docs/schema/NAME-VERSION.schema.json. A version grows
+// when a field is removed or changes its meaning; new fields may appear at any
+// time.
+type Envelope struct {
+	Format string `json:"format"` // "fettle-" and the document's name
+	Schema int    `json:"schema"`
+	Fettle string `json:"fettle"` // the version of fettle that wrote it
+}
+
+// NewEnvelope is the envelope of a document by its name.
+func NewEnvelope(name string) Envelope {
+	return Envelope{"fettle-" + name, SchemaVersion, build.Version()}
+}
 
 // SchemaVersion is the version of the JSON report. It grows when a field is
 // removed or changes its meaning; new fields may appear at any time.
@@ -17,8 +33,7 @@ const SchemaVersion = 1
 // Document is a whole report as JSON. docs/schema/report-1.schema.json
 // describes it.
 type Document struct {
-	Format  string        `json:"format"` // "fettle-report"
-	Schema  int           `json:"schema"` // SchemaVersion
+	Envelope
 	Meta    Meta          `json:"meta"`
 	Traps   []TrapInfo    `json:"traps"`
 	Results []trap.Result `json:"results"`
@@ -53,7 +68,7 @@ type jsonDoc struct {
 func newJSON(w io.Writer, _ Options) Writer { return &jsonDoc{w: w} }
 
 func (j *jsonDoc) End(took time.Duration) error {
-	d := Document{documentFormat, SchemaVersion, j.meta, Infos(j.traps), worstFirst(j.results), j.counts, took}
+	d := Document{NewEnvelope("report"), j.meta, Infos(j.traps), worstFirst(j.results), j.counts, took}
 	if d.Results == nil {
 		d.Results = []trap.Result{}
 	}

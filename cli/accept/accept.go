@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,15 +17,17 @@ import (
 	"fettle/cli/app"
 	"fettle/internal/lazy"
 	"fettle/internal/ui"
+	"fettle/report"
 	"fettle/trap"
 )
 
 type acceptOptions struct {
-	on, reason, until string
-	file              string
-	list              bool
-	remove            string
-	format            string
+	on            []string
+	reason, until string
+	file          string
+	list          bool
+	remove        string
+	format        string
 }
 
 // Cmd is fettle accept.
@@ -33,10 +36,10 @@ func Cmd(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "accept TRAP --reason TEXT",
 		Short: "Accept a finding of this host, so that check does not count it",
-		Long: `Accept a finding of this host: check shows it no more (but with -v) and does not
-count it, until the acceptance ends or the finding changes. The trap's check is
-run first, so that what is accepted is what is there. Without --on, every
-finding of the trap is accepted, each by itself.
+		Long: `Accept a finding of this host: check hides it unless -v, and does not count it,
+until the acceptance ends or the finding changes. The trap's check runs first,
+so that what is accepted is what is there. Without --on, every finding of the
+trap is accepted, each by itself.
 
 Accepted findings are kept in ` + accept.System + `, or for a user other
 than root in $XDG_CONFIG_HOME/fettle/accepted.yaml, beside what the system's
@@ -45,7 +48,7 @@ is accepted whatever it says.
 
 Exit status:
   0  done
-  2  wrong use, no such finding, or a file with a mistake
+  2  usage error, no such finding, or a file with a mistake
   3  the file could not be written`,
 		Example: `  fettle accept bridge-mtu --on br-lab --until 2027-06-30 \
       --reason "the lab's switch does 1400"
@@ -56,19 +59,20 @@ Exit status:
 		RunE:              func(cmd *cobra.Command, args []string) error { return add(cmd.Context(), a, o, args) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.on, "on", "", "accept the finding on this `SUBJECT` only")
+	f.StringArrayVar(&o.on, "on", nil, "accept the finding on this `SUBJECT` only; may be repeated")
+	c.RegisterFlagCompletionFunc("on", a.CompleteFound)
 	f.StringVar(&o.reason, "reason", "", "why: `TEXT` for those who come after you")
 	f.StringVar(&o.until, "until", "", "the last `DATE` on which it holds: 2027-01-31, or 90d from today")
-	f.StringVar(&o.file, "accepted", "", "the `FILE` to keep it in, instead of the usual one")
+	f.StringVar(&o.file, "accepted", "", "keep it in this `FILE` instead of the usual one")
 	f.BoolVar(&o.list, "list", false, "list what is accepted")
-	f.StringVar(&o.remove, "remove", "", "accept the finding `ID` no more (TRAP:SUBJECT, as --list shows it)")
+	f.StringVar(&o.remove, "remove", "", "stop accepting the finding `ID` (TRAP:SUBJECT, as --list shows it)")
 	app.FormatFlag(c, &o.format, "text", "json")
 	c.MarkFlagsMutuallyExclusive("list", "remove")
 	return c
 }
 
 func add(ctx context.Context, a *app.App, o acceptOptions, args []string) error {
-	if (o.list || o.remove != "") && (len(args) > 0 || o.on != "" || o.reason != "" || o.until != "") {
+	if (o.list || o.remove != "") && (len(args) > 0 || len(o.on) > 0 || o.reason != "" || o.until != "") {
 		return app.Usagef("--list and --remove take no TRAP, --on, --reason or --until")
 	}
 	file := o.file
@@ -131,7 +135,7 @@ func acceptError(err error) error {
 
 // acceptable runs the trap's check on this host and returns what it found, on
 // one subject or on all.
-func acceptable(ctx context.Context, a *app.App, t *trap.Trap, on string) ([]trap.Finding, error) {
+func acceptable(ctx context.Context, a *app.App, t *trap.Trap, on []string) ([]trap.Finding, error) {
 	var found []trap.Finding
 	var others, unknown []string
 	opt := trap.Options{Network: t.Talks} // what check --network found can be accepted
@@ -141,7 +145,7 @@ func acceptable(ctx context.Context, a *app.App, t *trap.Trap, on string) ([]tra
 	err := a.CheckLive(ctx, []*trap.Trap{t}, opt, func(r trap.Result) {
 		for _, o := range r.Outcomes {
 			switch {
-			case o.Status == trap.Found && (on == "" || on == o.Subject):
+			case o.Status == trap.Found && (len(on) == 0 || slices.Contains(on, o.Subject)):
 				found = append(found, o)
 			case o.Status == trap.Found:
 				others = append(others, ui.Visible(o.Subject))
@@ -153,12 +157,18 @@ func acceptable(ctx context.Context, a *app.App, t *trap.Trap, on string) ([]tra
 	if err != nil {
 		return nil, app.Failf("checking %s: %w", t.ID(), err)
 	}
-	if len(found) > 0 {
+	missing := slices.DeleteFunc(slices.Clone(on), func(s string) bool {
+		return slices.ContainsFunc(found, func(f trap.Finding) bool { return f.Subject == s })
+	})
+	if len(found) > 0 && len(missing) == 0 {
 		return found, nil
 	}
 	msg := t.ID() + " is not found here"
-	if on != "" {
-		msg = fmt.Sprintf("%s is not found on %s", t.ID(), ui.Quote(on))
+	if len(missing) > 0 {
+		for i := range missing {
+			missing[i] = ui.Quote(missing[i])
+		}
+		msg = fmt.Sprintf("%s is not found on %s", t.ID(), strings.Join(missing, ", "))
 	}
 	msg += ", so there is nothing to accept"
 	if len(others) > 0 {
@@ -182,7 +192,7 @@ func lastDay(s string, now time.Time) (string, error) {
 		return now.AddDate(0, 0, n).Format(time.DateOnly), nil
 	}
 	if _, err := time.Parse(time.DateOnly, s); err != nil {
-		return "", app.Usagef("--until %s: it is a date like 2027-01-31, or a number of days like 90d", s)
+		return "", app.Usagef("--until %s: expected a date such as 2027-01-31, or a number of days such as 90d", s)
 	}
 	if s < now.Format(time.DateOnly) {
 		return "", app.Usagef("--until %s: that day has passed", s)
@@ -211,7 +221,7 @@ func acceptList(a *app.App, o acceptOptions) error {
 		if l.Entries == nil {
 			l.Entries = []accept.Entry{}
 		}
-		return a.JSON(l.Entries)
+		return a.JSON(document{report.NewEnvelope("accepted"), l.Entries})
 	}
 	if len(l.Entries) == 0 {
 		fmt.Fprintln(a.Stdout, "nothing is accepted")
@@ -241,4 +251,10 @@ func acceptList(a *app.App, o acceptOptions) error {
 		fmt.Fprint(a.Stdout, ui.Wrap("because: "+ui.Visible(e.Reason), width, "  ", "  "))
 	}
 	return nil
+}
+
+// document is what is accepted, as JSON.
+type document struct {
+	report.Envelope
+	Accepted []accept.Entry `json:"accepted"`
 }

@@ -61,7 +61,7 @@ func (r *fleetReport) event(e fleet.Event) error {
 	case e.Err != nil:
 		h.err = e.Err
 	case l.Type == "begin":
-		h.doc = report.Document{Format: l.Format, Schema: l.Schema, Meta: *l.Meta, Traps: l.Traps, Results: []trap.Result{}}
+		h.doc = report.Document{Envelope: report.Envelope{Format: l.Format, Schema: l.Schema, Fettle: l.Meta.Version}, Meta: *l.Meta, Traps: l.Traps, Results: []trap.Result{}}
 	case l.Result != nil:
 		h.doc.Results = append(h.doc.Results, *l.Result)
 	case l.Type == "end":
@@ -134,8 +134,7 @@ func (r *fleetReport) Result(trap.Result) error              { return nil }
 
 // fleetDocument is a report of many hosts as JSON.
 type fleetDocument struct {
-	Format string        `json:"format"` // "fettle-fleet"
-	Schema int           `json:"schema"`
+	report.Envelope
 	Hosts  []fleetHost   `json:"hosts"` // in the order in which they were done
 	Counts report.Counts `json:"counts"`
 	Took   time.Duration `json:"took_ns"`
@@ -160,7 +159,7 @@ func (r *fleetReport) End(took time.Duration) error {
 		_, err := fmt.Fprintf(r.w, "%s: %s in %s\n", s, r.counts.String(), took.Round(time.Millisecond))
 		return err
 	case "json":
-		d := fleetDocument{Format: "fettle-fleet", Schema: report.SchemaVersion, Hosts: []fleetHost{}, Counts: r.counts, Took: took}
+		d := fleetDocument{Envelope: report.NewEnvelope("fleet"), Hosts: []fleetHost{}, Counts: r.counts, Took: took}
 		for _, name := range r.order {
 			h := r.hosts[name]
 			fh := fleetHost{Host: name}

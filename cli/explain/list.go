@@ -1,8 +1,7 @@
 package explain
 
 import (
-	"fmt"
-	"strings"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -33,21 +32,23 @@ Costs:
 
 func list(a *app.App, format string) error {
 	infos := report.Infos(a.Traps)
-	switch format {
-	case "json":
-		return a.JSON(infos)
+	if format == "json" {
+		return a.JSON(traps{report.NewEnvelope("traps"), infos})
 	}
-	wide := 0
-	for _, i := range infos {
-		wide = max(wide, len(i.ID))
-	}
+	t := ui.Table{}
 	for _, i := range infos {
 		fix := "fix"
 		if !i.Fixable {
 			fix = "-"
 		}
-		lead := fmt.Sprintf("%-*s  %-7s  %-3s  ", wide, i.ID, i.Cost, fix)
-		fmt.Fprint(a.Stdout, ui.Wrap(ui.Visible(i.Title), ui.Width(a.Stdout), lead, strings.Repeat(" ", len(lead))))
+		t.Rows = append(t.Rows, []string{i.ID, i.Cost, fix, ui.Visible(i.Title)})
 	}
-	return nil
+	_, err := io.WriteString(a.Stdout, t.Text(ui.Width(a.Stdout), "", false))
+	return err
+}
+
+// traps is the list as JSON.
+type traps struct {
+	report.Envelope
+	Traps []report.TrapInfo `json:"traps"`
 }

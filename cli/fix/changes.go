@@ -43,17 +43,15 @@ func listChanges(a *app.App, id string) error {
 	if len(all) == 0 && err == nil {
 		fmt.Fprintln(a.Stdout, "fettle has changed nothing on this host.")
 	}
+	t := ui.Table{}
 	for _, c := range all {
 		what := c.Trap
 		if c.Subject != "" {
 			what += " on " + c.Subject
 		}
-		line := ui.Visible(fmt.Sprintf("%s  %s  %s: %s", c.ID, c.Created.Local().Format("2006-01-02 15:04"), what, standing(c)))
-		if ui.IsTerminal(a.Stdout) {
-			line = ui.Cut(line, ui.Width(a.Stdout)) // fettle changes ID shows all
-		}
-		fmt.Fprintln(a.Stdout, line)
+		t.Rows = append(t.Rows, []string{c.ID, c.Created.Local().Format("2006-01-02 15:04"), ui.Visible(what + ": " + standing(c))})
 	}
+	fmt.Fprint(a.Stdout, t.Text(ui.Width(a.Stdout), "", false))
 	return err
 }
 

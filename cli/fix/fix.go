@@ -61,7 +61,8 @@ time, it is undone, also when fettle, the connection or the host died meanwhile.
 	}
 	f := c.Flags()
 	f.StringArrayVar(&o.On, "on", nil, "mend only the finding on this `SUBJECT`; may be repeated")
-	f.StringArrayVar(&o.With, "with", nil, "decide `NAME=VALUE` about the remedy, as fettle explain TRAP lists it; may be repeated")
+	c.RegisterFlagCompletionFunc("on", a.CompleteFound)
+	f.StringArrayVar(&o.With, "with", nil, "set remedy option `NAME=VALUE` (fettle explain --all TRAP lists them); may be repeated")
 	f.BoolVar(&o.Plan, "plan", false, "show the plan and change nothing")
 	o.Format = "text"
 	app.WordFlag(c, &o.Format, "format", "`FORMAT` of the plan: text, sh or ansible", "text", "sh", "ansible")

@@ -4,11 +4,13 @@ import (
 	"time"
 
 	"fettle/measure/counters"
+	"fettle/report"
 )
 
 // The JSON of fettle measure counters. Rates are bits a second, times RFC 3339,
 // lengths of time seconds.
 type countersJSON struct {
+	report.Envelope
 	Source      string        `json:"source"`
 	Interval    float64       `json:"interval_s"`
 	Took        float64       `json:"took_s,omitempty"`
@@ -62,7 +64,7 @@ type intervalJSON struct {
 }
 
 func (m *measured) json() countersJSON {
-	out := countersJSON{Source: m.source, Interval: m.interval.Seconds(), Counters: []counterJSON{}}
+	out := countersJSON{Envelope: report.NewEnvelope("counters"), Source: m.source, Interval: m.interval.Seconds(), Counters: []counterJSON{}}
 	if m.rec != nil {
 		out.Took, out.Polls, out.Lost = m.rec.Took.Seconds(), m.rec.Rounds, m.rec.Lost
 		out.Interrupted = m.flags.length > 0 && m.rec.Took+m.interval < m.flags.length

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"fettle/measure/disks"
+	"fettle/report"
 )
 
 type diskGroup struct {
@@ -33,7 +34,7 @@ type slowMember struct {
 	Gain      float64 `json:"gain,omitempty"` // none where no request waits for all
 }
 
-func disksJSON(look diskLook) any {
+func disksJSON(look diskLook) disksDocument {
 	out := []diskGroup{}
 	for _, g := range look.groups {
 		v := g.Judge()
@@ -50,10 +51,14 @@ func disksJSON(look diskLook) any {
 		}
 		out = append(out, d)
 	}
-	return struct {
-		Groups []diskGroup `json:"groups"`
-		Pools  []diskPool  `json:"pools"`
-	}{out, poolsJSON(look)}
+	return disksDocument{report.NewEnvelope("disks"), out, poolsJSON(look)}
+}
+
+// disksDocument is what fettle measure disks --format json prints.
+type disksDocument struct {
+	report.Envelope
+	Groups []diskGroup `json:"groups"`
+	Pools  []diskPool  `json:"pools"`
 }
 
 func round2(v float64) float64 { return math.Round(v*100) / 100 }

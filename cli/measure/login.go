@@ -19,6 +19,7 @@ import (
 	"fettle/internal/ui"
 	"fettle/measure/login"
 	"fettle/measure/login/cause"
+	"fettle/report"
 )
 
 // loginFlags are what fettle measure login was asked for.
@@ -121,8 +122,7 @@ func (f *loginFlags) pictures() app.Pictures { return app.Pictures{"svg": f.svg,
 
 // loginReport is what --format json prints.
 type loginReport struct {
-	Format string `json:"format"`
-	Schema int    `json:"schema"`
+	report.Envelope
 	*login.Result
 	User    string   `json:"user"`
 	Address string   `json:"address,omitempty"`
@@ -134,6 +134,12 @@ type loginReport struct {
 	Each        []map[string]float64 `json:"each"`
 	Control     *login.Stat          `json:"control,omitempty"`
 	Explanation *login.Explanation   `json:"explanation,omitempty"`
+}
+
+// serverSide is the experiments on this host as JSON.
+type serverSide struct {
+	report.Envelope
+	*cause.Report
 }
 
 func measureLogin(ctx context.Context, a *app.App, host string, f loginFlags) error {
@@ -256,7 +262,7 @@ func loginServerSide(ctx context.Context, a *app.App, f loginFlags) error {
 	}
 	say("")
 	if f.format == "json" {
-		return a.JSON(rep)
+		return a.JSON(serverSide{report.NewEnvelope("login-server"), rep})
 	}
 	serverSideText(a, rep)
 	return nil

@@ -10,11 +10,12 @@ import (
 	"fettle/internal/ui"
 	"fettle/measure/login"
 	"fettle/measure/login/cause"
+	"fettle/report"
 )
 
 func newLoginReport(r *login.Result) *loginReport {
 	l := r.First()
-	rep := &loginReport{Format: "fettle-login", Schema: 1, Result: r, User: l.User, Address: l.Address,
+	rep := &loginReport{Envelope: report.NewEnvelope("login"), Result: r, User: l.User, Address: l.Address,
 		Server: l.Server, Client: l.Client, Method: l.Method, Offered: strings.FieldsFunc(l.Offered, func(c rune) bool { return c == ',' })}
 	for i := range r.Logins {
 		each := map[string]float64{"login": r.Logins[i].Total.Seconds()}

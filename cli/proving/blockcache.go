@@ -18,6 +18,7 @@ import (
 	"fettle/cli/app"
 	"fettle/internal/ui"
 	"fettle/measure/blockcache"
+	"fettle/report"
 )
 
 type blockcacheFlags struct {
@@ -205,10 +206,9 @@ func (a program) blockcacheResult(runs []blockcache.Judged, f blockcacheFlags) e
 	}
 	if f.format == "json" {
 		return a.JSON(struct {
-			Format string              `json:"format"`
-			Schema int                 `json:"schema"`
-			Runs   []blockcache.Judged `json:"runs"`
-		}{"fettle-blockcache", 1, runs})
+			report.Envelope
+			Runs []blockcache.Judged `json:"runs"`
+		}{report.NewEnvelope("blockcache"), runs})
 	}
 	w, width := a.Stdout, ui.Width(a.Stdout)
 	fmt.Fprintf(w, "%s\n", plot.Text(width, 16))

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"fettle/internal/files"
+	"fettle/report"
+
 	"github.com/spf13/cobra"
 
 	"fettle/chart/draw"
@@ -102,6 +105,7 @@ func policyNames() []string {
 
 // cachesimResult is the JSON output.
 type cachesimResult struct {
+	report.Envelope
 	Trace    *trace.Trace     `json:"trace"`
 	Requests int              `json:"requests"`
 	Distinct int              `json:"distinct_blocks"`
@@ -168,7 +172,7 @@ func (a program) cachesim(cmd *cobra.Command, f cachesimFlags, traces []string) 
 	if err != nil {
 		return app.Usagef("%w", err)
 	}
-	res := cachesimResult{t, t.Len(), t.Distinct(), warmup, f.smq, curves, took}
+	res := cachesimResult{report.NewEnvelope("cachesim"), t, t.Len(), t.Distinct(), warmup, f.smq, curves, took}
 	plot := cachesimPlot(res)
 	if f.plots != "" {
 		made, err := draw.Files(f.plots, "cachesim", plot)

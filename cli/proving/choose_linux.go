@@ -1,11 +1,12 @@
 package proving
 
 import (
-	"fettle/internal/nearest"
-	"fettle/internal/ui"
 	"fmt"
 	"slices"
 	"strings"
+
+	"fettle/internal/nearest"
+	"fettle/internal/ui"
 
 	"github.com/spf13/cobra"
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -47,8 +46,7 @@ func whoGetsIn(ctx context.Context, a *app.App, names []string) error {
 			return app.Usagef("there is no user %s in /etc/passwd", ui.Quote(n))
 		}
 	}
-	w := tabwriter.NewWriter(a.Stdout, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "USER\tGETS IN WITH")
+	t := ui.Table{Header: []string{"USER", "GETS IN WITH"}}
 	shown := map[string]bool{}
 	var depends []string
 	for _, u := range l.DB.Users {
@@ -65,7 +63,7 @@ func whoGetsIn(ctx context.Context, a *app.App, names []string) error {
 			if acc.From != "" {
 				who += " from " + acc.From
 			}
-			fmt.Fprintf(w, "%s\t%s\n", ui.Visible(who), ui.Visible(acc.Words()))
+			t.Rows = append(t.Rows, []string{ui.Visible(who), ui.Visible(acc.Words())})
 			for _, d := range acc.Depends {
 				if strings.Contains(acc.Words(), "perhaps") {
 					depends = append(depends, d)
@@ -73,9 +71,7 @@ func whoGetsIn(ctx context.Context, a *app.App, names []string) error {
 			}
 		}
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
+	fmt.Fprint(a.Stdout, t.Text(ui.Width(a.Stdout), "", false))
 	seen := map[string]bool{}
 	for _, d := range depends {
 		if !seen[d] {

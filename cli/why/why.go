@@ -131,11 +131,6 @@ func lookHere(ctx context.Context, a *app.App, matches []lore.Match) map[string]
 }
 
 func whyJSON(a *app.App, matches []lore.Match, near *lore.Match, here map[string]trap.Result) error {
-	type match struct {
-		lore.Match
-		Title string       `json:"title"`
-		Here  *trap.Result `json:"here,omitempty"` // what the check says of this host
-	}
 	out := []match{}
 	for _, m := range matches {
 		j := match{Match: m, Title: a.Title(m.Trap)}
@@ -144,10 +139,20 @@ func whyJSON(a *app.App, matches []lore.Match, near *lore.Match, here map[string
 		}
 		out = append(out, j)
 	}
-	return a.JSON(struct {
-		Matches []match     `json:"matches"`
-		Near    *lore.Match `json:"near,omitempty"` // no match, but the nearest
-	}{out, near})
+	return a.JSON(document{report.NewEnvelope("why"), out, near})
+}
+
+// document is the answer as JSON.
+type document struct {
+	report.Envelope
+	Matches []match     `json:"matches"`
+	Near    *lore.Match `json:"near,omitempty"` // no match, but the nearest
+}
+
+type match struct {
+	lore.Match
+	Title string       `json:"title"`
+	Here  *trap.Result `json:"here,omitempty"` // what the check says of this host
 }
 
 // talks tells whether a trap's check asks other hosts too where it may.

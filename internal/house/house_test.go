@@ -54,7 +54,7 @@ var rooms = map[string][]string{
 	"fleet":           {"host", "trap", "report"},
 	"cli":             {"cli", "run", "host", "conf", "fact", "trap", "traps", "remedy", "lore", "report", "accept", "fleet", "watch", "measure", "chart", "totp"},
 	"cli/":            {"cli/app", "run", "host", "conf", "fact", "trap", "remedy", "lore", "report", "accept", "fleet", "watch", "measure", "chart", "totp"},
-	"cli/proving":     {"cli", "run", "bisect", "host", "traps", "remedy", "lab", "measure", "chart"},
+	"cli/proving":     {"cli", "run", "bisect", "host", "traps", "remedy", "report", "lab", "measure", "chart"},
 	"cli/totp":        {"cli/app", "cli/fix", "host", "conf", "fact", "totp"},
 	"run":             {"host", "fact/machine", "conf/ldapconf", "trap", "lore/rule"},
 	"cmd/":            {"cli"},
@@ -69,7 +69,7 @@ var rooms = map[string][]string{
 
 // starters may start programs: the read-only commands of checks, the steps of
 // remedies, and the transports.
-var starters = []string{"host/exec_linux.go", "host/confine/", "host/archive/", "internal/means/", "remedy/", "fleet/", "cli/", "lab/", "measure/", "bisect/"}
+var starters = []string{"host/exec_linux.go", "host/confine/", "host/archive/", "internal/means/", "internal/ui/pager.go", "remedy/", "fleet/", "cli/", "lab/", "measure/", "bisect/"}
 
 func TestWhoImportsWhom(t *testing.T) {
 	eachFile(t, func(file string, imports []string) {

@@ -180,39 +180,25 @@ func (m *markdown) code(lines []string, belongs func(string) bool, cut int) int 
 	return n
 }
 
-// table writes columns; the last one takes the room that is left, and wraps.
+// table writes a table, whose cells wrap inside their columns.
 func (m *markdown) table(lines []string) int {
 	m.flush()
 	m.gap(false)
+	var t Table
 	n := 0
-	var rows [][]string
-	var widths []int
-	for n < len(lines) && strings.HasPrefix(strings.TrimSpace(lines[n]), "|") {
-		if n != 1 {
-			var row []string
-			for i, c := range strings.Split(strings.Trim(strings.TrimSpace(lines[n]), "|"), "|") {
-				c = m.plain(Visible(strings.TrimSpace(c)))
-				row = append(row, c)
-				if i == len(widths) {
-					widths = append(widths, 0)
-				}
-				widths[i] = max(widths[i], utf8.RuneCountInString(c))
-			}
-			rows = append(rows, row)
+	for ; n < len(lines) && strings.HasPrefix(strings.TrimSpace(lines[n]), "|"); n++ {
+		var row []string
+		for c := range strings.SplitSeq(strings.Trim(strings.TrimSpace(lines[n]), "|"), "|") {
+			row = append(row, m.plain(Visible(strings.TrimSpace(c))))
 		}
-		n++
+		switch n {
+		case 0:
+			t.Header = row
+		case 1: // the rule
+		default:
+			t.Rows = append(t.Rows, row)
+		}
 	}
-	for i, row := range rows {
-		lead := mdIndent
-		for k, c := range row[:len(row)-1] {
-			lead += c + strings.Repeat(" ", widths[k]-utf8.RuneCountInString(c)+2)
-		}
-		rest := strings.Repeat(" ", min(utf8.RuneCountInString(lead), m.width/2))
-		text := Wrap(row[len(row)-1], m.width, lead, rest)
-		if i == 0 {
-			text = m.paint.Paint(Bold, strings.TrimSuffix(text, "\n")) + "\n"
-		}
-		m.b.WriteString(text)
-	}
+	m.b.WriteString(t.Text(m.width, mdIndent, m.paint))
 	return n
 }
