@@ -68,7 +68,7 @@ type jsonDoc struct {
 func newJSON(w io.Writer, _ Options) Writer { return &jsonDoc{w: w} }
 
 func (j *jsonDoc) End(took time.Duration) error {
-	d := Document{NewEnvelope("report"), j.meta, Infos(j.traps), worstFirst(j.results), j.counts, took}
+	d := Document{Envelope{documentFormat, SchemaVersion, j.meta.Version}, j.meta, Infos(j.traps), worstFirst(j.results), j.counts, took}
 	if d.Results == nil {
 		d.Results = []trap.Result{}
 	}
