@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"fettle/internal/files"
 	"fettle/report"
 
 	"github.com/spf13/cobra"
