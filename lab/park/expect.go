@@ -19,8 +19,8 @@ type Expected struct {
 
 // Expectation allows one outcome, and says why it is right.
 type Expectation struct {
-	Trap     string   `yaml:"trap"`
-	On       string   `yaml:"on"`       // subject, as path.Match matches; "" is every subject
+	Trap     string   `yaml:"trap"`     // may be a pattern, as path.Match takes it
+	On       string   `yaml:"on"`       // subject, or a pattern; "" is every subject
 	Severity string   `yaml:"severity"` // of what is found
 	In       []string `yaml:"in"`       // the looks that it is for; none: all
 	Why      string   `yaml:"why"`
@@ -63,14 +63,16 @@ func readExpected(dir fs.FS, file string) (Expected, error) {
 }
 
 func (x Expectation) covers(look string, o Outcome) bool {
-	if x.Trap != o.Trap || len(x.In) > 0 && !slices.Contains(x.In, look) || x.Severity != o.Severity {
+	if len(x.In) > 0 && !slices.Contains(x.In, look) || x.Severity != o.Severity {
 		return false
 	}
-	if x.On == "" || x.On == o.Subject {
-		return true
-	}
-	ok, err := path.Match(x.On, o.Subject)
-	return err == nil && ok
+	return like(x.Trap, o.Trap) && (x.On == "" || like(x.On, o.Subject))
+}
+
+// like tells whether s is the name, or fits it as a pattern of path.Match.
+func like(name, s string) bool {
+	ok, err := path.Match(name, s)
+	return name == s || err == nil && ok
 }
 
 // Judge compares one look with what is expected of it. The error names every

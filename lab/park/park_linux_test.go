@@ -18,6 +18,7 @@ var (
 	table  = flag.String("table", "", "write the table of hosts to this file")
 	only   = flag.String("hosts", "", "try these hosts alone, with commas between them")
 	keep   = flag.String("keep", "", "keep what the hosts answered in this folder")
+	again  = flag.String("again", "", "boot nothing: judge anew what hosts answered, kept in this folder")
 )
 
 // TestPark tries fettle on every host of the park.
@@ -59,6 +60,9 @@ func TestPark(t *testing.T) {
 
 // visit boots a host in one way and judges every look at it.
 func visit(t *testing.T, im Images, r Recipe, way string) []Row {
+	if *again != "" {
+		return judge(t, r, way, filepath.Join(*again, r.Name+"-"+way))
+	}
 	layers, err := im.Layer(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
@@ -123,10 +127,14 @@ func judge(t *testing.T, r Recipe, way, got string) []Row {
 			continue
 		}
 		look("sosreport", from(t, dir))
-		if err := AsSOS3(dir); err != nil {
+		old := filepath.Join(t.TempDir(), "sos")
+		if out, err := exec.Command("cp", "-a", dir, old).CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+		if err := AsSOS3(old); err != nil {
 			t.Error(err)
 		}
-		look("sosreport-3", from(t, dir))
+		look("sosreport-3", from(t, old))
 	}
 	if way == "container" && len(reports) == 0 {
 		t.Error("sos left no report")

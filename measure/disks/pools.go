@@ -3,6 +3,7 @@ package disks
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -15,7 +16,7 @@ import (
 // interval in whole seconds, or, when that is 0, since they were imported. No
 // ZFS: none, and no error.
 func Pools(ctx context.Context, h *host.Host, interval time.Duration) ([]*Vdev, error) {
-	if ok, err := h.Exists(ctx, "/sys/module/zfs"); err != nil || !ok {
+	if ok, err := loaded(ctx, h); err != nil || !ok {
 		return nil, err
 	}
 	args := []string{"iostat", "-v", "-l", "-p", "-P"}
@@ -48,10 +49,20 @@ func (v *Vdev) last(n time.Duration) {
 	}
 }
 
+// loaded tells whether ZFS runs here. Where a container does not see its host's
+// modules, pools are the host's concern.
+func loaded(ctx context.Context, h *host.Host) (bool, error) {
+	ok, err := h.Exists(ctx, "/sys/module/zfs")
+	if errors.Is(err, host.ErrHidden) {
+		return false, nil
+	}
+	return ok, err
+}
+
 // Vdevs asks zpool for the pools of a host with what each vdev holds. No ZFS:
 // none, and no error.
 func Vdevs(ctx context.Context, h *host.Host) ([]*Vdev, error) {
-	if ok, err := h.Exists(ctx, "/sys/module/zfs"); err != nil || !ok {
+	if ok, err := loaded(ctx, h); err != nil || !ok {
 		return nil, err
 	}
 	out, err := h.Run(ctx, "zpool", "list", "-v", "-p", "-P")
