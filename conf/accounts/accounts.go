@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fettle/conf/nameservice"
 	"fettle/host"
 	"fettle/host/acl"
 )
@@ -52,11 +53,11 @@ type DB struct {
 // could not be looked at, or that nobody could look what nsswitch.conf says.
 func Read(ctx context.Context, h *host.Host) (*DB, error) {
 	db := &DB{}
-	sw, err := readSwitch(ctx, h)
+	sw, err := nameservice.ReadSwitch(ctx, h)
 	if err != nil {
 		return nil, err
 	}
-	db.UsersElsewhere, db.GroupsElsewhere = sw.elsewhere("passwd"), sw.elsewhere("group", "initgroups")
+	db.UsersElsewhere, db.GroupsElsewhere = elsewhere(sw, "passwd"), elsewhere(sw, "group", "initgroups")
 	for _, f := range []struct {
 		path  string
 		parse func(file, text string) bool
@@ -69,7 +70,7 @@ func Read(ctx context.Context, h *host.Host) (*DB, error) {
 		{"/usr/lib/passwd", db.parsePasswd, &db.UsersElsewhere, true},
 		{"/usr/lib/group", db.parseGroup, &db.GroupsElsewhere, true},
 	} {
-		if f.alt && !sw.uses("altfiles") {
+		if f.alt && !uses(sw, "altfiles") {
 			continue
 		}
 		b, err := h.ReadFile(ctx, f.path)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"fettle/conf/nameservice"
 	"fettle/host"
 	"fettle/host/hosttest"
 	"fettle/internal/means"
@@ -130,6 +131,6 @@ func FuzzParse(f *testing.F) {
 		for _, g := range db.Groups {
 			db.MembersOf(g.Name)
 		}
-		parseSwitch(sw).elsewhere("group")
+		elsewhere(nameservice.ParseSwitch(sw), "group")
 	})
 }

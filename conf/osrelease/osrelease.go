@@ -3,6 +3,7 @@ package osrelease
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"fettle/host"
@@ -57,6 +58,11 @@ func unquote(s string) string {
 
 // ID is the distribution's: "debian".
 func (f File) ID() string { return f.Fields["ID"] }
+
+// Is tells whether it is a distribution, or made from it (ID_LIKE).
+func (f File) Is(id string) bool {
+	return f.ID() == id || slices.Contains(strings.Fields(f.Fields["ID_LIKE"]), id)
+}
 
 // Name is the distribution with its version, short: "Debian 12", "Ubuntu 24.04.1 LTS".
 func (f File) Name() string {

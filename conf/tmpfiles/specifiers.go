@@ -2,9 +2,11 @@ package tmpfiles
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
+	"fettle/conf/osrelease"
 	"fettle/host"
 )
 
@@ -139,18 +141,12 @@ func architecture(machine string) (string, error) {
 
 // osRelease reads one field of os-release(5); a field that is not there is empty.
 func (s *specifiers) osRelease(spec, field string) (string, error) {
-	b, err := s.h.ReadFile(s.ctx, "/etc/os-release")
-	if host.IsAbsent(err) {
-		b, err = s.h.ReadFile(s.ctx, "/usr/lib/os-release")
+	f, err := osrelease.Read(s.ctx, s.h)
+	if err == nil && f.Path == "" {
+		err = errors.New("there is no os-release")
 	}
 	if err != nil {
 		return "", &unanswered{spec, err.Error()}
 	}
-	value := ""
-	for line := range strings.Lines(string(b)) {
-		if v, ok := strings.CutPrefix(strings.TrimSpace(line), field+"="); ok {
-			value = strings.Trim(v, `"'`)
-		}
-	}
-	return value, nil
+	return f.Fields[field], nil
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"fettle/conf/accounts"
+	"fettle/conf/osrelease"
 	"fettle/conf/sysctlconf"
 	"fettle/host"
 )
@@ -21,26 +22,18 @@ func readOS(r *reading, _ *Fact) (*osFact, error) {
 }
 
 func osRelease(r *reading) (*osFact, error) {
-	for _, name := range []string{"/etc/os-release", "/usr/lib/os-release"} {
-		b, err := r.h.ReadFile(r.ctx, name)
-		if host.IsAbsent(err) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		v := map[string]string{}
-		for line := range strings.Lines(string(b)) {
-			if k, val, ok := strings.Cut(strings.TrimSpace(line), "="); ok && k[:min(1, len(k))] != "#" {
-				v[k] = unquote(val)
-			}
-		}
-		return &osFact{
-			seen: seen{name, v["PRETTY_NAME"]}, Exists: true, ID: v["ID"], VersionID: v["VERSION_ID"], Like: strings.Fields(v["ID_LIKE"]),
-			Codename: v["VERSION_CODENAME"], Name: v["NAME"], Pretty: v["PRETTY_NAME"],
-		}, nil
+	f, err := osrelease.Read(r.ctx, r.h)
+	if err != nil {
+		return nil, err
 	}
-	return &osFact{seen: seen{"/etc/os-release", "absent"}}, nil
+	if f.Path == "" {
+		return &osFact{seen: seen{"/etc/os-release", "absent"}}, nil
+	}
+	v := f.Fields
+	return &osFact{
+		seen: seen{f.Path, v["PRETTY_NAME"]}, Exists: true, ID: v["ID"], VersionID: v["VERSION_ID"], Like: strings.Fields(v["ID_LIKE"]),
+		Codename: v["VERSION_CODENAME"], Name: v["NAME"], Pretty: v["PRETTY_NAME"],
+	}, nil
 }
 
 // is tells whether the host runs a distribution, or one made from it.

@@ -1,11 +1,11 @@
 package counterwrap
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"strings"
 
+	"fettle/conf/osrelease"
 	"fettle/host"
 	"fettle/remedy"
 	"fettle/trap"
@@ -35,19 +35,12 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 // refuseNetback: another kernel is nobody's to install but the admin's.
 func refuseNetback(ctx context.Context, h *host.Host) error {
 	how := "boot a kernel of 4.10 or newer"
-	b, _ := h.ReadFile(ctx, "/etc/os-release")
-	for line := range bytes.Lines(b) {
-		id, ok := strings.CutPrefix(strings.TrimSpace(string(line)), "ID=")
-		switch strings.Trim(id, `"'`) {
-		case "debian":
-			if ok {
-				how = "boot a linux-image of 4.10 or newer: Debian 10 and later have one, Debian 9 in stretch-backports"
-			}
-		case "ubuntu":
-			if ok {
-				how = "boot a linux-image of 4.10 or newer: Ubuntu 16.04 has one in linux-generic-hwe-16.04, later releases have one"
-			}
-		}
+	release, _ := osrelease.Read(ctx, h) // it only makes the advice more exact
+	switch release.ID() {
+	case "debian":
+		how = "boot a linux-image of 4.10 or newer: Debian 10 and later have one, Debian 9 in stretch-backports"
+	case "ubuntu":
+		how = "boot a linux-image of 4.10 or newer: Ubuntu 16.04 has one in linux-generic-hwe-16.04, later releases have one"
 	}
 	if m := h.Identity().Machine; m != "" && strings.Contains(" "+strings.Join(words32, " ")+" ", " "+m+" ") {
 		how = "boot a 64-bit kernel of 4.10 or newer"

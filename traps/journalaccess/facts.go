@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"fettle/conf/accounts"
+	"fettle/conf/osrelease"
 	"fettle/conf/tmpfiles"
 	"fettle/host"
 	"fettle/host/acl"
@@ -259,23 +260,8 @@ func groupsOf(l tmpfiles.Line) []string {
 }
 
 func isDebian(ctx context.Context, h *host.Host) (bool, error) {
-	for _, name := range []string{"/etc/os-release", "/usr/lib/os-release"} {
-		b, err := h.ReadFile(ctx, name)
-		if host.IsAbsent(err) {
-			continue
-		}
-		if err != nil {
-			return false, err
-		}
-		for line := range strings.Lines(string(b)) {
-			k, v, _ := strings.Cut(strings.TrimSpace(line), "=")
-			if (k == "ID" || k == "ID_LIKE") && slices.Contains(strings.Fields(strings.Trim(v, `"'`)), "debian") {
-				return true, nil
-			}
-		}
-		return false, nil
-	}
-	return false, nil
+	release, err := osrelease.Read(ctx, h)
+	return release.Is("debian"), err
 }
 
 // withoutACL describes the file system below the journal when its mount

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fettle/conf/osrelease"
 	"fettle/host"
 	"fettle/internal/lazy"
 	"fettle/trap"
@@ -50,30 +51,12 @@ type distribution struct {
 var newest = map[string]float64{"debian": 12, "ubuntu": 24.04}
 
 func release(ctx context.Context, h *host.Host) (distribution, error) {
-	d := distribution{file: "/etc/os-release"}
-	b, err := h.ReadFile(ctx, d.file)
-	if host.IsAbsent(err) {
-		d.file = "/usr/lib/os-release"
-		b, err = h.ReadFile(ctx, d.file)
-	}
+	f, err := osrelease.Read(ctx, h)
 	if err != nil {
-		return d, err
+		return distribution{}, err
 	}
-	version := ""
-	for line := range strings.Lines(string(b)) {
-		k, v, _ := strings.Cut(strings.TrimSpace(line), "=")
-		v = strings.Trim(v, `"'`)
-		switch k {
-		case "ID":
-			d.name = v
-			d.debian = d.debian || v == "debian" || v == "ubuntu"
-		case "ID_LIKE":
-			d.debian = d.debian || strings.Contains(v, "debian") || strings.Contains(v, "ubuntu")
-		case "VERSION_ID":
-			version = v
-		}
-	}
-	n, err := strconv.ParseFloat(version, 64)
+	d := distribution{file: f.Path, name: f.ID(), debian: f.Is("debian") || f.Is("ubuntu")}
+	n, err := strconv.ParseFloat(f.Fields["VERSION_ID"], 64)
 	d.known = err == nil && newest[d.name] > 0 && n <= newest[d.name]
 	return d, nil
 }

@@ -5,55 +5,35 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"fettle/conf/nameservice"
 )
 
-// HostSources are the sources of the line "hosts" of nsswitch.conf(5), in
-// their order, without actions. A text without the line has glibc's default
-// (nss/nss_database.c since 2.34; "dns [!UNAVAIL=return] files" before 2.33
-// asks the same two).
-func HostSources(nsswitch string) []string {
-	for line := range strings.Lines(nsswitch) {
-		line, _, _ = strings.Cut(line, "#")
-		db, rest, ok := strings.Cut(line, ":")
-		if !ok || strings.TrimSpace(db) != "hosts" {
-			continue
+// HostSources are the sources of names of hosts in the text of an
+// nsswitch.conf(5), in their order, without actions and without the words of
+// comments.
+func HostSources(text string) []string {
+	var out []string
+	for _, s := range nameservice.ParseSwitch(text).Sources("hosts") {
+		if !s.Commented && !slices.Contains(out, s.Name) {
+			out = append(out, s.Name)
 		}
-		var out []string
-		for rest != "" {
-			before, after, action := strings.Cut(rest, "[")
-			for _, s := range strings.Fields(before) {
-				if !slices.Contains(out, s) {
-					out = append(out, s)
-				}
-			}
-			if !action {
-				break
-			}
-			_, rest, _ = strings.Cut(after, "]")
-		}
-		return out
 	}
-	return []string{"files", "dns"}
+	return out
 }
 
 // answered are the files in which the client's address has a name at once: the
 // host's own /etc/nsswitch.conf and /etc/hosts, with files asked first and a
 // line for the address. All other lookups stay as they are.
 func answered(nsswitch, hosts []byte, addr string) map[string][]byte {
-	var b strings.Builder
-	done := false
-	for line := range strings.Lines(string(nsswitch)) {
-		text, _, _ := strings.Cut(line, "#")
-		if db, rest, ok := strings.Cut(text, ":"); ok && strings.TrimSpace(db) == "hosts" && !done {
-			line, done = "hosts: files "+strings.TrimSpace(rest)+"\n", true
+	text := strings.TrimSuffix(string(nsswitch), "\n") + "\nhosts: files" // the last line counts
+	for _, s := range nameservice.ParseSwitch(string(nsswitch)).Sources("hosts") {
+		if !s.Commented {
+			text += " " + s.String()
 		}
-		b.WriteString(line)
-	}
-	if !done {
-		b.WriteString("\nhosts: files dns\n")
 	}
 	return map[string][]byte{
-		"/etc/nsswitch.conf": []byte(b.String()),
+		"/etc/nsswitch.conf": []byte(text + "\n"),
 		"/etc/hosts":         []byte(fmt.Sprintf("%s fettle-login.invalid\n%s", addr, hosts)),
 	}
 }

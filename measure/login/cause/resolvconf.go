@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/miekg/dns"
+
+	"fettle/conf/nameservice"
 )
 
 // Resolvers is resolv.conf(5) as glibc reads it.
@@ -24,33 +24,11 @@ type Resolvers struct {
 
 // ParseResolvers reads resolv.conf. Lines that glibc ignores are ignored.
 func ParseResolvers(text string) Resolvers {
-	r := Resolvers{Timeout: 5 * time.Second, Attempts: 2} // RES_TIMEOUT, RES_DFLRETRY
-	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, "#") || strings.HasPrefix(line, ";") {
-			continue
-		}
-		f := strings.Fields(line)
-		if len(f) < 2 {
-			continue
-		}
-		switch f[0] {
-		case "nameserver":
-			if a, err := netip.ParseAddr(f[1]); err == nil && len(r.Servers) < 3 {
-				r.Servers = append(r.Servers, netip.AddrPortFrom(a, 53))
-			}
-		case "options":
-			for _, o := range f[1:] {
-				k, v, _ := strings.Cut(o, ":")
-				n, err := strconv.Atoi(v)
-				switch {
-				case k == "rotate":
-					r.Rotate = true
-				case k == "timeout" && err == nil && n > 0:
-					r.Timeout = time.Duration(min(n, 30)) * time.Second // RES_MAXRETRANS
-				case k == "attempts" && err == nil && n > 0:
-					r.Attempts = min(n, 5) // RES_MAXRETRY
-				}
-			}
+	conf := nameservice.ParseResolver(text)
+	r := Resolvers{Timeout: conf.Timeout, Attempts: conf.Attempts, Rotate: conf.Rotate}
+	for _, s := range conf.Servers {
+		if a, err := netip.ParseAddr(s.Addr); err == nil {
+			r.Servers = append(r.Servers, netip.AddrPortFrom(a, 53))
 		}
 	}
 	if len(r.Servers) == 0 {
