@@ -33,6 +33,10 @@ func TestAgainstLibpam(t *testing.T) {
 		fmt.Fprintln(&names, name)
 	}
 	fmt.Fprintln(&names, "absent") // falls back to "other"
+	// A reset in a substack goes back to what was before it, not to nothing.
+	write(t, filepath.Join(conf, "increset"), "auth [success=reset default=ignore] "+module+" ret=0\nauth required "+module+" ret=0\n")
+	write(t, filepath.Join(conf, "reset"), "auth required "+module+" ret=7\nauth substack "+conf+"/increset\n")
+	fmt.Fprintln(&names, "reset")
 	cmd := exec.Command(ask, conf)
 	cmd.Stdin = &names
 	out, err := cmd.Output()
@@ -65,8 +69,8 @@ func TestAgainstLibpam(t *testing.T) {
 			}
 		}
 	}
-	if total := strings.Count(string(out), "\n"); total != n+1 || wrong > 0 {
-		t.Errorf("%d of %d answers are wrong (of %d asked)", wrong, total, n+1)
+	if total := strings.Count(string(out), "\n"); total != n+2 || wrong > 0 {
+		t.Errorf("%d of %d answers are wrong (of %d asked)", wrong, total, n+2)
 	}
 	for _, must := range []string{"0", "6", "7", "26"} { // the generator reaches what matters
 		if seen[must] < 20 {

@@ -185,3 +185,25 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestMatchAllAndGlobals: what may not stand in a Match block is not taken from
+// one that matches everything either: there the first line counts, as for all
+// global settings (servconf.c, copy_set_server_options takes no others).
+func TestMatchAllAndGlobals(t *testing.T) {
+	c := with(t, "1:9.2p1-1", "LoginGraceTime 30\nMatch all\nLoginGraceTime 5\nMaxSessions 3")
+	e := c.For(Conn{User: "alice", Addr: "192.0.2.1"})
+	for keyword, want := range map[string]string{"LoginGraceTime": "30", "MaxSessions": "3"} {
+		if got := strings.Join(e.Get(keyword).Values, " "); got != want {
+			t.Errorf("%s is %s, want %s", keyword, got, want)
+		}
+	}
+}
+
+// TestAddressWithZone: a link-local client's address names an interface, which
+// an address in a Match does not.
+func TestAddressWithZone(t *testing.T) {
+	c := with(t, "1:9.2p1-1", "MaxSessions 9\nMatch Address fe80::/10\nMaxSessions 3")
+	if got := c.For(Conn{User: "alice", Addr: "fe80::1%eth0"}).Get("MaxSessions").Values; len(got) != 1 || got[0] != "3" {
+		t.Errorf("MaxSessions is %s, want 3", got)
+	}
+}

@@ -169,3 +169,18 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestOrderIsByName: files of all folders are read in the order of their names,
+// not folder by folder (sysctl.d(5)).
+func TestOrderIsByName(t *testing.T) {
+	c, err := Read(t.Context(), hosttest.New(t, "-- root/etc/sysctl.d/10-early.conf --\nvm.swappiness = 1\n-- root/usr/lib/sysctl.d/90-late.conf --\nvm.swappiness = 2\n-- root/etc/sysctl.d/50-mid.conf --\nvm.swappiness = 3\n"+
+		"-- root/run/sysctl.d/99-last.conf --\nvm.dirty_ratio = 4\n-- root/usr/lib/sysctl.d/10-first.conf --\nvm.dirty_ratio = 5\n"), Systemd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]string{"vm/swappiness": "2", "vm/dirty_ratio": "4"} {
+		if w := c.Lookup(key).Winner; w == nil || w.Value != want {
+			t.Errorf("%s: %+v wins, want %q", key, w, want)
+		}
+	}
+}

@@ -120,3 +120,19 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestSecondOwner: a second line that makes the same path is a duplicate and
+// ignored, unless it appends (parse_line of tmpfiles.c, item_compatible).
+func TestSecondOwner(t *testing.T) {
+	for text, want := range map[string]string{"f /p 0600\nf /p 0640\n": "1", "f /p 0600\nf+ /p 0640\n": "1 2", "f+ /p 0600\nf /p 0640\n": "1"} {
+		c := &Config{}
+		c.parse("t", text, func(s string) (string, error) { return s, nil })
+		var got []string
+		for _, l := range c.For("/p") {
+			got = append(got, fmt.Sprint(l.Num))
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q: lines %v, want %s", text, got, want)
+		}
+	}
+}

@@ -274,3 +274,30 @@ func FuzzManifest(f *testing.F) {
 		}
 	})
 }
+
+// twice answers each reading differently, and the third in time no more.
+type twice struct {
+	host.Source
+	n int
+}
+
+func (s *twice) ReadFile(context.Context, string, int64) ([]byte, error) {
+	if s.n++; s.n > 2 {
+		return nil, context.DeadlineExceeded
+	}
+	return fmt.Appendf(nil, "answer %d", s.n), nil
+}
+
+// TestLaterAnswerCounts: what a check was told last is what the capture has:
+// its outcome came of that. That time ran out is no answer.
+func TestLaterAnswerCounts(t *testing.T) {
+	src := &twice{Source: hosttest.New(t, "").Source()}
+	rec := capture.NewRecorder(src)
+	for range 3 {
+		rec.ReadFile(t.Context(), "/etc/x", 100)
+	}
+	b, err := through(t, rec.Capture()).ReadFile(t.Context(), "/etc/x", 100)
+	if string(b) != "answer 2" {
+		t.Errorf("kept %q, %v", b, err)
+	}
+}

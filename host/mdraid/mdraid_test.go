@@ -162,3 +162,15 @@ func FuzzParseSysfs(f *testing.F) {
 		}
 	})
 }
+
+// TestListUnused: without the feature bit the area of the list was never
+// written, and what lies there is no list (super_1_load, drivers/md/md.c).
+func TestListUnused(t *testing.T) {
+	area := binary.LittleEndian.AppendUint64(nil, 1000<<10|8)
+	for features, want := range map[uint32]int{0: 0, FeatureBadBlocks: 1} {
+		s := &Superblock{BBLSize: 8, BBLOffset: 72, Features: features}
+		if got, err := s.List(area); err != nil || len(got) != want {
+			t.Errorf("features %#x: %v %v, want %d entries", features, got, err, want)
+		}
+	}
+}
