@@ -61,7 +61,7 @@ func (s State) Warning() string {
 	case s.Landlock >= full && s.Filter:
 		return ""
 	case s.Filter && s.Landlock == 0:
-		return "this kernel has no Landlock: only a system call filter keeps checks from writing"
+		return "no Landlock here (the kernel lacks it, or a container hides it): only a system call filter keeps checks from writing"
 	case s.Filter:
 		return fmt.Sprintf("this kernel's Landlock is old (ABI %d): a system call filter makes up for it", s.Landlock)
 	case s.Landlock > 0:
