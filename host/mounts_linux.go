@@ -4,7 +4,6 @@ import (
 	"os"
 	"path"
 	"sort"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -47,35 +46,12 @@ func (m *mountTable) set(mounts []mount) {
 	sort.SliceStable(mounts, func(i, j int) bool { return len(mounts[i].point) > len(mounts[j].point) })
 }
 
-// parseMountinfo reads proc_pid_mountinfo(5). A later mount on the same point
-// hides the earlier one.
 func parseMountinfo(s string) []mount {
 	var out []mount
-	at := map[string]int{}
-	for line := range strings.Lines(s) {
-		left, right, ok := strings.Cut(line, " - ")
-		l, r := strings.Fields(left), strings.Fields(right)
-		if !ok || len(l) < 6 || len(r) < 2 {
-			continue
-		}
-		major, minor, _ := strings.Cut(l[2], ":")
-		maj, _ := strconv.ParseUint(major, 10, 32)
-		mnr, _ := strconv.ParseUint(minor, 10, 32)
-		mt := mount{dev: unix.Mkdev(uint32(maj), uint32(mnr)), point: unescapeMount(l[4]), fstype: r[0],
-			device: unescapeMount(r[1]), options: l[5], network: MayHang(r[0])}
-		if i, ok := at[mt.point]; ok {
-			out[i] = mt
-			continue
-		}
-		at[mt.point] = len(out)
-		out = append(out, mt)
+	for _, m := range ParseMountinfo(s) {
+		out = append(out, mount{dev: unix.Mkdev(m.Major, m.Minor), point: m.Point, fstype: m.Type, device: m.Device, options: m.Options, network: MayHang(m.Type)})
 	}
 	return out
-}
-
-// unescapeMount undoes the octal escapes of space, tab, newline and backslash.
-func unescapeMount(s string) string {
-	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`, `\043`, "#").Replace(s)
 }
 
 // of finds the mount that a path without symlinks lies on.

@@ -30,15 +30,8 @@ func (s *Source) filesystems() ([]host.Filesystem, error) {
 
 func parseFilesystems(mounts, space, inodes, mountinfo string) []host.Filesystem {
 	dev := map[string]uint64{}
-	for line := range strings.Lines(mountinfo) {
-		if f := strings.Fields(line); len(f) > 4 {
-			maj, mnr, _ := strings.Cut(f[2], ":")
-			a, err1 := strconv.ParseUint(maj, 10, 32)
-			b, err2 := strconv.ParseUint(mnr, 10, 32)
-			if err1 == nil && err2 == nil {
-				dev[strings.ReplaceAll(f[4], `\040`, " ")] = makedev(a, b)
-			}
-		}
+	for _, m := range host.ParseMountinfo(mountinfo) {
+		dev[m.Point] = makedev(uint64(m.Major), uint64(m.Minor))
 	}
 	kib, ino := dfRows(space), dfRows(inodes)
 	out := []host.Filesystem{}

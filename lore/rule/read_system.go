@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fettle/conf/fstab"
 	"fettle/host"
 	"fettle/internal/units"
 )
@@ -71,41 +72,16 @@ func readFilesystem(r *reading, f *Fact) (*fsFact, error) {
 }
 
 func readFstab(r *reading, _ *Fact) ([]*fstabFact, error) {
-	const name = "/etc/fstab"
-	out := []*fstabFact{}
-	b, err := r.content(name)
-	if host.IsAbsent(err) {
-		return out, nil
-	}
+	entries, err := fstab.Read(r.ctx, r.h)
 	if err != nil {
 		return nil, err
 	}
-	n := 0
-	for line := range strings.Lines(string(b)) {
-		n++
-		f := strings.Fields(line)
-		if len(f) < 3 || f[0][0] == '#' {
-			continue
-		}
-		opts, dump, pass := "defaults", 0, 0
-		if len(f) > 3 {
-			opts = f[3]
-		}
-		if len(f) > 4 {
-			dump, _ = strconv.Atoi(f[4])
-		}
-		if len(f) > 5 {
-			pass, _ = strconv.Atoi(f[5])
-		}
-		out = append(out, &fstabFact{seen: seen{fmt.Sprintf("%s:%d", name, n), strings.Join(f, " ")},
-			Device: fstabText(f[0]), Mount: fstabText(f[1]), Type: f[2], Options: strings.Split(opts, ","), Dump: dump, Pass: pass, Line: n})
+	out := make([]*fstabFact, len(entries))
+	for i, e := range entries {
+		out[i] = &fstabFact{seen: seen{fmt.Sprintf("%s:%d", fstab.File, e.Line), e.String()},
+			Device: e.Device, Mount: e.Mount, Type: e.Type, Options: e.Options, Dump: e.Dump, Pass: e.Pass, Line: e.Line}
 	}
 	return out, nil
-}
-
-// fstabText undoes the escapes of fstab(5).
-func fstabText(s string) string {
-	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
 func readLinks(r *reading, f *Fact) ([]*netlinkFact, error) {

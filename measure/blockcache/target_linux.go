@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"fettle/host"
 )
 
 // number is the device's, or that of the device of a folder's file system.
@@ -109,10 +111,9 @@ func users(root, number string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for line := range strings.Lines(string(mounts)) { // proc_pid_mountinfo(5)
-		f := strings.Fields(line)
-		if len(f) > 4 && numbers[f[2]] != "" {
-			return numbers[f[2]] + " is mounted on " + f[4], nil
+	for _, m := range host.ParseMountinfo(string(mounts)) {
+		if what := numbers[fmt.Sprintf("%d:%d", m.Major, m.Minor)]; what != "" {
+			return what + " is mounted on " + m.Point, nil
 		}
 	}
 	swaps, err := os.ReadFile(filepath.Join(root, "proc/swaps"))
