@@ -13,10 +13,13 @@ import (
 // Kept is what a capture keeps of a file, also without --redact: the passwords
 // that LDAP clients bind with are of no use to any check, and stay on the host.
 func Kept(name string, b []byte) []byte {
-	if !strings.HasPrefix(name, "/etc/") || !strings.HasSuffix(name, ".conf") {
+	rc := strings.HasSuffix(name, "/.ldaprc") || strings.HasSuffix(name, "/ldaprc")
+	if !rc && (!strings.HasPrefix(name, "/etc/") || !strings.HasSuffix(name, ".conf")) {
 		return b
 	}
 	switch {
+	case rc, name == "/etc/ldap/ldap.conf", name == "/etc/openldap/ldap.conf":
+		return []byte(Secrets(string(b)))
 	case strings.HasPrefix(name, "/etc/sssd/"):
 		return []byte(continued(Secrets(string(b))))
 	case name == "/etc/nslcd.conf", name == "/etc/ldap.conf", name == "/etc/pam_ldap.conf", name == "/etc/libnss-ldap.conf":

@@ -42,6 +42,7 @@ type Redactor struct {
 	addrs    map[netip.Addr]netip.Addr
 	replaced map[string]string // pseudonym to what it stands for
 	people   map[string]bool   // accounts that are no part of the system
+	system   map[string]bool   // accounts that are
 }
 
 // New makes a Redactor. Captures made with one key share pseudonyms.
@@ -49,7 +50,7 @@ func New(key []byte) (*Redactor, error) {
 	if len(key) < 16 {
 		return nil, fmt.Errorf("redaction key of %d bytes: at least 16 are needed", len(key))
 	}
-	return &Redactor{key: key, names: map[string]string{}, addrs: map[netip.Addr]netip.Addr{}, replaced: map[string]string{}, people: map[string]bool{}}, nil
+	return &Redactor{key: key, names: map[string]string{}, addrs: map[netip.Addr]netip.Addr{}, replaced: map[string]string{}, people: map[string]bool{}, system: map[string]bool{}}, nil
 }
 
 // Replaced lists the pseudonyms that were given, with what each stands for:
@@ -193,11 +194,15 @@ func harmlessParts(w string) bool {
 	if strings.Join(parts, "") != w { // letters beyond ASCII
 		return false
 	}
-	digits, short, known := 0, 0, 0
+	digits, runs, short, known, longest := 0, 0, 0, 0, 0
 	for _, p := range parts {
+		if p[0] > '9' {
+			longest = max(longest, len(p))
+		}
 		switch {
 		case p[0] <= '9':
 			digits += len(p)
+			runs++
 		case vocabulary()[strings.ToLower(p)]:
 			known++
 		case len(p) <= 2:
@@ -210,6 +215,9 @@ func harmlessParts(w string) bool {
 		}
 	}
 	// Serial numbers and hashes are letters and digits in turn, or many digits.
+	if runs > 1 && longest < 3 && len(w) >= 8 {
+		return false
+	}
 	return digits <= 5 && (short <= 1 || short == 2 && known > 0 || short == 3 && digits <= 2 && known > 0)
 }
 

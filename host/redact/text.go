@@ -10,15 +10,25 @@ import (
 
 // Text replaces every name, address and unknown word in a text. What lies
 // between words stays, so lines and columns of separators keep their sense.
-func (r *Redactor) Text(s string) string { return r.text(s, true) }
+func (r *Redactor) Text(s string) string { return r.text(s, true, true) }
+
+// plainText is Text without a look for names by their position.
+func (r *Redactor) plainText(s string) string { return r.text(s, true, false) }
 
 // words is Text without a look for addresses: for versions, which may look
 // like them.
-func (r *Redactor) words(s string) string { return r.text(s, false) }
+func (r *Redactor) words(s string) string { return r.text(s, false, false) }
 
-func (r *Redactor) text(s string, addresses bool) string {
+func (r *Redactor) text(s string, addresses, positions bool) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
+		if positions {
+			if n, p := r.positioned(s, i); n > 0 {
+				b.WriteString(p)
+				i += n
+				continue
+			}
+		}
 		if !wordByte(s[i]) && s[i] != ':' {
 			b.WriteByte(s[i])
 			i++
@@ -37,6 +47,11 @@ func (r *Redactor) text(s string, addresses bool) string {
 		}
 		if addresses {
 			if n, p := r.address(s[i:]); n > 0 {
+				b.WriteString(p)
+				i += n
+				continue
+			}
+			if n, p := r.form(s, i); n > 0 {
 				b.WriteString(p)
 				i += n
 				continue

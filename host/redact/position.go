@@ -1,0 +1,127 @@
+package redact
+
+import (
+	"net/netip"
+	"strings"
+
+	"fettle/internal/lazy"
+)
+
+// Names that may be everyday words are known by where they stand: behind // in
+// a URL or a share, behind @, before :/ of an NFS export, and behind keywords
+// that take users or hosts.
+var (
+	// A URL's, a CIFS or a UNC share's host, with who logs in.
+	authority = lazy.Regexp(`^(?://|\\\\)(?:([^\s/@"'<>]*)@)?([A-Za-z0-9][\w.-]*)`)
+	afterAt   = lazy.Regexp(`^@([A-Za-z0-9][\w-]*(?:\.[\w-]+)*)`)
+	export    = lazy.Regexp(`^([A-Za-z][\w.-]*):/(?:[^/]|$)`)
+	// A Kerberos principal of a service: HTTP/web.example.com.
+	principal = lazy.Regexp(`^(?i:http|host|ldap|nfs|cifs|imap|smtp|postgres|mssqlsvc|termsrv|dns|ftp|rcmd)/([A-Za-z0-9][\w-]*(?:\.[\w-]+)*)`)
+	unitType  = lazy.Regexp(`\.(service|socket|target|timer|mount|automount|slice|scope|path|device|swap)(\.\w+)?$`)
+	terminal  = lazy.Regexp(`^(tty\w*|pts\d*|console|\d+|[a-z]+)$`)
+)
+
+// positioned replaces a name at s[i:] that its position tells.
+func (r *Redactor) positioned(s string, i int) (int, string) {
+	rest := s[i:]
+	switch c := s[i]; {
+	case c == '/' || c == '\\':
+		if m := authority().FindStringSubmatch(rest); m != nil && (i == 0 || s[i-1] != c) {
+			out := rest[:2]
+			if m[1] != "" {
+				out += Dropped + "@"
+			}
+			return len(m[0]), out + r.hostAt(m[2])
+		}
+	case c == '@' && i > 0 && (wordByte(s[i-1]) || s[i-1] == '-' || s[i-1] == '_' || s[i-1] == '.'):
+		m := afterAt().FindStringSubmatch(rest)
+		if m != nil && !unitType().MatchString(m[1]) && !terminal().MatchString(m[1]) {
+			return len(m[0]), "@" + r.hostAt(m[1])
+		}
+	case i == 0 || strings.IndexByte(" \t\"'=,(\n", s[i-1]) >= 0:
+		if m := export().FindStringSubmatch(rest); m != nil && m[1] != "external" { // of MD metadata
+			return len(m[1]), r.hostAt(m[1])
+		}
+		if m := principal().FindStringSubmatch(rest); m != nil {
+			return len(m[0]), m[0][:len(m[0])-len(m[1])] + r.hostAt(m[1])
+		}
+	}
+	return 0, ""
+}
+
+// hostAt replaces what stands where a host does: a name, or an address.
+func (r *Redactor) hostAt(name string) string {
+	trimmed := strings.TrimRight(name, ".")
+	if _, err := netip.ParseAddr(trimmed); err == nil || trimmed == "localhost" {
+		return r.plainText(name)
+	}
+	if n, p := r.form(name, 0); n > 0 {
+		return p + r.plainText(name[n:])
+	}
+	return r.Host(trimmed) + name[len(trimmed):]
+}
+
+var (
+	ofUsers = lazy.Regexp(`(?i)^(\s*(?:AllowUsers|DenyUsers|User|AuthorizedKeysCommandUser|AuthorizedPrincipalsCommandUser)[ \t=]+)(\S.*)$`)
+	ofHosts = lazy.Regexp(`(?i)^(\s*(?:HostName|ProxyJump|HostKeyAlias|Host)[ \t=]+)(\S.*)$`)
+	match   = lazy.Regexp(`(?i)^\s*Match\s`)
+)
+
+// keyworded replaces in a line of ssh's or sshd's configuration the users and
+// hosts that its keyword takes; false: its keyword takes none.
+func (r *Redactor) keyworded(line string) (string, bool) {
+	if m := ofUsers().FindStringSubmatch(line); m != nil {
+		return m[1] + eachField(m[2], func(_ int, f string) string { return r.userAt(f) }), true
+	}
+	if m := ofHosts().FindStringSubmatch(line); m != nil {
+		return m[1] + eachField(m[2], func(_ int, f string) string { return r.patterns(f, r.hostAt) }), true
+	}
+	if !match().MatchString(line) {
+		return "", false
+	}
+	key := ""
+	return eachField(line, func(i int, f string) string {
+		defer func() {
+			if i > 0 && key == "" {
+				key = strings.ToLower(f)
+			} else {
+				key = ""
+			}
+		}()
+		switch key {
+		case "user", "localuser":
+			return r.userAt(f)
+		case "host", "originalhost":
+			return r.patterns(f, r.hostAt)
+		}
+		return r.Text(f)
+	}), true
+}
+
+// patterns replaces the names in a list of patterns, a,!b,*.c.
+func (r *Redactor) patterns(list string, one func(string) string) string {
+	parts := strings.Split(list, ",")
+	for i, p := range parts {
+		name := strings.TrimLeft(p, "!*?.")
+		if name != "" && !strings.ContainsAny(name, "*?%") {
+			parts[i] = p[:len(p)-len(name)] + one(name)
+		} else {
+			parts[i] = r.Text(p)
+		}
+	}
+	return strings.Join(parts, ",")
+}
+
+// userAt replaces users in a list of patterns: all but accounts of the system.
+func (r *Redactor) userAt(list string) string {
+	return r.patterns(list, func(p string) string {
+		name, from, at := strings.Cut(p, "@")
+		if !r.system[name] && name != "root" && name != "nobody" {
+			name = r.User(name)
+		}
+		if at {
+			name += "@" + r.hostAt(from)
+		}
+		return name
+	})
+}
