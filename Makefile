@@ -6,6 +6,7 @@
 #   make park       builds hosts of Debian 11 to 13 once, and checks fettle on them (root)
 #   make lab-smq-old  kernels with dm-cache's smq before and after 2017, and the lab on them
 #   make lab-zfs    builds OpenZFS, of the release and the newest, and the lab on it
+#   make mutate     puts known mistakes into copies of the source: do the tests notice?
 #   make bench      the figures of BENCHMARKS.md
 #   make man        man pages and completions into out/
 #   make lint       vet, gofmt, staticcheck
@@ -18,7 +19,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 LDFLAGS := -s -w -X fettle/internal/build.version=$(VERSION)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@latest
 
-.PHONY: build test test-deps park lab-long lab-smq-old lab-zfs bench man lint dist clean
+.PHONY: build test test-deps mutate park lab-long lab-smq-old lab-zfs bench man lint dist clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o . ./cmd/fettle ./cmd/fettle-lab
@@ -35,6 +36,7 @@ test-deps:
 lab-long: build
 	@.ci/deps long
 	./fettle lab --all --long
+	$(GO) run ./internal/mutate
 	FETTLE_LONG=1 $(GO) test -count 1 ./measure/login/...
 	.ci/fuzz 2m
 
@@ -54,6 +56,10 @@ lab-smq-old: build test-deps
 lab-zfs: build
 	lab/kernels/zfs/build
 	./fettle lab zfs-write-distribution --jobs 1
+
+# Each patch in a folder testdata/mutations is a mistake that tests must notice.
+mutate:
+	$(GO) run ./internal/mutate
 
 bench: build
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -35,10 +35,10 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return MainWith(traps.All(), args, stdin, stdout, stderr)
 }
 
-// MainOn is Main with an engine of remedies that change had a hand in: proofs
-// kill fettle in the middle of its work.
-func MainOn(change func(*remedy.Engine), args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	return start(&app.App{Stdin: stdin, Stdout: stdout, Stderr: stderr, Traps: traps.All(), Change: change}, args)
+// MainOn is Main with traps and an engine of remedies that change had a hand
+// in: proofs kill fettle in the middle of its work, and spoil its plans.
+func MainOn(all []*trap.Trap, change func(*remedy.Engine), args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return start(&app.App{Stdin: stdin, Stdout: stdout, Stderr: stderr, Traps: all, Change: change}, args)
 }
 
 // MainWith is Main with a list of traps of its own, for tests.

@@ -67,13 +67,18 @@ func longestFirst(jobs []Job) []Job {
 }
 
 func (j *Job) play(ctx context.Context) Outcome {
-	var o Outcome
+	o := Outcome{Job: *j, Verdict: Verdict{Trap: j.Trap, Scenario: j.short()}, Err: Missing([]Job{*j})}
+	if o.Err != nil { // the other jobs have what they need
+		return o
+	}
 	if j.Experiment != nil {
 		o.Verdict, o.Err = PlayExperiment(ctx, j.Trap, *j.Experiment, j.Options)
 	} else {
-		o.Verdict, o.Err = Play(ctx, j.Trap, j.Scenario, j.Options)
+		o.Verdict, o.Err = play(ctx, Orders{Trap: j.Trap, Scenario: j.Scenario, Sabotage: j.Sabotage}, j.Scenario.Name, j.Scenario.Needs, j.Options)
 	}
-	o.Job = *j
+	if j.Sabotage != "" {
+		o.Verdict.turn(j.Sabotage)
+	}
 	return o
 }
 

@@ -1,11 +1,16 @@
 package lab
 
+import "slices"
+
 // Job is one scenario of a trap, or one experiment, with its kernel.
 type Job struct {
 	Trap       string
 	Scenario   Scenario
 	Experiment *Experiment // instead of the scenario
-	Options    Options
+	// Sabotage is the name of a plan that was spoilt on purpose: with it the
+	// scenario must fail, and that is what is proved.
+	Sabotage string
+	Options  Options
 }
 
 // Outcome of a job: a verdict, or why the machine could not be built.
@@ -15,12 +20,18 @@ type Outcome struct {
 	Err     error
 }
 
-// Name is TRAP/SCENARIO, or an experiment's.
-func (j *Job) Name() string {
-	if j.Experiment != nil {
-		return join(j.Trap, j.Experiment.Name)
+// Name is TRAP/SCENARIO, TRAP/SCENARIO/SABOTAGE, or an experiment's.
+func (j *Job) Name() string { return join(j.Trap, j.short()) }
+
+// short is the name without the trap.
+func (j *Job) short() string {
+	switch {
+	case j.Experiment != nil:
+		return j.Experiment.Name
+	case j.Sabotage != "":
+		return j.Scenario.Name + "/" + j.Sabotage
 	}
-	return join(j.Trap, j.Scenario.Name)
+	return j.Scenario.Name
 }
 
 // About is the job in one line.
@@ -49,3 +60,21 @@ func (j *Job) Long() bool {
 	}
 	return j.Scenario.Long
 }
+
+// turn makes the verdict on a plan that was spoilt on purpose of that on its
+// scenario: noticed once the plan was applied, it is as it should be.
+func (v *Verdict) turn(sabotage string) {
+	v.Scenario += "/" + sabotage
+	switch last := len(v.Stages) - 1; {
+	case v.OK:
+		v.OK, v.Why = false, "nobody noticed that the plan was spoilt"
+	case last >= 0 && !v.Stages[last].OK && slices.Contains(noticing, v.Stages[last].Name):
+		v.OK, v.Why = true, ""
+		v.Stages[last].OK, v.Stages[last].Said = true, "noticed, as it must be: "+v.Stages[last].Said
+	default:
+		v.Why = "it broke before a spoilt plan could be noticed: " + v.Why
+	}
+}
+
+// noticing are the stages in which a spoilt plan is noticed.
+var noticing = []string{"fix", "recheck", "others", "undo", "after-undo"}

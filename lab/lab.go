@@ -24,6 +24,9 @@ type Scenario struct {
 	// UndoKeeps: undoing cannot bring the trap back (a restarted daemon does
 	// not reopen what it had deleted).
 	UndoKeeps bool
+	// Vanishes: once the subject is mended the check does not speak of it any more,
+	// instead of calling it clear; the plan says so too.
+	Vanishes bool
 	// CheckArgs are further arguments of fettle check ("--sample", "2s").
 	CheckArgs []string
 	// Probes are commands whose first line of output is shown before the fix,
@@ -64,8 +67,10 @@ type Needs struct {
 // Act is one thing done in the guest. Exactly one field is set.
 type Act struct {
 	Run   []string `json:"run,omitempty"`   // to its end; exit status 0 or the scenario breaks
-	Start []string `json:"start,omitempty"` // in the background, killed with the machine
-	Write *File    `json:"write,omitempty"`
+	Start []string `json:"start,omitempty"` // in the background, killed with the machine; the story fails where it ends before
+	// MayEnd: what is started may end while the story goes on.
+	MayEnd bool  `json:"may_end,omitempty"`
+	Write  *File `json:"write,omitempty"`
 	// Until runs a command again and again until it exits 0, at most 20 s.
 	Until []string `json:"until,omitempty"`
 	// HoldDeleted makes a file of this many bytes, keeps it open in a process
@@ -121,9 +126,16 @@ type Probe struct {
 	Find string `json:"find,omitempty"`
 	// Timed shows how long the command took.
 	Timed bool `json:"timed,omitempty"`
-	// Want is what it must show in the trap, after the fix, and after the undo;
-	// empty, or "", is anything.
+	// Want is what it must show in the trap, after the fix, and after the undo:
+	// regular expressions of the whole; "" is anything.
 	Want []string `json:"want,omitempty"`
+	// Ratio is how the number that it shows after the fix compares with that in
+	// the trap: at most this many times it (Ratio below 1) or at least (above 1).
+	// After the undo it must compare the same way, unless it Lasts.
+	Ratio float64 `json:"ratio,omitempty"`
+	Lasts bool    `json:"lasts,omitempty"`
+	// Within is for how long it is asked again until it shows what it must.
+	Within time.Duration `json:"within,omitempty"`
 }
 
 // Stage is one step of a scenario's story, as the guest tells it.

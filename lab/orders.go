@@ -16,8 +16,11 @@ type Orders struct {
 	Scenario Scenario `json:"scenario"`
 	// Experiment is the name of one to run instead of a scenario; Trap may be empty then.
 	Experiment string `json:"experiment,omitempty"`
-	Channel    string `json:"channel"` // device that leads to the host
-	Console    string `json:"console"` // terminal behind /dev/console
+	// Sabotage is the name of a plan of the trap that was spoilt on purpose: it
+	// is applied instead, and the story must fail.
+	Sabotage string `json:"sabotage,omitempty"`
+	Channel  string `json:"channel"` // device that leads to the host
+	Console  string `json:"console"` // terminal behind /dev/console
 	// Disk is the device of the disk that outlives a restart, where systemd is
 	// to be process 1; else empty.
 	Disk    string   `json:"disk,omitempty"`
@@ -37,6 +40,10 @@ const (
 // KilledVerb POINT LOG VERB... is a hidden verb of fettle-lab in a guest: fettle's
 // own VERB, ended by SIGKILL at a point of its work.
 const KilledVerb = "__lab-killed"
+
+// SabotagedVerb TRAP SABOTAGE VERB... is a hidden verb of fettle-lab in a guest:
+// fettle's own VERB with a plan of the trap that was spoilt on purpose.
+const SabotagedVerb = "__lab-sabotaged"
 
 // When a guest opens a shell.
 const (

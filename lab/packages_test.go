@@ -37,3 +37,41 @@ func TestMissingNamesAllAtOnce(t *testing.T) {
 		t.Errorf("sleep is missing? %v", err)
 	}
 }
+
+// A missing program keeps only those scenarios from being played that need it.
+func TestMissingKeepsOnlyItsOwn(t *testing.T) {
+	lacks := Job{Trap: "t", Scenario: Scenario{Name: "lacks", Needs: Needs{Tools: []string{"nosuch"}}}}
+	has := Job{Trap: "t", Scenario: Scenario{Name: "has"}, Options: Options{Init: "/nosuch/fettle-lab", Fettle: "/nosuch/fettle"}}
+	said := map[string]error{}
+	PlayAll(t.Context(), []Job{lacks, has}, 1, func(o Outcome) { said[o.Job.Name()] = o.Err })
+	var e *MissingError
+	if !errors.As(said["t/lacks"], &e) || strings.Join(e.Tools, " ") != "nosuch" {
+		t.Errorf("lacks: %v", said["t/lacks"])
+	}
+	if err := said["t/has"]; err == nil || errors.As(err, &e) || !strings.Contains(err.Error(), "/nosuch/fettle-lab") {
+		t.Errorf("has: %v", err)
+	}
+}
+
+// A plan spoilt on purpose proves something only when it was applied and noticed.
+func TestTurn(t *testing.T) {
+	for _, c := range []struct {
+		stages []Stage
+		ok     bool
+		want   bool
+	}{
+		{[]Stage{{Name: "check", OK: true}, {Name: "fix", OK: true}, {Name: "recheck", OK: true}}, true, false},
+		{[]Stage{{Name: "check", OK: true}, {Name: "fix", OK: true}, {Name: "recheck"}}, false, true},
+		{[]Stage{{Name: "check", OK: true}, {Name: "fix"}}, false, true},
+		{[]Stage{{Name: "check", OK: true}, {Name: "fix", OK: true}}, false, false}, // the machine died
+		{[]Stage{{Name: "prepare"}}, false, false},
+		{[]Stage{{Name: "prepare", OK: true}, {Name: "check"}}, false, false},
+		{nil, false, false},
+	} {
+		v := Verdict{Scenario: "s", OK: c.ok, Stages: c.stages}
+		v.turn("spoilt")
+		if v.OK != c.want || v.Scenario != "s/spoilt" || v.OK == (v.Why != "") {
+			t.Errorf("%+v: %+v", c.stages, v)
+		}
+	}
+}

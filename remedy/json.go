@@ -13,11 +13,12 @@ type planJSON struct {
 	Notes          []string          `json:"notes,omitempty"`
 	CutsConnection bool              `json:"cuts_connection,omitempty"`
 	Settle         time.Duration     `json:"settle_ns,omitempty"`
+	Vanishes       string            `json:"vanishes,omitempty"`
 	Steps          []json.RawMessage `json:"steps"`
 }
 
 func (p Plan) MarshalJSON() ([]byte, error) {
-	out := planJSON{p.Title, p.Notes, p.CutsConnection, p.Settle, []json.RawMessage{}}
+	out := planJSON{p.Title, p.Notes, p.CutsConnection, p.Settle, p.Vanishes, []json.RawMessage{}}
 	for i, s := range p.Steps {
 		b, err := marshalStep(s)
 		if err != nil {
@@ -33,7 +34,7 @@ func (p *Plan) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &in); err != nil {
 		return err
 	}
-	*p = Plan{Title: in.Title, Notes: in.Notes, CutsConnection: in.CutsConnection, Settle: in.Settle}
+	*p = Plan{Title: in.Title, Notes: in.Notes, CutsConnection: in.CutsConnection, Settle: in.Settle, Vanishes: in.Vanishes}
 	for i, raw := range in.Steps {
 		s, err := unmarshalStep(raw)
 		if err != nil {

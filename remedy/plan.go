@@ -25,6 +25,9 @@ type Plan struct {
 	// Settle is how long the host may need until the check can see the
 	// effect: verification is repeated until then.
 	Settle time.Duration
+	// Vanishes is why the check does not speak of the subject any more once it
+	// is mended; empty: it must call it clear.
+	Vanishes string
 }
 
 // Refusal is the error of a trap that will not make a plan, and why, in

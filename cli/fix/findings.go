@@ -60,23 +60,39 @@ func findings(ctx context.Context, a *app.App, t *trap.Trap, on []string) ([]tra
 	return found, nil
 }
 
-// verify is the trap's own check, asked about one subject.
-func verify(a *app.App, t *trap.Trap, subject string) remedy.Verify {
+// verify is the trap's own check, asked about the subject that a plan mends.
+func verify(a *app.App, t *trap.Trap, subject string, p remedy.Plan) remedy.Verify {
 	return func(ctx context.Context) error {
 		outcomes, err := look(ctx, a, t)
 		if err != nil {
 			return err
 		}
-		for _, o := range outcomes {
-			switch {
-			case o.Status == trap.Found && o.Subject == subject:
-				return &remedy.StillFound{Summary: o.Summary}
-			case o.Status == trap.Unknown && (o.Subject == subject || o.Subject == ""):
-				return errors.New(o.Reason)
-			}
-		}
-		return nil
+		return mended(outcomes, subject, p.Vanishes)
 	}
+}
+
+// mended wants the very subject clear. That a check says nothing of it any
+// more, or that it does not apply, mends nothing, unless the plan says why the
+// subject vanishes.
+func mended(outcomes []trap.Outcome, subject, vanishes string) error {
+	var of *trap.Outcome
+	for i, o := range outcomes {
+		switch {
+		case o.Status == trap.Found && o.Subject == subject:
+			return &remedy.StillFound{Summary: o.Summary}
+		case o.Status == trap.Unknown && (o.Subject == subject || o.Subject == ""):
+			return errors.New(o.Reason)
+		case o.Subject == subject:
+			of = &outcomes[i]
+		}
+	}
+	switch {
+	case of != nil && of.Status == trap.Clear, of == nil && vanishes != "":
+		return nil
+	case of != nil:
+		return fmt.Errorf("the check calls it neither found nor clear, but %s: %s", of.Status, of.Reason)
+	}
+	return errors.New("the check does not speak of it any more")
 }
 
 // refusals are those of the remedy itself: that it cannot mend one finding is

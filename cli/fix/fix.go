@@ -288,7 +288,7 @@ func fixOne(ctx context.Context, a *app.App, store *remedy.Store, t *trap.Trap, 
 	holdOut()
 	e := engine(a, store, "fettle fix "+f.ID(), o.Wait)
 	head := remedy.Head{Version: build.Version(), Trap: t.ID(), Subject: f.Subject, Summary: f.Summary, ConfirmWithin: within, Plan: p, Seen: seen}
-	c, err := e.Apply(ctx, head, verify(a, t, f.Subject))
+	c, err := e.Apply(ctx, head, verify(a, t, f.Subject, p))
 	if err != nil {
 		return err
 	}

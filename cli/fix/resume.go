@@ -39,7 +39,7 @@ func resume(ctx context.Context, a *app.App, id string, wait bool) error {
 	c, err := engine(a, store, "fettle resume "+id, wait).Resume(ctx, id, func(h remedy.Head) remedy.Verify {
 		for _, t := range a.Traps {
 			if t.ID() == h.Trap {
-				return verify(a, t, h.Subject)
+				return verify(a, t, h.Subject, h.Plan)
 			}
 		}
 		return func(context.Context) error { return fmt.Errorf("this fettle has no trap %q to check with", h.Trap) }

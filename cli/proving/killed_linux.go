@@ -15,6 +15,7 @@ import (
 	"fettle/host/confine"
 	"fettle/lab"
 	"fettle/remedy"
+	"fettle/traps"
 )
 
 // killed is the hidden verb lab.KilledVerb POINT LOG VERB…, in guests alone: it is
@@ -43,7 +44,7 @@ func killed(args []string, stdin io.Reader, stdout, stderr io.Writer) (int, erro
 			return 0, err
 		}
 	}
-	return cli.MainOn(func(e *remedy.Engine) {
+	return cli.MainOn(traps.All(), func(e *remedy.Engine) {
 		k.Machine, e.Machine = e.Machine, k
 		e.Store.OnWrite(k.point)
 		e.Guard.Program = lab.GuestFettle

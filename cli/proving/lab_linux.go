@@ -120,8 +120,14 @@ func (a program) labJobs(ctx context.Context, args []string, f labFlags) ([]lab.
 			j.Options.Shell = lab.ShellAfterStory
 		}
 	}
-	if err := lab.Missing(chosen); err != nil {
-		return nil, &app.Status{Code: app.ExitFailed, Err: err}
+	lacking := 0
+	for _, j := range chosen {
+		if lab.Missing([]lab.Job{j}) != nil {
+			lacking++
+		}
+	}
+	if lacking > 0 && lacking == len(chosen) {
+		return nil, &app.Status{Code: app.ExitFailed, Err: lab.Missing(chosen)}
 	}
 	return chosen, a.labKernels(ctx, chosen, f)
 }
@@ -225,6 +231,8 @@ func role(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int, o
 	switch args[0] {
 	case lab.KilledVerb:
 		code, err = killed(args[1:], stdin, stdout, stderr)
+	case lab.SabotagedVerb:
+		code, err = sabotaged(args[1:], stdin, stdout, stderr)
 	case lab.Supervise:
 		err = lab.Supervisor(args[1:])
 	case lab.MergeableVerb:

@@ -3,6 +3,7 @@ package proving
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -41,8 +42,12 @@ func (a program) playLab(ctx context.Context, jobs []lab.Job, f labFlags) error 
 		return app.Failf("writing the result: %w", err)
 	}
 	bad, broken := 0, 0
+	var lacking []lab.Job
 	for _, o := range all {
+		var missing *lab.MissingError
 		switch {
+		case errors.As(o.Err, &missing) && len(jobs) > 1:
+			lacking = append(lacking, o.Job)
 		case o.Err != nil && len(jobs) == 1:
 			return &app.Status{Code: app.ExitFailed, Err: o.Err}
 		case o.Err != nil:
@@ -54,6 +59,8 @@ func (a program) playLab(ctx context.Context, jobs []lab.Job, f labFlags) error 
 	switch {
 	case broken > 0:
 		return app.Failf("%d of %d machines could not be built", broken, len(all))
+	case len(lacking) > 0:
+		return app.Failf("%d of %d were not played, and nothing is proved of them: %w", len(lacking), len(all), lab.Missing(lacking))
 	case f.shell:
 		return nil
 	case bad > 0:

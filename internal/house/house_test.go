@@ -62,6 +62,7 @@ var rooms = map[string][]string{
 	"lab":             {"chart"},
 	"lab/":            {"lab", "chart"},
 	// What is cut off in a laboratory is fettle's own engine at work.
+	"lab/sabotage":    {"remedy"},
 	"lab/powercut":    {"lab", "host", "remedy"},
 	"lab/remedyproof": {"lab", "remedy"},
 	"watch":           {"host"},
@@ -69,7 +70,7 @@ var rooms = map[string][]string{
 
 // starters may start programs: the read-only commands of checks, the steps of
 // remedies, and the transports.
-var starters = []string{"host/exec_linux.go", "host/confine/", "host/archive/", "internal/means/", "internal/ui/pager.go", "remedy/", "fleet/", "cli/", "lab/", "measure/", "bisect/"}
+var starters = []string{"host/exec_linux.go", "host/confine/", "host/archive/", "internal/means/", "internal/mutate/", "internal/ui/pager.go", "remedy/", "fleet/", "cli/", "lab/", "measure/", "bisect/"}
 
 func TestWhoImportsWhom(t *testing.T) {
 	eachFile(t, func(file string, imports []string) {

@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -100,7 +99,7 @@ func tellStory(o lab.Orders, first int, find func(trap, name string) (lab.Experi
 		}
 		return host.Done()
 	}
-	p := &player{orders: o, host: host}
+	p := newPlayer(o, host)
 	if len(o.Scenario.Steps) > 0 {
 		p.steps(first)
 	} else {
@@ -212,80 +211,4 @@ func resolve(name string) (string, error) {
 		return name, nil
 	}
 	return lab.FindTool(name)
-}
-
-// act does one Act of a scenario.
-func act(a lab.Act) error {
-	switch {
-	case a.Run != nil:
-		out, code, err := run(a.Run, nil)
-		if err == nil && code != 0 {
-			err = fmt.Errorf("exit status %d: %s", code, lastLine(out))
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", strings.Join(a.Run, " "), err)
-		}
-	case a.Start != nil:
-		bin, err := resolve(a.Start[0])
-		if err != nil {
-			return err
-		}
-		cmd := exec.Command(bin, a.Start[1:]...)
-		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stdout
-		return cmd.Start()
-	case a.Write != nil:
-		if err := os.MkdirAll(filepath.Dir(a.Write.Path), 0o755); err != nil {
-			return err
-		}
-		mode := os.FileMode(a.Write.Mode)
-		if mode == 0 {
-			mode = 0o644
-		}
-		return os.WriteFile(a.Write.Path, []byte(a.Write.Content), mode)
-	case a.Until != nil:
-		out := ""
-		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-			o, code, err := run(a.Until, nil)
-			if err == nil && code == 0 {
-				return nil
-			}
-			out = o
-		}
-		return fmt.Errorf("%s: did not succeed within 20 s: %s", strings.Join(a.Until, " "), lastLine(out))
-	case a.HoldDeleted != nil:
-		return holdDeleted(a.HoldDeleted)
-	}
-	return nil
-}
-
-func holdDeleted(h *lab.Held) error {
-	if err := os.MkdirAll(filepath.Dir(h.Path), 0o755); err != nil {
-		return err
-	}
-	f, err := os.Create(h.Path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	buf := bytes.Repeat([]byte{'x'}, 1<<20)
-	for left := h.Bytes; left > 0; left -= int64(len(buf)) {
-		if _, err := f.Write(buf[:min(left, int64(len(buf)))]); err != nil {
-			return err
-		}
-	}
-	sleep, err := lab.FindTool("sleep")
-	if err != nil {
-		return err
-	}
-	cmd := exec.Command(sleep, "3600")
-	cmd.Stdout = f
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	return os.Remove(h.Path)
-}
-
-func lastLine(s string) string {
-	s = strings.TrimSpace(s)
-	return s[strings.LastIndexByte(s, '\n')+1:]
 }

@@ -18,18 +18,18 @@ func TestProbe(t *testing.T) {
 		{lab.Probe{Run: []string{"false"}, Timed: true}, "status 1"},
 		{lab.Probe{Run: []string{"/nonexistent"}}, "fork/exec /nonexistent: no such file or directory"},
 	} {
-		if got := probe(c.probe); got != c.want {
+		if got := (&player{run: run}).ask(c.probe); got != c.want {
 			t.Errorf("%v: %q, want %q", c.probe.Run, got, c.want)
 		}
 	}
-	if got := probe(lab.Probe{Run: []string{"true"}, Timed: true}); !strings.HasSuffix(got, " s") {
+	if got := (&player{run: run}).ask(lab.Probe{Run: []string{"true"}, Timed: true}); !strings.HasSuffix(got, " s") {
 		t.Errorf("timed: %q", got)
 	}
 }
 
 // What a probe must show is judged stage by stage.
 func TestProbeWants(t *testing.T) {
-	p := &player{orders: lab.Orders{Scenario: lab.Scenario{Probes: []lab.Probe{
+	p := &player{run: run, orders: lab.Orders{Scenario: lab.Scenario{Probes: []lab.Probe{
 		{Name: "any", Run: []string{"printf", "x"}},
 		{Name: "login", Run: []string{"printf", "in"}, Want: []string{"", "in", "refused"}},
 	}}}}
@@ -42,7 +42,7 @@ func TestProbeWants(t *testing.T) {
 		if st.Probes["login"] != "in" || st.Probes["any"] != "x" {
 			t.Errorf("stage %d: %v", nth, st.Probes)
 		}
-		if !ok && st.Said != "login: expected \"refused\", and it was \"in\"\nfound" {
+		if !ok && st.Said != "probe login: expected \"refused\", and it was \"in\"\nfound" {
 			t.Errorf("said %q", st.Said)
 		}
 	}

@@ -36,7 +36,7 @@ func (p *player) steps(first int) {
 					}
 					said = lastLine(out)
 				default:
-					if err := act(a); err != nil {
+					if err := p.act(a); err != nil {
 						return "", err
 					}
 				}

@@ -21,7 +21,7 @@ func TestNewlySet(t *testing.T) {
 		{"a new subject", before + `{"trap":"d","outcomes":[{"trap":"d","subject":"new","status":"found"}]}`, "d:new"},
 		{"found before and after", strings.Replace(before, "clear", "unknown", 1), ""},
 	} {
-		got := strings.Join(newlySet(foundOf(outcomes(before), "a"), foundOf(outcomes(c.after), "a")), " ")
+		got := strings.Join(newlySet(statusOf(outcomes(before), "a"), statusOf(outcomes(c.after), "a")), " ")
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}

@@ -153,3 +153,13 @@ func FuzzJudge(f *testing.F) {
 		}
 	})
 }
+
+// TestSafePoll: with one poll lost the counter must not come round between two
+// that are answered; 2^32 octets at 1 Gbit/s are 34.36 s.
+func TestSafePoll(t *testing.T) {
+	const octets, rate = 1 << 32, 1e9
+	poll := counters.SafePoll(32, rate)
+	if gap := 2 * poll.Seconds() * rate / 8; gap > octets || gap < octets*0.99 {
+		t.Errorf("%s: between two polls with a lost one %.0f octets pass, of %d", poll, gap, octets)
+	}
+}

@@ -94,7 +94,8 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 		return remedy.Plan{}, err
 	}
 	act, why := restartOrReload(ctx, h, f, states)
-	p := remedy.Plan{Title: act + " " + strings.Join(units, " "), Settle: 10 * time.Second}
+	p := remedy.Plan{Title: act + " " + strings.Join(units, " "), Settle: 10 * time.Second,
+		Vanishes: "the check speaks of programs that hold deleted files, and then this one holds none"}
 	for _, u := range units {
 		st := states[u]
 		switch {

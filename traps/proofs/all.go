@@ -10,6 +10,7 @@ import (
 	"fettle/lab/filesemantics"
 	"fettle/lab/powercut"
 	"fettle/lab/remedyproof"
+	"fettle/lab/sabotage"
 	"fettle/trap"
 	"fettle/traps/bridgemtu"
 	bridgemtuproof "fettle/traps/bridgemtu/proof"
@@ -49,33 +50,42 @@ type Proof struct {
 	Scenarios []lab.Scenario
 	// Experiments tabulate what kernels do that the lore speaks of.
 	Experiments []lab.Experiment
+	// Sabotages are plans spoilt on purpose, as an honest hand could: with each
+	// of them its scenario must fail.
+	Sabotages []Sabotage
 }
+
+// Sabotage is a plan that does not mend, though its author may think so.
+type Sabotage = sabotage.Sabotage
 
 // All lists the proofs in the order of the traps.
 func All() []Proof {
 	return []Proof{
-		{&deletedopenfiles.Trap, deletedopenfilesproof.Scenarios, nil},
-		{&ksmscanrate.Trap, ksmscanrateproof.Scenarios, ksmscanrateproof.Experiments},
-		{&bridgemtu.Trap, bridgemtuproof.Scenarios, bridgemtuproof.Experiments},
-		{&raforwarding.Trap, raforwardingproof.Scenarios, raforwardingproof.Experiments},
-		{&counterwrap.Trap, counterwrapproof.Scenarios, nil},
-		{&sshslowlogin.Trap, sshslowloginproof.Scenarios, nil},
-		{&sshcontrolsockets.Trap, sshcontrolsocketsproof.Scenarios, nil},
-		{&journalaccess.Trap, journalaccessproof.Scenarios, nil},
-		{&ldaptlsverify.Trap, ldaptlsverifyproof.Scenarios, nil},
-		{&sshtotp.Trap, sshtotpproof.Scenarios, nil},
-		{&mdadmbadblocks.Trap, mdadmbadblocksproof.Scenarios, mdadmbadblocksproof.Experiments},
-		{&slowdisk.Trap, nil, slowdiskproof.Experiments},
-		{&dmcachesmq.Trap, nil, dmcachesmqproof.Experiments},
-		{&zfswritedistribution.Trap, zfswritedistributionproof.Scenarios, zfswritedistributionproof.Experiments},
+		{&deletedopenfiles.Trap, deletedopenfilesproof.Scenarios, nil, deletedopenfilesproof.Sabotages},
+		{&ksmscanrate.Trap, ksmscanrateproof.Scenarios, ksmscanrateproof.Experiments, ksmscanrateproof.Sabotages},
+		{&bridgemtu.Trap, bridgemtuproof.Scenarios, bridgemtuproof.Experiments, bridgemtuproof.Sabotages},
+		{&raforwarding.Trap, raforwardingproof.Scenarios, raforwardingproof.Experiments, raforwardingproof.Sabotages},
+		{&counterwrap.Trap, counterwrapproof.Scenarios, nil, counterwrapproof.Sabotages},
+		{&sshslowlogin.Trap, sshslowloginproof.Scenarios, nil, sshslowloginproof.Sabotages},
+		{&sshcontrolsockets.Trap, sshcontrolsocketsproof.Scenarios, nil, sshcontrolsocketsproof.Sabotages},
+		{&journalaccess.Trap, journalaccessproof.Scenarios, nil, journalaccessproof.Sabotages},
+		{&ldaptlsverify.Trap, ldaptlsverifyproof.Scenarios, nil, ldaptlsverifyproof.Sabotages},
+		{&sshtotp.Trap, sshtotpproof.Scenarios, nil, sshtotpproof.Sabotages},
+		{&mdadmbadblocks.Trap, mdadmbadblocksproof.Scenarios, mdadmbadblocksproof.Experiments, mdadmbadblocksproof.Sabotages},
+		{&slowdisk.Trap, nil, slowdiskproof.Experiments, nil},
+		{&dmcachesmq.Trap, nil, dmcachesmqproof.Experiments, nil},
+		{&zfswritedistribution.Trap, zfswritedistributionproof.Scenarios, zfswritedistributionproof.Experiments, nil},
 	}
 }
 
-// Jobs is every scenario and experiment, without kernels.
+// Jobs is every scenario, spoilt plan and experiment, without kernels.
 func Jobs() []lab.Job {
 	var jobs []lab.Job
 	for _, p := range All() {
 		jobs = append(jobs, jobsOf(p.Trap.ID(), p.Scenarios, p.Experiments)...)
+		for _, s := range p.Sabotages {
+			jobs = append(jobs, p.spoilt(s))
+		}
 	}
 	jobs = append(jobs, jobsOf(remedyproof.Group, remedyproof.Scenarios, nil)...)
 	return append(jobs, jobsOf("", nil, slices.Concat([]lab.Experiment{filesemantics.Experiment}, remedyproof.Experiments, powercut.Experiments))...)
@@ -100,4 +110,30 @@ func Find(group, name string) (lab.Experiment, bool) {
 		}
 	}
 	return lab.Experiment{}, false
+}
+
+// spoilt is the scenario that a spoilt plan must fail. Two of a trap would take
+// a quarter of an hour of make test: all but the first are for the long runs.
+func (p *Proof) spoilt(s Sabotage) lab.Job {
+	j := lab.Job{Trap: p.Trap.ID(), Sabotage: s.Name, Scenario: lab.Scenario{Name: s.Scenario}}
+	for _, sc := range p.Scenarios {
+		if sc.Name == s.Scenario {
+			j.Scenario = sc
+		}
+	}
+	j.Scenario.About = "A plan spoilt on purpose must be noticed"
+	j.Scenario.Long = j.Scenario.Long || s.Name != p.Sabotages[0].Name
+	return j
+}
+
+// FindSabotage finds the spoilt plan that a guest's orders name.
+func FindSabotage(group, name string) (Sabotage, bool) {
+	for _, p := range All() {
+		for _, s := range p.Sabotages {
+			if p.Trap.ID() == group && s.Name == name {
+				return s, true
+			}
+		}
+	}
+	return Sabotage{}, false
 }

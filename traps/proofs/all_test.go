@@ -47,6 +47,54 @@ func TestRemediesAreProven(t *testing.T) {
 	}
 }
 
+// unprobed are scenarios of a trap without a probe of reality, and why.
+var unprobed = map[string]string{
+	"zfs-write-distribution": "its experiment compares zpool's own counters with what is predicted",
+}
+
+// A scenario that walks into a trap is judged by somebody else than fettle: a
+// probe shows the trap, and where the scenario has a fix, its end.
+func TestRealityIsProbed(t *testing.T) {
+	for _, p := range All() {
+		for _, s := range p.Scenarios {
+			if s.Innocent || len(s.Steps) > 0 || unprobed[p.Trap.ID()] != "" {
+				continue
+			}
+			if !slices.ContainsFunc(s.Probes, func(pr lab.Probe) bool { return tells(pr, !s.Unfixable) }) {
+				t.Errorf("%s/%s has no probe of reality that tells the trap from its end", p.Trap.ID(), s.Name)
+			}
+		}
+	}
+}
+
+// tells whether a probe is not fettle's own word, and what it must show differs
+// once the trap is mended.
+func tells(p lab.Probe, fixed bool) bool {
+	if p.Run[0] == "fettle" || p.Run[0] == "fettle-lab" {
+		return false
+	}
+	if !fixed {
+		return len(p.Want) > 0 && p.Want[0] != ""
+	}
+	return p.Ratio != 0 || len(p.Want) > 1 && p.Want[0] != "" && p.Want[1] != "" && p.Want[0] != p.Want[1]
+}
+
+// A trap whose remedy is proven has plans spoilt on purpose, of scenarios that it has.
+func TestSabotages(t *testing.T) {
+	for _, p := range All() {
+		if p.Trap.Plan != nil && len(p.Sabotages) == 0 {
+			t.Errorf("%s has a remedy and no plan spoilt on purpose", p.Trap.ID())
+		}
+		for _, s := range p.Sabotages {
+			if !slices.ContainsFunc(p.Scenarios, func(sc lab.Scenario) bool {
+				return sc.Name == s.Scenario && !sc.Innocent && !sc.Unfixable && len(sc.Steps) == 0
+			}) {
+				t.Errorf("%s: the sabotage %s is of no scenario with a fix: %q", p.Trap.ID(), s.Name, s.Scenario)
+			}
+		}
+	}
+}
+
 // Every folder of a trap is in the list of traps, and every proof in that of proofs.
 func TestNoFolderIsForgotten(t *testing.T) {
 	for list, pattern := range map[string]string{"../all.go": "../*/trap.go", "all.go": "../*/proof"} {

@@ -1,6 +1,7 @@
 package proofs
 
 import (
+	"errors"
 	"os"
 	"testing"
 	"time"
@@ -34,13 +35,13 @@ func TestProofs(t *testing.T) {
 	if len(quick) == 0 {
 		t.Fatal("no scenario to play")
 	}
-	if err := lab.Missing(quick); err != nil {
-		labtest.Lacks(t, err)
-	}
-	start := time.Now()
+	start, lacking := time.Now(), 0
 	lab.PlayAll(t.Context(), quick, 0, func(o lab.Outcome) {
 		t.Run(o.Job.Name(), func(t *testing.T) {
 			switch {
+			case errors.As(o.Err, new(*lab.MissingError)):
+				lacking++
+				labtest.Lacks(t, o.Err) // the others have what they need
 			case o.Err != nil:
 				t.Error(o.Err)
 			case !o.Verdict.OK:
@@ -54,4 +55,7 @@ func TestProofs(t *testing.T) {
 		})
 	})
 	t.Logf("%d scenarios and experiments in %.0f s", len(quick), time.Since(start).Seconds())
+	if lacking > 0 {
+		t.Skipf("SKIPPED, NOTHING PROVED: %d of %d scenarios lack a program", lacking, len(quick))
+	}
 }

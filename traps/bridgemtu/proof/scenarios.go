@@ -1,13 +1,24 @@
 package proof
 
-import "fettle/lab"
+import (
+	"slices"
+	"time"
+
+	"fettle/lab"
+)
 
 // needs is what every scenario's machine has.
-var needs = lab.Needs{Modules: []string{"bridge", "veth"}, Tools: []string{"cat"}}
+var needs = lab.Needs{Modules: []string{"bridge", "veth"}, Tools: []string{"cat", "ping"}}
 
-var probes = []lab.Probe{
-	{Name: "MTU of br0", Run: []string{"cat", "/sys/class/net/br0/mtu"}},
-	{Name: "MTU of its port", Run: []string{"cat", "/sys/class/net/port/mtu"}},
+// probes are the MTUs in the trap, after the fix and after the undo, and whether
+// the bridge passes 1,400 bytes from one of its ports to the other.
+func probes(trapped string) []lab.Probe {
+	return []lab.Probe{
+		{Name: "MTU of br0", Run: []string{"cat", "/sys/class/net/br0/mtu"}, Want: []string{trapped, "1500", trapped}},
+		{Name: "MTU of its port", Run: []string{"cat", "/sys/class/net/port/mtu"}, Want: []string{trapped, "1500", trapped}},
+		{Name: "1,400 bytes through br0", Run: []string{"ip", "netns", "exec", "a", "ping", "-n", "-c", "1", "-W", "2", "-M", "do", "-s", "1372", "192.0.2.2"},
+			Find: `(\d) received`, Want: []string{"1", "1", "1"}, Within: 5 * time.Second},
+	}
 }
 
 // ifupdown is a bridge that is configured to have the MTU 1500.
@@ -22,18 +33,36 @@ func port(mtu string) []lab.Act {
 	}
 }
 
+// between has two namespaces behind br0: behind its port, and behind another.
+func between(mtu string) []lab.Act {
+	acts := []lab.Act{
+		{Run: []string{"ip", "link", "add", "other", "mtu", mtu, "type", "veth", "peer", "name", "farther", "mtu", mtu}},
+		{Run: []string{"ip", "link", "set", "other", "master", "br0"}},
+		{Run: []string{"ip", "link", "set", "br0", "up"}},
+	}
+	for _, end := range []struct{ ns, far, port, address string }{{"a", "far", "port", "192.0.2.1/24"}, {"b", "farther", "other", "192.0.2.2/24"}} {
+		acts = append(acts,
+			lab.Act{Run: []string{"ip", "netns", "add", end.ns}},
+			lab.Act{Run: []string{"ip", "link", "set", end.far, "netns", end.ns}},
+			lab.Act{Run: []string{"ip", "-n", end.ns, "address", "add", end.address, "dev", end.far}},
+			lab.Act{Run: []string{"ip", "-n", end.ns, "link", "set", end.far, "up"}},
+			lab.Act{Run: []string{"ip", "link", "set", end.port, "up"}})
+	}
+	return acts
+}
+
 var newBridge = lab.Act{Run: []string{"ip", "link", "add", "br0", "type", "bridge"}}
 
 var Scenarios = []lab.Scenario{
 	{
 		Name: "port-raises-mtu", About: "A port of 8950 raises a bridge that is configured to have 1500",
-		Needs: needs, Probes: probes, Subject: "br0",
-		Prepare: append([]lab.Act{ifupdown, newBridge}, port("8950")...),
+		Needs: needs, Probes: probes("8950"), Subject: "br0",
+		Prepare: slices.Concat([]lab.Act{ifupdown, newBridge}, port("8950"), between("8950")),
 	},
 	{
 		Name: "port-lowers-mtu", About: "A port of 1400 lowers a bridge that is configured to have 1500",
-		Needs: needs, Probes: probes, Subject: "br0",
-		Prepare: append([]lab.Act{ifupdown, newBridge}, port("1400")...),
+		Needs: needs, Probes: probes("1400"), Subject: "br0",
+		Prepare: slices.Concat([]lab.Act{ifupdown, newBridge}, port("1400"), between("1500")),
 	},
 	{
 		Name: "port-fits", About: "A port that has the bridge's own MTU changes nothing",

@@ -16,7 +16,7 @@ var Scenarios = []lab.Scenario{
 	{
 		Name: "mrtg-version-1", About: "MRTG that polls a gigabit port by SNMP version 1 every 5 minutes",
 		Needs: needs, Subject: mrtgFile,
-		Probes: []lab.Probe{{Name: "targets of version 2", Run: []string{"grep", "-c", ":::::2$", mrtgFile}}},
+		Probes: []lab.Probe{{Name: "targets of version 2", Run: []string{"grep", "-c", ":::::2$", mrtgFile}, Want: []string{"0", "2", "0"}}},
 		Prepare: []lab.Act{{Write: &lab.File{Path: mrtgFile, Mode: 0o600, Content: "WorkDir: /var/www/mrtg\n" +
 			"Target[uplink]: 2:secret@switch1\nMaxBytes[uplink]: 125000000\n" +
 			"Target[slow]: 3:secret@switch1\nMaxBytes[slow]: 1250000\n"}}},
@@ -24,7 +24,7 @@ var Scenarios = []lab.Scenario{
 	{
 		Name: "munin-version-1", About: "Munin that polls a port by SNMP version 1",
 		Needs: needs, Subject: muninFile,
-		Probes: []lab.Probe{{Name: "version", Run: []string{"grep", "version", muninFile}}},
+		Probes: []lab.Probe{{Name: "version", Run: []string{"grep", "version", muninFile}, Want: []string{"env.version 1", "env.version 2", "env.version 1"}}},
 		Prepare: []lab.Act{
 			{Write: &lab.File{Path: "/etc/munin/plugins/snmp_switch1_if_2", Content: "#!/bin/sh\n", Mode: 0o755}},
 			{Write: &lab.File{Path: muninFile, Mode: 0o640, Content: "[snmp_switch1_*]\nenv.version 1\nenv.community secret\n"}},

@@ -2,7 +2,7 @@ package proof
 
 import "fettle/lab"
 
-var underSystemd = lab.Needs{Systemd: true, Tools: []string{"mkdir", "mount", "df", "cp", "mv", "rm", "sh", "head", "sleep"}}
+var underSystemd = lab.Needs{Systemd: true, Tools: []string{"mkdir", "mount", "df", "cp", "mv", "rm", "sh", "head", "sleep", "readlink"}}
 
 // service is a unit of the admin's, started: Type=exec, for a simple one is
 // called started before its program runs.
@@ -14,8 +14,10 @@ func service(name, lines string) []lab.Act {
 	}
 }
 
-func mainPID(unit string) []lab.Probe {
-	return []lab.Probe{{Name: "main process of " + unit, Run: []string{"systemctl", "show", "--property=MainPID", "--value", unit}}}
+// running is the program that the unit's main process runs, as the kernel says.
+func running(unit string, want ...string) lab.Probe {
+	return lab.Probe{Name: "program of " + unit, Want: want,
+		Run: []string{"sh", "-c", "readlink /proc/$(systemctl show --property=MainPID --value " + unit + ")/exe"}}
 }
 
 // systemdProof is about services of a real systemd. A restart opens the new
@@ -23,7 +25,7 @@ func mainPID(unit string) []lab.Probe {
 var systemdProof = []lab.Scenario{
 	{
 		Name: "service-runs-replaced-program", About: "The program of a service is replaced, as an upgrade does; its restart runs the new one",
-		Needs: underSystemd, Subject: "lab-daemon.service", UndoKeeps: true, Probes: mainPID("lab-daemon.service"),
+		Needs: underSystemd, Subject: "lab-daemon.service", UndoKeeps: true, Vanishes: true, Probes: []lab.Probe{running("lab-daemon.service", "/usr/local/bin/lab-daemon \\(deleted\\)", "/usr/local/bin/lab-daemon")},
 		Prepare: append(append([]lab.Act{
 			{Run: []string{"mkdir", "-p", "/usr/local/bin"}},
 			{Run: []string{"cp", "/usr/bin/sleep", "/usr/local/bin/lab-daemon"}},
@@ -33,8 +35,8 @@ var systemdProof = []lab.Scenario{
 	},
 	{
 		Name: "service-holds-deleted-log", About: "A service goes on writing to a log of 40 MiB that was deleted; its restart frees the room",
-		Needs: underSystemd, Long: true, Subject: "/data", UndoKeeps: true,
-		Probes: append(mainPID("lab-app.service"), lab.Probe{Name: "used of /data", Run: []string{"df", "--output=used", "/data"}}),
+		Needs: underSystemd, Long: true, Subject: "/data", UndoKeeps: true, Vanishes: true,
+		Probes: []lab.Probe{running("lab-app.service", "/usr/bin/sleep", "/usr/bin/sleep"), used([]string{`4\d{4}`, `\d{1,3}`})},
 		Prepare: append(append(data[:2:2],
 			service("lab-app.service", "StandardOutput=append:/data/app.log\nExecStart=/usr/bin/sh -c 'test -e /run/wrote || head -c 41943040 /dev/zero; : > /run/wrote; exec sleep 3600'\n")...),
 			lab.Act{Until: []string{"sh", "-c", "test -e /run/wrote"}},

@@ -10,13 +10,30 @@ const machineID = "0123456789abcdef0123456789abcdef"
 var needs = lab.Needs{
 	Modules: []string{"loop", "ext4"},
 	Tools: []string{"truncate", "mkfs.ext4", "mount",
-		"systemd-journald", "systemd-cat", "journalctl", "setpriv", "mkdir", "chgrp", "chmod", "echo", "ls", "setfacl"},
+		"systemd-journald", "systemd-cat", "journalctl", "setpriv", "mkdir", "chgrp", "chmod", "echo", "ls", "setfacl", "sh", "find"},
 	Files: []string{"/usr/lib/tmpfiles.d"},
 }
 
-// asAna reads the journal as an ordinary user of the group adm.
-var asAna = []lab.Probe{{Name: "what ana of adm reads",
-	Run: []string{"setpriv", "--reuid", "1000", "--regid", "1000", "--groups", "4", "journalctl", "-q", "-n", "1", "-o", "cat"}}}
+// as runs a command as a user, with the groups given.
+func as(uid, groups string, argv ...string) []string {
+	return append([]string{"setpriv", "--reuid", uid, "--regid", uid, "--groups", groups}, argv...)
+}
+
+// last is the journal's last line, for those who may read it.
+var last = []string{"journalctl", "-q", "-n", "1", "-o", "cat"}
+
+const (
+	line    = "a line for all admins"
+	nothing = `(No journal files were opened due to insufficient permissions\.)?`
+)
+
+// whoReads is what an ordinary user of the group adm reads, and what nobody
+// reads and may write to.
+var whoReads = []lab.Probe{
+	{Name: "what ana of adm reads", Run: as("1000", "4", last...), Want: []string{nothing, line, nothing}},
+	{Name: "what nobody reads", Run: as("65534", "65534", last...), Want: []string{nothing, nothing, nothing}},
+	{Name: "what nobody may write to", Run: as("65534", "65534", "sh", "-c", "find "+top+" ! -type l -writable 2>/dev/null"), Want: []string{nothing, nothing, nothing}},
+}
 
 // journal starts a real journald that keeps its journal in /var/log/journal,
 // which before made.
@@ -41,7 +58,7 @@ func journal(before ...lab.Act) []lab.Act {
 var Scenarios = append([]lab.Scenario{
 	{
 		Name: "made-by-mkdir", About: "A journal folder made with mkdir, a real journald, and an ordinary user of the group adm",
-		Needs: needs, Probes: asAna, Subject: top,
+		Needs: needs, Probes: whoReads, Subject: top,
 		Prepare: journal(),
 	},
 	{

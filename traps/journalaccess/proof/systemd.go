@@ -6,7 +6,7 @@ import (
 	"fettle/lab"
 )
 
-var underSystemd = lab.Needs{Systemd: true, Tools: []string{"mkdir", "systemd-cat", "journalctl", "setpriv", "echo", "ls", "getfacl", "stat"}}
+var underSystemd = lab.Needs{Systemd: true, Tools: []string{"mkdir", "systemd-cat", "journalctl", "setpriv", "echo", "ls", "getfacl", "stat", "sh", "find"}}
 
 // byHand makes the folder on a running host, and tells journald.
 var byHand = []lab.Act{
@@ -21,7 +21,7 @@ var byHand = []lab.Act{
 var systemdProof = []lab.Scenario{
 	{
 		Name: "under-systemd", About: "A journal folder made with mkdir on a host that systemd runs",
-		Needs: underSystemd, Probes: asAna, Subject: top, Prepare: byHand,
+		Needs: underSystemd, Probes: whoReads, Subject: top, Prepare: byHand,
 	},
 	{
 		Name: "next-boot", About: "The same folder after a restart: systemd-tmpfiles mends what is written from then on, not the archives",
@@ -35,7 +35,7 @@ var systemdProof = []lab.Scenario{
 				{Expect: &lab.Expect{Run: []string{"systemd-cat", "echo", "a line of the next boot"}}},
 				{Expect: &lab.Expect{Run: []string{"stat", "-c", "%a %U:%G", top}, Has: "2755 root:systemd-journal"}},
 				{Expect: &lab.Expect{Run: []string{"getfacl", "-p", top}, Has: "default:group:adm:r-x"}},
-				{Expect: &lab.Expect{Run: append(asAna[0].Run[:len(asAna[0].Run):len(asAna[0].Run)], "-b", "0"), Within: 5 * time.Second}},
+				{Expect: &lab.Expect{Run: as("1000", "4", append(last[:len(last):len(last)], "-b", "0")...), Within: 5 * time.Second}},
 			}},
 			{Name: "archive", Acts: []lab.Act{{Expect: &lab.Expect{Run: []string{"fettle", "check", "journal-access"}, Status: 1, Has: "cannot read older journal files"}}}},
 			{Name: "fix", Acts: []lab.Act{{Expect: &lab.Expect{Run: []string{"fettle", "fix", "journal-access", "--yes"}, Has: "Mended"}}}},

@@ -2,6 +2,7 @@ package proof
 
 import (
 	"fmt"
+	"time"
 
 	"fettle/lab"
 )
@@ -15,7 +16,7 @@ const guestMiB = 192
 var probes = []lab.Probe{
 	{Name: "pages_to_scan", Run: []string{"cat", dir + "pages_to_scan"}},
 	{Name: "advisor_mode", Run: []string{"grep", "-s", "", dir + "advisor_mode"}},
-	{Name: "pages saved", Run: []string{"cat", dir + "pages_sharing"}},
+	{Name: "pages saved", Run: []string{"cat", dir + "pages_sharing"}, Ratio: 2, Lasts: true, Within: 90 * time.Second},
 }
 
 // merging turns KSM on at a pace, with memory to merge. Pages a batch, and
@@ -45,7 +46,7 @@ var Scenarios = []lab.Scenario{
 	},
 	{
 		Name: "configured-and-off", About: "KSM that tmpfiles.d turns on, and that is off",
-		Needs: needs, Subject: "run", Probes: []lab.Probe{{Name: "run", Run: []string{"cat", dir + "run"}}},
+		Needs: needs, Subject: "run", Probes: []lab.Probe{{Name: "run", Run: []string{"cat", dir + "run"}, Want: []string{"0", "1", "0"}}},
 		Prepare: []lab.Act{{Write: &lab.File{Path: "/etc/tmpfiles.d/ksm.conf", Content: "w " + dir + "run - - - - 1\n"}}},
 	},
 	{

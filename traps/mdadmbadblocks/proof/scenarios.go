@@ -2,6 +2,7 @@ package proof
 
 import (
 	"fmt"
+	"slices"
 
 	"fettle/lab"
 )
@@ -40,16 +41,36 @@ func create(level string, n int, args ...string) []lab.Act {
 var idle = []lab.Act{{Until: []string{"grep", "-qx", "none", "/sys/block/md0/md/resync_start"}},
 	{Until: []string{"grep", "-qx", "idle", "/sys/block/md0/md/sync_action"}}}
 
-var probes = []lab.Probe{
-	{Name: "list of loop1", Run: []string{"mdadm", "--examine-badblocks", "/dev/loop1"}},
-	{Name: "members missing", Run: []string{"cat", "/sys/block/md0/md/degraded"}},
-	{Name: "state of loop1", Run: []string{"cat", "/sys/block/md0/md/dev-loop1/state"}},
-	{Name: "bitmap", Run: []string{"cat", "/sys/block/md0/md/bitmap/location"}},
+// What mdadm says of a member's list.
+const (
+	emptyList = "Bad-blocks list is empty in /dev/loop1"
+	noList    = "No bad-blocks list configured on /dev/loop1"
+)
+
+// probes are what the kernel and mdadm say of loop1, and of the array's bitmap.
+func probes(bitmap string) []lab.Probe {
+	return []lab.Probe{
+		{Name: "list of loop1", Run: []string{"mdadm", "--examine-badblocks", "/dev/loop1"}, Want: []string{emptyList, noList, emptyList}},
+		{Name: "members missing", Run: []string{"cat", "/sys/block/md0/md/degraded"}, Want: []string{"0", "0", "0"}},
+		{Name: "state of loop1", Run: []string{"cat", "/sys/block/md0/md/dev-loop1/state"}, Want: []string{"(.*,)?in_sync(,.*)?", "(.*,)?in_sync(,.*)?", "(.*,)?in_sync(,.*)?"}},
+		{Name: "bitmap", Run: []string{"cat", "/sys/block/md0/md/bitmap/location"}, Want: []string{bitmap, bitmap, bitmap}},
+	}
+}
+
+// listed is what mdadm says of the list of loop1 where nothing is changed.
+func listed(want string) []lab.Probe {
+	p := probes("")[0]
+	p.Want = []string{want}
+	return []lab.Probe{p}
 }
 
 // online is a scenario in which loop1's empty list is taken away while the array runs.
 func online(name, about, level string, n int, args ...string) lab.Scenario {
-	return lab.Scenario{Name: name, About: about, Needs: needs, Probes: probes, Subject: "md0/loop1", Prepare: create(level, n, args...)}
+	bitmap := "[+-]\\d+"
+	if slices.Contains(args, "--bitmap=none") {
+		bitmap = "none"
+	}
+	return lab.Scenario{Name: name, About: about, Needs: needs, Probes: probes(bitmap), Subject: "md0/loop1", Prepare: create(level, n, args...)}
 }
 
 // long leaves a scenario to the long runs: fettle's part in it is shown by a shorter one.
@@ -68,8 +89,8 @@ var external = lab.Scenario{
 }
 
 // refused is a scenario that is found, and that fettle leaves alone.
-func refused(name, about string, prepare []lab.Act) lab.Scenario {
-	return lab.Scenario{Name: name, About: about, Needs: needs, Probes: probes, Subject: "md0/loop1", Unfixable: true, Prepare: prepare}
+func refused(name, about, list string, prepare []lab.Act) lab.Scenario {
+	return lab.Scenario{Name: name, About: about, Needs: needs, Probes: listed(list), Subject: "md0/loop1", Unfixable: true, Prepare: prepare}
 }
 
 // enter writes an entry into a member's list, and something to the array, so
@@ -93,14 +114,16 @@ var Scenarios = []lab.Scenario{
 	long(online("raid5", "RAID5 of three: a redundancy of one", "5", 3, "--bitmap=internal")),
 	online("no-bitmap", "Mirror without a bitmap, as small arrays are made: one is added for the time", "1", 2, "--bitmap=none"),
 	{
-		Name: "write-mostly", About: "A write-mostly and --failfast member stays so", Needs: needs, Probes: probes, Subject: "md0/loop1",
+		Name: "write-mostly", About: "A write-mostly and --failfast member stays so", Needs: needs, Subject: "md0/loop1",
+		Probes: append(probes("[+-]\\d+"), lab.Probe{Name: "loop1 is write-mostly and failfast", Run: []string{"grep", "-c", "write_mostly.*failfast\\|failfast.*write_mostly", "/sys/block/md0/md/dev-loop1/state"}, Want: []string{"1", "1", "1"}}),
 		Prepare: append(append(disks(2),
 			lab.Act{Run: []string{"mdadm", "--create", "/dev/md0", "--run", "--quiet", "--level=1", "--raid-devices=2", "--bitmap=internal",
 				"/dev/loop0", "--write-mostly", "--failfast", "/dev/loop1"}}), idle...),
 	},
 	{
 		Name: "configuration", About: "mdadm.conf that lets new arrays have a list", Needs: needs, Subject: "mdadm.conf",
-		Probes: []lab.Probe{{Name: "mdadm.conf", Run: []string{"grep", "-i", "create", "/etc/mdadm/mdadm.conf"}}},
+		Probes: []lab.Probe{{Name: "mdadm.conf", Run: []string{"grep", "-i", "create", "/etc/mdadm/mdadm.conf"},
+			Want: []string{"CREATE owner=root # as installed", ".*bbl=no.*", "CREATE owner=root # as installed"}}},
 		Prepare: append(create("1", 2, "--bitmap=internal"),
 			lab.Act{Write: &lab.File{Path: "/etc/mdadm/mdadm.conf", Content: "HOMEHOST <system>\nCREATE owner=root # as installed\nMAILADDR root\n"}}),
 	},
@@ -115,10 +138,10 @@ var Scenarios = []lab.Scenario{
 	external,
 	inInitramfs,
 	afterInstall,
-	refused("entries", "A list with an entry is told as critical, and left alone", append(create("1", 2, "--bitmap=internal"), enter("loop1")...)),
-	long(refused("shared-entries", "Both members of a mirror have the same entry", append(create("1", 2, "--bitmap=internal"), enter("loop0", "loop1")...))),
-	long(refused("degraded", "A mirror that misses a member is left alone", append(create("1", 2, "--bitmap=internal"),
+	refused("entries", "A list with an entry is told as critical, and left alone", "Bad-blocks on /dev/loop1:", append(create("1", 2, "--bitmap=internal"), enter("loop1")...)),
+	long(refused("shared-entries", "Both members of a mirror have the same entry", "Bad-blocks on /dev/loop1:", append(create("1", 2, "--bitmap=internal"), enter("loop0", "loop1")...))),
+	long(refused("degraded", "A mirror that misses a member is left alone", emptyList, append(create("1", 2, "--bitmap=internal"),
 		lab.Act{Run: []string{"mdadm", "/dev/md0", "--fail", "/dev/loop0", "--remove", "/dev/loop0"}}))),
-	long(refused("stripe", "RAID0 has no redundancy: the way with the array stopped is printed", append(disks(2),
+	long(refused("stripe", "RAID0 has no redundancy: the way with the array stopped is printed", emptyList, append(disks(2),
 		lab.Act{Run: []string{"mdadm", "--create", "/dev/md0", "--run", "--quiet", "--level=0", "--raid-devices=2", "/dev/loop0", "/dev/loop1"}}))),
 }

@@ -5,8 +5,8 @@ import "fettle/lab"
 var needs = lab.Needs{Modules: []string{"veth", "ipv6"}, Tools: []string{"cat", "grep", "sysctl", "radvd"}}
 
 var probes = []lab.Probe{
-	{Name: "default route", Run: []string{"ip", "-6", "route", "show", "default"}},
-	{Name: "accept_ra of eth0", Run: []string{"cat", "/proc/sys/net/ipv6/conf/eth0/accept_ra"}},
+	{Name: "default route", Run: []string{"ip", "-6", "route", "show", "default"}, Want: []string{"()", "default via fe80::.* dev eth0 proto ra .*"}},
+	{Name: "accept_ra of eth0", Run: []string{"cat", "/proc/sys/net/ipv6/conf/eth0/accept_ra"}, Want: []string{"1", "2", "1"}},
 }
 
 const radvd = `interface r0 {

@@ -1,0 +1,49 @@
+package fix
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"fettle/remedy"
+	"fettle/trap"
+)
+
+// Only clear is mended: of that very subject.
+func TestMended(t *testing.T) {
+	o := func(subject string, s trap.Status) trap.Outcome {
+		return trap.Outcome{Subject: subject, Status: s, Summary: "it bites", Reason: "why"}
+	}
+	notice := o("a", trap.Found)
+	notice.Severity = trap.Notice
+	const gone = "the restarted program has no deleted files"
+	for _, c := range []struct {
+		name     string
+		outcomes []trap.Outcome
+		vanishes string
+		want     string // of the error; "" is mended
+	}{
+		{"clear", []trap.Outcome{o("a", trap.Clear)}, "", ""},
+		{"clear, and another is found", []trap.Outcome{o("b", trap.Found), o("a", trap.Clear)}, "", ""},
+		{"found", []trap.Outcome{o("a", trap.Found)}, "", "the check still finds it: it bites"},
+		{"a notice that stays", []trap.Outcome{notice}, "", "the check still finds it: it bites"},
+		{"unknown", []trap.Outcome{o("a", trap.Unknown)}, "", "why"},
+		{"unknown of the whole host", []trap.Outcome{o("a", trap.Clear), o("", trap.Unknown)}, "", "why"},
+		{"unknown of another", []trap.Outcome{o("a", trap.Clear), o("b", trap.Unknown)}, "", ""},
+		{"does not apply", []trap.Outcome{o("a", trap.NotApplicable)}, "", "neither found nor clear, but not-applicable: why"},
+		{"only the host is clear", []trap.Outcome{o("", trap.Clear)}, "", "does not speak of it any more"},
+		{"silence", nil, "", "does not speak of it any more"},
+		{"vanished as the plan says", []trap.Outcome{o("", trap.Clear)}, gone, ""},
+		{"was to vanish, and does not apply", []trap.Outcome{o("a", trap.NotApplicable)}, gone, "not-applicable"},
+		{"was to vanish, and is found", []trap.Outcome{o("a", trap.Found)}, gone, "still finds it"},
+	} {
+		err := mended(c.outcomes, "a", c.vanishes)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+		var still *remedy.StillFound
+		if errors.As(err, &still) != strings.Contains(c.want, "still finds") {
+			t.Errorf("%s: %T", c.name, err)
+		}
+	}
+}

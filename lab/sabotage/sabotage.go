@@ -1,0 +1,48 @@
+// Package sabotage spoils plans as an honest hand could: a proof that cannot
+// tell a spoilt plan from the true one proves nothing.
+package sabotage
+
+import (
+	"fmt"
+
+	"fettle/remedy"
+)
+
+// Sabotage is a plan that does not mend, though its author may think so.
+type Sabotage struct {
+	Name     string // "sshd-not-reloaded"
+	Scenario string // the one that must fail with it
+	Spoil    func(steps []remedy.Step) ([]remedy.Step, error)
+}
+
+// Without leaves out the steps for which is holds; one there must be.
+func Without[S remedy.Step](is func(S) bool) func([]remedy.Step) ([]remedy.Step, error) {
+	return Replaced(func(s S) ([]remedy.Step, bool) { return nil, is(s) })
+}
+
+// Replaced puts others in the place of steps of one kind; one there must be.
+func Replaced[S remedy.Step](by func(S) (steps []remedy.Step, meant bool)) func([]remedy.Step) ([]remedy.Step, error) {
+	return func(steps []remedy.Step) ([]remedy.Step, error) {
+		var out []remedy.Step
+		n := 0
+		for _, s := range steps {
+			if of, ok := s.(S); ok {
+				if instead, meant := by(of); meant {
+					out = append(out, instead...)
+					n++
+					continue
+				}
+			}
+			out = append(out, s)
+		}
+		if n == 0 {
+			return nil, fmt.Errorf("the plan has no step to spoil: %d steps", len(steps))
+		}
+		return out, nil
+	}
+}
+
+// Also adds a step.
+func Also(step remedy.Step) func([]remedy.Step) ([]remedy.Step, error) {
+	return func(steps []remedy.Step) ([]remedy.Step, error) { return append(steps, step), nil }
+}

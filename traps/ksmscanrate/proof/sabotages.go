@@ -1,0 +1,12 @@
+package proof
+
+import (
+	"fettle/lab/sabotage"
+	"fettle/remedy"
+)
+
+// Sabotages are plans that must be noticed.
+var Sabotages = []sabotage.Sabotage{
+	{Name: "switched-off", Scenario: "slow-scan", Spoil: sabotage.Also(remedy.Sysfs{Path: dir + "run", Value: "0"})},
+	{Name: "pages-given-back", Scenario: "slow-scan", Spoil: sabotage.Also(remedy.Sysfs{Path: dir + "run", Value: "2"})},
+}

@@ -1,0 +1,11 @@
+package proof
+
+import (
+	"fettle/lab/sabotage"
+	"fettle/remedy"
+)
+
+// Sabotages are plans that must be noticed.
+var Sabotages = []sabotage.Sabotage{
+	{Name: "sshd-not-reloaded", Scenario: "silent-resolver", Spoil: sabotage.Without(func(u remedy.Unit) bool { return u.Act == "reload" })},
+}
