@@ -9,7 +9,7 @@ import (
 
 // Sabotages are plans that must be noticed.
 var Sabotages = []sabotage.Sabotage{
-	{Name: "one-target-left", Scenario: "mrtg-version-1", Spoil: sabotage.Replaced(func(f remedy.File) ([]remedy.Step, bool) {
+	{Name: "target-left", Scenario: "mrtg-version-1", Spoil: sabotage.Replaced(func(f remedy.File) ([]remedy.Step, bool) {
 		f.Content = bytes.Replace(f.Content, []byte(":::::2"), nil, 1)
 		return []remedy.Step{f}, true
 	})},
