@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -47,18 +46,20 @@ type stepState struct {
 	left      string // why it was not undone
 }
 
-func (c *Change) dir() string     { return c.store.folder(c.ID) }
-func (c *Change) journal() string { return filepath.Join(c.dir(), "journal.jsonl") }
+func (c *Change) dir() string { return c.store.folder(c.ID) }
+
+// in is the name of one of its files in the store.
+func (c *Change) in(name string) string { return inStore(c.ID, name) }
 
 // Change reads one change. "7" means 0007.
 func (s *Store) Change(id string) (*Change, error) {
 	if n, err := strconv.Atoi(id); err != nil || n < 0 {
 		return nil, fmt.Errorf("%q: %w", id, ErrNoChange)
-	} else if _, err := os.Stat(s.folder(id)); err != nil {
+	} else if _, err := s.disk.List(inStore(id)); err != nil {
 		id = fmt.Sprintf("%04d", n)
 	}
 	c := &Change{store: s}
-	b, err := os.ReadFile(filepath.Join(s.folder(id), "plan.json"))
+	b, err := s.disk.Read(inStore(id, "plan.json"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%q: %w", id, ErrNoChange)
 	}
@@ -75,16 +76,17 @@ func (s *Store) Change(id string) (*Change, error) {
 		return nil, fmt.Errorf("change %s was written by a newer fettle (format %d)", id, c.Format)
 	}
 	c.ID = id
-	if b, err = os.ReadFile(c.journal()); err != nil {
+	if b, err = s.disk.Read(c.in("journal.jsonl")); err != nil {
 		return nil, err
 	}
-	recs, good, err := parseJournal(c.journal(), b, len(c.Plan.Steps))
+	name := filepath.Join(c.dir(), "journal.jsonl")
+	recs, good, err := parseJournal(name, b, len(c.Plan.Steps))
 	if err != nil {
 		return nil, err
 	}
 	c.Records, c.good = recs, int64(good)
 	if line, err := c.fit(); err != nil {
-		return nil, &Damaged{c.journal(), line, err}
+		return nil, &Damaged{name, line, err}
 	}
 	c.replay()
 	return c, nil

@@ -48,7 +48,8 @@ type killer struct {
 	Machine
 	at, kill int
 	names    []string
-	before   func(n int) // called ahead of the nth act
+	before   func(n int)       // called ahead of the nth act
+	after    func(name string) // called after each act that did not fail
 	acts     int
 }
 
@@ -81,6 +82,9 @@ func (k *killer) around(name string, half, act func() error) error {
 		die()
 	}
 	err := act()
+	if k.after != nil && err == nil {
+		k.after(name)
+	}
 	k.point("after " + name)
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,23 +32,50 @@ func rootsPath(dir string) (real string, err error) {
 	}
 }
 
-// ownFolder makes a folder of root's, or looks that it is one and that its
-// mode has none of these bits.
-func ownFolder(dir string, not uint32, means string) error {
-	err := os.Mkdir(dir, 0o700)
+// openRoots opens a folder whose path only root can lead elsewhere.
+func openRoots(dir string) (*os.Root, error) {
+	real, err := rootsPath(dir)
+	if err != nil {
+		return nil, err
+	}
+	return os.OpenRoot(real)
+}
+
+// makeRoots opens a folder, and makes it and those above it where they are not
+// there.
+func makeRoots(dir string) (*os.Root, error) {
+	d, err := openRoots(dir)
+	if !errors.Is(err, fs.ErrNotExist) || dir == "/" {
+		return d, err
+	}
+	up, err := makeRoots(filepath.Dir(dir))
+	if err != nil {
+		return nil, err
+	}
+	defer up.Close()
+	if err := errors.Join(up.Mkdir(filepath.Base(dir), 0o755), rootDisk{up}.Sync(".")); err != nil {
+		return nil, err
+	}
+	return openRoots(dir)
+}
+
+// ownFolder makes and opens a folder of root's in another, or looks that it is
+// one and that its mode has none of these bits.
+func ownFolder(up *os.Root, name string, not uint32, means string) (*os.Root, error) {
+	err := up.Mkdir(name, 0o700)
 	if err == nil {
 		// fsync(2) of what is in it does not promise its own name.
-		err = syncDir(filepath.Dir(dir))
+		err = rootDisk{up}.Sync(".")
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("making the folder of changes: %w", err)
+		return nil, fmt.Errorf("making the folder of changes: %w", err)
 	}
-	var st unix.Stat_t
-	if err := unix.Lstat(dir, &st); err != nil {
-		return &fs.PathError{Op: "lstat", Path: dir, Err: err}
+	st, err := up.Lstat(name)
+	if err != nil {
+		return nil, err
 	}
-	if st.Mode&unix.S_IFMT != unix.S_IFDIR || st.Uid != 0 || uint32(st.Mode)&not != 0 {
-		return fmt.Errorf("%s must be a folder that belongs to root and that %s", dir, means)
+	if s := st.Sys().(*syscall.Stat_t); !st.IsDir() || s.Uid != 0 || s.Mode&not != 0 {
+		return nil, fmt.Errorf("%s must be a folder that belongs to root and that %s", filepath.Join(up.Name(), name), means)
 	}
-	return nil
+	return up.OpenRoot(name)
 }

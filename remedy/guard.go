@@ -131,8 +131,7 @@ func (g Guard) timer(ctx context.Context, m Machine, c *Change, bin string) (str
 // terminal's hang-up nor a signal to fettle's process group reaches it, and
 // waits until it stands by.
 func detach(c *Change, bin string, deadline time.Time) (string, error) {
-	logName := filepath.Join(c.dir(), "guard.log")
-	log, err := os.OpenFile(logName, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	log, err := c.store.root.OpenFile(c.in("guard.log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return "", err
 	}
@@ -168,7 +167,7 @@ func detach(c *Change, bin string, deadline time.Time) (string, error) {
 	if err != nil {
 		cmd.Process.Kill()
 		cmd.Wait()
-		return "", fmt.Errorf("the guard does not stand by: %w (see %s)", err, logName)
+		return "", fmt.Errorf("the guard does not stand by: %w (see %s)", err, filepath.Join(c.dir(), "guard.log"))
 	}
 	pid := cmd.Process.Pid
 	go cmd.Wait() // reaps it should it end while this fettle still runs
@@ -197,10 +196,14 @@ Type=oneshot
 // bootUnit undoes at the next boot, before the network and the sysctls are
 // set up from the files that are put back.
 func (g Guard) bootUnit(c *Change, bin string) (string, error) {
-	dir := g.units()
-	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+	units, err := openRoots(g.units())
+	if errors.Is(err, os.ErrNotExist) {
 		return "", nil
 	}
+	if err != nil {
+		return "", err
+	}
+	defer units.Close()
 	var env strings.Builder
 	for _, kv := range c.environment() {
 		fmt.Fprintf(&env, "Environment=\"%s\"\n", unitEscape(kv))
@@ -208,23 +211,20 @@ func (g Guard) bootUnit(c *Change, bin string) (string, error) {
 	text := fmt.Sprintf(bootUnitText, c.ID, unitEscape(c.dir()), unitEscape(bin), env.String(),
 		strings.ReplaceAll(c.dir(), "%", "%%")) // a condition takes no quotes
 	name := bootUnitName(c.ID)
-	if err := c.store.write(filepath.Join(dir, name), []byte(text)); err != nil {
+	if err := errors.Join(units.WriteFile(name, []byte(text), 0o644), units.Chmod(name, 0o644)); err != nil {
 		return "", err
 	}
-	if err := os.Chmod(filepath.Join(dir, name), 0o644); err != nil {
-		return "", err
-	}
-	wants := filepath.Join(dir, "sysinit.target.wants")
-	if err := os.Mkdir(wants, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+	const wants = "sysinit.target.wants"
+	if err := units.Mkdir(wants, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 		return "", err
 	}
 	link := filepath.Join(wants, name)
-	os.Remove(link)
-	if err := os.Symlink("../"+name, link); err != nil {
+	units.Remove(link)
+	if err := units.Symlink("../"+name, link); err != nil {
 		return "", err
 	}
-	for _, d := range []string{wants, dir} {
-		if err := syncDir(d); err != nil {
+	for _, made := range []string{name, wants, "."} {
+		if err := (rootDisk{units}).Sync(made); err != nil {
 			return "", err
 		}
 	}
@@ -240,18 +240,21 @@ func unitEscape(s string) string {
 // disarm removes the guards of a change that is confirmed or taken back. What
 // fails does no harm: a guard looks at the journal before it acts.
 func (g Guard) disarm(ctx context.Context, m Machine, c *Change) {
-	os.Remove(filepath.Join(c.dir(), "reserve"))
+	c.store.disk.Remove(c.in("reserve"))
 	if c.armed == nil {
 		return
 	}
-	name := bootUnitName(c.ID)
-	wants := filepath.Join(g.units(), "sysinit.target.wants")
-	os.Remove(filepath.Join(wants, name))
-	os.Remove(filepath.Join(g.units(), name))
-	os.Remove(wants) // only when it is empty
-	syncDir(g.units())
+	if units, err := openRoots(g.units()); err == nil {
+		const wants = "sysinit.target.wants"
+		name := bootUnitName(c.ID)
+		units.Remove(filepath.Join(wants, name))
+		units.Remove(name)
+		units.Remove(wants) // only when it is empty
+		rootDisk{units}.Sync(".")
+		units.Close()
+	}
 	if bin, booted := m.Systemctl(); booted && bin != "" {
 		m.Run(ctx, []string{bin, "stop", unitName(c.ID) + ".timer"}, askLimit)
 	}
-	os.Remove(filepath.Join(c.dir(), "fettle"))
+	c.store.disk.Remove(c.in("fettle"))
 }

@@ -25,11 +25,14 @@ func movedChild(dir string) int {
 		err = os.WriteFile(self, []byte("#!/bin/sh\n# another version\n"), 0o755)
 	}
 	if err == nil {
-		c := &Change{Head: Head{ID: "0001"}, store: &Store{Dir: dir}}
-		if err = os.MkdirAll(c.dir(), 0o700); err == nil {
-			var bin string
-			bin, err = copyProgram(c, "")
-			fmt.Print(bin)
+		var store *Store
+		if store, err = OpenStoreAt(dir + "/state"); err == nil {
+			c := &Change{Head: Head{ID: "0001"}, store: store}
+			if err = store.disk.Mkdir(inStore(c.ID)); err == nil {
+				var bin string
+				bin, err = copyProgram(c, "")
+				fmt.Print(bin)
+			}
 		}
 	}
 	if err != nil {

@@ -26,8 +26,7 @@ func copyProgram(c *Change, program string) (string, error) {
 	if noExec(c.dir()) { // a copy would not start
 		return self, stays(self, src)
 	}
-	name := filepath.Join(c.dir(), "fettle")
-	dst, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o700)
+	dst, err := c.store.root.OpenFile(c.in("fettle"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o700)
 	if err != nil {
 		return "", err
 	}
@@ -39,12 +38,12 @@ func copyProgram(c *Change, program string) (string, error) {
 		err = cerr
 	}
 	if err == nil {
-		err = syncDir(c.dir())
+		err = c.store.disk.Sync(inStore(c.ID))
 	}
 	if err != nil {
 		return "", fmt.Errorf("copying fettle beside the journal: %w", err)
 	}
-	return name, nil
+	return filepath.Join(c.dir(), "fettle"), nil
 }
 
 // stays tells whether a guard may start the program by its path: it must be

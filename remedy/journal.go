@@ -143,7 +143,7 @@ func (c *Change) append(r Record) error {
 	point := fmt.Sprintf("journal %s %d", r.Event, r.Step)
 	c.store.point("before " + point)
 	err = c.appendLine(b)
-	if noSpace(err) && os.Remove(filepath.Join(c.dir(), "reserve")) == nil {
+	if noSpace(err) && c.store.disk.Remove(c.in("reserve")) == nil {
 		err = c.appendLine(b)
 	}
 	if err != nil {
@@ -158,18 +158,10 @@ func (c *Change) append(r Record) error {
 // appendLine cuts off a torn last line first, so that the new one does not
 // stick to it.
 func (c *Change) appendLine(b []byte) error {
-	f, err := os.OpenFile(c.journal(), os.O_WRONLY, 0)
-	if err != nil {
+	if err := c.store.disk.WriteAt(c.in("journal.jsonl"), b, c.good); err != nil {
 		return err
 	}
-	defer f.Close()
-	if err := f.Truncate(c.good); err != nil {
-		return err
-	}
-	if _, err := f.WriteAt(b, c.good); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
+	if err := c.store.disk.Sync(c.in("journal.jsonl")); err != nil {
 		return err
 	}
 	c.good += int64(len(b))
@@ -183,14 +175,14 @@ func (c *Change) keep(step int, items []Item) error {
 	for i := range items {
 		if img := items[i].Image; items[i].Kind == itemFile && img.Type == Regular {
 			img.Blob = fmt.Sprintf("pre/%d-%d", step, i)
-			if err := c.store.write(filepath.Join(c.dir(), img.Blob), img.Content); err != nil {
+			if err := c.store.write(c.in(img.Blob), img.Content); err != nil {
 				return fmt.Errorf("keeping a copy of %s: %w", items[i].Path, err)
 			}
 			any = true
 		}
 	}
 	if any {
-		return syncDir(filepath.Join(c.dir(), "pre"))
+		return c.store.disk.Sync(c.in("pre"))
 	}
 	return nil
 }
@@ -202,7 +194,7 @@ func (c *Change) load(items []Item) error {
 		if img == nil || img.Blob == "" || img.Content != nil {
 			continue
 		}
-		b, err := os.ReadFile(filepath.Join(c.dir(), filepath.FromSlash(img.Blob)))
+		b, err := c.store.disk.Read(c.in(img.Blob))
 		if err != nil {
 			return fmt.Errorf("reading the kept copy of %s: %w", items[i].Path, err)
 		}

@@ -28,7 +28,9 @@ const DefaultDir = "/var/lib/fettle"
 //	changes/0007/pre/2-0        content of a file before step 2 (counted from 0)
 //	changes/0007/reserve        room for the last lines when the disk is full
 type Store struct {
-	Dir string
+	Dir  string
+	root *os.Root // Dir, as it was found to be root's
+	disk disk     // the same; tests put power cuts in between
 	// hook is told of every write, before and after; tests kill there.
 	hook func(point string)
 }
@@ -63,28 +65,32 @@ func OpenStoreAt(dir string) (*Store, error) {
 	if strings.ContainsFunc(dir, func(r rune) bool { return r < ' ' || r == 0x7f || strings.ContainsRune(`"$\`, r) }) {
 		return nil, fmt.Errorf("%w, not %q", ErrStorePath, dir)
 	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return nil, fmt.Errorf("making the folder of changes: %w", err)
-	}
-	up, err := rootsPath(filepath.Dir(dir))
+	up, err := makeRoots(filepath.Dir(dir))
 	if err != nil {
 		return nil, fmt.Errorf("the folder of changes %s cannot be used: %w", dir, err)
 	}
-	dir = filepath.Join(up, filepath.Base(dir))
-	s := &Store{Dir: dir}
+	defer up.Close()
 	// Who else may look into the folder itself does no harm, and check --new or
 	// systemd (StateDirectory=) may have made it first. Contents are in changes.
-	if err := ownFolder(dir, 0o022, "only root may write to"); err != nil {
+	root, err := ownFolder(up, filepath.Base(dir), 0o022, "only root may write to")
+	if err != nil {
 		return nil, err
 	}
-	if err := ownFolder(s.changes(), 0o077, "only root may read (mode 0700; it keeps file contents)"); err != nil {
+	changes, err := ownFolder(root, "changes", 0o077, "only root may read (mode 0700; it keeps file contents)")
+	if err != nil {
+		root.Close()
 		return nil, err
 	}
-	return s, nil
+	changes.Close()
+	return &Store{Dir: filepath.Join(up.Name(), filepath.Base(dir)), root: root, disk: rootDisk{root}}, nil
 }
 
-func (s *Store) changes() string         { return filepath.Join(s.Dir, "changes") }
-func (s *Store) folder(id string) string { return filepath.Join(s.changes(), id) }
+func (s *Store) folder(id string) string { return filepath.Join(s.Dir, inStore(id)) }
+
+// inStore is the name of a change's folder, or of what is in it, in the store.
+func inStore(id string, name ...string) string {
+	return filepath.Join(append([]string{"changes", id}, name...)...)
+}
 
 // OnWrite has hook told of every write, before and after: proofs kill there.
 func (s *Store) OnWrite(hook func(point string)) { s.hook = hook }
@@ -102,7 +108,7 @@ func (e *Held) Error() string {
 // Lock takes the store for one command line. what says which, for others who
 // meet it. With wait it waits until ctx ends.
 func (s *Store) Lock(ctx context.Context, what string, wait bool) (unlock func(), err error) {
-	f, err := os.OpenFile(filepath.Join(s.Dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := s.root.OpenFile("lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("locking: %w", err)
 	}
@@ -148,7 +154,7 @@ func holder(f *os.File) *Held {
 // holdsLock tells whether the process has the lock's file open: process
 // numbers are used again.
 func (s *Store) holdsLock(pid int) bool {
-	lock, err := os.Stat(filepath.Join(s.Dir, "lock"))
+	lock, err := s.root.Stat("lock")
 	if err != nil {
 		return false
 	}
@@ -163,22 +169,24 @@ func (s *Store) holdsLock(pid int) bool {
 
 // sweep removes what a kill left of a change that never began.
 func (s *Store) sweep() {
-	names, _ := filepath.Glob(filepath.Join(s.changes(), ".new-*"))
+	names, _ := s.disk.List("changes")
 	for _, n := range names {
-		os.RemoveAll(n)
+		if strings.HasPrefix(n, ".new-") {
+			s.disk.RemoveAll(inStore(n))
+		}
 	}
 }
 
 // IDs lists the changes, the oldest first.
 func (s *Store) IDs() ([]string, error) {
-	es, err := os.ReadDir(s.changes())
+	names, err := s.disk.List("changes")
 	if err != nil {
 		return nil, fmt.Errorf("listing the changes: %w", err)
 	}
 	var ids []string
-	for _, e := range es {
-		if _, err := strconv.Atoi(e.Name()); err == nil && e.IsDir() {
-			ids = append(ids, e.Name())
+	for _, n := range names {
+		if _, err := strconv.Atoi(n); err == nil {
+			ids = append(ids, n)
 		}
 	}
 	sort.Slice(ids, func(i, j int) bool { return number(ids[i]) < number(ids[j]) })
@@ -202,53 +210,50 @@ func (s *Store) create(h Head) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	tmp := filepath.Join(s.changes(), ".new-"+h.ID)
-	os.RemoveAll(tmp)
-	err = func() error {
-		if err := os.Mkdir(tmp, 0o700); err != nil {
-			return err
-		}
-		if err := os.Mkdir(filepath.Join(tmp, "pre"), 0o700); err != nil {
-			return err
-		}
-		for name, content := range map[string][]byte{"plan.json": append(b, '\n'), "journal.jsonl": nil, "reserve": make([]byte, reserveSize)} {
-			if err := s.write(filepath.Join(tmp, name), content); err != nil {
-				return err
-			}
-		}
-		if err := syncDir(tmp); err != nil {
-			return err
-		}
-		if err := os.Rename(tmp, s.folder(h.ID)); err != nil {
-			return err
-		}
-		return syncDir(s.changes())
-	}()
-	if err != nil {
-		os.RemoveAll(tmp)
-		return nil, fmt.Errorf("keeping the plan in %s, so nothing was changed: %w", s.changes(), err)
+	tmp := inStore(".new-" + h.ID)
+	s.disk.RemoveAll(tmp)
+	if err := s.fill(tmp, h.ID, append(b, '\n')); err != nil {
+		s.disk.RemoveAll(tmp)
+		return nil, fmt.Errorf("keeping the plan in %s, so nothing was changed: %w", filepath.Join(s.Dir, "changes"), err)
 	}
 	return s.Change(h.ID)
+}
+
+// fill makes a change's folder under a name that is swept away, makes all of
+// it durable, and gives it its own name.
+func (s *Store) fill(tmp, id string, plan []byte) error {
+	for _, dir := range []string{tmp, filepath.Join(tmp, "pre")} {
+		if err := s.disk.Mkdir(dir); err != nil {
+			return err
+		}
+	}
+	for _, f := range []struct {
+		name    string
+		content []byte
+	}{{"plan.json", plan}, {"journal.jsonl", nil}, {"reserve", make([]byte, reserveSize)}} {
+		if err := s.write(filepath.Join(tmp, f.name), f.content); err != nil {
+			return err
+		}
+	}
+	if err := s.disk.Sync(tmp); err != nil {
+		return err
+	}
+	if err := s.disk.Rename(tmp, inStore(id)); err != nil {
+		return err
+	}
+	return s.disk.Sync("changes")
 }
 
 // reserveSize is the room kept for the journal's last lines, in bytes.
 const reserveSize = 64 << 10
 
-// write makes a file and fsyncs it.
+// write makes a file and its content durable; its name is so with its folder.
 func (s *Store) write(name string, content []byte) error {
 	s.point("write " + filepath.Base(name))
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
+	if err := s.disk.Write(name, content); err != nil {
 		return err
 	}
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
+	if err := s.disk.Sync(name); err != nil {
 		return err
 	}
 	s.point("wrote " + filepath.Base(name))
@@ -259,15 +264,6 @@ func (s *Store) point(p string) {
 	if s.hook != nil {
 		s.hook(p)
 	}
-}
-
-func syncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return f.Sync()
 }
 
 func noSpace(err error) bool {
