@@ -77,6 +77,28 @@ func (e *Engine) lockAnyway(ctx context.Context, id string) (unlock func(), err 
 	}
 }
 
+// confirmedBy waits for a time, and tells whether the change was confirmed or
+// taken back before. It is a timer, whose clock nobody sets: a step of the wall
+// clock neither fires nor postpones the rollback.
+func (e *Engine) confirmedBy(id string, at time.Time) bool {
+	over, look := time.NewTimer(time.Until(at)), time.NewTicker(time.Second)
+	defer over.Stop()
+	defer look.Stop()
+	for {
+		select {
+		case <-over.C:
+			return false
+		case <-look.C:
+		}
+		// A change that cannot be read just now is looked at again.
+		if c, err := e.Store.Change(id); err == nil {
+			if _, due := c.Unconfirmed(); !due {
+				return true
+			}
+		}
+	}
+}
+
 // UndoUnconfirmed is the guard's work. It waits until at, unless that is
 // zero, and takes the change back if nobody confirmed it by then. At boot
 // (atBoot) it does so at once, but only in another boot than the one in which
@@ -99,18 +121,8 @@ func (e *Engine) UndoUnconfirmed(ctx context.Context, id string, at time.Time, a
 			return nil
 		}
 	}
-	// The monotonic clock: a step of the wall clock must neither fire nor
-	// postpone the rollback.
-	for wait := time.Until(at); !at.IsZero() && wait > 0; wait = time.Until(at) {
-		began := time.Now()
-		time.Sleep(min(wait, time.Second))
-		at = began.Add(wait)
-		// A change that cannot be read just now is looked at again.
-		if c, err := e.Store.Change(id); err == nil {
-			if _, due := c.Unconfirmed(); !due {
-				return nil
-			}
-		}
+	if !at.IsZero() && e.confirmedBy(id, at) {
+		return nil
 	}
 	unlock, err := e.lockAnyway(ctx, id)
 	if err != nil {

@@ -217,3 +217,38 @@ func TestStillFound(t *testing.T) {
 		t.Errorf("apply said %v, file says %q", err, read(t, dir+"/a"))
 	}
 }
+
+// tight is a disk without room for a journal's line while the reserve lies there.
+type tight struct {
+	disk
+	full bool
+}
+
+func (d *tight) WriteAt(name string, b []byte, off int64) error {
+	if d.full {
+		return unix.ENOSPC
+	}
+	return d.disk.WriteAt(name, b, off)
+}
+
+func (d *tight) Remove(name string) error {
+	if filepath.Base(name) == "reserve" {
+		d.full = false
+	}
+	return d.disk.Remove(name)
+}
+
+// TestReserve: the journal's last lines find room that was kept for them.
+func TestReserve(t *testing.T) {
+	privately(t)
+	dir := t.TempDir()
+	put(t, dir+"/a", "old\n", 0o640)
+	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
+	d := &tight{disk: e.Store.disk}
+	e.Store.disk = d
+	e.Machine = onRename{e.Machine, func() { d.full = true }}
+	applied(t, e, File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte("new\n")})
+	if c, err := e.Store.Change("1"); err != nil || c.Phase() != Applied || d.full {
+		t.Errorf("%v %v, full %v", c, err, d.full)
+	}
+}

@@ -1,11 +1,14 @@
 package remedy
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -174,10 +177,10 @@ func TestTimer(t *testing.T) {
 	privately(t)
 	dir := t.TempDir()
 	must(t, "mkdir", os.Mkdir(dir+"/units", 0o755))
-	put(t, dir+"/systemd-run", "#!/bin/sh\nprintf '%s\\n' \"$@\" > "+dir+"/args\n", 0o755)
+	put(t, dir+"/systemd-run", "#!/bin/sh\nprintf '%s\\n' \"$@\" > "+dir+"/args\ncp "+dir+"/state/changes/0001/journal.jsonl "+dir+"/then\n", 0o755)
 	put(t, dir+"/systemctl", "#!/bin/sh\necho \"$@\" >> "+dir+"/said\n", 0o755)
 	put(t, dir+"/a", "old\n", 0o644)
-	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
+	e := engineAt(t, dir+"/state")
 	e.Machine = here{Linux{SystemctlPath: dir + "/systemctl"}}
 	e.Guard = Guard{Units: dir + "/units", SystemdRun: dir + "/systemd-run"}
 	head := Head{ConfirmWithin: 90 * time.Second, Plan: Plan{Steps: []Step{File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte("new\n")}}}}
@@ -198,9 +201,33 @@ func TestTimer(t *testing.T) {
 	if to, err := os.Readlink(dir + "/units/sysinit.target.wants/fettle-undo-0001-boot.service"); err != nil || to != "../fettle-undo-0001-boot.service" {
 		t.Errorf("the boot unit is not wanted: %q %v", to, err)
 	}
+	// The guard finds its deadline in the journal, however early it fires.
+	if then := read(t, dir+"/then"); !strings.Contains(then, `"event":"armed"`) || !strings.Contains(then, `"deadline":"`) {
+		t.Errorf("when the timer was set, the journal said:\n%s", then)
+	}
+	// Before anything is set up from the files that it puts back.
+	unit := read(t, dir+"/units/fettle-undo-0001-boot.service")
+	_, order, _ := strings.Cut(unit, "\nBefore=")
+	order, _, _ = strings.Cut(order, "\n")
+	for _, want := range []string{"systemd-sysctl.service", "network-pre.target", "sysinit.target"} {
+		if !slices.Contains(strings.Fields(order), want) {
+			t.Errorf("the boot unit comes before %q, not before %s", order, want)
+		}
+	}
+	// In the boot in which it was armed the boot unit does nothing.
+	if err := e.UndoUnconfirmed(t.Context(), "0001", time.Time{}, true, func() {}); err != nil || read(t, dir+"/a") != "new\n" {
+		t.Errorf("the boot unit in the same boot: %v, a says %q", err, read(t, dir+"/a"))
+	}
 	bin := means.Tool(t, "systemd-analyze")
 	if out, err := exec.Command(bin, "verify", dir+"/units/fettle-undo-0001-boot.service").CombinedOutput(); err != nil || strings.Contains(string(out), "fettle-undo-0001") {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
+	}
+	// A kill while it confirms must not leave a change that nothing guards and
+	// that counts as unconfirmed.
+	e.Store.hook = func(point string) {
+		if point == "before journal confirmed 0" && !strings.Contains(read(t, dir+"/units/fettle-undo-0001-boot.service"), "ExecStart") {
+			t.Error("the guards are gone before the journal says that the change is confirmed")
+		}
 	}
 	if _, err := e.Confirm(t.Context(), ""); err != nil {
 		t.Fatal(err)
@@ -339,5 +366,96 @@ func TestDiesWhileArming(t *testing.T) {
 	}
 	if _, err := os.Stat(dir + "/b"); err == nil {
 		t.Error("it went on")
+	}
+}
+
+// TestFileLooksAgain: what was written between the look and the act is left.
+func TestFileLooksAgain(t *testing.T) {
+	privately(t)
+	dir := t.TempDir()
+	put(t, dir+"/a", "old\n", 0o644)
+	s := File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte("new\n")}
+	items, err := s.items(t.Context(), Linux{})
+	must(t, "look", err)
+	put(t, dir+"/a", "the admin's\n", 0o644)
+	if err := s.act(t.Context(), &site{m: Linux{}, temp: ".tmp"}, items); !errors.As(err, new(*Changed)) || read(t, dir+"/a") != "the admin's\n" {
+		t.Errorf("%v, a says %q", err, read(t, dir+"/a"))
+	}
+}
+
+// TestCapabilities: a program that may bind low ports still may, after its file
+// was replaced, and after that was undone.
+func TestCapabilities(t *testing.T) {
+	privately(t)
+	dir := tmpfs(t, "mode=0755")
+	put(t, dir+"/a", "old\n", 0o755)
+	// VFS_CAP_REVISION_2 with cap_net_bind_service permitted and effective
+	// (include/uapi/linux/capability.h).
+	want := []byte{1, 0, 0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+	must(t, "setcap", Linux{}.SetXattr(machine.At(dir+"/a"), "security.capability", want))
+	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
+	check := func(when string) {
+		t.Helper()
+		got := make([]byte, 64)
+		n, err := unix.Getxattr(dir+"/a", "security.capability", got)
+		if err != nil || !bytes.Equal(got[:n], want) {
+			t.Errorf("%s: %x, %v", when, got[:max(n, 0)], err)
+		}
+	}
+	applied(t, e, File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte("new\n")})
+	check("replaced")
+	_, err := e.Undo(t.Context(), "", UndoOptions{})
+	must(t, "undo", err)
+	check("undone")
+}
+
+// TestDefaultSpreads: conf/default changes the interfaces that have no address
+// yet (devinet_copy_dflt_conf(), net/ipv4/devinet.c), and one that has got one
+// meanwhile no longer follows it back.
+func TestDefaultSpreads(t *testing.T) {
+	privately(t)
+	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
+	veth := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "v0"}, PeerName: "v1"}
+	must(t, "veth", netlink.LinkAdd(veth))
+	const of = "/proc/sys/net/ipv4/conf/v0/rp_filter"
+	was := strings.TrimSpace(read(t, of))
+	applied(t, e, Sysctl{Key: "net/ipv4/conf/default/rp_filter", Value: map[string]string{"0": "2", "2": "1"}[was]})
+	if now := strings.TrimSpace(read(t, of)); now == was {
+		t.Fatalf("v0 did not follow default: %s", now)
+	}
+	addr, err := netlink.ParseAddr("192.0.2.1/24")
+	must(t, "address", err)
+	must(t, "address", netlink.AddrAdd(veth, addr))
+	if _, err := e.Undo(t.Context(), "", UndoOptions{}); err != nil || strings.TrimSpace(read(t, of)) != was {
+		t.Errorf("undo: %v; v0 says %s, not %s", err, strings.TrimSpace(read(t, of)), was)
+	}
+}
+
+// advised is a machine with KSM's advisor, whose scan-time sets pages_to_scan
+// (advisor_mode_store(), mm/ksm.c of Linux 6.8). The real one is the whole
+// machine's.
+type advised struct {
+	here
+	v map[string]string
+}
+
+func (m advised) ReadValue(name string) (string, error) { return m.v[filepath.Base(name)], nil }
+func (m advised) WriteValue(name, value string) error {
+	m.v[filepath.Base(name)] = value
+	if filepath.Base(name) == "advisor_mode" && value == "scan-time" {
+		m.v["pages_to_scan"] = "500"
+	}
+	return nil
+}
+
+func TestAdvisor(t *testing.T) {
+	privately(t)
+	m := advised{v: map[string]string{"advisor_mode": "none", "pages_to_scan": "1234"}}
+	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
+	e.Machine = m
+	applied(t, e, Sysfs{Path: ksmDir + "advisor_mode", Value: "scan-time"})
+	m.v["pages_to_scan"] = "777" // the advisor's own doing
+	if _, err := e.Undo(t.Context(), "", UndoOptions{}); err != nil || m.v["pages_to_scan"] != "1234" || m.v["advisor_mode"] != "none" {
+		t.Errorf("undo: %v, %v", err, m.v)
 	}
 }

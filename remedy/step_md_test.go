@@ -226,6 +226,7 @@ func TestMDReadd(t *testing.T) {
 
 		// Refused before anything is touched.
 		{name: "degraded", spoil: func(f *fakeMD) { f.devs["sdb1"].state = "" }, err: []string{"md0 misses 1"}},
+		{name: "fewer members than it counts", spoil: func(f *fakeMD) { f.files["raid_disks"], f.files["degraded"] = "3", "0" }, err: []string{"2 of 3 members"}},
 		{name: "busy", spoil: file("sync_action", "check"), err: []string{"busy: check"}},
 		{name: "resync to come", spoil: file("resync_start", "0"), err: []string{"not stopped cleanly"}},
 		{name: "read-only, resync to come", spoil: func(f *fakeMD) { f.files["resync_start"], f.files["array_state"] = "0", "read-auto" }, err: []string{"--readwrite"}},
@@ -476,5 +477,24 @@ func TestMDReaddWarns(t *testing.T) {
 		if got := strings.Contains(strings.Join(notes, "\n"), "echo repair"); err != nil || got != c.want {
 			t.Errorf("%s, %q: %v, %q", c.level, c.state, err, notes)
 		}
+	}
+}
+
+// TestMDReaddWaitsForTheEnd: md is busy for a moment after the member is in
+// sync, and would refuse what comes next.
+func TestMDReaddWaitsForTheEnd(t *testing.T) {
+	f := newFakeMD(t)
+	looks := 0
+	f.looked = func() {
+		if d := f.devs["sda1"]; len(f.ran) == 3 && d.state == "in_sync" {
+			f.files["sync_action"] = "recover"
+			if looks++; looks > 3 {
+				f.files["sync_action"] = "idle"
+			}
+		}
+	}
+	s := MDReadd{Array: "md0", Member: "sda1", ArrayUUID: mdArray, DeviceUUID: mdFirst}
+	if err := s.act(t.Context(), &site{m: f}, nil); err != nil || looks <= 3 {
+		t.Errorf("%v; it looked %d times whether the array is idle", err, looks)
 	}
 }

@@ -84,8 +84,7 @@ func asideOf(m Machine, key string) ([]string, error) {
 		}
 		if f[1] == "ipv4" && f[4] == "forwarding" && f[3] == "all" {
 			// inet_forward_change() in net/ipv4/devinet.c also turns
-			// all/accept_redirects.
-			out = append(out, "net/ipv4/ip_forward")
+			// all/accept_redirects. ip_forward is another name of the key.
 			cols = append(cols, column{"ipv4", "accept_redirects"})
 		}
 	}

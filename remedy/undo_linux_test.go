@@ -278,3 +278,36 @@ func TestAppendAfterTear(t *testing.T) {
 		t.Errorf("the journal is now:\n%.300s…", strings.TrimPrefix(got, whole))
 	}
 }
+
+// TestResumeInAnotherBoot: a running value that was set before the power cut
+// is set again; its file was not lost.
+func TestResumeInAnotherBoot(t *testing.T) {
+	privately(t)
+	dir := t.TempDir()
+	boot := dir + "/boot_id"
+	put(t, boot, "boot-1\n", 0o644)
+	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
+	m := here{Linux{BootIDFile: boot}}
+	e.Machine = m
+	const key = "net/ipv4/conf/lo/rp_filter"
+	must(t, "sysctl", m.WriteValue(procSys+key, "0"))
+	// fettle dies after its second step, before it could say that all is applied.
+	dies := errors.New("the power went")
+	plan := Plan{Steps: []Step{Sysctl{Key: key, Value: "2"}, File{Path: dir + "/a", Content: []byte("new\n")}}}
+	func() {
+		defer func() {
+			if r := recover(); r != nil && r != dies {
+				panic(r)
+			}
+		}()
+		e.Apply(t.Context(), Head{Plan: plan}, func(context.Context) error { panic(dies) })
+	}()
+	put(t, boot, "boot-2\n", 0o644)
+	must(t, "boot", m.WriteValue(procSys+key, "0"))
+	e2 := engineAt(t, e.Store.Dir)
+	e2.Machine = m
+	c, err := e2.Resume(t.Context(), "", nil)
+	if err != nil || c == nil || c.Phase() != Applied || strings.TrimSpace(read(t, procSys+key)) != "2" {
+		t.Errorf("resume: %v %v, the value is %q", c, err, read(t, procSys+key))
+	}
+}
