@@ -1,12 +1,14 @@
 package remedy
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -243,7 +245,10 @@ func TestScriptStopsOnOthersGround(t *testing.T) {
 			text, err := Script(Plan{Title: "t", Steps: []Step{s}})
 			must(t, "script", err)
 			p.attacks()[attack]()
-			cmd := exec.Command("sh")
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // of a FIFO it would read for ever
+			defer cancel()
+			cmd := exec.CommandContext(ctx, "sh")
+			cmd.WaitDelay = time.Second
 			cmd.Stdin = strings.NewReader(text)
 			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "FETTLE_BACKUP=" + p.top + "/backup"}
 			out, err := cmd.CombinedOutput()

@@ -481,20 +481,27 @@ func TestMDReaddWarns(t *testing.T) {
 }
 
 // TestMDReaddWaitsForTheEnd: md is busy for a moment after the member is in
-// sync, and would refuse what comes next.
+// sync, and would refuse what comes next; so it is when the sync began before
+// fettle was resumed.
 func TestMDReaddWaitsForTheEnd(t *testing.T) {
-	f := newFakeMD(t)
-	looks := 0
-	f.looked = func() {
-		if d := f.devs["sda1"]; len(f.ran) == 3 && d.state == "in_sync" {
-			f.files["sync_action"] = "recover"
-			if looks++; looks > 3 {
-				f.files["sync_action"] = "idle"
+	for _, resumed := range []bool{false, true} {
+		f := newFakeMD(t)
+		d := f.devs["sda1"]
+		if resumed {
+			d.state, d.syncing, d.list, f.files["sync_action"] = "spare", 3, false, "recover"
+		}
+		looks := 0
+		f.looked = func() {
+			if d.state == "in_sync" && (resumed || len(f.ran) == 3) {
+				f.files["sync_action"] = "recover"
+				if looks++; looks > 3 {
+					f.files["sync_action"] = "idle"
+				}
 			}
 		}
-	}
-	s := MDReadd{Array: "md0", Member: "sda1", ArrayUUID: mdArray, DeviceUUID: mdFirst}
-	if err := s.act(t.Context(), &site{m: f}, nil); err != nil || looks <= 3 {
-		t.Errorf("%v; it looked %d times whether the array is idle", err, looks)
+		s := MDReadd{Array: "md0", Member: "sda1", ArrayUUID: mdArray, DeviceUUID: mdFirst}
+		if err := s.act(t.Context(), &site{m: f}, nil); err != nil || looks <= 3 {
+			t.Errorf("resumed %v: %v; it looked %d times whether the array is idle", resumed, err, looks)
+		}
 	}
 }
