@@ -275,7 +275,7 @@ func afterCut(t *testing.T, where, state, boot, etc string, phase Phase, want, w
 	t.Helper()
 	store, err := OpenStoreAt(state + "/state")
 	must(t, where, err)
-	defer store.root.Close()
+	defer store.Close()
 	var said []string
 	e := &Engine{Store: store, Machine: here{Linux{BootIDFile: boot}}, Log: func(l string) { said = append(said, l) }}
 	all, err := store.Changes()

@@ -85,6 +85,9 @@ func OpenStoreAt(dir string) (*Store, error) {
 	return &Store{Dir: filepath.Join(up.Name(), filepath.Base(dir)), root: root, disk: rootDisk{root}}, nil
 }
 
+// Close lets go of the folder, which could not be unmounted before.
+func (s *Store) Close() error { return s.root.Close() }
+
 func (s *Store) folder(id string) string { return filepath.Join(s.Dir, inStore(id)) }
 
 // inStore is the name of a change's folder, or of what is in it, in the store.

@@ -81,6 +81,7 @@ func (fc filesCase) run(ctx context.Context, b *lab.Bench) error {
 		if err != nil {
 			return err
 		}
+		defer e.Store.Close()
 		if err := mark("recorded", begun); err != nil {
 			return err
 		}
@@ -148,6 +149,7 @@ func (fc filesCase) trial(ctx context.Context, d *disk, l *Log, c Cut, n int, r 
 	if err != nil {
 		return err
 	}
+	defer e.Store.Close()
 	phase := func() (remedy.Phase, error) {
 		all, err := e.Store.Changes()
 		if err != nil || len(all) == 0 {

@@ -106,6 +106,7 @@ func (rc raidCase) changes() (conf, list remedy.Phase, err error) {
 	if err != nil {
 		return "", "", err
 	}
+	defer s.Close()
 	all, err := s.Changes()
 	for _, c := range all {
 		if c.Subject == rc.confSubject {
