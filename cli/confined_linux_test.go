@@ -249,7 +249,7 @@ func TestFloods(t *testing.T) {
 	o := got["floods"]
 	last := o[len(o)-1]
 	if len(o) > 1001 || last.Status != trap.Found || last.Severity != trap.Warning || !strings.Contains(string(last.Detail), "1 more found\n") ||
-		!strings.Contains(string(last.Detail), " more clear\n") {
+		!strings.Contains(string(last.Detail), " more clear") {
 		t.Errorf("floods: %d outcomes, last %+v", len(o), last)
 	}
 	if o := got["talks"]; len(o) != 1 || len(o[0].Evidence) > 100 || len(o[0].Summary) > 5000 || o[0].Status != trap.Found {

@@ -140,7 +140,7 @@ sleep 1; t=$(login); echo "unconfirmed: $t ms"; [ "$t" -ge 3000 ] || die "the ro
 # A configuration that sshd refuses for a reason of its own: nothing is touched.
 echo 'Ciphers no-such-cipher' > /etc/ssh/sshd_config.d/50-broken.conf
 if "$dir/fettle" fix ssh-slow-login --on reverse-dns --yes > "$dir/out" 2>&1; then die "mended beside a broken file"; fi
-grep -q 'Bad SSH2 cipher spec' "$dir/out" || { cat "$dir/out"; die "does not say why"; }
+grep -Eq 'Bad SSH2 cipher spec|50-broken.conf:1' "$dir/out" || { cat "$dir/out"; die "does not say why"; }
 [ ! -e /etc/ssh/sshd_config.d/00-fettle-slow-login.conf ] || die "left a drop-in"
 [ "$(wc -l < /run/reloads)" = 4 ] || die "reloaded a broken configuration"
 kill -0 "$pid" || die "sshd is gone"

@@ -19,6 +19,9 @@ func TestHelpFits(t *testing.T) {
 		if c.Hidden || c.Name() == "completion" { // cobra's own text
 			return
 		}
+		if c.DisableFlagParsing { // fettle-lab's: it would take this process's place, and end the tests as passed
+			return
+		}
 		var out bytes.Buffer
 		if code := Main(append(path, "--help"), strings.NewReader(""), &out, &out); code != 0 {
 			t.Errorf("fettle %s --help: status %d", strings.Join(path, " "), code)

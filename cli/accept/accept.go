@@ -175,7 +175,7 @@ func acceptable(ctx context.Context, a *app.App, t *trap.Trap, on []string) ([]t
 		msg += "; it is found on " + strings.Join(others, ", ")
 	}
 	if len(unknown) > 0 {
-		msg += "; not all could be looked at: " + strings.Join(unknown, "; ")
+		msg += "; some could not be inspected: " + strings.Join(unknown, "; ")
 	}
 	return nil, app.Usagef("%s", msg)
 }

@@ -18,12 +18,12 @@ type HostFlags struct {
 
 func (o *HostFlags) Flags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringSliceVar(&o.hosts, "host", nil, "look at other hosts over SSH: `HOST[,HOST]...`, each as ssh takes it (root@web1)")
-	f.StringVar(&o.file, "hosts-file", "", "take hosts from `FILE`, one a line (- is standard input)")
-	f.IntVar(&o.Forks, "forks", fleet.DefaultForks, "work on so many hosts at once")
+	f.StringSliceVar(&o.hosts, "host", nil, "check other hosts over SSH: `HOST[,HOST]...`, in the form ssh accepts (root@web1)")
+	f.StringVar(&o.file, "hosts-file", "", "read host names from `FILE`, one a line (- is standard input)")
+	f.IntVar(&o.Forks, "forks", fleet.DefaultForks, "`NUMBER` of hosts checked in parallel")
 	f.DurationVar(&o.Limit, "host-limit", fleet.DefaultLimit, "give up on a host after this `TIME`")
 	f.DurationVar(&o.Connect, "connect-limit", fleet.DefaultConnect, "give up on connecting to a host after this `TIME`")
-	f.BoolVar(&o.Sudo, "sudo", false, "run as root on the hosts, by sudo -n")
+	f.BoolVar(&o.Sudo, "sudo", false, "run as root on the hosts, through sudo -n")
 	f.StringVar(&o.BinaryDir, "binary-dir", "", "find fettle-linux-ARCH for hosts of other architectures in `DIR` (default: beside fettle)")
 	f.StringVar(&o.Config, "ssh-config", "", "give ssh this configuration `FILE` instead of ~/.ssh/config")
 	c.MarkFlagFilename("hosts-file")

@@ -35,11 +35,10 @@ func Cmd(a *app.App) *cobra.Command {
 		Use:   "capture [TRAP...]",
 		Short: "Write what the checks read to one file, to be checked elsewhere",
 		Long: `Run the checks (all, or those named) and write what they read to one file.
-fettle check --from FILE says of the file what it would say of this host, on
-any machine.
+fettle check --from FILE reports the same findings, on any machine.
 
 With --redact, names of hosts, domains and users, addresses and serial numbers
-are replaced, and secrets dropped. Look into the file before you give it away:
+are replaced, and secrets dropped. Read the file before you give it away:
 tar --zstd -xf FILE.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -195,7 +194,7 @@ func deliver(a *app.App, o captureOptions, through string, rec *run.Recording, s
 		fmt.Fprintf(say, "redacted: names and addresses are replaced; %s left out\n", count(len(sum.Dropped), "answer of no known kind", "answers of no known kind"))
 	}
 	if len(sum.Unread) > 0 {
-		fmt.Fprintf(say, "could not be read (checks of the capture will say unknown):\n")
+		fmt.Fprintf(say, "could not be read (unknown when the capture is checked):\n")
 		for i, u := range sum.Unread {
 			if i == 20 {
 				fmt.Fprintf(say, "  and %d more\n", len(sum.Unread)-i)

@@ -19,9 +19,9 @@ func Cmd(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "explain TRAP",
 		Short: "Explain a trap: what happens, how bad it is, what to do",
-		Long: `Explains a trap in short: what happens, how bad it is, and what to do. --all shows
-the whole article, with symptoms, causes, versions and references; on a terminal
-it goes through $PAGER, or less.
+		Long: `Explains a trap in short: what happens, how bad it is, and what to do. --all
+shows the whole article, with symptoms, causes, versions and references; on a
+terminal it goes through $PAGER, or less.
 
 --format md prints the article as it was written, --format json an object.`,
 		Args:              app.OneTrap,

@@ -2,6 +2,7 @@ package fix
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -51,7 +52,11 @@ func listChanges(a *app.App, id string) error {
 		}
 		t.Rows = append(t.Rows, []string{c.ID, c.Created.Local().Format("2006-01-02 15:04"), ui.Visible(what + ": " + standing(c))})
 	}
-	fmt.Fprint(a.Stdout, t.Text(ui.Width(a.Stdout), "", false))
+	width := ui.Width(a.Stdout)
+	if !ui.IsTerminal(a.Stdout) {
+		width = math.MaxInt32 // a line a change, for grep
+	}
+	fmt.Fprint(a.Stdout, t.Text(width, "", false))
 	return err
 }
 

@@ -47,14 +47,14 @@ func findings(ctx context.Context, a *app.App, t *trap.Trap, on []string) ([]tra
 		}
 	}
 	if len(found) == 0 && len(unknown) > 0 {
-		return nil, app.Exit(app.ExitUnknown, fmt.Errorf("could not look, so nothing was changed:\n  %s", strings.Join(unknown, "\n  ")))
+		return nil, app.Exit(app.ExitUnknown, fmt.Errorf("could not inspect the host, so nothing was changed:\n  %s", strings.Join(unknown, "\n  ")))
 	}
 	for _, u := range unknown {
-		fmt.Fprint(a.Stderr, ui.Paragraphs("fettle: could not look at "+u, a.Stderr))
+		fmt.Fprint(a.Stderr, ui.Paragraphs("fettle: could not inspect "+u, a.Stderr))
 	}
 	for _, s := range on {
 		if !seen[s] {
-			return nil, app.Usagef("the check of %s knows no subject %q here; fettle check -v %s shows them", t.ID(), s, t.ID())
+			return nil, app.Usagef("the check of %s found no subject %q here; fettle check -v %s shows them", t.ID(), s, t.ID())
 		}
 	}
 	return found, nil

@@ -43,28 +43,28 @@ func CountersCmd(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "counters [INTERFACE...]",
 		Short: "Rates of interface counters, and how sure they are",
-		Long: `Reads octet counters of network interfaces and says what rates they stand for:
-it tells a counter that wrapped from one that was reset or belongs to another
-interface by now, infers how wide the counter really is, marks each rate with
-how sure it is, and says how often to poll.
+		Long: `Reads octet counters of network interfaces and computes the rates behind them.
+It distinguishes a counter that wrapped from one that was reset or now belongs
+to another interface, infers the counter's real width, marks each rate with its
+certainty, and recommends a polling interval.
 
-  certain            nothing else fits what is known
-  no wrap assumed    the counter rose; a wrap unseen is possible
+  certain            no other explanation fits
+  no wrap assumed    the counter rose; an unseen wrap is possible
   one wrap assumed   the counter fell; one wrap is the simplest explanation
-  ambiguous          several explanations are about as good; the lowest is shown
-  not known          reset, or another interface: what passed is lost
+  ambiguous          several explanations fit equally well; the lowest is shown
+  not known          reset, or another interface: the traffic is lost
 
 The counters are this network namespace's own, those of an SNMP agent (--snmp),
 or a recorded series (--read): CSV, the XML of rrdtool dump, or the JSON of a
-Prometheus range query, also packed by gzip. Ctrl-C ends a measurement early and
+Prometheus range query, optionally gzipped. Ctrl-C ends a measurement early and
 shows what was measured.
 
 Secrets of SNMP come from the environment (` + counters.EnvCommunity + `,
-` + counters.EnvAuthKey + `, ` + counters.EnvPrivKey + `), from a file that its owner
-alone can read (--snmp-secrets: lines of "community SECRET", "auth SECRET",
+` + counters.EnvAuthKey + `, ` + counters.EnvPrivKey + `), from a file that only
+its owner can read (--snmp-secrets: lines of "community SECRET", "auth SECRET",
 "priv SECRET"), or are asked for at a terminal. They are never shown.
 
-Exit status: 0 measured, 2 wrong use or a series that cannot be read, 3 the
+Exit status: 0 measured, 2 usage error or a series that cannot be read, 3 the
 counters could not be read.`,
 		Example: `  fettle measure counters eth0
   fettle measure counters --for 10m --interval 10s --format json > rates.json
@@ -87,15 +87,15 @@ counters could not be read.`,
 	fl.StringVar(&f.priv, "snmp-priv", "", "its privacy `PROTOCOL`: "+strings.Join(counters.PrivProtocols, ", "))
 	fl.StringVar(&f.secrets, "snmp-secrets", "", "take SNMP's secrets from this `FILE`")
 	fl.IntVar(&f.bits, "snmp-bits", 0, "poll the counters of 32 or 64 `BITS` (default: 64 where there are)")
-	fl.DurationVar(&f.timeout, "snmp-timeout", 2*time.Second, "wait so long for an answer")
-	fl.IntVar(&f.retries, "snmp-retries", 2, "ask again so often")
-	fl.StringVar(&f.read, "read", "", "judge the recorded series in this `FILE` (- is standard input)")
-	fl.StringVar(&f.simulate, "simulate", "", "judge 12 hours of made-up traffic with this peak `RATE`, behind a 32-bit counter")
+	fl.DurationVar(&f.timeout, "snmp-timeout", 2*time.Second, "`TIME` to wait for an answer")
+	fl.IntVar(&f.retries, "snmp-retries", 2, "`NUMBER` of retries")
+	fl.StringVar(&f.read, "read", "", "evaluate the recorded series in this `FILE` (- is standard input)")
+	fl.StringVar(&f.simulate, "simulate", "", "evaluate 12 hours of simulated traffic with this peak `RATE` and a 32-bit counter")
 	fl.StringVar(&f.maxRate, "max-rate", "", "`RATE` that no interface exceeds (1Gbit/s); \"link\" is the speed it states")
-	fl.IntVar(&f.width, "width", 0, "the counters have this many `BITS`, for sure")
-	fl.IntVar(&f.queues, "queues", 0, "each counter adds up at most this many narrower ones")
-	fl.DurationVar(&f.lag, "lag", 0, "a reading may be so old at its time stamp (default: what is usual of the source)")
-	fl.DurationVar(&f.against, "against", 0, "draw beside it what a poller with this longer `INTERVAL` shows")
+	fl.IntVar(&f.width, "width", 0, "the counters are known to have this many `BITS`")
+	fl.IntVar(&f.queues, "queues", 0, "each counter is the sum of at most this `NUMBER` of narrower ones")
+	fl.DurationVar(&f.lag, "lag", 0, "greatest `AGE` of a reading at its time stamp (default: typical of the source)")
+	fl.DurationVar(&f.against, "against", 0, "also draw what a poller with this longer `INTERVAL` shows")
 	fl.StringVar(&f.svg, "svg", "", "draw the rates into this `FILE`")
 	fl.StringVar(&f.png, "png", "", "draw the rates into this `FILE`")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "show every interval")
@@ -116,7 +116,7 @@ func (f *counterFlags) valid() error {
 	case f.length < 0:
 		return app.Usagef("--for %s: expected 0 or more", f.length)
 	case !live && (f.setFor || f.setIv):
-		return app.Usagef("--for and --interval are of live counters; a recorded series has its own times")
+		return app.Usagef("--for and --interval are of live counters; a recorded series has its own time stamps")
 	case f.agent == "" && (f.user != "" || f.auth != "" || f.priv != "" || f.secrets != "" || f.bits != 0):
 		return app.Usagef("the --snmp-... flags go with --snmp HOST")
 	case f.bits != 0 && f.bits != 32 && f.bits != 64:
@@ -132,7 +132,7 @@ func (f *counterFlags) valid() error {
 	case f.width != 0 && (f.width < counters.MinWidth || f.width > counters.MaxWidth):
 		return app.Usagef("--width %d: expected %d to %d bits", f.width, counters.MinWidth, counters.MaxWidth)
 	case f.queues < 0 || f.lag < 0 || f.against < 0:
-		return app.Usagef("--queues, --lag and --against are never negative")
+		return app.Usagef("--queues, --lag and --against must not be negative")
 	case f.maxRate == "link" && !live:
 		return app.Usagef("--max-rate link: a recorded series does not state the link's speed; give a rate")
 	}
@@ -225,7 +225,7 @@ func (m *measured) readSeries(a *app.App, names []string) error {
 			for _, s := range all[:min(len(all), 12)] {
 				have = append(have, s.Name)
 			}
-			return app.Usagef("%s holds no series of %s; it has: %s", m.flags.read, n, strings.Join(have, ", "))
+			return app.Usagef("%s contains no series of %s; it has: %s", m.flags.read, n, strings.Join(have, ", "))
 		}
 	}
 	for _, s := range all {

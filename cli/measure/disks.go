@@ -30,23 +30,23 @@ func DisksCmd(a *app.App) *cobra.Command {
 	var f disksFlags
 	c := &cobra.Command{
 		Use:   "disks [FILE]",
-		Short: "Which disk of an array holds its siblings back",
-		Long: `Compares disks that do like work: members of MD arrays, of device-mapper devices
-over several disks, of btrfs, of ZFS vdevs. Looks at this host over an interval,
-or reads what iostat -x or zpool iostat -vl printed elsewhere (- is standard
-input). iostat does not print which disks belong together: --group says so;
-without it all its disks with the same first letters are taken for siblings.
+		Short: "Find the disk of an array that slows the others",
+		Long: `Compares disks that do similar work: members of MD arrays, of device-mapper
+devices over several disks, of btrfs, of ZFS vdevs. Measures this host over an
+interval, or reads the output of iostat -x or zpool iostat -vl (- is standard
+input). iostat does not print which disks belong together: use --group; without
+it, all disks whose names begin with the same letters are compared.
 
-Of ZFS pools it also predicts each vdev's part of the writes, from its free
-space and the module's parameters, and puts beside it what was written; zpool
-list -v in a file is enough for the prediction. A file does not hold the
-parameters: the defaults of OpenZFS 0.7 to 2.3 are assumed.
+For ZFS pools it also predicts each vdev's share of the writes from its free
+space and the module's parameters, and shows the actual share beside it; the
+output of zpool list -v is enough for the prediction. Such a file does not
+contain the parameters: the defaults of OpenZFS 0.7 to 2.3 are assumed.
 
-The stated gain is by how many times requests that wait for all members would be
-faster, were the slow one like the slowest of the others.
+The stated gain is how many times faster requests that wait for all members
+would be if the slow one were like the slowest of the others.
 
-Exit status: 0 measured (whether or not a disk is slow), 2 wrong use or a file
-that cannot be read, 3 the disks could not be looked at.`,
+Exit status: 0 measured (whether or not a disk is slow), 2 usage error or a file
+that cannot be read, 3 the disks could not be inspected.`,
 		Example: `  fettle measure disks --interval 30s
   iostat -dx 10 2 | fettle measure disks --group sda,sdb,sdc -
   zpool iostat -vlp 10 2 | fettle measure disks -
@@ -57,8 +57,8 @@ that cannot be read, 3 the disks could not be looked at.`,
 		},
 	}
 	fl := c.Flags()
-	fl.DurationVar(&f.interval, "interval", 10*time.Second, "look for this `TIME`, 1s to 10m")
-	fl.StringArrayVar(&f.group, "group", nil, "`DISKS` that are siblings, joined by commas; may be repeated")
+	fl.DurationVar(&f.interval, "interval", 10*time.Second, "measure for this `TIME`, 1s to 10m")
+	fl.StringArrayVar(&f.group, "group", nil, "`DISKS` that belong together, comma-separated; may be repeated")
 	app.FormatFlag(c, &f.format, "text", "json")
 	return c
 }
@@ -149,7 +149,7 @@ func given(loads []disks.Load, groups []string) ([]disks.Group, error) {
 			g.Members = append(g.Members, loads[i])
 		}
 		if len(g.Members) < 2 {
-			return nil, app.Usagef("--group %s: expected two disks at least", names)
+			return nil, app.Usagef("--group %s: expected at least two disks", names)
 		}
 		out = append(out, g)
 	}
@@ -157,7 +157,7 @@ func given(loads []disks.Load, groups []string) ([]disks.Group, error) {
 		return out, nil
 	}
 	for _, kind := range []string{"sd", "nvme", "vd", "xvd", "hd"} {
-		g := disks.Group{Name: kind + "*", Kind: "taken for siblings"}
+		g := disks.Group{Name: kind + "*", Kind: "assumed to belong together"}
 		for _, l := range loads {
 			if strings.HasPrefix(l.Name, kind) {
 				g.Members = append(g.Members, l)
@@ -177,19 +177,19 @@ func liveDisks(ctx context.Context, a *app.App, f disksFlags) (look diskLook, er
 	}
 	src, err := a.OpenLive()
 	if err != nil {
-		return look, app.Failf("looking at this host: %w", err)
+		return look, app.Failf("opening this host: %w", err)
 	}
 	defer src.Close()
-	fmt.Fprintf(a.Stderr, "looking for %s\n", f.interval)
+	fmt.Fprintf(a.Stderr, "measuring for %s\n", f.interval)
 	seen, err := disks.Look(ctx, host.New(src), f.interval)
 	if ctx.Err() != nil {
 		return look, app.Failf("interrupted before the %s were over: nothing is compared", f.interval)
 	}
 	if err != nil {
-		return look, app.Failf("looking at how the disks are put together and at what they do: %w", err)
+		return look, app.Failf("reading the disks' layout and activity: %w", err)
 	}
 	if seen.ZFS != nil {
-		fmt.Fprint(a.Stderr, ui.Paragraphs("fettle: the ZFS pools could not be looked at: "+seen.ZFS.Error(), a.Stderr))
+		fmt.Fprint(a.Stderr, ui.Paragraphs("fettle: could not inspect the ZFS pools: "+seen.ZFS.Error(), a.Stderr))
 	}
 	return diskLook{seen.Groups, seen.Pools, seen.Rule, seen.ZFSOver}, nil
 }

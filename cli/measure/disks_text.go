@@ -30,7 +30,7 @@ func sayDisks(a *app.App, look diskLook) {
 		}
 	}
 	if !said {
-		fmt.Fprintln(a.Stdout, "No array, volume or file system here spreads over several disks.")
+		fmt.Fprintln(a.Stdout, "No array, volume or file system here spans several disks.")
 	}
 }
 
@@ -48,14 +48,14 @@ func sayGroup(a *app.App, g disks.Group) {
 	v := g.Judge()
 	switch {
 	case !v.Compared:
-		fmt.Fprint(a.Stdout, ui.Wrap("Its members did too little to be compared.", w, "  ", "  "))
+		fmt.Fprint(a.Stdout, ui.Wrap("Too little activity to compare its members.", w, "  ", "  "))
 	case len(v.Slow) == 0:
-		fmt.Fprint(a.Stdout, ui.Wrap("No member holds the others back.", w, "  ", "  "))
+		fmt.Fprint(a.Stdout, ui.Wrap("No member slows the others.", w, "  ", "  "))
 	}
 	for _, s := range v.Slow {
-		said := fmt.Sprintf("%s takes %.1f times as long for a %s as its siblings.", s.Member, s.Ratio, s.Direction)
+		said := fmt.Sprintf("%s takes %.1f times as long for a %s as the others.", s.Member, s.Ratio, s.Direction)
 		if s.Gain > 0 {
-			said += fmt.Sprintf(" Were it like the slowest of them, %ss that wait for all would go %.1f times as fast.", s.Direction, s.Gain)
+			said += fmt.Sprintf(" If it were like the slowest of them, %ss that wait for all would be %.1f times as fast.", s.Direction, s.Gain)
 		}
 		fmt.Fprint(a.Stdout, ui.Wrap(ui.Visible(said), w, "  ", "  "))
 	}
@@ -69,7 +69,7 @@ func millis(d time.Duration) string {
 func sayShares(a *app.App, p *disks.Vdev, look diskLook) {
 	w := ui.Width(a.Stdout)
 	fmt.Fprintf(a.Stdout, "%s (zfs pool): shares of the writes\n", ui.Visible(p.Name))
-	fmt.Fprintf(a.Stdout, "  %-22s %9s %9s %9s %11s %9s\n", "vdev", "holds", "free", "predicted", "from, to", "written")
+	fmt.Fprintf(a.Stdout, "  %-22s %9s %9s %9s %11s %9s\n", "vdev", "used", "free", "predicted", "from, to", "written")
 	data := p.Data()
 	shares := look.rule.Shares(data)
 	for i, s := range shares {
@@ -84,12 +84,12 @@ func sayShares(a *app.App, p *disks.Vdev, look diskLook) {
 	compared := disks.Compare(shares)
 	switch {
 	case look.over == 0 && p.Reports == 1:
-		fmt.Fprint(a.Stdout, ui.Wrap("Written since the pool was imported, when its vdevs may have been as free as never since; two reports (zpool iostat -v 10 2) show an interval.", w, "  ", "  "))
+		fmt.Fprint(a.Stdout, ui.Wrap("Written since the pool was imported; the vdevs may have had more free space then. Two reports (zpool iostat -v 10 2) show an interval.", w, "  ", "  "))
 	case look.over == 0 && p.Reports == 0: // zpool list
 	case look.over > 0 && !compared.Enough:
 		fmt.Fprint(a.Stdout, ui.Wrap("Too little was written to compare.", w, "  ", "  "))
 	case compared.Lags != nil:
-		fmt.Fprint(a.Stdout, ui.Wrap(ui.Visible(compared.Lags.Vdev)+" took less than its part: it does not keep up with the others.", w, "  ", "  "))
+		fmt.Fprint(a.Stdout, ui.Wrap(ui.Visible(compared.Lags.Vdev)+" received less than its share: it does not keep up with the others.", w, "  ", "  "))
 	default:
 		fmt.Fprint(a.Stdout, ui.Wrap("Written as predicted.", w, "  ", "  "))
 	}

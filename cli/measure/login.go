@@ -41,24 +41,24 @@ func LoginCmd(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "login HOST",
 		Short: "Where an SSH login spends its time, and why",
-		Long: `Logs in to HOST again and again, and shows how long each phase takes: name
-resolution, connection, key exchange, each authentication method, opening the
-session, first output. It drives ssh itself, so your ssh configuration, keys,
-agent, known hosts and jump hosts act. It never asks, accepts no host key, and
-changes nothing: what ssh would ask you makes it end.
+		Long: `Logs in to HOST repeatedly and shows how long each phase takes: name resolution,
+connection, key exchange, each authentication method, opening the session, first
+output. It runs ssh itself, so your ssh configuration, keys, agent, known hosts
+and jump hosts apply. It never prompts, accepts no new host key, and changes
+nothing; where ssh would prompt, it stops.
 
---explain names the causes by experiment, and how many seconds each takes. On
+--explain finds the causes by experiment, with the seconds each one costs. On
 the client: each source of host names, a login without GSSAPI, without
-host-based authentication. On HOST, where it needs root (as root@HOST, or by
-sudo -n) and copies fettle to, as check --host does: it logs in through a
-private sshd that listens nowhere, again and again, with one thing taken away
-each time: looking up the client's name, each PAM module, the shell. This opens
-some twenty real sessions of the user, one after another.
+host-based authentication. On HOST, where it needs root (as root@HOST, or through sudo -n)
+and to which it copies fettle, as check --host does: it logs in repeatedly
+through a private sshd that does not listen on the network, each time without
+one thing: looking up the client's name, each PAM module, the shell. This opens
+about twenty real sessions of the user, one after another.
 
---server-side makes the same experiments on this host, as root, for a client at
+--server-side runs the same experiments on this host, as root, for a client at
 ADDRESS.
 
-Exit status: 0 measured, 2 wrong use, 3 no login, or not measured.`,
+Exit status: 0 measured, 2 usage error, 3 no login, or not measured.`,
 		Example: `  fettle measure login web1
   fettle measure login -n 20 --svg login.svg admin@web1
   fettle measure login --explain web1
@@ -75,14 +75,14 @@ Exit status: 0 measured, 2 wrong use, 3 no login, or not measured.`,
 		},
 	}
 	fl := c.Flags()
-	fl.IntVarP(&f.n, "logins", "n", 5, "log in so often")
+	fl.IntVarP(&f.n, "logins", "n", 5, "`NUMBER` of logins")
 	fl.DurationVar(&f.limit, "limit", login.DefaultLimit, "give up on one login after this `TIME`")
 	fl.StringVar(&f.config, "ssh-config", "", "give ssh this configuration `FILE` instead of ~/.ssh/config")
-	fl.BoolVar(&f.explain, "explain", false, "name the causes of what is slow, by experiment, on the host too")
+	fl.BoolVar(&f.explain, "explain", false, "find the causes of slow phases by experiment, on the host too")
 	fl.BoolVar(&f.control, "control", false, "measure logins over a shared connection as well (ControlMaster)")
 	fl.StringVar(&f.svg, "svg", "", "draw the phases into this `FILE`")
 	fl.StringVar(&f.png, "png", "", "draw the phases into this `FILE`")
-	fl.StringVar(&f.serverSide, "server-side", "", "make the experiments here, for a client at this `ADDRESS`")
+	fl.StringVar(&f.serverSide, "server-side", "", "run the experiments here, for a client at this `ADDRESS`")
 	fl.StringVar(&f.user, "user", "root", "with --server-side: log in as this `USER`")
 	fl.StringVar(&f.sshdConfig, "sshd-config", "", "with --server-side: sshd's configuration `FILE`")
 	fl.StringVar(&f.server, "server-addr", "", "with --server-side: the `ADDRESS` that the client connects to")
@@ -254,7 +254,7 @@ func loginServerSide(ctx context.Context, a *app.App, f loginFlags) error {
 		return app.Usagef("%w", err)
 	}
 	if os.Geteuid() != 0 {
-		return app.Failf("the experiments on the server need root")
+		return app.Failf("the experiments on the server must run as root")
 	}
 	rep, err := cause.Run(ctx, o)
 	if err != nil {

@@ -142,7 +142,7 @@ func explanationText(a *app.App, e *login.Explanation) {
 	fmt.Fprintf(w, "Explained: %s of %s (%.0f %%)\n", seconds(e.Explained), seconds(e.Delay), 100*e.Share())
 	causesText(a, e.Causes)
 	for _, u := range e.Unknown {
-		fmt.Fprint(w, ui.Wrap("Not looked at: "+ui.Visible(u), ui.Width(w), "  ", "    "))
+		fmt.Fprint(w, ui.Wrap("Not examined: "+ui.Visible(u), ui.Width(w), "  ", "    "))
 	}
 	if e.Server != nil && len(e.Causes) > 0 {
 		fmt.Fprint(w, "\nTo mend it, on the server:\n    fettle check ssh-slow-login\n")
@@ -180,6 +180,6 @@ func serverSideText(a *app.App, r *cause.Report) {
 		causesText(a, r.IfTried)
 	}
 	for _, u := range r.Unknown {
-		fmt.Fprint(w, ui.Wrap("Not looked at: "+ui.Visible(u), ui.Width(w), "  ", "    "))
+		fmt.Fprint(w, ui.Wrap("Not examined: "+ui.Visible(u), ui.Width(w), "  ", "    "))
 	}
 }

@@ -50,7 +50,7 @@ The runs, with the conditions of each, go to the folder --out, and so do the
 figure (SVG, PNG) and the page (HTML). --with draws and judges stored runs
 beside new ones, or alone.
 
-Exit status: 0 measured (whatever the verdict), 2 wrong use, or something that
+Exit status: 0 measured (whatever the verdict), 2 usage error, or something that
 cannot be measured, and nothing was touched; 3 failed or stopped.`,
 		Example: `  fettle measure blockcache --slow /srv/hdd --fast /srv/ssd --cached /srv/cached
   fettle measure blockcache --slow /dev/sdb --fast /dev/nvme0n1 \

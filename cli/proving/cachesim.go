@@ -55,7 +55,7 @@ same, but half-way the hot part moves to the other end; uniform.
 smq depends on time: how many requests are in flight (--depth) and how long they
 take (--hit, --miss, --copy, --commit), or their --rate, or the trace's times.
 
-Exit status: 0 simulated, 2 wrong use or a trace that cannot be read, 3 failed.`,
+Exit status: 0 simulated, 2 usage error or a trace that cannot be read, 3 failed.`,
 		Example: `  fettle measure cachesim --workload hot:10:90 --origin 100GiB --size 5GiB,10GiB
   fettle measure cachesim --workload zipf:1.2 --policy smq,smq-4.11 --plots .
   blktrace -d /dev/vg/data -w 600 && fettle measure cachesim data.blktrace.*

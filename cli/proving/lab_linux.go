@@ -40,7 +40,7 @@ The default engine is User-Mode Linux (Debian: user-mode-linux): no root, no
 KVM. With --kernel, or where a scenario needs it, qemu boots a bzImage, a
 linux-image .deb, or a linux-image package that apt can fetch.
 
-Exit status: 0 everything was shown, 1 something was not, 2 wrong use, 3 a
+Exit status: 0 everything was shown, 1 something was not, 2 usage error, 3 a
 machine could not be built.`,
 		Example: `  fettle lab bridge-mtu
   fettle lab bridge-mtu/port-raises-mtu -v

@@ -45,7 +45,7 @@ each, readable by you alone, to hand over.
 Where the file lies and whose it is follows the module's options secret= and
 user= in /etc/pam.d/sshd.
 
-Exit status: 0 done, 2 wrong use or input, 3 it could not be written.`,
+Exit status: 0 done, 2 usage error or input, 3 it could not be written.`,
 		Example: `  fettle totp enrol
   fettle totp enrol --group totp --out /root/sheets
   fettle totp enrol alice --existing < secret.txt`,
@@ -62,17 +62,17 @@ Exit status: 0 done, 2 wrong use or input, 3 it could not be written.`,
 	f.StringVar(&o.issuer, "issuer", "", "`NAME` under which the app shows the code (the host's name)")
 	f.BoolVar(&o.existing, "existing", false, "take a secret in base32, or an otpauth:// URI, from standard input")
 	f.BoolVar(&o.replace, "replace", false, "replace files that are there: their secrets stop working")
-	f.IntVar(&o.set.Window, "window", 0, "`CODES` that are taken at a time: 3 (the default) bears 30 s of skew, 17 bears 4 min")
-	f.BoolVar(&o.untested, "untested", false, "do not ask for a code of the app first")
+	f.IntVar(&o.set.Window, "window", 0, "number of `CODES` accepted at a time: 3 (the default) allows 30 s of clock skew, 17 allows 4 min")
+	f.BoolVar(&o.untested, "untested", false, "do not ask for a code from the app first")
 	pictureFlags(c, &o.noQR, &o.ascii, &o.ink)
 	return c
 }
 
 func pictureFlags(c *cobra.Command, noQR, ascii, ink *bool) {
 	f := c.Flags()
-	f.BoolVar(noQR, "no-qr", false, "no picture, the secret only")
-	f.BoolVar(ascii, "ascii", false, "draw with # (taken by itself where the locale is not UTF-8)")
-	f.BoolVar(ink, "ink", false, "draw for dark letters on a bright ground")
+	f.BoolVar(noQR, "no-qr", false, "print the secret without a QR code")
+	f.BoolVar(ascii, "ascii", false, "draw the QR code with # (the default where the locale is not UTF-8)")
+	f.BoolVar(ink, "ink", false, "draw the QR code for dark text on a light background")
 }
 
 func enrol(ctx context.Context, a *app.App, names []string, o enrolOptions) error {

@@ -28,7 +28,7 @@ func Cmd(a *app.App) *cobra.Command {
 		Short: "One-time codes as a second factor for SSH",
 		Long: `Sets up one-time codes for SSH logins: a file with a secret for each user
 (enrol), and the lines in PAM's and sshd's configuration that ask for a code
-(setup). who tells what lets each user in.
+(setup). who shows how each user can log in.
 
 Secrets are read from the terminal or standard input only, and written to users'
 own files and to standard output only: never to a log, a journal of changes, a

@@ -18,12 +18,12 @@ import (
 func verifyCmd(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify [USER]",
-		Short: "Tell whether a code would be taken, and how far the clocks differ",
+		Short: "Test a code, and measure the difference between the clocks",
 		Long: `Reads a code from standard input and compares it with those of the user's
 secret, up to 12.5 hours before and after now. Nothing is used up: neither the
 code nor a scratch code, nor one of the attempts that RATE_LIMIT counts.
 
-Exit status: 0 it would be taken, 2 wrong use, 3 it would not.`,
+Exit status: 0 the code is valid, 2 usage error, 3 it is not.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return verify(cmd.Context(), a, args) },
 	}
@@ -117,7 +117,7 @@ func disableCmd(a *app.App) *cobra.Command {
 		Short: "Take users' files out of use",
 		Long: `Renames the file to .google_authenticator.disabled, so that it can come back.
 Without a file, nullok lets a user in without a code; where it is not set, it
-locks him out: fettle totp who tells.`,
+locks the user out: see fettle totp who.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, done, err := openTOTP(cmd.Context(), a)

@@ -18,11 +18,11 @@ import (
 func whoCmd(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "who [USER...]",
-		Short: "Tell what lets each user in over SSH",
+		Short: "Show how each user can log in over SSH",
 		Long: `Simulates sshd's methods and the PAM stack, without logging in and without
-reading anybody's secret (root sees all files' modes). A key is taken to be in
-place, a password to be right, and no account to be locked. What depends on a
-module that fettle does not know is "perhaps".`,
+reading any secret (as root it sees the modes of all files). It assumes that
+keys are in place and passwords correct. "perhaps" depends on a module that
+fettle does not know.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return whoGetsIn(cmd.Context(), a, args) },
 	}
 }
@@ -36,7 +36,7 @@ func whoGetsIn(ctx context.Context, a *app.App, names []string) error {
 	h := host.New(src)
 	l, err := sshlogin.Read(ctx, h)
 	if err != nil {
-		return app.Exit(app.ExitUnknown, fmt.Errorf("could not look: %w", err))
+		return app.Exit(app.ExitUnknown, fmt.Errorf("could not inspect: %w", err))
 	}
 	if f := l.Sim.Config.Fatal; f != nil {
 		fmt.Fprintf(a.Stdout, "PAM refuses every login over SSH: %v\n\n", f)
@@ -80,7 +80,7 @@ func whoGetsIn(ctx context.Context, a *app.App, names []string) error {
 		}
 	}
 	if errs := errors.Join(l.Sim.Unread...); errs != nil {
-		return app.Exit(app.ExitUnknown, fmt.Errorf("not all could be looked at: %w", errs))
+		return app.Exit(app.ExitUnknown, fmt.Errorf("some could not be inspected: %w", errs))
 	}
 	return nil
 }

@@ -33,13 +33,13 @@ func Cmd(a *app.App) *cobra.Command {
 		Use:         "watch",
 		Annotations: app.NoRules,
 		Short:       "Tell when MD records a new bad block, until interrupted",
-		Long: `Looks at the bad blocks lists of all members of running MD arrays every
-interval and prints a line when there is a new entry: mdadm sends no mail of
-these, and /proc/mdstat does not show them. It reads sysfs only and needs no
-privilege. Metrics in Prometheus' text format go to a file for node_exporter's
+		Long: `Reads the bad blocks lists of all members of running MD arrays every interval
+and prints a line for each new entry: mdadm sends no mail about these, and
+/proc/mdstat does not show them. It reads sysfs only and needs no privilege.
+Metrics in Prometheus' text format go to a file for node_exporter's
 textfile collector, to an address of this host's loopback, or both.
 
-Exit status: 0 interrupted, 2 wrong use, 3 the metrics could not be written.`,
+Exit status: 0 interrupted, 2 usage error, 3 the metrics could not be written.`,
 		Example: `  fettle watch
   fettle watch --interval 30s \
       --textfile /var/lib/prometheus/node-exporter/fettle.prom
@@ -48,9 +48,9 @@ Exit status: 0 interrupted, 2 wrong use, 3 the metrics could not be written.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return start(cmd.Context(), a, o) },
 	}
 	f := c.Flags()
-	f.DurationVar(&o.interval, "interval", time.Minute, "`TIME` between two looks, at least 1s")
+	f.DurationVar(&o.interval, "interval", time.Minute, "`TIME` between two readings, at least 1s")
 	f.StringVar(&o.listen, "listen", "", "serve /metrics at this `ADDRESS` of the loopback (127.0.0.1:PORT or [::1]:PORT)")
-	f.StringVar(&o.textfile, "textfile", "", "write the metrics to this `FILE` after each look")
+	f.StringVar(&o.textfile, "textfile", "", "write the metrics to this `FILE` after each reading")
 	return c
 }
 

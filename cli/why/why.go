@@ -39,7 +39,7 @@ and tell whether they are met here, unless --no-check is given.
 Exit status:
   0  the text matches a trap
   1  nothing that fettle knows matches
-  2  wrong use, or the text cannot be read`,
+  2  usage error, or the text cannot be read`,
 		Example: `  fettle why "the bridge's mtu changes by itself"
   journalctl -b -p warning | fettle why`,
 		RunE: func(cmd *cobra.Command, args []string) error { return answer(cmd.Context(), a, o, args) },
@@ -125,7 +125,7 @@ func lookHere(ctx context.Context, a *app.App, matches []lore.Match) map[string]
 	}
 	err := a.CheckLive(ctx, traps, trap.Options{}, func(r trap.Result) { here[r.Trap] = r })
 	if err != nil {
-		fmt.Fprintf(a.Stderr, "fettle: this host could not be checked: %v\n", err)
+		fmt.Fprintf(a.Stderr, "fettle: could not check this host: %v\n", err)
 	}
 	return here
 }
