@@ -35,8 +35,10 @@ type store struct {
 var hashName = lazy.Regexp(`^[0-9a-f]{8}\.[0-9]+$`)
 
 // openSSLDefaults are where OpenSSL looks when nothing is set: Red Hat, then
-// Alpine and Arch, then SUSE.
-var openSSLDefaults = []string{"/etc/pki/tls/cert.pem", "/etc/ssl/cert.pem", "/etc/ssl/ca-bundle.pem"}
+// Alpine and Arch, then SUSE, then Debian and Ubuntu (the file in its folder of
+// certificates stands for those that ca-certificates made of it).
+var openSSLDefaults = []string{"/etc/pki/tls/cert.pem", "/etc/ssl/cert.pem", "/etc/ssl/ca-bundle.pem",
+	"/usr/lib/ssl/cert.pem", "/usr/lib/ssl/certs/ca-certificates.crt"}
 
 // usable says in one sentence why no server can be verified with what the
 // client trusts; empty: it can. Of a bundle that the system keeps it is enough
