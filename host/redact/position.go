@@ -12,9 +12,9 @@ import (
 // that take users or hosts.
 var (
 	// A URL's, a CIFS or a UNC share's host, with who logs in.
-	authority = lazy.Regexp(`^(?://|\\\\)(?:([^\s/@"'<>]*)@)?([A-Za-z0-9][\w.-]*)`)
+	authority = lazy.Regexp(`^(?://|\\\\)(?:([^\s/@"'<>]{0,200})@)?([A-Za-z0-9][\w.-]{0,253})`)
 	afterAt   = lazy.Regexp(`^@([A-Za-z0-9][\w-]*(?:\.[\w-]+)*)`)
-	export    = lazy.Regexp(`^([A-Za-z][\w.-]*):/(?:[^/]|$)`)
+	export    = lazy.Regexp(`^([A-Za-z][\w.-]{0,253}):/(?:[^/]|$)`)
 	// A Kerberos principal of a service: HTTP/web.example.com.
 	principal = lazy.Regexp(`^(?i:http|host|ldap|nfs|cifs|imap|smtp|postgres|mssqlsvc|termsrv|dns|ftp|rcmd)/([A-Za-z0-9][\w-]*(?:\.[\w-]+)*)`)
 	unitType  = lazy.Regexp(`\.(service|socket|target|timer|mount|automount|slice|scope|path|device|swap)(\.\w+)?$`)

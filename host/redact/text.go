@@ -109,7 +109,7 @@ func (r *Redactor) uuid(s string) (int, string) {
 // address finds an IP or hardware address at the beginning of s.
 func (r *Redactor) address(s string) (int, string) {
 	end := 0
-	for end < len(s) && (strings.IndexByte("0123456789abcdefABCDEF:.", s[end]) >= 0) {
+	for end < len(s) && end <= 64 && strings.IndexByte("0123456789abcdefABCDEF:.", s[end]) >= 0 {
 		end++
 	}
 	dash := end
