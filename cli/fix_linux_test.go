@@ -144,7 +144,7 @@ func TestNobodyConfirms(t *testing.T) {
 	}
 	h.within(15*time.Second, "the rollback", func() bool { return h.read("demo/a.conf") == "bad\n" })
 	h.within(5*time.Second, "its journal", func() bool { return strings.Contains(h.read("state/changes/0001/journal.jsonl"), "taken-back") })
-	wants(t, h.run(0, "changes"), "taken back: nobody confirmed it")
+	wants(t, strings.Join(strings.Fields(h.run(0, "changes")), " "), "taken back: nobody confirmed it")
 	wants(t, h.run(3, "confirm"), "too late: change 0001 was taken back: nobody confirmed it by")
 	wants(t, h.run(3, "confirm", "1"), "too late: change 0001 was taken back")
 	if left, _ := filepath.Glob(h.dir + "/units/*"); len(left) > 0 {
@@ -250,7 +250,7 @@ func TestHostDiesArmed(t *testing.T) {
 	if got := h.read("demo/a.conf"); got != "bad\n" {
 		t.Errorf("after the restart: a says %q", got)
 	}
-	wants(t, h.run(0, "changes"), "restarted before anybody confirmed")
+	wants(t, strings.Join(strings.Fields(h.run(0, "changes")), " "), "the host was restarted before anybody confirmed it")
 	if left, _ := filepath.Glob(h.dir + "/units/*"); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
