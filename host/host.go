@@ -153,7 +153,18 @@ func Memo[T any](ctx context.Context, h *Host, key string, ask func() (T, error)
 	return remember(ctx, &h.cache, "memo:"+key, ask)
 }
 
+type waitingKey struct{}
+
+// TellWaiting has waits called when somebody begins to wait for a table, and
+// what it returns when the wait is over.
+func TellWaiting(ctx context.Context, waits func() (over func())) context.Context {
+	return context.WithValue(ctx, waitingKey{}, waits)
+}
+
 func (h *Host) table(ctx context.Context, t Table) ([]byte, error) {
+	if waits, ok := ctx.Value(waitingKey{}).(func() func()); ok {
+		defer waits()()
+	}
 	return remember(ctx, &h.cache, "table:"+string(t), func() ([]byte, error) {
 		b, err := h.src.Table(ctx, t)
 		return b, wrap("reading", string(t), err)

@@ -146,10 +146,18 @@ func NotRun(t *Trap, err error) Result {
 	return r.result(t, 0)
 }
 
-// call runs the check itself and waits no longer than limit.
+// waitLimit is how much longer than its limit a check may take that waits for
+// tables of running state.
+const waitLimit = 30 * time.Second
+
+// call runs the check itself and waits no longer than limit, besides what the
+// host takes to read tables for it.
 func call(ctx context.Context, h *host.Host, t *Trap, r *Report, limit time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, limit+waitLimit)
 	defer cancel()
+	watch := newStopwatch(limit)
+	defer watch.timer.Stop()
+	ctx = host.TellWaiting(ctx, watch.wait)
 	done := make(chan error, 1) // the check may end after call has
 	go func() {
 		err := errExited // stands if Check calls runtime.Goexit
@@ -164,6 +172,8 @@ func call(ctx context.Context, h *host.Host, t *Trap, r *Report, limit time.Dura
 	var err error
 	select {
 	case err = <-done:
+	case <-watch.out:
+		return fmt.Errorf("%w (over %s)", host.ErrTimeout, limit)
 	case <-ctx.Done():
 		err = ctx.Err()
 	}

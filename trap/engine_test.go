@@ -151,7 +151,7 @@ func TestSlowReaderHoldsNoCheckUp(t *testing.T) {
 func TestIntervalAndLimits(t *testing.T) {
 	tr := testTrap("s", func(ctx context.Context, _ *host.Host, r *Report) error {
 		dl, _ := ctx.Deadline()
-		r.Clear("", fmt.Sprint(Interval(ctx), time.Until(dl).Round(time.Second)))
+		r.Clear("", fmt.Sprint(Interval(ctx), (time.Until(dl)-waitLimit).Round(time.Second)))
 		return nil
 	})
 	tr.Cost = Sampled
