@@ -212,6 +212,22 @@ var sources = []string{
 	`yes ? [] : [1]`, `yes ? {} : m`, `yes ? null : disk`, `yes ? 1 : 1.0`, `n.map(x, x * 2).filter(y, y > 2)`, `n.map(x, {"k": x}).exists(e, e.k == 2)`, `l.map(x, [x])[0][0]`, `"\"{{x}}\""`, `i in [1, 2, 7] ? "y" : "n"`,
 }
 
+// pairs of every type, combined with every operator by TestOperatorsLikeCelGo.
+var pairs = []string{"0", "1", "-1", "7", "9223372036854775807", "-9223372036854775808", "0.0", "1.0", "2.5", "-1.5", "1e300", `""`, `"a"`, `"b"`, "true", "false", "[]", "[1]", `["a"]`, "l",
+	"n", "m", "{}", `{"a": "x"}`, "now", "hour", `duration("0s")`, `duration("1h")`, `timestamp("2026-03-04T05:06:07.008Z")`, "timestamp(0)", "disk", "bad"}
+
+// TestOperatorsLikeCelGo: each operator between any two values.
+func TestOperatorsLikeCelGo(t *testing.T) {
+	j := newJudge(t)
+	for _, op := range []string{"+", "-", "*", "/", "%", "==", "!=", "<", "<=", ">", ">=", "in", "&&", "||"} {
+		for _, a := range pairs {
+			for _, b := range pairs {
+				j.compare(t, a+" "+op+" "+b)
+			}
+		}
+	}
+}
+
 // TestLikeCelGo: what cel-go accepts means the same here.
 func TestLikeCelGo(t *testing.T) {
 	j := newJudge(t)
