@@ -40,6 +40,12 @@ func TestPlan(t *testing.T) {
 	}{
 		{"program", unit("cron.service", ""), trap.Finding{Subject: "cron.service",
 			Params: map[string]string{"kind": kindProgram, "units": "cron.service"}}, "unit restart cron.service", "cannot be undone"},
+		{"program of a service that can reload", unit("cron.service", "CanReload=yes\n"), trap.Finding{Subject: "cron.service",
+			Params: map[string]string{"kind": kindProgram, "units": "cron.service"}}, "unit restart cron.service", "cannot be undone"},
+		{"may not be started by hand", unit("cron.service", "RefuseManualStart=yes\n"), trap.Finding{Subject: "cron.service",
+			Params: map[string]string{"kind": kindProgram, "units": "cron.service"}}, "", "RefuseManualStart"},
+		{"may not be stopped by hand", unit("cron.service", "RefuseManualStop=yes\n"), trap.Finding{Subject: "cron.service",
+			Params: map[string]string{"kind": kindProgram, "units": "cron.service"}}, "", "RefuseManualStop"},
 		{"changed unit file", unit("cron.service", "NeedDaemonReload=yes\n"), trap.Finding{Subject: "cron.service",
 			Params: map[string]string{"kind": kindProgram, "units": "cron.service"}}, "unit daemon-reload \nunit restart cron.service", "read first"},
 		{"sshd", unit("ssh.service", ""), trap.Finding{Subject: "ssh.service",

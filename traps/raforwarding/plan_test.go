@@ -42,6 +42,19 @@ func carryOut(t *testing.T, archive string, p remedy.Plan) string {
 	return string(txtar.Format(ar))
 }
 
+// asks tells whether a plan makes the kernel listen now, and whether it asks a router.
+func asks(p remedy.Plan) (listens, asked bool) {
+	for _, s := range p.Steps {
+		switch s.(type) {
+		case remedy.Sysctl:
+			listens = true
+		case remedy.SolicitRouter:
+			asked = true
+		}
+	}
+	return listens, asked
+}
+
 // TestPlansOfGoldenHosts makes a plan for every finding of every golden host,
 // carries it out on the archive, and wants the finding gone.
 func TestPlansOfGoldenHosts(t *testing.T) {
@@ -63,6 +76,9 @@ func TestPlansOfGoldenHosts(t *testing.T) {
 				continue
 			}
 			plans++
+			if set, asked := asks(p); set && !asked {
+				t.Errorf("%s: %s listens from now on, and no router is asked: its next word may be 30 minutes away (RFC 4861, 6.2.1)", f, o.Subject)
+			}
 			mended := carryOut(t, string(b), p)
 			for _, after := range traptest.Run(t, &Trap, hosttest.New(t, mended)) {
 				if after.Subject == o.Subject && (after.Status == trap.Found || after.Status == trap.Unknown) {
