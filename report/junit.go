@@ -1,93 +1,41 @@
 package report
 
 import (
-	"encoding/xml"
-	"fmt"
 	"io"
 	"strings"
 	"time"
 
+	"fettle/internal/junit"
 	"fettle/internal/ui"
 	"fettle/trap"
 )
 
-// junit writes JUnit XML, in the form that Jenkins and GitLab read: a suite
+// junitReport writes JUnit XML: a suite
 // for each trap, a case for each subject. Found is a failure, unknown an
 // error, not applicable and accepted are skipped, clear passes.
-type junit struct {
+type junitReport struct {
 	collected
 	w   io.Writer
 	opt Options
 }
 
-func newJUnit(w io.Writer, opt Options) Writer { return &junit{w: w, opt: opt} }
+func newJUnit(w io.Writer, opt Options) Writer { return &junitReport{w: w, opt: opt} }
 
-type junitSuites struct {
-	XMLName  xml.Name     `xml:"testsuites"`
-	Name     string       `xml:"name,attr"`
-	Tests    int          `xml:"tests,attr"`
-	Failures int          `xml:"failures,attr"`
-	Errors   int          `xml:"errors,attr"`
-	Skipped  int          `xml:"skipped,attr"`
-	Time     string       `xml:"time,attr"` // seconds
-	Suites   []junitSuite `xml:"testsuite"`
-}
-
-type junitSuite struct {
-	Name      string      `xml:"name,attr"`
-	Hostname  string      `xml:"hostname,attr"`
-	Timestamp string      `xml:"timestamp,attr"`
-	Tests     int         `xml:"tests,attr"`
-	Failures  int         `xml:"failures,attr"`
-	Errors    int         `xml:"errors,attr"`
-	Skipped   int         `xml:"skipped,attr"`
-	Time      string      `xml:"time,attr"`
-	Cases     []junitCase `xml:"testcase"`
-}
-
-type junitCase struct {
-	Class   string     `xml:"classname,attr"`
-	Name    string     `xml:"name,attr"`
-	Failure *junitSaid `xml:"failure"`
-	Error   *junitSaid `xml:"error"`
-	Skipped *junitSaid `xml:"skipped"`
-	Out     string     `xml:"system-out,omitempty"`
-}
-
-type junitSaid struct {
-	Message string `xml:"message,attr"`
-	Type    string `xml:"type,attr,omitempty"`
-	Text    string `xml:",chardata"`
-}
-
-func (j *junit) End(took time.Duration) error {
-	all := junitSuites{Name: "fettle " + ui.Visible(j.meta.Host), Time: seconds(took)}
+func (j *junitReport) End(took time.Duration) error {
+	all := junit.Suites{Name: "fettle " + ui.Visible(j.meta.Host), Time: junit.Seconds(took)}
 	for _, r := range worstFirst(j.results) {
-		s := junitSuite{Name: r.Trap, Hostname: ui.Visible(j.meta.Host), Time: seconds(r.Took), Tests: len(r.Outcomes),
+		s := junit.Suite{Name: r.Trap, Hostname: ui.Visible(j.meta.Host), Time: junit.Seconds(r.Took),
 			Timestamp: j.meta.Started.UTC().Format("2006-01-02T15:04:05")}
 		for i := range r.Outcomes {
-			c := j.testcase(&r.Outcomes[i])
-			s.Failures += one(c.Failure)
-			s.Errors += one(c.Error)
-			s.Skipped += one(c.Skipped)
-			s.Cases = append(s.Cases, c)
+			s.Add(j.testcase(&r.Outcomes[i]))
 		}
-		all.Tests += s.Tests
-		all.Failures += s.Failures
-		all.Errors += s.Errors
-		all.Skipped += s.Skipped
-		all.Suites = append(all.Suites, s)
+		all.Add(s)
 	}
-	b, err := xml.MarshalIndent(all, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(j.w, "%s%s\n", xml.Header, b)
-	return err
+	return all.Write(j.w)
 }
 
-func (j *junit) testcase(o *trap.Outcome) junitCase {
-	c := junitCase{Class: o.Trap, Name: ui.Visible(o.Subject)}
+func (j *junitReport) testcase(o *trap.Outcome) junit.Case {
+	c := junit.Case{Class: o.Trap, Name: ui.Visible(o.Subject)}
 	if c.Name == "" {
 		c.Name = o.Trap
 	}
@@ -95,20 +43,20 @@ func (j *junit) testcase(o *trap.Outcome) junitCase {
 	case o.Status == trap.Clear:
 		c.Out = said
 	case o.Status == trap.NotApplicable:
-		c.Skipped = &junitSaid{Message: "not applicable: " + ui.Visible(o.Reason)}
+		c.Skipped = &junit.Message{Message: "not applicable: " + ui.Visible(o.Reason)}
 	case o.Status != trap.Found:
-		c.Error = &junitSaid{Message: "unknown: " + ui.Visible(o.Reason), Type: "unknown", Text: said}
+		c.Error = &junit.Message{Message: "unknown: " + ui.Visible(o.Reason), Type: "unknown", Text: said}
 	case o.Hidden() && o.Below:
-		c.Skipped = &junitSaid{Message: severityName(o.Severity) + ", below --severity: " + ui.Visible(o.Summary)}
+		c.Skipped = &junit.Message{Message: severityName(o.Severity) + ", below --severity: " + ui.Visible(o.Summary)}
 	case o.Hidden() && !o.Known:
-		c.Skipped = &junitSaid{Message: "accepted: " + ui.Visible(o.Accepted.Reason) + until(o.Accepted)}
+		c.Skipped = &junit.Message{Message: "accepted: " + ui.Visible(o.Accepted.Reason) + until(o.Accepted)}
 	case o.Hidden():
-		c.Skipped = &junitSaid{Message: "known from an earlier run: " + ui.Visible(o.Summary)}
+		c.Skipped = &junit.Message{Message: "known from an earlier run: " + ui.Visible(o.Summary)}
 	case o.Severity < j.opt.FailOn:
-		c.Skipped = &junitSaid{Message: severityName(o.Severity) + ", below --fail-on: " + ui.Visible(o.Summary)}
+		c.Skipped = &junit.Message{Message: severityName(o.Severity) + ", below --fail-on: " + ui.Visible(o.Summary)}
 		c.Out = said
 	default:
-		c.Failure = &junitSaid{Message: ui.Visible(o.Summary), Type: severityName(o.Severity), Text: said}
+		c.Failure = &junit.Message{Message: ui.Visible(o.Summary), Type: severityName(o.Severity), Text: said}
 	}
 	return c
 }
@@ -151,12 +99,3 @@ func plain(m *Meta, o *trap.Outcome) string {
 	}
 	return strings.Join(out, "\n")
 }
-
-func one(s *junitSaid) int {
-	if s == nil {
-		return 0
-	}
-	return 1
-}
-
-func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }

@@ -16,6 +16,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"fettle/host"
+	"fettle/internal/junit"
 	"fettle/internal/ui"
 	"fettle/trap"
 )
@@ -143,7 +144,7 @@ func TestJSONL(t *testing.T) {
 
 func TestJUnitReadsBack(t *testing.T) {
 	b := write(t, "junit", Options{FailOn: trap.Warning})
-	var s junitSuites
+	var s junit.Suites
 	if err := xml.Unmarshal(b, &s); err != nil {
 		t.Fatal(err)
 	}

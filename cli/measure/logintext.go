@@ -62,8 +62,8 @@ func loginText(a *app.App, r *loginReport, f loginFlags) {
 		ui.Visible(r.Server), seconds(r.Total.Median), times), width, "", "  "))
 	fmt.Fprintf(w, "\n  seconds, median\n%s\n", r.bars().Text(width, blocks()))
 	if r.Control != nil {
-		fmt.Fprint(w, ui.Wrap(fmt.Sprintf("Over a connection that is open already (ControlMaster): %s instead of %s. fettle fix ssh-control-sockets sets it up.",
-			seconds(r.Control.Median), seconds(r.Total.Median)), width, "", "  "), "\n")
+		fmt.Fprint(w, ui.Wrap(fmt.Sprintf("Over a connection that is already open (ControlMaster): %s instead of %s. fettle fix %s sets it up.",
+			seconds(r.Control.Median), seconds(r.Total.Median), login.TrapSharedConnection), width, "", "  "), "\n")
 	}
 	if first := r.Logins[0].Total.Seconds(); len(r.Logins) > 2 && first > 2*r.Total.Median && first > r.Total.Median+0.5 {
 		fmt.Fprint(w, ui.Wrap(fmt.Sprintf("The first login took %s. What it waited for was remembered for the others, by a name server's or nscd's cache: measure with -n 1 after a pause.",
@@ -120,7 +120,7 @@ func hint(s login.Stat) string {
 		if s.Server < s.Median/2 {
 			return "A slow or busy processor, or an algorithm that costs much."
 		}
-		return "The server's processor, or large packets that are lost on the way (fettle explain bridge-mtu)."
+		return "The server's processor, or large packets that are lost on the way (fettle explain " + login.TrapLargePackets + ")."
 	case login.Service:
 		return "ssh asks the agent, or a smart card, for its keys then."
 	case login.Auth("none"):
@@ -145,7 +145,7 @@ func explanationText(a *app.App, e *login.Explanation) {
 		fmt.Fprint(w, ui.Wrap("Not examined: "+ui.Visible(u), ui.Width(w), "  ", "    "))
 	}
 	if e.Server != nil && len(e.Causes) > 0 {
-		fmt.Fprint(w, "\nTo mend it, on the server:\n    fettle check ssh-slow-login\n")
+		fmt.Fprint(w, "\nTo mend it, on the server:\n    fettle check "+login.TrapSlowServer+"\n")
 	}
 }
 

@@ -1,7 +1,6 @@
 package proving
 
 import (
-	"encoding/xml"
 	"fmt"
 	"io"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"fettle/internal/junit"
 	"fettle/internal/ui"
 	"fettle/lab"
 )
@@ -169,53 +169,26 @@ func labFigures(w io.Writer, v lab.Verdict) {
 	}
 }
 
-// labJUnit writes outcomes as JUnit XML: a failure is a scenario that did not
-// go as told, an error a machine that could not be built.
+// labJUnit writes outcomes as JUnit XML: a failure is a scenario that failed, an
+// error a machine that could not be built.
 func labJUnit(w io.Writer, all []lab.Outcome) error {
-	type message struct {
-		Message string `xml:"message,attr"`
-		Text    string `xml:",chardata"`
-	}
-	type testcase struct {
-		Class   string   `xml:"classname,attr"`
-		Name    string   `xml:"name,attr"`
-		Time    string   `xml:"time,attr"`
-		Failure *message `xml:"failure,omitempty"`
-		Error   *message `xml:"error,omitempty"`
-	}
-	type suite struct {
-		XMLName  xml.Name   `xml:"testsuite"`
-		Name     string     `xml:"name,attr"`
-		Tests    int        `xml:"tests,attr"`
-		Failures int        `xml:"failures,attr"`
-		Errors   int        `xml:"errors,attr"`
-		Time     string     `xml:"time,attr"`
-		Cases    []testcase `xml:"testcase"`
-	}
-	type suites struct {
-		XMLName xml.Name `xml:"testsuites"`
-		Suite   suite
-	}
-	s := suite{Name: "fettle lab", Tests: len(all)}
+	s := junit.Suite{Name: "fettle lab"}
 	var took time.Duration
 	for _, o := range all {
-		c := testcase{Class: "fettle.lab." + o.Job.Trap, Name: o.Job.Scenario.Name, Time: fmt.Sprintf("%.3f", o.Verdict.Took.Seconds())}
+		c := junit.Case{Class: "fettle.lab." + o.Job.Trap, Name: o.Job.Scenario.Name, Time: junit.Seconds(o.Verdict.Took)}
 		took += o.Verdict.Took
 		switch {
 		case o.Err != nil:
-			s.Errors++
-			c.Error = &message{Message: "the machine could not be built", Text: o.Err.Error()}
+			c.Error = &junit.Message{Message: "the machine could not be built", Text: o.Err.Error()}
 		case !o.Verdict.OK:
-			s.Failures++
-			c.Failure = &message{Message: "did not go as told", Text: o.Verdict.Why + "\n" + o.Verdict.Console}
+			c.Failure = &junit.Message{Message: "failed", Text: o.Verdict.Why + "\n" + o.Verdict.Console}
 		}
-		s.Cases = append(s.Cases, c)
+		s.Add(c)
 	}
-	s.Time = fmt.Sprintf("%.3f", took.Seconds())
-	io.WriteString(w, xml.Header)
-	enc := xml.NewEncoder(w)
-	enc.Indent("", "  ")
-	return enc.Encode(suites{Suite: s})
+	s.Time = junit.Seconds(took)
+	doc := junit.Suites{Name: "fettle lab", Time: s.Time}
+	doc.Add(s)
+	return doc.Write(w)
 }
 
 func sortedKeys(m map[string]string) []string {

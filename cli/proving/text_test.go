@@ -28,7 +28,7 @@ func TestLabJUnit(t *testing.T) {
 	for _, want := range []string{
 		"<testsuites>", `<testsuite name="fettle lab" tests="3" failures="1" errors="1" time="1.500">`,
 		`<testcase classname="fettle.lab.a" name="good" time="1.500"></testcase>`,
-		`<failure message="did not go as told">`, "&lt;not&gt; found", `<error message="the machine could not be built">no kernel</error>`,
+		`<failure message="failed">`, "&lt;not&gt; found", `<error message="the machine could not be built">no kernel</error>`,
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %s in\n%s", want, b.String())

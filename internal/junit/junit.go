@@ -1,0 +1,90 @@
+// Package junit writes JUnit XML, in the form that Jenkins and GitLab read.
+package junit
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Suites is a whole document.
+type Suites struct {
+	XMLName  xml.Name `xml:"testsuites"`
+	Name     string   `xml:"name,attr"`
+	Tests    int      `xml:"tests,attr"`
+	Failures int      `xml:"failures,attr"`
+	Errors   int      `xml:"errors,attr"`
+	Skipped  int      `xml:"skipped,attr"`
+	Time     string   `xml:"time,attr"` // seconds
+	Suites   []Suite  `xml:"testsuite"`
+}
+
+// Suite is one suite; Add counts its cases.
+type Suite struct {
+	Name      string `xml:"name,attr"`
+	Hostname  string `xml:"hostname,attr,omitempty"`
+	Timestamp string `xml:"timestamp,attr,omitempty"`
+	Tests     int    `xml:"tests,attr"`
+	Failures  int    `xml:"failures,attr"`
+	Errors    int    `xml:"errors,attr"`
+	Skipped   int    `xml:"skipped,attr"`
+	Time      string `xml:"time,attr"`
+	Cases     []Case `xml:"testcase"`
+}
+
+// Case is one test: at most one of Failure, Error and Skipped is set.
+type Case struct {
+	Class   string   `xml:"classname,attr"`
+	Name    string   `xml:"name,attr"`
+	Time    string   `xml:"time,attr,omitempty"`
+	Failure *Message `xml:"failure"`
+	Error   *Message `xml:"error"`
+	Skipped *Message `xml:"skipped"`
+	Out     string   `xml:"system-out,omitempty"`
+}
+
+// Message says why a test did not pass.
+type Message struct {
+	Message string `xml:"message,attr"`
+	Type    string `xml:"type,attr,omitempty"`
+	Text    string `xml:",chardata"`
+}
+
+// Add adds a case and counts it.
+func (s *Suite) Add(c Case) {
+	s.Cases = append(s.Cases, c)
+	s.Tests++
+	s.Failures += one(c.Failure)
+	s.Errors += one(c.Error)
+	s.Skipped += one(c.Skipped)
+}
+
+// Add adds a suite and its counts.
+func (s *Suites) Add(one Suite) {
+	s.Suites = append(s.Suites, one)
+	s.Tests += one.Tests
+	s.Failures += one.Failures
+	s.Errors += one.Errors
+	s.Skipped += one.Skipped
+}
+
+// Write writes the document.
+func (s *Suites) Write(w io.Writer) error {
+	b, err := xml.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s%s\n", xml.Header, b)
+	return err
+}
+
+// Seconds is a time as JUnit has it.
+func Seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
+
+func one(m *Message) int {
+	if m == nil {
+		return 0
+	}
+	return 1
+}
