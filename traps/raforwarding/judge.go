@@ -26,6 +26,9 @@ func judge(r *trap.Report, s state, i intent) {
 	case s.disabled:
 		r.NotApplicable(name, "IPv6 is disabled on it", ev...)
 
+	case s.sends:
+		r.NotApplicable(name, "this host is a router there: it sends router advertisements itself", ev...)
+
 	case s.acceptRA == 0 && i.networkdRouter != nil && i.userspace() == netconf.Networkd:
 		f.Severity, f.Params["case"] = trap.Notice, caseNetworkd
 		f.Summary = "systemd-networkd ignores router advertisements, because it is told to forward and not told IPv6AcceptRA=yes"

@@ -27,6 +27,7 @@ type state struct {
 	noDefault, noAuto    bool  // accept_ra_defrtr=0, autoconf=0: less is taken than one may think
 	ras                  int64 // advertisements counted since the interface appeared; -1: not known
 	rasErr               error
+	sends                bool // this host advertises on it: what it sends comes back to it as well
 }
 
 var errNoIPv6 = errors.New("the kernel runs no IPv6 on this interface")
@@ -78,6 +79,21 @@ func advertisements(ctx context.Context, h *host.Host, iface string) (int64, err
 		return -1, err
 	}
 	return parseCounter(file, b)
+}
+
+// sendsThem tells whether the host itself has sent advertisements on it, as radvd
+// and others do. Each is looped back and counted as one that came in.
+func sendsThem(ctx context.Context, h *host.Host, iface string) bool {
+	b, err := h.ReadFile(ctx, counterFile(iface))
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) == 2 && f[0] == "Icmp6OutRouterAdvertisements" {
+			return f[1] != "0"
+		}
+	}
+	return false
 }
 
 // parseCounter finds the advertisements in a file of /proc/net/dev_snmp6.

@@ -70,6 +70,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		}
 		if s.forwarding != 0 && s.acceptRA != 0 || s.concerns(i) {
 			s.ras, s.rasErr = advertisements(ctx, h, l.Name)
+			s.sends = sendsThem(ctx, h, l.Name)
 		}
 		if !s.concerns(i) {
 			if s.rasErr != nil && s.ignores() { // whether any arrive is all that matters here
