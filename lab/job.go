@@ -1,6 +1,9 @@
 package lab
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Job is one scenario of a trap, or one experiment, with its kernel.
 type Job struct {
@@ -68,6 +71,8 @@ func (v *Verdict) turn(sabotage string) {
 	switch last := len(v.Stages) - 1; {
 	case v.OK:
 		v.OK, v.Why = false, "nobody noticed that the plan was spoilt"
+	case last >= 0 && strings.Contains(v.Stages[last].Said, NothingToSpoil):
+		v.Why = "the plan has changed since somebody thought of spoiling it: " + v.Why
 	case last >= 0 && !v.Stages[last].OK && slices.Contains(noticing, v.Stages[last].Name):
 		v.OK, v.Why = true, ""
 		v.Stages[last].OK, v.Stages[last].Said = true, "noticed, as it must be: "+v.Stages[last].Said
@@ -75,6 +80,9 @@ func (v *Verdict) turn(sabotage string) {
 		v.Why = "it broke before a spoilt plan could be noticed: " + v.Why
 	}
 }
+
+// NothingToSpoil is what is said where a plan has not the step that was to be spoilt.
+const NothingToSpoil = "the plan has no step to spoil"
 
 // noticing are the stages in which a spoilt plan is noticed.
 var noticing = []string{"fix", "recheck", "others", "undo", "after-undo"}

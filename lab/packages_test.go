@@ -64,6 +64,7 @@ func TestTurn(t *testing.T) {
 		{[]Stage{{Name: "check", OK: true}, {Name: "fix", OK: true}, {Name: "recheck"}}, false, true},
 		{[]Stage{{Name: "check", OK: true}, {Name: "fix"}}, false, true},
 		{[]Stage{{Name: "check", OK: true}, {Name: "fix", OK: true}}, false, false}, // the machine died
+		{[]Stage{{Name: "check", OK: true}, {Name: "fix", Said: "fettle: " + NothingToSpoil + ": 2 steps"}}, false, false},
 		{[]Stage{{Name: "prepare"}}, false, false},
 		{[]Stage{{Name: "prepare", OK: true}, {Name: "check"}}, false, false},
 		{nil, false, false},

@@ -62,7 +62,7 @@ var rooms = map[string][]string{
 	"lab":             {"chart"},
 	"lab/":            {"lab", "chart"},
 	// What is cut off in a laboratory is fettle's own engine at work.
-	"lab/sabotage":    {"remedy"},
+	"lab/sabotage":    {"lab", "remedy"},
 	"lab/powercut":    {"lab", "host", "remedy"},
 	"lab/remedyproof": {"lab", "remedy"},
 	"watch":           {"host"},

@@ -5,6 +5,7 @@ package sabotage
 import (
 	"fmt"
 
+	"fettle/lab"
 	"fettle/remedy"
 )
 
@@ -36,7 +37,7 @@ func Replaced[S remedy.Step](by func(S) (steps []remedy.Step, meant bool)) func(
 			out = append(out, s)
 		}
 		if n == 0 {
-			return nil, fmt.Errorf("the plan has no step to spoil: %d steps", len(steps))
+			return nil, fmt.Errorf("%s: %d steps", lab.NothingToSpoil, len(steps))
 		}
 		return out, nil
 	}

@@ -84,8 +84,14 @@ func planLines(t *testing.T, h *host.Host) string {
 		switch s := s.(type) {
 		case remedy.Perm:
 			lines = append(lines, "perm "+s.Path)
+			if s.Mode >= 0 && s.Mode&0o002 != 0 {
+				t.Errorf("%s: everybody may write to it then", s.Describe())
+			}
 		case remedy.ACL:
 			lines = append(lines, "acl "+s.Path)
+			if strings.Contains(s.Access, "other::rw") || strings.Contains(s.Access, "other::-w") {
+				t.Errorf("%s: everybody may write to it then", s.Describe())
+			}
 		case remedy.File:
 			lines = append(lines, "file "+s.Path)
 		}

@@ -7,5 +7,5 @@ import (
 
 // Sabotages are plans that must be noticed.
 var Sabotages = []sabotage.Sabotage{
-	{Name: "configuration-stays-root's", Scenario: "login-for-each-command", Spoil: sabotage.Without(func(p remedy.Perm) bool { return p.UID > 0 })},
+	{Name: "configuration-stays-root's", Scenario: "login-for-each-command", Spoil: sabotage.Also(remedy.Perm{Path: "/home/ana/.ssh/config", Mode: 0o600, UID: 0, GID: 0})},
 }
