@@ -8,7 +8,7 @@ import (
 // Sabotages are plans that must be noticed.
 var Sabotages = []sabotage.Sabotage{
 	{Name: "stopped", Scenario: "service-runs-replaced-program", Spoil: acting("stop")},
-	{Name: "reloaded", Scenario: "service-holds-deleted-log", Spoil: acting("reload-or-restart")},
+	{Name: "writer-stopped", Scenario: "service-holds-deleted-log", Spoil: acting("stop")},
 }
 
 // acting does something else than a restart.
