@@ -49,11 +49,11 @@ nothing; where ssh would prompt, it stops.
 
 --explain finds the causes by experiment, with the seconds each one costs. On
 the client: each source of host names, a login without GSSAPI, without
-host-based authentication. On HOST, where it needs root (as root@HOST, or through sudo -n)
-and to which it copies fettle, as check --host does: it logs in repeatedly
-through a private sshd that does not listen on the network, each time without
-one thing: looking up the client's name, each PAM module, the shell. This opens
-about twenty real sessions of the user, one after another.
+host-based authentication. On HOST, where it needs root (as root@HOST, or
+through sudo -n) and to which it copies fettle, as check --host does: it logs in
+repeatedly through a private sshd that does not listen on the network, each time
+without one thing: looking up the client's name, each PAM module, the shell.
+This opens about twenty real sessions of the user, one after another.
 
 --server-side runs the same experiments on this host, as root, for a client at
 ADDRESS.

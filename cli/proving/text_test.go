@@ -26,7 +26,7 @@ func TestLabJUnit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"<testsuites>", `<testsuite name="fettle lab" tests="3" failures="1" errors="1" time="1.500">`,
+		`<testsuites name="fettle lab" tests="3"`, `<testsuite name="fettle lab" tests="3" failures="1" errors="1" skipped="0" time="1.500">`,
 		`<testcase classname="fettle.lab.a" name="good" time="1.500"></testcase>`,
 		`<failure message="failed">`, "&lt;not&gt; found", `<error message="the machine could not be built">no kernel</error>`,
 	} {
