@@ -1,0 +1,63 @@
+package newtrap
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fettle/internal/means"
+)
+
+// checkout is a copy of the sources that git knows.
+func checkout(t *testing.T) string {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, sources{os.DirFS(root)}); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// A new trap compiles, passes the tests of its own, and is in both lists.
+func TestANewTrapPasses(t *testing.T) {
+	goTool, err := exec.LookPath("go")
+	if err != nil {
+		means.Missing(t, "needs the program go")
+	}
+	dir := checkout(t)
+	files, err := Write(dir, "example-writable")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 9 {
+		t.Errorf("wrote %v", files)
+	}
+	for _, args := range [][]string{
+		{"test", "./traps/examplewritable"},
+		{"vet", "./traps/examplewritable/...", "./traps/proofs"},
+	} {
+		cmd := exec.Command(goTool, args...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false -trimpath", "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("go %v: %v\n%s", args, err, out)
+		}
+	}
+	if _, err := Write(dir, "example-writable"); err == nil || !strings.Contains(err.Error(), "file exists") {
+		t.Errorf("the same trap once more: %v", err)
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	for id, want := range map[string]string{"Bridge": "lower-case words", "../x": "lower-case words", "good-id": "not fettle's source folder"} {
+		if _, err := Write(t.TempDir(), id); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", id, err, want)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package proving
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"fettle/cli/app"
+	"fettle/cli/newtrap"
+)
+
+func (a program) newCmd() *cobra.Command {
+	c := &cobra.Command{Use: "new", Short: "Begin something in fettle's own sources", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return app.Usagef("new what? `%s new trap NAME` begins a trap", Name)
+		}}
+	c.AddCommand(&cobra.Command{
+		Use: "trap NAME", Short: "Write a commented, passing start of a trap: lore, check, plan, golden hosts, proof",
+		Long: `trap writes the folder traps/NAME in the checkout you stand in, and adds the trap
+to the lists traps/all.go and traps/proofs/all.go. All of it passes as it is:
+
+    go test ./traps/NAME
+    make && ./fettle lab ID
+
+then change it, piece by piece, into the trap you have met. CONTRIBUTING.md tells
+what makes a good one. A trap that only reads files, packages, units or sysctls
+needs no Go: see fettle lore new.`,
+		Example: "  fettle new trap tmp-sticky",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			files, err := newtrap.Write(".", args[0])
+			for _, f := range files {
+				fmt.Fprintln(a.Stdout, f)
+			}
+			if err != nil {
+				return app.Exit(app.ExitUsage, err)
+			}
+			return nil
+		},
+	})
+	return c
+}
