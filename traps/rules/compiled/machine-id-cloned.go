@@ -54,16 +54,26 @@ both, run systemd-machine-id-setup, make the link, restart.
 					"/lib/systemd/systemd",
 					"/usr/lib/systemd/systemd",
 				}},
+				{Name: "engine", Kind: "glob", Args: []string{
+					"/.dockerenv",
+					"/run/.containerenv",
+				}},
+				{Name: "booted", Kind: "stat", Args: []string{
+					"/run/systemd/system",
+				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(systemd) > 0", Line: 33}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(engine) == 0 || booted.exists", Line: 35}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "a container that runs no systemd needs no machine id"},
+				}}},
+				{When: &rule.Expr{Source: "size(systemd) > 0", Line: 37}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "systemd does not start this host"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `host.running && (!id.exists || id.value == "")`, Line: 36},
+					When:     &rule.Expr{Source: `host.running && (!id.exists || id.value == "")`, Line: 40},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "this host has no machine id, and makes up another one at each start"},
@@ -73,7 +83,7 @@ both, run systemd-machine-id-setup, make the link, restart.
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: `id.exists && id.value != "" && id.value != "uninitialized" && !id.value.matches("^[0-9a-f]{32}$")`, Line: 39},
+					When:     &rule.Expr{Source: `id.exists && id.value != "" && id.value != "uninitialized" && !id.value.matches("^[0-9a-f]{32}$")`, Line: 43},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/machine-id is malformed"},
@@ -83,7 +93,7 @@ both, run systemd-machine-id-setup, make the link, restart.
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: `id.exists && dbus.exists && id.value != "" && dbus.value != "" && id.value != dbus.value`, Line: 42},
+					When:     &rule.Expr{Source: `id.exists && dbus.exists && id.value != "" && dbus.value != "" && id.value != dbus.value`, Line: 46},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "D-Bus has another machine id than systemd, as a clone mended by half has"},

@@ -40,6 +40,10 @@ put myhostname into the hosts line of /etc/nsswitch.conf.
 			Title:    "The host cannot look up its own name",
 			Severity: 1,
 			Facts: []rule.Fact{
+				{Name: "engine", Kind: "glob", Args: []string{
+					"/.dockerenv",
+					"/run/.containerenv",
+				}},
 				{Name: "name", Kind: "file", Args: []string{
 					"/etc/hostname",
 				}},
@@ -84,29 +88,32 @@ put myhostname into the hosts line of /etc/nsswitch.conf.
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "own", Expr: &rule.Expr{Source: "name.value.lower().split('.')[0]", Line: 33}},
-				{Name: "known", Expr: &rule.Expr{Source: `hosts.lines.map(l, l.split("#")[0].lower().fields()).exists(f, f.exists(w, w == own || w.startsWith(own + ".")))`, Line: 34}},
-				{Name: "renamed", Expr: &rule.Expr{Source: `hosts.lines.exists(l, l.trim().startsWith("127.0.1.1"))`, Line: 36}},
+				{Name: "own", Expr: &rule.Expr{Source: "name.value.lower().split('.')[0]", Line: 34}},
+				{Name: "known", Expr: &rule.Expr{Source: `hosts.lines.map(l, l.split("#")[0].lower().fields()).exists(f, f.exists(w, w == own || w.startsWith(own + ".")))`, Line: 35}},
+				{Name: "renamed", Expr: &rule.Expr{Source: `hosts.lines.exists(l, l.trim().startsWith("127.0.1.1"))`, Line: 37}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `name.exists && name.value != "" && name.value != "localhost"`, Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(engine) == 0", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "the engine of a container writes its /etc/hosts"},
+				}}},
+				{When: &rule.Expr{Source: `name.exists && name.value != "" && name.value != "localhost"`, Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the host has no name of its own in /etc/hostname"},
 				}}},
-				{When: &rule.Expr{Source: "nss.found || known || renamed || !asked.found || !servers.found", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "nss.found || known || renamed || !asked.found || !servers.found", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "DNS or a directory is asked for the host's own name, and a check does not ask it"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "!nss.found && !known", Line: 43},
+					When:     &rule.Expr{Source: "!nss.found && !known", Line: 46},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "neither /etc/hosts nor nss-myhostname knows the host's own name"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "add a line to /etc/hosts: 127.0.1.1 "},
-						{Expr: &rule.Expr{Source: "own", Line: 45}},
+						{Expr: &rule.Expr{Source: "own", Line: 48}},
 					}},
 				},
 			},
