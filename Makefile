@@ -39,6 +39,7 @@ lab-long: build
 	$(GO) run ./internal/mutate
 	FETTLE_LONG=1 $(GO) test -count 1 ./measure/login/...
 	.ci/fuzz 2m
+	$(MAKE) park
 
 # Hosts made by a distribution and its packages; their images are kept in the
 # user's cache folder. Its table is out/park.md.
