@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -105,21 +104,11 @@ func serveMetrics(address string, metrics *atomic.Value) (stop func(), err error
 	if err != nil {
 		return nil, app.Failf("serving the metrics: %w", err)
 	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /metrics", func(rw http.ResponseWriter, _ *http.Request) {
-		b, ok := metrics.Load().([]byte)
-		if !ok {
-			http.Error(rw, "no look yet", http.StatusServiceUnavailable)
-			return
-		}
-		rw.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-		rw.Write(b)
-	})
-	s := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	page := func() ([]byte, bool) { b, ok := metrics.Load().([]byte); return b, ok }
 	go func() {
-		if err := s.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		if err := watch.Serve(l, page); err != nil && !errors.Is(err, net.ErrClosed) {
 			fmt.Fprintln(os.Stderr, "fettle: serving the metrics:", err)
 		}
 	}()
-	return func() { s.Close() }, nil
+	return func() { l.Close() }, nil
 }
