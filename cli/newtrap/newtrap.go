@@ -110,7 +110,7 @@ func (n names) lists() []list {
 		{filepath.Join("traps", "all.go"), fmt.Sprintf("\t\"fettle/traps/%s\"\n", n.Package),
 			fmt.Sprintf("\t\t&%s.Trap,\n", n.Package), "\t\t&"},
 		{filepath.Join("traps", "proofs", "all.go"), fmt.Sprintf("\t\"fettle/traps/%[1]s\"\n\t%[1]sproof \"fettle/traps/%[1]s/proof\"\n", n.Package),
-			fmt.Sprintf("\t\t{&%[1]s.Trap, %[1]sproof.Scenarios, nil},\n", n.Package), "\t\t{&"},
+			fmt.Sprintf("\t\t{&%[1]s.Trap, %[1]sproof.Scenarios, nil, %[1]sproof.Sabotages},\n", n.Package), "\t\t{&"},
 	}
 }
 

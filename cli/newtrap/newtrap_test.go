@@ -35,7 +35,7 @@ func TestANewTrapPasses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(files) < 9 {
+	if len(files) < 11 {
 		t.Errorf("wrote %v", files)
 	}
 	for _, args := range [][]string{
