@@ -57,7 +57,7 @@ func (f *Fleet) Run(ctx context.Context, host string, args []string, out io.Writ
 	if f.opt.Sudo {
 		script = sudoIt
 	}
-	bin := f.bins.first()
+	bin, said := f.bins.first(), ""
 	for copied := false; ; {
 		hash, err := bin.load()
 		if err != nil {
@@ -76,12 +76,15 @@ func (f *Fleet) Run(ctx context.Context, host string, args []string, out io.Writ
 		if !missing {
 			return exit, errs, nil
 		}
+		is := system + " " + machine
 		right, err := f.bins.lookup(system, machine)
 		switch {
 		case err != nil:
 			return fail(err)
+		case said != "" && said != is: // it could go on for ever
+			return fail(fmt.Errorf("the host says that it is %q, and said before that it is %q", is, said))
 		case right != bin:
-			bin = right // it may be there already
+			bin, said = right, is // it may be there already
 			continue
 		case copied:
 			return fail(fmt.Errorf("the copy of fettle was made and is gone, or sha256sum is missing there: %s", words(errs)))
@@ -100,7 +103,7 @@ func (f *Fleet) Run(ctx context.Context, host string, args []string, out io.Writ
 		if exit != 0 {
 			return fail(fmt.Errorf("copying fettle there: exit status %d: %s", exit, words(errs)))
 		}
-		copied = true
+		copied, said = true, is
 	}
 }
 

@@ -2,13 +2,13 @@ package lore
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"hash/maphash"
 	"io"
 	"math"
 	"sort"
 	"strings"
+	"unicode/utf8"
 )
 
 // Match is one trap that a paste speaks of.
@@ -23,10 +23,10 @@ type Match struct {
 }
 
 const (
-	// PasteLimit is the most that Find reads, in bytes.
-	PasteLimit = 16 << 20
 	// lineLimit is where a line is cut in two, in bytes.
 	lineLimit = 4096
+	// shortLine is what is too short to be text behind binary data, in bytes.
+	shortLine = 24
 	// proseLines is how long a paste may be for its lines to be read together.
 	// In a log, which is longer, each line stands for itself: two that follow
 	// each other have nothing to do with each other.
@@ -35,11 +35,9 @@ const (
 	windowTokens = 70
 )
 
-// ErrTooLong: the paste is longer than PasteLimit; what was read counts.
-var ErrTooLong = errors.New("the text is longer than 16 MiB; the rest was not read")
-
 // Find ranks the traps that a paste or log speaks of, the likeliest first;
-// none when nothing reaches Threshold.
+// none when nothing reaches Threshold. It reads to the end, however long, and
+// remembers as much as a few lines, words and hashes take.
 func (x *Index) Find(r io.Reader) ([]Match, error) {
 	all, err := x.Rank(r)
 	matches, _ := Told(all)
@@ -178,18 +176,18 @@ func (x *Index) telling(tr int, lines []string) []string {
 	return out
 }
 
-// eachLine reads lines of any length, cut at lineLimit. A block of binary
-// data, recognised by its zero bytes, is left out.
+// eachLine reads lines of any length, cut at lineLimit. Binary data is left
+// out, and short lines behind it with it: random bytes make words now and then.
 func eachLine(r io.Reader, do func(string)) error {
-	br := bufio.NewReaderSize(io.LimitReader(r, PasteLimit+1), lineLimit)
-	n := 0
+	br := bufio.NewReaderSize(r, lineLimit)
+	binary := false
 	for {
 		line, err := br.ReadSlice('\n')
-		if n += len(line); n > PasteLimit {
-			return ErrTooLong
-		}
-		if len(line) > 0 && bytes.Count(line, []byte{0}) <= len(line)/16 {
-			do(strings.TrimRight(string(line), "\r\n"))
+		if short := len(line) < shortLine; !short || !binary {
+			binary = !isText(line)
+			if len(line) > 0 && !binary {
+				do(strings.TrimRight(string(line), "\r\n"))
+			}
 		}
 		switch {
 		case err == io.EOF:
@@ -198,4 +196,25 @@ func eachLine(r io.Reader, do func(string)) error {
 			return err
 		}
 	}
+}
+
+// isText tells lines from pieces of binary data, by control characters that no
+// log has and by what is not UTF-8. Escape sequences are text, and so are other
+// encodings while most of a line is ASCII.
+func isText(line []byte) bool {
+	controls, foreign := 0, 0
+	for i := 0; i < len(line); {
+		c, size := line[i], 1
+		switch {
+		case c >= utf8.RuneSelf:
+			var r rune
+			if r, size = utf8.DecodeRune(line[i:]); r == utf8.RuneError && size == 1 {
+				foreign++
+			}
+		case c < ' ' && c != '\t' && c != '\n' && c != '\r' && c != 0x1b:
+			controls++
+		}
+		i += size
+	}
+	return controls <= len(line)/16 && foreign <= len(line)/4 && (controls == 0 || foreign == 0)
 }

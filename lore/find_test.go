@@ -2,11 +2,11 @@ package lore
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -125,16 +125,79 @@ func TestRubbish(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
-	// What stood before the rubbish, or before the limit, counts all the same.
+	// What stood before the rubbish counts all the same.
 	const line = "No journal files were opened due to insufficient permissions.\n"
 	got, err := x.Find(io.MultiReader(strings.NewReader(line), bytes.NewReader(b)))
 	if err != nil || len(got) != 1 {
 		t.Errorf("before rubbish: %+v, %v", got, err)
 	}
-	got, err = x.Find(io.MultiReader(strings.NewReader(line), strings.NewReader(strings.Repeat(strings.Repeat("x", 1023)+"\n", PasteLimit/1024))))
-	if !errors.Is(err, ErrTooLong) || len(got) != 1 {
-		t.Errorf("too long: %+v, %v", got, err)
+}
+
+// TestRandomBytes: random data of many lengths of lines is no text, though words
+// come about in it.
+func TestRandomBytes(t *testing.T) {
+	x := testIndex(t)
+	for seed := range byte(4) {
+		if got, err := x.Find(io.LimitReader(rand.NewChaCha8([32]byte{seed}), 8<<20)); err != nil || len(got) != 0 {
+			t.Errorf("seed %d: %+v, %v", seed, got, err)
+		}
 	}
+}
+
+// endless is a log of which no line is like another, some of them long.
+type endless struct {
+	n    int
+	rest []byte
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	if len(e.rest) == 0 {
+		e.n++
+		e.rest = fmt.Appendf(e.rest, "Jan  1 00:00:00 host app[%d]: %x %s\n", e.n, e.n*7919, bytes.Repeat([]byte("z"), 3900))
+		if e.n%8 == 0 {
+			e.rest = fmt.Appendf(e.rest[:0], "w%dq%s\n", e.n, bytes.Repeat([]byte("v"), 3900))
+		}
+	}
+	n := copy(p, e.rest)
+	e.rest = e.rest[n:]
+	return n, nil
+}
+
+// TestLongLog: the line that tells stands at the end of a log that is longer
+// than memory may become.
+func TestLongLog(t *testing.T) {
+	x := testIndex(t)
+	const size, bound, needle = 200 << 20, 64 << 20, "journalctl[99]: No journal files were opened due to insufficient permissions."
+	var most, before runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	atEnd := func() io.Reader {
+		runtime.GC()
+		runtime.ReadMemStats(&most)
+		return strings.NewReader("\n" + needle + "\n")
+	}
+	got, err := x.Find(io.MultiReader(io.LimitReader(&endless{}, size), &late{make: atEnd}))
+	if err != nil || len(got) != 1 || got[0].Trap != "journal-access" || got[0].Lines[0] != needle {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if held := int64(most.HeapAlloc) - int64(before.HeapAlloc); held > bound {
+		t.Errorf("at the end of %d MiB, %d MiB are held", size>>20, held>>20)
+	} else {
+		t.Logf("held at the end: %d KiB", held>>10)
+	}
+}
+
+// late is a reader that is made when it is first read.
+type late struct {
+	make func() io.Reader
+	r    io.Reader
+}
+
+func (l *late) Read(p []byte) (int, error) {
+	if l.r == nil {
+		l.r = l.make()
+	}
+	return l.r.Read(p)
 }
 
 func TestFuzz(t *testing.T) { means.Fuzz(t) }
@@ -228,7 +291,7 @@ func BenchmarkLog16MiB(b *testing.B) {
 	}
 	var log strings.Builder
 	hay := pastes(b, "seen")
-	for i := 0; log.Len() < PasteLimit-8192; i++ {
+	for i := 0; log.Len() < 16<<20; i++ {
 		fmt.Fprintf(&log, "Jan  1 00:00:%02d host%d x[%d]: %s", i%60, i%7, i, hay[i%len(hay)].text)
 	}
 	b.SetBytes(int64(log.Len()))

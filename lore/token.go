@@ -25,8 +25,11 @@ func tokens(line string) []string { return tokenizer{}.tokens(line) }
 // tokenizer remembers what words come to: a log holds few different ones.
 type tokenizer map[string]string
 
-// wordLimit bounds the memory of words.
-const wordLimit = 1 << 16
+// Bounds of the memory of words: how many, and of how many bytes.
+const (
+	wordLimit  = 1 << 16
+	wordLength = 64
+)
 
 func (tk tokenizer) tokens(line string) []string {
 	line = clean(line)
@@ -82,7 +85,7 @@ func (tk tokenizer) add(out []string, word string) []string {
 	t, ok := tk[word]
 	if !ok {
 		t = classify(strings.ToLower(strings.Trim(word, "_")))
-		if len(tk) < wordLimit {
+		if len(tk) < wordLimit && len(word) <= wordLength {
 			tk[strings.Clone(word)] = t
 		}
 	}

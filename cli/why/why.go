@@ -2,7 +2,6 @@ package why
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -30,8 +29,8 @@ func Cmd(a *app.App) *cobra.Command {
 		Use:   "why [TEXT...]",
 		Short: "Name the trap behind an error message, a log, or a description",
 		Long: `Name the trap behind an error message, lines of a log, or a problem in your own
-words. The text is taken from the arguments, or from standard input (at most
-16 MiB). Addresses, paths, numbers and names of interfaces need not be the same.
+words. The text is taken from the arguments, or from standard input, to its
+end. Addresses, paths, numbers and names of interfaces need not be the same.
 
 When this machine is a Linux host, the checks of the traps that match are run
 and tell whether they are met here, unless --no-check is given.
@@ -84,9 +83,7 @@ func answer(ctx context.Context, a *app.App, o whyOptions, args []string) error 
 		return app.Failf("%w", err)
 	}
 	ranked, err := x.Rank(in)
-	if errors.Is(err, lore.ErrTooLong) {
-		fmt.Fprintf(a.Stderr, "fettle: %v\n", err)
-	} else if err != nil {
+	if err != nil {
 		return app.Usagef("reading the text: %w", err)
 	}
 	matches, near := lore.Told(ranked)
