@@ -167,7 +167,7 @@ func (e *endless) Read(p []byte) (int, error) {
 // than memory may become.
 func TestLongLog(t *testing.T) {
 	x := testIndex(t)
-	const size, bound, needle = 200 << 20, 64 << 20, "journalctl[99]: No journal files were opened due to insufficient permissions."
+	const size, bound, needle = 96 << 20, 24 << 20, "journalctl[99]: No journal files were opened due to insufficient permissions."
 	var most, before runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)

@@ -82,7 +82,10 @@ func answer(ctx context.Context, a *app.App, o whyOptions, args []string) error 
 	if err != nil {
 		return app.Failf("%w", err)
 	}
-	ranked, err := x.Rank(in)
+	ranked, err := x.Rank(interruptible{ctx, in})
+	if ctx.Err() != nil {
+		return app.Failf("interrupted while reading the text")
+	}
 	if err != nil {
 		return app.Usagef("reading the text: %w", err)
 	}
@@ -103,6 +106,19 @@ func answer(ctx context.Context, a *app.App, o whyOptions, args []string) error 
 		return app.Exit(app.ExitFound, nil)
 	}
 	return nil
+}
+
+// interruptible ends with its context: a log may take minutes to read.
+type interruptible struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (i interruptible) Read(p []byte) (int, error) {
+	if err := i.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return i.r.Read(p)
 }
 
 // lookHere runs the checks of the traps that match on this host. Those that

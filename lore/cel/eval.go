@@ -335,6 +335,9 @@ func (r *run) call(n *node, args []any) (any, error) {
 		if !o.fits(n.op == opMember, args) {
 			continue
 		}
+		if o.ahead != nil {
+			r.spend(o.ahead(args))
+		}
 		if r.over != nil {
 			return nil, r.over
 		}

@@ -17,7 +17,20 @@ type Overload struct {
 
 	generic func(args []Type) (Type, bool) // instead of Args
 	call    func(*run, []any) (any, error)
+	ahead   func(args []any) int // what a call will cost beyond looking at its arguments
 }
+
+// Ahead sets what a call of a function costs by its arguments, reckoned before
+// it is made: each function needs it whose result can be much longer than what
+// it is given, so that the limit is met before the memory is taken.
+func (f Functions) Ahead(name string, cost func(args []any) int) {
+	for _, o := range f[name] {
+		o.ahead = cost
+	}
+}
+
+// Bytes is the cost of so many bytes made.
+func Bytes(n int) int { return n / 10 }
 
 // Add adds a Go function. Its arguments and its result are of Go types that
 // TypeOf knows; a second result is an error. Of a member, the first argument is

@@ -55,6 +55,7 @@ var functions = sync.OnceValue(func() cel.Functions {
 	f.Member("sets", (*kvFact).sets, (*iniFact).sets, (*cmdlineFact).sets)
 	f.Member("getAll", (*kvFact).getAll, (*iniFact).getAll, (*cmdlineFact).getAll)
 	f.Member("where", (*kvFact).where, (*iniFact).where)
+	costs(f)
 	return f
 })
 
