@@ -102,13 +102,14 @@ TOKEN=hunter2-the-secret
 	}
 	for _, p := range []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/ssh/ssh_host_ed25519_key", "/root/.ssh/id_ed25519", "/home/a/.google_authenticator",
 		"/etc/ssl/private/x.pem", "/etc/krb5.keytab", "/proc/1/environ", "/proc/self/mem", "/proc/kcore", "/dev/sda", "/dev/mem", "/var/lib/fettle/changes/x",
-		"/etc/wireguard/wg0.conf", "/etc/NetworkManager/system-connections/a", "/root/.pgpass", "/run/credentials/x/y", "/root/.bash_history", "/proc/*/environ"} {
+		"/etc/wireguard/wg0.conf", "/etc/NetworkManager/system-connections/a", "/root/.pgpass", "/run/credentials/x/y", "/root/.bash_history", "/proc/*/environ", "/proc/*/net/arp",
+		"/proc/self/net/../environ", "/proc/42/net/arp/../../environ", "/proc/42/netx", "/proc/42/mounts/x", "/proc/42/maps"} {
 		if !secretPath(p) {
 			t.Errorf("%s is a secret", p)
 		}
 	}
 	for _, p := range []string{"/etc/ssh/ssh_host_ed25519_key.pub", "/etc/ssh/sshd_config", "/root/.ssh/authorized_keys", "/etc/ssl/certs/a.pem", "/proc/sys/kernel/pid_max",
-		"/proc/mdstat", "/proc/net/arp", "/etc/fstab", "/var/log/syslog", "/sys/block/sda/queue/rotational", "/etc/letsencrypt/live/a/cert.pem"} {
+		"/proc/mdstat", "/proc/net/arp", "/proc/42/net/arp", "/proc/self/net", "/proc/self/mounts", "/proc/42/net/stat/nf_conntrack", "/etc/fstab", "/var/log/syslog", "/sys/block/sda/queue/rotational", "/etc/letsencrypt/live/a/cert.pem"} {
 		if secretPath(p) {
 			t.Errorf("%s is no secret", p)
 		}
