@@ -69,7 +69,7 @@ func (r *Redactor) resolvLine(line string) string {
 
 // dpkgLine keeps the fields that checks read; versions hold no addresses.
 func (r *Redactor) dpkgLine(line string) string {
-	for _, f := range []string{"Package: ", "Status: ", "Architecture: ", "Version: "} {
+	for _, f := range []string{"Package: ", "Status: ", "Architecture: ", "Version: ", "Source: ", "Depends: ", "Pre-Depends: "} {
 		if strings.HasPrefix(line, f) {
 			return f + r.words(line[len(f):])
 		}

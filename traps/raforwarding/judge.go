@@ -51,6 +51,9 @@ func judge(r *trap.Report, s state, i intent) {
 	case !s.ignores():
 		judgeWorking(r, s, i, f, taken)
 
+	case s.staticDefault() != nil && !i.wants() && len(i.unread) > 0:
+		r.Unknown(name, fmt.Errorf("it has a static default route; whether it is to take router advertisements too is not known: %w", several(i.unread)), ev...)
+
 	case s.staticDefault() != nil && !i.wants():
 		d := s.staticDefault()
 		r.NotApplicable(name, fmt.Sprintf("IPv6 is configured by hand (static default route through %s)", d.Dev),
