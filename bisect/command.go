@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"os/exec"
 	"regexp"
 	"strconv"
@@ -78,7 +77,7 @@ func (c *Command) sh(ctx context.Context, dir, hash, line string, log io.Writer,
 	defer stop()
 	cmd := exec.CommandContext(within, "/bin/sh", "-c", line)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "FETTLE_COMMIT="+hash)
+	cmd.Env = append(environ(), "FETTLE_COMMIT="+hash)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
@@ -102,6 +101,8 @@ func (c *Command) sh(ctx context.Context, dir, hash, line string, log io.Writer,
 		return exit.ExitCode(), nil
 	case errors.As(err, &exit):
 		return 0, &skip{"was ended by " + exit.Sys().(syscall.WaitStatus).Signal().String()}
+	case errors.Is(err, exec.ErrWaitDelay):
+		return 0, &skip{"left a process behind that holds its output open"}
 	case err != nil:
 		return 0, fmt.Errorf("running %q: %w", line, err)
 	}
@@ -161,8 +162,13 @@ func (f *figure) value() (float64, error) {
 		return 0, &skip{"the run printed no figure (a line that is a number, or what --match finds)"}
 	}
 	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-		return 0, &skip{fmt.Sprintf("the run printed %q, which is not a finite number", text)}
+	if err != nil || !countable(v) {
+		return 0, &skip{fmt.Sprintf("the run printed %q, which is not a number from 1e-150 to 1e150", text)}
 	}
 	return v, nil
+}
+
+// countable are figures whose squares are numbers, too.
+func countable(v float64) bool {
+	return v == 0 || math.Abs(v) >= 1e-150 && math.Abs(v) <= 1e150
 }

@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 )
 
 // History is the line of commits in which the figure moved: the good end first.
@@ -33,7 +31,7 @@ func ReadHistory(ctx context.Context, repo, good, bad string) (*History, error) 
 	h := &History{Repo: repo}
 	dir, err := git(ctx, repo, "rev-parse", "--path-format=absolute", "--git-common-dir")
 	if err != nil {
-		return nil, fmt.Errorf("%s is not a git repository: %w", repo, err)
+		return nil, fmt.Errorf("opening the repository %s: %w", repo, err)
 	}
 	h.GitDir = strings.TrimSpace(dir)
 	from, err := revision(ctx, h, good)
@@ -82,22 +80,4 @@ func revision(ctx context.Context, h *History, name string) (string, error) {
 		return "", fmt.Errorf("%s is no commit of this shallow clone; get the rest with git fetch --unshallow", name)
 	}
 	return "", fmt.Errorf("%s is no commit of %s", name, h.Repo)
-}
-
-// git runs one git command in a repository and returns what it prints.
-func git(ctx context.Context, repo string, args ...string) (string, error) {
-	ctx, stop := context.WithTimeout(ctx, 10*time.Minute)
-	defer stop()
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", repo}, args...)...)
-	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		if msg := strings.TrimSpace(stderr.String()); msg != "" {
-			return "", fmt.Errorf("git %s: %s", args[0], msg)
-		}
-		return "", fmt.Errorf("git %s: %w", args[0], err)
-	}
-	return string(out), nil
 }

@@ -138,6 +138,9 @@ func (h *Hunt) begin() (*state, error) {
 	for i, c := range commits {
 		s.index[c.Hash] = i
 	}
+	if err := makeFolder(s.dir); err != nil {
+		return nil, err
+	}
 	if h.Fresh {
 		for _, old := range []string{"journal.jsonl", "logs"} {
 			if err := os.RemoveAll(filepath.Join(s.dir, old)); err != nil {
@@ -145,8 +148,8 @@ func (h *Hunt) begin() (*state, error) {
 			}
 		}
 	}
-	if err := os.MkdirAll(s.Logs(), 0o700); err != nil {
-		return nil, fmt.Errorf("making the hunt's folder: %w", err)
+	if err := makeFolder(s.Logs()); err != nil {
+		return nil, err
 	}
 	b := begun{Good: commits[0].Hash, Bad: commits[len(commits)-1].Hash, Build: h.Command.Build, Run: h.Command.Run,
 		Tests: h.Command.Kind == belief.Tests}

@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
+	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // entry is one line of the journal: how the hunt was begun, or what one run at
@@ -46,21 +47,19 @@ var ErrOtherHunt = errors.New("is of another hunt (other revisions or commands)"
 // a kill; a line that is damaged elsewhere is an error.
 func openJournal(dir string, b begun) (*journal, error) {
 	path := filepath.Join(dir, "journal.jsonl")
-	entries, whole, err := readJournal(path)
-	if err != nil {
-		return nil, err
-	}
-	if len(entries) > 0 && (entries[0].Begun == nil || *entries[0].Begun != b) {
-		return nil, fmt.Errorf("%s %w; forget it with --fresh", path, ErrOtherHunt)
-	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := openRegular(path)
 	if err != nil {
 		return nil, fmt.Errorf("opening the journal: %w", err)
 	}
-	if err := f.Truncate(whole); err != nil {
-		return nil, fmt.Errorf("cutting the torn line off %s: %w", path, err)
+	entries, whole, err := readJournal(f)
+	if err == nil && len(entries) > 0 && (entries[0].Begun == nil || *entries[0].Begun != b) {
+		err = fmt.Errorf("%s %w; forget it with --fresh", path, ErrOtherHunt)
 	}
-	if _, err := f.Seek(whole, 0); err != nil {
+	if err == nil {
+		err = cut(f, whole)
+	}
+	if err != nil {
+		f.Close()
 		return nil, err
 	}
 	j := &journal{f, entries}
@@ -70,25 +69,51 @@ func openJournal(dir string, b begun) (*journal, error) {
 	return j, nil
 }
 
-// readJournal reads the lines of a journal and says how many bytes are whole.
-func readJournal(path string) (entries []entry, whole int64, err error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, nil
+// openRegular opens a file to read and write, or makes it: never what a link
+// leads to, nor a FIFO or a device.
+func openRegular(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", path)
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("reading the journal: %w", err)
+		f.Close()
+		return nil, err
 	}
-	defer f.Close()
+	return f, nil
+}
+
+// cut takes a torn line off the journal's end.
+func cut(f *os.File, whole int64) error {
+	if err := f.Truncate(whole); err != nil {
+		return fmt.Errorf("cutting the torn line off %s: %w", f.Name(), err)
+	}
+	_, err := f.Seek(whole, io.SeekStart)
+	return err
+}
+
+// readJournal reads the lines of a journal and says how many bytes are whole.
+func readJournal(f *os.File) (entries []entry, whole int64, err error) {
 	r := bufio.NewReader(f)
 	for n := 1; ; n++ {
 		line, err := r.ReadBytes('\n')
-		if err != nil {
+		if errors.Is(err, io.EOF) {
 			return entries, whole, nil // the end, or a line torn by a kill
 		}
+		if err != nil {
+			return nil, 0, fmt.Errorf("reading the journal: %w", err)
+		}
 		var e entry
-		if err := json.Unmarshal(line, &e); err != nil {
-			return nil, 0, fmt.Errorf("%s:%d is damaged (%v); forget the hunt with --fresh", path, n, err)
+		err = json.Unmarshal(line, &e)
+		if err == nil && !countable(e.Figure) {
+			err = fmt.Errorf("the figure %g", e.Figure)
+		}
+		if err != nil {
+			return nil, 0, fmt.Errorf("%s:%d is damaged (%v); forget the hunt with --fresh", f.Name(), n, err)
 		}
 		entries = append(entries, e)
 		whole += int64(len(line))

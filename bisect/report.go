@@ -8,6 +8,7 @@ import (
 
 	"fettle/bisect/belief"
 	"fettle/chart"
+	"fettle/internal/ui"
 )
 
 // Terms are the user's words for the two ends, as of git bisect --term-old and
@@ -84,7 +85,7 @@ func (r *Result) GitLog(h *History, t Terms) string {
 	last := len(h.Commits) - 1
 	line := func(term string, at int) {
 		c := h.Commits[at]
-		fmt.Fprintf(&b, "# %s: [%s] %s\n", term, c.Hash, c.Subject)
+		fmt.Fprintf(&b, "# %s: [%s] %s\n", term, c.Hash, ui.Visible(c.Subject))
 		fmt.Fprintf(&b, "git bisect %s %s\n", term, c.Hash)
 	}
 	fmt.Fprintf(&b, "git bisect start '--term-old=%s' '--term-new=%s'\n", t.Good, t.Bad)
@@ -110,7 +111,7 @@ func (r *Result) GitLog(h *History, t Terms) string {
 		}
 	}
 	if r.Sure && c.First == c.Last {
-		fmt.Fprintf(&b, "# first %s commit: [%s] %s\n", t.Bad, h.Commits[c.Last].Hash, h.Commits[c.Last].Subject)
+		fmt.Fprintf(&b, "# first %s commit: [%s] %s\n", t.Bad, h.Commits[c.Last].Hash, ui.Visible(h.Commits[c.Last].Subject))
 	}
 	return b.String()
 }

@@ -2,6 +2,7 @@ package bisect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,7 +15,10 @@ type worktree struct{ repo, dir string }
 // addWorktree makes one, or takes over what a killed hunt left.
 func addWorktree(ctx context.Context, h *History, dir string) (*worktree, error) {
 	w := &worktree{h.Repo, dir}
-	if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
+	if _, err := os.Lstat(dir); err == nil {
+		if err := w.ours(ctx, h); err != nil {
+			return nil, fmt.Errorf("%s is not a worktree that a hunt left (%w); remove it", dir, err)
+		}
 		return w, nil
 	}
 	if _, err := git(ctx, h.Repo, "worktree", "prune"); err != nil {
@@ -24,6 +28,22 @@ func addWorktree(ctx context.Context, h *History, dir string) (*worktree, error)
 		return nil, fmt.Errorf("adding a worktree at %s: %w", dir, err)
 	}
 	return w, nil
+}
+
+// ours tells a worktree of this repository from anything else, such as a link
+// to a tree that somebody works in: what is not committed there would be lost.
+func (w *worktree) ours(ctx context.Context, h *History) error {
+	if err := ownFolder(w.dir); err != nil {
+		return err
+	}
+	out, err := git(ctx, w.dir, "rev-parse", "--path-format=absolute", "--git-common-dir", "--show-toplevel")
+	if err != nil {
+		return err
+	}
+	if want := h.GitDir + "\n" + w.dir + "\n"; out != want {
+		return errors.New("it belongs to another repository")
+	}
+	return nil
 }
 
 // checkout brings a commit into the worktree, submodules too. What builds
