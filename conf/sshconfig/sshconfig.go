@@ -57,6 +57,7 @@ type Config struct {
 const (
 	maxDepth = 16
 	maxFiles = 500
+	maxLines = 20_000 // of all files together
 )
 
 // Read reads one file and what it includes. Names in Include that are not
@@ -80,6 +81,7 @@ type reader struct {
 	dir, home string
 	unread    []error
 	files     int
+	lines     int
 }
 
 func (r *reader) fail(file string, line int, format string, args ...any) {
@@ -93,6 +95,12 @@ func (r *reader) file(name, text string, outer *Block, depth int) {
 	text, _, _ = strings.Cut(text, "\x00")
 	for line := range strings.SplitSeq(text, "\n") {
 		n++
+		if r.lines++; r.lines > maxLines {
+			if r.lines == maxLines+1 {
+				r.unread = append(r.unread, fmt.Errorf("%s: more than %d lines: %w", name, maxLines, host.ErrTooBig))
+			}
+			return
+		}
 		word, rest := sshd.Keyword(line)
 		if word == "" {
 			continue

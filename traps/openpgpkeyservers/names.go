@@ -41,7 +41,11 @@ func hosts(in []mention) (out []string) {
 // optionExpr is the option in a configuration file or on a command line.
 var optionExpr = lazy.Regexp(`(?:^|\s|["'=])(?:--)?keyserver(?:\s+|=)["']?([^\s"';|&)]+)`)
 
-// mentions finds the keyservers that a text sets. Comments don't.
+// maxMentions is how many keyservers one file may name.
+const maxMentions = 200
+
+// mentions finds the keyservers that a text sets, up to one more than
+// maxMentions. Comments don't.
 func mentions(text string) (out []mention) {
 	n := 0
 	for line := range strings.Lines(text) {
@@ -51,6 +55,9 @@ func mentions(text string) (out []mention) {
 			continue
 		}
 		for _, m := range optionExpr().FindAllStringSubmatch(line, 8) {
+			if len(out) > maxMentions {
+				return out
+			}
 			if host := nameExpr().FindStringSubmatch(m[1]); host != nil {
 				out = append(out, mention{n, strings.TrimSpace(line), host[2], deadExpr().MatchString(host[2])})
 			}

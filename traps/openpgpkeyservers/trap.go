@@ -33,6 +33,10 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 
 // judgeNames reports on the keyservers that one file names.
 func judgeNames(r *trap.Report, file string, names []mention, kind string) {
+	if len(names) > maxMentions {
+		r.Unknown(file, fmt.Errorf("it names more than %d keyservers: %w", maxMentions, host.ErrTooBig))
+		return
+	}
 	var dead []mention
 	var evidence []trap.Evidence
 	for _, n := range names {

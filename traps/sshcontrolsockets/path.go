@@ -22,6 +22,10 @@ const (
 	tempName = 17
 )
 
+// maxPaths bounds the lines of one user that are judged, each by looking at
+// what it names.
+const maxPaths = 200
+
 type fault struct {
 	severity        trap.Severity
 	summary, detail string
@@ -30,7 +34,11 @@ type fault struct {
 // faults judges every ControlPath that the user's ssh may take. ev holds the
 // lines; err, what could not be looked at.
 func (c *client) faults(ctx context.Context, h *host.Host) (all []fault, ev []trap.Evidence, err error) {
-	for _, l := range c.lines("controlpath") {
+	lines := c.lines("controlpath")
+	if len(lines) > maxPaths {
+		return nil, nil, fmt.Errorf("%s: more than %d lines set ControlPath: %w", c.file(), maxPaths, host.ErrTooBig)
+	}
+	for _, l := range lines {
 		if strings.EqualFold(l.Args[0], "none") {
 			continue
 		}

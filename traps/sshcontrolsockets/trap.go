@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"fettle/conf/accounts"
@@ -68,8 +67,15 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 			}
 		}
 		said = true
-		if err := errors.Join(c.err, sysErr); err != nil {
-			unread = append(unread, err)
+		switch {
+		case sysErr != nil:
+			unread = append(unread, errors.Join(c.err, sysErr))
+			continue
+		case errors.Is(c.err, host.ErrTooBig): // his own doing, and his alone
+			r.Unknown(u.Name, c.err)
+			continue
+		case c.err != nil:
+			unread = append(unread, c.err)
 			continue
 		}
 		c.known, c.knownErr = names(string(known)), knownErr
@@ -169,12 +175,12 @@ func (c *client) report(ctx context.Context, h *host.Host, r *trap.Report) {
 // three keys of one host, a third.
 func (c *client) hosts() int {
 	hashed := 0
-	var plain []string
+	plain := map[string]bool{}
 	for _, n := range c.known {
 		if n == "" {
 			hashed++
-		} else if !slices.Contains(plain, n) {
-			plain = append(plain, n)
+		} else {
+			plain[n] = true
 		}
 	}
 	return len(plain) + (hashed+2)/3
