@@ -14,6 +14,7 @@ import (
 const (
 	maxBySelf   = 4096
 	maxByOther  = 256
+	maxUnowned  = 4096 // user ids that the key has not signed: none of them counts
 	maxRetained = 256 << 20
 )
 
@@ -138,14 +139,34 @@ func (r *certReader) packet(p openpgp.Packet) error {
 }
 
 func (r *certReader) name(p openpgp.Packet) {
-	id := string(p.Tag) + string(p.Body)
-	if r.at = r.byName[id]; r.at != nil || p.TooLong {
+	r.dropUnowned()
+	id := nameID(p.Tag, p.Body)
+	if r.at = r.byName[id]; r.at != nil {
+		return
+	}
+	if p.TooLong || r.size >= maxRetained {
+		r.dropped++
 		return
 	}
 	r.at = &name{tag: p.Tag, body: r.keep(p.Body), by: map[uint64][]signature{}}
 	r.byName[id] = r.at
 	r.names = append(r.names, r.at)
 }
+
+// dropUnowned forgets the name that was read last if the key has not signed it
+// and there are many: anybody can add some to a key.
+func (r *certReader) dropUnowned() {
+	last := len(r.names) - 1
+	if last < maxUnowned || r.names[last] != r.at || len(r.at.self) > 0 {
+		return
+	}
+	delete(r.byName, nameID(r.at.tag, r.at.body))
+	r.names = r.names[:last]
+	r.size -= cost(r.at.body)
+	r.dropped++
+}
+
+func nameID(tag byte, body []byte) string { return string(tag) + string(body) }
 
 func (r *certReader) signature(body []byte) {
 	s, err := openpgp.ParseSignature(body)
@@ -180,6 +201,9 @@ func (r *certReader) room(issuer uint64, most int) bool {
 }
 
 func (r *certReader) keep(b []byte) []byte {
-	r.size += len(b) + 128
+	r.size += cost(b)
 	return append([]byte(nil), b...)
 }
+
+// cost is about what a body and its place take in memory.
+func cost(b []byte) int { return len(b) + 128 }

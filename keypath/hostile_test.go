@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -126,15 +127,53 @@ func FuzzKeyring(f *testing.F) {
 	})
 }
 
-// FuzzIndex: an index that is damaged is refused or read, and nothing worse.
+// FuzzIndex: an index that somebody else wrote is refused or can be searched. Its
+// checksum is right: that proves nothing.
 func FuzzIndex(f *testing.F) {
 	w := graph(f, 3, [][2]int{{0, 1}, {1, 2}})
-	f.Add(w.raw)
+	f.Add(w.raw[:len(w.raw)-4])
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if x, err := decode(b); err == nil && x.Keys < 0 {
-			t.Fatal("fewer than no keys")
+		x, err := decode(binary.LittleEndian.AppendUint32(bytes.Clone(b), crc32.Checksum(b, castagnoli)))
+		if err != nil || len(x.Sources) > 0 {
+			return // what is read is named by the caller, not by the index
+		}
+		w := NewWeb(x, Policy{Now: now})
+		w.Find("a")
+		for k := range Key(x.Keys) {
+			x.Names(k)
+			x.blocksOf(k)
+			w.live(k)
+			for e, s := range x.signers(k) {
+				w.counts(e, s, k)
+			}
 		}
 	})
+}
+
+// Each word of the tables in turn points far away.
+func TestForgedIndex(t *testing.T) {
+	w := graph(t, 3, [][2]int{{0, 1}, {1, 2}})
+	tables := len(w.raw) - 4 - len(w.text) - len(w.blocks) - len(w.edges) - len(w.Index.keys)
+	refused := 0
+	for at := tables; at < len(w.raw)-8; at += 4 {
+		b := bytes.Clone(w.raw[:len(w.raw)-4])
+		binary.LittleEndian.PutUint32(b[at:], 1<<30)
+		x, err := decode(binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli)))
+		if err != nil {
+			refused++
+			continue
+		}
+		for k := range Key(x.Keys) {
+			x.Names(k)
+			x.Fingerprint(k)
+			for _, s := range x.signers(k) {
+				x.Fingerprint(s)
+			}
+		}
+	}
+	if refused < 10 {
+		t.Errorf("only %d forged indexes were refused", refused)
+	}
 }
 
 func TestFuzz(t *testing.T) { means.Fuzz(t) }

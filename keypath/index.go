@@ -188,7 +188,40 @@ func decode(raw []byte) (*Index, error) {
 		}
 		*t.table, rest = rest[:t.size], rest[t.size:]
 	}
+	if !x.sound() {
+		return nil, errors.New("the index is damaged")
+	}
 	return x, nil
+}
+
+// sound tells whether all that the tables point at is there. A checksum says
+// nothing of who wrote them.
+func (x *Index) sound() bool {
+	ends := [3]int{x.Blocks, x.Edges, x.Text}
+	var at [3]uint32
+	for k := range Key(x.Keys + 1) {
+		for i, end := range ends {
+			n := x.word(k, 3+i)
+			if n < at[i] || int(n) > end {
+				return false
+			}
+			at[i] = n
+		}
+		if n := x.record(k)[32]; n > 32 {
+			return false
+		}
+	}
+	for e := range Edge(x.Edges) {
+		if int(x.signer(e)) >= x.Keys {
+			return false
+		}
+	}
+	for b := range x.Blocks {
+		if int(binary.LittleEndian.Uint32(x.blocks[b*blockRec:])) >= len(x.Sources) {
+			return false
+		}
+	}
+	return true
 }
 
 // Load reads an index that was kept, if its sources are still as they were.

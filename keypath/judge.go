@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
@@ -132,6 +133,7 @@ func newestFirst(in []signature) []signature {
 // revokedBy tells who has revoked the key: itself, or a key that it named for
 // that in a signature over itself.
 func (w *Web) revokedBy(c *certificate, pub *packet.PublicKey) string {
+	revokers := sync.OnceValue(func() map[uint64]Key { return w.revokers(c, pub) })
 	for _, x := range c.onKey {
 		if x.Type != openpgp.KeyRevocation {
 			continue
@@ -139,27 +141,38 @@ func (w *Web) revokedBy(c *certificate, pub *packet.PublicKey) string {
 		if verify(pub, x, signed(c.body, nil)) == nil {
 			return "was revoked on " + x.Created.UTC().Format(time.DateOnly)
 		}
-		for _, r := range w.revokers(c, pub) {
-			k, ok := w.byFingerprint(r)
-			if !ok || r.ID() != x.Issuer {
-				continue
-			}
-			rc, err := w.certificate(k)
-			if err != nil {
-				continue
-			}
-			if rp, err := w.signingKey(k, rc); err == nil && verify(rp, x, signed(c.body, nil)) == nil {
-				return fmt.Sprintf("was revoked by %s, which it had named for that, on %s", r, x.Created.UTC().Format(time.DateOnly))
-			}
+		k, ok := revokers()[x.Issuer]
+		if !ok {
+			continue
+		}
+		rc, err := w.certificate(k)
+		if err != nil {
+			continue
+		}
+		if rp, err := w.signingKey(k, rc); err == nil && verify(rp, x, signed(c.body, nil)) == nil {
+			return fmt.Sprintf("was revoked by %s, which it had named for that, on %s", w.Fingerprint(k), x.Created.UTC().Format(time.DateOnly))
 		}
 	}
 	return ""
 }
 
-func (w *Web) revokers(c *certificate, pub *packet.PublicKey) (out []openpgp.Fingerprint) {
+// maxRevokers bounds how many keys are looked for that may revoke another.
+const maxRevokers = 64
+
+// revokers are the keys that a key has named to revoke it, by id.
+func (w *Web) revokers(c *certificate, pub *packet.PublicKey) map[uint64]Key {
+	named := map[openpgp.Fingerprint]bool{}
 	for _, x := range c.onKey {
-		if len(x.Revokers) > 0 && x.Type == openpgp.DirectKey && verify(pub, x, signed(c.body, nil)) == nil {
-			out = append(out, x.Revokers...)
+		if len(x.Revokers) > 0 && len(named) < maxRevokers && x.Type == openpgp.DirectKey && verify(pub, x, signed(c.body, nil)) == nil {
+			for _, r := range x.Revokers {
+				named[r] = true
+			}
+		}
+	}
+	out := map[uint64]Key{}
+	for r := range named {
+		if k, ok := w.byFingerprint(r); ok {
+			out[r.ID()] = k
 		}
 	}
 	return out

@@ -2,6 +2,8 @@ package keypath
 
 import (
 	"bytes"
+	"crypto/dsa" //nolint:staticcheck // keys of it are still about
+	"crypto/rsa"
 	_ "crypto/sha1" // the hashes that signatures use
 	_ "crypto/sha256"
 	_ "crypto/sha3"
@@ -44,7 +46,31 @@ func publicKey(body []byte) (*packet.PublicKey, error) {
 	if !ok {
 		return nil, errors.New("the signer's key is of a kind that is not supported")
 	}
-	return k, nil
+	return k, affordable(k)
+}
+
+// The longest numbers that are calculated with. GnuPG reads no longer ones
+// (MAX_EXTERN_MPI_BITS) and makes DSA keys of at most 3072 bits; a signature by
+// a DSA key of 16384 bits with a group as large takes seconds to verify.
+const (
+	maxRSA      = 16384
+	maxDSA      = 4096
+	maxDSAGroup = 512
+)
+
+// affordable refuses keys that are made to take time.
+func affordable(k *packet.PublicKey) error {
+	long := false
+	switch n := k.PublicKey.(type) {
+	case *rsa.PublicKey:
+		long = n.N.BitLen() > maxRSA
+	case *dsa.PublicKey:
+		long = n.P.BitLen() > maxDSA || n.Q.BitLen() > maxDSAGroup
+	}
+	if long {
+		return errors.New("has numbers that are too long to calculate with")
+	}
+	return nil
 }
 
 // verify tells whether the signer made the signature over these bytes.

@@ -174,3 +174,47 @@ func TestNetwork(t *testing.T) {
 		t.Errorf("a keyserver that does not answer: %v", err)
 	}
 }
+
+// What others put into user ids and folders.
+func TestHostileSurroundings(t *testing.T) {
+	c := &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA, Time: func() time.Time { return time.Date(2024, 1, 2, 0, 0, 0, 0, time.UTC) }}
+	var all [][]byte
+	var last *openpgp.Entity
+	const evil = "\u009b2J\u202e\u0085<script>\"\\"
+	for _, n := range []string{"first", "last"} {
+		e, err := openpgp.NewEntity(n+evil, "", n+"@example.org", c)
+		if err != nil {
+			t.Skip(err) // the library refuses to make it
+		}
+		if last != nil {
+			for id := range e.Identities {
+				if err := e.SignIdentity(id, last, c); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		last = e
+		var b bytes.Buffer
+		if err := e.Serialize(&b); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, b.Bytes())
+	}
+	file := keep(t, all...)
+	for _, format := range []string{"text", "json", "svg", "dot"} {
+		out, err := run(t, "--keyring", file, "--format", format, "first@example.org", "last@example.org")
+		if err != nil || strings.ContainsAny(out, "\x1b\u009b\u202e\u0085") {
+			t.Errorf("%s: %v %q", format, err, out)
+		}
+	}
+	open := filepath.Join(t.TempDir(), "open")
+	if err := os.Mkdir(open, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(open, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run(t, "--cache", open, "--keyring", file, "first@example.org", "last@example.org"); err == nil || !strings.Contains(err.Error(), "others may write to it") {
+		t.Errorf("a cache folder for everybody: %v", err)
+	}
+}

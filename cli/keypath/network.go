@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"path/filepath"
 	"strings"
 
@@ -17,7 +16,7 @@ func (v *verb) client() *fetch.Client {
 	if err != nil {
 		dir = ""
 	}
-	return &fetch.Client{Folder: filepath.Join(dir, "keys"), HTTP: http.DefaultClient, Left: v.fetch}
+	return &fetch.Client{Folder: filepath.Join(dir, "keys"), HTTP: fetch.HTTP(), Left: v.fetch}
 }
 
 // expedition fetches what a path may need.

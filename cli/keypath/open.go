@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"fettle/internal/ui"
 	"fettle/keypath"
@@ -142,7 +143,20 @@ func (v *verb) folder() (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		fmt.Fprintf(v.Stderr, "fettle: %v; nothing is kept for the next run\n", err)
 	}
-	return dir, nil
+	return dir, v.mine(dir)
+}
+
+// mine refuses a folder in which somebody else could put keys, indexes, or
+// links in their place.
+func (v *verb) mine(dir string) error {
+	st, err := os.Stat(dir)
+	if err != nil {
+		return nil // it could not be made: nothing is kept
+	}
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok && int(sys.Uid) != os.Geteuid() || st.Mode().Perm()&0o022 != 0 {
+		return v.Usagef("the folder %s belongs to somebody else, or others may write to it; name one of your own with --cache DIR", dir)
+	}
+	return nil
 }
 
 // indexFile is one a set of keyrings: it is replaced when they change.

@@ -1,6 +1,7 @@
 package keypath
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -42,11 +43,17 @@ func (v *verb) write(a answer) error {
 
 func (v *verb) json(x any) error { return encode(v.Stdout, x) }
 
+// encode writes JSON; user ids in it may hold what a terminal would act on.
 func encode(out io.Writer, x any) error {
-	e := json.NewEncoder(out)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(x)
+	if err := e.Encode(x); err != nil {
+		return err
+	}
+	_, err := out.Write(ui.JSON(b.Bytes()))
+	return err
 }
 
 func picture(a answer) draw.Picture {

@@ -49,6 +49,29 @@ type Client struct {
 	Asked int
 }
 
+// HTTP is a client that stays with whom it asks: a server cannot send it to
+// another, to this host's own services, or from https to http.
+func HTTP() *http.Client {
+	return &http.Client{CheckRedirect: func(to *http.Request, via []*http.Request) error {
+		from := via[0].URL
+		switch {
+		case len(via) > maxRedirects:
+			return fmt.Errorf("more than %d redirects", maxRedirects)
+		case to.URL.Scheme != from.Scheme && to.URL.Scheme != "https", to.URL.Port() != from.Port(), !near(from.Hostname(), to.URL.Hostname()):
+			return fmt.Errorf("%s redirects to %s://%s, which is not followed", from.Host, to.URL.Scheme, to.URL.Host)
+		}
+		return nil
+	}}
+}
+
+const maxRedirects = 3
+
+// near: the same host, or example.org and www.example.org.
+func near(from, to string) bool {
+	from, to = strings.ToLower(from), strings.ToLower(to)
+	return from == to || from == "www."+to || to == "www."+from
+}
+
 // Server makes a base URL of a keyserver as gpg names it: hkp://, hkps://,
 // http://, https://, or a bare name.
 func Server(name string) (string, error) {
