@@ -53,7 +53,12 @@ func cacheDir() (string, error) {
 		return "", fmt.Errorf("finding a cache folder for kernels: %w", err)
 	}
 	dir := filepath.Join(base, "fettle", "kernels")
-	return dir, os.MkdirAll(dir, 0o700)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	// Packages are unpacked here, by root where root asks: under sudo -E the
+	// folder may be the caller's.
+	return dir, othersMayWrite(dir)
 }
 
 // kernelOfPackage fetches a linux-image package with apt and unpacks it. A

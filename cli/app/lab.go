@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -64,11 +65,30 @@ func FindLab() (string, error) {
 	}
 	beside := filepath.Join(filepath.Dir(self), labProgram)
 	if st, err := os.Stat(beside); err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
-		return beside, nil
+		return beside, planted(beside, self)
 	}
 	bin, err := exec.LookPath(labProgram)
 	if err != nil {
 		return "", fmt.Errorf("the program %s is neither beside %s nor on PATH; make builds both, and so does go build ./cmd/%[1]s", labProgram, self)
 	}
-	return bin, nil
+	return bin, planted(bin, self)
+}
+
+// planted refuses a program that neither root, nor this user, nor the owner of
+// this very program has put there: fettle may lie in /tmp, and PATH name
+// folders where others may write.
+func planted(bin, self string) error {
+	trusted := []uint32{0, uint32(os.Geteuid()), owner(self)}
+	for _, name := range []string{bin, filepath.Dir(bin)} {
+		st, err := os.Stat(name)
+		if err != nil {
+			return err
+		}
+		// In a folder such as /tmp others cannot replace what is not theirs.
+		open := st.Mode().Perm()&0o002 != 0 && st.Mode()&os.ModeSticky == 0
+		if open || !slices.Contains(trusted, owner(name)) {
+			return fmt.Errorf("%s is not started: %s belongs to somebody else, or others may write to it", bin, name)
+		}
+	}
+	return nil
 }

@@ -180,11 +180,11 @@ func TestHostileSurroundings(t *testing.T) {
 	c := &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA, Time: func() time.Time { return time.Date(2024, 1, 2, 0, 0, 0, 0, time.UTC) }}
 	var all [][]byte
 	var last *openpgp.Entity
-	const evil = "\u009b2J\u202e\u0085<script>\"\\"
+	const evil = "\u009b2J\u202e\u0085&\"\\"
 	for _, n := range []string{"first", "last"} {
 		e, err := openpgp.NewEntity(n+evil, "", n+"@example.org", c)
 		if err != nil {
-			t.Skip(err) // the library refuses to make it
+			t.Fatal(err)
 		}
 		if last != nil {
 			for id := range e.Identities {
