@@ -88,7 +88,7 @@ func labWord(o lab.Outcome) string {
 	case o.Job.Experiment != nil:
 		return "done"
 	case o.Job.Scenario.Innocent:
-		return "innocent, and not accused"
+		return "no false positive"
 	}
 	return "proved"
 }

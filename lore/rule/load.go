@@ -267,12 +267,12 @@ func trusted(name string, st fs.FileInfo) error {
 		if me != 0 {
 			who = "root or you"
 		}
-		return fmt.Errorf("%s is not loaded from: it belongs to user %d, and must belong to %s", name, uid, who)
+		return fmt.Errorf("%s is ignored: it belongs to user %d, and must belong to %s", name, uid, who)
 	}
 	link := st.Mode()&fs.ModeSymlink != 0 // its mode says nothing
 	shared := st.IsDir() && st.Mode()&fs.ModeSticky != 0
 	if st.Mode().Perm()&0o022 != 0 && !link && !shared {
-		return fmt.Errorf("%s is not loaded from: others may write to it (chmod go-w %s)", name, name)
+		return fmt.Errorf("%s is ignored: others may write to it (chmod go-w %s)", name, name)
 	}
 	return nil
 }
