@@ -10,6 +10,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"fettle/internal/octets"
 )
 
 // dumpTries is how often a dump is begun anew that the kernel interrupted.
@@ -46,12 +48,12 @@ func readLinks(ctx context.Context) ([]byte, error) {
 	}
 	names := map[int]string{}
 	for _, l := range links {
-		names[l.Attrs().Index] = l.Attrs().Name
+		names[l.Attrs().Index] = octets.Text(l.Attrs().Name)
 	}
 	out := make([]Link, 0, len(links))
 	for _, l := range links {
 		a := l.Attrs()
-		v := Link{Index: a.Index, Name: a.Name, MTU: a.MTU, Master: names[a.MasterIndex], Parent: names[a.ParentIndex],
+		v := Link{Index: a.Index, Name: names[a.Index], MTU: a.MTU, Master: names[a.MasterIndex], Parent: names[a.ParentIndex],
 			OperState: strings.ToUpper(a.OperState.String()), LinkType: linkType(a.EncapType),
 			MAC: a.HardwareAddr.String(), Flags: linkFlags(a), Addrs: []Addr{}}
 		if t := l.Type(); t != "device" && t != "" {
@@ -151,7 +153,7 @@ func readRoutes6(ctx context.Context) ([]byte, error) {
 	}
 	names := map[int]string{}
 	for _, l := range links {
-		names[l.Attrs().Index] = l.Attrs().Name
+		names[l.Attrs().Index] = octets.Text(l.Attrs().Name)
 	}
 	out := make([]Route, 0, len(routes))
 	for _, r := range routes {

@@ -12,7 +12,7 @@ import (
 // (iproute2 6.1, ip/ipaddress.c).
 type Link struct {
 	Index     int      `json:"ifindex"`
-	Name      string   `json:"ifname"`
+	Name      string   `json:"ifname"`         // as octets.Text writes it, like Parent and Master
 	Parent    string   `json:"link,omitempty"` // the lower device of a VLAN, macvlan or veth
 	Flags     []string `json:"flags"`          // UP, LOOPBACK, BROADCAST, LOWER_UP, …
 	MTU       int      `json:"mtu"`            // bytes

@@ -1,6 +1,7 @@
 package remedy
 
 import (
+	"fettle/internal/octets"
 	"fettle/internal/shell"
 	"fmt"
 	"strconv"
@@ -83,9 +84,11 @@ func (s Unit) commands() [][]string {
 }
 
 func (s LinkMTU) commands() [][]string {
-	return [][]string{{"ip", "link", "set", "dev", s.Link, "mtu", strconv.Itoa(s.MTU)}}
+	return [][]string{{"ip", "link", "set", "dev", octets.Name(s.Link), "mtu", strconv.Itoa(s.MTU)}}
 }
 
-func (s SolicitRouter) commands() [][]string { return [][]string{{"rdisc6", "-1", "--", s.Link}} }
+func (s SolicitRouter) commands() [][]string {
+	return [][]string{{"rdisc6", "-1", "--", octets.Name(s.Link)}}
+}
 
 func (s Command) commands() [][]string { return [][]string{s.Do} }

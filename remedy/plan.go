@@ -137,8 +137,8 @@ type Unit struct {
 
 // LinkMTU sets the MTU of a network link over netlink.
 type LinkMTU struct {
-	Link string `json:"link"`
-	MTU  int    `json:"mtu"` // bytes
+	Link string `json:"link"` // as octets.Text writes it
+	MTU  int    `json:"mtu"`  // bytes
 	// Bridge: the link is a bridge, which a set MTU pins for good.
 	Bridge bool `json:"bridge,omitempty"`
 }

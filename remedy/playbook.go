@@ -3,12 +3,14 @@ package remedy
 import (
 	"encoding/json"
 	"errors"
-	"fettle/remedy/machine"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"fettle/internal/octets"
+	"fettle/remedy/machine"
 )
 
 // Playbook writes the plan as an Ansible playbook of ansible.builtin modules.
@@ -121,7 +123,7 @@ func (b *playbook) step(i int, s Step) error {
 	case Unit:
 		b.unit(name, s)
 	case SolicitRouter:
-		b.command(name+" (only speeds things up)", []string{"rdisc6", "-1", "-q", "-r", "1", "-w", "1000", "--", s.Link}, "      failed_when: false")
+		b.command(name+" (only speeds things up)", []string{"rdisc6", "-1", "-q", "-r", "1", "-w", "1000", "--", octets.Name(s.Link)}, "      failed_when: false")
 	case Command:
 		if len(s.Require) > 0 {
 			b.command("the precondition of: "+name, s.Require)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"errors"
+	"fettle/internal/octets"
 	"fettle/internal/shell"
 	"fettle/remedy/machine"
 	"fmt"
@@ -196,12 +197,12 @@ func scriptText(name string, s Step, cmd func() string) (string, error) {
 	case Unit:
 		return scriptUnit(s, cmd()), nil
 	case LinkMTU:
-		q := shell.Quote(s.Link)
+		q := shell.Quote(octets.Name(s.Link))
 		// Into a variable first: set -e does not see a command that fails within
 		// the arguments of another.
-		return fmt.Sprintf("old=$(cat -- %s)\nundo ip link set dev %s mtu \"$old\"\n%s", shell.Quote("/sys/class/net/"+s.Link+"/mtu"), q, cmd()), nil
+		return fmt.Sprintf("old=$(cat -- %s)\nundo ip link set dev %s mtu \"$old\"\n%s", shell.Quote("/sys/class/net/"+octets.Name(s.Link)+"/mtu"), q, cmd()), nil
 	case SolicitRouter:
-		return "if command -v rdisc6 > /dev/null; then rdisc6 -1 -q -r 1 -w 1000 -- " + shell.Quote(s.Link) + " || :; fi # only speeds things up\n", nil
+		return "if command -v rdisc6 > /dev/null; then rdisc6 -1 -q -r 1 -w 1000 -- " + shell.Quote(octets.Name(s.Link)) + " || :; fi # only speeds things up\n", nil
 	case Check:
 		return cmd(), nil // under set -e
 	case MDReadd:

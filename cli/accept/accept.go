@@ -137,6 +137,7 @@ func acceptError(err error) error {
 // one subject or on all.
 func acceptable(ctx context.Context, a *app.App, t *trap.Trap, on []string) ([]trap.Finding, error) {
 	var found []trap.Finding
+	on = app.Subjects(on)
 	var others, unknown []string
 	opt := trap.Options{Network: t.Talks} // what check --network found can be accepted
 	if t.Cost == trap.Sampled || t.Samples {

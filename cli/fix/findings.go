@@ -27,6 +27,7 @@ func look(ctx context.Context, a *app.App, t *trap.Trap) ([]trap.Outcome, error)
 
 // findings returns what is to be mended; none when there is nothing. What could not be looked at is an error of status 4.
 func findings(ctx context.Context, a *app.App, t *trap.Trap, on []string) ([]trap.Finding, error) {
+	on = app.Subjects(on)
 	outcomes, err := look(ctx, a, t)
 	if err != nil {
 		return nil, err

@@ -106,7 +106,7 @@ func (e *Untrusted) Error() string {
 // Link is what steps need to know of a network link. Master and Parent are
 // indexes, 0 for none; Parent is the lower device of a VLAN or macvlan.
 type Link struct {
-	Name                       string
+	Name                       string // as octets.Text writes it
 	Index, MTU, Master, Parent int
 }
 

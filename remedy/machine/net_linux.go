@@ -9,6 +9,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/net/icmp"
 	"golang.org/x/net/ipv6"
+
+	"fettle/internal/octets"
 )
 
 func (Linux) Links() ([]Link, error) {
@@ -19,7 +21,7 @@ func (Linux) Links() ([]Link, error) {
 	out := make([]Link, len(ls))
 	for i, l := range ls {
 		a := l.Attrs()
-		out[i] = Link{Name: a.Name, Index: a.Index, MTU: a.MTU, Master: a.MasterIndex, Parent: a.ParentIndex}
+		out[i] = Link{Name: octets.Text(a.Name), Index: a.Index, MTU: a.MTU, Master: a.MasterIndex, Parent: a.ParentIndex}
 		if l.Type() == "veth" {
 			out[i].Parent = 0 // a peer, which does not follow
 		}
@@ -39,9 +41,10 @@ func (Linux) SetMTU(index, mtu int) error {
 // (RFC 4861 §4.1, §6.3.7). The source link-layer address option may be
 // left out; the kernel computes the checksum of ICMPv6 sockets (RFC 3542 §3.1).
 func (Linux) Solicit(ctx context.Context, link string) error {
+	link = octets.Name(link)
 	ifi, err := net.InterfaceByName(link)
 	if err != nil {
-		return fmt.Errorf("looking up link %s: %w", link, err)
+		return fmt.Errorf("looking up link %q: %w", link, err)
 	}
 	lc := net.ListenConfig{}
 	c, err := lc.ListenPacket(ctx, "ip6:ipv6-icmp", "::")
@@ -57,7 +60,7 @@ func (Linux) Solicit(ctx context.Context, link string) error {
 		func() error { return p.SetWriteDeadline(time.Now().Add(5 * time.Second)) },
 	} {
 		if err := set(); err != nil {
-			return fmt.Errorf("preparing a router solicitation on %s: %w", link, err)
+			return fmt.Errorf("preparing a router solicitation on %q: %w", link, err)
 		}
 	}
 	b, err := (&icmp.Message{Type: ipv6.ICMPTypeRouterSolicitation, Body: &icmp.RawBody{Data: make([]byte, 4)}}).Marshal(nil)
@@ -66,7 +69,7 @@ func (Linux) Solicit(ctx context.Context, link string) error {
 	}
 	dst := &net.IPAddr{IP: net.IPv6linklocalallrouters, Zone: link}
 	if _, err := p.WriteTo(b, &ipv6.ControlMessage{IfIndex: ifi.Index, HopLimit: 255}, dst); err != nil {
-		return fmt.Errorf("sending a router solicitation on %s: %w", link, err)
+		return fmt.Errorf("sending a router solicitation on %q: %w", link, err)
 	}
 	return nil
 }

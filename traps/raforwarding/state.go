@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"fettle/host"
+	"fettle/internal/octets"
 	"fettle/trap"
 )
 
@@ -34,7 +35,7 @@ var errNoIPv6 = errors.New("the kernel runs no IPv6 on this interface")
 
 // read reads the two values that decide.
 func (s *state) read(ctx context.Context, h *host.Host) error {
-	dir := confDir + s.link.Name + "/"
+	dir := confDir + octets.Name(s.link.Name) + "/"
 	var err error
 	if s.forwarding, err = number(ctx, h, dir+"forwarding"); host.IsAbsent(err) {
 		return errNoIPv6 // an MTU below 1280, or gone meanwhile
@@ -50,7 +51,7 @@ func (s *state) read(ctx context.Context, h *host.Host) error {
 // more reads what is wanted only of interfaces that matter: a container host
 // has hundreds that do not.
 func (s *state) more(ctx context.Context, h *host.Host) {
-	dir := confDir + s.link.Name + "/"
+	dir := confDir + octets.Name(s.link.Name) + "/"
 	// These only add to the picture; what cannot be read is taken as the default.
 	off, _ := number(ctx, h, dir+"disable_ipv6")
 	defrtr, errD := number(ctx, h, dir+"accept_ra_defrtr")
@@ -193,7 +194,7 @@ func oldKernel(release string) bool {
 
 // evidence is what was read of the running state.
 func (s *state) evidence() []trap.Evidence {
-	dir := confDir + s.link.Name + "/"
+	dir := confDir + octets.Name(s.link.Name) + "/"
 	ev := []trap.Evidence{
 		trap.Ev(dir+"forwarding", "%d", s.forwarding),
 		trap.Ev(dir+"accept_ra", "%d", s.acceptRA),
