@@ -74,7 +74,7 @@ func ownFolder(up *os.Root, name string, not uint32, means string) (*os.Root, er
 	if err != nil {
 		return nil, err
 	}
-	if s := st.Sys().(*syscall.Stat_t); !st.IsDir() || s.Uid != 0 || s.Mode&not != 0 {
+	if s := st.Sys().(*syscall.Stat_t); !st.IsDir() || s.Uid != 0 || uint32(s.Mode)&not != 0 {
 		return nil, fmt.Errorf("%s must be a folder that belongs to root and that %s", filepath.Join(up.Name(), name), means)
 	}
 	return up.OpenRoot(name)
