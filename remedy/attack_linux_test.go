@@ -266,6 +266,31 @@ func TestHisFile(t *testing.T) {
 	}
 }
 
+// TestGroupHeIsNotIn: a user's file may have a group that he could not give it;
+// it keeps that group, through the change and through its undo.
+func TestGroupHeIsNotIn(t *testing.T) {
+	privately(t)
+	p := newPrey(t)
+	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
+	name := p.home + "/.ssh/other"
+	must(t, "group", os.Chown(name, anaID, 0))
+	has := func(content string) {
+		t.Helper()
+		img, err := Linux{}.Look(name, false)
+		b, rerr := os.ReadFile(name)
+		if err != nil || rerr != nil || img.UID != anaID || img.GID != 0 || string(b) != content {
+			t.Errorf("%+v %q %v %v", img, b, err, rerr)
+		}
+	}
+	has("his own\n")
+	applied(t, e, File{Path: name, Was: []byte("his own\n"), Content: []byte("changed\n")})
+	has("changed\n")
+	if _, err := e.Undo(t.Context(), "", UndoOptions{}); err != nil {
+		t.Error(err)
+	}
+	has("his own\n")
+}
+
 // TestHisRightsOnly: in a user's folder root does nothing that he could not.
 func TestHisRightsOnly(t *testing.T) {
 	privately(t)

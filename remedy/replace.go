@@ -2,11 +2,12 @@ package remedy
 
 import (
 	"errors"
-	"fettle/remedy/machine"
 	"fmt"
 	"path"
 	"slices"
 	"syscall"
+
+	"fettle/remedy/machine"
 )
 
 // Files are replaced by our own sequence and not by google/renameio/v2: the
@@ -16,7 +17,9 @@ import (
 
 // replaceFile gives the file at a real path new content. now is how it
 // stands; meta says from a file's attributes what they shall become, a ModNS
-// of 0 leaving the time of the write.
+// of 0 leaving the time of the write. A file that cannot be replaced is written in
+// place: one with other links, one that is a mount point (EBUSY), and one in a
+// user's folder whose group that user may not give to a new file (EPERM).
 func replaceFile(s *site, name string, now Image, content []byte, meta func(made Image) Image) error {
 	if now.Type == Regular && (now.Links > 1 || now.Mount) {
 		return overwrite(s, name, now, content, meta)
@@ -43,7 +46,7 @@ func replaceFile(s *site, name string, now Image, content []byte, meta func(made
 	if derr := dropTemp(s.m, tmp); derr != nil {
 		err = fmt.Errorf("%w (and the temporary file stays: %v)", err, derr)
 	}
-	if now.Type == Regular && (errors.Is(err, syscall.EBUSY) || s.inPlace && errors.Is(err, syscall.ENOSPC)) {
+	if now.Type == Regular && (errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.EPERM) || s.inPlace && errors.Is(err, syscall.ENOSPC)) {
 		return overwrite(s, name, now, content, meta)
 	}
 	return err

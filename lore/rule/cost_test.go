@@ -36,7 +36,8 @@ func TestCannotSwell(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		o := outcome(t, r, h)
 		runtime.ReadMemStats(&after)
-		if o.Status != trap.Unknown || !strings.Contains(o.Reason, "costs too much") {
+		// On a slow machine time may run out first: as bounded.
+		if o.Status != trap.Unknown || !strings.Contains(o.Reason, "costs too much") && !strings.Contains(o.Reason, "took too long") {
 			t.Errorf("%s: %v %s", name, o.Status, o.Reason)
 		}
 		if made := after.TotalAlloc - before.TotalAlloc; made > bound {

@@ -26,7 +26,7 @@ func TestFettle(t *testing.T) {
 		means.Root(t)
 		means.Tool(t, "sudo")
 		bin := filepath.Join(t.TempDir(), "fettle")
-		build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", bin, "fettle/cmd/fettle")
+		build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", filepath.Dir(bin), "fettle/cmd/fettle", "fettle/cmd/fettle-lab") // which draws
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("building fettle: %v\n%s", err, out)
@@ -57,7 +57,7 @@ func TestFettle(t *testing.T) {
 		if err != nil || errs != "" {
 			t.Fatal(err, errs)
 		}
-		for _, want := range []string{"anna as anna, OpenSSH_", "auth none ", "########", "Over a connection that is open already", "Explained: ",
+		for _, want := range []string{"anna as anna, OpenSSH_", "auth none ", "########", "Over a connection that is already open", "Explained: ",
 			"reverse-dns, on the server", "name server 10.9.0.53: NXDOMAIN after 0."} {
 			if !strings.Contains(out, want) {
 				t.Errorf("the text has no %q", want)
