@@ -17,6 +17,8 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 # What is linked differs from go run; what is compiled does not, so that nothing
 # is compiled twice.
 LDFLAGS := -s -w -X fettle/internal/build.version=$(VERSION)
+# How long make test tries odd input on each fuzz target; empty: their seeds alone.
+FETTLE_FUZZ ?= 1s
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@latest
 
 .PHONY: build test test-deps mutate park lab-long lab-smq-old lab-zfs bench man lint dist clean
@@ -28,7 +30,7 @@ build:
 # It sleeps a second at each exit unless told not to, and the tests start
 # thousands of processes. Each fuzz target gets a moment of its own, too.
 test: test-deps
-	FETTLE_FUZZ=1s GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...
+	FETTLE_FUZZ=$(FETTLE_FUZZ) GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...
 
 test-deps:
 	@.ci/deps

@@ -64,7 +64,7 @@ func TestWait(t *testing.T) {
 func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzSwitch(f *testing.F) {
-	for _, s := range []string{"hosts: files dns", "hosts: [", "hosts:a[b=c]d", "hosts: mdns4 [!x=y z=w] dns # c"} {
+	for _, s := range []string{"hosts: files dns", "hosts: [", "hosts:a[b=c]d", "hosts: mdns4 [!x=y z=w] dns # c", "hosts:\fmdns4", "hosts:\u0085mdns4\vmdns4"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

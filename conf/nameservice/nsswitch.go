@@ -94,18 +94,21 @@ func ParseSwitch(text string) *Switch {
 	return s
 }
 
+// blanks are what isspace(3) takes for one in the C locale, as glibc does.
+const blanks = " \t\n\v\f\r"
+
 // sources reads the services of one line. Brackets without a service before
 // them, or a second pair, end it (nss/nss_action_parse.c).
 func sources(rest string, line int) []Source {
 	out := []Source{}
 	commented := false
-	for rest = strings.TrimSpace(rest); rest != "" && rest[0] != '['; rest = strings.TrimSpace(rest) {
-		i := strings.IndexAny(rest, " \t\r\n[")
+	for rest = strings.Trim(rest, blanks); rest != "" && rest[0] != '['; rest = strings.Trim(rest, blanks) {
+		i := strings.IndexAny(rest, blanks+"[")
 		if i < 0 {
 			i = len(rest)
 		}
 		src := Source{Name: rest[:i], Line: line, Commented: commented}
-		if rest = strings.TrimSpace(rest[i:]); rest != "" && rest[0] == '[' {
+		if rest = strings.Trim(rest[i:], blanks); rest != "" && rest[0] == '[' {
 			inner, after, _ := strings.Cut(rest[1:], "]")
 			src.Actions, rest = actions(inner), after
 		}
@@ -165,7 +168,7 @@ func drop(rest, name string) string {
 	gone := false
 	for i := 0; i < len(rest); {
 		j := i
-		for j < len(rest) && strings.IndexByte(" \t\r\n", rest[j]) >= 0 {
+		for j < len(rest) && strings.IndexByte(blanks, rest[j]) >= 0 {
 			j++
 		}
 		blank := rest[i:j]
@@ -186,7 +189,7 @@ func drop(rest, name string) string {
 			i = k
 			continue
 		}
-		for k < len(rest) && strings.IndexByte(" \t\r\n[", rest[k]) < 0 {
+		for k < len(rest) && strings.IndexByte(blanks+"[", rest[k]) < 0 {
 			k++
 		}
 		glued := gone && blank == "" // "mdns4[NOTFOUND=return]dns"
