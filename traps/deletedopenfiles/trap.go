@@ -43,7 +43,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		if h.Identity().EUID == 0 {
 			// ptrace(2), "Ptrace access mode checking": being root alone is not
 			// enough to follow what others have open.
-			err = errors.New("some processes are closed even to root here: a container without CAP_SYS_PTRACE, or a security module")
+			err = errors.New("could not inspect some processes, even as root: a container without CAP_SYS_PTRACE, or a security module")
 		}
 		r.Unknown("", err, trap.Ev("/proc/*/fd", "%d processes looked into, %s", table.Looked, saysRefused(table)))
 	case table.Looked == 0:
