@@ -8,7 +8,7 @@ import (
 )
 
 // login is how long a login takes, to its end.
-var login = []lab.Probe{{Name: "ssh " + sshhost.Name + " true", Run: sshhost.Key("true"), Timed: true, Ratio: 0.5}}
+var login = []lab.Probe{{Name: "ssh " + sshhost.Name + " true", Run: sshhost.Key("true"), Timed: true, Ratio: 0.5, Within: 10 * time.Second}} // sshd may still be reloading
 
 func write(name, text string) lab.Act { return lab.Act{Write: &lab.File{Path: name, Content: text}} }
 
