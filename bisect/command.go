@@ -37,10 +37,10 @@ const exitSkip = 125
 // logLimit bounds what one command may write into its log.
 const logLimit = 16 << 20
 
-// read builds, unless built, and runs at a commit that is checked out. log
+// read builds and runs at a commit that is checked out. log
 // gets all that is printed.
-func (c *Command) read(ctx context.Context, dir, hash string, built bool, log io.Writer) (float64, error) {
-	if c.Build != "" && !built {
+func (c *Command) read(ctx context.Context, dir, hash string, log io.Writer) (float64, error) {
+	if c.Build != "" {
 		if status, err := c.sh(ctx, dir, hash, c.Build, log, nil); err != nil || status != 0 {
 			return 0, cause("the build", status, err)
 		}

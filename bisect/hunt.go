@@ -231,7 +231,7 @@ func (s *state) readAt(ctx context.Context, c Commit, tree *worktree) (figure fl
 		}
 		return 0, f.Name(), &skip{err.Error()}
 	}
-	figure, err = s.Command.read(ctx, tree.dir, c.Hash, false, f)
+	figure, err = s.Command.read(ctx, tree.dir, c.Hash, f)
 	if err == nil {
 		os.Remove(f.Name()) // logs are kept of what went wrong
 		return figure, "", nil

@@ -14,6 +14,7 @@ import (
 	"fettle/chart/draw"
 	"fettle/cli/app"
 	"fettle/internal/ui"
+	"fettle/internal/units"
 )
 
 // bisectFlags are what a hunt is asked for.
@@ -194,13 +195,13 @@ func bisectText(h *bisect.Hunt, r *bisect.Result, width int) string {
 	commits := h.History.Commits
 	if len(r.Verdict.Changes) == 0 {
 		fmt.Fprintf(&b, "No commit between %s and %s moved the figure, as far as %s tell (%.0f %% sure).\n",
-			commits[0].Short(), commits[len(commits)-1].Short(), plural(len(r.Runs), "run"), 100*r.Verdict.Confidence)
+			commits[0].Short(), commits[len(commits)-1].Short(), units.Count(len(r.Runs), "run", "runs"), 100*r.Verdict.Confidence)
 		return b.String()
 	}
 	for _, c := range r.Verdict.Changes {
 		b.WriteString(changeText(h, c))
 	}
-	fmt.Fprintf(&b, "\n%.1f %% sure, after %s over %s", 100*r.Verdict.Confidence, plural(len(r.Runs), "run"), plural(len(commits)-1, "commit"))
+	fmt.Fprintf(&b, "\n%.1f %% sure, after %s over %s", 100*r.Verdict.Confidence, units.Count(len(r.Runs), "run", "runs"), units.Count(len(commits)-1, "commit", "commits"))
 	if r.Scale > 0 {
 		fmt.Fprintf(&b, "; noise of one run: %.3g", r.Scale)
 	}
@@ -212,7 +213,7 @@ func bisectText(h *bisect.Hunt, r *bisect.Result, width int) string {
 		b.WriteString(ui.Wrap("The machine drifted while this ran; the drift, seen at commits that were run again, is taken out.", width, "", ""))
 	}
 	if n := len(r.Skipped); n > 0 {
-		fmt.Fprintf(&b, "Skipped %s that gave no figure; their logs are in %s.\n", plural(n, "commit"), h.Logs())
+		fmt.Fprintf(&b, "Skipped %s that gave no figure; their logs are in %s.\n", units.Count(n, "commit", "commits"), h.Logs())
 	}
 	return b.String()
 }
@@ -233,11 +234,4 @@ func changeText(h *bisect.Hunt, c belief.Change) string {
 		share = fmt.Sprintf(" (%+.1f %%)", 100*by/c.Before.Mean)
 	}
 	return fmt.Sprintf("%s\n    %.6g before, %.6g after: %+.4g%s, give or take %.2g\n", name, c.Before.Mean, c.After.Mean, by, share, 1.96*err)
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
