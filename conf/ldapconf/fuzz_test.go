@@ -115,8 +115,8 @@ func TestParseURI(t *testing.T) {
 func TestSSSDErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"[sssd\n":                           "/etc/sssd/sssd.conf:1: a section ends with ]",
-		"[sssd]\ndomains a\n":               "/etc/sssd/sssd.conf:2: neither a section nor key = value",
-		"domains = a\n":                     "/etc/sssd/sssd.conf:1: neither a section nor key = value",
+		"[sssd]\ndomains a\n":               "/etc/sssd/sssd.conf:2: neither [section] nor key=value",
+		"domains = a\n":                     "/etc/sssd/sssd.conf:1: key=value before any [section]",
 		"[sssd]\n# x\n;y\n\n[a] trailing\n": "/etc/sssd/sssd.conf:5: a section ends with ]",
 	} {
 		if _, err := ReadSSSD(t.Context(), host.New(files{"/etc/sssd/sssd.conf": text})); err == nil || err.Error() != want {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/conf/ini"
 	"fettle/host"
 )
 
@@ -22,81 +23,48 @@ const (
 	maxDomains = 500
 )
 
-// ini holds sections, in order of their first lines, and what they set last.
-type ini struct {
+// sections are sssd.conf's, with what they set last.
+type sections struct {
 	names []string
 	keys  map[string]map[string]Setting
 	errs  []*host.SyntaxError
 }
 
-// parse reads one file into the sections. Lines that begin with a blank go on
-// with the value before (libini_config).
-func (in *ini) parse(file, text string) {
+// add reads one file into the sections.
+func (in *sections) add(file, text string) {
 	if in.keys == nil {
 		in.keys = map[string]map[string]Setting{}
 	}
-	section, last := "", ""
-	n := 0
-	bad := func(format string, args ...any) {
-		if len(in.errs) < 100 {
-			in.errs = append(in.errs, &host.SyntaxError{Path: file, Line: n, Msg: fmt.Sprintf(format, args...)})
+	f := ini.Parse(ini.SSSD, file, []byte(text))
+	for _, s := range f.Sections {
+		if in.keys[s.Name] == nil {
+			in.keys[s.Name] = map[string]Setting{}
+			in.names = append(in.names, s.Name)
 		}
 	}
-	for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
-		n++
-		line = strings.TrimRight(line, space)
-		body := strings.TrimLeft(line, space)
-		switch {
-		case body == "" || body[0] == '#' || body[0] == ';':
-			last = ""
-		case len(body) < len(line) && last != "":
-			s := in.keys[section][last]
-			if len(s.Value)+len(body) < maxValue {
-				s.Value = strings.TrimSpace(s.Value + " " + body)
-				in.keys[section][last] = s
-			}
-		case body[0] == '[':
-			name, after, ok := strings.Cut(body[1:], "]")
-			if !ok || after != "" {
-				bad("a section ends with ]")
-				section, last = "", ""
-				continue
-			}
-			section, last = strings.TrimSpace(name), ""
-			if in.keys[section] == nil {
-				in.keys[section] = map[string]Setting{}
-				in.names = append(in.names, section)
-			}
-		default:
-			key, val, ok := strings.Cut(body, "=")
-			if !ok || section == "" {
-				bad("neither a section nor key = value")
-				last = ""
-				continue
-			}
-			last = strings.ToLower(strings.TrimSpace(key))
-			in.keys[section][last] = Setting{strings.TrimSpace(val), file, n}
-		}
+	for _, e := range f.Entries {
+		in.keys[e.Section][e.Key] = Setting{e.Value, e.Path, e.Line}
 	}
+	in.errs = append(in.errs, f.Errs...)
 }
 
-func (in *ini) get(section, key string) Setting { return in.keys[section][key] }
+func (in *sections) get(section, key string) Setting { return in.keys[section][key] }
 
-func (in *ini) yes(section, key string) bool {
+func (in *sections) yes(section, key string) bool {
 	return strings.EqualFold(in.get(section, key).Value, "true")
 }
 
 // ReadSSSD reads the domains of sssd.conf that speak LDAP. ErrAbsent: SSSD is
 // not configured.
 func ReadSSSD(ctx context.Context, h *host.Host) ([]*Client, error) {
-	var in ini
+	var in sections
 	files := []string{sssdFile}
 	b, err := h.ReadFile(ctx, sssdFile)
 	absent := host.IsAbsent(err)
 	if err != nil && !absent {
 		return nil, err
 	}
-	in.parse(sssdFile, string(b))
+	in.add(sssdFile, string(b))
 	more, err := h.Glob(ctx, sssdDir, "*.conf")
 	if err != nil {
 		return nil, err
@@ -112,7 +80,7 @@ func ReadSSSD(ctx context.Context, h *host.Host) ([]*Client, error) {
 		if err != nil {
 			return nil, err
 		}
-		in.parse(f, string(b))
+		in.add(f, string(b))
 		files, absent = append(files, f), false
 	}
 	if absent {
@@ -133,7 +101,7 @@ func ReadSSSD(ctx context.Context, h *host.Host) ([]*Client, error) {
 }
 
 // domains lists those that are enabled, in [sssd] domains or by themselves.
-func (in *ini) domains() []string {
+func (in *sections) domains() []string {
 	var out []string
 	for _, d := range list(in.get("sssd", "domains").Value) {
 		if s := "domain/" + d; in.keys[s] != nil && !strings.EqualFold(in.get(s, "enabled").Value, "false") && len(out) < maxDomains && !slices.Contains(out, d) {
@@ -153,7 +121,7 @@ func (in *ini) domains() []string {
 var providers = []string{"id_provider", "auth_provider", "chpass_provider", "sudo_provider", "autofs_provider"}
 
 // domain is nil for one that does not speak LDAP.
-func (in *ini) domain(name string) *Client {
+func (in *sections) domain(name string) *Client {
 	sec := "domain/" + name
 	c := &Client{Name: "sssd/" + name, Program: SSSD, Login: true}
 	id := strings.ToLower(in.get(sec, "id_provider").Value)
@@ -192,7 +160,7 @@ func (in *ini) domain(name string) *Client {
 	return c
 }
 
-func (in *ini) servers(sec, id string, c *Client) {
+func (in *sections) servers(sec, id string, c *Client) {
 	start := in.yes(sec, "ldap_id_use_start_tls")
 	auth := strings.ToLower(in.get(sec, "auth_provider").Value)
 	if auth == "" {

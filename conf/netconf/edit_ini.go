@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 
+	"fettle/conf/ini"
 	"fettle/internal/lazy"
 )
 
@@ -87,15 +88,15 @@ func (c *Config) setKeyfile(i Iface, mtu int) (Edit, error) {
 		return Edit{}, fmt.Errorf("%s is not below /etc: use nmcli connection modify … 802-3-ethernet.mtu %d", file, mtu)
 	}
 	l, section := cut(b), 0
-	es, _ := parseINI(keyfileINI, file, b)
-	for _, e := range es {
-		if e.section != "ethernet" && e.section != "802-3-ethernet" {
+	parsed := ini.Parse(ini.Keyfile, file, b)
+	for _, e := range parsed.Entries {
+		if e.Section != "ethernet" && e.Section != "802-3-ethernet" {
 			continue
 		}
-		if section = e.Line; e.key == "mtu" {
+		if section = e.Line; e.Key == "mtu" {
 			l, ok := l.replaceNumber(e.Line, mtuLine(), mtu)
 			if !ok {
-				return Edit{}, fmt.Errorf("%s: %w: set mtu=%d there", e.Source, errContinued, mtu)
+				return Edit{}, fmt.Errorf("%s: %w: set mtu=%d there", source(e), errContinued, mtu)
 			}
 			return Edit{Path: file, Was: b, Content: l.bytes()}, nil
 		}
@@ -104,9 +105,9 @@ func (c *Config) setKeyfile(i Iface, mtu int) (Edit, error) {
 	if section > 0 {
 		return Edit{Path: file, Was: b, Content: l.insert(section+1, text).bytes()}, nil
 	}
-	for n, s := range l { // an empty section
-		if s = strings.TrimSpace(s); s == "[ethernet]" || s == "[802-3-ethernet]" {
-			return Edit{Path: file, Was: b, Content: l.insert(n+2, text).bytes()}, nil
+	for _, h := range parsed.Sections { // an empty one
+		if h.Name == "ethernet" || h.Name == "802-3-ethernet" {
+			return Edit{Path: file, Was: b, Content: l.insert(h.Line+1, text).bytes()}, nil
 		}
 	}
 	return Edit{Path: file, Was: b, Content: l.insert(len(l)+1, "\n[ethernet]\n"+text).bytes()}, nil

@@ -6,78 +6,23 @@ import (
 	"strings"
 
 	"fettle/conf/confd"
-	"fettle/host"
+	"fettle/conf/ini"
 )
 
-// entry is one "key = value" of a file with [sections].
-type entry struct {
-	Source
-	section, key, value string
-}
-
-// dialect tells the two kinds of files with sections apart.
-type dialect struct {
-	manager   Manager
-	comments  string // characters that start a comment at the start of a line
-	continued bool   // a backslash at the end of a line joins the next
-}
-
-var (
-	systemdINI = dialect{Networkd, "#;", true} // systemd.syntax(7)
-	keyfileINI = dialect{NetworkManager, "#", false}
-)
-
-// parseINI reads a file with [sections]. What cannot be read is in errs, and
-// the rest is read all the same.
-func parseINI(d dialect, file string, b []byte) (out []entry, errs []error) {
-	section := ""
-	lines := strings.Split(strings.TrimPrefix(string(b), "\ufeff"), "\n")
-	for n := 0; n < len(lines); n++ {
-		src := Source{file, n + 1}
-		line := strings.TrimSpace(lines[n])
-		if line == "" || strings.ContainsRune(d.comments, rune(line[0])) {
-			continue
-		}
-		for d.continued && strings.HasSuffix(line, `\`) && n+1 < len(lines) {
-			n++
-			next := strings.TrimSpace(lines[n])
-			if next != "" && strings.ContainsRune(d.comments, rune(next[0])) {
-				continue // comments between continued lines are skipped
-			}
-			line = strings.TrimSuffix(line, `\`) + " " + next
-		}
-		if line[0] == '[' {
-			name, ok := strings.CutSuffix(line[1:], "]")
-			if !ok {
-				errs = append(errs, &host.SyntaxError{Path: file, Line: src.Line, Msg: "section without closing bracket"})
-				name = "" // what follows belongs to no section that is known
-			}
-			section = name
-			continue
-		}
-		k, v, ok := strings.Cut(line, "=")
-		if !ok || section == "" {
-			msg := "neither [section] nor key=value"
-			if ok {
-				msg = "key=value before any [section]"
-			}
-			errs = append(errs, &host.SyntaxError{Path: file, Line: src.Line, Msg: msg})
-			continue
-		}
-		out = append(out, entry{src, section, strings.TrimSpace(k), strings.TrimSpace(v)})
+// ini reads and parses a manager's file and notes what is wrong with it.
+func (r *reader) ini(m Manager, d ini.Dialect, file string) []ini.Entry {
+	f := ini.Parse(d, file, r.file(m, file))
+	for _, err := range f.Errs {
+		r.problem(m, err)
 	}
-	return out, errs
+	return f.Entries
 }
 
-// ini reads and parses a file and notes what is wrong with it.
-func (r *reader) ini(d dialect, file string) []entry {
-	b := r.file(d.manager, file)
-	es, errs := parseINI(d, file, b)
-	for _, err := range errs {
-		r.problem(d.manager, err)
-	}
-	return es
-}
+// source is where an entry stands.
+func source(e ini.Entry) Source { return Source{e.Path, e.Line} }
+
+// written is an entry as its file has it.
+func written(e ini.Entry) string { return e.Key + "=" + e.Value }
 
 // overlay lists the files of several folders that count, the folder that
 // counts most first, in the order in which they are read.

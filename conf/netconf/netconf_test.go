@@ -272,7 +272,7 @@ Name=br0
 nonsense
 [Link]
 MTUBytes=big
-`, map[string]string{"br0": "systemd-networkd"}, "/etc/systemd/network/br0.network:1: section"},
+`, map[string]string{"br0": "systemd-networkd"}, "/etc/systemd/network/br0.network:1: a section"},
 		{"NetworkManager", linksTable + `
 -- root/etc/NetworkManager/system-connections/br0.nmconnection --
 [connection]

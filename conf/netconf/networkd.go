@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fettle/conf/ini"
 	"fettle/host"
 )
 
@@ -24,9 +25,9 @@ func (r *reader) networkd(skipNetplan bool) {
 			if skipNetplan && generated(f) {
 				continue
 			}
-			es := r.ini(systemdINI, f)
+			es := r.ini(Networkd, ini.Systemd, f)
 			for _, d := range r.dropins(path.Base(f) + ".d") {
-				es = append(es, r.ini(systemdINI, d)...)
+				es = append(es, r.ini(Networkd, ini.Systemd, d)...)
 			}
 			p := &profile{manager: Networkd, src: Source{Path: f}}
 			switch ext {
@@ -62,27 +63,25 @@ func (r *reader) networkdGlobal() {
 	files = append(files, r.overlay(Networkd, []string{"/etc/systemd/networkd.conf.d", "/run/systemd/networkd.conf.d",
 		"/usr/local/lib/systemd/networkd.conf.d", "/usr/lib/systemd/networkd.conf.d"}, ".conf")...)
 	for _, f := range files {
-		for _, e := range r.ini(systemdINI, f) {
-			if e.section == "Network" && e.key == "IPv6Forwarding" { // systemd 256
-				r.c.Global = append(r.c.Global, Statement{Source: e.Source, Manager: Networkd, Key: KeyIPv6Forwarding,
-					Value: yesNo(e.value), Text: e.text()})
+		for _, e := range r.ini(Networkd, ini.Systemd, f) {
+			if e.Section == "Network" && e.Key == "IPv6Forwarding" { // systemd 256
+				r.c.Global = append(r.c.Global, Statement{Source: source(e), Manager: Networkd, Key: KeyIPv6Forwarding,
+					Value: yesNo(e.Value), Text: written(e)})
 			}
 		}
 	}
 }
 
-func (e entry) text() string { return e.key + "=" + e.value }
-
-func (r *reader) netdev(p *profile, es []entry) {
+func (r *reader) netdev(p *profile, es []ini.Entry) {
 	for _, e := range es {
-		if e.section != "NetDev" {
+		if e.Section != "NetDev" {
 			continue
 		}
-		switch e.key {
+		switch e.Key {
 		case "Name":
-			p.name, p.match = e.value, named(e.value)
+			p.name, p.match = e.Value, named(e.Value)
 		case "Kind":
-			if k := strings.ToLower(e.value); k == "bridge" || k == "vlan" || k == "bond" {
+			if k := strings.ToLower(e.Value); k == "bridge" || k == "vlan" || k == "bond" {
 				p.kind = k
 			}
 		case "MTUBytes":
@@ -91,16 +90,16 @@ func (r *reader) netdev(p *profile, es []entry) {
 	}
 }
 
-func (r *reader) mtuBytes(p *profile, e entry) {
-	if e.value == "" {
+func (r *reader) mtuBytes(p *profile, e ini.Entry) {
+	if e.Value == "" {
 		return
 	}
-	n, err := bytesValue(e.value)
+	n, err := bytesValue(e.Value)
 	if err != nil {
-		r.problem(p.manager, &host.SyntaxError{Path: e.Path, Line: e.Line, Msg: e.key + ": not a number of bytes"})
+		r.problem(p.manager, &host.SyntaxError{Path: e.Path, Line: e.Line, Msg: e.Key + ": not a number of bytes"})
 		return
 	}
-	p.say(e.Source, KeyMTU, strconv.Itoa(n), e.text())
+	p.say(source(e), KeyMTU, strconv.Itoa(n), written(e))
 }
 
 // bytesValue reads a number with systemd's suffixes K, M and G to the base of 1024.
@@ -120,48 +119,48 @@ func bytesValue(v string) (int, error) {
 
 // network reads a .network or .link file, which differ in what [Match] calls
 // the name: a .link file matches the name given before renaming.
-func (r *reader) network(p *profile, es []entry) {
+func (r *reader) network(p *profile, es []ini.Entry) {
 	for _, e := range es {
-		switch e.section {
+		switch e.Section {
 		case "Match":
 			p.matchEntry(e)
 		case "Link":
-			switch e.key {
+			switch e.Key {
 			case "MTUBytes":
 				r.mtuBytes(p, e)
 			case "Unmanaged":
-				p.say(e.Source, KeyUnmanaged, yesNo(e.value), e.text())
+				p.say(source(e), KeyUnmanaged, yesNo(e.Value), written(e))
 			case "Name":
 				if path.Ext(p.src.Path) == ".link" {
-					p.match.alias = e.value
+					p.match.alias = e.Value
 				}
 			}
 		case "Network":
-			switch e.key {
+			switch e.Key {
 			case "Bridge":
-				p.say(e.Source, KeyBridge, e.value, e.text())
+				p.say(source(e), KeyBridge, e.Value, written(e))
 			case "IPv6AcceptRA":
-				p.say(e.Source, KeyAcceptRA, yesNo(e.value), e.text())
+				p.say(source(e), KeyAcceptRA, yesNo(e.Value), written(e))
 			case "IPv6Forwarding": // systemd 256
-				p.say(e.Source, KeyIPv6Forwarding, yesNo(e.value), e.text())
+				p.say(source(e), KeyIPv6Forwarding, yesNo(e.Value), written(e))
 			case "IPForward": // up to systemd 255; later an alias. ipv4 says nothing of IPv6
-				v := yesNo(e.value)
+				v := yesNo(e.Value)
 				switch v {
 				case "ipv6":
 					v = "yes"
 				case "ipv4", "kernel":
 					continue
 				}
-				p.say(e.Source, KeyIPv6Forwarding, v, e.text())
+				p.say(source(e), KeyIPv6Forwarding, v, written(e))
 			case "DHCP":
-				v := yesNo(e.value)
+				v := yesNo(e.Value)
 				switch v {
 				case "ipv6", "both":
 					v = "yes"
 				case "ipv4", "none", "v4":
 					v = "no"
 				}
-				p.say(e.Source, KeyDHCP6, v, e.text())
+				p.say(source(e), KeyDHCP6, v, written(e))
 			}
 		}
 	}
@@ -170,12 +169,12 @@ func (r *reader) network(p *profile, es []entry) {
 	}
 }
 
-func (p *profile) matchEntry(e entry) {
-	m, words := &p.match, strings.Fields(e.value)
-	switch e.key {
+func (p *profile) matchEntry(e ini.Entry) {
+	m, words := &p.match, strings.Fields(e.Value)
+	switch e.Key {
 	case "Name", "OriginalName":
 		m.names = append(m.names, words...)
-		if e.value == "" {
+		if e.Value == "" {
 			m.names = nil
 		}
 	case "MACAddress", "PermanentMACAddress": // the permanent one is taken to be the present one
@@ -187,8 +186,8 @@ func (p *profile) matchEntry(e entry) {
 	case "Type":
 		m.types = append(m.types, words...)
 	default:
-		if e.value != "" {
-			m.other = e.key
+		if e.Value != "" {
+			m.other = e.Key
 		}
 	}
 }

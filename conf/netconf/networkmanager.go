@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fettle/conf/ini"
 	"fettle/host"
 )
 
@@ -21,11 +22,11 @@ type connection struct {
 	file                  string
 	id, uuid, typ, iface  string
 	master, portType, mac string
-	masterAt              entry
+	masterAt              ini.Entry
 	priority              int
-	st                    []entry // ipv6.method and the like
-	mtu                   *entry
-	parent                *entry
+	st                    []ini.Entry // ipv6.method and the like
+	mtu                   *ini.Entry
+	parent                *ini.Entry
 }
 
 func (r *reader) networkManager(skipNetplan bool) {
@@ -62,31 +63,31 @@ func (r *reader) networkManager(skipNetplan bool) {
 
 // keyfile reads one connection.
 func (r *reader) keyfile(f string) *connection {
-	es := r.ini(keyfileINI, f)
+	es := r.ini(NetworkManager, ini.Keyfile, f)
 	if len(es) == 0 {
 		return nil
 	}
 	c := &connection{file: f}
 	for _, e := range es {
-		switch e.section + "." + e.key {
+		switch e.Section + "." + e.Key {
 		case "connection.id":
-			c.id = e.value
+			c.id = e.Value
 		case "connection.uuid":
-			c.uuid = e.value
+			c.uuid = e.Value
 		case "connection.type":
-			c.typ = e.value
+			c.typ = e.Value
 		case "connection.interface-name":
-			c.iface = e.value
+			c.iface = e.Value
 		case "connection.master", "connection.controller":
-			c.master, c.masterAt = e.value, e
+			c.master, c.masterAt = e.Value, e
 		case "connection.slave-type", "connection.port-type":
-			c.portType = e.value
+			c.portType = e.Value
 		case "connection.autoconnect-priority":
-			c.priority, _ = strconv.Atoi(e.value) // what is no number counts as 0
+			c.priority, _ = strconv.Atoi(e.Value) // what is no number counts as 0
 		case "ethernet.mac-address", "802-3-ethernet.mac-address":
-			c.mac = strings.ToLower(e.value)
+			c.mac = strings.ToLower(e.Value)
 		case "ethernet.mtu", "802-3-ethernet.mtu", "wifi.mtu", "infiniband.mtu", "vlan.mtu":
-			if n, err := strconv.ParseUint(e.value, 10, 31); err != nil && e.value != "auto" {
+			if n, err := strconv.ParseUint(e.Value, 10, 31); err != nil && e.Value != "auto" {
 				r.problem(NetworkManager, &host.SyntaxError{Path: f, Line: e.Line, Msg: "mtu: not a number of bytes"})
 			} else if n > 0 { // 0 and auto: whatever the link has
 				c.mtu = &e
@@ -122,10 +123,10 @@ func (r *reader) addConnection(c *connection, all []*connection) {
 		p.kind = c.typ
 	}
 	if c.mtu != nil {
-		p.say(c.mtu.Source, KeyMTU, c.mtu.value, c.mtu.text())
+		p.say(source(*c.mtu), KeyMTU, c.mtu.Value, written(*c.mtu))
 	}
 	if c.parent != nil {
-		p.say(c.parent.Source, KeyParent, c.parent.value, c.parent.text())
+		p.say(source(*c.parent), KeyParent, c.parent.Value, written(*c.parent))
 	}
 	if c.master != "" && (c.portType == "bridge" || c.portType == "") {
 		master := c.master
@@ -135,10 +136,10 @@ func (r *reader) addConnection(c *connection, all []*connection) {
 				break
 			}
 		}
-		p.say(c.masterAt.Source, KeyBridge, master, c.masterAt.text())
+		p.say(source(c.masterAt), KeyBridge, master, written(c.masterAt))
 	}
 	for _, e := range c.st {
-		p.say(e.Source, KeyMethod6, e.value, e.text())
+		p.say(source(e), KeyMethod6, e.Value, written(e))
 	}
 	r.add(p)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fettle/conf/confd"
+	"fettle/conf/ini"
 	"fettle/host"
 )
 
@@ -175,31 +176,12 @@ func unquote(v string) string {
 	return v
 }
 
-// readINI reads files with [sections], as systemd.syntax(7) has them: a
-// backslash at a line's end joins the next.
+// readINI reads files with [sections], as systemd.syntax(7) has them.
 func readINI(r *reading, f *Fact) (*iniFact, error) {
 	var s settings
 	files, err := r.confFiles(f, func(name, text string) {
-		section := ""
-		ls := lines(text)
-		for n := 0; n < len(ls); n++ {
-			at := fmt.Sprintf("%s:%d", name, n+1)
-			line := strings.TrimSpace(ls[n])
-			if line == "" || line[0] == '#' || line[0] == ';' {
-				continue
-			}
-			for strings.HasSuffix(line, `\`) && n+1 < len(ls) {
-				n++
-				if next := strings.TrimSpace(ls[n]); next == "" || next[0] != '#' && next[0] != ';' {
-					line = strings.TrimSpace(strings.TrimSuffix(line, `\`)) + " " + next
-				}
-			}
-			if line[0] == '[' {
-				section = strings.TrimSpace(strings.Trim(line, "[]"))
-				continue
-			}
-			k, v, _ := strings.Cut(line, "=")
-			s.list = append(s.list, setting{section, strings.TrimSpace(k), unquote(strings.TrimSpace(v)), at})
+		for _, e := range ini.Parse(ini.Systemd, name, []byte(text)).Entries {
+			s.list = append(s.list, setting{e.Section, e.Key, unquote(e.Value), e.At()})
 		}
 	})
 	if err != nil {

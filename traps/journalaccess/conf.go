@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fettle/conf/confd"
+	"fettle/conf/ini"
 	"fettle/host"
 	"fettle/trap"
 )
@@ -31,7 +32,7 @@ func readSettings(ctx context.Context, h *host.Host) (*settings, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.parse(main, string(b))
+		s.parse(main, b)
 		break
 	}
 	files, err := confd.Files(ctx, h, confd.Dirs("systemd/journald.conf.d"), ".conf")
@@ -49,41 +50,21 @@ func readSettings(ctx context.Context, h *host.Host) (*settings, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.parse(f.Path, string(b))
+		s.parse(f.Path, b)
 	}
 	return s, nil
 }
 
-// parse reads one file by the rules of systemd.syntax(7). What journald
-// ignores with a warning is ignored, and told.
-func (s *settings) parse(file, text string) {
-	section, n := "", 0
-	var whole string // a line joined from continued ones
-	for line := range strings.Lines(text) {
-		n++
-		line = strings.TrimSpace(line)
-		if line != "" && (line[0] == '#' || line[0] == ';') {
-			continue
+// parse reads one file. What journald ignores with a warning is ignored, and told.
+func (s *settings) parse(file string, text []byte) {
+	f := ini.Parse(ini.Systemd, file, text)
+	for _, e := range f.Entries {
+		if e.Section == "Journal" {
+			s.set(e.Path, e.Line, e.Key, e.Value)
 		}
-		if rest, ok := strings.CutSuffix(line, `\`); ok {
-			whole += rest + " "
-			continue
-		}
-		line, whole = strings.TrimSpace(whole+line), ""
-		switch {
-		case line == "":
-		case line[0] == '[':
-			section = strings.Trim(line, "[]")
-		default:
-			key, value, ok := strings.Cut(line, "=")
-			if !ok {
-				s.fail(file, n, "no = in the line, and journald ignores it")
-				continue
-			}
-			if section == "Journal" {
-				s.set(file, n, strings.TrimSpace(key), strings.TrimSpace(value))
-			}
-		}
+	}
+	for _, err := range f.Errs {
+		s.fail(err.Path, err.Line, "%s, and journald ignores it", err.Msg)
 	}
 }
 

@@ -129,7 +129,7 @@ Storage=Auto
 		t.Fatal(err)
 	}
 	if s.Storage != "persistent" || s.SplitMode != "none" || len(s.Errors) != 2 ||
-		s.Errors[0].Error() != `/etc/systemd/journald.conf:9: no = in the line, and journald ignores it` {
+		s.Errors[0].Error() != `/etc/systemd/journald.conf:9: neither [section] nor key=value, and journald ignores it` {
 		t.Errorf("%+v %v", s, s.Errors)
 	}
 }
@@ -148,7 +148,7 @@ func FuzzSettings(f *testing.F) {
 	f.Add("[Journal]\nStorage=auto\\\n x\n=\n[\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		s := &settings{Storage: "auto", SplitMode: "uid"}
-		s.parse("f", text)
+		s.parse("f", []byte(text))
 		if s.Storage == "" || s.SplitMode == "" {
 			t.Fatalf("%+v", s)
 		}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/conf/krb5"
 	"fettle/conf/pam"
 	"fettle/host"
 	"fettle/trap"
@@ -216,14 +217,14 @@ func (f *facts) pamLDAP(ctx context.Context, r *trap.Report, rule pam.Rule) {
 
 func (f *facts) pamKrb5(ctx context.Context, r *trap.Report, rule pam.Rule) {
 	subject := pamPrefix + rule.Name()
-	_, realm, err := f.kerberos(ctx)
+	kerberos, err := krb5.Read(ctx, f.h)
 	switch {
 	case err != nil:
 		r.Unknown(subject, err, evidence(rule))
-	case realm != "":
-		r.Clear(subject, "asks the KDCs of its realm", evidence(rule), trap.Ev(krb5Conf, "default_realm %s", realm))
+	case kerberos.Realm != "":
+		r.Clear(subject, "asks the KDCs of its realm", evidence(rule), trap.Ev(krb5.File, "default_realm %s", kerberos.Realm))
 	default:
 		findByHand(r, subject, trap.Notice, "a login with a password asks for a Kerberos realm that is not configured, and may wait", measure,
-			"take the module out (Debian: pam-auth-update), or set default_realm", evidence(rule), trap.Ev(krb5Conf, "no default_realm"))
+			"take the module out (Debian: pam-auth-update), or set default_realm", evidence(rule), trap.Ev(krb5.File, "no default_realm"))
 	}
 }
