@@ -54,6 +54,7 @@ var rooms = map[string][]string{
 	"fleet":           {"host", "trap", "report"},
 	"cli":             {"cli", "run", "host", "conf", "fact", "trap", "traps", "remedy", "lore", "report", "accept", "fleet", "watch", "measure", "chart", "totp"},
 	"cli/":            {"cli/app", "run", "host", "conf", "fact", "trap", "remedy", "lore", "report", "accept", "fleet", "watch", "measure", "chart", "totp"},
+	"cli/netboot":     {"cli/app", "cli/fix", "host", "conf", "fact", "netboot"},
 	"cli/proving":     {"cli", "run", "bisect", "host", "trap", "traps", "remedy", "report", "lab", "measure", "chart"},
 	"cli/totp":        {"cli/app", "cli/fix", "host", "conf", "fact", "totp"},
 	"run":             {"host", "fact/machine", "conf/ldapconf", "trap", "lore/rule"},

@@ -1,0 +1,186 @@
+package netboot
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/google/renameio/v2"
+	"github.com/spf13/cobra"
+
+	"fettle/cli/app"
+	"fettle/internal/files"
+	"fettle/internal/ui"
+	"fettle/internal/units"
+	"fettle/netboot/hooks"
+)
+
+// initrdLimit bounds what is read as an initrd, in bytes.
+const initrdLimit = 1 << 30
+
+type hooksOptions struct {
+	out, appendTo, removeFrom, look string
+	only                            string
+	show                            bool
+}
+
+func hooksCmd(a *app.App) *cobra.Command {
+	var o hooksOptions
+	c := &cobra.Command{
+		Use:   "hooks",
+		Short: "Have Debian's installer unpack packages without fsync, and make arrays without lists of bad blocks",
+		Long: `Makes a cpio archive to append to the initrd of Debian's installer.
+
+sync: right before packages are selected, dpkg, apt-get, aptitude and tasksel of
+the new system are diverted through eatmydata, so that nothing waits for the
+disk. First of all at the end of the installation, also after a failed
+selection, that is taken back and everything is written to disk. A diversion
+that stays behind (the power failed) has no effect after the next boot; fettle
+check installer-sync finds it.
+
+bbl: MD arrays that the installer makes, and later the installed system, get no
+list of bad blocks (fettle explain mdadm-bad-blocks).
+
+Without a flag it lists the archive's files, with --show their text. The
+archive is the same, byte for byte, whenever it is made. Boot loaders that load
+several initrds (pxelinux: initrd=initrd.gz,hooks.cpio; GRUB: initrd A B) need
+no change of the initrd.
+
+Exit status: 0 done, 2 usage error or input, 3 it could not be written.`,
+		Example: `  fettle netboot hooks --show
+  fettle netboot hooks --out hooks.cpio
+  fettle netboot hooks --append /srv/tftp/debian-installer/amd64/initrd.gz
+  fettle netboot hooks --remove /srv/tftp/debian-installer/amd64/initrd.gz`,
+		Args:    cobra.NoArgs,
+		PreRunE: app.NoEmptyFlags,
+		RunE:    func(*cobra.Command, []string) error { return runHooks(a, o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.out, "out", "", "write the archive to this `FILE`")
+	f.StringVar(&o.appendTo, "append", "", "append it to this `INITRD`, in place of what was appended before")
+	f.StringVar(&o.removeFrom, "remove", "", "take it off this `INITRD`, which is then as it was before")
+	f.StringVar(&o.look, "look", "", "list what was appended to this `INITRD`")
+	app.WordFlag(c, &o.only, "only", "only this `PART`: sync or bbl", string(hooks.Sync), string(hooks.BBL))
+	f.BoolVar(&o.show, "show", false, "print the files' text")
+	c.MarkFlagsMutuallyExclusive("out", "append", "remove", "look")
+	return c
+}
+
+func runHooks(a *app.App, o hooksOptions) error {
+	parts := hooks.Parts
+	if o.only != "" {
+		parts = []hooks.Part{hooks.Part(o.only)}
+	}
+	switch {
+	case o.show && o.out+o.appendTo+o.removeFrom != "":
+		return app.Usagef("--show prints; it goes alone or with --look")
+	case o.only != "" && o.removeFrom+o.look != "":
+		return app.Usagef("--only chooses what is written; leave it out with --remove and --look")
+	case o.out != "":
+		if err := files.Replace(o.out, func(w io.Writer) error { return hooks.Write(w, parts) }); err != nil {
+			return app.Failf("writing %s: %w", ui.Quote(o.out), files.WithoutPath(err))
+		}
+		return nil
+	case o.appendTo != "":
+		return rewrite(a, o.appendTo, "has the hooks", func(b []byte) ([]byte, error) { return hooks.Append(b, parts) })
+	case o.removeFrom != "":
+		return rewrite(a, o.removeFrom, "is as it was before the hooks", hooks.Remove)
+	case o.look != "":
+		b, err := readInitrd(o.look)
+		if err != nil {
+			return err
+		}
+		found, err := hooks.Find(b)
+		if err != nil {
+			return app.Usagef("%s %w", ui.Quote(o.look), err)
+		}
+		return list(a, found.Files, o.show)
+	}
+	return list(a, hooks.Files(parts), o.show)
+}
+
+// rewrite replaces an initrd by what change makes of it, in one step, with its
+// mode and owner; the same content is not written again.
+func rewrite(a *app.App, name, done string, change func([]byte) ([]byte, error)) error {
+	b, err := readInitrd(name)
+	if err != nil {
+		return err
+	}
+	now, err := change(b)
+	if err != nil {
+		return app.Usagef("%s %w; nothing was changed", ui.Quote(name), err)
+	}
+	if bytes.Equal(b, now) {
+		fmt.Fprintf(a.Stdout, "%s %s already\n", ui.Visible(name), done)
+		return nil
+	}
+	if err := replaceInitrd(name, now); err != nil {
+		return app.Failf("writing %s: %w; it is as it was", ui.Quote(name), files.WithoutPath(err))
+	}
+	fmt.Fprintf(a.Stdout, "%s %s (%s, was %s)\n", ui.Visible(name), done, units.Size(len(now)), units.Size(len(b)))
+	return nil
+}
+
+func readInitrd(name string) ([]byte, error) {
+	if files.Special(name) {
+		return nil, app.Usagef("%s is not a regular file: expected the initrd of an installer", ui.Quote(name))
+	}
+	b, err := files.ReadAtMost(name, initrdLimit)
+	if err != nil {
+		return nil, app.Usagef("reading the initrd: %w", err)
+	}
+	return b, nil
+}
+
+// replaceInitrd follows a symlink to the file, and keeps mode and owner.
+func replaceInitrd(name string, content []byte) (err error) {
+	if name, err = resolved(name); err != nil {
+		return err
+	}
+	st, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	f, err := renameio.NewPendingFile(name, renameio.WithStaticPermissions(st.Mode().Perm()))
+	if err != nil {
+		return err
+	}
+	defer f.Cleanup()
+	if err := keepOwner(f.File, st); err != nil {
+		return err
+	}
+	if _, err := f.Write(content); err != nil {
+		return err
+	}
+	return f.CloseAtomicallyReplace()
+}
+
+func list(a *app.App, fs []hooks.File, show bool) error {
+	var b strings.Builder
+	for i, f := range fs {
+		switch {
+		case show:
+			if i > 0 {
+				b.WriteByte('\n')
+			}
+			fmt.Fprintf(&b, "==> /%s (mode %04o)\n%s", ui.Visible(f.Name), f.Mode, text(f.Content))
+		case f.About == "":
+			fmt.Fprintf(&b, "/%s (%s)\n", ui.Visible(f.Name), units.Size(len(f.Content)))
+		default:
+			fmt.Fprintf(&b, "/%s\n    %s\n", f.Name, f.About)
+		}
+	}
+	_, err := fmt.Fprint(a.Stdout, b.String())
+	return err
+}
+
+// text is a script for a terminal, line by line.
+func text(content []byte) string {
+	var b strings.Builder
+	for line := range strings.Lines(string(content)) {
+		b.WriteString(ui.Visible(strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "        ")) + "\n")
+	}
+	return b.String()
+}
