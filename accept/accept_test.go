@@ -146,9 +146,7 @@ func TestIndentedListAndSymlink(t *testing.T) {
 }
 
 func TestOthersMayNotDecideForRoot(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED, NOTHING PROVED: needs root")
-	}
+	means.Root(t)
 	f := file(t, "- trap: a\n  reason: b\n")
 	os.Chmod(f, 0o666)
 	if _, err := Load(f); err == nil || !strings.Contains(err.Error(), "others than root") {

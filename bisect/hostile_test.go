@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"fettle/bisect/belief"
+	"fettle/internal/means"
 )
 
 // attacked is a repository of four commits, and a hunt in it.
@@ -111,9 +112,7 @@ func TestPlantedFolders(t *testing.T) {
 // Under sudo, git trusts the repositories of who called it; then his hooks,
 // filters and configuration would be root's.
 func TestRootInTheRepositoryOfAnother(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can give a repository away")
-	}
+	means.Root(t) // to give a repository away
 	dir, hashes, _ := attacked(t)
 	for _, name := range []string{dir, filepath.Join(dir, ".git")} {
 		if err := os.Chown(name, 4242, 4242); err != nil {

@@ -256,7 +256,7 @@ func TestOpenFilesOverlay(t *testing.T) {
 	line := make([]byte, 10)
 	if n, _ := out.Read(line); string(line[:n]) != "ready\n" {
 		if strings.Contains(errs.String(), "unknown filesystem type") {
-			t.Skip("SKIPPED, NOTHING PROVED: this kernel has no overlayfs")
+			means.Missing(t, "needs a kernel with overlayfs")
 		}
 		t.Fatal(errs.String())
 	}
@@ -327,7 +327,7 @@ func TestOpenFilesLandlock(t *testing.T) {
 	c.Env = []string{"FETTLE_SCAN=1"}
 	out, err := c.CombinedOutput()
 	if bytes.Contains(out, []byte("no landlock")) {
-		t.Skipf("SKIPPED, NOTHING PROVED: %s", out)
+		means.Missing(t, "needs Landlock: "+string(out))
 	}
 	if err != nil || !bytes.Contains(out, []byte("files 0")) {
 		t.Errorf("%v\n%s", err, out)

@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"errors"
-	"fettle/internal/means"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"fettle/internal/means"
 )
 
 // soon fails the test when f does not come back.
@@ -122,7 +123,7 @@ func TestLeasedFile(t *testing.T) {
 	}
 	defer f.Close()
 	if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_WRLCK); err != nil {
-		t.Skipf("SKIPPED, NOTHING PROVED: no leases here: %v", err)
+		means.Missing(t, "needs leases: "+err.Error())
 	}
 	l, _ := NewLive()
 	soon(t, "reading a leased file", func() {

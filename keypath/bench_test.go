@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"fettle/internal/means"
 )
 
 const debian = "/usr/share/keyrings/debian-keyring.gpg"
@@ -28,7 +30,7 @@ func BenchmarkDebian(b *testing.B) {
 	ctx := context.Background()
 	src, err := Sources(ctx, []string{debian})
 	if err != nil {
-		b.Skip(err)
+		means.Missing(b, "needs the package debian-keyring: "+err.Error())
 	}
 	file := filepath.Join(b.TempDir(), "index")
 	path := func(b *testing.B, x *Index) {

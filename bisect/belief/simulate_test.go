@@ -4,6 +4,8 @@ import (
 	"flag"
 	"math/rand/v2"
 	"testing"
+
+	"fettle/internal/means"
 )
 
 // world is a history with changes, and the noise of its readings.
@@ -120,7 +122,7 @@ func TestSimulate(t *testing.T) {
 	for _, w := range worlds {
 		t.Run(w.name, func(t *testing.T) {
 			if w.long && *histories < 100 {
-				t.Skip("plays long hunts: with -histories 100 or more")
+				means.Left(t, "plays long hunts: with -histories 100 or more")
 			}
 			var runs, right int
 			var said float64

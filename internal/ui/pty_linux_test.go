@@ -6,13 +6,15 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"fettle/internal/means"
 )
 
 // TestColourOnARealTerminal opens a pseudo-terminal, which any user may.
 func TestColourOnARealTerminal(t *testing.T) {
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skipf("SKIPPED, NOTHING PROVED: no pseudo-terminals: %v", err)
+		means.Missing(t, "needs pseudo-terminals: "+err.Error())
 	}
 	defer master.Close()
 	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
@@ -24,7 +26,7 @@ func TestColourOnARealTerminal(t *testing.T) {
 	}
 	tty, err := os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skipf("SKIPPED, NOTHING PROVED: no pseudo-terminals: %v", err)
+		means.Missing(t, "needs pseudo-terminals: "+err.Error())
 	}
 	defer tty.Close()
 	for _, c := range []struct {

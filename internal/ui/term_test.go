@@ -7,6 +7,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"fettle/internal/means"
 )
 
 func TestVisible(t *testing.T) {
@@ -46,10 +48,7 @@ func FuzzVisible(f *testing.F) {
 
 // TestQuoteInShell pastes quoted words into a real shell.
 func TestQuoteInShell(t *testing.T) {
-	bash, err := exec.LookPath("bash")
-	if err != nil {
-		t.Skip("SKIPPED, NOTHING PROVED: needs bash")
-	}
+	bash := means.Tool(t, "bash")
 	for _, s := range []string{"", "br0", "a b", "it's", "$(id)", "`id`", "a\nb", "\x1b[2J", "x\x011", "\xff", `back\slash`, "-n", "*", "~root",
 		"é", "\u202e'", "a;b", "!x", "#x", "{a,b}"} {
 		q := Quote(s)

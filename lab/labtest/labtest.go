@@ -63,8 +63,5 @@ func Options(t testing.TB) lab.Options {
 // CI=true, and is skipped loudly elsewhere.
 func Lacks(t testing.TB, err error) {
 	t.Helper()
-	if os.Getenv("CI") == "true" {
-		t.Fatalf("CI must have the means for every test: %v", err)
-	}
-	t.Skipf("SKIPPED, NOTHING PROVED: %v", err)
+	means.Missing(t, "cannot run: "+err.Error())
 }

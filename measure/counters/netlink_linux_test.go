@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
 	"runtime"
 	"testing"
 	"time"
@@ -167,9 +166,7 @@ func TestOverhead(t *testing.T) {
 }
 
 func BenchmarkThousandInterfaces(b *testing.B) {
-	if os.Geteuid() != 0 {
-		b.Skip("SKIPPED, NOTHING MEASURED: needs root")
-	}
+	means.Root(b)
 	for b.Loop() {
 		took, _ := thousand(b, 200)
 		b.ReportMetric(float64(took.Microseconds()), "cpu-µs/round")

@@ -200,9 +200,7 @@ func TestAgentRestarts(t *testing.T) {
 func TestPastTwoToThe32(t *testing.T) {
 	t.Parallel()
 	means.Tool(t, "snmpd")
-	if testing.Short() {
-		t.Skip("SKIPPED, NOTHING PROVED: takes 14 s, and this is a short run")
-	}
+	means.Short(t, "takes 14 s")
 	inNamespace(t, func() {
 		fail := func(err error) {
 			if err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"fettle/host"
+	"fettle/internal/means"
 	"fettle/trap"
 	"fettle/trap/traptest"
 )
@@ -15,7 +16,7 @@ import (
 func TestRealKernel(t *testing.T) {
 	b, err := os.ReadFile(dir + "run")
 	if os.IsNotExist(err) {
-		t.Skip("SKIPPED, NOTHING PROVED: this kernel has no KSM")
+		means.Missing(t, "needs a kernel with KSM")
 	}
 	if err != nil {
 		t.Fatal(err)

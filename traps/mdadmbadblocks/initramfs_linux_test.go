@@ -18,9 +18,7 @@ import (
 // root's init runs, but for the one of an array that has an entry. It fetches
 // packages, and takes some minutes.
 func TestRealInitramfs(t *testing.T) {
-	if os.Getenv("FETTLE_LONG") == "" {
-		t.Skip("SKIPPED, NOTHING PROVED: it builds and boots a real initramfs; set FETTLE_LONG=1")
-	}
+	means.Long(t, "builds and boots a real initramfs")
 	means.Root(t)
 	for _, tool := range []string{"qemu-system-x86_64", "apt-get", "sfdisk", "mkfs.ext4"} {
 		means.Tool(t, tool)

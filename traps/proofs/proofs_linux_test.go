@@ -2,10 +2,12 @@ package proofs
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"testing"
 	"time"
 
+	"fettle/internal/means"
 	"fettle/lab"
 	"fettle/lab/labtest"
 	"fettle/lab/remedyproof"
@@ -21,9 +23,7 @@ func TestMain(m *testing.M) {
 // User-Mode Linux: found, fixed, no other trap set, undone. Those for another
 // engine and the long ones are make lab-long's.
 func TestProofs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("boots some dozens of machines")
-	}
+	means.Short(t, "boots some dozens of machines")
 	opt := labtest.Options(t)
 	var quick []lab.Job
 	for _, j := range Jobs() {
@@ -56,6 +56,6 @@ func TestProofs(t *testing.T) {
 	})
 	t.Logf("%d scenarios and experiments in %.0f s", len(quick), time.Since(start).Seconds())
 	if lacking > 0 {
-		t.Skipf("SKIPPED, NOTHING PROVED: %d of %d scenarios lack a program", lacking, len(quick))
+		means.Missing(t, fmt.Sprintf("lacks a program in %d of %d scenarios", lacking, len(quick)))
 	}
 }

@@ -12,7 +12,7 @@ import (
 func BenchmarkLive(b *testing.B) {
 	src, err := host.NewLive()
 	if err != nil {
-		b.Skip(err)
+		b.Fatal(err)
 	}
 	defer src.Close()
 	b.ReportAllocs()

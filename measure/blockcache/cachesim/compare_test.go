@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"fettle/internal/means"
 	"fettle/measure/blockcache/trace"
 )
 
@@ -95,9 +96,7 @@ func TestAsLibCacheSim(t *testing.T) {
 // TestSpeedBesideLibCacheSim says how fast both are on this machine, over the same
 // trace, in CPU time. libCacheSim's has the reading of the trace's file in it, which takes it little.
 func TestSpeedBesideLibCacheSim(t *testing.T) {
-	if os.Getenv("FETTLE_LONG") != "1" {
-		t.Skip("SKIPPED, NOTHING MEASURED: the speed beside libCacheSim wants FETTLE_LONG=1 and libcachesim of PyPI")
-	}
+	means.Long(t, "measures the speed beside libCacheSim, of PyPI's libcachesim")
 	python := withLibCacheSim(t)
 	for _, pattern := range []string{"zipf:1.2", "zipf:0.9"} {
 		w := trace.Workload{Pattern: pattern, Blocks: 1 << 20, Requests: 5_000_000, Seed: 1, BlockSize: 65536}

@@ -1,0 +1,47 @@
+package means
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestInner is what TestMissing and TestCopy start.
+func TestInner(t *testing.T) {
+	switch os.Getenv("MEANS_INNER") {
+	case "missing":
+		Missing(t, "needs a unicorn")
+	case "copy":
+		out, err := inner("missing", "CI=")
+		Copy(t, out, err)
+	case "long":
+		Long(t, "takes a year")
+	}
+}
+
+func inner(what string, env ...string) ([]byte, error) {
+	cmd := exec.Command("/proc/self/exe", "-test.run=^TestInner$", "-test.v")
+	cmd.Env = append(os.Environ(), append(env, "MEANS_INNER="+what)...)
+	return cmd.CombinedOutput()
+}
+
+func TestMissing(t *testing.T) {
+	for _, c := range []struct {
+		what, env string
+		fails     bool
+		says      string
+	}{
+		{"missing", "CI=", false, "SKIPPED, NOTHING PROVED: this test needs a unicorn"},
+		{"missing", "CI=true", true, "CI must have the means for every test: this one needs a unicorn"},
+		{"copy", "CI=", false, "--- SKIP: TestInner"},
+		{"copy", "CI=true", false, "--- SKIP: TestInner"}, // its copy ran without CI
+		{"long", "FETTLE_LONG=", false, "LEFT OUT: it takes a year"},
+		{"long", "FETTLE_LONG=1", false, "--- PASS: TestInner"},
+	} {
+		out, err := inner(c.what, c.env)
+		if (err != nil) != c.fails || !strings.Contains(string(out), c.says) {
+			t.Errorf("%s with %s: %v\n%s", c.what, c.env, err, out)
+		}
+	}
+}
