@@ -4,6 +4,7 @@ package container
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"fettle/host"
@@ -24,17 +25,42 @@ func Of(ctx context.Context, h *host.Host) string {
 		return ""
 	}
 	if name, err := h.ReadString(ctx, "/run/systemd/container"); err == nil && name != "" {
-		return name
+		return strings.TrimSpace(name)
 	}
+	ns, err := h.Readlink(ctx, "/proc/self/ns/pid")
+	first := err == nil && ns == initPIDs
 	for _, mark := range []struct{ file, name string }{{"/.dockerenv", "docker"}, {"/run/.containerenv", "podman"}} {
-		if ok, err := h.Exists(ctx, mark.file); err == nil && ok {
+		if ok, err := h.Exists(ctx, mark.file); err == nil && ok && (!first || apart(ctx, h)) {
 			return mark.name
 		}
 	}
-	if ns, err := h.Readlink(ctx, "/proc/self/ns/pid"); err == nil && strings.HasPrefix(ns, "pid:[") && ns != initPIDs {
+	if err == nil && strings.HasPrefix(ns, "pid:[") && !first {
 		return "container"
 	}
 	return ""
+}
+
+// apart tells whether the host has another root than the kernel's init: so has a
+// container that shares the PID namespace (docker run --pid=host), and so has not
+// a virtual machine whose disk was made from an image with docker's mark in it.
+func apart(ctx context.Context, h *host.Host) bool {
+	own, err1 := rootMount(ctx, h, "/proc/self/mountinfo")
+	inits, err2 := rootMount(ctx, h, "/proc/1/mountinfo")
+	return err1 == nil && err2 == nil && own != inits
+}
+
+// rootMount is the kernel's number of what is mounted at / (proc_pid_mountinfo(5)).
+func rootMount(ctx context.Context, h *host.Host, file string) (string, error) {
+	text, err := h.ReadString(ctx, file)
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(text) {
+		if f := strings.Fields(line); len(f) > 4 && f[4] == "/" {
+			return f[0], nil
+		}
+	}
+	return "", errors.New(file + " has no mount at /")
 }
 
 // own are the settings below /proc/sys that each container has for itself:

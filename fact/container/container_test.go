@@ -11,17 +11,23 @@ import (
 	"fettle/internal/means"
 )
 
+const mark = "-- link/proc/self/ns/pid --\npid:[4026531836]\n-- root/.dockerenv --\n-- root/proc/self/mountinfo --\n"
+
 func TestOf(t *testing.T) {
 	for sample, want := range map[string]string{
-		"-- root/run/systemd/container --\nlxc\n":                   "lxc",
-		"-- root/.dockerenv --\n":                                   "docker",
-		"-- root/run/.containerenv --\nengine=\"podman\"\n":         "podman",
-		"-- link/proc/self/ns/pid --\npid:[4026532511]\n":           "container",
-		"-- link/proc/self/ns/pid --\npid:[4026531836]\n":           "",
-		"hostname: web\n":                                           "",
-		"incomplete: true\n":                                        "",
-		"kind: root\n-- root/run/systemd/container --\nlxc\n":       "",
-		"-- denied/run/systemd/container --\n-- root/.dockerenv --": "docker",
+		"-- root/run/systemd/container --\nlxc\n":           "lxc",
+		"-- root/.dockerenv --\n":                           "docker",
+		"-- root/run/.containerenv --\nengine=\"podman\"\n": "podman",
+		"-- link/proc/self/ns/pid --\npid:[4026532511]\n":   "container",
+		"-- link/proc/self/ns/pid --\npid:[4026531836]\n":   "",
+		"hostname: web\n":                                   "",
+		"incomplete: true\n":                                "",
+		// A virtual machine made of docker's image, and a container in its host's PID namespace.
+		mark + "1 0 8:1 / / rw - ext4 /dev/vda rw\n-- root/proc/1/mountinfo --\n1 0 8:1 / / rw - ext4 /dev/vda rw\n":                                       "",
+		mark + "2 0 8:1 / /x rw - ext4 /dev/vdb rw\n7 0 0:9 / / rw - overlay overlay rw\n-- root/proc/1/mountinfo --\n1 0 8:1 / / rw - ext4 /dev/vda rw\n": "docker",
+		"-- link/proc/self/ns/pid --\npid:[4026531836]\n-- root/.dockerenv --\n":                                                                           "",
+		"kind: root\n-- root/run/systemd/container --\nlxc\n":                                                                                              "",
+		"-- denied/run/systemd/container --\n-- root/.dockerenv --":                                                                                        "docker",
 	} {
 		if got := Of(t.Context(), hosttest.New(t, sample)); got != want {
 			t.Errorf("%q: %q, want %q", sample, got, want)

@@ -4,6 +4,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"fettle/conf/osrelease"
+	"fettle/fact/container"
 	"fettle/host"
 )
 
@@ -89,19 +91,11 @@ var hypervisors = []struct{ dmi, name string }{
 
 // inside is the engine of the container that this host is, or "".
 func inside(ctx context.Context, h *host.Host) string {
-	// systemd and podman leave the engine's name there (systemd's "Container Interface").
-	if s, err := h.ReadString(ctx, "/run/systemd/container"); err == nil {
-		if name := engines[strings.TrimSpace(s)]; name != "" {
-			return name
-		}
-		return "Linux"
+	name := container.Of(ctx, h)
+	if name == "" {
+		return ""
 	}
-	for file, engine := range map[string]string{"/.dockerenv": "Docker", "/run/.containerenv": "Podman"} {
-		if ok, err := h.Exists(ctx, file); err == nil && ok {
-			return engine
-		}
-	}
-	return ""
+	return cmp.Or(engines[name], "Linux")
 }
 
 var engines = map[string]string{"docker": "Docker", "podman": "Podman", "lxc": "LXC", "lxc-libvirt": "libvirt LXC",
