@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -111,6 +112,35 @@ func TestNeedleInLog(t *testing.T) {
 	if err != nil || len(got) != 1 || got[0].Trap != "journal-access" || got[0].Lines[0] != needle {
 		t.Errorf("%+v, %v", got, err)
 	}
+}
+
+// TestLogIsNoProse: what only a paste's lines together tell, neighbours in a log
+// do not.
+func TestLogIsNoProse(t *testing.T) {
+	x := testIndex(t)
+	found := func(text string) bool {
+		t.Helper()
+		got, err := x.Find(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(got) > 0
+	}
+	strangers := strings.Repeat("x[1]: started\n", proseLines)
+	n := 0
+	for _, p := range append(pastes(t, "seen"), pastes(t, "unseen")...) {
+		if p.trap == "" || !found(p.text) || slices.ContainsFunc(strings.Split(p.text, "\n"), found) {
+			continue
+		}
+		n++
+		if text := strings.TrimSuffix(p.text, "\n") + "\n" + strangers; found(text) {
+			t.Errorf("%s: its lines are read together, %d lines of a log", p.name, strings.Count(text, "\n"))
+		}
+	}
+	if n == 0 {
+		t.Error("no paste is told by its lines together alone")
+	}
+	t.Logf("%d pastes", n)
 }
 
 func TestRubbish(t *testing.T) {

@@ -107,6 +107,8 @@ func cases(t *testing.T) []verdictCase {
 		{name: "expired CA", leaf: leaf(oldRoot), trust: certs(oldRoot), want: []Reason{Expired}},
 		{name: "SHA-1", leaf: leaf(rsaRoot, sha1Signed), trust: certs(rsaRoot), want: []Reason{WeakSignature}},
 		{name: "SHA-1 intermediate", leaf: leaf(sha1Inter), chain: certs(sha1Inter), trust: certs(rsaRoot), want: []Reason{WeakSignature}},
+		{name: "SHA-1 intermediate that is itself trusted", leaf: leaf(sha1Inter), chain: certs(sha1Inter), trust: certs(sha1Inter), more: []Reason{UnknownIssuer, WeakSignature}},
+		{name: "intermediate that is itself trusted", leaf: leaf(inter), chain: certs(inter), trust: certs(inter), more: []Reason{UnknownIssuer}},
 		{name: "SHA-1 root", leaf: leaf(sha1Root), trust: certs(sha1Root)},
 		{name: "RSA 1024", leaf: issue(t, root, "short server", 1024, forHost), trust: certs(root), more: []Reason{ShortKey}},
 		{name: "RSA 1024 root", leaf: leaf(weakRoot), trust: certs(weakRoot), more: []Reason{ShortKey}},

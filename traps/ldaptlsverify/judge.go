@@ -105,7 +105,7 @@ func parseChain(der [][]byte) ([]*x509.Certificate, error) {
 func judge(chain []*x509.Certificate, t Trust, name, san string, now time.Time, lib Library) Verdict {
 	v := Verdict{}
 	leaf := chain[0]
-	v.build(chain, t)
+	v.build(chain, t, lib)
 	for i, c := range v.Path {
 		who := whose(i, c)
 		if now.After(c.NotAfter) {
@@ -140,12 +140,15 @@ func whose(i int, c *x509.Certificate) string {
 const maxPath = 16
 
 // build walks from the server's certificate to a trusted one. An issuer that
-// is trusted goes before one that was sent.
-func (v *Verdict) build(chain []*x509.Certificate, t Trust) {
+// is trusted goes before one that was sent. For OpenSSL only a self-signed
+// certificate ends the walk: the OpenLDAP library does not set
+// X509_V_FLAG_PARTIAL_CHAIN (X509_verify_cert(3ssl)).
+func (v *Verdict) build(chain []*x509.Certificate, t Trust, lib Library) {
 	v.Path = chain[:1:1]
 	for len(v.Path) < maxPath {
 		c := v.Path[len(v.Path)-1]
-		if contains(t.Certs, c) {
+		held := contains(t.Certs, c)
+		if held && (lib == GnuTLS || selfIssued(c)) {
 			v.Trusted = true
 			return
 		}
@@ -166,6 +169,9 @@ func (v *Verdict) build(chain []*x509.Certificate, t Trust) {
 		switch {
 		case next == nil && bad:
 			v.add(BadSignature, "%s is not signed by the %s that is known", whose(len(v.Path)-1, c), issuerName(c))
+			return
+		case next == nil && held:
+			v.add(UnknownIssuer, "%s is in %s, and that of %s, who issued it, is not: OpenSSL demands the chain to its end", whose(len(v.Path)-1, c), t.From, issuerName(c))
 			return
 		case next == nil:
 			v.missing(c, t)

@@ -153,7 +153,7 @@ func (p *planner) choose(ctx context.Context, a asked) (*x509.Certificate, error
 			return nil, remedy.Refuse("ca=%s: no certificate in PEM form is in it", file)
 		}
 		v := Verdict{}
-		if v.build(chain, Trust{Certs: certs, From: file}); v.Trusted {
+		if v.build(chain, Trust{Certs: certs, From: file}, p.lib); v.Trusted {
 			return v.Path[len(v.Path)-1], nil
 		}
 		return nil, remedy.Refuse("ca=%s does not verify the server at %s: %s", file, a.peer.Address, v.Text())
@@ -179,7 +179,7 @@ func (p *planner) choose(ctx context.Context, a asked) (*x509.Certificate, error
 // sentTop is the last link of the chain, where that is signed by itself.
 func sentTop(chain []*x509.Certificate) *x509.Certificate {
 	v := Verdict{}
-	v.build(chain, Trust{})
+	v.build(chain, Trust{}, GnuTLS)
 	if top := v.Path[len(v.Path)-1]; selfIssued(top) && checkSignature(top, top) == nil {
 		return top
 	}

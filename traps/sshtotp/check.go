@@ -107,11 +107,14 @@ func (v *survey) judge(r *trap.Report) bool {
 		// For some sshd asks, and for these it wants a key instead: a Match
 		// block for a service's account, PermitRootLogin prohibit-password.
 		never = slices.DeleteFunc(never, func(p *person) bool {
-			onlyKey := p.held.Ways[sshlogin.Means{Key: true}] == pam.Yes && keyless(&p.held) == pam.No
-			if onlyKey {
+			key := p.held.Ways[sshlogin.Means{Key: true}]
+			if keyless(&p.held) != pam.No || key == pam.No {
+				return false
+			}
+			if key == pam.Yes {
 				byKey = append(byKey, p)
 			}
-			return onlyKey
+			return true
 		})
 	}
 	switch {
@@ -127,17 +130,31 @@ func (v *survey) judge(r *trap.Report) bool {
 		r.Clear(whole, "who has to give a code is asked for it", append(ev, trap.Ev("simulated", "%s", strings.Join(table(asked), "; ")))...)
 	}
 	if len(never) == 0 && len(byKey) > 0 {
-		what := "a key alone lets in users whom PAM would ask for a code"
-		if i := slices.IndexFunc(byKey, func(p *person) bool { return len(p.held.Other) > 0 }); i >= 0 {
-			what = fmt.Sprintf("a key, or %s, lets in users whom PAM would ask for a code", strings.Join(byKey[i].held.Other, " or "))
-		}
-		r.Found(trap.Finding{Subject: keys, Severity: trap.Notice, Summary: what, Evidence: ev,
-			Detail: trap.Lines("sshd checks keys itself and asks PAM nothing then. That may be meant: a key with a passphrase is two factors.",
+		r.Found(trap.Finding{Subject: keys, Severity: trap.Notice, Summary: roundTheCode(byKey) + " lets in users whom PAM would ask for a code", Evidence: ev,
+			Detail: trap.Lines("sshd decides by itself and asks PAM nothing then. That may be meant: a key with a passphrase is two factors.",
 				"Where it is not, AuthenticationMethods has to demand both.", "Who is meant: "+names(byKey))})
+	} else if i := slices.IndexFunc(asked, func(p *person) bool { return p.held.Ways[sshlogin.Means{Key: true}] == pam.Depends }); len(never) == 0 && i >= 0 {
+		r.Unknown(keys, fmt.Errorf("whether a key alone lets in depends on %s", strings.Join(asked[i].held.Depends, ", ")), ev...)
 	} else if len(never) == 0 {
 		r.Clear(keys, "a key alone lets nobody in who has to give a code")
 	}
 	return true
+}
+
+// roundTheCode names what lets these users in without a code.
+func roundTheCode(ps []*person) string {
+	var ways []string
+	if slices.ContainsFunc(ps, func(p *person) bool { return p.held.Ways[sshlogin.Means{Key: true}] == pam.Yes }) {
+		ways = []string{"a key alone"}
+	}
+	for _, p := range ps {
+		for _, o := range p.held.Other {
+			if !slices.Contains(ways, o) {
+				ways = append(ways, o)
+			}
+		}
+	}
+	return strings.Join(ways, " or ")
 }
 
 // whyNever says what keeps sshd from asking.
