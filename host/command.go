@@ -84,6 +84,16 @@ var Commands = map[string]CommandSpec{
 		Allow: func(args []string) bool { return slices.Equal(args, []string{"-ltn"}) },
 		Limit: 5 * time.Second, MaxOutput: 4 << 20,
 	},
+	"journalctl": {
+		Paths: []string{"/usr/bin/journalctl", "/bin/journalctl"},
+		Allow: journalctlReads,
+		Limit: 4 * time.Second, MaxOutput: 64 << 20, // a line has at most some 4 KiB of text
+	},
+	"dmesg": {
+		Paths: []string{"/usr/bin/dmesg", "/bin/dmesg"},
+		Allow: func(args []string) bool { return len(args) == 0 }, // further ones clear the ring
+		Limit: 4 * time.Second, MaxOutput: 16 << 20,
+	},
 	"rpm": {
 		Paths: []string{"/usr/bin/rpm", "/bin/rpm"},
 		Allow: func(args []string) bool {
@@ -108,7 +118,29 @@ func systemctlReads(args []string) bool {
 		if a == "--" {
 			return true // what follows are names
 		}
-		if strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--property=") && a != "--all" && a != "--no-pager" && a != "--no-legend" && a != "--plain" {
+		if strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--property=") && a != "--all" && a != "--state=failed" && a != "--no-pager" && a != "--no-legend" && a != "--plain" {
+			return false
+		}
+	}
+	return true
+}
+
+// journalctlReads allows the last lines of this boot as JSON, by matches:
+// other options rotate, vacuum and flush the journal, or read other files.
+func journalctlReads(args []string) bool {
+	if len(args) < 6 || !slices.Equal(args[:5], []string{"-b", "-o", "json", "--no-pager", "-n"}) {
+		return false
+	}
+	if n, err := strconv.Atoi(args[5]); err != nil || n < 1 || n > 20000 {
+		return false
+	}
+	for rest := args[6:]; len(rest) > 0; rest = rest[1:] {
+		switch {
+		case rest[0] == JournalFields:
+		case strings.HasPrefix(rest[0], "_"):
+		case len(rest) > 1 && (rest[0] == "-u" && validUnitName(rest[1]) || rest[0] == "-p" && rest[1] == "warning"):
+			rest = rest[1:]
+		default:
 			return false
 		}
 	}

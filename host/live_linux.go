@@ -113,6 +113,8 @@ func (l *Live) Table(ctx context.Context, t Table) ([]byte, error) {
 		return readFilesystems(ctx, &l.mounts)
 	case TableMD:
 		return readMD(ctx)
+	case TableJournal:
+		return ReadJournal(ctx, runCommand)
 	}
 	if t.Talks() {
 		return readPeer(ctx, t)

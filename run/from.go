@@ -22,7 +22,7 @@ func openFrom(path string, spool *os.File) (host.Source, error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// A capture's manifest may be longer than other files that are read.
-	t, err := archive.Open(ctx, path, archive.Limits{Manifest: capture.ManifestLimit, Spool: spool})
+	t, err := archive.Open(ctx, path, archive.Limits{Member: sosreport.MaxMember, Manifest: capture.ManifestLimit, Spool: spool})
 	if err != nil {
 		if errors.Is(err, archive.ErrFormat) {
 			return nil, unreadable("%s: neither a capture (.tar.zst) nor a sosreport (.tar.xz, .tar.gz) nor a folder of these", path)

@@ -19,12 +19,14 @@ import (
 	"fettle/traps/sshcontrolsockets"
 	"fettle/traps/sshslowlogin"
 	"fettle/traps/sshtotp"
+	"fettle/traps/unitsfailed"
 	"fettle/traps/zfswritedistribution"
 )
 
 // All lists the traps in the order in which check shows them.
 func All() []*trap.Trap {
 	return append([]*trap.Trap{
+		&unitsfailed.Trap,
 		&deletedopenfiles.Trap,
 		&ksmscanrate.Trap,
 		&bridgemtu.Trap,

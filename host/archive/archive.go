@@ -78,6 +78,7 @@ type store interface {
 	lstat(p string) (host.Info, error)
 	readlink(p string) (string, error)
 	readFile(p string, limit int64) ([]byte, error)
+	readTail(p string, n int64) (b []byte, cut bool, err error)
 	readDir(p string) ([]host.Entry, error)
 	close() error
 }
@@ -149,6 +150,16 @@ func (t *Tree) ReadFile(name string, limit int64) ([]byte, error) {
 	}
 	b, err := t.readFile(p, limit)
 	return b, pathError("read", name, err)
+}
+
+// ReadTail reads the last n bytes of a file; cut tells that it has more.
+func (t *Tree) ReadTail(name string, n int64) (b []byte, cut bool, err error) {
+	p, err := t.resolve(name, true)
+	if err != nil {
+		return nil, false, pathError("open", name, err)
+	}
+	b, cut, err = t.readTail(p, n)
+	return b, cut, pathError("read", name, err)
 }
 
 // ReadDir lists a folder, in no order.

@@ -59,6 +59,21 @@ func (d dirStore) readFile(p string, limit int64) ([]byte, error) {
 	return b, bare(err)
 }
 
+func (d dirStore) readTail(p string, n int64) (b []byte, cut bool, err error) {
+	f, err := d.open(p)
+	if err != nil {
+		return nil, false, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil || !st.Mode().IsRegular() {
+		return nil, false, host.ErrNotRegular
+	}
+	from := max(st.Size()-n, 0)
+	b, err = io.ReadAll(io.NewSectionReader(f, from, n))
+	return b, from > 0, bare(err)
+}
+
 func (d dirStore) readDir(p string) ([]host.Entry, error) {
 	f, err := d.open(p)
 	if err != nil {

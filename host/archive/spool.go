@@ -249,6 +249,20 @@ func (s *spool) readlink(p string) (string, error) {
 	return n.link, nil
 }
 
+func (s *spool) readTail(p string, n int64) (b []byte, cut bool, err error) {
+	nd, err := s.at(p)
+	if err != nil {
+		return nil, false, err
+	}
+	if nd.tooBig {
+		return nil, false, host.ErrTooBig
+	}
+	from := max(nd.size-n, 0)
+	b = make([]byte, nd.size-from)
+	_, err = io.ReadFull(io.NewSectionReader(s.file, nd.off+from, nd.size-from), b)
+	return b, from > 0, err
+}
+
 func (s *spool) readFile(p string, limit int64) ([]byte, error) {
 	n, err := s.at(p)
 	if err != nil {

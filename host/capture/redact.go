@@ -85,6 +85,8 @@ func (a *Answer) redact(r *redact.Redactor) bool {
 		switch {
 		case string(a.Path) == string(host.TableMD):
 			a.content, ok = redactMD(r, a.content)
+		case string(a.Path) == string(host.TableJournal):
+			a.content, ok = redactJournal(r, a.content)
 		case host.Table(a.Path).Talks(): // certificates: names that their signatures hold fast
 			ok = false
 		default:
@@ -121,6 +123,24 @@ func redactMD(r *redact.Redactor, b []byte) ([]byte, bool) {
 	}
 	out, err := json.Marshal(ms)
 	return out, err == nil
+}
+
+// redactJournal takes secrets out of what was logged, and names.
+func redactJournal(r *redact.Redactor, b []byte) ([]byte, bool) {
+	var j host.Journal
+	if json.Unmarshal(b, &j) != nil {
+		return nil, false
+	}
+	for _, l := range []*host.Log{&j.Kernel, &j.Manager, &j.Failed, &j.Recent} {
+		for i := range l.Messages {
+			l.Messages[i].Text = redact.Secrets(l.Messages[i].Text)
+		}
+	}
+	b, err := json.Marshal(j)
+	if err != nil {
+		return nil, false
+	}
+	return redactJSON(r, b)
 }
 
 // redactJSON replaces in every string of a table.

@@ -2,6 +2,7 @@ package sample
 
 import (
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -48,6 +49,12 @@ func Parse(b []byte) (*Source, map[string]string, error) {
 				return nil, nil, fmt.Errorf("%s: %w", f.Name, err)
 			}
 			s.xattrs[attr+" /"+p] = v
+		case "journal":
+			j, err := json.Marshal(journal(string(f.Data), s.id.Time))
+			if err != nil {
+				return nil, nil, err
+			}
+			s.tables[host.TableJournal] = j
 		case "table":
 			s.tables[host.Table(rest)] = f.Data
 		case "command":
@@ -76,8 +83,17 @@ func Parse(b []byte) (*Source, map[string]string, error) {
 	return s, extra, nil
 }
 
+// journal is the digest of a log of this boot as text, up to now.
+func journal(text string, now time.Time) host.Journal {
+	j := host.TextJournal("journalctl", text, host.LogText{Now: now}, true)
+	for _, l := range []*host.Log{&j.Kernel, &j.Manager, &j.Failed, &j.Recent} {
+		l.Until = now
+	}
+	return j
+}
+
 // sections are the first parts of the names that make a host.
-var sections = []string{"root", "raw", "link", "stat", "xattr", "table", "command", "units", "packages", "denied", "uncollected"}
+var sections = []string{"root", "raw", "link", "stat", "xattr", "table", "journal", "command", "units", "packages", "denied", "uncollected"}
 
 // extras are the sections that say what is to be made of the host; they are
 // handed to the caller.

@@ -14,6 +14,7 @@
 //	-- denied/etc/shadow --           asking for it is refused
 //	-- uncollected/etc/hosts --       asking for it answers that nobody looked
 //	-- table/links --                 a table, JSON
+//	-- journal --                     the log since boot, as journalctl -o short-iso prints it
 //	-- command/systemctl show x --    what the command prints; "exit 3" as its first line sets the status
 //	-- units --                       systemd runs, and has these units, one a line: name, load, active and sub
 //	                                  state, and state of the file ("ssh.service loaded active running enabled")

@@ -33,9 +33,13 @@ type Source struct {
 	tables    sync.Map                 // host.Table to func() ([]byte, error)
 }
 
+// MaxMember is the size of the largest file of an archived report that is kept:
+// sos cuts logs to 100 MB, and their ends are read.
+const MaxMember = 128 << 20
+
 // Open opens a report: its folder, or the archive that sos made.
 func Open(ctx context.Context, file string) (*Source, error) {
-	t, err := archive.Open(ctx, file, archive.Limits{})
+	t, err := archive.Open(ctx, file, archive.Limits{Member: MaxMember})
 	if err != nil {
 		return nil, err
 	}

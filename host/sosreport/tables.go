@@ -30,6 +30,7 @@ var tables = map[host.Table]func(*Source) (any, error){
 	host.TableProcesses:   func(s *Source) (any, error) { return s.processes() },
 	host.TableOpenFiles:   func(s *Source) (any, error) { return s.openFiles() },
 	host.TableFilesystems: func(s *Source) (any, error) { return s.filesystems() },
+	host.TableJournal:     func(s *Source) (any, error) { return s.journal() },
 }
 
 func (s *Source) Table(_ context.Context, t host.Table) ([]byte, error) {
@@ -56,6 +57,8 @@ func (s *Source) Command(_ context.Context, c host.Command) (host.Output, error)
 		}
 	}
 	switch {
+	case c.Name == "systemctl" && slices.Equal(c.Args, host.FailedUnits):
+		return s.failedUnits()
 	case c.Name == "systemctl" && len(c.Args) > 0 && c.Args[0] == "show":
 		return s.systemctlShow(c.Args[1:])
 	case c.Name == "mdadm" && len(c.Args) == 2 && c.Args[0] == "--examine":

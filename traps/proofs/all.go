@@ -38,6 +38,8 @@ import (
 	sshslowloginproof "fettle/traps/sshslowlogin/proof"
 	"fettle/traps/sshtotp"
 	sshtotpproof "fettle/traps/sshtotp/proof"
+	"fettle/traps/unitsfailed"
+	unitsfailedproof "fettle/traps/unitsfailed/proof"
 	"fettle/traps/zfswritedistribution"
 	zfswritedistributionproof "fettle/traps/zfswritedistribution/proof"
 )
@@ -61,6 +63,7 @@ type Sabotage = sabotage.Sabotage
 // All lists the proofs in the order of the traps.
 func All() []Proof {
 	return []Proof{
+		{&unitsfailed.Trap, unitsfailedproof.Scenarios, nil, unitsfailedproof.Sabotages},
 		{&deletedopenfiles.Trap, deletedopenfilesproof.Scenarios, nil, deletedopenfilesproof.Sabotages},
 		{&ksmscanrate.Trap, ksmscanrateproof.Scenarios, ksmscanrateproof.Experiments, ksmscanrateproof.Sabotages},
 		{&bridgemtu.Trap, bridgemtuproof.Scenarios, bridgemtuproof.Experiments, bridgemtuproof.Sabotages},

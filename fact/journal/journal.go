@@ -1,0 +1,123 @@
+// Package journal is what traps ask of the log of this boot: over which time
+// somebody looked, which lines match, and what to do where nobody can look.
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"fettle/host"
+	"fettle/internal/lazy"
+	"fettle/internal/units"
+)
+
+// Read reads the log. What it returns instead of one names the act that would
+// let fettle look.
+func Read(ctx context.Context, h *host.Host) (host.Journal, error) {
+	j, err := h.Journal(ctx)
+	return j, Unread(h, err)
+}
+
+// Part is l, unless nobody could read it.
+func Part(h *host.Host, l host.Log) (host.Log, error) { return l, Unread(h, l.Err()) }
+
+// Unread adds to the reason why a log could not be read what would help.
+func Unread(h *host.Host, err error) error {
+	switch {
+	case err == nil || errors.Is(err, host.ErrNotRunning):
+		return err
+	case errors.Is(err, host.ErrDenied):
+		return fmt.Errorf("the log of this boot: run it as root: %w", err)
+	case errors.Is(err, host.ErrNotCollected) && h.Kind() == host.KindSosreport:
+		return fmt.Errorf("the log of this boot: have sos collect it (sos report -o logs,kernel,systemd): %w", err)
+	case errors.Is(err, host.ErrNotCollected):
+		return fmt.Errorf("the log of this boot: capture the host again with this fettle: %w", err)
+	}
+	return fmt.Errorf("the log of this boot: %w", err)
+}
+
+// Looked says over which time was looked: "since boot, 3 days ago", "in the
+// last 2 h".
+func Looked(l host.Log) string {
+	d := l.Until.Sub(l.Since)
+	switch {
+	case l.Since.IsZero() || l.Lines == 0:
+		return "in the log of this boot, which is empty"
+	case d < time.Minute:
+		d = time.Minute
+	}
+	if l.Cut {
+		return "in the last " + units.Duration(d) + " (the log was not read further back)"
+	}
+	return "since the boot " + units.Duration(d) + " ago"
+}
+
+// Source says where a message was logged, and by whom.
+func Source(l host.Log, m host.Message) string {
+	if m.By != "kernel" && m.By != "" {
+		return l.Source + " (" + m.By + ")"
+	}
+	return l.Source
+}
+
+// Said is a message with how often and when it was logged.
+func Said(m host.Message) string {
+	at := m.Last.Format("2006-01-02 15:04")
+	if m.Count > 1 {
+		return fmt.Sprintf("%s (%s, last %s)", m.Text, units.Count(m.Count, "time", "times"), at)
+	}
+	return m.Text + " (" + at + ")"
+}
+
+// Match is a message that an expression matches, with the named groups.
+type Match struct {
+	host.Message
+	Groups map[string]string
+}
+
+// Find lists the messages of a log that re matches.
+func Find(l host.Log, re *regexp.Regexp) []Match {
+	var out []Match
+	for _, m := range l.Messages {
+		g := re.FindStringSubmatch(m.Text)
+		if g == nil {
+			continue
+		}
+		groups := map[string]string{}
+		for i, name := range re.SubexpNames() {
+			if name != "" && g[i] != "" {
+				groups[name] = g[i]
+			}
+		}
+		out = append(out, Match{m, groups})
+	}
+	return out
+}
+
+// Base is a unit's name without its kind: "nginx", "getty@tty1".
+func Base(unit string) string {
+	if i := strings.LastIndexByte(unit, '.'); i > 0 {
+		return unit[:i]
+	}
+	return unit
+}
+
+var (
+	stamp = lazy.Regexp(`^[\[(]?(?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?[\])]?:? *`)
+	long  = lazy.Regexp(`\b(?:0x[0-9a-fA-F]+|\d{6,}|[0-9a-f]{12,})\b|\[\d+\]|\d+#\d+|(?:\bpid[ =]|\(PID )\d+`)
+)
+
+// Stable is a line without the time at its beginning, process numbers and
+// other numbers that differ each time, so that it can stand in a summary.
+func Stable(text string) string {
+	text = stamp().ReplaceAllString(strings.TrimSpace(text), "")
+	text = long().ReplaceAllString(text, "…")
+	if r := []rune(text); len(r) > 160 {
+		text = string(r[:159]) + "…"
+	}
+	return text
+}

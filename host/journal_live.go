@@ -1,0 +1,214 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// How many of the last lines of each part are read.
+const (
+	kernelLines  = 5000
+	managerLines = 2000
+	recentLines  = 10000
+	failedLines  = 1000
+	maxFailed    = 30 // units
+	maxFrequent  = 30
+)
+
+// JournalFields are those that are asked of journalctl (systemd 236).
+const JournalFields = "--output-fields=MESSAGE,PRIORITY,SYSLOG_IDENTIFIER,_COMM,_SYSTEMD_UNIT,UNIT"
+
+// ReadJournal reads the log of the running machine. run runs a read-only
+// command: whoever confines commands hands over its own.
+func ReadJournal(ctx context.Context, run func(context.Context, Command) (Output, error)) ([]byte, error) {
+	r := journalReader{run: run, now: time.Now().UTC()}
+	var j Journal
+	if _, err := os.Stat("/run/systemd/system"); err != nil {
+		j = r.withoutSystemd(ctx)
+	} else {
+		var wg sync.WaitGroup
+		wg.Go(func() { j.Kernel = r.ask(ctx, kernelLines, Complains, "_TRANSPORT=kernel", "_TRANSPORT=audit") })
+		wg.Go(func() { j.Manager = r.ask(ctx, managerLines, nil, "-p", "warning", "_PID=1") })
+		wg.Go(func() { j.Recent = r.ask(ctx, recentLines, nil); j.Recent.frequent(maxFrequent) })
+		wg.Go(func() { j.Failed = r.failed(ctx) })
+		wg.Wait()
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	if j.Kernel.Missing != "" || j.Kernel.Lines == 0 {
+		if k := r.dmesg(ctx); k.Missing == "" && k.Lines > 0 {
+			j.Kernel = k
+		}
+	}
+	return json.Marshal(j)
+}
+
+type journalReader struct {
+	run func(context.Context, Command) (Output, error)
+	now time.Time
+}
+
+// withoutSystemd is a log where no journald writes one.
+func (r *journalReader) withoutSystemd(ctx context.Context) Journal {
+	none := Log{Missing: ErrNoSystemd.Error()}
+	return Journal{Kernel: r.dmesg(ctx), Manager: none, Failed: none, Recent: none}
+}
+
+// ask reads the last n lines of this boot that match.
+func (r *journalReader) ask(ctx context.Context, n int, keep func(string) bool, match ...string) Log {
+	args := append([]string{"-b", "-o", "json", "--no-pager", "-n", strconv.Itoa(n)}, match...)
+	i := len(args) - len(match)
+	out, err := r.run(ctx, Command{Name: "journalctl", Args: slices.Insert(slices.Clone(args), i, JournalFields)})
+	if err == nil && out.Exit != 0 && bytes.Contains(out.Stderr, []byte("output-fields")) { // before systemd 236
+		out, err = r.run(ctx, Command{Name: "journalctl", Args: args})
+	}
+	switch {
+	case errors.Is(err, ErrDenied):
+		return Log{Missing: "the journal cannot be read", Denied: true}
+	case err != nil:
+		return Log{Missing: "journalctl: " + Reason(err)}
+	case bytes.Contains(out.Stderr, []byte("insufficient permissions")):
+		return Log{Missing: "the journal cannot be read", Denied: true}
+	case out.Exit != 0 && len(out.Stdout) == 0 && !bytes.Contains(out.Stderr, []byte("No journal")):
+		return Log{Missing: "journalctl failed: " + firstLine(out.Stderr)}
+	case bytes.Contains(out.Stderr, []byte("not seeing messages from other users")):
+		return Log{Missing: "the journal of the system cannot be read", Denied: true}
+	case bytes.Contains(out.Stderr, []byte("No journal files were")):
+		return Log{Missing: "there is no journal"}
+	}
+	var d Digest
+	for line := range bytes.Lines(out.Stdout) {
+		l, ok := JournalLine(line)
+		switch {
+		case !ok:
+		case keep != nil && !keep(l.Text):
+			d.Skip(l.At)
+		default:
+			d.Add(l)
+		}
+	}
+	log := d.Log("journalctl")
+	log.Until = r.now
+	log.Cut = log.Lines >= n
+	return log
+}
+
+// failed reads the last lines of the units that have failed.
+func (r *journalReader) failed(ctx context.Context) Log {
+	out, err := r.run(ctx, Command{Name: "systemctl", Args: FailedUnits})
+	if err != nil || out.Exit != 0 {
+		return Log{Missing: "systemctl does not list the failed units"}
+	}
+	var match []string
+	for line := range strings.Lines(string(out.Stdout)) {
+		name, _, _ := strings.Cut(strings.TrimLeft(line, " *●×"), " ")
+		if validUnitName(name) && len(match) < 2*maxFailed {
+			match = append(match, "-u", name)
+		}
+	}
+	if len(match) == 0 {
+		return Log{Source: "journalctl", Until: r.now}
+	}
+	return r.ask(ctx, failedLines, nil, match...)
+}
+
+// FailedUnits are systemctl's arguments that list the units that have failed.
+var FailedUnits = []string{"list-units", "--state=failed", "--all", "--plain", "--no-legend", "--no-pager"}
+
+// dmesg reads the kernel's own ring of messages.
+func (r *journalReader) dmesg(ctx context.Context) Log {
+	out, err := r.run(ctx, Command{Name: "dmesg", Args: []string{}})
+	switch {
+	case err != nil:
+		return Log{Missing: "dmesg: " + Reason(err), Denied: errors.Is(err, ErrDenied)}
+	case out.Exit != 0:
+		return Log{Missing: "dmesg: " + firstLine(out.Stderr), Denied: bytes.Contains(out.Stderr, []byte("not permitted"))}
+	}
+	up := 0.0
+	if b, err := os.ReadFile("/proc/uptime"); err == nil {
+		first, _, _ := strings.Cut(string(b), " ")
+		up, _ = strconv.ParseFloat(first, 64)
+	}
+	log := DmesgLog(string(out.Stdout), LogText{Now: r.now, Boot: r.now.Add(-time.Duration(up * float64(time.Second)))})
+	log.Until = r.now
+	return log
+}
+
+// DmesgLog is the digest of what dmesg prints.
+func DmesgLog(text string, t LogText) Log {
+	var d Digest
+	early := false
+	t.Lines(text, func(l LogLine) {
+		early = early || strings.HasPrefix(l.Text, "Linux version ")
+		if Complains(l.Text) {
+			d.Add(l)
+		} else {
+			d.Skip(l.At)
+		}
+	})
+	log := d.Log("dmesg")
+	log.Cut = !early
+	return log
+}
+
+// JournalLine reads one line of journalctl -o json (systemd's "Journal JSON
+// Format"): a field is a string, null where it is longer than 4096 bytes, an
+// array of bytes where it is no text, or a list of these where it stands more
+// than once.
+func JournalLine(b []byte) (LogLine, bool) {
+	var e struct {
+		At       string `json:"__REALTIME_TIMESTAMP"`
+		Message  any    `json:"MESSAGE"`
+		Priority any    `json:"PRIORITY"`
+		By       any    `json:"SYSLOG_IDENTIFIER"`
+		Comm     any    `json:"_COMM"`
+		Unit     any    `json:"_SYSTEMD_UNIT"`
+		Of       any    `json:"UNIT"` // of whom systemd speaks
+	}
+	if json.Unmarshal(b, &e) != nil {
+		return LogLine{}, false
+	}
+	us, err := strconv.ParseInt(e.At, 10, 64)
+	if err != nil || us < 0 {
+		return LogLine{}, false
+	}
+	l := LogLine{At: time.UnixMicro(us).UTC(), By: fieldText(e.By), Unit: fieldText(e.Of), Text: fieldText(e.Message), Priority: -1}
+	if l.By == "" {
+		l.By = fieldText(e.Comm)
+	}
+	if l.Unit == "" {
+		l.Unit = fieldText(e.Unit)
+	}
+	if p, err := strconv.Atoi(fieldText(e.Priority)); err == nil && p >= 0 && p <= 7 {
+		l.Priority = p
+	}
+	return l, true
+}
+
+func fieldText(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case []any:
+		b := make([]byte, 0, len(v))
+		for _, e := range v {
+			switch e := e.(type) {
+			case float64:
+				b = append(b, byte(e))
+			case string, []any:
+				return fieldText(e)
+			}
+		}
+		return string(b)
+	}
+	return ""
+}

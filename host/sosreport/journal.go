@@ -1,0 +1,122 @@
+package sosreport
+
+import (
+	"errors"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"fettle/host"
+)
+
+// logTail is how much of a log is read, from its end, in bytes.
+const logTail = 32 << 20
+
+// bootJournals are the outputs that hold this boot alone; in those that hold
+// all, lines of earlier boots are left out by the mark between them. sos 4
+// writes the first, sos 3 the second.
+var bootJournals = []string{"sos_commands/logs/journalctl_--no-pager_--catalog_--boot", "sos_commands/logs/journalctl_--no-pager_--boot",
+	"sos_commands/logs/journalctl_--all_--this-boot_--no-pager"}
+
+// syslogs are what sos collects where it takes no journal, and on Red Hat's
+// always.
+var syslogs = []string{"/var/log/syslog", "/var/log/messages"}
+
+// journal reads the log of the last boot from its text.
+func (s *Source) journal() (host.Journal, error) {
+	t := host.LogText{Now: s.id.Time, Boot: s.booted()}
+	for _, f := range bootJournals {
+		if j, err := s.logText("/"+f, "journalctl", t, true); err == nil {
+			return s.withDmesg(j, t), nil
+		}
+	}
+	var missing error = &pathError{Op: "read", Path: "/" + bootJournals[0], Err: host.ErrNotCollected}
+	for _, f := range syslogs {
+		j, err := s.logText(f, f, t, false)
+		if err == nil {
+			return s.withDmesg(j, t), nil
+		}
+	}
+	none := host.Log{Missing: "sos collected neither the journal nor /var/log/syslog"}
+	j := s.withDmesg(host.Journal{Kernel: none, Manager: none, Failed: none, Recent: none}, t)
+	if j.Kernel.Missing != "" {
+		return j, missing
+	}
+	return j, nil
+}
+
+func (s *Source) logText(file, source string, t host.LogText, thisBoot bool) (host.Journal, error) {
+	if c, ok := s.man.commands[strings.TrimPrefix(file, "/")]; ok && !c.usable() {
+		return host.Journal{}, host.ErrNotCollected
+	}
+	b, cut, err := s.tree.ReadTail(file, logTail)
+	if err != nil {
+		return host.Journal{}, err
+	}
+	text := string(b)
+	first, _, _ := strings.Cut(text, "\n")
+	// journalctl of a host without a journal prints a line without a stamp.
+	if len(b) == 0 || strings.HasPrefix(first, "No journal files") {
+		return host.Journal{}, errors.New("empty")
+	}
+	j := host.TextJournal(source, text, t, thisBoot && !cut && !s.tailed(file))
+	if j.Recent.Lines == 0 {
+		return j, host.ErrNotCollected
+	}
+	return j, nil
+}
+
+// tailed tells that sos itself kept the end alone.
+func (s *Source) tailed(file string) bool {
+	to, err := s.tree.Readlink(file)
+	return err == nil && strings.HasSuffix(path.Base(to), ".tailed")
+}
+
+// withDmesg takes the kernel's messages from its own ring where the log has
+// none of them, or begins late.
+func (s *Source) withDmesg(j host.Journal, t host.LogText) host.Journal {
+	if j.Kernel.Missing == "" && !j.Kernel.Cut {
+		return j
+	}
+	text, err := s.output("sos_commands/kernel/dmesg", "sos_commands/kernel/dmesg_-T", "sos_commands/general/dmesg", "dmesg")
+	if err != nil {
+		return j
+	}
+	if k := host.DmesgLog(text, t); k.Lines > 0 && (j.Kernel.Missing != "" || !k.Cut) {
+		k.Until = s.id.Time
+		j.Kernel = k
+	}
+	return j
+}
+
+// booted is when the host started.
+func (s *Source) booted() time.Time {
+	b, err := s.tree.ReadFile("/proc/uptime", 200)
+	if err != nil {
+		return s.id.Time
+	}
+	first, _, _ := strings.Cut(string(b), " ")
+	up, err := strconv.ParseFloat(first, 64)
+	if err != nil || up < 0 || up > 1e9 {
+		return s.id.Time
+	}
+	return s.id.Time.Add(-time.Duration(up * float64(time.Second)))
+}
+
+// failedUnits answers systemctl list-units --state=failed from the tables that
+// sos has.
+func (s *Source) failedUnits() (host.Output, error) {
+	text, err := s.output("sos_commands/systemd/systemctl_list-units_--failed", "sos_commands/systemd/systemctl_list-units_--all", "sos_commands/systemd/systemctl_list-units")
+	if err != nil {
+		return host.Output{}, err
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		f := strings.Fields(strings.TrimLeft(line, " *●×"))
+		if len(f) >= 4 && f[2] == "failed" && strings.Contains(f[0], ".") {
+			b.WriteString(strings.Join(f, " ") + "\n")
+		}
+	}
+	return host.Output{Stdout: []byte(b.String())}, nil
+}

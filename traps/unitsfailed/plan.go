@@ -1,0 +1,45 @@
+package unitsfailed
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"fettle/host"
+	"fettle/remedy"
+	"fettle/trap"
+)
+
+// startable tells of a service that is to keep running and may be started by
+// hand; why says what keeps another from it.
+func startable(ctx context.Context, h *host.Host, name string) (ok bool, why string) {
+	if !strings.HasSuffix(name, ".service") {
+		return false, "it is no service"
+	}
+	us, err := h.Units(ctx, name)
+	u := us[name]
+	switch {
+	case err != nil || u.Partial:
+		return false, "systemd could not be asked about it"
+	case u.LoadState != "loaded":
+		return false, "it is " + u.LoadState
+	case u.NoManualStart:
+		return false, "it may not be started by hand (RefuseManualStart)"
+	case u.Type == "oneshot":
+		return false, "it is a oneshot service, whose work may not be wanted twice"
+	case u.Type == "":
+		return false, "its type is not known"
+	}
+	return true, ""
+}
+
+// plan starts a service again.
+func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error) {
+	if ok, why := startable(ctx, h, f.Subject); !ok {
+		return remedy.Plan{}, remedy.Refuse("%s: %s. Read journalctl -b -u %s, mend the cause, then systemctl restart %s", f.Subject, why, f.Subject, f.Subject)
+	}
+	return remedy.Plan{Title: "start " + f.Subject + " again", Settle: 5 * time.Second,
+		Vanishes: "the check speaks of units that have failed, and then this one has not",
+		Notes:    []string{"Where the cause is still there it fails again, and the change is taken back: journalctl -b -u " + f.Subject + " tells more."},
+		Steps:    []remedy.Step{remedy.Unit{Name: f.Subject, Act: "start"}}}, nil
+}

@@ -1,0 +1,151 @@
+// Package unitsfailed finds systemd units that have failed, and the line of
+// the log that says why.
+package unitsfailed
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+	"time"
+
+	"fettle/fact/container"
+	"fettle/fact/journal"
+	"fettle/host"
+	"fettle/trap"
+)
+
+//go:embed lore.md
+var lore trap.Lore
+
+// Trap is units-failed.
+var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Limit: 15 * time.Second, Check: check, Plan: plan}
+
+// maxUnits is of how many units the log is looked through.
+const maxUnits = 50
+
+func check(ctx context.Context, h *host.Host, r *trap.Report) error {
+	if !h.Running() {
+		return host.ErrNotRunning
+	}
+	if _, err := h.Stat(ctx, "/run/systemd/system"); host.IsAbsent(err) {
+		r.NotApplicable("", host.ErrNoSystemd.Error())
+		return nil
+	}
+	out, err := h.Run(ctx, "systemctl", host.FailedUnits...)
+	if err != nil {
+		return err
+	}
+	if out.Exit != 0 {
+		return fmt.Errorf("systemctl list-units failed with status %d", out.Exit)
+	}
+	failed := parse(string(out.Stdout))
+	inside := container.Of(ctx, h) != ""
+	var left []string
+	found := 0
+	for _, u := range failed {
+		if inside && hostOnly(u.name) {
+			left = append(left, u.name)
+			continue
+		}
+		found++
+		if found <= maxUnits {
+			r.Found(finding(ctx, h, u))
+		}
+	}
+	switch {
+	case found > maxUnits:
+		r.Found(trap.Finding{Subject: "(others)", Severity: trap.Warning, Summary: "further units have failed: systemctl --failed lists them"})
+	case found == 0 && len(left) > 0:
+		r.Clear("", "no unit has failed that a container can have", trap.Ev("systemctl --failed", "%s", strings.Join(left, " ")))
+	case found == 0:
+		r.Clear("", "no unit has failed", trap.Ev("systemctl --failed", "none"))
+	}
+	return nil
+}
+
+// unit is a line of systemctl list-units.
+type unit struct{ name, load string }
+
+func parse(text string) []unit {
+	var out []unit
+	for line := range strings.Lines(text) {
+		f := strings.Fields(strings.TrimLeft(line, " *●×"))
+		if len(f) >= 4 && f[2] == "failed" && strings.Contains(f[0], ".") {
+			out = append(out, unit{f[0], f[1]})
+		}
+	}
+	return out
+}
+
+// hostOnly are units that distributions start and that a container may not have.
+func hostOnly(name string) bool {
+	return oneOf(name, "sys-*.mount", "dev-hugepages.mount", "dev-mqueue.mount", "proc-sys-fs-binfmt_misc.*", "systemd-udev*", "systemd-modules-load.service",
+		"systemd-sysctl.service", "systemd-binfmt.service", "systemd-remount-fs.service", "modprobe@*.service", "kmod-static-nodes.service",
+		"systemd-hwdb-update.service", "systemd-random-seed.service", "systemd-rfkill.*", "ldconfig.service", "systemd-networkd-wait-online.service")
+}
+
+func oneOf(name string, patterns ...string) bool {
+	for _, p := range patterns {
+		head, tail, star := strings.Cut(p, "*")
+		if star && strings.HasPrefix(name, head) && strings.HasSuffix(name, tail) || name == p {
+			return true
+		}
+	}
+	return false
+}
+
+// grave are units without which a host becomes unreachable or unusable.
+func grave(name string) bool {
+	return oneOf(name, "ssh.service", "sshd.service", "networking.service", "NetworkManager.service", "systemd-networkd.service", "wicked.service",
+		"dbus.service", "dbus-broker.service", "systemd-logind.service", "systemd-journald.service", "systemd-resolved.service", "sssd.service")
+}
+
+// slight are units whose failure costs little.
+func slight(name string) bool {
+	return oneOf(name, "*.scope", "run-*", "user@*.service", "user-runtime-dir@*.service", "*-wait-online.service", "fwupd-refresh.service", "motd-news.service",
+		"apt-news.service", "esm-cache.service", "man-db.service", "systemd-coredump@*.service", "NetworkManager-dispatcher.service", "app-*.service")
+}
+
+func finding(ctx context.Context, h *host.Host, u unit) trap.Finding {
+	f := trap.Finding{Subject: u.name, Severity: trap.Warning, Params: map[string]string{"load": u.load},
+		Evidence: []trap.Evidence{trap.Ev("systemctl --failed", "%s %s failed", u.name, u.load)}}
+	switch {
+	case grave(u.name):
+		f.Severity = trap.Critical
+	case slight(u.name) || u.load == "not-found":
+		f.Severity = trap.Notice
+	}
+	f.Summary, f.Evidence = reason(ctx, h, u.name, f.Evidence)
+	if u.load == "not-found" {
+		f.Summary = "failed, and its unit file is gone: systemd still remembers it"
+		f.ByHand = "systemctl reset-failed " + u.name
+	} else if ok, _ := startable(ctx, h, u.name); !ok {
+		f.ByHand = "journalctl -b -u " + u.name + "; mend the cause, then systemctl restart " + u.name
+	}
+	return f
+}
+
+// reason is the summary: the line of the log that says why, where there is one.
+func reason(ctx context.Context, h *host.Host, name string, ev []trap.Evidence) (string, []trap.Evidence) {
+	j, err := journal.Read(ctx, h)
+	if err == nil {
+		_, err = journal.Part(h, j.Failed)
+	}
+	if err != nil {
+		return "has failed; why is not known", append(ev, trap.Ev("why is not known", "%s", host.Reason(err)))
+	}
+	said := of(j.Failed, name)
+	why := telling(said)
+	if why == nil {
+		return "has failed", append(ev, trap.Ev(j.Failed.Source, "no line about it %s", journal.Looked(j.Failed)))
+	}
+	for _, m := range said[max(0, len(said)-8):] {
+		ev = append(ev, trap.Ev(journal.Source(j.Failed, m), "%s", journal.Said(m)))
+	}
+	text := journal.Stable(why.Text)
+	if why.By == "systemd" {
+		text = strings.TrimPrefix(text, name+": ")
+	}
+	return "failed: " + text, ev
+}

@@ -1,0 +1,61 @@
+package unitsfailed
+
+import (
+	"strings"
+
+	"fettle/fact/journal"
+	"fettle/host"
+	"fettle/internal/lazy"
+)
+
+// of are the messages of a unit and about it, the last one last. A log as text
+// does not name units: there, what its program says counts, when the program
+// is called as the unit.
+func of(l host.Log, unit string) []host.Message {
+	var out []host.Message
+	base, _, _ := strings.Cut(journal.Base(unit), "@")
+	for _, m := range l.Messages {
+		switch {
+		case m.Unit == unit:
+		case m.Unit != "":
+			continue
+		case m.By == "systemd" && (strings.HasPrefix(m.Text, unit+":") || strings.Contains(m.Text, " "+unit+" ")):
+		case m.By != base && m.By != base+"d" && m.By+"d" != base:
+			continue
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+var (
+	trouble = lazy.Regexp(`(?i)error|fail|fatal|cannot|can't|could not|couldn't|unable|denied|refused|no such|not found|not exist|invalid|in use|panic|exception|missing|killed|out of memory|timed out|timeout|\bbad\b|unknown|unrecognized|not permitted|no space|read-only`)
+)
+
+// telling is the message that says best why a unit failed: the first of its
+// last run that speaks of trouble, else what systemd saw of its end.
+func telling(said []host.Message) *host.Message {
+	for i := len(said) - 1; i >= 0; i-- {
+		if m := said[i]; m.By == "systemd" && strings.HasPrefix(m.Text, "Starting ") {
+			said = said[i:]
+			break
+		}
+	}
+	for i := range said {
+		m := &said[i]
+		if m.By != "systemd" && (trouble().MatchString(m.Text) || m.Priority >= 0 && m.Priority <= 3) {
+			return m
+		}
+	}
+	for _, v := range []string{"Failed at step", "Failed to set up", "Failed to locate", "Failed to load", "Main process exited", "Control process exited", "timed out", "killed", "Failed with result", "ependency failed"} {
+		for i := len(said) - 1; i >= 0; i-- {
+			if m := &said[i]; m.By == "systemd" && strings.Contains(m.Text, v) || strings.HasPrefix(v, "Failed ") && strings.HasPrefix(m.By, "(") {
+				return m
+			}
+		}
+	}
+	if len(said) > 0 {
+		return &said[len(said)-1]
+	}
+	return nil
+}
