@@ -17,6 +17,7 @@ import (
 	"fettle/cli/check"
 	"fettle/cli/explain"
 	"fettle/cli/fix"
+	"fettle/cli/history"
 	"fettle/cli/lore"
 	"fettle/cli/measure"
 	"fettle/cli/netboot"
@@ -94,6 +95,7 @@ settings that undo each other, the versions with a bug.`,
 	c.PersistentFlags().StringVar(&a.Rules.Dir, "traps", "", "also load the rules in `DIR` (see fettle lore)")
 	c.MarkPersistentFlagDirname("traps")
 	c.AddCommand(check.Cmd(a), capture.Cmd(a))
+	c.AddCommand(history.Cmd(a), history.DiffCmd(a))
 	c.AddCommand(fix.Cmd(a), fix.UndoCmd(a), fix.ResumeCmd(a), fix.ConfirmCmd(a), fix.ChangesCmd(a))
 	c.AddCommand(explain.ListCmd(a), explain.Cmd(a), why.Cmd(a), accept.Cmd(a), lore.Cmd(a))
 	c.AddCommand(watch.Cmd(a), measure.Cmd(a), totp.Cmd(a), netboot.Cmd(a), app.InLab("lab", "Show a trap, and its fix, on a real kernel in a throwaway machine"),

@@ -17,6 +17,8 @@ type Counts struct {
 	Accepted      int `json:"accepted"`
 	Known         int `json:"known"`
 	Below         int `json:"below"` // check --severity
+	// Resolved counts what an earlier run of check --new showed and is there no more.
+	Resolved int `json:"resolved"`
 	// Severities splits Found.
 	Severities struct {
 		Critical int `json:"critical"`
@@ -27,6 +29,7 @@ type Counts struct {
 
 // Add counts what one trap's check said.
 func (c *Counts) Add(r trap.Result) {
+	c.Resolved += len(r.Resolved)
 	for i := range r.Outcomes {
 		o := &r.Outcomes[i]
 		switch o.Status {

@@ -58,7 +58,8 @@ func Infos(traps []*trap.Trap) []TrapInfo {
 	return out
 }
 
-const documentFormat = "fettle-report"
+// DocumentFormat is how a report names itself.
+const DocumentFormat = "fettle-report"
 
 type jsonDoc struct {
 	collected
@@ -68,14 +69,20 @@ type jsonDoc struct {
 func newJSON(w io.Writer, _ Options) Writer { return &jsonDoc{w: w} }
 
 func (j *jsonDoc) End(took time.Duration) error {
-	d := Document{Envelope{documentFormat, SchemaVersion, j.meta.Version}, j.meta, Infos(j.traps), worstFirst(j.results), j.counts, took}
+	return encode(j.w, NewDocument(j.meta, j.traps, j.results, took), "  ")
+}
+
+// NewDocument is a run as a document, the worst first.
+func NewDocument(m Meta, traps []*trap.Trap, results []trap.Result, took time.Duration) *Document {
+	d := &Document{Envelope: Envelope{DocumentFormat, SchemaVersion, m.Version}, Meta: m, Traps: Infos(traps), Results: worstFirst(results), Took: took}
 	if d.Results == nil {
 		d.Results = []trap.Result{}
 	}
 	for i := range d.Results {
 		d.Results[i] = filled(d.Results[i])
+		d.Counts.Add(d.Results[i])
 	}
-	return encode(j.w, d, "  ")
+	return d
 }
 
 // Line is one line of the jsonl form: "begin" with Meta and Traps, "result"
@@ -99,7 +106,7 @@ type jsonl struct {
 func newJSONL(w io.Writer, _ Options) Writer { return &jsonl{w: w} }
 
 func (j *jsonl) Begin(m Meta, traps []*trap.Trap) error {
-	return encode(j.w, Line{Type: "begin", Format: documentFormat, Schema: SchemaVersion, Meta: &m, Traps: Infos(traps)}, "")
+	return encode(j.w, Line{Type: "begin", Format: DocumentFormat, Schema: SchemaVersion, Meta: &m, Traps: Infos(traps)}, "")
 }
 
 func (j *jsonl) Result(r trap.Result) error {

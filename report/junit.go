@@ -29,9 +29,21 @@ func (j *junitReport) End(took time.Duration) error {
 		for i := range r.Outcomes {
 			s.Add(j.testcase(&r.Outcomes[i]))
 		}
+		for _, was := range r.Resolved {
+			s.Add(resolvedCase(r.Trap, was))
+		}
 		all.Add(s)
 	}
 	return all.Write(j.w)
+}
+
+// resolvedCase passes: a finding of an earlier run is gone.
+func resolvedCase(id string, was trap.Resolved) junit.Case {
+	c := junit.Case{Class: id, Name: ui.Visible(was.Subject), Out: "resolved; was " + ui.Visible(was.Said)}
+	if c.Name == "" {
+		c.Name = id
+	}
+	return c
 }
 
 func (j *junitReport) testcase(o *trap.Outcome) junit.Case {

@@ -35,6 +35,9 @@ func (n *nagios) End(took time.Duration) error {
 	if c.Known > 0 {
 		line += fmt.Sprintf(", %d known", c.Known)
 	}
+	if c.Resolved > 0 {
+		line += fmt.Sprintf(", %d resolved", c.Resolved)
+	}
 	perf := fmt.Sprintf(" | critical=%d;;;0 warning=%d;;;0 notice=%d;;;0 unknown=%d;;;0 clear=%d;;;0 not_applicable=%d;;;0 accepted=%d;;;0 known=%d;;;0 time=%.3fs;;;0\n",
 		c.Severities.Critical, c.Severities.Warning, c.Severities.Notice, c.Unknown, c.Clear, c.NotApplicable, c.Accepted, c.Known, took.Seconds())
 	if names := n.names(nagiosMax - len(line) - len(perf) - len(": ")); names != "" {

@@ -43,6 +43,12 @@ func (p *prometheus) End(took time.Duration) error {
 			fmt.Fprintf(&b, "fettle_finding_since_timestamp_seconds{trap=%s,subject=%s} %d\n", label(o.Trap), label(o.Subject), o.Since.Unix())
 		}
 	})
+	family("fettle_resolved", "A finding that an earlier run with --new showed and that is gone.")
+	for _, r := range results {
+		for _, was := range r.Resolved {
+			fmt.Fprintf(&b, "fettle_resolved{trap=%s,subject=%s} 1\n", label(r.Trap), label(was.Subject))
+		}
+	}
 	family("fettle_unknown", "A trap of which a subject is unknown.")
 	for _, r := range results {
 		if slices.ContainsFunc(r.Outcomes, func(o trap.Outcome) bool { return isUnknown(&o) }) {

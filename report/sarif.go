@@ -99,10 +99,11 @@ type sarifSuppression struct {
 
 type sarif struct {
 	collected
-	w io.Writer
+	w        io.Writer
+	baseline bool // an earlier run is compared with
 }
 
-func newSARIF(w io.Writer, _ Options) Writer { return &sarif{w: w} }
+func newSARIF(w io.Writer, opt Options) Writer { return &sarif{w: w, baseline: opt.New} }
 
 func (s *sarif) End(took time.Duration) error {
 	run := sarifRun{Results: []sarifResult{}}
@@ -134,6 +135,9 @@ func (s *sarif) End(took time.Duration) error {
 		for i := range r.Outcomes {
 			run.Results = append(run.Results, s.result(rule(r.Trap, r.Trap), &r.Outcomes[i]))
 		}
+		for _, was := range r.Resolved {
+			run.Results = append(run.Results, absent(rule(r.Trap, r.Trap), r.Trap, was))
+		}
 	}
 	return encode(s.w, sarifLog{"https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json", "2.1.0", []sarifRun{run}}, "  ")
 }
@@ -151,8 +155,11 @@ func (s *sarif) result(rule int, o *trap.Outcome) sarifResult {
 		if r.Level == "" {
 			r.Level = "note"
 		}
-		if o.Known {
+		switch {
+		case o.Known:
 			r.Baseline = "unchanged"
+		case s.baseline:
+			r.Baseline = "new"
 		}
 		if a := o.Accepted; a != nil && a.Lapsed == "" {
 			r.Suppressions = []sarifSuppression{{"external", "accepted", a.Reason + until(a)}}
@@ -163,6 +170,13 @@ func (s *sarif) result(rule int, o *trap.Outcome) sarifResult {
 		r.Kind = "notApplicable"
 	}
 	return r
+}
+
+// absent is what an earlier run found and this one does not (section 3.27.24).
+func absent(rule int, id string, was trap.Resolved) sarifResult {
+	o := trap.Outcome{Trap: id, Subject: was.Subject}
+	return sarifResult{RuleID: id, RuleIndex: rule, Kind: "pass", Level: "none", Message: sarifText{"resolved; was " + was.Said},
+		Locations: []sarifLocation{sarifWhere(&o)}, Fingerprints: map[string]string{"fettle/1": o.ID()}, Baseline: "absent"}
 }
 
 // sarifWhere is the subject, and the file that the evidence names first.

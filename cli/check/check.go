@@ -91,6 +91,9 @@ func check(ctx context.Context, a *app.App, o checkOptions, ids []string) error 
 		}
 		return checkFleet(ctx, a, o, failOn, traps, ids)
 	}
+	if o.out.record && (o.root != "" || o.from != "") {
+		return app.Usagef("--record records runs on this host: it goes neither with --root nor with --from; keep these with --format json -o FILE")
+	}
 	tg, err := o.target()
 	if err != nil {
 		return err

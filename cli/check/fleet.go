@@ -21,6 +21,8 @@ func checkFleet(ctx context.Context, a *app.App, o checkOptions, failOn trap.Sev
 		return app.Usagef("--host looks at running hosts: it goes neither with --root nor with --from")
 	case !slices.Contains(fleetFormats, o.out.format):
 		return app.Usagef("--format %s holds one host; of --host there are text, json and jsonl", o.out.format)
+	case o.out.record:
+		return app.Usagef("--record does not go with --host: each host has its own history; keep this run with --format json -o FILE")
 	case o.out.fresh:
 		return app.Usagef("--new does not go with --host yet: run it on the hosts themselves")
 	}

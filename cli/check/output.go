@@ -29,6 +29,7 @@ type outputOptions struct {
 	severity string // the least that is reported
 	fresh    bool   // --new
 	accepted string // --accepted
+	record   bool   // --record
 	detail   bool   // traps were named: show the evidence
 }
 
@@ -41,6 +42,7 @@ func (o *outputOptions) flags(c *cobra.Command) {
 	f.BoolVar(&o.timing, "timing", false, "show how long each trap's check took")
 	app.WordFlag(c, &o.severity, "severity", "report only findings from this `SEVERITY` on: notice, warning or critical", "notice", "warning", "critical")
 	f.BoolVar(&o.fresh, "new", false, "report only findings that the last run with --new did not, and what was resolved")
+	f.BoolVar(&o.record, "record", false, "record the run, for fettle history and fettle diff")
 	f.StringVar(&o.accepted, "accepted", "", "take accepted findings from this `FILE` (default for this host: "+accept.System+")")
 }
 
@@ -60,6 +62,7 @@ type output struct {
 	list   *accept.List
 	seen   *accept.Seen
 	counts report.Counts
+	run    recorder
 	file   *renameio.PendingFile // nil when the output is not replaced atomically
 	close  io.Closer
 }
@@ -120,6 +123,7 @@ func (out *output) Begin(m report.Meta, traps []*trap.Trap) error {
 		}
 		out.list = l
 	}
+	out.run.begin(m, traps)
 	if out.opt.fresh {
 		dir, err := accept.StateDir()
 		if err != nil {
@@ -134,6 +138,7 @@ func (out *output) Begin(m report.Meta, traps []*trap.Trap) error {
 
 func (out *output) Result(r trap.Result) error {
 	out.list.Mark(&r, time.Now())
+	out.run.result(r)
 	if out.seen != nil {
 		out.seen.Mark(&r)
 	}
@@ -174,6 +179,9 @@ func (out *output) End(took time.Duration) error {
 		if err := out.seen.Save(); err != nil {
 			return app.Failf("%w", err)
 		}
+	}
+	if out.opt.record {
+		return out.run.record(took)
 	}
 	return nil
 }

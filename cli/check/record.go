@@ -1,0 +1,38 @@
+package check
+
+import (
+	"slices"
+	"time"
+
+	"fettle/accept"
+	"fettle/cli/app"
+	"fettle/history"
+	"fettle/report"
+	"fettle/trap"
+)
+
+// recorder keeps a run as it is, without the marks of --new and --severity.
+type recorder struct {
+	meta    report.Meta
+	traps   []*trap.Trap
+	results []trap.Result
+}
+
+func (r *recorder) begin(m report.Meta, traps []*trap.Trap) { r.meta, r.traps = m, traps }
+
+func (r *recorder) result(res trap.Result) {
+	res.Outcomes = slices.Clone(res.Outcomes)
+	r.results = append(r.results, res)
+}
+
+// record adds the run to the history of this host.
+func (r *recorder) record(took time.Duration) error {
+	dir, err := accept.StateDir()
+	if err != nil {
+		return app.Failf("%w", err)
+	}
+	if err := history.In(dir).Add(report.NewDocument(r.meta, r.traps, r.results, took), history.DefaultKeep); err != nil {
+		return app.Failf("%w", err)
+	}
+	return nil
+}

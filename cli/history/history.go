@@ -1,0 +1,186 @@
+// Package history is fettle history and fettle diff: the runs that were
+// recorded, and how two runs, captures or hosts differ.
+package history
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fettle/accept"
+	"fettle/cli/app"
+	"fettle/history"
+	"fettle/internal/ui"
+	"fettle/report"
+	"fettle/trap"
+)
+
+// Cmd is fettle history.
+func Cmd(a *app.App) *cobra.Command {
+	var format string
+	var verbose bool
+	c := &cobra.Command{
+		Use:   "history [RUN]",
+		Short: "List the recorded runs of check, or show one again",
+		Long: `List the runs of fettle check --record, the newest first, with what was new and
+resolved in each; or show one again.
+
+RUN is a number of that list, "last", or a name such as 20261122T0600.`,
+		Example: `  sudo fettle check --record
+  fettle history
+  fettle history 2 -v`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeRuns,
+		RunE: func(_ *cobra.Command, args []string) error {
+			s, err := store()
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return list(a, s, format)
+			}
+			return show(a, s, args[0], format, verbose)
+		},
+	}
+	app.FormatFlag(c, &format, report.Formats()...)
+	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "show every subject of RUN with its evidence")
+	return c
+}
+
+func store() (history.Store, error) {
+	dir, err := accept.StateDir()
+	if err != nil {
+		return history.Store{}, app.Failf("%w", err)
+	}
+	return history.In(dir), nil
+}
+
+func completeRuns(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	s, err := store()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names, _ := s.Names()
+	return append([]string{"last"}, names...), cobra.ShellCompDirectiveNoFileComp
+}
+
+// document is fettle history --format json.
+type document struct {
+	report.Envelope
+	Runs []entry `json:"runs"` // the newest first
+}
+
+type entry struct {
+	Name    string        `json:"name"`
+	Host    string        `json:"host,omitempty"`
+	Started time.Time     `json:"started,omitzero"`
+	Fettle  string        `json:"by,omitempty"` // the version that checked
+	Counts  report.Counts `json:"counts"`
+	// New and Resolved compare with the run before; the oldest has neither.
+	New      []history.Change `json:"new"`
+	Resolved []history.Change `json:"resolved"`
+	Damaged  string           `json:"damaged,omitempty"` // why the run cannot be read
+}
+
+func list(a *app.App, s history.Store, format string) error {
+	if format != "text" && format != "json" {
+		return app.Usagef("--format %s is for one run; the list is text or json", format)
+	}
+	names, err := s.Names()
+	if err != nil {
+		return app.Failf("%w", err)
+	}
+	d := document{Envelope: report.NewEnvelope("history"), Runs: entries(s, names)}
+	if format == "json" {
+		return a.JSON(d)
+	}
+	if len(names) == 0 {
+		fmt.Fprintln(a.Stdout, "No run is recorded. To record one: fettle check --record")
+		return nil
+	}
+	t := ui.Table{Header: []string{"", "began", "found", "new", "resolved", "unknown", "name"}, Right: []bool{true, false, true, true, true, true, false}}
+	for i, e := range d.Runs {
+		row := []string{fmt.Sprint(i + 1), e.Started.Local().Format("2006-01-02 15:04"), fmt.Sprint(e.Counts.Found), fmt.Sprint(len(e.New)), fmt.Sprint(len(e.Resolved)), fmt.Sprint(e.Counts.Unknown), e.Name}
+		if e.Damaged != "" {
+			row = []string{fmt.Sprint(i + 1), "damaged", "", "", "", "", e.Name}
+			a.Warn(e.Damaged)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	width := ui.Width(a.Stdout)
+	if !ui.IsTerminal(a.Stdout) {
+		width = math.MaxInt32
+	}
+	_, err = io.WriteString(a.Stdout, t.Text(width, "", ui.Painter(ui.Colour(a.Stdout))))
+	return err
+}
+
+// entries reads the runs, each compared with the one before it.
+func entries(s history.Store, names []string) []entry {
+	out := make([]entry, len(names))
+	var older *report.Document
+	for i := len(names) - 1; i >= 0; i-- {
+		e := entry{Name: names[i], New: []history.Change{}, Resolved: []history.Change{}}
+		d, err := s.Read(names[i])
+		if err != nil {
+			e.Damaged = err.Error()
+			out[i] = e
+			continue
+		}
+		e.Host, e.Started, e.Fettle, e.Counts = d.Meta.Host, d.Meta.Started, d.Meta.Version, d.Counts
+		if older != nil {
+			for _, c := range history.Compare(older, d) {
+				switch c.Kind {
+				case history.New:
+					e.New = append(e.New, c)
+				case history.Resolved:
+					e.Resolved = append(e.Resolved, c)
+				}
+			}
+		}
+		out[i], older = e, d
+	}
+	return out
+}
+
+// show writes a recorded run in any format of check.
+func show(a *app.App, s history.Store, run, format string, verbose bool) error {
+	name, err := s.Name(run)
+	if err != nil {
+		return app.Usagef("%w", err)
+	}
+	d, err := s.Read(name)
+	if err != nil {
+		return app.Usagef("%w", err)
+	}
+	w, err := report.New(format, a.Stdout, report.Options{Colour: ui.Colour(a.Stdout), Width: ui.Width(a.Stdout), Verbose: verbose})
+	if err != nil {
+		return app.Usagef("--format: %w", err)
+	}
+	if err := w.Begin(d.Meta, known(a, d)); err != nil {
+		return app.Failf("writing the report: %w", err)
+	}
+	for _, r := range d.Results {
+		if err := w.Result(r); err != nil {
+			return app.Failf("writing the report: %w", err)
+		}
+	}
+	if err := w.End(d.Took); err != nil {
+		return app.Failf("writing the report: %w", err)
+	}
+	return nil
+}
+
+// known are the traps that the run checked and that this fettle has.
+func known(a *app.App, d *report.Document) []*trap.Trap {
+	var out []*trap.Trap
+	for _, i := range d.Traps {
+		if t := a.Trap(i.ID); t != nil {
+			out = append(out, t)
+		}
+	}
+	return out
+}

@@ -1,0 +1,234 @@
+package history
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"fettle/cli/app"
+	"fettle/fleet"
+	"fettle/history"
+	"fettle/host/capture"
+	"fettle/internal/build"
+	"fettle/internal/files"
+	"fettle/report"
+	"fettle/run"
+	"fettle/trap"
+)
+
+// side is one of the two things that diff compares.
+type side struct {
+	said   string
+	doc    *report.Document // of a recorded run or a report
+	host   string           // over SSH
+	target *run.Target      // what checks can be run over; nil of a report
+}
+
+// named are the two sides that a command line means.
+func named(a *app.App, o diffOptions, args []string) (out [2]*side, err error) {
+	var sides []*side
+	if len(args) == 0 && !o.fleet.Asked() {
+		if args, err = lastTwo(); err != nil {
+			return out, err
+		}
+	}
+	for _, arg := range args {
+		s, err := one(arg)
+		if err != nil {
+			return out, err
+		}
+		sides = append(sides, s)
+	}
+	if o.fleet.Asked() {
+		hosts, err := o.fleet.List(a.Stdin)
+		if err != nil {
+			return out, err
+		}
+		for _, h := range hosts {
+			sides = append(sides, &side{said: h, host: h})
+		}
+	}
+	if len(sides) == 1 {
+		sides = append(sides, &side{said: "now", target: &run.Target{}})
+	}
+	if len(sides) != 2 {
+		return out, app.Usagef("two are compared; %d are named", len(sides))
+	}
+	return [2]*side{sides[0], sides[1]}, nil
+}
+
+// lastTwo are the last two recorded runs.
+func lastTwo() ([]string, error) {
+	s, err := store()
+	if err != nil {
+		return nil, err
+	}
+	names, err := s.Names()
+	if err != nil {
+		return nil, app.Failf("%w", err)
+	}
+	if len(names) < 2 {
+		return nil, app.Usagef("compare what? Without arguments, the last two recorded runs are compared; recorded: %d (fettle check --record)", len(names))
+	}
+	return []string{names[1], names[0]}, nil
+}
+
+// one is a side by what the command line calls it.
+func one(arg string) (*side, error) {
+	if arg == "now" {
+		return &side{said: arg, target: &run.Target{}}, nil
+	}
+	s, err := store()
+	if err != nil {
+		return nil, err
+	}
+	name, err := s.Name(arg)
+	switch {
+	case err == nil:
+		d, err := s.Read(name)
+		if err != nil {
+			return nil, app.Usagef("%w", err)
+		}
+		return &side{said: arg, doc: d}, nil
+	case !errors.Is(err, history.ErrNoRun):
+		return nil, app.Failf("%w", err)
+	}
+	if _, serr := os.Stat(arg); serr != nil {
+		if strings.ContainsAny(arg, "/.") {
+			return nil, app.Usagef("%w", serr)
+		}
+		return nil, app.Usagef("%w, and there is no such file", err)
+	}
+	return file(arg)
+}
+
+// file is a report, or what checks can be run over.
+func file(name string) (*side, error) {
+	if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() {
+		b, err := head(name)
+		if err != nil {
+			return nil, app.Usagef("%w", err)
+		}
+		if strings.HasPrefix(strings.TrimLeft(string(b), " \n\r\t"), "{") {
+			b, err := files.ReadAtMost(name, 64<<20)
+			if err != nil {
+				return nil, app.Usagef("%w", err)
+			}
+			d, err := history.Parse(bytes.NewReader(b))
+			if err != nil {
+				return nil, app.Usagef("%s: not a report of fettle check --format json: %w", name, err)
+			}
+			return &side{said: name, doc: d}, nil
+		}
+	}
+	abs, err := filepath.Abs(name)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
+	}
+	if err != nil {
+		return nil, app.Usagef("%w", err)
+	}
+	return &side{said: name, target: &run.Target{From: abs}}, nil
+}
+
+func head(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b := make([]byte, 64)
+	n, _ := f.Read(b)
+	return b[:n], nil
+}
+
+// look checks a side for traps. What runs (this host, and those over SSH) is
+// captured, and the capture is checked: its facts then are those of the findings.
+func (s *side) look(ctx context.Context, a *app.App, o diffOptions, dir string, traps []*trap.Trap) (*report.Document, error) {
+	switch {
+	case s.doc != nil:
+		return s.doc, nil
+	case s.host != "":
+		if err := s.fetch(ctx, o, dir); err != nil {
+			return nil, err
+		}
+	case s.target.From == "":
+		f, err := recordingIn(dir, "this")
+		if err != nil {
+			return nil, err
+		}
+		d, err := checked(ctx, a, run.Target{Record: f}, traps)
+		s.target = &run.Target{From: f.File}
+		return d, err
+	}
+	return checked(ctx, a, *s.target, traps)
+}
+
+// fetch captures a host over SSH.
+func (s *side) fetch(ctx context.Context, o diffOptions, dir string) error {
+	f, err := fleet.Open(o.fleet.Options)
+	if err != nil {
+		return app.Usagef("%w", err)
+	}
+	defer f.Close()
+	rec, err := recordingIn(dir, "host")
+	if err != nil {
+		return err
+	}
+	var ferr error
+	f.Each(ctx, []string{s.host}, func(ctx context.Context, h string) {
+		_, ferr = f.Capture(ctx, h, nil, rec.File)
+	})
+	if ferr != nil {
+		return app.Failf("%w", ferr)
+	}
+	s.target = &run.Target{From: rec.File}
+	return nil
+}
+
+// recordingIn is a recording in a new folder of its own below dir: the confined
+// process may write there and nowhere else.
+func recordingIn(dir, name string) (*run.Recording, error) {
+	d, err := os.MkdirTemp(dir, name+"-")
+	if err != nil {
+		return nil, app.Failf("making a folder for a capture: %w", err)
+	}
+	return &run.Recording{File: filepath.Join(d, "capture")}, nil
+}
+
+// checked runs checks over a target, and returns what they say.
+func checked(ctx context.Context, a *app.App, tg run.Target, traps []*trap.Trap) (*report.Document, error) {
+	started := time.Now()
+	var m report.Meta
+	var results []trap.Result
+	err := a.Check(ctx, tg, traps, trap.Options{}, func(ab run.About) error {
+		m = report.Meta{Host: ab.Name, Kind: ab.Kind, Identity: ab.Identity, Machine: ab.Machine, Version: build.Version(), Started: started}
+		return nil
+	}, func(r trap.Result) { results = append(results, r) })
+	if err != nil {
+		return nil, err
+	}
+	return report.NewDocument(m, traps, results, time.Since(started)), nil
+}
+
+// facts are what the checks of traps read of a side.
+func (s *side) facts(ctx context.Context, a *app.App, dir string, traps []*trap.Trap) (*capture.Source, error) {
+	tg := *s.target
+	rec, err := recordingIn(dir, "facts")
+	if err != nil {
+		return nil, err
+	}
+	tg.Record = rec
+	if _, err := checked(ctx, a, tg, traps); err != nil {
+		return nil, err
+	}
+	src, err := capture.Open(ctx, tg.Record.File)
+	if err != nil {
+		return nil, app.Failf("reading what the checks read: %w", err)
+	}
+	return src, nil
+}
