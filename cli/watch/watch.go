@@ -2,12 +2,8 @@ package watch
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
-	"os"
 	"path/filepath"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -67,7 +63,7 @@ func start(ctx context.Context, a *app.App, o watchOptions) error {
 	defer src.Close()
 	var metrics atomic.Value
 	if o.listen != "" {
-		stop, err := serveMetrics(o.listen, &metrics)
+		stop, err := app.ServeMetrics(o.listen, &metrics)
 		if err != nil {
 			return err
 		}
@@ -88,27 +84,4 @@ func start(ctx context.Context, a *app.App, o watchOptions) error {
 			return nil
 		}}
 	return w.Run(ctx, o.interval)
-}
-
-// serveMetrics listens on the loopback alone: what stands there is for this
-// host's own collector.
-func serveMetrics(address string, metrics *atomic.Value) (stop func(), err error) {
-	hostname, port, err := net.SplitHostPort(address)
-	if ip := net.ParseIP(hostname); err != nil || ip == nil || !ip.IsLoopback() {
-		return nil, app.Usagef("--listen %s: expected an address of the loopback with a port, as 127.0.0.1:9797", address)
-	}
-	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return nil, app.Usagef("--listen %s: a port is 0 to 65535", address)
-	}
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, app.Failf("serving the metrics: %w", err)
-	}
-	page := func() ([]byte, bool) { b, ok := metrics.Load().([]byte); return b, ok }
-	go func() {
-		if err := watch.Serve(l, page); err != nil && !errors.Is(err, net.ErrClosed) {
-			fmt.Fprintln(os.Stderr, "fettle: serving the metrics:", err)
-		}
-	}()
-	return func() { l.Close() }, nil
 }

@@ -53,8 +53,8 @@ var rooms = map[string][]string{
 	"accept":          {"trap"},
 	"history":         {"trap", "report"},
 	"fleet":           {"host", "trap", "report"},
-	"cli":             {"cli", "run", "host", "conf", "fact", "trap", "traps", "remedy", "lore", "report", "accept", "history", "fleet", "watch", "measure", "chart", "totp"},
-	"cli/":            {"cli/app", "run", "host", "conf", "fact", "trap", "remedy", "lore", "report", "accept", "history", "fleet", "watch", "measure", "chart", "totp"},
+	"cli":             {"cli", "run", "host", "conf", "fact", "trap", "traps", "remedy", "lore", "report", "accept", "history", "fleet", "watch", "tune", "measure", "chart", "totp"},
+	"cli/":            {"cli/app", "run", "host", "conf", "fact", "trap", "remedy", "lore", "report", "accept", "history", "fleet", "watch", "tune", "measure", "chart", "totp"},
 	"cli/netboot":     {"cli/app", "cli/fix", "host", "conf", "fact", "netboot"},
 	"cli/proving":     {"cli", "run", "bisect", "host", "trap", "traps", "remedy", "report", "lab", "measure", "chart"},
 	"cli/totp":        {"cli/app", "cli/fix", "host", "conf", "fact", "totp"},
@@ -68,6 +68,7 @@ var rooms = map[string][]string{
 	"lab/powercut":    {"lab", "host", "remedy"},
 	"lab/remedyproof": {"lab", "remedy"},
 	"watch":           {"host"},
+	"tune":            {"measure"},
 }
 
 // starters may start programs: the read-only commands of checks, the steps of
