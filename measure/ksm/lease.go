@@ -296,4 +296,3 @@ func (l *Lease) back(k Kept) (string, error) {
 	}
 	return fmt.Sprintf("%s is %s again", k.Name, k.Found), nil
 }
-

@@ -13,7 +13,7 @@ type Setting struct {
 	Name   string
 	Values []Value // in order
 	// Run sets the pace over time, where one value does not; nil: nothing does.
-	Run func(ctx context.Context, l *Lease) error
+	Run func(ctx context.Context, k *Kernel, l *Lease) error
 }
 
 // Value is one setting of the kernel's.
@@ -89,7 +89,8 @@ func (t Trial) Try(ctx context.Context, k *Kernel, dir string, s Setting, show f
 	defer stop()
 	ended := make(chan error, 1)
 	if s.Run != nil {
-		go func() { ended <- s.Run(inner, l); stop() }()
+		own := *k // it remembers ksmd, which two at once must not
+		go func() { ended <- s.Run(inner, &own, l); stop() }()
 	} else {
 		ended <- nil
 		on := "1"
