@@ -8,6 +8,7 @@ import (
 
 	"fettle/host"
 	"fettle/remedy"
+	"fettle/remedy/step"
 	"fettle/trap"
 )
 
@@ -80,14 +81,14 @@ func demoPlan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, e
 	if has("useless") {
 		word = "bad still"
 	}
-	p := remedy.Plan{Title: "make " + f.Subject + " good", Notes: []string{"Nobody will notice."}, CutsConnection: has("cuts"), Steps: []remedy.Step{
-		remedy.File{Path: name, Was: was, Content: []byte(word + "\n")},
+	p := remedy.Plan{Title: "make " + f.Subject + " good", Notes: []string{"Nobody will notice."}, CutsConnection: has("cuts"), Steps: []step.Step{
+		step.File{Path: name, Was: was, Content: []byte(word + "\n")},
 	}}
 	if has("slow") {
-		p.Steps = append(p.Steps, remedy.Command{Do: []string{"/usr/bin/sleep", "60"}, Undo: []string{"/usr/bin/true"}})
+		p.Steps = append(p.Steps, step.Command{Do: []string{"/usr/bin/sleep", "60"}, Undo: []string{"/usr/bin/true"}})
 	}
 	if has("for-ever") {
-		p.Steps = append(p.Steps, remedy.Command{Do: []string{"/usr/bin/touch", filepath.Join(dir, "touched")}})
+		p.Steps = append(p.Steps, step.Command{Do: []string{"/usr/bin/touch", filepath.Join(dir, "touched")}})
 	}
 	return p, nil
 }

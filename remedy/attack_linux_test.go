@@ -16,6 +16,7 @@ import (
 
 	"fettle/internal/means"
 	"fettle/remedy/machine"
+	"fettle/remedy/step"
 )
 
 // A local user against root: he owns ~/.ssh, and at any instant he may put a
@@ -123,16 +124,16 @@ func (p prey) attacks() map[string]func() {
 func sshPlans(p prey) map[string]Plan {
 	ssh := p.home + "/.ssh"
 	return map[string]Plan{
-		"mode and file": {Steps: []Step{
-			Perm{Path: ssh, Mode: 0o700, UID: -1, GID: -1},
-			File{Path: ssh + "/config", Was: []byte("Host a\n"), Content: []byte("Host b\n")},
-			Perm{Path: ssh + "/config", Mode: 0o600, UID: anaID, GID: anaID},
+		"mode and file": {Steps: []step.Step{
+			step.Perm{Path: ssh, Mode: 0o700, UID: -1, GID: -1},
+			step.File{Path: ssh + "/config", Was: []byte("Host a\n"), Content: []byte("Host b\n")},
+			step.Perm{Path: ssh + "/config", Mode: 0o600, UID: anaID, GID: anaID},
 		}},
-		"new file": {Steps: []Step{
-			File{Path: ssh + "/new.d/config", Content: []byte("Host b\n"), Mode: 0o600},
-			Perm{Path: ssh + "/new.d/config", Mode: -1, UID: anaID, GID: anaID},
-			Remove{Path: ssh + "/other", Was: []byte("his own\n")},
-			ACL{Path: ssh + "/config", Access: "user::rw-,user:1234:r--,group::r--,mask::r--,other::---"},
+		"new file": {Steps: []step.Step{
+			step.File{Path: ssh + "/new.d/config", Content: []byte("Host b\n"), Mode: 0o600},
+			step.Perm{Path: ssh + "/new.d/config", Mode: -1, UID: anaID, GID: anaID},
+			step.Remove{Path: ssh + "/other", Was: []byte("his own\n")},
+			step.ACL{Path: ssh + "/config", Access: "user::rw-,user:1234:r--,group::r--,mask::r--,other::---"},
 		}},
 	}
 }
@@ -247,10 +248,10 @@ func TestHisFile(t *testing.T) {
 	p := newPrey(t)
 	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
 	ssh := p.home + "/.ssh"
-	applied(t, e, File{Path: ssh + "/new.d/config", Content: []byte("x"), Mode: 0o600}, Remove{Path: ssh + "/other", Was: []byte("his own\n")})
+	applied(t, e, step.File{Path: ssh + "/new.d/config", Content: []byte("x"), Mode: 0o600}, step.Remove{Path: ssh + "/other", Was: []byte("his own\n")})
 	his := func(name string, mode uint32) {
 		t.Helper()
-		img, err := Linux{}.Look(name, false)
+		img, err := machine.Linux{}.Look(name, false)
 		if err != nil || img.UID != anaID || img.GID != anaID || img.Mode != mode || !img.Foreign {
 			t.Errorf("%s: %+v %v", name, img, err)
 		}
@@ -276,14 +277,14 @@ func TestGroupHeIsNotIn(t *testing.T) {
 	must(t, "group", os.Chown(name, anaID, 0))
 	has := func(content string) {
 		t.Helper()
-		img, err := Linux{}.Look(name, false)
+		img, err := machine.Linux{}.Look(name, false)
 		b, rerr := os.ReadFile(name)
 		if err != nil || rerr != nil || img.UID != anaID || img.GID != 0 || string(b) != content {
 			t.Errorf("%+v %q %v %v", img, b, err, rerr)
 		}
 	}
 	has("his own\n")
-	applied(t, e, File{Path: name, Was: []byte("his own\n"), Content: []byte("changed\n")})
+	applied(t, e, step.File{Path: name, Was: []byte("his own\n"), Content: []byte("changed\n")})
 	has("changed\n")
 	if _, err := e.Undo(t.Context(), "", UndoOptions{}); err != nil {
 		t.Error(err)
@@ -298,19 +299,19 @@ func TestHisRightsOnly(t *testing.T) {
 	put(t, p.home+"/roots", secret, 0o600)
 	must(t, "folder", os.Mkdir(p.home+"/daemon", 0o755))
 	must(t, "folder", os.Chown(p.home+"/daemon", 1, 1))
-	for name, s := range map[string]Step{
-		"root's file":          File{Path: p.home + "/roots", Was: []byte(secret), Content: []byte("x")},
-		"root's file's mode":   Perm{Path: p.home + "/roots", Mode: 0o644, UID: -1, GID: -1},
-		"away from himself":    Perm{Path: p.home + "/.ssh/other", Mode: -1, UID: 0, GID: 0},
-		"another one's folder": File{Path: p.home + "/daemon/new", Content: []byte("x")},
+	for name, s := range map[string]step.Step{
+		"root's file":          step.File{Path: p.home + "/roots", Was: []byte(secret), Content: []byte("x")},
+		"root's file's mode":   step.Perm{Path: p.home + "/roots", Mode: 0o644, UID: -1, GID: -1},
+		"away from himself":    step.Perm{Path: p.home + "/.ssh/other", Mode: -1, UID: 0, GID: 0},
+		"another one's folder": step.File{Path: p.home + "/daemon/new", Content: []byte("x")},
 	} {
 		e := engineAt(t, filepath.Join(t.TempDir(), "state"))
-		_, err := e.Apply(t.Context(), Head{Plan: Plan{Steps: []Step{s}}}, nil)
+		_, err := e.Apply(t.Context(), Head{Plan: Plan{Steps: []step.Step{s}}}, nil)
 		if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "with whose rights fettle acts") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if img, err := (Linux{}).Look(p.home+"/.ssh/other", false); err != nil || img.UID != anaID {
+	if img, err := (machine.Linux{}).Look(p.home+"/.ssh/other", false); err != nil || img.UID != anaID {
 		t.Errorf("his own file: %+v %v", img, err)
 	}
 }
@@ -339,10 +340,10 @@ func groupAttack(t *testing.T, where string, swap func(dir string), undo bool, n
 	t.Helper()
 	dir := tmpfs(t, "mode=0755") + "/local"
 	defer unix.Unmount(filepath.Dir(dir), unix.MNT_DETACH)
-	plan := Perm{Path: dir + "/a", Mode: 0o644, UID: anaID, GID: -1}
+	plan := step.Perm{Path: dir + "/a", Mode: 0o644, UID: anaID, GID: -1}
 	put(t, dir+"/a", "old\n", 0o600)
 	if undo {
-		plan = Perm{Path: dir + "/a", Mode: 0o600, UID: 0, GID: -1}
+		plan = step.Perm{Path: dir + "/a", Mode: 0o600, UID: 0, GID: -1}
 		must(t, "mode", errors.Join(os.Chmod(dir+"/a", 0o644), os.Chown(dir+"/a", anaID, -1)))
 	}
 	put(t, dir+"/roots", secret, 0o600)
@@ -353,7 +354,7 @@ func groupAttack(t *testing.T, where string, swap func(dir string), undo bool, n
 	if !undo {
 		e.Machine = m
 	}
-	h := Head{Plan: Plan{Steps: []Step{plan}}}
+	h := Head{Plan: Plan{Steps: []step.Step{plan}}}
 	var err error
 	h.Seen, err = Survey(e.Machine, h.Plan)
 	must(t, "survey", err)

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"fettle/remedy/step"
 )
 
 // Change is one plan that was applied, or is, or was taken back.
@@ -36,9 +38,9 @@ const (
 )
 
 type stepState struct {
-	boot      string // of the intent
-	before    []Item // nil: no intent yet, or no items
-	after     []Item // of a done step
+	boot      string      // of the intent
+	before    []step.Item // nil: no intent yet, or no items
+	after     []step.Item // of a done step
 	intended  bool
 	done      bool
 	undoBegun bool

@@ -2,7 +2,9 @@ package remedy
 
 import (
 	"context"
+
 	"fettle/remedy/machine"
+	"fettle/remedy/step"
 )
 
 // conflicts looks, last step first, for what stands neither as fettle left it
@@ -10,20 +12,17 @@ import (
 // later one found.
 func (e *Engine) conflicts(ctx context.Context, c *Change, boot string) ([]Conflict, error) {
 	var out []Conflict
-	found := map[string]Item{} // by key: as it will stand when the later steps are undone
+	found := map[string]step.Item{} // by key: as it will stand when the later steps are undone
 	for i := len(c.steps) - 1; i >= 0; i-- {
 		st := c.steps[i]
-		a, err := actionOf(c.Plan.Steps[i])
-		if err != nil {
-			return nil, err
-		}
-		if !st.intended || st.undone || a.running() && st.boot != boot || len(st.before) == 0 {
+		a := c.Plan.Steps[i]
+		if !st.intended || st.undone || a.Running() && st.boot != boot || len(st.before) == 0 {
 			continue
 		}
 		if err := c.load(st.before); err != nil {
 			return nil, err
 		}
-		now, err := readItems(ctx, e.Machine, st.before)
+		now, err := step.ReadItems(ctx, e.Machine, st.before)
 		if err != nil {
 			return nil, err
 		}
@@ -40,15 +39,15 @@ func (e *Engine) conflicts(ctx context.Context, c *Change, boot string) ([]Confl
 			}
 		}
 		for k, it := range st.before {
-			if it.Kind == itemMeta {
+			if it.Kind == step.MetaItem {
 				img := *now[k].Image
-				if f, ok := found[itemFile+":"+it.Path]; ok {
+				if f, ok := found[step.FileItem+":"+it.Path]; ok {
 					img = *f.Image
 				}
 				img.Mode, img.UID, img.GID, img.Xattrs = it.Image.Mode, it.Image.UID, it.Image.GID, it.Image.Xattrs
 				it.Image = &img
 			}
-			found[it.key()] = it
+			found[it.Key()] = it
 		}
 	}
 	return out, nil
@@ -56,41 +55,41 @@ func (e *Engine) conflicts(ctx context.Context, c *Change, boot string) ([]Confl
 
 // overlay replaces what was read by what will stand there when the later
 // steps are undone.
-func overlay(found map[string]Item, now Item) Item {
-	if f, ok := found[now.key()]; ok {
+func overlay(found map[string]step.Item, now step.Item) step.Item {
+	if f, ok := found[now.Key()]; ok {
 		now.Image, now.Value, now.Index = f.Image, f.Value, f.Index
 		return now
 	}
 	switch now.Kind {
-	case itemFile: // under a later step on its attributes
-		if f, ok := found[itemMeta+":"+now.Path]; ok && now.Image.Type == Regular {
+	case step.FileItem: // under a later step on its attributes
+		if f, ok := found[step.MetaItem+":"+now.Path]; ok && now.Image.Type == machine.Regular {
 			img := *now.Image
 			img.Mode, img.UID, img.GID, img.Xattrs = f.Image.Mode, f.Image.UID, f.Image.GID, f.Image.Xattrs
 			now.Image = &img
 		}
-	case itemMeta:
-		if f, ok := found[itemFile+":"+now.Path]; ok {
+	case step.MetaItem:
+		if f, ok := found[step.FileItem+":"+now.Path]; ok {
 			now.Image = f.Image
 		}
 	}
 	return now
 }
 
-func (e *Engine) conflict(c *Change, a action, st stepState, now Item) Conflict {
+func (e *Engine) conflict(c *Change, a step.Step, st stepState, now step.Item) Conflict {
 	cf := Conflict{Now: now, Wrote: now}
 	for k, it := range st.before {
-		if it.key() == now.key() {
+		if it.Key() == now.Key() {
 			cf.Was = it
 			if st.after != nil {
 				cf.Wrote = st.after[k]
 			}
 		}
 	}
-	if f, ok := a.(File); ok && now.Kind == itemFile {
-		img := Image{Type: Regular, Content: f.Content, Sum: machine.Sum(f.Content)}
+	if w, ok := a.(step.Writer); ok && now.Kind == step.FileItem {
+		img := machine.Image{Type: machine.Regular, Content: w.Writes(), Sum: machine.Sum(w.Writes())}
 		if cf.Wrote.Image != nil && st.after != nil {
 			img = *cf.Wrote.Image
-			img.Content = f.Content
+			img.Content = w.Writes()
 		}
 		cf.Wrote.Image = &img
 	}

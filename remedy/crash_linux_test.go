@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fettle/internal/shell"
-	"fettle/remedy/machine"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,6 +13,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"fettle/internal/shell"
+	"fettle/remedy/machine"
 )
 
 // The crash matrix: a child applies a plan that holds every kind of step and
@@ -45,7 +46,7 @@ type crashSpec struct {
 
 // killer dies at its kill-th point.
 type killer struct {
-	Machine
+	machine.Machine
 	at, kill int
 	names    []string
 	before   func(n int)       // called ahead of the nth act
@@ -136,24 +137,24 @@ func (k *killer) SetMTU(i, mtu int) error {
 func (k *killer) Solicit(ctx context.Context, l string) error {
 	return k.around("solicit", nil, func() error { return k.Machine.Solicit(ctx, l) })
 }
-func (k *killer) Run(ctx context.Context, argv []string, limit time.Duration) (out Output, err error) {
+func (k *killer) Run(ctx context.Context, argv []string, limit time.Duration) (out machine.Output, err error) {
 	k.around("run "+shell.Join(argv), nil, func() error { out, err = k.Ask(ctx, argv, limit); return err })
 	return out, err
 }
 
 // Ask answers for systemctl, which has no systemd to talk to where tests run:
 // a unit's state is a file, and what a reload reads is copied.
-func (k *killer) Ask(ctx context.Context, argv []string, limit time.Duration) (Output, error) {
+func (k *killer) Ask(ctx context.Context, argv []string, limit time.Duration) (machine.Output, error) {
 	bin, _ := k.Systemctl()
 	if argv[0] != bin {
 		return k.Machine.Ask(ctx, argv, limit)
 	}
 	state := func(suffix string) string { return filepath.Join(filepath.Dir(bin), argv[2]+suffix) }
-	word := func(suffix, yes, no string) (Output, error) {
+	word := func(suffix, yes, no string) (machine.Output, error) {
 		if _, err := os.Stat(state(suffix)); err == nil {
-			return Output{Stdout: []byte(yes + "\n")}, nil
+			return machine.Output{Stdout: []byte(yes + "\n")}, nil
 		}
-		return Output{Stdout: []byte(no + "\n"), Exit: 3}, nil
+		return machine.Output{Stdout: []byte(no + "\n"), Exit: 3}, nil
 	}
 	switch argv[1] {
 	case "is-enabled":
@@ -161,21 +162,21 @@ func (k *killer) Ask(ctx context.Context, argv []string, limit time.Duration) (O
 	case "is-active":
 		return word(".active", "active", "inactive")
 	case "enable":
-		return Output{}, os.WriteFile(state(".enabled"), nil, 0o644)
+		return machine.Output{}, os.WriteFile(state(".enabled"), nil, 0o644)
 	case "disable":
-		return Output{}, os.Remove(state(".enabled"))
+		return machine.Output{}, os.Remove(state(".enabled"))
 	case "start":
-		return Output{}, os.WriteFile(state(".active"), nil, 0o644)
+		return machine.Output{}, os.WriteFile(state(".active"), nil, 0o644)
 	case "stop":
-		return Output{}, os.Remove(state(".active"))
+		return machine.Output{}, os.Remove(state(".active"))
 	case "reload":
 		b, err := os.ReadFile(filepath.Join(filepath.Dir(bin), "../etc/existing.conf"))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(filepath.Dir(bin), "loaded"), b, 0o644)
 		}
-		return Output{}, err
+		return machine.Output{}, err
 	}
-	return Output{Exit: 1}, nil
+	return machine.Output{Exit: 1}, nil
 }
 
 // crashChild does one operation and, without a kill, prints its points.
@@ -195,7 +196,7 @@ func crashChild(text string) int {
 }
 
 // operate does one operation, with nothing known but what the disk holds.
-func operate(spec crashSpec, m Machine, log func(string)) (points []string, err error) {
+func operate(spec crashSpec, m machine.Machine, log func(string)) (points []string, err error) {
 	store, err := OpenStoreAt(spec.State)
 	if err != nil {
 		return nil, err
@@ -267,7 +268,7 @@ func crashMatrix(t *testing.T, worker, workers int) {
 			return slices.Equal(names, []string{"nothing to resume"})
 		}
 		var said []string
-		names, err := operate(spec, here{Linux{SystemctlPath: root + "/bin/systemctl"}}, func(l string) { said = append(said, l) })
+		names, err := operate(spec, here{machine.Linux{SystemctlPath: root + "/bin/systemctl"}}, func(l string) { said = append(said, l) })
 		if err != nil {
 			t.Fatalf("%s: %s: %v\n%s", where, op, err, strings.Join(said, "\n"))
 		}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"fettle/remedy/machine"
+	"fettle/remedy/step"
 )
 
 // What a disk may hold after a power cut: of a file the content and attributes
@@ -24,7 +25,7 @@ import (
 // inode is a file or folder as it stood at one moment. Its names are those in
 // a folder, by the number of what they lead to.
 type inode struct {
-	Image
+	machine.Image
 	names map[string]machine.ID
 }
 
@@ -44,15 +45,15 @@ func (d *disks) surface(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			img, err := (Linux{}).Look(name, true)
+			img, err := (machine.Linux{}).Look(name, true)
 			n := inode{Image: img}
-			if err == nil && img.Type == Folder {
+			if err == nil && img.Type == machine.Folder {
 				var es []os.DirEntry
 				es, err = os.ReadDir(name)
 				n.names = map[string]machine.ID{}
 				for _, e := range es {
-					var child Image
-					if child, err = (Linux{}).Look(filepath.Join(name, e.Name()), false); err != nil {
+					var child machine.Image
+					if child, err = (machine.Linux{}).Look(filepath.Join(name, e.Name()), false); err != nil {
 						return err
 					}
 					n.names[e.Name()] = child.ID
@@ -68,7 +69,7 @@ func (d *disks) surface(t *testing.T) {
 func (d *disks) sync(t *testing.T, name string) {
 	t.Helper()
 	d.surface(t)
-	img, err := (Linux{}).Look(name, false)
+	img, err := (machine.Linux{}).Look(name, false)
 	must(t, "looking", err)
 	d.durable[img.ID] = d.live[img.ID]
 }
@@ -153,18 +154,18 @@ func (fr frame) lay(t *testing.T, name string, id machine.ID, g guise, laid map[
 		case !known: // a name whose file never got to the disk: empty, as made
 			n, known = live, true
 			if !g.contents {
-				n.Image = Image{Type: live.Type, Mode: 0o600}
+				n.Image = machine.Image{Type: live.Type, Mode: 0o600}
 				n.names = nil
-				if live.Type == Folder {
+				if live.Type == machine.Folder {
 					n.Mode = live.Mode // which comes with its name
 				}
 			}
-			if !g.names && live.Type == Folder {
+			if !g.names && live.Type == machine.Folder {
 				n.names = nil
 			}
-		case live.Type == Folder && g.names:
+		case live.Type == machine.Folder && g.names:
 			n.names = live.names
-		case live.Type != Folder && g.contents:
+		case live.Type != machine.Folder && g.contents:
 			n = live
 		}
 	}
@@ -172,7 +173,7 @@ func (fr frame) lay(t *testing.T, name string, id machine.ID, g guise, laid map[
 		return
 	}
 	switch {
-	case n.Type == Folder:
+	case n.Type == machine.Folder:
 		if err := os.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			t.Fatal(err)
 		}
@@ -193,13 +194,13 @@ func (fr frame) lay(t *testing.T, name string, id machine.ID, g guise, laid map[
 }
 
 func durablePlan(etc string) Plan {
-	return Plan{Steps: []Step{
-		File{Path: etc + "/existing.conf", Was: []byte(before), Content: []byte("new\n")},
-		File{Path: etc + "/new.d/sub/drop.conf", Content: []byte("new\n"), Mode: 0o640},
-		File{Path: etc + "/hard.conf", Was: []byte(before), Content: []byte("new\n")},
-		Remove{Path: etc + "/gone.conf", Was: []byte(before)},
-		Perm{Path: etc + "/perm.conf", Mode: 0o600, UID: 7, GID: 8},
-		ACL{Path: etc + "/log", Access: "user::rwx,group::r-x,group:4:r-x,mask::r-x,other::---"},
+	return Plan{Steps: []step.Step{
+		step.File{Path: etc + "/existing.conf", Was: []byte(before), Content: []byte("new\n")},
+		step.File{Path: etc + "/new.d/sub/drop.conf", Content: []byte("new\n"), Mode: 0o640},
+		step.File{Path: etc + "/hard.conf", Was: []byte(before), Content: []byte("new\n")},
+		step.Remove{Path: etc + "/gone.conf", Was: []byte(before)},
+		step.Perm{Path: etc + "/perm.conf", Mode: 0o600, UID: 7, GID: 8},
+		step.ACL{Path: etc + "/log", Access: "user::rwx,group::r-x,group:4:r-x,mask::r-x,other::---"},
 	}}
 }
 
@@ -210,7 +211,7 @@ func TestPowerCuts(t *testing.T) {
 	state, etc := tmpfs(t, "mode=0755"), tmpfs(t, "mode=0755")
 	for _, n := range []string{"existing.conf", "hard.conf", "gone.conf", "perm.conf"} {
 		put(t, etc+"/"+n, before, 0o644)
-		must(t, "setfattr", Linux{}.SetXattr(machine.At(etc+"/"+n), "user.note", []byte("keep")))
+		must(t, "setfattr", machine.Linux{}.SetXattr(machine.At(etc+"/"+n), "user.note", []byte("keep")))
 	}
 	must(t, "link", os.Link(etc+"/hard.conf", etc+"/hard-too.conf"))
 	must(t, "mkdir", os.Mkdir(etc+"/log", 0o755))
@@ -221,7 +222,7 @@ func TestPowerCuts(t *testing.T) {
 	store, err := OpenStoreAt(state + "/state")
 	must(t, "store", err)
 	f := &film{t: t, disk: store.disk, dir: store.Dir, disks: disks{tops: []string{state, etc}, durable: map[machine.ID]inode{}}}
-	f.killer = killer{Machine: here{Linux{BootIDFile: boot}}, after: f.did}
+	f.killer = killer{Machine: here{machine.Linux{BootIDFile: boot}}, after: f.did}
 	f.disks.surface(t)
 	for id, n := range f.disks.live {
 		f.disks.durable[id] = n
@@ -240,9 +241,9 @@ func TestPowerCuts(t *testing.T) {
 	same(t, "undone without a cut", was, world(t, etc, false))
 	put(t, boot, "after the cut\n", 0o644)
 
-	stateID, err := (Linux{}).Look(state, false)
+	stateID, err := (machine.Linux{}).Look(state, false)
 	must(t, "look", err)
-	etcID, err := (Linux{}).Look(etc, false)
+	etcID, err := (machine.Linux{}).Look(etc, false)
 	must(t, "look", err)
 	cuts := 0
 	for i, fr := range f.frames {
@@ -277,7 +278,7 @@ func afterCut(t *testing.T, where, state, boot, etc string, phase Phase, want, w
 	must(t, where, err)
 	defer store.Close()
 	var said []string
-	e := &Engine{Store: store, Machine: here{Linux{BootIDFile: boot}}, Log: func(l string) { said = append(said, l) }}
+	e := &Engine{Store: store, Machine: here{machine.Linux{BootIDFile: boot}}, Log: func(l string) { said = append(said, l) }}
 	all, err := store.Changes()
 	must(t, where, err)
 	now := Phase("")
@@ -317,7 +318,7 @@ func TestSyncIsAsked(t *testing.T) {
 	rw, err := os.OpenFile(dir+"/fifo", os.O_RDWR, 0) // a reader without a writer would wait
 	must(t, "open", err)
 	defer rw.Close()
-	if err := (Linux{}).Sync(machine.At(dir + "/fifo")); !errors.Is(err, unix.EINVAL) {
+	if err := (machine.Linux{}).Sync(machine.At(dir + "/fifo")); !errors.Is(err, unix.EINVAL) {
 		t.Errorf("the machine's: %v", err)
 	}
 	root, err := os.OpenRoot(dir)

@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"path"
 	"time"
+
+	"fettle/remedy/machine"
+	"fettle/remedy/step"
 )
 
 // Engine applies plans to a machine and takes them back, keeping every change
 // in a store.
 type Engine struct {
 	Store   *Store
-	Machine Machine
+	Machine machine.Machine
 	// Guard arms the independent rollback of changes that need confirming.
 	Guard Guard
 	// Who names the command line, for another fettle that meets the lock.
@@ -34,8 +37,8 @@ func (e *Engine) log(format string, args ...any) {
 	}
 }
 
-func (e *Engine) site(c *Change, step int) *site {
-	return &site{m: e.Machine, temp: fmt.Sprintf(".fettle-%s-%d", c.ID, step), log: e.Log}
+func (e *Engine) site(c *Change, i int) *step.Site {
+	return &step.Site{Machine: e.Machine, Temp: fmt.Sprintf(".fettle-%s-%d", c.ID, i), Log: e.Log}
 }
 
 // Apply makes the changes of h.Plan, verifies, and takes them back when the
@@ -85,27 +88,16 @@ func (e *Engine) Apply(ctx context.Context, h Head, verify Verify) (*Change, err
 // preflight refuses a plan whose first look at the host fails, before
 // anything is changed. A step that an earlier one prepares is looked at in
 // its turn only.
-func (e *Engine) preflight(ctx context.Context, p Plan, seen []Item) error {
+func (e *Engine) preflight(ctx context.Context, p Plan, seen []step.Item) error {
 	touched := map[string]bool{} // files that earlier steps make or change, and the folders they make
 	prepared := false            // a command or a unit may have made anything
 	for i, s := range p.Steps {
-		a, err := actionOf(s)
-		if err != nil {
-			return fmt.Errorf("step %d: %w", i+1, err)
-		}
 		refused := func(err error) error {
 			return fmt.Errorf("step %d (%s): %w; nothing was changed", i+1, s.Describe(), err)
 		}
-		name := a.target()
-		switch s := s.(type) {
-		case Unit:
-			if err := s.possible(e.Machine); err != nil {
-				return refused(err)
-			}
-			prepared = true
-			continue
-		case Command:
-			if _, err := a.items(ctx, e.Machine); err != nil {
+		name := step.Target(s)
+		if p, ok := s.(step.Preparer); ok {
+			if err := p.Possible(e.Machine); err != nil {
 				return refused(err)
 			}
 			prepared = true
@@ -113,7 +105,7 @@ func (e *Engine) preflight(ctx context.Context, p Plan, seen []Item) error {
 		if prepared || touched[name] || touched[path.Dir(name)] {
 			continue
 		}
-		items, err := a.items(ctx, e.Machine)
+		items, err := s.Items(ctx, e.Machine)
 		if err == nil {
 			err = recognise(items, nil, seen)
 		}
@@ -125,7 +117,7 @@ func (e *Engine) preflight(ctx context.Context, p Plan, seen []Item) error {
 			for dir := path.Dir(name); dir != "/" && dir != "."; dir = path.Dir(dir) {
 				if real, err := e.Machine.Resolve(dir); err == nil {
 					img, err := e.Machine.Look(real, false)
-					touched[dir] = err == nil && img.Type == Absent
+					touched[dir] = err == nil && img.Type == machine.Absent
 				}
 			}
 		}
@@ -152,7 +144,7 @@ func (e *Engine) run(ctx context.Context, c *Change, verify Verify) error {
 			return e.rollback(ctx, c, cause(ctx))
 		}
 		if err := e.step(ctx, c, i, boot); err != nil {
-			var u *untouched
+			var u *step.Untouched
 			if errors.As(err, &u) {
 				c.append(Record{Event: evUndone, Step: i, Why: "it never acted"})
 			}
@@ -178,13 +170,9 @@ func cause(ctx context.Context) error {
 // step does one step: snapshot, intent, act, done. One that was cut off is
 // looked at first.
 func (e *Engine) step(ctx context.Context, c *Change, i int, boot string) error {
-	a, err := actionOf(c.Plan.Steps[i])
-	if err != nil {
-		return err
-	}
-	st := &c.steps[i]
+	a, st := c.Plan.Steps[i], &c.steps[i]
 	s := e.site(c, i)
-	if st.intended && a.running() && st.boot != boot {
+	if st.intended && a.Running() && st.boot != boot {
 		st.intended, st.done = false, false // that state ended with its boot
 	}
 	if st.done {
@@ -195,23 +183,24 @@ func (e *Engine) step(ctx context.Context, c *Change, i int, boot string) error 
 		if err := c.load(items); err != nil {
 			return err
 		}
-		now, err := readItems(ctx, e.Machine, items)
+		now, err := step.ReadItems(ctx, e.Machine, items)
 		if err != nil {
 			return err
 		}
 		state, foreign, err := probe(ctx, e.Machine, a, items, nil, now, true)
-		switch inv, isInverse := a.(inverse); {
+		switch inv, isInverse := a.(step.Inverse); {
 		case err != nil:
 			return err
 		case state == Foreign:
-			return &Changed{Path: foreign[0].Path, Why: "was changed by somebody else meanwhile"}
+			return &machine.Changed{Path: foreign[0].Path, Why: "was changed by somebody else meanwhile"}
 		case state == Done:
 			return c.append(Record{Event: evDone, Step: i, Items: now})
-		case state == Partly && isInverse && !inv.probed():
+		case state == Partly && isInverse && !inv.Probed():
 			return errors.New("it was cut off, and nothing tells whether it had its effect")
 		}
 	} else {
-		if items, err = a.items(ctx, e.Machine); err != nil {
+		var err error
+		if items, err = a.Items(ctx, e.Machine); err != nil {
 			return err
 		}
 		if err := recognise(items, c.Records, c.Seen); err != nil {
@@ -225,10 +214,10 @@ func (e *Engine) step(ctx context.Context, c *Change, i int, boot string) error 
 		}
 	}
 	e.log("%s", c.Plan.Steps[i].Describe())
-	if err := a.act(ctx, s, items); err != nil {
+	if err := a.Apply(ctx, s, items); err != nil {
 		return err
 	}
-	after, err := readItems(ctx, e.Machine, items)
+	after, err := step.ReadItems(ctx, e.Machine, items)
 	if err != nil {
 		return err
 	}

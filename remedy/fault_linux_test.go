@@ -3,7 +3,6 @@ package remedy
 import (
 	"context"
 	"errors"
-	"fettle/remedy/machine"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +11,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"fettle/remedy/machine"
+	"fettle/remedy/step"
 )
 
 func engineAt(t *testing.T, state string) *Engine {
@@ -25,22 +27,22 @@ func engineAt(t *testing.T, state string) *Engine {
 
 // here is Linux with commands started on the calling thread, which has
 // namespaces of its own.
-type here struct{ Linux }
+type here struct{ machine.Linux }
 
-func (h here) Ask(ctx context.Context, argv []string, limit time.Duration) (Output, error) {
+func (h here) Ask(ctx context.Context, argv []string, limit time.Duration) (machine.Output, error) {
 	return h.Run(ctx, argv, limit)
 }
 
-func (here) Run(ctx context.Context, argv []string, _ time.Duration) (Output, error) {
+func (here) Run(ctx context.Context, argv []string, _ time.Duration) (machine.Output, error) {
 	if !strings.HasPrefix(argv[0], "/") {
-		return Output{}, errors.New("not an absolute path")
+		return machine.Output{}, errors.New("not an absolute path")
 	}
 	out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).Output()
 	var ee *exec.ExitError
 	if errors.As(err, &ee) {
-		return Output{Stdout: out, Stderr: ee.Stderr, Exit: ee.ExitCode()}, nil
+		return machine.Output{Stdout: out, Stderr: ee.Stderr, Exit: ee.ExitCode()}, nil
 	}
-	return Output{Stdout: out}, err
+	return machine.Output{Stdout: out}, err
 }
 
 func read(t *testing.T, name string) string {
@@ -77,9 +79,9 @@ func TestDiskFull(t *testing.T) {
 	put(t, dir+"/a", big, 0o640)
 	put(t, dir+"/b", "small\n", 0o644)
 	fill(t, dir, 310<<10) // room for one more copy of a
-	plan := Plan{Steps: []Step{
-		File{Path: dir + "/a", Was: []byte(big), Content: []byte(strings.Repeat("y", 300<<10))},
-		File{Path: dir + "/b", Was: []byte("small\n"), Content: []byte(strings.Repeat("z", 500<<10))},
+	plan := Plan{Steps: []step.Step{
+		step.File{Path: dir + "/a", Was: []byte(big), Content: []byte(strings.Repeat("y", 300<<10))},
+		step.File{Path: dir + "/b", Was: []byte("small\n"), Content: []byte(strings.Repeat("z", 500<<10))},
 	}}
 	// What a's old content freed is taken away, so that nothing is left for
 	// putting it back beside the new one.
@@ -102,7 +104,7 @@ func TestDiskFull(t *testing.T) {
 
 // onRename does something after each file was put in its place.
 type onRename struct {
-	Machine
+	machine.Machine
 	then func()
 }
 
@@ -121,9 +123,9 @@ func TestStoreFull(t *testing.T) {
 	put(t, dir+"/a", "old a\n", 0o640)
 	put(t, dir+"/b", "old b\n", 0o640)
 	e.Machine = onRename{e.Machine, func() { fill(t, state, 0) }}
-	plan := Plan{Steps: []Step{
-		File{Path: dir + "/a", Was: []byte("old a\n"), Content: []byte("new\n")},
-		File{Path: dir + "/b", Was: []byte("old b\n"), Content: []byte("new\n")},
+	plan := Plan{Steps: []step.Step{
+		step.File{Path: dir + "/a", Was: []byte("old a\n"), Content: []byte("new\n")},
+		step.File{Path: dir + "/b", Was: []byte("old b\n"), Content: []byte("new\n")},
 	}}
 	c, err := e.Apply(t.Context(), Head{Plan: plan}, nil)
 	var rb *RolledBack
@@ -144,7 +146,7 @@ func TestStoreFullFirst(t *testing.T) {
 	state, dir := tmpfs(t, "size=256k,mode=0755"), t.TempDir()
 	e := engineAt(t, state+"/state")
 	fill(t, state, 8<<10)
-	_, err := e.Apply(t.Context(), Head{Plan: Plan{Steps: []Step{File{Path: dir + "/a", Content: []byte("new\n")}}}}, nil)
+	_, err := e.Apply(t.Context(), Head{Plan: Plan{Steps: []step.Step{step.File{Path: dir + "/a", Content: []byte("new\n")}}}}, nil)
 	if !errors.Is(err, unix.ENOSPC) || !strings.Contains(err.Error(), "nothing was changed") {
 		t.Errorf("apply said %v", err)
 	}
@@ -166,9 +168,9 @@ func TestReadOnly(t *testing.T) {
 	put(t, dir+"/b", "old b\n", 0o640)
 	remount := func(flags uintptr) { must(t, "remount", unix.Mount("", dir, "", unix.MS_REMOUNT|flags, "")) }
 	e.Machine = onRename{e.Machine, func() { remount(unix.MS_RDONLY) }}
-	plan := Plan{Steps: []Step{
-		File{Path: dir + "/a", Was: []byte("old a\n"), Content: []byte("new\n")},
-		File{Path: dir + "/b", Was: []byte("old b\n"), Content: []byte("new\n")},
+	plan := Plan{Steps: []step.Step{
+		step.File{Path: dir + "/a", Was: []byte("old a\n"), Content: []byte("new\n")},
+		step.File{Path: dir + "/b", Was: []byte("old b\n"), Content: []byte("new\n")},
 	}}
 	c, err := e.Apply(t.Context(), Head{Plan: plan}, nil)
 	var inc *Incomplete
@@ -179,7 +181,7 @@ func TestReadOnly(t *testing.T) {
 		t.Errorf("the next apply said %v, not that a change stands half-way", err)
 	}
 	remount(0)
-	e.Machine = Linux{}
+	e.Machine = machine.Linux{}
 	if _, err := e.Undo(t.Context(), "", UndoOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +197,7 @@ func TestStillFound(t *testing.T) {
 	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
 	put(t, dir+"/a", "old\n", 0o640)
 	asked := 0
-	plan := Plan{Settle: 1e9, Steps: []Step{File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte("new\n")}}}
+	plan := Plan{Settle: 1e9, Steps: []step.Step{step.File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte("new\n")}}}
 	_, err := e.Apply(t.Context(), Head{Plan: plan}, func(context.Context) error { asked++; return &StillFound{"it bites"} })
 	var rb *RolledBack
 	var still *StillFound
@@ -247,7 +249,7 @@ func TestReserve(t *testing.T) {
 	d := &tight{disk: e.Store.disk}
 	e.Store.disk = d
 	e.Machine = onRename{e.Machine, func() { d.full = true }}
-	applied(t, e, File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte("new\n")})
+	applied(t, e, step.File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte("new\n")})
 	if c, err := e.Store.Change("1"); err != nil || c.Phase() != Applied || d.full {
 		t.Errorf("%v %v, full %v", c, err, d.full)
 	}

@@ -12,6 +12,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"fettle/remedy/machine"
+	"fettle/remedy/step"
 )
 
 // Guard is the rollback that does not depend on the fettle that applies: a
@@ -68,7 +71,7 @@ func (e *Engine) arm(ctx context.Context, c *Change) error {
 	return c.append(Record{Event: evArmed, Boot: boot, Deadline: deadline.UTC(), Guards: guards})
 }
 
-func (g Guard) arm(ctx context.Context, m Machine, c *Change, bin string, deadline time.Time) (guards []string, err error) {
+func (g Guard) arm(ctx context.Context, m machine.Machine, c *Change, bin string, deadline time.Time) (guards []string, err error) {
 	_, booted := m.Systemctl()
 	timer := ""
 	if booted {
@@ -105,7 +108,7 @@ func (c *Change) environment() []string {
 
 // timer has systemd start the undoing: it outlives the session even where
 // logind kills a user's processes (KillUserProcesses=yes).
-func (g Guard) timer(ctx context.Context, m Machine, c *Change, bin string) (string, error) {
+func (g Guard) timer(ctx context.Context, m machine.Machine, c *Change, bin string) (string, error) {
 	run := g.SystemdRun
 	if run == "" {
 		run = "/usr/bin/systemd-run"
@@ -117,9 +120,9 @@ func (g Guard) timer(ctx context.Context, m Machine, c *Change, bin string) (str
 		argv = append(argv, "--setenv="+kv)
 	}
 	argv = append(argv, "--", bin, "undo", "--unconfirmed", c.ID)
-	out, err := m.Run(ctx, argv, askLimit)
+	out, err := m.Run(ctx, argv, step.AskLimit)
 	if err == nil && out.Exit != 0 {
-		err = fmt.Errorf("systemd-run ended with status %d%s", out.Exit, said(out))
+		err = fmt.Errorf("systemd-run ended with status %d%s", out.Exit, step.Said(out))
 	}
 	if err != nil {
 		return "", err // another guard has to do
@@ -239,7 +242,7 @@ func unitEscape(s string) string {
 
 // disarm removes the guards of a change that is confirmed or taken back. What
 // fails does no harm: a guard looks at the journal before it acts.
-func (g Guard) disarm(ctx context.Context, m Machine, c *Change) {
+func (g Guard) disarm(ctx context.Context, m machine.Machine, c *Change) {
 	c.store.disk.Remove(c.in("reserve"))
 	if c.armed == nil {
 		return
@@ -254,7 +257,7 @@ func (g Guard) disarm(ctx context.Context, m Machine, c *Change) {
 		units.Close()
 	}
 	if bin, booted := m.Systemctl(); booted && bin != "" {
-		m.Run(ctx, []string{bin, "stop", unitName(c.ID) + ".timer"}, askLimit)
+		m.Run(ctx, []string{bin, "stop", unitName(c.ID) + ".timer"}, step.AskLimit)
 	}
 	c.store.disk.Remove(c.in("fettle"))
 }

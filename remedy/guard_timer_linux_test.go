@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"fettle/remedy/machine"
+	"fettle/remedy/step"
 )
 
 // TestTimerFails: where systemd-run fails there is no timer, and a change may
@@ -19,10 +22,10 @@ func TestTimerFails(t *testing.T) {
 	put(t, dir+"/systemctl", "#!/bin/sh\n", 0o755)
 	put(t, dir+"/a", "old\n", 0o644)
 	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
-	e.Machine = here{Linux{SystemctlPath: dir + "/systemctl"}}
+	e.Machine = here{machine.Linux{SystemctlPath: dir + "/systemctl"}}
 	e.Guard = Guard{Units: dir + "/units", SystemdRun: dir + "/systemd-run"}
 	_, err := e.Apply(t.Context(), Head{ConfirmWithin: time.Minute,
-		Plan: Plan{Steps: []Step{File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte("new\n")}}}}, nil)
+		Plan: Plan{Steps: []step.Step{step.File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte("new\n")}}}}, nil)
 	if err == nil || !strings.Contains(err.Error(), "could not be armed") || read(t, dir+"/a") != "old\n" {
 		t.Errorf("apply said %v, and a says %q", err, read(t, dir+"/a"))
 	}

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fettle/remedy/machine"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
+
+	"fettle/remedy/machine"
+	"fettle/remedy/step"
 )
 
 // Head is plan.json: what one change was made for.
@@ -26,7 +28,7 @@ type Head struct {
 	ConfirmWithin time.Duration `json:"confirm_within_ns,omitempty"`
 	Plan          Plan          `json:"plan"`
 	// Seen is what Survey found.
-	Seen []Item `json:"seen,omitempty"`
+	Seen []step.Item `json:"seen,omitempty"`
 }
 
 // Event is what a journal line tells.
@@ -49,12 +51,12 @@ const (
 
 // Record is one journal line.
 type Record struct {
-	Time  time.Time `json:"time"`
-	Event Event     `json:"event"`
-	Step  int       `json:"step"` // from 0
-	Boot  string    `json:"boot,omitempty"`
-	PID   int       `json:"pid,omitempty"`
-	Items []Item    `json:"items,omitempty"`
+	Time  time.Time   `json:"time"`
+	Event Event       `json:"event"`
+	Step  int         `json:"step"` // from 0
+	Boot  string      `json:"boot,omitempty"`
+	PID   int         `json:"pid,omitempty"`
+	Items []step.Item `json:"items,omitempty"`
 	// Why says in words why something was left, noted, or taken back.
 	Why string `json:"why,omitempty"`
 	// Force and Skip of an undoing: write over what others changed, or leave
@@ -116,14 +118,14 @@ func (r Record) valid(steps int) error {
 	}
 	for _, it := range r.Items {
 		switch it.Kind {
-		case itemFile, itemMeta, itemFolder:
+		case step.FileItem, step.MetaItem, step.FolderItem:
 			if it.Image == nil {
 				return fmt.Errorf("item %s without an image", it.Path)
 			}
 			if it.Image.Blob != "" && !fs.ValidPath(it.Image.Blob) {
 				return fmt.Errorf("item %s: bad name %q of a kept file", it.Path, it.Image.Blob)
 			}
-		case itemValue, itemMTU, itemEnabled, itemActive:
+		case step.ValueItem, step.MTUItem, step.EnabledItem, step.ActiveItem:
 		default:
 			return fmt.Errorf("unknown kind of item %q", it.Kind)
 		}
@@ -170,11 +172,11 @@ func (c *Change) appendLine(b []byte) error {
 
 // keep writes the content of a snapshot's files into the store, durably, and
 // names them in the items.
-func (c *Change) keep(step int, items []Item) error {
+func (c *Change) keep(at int, items []step.Item) error {
 	any := false
 	for i := range items {
-		if img := items[i].Image; items[i].Kind == itemFile && img.Type == Regular {
-			img.Blob = fmt.Sprintf("pre/%d-%d", step, i)
+		if img := items[i].Image; items[i].Kind == step.FileItem && img.Type == machine.Regular {
+			img.Blob = fmt.Sprintf("pre/%d-%d", at, i)
 			if err := c.store.write(c.in(img.Blob), img.Content); err != nil {
 				return fmt.Errorf("keeping a copy of %s: %w", items[i].Path, err)
 			}
@@ -188,7 +190,7 @@ func (c *Change) keep(step int, items []Item) error {
 }
 
 // load reads the kept content back into a snapshot.
-func (c *Change) load(items []Item) error {
+func (c *Change) load(items []step.Item) error {
 	for i := range items {
 		img := items[i].Image
 		if img == nil || img.Blob == "" || img.Content != nil {

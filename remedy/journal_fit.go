@@ -1,6 +1,10 @@
 package remedy
 
-import "fmt"
+import (
+	"fmt"
+
+	"fettle/remedy/step"
+)
 
 // fit tells whether the records can be those of the plan: each step begins
 // before anything else is said of it, and its snapshot holds what such a step
@@ -8,7 +12,7 @@ import "fmt"
 // file system lost a part of, must not lead to "everything is as it was".
 // line is that of the record that does not fit, from 1.
 func (c *Change) fit() (line int, err error) {
-	began := make([][]Item, len(c.Plan.Steps))
+	began := make([][]step.Item, len(c.Plan.Steps))
 	intended := make([]bool, len(c.Plan.Steps))
 	for i, r := range c.Records {
 		switch r.Event {
@@ -30,37 +34,33 @@ func (c *Change) fit() (line int, err error) {
 }
 
 // fitItems compares a snapshot with the kind of step that took it.
-func fitItems(s Step, items []Item) error {
-	first, rest := "", ""
-	switch s.(type) {
-	case File, Remove:
-		first, rest = itemFile, itemFolder
-	case Perm, ACL:
-		first, rest = itemMeta, itemMeta
-	case Sysctl, Sysfs:
-		first, rest = itemValue, itemValue
-	case LinkMTU:
-		first, rest = itemMTU, itemMTU
-	default: // may have none
+func fitItems(s step.Step, items []step.Item) error {
+	k, ok := s.(step.Keeper)
+	if !ok { // may have none
 		return nil
 	}
+	first, rest := k.Keeps()
 	if len(items) == 0 {
 		return fmt.Errorf("nothing was kept for %s", s.Describe())
 	}
 	for i, it := range items {
-		if want := map[bool]string{true: first, false: rest}[i == 0]; it.Kind != want {
+		want := rest
+		if i == 0 {
+			want = first
+		}
+		if it.Kind != want {
 			return fmt.Errorf("item %d is a %s, where %s keeps a %s", i+1, it.Kind, s.Describe(), want)
 		}
 	}
 	return nil
 }
 
-func sameKeys(a, b []Item) bool {
+func sameKeys(a, b []step.Item) bool {
 	if len(a) != len(b) {
 		return false
 	}
 	for i := range a {
-		if a[i].key() != b[i].key() {
+		if a[i].Key() != b[i].Key() {
 			return false
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fettle/internal/means"
+	"fettle/remedy/step"
 )
 
 var journalSeed = []string{
@@ -72,23 +73,23 @@ func FuzzJournal(f *testing.F) {
 		}
 		c := &Change{Records: recs}
 		for range steps {
-			c.Plan.Steps = append(c.Plan.Steps, File{Path: "/a"})
+			c.Plan.Steps = append(c.Plan.Steps, step.File{Path: "/a"})
 		}
 		c.replay()
 		c.Left()
 		c.Unconfirmed()
 		if _, err := c.fit(); err == nil { // then undo reads it so
 			for i, st := range c.steps {
-				if a, err := actionOf(c.Plan.Steps[i]); err == nil && st.intended {
-					probe(t.Context(), nil, a, st.before, st.after, st.before, true)
+				if st.intended {
+					probe(t.Context(), nil, c.Plan.Steps[i], st.before, st.after, st.before, true)
 				}
 			}
 		}
 		for _, st := range c.steps { // what undo would walk over
 			for _, it := range st.before {
-				it.key()
-				it.show()
-				it.same(it)
+				it.Key()
+				it.Show()
+				it.Same(it)
 			}
 		}
 		// What counts is read the same again, without error.
@@ -112,32 +113,32 @@ func TestJournalFits(t *testing.T) {
 	)
 	for _, tc := range []struct {
 		name  string
-		step  Step
+		step  step.Step
 		lines []string
 		bad   int // line; 0: fits
 	}{
-		{"whole", File{Path: "/a"}, []string{kept, done}, 0},
-		{"cut off", File{Path: "/a"}, []string{kept}, 0},
-		{"done before it began", File{Path: "/a"}, []string{done, kept}, 1},
-		{"left before it began", File{Path: "/a"}, []string{`{"event":"left","step":0}`}, 1},
-		{"a file's step kept a value", File{Path: "/a"}, []string{value}, 1},
-		{"a file's step kept an MTU", File{Path: "/a"}, []string{mtu}, 1},
-		{"a file's step kept nothing", File{Path: "/a"}, []string{none}, 1},
-		{"a mode's step kept a value", Perm{Path: "/a", Mode: 0o600}, []string{value}, 1},
-		{"an ACL's step kept a file", ACL{Path: "/a"}, []string{kept}, 1},
-		{"a sysctl kept its value", Sysctl{Key: "a"}, []string{value}, 0},
-		{"a sysctl kept a file", Sysctl{Key: "a"}, []string{kept}, 1},
-		{"an MTU", LinkMTU{Link: "a"}, []string{mtu}, 0},
-		{"done with another file", File{Path: "/a"}, []string{kept, other}, 2},
-		{"done with none", File{Path: "/a"}, []string{kept, empty}, 2},
-		{"a command keeps nothing", Command{Do: []string{"/bin/true"}}, []string{none, empty}, 0},
+		{"whole", step.File{Path: "/a"}, []string{kept, done}, 0},
+		{"cut off", step.File{Path: "/a"}, []string{kept}, 0},
+		{"done before it began", step.File{Path: "/a"}, []string{done, kept}, 1},
+		{"left before it began", step.File{Path: "/a"}, []string{`{"event":"left","step":0}`}, 1},
+		{"a file's step kept a value", step.File{Path: "/a"}, []string{value}, 1},
+		{"a file's step kept an MTU", step.File{Path: "/a"}, []string{mtu}, 1},
+		{"a file's step kept nothing", step.File{Path: "/a"}, []string{none}, 1},
+		{"a mode's step kept a value", step.Perm{Path: "/a", Mode: 0o600}, []string{value}, 1},
+		{"an ACL's step kept a file", step.ACL{Path: "/a"}, []string{kept}, 1},
+		{"a sysctl kept its value", step.Sysctl{Key: "a"}, []string{value}, 0},
+		{"a sysctl kept a file", step.Sysctl{Key: "a"}, []string{kept}, 1},
+		{"an MTU", step.LinkMTU{Link: "a"}, []string{mtu}, 0},
+		{"done with another file", step.File{Path: "/a"}, []string{kept, other}, 2},
+		{"done with none", step.File{Path: "/a"}, []string{kept, empty}, 2},
+		{"a command keeps nothing", step.Command{Do: []string{"/bin/true"}}, []string{none, empty}, 0},
 	} {
 		recs, _, err := parseJournal("j", []byte(strings.Join(tc.lines, "\n")+"\n"), 1)
 		if err != nil {
 			t.Fatalf("%s: %v", tc.name, err)
 		}
 		c := &Change{Records: recs}
-		c.Plan.Steps = []Step{tc.step}
+		c.Plan.Steps = []step.Step{tc.step}
 		if line, err := c.fit(); line != tc.bad || (err != nil) != (tc.bad > 0) {
 			t.Errorf("%s: line %d, %v; want line %d", tc.name, line, err, tc.bad)
 		}
@@ -145,12 +146,12 @@ func TestJournalFits(t *testing.T) {
 }
 
 func TestPlanJSON(t *testing.T) {
-	p := Plan{Title: "t", Notes: []string{"n"}, CutsConnection: true, Settle: time.Second, Steps: []Step{
-		File{Path: "/a", Content: []byte{0, 255}, Was: []byte{}}, File{Path: "/b", Content: []byte("x"), Mode: 0o600, Secret: true},
-		Remove{Path: "/c", Was: []byte("x")}, Perm{Path: "/d", Mode: -1, UID: 0, GID: -1}, ACL{Path: "/e", Access: "none"},
-		Sysctl{"a/b", "1"}, Sysfs{"/sys/a", "2"}, Unit{Name: "a.service", Act: "reload"}, LinkMTU{"br0", 1500, true}, SolicitRouter{"br0"}, Check{Run: []string{"/bin/true"}},
-		Command{Do: []string{"/bin/a", "b c"}, Undo: []string{"/bin/b"}, Probe: []string{"/bin/c"}, Require: []string{"/bin/d"}, Limit: time.Minute, Differs: "d"},
-		Command{Do: []string{"/bin/a"}, Again: true}, MDBitmap{"md0", mdArray, true}, MDReadd{"md0", "sda1", true, mdArray, mdFirst},
+	p := Plan{Title: "t", Notes: []string{"n"}, CutsConnection: true, Settle: time.Second, Steps: []step.Step{
+		step.File{Path: "/a", Content: []byte{0, 255}, Was: []byte{}}, step.File{Path: "/b", Content: []byte("x"), Mode: 0o600, Secret: true},
+		step.Remove{Path: "/c", Was: []byte("x")}, step.Perm{Path: "/d", Mode: -1, UID: 0, GID: -1}, step.ACL{Path: "/e", Access: "none"},
+		step.Sysctl{Key: "a/b", Value: "1"}, step.Sysfs{Path: "/sys/a", Value: "2", Drifting: []string{"/sys/b"}}, step.Unit{Name: "a.service", Act: "reload"}, step.LinkMTU{Link: "br0", MTU: 1500, Bridge: true}, step.SolicitRouter{Link: "br0"}, step.Check{Run: []string{"/bin/true"}},
+		step.Command{Do: []string{"/bin/a", "b c"}, Undo: []string{"/bin/b"}, Probe: []string{"/bin/c"}, Require: []string{"/bin/d"}, Limit: time.Minute, Differs: "d"},
+		step.Command{Do: []string{"/bin/a"}, Again: true},
 	}}
 	b, err := json.Marshal(p)
 	if err != nil {

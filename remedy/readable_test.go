@@ -3,12 +3,14 @@ package remedy
 import (
 	"strings"
 	"testing"
+
+	"fettle/remedy/step"
 )
 
 // TestReadable: an export shows its reader what it does, whatever names it has.
 func TestReadable(t *testing.T) {
 	plan := func(name string) Plan {
-		return Plan{Title: "restart " + name, Notes: []string{"of " + name}, Steps: []Step{Perm{Path: "/srv/" + name, Mode: 0o600, UID: -1, GID: -1}}}
+		return Plan{Title: "restart " + name, Notes: []string{"of " + name}, Steps: []step.Step{step.Perm{Path: "/srv/" + name, Mode: 0o600, UID: -1, GID: -1}}}
 	}
 	for _, name := range []string{"a\x1b[2J", "a\x7f", "a\u009b2J", "a\u202egnp.sh", "a\u2066", "a\xff", "a\r#"} {
 		for kind, export := range map[string]func(Plan) (string, error){"sh": Script, "ansible": Playbook} {

@@ -15,27 +15,28 @@ import (
 
 	"fettle/internal/means"
 	"fettle/remedy/machine"
+	"fettle/remedy/step"
 )
 
 // scriptPlan has a step of every kind that a script can be run with here, and
 // contents that would break a careless script.
 func scriptPlan(dir string) Plan {
-	return Plan{Title: "mend\n$(touch /owned) `x`", Notes: []string{"a\nrm -rf /"}, Steps: []Step{
-		File{Path: dir + "/it's $HOME", Was: []byte("old\n"), Content: []byte("$(id) `id` \\ 'x' \"y\"\nFETTLE\n\tend\n")},
-		File{Path: dir + "/new.d/deep/raw", Content: []byte("no newline at the end, \x00 and \xff"), Mode: 0o640},
-		File{Path: dir + "/empty", Was: []byte("x"), Content: []byte{}},
-		File{Path: dir + "/hard", Was: []byte("old\n"), Content: []byte("new\n")},
-		Remove{Path: dir + "/gone", Was: []byte("bye\n")},
-		Perm{Path: dir + "/perm", Mode: 0o4711, UID: 3, GID: -1},
-		ACL{Path: dir + "/perm", Access: "user::rwx,user:12:r--,group::r-x,mask::r-x,other::---"},
-		ACL{Path: dir + "/listed", Access: "none"},
-		ACL{Path: dir, Default: "user::rwx,group::r-x,other::---"},
-		Sysctl{Key: "net/ipv6/conf/all/forwarding", Value: "1"},
-		Sysctl{Key: "net/ipv4/ip_forward", Value: "1"},
-		Sysfs{Path: "/sys/class/net/v0/tx_queue_len", Value: "77"},
-		LinkMTU{Link: "v0", MTU: 1400},
-		SolicitRouter{Link: "v0"},
-		Command{Do: []string{"/usr/bin/touch", dir + "/made by command"}, Undo: []string{"/usr/bin/rm", dir + "/made by command"}, Require: []string{"/usr/bin/true"}},
+	return Plan{Title: "mend\n$(touch /owned) `x`", Notes: []string{"a\nrm -rf /"}, Steps: []step.Step{
+		step.File{Path: dir + "/it's $HOME", Was: []byte("old\n"), Content: []byte("$(id) `id` \\ 'x' \"y\"\nFETTLE\n\tend\n")},
+		step.File{Path: dir + "/new.d/deep/raw", Content: []byte("no newline at the end, \x00 and \xff"), Mode: 0o640},
+		step.File{Path: dir + "/empty", Was: []byte("x"), Content: []byte{}},
+		step.File{Path: dir + "/hard", Was: []byte("old\n"), Content: []byte("new\n")},
+		step.Remove{Path: dir + "/gone", Was: []byte("bye\n")},
+		step.Perm{Path: dir + "/perm", Mode: 0o4711, UID: 3, GID: -1},
+		step.ACL{Path: dir + "/perm", Access: "user::rwx,user:12:r--,group::r-x,mask::r-x,other::---"},
+		step.ACL{Path: dir + "/listed", Access: "none"},
+		step.ACL{Path: dir, Default: "user::rwx,group::r-x,other::---"},
+		step.Sysctl{Key: "net/ipv6/conf/all/forwarding", Value: "1"},
+		step.Sysctl{Key: "net/ipv4/ip_forward", Value: "1"},
+		step.Sysfs{Path: "/sys/class/net/v0/tx_queue_len", Value: "77"},
+		step.LinkMTU{Link: "v0", MTU: 1400},
+		step.SolicitRouter{Link: "v0"},
+		step.Command{Do: []string{"/usr/bin/touch", dir + "/made by command"}, Undo: []string{"/usr/bin/rm", dir + "/made by command"}, Require: []string{"/usr/bin/true"}},
 	}}
 }
 
@@ -49,13 +50,11 @@ func scriptWorld(t *testing.T) string {
 	put(t, dir+"/gone", "bye\n", 0o620)
 	put(t, dir+"/perm", "", 0o640)
 	put(t, dir+"/listed", "", 0o640)
-	must(t, "xattr", Linux{}.SetXattr(machine.At(dir+"/it's $HOME"), "user.note", []byte("keep")))
-	lists, err := ACL{Access: "user::rw-,user:5:rwx,group::---,mask::rwx,other::---"}.lists(Image{})
-	must(t, "ACL", err)
-	must(t, "ACL", Linux{}.SetXattr(machine.At(dir+"/listed"), "system.posix_acl_access", lists["system.posix_acl_access"]))
+	must(t, "xattr", machine.Linux{}.SetXattr(machine.At(dir+"/it's $HOME"), "user.note", []byte("keep")))
+	must(t, "ACL", machine.Linux{}.SetXattr(machine.At(dir+"/listed"), "system.posix_acl_access", accessList(t, "user::rw-,user:5:rwx,group::---,mask::rwx,other::---")))
 	must(t, "veth", netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "v0"}, PeerName: "d0"}))
 	for _, n := range []string{"v0", "d0"} {
-		must(t, n, Linux{}.WriteValue("/proc/sys/net/ipv6/conf/"+n+"/accept_dad", "0"))
+		must(t, n, machine.Linux{}.WriteValue("/proc/sys/net/ipv6/conf/"+n+"/accept_dad", "0"))
 		l, err := netlink.LinkByName(n)
 		must(t, n, err)
 		must(t, n, netlink.LinkSetUp(l))
@@ -113,9 +112,9 @@ func TestScriptRuns(t *testing.T) {
 func TestScriptIsClean(t *testing.T) {
 	bin := means.Tool(t, "shellcheck")
 	p := scriptPlan("/tmp/w")
-	p.Steps = append(p.Steps, Unit{Name: "a.service", Act: "restart"}, Unit{Act: "daemon-reload"}, Unit{Name: "a.service", Act: "enable"},
-		Unit{Name: "a.service", Act: "stop"}, Sysctl{Key: "vm/dirty_bytes", Value: "1048576"}, ACL{Path: "/a", Default: "none"})
-	for name, p := range map[string]Plan{"all": p, "one": {Title: "one", Steps: []Step{Sysctl{Key: "net/ipv4/conf/eth0.5/rp_filter", Value: "1"}}}} {
+	p.Steps = append(p.Steps, step.Unit{Name: "a.service", Act: "restart"}, step.Unit{Act: "daemon-reload"}, step.Unit{Name: "a.service", Act: "enable"},
+		step.Unit{Name: "a.service", Act: "stop"}, step.Sysctl{Key: "vm/dirty_bytes", Value: "1048576"}, step.ACL{Path: "/a", Default: "none"})
+	for name, p := range map[string]Plan{"all": p, "one": {Title: "one", Steps: []step.Step{step.Sysctl{Key: "net/ipv4/conf/eth0.5/rp_filter", Value: "1"}}}} {
 		text, err := Script(p)
 		if err != nil {
 			t.Fatal(err)
@@ -126,7 +125,7 @@ func TestScriptIsClean(t *testing.T) {
 			t.Errorf("%s: shellcheck: %v\n%s", name, err, out)
 		}
 	}
-	if _, err := Script(Plan{Steps: []Step{File{Path: "/a", Secret: true}}}); err == nil {
+	if _, err := Script(Plan{Steps: []step.Step{step.File{Path: "/a", Secret: true}}}); err == nil {
 		t.Error("a secret was written into a script")
 	}
 }
@@ -134,8 +133,8 @@ func TestScriptIsClean(t *testing.T) {
 func TestPlaybookSyntax(t *testing.T) {
 	bin := means.Tool(t, "ansible-playbook")
 	p := scriptPlan("/tmp/w")
-	p.Steps[1] = File{Path: "/tmp/w/jinja", Content: []byte("{{ lookup('pipe', 'touch /owned') }}\n{% raw %}\n")}
-	p.Steps = append(p.Steps, Unit{Name: "a.service", Act: "restart"}, Unit{Act: "daemon-reload"}, Unit{Name: "a.service", Act: "enable"})
+	p.Steps[1] = step.File{Path: "/tmp/w/jinja", Content: []byte("{{ lookup('pipe', 'touch /owned') }}\n{% raw %}\n")}
+	p.Steps = append(p.Steps, step.Unit{Name: "a.service", Act: "restart"}, step.Unit{Act: "daemon-reload"}, step.Unit{Name: "a.service", Act: "enable"})
 	text, err := Playbook(p)
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +144,7 @@ func TestPlaybookSyntax(t *testing.T) {
 	if out, err := exec.Command(bin, "--syntax-check", "-i", "localhost,", name).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s\n%s", err, out, text)
 	}
-	if _, err := Playbook(Plan{Steps: []Step{File{Path: "/a", Content: []byte{0}}}}); err == nil {
+	if _, err := Playbook(Plan{Steps: []step.Step{step.File{Path: "/a", Content: []byte{0}}}}); err == nil {
 		t.Error("content that is not text was written into a playbook")
 	}
 }
@@ -157,11 +156,11 @@ func TestPlaybookRuns(t *testing.T) {
 	put(t, dir+"/a", "old\n", 0o604)
 	put(t, dir+"/gone", "bye\n", 0o644)
 	want := "{{ lookup('pipe', 'id') }} \"q\" 'q'\ttab\n"
-	text, err := Playbook(Plan{Title: "t", Steps: []Step{
-		File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte(want)},
-		File{Path: dir + "/n/b", Content: []byte("new\n"), Mode: 0o640},
-		Remove{Path: dir + "/gone", Was: []byte("bye\n")},
-		Perm{Path: dir + "/n", Mode: 0o711, UID: -1, GID: -1},
+	text, err := Playbook(Plan{Title: "t", Steps: []step.Step{
+		step.File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte(want)},
+		step.File{Path: dir + "/n/b", Content: []byte("new\n"), Mode: 0o640},
+		step.Remove{Path: dir + "/gone", Was: []byte("bye\n")},
+		step.Perm{Path: dir + "/n", Mode: 0o711, UID: -1, GID: -1},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -176,11 +175,11 @@ func TestPlaybookRuns(t *testing.T) {
 	if out, err := run(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	a, err := Linux{}.Look(dir+"/a", true)
+	a, err := machine.Linux{}.Look(dir+"/a", true)
 	if err != nil || string(a.Content) != want || a.Mode != 0o604 {
 		t.Errorf("a: %04o %q, %v", a.Mode, a.Content, err)
 	}
-	if b, err := (Linux{}).Look(dir+"/n/b", true); err != nil || string(b.Content) != "new\n" || b.Mode != 0o640 {
+	if b, err := (machine.Linux{}).Look(dir+"/n/b", true); err != nil || string(b.Content) != "new\n" || b.Mode != 0o640 {
 		t.Errorf("b: %04o %q, %v", b.Mode, b.Content, err)
 	}
 	if _, err := os.Stat(dir + "/gone"); err == nil {
@@ -194,12 +193,12 @@ func TestPlaybookRuns(t *testing.T) {
 	must(t, "his folder", os.MkdirAll(dir+"/his/n", 0o755))
 	must(t, "his folder", os.Chown(dir+"/his", anaID, anaID))
 	must(t, "his link", os.Symlink(dir+"/shadow", dir+"/his/n/a"))
-	if text, err = Playbook(Plan{Title: "t", Steps: []Step{Perm{Path: dir + "/his/n/a", Mode: 0o644, UID: anaID, GID: -1}}}); err != nil {
+	if text, err = Playbook(Plan{Title: "t", Steps: []step.Step{step.Perm{Path: dir + "/his/n/a", Mode: 0o644, UID: anaID, GID: -1}}}); err != nil {
 		t.Fatal(err)
 	}
 	put(t, dir+"/mend.yml", text, 0o644)
 	out, err := run()
-	img, lerr := Linux{}.Look(dir+"/shadow", true)
+	img, lerr := machine.Linux{}.Look(dir+"/shadow", true)
 	if err == nil || !strings.Contains(out, "others than root may write to") || !strings.Contains(out, "directory 65534 755 "+dir+"/his") || lerr != nil || img.UID != 0 || img.Mode != 0o600 {
 		t.Errorf("on a user's ground: %v, %+v %v\n%s", err, img, lerr, out)
 	}
@@ -212,8 +211,8 @@ func TestScriptStopsWhereTheOldValueIsUnknown(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir+"/bin/ip", "#!/bin/sh\ntouch "+dir+"/acted\n", 0o755)
 	put(t, dir+"/bin/chmod", "#!/bin/sh\ntouch "+dir+"/acted\n", 0o755)
-	for _, s := range []Step{LinkMTU{Link: "nolink0", MTU: 1400}, Perm{Path: dir + "/none", Mode: 0o600, UID: -1, GID: -1}} {
-		text, err := Script(Plan{Title: "t", Steps: []Step{s}})
+	for _, s := range []step.Step{step.LinkMTU{Link: "nolink0", MTU: 1400}, step.Perm{Path: dir + "/none", Mode: 0o600, UID: -1, GID: -1}} {
+		text, err := Script(Plan{Title: "t", Steps: []step.Step{s}})
 		must(t, "script", err)
 		cmd := exec.Command("sh")
 		cmd.Stdin = strings.NewReader(text)
@@ -233,16 +232,16 @@ func TestScriptStopsOnOthersGround(t *testing.T) {
 		p := newPrey(t)
 		was := p.roots()
 		ssh := p.home + "/.ssh"
-		for _, s := range []Step{
-			Perm{Path: ssh + "/config", Mode: 0o644, UID: anaID, GID: -1},
-			File{Path: ssh + "/config", Was: []byte(secret), Content: []byte("x")},
-			Remove{Path: ssh + "/config", Was: []byte(secret)},
-			ACL{Path: ssh + "/config", Access: "user::rw-,user:1234:r--,group::r--,mask::r--,other::---"},
+		for _, s := range []step.Step{
+			step.Perm{Path: ssh + "/config", Mode: 0o644, UID: anaID, GID: -1},
+			step.File{Path: ssh + "/config", Was: []byte(secret), Content: []byte("x")},
+			step.Remove{Path: ssh + "/config", Was: []byte(secret)},
+			step.ACL{Path: ssh + "/config", Access: "user::rw-,user:1234:r--,group::r--,mask::r--,other::---"},
 		} {
-			if err := Exportable(Linux{}, Plan{Steps: []Step{s}}); !errors.As(err, new(*Shared)) {
+			if err := Exportable(machine.Linux{}, Plan{Steps: []step.Step{s}}); !errors.As(err, new(*Shared)) {
 				t.Errorf("%s: exported: %v", s.Describe(), err)
 			}
-			text, err := Script(Plan{Title: "t", Steps: []Step{s}})
+			text, err := Script(Plan{Title: "t", Steps: []step.Step{s}})
 			must(t, "script", err)
 			p.attacks()[attack]()
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // of a FIFO it would read for ever
@@ -262,7 +261,7 @@ func TestScriptStopsOnOthersGround(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir+"/real/a", "old\n", 0o600)
 	must(t, "link", os.Symlink("real", dir+"/link"))
-	text, err := Script(Plan{Title: "t", Steps: []Step{Perm{Path: dir + "/link/../link/a", Mode: 0o640, UID: -1, GID: -1}}})
+	text, err := Script(Plan{Title: "t", Steps: []step.Step{step.Perm{Path: dir + "/link/../link/a", Mode: 0o640, UID: -1, GID: -1}}})
 	must(t, "script", err)
 	cmd := exec.Command("sh")
 	cmd.Stdin = strings.NewReader(text)
@@ -270,7 +269,7 @@ func TestScriptStopsOnOthersGround(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("root's own link: %v\n%s", err, out)
 	}
-	if img, err := (Linux{}).Look(dir+"/real/a", false); err != nil || img.Mode != 0o640 {
+	if img, err := (machine.Linux{}).Look(dir+"/real/a", false); err != nil || img.Mode != 0o640 {
 		t.Errorf("root's own link: %+v %v", img, err)
 	}
 }

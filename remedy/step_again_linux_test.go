@@ -4,6 +4,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"fettle/remedy/machine"
+	"fettle/remedy/step"
 )
 
 // A command that works up what the other steps wrote runs once more when they
@@ -15,10 +18,10 @@ func TestCommandAgain(t *testing.T) {
 	put(t, boot, "first\n", 0o600)
 	put(t, dir+"/source", "old\n", 0o644)
 	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
-	e.Machine = here{Linux{BootIDFile: boot}}
-	steps := []Step{
-		File{Path: dir + "/source", Was: []byte("old\n"), Content: []byte("new\n")},
-		Command{Do: []string{"/usr/bin/cp", dir + "/source", dir + "/worked-up"}, Again: true},
+	e.Machine = here{machine.Linux{BootIDFile: boot}}
+	steps := []step.Step{
+		step.File{Path: dir + "/source", Was: []byte("old\n"), Content: []byte("new\n")},
+		step.Command{Do: []string{"/usr/bin/cp", dir + "/source", dir + "/worked-up"}, Again: true},
 	}
 	for name, undo := range map[string]func(){
 		"same boot":    func() {},

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"fettle/remedy/step"
 )
 
 // TestCheckFails: what stands before a check that fails is put back, and what
@@ -16,10 +18,10 @@ func TestCheckFails(t *testing.T) {
 		want string
 	}{{"/usr/bin/false", "old\n"}, {"/usr/bin/true", "new\n"}} {
 		e := engineAt(t, filepath.Join(t.TempDir(), "state"))
-		_, err := e.Apply(t.Context(), Head{Plan: Plan{Title: "t", Steps: []Step{
-			File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte("new\n")},
-			Check{Run: []string{c.run}},
-			File{Path: dir + "/b", Content: []byte("b\n")},
+		_, err := e.Apply(t.Context(), Head{Plan: Plan{Title: "t", Steps: []step.Step{
+			step.File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte("new\n")},
+			step.Check{Run: []string{c.run}},
+			step.File{Path: dir + "/b", Content: []byte("b\n")},
 		}}}, nil)
 		if got := read(t, dir+"/a"); got != c.want {
 			t.Errorf("after %s: %q, want %q", c.run, got, c.want)

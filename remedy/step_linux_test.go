@@ -20,6 +20,7 @@ import (
 
 	"fettle/internal/means"
 	"fettle/remedy/machine"
+	"fettle/remedy/step"
 )
 
 // TestSolicit: the neighbour hears one router solicitation as RFC 4861 §6.1.1
@@ -28,9 +29,9 @@ func TestSolicit(t *testing.T) {
 	privately(t)
 	must(t, "veth", netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "v0"}, PeerName: "v1"}))
 	for _, n := range []string{"v0", "v1"} {
-		must(t, n, Linux{}.WriteValue("/proc/sys/net/ipv6/conf/"+n+"/accept_dad", "0"))
+		must(t, n, machine.Linux{}.WriteValue("/proc/sys/net/ipv6/conf/"+n+"/accept_dad", "0"))
 		// The kernel's own solicitations would be taken for ours.
-		must(t, n, Linux{}.WriteValue("/proc/sys/net/ipv6/conf/"+n+"/accept_ra", "0"))
+		must(t, n, machine.Linux{}.WriteValue("/proc/sys/net/ipv6/conf/"+n+"/accept_ra", "0"))
 		l, err := netlink.LinkByName(n)
 		must(t, n, err)
 		must(t, n, netlink.LinkSetUp(l))
@@ -48,8 +49,8 @@ func TestSolicit(t *testing.T) {
 	f.Accept(ipv6.ICMPTypeRouterSolicitation)
 	must(t, "filter", p.SetICMPFilter(&f))
 
-	st := &site{m: Linux{}}
-	must(t, "solicit", SolicitRouter{Link: "v0"}.act(t.Context(), st, nil))
+	st := &step.Site{Machine: machine.Linux{}}
+	must(t, "solicit", step.SolicitRouter{Link: "v0"}.Apply(t.Context(), st, nil))
 	must(t, "deadline", p.SetReadDeadline(time.Now().Add(3*time.Second)))
 	b := make([]byte, 1500)
 	n, cm, _, err := p.ReadFrom(b)
@@ -61,8 +62,8 @@ func TestSolicit(t *testing.T) {
 	}
 	// What cannot be asked is noted: it is no reason to give a plan up.
 	var noted []string
-	st.log = func(l string) { noted = append(noted, l) }
-	if err := (SolicitRouter{Link: "nosuch"}).act(t.Context(), st, nil); err != nil || len(noted) != 1 {
+	st.Log = func(l string) { noted = append(noted, l) }
+	if err := (step.SolicitRouter{Link: "nosuch"}).Apply(t.Context(), st, nil); err != nil || len(noted) != 1 {
 		t.Errorf("a link that is not there: %v, noted %q", err, noted)
 	}
 }
@@ -71,7 +72,7 @@ func TestSolicit(t *testing.T) {
 // writing one zeroes the other, and 0 is refused (mm/page-writeback.c). The
 // real ones are the whole machine's and left alone.
 type twin struct {
-	Linux
+	machine.Linux
 	v map[string]string
 }
 
@@ -94,7 +95,7 @@ func TestTwins(t *testing.T) {
 			m := twin{v: map[string]string{"dirty_bytes": was["dirty_bytes"], "dirty_ratio": was["dirty_ratio"]}}
 			e := engineAt(t, filepath.Join(t.TempDir(), "state"))
 			e.Machine = m
-			applied(t, e, Sysctl{Key: key, Value: value})
+			applied(t, e, step.Sysctl{Key: key, Value: value})
 			if m.v[filepath.Base(key)] != value {
 				t.Fatalf("%s: %v", key, m.v)
 			}
@@ -111,7 +112,7 @@ func TestTwins(t *testing.T) {
 // blind does not see mount points, as kernels before 5.8 do not show them.
 type blind struct{ here }
 
-func (m blind) Look(name string, content bool) (Image, error) {
+func (m blind) Look(name string, content bool) (machine.Image, error) {
 	i, err := m.here.Look(name, content)
 	i.Mount = false
 	return i, err
@@ -127,7 +128,7 @@ func TestBusy(t *testing.T) {
 	t.Cleanup(func() { unix.Unmount(dir+"/bound", 0) })
 	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
 	e.Machine = blind{}
-	applied(t, e, File{Path: dir + "/bound", Was: []byte("old\n"), Content: []byte("new\n")})
+	applied(t, e, step.File{Path: dir + "/bound", Was: []byte("old\n"), Content: []byte("new\n")})
 	if read(t, dir+"/source") != "new\n" {
 		t.Errorf("source says %q", read(t, dir+"/source"))
 	}
@@ -148,7 +149,7 @@ func TestSystemctl(t *testing.T) {
 	put(t, "/etc/systemd/system/demo.service", "[Service]\nExecStart=/bin/true\n[Install]\nWantedBy=multi-user.target\n", 0o644)
 	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
 	const link = "/etc/systemd/system/multi-user.target.wants/demo.service"
-	applied(t, e, Unit{Name: "demo.service", Act: "enable"})
+	applied(t, e, step.Unit{Name: "demo.service", Act: "enable"})
 	if _, err := os.Lstat(link); err != nil {
 		t.Error(err)
 	}
@@ -158,14 +159,14 @@ func TestSystemctl(t *testing.T) {
 	if _, err := os.Lstat(link); err == nil {
 		t.Error("still enabled after undo")
 	}
-	if _, booted := (Linux{}).Systemctl(); !booted {
-		_, err := e.Apply(t.Context(), Head{Plan: Plan{Steps: []Step{Unit{Name: "demo.service", Act: "reload"}}}}, nil)
+	if _, booted := (machine.Linux{}).Systemctl(); !booted {
+		_, err := e.Apply(t.Context(), Head{Plan: Plan{Steps: []step.Step{step.Unit{Name: "demo.service", Act: "reload"}}}}, nil)
 		if err == nil || !strings.Contains(err.Error(), "systemd does not run this host; nothing was changed") {
 			t.Errorf("reload without systemd: %v", err)
 		}
 	}
 	for _, bad := range []string{"", "--all", "../x", "a b"} {
-		if err := validUnit(bad); err == nil {
+		if err := (step.Unit{Name: bad, Act: "enable"}).Possible(e.Machine); err == nil {
 			t.Errorf("%q passes for a unit", bad)
 		}
 	}
@@ -181,9 +182,9 @@ func TestTimer(t *testing.T) {
 	put(t, dir+"/systemctl", "#!/bin/sh\necho \"$@\" >> "+dir+"/said\n", 0o755)
 	put(t, dir+"/a", "old\n", 0o644)
 	e := engineAt(t, dir+"/state")
-	e.Machine = here{Linux{SystemctlPath: dir + "/systemctl"}}
+	e.Machine = here{machine.Linux{SystemctlPath: dir + "/systemctl"}}
 	e.Guard = Guard{Units: dir + "/units", SystemdRun: dir + "/systemd-run"}
-	head := Head{ConfirmWithin: 90 * time.Second, Plan: Plan{Steps: []Step{File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte("new\n")}}}}
+	head := Head{ConfirmWithin: 90 * time.Second, Plan: Plan{Steps: []step.Step{step.File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte("new\n")}}}}
 	c, err := e.Apply(t.Context(), head, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -253,9 +254,9 @@ func TestArmFails(t *testing.T) {
 	put(t, dir+"/systemd-run", "#!/bin/sh\n", 0o755)
 	put(t, dir+"/systemctl", "#!/bin/sh\n", 0o755)
 	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
-	e.Machine = here{Linux{SystemctlPath: dir + "/systemctl"}}
+	e.Machine = here{machine.Linux{SystemctlPath: dir + "/systemctl"}}
 	e.Guard = Guard{Units: dir + "/ro", SystemdRun: dir + "/systemd-run"}
-	head := Head{ConfirmWithin: time.Minute, Plan: Plan{Steps: []Step{File{Path: dir + "/a", Content: []byte("new\n")}}}}
+	head := Head{ConfirmWithin: time.Minute, Plan: Plan{Steps: []step.Step{step.File{Path: dir + "/a", Content: []byte("new\n")}}}}
 	c, err := e.Apply(t.Context(), head, nil)
 	if err == nil || !strings.Contains(err.Error(), "could not be armed") || c.Phase() != TakenBack {
 		t.Errorf("apply said %v", err)
@@ -273,21 +274,21 @@ func TestResolve(t *testing.T) {
 		must(t, name, os.Symlink(to, dir+"/"+name))
 	}
 	for in, want := range map[string]string{"/rel/a": "/real/sub/a", "/abs/sub": "/real/sub", "/up": "/real/new", "/dangling": "/nowhere/x", "/abs/../x": "/x", "/none/such": "/none/such"} {
-		if got, err := (Linux{}).Resolve(dir + in); err != nil || got != dir+want {
+		if got, err := (machine.Linux{}).Resolve(dir + in); err != nil || got != dir+want {
 			t.Errorf("%s: %s, %v; want %s", in, strings.TrimPrefix(got, dir), err, want)
 		}
 	}
 	for _, bad := range []string{dir + "/loop", "relative"} {
-		if got, err := (Linux{}).Resolve(bad); err == nil {
+		if got, err := (machine.Linux{}).Resolve(bad); err == nil {
 			t.Errorf("%s: %s", bad, got)
 		}
 	}
 	// A symlink that appears between look and act is not followed.
 	must(t, "victim", os.WriteFile(dir+"/real/victim", []byte("x"), 0o644))
-	_, create := Linux{}.Create(dir+"/abs/new", nil)
+	_, create := machine.Linux{}.Create(dir+"/abs/new", nil)
 	for what, err := range map[string]error{
-		"overwrite": Linux{}.Overwrite(machine.At(dir+"/abs/victim"), nil), "unlink": Linux{}.Unlink(machine.At(dir + "/abs/victim")),
-		"create": create, "chmod": Linux{}.Chmod(machine.At(dir+"/abs"), 0o777), "last": Linux{}.Overwrite(machine.At(dir+"/rel"), nil),
+		"overwrite": machine.Linux{}.Overwrite(machine.At(dir+"/abs/victim"), nil), "unlink": machine.Linux{}.Unlink(machine.At(dir + "/abs/victim")),
+		"create": create, "chmod": machine.Linux{}.Chmod(machine.At(dir+"/abs"), 0o777), "last": machine.Linux{}.Overwrite(machine.At(dir+"/rel"), nil),
 	} {
 		if err == nil {
 			t.Errorf("%s went through a symlink", what)
@@ -297,10 +298,10 @@ func TestResolve(t *testing.T) {
 
 // TestText is what the admin reads before saying yes.
 func TestText(t *testing.T) {
-	got := Text(Plan{Title: "pin br0's MTU", CutsConnection: true, Notes: []string{"Pings \x1b[31mmay be lost."}, Steps: []Step{
-		File{Path: "/etc/net", Was: []byte("a\nmtu 9000\nb\n"), Content: []byte("a\nmtu 1500\x1b]0;x\a\nb\n")},
-		File{Path: "/etc/key", Was: []byte("psk"), Content: []byte("psk2"), Secret: true},
-		LinkMTU{Link: "br0", MTU: 1500, Bridge: true},
+	got := Text(Plan{Title: "pin br0's MTU", CutsConnection: true, Notes: []string{"Pings \x1b[31mmay be lost."}, Steps: []step.Step{
+		step.File{Path: "/etc/net", Was: []byte("a\nmtu 9000\nb\n"), Content: []byte("a\nmtu 1500\x1b]0;x\a\nb\n")},
+		step.File{Path: "/etc/key", Was: []byte("psk"), Content: []byte("psk2"), Secret: true},
+		step.LinkMTU{Link: "br0", MTU: 1500, Bridge: true},
 	}}, 80)
 	want := `pin br0's MTU
 
@@ -346,9 +347,9 @@ func TestDiesWhileArming(t *testing.T) {
 	put(t, dir+"/systemd-run", "#!/bin/sh\necho >> "+dir+"/armed\n", 0o755)
 	put(t, dir+"/systemctl", "#!/bin/sh\n", 0o755)
 	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
-	e.Machine = here{Linux{SystemctlPath: dir + "/systemctl"}}
+	e.Machine = here{machine.Linux{SystemctlPath: dir + "/systemctl"}}
 	e.Guard = Guard{Units: dir + "/units", SystemdRun: dir + "/systemd-run"}
-	plan := Plan{Steps: []Step{File{Path: dir + "/a", Content: []byte("new\n")}}}
+	plan := Plan{Steps: []step.Step{step.File{Path: dir + "/a", Content: []byte("new\n")}}}
 	c, err := e.Store.create(Head{Format: 1, ConfirmWithin: time.Minute, Plan: plan})
 	must(t, "create", err)
 	boot, err := e.Machine.BootID()
@@ -358,7 +359,7 @@ func TestDiesWhileArming(t *testing.T) {
 		t.Errorf("resume: %v, guards %v, a %q", err, c.Guards(), read(t, dir+"/a"))
 	}
 	// One whose time is over must not go on.
-	c, err = e.Store.create(Head{Format: 1, ConfirmWithin: time.Minute, Plan: Plan{Steps: []Step{File{Path: dir + "/b", Content: []byte("new\n")}}}})
+	c, err = e.Store.create(Head{Format: 1, ConfirmWithin: time.Minute, Plan: Plan{Steps: []step.Step{step.File{Path: dir + "/b", Content: []byte("new\n")}}}})
 	must(t, "create", err)
 	must(t, "armed", c.append(Record{Event: evArmed, Boot: boot, Deadline: time.Now().Add(-time.Second), Guards: []string{"x"}}))
 	if _, err = e.Resume(t.Context(), "", nil); err == nil || !strings.Contains(err.Error(), "fettle undo 0002") {
@@ -374,11 +375,11 @@ func TestFileLooksAgain(t *testing.T) {
 	privately(t)
 	dir := t.TempDir()
 	put(t, dir+"/a", "old\n", 0o644)
-	s := File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte("new\n")}
-	items, err := s.items(t.Context(), Linux{})
+	s := step.File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte("new\n")}
+	items, err := s.Items(t.Context(), machine.Linux{})
 	must(t, "look", err)
 	put(t, dir+"/a", "the admin's\n", 0o644)
-	if err := s.act(t.Context(), &site{m: Linux{}, temp: ".tmp"}, items); !errors.As(err, new(*Changed)) || read(t, dir+"/a") != "the admin's\n" {
+	if err := s.Apply(t.Context(), &step.Site{Machine: machine.Linux{}, Temp: ".tmp"}, items); !errors.As(err, new(*machine.Changed)) || read(t, dir+"/a") != "the admin's\n" {
 		t.Errorf("%v, a says %q", err, read(t, dir+"/a"))
 	}
 }
@@ -392,7 +393,7 @@ func TestCapabilities(t *testing.T) {
 	// VFS_CAP_REVISION_2 with cap_net_bind_service permitted and effective
 	// (include/uapi/linux/capability.h).
 	want := []byte{1, 0, 0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
-	must(t, "setcap", Linux{}.SetXattr(machine.At(dir+"/a"), "security.capability", want))
+	must(t, "setcap", machine.Linux{}.SetXattr(machine.At(dir+"/a"), "security.capability", want))
 	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
 	check := func(when string) {
 		t.Helper()
@@ -402,7 +403,7 @@ func TestCapabilities(t *testing.T) {
 			t.Errorf("%s: %x, %v", when, got[:max(n, 0)], err)
 		}
 	}
-	applied(t, e, File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte("new\n")})
+	applied(t, e, step.File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte("new\n")})
 	check("replaced")
 	_, err := e.Undo(t.Context(), "", UndoOptions{})
 	must(t, "undo", err)
@@ -419,7 +420,7 @@ func TestDefaultSpreads(t *testing.T) {
 	must(t, "veth", netlink.LinkAdd(veth))
 	const of = "/proc/sys/net/ipv4/conf/v0/rp_filter"
 	was := strings.TrimSpace(read(t, of))
-	applied(t, e, Sysctl{Key: "net/ipv4/conf/default/rp_filter", Value: map[string]string{"0": "2", "2": "1"}[was]})
+	applied(t, e, step.Sysctl{Key: "net/ipv4/conf/default/rp_filter", Value: map[string]string{"0": "2", "2": "1"}[was]})
 	if now := strings.TrimSpace(read(t, of)); now == was {
 		t.Fatalf("v0 did not follow default: %s", now)
 	}
@@ -453,7 +454,7 @@ func TestAdvisor(t *testing.T) {
 	m := advised{v: map[string]string{"advisor_mode": "none", "pages_to_scan": "1234"}}
 	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
 	e.Machine = m
-	applied(t, e, Sysfs{Path: ksmDir + "advisor_mode", Value: "scan-time"})
+	applied(t, e, step.Sysfs{Path: "/sys/kernel/mm/ksm/advisor_mode", Value: "scan-time", Drifting: []string{"/sys/kernel/mm/ksm/pages_to_scan"}})
 	m.v["pages_to_scan"] = "777" // the advisor's own doing
 	if _, err := e.Undo(t.Context(), "", UndoOptions{}); err != nil || m.v["pages_to_scan"] != "1234" || m.v["advisor_mode"] != "none" {
 		t.Errorf("undo: %v, %v", err, m.v)

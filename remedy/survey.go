@@ -2,25 +2,24 @@ package remedy
 
 import (
 	"errors"
-	"fettle/remedy/machine"
 	"fmt"
+
+	"fettle/remedy/machine"
+	"fettle/remedy/step"
 )
 
 // Survey looks at the files and folders that a plan changes and that others
 // than root can replace, when the plan is made and before anybody is asked
 // about it. Apply, given this as Head.Seen, refuses what is another one by
 // then. It follows no link that somebody else can have made.
-func Survey(m Machine, p Plan) ([]Item, error) {
-	seen := []Item{}
+func Survey(m machine.Machine, p Plan) ([]step.Item, error) {
+	seen := []step.Item{}
 	for i, s := range p.Steps {
-		a, err := actionOf(s)
-		if err != nil {
-			return nil, fmt.Errorf("step %d: %w", i+1, err)
-		}
-		if a.target() == "" {
+		target := step.Target(s)
+		if target == "" {
 			continue
 		}
-		real, err := m.Resolve(a.target())
+		real, err := m.Resolve(target)
 		if err != nil {
 			return nil, fmt.Errorf("step %d (%s): %w; nothing was changed", i+1, s.Describe(), err)
 		}
@@ -29,7 +28,7 @@ func Survey(m Machine, p Plan) ([]Item, error) {
 			return nil, fmt.Errorf("step %d (%s): %w; nothing was changed", i+1, s.Describe(), err)
 		}
 		if img.Foreign {
-			seen = append(seen, Item{Kind: itemMeta, Path: real, Image: &img})
+			seen = append(seen, step.Item{Kind: step.MetaItem, Path: real, Image: &img})
 		}
 	}
 	return seen, nil
@@ -46,7 +45,7 @@ func (e *Shared) Error() string {
 
 // Exportable tells whether scripts may be written for a plan. Where it cannot
 // look, they still stop by themselves.
-func Exportable(m Machine, p Plan) error {
+func Exportable(m machine.Machine, p Plan) error {
 	seen, err := Survey(m, p)
 	var untrusted *machine.Untrusted
 	switch {
@@ -61,20 +60,20 @@ func Exportable(m Machine, p Plan) error {
 // recognise refuses items that are no longer the files that the plan was made
 // from, or that its earlier steps left. Where only root can rename, content
 // and attributes tell that; elsewhere another file may look the same.
-func recognise(items []Item, records []Record, seen []Item) error {
+func recognise(items []step.Item, records []Record, seen []step.Item) error {
 	for _, it := range items {
 		if it.Image == nil || !it.Image.Foreign {
 			continue
 		}
 		if was, known := lastSeen(it.Path, records, seen); known && !sameFile(was, *it.Image) {
-			return &Changed{Path: it.Path, Why: "was replaced or changed since the plan was made"}
+			return &machine.Changed{Path: it.Path, Why: "was replaced or changed since the plan was made"}
 		}
 	}
 	return nil
 }
 
 // lastSeen is how a file stood when fettle itself saw it last.
-func lastSeen(path string, records []Record, seen []Item) (Image, bool) {
+func lastSeen(path string, records []Record, seen []step.Item) (machine.Image, bool) {
 	for i := len(records) - 1; i >= 0; i-- {
 		if records[i].Event != evDone && records[i].Event != evUndone {
 			continue
@@ -90,9 +89,9 @@ func lastSeen(path string, records []Record, seen []Item) (Image, bool) {
 			return *it.Image, true
 		}
 	}
-	return Image{}, false
+	return machine.Image{}, false
 }
 
-func sameFile(a, b Image) bool {
+func sameFile(a, b machine.Image) bool {
 	return a.Type == b.Type && a.ID == b.ID && a.Mode == b.Mode && a.UID == b.UID && a.GID == b.GID
 }

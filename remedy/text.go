@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"fettle/internal/ui"
+	"fettle/remedy/step"
 )
 
 // Text writes a plan for people: each step with its diff or its commands and
@@ -21,14 +22,12 @@ func Text(p Plan, width int) string {
 			undo += ": " + r.Note
 		}
 		b.WriteString(ui.Wrap(ui.Visible(undo), width, "     ", "       "))
-		switch s := s.(type) {
-		case File:
-			b.WriteString(shown(s.Diff()))
-		case Remove:
-			b.WriteString(shown(s.Diff()))
-		case Command, Check: // its description is the command
-		default:
-			for _, c := range Commands(s) {
+		if d, ok := s.(step.Differ); ok {
+			b.WriteString(shown(d.Diff()))
+			continue
+		}
+		for _, c := range step.Commands(s) {
+			if !strings.Contains(s.Describe(), c) {
 				b.WriteString("       # " + ui.Visible(c) + "\n") // never broken in two: it is there to be copied
 			}
 		}

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"path"
 	"strings"
+
+	"fettle/remedy/machine"
+	"fettle/remedy/step"
 )
 
 // UndoOptions says how a change is taken back.
@@ -26,7 +29,7 @@ type Conflicts struct {
 
 // Conflict is one thing that stands neither as fettle left it nor as it was.
 type Conflict struct {
-	Was, Wrote, Now Item
+	Was, Wrote, Now step.Item
 	Later           string // the later change of fettle's that touches it; empty: somebody else
 }
 
@@ -98,7 +101,7 @@ func (e *Engine) takeBack(ctx context.Context, c *Change, opt UndoOptions) error
 	leave := map[string]bool{}
 	if !opt.Force {
 		for _, cf := range conflicts {
-			leave[cf.Now.key()] = true
+			leave[cf.Now.Key()] = true
 		}
 	}
 	// From here on the journal helps, but is no condition: on a full or
@@ -119,45 +122,40 @@ func (e *Engine) takeBack(ctx context.Context, c *Change, opt UndoOptions) error
 		if !st.intended || st.undone {
 			continue
 		}
-		step := c.Plan.Steps[i]
-		a, err := actionOf(step)
-		if err != nil {
-			return err
-		}
-		if r, ok := a.(repeated); ok && r.again() {
+		a := c.Plan.Steps[i]
+		if r, ok := a.(step.Repeated); ok && r.Repeats() {
 			again = append([]int{i}, again...)
 			continue
 		}
-		if a.running() && st.boot != boot {
+		if a.Running() && st.boot != boot {
 			journal(Record{Event: evLeft, Step: i, Why: "it was running state of an earlier boot"})
-			e.log("left: %s: it was running state of an earlier boot", step.Describe())
+			e.log("left: %s: it was running state of an earlier boot", a.Describe())
 			continue
 		}
 		journal(Record{Event: evUndoIntent, Step: i})
 		left, now, err := e.undoStep(ctx, c, i, a, st, leave, st.boot == boot, opt.Force)
 		switch {
 		case err != nil:
-			failed = append(failed, fmt.Errorf("step %d (%s): %w", i+1, step.Describe(), err))
+			failed = append(failed, fmt.Errorf("step %d (%s): %w", i+1, a.Describe(), err))
 		case left != "":
-			e.log("left: %s: %s", step.Describe(), left)
+			e.log("left: %s: %s", a.Describe(), left)
 			journal(Record{Event: evLeft, Step: i, Why: left})
 		default:
-			if _, ok := step.(Check); !ok { // which changed nothing
-				e.log("undone: %s", step.Describe())
+			if _, ok := a.(step.Asker); !ok {
+				e.log("undone: %s", a.Describe())
 			}
 			journal(Record{Event: evUndone, Step: i, Items: now})
 		}
 	}
 	for _, i := range again {
-		step := c.Plan.Steps[i]
-		a, _ := actionOf(step)
-		if u, ok := step.(Unit); ok && u.Act != "daemon-reload" && c.steps[i].boot != boot {
+		a := c.Plan.Steps[i]
+		if !a.(step.Repeated).Lasting() && c.steps[i].boot != boot {
 			journal(Record{Event: evLeft, Step: i, Why: "it was in an earlier boot"})
 			continue
 		}
-		e.log("once more: %s", step.Describe())
-		if err := a.act(ctx, e.site(c, i), nil); err != nil {
-			failed = append(failed, fmt.Errorf("step %d (%s): %w", i+1, step.Describe(), err))
+		e.log("once more: %s", a.Describe())
+		if err := a.Apply(ctx, e.site(c, i), nil); err != nil {
+			failed = append(failed, fmt.Errorf("step %d (%s): %w", i+1, a.Describe(), err))
 			continue
 		}
 		journal(Record{Event: evUndone, Step: i})
@@ -178,19 +176,20 @@ func (e *Engine) takeBack(ctx context.Context, c *Change, opt UndoOptions) error
 // undoStep puts back what one step changed, but for the items in leave. st is
 // the step as it stood before this undoing of it. It says what had to stay,
 // and why, and how things stand now.
-func (e *Engine) undoStep(ctx context.Context, c *Change, i int, a action, st stepState, leave map[string]bool, sameBoot, force bool) (left string, now []Item, err error) {
-	if inv, ok := a.(inverse); ok {
+func (e *Engine) undoStep(ctx context.Context, c *Change, i int, a step.Step, st stepState, leave map[string]bool, sameBoot, force bool) (left string, now []step.Item, err error) {
+	if inv, ok := a.(step.Inverse); ok {
 		left, err = e.undoByInverse(ctx, c, i, a, inv, st, sameBoot, force)
 		return left, nil, err
 	}
 	s := e.site(c, i)
-	s.inPlace, s.records = true, c.Records
+	s.InPlace = true
+	s.Seen = func(path string) (machine.Image, bool) { return lastSeen(path, c.Records, nil) }
 	if err := c.load(st.before); err != nil {
 		return "", nil, err
 	}
 	for _, it := range st.before {
-		if it.Kind == itemFile {
-			if err := dropTemp(e.Machine, path.Join(path.Dir(it.Path), s.temp)); err != nil {
+		if it.Kind == step.FileItem {
+			if err := step.DropTemp(e.Machine, path.Join(path.Dir(it.Path), s.Temp)); err != nil {
 				return "", nil, err
 			}
 		}
@@ -198,7 +197,7 @@ func (e *Engine) undoStep(ctx context.Context, c *Change, i int, a action, st st
 	// A value that is refused may be right in the end: 0 in vm/dirty_bytes is
 	// written only by way of its twin. What counts is how they stand then.
 	for _, it := range st.before {
-		if leave[it.key()] {
+		if leave[it.Key()] {
 			left = it.Path + " was changed since by somebody else"
 			continue
 		}
@@ -206,23 +205,23 @@ func (e *Engine) undoStep(ctx context.Context, c *Change, i int, a action, st st
 		if it.Image != nil {
 			content = it.Image.Content
 		}
-		perr := putBack(ctx, s, it, content)
-		var changed *Changed
+		perr := step.PutBack(ctx, s, it, content)
+		var changed *machine.Changed
 		switch {
 		case errors.As(perr, &changed):
 			return changed.Error(), nil, nil
-		case perr != nil && it.Kind != itemValue:
+		case perr != nil && it.Kind != step.ValueItem:
 			return "", nil, perr
 		case perr != nil:
 			err = perr
 		}
 	}
-	now, rerr := readItems(ctx, e.Machine, st.before)
+	now, rerr := step.ReadItems(ctx, e.Machine, st.before)
 	if rerr != nil {
 		return "", nil, rerr
 	}
 	for k, it := range st.before {
-		if it.Drifts || leave[it.key()] || it.same(now[k]) || it.Kind == itemFolder {
+		if it.Drifts || leave[it.Key()] || it.Same(now[k]) || it.Kind == step.FolderItem {
 			continue
 		}
 		if err == nil {
@@ -233,14 +232,14 @@ func (e *Engine) undoStep(ctx context.Context, c *Change, i int, a action, st st
 	return left, now, nil
 }
 
-func (e *Engine) undoByInverse(ctx context.Context, c *Change, i int, a action, inv inverse, st stepState, sameBoot, force bool) (left string, err error) {
-	if inv.probed() {
-		there, err := a.done(ctx, e.Machine, nil, nil)
+func (e *Engine) undoByInverse(ctx context.Context, c *Change, i int, a step.Step, inv step.Inverse, st stepState, sameBoot, force bool) (left string, err error) {
+	if inv.Probed() {
+		there, err := a.Done(ctx, e.Machine, nil, nil)
 		if err != nil {
 			return "", fmt.Errorf("asking whether it is in place: %w", err)
 		}
-		if h, ok := a.(halfway); ok && !there {
-			if there, err = h.halfway(ctx, e.Machine); err != nil {
+		if h, ok := a.(step.Halfway); ok && !there {
+			if there, err = h.Halfway(ctx, e.Machine); err != nil {
 				return "", fmt.Errorf("asking whether it stands half-way: %w", err)
 			}
 		}
@@ -248,10 +247,10 @@ func (e *Engine) undoByInverse(ctx context.Context, c *Change, i int, a action, 
 			return "", nil // not in place, or no longer
 		}
 	}
-	if !inv.undoable() {
+	if !inv.CanInvert() {
 		return "it cannot be undone", nil
 	}
-	if !inv.probed() && !force {
+	if !inv.Probed() && !force {
 		switch {
 		case !sameBoot:
 			return "it was in an earlier boot, and nothing tells whether its effect lasted; fettle undo --force runs its inverse", nil
@@ -259,8 +258,8 @@ func (e *Engine) undoByInverse(ctx context.Context, c *Change, i int, a action, 
 			return "its undoing was cut off, and nothing tells whether that had its effect", nil
 		}
 	}
-	err = inv.undo(ctx, e.site(c, i))
-	if err != nil && !inv.probed() && !st.done {
+	err = inv.Invert(ctx, e.site(c, i))
+	if err != nil && !inv.Probed() && !st.done {
 		// It failed or was cut off, and perhaps there is nothing to undo.
 		return fmt.Sprintf("it had failed or was cut off, and its inverse failed too: %v", err), nil
 	}

@@ -9,9 +9,12 @@ import (
 	"testing"
 
 	"github.com/vishvananda/netlink"
+
+	"fettle/remedy/machine"
+	"fettle/remedy/step"
 )
 
-func applied(t *testing.T, e *Engine, steps ...Step) *Change {
+func applied(t *testing.T, e *Engine, steps ...step.Step) *Change {
 	t.Helper()
 	c, err := e.Apply(t.Context(), Head{Trap: "demo", Plan: Plan{Title: "demo", Steps: steps}}, nil)
 	if err != nil {
@@ -29,8 +32,8 @@ func TestUndoRefuses(t *testing.T) {
 	put(t, dir+"/a", "1\n2\n3\n", 0o644)
 	put(t, dir+"/b", "b\n", 0o644)
 	c := applied(t, e,
-		File{Path: dir + "/a", Was: []byte("1\n2\n3\n"), Content: []byte("1\ntwo\n3\n")},
-		File{Path: dir + "/b", Was: []byte("b\n"), Content: []byte("B\n")})
+		step.File{Path: dir + "/a", Was: []byte("1\n2\n3\n"), Content: []byte("1\ntwo\n3\n")},
+		step.File{Path: dir + "/b", Was: []byte("b\n"), Content: []byte("B\n")})
 	put(t, dir+"/a", "1\ntwo\n3\nmine\n", 0o644)
 
 	_, err := e.Undo(t.Context(), c.ID, UndoOptions{})
@@ -55,7 +58,7 @@ func TestUndoRefuses(t *testing.T) {
 		t.Errorf("skipping: %v, left %v, a %q, b %q", err, c.Left(), read(t, dir+"/a"), read(t, dir+"/b"))
 	}
 
-	c = applied(t, e, File{Path: dir + "/a", Was: []byte("1\ntwo\n3\nmine\n"), Content: []byte("x\n")})
+	c = applied(t, e, step.File{Path: dir + "/a", Was: []byte("1\ntwo\n3\nmine\n"), Content: []byte("x\n")})
 	put(t, dir+"/a", "y\n", 0o600)
 	if _, err = e.Undo(t.Context(), c.ID, UndoOptions{Force: true}); err != nil || read(t, dir+"/a") != "1\ntwo\n3\nmine\n" {
 		t.Errorf("force: %v, a %q", err, read(t, dir+"/a"))
@@ -68,7 +71,7 @@ func TestUndoSecret(t *testing.T) {
 	dir := t.TempDir()
 	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
 	put(t, dir+"/key", "psk=hunter2\n", 0o600)
-	c := applied(t, e, File{Path: dir + "/key", Was: []byte("psk=hunter2\n"), Content: []byte("psk=hunter2\nmtu=1\n")})
+	c := applied(t, e, step.File{Path: dir + "/key", Was: []byte("psk=hunter2\n"), Content: []byte("psk=hunter2\nmtu=1\n")})
 	put(t, dir+"/key", "psk=hunter3\n", 0o600)
 	_, err := e.Undo(t.Context(), c.ID, UndoOptions{})
 	var cf *Conflicts
@@ -78,7 +81,7 @@ func TestUndoSecret(t *testing.T) {
 	if d := cf.List[0].Diff(); strings.Contains(d, "hunter") || !strings.Contains(d, "not shown") {
 		t.Errorf("diff:\n%s", d)
 	}
-	if d := (File{Path: "/k", Was: []byte("hunter2"), Content: []byte("hunter3"), Secret: true}).Diff(); strings.Contains(d, "hunter") {
+	if d := (step.File{Path: "/k", Was: []byte("hunter2"), Content: []byte("hunter3"), Secret: true}).Diff(); strings.Contains(d, "hunter") {
 		t.Errorf("diff:\n%s", d)
 	}
 }
@@ -89,8 +92,8 @@ func TestUndoOrder(t *testing.T) {
 	dir := t.TempDir()
 	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
 	put(t, dir+"/a", "0\n", 0o644)
-	first := applied(t, e, File{Path: dir + "/a", Was: []byte("0\n"), Content: []byte("1\n")})
-	second := applied(t, e, File{Path: dir + "/a", Was: []byte("1\n"), Content: []byte("2\n")})
+	first := applied(t, e, step.File{Path: dir + "/a", Was: []byte("0\n"), Content: []byte("1\n")})
+	second := applied(t, e, step.File{Path: dir + "/a", Was: []byte("1\n"), Content: []byte("2\n")})
 	if _, err := e.Undo(t.Context(), first.ID, UndoOptions{}); err == nil || !strings.Contains(err.Error(), "fettle undo "+second.ID) {
 		t.Errorf("undo of the first said %v", err)
 	}
@@ -116,22 +119,22 @@ func TestRefusals(t *testing.T) {
 	put(t, dir+"/one", "x", 0o644)
 	must(t, "link", os.Link(dir+"/one", dir+"/two"))
 	must(t, "symlink", os.Symlink("/dev/null", dir+"/masked"))
-	for name, s := range map[string]Step{
-		"changed":   File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte("new\n")},
-		"appeared":  File{Path: dir + "/a", Content: []byte("new\n")},
-		"vanished":  File{Path: dir + "/b", Was: []byte("old\n"), Content: []byte("new\n")},
-		"masked":    File{Path: dir + "/masked", Content: []byte("new\n")},
-		"a folder":  File{Path: dir, Content: []byte("new\n")},
-		"hard link": Remove{Path: dir + "/one", Was: []byte("x")},
-		"no key":    Sysctl{Key: "net/ipv6/conf/nosuch/forwarding", Value: "1"},
-		"escape":    Sysctl{Key: "../../etc/passwd", Value: "1"},
-		"sysfs":     Sysfs{Path: "/sys/../etc/passwd", Value: "1"},
-		"no link":   LinkMTU{Link: "nosuch", MTU: 1400},
-		"relative":  Command{Do: []string{"rm", "-rf", "/"}},
-		"bad ACL":   ACL{Path: dir, Access: "user::rwx"},
+	for name, s := range map[string]step.Step{
+		"changed":   step.File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte("new\n")},
+		"appeared":  step.File{Path: dir + "/a", Content: []byte("new\n")},
+		"vanished":  step.File{Path: dir + "/b", Was: []byte("old\n"), Content: []byte("new\n")},
+		"masked":    step.File{Path: dir + "/masked", Content: []byte("new\n")},
+		"a folder":  step.File{Path: dir, Content: []byte("new\n")},
+		"hard link": step.Remove{Path: dir + "/one", Was: []byte("x")},
+		"no key":    step.Sysctl{Key: "net/ipv6/conf/nosuch/forwarding", Value: "1"},
+		"escape":    step.Sysctl{Key: "../../etc/passwd", Value: "1"},
+		"sysfs":     step.Sysfs{Path: "/sys/../etc/passwd", Value: "1"},
+		"no link":   step.LinkMTU{Link: "nosuch", MTU: 1400},
+		"relative":  step.Command{Do: []string{"rm", "-rf", "/"}},
+		"bad ACL":   step.ACL{Path: dir, Access: "user::rwx"},
 	} {
-		good := File{Path: dir + "/first", Content: []byte("x")}
-		_, err := e.Apply(t.Context(), Head{Plan: Plan{Steps: []Step{good, s}}}, nil)
+		good := step.File{Path: dir + "/first", Content: []byte("x")}
+		_, err := e.Apply(t.Context(), Head{Plan: Plan{Steps: []step.Step{good, s}}}, nil)
 		if err == nil || !strings.Contains(err.Error(), "nothing was changed") {
 			t.Errorf("%s: %v", name, err)
 		} else {
@@ -144,7 +147,7 @@ func TestRefusals(t *testing.T) {
 	if ids, _ := e.Store.IDs(); len(ids) > 0 {
 		t.Errorf("changes %v", ids)
 	}
-	if _, err := e.Apply(t.Context(), Head{Plan: Plan{Steps: []Step{Command{
+	if _, err := e.Apply(t.Context(), Head{Plan: Plan{Steps: []step.Step{step.Command{
 		Do: []string{"/usr/bin/touch", dir + "/done"}, Require: []string{"/usr/bin/false"}}}}}, nil); err == nil || !strings.Contains(err.Error(), "precondition") {
 		t.Errorf("precondition: %v", err)
 	}
@@ -161,17 +164,17 @@ func TestEarlierBoot(t *testing.T) {
 	put(t, boot, "boot-1\n", 0o644)
 	put(t, dir+"/a", "old\n", 0o644)
 	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
-	e.Machine = Linux{BootIDFile: boot}
+	e.Machine = machine.Linux{BootIDFile: boot}
 	const key = "net/ipv4/conf/lo/rp_filter"
-	must(t, "sysctl", e.Machine.WriteValue(procSys+key, "0"))
-	c := applied(t, e, File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte("new\n")}, Sysctl{Key: key, Value: "2"})
+	must(t, "sysctl", e.Machine.WriteValue("/proc/sys/"+key, "0"))
+	c := applied(t, e, step.File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte("new\n")}, step.Sysctl{Key: key, Value: "2"})
 	put(t, boot, "boot-2\n", 0o644)
 	c, err := e.Undo(t.Context(), c.ID, UndoOptions{})
 	if err != nil || len(c.Left()) != 1 || !strings.Contains(c.Left()[0], "earlier boot") {
 		t.Fatalf("undo: %v, left %v", err, c.Left())
 	}
-	if read(t, dir+"/a") != "old\n" || strings.TrimSpace(read(t, procSys+key)) != "2" {
-		t.Errorf("a %q, sysctl %q", read(t, dir+"/a"), read(t, procSys+key))
+	if read(t, dir+"/a") != "old\n" || strings.TrimSpace(read(t, "/proc/sys/"+key)) != "2" {
+		t.Errorf("a %q, sysctl %q", read(t, dir+"/a"), read(t, "/proc/sys/"+key))
 	}
 }
 
@@ -181,7 +184,7 @@ func TestSysctlConflict(t *testing.T) {
 	privately(t)
 	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
 	must(t, "veth", netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "v0"}, PeerName: "v1"}))
-	c := applied(t, e, Sysctl{Key: "net/ipv6/conf/all/forwarding", Value: "1"})
+	c := applied(t, e, step.Sysctl{Key: "net/ipv6/conf/all/forwarding", Value: "1"})
 	if got := strings.TrimSpace(read(t, "/proc/sys/net/ipv6/conf/v0/forwarding")); got != "1" {
 		t.Fatalf("v0/forwarding is %s: this kernel does not spread all/forwarding", got)
 	}
@@ -214,7 +217,7 @@ func TestLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan := Plan{Steps: []Step{File{Path: dir + "/a", Content: []byte("x")}}}
+	plan := Plan{Steps: []step.Step{step.File{Path: dir + "/a", Content: []byte("x")}}}
 	_, err = e.Apply(t.Context(), Head{Plan: plan}, nil)
 	var held *Held
 	if !errors.As(err, &held) || !strings.Contains(err.Error(), "fettle fix demo") {
@@ -262,7 +265,7 @@ func TestStoreIsRootsAlone(t *testing.T) {
 func TestAppendAfterTear(t *testing.T) {
 	privately(t)
 	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
-	c := applied(t, e, File{Path: t.TempDir() + "/a", Content: []byte("x")})
+	c := applied(t, e, step.File{Path: t.TempDir() + "/a", Content: []byte("x")})
 	name := filepath.Join(e.Store.folder(c.ID), "journal.jsonl")
 	whole := read(t, name)
 	f, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0)
@@ -287,13 +290,13 @@ func TestResumeInAnotherBoot(t *testing.T) {
 	boot := dir + "/boot_id"
 	put(t, boot, "boot-1\n", 0o644)
 	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
-	m := here{Linux{BootIDFile: boot}}
+	m := here{machine.Linux{BootIDFile: boot}}
 	e.Machine = m
 	const key = "net/ipv4/conf/lo/rp_filter"
-	must(t, "sysctl", m.WriteValue(procSys+key, "0"))
+	must(t, "sysctl", m.WriteValue("/proc/sys/"+key, "0"))
 	// fettle dies after its second step, before it could say that all is applied.
 	dies := errors.New("the power went")
-	plan := Plan{Steps: []Step{Sysctl{Key: key, Value: "2"}, File{Path: dir + "/a", Content: []byte("new\n")}}}
+	plan := Plan{Steps: []step.Step{step.Sysctl{Key: key, Value: "2"}, step.File{Path: dir + "/a", Content: []byte("new\n")}}}
 	func() {
 		defer func() {
 			if r := recover(); r != nil && r != dies {
@@ -303,11 +306,11 @@ func TestResumeInAnotherBoot(t *testing.T) {
 		e.Apply(t.Context(), Head{Plan: plan}, func(context.Context) error { panic(dies) })
 	}()
 	put(t, boot, "boot-2\n", 0o644)
-	must(t, "boot", m.WriteValue(procSys+key, "0"))
+	must(t, "boot", m.WriteValue("/proc/sys/"+key, "0"))
 	e2 := engineAt(t, e.Store.Dir)
 	e2.Machine = m
 	c, err := e2.Resume(t.Context(), "", nil)
-	if err != nil || c == nil || c.Phase() != Applied || strings.TrimSpace(read(t, procSys+key)) != "2" {
-		t.Errorf("resume: %v %v, the value is %q", c, err, read(t, procSys+key))
+	if err != nil || c == nil || c.Phase() != Applied || strings.TrimSpace(read(t, "/proc/sys/"+key)) != "2" {
+		t.Errorf("resume: %v %v, the value is %q", c, err, read(t, "/proc/sys/"+key))
 	}
 }

@@ -14,8 +14,10 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"fettle/host/acl"
 	"fettle/internal/means"
 	"fettle/remedy/machine"
+	"fettle/remedy/step"
 )
 
 // privately gives the test's thread mount and network namespaces of its own,
@@ -61,6 +63,14 @@ func put(t *testing.T, name, content string, mode os.FileMode) {
 	}
 }
 
+// accessList is an ACL of numeric ids as the attribute that holds it.
+func accessList(t *testing.T, text string) []byte {
+	t.Helper()
+	a, err := acl.ParseText(text, acl.Names{})
+	must(t, "ACL", err)
+	return a.Xattr()
+}
+
 func must(t *testing.T, what string, err error) {
 	t.Helper()
 	if err != nil {
@@ -74,18 +84,21 @@ const before = "one\ntwo\nthree\n"
 func crashWorld(t *testing.T) (root, state string) {
 	privately(t)
 	root, state = filepath.Join(tmpfs(t, "mode=0755"), "r"), filepath.Join(tmpfs(t, "mode=0755"), "state")
+	fillCrashWorld(t, root)
+	return root, state
+}
+
+func fillCrashWorld(t *testing.T, root string) {
 	etc := root + "/etc/"
-	m := Linux{}
+	m := machine.Linux{}
 	put(t, etc+"existing.conf", before, 0o640)
 	must(t, "chown", os.Chown(etc+"existing.conf", 1000, 1001))
-	list := ACL{Path: etc + "existing.conf", Access: "user::rw-,user:1234:r--,group::r--,mask::r--,other::---"}
-	lists, err := list.lists(Image{})
-	must(t, "ACL", err)
+	list := accessList(t, "user::rw-,user:1234:r--,group::r--,mask::r--,other::---")
 	for _, f := range []string{"existing.conf", "gone.conf", "hard.conf"} {
 		if f != "existing.conf" {
 			put(t, etc+f, before+f+"\n", 0o604)
 		}
-		must(t, "setfacl", m.SetXattr(machine.At(etc+f), "system.posix_acl_access", lists["system.posix_acl_access"]))
+		must(t, "setfacl", m.SetXattr(machine.At(etc+f), "system.posix_acl_access", list))
 		must(t, "setfattr", m.SetXattr(machine.At(etc+f), "user.note", []byte("keep \x00 me")))
 		must(t, "setfattr", m.SetXattr(machine.At(etc+f), "user.empty", nil))
 	}
@@ -119,39 +132,40 @@ func crashWorld(t *testing.T) (root, state string) {
 	}
 	must(t, "forwarding", m.WriteValue("/proc/sys/net/ipv6/conf/d1/forwarding", "1"))
 	must(t, "forwarding", m.WriteValue("/proc/sys/net/ipv4/conf/d1/forwarding", "1"))
-	return root, state
 }
 
-func crashMachine(root string) Machine { return Linux{SystemctlPath: root + "/bin/systemctl"} }
+func crashMachine(root string) machine.Machine {
+	return machine.Linux{SystemctlPath: root + "/bin/systemctl"}
+}
 
 // crashPlan holds every kind of step, and files in every guise.
 func crashPlan(root string) Plan {
 	etc := root + "/etc/"
 	after := []byte("one\n2\nthree\nfour\n")
-	return Plan{Title: "every kind of step", Steps: []Step{
-		File{Path: etc + "link.conf", Content: after, Was: []byte(before)},
-		File{Path: etc + "new.d/sub/drop.conf", Content: after, Mode: 0o600},
-		File{Path: etc + "hard.conf", Content: after, Was: []byte(before + "hard.conf\n")},
-		File{Path: etc + "bound.conf", Content: after, Was: []byte(before)},
-		Remove{Path: etc + "gone.conf", Was: []byte(before + "gone.conf\n")},
-		Perm{Path: etc + "perm.conf", Mode: 0o2750, UID: 7, GID: 8},
-		Perm{Path: etc + "existing.conf", Mode: 0o600, UID: -1, GID: -1}, // a second step on one file
-		ACL{Path: root + "/log", Access: "user::rwx,group::r-x,group:4:r-x,mask::r-x,other::---", Default: "u::rwx,g::r-x,g:4:r-x,m::r-x,o::---"},
-		ACL{Path: etc + "existing.conf", Access: "none"},
-		Sysctl{Key: "net/ipv4/ip_forward", Value: "1"},
-		Sysctl{Key: "net/ipv6/conf/all/forwarding", Value: "1"},
-		Sysctl{Key: "net/ipv6/conf/all/disable_ipv6", Value: "0"},
-		Sysctl{Key: "net/ipv4/conf/default/rp_filter", Value: "2"},
-		Sysfs{Path: "/sys/class/net/d0/tx_queue_len", Value: "512"},
-		LinkMTU{Link: "d0", MTU: 1400}, // the bridge follows its port
-		LinkMTU{Link: "d1", MTU: 1400}, // the macvlan is clamped
-		SolicitRouter{Link: "d1"},
-		Command{Do: []string{"/usr/bin/touch", root + "/made"}, Undo: []string{"/usr/bin/rm", root + "/made"}, Probe: []string{"/usr/bin/test", "-e", root + "/made"}},
-		Check{Run: []string{"/usr/bin/test", "-e", root + "/made"}},
-		Unit{Name: "a.service", Act: "stop"},
-		Unit{Name: "b.service", Act: "start"},
-		Unit{Name: "a.service", Act: "enable"},
-		Unit{Name: "a.service", Act: "reload"},
+	return Plan{Title: "every kind of step", Steps: []step.Step{
+		step.File{Path: etc + "link.conf", Content: after, Was: []byte(before)},
+		step.File{Path: etc + "new.d/sub/drop.conf", Content: after, Mode: 0o600},
+		step.File{Path: etc + "hard.conf", Content: after, Was: []byte(before + "hard.conf\n")},
+		step.File{Path: etc + "bound.conf", Content: after, Was: []byte(before)},
+		step.Remove{Path: etc + "gone.conf", Was: []byte(before + "gone.conf\n")},
+		step.Perm{Path: etc + "perm.conf", Mode: 0o2750, UID: 7, GID: 8},
+		step.Perm{Path: etc + "existing.conf", Mode: 0o600, UID: -1, GID: -1}, // a second step on one file
+		step.ACL{Path: root + "/log", Access: "user::rwx,group::r-x,group:4:r-x,mask::r-x,other::---", Default: "u::rwx,g::r-x,g:4:r-x,m::r-x,o::---"},
+		step.ACL{Path: etc + "existing.conf", Access: "none"},
+		step.Sysctl{Key: "net/ipv4/ip_forward", Value: "1"},
+		step.Sysctl{Key: "net/ipv6/conf/all/forwarding", Value: "1"},
+		step.Sysctl{Key: "net/ipv6/conf/all/disable_ipv6", Value: "0"},
+		step.Sysctl{Key: "net/ipv4/conf/default/rp_filter", Value: "2"},
+		step.Sysfs{Path: "/sys/class/net/d0/tx_queue_len", Value: "512"},
+		step.LinkMTU{Link: "d0", MTU: 1400}, // the bridge follows its port
+		step.LinkMTU{Link: "d1", MTU: 1400}, // the macvlan is clamped
+		step.SolicitRouter{Link: "d1"},
+		step.Command{Do: []string{"/usr/bin/touch", root + "/made"}, Undo: []string{"/usr/bin/rm", root + "/made"}, Probe: []string{"/usr/bin/test", "-e", root + "/made"}},
+		step.Check{Run: []string{"/usr/bin/test", "-e", root + "/made"}},
+		step.Unit{Name: "a.service", Act: "stop"},
+		step.Unit{Name: "b.service", Act: "start"},
+		step.Unit{Name: "a.service", Act: "enable"},
+		step.Unit{Name: "a.service", Act: "reload"},
 	}}
 }
 
@@ -170,18 +184,18 @@ func world(t *testing.T, root string, all bool) map[string]string {
 			w[p] = "-> " + to
 			return err
 		}
-		img, err := (Linux{}).Look(p, true)
+		img, err := (machine.Linux{}).Look(p, true)
 		if err != nil {
 			return err
 		}
 		w[p] = fmt.Sprintf("%s %04o %d:%d links %d %q", img.Type, img.Mode, img.UID, img.GID, img.Links, img.Content)
-		if img.Type == Regular {
-			for _, k := range sortedKeys(img.Xattrs) {
+		if img.Type == machine.Regular {
+			for _, k := range slices.Sorted(maps.Keys(img.Xattrs)) {
 				w[p] += fmt.Sprintf(" %s=%x", k, img.Xattrs[k])
 			}
 		}
-		if img.Type == Folder {
-			for _, k := range sortedKeys(img.Xattrs) {
+		if img.Type == machine.Folder {
+			for _, k := range slices.Sorted(maps.Keys(img.Xattrs)) {
 				w[p] += fmt.Sprintf(" %s=%x", k, img.Xattrs[k])
 			}
 		}
@@ -201,7 +215,7 @@ func world(t *testing.T, root string, all bool) map[string]string {
 			w[k] = strings.TrimSpace(string(b))
 		}
 	}
-	links, err := (Linux{}).Links()
+	links, err := (machine.Linux{}).Links()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,4 +251,9 @@ func same(t *testing.T, where string, want, got map[string]string) {
 	if d := diffWorlds(want, got); len(d) > 0 {
 		t.Errorf("%s, not as it should be (wanted, then found):\n%s", where, strings.Join(d, "\n"))
 	}
+}
+
+// machineAt has the systemctl and the boot id that stand beside a world.
+func machineAt(root string) machine.Linux {
+	return machine.Linux{SystemctlPath: root + "/bin/systemctl", BootIDFile: filepath.Join(filepath.Dir(root), "boot")}
 }

@@ -16,6 +16,8 @@ import (
 	"fettle/internal/build"
 	"fettle/internal/ui"
 	"fettle/remedy"
+	"fettle/remedy/machine"
+	"fettle/remedy/step"
 	"fettle/trap"
 )
 
@@ -232,7 +234,7 @@ func showPlans(ctx context.Context, a *app.App, t *trap.Trap, found []trap.Findi
 			return err
 		}
 		if o.Format != "text" {
-			if err := remedy.Exportable(remedy.NewMachine(), p); err != nil {
+			if err := remedy.Exportable(machine.New(), p); err != nil {
 				return err
 			}
 		}
@@ -277,7 +279,7 @@ func fixOne(ctx context.Context, a *app.App, store *remedy.Store, t *trap.Trap, 
 	if within > 0 && within <= p.Settle {
 		return app.Usagef("this remedy needs up to %s to show its effect; give --confirm-within more than that", p.Settle)
 	}
-	seen, err := remedy.Survey(remedy.NewMachine(), p)
+	seen, err := remedy.Survey(machine.New(), p)
 	if err != nil {
 		return err
 	}
@@ -308,7 +310,7 @@ func sayApplied(a *app.App, c *remedy.Change) {
 func ask(ctx context.Context, a *app.App, p remedy.Plan, o Options) error {
 	irreversible := 0
 	for _, s := range p.Steps {
-		if s.Reversal().Class == remedy.Irreversible {
+		if s.Reversal().Class == step.Irreversible {
 			irreversible++
 		}
 	}
@@ -336,7 +338,7 @@ func ask(ctx context.Context, a *app.App, p remedy.Plan, o Options) error {
 // engine is the engine of this host, telling what it does on standard output.
 func engine(a *app.App, store *remedy.Store, who string, wait bool) *remedy.Engine {
 	a.Acted = true
-	e := &remedy.Engine{Store: store, Machine: remedy.NewMachine(), Who: who, Wait: wait,
+	e := &remedy.Engine{Store: store, Machine: machine.New(), Who: who, Wait: wait,
 		Log: func(line string) { fmt.Fprintln(a.Stdout, "  "+ui.Visible(line)) }}
 	if a.Change != nil {
 		a.Change(e)

@@ -9,6 +9,7 @@ import (
 	"fettle/cli/app"
 	"fettle/remedy"
 	"fettle/remedy/machine"
+	"fettle/remedy/step"
 )
 
 // Exit statuses of fix, undo, resume and confirm, beside those of every verb.
@@ -48,7 +49,7 @@ func Status(err error) error {
 		incomplete *remedy.Incomplete
 		unfinished *remedy.Unfinished
 		conflicts  *remedy.Conflicts
-		changed    *remedy.Changed
+		changed    *machine.Changed
 		held       *remedy.Held
 		untrusted  *machine.Untrusted
 		shared     *remedy.Shared
@@ -64,7 +65,7 @@ func Status(err error) error {
 		code = exitChanged
 	case errors.As(err, &held):
 		code = exitBusy
-	case errors.As(err, &refusal), errors.As(err, &untrusted), errors.As(err, &shared), errors.Is(err, remedy.ErrNeedsRoot), errors.Is(err, remedy.ErrSecret):
+	case errors.As(err, &refusal), errors.As(err, &untrusted), errors.As(err, &shared), errors.Is(err, remedy.ErrNeedsRoot), errors.Is(err, step.ErrSecret):
 		code = exitNotDone
 	}
 	return app.Exit(code, err)

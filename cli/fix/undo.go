@@ -11,6 +11,7 @@ import (
 	"fettle/cli/app"
 	"fettle/internal/ui"
 	"fettle/remedy"
+	"fettle/remedy/step"
 )
 
 type undoOptions struct {
@@ -94,7 +95,7 @@ func sayTakenBack(a *app.App, c *remedy.Change) {
 		fmt.Fprintf(a.Stdout, "Change %s is undone. Mind what may differ from before:\n", c.ID)
 	}
 	for _, s := range c.Plan.Steps {
-		if r := s.Reversal(); r.Class == remedy.Invertible {
+		if r := s.Reversal(); r.Class == step.Invertible {
 			fmt.Fprint(a.Stdout, ui.Wrap(ui.Visible(s.Describe()+": "+r.Note), ui.Width(a.Stdout), "  ", "    "))
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"fettle/host/confine"
 	"fettle/lab"
 	"fettle/remedy"
+	"fettle/remedy/machine"
 	"fettle/traps"
 )
 
@@ -57,7 +58,7 @@ func confinedChild(args []string) bool {
 }
 
 type killSwitch struct {
-	remedy.Machine
+	machine.Machine
 	at, kill int
 	name     string // of the points that count; empty: all
 	log      *os.File
@@ -79,7 +80,7 @@ func (k *killSwitch) point(name string) {
 	}
 }
 
-func (k *killSwitch) Run(ctx context.Context, argv []string, limit time.Duration) (remedy.Output, error) {
+func (k *killSwitch) Run(ctx context.Context, argv []string, limit time.Duration) (machine.Output, error) {
 	k.waits = 0
 	k.point("before " + strings.Join(argv, " "))
 	out, err := k.Machine.Run(ctx, argv, limit)
@@ -87,7 +88,7 @@ func (k *killSwitch) Run(ctx context.Context, argv []string, limit time.Duration
 	return out, err
 }
 
-func (k *killSwitch) Ask(ctx context.Context, argv []string, limit time.Duration) (remedy.Output, error) {
+func (k *killSwitch) Ask(ctx context.Context, argv []string, limit time.Duration) (machine.Output, error) {
 	k.point("asking " + strings.Join(argv, " "))
 	return k.Machine.Ask(ctx, argv, limit)
 }

@@ -27,6 +27,9 @@ var rooms = map[string][]string{
 	"traps":   {"trap", "traps"},
 	"traps/":  {"trap", "host", "conf", "fact", "remedy", "measure", "lore", "totp"},
 
+	// Kinds of steps that one trap brings.
+	"traps/*/steps": {"remedy", "host"},
+
 	// What proves traps, and the one list of that.
 	"traps/*/proof":  {"traps", "trap", "host", "conf", "remedy", "lab", "measure", "chart"},
 	"traps/*/proof/": {},
@@ -96,6 +99,9 @@ func allowed(pkg, imp string) bool {
 		if inRoom(pkg, room) && len(room) > best {
 			best, list = len(room), may
 		}
+	}
+	if imp == pkg+"/steps" { // a trap's own kinds of steps
+		return true
 	}
 	for _, m := range list {
 		if imp == m || strings.HasPrefix(imp, m+"/") {

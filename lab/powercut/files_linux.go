@@ -16,6 +16,8 @@ import (
 
 	"fettle/lab"
 	"fettle/remedy"
+	"fettle/remedy/machine"
+	"fettle/remedy/step"
 )
 
 // filesCase is an experiment on the root alone: a plan with every kind of step
@@ -30,12 +32,12 @@ const (
 
 // filesPlan is the plan; prepare makes what it changes.
 func filesPlan() remedy.Plan {
-	return remedy.Plan{Title: "every step that changes files", Steps: []remedy.Step{
-		remedy.File{Path: etc + "/existing.conf", Content: []byte(strings.Repeat("new\n", 3000)), Was: []byte(strings.Repeat("old\n", 5000))},
-		remedy.File{Path: etc + "/unit.d/fettle.conf", Content: []byte("[Service]\nNice=5\n"), Mode: 0o600},
-		remedy.Perm{Path: etc + "/perm", Mode: 0o640, UID: 1000, GID: 4},
-		remedy.ACL{Path: etc + "/journal", Access: "user::rwx,group::r-x,group:4:r-x,mask::r-x,other::r-x", Default: "user::rwx,group::r-x,group:4:r-x,mask::r-x,other::r-x"},
-		remedy.Remove{Path: etc + "/away.conf", Was: []byte("away\n")},
+	return remedy.Plan{Title: "every step that changes files", Steps: []step.Step{
+		step.File{Path: etc + "/existing.conf", Content: []byte(strings.Repeat("new\n", 3000)), Was: []byte(strings.Repeat("old\n", 5000))},
+		step.File{Path: etc + "/unit.d/fettle.conf", Content: []byte("[Service]\nNice=5\n"), Mode: 0o600},
+		step.Perm{Path: etc + "/perm", Mode: 0o640, UID: 1000, GID: 4},
+		step.ACL{Path: etc + "/journal", Access: "user::rwx,group::r-x,group:4:r-x,mask::r-x,other::r-x", Default: "user::rwx,group::r-x,group:4:r-x,mask::r-x,other::r-x"},
+		step.Remove{Path: etc + "/away.conf", Was: []byte("away\n")},
 	}}
 }
 
@@ -123,7 +125,7 @@ func (fc filesCase) run(ctx context.Context, b *lab.Bench) error {
 
 func engine() (*remedy.Engine, error) {
 	s, err := remedy.OpenStoreAt(state)
-	return &remedy.Engine{Store: s, Machine: remedy.NewMachine(), Who: "power cuts"}, err
+	return &remedy.Engine{Store: s, Machine: machine.New(), Who: "power cuts"}, err
 }
 
 // trial mounts the root as the cut left it, and resumes or undoes.

@@ -10,6 +10,8 @@ import (
 
 	"fettle/lab"
 	"fettle/remedy"
+	"fettle/remedy/machine"
+	"fettle/remedy/step"
 )
 
 // Experiments are all of them.
@@ -45,7 +47,7 @@ func unitSteps(ctx context.Context, b *lab.Bench) error {
 	if err != nil {
 		return err
 	}
-	e := &remedy.Engine{Store: store, Machine: remedy.NewMachine(), Who: "the lab"}
+	e := &remedy.Engine{Store: store, Machine: machine.New(), Who: "the lab"}
 	b.Columns("step", "before", "after the step", "after undo")
 	var wrong []error
 	for _, c := range []struct {
@@ -73,7 +75,7 @@ func unitSteps(ctx context.Context, b *lab.Bench) error {
 			return err
 		}
 		_, err = e.Apply(ctx, remedy.Head{Trap: "lab", Subject: subject, Plan: remedy.Plan{
-			Title: c.act + " " + subject, Steps: []remedy.Step{remedy.Unit{Name: subject, Act: c.act}}}},
+			Title: c.act + " " + subject, Steps: []step.Step{step.Unit{Name: subject, Act: c.act}}}},
 			func(context.Context) error { return nil })
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.act, err)

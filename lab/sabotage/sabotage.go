@@ -6,25 +6,25 @@ import (
 	"fmt"
 
 	"fettle/lab"
-	"fettle/remedy"
+	"fettle/remedy/step"
 )
 
 // Sabotage is a plan that does not mend, though its author may think so.
 type Sabotage struct {
 	Name     string // "sshd-not-reloaded"
 	Scenario string // the one that must fail with it
-	Spoil    func(steps []remedy.Step) ([]remedy.Step, error)
+	Spoil    func(steps []step.Step) ([]step.Step, error)
 }
 
 // Without leaves out the steps for which is holds; one there must be.
-func Without[S remedy.Step](is func(S) bool) func([]remedy.Step) ([]remedy.Step, error) {
-	return Replaced(func(s S) ([]remedy.Step, bool) { return nil, is(s) })
+func Without[S step.Step](is func(S) bool) func([]step.Step) ([]step.Step, error) {
+	return Replaced(func(s S) ([]step.Step, bool) { return nil, is(s) })
 }
 
 // Replaced puts others in the place of steps of one kind; one there must be.
-func Replaced[S remedy.Step](by func(S) (steps []remedy.Step, meant bool)) func([]remedy.Step) ([]remedy.Step, error) {
-	return func(steps []remedy.Step) ([]remedy.Step, error) {
-		var out []remedy.Step
+func Replaced[S step.Step](by func(S) (steps []step.Step, meant bool)) func([]step.Step) ([]step.Step, error) {
+	return func(steps []step.Step) ([]step.Step, error) {
+		var out []step.Step
 		n := 0
 		for _, s := range steps {
 			if of, ok := s.(S); ok {
@@ -44,6 +44,6 @@ func Replaced[S remedy.Step](by func(S) (steps []remedy.Step, meant bool)) func(
 }
 
 // Also adds a step.
-func Also(step remedy.Step) func([]remedy.Step) ([]remedy.Step, error) {
-	return func(steps []remedy.Step) ([]remedy.Step, error) { return append(steps, step), nil }
+func Also(more step.Step) func([]step.Step) ([]step.Step, error) {
+	return func(steps []step.Step) ([]step.Step, error) { return append(steps, more), nil }
 }

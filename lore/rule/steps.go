@@ -11,6 +11,7 @@ import (
 	"fettle/fact/container"
 	"fettle/host"
 	"fettle/remedy"
+	"fettle/remedy/step"
 )
 
 // planner makes steps of what a rule says. Several edits of one file become
@@ -18,13 +19,13 @@ import (
 type planner struct {
 	*reading
 	scope    *scope
-	steps    []remedy.Step
+	steps    []step.Step
 	contents map[string]edited // by path
 }
 
 type edited struct {
 	step int // index in steps
-	file remedy.File
+	file step.File
 }
 
 func (b *planner) step(ctx context.Context, st *Step) error {
@@ -39,7 +40,7 @@ func (b *planner) step(ctx context.Context, st *Step) error {
 		return s
 	}
 	line := func(name string) string { return strings.TrimSpace(get(name)) }
-	var next remedy.Step
+	var next step.Step
 	switch st.Kind {
 	case "file":
 		name, content, mode := line("path"), get("content"), line("mode")
@@ -52,10 +53,10 @@ func (b *planner) step(ctx context.Context, st *Step) error {
 		var was []byte
 		name := line("path")
 		if was, err = b.before(name, err); err == nil {
-			next = remedy.Remove{Path: name, Was: was}
+			next = step.Remove{Path: name, Was: was}
 		}
 	case "perm":
-		p := remedy.Perm{Path: line("path"), Mode: -1, UID: -1, GID: -1}
+		p := step.Perm{Path: line("path"), Mode: -1, UID: -1, GID: -1}
 		for arg, into := range map[string]*int{"mode": &p.Mode, "uid": &p.UID, "gid": &p.GID} {
 			if v := line(arg); v != "" && err == nil {
 				base := 10
@@ -82,16 +83,16 @@ func (b *planner) step(ctx context.Context, st *Step) error {
 				return setLine(was, "", strings.ReplaceAll(key, "/", "."), value, " = "), nil
 			})
 		}
-		next = remedy.Sysctl{Key: key, Value: value}
+		next = step.Sysctl{Key: key, Value: value}
 	case "sysfs":
-		next = remedy.Sysfs{Path: line("path"), Value: line("value")}
+		next = step.Sysfs{Path: line("path"), Value: line("value")}
 		if err == nil {
 			err = b.changeable(ctx, line("path"), false)
 		}
 	case "unit":
-		next = remedy.Unit{Name: line("name"), Act: line("act")}
+		next = step.Unit{Name: line("name"), Act: line("act")}
 	case "command":
-		c := remedy.Command{Differs: line("differs")}
+		c := step.Command{Differs: line("differs")}
 		for arg, into := range map[string]*[]string{"do": &c.Do, "undo": &c.Undo, "probe": &c.Probe, "require": &c.Require, "undo_require": &c.UndoRequire} {
 			for _, w := range st.Words[arg] {
 				var s string
@@ -142,7 +143,7 @@ func (b *planner) file(name, mode string, change func(was []byte, exists bool) (
 		if err != nil {
 			return err
 		}
-		e = edited{len(b.steps), remedy.File{Path: name, Was: was, Content: was}}
+		e = edited{len(b.steps), step.File{Path: name, Was: was, Content: was}}
 		if mode != "" {
 			n, err := strconv.ParseUint(mode, 8, 12)
 			if err != nil {

@@ -8,6 +8,7 @@ import (
 	"fettle/host"
 	"fettle/host/hosttest"
 	"fettle/remedy"
+	"fettle/remedy/step"
 	"fettle/trap"
 )
 
@@ -69,7 +70,7 @@ func TestPlan(t *testing.T) {
 	for _, s := range p.Steps {
 		line := s.Kind()
 		switch s := s.(type) {
-		case remedy.File:
+		case step.File:
 			line += " " + s.Path + " " + strings.ReplaceAll(string(s.Content), "\n", "|")
 			if s.Was == nil {
 				line += " new"
@@ -77,7 +78,7 @@ func TestPlan(t *testing.T) {
 			if s.Mode != 0 {
 				line += " " + s.Mode.String()
 			}
-		case remedy.Sysctl:
+		case step.Sysctl:
 			line += " " + s.Key + " " + s.Value
 		}
 		got = append(got, line)

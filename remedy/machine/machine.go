@@ -5,6 +5,7 @@ package machine
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"fettle/host/mdraid"
@@ -67,6 +68,9 @@ type Machine interface {
 	// Run runs a command that changes something.
 	Run(ctx context.Context, argv []string, limit time.Duration) (Output, error)
 }
+
+// New is the running machine.
+func New() Machine { return Linux{BootIDFile: os.Getenv("FETTLE_BOOT_ID_FILE")} }
 
 // ID tells a file from others that have, or had, its name. It does not change
 // with a boot, as device numbers do.

@@ -14,6 +14,7 @@ import (
 	"fettle/host"
 	"fettle/internal/means"
 	"fettle/remedy"
+	"fettle/remedy/machine"
 	"fettle/trap"
 	"fettle/traps/bridgemtu/proof/pins"
 )
@@ -149,7 +150,7 @@ func testCycle(t *testing.T) {
 			if p.CutsConnection {
 				t.Error("a bridge without addresses carries nobody's connection")
 			}
-			eng := &remedy.Engine{Store: store(t), Machine: remedy.NewMachine()}
+			eng := &remedy.Engine{Store: store(t), Machine: machine.New()}
 			ch, err := eng.Apply(t.Context(), remedy.Head{Trap: "bridge-mtu", Subject: f.Subject, Plan: p}, verify(t))
 			must(t, err)
 			for w := strings.Fields(c.mtus); len(w) > 0; w = w[2:] {

@@ -9,6 +9,7 @@ import (
 	"fettle/conf/netconf"
 	"fettle/host"
 	"fettle/remedy"
+	"fettle/remedy/step"
 	"fettle/trap"
 )
 
@@ -199,7 +200,7 @@ func (p *planner) persistent(ctx context.Context) error {
 	}
 	for _, path := range p.files {
 		e := p.edits[path]
-		p.Steps = append(p.Steps, remedy.File{Path: path, Content: e.Content, Was: e.Was, Secret: e.Secret})
+		p.Steps = append(p.Steps, step.File{Path: path, Content: e.Content, Was: e.Was, Secret: e.Secret})
 	}
 	return nil
 }
@@ -213,7 +214,7 @@ func (p *planner) reload(ctx context.Context, h *host.Host) {
 		nmcli := "/usr/bin/nmcli"
 		if ok, _ := h.Exists(ctx, nmcli); ok {
 			again := []string{nmcli, "connection", "reload"}
-			p.Steps = append(p.Steps, remedy.Command{Do: again, Undo: again, Differs: "NetworkManager reads its files once more"})
+			p.Steps = append(p.Steps, step.Command{Do: again, Undo: again, Differs: "NetworkManager reads its files once more"})
 			return
 		}
 	}
@@ -222,7 +223,7 @@ func (p *planner) reload(ctx context.Context, h *host.Host) {
 
 // now plans the running MTUs.
 func (p *planner) now(release string) {
-	var ports []remedy.Step
+	var ports []step.Step
 	for _, port := range p.b.ports {
 		switch {
 		case !port.present || port.mtu == p.mtu:
@@ -232,10 +233,10 @@ func (p *planner) now(release string) {
 		}
 		if lower, ok := p.links[port.parent]; ok && port.parent != "" && lower.MTU < p.mtu {
 			// vlan_dev_change_mtu(), net/8021q/vlan_dev.c: no more than the lower device has.
-			ports = append(ports, remedy.LinkMTU{Link: lower.Name, MTU: p.mtu, Bridge: lower.Info.Kind == "bridge"})
+			ports = append(ports, step.LinkMTU{Link: lower.Name, MTU: p.mtu, Bridge: lower.Info.Kind == "bridge"})
 			p.note("%s is raised to %d with its VLAN %s.", lower.Name, p.mtu, port.name)
 		}
-		ports = append(ports, remedy.LinkMTU{Link: port.name, MTU: p.mtu})
+		ports = append(ports, step.LinkMTU{Link: port.name, MTU: p.mtu})
 		switch {
 		case !port.uplink && port.conf.Manager == "" && port.conf.MTU == nil:
 			p.note("%s is not in the configuration: whatever adds it (libvirt, a container engine, a script) must give it the bridge's MTU, as in \"ip link set %s master %s mtu %d\", "+
@@ -248,7 +249,7 @@ func (p *planner) now(release string) {
 		p.Steps = append(p.Steps, ports...)
 		return
 	}
-	own := remedy.LinkMTU{Link: p.b.name, MTU: p.mtu, Bridge: true}
+	own := step.LinkMTU{Link: p.b.name, MTU: p.mtu, Bridge: true}
 	p.note("Setting the MTU of %s pins it: from then on it does not follow its ports until it is made anew.", p.b.name)
 	if before417(release) { // a bridge may not have more than its ports, and nothing pins
 		p.Steps = append(append(p.Steps, ports...), own)

@@ -7,6 +7,7 @@ import (
 	"fettle/host"
 	"fettle/host/hosttest"
 	"fettle/remedy"
+	"fettle/remedy/step"
 	"fettle/trap"
 	"fettle/trap/traptest"
 )
@@ -37,7 +38,7 @@ func planOf(t *testing.T, file string) (remedy.Plan, string, error) {
 		var b strings.Builder
 		for _, s := range p.Steps {
 			b.WriteString(s.Describe() + "\n")
-			if f, ok := s.(remedy.File); ok {
+			if f, ok := s.(step.File); ok {
 				had := map[string]int{}
 				for line := range strings.Lines(string(f.Was)) {
 					had[line]++

@@ -8,6 +8,7 @@ import (
 	"fettle/conf/osrelease"
 	"fettle/host"
 	"fettle/remedy"
+	"fettle/remedy/step"
 	"fettle/trap"
 )
 
@@ -86,7 +87,7 @@ func planMRTG(ctx context.Context, h *host.Host, file string) (remedy.Plan, erro
 	}
 	p.Notes = append(p.Notes, "An agent that speaks version 1 alone will not answer any more: ask each one first, `snmpget -v2c HOST IF-MIB::ifHCInOctets.1`.",
 		"The lines hold communities, so no diff is shown. MRTG reads the file anew at each run from cron; a daemon must be restarted.")
-	p.Steps = []remedy.Step{remedy.File{Path: file, Content: []byte(strings.Join(lines, "")), Was: was, Secret: true}}
+	p.Steps = []step.Step{step.File{Path: file, Content: []byte(strings.Join(lines, "")), Was: was, Secret: true}}
 	return p, nil
 }
 
@@ -109,6 +110,6 @@ func planMunin(ctx context.Context, h *host.Host, file string) (remedy.Plan, err
 	}
 	p.Notes = append(p.Notes, "An agent that speaks version 1 alone will not answer any more: ask each one first, `snmpget -v2c HOST IF-MIB::ifHCInOctets.1`.",
 		"The file holds communities, so no diff is shown. Restart munin-node afterwards: it reads the file when it starts.")
-	p.Steps = []remedy.Step{remedy.File{Path: file, Content: []byte(strings.Join(lines, "")), Was: was, Secret: true}}
+	p.Steps = []step.Step{step.File{Path: file, Content: []byte(strings.Join(lines, "")), Was: was, Secret: true}}
 	return p, nil
 }

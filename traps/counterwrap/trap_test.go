@@ -13,6 +13,7 @@ import (
 	"fettle/host/hosttest"
 	"fettle/internal/means"
 	"fettle/remedy"
+	"fettle/remedy/step"
 	"fettle/trap"
 	"fettle/trap/traptest"
 )
@@ -105,7 +106,7 @@ func TestPlanMRTG(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := p.Steps[0].(remedy.File)
+	f := p.Steps[0].(step.File)
 	want := strings.Replace(string(f.Was), "2:secret-community@switch1\n", "2:secret-community@switch1:::::2\n", 1)
 	if string(f.Content) != want || !f.Secret {
 		t.Errorf("secret %v, content:\n%s\nwant:\n%s", f.Secret, f.Content, want)
@@ -128,7 +129,7 @@ func TestPlanMunin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := p.Steps[0].(remedy.File)
+	f := p.Steps[0].(step.File)
 	if want := strings.Replace(string(f.Was), "  env.version 1\n", "  env.version 2\n", 1); string(f.Content) != want || !f.Secret {
 		t.Errorf("secret %v, content:\n%s\nwant:\n%s", f.Secret, f.Content, want)
 	}

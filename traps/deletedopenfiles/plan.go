@@ -9,6 +9,7 @@ import (
 	"fettle/host"
 	"fettle/internal/ui"
 	"fettle/remedy"
+	"fettle/remedy/step"
 	"fettle/trap"
 )
 
@@ -104,7 +105,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 		case st.NoManualStop || st.NoManualStart:
 			return remedy.Plan{}, remedy.Refuse("%s may not be restarted by hand (RefuseManualStart, RefuseManualStop): reboot at the next opportunity", u)
 		case st.NeedsDaemonReload && len(p.Steps) == 0:
-			p.Steps = append(p.Steps, remedy.Unit{Act: "daemon-reload"})
+			p.Steps = append(p.Steps, step.Unit{Act: "daemon-reload"})
 			p.Notes = append(p.Notes, u+" has a unit file that changed since systemd read it: it is read first, and counts from the restart on.")
 		}
 		for _, c := range careful {
@@ -115,7 +116,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 		p.CutsConnection = p.CutsConnection || u == "NetworkManager.service" || u == "systemd-networkd.service"
 	}
 	for _, u := range units {
-		p.Steps = append(p.Steps, remedy.Unit{Name: u, Act: act})
+		p.Steps = append(p.Steps, step.Unit{Name: u, Act: act})
 	}
 	if act == "restart" {
 		p.Notes = append(p.Notes, "A restart cannot be undone: what the service has open is closed, its clients are cut off, and what it keeps in memory alone is gone.")

@@ -7,6 +7,7 @@ import (
 	"fettle/host/hosttest"
 	"fettle/internal/means"
 	"fettle/remedy"
+	"fettle/remedy/step"
 	"fettle/trap"
 	"fettle/trap/traptest"
 )
@@ -76,7 +77,7 @@ func TestPlan(t *testing.T) {
 			p, err := Trap.Plan(t.Context(), hosttest.New(t, booted+c.host), c.f)
 			var steps []string
 			for _, s := range p.Steps {
-				u := s.(remedy.Unit)
+				u := s.(step.Unit)
 				steps = append(steps, "unit "+u.Act+" "+u.Name)
 			}
 			if got := strings.Join(steps, "\n"); got != c.steps {

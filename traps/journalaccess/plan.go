@@ -11,6 +11,7 @@ import (
 	"fettle/host"
 	"fettle/host/acl"
 	"fettle/remedy"
+	"fettle/remedy/step"
 	"fettle/trap"
 )
 
@@ -145,15 +146,15 @@ func opened(s tmpfiles.State) tmpfiles.State {
 }
 
 // steps are what leads from a node to the state wanted.
-func steps(n node, want tmpfiles.State) []remedy.Step {
-	var out []remedy.Step
+func steps(n node, want tmpfiles.State) []step.Step {
+	var out []step.Step
 	if n.Err != nil {
 		return nil
 	}
 	if n.Mode != want.Mode || n.UID != want.UID || n.GID != want.GID {
-		out = append(out, remedy.Perm{Path: n.Path, Mode: int(want.Mode), UID: int(want.UID), GID: int(want.GID)})
+		out = append(out, step.Perm{Path: n.Path, Mode: int(want.Mode), UID: int(want.UID), GID: int(want.GID)})
 	}
-	a := remedy.ACL{Path: n.Path}
+	a := step.ACL{Path: n.Path}
 	if !want.Access.Minimal() && !want.Access.Equal(n.Access) {
 		a.Access = want.Access.String()
 	}
@@ -168,7 +169,7 @@ func steps(n node, want tmpfiles.State) []remedy.Step {
 
 // bootStep is a drop-in for a host whose boot would not keep what the other
 // steps do, or would not make it: nil where the lines that are there do.
-func (f *facts) bootStep(ctx context.Context, h *host.Host, s *store, wanted func(node) tmpfiles.State) (remedy.Step, error) {
+func (f *facts) bootStep(ctx context.Context, h *host.Host, s *store, wanted func(node) tmpfiles.State) (step.Step, error) {
 	if f.top.Link || mendedByBoot(f.readers, f.afterBoot(s)) {
 		return nil, nil
 	}
@@ -194,7 +195,7 @@ func (f *facts) bootStep(ctx context.Context, h *host.Host, s *store, wanted fun
 	if err != nil && !host.IsAbsent(err) {
 		return nil, err
 	}
-	return remedy.File{Path: dropIn, Content: []byte(text), Was: was}, nil
+	return step.File{Path: dropIn, Content: []byte(text), Was: was}, nil
 }
 
 // lines names the lines of tmpfiles.d that act on the journal's folder.

@@ -10,6 +10,7 @@ import (
 	"fettle/host/hosttest"
 	"fettle/internal/means"
 	"fettle/remedy"
+	"fettle/remedy/step"
 	"fettle/trap"
 	"fettle/trap/traptest"
 )
@@ -82,20 +83,20 @@ func planLines(t *testing.T, h *host.Host) string {
 	var lines []string
 	for _, s := range p.Steps {
 		switch s := s.(type) {
-		case remedy.Perm:
+		case step.Perm:
 			lines = append(lines, "perm "+s.Path)
 			if s.Mode >= 0 && s.Mode&0o002 != 0 {
 				t.Errorf("%s: everybody may write to it then", s.Describe())
 			}
-		case remedy.ACL:
+		case step.ACL:
 			lines = append(lines, "acl "+s.Path)
 			if strings.Contains(s.Access, "other::rw") || strings.Contains(s.Access, "other::-w") {
 				t.Errorf("%s: everybody may write to it then", s.Describe())
 			}
-		case remedy.File:
+		case step.File:
 			lines = append(lines, "file "+s.Path)
 		}
-		if s.Reversal().Class != remedy.Restorable {
+		if s.Reversal().Class != step.Restorable {
 			t.Errorf("%s is %s", s.Describe(), s.Reversal().Class)
 		}
 	}

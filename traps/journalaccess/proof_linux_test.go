@@ -18,6 +18,7 @@ import (
 	"fettle/host/acl"
 	"fettle/internal/means"
 	"fettle/remedy"
+	"fettle/remedy/machine"
 	"fettle/trap"
 	"fettle/trap/traptest"
 )
@@ -231,7 +232,7 @@ func (s *stage) fix() (undo func()) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	e := &remedy.Engine{Store: store, Machine: remedy.Linux{}, Who: "test"}
+	e := &remedy.Engine{Store: store, Machine: machine.Linux{}, Who: "test"}
 	c, err := e.Apply(s.Context(), remedy.Head{Trap: "journal-access", Plan: p}, func(context.Context) error {
 		for _, o := range s.check() {
 			if o.Status == trap.Found {

@@ -11,6 +11,7 @@ import (
 	"fettle/conf/tmpfiles"
 	"fettle/host"
 	"fettle/remedy"
+	"fettle/remedy/step"
 	"fettle/trap"
 )
 
@@ -50,7 +51,7 @@ func planRun(f trap.Finding, k ksm) (remedy.Plan, error) {
 	return remedy.Plan{Title: "start KSM",
 		Notes: []string{"It is configured already: " + f.Params["wanted"] + ". Only the running state changes.",
 			"ksmd starts to take CPU time; merged pages cost a copy when they are written to."},
-		Steps: []remedy.Step{remedy.Sysfs{Path: dir + "run", Value: "1"}}}, nil
+		Steps: []step.Step{step.Sysfs{Path: dir + "run", Value: "1"}}}, nil
 }
 
 func planNodes(ctx context.Context, h *host.Host, k ksm, c config) (remedy.Plan, error) {
@@ -59,12 +60,15 @@ func planNodes(ctx context.Context, h *host.Host, k ksm, c config) (remedy.Plan,
 			" for the pages that part again: write 2 to %srun, then 0 to %smerge_across_nodes, then 1 to %srun",
 			gib(float64(k.saved*k.pageSize)), dir, dir, dir)
 	}
-	return build(ctx, h, c, "merge within NUMA nodes only", []setting{{"merge_across_nodes", "0"}},
+	return build(ctx, h, c, "merge within NUMA nodes only", []setting{{name: "merge_across_nodes", value: "0"}},
 		[]string{"Less is merged: each node keeps its own copy of a page. Guests read merged pages from their own node."})
 }
 
 // setting is a file below /sys/kernel/mm/ksm and its value.
-type setting struct{ name, value string }
+type setting struct {
+	name, value string
+	drifting    []string // other files that the write sets adrift
+}
 
 func planRate(ctx context.Context, h *host.Host, k ksm, c config) (remedy.Plan, error) {
 	s, err := situationOf(ctx, h, k, c)
@@ -90,18 +94,24 @@ func planRate(ctx context.Context, h *host.Host, k ksm, c config) (remedy.Plan, 
 	// sets 100 when the advisor goes off.
 	if !k.advisor && (!k.hasAdvisor || k.rate.pages != 100) {
 		return build(ctx, h, c, fmt.Sprintf("scan %d pages every %d ms", fixed, k.rate.sleep.Milliseconds()),
-			[]setting{{"pages_to_scan", fmt.Sprint(fixed)}},
+			[]setting{{name: "pages_to_scan", value: fmt.Sprint(fixed)}},
 			append(notes, "The value is right for this much memory. When guests are added, run the check again."))
 	}
 	// The advisor starts from advisor_min_pages_to_scan (mm/ksm.c,
 	// set_advisor_defaults), 500 unless set, and moves only after a full scan:
 	// slow to start with much memory. So it is given the right pace at once.
+	mode := setting{name: "advisor_mode", value: "scan-time"}
+	if !k.advisor {
+		// advisor_mode_store() in mm/ksm.c (Linux 6.8) sets pages_to_scan, and
+		// under scan-time it changes by itself and cannot be written.
+		mode.drifting = []string{dir + "pages_to_scan"}
+	}
 	return build(ctx, h, c, fmt.Sprintf("let the kernel's advisor aim at a full scan in %s", spell(target)), []setting{
-		{"advisor_target_scan_time", fmt.Sprintf("%.0f", target.Seconds())},
-		{"advisor_max_cpu", fmt.Sprintf("%.0f", 100*budget)},
-		{"advisor_max_pages_to_scan", fmt.Sprint(max(30000, 2*fixed))},
-		{"advisor_min_pages_to_scan", fmt.Sprint(max(500, fixed))},
-		{"advisor_mode", "scan-time"},
+		{name: "advisor_target_scan_time", value: fmt.Sprintf("%.0f", target.Seconds())},
+		{name: "advisor_max_cpu", value: fmt.Sprintf("%.0f", 100*budget)},
+		{name: "advisor_max_pages_to_scan", value: fmt.Sprint(max(30000, 2*fixed))},
+		{name: "advisor_min_pages_to_scan", value: fmt.Sprint(max(500, fixed))},
+		mode,
 	}, append(notes, "The advisor corrects its pace only after each full scan. On Linux 6.18 it had merged nothing of 400 MiB after 10 s:"+
 		" give it two full scans before you judge it."))
 }
@@ -118,9 +128,9 @@ func planTuned(ctx context.Context, h *host.Host, s situation, target time.Durat
 	return remedy.Plan{Title: fmt.Sprintf("let ksmtuned go up to %d pages a batch", most),
 		Notes: append(notes, "ksmtuned is in charge: it starts KSM when memory gets short and raises the pace step by step"+
 			" (KSM_NPAGES_BOOST each KSM_MONITOR_INTERVAL), so the full pace comes some minutes later."),
-		Steps: []remedy.Step{
-			remedy.File{Path: ksmtunedConf, Content: now, Was: was},
-			remedy.Unit{Name: "ksmtuned.service", Act: "restart"},
+		Steps: []step.Step{
+			step.File{Path: ksmtunedConf, Content: now, Was: was},
+			step.Unit{Name: "ksmtuned.service", Act: "restart"},
 		}, Settle: 10 * time.Second}, nil
 }
 
@@ -148,7 +158,7 @@ func build(ctx context.Context, h *host.Host, c config, title string, set []sett
 		others[l.File] = append(others[l.File], l.Num)
 	}
 	for _, s := range set {
-		p.Steps = append(p.Steps, remedy.Sysfs{Path: dir + s.name, Value: s.value})
+		p.Steps = append(p.Steps, step.Sysfs{Path: dir + s.name, Value: s.value, Drifting: s.drifting})
 	}
 	for _, name := range files {
 		was, err := h.ReadFile(ctx, name)
@@ -161,13 +171,13 @@ func build(ctx context.Context, h *host.Host, c config, title string, set []sett
 				lines[n-1] = append([]byte("# now in "+dropIn+": "), lines[n-1]...)
 			}
 		}
-		p.Steps = append(p.Steps, remedy.File{Path: name, Content: bytes.Join(lines, nil), Was: was})
+		p.Steps = append(p.Steps, step.File{Path: name, Content: bytes.Join(lines, nil), Was: was})
 	}
 	was, err := h.ReadFile(ctx, dropIn)
 	if err != nil && !host.IsAbsent(err) {
 		return p, err
 	}
-	p.Steps = append(p.Steps, remedy.File{Path: dropIn, Content: dropInText(was, set), Was: was})
+	p.Steps = append(p.Steps, step.File{Path: dropIn, Content: dropInText(was, set), Was: was})
 	for _, l := range c.lines {
 		if l.Path == dir+"run" && l.Argument == "1" {
 			return p, nil

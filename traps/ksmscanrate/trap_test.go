@@ -11,6 +11,7 @@ import (
 	"fettle/host/hosttest"
 	"fettle/internal/means"
 	"fettle/remedy"
+	"fettle/remedy/step"
 	"fettle/trap"
 	"fettle/trap/traptest"
 )
@@ -103,11 +104,11 @@ func steps(p remedy.Plan) string {
 	var b strings.Builder
 	for _, s := range p.Steps {
 		switch s := s.(type) {
-		case remedy.Sysfs:
+		case step.Sysfs:
 			b.WriteString("sysfs " + strings.TrimPrefix(s.Path, dir) + " " + s.Value + "\n")
-		case remedy.File:
+		case step.File:
 			b.WriteString("file " + s.Path + "\n" + string(s.Content))
-		case remedy.Unit:
+		case step.Unit:
 			b.WriteString("unit " + s.Act + " " + s.Name + "\n")
 		}
 	}
@@ -200,7 +201,7 @@ func TestPlanOtherLines(t *testing.T) {
 
 func TestDropInText(t *testing.T) {
 	was := "# kept\nw /sys/kernel/mm/ksm/pages_to_scan - - - - 5\nw /sys/kernel/mm/ksm/run - - - - 1"
-	got := string(dropInText([]byte(was), []setting{{"pages_to_scan", "9"}}))
+	got := string(dropInText([]byte(was), []setting{{name: "pages_to_scan", value: "9"}}))
 	want := "# kept\nw /sys/kernel/mm/ksm/run - - - - 1\nw /sys/kernel/mm/ksm/pages_to_scan - - - - 9\n"
 	if got != want {
 		t.Errorf("got %q", got)
@@ -247,12 +248,12 @@ func TestPlanMends(t *testing.T) {
 				for _, s := range p.Steps {
 					name, content := "", ""
 					switch s := s.(type) {
-					case remedy.Sysfs:
+					case step.Sysfs:
 						name, content = s.Path, s.Value
 						if s.Value == "scan-time" {
 							content = "none [scan-time]"
 						}
-					case remedy.File:
+					case step.File:
 						name, content = s.Path, strings.TrimSuffix(string(s.Content), "\n")
 					default:
 						continue

@@ -12,6 +12,7 @@ import (
 	"fettle/conf/ldapconf"
 	"fettle/host"
 	"fettle/remedy"
+	"fettle/remedy/step"
 )
 
 // edits gathers changes to files, and answers as the host would after them.
@@ -164,7 +165,7 @@ func (e *edits) add(ctx context.Context, c *ldapconf.Client, line string) error 
 }
 
 // steps are the changes; new files, which the others will name, come first.
-func (e *edits) steps() (steps []remedy.Step, secret bool) {
+func (e *edits) steps() (steps []step.Step, secret bool) {
 	slices.SortStableFunc(e.order, func(a, b string) int { return boolInt(e.files[a].was != nil) - boolInt(e.files[b].was != nil) })
 	for _, name := range e.order {
 		f := e.files[name]
@@ -172,7 +173,7 @@ func (e *edits) steps() (steps []remedy.Step, secret bool) {
 			continue
 		}
 		secret = secret || f.secret
-		steps = append(steps, remedy.File{Path: name, Content: f.now, Was: f.was, Mode: f.mode, Secret: f.secret})
+		steps = append(steps, step.File{Path: name, Content: f.now, Was: f.was, Mode: f.mode, Secret: f.secret})
 	}
 	return steps, secret
 }

@@ -10,6 +10,7 @@ import (
 	"fettle/conf/ldapconf"
 	"fettle/host"
 	"fettle/remedy"
+	"fettle/remedy/step"
 	"fettle/trap"
 )
 
@@ -168,7 +169,7 @@ func (p *planner) simulate(ctx context.Context) error {
 }
 
 // restart has a daemon read its changed files.
-func (p *planner) restart(ctx context.Context) ([]remedy.Step, string) {
+func (p *planner) restart(ctx context.Context) ([]step.Step, string) {
 	unit := map[ldapconf.Program]string{ldapconf.SSSD: "sssd.service", ldapconf.NSLCD: "nslcd.service"}[p.c.Program]
 	if unit == "" {
 		return nil, "Programs that run keep what they read when they started; those started from now on use the new settings."
@@ -180,5 +181,5 @@ func (p *planner) restart(ctx context.Context) ([]remedy.Step, string) {
 	case !u.Active():
 		return nil, unit + " does not run; it reads the new settings when it is started."
 	}
-	return []remedy.Step{remedy.Unit{Name: unit, Act: "restart"}}, ""
+	return []step.Step{step.Unit{Name: unit, Act: "restart"}}, ""
 }

@@ -11,6 +11,7 @@ import (
 	"fettle/host"
 	"fettle/host/hosttest"
 	"fettle/remedy"
+	"fettle/remedy/step"
 	"fettle/trap"
 	"fettle/trap/traptest"
 )
@@ -100,7 +101,7 @@ func TestPlans(t *testing.T) {
 				t.Errorf("cuts the connection: %t", p.CutsConnection)
 			}
 			for _, st := range p.Steps {
-				f := st.(remedy.File)
+				f := st.(step.File)
 				lines := strings.Split(string(f.Content), "\n")
 				for _, w := range tt.want[f.Path] {
 					num, line, _ := strings.Cut(w, ":")

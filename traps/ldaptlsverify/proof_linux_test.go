@@ -18,6 +18,7 @@ import (
 	"fettle/host"
 	"fettle/internal/means"
 	"fettle/remedy"
+	"fettle/remedy/machine"
 	"fettle/trap"
 	"fettle/trap/traptest"
 )
@@ -161,7 +162,7 @@ func (s *stage) fix(subject string, chosen ...string) (undo func()) {
 	s.count++
 	store, err := remedy.OpenStoreAt(fmt.Sprintf("/run/store%d", s.count))
 	s.must(err)
-	e := &remedy.Engine{Store: store, Machine: remedy.Linux{}, Who: "test"}
+	e := &remedy.Engine{Store: store, Machine: machine.Linux{}, Who: "test"}
 	p.CutsConnection = false // no guard in here
 	c, err := e.Apply(s.Context(), remedy.Head{Trap: Trap.ID(), Subject: subject, Plan: p}, func(context.Context) error {
 		for _, o := range s.check() {

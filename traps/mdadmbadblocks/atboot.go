@@ -12,6 +12,7 @@ import (
 
 	"fettle/host"
 	"fettle/remedy"
+	"fettle/remedy/step"
 	"fettle/trap"
 )
 
@@ -98,11 +99,11 @@ func planBoot(ctx context.Context, h *host.Host) (remedy.Plan, error) {
 		if err != nil && !host.IsAbsent(err) {
 			return p, err
 		}
-		p.Steps = append(p.Steps, remedy.File{Path: name, Content: BootScript, Was: was, Mode: fs.FileMode(0o755)})
+		p.Steps = append(p.Steps, step.File{Path: name, Content: BootScript, Was: was, Mode: fs.FileMode(0o755)})
 		if was != nil {
-			p.Steps = append(p.Steps, remedy.Perm{Path: name, Mode: 0o755, UID: -1, GID: -1})
+			p.Steps = append(p.Steps, step.Perm{Path: name, Mode: 0o755, UID: -1, GID: -1})
 		}
 	}
-	p.Steps = append(p.Steps, remedy.Command{Do: []string{updateInitramfs, "-u"}, Again: true, Limit: 10 * time.Minute})
+	p.Steps = append(p.Steps, step.Command{Do: []string{updateInitramfs, "-u"}, Again: true, Limit: 10 * time.Minute})
 	return p, nil
 }

@@ -10,6 +10,7 @@ import (
 	"fettle/host/hosttest"
 	"fettle/internal/means"
 	"fettle/remedy"
+	"fettle/remedy/step"
 	"fettle/trap"
 	"fettle/trap/traptest"
 )
@@ -61,7 +62,7 @@ func TestBoot(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if last, ok := p.Steps[len(p.Steps)-1].(remedy.Command); !ok || !last.Again || last.Do[0] != updateInitramfs {
+			if last, ok := p.Steps[len(p.Steps)-1].(step.Command); !ok || !last.Again || last.Do[0] != updateInitramfs {
 				t.Errorf("the last step is %+v", p.Steps[len(p.Steps)-1])
 			}
 		})

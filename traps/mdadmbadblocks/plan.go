@@ -9,7 +9,9 @@ import (
 
 	"fettle/host"
 	"fettle/remedy"
+	"fettle/remedy/step"
 	"fettle/trap"
+	"fettle/traps/mdadmbadblocks/steps"
 )
 
 func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error) {
@@ -68,7 +70,7 @@ func planConf(ctx context.Context, h *host.Host) (remedy.Plan, error) {
 	if s, _ := settingsOf(c.main, with); len(s) == 0 || !s[len(s)-1].off {
 		return p, remedy.Refuse("%s ends in the middle of something that fettle does not understand: write CREATE bbl=no into it by hand", c.main)
 	}
-	p.Steps = []remedy.Step{remedy.File{Path: c.main, Content: []byte(with), Was: was}}
+	p.Steps = []step.Step{step.File{Path: c.main, Content: []byte(with), Was: was}}
 	return p, nil
 }
 
@@ -90,14 +92,14 @@ func (a *array) planMember(m *member, c *conf) (remedy.Plan, error) {
 	if a.level == "raid10" {
 		p.Notes = append(p.Notes, fmt.Sprintf("Should the power fail while %s is out, its copies of what was being written may differ after fettle resume: echo repair > /sys/block/%s/md/sync_action makes them equal.", m.name, a.name))
 	}
-	readd := remedy.MDReadd{Array: a.name, Member: m.name, ArrayUUID: m.array, DeviceUUID: m.device}
+	readd := steps.Readd{Array: a.name, Member: m.name, ArrayUUID: m.array, DeviceUUID: m.device}
 	if a.bitmap != "none" {
-		p.Steps = []remedy.Step{readd}
+		p.Steps = []step.Step{readd}
 		return p, nil
 	}
 	p.Notes = append(p.Notes, "The array has no write-intent bitmap: an internal one is added for the time, and taken away at the end.")
-	bitmap := remedy.MDBitmap{Array: a.name, ArrayUUID: m.array, Internal: true}
-	p.Steps = []remedy.Step{bitmap, readd, remedy.MDBitmap{Array: a.name, ArrayUUID: m.array}}
+	bitmap := steps.Bitmap{Array: a.name, ArrayUUID: m.array, Internal: true}
+	p.Steps = []step.Step{bitmap, readd, steps.Bitmap{Array: a.name, ArrayUUID: m.array}}
 	return p, nil
 }
 

@@ -11,7 +11,9 @@ import (
 	"fettle/host/hosttest"
 	"fettle/host/mdraid"
 	"fettle/remedy"
+	"fettle/remedy/step"
 	"fettle/trap"
+	"fettle/traps/mdadmbadblocks/steps"
 )
 
 // planOn plans for a subject on a golden host that was changed: pairs of what
@@ -37,7 +39,7 @@ func TestPlanMember(t *testing.T) {
 	if err != nil || len(p.Steps) != 1 {
 		t.Fatalf("%+v, %v", p, err)
 	}
-	s, ok := p.Steps[0].(remedy.MDReadd)
+	s, ok := p.Steps[0].(steps.Readd)
 	if !ok || s.Array != "md0" || s.Member != "sda1" || s.List || s.ArrayUUID != "24e3c4d3:265b251c:ce30bb17:a6eb931f" || s.DeviceUUID != "2646f113:d61c124e:9ffa6f5d:72d70801" {
 		t.Errorf("%+v", p.Steps[0])
 	}
@@ -46,8 +48,8 @@ func TestPlanMember(t *testing.T) {
 	for _, s := range p.Steps {
 		got = append(got, s.Describe())
 	}
-	if err != nil || len(p.Steps) != 3 || p.Steps[0] != remedy.Step(remedy.MDBitmap{Array: "md0", ArrayUUID: "24e3c4d3:265b251c:ce30bb17:a6eb931f", Internal: true}) ||
-		p.Steps[2] != remedy.Step(remedy.MDBitmap{Array: "md0", ArrayUUID: "24e3c4d3:265b251c:ce30bb17:a6eb931f"}) {
+	if err != nil || len(p.Steps) != 3 || p.Steps[0] != step.Step(steps.Bitmap{Array: "md0", ArrayUUID: "24e3c4d3:265b251c:ce30bb17:a6eb931f", Internal: true}) ||
+		p.Steps[2] != step.Step(steps.Bitmap{Array: "md0", ArrayUUID: "24e3c4d3:265b251c:ce30bb17:a6eb931f"}) {
 		t.Errorf("no bitmap: %q, %v", got, err)
 	}
 }
@@ -105,16 +107,16 @@ func TestPlanConf(t *testing.T) {
 	if err != nil || len(p.Steps) != 1 {
 		t.Fatalf("%+v, %v", p, err)
 	}
-	if s := p.Steps[0].(remedy.File); s.Path != "/etc/mdadm/mdadm.conf" || string(s.Was) != "HOMEHOST <system>\n" || !strings.HasSuffix(string(s.Content), "\nCREATE bbl=no\n") {
+	if s := p.Steps[0].(step.File); s.Path != "/etc/mdadm/mdadm.conf" || string(s.Was) != "HOMEHOST <system>\n" || !strings.HasSuffix(string(s.Content), "\nCREATE bbl=no\n") {
 		t.Errorf("%+v", s)
 	}
 	// Where mdadm reads the other file, a new first one would hide it.
 	p, err = planOn(t, "trapped", confSubject, "root/etc/mdadm/mdadm.conf --", "root/etc/mdadm/README --\n-- root/etc/mdadm.conf --")
-	if err != nil || p.Steps[0].(remedy.File).Path != "/etc/mdadm.conf" {
+	if err != nil || p.Steps[0].(step.File).Path != "/etc/mdadm.conf" {
 		t.Errorf("only the other file: %+v, %v", p, err)
 	}
 	p, err = planOn(t, "trapped", confSubject, "root/etc/mdadm/mdadm.conf --\nHOMEHOST <system>", "root/etc/mdadm/README --")
-	if s := p.Steps[0].(remedy.File); err != nil || s.Path != "/etc/mdadm/mdadm.conf" || s.Was != nil || string(s.Content) != "CREATE bbl=no\n" {
+	if s := p.Steps[0].(step.File); err != nil || s.Path != "/etc/mdadm/mdadm.conf" || s.Was != nil || string(s.Content) != "CREATE bbl=no\n" {
 		t.Errorf("no file: %+v, %v", p, err)
 	}
 }

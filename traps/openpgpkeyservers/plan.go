@@ -9,6 +9,7 @@ import (
 	"fettle/conf/openpgp"
 	"fettle/host"
 	"fettle/remedy"
+	"fettle/remedy/step"
 	"fettle/trap"
 )
 
@@ -30,7 +31,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	}
 	return remedy.Plan{
 		Title: "use " + keyserver + " in " + f.Subject,
-		Steps: []remedy.Step{remedy.File{Path: f.Subject, Content: []byte(changed), Was: b}},
+		Steps: []step.Step{step.File{Path: f.Subject, Content: []byte(changed), Was: b}},
 		Notes: []string{
 			"A dirmngr that is running reads its configuration again after: gpgconf --kill dirmngr",
 			"keys.openpgp.org is a keyserver too, but has neither user IDs without their owners' consent nor signatures by others.",
@@ -50,7 +51,7 @@ func planKeys(ctx context.Context, h *host.Host, file string, b []byte) (remedy.
 		}
 		if st.Mode.Perm()&0o004 == 0 {
 			return remedy.Plan{Title: "let apt read " + file,
-				Steps: []remedy.Step{remedy.Perm{Path: file, Mode: int(st.Mode.Perm() | 0o444), UID: -1, GID: -1}}}, nil
+				Steps: []step.Step{step.Perm{Path: file, Mode: int(st.Mode.Perm() | 0o444), UID: -1, GID: -1}}}, nil
 		}
 		return remedy.Plan{}, remedy.Refuse("a key is renewed by its owner alone: get the repository's present key from its publisher, over HTTPS or as a package, compare its fingerprint, and put it in place of %s", file)
 	case form == openpgp.Armored:
@@ -74,5 +75,5 @@ func planKeys(ctx context.Context, h *host.Host, file string, b []byte) (remedy.
 		return remedy.Plan{}, remedy.Refuse("%s: export its keys with gpg --armor, or name it .gpg", why)
 	}
 	return remedy.Plan{Title: "write " + file + " in the form that apt reads",
-		Steps: []remedy.Step{remedy.File{Path: file, Content: packets, Was: b}}}, nil
+		Steps: []step.Step{step.File{Path: file, Content: packets, Was: b}}}, nil
 }

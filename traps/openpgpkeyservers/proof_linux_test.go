@@ -14,6 +14,8 @@ import (
 	"fettle/host"
 	"fettle/internal/means"
 	"fettle/remedy"
+	"fettle/remedy/machine"
+	"fettle/remedy/step"
 	"fettle/trap"
 	"fettle/trap/traptest"
 )
@@ -69,14 +71,14 @@ func TestRealKeyserver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	step := p.Steps[0].(remedy.File)
+	step := p.Steps[0].(step.File)
 	step.Path = conf
 	p.Steps[0] = step
 	store, err := remedy.OpenStoreAt(filepath.Join(root, "journal"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &remedy.Engine{Store: store, Machine: remedy.Linux{}, Who: "test"}
+	e := &remedy.Engine{Store: store, Machine: machine.Linux{}, Who: "test"}
 	change, err := e.Apply(t.Context(), remedy.Head{Trap: Trap.ID(), Subject: subject, Plan: p}, func(context.Context) error {
 		if o := outcome(t, open(t, root), subject); o.Status != trap.Clear {
 			return &remedy.StillFound{Summary: o.Summary}

@@ -11,6 +11,7 @@ import (
 	"fettle/host/hosttest"
 	"fettle/internal/means"
 	"fettle/remedy"
+	"fettle/remedy/step"
 	"fettle/trap"
 	"fettle/trap/traptest"
 )
@@ -41,7 +42,7 @@ func TestPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, ok := p.Steps[0].(remedy.File)
+	f, ok := p.Steps[0].(step.File)
 	if !ok || openpgp.FormOf(f.Content) != openpgp.Binary || bytes.Contains(f.Content, []byte("BEGIN")) {
 		t.Errorf("%+v", p)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"fettle/host"
 	"fettle/remedy"
+	"fettle/remedy/machine"
 	"fettle/trap"
 	"fettle/traps/raforwarding/proof/arena"
 )
@@ -122,7 +123,7 @@ func TestFoundMendedAndUndone(t *testing.T) {
 	l.must(err)
 	store, err := remedy.OpenStoreAt(filepath.Join(t.TempDir(), "changes"))
 	l.must(err)
-	e := &remedy.Engine{Store: store, Machine: remedy.NewMachine(), Log: func(s string) { t.Log(s) }}
+	e := &remedy.Engine{Store: store, Machine: machine.New(), Log: func(s string) { t.Log(s) }}
 	change, err := e.Apply(t.Context(), remedy.Head{Trap: f.Trap, Subject: f.Subject, Summary: f.Summary, Plan: p}, func(context.Context) error {
 		for _, o := range l.check() {
 			if o.Status != trap.Clear {

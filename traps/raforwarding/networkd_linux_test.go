@@ -14,7 +14,7 @@ import (
 
 	"fettle/host"
 	"fettle/internal/means"
-	"fettle/remedy"
+	"fettle/remedy/step"
 )
 
 // networkd starts the real systemd-networkd in the lab. Where /sys is
@@ -84,7 +84,7 @@ func TestNetworkdTakesAdvertisementsItself(t *testing.T) {
 	l.must(err)
 	p, err := plan(t.Context(), host.New(src), f)
 	l.must(err)
-	drop := p.Steps[0].(remedy.File) // there is no systemd here for the reload
+	drop := p.Steps[0].(step.File) // there is no systemd here for the reload
 	l.must(os.MkdirAll(filepath.Dir(drop.Path), 0o755))
 	l.must(os.WriteFile(drop.Path, drop.Content, 0o644))
 	stop = l.networkd()

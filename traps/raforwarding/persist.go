@@ -11,6 +11,7 @@ import (
 	"fettle/conf/sysctlconf"
 	"fettle/host"
 	"fettle/remedy"
+	"fettle/remedy/step"
 )
 
 // editor makes file steps out of what stands on the host.
@@ -22,7 +23,7 @@ type editor struct {
 // persist keeps accept_ra=2, where whoever comes last at boot reads it:
 // ifupdown's stanza, if ifup writes accept_ra; otherwise sysctl.d, whose keys
 // of one interface systemd applies again when the interface appears.
-func (e editor) persist(c *config, i intent) (remedy.Step, error) {
+func (e editor) persist(c *config, i intent) (step.Step, error) {
 	if s, ok := lastUpLine(i); ok {
 		return nil, remedy.Refuse("%s runs %q after everything else: write 2 there yourself, then run fettle again", s.Source, s.Text)
 	}
@@ -52,7 +53,7 @@ func lastUpLine(i intent) (netconf.Statement, bool) {
 }
 
 // stanza writes accept_ra 2 into the interface's inet6 stanza.
-func (e editor) stanza(i intent, m *netconf.Statement) (remedy.Step, error) {
+func (e editor) stanza(i intent, m *netconf.Statement) (step.Step, error) {
 	if s := i.iface.AcceptRA; s != nil && s.Source != m.Source { // a line of its own
 		return e.edit(s.Path, s.Line, func(old string) (string, bool) {
 			f := strings.Fields(old)
@@ -75,7 +76,7 @@ func indent(l string) string { return l[:len(l)-len(strings.TrimLeft(l, " \t"))]
 
 // sysctl sets a parameter of one interface in sysctl.d: in the line that wins
 // now, if it is the administrator's, and otherwise in a file that comes after it.
-func (e editor) sysctl(c *config, iface, param, value string) (remedy.Step, error) {
+func (e editor) sysctl(c *config, iface, param, value string) (step.Step, error) {
 	key := "net/ipv6/conf/" + iface + "/" + param
 	w := c.sysctl.Lookup(key).Winner
 	if w != nil && !w.Glob() && strings.HasPrefix(w.Path, "/etc/") {
@@ -103,7 +104,7 @@ func written(key string) string {
 }
 
 // oldKernel keeps the interface's forwarding=0, which has to be written after all/forwarding=1.
-func (e editor) oldKernel(c *config, iface string) (remedy.Step, error) {
+func (e editor) oldKernel(c *config, iface string) (step.Step, error) {
 	all := c.sysctl.Lookup("net/ipv6/conf/all/forwarding").Winner
 	if c.sysctl.Lookup("net/ipv6/conf/"+iface+"/forwarding").Winner != nil || all == nil || all.Path != sysctlconf.MainFile {
 		return e.sysctl(c, iface, "forwarding", "0")
@@ -115,16 +116,16 @@ func (e editor) oldKernel(c *config, iface string) (remedy.Step, error) {
 }
 
 // whole is a step that writes a file, whether it is there or not.
-func (e editor) whole(name, content string) (remedy.Step, error) {
+func (e editor) whole(name, content string) (step.Step, error) {
 	was, err := e.h.ReadFile(e.ctx, name)
 	if err != nil && !host.IsAbsent(err) {
 		return nil, fmt.Errorf("planning to write %s: %w", name, err)
 	}
-	return remedy.File{Path: name, Content: []byte(content), Was: was}, nil
+	return step.File{Path: name, Content: []byte(content), Was: was}, nil
 }
 
 // edit is a step that replaces one line of a file.
-func (e editor) edit(name string, n int, change func(old string) (string, bool)) (remedy.Step, error) {
+func (e editor) edit(name string, n int, change func(old string) (string, bool)) (step.Step, error) {
 	was, err := e.h.ReadFile(e.ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("planning to edit %s: %w", name, err)
@@ -142,5 +143,5 @@ func (e editor) edit(name string, n int, change func(old string) (string, bool))
 	out := bytes.Join(ls[:n-1], nil)
 	out = append(append(out, text...), ending...)
 	out = append(out, bytes.Join(ls[n:], nil)...)
-	return remedy.File{Path: name, Content: out, Was: was}, nil
+	return step.File{Path: name, Content: out, Was: was}, nil
 }

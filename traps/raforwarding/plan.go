@@ -9,6 +9,7 @@ import (
 
 	"fettle/host"
 	"fettle/remedy"
+	"fettle/remedy/step"
 	"fettle/trap"
 )
 
@@ -43,12 +44,12 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	case caseOld:
 		p.Notes = append(p.Notes, fmt.Sprintf("Linux %s is older than 2.6.37 and does not know accept_ra 2: %s is told that it is no router, while the host goes on forwarding.",
 			h.Identity().Release, name))
-		p.Steps = append(p.Steps, remedy.Sysctl{Key: key + "forwarding", Value: "0"}, remedy.SolicitRouter{Link: name})
-		step, err := e.oldKernel(c, name)
-		p.Steps = append(p.Steps, step)
+		p.Steps = append(p.Steps, step.Sysctl{Key: key + "forwarding", Value: "0"}, step.SolicitRouter{Link: name})
+		dropIn, err := e.oldKernel(c, name)
+		p.Steps = append(p.Steps, dropIn)
 		return p, err
 	case caseRunning:
-		p.Steps = append(p.Steps, remedy.Sysctl{Key: key + "accept_ra", Value: "2"}, remedy.SolicitRouter{Link: name})
+		p.Steps = append(p.Steps, step.Sysctl{Key: key + "accept_ra", Value: "2"}, step.SolicitRouter{Link: name})
 	case caseBoot:
 		p.Title = "keep taking router advertisements on " + name + " after a boot"
 	default:
@@ -57,11 +58,11 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	if i.keeps2() {
 		return p, nil
 	}
-	step, err := e.persist(c, i)
+	dropIn, err := e.persist(c, i)
 	if err != nil {
 		return p, err
 	}
-	p.Steps = append(p.Steps, step)
+	p.Steps = append(p.Steps, dropIn)
 	for _, u := range c.unread {
 		p.Notes = append(p.Notes, "Not read, and may say otherwise: "+host.Reason(u))
 	}
@@ -79,15 +80,15 @@ func planNetworkd(p *remedy.Plan, e editor, i intent) error {
 	if unit == "" {
 		return remedy.Refuse("no .network file of systemd-networkd speaks of %s by itself: add IPv6AcceptRA=yes to the one that networkctl status %s names", i.name, i.name)
 	}
-	step, err := e.whole("/etc/systemd/network/"+unit+".d/90-fettle-ra.conf",
+	dropIn, err := e.whole("/etc/systemd/network/"+unit+".d/90-fettle-ra.conf",
 		"# Made by fettle (ipv6-ra-forwarding): take router advertisements although\n# this host forwards IPv6.\n[Network]\nIPv6AcceptRA=yes\n")
 	if err != nil {
 		return err
 	}
-	p.Steps = append(p.Steps, step)
+	p.Steps = append(p.Steps, dropIn)
 	p.Notes = append(p.Notes, "The drop-in holds for every interface that "+unit+" matches.")
 	if e.h.Running() {
-		p.Steps = append(p.Steps, remedy.Unit{Name: "systemd-networkd.service", Act: "reload"})
+		p.Steps = append(p.Steps, step.Unit{Name: "systemd-networkd.service", Act: "reload"})
 		p.CutsConnection = true
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 
 	"fettle/host/hosttest"
 	"fettle/remedy"
+	"fettle/remedy/step"
 	"fettle/trap"
 	"fettle/trap/traptest"
 )
@@ -30,11 +31,11 @@ func carryOut(t *testing.T, archive string, p remedy.Plan) string {
 	}
 	for _, s := range p.Steps {
 		switch s := s.(type) {
-		case remedy.File:
+		case step.File:
 			put("root"+s.Path, s.Content)
-		case remedy.Sysctl:
+		case step.Sysctl:
 			put("root/proc/sys/"+s.Key, []byte(s.Value+"\n"))
-		case remedy.SolicitRouter, remedy.Unit:
+		case step.SolicitRouter, step.Unit:
 		default:
 			t.Fatalf("unexpected step %T", s)
 		}
@@ -46,9 +47,9 @@ func carryOut(t *testing.T, archive string, p remedy.Plan) string {
 func asks(p remedy.Plan) (listens, asked bool) {
 	for _, s := range p.Steps {
 		switch s.(type) {
-		case remedy.Sysctl:
+		case step.Sysctl:
 			listens = true
-		case remedy.SolicitRouter:
+		case step.SolicitRouter:
 			asked = true
 		}
 	}
@@ -154,7 +155,7 @@ func TestWhereThePlanPersists(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f, ok := p.Steps[len(p.Steps)-1].(remedy.File)
+			f, ok := p.Steps[len(p.Steps)-1].(step.File)
 			if want := strings.ReplaceAll(tc.path, "IF", tc.iface); !ok || f.Path != want || !strings.HasSuffix(string(f.Content), tc.content) {
 				t.Fatalf("last step %+v\n%s\nwant %s ending in\n%s", p.Steps[len(p.Steps)-1], f.Content, want, tc.content)
 			}
@@ -176,11 +177,11 @@ func TestPlanForNetworkd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, ok := p.Steps[0].(remedy.File)
+	f, ok := p.Steps[0].(step.File)
 	if !ok || f.Path != "/etc/systemd/network/20-eth0.network.d/90-fettle-ra.conf" || !strings.HasSuffix(string(f.Content), "[Network]\nIPv6AcceptRA=yes\n") {
 		t.Errorf("first step %+v", p.Steps[0])
 	}
-	if _, ok := p.Steps[1].(remedy.Unit); !ok || !p.CutsConnection {
+	if _, ok := p.Steps[1].(step.Unit); !ok || !p.CutsConnection {
 		t.Errorf("reload of networkd, armed: %+v, %v", p.Steps[1], p.CutsConnection)
 	}
 }
@@ -195,10 +196,10 @@ func TestPlanForOldKernels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, ok := p.Steps[0].(remedy.Sysctl); !ok || s.Key != "net/ipv6/conf/eth0/forwarding" || s.Value != "0" {
+	if s, ok := p.Steps[0].(step.Sysctl); !ok || s.Key != "net/ipv6/conf/eth0/forwarding" || s.Value != "0" {
 		t.Errorf("first step %+v", p.Steps[0])
 	}
-	f, ok := p.Steps[2].(remedy.File)
+	f, ok := p.Steps[2].(step.File)
 	if !ok || f.Path != "/etc/sysctl.conf" || !strings.HasPrefix(string(f.Content), "net.ipv6.conf.all.forwarding=1\nnet.ipv6.conf.eth0.forwarding = 0\n") {
 		t.Errorf("last step %+v", p.Steps[2])
 	}

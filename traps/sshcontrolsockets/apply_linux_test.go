@@ -11,6 +11,7 @@ import (
 	"fettle/host/hosttest"
 	"fettle/internal/means"
 	"fettle/remedy"
+	"fettle/remedy/machine"
 	"fettle/trap"
 )
 
@@ -39,7 +40,7 @@ func TestApplied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &remedy.Engine{Store: store, Machine: remedy.NewMachine()}
+	e := &remedy.Engine{Store: store, Machine: machine.New()}
 	if _, err := e.Apply(t.Context(), remedy.Head{Plan: p}, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"fettle/host/hosttest"
 	"fettle/internal/means"
-	"fettle/remedy"
+	"fettle/remedy/step"
 	"fettle/trap"
 )
 
@@ -33,7 +33,7 @@ func TestRealSSH(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "block"), p.Steps[0].(remedy.File).Content, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "block"), p.Steps[0].(step.File).Content, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(unshare, "-m", "-n", "-p", "--fork", "--kill-child", "--mount-proc", "/bin/sh", "-c", scenario, "sh", dir)

@@ -12,6 +12,7 @@ import (
 	"fettle/host"
 	"fettle/internal/lazy"
 	"fettle/remedy"
+	"fettle/remedy/step"
 	"fettle/trap"
 )
 
@@ -55,7 +56,7 @@ func plan(ctx context.Context, h *host.Host, fd trap.Finding) (remedy.Plan, erro
 	}
 	p := remedy.Plan{Title: "share the SSH connections of " + u.Name}
 	if folder.Mode.Perm()&0o022 != 0 {
-		p.Steps = append(p.Steps, remedy.Perm{Path: path.Dir(c.file()), Mode: 0o700, UID: -1, GID: -1})
+		p.Steps = append(p.Steps, step.Perm{Path: path.Dir(c.file()), Mode: 0o700, UID: -1, GID: -1})
 	}
 	p.Notes = []string{
 		"Who can act as " + u.Name + " on this host can use an open connection without key or password while it lasts.",
@@ -122,8 +123,8 @@ func (c *client) bad(ctx context.Context, h *host.Host) ([]sshconfig.Line, error
 var controlPath = lazy.Regexp(`(?i)^(\s*controlpath(?:\s*=\s*|\s+))("[^"]*"|\S+)`)
 
 // replaced gives the lines another ControlPath.
-func replaced(ctx context.Context, h *host.Host, c *client, bad []sshconfig.Line) ([]remedy.Step, error) {
-	var steps []remedy.Step
+func replaced(ctx context.Context, h *host.Host, c *client, bad []sshconfig.Line) ([]step.Step, error) {
+	var steps []step.Step
 	var files []string
 	for _, l := range bad {
 		if !slices.Contains(files, l.File) {
@@ -148,14 +149,14 @@ func replaced(ctx context.Context, h *host.Host, c *client, bad []sshconfig.Line
 			}
 			lines[l.Num-1] = controlPath().ReplaceAllString(lines[l.Num-1], "${1}"+socket)
 		}
-		steps = append(steps, remedy.File{Path: file, Was: was, Content: []byte(strings.Join(lines, ""))})
+		steps = append(steps, step.File{Path: file, Was: was, Content: []byte(strings.Join(lines, ""))})
 	}
 	return steps, nil
 }
 
 // block adds a Host block at the end, so that what the user decided already
 // still comes first.
-func (c *client) block(ctx context.Context, h *host.Host, pattern, persist string) ([]remedy.Step, error) {
+func (c *client) block(ctx context.Context, h *host.Host, pattern, persist string) ([]step.Step, error) {
 	if !hostPattern().MatchString(pattern) {
 		return nil, remedy.Refuse("host=%q is not a pattern of host names, as in ssh_config(5)", pattern)
 	}
@@ -166,7 +167,7 @@ func (c *client) block(ctx context.Context, h *host.Host, pattern, persist strin
 	if err != nil && !host.IsAbsent(err) {
 		return nil, err
 	}
-	f := remedy.File{Path: c.file(), Mode: 0o600}
+	f := step.File{Path: c.file(), Mode: 0o600}
 	text := string(was)
 	if err == nil {
 		f.Was = append([]byte{}, was...)
@@ -179,5 +180,5 @@ func (c *client) block(ctx context.Context, h *host.Host, pattern, persist strin
 	}
 	f.Content = fmt.Appendf(nil, "%s# Added by fettle (ssh-control-sockets):\n# commands to one host share a connection.\nHost %s\n    ControlMaster auto\n    ControlPath %s\n    ControlPersist %s\n",
 		text, pattern, socket, persist)
-	return []remedy.Step{f}, nil // made in his folder, it is his
+	return []step.Step{f}, nil // made in his folder, it is his
 }

@@ -12,6 +12,7 @@ import (
 	"fettle/host"
 	"fettle/host/hosttest"
 	"fettle/remedy"
+	"fettle/remedy/step"
 	"fettle/trap"
 	"fettle/trap/traptest"
 )
@@ -22,9 +23,9 @@ func mended(t *testing.T, a *txtar.Archive, p remedy.Plan) *txtar.Archive {
 	for _, s := range p.Steps {
 		name, data := "", []byte(nil)
 		switch s := s.(type) {
-		case remedy.File:
+		case step.File:
 			name, data = "root"+s.Path, s.Content
-		case remedy.Perm:
+		case step.Perm:
 			if s.Mode < 0 {
 				continue
 			}
@@ -101,7 +102,7 @@ func TestChoices(t *testing.T) {
 		p, err := plan(t.Context(), h, f)
 		got := "refused"
 		if err == nil {
-			got = string(p.Steps[0].(remedy.File).Content)
+			got = string(p.Steps[0].(step.File).Content)
 		}
 		if !strings.Contains(got, want) {
 			t.Errorf("%q: %s %v", given, got, err)

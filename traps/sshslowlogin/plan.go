@@ -10,6 +10,7 @@ import (
 	"fettle/conf/pam"
 	"fettle/host"
 	"fettle/remedy"
+	"fettle/remedy/step"
 	"fettle/trap"
 )
 
@@ -26,7 +27,7 @@ func plan(ctx context.Context, h *host.Host, fd trap.Finding) (remedy.Plan, erro
 		return f.turnOff(ctx, "hostbasedauthentication", "HostbasedAuthentication", "have sshd offer host-based authentication no more")
 	case s == logind:
 		return remedy.Plan{Title: "start systemd-logind anew",
-			Steps: []remedy.Step{remedy.Unit{Name: logindUnit, Act: "restart"}},
+			Steps: []step.Step{step.Unit{Name: logindUnit, Act: "restart"}},
 			Notes: []string{"Sessions that are open stay open. If systemd-logind does not stay up, this is taken back: journalctl -u " + logindUnit + " says why."},
 		}, nil
 	case s == nssPrefix+"ldap":
@@ -53,7 +54,7 @@ func (f *facts) dropSource(ctx context.Context, name string) (remedy.Plan, error
 	}
 	p := remedy.Plan{
 		Title:          "ask " + name + " for no more names of hosts",
-		Steps:          []remedy.Step{remedy.File{Path: nameservice.SwitchFile, Was: was, Content: []byte(now)}},
+		Steps:          []step.Step{step.File{Path: nameservice.SwitchFile, Was: was, Content: []byte(now)}},
 		CutsConnection: true,
 		Notes:          []string{"Programs that are running read nsswitch.conf again from glibc 2.33 on; others go on as before until they are started anew."},
 	}
@@ -91,7 +92,7 @@ func (f *facts) softLDAP(ctx context.Context) (remedy.Plan, error) {
 		}
 		return remedy.Plan{
 			Title:          "give up on LDAP servers that do not answer",
-			Steps:          []remedy.Step{remedy.File{Path: name, Was: was, Content: []byte(now.String()), Secret: strings.Contains(strings.ToLower(string(was)), "bindpw")}},
+			Steps:          []step.Step{step.File{Path: name, Was: was, Content: []byte(now.String()), Secret: strings.Contains(strings.ToLower(string(was)), "bindpw")}},
 			CutsConnection: true,
 			Notes:          []string{"While no LDAP server answers, users and groups that stand there alone are not known, instead of everybody waiting."},
 		}, nil
@@ -108,7 +109,7 @@ func (f *facts) dropScripts(ctx context.Context) (remedy.Plan, error) {
 	}
 	p := remedy.Plan{Title: "run no scripts at login that may wait"}
 	for _, s := range slow {
-		p.Steps = append(p.Steps, remedy.Perm{Path: s.name, Mode: s.mode &^ 0o111, UID: -1, GID: -1})
+		p.Steps = append(p.Steps, step.Perm{Path: s.name, Mode: s.mode &^ 0o111, UID: -1, GID: -1})
 	}
 	if len(p.Steps) == 0 {
 		return p, remedy.Refuse("there is no such script any more")
@@ -174,7 +175,7 @@ func (f *facts) dropModule(ctx context.Context, name string) (remedy.Plan, error
 			}
 			now.WriteString(l)
 		}
-		p.Steps = append(p.Steps, remedy.File{Path: name, Was: was, Content: []byte(now.String())})
+		p.Steps = append(p.Steps, step.File{Path: name, Was: was, Content: []byte(now.String())})
 		if strings.Contains(string(was), "pam-auth-update") {
 			p.Notes = append(p.Notes, "pam-auth-update keeps "+name+": from now on it asks before it writes over this change.")
 		}

@@ -12,6 +12,7 @@ import (
 	"fettle/host"
 	"fettle/internal/lazy"
 	"fettle/remedy"
+	"fettle/remedy/step"
 )
 
 // dropIn is read before all other files of its folder, so that it wins.
@@ -51,11 +52,11 @@ func (f *facts) turnOff(ctx context.Context, keyword, name, title string, notes 
 	}
 	if unit != "" {
 		// A configuration that is broken already must not be blamed on this change.
-		p.Steps = append(p.Steps, remedy.Check{Run: []string{"/usr/sbin/sshd", "-t"}})
+		p.Steps = append(p.Steps, step.Check{Run: []string{"/usr/sbin/sshd", "-t"}})
 	}
 	p.Steps = append(p.Steps, e.steps()...)
 	if unit != "" {
-		p.Steps = append(p.Steps, remedy.Check{Run: []string{"/usr/sbin/sshd", "-t"}}, remedy.Unit{Name: unit, Act: "reload"})
+		p.Steps = append(p.Steps, step.Check{Run: []string{"/usr/sbin/sshd", "-t"}}, step.Unit{Name: unit, Act: "reload"})
 		p.Notes = append(p.Notes, "Connections that are open go on as they are.")
 	} else {
 		p.Notes = append(p.Notes, "sshd does not run: it reads the change when it is started.")
@@ -199,11 +200,11 @@ func (e *edits) contents() map[string][]byte {
 	return out
 }
 
-func (e *edits) steps() []remedy.Step {
-	var out []remedy.Step
+func (e *edits) steps() []step.Step {
+	var out []step.Step
 	for _, name := range e.order {
 		x := e.files[name]
-		out = append(out, remedy.File{Path: name, Was: x.was, Content: []byte(strings.Join(x.lines, ""))})
+		out = append(out, step.File{Path: name, Was: x.was, Content: []byte(strings.Join(x.lines, ""))})
 	}
 	return out
 }

@@ -16,6 +16,7 @@ import (
 	"fettle/host"
 	"fettle/host/hosttest"
 	"fettle/remedy"
+	"fettle/remedy/step"
 	"fettle/trap"
 	"fettle/trap/traptest"
 	"fettle/traps/sshtotp"
@@ -34,11 +35,11 @@ func mended(t *testing.T, a *txtar.Archive, p remedy.Plan) *txtar.Archive {
 	}
 	for _, s := range p.Steps {
 		switch s := s.(type) {
-		case remedy.File:
+		case step.File:
 			put("root"+s.Path, s.Content)
-		case remedy.Perm:
+		case step.Perm:
 			put("stat"+s.Path, fmt.Appendf(nil, "mode %04o\n", s.Mode))
-		case remedy.Check, remedy.Unit:
+		case step.Check, step.Unit:
 		default:
 			t.Fatalf("a step of kind %s", s.Kind())
 		}
@@ -223,7 +224,7 @@ func TestAdviceThatDisarms(t *testing.T) {
 	for name, a := range golden(t) {
 		totp := withTOTP(t, a)
 		was := ways(t, hostOf(t, totp))
-		bad := mended(t, totp, remedy.Plan{Steps: []remedy.Step{remedy.File{Path: "/etc/ssh/sshd_config", Content: []byte("ChallengeResponseAuthentication no\n" +
+		bad := mended(t, totp, remedy.Plan{Steps: []step.Step{step.File{Path: "/etc/ssh/sshd_config", Content: []byte("ChallengeResponseAuthentication no\n" +
 			"KbdInteractiveAuthentication no\n" + string(fileOf(totp, "root/etc/ssh/sshd_config")))}}})
 		if ways(t, hostOf(t, bad)) == was {
 			t.Errorf("%s: nobody sees that codes are asked for no more", name)

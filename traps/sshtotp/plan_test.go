@@ -11,6 +11,7 @@ import (
 	"fettle/host"
 	"fettle/host/hosttest"
 	"fettle/remedy"
+	"fettle/remedy/step"
 	"fettle/trap"
 )
 
@@ -45,7 +46,7 @@ var setup = trap.Finding{Subject: whole, Params: map[string]string{"setup": "yes
 // after is the content of a file that a plan writes.
 func after(p remedy.Plan, path string) string {
 	for _, s := range p.Steps {
-		if f, ok := s.(remedy.File); ok && f.Path == path {
+		if f, ok := s.(step.File); ok && f.Path == path {
 			return string(f.Content)
 		}
 	}
@@ -56,7 +57,7 @@ func words(t *testing.T, h *host.Host, p remedy.Plan) map[string]string {
 	t.Helper()
 	with := files{}
 	for _, s := range p.Steps {
-		if f, ok := s.(remedy.File); ok {
+		if f, ok := s.(step.File); ok {
 			with[f.Path] = f.Content
 		}
 	}
@@ -129,11 +130,11 @@ func TestSetUp(t *testing.T) {
 				t.Errorf("sshd's file holds %q:\n%s", c.not, sshdText)
 			}
 			last := p.Steps[len(p.Steps)-1]
-			if f, ok := last.(remedy.File); ok && f.Path != service {
+			if f, ok := last.(step.File); ok && f.Path != service {
 				t.Errorf("the last step is %s", last.Describe())
 			}
 			for _, s := range p.Steps {
-				if s.Reversal().Class == remedy.Irreversible {
+				if s.Reversal().Class == step.Irreversible {
 					t.Errorf("%s cannot be undone", s.Describe())
 				}
 			}
@@ -201,7 +202,7 @@ func TestEveryFinding(t *testing.T) {
 			b, _ := os.ReadFile("testdata/" + c.host + ".txtar")
 			text := string(b)
 			for _, s := range p.Steps {
-				if f, ok := s.(remedy.File); ok {
+				if f, ok := s.(step.File); ok {
 					text = strings.Replace(text, "-- want --", fmt.Sprintf("-- root%s --\n%s-- want --", f.Path, f.Content), 1)
 				}
 			}
@@ -225,7 +226,7 @@ func TestModePlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := p.Steps[0].(remedy.Command)
+	s := p.Steps[0].(step.Command)
 	if got := fmt.Sprint(s.Do, s.Undo); got != "[/usr/sbin/runuser -u bob -- /bin/chmod 0400 /home/bob/.google_authenticator] [/usr/sbin/runuser -u bob -- /bin/chmod 0644 /home/bob/.google_authenticator]" {
 		t.Error(got)
 	}

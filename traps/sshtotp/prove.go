@@ -11,6 +11,7 @@ import (
 	"fettle/fact/sshlogin"
 	"fettle/host"
 	"fettle/remedy"
+	"fettle/remedy/step"
 )
 
 // compare says what is wrong with a design's outcome; nil: it holds. Hard
@@ -108,7 +109,7 @@ func steps(ctx context.Context, h *host.Host, d design, with files, before, afte
 			p.Steps = slices.Insert(p.Steps, 0, reload[0])
 			reload = reload[1:]
 		}
-		p.Steps = append(append(p.Steps, remedy.Check{Run: []string{"/usr/sbin/sshd", "-t"}}), reload...)
+		p.Steps = append(append(p.Steps, step.Check{Run: []string{"/usr/sbin/sshd", "-t"}}), reload...)
 	}
 	// PAM's file counts from the moment it is there, so it comes last: before
 	// that, sshd must demand what its new stack does not ask for any more.
@@ -133,14 +134,14 @@ func p2file(ctx context.Context, h *host.Host, p *remedy.Plan, path string, want
 	} else if string(was) == string(want) {
 		return nil
 	}
-	p.Steps = append(p.Steps, remedy.File{Path: path, Content: want, Was: was})
+	p.Steps = append(p.Steps, step.File{Path: path, Content: want, Was: was})
 	return nil
 }
 
 // reloading makes a running sshd read its files; connections stay. Of two steps
 // the first belongs before all others. None: none runs, as with socket
 // activation, where each connection reads the files.
-func reloading(ctx context.Context, h *host.Host) ([]remedy.Step, error) {
+func reloading(ctx context.Context, h *host.Host) ([]step.Step, error) {
 	units, err := h.Units(ctx, "ssh.service", "sshd.service")
 	switch {
 	case errors.Is(err, host.ErrNotRunning):
@@ -154,13 +155,13 @@ func reloading(ctx context.Context, h *host.Host) ([]remedy.Step, error) {
 		}
 		argv, nothing := []string{"/usr/sbin/service", name, "reload"}, []string{"/bin/true"}
 		// Undoing goes backwards: what stands first reloads when all files are back.
-		return []remedy.Step{remedy.Command{Do: nothing, Undo: argv}, remedy.Command{Do: argv, Undo: nothing}}, nil
+		return []step.Step{step.Command{Do: nothing, Undo: argv}, step.Command{Do: argv, Undo: nothing}}, nil
 	case err != nil:
 		return nil, err
 	}
 	for _, n := range []string{"ssh.service", "sshd.service"} {
 		if units[n].Active() {
-			return []remedy.Step{remedy.Unit{Name: n, Act: "reload"}}, nil
+			return []step.Step{step.Unit{Name: n, Act: "reload"}}, nil
 		}
 	}
 	return nil, nil
@@ -221,5 +222,5 @@ func modePlan(ctx context.Context, h *host.Host, name string) (remedy.Plan, erro
 		return []string{"/usr/sbin/runuser", "-u", name, "--", "/bin/chmod", mode, p.file.Path}
 	}
 	return remedy.Plan{Title: "let nobody but " + name + " read " + p.file.Path,
-		Steps: []remedy.Step{remedy.Command{Do: as("0400"), Undo: as(fmt.Sprintf("%04o", st.Mode.Perm()))}}}, nil
+		Steps: []step.Step{step.Command{Do: as("0400"), Undo: as(fmt.Sprintf("%04o", st.Mode.Perm()))}}}, nil
 }

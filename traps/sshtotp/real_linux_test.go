@@ -15,7 +15,7 @@ import (
 	"fettle/conf/sshd"
 	"fettle/fact/sshlogin"
 	"fettle/internal/means"
-	"fettle/remedy"
+	"fettle/remedy/step"
 	"fettle/totp"
 	"fettle/trap"
 )
@@ -212,7 +212,7 @@ func (w *world) plans(t *testing.T) {
 			p, err := Trap.Plan(context.WithoutCancel(t.Context()), h, f)
 			must(t, err)
 			for _, s := range p.Steps {
-				if file, ok := s.(remedy.File); ok && file.Path != service {
+				if file, ok := s.(step.File); ok && file.Path != service {
 					put(t, file.Path, string(file.Content))
 					t.Cleanup(func() { os.Remove(file.Path) })
 				}

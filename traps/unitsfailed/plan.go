@@ -2,6 +2,7 @@ package unitsfailed
 
 import (
 	"context"
+	"fettle/remedy/step"
 	"strings"
 	"time"
 
@@ -41,5 +42,5 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	return remedy.Plan{Title: "start " + f.Subject + " again", Settle: 5 * time.Second,
 		Vanishes: "the check speaks of units that have failed, and then this one has not",
 		Notes:    []string{"Where the cause is still there it fails again, and the change is taken back: journalctl -b -u " + f.Subject + " tells more."},
-		Steps:    []remedy.Step{remedy.Unit{Name: f.Subject, Act: "start"}}}, nil
+		Steps:    []step.Step{step.Unit{Name: f.Subject, Act: "start"}}}, nil
 }

@@ -2,12 +2,12 @@ package proof
 
 import (
 	"fettle/lab/sabotage"
-	"fettle/remedy"
+	"fettle/remedy/step"
 )
 
 // Sabotages are plans that must be noticed.
 var Sabotages = []sabotage.Sabotage{
-	{Name: "bridge-left-down", Scenario: "port-raises-mtu", Spoil: sabotage.Also(remedy.Command{
+	{Name: "bridge-left-down", Scenario: "port-raises-mtu", Spoil: sabotage.Also(step.Command{
 		Do: []string{"/usr/sbin/ip", "link", "set", "br0", "down"}, Undo: []string{"/usr/sbin/ip", "link", "set", "br0", "up"}})},
-	{Name: "port-left-as-it-is", Scenario: "port-raises-mtu", Spoil: sabotage.Without(func(l remedy.LinkMTU) bool { return !l.Bridge })},
+	{Name: "port-left-as-it-is", Scenario: "port-raises-mtu", Spoil: sabotage.Without(func(l step.LinkMTU) bool { return !l.Bridge })},
 }

@@ -4,13 +4,13 @@ import (
 	"bytes"
 
 	"fettle/lab/sabotage"
-	"fettle/remedy"
+	"fettle/remedy/step"
 )
 
 // Sabotages are plans that must be noticed.
 var Sabotages = []sabotage.Sabotage{
-	{Name: "target-left", Scenario: "mrtg-version-1", Spoil: sabotage.Replaced(func(f remedy.File) ([]remedy.Step, bool) {
+	{Name: "target-left", Scenario: "mrtg-version-1", Spoil: sabotage.Replaced(func(f step.File) ([]step.Step, bool) {
 		f.Content = bytes.Replace(f.Content, []byte(":::::2"), nil, 1)
-		return []remedy.Step{f}, true
+		return []step.Step{f}, true
 	})},
 }

@@ -2,7 +2,7 @@ package proof
 
 import (
 	"fettle/lab/sabotage"
-	"fettle/remedy"
+	"fettle/remedy/step"
 )
 
 // Sabotages are plans that must be noticed.
@@ -12,8 +12,8 @@ var Sabotages = []sabotage.Sabotage{
 }
 
 // acting does something else than a restart.
-func acting(act string) func([]remedy.Step) ([]remedy.Step, error) {
-	return sabotage.Replaced(func(u remedy.Unit) ([]remedy.Step, bool) {
-		return []remedy.Step{remedy.Unit{Name: u.Name, Act: act}}, u.Act == "restart"
+func acting(act string) func([]step.Step) ([]step.Step, error) {
+	return sabotage.Replaced(func(u step.Unit) ([]step.Step, bool) {
+		return []step.Step{step.Unit{Name: u.Name, Act: act}}, u.Act == "restart"
 	})
 }

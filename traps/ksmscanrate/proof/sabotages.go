@@ -2,11 +2,11 @@ package proof
 
 import (
 	"fettle/lab/sabotage"
-	"fettle/remedy"
+	"fettle/remedy/step"
 )
 
 // Sabotages are plans that must be noticed.
 var Sabotages = []sabotage.Sabotage{
-	{Name: "switched-off", Scenario: "slow-scan", Spoil: sabotage.Also(remedy.Sysfs{Path: dir + "run", Value: "0"})},
-	{Name: "pages-given-back", Scenario: "slow-scan", Spoil: sabotage.Also(remedy.Sysfs{Path: dir + "run", Value: "2"})},
+	{Name: "switched-off", Scenario: "slow-scan", Spoil: sabotage.Also(step.Sysfs{Path: dir + "run", Value: "0"})},
+	{Name: "pages-given-back", Scenario: "slow-scan", Spoil: sabotage.Also(step.Sysfs{Path: dir + "run", Value: "2"})},
 }

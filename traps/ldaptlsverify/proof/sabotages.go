@@ -4,19 +4,19 @@ import (
 	"bytes"
 
 	"fettle/lab/sabotage"
-	"fettle/remedy"
+	"fettle/remedy/step"
 )
 
 // Sabotages are plans that must be noticed.
 var Sabotages = []sabotage.Sabotage{
-	{Name: "any-certificate", Scenario: "verification-off", Spoil: sabotage.Replaced(func(f remedy.File) ([]remedy.Step, bool) {
+	{Name: "any-certificate", Scenario: "verification-off", Spoil: sabotage.Replaced(func(f step.File) ([]step.Step, bool) {
 		now := bytes.ReplaceAll(f.Content, []byte("demand"), []byte("allow"))
 		meant := !bytes.Equal(now, f.Content)
 		f.Content = now
-		return []remedy.Step{f}, meant
+		return []step.Step{f}, meant
 	})},
-	{Name: "no-certificate-at-all", Scenario: "ca-file-gone", Spoil: sabotage.Replaced(func(f remedy.File) ([]remedy.Step, bool) {
+	{Name: "no-certificate-at-all", Scenario: "ca-file-gone", Spoil: sabotage.Replaced(func(f step.File) ([]step.Step, bool) {
 		f.Content = append(f.Content, "TLS_REQCERT never\n"...)
-		return []remedy.Step{f}, true
+		return []step.Step{f}, true
 	})},
 }

@@ -2,10 +2,10 @@ package proof
 
 import (
 	"fettle/lab/sabotage"
-	"fettle/remedy"
+	"fettle/remedy/step"
 )
 
 // Sabotages are plans that must be noticed.
 var Sabotages = []sabotage.Sabotage{
-	{Name: "configuration-stays-root's", Scenario: "login-for-each-command", Spoil: sabotage.Also(remedy.Perm{Path: "/home/ana/.ssh/config", Mode: 0o600, UID: 0, GID: 0})},
+	{Name: "configuration-stays-root's", Scenario: "login-for-each-command", Spoil: sabotage.Also(step.Perm{Path: "/home/ana/.ssh/config", Mode: 0o600, UID: 0, GID: 0})},
 }

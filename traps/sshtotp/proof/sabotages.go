@@ -2,10 +2,10 @@ package proof
 
 import (
 	"fettle/lab/sabotage"
-	"fettle/remedy"
+	"fettle/remedy/step"
 )
 
 // Sabotages are plans that must be noticed.
 var Sabotages = []sabotage.Sabotage{
-	{Name: "sshd-not-reloaded", Scenario: "never-asked", Spoil: sabotage.Without(func(u remedy.Unit) bool { return u.Act == "reload" })},
+	{Name: "sshd-not-reloaded", Scenario: "never-asked", Spoil: sabotage.Without(func(u step.Unit) bool { return u.Act == "reload" })},
 }

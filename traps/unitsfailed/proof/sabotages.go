@@ -2,12 +2,12 @@ package proof
 
 import (
 	"fettle/lab/sabotage"
-	"fettle/remedy"
+	"fettle/remedy/step"
 )
 
 // Sabotages are plans that must be noticed.
 var Sabotages = []sabotage.Sabotage{
-	{Name: "not-started", Scenario: "cause-gone", Spoil: sabotage.Replaced(func(remedy.Unit) ([]remedy.Step, bool) {
-		return []remedy.Step{remedy.Unit{Act: "daemon-reload"}}, true // systemd reads its files, and starts nothing
+	{Name: "not-started", Scenario: "cause-gone", Spoil: sabotage.Replaced(func(step.Unit) ([]step.Step, bool) {
+		return []step.Step{step.Unit{Act: "daemon-reload"}}, true // systemd reads its files, and starts nothing
 	})},
 }
