@@ -116,6 +116,9 @@ func (l *Live) Table(ctx context.Context, t Table) ([]byte, error) {
 	case TableJournal:
 		return ReadJournal(ctx, runCommand)
 	}
+	if url, ok := t.Page(); ok {
+		return readPage(ctx, url)
+	}
 	if t.Talks() {
 		return readPeer(ctx, t)
 	}

@@ -50,7 +50,9 @@ func (t Table) Peer() (PeerQuestion, bool) {
 
 // Talks tells whether reading the table means to talk to another host. Who
 // answers for checks refuses that where nobody asked for it.
-func (t Table) Talks() bool { return strings.HasPrefix(string(t), tablePeer) }
+func (t Table) Talks() bool {
+	return strings.HasPrefix(string(t), tablePeer) || strings.HasPrefix(string(t), tableGet)
+}
 
 // Peer asks an LDAP server for its certificates. Checks call it only where
 // trap.MayTalk says so. Not collected: a capture that was made without it.

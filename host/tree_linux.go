@@ -194,6 +194,38 @@ func (t *tree) ReadFile(ctx context.Context, name string, limit int64) ([]byte, 
 	}
 }
 
+// Extract hands a regular file to of as a stream that ends with ctx. What only a
+// user's rights could read is handed to nobody: it may be a key.
+func (t *tree) Extract(ctx context.Context, _, name string, of func(io.Reader) ([]byte, error)) ([]byte, error) {
+	fd, _, users, err := t.openRegular(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	if users {
+		return nil, pathError("read", name, ErrDenied)
+	}
+	b, err := of(untilDone{ctx, f})
+	if err != nil {
+		return nil, pathError("read", name, err)
+	}
+	return b, nil
+}
+
+// untilDone is a reader that fails when its context ends.
+type untilDone struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r untilDone) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
+}
+
 // EntryLimit is how many entries of a folder are listed.
 const EntryLimit = 1 << 18
 

@@ -11,7 +11,7 @@ import (
 func TestConfigured(t *testing.T) {
 	h := hosttest.New(t, "-- root/etc/ldap/ldap.conf --\nURI ldaps://ldap.example.com\n")
 	for uri, want := range map[string]bool{"ldaps://ldap.example.com:636": true, "ldaps://ldap.example.com:637": false, "ldaps://evil.example.com:636": false, "": false} {
-		if configured(t.Context(), h.Source(), host.PeerQuestion{URI: uri}) != want {
+		if configured(t.Context(), h.Source(), host.PeerQuestion{URI: uri}.Table()) != want {
 			t.Errorf("%q: want %v", uri, want)
 		}
 	}

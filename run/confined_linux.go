@@ -14,6 +14,7 @@ import (
 	"fettle/host"
 	"fettle/host/archive"
 	"fettle/host/confine"
+	"fettle/netboot/tree"
 	"fettle/trap"
 )
 
@@ -55,7 +56,7 @@ func (e Engine) confined(ctx context.Context, tg Target, traps []*trap.Trap, opt
 			return true, "", err
 		}
 		if tg.Network {
-			job.Grants = func(ctx context.Context, q host.PeerQuestion) bool { return configured(ctx, job.Host, q) }
+			job.Grants = func(ctx context.Context, t host.Table) bool { return configured(ctx, job.Host, t) }
 		}
 	}
 	if st, err := os.Stat(tg.From); err == nil && st.Mode().IsRegular() { // an archive is unpacked into a spool
@@ -94,8 +95,12 @@ func (e Engine) confined(ctx context.Context, tg Target, traps []*trap.Trap, opt
 
 // configured tells whether the host's own configuration names a server: no other is
 // talked to for a confined check.
-func configured(ctx context.Context, src host.Source, q host.PeerQuestion) bool {
-	return ldapconf.Names(ctx, host.New(src), q)
+func configured(ctx context.Context, src host.Source, t host.Table) bool {
+	if q, ok := t.Peer(); ok {
+		return ldapconf.Names(ctx, host.New(src), q)
+	}
+	url, ok := t.Page()
+	return ok && tree.Names(ctx, host.New(src), url)
 }
 
 // collect hands on the child's results, and makes up those that it owes.

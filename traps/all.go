@@ -12,6 +12,7 @@ import (
 	"fettle/traps/ksmscanrate"
 	"fettle/traps/ldaptlsverify"
 	"fettle/traps/mdadmbadblocks"
+	"fettle/traps/netbootstale"
 	"fettle/traps/openpgpkeyservers"
 	"fettle/traps/raforwarding"
 	"fettle/traps/rules"
@@ -38,6 +39,7 @@ func All() []*trap.Trap {
 		&ldaptlsverify.Trap,
 		&sshtotp.Trap,
 		&openpgpkeyservers.Trap,
+		&netbootstale.Trap,
 		&mdadmbadblocks.Trap,
 		&slowdisk.Trap,
 		&dmcachesmq.Trap,

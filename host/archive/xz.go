@@ -32,6 +32,7 @@ type xzReader struct {
 	check  int64 // bytes of the check behind each block
 	block  io.Reader
 	start  int64 // where the block's header began
+	single bool  // ends with its first stream
 }
 
 type counter struct {
@@ -51,6 +52,13 @@ func (c *counter) ReadByte() (byte, error) {
 		c.n++
 	}
 	return b, err
+}
+
+// XZStream reads the one .xz stream that r begins with, and leaves r at the
+// byte behind it. window bounds the memory of its dictionary, in bytes.
+func XZStream(r *bufio.Reader, window int64) (io.Reader, error) {
+	x := &xzReader{in: &counter{Reader: r}, window: window, single: true}
+	return x, x.streamHeader()
 }
 
 func newXZReader(f io.Reader, window int64) (io.ReadCloser, error) {
@@ -179,6 +187,9 @@ func (x *xzReader) endStream() error {
 	}
 	if _, err := x.fill(-(x.in.n-x.start)&3 + 4 + 12); err != nil {
 		return err
+	}
+	if x.single {
+		return io.EOF
 	}
 	for {
 		b, err := x.in.Peek(4)

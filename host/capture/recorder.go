@@ -3,6 +3,7 @@ package capture
 import (
 	"context"
 	"errors"
+	"io"
 	"sort"
 	"sync"
 	"syscall"
@@ -99,6 +100,13 @@ func (r *Recorder) Command(ctx context.Context, c host.Command) (host.Output, er
 func (r *Recorder) Table(ctx context.Context, t host.Table) ([]byte, error) {
 	b, err := r.src.Table(ctx, t)
 	r.keep(Answer{Question: Question{Op: OpTable, Path: text(t)}, content: b}, err)
+	return b, err
+}
+
+// Extract keeps what was made of a file, as a table, and not the file.
+func (r *Recorder) Extract(ctx context.Context, kind, name string, of func(io.Reader) ([]byte, error)) ([]byte, error) {
+	b, err := host.ExtractOf(ctx, r.src, kind, name, of)
+	r.keep(Answer{Question: Question{Op: OpTable, Path: text(host.ExtractTable(kind, name))}, content: b}, err)
 	return b, err
 }
 

@@ -87,7 +87,7 @@ func (a *Answer) redact(r *redact.Redactor) bool {
 			a.content, ok = redactMD(r, a.content)
 		case string(a.Path) == string(host.TableJournal):
 			a.content, ok = redactJournal(r, a.content)
-		case host.Table(a.Path).Talks(): // certificates: names that their signatures hold fast
+		case host.Table(a.Path).Talks(): // certificates and signed lists cannot be changed
 			ok = false
 		default:
 			a.content, ok = redactJSON(r, a.content)

@@ -136,6 +136,11 @@ func (s *source) Table(ctx context.Context, t host.Table) ([]byte, error) {
 	return s.p.ask(ctx, ask{Table: t})
 }
 
+// Extract reads here: foreign data is taken apart in the confined process.
+func (s *source) Extract(ctx context.Context, kind, name string, of func(io.Reader) ([]byte, error)) ([]byte, error) {
+	return host.ExtractOf(ctx, s.Source, kind, name, of)
+}
+
 // Command asks the parent: nothing can be executed here.
 func (s *source) Command(ctx context.Context, c host.Command) (host.Output, error) {
 	b, err := s.p.ask(ctx, ask{Command: &c})

@@ -30,7 +30,7 @@ type Job struct {
 	Files []*os.File
 	// Grants says whether this process may talk to another host for the child.
 	// Nil: to none.
-	Grants func(context.Context, host.PeerQuestion) bool
+	Grants func(context.Context, host.Table) bool
 }
 
 // Bounds of what a child may do to its parent.
@@ -251,7 +251,7 @@ func (c *Child) other(ctx context.Context, t host.Table) ([]byte, error) {
 	if c.job.Grants == nil {
 		return nil, fmt.Errorf("%w: the confined child asked for another host in a run without --network", host.ErrDenied)
 	}
-	if q, ok := t.Peer(); !ok || !c.job.Grants(ctx, q) {
+	if !c.job.Grants(ctx, t) {
 		return nil, fmt.Errorf("%w: the confined child asked for a server that no configuration names", host.ErrDenied)
 	}
 	return c.job.Host.Table(ctx, t)

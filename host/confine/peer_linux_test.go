@@ -17,9 +17,12 @@ func (told) Table(context.Context, host.Table) ([]byte, error) { return []byte("
 // A child makes its parent talk to other hosts only where a run may, and only
 // to those that it grants.
 func TestOtherHostsAreAskedOnlyWhereGranted(t *testing.T) {
-	named := func(_ context.Context, q host.PeerQuestion) bool { return q.URI == "ldaps://ldap.example.com:636" }
+	named := func(_ context.Context, t host.Table) bool {
+		q, ok := t.Peer()
+		return ok && q.URI == "ldaps://ldap.example.com:636"
+	}
 	for _, tt := range []struct {
-		grants func(context.Context, host.PeerQuestion) bool
+		grants func(context.Context, host.Table) bool
 		uri    string
 		works  bool
 	}{

@@ -63,6 +63,8 @@ var kindsOf = []struct {
 	{"/root/.ldaprc", Config}, {"/root/ldaprc", Config}, {"/home/*/.ldaprc", Config}, {"/home/*/ldaprc", Config},
 	{"/etc/sssd/*.conf", Config}, {"/etc/sssd/conf.d/*.conf", Config}, {"/etc/nslcd.conf", Config}, {"/etc/ldap.conf", Config}, {"/etc/pam_ldap.conf", Config}, {"/etc/libnss-ldap.conf", Config},
 	{"/etc/ssl/certs/", Certificates}, {"/etc/pki/", Certificates}, {"/etc/openldap/certs/", Certificates}, {"/etc/openldap/cacerts/", Certificates},
+	{"/etc/dnsmasq.conf", Config}, {"/etc/dnsmasq.d/", Config}, {"/etc/inetd.conf", Config}, {"/etc/xinetd.d/", Config},
+	{"/etc/apt/sources.list", Config}, {"/etc/apt/sources.list.d/", Config},
 	{"/etc/dhcp/", Config}, {"/etc/dhcpcd.conf", Config}, {"/etc/wpa_supplicant/", Config}, {"/etc/modules", Config}, {"/etc/crypttab", Config},
 	{"/etc/lvm/lvm.conf", Config}, {"/etc/initramfs-tools/", Config}, {"/etc/dracut.conf", Config}, {"/etc/dracut.conf.d/", Config},
 	{"/etc/libvirt/qemu/networks/", Config}, {"/etc/tuned/", Config}, {"/etc/udev/", Config}, {"/etc/rc.local", Config}, {"/var/lib/systemd/", Config},

@@ -25,7 +25,7 @@ var rooms = map[string][]string{
 	"trap":    {"host", "remedy"},
 	"trap/":   {"trap", "host"},
 	"traps":   {"trap", "traps"},
-	"traps/":  {"trap", "host", "conf", "fact", "remedy", "measure", "lore", "totp"},
+	"traps/":  {"trap", "host", "conf", "fact", "remedy", "measure", "lore", "totp", "netboot"},
 
 	// Kinds of steps that one trap brings.
 	"traps/*/steps": {"remedy", "host"},
@@ -50,6 +50,7 @@ var rooms = map[string][]string{
 	"keypath":         {"conf"},
 	"keypath/":        {"keypath", "conf"},
 	"cli/keypath":     {"keypath", "conf"},
+	"netboot/":        {"netboot", "host", "conf"},
 	"chart":           {},
 	"chart/":          {"chart"},
 	"report":          {"trap", "host", "fact/machine"},
@@ -61,7 +62,7 @@ var rooms = map[string][]string{
 	"cli/netboot":     {"cli/app", "cli/fix", "host", "conf", "fact", "netboot"},
 	"cli/proving":     {"cli", "run", "bisect", "host", "trap", "traps", "remedy", "report", "lab", "measure", "chart"},
 	"cli/totp":        {"cli/app", "cli/fix", "host", "conf", "fact", "totp"},
-	"run":             {"host", "fact/machine", "conf/ldapconf", "trap", "lore/rule"},
+	"run":             {"host", "fact/machine", "conf/ldapconf", "netboot/tree", "trap", "lore/rule"},
 	"cmd/":            {"cli"},
 	"internal/":       {},
 	"lab":             {"chart"},

@@ -1,0 +1,102 @@
+// Package aptsources reads sources.list(5): from where apt fetches.
+package aptsources
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"fettle/host"
+)
+
+// Source is one repository.
+type Source struct {
+	URI        string // without a slash at its end
+	Suite      string
+	Components []string
+	From       string // "/etc/apt/sources.list:3"
+}
+
+// Read lists the enabled repositories of binary packages, in apt's order. The
+// error is of the first file that could not be read.
+func Read(ctx context.Context, h *host.Host) (out []Source, err error) {
+	b, err := h.ReadFile(ctx, "/etc/apt/sources.list")
+	if host.IsAbsent(err) {
+		err = nil
+	}
+	out = oneLine("/etc/apt/sources.list", string(b))
+	files, derr := h.Glob(ctx, "/etc/apt/sources.list.d", "*")
+	if err == nil {
+		err = derr
+	}
+	for _, f := range files {
+		parse := oneLine
+		switch {
+		case strings.HasSuffix(f, ".sources"):
+			parse = deb822
+		case !strings.HasSuffix(f, ".list"):
+			continue
+		}
+		b, rerr := h.ReadFile(ctx, f)
+		if err == nil && !host.IsAbsent(rerr) {
+			err = rerr
+		}
+		out = append(out, parse(f, string(b))...)
+	}
+	return out, err
+}
+
+// oneLine is the form "deb [options] uri suite component…".
+func oneLine(file, text string) (out []Source) {
+	for i, line := range strings.Split(text, "\n") {
+		line, _, _ = strings.Cut(line, "#")
+		f := strings.Fields(line)
+		if len(f) == 0 || f[0] != "deb" {
+			continue
+		}
+		f = f[1:]
+		if len(f) > 0 && strings.HasPrefix(f[0], "[") {
+			end := slices.IndexFunc(f, func(w string) bool { return strings.HasSuffix(w, "]") })
+			f = f[end+1:]
+		}
+		if len(f) >= 2 {
+			out = append(out, Source{strings.TrimRight(f[0], "/"), f[1], f[2:], fmt.Sprintf("%s:%d", file, i+1)})
+		}
+	}
+	return out
+}
+
+// deb822 is the form of stanzas.
+func deb822(file, text string) (out []Source) {
+	fields, begun, name := map[string]string{}, 0, ""
+	end := func() {
+		if !strings.EqualFold(fields["enabled"], "no") && slices.Contains(strings.Fields(fields["types"]), "deb") {
+			for _, uri := range strings.Fields(fields["uris"]) {
+				for _, suite := range strings.Fields(fields["suites"]) {
+					out = append(out, Source{strings.TrimRight(uri, "/"), suite, strings.Fields(fields["components"]), fmt.Sprintf("%s:%d", file, begun)})
+				}
+			}
+		}
+		clear(fields)
+		begun, name = 0, ""
+	}
+	for i, line := range strings.Split(text, "\n") {
+		switch {
+		case strings.HasPrefix(line, "#"):
+		case strings.TrimSpace(line) == "":
+			end()
+		case line[0] == ' ' || line[0] == '\t':
+			fields[name] += " " + strings.TrimSpace(line)
+		default:
+			if begun == 0 {
+				begun = i + 1
+			}
+			key, value, _ := strings.Cut(line, ":")
+			name = strings.ToLower(strings.TrimSpace(key))
+			fields[name] = strings.TrimSpace(value)
+		}
+	}
+	end()
+	return out
+}

@@ -1,0 +1,52 @@
+package aptsources
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"fettle/host/hosttest"
+)
+
+func TestRead(t *testing.T) {
+	h := hosttest.New(t, `
+-- root/etc/apt/sources.list --
+deb http://deb.debian.org/debian/ bookworm main contrib # ours
+deb-src http://deb.debian.org/debian bookworm main
+#deb http://off.example.org/debian bookworm main
+deb [arch=amd64 signed-by=/a] http://a.example.org/x ./
+deb
+-- root/etc/apt/sources.list.d/b.sources --
+# comment
+Types: deb deb-src
+URIs: http://one/debian http://two/debian
+Suites: bookworm
+ bookworm-updates
+# between
+Components: main
+
+Types: deb
+Enabled: no
+URIs: http://off/debian
+Suites: bookworm
+Components: main
+-- root/etc/apt/sources.list.d/b.save --
+deb http://save/debian bookworm main
+-- denied/etc/apt/sources.list.d/c.list --
+`)
+	got, err := Read(t.Context(), h)
+	var b strings.Builder
+	for _, s := range got {
+		fmt.Fprintln(&b, s.URI, s.Suite, s.Components, s.From)
+	}
+	want := `http://deb.debian.org/debian bookworm [main contrib] /etc/apt/sources.list:1
+http://a.example.org/x ./ [] /etc/apt/sources.list:4
+http://one/debian bookworm [main] /etc/apt/sources.list.d/b.sources:2
+http://one/debian bookworm-updates [main] /etc/apt/sources.list.d/b.sources:2
+http://two/debian bookworm [main] /etc/apt/sources.list.d/b.sources:2
+http://two/debian bookworm-updates [main] /etc/apt/sources.list.d/b.sources:2
+`
+	if b.String() != want || err != nil {
+		t.Errorf("got:\n%s\nwant:\n%s%v", b.String(), want, err)
+	}
+}

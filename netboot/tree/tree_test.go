@@ -1,0 +1,65 @@
+package tree
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"fettle/host/hosttest"
+)
+
+func pair(folder, kernel, initrd, release string) string {
+	return fmt.Sprintf("-- root%[1]s/%[2]s --\n-- root%[1]s/%[3]s --\n-- table/kernel %[1]s/%[2]s --\n{\"form\":\"bzImage\",\"release\":%[4]q}\n-- table/initrd %[1]s/%[3]s --\n{\"modules\":{%[4]q:5},\"parts\":[\"gzip\"],\"codename\":\"bookworm\",\"distribution\":\"Debian\",\"description\":\"12 (bookworm) - installer build 20230607+deb12u15\"}\n", folder, kernel, initrd, release)
+}
+
+func TestFind(t *testing.T) {
+	h := hosttest.New(t, pair("/srv/tftp/debian-installer/amd64", "linux", "initrd.gz", "6.1.0-50-amd64")+
+		pair("/srv/tftp/live", "vmlinuz-6.1", "initrd.img-6.1", "6.1.0-1-arm64")+
+		pair("/srv/tftp/live", "vmlinuz-6.2", "initrd.img-6.2", "6.2.0-1-arm64")+
+		"-- root/srv/tftp/debian-installer/amd64/grub/x86_64-efi/linux.mod --\n-- root/srv/tftp/alone/linux --\n-- link/srv/tftp/loop --\n.\n-- root/srv/tftp/.old/linux --\n-- root/srv/tftp/.old/initrd.gz --\n")
+	pairs, err := Find(t.Context(), h, "/srv/tftp")
+	var got []string
+	for i := range pairs {
+		p := &pairs[i]
+		got = append(got, strings.Join([]string{p.Linux, p.Initrd, p.Release(), p.Arch(), p.Suite(), p.Build()}, " "))
+	}
+	want := `/srv/tftp/debian-installer/amd64/linux /srv/tftp/debian-installer/amd64/initrd.gz 6.1.0-50-amd64 amd64 bookworm 20230607+deb12u15
+/srv/tftp/live/vmlinuz-6.1 /srv/tftp/live/initrd.img-6.1 6.1.0-1-arm64 arm64 bookworm 20230607+deb12u15
+/srv/tftp/live/vmlinuz-6.2 /srv/tftp/live/initrd.img-6.2 6.2.0-1-arm64 arm64 bookworm 20230607+deb12u15`
+	if strings.Join(got, "\n") != want || err != nil {
+		t.Errorf("got:\n%s\nwant:\n%s\n%v", strings.Join(got, "\n"), want, err)
+	}
+}
+
+// TestNames: a confined check makes its parent ask for the lists of trees that
+// are served, and for nothing else.
+func TestNames(t *testing.T) {
+	h := hosttest.New(t, pair("/srv/tftp/debian-installer/amd64", "linux", "initrd.gz", "6.1.0-50-amd64")+
+		"-- root/etc/default/tftpd-hpa --\nTFTP_DIRECTORY=/srv/tftp\n-- root/etc/apt/sources.list --\ndeb http://m.example.org/debian bookworm main\n")
+	for url, want := range map[string]bool{
+		"http://m.example.org/debian/dists/bookworm/main/debian-installer/binary-amd64/Packages.xz":    true,
+		"http://m.example.org/debian/dists/bookworm/main/debian-installer/binary-arm64/Packages.xz":    false,
+		"http://evil.example.org/debian/dists/bookworm/main/debian-installer/binary-amd64/Packages.xz": false,
+		"http://m.example.org/debian/": false,
+		"":                             false,
+	} {
+		if Names(t.Context(), h, url) != want {
+			t.Errorf("%q: want %v", url, want)
+		}
+	}
+}
+
+func TestFromPreseed(t *testing.T) {
+	for _, tt := range []struct{ lines, base, err string }{
+		{"d-i mirror/http/hostname string m.example.org", "http://m.example.org/debian", ""},
+		{"d-i mirror/protocol string https;d-i mirror/https/hostname string m;d-i mirror/https/directory string x/", "https://m/x", ""},
+		{"d-i mirror/http/hostname string m/../../x?y", "", "cannot be asked"},
+		{"d-i mirror/protocol string ftp;d-i mirror/ftp/hostname string m", "", "cannot be asked"},
+		{"d-i mirror/country string manual", "", ""},
+	} {
+		s, _, err := fromPreseed(strings.Split(tt.lines, ";"), "preseed.cfg")
+		if s.Base != tt.base || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+			t.Errorf("%s: %+v, %v", tt.lines, s, err)
+		}
+	}
+}
