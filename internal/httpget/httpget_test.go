@@ -37,7 +37,9 @@ func TestGet(t *testing.T) {
 	plain, secure := httptest.NewServer(mux), httptest.NewTLSServer(mux)
 	defer plain.Close()
 	defer secure.Close()
-	mux.HandleFunc("/down", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, plain.URL+"/sized", http.StatusFound) })
+	mux.HandleFunc("/down", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, plain.URL+"/sized", http.StatusFound)
+	})
 	pool := x509.NewCertPool()
 	pool.AddCert(secure.Certificate())
 	for _, tt := range []struct {
