@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"fettle/internal/yamlfile"
 	"fettle/trap"
 )
 
@@ -135,26 +136,8 @@ func Load(file string) (*List, error) {
 	return &List{Entries: entries}, err
 }
 
-// sizeLimit is far more than anybody accepts, in bytes.
-const sizeLimit = 4 << 20
-
 func read(file string) ([]byte, error) {
-	st, err := os.Stat(file)
-	switch {
-	case isAbsent(err):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("reading accepted findings: %w", err)
-	case !st.Mode().IsRegular():
-		return nil, fmt.Errorf("%s: not a regular file", file)
-	case st.Size() > sizeLimit:
-		return nil, fmt.Errorf("%s: larger than %d MiB", file, sizeLimit>>20)
-	}
-	// What root does not see is decided by root alone.
-	if sys, ok := st.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 && (sys.Uid != 0 || st.Mode().Perm()&0o022 != 0) {
-		return nil, fmt.Errorf("%s: others than root may write it; chown root and chmod go-w it", file)
-	}
-	b, err := os.ReadFile(file)
+	b, err := yamlfile.Read(file)
 	if err != nil {
 		return nil, fmt.Errorf("reading accepted findings: %w", err)
 	}

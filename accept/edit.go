@@ -15,6 +15,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/google/renameio/v2"
 
+	"fettle/internal/yamlfile"
 	"fettle/trap"
 )
 
@@ -29,7 +30,7 @@ func parse(file string, b []byte) ([]Entry, []int, error) {
 	}
 	f, err := parser.ParseBytes(b, 0)
 	if err != nil {
-		return nil, nil, located(file, err)
+		return nil, nil, yamlfile.Located(file, err)
 	}
 	var docs []ast.Node
 	for _, d := range f.Docs {
@@ -55,7 +56,7 @@ func parse(file string, b []byte) ([]Entry, []int, error) {
 		}
 		var e Entry
 		if err := yaml.NodeToValue(v, &e, yaml.Strict()); err != nil {
-			return nil, nil, located(file, err)
+			return nil, nil, yamlfile.Located(file, err)
 		}
 		bad := func(format string, args ...any) error {
 			return fmt.Errorf("%s:%d:%d: %s", file, p.Line, p.Column, fmt.Sprintf(format, args...))
@@ -86,16 +87,6 @@ func (e *Entry) valid() error {
 		return fmt.Errorf("until %q is not a date like 2027-01-31", e.Until)
 	}
 	return nil
-}
-
-// located turns the parser's error into file:line:col: message.
-func located(file string, err error) error {
-	var y yaml.Error
-	if errors.As(err, &y) && y.GetToken() != nil && y.GetToken().Position != nil {
-		p := y.GetToken().Position
-		return fmt.Errorf("%s:%d:%d: %s", file, p.Line, p.Column, y.GetMessage())
-	}
-	return fmt.Errorf("%s: %w", file, err)
 }
 
 // Add writes e into file, in place of what was accepted of the same finding.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
+	"fettle/config"
 	"fettle/internal/build"
 	"fettle/report"
 	"fettle/run"
@@ -19,6 +20,8 @@ import (
 // checkOptions are check's flags.
 type checkOptions struct {
 	root, from string
+	config     string // --config
+	conf       *config.Config
 	sample     time.Duration
 	network    bool
 	limit      time.Duration
@@ -55,12 +58,18 @@ With --format nagios it is that of a monitoring plugin: 0 OK, 1 WARNING,
   fettle check --from sosreport-web1.tar.xz --severity warning`,
 		ValidArgsFunction: a.CompleteTraps,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return pluginError(a, o.out.format, check(cmd.Context(), a, o, args))
+			err := o.configure(a, cmd)
+			if err == nil {
+				err = check(cmd.Context(), a, o, args)
+			}
+			return pluginError(a, o.out.format, err)
 		},
 	}
 	f := c.Flags()
 	f.StringVar(&o.root, "root", "", "check the root folder `DIR`, which is not running here")
 	f.StringVar(&o.from, "from", "", "check a capture or sosreport: `FILE` or folder")
+	f.StringVar(&o.config, "config", "", "take the configuration of this host from `FILE` (default: "+config.File+")")
+	c.MarkFlagFilename("config", "yaml")
 	f.DurationVar(&o.sample, "sample", 0, "run sampling checks too, over this `TIME` (10s)")
 	f.BoolVar(&o.network, "network", false, "run checks that talk to other hosts too")
 	f.StringSliceVar(&o.skip, "skip", nil, "leave out these `TRAPS` (comma-separated; may be repeated)")
@@ -211,5 +220,5 @@ func selected(a *app.App, o checkOptions, ids []string) ([]*trap.Trap, error) {
 			out = append(out, t)
 		}
 	}
-	return out, nil
+	return o.configured(out), nil
 }

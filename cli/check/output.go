@@ -12,6 +12,7 @@ import (
 
 	"fettle/accept"
 	"fettle/cli/app"
+	"fettle/config"
 	"fettle/host"
 	"fettle/internal/files"
 	"fettle/internal/ui"
@@ -30,7 +31,8 @@ type outputOptions struct {
 	fresh    bool   // --new
 	accepted string // --accepted
 	record   bool   // --record
-	detail   bool   // traps were named: show the evidence
+	conf     *config.Config
+	detail   bool // traps were named: show the evidence
 }
 
 func (o *outputOptions) flags(c *cobra.Command) {
@@ -138,6 +140,9 @@ func (out *output) Begin(m report.Meta, traps []*trap.Trap) error {
 
 func (out *output) Result(r trap.Result) error {
 	out.list.Mark(&r, time.Now())
+	if out.opt.conf != nil {
+		out.opt.conf.Judge(&r)
+	}
 	out.run.result(r)
 	if out.seen != nil {
 		out.seen.Mark(&r)
@@ -181,7 +186,7 @@ func (out *output) End(took time.Duration) error {
 		}
 	}
 	if out.opt.record {
-		return out.run.record(took)
+		return out.run.record(took, out.opt.conf.History.Keep)
 	}
 	return nil
 }

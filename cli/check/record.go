@@ -26,12 +26,15 @@ func (r *recorder) result(res trap.Result) {
 }
 
 // record adds the run to the history of this host.
-func (r *recorder) record(took time.Duration) error {
+func (r *recorder) record(took time.Duration, keep int) error {
+	if keep == 0 {
+		keep = history.DefaultKeep
+	}
 	dir, err := accept.StateDir()
 	if err != nil {
 		return app.Failf("%w", err)
 	}
-	if err := history.In(dir).Add(report.NewDocument(r.meta, r.traps, r.results, took), history.DefaultKeep); err != nil {
+	if err := history.In(dir).Add(report.NewDocument(r.meta, r.traps, r.results, took), keep); err != nil {
 		return app.Failf("%w", err)
 	}
 	return nil

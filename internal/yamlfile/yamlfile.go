@@ -1,0 +1,46 @@
+// Package yamlfile reads the YAML files in which admins decide what fettle does:
+// bounded, refused where others may write them, mistakes with their place.
+package yamlfile
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Limit is far more than such a file needs, in bytes.
+const Limit = 4 << 20
+
+// Read reads a file; one that does not exist is empty. As root it refuses a
+// file that others than root may write: they would decide for root.
+func Read(file string) ([]byte, error) {
+	st, err := os.Stat(file)
+	switch {
+	case os.IsNotExist(err) || err != nil && strings.Contains(err.Error(), syscall.ENOTDIR.Error()):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !st.Mode().IsRegular():
+		return nil, fmt.Errorf("%s: not a regular file", file)
+	case st.Size() > Limit:
+		return nil, fmt.Errorf("%s: larger than %d MiB", file, Limit>>20)
+	}
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 && (sys.Uid != 0 || st.Mode().Perm()&0o022 != 0) {
+		return nil, fmt.Errorf("%s: others than root may write it; chown root and chmod go-w it", file)
+	}
+	return os.ReadFile(file)
+}
+
+// Located turns an error of the YAML library into "file:line:col: message".
+func Located(file string, err error) error {
+	var y yaml.Error
+	if errors.As(err, &y) && y.GetToken() != nil && y.GetToken().Position != nil {
+		p := y.GetToken().Position
+		return fmt.Errorf("%s:%d:%d: %s", file, p.Line, p.Column, y.GetMessage())
+	}
+	return fmt.Errorf("%s: %w", file, err)
+}
