@@ -272,9 +272,10 @@ func (s *state) readings() []belief.Reading {
 	return list
 }
 
-// think is what is believed now, nil before both ends were read.
+// think is what is believed now; nil before both ends were read, where their
+// levels are not known.
 func (s *state) think() *belief.Thought {
-	if s.thought.runs != len(s.runs) {
+	if s.thought.is == nil || s.thought.runs != len(s.runs) {
 		s.thought.runs, s.thought.is = len(s.runs), s.search.Think(s.readings())
 	}
 	return s.thought.is

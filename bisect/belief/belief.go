@@ -39,6 +39,12 @@ type Prior struct {
 	None float64
 	// Extra is the number of changes expected beside the one looked for.
 	Extra float64
+	// Levels are those of the good and of the bad end, where they are known: then
+	// no run is spent on finding them out. For tests, how often they fail.
+	Levels []float64
+	// Noise is the scale of one reading, its standard deviation but for outliers,
+	// in the figure's unit; 0: not known.
+	Noise float64
 }
 
 // One is for somebody who has seen the figure change between the ends, and
@@ -52,6 +58,7 @@ var Several = Prior{None: 0.02, Extra: 0.25}
 // Posterior is what is believed after the readings.
 type Posterior struct {
 	kind   Kind
+	prior  Prior
 	sites  []site // the commits read, in the order of the history
 	flat   []float64
 	planes []plane
@@ -82,17 +89,24 @@ type segment struct {
 	vari float64 // variance of that level
 }
 
-// New weighs readings of a history. It needs readings of at least two commits.
-func New(kind Kind, readings []Reading, prior Prior) *Posterior {
-	p := &Posterior{kind: kind}
+// New weighs readings of a history whose bad end is at last. It needs readings
+// of both ends, but where their levels are known.
+func New(kind Kind, last int, readings []Reading, prior Prior) *Posterior {
+	p := &Posterior{kind: kind, prior: prior}
 	sorted := slices.Clone(readings)
 	slices.SortStableFunc(sorted, func(a, b Reading) int { return cmp.Compare(a.At, b.At) })
+	if prior.Levels != nil {
+		p.sites = append(p.sites, site{at: 0})
+	}
 	for i, r := range sorted {
 		if len(p.sites) == 0 || p.sites[len(p.sites)-1].at != r.At {
 			p.sites = append(p.sites, site{at: r.At, from: i})
 		}
 		p.sites[len(p.sites)-1].to = i + 1
 		p.flat = append(p.flat, r.Figure)
+	}
+	if n := len(p.flat); prior.Levels != nil && p.sites[len(p.sites)-1].at != last {
+		p.sites = append(p.sites, site{at: last, from: n, to: n})
 	}
 	for _, n := range p.noises() {
 		p.planes = append(p.planes, p.sum(n, prior))

@@ -34,7 +34,7 @@ func (p *Posterior) steady(readings []Reading, prior Prior) (calm *Posterior, dr
 		for i := range flat {
 			flat[i].Figure -= walk[i]
 		}
-		calm = New(p.kind, flat, prior)
+		calm = New(p.kind, p.sites[len(p.sites)-1].at, flat, prior)
 	}
 	return calm, true
 }

@@ -21,11 +21,20 @@ func (p *Posterior) noises() []noise {
 	if p.kind == Tests {
 		return []noise{{}}
 	}
-	spread := spreadOf(p.flat)
-	coarse := scales(spread/2000, spread*2, 16)
-	from, to := p.likely(coarse, 2*spread)
+	spread := 0.0
+	if len(p.flat) > 0 {
+		spread = spreadOf(p.flat)
+	}
+	if l := p.prior.Levels; l != nil {
+		spread = max(spread, math.Abs(l[1]-l[0]))
+	}
+	tried := []float64{p.prior.Noise}
+	if p.prior.Noise == 0 {
+		from, to := p.likely(scales(spread/2000, spread*2, 16), 2*spread)
+		tried = scales(from, to, 9)
+	}
 	var all []noise
-	for _, s := range scales(from, to, 9) {
+	for _, s := range tried {
 		for _, t := range tails {
 			all = append(all, noise{s, t, 2*spread + 4*s})
 		}
@@ -93,6 +102,10 @@ func (p *Posterior) segments(n noise) [][]segment {
 		all[i] = make([]segment, len(p.sites)-i)
 		for k := range all[i] {
 			ys := p.flat[p.sites[i].from:p.sites[i+k].to]
+			if p.prior.Levels != nil {
+				all[i][k] = p.onKnown(n, ys, i == 0, i+k == len(p.sites)-1)
+				continue
+			}
 			if p.kind == Tests {
 				all[i][k] = beta(ys)
 				continue
@@ -105,6 +118,52 @@ func (p *Posterior) segments(n noise) [][]segment {
 		}
 	}
 	return all
+}
+
+// onKnown is the evidence of readings on one of the known levels: the good
+// end's where the run of sites begins there, the bad end's where it ends there,
+// and either where it does both or neither.
+func (p *Posterior) onKnown(n noise, ys []float64, first, last bool) segment {
+	levels := p.prior.Levels
+	switch {
+	case first && !last:
+		levels = levels[:1]
+	case last && !first:
+		levels = levels[1:]
+	}
+	logs := make([]float64, len(levels))
+	for i, l := range levels {
+		if p.kind == Tests {
+			logs[i] = failing(ys, l)
+		} else if len(ys) > 0 {
+			logs[i] = n.logLik(ys, l)
+		}
+	}
+	all := sumLogs(len(logs), func(i int) float64 { return logs[i] })
+	s := segment{log: all - math.Log(float64(len(levels)))}
+	for i, l := range levels {
+		s.mean += math.Exp(logs[i]-all) * l
+	}
+	for i, l := range levels {
+		s.vari += math.Exp(logs[i]-all) * (l - s.mean) * (l - s.mean)
+	}
+	return s
+}
+
+// surely is as far as a test's known rate is believed to be 0 or 1: one run
+// the other way must not refute all.
+const surely = 0.001
+
+// failing is the log probability of these outcomes of tests that fail at a rate.
+func failing(ys []float64, rate float64) float64 {
+	rate = min(max(rate, surely), 1-surely)
+	fails := 0
+	for _, y := range ys {
+		if y != 0 {
+			fails++
+		}
+	}
+	return float64(fails)*math.Log(rate) + float64(len(ys)-fails)*math.Log(1-rate)
 }
 
 // beta is the evidence of tests that fail with one unknown probability, which

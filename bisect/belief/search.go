@@ -33,18 +33,19 @@ const (
 	enoughForDrift = 12 // readings; fewer can't tell a drift from a change
 )
 
-// Think weighs readings in the order of time; nil while an end has none.
+// Think weighs readings in the order of time; nil while an end has none, and
+// its level is not known.
 func (s *Search) Think(readings []Reading) *Thought {
 	var ends [2]bool
 	for _, r := range readings {
 		ends[0] = ends[0] || r.At == 0
 		ends[1] = ends[1] || r.At == s.Last
 	}
-	if !ends[0] || !ends[1] {
+	if s.Prior.Levels == nil && !(ends[0] && ends[1]) {
 		return nil
 	}
 	t := &Thought{}
-	t.Posterior = New(s.Kind, readings, s.Prior)
+	t.Posterior = New(s.Kind, s.Last, readings, s.Prior)
 	if s.Kind == Figures && len(readings) > enoughForDrift {
 		t.Posterior, t.Drifted = t.steady(readings, s.Prior)
 	}
@@ -58,7 +59,7 @@ func (s *Search) Think(readings []Reading) *Thought {
 // false when nothing useful can be begun now.
 func (s *Search) Next(t *Thought, runs int, count func(at int) int, busy func(at int) bool, rng *rand.Rand) (at int, ok bool) {
 	for _, end := range []int{0, s.Last} {
-		if count(end) < endsFirst {
+		if count(end) < endsFirst && s.Prior.Levels == nil {
 			return end, true
 		}
 	}
@@ -69,7 +70,7 @@ func (s *Search) Next(t *Thought, runs int, count func(at int) int, busy func(at
 	if count(s.Last) < count(0) {
 		fewer = s.Last
 	}
-	if count(fewer) < endsMost && t.Apart() < endsApart {
+	if s.Prior.Levels == nil && count(fewer) < endsMost && t.Apart() < endsApart {
 		return fewer, true
 	}
 	if s.Kind == Figures && runs%backToEnds == 0 {

@@ -105,10 +105,21 @@ var worlds = []world{
 	{name: "test fails 0 then 100 %", commits: 128, kind: Tests, prior: One, read: flaky, levels: one(128, 0, 1)},
 	{name: "test fails 5 then 95 %", commits: 128, kind: Tests, prior: One, read: flaky, levels: one(128, 0.05, 0.95)},
 	{name: "test fails 20 then 80 %", commits: 128, kind: Tests, prior: One, read: flaky, levels: one(128, 0.2, 0.8)},
+	{name: "fails 20 then 80 %, known", commits: 128, kind: Tests, prior: knowing(0, 0.2, 0.8), read: flaky, levels: one(128, 0.2, 0.8)},
+	{name: "the figure of that test, noise known", commits: 128, prior: knowing(1), read: normal(1), levels: one(128, 0, 2*0.8416), long: true},
+	{name: "the figure of that test, levels known", commits: 128, prior: knowing(0, 0, 2*0.8416), read: normal(1), levels: one(128, 0, 2*0.8416)},
+	{name: "the figure of that test, all known", commits: 128, prior: knowing(1, 0, 2*0.8416), read: normal(1), levels: one(128, 0, 2*0.8416)},
 	// A threshold half-way would make it the test before.
 	{name: "the figure of that test", commits: 128, prior: One, read: normal(1), levels: one(128, 0, 2*0.8416), long: true},
 	{name: "3 % step, 2 % noise, 10,000 commits", commits: 10000, prior: One, read: normal(2), levels: one(10000, 100, 103), long: true},
 	{name: "10 % and 5 % steps, 2 % noise, 1,000 commits", commits: 1000, prior: Several, read: normal(2), levels: two, long: true},
+}
+
+// knowing is One with what is known beforehand.
+func knowing(noise float64, levels ...float64) Prior {
+	p := One
+	p.Noise, p.Levels = noise, levels
+	return p
 }
 
 func two(rng *rand.Rand) ([]int, []float64) {
