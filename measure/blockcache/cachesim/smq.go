@@ -265,7 +265,8 @@ func (p *smq) heat(key uint32) int32 {
 		p.hotUsed++
 		p.hot.level[h] = 0
 	} else {
-		// The oldest of the lowest level makes room; the newcomer takes its level.
+		// The oldest of the lowest level makes room; the newcomer takes its level: 0,
+		// which no full queue is without.
 		h = p.hot.peek(levels, true)
 		p.hot.remove(h)
 		p.hotIndex.remove(p.hot.nodes[h].key)
