@@ -37,8 +37,8 @@ func (r *Report) bound(o Outcome) Outcome {
 			break
 		}
 	}
-	if n := size(Outcome{Params: o.Params}); n > maxDetail {
-		o.Params, o.Detail = nil, o.Detail.Also("what a plan needs to know is left out: it is too much")
+	if len(o.Facts) > maxDetail {
+		o.Facts, o.Detail = nil, o.Detail.Also("what a plan needs to know is left out: it is too much")
 	}
 	n := size(o)
 	if r.bytes+n > maxBytes {
@@ -51,12 +51,9 @@ func (r *Report) bound(o Outcome) Outcome {
 
 // size is about what an outcome costs, in bytes.
 func size(o Outcome) int {
-	n := 200 + len(o.Subject) + len(o.Summary) + len(o.Reason) + len(o.Detail) + len(o.ByHand)
+	n := 200 + len(o.Subject) + len(o.Summary) + len(o.Reason) + len(o.Detail) + len(o.ByHand) + len(o.Facts)
 	for _, e := range o.Evidence {
 		n += 50 + len(e.Source) + len(e.Value)
-	}
-	for k, v := range o.Params {
-		n += 50 + len(k) + len(v)
 	}
 	return n
 }

@@ -235,7 +235,7 @@ func TestReceive(t *testing.T) {
 		{Subject: "c", Status: Clear, Severity: Critical, Fixable: true},
 		{Subject: "c", Status: Unknown, Reason: "twice"},
 		{Subject: "d", Status: Found, Severity: Critical, Accepted: &Acceptance{Reason: "trust me"}, Known: true,
-			Params: map[string]string{"x": strings.Repeat("y", 1<<20)}},
+			Facts: FactsOf(map[string]string{"x": strings.Repeat("y", 1<<20)})},
 	}}
 	got := Receive(say("mine", ""), in)
 	if got.Trap != "mine" || got.Took != 7 || len(got.Outcomes) != 4 {

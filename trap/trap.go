@@ -134,8 +134,8 @@ type Outcome struct {
 	// Reason says why the outcome is unknown or not applicable.
 	Reason   string     `json:"reason,omitempty"`
 	Evidence []Evidence `json:"evidence,omitempty"`
-	// Params is what Plan needs to know beyond the subject.
-	Params map[string]string `json:"params,omitempty"`
+	// Facts are what Plan needs to know beyond the subject: see FactsOf.
+	Facts Facts `json:"facts,omitempty"`
 	// ByHand is set by the check for a finding that the trap's remedy does not
 	// serve: what the admin does instead, in one line.
 	ByHand string `json:"by_hand,omitempty"`

@@ -107,12 +107,15 @@ type schema struct {
 }
 
 var (
+	raw    = reflect.TypeFor[json.RawMessage]()
 	moment = reflect.TypeFor[time.Time]()
 	text   = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
 func of(t reflect.Type) *schema {
 	switch {
+	case t == raw: // of the field's own making
+		return &schema{}
 	case t == moment:
 		return &schema{Type: "string", Format: "date-time"}
 	case t.Implements(text) || reflect.PointerTo(t).Implements(text):

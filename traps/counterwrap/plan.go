@@ -12,21 +12,31 @@ import (
 	"fettle/trap"
 )
 
+// facts are what the check tells the plan of a poller's configuration.
+type facts struct {
+	Poller string `json:"poller"` // "MRTG", "Munin", …
+}
+
 func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error) {
-	switch {
-	case f.Subject == netback:
+	if f.Subject == netback {
 		return remedy.Plan{}, refuseNetback(ctx, h)
-	case f.Params["poller"] == "MRTG":
+	}
+	told, err := trap.FactsIn[facts](f)
+	if err != nil {
+		return remedy.Plan{}, err
+	}
+	switch told.Poller {
+	case "MRTG":
 		return planMRTG(ctx, h, f.Subject)
-	case f.Params["poller"] == "Munin":
+	case "Munin":
 		return planMunin(ctx, h, f.Subject)
-	case f.Params["poller"] == "Telegraf":
+	case "Telegraf":
 		return remedy.Plan{}, remedy.Refuse("other counters are other fields, and dashboards and alerts name the old ones. In %s ask for IF-MIB::ifHCInOctets and"+
 			" ifHCOutOctets (or the table IF-MIB::ifXTable), with version = 2 or 3, then change what reads the data; or poll every 30s", f.Subject)
-	case f.Params["poller"] == "Prometheus":
+	case "Prometheus":
 		return remedy.Plan{}, remedy.Refuse("other counters are other metrics, and dashboards and alerts name the old ones. Ask for module if_mib, or have the generator"+
 			" walk IF-MIB::ifXTable for the module in %s, with SNMP version 2 or 3; then change rate(ifInOctets...) to rate(ifHCInOctets...) in what reads the data", f.Subject)
-	case f.Params["poller"] == "collectd":
+	case "collectd":
 		return remedy.Plan{}, remedy.Refuse("in the <Data> block of %s name \"IF-MIB::ifHCInOctets\" \"IF-MIB::ifHCOutOctets\" in Values, with Version 2 or 3 in the <Host> block,"+
 			" and restart collectd; the type if_octets and its files stay as they are. Or poll every 30 seconds", f.Subject)
 	}

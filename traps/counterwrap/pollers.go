@@ -135,7 +135,7 @@ func report(r *trap.Report, p poller, file string, v verdict) {
 	case len(v.bad) > 0:
 		r.Found(trap.Finding{Subject: file, Severity: trap.Notice,
 			Summary: cmp.Or(p.trapped, p.name+" polls 32-bit counters more rarely than its links can wrap them"),
-			Detail:  trap.Lines(v.detail), Evidence: v.bad, Params: map[string]string{"poller": p.name}})
+			Detail:  trap.Lines(v.detail), Evidence: v.bad, Facts: trap.FactsOf(facts{Poller: p.name})})
 	case v.unsure != "":
 		r.Unknown(file, fmt.Errorf("%s", v.unsure))
 	case !v.asks:

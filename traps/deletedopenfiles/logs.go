@@ -44,7 +44,7 @@ func checkLogs(ctx context.Context, h *host.Host, r *trap.Report, files []host.O
 			}
 		}
 		some = true
-		f := trap.Finding{Subject: g.subject, Severity: trap.Warning, Params: params(kindLog, g.files),
+		f := trap.Finding{Subject: g.subject, Severity: trap.Warning,
 			Summary: "was renamed by log rotation, and its writer goes on writing to the renamed file"}
 		if lost {
 			f.Summary = "was deleted, and its writer goes on writing to the deleted file: those lines are lost when it closes it"
@@ -65,7 +65,9 @@ func checkLogs(ctx context.Context, h *host.Host, r *trap.Report, files []host.O
 				f.Detail = f.Detail.Also(rule.where() + " rotates it and tells nobody to open the new file: it will happen again.")
 			}
 		}
-		f.ByHand, _ = leaves(f)
+		told := factsOf(kindLog, g.files)
+		f.ByHand, _ = leaves(f.Subject, told)
+		f.Facts = trap.FactsOf(told)
 		r.Found(f)
 	}
 	return some

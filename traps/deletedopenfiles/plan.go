@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"fettle/host"
-	"fettle/internal/ui"
 	"fettle/remedy"
 	"fettle/remedy/step"
 	"fettle/trap"
@@ -53,23 +52,22 @@ func matches(pattern, unit string) bool {
 
 // leaves says why fettle leaves a finding to the admin, and what to do, in one
 // line and what else there is to say; empty where it has a remedy.
-func leaves(f trap.Finding) (line, more string) {
-	if c := f.Params["container"]; c != "" {
-		return inContainer(c, strings.Fields(f.Params["inside"])), "These run with old files: " + f.Params["loose"]
+func leaves(subject string, told facts) (line, more string) {
+	if c := told.Container; c != "" {
+		return inContainer(c, told.Inside), "These run with old files: " + told.loose()
 	}
-	switch f.Subject {
+	switch subject {
 	case userSessions:
-		return "login sessions are their users' own: log out and in again", "These run with old files: " + ui.Visible(f.Params["loose"])
+		return "login sessions are their users' own: log out and in again", "These run with old files: " + told.loose()
 	case containers:
-		return "the programs belong to containers: have whatever runs those make them anew from a current image", "These run with old files: " + ui.Visible(f.Params["loose"])
+		return "the programs belong to containers: have whatever runs those make them anew from a current image", "These run with old files: " + told.loose()
 	case "init.scope":
 		return refused[0].why, ""
 	}
-	units := strings.Fields(f.Params["units"])
-	if loose := f.Params["loose"]; loose != "" {
-		return byHand(f.Params["kind"], ui.Visible(loose), units)
+	if len(told.Loose) > 0 {
+		return byHand(told.Kind, told.loose(), told.Units)
 	}
-	for _, u := range units {
+	for _, u := range told.Units {
 		for _, r := range refused {
 			if matches(r.unit, u) {
 				return u + ": " + r.why, ""
@@ -80,10 +78,14 @@ func leaves(f trap.Finding) (line, more string) {
 }
 
 func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error) {
-	if line, more := leaves(f); line != "" {
+	told, err := trap.FactsIn[facts](f)
+	if err != nil {
+		return remedy.Plan{}, err
+	}
+	if line, more := leaves(f.Subject, told); line != "" {
 		return remedy.Plan{}, &remedy.Refusal{Why: strings.TrimRight(line+".\n"+more, "\n")}
 	}
-	units := strings.Fields(f.Params["units"])
+	units := told.Units
 	if len(units) == 0 {
 		return remedy.Plan{}, remedy.Refuse("the finding does not say who holds the files; run fettle check again")
 	}
@@ -94,7 +96,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	if err != nil {
 		return remedy.Plan{}, err
 	}
-	act, why := restartOrReload(ctx, h, f, states)
+	act, why := restartOrReload(ctx, h, f.Subject, told.Kind, states)
 	p := remedy.Plan{Title: act + " " + strings.Join(units, " "), Settle: 10 * time.Second,
 		Vanishes: "the check speaks of programs that hold deleted files, and then this one holds none"}
 	for _, u := range units {
@@ -121,7 +123,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	if act == "restart" {
 		p.Notes = append(p.Notes, "A restart cannot be undone: what the service has open is closed, its clients are cut off, and what it keeps in memory alone is gone.")
 	}
-	if f.Params["kind"] == kindSpace {
+	if told.Kind == kindSpace {
 		p.Notes = append(p.Notes, "The deleted files are gone for good once they are closed. To keep one, copy it first: cp /proc/PID/fd/N /elsewhere.")
 	}
 	if why != "" {
@@ -133,11 +135,11 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 // restartOrReload decides how writers of a log are made to open it again. A
 // reload is trusted only where the log's own rotation asks for one: many
 // daemons reload without touching their logs.
-func restartOrReload(ctx context.Context, h *host.Host, f trap.Finding, states map[string]host.Unit) (act, note string) {
-	if f.Params["kind"] != kindLog {
+func restartOrReload(ctx context.Context, h *host.Host, subject, kind string, states map[string]host.Unit) (act, note string) {
+	if kind != kindLog {
 		return "restart", ""
 	}
-	rule, err := rotationOf(ctx, h, f.Subject)
+	rule, err := rotationOf(ctx, h, subject)
 	switch {
 	case err != nil:
 		return "restart", "logrotate's configuration could not be read, so a restart is taken: " + host.Reason(err)

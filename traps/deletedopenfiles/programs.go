@@ -21,14 +21,14 @@ func checkPrograms(r *trap.Report, files []host.OpenFile) bool {
 	groups := groupBy(files, programSubject)
 	for _, g := range groups {
 		program := slices.ContainsFunc(g.files, func(f host.OpenFile) bool { return f.Program })
-		f := trap.Finding{Subject: g.subject, Severity: trap.Warning, Params: params(kindProgram, g.files)}
+		f, told := trap.Finding{Subject: g.subject, Severity: trap.Warning}, factsOf(kindProgram, g.files)
 		switch {
 		case g.subject == userSessions:
 			f.Severity = trap.Notice
 			f.Summary = "programs in login sessions run with files that were replaced or deleted since they started"
 		case g.files[0].Container != "":
 			f.Severity = trap.Notice
-			f.Params["container"], f.Params["inside"] = g.subject, strings.Join(unitsInside(g.files), " ")
+			told.Container, told.Inside = g.subject, unitsInside(g.files)
 			f.Summary = "programs in this container run with files that were replaced or deleted since they started"
 		case g.subject == containers:
 			f.Severity = trap.Notice
@@ -47,7 +47,8 @@ func checkPrograms(r *trap.Report, files []host.OpenFile) bool {
 			f.Evidence = append(f.Evidence, trap.Ev(where(o), "%s (deleted)", o.Path))
 		}
 		f.Detail = trap.Lines("files: "+strings.Join(first(names, 5), ", "), "processes: "+strings.Join(first(procs, 5), ", "))
-		f.ByHand, _ = leaves(f)
+		f.ByHand, _ = leaves(f.Subject, told)
+		f.Facts = trap.FactsOf(told)
 		r.Found(f)
 	}
 	return len(groups) > 0

@@ -73,7 +73,7 @@ func live(t *testing.T) []trap.Outcome {
 func finding(outcomes []trap.Outcome, kind, path string) *trap.Outcome {
 	for i, o := range outcomes {
 		for _, e := range o.Evidence {
-			if o.Params["kind"] == kind && strings.Contains(e.Value, path) {
+			if told, _ := trap.FactsIn[facts](o); told.Kind == kind && strings.Contains(e.Value, path) {
 				return &outcomes[i]
 			}
 		}
@@ -218,7 +218,7 @@ func TestRealProgram(t *testing.T) {
 	if o == nil || !strings.Contains(o.Summary, "program") || !strings.Contains(string(o.Detail), "fettledaemon") {
 		t.Fatalf("after: %+v", o)
 	}
-	if o.Params["units"] == "" && o.Subject != userSessions && o.Subject != "fettledaemon" {
+	if told, _ := trap.FactsIn[facts](*o); len(told.Units) == 0 && o.Subject != userSessions && o.Subject != "fettledaemon" {
 		t.Errorf("subject %q", o.Subject)
 	}
 	c.end()

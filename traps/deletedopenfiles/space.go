@@ -51,7 +51,9 @@ func checkSpace(ctx context.Context, h *host.Host, r *trap.Report, files []host.
 		if sev := v.severity(); sev > 0 {
 			found = true
 			f := v.finding(sev)
-			f.ByHand, _ = leaves(f)
+			told := factsOf(kindSpace, v.largest())
+			f.ByHand, _ = leaves(f.Subject, told)
+			f.Facts = trap.FactsOf(told)
 			r.Found(f)
 		}
 	}
@@ -167,7 +169,7 @@ func (v *held) finding(sev trap.Severity) trap.Finding {
 	ev = append(ev, trap.Ev("statfs "+v.fs.Mount, "%s in all, %s available", units.Size(v.fs.Size), units.Size(v.fs.Avail)))
 	return trap.Finding{Subject: v.fs.Mount, Severity: sev,
 		Summary: "deleted files that programs still hold open take up room: df shows it as used, du does not find it",
-		Detail:  trap.Lines(detail...), Evidence: ev, Params: params(kindSpace, v.largest())}
+		Detail:  trap.Lines(detail...), Evidence: ev}
 }
 
 // largest is the holders that together have nine tenths of the bytes: a plan

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"fettle/host"
+	"fettle/internal/ui"
 	"fettle/trap"
 )
 
@@ -22,7 +23,7 @@ var lore string
 // Trap is deleted-open-files.
 var Trap = trap.Trap{Lore: trap.Lore(lore), Check: check, Plan: plan}
 
-// The kinds of finding, kept in Params["kind"] for the plan.
+// The kinds of finding.
 const (
 	kindSpace   = "space"   // subject: a mount point
 	kindProgram = "program" // subject: a unit, a comm, userSessions, a container or containers
@@ -136,10 +137,24 @@ func unique(in []string) []string {
 	return out
 }
 
-func params(kind string, files []host.OpenFile) map[string]string {
-	units, loose := owners(files)
-	return map[string]string{"kind": kind, "units": strings.Join(units, " "), "loose": strings.Join(first(loose, 5), ", ")}
+// facts are what the check tells the plan.
+type facts struct {
+	Kind  string   `json:"kind"`            // kindSpace, …
+	Units []string `json:"units,omitempty"` // services that hold the files
+	Loose []string `json:"loose,omitempty"` // processes that belong to none, worded for people
+	// Container is set where the holders are in one, and Inside are their units
+	// there.
+	Container string   `json:"container,omitempty"`
+	Inside    []string `json:"inside,omitempty"`
 }
+
+func factsOf(kind string, files []host.OpenFile) facts {
+	units, loose := owners(files)
+	return facts{Kind: kind, Units: units, Loose: first(loose, 5)}
+}
+
+// loose is the processes in one line.
+func (f facts) loose() string { return ui.Visible(strings.Join(f.Loose, ", ")) }
 
 // first keeps n and counts the rest.
 func first(in []string, n int) []string {

@@ -40,38 +40,38 @@ func TestPlan(t *testing.T) {
 		says       string // part of the notes or of the refusal
 	}{
 		{"program", unit("cron.service", ""), trap.Finding{Subject: "cron.service",
-			Params: map[string]string{"kind": kindProgram, "units": "cron.service"}}, "unit restart cron.service", "cannot be undone"},
+			Facts: trap.FactsOf(facts{Kind: kindProgram, Units: []string{"cron.service"}})}, "unit restart cron.service", "cannot be undone"},
 		{"program of a service that can reload", unit("cron.service", "CanReload=yes\n"), trap.Finding{Subject: "cron.service",
-			Params: map[string]string{"kind": kindProgram, "units": "cron.service"}}, "unit restart cron.service", "cannot be undone"},
+			Facts: trap.FactsOf(facts{Kind: kindProgram, Units: []string{"cron.service"}})}, "unit restart cron.service", "cannot be undone"},
 		{"may not be started by hand", unit("cron.service", "RefuseManualStart=yes\n"), trap.Finding{Subject: "cron.service",
-			Params: map[string]string{"kind": kindProgram, "units": "cron.service"}}, "", "RefuseManualStart"},
+			Facts: trap.FactsOf(facts{Kind: kindProgram, Units: []string{"cron.service"}})}, "", "RefuseManualStart"},
 		{"may not be stopped by hand", unit("cron.service", "RefuseManualStop=yes\n"), trap.Finding{Subject: "cron.service",
-			Params: map[string]string{"kind": kindProgram, "units": "cron.service"}}, "", "RefuseManualStop"},
+			Facts: trap.FactsOf(facts{Kind: kindProgram, Units: []string{"cron.service"}})}, "", "RefuseManualStop"},
 		{"changed unit file", unit("cron.service", "NeedDaemonReload=yes\n"), trap.Finding{Subject: "cron.service",
-			Params: map[string]string{"kind": kindProgram, "units": "cron.service"}}, "unit daemon-reload \nunit restart cron.service", "read first"},
+			Facts: trap.FactsOf(facts{Kind: kindProgram, Units: []string{"cron.service"}})}, "unit daemon-reload \nunit restart cron.service", "read first"},
 		{"sshd", unit("ssh.service", ""), trap.Finding{Subject: "ssh.service",
-			Params: map[string]string{"kind": kindProgram, "units": "ssh.service"}}, "unit restart ssh.service", "sshd -t"},
+			Facts: trap.FactsOf(facts{Kind: kindProgram, Units: []string{"ssh.service"}})}, "unit restart ssh.service", "sshd -t"},
 		{"space", unit("a.service b.service", "\nId=b.service\nLoadState=loaded\n"), trap.Finding{Subject: "/var",
-			Params: map[string]string{"kind": kindSpace, "units": "a.service b.service"}}, "unit restart a.service\nunit restart b.service", "gone for good"},
+			Facts: trap.FactsOf(facts{Kind: kindSpace, Units: []string{"a.service", "b.service"}})}, "unit restart a.service\nunit restart b.service", "gone for good"},
 		{"log that is reloaded", unit("app.service", "CanReload=yes\n") + app, trap.Finding{Subject: "/var/log/app.log",
-			Params: map[string]string{"kind": kindLog, "units": "app.service"}}, "unit reload app.service", "/etc/logrotate.d/app:1"},
+			Facts: trap.FactsOf(facts{Kind: kindLog, Units: []string{"app.service"}})}, "unit reload app.service", "/etc/logrotate.d/app:1"},
 		{"log of a service that cannot reload", unit("app.service", "CanReload=no\n") + app, trap.Finding{Subject: "/var/log/app.log",
-			Params: map[string]string{"kind": kindLog, "units": "app.service"}}, "unit restart app.service", "cannot be undone"},
+			Facts: trap.FactsOf(facts{Kind: kindLog, Units: []string{"app.service"}})}, "unit restart app.service", "cannot be undone"},
 		{"log that nobody is told of", unit("app.service", "CanReload=yes\n"), trap.Finding{Subject: "/var/log/app.log",
-			Params: map[string]string{"kind": kindLog, "units": "app.service"}}, "unit restart app.service", "No block of logrotate"},
+			Facts: trap.FactsOf(facts{Kind: kindLog, Units: []string{"app.service"}})}, "unit restart app.service", "No block of logrotate"},
 
-		{"process 1", "", trap.Finding{Subject: "init.scope", Params: map[string]string{"kind": kindProgram}}, "", "daemon-reexec"},
+		{"process 1", "", trap.Finding{Subject: "init.scope", Facts: trap.FactsOf(facts{Kind: kindProgram})}, "", "daemon-reexec"},
 		{"D-Bus", unit("dbus.service", ""), trap.Finding{Subject: "dbus.service",
-			Params: map[string]string{"kind": kindProgram, "units": "dbus.service"}}, "", "reboot"},
+			Facts: trap.FactsOf(facts{Kind: kindProgram, Units: []string{"dbus.service"}})}, "", "reboot"},
 		{"console", unit("getty@tty1.service", ""), trap.Finding{Subject: "getty@tty1.service",
-			Params: map[string]string{"kind": kindProgram, "units": "getty@tty1.service"}}, "", "log out there"},
-		{"session", "", trap.Finding{Subject: userSessions, Params: map[string]string{"kind": kindProgram, "loose": "520 (bash)"}}, "", "log out and in"},
-		{"container", "", trap.Finding{Subject: containers, Params: map[string]string{"kind": kindProgram, "loose": "540 (web)"}}, "", "containers"},
-		{"no unit", "", trap.Finding{Subject: "/var", Params: map[string]string{"kind": kindSpace, "loose": "9 (x, descriptor 3)"}}, "", ": > /proc/PID/fd/N"},
+			Facts: trap.FactsOf(facts{Kind: kindProgram, Units: []string{"getty@tty1.service"}})}, "", "log out there"},
+		{"session", "", trap.Finding{Subject: userSessions, Facts: trap.FactsOf(facts{Kind: kindProgram, Loose: []string{"520 (bash)"}})}, "", "log out and in"},
+		{"container", "", trap.Finding{Subject: containers, Facts: trap.FactsOf(facts{Kind: kindProgram, Loose: []string{"540 (web)"}})}, "", "containers"},
+		{"no unit", "", trap.Finding{Subject: "/var", Facts: trap.FactsOf(facts{Kind: kindSpace, Loose: []string{"9 (x, descriptor 3)"}})}, "", ": > /proc/PID/fd/N"},
 		{"unit file gone", "-- " + show + "x.service --\nId=x.service\nLoadState=not-found\n", trap.Finding{Subject: "x.service",
-			Params: map[string]string{"kind": kindProgram, "units": "x.service"}}, "", "would only stop it"},
+			Facts: trap.FactsOf(facts{Kind: kindProgram, Units: []string{"x.service"}})}, "", "would only stop it"},
 		{"not by hand", unit("x.service", "RefuseManualStop=yes\n"), trap.Finding{Subject: "x.service",
-			Params: map[string]string{"kind": kindProgram, "units": "x.service"}}, "", "may not be restarted"},
+			Facts: trap.FactsOf(facts{Kind: kindProgram, Units: []string{"x.service"}})}, "", "may not be restarted"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, err := Trap.Plan(t.Context(), hosttest.New(t, booted+c.host), c.f)
@@ -94,7 +94,7 @@ func TestPlan(t *testing.T) {
 	}
 	t.Run("no systemd", func(t *testing.T) {
 		_, err := Trap.Plan(t.Context(), hosttest.New(t, ""), trap.Finding{Subject: "x.service",
-			Params: map[string]string{"kind": kindProgram, "units": "x.service"}})
+			Facts: trap.FactsOf(facts{Kind: kindProgram, Units: []string{"x.service"}})})
 		if _, ok := err.(*remedy.Refusal); !ok {
 			t.Errorf("want a refusal, got %v", err)
 		}

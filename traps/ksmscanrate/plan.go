@@ -39,17 +39,26 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	return remedy.Plan{}, remedy.Refuse("fettle knows no remedy for %s", f.Subject)
 }
 
+// facts are what the check tells the plan about KSM that is off.
+type facts struct {
+	Wanted string `json:"wanted"` // which configuration wants it on; empty: none
+}
+
 func planRun(f trap.Finding, k ksm) (remedy.Plan, error) {
 	if k.run == 1 {
 		return remedy.Plan{}, remedy.Refuse("KSM costs next to nothing while it has nothing to scan. If guests ought to be merged, look at" +
 			" how they get their memory; else turn KSM off where it is turned on")
 	}
-	if f.Params["wanted"] == "" {
+	told, err := trap.FactsIn[facts](f)
+	if err != nil {
+		return remedy.Plan{}, err
+	}
+	if told.Wanted == "" {
 		return remedy.Plan{}, remedy.Refuse("nothing configures KSM to be on, so fettle cannot tell whether it is meant to stay off:"+
 			" write 1 to %srun to merge again, or 0 to leave it off", dir)
 	}
 	return remedy.Plan{Title: "start KSM",
-		Notes: []string{"It is configured already: " + f.Params["wanted"] + ". Only the running state changes.",
+		Notes: []string{"It is configured already: " + told.Wanted + ". Only the running state changes.",
 			"ksmd starts to take CPU time; merged pages cost a copy when they are written to."},
 		Steps: []step.Step{step.Sysfs{Path: dir + "run", Value: "1"}}}, nil
 }

@@ -54,7 +54,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		checkLeftOff(r, k, c)
 		return nil
 	case c.wanted != "":
-		r.Found(trap.Finding{Subject: runFile, Severity: trap.Warning, Params: map[string]string{"wanted": c.wanted},
+		r.Found(trap.Finding{Subject: runFile, Severity: trap.Warning, Facts: trap.FactsOf(facts{Wanted: c.wanted}),
 			Summary:  "KSM is configured to be on, and is off: nothing is merged",
 			Evidence: []trap.Evidence{trap.Ev(dir+"run", "%d", k.run), trap.Ev("configuration", "%s", c.wanted)}})
 		return nil
@@ -79,7 +79,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 // checkLeftOff reports run=2, which stops ksmd like 0 and is no default: it
 // is a step of changing merge_across_nodes or max_page_sharing.
 func checkLeftOff(r *trap.Report, k ksm, c config) {
-	f := trap.Finding{Subject: runFile, Severity: trap.Notice, Params: map[string]string{"wanted": c.wanted},
+	f := trap.Finding{Subject: runFile, Severity: trap.Notice, Facts: trap.FactsOf(facts{Wanted: c.wanted}),
 		Summary:  "KSM was stopped and its pages unmerged, and it was not started again",
 		Evidence: []trap.Evidence{trap.Ev(dir+"run", "%d", k.run)}}
 	if c.wanted != "" {

@@ -171,7 +171,7 @@ func TestPlanRefuses(t *testing.T) {
 		{"nothing-to-merge", runFile, "next to nothing"},
 		{"left-off", runFile, "meant to stay off"},
 	} {
-		_, err := Trap.Plan(t.Context(), load(t, c.host), trap.Finding{Subject: c.subject})
+		_, err := Trap.Plan(t.Context(), load(t, c.host), trap.Finding{Subject: c.subject, Facts: trap.FactsOf(facts{})})
 		if r, ok := err.(*remedy.Refusal); !ok || !strings.Contains(r.Why, c.says) {
 			t.Errorf("%s %s: %v, want a refusal with %q", c.host, c.subject, err, c.says)
 		}

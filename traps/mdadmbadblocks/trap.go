@@ -78,12 +78,10 @@ func (a *array) judgeMember(m *member, r *trap.Report) {
 		if dark := a.dark(m); len(dark) > 0 {
 			f.Detail = f.Detail.Also("Whether " + join(dark) + " has entries at the same place is not known.")
 		}
-		f.Params = map[string]string{"array": a.name, "member": m.name, "entries": "yes"}
 		r.Found(f)
 	case m.hasList:
 		r.Found(trap.Finding{Subject: subject, Severity: trap.Notice, Evidence: m.evidence,
-			Summary: fmt.Sprintf("%s keeps a bad blocks list, empty so far, which a passing controller fault can fill in silence", m.name),
-			Params:  map[string]string{"array": a.name, "member": m.name}})
+			Summary: fmt.Sprintf("%s keeps a bad blocks list, empty so far, which a passing controller fault can fill in silence", m.name)})
 	default:
 		r.Clear(subject, "has no bad blocks list", m.evidence...)
 	}

@@ -9,7 +9,7 @@ import (
 	"fettle/trap"
 )
 
-// What a finding is about; Plan reads it from Params["case"].
+// What a finding is about; Plan reads it from facts.
 const (
 	caseRunning  = "running"  // advertisements are ignored now
 	caseOld      = "old"      // the same, on a kernel that does not know the value 2
@@ -17,10 +17,17 @@ const (
 	caseNetworkd = "networkd" // systemd-networkd ignores them
 )
 
+// facts are what the check tells the plan.
+type facts struct {
+	Case string `json:"case"`
+}
+
+func about(name string) trap.Facts { return trap.FactsOf(facts{Case: name}) }
+
 // judge says what is to be said of one interface of a running host.
 func judge(r *trap.Report, s state, i intent) {
 	name, ev := s.link.Name, append(s.evidence(), i.evidence()...)
-	f := trap.Finding{Subject: name, Evidence: ev, Params: map[string]string{"case": caseRunning}}
+	f := trap.Finding{Subject: name, Evidence: ev, Facts: about(caseRunning)}
 	taken := s.ras > 0 || s.defaultRoute(byRA) != nil || len(s.slaac()) > 0
 	switch {
 	case s.disabled:
@@ -30,7 +37,7 @@ func judge(r *trap.Report, s state, i intent) {
 		r.NotApplicable(name, "this host is a router there: it sends router advertisements itself", ev...)
 
 	case s.acceptRA == 0 && i.networkdRouter != nil && i.userspace() == netconf.Networkd:
-		f.Severity, f.Params["case"] = trap.Notice, caseNetworkd
+		f.Severity, f.Facts = trap.Notice, about(caseNetworkd)
 		f.Summary = "systemd-networkd ignores router advertisements, because it is told to forward and not told IPv6AcceptRA=yes"
 		if s.ras > 0 && s.staticDefault() == nil {
 			f.Severity = s.grave()
@@ -63,7 +70,7 @@ func judge(r *trap.Report, s state, i intent) {
 		f.Severity = s.grave()
 		f.Summary, f.Detail = s.ignoring(), lines(s.missing(), i.persistence(), i.notes())
 		if oldKernel(s.release) {
-			f.Params["case"] = caseOld
+			f.Facts = about(caseOld)
 		}
 		r.Found(f)
 
@@ -71,7 +78,7 @@ func judge(r *trap.Report, s state, i intent) {
 		f.Severity = trap.Notice
 		f.Summary = "router advertisements would be ignored: forwarding is on and accept_ra is not 2"
 		if oldKernel(s.release) {
-			f.Params["case"], f.Summary = caseOld, s.ignoring()
+			f.Facts, f.Summary = about(caseOld), s.ignoring()
 		}
 		f.Detail = lines("None has been seen to arrive so far.", i.persistence(), i.notes())
 		r.Found(f)
@@ -84,7 +91,7 @@ func judge(r *trap.Report, s state, i intent) {
 // judgeWorking is about an interface that takes advertisements now: will it
 // after the next boot?
 func judgeWorking(r *trap.Report, s state, i intent, f trap.Finding, taken bool) {
-	f.Severity, f.Params["case"] = trap.Notice, caseBoot
+	f.Severity, f.Facts = trap.Notice, about(caseBoot)
 	f.Detail = lines("", i.notes())
 	keeps := i.keeps2() && !oldKernel(s.release)
 	switch {
@@ -186,10 +193,10 @@ func checkConfig(c *config, r *trap.Report) {
 			continue
 		}
 		said = true
-		f := trap.Finding{Subject: name, Severity: trap.Notice, Evidence: i.evidence(), Detail: lines("", i.notes()), Params: map[string]string{"case": caseBoot}}
+		f := trap.Finding{Subject: name, Severity: trap.Notice, Evidence: i.evidence(), Detail: lines("", i.notes()), Facts: about(caseBoot)}
 		switch {
 		case i.networkdRouter != nil:
-			f.Params["case"] = caseNetworkd
+			f.Facts = about(caseNetworkd)
 			f.Summary = "systemd-networkd will ignore router advertisements, because it is told to forward and not told IPv6AcceptRA=yes"
 			f.Evidence = append(f.Evidence, i.networkdRouter.evidence())
 			r.Found(f)

@@ -37,7 +37,11 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	p.Notes = append(p.Notes, "Any router on the link can then give "+name+" a default route, addresses and prefixes: do this only where you trust the link.")
 	e := editor{ctx: ctx, h: h}
 	key := "net/ipv6/conf/" + name + "/"
-	switch f.Params["case"] {
+	told, err := trap.FactsIn[facts](f)
+	if err != nil {
+		return p, err
+	}
+	switch told.Case {
 	case caseNetworkd:
 		err = planNetworkd(&p, e, i)
 		return p, err

@@ -29,7 +29,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	pamOn := v.logins.Sshd.For(sshd.Conn{}).Get("UsePAM").Is("yes")
 	switch {
 	case c.Fatal != nil && pamOn:
-		r.Found(trap.Finding{Subject: whole, Severity: trap.Critical, Summary: "PAM refuses every login over SSH: " + c.Fatal.Msg,
+		r.Found(trap.Finding{Subject: whole, Severity: trap.Critical, Facts: trap.FactsOf(facts{}), Summary: "PAM refuses every login over SSH: " + c.Fatal.Msg,
 			Evidence: []trap.Evidence{trap.Ev(c.Fatal.Path+fmt.Sprintf(":%d", c.Fatal.Line), "%s", c.Fatal.Msg)},
 			ByHand:   "mend " + c.Fatal.Error()})
 		return nil
@@ -59,11 +59,7 @@ func (v *survey) judge(r *trap.Report) bool {
 		r.Unknown(whole, fmt.Errorf("what PAM's modules look at could not all be looked at: %w", errors.Join(errs...)))
 	}
 	found := func(sev trap.Severity, summary string, detail trap.Prose, byHand, why string) {
-		f := trap.Finding{Subject: whole, Severity: sev, Summary: summary, Detail: detail, ByHand: byHand, Evidence: ev}
-		if why != "" {
-			f.Params = map[string]string{"why": why}
-		}
-		r.Found(f)
+		r.Found(trap.Finding{Subject: whole, Severity: sev, Summary: summary, Detail: detail, ByHand: byHand, Evidence: ev, Facts: trap.FactsOf(facts{Why: why})})
 	}
 	for i := range v.lines {
 		l := &v.lines[i]
@@ -130,7 +126,7 @@ func (v *survey) judge(r *trap.Report) bool {
 		r.Clear(whole, "who has to give a code is asked for it", append(ev, trap.Ev("simulated", "%s", strings.Join(table(asked), "; ")))...)
 	}
 	if len(never) == 0 && len(byKey) > 0 {
-		r.Found(trap.Finding{Subject: keys, Severity: trap.Notice, Summary: roundTheCode(byKey) + " lets in users whom PAM would ask for a code", Evidence: ev,
+		r.Found(trap.Finding{Subject: keys, Severity: trap.Notice, Facts: trap.FactsOf(facts{}), Summary: roundTheCode(byKey) + " lets in users whom PAM would ask for a code", Evidence: ev,
 			Detail: trap.Lines("sshd decides by itself and asks PAM nothing then. That may be meant: a key with a passphrase is two factors.",
 				"Where it is not, AuthenticationMethods has to demand both.", "Who is meant: "+names(byKey))})
 	} else if i := slices.IndexFunc(asked, func(p *person) bool { return p.held.Ways[sshlogin.Means{Key: true}] == pam.Depends }); len(never) == 0 && i >= 0 {
@@ -241,11 +237,11 @@ func (v *survey) judgeWithout(r *trap.Report, without []*person, all bool) {
 		r.Clear(noFile, "nobody is locked out for want of a file")
 	case len(out) > 0:
 		f := trap.Finding{Subject: noFile, Severity: sev, Evidence: v.evidence(), Summary: "users who are asked for a code and have no file of it are locked out",
-			Detail: trap.Lines("Without a file, what lets in is:").Also(table(out)...), Params: map[string]string{"why": "strict"}}
+			Detail: trap.Lines("Without a file, what lets in is:").Also(table(out)...), Facts: trap.FactsOf(facts{Why: "strict"})}
 		if nullok {
 			f.Summary = "nullok does not let in users without a file: nothing else in the stack succeeds for them"
 			f.Detail = "With nullok the module says neither yes nor no (PAM_IGNORE), and a stack in which nobody says yes denies.\n" + f.Detail
-			f.Params["why"] = "nullok"
+			f.Facts = trap.FactsOf(facts{Why: "nullok"})
 		}
 		if why := out[0].now.Why; why != "" {
 			f.Detail = f.Detail.Also("It is refused at " + why + ".")
@@ -271,7 +267,7 @@ func (v *survey) judgeOutside(r *trap.Report) {
 	if len(out) == 0 {
 		return
 	}
-	f := trap.Finding{Subject: outside, Severity: trap.Warning, Summary: "users who are not asked for a code cannot log in with a password: nothing in the stack succeeds for them",
+	f := trap.Finding{Subject: outside, Severity: trap.Warning, Facts: trap.FactsOf(facts{}), Summary: "users who are not asked for a code cannot log in with a password: nothing in the stack succeeds for them",
 		Detail: trap.Lines("A stack in which nobody says yes denies. Who is meant: " + names(out)), Evidence: v.evidence(),
 		ByHand: "add the line `auth required pam_permit.so` after the code's if no password shall be asked for, or the password's lines before it"}
 	if why != "" {
@@ -302,6 +298,6 @@ func (v *survey) judgeClock(ctx context.Context, h *host.Host, r *trap.Report) {
 			return
 		}
 	}
-	r.Found(trap.Finding{Subject: clock, Severity: trap.Notice, Summary: "no daemon keeps this host's clock right, and codes are made of the time",
+	r.Found(trap.Finding{Subject: clock, Severity: trap.Notice, Facts: trap.FactsOf(facts{}), Summary: "no daemon keeps this host's clock right, and codes are made of the time",
 		Detail: "A code is taken up to 30 s before and after its time (WINDOW_SIZE 3).", ByHand: "install chrony, or run timedatectl set-ntp true"})
 }

@@ -17,19 +17,29 @@ import (
 // service is the file that is changed.
 const service = "/etc/pam.d/sshd"
 
+// facts are what the check, or the verb that sets codes up, tells the plan.
+type facts struct {
+	Setup bool   `json:"setup,omitempty"` // nothing is wrong: set codes up
+	Why   string `json:"why,omitempty"`   // what the finding is about, where a remedy depends on it: "strict", "nullok", "never"
+}
+
 func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error) {
 	if name, ok := strings.CutPrefix(f.Subject, perUser); ok {
 		return modePlan(ctx, h, name)
 	}
-	d, err := designOf(ctx, h, &f)
+	told, err := trap.FactsIn[facts](f)
+	if err != nil {
+		return remedy.Plan{}, err
+	}
+	d, err := designOf(ctx, h, &f, told.Setup)
 	if err != nil {
 		return remedy.Plan{}, err
 	}
 	switch {
-	case f.Params["setup"] != "":
+	case told.Setup:
 	case f.Subject == keys && f.Chosen("factors") == "":
 		d.factors = "key"
-	case f.Subject == noFile && f.Params["why"] == "strict" && f.Chosen("mode") == "":
+	case f.Subject == noFile && told.Why == "strict" && f.Chosen("mode") == "":
 		return remedy.Plan{}, remedy.Refuse("give them a file each: fettle totp enrol --group GROUP --out FOLDER. Or let them in without a code until they have one: fettle fix ssh-totp --on %s --with mode=nullok", noFile)
 	case f.Subject == noFile, f.Subject == whole, f.Subject == keys:
 	default:
@@ -37,7 +47,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	}
 	p, err := setUp(ctx, h, d)
 	var refusal *remedy.Refusal
-	if errors.As(err, &refusal) && f.Params["why"] == "never" && f.Chosen("factors") == "" {
+	if errors.As(err, &refusal) && told.Why == "never" && f.Chosen("factors") == "" {
 		// Where sshd takes no passwords, the code goes with a key.
 		d.factors = "key"
 		if p2, err2 := setUp(ctx, h, d); err2 == nil {
@@ -48,7 +58,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 }
 
 // designOf is what the admin chose, and for the rest what is there already.
-func designOf(ctx context.Context, h *host.Host, f *trap.Finding) (design, error) {
+func designOf(ctx context.Context, h *host.Host, f *trap.Finding, setup bool) (design, error) {
 	d := design{nullok: true, factors: "password"}
 	c, err := pam.Read(ctx, h, "sshd")
 	if err != nil {
@@ -59,14 +69,14 @@ func designOf(ctx context.Context, h *host.Host, f *trap.Finding) (design, error
 		d.nullok = lines[0].Arg("nullok")
 		d.group = groupOf(c)
 		if len(lines) > 1 || len(lines[0].Args) > b2i(d.nullok) {
-			if f.Params["setup"] != "" || f.Subject != whole {
+			if setup || f.Subject != whole {
 				return d, remedy.Refuse("%s:%d asks for a code with options of its own (%s), which fettle would lose: change it by hand", lines[0].File, lines[0].Line, strings.Join(lines[0].Args, " "))
 			}
 		}
 	}
 	if g := f.Chosen("group"); g != "" {
 		d.group = g
-	} else if f.Params["setup"] != "" && len(lines) == 0 {
+	} else if setup && len(lines) == 0 {
 		return d, remedy.Refuse("say who shall be asked for a code: --group NAME, or --group all")
 	}
 	if d.group == "all" {

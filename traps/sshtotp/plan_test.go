@@ -41,7 +41,7 @@ func ask(t *testing.T, h *host.Host, f trap.Finding, with ...string) (remedy.Pla
 	return plan(t.Context(), h, f)
 }
 
-var setup = trap.Finding{Subject: whole, Params: map[string]string{"setup": "yes"}}
+var setup = trap.Finding{Subject: whole, Facts: trap.FactsOf(facts{Setup: true})}
 
 // after is the content of a file that a plan writes.
 func after(p remedy.Plan, path string) string {
@@ -162,7 +162,7 @@ func TestRefusals(t *testing.T) {
 		"broken PAM":         {"trapped-pam-broken", nil, setup, []string{"group=totp"}, "PAM refuses its configuration as it is"},
 		"broken sshd":        {"no-totp", []string{"UsePAM yes", "UsePAM perhaps"}, setup, []string{"group=totp"}, "sshd refuses its configuration as it is: /etc/ssh/sshd_config:2"},
 		"options of its own": {"the-notes-own", []string{"nullok\n@", "nullok secret=/var/lib/x/${USER}\n@"}, setup, []string{"group=totp"}, "options of its own"},
-		"strict, by hand":    {"trapped-strict", nil, trap.Finding{Subject: noFile, Params: map[string]string{"why": "strict"}}, nil, "give them a file each"},
+		"strict, by hand":    {"trapped-strict", nil, trap.Finding{Subject: noFile, Facts: trap.FactsOf(facts{Why: "strict"})}, nil, "give them a file each"},
 		"owner":              {"trapped-mode", nil, trap.Finding{Subject: "user carol"}, nil, "write it anew with fettle totp enrol carol --replace"},
 	} {
 		t.Run(name, func(t *testing.T) {

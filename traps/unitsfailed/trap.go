@@ -108,7 +108,7 @@ func slight(name string) bool {
 }
 
 func finding(ctx context.Context, h *host.Host, u unit) trap.Finding {
-	f := trap.Finding{Subject: u.name, Severity: trap.Warning, Params: map[string]string{"load": u.load},
+	f := trap.Finding{Subject: u.name, Severity: trap.Warning,
 		Evidence: []trap.Evidence{trap.Ev("systemctl --failed", "%s %s failed", u.name, u.load)}}
 	switch {
 	case grave(u.name):
