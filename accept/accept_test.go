@@ -230,12 +230,14 @@ func TestSeen(t *testing.T) {
 		{[]trap.Outcome{found("x", "two"), found("y", "one")}, ""},
 		{[]trap.Outcome{gone}, ""},
 		{[]trap.Outcome{found("x", "two")}, "x"}, // it was gone, and came back
+		{[]trap.Outcome{found("\xff", "\xfe")}, "\xff"},
+		{[]trap.Outcome{found("\xff", "\xfe")}, ""}, // bytes that JSON cannot keep
 	} {
 		if got := step(c.outcomes...); got != c.want {
 			t.Errorf("run %d: new are %q, want %q", i+1, got, c.want)
 		}
 	}
-	names, _ := filepath.Glob(filepath.Join(dir, "new", "*"))
+	names, _ := filepath.Glob(filepath.Join(dir, "*"))
 	if len(names) != 1 || filepath.Base(names[0]) != "live-_2e._2fweb_201.json" {
 		t.Errorf("state files: %v", names)
 	}

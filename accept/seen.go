@@ -67,10 +67,10 @@ func StateDir() (string, error) {
 	return filepath.Join(home, ".local", "state", "fettle"), nil
 }
 
-// OpenSeen reads what was shown of a host, which is named by its kind and its
+// OpenSeen reads what dir remembers of what was shown of a host, which is named by its kind and its
 // name. Nothing at all, the first time. at is when the run began.
 func OpenSeen(dir, kind, name string, at time.Time) (*Seen, error) {
-	s := &Seen{file: filepath.Join(dir, "new", kind+"-"+fileName(name)+".json"), at: at, was: emptyMemory(), now: emptyMemory()}
+	s := &Seen{file: filepath.Join(dir, kind+"-"+fileName(name)+".json"), at: at, was: emptyMemory(), now: emptyMemory()}
 	b, err := os.ReadFile(s.file)
 	if isAbsent(err) {
 		return s, nil
@@ -124,11 +124,13 @@ func (s *Seen) Mark(r *trap.Result) {
 		o := &r.Outcomes[i]
 		switch o.Status {
 		case trap.Found:
-			o.Known, o.Since = s.remember(s.was.Findings, s.now.Findings, o.ID(), o.Severity.String()+": "+o.Summary)
-			inspected[o.ID()] = true
+			id := text(o.ID())
+			o.Known, o.Since = s.remember(s.was.Findings, s.now.Findings, id, text(o.Severity.String()+": "+o.Summary))
+			inspected[id] = true
 		case trap.Unknown:
-			o.Known, _ = s.remember(s.was.Unknown, s.now.Unknown, o.ID(), o.Reason)
-			inspected[o.ID()], unknown[o.ID()] = true, true
+			id := text(o.ID())
+			o.Known, _ = s.remember(s.was.Unknown, s.now.Unknown, id, text(o.Reason))
+			inspected[id], unknown[id] = true, true
 			blind = blind || o.Subject == ""
 		}
 	}
@@ -145,6 +147,9 @@ func (s *Seen) Mark(r *trap.Result) {
 		}
 	}
 }
+
+// text is s as JSON keeps it: names may have any bytes.
+func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // remember notes what is said of id; known: an earlier run said the same, since then.
 func (s *Seen) remember(was, now map[string]shown, id, said string) (known bool, since time.Time) {

@@ -21,6 +21,7 @@ import (
 	"fettle/cli/lore"
 	"fettle/cli/measure"
 	"fettle/cli/netboot"
+	"fettle/cli/notify"
 	"fettle/cli/totp"
 	"fettle/cli/tune"
 	"fettle/cli/watch"
@@ -96,7 +97,7 @@ settings that undo each other, the versions with a bug.`,
 	c.PersistentFlags().StringVar(&a.Rules.Dir, "traps", "", "also load the rules in `DIR` (see fettle lore)")
 	c.MarkPersistentFlagDirname("traps")
 	c.AddCommand(check.Cmd(a), capture.Cmd(a))
-	c.AddCommand(history.Cmd(a), history.DiffCmd(a))
+	c.AddCommand(history.Cmd(a), history.DiffCmd(a), notify.Cmd(a))
 	c.AddCommand(fix.Cmd(a), fix.UndoCmd(a), fix.ResumeCmd(a), fix.ConfirmCmd(a), fix.ChangesCmd(a))
 	c.AddCommand(explain.ListCmd(a), explain.Cmd(a), why.Cmd(a), accept.Cmd(a), lore.Cmd(a))
 	c.AddCommand(watch.Cmd(a), measure.Cmd(a), tune.Cmd(a), totp.Cmd(a), netboot.Cmd(a), app.InLab("lab", "Show a trap, and its fix, on a real kernel in a throwaway machine"),

@@ -72,7 +72,29 @@ func (c *Channel) kinds() (out []string) {
 
 // Name tells channels of one file apart for as long as they mean the same.
 func (c *Channel) Name() string {
-	return c.Kind() + " " + strings.Join(c.Mail, ",") + c.Webhook + c.Alertmanager + c.Textfile
+	return c.Kind() + c.Template + " " + strings.Join(c.Mail, ",") + c.Webhook + c.Alertmanager + c.Textfile
+}
+
+// Title is what messages call a channel: nothing of it that may be secret.
+func (c *Channel) Title() string {
+	switch c.Kind() {
+	case "mail":
+		return "mail to " + strings.Join(c.Mail, ", ")
+	case "webhook":
+		if path.IsAbs(c.Webhook) {
+			return "webhook " + c.Webhook
+		}
+		u, err := url.Parse(c.Webhook)
+		if err != nil {
+			return "webhook"
+		}
+		return "webhook of " + u.Host
+	case "alertmanager":
+		return "alertmanager " + c.Alertmanager
+	case "textfile":
+		return "textfile " + c.Textfile
+	}
+	return c.Kind()
 }
 
 // Least is the least severity that is told of.

@@ -150,3 +150,41 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestDocumented: every YAML of docs/config.md, and the shipped file with all
+// that it comments out, is a configuration.
+func TestDocumented(t *testing.T) {
+	doc, err := os.ReadFile("../docs/config.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(doc), "```yaml\n")[1:]
+	if len(blocks) != 2 {
+		t.Errorf("%d blocks", len(blocks))
+	}
+	for i, b := range blocks {
+		b, _, _ = strings.Cut(b, "```")
+		if _, err := Parse("docs/config.md", []byte(b)); err != nil {
+			t.Errorf("block %d: %v", i+1, err)
+		}
+	}
+	shipped, err := os.ReadFile("../packaging/fettle.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err := Parse("fettle.yaml", shipped); err != nil || !reflect.DeepEqual(c.Notify, []Channel{{Journal: true}}) {
+		t.Errorf("as shipped: %+v, %v", c, err)
+	}
+	var all strings.Builder
+	for line := range strings.Lines(string(shipped)) {
+		prose := strings.HasPrefix(line, "# ") && !strings.HasPrefix(line, "#  ")
+		if strings.HasPrefix(line, "#") && !prose {
+			line = line[1:]
+		}
+		all.WriteString(line)
+	}
+	c, err := Parse("fettle.yaml", []byte(all.String()))
+	if err != nil || len(c.Notify) != 7 || len(c.Check.Only) != 2 || c.Severities["bridge-mtu"] != "critical" || c.Accepted == "" || c.History.Keep != 90 {
+		t.Errorf("with all that is commented out: %+v, %v\n%s", c, err, all.String())
+	}
+}

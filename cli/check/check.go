@@ -90,6 +90,9 @@ func check(ctx context.Context, a *app.App, o checkOptions, ids []string) error 
 			return app.Usagef("--%s %s: must not be negative", name, d)
 		}
 	}
+	if o.out.notify && (o.root != "" || o.from != "" || o.fleet.Asked()) {
+		return app.Usagef("--notify tells of this host: it goes with none of --root, --from, --host")
+	}
 	traps, err := selected(a, o, ids)
 	if err != nil {
 		return err

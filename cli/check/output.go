@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -31,6 +32,7 @@ type outputOptions struct {
 	fresh    bool   // --new
 	accepted string // --accepted
 	record   bool   // --record
+	notify   bool   // --notify
 	conf     *config.Config
 	detail   bool // traps were named: show the evidence
 }
@@ -45,6 +47,7 @@ func (o *outputOptions) flags(c *cobra.Command) {
 	app.WordFlag(c, &o.severity, "severity", "report only findings from this `SEVERITY` on: notice, warning or critical", "notice", "warning", "critical")
 	f.BoolVar(&o.fresh, "new", false, "report only findings that the last run with --new did not, and what was resolved")
 	f.BoolVar(&o.record, "record", false, "record the run, for fettle history and fettle diff")
+	f.BoolVar(&o.notify, "notify", false, "tell the channels of the configuration what changed since they were last told")
 	f.StringVar(&o.accepted, "accepted", "", "take accepted findings from this `FILE` (default for this host: "+accept.System+")")
 }
 
@@ -131,7 +134,7 @@ func (out *output) Begin(m report.Meta, traps []*trap.Trap) error {
 		if err != nil {
 			return app.Failf("%w", err)
 		}
-		if out.seen, err = accept.OpenSeen(dir, string(m.Kind), m.Host, m.Started); err != nil {
+		if out.seen, err = accept.OpenSeen(filepath.Join(dir, "new"), string(m.Kind), m.Host, m.Started); err != nil {
 			return app.Usagef("%w", err)
 		}
 	}
@@ -186,7 +189,12 @@ func (out *output) End(took time.Duration) error {
 		}
 	}
 	if out.opt.record {
-		return out.run.record(took, out.opt.conf.History.Keep)
+		if err := out.run.record(took, out.opt.conf.History.Keep); err != nil {
+			return err
+		}
+	}
+	if out.opt.notify {
+		return out.run.notify(out.opt.conf.Notify, took)
 	}
 	return nil
 }

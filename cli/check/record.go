@@ -1,12 +1,15 @@
 package check
 
 import (
+	"context"
 	"slices"
 	"time"
 
 	"fettle/accept"
 	"fettle/cli/app"
+	"fettle/config"
 	"fettle/history"
+	"fettle/notify"
 	"fettle/report"
 	"fettle/trap"
 )
@@ -35,6 +38,20 @@ func (r *recorder) record(took time.Duration, keep int) error {
 		return app.Failf("%w", err)
 	}
 	if err := history.In(dir).Add(report.NewDocument(r.meta, r.traps, r.results, took), keep); err != nil {
+		return app.Failf("%w", err)
+	}
+	return nil
+}
+
+// notify tells the channels what changed.
+func (r *recorder) notify(channels []config.Channel, took time.Duration) error {
+	dir, err := accept.StateDir()
+	if err != nil {
+		return app.Failf("%w", err)
+	}
+	// Also after Ctrl-C: the run is complete.
+	err = notify.System().Tell(context.Background(), dir, channels, notify.Run{Meta: r.meta, Traps: r.traps, Results: r.results, Took: took})
+	if err != nil {
 		return app.Failf("%w", err)
 	}
 	return nil

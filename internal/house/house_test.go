@@ -57,6 +57,7 @@ var rooms = map[string][]string{
 	"accept":          {"trap"},
 	"history":         {"trap", "report"},
 	"config":          {"trap"},
+	"notify":          {"trap", "report", "accept", "config"},
 	"fleet":           {"host", "trap", "report"},
 	"cli":             {"cli", "run", "host", "conf", "fact", "trap", "traps", "remedy", "lore", "report", "accept", "history", "config", "notify", "fleet", "watch", "tune", "measure", "chart", "totp"},
 	"cli/":            {"cli/app", "run", "host", "conf", "fact", "trap", "remedy", "lore", "report", "accept", "history", "config", "notify", "fleet", "watch", "tune", "measure", "chart", "totp"},
@@ -78,7 +79,7 @@ var rooms = map[string][]string{
 
 // starters may start programs: the read-only commands of checks, the steps of
 // remedies, and the transports.
-var starters = []string{"host/exec_linux.go", "host/confine/", "host/archive/", "internal/means/", "internal/mutate/", "internal/ui/pager.go", "remedy/", "fleet/", "cli/", "lab/", "measure/", "bisect/"}
+var starters = []string{"host/exec_linux.go", "host/confine/", "host/archive/", "internal/means/", "internal/mutate/", "internal/ui/pager.go", "remedy/", "fleet/", "notify/", "cli/", "lab/", "measure/", "bisect/"}
 
 func TestWhoImportsWhom(t *testing.T) {
 	eachFile(t, func(file string, imports []string) {
