@@ -127,7 +127,7 @@ func TestConfirmInTime(t *testing.T) {
 	}
 	wants(t, h.run(0, "confirm"), "No change waits")
 	h.run(3, "confirm", "1")
-	h.run(0, "undo", "1")
+	h.run(0, "undo", "--yes", "1")
 	if got := h.read("demo/a.conf"); got != "bad\n" {
 		t.Errorf("a says %q after undo", got)
 	}
@@ -163,7 +163,7 @@ func TestFettleDiesArmed(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.within(15*time.Second, "the first step", func() bool { return h.read("demo/a.conf") == "good\n" })
-	out := h.run(9, "undo")
+	out := h.run(9, "undo", "--yes")
 	wants(t, out, "another fettle is at work", "fettle fix demo:a")
 	syscall.Kill(-cmd.Process.Pid, syscall.SIGHUP)
 	time.Sleep(200 * time.Millisecond)

@@ -99,7 +99,7 @@ func mendByBytes(t *testing.T, dir string) {
 	for _, on := range []string{text, bridge} { // as fettle says it, and as a shell pastes it
 		fettle(0, "fix", "bridge-mtu", "--on", on, "--yes")
 		want(9000, "after the fix of "+on)
-		fettle(0, "undo")
+		fettle(0, "undo", "--yes")
 		if l, err := netlink.LinkByName(uplink); err != nil || l.Attrs().MTU != 9000 {
 			t.Fatalf("after undo: %v, %v", l, err)
 		}

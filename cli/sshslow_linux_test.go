@@ -127,7 +127,7 @@ t=$(login); echo "after: $t ms"; [ "$t" -lt 3000 ] || die "still slow"
 [ "$(cat /run/sshd.pid)" = "$pid" ] || die "sshd was restarted, not reloaded"
 /usr/sbin/sshd -T | grep -q '^kbdinteractiveauthentication yes' || die "keyboard-interactive is gone"
 
-"$dir/fettle" undo || die undo
+"$dir/fettle" undo --yes || die undo
 [ ! -e /etc/ssh/sshd_config.d/00-fettle-slow-login.conf ] || die "the drop-in stays"
 [ "$(usedns)" = yes ] || die "UseDNS is not back"
 [ "$(wc -l < /run/reloads)" = 2 ] || die "undo did not reload sshd"

@@ -278,7 +278,7 @@ func (w *totpWorld) setUp(t *testing.T) {
 	if out, errs, code := w.fettle(t, false, "", "check", "ssh-totp", "-v", "--format", "json"); code > 1 || !strings.Contains(out, "who has to give a code is asked for it") {
 		t.Errorf("status %d\n%s%s", code, out, errs)
 	}
-	w.must(t, false, "", "undo")
+	w.must(t, false, "", "undo", "--yes")
 	if m := methods(t); strings.Contains(m, "keyboard-interactive") {
 		t.Errorf("after undo sshd offers %s", m)
 	}

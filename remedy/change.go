@@ -173,6 +173,14 @@ func (c *Change) Guards() []string {
 	return c.armed.Guards
 }
 
+// For names what the change was made for: "bridge-mtu on br0".
+func (h *Head) For() string {
+	if h.Subject == "" {
+		return h.Trap
+	}
+	return h.Trap + " on " + h.Subject
+}
+
 // Why is why the change was taken back; empty otherwise.
 func (c *Change) Why() string {
 	if c.undoing == nil {

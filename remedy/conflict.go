@@ -7,11 +7,17 @@ import (
 	"fettle/remedy/step"
 )
 
-// conflicts looks, last step first, for what stands neither as fettle left it
-// nor as it was before. A step under a later one is compared with what the
-// later one found.
-func (e *Engine) conflicts(ctx context.Context, c *Change, boot string) ([]Conflict, error) {
-	var out []Conflict
+// standing is how the items of one step stand when the later steps are undone.
+type standing struct {
+	step    int
+	now     []step.Item
+	foreign []step.Item // that somebody else changed since
+}
+
+// standings looks, last step first, how all stands that an undo would put
+// back. A step under a later one is compared with what the later one found.
+func (e *Engine) standings(ctx context.Context, c *Change, boot string) ([]standing, error) {
+	var out []standing
 	found := map[string]step.Item{} // by key: as it will stand when the later steps are undone
 	for i := len(c.steps) - 1; i >= 0; i-- {
 		st := c.steps[i]
@@ -33,11 +39,10 @@ func (e *Engine) conflicts(ctx context.Context, c *Change, boot string) ([]Confl
 		if err != nil {
 			return nil, err
 		}
-		if state == Foreign {
-			for _, f := range foreign {
-				out = append(out, e.conflict(c, a, st, f))
-			}
+		if state != Foreign {
+			foreign = nil
 		}
+		out = append(out, standing{i, now, foreign})
 		for k, it := range st.before {
 			if it.Kind == step.MetaItem {
 				img := *now[k].Image
@@ -51,6 +56,17 @@ func (e *Engine) conflicts(ctx context.Context, c *Change, boot string) ([]Confl
 		}
 	}
 	return out, nil
+}
+
+// conflicts are what stands neither as fettle left it nor as it was before.
+func (e *Engine) conflicts(c *Change, all []standing) []Conflict {
+	var out []Conflict
+	for _, s := range all {
+		for _, f := range s.foreign {
+			out = append(out, e.conflict(c, c.Plan.Steps[s.step], c.steps[s.step], f))
+		}
+	}
+	return out
 }
 
 // overlay replaces what was read by what will stand there when the later

@@ -1,14 +1,29 @@
 package remedy
 
 import (
+	"fettle/internal/ui"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // StillFound is Verify's answer that the finding is still there.
 type StillFound struct{ Summary string }
 
 func (e *StillFound) Error() string { return "the check still finds it: " + e.Summary }
+
+// NothingMended is the refusal to undo "the last change" right after a fix that
+// found nothing to mend: the last change is not what the admin has in mind.
+type NothingMended struct {
+	What string    // the fix: "bridge-mtu"
+	When time.Time // when it looked
+	Last *Change   // the last change that stands
+}
+
+func (e *NothingMended) Error() string {
+	return fmt.Sprintf("the last fix (%s, %s) found nothing to mend and changed nothing; the change before it is %s, for %s: to undo that one, name it: fettle undo %s",
+		ui.Visible(e.What), e.When.Local().Format(time.DateTime), e.Last.ID, ui.Visible(e.Last.For()), e.Last.ID)
+}
 
 // RolledBack is the error of an apply that failed and was taken back.
 type RolledBack struct {

@@ -23,6 +23,7 @@ const DefaultDir = "/var/lib/fettle"
 // Store is the folder that keeps every change:
 //
 //	lock                        held by the fettle at work; says who that is
+//	nothing-mended.json         the last fix had nothing to mend
 //	changes/0007/plan.json      what was planned, for which finding
 //	changes/0007/journal.jsonl  what was done, one line an event, append only
 //	changes/0007/pre/2-0        content of a file before step 2 (counted from 0)
@@ -219,6 +220,7 @@ func (s *Store) create(h Head) (*Change, error) {
 		s.disk.RemoveAll(tmp)
 		return nil, fmt.Errorf("keeping the plan in %s, so nothing was changed: %w", filepath.Join(s.Dir, "changes"), err)
 	}
+	s.disk.Remove(nothing)
 	return s.Change(h.ID)
 }
 
@@ -271,4 +273,34 @@ func (s *Store) point(p string) {
 
 func noSpace(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// nothing is the file that tells of a fix which had nothing to mend, as long as
+// no later one changed something.
+const nothing = "nothing-mended.json"
+
+type nothingRecord struct {
+	What string    `json:"what"`
+	When time.Time `json:"when"`
+}
+
+// NothingToMend notes that a fix changed nothing: undo without an ID then does
+// not take back an earlier change. It is a courtesy: where it cannot be written,
+// nothing is lost.
+func (s *Store) NothingToMend(what string) {
+	if ids, err := s.IDs(); err != nil || len(ids) == 0 {
+		return
+	}
+	if b, err := json.Marshal(nothingRecord{what, time.Now().UTC()}); err == nil {
+		s.disk.Write(nothing, append(b, '\n'))
+	}
+}
+
+func (s *Store) nothingMended() *NothingMended {
+	b, err := s.disk.Read(nothing)
+	var r nothingRecord
+	if err != nil || json.Unmarshal(b, &r) != nil {
+		return nil
+	}
+	return &NothingMended{What: r.What, When: r.When}
 }

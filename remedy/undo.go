@@ -59,14 +59,41 @@ func (e *Engine) Undo(ctx context.Context, id string, opt UndoOptions) (*Change,
 		return nil, err
 	}
 	defer unlock()
-	c, err := e.pick(id, func(c *Change) bool { return c.phase != TakenBack })
+	c, err := e.toUndo(id)
 	if err != nil || c == nil {
 		return c, err
 	}
-	if c.phase == TakenBack {
-		return c, fmt.Errorf("change %s: %w", c.ID, ErrTakenBack)
-	}
 	return c, e.takeBack(ctx, c, opt)
+}
+
+// toUndo is the change that is meant: id, or the last one that stands. nil:
+// there is none.
+func (e *Engine) toUndo(id string) (*Change, error) {
+	if id == "" {
+		if n := e.Store.nothingMended(); n != nil {
+			n.Last, _ = e.pick("", func(c *Change) bool { return c.phase != TakenBack })
+			switch {
+			case n.Last == nil:
+				return nil, nil
+			case n.Last.phase == Applied:
+				return nil, n
+			} // else it was cut off, and that comes first
+		}
+	}
+	c, err := e.pick(id, func(c *Change) bool { return c.phase != TakenBack })
+	if err == nil && c != nil && c.phase == TakenBack {
+		err = fmt.Errorf("change %s: %w", c.ID, ErrTakenBack)
+	}
+	return c, err
+}
+
+// pointless is why a step that is undone by doing it once more need not be;
+// empty: it must.
+func (e *Engine) pointless(c *Change, i int, boot string) string {
+	if !c.Plan.Steps[i].(step.Repeated).Lasting() && c.steps[i].boot != boot {
+		return "it was in an earlier boot"
+	}
+	return ""
 }
 
 // rollback takes back an apply that failed and says why.
@@ -91,10 +118,11 @@ func (e *Engine) takeBack(ctx context.Context, c *Change, opt UndoOptions) error
 	if err != nil {
 		return fmt.Errorf("reading the boot's id: %w", err)
 	}
-	conflicts, err := e.conflicts(ctx, c, boot)
+	stand, err := e.standings(ctx, c, boot)
 	if err != nil {
 		return err
 	}
+	conflicts := e.conflicts(c, stand)
 	if len(conflicts) > 0 && !opt.Force && !opt.Skip {
 		return &Conflicts{c.ID, conflicts}
 	}
@@ -149,8 +177,8 @@ func (e *Engine) takeBack(ctx context.Context, c *Change, opt UndoOptions) error
 	}
 	for _, i := range again {
 		a := c.Plan.Steps[i]
-		if !a.(step.Repeated).Lasting() && c.steps[i].boot != boot {
-			journal(Record{Event: evLeft, Step: i, Why: "it was in an earlier boot"})
+		if why := e.pointless(c, i, boot); why != "" {
+			journal(Record{Event: evLeft, Step: i, Why: why})
 			continue
 		}
 		e.log("once more: %s", a.Describe())

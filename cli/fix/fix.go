@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -191,6 +192,16 @@ func nothingToMend(a *app.App, t *trap.Trap, o Options) {
 		lead, rest = "---\n# ", "[]\n"
 	}
 	fmt.Fprintf(a.Stdout, "%s%s is not found %s: there is nothing to mend.\n%s", lead, t.ID(), ui.Visible(where), rest)
+	if o.Plan {
+		return
+	}
+	if _, err := os.Stat(remedy.Dir()); err != nil {
+		return // fettle never changed anything here
+	}
+	if store, err := remedy.OpenStore(); err == nil {
+		store.NothingToMend(t.ID())
+		store.Close()
+	}
 }
 
 // planFor asks the trap for its plan, reading the host afresh.
@@ -287,7 +298,7 @@ func fixOne(ctx context.Context, a *app.App, store *remedy.Store, t *trap.Trap, 
 	if err := ask(ctx, a, p, o); err != nil {
 		return err
 	}
-	holdOut()
+	outliveTerminal()
 	e := engine(a, store, "fettle fix "+f.ID(), o.Wait)
 	head := remedy.Head{Version: build.Version(), Trap: t.ID(), Subject: f.Subject, Summary: f.Summary, ConfirmWithin: within, Plan: p, Seen: seen}
 	c, err := e.Apply(ctx, head, verify(a, t, f.Subject, p))
@@ -320,16 +331,21 @@ func ask(ctx context.Context, a *app.App, p remedy.Plan, o Options) error {
 		}
 		return nil
 	}
-	in := bufio.NewReader(a.Stdin)
 	questions := []string{"Apply this? [y/N] "}
 	if irreversible > 0 {
 		questions = append(questions, fmt.Sprintf("%d of the steps cannot be undone. Still apply? [y/N] ", irreversible))
 	}
+	return answered(ctx, a, "not applied; nothing was changed", questions...)
+}
+
+// answered asks questions that want a yes each; no is said otherwise.
+func answered(ctx context.Context, a *app.App, no string, questions ...string) error {
+	in := bufio.NewReader(a.Stdin)
 	for _, q := range questions {
 		fmt.Fprint(a.Stdout, q)
 		answer, _ := in.ReadString('\n')
 		if ctx.Err() != nil || !slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))) {
-			return app.Exit(exitNotDone, errors.New("not applied; nothing was changed"))
+			return app.Exit(exitNotDone, errors.New(no))
 		}
 	}
 	return nil

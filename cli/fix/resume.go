@@ -35,7 +35,7 @@ func resume(ctx context.Context, a *app.App, id string, wait bool) error {
 	if err != nil {
 		return fmt.Errorf("resuming: %w", err)
 	}
-	holdOut()
+	outliveTerminal()
 	c, err := engine(a, store, "fettle resume "+id, wait).Resume(ctx, id, func(h remedy.Head) remedy.Verify {
 		for _, t := range a.Traps {
 			if t.ID() == h.Trap {

@@ -29,9 +29,9 @@ Exit status: 0 done, or nothing to do; 2 usage error; 3 tried and failed;
 same thing; 8 a change stands half-way, resume or undo it; 9 another fettle is
 at work.`
 
-// holdOut keeps a change going when the terminal goes away. The signals are
+// outliveTerminal keeps a change going when the terminal goes away. The signals are
 // caught and not ignored: what is ignored stays so in the commands of a plan.
-func holdOut() { signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGPIPE) }
+func outliveTerminal() { signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGPIPE) }
 
 // Status gives an error of package remedy its exit status.
 func Status(err error) error {
@@ -53,6 +53,7 @@ func Status(err error) error {
 		held       *remedy.Held
 		untrusted  *machine.Untrusted
 		shared     *remedy.Shared
+		nothing    *remedy.NothingMended
 	)
 	switch {
 	case errors.Is(err, remedy.ErrNoChange), errors.Is(err, remedy.ErrStorePath):
@@ -65,7 +66,7 @@ func Status(err error) error {
 		code = exitChanged
 	case errors.As(err, &held):
 		code = exitBusy
-	case errors.As(err, &refusal), errors.As(err, &untrusted), errors.As(err, &shared), errors.Is(err, remedy.ErrNeedsRoot), errors.Is(err, step.ErrSecret):
+	case errors.As(err, &refusal), errors.As(err, &untrusted), errors.As(err, &shared), errors.As(err, &nothing), errors.Is(err, remedy.ErrNeedsRoot), errors.Is(err, step.ErrSecret):
 		code = exitNotDone
 	}
 	return app.Exit(code, err)

@@ -15,7 +15,7 @@ import (
 )
 
 type undoOptions struct {
-	force, wait bool
+	force, wait, plan, yes bool
 	// Of the guard that fettle itself starts.
 	unconfirmed string
 	at          string
@@ -30,7 +30,12 @@ func UndoCmd(a *app.App) *cobra.Command {
 		Short: "Take a change back: the last one, or the one named",
 		Long: `Puts back what fettle fix changed: files byte for byte with mode, owner and
 attributes, settings with all they had changed on the way. Steps are undone in
-reverse order; services read their old files again at the end.
+reverse order; services read their old files again at the end. What would be
+done is shown first, and asked for; --plan shows it and changes nothing.
+
+Without an ID it is the last change that stands. After a fix that had nothing
+to mend undo wants the ID: that fix changed nothing, and the change before it
+may be one to keep.
 
 What somebody else changed since is not written over: undo then changes
 nothing, and shows what fettle had written and what was changed after it.
@@ -46,6 +51,8 @@ nothing, and shows what fettle had written and what was changed after it.
 		},
 	}
 	f := c.Flags()
+	f.BoolVar(&o.plan, "plan", false, "show what would be undone and change nothing")
+	f.BoolVar(&o.yes, "yes", false, "do not ask")
 	f.BoolVar(&o.force, "force", false, "write over what somebody else changed since")
 	f.BoolVar(&o.wait, "wait", false, "wait for another fettle that is at work")
 	f.StringVar(&o.unconfirmed, "unconfirmed", "", "undo change `ID` unless it is confirmed")
@@ -58,31 +65,55 @@ nothing, and shows what fettle had written and what was changed after it.
 }
 
 func undo(ctx context.Context, a *app.App, id string, o undoOptions) error {
+	if !o.plan && !o.yes && !ui.IsTerminal(a.Stdin) {
+		return app.Usagef("there is no terminal to ask on: look at what would be undone (--plan), then give --yes")
+	}
 	store, err := remedy.OpenStore()
 	if err != nil {
 		return fmt.Errorf("undoing: %w", err)
 	}
-	holdOut()
-	c, err := engine(a, store, "fettle undo "+id, o.wait).Undo(ctx, id, remedy.UndoOptions{Force: o.force, Why: "undone by the admin"})
+	opt := remedy.UndoOptions{Force: o.force, Why: "undone by the admin"}
+	e := engine(a, store, "fettle undo "+id, o.wait)
+	p, err := e.PreviewUndo(ctx, id, opt)
+	if done, err := noUndo(a, p, err); done || err != nil {
+		return err
+	}
+	fmt.Fprint(a.Stdout, p.Text(ui.Width(a.Stdout)), "\n")
+	if o.plan {
+		return nil
+	}
+	if !o.yes {
+		if err := answered(ctx, a, "not undone; nothing was changed", "Undo this? [y/N] "); err != nil {
+			return err
+		}
+	}
+	outliveTerminal()
+	c, err := e.Undo(ctx, p.Change.ID, opt) // the one that was shown
+	if done, err := noUndo(a, &remedy.Preview{Change: c}, err); done || err != nil {
+		return err
+	}
+	sayTakenBack(a, c)
+	return nil
+}
+
+// noUndo tells why a change is not undone, where it is not. done: there is no
+// need to.
+func noUndo(a *app.App, p *remedy.Preview, err error) (done bool, _ error) {
 	var conflicts *remedy.Conflicts
 	if errors.As(err, &conflicts) {
 		for _, cf := range conflicts.List {
 			fmt.Fprint(a.Stdout, remedy.ShowDiff(cf.Diff()), "\n")
 		}
 	}
-	if errors.Is(err, remedy.ErrTakenBack) {
-		fmt.Fprintf(a.Stdout, "Change %s was undone before: there is nothing to do.\n", c.ID)
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if c == nil {
+	switch {
+	case errors.Is(err, remedy.ErrTakenBack):
+		fmt.Fprintf(a.Stdout, "Change %s was undone before: there is nothing to do.\n", p.Change.ID)
+		return true, nil
+	case err == nil && (p == nil || p.Change == nil):
 		fmt.Fprintln(a.Stdout, "There is no change to undo.")
-		return nil
+		return true, nil
 	}
-	sayTakenBack(a, c)
-	return nil
+	return false, err
 }
 
 func sayTakenBack(a *app.App, c *remedy.Change) {
@@ -115,7 +146,7 @@ func undoUnconfirmed(ctx context.Context, a *app.App, o undoOptions) error {
 	if err != nil {
 		return err
 	}
-	holdOut()
+	outliveTerminal()
 	out := a.Stdout
 	a.Stdout = a.Stderr // the one who started the guard reads one line and may then be gone
 	e := engine(a, store, "the rollback of change "+o.unconfirmed, true)

@@ -92,7 +92,7 @@ func (p *player) story() {
 		})
 	}
 	p.stage("others", func() (string, error) { return p.compare(before) })
-	p.stage("undo", func() (string, error) { return p.verb([]string{"fettle", "undo"}) })
+	p.stage("undo", func() (string, error) { return p.verb([]string{"fettle", "undo", "--yes"}) })
 	if !s.UndoKeeps {
 		p.stage("after-undo", p.expect(found))
 	}

@@ -99,7 +99,7 @@ func (rc raidCase) live(d *disk) error {
 		{confFixed, []string{"fettle", "fix", rc.trap, "--on", rc.confSubject, "--yes"}},
 		{listFixed, []string{"fettle", "fix", rc.trap, "--on", subject, "--yes"}},
 		{mark: undoBegun},
-		{listUndone, []string{"fettle", "undo"}},
+		{listUndone, []string{"fettle", "undo", "--yes"}},
 	} {
 		if s.argv != nil {
 			if out, err := d.b.Run(s.argv...); err != nil {

@@ -177,7 +177,7 @@ func (rc raidCase) act(d *disk, resume bool) error {
 		if err != nil || finishUndo(conf0) && finishUndo(list) {
 			return err
 		}
-		if out, err := d.b.Run("fettle", "undo"); err != nil {
+		if out, err := d.b.Run("fettle", "undo", "--yes"); err != nil {
 			return fmt.Errorf("%w\n%s", err, out)
 		}
 	}

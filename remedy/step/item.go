@@ -231,3 +231,34 @@ func (it Item) Show() string {
 	}
 	return s
 }
+
+// Becomes says what changes when the item, which stands so, is made what it
+// was: a diff of a file's text, or "PATH: NOW → BEFORE"; empty where nothing
+// does. Of secret or private files it tells sizes only.
+func (it Item) Becomes(was Item) string {
+	if it.Same(was) {
+		return ""
+	}
+	if it.Kind != FileItem {
+		return fmt.Sprintf("%s: %s → %s\n", it.Path, it.Show(), was.Show())
+	}
+	from, to := it.Path, it.Path
+	if it.Image.Type == machine.Absent {
+		from = devNull
+	}
+	if was.Image.Type == machine.Absent {
+		to = devNull
+	}
+	var out string
+	if it.Secret || it.Private() || was.Private() {
+		if it.Image.Sum != was.Image.Sum {
+			out = Hidden(from, to, it.Content(), was.Content())
+		}
+	} else {
+		out = Diff(from, to, it.Content(), was.Content())
+	}
+	if out == "" {
+		out = fmt.Sprintf("%s: %s → %s\n", it.Path, it.Show(), was.Show())
+	}
+	return out
+}

@@ -83,7 +83,7 @@ func (c *crasher) matrix(while, verb string, choose func([]string) []int, watch 
 		return fmt.Errorf("%s, undisturbed: %w\n%s", verb, err, c.out)
 	}
 	if verb == "fix" {
-		if err := c.fettle("", 0, "undo"); err != nil {
+		if err := c.fettle("", 0, c.argv("undo")...); err != nil {
 			return fmt.Errorf("undo, undisturbed: %w", err)
 		}
 	}
@@ -135,8 +135,11 @@ func (c *crasher) matrix(while, verb string, choose func([]string) []int, watch 
 }
 
 func (c *crasher) argv(verb string) []string {
-	if verb == "fix" {
+	switch verb {
+	case "fix":
 		return []string{"fix", "mdadm-bad-blocks", "--on", "md0/" + victim, "--yes"}
+	case "undo":
+		return []string{"undo", "--yes"}
 	}
 	return []string{verb}
 }
@@ -189,7 +192,7 @@ func (c *crasher) cut(verb, point string) error {
 			return fmt.Errorf("fettle %s: exit status %d before it came to the point", verb, code)
 		}
 		if verb == "fix" {
-			if err := c.fettle("", 0, "undo"); err != nil {
+			if err := c.fettle("", 0, c.argv("undo")...); err != nil {
 				return err
 			}
 		}
@@ -213,7 +216,7 @@ func (c *crasher) kill(verb string, n int, point, then string) (refused bool, er
 			refused = true
 		}
 	}
-	if err := c.fettle("", 0, then); err != nil {
+	if err := c.fettle("", 0, c.argv(then)...); err != nil {
 		return refused, err
 	}
 	// Killed before the change began, or after it was finished?
@@ -233,7 +236,7 @@ func (c *crasher) kill(verb string, n int, point, then string) (refused bool, er
 		return refused, fmt.Errorf("the bitmap is at %q, and was %s", md("bitmap/location"), c.bitmap)
 	}
 	if list == "none" { // back to where the next one begins
-		err = c.fettle("", 0, "undo")
+		err = c.fettle("", 0, c.argv("undo")...)
 	}
 	return refused, err
 }

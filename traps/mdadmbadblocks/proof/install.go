@@ -87,7 +87,7 @@ var inInitramfs = lab.Scenario{
 			expect(0, "0\n", "cat", "/sys/block/md0/md/degraded"),
 		}},
 		{Name: "undo", Acts: []lab.Act{
-			expect(0, "is undone", "fettle", "undo"),
+			expect(0, "is undone", "fettle", "undo", "--yes"),
 			expect(1, "", "stat", bootScripts[0]),
 			expect(0, "made anew with: -u /etc/initramfs-tools/scripts/*/*\n", "cat", "/run/made"),
 		}},

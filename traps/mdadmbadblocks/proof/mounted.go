@@ -65,7 +65,7 @@ func playMounted(k arrayKind, b *lab.Bench) error {
 		}
 	}
 	for i := 0; err == nil && i <= n; i++ { // a change for each member, and one for mdadm.conf
-		err = act(fmt.Sprintf("undo, %d of %d", i+1, n+1), "undo")
+		err = act(fmt.Sprintf("undo, %d of %d", i+1, n+1), "undo", "--yes")
 	}
 	written, ferr := files.end()
 	if err == nil {
