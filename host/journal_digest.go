@@ -148,6 +148,9 @@ func clean(s string, n int) string {
 	}, strings.ToValidUTF8(s, "?"))
 }
 
+// Shape is the line of a message with what differs from time to time as "#".
+func (m Message) Shape() string { return shape(m.Text) }
+
 // shape is a line with its numbers, addresses and ids taken out: two lines of
 // one shape are the same message. Names that end in a number (eth0, sda1)
 // stay.

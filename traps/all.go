@@ -4,13 +4,17 @@ package traps
 
 import (
 	"fettle/trap"
+	"fettle/traps/apparmordenials"
 	"fettle/traps/bridgemtu"
 	"fettle/traps/counterwrap"
 	"fettle/traps/deletedopenfiles"
+	"fettle/traps/devicetimeoutatboot"
 	"fettle/traps/dmcachesmq"
 	"fettle/traps/journalaccess"
+	"fettle/traps/kernelcomplaints"
 	"fettle/traps/ksmscanrate"
 	"fettle/traps/ldaptlsverify"
+	"fettle/traps/logflood"
 	"fettle/traps/mdadmbadblocks"
 	"fettle/traps/netbootstale"
 	"fettle/traps/openpgpkeyservers"
@@ -20,6 +24,7 @@ import (
 	"fettle/traps/sshcontrolsockets"
 	"fettle/traps/sshslowlogin"
 	"fettle/traps/sshtotp"
+	"fettle/traps/unitrestartloop"
 	"fettle/traps/unitsfailed"
 	"fettle/traps/zfswritedistribution"
 )
@@ -28,6 +33,11 @@ import (
 func All() []*trap.Trap {
 	return append([]*trap.Trap{
 		&unitsfailed.Trap,
+		&kernelcomplaints.Trap,
+		&unitrestartloop.Trap,
+		&devicetimeoutatboot.Trap,
+		&logflood.Trap,
+		&apparmordenials.Trap,
 		&deletedopenfiles.Trap,
 		&ksmscanrate.Trap,
 		&bridgemtu.Trap,

@@ -106,6 +106,14 @@ func (s *Source) systemctlShow(args []string) (host.Output, error) {
 	blocks := strings.Split(text, "\n\n")
 	var out []string
 	for _, u := range units {
+		if u == "*.service" { // all of them
+			for _, b := range blocks {
+				if strings.Contains(b, "Id=") {
+					out = append(out, pickProps(b, props, bare))
+				}
+			}
+			continue
+		}
 		b, ok := unitBlock(blocks, u)
 		if !ok {
 			return host.Output{}, host.ErrNotCollected

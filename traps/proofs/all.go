@@ -12,20 +12,28 @@ import (
 	"fettle/lab/remedyproof"
 	"fettle/lab/sabotage"
 	"fettle/trap"
+	"fettle/traps/apparmordenials"
+	apparmordenialsproof "fettle/traps/apparmordenials/proof"
 	"fettle/traps/bridgemtu"
 	bridgemtuproof "fettle/traps/bridgemtu/proof"
 	"fettle/traps/counterwrap"
 	counterwrapproof "fettle/traps/counterwrap/proof"
 	"fettle/traps/deletedopenfiles"
 	deletedopenfilesproof "fettle/traps/deletedopenfiles/proof"
+	"fettle/traps/devicetimeoutatboot"
+	devicetimeoutatbootproof "fettle/traps/devicetimeoutatboot/proof"
 	"fettle/traps/dmcachesmq"
 	dmcachesmqproof "fettle/traps/dmcachesmq/proof"
 	"fettle/traps/journalaccess"
 	journalaccessproof "fettle/traps/journalaccess/proof"
+	"fettle/traps/kernelcomplaints"
+	kernelcomplaintsproof "fettle/traps/kernelcomplaints/proof"
 	"fettle/traps/ksmscanrate"
 	ksmscanrateproof "fettle/traps/ksmscanrate/proof"
 	"fettle/traps/ldaptlsverify"
 	ldaptlsverifyproof "fettle/traps/ldaptlsverify/proof"
+	"fettle/traps/logflood"
+	logfloodproof "fettle/traps/logflood/proof"
 	"fettle/traps/mdadmbadblocks"
 	mdadmbadblocksproof "fettle/traps/mdadmbadblocks/proof"
 	"fettle/traps/raforwarding"
@@ -38,6 +46,8 @@ import (
 	sshslowloginproof "fettle/traps/sshslowlogin/proof"
 	"fettle/traps/sshtotp"
 	sshtotpproof "fettle/traps/sshtotp/proof"
+	"fettle/traps/unitrestartloop"
+	unitrestartloopproof "fettle/traps/unitrestartloop/proof"
 	"fettle/traps/unitsfailed"
 	unitsfailedproof "fettle/traps/unitsfailed/proof"
 	"fettle/traps/zfswritedistribution"
@@ -64,6 +74,11 @@ type Sabotage = sabotage.Sabotage
 func All() []Proof {
 	return []Proof{
 		{&unitsfailed.Trap, unitsfailedproof.Scenarios, nil, unitsfailedproof.Sabotages},
+		{&kernelcomplaints.Trap, kernelcomplaintsproof.Scenarios, nil, nil},
+		{&unitrestartloop.Trap, unitrestartloopproof.Scenarios, nil, nil},
+		{&devicetimeoutatboot.Trap, devicetimeoutatbootproof.Scenarios, nil, nil},
+		{&logflood.Trap, logfloodproof.Scenarios, nil, nil},
+		{&apparmordenials.Trap, apparmordenialsproof.Scenarios, nil, nil},
 		{&deletedopenfiles.Trap, deletedopenfilesproof.Scenarios, nil, deletedopenfilesproof.Sabotages},
 		{&ksmscanrate.Trap, ksmscanrateproof.Scenarios, ksmscanrateproof.Experiments, ksmscanrateproof.Sabotages},
 		{&bridgemtu.Trap, bridgemtuproof.Scenarios, bridgemtuproof.Experiments, bridgemtuproof.Sabotages},

@@ -1,0 +1,131 @@
+// Package apparmordenials finds programs that AppArmor denies what they ask
+// for, by their profiles.
+package apparmordenials
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"fettle/fact/container"
+	"fettle/fact/journal"
+	"fettle/host"
+	"fettle/internal/lazy"
+	"fettle/trap"
+)
+
+//go:embed lore.md
+var lore trap.Lore
+
+// Trap is apparmor-denials.
+var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Limit: 15 * time.Second, Check: check}
+
+// From how many denials of one profile on they count, and count for more.
+const (
+	some = 3
+	many = 100
+)
+
+const module = "/sys/module/apparmor/parameters/enabled"
+
+func check(ctx context.Context, h *host.Host, r *trap.Report) error {
+	if container.Of(ctx, h) != "" {
+		r.NotApplicable("", "a container has no AppArmor log of its own: the host has it")
+		return nil
+	}
+	switch on, err := h.ReadString(ctx, module); {
+	case host.IsAbsent(err):
+		r.NotApplicable("", "this kernel has no AppArmor")
+		return nil
+	case err == nil && on != "Y":
+		r.NotApplicable("", "AppArmor is off", trap.Ev(module, "%s", on))
+		return nil
+	}
+	j, err := journal.Read(ctx, h)
+	if err != nil {
+		return err
+	}
+	l, err := journal.Part(h, j.Kernel)
+	if err != nil {
+		return err
+	}
+	found := 0
+	for _, p := range profiles(l) {
+		if p.count < some {
+			continue
+		}
+		found++
+		r.Found(p.finding(l))
+	}
+	if found == 0 {
+		r.Clear("", "AppArmor denies nothing that matters", trap.Ev(l.Source, "%s", journal.Looked(l)))
+	}
+	return nil
+}
+
+var (
+	denied   = lazy.Regexp(`apparmor="DENIED" operation="(?P<op>[^"]+)"`)
+	field    = lazy.Regexp(`\b(profile|name|comm|capname|requested_mask|peer)=(?:"([^"]*)"|([0-9A-F]+)\b)`)
+	harmless = []string{"net_admin", "sys_ptrace", "dac_read_search", "dac_override", "sys_nice", "perfmon", "bpf", "sys_admin", "sys_resource", "sys_rawio", "syslog", "checkpoint_restore"}
+)
+
+// profile is what one profile denied.
+type profile struct {
+	name     string
+	count    int
+	messages []host.Message
+}
+
+func profiles(l host.Log) []*profile {
+	var out []*profile
+	// A kernel whose audit lines journald reads a second time has each twice.
+	kernel := slices.ContainsFunc(l.Messages, func(m host.Message) bool { return m.By == "kernel" && denied().MatchString(m.Text) })
+	for _, m := range journal.Find(l, denied()) {
+		f := map[string]string{}
+		for _, g := range field().FindAllStringSubmatch(m.Text, -1) {
+			if f[g[1]] == "" {
+				f[g[1]] = g[2] + g[3]
+			}
+		}
+		if kernel && m.By != "kernel" || f["profile"] == "" || innocent(m.Groups["op"], f) {
+			continue
+		}
+		i := slices.IndexFunc(out, func(p *profile) bool { return p.name == f["profile"] })
+		if i < 0 {
+			i = len(out)
+			out = append(out, &profile{name: f["profile"]})
+		}
+		out[i].count += m.Count
+		out[i].messages = append(out[i].messages, m.Message)
+	}
+	slices.SortFunc(out, func(a, b *profile) int { return strings.Compare(a.name, b.name) })
+	return out
+}
+
+// innocent are denials that programs live with: what libraries try in vain,
+// and snaps, whose profiles are made so.
+func innocent(op string, f map[string]string) bool {
+	switch p := f["profile"]; {
+	case strings.HasPrefix(p, "snap."), strings.HasPrefix(p, "snap-"), strings.HasPrefix(p, "/snap/"), p == "unprivileged_userns":
+		return true
+	case op == "capable":
+		return slices.Contains(harmless, f["capname"])
+	}
+	return op == "ptrace"
+}
+
+func (p *profile) finding(l host.Log) trap.Finding {
+	f := trap.Finding{Subject: p.name, Severity: trap.Notice, Summary: "AppArmor denies programs of this profile what they ask for",
+		Detail: trap.Prose(fmt.Sprintf("%d denials %s", p.count, journal.Looked(l))),
+		ByHand: "aa-logprof shows each, and adds what is right to the profile"}
+	if p.count >= many {
+		f.Severity = trap.Warning
+	}
+	for _, m := range p.messages[max(0, len(p.messages)-5):] {
+		f.Evidence = append(f.Evidence, trap.Ev(journal.Source(l, m), "%s", journal.Said(m)))
+	}
+	return f
+}

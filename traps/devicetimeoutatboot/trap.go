@@ -1,0 +1,136 @@
+// Package devicetimeoutatboot finds devices for which the boot waited in vain.
+package devicetimeoutatboot
+
+import (
+	"context"
+	_ "embed"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fettle/conf/fstab"
+	"fettle/fact/journal"
+	"fettle/host"
+	"fettle/internal/lazy"
+	"fettle/trap"
+)
+
+//go:embed lore.md
+var lore trap.Lore
+
+// Trap is device-timeout-at-boot.
+var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Limit: 15 * time.Second, Check: check}
+
+// The job's line has the unit alone since systemd 215; the status line has it
+// after "device" (systemd 248), or the path (before).
+var timedOut = lazy.Regexp(`^(?P<unit>dev-\S+\.device): Job \S+/start (?:timed out|failed with result 'timeout')|Timed out waiting for device (?P<dev>\S+?)\.?(?: - .*)?$`)
+
+func check(ctx context.Context, h *host.Host, r *trap.Report) error {
+	if !h.Running() {
+		return host.ErrNotRunning
+	}
+	if _, err := h.Stat(ctx, "/run/systemd/system"); host.IsAbsent(err) {
+		r.NotApplicable("", host.ErrNoSystemd.Error())
+		return nil
+	}
+	j, err := journal.Read(ctx, h)
+	if err != nil {
+		return err
+	}
+	l, err := journal.Part(h, j.Manager)
+	if err != nil {
+		return err
+	}
+	found := map[string][]journal.Match{}
+	for _, m := range journal.Find(l, timedOut()) {
+		dev := m.Groups["dev"]
+		if dev == "" || strings.HasSuffix(dev, ".device") {
+			dev = device(strings.TrimSuffix(m.Groups["unit"]+dev, ".device"))
+		}
+		found[dev] = append(found[dev], m)
+	}
+	for _, dev := range slices.Sorted(maps.Keys(found)) {
+		ms := found[dev]
+		f := trap.Finding{Subject: dev, Severity: trap.Warning, Summary: "the boot waited for it in vain, and went on without what needs it",
+			ByHand: "blkid shows which devices there are; " + wants(ctx, h, dev)}
+		if there, err := h.Exists(ctx, dev); err == nil && there {
+			f.Severity, f.Summary = trap.Notice, "came too late for the boot, which went on without it"
+			f.ByHand = "give it more time: x-systemd.device-timeout=5min in its line of /etc/fstab"
+		}
+		if slight(dev) {
+			f.Severity = trap.Notice
+			f.ByHand = "systemctl mask " + unitName(dev) + " if nothing needs it"
+		}
+		for _, m := range ms[:min(3, len(ms))] {
+			f.Evidence = append(f.Evidence, trap.Ev(journal.Source(l, m.Message), "%s", journal.Said(m.Message)))
+		}
+		r.Found(f)
+	}
+	switch {
+	case len(found) > 0:
+	case l.Cut:
+		r.Clear("", "no device was waited for in vain since the log begins", trap.Ev(l.Source, "%s", journal.Looked(l)))
+	default:
+		r.Clear("", "no device was waited for in vain", trap.Ev(l.Source, "%s", journal.Looked(l)))
+	}
+	return nil
+}
+
+// slight are devices that nothing but a login prompt, or nothing at all, waits for.
+func slight(dev string) bool {
+	base := path.Base(dev)
+	return strings.HasPrefix(base, "tpm") || strings.HasPrefix(base, "tty") || strings.HasPrefix(base, "hvc") || strings.HasPrefix(base, "sclp")
+}
+
+// wants says which line asks for the device.
+func wants(ctx context.Context, h *host.Host, dev string) string {
+	entries, _ := fstab.Read(ctx, h)
+	for _, e := range entries {
+		if slices.Contains(names(e.Device), dev) {
+			return "mend or take out line " + strconv.Itoa(e.Line) + " of /etc/fstab (" + e.Mount + ")"
+		}
+	}
+	return "mend the line of /etc/fstab or /etc/crypttab that asks for it (grep " + path.Base(dev) + ")"
+}
+
+// names are the paths by which systemd waits for a device of fstab.
+func names(spec string) []string {
+	if strings.HasPrefix(spec, "/dev/") {
+		return []string{spec}
+	}
+	tag, v, ok := strings.Cut(spec, "=")
+	if !ok {
+		return nil
+	}
+	return []string{"/dev/disk/by-" + strings.ToLower(tag) + "/" + strings.Trim(v, `"`)}
+}
+
+// device undoes the escapes of a unit's name (systemd-escape(1) --path --unescape).
+func device(unit string) string {
+	var b strings.Builder
+	b.WriteByte('/')
+	for i := 0; i < len(unit); i++ {
+		switch {
+		case unit[i] == '-':
+			b.WriteByte('/')
+		case unit[i] == '\\' && i+3 < len(unit) && unit[i+1] == 'x':
+			if c, err := strconv.ParseUint(unit[i+2:i+4], 16, 8); err == nil {
+				b.WriteByte(byte(c))
+				i += 3
+				continue
+			}
+			b.WriteByte(unit[i])
+		default:
+			b.WriteByte(unit[i])
+		}
+	}
+	return b.String()
+}
+
+// unitName is device's opposite, for the few names of slight devices.
+func unitName(dev string) string {
+	return strings.ReplaceAll(strings.TrimPrefix(dev, "/"), "/", "-") + ".device"
+}

@@ -1,0 +1,102 @@
+package kernelcomplaints
+
+import (
+	"regexp"
+	"strings"
+
+	"fettle/internal/lazy"
+	"fettle/trap"
+)
+
+// kind is a sort of complaint.
+type kind struct {
+	subject string // "disk", before the name that the group "what" matches
+	re      func() *regexp.Regexp
+	name    func(string) string // of what is meant: the disk of a partition
+	// innocent are names that complain on healthy hosts.
+	innocent func(string) bool
+	least    int  // lines from which it counts
+	grows    int  // lines from which it is one degree graver; 0: never
+	lately   bool // only if it goes on: the last one within two days, and one a day
+	severity trap.Severity
+	summary  string
+	byHand   string
+}
+
+const disks = "smartctl -a /dev/WHAT; back up what is on it, look at its cable, replace it"
+
+// kinds in the order in which they are tried. The words are those of Linux 4.4
+// to 6.12.
+var kinds = []kind{
+	{subject: "disk", re: lazy.Regexp(`(?:I/O|critical \w+|recovered \w+|operation not supported) error, dev (?P<what>[\w-]+)[,:]|[Bb]uffer I/O error on dev(?:ice)? (?P<what>[\w-]+)`),
+		name: disk, innocent: removable, least: 1, severity: trap.Critical, summary: "the kernel reports I/O errors of this disk: reads or writes failed", byHand: disks},
+	{subject: "file system on", re: lazy.Regexp(`EXT4-fs error \(device (?P<what>[\w-]+)|EXT4-fs \((?P<what>[\w-]+)\): Remounting filesystem read-only|XFS \((?P<what>[\w-]+)\): (?:[Cc]orruption|[Mm]etadata (?:I/O error|[Cc]orruption)|Internal error|log I/O error|Filesystem has been shut down)|BTRFS (?:error|critical) \(device (?P<what>[\w-]+)`),
+		innocent: removable, least: 1, severity: trap.Critical, summary: "the kernel found this file system damaged, or could not write it", byHand: "back up what can be read, then check it unmounted: fsck -n /dev/WHAT"},
+	{re: lazy.Regexp(`BUG: unable to handle|BUG: kernel NULL pointer|kernel BUG at |\bOops: |general protection fault, (?:probably|maybe)|general protection fault: 0{4} \[#|Unable to handle kernel`),
+		subject: "kernel", least: 1, severity: trap.Critical, summary: "a part of the kernel crashed; it goes on in a state that nobody knows", byHand: "reboot soon, and report the lines to the distribution"},
+	{subject: "link", re: lazy.Regexp(`(?:^|\s)(?P<what>ata\d+)(?:\.\d+)?: (?:exception Emask|hard resetting link|failed command|limiting SATA link)`),
+		least: 6, severity: trap.Warning, summary: "the link to this disk is reset again and again: cable, power, or the disk itself", byHand: "dmesg names the disk on WHAT; change its cable, look at smartctl -a"},
+	{subject: "NVMe disk", re: lazy.Regexp(`(?P<what>nvme\d+): (?:I/O (?:tag )?\d+ .*timeout|controller is down|Device not ready|Removing after probe failure|Disabling device after reset failure)`),
+		least: 1, severity: trap.Warning, summary: "this NVMe disk does not answer in time", byHand: "nvme smart-log /dev/WHAT; update its firmware; look at APST (nvme_core.default_ps_max_latency_us=0)"},
+	{subject: "program", re: lazy.Regexp(`Memory cgroup out of memory: Kill(?:ed)? process \d+ \((?P<what>[^)]+)\)`),
+		least: 1, severity: trap.Notice, summary: "the kernel killed this program at the memory limit of its control group", byHand: "raise the limit (MemoryMax=, --memory), or find out why WHAT grows"},
+	{subject: "program", re: lazy.Regexp(`(?:Out of memory|Out of memory \(oom_kill_allocating_task\)): Kill(?:ed)? process \d+ \((?P<what>[^)]+)\)`),
+		least: 1, severity: trap.Warning, summary: "memory ran out, and the kernel killed this program", byHand: "journalctl -k -b -g 'Out of memory' shows who used it; limit what grows, or add memory"},
+	{subject: "task", re: lazy.Regexp(`INFO: task (?P<what>.+?):\d+ blocked for more than \d+ seconds`), name: worker,
+		least: 1, severity: trap.Warning, summary: "it was blocked in the kernel for minutes: a disk, an NFS server or a lock did not answer", byHand: "the trace below the line in journalctl -k -b names what it waited for"},
+	{subject: "program", re: lazy.Regexp(`(?:^|\s)(?P<what>[^\s\[\]:]+(?: [^\s\[\]:]+){0,2})\[\d+\]: segfault at|traps: (?P<what>[^\[]+)\[\d+\] (?:general protection|trap divide error|trap invalid opcode)`),
+		least: 3, severity: trap.Warning, summary: "it crashes again and again (segfault)", byHand: "coredumpctl info WHAT, or its vendor; several programs at once point at memory: memtest86+"},
+	{subject: "CPU", re: lazy.Regexp(`\[Hardware Error\]: (?:Machine check|Uncorrected|CPU \d+: Machine|.*[Ff]atal)|Machine Check Exception|mce: Uncorrected`),
+		least: 1, severity: trap.Warning, summary: "the processor or its memory reports hardware errors (machine checks)", byHand: "rasdaemon, or mcelog --client, says which part; ask the hardware's vendor"},
+	{subject: "CPU", re: lazy.Regexp(`soft lockup - CPU|self-detected stall on CPU|detected stalls on CPUs|[Hh]ard LOCKUP`),
+		least: 1, grows: 3, severity: trap.Notice, summary: "a processor did nothing but one task for tens of seconds, or the virtual machine was halted", byHand: "of a guest: look for an overloaded host, or a pause for a snapshot; else the trace in journalctl -k -b names the driver"},
+	{subject: "CPU", re: lazy.Regexp(`(?:Core|Package) temperature (?:is )?above threshold, cpu clock`),
+		least: 20, lately: true, severity: trap.Notice, summary: "the processor is too hot, and runs slower for it", byHand: "clean its fan and the air's way; sensors shows the temperatures"},
+	{subject: "link", re: lazy.Regexp(`NETDEV WATCHDOG: (?P<what>[\w.-]+)(?: \([^)]*\))?: .*transmit queue \d+ timed out`),
+		least: 1, severity: trap.Warning, summary: "the network card stopped sending, and was reset", byHand: "ethtool -i WHAT names driver and firmware: update them; try ethtool -K WHAT tso off gso off"},
+	{subject: "link", re: lazy.Regexp(`(?i)(?:^|\s)(?P<what>[a-z][a-z0-9._-]{1,14}): (?:[\w.-]+: )?(?:[\w.-]+ )?(?:nic )?link (?:is )?down\b|\(slave (?P<what>[\w.-]+)\): link status definitely down`),
+		innocent: virtual, least: 5, lately: true, severity: trap.Warning, summary: "its link goes down again and again", byHand: "ethtool -S WHAT; change the cable or the transceiver, look at the switch's port"},
+	{subject: "NFS server", re: lazy.Regexp(`nfs: server (?P<what>\S+) not responding`),
+		least: 3, lately: true, severity: trap.Warning, summary: "it does not answer again and again, and who uses it waits", byHand: "look at the server and the network between; nfsstat -rc counts the retransmissions"},
+	{subject: "program", re: lazy.Regexp(`(?P<what>[\w/.:-]+): page allocation failure`), name: worker,
+		least: 3, severity: trap.Notice, summary: "the kernel found no memory of the kind it needed for it", byHand: "sysctl vm.min_free_kbytes: a larger reserve helps network drivers"},
+}
+
+// disk is the disk of a partition: sda of sda1, nvme0n1 of nvme0n1p2.
+func disk(dev string) string {
+	switch base := strings.TrimRight(dev, "0123456789"); {
+	case strings.HasPrefix(dev, "sd"), strings.HasPrefix(dev, "vd"), strings.HasPrefix(dev, "hd"), strings.HasPrefix(dev, "xvd"):
+		return base
+	case strings.HasSuffix(base, "p") && (strings.HasPrefix(dev, "nvme") || strings.HasPrefix(dev, "mmcblk")):
+		return strings.TrimSuffix(base, "p")
+	}
+	return dev
+}
+
+// removable are drives without a medium, and what has no hardware behind it:
+// they complain on healthy hosts.
+func removable(dev string) bool {
+	for _, p := range []string{"fd", "sr", "scd", "loop", "nbd", "zram", "ram"} {
+		if n, ok := strings.CutPrefix(dev, p); ok && strings.Trim(n, "0123456789") == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// virtual are links that come and go with guests and containers, and names
+// that are no network links.
+func virtual(link string) bool {
+	for _, p := range []string{"veth", "vnet", "tap", "tun", "docker", "br-", "virbr", "cali", "cni", "lxc", "lxd", "wl", "ata", "usb", "vif", "fwpr", "fwln"} {
+		if strings.HasPrefix(link, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// worker is a task's name without the number of the worker that it is.
+func worker(task string) string {
+	name, _, _ := strings.Cut(task, "/")
+	return name
+}

@@ -1,0 +1,141 @@
+// Package kernelcomplaints finds what the kernel complains of in its log:
+// grouped by kind and by disk, link or program, and counted.
+package kernelcomplaints
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"fettle/fact/container"
+	"fettle/fact/journal"
+	"fettle/host"
+	"fettle/trap"
+)
+
+//go:embed lore.md
+var lore trap.Lore
+
+// Trap is kernel-complaints.
+var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Limit: 15 * time.Second, Check: check}
+
+func check(ctx context.Context, h *host.Host, r *trap.Report) error {
+	if container.Of(ctx, h) != "" {
+		r.NotApplicable("", "a container has no kernel of its own: the host has its log")
+		return nil
+	}
+	j, err := journal.Read(ctx, h)
+	if err != nil {
+		return err
+	}
+	l, err := journal.Part(h, j.Kernel)
+	if err != nil {
+		return err
+	}
+	found := 0
+	for _, g := range group(l) {
+		if f, ok := judge(ctx, h, l, g); ok {
+			r.Found(f)
+			found++
+		}
+	}
+	if found == 0 {
+		r.Clear("", "the kernel complains of nothing that matters", trap.Ev(l.Source, "%d lines %s", l.Lines, journal.Looked(l)))
+	}
+	return nil
+}
+
+// complaint is what the kernel said of one kind about one thing.
+type complaint struct {
+	kind        *kind
+	what        string // a disk, a link, a program; empty where the kind names none
+	count       int
+	first, last time.Time
+	lines       []host.Message
+}
+
+// group sorts the messages of the log into complaints: each belongs to the
+// first kind that knows it.
+func group(l host.Log) []*complaint {
+	var out []*complaint
+	for _, m := range l.Messages {
+		k, what := kindOf(m.Text)
+		if k == nil {
+			continue
+		}
+		i := slices.IndexFunc(out, func(c *complaint) bool { return c.kind == k && c.what == what })
+		if i < 0 {
+			i = len(out)
+			out = append(out, &complaint{kind: k, what: what, first: m.First})
+		}
+		c := out[i]
+		c.count += m.Count
+		c.last = m.Last
+		if m.First.Before(c.first) {
+			c.first = m.First
+		}
+		c.lines = append(c.lines, m)
+	}
+	return out
+}
+
+func kindOf(text string) (*kind, string) {
+	for i := range kinds {
+		k := &kinds[i]
+		re := k.re()
+		g := re.FindStringSubmatch(text)
+		if g == nil {
+			continue
+		}
+		what := ""
+		for n, name := range re.SubexpNames() {
+			if name == "what" && g[n] != "" {
+				what = g[n]
+			}
+		}
+		if k.name != nil {
+			what = k.name(what)
+		}
+		if k.innocent != nil && k.innocent(what) {
+			return nil, ""
+		}
+		return k, what
+	}
+	return nil, ""
+}
+
+// judge makes a finding of a complaint that is heard often enough.
+func judge(ctx context.Context, h *host.Host, l host.Log, c *complaint) (trap.Finding, bool) {
+	k := c.kind
+	if c.count < k.least || k.lately && (l.Until.Sub(c.last) > 48*time.Hour || c.last.Sub(c.first) > time.Duration(c.count)*24*time.Hour) {
+		return trap.Finding{}, false
+	}
+	f := trap.Finding{Subject: strings.TrimSpace(k.subject + " " + c.what), Severity: k.severity, Summary: k.summary, ByHand: strings.ReplaceAll(k.byHand, "WHAT", c.what),
+		Detail: trap.Prose(fmt.Sprintf("%d lines %s", c.count, journal.Looked(l)))}
+	if k.grows > 0 && c.count >= k.grows {
+		f.Severity++
+	}
+	if k.subject == "disk" && gone(ctx, h, c.what) {
+		f.Severity, f.ByHand = trap.Notice, "nothing, if somebody unplugged it; else look at its cable and power"
+		f.Summary = "the kernel reported I/O errors, and the disk is not there any more"
+	}
+	for _, m := range c.lines[max(0, len(c.lines)-5):] {
+		f.Evidence = append(f.Evidence, trap.Ev(journal.Source(l, m), "%s", journal.Said(m)))
+	}
+	return f, true
+}
+
+// gone tells that a disk was taken out: the kernel does not know it any more.
+func gone(ctx context.Context, h *host.Host, disk string) bool {
+	if disk == "" {
+		return false
+	}
+	if _, err := h.Stat(ctx, "/sys/block"); err != nil {
+		return false
+	}
+	_, err := h.Stat(ctx, "/sys/block/"+disk)
+	return host.IsAbsent(err)
+}

@@ -1,0 +1,135 @@
+// Package unitrestartloop finds services that end with an error and are
+// started again, over and over.
+package unitrestartloop
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fettle/fact/journal"
+	"fettle/host"
+	"fettle/internal/lazy"
+	"fettle/internal/units"
+	"fettle/trap"
+)
+
+//go:embed lore.md
+var lore trap.Lore
+
+// Trap is unit-restart-loop.
+var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Limit: 15 * time.Second, Check: check}
+
+// From what on restarts are a loop.
+const (
+	waiting = 3                // restarts of a service that waits for the next one now
+	often   = 5                // failures since boot
+	apart   = 15 * time.Minute // between two of them, on average
+	lately  = 30 * time.Minute // since the last one
+)
+
+func check(ctx context.Context, h *host.Host, r *trap.Report) error {
+	if !h.Running() {
+		return host.ErrNotRunning
+	}
+	if _, err := h.Stat(ctx, "/run/systemd/system"); host.IsAbsent(err) {
+		r.NotApplicable("", host.ErrNoSystemd.Error())
+		return nil
+	}
+	loops := map[string][]trap.Evidence{}
+	cerr := counters(ctx, h, loops)
+	logged, lerr := failures(ctx, h, loops)
+	names := make([]string, 0, len(loops))
+	for n := range loops {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	for _, n := range names {
+		r.Found(trap.Finding{Subject: n, Severity: trap.Warning, Summary: "ends with an error and is started again, over and over",
+			Evidence: append(loops[n], why(ctx, h, n)...), ByHand: "journalctl -b -u " + n + " -n 30; systemctl stop " + n + " ends the loop"})
+	}
+	switch err := cmp.Or(cerr, lerr); {
+	case err != nil: // each sees loops that the other does not
+		r.Unknown("", err)
+	case len(names) == 0:
+		r.Clear("", "no service is started again and again", trap.Ev("journal", "%s", logged))
+	}
+	return nil
+}
+
+// showArgs ask for the counters of all services in systemd's memory.
+var showArgs = []string{"show", "--property=Id,NRestarts,SubState,Result", "--", "*.service"}
+
+// counters finds the services that wait for their restart now.
+func counters(ctx context.Context, h *host.Host, loops map[string][]trap.Evidence) error {
+	out, err := h.Run(ctx, "systemctl", showArgs...)
+	if err != nil {
+		return err
+	}
+	if out.Exit != 0 {
+		return fmt.Errorf("systemctl show failed with status %d", out.Exit)
+	}
+	for block := range strings.SplitSeq(string(out.Stdout), "\n\n") {
+		v := map[string]string{}
+		for line := range strings.Lines(block) {
+			k, val, _ := strings.Cut(strings.TrimSpace(line), "=")
+			v[k] = val
+		}
+		n, err := strconv.Atoi(v["NRestarts"])
+		if err == nil && n >= waiting && v["SubState"] == "auto-restart" && v["Result"] != "success" && v["Id"] != "" {
+			loops[v["Id"]] = append(loops[v["Id"]], trap.Ev("systemctl show "+v["Id"], "SubState=auto-restart Result=%s NRestarts=%d", v["Result"], n))
+		}
+	}
+	return nil
+}
+
+var failed = lazy.Regexp(`^(?P<unit>[^\s:]+\.service): (?:Failed with result|Unit entered failed state|Main process exited, code=(?:exited, status=[1-9]|killed|dumped))`)
+
+// failures finds the services that failed again and again by the log.
+func failures(ctx context.Context, h *host.Host, loops map[string][]trap.Evidence) (looked string, err error) {
+	j, err := journal.Read(ctx, h)
+	if err != nil {
+		return "", err
+	}
+	l, err := journal.Part(h, j.Manager)
+	if err != nil {
+		return "", err
+	}
+	for _, m := range journal.Find(l, failed()) {
+		unit := m.Groups["unit"]
+		switch {
+		case m.Count < often, l.Until.Sub(m.Last) > lately, m.Last.Sub(m.First) > time.Duration(m.Count-1)*apart:
+			continue
+		case strings.HasPrefix(unit, "getty@"), strings.HasPrefix(unit, "user@"), strings.HasPrefix(unit, "session-"):
+			continue
+		}
+		loops[unit] = append(loops[unit], trap.Ev(journal.Source(l, m.Message), "%s, on average %s apart", journal.Said(m.Message), units.Duration(m.Last.Sub(m.First)/time.Duration(m.Count-1))))
+	}
+	return journal.Looked(l), nil
+}
+
+// why are the last lines of a service in the log.
+func why(ctx context.Context, h *host.Host, unit string) []trap.Evidence {
+	j, err := journal.Read(ctx, h)
+	if err != nil {
+		return nil
+	}
+	base, _, _ := strings.Cut(journal.Base(unit), "@")
+	var ev []trap.Evidence
+	for _, l := range []host.Log{j.Failed, j.Recent} {
+		for _, m := range l.Messages {
+			if m.By != "systemd" && (m.Unit == unit || m.Unit == "" && m.By == base) && len(ev) < 5 {
+				ev = append(ev, trap.Ev(journal.Source(l, m), "%s", journal.Said(m)))
+			}
+		}
+		if len(ev) > 0 {
+			break
+		}
+	}
+	return ev
+}
