@@ -16,6 +16,7 @@ import (
 	"fettle/traps/ldaptlsverify"
 	"fettle/traps/logflood"
 	"fettle/traps/mdadmbadblocks"
+	"fettle/traps/netbootserial"
 	"fettle/traps/netbootstale"
 	"fettle/traps/openpgpkeyservers"
 	"fettle/traps/raforwarding"
@@ -50,6 +51,7 @@ func All() []*trap.Trap {
 		&sshtotp.Trap,
 		&openpgpkeyservers.Trap,
 		&netbootstale.Trap,
+		&netbootserial.Trap,
 		&mdadmbadblocks.Trap,
 		&slowdisk.Trap,
 		&dmcachesmq.Trap,

@@ -36,6 +36,8 @@ type Options struct {
 	Irreversible bool
 	Confirm      time.Duration // 0: where the connection can be cut
 	Wait         bool
+	// Subject is what SetUp sets up, of a trap that has many.
+	Subject string
 }
 
 // Cmd is fettle fix.
@@ -82,6 +84,9 @@ func SetUp(ctx context.Context, a *app.App, t *trap.Trap, o Options) error {
 	o.Format = "text"
 	f := t.Setup.Finding
 	f.Trap, f.Severity, f.Status = t.ID(), trap.Notice, trap.Found
+	if o.Subject != "" {
+		f.Subject = o.Subject
+	}
 	if err := o.valid(t); err != nil {
 		return err
 	}

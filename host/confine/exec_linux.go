@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"strings"
@@ -82,6 +83,11 @@ func Live() (host.Source, error) {
 }
 
 type live struct{ host.Source }
+
+// Extract reads the file itself.
+func (l *live) Extract(ctx context.Context, kind, name string, of func(io.Reader) ([]byte, error)) ([]byte, error) {
+	return host.ExtractOf(ctx, l.Source, kind, name, of)
+}
 
 // Table has those tables that commands tell come from confined ones.
 func (l *live) Table(ctx context.Context, t host.Table) ([]byte, error) {

@@ -1,0 +1,83 @@
+package netboot
+
+import (
+	"context"
+	"path/filepath"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"fettle/cli/app"
+	"fettle/cli/fix"
+	"fettle/netboot/menu"
+)
+
+type serialOptions struct {
+	fix.Options
+	port  string
+	speed int
+}
+
+func serialCmd(a *app.App) *cobra.Command {
+	var o serialOptions
+	c := &cobra.Command{
+		Use:   "serial FOLDER",
+		Short: "Send boot menus and what they start to a serial console",
+		Long: `Rewrites the boot menus of syslinux, pxelinux and GRUB below a folder, and every
+file that they include: console= on both sides of "---", the loader's own port,
+no vga= and no graphical terminal. Timeouts and defaults stay as they are.
+Menus that include each other in a circle are refused. Done again it changes
+nothing.
+
+Without --port it takes what most entries use, else what this host's firmware
+names (ACPI table SPCR). The port of a BMC is often ttyS1; on the host itself
+"ipmitool sol info 1" and "dmidecode -t 8" tell.
+
+The plan is shown as a diff, asked about and applied; fettle undo takes it back.
+` + fix.StatusHelp,
+		Example: `  fettle netboot serial /srv/tftp --port ttyS1 --plan
+  fettle netboot serial /srv/tftp --port ttyS1 --speed 57600 --yes`,
+		Args:    cobra.ExactArgs(1),
+		PreRunE: app.NoEmptyFlags,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return fix.Status(serial(cmd.Context(), a, args[0], o))
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.port, "port", "", "the serial `PORT` that the BMC shows: ttyS0, ttyS1, ttyS2 or ttyS3")
+	f.IntVar(&o.speed, "speed", 0, "its speed in `BITS` per second (default: as found, else 115200)")
+	f.BoolVar(&o.Plan, "plan", false, "show the plan and change nothing")
+	f.BoolVar(&o.Yes, "yes", false, "do not ask")
+	f.BoolVar(&o.Wait, "wait", false, "wait for another fettle that is at work")
+	return c
+}
+
+func serial(ctx context.Context, a *app.App, folder string, o serialOptions) error {
+	t, err := a.SetsUp("netboot-serial")
+	if err != nil {
+		return err
+	}
+	if o.Subject, err = filepath.Abs(folder); err != nil {
+		return err
+	}
+	if o.port != "" || o.speed != 0 {
+		given := menu.Console{Speed: 115200}
+		if o.speed != 0 {
+			given.Speed = o.speed
+		}
+		port := o.port
+		if port == "" {
+			port = given.Device()
+		}
+		if _, err := menu.Parse(port, given.Speed); err != nil {
+			return app.Usagef("%w", err)
+		}
+	}
+	if o.port != "" {
+		o.With = append(o.With, "port="+o.port)
+	}
+	if o.speed != 0 {
+		o.With = append(o.With, "speed="+strconv.Itoa(o.speed))
+	}
+	return fix.SetUp(ctx, a, t, o.Options)
+}

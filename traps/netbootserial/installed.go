@@ -1,0 +1,111 @@
+package netbootserial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"fettle/conf/osrelease"
+	"fettle/conf/spcr"
+	"fettle/host"
+	"fettle/netboot/menu"
+	"fettle/trap"
+)
+
+// here is the subject of the running system itself.
+const here = "console"
+
+// installed compares what the firmware offers with what Linux and its getty use.
+func installed(ctx context.Context, h *host.Host, r *trap.Report, offered spcr.Port, err error) {
+	switch {
+	case errors.Is(err, host.ErrNotRunning):
+		r.NotApplicable(here, "only a running host shows what its firmware offers")
+		return
+	case host.IsAbsent(err), errors.Is(err, host.ErrNotMounted), errors.Is(err, host.ErrHidden):
+		r.NotApplicable(here, "the firmware names no serial console")
+		return
+	case err != nil:
+		r.Unknown(here, err)
+		return
+	case offered.Unit < 0:
+		r.NotApplicable(here, "the firmware's console is none of a PC's serial ports; Linux takes such a one by itself")
+		return
+	}
+	want := menu.Console{Port: offered.Unit, Speed: offered.Speed}
+	ev := []trap.Evidence{trap.Ev(spcr.Path, "%s, %s", want.Device(), speed(offered.Speed))}
+	line, err := h.ReadString(ctx, "/proc/cmdline")
+	if err != nil {
+		r.Unknown(here, err, ev...)
+		return
+	}
+	ev = append(ev, trap.Ev("/proc/cmdline", "%s", line))
+	var last, all *menu.Console
+	for _, w := range strings.Fields(line) {
+		if strings.HasPrefix(w, "console=") {
+			last = nil
+			if c, ok := menu.OfParameter(w); ok {
+				last = &c
+				if c.Port == want.Port {
+					all = &c
+				}
+			}
+		}
+	}
+	found := func(sev trap.Severity, summary, detail, hand string) {
+		r.Found(trap.Finding{Subject: here, Severity: sev, Summary: summary, Detail: trap.Lines(detail), Evidence: ev, ByHand: hand})
+	}
+	byHand := "In /etc/default/grub add console=tty0 " + fmt.Sprintf("console=%s,%dn8", want.Device(), max(want.Speed, 9600)) + " to GRUB_CMDLINE_LINUX, then update-grub and reboot."
+	switch {
+	case all == nil:
+		found(trap.Notice, "the system is silent on the serial console that its firmware and BMC offer",
+			fmt.Sprintf("The firmware's console is %s; the kernel was told of %s.", want.Device(), told(last)), byHand)
+	case offered.Speed != 0 && all.Speed != offered.Speed:
+		found(trap.Warning, "the kernel and the firmware use the serial console at different speeds: the BMC shows garbage for one of them",
+			fmt.Sprintf("The firmware says %d, the kernel was told %d.", offered.Speed, all.Speed), byHand)
+	default:
+		getty(ctx, h, r, *all, ev, found)
+	}
+}
+
+func told(c *menu.Console) string {
+	if c == nil {
+		return "no serial console"
+	}
+	return c.String()
+}
+
+func speed(n int) string {
+	if n == 0 {
+		return "at the speed that the firmware left"
+	}
+	return fmt.Sprintf("at %d", n)
+}
+
+// getty looks for a login on the port, and for GRUB's own port.
+func getty(ctx context.Context, h *host.Host, r *trap.Report, c menu.Console, ev []trap.Evidence, found func(trap.Severity, string, string, string)) {
+	unit := "serial-getty@" + c.Device() + ".service"
+	u, err := h.Unit(ctx, unit)
+	if err != nil && !host.IsAbsent(err) && !errors.Is(err, host.ErrNoCommand) {
+		r.Unknown(here, err, ev...)
+		return
+	}
+	if err == nil && u.ActiveState != "active" {
+		found(trap.Warning, "nobody can log in on the serial console: no getty runs there", "The kernel writes to "+c.Device()+", "+unit+" is "+u.ActiveState+".",
+			"systemctl enable --now "+unit)
+		return
+	}
+	b, err := h.ReadFile(ctx, "/etc/default/grub")
+	if err != nil && !host.IsAbsent(err) {
+		r.Unknown(here, err, ev...)
+		return
+	}
+	v := osrelease.Parse(string(b))
+	if err == nil && !slices.Contains(strings.Fields(v["GRUB_TERMINAL"]+" "+v["GRUB_TERMINAL_OUTPUT"]), "serial") {
+		found(trap.Notice, "GRUB's menu does not appear on the serial console", "GRUB_TERMINAL of /etc/default/grub names no serial terminal: with a kernel that does not boot nobody can choose another.",
+			fmt.Sprintf("In /etc/default/grub set GRUB_TERMINAL=\"console serial\" and GRUB_SERIAL_COMMAND=\"serial --unit=%d --speed=%d\", then update-grub.", c.Port, c.Speed))
+		return
+	}
+	r.Clear(here, "the kernel, GRUB and a getty use "+c.Device(), ev...)
+}

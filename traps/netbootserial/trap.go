@@ -1,0 +1,51 @@
+// Package netbootserial finds boot menus, and installed systems, that are
+// silent on the serial console through which a BMC shows them.
+package netbootserial
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+
+	"fettle/conf/spcr"
+	"fettle/conf/tftpd"
+	"fettle/host"
+	"fettle/netboot/menu"
+	"fettle/trap"
+)
+
+//go:embed lore.md
+var lore trap.Lore
+
+// Trap is netboot-serial. fettle netboot serial asks for its plan, too.
+var Trap = trap.Trap{
+	Lore: lore, Cost: trap.Instant, Check: check, Plan: plan,
+	Setup: &trap.Setup{Name: "netboot-serial", Finding: trap.Finding{Summary: "send boot menus and what they start to a serial console"}},
+	Choices: []trap.Choice{
+		{Name: "port", About: "the serial port that the BMC shows: ttyS0 to ttyS3 (default: what most entries use, else what the firmware names)"},
+		{Name: "speed", About: "its speed in bits per second (default: as the port's, else 115200)"},
+	},
+}
+
+func check(ctx context.Context, h *host.Host, r *trap.Report) error {
+	offered, err := spcr.Read(ctx, h)
+	installed(ctx, h, r, offered, err)
+	known := err == nil && offered.Unit >= 0
+	roots, unread := tftpd.Roots(ctx, h)
+	for _, err := range unread {
+		r.Unknown("", fmt.Errorf("a TFTP server's configuration: %w", err))
+	}
+	for _, root := range roots {
+		m, err := menu.Read(ctx, h, root.Path)
+		switch {
+		case errors.Is(err, menu.ErrNone), host.IsAbsent(err):
+			r.NotApplicable(root.Path, "serves no boot menu")
+		case err != nil:
+			r.Unknown(root.Path, err)
+		default:
+			served(r, m, offered, known)
+		}
+	}
+	return nil
+}
