@@ -23,7 +23,7 @@ func installed(ctx context.Context, h *host.Host, r *trap.Report, offered spcr.P
 	case errors.Is(err, host.ErrNotRunning):
 		r.NotApplicable(here, "only a running host shows what its firmware offers")
 		return
-	case host.IsAbsent(err), errors.Is(err, host.ErrNotMounted), errors.Is(err, host.ErrHidden):
+	case nothing(err):
 		r.NotApplicable(here, "the firmware names no serial console")
 		return
 	case err != nil:
@@ -67,6 +67,12 @@ func installed(ctx context.Context, h *host.Host, r *trap.Report, offered spcr.P
 	default:
 		getty(ctx, h, r, *all, ev, found)
 	}
+}
+
+// nothing is the knowledge that there is no table to be read: no firmware's, or a
+// container that is shown none.
+func nothing(err error) bool {
+	return host.IsAbsent(err) || errors.Is(err, host.ErrNotRunning) || errors.Is(err, host.ErrNotMounted) || errors.Is(err, host.ErrHidden)
 }
 
 func told(c *menu.Console) string {

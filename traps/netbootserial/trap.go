@@ -32,6 +32,10 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	offered, err := spcr.Read(ctx, h)
 	installed(ctx, h, r, offered, err)
 	known := err == nil && offered.Unit >= 0
+	untold := err // nobody could look
+	if nothing(err) {
+		untold = nil
+	}
 	roots, unread := tftpd.Roots(ctx, h)
 	for _, err := range unread {
 		r.Unknown("", fmt.Errorf("a TFTP server's configuration: %w", err))
@@ -44,7 +48,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		case err != nil:
 			r.Unknown(root.Path, err)
 		default:
-			served(r, m, offered, known)
+			served(r, m, known, untold)
 		}
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/conf/spcr"
 	"fettle/netboot/menu"
 	"fettle/trap"
 )
@@ -58,7 +57,7 @@ func (u use) most() (menu.Console, bool) {
 
 // served judges the menus of one folder. That a folder is silent is a fault
 // only where something wants it to talk: other entries, or this host's own BMC.
-func served(r *trap.Report, m *menu.Menus, offered spcr.Port, known bool) {
+func served(r *trap.Report, m *menu.Menus, known bool, untold error) {
 	u := survey(m)
 	f := trap.Finding{Subject: m.Root}
 	say := func(sev trap.Severity, summary, detail string, at []menu.Line) {
@@ -87,6 +86,8 @@ func served(r *trap.Report, m *menu.Menus, offered spcr.Port, known bool) {
 		r.Clear(m.Root, "every boot entry talks to "+c.String())
 	case known:
 		say(trap.Notice, "its boot menus are silent on serial consoles, though this host's own firmware offers one", "Hosts of the same make offer theirs through the BMC; fettle netboot serial rewrites the menus.", u.silent)
+	case untold != nil:
+		r.Unknown(m.Root, untold)
 	default:
 		r.NotApplicable(m.Root, "no boot entry uses a serial console, and nothing says that one is wanted")
 	}
