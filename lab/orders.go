@@ -29,13 +29,9 @@ type Orders struct {
 	Shell string `json:"shell,omitempty"`
 }
 
-// MergeableVerb MIB is a hidden verb of fettle in a guest: it holds memory that
-// KSM may merge, half of it equal, and makes the file MergeableReady once all
-// is written.
-const (
-	MergeableVerb  = "__lab-mergeable"
-	MergeableReady = "/run/mergeable"
-)
+// MergeableVerb is a hidden verb of fettle-lab in a guest: it holds memory that KSM
+// may merge, as mergeable.Parse reads from the arguments after it.
+const MergeableVerb = "__lab-mergeable"
 
 // KilledVerb POINT LOG VERB... is a hidden verb of fettle-lab in a guest: fettle's
 // own VERB, ended by SIGKILL at a point of its work.

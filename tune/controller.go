@@ -46,6 +46,8 @@ const (
 
 	restMin = 2 * time.Second
 	restMax = 10 * time.Minute
+	// backOff is how many times longer the rest is after a pass that merged little.
+	backOff = 3
 	// tolerated is the share of saved memory that may have come apart before
 	// the next pass.
 	tolerated = 0.025
@@ -68,6 +70,9 @@ const (
 	batch = 100 * time.Millisecond
 	// assumedCost is the CPU time for a page until it is measured.
 	assumedCost = 2500 * time.Nanosecond
+	// cautious is how many pages a batch has until their cost is measured: the
+	// kernel does not end a batch early.
+	cautious = 1000
 	// tick is the time between two readings while ksmd works, and quiet while it rests.
 	tick  = 100 * time.Millisecond
 	quiet = 500 * time.Millisecond
@@ -76,8 +81,11 @@ const (
 // Reading is what the controller is given.
 type Reading struct {
 	ksm.State
-	Page   uint64 // bytes
-	Guests int    // virtual machines that run
+	Page uint64 // bytes
+	// Offered is the memory that may be merged, in bytes, as far as that is
+	// known: that of guests, or all anonymous memory where there are none.
+	Offered uint64
+	Guests  int // virtual machines that run
 	// Started is how many of them were not there at the reading before.
 	Started int
 	// Suffers names what waits too much; "" for nothing.
@@ -108,7 +116,11 @@ type Controller struct {
 
 	spent  ledger
 	cost   time.Duration // CPU time a page
-	last   Reading
+	learnt bool          // cost is measured
+	costAt struct {      // when it was measured last
+		scanned uint64
+		cpu     time.Duration
+	}
 	begun  bool
 	due    int // passes
 	why    string
@@ -136,11 +148,11 @@ type mark struct {
 	scans         uint64
 	saved, breaks uint64
 	cpu           time.Duration
-	anon          uint64
+	offered       uint64
 }
 
 func markOf(r Reading) mark {
-	return mark{r.At, r.Scans, r.Saved(), r.Breaks, r.CPU, r.Anon}
+	return mark{r.At, r.Scans, r.Saved(), r.Breaks, r.CPU, r.Offered}
 }
 
 // Step takes a reading and returns what to set.
@@ -155,7 +167,6 @@ func (c *Controller) Step(r Reading) Order {
 		c.passEnded(r)
 	}
 	c.wake(r)
-	c.last = r
 	return c.order(r)
 }
 
@@ -163,24 +174,35 @@ func (c *Controller) begin(r Reading) {
 	c.begun, c.due, c.why = true, 2, "first two passes"
 	c.rest, c.deaf, c.yield = restMin, 1, 1
 	c.cost, c.pass, c.rested, c.yielded = assumedCost, markOf(r), markOf(r), r.At
-	c.last = r
+	c.costAt.scanned, c.costAt.cpu = r.Scanned, r.CPU
 	if r.Scanned > 1e6 && r.CPU > time.Second {
-		c.cost = bounded(r.CPU / time.Duration(r.Scanned))
+		c.learn(r.CPU / time.Duration(r.Scanned))
 	}
 }
 
+// bounded keeps a reading gone wrong from stopping ksmd, or from running it
+// away. An emulated CPU takes some 100 µs for a page.
 func bounded(cost time.Duration) time.Duration {
-	return min(max(cost, 100*time.Nanosecond), 100*time.Microsecond)
+	return min(max(cost, 100*time.Nanosecond), time.Millisecond)
 }
 
-// measure learns what a page costs. Kernels before 6.6 do not count pages:
-// there the pass tells (passEnded).
+// measure learns what a page costs, from 500 pages or more. Kernels before 6.6
+// do not count them: there the pass tells (passEnded).
 func (c *Controller) measure(r Reading) {
-	pages := r.Scanned - c.last.Scanned
-	if r.Scanned > c.last.Scanned && pages >= 2000 && r.CPU > c.last.CPU {
-		now := bounded((r.CPU - c.last.CPU) / time.Duration(pages))
-		c.cost += (now - c.cost) / 4
+	pages := r.Scanned - min(c.costAt.scanned, r.Scanned)
+	if pages < 500 || r.CPU <= c.costAt.cpu {
+		return
 	}
+	c.learn((r.CPU - c.costAt.cpu) / time.Duration(pages))
+	c.costAt.scanned, c.costAt.cpu = r.Scanned, r.CPU
+}
+
+func (c *Controller) learn(cost time.Duration) {
+	now := bounded(cost)
+	if !c.learnt {
+		c.cost, c.learnt = now, true
+	}
+	c.cost += (now - c.cost) / 4
 }
 
 // pressure halves the budget while something suffers, and raises it slowly
@@ -206,7 +228,7 @@ func (c *Controller) passEnded(r Reading) {
 	c.LastGain, c.LastCost = gain, cost
 	c.due = max(c.due-n, 0)
 	if r.Scanned == 0 && r.Known() > 0 && n == 1 {
-		c.cost += (bounded(cost/time.Duration(r.Known())) - c.cost) / 2
+		c.learn(cost / time.Duration(r.Known()))
 	}
 	c.hear(r)
 	c.pass, c.rested = markOf(r), markOf(r)
@@ -217,13 +239,13 @@ func (c *Controller) passEnded(r Reading) {
 	poor := float64(gain*r.Page) < worth*cost.Seconds()
 	switch {
 	case poor:
-		c.rest = min(2*c.rest, restMax)
+		c.rest = min(backOff*c.rest, restMax)
 	case gain > 2*little:
 		c.rest = restMin
 	case gain > little:
 		c.rest = max(c.rest/2, restMin)
 	case gain < little/2:
-		c.rest = min(2*c.rest, restMax)
+		c.rest = min(backOff*c.rest, restMax)
 	}
 }
 
@@ -252,7 +274,7 @@ func (c *Controller) wake(r Reading) {
 	case r.Started > 0:
 		c.due, c.why, c.deaf, c.rest = 2, started(r), 1, restMin
 	case c.due == 0 && r.At.Sub(c.rested.at) >= restMin && c.growth(r) > 0:
-		c.due, c.why = 2, "memory in use grew by "+units.Size(c.growth(r)*r.Page)
+		c.due, c.why = 2, "memory that may merge grew by "+units.Size(c.growth(r)*r.Page)
 		c.woke, c.grown = max(r.Known(), 1), c.growth(r)
 		c.rest = restMin
 	case c.due == 0 && r.At.Sub(c.rested.at) >= c.rest:
@@ -269,10 +291,10 @@ func started(r Reading) string { return units.Count(r.Started, "guest", "guests"
 // growth is how many pages more are in use than at the end of the last pass;
 // 0 where that is too little to look.
 func (c *Controller) growth(r Reading) uint64 {
-	if r.Anon <= c.rested.anon {
+	if r.Offered <= c.rested.offered {
 		return 0
 	}
-	pages := (r.Anon - c.rested.anon) / r.Page
+	pages := (r.Offered - c.rested.offered) / r.Page
 	enough := max(c.deaf*float64(16<<20)/float64(r.Page), c.deaf*0.02*float64(r.Known()))
 	if float64(pages) < enough {
 		return 0
@@ -297,7 +319,7 @@ func (c *Controller) order(r Reading) Order {
 	// nobody knows more than how much memory is in use.
 	pages := r.Known()
 	if r.Scans == 0 || c.woke > 0 {
-		pages = max(pages, r.Anon/max(r.Page, 1))
+		pages = max(pages, r.Offered/max(r.Page, 1))
 	}
 	need := time.Duration(c.due) * time.Duration(pages) * c.cost
 	duty := share
@@ -309,6 +331,9 @@ func (c *Controller) order(r Reading) Order {
 	// of a minute comes late.
 	duty = min(duty, max(left.Seconds()/(4*tick).Seconds(), share/4))
 	o.Pages, o.Sleep = pace(duty, c.cost)
+	if !c.learnt {
+		o.Pages = min(o.Pages, cautious)
+	}
 	if rest := c.passLeft(r, pages); c.due == 1 && rest < tick {
 		o.Next = max(rest, 10*time.Millisecond)
 	}

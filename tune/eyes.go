@@ -20,6 +20,7 @@ type eyes struct {
 	known   []int
 	begun   bool
 	guests  int
+	memory  uint64 // of guests, in bytes
 	started int
 	suffers string
 	nodes   map[int]cpuTime
@@ -30,7 +31,8 @@ const most = 1000
 
 func (e *eyes) look() {
 	e.started = 0
-	if now, err := e.kernel.Guests(); err == nil {
+	if now, memory, err := e.kernel.Guests(); err == nil {
+		e.memory = memory
 		slices.Sort(now)
 		for _, pid := range now {
 			if _, ok := slices.BinarySearch(e.known, pid); !ok && e.begun {

@@ -67,7 +67,10 @@ func (t *Tuner) Run(ctx context.Context) error {
 			eyes.look()
 			looked, r.Started = s.At, eyes.started
 		}
-		r.Guests, r.Suffers = eyes.guests, eyes.suffers
+		r.Guests, r.Suffers, r.Offered = eyes.guests, eyes.suffers, s.Anon
+		if eyes.guests > 0 {
+			r.Offered = eyes.memory
+		}
 		o := c.Step(r)
 		if err := t.set(o); err != nil {
 			return err

@@ -18,22 +18,24 @@ type Guest struct {
 	MiB   int     // of private anonymous memory with MADV_MERGEABLE, as qemu's
 	Equal float64 // share of its pages that have one of 128 contents, the same in every guest
 	Churn float64 // MiB a second that are written again, with what was there
+	Ready string  // the file that is made once all is written
 }
 
-// Parse reads what Args writes: "MIB", "MIB EQUAL" or "MIB EQUAL CHURN".
+// kvm ends the arguments: ksmtuned counts processes whose command line has it.
+const kvm = "-enable-kvm"
+
+// Parse reads what Args writes.
 func Parse(args []string) (g Guest, err error) {
-	g.Equal = 0.5
-	if len(args) < 1 || len(args) > 3 {
-		return g, fmt.Errorf("expected MIB [EQUAL [CHURN]]")
+	if len(args) != 5 || args[4] != kvm {
+		return g, fmt.Errorf("expected READY MIB EQUAL CHURN %s", kvm)
 	}
-	if g.MiB, err = strconv.Atoi(args[0]); err != nil || g.MiB < 1 {
-		return g, fmt.Errorf("%q is not a number of MiB", args[0])
+	g.Ready = args[0]
+	if g.MiB, err = strconv.Atoi(args[1]); err != nil || g.MiB < 1 {
+		return g, fmt.Errorf("%q is not a number of MiB", args[1])
 	}
 	for i, into := range []*float64{&g.Equal, &g.Churn} {
-		if len(args) > i+1 {
-			if *into, err = strconv.ParseFloat(args[i+1], 64); err != nil || *into < 0 {
-				return g, fmt.Errorf("%q is not a number", args[i+1])
-			}
+		if *into, err = strconv.ParseFloat(args[i+2], 64); err != nil || *into < 0 {
+			return g, fmt.Errorf("%q is not a number", args[i+2])
 		}
 	}
 	return g, nil
@@ -41,12 +43,12 @@ func Parse(args []string) (g Guest, err error) {
 
 // Args are the arguments that Parse reads.
 func (g Guest) Args() []string {
-	return []string{strconv.Itoa(g.MiB), fmt.Sprint(g.Equal), fmt.Sprint(g.Churn)}
+	return []string{g.Ready, strconv.Itoa(g.MiB), fmt.Sprint(g.Equal), fmt.Sprint(g.Churn), kvm}
 }
 
-// Hold takes the memory, writes it, calls ready, and never returns unless that
-// fails. The process calls itself a qemu.
-func (g Guest) Hold(ready func() error) error {
+// Hold takes the memory, writes it, makes the file, and never returns unless
+// that fails. The process calls itself a qemu.
+func (g Guest) Hold() error {
 	if err := os.WriteFile("/proc/self/comm", []byte("qemu-stand-in"), 0); err != nil {
 		return err
 	}
@@ -62,7 +64,7 @@ func (g Guest) Hold(ready func() error) error {
 	for i := range n {
 		binary.LittleEndian.PutUint64(mem[i*page:], g.content(i))
 	}
-	if err := ready(); err != nil {
+	if err := os.WriteFile(g.Ready, nil, 0o644); err != nil {
 		return err
 	}
 	const ticks = 20 // a second

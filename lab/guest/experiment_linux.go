@@ -50,6 +50,7 @@ func spawn(argv []string) (int, func(), error) {
 		return 0, nil, err
 	}
 	cmd := exec.Command(bin, argv[1:]...)
+	cmd.Args[0] = argv[0] // pgrep and ksmtuned look at it
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stdout
 	if err := cmd.Start(); err != nil {
 		return 0, nil, err

@@ -9,8 +9,7 @@ import (
 )
 
 // HoldMergeable is the hidden verb that stands in for a virtual machine, in a
-// guest alone: it takes the arguments of mergeable.Parse. It tells that all is
-// written by making lab.MergeableReady, and never returns.
+// guest alone: it takes the arguments of mergeable.Parse, and never returns.
 func HoldMergeable(args []string) error {
 	if init, _ := os.Readlink("/proc/1/exe"); init != "/init" || !exists(lab.OrdersFile) {
 		return errors.New("this verb is for the guests of fettle lab alone")
@@ -19,7 +18,7 @@ func HoldMergeable(args []string) error {
 	if err != nil {
 		return err
 	}
-	return g.Hold(func() error { return os.WriteFile(lab.MergeableReady, nil, 0o644) })
+	return g.Hold()
 }
 
 func exists(name string) bool {

@@ -78,23 +78,33 @@ func signed(b []byte, name string) (int64, bool) {
 }
 
 // Guests are the process IDs of virtual machines, by the names that qemu has.
-func (k *Kernel) Guests() ([]int, error) {
+// memory is their own, in bytes: what is resident less what is of files or
+// shared (/proc/PID/statm). Merging doesn't change it.
+func (k *Kernel) Guests() (pids []int, memory uint64, err error) {
 	all, err := os.ReadDir(k.proc(""))
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	var out []int
 	for _, e := range all {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil {
 			continue
 		}
-		b, err := os.ReadFile(k.proc(e.Name()) + "/comm")
-		if c := string(b); err == nil && (strings.HasPrefix(c, "qemu") || c == "kvm\n") {
-			out = append(out, pid)
+		dir := k.proc(e.Name())
+		b, err := os.ReadFile(dir + "/comm")
+		if c := string(b); err != nil || !strings.HasPrefix(c, "qemu") && c != "kvm\n" {
+			continue
+		}
+		pids = append(pids, pid)
+		if b, err := os.ReadFile(dir + "/statm"); err == nil {
+			if f := strings.Fields(string(b)); len(f) > 2 {
+				resident, _ := strconv.ParseUint(f[1], 10, 64)
+				shared, _ := strconv.ParseUint(f[2], 10, 64)
+				memory += (resident - min(shared, resident)) * k.PageSize
+			}
 		}
 	}
-	return out, nil
+	return pids, memory, nil
 }
 
 // Tuned tells whether the ksmtuned daemon runs: its process ID, 0 for none.
@@ -108,7 +118,7 @@ func (k *Kernel) Tuned() int {
 		if err != nil {
 			continue
 		}
-		if b, err := os.ReadFile(k.proc(e.Name()) + "/comm"); err == nil && string(b) == "ksmtuned\n" {
+		if st, err := readStat(k.proc(e.Name())); err == nil && st.comm == "ksmtuned" && st.state != "Z" {
 			return pid
 		}
 	}

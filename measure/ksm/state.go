@@ -276,6 +276,7 @@ func (k *Kernel) findKsmd() error {
 // stat is what is needed of proc_pid_stat(5).
 type stat struct {
 	comm      string
+	state     string // "Z": it ended
 	parent    int
 	cpu       time.Duration
 	processor int
@@ -295,6 +296,7 @@ func readStat(dir string) (s stat, err error) {
 		return s, fmt.Errorf("%s/stat: %d fields, expected at least 39", dir, len(f)+2)
 	}
 	s.comm = string(b[open+1 : end])
+	s.state = string(f[0])
 	s.parent, _ = strconv.Atoi(string(f[1]))
 	user, _ := strconv.ParseUint(string(f[11]), 10, 63)
 	sys, _ := strconv.ParseUint(string(f[12]), 10, 63)

@@ -1,191 +1,99 @@
 package proof
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
-	"strconv"
-	"strings"
 	"time"
 
-	"fettle/chart"
+	"fettle/internal/mergeable"
 	"fettle/lab"
 )
 
-// benchMiB is the memory that the experiment has ksmd scan, half of it equal;
-// benchTime is for how long it watches each setting.
+// tools are those of the scenarios, and what ksmtuned is made of where it is
+// installed: it is the real script.
+var tools = lab.Needs{Engine: "qemu", Tools: []string{"cat"}, MayTools: []string{"ksmtuned", "bash", "awk", "pgrep", "ps", "sleep", "touch", "env"}}
+
+func sized(mem int, limit time.Duration) lab.Needs {
+	n := tools
+	n.MemMiB, n.Limit = mem, limit
+	return n
+}
+
+var Experiments = []lab.Experiment{
+	{
+		Name: "paces", About: "Memory saved and ksmd's CPU time by pace, and whether fettle tune ksm keeps its promises",
+		Long: true, Needs: sized(640, 15*time.Minute),
+		Run: func(ctx context.Context, b *lab.Bench) error { return tabled(ctx, b, Small[:1], time.Minute) },
+	},
+	{
+		Name: "paces-by-load", About: "The same for every load",
+		Named: true, Needs: sized(1024, 90*time.Minute),
+		Run: func(ctx context.Context, b *lab.Bench) error { return tabled(ctx, b, Small, time.Minute) },
+	},
+	{
+		Name: "paces-for-10-min", About: "The same for one load over ten minutes",
+		Named: true, Needs: sized(640, 90*time.Minute),
+		Run: func(ctx context.Context, b *lab.Bench) error { return tabled(ctx, b, Small[:1], 10*time.Minute) },
+	},
+}
+
+// Small are the loads of an emulated machine: ksmd takes some 100 µs for a
+// page there.
+var Small = Loads(16)
+
+// Load is guests, and when they start.
+type Load struct {
+	Name  string
+	N     int
+	Each  mergeable.Guest
+	Every time.Duration // between two starts; 0: all are there at the beginning
+}
+
+// Loads are those that a pace must do well with, in guests of so many MiB.
+func Loads(mib int) []Load {
+	return []Load{
+		{Name: "half equal", N: 4, Each: mergeable.Guest{MiB: mib, Equal: 0.5}},
+		{Name: "10 % equal", N: 4, Each: mergeable.Guest{MiB: mib, Equal: 0.1}},
+		{Name: "90 % equal", N: 4, Each: mergeable.Guest{MiB: mib, Equal: 0.9}},
+		{Name: "churning", N: 4, Each: mergeable.Guest{MiB: mib, Equal: 0.5, Churn: float64(mib) / 800}},
+		{Name: "growing", N: 8, Each: mergeable.Guest{MiB: mib / 2, Equal: 0.5}, Every: 5 * time.Second},
+		{Name: "many small", N: 100, Each: mergeable.Guest{MiB: max(mib/16, 1), Equal: 0.8}},
+	}
+}
+
+// Paces are what is compared.
+var Paces = []string{Fastest, "default", "advisor", Ksmtuned, Tuned}
+
+// Paces that are not settings of fettle measure ksm, or that promises are about.
 const (
-	benchMiB  = 256
-	benchTime = 60 * time.Second
-	benchTick = 500 * time.Millisecond
+	Ksmtuned = "ksmtuned"
+	Tuned    = "tune:20%"
+	Fastest  = "1e9"
 )
 
-var Experiments = []lab.Experiment{{
-	Name: "saved-over-time", About: "Memory saved and CPU time of ksmd: the kernel's default pace, as fast as it can, the advisor",
-	Long:  true,
-	Needs: lab.Needs{Engine: "qemu", MemMiB: 768, Tools: []string{"cat"}, Limit: 6 * time.Minute},
-	Run:   savedOverTime,
-}}
-
-// dir is where ksmd is set.
-const dir = "/sys/kernel/mm/ksm/"
-
-// file is one of dir's, and what is written to it.
-type file struct{ name, value string }
-
-// pace is a setting of ksmd: files and their values, in order.
-type pace struct {
-	name string
-	set  []file
-}
-
-var paces = []pace{
-	{"default (100 pages, 20 ms)", []file{{"pages_to_scan", "100"}, {"sleep_millisecs", "20"}}},
-	{"pages_to_scan 1e9, 20 ms", []file{{"pages_to_scan", "1000000000"}, {"sleep_millisecs", "20"}}},
-	{"advisor scan-time", []file{{"pages_to_scan", "100"}, {"sleep_millisecs", "20"}, {"advisor_mode", "scan-time"}}},
-}
-
-func savedOverTime(_ context.Context, b *lab.Bench) error {
-	saved := chart.Plot{Name: "saved", Title: fmt.Sprintf("KSM: memory saved, of %d MiB that are half equal", benchMiB), X: "seconds since KSM was turned on", Y: "MiB saved"}
-	cpu := chart.Plot{Name: "cpu", Title: "KSM: CPU time of ksmd", X: "seconds since KSM was turned on", Y: "CPU seconds"}
-	b.Columns("Setting", "MiB at 5 s", "at 20 s", "at 60 s", "Half after", "ksmd CPU s", "Full scans")
-	for _, p := range paces {
-		if _, err := os.Stat(dir + "advisor_mode"); err != nil && p.set[len(p.set)-1].name == "advisor_mode" {
-			b.Note("This kernel has no advisor: it came with Linux 6.8.")
-			continue
-		}
-		r, err := p.watch(b)
-		if err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
-		}
-		b.Row(p.name, r.mib(5*time.Second), r.mib(20*time.Second), r.mib(benchTime), r.halfAfter(), fmt.Sprintf("%.2f", r.cpu[len(r.cpu)-1]), r.scans)
-		saved.Curves = append(saved.Curves, chart.Curve{Name: p.name, X: r.seconds, Y: r.saved})
-		cpu.Curves = append(cpu.Curves, chart.Curve{Name: p.name, X: r.seconds, Y: r.cpu})
+func tabled(ctx context.Context, b *lab.Bench, loads []Load, length time.Duration) error {
+	if err := os.Symlink("/init", "/usr/bin/qemu-system-x86_64"); err != nil && !os.IsExist(err) {
+		return err
 	}
-	b.Plot(saved)
-	b.Plot(cpu)
-	b.Note("Half after: seconds until half of the %d MiB that can be saved was. An emulated CPU takes several times a real one's time.", benchMiB/2)
+	p := Place{Exec: b.Exec, Spawn: b.Spawn, StandIn: []string{"qemu-system-x86_64", lab.MergeableVerb}, Dir: "/run"}
+	b.Columns(Columns...)
+	var broken []error
+	for _, l := range loads {
+		r, err := p.Compare(ctx, l, length, func(cells ...string) { b.Row(cells...) })
+		if err != nil {
+			return fmt.Errorf("%s: %w", l.Name, err)
+		}
+		b.Plot(r.Plot("saved"))
+		b.Plot(r.Plot("cpu"))
+		broken = append(broken, r.Promises(0.2)...)
+	}
+	if _, err := lab.FindTool(Ksmtuned); err != nil {
+		b.Note("ksmtuned is not installed here: its pace is missing.")
+	}
+	b.Note("An emulated CPU takes several times a real one's time. ksmtuned runs with KSM_THRES_COEF=100, so that it starts whatever memory is free.")
+	if len(broken) > 0 {
+		return broken[0]
+	}
 	return nil
-}
-
-// recording is one pace over time.
-type recording struct {
-	seconds, saved, cpu []float64 // saved in MiB, cpu in seconds
-	scans               string    // full_scans at the end
-}
-
-func (r recording) mib(at time.Duration) string {
-	for i, s := range r.seconds {
-		if s >= at.Seconds()-benchTick.Seconds()/2 {
-			return fmt.Sprintf("%.0f", r.saved[i])
-		}
-	}
-	return "-"
-}
-
-func (r recording) halfAfter() string {
-	for i, m := range r.saved {
-		if m >= benchMiB/4 {
-			return fmt.Sprintf("%.1f s", r.seconds[i])
-		}
-	}
-	return "never"
-}
-
-// watch turns KSM on at a pace with fresh memory to merge, and takes everything
-// back in the end.
-func (p pace) watch(b *lab.Bench) (r recording, err error) {
-	if err := os.Remove(lab.MergeableReady); err != nil && !os.IsNotExist(err) {
-		return r, err
-	}
-	_, stop, err := b.Spawn([]string{"fettle-lab", lab.MergeableVerb, fmt.Sprint(benchMiB)})
-	if err != nil {
-		return r, err
-	}
-	defer func() {
-		write("run", "2") // unmerge
-		if _, err := os.Stat(dir + "advisor_mode"); err == nil {
-			write("advisor_mode", "none")
-		}
-		stop()
-	}()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		if _, err := os.Stat(lab.MergeableReady); err == nil {
-			break
-		}
-		if time.Now().After(end) {
-			return r, fmt.Errorf("%d MiB of memory were not written within a minute", benchMiB)
-		}
-	}
-	for _, s := range p.set {
-		if err := write(s.name, s.value); err != nil {
-			return r, err
-		}
-	}
-	cpu0, err := ksmdCPU()
-	if err != nil {
-		return r, err
-	}
-	scans0, err := value("full_scans")
-	if err != nil {
-		return r, err
-	}
-	start := time.Now()
-	if err := write("run", "1"); err != nil {
-		return r, err
-	}
-	for tick := time.Duration(0); tick <= benchTime; tick += benchTick {
-		time.Sleep(time.Until(start.Add(tick)))
-		pages, err := value("pages_sharing")
-		if err != nil {
-			return r, err
-		}
-		cpu, err := ksmdCPU()
-		if err != nil {
-			return r, err
-		}
-		r.seconds = append(r.seconds, time.Since(start).Seconds())
-		r.saved = append(r.saved, float64(pages)*float64(os.Getpagesize())/(1<<20))
-		r.cpu = append(r.cpu, cpu-cpu0)
-	}
-	scans, err := value("full_scans")
-	r.scans = fmt.Sprint(scans - scans0)
-	return r, err
-}
-
-func write(name, value string) error { return os.WriteFile(dir+name, []byte(value), 0) }
-
-func value(name string) (int64, error) {
-	b, err := os.ReadFile(dir + name)
-	if err != nil {
-		return 0, err
-	}
-	return strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
-}
-
-// ksmdCPU is the CPU time that ksmd has taken, in seconds: /proc/PID/stat's
-// utime and stime, in hundredths.
-func ksmdCPU() (float64, error) {
-	all, err := os.ReadDir("/proc")
-	if err != nil {
-		return 0, err
-	}
-	for _, e := range all {
-		b, err := os.ReadFile("/proc/" + e.Name() + "/stat")
-		if err != nil || !bytes.Contains(b, []byte(" (ksmd) ")) {
-			continue
-		}
-		f := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
-		if len(f) < 13 {
-			break
-		}
-		user, err1 := strconv.ParseFloat(string(f[11]), 64)
-		sys, err2 := strconv.ParseFloat(string(f[12]), 64)
-		if err1 != nil || err2 != nil {
-			break
-		}
-		return (user + sys) / 100, nil
-	}
-	return 0, fmt.Errorf("finding out the CPU time of ksmd in /proc: no such thread")
 }

@@ -4,11 +4,15 @@ import (
 	"fmt"
 	"time"
 
+	"fettle/internal/mergeable"
 	"fettle/lab"
 )
 
 // needs is a kernel with KSM: User-Mode Linux has none.
 var needs = lab.Needs{Engine: "qemu", MemMiB: 640, Tools: []string{"cat", "grep"}}
+
+// ready is made when the memory is written.
+const ready = "/run/mergeable"
 
 // guestMiB is held by a process that stands in for virtual machines.
 const guestMiB = 192
@@ -25,8 +29,8 @@ func merging(pages, sleep int) []lab.Act {
 	return []lab.Act{
 		{Write: &lab.File{Path: dir + "pages_to_scan", Content: fmt.Sprint(pages)}},
 		{Write: &lab.File{Path: dir + "sleep_millisecs", Content: fmt.Sprint(sleep)}},
-		{Start: []string{"fettle-lab", lab.MergeableVerb, fmt.Sprint(guestMiB)}},
-		{Until: []string{"cat", lab.MergeableReady}},
+		{Start: append([]string{"fettle-lab", lab.MergeableVerb}, mergeable.Guest{MiB: guestMiB, Equal: 0.5, Ready: ready}.Args()...)},
+		{Until: []string{"cat", ready}},
 		{Write: &lab.File{Path: dir + "run", Content: "1"}},
 	}
 }
