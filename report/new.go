@@ -31,6 +31,7 @@ var formats = []struct {
 	{"sarif", newSARIF},
 	{"nagios", newNagios},
 	{"prometheus", newPrometheus},
+	{"html", newHTML},
 }
 
 // Formats lists the names that New knows.
