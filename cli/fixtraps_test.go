@@ -67,7 +67,7 @@ func demoCheck(ctx context.Context, h *host.Host, r *trap.Report) error {
 }
 
 // demoPlan writes "good". The file demo/cuts makes it one that can cut the
-// connection, demo/slow adds a command that takes a minute, demo/useless
+// connection, demo/shared adds to a file of all findings, demo/slow adds a command that takes a minute, demo/useless
 // writes what does not help, demo/for-ever adds a step that cannot be undone.
 func demoPlan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error) {
 	dir := demoDir()
@@ -84,6 +84,14 @@ func demoPlan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, e
 	p := remedy.Plan{Title: "make " + f.Subject + " good", Notes: []string{"Nobody will notice."}, CutsConnection: has("cuts"), Steps: []step.Step{
 		step.File{Path: name, Was: was, Content: []byte(word + "\n")},
 	}}
+	if has("shared") {
+		shared := filepath.Join(dir, "shared.conf")
+		was, err := h.ReadFile(ctx, shared)
+		if err != nil && !host.IsAbsent(err) {
+			return remedy.Plan{}, err
+		}
+		p.Steps = append(p.Steps, step.File{Path: shared, Was: was, Content: []byte(strings.TrimSuffix(string(was), "\n") + f.Subject + "\n")})
+	}
 	if has("slow") {
 		p.Steps = append(p.Steps, step.Command{Do: []string{"/usr/bin/sleep", "60"}, Undo: []string{"/usr/bin/true"}})
 	}

@@ -102,12 +102,14 @@ func (e *Engine) conflict(c *Change, a step.Step, st stepState, now step.Item) C
 		}
 	}
 	if w, ok := a.(step.Writer); ok && now.Kind == step.FileItem {
-		img := machine.Image{Type: machine.Regular, Content: w.Writes(), Sum: machine.Sum(w.Writes())}
-		if cf.Wrote.Image != nil && st.after != nil {
-			img = *cf.Wrote.Image
-			img.Content = w.Writes()
+		if content, there := w.Writes(); there {
+			img := machine.Image{Type: machine.Regular, Content: content, Sum: machine.Sum(content)}
+			if cf.Wrote.Image != nil && st.after != nil {
+				img = *cf.Wrote.Image
+				img.Content = content
+			}
+			cf.Wrote.Image = &img
 		}
-		cf.Wrote.Image = &img
 	}
 	all, _ := e.Store.Changes()
 	for _, o := range all {

@@ -40,7 +40,9 @@ func TestMain(m *testing.M) {
 
 type crashSpec struct {
 	State, Root string
-	Op          string // apply, undo or resume
+	Op          string // apply, undo, resume, expire
+	Plan        string // of stackedPlan; empty is crashPlan
+	ID          string // to undo or expire; empty is the last
 	Kill        int    // at which point to die; 0 counts them
 }
 
@@ -206,12 +208,21 @@ func operate(spec crashSpec, m machine.Machine, log func(string)) (points []stri
 	e := &Engine{Store: store, Machine: k, Who: "test child", Log: log}
 	switch spec.Op {
 	case "apply":
-		_, err = e.Apply(context.Background(), Head{Trap: "every-step", Plan: crashPlan(spec.Root)}, func(context.Context) error { return nil })
+		p := crashPlan(spec.Root)
+		if spec.Plan != "" {
+			p = stackedPlan(spec.Plan, spec.Root)
+		}
+		_, err = e.Apply(context.Background(), Head{Trap: "every-step", Plan: p}, func(context.Context) error { return nil })
 	case "undo":
 		var c *Change
-		if c, err = e.Undo(context.Background(), "", UndoOptions{}); c != nil && len(c.Left()) > 0 {
+		if c, err = e.Undo(context.Background(), spec.ID, UndoOptions{}); errors.Is(err, ErrTakenBack) || errors.Is(err, ErrNoChange) {
+			return []string{"nothing to undo"}, nil
+		}
+		if c != nil && len(c.Left()) > 0 {
 			err = fmt.Errorf("undo left %v", c.Left())
 		}
+	case "expire":
+		err = e.UndoUnconfirmed(context.Background(), spec.ID, time.Time{}, false, func() {})
 	case "resume":
 		var c *Change
 		if c, err = e.Resume(context.Background(), "", nil); err == nil && c == nil {

@@ -64,6 +64,15 @@ func (e *Incomplete) Error() string {
 	return b.String()
 }
 
+// Unconfirmed is the refusal to change what a change that waits to be confirmed
+// has changed.
+type Unconfirmed struct{ ID, Path string }
+
+func (e *Unconfirmed) Error() string {
+	return fmt.Sprintf("change %s waits to be confirmed, and changed %s too: first confirm it (fettle confirm %s) or take it back (fettle undo %s); nothing was changed",
+		e.ID, ui.Visible(e.Path), e.ID, e.ID)
+}
+
 // Unfinished is the refusal to begin while an earlier change stands half-way.
 type Unfinished struct {
 	ID    string

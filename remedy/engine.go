@@ -68,7 +68,11 @@ func (e *Engine) Apply(ctx context.Context, h Head, verify Verify) (*Change, err
 			return nil, err
 		}
 	}
-	if err := e.preflight(ctx, h.Plan, h.Seen); err != nil {
+	touched, err := e.preflight(ctx, h.Plan, h.Seen)
+	if err != nil {
+		return nil, err
+	}
+	if err := overlaps(all, touched); err != nil {
 		return nil, err
 	}
 	h.Format, h.Created = 1, time.Now().UTC()
@@ -88,14 +92,21 @@ func (e *Engine) Apply(ctx context.Context, h Head, verify Verify) (*Change, err
 // preflight refuses a plan whose first look at the host fails, before
 // anything is changed. A step that an earlier one prepares is looked at in
 // its turn only.
-func (e *Engine) preflight(ctx context.Context, p Plan, seen []step.Item) error {
+//
+// touches are the paths, links and units that the plan changes, as far as can be
+// told beforehand.
+func (e *Engine) preflight(ctx context.Context, p Plan, seen []step.Item) (touches map[string]bool, err error) {
+	touches = map[string]bool{}
 	touched := map[string]bool{} // files that earlier steps make or change, and the folders they make
 	prepared := false            // a command or a unit may have made anything
 	for i, s := range p.Steps {
-		refused := func(err error) error {
-			return fmt.Errorf("step %d (%s): %w; nothing was changed", i+1, s.Describe(), err)
+		refused := func(err error) (map[string]bool, error) {
+			return nil, fmt.Errorf("step %d (%s): %w; nothing was changed", i+1, s.Describe(), err)
 		}
 		name := step.Target(s)
+		if real, err := e.Machine.Resolve(name); name != "" && err == nil {
+			touches[real] = true
+		}
 		if p, ok := s.(step.Preparer); ok {
 			if err := p.Possible(e.Machine); err != nil {
 				return refused(err)
@@ -106,6 +117,9 @@ func (e *Engine) preflight(ctx context.Context, p Plan, seen []step.Item) error 
 			continue
 		}
 		items, err := s.Items(ctx, e.Machine)
+		for _, it := range items {
+			touches[it.Path] = touches[it.Path] || !it.Aside && it.Kind != step.FolderItem
+		}
 		if err == nil {
 			err = recognise(items, nil, seen)
 		}
@@ -118,6 +132,25 @@ func (e *Engine) preflight(ctx context.Context, p Plan, seen []step.Item) error 
 				if real, err := e.Machine.Resolve(dir); err == nil {
 					img, err := e.Machine.Look(real, false)
 					touched[dir] = err == nil && img.Type == machine.Absent
+				}
+			}
+		}
+	}
+	return touches, nil
+}
+
+// overlaps refuses a plan that changes what a change that nobody has confirmed
+// yet changed too: that one may be taken back at any moment, also without fettle,
+// and would meet another's work.
+func overlaps(all []*Change, touches map[string]bool) error {
+	for _, c := range all {
+		if _, due := c.Unconfirmed(); !due {
+			continue
+		}
+		for _, st := range c.steps {
+			for _, it := range st.before {
+				if touches[it.Path] && !st.undone && !it.Aside && it.Kind != step.FolderItem {
+					return &Unconfirmed{c.ID, it.Path}
 				}
 			}
 		}

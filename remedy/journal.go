@@ -23,6 +23,9 @@ type Head struct {
 	Trap    string    `json:"trap,omitempty"`
 	Subject string    `json:"subject,omitempty"`
 	Summary string    `json:"summary,omitempty"` // of the finding
+	// Parts are the findings, where there are several: Subject and Summary are
+	// for people then.
+	Parts []Part `json:"parts,omitempty"`
 	// ConfirmWithin, when set, is how long fettle confirm may take until the
 	// change is undone.
 	ConfirmWithin time.Duration `json:"confirm_within_ns,omitempty"`

@@ -2,6 +2,7 @@ package remedy
 
 import (
 	"context"
+	"slices"
 
 	"fettle/remedy/step"
 )
@@ -10,16 +11,27 @@ import (
 // after a boot more often than not, and disks are named in the order in which
 // they answer: looking for the old name would verify another disk.
 func (e *Engine) subjectNow(ctx context.Context, h Head) Head {
+	parts := slices.Clone(h.Parts)
 	for _, s := range h.Plan.Steps {
 		r, ok := s.(step.Renamer)
 		if !ok {
 			continue
 		}
 		// Where it is not found, the step itself says so.
-		if was, is, err := r.Renamed(ctx, e.Machine); err == nil && was == h.Subject && is != was {
-			e.log("%s is called %s now", was, is)
+		was, is, err := r.Renamed(ctx, e.Machine)
+		if err != nil || is == was {
+			continue
+		}
+		for k := range parts {
+			if parts[k].Subject == was {
+				parts[k].Subject = is
+			}
+		}
+		if h.Subject == was {
 			h.Subject = is
 		}
+		e.log("%s is called %s now", was, is)
 	}
+	h.Parts = parts
 	return h
 }

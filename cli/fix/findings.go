@@ -61,21 +61,48 @@ func findings(ctx context.Context, a *app.App, t *trap.Trap, on []string) ([]tra
 	return found, nil
 }
 
-// verify is the trap's own check, asked about the subject that a plan mends.
-func verify(a *app.App, t *trap.Trap, subject string, p remedy.Plan) remedy.Verify {
+// verify is the trap's own check, asked about the subjects that a plan mends.
+func verify(a *app.App, t *trap.Trap, parts []remedy.Part) remedy.Verify {
 	return func(ctx context.Context) error {
 		outcomes, err := look(ctx, a, t)
 		if err != nil {
 			return err
 		}
-		return mended(outcomes, subject, p.Vanishes)
+		return allMended(outcomes, parts)
 	}
+}
+
+// allMended wants every subject mended; the error names the first that is not,
+// and how many others.
+func allMended(outcomes []trap.Outcome, parts []remedy.Part) error {
+	var first error
+	more := 0
+	for _, p := range parts {
+		err := mended(outcomes, p)
+		var still *remedy.StillFound
+		switch {
+		case err == nil:
+		case first != nil:
+			more++
+		case len(parts) == 1:
+			first = err
+		case errors.As(err, &still):
+			first = &remedy.StillFound{Summary: p.Subject + ": " + still.Summary}
+		default:
+			first = fmt.Errorf("%s: %w", ui.Visible(p.Subject), err)
+		}
+	}
+	if more > 0 {
+		return fmt.Errorf("%w (and of %d more of the %d findings it cannot be said either; --on mends them one by one)", first, more, len(parts))
+	}
+	return first
 }
 
 // mended wants the very subject clear. That a check says nothing of it any
 // more, or that it does not apply, mends nothing, unless the plan says why the
 // subject vanishes.
-func mended(outcomes []trap.Outcome, subject, vanishes string) error {
+func mended(outcomes []trap.Outcome, part remedy.Part) error {
+	subject := part.Subject
 	var of *trap.Outcome
 	for i, o := range outcomes {
 		switch {
@@ -88,31 +115,10 @@ func mended(outcomes []trap.Outcome, subject, vanishes string) error {
 		}
 	}
 	switch {
-	case of != nil && of.Status == trap.Clear, of == nil && vanishes != "":
+	case of != nil && of.Status == trap.Clear, of == nil && part.Vanishes != "":
 		return nil
 	case of != nil:
 		return fmt.Errorf("the check calls it neither found nor clear, but %s: %s", of.Status, of.Reason)
 	}
 	return errors.New("the check does not speak of it any more")
-}
-
-// refusals are those of the remedy itself: that it cannot mend one finding is
-// no reason to leave the others.
-type refusals []error
-
-// add keeps err when it is one.
-func (r *refusals) add(f trap.Finding, err error) bool {
-	var refusal *remedy.Refusal
-	if !errors.As(err, &refusal) {
-		return false
-	}
-	*r = append(*r, fmt.Errorf("%s: %w", ui.Visible(f.ID()), err))
-	return true
-}
-
-func (r refusals) err() error {
-	if len(r) == 0 {
-		return nil
-	}
-	return app.Exit(exitNotDone, errors.Join(r...))
 }

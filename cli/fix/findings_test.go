@@ -37,7 +37,7 @@ func TestMended(t *testing.T) {
 		{"was to vanish, and does not apply", []trap.Outcome{o("a", trap.NotApplicable)}, gone, "not-applicable"},
 		{"was to vanish, and is found", []trap.Outcome{o("a", trap.Found)}, gone, "still finds it"},
 	} {
-		err := mended(c.outcomes, "a", c.vanishes)
+		err := mended(c.outcomes, remedy.Part{Subject: "a", Vanishes: c.vanishes})
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}

@@ -13,8 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
-	"fettle/host"
-	"fettle/internal/build"
 	"fettle/internal/ui"
 	"fettle/remedy"
 	"fettle/remedy/machine"
@@ -38,6 +36,7 @@ type Options struct {
 	Wait         bool
 	// Subject is what SetUp sets up, of a trap that has many.
 	Subject string
+	setUp   bool // nothing was wrong
 }
 
 // Cmd is fettle fix.
@@ -81,7 +80,7 @@ time, it is undone, also when fettle, the connection or the host died meanwhile.
 // SetUp plans what a trap's remedy sets up where nothing is wrong, and applies
 // it as a fix.
 func SetUp(ctx context.Context, a *app.App, t *trap.Trap, o Options) error {
-	o.Format = "text"
+	o.Format, o.setUp = "text", true
 	f := t.Setup.Finding
 	f.Trap, f.Severity, f.Status = t.ID(), trap.Notice, trap.Found
 	if o.Subject != "" {
@@ -90,19 +89,7 @@ func SetUp(ctx context.Context, a *app.App, t *trap.Trap, o Options) error {
 	if err := o.valid(t); err != nil {
 		return err
 	}
-	if o.Plan {
-		return showPlans(ctx, a, t, []trap.Finding{f}, o)
-	}
-	store, err := openStore(a, o)
-	if err != nil {
-		return err
-	}
-	err = fixOne(ctx, a, store, t, f, o)
-	var refused refusals
-	if refused.add(f, err) {
-		return refused.err()
-	}
-	return err
+	return mendAll(ctx, a, t, []trap.Finding{f}, o)
 }
 
 // valid refuses flags that cannot be meant.
@@ -152,34 +139,7 @@ func fix(ctx context.Context, a *app.App, id string, o Options) error {
 	if t.Plan == nil {
 		return app.Exit(exitNotDone, fmt.Errorf("fettle finds %s but has no remedy to apply; what to do by hand: fettle explain %s", id, id))
 	}
-	if o.Plan {
-		return showPlans(ctx, a, t, found, o)
-	}
-	store, err := openStore(a, o)
-	if err != nil {
-		return err
-	}
-	mended := 0
-	var refused refusals
-	for _, f := range found {
-		if mended > 0 { // the one before may have mended this one too
-			switch still, err := findings(ctx, a, t, []string{f.Subject}); {
-			case err != nil:
-				return err
-			case len(still) == 0:
-				continue
-			default:
-				f = still[0]
-			}
-		}
-		switch err := fixOne(ctx, a, store, t, f, o); {
-		case err == nil:
-			mended++
-		case !refused.add(f, err):
-			return err
-		}
-	}
-	return refused.err()
+	return mendAll(ctx, a, t, found, o)
 }
 
 // nothingToMend says so: as a script or playbook that does nothing, where one
@@ -209,113 +169,8 @@ func nothingToMend(a *app.App, t *trap.Trap, o Options) {
 	}
 }
 
-// planFor asks the trap for its plan, reading the host afresh.
-func planFor(ctx context.Context, a *app.App, t *trap.Trap, f trap.Finding, with []string) (remedy.Plan, error) {
-	f, err := t.Choose(f, with)
-	if err != nil {
-		return remedy.Plan{}, app.Usagef("--with %w", err)
-	}
-	src, err := a.OpenLive()
-	if err != nil {
-		return remedy.Plan{}, err
-	}
-	defer src.Close()
-	p, err := t.Plan(ctx, host.New(src), f)
-	var refusal *remedy.Refusal
-	if err != nil && !errors.As(err, &refusal) {
-		return p, fmt.Errorf("planning for %s: %w", ui.Visible(f.ID()), err)
-	}
-	if err == nil && len(p.Steps) == 0 {
-		return p, fmt.Errorf("the remedy of %s planned no steps, which is a bug in fettle", ui.Visible(f.ID()))
-	}
-	return p, err
-}
-
-func showPlans(ctx context.Context, a *app.App, t *trap.Trap, found []trap.Finding, o Options) error {
-	if o.Format != "text" && len(found) > 1 {
-		var subjects []string
-		for _, f := range found {
-			subjects = append(subjects, ui.Quote(f.Subject))
-		}
-		return app.Usagef("there are %d findings; choose one with --on: %s", len(found), strings.Join(subjects, ", "))
-	}
-	var refused refusals
-	shown := 0
-	for _, f := range found {
-		p, err := planFor(ctx, a, t, f, o.With)
-		if err != nil {
-			if refused.add(f, err) {
-				continue
-			}
-			return err
-		}
-		if o.Format != "text" {
-			if err := remedy.Exportable(machine.New(), p); err != nil {
-				return err
-			}
-		}
-		var out string
-		switch o.Format {
-		case "sh":
-			out, err = remedy.Script(p)
-		case "ansible":
-			out, err = remedy.Playbook(p)
-		default:
-			if shown > 0 {
-				out = "\n"
-			}
-			out += planText(a, f, p)
-		}
-		if err != nil {
-			return err
-		}
-		if _, err := fmt.Fprint(a.Stdout, out); err != nil {
-			return err
-		}
-		shown++
-	}
-	return refused.err()
-}
-
-func planText(a *app.App, f trap.Finding, p remedy.Plan) string {
-	w := ui.Width(a.Stdout)
-	return ui.Wrap(ui.Visible(f.ID()+": "+f.Summary), w, "", "  ") + "\n" + remedy.Text(p, w)
-}
-
-// fixOne mends one finding.
-func fixOne(ctx context.Context, a *app.App, store *remedy.Store, t *trap.Trap, f trap.Finding, o Options) error {
-	p, err := planFor(ctx, a, t, f, o.With)
-	if err != nil {
-		return err
-	}
-	within := o.Confirm
-	if p.CutsConnection && within == 0 {
-		within = confirmDefault
-	}
-	if within > 0 && within <= p.Settle {
-		return app.Usagef("this remedy needs up to %s to show its effect; give --confirm-within more than that", p.Settle)
-	}
-	seen, err := remedy.Survey(machine.New(), p)
-	if err != nil {
-		return err
-	}
-	fmt.Fprint(a.Stdout, planText(a, f, p), "\n")
-	if err := ask(ctx, a, p, o); err != nil {
-		return err
-	}
-	outliveTerminal()
-	e := engine(a, store, "fettle fix "+f.ID(), o.Wait)
-	head := remedy.Head{Version: build.Version(), Trap: t.ID(), Subject: f.Subject, Summary: f.Summary, ConfirmWithin: within, Plan: p, Seen: seen}
-	c, err := e.Apply(ctx, head, verify(a, t, f.Subject, p))
-	if err != nil {
-		return err
-	}
-	sayApplied(a, c)
-	return nil
-}
-
-func sayApplied(a *app.App, c *remedy.Change) {
-	fmt.Fprintf(a.Stdout, "\nMended: the check no longer finds it.\nThis is change %s; to undo it: fettle undo %s\n", c.ID, c.ID)
+func sayApplied(a *app.App, c *remedy.Change, done string) {
+	fmt.Fprintf(a.Stdout, "\n%s\nThis is change %s; to undo it: fettle undo %s\n", done, c.ID, c.ID)
 	if deadline, due := c.Unconfirmed(); due {
 		fmt.Fprintf(a.Stdout, "Now log in anew, to see that you still can, and run: fettle confirm %s\n"+
 			"Without that it is undone at %s\n  (%s).\n", c.ID, deadline.Local().Format(time.TimeOnly), strings.Join(c.Guards(), "; "))

@@ -39,7 +39,11 @@ func resume(ctx context.Context, a *app.App, id string, wait bool) error {
 	c, err := engine(a, store, "fettle resume "+id, wait).Resume(ctx, id, func(h remedy.Head) remedy.Verify {
 		for _, t := range a.Traps {
 			if t.ID() == h.Trap {
-				return verify(a, t, h.Subject, h.Plan)
+				parts := h.Parts
+				if len(parts) == 0 {
+					parts = []remedy.Part{{Subject: h.Subject, Summary: h.Summary, Vanishes: h.Plan.Vanishes}}
+				}
+				return verify(a, t, parts)
 			}
 		}
 		return func(context.Context) error { return fmt.Errorf("this fettle has no trap %q to check with", h.Trap) }
@@ -52,7 +56,7 @@ func resume(ctx context.Context, a *app.App, id string, wait bool) error {
 	case c.Phase() == remedy.TakenBack:
 		sayTakenBack(a, c)
 	default:
-		sayApplied(a, c)
+		sayApplied(a, c, "Finished: the check no longer finds it.")
 	}
 	return nil
 }

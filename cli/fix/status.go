@@ -54,6 +54,7 @@ func Status(err error) error {
 		untrusted  *machine.Untrusted
 		shared     *remedy.Shared
 		nothing    *remedy.NothingMended
+		waiting    *remedy.Unconfirmed
 	)
 	switch {
 	case errors.Is(err, remedy.ErrNoChange), errors.Is(err, remedy.ErrStorePath):
@@ -66,7 +67,7 @@ func Status(err error) error {
 		code = exitChanged
 	case errors.As(err, &held):
 		code = exitBusy
-	case errors.As(err, &refusal), errors.As(err, &untrusted), errors.As(err, &shared), errors.As(err, &nothing), errors.Is(err, remedy.ErrNeedsRoot), errors.Is(err, step.ErrSecret):
+	case errors.As(err, &refusal), errors.As(err, &untrusted), errors.As(err, &shared), errors.As(err, &nothing), errors.As(err, &waiting), errors.Is(err, remedy.ErrNeedsRoot), errors.Is(err, step.ErrSecret):
 		code = exitNotDone
 	}
 	return app.Exit(code, err)

@@ -193,7 +193,7 @@ func Hidden(oldName, newName string, old, new []byte) string {
 }
 
 // Writes is what the file says after it.
-func (s File) Writes() []byte { return s.Content }
+func (s File) Writes() (content []byte, there bool) { return s.Content, true }
 
 func (File) Keeps() (first, rest string) { return FileItem, FolderItem }
 

@@ -96,3 +96,6 @@ func (s Remove) Ansible(b *Tasks) error {
 	b.Line("        state: absent")
 	return nil
 }
+
+// Writes: the file is not there after it.
+func (Remove) Writes() (content []byte, there bool) { return nil, false }

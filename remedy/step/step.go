@@ -65,8 +65,16 @@ func Target(s Step) string {
 // Differ is a step whose effect is best shown as a unified diff.
 type Differ interface{ Diff() string }
 
-// Writer is a step that gives a file its content.
-type Writer interface{ Writes() []byte }
+// Writer is a step that decides what its Target says: its content, or that it
+// is not there.
+type Writer interface {
+	Writes() (content []byte, there bool)
+}
+
+// Setter is a step that sets a value below /proc/sys or /sys.
+type Setter interface {
+	Sets() (path, value string)
+}
 
 // Preparer is a step that may make anything: of what follows it nobody can
 // tell beforehand how it will find the host. Possible refuses one that this

@@ -180,3 +180,6 @@ func shellAside(key string) string {
 	}
 	return ""
 }
+
+// Sets is the file of the key, and what it says then.
+func (s Sysctl) Sets() (path, value string) { return procSys + s.Key, s.Value }

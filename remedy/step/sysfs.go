@@ -79,3 +79,6 @@ func (s Sysfs) Ansible(b *Tasks) error {
 	b.Command(s.Describe(), []string{"tee", "--", s.Path}, "        stdin: "+YAML(s.Value))
 	return nil
 }
+
+// Sets is the file and what it says then.
+func (s Sysfs) Sets() (path, value string) { return s.Path, s.Value }

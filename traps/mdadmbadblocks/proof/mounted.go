@@ -64,8 +64,8 @@ func playMounted(k arrayKind, b *lab.Bench) error {
 			err = fmt.Errorf("after the fix the check still finds: %s", out)
 		}
 	}
-	for i := 0; err == nil && i <= n; i++ { // a change for each member, and one for mdadm.conf
-		err = act(fmt.Sprintf("undo, %d of %d", i+1, n+1), "undo", "--yes")
+	if err == nil {
+		err = act("undo it", "undo", "--yes")
 	}
 	written, ferr := files.end()
 	if err == nil {
