@@ -25,6 +25,10 @@ type Tuner struct {
 	Once bool
 }
 
+// Comm is the name of the process, by which fettle check knows that the pace is
+// set: at most 15 bytes.
+const Comm = "fettle-tune-ksm"
+
 // ErrTwo is the error where somebody else sets ksmd's pace already.
 var ErrTwo = errors.New("somebody else sets KSM's pace")
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -181,6 +182,7 @@ func tuneKSM(ctx context.Context, a *app.App, f ksmFlags) error {
 		l.Release()
 		return app.Usagef("%w", err)
 	}
+	_ = os.WriteFile("/proc/self/comm", []byte(tune.Comm), 0) // for ps, and for fettle check
 	keeper, err := app.KeepKSM()
 	if err != nil {
 		l.Release()

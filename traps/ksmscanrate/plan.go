@@ -31,6 +31,8 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 		return planRun(f, k)
 	case acrossNodes:
 		return planNodes(ctx, h, k, c)
+	case tuners:
+		return planTuners(ctx, h, k, c)
 	case profit:
 		return remedy.Plan{}, remedy.Refuse("scanning this memory costs more than it saves: stop offering it (<nosharepages/> in a guest's" +
 			" definition, mem-merge=off of qemu, MemoryKSM=no of a unit), or turn KSM off: write 2 to " + dir +
@@ -71,6 +73,18 @@ func planNodes(ctx context.Context, h *host.Host, k ksm, c config) (remedy.Plan,
 	}
 	return build(ctx, h, c, "merge within NUMA nodes only", []setting{{name: "merge_across_nodes", value: "0"}},
 		[]string{"Less is merged: each node keeps its own copy of a page. Guests read merged pages from their own node."})
+}
+
+// planTuners leaves ksmd to one: the advisor goes off, because nobody else can
+// set the pace while it is on.
+func planTuners(ctx context.Context, h *host.Host, k ksm, c config) (remedy.Plan, error) {
+	if !k.advisor {
+		return remedy.Plan{}, remedy.Refuse("fettle cannot tell which of the two is meant to stay: stop ksmtuned (systemctl disable --now ksmtuned)" +
+			" or fettle tune ksm")
+	}
+	return build(ctx, h, c, "turn the kernel's advisor off", []setting{{name: "advisor_mode", value: "none", drifting: []string{dir + "pages_to_scan"}}},
+		[]string{"The other one is in charge from then on. To keep the advisor instead, stop the other: systemctl disable --now ksmtuned.",
+			"The kernel sets pages_to_scan to 100 when the advisor goes off; the other sets it again within its interval."})
 }
 
 // setting is a file below /sys/kernel/mm/ksm and its value.
@@ -150,7 +164,7 @@ func build(ctx context.Context, h *host.Host, c config, title string, set []sett
 	p := remedy.Plan{Title: title, Notes: notes}
 	sets := func(l tmpfiles.Line) bool {
 		return slices.ContainsFunc(set, func(s setting) bool { return l.Path == dir+s.name }) ||
-			l.Path == dir+"pages_to_scan" && set[len(set)-1].name == "advisor_mode" // refused by the kernel then
+			l.Path == dir+"pages_to_scan" && set[len(set)-1].value == "scan-time" // refused by the kernel then
 	}
 	others := map[string][]int{}
 	var files []string

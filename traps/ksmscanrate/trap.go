@@ -26,6 +26,7 @@ const (
 	runFile     = "run"
 	acrossNodes = "merge_across_nodes"
 	profit      = "general_profit"
+	tuners      = "tuners"
 )
 
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
@@ -68,12 +69,60 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		r.NotApplicable("", why, trap.Ev(dir+"run", "%d", k.run))
 		return nil
 	}
-	if err := checkRate(ctx, h, r, k, c); err != nil {
-		r.Unknown(scanRate, err)
+	if !checkTuners(ctx, h, r, k, c) {
+		if err := checkRate(ctx, h, r, k, c); err != nil {
+			r.Unknown(scanRate, err)
+		}
 	}
 	checkNodes(ctx, h, r, k)
 	checkProfit(r, k)
 	return nil
+}
+
+// tuneComm is what fettle tune ksm calls its process.
+const tuneComm = "fettle-tune-ksm"
+
+// checkTuners reports two that set ksmd's pace at once. It returns whether
+// fettle tune ksm does: its pace changes all the time, and is 0 while it rests.
+func checkTuners(ctx context.Context, h *host.Host, r *trap.Report, k ksm, c config) (tuned bool) {
+	var by []string
+	ps, err := h.Processes(ctx)
+	for _, p := range ps {
+		if p.Comm == tuneComm && p.UID == 0 && !tuned {
+			tuned = true
+			by = append(by, "fettle tune ksm")
+		}
+	}
+	if c.tuned != nil {
+		by = append(by, "ksmtuned")
+	}
+	if k.advisor {
+		by = append(by, "the kernel's advisor")
+	}
+	ev := []trap.Evidence{trap.Ev("ksmd's pace is set by", "%s", strings.Join(by, ", "))}
+	switch {
+	case len(by) > 1:
+		f := trap.Finding{Subject: tuners, Severity: trap.Warning, Evidence: ev,
+			Summary: strings.Join(by, " and ") + " set KSM's pace at once",
+			Detail:  "Each undoes what the other sets."}
+		if k.advisor {
+			f.Detail = "While the advisor is on, the kernel refuses pages_to_scan to everybody else (EINVAL), who may not notice;" +
+				" sleep_millisecs and run are still theirs."
+		}
+		r.Found(f)
+	case err != nil && len(by) > 0:
+		r.Unknown(tuners, err)
+	case c.unknown != nil && len(by) > 0:
+		r.Unknown(tuners, c.why(), ev...)
+	case tuned:
+		r.Clear(tuners, "fettle tune ksm alone sets KSM's pace", ev...)
+	case len(by) == 1:
+		r.Clear(tuners, by[0]+" alone sets KSM's pace", ev...)
+	}
+	if tuned {
+		r.Clear(scanRate, "fettle tune ksm sets the pace: its service says each hour what it did", ev...)
+	}
+	return tuned
 }
 
 // checkLeftOff reports run=2, which stops ksmd like 0 and is no default: it
