@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 )
 
 // Kind is what a power cut left of the writes that were not durable yet.
@@ -59,6 +60,10 @@ func (c Cut) Write(l *Log, disk io.WriterAt) error {
 // may be cut off between two sectors, never within one. class names what a
 // region of the disk holds. A flush with nothing to write leaves the state of
 // the point before it, and is counted only.
+//
+// At a mark, too, the power may go: what is durable then is all that what was
+// said there can rest on. The writer's marks are too many, and say what the next
+// flush shows as well.
 func Cuts(l *Log, from, to int, class func(sector uint64) string, rnd *rand.Rand) (cuts []Cut, points int) {
 	run := from // where the plain writes before the next flush begin
 	for i := from; i < to; i++ {
@@ -84,11 +89,19 @@ func Cuts(l *Log, from, to int, class func(sector uint64) string, rnd *rand.Rand
 			cuts = append(cuts, Cut{Kind: Durable, At: i, Prefix: i + 1, Class: c})
 		case e.Flags&Mark == 0:
 			continue // a plain write or a discard: part of the run
+		case said(e):
+			cuts = append(cuts, Cut{Kind: Durable, At: i, Prefix: i + 1, Class: classSaid})
 		}
 		run = i + 1
 	}
 	return cuts, points
 }
+
+// classSaid is the class of cuts at a mark.
+const classSaid = "said"
+
+// said tells a mark of what somebody was told from those of the writer.
+func said(e Entry) bool { return e.Flags&Mark != 0 && !strings.HasPrefix(e.Mark, writerMark) }
 
 // subset draws from the entries [from, to): a half is left out, and an eighth cut off.
 func subset(l *Log, from, to int, rnd *rand.Rand) []Piece {
@@ -137,7 +150,7 @@ func (l *Log) PerDisk(disk func(sector uint64) int) *Log {
 }
 
 // Sample takes at most n of the cuts, the same share of every class and kind as far as
-// it has that many, evenly spread over the log.
+// it has that many, evenly spread over the log. Those at marks it takes besides: they are few.
 func Sample(cuts []Cut, n int) []Cut {
 	if len(cuts) <= n {
 		return cuts
@@ -148,7 +161,9 @@ func Sample(cuts []Cut, n int) []Cut {
 	}
 	count := map[stratum]int{}
 	for _, c := range cuts {
-		count[stratum{c.Class, c.Kind}]++
+		if c.Class != classSaid {
+			count[stratum{c.Class, c.Kind}]++
+		}
 	}
 	// The small strata are taken whole; what they leave goes to the others.
 	quota, left, strata := map[stratum]int{}, n, len(count)
@@ -174,6 +189,10 @@ func Sample(cuts []Cut, n int) []Cut {
 	for _, c := range cuts {
 		s := stratum{c.Class, c.Kind}
 		q, all, i := quota[s], count[s], seen[s]
+		if c.Class == classSaid {
+			out = append(out, c)
+			continue
+		}
 		seen[s]++
 		if (i+1)*q/all > i*q/all {
 			out = append(out, c)

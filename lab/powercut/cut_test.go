@@ -33,8 +33,9 @@ func TestCuts(t *testing.T) {
 			}
 		}
 	}
-	// The second flush had nothing to write: it leaves the state before it.
-	if kinds[Durable] != 3 || kinds[Torn] != 1 || kinds[Subset] == 0 {
+	// The second flush had nothing to write: it leaves the state before it. Three
+	// are at marks.
+	if kinds[Durable] != 3+3 || kinds[Torn] != 1 || kinds[Subset] == 0 {
 		t.Errorf("kinds %v", kinds)
 	}
 	if i := slices.IndexFunc(cuts, func(c Cut) bool { return c.Kind == Torn }); cuts[i].Class != "sector 16" || cuts[i].Prefix != l.MarkAt("second")-2 {
@@ -46,7 +47,7 @@ func TestCuts(t *testing.T) {
 	}
 	// Between two marks.
 	cuts, points = Cuts(l, l.MarkAt("first"), l.MarkAt("second"), class, testRand())
-	if points != 2 || len(cuts) != 2 {
+	if points != 2 || len(cuts) != 3 || cuts[0].Class != classSaid || cuts[0].Prefix != l.MarkAt("first")+1 {
 		t.Errorf("between the marks: %d points, %v", points, cuts)
 	}
 }
@@ -114,18 +115,23 @@ func TestSample(t *testing.T) {
 			t.Errorf("of 1000, %d: %v, expected %d and %d", c.n, got, c.root, c.data)
 		}
 	}
+	told := Sample(append(slices.Clone(cuts), Cut{At: 1000, Class: classSaid}, Cut{At: 1001, Class: classSaid}), 10)
+	if n := count(told); n[classSaid] != 2 || n["root"] != 5 {
+		t.Errorf("with two at marks: %v", n)
+	}
 	s := Sample(cuts, 100)
 	if s[0].At > 100 || s[len(s)-1].At < 900 {
 		t.Errorf("the sample reaches from %d to %d", s[0].At, s[len(s)-1].At)
 	}
 }
 
-// Of states that are the same byte for byte, the last is kept.
+// Of states that are the same byte for byte, the last is kept before each mark.
 func TestDistinct(t *testing.T) {
 	data := bytes.Repeat([]byte{7}, 512)
 	data = append(data, bytes.Repeat([]byte{8}, 512)...)
 	l := &Log{SectorSize: 512, r: bytes.NewReader(data), Entries: []Entry{
 		{Sector: 1, Sectors: 1, at: 0}, {Sector: 2, Sectors: 1, at: 512}, {Sector: 1, Sectors: 1, at: 0}, {Sector: 1, Sectors: 1, at: 512}, {Mark: "m", Flags: Mark},
+		{Mark: writerMark + "7", Flags: Mark},
 	}}
 	whole := Piece{0, 9}
 	cuts := []Cut{
@@ -133,9 +139,11 @@ func TestDistinct(t *testing.T) {
 		{Prefix: 1},
 		{Prefix: 2}, // the same as the next: the sector is written over with what it holds
 		{Prefix: 3},
-		{Prefix: 3, Some: []Piece{{3, 1}}}, // the same as the last but one
+		{Prefix: 3, Some: []Piece{{3, 1}}}, // the same as {Prefix: 4}
 		{Prefix: 3, Some: []Piece{{3, 1}, {0, 1}}},
-		{Prefix: 5},
+		{Prefix: 4},
+		{Prefix: 5}, // the same bytes; but something was said
+		{Prefix: 6}, // the same
 	}
 	got, err := Distinct(l, cuts)
 	if err != nil {
@@ -145,7 +153,7 @@ func TestDistinct(t *testing.T) {
 	for _, c := range got {
 		kept = append(kept, c.Prefix*10+len(c.Some))
 	}
-	if !slices.Equal(kept, []int{10, 32, 50}) {
+	if !slices.Equal(kept, []int{10, 32, 40, 60}) {
 		t.Errorf("kept %v", kept)
 	}
 	// On a real log every state that is dropped is there later.
@@ -157,11 +165,15 @@ func TestDistinct(t *testing.T) {
 	}
 	disk := func(c Cut) string {
 		m := make(memory, 64<<10)
+		marks := 0
 		for i := range c.Prefix {
 			real.Apply(m, i, 1<<40)
+			if said(real.Entries[i]) {
+				marks++
+			}
 		}
 		c.Write(real, m)
-		return string(m)
+		return fmt.Sprint(marks, " ", string(m))
 	}
 	seen := map[string]bool{}
 	for _, c := range kept2 {

@@ -7,15 +7,22 @@ import (
 )
 
 // Distinct drops cuts that leave the disk the same as a later one does, byte
-// for byte: the later one has more that must be there. The cuts are in the
-// order of the log, as Cuts lists them.
+// for byte, when the same had been said by then: the later one has more that
+// must be there. The cuts are in the order of the log, as Cuts lists them.
 func Distinct(l *Log, cuts []Cut) ([]Cut, error) {
 	f := &fingerprint{l: l, seed: maphash.MakeSeed(), now: map[uint64]uint64{}, buf: make([]byte, l.SectorSize)}
-	last := map[uint64]int{} // by fingerprint: the last cut that has it
-	prints := make([]uint64, len(cuts))
-	done := 0
+	type state struct {
+		print uint64
+		said  int // marks
+	}
+	last := map[state]int{} // the last cut that leaves it
+	states := make([]state, len(cuts))
+	done, marks := 0, 0
 	for i, c := range cuts {
 		for ; done < c.Prefix; done++ {
+			if said(l.Entries[done]) {
+				marks++
+			}
 			if err := f.apply(Piece{done, math.MaxUint64}); err != nil {
 				return nil, err
 			}
@@ -27,12 +34,13 @@ func Distinct(l *Log, cuts []Cut) ([]Cut, error) {
 				return nil, err
 			}
 		}
-		prints[i], f.sum, f.over = f.sum, sum, nil
-		last[prints[i]] = i
+		states[i] = state{f.sum, marks}
+		f.sum, f.over = sum, nil
+		last[states[i]] = i
 	}
 	var out []Cut
 	for i, c := range cuts {
-		if last[prints[i]] == i {
+		if last[states[i]] == i {
 			out = append(out, c)
 		}
 	}

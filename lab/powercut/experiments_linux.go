@@ -21,6 +21,16 @@ var Experiments = append(arrays(), []lab.Experiment{
 		},
 		Run: filesCase{400}.run,
 	},
+	{
+		Name:  "powercut/files-sample",
+		About: "A few of the power cuts of powercut/files",
+		Needs: lab.Needs{
+			Engine: "uml", MemMiB: 512, Limit: 5 * time.Minute,
+			Modules: []string{"loop", "ext4", "dm-mod", "dm-log-writes", "dm-snapshot"},
+			Tools:   []string{"losetup", "mkfs.ext4"},
+		},
+		Run: filesCase{24}.run,
+	},
 }...)
 
 func arrays() (all []lab.Experiment) {
@@ -32,7 +42,9 @@ func arrays() (all []lab.Experiment) {
 	} {
 		all = append(all, raid(l, "", 120, 30*time.Minute), raid(l, "-all", 0, 8*time.Hour))
 	}
-	return all
+	few := raid(Level{"raid1", "1", 2, "internal"}, "-sample", 8, 10*time.Minute)
+	few.Long, few.About = false, "A few of the power cuts of powercut/raid1"
+	return append(all, few)
 }
 
 func raid(l Level, suffix string, most int, limit time.Duration) lab.Experiment {

@@ -114,13 +114,34 @@ func (fc filesCase) run(ctx context.Context, b *lab.Bench) error {
 		return fmt.Errorf("recording: %w", err)
 	}
 	defer closeLog()
-	return replayAll(ctx, b, d, l, fc.cuts, func(d *disk, l *Log, c Cut, n int) result {
+	return replayAll(ctx, b, d, l, fc.cuts, func(d *disk, l *Log, c Cut, n int, f *lie) result {
 		r := result{resume: n%2 == 0}
-		if r.err = fc.trial(ctx, d, l, c, n, &r, was, mended); r.err == nil {
+		if r.err = fc.trial(ctx, d, l, c, n, &r, was, mended, f); r.err == nil {
 			r.finished = true
 		}
 		return r
-	})
+	}, filesLies)
+}
+
+// filesLies are told of the root.
+var filesLies = []lie{
+	{"half a content", applied, mounted, halve(etc + "/existing.conf"), "neither its old content nor its new one"},
+	{"a mode that is the old one", applied, mounted, func(*disk) error { return os.Chmod(etc+"/perm", 0o604) }, "it was said to be applied"},
+	{"a new file that is gone", applied, mounted, func(*disk) error { return os.Remove(etc + "/unit.d/fettle.conf") }, "it was said to be applied"},
+	{"no journal", applied, mounted, func(*disk) error { return os.RemoveAll(state + "/changes") }, "no journal tells of what was changed"},
+	{"half a content, undone", undone, mounted, halve(etc + "/existing.conf"), "neither its old content nor its new one"},
+	{"a removed file that is gone", undone, mounted, func(*disk) error { return os.Remove(etc + "/away.conf") }, "it was said to be undone"},
+	{"what is changed behind the undo", applied, ending, func(*disk) error { return os.Chmod(etc+"/perm", 0o600) }, "in the end"},
+}
+
+func halve(name string) func(*disk) error {
+	return func(*disk) error {
+		st, err := os.Stat(name)
+		if err != nil {
+			return err
+		}
+		return os.Truncate(name, st.Size()/2)
+	}
 }
 
 func engine() (*remedy.Engine, error) {
@@ -129,12 +150,15 @@ func engine() (*remedy.Engine, error) {
 }
 
 // trial mounts the root as the cut left it, and resumes or undoes.
-func (fc filesCase) trial(ctx context.Context, d *disk, l *Log, c Cut, n int, r *result, was, mended world) error {
+func (fc filesCase) trial(ctx context.Context, d *disk, l *Log, c Cut, n int, r *result, was, mended world, f *lie) error {
 	if err := errors.Join(bootID(fmt.Sprint("trial-", n)), d.replay(l, c, false)); err != nil {
 		return err
 	}
 	if err := d.mountRoot(); err != nil {
 		r.lost = true
+		return err
+	}
+	if err := f.at(mounted, d); err != nil {
 		return err
 	}
 	now, err := look()
@@ -185,6 +209,9 @@ func (fc filesCase) trial(ctx context.Context, d *disk, l *Log, c Cut, n int, r 
 	}
 	if q, err := phase(); err != nil || r.resume && q != finish(p) || !r.resume && !finishUndo(q) {
 		return fmt.Errorf("the change was %q, and is %q in the end (%v)", p, q, err)
+	}
+	if err := f.at(ending, d); err != nil {
+		return err
 	}
 	if now, err = look(); err != nil {
 		return err

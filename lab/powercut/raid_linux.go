@@ -51,7 +51,7 @@ func (rc raidCase) run(ctx context.Context, b *lab.Bench) error {
 		return fmt.Errorf("recording: %w", err)
 	}
 	defer closeLog()
-	return replayAll(ctx, b, d, l, rc.cuts, rc.trial)
+	return replayAll(ctx, b, d, l, rc.cuts, rc.trial, rc.lies())
 }
 
 // prepare makes the root and the array, and stops both.

@@ -39,8 +39,12 @@ func (t *tally) cells(name string) []string {
 		fmt.Sprint(t.data), fmt.Sprintf("%d/%d", t.resumed, t.resumes), fmt.Sprintf("%d/%d", t.undone, t.undos)}
 }
 
-// replayAll puts the disk together at each cut and has try look at it.
-func replayAll(ctx context.Context, b *lab.Bench, d *disk, l *Log, most int, try func(*disk, *Log, Cut, int) result) error {
+// trier looks at the disk as a cut left it, n-th. It tells the lie, if there is one.
+type trier func(d *disk, l *Log, c Cut, n int, f *lie) result
+
+// replayAll puts the disk together at each cut and has try look at it; at the
+// marks of lies again, with each of them.
+func replayAll(ctx context.Context, b *lab.Bench, d *disk, l *Log, most int, try trier, lies []lie) error {
 	from, to := l.MarkAt(begun), l.MarkAt(ended)
 	if from < 0 || to < 0 {
 		return fmt.Errorf("the log of %d writes lacks its marks", len(l.Entries))
@@ -55,6 +59,7 @@ func replayAll(ctx context.Context, b *lab.Bench, d *disk, l *Log, most int, try
 	if most > 0 {
 		sample = Sample(all, most)
 	}
+	told := 0
 	b.Columns("Cut in", "States", "Tried", "Lost", "Force", "1 out", ">1 out", "Data", "Resumed", "Undone")
 	byClass, sum := map[string]*tally{}, &tally{cuts: len(all)}
 	kinds := map[Kind]int{}
@@ -83,13 +88,28 @@ func replayAll(ctx context.Context, b *lab.Bench, d *disk, l *Log, most int, try
 			}
 		}
 		began := time.Now()
-		r := try(d, l, c, n)
+		r := try(d, l, c, n, nil)
 		if took := time.Since(began); took > slowest {
 			slowest = took
 			fmt.Printf("trial %d, power cut %s: took %s\n", n, c, took.Round(time.Millisecond))
 		}
 		if err := errors.Join(d.close(), d.forget()); err != nil {
 			return fmt.Errorf("cleaning up after cut %s (%v): %w", c, r.err, err)
+		}
+		for i := range lies {
+			f := &lies[i]
+			if !said(l.Entries[c.At]) || l.Entries[c.At].Mark != f.mark {
+				continue
+			}
+			told++
+			r := try(d, l, c, 1, f) // it undoes, and waits for syncs
+			if err := errors.Join(d.close(), d.forget()); err != nil {
+				return fmt.Errorf("cleaning up after the lie %q (%v): %w", f.name, r.err, err)
+			}
+			if err := f.noticed(r); err != nil {
+				bad = append(bad, fmt.Errorf("a lie at cut %s: %w", c, err))
+				fmt.Println(bad[len(bad)-1])
+			}
 		}
 		if n%50 == 49 {
 			fmt.Printf("%d of %d states tried in %s\n", n+1, len(sample), time.Since(start).Round(time.Second))
@@ -115,6 +135,10 @@ func replayAll(ctx context.Context, b *lab.Bench, d *disk, l *Log, most int, try
 	b.Note("%d writes in the log, %d flushes and FUA writes. Of the states tried, %d had what was durable only, %d some of the rest too, %d a torn write.",
 		len(l.Entries), points, kinds[Durable], kinds[Subset], kinds[Torn])
 	b.Note("%d more states are byte for byte the same as one of these.", every-len(all))
+	b.Note("%d of %d lies were told on purpose; unless the run failed, each was noticed.", told, len(lies))
+	if told != len(lies) {
+		bad = append(bad, fmt.Errorf("%d of %d lies were told: their marks are not among the cuts tried", told, len(lies)))
+	}
 	b.Note("%d states in %s, the slowest in %s.", len(sample), time.Since(start).Round(time.Second), slowest.Round(time.Second/10))
 	if len(unequal) > 0 {
 		b.Note("In %d arrays md's check found copies that differ, in the end; repair made them equal, and all that was durable was there before and after. "+

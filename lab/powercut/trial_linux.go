@@ -27,7 +27,7 @@ type result struct {
 // trial boots the disk as the cut left it. Every other one resumes, the
 // others undo; of four, one resumes at once, and one sees its members by
 // other names.
-func (rc raidCase) trial(d *disk, l *Log, c Cut, n int) (r result) {
+func (rc raidCase) trial(d *disk, l *Log, c Cut, n int, f *lie) (r result) {
 	r.resume = n%2 == 0
 	fail := func(format string, args ...any) result {
 		r.err = fmt.Errorf(format, args...)
@@ -43,10 +43,16 @@ func (rc raidCase) trial(d *disk, l *Log, c Cut, n int) (r result) {
 		r.lost = true
 		return fail("%w", err)
 	}
+	if err := f.at(mounted, d); err != nil {
+		return fail("%w", err)
+	}
 	var err error
 	if r.forced, err = d.assemble(); err != nil {
 		r.lost = true
 		return fail("assembling: %w", err)
+	}
+	if err := f.at(assembled, d); err != nil {
+		return fail("%w", err)
 	}
 	r.asked = md("resync_start") != "none" || md("sync_action") == "resync"
 	if r.missing = missing(); r.missing > 1 {
@@ -71,6 +77,9 @@ func (rc raidCase) trial(d *disk, l *Log, c Cut, n int) (r result) {
 		return fail("%w", err)
 	}
 	if err := rc.act(d, r.resume); err != nil {
+		return fail("%w", err)
+	}
+	if err := f.at(ending, d); err != nil {
 		return fail("%w", err)
 	}
 	if err := rc.end(d, l, c, known, &r); err != nil {

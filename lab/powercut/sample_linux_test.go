@@ -1,0 +1,48 @@
+package powercut
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"fettle/internal/means"
+	"fettle/lab"
+	"fettle/lab/labtest"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	labtest.Cleanup()
+	os.Exit(code)
+}
+
+// TestFilesSample and TestArraySample cut the power of a machine a few times, and
+// tell lies that must be noticed.
+func TestFilesSample(t *testing.T) { sample(t, "powercut/files-sample") }
+
+func TestArraySample(t *testing.T) { sample(t, "powercut/raid1-sample") }
+
+func sample(t *testing.T, name string) {
+	means.Short(t, "boots a machine and cuts its power")
+	opt := labtest.Options(t)
+	for _, e := range Experiments {
+		if e.Name != name {
+			continue
+		}
+		lab.PlayAll(t.Context(), []lab.Job{{Experiment: &e, Options: opt}}, 1, func(o lab.Outcome) {
+			switch {
+			case errors.As(o.Err, new(*lab.MissingError)):
+				labtest.Lacks(t, o.Err)
+			case o.Err != nil:
+				t.Error(o.Err)
+			case !o.Verdict.OK:
+				t.Errorf("%s\n%s\n%s", o.Verdict.Why, strings.Join(o.Verdict.Table.Notes, "\n"), o.Verdict.Console)
+			default:
+				t.Logf("%.1f s: %s", o.Verdict.Took.Seconds(), strings.Join(o.Verdict.Table.Notes, "\n"))
+			}
+		})
+		return
+	}
+	t.Fatalf("no experiment %s", name)
+}
