@@ -42,8 +42,8 @@ func arrays() (all []lab.Experiment) {
 	} {
 		all = append(all, raid(l, "", 120, 30*time.Minute), raid(l, "-all", 0, 8*time.Hour))
 	}
-	few := raid(Level{"raid1", "1", 2, "internal"}, "-sample", 8, 10*time.Minute)
-	few.Long, few.About = false, "A few of the power cuts of powercut/raid1"
+	few := raid(Level{"raid10", "10", 4, "internal"}, "-sample", 2, 10*time.Minute)
+	few.Long, few.About = false, "A few of the power cuts of powercut/raid10"
 	return append(all, few)
 }
 

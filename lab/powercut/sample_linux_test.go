@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 // tell lies that must be noticed.
 func TestFilesSample(t *testing.T) { sample(t, "powercut/files-sample") }
 
-func TestArraySample(t *testing.T) { sample(t, "powercut/raid1-sample") }
+func TestArraySample(t *testing.T) { sample(t, "powercut/raid10-sample") }
 
 func sample(t *testing.T, name string) {
 	means.Short(t, "boots a machine and cuts its power")

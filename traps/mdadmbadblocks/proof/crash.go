@@ -283,3 +283,9 @@ func chosenPoints(points []string) []int {
 	}
 	return at
 }
+
+// onePoint is the one in the midst of those: a member is out, or on its way back.
+func onePoint(points []string) []int {
+	at := chosenPoints(points)
+	return at[len(at)/2 : len(at)/2+1]
+}

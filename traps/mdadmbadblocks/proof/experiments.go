@@ -31,6 +31,7 @@ var Experiments = []lab.Experiment{
 	{Name: "at-boot", About: "The script of the initramfs on arrays in all states", Long: true, Needs: scriptNeeds(), Run: atBoot},
 	{Name: "superblocks", About: "The superblock reader against mdadm --examine, over levels, versions and lists", Long: true, Needs: longNeeds(), Run: superblocks},
 	{Name: "copies", About: "What becomes of a list with entries when members are added, replaced and re-added", Long: true, Needs: longNeeds(), Run: copies},
+	{Name: "crash-sample", About: "SIGKILL of fettle at one point of a fix and one of an undo, on a mirror", Needs: rigNeeds, Run: crash(arrayKind{"1", 2}, "internal", onePoint)},
 	{Name: "crash", About: "SIGKILL of fettle at chosen points, on a mirror", Long: true, Needs: longNeeds(), Run: crash(arrayKind{"1", 2}, "internal", chosenPoints)},
 	{Name: "crash-no-bitmap", About: "The same without a bitmap: one is added for the time", Long: true, Needs: longNeeds(), Run: crash(arrayKind{"1", 2}, "none", chosenPoints)},
 	{Name: "crash-raid1", About: "SIGKILL of fettle at every point: a mirror of two", Long: true, Needs: longNeeds(), Run: crash(arrayKind{"1", 2}, "internal", nil)},
