@@ -16,6 +16,7 @@ import (
 	"fettle/traps/ldaptlsverify"
 	"fettle/traps/logflood"
 	"fettle/traps/mdadmbadblocks"
+	"fettle/traps/mountsmissing"
 	"fettle/traps/netbootserial"
 	"fettle/traps/netbootstale"
 	"fettle/traps/openpgpkeyservers"
@@ -25,6 +26,7 @@ import (
 	"fettle/traps/sshcontrolsockets"
 	"fettle/traps/sshslowlogin"
 	"fettle/traps/sshtotp"
+	"fettle/traps/sysctloverridden"
 	"fettle/traps/unitrestartloop"
 	"fettle/traps/unitsfailed"
 	"fettle/traps/zfswritedistribution"
@@ -39,6 +41,8 @@ func All() []*trap.Trap {
 		&devicetimeoutatboot.Trap,
 		&logflood.Trap,
 		&apparmordenials.Trap,
+		&mountsmissing.Trap,
+		&sysctloverridden.Trap,
 		&deletedopenfiles.Trap,
 		&ksmscanrate.Trap,
 		&bridgemtu.Trap,

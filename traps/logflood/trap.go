@@ -34,6 +34,10 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	if err != nil {
 		return err
 	}
+	if j.Recent.Missing == host.ErrNoSystemd.Error() {
+		r.NotApplicable("", "no journald keeps a journal here")
+		return nil
+	}
 	l, err := journal.Part(h, j.Recent)
 	if err != nil {
 		return err

@@ -36,6 +36,8 @@ import (
 	logfloodproof "fettle/traps/logflood/proof"
 	"fettle/traps/mdadmbadblocks"
 	mdadmbadblocksproof "fettle/traps/mdadmbadblocks/proof"
+	"fettle/traps/mountsmissing"
+	mountsmissingproof "fettle/traps/mountsmissing/proof"
 	"fettle/traps/raforwarding"
 	raforwardingproof "fettle/traps/raforwarding/proof"
 	"fettle/traps/slowdisk"
@@ -46,6 +48,8 @@ import (
 	sshslowloginproof "fettle/traps/sshslowlogin/proof"
 	"fettle/traps/sshtotp"
 	sshtotpproof "fettle/traps/sshtotp/proof"
+	"fettle/traps/sysctloverridden"
+	sysctloverriddenproof "fettle/traps/sysctloverridden/proof"
 	"fettle/traps/unitrestartloop"
 	unitrestartloopproof "fettle/traps/unitrestartloop/proof"
 	"fettle/traps/unitsfailed"
@@ -79,6 +83,8 @@ func All() []Proof {
 		{&devicetimeoutatboot.Trap, devicetimeoutatbootproof.Scenarios, nil, nil},
 		{&logflood.Trap, logfloodproof.Scenarios, nil, nil},
 		{&apparmordenials.Trap, apparmordenialsproof.Scenarios, nil, nil},
+		{&mountsmissing.Trap, mountsmissingproof.Scenarios, nil, mountsmissingproof.Sabotages},
+		{&sysctloverridden.Trap, sysctloverriddenproof.Scenarios, nil, sysctloverriddenproof.Sabotages},
 		{&deletedopenfiles.Trap, deletedopenfilesproof.Scenarios, nil, deletedopenfilesproof.Sabotages},
 		{&ksmscanrate.Trap, ksmscanrateproof.Scenarios, ksmscanrateproof.Experiments, ksmscanrateproof.Sabotages},
 		{&bridgemtu.Trap, bridgemtuproof.Scenarios, bridgemtuproof.Experiments, bridgemtuproof.Sabotages},

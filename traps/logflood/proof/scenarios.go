@@ -9,7 +9,7 @@ var needs = lab.Needs{Systemd: true, Tools: []string{"sh", "systemctl", "systemd
 // different things.
 var Scenarios = []lab.Scenario{
 	{
-		Name: "same-line", About: "A program that logs one message 4,000 times", Needs: needs, Unfixable: true, Subject: "flood",
+		Name: "same-line", About: "A program that logs one message 4,000 times", Needs: needs, Unfixable: true, Subject: "fettle-lab.service",
 		Prepare: []lab.Act{{Run: []string{"sh", "-c", "seq -f 'connection %.0f refused' 4000 | systemd-cat -t flood; journalctl --sync"}}},
 		Probes:  []lab.Probe{{Name: "lines in the journal", Run: []string{"sh", "-c", "journalctl -b -t flood -o cat -q | wc -l"}, Want: []string{"[34]\\d\\d\\d"}}},
 	},

@@ -1,0 +1,13 @@
+package proof
+
+import (
+	"fettle/lab/sabotage"
+	"fettle/remedy/step"
+)
+
+// Sabotages are plans that must be noticed.
+var Sabotages = []sabotage.Sabotage{
+	{Name: "not-mounted", Scenario: "never-mounted", Spoil: sabotage.Replaced(func(step.Unit) ([]step.Step, bool) {
+		return []step.Step{step.Unit{Act: "daemon-reload"}}, true // systemd reads its files, and mounts nothing
+	})},
+}

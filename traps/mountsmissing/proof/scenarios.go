@@ -1,0 +1,27 @@
+// Package proof shows mounts-missing under the host's own systemd.
+package proof
+
+import "fettle/lab"
+
+var needs = lab.Needs{Systemd: true, Tools: []string{"sh", "systemctl", "mkdir", "stat"}}
+
+func unit(name, text string) lab.Act {
+	return lab.Act{Write: &lab.File{Path: "/etc/systemd/system/" + name, Content: text, Mode: 0o644}}
+}
+
+const srv = "[Mount]\nWhat=tmpfs\nWhere=/srv\nType=tmpfs\n[Install]\nWantedBy=local-fs.target\n"
+
+var mounted = []lab.Probe{{Name: "its unit", Run: []string{"systemctl", "is-active", "srv.mount"}, Want: []string{"inactive", "active", "inactive"}}}
+
+// Scenarios: an enabled mount that nobody mounted, and one that is.
+var Scenarios = []lab.Scenario{
+	{
+		Name: "never-mounted", About: "A mount unit that was enabled, and never started", Needs: needs, Subject: "/srv",
+		Prepare: []lab.Act{{Run: []string{"mkdir", "-p", "/srv"}}, unit("srv.mount", srv), {Run: []string{"systemctl", "daemon-reload"}}, {Run: []string{"systemctl", "enable", "srv.mount"}}},
+		Probes:  mounted,
+	},
+	{
+		Name: "mounted", About: "The same, started", Needs: needs, Innocent: true, Subject: "/srv",
+		Prepare: []lab.Act{{Run: []string{"mkdir", "-p", "/srv"}}, unit("srv.mount", srv), {Run: []string{"systemctl", "daemon-reload"}}, {Run: []string{"systemctl", "enable", "--now", "srv.mount"}}},
+	},
+}

@@ -1,0 +1,244 @@
+// Package mountsmissing finds file systems that fstab or a mount unit
+// configures, and that are not mounted.
+package mountsmissing
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"fettle/conf/fstab"
+	"fettle/fact/container"
+	"fettle/host"
+	"fettle/trap"
+)
+
+//go:embed lore.md
+var lore trap.Lore
+
+// Trap is mounts-missing.
+var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Check: check, Plan: plan}
+
+// wanted is a mount that is to be there.
+type wanted struct {
+	fstab.Entry
+	where string // the line or the file that says so
+}
+
+func check(ctx context.Context, h *host.Host, r *trap.Report) error {
+	if !h.Running() {
+		return host.ErrNotRunning
+	}
+	if c := container.Of(ctx, h); c != "" {
+		r.NotApplicable("", "in a container, whoever runs it mounts")
+		return nil
+	}
+	all, err := configured(ctx, h)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		r.NotApplicable("", "no file system is configured that is to be mounted at boot")
+		return nil
+	}
+	mounted, err := mounts(ctx, h)
+	if err != nil {
+		return err
+	}
+	for _, w := range all {
+		f, missing, err := judge(ctx, h, w, mounted)
+		switch {
+		case err != nil:
+			r.Unknown(w.Mount, err)
+		case missing:
+			r.Found(f)
+		default:
+			r.Clear(w.Mount, "is mounted, or need not be", trap.Ev(w.where, "%s", w.Entry))
+		}
+	}
+	return nil
+}
+
+// ofKernel are file systems that are the kernel's own: systemd mounts them by itself.
+var ofKernel = []string{"proc", "sysfs", "devpts", "devtmpfs", "securityfs", "debugfs", "tracefs", "cgroup", "cgroup2", "pstore", "efivarfs", "bpf", "mqueue",
+	"hugetlbfs", "configfs", "fusectl", "binfmt_misc", "usbfs", "selinuxfs", "rpc_pipefs", "nfsd"}
+
+// configured lists what is to be mounted at boot.
+func configured(ctx context.Context, h *host.Host) ([]wanted, error) {
+	entries, err := fstab.Read(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	var out []wanted
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Mount, "/") || e.Mount == "/" || e.Type == "swap" || e.Type == "none" && !has(e, "bind", "rbind") || e.Type == "ignore" || slices.Contains(ofKernel, e.Type) ||
+			has(e, "noauto", "x-systemd.automount", "comment=systemd.automount", "x-initrd.mount") {
+			continue
+		}
+		e.Mount = path.Clean(e.Mount)
+		out = append(out, wanted{e, fmt.Sprintf("%s:%d", fstab.File, e.Line)})
+	}
+	more, err := mountUnits(ctx, h)
+	return append(out, more...), err
+}
+
+func has(e fstab.Entry, options ...string) bool {
+	return slices.ContainsFunc(e.Options, func(o string) bool { return slices.Contains(options, o) })
+}
+
+// wantsDirs are where systemctl enable links mount units.
+var wantsDirs = []string{"/etc/systemd/system/local-fs.target.wants", "/etc/systemd/system/remote-fs.target.wants", "/etc/systemd/system/multi-user.target.wants",
+	"/etc/systemd/system/local-fs.target.requires"}
+
+// mountUnits are the enabled mount units that an admin wrote.
+func mountUnits(ctx context.Context, h *host.Host) ([]wanted, error) {
+	var out []wanted
+	for _, dir := range wantsDirs {
+		links, err := h.Glob(ctx, dir, "*.mount")
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range links {
+			file := "/etc/systemd/system/" + path.Base(l)
+			b, err := h.ReadFile(ctx, file)
+			if host.IsAbsent(err) {
+				continue // of a package: it knows when
+			}
+			if err != nil {
+				return nil, err
+			}
+			e := fstab.Entry{Options: []string{"defaults"}, Type: "auto"}
+			for line := range strings.Lines(string(b)) {
+				k, v, _ := strings.Cut(strings.TrimSpace(line), "=")
+				switch v = strings.TrimSpace(v); strings.TrimSpace(k) {
+				case "What":
+					e.Device = v
+				case "Where":
+					e.Mount = path.Clean(v)
+				case "Type":
+					e.Type = v
+				case "Options":
+					e.Options = strings.Split(v, ",")
+				}
+			}
+			if strings.HasPrefix(e.Mount, "/") && !strings.Contains(e.Mount+e.Device, "%") {
+				out = append(out, wanted{e, file})
+			}
+		}
+	}
+	return out, nil
+}
+
+// mounts are the folders on which something is mounted.
+func mounts(ctx context.Context, h *host.Host) (map[string]bool, error) {
+	all, err := h.Filesystems(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]bool{}
+	for _, f := range all {
+		out[path.Clean(f.Mount)] = true
+	}
+	return out, nil
+}
+
+// judge tells whether a mount is missing that ought to be there.
+func judge(ctx context.Context, h *host.Host, w wanted, mounted map[string]bool) (trap.Finding, bool, error) {
+	real := resolve(ctx, h, w.Mount)
+	if mounted[w.Mount] || mounted[real] {
+		return trap.Finding{}, false, nil
+	}
+	if us, err := h.Units(ctx, unitName(w.Mount)); err == nil {
+		if u := us[unitName(w.Mount)]; u.LoadState == "masked" || u.ActiveState == "activating" {
+			return trap.Finding{}, false, nil
+		}
+	}
+	f := trap.Finding{Subject: w.Mount, Severity: trap.Warning, Summary: "is configured and not mounted: what is written there goes to the file system below",
+		Evidence: []trap.Evidence{trap.Ev(w.where, "%s", w.Entry), trap.Ev("mounts", "nothing on %s", real)}}
+	know := facts{Unit: unitName(w.Mount)}
+	dev := device(w.Device)
+	switch {
+	case dev == "" && has(w.Entry, "nofail"):
+		f.Severity = trap.Notice
+	case dev != "":
+		there, err := h.Exists(ctx, dev)
+		switch {
+		case err != nil:
+			return f, false, err
+		case !there && has(w.Entry, "nofail"):
+			return f, false, nil // a disk that is not plugged in
+		case !there:
+			f.Evidence = append(f.Evidence, trap.Ev(dev, "does not exist"))
+			f.ByHand = "blkid shows which devices there are; mend " + w.where + ", then mount " + w.Mount
+		}
+	}
+	if es, err := h.ReadDir(ctx, real); err == nil {
+		files := slices.DeleteFunc(slices.Clone(es), func(e host.Entry) bool { return e.Name == "lost+found" || strings.HasPrefix(e.Name, ".") })
+		if know.Below = len(files); know.Below > 0 {
+			f.Detail = "names lie in the folder, which a mount would hide"
+			f.Evidence = append(f.Evidence, trap.Ev(real, "%d names, the first is %s", len(files), files[0].Name))
+			if f.ByHand == "" {
+				f.ByHand = "stop what writes to " + w.Mount + ", move its files away, mount it, and copy back what is wanted"
+			}
+		}
+	}
+	f.Facts = trap.FactsOf(know)
+	return f, true, nil
+}
+
+// device is the path of a local device; empty for what has none.
+func device(spec string) string {
+	if strings.HasPrefix(spec, "/dev/") {
+		return spec
+	}
+	tag, v, ok := strings.Cut(spec, "=")
+	if !ok || !slices.Contains([]string{"UUID", "LABEL", "PARTUUID", "PARTLABEL", "ID"}, tag) {
+		return ""
+	}
+	return "/dev/disk/by-" + strings.ToLower(tag) + "/" + strings.ReplaceAll(strings.Trim(v, `"`), " ", `\x20`)
+}
+
+// resolve follows the symlinks of a folder's name.
+func resolve(ctx context.Context, h *host.Host, name string) string {
+	todo := strings.Split(strings.Trim(name, "/"), "/")
+	at := "/"
+	for links := 0; len(todo) > 0; {
+		next := path.Join(at, todo[0])
+		todo = todo[1:]
+		to, err := h.Readlink(ctx, next)
+		if err != nil {
+			at = next
+			continue
+		}
+		if links++; links > 20 {
+			return name
+		}
+		if path.IsAbs(to) {
+			at = "/"
+		}
+		todo = append(strings.Split(strings.Trim(to, "/"), "/"), todo...)
+	}
+	return at
+}
+
+// unitName is what systemd calls the mount (systemd-escape --path --suffix=mount).
+func unitName(dir string) string {
+	if dir == "/" {
+		return "-.mount"
+	}
+	var b strings.Builder
+	for i, c := range []byte(strings.Trim(dir, "/")) {
+		switch {
+		case c == '/':
+			b.WriteByte('-')
+		case c >= '0' && c <= '9', c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == ':', c == '_', c == '.' && i > 0:
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, `\x%02x`, c)
+		}
+	}
+	return b.String() + ".mount"
+}

@@ -1,0 +1,9 @@
+package mountsmissing
+
+import (
+	"testing"
+
+	"fettle/trap/traptest"
+)
+
+func TestGolden(t *testing.T) { traptest.Golden(t, &Trap) }

@@ -1,0 +1,14 @@
+package proof
+
+import (
+	"fettle/lab/sabotage"
+	"fettle/remedy/step"
+)
+
+// Sabotages are plans that must be noticed.
+var Sabotages = []sabotage.Sabotage{
+	{Name: "another-value", Scenario: "by-hand", Spoil: sabotage.Replaced(func(s step.Sysctl) ([]step.Step, bool) {
+		s.Value = "12"
+		return []step.Step{s}, true
+	})},
+}
