@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"fettle/remedy/machine"
 	"fettle/remedy/step"
 )
 
@@ -179,6 +180,18 @@ func (h *Head) For() string {
 		return h.Trap
 	}
 	return h.Trap + " on " + h.Subject
+}
+
+// Before is how a file stood before the change; nil where it is not journaled.
+func (c *Change) Before(path string) *machine.Image {
+	for _, st := range c.steps {
+		for _, it := range st.before {
+			if it.Path == path && it.Image != nil {
+				return it.Image
+			}
+		}
+	}
+	return nil
 }
 
 // Why is why the change was taken back; empty otherwise.

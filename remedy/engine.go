@@ -47,6 +47,7 @@ func (e *Engine) Apply(ctx context.Context, h Head, verify Verify) (*Change, err
 	if len(h.Plan.Steps) == 0 {
 		return nil, errors.New("the plan has no steps")
 	}
+	h.Plan = h.Plan.normal()
 	unlock, err := e.Store.Lock(ctx, e.Who, e.Wait)
 	if err != nil {
 		return nil, err

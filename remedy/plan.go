@@ -4,6 +4,7 @@ package remedy
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"fettle/internal/ui"
@@ -58,4 +59,25 @@ func (p Plan) Restorable() bool {
 		}
 	}
 	return true
+}
+
+// normal is the plan with what depends on its other steps decided: a service
+// that nothing was changed for before it is restarted is not restarted again by
+// an undo.
+func (p Plan) normal() Plan {
+	p.Steps = slices.Clone(p.Steps)
+	back := false // an undo puts something back that is read again
+	for i, s := range p.Steps {
+		if r, ok := s.(step.Repeated); ok && r.Repeats() {
+			if !back {
+				p.Steps[i] = r.Alone()
+			}
+			continue
+		}
+		if _, asks := s.(step.Asker); !asks {
+			class := s.Reversal().Class
+			back = back || class == step.Restorable || class == step.Invertible
+		}
+	}
+	return p
 }

@@ -13,6 +13,7 @@ import (
 // It stops where a file is not what the plan was made from; copy keeps the old
 // content beside the file (backup). It does not verify.
 func Playbook(p Plan) (string, error) {
+	p = p.normal()
 	b := &step.Tasks{}
 	b.Line("---")
 	b.Line("# Written by fettle. It does not check afterwards whether it helped.")

@@ -28,6 +28,8 @@ type UndoneStep struct {
 	Items []string
 	// Stays is why it would be left as it is; empty: it is undone.
 	Stays string
+
+	target, effect string // of a step that may stand many times: what becomes of which
 }
 
 // PreviewUndo looks what Undo would do with the same arguments. An empty id
@@ -74,6 +76,8 @@ func (e *Engine) PreviewUndo(ctx context.Context, id string, opt UndoOptions) (*
 			u.Stays = "it was running state of an earlier boot"
 		case r.Class == step.Irreversible:
 			u.Stays = "it cannot be undone: " + r.Note
+		case r.Class == step.Stays:
+			u.Stays = r.Note
 		}
 		for _, s := range stand {
 			if s.step == i {
@@ -87,14 +91,19 @@ func (e *Engine) PreviewUndo(ctx context.Context, id string, opt UndoOptions) (*
 		if len(st.before) > 0 && len(u.Items) == 0 && u.Stays == "" {
 			u.How = "it is as it was before already"
 		}
+		if t, ok := a.(step.Alike); ok && len(u.Items) == 1 {
+			u.target = t.Target()
+			_, u.effect, _ = strings.Cut(u.Items[0], ": ")
+		}
 		p.Steps = append(p.Steps, u)
 	}
 	p.Steps = append(p.Steps, again...)
 	return p, nil
 }
 
-// Text writes the preview for people.
-func (p *Preview) Text(width int) string {
+// Text writes the preview for people; all: each step, also where many put the
+// same back of a file each.
+func (p *Preview) Text(width int, all bool) string {
 	var b strings.Builder
 	c := p.Change
 	fmt.Fprint(&b, ui.Wrap(ui.Visible(fmt.Sprintf("Change %s, made for %s: %s", c.ID, c.For(), c.Plan.Title)), width, "", "  "))
@@ -103,7 +112,14 @@ func (p *Preview) Text(width int) string {
 		return b.String()
 	}
 	b.WriteString("Undoing it puts back, last step first:\n")
-	for _, s := range p.Steps {
+	for i := 0; i < len(p.Steps); i++ {
+		s := p.Steps[i]
+		if targets := p.alike(i); len(targets) >= fewAlike && !all {
+			b.WriteString("\n" + ui.Wrap(ui.Visible(fmt.Sprintf("%d files and folders below %s", len(targets), above(targets))), width, fmt.Sprintf("%3d. ", s.Number), "     "))
+			b.WriteString(ui.Wrap(ui.Visible(strings.TrimSpace(s.effect)), width, "       ", "       "))
+			i += len(targets) - 1
+			continue
+		}
 		b.WriteString("\n" + ui.Wrap(ui.Visible(s.What), width, fmt.Sprintf("%3d. ", s.Number), "     "))
 		if s.Stays != "" {
 			b.WriteString(ui.Wrap(ui.Visible("stays: "+s.Stays), width, "     ", "       "))
@@ -117,4 +133,16 @@ func (p *Preview) Text(width int) string {
 		}
 	}
 	return b.String()
+}
+
+// alike are the targets of the steps, from the ith on, that put the same back.
+func (p *Preview) alike(i int) (targets []string) {
+	first := p.Steps[i]
+	for _, s := range p.Steps[i:] {
+		if s.target == "" || s.effect != first.effect || s.Stays != first.Stays || s.How != first.How {
+			break
+		}
+		targets = append(targets, s.target)
+	}
+	return targets
 }

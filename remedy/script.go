@@ -16,6 +16,7 @@ import (
 // what it changes below /var/backups (or $FETTLE_BACKUP), and leaves an
 // undo.sh there. It does not verify.
 func Script(p Plan) (string, error) {
+	p = p.normal()
 	var b strings.Builder
 	b.WriteString("#!/bin/sh\n# shellcheck disable=SC2016,SC2317  # dollar signs in quotes are data; not every plan uses every function\n" + comment("# ", p.Title) + "# Written by fettle. It does not check afterwards whether it helped.\n")
 	for _, n := range p.Notes {
@@ -26,8 +27,10 @@ func Script(p Plan) (string, error) {
 	}
 	b.WriteString(step.ShellHead)
 	for i, s := range p.Steps {
-		r := s.Reversal()
-		fmt.Fprintf(&b, "\n%s%s", comment(fmt.Sprintf("# %d. ", i+1), s.Describe()), comment("#    ", strings.TrimSuffix(string(r.Class)+": "+r.Note, ": ")))
+		fmt.Fprintf(&b, "\n%s", comment(fmt.Sprintf("# %d. ", i+1), s.Describe()))
+		if _, asks := s.(step.Asker); !asks {
+			b.WriteString(comment("#    ", s.Reversal().String()))
+		}
 		if t := step.Target(s); t != "" {
 			b.WriteString("rooted " + shell.Quote(t) + "\n")
 		}

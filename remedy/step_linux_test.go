@@ -302,11 +302,11 @@ func TestText(t *testing.T) {
 		step.File{Path: "/etc/net", Was: []byte("a\nmtu 9000\nb\n"), Content: []byte("a\nmtu 1500\x1b]0;x\a\nb\n")},
 		step.File{Path: "/etc/key", Was: []byte("psk"), Content: []byte("psk2"), Secret: true},
 		step.LinkMTU{Link: "br0", MTU: 1500, Bridge: true},
-	}}, 80)
+	}}, TextOptions{Width: 80})
 	want := `pin br0's MTU
 
   1. change /etc/net
-     restorable
+     undo: exact
        --- /etc/net
        +++ /etc/net
        @@ -1,3 +1,3 @@
@@ -316,14 +316,14 @@ func TestText(t *testing.T) {
         b
 
   2. change /etc/key
-     restorable
+     undo: exact
        --- /etc/key
        +++ /etc/key
        not shown, because it is secret: 3 bytes become 4 bytes
 
   3. set the running MTU of br0 to 1500 bytes
-     invertible: the MTU comes back; the bridge no longer follows its ports
-       until it is made anew
+     undo: the MTU comes back; the bridge no longer follows its ports until it
+       is made anew
        # ip link set dev br0 mtu 1500
 
 Note: Pings \x1b[31mmay be lost.

@@ -169,7 +169,12 @@ func (e *Engine) takeBack(ctx context.Context, c *Change, opt UndoOptions) error
 			e.log("left: %s: %s", a.Describe(), left)
 			journal(Record{Event: evLeft, Step: i, Why: left})
 		default:
-			if _, ok := a.(step.Asker); !ok {
+			_, asks := a.(step.Asker)
+			switch r := a.Reversal(); {
+			case asks:
+			case r.Class == step.Stays:
+				e.log("stays: %s: %s", a.Describe(), r.Note)
+			default:
 				e.log("undone: %s", a.Describe())
 			}
 			journal(Record{Event: evUndone, Step: i, Items: now})

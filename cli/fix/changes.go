@@ -87,7 +87,7 @@ func showChange(a *app.App, c *remedy.Change) {
 	fmt.Fprintf(a.Stdout, "Change %s of %s, by fettle %s\n", c.ID, c.Created.Local().Format(time.DateTime), ui.Visible(c.Version))
 	fmt.Fprint(a.Stdout, ui.Wrap(ui.Visible("For "+c.Trap+" on "+c.Subject+": "+c.Summary), w, "", "  "))
 	fmt.Fprint(a.Stdout, ui.Wrap(ui.Visible("Now: "+standing(c)), w, "", "  "), "\n")
-	fmt.Fprint(a.Stdout, remedy.Text(c.Plan, w))
+	fmt.Fprint(a.Stdout, remedy.Text(c.Plan, remedy.TextOptions{Width: w, Now: c.Before}))
 	for _, l := range c.Left() {
 		fmt.Fprint(a.Stdout, ui.Wrap(ui.Visible("Left: "+l), w, "", "  "))
 	}

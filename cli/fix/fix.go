@@ -34,6 +34,7 @@ type Options struct {
 	Irreversible bool
 	Confirm      time.Duration // 0: where the connection can be cut
 	Wait         bool
+	Verbose      bool
 	// Subject is what SetUp sets up, of a trap that has many.
 	Subject string
 	setUp   bool // nothing was wrong
@@ -73,6 +74,7 @@ time, it is undone, also when fettle, the connection or the host died meanwhile.
 	f.BoolVar(&o.Yes, "yes", false, "do not ask (steps that cannot be undone need --yes-irreversible too)")
 	f.BoolVar(&o.Irreversible, "yes-irreversible", false, "with --yes: also take steps that cannot be undone")
 	f.DurationVar(&o.Confirm, "confirm-within", 0, "undo unless fettle confirm comes within this `TIME` (5m where the connection can be cut)")
+	f.BoolVarP(&o.Verbose, "verbose", "v", false, "show each step of the plan, also where many do the same to a file each")
 	f.BoolVar(&o.Wait, "wait", false, "wait for another fettle that is at work")
 	return c
 }

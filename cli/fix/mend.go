@@ -41,7 +41,7 @@ func mendAll(ctx context.Context, a *app.App, t *trap.Trap, found []trap.Finding
 	case len(m.findings) == 0:
 		return refusals(m.refused)
 	case o.Plan:
-		if err := m.show(a, o.Format); err != nil {
+		if err := m.show(a, o); err != nil {
 			return err
 		}
 		return refusals(m.refused)
@@ -100,20 +100,20 @@ func planAll(ctx context.Context, a *app.App, t *trap.Trap, found []trap.Finding
 }
 
 // show writes the plan in a format.
-func (m *mending) show(a *app.App, format string) (err error) {
-	if format != "text" {
+func (m *mending) show(a *app.App, o Options) (err error) {
+	if o.Format != "text" {
 		if err := remedy.Exportable(machine.New(), m.plan); err != nil {
 			return err
 		}
 	}
 	var out string
-	switch format {
+	switch o.Format {
 	case "sh":
 		out, err = remedy.Script(m.plan)
 	case "ansible":
 		out, err = remedy.Playbook(m.plan)
 	default:
-		out = m.text(a)
+		out = m.text(a, o.Verbose)
 	}
 	if err == nil {
 		_, err = fmt.Fprint(a.Stdout, out)
@@ -122,7 +122,7 @@ func (m *mending) show(a *app.App, format string) (err error) {
 }
 
 // text is the findings, those that say the same together, and the plan.
-func (m *mending) text(a *app.App) string {
+func (m *mending) text(a *app.App, verbose bool) string {
 	w := ui.Width(a.Stdout)
 	var b strings.Builder
 	var order []string
@@ -137,7 +137,21 @@ func (m *mending) text(a *app.App) string {
 		about := trap.Outcome{Trap: m.trap.ID(), Subject: remedy.Subjects(subjects[summary])}
 		b.WriteString(ui.Wrap(ui.Visible(about.ID()+": "+summary), w, "", "  "))
 	}
-	return b.String() + "\n" + remedy.Text(m.plan, w)
+	return b.String() + "\n" + remedy.Text(m.plan, remedy.TextOptions{Width: w, All: verbose, Now: nowAt})
+}
+
+// nowAt is how a file stands now; nil where nobody can look.
+func nowAt(path string) *machine.Image {
+	m := machine.New()
+	real, err := m.Resolve(path)
+	if err != nil {
+		return nil
+	}
+	img, err := m.Look(real, false)
+	if err != nil {
+		return nil
+	}
+	return &img
 }
 
 // apply asks, and carries the plan out as one change.
@@ -153,7 +167,7 @@ func (m *mending) apply(ctx context.Context, a *app.App, store *remedy.Store, o 
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(a.Stdout, m.text(a), "\n")
+	fmt.Fprint(a.Stdout, m.text(a, o.Verbose), "\n")
 	if err := ask(ctx, a, m.plan, o); err != nil {
 		return err
 	}

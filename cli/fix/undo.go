@@ -15,7 +15,7 @@ import (
 )
 
 type undoOptions struct {
-	force, wait, plan, yes bool
+	force, wait, plan, yes, verbose bool
 	// Of the guard that fettle itself starts.
 	unconfirmed string
 	at          string
@@ -53,6 +53,7 @@ nothing, and shows what fettle had written and what was changed after it.
 	f := c.Flags()
 	f.BoolVar(&o.plan, "plan", false, "show what would be undone and change nothing")
 	f.BoolVar(&o.yes, "yes", false, "do not ask")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "show each step, also where many put the same back")
 	f.BoolVar(&o.force, "force", false, "write over what somebody else changed since")
 	f.BoolVar(&o.wait, "wait", false, "wait for another fettle that is at work")
 	f.StringVar(&o.unconfirmed, "unconfirmed", "", "undo change `ID` unless it is confirmed")
@@ -78,7 +79,7 @@ func undo(ctx context.Context, a *app.App, id string, o undoOptions) error {
 	if done, err := noUndo(a, p, err); done || err != nil {
 		return err
 	}
-	fmt.Fprint(a.Stdout, p.Text(ui.Width(a.Stdout)), "\n")
+	fmt.Fprint(a.Stdout, p.Text(ui.Width(a.Stdout), o.verbose), "\n")
 	if o.plan {
 		return nil
 	}
@@ -117,18 +118,24 @@ func noUndo(a *app.App, p *remedy.Preview, err error) (done bool, _ error) {
 }
 
 func sayTakenBack(a *app.App, c *remedy.Change) {
+	var differs []string
+	for _, s := range c.Plan.Steps {
+		if r := s.Reversal(); r.Class == step.Invertible {
+			differs = append(differs, s.Describe()+": "+r.Note)
+		}
+	}
 	switch {
 	case len(c.Left()) > 0:
 		fmt.Fprintf(a.Stdout, "Change %s is undone, but for what is listed above as left.\n", c.ID)
 	case c.Plan.Restorable():
 		fmt.Fprintf(a.Stdout, "Change %s is undone; everything is as it was before.\n", c.ID)
+	case len(differs) == 0:
+		fmt.Fprintf(a.Stdout, "Change %s is undone, but for what is listed above.\n", c.ID)
 	default:
-		fmt.Fprintf(a.Stdout, "Change %s is undone. Mind what may differ from before:\n", c.ID)
+		fmt.Fprintf(a.Stdout, "Change %s is undone. How these were undone, and what may differ:\n", c.ID)
 	}
-	for _, s := range c.Plan.Steps {
-		if r := s.Reversal(); r.Class == step.Invertible {
-			fmt.Fprint(a.Stdout, ui.Wrap(ui.Visible(s.Describe()+": "+r.Note), ui.Width(a.Stdout), "  ", "    "))
-		}
+	for _, d := range differs {
+		fmt.Fprint(a.Stdout, ui.Wrap(ui.Visible(d), ui.Width(a.Stdout), "  ", "    "))
 	}
 }
 

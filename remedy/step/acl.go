@@ -229,3 +229,14 @@ func (s ACL) Shell(name string) (string, error) {
 }
 
 func (s ACL) Ansible(b *Tasks) error { return b.Commands(s) }
+
+// Effect is the lists that it sets.
+func (s ACL) Effect(*machine.Image) string {
+	var parts []string
+	for _, p := range [...]struct{ name, text string }{{"ACL", s.Access}, {"default ACL", s.Default}} {
+		if p.text != "" {
+			parts = append(parts, p.name+" "+p.text)
+		}
+	}
+	return strings.Join(parts, ", ")
+}

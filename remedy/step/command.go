@@ -40,12 +40,12 @@ func (s Command) Describe() string { return "run " + shell.Join(s.Do) }
 
 func (s Command) Reversal() Reversal {
 	if s.Again {
-		return Reversal{Invertible, "undo runs it once more after everything else was put back"}
+		return Reversal{Invertible, "runs it once more, after everything else was put back"}
 	}
 	if len(s.Undo) == 0 {
 		return Reversal{Irreversible, "the command has no inverse"}
 	}
-	note := "undo runs " + shell.Join(s.Undo)
+	note := "runs " + shell.Join(s.Undo)
 	if s.Differs != "" {
 		note += "; " + s.Differs
 	}
@@ -152,6 +152,9 @@ func Said(o machine.Output) string {
 	}
 	return ": " + strings.Join(lines[max(0, len(lines)-3):], " / ")
 }
+
+// Alone: it is done again nevertheless: nobody knows what it works up.
+func (s Command) Alone() Step { return s }
 
 // Lasting: what it works up outlives a boot.
 func (s Command) Lasting() bool { return true }

@@ -156,3 +156,32 @@ func (s Perm) Ansible(b *Tasks) error {
 	}
 	return nil
 }
+
+// Effect is what changes of mode, owner and group.
+func (s Perm) Effect(now *machine.Image) string {
+	var parts []string
+	say := func(what, was, is string) {
+		if now == nil {
+			parts = append(parts, what+" "+is)
+		} else if was != is {
+			parts = append(parts, what+" "+was+" → "+is)
+		}
+	}
+	was := machine.Image{}
+	if now != nil {
+		was = *now
+	}
+	if s.Mode >= 0 {
+		say("mode", fmt.Sprintf("%04o", was.Mode), fmt.Sprintf("%04o", s.Mode))
+	}
+	if s.UID >= 0 {
+		say("owner", fmt.Sprint(was.UID), fmt.Sprint(s.UID))
+	}
+	if s.GID >= 0 {
+		say("group", fmt.Sprint(was.GID), fmt.Sprint(s.GID))
+	}
+	if len(parts) == 0 {
+		return "as they are"
+	}
+	return strings.Join(parts, ", ")
+}

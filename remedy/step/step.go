@@ -90,6 +90,9 @@ type Asker interface{ Asks() }
 // else was put back: a daemon reads its old files again.
 type Repeated interface {
 	Repeats() bool
+	// Alone is the step for a plan in which nothing before it is put back: what
+	// would be read again is what was read already.
+	Alone() Step
 	// Lasting tells whether there is still something to repeat it for after a
 	// reboot.
 	Lasting() bool
@@ -111,6 +114,14 @@ type Halfway interface {
 	Halfway(context.Context, machine.Machine) (bool, error)
 }
 
+// Alike is a step that may stand many times in a plan, on one thing each.
+type Alike interface {
+	Targeted
+	// Effect is what it does to its target, which stands as now (nil: not
+	// known): "mode 0644 → 0640". Steps of one effect are shown as one line.
+	Effect(now *machine.Image) string
+}
+
 // Renamer is a step on something that a boot may give another name, and whose
 // name a trap uses for its subject.
 type Renamer interface {
@@ -124,13 +135,25 @@ type Class string
 const (
 	Restorable   Class = "restorable"   // byte for byte
 	Invertible   Class = "invertible"   // by another act; the note says what differs after
+	Stays        Class = "stays"        // there is nothing to put back: undo leaves its effect
 	Irreversible Class = "irreversible" // asked for separately
 )
 
 // Reversal is a class with its note.
 type Reversal struct {
 	Class Class
-	Note  string // of an invertible step: what differs after; of an irreversible one: why
+	// Note says by what act an invertible step is undone, and what differs
+	// after; of the others why they stay, or cannot be undone.
+	Note string
+}
+
+// String is the reversal in a line of a plan.
+func (r Reversal) String() string {
+	lead := map[Class]string{Restorable: "undo: exact", Invertible: "undo", Stays: "undo leaves it", Irreversible: "cannot be undone"}[r.Class]
+	if r.Note == "" {
+		return lead
+	}
+	return lead + ": " + r.Note
 }
 
 // Commands are a step's commands, their arguments quoted for a POSIX shell.

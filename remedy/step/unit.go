@@ -17,6 +17,10 @@ import (
 type Unit struct {
 	Name string `json:"name,omitempty"`
 	Act  string `json:"act"`
+	// Once: undo does not do it again. See Alone.
+	Once bool `json:"once,omitempty"`
+	// Destroys says what is gone for good when it was done; empty: nothing.
+	Destroys string `json:"destroys,omitempty"`
 }
 
 func (Unit) Kind() string { return "unit" }
@@ -29,17 +33,25 @@ func (s Unit) Describe() string {
 }
 
 func (s Unit) Reversal() Reversal {
+	switch {
+	case s.Destroys != "":
+		return Reversal{Irreversible, s.Destroys}
+	case s.Once:
+		return Reversal{Stays, "done once more it would bring nothing back"}
+	}
 	switch s.Act {
 	case "daemon-reload":
-		return Reversal{Invertible, "undo reads the unit files again, after they are put back"}
-	case "reload", "restart", "reload-or-restart":
-		return Reversal{Invertible, "undo does it once more, after its files are put back; the interruption is felt again"}
+		return Reversal{Invertible, "once more, after the unit files are put back"}
+	case "reload":
+		return Reversal{Invertible, "once more, after its files are put back"}
+	case "restart", "reload-or-restart":
+		return Reversal{Invertible, "once more, after its files are put back; the interruption is felt again"}
 	case "start":
-		return Reversal{Invertible, "undo stops it if it was stopped; what it did meanwhile stays"}
+		return Reversal{Invertible, "stops it if it was stopped; what it did meanwhile stays"}
 	case "stop":
-		return Reversal{Invertible, "undo starts it if it was running; its connections and state are new"}
+		return Reversal{Invertible, "starts it if it was running; its connections and state are new"}
 	case "enable", "disable":
-		return Reversal{Invertible, "undo gives it the enablement it had, by way of systemctl"}
+		return Reversal{Invertible, "gives it the enablement it had, by way of systemctl"}
 	}
 	return Reversal{Irreversible, "fettle does not know the act " + s.Act}
 }
@@ -164,7 +176,13 @@ func putBackUnit(ctx context.Context, s *Site, was, now Item) error {
 
 // Repeats: the daemon must read its files once more after they were put back.
 func (s Unit) Repeats() bool {
-	return slices.Contains([]string{"reload", "restart", "reload-or-restart", "daemon-reload"}, s.Act)
+	return !s.Once && s.Destroys == "" && slices.Contains([]string{"reload", "restart", "reload-or-restart", "daemon-reload"}, s.Act)
+}
+
+// Alone: a restart is not undone by another one.
+func (s Unit) Alone() Step {
+	s.Once = true
+	return s
 }
 
 // Lasting: after a reboot systemd itself has read the unit files that undo
@@ -174,8 +192,11 @@ func (s Unit) Lasting() bool { return s.Act == "daemon-reload" }
 func (s Unit) Shell(string) (string, error) {
 	q := shell.Quote(s.Name)
 	cmd := ShellCommands(s)
-	if s.Repeats() {
+	switch {
+	case s.Repeats():
 		return "again " + cmd + cmd, nil
+	case s.Once || s.Destroys != "":
+		return cmd, nil
 	}
 	inverse := map[string]string{"start": "stop", "stop": "start", "enable": "disable", "disable": "enable"}[s.Act]
 	question, there := "is-enabled", s.Act == "disable"

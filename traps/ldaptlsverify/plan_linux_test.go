@@ -94,8 +94,8 @@ func TestPlans(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if strings.Contains(remedy.Text(p, 100), "hunter2") {
-				t.Errorf("the plan shows a password:\n%s", remedy.Text(p, 100))
+			if strings.Contains(remedy.Text(p, remedy.TextOptions{Width: 100}), "hunter2") {
+				t.Errorf("the plan shows a password:\n%s", remedy.Text(p, remedy.TextOptions{Width: 100}))
 			}
 			if want := strings.HasPrefix(tt.subject, "openldap"); p.CutsConnection == want {
 				t.Errorf("cuts the connection: %t", p.CutsConnection)

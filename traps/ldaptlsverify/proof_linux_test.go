@@ -158,7 +158,7 @@ func (s *stage) fix(subject string, chosen ...string) (undo func()) {
 	if err != nil {
 		s.Fatalf("the plan for %s: %v", subject, err)
 	}
-	s.Log("\n" + remedy.Text(p, 100))
+	s.Log("\n" + remedy.Text(p, remedy.TextOptions{Width: 100}))
 	s.count++
 	store, err := remedy.OpenStoreAt(fmt.Sprintf("/run/store%d", s.count))
 	s.must(err)

@@ -75,7 +75,7 @@ func TestPlans(t *testing.T) {
 			after := traptest.Run(t, &Trap, hostOf(t, mended(t, a, p)))
 			i := slices.IndexFunc(after, func(x trap.Outcome) bool { return x.Subject == o.Subject })
 			if i < 0 || after[i].Status != trap.Clear {
-				t.Errorf("%s: %s after its remedy:\n%s\n%s", f, o.Subject, traptest.Lines(after), remedy.Text(p, 80))
+				t.Errorf("%s: %s after its remedy:\n%s\n%s", f, o.Subject, traptest.Lines(after), remedy.Text(p, remedy.TextOptions{Width: 80}))
 			}
 		}
 	}

@@ -96,7 +96,7 @@ func TestPlans(t *testing.T) {
 					i := slices.IndexFunc(after, func(n trap.Outcome) bool { return n.Subject == x.Subject })
 					switch {
 					case x.Subject == o.Subject && i >= 0 && after[i].Status != trap.Clear:
-						t.Errorf("%s is %s after its remedy\n%s", x.Subject, after[i].Status, remedy.Text(p, 80))
+						t.Errorf("%s is %s after its remedy\n%s", x.Subject, after[i].Status, remedy.Text(p, remedy.TextOptions{Width: 80}))
 					case x.Subject != o.Subject && (i < 0 || after[i].Status != x.Status):
 						t.Errorf("%s was %s and is not any more:\n%s", x.Subject, x.Status, traptest.Lines(after))
 					}
