@@ -26,6 +26,9 @@ type Index struct {
 	ids      []string
 	symptoms []*symptom
 	words    map[string]*word
+	asks     []*ask
+	slots    map[string][]slotRef // of the asks, by the word that fills them
+	vetoes   []int                // asks that rule a trap out
 }
 
 // word is what the lore knows of one stem.
@@ -78,12 +81,16 @@ type article struct {
 	*trap.Article
 	id, tags, body []string
 	symptoms       []*symptom // the title first
+	asks           []*ask
 }
 
 func tokenise(tk tokenizer, a *trap.Article) *article {
 	t := &article{Article: a, id: tk.tokens(a.ID), body: tk.tokens(a.Body), tags: tk.tokens(strings.Join(a.Tags, " "))}
 	for _, s := range append([]string{a.Title}, a.Symptoms...) {
 		t.symptoms = append(t.symptoms, newSymptom(s, templateTokens(tk, s)))
+	}
+	for _, s := range a.Asked {
+		t.asks = append(t.asks, newAsk(tk, s))
 	}
 	return t
 }
@@ -105,10 +112,11 @@ func each(n int, do func(tk tokenizer, i int)) {
 }
 
 func index(articles []*article) *Index {
-	x := &Index{words: make(map[string]*word, 200*len(articles))}
+	x := &Index{words: make(map[string]*word, 200*len(articles)), slots: map[string][]slotRef{}}
 	ix := &indexer{x: x, lens: make([]float64, len(articles))}
 	for i, a := range articles {
 		ix.article(i, a)
+		x.addAsks(i, a.asks)
 	}
 	ix.weigh(float64(len(articles)))
 	for i, s := range x.symptoms {

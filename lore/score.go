@@ -72,10 +72,11 @@ type scratch struct {
 	cover    []float64 // of each symptom, the information met
 	count    []int     // and the words
 	symptoms []int
+	asked    asked
 }
 
 func (x *Index) newScratch() *scratch {
-	return &scratch{traps: make([]score, len(x.ids)), seen: map[string]bool{}, cover: make([]float64, len(x.symptoms)), count: make([]int, len(x.symptoms))}
+	return &scratch{traps: make([]score, len(x.ids)), seen: map[string]bool{}, cover: make([]float64, len(x.symptoms)), count: make([]int, len(x.symptoms)), asked: x.newAsked()}
 }
 
 // score calls each for every trap that shares anything with the window.

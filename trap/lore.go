@@ -31,6 +31,9 @@ type Article struct {
 	// Symptoms are what an admin sees or pastes: sentences and log lines.
 	// <…> stands for a part that differs from case to case.
 	Symptoms []string `yaml:"symptoms"`
+	// Asked are the words by which people ask for it, for fettle why alone: a
+	// line of words that must all be there, "a|b" for either, "-a" for none of it.
+	Asked []string `yaml:"asked"`
 	// Tags are further words that somebody might search by.
 	Tags []string `yaml:"tags"`
 	// Since says from which version to which the trap holds.

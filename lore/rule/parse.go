@@ -57,7 +57,7 @@ type parsing struct {
 }
 
 // keys are the top-level keys in the order of the documentation.
-var keys = []string{"id", "title", "severity", "symptoms", "tags", "since", "references", "about", "facts", "let", "applies",
+var keys = []string{"id", "title", "severity", "symptoms", "asked", "tags", "since", "references", "about", "facts", "let", "applies",
 	"each", "as", "subject", "none", "findings", "clear", "remedy"}
 
 func (p *parsing) rule(top *ast.MappingNode) {
@@ -131,6 +131,7 @@ func (p *parsing) words() {
 	}
 	r.Severity = p.severity(p.top["severity"])
 	r.Symptoms = many("symptoms", 3, "at least three, as people see and paste them")
+	r.Asked = many("asked", 0, "")
 	r.Tags = many("tags", 0, "")
 	r.Since = one("since")
 	r.References = many("references", 1, "at least one")

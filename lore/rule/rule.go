@@ -20,7 +20,8 @@ type Rule struct {
 	ID         string        `json:"id"`
 	Title      string        `json:"title"`
 	Severity   trap.Severity `json:"-"` // of findings that do not say their own
-	Symptoms   []string      `json:"-"` // these five are the lore, which goes its own way
+	Symptoms   []string      `json:"-"` // these six are the lore, which goes its own way
+	Asked      []string      `json:"-"`
 	Tags       []string      `json:"-"`
 	Since      string        `json:"-"`
 	References []string      `json:"-"`
@@ -121,6 +122,7 @@ func (r *Rule) Lore() trap.Lore {
 	}
 	fmt.Fprintf(&b, "---\nid: %s\ntitle: %s\n", r.ID, quote(r.Title))
 	list("symptoms", r.Symptoms)
+	list("asked", r.Asked)
 	list("tags", r.Tags)
 	fmt.Fprintf(&b, "since: %s\n", quote(r.Since))
 	list("refs", r.References)
