@@ -2,234 +2,232 @@ package lore
 
 import (
 	"math"
+	"slices"
 	"strings"
+	"sync"
+	"unicode/utf8"
 )
 
 // ask is one line of an article's asked: words that must all be in a text, each
-// in one of several forms. A line of words to be absent alone rules the trap out.
+// in one of several forms, and words that must not.
 type ask struct {
-	trap  int
-	slots [][]form
-	not   []form
+	trap   int
+	slots  [][]form
+	not    []form
+	anchor int // the slot that tells most: the ask is found by it
 }
 
-// form is one way to say it: words that follow each other, or, where it begins
-// with a digit, an address, number or version as it is written.
+// form is one way to say it: words that follow each other, a concept, or, where
+// it begins with a digit, an address, number or version as it is written.
 type form struct {
-	seq     []string
+	seq     []string // a concept is one word that begins with @
 	literal string
 }
-
-// maxSlots is how many words a line of asked may have: a bit mask holds them.
-const maxSlots = 16
 
 // askLength is how much text one line of asked is sought in, in tokens: its words
 // are to speak of one thing.
 const askLength = 48
 
-// newAsk reads one line of asked.
+// newAsk reads one line of asked: words that are all in a text, with | between
+// the forms of one, - joining what follows each other and before what must be
+// absent, and @ before a concept. A line of absences alone rules the trap out.
 func newAsk(tk tokenizer, line string) *ask {
 	a := &ask{}
 	for _, field := range strings.Fields(line) {
-		negative := len(field) > 1 && field[0] == '-'
 		var forms []form
 		for _, s := range strings.Split(strings.TrimPrefix(field, "-"), "|") {
 			switch {
 			case s == "":
-			case s[0] >= '0' && s[0] <= '9':
-				forms = append(forms, form{literal: strings.ToLower(s)})
+			case s[0] == '@':
+				forms = append(forms, form{seq: []string{s}})
+			case s[0] >= '0' && s[0] <= '9', s[0] == '_', s[len(s)-1] == '_':
+				forms = append(forms, form{literal: strings.Trim(plain(s), "-")})
 			default:
-				if seq := tk.tokens(s); len(seq) > 0 {
+				seq := tk.tokens(s)
+				if slices.ContainsFunc(seq, func(t string) bool { return t[0] == '<' }) { // a class says too little
+					forms = append(forms, form{literal: strings.Trim(plain(s), "-")})
+				} else if len(seq) > 0 {
 					forms = append(forms, form{seq: seq})
 				}
 			}
 		}
 		switch {
 		case len(forms) == 0:
-		case negative:
+		case field[0] == '-':
 			a.not = append(a.not, forms...)
-		case len(a.slots) < maxSlots:
+		default:
 			a.slots = append(a.slots, forms)
 		}
 	}
 	return a
 }
 
-// slotRef is a place of an ask at which a form begins with the word.
-type slotRef struct {
-	ask, slot int
-	form      *form
-}
-
-// addAsks indexes the asks by the first words of their forms. What begins with a
-// digit has none, and is sought when all else is there.
+// addAsks indexes the asks by the first words of their anchor, when all words
+// are weighed.
 func (x *Index) addAsks(trap int, asks []*ask) {
 	for _, a := range asks {
 		a.trap = trap
-		me := len(x.asks)
-		x.asks = append(x.asks, a)
-		for slot := range a.slots {
-			for k := range a.slots[slot] {
-				if f := &a.slots[slot][k]; len(f.seq) > 0 {
-					x.slots[f.seq[0]] = append(x.slots[f.seq[0]], slotRef{me, slot, f})
+		if len(a.slots) == 0 {
+			x.vetoes = append(x.vetoes, a)
+			continue
+		}
+		most := -1.0
+		for i, slot := range a.slots {
+			least := math.Inf(1)
+			for _, f := range slot {
+				if f.literal != "" || f.seq[0][0] == '@' {
+					least = -1
+					break
+				}
+				least = min(least, x.says(f))
+			}
+			if least > most {
+				a.anchor, most = i, least
+			}
+		}
+		var firsts []string
+		for _, f := range a.slots[a.anchor] {
+			if len(f.seq) > 0 && !slices.Contains(firsts, f.seq[0]) {
+				firsts = append(firsts, f.seq[0])
+				x.asks[f.seq[0]] = append(x.asks[f.seq[0]], a)
+			}
+		}
+	}
+}
+
+// literalInfo is what an address, a number or a version says, conceptInfo what
+// one word of many for the same.
+const (
+	literalInfo = 0.8
+	conceptInfo = 0.2
+)
+
+// says is how much a form tells: the weight of its words in the lore, or what
+// they say by themselves.
+func (x *Index) says(f form) float64 {
+	if f.literal != "" {
+		return literalInfo
+	}
+	sum := 0.0
+	for _, t := range f.seq {
+		switch w := x.words[t]; {
+		case t[0] == '@':
+			sum += conceptInfo
+		case t[0] == '<':
+			sum += 0.15
+		case w != nil && w.weight > 0:
+			sum += w.weight
+		default:
+			sum += max(background(t), 0.1)
+		}
+	}
+	return sum
+}
+
+// piece is text in which asks are sought.
+type piece struct {
+	lines  []string
+	text   string // the lines made plain, when a number is sought
+	tokens []string
+	has    map[string]bool // the tokens, their parts at underscores, and the concepts they stand for
+}
+
+func (p *piece) set(tokens []string) {
+	if p.has == nil {
+		p.has = make(map[string]bool, 2*askLength)
+	}
+	clear(p.has)
+	p.tokens = tokens
+	for i, t := range tokens {
+		p.has[t] = true
+		for _, c := range concepts()[t] {
+			if follows(c.rest, tokens[i+1:]) {
+				p.has[c.name] = true
+			}
+		}
+		if strings.ContainsRune(t, '_') {
+			for _, part := range strings.Split(t, "_") {
+				if len(part) > 1 {
+					p.has[canonical(part)] = true
 				}
 			}
 		}
-		if len(a.slots) == 0 && len(a.not) > 0 {
-			x.vetoes = append(x.vetoes, me)
+	}
+}
+
+// holds tells whether a form is in the piece.
+func (p *piece) holds(f form) bool {
+	if f.literal != "" {
+		if p.text == "" {
+			p.text = plain(strings.Join(p.lines, "\n"))
+		}
+		return written(p.text, f.literal)
+	}
+	if !p.has[f.seq[0]] {
+		return false
+	}
+	if len(f.seq) == 1 {
+		return true
+	}
+	for i, t := range p.tokens {
+		if t == f.seq[0] && follows(f.seq[1:], p.tokens[i+1:]) {
+			return true
 		}
 	}
+	return false
 }
 
-// asked is what of the asks is met so far in one piece of text.
-type asked struct {
-	met     []uint16    // of each ask, the slots
-	info    [][]float64 // and what their words say
-	touched []int
-}
-
-func (x *Index) newAsked() asked {
-	k := asked{met: make([]uint16, len(x.asks)), info: make([][]float64, len(x.asks))}
-	for i, a := range x.asks {
-		k.info[i] = make([]float64, len(a.slots))
-	}
-	return k
-}
-
-// ask calls each for every ask that the window meets whole, with what its words
-// say together.
-func (x *Index) ask(w *window, k *asked, each func(trap int, info float64)) {
-	var text string // lower case, made when a number is sought
+// ask calls each for every ask that the window meets, with what its words say
+// together; below zero where it lacks one of at least three.
+func (x *Index) ask(w *window, p *piece, each func(trap int, info float64)) {
+	p.lines, p.text = w.lines, ""
 	for from := 0; ; from += askLength / 2 {
 		to := min(len(w.tokens), from+askLength)
-		x.askIn(w.tokens[from:to], k)
-		for _, i := range k.touched {
-			a, met := x.asks[i], k.met[i]
-			info, all := 0.0, true
-			for slot := range a.slots {
-				if met&(1<<slot) == 0 {
-					if text == "" {
-						text = strings.ToLower(strings.Join(w.lines, "\n"))
-					}
-					all = all && literally(a.slots[slot], text)
-					info += literalInfo
+		p.set(w.tokens[from:to])
+		for t := range p.has {
+			for _, a := range x.asks[t] {
+				if info, ok := x.meets(p, a); ok {
+					each(a.trap, info)
 				}
-				info += k.info[i][slot]
-				k.info[i][slot] = 0
-			}
-			k.met[i] = 0
-			if all && !x.says(w, &text, a.not) {
-				each(a.trap, info)
 			}
 		}
-		k.touched = k.touched[:0]
 		if to == len(w.tokens) {
 			return
 		}
 	}
 }
 
-// askIn marks the slots that a piece of text fills.
-func (x *Index) askIn(tokens []string, k *asked) {
-	at := func(t string, rest []string) {
-		for _, r := range x.slots[t] {
-			if !follows(r.form.seq[1:], rest) {
-				continue
-			}
-			if k.met[r.ask] == 0 {
-				k.touched = append(k.touched, r.ask)
-			}
-			k.met[r.ask] |= 1 << r.slot
-			info := 0.0
-			for _, t := range r.form.seq {
-				info += x.says1(t)
-			}
-			k.info[r.ask][r.slot] = max(k.info[r.ask][r.slot], info)
-		}
-	}
-	for i, t := range tokens {
-		at(t, tokens[i+1:])
-		if strings.ContainsRune(t, '_') {
-			for _, p := range strings.Split(t, "_") {
-				if len(p) > 1 {
-					at(canonical(p), nil)
-				}
+// meets tells whether a piece meets an ask: see ask.
+func (x *Index) meets(p *piece, a *ask) (info float64, ok bool) {
+	missing := 0
+	for _, slot := range a.slots {
+		most := -1.0
+		for _, f := range slot {
+			if says := x.says(f); says > most && p.holds(f) {
+				most = says
 			}
 		}
-	}
-}
-
-// literalInfo is what an address, a number or a version says.
-const literalInfo = 0.8
-
-// says1 is how much a word tells: its weight in the lore, or what it says by
-// itself.
-func (x *Index) says1(t string) float64 {
-	if t[0] == '<' {
-		return 0.15
-	}
-	if w := x.words[t]; w != nil {
-		return w.weight
-	}
-	return background(t)
-}
-
-func follows(seq, rest []string) bool {
-	if len(rest) < len(seq) {
-		return false
-	}
-	for i := range seq {
-		if rest[i] != seq[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// ruledOut tells whether a window says what a trap's line of absences names.
-func (x *Index) ruledOut(w *window) map[int]bool {
-	var out map[int]bool
-	var text string
-	for _, i := range x.vetoes {
-		if a := x.asks[i]; x.says(w, &text, a.not) {
-			if out == nil {
-				out = map[int]bool{}
-			}
-			out[a.trap] = true
-		}
-	}
-	return out
-}
-
-// says tells whether any of the forms is in the window.
-func (x *Index) says(w *window, text *string, forms []form) bool {
-	for i := range forms {
-		f := &forms[i]
-		if f.literal != "" {
-			if *text == "" {
-				*text = strings.ToLower(strings.Join(w.lines, "\n"))
-			}
-			if written(*text, f.literal) {
-				return true
+		if most < 0 {
+			if missing++; missing > 1 || len(a.slots) < 3 {
+				return 0, false
 			}
 			continue
 		}
-		for k := range w.tokens {
-			if follows(f.seq, w.tokens[k:]) {
-				return true
-			}
-		}
+		info += most
 	}
-	return false
+	if missing > 0 {
+		info = -info
+	}
+	return info, !slices.ContainsFunc(a.not, p.holds)
 }
 
-func literally(forms []form, text string) bool {
-	for _, f := range forms {
-		if f.literal != "" && written(text, f.literal) {
-			return true
-		}
-	}
-	return false
+// ruledOut tells whether a line of absences rules the trap out in these lines.
+func (x *Index) ruledOut(trap int, p *piece) bool {
+	return slices.ContainsFunc(x.vetoes, func(a *ask) bool { return a.trap == trap && slices.ContainsFunc(a.not, p.holds) })
+}
+
+func follows(seq, rest []string) bool {
+	return len(rest) >= len(seq) && slices.Equal(seq, rest[:len(seq)])
 }
 
 // written tells whether a number or version stands in text: 3.0 also as 3.0.6,
@@ -242,18 +240,98 @@ func written(text, number string) bool {
 		}
 		i += from
 		end := i + len(number)
-		if (i == 0 || !numeral(text[i-1])) && (end == len(text) || !numeral(text[end]) || text[end] == '.') {
+		if (i == 0 || !numeral(text[i-1]) || text[i-1] == 'v' && (i == 1 || !numeral(text[i-2]))) && (end == len(text) || !numeral(text[end]) || text[end] == '.') {
 			return true
 		}
 		from = i + 1
 	}
 }
 
+// plain is text in lower case with a dash for all between letters, digits and
+// dots.
+func plain(s string) string {
+	dash := false
+	return strings.Map(func(r rune) rune {
+		was := dash
+		dash = false
+		switch {
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		case r == '.' || r == '_' || r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r >= utf8.RuneSelf:
+			return r
+		}
+		if dash = true; was {
+			return -1
+		}
+		return '-'
+	}, s)
+}
+
 func numeral(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c == '.' || c == '_'
 }
 
-// askValue puts what an ask's words say between 0 and 1.
-func askValue(info float64) float64 { return 1 - 0.5*math.Exp(-askSlope*info) }
+// askNearly is the most that an ask gets of which one word is missing: enough to
+// name the trap as near.
+const askNearly = Threshold - 0.05
 
-const askSlope = 1.1
+// askValue puts what an ask's words say between 0 and 1: how much, and which
+// share of all that the text says.
+func askValue(info, all float64) float64 {
+	return 1 / (1 + math.Exp(askOffset-askInfo*info-askShare*info/min(max(all, 1), askAll)))
+}
+
+// Fitted to the tuning half of testdata/strangers and to texts about other
+// things (logistic regression), askOffset so that one of thirty is lost.
+const (
+	askOffset = 2.6
+	askInfo   = 0.85
+	askShare  = 15
+	askAll    = 14 // who tells a story says other things too
+)
+
+// concept is one form of words for a concept.
+type concept struct {
+	name string
+	rest []string // behind the first word
+}
+
+// concepts are what people say in many words, by the first of them.
+var concepts = sync.OnceValue(func() map[string][]concept {
+	m := map[string][]concept{}
+	tk := tokenizer{}
+	for name, words := range map[string]string{
+		"@slow": `slow slowly slowness sluggish crawl lag laggy hang freeze stall stuck unresponsive forever ages minutes seconds delay latency
+			pause takes taking took wait waits waiting long late performance throughput speed timeout timed-out spike unusable bad degrade worse poor`,
+		"@fail": `fail failure failing error cannot can't cant couldn't unable refuse refused reject deny denied wrong broken break breaks broke problem trouble issue
+			not no never don't dont doesn't doesnt won't wont isn't isnt didn't didnt stop stops stopped die dies died dead crash crashes unreachable timeout abort aborted
+			nothing lost loses lose gone disappear drop dropped useless impossible ignore kaputt`,
+		"@not":  `not no never cannot can't cant couldn't don't dont doesn't doesnt won't wont isn't isnt didn't didnt without nothing none nobody fails failed fail unable missing stopped instead ignore ignored stop`,
+		"@gone": `vanish disappear lost lose loses gone missing drop dropped deleted removed empty away nothing no without not wiped destroyed flushed expire`,
+		"@full": `full fills filled filling space exhausted out ran-out limit exceeded overflow overflowed enospc reached room`,
+		"@grow": `grow grows grown growing huge big large giant enormous gigabyte gigabytes gb gib tb mb fill fills filled filling filled-up size unlimited never unbounded
+			limit eats eating consume consumes takes space full max rotate rotated rotation rotating`,
+		"@net": `network networking internet connectivity connection connections connect traffic packet packets ping reach reachable unreachable access net lan wan online route routes outside
+			gateway arp ip dhcp offline bridge`,
+		"@guest":  `vm vms guest guests kvm qemu libvirt virtual virtual-machine virt lxc lxd proxmox virsh pve incus hypervisor`,
+		"@boot":   `boot boots booted booting reboot rebooted rebooting restart restarted start startup starting starts power powercycle crash crashed shutdown`,
+		"@after":  `after since following because once when`,
+		"@update": `update updates updated upgrade upgraded upgrades upgrading apt dist-upgrade install installed installing patch patches patched yum dnf`,
+		"@same":   `same identical duplicate duplicates duplicated shared share both conflict equal`,
+		"@disk":   `disk disks drive drives partition hdd ssd nvme sda sdb sdc volume lun storage device`,
+		"@site":   `site sites website websites page pages web download downloads ssh https http git curl tls handshake transfer transfers tcp connections`,
+		"@cert":   `certificate certificates cert certs ssl tls ca issuer chain`,
+		"@mem":    `memory ram mem`,
+		"@log":    `log logs logfile logfiles logging syslog access.log messages`,
+		"@clock":  `clock time date hour hours`,
+		"@sudden": `random randomly sometimes sporadic sporadically intermittent intermittently occasionally now-and-then sudden suddenly once-in-a-while at-times burst bursts load peak`,
+	} {
+		for _, w := range strings.Fields(words) {
+			seq := tk.tokens(w)
+			if len(seq) > 0 {
+				m[seq[0]] = append(m[seq[0]], concept{name, seq[1:]})
+			}
+		}
+	}
+	return m
+})

@@ -6,8 +6,10 @@ import (
 	"hash/maphash"
 	"io"
 	"math"
+	"slices"
 	"sort"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -31,6 +33,8 @@ const (
 	// In a log, which is longer, each line stands for itself: two that follow
 	// each other have nothing to do with each other.
 	proseLines = 120
+	// chosenLines is how many lines of a log somebody picks by hand.
+	chosenLines = 5
 	// windowTokens is how much text is read together.
 	windowTokens = 70
 )
@@ -44,21 +48,32 @@ func (x *Index) Find(r io.Reader) ([]Match, error) {
 	return matches, err
 }
 
-// Told splits a ranking into what matches, and the nearest when nothing does
-// and it is near enough to be worth naming.
-func Told(ranked []Match) (matches []Match, near *Match) {
-	n := sort.Search(len(ranked), func(i int) bool { return ranked[i].Score < Threshold })
-	if n == 0 && len(ranked) > 0 && ranked[0].Score >= Near {
-		near = &ranked[0]
+// Certain is the score from which other possibilities aren't worth a line.
+const Certain = 0.9
+
+// possibilities is how many traps are named when none is certain.
+const possibilities = 3
+
+// Told splits a ranking into what matches, and what is near when nothing does: all
+// that is certain, or the likeliest three, or the nearest three worth naming.
+func Told(ranked []Match) (matches, near []Match) {
+	from := func(score float64) int {
+		return sort.Search(len(ranked), func(i int) bool { return ranked[i].Score < score })
 	}
-	return ranked[:n], near
+	switch certain, told := from(Certain), from(Threshold); {
+	case certain > 0:
+		return ranked[:max(certain, min(told, possibilities))], nil
+	case told > 0:
+		return ranked[:min(told, possibilities)], nil
+	}
+	return nil, ranked[:min(from(Near), possibilities)]
 }
 
 // Rank is Find without the threshold.
 func (x *Index) Rank(r io.Reader) ([]Match, error) {
 	f := &finder{x: x, tk: tokenizer{}, sc: x.newScratch(), best: make([]best, len(x.ids)), seen: map[uint64]bool{}, seed: maphash.MakeSeed()}
 	err := eachLine(r, f.line)
-	f.prose()
+	f.end()
 	var out []Match
 	for i, b := range f.best {
 		if b.value > 0 {
@@ -96,9 +111,20 @@ const seenLimit = 1 << 17
 func (f *finder) line(text string) {
 	w := window{lines: []string{text}, tokens: f.tk.tokens(text)}
 	f.n++
-	if f.n <= proseLines {
+	switch {
+	case f.n <= proseLines: // log or not, that shows at the end
 		f.head = append(f.head, w)
+	default:
+		for i := range f.head {
+			f.weighOnce(&f.head[i])
+		}
+		f.head = nil
+		f.weighOnce(&w)
 	}
+}
+
+// weighOnce weighs a line of a log.
+func (f *finder) weighOnce(w *window) {
 	if len(w.tokens) == 0 {
 		return
 	}
@@ -113,36 +139,107 @@ func (f *finder) line(text string) {
 	} else if len(f.seen) < seenLimit {
 		f.seen[k] = true
 	}
-	f.weigh(&w)
+	f.weigh(w, true)
 }
 
-// prose weighs the lines of a short paste together.
-func (f *finder) prose() {
+// end weighs the lines of a short paste: those of a log each for itself, the
+// others also together.
+func (f *finder) end() {
 	if f.n > proseLines {
 		return
 	}
+	var prose []window
 	for i := range f.head {
-		w := window{lines: f.head[i].lines, tokens: f.head[i].tokens}
-		for _, next := range f.head[i+1:] {
+		if w := &f.head[i]; isLog(w.lines[0]) && (f.n > chosenLines || !complains(w.tokens)) {
+			f.weighOnce(w)
+		} else {
+			prose = append(prose, *w)
+		}
+	}
+	for i := range prose {
+		w := window{lines: prose[i].lines, tokens: prose[i].tokens}
+		if len(w.tokens) > 0 {
+			f.weigh(&w, false)
+		}
+		for _, next := range prose[i+1:] {
 			if len(w.tokens)+len(next.tokens) > windowTokens {
 				break
 			}
 			w.lines = append(w.lines[:len(w.lines):len(w.lines)], next.lines...)
 			w.tokens = append(w.tokens[:len(w.tokens):len(w.tokens)], next.tokens...)
 			if len(next.tokens) > 0 {
-				f.weigh(&w)
+				f.weigh(&w, false)
 			}
+		}
+	}
+	f.ruleOut()
+}
+
+// ruleOut drops the traps that something anywhere in a short paste rules out: a
+// version, mostly.
+func (f *finder) ruleOut() {
+	var all window
+	for _, w := range f.head {
+		all.lines = append(all.lines, w.lines...)
+		all.tokens = append(all.tokens, w.tokens...)
+	}
+	f.sc.piece.lines, f.sc.piece.text = all.lines, ""
+	f.sc.piece.set(all.tokens)
+	for t := range f.best {
+		if f.best[t].value > 0 && f.x.ruledOut(t, &f.sc.piece) {
+			f.best[t] = best{}
 		}
 	}
 }
 
-func (f *finder) weigh(w *window) {
-	f.x.score(w, f.sc, func(t int, s *score, v float64) {
-		if v > f.best[t].value {
+func (f *finder) weigh(w *window, log bool) {
+	f.x.score(w, f.sc, log, func(t int, s *score, v float64) {
+		if v > f.best[t].value && !(log && f.ruledOutIn(t, w)) {
 			f.best[t] = best{v, *s, w.lines}
 		}
 	})
 }
+
+func (f *finder) ruledOutIn(t int, w *window) bool {
+	f.sc.piece.lines, f.sc.piece.text = w.lines, ""
+	f.sc.piece.set(w.tokens)
+	return f.x.ruledOut(t, &f.sc.piece)
+}
+
+// isLog tells a line of a log from what somebody wrote: it begins with a time as
+// syslog, the kernel or a program write it, or with the name of one that speaks.
+func isLog(line string) bool {
+	line = strings.TrimLeft(line, " [")
+	if line == "" {
+		return false
+	}
+	if _, after, ok := strings.Cut(line, "T"); ok && len(line) > 19 && line[4] == '-' && len(after) > 8 && after[2] == ':' {
+		line = line[:10] + " " + line[11:]
+	}
+	for _, layout := range []string{time.DateTime, time.Stamp} {
+		if len(line) > len(layout) {
+			if _, err := time.Parse(layout, line[:len(layout)]); err == nil {
+				return true
+			}
+		}
+	}
+	first, rest, _ := strings.Cut(line, " ")
+	if name, digits, ok := strings.Cut(strings.TrimSuffix(first, ":"), "["); ok && name != "" && strings.HasSuffix(first, "]:") && allDigits(strings.TrimSuffix(digits, "]")) {
+		return rest != "" // systemd[1]:
+	}
+	seconds, fraction, ok := strings.Cut(strings.TrimSuffix(first, "]"), ".")
+	if name, ok := strings.CutSuffix(first, ":"); ok && strings.ContainsRune(name, '-') && !strings.ContainsAny(name, "/:") {
+		return true // update-initramfs:
+	}
+	return first == "kernel:" || ok && strings.HasSuffix(first, "]") && allDigits(seconds) && allDigits(fraction)
+}
+
+// complains tells whether a line says that something is wrong.
+func complains(tokens []string) bool {
+	return slices.ContainsFunc(tokens, func(t string) bool { return trouble()[t] })
+}
+
+func allDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 // telling picks the lines of a window that say most, at most four, in order.
 func (x *Index) telling(tr int, lines []string) []string {

@@ -26,9 +26,8 @@ type Index struct {
 	ids      []string
 	symptoms []*symptom
 	words    map[string]*word
-	asks     []*ask
-	slots    map[string][]slotRef // of the asks, by the word that fills them
-	vetoes   []int                // asks that rule a trap out
+	asks     map[string][]*ask // by the first words of their anchors
+	vetoes   []*ask            // those that rule a trap out
 }
 
 // word is what the lore knows of one stem.
@@ -112,13 +111,15 @@ func each(n int, do func(tk tokenizer, i int)) {
 }
 
 func index(articles []*article) *Index {
-	x := &Index{words: make(map[string]*word, 200*len(articles)), slots: map[string][]slotRef{}}
+	x := &Index{words: make(map[string]*word, 200*len(articles)), asks: map[string][]*ask{}}
 	ix := &indexer{x: x, lens: make([]float64, len(articles))}
 	for i, a := range articles {
 		ix.article(i, a)
-		x.addAsks(i, a.asks)
 	}
 	ix.weigh(float64(len(articles)))
+	for i, a := range articles {
+		x.addAsks(i, a.asks)
+	}
 	for i, s := range x.symptoms {
 		s.weigh(i, x)
 	}

@@ -1,6 +1,9 @@
 package lore
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // window is a line of the paste, or some lines that follow each other.
 type window struct {
@@ -17,6 +20,7 @@ type score struct {
 	words   int     // how many words that symptom has
 	whole   bool    // the symptom stands there as it is, placeholders filled
 	exact   bool    // and next to nothing beside it
+	message bool    // a program's words, or all of a symptom's: it counts in a log too
 	symptom string
 }
 
@@ -72,15 +76,17 @@ type scratch struct {
 	cover    []float64 // of each symptom, the information met
 	count    []int     // and the words
 	symptoms []int
-	asked    asked
+	piece    piece
+	asked    []float64 // of each trap, the most that an ask said; below zero where it lacks a word
 }
 
 func (x *Index) newScratch() *scratch {
-	return &scratch{traps: make([]score, len(x.ids)), seen: map[string]bool{}, cover: make([]float64, len(x.symptoms)), count: make([]int, len(x.symptoms)), asked: x.newAsked()}
+	return &scratch{traps: make([]score, len(x.ids)), seen: map[string]bool{}, cover: make([]float64, len(x.symptoms)), count: make([]int, len(x.symptoms)), asked: make([]float64, len(x.ids))}
 }
 
-// score calls each for every trap that shares anything with the window.
-func (x *Index) score(w *window, sc *scratch, each func(trap int, s *score, value float64)) {
+// score calls each for every trap that shares anything with the window. In a log
+// only the messages of the lore count: its words are a program's.
+func (x *Index) score(w *window, sc *scratch, log bool, each func(trap int, s *score, value float64)) {
 	sc.touched, sc.symptoms = sc.touched[:0], sc.symptoms[:0]
 	clear(sc.seen)
 	var all float64
@@ -120,7 +126,7 @@ func (x *Index) score(w *window, sc *scratch, each func(trap int, s *score, valu
 		sc.cover[i], sc.count[i] = 0, 0
 		s := &sc.traps[sym.trap]
 		if count == sym.words && len(w.tokens) <= len(sym.seq)+beside && sym.matches(w.tokens) {
-			s.exact, s.symptom = true, sym.text
+			s.exact, s.message, s.symptom = true, true, sym.text
 		}
 		if sym.info < 0.5 {
 			continue
@@ -129,17 +135,47 @@ func (x *Index) score(w *window, sc *scratch, each func(trap int, s *score, valu
 		// are not that sentence.
 		c := score{cover: (got/sym.info + float64(count)/float64(sym.words)) / 2, info: got, words: sym.words, symptom: sym.text}
 		c.whole = c.cover > 0.99 && sym.matches(w.tokens)
-		if sym.message && c.cover < 0.8 {
-			c.cover = 0 // half of a message is another message
+		if len(sym.trouble) > 0 && !c.whole && !slices.ContainsFunc(sym.trouble, func(t string) bool { return sc.seen[t] }) {
+			c.cover = 0 // all but what was wrong
+		}
+		if sym.message && !c.whole { // another message, that much more the less they share
+			if c.cover < 0.9 {
+				c.cover = 0
+			}
+			c.cover *= 0.8
 		}
 		if c.whole && !s.whole || c.whole == s.whole && c.cover*c.info > s.cover*s.info {
 			s.cover, s.info, s.words, s.whole, s.symptom = c.cover, c.info, c.words, c.whole, c.symptom
+			s.message = s.message || c.whole
 		}
+	}
+	if !log {
+		x.ask(w, &sc.piece, func(t int, info float64) {
+			if sc.traps[t].bm25 == 0 && sc.asked[t] == 0 {
+				sc.touched = append(sc.touched, t)
+			}
+			if now := &sc.asked[t]; info > 0 {
+				*now = max(*now, info)
+			} else if *now <= 0 {
+				*now = min(*now, info)
+			}
+		})
 	}
 	for _, t := range sc.touched {
 		s := &sc.traps[t]
 		s.share = s.bm25 / math.Max(all, 1)
-		each(t, s, s.value(words))
+		v := s.value(words)
+		if log && !s.message {
+			v = 0
+		}
+		switch info := sc.asked[t]; {
+		case info > 0:
+			v = 1 - (1-askValue(info, all))*(1-0.3*v)
+		case info < 0:
+			v = max(v, min(askNearly, askValue(-info, all)))
+		}
+		sc.asked[t] = 0
+		each(t, s, v)
 		*s = score{}
 	}
 }

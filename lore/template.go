@@ -16,6 +16,7 @@ type symptom struct {
 	// message: a program printed it, so it comes whole; other symptoms are
 	// somebody's words, which others will put differently.
 	message bool
+	trouble []string // its words that say that something is wrong
 }
 
 // maxGap is how many tokens a placeholder may stand for.
@@ -31,6 +32,9 @@ func (s *symptom) weigh(me int, x *Index) {
 		w := x.words[t]
 		if w == nil || w.weight == 0 || slices.Contains(s.seq[:i], t) {
 			continue
+		}
+		if trouble()[t] {
+			s.trouble = append(s.trouble, t)
 		}
 		s.words++
 		s.info += w.weight

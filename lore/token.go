@@ -54,9 +54,19 @@ func (tk tokenizer) tokens(line string) []string {
 			out = append(out, classAddr)
 			continue
 		}
+		if len(field) > 10 && (field[0] == 'C' || field[0] == 'c' || field[0] == '(') && isCVE(strings.Trim(field, "()[],.;:")) {
+			out = append(out, strings.ToLower(strings.Trim(field, "()[],.;:")))
+			continue
+		}
 		out = tk.words(out, field)
 	}
 	return out
+}
+
+// isCVE knows the number of a hole: it is a name, and no number is like it.
+func isCVE(s string) bool {
+	year, n, ok := strings.Cut(strings.TrimPrefix(strings.ToUpper(s), "CVE-"), "-")
+	return ok && len(s) > 12 && len(year) == 4 && allDigits(year) && allDigits(n)
 }
 
 // words appends the tokens of a field: its runs of letters, digits and _.

@@ -43,6 +43,15 @@ return hour hand tool shell git sh terminal mail cache copy machine backup mappe
 reach rest month fine pull inside broken lose half two expected help desk live usual cause half show identical equal running hard gone left`)
 })
 
+// trouble words are those of which a line of a log says that something is wrong.
+var trouble = sync.OnceValue(func() map[string]bool {
+	return set(`fail failed failure error fatal critical emergency alert panic oops bug fault denied deny refused reject rejected cannot couldn unable
+timeout timed full overflow overflowed drop dropped kill killed oom exceeded exceeds lost loss corrupt corruption invalid expired missing unstable
+mismatch degraded stuck exhausted abort aborted hung hang blocked stall unreachable unsynchronized too martian half flooding bad broken stepped
+wrong skew insufficient missed slow skipping inconsistent incomplete remounting readonly faulty unreadable uncorrectable corrected unsupported
+omitted smaller starved unsafe violated unexpected misconf warning enospc`)
+})
+
 const commonWeight = 0.25
 
 // enospcWeight: alone, the message makes the trap one possibility of several
@@ -71,8 +80,23 @@ func background(w string) float64 {
 		return enospcWeight
 	case strings.ContainsRune(w, '_'):
 		return 1.3
+	case isDisk(w):
+		return commonWeight / 2
 	}
 	return 1
+}
+
+// isDisk knows the kernel's names of disks, partitions and arrays.
+func isDisk(w string) bool {
+	for _, p := range []string{"sd", "vd", "hd", "xvd", "nvme", "md", "dm"} {
+		if rest, ok := strings.CutPrefix(w, p); ok && rest != "" {
+			if p == "sd" || p == "vd" || p == "hd" || p == "xvd" {
+				return len(rest) <= 4 && strings.Trim(rest[1:], "0123456789") == ""
+			}
+			return rest[0] >= '0' && rest[0] <= '9'
+		}
+	}
+	return false
 }
 
 // stem cuts the endings of English that make one word two: plurals, -ing,
@@ -83,6 +107,10 @@ func stem(w string) string {
 		return w
 	}
 	switch {
+	case w == "locale" || w == "locales": // not what is local
+		return "locale"
+	case w == "ldaps": // not several
+		return w
 	case strings.HasSuffix(w, "ies") && len(w) > 4:
 		w = w[:len(w)-3] + "y"
 	case strings.HasSuffix(w, "sses"), strings.HasSuffix(w, "shes"), strings.HasSuffix(w, "ches"), strings.HasSuffix(w, "xes"):

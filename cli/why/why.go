@@ -32,8 +32,9 @@ func Cmd(a *app.App) *cobra.Command {
 words. The text is taken from the arguments, or from standard input, to its
 end. Addresses, paths, numbers and names of interfaces need not be the same.
 
-When this machine is a Linux host, the checks of the traps that match are run
-and tell whether they are met here, unless --no-check is given.
+Where the text leaves it open, up to three traps are named. When this machine
+is a Linux host, their checks are run, unless --no-check is given: what is found
+here comes first, and what is not comes last, in one line.
 
 Exit status:
   0  the text matches a trap
@@ -89,20 +90,19 @@ func answer(ctx context.Context, a *app.App, o whyOptions, args []string) error 
 	if err != nil {
 		return app.Usagef("reading the text: %w", err)
 	}
-	matches, near := lore.Told(ranked)
-	here := map[string]trap.Result{}
-	if !o.noCheck && len(matches) > 0 && runtime.GOOS == "linux" {
-		here = lookHere(ctx, a, matches)
+	said := newVerdict(lore.Told(ranked))
+	if !o.noCheck && runtime.GOOS == "linux" {
+		said.look(ctx, a)
 	}
 	if o.format == "json" {
-		err = whyJSON(a, matches, near, here)
+		err = whyJSON(a, said)
 	} else {
-		err = whyText(a, matches, near, here)
+		err = whyText(a, said)
 	}
 	if err != nil {
 		return err
 	}
-	if len(matches) == 0 {
+	if len(said.matches)+len(said.refuted) == 0 {
 		return app.Exit(app.ExitFound, nil)
 	}
 	return nil
@@ -121,8 +121,58 @@ func (i interruptible) Read(p []byte) (int, error) {
 	return i.r.Read(p)
 }
 
-// lookHere runs the checks of the traps that match on this host. Those that
-// need an interval or the network are left out.
+// verdict is what is said of a text: the traps that it speaks of, as far as this
+// host does not tell otherwise.
+type verdict struct {
+	matches []lore.Match // those found here first
+	refuted []lore.Match // of which the check is clear here, or does not apply
+	near    []lore.Match // no matches, and this host says nothing either
+	here    map[string]trap.Result
+}
+
+func newVerdict(matches, near []lore.Match) *verdict {
+	return &verdict{matches: matches, near: near, here: map[string]trap.Result{}}
+}
+
+// look asks this host. What is found here beats any score: also what is only near
+// is a match then.
+func (v *verdict) look(ctx context.Context, a *app.App) {
+	asked := append(slices.Clone(v.matches), v.near...)
+	if len(asked) == 0 {
+		return
+	}
+	v.here = lookHere(ctx, a, asked)
+	var found, open, near []lore.Match
+	for i, m := range asked {
+		r, looked := v.here[m.Trap]
+		switch met := looked && has(&r, trap.Found); {
+		case met:
+			found = append(found, m)
+		case looked && !has(&r, trap.Unknown) && !talks(a, m.Trap):
+			if i < len(v.matches) {
+				v.refuted = append(v.refuted, m)
+			}
+		case i < len(v.matches):
+			open = append(open, m)
+		default:
+			near = append(near, m)
+		}
+	}
+	v.matches, v.near = append(found, open...), near
+}
+
+// found tells whether this host is in the trap.
+func (v *verdict) found(id string) bool {
+	r, ok := v.here[id]
+	return ok && has(&r, trap.Found)
+}
+
+func has(r *trap.Result, s trap.Status) bool {
+	return slices.ContainsFunc(r.Outcomes, func(o trap.Outcome) bool { return o.Status == s })
+}
+
+// lookHere runs the checks of traps on this host. Those that need an interval or
+// the network are left out.
 func lookHere(ctx context.Context, a *app.App, matches []lore.Match) map[string]trap.Result {
 	var traps []*trap.Trap
 	for _, t := range a.Traps {
@@ -143,16 +193,20 @@ func lookHere(ctx context.Context, a *app.App, matches []lore.Match) map[string]
 	return here
 }
 
-func whyJSON(a *app.App, matches []lore.Match, near *lore.Match, here map[string]trap.Result) error {
+func whyJSON(a *app.App, v *verdict) error {
 	out := []match{}
-	for _, m := range matches {
+	for _, m := range slices.Concat(v.matches, v.refuted) {
 		j := match{Match: m, Title: a.Title(m.Trap)}
-		if r, ok := here[m.Trap]; ok {
+		if r, ok := v.here[m.Trap]; ok {
 			j.Here = &r
 		}
 		out = append(out, j)
 	}
-	return a.JSON(document{report.NewEnvelope("why"), out, near})
+	d := document{Envelope: report.NewEnvelope("why"), Matches: out}
+	if len(out) == 0 && len(v.near) > 0 {
+		d.Near = &v.near[0]
+	}
+	return a.JSON(d)
 }
 
 // document is the answer as JSON.
@@ -173,43 +227,77 @@ func talks(a *app.App, id string) bool {
 	return slices.ContainsFunc(a.Traps, func(t *trap.Trap) bool { return t.ID() == id && t.Talks })
 }
 
-func whyText(a *app.App, matches []lore.Match, near *lore.Match, here map[string]trap.Result) error {
-	width, paint := ui.Width(a.Stdout), ui.Painter(ui.Colour(a.Stdout))
-	var b strings.Builder
-	if len(matches) == 0 {
-		b.WriteString("Nothing that fettle knows matches this.\n")
-		if near != nil {
-			b.WriteString(ui.Wrap(fmt.Sprintf("The nearest is %s (%d %%): %s", near.Trap, percent(near.Score), ui.Visible(a.Title(near.Trap))), width, "", "  "))
-		}
-		b.WriteString(ui.Wrap("A few lines around the message, or the problem in other words, may say more; fettle list shows the traps it knows.", width, "", ""))
+func whyText(a *app.App, v *verdict) error {
+	p := printer{a: a, v: v, width: ui.Width(a.Stdout), paint: ui.Painter(ui.Colour(a.Stdout))}
+	matches, refuted := v.matches, v.refuted
+	if len(matches) == 0 && len(refuted) > 0 { // the text may be another host's
+		matches, refuted = refuted[:1], refuted[1:]
 	}
-	for i, m := range matches {
+	if len(matches) == 0 {
+		p.nothing()
+	}
+	for i := range matches {
 		if i > 0 {
-			b.WriteByte('\n')
+			p.b.WriteByte('\n')
 		}
-		head := paint.Paint(ui.Bold, m.Trap) + fmt.Sprintf("  (%s, %d %%)", likely(m.Score), percent(m.Score))
-		b.WriteString(head + "\n")
-		line := func(s string) { b.WriteString(ui.Wrap(s, width, "  ", "    ")) }
-		line(ui.Visible(a.Title(m.Trap)))
-		for _, l := range m.Lines {
-			b.WriteString("  " + paint.Paint(ui.Faint, "| "+ui.Cut(ui.Visible(l), width-4)) + "\n")
+		p.match(&matches[i])
+	}
+	if len(refuted) > 0 {
+		var names []string
+		for _, m := range refuted {
+			names = append(names, m.Trap)
 		}
-		if m.Symptom != "" {
-			line("fits: " + ui.Visible(m.Symptom))
+		p.b.WriteString("\n" + ui.Wrap("not on this host: "+strings.Join(names, ", "), p.width, "", "  "))
+	}
+	_, err := io.WriteString(a.Stdout, p.b.String())
+	return err
+}
+
+// printer writes a verdict as text.
+type printer struct {
+	a     *app.App
+	v     *verdict
+	b     strings.Builder
+	width int
+	paint ui.Painter
+}
+
+func (p *printer) nothing() {
+	p.b.WriteString("Nothing that fettle knows matches this.\n")
+	for i, m := range p.v.near {
+		start := "or"
+		if i == 0 {
+			start = "The nearest is"
 		}
-		if r, ok := here[m.Trap]; ok {
-			for _, s := range saysHere(&r, talks(a, m.Trap)) {
-				said, command, ok := strings.Cut(s, next)
-				line(said)
-				if ok { // never broken in two: it is there to be copied
-					b.WriteString("    " + command + "\n")
-				}
+		p.b.WriteString(ui.Wrap(fmt.Sprintf("%s %s (%d %%): %s", start, m.Trap, percent(m.Score), ui.Visible(p.a.Title(m.Trap))), p.width, "", "  "))
+	}
+	p.b.WriteString(ui.Wrap("A few lines around the message, or the problem in other words, may say more; fettle list shows the traps it knows.", p.width, "", ""))
+}
+
+func (p *printer) match(m *lore.Match) {
+	sure := likely(m.Score)
+	if p.v.found(m.Trap) {
+		sure = "found here"
+	}
+	p.b.WriteString(p.paint.Paint(ui.Bold, m.Trap) + fmt.Sprintf("  (%s, %d %%)\n", sure, percent(m.Score)))
+	line := func(s string) { p.b.WriteString(ui.Wrap(s, p.width, "  ", "    ")) }
+	line(ui.Visible(p.a.Title(m.Trap)))
+	for _, l := range m.Lines {
+		p.b.WriteString("  " + p.paint.Paint(ui.Faint, "| "+ui.Cut(ui.Visible(l), p.width-4)) + "\n")
+	}
+	if m.Symptom != "" {
+		line("fits: " + ui.Visible(m.Symptom))
+	}
+	if r, ok := p.v.here[m.Trap]; ok {
+		for _, s := range saysHere(&r, talks(p.a, m.Trap)) {
+			said, command, ok := strings.Cut(s, next)
+			line(said)
+			if ok { // never broken in two: it is there to be copied
+				p.b.WriteString("    " + command + "\n")
 			}
 		}
-		line("fettle explain " + m.Trap)
 	}
-	_, err := io.WriteString(a.Stdout, b.String())
-	return err
+	line("fettle explain " + m.Trap)
 }
 
 // percent is never 100: no words are proof.

@@ -16,6 +16,17 @@ symptoms:
   - "/boot is full"
   - "E: mkinitramfs failure zstd 70"
   - "upgrades stop half-way at the kernel's package"
+asked:
+  - "boot full|space|room|small|100 partition|filesystem|kernel|kernels|df|initramfs|initrd|dnf|apt|dpkg|upgrade|disk"
+  - "boot no-space-left-on-device|enospc|no-space"
+  - "boot fill|fills|filled old-kernel|kernels"
+  - "update-initramfs|mkinitramfs|dracut|initramfs|initrd no-space-left-on-device|no-space|full|write-error|space"
+  - "at-least more-space boot"
+  - "old-kernels|old-kernel autoremove|remove|purge|delete|clean @full|boot"
+  - "kernel-update|new-kernel|kernel-upgrade @fail boot space|full|small"
+  - "too-many-kernels|many-kernels"
+  - "boot out-of-space"
+  - "gzip|zstd|xz|lz4|cpio|mkinitramfs stdout|error no-space-left-on-device"
 tags:
   - "kernel"
   - "upgrade"
@@ -53,22 +64,22 @@ the one that runs (uname -r) and one before it. Where that is not enough: MODULE
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `boot.mount == "/boot"`, Line: 35}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `boot.mount == "/boot"`, Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "/boot is no file system of its own"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "boot.avail < 20 * 1024 * 1024", Line: 38},
+					When:     &rule.Expr{Source: "boot.avail < 20 * 1024 * 1024", Line: 49},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "/boot is full"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "asSize(boot.avail)", Line: 41}},
+						{Expr: &rule.Expr{Source: "asSize(boot.avail)", Line: 52}},
 						{Text: " are left; "},
-						{Expr: &rule.Expr{Source: "size(images)", Line: 41}},
+						{Expr: &rule.Expr{Source: "size(images)", Line: 52}},
 						{Text: " kernels are installed"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
@@ -76,15 +87,15 @@ the one that runs (uname -r) and one before it. Where that is not enough: MODULE
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "boot.avail < 120 * 1024 * 1024", Line: 43},
+					When:     &rule.Expr{Source: "boot.avail < 120 * 1024 * 1024", Line: 54},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "/boot has no room for another kernel and its initramfs"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "asSize(boot.avail)", Line: 45}},
+						{Expr: &rule.Expr{Source: "asSize(boot.avail)", Line: 56}},
 						{Text: " are left; "},
-						{Expr: &rule.Expr{Source: "size(images)", Line: 45}},
+						{Expr: &rule.Expr{Source: "size(images)", Line: 56}},
 						{Text: " kernels are installed"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{

@@ -13,6 +13,16 @@ symptoms:
   - "x509: certificate has expired or is not yet valid: current time <time> is after <time>"
   - "curl: (60) SSL certificate problem: certificate has expired"
   - "TLS handshake error: remote error: tls: expired certificate"
+asked:
+  - "certificate|cert expired|expire|expires|expiry|expiring|expiration -keyring -dst"
+  - "certificate-has-expired"
+  - "certificate|cert|tls|ssl renew|renewal|renewed forgot|forget|expired|not|never|fail|old|outdated|run-out"
+  - "notafter"
+  - "certificate|cert no-longer-valid|not-valid-any|out-of-date|outdated|ran-out"
+  - "browser|curl|wget certificate|cert expired|date-invalid|outdated"
+  - "cert_has_expired|err_cert_date_invalid|sec_error_expired_certificate"
+  - "x509 expired|not-yet-valid"
+  - "-local-issuer|self-signed|issuer-certificate"
 tags:
   - "tls"
   - "x509"
@@ -67,42 +77,42 @@ status certbot.timer. kubeadm: kubeadm certs check-expiration.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "leaves", Expr: &rule.Expr{Source: `certs.filter(c, c.number == 1 && !c.path.endsWith("ca-bundle.crt") && !c.path.endsWith("ca-bundle.trust.crt"))`, Line: 52}},
+				{Name: "leaves", Expr: &rule.Expr{Source: `certs.filter(c, c.number == 1 && !c.path.endsWith("ca-bundle.crt") && !c.path.endsWith("ca-bundle.trust.crt"))`, Line: 62}},
 			},
-			Each: &rule.Expr{Source: "leaves", Line: 53},
+			Each: &rule.Expr{Source: "leaves", Line: 63},
 			As:   "c",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "c.path", Line: 55}},
+				{Expr: &rule.Expr{Source: "c.path", Line: 65}},
 			}},
 			None: &rule.Text{Parts: []rule.Part{
 				{Text: "no certificate is in the usual places"},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "c.expired", Line: 58},
+					When:     &rule.Expr{Source: "c.expired", Line: 68},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "has expired"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "c.subject", Line: 60}},
+						{Expr: &rule.Expr{Source: "c.subject", Line: 70}},
 						{Text: ", until "},
-						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 60}},
+						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 70}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "renew it, and reload what serves it"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: `c.left < duration("168h") && (c.self_signed || c.left + c.left + c.left < c.not_after - c.not_before)`, Line: 64},
+					When:     &rule.Expr{Source: `c.left < duration("168h") && (c.self_signed || c.left + c.left + c.left < c.not_after - c.not_before)`, Line: 74},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "expires within a week"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "c.subject", Line: 66}},
+						{Expr: &rule.Expr{Source: "c.subject", Line: 76}},
 						{Text: ", until "},
-						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 66}},
+						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 76}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "renew it; where that should happen by itself, find out why it did not"},
@@ -111,7 +121,7 @@ status certbot.timer. kubeadm: kubeadm certs check-expiration.
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "is valid until "},
-				{Expr: &rule.Expr{Source: "string(c.not_after).substring(0, 10)", Line: 68}},
+				{Expr: &rule.Expr{Source: "string(c.not_after).substring(0, 10)", Line: 78}},
 			}},
 			Path:    "certificate-expired/rule.yaml",
 			Shipped: true,

@@ -13,6 +13,16 @@ symptoms:
   - "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/system.slice/<unit>.service"
   - "<unit>.service: A process of this unit has been killed by the OOM killer."
   - "OOMKilled: true"
+asked:
+  - "memory-cgroup|memcg|cgroup out-of-memory|oom|kill|killed|memory-limit"
+  - "constraint_memcg"
+  - "oomkilled|oom-killed"
+  - "oom-kill|oom result|unit|service|systemd|scope"
+  - "exit-code|exited|code 137"
+  - "memorymax|memory_limit|memorylimit|memoryhigh|memory-max kill|killed|oom|dies|limit|reach|hit|exceeds"
+  - "container|pod|service|unit killed|kill|dies|killing memory-limit|limit-of-memory|out-of-memory|oom -swap -desktop"
+  - "container|pod killed|dies|restarts|restarted memory limit|limits"
+  - "killed service|unit|daemon memory|ram limit though|although|while|but|even free|plenty|enough"
 tags:
   - "cgroup"
   - "oom"
@@ -69,32 +79,32 @@ systemctl show UNIT -p MemoryPeak says how much it took (systemd 255).
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "killed", Expr: &rule.Expr{Source: "kills.matches.filter(k, limits.matches.exists(l, dir(l.path) == dir(k.path)))", Line: 30}},
+				{Name: "killed", Expr: &rule.Expr{Source: "kills.matches.filter(k, limits.matches.exists(l, dir(l.path) == dir(k.path)))", Line: 40}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 32}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "control groups show on the running host only"},
 				}}},
-				{When: &rule.Expr{Source: "kills.exists", Line: 34}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "kills.exists", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no control groups of version 2 are here"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "killed", Line: 36},
+			Each: &rule.Expr{Source: "killed", Line: 46},
 			As:   "k",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "base(dir(k.path))", Line: 38}},
+				{Expr: &rule.Expr{Source: "base(dir(k.path))", Line: 48}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "true", Line: 40},
+					When:     &rule.Expr{Source: "true", Line: 50},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "processes of it were killed because it reached its memory limit"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "k.groups['n']", Line: 42}},
+						{Expr: &rule.Expr{Source: "k.groups['n']", Line: 52}},
 						{Text: " since it was started; the limit is "},
-						{Expr: &rule.Expr{Source: "asSize(int(limits.matches.filter(l, dir(l.path) == dir(k.path))[0].text))", Line: 42}},
+						{Expr: &rule.Expr{Source: "asSize(int(limits.matches.filter(l, dir(l.path) == dir(k.path))[0].text))", Line: 52}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "raise its MemoryMax, or find out what it needs the memory for"},

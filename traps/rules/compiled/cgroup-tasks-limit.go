@@ -13,6 +13,18 @@ symptoms:
   - "java.lang.OutOfMemoryError: unable to create new native thread"
   - "fork: retry: Resource temporarily unavailable"
   - "runtime: failed to create new OS thread (have <n> already; errno=11)"
+asked:
+  - "pids-controller|pids.max|pids-max|pids-limit|pids_max"
+  - "fork-rejected"
+  - "taskmax|tasksmax|defaulttasksmax|tasks-limit"
+  - "fork|clone|vfork|forking|pthread_create|spawn resource-temporarily-unavailable|eagain|rejected"
+  - "cannot-create|unable-to-create|can't-create|couldn't-create|could-not-create|failed-to-create thread|threads|native-thread|process"
+  - "new-native-thread|native-thread"
+  - "new-os-thread|pthread_create"
+  - "service|container|unit|jenkins|java|systemd threads|tasks|number-of-processes|number-of-threads limit|maximum|4915|512"
+  - "resource-temporarily-unavailable fork|thread|threads|process|processes|pthread|spawn"
+  - "too-many tasks|threads|processes service|container|cgroup|limit"
+  - "can't-fork|cannot-fork"
 tags:
   - "systemd"
   - "tasksmax"
@@ -56,32 +68,32 @@ makes so many.
 				},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 29}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "control groups show on the running host only"},
 				}}},
-				{When: &rule.Expr{Source: "events.exists", Line: 31}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "events.exists", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no service has a limit of tasks here"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "events.matches", Line: 33},
+			Each: &rule.Expr{Source: "events.matches", Line: 45},
 			As:   "e",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 35}},
+				{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 47}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "true", Line: 37},
+					When:     &rule.Expr{Source: "true", Line: 49},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "reached its limit of tasks, and was refused new threads or processes"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "e.groups['n']", Line: 39}},
+						{Expr: &rule.Expr{Source: "e.groups['n']", Line: 51}},
 						{Text: " times since it was started"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "raise TasksMax: systemctl edit "},
-						{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 40}},
+						{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 52}},
 					}},
 				},
 			},

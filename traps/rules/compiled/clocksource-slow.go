@@ -13,6 +13,15 @@ symptoms:
   - "Clocksource tsc unstable (delta = <n> ns)"
   - "TSC found unstable after boot, most likely due to broken BIOS. Use 'tsc=unstable'."
   - "a database got several times slower after a restart, and perf shows read_hpet"
+asked:
+  - "clock_gettime|gettimeofday|clock-gettime|time.now slow|syscall|syscalls|system-call|system-calls|kernel|vdso|long|times|strace|expensive"
+  - "tsc unstable|skew|watchdog|marking|disabled"
+  - "clocksource hpet|acpi_pm|xen|slow|tsc|unstable|watchdog|jiffies"
+  - "vdso syscall|syscalls|slow|fall|system-call|system-calls|fallback"
+  - "read_hpet|acpi_pm_read"
+  - "hpet slow|slower|cpu|perf"
+  - "time-stamp-counter|timestamp-counter"
+  - "reading|asking|getting time|clock slow|expensive|slower|syscall"
 tags:
   - "tsc"
   - "hpet"
@@ -54,26 +63,26 @@ and tsc=reliable on the command line keeps it. In a guest, use the hypervisor's 
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `current.exists && host.machine == "x86_64"`, Line: 32}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `current.exists && host.machine == "x86_64"`, Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the trap is of machines with x86 processors"},
 				}}},
-				{When: &rule.Expr{Source: `!asked.sets("clocksource")`, Line: 34}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `!asked.sets("clocksource")`, Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the kernel's command line chooses the clock source"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `current.value in ["hpet", "acpi_pm", "refined-jiffies", "jiffies", "pit"]`, Line: 37},
+					When:     &rule.Expr{Source: `current.value in ["hpet", "acpi_pm", "refined-jiffies", "jiffies", "pit"]`, Line: 46},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the clock source is "},
-						{Expr: &rule.Expr{Source: "current.value", Line: 38}},
+						{Expr: &rule.Expr{Source: "current.value", Line: 47}},
 						{Text: ", which is slow to read"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "available: "},
-						{Expr: &rule.Expr{Source: "available.value", Line: 39}},
+						{Expr: &rule.Expr{Source: "available.value", Line: 48}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "look in the kernel's log why tsc was given up; a restart brings it back"},

@@ -13,6 +13,12 @@ symptoms:
   - "nf_conntrack: nf_conntrack: table full, dropping packet"
   - "ip_conntrack: table full, dropping packet."
   - "new connections fail at random while those that exist go on"
+asked:
+  - "conntrack|nf_conntrack|ip_conntrack|connection-tracking table-full|full|drop|dropped|dropping|maximum|max|fill|fills|limit|exhausted|overflow|entries|nearly"
+  - "nf_conntrack_max|ip_conntrack_max|nf_conntrack_count"
+  - "conntrack packet-loss|packets|new-connections|insert_failed"
+  - "tracking-table full|fill|drop|limit"
+  - "nat-table|nat|firewall|iptables table-full|table-is-full"
 tags:
   - "netfilter"
   - "conntrack"
@@ -62,38 +68,38 @@ day is enough almost everywhere. Traffic that needs no tracking can pass by it
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "count.exists && limit.exists", Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "count.exists && limit.exists", Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "connections are not tracked"},
 				}}},
-				{When: &rule.Expr{Source: "limit.int > 0", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "limit.int > 0", Line: 49}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the table has no limit"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "count.int * 100 >= limit.int * 98", Line: 46},
+					When:     &rule.Expr{Source: "count.int * 100 >= limit.int * 98", Line: 52},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the connection tracking table is full, and new connections are dropped"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "count.int", Line: 48}},
+						{Expr: &rule.Expr{Source: "count.int", Line: 54}},
 						{Text: " of "},
-						{Expr: &rule.Expr{Source: "limit.int", Line: 48}},
+						{Expr: &rule.Expr{Source: "limit.int", Line: 54}},
 						{Text: " entries"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "count.int * 100 >= limit.int * 80", Line: 49},
+					When:     &rule.Expr{Source: "count.int * 100 >= limit.int * 80", Line: 55},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the connection tracking table is nearly full"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "count.int", Line: 52}},
+						{Expr: &rule.Expr{Source: "count.int", Line: 58}},
 						{Text: " of "},
-						{Expr: &rule.Expr{Source: "limit.int", Line: 52}},
+						{Expr: &rule.Expr{Source: "limit.int", Line: 58}},
 						{Text: " entries"},
 					}},
 				},
@@ -104,7 +110,7 @@ day is enough almost everywhere. Traffic that needs no tracking can pass by it
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
 					{Text: "double the connection tracking table to "},
-					{Expr: &rule.Expr{Source: "limit.int * 2", Line: 55}},
+					{Expr: &rule.Expr{Source: "limit.int * 2", Line: 61}},
 					{Text: " entries"},
 				}},
 				Notes: []*rule.Text{
@@ -116,12 +122,12 @@ day is enough almost everywhere. Traffic that needs no tracking can pass by it
 					}},
 				},
 				Refuse: []rule.Refusal{
-					{When: &rule.Expr{Source: "limit.int >= 4194304", Line: 60}, Why: &rule.Text{Parts: []rule.Part{
+					{When: &rule.Expr{Source: "limit.int >= 4194304", Line: 66}, Why: &rule.Text{Parts: []rule.Part{
 						{Text: "the limit is over four million already; look for what opens so many connections (conntrack -L, or /proc/net/nf_conntrack)"},
 					}}},
 				},
 				Steps: []rule.Step{
-					{Kind: "sysctl", Line: 63, Args: map[string]*rule.Text{
+					{Kind: "sysctl", Line: 69, Args: map[string]*rule.Text{
 						"key": {Parts: []rule.Part{
 							{Text: "net.netfilter.nf_conntrack_max"},
 						}},
@@ -129,7 +135,7 @@ day is enough almost everywhere. Traffic that needs no tracking can pass by it
 							{Text: "true"},
 						}},
 						"value": {Parts: []rule.Part{
-							{Expr: &rule.Expr{Source: "limit.int * 2", Line: 63}},
+							{Expr: &rule.Expr{Source: "limit.int * 2", Line: 69}},
 						}},
 					}},
 				},

@@ -13,6 +13,14 @@ symptoms:
   - "run-parts --test /etc/cron.daily does not list the script"
   - "a backup script called backup.sh was put into /etc/cron.daily and never ran"
   - "a cron job in /etc/cron.d never runs"
+asked:
+  - "cron.d|cron.daily|cron.hourly|cron.weekly|cron.monthly @not|dot|dots|extension|.sh|suffix|skip|ending"
+  - "cron|crontab|run-parts script|file|job|link|symlink|name|filename dot|dots|period|extension|.sh|sh|suffix|ignored|ignores|underscore|writable"
+  - "cron.d|cron.daily|cron.hourly|cron.weekly|cron.monthly execute|executed|run|runs|ran|picked|works @not -run-parts-exited"
+  - "run-parts script|file|dot|extension|ignored|list|not|skip"
+  - "cron-job|cronjob|cron-jobs never|not-run|doesn't-run|isn't-run|doesnt-run|ignored|silently dot|.sh|script|cron.d|file|name"
+  - "bad-file-mode cron"
+  - "insecure-mode|wrong-file-owner|not-owned-by-root cron|crontab|cron.d"
 tags:
   - "cron"
   - "run-parts"
@@ -58,32 +66,32 @@ and chown root for /etc/cron.d, chmod 755 for scripts.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "copy", Expr: &rule.Expr{Source: `"(~|[.](bak|old|orig|save|swp|disabled|off|rpmsave|rpmnew|rpmorig|ucf-.*|dpkg-.*))$"`, Line: 40}},
-				{Name: "loose", Expr: &rule.Expr{Source: `"(~|[.](bak|old|orig|save))$"`, Line: 41}},
-				{Name: "visible", Expr: &rule.Expr{Source: `files.filter(f, f.exists && f.type == "file" && !base(f.path).startsWith(".") && !base(f.path).startsWith("#"))`, Line: 42}},
-				{Name: "named", Expr: &rule.Expr{Source: `visible.filter(f, base(f.path).matches("^[A-Za-z0-9_-]+$"))`, Line: 43}},
-				{Name: "misnamed", Expr: &rule.Expr{Source: `visible.filter(f, !base(f.path).matches("^[A-Za-z0-9_-]+$") && !f.path.matches(copy))`, Line: 44}},
-				{Name: "orphans", Expr: &rule.Expr{Source: "visible.filter(f, f.path.matches(loose) && !named.exists(n, f.path.startsWith(n.path)))", Line: 45}},
-				{Name: "refused", Expr: &rule.Expr{Source: `named.filter(f, dir(f.path) == "/etc/cron.d" && (f.uid != 0 || f.group_writable || f.world_writable))`, Line: 46}},
-				{Name: "inert", Expr: &rule.Expr{Source: `named.filter(f, dir(f.path) != "/etc/cron.d" && f.mode.matches("^0[0246]{3}$"))`, Line: 47}},
-				{Name: "ignored", Expr: &rule.Expr{Source: "misnamed + orphans + refused + inert", Line: 48}},
+				{Name: "copy", Expr: &rule.Expr{Source: `"(~|[.](bak|old|orig|save|swp|disabled|off|rpmsave|rpmnew|rpmorig|ucf-.*|dpkg-.*))$"`, Line: 48}},
+				{Name: "loose", Expr: &rule.Expr{Source: `"(~|[.](bak|old|orig|save))$"`, Line: 49}},
+				{Name: "visible", Expr: &rule.Expr{Source: `files.filter(f, f.exists && f.type == "file" && !base(f.path).startsWith(".") && !base(f.path).startsWith("#"))`, Line: 50}},
+				{Name: "named", Expr: &rule.Expr{Source: `visible.filter(f, base(f.path).matches("^[A-Za-z0-9_-]+$"))`, Line: 51}},
+				{Name: "misnamed", Expr: &rule.Expr{Source: `visible.filter(f, !base(f.path).matches("^[A-Za-z0-9_-]+$") && !f.path.matches(copy))`, Line: 52}},
+				{Name: "orphans", Expr: &rule.Expr{Source: "visible.filter(f, f.path.matches(loose) && !named.exists(n, f.path.startsWith(n.path)))", Line: 53}},
+				{Name: "refused", Expr: &rule.Expr{Source: `named.filter(f, dir(f.path) == "/etc/cron.d" && (f.uid != 0 || f.group_writable || f.world_writable))`, Line: 54}},
+				{Name: "inert", Expr: &rule.Expr{Source: `named.filter(f, dir(f.path) != "/etc/cron.d" && f.mode.matches("^0[0246]{3}$"))`, Line: 55}},
+				{Name: "ignored", Expr: &rule.Expr{Source: "misnamed + orphans + refused + inert", Line: 56}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `os.is("debian")`, Line: 34}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `os.is("debian")`, Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "only Debian and what is made from it pass over such names"},
 				}}},
-				{When: &rule.Expr{Source: "cron.installed", Line: 36}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "cron.installed", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "cron is not installed"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "ignored", Line: 49},
+			Each: &rule.Expr{Source: "ignored", Line: 57},
 			As:   "f",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "f.path", Line: 51}},
+				{Expr: &rule.Expr{Source: "f.path", Line: 59}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "f in misnamed", Line: 53},
+					When:     &rule.Expr{Source: "f in misnamed", Line: 61},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "cron ignores this file because of the characters in its name"},
@@ -93,7 +101,7 @@ and chown root for /etc/cron.d, chmod 755 for scripts.
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "f in orphans", Line: 56},
+					When:     &rule.Expr{Source: "f in orphans", Line: 64},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "cron ignores this file as a copy, but there is no original"},
@@ -103,37 +111,37 @@ and chown root for /etc/cron.d, chmod 755 for scripts.
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "f in refused", Line: 60},
+					When:     &rule.Expr{Source: "f in refused", Line: 68},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "cron refuses this file because of its owner or mode"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "mode "},
-						{Expr: &rule.Expr{Source: "f.mode", Line: 62}},
+						{Expr: &rule.Expr{Source: "f.mode", Line: 70}},
 						{Text: ", owner "},
-						{Expr: &rule.Expr{Source: "f.uid", Line: 62}},
+						{Expr: &rule.Expr{Source: "f.uid", Line: 70}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "chown root "},
-						{Expr: &rule.Expr{Source: "f.path", Line: 63}},
+						{Expr: &rule.Expr{Source: "f.path", Line: 71}},
 						{Text: "; chmod 644 "},
-						{Expr: &rule.Expr{Source: "f.path", Line: 63}},
+						{Expr: &rule.Expr{Source: "f.path", Line: 71}},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "f in inert", Line: 64},
+					When:     &rule.Expr{Source: "f in inert", Line: 72},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "cron ignores this script because it is not executable"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "mode "},
-						{Expr: &rule.Expr{Source: "f.mode", Line: 66}},
+						{Expr: &rule.Expr{Source: "f.mode", Line: 74}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "chmod 755 "},
-						{Expr: &rule.Expr{Source: "f.path", Line: 67}},
+						{Expr: &rule.Expr{Source: "f.path", Line: 75}},
 						{Text: ", unless it was switched off on purpose"},
 					}},
 				},

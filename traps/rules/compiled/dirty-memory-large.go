@@ -12,6 +12,16 @@ symptoms:
   - "INFO: task <name>:<n> blocked for more than 120 seconds."
   - "sync or umount takes many minutes"
   - "a copy to a slow disk is done at once, and then the whole host stalls"
+asked:
+  - "dirty|vm.dirty_ratio|vm.dirty_bytes|dirty_ratio|dirty_bytes|dirty_background_ratio write|writes|meminfo|memory|cache|pages|writeback|hang|stall|gb|usb|flush"
+  - "copy|copying|write|writing|writes|dd|save usb|pendrive|stick|sd|sdcard|slow|hdd|nas whole|system|everything|desktop|machine|freeze|host|hang|unresponsive hang|freeze|stall|stuck|slow|unresponsive|blocked|lag"
+  - "large|big|lots|huge|heavy write|writes|copy|copying|file|files|io system|everything|host|machine|server|desktop freeze|hang|stall|unresponsive|slow|block|blocked|lag memory|cache|ram|buffer|buffered|page-cache|disk"
+  - "sync|umount|unmount|eject|fsync takes|minutes|long|forever|ages|hang"
+  - "writeback memory|gb|gigabytes|stall|stalls|storm"
+  - "blocked-for-more-than seconds task|jbd2|flush|kworker"
+  - "hung_task_timeout_secs|hung-task|hung_task"
+  - "page-cache|write-cache|buffer-cache flush|write|dirty|written hang|stall|freeze|slow|block"
+  - "copy|copying|cp finishes|done|finished|progress|complete|instantly immediately|still|sync|umount|eject|writing|minutes"
 tags:
   - "writeback"
   - "dirty_ratio"
@@ -79,29 +89,29 @@ storage only may keep it: then accept this finding.
 				},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running && ratio.exists", Line: 32}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running && ratio.exists", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "memory shows on the running host only"},
 				}}},
-				{When: &rule.Expr{Source: "!hypervisor.found", Line: 34}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!hypervisor.found", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "whether a virtual machine's disks spin shows on its host"},
 				}}},
-				{When: &rule.Expr{Source: "spinning.found", Line: 36}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "spinning.found", Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no disk that is attached here directly spins"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "limit.int == 0 && memory.total / 100 * ratio.int > 12884901888", Line: 39},
+					When:     &rule.Expr{Source: "limit.int == 0 && memory.total / 100 * ratio.int > 12884901888", Line: 49},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "more data may wait in memory than the disks write in a minute"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "vm.dirty_ratio is "},
-						{Expr: &rule.Expr{Source: "ratio.int", Line: 41}},
+						{Expr: &rule.Expr{Source: "ratio.int", Line: 51}},
 						{Text: " % of "},
-						{Expr: &rule.Expr{Source: "asSize(memory.total)", Line: 41}},
+						{Expr: &rule.Expr{Source: "asSize(memory.total)", Line: 51}},
 					}},
 				},
 			},
@@ -115,7 +125,7 @@ storage only may keep it: then accept this finding.
 					{Text: "Programs that write a lot at once wait for the disk earlier than before."},
 				}},
 			}, Steps: []rule.Step{
-				{Kind: "sysctl", Line: 47, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 57, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "vm.dirty_background_bytes"},
 					}},
@@ -126,7 +136,7 @@ storage only may keep it: then accept this finding.
 						{Text: "268435456"},
 					}},
 				}},
-				{Kind: "sysctl", Line: 48, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 58, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "vm.dirty_bytes"},
 					}},

@@ -11,7 +11,14 @@ title: "Docker's firewall drops the frames of virtual machines on a bridge"
 symptoms:
   - "virtual machines lost the network when Docker was installed on their host"
   - "guests on a bridge reach the host, and nothing beyond it"
-  - "bridge: filtering via arp/ip/ip6tables is no longer available by default. Update your scripts to load br_netfilter if you need this."
+  - "since Docker runs, bridged guests get no answers, and iptables -S FORWARD says -P FORWARD DROP"
+asked:
+  - "docker|dockerd|docker-ce|microk8s|containerd|moby @guest|bridge|bridged|br0 @fail|lose|lost|gone|forward|iptables|stop|stopped|unreachable|network bridge|forward|iptables|kvm|vm|guest|bridged|virsh|libvirt|lxc|lxd -ipv6 -overlap -overlaps -swarm -mtu -ra"
+  - "docker @guest @net @fail install|installed|installing|start|started|running|since|after -ipv6"
+  - "br_netfilter|bridge-nf-call-iptables|bridge-nf @net|drop|dropped|vm|guest|forward|docker|arp"
+  - "policy-drop|forward-drop|forward-policy|p-forward-drop|chain-forward docker|bridge|bridged|kvm|vm"
+  - "docker @guest bridge|lan|internet|network not|no|cannot|can't|lost|lose|stop|broke|break|breaks|broken|unreachable -ipv6"
+  - "container|containers|docker iptables|firewall|forward bridge|bridged guests|guest|vm|vms"
 tags:
   - "docker"
   - "libvirt"
@@ -56,27 +63,27 @@ iptables -I DOCKER-USER -i br0 -o br0 -j ACCEPT, kept over restarts.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "hands_off", Expr: &rule.Expr{Source: `conf.exists && conf.text.matches("\"iptables\"\\s*:\\s*false")`, Line: 32}},
-				{Name: "guests", Expr: &rule.Expr{Source: `links.filter(l, l.master != "" && !l.master.matches("^(virbr|lxcbr|lxdbr|incusbr|docker)[0-9]") && l.name.matches("^(vnet|tap|fwpr|veth[0-9]+i)[0-9]"))`, Line: 33}},
+				{Name: "hands_off", Expr: &rule.Expr{Source: `conf.exists && conf.text.matches("\"iptables\"\\s*:\\s*false")`, Line: 39}},
+				{Name: "guests", Expr: &rule.Expr{Source: `links.filter(l, l.master != "" && !l.master.matches("^(virbr|lxcbr|lxdbr|incusbr|docker)[0-9]") && l.name.matches("^(vnet|tap|fwpr|veth[0-9]+i)[0-9]"))`, Line: 40}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(docker) > 0 && size(guests) > 0", Line: 35}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(docker) > 0 && size(guests) > 0", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this host has not both Docker and virtual machines on a bridge"},
 				}}},
-				{When: &rule.Expr{Source: "!hands_off", Line: 37}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!hands_off", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "Docker is told to leave the firewall alone"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "call.exists && call.int == 1", Line: 40},
+					When:     &rule.Expr{Source: "call.exists && call.int == 1", Line: 47},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "frames of virtual machines pass Docker's firewall, whose policy is to drop"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "guests.map(g, g.name + ' on ' + g.master).join(', ')", Line: 42}},
+						{Expr: &rule.Expr{Source: "guests.map(g, g.name + ' on ' + g.master).join(', ')", Line: 49}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "allow them in the chain DOCKER-USER, or set net.bridge.bridge-nf-call-iptables to 0 where nothing else needs it; accept this finding once that is done"},

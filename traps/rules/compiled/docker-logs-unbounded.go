@@ -12,6 +12,12 @@ symptoms:
   - "/var/lib/docker/containers/<id>/<id>-json.log grows until the disk is full"
   - "no space left on device, and du finds it below /var/lib/docker/containers"
   - "Error response from daemon: write /var/lib/docker/tmp/<file>: no space left on device"
+asked:
+  - "docker|container|containers log|logs|json-file|json.log|logfile|stdout @grow|full|fills|rotate|rotation"
+  - "json.log|json-log @grow|gb|g|full|fill|space|disk|delete|truncate"
+  - "docker|container|containers json-file|log-driver|log-opts|max-size|log-opt"
+  - "docker|containers|container logs|log fill|full|huge|space|gigabytes|rotate|limit|rotation|truncate|size"
+  - "var-lib-docker-containers @grow|log|json|gb|space|full|fill"
 tags:
   - "docker"
   - "json-file"
@@ -60,17 +66,17 @@ In /etc/docker/daemon.json: "log-driver": "local", or "log-opts": {"max-size": "
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "text", Expr: &rule.Expr{Source: `conf.exists ? conf.text : ""`, Line: 31}},
+				{Name: "text", Expr: &rule.Expr{Source: `conf.exists ? conf.text : ""`, Line: 37}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(docker) > 0", Line: 28}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(docker) > 0", Line: 34}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "Docker does not run here"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `!unit.found && !text.contains("\"max-size\"") && (!text.contains("\"log-driver\"") || text.matches("\"log-driver\"\\s*:\\s*\"json-file\""))`, Line: 34},
+					When:     &rule.Expr{Source: `!unit.found && !text.contains("\"max-size\"") && (!text.contains("\"log-driver\"") || text.matches("\"log-driver\"\\s*:\\s*\"json-file\""))`, Line: 40},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the output of containers is kept in files without a limit"},

@@ -14,6 +14,17 @@ symptoms:
   - "E: Sub-process /usr/bin/dpkg returned an error code (1)"
   - "Errors were encountered while processing:"
   - "unattended upgrades have installed nothing for weeks"
+asked:
+  - "dpkg-was-interrupted"
+  - "dpkg-configure|configure-a|dpkg-configure-a"
+  - "dpkg|apt|apt-get|aptitude half|interrupted|broken|unconfigured|aborted|half-configured|half-installed|partly|partially|stuck|middle"
+  - "reboot|rebooted|power|killed|crash|ctrl|interrupted|closed middle|during|while install|upgrade|update|apt|dpkg apt|apt-get|dpkg|refuses|refuse|packages"
+  - "sub-process dpkg error-code"
+  - "error-processing-package"
+  - "errors-were-encountered"
+  - "unmet-dependencies fix-broken|install-f|broken"
+  - "packages|package not-fully-installed|not-configured|half-configured|half-installed|unconfigured"
+  - "post-installation-script|postinst-script|postinst|subprocess error|exit-status|returned dpkg|package|configure"
 tags:
   - "dpkg"
   - "apt"
@@ -69,26 +80,26 @@ at the disk's room first (/boot, /var).
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "at_work", Expr: &rule.Expr{Source: `host.kind == "sosreport" ? size(workers) > 0 : frontend.held || backend.held`, Line: 34}},
+				{Name: "at_work", Expr: &rule.Expr{Source: `host.kind == "sosreport" ? size(workers) > 0 : frontend.held || backend.held`, Line: 45}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "status.exists", Line: 36}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "status.exists", Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "dpkg is not used here"},
 				}}},
-				{When: &rule.Expr{Source: "!host.running || !at_work", Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!host.running || !at_work", Line: 49}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "apt or dpkg is at work just now"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "status.found", Line: 41},
+					When:     &rule.Expr{Source: "status.found", Line: 52},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "packages are half installed or not configured"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "status.count", Line: 43}},
+						{Expr: &rule.Expr{Source: "status.count", Line: 54}},
 						{Text: " packages; dpkg --audit names them"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
@@ -96,7 +107,7 @@ at the disk's room first (/boot, /var).
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: `updates.exists && updates.names.exists(n, n.matches("^[0-9]+$"))`, Line: 45},
+					When:     &rule.Expr{Source: `updates.exists && updates.names.exists(n, n.matches("^[0-9]+$"))`, Line: 56},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "dpkg was interrupted, and apt refuses to work until it has finished"},

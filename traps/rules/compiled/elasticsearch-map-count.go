@@ -12,6 +12,15 @@ symptoms:
   - "max virtual memory areas vm.max_map_count [65530] is too low, increase to at least [262144]"
   - "bootstrap check failure [1] of [1]: max virtual memory areas vm.max_map_count [65530] is too low"
   - "java.io.IOException: Map failed"
+asked:
+  - "max_map_count"
+  - "vm.max_map_count"
+  - "elasticsearch|elastic|opensearch|sonarqube|es mmap|map-count|memory-areas|virtual-memory|bootstrap-check|bootstrap-checks|map-failed|max-map-count"
+  - "virtual-memory-areas"
+  - "elasticsearch|elastic|opensearch exit|exits|fails|fail|start|crash bootstrap|65530|262144|mmap|virtual"
+  - "too-few memory-maps|mmaps|maps"
+  - "262144|65530"
+  - "map-failed java|elasticsearch|lucene|outofmemoryerror|ioexception"
 tags:
   - "elasticsearch"
   - "opensearch"
@@ -60,24 +69,24 @@ vm.max_map_count=262144 at least, now and in /etc/sysctl.d. In containers it mus
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "pkg.installed", Line: 27}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "pkg.installed", Line: 36}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "neither Elasticsearch nor OpenSearch is installed"},
 				}}},
-				{When: &rule.Expr{Source: "!unmapped.found", Line: 29}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!unmapped.found", Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "it is told to map no files (node.store.allow_mmap)"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "limit.int < 262144", Line: 32},
+					When:     &rule.Expr{Source: "limit.int < 262144", Line: 41},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "Elasticsearch needs more memory maps than the kernel allows"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "vm.max_map_count is "},
-						{Expr: &rule.Expr{Source: "limit.int", Line: 34}},
+						{Expr: &rule.Expr{Source: "limit.int", Line: 43}},
 						{Text: ", and 262144 are needed"},
 					}},
 				},
@@ -88,7 +97,7 @@ vm.max_map_count=262144 at least, now and in /etc/sysctl.d. In containers it mus
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
 				{Text: "allow 262144 memory maps"},
 			}}, Steps: []rule.Step{
-				{Kind: "sysctl", Line: 39, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 48, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "vm.max_map_count"},
 					}},

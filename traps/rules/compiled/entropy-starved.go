@@ -13,6 +13,17 @@ symptoms:
   - "sshd takes minutes to start after boot in a virtual machine"
   - "gpg: Not enough random bytes available.  Please do some other work to give the OS a chance to collect more entropy!"
   - "A start job is running for Load/Save Random Seed"
+asked:
+  - "entropy|entropy_avail|haveged|rng-tools|rngd|virtio-rng @slow|not|low|no|enough|boot|start|starved|block|blocks|blocked|little|wait|few|random"
+  - "crng-init|crng"
+  - "urandom|getrandom|dev-random|dev-urandom block|blocks|blocked|blocking|hang|hangs|slow|wait|stuck|boot|warning|uninitialized|init|missed"
+  - "random-data|random-numbers|random-bytes|randomness|random-seed|random-number wait|waits|waiting|block|blocked|blocks|enough|not|hang|hangs|slow|kernel|more|lack"
+  - "crypto-rand"
+  - "sshd|ssh|boot|server|service keyboard|key|keys|type|typing|console|mouse|press until|then|after|unless|there|only|comes start|boot|answer|answers|wait|up|available"
+  - "uninitialized-urandom"
+  - "gpg|gen-key|key-generation|keygen|generate random|entropy|bytes hang|long|forever|enough|stuck|wait|takes"
+  - "not-enough-random-bytes"
+  - "load-save-random-seed"
 tags:
   - "entropy"
   - "random"
@@ -56,23 +67,23 @@ Give the guest virtio-rng and run rng-tools in it, or haveged; newer kernels nee
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running && available.exists", Line: 31}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running && available.exists", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the running kernel is not seen"},
 				}}},
-				{When: &rule.Expr{Source: `kernel.before("5.6")`, Line: 33}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `kernel.before("5.6")`, Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this kernel makes nobody wait once it has started"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "available.int < 200 && size(feeders) == 0", Line: 36},
+					When:     &rule.Expr{Source: "available.int < 200 && size(feeders) == 0", Line: 47},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "there is little entropy, and nothing that feeds it"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "available.int", Line: 38}},
+						{Expr: &rule.Expr{Source: "available.int", Line: 49}},
 						{Text: " bits"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{

@@ -12,6 +12,14 @@ symptoms:
   - "mount: /data: special device /dev/sdc1 does not exist."
   - "Timed out waiting for device /dev/<sdb1>."
   - "after a disk was added, another one is mounted at /data"
+asked:
+  - "fstab|mount|mounted|disk|disks|drive|drives|device|volume|volumes sda|sdb|sdc|sdd|sda1|sdb1|sdc1|vda|vdb|device-name|device-names|letters|names|drive-letters|xvdf|nvme0n1|nvme1n1 change|changes|changed|swap|swapped|instead|order|different|random|randomly|switch|switched|moves|moved|another|differ|becomes|become|renamed|rename"
+  - "disks|drives|volumes|disk|drive|volume swapped|swap|exchanged|order|mixed-up|another|other|wrong|different|letters boot|reboot|restart|mount|mounted|fstab|added"
+  - "special-device does-not-exist"
+  - "fstab uuid|by-uuid|label|by-id instead|stable|persistent|should|use|rather sda|sdb|sdb1|dev|device|names|name|sda1"
+  - "disk|drive|volume added|adding|new|removed|second another|other|wrong|different|shift|shifted mount|mounted|boot|fstab|sda|sdb"
+  - "device-naming|persistent-naming|persistent-names|enumeration disk|disks|drive|nvme|volume|fstab|mount"
+  - "mounted wrong|other|another|different disk|drive|partition|volume|contents|one reboot|boot|fstab|sda|sdb|sdc"
 tags:
   - "fstab"
   - "disk"
@@ -47,51 +55,51 @@ Virtual disks (vda, xvda) and NVMe names keep their order better, not for certai
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "loose", Expr: &rule.Expr{Source: `fstab.filter(e, e.device.matches("^/dev/sd[a-z]+[0-9]*$") && !e.options.exists(o, o == "noauto"))`, Line: 29}},
+				{Name: "loose", Expr: &rule.Expr{Source: `fstab.filter(e, e.device.matches("^/dev/sd[a-z]+[0-9]*$") && !e.options.exists(o, o == "noauto"))`, Line: 37}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(fstab) > 0", Line: 31}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(fstab) > 0", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "/etc/fstab has no entry"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "loose", Line: 33},
+			Each: &rule.Expr{Source: "loose", Line: 41},
 			As:   "e",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "e.mount == 'none' ? e.device : e.mount", Line: 35}},
+				{Expr: &rule.Expr{Source: "e.mount == 'none' ? e.device : e.mount", Line: 43}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "host.running && size(disks) == 1", Line: 37},
+					When:     &rule.Expr{Source: "host.running && size(disks) == 1", Line: 45},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "is on "},
-						{Expr: &rule.Expr{Source: "e.device", Line: 39}},
+						{Expr: &rule.Expr{Source: "e.device", Line: 47}},
 						{Text: ", a name that is another disk's once there are two"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/fstab:"},
-						{Expr: &rule.Expr{Source: "e.line", Line: 40}},
+						{Expr: &rule.Expr{Source: "e.line", Line: 48}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "name it by UUID in /etc/fstab: blkid "},
-						{Expr: &rule.Expr{Source: "e.device", Line: 41}},
+						{Expr: &rule.Expr{Source: "e.device", Line: 49}},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "true", Line: 42},
+					When:     &rule.Expr{Source: "true", Line: 50},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "is on "},
-						{Expr: &rule.Expr{Source: "e.device", Line: 43}},
+						{Expr: &rule.Expr{Source: "e.device", Line: 51}},
 						{Text: ", a name that may be another disk's at the next start"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/fstab:"},
-						{Expr: &rule.Expr{Source: "e.line", Line: 44}},
+						{Expr: &rule.Expr{Source: "e.line", Line: 52}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "name it by UUID in /etc/fstab: blkid "},
-						{Expr: &rule.Expr{Source: "e.device", Line: 45}},
+						{Expr: &rule.Expr{Source: "e.device", Line: 53}},
 					}},
 				},
 			},

@@ -14,6 +14,18 @@ symptoms:
   - "Timed out waiting for device /dev/disk/by-uuid/<id>."
   - "Dependency failed for Local File Systems."
   - "failed to mount a disk at boot, dropped to emergency mode"
+asked:
+  - "emergency-mode|maintenance-shell|maintenance-mode|emergency-shell|rescue-mode|rescue-shell|emergency-target|notfall fstab|disk|mount|drive|partition|usb|nfs|share|boot|system|filesystem|file-system|missing|root-password|journalctl|local -grub"
+  - "nofail|nobootwait boot|boots|emergency|missing|blocks|hang|hangs|start|stops"
+  - "boot|boots|booting|start|starts|starting|bootet|boote disk|drive|partition|mount|share|nfs|nas|usb|external|file-system|filesystem|fstab|volume|platte missing|removed|unplugged|unavailable|gone|not-there|disconnected|absent|failed|corrupt|invalid|without|offline|dead emergency|hang|hangs|stop|stops|block|blocks|not|prevents|keeps|fail|fails|wait|waits|stuck|maintenance|cannot|can't -sda -swapped"
+  - "give-root-password-for-maintenance|root-password-for-maintenance"
+  - "dependency-failed mount|mnt|local|file|fsck|home|data|srv|media"
+  - "timed-out-waiting-for-device"
+  - "a-start-job-is-running-for|start-job-is-running dev|disk|device|mount|mnt|uuid|nfs|by-uuid"
+  - "fstab entry|line|mount missing|unplugged|removed|gone|disconnected boot|start|hang|emergency"
+  - "failed-to-mount boot|emergency|local-fs|fstab|start"
+  - "local-file-systems|local-fs.target|local-fs dependency|failed|fail|emergency"
+  - "boot|reboot|start 90 mount|disk|device|fstab|uuid|swap"
 tags:
   - "fstab"
   - "systemd"
@@ -72,54 +84,54 @@ it out for what the host cannot be without: /, /usr, /var, /boot, /home as you l
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "vital", Expr: &rule.Expr{Source: `["/", "/usr", "/var", "/boot", "/boot/efi", "/efi", "/home", "/tmp", "/var/log", "/var/tmp", "/var/lib", "/opt", "/usr/local", "/root"]`, Line: 37}},
-				{Name: "here", Expr: &rule.Expr{Source: "named + nodes", Line: 39}},
-				{Name: "required", Expr: &rule.Expr{Source: `fstab.filter(e, e.mount.startsWith("/") && e.type in ["ext4", "ext3", "ext2", "xfs", "btrfs", "vfat", "exfat", "ntfs", "ntfs3", "ntfs-3g", "f2fs", "auto"] && !e.options.exists(o, o in ["nofail", "noauto", "bind", "rbind", "x-systemd.automount"]) && !e.options.exists(o, o.startsWith("x-initrd")))`, Line: 41}},
-				{Name: "looked", Expr: &rule.Expr{Source: "host.running && size(named) > 0 && !container.exists", Line: 46}},
-				{Name: "missing", Expr: &rule.Expr{Source: `!looked ? [] : required.filter(e, e.mount != "/" && !mounted.exists(m, m.mount == e.mount) && (e.device.startsWith("/dev/") && !(e.device in here) || e.device.startsWith("UUID=") && !(("/dev/disk/by-uuid/" + e.device.substring(5, size(e.device))) in here) || e.device.startsWith("LABEL=") && !(("/dev/disk/by-label/" + e.device.substring(6, size(e.device))) in here) || e.device.startsWith("PARTUUID=") && !(("/dev/disk/by-partuuid/" + e.device.substring(9, size(e.device))) in here) || e.device.startsWith("PARTLABEL=") && !(("/dev/disk/by-partlabel/" + e.device.substring(10, size(e.device))) in here)))`, Line: 48}},
-				{Name: "risky", Expr: &rule.Expr{Source: "required.filter(e, !(e.mount in vital) || e in missing)", Line: 54}},
+				{Name: "vital", Expr: &rule.Expr{Source: `["/", "/usr", "/var", "/boot", "/boot/efi", "/efi", "/home", "/tmp", "/var/log", "/var/tmp", "/var/lib", "/opt", "/usr/local", "/root"]`, Line: 49}},
+				{Name: "here", Expr: &rule.Expr{Source: "named + nodes", Line: 51}},
+				{Name: "required", Expr: &rule.Expr{Source: `fstab.filter(e, e.mount.startsWith("/") && e.type in ["ext4", "ext3", "ext2", "xfs", "btrfs", "vfat", "exfat", "ntfs", "ntfs3", "ntfs-3g", "f2fs", "auto"] && !e.options.exists(o, o in ["nofail", "noauto", "bind", "rbind", "x-systemd.automount"]) && !e.options.exists(o, o.startsWith("x-initrd")))`, Line: 53}},
+				{Name: "looked", Expr: &rule.Expr{Source: "host.running && size(named) > 0 && !container.exists", Line: 58}},
+				{Name: "missing", Expr: &rule.Expr{Source: `!looked ? [] : required.filter(e, e.mount != "/" && !mounted.exists(m, m.mount == e.mount) && (e.device.startsWith("/dev/") && !(e.device in here) || e.device.startsWith("UUID=") && !(("/dev/disk/by-uuid/" + e.device.substring(5, size(e.device))) in here) || e.device.startsWith("LABEL=") && !(("/dev/disk/by-label/" + e.device.substring(6, size(e.device))) in here) || e.device.startsWith("PARTUUID=") && !(("/dev/disk/by-partuuid/" + e.device.substring(9, size(e.device))) in here) || e.device.startsWith("PARTLABEL=") && !(("/dev/disk/by-partlabel/" + e.device.substring(10, size(e.device))) in here)))`, Line: 60}},
+				{Name: "risky", Expr: &rule.Expr{Source: "required.filter(e, !(e.mount in vital) || e in missing)", Line: 66}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(systemd_here) > 0", Line: 56}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(systemd_here) > 0", Line: 68}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "systemd does not start this host"},
 				}}},
-				{When: &rule.Expr{Source: "size(fstab) > 0", Line: 58}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(fstab) > 0", Line: 70}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "/etc/fstab has no entry"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "risky", Line: 60},
+			Each: &rule.Expr{Source: "risky", Line: 72},
 			As:   "e",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "e.mount", Line: 62}},
+				{Expr: &rule.Expr{Source: "e.mount", Line: 74}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "e in missing", Line: 64},
+					When:     &rule.Expr{Source: "e in missing", Line: 76},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "its device does not exist, so the next boot ends in emergency mode"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/fstab:"},
-						{Expr: &rule.Expr{Source: "e.line", Line: 67}},
+						{Expr: &rule.Expr{Source: "e.line", Line: 79}},
 						{Text: ": "},
-						{Expr: &rule.Expr{Source: "e.device", Line: 67}},
+						{Expr: &rule.Expr{Source: "e.device", Line: 79}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "take its line out of /etc/fstab, give it the option nofail, or bring the device back"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "true", Line: 69},
+					When:     &rule.Expr{Source: "true", Line: 81},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "when its disk is missing, the host stops in emergency mode at start"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/fstab:"},
-						{Expr: &rule.Expr{Source: "e.line", Line: 71}},
+						{Expr: &rule.Expr{Source: "e.line", Line: 83}},
 						{Text: ": "},
-						{Expr: &rule.Expr{Source: "e.device", Line: 71}},
+						{Expr: &rule.Expr{Source: "e.device", Line: 83}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "give its line in /etc/fstab the option nofail, unless the host cannot be without it"},

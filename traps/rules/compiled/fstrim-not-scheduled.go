@@ -12,6 +12,13 @@ symptoms:
   - "writes to an SSD get slower over months, reads do not"
   - "a thin-provisioned disk of a guest grows and never shrinks, though files were deleted"
   - "fstrim.timer; disabled"
+asked:
+  - "fstrim|trim|discard|unmap ssd|nvme|thin|timer|fstab|mount|slow|run|schedule|scheduled|enable|disabled|weekly|never|lvm|guest|vm|disk|luks|used|deleted|qcow2|automatically|shrink"
+  - "fstrim.timer"
+  - "ssd|nvme|solid-state slow|slower|performance|degrade|degrades|worse write|writes|over-time|months|years|full|time|bad|used|age"
+  - "thin|thin-pool|thinpool|thin-provisioned|thin-volume|qcow2|sparse|zvol|image shrink|shrinks|deleted|delete|reclaim|reclaimed|used|grow|grows|free|freed|space not|never|still|only|grows|grow|back|how|doesn't|space -snapshot"
+  - "lvs|thin df deleted|used|different|shows|reports"
+  - "smartctl|smart ssd used full|df|only"
 tags:
   - "ssd"
   - "nvme"
@@ -87,32 +94,32 @@ it at each deletion, which some disks are slow at. Through LUKS it needs the opt
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "able", Expr: &rule.Expr{Source: `discard.matches.map(m, base(dir(dir(m.path)))).filter(d, d.matches("^(sd|nvme|vd|xvd|mmcblk)") && flash.matches.exists(f, base(dir(dir(f.path))) == d))`, Line: 34}},
-				{Name: "untold", Expr: &rule.Expr{Source: `mounted.filter(f, !f.options.exists(o, o.startsWith("discard")))`, Line: 36}},
+				{Name: "able", Expr: &rule.Expr{Source: `discard.matches.map(m, base(dir(dir(m.path)))).filter(d, d.matches("^(sd|nvme|vd|xvd|mmcblk)") && flash.matches.exists(f, base(dir(dir(f.path))) == d))`, Line: 41}},
+				{Name: "untold", Expr: &rule.Expr{Source: `mounted.filter(f, !f.options.exists(o, o.startsWith("discard")))`, Line: 43}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "which disks take discards shows on the running host only"},
 				}}},
-				{When: &rule.Expr{Source: "size(able) > 0", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(able) > 0", Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no solid state disk here takes discards"},
 				}}},
-				{When: &rule.Expr{Source: "size(untold) > 0", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(untold) > 0", Line: 49}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "what is mounted discards by itself"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "!timer.is_active && !timer.is_enabled && size(cron) == 0", Line: 45},
+					When:     &rule.Expr{Source: "!timer.is_active && !timer.is_enabled && size(cron) == 0", Line: 52},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "nothing tells the solid state disks which blocks are free"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "able.join(', ')", Line: 47}},
+						{Expr: &rule.Expr{Source: "able.join(', ')", Line: 54}},
 						{Text: "; mounted without discard: "},
-						{Expr: &rule.Expr{Source: "untold.map(f, f.mount).join(', ')", Line: 47}},
+						{Expr: &rule.Expr{Source: "untold.map(f, f.mount).join(', ')", Line: 54}},
 					}},
 				},
 			},
@@ -122,11 +129,11 @@ it at each deletion, which some disks are slow at. Through LUKS it needs the opt
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
 				{Text: "discard free blocks once a week"},
 			}}, Refuse: []rule.Refusal{
-				{When: &rule.Expr{Source: "!timer.exists", Line: 52}, Why: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!timer.exists", Line: 59}, Why: &rule.Text{Parts: []rule.Part{
 					{Text: "this host has no fstrim.timer; put fstrim -a into cron.weekly"},
 				}}},
 			}, Steps: []rule.Step{
-				{Kind: "unit", Line: 55, Args: map[string]*rule.Text{
+				{Kind: "unit", Line: 62, Args: map[string]*rule.Text{
 					"act": {Parts: []rule.Part{
 						{Text: "enable"},
 					}},
@@ -134,7 +141,7 @@ it at each deletion, which some disks are slow at. Through LUKS it needs the opt
 						{Text: "fstrim.timer"},
 					}},
 				}},
-				{Kind: "unit", Line: 56, Args: map[string]*rule.Text{
+				{Kind: "unit", Line: 63, Args: map[string]*rule.Text{
 					"act": {Parts: []rule.Part{
 						{Text: "start"},
 					}},

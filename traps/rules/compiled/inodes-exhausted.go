@@ -14,6 +14,13 @@ symptoms:
   - "df -i shows IUse% 100%"
   - "npm ERR! nospc ENOSPC: no space left on device, open although the disk is half empty"
   - "no space left on device, but df -h shows plenty of free space"
+asked:
+  - "inode|inodes|iuse|iused|ifree full|100|exhausted|run-out|ran-out|enospc|many-files|small-files|space|zero|0|100%|used-up|limit"
+  - "out-of-inodes|no-inodes|no-free-inodes|no-more-inodes|inode-usage|free-inodes|inodes-left|iuse"
+  - "df-i"
+  - "no-space-left-on-device|enospc|no-space|disk-full|device-full|out-of-space free|plenty|space|df|room|empty|available|gb|tb|inodes|half|enough|lots -json.log -containers -watch -watches -inotify -boot -deleted -lsof -initramfs"
+  - "cannot-create|can't-create|unable-to-create file|files|directory space|room|disk|free plenty|free|available|left|enough"
+  - "millions|many|lots|small files|file sessions|session|cache|mail|tmp|small|php|inode|directory space|full|inodes|disk|inode"
 tags:
   - "inode"
   - "ext4"
@@ -56,55 +63,55 @@ number cannot be raised later; a larger file system gets more, or use XFS, which
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "once", Expr: &rule.Expr{Source: "disks.filter(d, d.files > 0 && !disks.exists(o, o.device == d.device && o.mount < d.mount))", Line: 31}},
+				{Name: "once", Expr: &rule.Expr{Source: "disks.filter(d, d.files > 0 && !disks.exists(o, o.device == d.device && o.mount < d.mount))", Line: 38}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 37}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "what is mounted shows on the running host only"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "once", Line: 32},
+			Each: &rule.Expr{Source: "once", Line: 39},
 			As:   "d",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "d.mount", Line: 34}},
+				{Expr: &rule.Expr{Source: "d.mount", Line: 41}},
 			}},
 			None: &rule.Text{Parts: []rule.Part{
 				{Text: "no file system here counts its inodes"},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "d.inodes_used_percent >= 99.0", Line: 40},
+					When:     &rule.Expr{Source: "d.inodes_used_percent >= 99.0", Line: 47},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "no inodes are left, so no file can be made"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "d.ffree", Line: 43}},
+						{Expr: &rule.Expr{Source: "d.ffree", Line: 50}},
 						{Text: " of "},
-						{Expr: &rule.Expr{Source: "d.files", Line: 43}},
+						{Expr: &rule.Expr{Source: "d.files", Line: 50}},
 						{Text: " are free"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "du --inodes -x "},
-						{Expr: &rule.Expr{Source: "d.mount", Line: 44}},
+						{Expr: &rule.Expr{Source: "d.mount", Line: 51}},
 						{Text: " finds the folder with the many files"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "d.inodes_used_percent >= 90.0", Line: 45},
+					When:     &rule.Expr{Source: "d.inodes_used_percent >= 90.0", Line: 52},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "inodes run out"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "d.ffree", Line: 47}},
+						{Expr: &rule.Expr{Source: "d.ffree", Line: 54}},
 						{Text: " of "},
-						{Expr: &rule.Expr{Source: "d.files", Line: 47}},
+						{Expr: &rule.Expr{Source: "d.files", Line: 54}},
 						{Text: " are free"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "du --inodes -x "},
-						{Expr: &rule.Expr{Source: "d.mount", Line: 48}},
+						{Expr: &rule.Expr{Source: "d.mount", Line: 55}},
 						{Text: " finds the folder with the many files"},
 					}},
 				},

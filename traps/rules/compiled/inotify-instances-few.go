@@ -13,6 +13,12 @@ symptoms:
   - "inotify_init: Too many open files"
   - "Failed to allocate directory watch: Too many open files"
   - "kubectl logs -f ends at once with: failed to create fsnotify watcher"
+asked:
+  - "fsnotify|inotify_init|inotify_init1|fs.inotify.max_user_instances|max_user_instances"
+  - "inotify instance|instances|128|too-many|emfile|exhausted|limit|limits -watch-limit -watches -max_user_watches"
+  - "too-many-open-files watch|watcher|watches|fsnotify|inotify|kubectl|kind|container|containers|tail|directory|lxc|lxd|systemd"
+  - "failed-to-allocate-directory-watch"
+  - "kubectl-logs|logs-f fsnotify|too-many|watcher|watch"
 tags:
   - "inotify"
   - "kubernetes"
@@ -56,13 +62,13 @@ fs.inotify.max_user_watches=524288 as well.
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(containers) > 0", Line: 29}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(containers) > 0", Line: 35}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "nothing here runs many containers"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{When: &rule.Expr{Source: "instances.int <= 128", Line: 32}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "instances.int <= 128", Line: 38}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "all containers of a user share 128 inotify instances"},
 				}}},
 			},
@@ -72,7 +78,7 @@ fs.inotify.max_user_watches=524288 as well.
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
 				{Text: "allow 1024 inotify instances"},
 			}}, Steps: []rule.Step{
-				{Kind: "sysctl", Line: 38, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 44, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "fs.inotify.max_user_instances"},
 					}},

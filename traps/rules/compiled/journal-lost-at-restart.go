@@ -13,6 +13,15 @@ symptoms:
   - "journalctl -b -1 shows nothing after a crash"
   - "Data from the specified boot (-1) is not available: No such boot ID in journal"
   - "journalctl shows no entries from before the reboot"
+asked:
+  - "journal|journalctl|logs|log|messages|journald previous|last|before|earlier|old|older|prior|b-1|across|survive|persist|persistent|lost|gone|volatile|keep|kept reboot|boot|boots|reboots|restart|crash|power|shutdown"
+  - "no-such-boot-id|specified-boot|no-persistent-journal"
+  - "storage|journald volatile|persistent|auto journal|journald|logs|reboot|var-log-journal|run-log-journal"
+  - "run-log-journal"
+  - "no-logs|no-log reboot|crash|restart|boot"
+  - "persistent-journal|persistent-logging|journal-persistent"
+  - "journalctl list-boots|b-1|boot-1 only|one|nothing|empty|no|not|current|single"
+  - "boot-id|boot-offset no|effect|such|not-available"
 tags:
   - "journald"
   - "logging"
@@ -70,17 +79,17 @@ access lists), then journalctl --flush; or Storage=persistent in /etc/systemd/jo
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "storage", Expr: &rule.Expr{Source: `conf.get("Journal", "Storage", "auto")`, Line: 31}},
+				{Name: "storage", Expr: &rule.Expr{Source: `conf.get("Journal", "Storage", "auto")`, Line: 40}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(journald) > 0", Line: 33}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(journald) > 0", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "journald does not run here"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `(storage == "volatile" || storage == "auto" && !folder.exists) && size(syslog) == 0`, Line: 36},
+					When:     &rule.Expr{Source: `(storage == "volatile" || storage == "auto" && !folder.exists) && size(syslog) == 0`, Line: 45},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the journal is kept in memory only, and nothing else keeps logs"},
@@ -90,7 +99,7 @@ access lists), then journalctl --flush; or Storage=persistent in /etc/systemd/jo
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: `storage == "none" && size(syslog) == 0`, Line: 39},
+					When:     &rule.Expr{Source: `storage == "none" && size(syslog) == 0`, Line: 48},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the journal is thrown away, and nothing else keeps logs"},

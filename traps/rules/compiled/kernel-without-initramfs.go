@@ -5,7 +5,7 @@ package compiled
 import "fettle/lore/rule"
 
 var kernelWithoutInitramfs = Rule{
-	Lore: "---\nid: kernel-without-initramfs\ntitle: \"A kernel is installed whose initramfs is missing\"\nsymptoms:\n  - \"Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)\"\n  - \"VFS: Cannot open root device \\\"UUID=<id>\\\" or unknown-block(0,0): error -6\"\n  - \"error: file `/initrd.img-<n>' not found.\"\n  - \"the host does not come back after a kernel upgrade\"\ntags:\n  - \"kernel\"\n  - \"initramfs\"\n  - \"dracut\"\n  - \"grub\"\n  - \"boot\"\nsince: \"distributions that boot with an initramfs\"\nrefs:\n  - \"man update-initramfs(8)\"\n  - \"man dracut(8)\"\n---\n# What happens\n\nThe kernel's package is unpacked, but its initramfs was never made: the upgrade was cut off,\nor /boot was full. The boot loader offers the newest kernel first; without the\ninitramfs it cannot find the root file system, and the host stops with a panic at the next restart.\n\n# What to do\n\nSee that /boot has room, then make it: update-initramfs -c -k VERSION (Debian, Ubuntu) or\ndracut /boot/initramfs-VERSION.img VERSION (Red Hat, SUSE), and let the boot loader know\n(update-grub, or grub2-mkconfig).\n",
+	Lore: "---\nid: kernel-without-initramfs\ntitle: \"A kernel is installed whose initramfs is missing\"\nsymptoms:\n  - \"Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)\"\n  - \"VFS: Cannot open root device \\\"UUID=<id>\\\" or unknown-block(0,0): error -6\"\n  - \"error: file `/initrd.img-<n>' not found.\"\n  - \"the host does not come back after a kernel upgrade\"\nasked:\n  - \"unable-to-mount-root|vfs-unable|cannot-open-root-device|unknown-block\"\n  - \"kernel-panic new-kernel|kernel-update|update|upgrade|initrd|initramfs|boot|root|vfs|startup|kernel-upgrade -boot-partition -full\"\n  - \"initrd|initramfs missing|not-created|not-create|no-initrd|no-initramfs|without|not-generated|not-found|lack|absent kernel|grub|grub.cfg|boot|update|new -full -space -no-space -embedded\"\n  - \"vfs root-fs|root kernel-panic|not-syncing|unable\"\n  - \"initrd.img not-found\"\n  - \"kernel new|update|upgrade|upgraded panic|panics|not-boot|doesn't-boot|won't-boot|doesn't-come|no-volume-groups old|older|previous|initrd|initramfs|vfs|root|works\"\n  - \"no-volume-groups-found|volume-group-not-found|alert-dev|gave-up-waiting-for-root initrd|initramfs|kernel\"\ntags:\n  - \"kernel\"\n  - \"initramfs\"\n  - \"dracut\"\n  - \"grub\"\n  - \"boot\"\nsince: \"distributions that boot with an initramfs\"\nrefs:\n  - \"man update-initramfs(8)\"\n  - \"man dracut(8)\"\n---\n# What happens\n\nThe kernel's package is unpacked, but its initramfs was never made: the upgrade was cut off,\nor /boot was full. The boot loader offers the newest kernel first; without the\ninitramfs it cannot find the root file system, and the host stops with a panic at the next restart.\n\n# What to do\n\nSee that /boot has room, then make it: update-initramfs -c -k VERSION (Debian, Ubuntu) or\ndracut /boot/initramfs-VERSION.img VERSION (Red Hat, SUSE), and let the boot loader know\n(update-grub, or grub2-mkconfig).\n",
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "kernel-without-initramfs",
@@ -22,21 +22,21 @@ var kernelWithoutInitramfs = Rule{
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "bare", Expr: &rule.Expr{Source: `kernels.filter(k, !base(k).startsWith("vmlinuz-0-rescue") && !images.exists(i, i == "/boot/initrd.img-" + base(k).replace("vmlinuz-", "") || i == "/boot/initramfs-" + base(k).replace("vmlinuz-", "") + ".img" || i == "/boot/initrd-" + base(k).replace("vmlinuz-", "")))`, Line: 35}},
+				{Name: "bare", Expr: &rule.Expr{Source: `kernels.filter(k, !base(k).startsWith("vmlinuz-0-rescue") && !images.exists(i, i == "/boot/initrd.img-" + base(k).replace("vmlinuz-", "") || i == "/boot/initramfs-" + base(k).replace("vmlinuz-", "") + ".img" || i == "/boot/initrd-" + base(k).replace("vmlinuz-", "")))`, Line: 43}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(images) > 0", Line: 31}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(images) > 0", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this host boots without an initramfs"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "bare", Line: 39},
+			Each: &rule.Expr{Source: "bare", Line: 47},
 			As:   "it",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "it", Line: 40}},
+				{Expr: &rule.Expr{Source: "it", Line: 48}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "true", Line: 42},
+					When:     &rule.Expr{Source: "true", Line: 50},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "has no initramfs, so the host cannot start with it"},

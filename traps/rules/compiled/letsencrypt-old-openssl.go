@@ -12,6 +12,14 @@ symptoms:
   - "SSL certificate problem: certificate has expired (DST Root CA X3)"
   - "curl: (60) Peer's Certificate issuer is not recognized since 30 September 2021"
   - "server certificate verification failed. CAfile: /etc/ssl/certs/ca-certificates.crt"
+asked:
+  - "dst-root|dst-root-ca|dst-root-ca-x3"
+  - "isrg-root|isrg-root-x1"
+  - "let's-encrypt|letsencrypt|lets-encrypt|le expired|root|old|openssl|expire|rejected|fail|fails|trust|trusted|verify|verification|gnutls|not-trusted openssl|root|old|centos-7|september|2021|1.0|jessie|wheezy|xenial|trusty|client|clients|android|x3|curl|wget|git|debian-8|ubuntu-14|ubuntu-16|gnutls|java -acme -challenge -certbot-failed -http-01"
+  - "cross-sign|cross-signed|cross-signature root|let's|openssl|expired|letsencrypt|chain"
+  - "openssl-1.0|openssl-1.0.1|openssl-1.0.2|openssl-0.9 certificate|root|chain|let's|letsencrypt|expired"
+  - "september-2021|sep-2021|sept-2021|30-september|september-30 certificate|root|expired|ssl|tls|curl|git|let's"
+  - "server-certificate-verification-failed cafile"
 tags:
   - "openssl"
   - "letsencrypt"
@@ -49,17 +57,17 @@ update-ca-certificates (Debian, Ubuntu), or update the package ca-certificates.
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "openssl.installed", Line: 28}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "openssl.installed", Line: 36}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "OpenSSL is not installed as a package"},
 				}}},
-				{When: &rule.Expr{Source: `openssl.name in ["libssl1.0.0", "libssl1.0.2"] || openssl.before("1:1.1.0") && openssl.manager == "rpm" || openssl.before("1.1.0") && openssl.manager == "dpkg"`, Line: 30}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `openssl.name in ["libssl1.0.0", "libssl1.0.2"] || openssl.before("1:1.1.0") && openssl.manager == "rpm" || openssl.before("1.1.0") && openssl.manager == "dpkg"`, Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this OpenSSL looks for another chain"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "root.exists", Line: 33},
+					When:     &rule.Expr{Source: "root.exists", Line: 41},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the expired root DST Root CA X3 is still trusted, and this OpenSSL stumbles over it"},

@@ -13,6 +13,14 @@ symptoms:
   - "<n> times the listen queue of a socket overflowed"
   - "<n> SYNs to LISTEN sockets dropped"
   - "clients see connects that take 1, 3 or 7 seconds"
+asked:
+  - "possible-syn-flooding|syn-flooding|syn-flood|sending-cookies"
+  - "listenoverflows|listendrops|listen-overflows|listen-drops|listen-drop|listen-overflow|tcpextlistenoverflows|tcpextlistendrops"
+  - "listen-queue|accept-queue|backlog|somaxconn|listen-backlog full|overflow|overflows|overflowed|drop|drops|dropped|small|short|connections|size|limit|128|too|exceeded|connection|burst|syn|4096|resets -audit -kauditd"
+  - "somaxconn"
+  - "syns-to-listen|socket-overflowed"
+  - "connect|connects|connections|connection 1|3|7|second|seconds listen|accept|backlog|syn|queue|retransmit"
+  - "server burst|load|many|peak connections|connects|clients reset|resets|refused|timeouts|delays accept|listen|backlog|queue"
 tags:
   - "tcp"
   - "somaxconn"
@@ -78,70 +86,70 @@ does not keep up needs more workers, not a longer queue.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "overflows", Expr: &rule.Expr{Source: `int(netstat.rows[0].get("ListenOverflows", "0"))`, Line: 35}},
-				{Name: "accepted", Expr: &rule.Expr{Source: `opened.found ? int(opened.first.groups["passive"]) : 0`, Line: 36}},
-				{Name: "many", Expr: &rule.Expr{Source: "overflows > 100 && overflows * 10000 > accepted", Line: 38}},
-				{Name: "listeners", Expr: &rule.Expr{Source: `sockets.lines.map(l, l.fields()).filter(f, size(f) > 3 && f[0] == "LISTEN" && f[1].matches("^[0-9]+$") && f[2].matches("^[0-9]+$"))`, Line: 39}},
-				{Name: "full", Expr: &rule.Expr{Source: "listeners.filter(f, int(f[1]) > int(f[2]))", Line: 40}},
-				{Name: "capped", Expr: &rule.Expr{Source: "listeners.filter(f, int(f[2]) == somaxconn.int)", Line: 41}},
+				{Name: "overflows", Expr: &rule.Expr{Source: `int(netstat.rows[0].get("ListenOverflows", "0"))`, Line: 43}},
+				{Name: "accepted", Expr: &rule.Expr{Source: `opened.found ? int(opened.first.groups["passive"]) : 0`, Line: 44}},
+				{Name: "many", Expr: &rule.Expr{Source: "overflows > 100 && overflows * 10000 > accepted", Line: 46}},
+				{Name: "listeners", Expr: &rule.Expr{Source: `sockets.lines.map(l, l.fields()).filter(f, size(f) > 3 && f[0] == "LISTEN" && f[1].matches("^[0-9]+$") && f[2].matches("^[0-9]+$"))`, Line: 47}},
+				{Name: "full", Expr: &rule.Expr{Source: "listeners.filter(f, int(f[1]) > int(f[2]))", Line: 48}},
+				{Name: "capped", Expr: &rule.Expr{Source: "listeners.filter(f, int(f[2]) == somaxconn.int)", Line: 49}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running && netstat.exists", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running && netstat.exists", Line: 51}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "counters show on the running host only"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "many && size(full) > 0", Line: 46},
+					When:     &rule.Expr{Source: "many && size(full) > 0", Line: 54},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the accept queue of "},
-						{Expr: &rule.Expr{Source: "full.map(f, f[3]).sorted().join(', ')", Line: 48}},
+						{Expr: &rule.Expr{Source: "full.map(f, f[3]).sorted().join(', ')", Line: 56}},
 						{Text: " is full, and connections are lost"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "full.map(f, f[3] + ': ' + f[1] + ' wait in a queue of ' + f[2]).join(', ')", Line: 49}},
+						{Expr: &rule.Expr{Source: "full.map(f, f[3] + ': ' + f[1] + ' wait in a queue of ' + f[2]).join(', ')", Line: 57}},
 						{Text: "; net.core.somaxconn is "},
-						{Expr: &rule.Expr{Source: "somaxconn.int", Line: 49}},
+						{Expr: &rule.Expr{Source: "somaxconn.int", Line: 57}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "raise "},
-						{Expr: &rule.Expr{Source: "full.exists(f, int(f[2]) < somaxconn.int) ? 'the backlog that the program asks for' : 'net.core.somaxconn and the backlog that the program asks for'", Line: 50}},
+						{Expr: &rule.Expr{Source: "full.exists(f, int(f[2]) < somaxconn.int) ? 'the backlog that the program asks for' : 'net.core.somaxconn and the backlog that the program asks for'", Line: 58}},
 						{Text: ", and restart it"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "many && somaxconn.int < 4096 && size(capped) > 0", Line: 51},
+					When:     &rule.Expr{Source: "many && somaxconn.int < 4096 && size(capped) > 0", Line: 59},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "accept queues overflowed, and net.core.somaxconn limits them"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "overflows", Line: 53}},
+						{Expr: &rule.Expr{Source: "overflows", Line: 61}},
 						{Text: " connections since the start, of "},
-						{Expr: &rule.Expr{Source: "accepted", Line: 53}},
+						{Expr: &rule.Expr{Source: "accepted", Line: 61}},
 						{Text: "; net.core.somaxconn is "},
-						{Expr: &rule.Expr{Source: "somaxconn.int", Line: 53}},
+						{Expr: &rule.Expr{Source: "somaxconn.int", Line: 61}},
 						{Text: ", and so is the queue of "},
-						{Expr: &rule.Expr{Source: "capped.map(f, f[3]).join(', ')", Line: 53}},
+						{Expr: &rule.Expr{Source: "capped.map(f, f[3]).join(', ')", Line: 61}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "set net.core.somaxconn to 4096 in /etc/sysctl.d, and restart these programs"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "many", Line: 55},
+					When:     &rule.Expr{Source: "many", Line: 63},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "accept queues overflowed, and net.core.somaxconn is not what limits them"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "overflows", Line: 57}},
+						{Expr: &rule.Expr{Source: "overflows", Line: 65}},
 						{Text: " connections since the start, of "},
-						{Expr: &rule.Expr{Source: "accepted", Line: 57}},
+						{Expr: &rule.Expr{Source: "accepted", Line: 65}},
 						{Text: "; lengths: "},
-						{Expr: &rule.Expr{Source: "listeners.map(f, f[3] + ' ' + f[2]).join(', ')", Line: 57}},
+						{Expr: &rule.Expr{Source: "listeners.map(f, f[3] + ' ' + f[2]).join(', ')", Line: 65}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "raise the backlog that the program asks for, or give it more workers"},

@@ -13,6 +13,15 @@ symptoms:
   - "perl: warning: Falling back to the standard locale (\"C\")."
   - "bash: warning: setlocale: LC_ALL: cannot change locale (<locale>)"
   - "locale: Cannot set LC_CTYPE to default locale: No such file or directory"
+asked:
+  - "locale|locales|setlocale|lc_all|lc_ctype|lang warning|failed|fail|cannot|can't|cannot-set|not|generated|missing|perl|error|unsupported|falling|utf|utf-8|locale-gen|invalid|generate|set|bash -grub-install -timezone"
+  - "perl-warning|setting-locale-failed"
+  - "locale-gen"
+  - "lc_all lang"
+  - "unsupported-locale|locale-error"
+  - "can't-set-locale|cannot-set-locale|cannot-set-lc_all|cannot-set-lc_ctype|cannot-change-locale"
+  - "umlauts|accents|utf-8|utf8|unicode|special-characters terminal|shell|ssh|postgres|python|initdb|characters locale|lang|lc_all|ascii"
+  - "locale.error|unsupported-locale-setting"
 tags:
   - "locale"
   - "perl"
@@ -69,25 +78,25 @@ which needs no generating.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "lang", Expr: &rule.Expr{Source: `conf.get("LANG", "")`, Line: 33}},
-				{Name: "folder", Expr: &rule.Expr{Source: `"/usr/lib/locale/" + lang.replace("UTF-8", "utf8")`, Line: 35}},
+				{Name: "lang", Expr: &rule.Expr{Source: `conf.get("LANG", "")`, Line: 42}},
+				{Name: "folder", Expr: &rule.Expr{Source: `"/usr/lib/locale/" + lang.replace("UTF-8", "utf8")`, Line: 44}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "listed.exists", Line: 37}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "listed.exists", Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no list says which locales are generated here"},
 				}}},
-				{When: &rule.Expr{Source: `lang != "" && !(lang in ["C", "POSIX", "C.UTF-8", "C.utf8"])`, Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `lang != "" && !(lang in ["C", "POSIX", "C.UTF-8", "C.utf8"])`, Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the default locale needs no generating"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "!all.installed && !(folder in made) && !gen.matches.exists(m, m.groups['name'] == lang || m.groups['name'] + '.UTF-8' == lang)", Line: 42},
+					When:     &rule.Expr{Source: "!all.installed && !(folder in made) && !gen.matches.exists(m, m.groups['name'] == lang || m.groups['name'] + '.UTF-8' == lang)", Line: 51},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the default locale "},
-						{Expr: &rule.Expr{Source: "lang", Line: 43}},
+						{Expr: &rule.Expr{Source: "lang", Line: 52}},
 						{Text: " was never generated"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{

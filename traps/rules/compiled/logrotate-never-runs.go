@@ -14,6 +14,11 @@ symptoms:
   - "/var/lib/logrotate/status was last written a year ago"
   - "a log grew to many gigabytes because logrotate does not run"
   - "access.log is 40G, logrotate does nothing"
+asked:
+  - "logrotate|logrotate.timer @not|inactive|timer|disabled|status|huge|gb|cron|dead|year -keeps-writing -rotated-file -still-writes -still-writing -open -rsyslog-goes -syslog.1 -deleted -insecure -docker"
+  - "log|logs|logfile|syslog|var-log|access.log|mail.log never|not|no|without rotated|rotate|rotating|rotation -docker -container -containers -json"
+  - "var-log|syslog|access.log|kern.log|auth.log|log-file|logfile|log @full|gb|huge|g|gigabytes|gigs|size|big|40g rotate|rotated|rotation|logrotate|year|years|single|months|one-file -docker -container -json -containers -space-is-not"
+  - "logrotate.timer|logrotate.service"
 tags:
   - "logrotate"
   - "cron"
@@ -71,17 +76,17 @@ systemctl enable --now logrotate.timer where it is there, else install cron.
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "pkg.installed && host.running", Line: 32}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "pkg.installed && host.running", Line: 37}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "logrotate is not installed, or the host is not running"},
 				}}},
-				{When: &rule.Expr{Source: "size(docker) == 0 || size(inits) > 0", Line: 34}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(docker) == 0 || size(inits) > 0", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container without an init writes its logs elsewhere"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "!(size(daily) > 0 && size(crons) > 0) && !timer.is_active", Line: 37},
+					When:     &rule.Expr{Source: "!(size(daily) > 0 && size(crons) > 0) && !timer.is_active", Line: 42},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "nothing starts logrotate, so logs grow for ever"},

@@ -14,6 +14,14 @@ symptoms:
   - "System cannot boot: Missing /etc/machine-id and /etc is mounted read-only."
   - "D-Bus library appears to be incorrectly set up: see the manual page for dbus-uuidgen to correct this issue."
   - "two cloned VMs get the same IP address from DHCP"
+asked:
+  - "machine-id|etc-machine-id|machineid clone|cloned|clones|same|duplicate|template|image|identical|copy|dhcp|missing|unique|empty|copied|two|dbus|differ|different|reset|regenerate"
+  - "clone|clones|cloned|cloning|template|image|copies|copy|copied|golden|snapshot|packer|same-image|guest|new-vm|vagrant @same ip|ips|dhcp|address|addresses|duid|ip-address|client-id|dhcp-lease|lease -docker -pool -bridge-mac"
+  - "dhcp same|identical @guest|machines|hosts|two|nodes|clients|boxes|servers mac|macs|different|clone|cloned|template|another|previous|two|every|each|apply|ip|address"
+  - "dbus-uuidgen"
+  - "duid|dhcp-identifier|client-identifier same|mac|duplicate|clone|cloned|machine-id|identical|dhcp"
+  - "missing-etc-machine-id"
+  - "two|both vms|guests|servers|machines|clones|hosts|vm same-ip|same-address|same-ipv4|same-dhcp|identical-ip"
 tags:
   - "machine-id"
   - "clone"
@@ -63,17 +71,17 @@ both, run systemd-machine-id-setup, make the link, restart.
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "!host.running || size(engine) == 0 || booted.exists", Line: 35}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!host.running || size(engine) == 0 || booted.exists", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container that runs no systemd needs no machine id"},
 				}}},
-				{When: &rule.Expr{Source: "size(systemd) > 0", Line: 37}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(systemd) > 0", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "systemd does not start this host"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `host.running && (!id.exists || id.value == "")`, Line: 40},
+					When:     &rule.Expr{Source: `host.running && (!id.exists || id.value == "")`, Line: 48},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "this host has no machine id, and makes up another one at each start"},
@@ -83,7 +91,7 @@ both, run systemd-machine-id-setup, make the link, restart.
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: `id.exists && id.value != "" && id.value != "uninitialized" && !id.value.matches("^[0-9a-f]{32}$")`, Line: 43},
+					When:     &rule.Expr{Source: `id.exists && id.value != "" && id.value != "uninitialized" && !id.value.matches("^[0-9a-f]{32}$")`, Line: 51},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/machine-id is malformed"},
@@ -93,7 +101,7 @@ both, run systemd-machine-id-setup, make the link, restart.
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: `id.exists && dbus.exists && id.value != "" && dbus.value != "" && id.value != dbus.value`, Line: 46},
+					When:     &rule.Expr{Source: `id.exists && dbus.exists && id.value != "" && dbus.value != "" && id.value != dbus.value`, Line: 54},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "D-Bus has another machine id than systemd, as a clone mended by half has"},

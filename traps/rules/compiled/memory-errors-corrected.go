@@ -13,6 +13,14 @@ symptoms:
   - "mce: [Hardware Error]: Machine check events logged"
   - "[Hardware Error]: Corrected error, no action required."
   - "kernel: EDAC MC0: 1 CE memory read error"
+asked:
+  - "edac|ecc|mce|mcelog|rasdaemon|edac-util corrected|ce|error|errors|dimm|correctable"
+  - "corrected-error|correctable-error|corrected-errors|correctable-errors|correctable memory|dimm|ram|ecc|hardware|machine-check|no-action|memory-errors"
+  - "machine-check|hardware-error memory|corrected|mce|ram|events|logged -gpu"
+  - "dimm|memory-module|memory-stick corrected|correctable|ecc|going-bad|bit-flip|flips"
+  - "ram|memory going-bad|goes-bad|bit-flip|bit-flips|correctable|corrected"
+  - "ce-memory"
+  - "no-action-required corrected|hardware|error"
 tags:
   - "ecc"
   - "edac"
@@ -68,36 +76,36 @@ at once.
 				},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 31}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "counts of errors show on the running host only"},
 				}}},
-				{When: &rule.Expr{Source: "corrected.exists || uncorrected.exists", Line: 33}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "corrected.exists || uncorrected.exists", Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no EDAC driver watches the memory here"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "uncorrected.found", Line: 36},
+					When:     &rule.Expr{Source: "uncorrected.found", Line: 44},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the memory had errors that could not be corrected"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "uncorrected.matches.map(m, m.path + ': ' + m.text).join(', ')", Line: 39}},
+						{Expr: &rule.Expr{Source: "uncorrected.matches.map(m, m.path + ': ' + m.text).join(', ')", Line: 47}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "replace the module that ras-mc-ctl --error-count names"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "corrected.found", Line: 41},
+					When:     &rule.Expr{Source: "corrected.found", Line: 49},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the memory has errors, which are still being corrected"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "corrected.matches.map(m, m.path + ': ' + m.text).join(', ')", Line: 43}},
+						{Expr: &rule.Expr{Source: "corrected.matches.map(m, m.path + ': ' + m.text).join(', ')", Line: 51}},
 						{Text: " since the driver was loaded"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{

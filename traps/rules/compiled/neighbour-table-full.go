@@ -14,6 +14,13 @@ symptoms:
   - "Neighbour table overflow."
   - "ping: sendmsg: No buffer space available"
   - "connections to new hosts of the same network fail at random"
+asked:
+  - "neighbor-table|neighbour-table|neighbor|neighbour table overflow|overflows|full|limit|gc_thresh3|no-buffer-space"
+  - "table-overflow arp_cache|neighbor|neighbour|ndisc_cache|arp"
+  - "arp|arp-cache|arp_cache|neighbour|neighbor|neighbours|neighbors gc_thresh|gc_thresh1|gc_thresh2|gc_thresh3|overflow|full|purged|many|1024|evicted|garbage|too-many"
+  - "gc_thresh1|gc_thresh2|gc_thresh3"
+  - "no-buffer-space-available arp|neighbour|neighbours|neighbor|ping|sendmsg|network|nodes|hosts|pods|rtnetlink"
+  - "arp-table|arp-cache full|limit|overflow|small|1024|size|entries"
 tags:
   - "arp"
   - "ndisc"
@@ -61,28 +68,28 @@ let in. An entry costs about half a kilobyte. IPv6 has a table and limits of its
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "known", Expr: &rule.Expr{Source: "size(entries.rows)", Line: 31}},
+				{Name: "known", Expr: &rule.Expr{Source: "size(entries.rows)", Line: 38}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "limit.exists", Line: 33}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "limit.exists", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the limits of the neighbour table show on the host, not in its containers"},
 				}}},
-				{When: &rule.Expr{Source: "entries.exists", Line: 35}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "entries.exists", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this kernel has no ARP"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "known * 10 >= limit.int * 9", Line: 38},
+					When:     &rule.Expr{Source: "known * 10 >= limit.int * 9", Line: 45},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the neighbour table is nearly full"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "known", Line: 40}},
+						{Expr: &rule.Expr{Source: "known", Line: 47}},
 						{Text: " of "},
-						{Expr: &rule.Expr{Source: "limit.int", Line: 40}},
+						{Expr: &rule.Expr{Source: "limit.int", Line: 47}},
 						{Text: " entries"},
 					}},
 				},
@@ -93,11 +100,11 @@ let in. An entry costs about half a kilobyte. IPv6 has a table and limits of its
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
 				{Text: "allow four times as many neighbours"},
 			}}, Refuse: []rule.Refusal{
-				{When: &rule.Expr{Source: "limit.int >= 131072", Line: 45}, Why: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "limit.int >= 131072", Line: 52}, Why: &rule.Text{Parts: []rule.Part{
 					{Text: "the limit is high already; look for what talks to so many neighbours (ip neigh)"},
 				}}},
 			}, Steps: []rule.Step{
-				{Kind: "sysctl", Line: 48, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 55, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "net.ipv4.neigh.default.gc_thresh3"},
 					}},
@@ -105,10 +112,10 @@ let in. An entry costs about half a kilobyte. IPv6 has a table and limits of its
 						{Text: "true"},
 					}},
 					"value": {Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "limit.int * 4", Line: 48}},
+						{Expr: &rule.Expr{Source: "limit.int * 4", Line: 55}},
 					}},
 				}},
-				{Kind: "sysctl", Line: 49, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 56, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "net.ipv4.neigh.default.gc_thresh2"},
 					}},
@@ -116,10 +123,10 @@ let in. An entry costs about half a kilobyte. IPv6 has a table and limits of its
 						{Text: "true"},
 					}},
 					"value": {Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "limit.int * 2", Line: 49}},
+						{Expr: &rule.Expr{Source: "limit.int * 2", Line: 56}},
 					}},
 				}},
-				{Kind: "sysctl", Line: 50, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 57, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "net.ipv4.neigh.default.gc_thresh1"},
 					}},
@@ -127,7 +134,7 @@ let in. An entry costs about half a kilobyte. IPv6 has a table and limits of its
 						{Text: "true"},
 					}},
 					"value": {Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "limit.int", Line: 50}},
+						{Expr: &rule.Expr{Source: "limit.int", Line: 57}},
 					}},
 				}},
 			}},

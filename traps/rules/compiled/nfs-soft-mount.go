@@ -12,6 +12,11 @@ symptoms:
   - "nfs: server <nas> not responding, timed out"
   - "files on NFS have holes of zeros after the server was restarted"
   - "programs see EIO from NFS at times, and few of them look"
+asked:
+  - "nfs|nfs4|nfsv3|nfsv4 soft|timeo|retrans|softerr|softreval"
+  - "nfs server not-responding timed-out"
+  - "nfs|nfs-mount|nas eio|input/output|input-output-error|i/o-error|lost-data|corrupt|corrupted|corruption|zeros|holes|silently|read-only|truncated timeout|timed|timeo|server|writes|write|soft|unavailable|restart|restarted|rebooted|minutes|short|mount"
+  - "soft-mount|soft-mounted|mounted-soft|soft-option nfs|share|mount|data"
 tags:
   - "nfs"
   - "soft"
@@ -50,23 +55,23 @@ x-systemd.automount. soft is all right for shares that are mounted read-only.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "running", Expr: &rule.Expr{Source: `mounted.filter(m, m.options.exists(o, o == "soft") && m.options.exists(o, o == "rw")).map(m, m.mount)`, Line: 29}},
-				{Name: "planned", Expr: &rule.Expr{Source: `fstab.filter(e, e.type in ["nfs", "nfs4"] && e.options.exists(o, o == "soft") && !e.options.exists(o, o == "ro")).map(e, e.mount)`, Line: 30}},
-				{Name: "both", Expr: &rule.Expr{Source: "(host.running ? running : []) + planned.filter(p, !host.running || !(p in running))", Line: 31}},
+				{Name: "running", Expr: &rule.Expr{Source: `mounted.filter(m, m.options.exists(o, o == "soft") && m.options.exists(o, o == "rw")).map(m, m.mount)`, Line: 34}},
+				{Name: "planned", Expr: &rule.Expr{Source: `fstab.filter(e, e.type in ["nfs", "nfs4"] && e.options.exists(o, o == "soft") && !e.options.exists(o, o == "ro")).map(e, e.mount)`, Line: 35}},
+				{Name: "both", Expr: &rule.Expr{Source: "(host.running ? running : []) + planned.filter(p, !host.running || !(p in running))", Line: 36}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `host.running && size(mounted) > 0 || fstab.exists(e, e.type in ["nfs", "nfs4"])`, Line: 33}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.running && size(mounted) > 0 || fstab.exists(e, e.type in ["nfs", "nfs4"])`, Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no NFS share is mounted, and none is in /etc/fstab"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "both", Line: 35},
+			Each: &rule.Expr{Source: "both", Line: 40},
 			As:   "it",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "it", Line: 36}},
+				{Expr: &rule.Expr{Source: "it", Line: 41}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "true", Line: 38},
+					When:     &rule.Expr{Source: "true", Line: 43},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "is an NFS share mounted soft for writing, so a pause of the server can lose writes"},

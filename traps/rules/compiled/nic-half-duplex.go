@@ -13,6 +13,12 @@ symptoms:
   - "collisions and late collisions are counted on a switched network"
   - "transfers crawl at some Mbit/s in one direction"
   - "Speed: 100Mb/s Duplex: Half"
+asked:
+  - "half-duplex|duplex-half|half/duplex|100mbps/half|10mbps/half|duplex-mismatch|halfduplex"
+  - "duplex half|mismatch|wrong|forced|autoneg|autonegotiation|negotiation"
+  - "late-collision|late-collisions|collisions network|interface|switch|nic|ethernet|link|cable|counted|ifconfig|eth0|port"
+  - "autonegotiation|autoneg|auto-negotiation|negotiation|negotiates|negotiated half|mismatch|off|disabled|forced"
+  - "100mb/s|10mb/s|10mbps|100mbps half|collisions"
 tags:
   - "ethernet"
   - "autonegotiation"
@@ -79,24 +85,24 @@ cable when a card falls to 100.
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "cards", Expr: &rule.Expr{Source: "known.matches.map(m, base(dir(m.path))).filter(c, carrier.matches.exists(m, base(dir(m.path)) == c))", Line: 32}},
+				{Name: "cards", Expr: &rule.Expr{Source: "known.matches.map(m, base(dir(m.path))).filter(c, carrier.matches.exists(m, base(dir(m.path)) == c))", Line: 38}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 34}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "links show on the running host only"},
 				}}},
-				{When: &rule.Expr{Source: "size(cards) > 0", Line: 36}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(cards) > 0", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no network card with a link tells its duplex"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "cards", Line: 38},
+			Each: &rule.Expr{Source: "cards", Line: 44},
 			As:   "it",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "it", Line: 39}},
+				{Expr: &rule.Expr{Source: "it", Line: 45}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "half.matches.exists(m, base(dir(m.path)) == it)", Line: 41},
+					When:     &rule.Expr{Source: "half.matches.exists(m, base(dir(m.path)) == it)", Line: 47},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "runs at half duplex"},

@@ -12,6 +12,13 @@ symptoms:
   - "Pending kernel upgrade!"
   - "*** System restart required ***"
   - "a security hole of the kernel is mended on disk, and open in memory"
+asked:
+  - "pending-kernel|newer-kernel|kernel-not-active|new-kernel|outdated-kernel|old-kernel|new-linux-kernel|running-kernel|kernel-update|kernel-upgrade reboot|rebooted|rebooting|running|uname|restart|pending|needed|not-active|still|old|installed|expected|required -panic -panics -modules-gone -iptables -lib-modules -module -modprobe -boot-partition -full -space -initrd -crash"
+  - "system-restart-required|reboot-required|restart-required|reboot-is-required"
+  - "needrestart-ksta|needrestart kernel"
+  - "kernel reboot|rebooted|restart needed|pending|nobody|never|not|months|uptime|necessary|required|since|forgot security|patch|patched|update|updated|installed|upgrade|vulnerable|hole|cve|unattended -panic -initrd -modprobe -boot-full -before-updating"
+  - "uname-r|uname old|older|installed|different|newer|still kernel|version dpkg|installed|newer|old|reboot -modprobe -modules -module"
+  - "livepatch|kexec reboot|kernel needed|pending|old|required"
 tags:
   - "kernel"
   - "reboot"
@@ -46,32 +53,32 @@ nobody has tried for a year seldom works.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "installed", Expr: &rule.Expr{Source: `images.map(i, base(i).replace("vmlinuz-", "")).filter(v, v.matches("^[0-9]") && !v.startsWith("0-rescue"))`, Line: 28}},
-				{Name: "flavour", Expr: &rule.Expr{Source: `kernel.release.capture("(?P<f>[a-z][a-z0-9_+]*)$").get("f", "")`, Line: 29}},
-				{Name: "debian", Expr: &rule.Expr{Source: `kernel.distribution in ["debian", "ubuntu"]`, Line: 30}},
-				{Name: "newer", Expr: &rule.Expr{Source: "installed.filter(v, v != kernel.release && v.endsWith(flavour) && (debian ? debCompare(v, kernel.release) > 0 : rpmCompare(v, kernel.release) > 0))", Line: 32}},
+				{Name: "installed", Expr: &rule.Expr{Source: `images.map(i, base(i).replace("vmlinuz-", "")).filter(v, v.matches("^[0-9]") && !v.startsWith("0-rescue"))`, Line: 35}},
+				{Name: "flavour", Expr: &rule.Expr{Source: `kernel.release.capture("(?P<f>[a-z][a-z0-9_+]*)$").get("f", "")`, Line: 36}},
+				{Name: "debian", Expr: &rule.Expr{Source: `kernel.distribution in ["debian", "ubuntu"]`, Line: 37}},
+				{Name: "newer", Expr: &rule.Expr{Source: "installed.filter(v, v != kernel.release && v.endsWith(flavour) && (debian ? debCompare(v, kernel.release) > 0 : rpmCompare(v, kernel.release) > 0))", Line: 39}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `host.running && host.container == ""`, Line: 35}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.running && host.container == ""`, Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no kernel of its own is running"},
 				}}},
-				{When: &rule.Expr{Source: `kernel.release in installed || kernel.distribution in ["debian", "ubuntu", "redhat"]`, Line: 37}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `kernel.release in installed || kernel.distribution in ["debian", "ubuntu", "redhat"]`, Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the kernel that runs is not one of the packages in /boot"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "size(newer) > 0", Line: 40},
+					When:     &rule.Expr{Source: "size(newer) > 0", Line: 47},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "a newer kernel is installed than the one that runs"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "running: "},
-						{Expr: &rule.Expr{Source: "kernel.release", Line: 42}},
+						{Expr: &rule.Expr{Source: "kernel.release", Line: 49}},
 						{Text: "; installed: "},
-						{Expr: &rule.Expr{Source: "newer.join(', ')", Line: 42}},
+						{Expr: &rule.Expr{Source: "newer.join(', ')", Line: 49}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "restart the host at the next chance"},

@@ -13,6 +13,14 @@ symptoms:
   - "sudo: unable to resolve host <host>: Temporary failure in name resolution"
   - "hostname: Name or service not known"
   - "sudo takes 10 seconds before it asks for the password"
+asked:
+  - "unable-to-resolve-host"
+  - "sudo resolve|resolving|hostname|host|hosts|name unable|slow|seconds|10|delay|complains|cannot|can't|warning|changed|long|takes|every|not-known|wait -dns-server -smtp -directory"
+  - "hostname|host-name|own-name|computer-name hosts|etc-hosts changed|change|renamed|missing|not|add|wrong|update|resolve|resolves sudo|resolve|ping|lookup|unknown|127.0.1.1|own|fqdn|itself|name"
+  - "hostname name-or-service-not-known|unknown-host hostname|f|fqdn|own"
+  - "hostname-f|hostname-fqdn fail|fails|error|unknown|name-or-service|not|slow"
+  - "cannot-resolve|can't-resolve|doesn't-resolve own|itself|its own|its|hostname|name hostname|host-name|own-name|own-hostname"
+  - "unknownhostexception hostname|localhost|own|name"
 tags:
   - "sudo"
   - "hostname"
@@ -88,32 +96,32 @@ put myhostname into the hosts line of /etc/nsswitch.conf.
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "own", Expr: &rule.Expr{Source: "name.value.lower().split('.')[0]", Line: 34}},
-				{Name: "known", Expr: &rule.Expr{Source: `hosts.lines.map(l, l.split("#")[0].lower().fields()).exists(f, f.exists(w, w == own || w.startsWith(own + ".")))`, Line: 35}},
-				{Name: "renamed", Expr: &rule.Expr{Source: `hosts.lines.exists(l, l.trim().startsWith("127.0.1.1"))`, Line: 37}},
+				{Name: "own", Expr: &rule.Expr{Source: "name.value.lower().split('.')[0]", Line: 42}},
+				{Name: "known", Expr: &rule.Expr{Source: `hosts.lines.map(l, l.split("#")[0].lower().fields()).exists(f, f.exists(w, w == own || w.startsWith(own + ".")))`, Line: 43}},
+				{Name: "renamed", Expr: &rule.Expr{Source: `hosts.lines.exists(l, l.trim().startsWith("127.0.1.1"))`, Line: 45}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(engine) == 0", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(engine) == 0", Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the engine of a container writes its /etc/hosts"},
 				}}},
-				{When: &rule.Expr{Source: `name.exists && name.value != "" && name.value != "localhost"`, Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `name.exists && name.value != "" && name.value != "localhost"`, Line: 49}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the host has no name of its own in /etc/hostname"},
 				}}},
-				{When: &rule.Expr{Source: "nss.found || known || renamed || !asked.found || !servers.found", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "nss.found || known || renamed || !asked.found || !servers.found", Line: 51}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "DNS or a directory is asked for the host's own name, and a check does not ask it"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "!nss.found && !known", Line: 46},
+					When:     &rule.Expr{Source: "!nss.found && !known", Line: 54},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "neither /etc/hosts nor nss-myhostname knows the host's own name"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "add a line to /etc/hosts: 127.0.1.1 "},
-						{Expr: &rule.Expr{Source: "own", Line: 48}},
+						{Expr: &rule.Expr{Source: "own", Line: 56}},
 					}},
 				},
 			},

@@ -13,6 +13,13 @@ symptoms:
   - "invalid page in block <n> of relation base/<n>/<n>"
   - "fsync = off was set to load data faster and never taken back"
   - "postgres lost data after a power failure"
+asked:
+  - "postgres|postgresql|pg|pgsql fsync|full_page_writes|synchronous_commit off|disabled|data|crash|lost|power|corrupt|turned"
+  - "postgres|postgresql|pg|pgsql|postmaster power|power-failure|crash|outage|power-cut|reset|unplugged|blackout corrupt|corrupted|lost|loses|not-start|start|starts|broken|damaged|destroyed|cannot|won't|doesn't|invalid"
+  - "valid-checkpoint-record|checkpoint-record|primary-checkpoint"
+  - "postgres|postgresql|relation|pg invalid-page|missing-chunk|corrupt-page|page-header|invalid-page-in-block -replica"
+  - "invalid-page relation|block"
+  - "fsync off postgres|postgresql|database|conf|db"
 tags:
   - "postgresql"
   - "fsync"
@@ -58,26 +65,26 @@ synchronous_commit = off.
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "off", Expr: &rule.Expr{Source: `set.matches.filter(m, m.groups["value"].lower() in ["off", "no", "false", "0", "of", "n", "f", "fal", "fals"])`, Line: 30}},
-				{Name: "effective", Expr: &rule.Expr{Source: `off.filter(o, !set.matches.exists(m, m.groups["key"].lower() == o.groups["key"].lower() && !(m in off) && (m.path == o.path && m.line > o.line || dir(m.path) == dir(o.path) + "/conf.d" || m.path == "/var/lib/postgresql/" + dir(o.path).replace("/etc/postgresql/", "") + "/postgresql.auto.conf" || m.path == dir(o.path) + "/postgresql.auto.conf" && m.path != o.path)))`, Line: 33}},
+				{Name: "off", Expr: &rule.Expr{Source: `set.matches.filter(m, m.groups["value"].lower() in ["off", "no", "false", "0", "of", "n", "f", "fal", "fals"])`, Line: 37}},
+				{Name: "effective", Expr: &rule.Expr{Source: `off.filter(o, !set.matches.exists(m, m.groups["key"].lower() == o.groups["key"].lower() && !(m in off) && (m.path == o.path && m.line > o.line || dir(m.path) == dir(o.path) + "/conf.d" || m.path == "/var/lib/postgresql/" + dir(o.path).replace("/etc/postgresql/", "") + "/postgresql.auto.conf" || m.path == dir(o.path) + "/postgresql.auto.conf" && m.path != o.path)))`, Line: 40}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "set.exists", Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "set.exists", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no configuration of PostgreSQL is in the usual places"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "effective", Line: 40},
+			Each: &rule.Expr{Source: "effective", Line: 47},
 			As:   "o",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "o.path", Line: 42}},
+				{Expr: &rule.Expr{Source: "o.path", Line: 49}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "true", Line: 44},
+					When:     &rule.Expr{Source: "true", Line: 51},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "sets "},
-						{Expr: &rule.Expr{Source: "o.groups['key'].lower()", Line: 45}},
+						{Expr: &rule.Expr{Source: "o.groups['key'].lower()", Line: 52}},
 						{Text: " to off: a crash can destroy the cluster"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{

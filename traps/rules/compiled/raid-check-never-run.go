@@ -13,6 +13,12 @@ symptoms:
   - "md/raid1:<md0>: <sda1>: unrecoverable I/O read error for block <n>"
   - "a rebuild stops because the last good disk has unreadable sectors"
   - "mismatch_cnt was never looked at"
+asked:
+  - "md|mdadm|raid|array|raid1|raid5|raid6|rebuild unreadable|unrecoverable|read-error|read-errors|latent|uncorrectable|bad-sector|bad-sectors rebuild|recovery|second|other|scrub|check|sector|stopped|aborts|failed|not-correctable|fails|resync|last"
+  - "mismatch_cnt|mismatch-count"
+  - "checkarray|raid-check|mdcheck|sync_action|scrub|scrubbing md|mdadm|raid|array never|not|run|runs|monthly|disabled|schedule|timer|no|long|slow -zfs -btrfs -ceph"
+  - "rebuild|resync|recovery fails|failed|stops|aborts|stopped read-error|unreadable|bad-sector|bad-sectors|second-disk|sectors"
+  - "unrecoverable-i/o-read-error|read-error-not-correctable"
 tags:
   - "raid"
   - "mdadm"
@@ -82,20 +88,20 @@ echo check > /sys/block/md0/md/sync_action.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "by_cron", Expr: &rule.Expr{Source: `cron.installed && (checkarray.found && auto.get("AUTOCHECK", "true") != "false" || size(scripts) > 0)`, Line: 42}},
+				{Name: "by_cron", Expr: &rule.Expr{Source: `cron.installed && (checkarray.found && auto.get("AUTOCHECK", "true") != "false" || size(scripts) > 0)`, Line: 48}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 37}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "arrays show on the running host only"},
 				}}},
-				{When: &rule.Expr{Source: "size(arrays) > 0", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(arrays) > 0", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no redundant MD array is running"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "!by_cron && !timers.is_active && !timers.is_enabled && !timer2.is_active && !timer2.is_enabled", Line: 44},
+					When:     &rule.Expr{Source: "!by_cron && !timers.is_active && !timers.is_enabled && !timer2.is_active && !timer2.is_enabled", Line: 50},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "nothing checks the MD arrays for unreadable sectors"},

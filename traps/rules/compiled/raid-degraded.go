@@ -9,10 +9,19 @@ var raidDegraded = Rule{
 id: raid-degraded
 title: "An MD array runs without one of its disks"
 symptoms:
-  - "md0 : active raid1 sda1[0] sdb1[1](F)"
+  - "/proc/mdstat marks a disk as faulty: sdb1[1](F)"
   - "md/raid1:<md0>: Disk failure on <sdb1>, disabling device."
   - "A DegradedArray event had been detected on md device /dev/<md0>."
   - "/proc/mdstat shows [U_]"
+asked:
+  - "degradedarray|degraded-array"
+  - "degraded md|mdadm|raid|array|mdstat|raid1|raid5|md0 -found-months -months-after -nobody -mail -zfs -btrfs"
+  - "mdstat u_|_u|uu_|u__|f|faulty|degraded|missing|removed|failed|uuu_"
+  - "raid1|raid5|raid6|raid10 f active|mdstat|md0|md"
+  - "md0|md1|md2|md127|md raid1|raid5|raid6|raid10|active u_|_u|uu_|_uu|u_u|uuu_|f|degraded"
+  - "disk-failure disabling|md|raid"
+  - "raid|array|raid1|raid5|mirror|md|md0|mdadm disk|drive|device|devices|member|one failed|faulty|missing|down|removed|fell|kicked|dropped|degraded|out -mail -email -notified -nobody -zfs -hardware -notify -alert -assemble"
+  - "operation-continuing-on devices|disks"
 tags:
   - "raid"
   - "mdadm"
@@ -69,21 +78,21 @@ and its cable before it is added again: mdadm /dev/md0 --re-add or --add.
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 31}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "arrays show on the running host only"},
 				}}},
-				{When: &rule.Expr{Source: "size(arrays) > 0", Line: 33}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(arrays) > 0", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no redundant MD array is running"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "arrays", Line: 35},
+			Each: &rule.Expr{Source: "arrays", Line: 44},
 			As:   "it",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "base(dir(dir(it)))", Line: 36}},
+				{Expr: &rule.Expr{Source: "base(dir(dir(it)))", Line: 45}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "degraded.matches.exists(m, m.path == it) && rebuilding.matches.exists(m, dir(m.path) == dir(it))", Line: 39},
+					When:     &rule.Expr{Source: "degraded.matches.exists(m, m.path == it) && rebuilding.matches.exists(m, dir(m.path) == dir(it))", Line: 48},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the array is being rebuilt, and has less redundancy until that is done"},
@@ -93,13 +102,13 @@ and its cable before it is added again: mdadm /dev/md0 --re-add or --add.
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "degraded.matches.exists(m, m.path == it)", Line: 43},
+					When:     &rule.Expr{Source: "degraded.matches.exists(m, m.path == it)", Line: 52},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the array runs without at least one of its members"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "degraded.matches.filter(m, m.path == it).map(m, m.text).join('')", Line: 45}},
+						{Expr: &rule.Expr{Source: "degraded.matches.filter(m, m.path == it).map(m, m.text).join('')", Line: 54}},
 						{Text: " missing or rebuilding"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{

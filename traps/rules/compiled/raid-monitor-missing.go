@@ -12,6 +12,12 @@ symptoms:
   - "mdadm: No mail address or alert command - not monitoring."
   - "mdadm: Monitor using email address \"root\" will relay to program, but nothing delivers it"
   - "a degraded array was found months after the disk had failed"
+asked:
+  - "mdadm|raid|array|md|mdmonitor mail|email|mailaddr|notify|notified|notification|alert|told|warning|warned|e-mail|monitor|monitoring no|not|never|nobody|without|didn't|did-not|missing|none|any|found|weeks|months|address|get|noticed|silently"
+  - "no-mail-address-or-alert-command"
+  - "mailaddr"
+  - "mdmonitor|mdmonitor.service|mdadm-monitor"
+  - "raid|array|mirror|disk-failure degraded|failed|bad|died noticed|months|weeks|nobody|unnoticed|without-notice"
 tags:
   - "raid"
   - "mdadm"
@@ -69,20 +75,20 @@ accept this finding.
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 33}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "arrays show on the running host only"},
 				}}},
-				{When: &rule.Expr{Source: "size(arrays) > 0", Line: 35}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(arrays) > 0", Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no redundant MD array is running"},
 				}}},
-				{When: &rule.Expr{Source: "size(exporter) == 0", Line: 37}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(exporter) == 0", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "node_exporter, which runs here, reports the arrays"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "!conf.found", Line: 40},
+					When:     &rule.Expr{Source: "!conf.found", Line: 46},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "mdadm has nobody to tell when a disk fails"},
@@ -92,7 +98,7 @@ accept this finding.
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "size(monitor) == 0", Line: 43},
+					When:     &rule.Expr{Source: "size(monitor) == 0", Line: 49},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "mdadm's monitor does not run"},

@@ -13,6 +13,13 @@ symptoms:
   - "WARNING Memory overcommit must be enabled! Without it, a background save or replication may fail under low memory condition."
   - "Can't save in background: fork: Cannot allocate memory"
   - "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk."
+asked:
+  - "redis|redis-server|valkey overcommit|overcommit_memory|fork|bgsave|background|misconf|rdb|save|snapshot|persist|snapshots cannot|can't|fail|fails|failed|warning|unable|memory|disabled|not|allocate|error|stop-writes|readonly -windows -sentinel -thp -transparent -hugepage"
+  - "overcommit_memory|vm.overcommit_memory|memory-overcommit redis|warning|background|enabled|0|fork|cannot"
+  - "misconf redis|rdb|snapshots|save|persist"
+  - "can't-save-in-background|cannot-save-in-background|background-save"
+  - "stop-writes-on-bgsave-error|bgsave"
+  - "redis writes|write|insert|commands errors|disabled|refuses|rejects|refused|stop|stops|readonly"
 tags:
   - "redis"
   - "valkey"
@@ -62,13 +69,13 @@ to every program: where others share the host, leave it and give the host more m
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(redis) > 0", Line: 30}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(redis) > 0", Line: 37}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "Redis does not run here"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{When: &rule.Expr{Source: "overcommit.int != 1", Line: 33}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "overcommit.int != 1", Line: 40}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "the kernel may refuse the fork with which Redis saves"},
 				}}},
 			},
@@ -82,7 +89,7 @@ to every program: where others share the host, leave it and give the host more m
 					{Text: "It holds for all programs of this host."},
 				}},
 			}, Steps: []rule.Step{
-				{Kind: "sysctl", Line: 40, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 47, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "vm.overcommit_memory"},
 					}},

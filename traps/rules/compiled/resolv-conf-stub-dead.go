@@ -14,6 +14,15 @@ symptoms:
   - ";; communications error to 127.0.0.53#53: connection refused"
   - "Failed to resolve '<host>': Temporary failure resolving"
   - "cannot resolve DNS, 127.0.0.53 connection refused"
+asked:
+  - "127.0.0.53"
+  - "temporary-failure-in-name-resolution|temporary-failure-resolving -sudo"
+  - "resolv.conf|stub-resolv.conf|stub-resolver systemd-resolved|resolved|symlink|dangling|link|stub|127 dead|not|stopped|broken|missing|disabled|inactive|no|removed|gone|lookups|dns|dangling -more-than -omitted -servers-refused -kubelet"
+  - "systemd-resolved stop|stopped|disabled|masked|dead|inactive|restart|not-running|crash|crashed|removed|fails|down dns|name|names|resolve|resolution|lookup|lookups|internet|host"
+  - "dns|name-resolution|names|name|lookups|domain-names|hostnames cannot|can't|not|no|fail|fails|failed|failure|broken|stop|stopped|dead|doesn't|unable|temporary resolve|resolution|resolves|resolving|lookup|lookups resolv.conf|systemd-resolved|resolved|stub|but-ip|ip|ping|8.8.8.8|ip-address -refused -sudo -own -more-than -omitted -ipv6-ra"
+  - "could-not-resolve-host|couldn't-resolve-host|name-resolution-failed|eai_again|getaddrinfo"
+  - "ping|curl|apt ip|ip-address|8.8.8.8|1.1.1.1|addresses works|work|ok|fine names|name|dns|domain|domains|hostnames"
+  - "gaierror|eai_again"
 tags:
   - "dns"
   - "resolved"
@@ -92,31 +101,31 @@ Start systemd-resolved, or put real name servers into /etc/resolv.conf (remove t
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "servers", Expr: &rule.Expr{Source: `conf.matches.map(m, m.groups["server"])`, Line: 33}},
+				{Name: "servers", Expr: &rule.Expr{Source: `conf.matches.map(m, m.groups["server"])`, Line: 42}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "conf.exists || link.exists", Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "conf.exists || link.exists", Line: 56}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "there is no /etc/resolv.conf"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "link.exists && link.dangling", Line: 35},
+					When:     &rule.Expr{Source: "link.exists && link.dangling", Line: 44},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/resolv.conf points to a file that is not there"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "it points to "},
-						{Expr: &rule.Expr{Source: "link.target", Line: 37}},
+						{Expr: &rule.Expr{Source: "link.target", Line: 46}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "start what writes it (systemd-resolved, NetworkManager), or replace the link by a file with name servers"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: `host.running && size(servers) > 0 && servers.all(s, s == "127.0.0.53" || s == "127.0.0.54") && size(stub) == 0`, Line: 39},
+					When:     &rule.Expr{Source: `host.running && size(servers) > 0 && servers.all(s, s == "127.0.0.53" || s == "127.0.0.54") && size(stub) == 0`, Line: 48},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/resolv.conf names systemd-resolved alone, which does not run"},
@@ -126,7 +135,7 @@ Start systemd-resolved, or put real name servers into /etc/resolv.conf (remove t
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: `host.running && size(servers) > 0 && servers.all(s, s == "127.0.0.1" || s == "::1") && size(others) == 0 && size(stub) == 0`, Line: 42},
+					When:     &rule.Expr{Source: `host.running && size(servers) > 0 && servers.all(s, s == "127.0.0.1" || s == "::1") && size(others) == 0 && size(stub) == 0`, Line: 51},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/resolv.conf names this host alone, and no resolver that fettle knows runs on it"},

@@ -12,6 +12,12 @@ symptoms:
   - "Nameserver limits were exceeded, some nameservers have been omitted, the applied nameserver line is: <addr> <addr> <addr>"
   - "the fourth name server would answer, and lookups fail all the same"
   - "resolv.conf has more than 3 nameservers"
+asked:
+  - "nameserver|nameservers|name-server|name-servers|dns-server|dns-servers limit|limits|exceeded|omitted|more-than|too-many|four|4|three|3|3rd|fourth|maximum|max|ignored|ignores|maxns -mx"
+  - "resolv.conf four|4|more-than|too-many|3|three|fourth|maxns nameserver|nameservers|servers|entries|name"
+  - "nameserver-limits|nameserver-limits-exceeded|nameserver-limits-were-exceeded"
+  - "kubelet|k8s|kubernetes|microk8s|pod|pods|coredns|k3s nameserver|nameservers|resolv.conf|dns limit|limits|exceeded|omitted|three|3|many"
+  - "libc-resolver may-not-support|more-than"
 tags:
   - "dns"
   - "resolv.conf"
@@ -53,14 +59,14 @@ Keep three at most, those that answer first. More redundancy than that wants a l
 				},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "conf.exists", Line: 28}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "conf.exists", Line: 34}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "there is no /etc/resolv.conf"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "conf.count > 3", Line: 31},
+					When:     &rule.Expr{Source: "conf.count > 3", Line: 37},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/resolv.conf lists more than three name servers, and the rest is never asked"},

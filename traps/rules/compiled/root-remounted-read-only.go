@@ -14,6 +14,13 @@ symptoms:
   - "BTRFS info (device <sda1>): forced readonly"
   - "touch: cannot touch 'x': Read-only file system"
   - "EXT4-fs error (device <sda1>): ext4_find_entry:1455: inode #2: comm ls: reading directory lblock 0"
+asked:
+  - "read-only|readonly|read-only-file-system|mounted-ro remount|remounted|remounting|suddenly|turned|went|became|goes|becomes|switched|after|error|errors|forced|changed|suddenly|everything|again -nfs -docker -initramfs -redis -windows -soft"
+  - "read-only-file-system|read-only-filesystem|readonly-file-system|readonly-filesystem -nfs -container -snap -boot -firmware"
+  - "aborted-journal|journal-aborted|journal-has-aborted|detected-aborted-journal"
+  - "remounting-filesystem-read-only|forced-readonly"
+  - "file-system|filesystem|root|disk|partition|fs read-only|readonly|mounted-ro cannot|can't|not|write|error|touch|fsck|reboot|suddenly|sometimes|writable -nfs -kernel-upgrade"
+  - "ext4-fs-error|ext3-fs-error|xfs-error|btrfs-error|ext4_journal_check_start|ext4_find_entry"
 tags:
   - "ext4"
   - "btrfs"
@@ -57,25 +64,25 @@ read-write again.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "wanted", Expr: &rule.Expr{Source: `fstab.filter(e, e.mount.startsWith("/") && !e.options.exists(o, o == "ro"))`, Line: 32}},
-				{Name: "both", Expr: &rule.Expr{Source: "mounted.filter(m, wanted.exists(e, e.mount == m.mount))", Line: 33}},
+				{Name: "wanted", Expr: &rule.Expr{Source: `fstab.filter(e, e.mount.startsWith("/") && !e.options.exists(o, o == "ro"))`, Line: 39}},
+				{Name: "both", Expr: &rule.Expr{Source: "mounted.filter(m, wanted.exists(e, e.mount == m.mount))", Line: 40}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 35}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "what is mounted shows on the running host only"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "both", Line: 37},
+			Each: &rule.Expr{Source: "both", Line: 44},
 			As:   "m",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "m.mount", Line: 39}},
+				{Expr: &rule.Expr{Source: "m.mount", Line: 46}},
 			}},
 			None: &rule.Text{Parts: []rule.Part{
 				{Text: "nothing that fstab mounts for writing is mounted"},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `m.options.exists(o, o == "ro")`, Line: 42},
+					When:     &rule.Expr{Source: `m.options.exists(o, o == "ro")`, Line: 49},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "is mounted read-only, although fstab says for writing"},

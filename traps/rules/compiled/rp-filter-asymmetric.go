@@ -12,6 +12,13 @@ symptoms:
   - "IPv4: martian source <addr> from <addr>, on dev <eth1>"
   - "the second address answers pings from its own network only"
   - "packets arrive (tcpdump shows them) and the host does not answer"
+asked:
+  - "rp_filter|rp-filter|reverse-path|reverse-path-filter|reverse-path-filtering|rpfilter -cannot-stat -no-such-file"
+  - "martian|martians|martian-source"
+  - "two|multiple|several|second|both|2|dual nic|nics|interface|interfaces|interfac|network-cards|uplinks|gateways|default-routes|isps|ports|ip|address reply|answer|answers|respond|responds|reach|reachable|replies|ping|pings|incoming|asymmetric|routing|traffic only|not|no|never|one|cannot|can't|own|remote|other|drop|dropped|doesn't -dhcp -bond -mac -docker -clone -cloned"
+  - "asymmetric|asymmetrical rout|routing|route|routes|traffic|path|paths"
+  - "tcpdump packets|packet|syn|requests|request|icmp arrive|arrives|comes|see|sees|shows|incoming|in answer|answers|reply|replies|respond|response|no|not|never -nat -timestamp -recycle -mtu"
+  - "multihomed|multi-homed"
 tags:
   - "routing"
   - "multihoming"
@@ -79,40 +86,40 @@ concerned, now and in /etc/sysctl.d, or give each address its own routing table 
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "ways", Expr: &rule.Expr{Source: `routes.rows.filter(r, r["Destination"] == "00000000" && r["Mask"] == "00000000").map(r, r["Iface"])`, Line: 32}},
-				{Name: "all_strict", Expr: &rule.Expr{Source: `strict.matches.exists(m, m.path == "/proc/sys/net/ipv4/conf/all/rp_filter")`, Line: 33}},
-				{Name: "filtered", Expr: &rule.Expr{Source: `ways.filter(w, !loose.matches.exists(m, m.path == "/proc/sys/net/ipv4/conf/" + w + "/rp_filter" || m.path == "/proc/sys/net/ipv4/conf/all/rp_filter") && (all_strict || strict.matches.exists(m, m.path == "/proc/sys/net/ipv4/conf/" + w + "/rp_filter")))`, Line: 35}},
+				{Name: "ways", Expr: &rule.Expr{Source: `routes.rows.filter(r, r["Destination"] == "00000000" && r["Mask"] == "00000000").map(r, r["Iface"])`, Line: 39}},
+				{Name: "all_strict", Expr: &rule.Expr{Source: `strict.matches.exists(m, m.path == "/proc/sys/net/ipv4/conf/all/rp_filter")`, Line: 40}},
+				{Name: "filtered", Expr: &rule.Expr{Source: `ways.filter(w, !loose.matches.exists(m, m.path == "/proc/sys/net/ipv4/conf/" + w + "/rp_filter" || m.path == "/proc/sys/net/ipv4/conf/all/rp_filter") && (all_strict || strict.matches.exists(m, m.path == "/proc/sys/net/ipv4/conf/" + w + "/rp_filter")))`, Line: 42}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "routes show on the running host only"},
 				}}},
-				{When: &rule.Expr{Source: "routes.exists", Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "routes.exists", Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this kernel has no IPv4 routes"},
 				}}},
-				{When: &rule.Expr{Source: "ways.exists(w, w != ways[0])", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "ways.exists(w, w != ways[0])", Line: 50}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "there is one way out at most"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "filtered", Line: 45},
+			Each: &rule.Expr{Source: "filtered", Line: 52},
 			As:   "it",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "it", Line: 46}},
+				{Expr: &rule.Expr{Source: "it", Line: 53}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "true", Line: 48},
+					When:     &rule.Expr{Source: "true", Line: 55},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "drops packets whose answer would go out by another interface"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "default routes: "},
-						{Expr: &rule.Expr{Source: "ways.join(', ')", Line: 50}},
+						{Expr: &rule.Expr{Source: "ways.join(', ')", Line: 57}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "set net.ipv4.conf."},
-						{Expr: &rule.Expr{Source: "it", Line: 51}},
+						{Expr: &rule.Expr{Source: "it", Line: 58}},
 						{Text: ".rp_filter to 2, unless each address has a routing table of its own"},
 					}},
 				},

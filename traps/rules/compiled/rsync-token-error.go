@@ -13,6 +13,11 @@ symptoms:
   - "rsync error: error in rsync protocol data stream (code 12) at token.c(<n>) [receiver=3.0.<n>]"
   - "rsync: writefd_unbuffered failed to write <n> bytes [generator]: Broken pipe (32)"
   - "the rsync backup of a large gzip file fails again and again"
+asked:
+  - "inflate-token|inflate|deflate token returned"
+  - "rsync|rsyncd 3.0|2.6|centos-5|centos-6|squeeze|lenny|old|older|compressed|compression|gzip|gz|zip token|inflate|gzip|gz|compressed|zip|compress|z -zstd -3.1 -3.2 -3.3 -3.4"
+  - "token.c rsync code|error|stream"
+  - "-3.1|3.2|3.3|3.4"
 tags:
   - "rsync"
   - "backup"
@@ -81,23 +86,23 @@ Until then leave -z out.
 				},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "rsync.installed", Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "rsync.installed", Line: 51}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "rsync is not installed"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "rsync.bad", Line: 49},
+					When:     &rule.Expr{Source: "rsync.bad", Line: 54},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "this rsync can break off transfers of compressed files; fixed since "},
-						{Expr: &rule.Expr{Source: "rsync.fixed_in", Line: 50}},
+						{Expr: &rule.Expr{Source: "rsync.fixed_in", Line: 55}},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "installed is "},
-						{Expr: &rule.Expr{Source: "rsync.version", Line: 51}},
-						{Expr: &rule.Expr{Source: "signs.found ? '; the log says: ' + signs.last : ''", Line: 51}},
+						{Expr: &rule.Expr{Source: "rsync.version", Line: 56}},
+						{Expr: &rule.Expr{Source: "signs.found ? '; the log says: ' + signs.last : ''", Line: 56}},
 					}},
 				},
 			},

@@ -12,6 +12,14 @@ symptoms:
   - "RTC in local TZ: yes"
   - "Warning: The system is configured to read the RTC time in the local time zone."
   - "the clock is off by an hour after a restart in spring and autumn"
+asked:
+  - "-local-tz-no"
+  - "rtc-in-local-tz|local-rtc|set-local-rtc|rtc-in-local"
+  - "rtc|hardware-clock|hwclock|bios-clock|cmos-clock|real-time-clock local|localtime|local-time|utc|hour|hours|timezone|daylight|dst|windows -drift -battery -synchronized -synchronised"
+  - "dual-boot|dualboot|windows|dual-booting clock|time hour|hours|wrong|off|differ|differs|shift|ahead|behind linux|ubuntu|debian|arch|fedora|switch|boot|switching -wsl -nfs -share"
+  - "clock|time hour|hours off|wrong|jumps|jump|jumped|shift|ahead|behind|late|early daylight|summer|winter|dst|spring|autumn|reboot|restart|windows|boot -certificate -ntp-server"
+  - "localtime|local-time utc rtc|clock|hwclock|bios|windows"
+  - "adjtime local|utc"
 tags:
   - "clock"
   - "hwclock"
@@ -46,14 +54,14 @@ Unless Windows shares the machine, keep it in UTC: timedatectl set-local-rtc 0.
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "adjtime.exists", Line: 29}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "adjtime.exists", Line: 37}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "there is no /etc/adjtime, so the hardware clock is taken for UTC"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `size(adjtime.lines) >= 3 && adjtime.lines[2].trim() == "LOCAL"`, Line: 32},
+					When:     &rule.Expr{Source: `size(adjtime.lines) >= 3 && adjtime.lines[2].trim() == "LOCAL"`, Line: 40},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the hardware clock is taken for local time"},

@@ -13,6 +13,16 @@ symptoms:
   - "mount: unknown filesystem type 'vfat'"
   - "wireguard: Cannot find device \"wg0\""
   - "a USB stick, a VPN or a firewall works again only after a restart"
+asked:
+  - "modprobe|module|modules|insmod|kmod_search_moddep|modules.dep|depmod not-found|fatal|missing|could-not-open|gone|no|cannot|can't|removed|only|no-such-file|unable lib-modules|running|uname|kernel|directory|modules.dep -symbol -grub -apache -php -plugin -nvidia-smi -zfs-dkms"
+  - "lib-modules uname|running|missing|not-found|empty|only|no|different|gone|newer"
+  - "modules running-kernel|current-kernel gone|removed|missing|deleted|no"
+  - "update|updated|upgrade|upgraded|pacman|apt|autoremove kernel reboot|rebooted|restart|until|before module|modules|usb|vfat|iptables|wireguard|vpn|docker|load|modprobe not|no|cannot|can't|unknown|fails|fail|removed|without|missing"
+  - "unknown-filesystem-type kernel|update|reboot|vfat|upgrade|mount"
+  - "table-does-not-exist iptables|ip6tables|insmod"
+  - "perhaps-iptables|perhaps-ip6tables|can't-initialize-iptables"
+  - "no-chain/target/match kernel|update|modules|reboot"
+  - "cannot-find-device|unknown-device-type|operation-not-supported wg0|wireguard|bridge|dummy|veth|tun kernel|update|module|reboot|upgrade"
 tags:
   - "kernel"
   - "modules"
@@ -51,26 +61,26 @@ Restart. To go on until then, put the package of the running version back (uname
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `host.running && host.container == ""`, Line: 29}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.running && host.container == ""`, Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no kernel of its own is running"},
 				}}},
-				{When: &rule.Expr{Source: "size(loaded) > 0", Line: 31}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(loaded) > 0", Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the running kernel has no modules loaded"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "!folders.exists(f, base(f) == kernel.release)", Line: 34},
+					When:     &rule.Expr{Source: "!folders.exists(f, base(f) == kernel.release)", Line: 44},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the running kernel's modules are not on disk any more, so none can be loaded"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "running: "},
-						{Expr: &rule.Expr{Source: "kernel.release", Line: 36}},
+						{Expr: &rule.Expr{Source: "kernel.release", Line: 46}},
 						{Text: "; on disk: "},
-						{Expr: &rule.Expr{Source: "folders.map(f, base(f)).join(', ')", Line: 36}},
+						{Expr: &rule.Expr{Source: "folders.map(f, base(f)).join(', ')", Line: 46}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "restart the host"},

@@ -13,6 +13,11 @@ symptoms:
   - "smartctl -H says FAILED, and nobody knew"
   - "a disk died whose reallocated sectors had grown for months"
   - "smartd is not running"
+asked:
+  - "smart|smartd|smartctl|smartmontools not|nobody|nothing|never|no|isn't|disabled|inactive|without|unmonitored|missing|unknown|knew running|run|installed|watch|watched|watches|monitor|monitored|notice|noticed|notify|notified|started|enabled|active|checks|errors|warned -mail-package -mailx -mail"
+  - "smart|smartctl|smartd pending|reallocated|failed|failing|prefail|unreadable|uncorrectable sector|sectors|nobody|disk|knew -passed"
+  - "currently-unreadable|offline-uncorrectable|pending-sectors|pending-sector|reallocated-sectors"
+  - "disk|disks|drive|drives|hdd|ssd|hard-disk|physical monitor|monitoring|monitored|health|unmonitored|watch|watched|notice|warning|warn|notification|notified error|errors|died|failure|failures|failing|unmonitored|fail|smart|dead|health no|nothing|nobody|not|never|without|unmonitored|before|missing -raid -md -mdadm -array -battery"
 tags:
   - "smart"
   - "smartd"
@@ -87,20 +92,20 @@ RAID controller, a storage agent or node_exporter's smartmon script watches the 
 				},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 32}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 37}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "disks show on the running host only"},
 				}}},
-				{When: &rule.Expr{Source: "!hypervisor.found", Line: 34}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!hypervisor.found", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a virtual machine's disks are its host's concern"},
 				}}},
-				{When: &rule.Expr{Source: "ata.found || size(nvme) > 0", Line: 36}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "ata.found || size(nvme) > 0", Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "there are no disks that smartd could ask directly"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "size(watchers) == 0", Line: 39},
+					When:     &rule.Expr{Source: "size(watchers) == 0", Line: 44},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "nothing watches the health of the disks"},

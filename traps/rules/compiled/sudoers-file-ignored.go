@@ -12,6 +12,12 @@ symptoms:
   - "<user> is not in the sudoers file.  This incident will be reported."
   - "Sorry, user <user> is not allowed to execute '<command>' as root on <host>."
   - "a rule in /etc/sudoers.d has no effect, and visudo -c finds nothing wrong"
+asked:
+  - "sudoers.d|etc-sudoers.d ignored|ignore|ignores|not|no|never|dot|dots|cannot|can't|asked|password|nopasswd|effect|read|works|tilde|wrong-owner|file|include|includedir"
+  - "sudo|sudoers rule|file|nopasswd|entry|drop-in|snippet|name ignored|ignores|dot|dots|no-effect|effect|still-asks|still-asked|silently -requiretty"
+  - "not-in-the-sudoers-file"
+  - "not-allowed-to-execute|not-allowed-to-run sudo|root|as"
+  - "sudo nopasswd still|not|asks|asked|password|ignored|works"
 tags:
   - "sudo"
   - "sudoers"
@@ -54,24 +60,24 @@ Rename the file, without dots: jane_doe. Look with sudo -l -U jane.
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "copy", Expr: &rule.Expr{Source: `"(~|[.](bak|old|orig|save|swp|disabled|off|rpmsave|rpmnew|rpmorig|ucf-.*|dpkg-.*))$"`, Line: 31}},
-				{Name: "named", Expr: &rule.Expr{Source: `files.filter(f, !base(f).contains(".") && !f.endsWith("~"))`, Line: 32}},
-				{Name: "dotted", Expr: &rule.Expr{Source: `files.filter(f, base(f).contains(".") && !base(f).startsWith(".") && !f.matches(copy))`, Line: 33}},
-				{Name: "orphans", Expr: &rule.Expr{Source: `files.filter(f, f.matches("(~|[.](bak|old|orig|save))$") && !named.exists(n, f.startsWith(n)))`, Line: 34}},
+				{Name: "copy", Expr: &rule.Expr{Source: `"(~|[.](bak|old|orig|save|swp|disabled|off|rpmsave|rpmnew|rpmorig|ucf-.*|dpkg-.*))$"`, Line: 37}},
+				{Name: "named", Expr: &rule.Expr{Source: `files.filter(f, !base(f).contains(".") && !f.endsWith("~"))`, Line: 38}},
+				{Name: "dotted", Expr: &rule.Expr{Source: `files.filter(f, base(f).contains(".") && !base(f).startsWith(".") && !f.matches(copy))`, Line: 39}},
+				{Name: "orphans", Expr: &rule.Expr{Source: `files.filter(f, f.matches("(~|[.](bak|old|orig|save))$") && !named.exists(n, f.startsWith(n)))`, Line: 40}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "included.found", Line: 28}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "included.found", Line: 34}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "/etc/sudoers does not include /etc/sudoers.d"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "dotted + orphans", Line: 35},
+			Each: &rule.Expr{Source: "dotted + orphans", Line: 41},
 			As:   "it",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "it", Line: 36}},
+				{Expr: &rule.Expr{Source: "it", Line: 42}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "it in dotted", Line: 38},
+					When:     &rule.Expr{Source: "it in dotted", Line: 44},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "sudo ignores this file because of the dot in its name"},
@@ -81,7 +87,7 @@ Rename the file, without dots: jane_doe. Look with sudo -l -U jane.
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "it in orphans", Line: 41},
+					When:     &rule.Expr{Source: "it in orphans", Line: 47},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "sudo ignores this file as a copy, but there is no original"},

@@ -12,6 +12,10 @@ symptoms:
   - "WARNING: /sys/kernel/mm/transparent_hugepage/enabled is 'always'. We suggest setting it to 'never'"
   - "WARNING You have Transparent Huge Pages (THP) support enabled in your kernel. This will create latency and memory usage issues with Redis."
   - "latency spikes, and khugepaged or compaction in the profile"
+asked:
+  - "transparent_hugepage|transparent-hugepage|transparent-huge-pages|transparent-hugepages|transparent-huge-page|thp|khugepaged"
+  - "huge-pages|hugepages redis|mongodb|mongo|mongod|latency|oracle|couchbase|mariadb|mysql|postgres|database always|transparent|disable|never|off|latency"
+  - "mongodb|mongod|redis|couchbase|splunk hugepage|huge-page|huge-pages|hugepages"
 tags:
   - "thp"
   - "khugepaged"
@@ -105,21 +109,21 @@ madvise: programs that want huge pages ask for them. Put it on the kernel's comm
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "mongo_suffers", Expr: &rule.Expr{Source: `size(mongo) > 0 && !(mongo_package.installed && mongo_package.since("8.0"))`, Line: 34}},
-				{Name: "redis_suffers", Expr: &rule.Expr{Source: `size(redis) > 0 && redis_package.installed && redis_package.before("5:6.2") && redis_package.before("6.2")`, Line: 35}},
+				{Name: "mongo_suffers", Expr: &rule.Expr{Source: `size(mongo) > 0 && !(mongo_package.installed && mongo_package.since("8.0"))`, Line: 38}},
+				{Name: "redis_suffers", Expr: &rule.Expr{Source: `size(redis) > 0 && redis_package.installed && redis_package.before("5:6.2") && redis_package.before("6.2")`, Line: 39}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "mode.exists", Line: 37}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "mode.exists", Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this kernel has no transparent huge pages"},
 				}}},
-				{When: &rule.Expr{Source: "mongo_suffers || redis_suffers || size(oracle) > 0 || size(couch) > 0", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "mongo_suffers || redis_suffers || size(oracle) > 0 || size(couch) > 0", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no database that suffers from them is running"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `mode.text.contains("[always]")`, Line: 42},
+					When:     &rule.Expr{Source: `mode.text.contains("[always]")`, Line: 46},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "transparent huge pages are always on, and the database here suffers from them"},

@@ -14,6 +14,14 @@ symptoms:
   - "systemd-timesyncd: Timed out waiting for reply from <addr>:123 (ntp.ubuntu.com)."
   - "unable to bind to wildcard address 0.0.0.0 - another process may be running - EXITING"
   - "the clock's frequency correction swings and never settles"
+asked:
+  - "systemd-timesyncd|timesyncd ntp|ntpd|chrony|chronyd|openntpd|ntpsec both|two|conflict|fight|together|same|other|another|alongside|installed|also|and -not-synchronised -no-ntp"
+  - "ntpd|ntp|openntpd|ntpsec chrony|chronyd|timesyncd|systemd-timesyncd|ntpdate|vmware-tools both|two|conflict|fight|together|same-time|other|also|installed|running|alongside|conflicts"
+  - "two|both|several|multiple|competing ntp|time daemon|daemons|clients|services|client clock|time|ntp|adjust|set|sync"
+  - "another-process-may-be-running|unable-to-bind-to-wildcard"
+  - "ntp|ntpd|123|chronyd|chrony address-already-in-use|port-in-use|already-in-use|bind"
+  - "clock stepped|steps|jumps|back-and-forth|forth|oscillates|swings|fight|fights ntp|chrony|chronyd|ntpd|timesyncd|vmware|guest-agent|vboxservice|hypervisor"
+  - "time_error clock-unsynchronized|kernel-reports"
 tags:
   - "ntp"
   - "chrony"
@@ -55,24 +63,24 @@ ptp4l and phc2sys beside chrony are no quarrel where chrony is told to leave the
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "names", Expr: &rule.Expr{Source: `["chronyd", "ntpd", "systemd-timesyn", "openntpd", "ntimed-client"].filter(n, running.exists(p, p.comm == n))`, Line: 34}},
+				{Name: "names", Expr: &rule.Expr{Source: `["chronyd", "ntpd", "systemd-timesyn", "openntpd", "ntimed-client"].filter(n, running.exists(p, p.comm == n))`, Line: 42}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(running) > 0", Line: 36}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(running) > 0", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no daemon that sets the clock is running"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "size(names) > 1", Line: 39},
+					When:     &rule.Expr{Source: "size(names) > 1", Line: 47},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "names.join(' and ')", Line: 40}},
+						{Expr: &rule.Expr{Source: "names.join(' and ')", Line: 48}},
 						{Text: " both set the clock"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "running.map(p, p.comm + ' (' + string(p.pid) + ')').join(', ')", Line: 41}},
+						{Expr: &rule.Expr{Source: "running.map(p, p.comm + ' (' + string(p.pid) + ')').join(', ')", Line: 49}},
 					}},
 				},
 			},

@@ -17,6 +17,15 @@ symptoms:
   - "certificates are not yet valid, or codes of the second factor are refused"
   - "the system clock drifts by minutes a day"
   - "apt update: Release file is not valid yet"
+asked:
+  - "-synchronized-yes"
+  - "clock|time|uhr|system-clock|system-time|date drift|drifts|drifted|skew|skewed|wrong|off|behind|ahead|unsynchronized|not-synchronized|not-synchronised|out-of-sync|slow|fast|sync|synchronized|synchronised|synced|differ|differs minutes|days|hours|ntp|cluster|machines|vm|host|server|hosts|synchronized|synchronised|kerberos|node|nodes|seconds|timedatectl|day|years|guest|suspended|timesyncd|chrony -windows -dual -rtc -daylight -summer -dst -fight -tsc -syscall -both"
+  - "system-clock-synchronized|ntp-synchronized|ntp-service-inactive|ntp-service-n/a"
+  - "clock-skew|clock-drift|time-drift|clock-skew-too-great|time-skew|krb_ap_err_skew"
+  - "release-file not-valid-yet|not-yet-valid|invalid-for-another"
+  - "not-valid-yet|not-yet-valid certificate|release|x509|cert|clock|apt"
+  - "ntp|time-sync|time-synchronization|time-synchronisation not|disabled|inactive|off|no|never|unreachable|isn't|doesn't|stopped|fail|fails working|work|running|sync|synced|synchronized|enabled|active|disabled|inactive|time|clock -fight -both -conflict"
+  - "totp|second-factor|authenticator|kerberos|token|jwt|oauth|ceph clock|time|skew wrong|off|skew|drift|drifted|invalid|rejected|refused -google_authenticator"
 tags:
   - "ntp"
   - "chrony"
@@ -61,14 +70,14 @@ Install and start one: chrony (apt install chrony, dnf install chrony), or enabl
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `host.container == ""`, Line: 34}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.container == ""`, Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container has its host's clock"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "size(running) == 0", Line: 37},
+					When:     &rule.Expr{Source: "size(running) == 0", Line: 46},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "no daemon keeps the clock right"},

@@ -10,8 +10,14 @@ id: unattended-upgrades-idle
 title: "Unattended upgrades are installed and do nothing"
 symptoms:
   - "apt list --upgradable shows security updates that are months old"
-  - "Unattended-Upgrade \"0\";"
+  - "APT::Periodic::Unattended-Upgrade \"0\";"
   - "apt-daily-upgrade.timer; masked"
+asked:
+  - "unattended-upgrades|unattended-upgrade|unattended|automatic-updates|automatic-upgrades|automatic-security|auto-updates|auto-upgrades @not|nothing|disabled|idle|masked|stop|run|runs|months|old|0|finds|never|weeks -dpkg-was -reboot-required -interrupted -lock -lock-frontend"
+  - "apt-daily|apt-daily.timer|apt-daily-upgrade|apt-daily-upgrade.timer|apt.systemd.daily disabled|masked|never|not|inactive|nothing|dead|finds|run|runs|update|updates|skip -lock -locked"
+  - "apt-periodic|apt::periodic|20auto-upgrades|10periodic|periodic unattended-upgrade|update-package-lists|0|not|disabled|upgrade"
+  - "security-updates|security-patches|security-upgrades|upgradable not-installed|not|never|months|automatically|waiting|old|missing|pending|installed automatically|unattended|months|installed|weeks|old|apt|themselves|own -end-of-life -eol -buster -kernel"
+  - "upgradable|upgradeable months|weeks|security|old"
 tags:
   - "apt"
   - "unattended-upgrades"
@@ -67,17 +73,17 @@ APT::Periodic::Update-Package-Lists "1"; and APT::Periodic::Unattended-Upgrade "
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "days", Expr: &rule.Expr{Source: `setting.count > 0 ? setting.matches[setting.count - 1].groups["days"] : "0"`, Line: 36}},
+				{Name: "days", Expr: &rule.Expr{Source: `setting.count > 0 ? setting.matches[setting.count - 1].groups["days"] : "0"`, Line: 42}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "pkg.installed", Line: 33}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "pkg.installed", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "unattended-upgrades is not installed"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `days == "0"`, Line: 38},
+					When:     &rule.Expr{Source: `days == "0"`, Line: 44},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "unattended-upgrades is installed, but not switched on"},
@@ -87,7 +93,7 @@ APT::Periodic::Update-Package-Lists "1"; and APT::Periodic::Unattended-Upgrade "
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "host.running && size(systemd) > 0 && upgrade.systemd && upgrade.exists && !upgrade.is_active", Line: 41},
+					When:     &rule.Expr{Source: "host.running && size(systemd) > 0 && upgrade.systemd && upgrade.exists && !upgrade.is_active", Line: 47},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the timer that runs unattended-upgrades is not active"},

@@ -12,6 +12,12 @@ symptoms:
   - "EXT4-fs (<sda1>): mounted filesystem with ordered data mode. Opts: nobarrier"
   - "the file system is damaged after each power failure"
   - "XFS (<sda1>): log recovery fails after a power cut on a disk with a volatile cache"
+asked:
+  - "barrier|barriers|nobarrier|barrier=0 off|ext4|xfs|mount|mounted|option|disabled|power|corrupt|corruption|fstab|write|safe|without|performance|cache|battery"
+  - "nobarrier"
+  - "write-cache|volatile-cache|disk-cache power|power-cut|power-failure|power-loss corrupt|damaged|lost|broken|journal|barrier|file-system|filesystem"
+  - "file-system|filesystem|ext4|xfs|journal damaged|corrupt|corrupted|broken|fsck power-failure|power-cut|power-loss|outage|blackout|power-outage|unplugged -postgres -postgresql -nfs"
+  - "xfs log-recovery|log power|power-cut|failed|fails"
 tags:
   - "ext4"
   - "xfs"
@@ -51,24 +57,24 @@ cache below has a battery that works, and there it gains nothing: such controlle
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "once", Expr: &rule.Expr{Source: "mounted.filter(m, !mounted.exists(o, o.device == m.device && o.mount < m.mount))", Line: 29}},
+				{Name: "once", Expr: &rule.Expr{Source: "mounted.filter(m, !mounted.exists(o, o.device == m.device && o.mount < m.mount))", Line: 35}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 35}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "what is mounted shows on the running host only"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "once", Line: 30},
+			Each: &rule.Expr{Source: "once", Line: 36},
 			As:   "m",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "m.mount", Line: 32}},
+				{Expr: &rule.Expr{Source: "m.mount", Line: 38}},
 			}},
 			None: &rule.Text{Parts: []rule.Part{
 				{Text: "no file system with barriers is mounted"},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `m.options.exists(o, o in ["nobarrier", "barrier=0"])`, Line: 38},
+					When:     &rule.Expr{Source: `m.options.exists(o, o in ["nobarrier", "barrier=0"])`, Line: 44},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "is mounted without write barriers, and a power cut can damage it"},

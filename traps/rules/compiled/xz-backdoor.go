@@ -12,6 +12,12 @@ symptoms:
   - "CVE-2024-3094"
   - "sshd takes half a second more for each login since an update of xz"
   - "valgrind reports invalid writes in liblzma's _get_cpuid"
+asked:
+  - "cve-2024-3094"
+  - "xz|liblzma|xz-utils|lzma backdoor|backdoored|5.6.0|5.6.1|compromised|jia-tan|infected|malicious|supply-chain"
+  - "liblzma|_get_cpuid valgrind|sshd|backdoor|ssh"
+  - "jia-tan"
+  - "sshd|ssh xz|liblzma slow|half-second|500ms|update|login|backdoor"
 tags:
   - "xz"
   - "liblzma"
@@ -45,22 +51,22 @@ taken over: install it anew, and change its keys.
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "pkg.installed", Line: 26}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "pkg.installed", Line: 32}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "xz is not installed as a package"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `pkg.version.matches("^([0-9]+:)?5[.]6[.][01]([^0-9].*)?$") && !pkg.version.contains("really")`, Line: 29},
+					When:     &rule.Expr{Source: `pkg.version.matches("^([0-9]+:)?5[.]6[.][01]([^0-9].*)?$") && !pkg.version.contains("really")`, Line: 35},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "this is one of the two releases of xz with the backdoor"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "pkg.name", Line: 31}},
+						{Expr: &rule.Expr{Source: "pkg.name", Line: 37}},
 						{Text: " "},
-						{Expr: &rule.Expr{Source: "pkg.version", Line: 31}},
+						{Expr: &rule.Expr{Source: "pkg.version", Line: 37}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "replace it at once, and look whether sshd was reachable meanwhile"},

@@ -12,6 +12,11 @@ symptoms:
   - "files copied on ZFS shortly after they were written hold blocks of zeros"
   - "emerge or a compiler on ZFS 2.2.0 gives corrupt binaries"
   - "OpenZFS 2.2.0 block cloning data corruption"
+asked:
+  - "zfs|openzfs|zpool zeros|zeroes|zero|zeroed|holes|hole|null|nul|corrupt|corrupted|corruption|corrupts|damaged copy|copied|copies|cp|files|file|cloning|block_cloning|block-cloning|bclone|coreutils|2.2.0|2.2|2.1|reflink|emerge|compile|sparse|silent|dirty-dnode -send-corrupt -encryption -encrypted"
+  - "block-cloning|block_cloning|bclone|zfs_dmu_offset_next_sync|zfs_bclone_enabled|dnode_is_dirty"
+  - "seek_hole|seek_data|lseek zfs|openzfs"
+  - "zfs 2.2.0|2.1.4 corrupt|corruption|data|bug|zeros"
 tags:
   - "zfs"
   - "openzfs"
@@ -57,47 +62,47 @@ rarer. Copies made meanwhile can be compared with their sources only.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "v", Expr: &rule.Expr{Source: `version.value.capture("^(?P<v>[0-9.]+)").get("v", "0")`, Line: 32}},
-				{Name: "turned_off", Expr: &rule.Expr{Source: `next_sync.exists && next_sync.value == "0"`, Line: 33}},
+				{Name: "v", Expr: &rule.Expr{Source: `version.value.capture("^(?P<v>[0-9.]+)").get("v", "0")`, Line: 37}},
+				{Name: "turned_off", Expr: &rule.Expr{Source: `next_sync.exists && next_sync.value == "0"`, Line: 38}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "!container.exists && !docker.exists", Line: 35}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!container.exists && !docker.exists", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container has its host's ZFS"},
 				}}},
-				{When: &rule.Expr{Source: "version.exists", Line: 37}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "version.exists", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "ZFS is not loaded"},
 				}}},
-				{When: &rule.Expr{Source: "size(pools) > 0", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(pools) > 0", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "ZFS is loaded, but no pool is imported"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `kernelCompare(v, "2.2.0") >= 0 && kernelCompare(v, "2.2.2") < 0 && !turned_off`, Line: 42},
+					When:     &rule.Expr{Source: `kernelCompare(v, "2.2.0") >= 0 && kernelCompare(v, "2.2.2") < 0 && !turned_off`, Line: 47},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "this OpenZFS can put zeros into copies of fresh files; it is fixed since 2.2.2"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "loaded is "},
-						{Expr: &rule.Expr{Source: "version.value", Line: 44}},
+						{Expr: &rule.Expr{Source: "version.value", Line: 49}},
 						{Text: "; zfs_dmu_offset_next_sync is "},
-						{Expr: &rule.Expr{Source: "next_sync.exists ? next_sync.value : 'not there'", Line: 44}},
+						{Expr: &rule.Expr{Source: "next_sync.exists ? next_sync.value : 'not there'", Line: 49}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "install OpenZFS 2.2.2 or newer, and load it"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: `kernelCompare(v, "2.1.14") < 0 && !turned_off`, Line: 46},
+					When:     &rule.Expr{Source: `kernelCompare(v, "2.1.14") < 0 && !turned_off`, Line: 51},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "this OpenZFS can, seldom, put zeros into copies of fresh files; it is fixed since 2.1.14"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "loaded is "},
-						{Expr: &rule.Expr{Source: "version.value", Line: 49}},
+						{Expr: &rule.Expr{Source: "version.value", Line: 54}},
 						{Text: "; the distribution may have taken the fix into its own package: look in its changelog for 15526"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
@@ -106,7 +111,7 @@ rarer. Copies made meanwhile can be compared with their sources only.
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "turned_off ? 'zfs_dmu_offset_next_sync is 0, which avoids the error' : 'this OpenZFS does not have the error'", Line: 51}},
+				{Expr: &rule.Expr{Source: "turned_off ? 'zfs_dmu_offset_next_sync is 0, which avoids the error' : 'this OpenZFS does not have the error'", Line: 56}},
 			}},
 			Path:    "zfs-holes-in-copies/rule.yaml",
 			Shipped: true,
