@@ -17,11 +17,10 @@ type ask struct {
 	anchor int // the slot that tells most: the ask is found by it
 }
 
-// form is one way to say it: words that follow each other, a concept, or, where
-// it begins with a digit, an address, number or version as it is written.
+// form is one way to say it: words that follow each other, or a concept.
 type form struct {
 	seq     []string // a concept is one word that begins with @
-	literal string
+	literal string   // with numbers, addresses or versions: as it is to be written
 }
 
 // askLength is how much text one line of asked is sought in, in tokens: its words
@@ -36,19 +35,18 @@ func newAsk(tk tokenizer, line string) *ask {
 	for _, field := range strings.Fields(line) {
 		var forms []form
 		for _, s := range strings.Split(strings.TrimPrefix(field, "-"), "|") {
-			switch {
-			case s == "":
+			if s == "" {
+				continue
+			}
+			f := form{seq: tk.tokens(s)}
+			switch classed := func(t string) bool { return t[0] == '<' }; {
 			case s[0] == '@':
-				forms = append(forms, form{seq: []string{s}})
-			case s[0] >= '0' && s[0] <= '9', s[0] == '_', s[len(s)-1] == '_':
-				forms = append(forms, form{literal: strings.Trim(plain(s), "-")})
-			default:
-				seq := tk.tokens(s)
-				if slices.ContainsFunc(seq, func(t string) bool { return t[0] == '<' }) { // a class says too little
-					forms = append(forms, form{literal: strings.Trim(plain(s), "-")})
-				} else if len(seq) > 0 {
-					forms = append(forms, form{seq: seq})
-				}
+				f.seq = []string{s}
+			case s[0] >= '0' && s[0] <= '9', s[0] == '_', s[len(s)-1] == '_', slices.ContainsFunc(f.seq, classed): // a class says too little
+				f.literal = strings.Trim(plain(s), "-")
+			}
+			if len(f.seq) > 0 {
+				forms = append(forms, f)
 			}
 		}
 		switch {
@@ -75,11 +73,14 @@ func (x *Index) addAsks(trap int, asks []*ask) {
 		for i, slot := range a.slots {
 			least := math.Inf(1)
 			for _, f := range slot {
-				if f.literal != "" || f.seq[0][0] == '@' {
+				switch {
+				case f.seq[0][0] == '@': // many words lead to it
 					least = -1
-					break
+				case f.literal != "":
+					least = min(least, 0)
+				default:
+					least = min(least, x.says(f))
 				}
-				least = min(least, x.says(f))
 			}
 			if least > most {
 				a.anchor, most = i, least
@@ -87,7 +88,7 @@ func (x *Index) addAsks(trap int, asks []*ask) {
 		}
 		var firsts []string
 		for _, f := range a.slots[a.anchor] {
-			if len(f.seq) > 0 && !slices.Contains(firsts, f.seq[0]) {
+			if !slices.Contains(firsts, f.seq[0]) {
 				firsts = append(firsts, f.seq[0])
 				x.asks[f.seq[0]] = append(x.asks[f.seq[0]], a)
 			}

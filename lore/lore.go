@@ -3,10 +3,8 @@
 //
 // Addresses, numbers, interface names and other parts that differ from case to
 // case are reduced to their class first. Then the symptoms of every trap are
-// tried as templates (a placeholder <…> stands for anything short), whole and
-// in part, and all words of the lore are weighed with BM25 (Robertson and
-// Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009),
-// title, symptoms and tags heavier than the body (BM25F).
+// tried as templates (a placeholder <…> stands for anything short), the lines of
+// asked as sets of words, and all words of the lore are weighed: see score.go.
 package lore
 
 import (

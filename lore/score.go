@@ -1,5 +1,23 @@
 package lore
 
+// How a text is scored. Each line, and in prose each run of lines that follow
+// each other, is a window. Three things speak for a trap in a window:
+//
+//   - Words. Each word of the lore has a weight: nothing for stop words, a quarter
+//     for words that are in every message, one for others, times how few traps have
+//     it. BM25F (Robertson and Zaragoza, "The Probabilistic Relevance Framework:
+//     BM25 and Beyond", 2009) adds them up, those of the title, symptoms and tags
+//     heavier than the body's. What they are of all that the window says, its share,
+//     counts most.
+//   - Symptoms. One that stands there as it is, placeholders filled, is worth most.
+//     Of a message, most words without those that say what was wrong are nothing.
+//   - Asks (asked.go). A set of words that are all there: how much they say, and
+//     their share.
+//
+// A logistic function makes a value from 0 to 1 of each; the best window counts.
+// In a line of a log only whole symptoms count. A line of asked that is made of
+// absences takes the trap away.
+
 import (
 	"math"
 	"slices"

@@ -54,8 +54,8 @@ func (tk tokenizer) tokens(line string) []string {
 			out = append(out, classAddr)
 			continue
 		}
-		if len(field) > 10 && (field[0] == 'C' || field[0] == 'c' || field[0] == '(') && isCVE(strings.Trim(field, "()[],.;:")) {
-			out = append(out, strings.ToLower(strings.Trim(field, "()[],.;:")))
+		if len(field) > 10 && (field[0] == 'C' || field[0] == 'c' || field[0] == '(') && isCVE(strings.Trim(field, "()[],.;:?!")) {
+			out = append(out, strings.ToLower(strings.Trim(field, "()[],.;:?!")))
 			continue
 		}
 		out = tk.words(out, field)
