@@ -22,6 +22,7 @@ import (
 	"fettle/cli/measure"
 	"fettle/cli/netboot"
 	"fettle/cli/notify"
+	"fettle/cli/serialname"
 	"fettle/cli/totp"
 	"fettle/cli/tune"
 	"fettle/cli/watch"
@@ -100,7 +101,7 @@ settings that undo each other, the versions with a bug.`,
 	c.AddCommand(history.Cmd(a), history.DiffCmd(a), notify.Cmd(a))
 	c.AddCommand(fix.Cmd(a), fix.UndoCmd(a), fix.ResumeCmd(a), fix.ConfirmCmd(a), fix.ChangesCmd(a))
 	c.AddCommand(explain.ListCmd(a), explain.Cmd(a), why.Cmd(a), accept.Cmd(a), lore.Cmd(a))
-	c.AddCommand(watch.Cmd(a), measure.Cmd(a), tune.Cmd(a), totp.Cmd(a), netboot.Cmd(a), app.InLab("lab", "Show a trap, and its fix, on a real kernel in a throwaway machine"),
+	c.AddCommand(watch.Cmd(a), measure.Cmd(a), tune.Cmd(a), totp.Cmd(a), netboot.Cmd(a), serialname.Cmd(a), app.InLab("lab", "Show a trap, and its fix, on a real kernel in a throwaway machine"),
 		app.InLab("bisect", "Find the commits that moved a figure, by the figure itself"),
 		app.InLab("new", "Begin a trap in fettle's own sources"))
 	c.AddCommand(versionCmd(a), app.ManCmd())

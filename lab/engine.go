@@ -67,7 +67,7 @@ func (k Kernel) argv(memMiB int, opt Options) ([]string, error) {
 		}
 		return append([]string{qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-m", fmt.Sprint(memMiB),
 			"-kernel", kernelFD, "-initrd", "/proc/self/fd/3", "-append", "console=ttyS0 panic=-1 quiet",
-			"-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console", "-serial", "file:/proc/self/fd/4"}, accel...), nil
+			"-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console", "-serial", "file:/proc/self/fd/4"}, append(accel, opt.devices...)...), nil
 	}
 	return nil, fmt.Errorf("unknown engine %q: expected uml or qemu", k.Engine)
 }

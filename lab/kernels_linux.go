@@ -30,7 +30,7 @@ func FindKernel(ctx context.Context, name, modules string, tell func(string)) (K
 	switch {
 	case strings.HasSuffix(name, ".deb"):
 		return kernelOfDeb(ctx, name)
-	case strings.HasPrefix(name, "linux-image-"):
+	case Packaged(name):
 		return kernelOfPackage(ctx, name, tell)
 	}
 	if name == "" {
@@ -42,6 +42,18 @@ func FindKernel(ctx context.Context, name, modules string, tell func(string)) (K
 	}
 	return QEMU(name)
 }
+
+// Named is the kernel that a scenario needs by name: a package's, or one that
+// make has built here.
+func Named(ctx context.Context, name string, tell func(string)) (Kernel, error) {
+	if Packaged(name) {
+		return kernelOfPackage(ctx, name, tell)
+	}
+	return Built(name)
+}
+
+// Packaged tells whether a kernel's name is that of a package, which is fetched.
+func Packaged(name string) bool { return strings.HasPrefix(name, "linux-image-") }
 
 // defaultPackage is fetched where no kernel is installed and none is named.
 const defaultPackage = "linux-image-cloud-amd64"

@@ -43,9 +43,12 @@ type Scenario struct {
 type Needs struct {
 	Engine string // "uml" or "qemu"; empty is any
 	// Kernel is one that make has built, by name: see Built. BuiltTools are
-	// programs that were built with it.
+	// programs that were built with it. Or it is Debian's package of a kernel
+	// (linux-image-…) that has what the one for virtual machines lacks.
 	Kernel     string   `json:",omitempty"`
 	BuiltTools []string `json:",omitempty"`
+	// Devices are further arguments of qemu, for its devices.
+	Devices []string `json:",omitempty"`
 
 	Modules []string // kernel modules to load, with those they depend on
 	Tools   []string // programs of the host, copied with their libraries

@@ -21,7 +21,8 @@ type Options struct {
 	// Shell opens a shell on the terminal, see Orders.Shell; there is no time limit then.
 	Shell string
 
-	disk int // MiB of the disk that outlives a restart; 0 is none
+	devices []string // what the scenario's needs say
+	disk    int      // MiB of the disk that outlives a restart; 0 is none
 }
 
 // GuestFettle is where a guest has the fettle that is proven.

@@ -46,6 +46,7 @@ func play(ctx context.Context, o Orders, name string, needs Needs, opt Options) 
 	if free := availableMiB(); free > 0 && free < mem {
 		return v, fmt.Errorf("%s needs %d MiB of memory for its machine, and %d MiB are available here", v.Name(), mem, free)
 	}
+	opt.devices = needs.Devices
 	if needs.Systemd {
 		opt.disk = diskMiB
 	}

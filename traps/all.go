@@ -22,6 +22,7 @@ import (
 	"fettle/traps/openpgpkeyservers"
 	"fettle/traps/raforwarding"
 	"fettle/traps/rules"
+	"fettle/traps/serialnames"
 	"fettle/traps/slowdisk"
 	"fettle/traps/sshcontrolsockets"
 	"fettle/traps/sshslowlogin"
@@ -57,6 +58,7 @@ func All() []*trap.Trap {
 		&netbootstale.Trap,
 		&netbootserial.Trap,
 		&mdadmbadblocks.Trap,
+		&serialnames.Trap,
 		&slowdisk.Trap,
 		&dmcachesmq.Trap,
 		&zfswritedistribution.Trap,

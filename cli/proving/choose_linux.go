@@ -65,7 +65,7 @@ func withoutNamed(jobs []lab.Job, args []string) []lab.Job {
 func (a program) withoutUnbuilt(jobs []lab.Job) []lab.Job {
 	return slices.DeleteFunc(jobs, func(j lab.Job) bool {
 		name := j.Needs().Kernel
-		if name == "" {
+		if name == "" || lab.Packaged(name) {
 			return false
 		}
 		_, err := lab.Built(name)

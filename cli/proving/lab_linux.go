@@ -186,7 +186,7 @@ func (a program) labKernels(ctx context.Context, jobs []lab.Job, f labFlags) err
 		opt := &jobs[i].Options
 		engine := opt.Kernel.Engine
 		if name := jobs[i].Needs().Kernel; name != "" {
-			k, err := lab.Built(name)
+			k, err := lab.Named(ctx, name, func(s string) { fmt.Fprintln(a.Stderr, s) })
 			if err != nil {
 				return &app.Status{Code: app.ExitFailed, Err: fmt.Errorf("%s: %w", jobs[i].Name(), err)}
 			}

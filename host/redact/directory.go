@@ -11,8 +11,12 @@ import (
 )
 
 // Kept is what a capture keeps of a file, also without --redact: the passwords
-// that LDAP clients bind with are of no use to any check, and stay on the host.
+// that LDAP clients bind with, and the keys of home automation, are of no use to
+// any check, and stay on the host.
 func Kept(name string, b []byte) []byte {
+	if strings.HasSuffix(name, "/configuration.yaml") {
+		return onlyDevices(b)
+	}
 	rc := strings.HasSuffix(name, "/.ldaprc") || strings.HasSuffix(name, "/ldaprc")
 	if !rc && (!strings.HasPrefix(name, "/etc/") || !strings.HasSuffix(name, ".conf")) {
 		return b
@@ -26,6 +30,17 @@ func Kept(name string, b []byte) []byte {
 		return []byte(Secrets(string(b)))
 	}
 	return b
+}
+
+// onlyDevices keeps the lines that name a device, each where it was.
+func onlyDevices(b []byte) []byte {
+	lines := strings.Split(string(b), "\n")
+	for i, l := range lines {
+		if !strings.Contains(l, "/dev/") {
+			lines[i] = ""
+		}
+	}
+	return []byte(strings.Join(lines, "\n"))
 }
 
 // continued drops what goes on, in lines that begin with a blank, with a value

@@ -25,7 +25,7 @@ var rooms = map[string][]string{
 	"trap":    {"host", "remedy"},
 	"trap/":   {"trap", "host"},
 	"traps":   {"trap", "traps"},
-	"traps/":  {"trap", "host", "conf", "fact", "remedy", "measure", "lore", "totp", "netboot"},
+	"traps/":  {"trap", "host", "conf", "fact", "remedy", "measure", "lore", "totp", "netboot", "serialname"},
 
 	// Kinds of steps that one trap brings.
 	"traps/*/steps": {"remedy", "host"},
@@ -47,6 +47,8 @@ var rooms = map[string][]string{
 	"bisect":          {"bisect", "chart"},
 	"bisect/":         {"bisect"},
 	"totp":            {},
+	"serialname":      {"host", "conf"},
+	"cli/serialname":  {"cli/app", "cli/fix", "host", "conf", "report", "serialname"},
 	"keypath":         {"conf"},
 	"keypath/":        {"keypath", "conf"},
 	"cli/keypath":     {"keypath", "conf"},

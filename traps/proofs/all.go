@@ -40,6 +40,8 @@ import (
 	mountsmissingproof "fettle/traps/mountsmissing/proof"
 	"fettle/traps/raforwarding"
 	raforwardingproof "fettle/traps/raforwarding/proof"
+	"fettle/traps/serialnames"
+	serialnamesproof "fettle/traps/serialnames/proof"
 	"fettle/traps/slowdisk"
 	slowdiskproof "fettle/traps/slowdisk/proof"
 	"fettle/traps/sshcontrolsockets"
@@ -96,6 +98,7 @@ func All() []Proof {
 		{&ldaptlsverify.Trap, ldaptlsverifyproof.Scenarios, nil, ldaptlsverifyproof.Sabotages},
 		{&sshtotp.Trap, sshtotpproof.Scenarios, nil, sshtotpproof.Sabotages},
 		{&mdadmbadblocks.Trap, mdadmbadblocksproof.Scenarios, mdadmbadblocksproof.Experiments, mdadmbadblocksproof.Sabotages},
+		{&serialnames.Trap, serialnamesproof.Scenarios, nil, serialnamesproof.Sabotages},
 		{&slowdisk.Trap, nil, slowdiskproof.Experiments, nil},
 		{&dmcachesmq.Trap, nil, dmcachesmqproof.Experiments, nil},
 		{&zfswritedistribution.Trap, zfswritedistributionproof.Scenarios, zfswritedistributionproof.Experiments, nil},

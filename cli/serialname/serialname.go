@@ -1,0 +1,45 @@
+// Package serialname is fettle serialname: USB serial devices by name.
+package serialname
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"fettle/cli/app"
+	"fettle/conf/udev"
+	"fettle/host"
+	"fettle/serialname"
+)
+
+// Cmd is fettle serialname.
+func Cmd(a *app.App) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "serialname",
+		Short: "USB serial devices: what tells them apart, and names that stay",
+		Long: `The kernel numbers USB serial devices in the order in which it finds them: after
+the next boot ttyUSB0 may be another one. list shows what tells them apart, set
+gives one a name of its own, probe finds out what is at the other end.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return app.Usagef("what about serial devices? `fettle serialname --help` lists list, set and probe")
+		},
+	}
+	c.AddCommand(listCmd(a), setCmd(a), probeCmd(a))
+	return c
+}
+
+// survey reads this host's devices, and what its rules make of them.
+func survey(ctx context.Context, a *app.App) (*serialname.Survey, *host.Host, func(), error) {
+	src, err := a.OpenLive()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	h := host.New(src)
+	devices, err := serialname.List(ctx, h)
+	if err != nil {
+		src.Close()
+		return nil, nil, nil, app.Failf("listing serial devices: %w", err)
+	}
+	return serialname.NewSurvey(devices, udev.Read(ctx, h)), h, func() { src.Close() }, nil
+}

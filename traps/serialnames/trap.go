@@ -1,0 +1,90 @@
+// Package serialnames finds USB serial devices whose names change, are given
+// twice, or are taken away, and what names them by a number.
+package serialnames
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+
+	"fettle/conf/udev"
+	"fettle/host"
+	"fettle/serialname"
+	"fettle/trap"
+)
+
+//go:embed lore.md
+var lore trap.Lore
+
+// Trap is serial-names. fettle serialname set asks for its plan, too.
+var Trap = trap.Trap{
+	Lore:  lore,
+	Cost:  trap.Instant,
+	Check: check,
+	Plan:  plan,
+	Setup: &trap.Setup{Name: "serialname", Finding: trap.Finding{Summary: "give a serial device a name", Params: map[string]string{"set": "yes"}}},
+	Choices: []trap.Choice{
+		{Name: "device", About: "which device gets the name: its kernel name, as ttyUSB0"},
+		{Name: "by", About: "what tells it apart: its serial number, the port it is plugged into, or what it says to a probe", Values: []string{"serial", "port", "probe"}},
+		{Name: "profile", About: "by which profile a probe recognises it: fettle serialname probe --list shows them"},
+		{Name: "modem", About: "whether ModemManager may use the port", Values: []string{"yes", "no"}, Default: "no"},
+	},
+}
+
+// looked is what the check saw.
+type looked struct {
+	h       *host.Host
+	r       *trap.Report
+	survey  *serialname.Survey
+	names   []serialname.Name
+	configs []config
+}
+
+func look(ctx context.Context, h *host.Host) (*looked, error) {
+	l := &looked{h: h}
+	var devices []serialname.Device
+	if h.Running() {
+		var err error
+		if devices, err = serialname.List(ctx, h); err != nil {
+			return nil, err
+		}
+	}
+	rules := udev.Read(ctx, h)
+	l.survey = serialname.NewSurvey(devices, rules)
+	l.names = l.survey.Names()
+	var err error
+	l.configs, err = configurations(ctx, h)
+	return l, errors.Join(rules.Err, err)
+}
+
+func check(ctx context.Context, h *host.Host, r *trap.Report) error {
+	l, err := look(ctx, h)
+	if l == nil {
+		return err
+	}
+	l.r = r
+	said := l.programs(ctx)
+	if h.Running() {
+		for _, n := range l.names {
+			l.name(ctx, n)
+			said = true
+		}
+		said = l.modemManager(ctx) || said
+		said = l.brltty(ctx) || said
+	}
+	for _, c := range l.configs {
+		l.configuration(c)
+		said = true
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case said:
+	case len(l.survey.Devices) > 0:
+		r.Clear("", "nothing refers to a USB serial device by its number")
+	default:
+		r.NotApplicable("", "there is no USB serial device, and nothing names one")
+	}
+	return nil
+}

@@ -1,0 +1,9 @@
+package serialnames
+
+import (
+	"testing"
+
+	"fettle/trap/traptest"
+)
+
+func TestGolden(t *testing.T) { traptest.Golden(t, &Trap) }
