@@ -80,13 +80,10 @@ time, it is undone, also when fettle, the connection or the host died meanwhile.
 }
 
 // SetUp plans what a trap's remedy sets up where nothing is wrong, and applies
-// it as a fix. Options.On names the subject, where it is not always the same.
+// it as a fix.
 func SetUp(ctx context.Context, a *app.App, t *trap.Trap, o Options) error {
 	o.Format, o.setUp = "text", true
 	f := t.Setup.Finding
-	if len(o.On) == 1 {
-		f.Subject = o.On[0]
-	}
 	f.Trap, f.Severity, f.Status = t.ID(), trap.Notice, trap.Found
 	if o.Subject != "" {
 		f.Subject = o.Subject

@@ -40,7 +40,7 @@ ModemManager leaves the named port alone, unless --modem is given.
 			if device == "" {
 				return app.Usagef("which device is %s? --for /dev/ttyUSB0; fettle serialname list shows them", name)
 			}
-			o.On = []string{"/dev/" + name}
+			o.Subject = "/dev/" + name
 			o.With = []string{"device=" + path.Base(device)}
 			for _, kv := range [][2]string{{"by", by}, {"profile", profile}} {
 				if kv[1] != "" {

@@ -122,7 +122,7 @@ func (l *looked) configuration(c config) {
 			Summary: c.of + " uses a name that two devices share: which one it gets depends on the order in which they are found",
 			ByHand:  "give the device a name of its own (fettle serialname set) and use that"})
 	case len(bad) > 0:
-		f := trap.Finding{Subject: c.path, Severity: trap.Notice, Evidence: ev,
+		f := trap.Finding{Subject: c.path, Severity: trap.Notice, Evidence: ev, Facts: trap.FactsOf(facts{}),
 			Summary: c.of + " names " + strings.Join(bad, ", ") + ": such a number is another device's after the next plugging or boot"}
 		if len(l.survey.Devices) > 1 {
 			f.Severity = trap.Warning

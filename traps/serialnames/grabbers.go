@@ -45,7 +45,7 @@ func (l *looked) modemManager(ctx context.Context) (said bool) {
 		d := &l.survey.Devices[i]
 		l.r.Found(trap.Finding{Subject: "ModemManager on " + d.Port + ":" + d.Interface, Severity: trap.Warning,
 			Evidence: []trap.Evidence{deviceEvidence(d), trap.Ev("systemctl show ModemManager", "%s", u.ActiveState)},
-			Params:   map[string]string{"ignore": d.Kernel},
+			Facts:    trap.FactsOf(facts{Ignore: d.Kernel}),
 			Summary:  "ModemManager sends AT commands to a serial port that something else uses: what that reads is disturbed for half a minute after each plugging and start",
 		})
 	}

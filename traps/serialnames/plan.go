@@ -13,24 +13,29 @@ import (
 	"fettle/conf/udev"
 	"fettle/host"
 	"fettle/remedy"
+	"fettle/remedy/step"
 	"fettle/serialname"
 	"fettle/trap"
 )
 
 func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error) {
+	know, err := trap.FactsIn[facts](f)
+	if err != nil {
+		return remedy.Plan{}, err
+	}
 	l, err := look(ctx, h)
 	if err != nil {
 		return remedy.Plan{}, err
 	}
 	switch {
-	case f.Params["command"] != "":
-		return l.limitProgram(ctx, f)
-	case f.Params["ignore"] != "":
-		return l.ignore(ctx, f)
-	case f.Params["trigger"] != "":
-		d := l.device(f.Params["trigger"])
+	case know.Command != "":
+		return l.limitProgram(ctx, f.Subject, know)
+	case know.Ignore != "":
+		return l.ignore(ctx, know.Ignore)
+	case know.Trigger != "":
+		d := l.device(know.Trigger)
 		if d == nil {
-			return remedy.Plan{}, remedy.Refuse("%s is gone", f.Params["trigger"])
+			return remedy.Plan{}, remedy.Refuse("%s is gone", know.Trigger)
 		}
 		return remedy.Plan{Title: "have udev apply the rule of " + f.Subject, Steps: apply(d, strings.TrimPrefix(f.Subject, "/dev/"))}, nil
 	case strings.HasPrefix(f.Subject, "/dev/"):
@@ -42,11 +47,11 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 // apply has udev read its rules anew and apply them to one device, and to
 // the one that has the name: by the time of an undo they may be plugged in
 // elsewhere, or gone.
-func apply(d *serialname.Device, name string) []remedy.Step {
-	trigger := func(match string) remedy.Step {
-		return remedy.Command{Do: []string{udevadm(), "trigger", "--action=change", "--settle", "--subsystem-match=tty", match}, Again: true, Limit: 2 * time.Minute}
+func apply(d *serialname.Device, name string) []step.Step {
+	trigger := func(match string) step.Step {
+		return step.Command{Do: []string{udevadm(), "trigger", "--action=change", "--settle", "--subsystem-match=tty", match}, Again: true, Limit: 2 * time.Minute}
 	}
-	steps := []remedy.Step{remedy.Command{Do: []string{udevadm(), "control", "--reload"}, Again: true}, trigger("--sysname-match=" + d.Kernel)}
+	steps := []step.Step{step.Command{Do: []string{udevadm(), "control", "--reload"}, Again: true}, trigger("--sysname-match=" + d.Kernel)}
 	if name != "" {
 		steps = append(steps, trigger("--property-match=DEVLINKS=*/dev/"+name+"*"))
 	}
@@ -199,7 +204,7 @@ func (l *looked) ownProgram(ctx context.Context) (string, error) {
 }
 
 // rulesFiles are the steps that write the rule, and take out those that gave the name so far.
-func (l *looked) rulesFiles(ctx context.Context, name, lines string) ([]remedy.Step, error) {
+func (l *looked) rulesFiles(ctx context.Context, name, lines string) ([]step.Step, error) {
 	was, err := l.h.ReadFile(ctx, serialname.RulesFile)
 	if err != nil && !host.IsAbsent(err) {
 		return nil, err
@@ -208,7 +213,7 @@ func (l *looked) rulesFiles(ctx context.Context, name, lines string) ([]remedy.S
 	if _, errs := udev.Parse(serialname.RulesFile, content); len(errs) > 0 {
 		return nil, remedy.Refuse("with the new lines, udev would not read it whole: %v", errs[0])
 	}
-	var steps []remedy.Step
+	var steps []step.Step
 	for _, r := range l.rulesOf(name) {
 		if !strings.HasPrefix(r.Path, "/etc/udev/rules.d/") {
 			return nil, remedy.Refuse("%s gives /dev/%s already: change that first", r.At(), name)
@@ -216,16 +221,16 @@ func (l *looked) rulesFiles(ctx context.Context, name, lines string) ([]remedy.S
 		if r.Path == serialname.RulesFile {
 			continue
 		}
-		step, err := l.commentOut(ctx, r)
+		out, err := l.commentOut(ctx, r)
 		if err != nil {
 			return nil, err
 		}
-		steps = append(steps, step)
+		steps = append(steps, out)
 	}
 	if bytes.Equal(was, content) {
 		return steps, nil
 	}
-	return append(steps, remedy.File{Path: serialname.RulesFile, Content: content, Was: was}), nil
+	return append(steps, step.File{Path: serialname.RulesFile, Content: content, Was: was}), nil
 }
 
 // rulesOf are the admin's rules that give a name, each file once.
@@ -242,7 +247,7 @@ func (l *looked) rulesOf(name string) (out []udev.Rule) {
 }
 
 // commentOut makes comments of a rule's lines.
-func (l *looked) commentOut(ctx context.Context, r udev.Rule) (remedy.Step, error) {
+func (l *looked) commentOut(ctx context.Context, r udev.Rule) (step.Step, error) {
 	was, err := l.h.ReadFile(ctx, r.Path)
 	if err != nil {
 		return nil, err
@@ -258,7 +263,7 @@ func (l *looked) commentOut(ctx context.Context, r udev.Rule) (remedy.Step, erro
 	if len(l.ofFile(r)) > 1 {
 		return nil, remedy.Refuse("%s gives the name more than once: leave one line", r.Path)
 	}
-	return remedy.File{Path: r.Path, Content: []byte(strings.Join(lines, "")), Was: was}, nil
+	return step.File{Path: r.Path, Content: []byte(strings.Join(lines, "")), Was: was}, nil
 }
 
 // ofFile are the rules of r's file that give a name of r's.
@@ -276,8 +281,8 @@ func (l *looked) ofFile(r udev.Rule) (out []udev.Rule) {
 }
 
 // limitProgram puts timeout(1) before a program that rules run.
-func (l *looked) limitProgram(ctx context.Context, f trap.Finding) (remedy.Plan, error) {
-	file, command := f.Params["rule"], f.Params["command"]
+func (l *looked) limitProgram(ctx context.Context, program string, know facts) (remedy.Plan, error) {
+	file, command := know.Rule, know.Command
 	was, err := l.h.ReadFile(ctx, file)
 	if err != nil {
 		return remedy.Plan{}, err
@@ -289,15 +294,15 @@ func (l *looked) limitProgram(ctx context.Context, f trap.Finding) (remedy.Plan,
 	if now == string(was) {
 		return remedy.Plan{}, remedy.Refuse("%s does not say %q in one piece: put /usr/bin/timeout 10 before it by hand", file, command)
 	}
-	return remedy.Plan{Title: "end " + f.Subject + " after 10 s", Vanishes: "timeout(1) is what udev runs now",
-		Steps: []remedy.Step{remedy.File{Path: file, Content: []byte(now), Was: was}, remedy.Command{Do: []string{udevadm(), "control", "--reload"}, Again: true}}}, nil
+	return remedy.Plan{Title: "end " + program + " after 10 s", Vanishes: "timeout(1) is what udev runs now",
+		Steps: []step.Step{step.File{Path: file, Content: []byte(now), Was: was}, step.Command{Do: []string{udevadm(), "control", "--reload"}, Again: true}}}, nil
 }
 
 // ignore has ModemManager leave a port alone.
-func (l *looked) ignore(ctx context.Context, f trap.Finding) (remedy.Plan, error) {
-	d := l.device(f.Params["ignore"])
+func (l *looked) ignore(ctx context.Context, kernel string) (remedy.Plan, error) {
+	d := l.device(kernel)
 	if d == nil {
-		return remedy.Plan{}, remedy.Refuse("%s is gone", f.Params["ignore"])
+		return remedy.Plan{}, remedy.Refuse("%s is gone", kernel)
 	}
 	const file = "/etc/udev/rules.d/78-fettle-no-modem.rules"
 	was, err := l.h.ReadFile(ctx, file)
@@ -307,7 +312,7 @@ func (l *looked) ignore(ctx context.Context, f trap.Finding) (remedy.Plan, error
 	line := fmt.Sprintf("SUBSYSTEM==\"tty\", ATTRS{idVendor}==\"%s\", ATTRS{idProduct}==\"%s\", ENV{ID_MM_PORT_IGNORE}=\"1\"\n", d.Vendor, d.Product)
 	return remedy.Plan{Title: "have ModemManager leave " + d.IDs() + " alone", Vanishes: "the port is none of ModemManager's any more",
 		Notes: []string{"ModemManager leaves the port when it is restarted, or the device is plugged in again."},
-		Steps: append([]remedy.Step{remedy.File{Path: file, Content: append(bytes.Clone(was), line...), Was: was}}, apply(d, "")...)}, nil
+		Steps: append([]step.Step{step.File{Path: file, Content: append(bytes.Clone(was), line...), Was: was}}, apply(d, "")...)}, nil
 }
 
 // rewrite has a configuration name its devices by what they are.
@@ -339,7 +344,7 @@ func (l *looked) rewrite(ctx context.Context, f trap.Finding) (remedy.Plan, erro
 	if err != nil {
 		return remedy.Plan{}, err
 	}
-	p.Steps = []remedy.Step{remedy.File{Path: c.path, Content: []byte(strings.Join(lines, "")), Was: was, Secret: st.Mode.Perm()&0o004 == 0}}
+	p.Steps = []step.Step{step.File{Path: c.path, Content: []byte(strings.Join(lines, "")), Was: was, Secret: st.Mode.Perm()&0o004 == 0}}
 	return p, nil
 }
 

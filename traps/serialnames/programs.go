@@ -71,7 +71,7 @@ func (l *looked) program(ctx context.Context, r udev.Rule, t udev.Token) {
 		l.r.Clear(subject, "has a time limit", ev)
 	default:
 		l.r.Found(trap.Finding{Subject: subject, Severity: trap.Warning, Evidence: []trap.Evidence{ev},
-			Params:  map[string]string{"rule": r.Path, "command": t.Value},
+			Facts:   trap.FactsOf(facts{Rule: r.Path, Command: t.Value}),
 			Summary: bin + " is asked about serial devices without a time limit: at boot, a device that says nothing holds up whatever waits for udev",
 			Detail:  "udev ends it after three minutes (event_timeout in udev.conf)."})
 	}

@@ -22,13 +22,21 @@ var Trap = trap.Trap{
 	Cost:  trap.Instant,
 	Check: check,
 	Plan:  plan,
-	Setup: &trap.Setup{Name: "serialname", Finding: trap.Finding{Summary: "give a serial device a name", Params: map[string]string{"set": "yes"}}},
+	Setup: &trap.Setup{Name: "serialname", Finding: trap.Finding{Summary: "give a serial device a name", Facts: trap.FactsOf(facts{})}},
 	Choices: []trap.Choice{
 		{Name: "device", About: "which device gets the name: its kernel name, as ttyUSB0"},
 		{Name: "by", About: "what tells it apart: its serial number, the port it is plugged into, or what it says to a probe", Values: []string{"serial", "port", "probe"}},
 		{Name: "profile", About: "by which profile a probe recognises it: fettle serialname probe --list shows them"},
 		{Name: "modem", About: "whether ModemManager may use the port", Values: []string{"yes", "no"}, Default: "no"},
 	},
+}
+
+// facts are what the plan needs to know beyond the subject.
+type facts struct {
+	Trigger string // the device that udev has to apply its rules to
+	Ignore  string // the device that ModemManager shall leave alone
+	// Rule is the file of a rule that runs Command.
+	Rule, Command string
 }
 
 // looked is what the check saw.

@@ -101,7 +101,7 @@ var Scenarios = []lab.Scenario{
 				is([]string{"readlink", "/dev/socket"}, "ttyUSB0"), is([]string{"readlink", "/dev/meter"}, "ttyUSB1"),
 			})},
 			{Name: "undone", Acts: []lab.Act{
-				{Run: []string{"fettle", "undo"}},
+				{Run: []string{"fettle", "undo", "--yes"}},
 				{Run: []string{"test", "!", "-e", "/dev/socket"}},
 				is([]string{"readlink", "/dev/meter"}, "ttyUSB1"),
 			}},
