@@ -124,7 +124,9 @@ func read(ctx context.Context, h *host.Host, kernel, full, port string) (Device,
 		return d, false, failed // pulled out while it was read
 	}
 	d.major = attr(&d.chain[0], "dev")
-	d.readDatabase(ctx, h)
+	if err := d.readDatabase(ctx, h); err != nil {
+		return d, false, err
+	}
 	return d, failed == nil, failed
 }
 
@@ -154,7 +156,10 @@ func chain(ctx context.Context, h *host.Host, full string, failed *error) []udev
 			}
 			continue
 		}
-		driver, _ := h.Readlink(ctx, dir+"/driver")
+		driver, err := h.Readlink(ctx, dir+"/driver")
+		if err != nil && !host.IsAbsent(err) && !gone(err) {
+			*failed = err
+		}
 		out = append(out, udev.Node{Kernel: path.Base(dir), Subsystem: path.Base(subsystem), Driver: base(driver),
 			Attr: func(name string) (string, bool) {
 				if strings.Contains(name, "..") || path.IsAbs(name) {
@@ -185,7 +190,7 @@ func base(p string) string {
 // readDatabase adds what udev's builtins found out: /run/udev/data/cMAJOR:MINOR
 // (libsystemd, src/libsystemd/sd-device/device-private.c). Without it the
 // environment is made of what sysfs says.
-func (d *Device) readDatabase(ctx context.Context, h *host.Host) {
+func (d *Device) readDatabase(ctx context.Context, h *host.Host) error {
 	d.env = map[string]string{"ID_BUS": "usb", "ID_VENDOR_ID": d.Vendor, "ID_MODEL_ID": d.Product,
 		"ID_USB_INTERFACE_NUM": d.Interface, "SUBSYSTEM": "tty", "DEVNAME": d.Dev()}
 	if d.Serial != "" {
@@ -193,8 +198,11 @@ func (d *Device) readDatabase(ctx context.Context, h *host.Host) {
 	}
 	d.env["MAJOR"], d.env["MINOR"], _ = strings.Cut(d.major, ":")
 	b, err := h.ReadFile(ctx, "/run/udev/data/c"+d.major)
+	if host.IsAbsent(err) {
+		return nil
+	}
 	if err != nil {
-		return
+		return err
 	}
 	for line := range strings.Lines(string(b)) {
 		line = strings.TrimRight(line, "\n")
@@ -209,6 +217,7 @@ func (d *Device) readDatabase(ctx context.Context, h *host.Host) {
 	}
 	slices.Sort(d.Links)
 	d.IDPath = d.env["ID_PATH"]
+	return nil
 }
 
 // Rules is the device as udev's rules see it when it is plugged in.

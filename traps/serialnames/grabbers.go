@@ -97,11 +97,16 @@ func (l *looked) brltty(ctx context.Context) (said bool) {
 		}
 		dir := "/sys/bus/usb/devices/"
 		driver, err := l.h.Readlink(ctx, dir+e.Name+"/driver")
-		if err != nil || path.Base(driver) != "usbfs" {
+		if host.IsAbsent(err) || err == nil && path.Base(driver) != "usbfs" {
 			continue
 		}
-		vendor, _ := l.h.ReadString(ctx, dir+m[1]+"/idVendor")
-		product, _ := l.h.ReadString(ctx, dir+m[1]+"/idProduct")
+		vendor, verr := l.h.ReadString(ctx, dir+m[1]+"/idVendor")
+		product, perr := l.h.ReadString(ctx, dir+m[1]+"/idProduct")
+		if err = errors.Join(err, verr, perr); err != nil {
+			l.r.Unknown("brltty on "+m[1], err)
+			said = true
+			continue
+		}
 		ids := strings.TrimLeft(vendor, "0") + "/" + strings.TrimLeft(product, "0") + "/"
 		if !slices.ContainsFunc(patterns, func(p string) bool { return strings.Contains(p, ids) }) {
 			continue

@@ -5,7 +5,6 @@ package serialnames
 import (
 	"context"
 	_ "embed"
-	"errors"
 
 	"fettle/conf/udev"
 	"fettle/host"
@@ -58,11 +57,14 @@ func look(ctx context.Context, h *host.Host) (*looked, error) {
 		}
 	}
 	rules := udev.Read(ctx, h)
+	if rules.Err != nil {
+		return nil, rules.Err // one rule that was not read may give or take any name
+	}
 	l.survey = serialname.NewSurvey(devices, rules)
 	l.names = l.survey.Names()
 	var err error
 	l.configs, err = configurations(ctx, h)
-	return l, errors.Join(rules.Err, err)
+	return l, err
 }
 
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
