@@ -9,6 +9,7 @@ import (
 	"math"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,6 +22,7 @@ import (
 type Command struct {
 	Build string         // first; fails: the commit is skipped
 	Run   string         // prints the figure, or passes and fails
+	In    []string       // what runs Run, as its last argument, in the checkout; nil: /bin/sh -c
 	Match *regexp.Regexp // finds the figure; nil: the last line that is a number
 	Kind  belief.Kind
 	Limit time.Duration // of either
@@ -41,13 +43,13 @@ const logLimit = 16 << 20
 // gets all that is printed.
 func (c *Command) read(ctx context.Context, dir, hash string, log io.Writer) (float64, error) {
 	if c.Build != "" {
-		if status, err := c.sh(ctx, dir, hash, c.Build, log, nil); err != nil || status != 0 {
+		if status, err := c.sh(ctx, dir, hash, nil, c.Build, log, nil); err != nil || status != 0 {
 			return 0, cause("the build", status, err)
 		}
 	}
 	var found figure
 	found.match = c.Match
-	status, err := c.sh(ctx, dir, hash, c.Run, log, &found)
+	status, err := c.sh(ctx, dir, hash, c.In, c.Run, log, &found)
 	switch {
 	case err != nil || status == exitSkip || status > 125:
 		return 0, cause("the run", status, err)
@@ -72,10 +74,14 @@ func cause(what string, status int, err error) error {
 
 // sh runs a line and waits for all that it started: a process that outlives it
 // would disturb the next reading.
-func (c *Command) sh(ctx context.Context, dir, hash, line string, log io.Writer, out *figure) (int, error) {
+func (c *Command) sh(ctx context.Context, dir, hash string, in []string, line string, log io.Writer, out *figure) (int, error) {
 	within, stop := context.WithTimeout(ctx, c.Limit)
 	defer stop()
-	cmd := exec.CommandContext(within, "/bin/sh", "-c", line)
+	if in == nil {
+		in = []string{"/bin/sh", "-c"}
+	}
+	argv := append(slices.Clone(in), line)
+	cmd := exec.CommandContext(within, argv[0], argv[1:]...)
 	cmd.Dir = dir
 	cmd.Env = append(environ(), "FETTLE_COMMIT="+hash)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

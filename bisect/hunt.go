@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"fettle/bisect/belief"
@@ -151,7 +152,7 @@ func (h *Hunt) begin() (*state, error) {
 	if err := makeFolder(s.Logs()); err != nil {
 		return nil, err
 	}
-	b := begun{Good: commits[0].Hash, Bad: commits[len(commits)-1].Hash, Build: h.Command.Build, Run: h.Command.Run,
+	b := begun{Good: commits[0].Hash, Bad: commits[len(commits)-1].Hash, Build: h.Command.Build, Run: h.Command.Run, In: strings.Join(h.Command.In, " "),
 		Tests: h.Command.Kind == belief.Tests}
 	if h.Command.Match != nil {
 		b.Match = h.Command.Match.String()

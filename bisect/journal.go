@@ -30,6 +30,7 @@ type begun struct {
 	Bad   string `json:"bad"`
 	Build string `json:"build,omitempty"`
 	Run   string `json:"run"`
+	In    string `json:"in,omitempty"`
 	Match string `json:"match,omitempty"`
 	Tests bool   `json:"tests,omitempty"`
 }

@@ -145,7 +145,8 @@ type Probe struct {
 type Stage struct {
 	Name   string            `json:"name"` // prepare, check, fix, recheck, confirm, others, undo, after-undo
 	OK     bool              `json:"ok"`
-	Said   string            `json:"said,omitempty"` // what was found, or why it failed
+	Said   string            `json:"said,omitempty"`   // what was found, or why it failed; what a command printed
+	Status int               `json:"status,omitempty"` // of a command
 	Probes map[string]string `json:"probes,omitempty"`
 	Took   time.Duration     `json:"took_ns"`
 }

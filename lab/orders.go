@@ -16,6 +16,8 @@ type Orders struct {
 	Scenario Scenario `json:"scenario"`
 	// Experiment is the name of one to run instead of a scenario; Trap may be empty then.
 	Experiment string `json:"experiment,omitempty"`
+	// Command is run instead of either, and what it prints is told.
+	Command []string `json:"command,omitempty"`
 	// Sabotage is the name of a plan of the trap that was spoilt on purpose: it
 	// is applied instead, and the story must fail.
 	Sabotage string `json:"sabotage,omitempty"`

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -22,6 +23,7 @@ import (
 // bisectFlags are what a hunt is asked for.
 type bisectFlags struct {
 	repo, good, bad, build, run, match string
+	boot                               string
 	termGood, termBad, format, plots   string
 	tests, several, fresh              bool
 	confidence, noise                  float64
@@ -52,6 +54,7 @@ the merge. Interrupted or killed, the same command line goes on where it was.
 Exit status: 0 sure, 1 not sure after --max-runs, 2 usage error, 3 failed.`,
 		Example: `  fettle bisect --good v1.2 --bad main --build make --run ./bench
   fettle bisect --good v1.2 --bad main --run ./bench --match 'p99: ([0-9.]+) ms' --several
+  fettle bisect --good v6.1 --bad v6.6 --build 'make -j8 ARCH=um' --boot 'linux --mem 512 --tool fio' --run "$(cat job)"
   fettle bisect --good HEAD~50 --bad HEAD --run 'go test -run TestFlaky ./net' --tests`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.bisect(cmd, f) },
@@ -62,6 +65,7 @@ Exit status: 0 sure, 1 not sure after --max-runs, 2 usage error, 3 failed.`,
 	fl.StringVar(&f.bad, "bad", "", "the newer end, `REV`")
 	fl.StringVar(&f.build, "build", "", "run this `COMMAND` first; a commit for which it fails is skipped")
 	fl.StringVar(&f.run, "run", "", "the `COMMAND` that prints the figure")
+	fl.StringVar(&f.boot, "boot", "", "run the command on a throwaway machine with this kernel of the checkout: its `FILE`, and flags of fettle-lab boot behind it")
 	fl.StringVar(&f.match, "match", "", "find the figure by this `REGEXP` (its last group), in the last line it matches")
 	fl.BoolVar(&f.tests, "tests", false, "the command passes or fails, and may be flaky")
 	fl.BoolVar(&f.several, "several", false, "look for more than one change; costs more runs")
@@ -115,6 +119,9 @@ func (f bisectFlags) hunt(cmd *cobra.Command) (*bisect.Hunt, error) {
 	}
 	h.Prior.Noise = f.noise
 	var err error
+	if h.Command.In, err = f.inMachine(); err != nil {
+		return nil, err
+	}
 	if h.Prior.Levels, err = f.known(); err != nil {
 		return nil, err
 	}
@@ -127,6 +134,24 @@ func (f bisectFlags) hunt(cmd *cobra.Command) (*bisect.Hunt, error) {
 		return nil, app.Exit(app.ExitUsage, err)
 	}
 	return h, nil
+}
+
+// inMachine is what runs the command on a machine with the checkout's kernel;
+// nil without --boot.
+func (f bisectFlags) inMachine() ([]string, error) {
+	words := strings.Fields(f.boot)
+	if len(words) == 0 {
+		return nil, nil
+	}
+	if strings.HasPrefix(words[0], "-") {
+		return nil, app.Usagef("--boot %q: expected the kernel's file first, then flags", f.boot)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, app.Failf("finding fettle-lab: %w", err)
+	}
+	in := []string{self, "boot", "--kernel", words[0], "--timeout", f.timeout.String()}
+	return append(append(in, words[1:]...), "--", "/bin/sh", "-c"), nil
 }
 
 // known are the levels of --levels; nil where it is not given.

@@ -69,7 +69,7 @@ blockcache and fettle measure cachesim run it.`,
 			return app.Usagef("which instrument? `%s measure --help` lists them", Name)
 		}}
 	measure.AddCommand(a.measureBlockcacheCmd(), a.measureCachesimCmd())
-	c.AddCommand(a.labCmd(), measure, a.bisectCmd(), a.newCmd(), app.ManCmd(), a.drawCmd())
+	c.AddCommand(a.labCmd(), a.bootCmd(), measure, a.bisectCmd(), a.newCmd(), app.ManCmd(), a.drawCmd())
 	c.AddCommand(keypath.New(keypath.Given{Stdout: a.Stdout, Stderr: a.Stderr, Usagef: app.Usagef, Failf: app.Failf}))
 	c.InitDefaultCompletionCmd()
 	app.RefuseOtherShells(c)

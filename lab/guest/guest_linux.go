@@ -99,6 +99,16 @@ func tellStory(o lab.Orders, first int, find func(trap, name string) (lab.Experi
 		}
 		return host.Done()
 	}
+	if o.Command != nil {
+		out, status, err := run(o.Command, nil)
+		if err != nil {
+			status = -1
+		}
+		if err := host.Stage(lab.CommandStage(out, status, err)); err != nil {
+			return err
+		}
+		return host.Done()
+	}
 	p := newPlayer(o, host)
 	if len(o.Scenario.Steps) > 0 {
 		p.steps(first)
