@@ -133,6 +133,9 @@ func (k *killer) Sync(f machine.Ref) error {
 func (k *killer) WriteValue(p, v string) error {
 	return k.around("value "+p, nil, func() error { return k.Machine.WriteValue(p, v) })
 }
+func (k *killer) CopyOpen(ctx context.Context, f machine.OpenFile, to string) error {
+	return k.around("copy "+to, nil, func() error { return k.Machine.CopyOpen(ctx, f, to) })
+}
 func (k *killer) SetMTU(i, mtu int) error {
 	return k.around("mtu", nil, func() error { return k.Machine.SetMTU(i, mtu) })
 }

@@ -75,7 +75,7 @@ func (p *player) story() {
 		if before, err = p.others(); err != nil {
 			return "", fmt.Errorf("looking for other traps before the fix: %w", err)
 		}
-		argv := append(p.fettle(), "fix", p.orders.Trap, "--yes")
+		argv := append(p.fettle(), "fix", p.orders.Trap, "--yes", "--yes-irreversible")
 		if s.Subject != "" {
 			argv = append(argv, "--on", s.Subject)
 		}

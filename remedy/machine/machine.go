@@ -38,6 +38,12 @@ type Machine interface {
 	// page cache. A device that holds none of version 1, has no medium or is
 	// not there is nil without an error.
 	MDSuperblock(device string) (*mdraid.Superblock, error)
+	// HeldOpen is how many bytes on disk a file has that a process holds open;
+	// a Changed where that is another file by now.
+	HeldOpen(f OpenFile) (int64, error)
+	// Room is how many bytes are free for others than root where a folder is,
+	// or will be.
+	Room(dir string) (int64, error)
 	// Ask runs a command that only reads. Its exit status is no error.
 	Ask(ctx context.Context, argv []string, limit time.Duration) (Output, error)
 	// Systemctl is the path of systemctl, empty when there is none; booted
@@ -52,6 +58,9 @@ type Machine interface {
 	// one that is there and writes. Sync makes them durable.
 	Create(path string, content []byte) (ID, error)
 	Overwrite(f Ref, content []byte) error
+	// CopyOpen copies what a process holds open, also a file without a name,
+	// into a new file of mode 0600, durably, or leaves none.
+	CopyOpen(ctx context.Context, f OpenFile, to string) error
 	Unlink(f Ref) error
 	// Rename gives the file another name in the same folder.
 	Rename(from Ref, to string) error
@@ -112,6 +121,15 @@ func (e *Untrusted) Error() string {
 type Link struct {
 	Name                       string // as octets.Text writes it
 	Index, MTU, Master, Parent int
+}
+
+// OpenFile is a file that a process holds open.
+type OpenFile struct {
+	PID int `json:"pid"`
+	FD  int `json:"fd"`
+	// Dev and Inode are as fstat(2) has them: process numbers are used again.
+	Dev   uint64 `json:"dev"`
+	Inode uint64 `json:"inode"`
 }
 
 // Output is what a command left behind.

@@ -3,6 +3,7 @@ package deletedopenfiles
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -117,14 +118,23 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 		}
 		p.CutsConnection = p.CutsConnection || u == "NetworkManager.service" || u == "systemd-networkd.service"
 	}
+	losses, err := lossesOf(ctx, h, told)
+	if err != nil {
+		return remedy.Plan{}, fmt.Errorf("looking for what a %s destroys: %w", act, err)
+	}
+	copies, into, err := copiesOf(ctx, h, f, losses)
+	if err != nil {
+		return remedy.Plan{}, err
+	}
+	p.Steps = append(copies, p.Steps...)
 	for _, u := range units {
-		p.Steps = append(p.Steps, step.Unit{Name: u, Act: act})
+		p.Steps = append(p.Steps, step.Unit{Name: u, Act: act, Destroys: losses.of(u, into)})
 	}
 	if act == "restart" {
-		p.Notes = append(p.Notes, "A restart cannot be undone: what the service has open is closed, its clients are cut off, and what it keeps in memory alone is gone.")
+		p.Notes = append(p.Notes, "A restart closes what the service has open, cuts its clients off, and ends what it keeps in memory alone.")
 	}
-	if told.Kind == kindSpace {
-		p.Notes = append(p.Notes, "The deleted files are gone for good once they are closed. To keep one, copy it first: cp /proc/PID/fd/N /elsewhere.")
+	if into != "" {
+		p.Notes = append(p.Notes, "What is written to the deleted files between the copy and the "+act+" is not in the copies. Without copies: --with copy=no.")
 	}
 	if why != "" {
 		p.Notes = append(p.Notes, why)

@@ -14,6 +14,7 @@ import (
 
 	"fettle/host"
 	"fettle/internal/ui"
+	"fettle/remedy"
 	"fettle/trap"
 )
 
@@ -21,7 +22,9 @@ import (
 var lore string
 
 // Trap is deleted-open-files.
-var Trap = trap.Trap{Lore: trap.Lore(lore), Check: check, Plan: plan}
+var Trap = trap.Trap{Lore: trap.Lore(lore), Check: check, Plan: plan, Choices: []trap.Choice{
+	{Name: "copy", About: "where the content of deleted files is copied before a restart destroys it: a folder, or no; below " + remedy.DefaultDir + " unless given"},
+}}
 
 // The kinds of finding.
 const (

@@ -3,11 +3,13 @@ package proof
 import (
 	"fettle/lab/sabotage"
 	"fettle/remedy/step"
+	"fettle/traps/deletedopenfiles/steps"
 )
 
 // Sabotages are plans that must be noticed.
 var Sabotages = []sabotage.Sabotage{
 	{Name: "stopped", Scenario: "service-runs-replaced-program", Spoil: acting("stop")},
+	{Name: "not-copied", Scenario: "service-holds-deleted-log", Spoil: sabotage.Without(func(steps.CopyOut) bool { return true })},
 	{Name: "writer-stopped", Scenario: "service-holds-deleted-log", Spoil: acting("stop")},
 }
 

@@ -1,0 +1,190 @@
+package steps
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"fettle/internal/means"
+	"fettle/remedy"
+	"fettle/remedy/machine"
+	"fettle/remedy/step"
+)
+
+// held is a file without a name that this process has open.
+func held(t *testing.T, content []byte, size int64) (*os.File, machine.OpenFile) {
+	t.Helper()
+	means.Root(t)
+	f, err := os.CreateTemp(t.TempDir(), "held")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	f.Write(content)
+	if size > 0 {
+		if err := f.Truncate(size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		t.Fatal(err)
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		t.Fatal(err)
+	}
+	return f, machine.OpenFile{PID: os.Getpid(), FD: int(f.Fd()), Dev: uint64(st.Dev), Inode: st.Ino}
+}
+
+// ground is a folder that nobody but root can lead elsewhere.
+func ground(t *testing.T, options string) string {
+	t.Helper()
+	means.Root(t)
+	dir, err := os.MkdirTemp("/run", "fettle-copyout-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if options != "" {
+		if err := unix.Mount("tmpfs", dir, "tmpfs", 0, options); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+	}
+	return dir
+}
+
+func site(t *testing.T) *step.Site {
+	return &step.Site{Machine: machine.Linux{}, Temp: ".fettle-0001-0", Log: func(l string) { t.Log(l) }}
+}
+
+func TestCopyOut(t *testing.T) {
+	_, open := held(t, []byte("precious"), 1<<30) // the rest is a hole
+	dir := ground(t, "")
+	s := CopyOut{Open: open, Name: "/var/log/app.log", To: dir + "/rescued/now/app.log.7-5"}
+	if its, err := s.Items(t.Context(), machine.Linux{}); err != nil || its != nil {
+		t.Fatalf("items: %v, %v", its, err)
+	}
+	// What a kill left of an earlier try is in nobody's way.
+	os.MkdirAll(filepath.Dir(s.To), 0o700)
+	os.WriteFile(filepath.Join(filepath.Dir(s.To), ".fettle-0001-0"), []byte("half"), 0o600)
+	for range 2 { // twice ends the same
+		if err := s.Apply(t.Context(), site(t), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(s.To, &st); err != nil || st.Size != 1<<30 || st.Mode&0o7777 != 0o600 {
+		t.Fatalf("%+v, %v", st, err)
+	}
+	if st.Blocks*512 > 1<<20 {
+		t.Errorf("the copy takes %d bytes: holes became zeros", st.Blocks*512)
+	}
+	f, _ := os.Open(s.To)
+	defer f.Close()
+	b := make([]byte, 8)
+	if f.Read(b); !bytes.Equal(b, []byte("precious")) {
+		t.Errorf("the copy says %q", b)
+	}
+	if names, _ := filepath.Glob(dir + "/rescued/now/*"); len(names) != 1 {
+		t.Errorf("left: %v", names)
+	}
+	if done, err := s.Done(t.Context(), machine.Linux{}, nil, nil); !done || err != nil {
+		t.Errorf("done: %v, %v", done, err)
+	}
+}
+
+// A number of a descriptor is used again: another file is not copied.
+func TestCopyOutOfAnotherFile(t *testing.T) {
+	f, open := held(t, []byte("a"), 0)
+	other, _ := held(t, []byte("b"), 0)
+	dir := ground(t, "")
+	s := CopyOut{Open: open, Name: "x", To: dir + "/x"}
+	if err := unix.Dup2(int(other.Fd()), int(f.Fd())); err != nil {
+		t.Fatal(err)
+	}
+	for what, err := range map[string]error{"items": second(s.Items(t.Context(), machine.Linux{})), "apply": s.Apply(t.Context(), site(t), nil)} {
+		var changed *machine.Changed
+		if !errors.As(err, &changed) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	f.Close()
+	if _, err := s.Items(t.Context(), machine.Linux{}); err == nil || !strings.Contains(err.Error(), "no longer the file") {
+		t.Errorf("closed: %v", err)
+	}
+	if _, err := os.Stat(s.To); err == nil {
+		t.Error("another file was copied")
+	}
+}
+
+func second(_ []step.Item, err error) error { return err }
+
+func TestCopyOutNeedsRoom(t *testing.T) {
+	_, open := held(t, bytes.Repeat([]byte("x"), 4<<20), 0)
+	dir := ground(t, "size=66m,mode=0700")
+	s := CopyOut{Open: open, Name: "/srv/db", To: dir + "/db"}
+	if _, err := s.Items(t.Context(), machine.Linux{}); err == nil || !strings.Contains(err.Error(), "has room for 2 MiB: name another folder") {
+		t.Errorf("items: %v", err)
+	}
+	var u *step.Untouched
+	if err := s.Apply(t.Context(), site(t), nil); !errors.As(err, &u) {
+		t.Errorf("apply: %v", err)
+	}
+	if es, _ := os.ReadDir(dir); len(es) > 0 {
+		t.Errorf("left: %v", es)
+	}
+}
+
+// Copies of what only root may read go where only root can look.
+func TestCopyOutOnOthersGround(t *testing.T) {
+	_, open := held(t, []byte("x"), 0)
+	dir := ground(t, "")
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	s := CopyOut{Open: open, Name: "x", To: dir + "/x"}
+	if err := s.Apply(t.Context(), site(t), nil); err == nil || !strings.Contains(err.Error(), "others than root may write to") {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(s.To); err == nil {
+		t.Error("a copy lies there")
+	}
+}
+
+// A copy that is interrupted leaves nothing.
+func TestCopyOutInterrupted(t *testing.T) {
+	_, open := held(t, bytes.Repeat([]byte("x"), 1<<20), 0)
+	dir := ground(t, "")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := (CopyOut{Open: open, Name: "x", To: dir + "/x"}).Apply(ctx, site(t), nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if es, _ := os.ReadDir(dir); len(es) > 0 {
+		t.Errorf("left: %v", es)
+	}
+}
+
+func TestCopyOutIsJournaled(t *testing.T) {
+	p := remedy.Plan{Steps: []step.Step{CopyOut{Open: machine.OpenFile{PID: 1, FD: 2, Dev: 3, Inode: 4}, Name: "n", To: "/t"}}}
+	b, err := json.Marshal(p)
+	var q remedy.Plan
+	if err == nil {
+		err = json.Unmarshal(b, &q)
+	}
+	if err != nil || len(q.Steps) != 1 || q.Steps[0] != p.Steps[0] {
+		t.Errorf("%s: %v, %v", b, q, err)
+	}
+	text, err := remedy.Script(p)
+	if err != nil || !strings.Contains(text, "cp --sparse=always --no-preserve=mode -- /proc/1/fd/2 /t") || !strings.Contains(text, "stat -Lc %i -- /proc/1/fd/2)\" = 4") {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
