@@ -19,6 +19,10 @@ func (f OpenFile) openPath() string {
 	return "/proc/" + strconv.Itoa(f.PID) + "/fd/" + strconv.Itoa(f.FD)
 }
 
+func (f OpenFile) is(st unix.Stat_t) bool {
+	return st.Mode&unix.S_IFMT == unix.S_IFREG && st.Ino == f.Inode && uint64(st.Dev) == f.Dev
+}
+
 func (f OpenFile) open() (*os.File, error) {
 	gone := func(why string) error {
 		return &Changed{Path: f.openPath(), Why: "is no longer the file that the plan was made for: " + why}
@@ -28,7 +32,7 @@ func (f OpenFile) open() (*os.File, error) {
 		return nil, gone(err.Error())
 	}
 	// Asked before it is opened: a FIFO of another process would block, a device act.
-	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Ino != f.Inode || uint64(st.Dev) != f.Dev {
+	if !f.is(st) {
 		return nil, gone("the process has another file open there")
 	}
 	fd, err := unix.Open(f.openPath(), unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
@@ -36,7 +40,7 @@ func (f OpenFile) open() (*os.File, error) {
 		return nil, &fs.PathError{Op: "open", Path: f.openPath(), Err: err}
 	}
 	file := os.NewFile(uintptr(fd), f.openPath())
-	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Ino != f.Inode || uint64(st.Dev) != f.Dev {
+	if err := unix.Fstat(fd, &st); err != nil || !f.is(st) {
 		file.Close()
 		return nil, gone("the process has just opened another one")
 	}
