@@ -27,6 +27,11 @@ var Experiments = []lab.Experiment{
 		Run: func(ctx context.Context, b *lab.Bench) error { return tabled(ctx, b, Small[:1], time.Minute) },
 	},
 	{
+		Name: "service", About: "fettle tune ksm under systemd, ended in every way: is KSM as it was?",
+		Long: true, Needs: lab.Needs{Engine: "qemu", Systemd: true, MemMiB: 768, Limit: 8 * time.Minute, Tools: []string{"systemctl", "journalctl"}},
+		Run: service,
+	},
+	{
 		Name: "paces-by-load", About: "The same for every load",
 		Named: true, Needs: sized(1024, 90*time.Minute),
 		Run: func(ctx context.Context, b *lab.Bench) error { return tabled(ctx, b, Small, time.Minute) },
@@ -76,7 +81,7 @@ func tabled(ctx context.Context, b *lab.Bench, loads []Load, length time.Duratio
 	if err := os.Symlink("/init", "/usr/bin/qemu-system-x86_64"); err != nil && !os.IsExist(err) {
 		return err
 	}
-	p := Place{Exec: b.Exec, Spawn: b.Spawn, StandIn: []string{"qemu-system-x86_64", lab.MergeableVerb}, Dir: "/run"}
+	p := Place{Paces: Paces, Exec: b.Exec, Spawn: b.Spawn, StandIn: []string{"qemu-system-x86_64", lab.MergeableVerb}, Dir: "/run"}
 	b.Columns(Columns...)
 	var broken []error
 	for _, l := range loads {

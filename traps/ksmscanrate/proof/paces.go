@@ -26,6 +26,7 @@ type Place struct {
 	// ksmtuned's sake it is called qemu-system.
 	StandIn []string
 	Dir     string // for small files
+	Paces   []string
 }
 
 // Columns are those of the rows that Compare tells.
@@ -67,7 +68,7 @@ type Result struct {
 // tells a row for each.
 func (p Place) Compare(ctx context.Context, l Load, length time.Duration, row func(cells ...string)) (r Result, err error) {
 	r.load = l
-	for _, name := range Paces {
+	for _, name := range p.Paces {
 		if name == Ksmtuned {
 			if _, err := os.Stat("/usr/sbin/ksmtuned"); err != nil {
 				continue
