@@ -29,7 +29,7 @@ func KSMCmd(a *app.App) *cobra.Command {
 	var f ksmFlags
 	c := &cobra.Command{
 		Use:   "ksm",
-		Short: "Memory saved by merging equal pages, and what ksmd's CPU time costs for it",
+		Short: "Memory saved by merging equal pages, and ksmd's CPU time",
 		Long: `Watches kernel samepage merging: memory saved, ksmd's CPU time, what merging
 saves after its own records are paid for, merged pages that writes parted again,
 and which processes have merged pages. On a terminal it draws as it goes.

@@ -91,16 +91,16 @@ func printUnit(a *app.App, f ksmFlags) error {
 		private, families = "no", "AF_INET AF_INET6"
 	}
 	for i, s := range argv {
-		argv[i] = escaped(s)
+		argv[i] = escaped(strings.ReplaceAll(s, "$", "$$"))
 	}
 	fmt.Fprintf(a.Stdout, unit, strings.Join(argv, " "), argv[0], write, private, families)
 	return nil
 }
 
-// escaped writes a word for a unit file: systemd.service(5), "Command lines",
-// and systemd.unit(5), "Specifiers".
+// escaped writes a word for a unit file: systemd.syntax(7), "Quoting", and
+// systemd.unit(5), "Specifiers".
 func escaped(s string) string {
-	s = strings.NewReplacer("%", "%%", "$", "$$", `\`, `\\`, `"`, `\"`).Replace(s)
+	s = strings.NewReplacer("%", "%%", `\`, `\\`, `"`, `\"`).Replace(s)
 	if strings.ContainsAny(s, " \t';") {
 		return `"` + s + `"`
 	}
