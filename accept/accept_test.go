@@ -191,6 +191,29 @@ func TestMark(t *testing.T) {
 	}
 }
 
+// TestMarkOfTwo: of two entries, the system's and the user's own, the one that holds counts.
+func TestMarkOfTwo(t *testing.T) {
+	lapsed, holds := Entry{Trap: "a", Reason: "old", Until: "2026-01-01"}, Entry{Trap: "a", Reason: "new"}
+	for _, es := range [][]Entry{{lapsed, holds}, {holds, lapsed}} {
+		r := trap.Result{Trap: "a", Outcomes: []trap.Outcome{{Trap: "a", Status: trap.Found}}}
+		(&List{Entries: es}).Mark(&r, time.Date(2026, 12, 31, 0, 0, 0, 0, time.Local))
+		if got := r.Outcomes[0].Accepted; got == nil || got.Lapsed != "" || got.Reason != "new" {
+			t.Errorf("%+v: %+v", es, got)
+		}
+	}
+}
+
+// TestSeenOfAnotherTrap: bridge-mtu-old is no finding of bridge-mtu.
+func TestSeenOfAnotherTrap(t *testing.T) {
+	s := &Seen{at: time.Unix(1e9, 0), was: emptyMemory(), now: emptyMemory()}
+	s.was.Findings["bridge-mtu-old:br0"] = shown{Said: "x"}
+	s.now.Findings["bridge-mtu-old:br0"] = shown{Said: "x"}
+	r := trap.Result{Trap: "bridge-mtu", Outcomes: []trap.Outcome{{Trap: "bridge-mtu", Status: trap.Clear}}}
+	if s.Mark(&r); len(r.Resolved) != 0 || len(s.now.Findings) != 1 {
+		t.Errorf("resolved: %+v", r.Resolved)
+	}
+}
+
 func TestSeen(t *testing.T) {
 	dir := t.TempDir()
 	found := func(subject, summary string) trap.Outcome {

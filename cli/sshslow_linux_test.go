@@ -110,19 +110,31 @@ UseDNS yes
 KbdInteractiveAuthentication yes
 C
 /usr/sbin/sshd -E "$dir/sshd.log"
-sleep 0.5
+n=0; until [ -s /run/sshd.pid ]; do n=$((n + 1)); [ $n -lt 100 ] || die "sshd does not start"; sleep 0.1; done
 pid=$(cat /run/sshd.pid)
-login() { # prints milliseconds
-	a=$(date +%s%N)
-	ssh -F none -i "$dir/key" -p 2200 -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR -b 198.51.100.1 root@127.0.0.1 true || die "login"
+login() { # prints milliseconds; sshd that is reloaded does not listen for a moment
+	n=0
+	while a=$(date +%s%N); ! ssh -F none -i "$dir/key" -p 2200 -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR -b 198.51.100.1 root@127.0.0.1 true 2> "$dir/err"; do
+		n=$((n + 1))
+		grep -q 'Connection refused' "$dir/err" && [ $n -lt 100 ] || die "login: $(cat "$dir/err")" >&2
+		sleep 0.1
+	done
 	echo $((($(date +%s%N) - a) / 1000000))
+}
+# A busy machine may take that long once; a silent resolver does each time.
+quick() {
+	for try in 1 2 3; do
+		t=$(login); echo "$1: $t ms"
+		[ "$t" -ge 3000 ] || return 0
+	done
+	die "still slow"
 }
 usedns() { /usr/sbin/sshd -T | sed -n 's/^usedns //p'; }
 t=$(login); echo "before: $t ms"; [ "$t" -ge 3000 ] || die "a silent resolver costs nothing"
 
 "$dir/fettle" fix ssh-slow-login --on reverse-dns --yes --confirm-within 60s || die "fix"
 [ -e /etc/ssh/sshd_config.d/00-fettle-slow-login.conf ] || die "no drop-in"
-t=$(login); echo "after: $t ms"; [ "$t" -lt 3000 ] || die "still slow"
+quick after
 "$dir/fettle" confirm || die confirm
 [ "$(cat /run/sshd.pid)" = "$pid" ] || die "sshd was restarted, not reloaded"
 /usr/sbin/sshd -T | grep -q '^kbdinteractiveauthentication yes' || die "keyboard-interactive is gone"
@@ -132,9 +144,10 @@ t=$(login); echo "after: $t ms"; [ "$t" -lt 3000 ] || die "still slow"
 [ "$(usedns)" = yes ] || die "UseDNS is not back"
 [ "$(wc -l < /run/reloads)" = 2 ] || die "undo did not reload sshd"
 
-"$dir/fettle" fix ssh-slow-login --on reverse-dns --yes --confirm-within 2s > "$dir/out" 2>&1 || { cat "$dir/out"; die "fix again"; }
-n=0; while [ -e /etc/ssh/sshd_config.d/00-fettle-slow-login.conf ]; do n=$((n + 1)); [ $n -lt 100 ] || die "nobody confirmed, and it stays"; sleep 0.1; done
-sleep 1; t=$(login); echo "unconfirmed: $t ms"; [ "$t" -ge 3000 ] || die "the rollback did not reload sshd"
+"$dir/fettle" fix ssh-slow-login --on reverse-dns --yes --confirm-within 8s > "$dir/out" 2>&1 || { cat "$dir/out"; die "fix again"; }
+n=0; while [ -e /etc/ssh/sshd_config.d/00-fettle-slow-login.conf ]; do n=$((n + 1)); [ $n -lt 400 ] || die "nobody confirmed, and it stays"; sleep 0.1; done
+n=0; while [ "$(wc -l < /run/reloads)" -lt 4 ] && [ $n -lt 100 ]; do n=$((n + 1)); sleep 0.1; done
+t=$(login); echo "unconfirmed: $t ms"; [ "$t" -ge 3000 ] || die "the rollback did not reload sshd"
 [ "$(wc -l < /run/reloads)" = 4 ] || die "reloads: $(cat /run/reloads)"
 
 # A configuration that sshd refuses for a reason of its own: nothing is touched.

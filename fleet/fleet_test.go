@@ -25,6 +25,8 @@ func TestParseHosts(t *testing.T) {
 		"a b":                     `f:1: host "a b" holds ' '`,
 		"a;reboot":                `f:1: host "a;reboot" holds ';'`,
 		"$(x)":                    `f:1:`,
+		"a$HOME":                  `f:1: host "a$HOME" holds '$'`,
+		"a`x`":                    "f:1: host \"a`x`\" holds '`'",
 		"root@-oProxyCommand=x":   `f:1: host "root@-oProxyCommand=x" has a name that begins with -`,
 		"a@b@-x":                  `f:1: host "a@b@-x" has a name that begins with -`,
 		"@":                       `f:1: host "@" lacks a name beside the @`,
