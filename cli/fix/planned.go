@@ -1,7 +1,9 @@
 package fix
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -37,6 +39,16 @@ func (p *planned) add(plan remedy.Plan) {
 			p.values[name] = value
 		}
 	}
+}
+
+// Extract is of the file as it stands, unless a step writes it.
+func (p *planned) Extract(ctx context.Context, kind, name string, of func(io.Reader) ([]byte, error)) ([]byte, error) {
+	if f, ok := p.files[path.Clean(name)]; ok && f.there {
+		return of(bytes.NewReader(f.content))
+	} else if ok {
+		return nil, host.ErrAbsent
+	}
+	return host.ExtractOf(ctx, p.Source, kind, name, of)
 }
 
 func (p *planned) ReadFile(ctx context.Context, name string, limit int64) ([]byte, error) {

@@ -259,3 +259,20 @@ func commandEnd(s string) int {
 	}
 	return len(strings.TrimRight(s, "\r\n"))
 }
+
+// Most is the console that most kernels talk to.
+func (m *Menus) Most() (Console, bool) {
+	count := map[Console]int{}
+	for _, l := range m.Lines() {
+		if installer, _, _ := l.Sides(); installer != nil {
+			count[*installer]++
+		}
+	}
+	best, n := Console{}, 0
+	for c, k := range count {
+		if k > n || k == n && (c.Port < best.Port || c.Port == best.Port && c.Speed > best.Speed) {
+			best, n = c, k
+		}
+	}
+	return best, n > 0
+}

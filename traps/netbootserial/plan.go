@@ -28,7 +28,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	case err != nil:
 		return remedy.Plan{}, err
 	}
-	c, from, err := choose(ctx, h, survey(m), f.Chosen("port"), f.Chosen("speed"))
+	c, from, err := choose(ctx, h, m, f.Chosen("port"), f.Chosen("speed"))
 	if err != nil {
 		return remedy.Plan{}, err
 	}
@@ -48,9 +48,9 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 
 // choose is what the admin says, else what most entries use, else what this
 // host's firmware names.
-func choose(ctx context.Context, h *host.Host, u use, port, speed string) (menu.Console, string, error) {
+func choose(ctx context.Context, h *host.Host, m *menu.Menus, port, speed string) (menu.Console, string, error) {
 	c, from := menu.Console{Port: -1, Speed: 115200}, ""
-	if most, ok := u.most(); ok {
+	if most, ok := m.Most(); ok {
 		c, from = most, "those that most entries use"
 	} else if p, err := spcr.Read(ctx, h); err == nil && p.Unit >= 0 {
 		c.Port, from = p.Unit, "those of this host's firmware"

@@ -44,17 +44,6 @@ func survey(m *menu.Menus) use {
 	return u
 }
 
-// most is the console that most lines use.
-func (u use) most() (menu.Console, bool) {
-	best, n := menu.Console{}, 0
-	for c, k := range u.count {
-		if k > n || k == n && k > 0 && (c.Port < best.Port || c.Port == best.Port && c.Speed > best.Speed) {
-			best, n = c, k
-		}
-	}
-	return best, n > 0
-}
-
 // served judges the menus of one folder. That a folder is silent is a fault
 // only where something wants it to talk: other entries, or this host's own BMC.
 func served(r *trap.Report, m *menu.Menus, known bool, untold error) {
@@ -82,7 +71,7 @@ func served(r *trap.Report, m *menu.Menus, known bool, untold error) {
 		say(trap.Notice, "the installer talks to a serial console, and the system that it installs will not",
 			"Parameters before --- are the installer's, those behind it go to the installed system.", u.half)
 	case u.talk > 0:
-		c, _ := u.most()
+		c, _ := m.Most()
 		r.Clear(m.Root, "every boot entry talks to "+c.String())
 	case known:
 		say(trap.Notice, "its boot menus are silent on serial consoles, though this host's own firmware offers one", "Hosts of the same make offer theirs through the BMC; fettle netboot serial rewrites the menus.", u.silent)

@@ -22,7 +22,14 @@ var lore trap.Lore
 
 // Trap is netboot-stale. Reading an initrd takes a second or two where there is
 // a tree, and nothing where there is none.
-var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Talks: true, Limit: time.Minute, Check: check}
+var Trap = trap.Trap{
+	Lore: lore, Cost: trap.Instant, Talks: true, Limit: time.Minute, Check: check, Plan: plan,
+	Choices: []trap.Choice{
+		{Name: "mirror", About: "the URL of the mirror that the new tree comes from (default: the one that the tree asks)"},
+		{Name: "deb", About: "a package debian-installer-NUMBER-netboot-ARCH to take it from instead"},
+		{Name: "keyring", About: "whose keys sign it (default: Debian's archive)"},
+	},
+}
 
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	roots, unread := tftpd.Roots(ctx, h)

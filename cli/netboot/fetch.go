@@ -1,0 +1,253 @@
+package netboot
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fettle/cli/app"
+	"fettle/host"
+	"fettle/internal/ui"
+	"fettle/netboot/renew"
+	"fettle/netboot/tree"
+)
+
+type fetchOptions struct {
+	mirror, suite, arch, keyring string
+	deb, like, sum               string
+	gtk                          bool
+}
+
+func fetchCmd(a *app.App) *cobra.Command {
+	var o fetchOptions
+	c := &cobra.Command{
+		Use:   "fetch FOLDER (--suite SUITE | --deb FILE)",
+		Short: "Fetch Debian's installer into a new folder, verified up to Debian's keys",
+		Long: `Fetches netboot.tar.gz of a suite from a mirror. gpgv verifies the suite's
+InRelease with the keys of Debian's archive; that has the hash of SHA256SUMS, and
+this the tarball's. What does not fit is not unpacked. Or it takes a package
+debian-installer-NUMBER-netboot-ARCH that apt knows: its hash must be the one in
+apt's own verified lists.
+
+--like ROOT carries over what was added to the tree that is served from there:
+files that the new one lacks, and the serial console of its menus.
+
+The folder appears when it is whole. fettle fix netboot-stale fetches and puts
+the new tree in the old one's place.
+
+Exit status: 0 done, 2 usage error or input, 3 it could not be fetched or verified.`,
+		Example: `  fettle netboot fetch new --suite bookworm
+  fettle netboot fetch new --suite trixie --arch arm64 --mirror http://mirror.example.org/debian
+  fettle netboot fetch new --deb debian-installer-12-netboot-amd64_20230607+deb12u15_all.deb`,
+		Args:    cobra.ExactArgs(1),
+		PreRunE: app.NoEmptyFlags,
+		RunE:    func(cmd *cobra.Command, args []string) error { return fetch(cmd.Context(), a, args[0], o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.suite, "suite", "", "fetch the installer of this `SUITE`: bookworm, stable, …")
+	f.StringVar(&o.arch, "arch", "amd64", "for this `ARCHITECTURE`")
+	f.StringVar(&o.mirror, "mirror", tree.DefaultBase, "from the mirror at this `URL`")
+	f.StringVar(&o.keyring, "keyring", renew.Keyring, "trust the keys in this `FILE`")
+	f.BoolVar(&o.gtk, "gtk", false, "the graphical installer")
+	f.StringVar(&o.deb, "deb", "", "take the tree out of this package `FILE`")
+	f.StringVar(&o.like, "like", "", "carry over what was added to the tree below this `ROOT`")
+	f.StringVar(&o.sum, "sum", "", "refuse a tarball with another SHA-256 than this `HASH`")
+	c.MarkFlagsMutuallyExclusive("suite", "deb")
+	c.MarkFlagsOneRequired("suite", "deb")
+	return c
+}
+
+var word = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,40}$`)
+
+func fetch(ctx context.Context, a *app.App, folder string, o fetchOptions) error {
+	for name, v := range map[string]string{"--suite": o.suite, "--arch": o.arch} {
+		if v != "" && !word.MatchString(v) {
+			return app.Usagef("%s %s: expected a name as bookworm or amd64", name, ui.Quote(v))
+		}
+	}
+	to, err := filepath.Abs(folder)
+	if err != nil {
+		return err
+	}
+	part, err := renew.Prepare(to)
+	if err != nil {
+		return app.Usagef("%w", err)
+	}
+	defer os.RemoveAll(part)
+	if o.deb != "" {
+		err = fromPackage(ctx, &o, part)
+	} else {
+		err = fromMirror(ctx, a, o, part)
+	}
+	if err != nil {
+		return app.Failf("%w; %s was not made", err, ui.Quote(folder))
+	}
+	rel := path.Join("debian-installer", o.arch)
+	if o.like != "" {
+		if err := carry(ctx, a, o.like, part, rel); err != nil {
+			return app.Failf("carrying over what was added to the old tree: %w", err)
+		}
+	}
+	if err := renew.Note(part, rel); err != nil {
+		return app.Failf("the tree is not laid out as Debian's: %w", err)
+	}
+	if err := renew.Finish(part, to); err != nil {
+		return app.Failf("%w", err)
+	}
+	fmt.Fprintf(a.Stdout, "%s holds the installer\n", ui.Visible(to))
+	return nil
+}
+
+func carry(ctx context.Context, a *app.App, old, new, rel string) error {
+	src, err := a.OpenLive()
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	if old, err = filepath.Abs(old); err != nil {
+		return err
+	}
+	return renew.Carry(ctx, host.New(src), old, new, rel)
+}
+
+func fromMirror(ctx context.Context, a *app.App, o fetchOptions, part string) error {
+	s := renew.Source{Mirror: o.mirror, Suite: o.suite, Arch: o.arch, Keyring: o.keyring, GTK: o.gtk, GPGV: gpgv, Now: time.Now}
+	t, err := s.Find(ctx)
+	if err != nil {
+		return err
+	}
+	if o.sum != "" && o.sum != t.SHA {
+		return fmt.Errorf("the mirror has another installer by now (SHA-256 %s, and %s was meant)", t.SHA, o.sum)
+	}
+	file, err := os.CreateTemp("", "fettle-netboot-")
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := os.Remove(file.Name()); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.Stderr, "fetching %s\n", ui.Visible(t.URL))
+	if err := t.Fetch(ctx, file, nil); err != nil {
+		return err
+	}
+	if _, err := file.Seek(0, 0); err != nil {
+		return err
+	}
+	return renew.UnpackGzip(file, part)
+}
+
+// gpgv runs gpgv, which trusts the keys of the keyring that it is given and no others.
+func gpgv(ctx context.Context, args ...string) ([]byte, error) {
+	return output(ctx, "/usr/bin/gpgv", args...)
+}
+
+// output is what a program prints, or its own last word.
+func output(ctx context.Context, name string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, name, args...)
+	c.Env = []string{"LC_ALL=C", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/nonexistent"}
+	var said strings.Builder
+	c.Stderr = &said
+	out, err := c.Output()
+	if err != nil {
+		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+		return nil, fmt.Errorf("%s: %w: %s", path.Base(name), err, ui.Visible(lines[len(lines)-1]))
+	}
+	return out, nil
+}
+
+var installerPackage = regexp.MustCompile(`^debian-installer-([0-9]+)-netboot-([a-z0-9]+)$`)
+
+// fromPackage takes the tree out of a package whose hash apt's lists have.
+func fromPackage(ctx context.Context, o *fetchOptions, part string) error {
+	deb, err := filepath.Abs(o.deb)
+	if err != nil {
+		return err
+	}
+	fields, err := output(ctx, "/usr/bin/dpkg-deb", "--field", deb, "Package", "Version")
+	if err != nil {
+		return err
+	}
+	name, version := field(fields, "Package"), field(fields, "Version")
+	m := installerPackage.FindStringSubmatch(name)
+	if m == nil || !regexp.MustCompile(`^[0-9][0-9A-Za-z.+:~-]*$`).MatchString(version) {
+		return fmt.Errorf("%s is package %s: expected debian-installer-NUMBER-netboot-ARCH", o.deb, ui.Quote(name))
+	}
+	sum, err := output(ctx, "/usr/bin/sha256sum", "--", deb)
+	if err != nil {
+		return err
+	}
+	known, err := output(ctx, "/usr/bin/apt-cache", "show", "--no-all-versions", name+"="+version)
+	if err != nil {
+		return fmt.Errorf("asking apt for the hash of %s %s: %w", name, version, err)
+	}
+	if got := strings.Fields(string(sum)); len(got) == 0 || got[0] != field(known, "SHA256") {
+		return fmt.Errorf("%s is not the %s %s of apt's verified lists (its SHA-256 is another)", o.deb, name, version)
+	}
+	o.arch = m[2]
+	kind := "text"
+	if o.gtk {
+		kind = "gtk"
+	}
+	c := exec.CommandContext(ctx, "/usr/bin/dpkg-deb", "--fsys-tarfile", deb)
+	c.Env = []string{"LC_ALL=C", "PATH=/usr/bin:/bin"}
+	r, err := c.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := c.Start(); err != nil {
+		return err
+	}
+	err = renew.Unpack(r, path.Join("usr/lib/debian-installer/images", m[1], m[2], kind), part)
+	if werr := c.Wait(); err == nil && werr != nil {
+		err = fmt.Errorf("dpkg-deb: %w", werr)
+	}
+	return err
+}
+
+func field(stanza []byte, name string) string {
+	for line := range strings.Lines(string(stanza)) {
+		if v, ok := strings.CutPrefix(line, name+": "); ok {
+			return strings.TrimSpace(v)
+		}
+	}
+	return ""
+}
+
+// swapCmd is what the plan of netboot-stale runs. Its probe is --check.
+func swapCmd() *cobra.Command {
+	var back, check bool
+	c := &cobra.Command{
+		Use:    "swap ROOT STAGE",
+		Short:  "Exchange the installer below a served folder with a fetched one",
+		Hidden: true,
+		Args:   cobra.ExactArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if check {
+				done, err := renew.Swapped(args[0], args[1])
+				if err == nil && !done {
+					err = app.Exit(app.ExitFound, nil)
+				}
+				return err
+			}
+			if err := renew.Swap(args[0], args[1], !back); err != nil {
+				return app.Failf("%w", err)
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&back, "back", false, "put the old one back")
+	c.Flags().BoolVar(&check, "check", false, "tell by the exit status whether the new one is served")
+	c.MarkFlagsMutuallyExclusive("back", "check")
+	return c
+}

@@ -1,0 +1,227 @@
+// Package renew gets a tree of Debian's installer from a mirror or a package,
+// verifies it up to Debian's own keys, and puts it in the place of an old one.
+package renew
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"fettle/internal/httpget"
+)
+
+// Keyring holds the keys of Debian's archive (package debian-archive-keyring).
+const Keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
+
+// Source is where a tree comes from.
+type Source struct {
+	Mirror, Suite, Arch string
+	Keyring             string
+	// GTK: the installer with a graphical interface.
+	GTK bool
+	// GPGV runs gpgv with arguments and returns what it wrote to its output.
+	GPGV func(ctx context.Context, args ...string) ([]byte, error)
+	// Now is the clock by which a Release file is too old.
+	Now func() time.Time
+}
+
+const (
+	maxRelease = 8 << 20
+	maxSums    = 4 << 20
+	maxTarball = 400 << 20
+)
+
+// Tarball is a netboot.tar.gz that is known and not fetched yet.
+type Tarball struct {
+	URL  string
+	SHA  string // SHA-256, hexadecimal
+	Date time.Time
+}
+
+// Find asks a mirror for the tarball of a suite: its InRelease, which gpgv
+// verifies, has the hash of SHA256SUMS, and that has the tarball's.
+func (s Source) Find(ctx context.Context) (Tarball, error) {
+	dists := strings.TrimRight(s.Mirror, "/") + "/dists/" + s.Suite
+	signed, err := get(ctx, dists+"/InRelease", maxRelease)
+	if err != nil {
+		return Tarball{}, err
+	}
+	text, err := s.verify(ctx, signed)
+	if err != nil {
+		return Tarball{}, fmt.Errorf("%s/InRelease: %w", dists, err)
+	}
+	rel, err := parseRelease(text)
+	if err == nil {
+		err = rel.fits(s.Suite, s.Now())
+	}
+	if err != nil {
+		return Tarball{}, fmt.Errorf("%s/InRelease: %w", dists, err)
+	}
+	images := "main/installer-" + s.Arch + "/current/images"
+	want, ok := rel.sums[images+"/SHA256SUMS"]
+	if !ok {
+		return Tarball{}, fmt.Errorf("%s/InRelease lists no installer for %s", dists, s.Arch)
+	}
+	sums, err := get(ctx, dists+"/"+images+"/SHA256SUMS", maxSums)
+	if err != nil {
+		return Tarball{}, err
+	}
+	if sha(sums) != want {
+		return Tarball{}, fmt.Errorf("%s/%s/SHA256SUMS is not the file that Debian signed: the mirror is being updated, or it lies", dists, images)
+	}
+	name := "netboot/netboot.tar.gz"
+	if s.GTK {
+		name = "netboot/gtk/netboot.tar.gz"
+	}
+	for line := range strings.Lines(string(sums)) {
+		if f := strings.Fields(line); len(f) == 2 && strings.TrimPrefix(f[1], "./") == name && isSHA(f[0]) {
+			return Tarball{URL: dists + "/" + images + "/" + name, SHA: f[0], Date: rel.date}, nil
+		}
+	}
+	return Tarball{}, fmt.Errorf("%s/%s/SHA256SUMS lists no %s", dists, images, name)
+}
+
+// Fetch writes the tarball to a file, and fails when it is another.
+func (t Tarball) Fetch(ctx context.Context, to io.Writer, progress func(done, all int64)) error {
+	res, err := httpget.Get(ctx, t.URL, httpget.Options{Limit: maxTarball})
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if res.Status != 200 {
+		return fmt.Errorf("%s: the mirror answers %d", t.URL, res.Status)
+	}
+	h := sha256.New()
+	var n int64
+	buf := make([]byte, 256<<10)
+	for {
+		k, rerr := res.Body.Read(buf)
+		h.Write(buf[:k])
+		if _, err := to.Write(buf[:k]); err != nil {
+			return fmt.Errorf("keeping the tree: %w", err)
+		}
+		if n += int64(k); progress != nil {
+			progress(n, res.Size)
+		}
+		if rerr == io.EOF {
+			break
+		}
+		if rerr != nil {
+			return rerr
+		}
+	}
+	if hex.EncodeToString(h.Sum(nil)) != t.SHA {
+		return fmt.Errorf("%s is not the file that Debian signed (its SHA-256 is another): nothing was unpacked", t.URL)
+	}
+	return nil
+}
+
+func get(ctx context.Context, url string, limit int64) ([]byte, error) {
+	res, err := httpget.Get(ctx, url, httpget.Options{Limit: limit})
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	if res.Status != 200 {
+		return nil, fmt.Errorf("%s: the mirror answers %d", url, res.Status)
+	}
+	return io.ReadAll(res.Body)
+}
+
+func sha(b []byte) string {
+	s := sha256.Sum256(b)
+	return hex.EncodeToString(s[:])
+}
+
+func isSHA(s string) bool {
+	b, err := hex.DecodeString(s)
+	return err == nil && len(b) == sha256.Size
+}
+
+// verify returns the text that a good signature of the keyring covers, and
+// nothing that stands around it.
+func (s Source) verify(ctx context.Context, signed []byte) ([]byte, error) {
+	if _, err := os.Stat(s.Keyring); err != nil {
+		return nil, fmt.Errorf("the keys of Debian's archive are missing: %w; install debian-archive-keyring, or name another keyring", err)
+	}
+	dir, err := os.MkdirTemp("", "fettle-release-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	in := filepath.Join(dir, "InRelease")
+	if err := os.WriteFile(in, signed, 0o600); err != nil {
+		return nil, err
+	}
+	text, err := s.GPGV(ctx, "--quiet", "--keyring", s.Keyring, "--output", "-", in)
+	if err != nil {
+		return nil, fmt.Errorf("its signature is not good: %w", err)
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil, errors.New("its signature covers nothing")
+	}
+	return text, nil
+}
+
+// release is what counts of a Release file.
+type release struct {
+	codename, suite string
+	date, until     time.Time
+	sums            map[string]string // SHA-256 by path
+}
+
+func parseRelease(b []byte) (release, error) {
+	r := release{sums: map[string]string{}}
+	section := ""
+	for line := range strings.Lines(string(b)) {
+		line = strings.TrimRight(line, "\r\n")
+		if strings.HasPrefix(line, " ") {
+			if f := strings.Fields(line); section == "SHA256" && len(f) == 3 && isSHA(f[0]) {
+				r.sums[path.Clean(f[2])] = f[0]
+			}
+			continue
+		}
+		name, value, _ := strings.Cut(line, ":")
+		section, value = name, strings.TrimSpace(value)
+		var err error
+		switch name {
+		case "Codename":
+			r.codename = value
+		case "Suite":
+			r.suite = value
+		case "Date":
+			r.date, err = time.Parse(time.RFC1123, value)
+		case "Valid-Until":
+			r.until, err = time.Parse(time.RFC1123, value)
+		}
+		if err != nil {
+			return r, fmt.Errorf("its %s cannot be read: %.60q", name, value)
+		}
+	}
+	if r.codename == "" || r.date.IsZero() {
+		return r, errors.New("it names no codename or no date")
+	}
+	return r, nil
+}
+
+// fits refuses another suite's file, and one that is too old to be believed.
+func (r release) fits(suite string, now time.Time) error {
+	switch {
+	case suite != r.codename && suite != r.suite:
+		return fmt.Errorf("it is of %s (%s), and %s was asked for", r.codename, r.suite, suite)
+	case !r.until.IsZero() && now.After(r.until):
+		return fmt.Errorf("it was valid until %s: the mirror is not updated any more, or hides what is newer", r.until.Format(time.DateOnly))
+	case r.date.After(now.Add(24 * time.Hour)):
+		return fmt.Errorf("it is of %s, which is yet to come: is the clock right?", r.date.Format(time.DateOnly))
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package renew
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+const (
+	maxFiles = 20_000
+	maxTree  = 2 << 30 // bytes, unpacked
+)
+
+// Unpack unpacks what lies below prefix in a tar archive into a new folder.
+// Names and links stay inside of it; devices are refused.
+func Unpack(r io.Reader, prefix, into string) error {
+	root, err := os.OpenRoot(into)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	var total int64
+	files := 0
+	for t := tar.NewReader(r); ; {
+		h, err := t.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("unpacking: %w", err)
+		}
+		name := path.Clean(strings.TrimPrefix(h.Name, "./"))
+		if path.IsAbs(name) || name == ".." || strings.HasPrefix(name, "../") {
+			return fmt.Errorf("unpacking: a file is called %.80q, which leads out of the tree: refused", h.Name)
+		}
+		name, ok := below(name, prefix)
+		if !ok {
+			continue
+		}
+		if files++; files > maxFiles {
+			return fmt.Errorf("unpacking: more than %d files: refused", maxFiles)
+		}
+		if total += h.Size; total > maxTree {
+			return fmt.Errorf("unpacking: more than %d GiB: refused", maxTree>>30)
+		}
+		if err := member(root, t, h, name); err != nil {
+			return fmt.Errorf("unpacking %s: %w", name, err)
+		}
+	}
+	if files == 0 {
+		return errors.New("unpacking: the archive holds no tree")
+	}
+	return nil
+}
+
+func below(name, prefix string) (string, bool) {
+	if prefix == "" {
+		return name, name != "."
+	}
+	rest, ok := strings.CutPrefix(name, prefix+"/")
+	return rest, ok && rest != ""
+}
+
+func member(root *os.Root, t *tar.Reader, h *tar.Header, name string) error {
+	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return err
+	}
+	switch h.Typeflag {
+	case tar.TypeDir:
+		return root.MkdirAll(name, 0o755)
+	case tar.TypeSymlink:
+		if to := path.Join(path.Dir(name), h.Linkname); path.IsAbs(h.Linkname) || to == ".." || strings.HasPrefix(to, "../") {
+			return fmt.Errorf("a link to %.80q leads out of the tree: refused", h.Linkname)
+		}
+		return root.Symlink(h.Linkname, name)
+	case tar.TypeReg:
+		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(f, t)
+		if err == nil {
+			err = f.Sync()
+		}
+		return errors.Join(err, f.Close())
+	}
+	return fmt.Errorf("it is neither a file, a folder nor a symlink: refused")
+}
+
+// UnpackGzip unpacks a netboot.tar.gz.
+func UnpackGzip(file io.Reader, into string) error {
+	z, err := gzip.NewReader(file)
+	if err != nil {
+		return fmt.Errorf("unpacking: %w", err)
+	}
+	in := io.LimitReader(z, maxTree+maxFiles*1024)
+	if err := Unpack(in, "", into); err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, in); err != nil { // up to its checksum
+		return fmt.Errorf("unpacking: %w", err)
+	}
+	return nil
+}
+
+// Prepare makes an empty folder beside a new one's place, in which it is
+// built: to exists only when it is whole. What an earlier try left is removed.
+func Prepare(to string) (part string, err error) {
+	if _, err := os.Lstat(to); err == nil {
+		return "", fmt.Errorf("%s is there already", to)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	part = to + ".part"
+	if err := os.RemoveAll(part); err != nil {
+		return "", err
+	}
+	return part, os.Mkdir(part, 0o755)
+}
+
+// Finish gives a whole folder its name.
+func Finish(part, to string) error {
+	if err := syncTree(part); err != nil {
+		return err
+	}
+	if err := os.Rename(part, to); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(to))
+}
+
+// syncTree makes the names in all folders durable; files were synced as they were written.
+func syncTree(dir string) error {
+	return filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		return syncDir(name)
+	})
+}
+
+func syncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
