@@ -24,6 +24,7 @@ type fetchOptions struct {
 	mirror, suite, arch, keyring string
 	deb, like, sum               string
 	gtk                          bool
+	stage, remove                bool // of the plan of netboot-stale
 }
 
 func fetchCmd(a *app.App) *cobra.Command {
@@ -60,8 +61,12 @@ Exit status: 0 done, 2 usage error or input, 3 it could not be fetched or verifi
 	f.StringVar(&o.deb, "deb", "", "take the tree out of this package `FILE`")
 	f.StringVar(&o.like, "like", "", "carry over what was added to the tree below this `ROOT`")
 	f.StringVar(&o.sum, "sum", "", "refuse a tarball with another SHA-256 than this `HASH`")
-	c.MarkFlagsMutuallyExclusive("suite", "deb")
-	c.MarkFlagsOneRequired("suite", "deb")
+	f.BoolVar(&o.stage, "stage", false, "wait for another at work on the folder, and be content if it is whole")
+	f.BoolVar(&o.remove, "remove", false, "remove what --stage made")
+	f.MarkHidden("stage")
+	f.MarkHidden("remove")
+	c.MarkFlagsMutuallyExclusive("suite", "deb", "remove")
+	c.MarkFlagsOneRequired("suite", "deb", "remove")
 	return c
 }
 
@@ -76,6 +81,22 @@ func fetch(ctx context.Context, a *app.App, folder string, o fetchOptions) error
 	to, err := filepath.Abs(folder)
 	if err != nil {
 		return err
+	}
+	if o.stage || o.remove {
+		unlock, err := renew.Lock(filepath.Dir(to))
+		if err != nil {
+			return app.Failf("%w", err)
+		}
+		defer unlock()
+	}
+	if o.remove {
+		if err := renew.Remove(to); err != nil {
+			return app.Failf("%w", err)
+		}
+		return nil
+	}
+	if _, err := os.Stat(to); o.stage && err == nil {
+		return nil
 	}
 	part, err := renew.Prepare(to)
 	if err != nil {

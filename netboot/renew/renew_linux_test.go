@@ -336,9 +336,25 @@ func TestSwap(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("old")
+	if err := Swap(root, stage, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := Remove(stage); err == nil {
+		t.Error("the old tree was removed while the new one is served")
+	}
+	want("new")
+	if err := Swap(root, stage, false); err != nil {
+		t.Fatal(err)
+	}
 	os.WriteFile(filepath.Join(stage, noteName), []byte("12 ../../etc\n"), 0o644)
 	if err := Swap(root, stage, true); err == nil {
 		t.Error("a note that leads elsewhere is followed")
+	}
+	if err := Remove(stage); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(stage); err == nil {
+		t.Error("the stage is still there")
 	}
 }
 

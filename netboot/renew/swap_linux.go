@@ -48,6 +48,36 @@ func Note(stage, rel string) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
+// Lock keeps a second fettle from working on stages in a folder, one whose
+// parent was killed among them, until unlock. It leaves no file behind.
+func Lock(dir string) (unlock func(), err error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+		f.Close()
+		return nil, &fs.PathError{Op: "locking", Path: dir, Err: err}
+	}
+	return func() { f.Close() }, nil
+}
+
+// Remove removes a stage and what was begun of it. It refuses while the new tree
+// is served: the stage holds the old one then.
+func Remove(stage string) error {
+	if all, err := readNote(stage); err == nil {
+		for _, p := range all {
+			if got, err := inode(filepath.Join(stage, p.rel)); err == nil && got != p.inode {
+				return fmt.Errorf("%s holds the old tree, which the new one has replaced: it is not removed", stage)
+			}
+		}
+	}
+	return errors.Join(os.RemoveAll(stage+".part"), os.RemoveAll(stage))
+}
+
+// Program is this program, for the steps of a plan.
+func Program() (string, error) { return os.Executable() }
+
 func inode(name string) (uint64, error) {
 	st, err := os.Lstat(name)
 	if err != nil {

@@ -3,7 +3,6 @@ package netbootstale
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -30,7 +29,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	if !st.Mode.IsDir() {
 		return remedy.Plan{}, remedy.Refuse("%s is a link: exchange what it leads to", f.Subject)
 	}
-	fettle, err := os.Executable()
+	fettle, err := renew.Program()
 	if err != nil {
 		return remedy.Plan{}, err
 	}
@@ -39,7 +38,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 		return remedy.Plan{}, err
 	}
 	stage := filepath.Join(root, ".fettle-netboot-"+h.Now().UTC().Format("20060102-150405"))
-	fetch := append([]string{fettle, "netboot", "fetch", stage, "--like", root}, get...)
+	fetch := append([]string{fettle, "netboot", "fetch", stage, "--stage", "--like", root}, get...)
 	return remedy.Plan{
 		Title: "put a new installer in the place of " + f.Subject,
 		Notes: []string{
@@ -49,7 +48,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 			"The old tree" + build + " stays in " + filepath.Join(stage, rel) + ".",
 		},
 		Steps: []step.Step{
-			step.Command{Do: fetch, Undo: []string{"/usr/bin/rm", "-rf", "--", stage, stage + ".part"}, Probe: []string{"/usr/bin/test", "-d", stage}, Limit: 30 * time.Minute},
+			step.Command{Do: fetch, Undo: []string{fettle, "netboot", "fetch", stage, "--remove"}, Probe: []string{"/usr/bin/test", "-d", stage}, Limit: 30 * time.Minute},
 			step.Command{Do: []string{fettle, "netboot", "swap", root, stage}, Undo: []string{fettle, "netboot", "swap", "--back", root, stage},
 				Probe: []string{fettle, "netboot", "swap", "--check", root, stage}},
 		},
