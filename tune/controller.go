@@ -75,7 +75,7 @@ const (
 	cautious = 1000
 	// tick is the time between two readings while ksmd works, and quiet while it rests.
 	tick  = 100 * time.Millisecond
-	quiet = 500 * time.Millisecond
+	quiet = time.Second
 )
 
 // Reading is what the controller is given.

@@ -15,15 +15,14 @@ import (
 
 // eyes look for guests that start and for what waits too much.
 type eyes struct {
-	kernel  *ksm.Kernel
-	limit   float64 // share of the time
-	known   []int
-	begun   bool
-	guests  int
-	memory  uint64 // of guests, in bytes
-	started int
-	suffers string
-	nodes   map[int]cpuTime
+	kernel   *ksm.Kernel
+	programs *ksm.Programs
+	limit    float64 // share of the time
+	begun    bool
+	seen     ksm.Seen
+	started  int
+	suffers  string
+	nodes    map[int]cpuTime
 }
 
 // most is how many cgroups of guests are asked each time.
@@ -31,15 +30,13 @@ const most = 1000
 
 func (e *eyes) look() {
 	e.started = 0
-	if now, memory, err := e.kernel.Guests(); err == nil {
-		e.memory = memory
-		slices.Sort(now)
-		for _, pid := range now {
-			if _, ok := slices.BinarySearch(e.known, pid); !ok && e.begun {
+	if now, err := e.programs.Look(); err == nil {
+		for _, pid := range now.Guests {
+			if _, ok := slices.BinarySearch(e.seen.Guests, pid); !ok && e.begun {
 				e.started++
 			}
 		}
-		e.known, e.guests, e.begun = now, len(now), true
+		e.seen, e.begun = now, true
 	}
 	e.suffers = ""
 	if e.limit >= 1 {

@@ -35,11 +35,26 @@ var ErrTwo = errors.New("somebody else sets KSM's pace")
 // Alone tells whether nobody else sets ksmd's pace: the kernel's advisor or
 // ksmtuned.
 func Alone(k *ksm.Kernel) error {
+	if err := unadvised(k); err != nil {
+		return err
+	}
+	s, err := k.Programs().Look()
+	if err != nil {
+		return err
+	}
+	return besides(s)
+}
+
+func unadvised(k *ksm.Kernel) error {
 	if mode, err := k.Value("advisor_mode"); err == nil && mode != "none" {
 		return fmt.Errorf("%w: the kernel's advisor is on (advisor_mode is %s); turn it off with: echo none > %s/advisor_mode", ErrTwo, mode, ksm.Dir)
 	}
-	if pid := k.Tuned(); pid != 0 {
-		return fmt.Errorf("%w: ksmtuned runs (process %d); end it with: systemctl stop ksmtuned", ErrTwo, pid)
+	return nil
+}
+
+func besides(s ksm.Seen) error {
+	if s.Tuned != 0 {
+		return fmt.Errorf("%w: ksmtuned runs (process %d); end it with: systemctl stop ksmtuned", ErrTwo, s.Tuned)
 	}
 	return nil
 }
@@ -56,7 +71,7 @@ const publishEvery = 5 * time.Second
 func (t *Tuner) Run(ctx context.Context) error {
 	c := &Controller{Policy: t.Policy}
 	b := newBook()
-	eyes := &eyes{kernel: t.Kernel, limit: t.Policy.Pressure}
+	eyes := &eyes{kernel: t.Kernel, programs: t.Kernel.Programs(), limit: t.Policy.Pressure}
 	var looked, published time.Time
 	for {
 		s, err := t.Kernel.Read()
@@ -65,15 +80,15 @@ func (t *Tuner) Run(ctx context.Context) error {
 		}
 		r := Reading{State: s, Page: t.Kernel.PageSize}
 		if s.At.Sub(looked) >= lookEvery {
-			if err := t.others(); err != nil {
+			eyes.look()
+			if err := t.others(eyes.seen); err != nil {
 				return err
 			}
-			eyes.look()
 			looked, r.Started = s.At, eyes.started
 		}
-		r.Guests, r.Suffers, r.Offered = eyes.guests, eyes.suffers, s.Anon
-		if eyes.guests > 0 {
-			r.Offered = eyes.memory
+		r.Guests, r.Suffers, r.Offered = len(eyes.seen.Guests), eyes.suffers, s.Anon
+		if r.Guests > 0 {
+			r.Offered = eyes.seen.Memory
 		}
 		o := c.Step(r)
 		if err := t.set(o); err != nil {
@@ -113,11 +128,14 @@ func (t *Tuner) say(line string) {
 }
 
 // others looks for somebody who began to set KSM since.
-func (t *Tuner) others() error {
+func (t *Tuner) others(seen ksm.Seen) error {
 	if err := t.Lease.Check(); err != nil {
 		return err
 	}
-	return Alone(t.Kernel)
+	if err := unadvised(t.Kernel); err != nil {
+		return err
+	}
+	return besides(seen)
 }
 
 // set writes an order. What the kernel does not have is left out; smart_scan

@@ -47,6 +47,12 @@ func fakeHost(t *testing.T) *ksm.Kernel {
 	return k
 }
 
+// ksmtuned lets it run.
+func ksmtuned(t *testing.T, k *ksm.Kernel) {
+	put(t, k.Root, "proc/900/stat", "900 (ksmtuned) S"+statRest)
+	put(t, k.Root, "proc/900/comm", "ksmtuned\n")
+}
+
 func value(t *testing.T, k *ksm.Kernel, name string) string {
 	t.Helper()
 	v, err := k.Value(name)
@@ -127,7 +133,7 @@ func TestRun(t *testing.T) {
 func TestRunGivesWayToOthers(t *testing.T) {
 	for name, begin := range map[string]func(k *ksm.Kernel){
 		"an admin": func(k *ksm.Kernel) { put(t, k.Root, ksm.Dir+"/run", "2\n") },
-		"ksmtuned": func(k *ksm.Kernel) { put(t, k.Root, "proc/900/stat", "900 (ksmtuned) S"+statRest) },
+		"ksmtuned": func(k *ksm.Kernel) { ksmtuned(t, k) },
 		"advisor":  func(k *ksm.Kernel) { put(t, k.Root, ksm.Dir+"/advisor_mode", "none [scan-time]\n") },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -158,7 +164,7 @@ func TestAlone(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	put(t, k.Root, ksm.Dir+"/advisor_mode", "[none] scan-time\n")
-	put(t, k.Root, "proc/900/stat", "900 (ksmtuned) S"+statRest)
+	ksmtuned(t, k)
 	if err := Alone(k); !errors.Is(err, ErrTwo) || !strings.Contains(err.Error(), "ksmtuned runs (process 900)") {
 		t.Errorf("%v", err)
 	}
@@ -166,12 +172,12 @@ func TestAlone(t *testing.T) {
 
 func TestEyes(t *testing.T) {
 	k := fakeHost(t)
-	e := &eyes{kernel: k, limit: 0.2}
+	e := &eyes{kernel: k, programs: k.Programs(), limit: 0.2}
 	see := func(started, guests int, suffers string) {
 		t.Helper()
 		e.look()
-		if e.started != started || e.guests != guests || !strings.Contains(e.suffers, suffers) || (suffers == "") != (e.suffers == "") {
-			t.Errorf("%d started of %d, %q; expected %d of %d, %q", e.started, e.guests, e.suffers, started, guests, suffers)
+		if e.started != started || len(e.seen.Guests) != guests || !strings.Contains(e.suffers, suffers) || (suffers == "") != (e.suffers == "") {
+			t.Errorf("%d started of %d, %q; expected %d of %d, %q", e.started, len(e.seen.Guests), e.suffers, started, guests, suffers)
 		}
 	}
 	put(t, k.Root, "proc/500/comm", "qemu-system-x86\n")
@@ -197,7 +203,7 @@ func TestEyes(t *testing.T) {
 // ksmd ran on CPU 1, of node 1.
 func TestNodeWithoutIdleCPU(t *testing.T) {
 	k := fakeHost(t)
-	e := &eyes{kernel: k, limit: 0.2}
+	e := &eyes{kernel: k, programs: k.Programs(), limit: 0.2}
 	for i, cpus := range []string{"0,2-3", "1"} {
 		put(t, k.Root, "sys/devices/system/node/node"+string(rune('0'+i))+"/cpulist", cpus+"\n")
 	}

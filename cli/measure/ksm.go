@@ -140,8 +140,12 @@ func watchKSM(ctx context.Context, a *app.App, k *ksm.Kernel, f ksmFlags, settin
 	if err := k.Writable(); err != nil {
 		return nil, app.Usagef("--try: %w", err)
 	}
-	if pid := k.Tuned(); pid != 0 {
-		return nil, app.Usagef("--try: ksmtuned runs (process %d) and would set KSM meanwhile; end it with: systemctl stop ksmtuned", pid)
+	seen, err := k.Programs().Look()
+	if err != nil {
+		return nil, app.Failf("%w", err)
+	}
+	if seen.Tuned != 0 {
+		return nil, app.Usagef("--try: ksmtuned runs (process %d) and would set KSM meanwhile; end it with: systemctl stop ksmtuned", seen.Tuned)
 	}
 	keeper, err := app.KeepKSM()
 	if err != nil {

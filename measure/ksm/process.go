@@ -77,50 +77,112 @@ func signed(b []byte, name string) (int64, bool) {
 	return 0, false
 }
 
-// Guests are the process IDs of virtual machines, by the names that qemu has.
-// memory is their own, in bytes: what is resident less what is of files or
-// shared (/proc/PID/statm). Merging doesn't change it.
-func (k *Kernel) Guests() (pids []int, memory uint64, err error) {
-	all, err := os.ReadDir(k.proc(""))
+// Programs are those that ksmd works for and those that set its pace, looked for
+// again and again at little cost: a process that kept its name for some looks
+// is not asked for it each time.
+type Programs struct {
+	k     *Kernel
+	names map[int]*named
+	looks int
+}
+
+// named is a process's name, as read last.
+type named struct {
+	comm string
+	kept int // looks in a row
+	at   int // the look that saw it
+}
+
+const (
+	// sure is after how many looks a name is believed; every so many looks, all
+	// are read again: a process may become another by execve(2).
+	sure      = 3
+	readAgain = 16
+)
+
+// Seen is what a look found.
+type Seen struct {
+	// Guests are the process IDs of virtual machines, by the names that qemu has.
+	Guests []int
+	// Memory is the guests' own, in bytes: what is resident less what is of files
+	// or shared (/proc/PID/statm). Merging doesn't change it.
+	Memory uint64
+	// Tuned is the process ID of ksmtuned; 0 for none.
+	Tuned int
+}
+
+// Programs begins to look.
+func (k *Kernel) Programs() *Programs { return &Programs{k: k, names: map[int]*named{}} }
+
+// Look looks for them now.
+func (p *Programs) Look() (s Seen, err error) {
+	dir, err := os.Open(p.k.proc(""))
 	if err != nil {
-		return nil, 0, err
+		return s, err
 	}
-	for _, e := range all {
-		pid, err := strconv.Atoi(e.Name())
+	names, err := dir.Readdirnames(-1)
+	dir.Close()
+	if err != nil {
+		return s, err
+	}
+	p.looks++
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
 		if err != nil {
 			continue
 		}
-		dir := k.proc(e.Name())
-		b, err := os.ReadFile(dir + "/comm")
-		if c := string(b); err != nil || !strings.HasPrefix(c, "qemu") && c != "kvm\n" {
-			continue
-		}
-		pids = append(pids, pid)
-		if b, err := os.ReadFile(dir + "/statm"); err == nil {
-			if f := strings.Fields(string(b)); len(f) > 2 {
-				resident, _ := strconv.ParseUint(f[1], 10, 64)
-				shared, _ := strconv.ParseUint(f[2], 10, 64)
-				memory += (resident - min(shared, resident)) * k.PageSize
+		switch c := p.comm(pid, name); {
+		case strings.HasPrefix(c, "qemu") || c == "kvm":
+			s.Guests = append(s.Guests, pid)
+			s.Memory += p.k.own(name)
+		case c == "ksmtuned":
+			if st, err := readStat(p.k.proc(name)); err == nil && st.state != "Z" { // not one that ended
+				s.Tuned = pid
 			}
 		}
 	}
-	return pids, memory, nil
+	for pid, n := range p.names {
+		if n.at != p.looks {
+			delete(p.names, pid)
+		}
+	}
+	slices.Sort(s.Guests)
+	return s, nil
 }
 
-// Tuned tells whether the ksmtuned daemon runs: its process ID, 0 for none.
-func (k *Kernel) Tuned() int {
-	all, err := os.ReadDir(k.proc(""))
+func (p *Programs) comm(pid int, name string) string {
+	n := p.names[pid]
+	if n == nil {
+		n = &named{}
+		p.names[pid] = n
+	}
+	n.at = p.looks
+	if n.kept >= sure && p.looks%readAgain != 0 {
+		return n.comm
+	}
+	b, err := os.ReadFile(p.k.proc(name) + "/comm")
+	if err != nil {
+		return "" // it ended
+	}
+	if c := strings.TrimSuffix(string(b), "\n"); c == n.comm {
+		n.kept++
+	} else {
+		n.comm, n.kept = c, 0
+	}
+	return n.comm
+}
+
+// own is a process's own memory, in bytes.
+func (k *Kernel) own(name string) uint64 {
+	b, err := os.ReadFile(k.proc(name) + "/statm")
 	if err != nil {
 		return 0
 	}
-	for _, e := range all {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		if st, err := readStat(k.proc(e.Name())); err == nil && st.comm == "ksmtuned" && st.state != "Z" {
-			return pid
-		}
+	f := strings.Fields(string(b))
+	if len(f) < 3 {
+		return 0
 	}
-	return 0
+	resident, _ := strconv.ParseUint(f[1], 10, 64)
+	shared, _ := strconv.ParseUint(f[2], 10, 64)
+	return (resident - min(shared, resident)) * k.PageSize
 }

@@ -161,20 +161,36 @@ func TestProcesses(t *testing.T) {
 	}
 	put("100", "statm", "900000 30000 4400 1 0 40000 0\n")
 	put("101", "statm", "900000 25600 25600 1 0 40000 0\n")
-	if g, memory, err := k.Guests(); err != nil || len(g) != 3 || memory != 25600*4096 {
-		t.Errorf("guests: %v, %d bytes, %v", g, memory, err)
+	p := k.Programs()
+	look := func(guests, tuned int) {
+		t.Helper()
+		s, err := p.Look()
+		if err != nil || len(s.Guests) != guests || s.Memory != 25600*4096 || s.Tuned != tuned {
+			t.Errorf("%+v, %v; expected %d guests, ksmtuned %d", s, err, guests, tuned)
+		}
 	}
-	if k.Tuned() != 0 {
-		t.Error("ksmtuned")
+	for range 10 {
+		look(3, 0)
 	}
-	put("200", "stat", "200 (ksmtuned) Z 1 0 0 0 -1 0 0 0 0 0 0 180 0 0 25 5 1 0 29 0 0 18446744073709551615 0 0 0 0 0 0 0 2147483647 0 1 0 0 17 1 0 0")
-	if k.Tuned() != 0 {
-		t.Error("a ksmtuned that ended")
+	const stat = " 1 0 0 0 -1 0 0 0 0 0 0 180 0 0 25 5 1 0 29 0 0 18446744073709551615 0 0 0 0 0 0 0 2147483647 0 1 0 0 17 1 0 0"
+	put("200", "comm", "ksmtuned\n")
+	put("200", "stat", "200 (ksmtuned) Z"+stat)
+	look(3, 0) // it ended
+	put("200", "stat", "200 (ksmtuned) S"+stat)
+	look(3, 200)
+	// A process becomes a guest by execve(2), at once or after a while.
+	put("300", "comm", "libvirtd\n")
+	look(3, 200)
+	put("300", "comm", "qemu-system-x86\n")
+	look(4, 200)
+	must(t, os.RemoveAll(k.proc("300")))
+	must(t, os.RemoveAll(k.proc("200")))
+	look(3, 0)
+	put("37", "comm", "kvm\n")
+	for range readAgain {
+		p.Look()
 	}
-	put("200", "stat", "200 (ksmtuned) S 1 0 0 0 -1 0 0 0 0 0 0 180 0 0 25 5 1 0 29 0 0 18446744073709551615 0 0 0 0 0 0 0 2147483647 0 1 0 0 17 1 0 0")
-	if k.Tuned() != 200 {
-		t.Error("no ksmtuned")
-	}
+	look(4, 0)
 }
 
 func FuzzStat(f *testing.F) {
