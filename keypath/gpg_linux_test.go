@@ -162,6 +162,9 @@ func joinsAll(t *testing.T, w *Web, root Key) (joined int) {
 			}
 			primary = false
 			joined++
+			if strings.Contains(w.State(keys[f[9]]).Against, "RIPEMD-160, which it uses, is not supported") {
+				continue // one key of Debian's 905, of 2010
+			}
 			p, err := w.Shortest(context.Background(), Query{Roots: []Root{{Key: root}}, To: keys[f[9]], MaxLength: 30})
 			if err != nil || p == nil && keys[f[9]] != root {
 				t.Errorf("gpg joins %s to %s, and keypath finds no path (%v)", upper(w, root), f[9], err)

@@ -56,7 +56,7 @@ func (w *Web) state(k Key) *KeyState {
 	case by != "":
 		s.Against = by
 	case newest == nil:
-		s.Against = "has no valid signature by itself"
+		s.Against = "has no valid signature by itself" + unsupported(c)
 	case newest.KeyLifetime > 0:
 		s.Expires = c.Created.Add(newest.KeyLifetime)
 		if !s.Expires.After(w.Policy.Now) {
@@ -67,6 +67,21 @@ func (w *Web) state(k Key) *KeyState {
 		s.Against = "is short: " + c.Kind()
 	}
 	return s
+}
+
+// unsupported says so where a key's own signatures use a hash that the library
+// does not have.
+func unsupported(c *certificate) string {
+	own := slices.Clone(c.onKey)
+	for _, n := range c.names {
+		own = append(own, n.self...)
+	}
+	for _, x := range own {
+		if x.Hash == openpgp.RIPEMD160 {
+			return "; RIPEMD-160, which it uses, is not supported"
+		}
+	}
+	return ""
 }
 
 // ownWord verifies a key's signatures over itself and its user ids, and

@@ -9,7 +9,7 @@ import (
 // Policy says which signatures count.
 type Policy struct {
 	Now        time.Time
-	AllowSHA1  bool // and RIPEMD-160; never MD5
+	AllowSHA1  bool // never MD5; RIPEMD-160 cannot be verified
 	AllowShort bool // keys under 2048 bits
 }
 
