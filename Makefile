@@ -11,6 +11,8 @@
 #   make man        man pages and completions into out/
 #   make lint       vet, gofmt, staticcheck
 #   make dist       static binaries for amd64 and arm64 into dist/
+#   make packages   .deb and .rpm of both programs, for amd64 and arm64, into dist/
+#   make release KEY=FILE  packages and binaries with checksums signed by an SSH key
 
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
@@ -21,7 +23,7 @@ LDFLAGS := -s -w -X fettle/internal/build.version=$(VERSION)
 FETTLE_FUZZ ?= 1s
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@latest
 
-.PHONY: build test test-deps mutate park lab-long lab-smq-old lab-zfs bench man lint dist clean
+.PHONY: build test test-deps mutate park lab-long lab-smq-old lab-zfs bench man lint dist packages release clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o . ./cmd/fettle ./cmd/fettle-lab
@@ -84,6 +86,16 @@ dist:
 	    CGO_ENABLED=0 GOOS=linux GOARCH=$$a $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o dist/$$p-linux-$$a ./cmd/$$p || exit 1; \
 	  done; \
 	done
+
+packages: man dist
+	GO='$(GO)' VERSION='$(VERSION)' packaging/build
+
+# To verify: ssh-keygen -Y verify -f ALLOWED_SIGNERS -I fettle -n fettle-release -s SHA256SUMS.sig < SHA256SUMS
+release: packages
+	@test -n '$(KEY)' || { echo "make release KEY=FILE: which SSH key signs?" >&2; exit 2; }
+	cd dist && sha256sum fettle* > SHA256SUMS
+	rm -f dist/SHA256SUMS.sig
+	ssh-keygen -Y sign -f '$(KEY)' -n fettle-release dist/SHA256SUMS
 
 clean:
 	rm -rf fettle fettle-lab dist out
