@@ -99,7 +99,7 @@ func beginning(text string) string {
 		if size >= enough && !strings.HasSuffix(out[len(out)-1], ":") {
 			break
 		}
-		if strings.HasPrefix(paragraph, "|") { // a table is for who reads on
+		if strings.HasPrefix(paragraph, "|") && len(out) > 0 { // a table is for who reads on
 			break
 		}
 		out = append(out, paragraph)
