@@ -21,8 +21,9 @@ func whoCmd(a *app.App) *cobra.Command {
 		Short: "Show how each user can log in over SSH",
 		Long: `Simulates sshd's methods and the PAM stack, without logging in and without
 reading any secret (as root it sees the modes of all files). It assumes that
-keys are in place and passwords correct. "perhaps" depends on a module that
-fettle does not know.`,
+keys are in place and passwords correct; accounts whose password is locked have
+none (as root, by passwd -S). "perhaps" depends on a module that fettle does not
+know.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return whoGetsIn(cmd.Context(), a, args) },
 	}
 }
@@ -46,6 +47,7 @@ func whoGetsIn(ctx context.Context, a *app.App, names []string) error {
 			return app.Usagef("there is no user %s in /etc/passwd", ui.Quote(n))
 		}
 	}
+	locked := lockedOut(ctx, h)
 	t := ui.Table{Header: []string{"USER", "GETS IN WITH"}}
 	shown := map[string]bool{}
 	var depends []string
@@ -59,6 +61,9 @@ func whoGetsIn(ctx context.Context, a *app.App, names []string) error {
 		}
 		shown[u.Name] = true
 		for _, acc := range l.For(pam.UserOf(l.DB, u)) {
+			if locked[u.Name] {
+				acc.NoPassword()
+			}
 			who := u.Name
 			if acc.From != "" {
 				who += " from " + acc.From
@@ -83,4 +88,20 @@ func whoGetsIn(ctx context.Context, a *app.App, names []string) error {
 		return app.Exit(app.ExitUnknown, fmt.Errorf("some could not be inspected: %w", errs))
 	}
 	return nil
+}
+
+// lockedOut are the accounts that no password fits, as passwd(1) -S tells root: L,
+// or LK where Red Hat's speaks. Whoever may not ask is told of nobody.
+func lockedOut(ctx context.Context, h *host.Host) map[string]bool {
+	out, err := h.Run(ctx, "passwd", "-S", "-a")
+	if err != nil || out.Exit != 0 {
+		return nil
+	}
+	locked := map[string]bool{}
+	for line := range strings.Lines(string(out.Stdout)) {
+		if f := strings.Fields(line); len(f) > 1 && (f[1] == "L" || f[1] == "LK") {
+			locked[f[0]] = true
+		}
+	}
+	return locked
 }

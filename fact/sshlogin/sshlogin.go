@@ -126,6 +126,15 @@ func (a *Access) Least(v pam.Verdict) []Means {
 	return out
 }
 
+// NoPassword takes away what a password is part of: none fits.
+func (a *Access) NoPassword() {
+	for _, m := range All {
+		if m.Password {
+			a.Ways[m] = pam.No
+		}
+	}
+}
+
 // WithoutCode is the best verdict of the combinations without a code, and the
 // least of them that has it.
 func (a *Access) WithoutCode() (pam.Verdict, Means) {

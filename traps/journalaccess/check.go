@@ -50,6 +50,16 @@ func applies(ctx context.Context, h *host.Host, r *trap.Report) (*settings, bool
 		r.NotApplicable("", "systemd-journald is not installed")
 		return nil, false, nil
 	}
+	if h.Running() {
+		// A container that something else is process 1 of may have the package, and
+		// the folder in it. Journald makes /run/systemd/journal where systemd did not.
+		_, booted := h.Stat(ctx, "/run/systemd/system") // sd_booted(3)
+		_, runs := h.Stat(ctx, "/run/systemd/journal")
+		if host.IsAbsent(booted) && host.IsAbsent(runs) {
+			r.NotApplicable("", "journald does not run: "+host.ErrNoSystemd.Error())
+			return nil, false, nil
+		}
+	}
 	conf, err := readSettings(ctx, h)
 	if err != nil {
 		return nil, false, err
