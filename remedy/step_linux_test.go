@@ -432,6 +432,37 @@ func TestDefaultSpreads(t *testing.T) {
 	}
 }
 
+// TestForwardingSpreads: turning forwarding on for all, by either of the key's
+// two names, turns it on for each interface, and redirects off
+// (inet_forward_change(), net/ipv4/devinet.c). Undo leads each back: also one that
+// had forwarded before.
+func TestForwardingSpreads(t *testing.T) {
+	privately(t)
+	must(t, "veth", netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "v0"}, PeerName: "v1"}))
+	const conf = "/proc/sys/net/ipv4/conf/"
+	files := []string{conf + "v0/forwarding", conf + "v1/forwarding", conf + "default/forwarding",
+		conf + "v0/accept_redirects", conf + "v1/accept_redirects", conf + "all/accept_redirects", conf + "default/accept_redirects"}
+	stand := func() (out []string) {
+		for _, f := range files {
+			out = append(out, f+" "+strings.TrimSpace(read(t, f)))
+		}
+		return out
+	}
+	must(t, "v1 forwards", os.WriteFile(files[1], []byte("1"), 0))
+	must(t, "no redirects", os.WriteFile(conf+"all/accept_redirects", []byte("0"), 0))
+	was := stand()
+	for _, key := range []string{"net/ipv4/ip_forward", "net/ipv4/conf/all/forwarding"} {
+		e := engineAt(t, filepath.Join(t.TempDir(), "state"))
+		applied(t, e, step.Sysctl{Key: key, Value: "1"})
+		if now := stand(); slices.Equal(now, was) {
+			t.Fatalf("%s changed nothing else: %q", key, now)
+		}
+		if _, err := e.Undo(t.Context(), "", UndoOptions{}); err != nil || !slices.Equal(stand(), was) {
+			t.Errorf("%s undone: %v\n%q, not\n%q", key, err, stand(), was)
+		}
+	}
+}
+
 // advised is a machine with KSM's advisor, whose scan-time sets pages_to_scan
 // (advisor_mode_store(), mm/ksm.c of Linux 6.8). The real one is the whole
 // machine's.

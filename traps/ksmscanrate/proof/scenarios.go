@@ -11,6 +11,9 @@ import (
 // needs is a kernel with KSM: User-Mode Linux has none.
 var needs = lab.Needs{Engine: "qemu", MemMiB: 640, Tools: []string{"cat", "grep"}}
 
+// advised is a kernel that has an advisor (Linux 6.8).
+var advised = lab.Needs{Engine: "qemu", Kernel: "linux-image-6.12-cloud-amd64", MemMiB: 640, Tools: []string{"cat", "grep"}}
+
 // ready is made when the memory is written.
 const ready = "/run/mergeable"
 
@@ -42,6 +45,13 @@ var Scenarios = []lab.Scenario{
 		Name: "slow-scan", About: "A full scan of all memory that takes a quarter of an hour",
 		Needs: needs, Probes: probes, Subject: "scan-rate",
 		Prepare: merging(10, 200),
+	},
+	{
+		Name: "slow-scan-advised", About: "The kernel's own number of pages, and too long a sleep: the advisor is to find the pace",
+		Needs: advised, Subject: "scan-rate",
+		Probes: append([]lab.Probe{{Name: "mode", Run: []string{"cat", dir + "advisor_mode"}, Want: []string{`\[none\] scan-time`, `none \[scan-time\]`, `\[none\] scan-time`}}},
+			probes[2:]...),
+		Prepare: merging(100, 2000),
 	},
 	{
 		Name: "quick-scan", About: "The kernel's default pace is quick enough for so little memory",
