@@ -92,7 +92,7 @@ var Commands = map[string]CommandSpec{
 	"journalctl": {
 		Paths: []string{"/usr/bin/journalctl", "/bin/journalctl"},
 		Allow: journalctlReads,
-		Limit: 4 * time.Second, MaxOutput: 64 << 20, // a line has at most some 4 KiB of text
+		Limit: 10 * time.Second, MaxOutput: 64 << 20, // a line has at most some 4 KiB of text
 	},
 	"dmesg": {
 		Paths: []string{"/usr/bin/dmesg", "/bin/dmesg"},

@@ -124,6 +124,9 @@ func TestJournalCommands(t *testing.T) {
 	if l := r.failed(t.Context()); l.Lines != 1 || l.Err() != nil || asked != 3 {
 		t.Errorf("%+v after %d commands", l, asked)
 	}
+	if all, some := r.ask(t.Context(), 2, nil), r.ask(t.Context(), 1, nil); all.Cut || !some.Cut || !all.Until.Equal(newYear) {
+		t.Errorf("one line of two asked for: %+v; of one: %+v", all, some)
+	}
 	for _, args := range [][]string{{"--vacuum-size=1"}, {"-b", "-o", "json", "--no-pager", "-n", "10", "--rotate"}, {"-b", "-o", "json", "--no-pager", "-n", "10", "-u", "--flush"},
 		{"-b", "-o", "json", "--no-pager", "-n", "9999999"}, {"-b", "-o", "json", "--no-pager", "-n", "10", "--file=/etc/shadow"}, {"-b", "-o", "json", "--no-pager", "-n", "10", "-u"}} {
 		if (Command{Name: "journalctl", Args: args}).Allowed() == nil {

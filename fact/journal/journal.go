@@ -19,23 +19,21 @@ import (
 // let fettle look.
 func Read(ctx context.Context, h *host.Host) (host.Journal, error) {
 	j, err := h.Journal(ctx)
-	return j, Unread(h, err)
+	return j, Unread(err)
 }
 
 // Part is l, unless nobody could read it.
-func Part(h *host.Host, l host.Log) (host.Log, error) { return l, Unread(h, l.Err()) }
+func Part(l host.Log) (host.Log, error) { return l, Unread(l.Err()) }
 
 // Unread adds to the reason why a log could not be read what would help.
-func Unread(h *host.Host, err error) error {
+func Unread(err error) error {
 	switch {
 	case err == nil || errors.Is(err, host.ErrNotRunning):
 		return err
 	case errors.Is(err, host.ErrDenied):
 		return fmt.Errorf("the log of this boot: run it as root: %w", err)
-	case errors.Is(err, host.ErrNotCollected) && h.Kind() == host.KindSosreport:
-		return fmt.Errorf("the log of this boot: have sos collect it (sos report -o logs,kernel,systemd): %w", err)
 	case errors.Is(err, host.ErrNotCollected):
-		return fmt.Errorf("the log of this boot: capture the host again with this fettle: %w", err)
+		return fmt.Errorf("the log of this boot: capture the host again, or have sos collect it (-o logs,kernel,systemd): %w", err)
 	}
 	return fmt.Errorf("the log of this boot: %w", err)
 }

@@ -132,15 +132,28 @@ func redactJournal(r *redact.Redactor, b []byte) ([]byte, bool) {
 		return nil, false
 	}
 	for _, l := range []*host.Log{&j.Kernel, &j.Manager, &j.Failed, &j.Recent} {
+		l.Missing = r.Text(l.Missing)
 		for i := range l.Messages {
-			l.Messages[i].Text = redact.Secrets(l.Messages[i].Text)
+			m := &l.Messages[i]
+			m.Text, m.By, m.Unit = escaped(r, redact.Secrets(m.Text)), r.Text(m.By), escaped(r, m.Unit)
 		}
 	}
 	b, err := json.Marshal(j)
-	if err != nil {
-		return nil, false
+	return b, err == nil
+}
+
+// escaped redacts a text in which units are named: their escapes (\x2d) are no
+// part of a word.
+func escaped(r *redact.Redactor, s string) string {
+	var b strings.Builder
+	for {
+		i := strings.Index(s, `\x`)
+		if i < 0 || i+4 > len(s) {
+			return b.String() + r.Text(s)
+		}
+		b.WriteString(r.Text(s[:i]) + s[i:i+4])
+		s = s[i+4:]
 	}
-	return redactJSON(r, b)
 }
 
 // redactJSON replaces in every string of a table.

@@ -55,7 +55,7 @@ var kindsOf = []struct {
 	{"/root/.ssh/known_hosts", KnownHosts}, {"/home/*/.ssh/known_hosts", KnownHosts}, {"/etc/ssh/ssh_known_hosts*", KnownHosts},
 	{"/root/.ssh/config", Lists}, {"/home/*/.ssh/config", Lists},
 	{"/etc/krb5.conf", Config}, {"/etc/krb5.conf.d/", Config}, {"/etc/update-motd.d/", Config}, {"/etc/security/", Config},
-	{"/etc/sysctl.conf", Config}, {"/etc/network/", Config}, {"/etc/NetworkManager/", Config}, {"/etc/fstab", Config}, {"/etc/mdadm/", Config},
+	{"/etc/sysctl.conf", Config}, {"/etc/ufw/ufw.conf", Config}, {"/etc/ufw/sysctl.conf", Config}, {"/etc/network/", Config}, {"/etc/NetworkManager/", Config}, {"/etc/fstab", Config}, {"/etc/mdadm/", Config},
 	{"/etc/mdadm.conf", Config}, {"/etc/mdadm.conf.d/", Config}, {"/etc/default/", Config}, {"/etc/os-release", Config}, {"/etc/debian_version", Config},
 	{"/etc/redhat-release", Config}, {"/etc/ksmtuned.conf", Config}, {"/etc/rsyslog.conf", Config}, {"/etc/rsyslog.d/", Config}, {"/etc/adduser.conf", Config},
 	{"/etc/logrotate.conf", Config}, {"/etc/logrotate.d/", Config}, {"/etc/sysconfig/", Config}, {"/etc/radvd.conf", Config}, {"/etc/login.defs", Config},

@@ -74,8 +74,11 @@ func (r *Redactor) dpkgLine(line string) string {
 			return f + r.words(line[len(f):])
 		}
 	}
-	if strings.TrimSpace(line) == "" {
+	switch {
+	case strings.TrimSpace(line) == "":
 		return ""
+	case strings.HasPrefix(line, " /etc/sysctl.d/"): // of Conffiles: which of these files a package brought
+		return " " + r.Path(line[1:])
 	}
 	return "Redacted: yes"
 }

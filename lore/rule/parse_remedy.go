@@ -21,11 +21,12 @@ var stepForms = map[string]stepForm{
 	"file":    {must: []string{"path", "content"}, may: []string{"mode"}},
 	"edit":    {must: []string{"path"}, may: []string{"append", "drop"}, maps: map[string][]string{"set": {"key", "value", "section", "separator"}, "replace": {"match", "with"}}},
 	"remove":  {must: []string{"path"}},
+	"rename":  {must: []string{"path", "to"}},
 	"perm":    {must: []string{"path"}, may: []string{"mode", "uid", "gid"}},
 	"sysctl":  {must: []string{"key", "value"}, may: []string{"persist"}},
 	"sysfs":   {must: []string{"path", "value"}},
 	"unit":    {must: []string{"act"}, may: []string{"name"}},
-	"command": {words: []string{"do", "undo", "probe", "require", "undo_require"}, may: []string{"differs"}, shipped: true},
+	"command": {words: []string{"do", "undo", "probe", "require", "undo_require"}, may: []string{"differs", "again"}, shipped: true},
 }
 
 var unitActs = []string{"reload", "restart", "reload-or-restart", "start", "stop", "enable", "disable", "daemon-reload"}
@@ -52,6 +53,8 @@ func (p *parsing) remedy(n ast.Node) {
 				p.errorf(v, "settle: a time like 5s, at most 10m")
 			}
 			m.Settle = d
+		case "vanishes":
+			m.Vanishes = p.str(v, key)
 		case "cuts_connection":
 			m.CutsConnection = p.boolean(v, key)
 		case "steps":
@@ -59,7 +62,7 @@ func (p *parsing) remedy(n ast.Node) {
 				p.step(i)
 			}
 		default:
-			p.errorf(k, "remedy: no key is called %q%s", key, suggest(key, []string{"title", "notes", "refuse", "settle", "cuts_connection", "steps"}))
+			p.errorf(k, "remedy: no key is called %q%s", key, suggest(key, []string{"title", "notes", "refuse", "settle", "vanishes", "cuts_connection", "steps"}))
 		}
 	}) {
 		return

@@ -17,7 +17,10 @@ type Remedy struct {
 	Refuse         []Refusal     `json:"refuse,omitempty"`
 	Settle         time.Duration `json:"settle,omitempty"`
 	CutsConnection bool          `json:"cuts_connection,omitempty"`
-	Steps          []Step        `json:"steps"`
+	// Vanishes: of a rule with each that lists only what is wrong, why the rule
+	// does not speak of the element any more once it is mended.
+	Vanishes string `json:"vanishes,omitempty"`
+	Steps    []Step `json:"steps"`
 }
 
 // Refusal is a case in which fettle makes no plan.
@@ -64,7 +67,7 @@ func (r *Rule) Plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.P
 	if p.Title, err = r.Remedy.Title.line(ctx, s); err != nil {
 		return p, err
 	}
-	p.Settle, p.CutsConnection = r.Remedy.Settle, r.Remedy.CutsConnection
+	p.Settle, p.CutsConnection, p.Vanishes = r.Remedy.Settle, r.Remedy.CutsConnection, r.Remedy.Vanishes
 	if !r.Shipped {
 		p.Notes = append(p.Notes, "this plan is that of the rule "+r.Path)
 	}

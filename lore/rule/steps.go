@@ -7,12 +7,17 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"fettle/fact/container"
 	"fettle/host"
 	"fettle/remedy"
 	"fettle/remedy/step"
 )
+
+// commandLimit is how long a command of a rule may take: dpkg --configure and
+// update-initramfs take minutes.
+const commandLimit = 15 * time.Minute
 
 // planner makes steps of what a rule says. Several edits of one file become
 // one step.
@@ -55,6 +60,11 @@ func (b *planner) step(ctx context.Context, st *Step) error {
 		if was, err = b.before(name, err); err == nil {
 			next = step.Remove{Path: name, Was: was}
 		}
+	case "rename":
+		name, to := line("path"), line("to")
+		if err == nil {
+			err = b.rename(ctx, name, to)
+		}
 	case "perm":
 		p := step.Perm{Path: line("path"), Mode: -1, UID: -1, GID: -1}
 		for arg, into := range map[string]*int{"mode": &p.Mode, "uid": &p.UID, "gid": &p.GID} {
@@ -92,7 +102,7 @@ func (b *planner) step(ctx context.Context, st *Step) error {
 	case "unit":
 		next = step.Unit{Name: line("name"), Act: line("act")}
 	case "command":
-		c := step.Command{Differs: line("differs")}
+		c := step.Command{Differs: line("differs"), Again: line("again") == "true", Limit: commandLimit}
 		for arg, into := range map[string]*[]string{"do": &c.Do, "undo": &c.Undo, "probe": &c.Probe, "require": &c.Require, "undo_require": &c.UndoRequire} {
 			for _, w := range st.Words[arg] {
 				var s string
@@ -160,6 +170,27 @@ func (b *planner) file(name, mode string, change func(was []byte, exists bool) (
 	e.file.Content = content
 	b.contents[name] = e
 	b.steps[e.step] = e.file
+	return nil
+}
+
+// rename writes a file under another name, and removes the old one: two steps
+// that are undone byte for byte. What is there already is not overwritten.
+func (b *planner) rename(ctx context.Context, name, to string) error {
+	content, err := b.before(name, nil)
+	if err != nil {
+		return err
+	}
+	st, err := b.h.Lstat(ctx, name)
+	if err != nil {
+		return err
+	}
+	switch _, err := b.h.Lstat(ctx, to); {
+	case err == nil:
+		return remedy.Refuse("%s is there already: rename %s by hand", to, name)
+	case !host.IsAbsent(err):
+		return err
+	}
+	b.steps = append(b.steps, step.File{Path: to, Content: content, Mode: st.Mode.Perm()}, step.Remove{Path: name, Was: content})
 	return nil
 }
 

@@ -21,7 +21,7 @@ import (
 var lore trap.Lore
 
 // Trap is apparmor-denials.
-var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Limit: 15 * time.Second, Check: check}
+var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Limit: 30 * time.Second, Check: check}
 
 // From how many denials of one profile on they count, and count for more.
 const (
@@ -48,7 +48,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	if err != nil {
 		return err
 	}
-	l, err := journal.Part(h, j.Kernel)
+	l, err := journal.Part(j.Kernel)
 	if err != nil {
 		return err
 	}

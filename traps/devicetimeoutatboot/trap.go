@@ -22,7 +22,7 @@ import (
 var lore trap.Lore
 
 // Trap is device-timeout-at-boot.
-var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Limit: 15 * time.Second, Check: check}
+var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Limit: 30 * time.Second, Check: check}
 
 // The job's line has the unit alone since systemd 215; the status line has it
 // after "device" (systemd 248), or the path (before).
@@ -40,7 +40,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	if err != nil {
 		return err
 	}
-	l, err := journal.Part(h, j.Manager)
+	l, err := journal.Part(j.Manager)
 	if err != nil {
 		return err
 	}

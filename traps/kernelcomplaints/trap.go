@@ -20,7 +20,7 @@ import (
 var lore trap.Lore
 
 // Trap is kernel-complaints.
-var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Limit: 15 * time.Second, Check: check}
+var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Limit: 30 * time.Second, Check: check}
 
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	if container.Of(ctx, h) != "" {
@@ -31,7 +31,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	if err != nil {
 		return err
 	}
-	l, err := journal.Part(h, j.Kernel)
+	l, err := journal.Part(j.Kernel)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 var lore trap.Lore
 
 // Trap is log-flood.
-var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Limit: 15 * time.Second, Check: check}
+var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Limit: 30 * time.Second, Check: check}
 
 // What a flood is: so many lines of one message, such a part of all, and so
 // many a second.
@@ -38,7 +38,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		r.NotApplicable("", "no journald keeps a journal here")
 		return nil
 	}
-	l, err := journal.Part(h, j.Recent)
+	l, err := journal.Part(j.Recent)
 	if err != nil {
 		return err
 	}

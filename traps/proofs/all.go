@@ -40,6 +40,7 @@ import (
 	mountsmissingproof "fettle/traps/mountsmissing/proof"
 	"fettle/traps/raforwarding"
 	raforwardingproof "fettle/traps/raforwarding/proof"
+	rulesproof "fettle/traps/rules/proof"
 	"fettle/traps/serialnames"
 	serialnamesproof "fettle/traps/serialnames/proof"
 	"fettle/traps/slowdisk"
@@ -115,6 +116,7 @@ func Jobs() []lab.Job {
 		}
 	}
 	jobs = append(jobs, jobsOf(remedyproof.Group, remedyproof.Scenarios, nil)...)
+	jobs = append(jobs, jobsOf(rulesproof.Group, rulesproof.Scenarios, nil)...)
 	return append(jobs, jobsOf("", nil, slices.Concat([]lab.Experiment{filesemantics.Experiment}, remedyproof.Experiments, powercut.Experiments))...)
 }
 

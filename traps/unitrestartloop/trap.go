@@ -23,7 +23,7 @@ import (
 var lore trap.Lore
 
 // Trap is unit-restart-loop.
-var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Limit: 15 * time.Second, Check: check}
+var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Limit: 30 * time.Second, Check: check}
 
 // From what on restarts are a loop.
 const (
@@ -96,7 +96,7 @@ func failures(ctx context.Context, h *host.Host, loops map[string][]trap.Evidenc
 	if err != nil {
 		return "", err
 	}
-	l, err := journal.Part(h, j.Manager)
+	l, err := journal.Part(j.Manager)
 	if err != nil {
 		return "", err
 	}

@@ -19,7 +19,7 @@ import (
 var lore trap.Lore
 
 // Trap is units-failed.
-var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Limit: 15 * time.Second, Check: check, Plan: plan}
+var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Limit: 30 * time.Second, Check: check, Plan: plan}
 
 // maxUnits is of how many units the log is looked through.
 const maxUnits = 50
@@ -130,7 +130,7 @@ func finding(ctx context.Context, h *host.Host, u unit) trap.Finding {
 func reason(ctx context.Context, h *host.Host, name string, ev []trap.Evidence) (string, []trap.Evidence) {
 	j, err := journal.Read(ctx, h)
 	if err == nil {
-		_, err = journal.Part(h, j.Failed)
+		_, err = journal.Part(j.Failed)
 	}
 	if err != nil {
 		return "has failed; why is not known", append(ev, trap.Ev("why is not known", "%s", host.Reason(err)))

@@ -47,6 +47,7 @@ database with a process a client, or a container manager can need more. ulimit -
 systemctl edit UNIT: [Service] TasksMax=infinity (or a number), then restart it; or find out why it
 makes so many.
 `,
+	Remedy: true,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "cgroup-tasks-limit",
@@ -66,40 +67,107 @@ makes so many.
 						},
 					},
 				},
+				{
+					Name: "limits",
+					Kind: "regex",
+					Args: []string{
+						"^(?P<max>[0-9]+)$",
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/sys/fs/cgroup/system.slice/*/pids.max",
+							"/sys/fs/cgroup/pids/system.slice/*/pids.max",
+						},
+					},
+				},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "control groups show on the running host only"},
 				}}},
-				{When: &rule.Expr{Source: "events.exists", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "events.exists", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no service has a limit of tasks here"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "events.matches", Line: 45},
+			Each: &rule.Expr{Source: "events.matches", Line: 46},
 			As:   "e",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 47}},
+				{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 48}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "true", Line: 49},
+					When:     &rule.Expr{Source: `!base(dir(e.path)).matches("^[A-Za-z0-9:_.@-]+[.]service$") || !limits.matches.exists(l, dir(l.path) == dir(e.path))`, Line: 50},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "reached its limit of tasks, and was refused new threads or processes"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "e.groups['n']", Line: 51}},
+						{Expr: &rule.Expr{Source: "e.groups['n']", Line: 52}},
 						{Text: " times since it was started"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "raise TasksMax: systemctl edit "},
-						{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 52}},
+						{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 53}},
+					}},
+				},
+				{
+					When:     &rule.Expr{Source: "true", Line: 54},
+					Severity: 2,
+					Summary: &rule.Text{Parts: []rule.Part{
+						{Text: "reached its limit of tasks, and was refused new threads or processes"},
+					}},
+					Detail: &rule.Text{Parts: []rule.Part{
+						{Expr: &rule.Expr{Source: "e.groups['n']", Line: 56}},
+						{Text: " times since it was started"},
 					}},
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "no service reached its limit of tasks"},
 			}},
+			Remedy: &rule.Remedy{
+				Title: &rule.Text{Parts: []rule.Part{
+					{Text: "let "},
+					{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 59}},
+					{Text: " have twice as many tasks"},
+				}},
+				Notes: []*rule.Text{
+					{Parts: []rule.Part{
+						{Text: "It is restarted, which begins the count anew. Where it grows without end, look for what starts its tasks."},
+					}},
+				},
+				Settle:   5000000000,
+				Vanishes: "the rule lists only what is wrong, and then this is not",
+				Steps: []rule.Step{
+					{Kind: "file", Line: 64, Args: map[string]*rule.Text{
+						"content": {Parts: []rule.Part{
+							{Text: `[Service]
+TasksMax=`},
+							{Expr: &rule.Expr{Source: "limits.matches.filter(l, dir(l.path) == dir(e.path)).map(l, int(l.groups['max']) * 2)[0]", Line: 64}},
+							{Text: `
+`},
+						}},
+						"path": {Parts: []rule.Part{
+							{Text: "/etc/systemd/system/"},
+							{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 64}},
+							{Text: ".d/50-fettle-tasks.conf"},
+						}},
+					}},
+					{Kind: "unit", Line: 65, Args: map[string]*rule.Text{
+						"act": {Parts: []rule.Part{
+							{Text: "daemon-reload"},
+						}},
+					}},
+					{Kind: "unit", Line: 66, Args: map[string]*rule.Text{
+						"act": {Parts: []rule.Part{
+							{Text: "restart"},
+						}},
+						"name": {Parts: []rule.Part{
+							{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 66}},
+						}},
+					}},
+				},
+			},
 			Path:    "cgroup-tasks-limit/rule.yaml",
 			Shipped: true,
 		}

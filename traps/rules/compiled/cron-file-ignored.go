@@ -46,6 +46,7 @@ not root's or that group or others may write to; that it logs, once: INSECURE MO
 Rename the file: backup.sh to backup. To see what would run: run-parts --test /etc/cron.daily. Else chmod 644
 and chown root for /etc/cron.d, chmod 755 for scripts.
 `,
+	Remedy: true,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "cron-file-ignored",
@@ -75,6 +76,7 @@ and chown root for /etc/cron.d, chmod 755 for scripts.
 				{Name: "refused", Expr: &rule.Expr{Source: `named.filter(f, dir(f.path) == "/etc/cron.d" && (f.uid != 0 || f.group_writable || f.world_writable))`, Line: 54}},
 				{Name: "inert", Expr: &rule.Expr{Source: `named.filter(f, dir(f.path) != "/etc/cron.d" && f.mode.matches("^0[0246]{3}$"))`, Line: 55}},
 				{Name: "ignored", Expr: &rule.Expr{Source: "misnamed + orphans + refused + inert", Line: 56}},
+				{Name: "plain", Expr: &rule.Expr{Source: `misnamed.filter(f, base(f.path).matches("^[A-Za-z0-9_.-]+$") && f.uid == 0 && !f.group_writable && !f.world_writable && (dir(f.path) == "/etc/cron.d" || !f.mode.matches("^0[0246]{3}$")) && !files.exists(o, o.exists && o.path == dir(f.path) + "/" + base(f.path).replace(".sh", "").replace(".", "_")))`, Line: 59}},
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: `os.is("debian")`, Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
@@ -84,14 +86,14 @@ and chown root for /etc/cron.d, chmod 755 for scripts.
 					{Text: "cron is not installed"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "ignored", Line: 57},
+			Each: &rule.Expr{Source: "ignored", Line: 62},
 			As:   "f",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "f.path", Line: 59}},
+				{Expr: &rule.Expr{Source: "f.path", Line: 64}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "f in misnamed", Line: 61},
+					When:     &rule.Expr{Source: "f in misnamed && !(f in plain)", Line: 66},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "cron ignores this file because of the characters in its name"},
@@ -100,8 +102,11 @@ and chown root for /etc/cron.d, chmod 755 for scripts.
 						{Text: "rename it, with letters, digits, dashes and underscores alone"},
 					}},
 				},
+				{When: &rule.Expr{Source: "f in misnamed", Line: 69}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+					{Text: "cron ignores this file because of the characters in its name"},
+				}}},
 				{
-					When:     &rule.Expr{Source: "f in orphans", Line: 64},
+					When:     &rule.Expr{Source: "f in orphans", Line: 71},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "cron ignores this file as a copy, but there is no original"},
@@ -111,37 +116,31 @@ and chown root for /etc/cron.d, chmod 755 for scripts.
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "f in refused", Line: 68},
+					When:     &rule.Expr{Source: "f in refused", Line: 75},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "cron refuses this file because of its owner or mode"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "mode "},
-						{Expr: &rule.Expr{Source: "f.mode", Line: 70}},
+						{Expr: &rule.Expr{Source: "f.mode", Line: 77}},
 						{Text: ", owner "},
-						{Expr: &rule.Expr{Source: "f.uid", Line: 70}},
-					}},
-					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "chown root "},
-						{Expr: &rule.Expr{Source: "f.path", Line: 71}},
-						{Text: "; chmod 644 "},
-						{Expr: &rule.Expr{Source: "f.path", Line: 71}},
+						{Expr: &rule.Expr{Source: "f.uid", Line: 77}},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "f in inert", Line: 72},
+					When:     &rule.Expr{Source: "f in inert", Line: 78},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "cron ignores this script because it is not executable"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "mode "},
-						{Expr: &rule.Expr{Source: "f.mode", Line: 74}},
+						{Expr: &rule.Expr{Source: "f.mode", Line: 80}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "chmod 755 "},
-						{Expr: &rule.Expr{Source: "f.path", Line: 75}},
+						{Expr: &rule.Expr{Source: "f.path", Line: 81}},
 						{Text: ", unless it was switched off on purpose"},
 					}},
 				},
@@ -149,6 +148,54 @@ and chown root for /etc/cron.d, chmod 755 for scripts.
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "cron reads every file in its folders that is no copy of another"},
 			}},
+			Remedy: &rule.Remedy{
+				Title: &rule.Text{Parts: []rule.Part{
+					{Text: "have cron read "},
+					{Expr: &rule.Expr{Source: "f.path", Line: 84}},
+				}},
+				Notes: []*rule.Text{
+					{Parts: []rule.Part{
+						{Text: "From then on it runs. Look first whether it was switched off on purpose."},
+					}},
+				},
+				Vanishes: "the rule lists only what is wrong, and then this is not",
+				Steps: []rule.Step{
+					{
+						Kind: "rename",
+						Line: 89,
+						When: &rule.Expr{Source: "f in plain", Line: 90},
+						Args: map[string]*rule.Text{
+							"path": {Parts: []rule.Part{
+								{Expr: &rule.Expr{Source: "f.path", Line: 89}},
+							}},
+							"to": {Parts: []rule.Part{
+								{Expr: &rule.Expr{Source: "dir(f.path)", Line: 89}},
+								{Text: "/"},
+								{Expr: &rule.Expr{Source: "base(f.path).replace('.sh', '').replace('.', '_')", Line: 89}},
+							}},
+						},
+					},
+					{
+						Kind: "perm",
+						Line: 91,
+						When: &rule.Expr{Source: "f in refused", Line: 92},
+						Args: map[string]*rule.Text{
+							"gid": {Parts: []rule.Part{
+								{Text: "0"},
+							}},
+							"mode": {Parts: []rule.Part{
+								{Text: "0644"},
+							}},
+							"path": {Parts: []rule.Part{
+								{Expr: &rule.Expr{Source: "f.path", Line: 91}},
+							}},
+							"uid": {Parts: []rule.Part{
+								{Text: "0"},
+							}},
+						},
+					},
+				},
+			},
 			Path:    "cron-file-ignored/rule.yaml",
 			Shipped: true,
 		}

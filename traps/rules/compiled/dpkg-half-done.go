@@ -45,6 +45,7 @@ refuses, or fails anew at the same package each night, and security updates of e
 dpkg --configure -a, and read what the package complains of; then apt-get -f install. Look
 at the disk's room first (/boot, /var).
 `,
+	Remedy: true,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "dpkg-half-done",
@@ -93,7 +94,7 @@ at the disk's room first (/boot, /var).
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "status.found", Line: 52},
+					When:     &rule.Expr{Source: `status.matches.exists(m, m.text.endsWith("half-installed"))`, Line: 52},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "packages are half installed or not configured"},
@@ -103,23 +104,63 @@ at the disk's room first (/boot, /var).
 						{Text: " packages; dpkg --audit names them"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "dpkg --configure -a, then apt-get -f install"},
+						{Text: "apt-get install --reinstall PACKAGE; dpkg --audit names it"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: `updates.exists && updates.names.exists(n, n.matches("^[0-9]+$"))`, Line: 56},
+					When:     &rule.Expr{Source: "status.found", Line: 56},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "dpkg was interrupted, and apt refuses to work until it has finished"},
+						{Text: "packages are half installed or not configured"},
 					}},
-					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "dpkg --configure -a"},
+					Detail: &rule.Text{Parts: []rule.Part{
+						{Expr: &rule.Expr{Source: "status.count", Line: 58}},
+						{Text: " packages; dpkg --audit names them"},
 					}},
 				},
+				{When: &rule.Expr{Source: `updates.exists && updates.names.exists(n, n.matches("^[0-9]+$"))`, Line: 59}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+					{Text: "dpkg was interrupted, and apt refuses to work until it has finished"},
+				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "all packages are installed in full"},
 			}},
+			Remedy: &rule.Remedy{
+				Title: &rule.Text{Parts: []rule.Part{
+					{Text: "have dpkg finish its work"},
+				}},
+				Notes: []*rule.Text{
+					{Parts: []rule.Part{
+						{Text: "It runs the packages' own scripts, which may start services. Configuration files keep what stands in them. This cannot be undone."},
+					}},
+				},
+				Refuse: []rule.Refusal{
+					{When: &rule.Expr{Source: `host.kind == "root"`, Line: 66}, Why: &rule.Text{Parts: []rule.Part{
+						{Text: "packages of a root folder are configured inside it: chroot, then dpkg --configure -a"},
+					}}},
+				},
+				Steps: []rule.Step{
+					{Kind: "command", Line: 69, Words: map[string][]*rule.Text{
+						"do": []*rule.Text{
+							{Parts: []rule.Part{
+								{Text: "/usr/bin/dpkg"},
+							}},
+							{Parts: []rule.Part{
+								{Text: "--force-confdef"},
+							}},
+							{Parts: []rule.Part{
+								{Text: "--force-confold"},
+							}},
+							{Parts: []rule.Part{
+								{Text: "--configure"},
+							}},
+							{Parts: []rule.Part{
+								{Text: "-a"},
+							}},
+						},
+					}},
+				},
+			},
 			Path:    "dpkg-half-done/rule.yaml",
 			Shipped: true,
 		}

@@ -50,6 +50,7 @@ volume of a cloud, that is seldom wanted.
 Give such lines the option nofail (and x-systemd.device-timeout=10s to wait for less long). Leave
 it out for what the host cannot be without: /, /usr, /var, /boot, /home as you like.
 `,
+	Remedy: true,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "fstab-without-nofail",
@@ -117,30 +118,58 @@ it out for what the host cannot be without: /, /usr, /var, /boot, /home as you l
 						{Text: ": "},
 						{Expr: &rule.Expr{Source: "e.device", Line: 79}},
 					}},
-					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "take its line out of /etc/fstab, give it the option nofail, or bring the device back"},
-					}},
 				},
 				{
-					When:     &rule.Expr{Source: "true", Line: 81},
+					When:     &rule.Expr{Source: "true", Line: 80},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "when its disk is missing, the host stops in emergency mode at start"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/fstab:"},
-						{Expr: &rule.Expr{Source: "e.line", Line: 83}},
+						{Expr: &rule.Expr{Source: "e.line", Line: 82}},
 						{Text: ": "},
-						{Expr: &rule.Expr{Source: "e.device", Line: 83}},
-					}},
-					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "give its line in /etc/fstab the option nofail, unless the host cannot be without it"},
+						{Expr: &rule.Expr{Source: "e.device", Line: 82}},
 					}},
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "no disk of fstab that may be missing stops the host at start"},
 			}},
+			Remedy: &rule.Remedy{
+				Title: &rule.Text{Parts: []rule.Part{
+					{Text: "let the host start without "},
+					{Expr: &rule.Expr{Source: "e.mount", Line: 85}},
+				}},
+				Notes: []*rule.Text{
+					{Parts: []rule.Part{
+						{Text: "With nofail the host starts although the disk is missing, and services that need it find an empty folder: where that is worse, accept the finding instead."},
+					}},
+				},
+				Refuse: []rule.Refusal{
+					{When: &rule.Expr{Source: `!e.mount.matches("^[A-Za-z0-9/_.-]+$")`, Line: 89}, Why: &rule.Text{Parts: []rule.Part{
+						{Text: "its name has characters that an edit by pattern does not fit; add nofail to line "},
+						{Expr: &rule.Expr{Source: "e.line", Line: 90}},
+						{Text: " of /etc/fstab by hand"},
+					}}},
+				},
+				Vanishes: "the rule lists only what is wrong, and then this is not",
+				Steps: []rule.Step{
+					{Kind: "edit", Line: 93, Args: map[string]*rule.Text{
+						"path": {Parts: []rule.Part{
+							{Text: "/etc/fstab"},
+						}},
+						"replace.match": {Parts: []rule.Part{
+							{Text: `^(\s*[^#\s]\S*\s+`},
+							{Expr: &rule.Expr{Source: "e.mount", Line: 93}},
+							{Text: `/?\s+\S+\s+)(\S+)(.*)$`},
+						}},
+						"replace.with": {Parts: []rule.Part{
+							{Text: "${1}${2},nofail$3"},
+						}},
+					}},
+				},
+			},
 			Path:    "fstab-without-nofail/rule.yaml",
 			Shipped: true,
 		}

@@ -42,6 +42,7 @@ rely on rsyslog for files on disk; where that was removed, nothing is kept.
 mkdir /var/log/journal, then systemd-tmpfiles --create --prefix /var/log/journal (which sets group and
 access lists), then journalctl --flush; or Storage=persistent in /etc/systemd/journald.conf.
 `,
+	Remedy: true,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "journal-lost-at-restart",
@@ -88,29 +89,41 @@ access lists), then journalctl --flush; or Storage=persistent in /etc/systemd/jo
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{
-					When:     &rule.Expr{Source: `(storage == "volatile" || storage == "auto" && !folder.exists) && size(syslog) == 0`, Line: 45},
-					Severity: 1,
-					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "the journal is kept in memory only, and nothing else keeps logs"},
-					}},
-					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "mkdir /var/log/journal; systemd-tmpfiles --create --prefix /var/log/journal; journalctl --flush"},
-					}},
-				},
-				{
-					When:     &rule.Expr{Source: `storage == "none" && size(syslog) == 0`, Line: 48},
-					Severity: 2,
-					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "the journal is thrown away, and nothing else keeps logs"},
-					}},
-					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "set Storage=persistent in /etc/systemd/journald.conf"},
-					}},
-				},
+				{When: &rule.Expr{Source: `(storage == "volatile" || storage == "auto" && !folder.exists) && size(syslog) == 0`, Line: 45}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
+					{Text: "the journal is kept in memory only, and nothing else keeps logs"},
+				}}},
+				{When: &rule.Expr{Source: `storage == "none" && size(syslog) == 0`, Line: 47}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+					{Text: "the journal is thrown away, and nothing else keeps logs"},
+				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "logs are kept on disk"},
+			}},
+			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
+				{Text: "keep the journal on disk"},
+			}}, Notes: []*rule.Text{
+				{Parts: []rule.Part{
+					{Text: "It takes a tenth of the file system of /var, 4 GB at most, unless SystemMaxUse= says otherwise. What was logged since the boot is kept, too. After undo, /var/log/journal stays."},
+				}},
+			}, Steps: []rule.Step{
+				{Kind: "file", Line: 55, Args: map[string]*rule.Text{
+					"content": {Parts: []rule.Part{
+						{Text: `[Journal]
+Storage=persistent
+`},
+					}},
+					"path": {Parts: []rule.Part{
+						{Text: "/etc/systemd/journald.conf.d/zz-fettle.conf"},
+					}},
+				}},
+				{Kind: "unit", Line: 56, Args: map[string]*rule.Text{
+					"act": {Parts: []rule.Part{
+						{Text: "restart"},
+					}},
+					"name": {Parts: []rule.Part{
+						{Text: "systemd-journald.service"},
+					}},
+				}},
 			}},
 			Path:    "journal-lost-at-restart/rule.yaml",
 			Shipped: true,

@@ -5,7 +5,8 @@ package compiled
 import "fettle/lore/rule"
 
 var kernelWithoutInitramfs = Rule{
-	Lore: "---\nid: kernel-without-initramfs\ntitle: \"A kernel is installed whose initramfs is missing\"\nsymptoms:\n  - \"Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)\"\n  - \"VFS: Cannot open root device \\\"UUID=<id>\\\" or unknown-block(0,0): error -6\"\n  - \"error: file `/initrd.img-<n>' not found.\"\n  - \"the host does not come back after a kernel upgrade\"\nasked:\n  - \"unable-to-mount-root|vfs-unable|cannot-open-root-device|unknown-block\"\n  - \"kernel-panic new-kernel|kernel-update|update|upgrade|initrd|initramfs|boot|root|vfs|startup|kernel-upgrade -boot-partition -full\"\n  - \"initrd|initramfs missing|not-created|not-create|no-initrd|no-initramfs|without|not-generated|not-found|lack|absent kernel|grub|grub.cfg|boot|update|new -full -space -no-space -embedded\"\n  - \"vfs root-fs|root kernel-panic|not-syncing|unable\"\n  - \"initrd.img not-found\"\n  - \"kernel new|update|upgrade|upgraded panic|panics|not-boot|doesn't-boot|won't-boot|doesn't-come|no-volume-groups old|older|previous|initrd|initramfs|vfs|root|works\"\n  - \"no-volume-groups-found|volume-group-not-found|alert-dev|gave-up-waiting-for-root initrd|initramfs|kernel\"\ntags:\n  - \"kernel\"\n  - \"initramfs\"\n  - \"dracut\"\n  - \"grub\"\n  - \"boot\"\nsince: \"distributions that boot with an initramfs\"\nrefs:\n  - \"man update-initramfs(8)\"\n  - \"man dracut(8)\"\n---\n# What happens\n\nThe kernel's package is unpacked, but its initramfs was never made: the upgrade was cut off,\nor /boot was full. The boot loader offers the newest kernel first; without the\ninitramfs it cannot find the root file system, and the host stops with a panic at the next restart.\n\n# What to do\n\nSee that /boot has room, then make it: update-initramfs -c -k VERSION (Debian, Ubuntu) or\ndracut /boot/initramfs-VERSION.img VERSION (Red Hat, SUSE), and let the boot loader know\n(update-grub, or grub2-mkconfig).\n",
+	Lore:   "---\nid: kernel-without-initramfs\ntitle: \"A kernel is installed whose initramfs is missing\"\nsymptoms:\n  - \"Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)\"\n  - \"VFS: Cannot open root device \\\"UUID=<id>\\\" or unknown-block(0,0): error -6\"\n  - \"error: file `/initrd.img-<n>' not found.\"\n  - \"the host does not come back after a kernel upgrade\"\nasked:\n  - \"unable-to-mount-root|vfs-unable|cannot-open-root-device|unknown-block\"\n  - \"kernel-panic new-kernel|kernel-update|update|upgrade|initrd|initramfs|boot|root|vfs|startup|kernel-upgrade -boot-partition -full\"\n  - \"initrd|initramfs missing|not-created|not-create|no-initrd|no-initramfs|without|not-generated|not-found|lack|absent kernel|grub|grub.cfg|boot|update|new -full -space -no-space -embedded\"\n  - \"vfs root-fs|root kernel-panic|not-syncing|unable\"\n  - \"initrd.img not-found\"\n  - \"kernel new|update|upgrade|upgraded panic|panics|not-boot|doesn't-boot|won't-boot|doesn't-come|no-volume-groups old|older|previous|initrd|initramfs|vfs|root|works\"\n  - \"no-volume-groups-found|volume-group-not-found|alert-dev|gave-up-waiting-for-root initrd|initramfs|kernel\"\ntags:\n  - \"kernel\"\n  - \"initramfs\"\n  - \"dracut\"\n  - \"grub\"\n  - \"boot\"\nsince: \"distributions that boot with an initramfs\"\nrefs:\n  - \"man update-initramfs(8)\"\n  - \"man dracut(8)\"\n---\n# What happens\n\nThe kernel's package is unpacked, but its initramfs was never made: the upgrade was cut off,\nor /boot was full. The boot loader offers the newest kernel first; without the\ninitramfs it cannot find the root file system, and the host stops with a panic at the next restart.\n\n# What to do\n\nSee that /boot has room, then make it: update-initramfs -c -k VERSION (Debian, Ubuntu) or\ndracut /boot/initramfs-VERSION.img VERSION (Red Hat, SUSE), and let the boot loader know\n(update-grub, or grub2-mkconfig).\n",
+	Remedy: true,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "kernel-without-initramfs",
@@ -20,35 +21,100 @@ var kernelWithoutInitramfs = Rule{
 					"/boot/initramfs-*",
 					"/boot/initrd-*",
 				}},
+				{Name: "tool", Kind: "glob", Args: []string{
+					"/usr/sbin/update-initramfs",
+				}},
+				{Name: "boot", Kind: "filesystem", Args: []string{
+					"/boot",
+				}},
 			},
 			Lets: []rule.Let{
-				{Name: "bare", Expr: &rule.Expr{Source: `kernels.filter(k, !base(k).startsWith("vmlinuz-0-rescue") && !images.exists(i, i == "/boot/initrd.img-" + base(k).replace("vmlinuz-", "") || i == "/boot/initramfs-" + base(k).replace("vmlinuz-", "") + ".img" || i == "/boot/initrd-" + base(k).replace("vmlinuz-", "")))`, Line: 43}},
+				{Name: "bare", Expr: &rule.Expr{Source: `kernels.filter(k, !base(k).startsWith("vmlinuz-0-rescue") && !images.exists(i, i == "/boot/initrd.img-" + base(k).replace("vmlinuz-", "") || i == "/boot/initramfs-" + base(k).replace("vmlinuz-", "") + ".img" || i == "/boot/initrd-" + base(k).replace("vmlinuz-", "")))`, Line: 45}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(images) > 0", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(images) > 0", Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this host boots without an initramfs"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "bare", Line: 47},
+			Each: &rule.Expr{Source: "bare", Line: 49},
 			As:   "it",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "it", Line: 48}},
+				{Expr: &rule.Expr{Source: "it", Line: 50}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "true", Line: 50},
+					When:     &rule.Expr{Source: "size(tool) == 0", Line: 52},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "has no initramfs, so the host cannot start with it"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "make room in /boot, then update-initramfs -c -k VERSION, or dracut"},
+						{Text: "make room in /boot, then make one with dracut or mkinitrd"},
 					}},
 				},
+				{When: &rule.Expr{Source: "true", Line: 55}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+					{Text: "has no initramfs, so the host cannot start with it"},
+				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "every kernel has its initramfs"},
 			}},
+			Remedy: &rule.Remedy{
+				Title: &rule.Text{Parts: []rule.Part{
+					{Text: "make an initramfs for "},
+					{Expr: &rule.Expr{Source: "base(it)", Line: 59}},
+				}},
+				Refuse: []rule.Refusal{
+					{When: &rule.Expr{Source: "boot.avail < 150000000", Line: 61}, Why: &rule.Text{Parts: []rule.Part{
+						{Text: "/boot has less than 150 MB left; remove an old kernel first"},
+					}}},
+				},
+				Vanishes: "the rule lists only what is wrong, and then this is not",
+				Steps: []rule.Step{
+					{Kind: "command", Line: 65, Words: map[string][]*rule.Text{
+						"do": []*rule.Text{
+							{Parts: []rule.Part{
+								{Text: "/usr/sbin/update-initramfs"},
+							}},
+							{Parts: []rule.Part{
+								{Text: "-c"},
+							}},
+							{Parts: []rule.Part{
+								{Text: "-k"},
+							}},
+							{Parts: []rule.Part{
+								{Expr: &rule.Expr{Source: "base(it).replace('vmlinuz-', '')", Line: 65}},
+							}},
+						},
+						"probe": []*rule.Text{
+							{Parts: []rule.Part{
+								{Text: "/usr/bin/test"},
+							}},
+							{Parts: []rule.Part{
+								{Text: "-e"},
+							}},
+							{Parts: []rule.Part{
+								{Text: "/boot/initrd.img-"},
+								{Expr: &rule.Expr{Source: "base(it).replace('vmlinuz-', '')", Line: 65}},
+							}},
+						},
+						"undo": []*rule.Text{
+							{Parts: []rule.Part{
+								{Text: "/usr/sbin/update-initramfs"},
+							}},
+							{Parts: []rule.Part{
+								{Text: "-d"},
+							}},
+							{Parts: []rule.Part{
+								{Text: "-k"},
+							}},
+							{Parts: []rule.Part{
+								{Expr: &rule.Expr{Source: "base(it).replace('vmlinuz-', '')", Line: 65}},
+							}},
+						},
+					}},
+				},
+			},
 			Path:    "kernel-without-initramfs/rule.yaml",
 			Shipped: true,
 		}

@@ -40,6 +40,7 @@ certificate of it is trusted.
 Take the expired root out: put !mozilla/DST_Root_CA_X3.crt into /etc/ca-certificates.conf and run
 update-ca-certificates (Debian, Ubuntu), or update the package ca-certificates.
 `,
+	Remedy: true,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "letsencrypt-old-openssl",
@@ -55,30 +56,76 @@ update-ca-certificates (Debian, Ubuntu), or update the package ca-certificates.
 				{Name: "root", Kind: "stat", Args: []string{
 					"/etc/ssl/certs/DST_Root_CA_X3.pem",
 				}},
+				{
+					Name: "conf",
+					Kind: "regex",
+					Args: []string{
+						"^!?mozilla/DST_Root_CA_X3[.]crt",
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/etc/ca-certificates.conf",
+						},
+					},
+				},
+				{Name: "tool", Kind: "glob", Args: []string{
+					"/usr/sbin/update-ca-certificates",
+				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "openssl.installed", Line: 36}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "openssl.installed", Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "OpenSSL is not installed as a package"},
 				}}},
-				{When: &rule.Expr{Source: `openssl.name in ["libssl1.0.0", "libssl1.0.2"] || openssl.before("1:1.1.0") && openssl.manager == "rpm" || openssl.before("1.1.0") && openssl.manager == "dpkg"`, Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `openssl.name in ["libssl1.0.0", "libssl1.0.2"] || openssl.before("1:1.1.0") && openssl.manager == "rpm" || openssl.before("1.1.0") && openssl.manager == "dpkg"`, Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this OpenSSL looks for another chain"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{
-					When:     &rule.Expr{Source: "root.exists", Line: 41},
-					Severity: 2,
-					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "the expired root DST Root CA X3 is still trusted, and this OpenSSL stumbles over it"},
-					}},
-					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "put !mozilla/DST_Root_CA_X3.crt into /etc/ca-certificates.conf, and run update-ca-certificates"},
-					}},
-				},
+				{When: &rule.Expr{Source: "root.exists", Line: 43}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+					{Text: "the expired root DST Root CA X3 is still trusted, and this OpenSSL stumbles over it"},
+				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "the expired root is gone"},
+			}},
+			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
+				{Text: "trust DST Root CA X3 no longer"},
+			}}, Refuse: []rule.Refusal{
+				{When: &rule.Expr{Source: "size(tool) == 0 || !conf.found", Line: 49}, Why: &rule.Text{Parts: []rule.Part{
+					{Text: "this host's list of authorities is not that of Debian; on Red Hat's, blacklist the certificate with trust(1)"},
+				}}},
+			}, Steps: []rule.Step{
+				{Kind: "edit", Line: 52, Args: map[string]*rule.Text{
+					"path": {Parts: []rule.Part{
+						{Text: "/etc/ca-certificates.conf"},
+					}},
+					"replace.match": {Parts: []rule.Part{
+						{Text: "^mozilla/DST_Root_CA_X3[.]crt$"},
+					}},
+					"replace.with": {Parts: []rule.Part{
+						{Text: "!mozilla/DST_Root_CA_X3.crt"},
+					}},
+				}},
+				{
+					Kind: "command",
+					Line: 53,
+					Args: map[string]*rule.Text{
+						"again": {Parts: []rule.Part{
+							{Text: "true"},
+						}},
+						"differs": {Parts: []rule.Part{
+							{Text: "update-ca-certificates runs once more"},
+						}},
+					},
+					Words: map[string][]*rule.Text{
+						"do": []*rule.Text{
+							{Parts: []rule.Part{
+								{Text: "/usr/sbin/update-ca-certificates"},
+							}},
+						},
+					},
+				},
 			}},
 			Path:    "letsencrypt-old-openssl/rule.yaml",
 			Shipped: true,

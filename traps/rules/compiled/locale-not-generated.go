@@ -44,6 +44,7 @@ the wrong encoding when a cluster is made, umlauts become question marks.
 dpkg-reconfigure locales; or take the mark away from its line in /etc/locale.gen and run locale-gen; or set LANG=C.UTF-8,
 which needs no generating.
 `,
+	Remedy: true,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "locale-not-generated",
@@ -76,36 +77,86 @@ which needs no generating.
 				{Name: "all", Kind: "package", Args: []string{
 					"locales-all",
 				}},
+				{Name: "tool", Kind: "glob", Args: []string{
+					"/usr/sbin/locale-gen",
+				}},
+				{
+					Name: "known",
+					Kind: "regex",
+					Args: []string{
+						`^(?P<name>\S+) \S+`,
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/usr/share/i18n/SUPPORTED",
+						},
+					},
+				},
 			},
 			Lets: []rule.Let{
-				{Name: "lang", Expr: &rule.Expr{Source: `conf.get("LANG", "")`, Line: 42}},
-				{Name: "folder", Expr: &rule.Expr{Source: `"/usr/lib/locale/" + lang.replace("UTF-8", "utf8")`, Line: 44}},
+				{Name: "lang", Expr: &rule.Expr{Source: `conf.get("LANG", "")`, Line: 44}},
+				{Name: "folder", Expr: &rule.Expr{Source: `"/usr/lib/locale/" + lang.replace("UTF-8", "utf8")`, Line: 46}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "listed.exists", Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "listed.exists", Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no list says which locales are generated here"},
 				}}},
-				{When: &rule.Expr{Source: `lang != "" && !(lang in ["C", "POSIX", "C.UTF-8", "C.utf8"])`, Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `lang != "" && !(lang in ["C", "POSIX", "C.UTF-8", "C.utf8"])`, Line: 50}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the default locale needs no generating"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{
-					When:     &rule.Expr{Source: "!all.installed && !(folder in made) && !gen.matches.exists(m, m.groups['name'] == lang || m.groups['name'] + '.UTF-8' == lang)", Line: 51},
-					Severity: 1,
-					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "the default locale "},
-						{Expr: &rule.Expr{Source: "lang", Line: 52}},
-						{Text: " was never generated"},
-					}},
-					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "dpkg-reconfigure locales"},
-					}},
-				},
+				{When: &rule.Expr{Source: "!all.installed && !(folder in made) && !gen.matches.exists(m, m.groups['name'] == lang || m.groups['name'] + '.UTF-8' == lang)", Line: 53}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
+					{Text: "the default locale "},
+					{Expr: &rule.Expr{Source: "lang", Line: 54}},
+					{Text: " was never generated"},
+				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "the default locale was generated, or is on the list"},
+			}},
+			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
+				{Text: "generate "},
+				{Expr: &rule.Expr{Source: "lang", Line: 57}},
+			}}, Refuse: []rule.Refusal{
+				{When: &rule.Expr{Source: "size(tool) == 0", Line: 59}, Why: &rule.Text{Parts: []rule.Part{
+					{Text: "locale-gen is not there; install the package locales"},
+				}}},
+				{When: &rule.Expr{Source: "!known.matches.exists(m, m.groups['name'] == lang)", Line: 61}, Why: &rule.Text{Parts: []rule.Part{
+					{Expr: &rule.Expr{Source: "lang", Line: 62}},
+					{Text: " is no locale that this host could generate; write one of /usr/share/i18n/SUPPORTED into /etc/default/locale"},
+				}}},
+			}, Steps: []rule.Step{
+				{Kind: "edit", Line: 64, Args: map[string]*rule.Text{
+					"append": {Parts: []rule.Part{
+						{Expr: &rule.Expr{Source: "lang", Line: 64}},
+						{Text: " "},
+						{Expr: &rule.Expr{Source: "lang.contains('.') ? lang.split('.')[1] : 'ISO-8859-1'", Line: 64}},
+					}},
+					"path": {Parts: []rule.Part{
+						{Text: "/etc/locale.gen"},
+					}},
+				}},
+				{
+					Kind: "command",
+					Line: 65,
+					Args: map[string]*rule.Text{
+						"again": {Parts: []rule.Part{
+							{Text: "true"},
+						}},
+						"differs": {Parts: []rule.Part{
+							{Text: "locale-gen runs once more"},
+						}},
+					},
+					Words: map[string][]*rule.Text{
+						"do": []*rule.Text{
+							{Parts: []rule.Part{
+								{Text: "/usr/sbin/locale-gen"},
+							}},
+						},
+					},
+				},
 			}},
 			Path:    "locale-not-generated/rule.yaml",
 			Shipped: true,

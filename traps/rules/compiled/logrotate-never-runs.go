@@ -37,7 +37,8 @@ small images leave out; its timer may be disabled or masked.
 
 systemctl enable --now logrotate.timer where it is there, else install cron.
 `,
-	Units: []string{"logrotate.timer"},
+	Units:  []string{"logrotate.timer"},
+	Remedy: true,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "logrotate-never-runs",
@@ -86,18 +87,50 @@ systemctl enable --now logrotate.timer where it is there, else install cron.
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "!(size(daily) > 0 && size(crons) > 0) && !timer.is_active", Line: 42},
+					When:     &rule.Expr{Source: "!(size(daily) > 0 && size(crons) > 0) && !timer.is_active && (!timer.exists || timer.is_masked)", Line: 42},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "nothing starts logrotate, so logs grow for ever"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "systemctl enable --now logrotate.timer, or install cron"},
+						{Text: "install cron, or unmask and start logrotate.timer"},
 					}},
 				},
+				{When: &rule.Expr{Source: "!(size(daily) > 0 && size(crons) > 0) && !timer.is_active", Line: 45}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+					{Text: "nothing starts logrotate, so logs grow for ever"},
+				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "logrotate is started regularly"},
+			}},
+			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
+				{Text: "rotate logs once a day"},
+			}}, Notes: []*rule.Text{
+				{Parts: []rule.Part{
+					{Text: "Its first run may compress and delete much at once."},
+				}},
+			}, Steps: []rule.Step{
+				{
+					Kind: "unit",
+					Line: 52,
+					When: &rule.Expr{Source: `timer.file_state == "disabled"`, Line: 53},
+					Args: map[string]*rule.Text{
+						"act": {Parts: []rule.Part{
+							{Text: "enable"},
+						}},
+						"name": {Parts: []rule.Part{
+							{Text: "logrotate.timer"},
+						}},
+					},
+				},
+				{Kind: "unit", Line: 54, Args: map[string]*rule.Text{
+					"act": {Parts: []rule.Part{
+						{Text: "start"},
+					}},
+					"name": {Parts: []rule.Part{
+						{Text: "logrotate.timer"},
+					}},
+				}},
 			}},
 			Path:    "logrotate-never-runs/rule.yaml",
 			Shipped: true,

@@ -38,6 +38,7 @@ files with holes.
 Mount hard (the default), with _netdev and, against hangs of what need not wait,
 x-systemd.automount. soft is all right for shares that are mounted read-only.
 `,
+	Remedy: true,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "nfs-soft-mount",
@@ -71,19 +72,55 @@ x-systemd.automount. soft is all right for shares that are mounted read-only.
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "true", Line: 43},
+					When:     &rule.Expr{Source: "host.running && it in running", Line: 43},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "is an NFS share mounted soft for writing, so a pause of the server can lose writes"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "mount it hard, by taking soft out of its options"},
+						{Text: "take soft out of its options, unmount it, and mount it again; a remount does not change it"},
 					}},
 				},
+				{When: &rule.Expr{Source: "true", Line: 46}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+					{Text: "is an NFS share mounted soft for writing, so a pause of the server can lose writes"},
+				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "no NFS share is mounted soft for writing"},
 			}},
+			Remedy: &rule.Remedy{
+				Title: &rule.Text{Parts: []rule.Part{
+					{Text: "have "},
+					{Expr: &rule.Expr{Source: "it", Line: 50}},
+					{Text: " mounted hard"},
+				}},
+				Notes: []*rule.Text{
+					{Parts: []rule.Part{
+						{Text: "Programs then wait for the server as long as it takes, instead of losing what they wrote."},
+					}},
+				},
+				Refuse: []rule.Refusal{
+					{When: &rule.Expr{Source: `!it.matches("^[A-Za-z0-9/_.-]+$")`, Line: 53}, Why: &rule.Text{Parts: []rule.Part{
+						{Text: "its name has characters that an edit by pattern does not fit; take soft out of its line by hand"},
+					}}},
+				},
+				Vanishes: "the rule lists only what is wrong, and then this is not",
+				Steps: []rule.Step{
+					{Kind: "edit", Line: 57, Args: map[string]*rule.Text{
+						"path": {Parts: []rule.Part{
+							{Text: "/etc/fstab"},
+						}},
+						"replace.match": {Parts: []rule.Part{
+							{Text: `^(\s*[^#\s]\S*\s+`},
+							{Expr: &rule.Expr{Source: "it", Line: 57}},
+							{Text: `/?\s+nfs4?\s+(?:\S*,)?)soft((?:,\S*)?(?:\s.*)?)$`},
+						}},
+						"replace.with": {Parts: []rule.Part{
+							{Text: "${1}hard$2"},
+						}},
+					}},
+				},
+			},
 			Path:    "nfs-soft-mount/rule.yaml",
 			Shipped: true,
 		}

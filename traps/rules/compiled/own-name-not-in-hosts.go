@@ -42,6 +42,7 @@ take. Often seen after a host was renamed.
 Give /etc/hosts a line with the name (Debian: 127.0.1.1 NAME.DOMAIN NAME), or install libnss-myhostname and
 put myhostname into the hosts line of /etc/nsswitch.conf.
 `,
+	Remedy: true,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "own-name-not-in-hosts",
@@ -113,20 +114,25 @@ put myhostname into the hosts line of /etc/nsswitch.conf.
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{
-					When:     &rule.Expr{Source: "!nss.found && !known", Line: 54},
-					Severity: 1,
-					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "neither /etc/hosts nor nss-myhostname knows the host's own name"},
-					}},
-					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "add a line to /etc/hosts: 127.0.1.1 "},
-						{Expr: &rule.Expr{Source: "own", Line: 56}},
-					}},
-				},
+				{When: &rule.Expr{Source: "!nss.found && !known", Line: 54}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
+					{Text: "neither /etc/hosts nor nss-myhostname knows the host's own name"},
+				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "the host knows its own name without asking others"},
+			}},
+			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
+				{Text: "put the host's own name into /etc/hosts"},
+			}}, Steps: []rule.Step{
+				{Kind: "edit", Line: 60, Args: map[string]*rule.Text{
+					"append": {Parts: []rule.Part{
+						{Text: "127.0.1.1\t"},
+						{Expr: &rule.Expr{Source: "name.value.contains('.') ? name.value + ' ' + own : own", Line: 60}},
+					}},
+					"path": {Parts: []rule.Part{
+						{Text: "/etc/hosts"},
+					}},
+				}},
 			}},
 			Path:    "own-name-not-in-hosts/rule.yaml",
 			Shipped: true,

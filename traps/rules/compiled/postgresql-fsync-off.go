@@ -40,6 +40,8 @@ but the cluster. full_page_writes = off does the same more seldom.
 Turn it on again (and run sync once). For speed at the cost of the last second only:
 synchronous_commit = off.
 `,
+	Units:  []string{"postgresql.service"},
+	Remedy: true,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "postgresql-fsync-off",
@@ -63,38 +65,85 @@ synchronous_commit = off.
 						},
 					},
 				},
+				{Name: "running", Kind: "unit", Args: []string{
+					"postgresql.service",
+				}},
 			},
 			Lets: []rule.Let{
-				{Name: "off", Expr: &rule.Expr{Source: `set.matches.filter(m, m.groups["value"].lower() in ["off", "no", "false", "0", "of", "n", "f", "fal", "fals"])`, Line: 37}},
-				{Name: "effective", Expr: &rule.Expr{Source: `off.filter(o, !set.matches.exists(m, m.groups["key"].lower() == o.groups["key"].lower() && !(m in off) && (m.path == o.path && m.line > o.line || dir(m.path) == dir(o.path) + "/conf.d" || m.path == "/var/lib/postgresql/" + dir(o.path).replace("/etc/postgresql/", "") + "/postgresql.auto.conf" || m.path == dir(o.path) + "/postgresql.auto.conf" && m.path != o.path)))`, Line: 40}},
+				{Name: "off", Expr: &rule.Expr{Source: `set.matches.filter(m, m.groups["value"].lower() in ["off", "no", "false", "0", "of", "n", "f", "fal", "fals"])`, Line: 38}},
+				{Name: "effective", Expr: &rule.Expr{Source: `off.filter(o, !set.matches.exists(m, m.groups["key"].lower() == o.groups["key"].lower() && !(m in off) && (m.path == o.path && m.line > o.line || dir(m.path) == dir(o.path) + "/conf.d" || m.path == "/var/lib/postgresql/" + dir(o.path).replace("/etc/postgresql/", "") + "/postgresql.auto.conf" || m.path == dir(o.path) + "/postgresql.auto.conf" && m.path != o.path)))`, Line: 41}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "set.exists", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "set.exists", Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no configuration of PostgreSQL is in the usual places"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "effective", Line: 47},
+			Each: &rule.Expr{Source: "effective", Line: 48},
 			As:   "o",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "o.path", Line: 49}},
+				{Expr: &rule.Expr{Source: "o.path", Line: 50}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "true", Line: 51},
+					When:     &rule.Expr{Source: `o.path.endsWith(".auto.conf")`, Line: 52},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "sets "},
-						{Expr: &rule.Expr{Source: "o.groups['key'].lower()", Line: 52}},
+						{Expr: &rule.Expr{Source: "o.groups['key'].lower()", Line: 53}},
 						{Text: " to off: a crash can destroy the cluster"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "set it to on, reload, and run sync once"},
+						{Text: "as a superuser of the database, ALTER SYSTEM RESET "},
+						{Expr: &rule.Expr{Source: "o.groups['key'].lower()", Line: 54}},
+						{Text: "; reload, and run sync once"},
 					}},
 				},
+				{When: &rule.Expr{Source: "true", Line: 55}, Severity: 3, Summary: &rule.Text{Parts: []rule.Part{
+					{Text: "sets "},
+					{Expr: &rule.Expr{Source: "o.groups['key'].lower()", Line: 56}},
+					{Text: " to off: a crash can destroy the cluster"},
+				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "PostgreSQL waits for the disk"},
 			}},
+			Remedy: &rule.Remedy{
+				Title: &rule.Text{Parts: []rule.Part{
+					{Text: "have PostgreSQL wait for the disk"},
+				}},
+				Notes: []*rule.Text{
+					{Parts: []rule.Part{
+						{Text: "Commits take as long as the disk needs. What was written before is safe after one sync."},
+					}},
+				},
+				Vanishes: "the rule lists only what is wrong, and then this is not",
+				Steps: []rule.Step{
+					{Kind: "edit", Line: 63, Args: map[string]*rule.Text{
+						"path": {Parts: []rule.Part{
+							{Expr: &rule.Expr{Source: "o.path", Line: 63}},
+						}},
+						"replace.match": {Parts: []rule.Part{
+							{Text: `(?i)^(\s*(?:fsync|full_page_writes)\s*(?:=\s*|\s)).*$`},
+						}},
+						"replace.with": {Parts: []rule.Part{
+							{Text: "${1}on"},
+						}},
+					}},
+					{
+						Kind: "unit",
+						Line: 64,
+						When: &rule.Expr{Source: "running.exists && running.is_active", Line: 65},
+						Args: map[string]*rule.Text{
+							"act": {Parts: []rule.Part{
+								{Text: "reload"},
+							}},
+							"name": {Parts: []rule.Part{
+								{Text: "postgresql.service"},
+							}},
+						},
+					},
+				},
+			},
 			Path:    "postgresql-fsync-off/rule.yaml",
 			Shipped: true,
 		}

@@ -43,7 +43,8 @@ Debian has a line in /etc/cron.d/mdadm (AUTOCHECK=true in /etc/default/mdadm) or
 mdcheck_start.timer; Red Hat has raid-check.timer. Enable it, and see that cron is there. By hand:
 echo check > /sys/block/md0/md/sync_action.
 `,
-	Units: []string{"mdcheck_start.timer", "raid-check.timer", "raid-check.timer"},
+	Units:  []string{"mdcheck_start.timer", "raid-check.timer", "raid-check.timer"},
+	Remedy: true,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "raid-check-never-run",
@@ -101,7 +102,7 @@ echo check > /sys/block/md0/md/sync_action.
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "!by_cron && !timers.is_active && !timers.is_enabled && !timer2.is_active && !timer2.is_enabled", Line: 50},
+					When:     &rule.Expr{Source: "!by_cron && (!timers.exists || timers.is_masked) && !timer2.is_active && !timer2.is_enabled", Line: 50},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "nothing checks the MD arrays for unreadable sectors"},
@@ -110,9 +111,41 @@ echo check > /sys/block/md0/md/sync_action.
 						{Text: "enable mdcheck_start.timer or raid-check.timer, or install cron where /etc/cron.d/mdadm has the line"},
 					}},
 				},
+				{When: &rule.Expr{Source: "!by_cron && !timers.is_active && !timers.is_enabled && !timer2.is_active && !timer2.is_enabled", Line: 53}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+					{Text: "nothing checks the MD arrays for unreadable sectors"},
+				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "the MD arrays are checked regularly"},
+			}},
+			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
+				{Text: "check the MD arrays regularly"},
+			}}, Notes: []*rule.Text{
+				{Parts: []rule.Part{
+					{Text: "A check reads whole disks: it takes hours, and goes slow while others use them."},
+				}},
+			}, Steps: []rule.Step{
+				{
+					Kind: "unit",
+					Line: 60,
+					When: &rule.Expr{Source: `timers.file_state == "disabled"`, Line: 61},
+					Args: map[string]*rule.Text{
+						"act": {Parts: []rule.Part{
+							{Text: "enable"},
+						}},
+						"name": {Parts: []rule.Part{
+							{Expr: &rule.Expr{Source: "timers.name", Line: 60}},
+						}},
+					},
+				},
+				{Kind: "unit", Line: 62, Args: map[string]*rule.Text{
+					"act": {Parts: []rule.Part{
+						{Text: "start"},
+					}},
+					"name": {Parts: []rule.Part{
+						{Expr: &rule.Expr{Source: "timers.name", Line: 62}},
+					}},
+				}},
 			}},
 			Path:    "raid-check-never-run/rule.yaml",
 			Shipped: true,

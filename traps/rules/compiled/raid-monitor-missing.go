@@ -42,6 +42,8 @@ alerts; enable mdmonitor.service (Debian: mdmonitor or mdadm). Test: mdadm --mon
 --oneshot --test. Monitoring that reads /proc/mdstat or node_exporter's md metrics does as well: then
 accept this finding.
 `,
+	Units:  []string{"mdmonitor.service"},
+	Remedy: true,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "raid-monitor-missing",
@@ -73,22 +75,25 @@ accept this finding.
 					"node_exporter",
 					"prometheus-node-exporter",
 				}},
+				{Name: "unit", Kind: "unit", Args: []string{
+					"mdmonitor.service",
+				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "arrays show on the running host only"},
 				}}},
-				{When: &rule.Expr{Source: "size(arrays) > 0", Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(arrays) > 0", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no redundant MD array is running"},
 				}}},
-				{When: &rule.Expr{Source: "size(exporter) == 0", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(exporter) == 0", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "node_exporter, which runs here, reports the arrays"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "!conf.found", Line: 46},
+					When:     &rule.Expr{Source: "!conf.found", Line: 47},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "mdadm has nobody to tell when a disk fails"},
@@ -98,19 +103,56 @@ accept this finding.
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "size(monitor) == 0", Line: 49},
+					When:     &rule.Expr{Source: "size(monitor) == 0 && (!unit.exists || unit.is_masked)", Line: 50},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "mdadm's monitor does not run"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "systemctl enable --now mdmonitor; accept this finding if something else watches the arrays"},
+						{Text: "start mdadm --monitor --scan; accept this finding if something else watches the arrays"},
 					}},
 				},
+				{When: &rule.Expr{Source: "size(monitor) == 0", Line: 53}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+					{Text: "mdadm's monitor does not run"},
+				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "mdadm's monitor runs and has somebody to tell"},
 			}},
+			Remedy: &rule.Remedy{
+				Title: &rule.Text{Parts: []rule.Part{
+					{Text: "start mdadm's monitor"},
+				}},
+				Notes: []*rule.Text{
+					{Parts: []rule.Part{
+						{Text: "Accept the finding instead, where something else watches the arrays."},
+					}},
+				},
+				Settle: 5000000000,
+				Steps: []rule.Step{
+					{
+						Kind: "unit",
+						Line: 61,
+						When: &rule.Expr{Source: `unit.file_state == "disabled"`, Line: 62},
+						Args: map[string]*rule.Text{
+							"act": {Parts: []rule.Part{
+								{Text: "enable"},
+							}},
+							"name": {Parts: []rule.Part{
+								{Text: "mdmonitor.service"},
+							}},
+						},
+					},
+					{Kind: "unit", Line: 63, Args: map[string]*rule.Text{
+						"act": {Parts: []rule.Part{
+							{Text: "start"},
+						}},
+						"name": {Parts: []rule.Part{
+							{Text: "mdmonitor.service"},
+						}},
+					}},
+				},
+			},
 			Path:    "raid-monitor-missing/rule.yaml",
 			Shipped: true,
 		}

@@ -45,6 +45,8 @@ a chroot, by half a migration, or by "disable systemd-resolved" as advice found 
 
 Start systemd-resolved, or put real name servers into /etc/resolv.conf (remove the link first).
 `,
+	Units:  []string{"systemd-resolved.service"},
+	Remedy: true,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "resolv-conf-stub-dead",
@@ -99,43 +101,49 @@ Start systemd-resolved, or put real name servers into /etc/resolv.conf (remove t
 						},
 					},
 				},
+				{Name: "resolved", Kind: "unit", Args: []string{
+					"systemd-resolved.service",
+				}},
 			},
 			Lets: []rule.Let{
-				{Name: "servers", Expr: &rule.Expr{Source: `conf.matches.map(m, m.groups["server"])`, Line: 42}},
+				{Name: "servers", Expr: &rule.Expr{Source: `conf.matches.map(m, m.groups["server"])`, Line: 43}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "conf.exists || link.exists", Line: 56}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "conf.exists || link.exists", Line: 59}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "there is no /etc/resolv.conf"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "link.exists && link.dangling", Line: 44},
+					When:     &rule.Expr{Source: "link.exists && link.dangling", Line: 45},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/resolv.conf points to a file that is not there"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "it points to "},
-						{Expr: &rule.Expr{Source: "link.target", Line: 46}},
+						{Expr: &rule.Expr{Source: "link.target", Line: 47}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "start what writes it (systemd-resolved, NetworkManager), or replace the link by a file with name servers"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: `host.running && size(servers) > 0 && servers.all(s, s == "127.0.0.53" || s == "127.0.0.54") && size(stub) == 0`, Line: 48},
+					When:     &rule.Expr{Source: `host.running && size(servers) > 0 && servers.all(s, s == "127.0.0.53" || s == "127.0.0.54") && size(stub) == 0 && (!resolved.exists || resolved.is_masked)`, Line: 49},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/resolv.conf names systemd-resolved alone, which does not run"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "systemctl enable --now systemd-resolved, or put other name servers into /etc/resolv.conf"},
+						{Text: "put other name servers into /etc/resolv.conf, or install systemd-resolved"},
 					}},
 				},
+				{When: &rule.Expr{Source: `host.running && size(servers) > 0 && servers.all(s, s == "127.0.0.53" || s == "127.0.0.54") && size(stub) == 0`, Line: 52}, Severity: 3, Summary: &rule.Text{Parts: []rule.Part{
+					{Text: "/etc/resolv.conf names systemd-resolved alone, which does not run"},
+				}}},
 				{
-					When:     &rule.Expr{Source: `host.running && size(servers) > 0 && servers.all(s, s == "127.0.0.1" || s == "::1") && size(others) == 0 && size(stub) == 0`, Line: 51},
+					When:     &rule.Expr{Source: `host.running && size(servers) > 0 && servers.all(s, s == "127.0.0.1" || s == "::1") && size(others) == 0 && size(stub) == 0`, Line: 54},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/resolv.conf names this host alone, and no resolver that fettle knows runs on it"},
@@ -147,6 +155,31 @@ Start systemd-resolved, or put real name servers into /etc/resolv.conf (remove t
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "the name servers of /etc/resolv.conf are elsewhere, or run"},
+			}},
+			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
+				{Text: "start systemd-resolved, which /etc/resolv.conf names"},
+			}}, Settle: 5000000000, Steps: []rule.Step{
+				{
+					Kind: "unit",
+					Line: 66,
+					When: &rule.Expr{Source: `resolved.file_state == "disabled"`, Line: 67},
+					Args: map[string]*rule.Text{
+						"act": {Parts: []rule.Part{
+							{Text: "enable"},
+						}},
+						"name": {Parts: []rule.Part{
+							{Text: "systemd-resolved.service"},
+						}},
+					},
+				},
+				{Kind: "unit", Line: 68, Args: map[string]*rule.Text{
+					"act": {Parts: []rule.Part{
+						{Text: "start"},
+					}},
+					"name": {Parts: []rule.Part{
+						{Text: "systemd-resolved.service"},
+					}},
+				}},
 			}},
 			Path:    "resolv-conf-stub-dead/rule.yaml",
 			Shipped: true,

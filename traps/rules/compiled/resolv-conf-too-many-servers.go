@@ -39,6 +39,7 @@ so does every name.
 Keep three at most, those that answer first. More redundancy than that wants a local resolver
 (systemd-resolved, unbound, dnsmasq), which may ask as many as you like.
 `,
+	Remedy: true,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "resolv-conf-too-many-servers",
@@ -49,7 +50,7 @@ Keep three at most, those that answer first. More redundancy than that wants a l
 					Name: "conf",
 					Kind: "regex",
 					Args: []string{
-						`^\s*nameserver\s+\S+`,
+						`^\s*nameserver\s+(?P<server>\S+)`,
 					},
 					Opts: map[string][]string{
 						"in": []string{
@@ -57,27 +58,50 @@ Keep three at most, those that answer first. More redundancy than that wants a l
 						},
 					},
 				},
+				{Name: "link", Kind: "link", Args: []string{
+					"/etc/resolv.conf",
+				}},
+			},
+			Lets: []rule.Let{
+				{Name: "extra", Expr: &rule.Expr{Source: `conf.matches.filter(m, size(conf.matches.filter(o, o.line < m.line)) >= 3).map(m, m.groups["server"]).distinct()`, Line: 35}},
+				{Name: "first", Expr: &rule.Expr{Source: `conf.matches.filter(m, size(conf.matches.filter(o, o.line < m.line)) < 3).map(m, m.groups["server"])`, Line: 36}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "conf.exists", Line: 34}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "conf.exists", Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "there is no /etc/resolv.conf"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{
-					When:     &rule.Expr{Source: "conf.count > 3", Line: 37},
-					Severity: 1,
-					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "/etc/resolv.conf lists more than three name servers, and the rest is never asked"},
-					}},
-					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "keep three at most"},
-					}},
-				},
+				{When: &rule.Expr{Source: "conf.count > 3", Line: 41}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
+					{Text: "/etc/resolv.conf lists more than three name servers, and the rest is never asked"},
+				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "all name servers of /etc/resolv.conf may be asked"},
+			}},
+			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
+				{Text: "drop the name servers that are never asked"},
+			}}, Refuse: []rule.Refusal{
+				{When: &rule.Expr{Source: "link.exists", Line: 47}, Why: &rule.Text{Parts: []rule.Part{
+					{Text: "/etc/resolv.conf is a link to "},
+					{Expr: &rule.Expr{Source: "link.target", Line: 48}},
+					{Text: ": whatever writes that file would write it again; give it three name servers"},
+				}}},
+				{When: &rule.Expr{Source: "extra.exists(e, e in first)", Line: 49}, Why: &rule.Text{Parts: []rule.Part{
+					{Text: "a name server is listed twice; take the second line out of /etc/resolv.conf by hand"},
+				}}},
+			}, Steps: []rule.Step{
+				{Kind: "edit", Line: 52, Args: map[string]*rule.Text{
+					"drop": {Parts: []rule.Part{
+						{Text: `^\s*nameserver\s+(`},
+						{Expr: &rule.Expr{Source: `extra.map(e, e.replace(".", "[.]")).join("|")`, Line: 52}},
+						{Text: `)\s*$`},
+					}},
+					"path": {Parts: []rule.Part{
+						{Text: "/etc/resolv.conf"},
+					}},
+				}},
 			}},
 			Path:    "resolv-conf-too-many-servers/rule.yaml",
 			Shipped: true,

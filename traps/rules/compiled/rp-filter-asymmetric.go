@@ -42,6 +42,7 @@ and the interface's own value the larger one holds, so 0 on the interface alone 
 Set 2 (loose: there must be a way back, by whatever interface) on the interfaces
 concerned, now and in /etc/sysctl.d, or give each address its own routing table (ip rule).
 `,
+	Remedy: true,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "rp-filter-asymmetric",
@@ -117,16 +118,46 @@ concerned, now and in /etc/sysctl.d, or give each address its own routing table 
 						{Text: "default routes: "},
 						{Expr: &rule.Expr{Source: "ways.join(', ')", Line: 57}},
 					}},
-					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "set net.ipv4.conf."},
-						{Expr: &rule.Expr{Source: "it", Line: 58}},
-						{Text: ".rp_filter to 2, unless each address has a routing table of its own"},
-					}},
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "no way out drops packets of the other"},
 			}},
+			Remedy: &rule.Remedy{
+				Title: &rule.Text{Parts: []rule.Part{
+					{Text: "take packets on "},
+					{Expr: &rule.Expr{Source: "it", Line: 60}},
+					{Text: " whose answer may go out elsewhere"},
+				}},
+				Notes: []*rule.Text{
+					{Parts: []rule.Part{
+						{Text: "Loose mode (2) still drops packets from addresses to which no route leads (RFC 3704, 2.4)."},
+					}},
+				},
+				Refuse: []rule.Refusal{
+					{When: &rule.Expr{Source: `it.contains(".") || it.contains("/")`, Line: 63}, Why: &rule.Text{Parts: []rule.Part{
+						{Text: "the name of "},
+						{Expr: &rule.Expr{Source: "it", Line: 64}},
+						{Text: " cannot be written as a sysctl key by a rule; set its rp_filter to 2 by hand"},
+					}}},
+				},
+				Vanishes: "the rule lists only what is wrong, and then this is not",
+				Steps: []rule.Step{
+					{Kind: "sysctl", Line: 67, Args: map[string]*rule.Text{
+						"key": {Parts: []rule.Part{
+							{Text: "net.ipv4.conf."},
+							{Expr: &rule.Expr{Source: "it", Line: 67}},
+							{Text: ".rp_filter"},
+						}},
+						"persist": {Parts: []rule.Part{
+							{Text: "true"},
+						}},
+						"value": {Parts: []rule.Part{
+							{Text: "2"},
+						}},
+					}},
+				},
+			},
 			Path:    "rp-filter-asymmetric/rule.yaml",
 			Shipped: true,
 		}

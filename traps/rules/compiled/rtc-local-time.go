@@ -43,6 +43,7 @@ the time is wrong by the zone's offset: files from the future, fsck at each boot
 Unless Windows shares the machine, keep it in UTC: timedatectl set-local-rtc 0.
 (Windows can be told to use UTC as well.)
 `,
+	Remedy: true,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "rtc-local-time",
@@ -52,28 +53,107 @@ Unless Windows shares the machine, keep it in UTC: timedatectl set-local-rtc 0.
 				{Name: "adjtime", Kind: "file", Args: []string{
 					"/etc/adjtime",
 				}},
+				{Name: "clock", Kind: "stat", Args: []string{
+					"/dev/rtc0",
+				}},
+				{Name: "tool", Kind: "glob", Args: []string{
+					"/usr/sbin/hwclock",
+					"/sbin/hwclock",
+				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "adjtime.exists", Line: 37}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "adjtime.exists", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "there is no /etc/adjtime, so the hardware clock is taken for UTC"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{
-					When:     &rule.Expr{Source: `size(adjtime.lines) >= 3 && adjtime.lines[2].trim() == "LOCAL"`, Line: 40},
-					Severity: 1,
-					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "the hardware clock is taken for local time"},
-					}},
-					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "timedatectl set-local-rtc 0, unless another system on this machine needs it"},
-					}},
-				},
+				{When: &rule.Expr{Source: `size(adjtime.lines) >= 3 && adjtime.lines[2].trim() == "LOCAL"`, Line: 42}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
+					{Text: "the hardware clock is taken for local time"},
+				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "the hardware clock is taken for UTC"},
 			}},
+			Remedy: &rule.Remedy{
+				Title: &rule.Text{Parts: []rule.Part{
+					{Text: "keep UTC in the hardware clock"},
+				}},
+				Notes: []*rule.Text{
+					{Parts: []rule.Part{
+						{Text: "Not where another system on this machine (Windows) takes the hardware clock for local time."},
+					}},
+				},
+				Refuse: []rule.Refusal{
+					{When: &rule.Expr{Source: "clock.exists && size(tool) == 0", Line: 49}, Why: &rule.Text{Parts: []rule.Part{
+						{Text: "hwclock, which sets the hardware clock, is not installed (package util-linux-extra); timedatectl set-local-rtc 0 does the same"},
+					}}},
+				},
+				Steps: []rule.Step{
+					{Kind: "edit", Line: 52, Args: map[string]*rule.Text{
+						"path": {Parts: []rule.Part{
+							{Text: "/etc/adjtime"},
+						}},
+						"replace.match": {Parts: []rule.Part{
+							{Text: `^\s*LOCAL\s*$`},
+						}},
+						"replace.with": {Parts: []rule.Part{
+							{Text: "UTC"},
+						}},
+					}},
+					{
+						Kind: "command",
+						Line: 53,
+						When: &rule.Expr{Source: "clock.exists", Line: 54},
+						Args: map[string]*rule.Text{
+							"differs": {Parts: []rule.Part{
+								{Text: "the hardware clock is set from the system's"},
+							}},
+						},
+						Words: map[string][]*rule.Text{
+							"do": []*rule.Text{
+								{Parts: []rule.Part{
+									{Text: "/usr/sbin/hwclock"},
+								}},
+								{Parts: []rule.Part{
+									{Text: "--systohc"},
+								}},
+								{Parts: []rule.Part{
+									{Text: "--utc"},
+								}},
+								{Parts: []rule.Part{
+									{Text: "--noadjfile"},
+								}},
+							},
+							"probe": []*rule.Text{
+								{Parts: []rule.Part{
+									{Text: "/usr/bin/test"},
+								}},
+								{Parts: []rule.Part{
+									{Text: "-e"},
+								}},
+								{Parts: []rule.Part{
+									{Text: "/dev/rtc0"},
+								}},
+							},
+							"undo": []*rule.Text{
+								{Parts: []rule.Part{
+									{Text: "/usr/sbin/hwclock"},
+								}},
+								{Parts: []rule.Part{
+									{Text: "--systohc"},
+								}},
+								{Parts: []rule.Part{
+									{Text: "--localtime"},
+								}},
+								{Parts: []rule.Part{
+									{Text: "--noadjfile"},
+								}},
+							},
+						},
+					},
+				},
+			},
 			Path:    "rtc-local-time/rule.yaml",
 			Shipped: true,
 		}

@@ -40,6 +40,8 @@ not installed by default, and in some images switched off.
 apt install smartmontools (dnf install smartmontools), set DEVICESCAN -m ADDRESS in smartd.conf, start smartd. Where a
 RAID controller, a storage agent or node_exporter's smartmon script watches the disks, accept this finding.
 `,
+	Units:  []string{"smartmontools.service", "smartd.service"},
+	Remedy: true,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "smart-not-watched",
@@ -90,22 +92,26 @@ RAID controller, a storage agent or node_exporter's smartmon script watches the 
 						},
 					},
 				},
+				{Name: "smartd", Kind: "unit", Args: []string{
+					"smartmontools.service",
+					"smartd.service",
+				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 37}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "disks show on the running host only"},
 				}}},
-				{When: &rule.Expr{Source: "!hypervisor.found", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!hypervisor.found", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a virtual machine's disks are its host's concern"},
 				}}},
-				{When: &rule.Expr{Source: "ata.found || size(nvme) > 0", Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "ata.found || size(nvme) > 0", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "there are no disks that smartd could ask directly"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "size(watchers) == 0", Line: 44},
+					When:     &rule.Expr{Source: "size(watchers) == 0 && (!smartd.exists || smartd.is_masked)", Line: 45},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "nothing watches the health of the disks"},
@@ -114,10 +120,47 @@ RAID controller, a storage agent or node_exporter's smartmon script watches the 
 						{Text: "install smartmontools, set an address in smartd.conf, start smartd"},
 					}},
 				},
+				{When: &rule.Expr{Source: "size(watchers) == 0", Line: 48}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
+					{Text: "nothing watches the health of the disks"},
+				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "something watches the health of the disks"},
 			}},
+			Remedy: &rule.Remedy{
+				Title: &rule.Text{Parts: []rule.Part{
+					{Text: "have smartd watch the disks"},
+				}},
+				Notes: []*rule.Text{
+					{Parts: []rule.Part{
+						{Text: "It mails root when a disk is about to fail: see that root's mail is read, or set an address in smartd.conf."},
+					}},
+				},
+				Settle: 5000000000,
+				Steps: []rule.Step{
+					{
+						Kind: "unit",
+						Line: 56,
+						When: &rule.Expr{Source: `smartd.file_state == "disabled"`, Line: 57},
+						Args: map[string]*rule.Text{
+							"act": {Parts: []rule.Part{
+								{Text: "enable"},
+							}},
+							"name": {Parts: []rule.Part{
+								{Expr: &rule.Expr{Source: "smartd.name", Line: 56}},
+							}},
+						},
+					},
+					{Kind: "unit", Line: 58, Args: map[string]*rule.Text{
+						"act": {Parts: []rule.Part{
+							{Text: "start"},
+						}},
+						"name": {Parts: []rule.Part{
+							{Expr: &rule.Expr{Source: "smartd.name", Line: 58}},
+						}},
+					}},
+				},
+			},
 			Path:    "smart-not-watched/rule.yaml",
 			Shipped: true,
 		}

@@ -37,6 +37,7 @@ rule in it may also be one that takes something away.
 
 Rename the file, without dots: jane_doe. Look with sudo -l -U jane.
 `,
+	Remedy: true,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "sudoers-file-ignored",
@@ -58,26 +59,29 @@ Rename the file, without dots: jane_doe. Look with sudo -l -U jane.
 						},
 					},
 				},
+				{Name: "tool", Kind: "glob", Args: []string{
+					"/usr/sbin/visudo",
+				}},
 			},
 			Lets: []rule.Let{
-				{Name: "copy", Expr: &rule.Expr{Source: `"(~|[.](bak|old|orig|save|swp|disabled|off|rpmsave|rpmnew|rpmorig|ucf-.*|dpkg-.*))$"`, Line: 37}},
-				{Name: "named", Expr: &rule.Expr{Source: `files.filter(f, !base(f).contains(".") && !f.endsWith("~"))`, Line: 38}},
-				{Name: "dotted", Expr: &rule.Expr{Source: `files.filter(f, base(f).contains(".") && !base(f).startsWith(".") && !f.matches(copy))`, Line: 39}},
-				{Name: "orphans", Expr: &rule.Expr{Source: `files.filter(f, f.matches("(~|[.](bak|old|orig|save))$") && !named.exists(n, f.startsWith(n)))`, Line: 40}},
+				{Name: "copy", Expr: &rule.Expr{Source: `"(~|[.](bak|old|orig|save|swp|disabled|off|rpmsave|rpmnew|rpmorig|ucf-.*|dpkg-.*))$"`, Line: 38}},
+				{Name: "named", Expr: &rule.Expr{Source: `files.filter(f, !base(f).contains(".") && !f.endsWith("~"))`, Line: 39}},
+				{Name: "dotted", Expr: &rule.Expr{Source: `files.filter(f, base(f).contains(".") && !base(f).startsWith(".") && !f.matches(copy))`, Line: 40}},
+				{Name: "orphans", Expr: &rule.Expr{Source: `files.filter(f, f.matches("(~|[.](bak|old|orig|save))$") && !named.exists(n, f.startsWith(n)))`, Line: 41}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "included.found", Line: 34}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "included.found", Line: 35}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "/etc/sudoers does not include /etc/sudoers.d"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "dotted + orphans", Line: 41},
+			Each: &rule.Expr{Source: "dotted + orphans", Line: 42},
 			As:   "it",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "it", Line: 42}},
+				{Expr: &rule.Expr{Source: "it", Line: 43}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "it in dotted", Line: 44},
+					When:     &rule.Expr{Source: "it in dotted && size(tool) == 0", Line: 45},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "sudo ignores this file because of the dot in its name"},
@@ -86,8 +90,11 @@ Rename the file, without dots: jane_doe. Look with sudo -l -U jane.
 						{Text: "rename it without the dot, after a look at its syntax with visudo -cf FILE"},
 					}},
 				},
+				{When: &rule.Expr{Source: "it in dotted", Line: 48}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+					{Text: "sudo ignores this file because of the dot in its name"},
+				}}},
 				{
-					When:     &rule.Expr{Source: "it in orphans", Line: 47},
+					When:     &rule.Expr{Source: "it in orphans", Line: 50},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "sudo ignores this file as a copy, but there is no original"},
@@ -100,6 +107,58 @@ Rename the file, without dots: jane_doe. Look with sudo -l -U jane.
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "sudo reads every file in sudoers.d that is no copy of another"},
 			}},
+			Remedy: &rule.Remedy{
+				Title: &rule.Text{Parts: []rule.Part{
+					{Text: "have sudo read "},
+					{Expr: &rule.Expr{Source: "it", Line: 56}},
+				}},
+				Notes: []*rule.Text{
+					{Parts: []rule.Part{
+						{Text: "From then on its rules hold, also those that give rights: read the file first. visudo looks at its syntax before anything is changed."},
+					}},
+				},
+				Vanishes: "the rule lists only what is wrong, and then this is not",
+				Steps: []rule.Step{
+					{Kind: "command", Line: 61, Words: map[string][]*rule.Text{
+						"do": []*rule.Text{
+							{Parts: []rule.Part{
+								{Text: "/usr/sbin/visudo"},
+							}},
+							{Parts: []rule.Part{
+								{Text: "-q"},
+							}},
+							{Parts: []rule.Part{
+								{Text: "-c"},
+							}},
+							{Parts: []rule.Part{
+								{Text: "-f"},
+							}},
+							{Parts: []rule.Part{
+								{Expr: &rule.Expr{Source: "it", Line: 61}},
+							}},
+						},
+						"probe": []*rule.Text{
+							{Parts: []rule.Part{
+								{Text: "/usr/bin/true"},
+							}},
+						},
+						"undo": []*rule.Text{
+							{Parts: []rule.Part{
+								{Text: "/usr/bin/true"},
+							}},
+						},
+					}},
+					{Kind: "rename", Line: 62, Args: map[string]*rule.Text{
+						"path": {Parts: []rule.Part{
+							{Expr: &rule.Expr{Source: "it", Line: 62}},
+						}},
+						"to": {Parts: []rule.Part{
+							{Text: "/etc/sudoers.d/"},
+							{Expr: &rule.Expr{Source: "base(it).replace('.', '_')", Line: 62}},
+						}},
+					}},
+				},
+			},
 			Path:    "sudoers-file-ignored/rule.yaml",
 			Shipped: true,
 		}

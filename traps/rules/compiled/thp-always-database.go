@@ -40,6 +40,7 @@ copies 2 MiB for each piece after a fork, and waits while memory is compacted.
 madvise: programs that want huge pages ask for them. Put it on the kernel's command line
 (transparent_hugepage=madvise) or into a unit or tmpfiles line that runs before the database, then restart the database.
 `,
+	Remedy: true,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "thp-always-database",
@@ -122,19 +123,37 @@ madvise: programs that want huge pages ask for them. Put it on the kernel's comm
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{
-					When:     &rule.Expr{Source: `mode.text.contains("[always]")`, Line: 46},
-					Severity: 1,
-					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "transparent huge pages are always on, and the database here suffers from them"},
-					}},
-					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "transparent_hugepage=madvise on the kernel's command line; now, echo madvise to /sys/kernel/mm/transparent_hugepage/enabled and restart the database"},
-					}},
-				},
+				{When: &rule.Expr{Source: `mode.text.contains("[always]")`, Line: 46}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
+					{Text: "transparent huge pages are always on, and the database here suffers from them"},
+				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "transparent huge pages are for those who ask"},
+			}},
+			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
+				{Text: "give transparent huge pages to those who ask for them"},
+			}}, Notes: []*rule.Text{
+				{Parts: []rule.Part{
+					{Text: "The database takes no more of them from then on; what it has it keeps until it is restarted."},
+				}},
+			}, Steps: []rule.Step{
+				{Kind: "file", Line: 53, Args: map[string]*rule.Text{
+					"content": {Parts: []rule.Part{
+						{Text: `w /sys/kernel/mm/transparent_hugepage/enabled - - - - madvise
+`},
+					}},
+					"path": {Parts: []rule.Part{
+						{Text: "/etc/tmpfiles.d/fettle-thp.conf"},
+					}},
+				}},
+				{Kind: "sysfs", Line: 54, Args: map[string]*rule.Text{
+					"path": {Parts: []rule.Part{
+						{Text: "/sys/kernel/mm/transparent_hugepage/enabled"},
+					}},
+					"value": {Parts: []rule.Part{
+						{Text: "madvise"},
+					}},
+				}},
 			}},
 			Path:    "thp-always-database/rule.yaml",
 			Shipped: true,

@@ -48,6 +48,8 @@ Keep one: chrony where accuracy counts or the host is virtual, systemd-timesyncd
 it need only be about right. Stop and disable the other, or remove its package.
 ptp4l and phc2sys beside chrony are no quarrel where chrony is told to leave the clock alone.
 `,
+	Units:  []string{"systemd-timesyncd.service"},
+	Remedy: true,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "time-daemons-quarrel",
@@ -61,31 +63,74 @@ ptp4l and phc2sys beside chrony are no quarrel where chrony is told to leave the
 					"openntpd",
 					"ntimed-client",
 				}},
+				{Name: "timesyncd", Kind: "unit", Args: []string{
+					"systemd-timesyncd.service",
+				}},
 			},
 			Lets: []rule.Let{
-				{Name: "names", Expr: &rule.Expr{Source: `["chronyd", "ntpd", "systemd-timesyn", "openntpd", "ntimed-client"].filter(n, running.exists(p, p.comm == n))`, Line: 42}},
+				{Name: "names", Expr: &rule.Expr{Source: `["chronyd", "ntpd", "systemd-timesyn", "openntpd", "ntimed-client"].filter(n, running.exists(p, p.comm == n))`, Line: 43}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(running) > 0", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(running) > 0", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no daemon that sets the clock is running"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "size(names) > 1", Line: 47},
+					When:     &rule.Expr{Source: `size(names) > 1 && !("systemd-timesyn" in names && size(names) == 2 && timesyncd.is_active)`, Line: 48},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "names.join(' and ')", Line: 48}},
+						{Expr: &rule.Expr{Source: "names.join(' and ')", Line: 49}},
 						{Text: " both set the clock"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "running.map(p, p.comm + ' (' + string(p.pid) + ')').join(', ')", Line: 49}},
+						{Expr: &rule.Expr{Source: "running.map(p, p.comm + ' (' + string(p.pid) + ')').join(', ')", Line: 50}},
+					}},
+					ByHand: &rule.Text{Parts: []rule.Part{
+						{Text: "stop and disable all but one"},
+					}},
+				},
+				{
+					When:     &rule.Expr{Source: "size(names) > 1", Line: 52},
+					Severity: 2,
+					Summary: &rule.Text{Parts: []rule.Part{
+						{Expr: &rule.Expr{Source: "names.join(' and ')", Line: 53}},
+						{Text: " both set the clock"},
+					}},
+					Detail: &rule.Text{Parts: []rule.Part{
+						{Expr: &rule.Expr{Source: "running.map(p, p.comm + ' (' + string(p.pid) + ')').join(', ')", Line: 54}},
 					}},
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "one daemon sets the clock"},
+			}},
+			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
+				{Text: "leave the clock to "},
+				{Expr: &rule.Expr{Source: `names.filter(n, n != "systemd-timesyn").join(" and ")`, Line: 57}},
+			}}, Steps: []rule.Step{
+				{
+					Kind: "unit",
+					Line: 59,
+					When: &rule.Expr{Source: `timesyncd.file_state == "enabled"`, Line: 60},
+					Args: map[string]*rule.Text{
+						"act": {Parts: []rule.Part{
+							{Text: "disable"},
+						}},
+						"name": {Parts: []rule.Part{
+							{Text: "systemd-timesyncd.service"},
+						}},
+					},
+				},
+				{Kind: "unit", Line: 61, Args: map[string]*rule.Text{
+					"act": {Parts: []rule.Part{
+						{Text: "stop"},
+					}},
+					"name": {Parts: []rule.Part{
+						{Text: "systemd-timesyncd.service"},
+					}},
+				}},
 			}},
 			Path:    "time-daemons-quarrel/rule.yaml",
 			Shipped: true,

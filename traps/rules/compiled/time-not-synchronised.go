@@ -50,6 +50,8 @@ longer tell which came first.
 Install and start one: chrony (apt install chrony, dnf install chrony), or enable systemd-timesyncd
 (timedatectl set-ntp true). A container has its host's clock and needs none.
 `,
+	Units:  []string{"systemd-timesyncd.service"},
+	Remedy: true,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "time-not-synchronised",
@@ -68,28 +70,68 @@ Install and start one: chrony (apt install chrony, dnf install chrony), or enabl
 					"VBoxService",
 					"clockspeed",
 				}},
+				{Name: "timesyncd", Kind: "unit", Args: []string{
+					"systemd-timesyncd.service",
+				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `host.container == ""`, Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.container == ""`, Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container has its host's clock"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "size(running) == 0", Line: 46},
+					When:     &rule.Expr{Source: "size(running) == 0 && (!timesyncd.exists || timesyncd.is_masked)", Line: 47},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "no daemon keeps the clock right"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "install chrony, or run timedatectl set-ntp true where systemd-timesyncd is there"},
+						{Text: "install chrony"},
 					}},
 				},
+				{When: &rule.Expr{Source: "size(running) == 0", Line: 50}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+					{Text: "no daemon keeps the clock right"},
+				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "a daemon keeps the clock right"},
 			}},
+			Remedy: &rule.Remedy{
+				Title: &rule.Text{Parts: []rule.Part{
+					{Text: "have systemd-timesyncd keep the clock right"},
+				}},
+				Notes: []*rule.Text{
+					{Parts: []rule.Part{
+						{Text: "It asks the servers that its configuration or DHCP names; else those of the distribution. A clock that is far off jumps."},
+					}},
+				},
+				Settle: 5000000000,
+				Steps: []rule.Step{
+					{
+						Kind: "unit",
+						Line: 58,
+						When: &rule.Expr{Source: `timesyncd.file_state == "disabled"`, Line: 59},
+						Args: map[string]*rule.Text{
+							"act": {Parts: []rule.Part{
+								{Text: "enable"},
+							}},
+							"name": {Parts: []rule.Part{
+								{Text: "systemd-timesyncd.service"},
+							}},
+						},
+					},
+					{Kind: "unit", Line: 60, Args: map[string]*rule.Text{
+						"act": {Parts: []rule.Part{
+							{Text: "start"},
+						}},
+						"name": {Parts: []rule.Part{
+							{Text: "systemd-timesyncd.service"},
+						}},
+					}},
+				},
+			},
 			Path:    "time-not-synchronised/rule.yaml",
 			Shipped: true,
 		}

@@ -42,7 +42,8 @@ dpkg-reconfigure -plow unattended-upgrades, or put
 APT::Periodic::Update-Package-Lists "1"; and APT::Periodic::Unattended-Upgrade "1"; into
 /etc/apt/apt.conf.d/20auto-upgrades, and systemctl unmask --now apt-daily.timer apt-daily-upgrade.timer.
 `,
-	Units: []string{"apt-daily-upgrade.timer"},
+	Units:  []string{"apt-daily-upgrade.timer"},
+	Remedy: true,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "unattended-upgrades-idle",
@@ -82,18 +83,11 @@ APT::Periodic::Update-Package-Lists "1"; and APT::Periodic::Unattended-Upgrade "
 			},
 			As: "it",
 			Findings: []rule.Finding{
+				{When: &rule.Expr{Source: `days == "0"`, Line: 44}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+					{Text: "unattended-upgrades is installed, but not switched on"},
+				}}},
 				{
-					When:     &rule.Expr{Source: `days == "0"`, Line: 44},
-					Severity: 2,
-					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "unattended-upgrades is installed, but not switched on"},
-					}},
-					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "dpkg-reconfigure -plow unattended-upgrades"},
-					}},
-				},
-				{
-					When:     &rule.Expr{Source: "host.running && size(systemd) > 0 && upgrade.systemd && upgrade.exists && !upgrade.is_active", Line: 47},
+					When:     &rule.Expr{Source: "host.running && size(systemd) > 0 && upgrade.systemd && upgrade.is_masked", Line: 46},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the timer that runs unattended-upgrades is not active"},
@@ -102,9 +96,61 @@ APT::Periodic::Update-Package-Lists "1"; and APT::Periodic::Unattended-Upgrade "
 						{Text: "systemctl unmask apt-daily.timer apt-daily-upgrade.timer; systemctl enable --now apt-daily.timer apt-daily-upgrade.timer"},
 					}},
 				},
+				{When: &rule.Expr{Source: "host.running && size(systemd) > 0 && upgrade.systemd && upgrade.exists && !upgrade.is_active", Line: 49}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+					{Text: "the timer that runs unattended-upgrades is not active"},
+				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "unattended-upgrades is switched on"},
+			}},
+			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
+				{Text: "install security updates by themselves"},
+			}}, Notes: []*rule.Text{
+				{Parts: []rule.Part{
+					{Text: "They come once a day. What they replace under running programs, fettle check deleted-open-files tells."},
+				}},
+			}, Steps: []rule.Step{
+				{
+					Kind: "file",
+					Line: 56,
+					When: &rule.Expr{Source: `days == "0"`, Line: 57},
+					Args: map[string]*rule.Text{
+						"content": {Parts: []rule.Part{
+							{Text: `APT::Periodic::Update-Package-Lists "1";
+APT::Periodic::Unattended-Upgrade "1";
+`},
+						}},
+						"path": {Parts: []rule.Part{
+							{Text: "/etc/apt/apt.conf.d/99fettle-unattended"},
+						}},
+					},
+				},
+				{
+					Kind: "unit",
+					Line: 58,
+					When: &rule.Expr{Source: `days != "0" && upgrade.file_state == "disabled"`, Line: 59},
+					Args: map[string]*rule.Text{
+						"act": {Parts: []rule.Part{
+							{Text: "enable"},
+						}},
+						"name": {Parts: []rule.Part{
+							{Text: "apt-daily-upgrade.timer"},
+						}},
+					},
+				},
+				{
+					Kind: "unit",
+					Line: 60,
+					When: &rule.Expr{Source: `days != "0"`, Line: 61},
+					Args: map[string]*rule.Text{
+						"act": {Parts: []rule.Part{
+							{Text: "start"},
+						}},
+						"name": {Parts: []rule.Part{
+							{Text: "apt-daily-upgrade.timer"},
+						}},
+					},
+				},
 			}},
 			Path:    "unattended-upgrades-idle/rule.yaml",
 			Shipped: true,

@@ -40,12 +40,25 @@ a power cut it is replayed over rubbish.
 Take the option out of /etc/fstab and remount. It is safe only where every
 cache below has a battery that works, and there it gains nothing: such controllers acknowledge flushes at once.
 `,
+	Remedy: true,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "write-barriers-off",
 			Title:    "A file system is mounted without write barriers",
 			Severity: 2,
 			Facts: []rule.Fact{
+				{
+					Name: "planned",
+					Kind: "regex",
+					Args: []string{
+						`^\s*[^#\s]\S*\s+\S+\s+\S+\s+\S*\b(nobarrier|barrier=0)\b`,
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/etc/fstab",
+						},
+					},
+				},
 				{Name: "mounted", Kind: "filesystems", Opts: map[string][]string{
 					"type": []string{
 						"ext3",
@@ -57,24 +70,24 @@ cache below has a battery that works, and there it gains nothing: such controlle
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "once", Expr: &rule.Expr{Source: "mounted.filter(m, !mounted.exists(o, o.device == m.device && o.mount < m.mount))", Line: 35}},
+				{Name: "once", Expr: &rule.Expr{Source: "mounted.filter(m, !mounted.exists(o, o.device == m.device && o.mount < m.mount))", Line: 36}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "what is mounted shows on the running host only"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "once", Line: 36},
+			Each: &rule.Expr{Source: "once", Line: 37},
 			As:   "m",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "m.mount", Line: 38}},
+				{Expr: &rule.Expr{Source: "m.mount", Line: 39}},
 			}},
 			None: &rule.Text{Parts: []rule.Part{
 				{Text: "no file system with barriers is mounted"},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `m.options.exists(o, o in ["nobarrier", "barrier=0"])`, Line: 44},
+					When:     &rule.Expr{Source: `m.options.exists(o, o in ["nobarrier", "barrier=0"]) && !(m.type in ["ext3", "ext4"])`, Line: 45},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "is mounted without write barriers, and a power cut can damage it"},
@@ -83,10 +96,97 @@ cache below has a battery that works, and there it gains nothing: such controlle
 						{Text: "take nobarrier out of its line in /etc/fstab, and remount it"},
 					}},
 				},
+				{When: &rule.Expr{Source: `m.options.exists(o, o in ["nobarrier", "barrier=0"])`, Line: 48}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+					{Text: "is mounted without write barriers, and a power cut can damage it"},
+				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "is mounted with write barriers"},
 			}},
+			Remedy: &rule.Remedy{
+				Title: &rule.Text{Parts: []rule.Part{
+					{Text: "mount "},
+					{Expr: &rule.Expr{Source: "m.mount", Line: 52}},
+					{Text: " with write barriers"},
+				}},
+				Notes: []*rule.Text{
+					{Parts: []rule.Part{
+						{Text: "A controller with a battery behind its cache answers barriers at once; without one, writes take as long as the disk needs."},
+					}},
+				},
+				Refuse: []rule.Refusal{
+					{When: &rule.Expr{Source: `!m.mount.matches("^[A-Za-z0-9/_.-]+$")`, Line: 55}, Why: &rule.Text{Parts: []rule.Part{
+						{Text: "its name has characters that an edit by pattern does not fit; do it by hand"},
+					}}},
+				},
+				Steps: []rule.Step{
+					{
+						Kind: "edit",
+						Line: 58,
+						When: &rule.Expr{Source: "planned.found", Line: 59},
+						Args: map[string]*rule.Text{
+							"path": {Parts: []rule.Part{
+								{Text: "/etc/fstab"},
+							}},
+							"replace.match": {Parts: []rule.Part{
+								{Text: `^(\s*[^#\s]\S*\s+`},
+								{Expr: &rule.Expr{Source: "m.mount", Line: 58}},
+								{Text: `/?\s+\S+\s+(?:\S*,)?)(?:nobarrier|barrier=0)((?:,\S*)?(?:\s.*)?)$`},
+							}},
+							"replace.with": {Parts: []rule.Part{
+								{Text: "${1}barrier=1$2"},
+							}},
+						},
+					},
+					{Kind: "command", Line: 60, Words: map[string][]*rule.Text{
+						"do": []*rule.Text{
+							{Parts: []rule.Part{
+								{Text: "/usr/bin/mount"},
+							}},
+							{Parts: []rule.Part{
+								{Text: "-o"},
+							}},
+							{Parts: []rule.Part{
+								{Text: "remount,barrier=1"},
+							}},
+							{Parts: []rule.Part{
+								{Expr: &rule.Expr{Source: "m.mount", Line: 60}},
+							}},
+						},
+						"probe": []*rule.Text{
+							{Parts: []rule.Part{
+								{Text: "/usr/bin/findmnt"},
+							}},
+							{Parts: []rule.Part{
+								{Text: "-n"},
+							}},
+							{Parts: []rule.Part{
+								{Text: "-O"},
+							}},
+							{Parts: []rule.Part{
+								{Text: "nobarrier"},
+							}},
+							{Parts: []rule.Part{
+								{Expr: &rule.Expr{Source: "m.mount", Line: 60}},
+							}},
+						},
+						"undo": []*rule.Text{
+							{Parts: []rule.Part{
+								{Text: "/usr/bin/mount"},
+							}},
+							{Parts: []rule.Part{
+								{Text: "-o"},
+							}},
+							{Parts: []rule.Part{
+								{Text: "remount,barrier=0"},
+							}},
+							{Parts: []rule.Part{
+								{Expr: &rule.Expr{Source: "m.mount", Line: 60}},
+							}},
+						},
+					}},
+				},
+			},
 			Path:    "write-barriers-off/rule.yaml",
 			Shipped: true,
 		}

@@ -39,6 +39,7 @@ sound, the copy is not, and its checksum is right for what it holds. Scrub finds
 Install 2.2.2 or 2.1.14. Until then: echo 0 to /sys/module/zfs/parameters/zfs_dmu_offset_next_sync makes it
 rarer. Copies made meanwhile can be compared with their sources only.
 `,
+	Remedy: true,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "zfs-holes-in-copies",
@@ -90,29 +91,57 @@ rarer. Copies made meanwhile can be compared with their sources only.
 						{Text: "; zfs_dmu_offset_next_sync is "},
 						{Expr: &rule.Expr{Source: "next_sync.exists ? next_sync.value : 'not there'", Line: 49}},
 					}},
-					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "install OpenZFS 2.2.2 or newer, and load it"},
-					}},
 				},
 				{
-					When:     &rule.Expr{Source: `kernelCompare(v, "2.1.14") < 0 && !turned_off`, Line: 51},
+					When:     &rule.Expr{Source: `kernelCompare(v, "2.1.14") < 0 && !turned_off`, Line: 50},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "this OpenZFS can, seldom, put zeros into copies of fresh files; it is fixed since 2.1.14"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "loaded is "},
-						{Expr: &rule.Expr{Source: "version.value", Line: 54}},
+						{Expr: &rule.Expr{Source: "version.value", Line: 53}},
 						{Text: "; the distribution may have taken the fix into its own package: look in its changelog for 15526"},
-					}},
-					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "install OpenZFS 2.1.14 or newer, or accept this finding where the distribution's package has the fix"},
 					}},
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "turned_off ? 'zfs_dmu_offset_next_sync is 0, which avoids the error' : 'this OpenZFS does not have the error'", Line: 56}},
+				{Expr: &rule.Expr{Source: "turned_off ? 'zfs_dmu_offset_next_sync is 0, which avoids the error' : 'this OpenZFS does not have the error'", Line: 54}},
 			}},
+			Remedy: &rule.Remedy{
+				Title: &rule.Text{Parts: []rule.Part{
+					{Text: "have OpenZFS avoid the error until a mended one is installed"},
+				}},
+				Notes: []*rule.Text{
+					{Parts: []rule.Part{
+						{Text: "Programs that look for holes in files that were just written are told that there are none. Install OpenZFS 2.2.2, or 2.1.14, or newer, and take the line out again."},
+					}},
+				},
+				Refuse: []rule.Refusal{
+					{When: &rule.Expr{Source: "!next_sync.exists", Line: 59}, Why: &rule.Text{Parts: []rule.Part{
+						{Text: "this OpenZFS has no parameter zfs_dmu_offset_next_sync; install 2.2.2, or 2.1.14, or newer"},
+					}}},
+				},
+				Steps: []rule.Step{
+					{Kind: "file", Line: 62, Args: map[string]*rule.Text{
+						"content": {Parts: []rule.Part{
+							{Text: `options zfs zfs_dmu_offset_next_sync=0
+`},
+						}},
+						"path": {Parts: []rule.Part{
+							{Text: "/etc/modprobe.d/fettle-zfs-holes.conf"},
+						}},
+					}},
+					{Kind: "sysfs", Line: 63, Args: map[string]*rule.Text{
+						"path": {Parts: []rule.Part{
+							{Text: "/sys/module/zfs/parameters/zfs_dmu_offset_next_sync"},
+						}},
+						"value": {Parts: []rule.Part{
+							{Text: "0"},
+						}},
+					}},
+				},
+			},
 			Path:    "zfs-holes-in-copies/rule.yaml",
 			Shipped: true,
 		}

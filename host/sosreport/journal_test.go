@@ -1,0 +1,109 @@
+package sosreport
+
+import (
+	"archive/tar"
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fettle/host"
+	"fettle/internal/means"
+)
+
+const bootLog = `-- Journal begins at Sun 2026-11-01 00:00:00 UTC, ends at Sun 2026-11-22 11:37:00 UTC. --
+Nov 22 11:00:00 a kernel: Linux version 6.1.0
+Nov 22 11:00:01 a kernel: I/O error, dev sdb, sector 1 op 0x0:(READ)
+Nov 22 11:00:02 a systemd[1]: web.service: Main process exited, code=exited, status=1/FAILURE
+-- Subject: Unit process exited
+-- Defined-By: systemd
+Nov 22 11:00:02 a systemd[1]: web.service: Failed with result 'exit-code'.
+Nov 22 11:00:03 a web[7]: cannot bind
+`
+
+// TestJournal: the names under which sos 3 and 4 keep the log of this boot.
+func TestJournal(t *testing.T) {
+	for _, file := range []string{"sos_commands/logs/journalctl_--no-pager_--catalog_--boot", "sos_commands/logs/journalctl_--no-pager_--boot",
+		"sos_commands/logs/journalctl_--all_--this-boot_--no-pager", "var/log/syslog", "var/log/messages"} {
+		s := made(t, map[string]string{file: bootLog, "sos_commands/date/date_--utc": "Sun Nov 22 11:37:00 UTC 2026\n"})
+		j, err := host.New(s).Journal(t.Context())
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		if j.Kernel.Err() != nil || len(j.Kernel.Messages) != 1 || len(j.Manager.Messages) != 2 || len(j.Failed.Messages) != 5 || j.Recent.Lines != 5 {
+			t.Errorf("%s: %+v", file, j)
+		}
+		if whole := strings.HasPrefix(file, "sos"); j.Kernel.Cut == whole {
+			t.Errorf("%s: cut is %v", file, j.Kernel.Cut)
+		}
+		if y := j.Kernel.Since.Year(); y != 2026 {
+			t.Errorf("%s: year %d", file, y)
+		}
+	}
+}
+
+// TestOnlyDmesg: without a log there is the kernel's ring, and nothing is said of the rest.
+func TestOnlyDmesg(t *testing.T) {
+	s := made(t, map[string]string{"sos_commands/kernel/dmesg": "[    0.000000] Linux version 6.1.0\n[   12.500000] I/O error, dev sdb, sector 1\n",
+		"sos_commands/date/date_--utc": "Sun Nov 22 11:37:00 UTC 2026\n", "proc/uptime": "3600.00 7200.00\n"})
+	j, err := host.New(s).Journal(t.Context())
+	if err != nil || j.Kernel.Lines != 2 || j.Kernel.Cut || j.Recent.Err() == nil || j.Failed.Err() == nil {
+		t.Fatalf("%v %+v", err, j)
+	}
+	if at := j.Kernel.Messages[0].Last.Format("15:04:05"); at != "10:37:12" {
+		t.Errorf("at %s", at)
+	}
+	if _, err := host.New(made(t, map[string]string{"sos_commands/kernel/uname_-a": "Linux a 6.1.0\n"})).Journal(t.Context()); err == nil {
+		t.Error("a log was read where there is none")
+	}
+}
+
+// TestLargeJournal: of a log beyond what is read in memory the end counts, from
+// a folder and from an archive alike.
+func TestLargeJournal(t *testing.T) {
+	means.Short(t, "writes 40 MB")
+	var b bytes.Buffer
+	for i := 0; b.Len() < logTail+(8<<20); i++ {
+		fmt.Fprintf(&b, "Nov 22 11:00:00 a app[%d]: request %d took %d ms\n", i, i, i%100)
+	}
+	b.WriteString("Nov 22 11:30:00 a kernel: I/O error, dev sdb, sector 1\n")
+	const name = "sos_commands/logs/journalctl_--no-pager_--boot"
+	dir := made(t, map[string]string{name: b.String()})
+	file := filepath.Join(t.TempDir(), "report.tar")
+	out, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := tar.NewWriter(out)
+	w.WriteHeader(&tar.Header{Name: "sosreport/" + name, Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(b.Len())})
+	w.Write(b.Bytes())
+	w.Close()
+	out.Close()
+	packed, err := Open(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	for _, s := range []*Source{dir, packed} {
+		j, err := host.New(s).Journal(t.Context())
+		if err != nil || !j.Kernel.Cut || len(j.Kernel.Messages) != 1 || j.Recent.Lines < 500_000 || len(j.Recent.Messages) != 2 {
+			t.Errorf("%v: %d lines, %d messages", err, j.Recent.Lines, len(j.Recent.Messages))
+		}
+	}
+}
+
+func TestFailedUnits(t *testing.T) {
+	s := made(t, map[string]string{"sos_commands/systemd/systemctl_list-units_--failed": `  UNIT         LOAD   ACTIVE SUB    DESCRIPTION
+● web.service  loaded failed failed A web server
+
+LOAD   = Reflects whether the unit definition was properly loaded.
+1 loaded units listed.
+`})
+	out, err := host.New(s).Run(t.Context(), "systemctl", host.FailedUnits...)
+	if err != nil || string(out.Stdout) != "web.service loaded failed failed A web server\n" {
+		t.Errorf("%q %v", out.Stdout, err)
+	}
+}

@@ -1,0 +1,130 @@
+// Package proof shows that the remedies of rules mend what they should, and
+// that undo leads back: many in one machine, judged by the programs that the
+// rules speak of.
+package proof
+
+import "fettle/lab"
+
+// Group is what the scenarios belong to.
+const Group = "rule-remedies"
+
+// remedy is one rule's remedy: how to walk into the trap, and what a program
+// other than fettle says in it, after the fix, and after the undo.
+type remedy struct {
+	rule    string
+	prepare []lab.Act
+	judge   []string
+	trapped string // what the judge prints
+	fixed   string
+	final   bool // cannot be undone
+}
+
+// Rules are those that a scenario here fixes.
+func Rules() map[string]bool {
+	out := map[string]bool{}
+	for _, r := range append(append([]remedy{}, plain...), underSystemd...) {
+		out[r.rule] = true
+	}
+	return out
+}
+
+func file(name, text string) lab.Act { return mode(name, text, 0o644) }
+
+func mode(name, text string, m uint32) lab.Act {
+	return lab.Act{Write: &lab.File{Path: name, Content: text, Mode: m}}
+}
+
+func run(argv ...string) lab.Act { return lab.Act{Run: argv} }
+
+func sh(text string) []string { return []string{"sh", "-c", text} }
+
+// story is found, fix, clear, undo, found, rule by rule.
+func story(all []remedy) []lab.Step {
+	var steps []lab.Step
+	for _, r := range all {
+		expect := func(status int, has string, argv ...string) lab.Act {
+			return lab.Act{Expect: &lab.Expect{Run: argv, Status: status, Has: has}}
+		}
+		judged := func(want string) lab.Act { return expect(0, want, sh("echo \"judge: $("+r.judge[2]+")\"")...) }
+		acts := append(append([]lab.Act{}, r.prepare...),
+			expect(1, r.rule, "fettle", "check", r.rule), judged(r.trapped),
+			expect(0, "Mended", "fettle", "fix", r.rule, "--yes"),
+			expect(0, "", "fettle", "check", r.rule), judged(r.fixed))
+		if !r.final {
+			acts = append(acts, expect(0, "", "fettle", "undo", "--yes"), expect(1, r.rule, "fettle", "check", r.rule), judged(r.trapped))
+		}
+		steps = append(steps, lab.Step{Name: r.rule, Acts: acts})
+	}
+	return steps
+}
+
+// Scenarios play the remedies.
+var Scenarios = []lab.Scenario{
+	{Name: "files", About: "Remedies of rules that change files, sysctls and mounts: found, fixed, clear, undone, found again",
+		Needs: lab.Needs{Engine: "uml", MemMiB: 320, Modules: []string{"loop", "veth", "ext4"},
+			Tools: []string{"sh", "cat", "grep", "run-parts", "visudo", "ip", "sysctl", "truncate", "losetup", "mkfs.ext4", "mount", "umount", "findmnt", "mkdir", "chmod", "test", "true",
+				"apt-config", "dpkg", "dpkg-query", "dpkg-deb", "dpkg-split", "tar", "rm", "ldconfig", "start-stop-daemon", "diff"}},
+		Steps: append([]lab.Step{{Name: "a-debian", Acts: []lab.Act{
+			file("/etc/os-release", "ID=debian\nVERSION_ID=\"12\"\n"), file("/usr/lib/systemd/systemd", ""),
+			file("/var/lib/dpkg/status", pkg("cron", "installed")+pkg("unattended-upgrades", "installed")), file("/etc/nsswitch.conf", "hosts: files\n"),
+		}}}, story(plain)...)},
+	{Name: "units", About: "Remedies of rules that start, enable and configure units, under the host's own systemd",
+		Needs: lab.Needs{Systemd: true, MemMiB: 320, Tools: []string{"sh", "cat", "grep", "systemctl", "journalctl", "sleep", "cp", "ls", "true"}},
+		Steps: append([]lab.Step{{Name: "a-debian", Acts: []lab.Act{file("/etc/os-release", "ID=debian\nVERSION_ID=\"12\"\n"),
+			file("/var/lib/dpkg/status", pkg("logrotate", "installed"))}}}, story(underSystemd)...)},
+}
+
+func pkg(name, state string) string {
+	return "Package: " + name + "\nStatus: install ok " + state + "\nPriority: optional\nSection: misc\nMaintainer: nobody <n@example.org>\nArchitecture: all\nVersion: 1\nDescription: x\n\n"
+}
+
+var plain = []remedy{
+	{rule: "own-name-not-in-hosts", prepare: []lab.Act{file("/etc/hostname", "shop\n"), file("/etc/hosts", "127.0.0.1 localhost\n")},
+		judge: sh(`grep -cw shop /etc/hosts`), trapped: "judge: 0", fixed: "judge: 1"},
+	{rule: "postgresql-fsync-off", prepare: []lab.Act{file("/etc/postgresql/15/main/postgresql.conf", "port = 5432\nfsync = off   # faster\n")},
+		judge: sh(`grep ^fsync /etc/postgresql/15/main/postgresql.conf`), trapped: "judge: fsync = off", fixed: "judge: fsync = on"},
+	{rule: "rtc-local-time", prepare: []lab.Act{file("/etc/adjtime", "0.0 0 0.0\n0\nLOCAL\n")},
+		judge: sh(`grep -c UTC /etc/adjtime`), trapped: "judge: 0", fixed: "judge: 1"},
+	{rule: "fstab-without-nofail", prepare: []lab.Act{file("/etc/fstab", "# disks\nLABEL=data\t/srv/data  ext4 defaults,noatime 0 2\nLABEL=x /srv/data2 ext4 nofail 0 2\n")},
+		judge: sh(`findmnt --fstab -n -o OPTIONS /srv/data`), trapped: "judge: defaults,noatime\n", fixed: "judge: defaults,noatime,nofail\n"},
+	{rule: "nfs-soft-mount", prepare: []lab.Act{file("/etc/fstab", "nas:/x /mnt/x nfs rw,soft,timeo=30 0 0\n")},
+		judge: sh(`findmnt --fstab -n -o OPTIONS /mnt/x`), trapped: "judge: rw,soft,timeo=30", fixed: "judge: rw,hard,timeo=30"},
+	{rule: "cron-file-ignored", prepare: []lab.Act{mode("/etc/cron.daily/backup.sh", "#!/bin/sh\n", 0o755)},
+		judge: sh(`run-parts --test /etc/cron.daily`), trapped: "judge: \n", fixed: "judge: /etc/cron.daily/backup\n"},
+	{rule: "sudoers-file-ignored", prepare: []lab.Act{mode("/etc/sudoers", "root ALL=(ALL) ALL\n@includedir /etc/sudoers.d\n", 0o440), mode("/etc/sudoers.d/jane.doe", "Defaults insults\n", 0o440)},
+		judge: sh(`visudo -c | grep -c 'sudoers.d/jane_doe: parsed OK'`), trapped: "judge: 0", fixed: "judge: 1"},
+	{rule: "resolv-conf-too-many-servers", prepare: []lab.Act{file("/etc/resolv.conf", "nameserver 192.0.2.1\nnameserver 192.0.2.2\nnameserver 192.0.2.3\nnameserver 192.0.2.4\noptions rotate\n")},
+		judge: sh(`grep -c ^nameserver /etc/resolv.conf`), trapped: "judge: 4", fixed: "judge: 3"},
+	{rule: "unattended-upgrades-idle", prepare: []lab.Act{run("mkdir", "-p", "/etc/apt/apt.conf.d")},
+		judge: sh(`apt-config shell V APT::Periodic::Unattended-Upgrade`), trapped: "judge: \n", fixed: "judge: V='1'"},
+	{rule: "rp-filter-asymmetric", prepare: []lab.Act{run("ip", "link", "add", "out0", "type", "veth", "peer", "name", "out1"),
+		run("ip", "addr", "add", "192.0.2.1/24", "dev", "out0"), run("ip", "addr", "add", "198.51.100.1/24", "dev", "out1"),
+		run("ip", "link", "set", "out0", "up"), run("ip", "link", "set", "out1", "up"),
+		run("ip", "route", "add", "default", "via", "192.0.2.254", "dev", "out0", "metric", "10"), run("ip", "route", "add", "default", "via", "198.51.100.254", "dev", "out1", "metric", "20"),
+		run("sysctl", "-q", "net.ipv4.conf.all.rp_filter=0"), run("sysctl", "-q", "net.ipv4.conf.out0.rp_filter=0"), run("sysctl", "-q", "net.ipv4.conf.out1.rp_filter=1")},
+		judge: sh(`sysctl -n net.ipv4.conf.out1.rp_filter`), trapped: "judge: 1", fixed: "judge: 2"},
+	{rule: "write-barriers-off", prepare: []lab.Act{run("truncate", "-s", "32M", "/tmp/disk"), run("mkfs.ext4", "-q", "/tmp/disk"), run("mkdir", "-p", "/mnt/disk"),
+		file("/etc/fstab", "/tmp/disk /mnt/disk ext4 loop,nobarrier 0 0\n"), run("mount", "-o", "loop,nobarrier", "/tmp/disk", "/mnt/disk")},
+		judge: sh(`grep -c 'mnt/disk .*nobarrier' /proc/mounts`), trapped: "judge: 1", fixed: "judge: 0"},
+	{rule: "dpkg-half-done", final: true, prepare: []lab.Act{file("/var/lib/dpkg/status", pkg("shop", "unpacked")), file("/var/lib/dpkg/info/shop.list", "/.\n"), file("/var/lib/dpkg/info/format", "1\n"),
+		run("mkdir", "-p", "/var/lib/dpkg/updates", "/var/lib/dpkg/triggers", "/var/log")},
+		judge: sh(`dpkg-query -W -f '${db:Status-Status}' shop`), trapped: "judge: unpacked", fixed: "judge: installed"},
+}
+
+var underSystemd = []remedy{
+	{rule: "logrotate-never-runs", prepare: []lab.Act{file("/etc/systemd/system/logrotate.timer", "[Timer]\nOnCalendar=daily\n[Install]\nWantedBy=timers.target\n"),
+		file("/etc/systemd/system/logrotate.service", "[Service]\nExecStart=/usr/bin/true\n"), run("systemctl", "daemon-reload"), run("systemctl", "disable", "--now", "logrotate.timer")},
+		judge: sh(`systemctl is-active logrotate.timer; systemctl is-enabled logrotate.timer`), trapped: "judge: inactive\ndisabled", fixed: "judge: active\nenabled"},
+	{rule: "time-not-synchronised", prepare: []lab.Act{run("cp", "/usr/bin/sleep", "/usr/local/bin/systemd-timesyncd"),
+		file("/etc/systemd/system/systemd-timesyncd.service", "[Service]\nType=exec\nExecStart=/usr/local/bin/systemd-timesyncd 10000\n[Install]\nWantedBy=sysinit.target\n"), run("systemctl", "daemon-reload")},
+		judge: sh(`systemctl is-active systemd-timesyncd; systemctl is-enabled systemd-timesyncd`), trapped: "judge: inactive\ndisabled", fixed: "judge: active\nenabled"},
+	{rule: "time-daemons-quarrel", prepare: []lab.Act{run("cp", "/usr/bin/sleep", "/usr/local/bin/chronyd"), run("systemctl", "enable", "--now", "systemd-timesyncd"),
+		file("/etc/systemd/system/chrony.service", "[Service]\nType=exec\nExecStart=/usr/local/bin/chronyd 10000\n"), run("systemctl", "daemon-reload"), run("systemctl", "start", "chrony")},
+		judge: sh(`systemctl is-active systemd-timesyncd chrony`), trapped: "judge: active\nactive", fixed: "judge: inactive\nactive"},
+	{rule: "cgroup-tasks-limit", prepare: []lab.Act{
+		file("/etc/systemd/system/crowd.service", "[Service]\nTasksMax=4\nExecStart=/usr/bin/sh -c 'for i in 1 2 3 4 5; do sleep 1000 & done; wait'\n"),
+		run("systemctl", "daemon-reload"), run("systemctl", "start", "crowd"), {Until: sh(`grep -q 'max [1-9]' /sys/fs/cgroup/system.slice/crowd.service/pids.events`)}},
+		judge: sh(`systemctl show -P TasksMax crowd`), trapped: "judge: 4", fixed: "judge: 8"},
+	{rule: "journal-lost-at-restart", prepare: []lab.Act{file("/usr/lib/systemd/journald.conf.d/volatile.conf", "[Journal]\nStorage=volatile\n"), run("systemctl", "restart", "systemd-journald")},
+		judge: sh(`journalctl --header 2>/dev/null | grep -c 'File path: /var/log/journal.*system.journal'`), trapped: "judge:", fixed: "judge: 1"},
+}
