@@ -247,7 +247,9 @@ func (e *Engine) step(ctx context.Context, c *Change, i int, boot string) error 
 			return err
 		}
 	}
-	e.log("%s", c.Plan.Steps[i].Describe())
+	if n, first := likeIt(c.Plan.Steps, i); first {
+		e.log("%s%s", a.Describe(), n)
+	}
 	if err := a.Apply(ctx, s, items); err != nil {
 		return err
 	}

@@ -90,6 +90,26 @@ func (o TextOptions) alike(steps []step.Step) (effect string, n int) {
 	return effect, n
 }
 
+// likeIt tells whether the ith step is the first of many that do the same, and
+// how many more there are, in words: what is logged is one line then.
+func likeIt(steps []step.Step, i int) (more string, first bool) {
+	for begin := 0; begin <= i; {
+		_, n := TextOptions{}.alike(steps[begin:])
+		n = max(n, 1)
+		if i < begin+n {
+			switch {
+			case n < fewAlike:
+				return "", true
+			case i == begin:
+				return fmt.Sprintf(", and %d more like it", n-1), true
+			}
+			return "", false
+		}
+		begin += n
+	}
+	return "", true
+}
+
 // what are the targets: files, folders, or both.
 func (o TextOptions) what(steps []step.Step) string {
 	types := map[string]bool{}

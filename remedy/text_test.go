@@ -83,3 +83,20 @@ func TestRestartAlone(t *testing.T) {
 		}
 	}
 }
+
+// What is logged of many steps that do the same is one line.
+func TestLikeIt(t *testing.T) {
+	p := modes(300)
+	p.Steps = append([]step.Step{step.Check{Run: []string{"/bin/true"}}}, p.Steps...)
+	p.Steps = append(p.Steps, step.Perm{Path: "/x", Mode: 0o700, UID: -1, GID: -1})
+	var said []string
+	for i, s := range p.Steps {
+		if more, first := likeIt(p.Steps, i); first {
+			said = append(said, s.Describe()+more)
+		}
+	}
+	want := []string{"go on only if /bin/true succeeds", "give /srv/a0/f mode 0640, and 299 more like it", "give /x mode 0700"}
+	if strings.Join(said, "\n") != strings.Join(want, "\n") {
+		t.Errorf("%q", said)
+	}
+}

@@ -175,7 +175,9 @@ func (e *Engine) takeBack(ctx context.Context, c *Change, opt UndoOptions) error
 			case r.Class == step.Stays:
 				e.log("stays: %s: %s", a.Describe(), r.Note)
 			default:
-				e.log("undone: %s", a.Describe())
+				if n, first := likeIt(c.Plan.Steps, i); first {
+					e.log("undone: %s%s", a.Describe(), n)
+				}
 			}
 			journal(Record{Event: evUndone, Step: i, Items: now})
 		}

@@ -232,6 +232,35 @@ func (it Item) Show() string {
 	return s
 }
 
+// attributes are the changes of mode, owner and extended attributes.
+func (it Item) attributes(was Item) string {
+	now, then := *it.Image, *was.Image
+	if now.Type != then.Type {
+		return it.Show() + " → " + was.Show()
+	}
+	var out []string
+	if now.Mode != then.Mode {
+		out = append(out, fmt.Sprintf("mode %04o → %04o", now.Mode, then.Mode))
+	}
+	if now.UID != then.UID || now.GID != then.GID {
+		out = append(out, fmt.Sprintf("owner %d:%d → %d:%d", now.UID, now.GID, then.UID, then.GID))
+	}
+	for _, k := range sortedKeys(lasting(then.Xattrs)) {
+		if !slices.Equal(now.Xattrs[k], then.Xattrs[k]) {
+			out = append(out, "sets "+k)
+			if a, err := parseACL(k, then.Xattrs[k]); err == nil {
+				out[len(out)-1] += " to " + a
+			}
+		}
+	}
+	for _, k := range sortedKeys(lasting(now.Xattrs)) {
+		if _, ok := then.Xattrs[k]; !ok {
+			out = append(out, "removes "+k)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
 // Becomes says what changes when the item, which stands so, is made what it
 // was: a diff of a file's text, or "PATH: NOW → BEFORE"; empty where nothing
 // does. Of secret or private files it tells sizes only.
@@ -239,7 +268,11 @@ func (it Item) Becomes(was Item) string {
 	if it.Same(was) {
 		return ""
 	}
-	if it.Kind != FileItem {
+	switch it.Kind {
+	case FileItem:
+	case MetaItem:
+		return fmt.Sprintf("%s: %s\n", it.Path, it.attributes(was))
+	default:
 		return fmt.Sprintf("%s: %s → %s\n", it.Path, it.Show(), was.Show())
 	}
 	from, to := it.Path, it.Path
