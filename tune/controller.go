@@ -312,7 +312,7 @@ func (c *Controller) order(r Reading) Order {
 		return Order{Sleep: quiet, Next: quiet, State: Resting, Why: "the last pass merged little"}
 	}
 	left := time.Duration(aimed*share*float64(window)) - c.spent.lastMinute()
-	if left < 5*time.Millisecond {
+	if left < min(5*time.Millisecond, time.Duration(share*float64(window))/10) {
 		return Order{Sleep: quiet, Next: quiet, State: Waiting, Why: why + "the budget of this minute is spent"}
 	}
 	// The pages that a scan has to look at; before the first one is through,

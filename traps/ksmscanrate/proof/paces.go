@@ -42,6 +42,7 @@ type recording struct {
 		Readings    []struct {
 			Seconds    float64 `json:"seconds"`
 			SavedBytes float64 `json:"saved_bytes"`
+			KnownBytes float64 `json:"known_bytes"`
 			CPUSeconds float64 `json:"cpu_seconds"`
 		} `json:"readings"`
 	} `json:"runs"`
@@ -78,6 +79,13 @@ func (p Place) Compare(ctx context.Context, l Load, length time.Duration, row fu
 			continue
 		}
 		rec, err := p.record(ctx, l, name, length)
+		for again := 0; err == nil && rec.spoilt(l) && again < 5; again++ {
+			row(l.Name, name, "spoilt: other memory was merged too; again")
+			rec, err = p.record(ctx, l, name, length)
+		}
+		if err == nil && rec.spoilt(l) {
+			err = errors.New("other programs here offer memory for merging: the figures are spoilt")
+		}
 		if err != nil {
 			return r, fmt.Errorf("%s: %w", name, err)
 		}
@@ -90,6 +98,17 @@ func (p Place) Compare(ctx context.Context, l Load, length time.Duration, row fu
 			fmt.Sprintf("%.1f %%", 100*one.worst), fmt.Sprint(one.passes))
 	}
 	return r, nil
+}
+
+// spoilt tells whether ksmd had more to scan than the load: a virtual machine of
+// somebody else's, say.
+func (r recording) spoilt(l Load) bool {
+	for _, s := range r.Runs[0].Readings {
+		if s.KnownBytes > 1.02*float64(l.N*l.Each.MiB<<20) {
+			return true
+		}
+	}
+	return false
 }
 
 func mib(v float64) string { return fmt.Sprintf("%.0f", v) }
