@@ -80,7 +80,7 @@ func (p Place) Compare(ctx context.Context, l Load, length time.Duration, row fu
 		}
 		rec, err := p.record(ctx, l, name, length)
 		for again := 0; err == nil && rec.spoilt(l) && again < 5; again++ {
-			row(l.Name, name, "spoilt: other memory was merged too; again")
+			row(l.Name, name, "spoilt by other memory: again", "-", "-", "-", "-", "-", "-", "-")
 			rec, err = p.record(ctx, l, name, length)
 		}
 		if err == nil && rec.spoilt(l) {
