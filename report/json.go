@@ -69,7 +69,7 @@ type jsonDoc struct {
 func newJSON(w io.Writer, _ Options) Writer { return &jsonDoc{w: w} }
 
 func (j *jsonDoc) End(took time.Duration) error {
-	return encode(j.w, NewDocument(j.meta, j.traps, j.results, took), "  ")
+	return Encode(j.w, NewDocument(j.meta, j.traps, j.results, took), "  ")
 }
 
 // NewDocument is a run as a document, the worst first.
@@ -106,17 +106,17 @@ type jsonl struct {
 func newJSONL(w io.Writer, _ Options) Writer { return &jsonl{w: w} }
 
 func (j *jsonl) Begin(m Meta, traps []*trap.Trap) error {
-	return encode(j.w, Line{Type: "begin", Format: DocumentFormat, Schema: SchemaVersion, Meta: &m, Traps: Infos(traps)}, "")
+	return Encode(j.w, Line{Type: "begin", Format: DocumentFormat, Schema: SchemaVersion, Meta: &m, Traps: Infos(traps)}, "")
 }
 
 func (j *jsonl) Result(r trap.Result) error {
 	j.counts.Add(r)
 	r = filled(r)
-	return encode(j.w, Line{Type: "result", Result: &r}, "")
+	return Encode(j.w, Line{Type: "result", Result: &r}, "")
 }
 
 func (j *jsonl) End(took time.Duration) error {
-	return encode(j.w, Line{Type: "end", Counts: &j.counts, Took: &took}, "")
+	return Encode(j.w, Line{Type: "end", Counts: &j.counts, Took: &took}, "")
 }
 
 // filled writes no list as null, for readers in strict languages.
@@ -127,7 +127,9 @@ func filled(r trap.Result) trap.Result {
 	return r
 }
 
-func encode(w io.Writer, v any, indent string) error {
+// Encode writes v with < and > as they are, and a new line; for people to read
+// with an indent of two blanks.
+func Encode(w io.Writer, v any, indent string) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -138,6 +140,3 @@ func encode(w io.Writer, v any, indent string) error {
 	_, err := w.Write(ui.JSON(b.Bytes()))
 	return err
 }
-
-// EncodeJSON writes v as people read it: indented, and with < and > as they are.
-func EncodeJSON(w io.Writer, v any) error { return encode(w, v, "  ") }

@@ -139,7 +139,7 @@ func (s *sarif) End(took time.Duration) error {
 			run.Results = append(run.Results, absent(rule(r.Trap, r.Trap), r.Trap, was))
 		}
 	}
-	return encode(s.w, sarifLog{"https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json", "2.1.0", []sarifRun{run}}, "  ")
+	return Encode(s.w, sarifLog{"https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json", "2.1.0", []sarifRun{run}}, "  ")
 }
 
 func (s *sarif) result(rule int, o *trap.Outcome) sarifResult {

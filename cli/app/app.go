@@ -88,7 +88,7 @@ func (a *App) Warn(msg string) {
 }
 
 // JSON prints v, indented.
-func (a *App) JSON(v any) error { return report.EncodeJSON(a.Stdout, v) }
+func (a *App) JSON(v any) error { return report.Encode(a.Stdout, v, "  ") }
 
 // Check runs checks over a target, as run.Engine does; its errors have their
 // exit status.

@@ -2,7 +2,6 @@ package check
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -92,7 +91,7 @@ func (r *fleetReport) jsonl(e fleet.Event) error {
 		reached := errors.As(e.Err, &fe) && fe.Reached
 		l.Line.Type, l.Reason, l.Reached = "failed", e.Err.Error(), &reached
 	}
-	return encodeLine(r.w, l, "")
+	return report.Encode(r.w, l, "")
 }
 
 // text writes a host's part as one block, when the host is done.
@@ -171,19 +170,7 @@ func (r *fleetReport) End(took time.Duration) error {
 			}
 			d.Hosts = append(d.Hosts, fh)
 		}
-		return encodeLine(r.w, d, "  ")
+		return report.Encode(r.w, d, "  ")
 	}
 	return nil
-}
-
-func encodeLine(w io.Writer, v any, indent string) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", indent)
-	if err := e.Encode(v); err != nil {
-		return err
-	}
-	_, err := w.Write(ui.JSON(b.Bytes()))
-	return err
 }

@@ -4,6 +4,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"fettle/conf/sysctlconf"
 )
 
 // upLine finds in a command that ifupdown runs what it does to MTUs and IPv6
@@ -46,20 +48,7 @@ func (r *reader) upLine(p *profile, iface string, o option) {
 }
 
 func (r *reader) sysctl(p *profile, o option, key, value, text string) {
-	// sysctl(8): the first separator decides; with dots, a slash inside a
-	// part stands for a dot in an interface's name.
-	if i := strings.IndexAny(key, "./"); i >= 0 && key[i] == '.' {
-		key = strings.Map(func(c rune) rune {
-			switch c {
-			case '.':
-				return '/'
-			case '/':
-				return '.'
-			}
-			return c
-		}, key)
-	}
-	p.say(o.Source, KeySysctl, key+"="+strings.TrimSpace(value), text)
+	p.say(o.Source, KeySysctl, sysctlconf.Normalize(key)+"="+strings.TrimSpace(value), text)
 	p.st[len(p.st)-1].Phase = o.name
 }
 

@@ -124,25 +124,8 @@ func (p *packageFact) since(version string) (bool, error) {
 	return !before, err
 }
 
-// sysctlPath turns net.ipv4.ip_forward, or the form with slashes, into a path
-// below /proc/sys. In the form with dots a slash stands for a dot (sysctl.d(5)).
-func sysctlPath(key string) string {
-	if i := strings.IndexAny(key, "./"); i >= 0 && key[i] == '.' {
-		key = strings.Map(func(c rune) rune {
-			switch c {
-			case '.':
-				return '/'
-			case '/':
-				return '.'
-			}
-			return c
-		}, key)
-	}
-	return key
-}
-
 func readSysctl(r *reading, f *Fact) (*sysctlFact, error) {
-	key := sysctlPath(f.arg())
+	key := sysctlconf.Normalize(f.arg())
 	name := path.Join("/proc/sys", key)
 	real, err := r.permit(name)
 	var s string
@@ -168,7 +151,7 @@ func readSysctlConf(r *reading, f *Fact) (*confFact, error) {
 	if len(c.Unread) > 0 { // what they say could be the value
 		return nil, c.Unread[0]
 	}
-	res := c.Lookup(sysctlPath(f.arg()))
+	res := c.Lookup(sysctlconf.Normalize(f.arg()))
 	at := func(s sysctlconf.Setting) string { return fmt.Sprintf("%s:%d", s.Path, s.Line) }
 	o := &confFact{seen: seen{"sysctl.d", f.arg() + " is not set"}}
 	for _, l := range res.Losers {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"fettle/conf/sysctlconf"
 	"fettle/fact/container"
 	"fettle/host"
 	"fettle/remedy"
@@ -80,7 +81,7 @@ func (b *planner) step(ctx context.Context, st *Step) error {
 		}
 		next = p
 	case "sysctl":
-		key, value := sysctlPath(line("key")), line("value")
+		key, value := sysctlconf.Normalize(line("key")), line("value")
 		if err == nil && !sysctlForm().MatchString(key) {
 			err = fmt.Errorf("%q is not a key like net.ipv4.ip_forward", key)
 		}
