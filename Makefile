@@ -42,6 +42,7 @@ lab-long: build
 	./fettle lab --all --long
 	$(GO) run ./internal/mutate
 	FETTLE_LONG=1 $(GO) test -count 1 ./measure/login/...
+	FETTLE_LONG=1 $(GO) test -count 1 -timeout 1h -run TestBoot ./cli/netboot
 	FETTLE_LONG=1 $(GO) test -count 1 -run TestAsKernelSMQ ./measure/blockcache/cachesim
 	.ci/fuzz 2m
 	$(MAKE) park

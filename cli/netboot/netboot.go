@@ -17,6 +17,6 @@ func Cmd(a *app.App) *cobra.Command {
 			return app.Usagef("what about installing over the network? `fettle netboot --help` lists what there is")
 		},
 	}
-	c.AddCommand(serveCmd(a), checkCmd(a), fetchCmd(a), swapCmd(), serialCmd(a), hooksCmd(a))
+	c.AddCommand(serveCmd(a), checkCmd(a), fetchCmd(a), swapCmd(), consoleCmd(a), serialCmd(a), hooksCmd(a))
 	return c
 }

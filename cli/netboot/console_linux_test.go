@@ -1,0 +1,216 @@
+package netboot
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"fettle/cli/app"
+	"fettle/internal/means"
+)
+
+// lockedBuffer is written and read at once.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func (l *lockedBuffer) has(t *testing.T, want string) {
+	t.Helper()
+	for range 300 {
+		if strings.Contains(l.String(), want) {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Errorf("%q did not come:\n%s", want, l)
+}
+
+// serialPort is a host's serial port, over TCP: it says text and sends back what it gets.
+func serialPort(t *testing.T, text string) (address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				for range 100 { // it may connect before anybody looks
+					if _, err := io.WriteString(c, text); err != nil {
+						return
+					}
+					time.Sleep(300 * time.Millisecond)
+				}
+			}()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// simulator starts OpenIPMI's BMC simulator with a user ADMIN; its port is a UDP port of the loopback.
+func simulator(t *testing.T, serial, password string) (port int) {
+	t.Helper()
+	sim := means.Tool(t, "ipmi_sim")
+	means.Tool(t, "ipmitool")
+	pc, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port = pc.LocalAddr().(*net.UDPAddr).Port
+	pc.Close()
+	dir := t.TempDir()
+	lan := fmt.Sprintf(`name "bmc"
+set_working_mc 0x20
+  startlan 1
+    addr 127.0.0.1 %d
+    priv_limit admin
+    allowed_auths_admin none md2 md5 straight
+    guid a123456789abcdefa123456789abcdef
+  endlan
+  sol "tcp:%s" 115200
+  user 2 true "ADMIN" %q admin 10 none md2 md5 straight
+`, port, strings.Replace(serial, "127.0.0.1:", "127.0.0.1:", 1), password)
+	commands := "mc_setbmc 0x20\nmc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr\nmc_enable 0x20\n"
+	os.WriteFile(filepath.Join(dir, "lan.conf"), []byte(lan), 0o600)
+	os.WriteFile(filepath.Join(dir, "commands"), []byte(commands), 0o600)
+	c := exec.Command(sim, "-n", "-c", filepath.Join(dir, "lan.conf"), "-f", filepath.Join(dir, "commands"), "-s", dir)
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Process.Kill(); c.Wait() })
+	time.Sleep(time.Second)
+	return port
+}
+
+func console(t *testing.T, w way, o consoleOptions, password string, until func(out, warn *lockedBuffer)) error {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(file, []byte(password+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in, keys := io.Pipe()
+	defer keys.Close()
+	var out, warn lockedBuffer
+	o.user, o.passwordFile = "ADMIN", file
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		done <- runConsole(ctx, &app.App{Program: "fettle", Stdin: in, Stdout: &out, Stderr: &warn}, w, o)
+	}()
+	if until != nil {
+		until(&out, &warn)
+		cancel()
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(60 * time.Second):
+		t.Fatalf("the console does not end:\n%s\n%s", &out, &warn)
+	}
+	return nil
+}
+
+// TestConsole is against a BMC that OpenIPMI simulates.
+func TestConsole(t *testing.T) {
+	t.Run("a default login, a log", func(t *testing.T) {
+		t.Parallel()
+		log := filepath.Join(t.TempDir(), "log")
+		port := simulator(t, serialPort(t, "hello from ttyS1\r\n"), "ADMIN")
+		err := console(t, way{"ipmi", "127.0.0.1"}, consoleOptions{port: port, log: log, speed: 115200, silent: time.Minute}, "ADMIN", func(out, warn *lockedBuffer) {
+			out.has(t, "hello from ttyS1")
+			warn.has(t, "CRITICAL: 127.0.0.1 has the login that Supermicro ships it with")
+		})
+		b, _ := os.ReadFile(log)
+		if err != nil || !strings.Contains(string(b), "hello from ttyS1") {
+			t.Errorf("%v; the log says %q", err, b)
+		}
+		if st, err := os.Stat(log); err != nil || st.Mode().Perm() != 0o600 {
+			t.Errorf("others may read the log: %v, %v", st, err)
+		}
+	})
+	t.Run("refused", func(t *testing.T) {
+		t.Parallel()
+		port := simulator(t, serialPort(t, ""), "other")
+		err := console(t, way{"ipmi", "127.0.0.1"}, consoleOptions{port: port}, "wrong", nil)
+		if err == nil || !strings.Contains(err.Error(), "refuses the login of ADMIN") {
+			t.Errorf("%v", err)
+		}
+	})
+	t.Run("silent", func(t *testing.T) {
+		t.Parallel()
+		port := simulator(t, serialPort(t, ""), "other")
+		console(t, way{"ipmi", "127.0.0.1"}, consoleOptions{port: port, speed: 115200, silent: 3 * time.Second}, "other", func(out, warn *lockedBuffer) {
+			warn.has(t, "nothing comes: ")
+		})
+	})
+}
+
+// TestConsoleSocket: as qemu offers a serial port; it breaks, and is there again.
+func TestConsoleSocket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for n := 1; ; n++ {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			fmt.Fprintf(c, "connection %d\r\n", n)
+			if n > 1 {
+				defer c.Close()
+				continue
+			}
+			c.Close()
+		}
+	}()
+	err = console(t, way{"unix", path}, consoleOptions{}, "", func(out, warn *lockedBuffer) {
+		out.has(t, "connection 2")
+		warn.has(t, "trying again in 1s")
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestParseWay(t *testing.T) {
+	for text, want := range map[string]way{"bmc7": {"ipmi", "bmc7"}, "192.0.2.7": {"ipmi", "192.0.2.7"}, "ipmi:bmc7": {"ipmi", "bmc7"}, "ssh:ADMIN@bmc7": {"ssh", "ADMIN@bmc7"},
+		"libvirt:web1": {"libvirt", "web1"}, "unix:/run/s": {"unix", "/run/s"}, "2001:db8::7": {"ipmi", "2001:db8::7"}, "-oProxyCommand=x": {}, "ssh:-x": {}, "unix:s": {"ipmi", "unix:s"}, "a b": {}, "": {}} {
+		got, err := parseWay(text)
+		if (err != nil) != (want == way{}) || got != want && err == nil {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
+	}
+}
