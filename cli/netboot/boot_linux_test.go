@@ -20,9 +20,7 @@ import (
 // rewritten ones bring the installer's first question there. With FETTLE_LONG=1
 // (make lab-long): some minutes without KVM.
 func TestBoot(t *testing.T) {
-	if os.Getenv("FETTLE_LONG") == "" {
-		t.Skip("FETTLE_LONG=1 boots machines: make lab-long does")
-	}
+	means.Long(t, "boots four virtual machines over the network")
 	means.Root(t)
 	for _, tool := range []string{"qemu-system-x86_64", "dnsmasq", "ip", "unshare"} {
 		means.Tool(t, tool)
