@@ -3,6 +3,7 @@ package keypath
 import (
 	"bytes"
 	"context"
+	"crypto"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
+
+	keys "fettle/conf/openpgp"
 )
 
 var (
@@ -104,6 +107,15 @@ func TestHops(t *testing.T) {
 				id := bob.Identities[idOf("bob")]
 				id.Signatures = append(id.Signatures[:1:1], other.Identities[idOf("bob")].Signatures...)
 			}},
+		{name: "a user id that its owner has revoked", against: "was revoked by its owner on 2022-01-01",
+			prepare: func(t *testing.T, _, bob *openpgp.Entity) { takeBack(t, bob, bob, "bob", made.AddDate(2, 0, 0)) }},
+		{name: "a signature that its signer has revoked", against: "was revoked by its signer on 2022-01-01",
+			prepare: func(t *testing.T, alice, bob *openpgp.Entity) { takeBack(t, alice, bob, "bob", made.AddDate(2, 0, 0)) }},
+		{name: "revoked, and signed again",
+			prepare: func(t *testing.T, alice, bob *openpgp.Entity) {
+				takeBack(t, alice, bob, "bob", made.AddDate(2, 0, 0))
+				sign(t, alice, bob, "bob", at(made.AddDate(2, 6, 0)))
+			}},
 		{name: "rubbish between the keys",
 			ring: func(alice, bob []byte) []byte {
 				lie := []byte{0xc2, 0xff, 0x7f, 0xff, 0xff, 0xff, 4} // a signature of 2 GiB
@@ -141,6 +153,44 @@ func TestHops(t *testing.T) {
 				t.Errorf("against it: %q, want %q", got, c.against)
 			}
 		})
+	}
+}
+
+// takeBack revokes what signer said of a user id (RFC 9580, section 5.2.1.12).
+func takeBack(t testing.TB, signer, signee *openpgp.Entity, name string, when time.Time) {
+	t.Helper()
+	s := &packet.Signature{Version: signer.PrimaryKey.Version, SigType: packet.SigTypeCertificationRevocation, PubKeyAlgo: signer.PrimaryKey.PubKeyAlgo,
+		Hash: crypto.SHA256, CreationTime: when, IssuerKeyId: &signer.PrimaryKey.KeyId}
+	if err := s.SignUserId(idOf(name), signee.PrimaryKey, signer.PrivateKey, at(when)); err != nil {
+		t.Fatal(err)
+	}
+	id := signee.Identities[idOf(name)]
+	id.Signatures = append(id.Signatures, s)
+}
+
+// TestHashes: what speaks against a signature before it is verified.
+func TestHashes(t *testing.T) {
+	s := func(h keys.Hash, version int, kind keys.SigType) signature {
+		var s signature
+		s.Hash, s.Version, s.Type = h, version, kind
+		return s
+	}
+	for _, c := range []struct {
+		policy Policy
+		s      signature
+		want   string
+	}{
+		{Policy{AllowSHA1: true}, s(keys.MD5, 4, keys.SigType(0x10)), "uses MD5"},
+		{Policy{}, s(keys.SHA1, 4, keys.SigType(0x10)), "uses SHA-1 (--allow sha1 takes it)"},
+		{Policy{AllowSHA1: true}, s(keys.SHA1, 4, keys.SigType(0x10)), ""},
+		{Policy{}, s(keys.SHA1, 4, keys.CertRevocation), ""}, // a revocation counts whatever its hash
+		{Policy{}, s(keys.Hash(8), 3, keys.SigType(0x10)), "version 3"},
+		{Policy{}, s(keys.Hash(8), 4, keys.SigType(0x10)), ""},
+	} {
+		err := (&Web{Policy: c.policy}).accepts(c.s)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %q", c.s.Signature, err, c.want)
+		}
 	}
 }
 
