@@ -65,7 +65,7 @@ func (e *Engine) PreviewUndo(ctx context.Context, id string, opt UndoOptions) (*
 		}
 		u := UndoneStep{Number: i + 1, What: a.Describe(), How: a.Reversal().Note}
 		if r, ok := a.(step.Repeated); ok && r.Repeats() {
-			if u.Stays = e.pointless(c, i, boot); u.Stays == "" {
+			if u.Stays = e.pointless(ctx, c, i, boot); u.Stays == "" {
 				u.How = "once more, after all else is put back"
 			}
 			again = append([]UndoneStep{u}, again...)

@@ -89,9 +89,15 @@ func (e *Engine) toUndo(id string) (*Change, error) {
 
 // pointless is why a step that is undone by doing it once more need not be;
 // empty: it must.
-func (e *Engine) pointless(c *Change, i int, boot string) string {
-	if !c.Plan.Steps[i].(step.Repeated).Lasting() && c.steps[i].boot != boot {
-		return "it was in an earlier boot"
+func (e *Engine) pointless(ctx context.Context, c *Change, i int, boot string) string {
+	if c.steps[i].boot == boot {
+		return ""
+	}
+	switch useful, err := c.Plan.Steps[i].(step.Repeated).Useful(ctx, e.Machine); {
+	case err != nil:
+		return fmt.Sprintf("it was in an earlier boot, and whether it is of use now is not known: %v", err)
+	case !useful:
+		return "it was in an earlier boot, and nothing runs now that would read what is put back"
 	}
 	return ""
 }
@@ -184,7 +190,7 @@ func (e *Engine) takeBack(ctx context.Context, c *Change, opt UndoOptions) error
 	}
 	for _, i := range again {
 		a := c.Plan.Steps[i]
-		if why := e.pointless(c, i, boot); why != "" {
+		if why := e.pointless(ctx, c, i, boot); why != "" {
 			journal(Record{Event: evLeft, Step: i, Why: why})
 			continue
 		}

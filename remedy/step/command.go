@@ -156,8 +156,8 @@ func Said(o machine.Output) string {
 // Alone: it is done again nevertheless: nobody knows what it works up.
 func (s Command) Alone() Step { return s }
 
-// Lasting: what it works up outlives a boot.
-func (s Command) Lasting() bool { return true }
+// Useful: what it works up outlives a boot.
+func (s Command) Useful(context.Context, machine.Machine) (bool, error) { return true, nil }
 
 func (s Command) Shell(string) (string, error) {
 	var out string

@@ -93,9 +93,9 @@ type Repeated interface {
 	// Alone is the step for a plan in which nothing before it is put back: what
 	// would be read again is what was read already.
 	Alone() Step
-	// Lasting tells whether there is still something to repeat it for after a
-	// reboot.
-	Lasting() bool
+	// Useful tells whether there is something to repeat it for, also in another
+	// boot than that of the step.
+	Useful(context.Context, machine.Machine) (bool, error)
 }
 
 // Inverse is a step that is undone by an act of its own.

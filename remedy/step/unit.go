@@ -185,9 +185,15 @@ func (s Unit) Alone() Step {
 	return s
 }
 
-// Lasting: after a reboot systemd itself has read the unit files that undo
-// puts back; a service starts from what is there.
-func (s Unit) Lasting() bool { return s.Act == "daemon-reload" }
+// Useful: a service that does not run reads its files when it starts; early in a
+// boot, where unconfirmed changes are undone, that is every one.
+func (s Unit) Useful(ctx context.Context, m machine.Machine) (bool, error) {
+	if s.Act == "daemon-reload" {
+		return true, nil
+	}
+	now, err := unitState(ctx, m, Item{Kind: ActiveItem, Path: s.Name})
+	return now == "active", err
+}
 
 func (s Unit) Shell(string) (string, error) {
 	q := shell.Quote(s.Name)
