@@ -1,14 +1,11 @@
 package report
 
 import (
-	"fmt"
 	"io"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
-	"fettle/internal/ui"
+	"fettle/internal/exposition"
 	"fettle/trap"
 )
 
@@ -24,58 +21,54 @@ func newPrometheus(w io.Writer, opt Options) Writer { return &prometheus{w: w, t
 
 func (p *prometheus) End(took time.Duration) error {
 	results := worstFirst(p.results)
-	var b strings.Builder
-	family := func(name, help string) {
-		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name)
-	}
-	family("fettle_info", "What checked, and what kind of host.")
-	fmt.Fprintf(&b, "fettle_info{version=%s,kind=%s} 1\n", label(p.meta.Version), label(string(p.meta.Kind)))
-	family("fettle_finding", "A trap met in one subject. State: open counts, accepted and known do not.")
+	var page exposition.Text
+	page.Gauge("fettle_info", "What checked, and what kind of host.")
+	exposition.Add(&page, 1, "version", p.meta.Version, "kind", string(p.meta.Kind))
+	page.Gauge("fettle_finding", "A trap met in one subject. State: open counts, accepted and known do not.")
 	each(results, func(o *trap.Outcome) {
 		if o.Status == trap.Found {
-			fmt.Fprintf(&b, "fettle_finding{trap=%s,subject=%s,severity=%s,state=%s} 1\n",
-				label(o.Trap), label(o.Subject), label(severityName(o.Severity)), label(findingState(o)))
+			exposition.Add(&page, 1, "trap", o.Trap, "subject", o.Subject, "severity", severityName(o.Severity), "state", findingState(o))
 		}
 	})
-	family("fettle_finding_since_timestamp_seconds", "When check --new showed a finding first.")
+	page.Gauge("fettle_finding_since_timestamp_seconds", "When check --new showed a finding first.")
 	each(results, func(o *trap.Outcome) {
 		if o.Status == trap.Found && !o.Since.IsZero() {
-			fmt.Fprintf(&b, "fettle_finding_since_timestamp_seconds{trap=%s,subject=%s} %d\n", label(o.Trap), label(o.Subject), o.Since.Unix())
+			exposition.Add(&page, o.Since.Unix(), "trap", o.Trap, "subject", o.Subject)
 		}
 	})
-	family("fettle_resolved", "A finding that an earlier run with --new showed and that is gone.")
+	page.Gauge("fettle_resolved", "A finding that an earlier run with --new showed and that is gone.")
 	for _, r := range results {
 		for _, was := range r.Resolved {
-			fmt.Fprintf(&b, "fettle_resolved{trap=%s,subject=%s} 1\n", label(r.Trap), label(was.Subject))
+			exposition.Add(&page, 1, "trap", r.Trap, "subject", was.Subject)
 		}
 	}
-	family("fettle_unknown", "A trap of which a subject is unknown.")
+	page.Gauge("fettle_unknown", "A trap of which a subject is unknown.")
 	for _, r := range results {
 		if slices.ContainsFunc(r.Outcomes, func(o trap.Outcome) bool { return isUnknown(&o) }) {
-			fmt.Fprintf(&b, "fettle_unknown{trap=%s} 1\n", label(r.Trap))
+			exposition.Add(&page, 1, "trap", r.Trap)
 		}
 	}
 	c := &p.counts
-	family("fettle_findings", "Open findings by severity.")
+	page.Gauge("fettle_findings", "Open findings by severity.")
 	for _, n := range []figure{{"critical", c.Severities.Critical}, {"warning", c.Severities.Warning}, {"notice", c.Severities.Notice}} {
-		fmt.Fprintf(&b, "fettle_findings{severity=%q} %d\n", n.name, n.n)
+		exposition.Add(&page, n.n, "severity", n.name)
 	}
-	family("fettle_outcomes", "Subjects of all traps by what their checks said.")
+	page.Gauge("fettle_outcomes", "Subjects of all traps by what their checks said.")
 	for _, n := range []figure{{"found", c.Found}, {"clear", c.Clear}, {"not-applicable", c.NotApplicable}, {"unknown", c.Unknown},
 		{"accepted", c.Accepted}, {"known", c.Known}} {
-		fmt.Fprintf(&b, "fettle_outcomes{status=%q} %d\n", n.name, n.n)
+		exposition.Add(&page, n.n, "status", n.name)
 	}
 	if p.timing {
-		family("fettle_check_duration_seconds", "How long a trap's check took.")
+		page.Gauge("fettle_check_duration_seconds", "How long a trap's check took.")
 		for _, r := range results {
-			fmt.Fprintf(&b, "fettle_check_duration_seconds{trap=%s} %s\n", label(r.Trap), float(r.Took.Seconds()))
+			exposition.Add(&page, r.Took.Seconds(), "trap", r.Trap)
 		}
 	}
-	family("fettle_run_duration_seconds", "How long the whole run took.")
-	fmt.Fprintf(&b, "fettle_run_duration_seconds %s\n", float(took.Seconds()))
-	family("fettle_run_timestamp_seconds", "When the run began; alert when it gets old.")
-	fmt.Fprintf(&b, "fettle_run_timestamp_seconds %d\n", p.meta.Started.Unix())
-	_, err := io.WriteString(p.w, b.String())
+	page.Gauge("fettle_run_duration_seconds", "How long the whole run took.")
+	exposition.Add(&page, took.Seconds())
+	page.Gauge("fettle_run_timestamp_seconds", "When the run began; alert when it gets old.")
+	exposition.Add(&page, p.meta.Started.Unix())
+	_, err := io.WriteString(p.w, page.String())
 	return err
 }
 
@@ -105,13 +98,3 @@ func findingState(o *trap.Outcome) string {
 	}
 	return "accepted"
 }
-
-var labelEscape = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
-
-// label quotes a label's value. Label values are UTF-8: other bytes become
-// U+FFFD, and what a terminal would act on is written out.
-func label(s string) string {
-	return `"` + labelEscape.Replace(ui.Visible(strings.ToValidUTF8(s, "\uFFFD"))) + `"`
-}
-
-func float(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }

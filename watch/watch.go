@@ -13,6 +13,7 @@ import (
 
 	"fettle/host"
 	"fettle/host/mdraid"
+	"fettle/internal/exposition"
 )
 
 // Member is one member of an array, with what is recorded for it now.
@@ -172,21 +173,20 @@ func (w *Watcher) publish(ms []Member, up bool) error {
 
 // Metrics writes the Prometheus text format 0.0.4.
 func Metrics(ms []Member, up bool, now time.Time) []byte {
-	var b strings.Builder
+	var page exposition.Text
 	ms = slices.Clone(ms)
 	slices.SortFunc(ms, func(x, y Member) int { return strings.Compare(x.key(), y.key()) })
 	gauge := func(name, help string, value func(m *Member) uint64) {
-		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name)
+		page.Gauge(name, help)
 		for i := range ms {
-			fmt.Fprintf(&b, "%s{array=\"%s\",member=\"%s\"} %d\n", name, escape(ms[i].Array), escape(ms[i].Name), value(&ms[i]))
+			exposition.Add(&page, value(&ms[i]), "array", ms[i].Array, "member", ms[i].Name)
 		}
 	}
 	gauge("fettle_md_bad_sectors", "Sectors of 512 bytes in the bad blocks list of an MD member.", (*Member).Sectors)
 	gauge("fettle_md_bad_ranges", "Ranges in the bad blocks list of an MD member.", func(m *Member) uint64 { return uint64(len(m.Bad)) })
-	n := map[bool]int{true: 1}[up]
-	fmt.Fprintf(&b, "# HELP fettle_watch_up Whether the last look worked.\n# TYPE fettle_watch_up gauge\nfettle_watch_up %d\n", n)
-	fmt.Fprintf(&b, "# HELP fettle_watch_last_look_seconds When the last look was, since the epoch.\n# TYPE fettle_watch_last_look_seconds gauge\nfettle_watch_last_look_seconds %d\n", now.Unix())
-	return []byte(b.String())
+	page.Gauge("fettle_watch_up", "Whether the last look worked.")
+	exposition.Add(&page, up)
+	page.Gauge("fettle_watch_last_look_seconds", "When the last look was, since the epoch.")
+	exposition.Add(&page, now.Unix())
+	return []byte(page.String())
 }
-
-func escape(s string) string { return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s) }
