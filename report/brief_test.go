@@ -67,7 +67,7 @@ func TestOneEntryForOneCause(t *testing.T) {
 	if i, k := strings.Index(got, "CRITICAL"), strings.Index(got, "NOTICE"); i < 0 || k < i {
 		t.Errorf("the worst does not come first:\n%s", got)
 	}
-	for _, want := range []string{"NOTICE    a on 18 subjects: The title of a", "unit-00.service, unit-01.service", " and 1", "fix: fettle fix a\n"} {
+	for _, want := range []string{"NOTICE    a on 18 services: The title of a", "unit-00.service, unit-01.service", " and 1", "fix: fettle fix a\n"} {
 		if strings.Count(got, want) != 1 {
 			t.Errorf("not once %q in:\n%s", want, got)
 		}

@@ -141,7 +141,7 @@ func subjects(out []trap.Outcome) string {
 		}
 	}
 	if len(names) > 4 {
-		return fmt.Sprintf("%d subjects", len(names))
+		return count(names)
 	}
 	return strings.Join(names, ", ")
 }

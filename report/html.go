@@ -89,7 +89,7 @@ func (p *htmlPage) entry(e *entry, shown map[string]bool) {
 	case len(names) == 1:
 		what += " on " + esc(names[0])
 	case len(names) > 1:
-		what += fmt.Sprintf(" on %d subjects", len(names))
+		what += " on " + count(names)
 	}
 	p.printf("<article class=\"%s\">\n<h3><span class=\"badge %s\">%s</span> %s</h3>\n<p>%s</p>\n", sev, sev, sev, what, esc(e.says(p.title)))
 	if len(names) > 1 {

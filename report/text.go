@@ -129,7 +129,7 @@ func (t *text) entry(e *entry) string {
 	case len(names) == 1:
 		what += " on " + t.paint.Paint(ui.Bold, ui.Visible(names[0]))
 	case len(names) > 1:
-		what += fmt.Sprintf(" on %d subjects", len(names))
+		what += " on " + count(names)
 	}
 	s := t.label(style(e.severity), strings.ToUpper(severityName(e.severity)), what+": "+ui.Visible(e.says(t.title)))
 	if len(names) > 1 {

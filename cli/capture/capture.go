@@ -25,6 +25,7 @@ import (
 type captureOptions struct {
 	root, file, keyFile string
 	redact, network     bool
+	limit               time.Duration
 	fleet               app.HostFlags
 }
 
@@ -42,6 +43,9 @@ are replaced, and secrets dropped. Read the file before you give it away:
 tar --zstd -xf FILE.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.limit < 0 {
+				return app.Usagef("--limit %s: must not be negative", o.limit)
+			}
 			if o.fleet.Asked() {
 				return captureFleet(cmd.Context(), a, o, args)
 			}
@@ -52,6 +56,7 @@ tar --zstd -xf FILE.`,
 	f.StringVar(&o.root, "root", "", "capture the root folder `DIR`, which is not running here")
 	f.StringVarP(&o.file, "output", "o", "", "write `FILE` (- is standard output; default HOST-TIME.tar.zst; with --host the folder to write such files to)")
 	f.BoolVar(&o.network, "network", false, "ask other hosts too, for check --from FILE --network")
+	f.DurationVar(&o.limit, "limit", 0, "stop every check after this `TIME` (default: each trap's own)")
 	f.BoolVar(&o.redact, "redact", false, "replace names and addresses, drop secrets")
 	f.StringVar(&o.keyFile, "redact-key", "", "make the replacements with the key in `FILE`, to match other captures; made if absent")
 	o.fleet.Flags(c)
@@ -114,7 +119,7 @@ func capture(ctx context.Context, a *app.App, o captureOptions, ids []string) er
 	rec.File = filepath.Join(dir, "capture")
 	tg.Record = rec
 	var id host.Identity
-	err = a.Check(ctx, tg, traps, trap.Options{Network: o.network}, func(ab run.About) error {
+	err = a.Check(ctx, tg, traps, trap.Options{Limit: o.limit, Network: o.network}, func(ab run.About) error {
 		id = ab.Identity
 		if ab.Warning != "" {
 			fmt.Fprintf(a.Stderr, "fettle: %s\n", ab.Warning)

@@ -48,6 +48,9 @@ func captureFleet(ctx context.Context, a *app.App, o captureOptions, ids []strin
 	if o.network {
 		args = append(args, "--network")
 	}
+	if o.limit > 0 {
+		args = append(args, "--limit="+o.limit.String())
+	}
 	if o.redact {
 		args = append(args, "--redact")
 	}
