@@ -88,12 +88,15 @@ func (p Plot) Text(width, height int) string {
 	for i, line := range grid {
 		label := ""
 		if i%4 == 0 || i == h-1 {
-			label = Short(y1 - (y1-y0)*float64(i)/float64(h-1))
+			label = Short(to(y1-(y1-y0)*float64(i)/float64(h-1), (y1-y0)/float64(h-1)))
 		}
 		fmt.Fprintf(&b, "%*s |%s\n", margin-1, label, strings.TrimRight(string(line), " "))
 	}
 	fmt.Fprintf(&b, "%*s +%s\n", margin-1, "", strings.Repeat("-", w))
 	lo, hi := Short(x0), Short(x1)
+	if !p.LogX {
+		lo, hi = Short(to(x0, (x1-x0)/float64(w))), Short(to(x1, (x1-x0)/float64(w)))
+	}
 	axis := p.X
 	if p.LogX {
 		axis += ", logarithmic"
@@ -104,6 +107,22 @@ func (p Plot) Text(width, height int) string {
 		fmt.Fprintf(&b, "%*s%c  %s\n", margin+1, "", marks[n], c.Name)
 	}
 	return b.String()
+}
+
+// to rounds f to the power of ten below step: what a line of the picture cannot
+// tell apart is not written, and the last line is 0 where the numbers' errors
+// made it -3e-11.
+func to(f, step float64) float64 {
+	if !(step > 0) {
+		return f
+	}
+	digits := math.Floor(math.Log10(step))
+	if unit := math.Pow(10, math.Abs(digits)); digits >= 0 {
+		f = math.Round(f/unit) * unit
+	} else {
+		f = math.Round(f*unit) / unit
+	}
+	return f + 0 // no -0
 }
 
 // most is what 98 of 100 points stay below.

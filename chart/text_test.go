@@ -35,6 +35,22 @@ func TestText(t *testing.T) {
 	}
 }
 
+// TestTextAxis: the numbers at the axis are round, and its end is 0.
+func TestTextAxis(t *testing.T) {
+	p := Plot{Title: "t", X: "s", Curves: []Curve{{Name: "c", X: []float64{0, 719.98}, Y: []float64{12.3, 160093.4}}}}
+	got := p.Text(60, 16)
+	for _, want := range []string{" 160000 |", "      0 |", " 0 ", " 720\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	for _, bad := range []string{"e-", "160093", "-0 |"} {
+		if strings.Contains(got, bad) {
+			t.Errorf("%q in\n%s", bad, got)
+		}
+	}
+}
+
 func TestTextOfNothing(t *testing.T) {
 	for _, p := range []Plot{{Title: "none"}, {Title: "one", Curves: []Curve{{Name: "c", X: []float64{3}, Y: []float64{0}}}}} {
 		if got := p.Text(1, 1); !strings.HasPrefix(got, p.Title) {

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	vgdraw "gonum.org/v1/plot/vg/draw"
 
@@ -36,10 +37,23 @@ func WriteBars(w io.Writer, b chart.Bars, format string) error {
 			return fmt.Errorf("drawing %s: %w", b.Name, err)
 		}
 		reach.Color, reach.Width = colours[1], vg.Points(1)
-		g.Add(plotter.NewGrid(), bars, reach)
+		texts, err := plotter.NewLabels(plotter.XYLabels{XYs: make(plotter.XYs, n), Labels: make([]string, n)})
+		if err != nil {
+			return fmt.Errorf("drawing %s: %w", b.Name, err)
+		}
+		for at, v := range values {
+			texts.XYs[at] = plotter.XY{X: v + max(spread.XErrors[at].High, 0), Y: float64(at)}
+			texts.Labels[at] = " " + chart.Short(v)
+			texts.TextStyle[at].Font.Typeface, texts.TextStyle[at].Font.Variant = sans.Typeface, sans.Variant
+			texts.TextStyle[at].YAlign = text.YCenter
+		}
+		grid := plotter.NewGrid()
+		grid.Horizontal.Width = 0 // through the values
+		g.Add(grid, bars, reach, texts)
 		g.NominalY(names...)
 	}
 	g.X.Min = 0
+	g.X.Max += (g.X.Max - g.X.Min) * 0.15 // room for the longest bar's value
 	canvas, all, err := paper(height, format)
 	if err != nil {
 		return fmt.Errorf("drawing %s: %w", b.Name, err)

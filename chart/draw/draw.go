@@ -102,7 +102,7 @@ func Write(w io.Writer, p chart.Plot, format string) error {
 	}
 	g.Draw(vgdraw.Crop(all, margin, -2*margin, below, -margin))
 	for i, l := range columns {
-		part := width * vg.Length(i) / vg.Length(len(columns))
+		part := (width - legendLeft) * vg.Length(i) / vg.Length(len(columns))
 		l.Draw(vgdraw.Crop(all, legendLeft+part, 0, 0, below-all.Max.Y+all.Min.Y))
 	}
 	_, err = canvas.WriteTo(w)
@@ -112,6 +112,7 @@ func Write(w io.Writer, p chart.Plot, format string) error {
 const (
 	margin     = 4 // points
 	legendLeft = 1 * vg.Centimeter
+	others     = 1.2 // how much wider the viewer's own sans may be
 	pngDPI     = 160
 )
 
@@ -137,7 +138,7 @@ func legends(like plot.Legend, names []string, lines []*plotter.Line) (columns [
 	longest, row := vg.Length(0), vg.Length(0)
 	for _, n := range names {
 		box := like.TextStyle.Rectangle(n)
-		longest, row = max(longest, box.Max.X), max(row, box.Max.Y)
+		longest, row = max(longest, box.Max.X*others), max(row, box.Max.Y)
 	}
 	n := min(max(1, int((width-legendLeft)/(longest+like.ThumbnailWidth+vg.Points(12)))), 4, max(1, len(names)))
 	rows := (len(names) + n - 1) / n

@@ -31,14 +31,16 @@ func DiffCmd(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diff [A [B]]",
 		Short: "Tell how two runs, captures or hosts differ, and why",
-		Long: `Tell what is found in B and not in A, what was resolved, and what cannot be told.
+		Long: `Tell what is found in B and not in A, what was resolved, and what cannot be
+told.
 Of captures, sosreports and hosts it also shows the facts that differ among
 those that the traps in question read: why does web2 differ from web1?
 
 A and B are each one of
   last, 2, 20261122T0600  a recorded run (fettle history)
   now                     this host, as it is now
-  FILE                    a capture, a sosreport, or a report of check --format json
+  FILE                    a capture, a sosreport, or a report of check
+                          --format json
 and --host names hosts in their place. Without A, the last two recorded runs
 are compared; without B, A is compared with this host as it is now.
 

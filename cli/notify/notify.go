@@ -21,7 +21,8 @@ func Cmd(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "notify",
 		Short: "Send a test message through each channel of the configuration",
-		Long: `Send a test message through each channel under "notify:" in ` + config.File + `,
+		Long: `Send a test message through each channel under "notify:" in
+` + config.File + `,
 and tell which worked. (fettle check --notify tells the channels what changed.)
 
 Exit status:

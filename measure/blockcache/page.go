@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,7 +59,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{"whole": wh
 		return map[string]string{"0": "solid state", "1": "rotating"}[rotational]
 	}}).Parse(`<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Block cache</title>
+<title>Block cache{{with .About}}: {{.}}{{end}}</title>
 <style>
 :root { color-scheme: light dark; --text: #222; --ground: #fff; --line: #ccc; --box: #f4f4f4 }
 @media (prefers-color-scheme: dark) {
@@ -74,7 +75,8 @@ pre { background: var(--box); padding: .6em; overflow-x: auto }
 h3 { margin-bottom: 0 } h3 + table { margin-top: .3em }
 </style></head><body>
 <h1>Block cache</h1>
-{{range .Runs}}{{if .Verdict}}<p><strong>{{.Label}}</strong>: {{.Verdict}}. Median of the last quarter {{printf "%.0f" .Verdict.Cached}} requests a second
+{{with .About}}<p>{{.}}</p>
+{{end}}{{range .Runs}}{{if .Verdict}}<p><strong>{{.Label}}</strong>: {{.Verdict}}. Median of the last quarter {{printf "%.0f" .Verdict.Cached}} requests a second
 (95&nbsp;%: {{printf "%.0f" (index .Verdict.Within 0)}} to {{printf "%.0f" (index .Verdict.Within 1)}}).</p>
 {{else if .Why}}<p><strong>{{.Label}}</strong>: no verdict: {{.Why}}.</p>
 {{end}}{{end}}
@@ -91,7 +93,7 @@ h3 { margin-bottom: 0 } h3 + table { margin-top: .3em }
 <tr><td>on<td>{{.Conditions.Target.Path}}{{with .Conditions.FileSystem}} ({{.}}){{end}}</tr>
 <tr><td>device<td>{{.Conditions.Device}}{{with .Conditions.Model}}, {{.}}{{end}}{{with .Conditions.Bytes}}, {{size .}}{{end}}{{with disk .Conditions.Rotational}}, {{.}}{{end}}</tr>
 <tr><td>scheduler<td>{{or .Conditions.Scheduler "not known"}}</tr>
-<tr><td>load before<td>{{.Conditions.Load}}</tr>
+<tr><td>load before<td>{{.Conditions.Load}}{{with .Conditions.Processors}}, on {{.}} processors{{end}}</tr>
 {{if .Conditions.Table}}<tr><td>table<td>{{.Conditions.Table}}</tr><tr><td>status before<td>{{.Conditions.Before}}</tr><tr><td>status after<td>{{.Conditions.After}}</tr>{{end}}</table>
 {{end}}{{end}}
 {{range .Jobs}}<h2>Job{{with .Name}} of {{.}}{{end}}</h2><pre>{{.Text}}</pre>
@@ -144,6 +146,30 @@ func Page(w io.Writer, runs []Judged) error {
 		Runs  []Judged
 		Table []Row
 		Jobs  []job
+		About string
 		SVG   template.HTML
-	}{runs, Table(runs), jobs(runs), template.HTML(s)})
+	}{runs, Table(runs), jobs(runs), about(runs), template.HTML(s)})
+}
+
+// about is on which hosts the runs were made, and on which days.
+func about(runs []Judged) string {
+	var hosts []string
+	first, last := "", ""
+	for _, j := range runs {
+		if h := j.Run.Conditions.Host; h != "" && !slices.Contains(hosts, h) {
+			hosts = append(hosts, h)
+		}
+		if j.Run.Started.IsZero() {
+			continue
+		}
+		day := j.Run.Started.Format(time.DateOnly)
+		if first == "" || day < first {
+			first = day
+		}
+		last = max(last, day)
+	}
+	if last != first {
+		first += " to " + last
+	}
+	return strings.Trim(strings.Join(hosts, ", ")+", "+first, ", ")
 }

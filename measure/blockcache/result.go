@@ -130,7 +130,10 @@ func Figure(runs []Judged) chart.Plot {
 	p := chart.Plot{Name: "iops", Title: "Requests a second, over the run", X: "seconds", Y: "IOPS"}
 	scale := 1.0
 	for _, j := range runs {
-		if time.Duration(len(j.Run.Series.IOPS))*j.Run.Series.Interval > 5*time.Minute {
+		switch took := time.Duration(len(j.Run.Series.IOPS)) * j.Run.Series.Interval; {
+		case took > 5*time.Hour:
+			scale, p.X = 1.0/3600, "hours"
+		case took > 5*time.Minute && p.X == "seconds":
 			scale, p.X = 1.0/60, "minutes"
 		}
 	}

@@ -184,6 +184,10 @@ func TestFigureAndPage(t *testing.T) {
 		r := &Run{Format: runFormat, Schema: 1, Kind: kind, Series: made(3, 100, noises["white"], flat(v)), Totals: Totals{IOPS: v}}
 		r.Conditions = Conditions{Before: dm, After: dm, Target: Target{Path: "/srv/<script>alert(1)</script>"}, Kernel: "6.1.0-30-amd64", Fio: "fio-3.33", Device: "dm-3 (254:3)",
 			Bytes: 3 << 39, Model: "WDC WD10", Scheduler: "mq-deadline", Rotational: "1", FileSystem: "xfs", Load: "0.31 0.42 0.50", Table: "0 9 cache 254:1 254:0"}
+		r.Conditions.Host, r.Conditions.Processors, r.Started = "nas7", 2, time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+		if kind == "fast" {
+			r.Conditions.Load = "22.14 18.00 9.50 3/812 4711"
+		}
 		r.Runtime, r.Job = 90*time.Minute, "[load]\nrw=randread\n"
 		return r
 	}
@@ -206,7 +210,7 @@ func TestFigureAndPage(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"<svg", "converges to fast", "stays at slow", "not empty: 100 of its 256", "for 1h30m, a reading each 500ms", "6.1.0-30-amd64, fio-3.33", "(xfs)",
-		"dm-3 (254:3), WDC WD10, 1.5 TiB, rotating", "mq-deadline", "0.31 0.42 0.50", "0 9 cache 254:1 254:0", "256/256", "Job of old&lt;b&gt;", "prefers-color-scheme: dark"} {
+		"dm-3 (254:3), WDC WD10, 1.5 TiB, rotating", "mq-deadline", "0.31 0.42 0.50", "0 9 cache 254:1 254:0", "<title>Block cache: nas7, 2026-03-01<", "<p>nas7, 2026-03-01<", "a load of 22.14 on 2 processors", "256/256", "Job of old&lt;b&gt;", "prefers-color-scheme: dark"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in the page", want)
 		}

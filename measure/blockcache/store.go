@@ -9,6 +9,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -138,9 +140,30 @@ func parseRun(b []byte) (*Run, error) {
 	return &r, nil
 }
 
-// Notes say where a run is not what its kind promises: whether the cache was
-// empty, or full, is known of dm-cache alone.
+// Notes say where a run is not what its kind promises (whether the cache was
+// empty, or full, is known of dm-cache alone), and whether the host was busy.
 func (r *Run) Notes() []string {
+	var out []string
+	if c := &r.Conditions; c.busy() {
+		out = append(out, fmt.Sprintf("the host was busy before: a load of %s on %d processors; what it did then may have slowed this run", c.load(), c.Processors))
+	}
+	return append(out, r.filled()...)
+}
+
+// load is the load average of the minute before, "" where it is not known.
+func (c *Conditions) load() string {
+	one, _, _ := strings.Cut(c.Load, " ")
+	return one
+}
+
+// busy tells whether as much waited as half of the processors can do.
+func (c *Conditions) busy() bool {
+	load, err := strconv.ParseFloat(c.load(), 64)
+	return err == nil && c.Processors > 0 && load > float64(c.Processors)/2
+}
+
+// filled says where the cache was not what the run's kind promises.
+func (r *Run) filled() []string {
 	used, all, ok := fill(r.Conditions.Before)
 	switch {
 	case r.Kind == "slow" || r.Kind == "fast":

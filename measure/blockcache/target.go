@@ -30,6 +30,8 @@ func NewTarget(path string) (Target, error) {
 // Conditions are what a run was measured under. What could not be read is empty.
 type Conditions struct {
 	Target     Target `json:"target"`
+	Host       string `json:"host,omitempty"`
+	Processors int    `json:"processors,omitempty"`
 	Kernel     string `json:"kernel"`
 	Fio        string `json:"fio"`
 	Device     string `json:"device,omitempty"` // "dm-3 (254:3)"

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -134,7 +135,7 @@ func users(root, number string) (string, error) {
 
 // conditions reads what a run is measured under.
 func (t Target) conditions(ctx context.Context) Conditions {
-	c := Conditions{Target: t, Kernel: line("/proc/sys/kernel/osrelease"), Load: line("/proc/loadavg")}
+	c := Conditions{Target: t, Kernel: line("/proc/sys/kernel/osrelease"), Load: line("/proc/loadavg"), Host: line("/proc/sys/kernel/hostname"), Processors: runtime.NumCPU()}
 	major, minor, err := t.number()
 	if err != nil {
 		return c
