@@ -30,10 +30,10 @@ func checkCmd(a *app.App) *cobra.Command {
 	var o checkOptions
 	c := &cobra.Command{
 		Use:   "check FOLDER",
-		Short: "Tell whether the installers in a folder still find their modules on a mirror",
-		Long: `Reads the kernels and initrds below a folder (bzImage, arm64 Image; initrds packed
-with gzip, xz, zstd or not at all) and compares them with the udebs on a mirror
-of Debian: fettle explain netboot-stale.
+		Short: "Tell whether installers still find their modules on a mirror",
+		Long: `Reads the kernels and initrds below a folder (bzImage, arm64 Image; initrds
+packed with gzip, xz, zstd or not at all) and compares them with the udebs on a
+mirror of Debian: fettle explain netboot-stale.
 
 --mirror is the URL of a mirror, a folder that holds one, or a Packages file.
 --network asks the mirror that the tree's preseed file or menus name, else the

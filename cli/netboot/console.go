@@ -47,13 +47,14 @@ func consoleCmd(a *app.App) *cobra.Command {
 	var o consoleOptions
 	c := &cobra.Command{
 		Use:   "console HOST",
-		Short: "Show a host's serial console through its BMC, with a log, and connect again when it breaks",
+		Short: "Show a host's serial console through its BMC, and log it",
 		Long: `HOST is the name or address of a BMC, reached by ipmitool (IPMI 2.0, serial over
-LAN). ssh:HOST logs in to a BMC's own shell, libvirt:NAME shows a virtual machine
-(virsh console), unix:/PATH a socket that qemu offers (-serial unix:PATH,server).
+LAN). ssh:HOST logs in to a BMC's own shell, libvirt:NAME shows a virtual
+machine (virsh console), unix:/PATH a socket of qemu (-serial unix:PATH,server).
 
 --log keeps all that comes, readable for its owner alone. When the connection
-breaks it is made again, after longer and longer pauses; a refused login ends it.
+breaks it is made again, after longer and longer pauses; not where the login was
+refused.
 When nothing comes for --silent, the BMC is asked why: is the host off, serial
 over LAN disabled, or at another speed than --speed?
 

@@ -31,10 +31,10 @@ func fetchCmd(a *app.App) *cobra.Command {
 	var o fetchOptions
 	c := &cobra.Command{
 		Use:   "fetch FOLDER (--suite SUITE | --deb FILE)",
-		Short: "Fetch Debian's installer into a new folder, verified up to Debian's keys",
+		Short: "Fetch Debian's installer, verified up to Debian's keys",
 		Long: `Fetches netboot.tar.gz of a suite from a mirror. gpgv verifies the suite's
-InRelease with the keys of Debian's archive; that has the hash of SHA256SUMS, and
-this the tarball's. What does not fit is not unpacked. Or it takes a package
+InRelease with the keys of Debian's archive; that has the hash of SHA256SUMS,
+and this the tarball's. What does not fit is not unpacked. Or it takes a package
 debian-installer-NUMBER-netboot-ARCH that apt knows: its hash must be the one in
 apt's own verified lists.
 
@@ -44,10 +44,12 @@ files that the new one lacks, and the serial console of its menus.
 The folder appears when it is whole. fettle fix netboot-stale fetches and puts
 the new tree in the old one's place.
 
-Exit status: 0 done, 2 usage error or input, 3 it could not be fetched or verified.`,
+Exit status: 0 done, 2 usage error or input, 3 not fetched or not verified.`,
 		Example: `  fettle netboot fetch new --suite bookworm
-  fettle netboot fetch new --suite trixie --arch arm64 --mirror http://mirror.example.org/debian
-  fettle netboot fetch new --deb debian-installer-12-netboot-amd64_20230607+deb12u15_all.deb`,
+  fettle netboot fetch new --suite trixie --arch arm64 \
+      --mirror http://mirror.example.org/debian
+  fettle netboot fetch new \
+      --deb debian-installer-12-netboot-amd64_20230607+deb12u15_all.deb`,
 		Args:    cobra.ExactArgs(1),
 		PreRunE: app.NoEmptyFlags,
 		RunE:    func(cmd *cobra.Command, args []string) error { return fetch(cmd.Context(), a, args[0], o) },

@@ -30,7 +30,7 @@ func hooksCmd(a *app.App) *cobra.Command {
 	var o hooksOptions
 	c := &cobra.Command{
 		Use:   "hooks",
-		Short: "Have Debian's installer unpack packages without fsync, and make arrays without lists of bad blocks",
+		Short: "Make Debian's installer faster, arrays without bad blocks lists",
 		Long: `Makes a cpio archive to append to the initrd of Debian's installer.
 
 sync: right before packages are selected, dpkg, apt-get, aptitude and tasksel of

@@ -2,6 +2,7 @@ package netboot
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"strconv"
 
@@ -9,6 +10,8 @@ import (
 
 	"fettle/cli/app"
 	"fettle/cli/fix"
+	"fettle/host"
+	"fettle/internal/ui"
 	"fettle/netboot/menu"
 )
 
@@ -52,12 +55,45 @@ The plan is shown as a diff, asked about and applied; fettle undo takes it back.
 	return c
 }
 
+// already tells, and says so, when there is nothing to rewrite. What cannot be
+// read is the plan's to tell.
+func already(ctx context.Context, a *app.App, o serialOptions) (bool, error) {
+	src, err := a.OpenLive()
+	if err != nil {
+		return false, err
+	}
+	defer src.Close()
+	m, err := menu.Read(ctx, host.New(src), o.Subject)
+	if err != nil {
+		return false, nil
+	}
+	c, ok := m.Most()
+	if o.port != "" {
+		if c, err = menu.Parse(o.port, 115200); err != nil {
+			return false, nil
+		}
+		ok = true
+	}
+	if o.speed != 0 {
+		c.Speed = o.speed
+	}
+	if !ok || len(m.Lines()) == 0 || len(m.Rewrite(c)) > 0 {
+		return false, nil
+	}
+	fmt.Fprintf(a.Stdout, "Every boot entry of %s talks to %s already: nothing to do.\n", ui.Visible(o.Subject), c)
+	return true, nil
+}
+
 func serial(ctx context.Context, a *app.App, folder string, o serialOptions) error {
 	t, err := a.SetsUp("netboot-serial")
 	if err != nil {
 		return err
 	}
 	if o.Subject, err = filepath.Abs(folder); err != nil {
+		return err
+	}
+	done, err := already(ctx, a, o)
+	if err != nil || done {
 		return err
 	}
 	if o.port != "" || o.speed != 0 {

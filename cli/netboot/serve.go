@@ -38,7 +38,7 @@ func serveCmd(a *app.App) *cobra.Command {
 	var o serveOptions
 	c := &cobra.Command{
 		Use:   "serve (--tree FOLDER | --release NUMBER)",
-		Short: "Serve an installer over the network until interrupted: DHCP or proxy DHCP, and TFTP",
+		Short: "Serve an installer to hosts that boot over the network",
 		Long: `Starts dnsmasq on one interface, as a user without rights but for the network's
 ports, with a configuration that it shows. Hosts with BIOS get pxelinux, those
 with UEFI shim and GRUB, as far as the tree has them. The tree is not changed:
@@ -52,7 +52,7 @@ Each line of the output says who asked, what it was sent and how far it came.
 --host (or a YAML file: hosts, a list of name, mac, ip, preseed) names who is
 expected: others are left alone. --once ends when these run the installer.
 An interrupt ends dnsmasq too, and so does the end of fettle however it comes;
-nothing is left but a folder below /run after a SIGKILL, which the next start removes.
+a SIGKILL leaves a folder below /run, which the next start removes.
 
 Exit status: 0 interrupted, or --once and all came; 2 usage error or input,
 3 it could not be served, or another DHCP server answers.`,
