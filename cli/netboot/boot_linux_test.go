@@ -25,7 +25,7 @@ func TestBoot(t *testing.T) {
 	for _, tool := range []string{"qemu-system-x86_64", "dnsmasq", "ip", "unshare"} {
 		means.Tool(t, tool)
 	}
-	for _, f := range []string{"/usr/lib/debian-installer/images/12/amd64/text", ovmf + "CODE_4M.fd", "/usr/share/qemu/efi-virtio.rom"} {
+	for _, f := range []string{"/usr/lib/debian-installer/images/12/amd64/text", ovmf + "CODE_4M.fd", "/usr/lib/ipxe/qemu/efi-virtio.rom"} {
 		if _, err := os.Stat(f); err != nil {
 			means.Missing(t, "needs "+f)
 		}

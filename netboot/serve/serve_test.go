@@ -39,6 +39,18 @@ func TestDnsmasqTakesIt(t *testing.T) {
 	}
 }
 
+// TestStrangers: hosts that nobody expects are left alone, unless all are wanted.
+func TestStrangers(t *testing.T) {
+	only, all := conf(), conf()
+	all.All = true
+	if !strings.Contains(only.Text(), "\ndhcp-ignore=tag:!known\n") || !strings.Contains(only.Text(), "dhcp-host=52:54:00:12:34:56,set:known,192.0.2.9,web1\n") {
+		t.Errorf("strangers are served:\n%s", only.Text())
+	}
+	if strings.Contains(all.Text(), "dhcp-ignore") {
+		t.Errorf("strangers are ignored:\n%s", all.Text())
+	}
+}
+
 func TestCheck(t *testing.T) {
 	for want, change := range map[string]func(*Conf){
 		"no boot loader":     func(c *Conf) { c.Loaders = Loaders{} },
