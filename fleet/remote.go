@@ -24,7 +24,10 @@ const (
 	sudoIt = verify + `exec sudo -n -- "$f" "$@"` + orSay
 	keepIt = `umask 077; d="$HOME/.cache/fettle/$1"; t="$d/new.$$"; mkdir -p "$d" && chmod 700 "$d" && ` +
 		`gzip -dc > "$t" && [ "$(sha256sum < "$t")" = "$1  -" ] && chmod 700 "$t" && mv -f "$t" "$d/fettle" ` +
-		`|| { rm -f "$t"; echo "the copy of fettle in $d does not verify" >&2; exit 98; }`
+		`|| { rm -f "$t"; echo "the copy of fettle in $d does not verify" >&2; exit 98; }; ` +
+		// copies of other versions that were made more than 30 days ago; who still needs one copies it again
+		`find "$HOME/.cache/fettle" -mindepth 1 -maxdepth 1 -type d -mtime +30 -not -name "$1" ` +
+		`-name "????????????????????????????????????????????????????????????????" -exec rm -rf {} + > /dev/null 2>&1; exit 0`
 	needed  = "FETTLE-NEEDED"
 	exitNot = 97 // the binary is not there
 )

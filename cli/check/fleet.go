@@ -2,12 +2,14 @@ package check
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	"fettle/accept"
 	"fettle/cli/app"
 	"fettle/fleet"
+	"fettle/internal/ui"
 	"fettle/trap"
 )
 
@@ -58,6 +60,11 @@ func checkFleet(ctx context.Context, a *app.App, o checkOptions, failOn trap.Sev
 	}
 	defer out.abandon()
 	p := fleetWriter(w, o, failOn, traps)
+	if o.out.format == "text" && len(hosts) > fewHosts && !o.out.verbose {
+		p.matrix = newMatrix()
+	}
+	line, done := ui.NewProgress(a.Stderr), 0
+	defer line.End()
 	out.w = p
 	started := time.Now()
 	var werr error
@@ -70,6 +77,10 @@ func checkFleet(ctx context.Context, a *app.App, o checkOptions, failOn trap.Sev
 		if e.Err != nil {
 			out.counts.Unknown++
 		}
+		if e.Err != nil || e.Line.Type == "end" {
+			done++
+			line.Show(fmt.Sprintf("%d of %d hosts done", done, len(hosts)))
+		}
 		if werr == nil {
 			werr = p.event(e)
 		}
@@ -77,6 +88,7 @@ func checkFleet(ctx context.Context, a *app.App, o checkOptions, failOn trap.Sev
 	if werr != nil {
 		return written(werr)
 	}
+	line.End()
 	p.counts = out.counts
 	if err := out.End(time.Since(started)); err != nil {
 		return err

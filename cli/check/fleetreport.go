@@ -22,6 +22,7 @@ type fleetReport struct {
 	counts report.Counts
 	hosts  map[string]*hostReport
 	order  []string // in which hosts were done
+	matrix *matrix  // instead of a report of each host; nil for few hosts and -v
 	failed int
 }
 
@@ -78,7 +79,11 @@ func (r *fleetReport) event(e fleet.Event) error {
 	for _, res := range h.doc.Results {
 		h.doc.Counts.Add(res)
 	}
-	if r.format == "text" {
+	switch {
+	case r.matrix != nil:
+		r.matrix.add(e.Host, h)
+		r.hosts[e.Host] = &hostReport{} // thousands of reports are not kept
+	case r.format == "text":
 		return r.text(e.Host, h)
 	}
 	return nil
@@ -148,6 +153,11 @@ type fleetHost struct {
 func (r *fleetReport) End(took time.Duration) error {
 	switch r.format {
 	case "text":
+		if r.matrix != nil {
+			if _, err := io.WriteString(r.w, r.matrix.text(r.opt.Width, ui.Painter(r.opt.Colour))); err != nil {
+				return err
+			}
+		}
 		s := fmt.Sprintf("%d hosts", len(r.order))
 		if len(r.order) == 1 {
 			s = "1 host"
