@@ -45,6 +45,8 @@ lab-long: build
 	FETTLE_LONG=1 $(GO) test -count 1 -timeout 1h -run TestBoot ./cli/netboot
 	FETTLE_LONG=1 $(GO) test -count 1 -run TestAsKernelSMQ ./measure/blockcache/cachesim
 	.ci/fuzz 2m
+	rm -rf dist && $(MAKE) packages
+	FETTLE_LONG=1 $(GO) test -count 1 -timeout 60m ./packaging
 	$(MAKE) park
 
 # Hosts made by a distribution and its packages; their images are kept in the
