@@ -48,7 +48,7 @@ var Commands = map[string]CommandSpec{
 	"systemctl": {
 		Paths: []string{"/usr/bin/systemctl", "/bin/systemctl"},
 		Allow: systemctlReads,
-		Limit: 5 * time.Second, MaxOutput: 4 << 20,
+		Limit: 10 * time.Second, MaxOutput: 4 << 20,
 	},
 	"mdadm": {
 		Paths: []string{"/usr/sbin/mdadm", "/sbin/mdadm", "/usr/bin/mdadm"},

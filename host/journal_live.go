@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,12 +35,7 @@ func ReadJournal(ctx context.Context, run func(context.Context, Command) (Output
 	if _, err := os.Stat("/run/systemd/system"); err != nil {
 		j = r.withoutSystemd(ctx)
 	} else {
-		var wg sync.WaitGroup
-		wg.Go(func() { j.Kernel = r.ask(ctx, kernelLines, Complains, "_TRANSPORT=kernel", "_TRANSPORT=audit") })
-		wg.Go(func() { j.Manager = r.ask(ctx, managerLines, nil, "-p", "warning", "_PID=1") })
-		wg.Go(func() { j.Recent = r.ask(ctx, recentLines, nil); j.Recent.frequent(maxFrequent) })
-		wg.Go(func() { j.Failed = r.failed(ctx) })
-		wg.Wait()
+		r.parts(ctx, &j)
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -50,6 +46,25 @@ func ReadJournal(ctx context.Context, run func(context.Context, Command) (Output
 		}
 	}
 	return json.Marshal(j)
+}
+
+// parts reads the four parts: one after the other where there is one processor.
+func (r *journalReader) parts(ctx context.Context, j *Journal) {
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, min(4, runtime.NumCPU()))
+	for _, read := range []func(){
+		func() { j.Kernel = r.ask(ctx, kernelLines, Complains, "_TRANSPORT=kernel", "_TRANSPORT=audit") },
+		func() { j.Manager = r.ask(ctx, managerLines, nil, "-p", "warning", "_PID=1") },
+		func() { j.Recent = r.ask(ctx, recentLines, nil); j.Recent.frequent(maxFrequent) },
+		func() { j.Failed = r.failed(ctx) },
+	} {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			read()
+		})
+	}
+	wg.Wait()
 }
 
 type journalReader struct {

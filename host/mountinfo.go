@@ -10,7 +10,7 @@ type MountInfo struct {
 	Major, Minor uint32
 	Root         string // what of the file system is mounted
 	Point        string
-	Options      string // of the mount; the file system has more
+	Options      string // as proc_pid_mounts(5) shows them: of the mount, then of the file system
 	Type, Device string
 }
 
@@ -29,12 +29,33 @@ func ParseMountinfo(text string) []MountInfo {
 		maj, _ := strconv.ParseUint(major, 10, 32)
 		mnr, _ := strconv.ParseUint(minor, 10, 32)
 		m := MountInfo{uint32(maj), uint32(mnr), unescapeMount(l[3]), unescapeMount(l[4]), l[5], r[0], unescapeMount(r[1])}
+		if len(r) > 2 {
+			m.Options = joinOptions(l[5], r[2])
+		}
 		if i, ok := at[m.Point]; ok {
 			out[i] = m
 			continue
 		}
 		at[m.Point] = len(out)
 		out = append(out, m)
+	}
+	return out
+}
+
+// joinOptions puts a mount's options and its file system's together as
+// /proc/mounts does: it is read-only if either is, as after errors=remount-ro
+// (fs/proc_namespace.c, show_vfsmnt).
+func joinOptions(mount, super string) string {
+	write, rest, _ := strings.Cut(mount, ",")
+	superWrite, more, _ := strings.Cut(super, ",")
+	if superWrite == "ro" {
+		write = "ro"
+	}
+	out := write
+	for _, o := range []string{rest, more} {
+		if o != "" {
+			out += "," + o
+		}
 	}
 	return out
 }

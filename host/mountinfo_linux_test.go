@@ -16,7 +16,7 @@ func TestMountinfoAsFindmnt(t *testing.T) {
 	means.Root(t)
 	unshare, findmnt := means.Tool(t, "unshare"), means.Tool(t, "findmnt")
 	const script = `cd "$1" && mkdir "a b" "tab	c" 'back\slash' 'ha#sh' over && for d in "a b" "tab	c" 'back\slash' 'ha#sh' over over; do mount -t tmpfs "dev of $d" "$d"; done
-mount --bind "a b" over && cat /proc/self/mountinfo && echo ---- && "$2" --kernel --list --json --output SOURCE,TARGET,FSTYPE,VFS-OPTIONS,MAJ:MIN,FSROOT --nofsroot`
+mount --bind "a b" over && cat /proc/self/mountinfo && echo ---- && "$2" --kernel --list --json --output SOURCE,TARGET,FSTYPE,OPTIONS,MAJ:MIN,FSROOT --nofsroot`
 	out, err := exec.Command(unshare, "--mount", "sh", "-c", script, "sh", t.TempDir(), findmnt).Output()
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +28,7 @@ mount --bind "a b" over && cat /proc/self/mountinfo && echo ---- && "$2" --kerne
 	}
 	want := map[string]string{} // the last on a point hides the others
 	for _, f := range list.Filesystems {
-		want[f["target"]] = fmt.Sprint(f["source"], f["fstype"], f["vfs-options"], strings.TrimSpace(f["maj:min"]), f["fsroot"])
+		want[f["target"]] = fmt.Sprint(f["source"], f["fstype"], f["options"], strings.TrimSpace(f["maj:min"]), f["fsroot"])
 	}
 	odd := 0
 	for _, m := range ParseMountinfo(info) {

@@ -50,7 +50,6 @@ longer tell which came first.
 Install and start one: chrony (apt install chrony, dnf install chrony), or enable systemd-timesyncd
 (timedatectl set-ntp true). A container has its host's clock and needs none.
 `,
-	Units:  []string{"systemd-timesyncd.service"},
 	Remedy: true,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
@@ -70,19 +69,27 @@ Install and start one: chrony (apt install chrony, dnf install chrony), or enabl
 					"VBoxService",
 					"clockspeed",
 				}},
-				{Name: "timesyncd", Kind: "unit", Args: []string{
-					"systemd-timesyncd.service",
+				{Name: "units", Kind: "glob", Args: []string{
+					"/lib/systemd/system/systemd-timesyncd.service",
+					"/usr/lib/systemd/system/systemd-timesyncd.service",
+					"/etc/systemd/system/systemd-timesyncd.service",
+				}},
+				{Name: "masked", Kind: "link", Args: []string{
+					"/etc/systemd/system/systemd-timesyncd.service",
+				}},
+				{Name: "booted", Kind: "stat", Args: []string{
+					"/run/systemd/system",
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `host.container == ""`, Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.container == ""`, Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container has its host's clock"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "size(running) == 0 && (!timesyncd.exists || timesyncd.is_masked)", Line: 47},
+					When:     &rule.Expr{Source: `size(running) == 0 && !(size(units) > 0 && booted.exists && !(masked.exists && masked.target == "/dev/null"))`, Line: 50},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "no daemon keeps the clock right"},
@@ -91,7 +98,7 @@ Install and start one: chrony (apt install chrony, dnf install chrony), or enabl
 						{Text: "install chrony"},
 					}},
 				},
-				{When: &rule.Expr{Source: "size(running) == 0", Line: 50}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(running) == 0", Line: 53}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "no daemon keeps the clock right"},
 				}}},
 			},
@@ -109,20 +116,15 @@ Install and start one: chrony (apt install chrony, dnf install chrony), or enabl
 				},
 				Settle: 5000000000,
 				Steps: []rule.Step{
-					{
-						Kind: "unit",
-						Line: 58,
-						When: &rule.Expr{Source: `timesyncd.file_state == "disabled"`, Line: 59},
-						Args: map[string]*rule.Text{
-							"act": {Parts: []rule.Part{
-								{Text: "enable"},
-							}},
-							"name": {Parts: []rule.Part{
-								{Text: "systemd-timesyncd.service"},
-							}},
-						},
-					},
-					{Kind: "unit", Line: 60, Args: map[string]*rule.Text{
+					{Kind: "unit", Line: 61, Args: map[string]*rule.Text{
+						"act": {Parts: []rule.Part{
+							{Text: "enable"},
+						}},
+						"name": {Parts: []rule.Part{
+							{Text: "systemd-timesyncd.service"},
+						}},
+					}},
+					{Kind: "unit", Line: 62, Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "start"},
 						}},

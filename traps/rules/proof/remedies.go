@@ -46,9 +46,13 @@ func story(all []remedy) []lab.Step {
 			return lab.Act{Expect: &lab.Expect{Run: argv, Status: status, Has: has}}
 		}
 		judged := func(want string) lab.Act { return expect(0, want, sh("echo \"judge: $("+r.judge[2]+")\"")...) }
+		fix := []string{"fettle", "fix", r.rule, "--yes"}
+		if r.final {
+			fix = append(fix, "--yes-irreversible")
+		}
 		acts := append(append([]lab.Act{}, r.prepare...),
 			expect(1, r.rule, "fettle", "check", r.rule), judged(r.trapped),
-			expect(0, "Mended", "fettle", "fix", r.rule, "--yes"),
+			expect(0, "Mended", fix...),
 			expect(0, "", "fettle", "check", r.rule), judged(r.fixed))
 		if !r.final {
 			acts = append(acts, expect(0, "", "fettle", "undo", "--yes"), expect(1, r.rule, "fettle", "check", r.rule), judged(r.trapped))
@@ -62,6 +66,7 @@ func story(all []remedy) []lab.Step {
 var Scenarios = []lab.Scenario{
 	{Name: "files", About: "Remedies of rules that change files, sysctls and mounts: found, fixed, clear, undone, found again",
 		Needs: lab.Needs{Engine: "uml", MemMiB: 320, Modules: []string{"loop", "veth", "ext4"},
+			Files: []string{"/usr/share/dpkg"},
 			Tools: []string{"sh", "cat", "grep", "run-parts", "visudo", "ip", "sysctl", "truncate", "losetup", "mkfs.ext4", "mount", "umount", "findmnt", "mkdir", "chmod", "test", "true",
 				"apt-config", "dpkg", "dpkg-query", "dpkg-deb", "dpkg-split", "tar", "rm", "ldconfig", "start-stop-daemon", "diff"}},
 		Steps: append([]lab.Step{{Name: "a-debian", Acts: []lab.Act{
@@ -69,7 +74,7 @@ var Scenarios = []lab.Scenario{
 			file("/var/lib/dpkg/status", pkg("cron", "installed")+pkg("unattended-upgrades", "installed")), file("/etc/nsswitch.conf", "hosts: files\n"),
 		}}}, story(plain)...)},
 	{Name: "units", About: "Remedies of rules that start, enable and configure units, under the host's own systemd",
-		Needs: lab.Needs{Systemd: true, MemMiB: 320, Tools: []string{"sh", "cat", "grep", "systemctl", "journalctl", "sleep", "cp", "ls", "true"}},
+		Needs: lab.Needs{Systemd: true, MemMiB: 320, Tools: []string{"sh", "cat", "grep", "systemctl", "journalctl", "sleep", "cp", "mkdir", "ls", "true"}},
 		Steps: append([]lab.Step{{Name: "a-debian", Acts: []lab.Act{file("/etc/os-release", "ID=debian\nVERSION_ID=\"12\"\n"),
 			file("/var/lib/dpkg/status", pkg("logrotate", "installed"))}}}, story(underSystemd)...)},
 }
@@ -115,7 +120,7 @@ var underSystemd = []remedy{
 	{rule: "logrotate-never-runs", prepare: []lab.Act{file("/etc/systemd/system/logrotate.timer", "[Timer]\nOnCalendar=daily\n[Install]\nWantedBy=timers.target\n"),
 		file("/etc/systemd/system/logrotate.service", "[Service]\nExecStart=/usr/bin/true\n"), run("systemctl", "daemon-reload"), run("systemctl", "disable", "--now", "logrotate.timer")},
 		judge: sh(`systemctl is-active logrotate.timer; systemctl is-enabled logrotate.timer`), trapped: "judge: inactive\ndisabled", fixed: "judge: active\nenabled"},
-	{rule: "time-not-synchronised", prepare: []lab.Act{run("cp", "/usr/bin/sleep", "/usr/local/bin/systemd-timesyncd"),
+	{rule: "time-not-synchronised", prepare: []lab.Act{run("mkdir", "-p", "/usr/local/bin"), run("cp", "/usr/bin/sleep", "/usr/local/bin/systemd-timesyncd"),
 		file("/etc/systemd/system/systemd-timesyncd.service", "[Service]\nType=exec\nExecStart=/usr/local/bin/systemd-timesyncd 10000\n[Install]\nWantedBy=sysinit.target\n"), run("systemctl", "daemon-reload")},
 		judge: sh(`systemctl is-active systemd-timesyncd; systemctl is-enabled systemd-timesyncd`), trapped: "judge: inactive\ndisabled", fixed: "judge: active\nenabled"},
 	{rule: "time-daemons-quarrel", prepare: []lab.Act{run("cp", "/usr/bin/sleep", "/usr/local/bin/chronyd"), run("systemctl", "enable", "--now", "systemd-timesyncd"),
