@@ -16,6 +16,8 @@ var files = map[string]func(*Source) ([]byte, error){
 	"/var/lib/dpkg/status": (*Source).dpkgStatus,
 	"/etc/machine-id":      (*Source).machineID,
 	"/etc/hostname":        func(s *Source) ([]byte, error) { return s.nameFile() },
+	"/proc/meminfo":        (*Source).memory,
+	"/proc/modules":        (*Source).modules,
 }
 
 // derived answers a file from command output, or says that it is missing.
