@@ -25,7 +25,7 @@ type CopyOut struct {
 }
 
 // Spare is the room that a copy must leave, in bytes.
-const Spare = 64 << 20
+const Spare = 16 << 20
 
 func (CopyOut) Kind() string { return "copy-out" }
 

@@ -129,7 +129,7 @@ func second(_ []step.Item, err error) error { return err }
 
 func TestCopyOutNeedsRoom(t *testing.T) {
 	_, open := held(t, bytes.Repeat([]byte("x"), 4<<20), 0)
-	dir := ground(t, "size=66m,mode=0700")
+	dir := ground(t, "size=18m,mode=0700")
 	s := CopyOut{Open: open, Name: "/srv/db", To: dir + "/db"}
 	if _, err := s.Items(t.Context(), machine.Linux{}); err == nil || !strings.Contains(err.Error(), "has room for 2 MiB: name another folder") {
 		t.Errorf("items: %v", err)
