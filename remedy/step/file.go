@@ -188,6 +188,7 @@ func (s File) Diff() string {
 
 const devNull = "/dev/null" // patch(1)'s name of a file that does not exist
 
+// Hidden is the diff of content that is not shown: sizes alone.
 func Hidden(oldName, newName string, old, new []byte) string {
 	return fmt.Sprintf("--- %s\n+++ %s\nnot shown, because it is secret: %d bytes become %d bytes\n", oldName, newName, len(old), len(new))
 }

@@ -127,6 +127,8 @@ func sameImage(a, b machine.Image, content bool) bool {
 	return a.Type == b.Type && SameMeta(a, b) && (!content || a.Sum == b.Sum)
 }
 
+// SameMeta compares mode, owner and extended attributes, but for those that the
+// kernel recomputes by itself.
 func SameMeta(a, b machine.Image) bool {
 	if a.Type == machine.Absent {
 		return b.Type == machine.Absent

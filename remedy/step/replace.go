@@ -81,6 +81,7 @@ func settle(m machine.Machine, f machine.Ref, meta func(machine.Image) machine.I
 	return m.Sync(f)
 }
 
+// DropTemp removes a temporary file that a killed run left, if there is one.
 func DropTemp(m machine.Machine, tmp string) error {
 	img, err := m.Look(tmp, false)
 	if err != nil || img.Type == machine.Absent {
