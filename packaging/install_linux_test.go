@@ -215,7 +215,7 @@ func TestServiceSeesAll(t *testing.T) {
 func TestLintian(t *testing.T) {
 	long(t, "needs the packages of make packages", "lintian")
 	for _, p := range []string{"fettle_*_amd64.deb", "fettle_*_arm64.deb", "fettle-lab_*_amd64.deb", "fettle-lab_*_arm64.deb"} {
-		out, err := exec.Command("lintian", "--allow-root", "--fail-on=error", "--no-tag-display-limit", built(t, p)).CombinedOutput()
+		out, err := exec.Command("lintian", "--allow-root", "--fail-on=error", "--tag-display-limit", "0", built(t, p)).CombinedOutput()
 		t.Logf("%s:\n%s", p, out)
 		if err != nil {
 			t.Errorf("%s: %v", p, err)
