@@ -184,3 +184,14 @@ func TestOrderIsByName(t *testing.T) {
 		}
 	}
 }
+
+// TestMergedUsr: where /lib is a link to /usr/lib nothing masks itself.
+func TestMergedUsr(t *testing.T) {
+	for link, masked := range map[string]int{"-- link/lib --\nusr/lib\n": 0, "": 1} {
+		h := hosttest.New(t, link+"-- root/usr/lib/sysctl.d/10-a.conf --\nkernel.sysrq = 1\n-- root/lib/sysctl.d/10-a.conf --\nkernel.sysrq = 1\n")
+		c, err := Read(t.Context(), h, Systemd)
+		if err != nil || len(c.Masked) != masked {
+			t.Errorf("%q: masked %q, %v", link, c.Masked, err)
+		}
+	}
+}
