@@ -25,12 +25,12 @@ divert() {
 		log "$file is not a file of the target: left alone"
 		return 0
 	fi
-	if in_target dpkg-divert --listpackage "$file" | grep -q .; then
+	if in_target /usr/bin/dpkg-divert --listpackage "$file" | grep -q .; then
 		log "$file is diverted already: left alone"
 		return 0
 	fi
 	mkdir -p "$state" && : > "$state/$1" || return 1
-	in_target dpkg-divert --quiet --local --no-rename \
+	in_target /usr/bin/dpkg-divert --quiet --local --no-rename \
 		--divert "$file.distrib" --add "$file" || return 1
 	ln -f "/target$file" "/target$file.distrib" || return 1
 	wrapper "$file" > "/target$file.fettle" || return 1
@@ -69,7 +69,7 @@ undivert() {
 			# rename(2) leaves both names where they are one file.
 			rm -f "/target$file.distrib"
 		fi
-		if in_target dpkg-divert --quiet --local --no-rename \
+		if in_target /usr/bin/dpkg-divert --quiet --local --no-rename \
 			--divert "$file.distrib" --remove "$file"; then
 			rm -f "$state/$name"
 		else
