@@ -20,7 +20,7 @@ conditions under which it was measured.`,
 			return app.Usagef("which instrument? `fettle measure --help` lists them")
 		},
 	}
-	c.AddCommand(CountersCmd(a), LoginCmd(a), DisksCmd(a), KSMCmd(a))
+	c.AddCommand(CountersCmd(a), LoginCmd(a), DisksCmd(a), KSMCmd(a), InstallerCmd(a))
 	c.AddCommand(app.InLab("blockcache", "Does a block cache become as fast as its fast device?"),
 		app.InLab("cachesim", "Simulate a block cache: how many requests would miss"))
 	return c

@@ -12,4 +12,5 @@ func TestSchema(t *testing.T) {
 	schematest.Published(t, "counters", "Rates of interface counters, of fettle measure counters.", countersJSON{})
 	schematest.Published(t, "disks", "Disks compared with their siblings, of fettle measure disks.", disksDocument{})
 	schematest.Published(t, "ksm", "Memory saved by merging, and ksmd's CPU time, of fettle measure ksm.", ksmDocument{})
+	schematest.Published(t, "installer", "Durations of the installer's phases, of fettle measure installer.", installerDocument{})
 }
