@@ -10,6 +10,7 @@ import (
 	"fettle/traps/deletedopenfiles"
 	"fettle/traps/devicetimeoutatboot"
 	"fettle/traps/dmcachesmq"
+	"fettle/traps/installersync"
 	"fettle/traps/journalaccess"
 	"fettle/traps/kernelcomplaints"
 	"fettle/traps/ksmscanrate"
@@ -58,6 +59,7 @@ func All() []*trap.Trap {
 		&netbootstale.Trap,
 		&netbootserial.Trap,
 		&mdadmbadblocks.Trap,
+		&installersync.Trap,
 		&serialnames.Trap,
 		&slowdisk.Trap,
 		&dmcachesmq.Trap,

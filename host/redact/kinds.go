@@ -65,6 +65,8 @@ var kindsOf = []struct {
 	{"/etc/ssl/certs/", Certificates}, {"/etc/pki/", Certificates}, {"/etc/openldap/certs/", Certificates}, {"/etc/openldap/cacerts/", Certificates},
 	{"/etc/dnsmasq.conf", Config}, {"/etc/dnsmasq.d/", Config}, {"/etc/inetd.conf", Config}, {"/etc/xinetd.d/", Config},
 	{"/etc/apt/sources.list", Config}, {"/etc/apt/sources.list.d/", Config},
+	{"/var/lib/dpkg/diversions", Config}, {"/usr/bin/dpkg", Config}, {"/usr/bin/apt-get", Config}, {"/usr/bin/apt", Config}, {"/usr/bin/aptitude", Config},
+	{"/usr/bin/tasksel", Config}, {"/etc/ld.so.preload", Config},
 	{"/etc/nut/ups.conf", Config}, {"/etc/apcupsd/apcupsd.conf", Config}, {"/etc/ser2net.conf", Config}, {"/etc/ser2net.yaml", Config},
 	{"/opt/zigbee2mqtt/data/configuration.yaml", Config}, {"/var/lib/zigbee2mqtt/configuration.yaml", Config}, {"/var/lib/homeassistant/configuration.yaml", Config},
 	{"/usr/share/hassio/homeassistant/configuration.yaml", Config}, {"/run/udev/data/", Config},

@@ -24,6 +24,8 @@ import (
 	devicetimeoutatbootproof "fettle/traps/devicetimeoutatboot/proof"
 	"fettle/traps/dmcachesmq"
 	dmcachesmqproof "fettle/traps/dmcachesmq/proof"
+	"fettle/traps/installersync"
+	installersyncproof "fettle/traps/installersync/proof"
 	"fettle/traps/journalaccess"
 	journalaccessproof "fettle/traps/journalaccess/proof"
 	"fettle/traps/kernelcomplaints"
@@ -99,6 +101,7 @@ func All() []Proof {
 		{&ldaptlsverify.Trap, ldaptlsverifyproof.Scenarios, nil, ldaptlsverifyproof.Sabotages},
 		{&sshtotp.Trap, sshtotpproof.Scenarios, nil, sshtotpproof.Sabotages},
 		{&mdadmbadblocks.Trap, mdadmbadblocksproof.Scenarios, mdadmbadblocksproof.Experiments, mdadmbadblocksproof.Sabotages},
+		{&installersync.Trap, installersyncproof.Scenarios, nil, installersyncproof.Sabotages},
 		{&serialnames.Trap, serialnamesproof.Scenarios, nil, serialnamesproof.Sabotages},
 		{&slowdisk.Trap, nil, slowdiskproof.Experiments, nil},
 		{&dmcachesmq.Trap, nil, dmcachesmqproof.Experiments, nil},

@@ -1,0 +1,104 @@
+package installersync
+
+import (
+	"context"
+	"io/fs"
+	"strings"
+
+	"fettle/host"
+	"fettle/remedy"
+	"fettle/remedy/step"
+	"fettle/trap"
+)
+
+// flush writes to disk what was held back.
+var flush = step.Command{Do: []string{"/bin/sync"}, Again: true}
+
+// divertBin is dpkg-divert, which does not need dpkg.
+const divertBin = "/usr/bin/dpkg-divert"
+
+func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error) {
+	know, err := trap.FactsIn[facts](f)
+	if err != nil {
+		return remedy.Plan{}, err
+	}
+	p := remedy.Plan{Title: "run " + f.Subject + " itself again", Vanishes: "dpkg has no diversion of it any more"}
+	switch know.Case {
+	case preload:
+		return unload(ctx, h)
+	case missing:
+		p.Steps = []step.Step{divert(f.Subject, know, "--rename")}
+	case halfway:
+		p.Steps = []step.Step{divert(f.Subject, know, "--no-rename")}
+	case wrapped:
+		away, err := takeAway(ctx, h, f.Subject)
+		if err != nil {
+			return p, err
+		}
+		p.Steps = append(away, divert(f.Subject, know, "--rename"))
+		p.Notes = []string{"Between the two steps there is no " + f.Subject + ": nothing may install packages meanwhile."}
+	default:
+		return p, remedy.Refuse("%s: take the diversion back by hand: dpkg-divert --remove %s", f.Subject, f.Subject)
+	}
+	p.Steps = append(p.Steps, flush)
+	return p, nil
+}
+
+// divert takes a diversion back.
+func divert(from string, know facts, rename string) step.Step {
+	owner := []string{"--package", know.By}
+	if know.By == ":" {
+		owner = []string{"--local"}
+	}
+	argv := func(act string) []string {
+		return append(append([]string{divertBin, "--quiet", rename}, owner...), "--divert", know.To, act, from)
+	}
+	c := step.Command{Do: argv("--remove"), Undo: argv("--add")}
+	if rename == "--rename" {
+		c.Probe = []string{"/usr/bin/test", "!", "-e", know.To}
+	}
+	return c
+}
+
+// takeAway removes the wrapper: a file, or a link to one, which stays.
+func takeAway(ctx context.Context, h *host.Host, name string) ([]step.Step, error) {
+	st, err := h.Lstat(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if st.Mode&fs.ModeSymlink != 0 {
+		to, err := h.Readlink(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		return []step.Step{step.Command{Do: []string{"/bin/rm", "-f", "--", name}, Undo: []string{"/bin/ln", "-s", "--", to, name},
+			Probe: []string{"/usr/bin/test", "!", "-L", name}}}, nil
+	}
+	was, err := h.ReadFile(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return []step.Step{step.Remove{Path: name, Was: was}}, nil
+}
+
+// unload takes libeatmydata out of ld.so.preload.
+func unload(ctx context.Context, h *host.Host) (remedy.Plan, error) {
+	was, err := h.ReadFile(ctx, preloadFile)
+	if err != nil {
+		return remedy.Plan{}, err
+	}
+	var keep []string
+	for _, lib := range libraries(string(was)) {
+		if !strings.Contains(lib, "libeatmydata") {
+			keep = append(keep, lib+"\n")
+		}
+	}
+	p := remedy.Plan{Title: "load libeatmydata into no program any more", Vanishes: preloadFile + " does not name it any more",
+		Notes: []string{"Programs that run keep the library until they are restarted."}}
+	if len(keep) == 0 {
+		p.Steps = []step.Step{step.Remove{Path: preloadFile, Was: was}, flush}
+		return p, nil
+	}
+	p.Steps = []step.Step{step.File{Path: preloadFile, Content: []byte(strings.Join(keep, "")), Was: was}, flush}
+	return p, nil
+}
