@@ -46,7 +46,7 @@ machine could not be built.`,
   fettle lab bridge-mtu/port-raises-mtu -v
   fettle lab bridge-mtu/what-pins --format markdown
   fettle lab ipv6-ra-forwarding --kernel linux-image-cloud-amd64
-  fettle lab ksm-scan-rate/saved-over-time --plots .
+  fettle lab ksm-scan-rate/paces --plots .
   fettle lab --all --format junit > lab.xml`,
 		ValidArgsFunction: a.completeLab,
 	}
