@@ -73,6 +73,8 @@ const (
 	// cautious is how many pages a batch has until their cost is measured: the
 	// kernel does not end a batch early.
 	cautious = 1000
+	// stuck is after how long without any work ksmd has nothing to scan.
+	stuck = 2 * time.Second
 	// tick is the time between two readings while ksmd works, and quiet while it rests.
 	tick  = 100 * time.Millisecond
 	quiet = time.Second
@@ -127,6 +129,8 @@ type Controller struct {
 	pass   mark // when the pass that runs began
 	rested mark // when the last pass ended
 	rest   time.Duration
+	moved  mark // when ksmd last did something while it was made to
+	state  Activity
 	// deaf multiplies the growth of memory that wakes ksmd: it rises when
 	// growth turned out to be nothing that can be merged.
 	deaf    float64
@@ -167,7 +171,17 @@ func (c *Controller) Step(r Reading) Order {
 		c.passEnded(r)
 	}
 	c.wake(r)
-	return c.order(r)
+	o := c.order(r)
+	if c.state != Working || r.Scans != c.moved.scans || r.CPU-c.moved.cpu >= time.Millisecond {
+		c.moved = markOf(r)
+	}
+	c.state = o.State
+	if o.State == Working && r.At.Sub(c.moved.at) >= stuck {
+		// ksmd sleeps while no program offers memory (mm/ksm.c, ksmd_should_run).
+		// It begins by itself when one does.
+		return Order{Pages: cautious, Sleep: quiet, Next: quiet, State: Resting, Why: "no program offers memory for merging"}
+	}
+	return o
 }
 
 func (c *Controller) begin(r Reading) {

@@ -12,6 +12,8 @@ import (
 type script struct {
 	c *Controller
 	r Reading
+	// still: ksmd does nothing, whatever it is made to do.
+	still bool
 }
 
 func newScript(p Policy) *script {
@@ -22,6 +24,9 @@ func newScript(p Policy) *script {
 func (s *script) step(d time.Duration, change func(r *Reading)) Order {
 	s.r.At = s.r.At.Add(d)
 	s.r.Started, s.r.Suffers = 0, ""
+	if s.c.state == Working && !s.still {
+		s.r.CPU += 2 * time.Millisecond
+	}
 	if change != nil {
 		change(&s.r)
 	}
@@ -90,6 +95,20 @@ func TestReasons(t *testing.T) {
 	s = rested(Policy{Budget: 0.2, Peak: 1, Free: 1, Pressure: 1, Target: 50_000 * 4096})
 	wantOrder(t, s.step(time.Hour, nil), Resting, "as much is saved")
 	wantOrder(t, s.step(time.Second, func(r *Reading) { r.Sharing = 40_000 }), Working, "")
+}
+
+// ksmd does nothing at all while no program offers memory, and no pass ends.
+func TestNothingOffered(t *testing.T) {
+	s := newScript(Default)
+	s.still = true
+	var o Order
+	for range 5 {
+		o = s.step(time.Second, nil)
+	}
+	if o.State != Resting || !strings.Contains(o.Why, "no program offers memory") || o.Next != quiet || o.Pages == 0 {
+		t.Errorf("%+v", o)
+	}
+	wantOrder(t, s.step(time.Second, func(r *Reading) { r.CPU += 3 * time.Millisecond; r.Scanned += 1000 }), Working, "first two passes")
 }
 
 // Growth that turns out to be nothing that merges must be larger the next time.
