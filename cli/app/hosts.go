@@ -1,7 +1,9 @@
 package app
 
 import (
+	"context"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +15,9 @@ import (
 type HostFlags struct {
 	hosts []string
 	file  string
+	// An Ansible inventory, and the groups that are meant.
+	inventory string
+	groups    []string
 	fleet.Options
 }
 
@@ -20,6 +25,8 @@ func (o *HostFlags) Flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringSliceVar(&o.hosts, "host", nil, "check other hosts over SSH: `HOST[,HOST]...`, in the form ssh accepts (root@web1)")
 	f.StringVar(&o.file, "hosts-file", "", "read host names from `FILE`, one a line (- is standard input)")
+	f.StringVar(&o.inventory, "inventory", "", "take hosts from the Ansible inventory `FILE`, as ansible-inventory reads it")
+	f.StringSliceVar(&o.groups, "group", nil, "of the inventory, only the hosts of these `GROUPS`")
 	f.IntVar(&o.Forks, "forks", fleet.DefaultForks, "`NUMBER` of hosts checked in parallel")
 	f.DurationVar(&o.Limit, "host-limit", fleet.DefaultLimit, "give up on a host after this `TIME`")
 	f.DurationVar(&o.Connect, "connect-limit", fleet.DefaultConnect, "give up on connecting to a host after this `TIME`")
@@ -27,18 +34,21 @@ func (o *HostFlags) Flags(c *cobra.Command) {
 	f.StringVar(&o.BinaryDir, "binary-dir", "", "find fettle-linux-ARCH for hosts of other architectures in `DIR` (default: beside fettle)")
 	f.StringVar(&o.Config, "ssh-config", "", "give ssh this configuration `FILE` instead of ~/.ssh/config")
 	c.MarkFlagFilename("hosts-file")
+	c.MarkFlagFilename("inventory")
 	c.MarkFlagDirname("binary-dir")
 }
 
 // Asked tells whether other hosts are meant.
-func (o *HostFlags) Asked() bool { return len(o.hosts) > 0 || o.file != "" }
+func (o *HostFlags) Asked() bool {
+	return len(o.hosts) > 0 || o.file != "" || o.inventory != "" || len(o.groups) > 0
+}
 
 // hostsFileLimit is the most that is read of --hosts-file, in bytes: some
 // hundred thousand names.
 const hostsFileLimit = 16 << 20
 
 // List is all hosts that the flags name.
-func (o *HostFlags) List(stdin io.Reader) ([]string, error) {
+func (o *HostFlags) List(ctx context.Context, stdin io.Reader) ([]string, error) {
 	var hosts []string
 	var err error
 	for _, h := range o.hosts {
@@ -60,8 +70,21 @@ func (o *HostFlags) List(stdin io.Reader) ([]string, error) {
 			return nil, Usagef("--hosts-file: %w", err)
 		}
 	}
+	switch {
+	case o.inventory != "":
+		more, err := fleet.Inventory(ctx, o.inventory, o.groups)
+		if err != nil {
+			return nil, Usagef("--inventory: %w", err)
+		}
+		// Once more together, so that each host is there once.
+		if hosts, err = fleet.ParseHosts("--inventory", strings.Join(more, "\n"), hosts); err != nil {
+			return nil, Usagef("%w", err)
+		}
+	case len(o.groups) > 0:
+		return nil, Usagef("--group is of an inventory: name it with --inventory")
+	}
 	if len(hosts) == 0 {
-		return nil, Usagef("--host and --hosts-file name no host")
+		return nil, Usagef("--host, --hosts-file and --inventory name no host")
 	}
 	return hosts, nil
 }

@@ -35,7 +35,7 @@ func captureFleet(ctx context.Context, a *app.App, o captureOptions, ids []strin
 	if _, err := a.Find(ids); err != nil {
 		return err
 	}
-	hosts, err := o.fleet.List(a.Stdin)
+	hosts, err := o.fleet.List(ctx, a.Stdin)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func checkFleet(ctx context.Context, a *app.App, o checkOptions, failOn trap.Sev
 	case o.out.fresh:
 		return app.Usagef("--new does not go with --host yet: run it on the hosts themselves")
 	}
-	hosts, err := o.fleet.List(a.Stdin)
+	hosts, err := o.fleet.List(ctx, a.Stdin)
 	if err != nil {
 		return err
 	}

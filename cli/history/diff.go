@@ -96,7 +96,7 @@ func diff(ctx context.Context, a *app.App, o diffOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	sides, err := named(a, o, args)
+	sides, err := named(ctx, a, o, args)
 	if err != nil {
 		return err
 	}

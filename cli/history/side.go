@@ -29,7 +29,7 @@ type side struct {
 }
 
 // named are the two sides that a command line means.
-func named(a *app.App, o diffOptions, args []string) (out [2]*side, err error) {
+func named(ctx context.Context, a *app.App, o diffOptions, args []string) (out [2]*side, err error) {
 	var sides []*side
 	if len(args) == 0 && !o.fleet.Asked() {
 		if args, err = lastTwo(); err != nil {
@@ -44,7 +44,7 @@ func named(a *app.App, o diffOptions, args []string) (out [2]*side, err error) {
 		sides = append(sides, s)
 	}
 	if o.fleet.Asked() {
-		hosts, err := o.fleet.List(a.Stdin)
+		hosts, err := o.fleet.List(ctx, a.Stdin)
 		if err != nil {
 			return out, err
 		}
