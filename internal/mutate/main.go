@@ -109,6 +109,9 @@ func parse(name string, b []byte) (*mutation, error) {
 	if !ok || strings.TrimSpace(args) == "" {
 		return nil, fmt.Errorf("%s:2: expected \"# test: ARGUMENTS OF GO TEST\"", name)
 	}
+	if strings.ContainsAny(args, "'\"") {
+		return nil, fmt.Errorf("%s:2: no shell reads the arguments: leave out the quotes", name)
+	}
 	if !strings.Contains(lines[2], "\n@@ ") {
 		return nil, fmt.Errorf("%s:3: expected a unified diff", name)
 	}
