@@ -86,7 +86,7 @@ Exit status: 0 interrupted, or --once and all came; 2 usage error or input,
 	f.StringVar(&o.port, "serial", "", "send menus and installers to this serial `PORT`: ttyS0 to ttyS3")
 	f.IntVar(&o.speed, "speed", 115200, "with --serial: its speed in `BITS` per second")
 	f.BoolVar(&o.show, "show-config", false, "print dnsmasq's configuration and serve nothing")
-	f.DurationVar(&o.probe, "probe", 4*time.Second, "wait this `TIME` for the answer of another DHCP server")
+	f.DurationVar(&o.probe, "probe", 6*time.Second, "wait this `TIME` for the answer of another DHCP server")
 	return c
 }
 

@@ -96,7 +96,7 @@ func possible(ctx context.Context, a *app.App, o *serveOptions, link *net.Interf
 		}
 		pc, err := net.ListenPacket("udp4", fmt.Sprintf("%s:%d", address, p))
 		if errors.Is(err, syscall.EADDRINUSE) {
-			return app.Failf("UDP port %d of %s is taken by another server: ss -ulnp sport = %d tells which; stop it while fettle serves", p, address, p)
+			return app.Failf("UDP port %d is taken by another server: ss -ulnp sport = %d tells which; stop it while fettle serves", p, p)
 		}
 		if err != nil {
 			return app.Failf("opening UDP port %d: %w", p, err)

@@ -16,7 +16,8 @@ import (
 
 // Probe asks on an interface whether a DHCP server answers (RFC 2131): it sends
 // a DISCOVER and takes no address. It returns the servers that offered one
-// within the wait.
+// within the wait. Servers take time: dnsmasq pings an address for three seconds
+// before it offers it.
 func Probe(ctx context.Context, link string, hw net.HardwareAddr, wait time.Duration) ([]netip.Addr, error) {
 	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 		var err error
