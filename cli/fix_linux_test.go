@@ -164,7 +164,7 @@ func TestFettleDiesArmed(t *testing.T) {
 	}
 	h.within(15*time.Second, "the first step", func() bool { return h.read("demo/a.conf") == "good\n" })
 	out := h.run(9, "undo", "--yes")
-	wants(t, out, "another fettle is at work", "fettle fix demo:a")
+	wants(t, out, "another fettle is at work", "fettle fix demo on a")
 	syscall.Kill(-cmd.Process.Pid, syscall.SIGHUP)
 	time.Sleep(200 * time.Millisecond)
 	if err := cmd.Process.Signal(syscall.Signal(0)); err != nil {

@@ -107,7 +107,7 @@ var worlds = []world{
 	{name: "test fails 20 then 80 %", commits: 128, kind: Tests, prior: One, read: flaky, levels: one(128, 0.2, 0.8)},
 	{name: "fails 20 then 80 %, known", commits: 128, kind: Tests, prior: knowing(0, 0.2, 0.8), read: flaky, levels: one(128, 0.2, 0.8)},
 	{name: "the figure of that test, noise known", commits: 128, prior: knowing(1), read: normal(1), levels: one(128, 0, 2*0.8416), long: true},
-	{name: "the figure of that test, levels known", commits: 128, prior: knowing(0, 0, 2*0.8416), read: normal(1), levels: one(128, 0, 2*0.8416)},
+	{name: "the figure of that test, levels known", commits: 128, prior: knowing(0, 0, 2*0.8416), read: normal(1), levels: one(128, 0, 2*0.8416), long: true},
 	{name: "the figure of that test, all known", commits: 128, prior: knowing(1, 0, 2*0.8416), read: normal(1), levels: one(128, 0, 2*0.8416)},
 	// A threshold half-way would make it the test before.
 	{name: "the figure of that test", commits: 128, prior: One, read: normal(1), levels: one(128, 0, 2*0.8416), long: true},

@@ -2,13 +2,13 @@ package netboot
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
+	"fettle/internal/lazy"
 )
 
 type consoleOptions struct {
@@ -26,7 +26,7 @@ type way struct {
 	name string
 }
 
-var consoleHost = regexp.MustCompile(`^[A-Za-z0-9_.:@\[\]-]{1,255}$`)
+var consoleHost = lazy.Regexp(`^[A-Za-z0-9_.:@\[\]-]{1,255}$`)
 
 // parseWay reads HOST, ssh:HOST, libvirt:NAME or unix:PATH.
 func parseWay(text string) (way, error) {
@@ -37,7 +37,7 @@ func parseWay(text string) (way, error) {
 	case !ok || kind != "ipmi" && kind != "ssh" && kind != "libvirt":
 		kind, name = "ipmi", text
 	}
-	if !consoleHost.MatchString(name) || strings.HasPrefix(name, "-") {
+	if !consoleHost().MatchString(name) || strings.HasPrefix(name, "-") {
 		return way{}, fmt.Errorf("%.80q: expected a BMC's name or address, ssh:HOST, libvirt:NAME or unix:/PATH", text)
 	}
 	return way{kind, name}, nil

@@ -15,6 +15,7 @@ import (
 
 	"fettle/cli/app"
 	"fettle/host"
+	"fettle/internal/lazy"
 	"fettle/internal/ui"
 	"fettle/netboot/renew"
 	"fettle/netboot/tree"
@@ -72,11 +73,11 @@ Exit status: 0 done, 2 usage error or input, 3 not fetched or not verified.`,
 	return c
 }
 
-var word = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,40}$`)
+var word = lazy.Regexp(`^[a-z0-9][a-z0-9-]{0,40}$`)
 
 func fetch(ctx context.Context, a *app.App, folder string, o fetchOptions) error {
 	for name, v := range map[string]string{"--suite": o.suite, "--arch": o.arch} {
-		if v != "" && !word.MatchString(v) {
+		if v != "" && !word().MatchString(v) {
 			return app.Usagef("%s %s: expected a name as bookworm or amd64", name, ui.Quote(v))
 		}
 	}
@@ -189,7 +190,7 @@ func output(ctx context.Context, name string, args ...string) ([]byte, error) {
 	return out, nil
 }
 
-var installerPackage = regexp.MustCompile(`^debian-installer-([0-9]+)-netboot-([a-z0-9]+)$`)
+var installerPackage = lazy.Regexp(`^debian-installer-([0-9]+)-netboot-([a-z0-9]+)$`)
 
 // fromPackage takes the tree out of a package whose hash apt's lists have.
 func fromPackage(ctx context.Context, o *fetchOptions, part string) error {
@@ -202,7 +203,7 @@ func fromPackage(ctx context.Context, o *fetchOptions, part string) error {
 		return err
 	}
 	name, version := field(fields, "Package"), field(fields, "Version")
-	m := installerPackage.FindStringSubmatch(name)
+	m := installerPackage().FindStringSubmatch(name)
 	if m == nil || !regexp.MustCompile(`^[0-9][0-9A-Za-z.+:~-]*$`).MatchString(version) {
 		return fmt.Errorf("%s is package %s: expected debian-installer-NUMBER-netboot-ARCH", o.deb, ui.Quote(name))
 	}

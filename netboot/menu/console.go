@@ -2,10 +2,11 @@ package menu
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"fettle/internal/lazy"
 )
 
 // Console is a serial console.
@@ -39,12 +40,12 @@ func (c Console) String() string { return fmt.Sprintf("%s at %d", c.Device(), c.
 // serial-console.rst): no parity, eight bits.
 func (c Console) parameter() string { return fmt.Sprintf("console=%s,%dn8", c.Device(), c.Speed) }
 
-var serialParameter = regexp.MustCompile(`^console=ttyS(\d+)(?:,(\d+))?`)
+var serialParameter = lazy.Regexp(`^console=ttyS(\d+)(?:,(\d+))?`)
 
 // OfParameter reads "console=ttyS1,115200n8". Without a speed it is 9600
 // (drivers/tty/serial/8250/8250_core.c, univ8250_console_setup).
 func OfParameter(word string) (Console, bool) {
-	m := serialParameter.FindStringSubmatch(word)
+	m := serialParameter().FindStringSubmatch(word)
 	if m == nil {
 		return Console{}, false
 	}

@@ -1,8 +1,9 @@
 package menu
 
 import (
-	"regexp"
 	"strings"
+
+	"fettle/internal/lazy"
 )
 
 // Line is a line that starts a kernel with parameters.
@@ -83,11 +84,11 @@ func (f *File) each(edit func(kernelLine) string) string {
 }
 
 var (
-	synLabel  = regexp.MustCompile(`(?i)^[ \t]*label[ \t]+(\S+)`)
-	synKernel = regexp.MustCompile(`(?i)^[ \t]*(?:kernel|linux)[ \t]+(\S+)(.*)$`)
-	synAppend = regexp.MustCompile(`(?i)^([ \t]*append)(?:[ \t]+(.*?))?([ \t]*)$`)
-	synDirect = regexp.MustCompile(`(?i)^([ \t]*(?:default|ontimeout|onerror)[ \t]+(\S+)[ \t]+)(\S.*?)([ \t]*)$`)
-	synOther  = regexp.MustCompile(`(?i)^[ \t]*(?:com32|boot|bss|pxe|fdimage|comboot|config|localboot)(?:[ \t]|$)|\.(?:c32|com|cbt|0|bin|bs|bss|img)$`)
+	synLabel  = lazy.Regexp(`(?i)^[ \t]*label[ \t]+(\S+)`)
+	synKernel = lazy.Regexp(`(?i)^[ \t]*(?:kernel|linux)[ \t]+(\S+)(.*)$`)
+	synAppend = lazy.Regexp(`(?i)^([ \t]*append)(?:[ \t]+(.*?))?([ \t]*)$`)
+	synDirect = lazy.Regexp(`(?i)^([ \t]*(?:default|ontimeout|onerror)[ \t]+(\S+)[ \t]+)(\S.*?)([ \t]*)$`)
+	synOther  = lazy.Regexp(`(?i)^[ \t]*(?:com32|boot|bss|pxe|fdimage|comboot|config|localboot)(?:[ \t]|$)|\.(?:c32|com|cbt|0|bin|bs|bss|img)$`)
 )
 
 // eachSyslinux goes through the lines by label. What a module (menu.c32) or
@@ -97,11 +98,11 @@ func (f *File) eachSyslinux(edit func(kernelLine) string) string {
 	var out strings.Builder
 	for i := 0; i < len(lines); {
 		end := i + 1
-		for end < len(lines) && !synLabel.MatchString(lines[end]) {
+		for end < len(lines) && !synLabel().MatchString(lines[end]) {
 			end++
 		}
 		label, kernel := "", false
-		if m := synLabel.FindStringSubmatch(lines[i]); m != nil {
+		if m := synLabel().FindStringSubmatch(lines[i]); m != nil {
 			label = m[1]
 			kernel = startsKernel(lines[i:end])
 		} else {
@@ -118,10 +119,10 @@ func (f *File) eachSyslinux(edit func(kernelLine) string) string {
 func startsKernel(block []string) bool {
 	for _, l := range block {
 		l = strings.TrimRight(l, "\r\n")
-		if m := synKernel.FindStringSubmatch(l); m != nil {
-			return !synOther.MatchString(m[1])
+		if m := synKernel().FindStringSubmatch(l); m != nil {
+			return !synOther().MatchString(m[1])
 		}
-		if synOther.MatchString(l) && !synAppend.MatchString(l) {
+		if synOther().MatchString(l) && !synAppend().MatchString(l) {
 			return false
 		}
 	}
@@ -133,12 +134,12 @@ func editBlock(block []string, at int, label string, kernel bool, edit func(kern
 	var out strings.Builder
 	has := !kernel || label == ""
 	for _, l := range block {
-		has = has || synAppend.MatchString(strings.TrimRight(l, "\r\n"))
+		has = has || synAppend().MatchString(strings.TrimRight(l, "\r\n"))
 	}
 	for i, l := range block {
 		body := strings.TrimRight(l, "\r\n")
 		ending := l[len(body):]
-		switch m := synAppend.FindStringSubmatch(body); {
+		switch m := synAppend().FindStringSubmatch(body); {
 		case kernel && m != nil && m[2] != "-": // "append -" is an empty one
 			args := edit(kernelLine{at + i + 1, label, m[2]})
 			if args == m[2] {
@@ -146,9 +147,9 @@ func editBlock(block []string, at int, label string, kernel bool, edit func(kern
 				continue
 			}
 			out.WriteString(m[1] + " " + args + ending)
-		case synDirect.MatchString(body):
-			out.WriteString(editDirect(synDirect.FindStringSubmatch(body), at+i+1, edit) + ending)
-		case !has && synKernel.MatchString(body):
+		case synDirect().MatchString(body):
+			out.WriteString(editDirect(synDirect().FindStringSubmatch(body), at+i+1, edit) + ending)
+		case !has && synKernel().MatchString(body):
 			has = true
 			out.WriteString(l)
 			if args := edit(kernelLine{at + i + 1, label, ""}); args != "" {
@@ -168,7 +169,7 @@ func editBlock(block []string, at int, label string, kernel bool, edit func(kern
 // editDirect edits what DEFAULT, ONTIMEOUT and ONERROR give to a kernel that they
 // name themselves. With one word it is a label.
 func editDirect(m []string, number int, edit func(kernelLine) string) string {
-	if synOther.MatchString(m[2]) {
+	if synOther().MatchString(m[2]) {
 		return m[0]
 	}
 	if args := edit(kernelLine{number, m[2], m[3]}); args != m[3] {
@@ -178,8 +179,8 @@ func editDirect(m []string, number int, edit func(kernelLine) string) string {
 }
 
 var (
-	grubEntry  = regexp.MustCompile(`\bmenuentry[ \t]+(?:'([^']*)'|"([^"]*)"|(\S+))`)
-	grubKernel = regexp.MustCompile(`(?:^|[;{])[ \t]*(?:linux|linuxefi|linux16)[ \t]+(?:'[^']*'|"[^"]*"|[^\s;]+)`)
+	grubEntry  = lazy.Regexp(`\bmenuentry[ \t]+(?:'([^']*)'|"([^"]*)"|(\S+))`)
+	grubKernel = lazy.Regexp(`(?:^|[;{])[ \t]*(?:linux|linuxefi|linux16)[ \t]+(?:'[^']*'|"[^"]*"|[^\s;]+)`)
 )
 
 // eachGRUB edits what follows the kernel's name, up to the command's end.
@@ -191,11 +192,11 @@ func (f *File) eachGRUB(edit func(kernelLine) string) string {
 			out.WriteString(l)
 			continue
 		}
-		if m := grubEntry.FindStringSubmatch(l); m != nil {
+		if m := grubEntry().FindStringSubmatch(l); m != nil {
 			label = m[1] + m[2] + m[3]
 		}
 		for {
-			m := grubKernel.FindStringIndex(l)
+			m := grubKernel().FindStringIndex(l)
 			if m == nil {
 				break
 			}

@@ -9,11 +9,11 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"fettle/host"
+	"fettle/internal/lazy"
 )
 
 // Dialect is whose language a file is written in.
@@ -78,7 +78,7 @@ type reader struct {
 	folders int
 }
 
-var syslinuxEntry = regexp.MustCompile(`^(syslinux|isolinux)\.cfg$|^extlinux\.conf$`)
+var syslinuxEntry = lazy.Regexp(`^(syslinux|isolinux)\.cfg$|^extlinux\.conf$`)
 
 // walk looks for the files that boot loaders begin with.
 func (r *reader) walk(dir string, depth int) error {
@@ -97,7 +97,7 @@ func (r *reader) walk(dir string, depth int) error {
 				return err
 			}
 		case e.Type&^fs.ModeSymlink != 0 || strings.HasSuffix(e.Name, "~"):
-		case path.Base(dir) == "pxelinux.cfg" || syslinuxEntry.MatchString(e.Name):
+		case path.Base(dir) == "pxelinux.cfg" || syslinuxEntry().MatchString(e.Name):
 			if err := r.add(name, Syslinux, nil); err != nil {
 				return err
 			}
@@ -229,10 +229,10 @@ func (r *reader) follow(name, from string, d Dialect, above []string) error {
 }
 
 var (
-	syslinuxInclude = regexp.MustCompile(`(?i)^[ \t]*(?:menu[ \t]+)?include[ \t]+(\S+)`)
-	syslinuxConfig  = regexp.MustCompile(`(?i)^[ \t]*config[ \t]+(\S+)`)
-	grubSource      = regexp.MustCompile(`^[ \t]*(?:source|\.)[ \t]+(\S+)`)
-	grubConfig      = regexp.MustCompile(`^[ \t]*configfile[ \t]+(\S+)`)
+	syslinuxInclude = lazy.Regexp(`(?i)^[ \t]*(?:menu[ \t]+)?include[ \t]+(\S+)`)
+	syslinuxConfig  = lazy.Regexp(`(?i)^[ \t]*config[ \t]+(\S+)`)
+	grubSource      = lazy.Regexp(`^[ \t]*(?:source|\.)[ \t]+(\S+)`)
+	grubConfig      = lazy.Regexp(`^[ \t]*configfile[ \t]+(\S+)`)
 )
 
 // leads are the files that a file includes, and those that it hands over to.
@@ -242,10 +242,10 @@ func (f *File) leads() (includes, jumps []string) {
 		inc, jump = grubSource, grubConfig
 	}
 	for line := range strings.Lines(f.Text) {
-		if m := inc.FindStringSubmatch(line); m != nil {
+		if m := inc().FindStringSubmatch(line); m != nil {
 			includes = append(includes, strings.Trim(m[1], `"'`))
 		}
-		if m := jump.FindStringSubmatch(line); m != nil {
+		if m := jump().FindStringSubmatch(line); m != nil {
 			jumps = append(jumps, strings.Trim(m[1], `"'`))
 		}
 	}

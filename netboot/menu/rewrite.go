@@ -2,9 +2,10 @@ package menu
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"fettle/internal/lazy"
 )
 
 // Edit is a file that changes.
@@ -34,21 +35,21 @@ func (m *Menus) Rewrite(c Console) []Edit {
 }
 
 var (
-	synSerial    = regexp.MustCompile(`(?i)^[ \t]*serial[ \t]+(0x[0-9a-f]+|\d+)(?:[ \t]+(\d+))?`)
-	synGraphical = regexp.MustCompile(`(?i)^[ \t]*ui[ \t]+gfxboot\b`)
-	synVesa      = regexp.MustCompile(`(?i)\bvesamenu\.c32\b`)
-	grubSerial   = regexp.MustCompile(`^[ \t]*serial(?:[ \t]|$)`)
-	grubUnit     = regexp.MustCompile(`--unit[= ](\d+)|--port[= ](?:com)?(\d+)`)
-	grubSpeed    = regexp.MustCompile(`--speed[= ](\d+)`)
-	grubTerminal = regexp.MustCompile(`^[ \t]*terminal(?:_input|_output)?\s`)
-	grubGraphics = regexp.MustCompile(`\bgfxterm\b`)
+	synSerial    = lazy.Regexp(`(?i)^[ \t]*serial[ \t]+(0x[0-9a-f]+|\d+)(?:[ \t]+(\d+))?`)
+	synGraphical = lazy.Regexp(`(?i)^[ \t]*ui[ \t]+gfxboot\b`)
+	synVesa      = lazy.Regexp(`(?i)\bvesamenu\.c32\b`)
+	grubSerial   = lazy.Regexp(`^[ \t]*serial(?:[ \t]|$)`)
+	grubUnit     = lazy.Regexp(`--unit[= ](\d+)|--port[= ](?:com)?(\d+)`)
+	grubSpeed    = lazy.Regexp(`--speed[= ](\d+)`)
+	grubTerminal = lazy.Regexp(`^[ \t]*terminal(?:_input|_output)?\s`)
+	grubGraphics = lazy.Regexp(`\bgfxterm\b`)
 )
 
 // serialLine is the console that a line sets the loader's own port to.
 func (f *File) serialLine(line string) (Console, bool) {
 	c := Console{Speed: 9600}
 	if f.Dialect == Syslinux {
-		m := synSerial.FindStringSubmatch(line)
+		m := synSerial().FindStringSubmatch(line)
 		if m == nil {
 			return c, false
 		}
@@ -62,13 +63,13 @@ func (f *File) serialLine(line string) (Console, bool) {
 		c.Port = int(n)
 		return c, err == nil
 	}
-	if !grubSerial.MatchString(line) {
+	if !grubSerial().MatchString(line) {
 		return c, false
 	}
-	if m := grubUnit.FindStringSubmatch(line); m != nil {
+	if m := grubUnit().FindStringSubmatch(line); m != nil {
 		c.Port, _ = strconv.Atoi(m[1] + m[2])
 	}
-	if m := grubSpeed.FindStringSubmatch(line); m != nil {
+	if m := grubSpeed().FindStringSubmatch(line); m != nil {
 		c.Speed, _ = strconv.Atoi(m[1])
 	}
 	return c, true
@@ -92,11 +93,11 @@ func (f *File) syslinux(c Console) string {
 		out.WriteString(want + f.newline())
 	}
 	for line := range strings.Lines(f.Text) {
-		if _, ok := f.serialLine(line); ok || synGraphical.MatchString(line) {
+		if _, ok := f.serialLine(line); ok || synGraphical().MatchString(line) {
 			continue
 		}
 		if f.plainMenu {
-			line = synVesa.ReplaceAllString(line, "menu.c32")
+			line = synVesa().ReplaceAllString(line, "menu.c32")
 		}
 		out.WriteString(line)
 	}
@@ -120,10 +121,10 @@ func (f *File) grub(c Console) string {
 	for line := range strings.Lines(text) {
 		indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
 		switch {
-		case grubSerial.MatchString(line):
+		case grubSerial().MatchString(line):
 			line = indent + strings.SplitN(head, nl, 2)[0] + line[len(strings.TrimRight(line, "\r\n")):]
-		case grubTerminal.MatchString(line) && grubGraphics.MatchString(line):
-			line = grubGraphics.ReplaceAllString(line, "serial console")
+		case grubTerminal().MatchString(line) && grubGraphics().MatchString(line):
+			line = grubGraphics().ReplaceAllString(line, "serial console")
 		}
 		out.WriteString(line)
 	}

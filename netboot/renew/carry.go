@@ -7,15 +7,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"fettle/host"
+	"fettle/internal/lazy"
 	"fettle/netboot/menu"
 )
 
 // grubModule are files of GRUB's that come and go with its version.
-var grubModule = regexp.MustCompile(`/grub/[a-z0-9_]+-efi/`)
+var grubModule = lazy.Regexp(`/grub/[a-z0-9_]+-efi/`)
 
 // Carry brings into a new tree what an admin added to the old one: files that
 // the new one does not have, and the serial console of its menus. rel is the
@@ -31,7 +31,7 @@ func Carry(ctx context.Context, h *host.Host, oldRoot, newRoot, rel string) erro
 			return err
 		}
 		to := filepath.Join(new, rel)
-		if _, err := os.Lstat(to); err == nil || grubModule.MatchString("/"+rel) {
+		if _, err := os.Lstat(to); err == nil || grubModule().MatchString("/"+rel) {
 			return nil
 		}
 		switch {

@@ -7,10 +7,11 @@ import (
 	"net"
 	"net/netip"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"fettle/internal/lazy"
 )
 
 // Host is a client that is expected.
@@ -23,7 +24,7 @@ type Host struct {
 	Preseed string
 }
 
-var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$`)
+var hostName = lazy.Regexp(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$`)
 
 // ParseHost reads NAME=MAC[,IP][,PRESEED].
 func ParseHost(text string) (Host, error) {
@@ -46,7 +47,7 @@ func ParseHost(text string) (Host, error) {
 
 func newHost(name, mac, ip, preseed string) (Host, error) {
 	h := Host{Name: name, Preseed: preseed}
-	if !hostName.MatchString(name) {
+	if !hostName().MatchString(name) {
 		return h, fmt.Errorf("host %q: a name has letters, digits and hyphens", name)
 	}
 	hw, err := net.ParseMAC(mac)

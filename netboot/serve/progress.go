@@ -3,10 +3,11 @@ package serve
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"fettle/internal/lazy"
 )
 
 // Progress makes of dnsmasq's log what a person wants to know of each client:
@@ -51,15 +52,15 @@ func (c *client) title() string {
 }
 
 var (
-	logVendor  = regexp.MustCompile(`dnsmasq-dhcp(?:\[\d+\])?: (\d+) vendor class: (\S+)`)
-	logDHCP    = regexp.MustCompile(`dnsmasq-dhcp(?:\[\d+\])?: (?:(\d+) )?(DHCPDISCOVER|DHCPOFFER|DHCPREQUEST|DHCPACK|DHCPNAK|DHCPDECLINE|PXE)\(\S+?\) (.*)$`)
-	logSent    = regexp.MustCompile(`dnsmasq-tftp(?:\[\d+\])?: sent (.+) to (\S+)$`)
-	logMissing = regexp.MustCompile(`dnsmasq-tftp(?:\[\d+\])?: file (.+) not found(?: for (\S+))?$`)
-	logError   = regexp.MustCompile(`dnsmasq-tftp(?:\[\d+\])?: error (\d+) (.*) received from (\S+)$`)
-	logFailed  = regexp.MustCompile(`dnsmasq-tftp(?:\[\d+\])?: failed sending (.+) to (\S+)$`)
-	mac        = regexp.MustCompile(`\b[0-9a-f]{2}(?::[0-9a-f]{2}){5}\b`)
-	address    = regexp.MustCompile(`\b\d{1,3}(?:\.\d{1,3}){3}\b`)
-	pxeClient  = regexp.MustCompile(`^PXEClient:Arch:(\d+)`)
+	logVendor  = lazy.Regexp(`dnsmasq-dhcp(?:\[\d+\])?: (\d+) vendor class: (\S+)`)
+	logDHCP    = lazy.Regexp(`dnsmasq-dhcp(?:\[\d+\])?: (?:(\d+) )?(DHCPDISCOVER|DHCPOFFER|DHCPREQUEST|DHCPACK|DHCPNAK|DHCPDECLINE|PXE)\(\S+?\) (.*)$`)
+	logSent    = lazy.Regexp(`dnsmasq-tftp(?:\[\d+\])?: sent (.+) to (\S+)$`)
+	logMissing = lazy.Regexp(`dnsmasq-tftp(?:\[\d+\])?: file (.+) not found(?: for (\S+))?$`)
+	logError   = lazy.Regexp(`dnsmasq-tftp(?:\[\d+\])?: error (\d+) (.*) received from (\S+)$`)
+	logFailed  = lazy.Regexp(`dnsmasq-tftp(?:\[\d+\])?: failed sending (.+) to (\S+)$`)
+	mac        = lazy.Regexp(`\b[0-9a-f]{2}(?::[0-9a-f]{2}){5}\b`)
+	address    = lazy.Regexp(`\b\d{1,3}(?:\.\d{1,3}){3}\b`)
+	pxeClient  = lazy.Regexp(`^PXEClient:Arch:(\d+)`)
 )
 
 // maxClients bounds what a flood of made-up cards can take.
@@ -71,25 +72,25 @@ func (p *Progress) Line(line string, now time.Time) {
 		p.xid, p.archs = map[string]*client{}, map[string]string{}
 	}
 	switch {
-	case logVendor.MatchString(line):
-		m := logVendor.FindStringSubmatch(line)
+	case logVendor().MatchString(line):
+		m := logVendor().FindStringSubmatch(line)
 		p.vendor(m[1], m[2])
-	case logDHCP.MatchString(line):
-		m := logDHCP.FindStringSubmatch(line)
+	case logDHCP().MatchString(line):
+		m := logDHCP().FindStringSubmatch(line)
 		p.dhcp(m[1], m[2], m[3], now)
-	case logSent.MatchString(line):
-		m := logSent.FindStringSubmatch(line)
+	case logSent().MatchString(line):
+		m := logSent().FindStringSubmatch(line)
 		p.sent(m[1], m[2], now)
-	case logMissing.MatchString(line):
-		m := logMissing.FindStringSubmatch(line)
+	case logMissing().MatchString(line):
+		m := logMissing().FindStringSubmatch(line)
 		p.missing(m[1], m[2], now)
-	case logError.MatchString(line):
-		m := logError.FindStringSubmatch(line)
+	case logError().MatchString(line):
+		m := logError().FindStringSubmatch(line)
 		if c := p.byIP(m[3]); c != nil && m[1] != "8" && m[1] != "0" { // 8 and 0: it asked for a size only
 			p.say(c, now, "gave up a transfer: %s", m[2])
 		}
-	case logFailed.MatchString(line):
-		m := logFailed.FindStringSubmatch(line)
+	case logFailed().MatchString(line):
+		m := logFailed().FindStringSubmatch(line)
 		if c := p.byIP(m[2]); c != nil {
 			p.say(c, now, "stopped answering while it was sent %s", path.Base(m[1]))
 		}
@@ -113,7 +114,7 @@ func (p *Progress) vendor(xid, class string) {
 
 // identify takes what kind of client asks.
 func (p *Progress) identify(c *client, class string) {
-	m := pxeClient.FindStringSubmatch(class)
+	m := pxeClient().FindStringSubmatch(class)
 	if c.pxe = m != nil; c.pxe {
 		c.arch = map[string]string{"00000": "BIOS", "00007": "UEFI, x86-64", "00009": "UEFI, x86-64", "00011": "UEFI, arm64", "00006": "UEFI, 32 bits"}[m[1]]
 	}
@@ -147,7 +148,7 @@ func (p *Progress) byIP(ip string) *client {
 }
 
 func (p *Progress) dhcp(xid, what, rest string, now time.Time) {
-	c := p.client(mac.FindString(rest))
+	c := p.client(mac().FindString(rest))
 	if c == nil || c.mac == "" {
 		return
 	}
@@ -164,11 +165,11 @@ func (p *Progress) dhcp(xid, what, rest string, now time.Time) {
 	case "DHCPDISCOVER":
 		p.discovered(c, rest, now)
 	case "DHCPACK", "PXE":
-		p.acked(c, what, address.FindString(rest), now)
+		p.acked(c, what, address().FindString(rest), now)
 	case "DHCPNAK":
 		p.say(c, now, "asked for an address that it may not have, and must ask again")
 	case "DHCPDECLINE":
-		p.say(c, now, "says that %s is somebody else's: look for a second server or a fixed address", address.FindString(rest))
+		p.say(c, now, "says that %s is somebody else's: look for a second server or a fixed address", address().FindString(rest))
 	}
 }
 

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"net/url"
 	"path"
-	"regexp"
 	"strings"
 
 	"fettle/conf/aptsources"
 	"fettle/conf/tftpd"
 	"fettle/host"
 	"fettle/host/bootimage"
+	"fettle/internal/lazy"
 	"fettle/netboot/mirror"
 )
 
@@ -45,17 +45,17 @@ func Names(ctx context.Context, h *host.Host, address string) bool {
 // Suite is what the installer asks its mirror for: of its preseed file, or its codename.
 func (p *Pair) Suite() string {
 	for _, name := range []string{"mirror/udeb/suite", "mirror/suite", "mirror/codename"} {
-		if v := preseeded(p.Ramdisk.Preseed, name); suiteName.MatchString(v) {
+		if v := preseeded(p.Ramdisk.Preseed, name); suiteName().MatchString(v) {
 			return v
 		}
 	}
-	if suiteName.MatchString(p.Ramdisk.Codename) {
+	if suiteName().MatchString(p.Ramdisk.Codename) {
 		return p.Ramdisk.Codename
 	}
 	return ""
 }
 
-var suiteName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,40}$`)
+var suiteName = lazy.Regexp(`^[a-z][a-z0-9-]{0,40}$`)
 
 // Mirror is the mirror that the pair's preseed file names, else a boot menu's
 // line for it, else the one in the host's own sources of apt, else Debian's.
@@ -109,7 +109,7 @@ func fromPreseed(lines []string, from string) (Source, bool, error) {
 	return Source{base, from}, true, nil
 }
 
-var menuMirror = regexp.MustCompile(`(?:^|\s)(mirror/[a-z/]+)=(\S+)`)
+var menuMirror = lazy.Regexp(`(?:^|\s)(mirror/[a-z/]+)=(\S+)`)
 
 // fromMenus reads the parameters mirror/… of boot menus and preseed files that
 // are served beside the pair.
@@ -122,7 +122,7 @@ func (p *Pair) fromMenus(ctx context.Context, h *host.Host) (Source, bool, error
 			continue // what cannot be read names no mirror; the menus' own trap tells of it
 		}
 		lines := bootimage.MirrorLines(string(b))
-		for _, m := range menuMirror.FindAllStringSubmatch(string(b), 64) {
+		for _, m := range menuMirror().FindAllStringSubmatch(string(b), 64) {
 			lines = append(lines, "d-i "+m[1]+" string "+m[2])
 		}
 		if s, ok, err := fromPreseed(lines, f); ok || err != nil {

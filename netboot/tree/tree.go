@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"fettle/host"
 	"fettle/host/bootimage"
+	"fettle/internal/lazy"
 )
 
 // Pair is a kernel with the initrd beside it.
@@ -30,9 +30,9 @@ const (
 )
 
 var (
-	kernelName = regexp.MustCompile(`^(linux|vmlinu[xz]|bzImage|Image)([.-].*)?$`)
-	initrdName = regexp.MustCompile(`^(initrd|initramfs|netboot\.initrd)([.-].*)?$`)
-	notKernel  = regexp.MustCompile(`\.(mod|c32|cfg|txt|png|sig|asc|efi|old|new)$`)
+	kernelName = lazy.Regexp(`^(linux|vmlinu[xz]|bzImage|Image)([.-].*)?$`)
+	initrdName = lazy.Regexp(`^(initrd|initramfs|netboot\.initrd)([.-].*)?$`)
+	notKernel  = lazy.Regexp(`\.(mod|c32|cfg|txt|png|sig|asc|efi|old|new)$`)
 )
 
 // Find walks a served folder and reads each kernel that has an initrd beside
@@ -79,10 +79,10 @@ func paired(dir string, es []host.Entry) []Pair {
 	var kernels, initrds []string
 	for _, e := range es {
 		switch {
-		case e.Type&fs.ModeType != 0 || notKernel.MatchString(e.Name):
-		case kernelName.MatchString(e.Name):
+		case e.Type&fs.ModeType != 0 || notKernel().MatchString(e.Name):
+		case kernelName().MatchString(e.Name):
 			kernels = append(kernels, e.Name)
-		case initrdName.MatchString(e.Name):
+		case initrdName().MatchString(e.Name):
 			initrds = append(initrds, e.Name)
 		}
 	}
@@ -134,11 +134,11 @@ func (p *Pair) Modules() []string {
 // does not tell, and then it is no installer of either.
 func (p *Pair) Distribution() string { return p.Ramdisk.Distribution }
 
-var build = regexp.MustCompile(`installer build (\S+)`)
+var build = lazy.Regexp(`installer build (\S+)`)
 
 // Build is the version of debian-installer: "20230607+deb12u15".
 func (p *Pair) Build() string {
-	if m := build.FindStringSubmatch(p.Ramdisk.Description); m != nil {
+	if m := build().FindStringSubmatch(p.Ramdisk.Description); m != nil {
 		return m[1]
 	}
 	return ""
