@@ -290,10 +290,8 @@ func (w *iptWalk) match(r []string) (hit, target string) {
 			put(next == w.p.link || strings.HasSuffix(next, "+") && strings.HasPrefix(w.p.link, strings.TrimSuffix(next, "+")))
 		case "-p":
 			put(next == "udp" || next == "all")
-		case "--dport":
-			put(ports(next, w.p.port, ":"))
-		case "--dports":
-			put(ports(next, w.p.port, ":"))
+		case "--dport", "--dports":
+			put(ports(next, w.p.port))
 		case "--ctstate", "--state":
 			put(slices.Contains(strings.Split(next, ","), "NEW"))
 		case "-m":
@@ -317,9 +315,9 @@ func (w *iptWalk) match(r []string) (hit, target string) {
 }
 
 // ports tells whether "67,68:70" holds a port.
-func ports(list string, port int, between string) bool {
+func ports(list string, port int) bool {
 	for part := range strings.SplitSeq(list, ",") {
-		lo, hi, ranged := strings.Cut(part, between)
+		lo, hi, ranged := strings.Cut(part, ":")
 		a, err1 := strconv.Atoi(lo)
 		b := a
 		var err2 error
