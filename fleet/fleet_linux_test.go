@@ -293,21 +293,6 @@ func again(t *testing.T, opt Options) {
 		return st.Sys().(*syscall.Stat_t).Ino
 	}
 	before := inode()
-	// Copies of other versions: an old one goes with the next copy, a recent one
-	// and what is no copy stay.
-	cache := filepath.Dir(filepath.Dir(file))
-	made := map[string]bool{strings.Repeat("a", 64): false, strings.Repeat("b", 64): true, "notes": true}
-	for name, stays := range made {
-		dir := filepath.Join(cache, name)
-		if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(dir+"/fettle", nil, 0o700), os.Chown(dir, 65101, 65100), os.Chown(dir+"/fettle", 65101, 65100)); err != nil {
-			t.Fatal(err)
-		}
-		if old := time.Now().Add(-40 * 24 * time.Hour); !stays || name == "notes" {
-			if err := os.Chtimes(dir, old, old); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
 	if o := check(t, opt, []string{"plain"})["plain"]; o.err != nil || !o.ended {
 		t.Fatalf("%+v", o)
 	}
@@ -322,12 +307,6 @@ func again(t *testing.T, opt Options) {
 	}
 	if _, err := os.Stat("/run/home/plain/owned"); err == nil {
 		t.Error("the tampered copy was run")
-	}
-	for name, stays := range made {
-		if _, err := os.Stat(filepath.Join(cache, name)); (err == nil) != stays {
-			t.Errorf("after a copy, %s: %v", name, err)
-		}
-		os.RemoveAll(filepath.Join(cache, name))
 	}
 }
 
