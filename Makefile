@@ -41,7 +41,7 @@ lab-long: build
 	@.ci/deps long
 	./fettle lab --all --long
 	$(GO) run ./internal/mutate
-	FETTLE_LONG=1 $(GO) test -count 1 ./measure/login/...
+	FETTLE_LONG=1 $(GO) test -count 1 -timeout 60m ./measure/login/... ./keypath
 	FETTLE_LONG=1 $(GO) test -count 1 -timeout 1h -run TestBoot ./cli/netboot
 	FETTLE_LONG=1 $(GO) test -count 1 -run TestAsKernelSMQ ./measure/blockcache/cachesim
 	.ci/fuzz 2m
