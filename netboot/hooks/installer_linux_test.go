@@ -293,3 +293,42 @@ func TestNoBadBlocksInTheTarget(t *testing.T) {
 		t.Errorf("%q, %v", b, err)
 	}
 }
+
+// dpkg asks the kernel to write to disk for every package; under the real
+// eatmydata it does not.
+func TestEatmydataLeavesOutFsync(t *testing.T) {
+	means.Root(t)
+	dpkg, strace, eatmydata := means.Tool(t, "dpkg"), means.Tool(t, "strace"), means.Tool(t, "eatmydata")
+	dir := t.TempDir()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.MkdirAll(dir+"/p/DEBIAN", 0o755))
+	must(os.MkdirAll(dir+"/p/usr/share/p", 0o755))
+	must(os.WriteFile(dir+"/p/DEBIAN/control", []byte("Package: p\nVersion: 1\nArchitecture: all\nMaintainer: x <x@example.org>\nDescription: x\n"), 0o644))
+	must(os.WriteFile(dir+"/p/usr/share/p/file", []byte("x"), 0o644))
+	if out, err := exec.Command(means.Tool(t, "dpkg-deb"), "-Znone", "-b", dir+"/p", dir+"/p.deb").CombinedOutput(); err != nil {
+		t.Fatal(err, string(out))
+	}
+	count := func(name string, argv ...string) int {
+		root := dir + "/" + name
+		for _, d := range []string{"updates", "info", "triggers"} {
+			must(os.MkdirAll(root+"/var/lib/dpkg/"+d, 0o755))
+		}
+		must(os.WriteFile(root+"/var/lib/dpkg/status", nil, 0o644))
+		argv = append(argv, dpkg, "--root="+root, "--unpack", dir+"/p.deb")
+		cmd := exec.Command(strace, append([]string{"-f", "-qq", "-e", "trace=fsync,fdatasync,sync_file_range", "-o", dir + "/trace"}, argv...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatal(err, string(out))
+		}
+		b, err := os.ReadFile(dir + "/trace")
+		must(err)
+		return bytes.Count(b, []byte("sync"))
+	}
+	if plain, without := count("plain"), count("without", eatmydata, "--"); plain < 5 || without != 0 {
+		t.Errorf("dpkg asked %d times, under eatmydata %d times", plain, without)
+	}
+}
