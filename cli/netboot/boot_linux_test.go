@@ -40,14 +40,14 @@ func TestBoot(t *testing.T) {
 		}
 	}
 	for _, firmware := range []string{"BIOS", "UEFI"} {
-		t.Run(firmware+", unchanged", func(t *testing.T) {
+		t.Run(firmware+" unchanged", func(t *testing.T) {
 			got := boot(t, firmware, 0, "--release", "12", "--host", "web1="+card)
 			if strings.Contains(got.serial, "Linux version") || strings.Contains(got.serial, question) {
 				t.Errorf("Debian's own menus speak on the serial port:\n%s", tail(got.serial))
 			}
 			got.wants(t, "web1 ("+card+"): asks for an address ("+firmware, "was sent the kernel", "was sent the initrd")
 		})
-		t.Run(firmware+", rewritten", func(t *testing.T) {
+		t.Run(firmware+" rewritten", func(t *testing.T) {
 			got := boot(t, firmware, 10*time.Minute, "--release", "12", "--serial", "ttyS0", "--host", "web1="+card)
 			if !strings.Contains(got.serial, question) {
 				t.Errorf("the installer's first question did not come:\n%s", tail(got.serial))
@@ -101,6 +101,10 @@ func boot(t *testing.T, firmware string, limit time.Duration, args ...string) bo
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
+	defer func() { // also where the test ends early
+		server.Process.Signal(syscall.SIGINT)
+		server.Wait()
+	}()
 	serial := filepath.Join(dir, "serial")
 	argv := []string{"-accel", "tcg", "-m", "1024", "-display", "none", "-monitor", "none", "-nodefaults", "-vga", "std", "-serial", "file:" + serial,
 		"-netdev", "tap,id=n,ifname=tap0,script=no,downscript=no"}
@@ -124,10 +128,14 @@ func boot(t *testing.T, firmware string, limit time.Duration, args ...string) bo
 		}
 	}
 	qemu := exec.CommandContext(ctx, means.Tool(t, "qemu-system-x86_64"), append(argv, "-device", device)...)
+	var said lockedBuffer
+	qemu.Stderr = &said
 	begun := time.Now()
 	if err := qemu.Start(); err != nil {
 		t.Fatal(err)
 	}
+	gone := make(chan error, 1)
+	go func() { gone <- qemu.Wait() }()
 	var initrd time.Time
 	for ctx.Err() == nil && !strings.Contains(read1(serial), question) {
 		if initrd.IsZero() && strings.Contains(read1(log.Name()), "was sent the initrd") {
@@ -136,11 +144,15 @@ func boot(t *testing.T, firmware string, limit time.Duration, args ...string) bo
 		if limit == 0 && !initrd.IsZero() && time.Since(initrd) > silence {
 			break
 		}
-		time.Sleep(time.Second)
+		select {
+		case err := <-gone:
+			t.Fatalf("qemu: %v: %s", err, &said)
+		case <-time.After(time.Second):
+		}
 	}
 	took := time.Since(begun)
 	qemu.Process.Kill()
-	qemu.Wait()
+	<-gone
 	server.Process.Signal(syscall.SIGINT)
 	server.Wait()
 	told.WriteString(read1(log.Name()))
