@@ -42,9 +42,7 @@ func service(_ context.Context, b *lab.Bench) error {
 		{"systemctl", "kill", "--kill-who=main", "--signal=KILL", unit},
 		{"systemctl", "kill", "--kill-who=all", "--signal=KILL", unit},
 	} {
-		if _, err := b.Run("systemctl", "reset-failed", unit); err != nil {
-			return err
-		}
+		_, _, _ = b.Exec([]string{"systemctl", "reset-failed", unit}) // it may not be loaded yet
 		if out, err := b.Run("systemctl", "start", unit); err != nil {
 			return fmt.Errorf("%w: %s", err, out)
 		}
