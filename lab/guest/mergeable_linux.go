@@ -11,7 +11,7 @@ import (
 // HoldMergeable is the hidden verb that stands in for a virtual machine, in a
 // guest alone: it takes the arguments of mergeable.Parse, and never returns.
 func HoldMergeable(args []string) error {
-	if init, _ := os.Readlink("/proc/1/exe"); init != "/init" || !exists(lab.OrdersFile) {
+	if self, _ := os.Executable(); self != "/init" || !exists(lab.OrdersFile) {
 		return errors.New("this verb is for the guests of fettle lab alone")
 	}
 	g, err := mergeable.Parse(args)
