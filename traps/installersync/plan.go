@@ -31,12 +31,12 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	case halfway:
 		p.Steps = []step.Step{divert(f.Subject, know, "--no-rename")}
 	case wrapped:
-		away, err := takeAway(ctx, h, f.Subject)
+		first, last, err := takeAway(ctx, h, f.Subject)
 		if err != nil {
 			return p, err
 		}
-		p.Steps = append(away, divert(f.Subject, know, "--rename"))
-		p.Notes = []string{"Between the two steps there is no " + f.Subject + ": nothing may install packages meanwhile."}
+		p.Steps = append(append(first, divert(f.Subject, know, "--rename")), last...)
+		p.Notes = []string{"Between the first two steps there is no " + f.Subject + ": nothing may install packages meanwhile."}
 	default:
 		return p, remedy.Refuse("%s: take the diversion back by hand: dpkg-divert --remove %s", f.Subject, f.Subject)
 	}
@@ -60,25 +60,36 @@ func divert(from string, know facts, rename string) step.Step {
 	return c
 }
 
-// takeAway removes the wrapper: a file, or a link to one, which stays.
-func takeAway(ctx context.Context, h *host.Host, name string) ([]step.Step, error) {
+// takeAway takes the wrapper out of the program's place: what makes room, and
+// what is left to do once the program is back. A wrapper that is a link goes,
+// and what it leads to stays. A file is moved first: the program comes to its path.
+func takeAway(ctx context.Context, h *host.Host, name string) (first, last []step.Step, err error) {
 	st, err := h.Lstat(ctx, name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if st.Mode&fs.ModeSymlink != 0 {
 		to, err := h.Readlink(ctx, name)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		return []step.Step{step.Command{Do: []string{"/bin/rm", "-f", "--", name}, Undo: []string{"/bin/ln", "-s", "--", to, name},
-			Probe: []string{"/usr/bin/test", "!", "-L", name}}}, nil
+			Probe: []string{"/usr/bin/test", "!", "-L", name}}}, nil, nil
 	}
 	was, err := h.ReadFile(ctx, name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return []step.Step{step.Remove{Path: name, Was: was}}, nil
+	aside := name + ".eatmydata"
+	there, err := h.Exists(ctx, aside)
+	if err != nil {
+		return nil, nil, err
+	}
+	if there {
+		return nil, nil, remedy.Refuse("%s is in the way: move it, and run this again", aside)
+	}
+	move := step.Command{Do: []string{"/bin/mv", "-T", "--", name, aside}, Undo: []string{"/bin/mv", "-T", "--", aside, name}, Probe: []string{"/usr/bin/test", "-e", aside}}
+	return []step.Step{move}, []step.Step{step.Remove{Path: aside, Was: was}}, nil
 }
 
 // unload takes libeatmydata out of ld.so.preload.
