@@ -124,6 +124,14 @@ Storage=persistent
 						{Text: "systemd-journald.service"},
 					}},
 				}},
+				{Kind: "unit", Line: 57, Args: map[string]*rule.Text{
+					"act": {Parts: []rule.Part{
+						{Text: "restart"},
+					}},
+					"name": {Parts: []rule.Part{
+						{Text: "systemd-journal-flush.service"},
+					}},
+				}},
 			}},
 			Path:    "journal-lost-at-restart/rule.yaml",
 			Shipped: true,

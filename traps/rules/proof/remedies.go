@@ -3,7 +3,11 @@
 // rules speak of.
 package proof
 
-import "fettle/lab"
+import (
+	"slices"
+
+	"fettle/lab"
+)
 
 // Group is what the scenarios belong to.
 const Group = "rule-remedies"
@@ -22,7 +26,7 @@ type remedy struct {
 // Rules are those that a scenario here fixes.
 func Rules() map[string]bool {
 	out := map[string]bool{}
-	for _, r := range append(append([]remedy{}, plain...), underSystemd...) {
+	for _, r := range slices.Concat(plain, underSystemd) {
 		out[r.rule] = true
 	}
 	return out
@@ -127,7 +131,7 @@ var underSystemd = []remedy{
 		file("/etc/systemd/system/chrony.service", "[Service]\nType=exec\nExecStart=/usr/local/bin/chronyd 10000\n"), run("systemctl", "daemon-reload"), run("systemctl", "start", "chrony")},
 		judge: sh(`systemctl is-active systemd-timesyncd chrony`), trapped: "judge: active\nactive", fixed: "judge: inactive\nactive"},
 	{rule: "cgroup-tasks-limit", prepare: []lab.Act{
-		file("/etc/systemd/system/crowd.service", "[Service]\nTasksMax=4\nExecStart=/usr/bin/sh -c 'for i in 1 2 3 4 5; do sleep 1000 & done; wait'\n"),
+		file("/etc/systemd/system/crowd.service", "[Service]\nTasksMax=4\nExecStart=/usr/bin/sh -c 'sleep 1000 & sleep 1000 & (sleep 1000 & sleep 1000 & sleep 1000 &); wait'\n"),
 		run("systemctl", "daemon-reload"), run("systemctl", "start", "crowd"), {Until: sh(`grep -q 'max [1-9]' /sys/fs/cgroup/system.slice/crowd.service/pids.events`)}},
 		judge: sh(`systemctl show -P TasksMax crowd`), trapped: "judge: 4", fixed: "judge: 8"},
 	{rule: "journal-lost-at-restart", prepare: []lab.Act{file("/usr/lib/systemd/journald.conf.d/volatile.conf", "[Journal]\nStorage=volatile\n"), run("systemctl", "restart", "systemd-journald")},
