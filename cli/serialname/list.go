@@ -33,7 +33,7 @@ func listCmd(a *app.App) *cobra.Command {
 	var format string
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "List USB serial devices with what tells them apart, and who has them open",
+		Short: "List USB serial devices, and what tells them apart",
 		Long: `Shows each USB serial device: vendor, product, serial number, the port it is
 plugged into, its names below /dev, and the processes that have it open (as
 root; without root, one's own).

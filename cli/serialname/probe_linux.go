@@ -32,8 +32,8 @@ recognises. Nothing is sent: profiles that send something are tried only with
 boards begin anew. A device that another process has open is left alone, unless
 --force is given.
 
-Profiles are text files, the admin's own in ` + serialname.Folder + `/NAME.profile; --list
-shows them.
+Profiles are text files, --list shows them; the admin's own are
+` + serialname.Folder + `/NAME.profile.
 
 Exit status: 0 recognised, 1 not, 2 usage error, 3 a device could not be asked.`,
 		Example: `  fettle serialname probe

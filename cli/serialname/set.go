@@ -20,7 +20,7 @@ func setCmd(a *app.App) *cobra.Command {
 		Use:   "set NAME --for DEVICE",
 		Short: "Give a USB serial device a name below /dev that stays; undoable",
 		Long: `Writes a udev rule that gives the device a name: by its serial number where that
-is its own; else by the port it is plugged into. --by chooses, and --by probe has
+is its own; else by the port it is plugged into. --by chooses; --by probe has
 udev ask each device of that kind whether it is the one (--profile). The plan is
 shown as a diff, asked about, applied, and verified: the name has to lead to the
 device. fettle undo takes it back.
