@@ -70,7 +70,7 @@ func StateDir() (string, error) {
 // OpenSeen reads what dir remembers of what was shown of a host, which is named by its kind and its
 // name. Nothing at all, the first time. at is when the run began.
 func OpenSeen(dir, kind, name string, at time.Time) (*Seen, error) {
-	s := &Seen{file: filepath.Join(dir, kind+"-"+fileName(name)+".json"), at: at, was: emptyMemory(), now: emptyMemory()}
+	s := &Seen{file: filepath.Join(dir, kind+"-"+FileName(name)+".json"), at: at, was: emptyMemory(), now: emptyMemory()}
 	b, err := os.ReadFile(s.file)
 	if isAbsent(err) {
 		return s, nil
@@ -189,9 +189,9 @@ func (s *Seen) Save() error {
 	return nil
 }
 
-// fileName makes one safe path element of a host's name, a different one for
+// FileName makes one safe path element of a host's name, a different one for
 // each name.
-func fileName(s string) string {
+func FileName(s string) string {
 	var b strings.Builder
 	for _, c := range []byte(s) {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' && b.Len() > 0 {

@@ -39,17 +39,22 @@ const exitSkip = 125
 // logLimit bounds what one command may write into its log.
 const logLimit = 16 << 20
 
+// runner runs a line and waits for all that it started: a process that outlives
+// it would disturb the next reading. in runs it, as its last argument; nil:
+// /bin/sh -c. out, if not nil, gets what it prints, and log all.
+type runner func(ctx context.Context, in []string, line string, log io.Writer, out *figure) (status int, err error)
+
 // read builds and runs at a commit that is checked out. log
 // gets all that is printed.
-func (c *Command) read(ctx context.Context, dir, hash string, log io.Writer) (float64, error) {
+func (c *Command) read(ctx context.Context, run runner, log io.Writer) (float64, error) {
 	if c.Build != "" {
-		if status, err := c.sh(ctx, dir, hash, nil, c.Build, log, nil); err != nil || status != 0 {
+		if status, err := run(ctx, nil, c.Build, log, nil); err != nil || status != 0 {
 			return 0, cause("the build", status, err)
 		}
 	}
 	var found figure
 	found.match = c.Match
-	status, err := c.sh(ctx, dir, hash, c.In, c.Run, log, &found)
+	status, err := run(ctx, c.In, c.Run, log, &found)
 	switch {
 	case err != nil || status == exitSkip || status > 125:
 		return 0, cause("the run", status, err)
@@ -72,8 +77,13 @@ func cause(what string, status int, err error) error {
 	return &skip{fmt.Sprintf("%s ended with status %d", what, status)}
 }
 
-// sh runs a line and waits for all that it started: a process that outlives it
-// would disturb the next reading.
+// here runs lines in a folder of this machine.
+func (c *Command) here(dir, hash string) runner {
+	return func(ctx context.Context, in []string, line string, log io.Writer, out *figure) (int, error) {
+		return c.sh(ctx, dir, hash, in, line, log, out)
+	}
+}
+
 func (c *Command) sh(ctx context.Context, dir, hash string, in []string, line string, log io.Writer, out *figure) (int, error) {
 	within, stop := context.WithTimeout(ctx, c.Limit)
 	defer stop()
@@ -102,7 +112,7 @@ func (c *Command) sh(ctx context.Context, dir, hash string, in []string, line st
 	case ctx.Err() != nil:
 		return 0, ctx.Err()
 	case within.Err() != nil:
-		return 0, &skip{fmt.Sprintf("took longer than %v", c.Limit)}
+		return 0, c.tooLong()
 	case errors.As(err, &exit) && exit.Exited():
 		return exit.ExitCode(), nil
 	case errors.As(err, &exit):
@@ -114,6 +124,8 @@ func (c *Command) sh(ctx context.Context, dir, hash string, in []string, line st
 	}
 	return 0, nil
 }
+
+func (c *Command) tooLong() error { return &skip{fmt.Sprintf("took longer than %v", c.Limit)} }
 
 // limited passes on so many bytes and drops the rest.
 type limited struct {

@@ -3,6 +3,7 @@ package bisect
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -16,6 +17,11 @@ var ours = []string{"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=fals
 
 // git runs one git command in a repository and returns what it prints.
 func git(ctx context.Context, repo string, args ...string) (string, error) {
+	return gitWith(ctx, repo, nil, args...)
+}
+
+// gitWith is git with something to read.
+func gitWith(ctx context.Context, repo string, in io.Reader, args ...string) (string, error) {
 	ctx, stop := context.WithTimeout(ctx, 10*time.Minute)
 	defer stop()
 	cmd := exec.CommandContext(ctx, "git", slices.Concat(ours, []string{"-C", repo}, args)...)
@@ -23,6 +29,7 @@ func git(ctx context.Context, repo string, args ...string) (string, error) {
 	// somebody else whose configuration would decide what is run
 	// (git-config(1), safe.directory).
 	cmd.Env = append(without(environ(), "SUDO_UID"), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
+	cmd.Stdin = in
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

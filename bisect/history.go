@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"sort"
 	"strings"
 )
 
@@ -17,13 +19,16 @@ type History struct {
 
 // Commit is one of them.
 type Commit struct {
-	Hash    string `json:"commit"`
-	Subject string `json:"subject"`
-	Merge   string `json:"-"` // the second parent of a merge
+	Hash    string   `json:"commit"`
+	Subject string   `json:"subject"`
+	Parents []string `json:"-"`
 }
 
 // Short is the hash as people write it.
 func (c Commit) Short() string { return c.Hash[:min(12, len(c.Hash))] }
+
+// tip is the last commit of a line.
+func (h *History) tip() Commit { return h.Commits[len(h.Commits)-1] }
 
 // ReadHistory lists the commits after good up to bad along first parents
 // (git-rev-list(1)), good itself at the front.
@@ -48,26 +53,46 @@ func ReadHistory(ctx context.Context, repo, good, bad string) (*History, error) 
 	if _, err := git(ctx, repo, "merge-base", "--is-ancestor", from, to); err != nil {
 		return nil, fmt.Errorf("%s is not an ancestor of %s: name the older end with --good, or bisect from their merge base", good, bad)
 	}
-	out, err := git(ctx, repo, "log", "--first-parent", "--reverse", "--format=%H%x00%P%x00%s", from+".."+to)
+	return h, h.fill(ctx, from, to)
+}
+
+// fill lists the commits of a line: from, and along first parents what follows
+// it up to to.
+func (h *History) fill(ctx context.Context, from, to string) error {
+	out, err := git(ctx, h.Repo, "log", "--first-parent", "--reverse", "--format=%H%x00%P%x00%s", from+".."+to)
 	if err != nil {
-		return nil, fmt.Errorf("listing the commits of %s..%s: %w", good, bad, err)
+		return fmt.Errorf("listing the commits of %s..%s: %w", from, to, err)
 	}
-	first, err := git(ctx, repo, "log", "-1", "--format=%H%x00%P%x00%s", from)
+	first, err := git(ctx, h.Repo, "log", "-1", "--format=%H%x00%P%x00%s", from)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for line := range strings.Lines(first + out) {
 		part := strings.Split(strings.TrimSuffix(line, "\n"), "\x00")
-		if len(part) != 3 {
-			continue
+		if len(part) == 3 {
+			h.Commits = append(h.Commits, Commit{Hash: part[0], Subject: part[2], Parents: strings.Fields(part[1])})
 		}
-		c := Commit{Hash: part[0], Subject: part[2]}
-		if parents := strings.Fields(part[1]); len(parents) > 1 {
-			c.Merge = parents[1]
-		}
-		h.Commits = append(h.Commits, c)
 	}
-	return h, nil
+	return h.fromGood(ctx)
+}
+
+// fromGood leaves out commits that do not have the good end in them: where that
+// lies on a branch, the line of first parents goes past it until it is merged.
+func (h *History) fromGood(ctx context.Context) error {
+	good, after := h.Commits[0].Hash, h.Commits[1:]
+	if len(after) == 0 || slices.Contains(after[0].Parents, good) {
+		return nil
+	}
+	var err error
+	n := sort.Search(len(after), func(i int) bool {
+		_, not := git(ctx, h.Repo, "merge-base", "--is-ancestor", good, after[i].Hash)
+		if not != nil {
+			err = ctx.Err()
+		}
+		return not == nil
+	})
+	h.Commits = slices.Delete(h.Commits, 1, 1+n)
+	return err
 }
 
 // revision resolves a name to a commit's hash.

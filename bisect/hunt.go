@@ -6,33 +6,59 @@ package bisect
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"fettle/bisect/belief"
+	"fettle/fleet"
 )
 
 // Hunt is what is looked for, and how.
 type Hunt struct {
 	History    *History
 	Command    Command
+	Figure     *Figure // what it reads, where that is known
 	Confidence float64 // at which it stops
 	Prior      belief.Prior
 	MaxRuns    int  // at which it gives up
-	Jobs       int  // worktrees in which runs go on side by side
+	Jobs       int  // runs that go on side by side, on each host
 	Fresh      bool // forget an earlier hunt
 	// Tell hears of each reading, from one goroutine at a time.
 	Tell func(Progress)
+	// FirstParent stays on the line of first parents: a merge that moved the
+	// figure is the answer then, and what it brought is not looked at.
+	FirstParent bool
+	Hosts       []string      // where commits are run, over SSH; none: here
+	SSH         fleet.Options // how they are reached
+	// Lost hears of a host without which the hunt goes on.
+	Lost func(host string, why error)
+}
+
+// Figure says what a figure is.
+type Figure struct {
+	Name   string `json:"name"`
+	Unit   string `json:"unit"`
+	Higher bool   `json:"higher_is_better"`
+}
+
+// Judge is what a change of the figure means; "" where that is not known.
+func (f *Figure) Judge(by float64) string {
+	switch {
+	case f == nil || by == 0:
+		return ""
+	case by > 0 == f.Higher:
+		return "better"
+	}
+	return "worse"
 }
 
 // Progress is what is known after a reading.
 type Progress struct {
+	History *History // the line that is looked at: the hunt's, or what a merge brought
 	Last    Run
 	Runs    int
 	Verdict belief.Verdict
@@ -50,6 +76,7 @@ type Run struct {
 	Start   time.Time     `json:"start"`
 	Took    time.Duration `json:"took_ns"`
 	Built   bool          `json:"built"`
+	Host    string        `json:"host,omitempty"` // "": this one
 }
 
 // Result is how a hunt ended.
@@ -59,25 +86,22 @@ type Result struct {
 	Drifted bool // the machine's drift showed, and was taken out
 	Gaps    []belief.Gap
 	Scale   float64 // noise of one reading
-	Runs    []Run
+	Runs    []Run   // on this line
 	Skipped map[int]string
+	Total   int              // runs of the whole hunt up to now
+	Brought map[int][]Branch // of merges that moved the figure: what was found in them
 }
 
-// state is a hunt under way; one goroutine owns it.
-type state struct {
+// session is what all lines of one hunt share: its journal, and where it runs
+// commits.
+type session struct {
 	*Hunt
-	dir     string
-	journal *journal
-	index   map[string]int // by hash
-	runs    []Run
-	skipped map[int]string
-	flying  map[int]int // commits being read, and how often
-	rng     *rand.Rand
-	search  belief.Search
-	thought struct {
-		runs int // after so many
-		is   *belief.Thought
-	}
+	dir      string
+	journal  *journal
+	fleet    *fleet.Fleet // nil without hosts
+	places   []place
+	lost     []place
+	machines []string // hosts whose readings the journal has
 }
 
 // Run hunts until the confidence is reached. Killed at any instant, the next
@@ -88,37 +112,28 @@ func (h *Hunt) Run(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	defer s.journal.close()
-	trees, err := s.worktrees(ctx)
-	defer s.leave(trees)
-	if err != nil {
+	defer s.leave()
+	if err := s.prepare(ctx); err != nil {
 		return nil, err
 	}
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	results := make(chan job)
-	idle := trees
-	for {
-		for len(idle) > 0 && ctx.Err() == nil && !s.done() {
-			at, ok := s.next()
-			if !ok {
-				break
-			}
-			s.flying[at]++
-			go s.send(ctx, at, idle[len(idle)-1], results)
-			idle = idle[:len(idle)-1]
-		}
-		if len(s.flying) == 0 {
-			return s.result(), context.Cause(ctx)
-		}
-		j := <-results
-		idle = append(idle, j.tree)
-		if s.flying[j.run.At]--; s.flying[j.run.At] == 0 {
-			delete(s.flying, j.run.At)
-		}
-		if err := s.take(j); err != nil {
-			stop(err)
-		}
+	return s.hunt(ctx, h.History, h.Prior, 1-h.Confidence)
+}
+
+// hunt finds the changes of a line, and goes on inside the merges among them.
+// It may be wrong with a probability of risk, all told: where there is a merge,
+// the line takes half of that, and the branches share the rest.
+func (s *session) hunt(ctx context.Context, h *History, prior belief.Prior, risk float64) (*Result, error) {
+	l := s.line(h, prior, 1-risk)
+	r, err := l.run(ctx)
+	if err != nil || s.FirstParent || len(r.merges(h)) == 0 {
+		return r, err
 	}
+	l.search.Confidence = 1 - risk/2
+	l.thought.is = nil
+	if r, err = l.run(ctx); err != nil || !r.Sure {
+		return r, err
+	}
+	return r, s.descend(ctx, h, r, prior, risk/2)
 }
 
 // dir is the hunt's folder, below the repository's git folder.
@@ -127,18 +142,9 @@ func (h *Hunt) dir() string { return filepath.Join(h.History.GitDir, "fettle-bis
 // Logs is the folder with the output of builds and runs that gave no figure.
 func (h *Hunt) Logs() string { return filepath.Join(h.dir(), "logs") }
 
-// begin opens the hunt's folder.
-func (h *Hunt) begin() (*state, error) {
-	s := &state{Hunt: h, dir: h.dir(), index: map[string]int{},
-		skipped: map[int]string{}, flying: map[int]int{}, rng: rand.New(rand.NewPCG(1, 2))}
-	commits := h.History.Commits
-	s.search = belief.Search{Kind: h.Command.Kind, Last: len(commits) - 1, Prior: h.Prior, Confidence: h.Confidence,
-		Usable: func(at int) bool { return s.skipped[at] == "" },
-		// Each is checked out and built before a run: the worktree held another.
-		Cost: func(int) float64 { return 1 }}
-	for i, c := range commits {
-		s.index[c.Hash] = i
-	}
+// begin opens the hunt's folder and its journal.
+func (h *Hunt) begin() (*session, error) {
+	s := &session{Hunt: h, dir: h.dir()}
 	if err := makeFolder(s.dir); err != nil {
 		return nil, err
 	}
@@ -152,196 +158,28 @@ func (h *Hunt) begin() (*state, error) {
 	if err := makeFolder(s.Logs()); err != nil {
 		return nil, err
 	}
+	commits := h.History.Commits
 	b := begun{Good: commits[0].Hash, Bad: commits[len(commits)-1].Hash, Build: h.Command.Build, Run: h.Command.Run, In: strings.Join(h.Command.In, " "),
 		Tests: h.Command.Kind == belief.Tests}
 	if h.Command.Match != nil {
 		b.Match = h.Command.Match.String()
 	}
 	var err error
-	if s.journal, err = openJournal(s.dir, b); err != nil {
-		return nil, err
-	}
-	for _, e := range s.journal.entries[1:] {
-		if at, ok := s.index[e.Commit]; ok {
-			s.remember(Run{At: at, Figure: e.Figure, Skipped: e.Skipped, Log: e.Log, Built: e.Built,
-				Start: time.UnixMicro(int64(e.Start * 1e6)), Took: time.Duration(e.Seconds * float64(time.Second))})
-		}
-	}
-	return s, nil
+	s.journal, err = openJournal(s.dir, b)
+	return s, err
 }
 
-func (s *state) remember(r Run) {
-	if r.Skipped != "" {
-		s.skipped[r.At] = r.Skipped
-	}
-	s.runs = append(s.runs, r)
-}
-
-func (s *state) worktrees(ctx context.Context) ([]*worktree, error) {
-	var trees []*worktree
-	for i := range max(1, s.Jobs) {
-		w, err := addWorktree(ctx, s.History, filepath.Join(s.dir, fmt.Sprintf("tree-%d", i)))
-		if err != nil {
-			return trees, err
-		}
-		trees = append(trees, w)
-	}
-	return trees, nil
-}
+// runs is how many there were in the whole hunt.
+func (s *session) runs() int { return len(s.journal.entries) - 1 }
 
 // leave removes the worktrees: also after an interrupt.
-func (s *state) leave(trees []*worktree) {
+func (s *session) leave() {
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
-	for _, w := range trees {
-		_ = w.remove(ctx) // what stays is found and used by the next hunt
+	for _, p := range slices.Concat(s.places, s.lost) {
+		p.leave(ctx)
 	}
-}
-
-// job is a reading on its way.
-type job struct {
-	tree *worktree
-	run  Run
-	hash string
-	err  error
-}
-
-// send reads a commit and sends what came of it.
-func (s *state) send(ctx context.Context, at int, tree *worktree, results chan<- job) {
-	c := s.History.Commits[at]
-	j := job{tree: tree, hash: c.Hash, run: Run{At: at, Start: time.Now(), Built: s.Command.Build != ""}}
-	j.run.Figure, j.run.Log, j.err = s.readAt(ctx, c, tree)
-	var why *skip
-	if errors.As(j.err, &why) {
-		j.run.Skipped, j.err = why.why, nil
+	if s.fleet != nil {
+		_ = s.fleet.Close()
 	}
-	j.run.Took = time.Since(j.run.Start)
-	results <- j
-}
-
-// readAt checks a commit out, builds it and runs it.
-func (s *state) readAt(ctx context.Context, c Commit, tree *worktree) (figure float64, log string, err error) {
-	f, err := os.CreateTemp(s.Logs(), c.Short()+"-*.log")
-	if err != nil {
-		return 0, "", fmt.Errorf("making a log: %w", err)
-	}
-	defer f.Close()
-	if err := tree.checkout(ctx, c.Hash); err != nil {
-		if ctx.Err() != nil {
-			return 0, f.Name(), ctx.Err()
-		}
-		return 0, f.Name(), &skip{err.Error()}
-	}
-	figure, err = s.Command.read(ctx, tree.dir, c.Hash, f)
-	if err == nil {
-		os.Remove(f.Name()) // logs are kept of what went wrong
-		return figure, "", nil
-	}
-	return 0, f.Name(), err
-}
-
-// take writes a reading down, then counts it.
-func (s *state) take(j job) error {
-	if j.err != nil {
-		return j.err
-	}
-	e := entry{Commit: j.hash, Figure: j.run.Figure, Skipped: j.run.Skipped, Log: j.run.Log, Built: j.run.Built,
-		Start: float64(j.run.Start.UnixMicro()) / 1e6, Seconds: j.run.Took.Seconds()}
-	if err := s.journal.add(e); err != nil {
-		return err
-	}
-	s.remember(j.run)
-	last := len(s.History.Commits) - 1
-	if why, bad := s.skipped[j.run.At]; bad && (j.run.At == 0 || j.run.At == last) {
-		c := s.History.Commits[j.run.At]
-		return fmt.Errorf("%s (%s), an end of the history, gives no reading: %s; its log is %s", c.Short(), c.Subject, why, j.run.Log)
-	}
-	if s.Tell != nil {
-		s.Tell(s.progress(j.run))
-	}
-	return nil
-}
-
-// readings are the runs that gave a figure.
-func (s *state) readings() []belief.Reading {
-	var list []belief.Reading
-	for _, r := range s.runs {
-		if r.Skipped == "" {
-			list = append(list, belief.Reading{At: r.At, Figure: r.Figure, Time: float64(r.Start.UnixMicro()) / 1e6})
-		}
-	}
-	return list
-}
-
-// think is what is believed now; nil before both ends were read, where their
-// levels are not known.
-func (s *state) think() *belief.Thought {
-	if s.thought.is == nil || s.thought.runs != len(s.runs) {
-		s.thought.runs, s.thought.is = len(s.runs), s.search.Think(s.readings())
-	}
-	return s.thought.is
-}
-
-// read is how often a commit was read.
-func (s *state) read(at int) int {
-	n := 0
-	for _, r := range s.runs {
-		if r.At == at && r.Skipped == "" {
-			n++
-		}
-	}
-	return n
-}
-
-// done: sure enough, or out of runs.
-func (s *state) done() bool {
-	t := s.think()
-	return len(s.runs)+len(s.flying) >= s.MaxRuns || t != nil && t.Sure
-}
-
-// next is the commit to read next.
-func (s *state) next() (at int, ok bool) {
-	count := func(at int) int { return s.read(at) + s.flying[at] }
-	busy := func(at int) bool { return s.flying[at] > 0 }
-	return s.search.Next(s.think(), len(s.runs)+len(s.flying), count, busy, s.rng)
-}
-
-func (s *state) progress(last Run) Progress {
-	pr := Progress{Last: last, Runs: len(s.runs)}
-	var took time.Duration
-	for _, r := range s.runs {
-		took += r.Took
-	}
-	pr.Each = took / time.Duration(len(s.runs))
-	t := s.think()
-	if t == nil {
-		return pr
-	}
-	pr.Verdict, pr.Gaps = t.Verdict, t.Gaps()
-	if !t.Sure {
-		pr.Left = s.left(pr.Gaps)
-	}
-	return pr
-}
-
-// left guesses how many runs are still to come: the bits that are missing,
-// by the bits a run has brought so far.
-func (s *state) left(gaps []belief.Gap) int {
-	missing, whole := 0.0, math.Log2(float64(len(s.History.Commits)))
-	for _, g := range gaps {
-		if g.Change > 1e-6 {
-			missing += g.Change * (math.Log2(float64(g.Last-g.First+1)) - math.Log2(min(g.Change, 1)))
-		}
-	}
-	missing += 3 // to be sure
-	brought := max(whole+3-missing, 0.5) / float64(len(s.runs))
-	return max(1, int(math.Ceil(missing/brought)))
-}
-
-func (s *state) result() *Result {
-	r := &Result{Runs: s.runs, Skipped: s.skipped}
-	if t := s.think(); t != nil {
-		r.Verdict, r.Gaps, r.Scale, r.Drifted, r.Sure = t.Verdict, t.Gaps(), t.Scale(), t.Drifted, t.Sure
-	}
-	return r
 }

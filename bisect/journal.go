@@ -22,6 +22,7 @@ type entry struct {
 	Start   float64 `json:"start,omitempty"`   // Unix time, seconds
 	Seconds float64 `json:"seconds,omitempty"` // how long it took
 	Built   bool    `json:"built,omitempty"`   // whether that includes a build
+	Host    string  `json:"host,omitempty"`    // where; empty: here
 }
 
 // begun is what must be the same when a hunt goes on.

@@ -83,37 +83,62 @@ func (r *Result) Plot(h *History) []chart.Plot {
 func (r *Result) GitLog(h *History, t Terms) string {
 	var b strings.Builder
 	last := len(h.Commits) - 1
-	line := func(term string, at int) {
-		c := h.Commits[at]
+	line := func(term string, c Commit) {
 		fmt.Fprintf(&b, "# %s: [%s] %s\n", term, c.Hash, ui.Visible(c.Subject))
 		fmt.Fprintf(&b, "git bisect %s %s\n", term, c.Hash)
 	}
 	fmt.Fprintf(&b, "git bisect start '--term-old=%s' '--term-new=%s'\n", t.Good, t.Bad)
-	line(t.Bad, last)
-	line(t.Good, 0)
-	c, ok := r.largest()
-	if !ok {
-		return b.String()
-	}
-	seen := map[int]bool{0: true, last: true}
-	for _, run := range r.Runs {
-		if seen[run.At] {
-			continue
-		}
-		seen[run.At] = true
-		switch {
-		case r.Skipped[run.At] != "":
-			line("skip", run.At)
-		case run.At < c.First:
-			line(t.Good, run.At)
-		case run.At >= c.Last:
-			line(t.Bad, run.At)
-		}
-	}
-	if r.Sure && c.First == c.Last {
-		fmt.Fprintf(&b, "# first %s commit: [%s] %s\n", t.Bad, h.Commits[c.Last].Hash, ui.Visible(h.Commits[c.Last].Subject))
+	line(t.Bad, h.Commits[last])
+	line(t.Good, h.Commits[0])
+	r.marks(h, t, map[string]bool{h.Commits[0].Hash: true, h.Commits[last].Hash: true}, line)
+	if first, ok := r.firstBad(h); ok {
+		fmt.Fprintf(&b, "# first %s commit: [%s] %s\n", t.Bad, first.Hash, ui.Visible(first.Subject))
 	}
 	return b.String()
+}
+
+// marks tells line of each commit that was read: on which side of the largest
+// change it lies, and of the largest in the branches of the merge that made it.
+func (r *Result) marks(h *History, t Terms, seen map[string]bool, line func(term string, c Commit)) {
+	c, ok := r.largest()
+	for _, run := range r.Runs {
+		commit := h.Commits[run.At]
+		if seen[commit.Hash] {
+			continue
+		}
+		seen[commit.Hash] = true
+		switch {
+		case r.Skipped[run.At] != "":
+			line("skip", commit)
+		case !ok || run.At < c.First: // a branch that moved nothing is as good as its beginning
+			line(t.Good, commit)
+		case run.At >= c.Last:
+			line(t.Bad, commit)
+		}
+	}
+	for _, b := range r.Brought[c.Last] {
+		if b.Result != nil {
+			b.Result.marks(b.History, t, seen, line)
+		}
+	}
+}
+
+// firstBad is the commit that made the largest change, inside merges where the
+// hunt went there.
+func (r *Result) firstBad(h *History) (Commit, bool) {
+	c, ok := r.largest()
+	if !ok || !r.Sure || c.First != c.Last {
+		return Commit{}, false
+	}
+	for _, b := range r.Brought[c.Last] {
+		if b.Result == nil {
+			continue
+		}
+		if first, ok := b.Result.firstBad(b.History); ok {
+			return first, true
+		}
+	}
+	return h.Commits[c.Last], true
 }
 
 // largest is the change that moved the figure most.
@@ -136,6 +161,7 @@ func (r *Result) largest() (belief.Change, bool) {
 
 // Report is the result for programs.
 type Report struct {
+	Figure     *Figure        `json:"figure,omitempty"`
 	Sure       bool           `json:"sure"`
 	Confidence float64        `json:"confidence"`
 	Drifted    bool           `json:"drifted"`
@@ -152,6 +178,17 @@ type ReportChange struct {
 	Before      float64 `json:"before"`
 	After       float64 `json:"after"`
 	Error       float64 `json:"standard_error"` // of the difference
+	// Of a merge that was looked into: what came with it.
+	Brought []ReportBranch `json:"brought,omitempty"`
+}
+
+// ReportBranch is a line of commits that a merge brought.
+type ReportBranch struct {
+	Tip     Commit         `json:"tip"`
+	Commits int            `json:"commits"`
+	Unread  string         `json:"unread,omitempty"` // why it was not looked at
+	Changes []ReportChange `json:"changes"`
+	Runs    []ReportRun    `json:"runs"`
 }
 
 // ReportRun is one run.
@@ -162,14 +199,31 @@ type ReportRun struct {
 
 // Report puts names to the places in the history.
 func (r *Result) Report(h *History) Report {
-	out := Report{Sure: r.Sure, Confidence: r.Verdict.Confidence, Drifted: r.Drifted, Noise: r.Scale,
-		Changes: []ReportChange{}, Runs: []ReportRun{}}
+	return Report{Sure: r.Sure, Confidence: r.Confidence(), Drifted: r.Drifted, Noise: r.Scale,
+		Changes: r.changes(h), Runs: r.list(h)}
+}
+
+func (r *Result) changes(h *History) []ReportChange {
+	out := []ReportChange{}
 	for _, c := range r.Verdict.Changes {
 		_, err := Effect(c)
-		out.Changes = append(out.Changes, ReportChange{h.Commits[c.First], h.Commits[c.Last], c.Probability, c.Before.Mean, c.After.Mean, err})
+		change := ReportChange{First: h.Commits[c.First], Last: h.Commits[c.Last], Probability: c.Probability, Before: c.Before.Mean, After: c.After.Mean, Error: err}
+		for _, b := range r.Brought[c.Last] {
+			in := ReportBranch{Tip: b.History.tip(), Commits: len(b.History.Commits) - 1, Unread: b.Why, Changes: []ReportChange{}, Runs: []ReportRun{}}
+			if b.Result != nil {
+				in.Changes, in.Runs = b.Result.changes(b.History), b.Result.list(b.History)
+			}
+			change.Brought = append(change.Brought, in)
+		}
+		out = append(out, change)
 	}
+	return out
+}
+
+func (r *Result) list(h *History) []ReportRun {
+	out := []ReportRun{}
 	for _, run := range r.Runs {
-		out.Runs = append(out.Runs, ReportRun{h.Commits[run.At].Hash, run})
+		out = append(out, ReportRun{h.Commits[run.At].Hash, run})
 	}
 	return out
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 )
 
 // worktree is a checkout of its own, below the hunt's folder: the user's tree
@@ -63,6 +65,16 @@ func (w *worktree) checkout(ctx context.Context, hash string) error {
 		return fmt.Errorf("updating submodules: %w", err)
 	}
 	return nil
+}
+
+// ignored are those of these names that git ignores here.
+func (w *worktree) ignored(ctx context.Context, names []string) ([]string, error) {
+	out, err := gitWith(ctx, w.dir, strings.NewReader(strings.Join(names, "\x00")+"\x00"), "check-ignore", "-z", "--stdin")
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 1 {
+		return nil, nil // none
+	}
+	return splitNUL(out), err
 }
 
 func (w *worktree) gitDir(ctx context.Context) string {

@@ -5,9 +5,6 @@ package cli
 import (
 	"context"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -27,7 +24,6 @@ import (
 	"fettle/cli/tune"
 	"fettle/cli/watch"
 	"fettle/cli/why"
-	"fettle/internal/build"
 	"fettle/remedy"
 	"fettle/run"
 	"fettle/trap"
@@ -56,28 +52,12 @@ func start(a *app.App, args []string) int {
 		return code
 	}
 	a.Program = "fettle"
-	stdout, unwritten := app.Sticky(a.Stdout)
-	a.Stdout = stdout
-	err := execute(a, args)
-	if werr := unwritten(); werr != nil && !a.Acted {
-		err = app.Failf("writing the output: %w", werr)
-	}
-	return a.End(err)
-}
-
-func execute(a *app.App, args []string) error {
 	if len(args) == 1 && (args[0] == "--version" || args[0] == "-v") {
-		return version(a)
+		return a.Finish(func() error { return version(a) })
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := app.Interruptible(context.Background())
 	defer stop()
-	context.AfterFunc(ctx, stop) // the second Ctrl-C ends fettle on the spot
-	root := tree(a)
-	root.SetArgs(why.KeepMessages(args))
-	root.SetIn(a.Stdin)
-	root.SetOut(a.Stdout)
-	root.SetErr(a.Stderr)
-	return root.ExecuteContext(ctx)
+	return a.Execute(ctx, why.KeepMessages(args), func() *cobra.Command { return tree(a) })
 }
 
 // tree is all verbs.
@@ -87,14 +67,8 @@ func tree(a *app.App) *cobra.Command {
 		Short: "Find, explain, fix and undo the traps that Linux hosts fall into",
 		Long: `fettle knows the traps that Linux hosts fall into: the defaults that bite, the
 settings that undo each other, the versions with a bug.`,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		Version:       build.Version(),
-
 		PersistentPreRunE: a.Prepare,
 	}
-	c.SetUsageFunc(app.Usage)
-	c.SetHelpCommand(app.HelpCmd())
 	c.PersistentFlags().StringVar(&a.Rules.Dir, "traps", "", "also load the rules in `DIR` (see fettle lore)")
 	c.MarkPersistentFlagDirname("traps")
 	c.AddCommand(check.Cmd(a), capture.Cmd(a))
@@ -104,9 +78,7 @@ settings that undo each other, the versions with a bug.`,
 	c.AddCommand(watch.Cmd(a), measure.Cmd(a), tune.Cmd(a), totp.Cmd(a), netboot.Cmd(a), serialname.Cmd(a), app.InLab("lab", "Show a trap, and its fix, on a real kernel in a throwaway machine"),
 		app.InLab("bisect", "Find the commits that moved a figure, by the figure itself"),
 		app.InLab("new", "Begin a trap in fettle's own sources"))
-	c.AddCommand(versionCmd(a), app.ManCmd())
+	c.AddCommand(app.InAgent("Check this host now and then, and tell a hub"))
 	c.AddCommand(app.InLab("keypath", "Signature paths between OpenPGP keys"))
-	c.InitDefaultCompletionCmd()
-	app.RefuseOtherShells(c)
-	return c
+	return app.Grow(c, versionCmd(a))
 }

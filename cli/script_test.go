@@ -21,12 +21,23 @@ func TestMain(m *testing.M) {
 		os.Exit(cli.MainWith(cli.EvilTraps(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) // a child of the tests in package cli
 	}
 	testscript.Main(m, map[string]func(){
-		"fettle":      func() { os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"fettle": func() {
+			if exe, _ := os.Executable(); isFar(exe) {
+				os.Exit(cli.MainWith(cli.FixTraps(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+			}
+			os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+		},
 		"fettle-lab":  func() { os.Exit(proving.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"fettle-evil": func() { os.Exit(cli.MainWith(cli.EvilTraps(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"fettle-fix":  func() { os.Exit(cli.MainWith(cli.FixTraps(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"fettle-sham": func() { os.Exit(cli.MainWith(cli.ShamTraps(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})
+}
+
+// isFar tells whether a program called fettle is the copy of fettle-fix that tests of fix --host put on hosts.
+func isFar(program string) bool {
+	_, err := os.Stat(filepath.Join(filepath.Dir(program), "is-fettle-fix"))
+	return err == nil
 }
 
 // TestScripts runs fettle as its users do: each testdata/script/*.txtar is a session.

@@ -107,8 +107,8 @@ func TestStrangers(t *testing.T) {
 		n     *tally
 		floor [4]float64
 	}{
-		{"tuning", &tuning, [4]float64{90, 95, 3, 97}},
-		{"test", &judged, [4]float64{85, 90, 3, 90}},
+		{"tuning", &tuning, [4]float64{92, 97, 3, 96}},
+		{"test", &judged, [4]float64{85, 94, 3, 93}},
 	} {
 		p := half.n.percents()
 		t.Logf("%s: %d texts on problems that fettle knows: right first %.1f %%, among three %.1f %%, wrong first %.1f %%; %d on others: told so %.1f %%",

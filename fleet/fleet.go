@@ -42,7 +42,7 @@ const (
 type Fleet struct {
 	opt     Options
 	ssh     string
-	control string // folder of the control sockets; "" without
+	control string // folder of the control sockets; "": each connection is a new one
 	own     bool   // control is ours alone, and goes at the end
 	bins    binaries
 
@@ -111,4 +111,11 @@ func (e *Error) Error() string {
 		return e.Host + ": " + e.Why
 	}
 	return "could not reach " + e.Host + ": " + e.Why
+}
+
+// Limited reaches the same hosts, and gives each this long.
+func (f *Fleet) Limited(limit time.Duration) *Fleet {
+	opt := f.opt
+	opt.Limit = limit
+	return &Fleet{opt: opt, ssh: f.ssh, control: f.control, bins: f.bins, open: map[string]bool{}}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 func TestParseHosts(t *testing.T) {
-	got, err := ParseHosts("f", "\ufeffa, b # c\n\nroot@c\nssh://x@[2001:db8::1]:2222\na\n", []string{"z"})
+	got, err := ParseHosts("f", "\ufeffa, b # c\n\nroot@c\nssh://x@[2001:db8::1]:2222\na\n", []string{"z"}, nil)
 	want := []string{"z", "a", "b", "root@c", "ssh://x@[2001:db8::1]:2222"}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v", got, err)
@@ -33,7 +33,7 @@ func TestParseHosts(t *testing.T) {
 		"root@":                   `f:1: host "root@" lacks`,
 		strings.Repeat("a", 5000): `f:1: host "` + strings.Repeat("a", 100) + `" is longer`,
 	} {
-		if _, err := ParseHosts("f", in, nil); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := ParseHosts("f", in, nil, nil); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v", in, err)
 		}
 	}

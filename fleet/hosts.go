@@ -7,9 +7,10 @@ import (
 
 // ParseHosts reads host names separated by commas or, in a file, standing on
 // lines of their own; "#" begins a comment. A host is what ssh takes: a name of its
-// configuration, user@host, or ssh://user@host:port. Later repetitions are
-// dropped. source names the input in errors.
-func ParseHosts(source, text string, into []string) ([]string, error) {
+// configuration, user@host, or ssh://user@host:port. Names with "*" or "?" are
+// patterns, and become what expand makes of them; without expand they are refused.
+// Later repetitions are dropped. source names the input in errors.
+func ParseHosts(source, text string, into []string, expand func(pattern string) ([]string, error)) ([]string, error) {
 	n := 0
 	seen := map[string]bool{}
 	for _, h := range into {
@@ -22,12 +23,20 @@ func ParseHosts(source, text string, into []string) ([]string, error) {
 			if h = strings.TrimSpace(h); h == "" {
 				continue
 			}
-			if err := validHost(h); err != nil {
-				return nil, fmt.Errorf("%s:%d: host %q %w", source, n, h[:min(len(h), 100)], err)
+			names, err := []string{h}, error(nil)
+			if expand != nil && strings.ContainsAny(h, "*?") {
+				if names, err = expand(h); err != nil {
+					return nil, fmt.Errorf("%s:%d: %w", source, n, err)
+				}
 			}
-			if !seen[h] {
-				seen[h] = true
-				into = append(into, h)
+			for _, h := range names {
+				if err := validHost(h); err != nil {
+					return nil, fmt.Errorf("%s:%d: host %q %w", source, n, h[:min(len(h), 100)], err)
+				}
+				if !seen[h] {
+					seen[h] = true
+					into = append(into, h)
+				}
 			}
 		}
 	}

@@ -113,7 +113,7 @@ func parseInventory(b []byte, groups []string) ([]string, error) {
 	slices.Sort(names)
 	var out []string
 	for _, name := range slices.Compact(names) {
-		hosts, err := ParseHosts("inventory host "+name, meta.Hostvars[name].address(name), nil)
+		hosts, err := ParseHosts("inventory host "+name, meta.Hostvars[name].address(name), nil, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -15,10 +15,23 @@ import (
 // What is run on a host is one of these constant scripts, given to /bin/sh
 // whatever the login shell is; so they hold no quote, "!", backslash or
 // newline, which shells read differently. $1 is the SHA-256 of the binary.
+//
+// Hashing the binary takes longer than a short check. So the first run after
+// each boot hashes it, and writes beside it what was hashed: device, inode,
+// size, the times of its last write and change, owner and mode. A run goes by
+// that while the two files are the user's own and the copy is the same to the
+// nanosecond: whoever writes to a file changes its ctime, which nobody but root
+// can set back. A crash can leave other bytes on the disk than those that were
+// hashed; hence the boot's id.
 const (
+	verified = `d="$HOME/.cache/fettle/$1"; f="$d/fettle"; v="$d/verified"; ` +
+		`{ read -r b < /proc/sys/kernel/random/boot_id; read -r w < "$v"; } 2> /dev/null; ` +
+		`s="$b $(stat -c "%d %i %s %y %z %u %a" "$f" 2> /dev/null)"; ` +
+		`ok() { [ -f "$f" ] || return 1; ` +
+		`[ -O "$f" ] && [ -O "$v" ] && [ "$b" ] && [ "$s" = "$w" ] && [ "$s" = "${s%700}700" ] && return 0; ` +
+		`[ "$(sha256sum < "$f")" = "$1  -" ] && { (umask 077; rm -f "$v"; set -C; echo "$s" > "$v") 2> /dev/null; return 0; }; }; `
 	// check the copy, and run it with the arguments that are left
-	verify = `f="$HOME/.cache/fettle/$1/fettle"; ` +
-		`if [ -f "$f" ] && [ "$(sha256sum < "$f")" = "$1  -" ]; then shift; `
+	verify = verified + `if ok "$1"; then shift; `
 	orSay  = `; fi; echo "` + needed + ` $(uname -s) $(uname -m)" >&2; exit 97`
 	runIt  = verify + `exec "$f" "$@"` + orSay
 	sudoIt = verify + `exec sudo -n -- "$f" "$@"` + orSay

@@ -80,12 +80,16 @@ func (f *Fleet) args(host, command string) []string {
 		"BatchMode=yes",
 		fmt.Sprintf("ConnectTimeout=%d", max(1, int(f.opt.Connect.Seconds()))),
 		"ServerAliveInterval=5", "ServerAliveCountMax=3",
-		"ControlMaster=auto", "ControlPath=" + strings.ReplaceAll(f.control, "%", "%%") + "/%C",
-		fmt.Sprintf("ControlPersist=%d", int(persist.Seconds())),
 		"ClearAllForwardings=yes", "ForwardAgent=no", "ForwardX11=no", "PermitLocalCommand=no",
 		"RequestTTY=no", "RemoteCommand=none",
 	} {
 		a = append(a, "-o", o)
+	}
+	if f.control == "" {
+		a = append(a, "-o", "ControlMaster=no", "-o", "ControlPath=none")
+	} else {
+		a = append(a, "-o", "ControlMaster=auto", "-o", "ControlPath="+strings.ReplaceAll(f.control, "%", "%%")+"/%C",
+			"-o", fmt.Sprintf("ControlPersist=%d", int(persist.Seconds())))
 	}
 	return append(a, "--", host, command)
 }
@@ -93,6 +97,11 @@ func (f *Fleet) args(host, command string) []string {
 // run runs one command on a host. in may be nil. The error says that ssh
 // itself failed; otherwise exit is the command's own status.
 func (f *Fleet) run(ctx context.Context, host, command string, in io.Reader, out io.Writer) (exit int, errs string, err error) {
+	return f.stream(ctx, host, command, in, out, nil)
+}
+
+// stream is run; also, if it is not nil, gets all of standard error.
+func (f *Fleet) stream(ctx context.Context, host, command string, in io.Reader, out, also io.Writer) (exit int, errs string, err error) {
 	f.mu.Lock()
 	f.open[host] = true
 	f.mu.Unlock()
@@ -100,6 +109,9 @@ func (f *Fleet) run(ctx context.Context, host, command string, in io.Reader, out
 	cmd.Stdin, cmd.Stdout = in, out
 	tail := &tailBuffer{max: 8 << 10}
 	cmd.Stderr = tail
+	if also != nil {
+		cmd.Stderr = io.MultiWriter(tail, also)
+	}
 	// A group of its own: jump hosts and proxy commands die with ssh.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -137,9 +149,18 @@ func (f *Fleet) Close() error {
 	return os.RemoveAll(f.control)
 }
 
+// Anew reaches the same hosts, each time over a connection of its own: what shows
+// that one can still log in.
+func (f *Fleet) Anew() *Fleet {
+	return &Fleet{opt: f.opt, ssh: f.ssh, bins: f.bins, open: map[string]bool{}}
+}
+
 // hangUp asks a control master to go: one that holds a stuck connection, or
 // one whose socket is about to vanish.
 func (f *Fleet) hangUp(host string) {
+	if f.control == "" {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	a := []string{"-O", "exit"}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"fettle/internal/sorted"
 	"fettle/report"
 	"fettle/trap"
 )
@@ -64,7 +65,7 @@ func Compare(a, b *report.Document) []Change {
 			out = append(out, c)
 		}
 	}
-	slices.SortStableFunc(out, func(x, y Change) int {
+	sorted.By(out, func(x, y Change) int {
 		return cmp.Or(cmp.Compare(order[x.Kind], order[y.Kind]), cmp.Compare(y.Severity(), x.Severity()))
 	})
 	return out

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"github.com/google/renameio/v2"
 	"github.com/klauspost/compress/zstd"
 
+	"fettle/internal/sorted"
 	"fettle/report"
 )
 
@@ -54,7 +54,7 @@ func (s Store) Names() ([]string, error) {
 			out = append(out, name)
 		}
 	}
-	slices.SortFunc(out, func(a, b string) int { return strings.Compare(b, a) })
+	sorted.By(out, func(a, b string) int { return strings.Compare(b, a) })
 	return out, nil
 }
 

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"strconv"
 	"strings"
 )
 
@@ -194,13 +195,13 @@ func nspawnAt(parts []string, name string) (string, int) {
 	if len(parts) == 1 || parts[1] == "supervisor" {
 		return "", 0
 	}
-	return "nspawn/" + unescapeUnit(name), 1
+	return "nspawn/" + UnescapeUnit(name), 1
 }
 
 // machineAt is what systemd-machined keeps: containers of nspawn and of libvirt.
 // The process of a virtual machine is one of the host's.
 func machineAt(parts []string, name string) (string, int) {
-	name = unescapeUnit(name)
+	name = UnescapeUnit(name)
 	if strings.HasPrefix(name, "qemu-") || len(parts) > 1 && parts[1] == "supervisor" {
 		return "", 0
 	}
@@ -210,8 +211,22 @@ func machineAt(parts []string, name string) (string, int) {
 	return "nspawn/" + name, 1
 }
 
-// unescapeUnit undoes systemd-escape(1) as far as names of machines need it.
-func unescapeUnit(s string) string { return strings.ReplaceAll(s, `\x2d`, "-") }
+// UnescapeUnit undoes the escapes in a unit's name, as \x2d for a hyphen. A hyphen
+// that stands for a slash, as in the unit of a path, is left alone (systemd-escape(1)).
+func UnescapeUnit(name string) string {
+	var b strings.Builder
+	for i := 0; i < len(name); i++ {
+		if esc := name[i:]; len(esc) >= 4 && esc[:2] == `\x` {
+			if c, err := strconv.ParseUint(esc[2:4], 16, 8); err == nil {
+				b.WriteByte(byte(c))
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(name[i])
+	}
+	return b.String()
+}
 
 // isContainerID tells whether s is what OCI's runtimes call a container by: 64
 // hexadecimal digits.

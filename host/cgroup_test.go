@@ -132,3 +132,11 @@ func FuzzOwnerOf(f *testing.F) {
 		}
 	})
 }
+
+func TestUnescapeUnit(t *testing.T) {
+	for name, want := range map[string]string{`my\x2dbox`: "my-box", `a-b`: "a-b", `\x2`: `\x2`, `\xzz`: `\xzz`, `b\xc3\xbc`: "bü"} {
+		if got := UnescapeUnit(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}

@@ -99,6 +99,18 @@ var Commands = map[string]CommandSpec{
 		Allow: func(args []string) bool { return len(args) == 0 }, // further ones clear the ring
 		Limit: 4 * time.Second, MaxOutput: 16 << 20,
 	},
+	"dmidecode": {
+		Paths: []string{"/usr/sbin/dmidecode", "/sbin/dmidecode"},
+		Allow: func(args []string) bool { return len(args) == 0 }, // further ones write dumps
+		Limit: 5 * time.Second, MaxOutput: 4 << 20,
+	},
+	"ipmitool": {
+		Paths: []string{"/usr/bin/ipmitool", "/bin/ipmitool"},
+		// The host's own BMC, through the kernel's driver.
+		Allow: func(args []string) bool { return slices.Equal(args, []string{"-I", "open", "sol", "info", "1"}) },
+		Limit: 10 * time.Second, MaxOutput: 1 << 20,
+		Write: []string{"/dev/ipmi0", "/dev/ipmi/0", "/dev/ipmidev/0"}, // questions are ioctls of it
+	},
 	"rpm": {
 		Paths: []string{"/usr/bin/rpm", "/bin/rpm"},
 		Allow: func(args []string) bool {

@@ -29,6 +29,11 @@ func TestAllowed(t *testing.T) {
 		"cat /etc/shadow":                                  false,
 		"ss -ltn":                                          true,
 		"ss -K dst 192.0.2.1":                              false, // ends connections
+		"dmidecode":                                        true,
+		"dmidecode --dump-bin /etc/x":                      false,
+		"ipmitool -I open sol info 1":                      true,
+		"ipmitool -I open sol set enabled true 1":          false,
+		"ipmitool -I lanplus -H 192.0.2.1 sol info 1":      false,
 		"dmsetup status":                                   true,
 		"dmsetup targets":                                  true,
 		"dmsetup remove x":                                 false,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"syscall"
 )
 
@@ -57,5 +58,5 @@ func Reason(err error) string {
 	case errors.Is(err, context.Canceled):
 		return "interrupted"
 	}
-	return err.Error()
+	return strings.ReplaceAll(err.Error(), "\n", "; ") // of errors.Join
 }

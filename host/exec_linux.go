@@ -42,23 +42,32 @@ func runCommand(ctx context.Context, c Command) (Output, error) {
 // Exec runs argv under the limits of spec: no input, clean environment, own
 // process group that is killed as a whole, bounded output.
 func Exec(ctx context.Context, spec CommandSpec, argv []string) (Output, error) {
-	return ExecFile(ctx, spec, argv[0], argv)
+	return execute(ctx, spec, argv, syscall.SysProcAttr{Setpgid: true}, func(run func()) error { run(); return nil })
 }
 
-// ExecFile is Exec of a file under another name, argv[0].
-func ExecFile(ctx context.Context, spec CommandSpec, file string, argv []string) (Output, error) {
+// ExecIn is Exec in a thread: in calls run, which starts argv and waits for its
+// end, in a thread that it has made ready, or tells why it does not. The
+// command inherits what that thread gave up, and ends when the thread does.
+func ExecIn(ctx context.Context, spec CommandSpec, argv []string, in func(run func()) error) (Output, error) {
+	return execute(ctx, spec, argv, syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}, in)
+}
+
+func execute(ctx context.Context, spec CommandSpec, argv []string, attr syscall.SysProcAttr, in func(run func()) error) (Output, error) {
 	ctx, cancel := context.WithTimeout(ctx, spec.Limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, file)
+	cmd := exec.CommandContext(ctx, argv[0])
 	cmd.Args, cmd.Env, cmd.Dir = argv, CleanEnv, "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = &attr
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
 	out, errs := &bounded{max: spec.MaxOutput}, &bounded{max: spec.MaxOutput}
 	cmd.Stdout, cmd.Stderr = out, errs
 	done := make(chan error, 1)
 	go func() {
-		err := cmd.Run()
+		var err error
+		if refused := in(func() { err = cmd.Run() }); refused != nil {
+			err = refused
+		}
 		if errors.Is(err, exec.ErrWaitDelay) { // something it left behind holds its output open
 			syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		}

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -58,8 +59,10 @@ func (l *Log) Err() error {
 		return nil
 	case l.Denied:
 		return fmt.Errorf("%s: %w", l.Missing, ErrDenied)
+	case l.Missing == ErrNoSystemd.Error():
+		return ErrNoSystemd
 	}
-	return fmt.Errorf("%s", l.Missing)
+	return errors.New(l.Missing)
 }
 
 // Journal reads the log of this boot, as far back as its bounds allow: some

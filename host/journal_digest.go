@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"fettle/internal/sorted"
 )
 
 // Bounds of a digest.
@@ -93,7 +95,7 @@ func (d *Digest) thin() {
 	for k := range d.at {
 		keys = append(keys, k)
 	}
-	slices.SortFunc(keys, func(a, b string) int {
+	sorted.By(keys, func(a, b string) int {
 		x, y := d.at[a], d.at[b]
 		return cmp.Or(cmp.Compare(x.Count, y.Count), cmp.Compare(x.seq, y.seq))
 	})
@@ -106,7 +108,7 @@ func (d *Digest) thin() {
 func (d *Digest) Log(source string) Log {
 	l := d.log
 	l.Source = source
-	all := slices.SortedFunc(maps.Values(d.at), func(a, b *counted) int { return cmp.Compare(a.seq, b.seq) })
+	all := sorted.Of(maps.Values(d.at), func(a, b *counted) int { return cmp.Compare(a.seq, b.seq) })
 	for _, m := range all {
 		l.Messages = append(l.Messages, m.Message)
 	}
@@ -115,7 +117,7 @@ func (d *Digest) Log(source string) Log {
 
 // frequent keeps the n messages that were said most often.
 func (l *Log) frequent(n int) {
-	slices.SortStableFunc(l.Messages, func(a, b Message) int { return cmp.Compare(b.Count, a.Count) })
+	sorted.By(l.Messages, func(a, b Message) int { return cmp.Compare(b.Count, a.Count) })
 	l.Messages = l.Messages[:min(n, len(l.Messages))]
 }
 

@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -11,38 +10,18 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"fettle/internal/netdump"
 	"fettle/internal/octets"
 )
-
-// dumpTries is how often a dump is begun anew that the kernel interrupted.
-// With one link of 2,000 going up and down all the time, about every other is.
-const dumpTries = 50
-
-// whole repeats a netlink dump that did not show one state: something changed
-// meanwhile (NLM_F_DUMP_INTR, netlink(7)), or a signal came.
-func whole[T any](ctx context.Context, dump func() ([]T, error)) ([]T, error) {
-	for try := 1; ; try++ {
-		list, err := dump()
-		if !errors.Is(err, netlink.ErrDumpInterrupted) && !errors.Is(err, unix.EINTR) {
-			return list, err
-		}
-		if try == dumpTries {
-			return nil, fmt.Errorf("it changed each of %d times that it was read: %w", try, err)
-		}
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-	}
-}
 
 // readLinks asks rtnetlink for all links and addresses and writes them as
 // `ip -j -d address show` would.
 func readLinks(ctx context.Context) ([]byte, error) {
-	links, err := whole(ctx, netlink.LinkList)
+	links, err := netdump.Links(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("listing links over netlink: %w", err)
+		return nil, err
 	}
-	addrs, err := whole(ctx, func() ([]netlink.Addr, error) { return netlink.AddrList(nil, netlink.FAMILY_ALL) })
+	addrs, err := netdump.Whole(ctx, func() ([]netlink.Addr, error) { return netlink.AddrList(nil, netlink.FAMILY_ALL) })
 	if err != nil {
 		return nil, fmt.Errorf("listing addresses over netlink: %w", err)
 	}
@@ -140,16 +119,16 @@ func addrOf(a netlink.Addr) Addr {
 // readRoutes6 asks rtnetlink for the IPv6 routes of all tables and writes them
 // as `ip -j -6 route show table all` would.
 func readRoutes6(ctx context.Context) ([]byte, error) {
-	routes, err := whole(ctx, func() ([]netlink.Route, error) {
+	routes, err := netdump.Whole(ctx, func() ([]netlink.Route, error) {
 		// RTA_TABLE 0 as filter is "all tables", netlink.RouteListFiltered.
 		return netlink.RouteListFiltered(netlink.FAMILY_V6, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing IPv6 routes over netlink: %w", err)
 	}
-	links, err := whole(ctx, netlink.LinkList)
+	links, err := netdump.Links(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("listing links over netlink: %w", err)
+		return nil, err
 	}
 	names := map[int]string{}
 	for _, l := range links {

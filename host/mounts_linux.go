@@ -58,7 +58,7 @@ func parseMountinfo(s string) []mount {
 func (m *mountTable) of(name string) (mount, bool) {
 	m.load()
 	for _, mt := range m.mounts {
-		if mt.point == "/" || name == mt.point || strings.HasPrefix(name, mt.point+"/") {
+		if rest, ok := strings.CutPrefix(name, mt.point); ok && (mt.point == "/" || rest == "" || rest[0] == '/') {
 			return mt, true
 		}
 	}
@@ -69,6 +69,9 @@ func (m *mountTable) of(name string) (mount, bool) {
 // host's own root is touched all the same: a diskless machine lives on it, and
 // who names a root folder there wants it read.
 func (m *mountTable) touchable(name string) error {
+	if m.load(); !m.remote {
+		return nil
+	}
 	mt, ok := m.of(name)
 	if !ok || !mt.network || mt.point == "/" {
 		return nil

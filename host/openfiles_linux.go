@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"fettle/internal/sorted"
 )
 
 // readOpenFiles looks through /proc/PID/fd, /proc/PID/exe and the executable
@@ -59,7 +61,7 @@ func scanOpenFiles(ctx context.Context, m *mountTable) (OpenFiles, error) {
 		})
 	}
 	wg.Wait()
-	slices.SortFunc(res.Files, func(a, b OpenFile) int {
+	sorted.By(res.Files, func(a, b OpenFile) int {
 		return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.FD, b.FD), cmp.Compare(a.Path, b.Path))
 	})
 	slices.Sort(res.Refused)

@@ -160,8 +160,24 @@ func (t *tree) ofKernel(name string) bool {
 	return top == "proc" || top == "sys"
 }
 
-// lstat looks at a name whose folders are resolved; target is a symlink's.
+// attribute tells of the kernel's files that may be opened before they are
+// looked at: there is no device among them. Magic links, which lead to devices,
+// too, are deeper below /proc/PID (proc_pid_fd(5)).
+func (t *tree) attribute(name string) bool {
+	if !t.ofKernel(name) || strings.Contains(name, "/..") {
+		return false
+	}
+	return strings.HasPrefix(name, "/sys/") || strings.HasPrefix(name, "/proc/sys/") || strings.Count(name, "/") <= 3
+}
+
+// lstat looks at a name whose folders are resolved; target is a symlink's, as
+// it was when its owner was looked at.
 func (t *tree) lstat(name string) (st unix.Stat_t, target string, err error) {
+	if t.fd == unix.AT_FDCWD { // nearly nothing is a symlink, and this is one call instead of three
+		if err := t.stat(name, &st, false); err != nil || st.Mode&unix.S_IFMT != unix.S_IFLNK {
+			return st, "", err
+		}
+	}
 	fd, err := t.openat(name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC)
 	if err != nil {
 		return st, "", err

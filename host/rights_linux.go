@@ -8,9 +8,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"fettle/internal/asuser"
 )
 
 // rights are what the kernel asks for when a file is opened: the user and
@@ -48,25 +49,8 @@ func (r rights) do(f func() error) error {
 	return f()
 }
 
-// take gives the calling thread these rights. Package syscall would give them
-// to all threads.
-func (r rights) take() error {
-	var first unsafe.Pointer
-	if len(r.groups) > 0 {
-		first = unsafe.Pointer(&r.groups[0])
-	}
-	if _, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(r.groups)), uintptr(first), 0); errno != 0 {
-		return fmt.Errorf("setting groups: %w", errno)
-	}
-	// Neither call tells of failure: each returns what was in force before it.
-	for _, c := range []struct{ call, id uint32 }{{unix.SYS_SETFSGID, r.gid}, {unix.SYS_SETFSUID, r.uid}} {
-		unix.RawSyscall(uintptr(c.call), uintptr(c.id), 0, 0)
-		if now, _, _ := unix.RawSyscall(uintptr(c.call), ^uintptr(0), 0, 0); uint32(now) != c.id {
-			return unix.EPERM
-		}
-	}
-	return nil
-}
+// take gives the calling thread these rights.
+func (r rights) take() error { return asuser.Become(r.uid, r.gid, r.groups) }
 
 // members are the users and groups of a root's own files.
 type members struct {

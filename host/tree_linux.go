@@ -67,8 +67,8 @@ func (t *tree) link(name string) (string, error) {
 }
 
 func readlinkFD(fd int) (string, error) {
-	buf := make([]byte, unix.PathMax)
-	n, err := unix.Readlinkat(fd, "", buf)
+	var buf [unix.PathMax]byte
+	n, err := unix.Readlinkat(fd, "", buf[:])
 	if err == unix.ENOENT { // readlinkat(2): what an empty path says of a descriptor that is no symlink
 		err = unix.EINVAL
 	}
@@ -99,6 +99,13 @@ func (t *tree) openRegular(ctx context.Context, name string) (fd int, st unix.St
 	fd = -1
 	err = t.under(ctx, name, false, func(pl place) error {
 		users = pl.uid != 0
+		if t.attribute(pl.path) {
+			if fd, err = t.reopen(pl.path, &st); err == nil && secretBehind(name, t.opened(fd, pl.path)) {
+				unix.Close(fd)
+				fd, err = -1, ErrSecret
+			}
+			return err
+		}
 		at, err := t.openat(pl.path, unix.O_PATH|unix.O_CLOEXEC)
 		if err != nil {
 			return err
@@ -145,10 +152,12 @@ func (t *tree) reopen(real string, st *unix.Stat_t) (int, error) {
 // opened is the path of what a descriptor holds, as seen from the tree's root;
 // without /proc it is what was asked for.
 func (t *tree) opened(fd int, asked string) string {
-	real, err := os.Readlink(procFD(fd))
+	var buf [unix.PathMax]byte
+	n, err := unix.Readlink(procFD(fd), buf[:])
 	if err != nil {
 		return asked
 	}
+	real := string(buf[:n])
 	if t.mounts.base != "" {
 		real = "/" + strings.TrimPrefix(strings.TrimPrefix(real, t.mounts.base), "/")
 	}
@@ -260,20 +269,34 @@ func (t *tree) ReadDir(ctx context.Context, name string) ([]Entry, error) {
 }
 
 func (t *tree) Stat(ctx context.Context, name string, follow bool) (Info, error) {
-	flags := unix.O_PATH
-	if !follow {
-		flags |= unix.O_NOFOLLOW
-	}
-	fd, err := t.open(ctx, name, flags)
+	var st unix.Stat_t
+	err := t.under(ctx, name, !follow, func(pl place) error { return t.stat(pl.path, &st, follow) })
 	if err != nil {
 		return Info{}, pathError("stat", name, err)
 	}
-	defer unix.Close(fd)
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return Info{}, pathError("stat", name, err)
-	}
 	return infoOf(&st), nil
+}
+
+// stat looks at what was found touchable, and mounts nothing.
+func (t *tree) stat(name string, st *unix.Stat_t, follow bool) error {
+	if t.fd == unix.AT_FDCWD {
+		flags := unix.AT_NO_AUTOMOUNT
+		if !follow {
+			flags |= unix.AT_SYMLINK_NOFOLLOW
+		}
+		_, err := retry(func() (int, error) { return 0, unix.Fstatat(unix.AT_FDCWD, name, st, flags) })
+		return err
+	}
+	flags := unix.O_PATH | unix.O_CLOEXEC
+	if !follow {
+		flags |= unix.O_NOFOLLOW
+	}
+	fd, err := t.openat(name, flags)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Fstat(fd, st)
 }
 
 func infoOf(st *unix.Stat_t) Info {

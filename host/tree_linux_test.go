@@ -103,6 +103,17 @@ func TestReadingOpensNoDevice(t *testing.T) {
 	l.ReadFile(t.Context(), fifo, 10)
 	l.Stat(t.Context(), fifo, true)
 	l.Xattr(t.Context(), fifo, "user.x")
+	at, err := unix.Open(fifo, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(at)
+	t.Chdir(dir)
+	for _, way := range []string{fmt.Sprint("/proc/self/fd/", at), "/proc/self/root" + fifo, "/proc/self/cwd/fifo", "/proc/sys/../self/cwd/fifo"} {
+		if _, err := l.ReadFile(t.Context(), way, 10); !errors.Is(err, ErrNotRegular) {
+			t.Errorf("%s: %v", way, err)
+		}
+	}
 	if opened() {
 		t.Error("the fifo was opened")
 	}

@@ -42,6 +42,18 @@ func (u Unit) Active() bool { return u.ActiveState == "active" || u.ActiveState 
 const unitProperties = "Id,LoadState,ActiveState,SubState,UnitFileState,FragmentPath,Type,MainPID,CanReload," +
 	"RefuseManualStart,RefuseManualStop,NeedDaemonReload"
 
+// Systemd is nil where systemd runs this host, else ErrNoSystemd or ErrNotRunning.
+func (h *Host) Systemd(ctx context.Context) error {
+	if !h.Running() {
+		return ErrNotRunning
+	}
+	// sd_booted(3): the folder exists if and only if systemd is process 1.
+	if _, err := h.Stat(ctx, "/run/systemd/system"); IsAbsent(err) {
+		return ErrNoSystemd
+	}
+	return nil
+}
+
 // Unit reads the state of one systemd unit. A unit that systemd does not know
 // is no error: its LoadState is not-found. ErrNoSystemd: no systemd runs here.
 func (h *Host) Unit(ctx context.Context, name string) (Unit, error) {
@@ -62,12 +74,8 @@ func (h *Host) Units(ctx context.Context, names ...string) (map[string]Unit, err
 	if len(names) == 0 {
 		return out, nil
 	}
-	if !h.Running() {
-		return nil, wrap("asking systemd about", names[0], ErrNotRunning)
-	}
-	// sd_booted(3): the folder exists if and only if systemd is process 1.
-	if _, err := h.Stat(ctx, "/run/systemd/system"); IsAbsent(err) {
-		return nil, ErrNoSystemd
+	if err := h.Systemd(ctx); err != nil {
+		return nil, err
 	}
 	args := append([]string{"show", "--property=" + unitProperties, "--"}, names...)
 	res, err := h.Run(ctx, "systemctl", args...)

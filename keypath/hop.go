@@ -25,9 +25,18 @@ type Hop struct {
 // Valid tells whether the hop counts.
 func (h *Hop) Valid() bool { return len(h.Against) == 0 }
 
-// patience is how many claims of signatures on one key may prove false before
-// the others are verified as soon as they are met. Then somebody forged them.
-const patience = 8
+// patience is how many claims of signatures on one key, or by one, may prove
+// false before the others are verified as soon as they are met: then somebody
+// forged them. After general ones that prove false, that goes for all.
+const (
+	patience = 8
+	general  = 512
+)
+
+// forged tells whether claims of the one key on the other have lost their credit.
+func (w *Web) forged(from, to Key) bool {
+	return w.lies > general || w.lied[to] > patience || w.lied[from] > patience
+}
 
 // Hop verifies one key's signatures on another, and both keys.
 func (w *Web) Hop(e Edge, from, to Key) *Hop {
@@ -37,7 +46,9 @@ func (w *Web) Hop(e Edge, from, to Key) *Hop {
 	h := w.hop(from, to)
 	w.hops[e] = h
 	if !h.Valid() {
-		w.forged[to]++
+		w.lied[to]++
+		w.lied[from]++
+		w.lies++
 	}
 	return h
 }

@@ -13,9 +13,9 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/renameio/v2"
+	"golang.org/x/sys/unix"
 
 	"fettle/conf/openpgp"
 )
@@ -226,7 +226,7 @@ func (x *Index) sound() bool {
 
 // Load reads an index that was kept, if its sources are still as they were.
 func Load(file string, sources []Source) (*Index, error) {
-	raw, err := os.ReadFile(file)
+	raw, err := mapped(file)
 	if err != nil {
 		return nil, fmt.Errorf("reading the index: %w", err)
 	}
@@ -238,6 +238,24 @@ func Load(file string, sources []Source) (*Index, error) {
 		return nil, fmt.Errorf("%s: the keyrings have changed", file)
 	}
 	return x, nil
+}
+
+// mapped is a file as memory, until the process ends. Save replaces the file as
+// a whole, so that what is mapped stays as it is.
+func mapped(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if st.Size() == 0 || !st.Mode().IsRegular() {
+		return nil, errors.New("not an index")
+	}
+	return unix.Mmap(int(f.Fd()), 0, int(st.Size()), unix.PROT_READ, unix.MAP_PRIVATE)
 }
 
 // Save keeps the index, for its owner alone.
@@ -263,11 +281,9 @@ func (x *Index) Fingerprint(k Key) openpgp.Fingerprint {
 	return openpgp.Fingerprint(r[:r[32]])
 }
 
-// facts is what the key's packet says of it.
-func (x *Index) facts(k Key) openpgp.Key {
-	r := x.record(k)
-	return openpgp.Key{Fingerprint: x.Fingerprint(k), Algorithm: openpgp.Algorithm(r[33]), Version: int(r[35]),
-		Bits: int(x.word(k, 0)), Created: time.Unix(int64(x.word(k, 1)), 0)}
+// short tells whether the key is, by its packet.
+func (x *Index) short(k Key) bool {
+	return openpgp.Key{Algorithm: openpgp.Algorithm(x.record(k)[33]), Bits: int(x.word(k, 0))}.Short()
 }
 
 // until is the latest end that any self-signature gives the key; 0: it has none.
@@ -277,12 +293,15 @@ func (x *Index) claimsRevoked(k Key) bool { return x.record(k)[34]&flagRevoked !
 
 // Names are the key's user ids, cut short.
 func (x *Index) Names(k Key) []string {
-	t := x.text[x.word(k, 5):x.word(k+1, 5)]
+	t := x.nameText(k)
 	if len(t) == 0 {
 		return nil
 	}
 	return strings.Split(string(t), "\n")
 }
+
+// nameText is the names, each but the last with a new line.
+func (x *Index) nameText(k Key) []byte { return x.text[x.word(k, 5):x.word(k+1, 5)] }
 
 func (x *Index) blocksOf(k Key) (out []block) {
 	for i := x.word(k, 3); i < x.word(k+1, 3); i++ {

@@ -206,7 +206,7 @@ func (w *Web) signingKey(k Key, c *certificate) (*packet.PublicKey, error) {
 
 func (w *Web) byFingerprint(f openpgp.Fingerprint) (Key, bool) {
 	for k := range Key(w.Keys) {
-		if w.Fingerprint(k) == f {
+		if r := w.record(k); string(r[:r[32]]) == string(f) {
 			return k, true
 		}
 	}

@@ -1,6 +1,7 @@
 package keypath
 
 import (
+	"bytes"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -20,6 +21,9 @@ func (w *Web) Find(text string) []Key {
 	want := strings.ToLower(strings.TrimSpace(text))
 	var exact, part []Key
 	for k := range Key(w.Keys) {
+		if !bytes.Contains(bytes.ToLower(w.nameText(k)), []byte(want)) {
+			continue
+		}
 		switch closest(w.Names(k), want) {
 		case 2:
 			exact = append(exact, k)

@@ -25,13 +25,14 @@ type Web struct {
 	keys    map[Key]*KeyState
 	hops    map[Edge]*Hop
 	signing map[Key]*packet.PublicKey
-	forged  map[Key]int // how many claims proved false, by signee
+	lied    map[Key]int // how many claims proved false, by signee and by signer
+	lies    int         // in all
 }
 
 // NewWeb looks at an index under a policy.
 func NewWeb(x *Index, p Policy) *Web {
 	return &Web{Index: x, Policy: p, now: uint32(p.Now.Unix()), files: map[int]*opened{}, certs: map[Key]*certificate{},
-		keys: map[Key]*KeyState{}, hops: map[Edge]*Hop{}, signing: map[Key]*packet.PublicKey{}, forged: map[Key]int{}}
+		keys: map[Key]*KeyState{}, hops: map[Edge]*Hop{}, signing: map[Key]*packet.PublicKey{}, lied: map[Key]int{}}
 }
 
 // Close ends the reading of keyrings.
@@ -62,7 +63,7 @@ func (w *Web) opened(source int) (*opened, error) {
 // plausible tells whether a key may be live, by what it says of itself. No
 // verification can make a key live that this refuses.
 func (w *Web) plausible(k Key) bool {
-	return w.until(k) > w.now && (w.Policy.AllowShort || !w.facts(k).Short())
+	return w.until(k) > w.now && (w.Policy.AllowShort || !w.short(k))
 }
 
 // live tells whether a key may be on a path. Only what speaks against a key
@@ -89,7 +90,7 @@ func (w *Web) counts(e Edge, from, to Key) bool {
 	if until <= w.now || !w.live(from) {
 		return false
 	}
-	if w.edgeWord(e, 3)&flagRevoked != 0 || w.forged[to] > patience {
+	if w.edgeWord(e, 3)&flagRevoked != 0 || w.forged(from, to) {
 		return w.Hop(e, from, to).Valid()
 	}
 	return true

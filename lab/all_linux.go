@@ -20,7 +20,7 @@ func PlayAll(ctx context.Context, jobs []Job, parallel int, each func(Outcome)) 
 	if free := availableMiB(); free > 0 {
 		largest := 0
 		for _, j := range jobs {
-			largest = max(largest, j.Needs().memory(j.Options))
+			largest = max(largest, j.Needs().allMemory(j.Options))
 		}
 		parallel = min(parallel, max(1, free/(largest+overheadMiB)))
 	}

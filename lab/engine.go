@@ -36,9 +36,12 @@ func UML() (Kernel, error) {
 // throwaway machine covers with its own.
 const kernelFD = "/proc/self/fd/6"
 
+// acpiFD is a table of the firmware's, where there is one.
+const acpiFD = "/proc/self/fd/7"
+
 // argv is the command that boots k under its engine. Descriptors: 3 is the
 // image, 4 is what the guest's channel is written to, 5 is its (silent) input,
-// 6 is the kernel.
+// 6 is the kernel, 7 an ACPI table.
 func (k Kernel) argv(memMiB int, opt Options) ([]string, error) {
 	switch k.Engine {
 	case "uml":
@@ -65,7 +68,14 @@ func (k Kernel) argv(memMiB int, opt Options) ([]string, error) {
 			// What the guest has flushed stays with the file; the host's own disk is not in it.
 			accel = append(accel, "-drive", "if=virtio,format=raw,cache=unsafe,file="+diskFile)
 		}
-		return append([]string{qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-m", fmt.Sprint(memMiB),
+		if opt.client != nil {
+			accel = append(accel, opt.client.beside()...)
+		}
+		if opt.acpi != nil {
+			accel = append(accel, "-acpitable", "file="+acpiFD)
+		}
+		// The machine's memory is not offered for merging: this host's KSM is none of its business.
+		return append([]string{qemu, "-machine", "mem-merge=off", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-m", fmt.Sprint(memMiB),
 			"-kernel", kernelFD, "-initrd", "/proc/self/fd/3", "-append", "console=ttyS0 panic=-1 quiet",
 			"-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console", "-serial", "file:/proc/self/fd/4"}, append(accel, opt.devices...)...), nil
 	}

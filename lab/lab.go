@@ -29,6 +29,8 @@ type Scenario struct {
 	Vanishes bool
 	// CheckArgs are further arguments of fettle check ("--sample", "2s").
 	CheckArgs []string
+	// FixArgs are further arguments of fettle fix ("--with", "NAME=VALUE").
+	FixArgs []string `json:",omitempty"`
 	// Probes are commands whose first line of output is shown before the fix,
 	// after it, and after the undo.
 	Probes []Probe
@@ -49,6 +51,10 @@ type Needs struct {
 	BuiltTools []string `json:",omitempty"`
 	// Devices are further arguments of qemu, for its devices.
 	Devices []string `json:",omitempty"`
+	// Client is a second machine, which boots over the network from this one; qemu alone.
+	Client *Client `json:",omitempty"`
+	// ACPI is a further table of the firmware's, header and all; qemu alone.
+	ACPI []byte `json:",omitempty"`
 
 	Modules []string // kernel modules to load, with those they depend on
 	Tools   []string // programs of the host, copied with their libraries

@@ -39,6 +39,20 @@ func boot(opt Options, img *os.File, memMiB int, each func(message)) (*machine, 
 	if err != nil {
 		return nil, err
 	}
+	var client []string
+	if opt.client != nil {
+		if client, err = opt.client.argv(opt.KVM); err != nil {
+			return nil, err
+		}
+	}
+	table, err := memoryFile("acpi", func(w io.Writer) error {
+		_, err := w.Write(opt.acpi)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer table.Close()
 	kernel, err := os.Open(opt.Kernel.File)
 	if err != nil {
 		return nil, fmt.Errorf("opening the kernel: %w", err)
@@ -53,8 +67,8 @@ func boot(opt Options, img *os.File, memMiB int, each func(message)) (*machine, 
 		return nil, err
 	}
 	m := &machine{console: &tail{also: opt.Console}, leash: leash, done: make(chan error, 1), gone: make(chan struct{})}
-	m.cmd = exec.Command(opt.Init, append([]string{Supervise, room(memMiB, opt.disk)}, argv...)...)
-	m.cmd.ExtraFiles = []*os.File{img, toHost, silent, kernel}
+	m.cmd = exec.Command(opt.Init, append([]string{Supervise, room(memMiB, opt.disk)}, withClient(client, argv)...)...)
+	m.cmd.ExtraFiles = []*os.File{img, toHost, silent, kernel, table}
 	m.cmd.Stdout, m.cmd.Stderr = m.console, m.console
 	if opt.Shell != "" {
 		m.cmd.Stdin, m.cmd.Stdout = os.Stdin, os.Stdout
@@ -130,10 +144,14 @@ func (m *machine) kill() {
 // /proc, starts the kernel, and ends with it, or as soon as the pipe to
 // fettle closes. Being init of its PID namespace, its end is the end of all.
 func Supervisor(args []string) error {
-	if os.Getpid() != 1 || len(args) < 2 {
+	if os.Getpid() != 1 || len(args) < 3 {
 		return errors.New("this verb is for fettle lab alone")
 	}
 	memMiB, disk, err := parseRoom(args[0])
+	if err != nil {
+		return err
+	}
+	client, argv, err := splitClient(args[1:])
 	if err != nil {
 		return err
 	}
@@ -162,9 +180,14 @@ func Supervisor(args []string) error {
 			}
 		}
 	}()
-	files := []*os.File{os.NewFile(3, "image"), os.NewFile(4, "channel"), os.NewFile(5, "silence"), os.NewFile(6, "kernel")}
+	files := []*os.File{os.NewFile(3, "image"), os.NewFile(4, "channel"), os.NewFile(5, "silence"), os.NewFile(6, "kernel"), os.NewFile(7, "acpi")}
+	if len(client) > 0 {
+		if err := startClient(client); err != nil {
+			return err
+		}
+	}
 	for {
-		cmd := exec.Command(args[1], args[2:]...)
+		cmd := exec.Command(argv[0], argv[1:]...)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 		cmd.ExtraFiles = files
 		cmd.Dir = "/tmp"
@@ -172,6 +195,19 @@ func Supervisor(args []string) error {
 			return err
 		}
 	}
+}
+
+// startClient starts the second machine. It ends with the supervisor, as all do.
+func startClient(argv []string) error {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.Dir = "/tmp"
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting the client: %w", err)
+	}
+	gone := make(chan error, 1)
+	go func() { gone <- cmd.Wait() }()
+	return awaitClient(gone)
 }
 
 // tail keeps the last lines of a console and passes them on where asked.

@@ -22,7 +22,9 @@ type Options struct {
 	Shell string
 
 	devices []string // what the scenario's needs say
-	disk    int      // MiB of the disk that outlives a restart; 0 is none
+	client  *Client  // likewise
+	acpi    []byte
+	disk    int // MiB of the disk that outlives a restart; 0 is none
 }
 
 // GuestFettle is where a guest has the fettle that is proven.

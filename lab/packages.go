@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 )
@@ -19,6 +20,8 @@ var packageOf = map[string]string{
 	"sshd": "openssh-server", "ssh": "openssh-client", "ssh-keygen": "openssh-client",
 	"security/pam_unix.so": "libpam-modules", "security/pam_google_authenticator.so": "libpam-google-authenticator",
 	"libnss_mdns4.so.2": "libnss-mdns", "kill": "procps", "run-parts": "debianutils", "sh": "dash",
+	ovmf: "ovmf", "/usr/lib/ipxe/qemu/pxe-virtio.rom": "ipxe-qemu", "/usr/lib/debian-installer/images/12/amd64/text": "debian-installer-12-netboot-amd64",
+	"dnsmasq": "dnsmasq-base", "busybox": "busybox-static", "xz": "xz-utils",
 	"grep": "grep", "find": "findutils", "depmod": "kmod", "modprobe": "kmod", "dpkg-deb": "dpkg",
 }
 
@@ -39,6 +42,8 @@ type MissingError struct {
 func (e *MissingError) Error() string {
 	s := "the program " + e.Tools[0] + " is not installed"
 	switch libs := slices.ContainsFunc(e.Tools, isLibrary); {
+	case slices.ContainsFunc(e.Tools, func(name string) bool { return strings.HasPrefix(name, "/") }):
+		s = "these are missing: " + strings.Join(e.Tools, ", ")
 	case libs && len(e.Tools) == 1:
 		s = "the library " + e.Tools[0] + " is not installed"
 	case libs:
@@ -81,6 +86,11 @@ func Missing(jobs []Job) error {
 		}
 		for _, t := range slices.Concat([]string{"ip", "sleep"}, jobs[i].Needs().allTools()) {
 			want(t)
+		}
+		for _, f := range jobs[i].Needs().allFiles() {
+			if _, err := os.Stat(f); err != nil {
+				lacks(f)
+			}
 		}
 		for _, l := range jobs[i].Needs().Libs {
 			if _, err := findLibrary(l); err != nil {

@@ -43,10 +43,13 @@ func play(ctx context.Context, o Orders, name string, needs Needs, opt Options) 
 		return v, err
 	}
 	mem := needs.memory(opt)
-	if free := availableMiB(); free > 0 && free < mem {
-		return v, fmt.Errorf("%s needs %d MiB of memory for its machine, and %d MiB are available here", v.Name(), mem, free)
+	if free, all := availableMiB(), needs.allMemory(opt); free > 0 && free < all {
+		return v, fmt.Errorf("%s needs %d MiB of memory for its machine, and %d MiB are available here", v.Name(), all, free)
 	}
-	opt.devices = needs.Devices
+	opt.devices, opt.client, opt.acpi = needs.Devices, needs.Client, needs.ACPI
+	if needs.Client != nil {
+		needs.Modules = slices.Concat(needs.Modules, clientModules)
+	}
 	if needs.Systemd {
 		opt.disk = diskMiB
 	}
@@ -161,6 +164,15 @@ func (n Needs) memory(opt Options) int {
 		return n.MemMiB
 	}
 	return defaultMemMiB
+}
+
+// allMemory is that of the machine and of its client.
+func (n Needs) allMemory(opt Options) int {
+	mem := n.memory(opt)
+	if n.Client != nil {
+		mem += n.Client.memory()
+	}
+	return mem
 }
 
 // leastMiB is the least memory that a machine with this root can boot in: the

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -70,6 +71,15 @@ func (n Needs) allTools() []string {
 		return append(systemdTools[:len(systemdTools):len(systemdTools)], n.Tools...)
 	}
 	return n.Tools
+}
+
+// allFiles are those whose package is known: the others are of the machine itself.
+func (n Needs) allFiles() []string {
+	files := slices.Clone(n.Files)
+	if n.Client != nil {
+		files = append(files, n.Client.files()...)
+	}
+	return slices.DeleteFunc(files, func(f string) bool { return packageOf[f] == "" })
 }
 
 const systemdUnits = "/usr/lib/systemd/system"

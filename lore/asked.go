@@ -336,3 +336,22 @@ var concepts = sync.OnceValue(func() map[string][]concept {
 	}
 	return m
 })
+
+// questions are the words that a question begins with, as the tokenizer leaves
+// them; "why" is left out, for who asks why complains.
+var questions = map[string]bool{"how": true, "what": true, "which": true, "should": true, "can": true, "does": true, "doe": true, "is": true, "do": true}
+
+// onlyAsks tells whether a text asks how to do something, and does not say that
+// anything is wrong.
+func onlyAsks(tokens []string) bool {
+	how := slices.Index(tokens, "how")
+	if len(tokens) == 0 || !questions[tokens[0]] && (how < 0 || how+1 == len(tokens) || tokens[how+1] != "do" && tokens[how+1] != "to" && tokens[how+1] != "can") {
+		return false
+	}
+	return !complains(tokens) && !slices.ContainsFunc(tokens, func(t string) bool {
+		return t == "only" || slices.ContainsFunc(concepts()[t], func(c concept) bool { return complaints[c.name] })
+	})
+}
+
+// complaints are the concepts of which each is one.
+var complaints = map[string]bool{"@slow": true, "@fail": true, "@not": true, "@gone": true, "@full": true, "@sudden": true}

@@ -128,3 +128,21 @@ func FuzzAsk(f *testing.F) {
 		x.ruledOut(0, &piece{lines: []string{text}})
 	})
 }
+
+// TestOnlyAsks: who asks how to do something has no problem yet.
+func TestOnlyAsks(t *testing.T) {
+	for text, want := range map[string]bool{
+		"how do I enable fstrim":                  true,
+		"should THP be off for redis":             true,
+		"why does my disk fill up":                false,
+		"how do I log in, sshd refuses my key":    false,
+		"can't log in":                            false,
+		"the disk is full, what can I do":         false,
+		"does ssh take minutes for everybody":     false,
+		"which kernel do I need for wireguard 1?": true,
+	} {
+		if got := onlyAsks(tokens(text)); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+}

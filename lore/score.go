@@ -16,7 +16,8 @@ package lore
 //
 // A logistic function makes a value from 0 to 1 of each; the best window counts.
 // In a line of a log only whole symptoms count. A line of asked that is made of
-// absences takes the trap away.
+// absences takes the trap away. A question that complains of nothing makes a trap
+// near, no match.
 
 import (
 	"math"
@@ -66,7 +67,7 @@ const Threshold = 0.5
 
 // Near is the score from which the nearest trap is worth naming although it is
 // no match.
-const Near = 0.2
+const Near = 0.1
 
 // value puts a score between 0 and 1.
 func (s *score) value(words int) float64 {
@@ -179,6 +180,7 @@ func (x *Index) score(w *window, sc *scratch, log bool, each func(trap int, s *s
 			}
 		})
 	}
+	asks := !log && onlyAsks(w.tokens)
 	for _, t := range sc.touched {
 		s := &sc.traps[t]
 		s.share = s.bm25 / math.Max(all, 1)
@@ -191,6 +193,9 @@ func (x *Index) score(w *window, sc *scratch, log bool, each func(trap int, s *s
 			v = 1 - (1-askValue(info, all))*(1-0.3*v)
 		case info < 0:
 			v = max(v, min(askNearly, askValue(-info, all)))
+		}
+		if asks && !s.whole && !s.exact {
+			v = min(v, askNearly)
 		}
 		sc.asked[t] = 0
 		each(t, s, v)

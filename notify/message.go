@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"fettle/internal/sorted"
 	"fettle/internal/ui"
 	"fettle/report"
 	"fettle/trap"
@@ -59,7 +60,7 @@ func messageOf(m report.Meta, results []trap.Result) *Message {
 		}
 	}
 	for _, list := range [][]Finding{msg.New, msg.Resolved} {
-		slices.SortStableFunc(list, func(a, b Finding) int { return int(severity(b) - severity(a)) })
+		sorted.By(list, func(a, b Finding) int { return int(severity(b) - severity(a)) })
 	}
 	msg.Counts.Resolved = len(msg.Resolved)
 	msg.Text = msg.line()

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"os"
@@ -15,6 +14,7 @@ import (
 
 	"fettle/config"
 	"fettle/internal/files"
+	"fettle/report"
 	"fettle/trap"
 )
 
@@ -75,9 +75,7 @@ func short(s string, n int) string {
 
 func encoded(v any) ([]byte, error) {
 	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
+	err := report.Encode(&b, v, "")
 	return b.Bytes(), err
 }
 

@@ -52,17 +52,23 @@ func long(t *testing.T, what string, tools ...string) {
 // it is gone with the test.
 func debian(t *testing.T, release string) string {
 	t.Helper()
+	return debianWith(t, "base-"+release, release, "systemd-sysv,dbus,bash-completion,ca-certificates")
+}
+
+// debianWith is one with these packages, above a base of that name.
+func debianWith(t *testing.T, name, release, packages string) string {
+	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	base := filepath.Join(cache, "fettle", "packaging", "base-"+release)
+	base := filepath.Join(cache, "fettle", "packaging", name)
 	if _, err := os.Stat(base); err != nil {
 		if err := os.MkdirAll(filepath.Dir(base), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		os.RemoveAll(base + ".part")
-		run(t, "mmdebstrap", "--mode=root", "--variant=minbase", "--include=systemd-sysv,dbus,bash-completion,ca-certificates", "--dpkgopt=force-unsafe-io",
+		run(t, "mmdebstrap", "--mode=root", "--variant=minbase", "--include="+packages, "--dpkgopt=force-unsafe-io",
 			`--aptopt=Acquire::Languages "none"`, release, base+".part", "http://deb.debian.org/debian")
 		if err := os.Rename(base+".part", base); err != nil {
 			t.Fatal(err)
@@ -214,7 +220,7 @@ func TestServiceSeesAll(t *testing.T) {
 // TestLintian: Debian's own judge of packages finds no error.
 func TestLintian(t *testing.T) {
 	long(t, "needs the packages of make packages", "lintian")
-	for _, p := range []string{"fettle_*_amd64.deb", "fettle_*_arm64.deb", "fettle-lab_*_amd64.deb", "fettle-lab_*_arm64.deb"} {
+	for _, p := range []string{"fettle_*_amd64.deb", "fettle_*_arm64.deb", "fettle-lab_*_amd64.deb", "fettle-lab_*_arm64.deb", "fettle-hub_*_amd64.deb", "fettle-agent_*_amd64.deb"} {
 		out, err := exec.Command("lintian", "--allow-root", "--fail-on=error", "--tag-display-limit", "0", built(t, p)).CombinedOutput()
 		t.Logf("%s:\n%s", p, out)
 		if err != nil {

@@ -10,8 +10,9 @@ import (
 )
 
 // Playbook writes the plan as an Ansible playbook of ansible.builtin modules.
-// It stops where a file is not what the plan was made from; copy keeps the old
-// content beside the file (backup). It does not verify.
+// It stops where a file is neither what the plan was made from nor what it is to be;
+// copy keeps the old content beside the file (backup). A second run changes nothing.
+// It does not verify.
 func Playbook(p Plan) (string, error) {
 	p = p.normal()
 	b := &step.Tasks{}
@@ -62,6 +63,7 @@ func rooted(b *step.Tasks, p Plan) {
 		b.Line("          - %s", step.YAML(arg))
 	}
 	b.Line("      register: fettle_way")
+	b.Line("      check_mode: false")
 	b.Line("      changed_when: false")
 	b.Line("      failed_when: false # some may be made below root's")
 	b.Task("only root can replace what is changed")

@@ -185,8 +185,12 @@ func TestPlaybookRuns(t *testing.T) {
 	if _, err := os.Stat(dir + "/gone"); err == nil {
 		t.Error("gone is still there")
 	}
+	if out, err := run(); err != nil || !strings.Contains(out, "changed=0 ") {
+		t.Errorf("a second play is not without a change: %v\n%s", err, out)
+	}
+	put(t, dir+"/n/b", "another's\n", 0o640)
 	if out, err := run(); err == nil || !strings.Contains(out, "assert") && !strings.Contains(out, "Assertion failed") {
-		t.Errorf("a second play went on over changed files: %v\n%s", err, out)
+		t.Errorf("a play went on over a file that somebody else changed: %v\n%s", err, out)
 	}
 	// A folder on the way is somebody else's, who made his file a link.
 	put(t, dir+"/shadow", want, 0o600)

@@ -171,13 +171,13 @@ func (e *Engine) takeBack(ctx context.Context, c *Change, opt UndoOptions) error
 		switch {
 		case err != nil:
 			failed = append(failed, fmt.Errorf("step %d (%s): %w", i+1, a.Describe(), err))
-		case left != "":
+		case left != "" && left != nothingStays:
 			e.log("left: %s: %s", a.Describe(), left)
 			journal(Record{Event: evLeft, Step: i, Why: left})
 		default:
 			_, asks := a.(step.Asker)
 			switch r := a.Reversal(); {
-			case asks:
+			case asks || left == nothingStays:
 			case r.Class == step.Stays:
 				e.log("stays: %s: %s", a.Describe(), r.Note)
 			default:
@@ -214,6 +214,9 @@ func (e *Engine) takeBack(ctx context.Context, c *Change, opt UndoOptions) error
 	return nil
 }
 
+// nothingStays says that a step was cut off before it had its effect.
+const nothingStays = "nothing"
+
 // undoStep puts back what one step changed, but for the items in leave. st is
 // the step as it stood before this undoing of it. It says what had to stay,
 // and why, and how things stand now.
@@ -223,6 +226,12 @@ func (e *Engine) undoStep(ctx context.Context, c *Change, i int, a step.Step, st
 		return left, nil, err
 	}
 	s := e.site(c, i)
+	if t, ok := a.(step.Tidier); ok {
+		stays, err := t.Tidy(ctx, s)
+		if err != nil || !stays {
+			return nothingStays, nil, err
+		}
+	}
 	s.InPlace = true
 	s.Seen = func(path string) (machine.Image, bool) { return lastSeen(path, c.Records, nil) }
 	if err := c.load(st.before); err != nil {

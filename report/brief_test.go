@@ -154,3 +154,16 @@ func TestNagiosFits(t *testing.T) {
 		t.Errorf("%d bytes: %s", n, b.String())
 	}
 }
+
+// TestNagiosOrder: the gravest first, also where one trap has some of each.
+func TestNagiosOrder(t *testing.T) {
+	var b bytes.Buffer
+	w, _ := New("nagios", &b, Options{})
+	w.Begin(run.meta, nil)
+	w.Result(result("a", trap.Outcome{Subject: "x", Status: trap.Found, Severity: trap.Notice}, trap.Outcome{Subject: "y", Status: trap.Found, Severity: trap.Critical}))
+	w.Result(result("b", trap.Outcome{Subject: "z", Status: trap.Found, Severity: trap.Warning}))
+	w.End(time.Second)
+	if want := ": critical a:y, warning b:z, notice a:x |"; !strings.Contains(b.String(), want) {
+		t.Errorf("%s has no %s", b.String(), want)
+	}
+}

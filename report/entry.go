@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/internal/sorted"
 	"fettle/trap"
 )
 
@@ -33,7 +34,7 @@ func entries(results []trap.Result) []entry {
 			out = append(out, byCause(sev, of)...)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b entry) int { return cmp.Compare(b.severity, a.severity) })
+	sorted.By(out, func(a, b entry) int { return cmp.Compare(b.severity, a.severity) })
 	return out
 }
 

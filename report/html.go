@@ -27,6 +27,32 @@ func newHTML(w io.Writer, opt Options) Writer { return &htmlPage{w: w, opt: opt}
 //go:embed html.css
 var htmlStyle string
 
+// HTMLHead is a page up to its body: its title, its style, and that nothing may be
+// loaded or run.
+func HTMLHead(title string) string {
+	return fmt.Sprintf("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"+
+		"<meta name=\"color-scheme\" content=\"light dark\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"+
+		"<title>%s</title>\n<style>\n%s</style>\n</head>\n<body>\n", esc(title), htmlStyle)
+}
+
+// HTMLCounts is the list of what was counted, without what is none.
+func HTMLCounts(c *Counts) string {
+	var b strings.Builder
+	b.WriteString("<ul class=\"counts\">")
+	for _, n := range []struct {
+		n           int
+		name, class string
+	}{{c.Severities.Critical, "critical", "critical"}, {c.Severities.Warning, "warning", "warning"}, {c.Severities.Notice, "notice", "notice"}, {c.Unknown, "unknown", "unknown"},
+		{c.Resolved, "resolved", "resolved"}, {c.Clear, "clear", "clear"}, {c.NotApplicable, "not applicable", "quiet"}, {c.Accepted, "accepted", "quiet"},
+		{c.Known, "known from earlier runs", "quiet"}, {c.Below, "below --severity", "quiet"}} {
+		if n.n > 0 {
+			fmt.Fprintf(&b, "<li class=\"%s\">%d %s</li>", n.class, n.n, n.name)
+		}
+	}
+	b.WriteString("</ul>\n")
+	return b.String()
+}
+
 // esc is text from anywhere as HTML: what a terminal would act on is written
 // out, too, since pages get copied from.
 func esc(s string) string { return html.EscapeString(ui.Visible(s)) }
@@ -46,25 +72,11 @@ func (p *htmlPage) End(took time.Duration) error {
 }
 
 func (p *htmlPage) head() {
-	p.printf("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"+
-		"<meta name=\"color-scheme\" content=\"light dark\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"+
-		"<title>fettle: %s</title>\n<style>\n%s</style>\n</head>\n<body>\n", esc(p.meta.Host), htmlStyle)
+	p.b.WriteString(HTMLHead("fettle: " + p.meta.Host))
 	_, about, _ := strings.Cut(header(&p.meta), ": ")
 	p.printf("<h1>%s</h1>\n<p class=\"meta\">%s</p>\n", esc(p.meta.Host), html.EscapeString(about))
 	p.printf("<p class=\"meta\">Checked %s</p>\n", p.meta.Started.UTC().Format("2006-01-02 15:04 UTC"))
-	c := &p.counts
-	p.b.WriteString("<ul class=\"counts\">")
-	for _, n := range []struct {
-		n           int
-		name, class string
-	}{{c.Severities.Critical, "critical", "critical"}, {c.Severities.Warning, "warning", "warning"}, {c.Severities.Notice, "notice", "notice"}, {c.Unknown, "unknown", "unknown"},
-		{c.Resolved, "resolved", "resolved"}, {c.Clear, "clear", "clear"}, {c.NotApplicable, "not applicable", "quiet"}, {c.Accepted, "accepted", "quiet"},
-		{c.Known, "known from earlier runs", "quiet"}, {c.Below, "below --severity", "quiet"}} {
-		if n.n > 0 {
-			p.printf("<li class=\"%s\">%d %s</li>", n.class, n.n, n.name)
-		}
-	}
-	p.b.WriteString("</ul>\n")
+	p.b.WriteString(HTMLCounts(&p.counts))
 }
 
 func (p *htmlPage) findings(results []trap.Result) {

@@ -1,11 +1,13 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
+	"fettle/internal/sorted"
 	"fettle/internal/ui"
 	"fettle/trap"
 )
@@ -52,7 +54,10 @@ func (n *nagios) names(room int) string {
 	room -= len(", and 100000 more")
 	var out []string
 	size, left := 0, 0
-	each(worstFirst(n.results), func(o *trap.Outcome) {
+	var all []*trap.Outcome
+	each(worstFirst(n.results), func(o *trap.Outcome) { all = append(all, o) })
+	sorted.By(all, func(a, b *trap.Outcome) int { return cmp.Compare(rank(b), rank(a)) })
+	for _, o := range all {
 		var s string
 		switch {
 		case o.Status == trap.Found && !o.Hidden():
@@ -60,14 +65,14 @@ func (n *nagios) names(room int) string {
 		case isUnknown(o):
 			s = "unknown " + NagiosText(o.ID())
 		default:
-			return
+			continue
 		}
 		if size += len(s) + len(", "); size > room {
 			left++
-			return
+			continue
 		}
 		out = append(out, s)
-	})
+	}
 	if left > 0 {
 		out = append(out, fmt.Sprintf("and %d more", left))
 	}

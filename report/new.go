@@ -32,6 +32,7 @@ var formats = []struct {
 	{"nagios", newNagios},
 	{"prometheus", newPrometheus},
 	{"html", newHTML},
+	{"csv", newCSV},
 }
 
 // Formats lists the names that New knows.

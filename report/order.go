@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"fettle/internal/sorted"
 	"fettle/trap"
 )
 
@@ -36,8 +37,8 @@ func worstFirst(results []trap.Result) []trap.Result {
 	}
 	for i := range out {
 		out[i].Outcomes = slices.Clone(out[i].Outcomes)
-		slices.SortStableFunc(out[i].Outcomes, func(a, b trap.Outcome) int { return cmp.Compare(rank(&b), rank(&a)) })
+		sorted.By(out[i].Outcomes, func(a, b trap.Outcome) int { return cmp.Compare(rank(&b), rank(&a)) })
 	}
-	slices.SortStableFunc(out, func(a, b trap.Result) int { return cmp.Compare(worst(b), worst(a)) })
+	sorted.By(out, func(a, b trap.Result) int { return cmp.Compare(worst(b), worst(a)) })
 	return out
 }

@@ -96,7 +96,7 @@ func TestGolden(t *testing.T) {
 	}{
 		"text": {"text", Options{}}, "text-verbose": {"text", Options{Verbose: true}}, "text-colour": {"text", Options{Colour: true, Width: 60}},
 		"json": {"json", Options{}}, "jsonl": {"jsonl", Options{}}, "junit": {"junit", Options{FailOn: trap.Warning}},
-		"sarif": {"sarif", Options{}}, "sarif-new": {"sarif", Options{New: true}}, "nagios": {"nagios", Options{}}, "prometheus": {"prometheus", Options{}}, "html": {"html", Options{}},
+		"sarif": {"sarif", Options{}}, "sarif-new": {"sarif", Options{New: true}}, "nagios": {"nagios", Options{}}, "prometheus": {"prometheus", Options{}}, "html": {"html", Options{}}, "csv": {"csv", Options{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := write(t, c.format, c.opt)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"fettle/internal/sorted"
 	"fettle/internal/ui"
 	"fettle/internal/units"
 	"fettle/trap"
@@ -228,7 +229,7 @@ func (t *text) hiddenFigures() string {
 // less than a millisecond together.
 func (t *text) timing(b *strings.Builder) {
 	all := slices.Clone(t.results)
-	slices.SortStableFunc(all, func(x, y trap.Result) int { return cmp.Compare(y.Took, x.Took) })
+	sorted.By(all, func(x, y trap.Result) int { return cmp.Compare(y.Took, x.Took) })
 	b.WriteString("\nTime of each check (they run at the same time):\n")
 	var rest time.Duration
 	left := 0

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fettle/host"
+	"fettle/internal/sorted"
 	"fettle/internal/ui"
 	"fettle/trap"
 )
@@ -52,7 +53,7 @@ func unknowns(m *Meta, results []trap.Result) []ignorance {
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b ignorance) int { return cmp.Compare(len(b.who), len(a.who)) })
+	sorted.By(out, func(a, b ignorance) int { return cmp.Compare(len(b.who), len(a.who)) })
 	return out
 }
 

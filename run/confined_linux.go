@@ -140,8 +140,6 @@ func Child(args []string, traps []*trap.Trap, stderr io.Writer) (code int, ok bo
 		return 0, false
 	}
 	switch args[0] {
-	case confine.ExecVerb:
-		return confine.Exec(args[1:]), true
 	case confine.CheckVerb:
 		if err := child(traps); err != nil {
 			fmt.Fprintf(stderr, "%v\n", err)

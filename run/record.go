@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 
+	"fettle/conf/openpgp"
 	"fettle/host"
 	"fettle/host/capture"
 	"fettle/host/redact"
@@ -75,6 +76,7 @@ func (r *Recording) fill(c *capture.Capture, sum *Recorded) error {
 		if err != nil {
 			return err
 		}
+		red.Disguise = openpgp.Disguise
 		if sum.Dropped, err = c.Redact(red); err != nil {
 			return err
 		}

@@ -5,14 +5,16 @@ package serialname
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 
 	"fettle/conf/udev"
 	"fettle/host"
+	"fettle/internal/lazy"
+	"fettle/internal/sorted"
 )
 
 // Device is one USB serial port as sysfs and udev's database show it.
@@ -52,6 +54,24 @@ func (d *Device) IDs() string { return d.Vendor + ":" + d.Product }
 // Dev is the device's own file.
 func (d *Device) Dev() string { return "/dev/" + d.Kernel }
 
+// Choose finds the device that somebody named: by the kernel's name or by a link
+// of udev's, with /dev/ or without.
+func Choose(devices []Device, named string) (*Device, error) {
+	name := strings.TrimPrefix(named, "/dev/")
+	var have []string
+	for i := range devices {
+		d := &devices[i]
+		if d.Kernel == name || slices.Contains(d.Links, name) {
+			return d, nil
+		}
+		have = append(have, d.Kernel)
+	}
+	if len(have) == 0 {
+		return nil, fmt.Errorf("%s is not a USB serial device that is plugged in: there is none", named)
+	}
+	return nil, fmt.Errorf("%s is not a USB serial device that is plugged in: there are %s", named, strings.Join(have, ", "))
+}
+
 // List lists the USB serial devices of a running host, by kernel name, numbers
 // as numbers. A device that goes meanwhile is left out.
 func List(ctx context.Context, h *host.Host) ([]Device, error) {
@@ -75,7 +95,7 @@ func List(ctx context.Context, h *host.Host) ([]Device, error) {
 		if path.IsAbs(to) {
 			full = path.Clean(to)
 		}
-		m := usbPort.FindStringSubmatch(full)
+		m := usbPort().FindStringSubmatch(full)
 		if m == nil {
 			continue
 		}
@@ -87,12 +107,12 @@ func List(ctx context.Context, h *host.Host) ([]Device, error) {
 			out = append(out, d)
 		}
 	}
-	slices.SortFunc(out, func(a, b Device) int { return natural(a.Kernel, b.Kernel) })
+	sorted.By(out, func(a, b Device) int { return natural(a.Kernel, b.Kernel) })
 	return out, nil
 }
 
 // usbPort finds the interface in a path of sysfs: BUS-PORT[.PORT…]:CONFIG.INTERFACE.
-var usbPort = regexp.MustCompile(`^/sys/devices/.*/(\d+-\d+(?:\.\d+)*):\d+\.\d+/`)
+var usbPort = lazy.Regexp(`^/sys/devices/.*/(\d+-\d+(?:\.\d+)*):\d+\.\d+/`)
 
 // natural compares names with the numbers at their ends.
 func natural(a, b string) int {

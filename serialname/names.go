@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"fettle/conf/udev"
+	"fettle/internal/sorted"
 )
 
 // Name is one below /dev that rules of the admin's own give to USB serial devices.
@@ -71,7 +72,7 @@ func (s *Survey) Names() []Name {
 	for _, n := range at {
 		out = append(out, *n)
 	}
-	slices.SortFunc(out, func(a, b Name) int { return cmp.Compare(a.Name, b.Name) })
+	sorted.By(out, func(a, b Name) int { return cmp.Compare(a.Name, b.Name) })
 	return out
 }
 

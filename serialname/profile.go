@@ -15,6 +15,7 @@ import (
 
 	"fettle/conf/ini"
 	"fettle/host"
+	"fettle/internal/sorted"
 )
 
 // Profile is how to recognise what is at the other end of a serial line.
@@ -82,7 +83,7 @@ func Profiles(ctx context.Context, h *host.Host) ([]Profile, error) {
 	for _, p := range have {
 		out = append(out, p)
 	}
-	slices.SortFunc(out, func(a, b Profile) int { return strings.Compare(a.Name, b.Name) })
+	sorted.By(out, func(a, b Profile) int { return strings.Compare(a.Name, b.Name) })
 	return out, errors.Join(errs...)
 }
 
@@ -108,7 +109,7 @@ func ownProfile(ctx context.Context, h *host.Host, name string) (Profile, error)
 // ParseProfile reads a profile's text; its file names it.
 func ParseProfile(file string, text []byte) (Profile, error) {
 	p := Profile{Name: strings.TrimSuffix(path.Base(file), ".profile")}
-	if !plainArg.MatchString(p.Name) || strings.ContainsAny(p.Name, "/,=") {
+	if !plainArg().MatchString(p.Name) || strings.ContainsAny(p.Name, "/,=") {
 		return p, fmt.Errorf("%s: a profile's name has letters, digits, _, - and . only", file)
 	}
 	f := ini.Parse(ini.Keyfile, file, text)

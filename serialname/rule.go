@@ -3,9 +3,10 @@ package serialname
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"fettle/internal/lazy"
 )
 
 // RulesFile is where fettle's own rules are: after 60-serial.rules, whose
@@ -39,19 +40,19 @@ type Wanted struct {
 
 // goodName is what udev accepts in a SYMLINK without replacing anything
 // (encode_devnode_name), with a letter first, in one folder at most.
-var goodName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*(/[A-Za-z0-9_.-]+)?$`)
+var goodName = lazy.Regexp(`^[A-Za-z][A-Za-z0-9_.-]*(/[A-Za-z0-9_.-]+)?$`)
 
 // kernelNames are those that the kernel and udev give.
-var kernelNames = regexp.MustCompile(`^(tty|serial/|sd[a-z]|hd[a-z]|loop|nvme|vcs|disk/|char/|block/|fd$|std|log$|null$|zero$|full$|random$|urandom$|console$|ptmx$|pts/|shm|mem$|input/|net/|bus/|mapper/|cpu/)`)
+var kernelNames = lazy.Regexp(`^(tty|serial/|sd[a-z]|hd[a-z]|loop|nvme|vcs|disk/|char/|block/|fd$|std|log$|null$|zero$|full$|random$|urandom$|console$|ptmx$|pts/|shm|mem$|input/|net/|bus/|mapper/|cpu/)`)
 
 // CheckName refuses names that would not be one, or are somebody else's.
 func CheckName(name string) error {
 	switch {
 	case len(name) > 64:
 		return errors.New("a name has at most 64 characters")
-	case !goodName.MatchString(name) || strings.Contains(name, ".."):
+	case !goodName().MatchString(name) || strings.Contains(name, ".."):
 		return fmt.Errorf("%q: a name below /dev is made of letters, digits, _, - and ., a letter first; it may stand in one folder (meters/hall)", name)
-	case kernelNames.MatchString(name):
+	case kernelNames().MatchString(name):
 		return fmt.Errorf("%q: such names are the kernel's or udev's own; choose another, for what the device does", name)
 	}
 	return nil
@@ -89,11 +90,11 @@ func Lines(d *Device, w Wanted) (string, error) {
 		which = []string{`ENV{ID_PATH}=="` + pattern(d.IDPath) + `"`}
 	case ByProbe:
 		for _, arg := range w.Probe {
-			if !plainArg.MatchString(arg) {
+			if !plainArg().MatchString(arg) {
 				return "", fmt.Errorf("%q cannot stand in a rule: a command there has plain arguments only", arg)
 			}
 		}
-		key := "FETTLE_" + notKey.ReplaceAllString(w.Name+"_"+w.Profile, "_")
+		key := "FETTLE_" + notKey().ReplaceAllString(w.Name+"_"+w.Profile, "_")
 		which = []string{`ENV{` + key + `}=="yes"`}
 		lines = asked(kind, key, w.Probe)
 	default:
@@ -130,10 +131,10 @@ func asked(kind []string, key string, program []string) [][]string {
 }
 
 // notKey is what the name of a property does not have.
-var notKey = regexp.MustCompile(`[^A-Za-z0-9]`)
+var notKey = lazy.Regexp(`[^A-Za-z0-9]`)
 
 // plainArg is an argument that udev hands on as it is.
-var plainArg = regexp.MustCompile(`^[A-Za-z0-9_./:=,+-]+$`)
+var plainArg = lazy.Regexp(`^[A-Za-z0-9_./:=,+-]+$`)
 
 // pattern is a text as a pattern that matches it; what cannot stand in a rule
 // is any one character, or some bytes.

@@ -55,3 +55,17 @@ func TestNamesAreReplaced(t *testing.T) {
 		t.Error("the head is gone")
 	}
 }
+
+func TestChoose(t *testing.T) {
+	devices := []Device{{Kernel: "ttyUSB0"}, {Kernel: "ttyACM1", Links: []string{"radish", "serial/by-id/usb-x"}}}
+	for _, name := range []string{"ttyACM1", "/dev/ttyACM1", "radish", "/dev/serial/by-id/usb-x"} {
+		if d, err := Choose(devices, name); err != nil || d.Kernel != "ttyACM1" {
+			t.Errorf("%s: %v, %v", name, d, err)
+		}
+	}
+	for name, want := range map[string]string{"/dev/null": "there are ttyUSB0, ttyACM1", "by-id/usb-x": "is not a USB serial device"} {
+		if _, err := Choose(devices, name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -58,8 +58,12 @@ func (l Lore) split() (front, body string) {
 	if !ok {
 		return "", string(l)
 	}
-	front, body, _ = strings.Cut(rest, "\n---\n")
-	return front + "\n", strings.TrimLeft(body, "\n")
+	const end = "\n---\n"
+	i := strings.Index(rest, end)
+	if i < 0 {
+		return rest, ""
+	}
+	return rest[:i+1], strings.TrimLeft(rest[i+len(end):], "\n")
 }
 
 var articles sync.Map // Lore → *Article

@@ -14,6 +14,7 @@ import (
 	"fettle/host"
 	"fettle/host/mdraid"
 	"fettle/internal/exposition"
+	"fettle/internal/sorted"
 )
 
 // Member is one member of an array, with what is recorded for it now.
@@ -175,7 +176,7 @@ func (w *Watcher) publish(ms []Member, up bool) error {
 func Metrics(ms []Member, up bool, now time.Time) []byte {
 	var page exposition.Text
 	ms = slices.Clone(ms)
-	slices.SortFunc(ms, func(x, y Member) int { return strings.Compare(x.key(), y.key()) })
+	sorted.By(ms, func(x, y Member) int { return strings.Compare(x.key(), y.key()) })
 	gauge := func(name, help string, value func(m *Member) uint64) {
 		page.Gauge(name, help)
 		for i := range ms {

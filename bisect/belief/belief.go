@@ -23,6 +23,8 @@ type Reading struct {
 	At     int     // the commit's place in the history; 0 is the good end
 	Figure float64 // what was measured; for tests 0 passes and 1 fails
 	Time   float64 // when, in seconds from any origin; only differences count
+	Host   int     // the machine that it was read on; 0 is the one whose figures count
+	rough  float64 // this host's noise over that of all; 0 is 1
 }
 
 // Kind says what readings are.
@@ -55,12 +57,17 @@ var One = Prior{None: 0.02, Extra: 1e-4}
 // costs runs: some eight more where a test of the figure would do.
 var Several = Prior{None: 0.02, Extra: 0.25}
 
+// Some expects so many changes, in either direction: also such as take back
+// what the one before did, which only a reading between the two can tell.
+func Some(changes int) Prior { return Prior{None: 0.02, Extra: float64(changes) - 1} }
+
 // Posterior is what is believed after the readings.
 type Posterior struct {
 	kind   Kind
 	prior  Prior
 	sites  []site // the commits read, in the order of the history
 	flat   []float64
+	rough  []float64 // squared noise of each, over the common one
 	planes []plane
 	none   float64
 }
@@ -104,6 +111,10 @@ func New(kind Kind, last int, readings []Reading, prior Prior) *Posterior {
 		}
 		p.sites[len(p.sites)-1].to = i + 1
 		p.flat = append(p.flat, r.Figure)
+		if r.rough == 0 {
+			r.rough = 1
+		}
+		p.rough = append(p.rough, r.rough*r.rough)
 	}
 	if n := len(p.flat); prior.Levels != nil && p.sites[len(p.sites)-1].at != last {
 		p.sites = append(p.sites, site{at: last, from: n, to: n})
@@ -185,6 +196,26 @@ func (p *Posterior) Gaps() []Gap {
 		gaps = append(gaps, g)
 	}
 	return gaps
+}
+
+// hidden is the probability that somewhere two changes lie between neighbours that were
+// read, which the sums leave out: the second may take the first back. widest is
+// the middle of the gap that adds most to it.
+func (p *Posterior) hidden(prior Prior, usable func(int) bool) (all float64, widest int) {
+	rate := prior.Extra / float64(p.sites[len(p.sites)-1].at-p.sites[0].at)
+	most := 0.0
+	for _, g := range p.Gaps() {
+		n := float64(g.Last - g.First)
+		at, ok := nearest(g, (g.First+g.Last)/2, usable)
+		if !ok {
+			continue
+		}
+		pair := rate * rate * n * (n + 1) / 2
+		if all += pair; pair > most {
+			most, widest = pair, at
+		}
+	}
+	return min(all, 1), widest
 }
 
 // Only is the probability that the changes lie in just the gaps whose numbers

@@ -26,17 +26,38 @@ func (p *Posterior) steady(readings []Reading, prior Prior) (calm *Posterior, dr
 		for i, r := range readings {
 			rest[i] = r.Figure - levels[r.At]
 		}
-		walk, ok := walkOf(rest, calm.Scale())
-		if !ok {
-			return p, false
-		}
 		flat := slices.Clone(readings)
-		for i := range flat {
-			flat[i].Figure -= walk[i]
+		if !unwalk(flat, rest, calm.Scale()) {
+			return p, false
 		}
 		calm = New(p.kind, p.sites[len(p.sites)-1].at, flat, prior)
 	}
 	return calm, true
+}
+
+// unwalk takes out of readings the walk of each host that shows in what is left
+// of them beside their levels; false: none does.
+func unwalk(readings []Reading, rest []float64, scale float64) bool {
+	of := map[int][]int{}
+	for i, r := range readings {
+		of[r.Host] = append(of[r.Host], i)
+	}
+	shows := false
+	for _, own := range of {
+		series := make([]float64, len(own))
+		for k, i := range own {
+			series[k] = rest[i] / max(1, readings[i].rough)
+		}
+		walk, ok := walkOf(series, scale)
+		if !ok {
+			continue
+		}
+		shows = true
+		for k, i := range own {
+			readings[i].Figure -= walk[k] * max(1, readings[i].rough)
+		}
+	}
+	return shows
 }
 
 // expected is the expected level of each commit that was read.

@@ -57,6 +57,9 @@ func (p *Posterior) likely(coarse []float64, width float64) (from, to float64) {
 				best = max(best, seg[0][j-1].log+seg[j][k-j-1].log+seg[k][t-k-1].log)
 			}
 		}
+		if p.prior.Extra >= 1 {
+			best = max(best, manyChanges(seg))
+		}
 		logs[i] = best
 	}
 	top := slices.Max(logs)
@@ -67,6 +70,20 @@ func (p *Posterior) likely(coarse []float64, width float64) (from, to float64) {
 		}
 	}
 	return coarse[max(lo-1, 0)], coarse[min(hi+1, len(coarse)-1)]
+}
+
+// manyChanges is the evidence of the best set of changes, however many, each at
+// the price of two nats.
+func manyChanges(seg [][]segment) float64 {
+	t := len(seg)
+	best := make([]float64, t+1)
+	for j := 1; j <= t; j++ {
+		best[j] = math.Inf(-1)
+		for i := range j {
+			best[j] = max(best[j], best[i]+seg[i][j-i-1].log-2)
+		}
+	}
+	return best[t]
 }
 
 // scales are n values from a to b, equally spaced in their logarithm.
@@ -101,16 +118,16 @@ func (p *Posterior) segments(n noise) [][]segment {
 	for i := range p.sites {
 		all[i] = make([]segment, len(p.sites)-i)
 		for k := range all[i] {
-			ys := p.flat[p.sites[i].from:p.sites[i+k].to]
+			ys := figures{p.flat[p.sites[i].from:p.sites[i+k].to], p.rough[p.sites[i].from:p.sites[i+k].to]}
 			if p.prior.Levels != nil {
 				all[i][k] = p.onKnown(n, ys, i == 0, i+k == len(p.sites)-1)
 				continue
 			}
 			if p.kind == Tests {
-				all[i][k] = beta(ys)
+				all[i][k] = beta(ys.y)
 				continue
 			}
-			start := mean(ys)
+			start := mean(ys.y)
 			if k > 0 {
 				start = all[i][k-1].mean
 			}
@@ -123,7 +140,7 @@ func (p *Posterior) segments(n noise) [][]segment {
 // onKnown is the evidence of readings on one of the known levels: the good
 // end's where the run of sites begins there, the bad end's where it ends there,
 // and either where it does both or neither.
-func (p *Posterior) onKnown(n noise, ys []float64, first, last bool) segment {
+func (p *Posterior) onKnown(n noise, ys figures, first, last bool) segment {
 	levels := p.prior.Levels
 	switch {
 	case first && !last:
@@ -134,8 +151,8 @@ func (p *Posterior) onKnown(n noise, ys []float64, first, last bool) segment {
 	logs := make([]float64, len(levels))
 	for i, l := range levels {
 		if p.kind == Tests {
-			logs[i] = failing(ys, l)
-		} else if len(ys) > 0 {
+			logs[i] = failing(ys.y, l)
+		} else if len(ys.y) > 0 {
 			logs[i] = n.logLik(ys, l)
 		}
 	}
@@ -185,17 +202,25 @@ func logBeta(a, b float64) float64 {
 	return la + lb - lab
 }
 
+// figures are readings, and how much larger the noise of each is than the
+// common one, squared.
+type figures struct{ y, rough []float64 }
+
 // fit is the evidence of readings on one level: Laplace's approximation around
 // the likeliest level, found by reweighting from two starts. The curvature is
 // the expected one, which outliers can't turn over.
-func (n noise) fit(ys []float64, start float64) segment {
-	info := float64(len(ys)) * (n.tails + 1) / ((n.tails + 3) * n.scale * n.scale)
-	if len(ys) == 1 {
-		return segment{log: -math.Log(n.width), mean: ys[0], vari: 1 / info}
+func (n noise) fit(ys figures, start float64) segment {
+	count := 0.0
+	for _, r := range ys.rough {
+		count += 1 / r
+	}
+	info := count * (n.tails + 1) / ((n.tails + 3) * n.scale * n.scale)
+	if len(ys.y) == 1 {
+		return segment{log: -math.Log(n.width), mean: ys.y[0], vari: 1 / info}
 	}
 	level := n.climb(ys, start)
 	log := n.logLik(ys, level)
-	if other := n.climb(ys, mean(ys)); other != level {
+	if other := n.climb(ys, mean(ys.y)); other != level {
 		if l := n.logLik(ys, other); l > log {
 			level, log = other, l
 		}
@@ -204,12 +229,12 @@ func (n noise) fit(ys []float64, start float64) segment {
 }
 
 // climb goes from a level to the likeliest nearby.
-func (n noise) climb(ys []float64, level float64) float64 {
+func (n noise) climb(ys figures, level float64) float64 {
 	s2 := n.tails * n.scale * n.scale
 	for range 8 {
 		var sum, weights float64
-		for _, y := range ys {
-			w := 1 / (s2 + (y-level)*(y-level))
+		for i, y := range ys.y {
+			w := 1 / (s2*ys.rough[i] + (y-level)*(y-level))
 			sum += w * y
 			weights += w
 		}
@@ -222,22 +247,23 @@ func (n noise) climb(ys []float64, level float64) float64 {
 	return level
 }
 
-// logLik is the log density of the readings around a level.
-func (n noise) logLik(ys []float64, level float64) float64 {
+// logLik is the log density of the readings around a level, but for what a
+// host's noise adds alike to all sets of changes.
+func (n noise) logLik(ys figures, level float64) float64 {
 	g1, _ := math.Lgamma((n.tails + 1) / 2)
 	g2, _ := math.Lgamma(n.tails / 2)
 	each := g1 - g2 - 0.5*math.Log(n.tails*math.Pi) - math.Log(n.scale)
 	s2 := n.tails * n.scale * n.scale
 	log, product := 0.0, 1.0
-	for _, y := range ys {
-		product *= 1 + (y-level)*(y-level)/s2
+	for i, y := range ys.y {
+		product *= 1 + (y-level)*(y-level)/(s2*ys.rough[i])
 		if product > 1e200 {
 			log += math.Log(product)
 			product = 1
 		}
 	}
 	log += math.Log(product)
-	return float64(len(ys))*each - (n.tails+1)/2*log
+	return float64(len(ys.y))*each - (n.tails+1)/2*log
 }
 
 func mean(ys []float64) float64 {

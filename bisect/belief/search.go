@@ -20,6 +20,12 @@ type Thought struct {
 	Verdict Verdict
 	Drifted bool // a drift of the machine showed, and was taken out
 	Sure    bool
+	// hidden is the probability of changes that take each other back between two
+	// neighbours that were read, and widest a commit that would tell most of them.
+	hidden float64
+	widest int
+	// confirm are commits beside a change that one host alone has read.
+	confirm []int
 }
 
 // Each end is read twice at first, and again until their levels are apart by
@@ -36,12 +42,8 @@ const (
 // Think weighs readings in the order of time; nil while an end has none, and
 // its level is not known.
 func (s *Search) Think(readings []Reading) *Thought {
-	var ends [2]bool
-	for _, r := range readings {
-		ends[0] = ends[0] || r.At == 0
-		ends[1] = ends[1] || r.At == s.Last
-	}
-	if s.Prior.Levels == nil && !(ends[0] && ends[1]) {
+	readings = s.even(readings)
+	if s.Prior.Levels == nil && !bothEnds(readings, s.Last) {
 		return nil
 	}
 	t := &Thought{}
@@ -50,21 +52,47 @@ func (s *Search) Think(readings []Reading) *Thought {
 		t.Posterior, t.Drifted = t.steady(readings, s.Prior)
 	}
 	t.Verdict = t.Posterior.Verdict(s.Prior, s.Usable)
+	t.hidden, t.widest = t.Posterior.hidden(s.Prior, s.Usable)
+	t.Verdict.Confidence *= 1 - t.hidden
 	t.Sure = t.Verdict.Located && t.Verdict.Confidence >= s.Confidence
+	if s.Kind == Figures && t.Sure {
+		t.confirm = unconfirmed(readings, t.Verdict)
+		t.Sure = len(t.confirm) == 0
+	}
 	return t
 }
 
-// Next is the commit to read next: runs is how many were begun, count how often
-// a commit was read or is being read, busy whether it is being read. ok is
-// false when nothing useful can be begun now.
-func (s *Search) Next(t *Thought, runs int, count func(at int) int, busy func(at int) bool, rng *rand.Rand) (at int, ok bool) {
+// Pace is what was begun up to now.
+type Pace struct {
+	Runs  int               // on the host that is free now
+	Count func(at int) int  // how often a commit was read or is being read
+	Here  func(at int) int  // that on the host that is free now; nil: there is but one
+	Busy  func(at int) bool // whether it is being read
+}
+
+// Next is the commit to read next. ok is false when nothing useful can be begun
+// now.
+func (s *Search) Next(t *Thought, p Pace, rng *rand.Rand) (at int, ok bool) {
+	count := p.Count
 	for _, end := range []int{0, s.Last} {
 		if count(end) < endsFirst && s.Prior.Levels == nil {
+			return end, true
+		}
+		// What all hosts have read is what their figures are compared by.
+		if s.Kind == Figures && p.Here != nil && p.Here(end) == 0 {
 			return end, true
 		}
 	}
 	if t == nil {
 		return 0, false // the ends are being read
+	}
+	for _, at := range t.confirm {
+		if p.Here != nil && p.Here(at) == 0 && !p.Busy(at) {
+			return at, true
+		}
+	}
+	if len(t.confirm) > 0 && !p.Busy(t.confirm[0]) {
+		return t.confirm[0], true
 	}
 	fewer := 0
 	if count(s.Last) < count(0) {
@@ -73,10 +101,13 @@ func (s *Search) Next(t *Thought, runs int, count func(at int) int, busy func(at
 	if s.Prior.Levels == nil && count(fewer) < endsMost && t.Apart() < endsApart {
 		return fewer, true
 	}
-	if s.Kind == Figures && runs%backToEnds == 0 {
+	if s.Kind == Figures && p.Runs%backToEnds == 0 {
 		return fewer, true
 	}
-	free := func(at int) bool { return s.Usable(at) && !busy(at) }
+	if t.hidden > (1-s.Confidence)/2 && !p.Busy(t.widest) {
+		return t.widest, true
+	}
+	free := func(at int) bool { return s.Usable(at) && !p.Busy(at) }
 	at, _ = t.Posterior.Next(free, s.Cost, rng)
 	if at < 0 {
 		at, _ = t.Posterior.Next(s.Usable, s.Cost, rng)

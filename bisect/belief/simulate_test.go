@@ -16,6 +16,8 @@ type world struct {
 	read    func(rng *rand.Rand, level float64) float64
 	prior   Prior
 	drift   float64                                 // of the machine, from one reading to the next
+	hosts   []float64                               // their figures over the first's; it is one of them
+	rough   []float64                               // their noise over that of read
 	long    bool                                    // its hunts take long
 	levels  func(rng *rand.Rand) ([]int, []float64) // the commits that changed it; the levels before, between and after
 }
@@ -46,19 +48,36 @@ func (w world) play(seed uint64, confidence float64) outcome {
 		return levels[k]
 	}
 	search := Search{Kind: w.kind, Last: w.commits, Prior: w.prior, Confidence: confidence, Usable: everything, Cost: alike}
-	times := map[int]int{}
+	times, here := map[int]int{}, map[[2]int]int{}
 	count := func(c int) int { return times[c] }
+	runs := make([]int, max(1, len(w.hosts)))
 	drift := 0.0
 	var readings []Reading
 	for {
 		t := search.Think(readings)
-		next, ok := search.Next(t, len(readings), count, nobody, rng)
+		host := len(readings) % len(runs)
+		pace := Pace{Runs: runs[host], Count: count, Busy: nobody}
+		if len(w.hosts) > 1 {
+			pace.Here = func(c int) int { return here[[2]int{host, c}] }
+		}
+		next, ok := search.Next(t, pace, rng)
 		if t != nil && t.Sure || !ok || len(readings) > 1000 {
 			return outcome{len(readings), exactly(t.Verdict, at), t.Verdict.Confidence}
 		}
 		times[next]++
+		here[[2]int{host, next}]++
+		runs[host]++
 		drift += w.drift * rng.NormFloat64()
-		readings = append(readings, Reading{At: next, Figure: w.read(rng, level(next)) + drift, Time: float64(len(readings))})
+		is := level(next)
+		figure := w.read(rng, is)
+		if w.rough != nil {
+			figure = is + (figure-is)*w.rough[host]
+		}
+		figure += drift
+		if w.hosts != nil {
+			figure *= w.hosts[host]
+		}
+		readings = append(readings, Reading{At: next, Figure: figure, Time: float64(len(readings)), Host: host})
 	}
 }
 
@@ -102,6 +121,8 @@ var worlds = []world{
 	{name: "10 % step, 2 % noise", commits: 128, prior: One, read: normal(2), levels: one(128, 100, 110)},
 	{name: "10 % step, 2 % noise, drift", commits: 128, prior: One, read: normal(2), drift: 0.6, levels: one(128, 100, 110)},
 	{name: "10 % step, 2 % noise, 5 % outliers", commits: 128, prior: One, read: outliers(0.05, 2, 30), levels: one(128, 100, 110), long: true},
+	{name: "10 % step, 2 % noise, three hosts", commits: 128, prior: One, read: normal(2), hosts: []float64{1, 1.5, 0.8}, levels: one(128, 100, 110)},
+	{name: "10 % step, 2 % noise, three hosts, one of 6 %", commits: 128, prior: One, read: normal(2), hosts: []float64{1, 1.5, 0.8}, rough: []float64{1, 1, 3}, levels: one(128, 100, 110), long: true},
 	{name: "test fails 0 then 100 %", commits: 128, kind: Tests, prior: One, read: flaky, levels: one(128, 0, 1)},
 	{name: "test fails 5 then 95 %", commits: 128, kind: Tests, prior: One, read: flaky, levels: one(128, 0.05, 0.95)},
 	{name: "test fails 20 then 80 %", commits: 128, kind: Tests, prior: One, read: flaky, levels: one(128, 0.2, 0.8)},

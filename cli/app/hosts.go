@@ -3,10 +3,12 @@ package app
 import (
 	"context"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"fettle/accept"
 	"fettle/fleet"
 	"fettle/internal/files"
 )
@@ -23,7 +25,7 @@ type HostFlags struct {
 
 func (o *HostFlags) Flags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringSliceVar(&o.hosts, "host", nil, "check other hosts over SSH: `HOST[,HOST]...`, in the form ssh accepts (root@web1)")
+	f.StringSliceVar(&o.hosts, "host", nil, "work on other hosts over SSH: `HOST[,HOST]...`, in the form ssh accepts (root@web1, 'web*' for names in its configuration)")
 	f.StringVar(&o.file, "hosts-file", "", "read host names from `FILE`, one a line (- is standard input)")
 	f.StringVar(&o.inventory, "inventory", "", "take hosts from the Ansible inventory `FILE`, as ansible-inventory reads it")
 	f.StringSliceVar(&o.groups, "group", nil, "of the inventory, only the hosts of these `GROUPS`")
@@ -51,8 +53,9 @@ const hostsFileLimit = 16 << 20
 func (o *HostFlags) List(ctx context.Context, stdin io.Reader) ([]string, error) {
 	var hosts []string
 	var err error
+	expand := func(pattern string) ([]string, error) { return o.named(ctx, pattern) }
 	for _, h := range o.hosts {
-		if hosts, err = fleet.ParseHosts("--host", h, hosts); err != nil {
+		if hosts, err = fleet.ParseHosts("--host", h, hosts, expand); err != nil {
 			return nil, Usagef("%w", err)
 		}
 	}
@@ -64,7 +67,7 @@ func (o *HostFlags) List(ctx context.Context, stdin io.Reader) ([]string, error)
 			b, err = files.ReadAtMost(o.file, hostsFileLimit)
 		}
 		if err == nil {
-			hosts, err = fleet.ParseHosts(o.file, string(b), hosts)
+			hosts, err = fleet.ParseHosts(o.file, string(b), hosts, expand)
 		}
 		if err != nil {
 			return nil, Usagef("--hosts-file: %w", err)
@@ -77,7 +80,7 @@ func (o *HostFlags) List(ctx context.Context, stdin io.Reader) ([]string, error)
 			return nil, Usagef("--inventory: %w", err)
 		}
 		// Once more together, so that each host is there once.
-		if hosts, err = fleet.ParseHosts("--inventory", strings.Join(more, "\n"), hosts); err != nil {
+		if hosts, err = fleet.ParseHosts("--inventory", strings.Join(more, "\n"), hosts, nil); err != nil {
 			return nil, Usagef("%w", err)
 		}
 	case len(o.groups) > 0:
@@ -87,4 +90,10 @@ func (o *HostFlags) List(ctx context.Context, stdin io.Reader) ([]string, error)
 		return nil, Usagef("--host, --hosts-file and --inventory name no host")
 	}
 	return hosts, nil
+}
+
+// HostState is the folder, below the state folder, of what is recorded here of
+// another host, by the name that ssh is given.
+func HostState(state, host string) string {
+	return filepath.Join(state, "hosts", accept.FileName(host))
 }

@@ -17,27 +17,38 @@ import (
 // curves.
 const labProgram = "fettle-lab"
 
+// agentProgram is the agent of a hub: a program of its own, which most hosts do
+// not need.
+const agentProgram = "fettle-agent"
+
 // InLab is a verb of fettle-lab, which it is handed to as it was typed.
-func InLab(use, short string) *cobra.Command {
+func InLab(use, short string) *cobra.Command { return elsewhere(labProgram, use, short, 1) }
+
+// InAgent is fettle agent, whose verbs are fettle-agent's.
+func InAgent(short string) *cobra.Command { return elsewhere(agentProgram, "agent", short, 2) }
+
+// elsewhere is a verb of another program, which is handed the words of the
+// command line from a number on.
+func elsewhere(program, use, short string, from int) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short,
-		Long:               short + ".\n\nThis is in a program of its own, fettle-lab, which stands beside fettle or on\nPATH; with --help it says more.",
+		Long:               short + ".\n\nThis is in a program of its own, " + program + ", which stands beside fettle or on\nPATH; with --help it says more.",
 		DisableFlagParsing: true,
 		Annotations:        NoRules,
 		RunE: func(c *cobra.Command, args []string) error {
-			bin, err := FindLab()
+			bin, err := find(program)
 			if err != nil {
 				return Failf("%s: %w", c.CommandPath(), err)
 			}
-			err = syscall.Exec(bin, append([]string{labProgram}, labArgs(c, args)...), os.Environ())
+			err = syscall.Exec(bin, append([]string{program}, typed(c, args, from)...), os.Environ())
 			return Failf("starting %s: %w", bin, err)
 		},
 		ValidArgsFunction: func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-			bin, err := FindLab()
+			bin, err := find(program)
 			if err != nil {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			out, err := exec.Command(bin, append(append([]string{cobra.ShellCompRequestCmd}, labArgs(c, args)...), begun)...).Output()
+			out, err := exec.Command(bin, append(append([]string{cobra.ShellCompRequestCmd}, typed(c, args, from)...), begun)...).Output()
 			if err != nil {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
@@ -49,13 +60,15 @@ func InLab(use, short string) *cobra.Command {
 	}
 }
 
-// labArgs is the command line without the program's name: "measure", "cachesim", …
-func labArgs(c *cobra.Command, args []string) []string {
-	return append(strings.Fields(c.CommandPath())[1:], args...)
+// typed is the command line without its first words: "measure", "cachesim", …
+func typed(c *cobra.Command, args []string, from int) []string {
+	return append(strings.Fields(c.CommandPath())[from:], args...)
 }
 
 // FindLab finds fettle-lab beside this program, or on PATH.
-func FindLab() (string, error) {
+func FindLab() (string, error) { return find(labProgram) }
+
+func find(program string) (string, error) {
 	self, err := os.Executable()
 	if err == nil {
 		self, err = filepath.EvalSymlinks(self)
@@ -63,13 +76,13 @@ func FindLab() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	beside := filepath.Join(filepath.Dir(self), labProgram)
+	beside := filepath.Join(filepath.Dir(self), program)
 	if st, err := os.Stat(beside); err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
 		return beside, planted(beside, self)
 	}
-	bin, err := exec.LookPath(labProgram)
+	bin, err := exec.LookPath(program)
 	if err != nil {
-		return "", fmt.Errorf("the program %s is neither beside %s nor on PATH; make builds both, and so does go build ./cmd/%[1]s", labProgram, self)
+		return "", fmt.Errorf("the program %s is neither beside %s nor on PATH; make builds it, and so does go build ./cmd/%[1]s", program, self)
 	}
 	return bin, planted(bin, self)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"fettle/accept"
@@ -14,7 +15,7 @@ import (
 )
 
 // fleetFormats are the formats that hold several hosts.
-var fleetFormats = []string{"text", "json", "jsonl"}
+var fleetFormats = []string{"text", "json", "jsonl", "csv", "html"}
 
 // checkFleet is check on other hosts.
 func checkFleet(ctx context.Context, a *app.App, o checkOptions, failOn trap.Severity, traps []*trap.Trap, ids []string) error {
@@ -22,11 +23,7 @@ func checkFleet(ctx context.Context, a *app.App, o checkOptions, failOn trap.Sev
 	case o.root != "" || o.from != "":
 		return app.Usagef("--host looks at running hosts: it goes neither with --root nor with --from")
 	case !slices.Contains(fleetFormats, o.out.format):
-		return app.Usagef("--format %s holds one host; of --host there are text, json and jsonl", o.out.format)
-	case o.out.record:
-		return app.Usagef("--record does not go with --host: each host has its own history; keep this run with --format json -o FILE")
-	case o.out.fresh:
-		return app.Usagef("--new does not go with --host yet: run it on the hosts themselves")
+		return app.Usagef("--format %s holds one host; of --host there are %s", o.out.format, strings.Join(fleetFormats, ", "))
 	}
 	hosts, err := o.fleet.List(ctx, a.Stdin)
 	if err != nil {
@@ -59,10 +56,11 @@ func checkFleet(ctx context.Context, a *app.App, o checkOptions, failOn trap.Sev
 		return err
 	}
 	defer out.abandon()
-	p := fleetWriter(w, o, failOn, traps)
-	if o.out.format == "text" && len(hosts) > fewHosts && !o.out.verbose {
-		p.matrix = newMatrix()
+	state, err := newFleetHosts(a, o.out)
+	if err != nil {
+		return err
 	}
+	p := newFleetReport(w, o, failOn, traps, len(hosts))
 	line, done := ui.NewProgress(a.Stderr), 0
 	defer line.End()
 	out.w = p
@@ -71,6 +69,11 @@ func checkFleet(ctx context.Context, a *app.App, o checkOptions, failOn trap.Sev
 	f.Check(ctx, hosts, args, func(e fleet.Event) {
 		if e.Line.Result != nil {
 			out.list.Mark(e.Line.Result, time.Now())
+		}
+		if err := state.event(&e); err != nil && werr == nil {
+			werr = err
+		}
+		if e.Line.Result != nil {
 			below(e.Line.Result.Outcomes, least)
 			out.counts.Add(*e.Line.Result)
 		}
@@ -82,15 +85,19 @@ func checkFleet(ctx context.Context, a *app.App, o checkOptions, failOn trap.Sev
 			line.Show(fmt.Sprintf("%d of %d hosts done", done, len(hosts)))
 		}
 		if werr == nil {
-			werr = p.event(e)
+			werr = written(p.event(e))
 		}
 	})
 	if werr != nil {
-		return written(werr)
+		return werr
 	}
 	line.End()
 	p.counts = out.counts
+	out.opt.record = false // of this host
 	if err := out.End(time.Since(started)); err != nil {
+		return err
+	}
+	if err := state.save(); err != nil {
 		return err
 	}
 	return out.status()

@@ -2,54 +2,67 @@ package check
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"time"
 
 	"fettle/fleet"
 	"fettle/internal/ui"
+	"fettle/internal/units"
 	"fettle/report"
 	"fettle/trap"
 )
 
-// fleetReport writes what comes back from many hosts.
+// fleetReport writes what comes back from many hosts. What is kept of a host
+// that is done is what the format needs at the end: of json and csv nothing.
 type fleetReport struct {
-	w      io.Writer
-	format string
-	opt    report.Options
-	traps  []*trap.Trap
+	form   fleetForm
+	hosts  map[string]*hostReport // that are not done
 	counts report.Counts
-	hosts  map[string]*hostReport
-	order  []string // in which hosts were done
-	matrix *matrix  // instead of a report of each host; nil for few hosts and -v
+	done   int
 	failed int
 }
 
-// hostReport is one host's part until it is done.
+// hostReport is what one host says.
 type hostReport struct {
-	buf bytes.Buffer
 	doc report.Document
-	err error
+	err error // why it is not whole
 }
 
-func fleetWriter(w io.Writer, o checkOptions, failOn trap.Severity, traps []*trap.Trap) *fleetReport {
-	return &fleetReport{w: w, format: o.out.format, traps: traps, hosts: map[string]*hostReport{},
-		opt: o.out.report(w, failOn)}
+// fleetForm is a form of the report. Each host is given to it when it is done.
+type fleetForm interface {
+	host(name string, h *hostReport) error
+	end(r *fleetReport, took time.Duration) error
 }
 
-// fleetLine is a line of jsonl with its host. A host that gave no (whole)
-// report ends with type "failed".
-type fleetLine struct {
-	Host    string `json:"host"`
-	Reason  string `json:"reason,omitempty"`  // failed
-	Reached *bool  `json:"reached,omitempty"` // failed: the host was reached, and failed then
-	report.Line
+// lineForm takes the lines of reports as they come.
+type lineForm interface {
+	line(e fleet.Event) error
+}
+
+func newFleetReport(w io.Writer, o checkOptions, failOn trap.Severity, traps []*trap.Trap, hosts int) *fleetReport {
+	r := &fleetReport{hosts: map[string]*hostReport{}}
+	opt := o.out.report(w, failOn)
+	switch {
+	case o.out.format == "jsonl":
+		r.form = fleetLines{w}
+	case o.out.format == "json":
+		r.form = &fleetJSON{w: w}
+	case o.out.format == "csv":
+		r.form = &fleetCSV{w: w}
+	case o.out.format == "html":
+		r.form = &fleetPage{w: w, matrix: newMatrix(), said: map[string][]sentence{}, at: map[sentenceKey]int{}, traps: traps}
+	case hosts > fewHosts && !o.out.verbose:
+		r.form = &fleetMatrix{w: w, opt: opt, matrix: newMatrix()}
+	default:
+		r.form = &fleetText{w: w, opt: opt, traps: traps}
+	}
+	return r
 }
 
 func (r *fleetReport) event(e fleet.Event) error {
-	if r.format == "jsonl" {
-		return r.jsonl(e)
+	if form, ok := r.form.(lineForm); ok {
+		return form.line(e)
 	}
 	h := r.hosts[e.Host]
 	if h == nil {
@@ -64,45 +77,54 @@ func (r *fleetReport) event(e fleet.Event) error {
 		h.doc = report.Document{Envelope: report.Envelope{Format: l.Format, Schema: l.Schema, Fettle: l.Meta.Version}, Meta: *l.Meta, Traps: l.Traps, Results: []trap.Result{}}
 	case l.Result != nil:
 		h.doc.Results = append(h.doc.Results, *l.Result)
-	case l.Type == "end":
-		if l.Took != nil {
-			h.doc.Took = *l.Took
-		}
+	case l.Type == "end" && l.Took != nil:
+		h.doc.Took = *l.Took
 	}
 	if e.Err == nil && l.Type != "end" {
 		return nil
 	}
-	r.order = append(r.order, e.Host)
+	delete(r.hosts, e.Host) // thousands of reports are not kept
+	r.done++
 	if e.Err != nil {
 		r.failed++
 	}
 	for _, res := range h.doc.Results {
 		h.doc.Counts.Add(res)
 	}
-	switch {
-	case r.matrix != nil:
-		r.matrix.add(e.Host, h)
-		r.hosts[e.Host] = &hostReport{} // thousands of reports are not kept
-	case r.format == "text":
-		return r.text(e.Host, h)
-	}
-	return nil
+	return r.form.host(e.Host, h)
 }
 
-func (r *fleetReport) jsonl(e fleet.Event) error {
-	l := fleetLine{Host: e.Host, Line: e.Line}
-	if e.Err != nil {
-		var fe *fleet.Error
-		reached := errors.As(e.Err, &fe) && fe.Reached
-		l.Line.Type, l.Reason, l.Reached = "failed", e.Err.Error(), &reached
+func (r *fleetReport) Begin(report.Meta, []*trap.Trap) error { return nil }
+func (r *fleetReport) Result(trap.Result) error              { return nil }
+func (r *fleetReport) End(took time.Duration) error          { return r.form.end(r, took) }
+
+// sum is the last line of a text.
+func (r *fleetReport) sum(took time.Duration) string {
+	s := units.Count(r.done, "host", "hosts")
+	if r.failed > 0 {
+		s += fmt.Sprintf(" (%d gave no report)", r.failed)
 	}
-	return report.Encode(r.w, l, "")
+	s += ": " + r.counts.String()
+	if r.counts.Known > 0 {
+		s += fmt.Sprintf(", %d known", r.counts.Known)
+	}
+	if r.counts.Resolved > 0 {
+		s += fmt.Sprintf(", %d resolved", r.counts.Resolved)
+	}
+	return s + fmt.Sprintf(" in %s\n", took.Round(time.Millisecond))
 }
 
-// text writes a host's part as one block, when the host is done.
-func (r *fleetReport) text(name string, h *hostReport) error {
+// fleetText writes a block for each host.
+type fleetText struct {
+	w     io.Writer
+	opt   report.Options
+	traps []*trap.Trap
+}
+
+func (t *fleetText) host(name string, h *hostReport) error {
+	var out bytes.Buffer
 	if h.doc.Format != "" {
-		tw, err := report.New("text", &h.buf, r.opt)
+		tw, err := report.New("text", &out, t.opt)
 		if err != nil {
 			return err
 		}
@@ -110,7 +132,7 @@ func (r *fleetReport) text(name string, h *hostReport) error {
 		if m.Host != name {
 			m.Host = name + " [" + m.Host + "]"
 		}
-		if err := tw.Begin(m, r.traps); err != nil {
+		if err := tw.Begin(m, t.traps); err != nil {
 			return err
 		}
 		for _, res := range h.doc.Results {
@@ -125,62 +147,33 @@ func (r *fleetReport) text(name string, h *hostReport) error {
 		}
 	}
 	if h.err != nil {
-		h.buf.WriteString(ui.Wrap(ui.Visible(h.err.Error()), r.opt.Width, "UNKNOWN   ", "          "))
+		out.WriteString(ui.Wrap(ui.Visible(h.err.Error()), t.opt.Width, "UNKNOWN   ", "          "))
 	}
-	h.buf.WriteString("\n")
-	_, err := r.w.Write(h.buf.Bytes())
-	h.buf = bytes.Buffer{}
+	if out.Len() > 0 { // not with -q, where there is nothing to say
+		out.WriteString("\n")
+	}
+	_, err := t.w.Write(out.Bytes())
 	return err
 }
 
-func (r *fleetReport) Begin(report.Meta, []*trap.Trap) error { return nil }
-func (r *fleetReport) Result(trap.Result) error              { return nil }
-
-// fleetDocument is a report of many hosts as JSON.
-type fleetDocument struct {
-	report.Envelope
-	Hosts  []fleetHost   `json:"hosts"` // in the order in which they were done
-	Counts report.Counts `json:"counts"`
-	Took   time.Duration `json:"took_ns"`
+func (t *fleetText) end(r *fleetReport, took time.Duration) error {
+	_, err := io.WriteString(t.w, r.sum(took))
+	return err
 }
 
-type fleetHost struct {
-	Host   string           `json:"host"`
-	Reason string           `json:"reason,omitempty"` // why there is no whole report
-	Report *report.Document `json:"report,omitempty"`
+// fleetMatrix writes one screen for all hosts.
+type fleetMatrix struct {
+	w   io.Writer
+	opt report.Options
+	*matrix
 }
 
-func (r *fleetReport) End(took time.Duration) error {
-	switch r.format {
-	case "text":
-		if r.matrix != nil {
-			if _, err := io.WriteString(r.w, r.matrix.text(r.opt.Width, ui.Painter(r.opt.Colour))); err != nil {
-				return err
-			}
-		}
-		s := fmt.Sprintf("%d hosts", len(r.order))
-		if len(r.order) == 1 {
-			s = "1 host"
-		}
-		if r.failed > 0 {
-			s += fmt.Sprintf(" (%d gave no report)", r.failed)
-		}
-		_, err := fmt.Fprintf(r.w, "%s: %s in %s\n", s, r.counts.String(), took.Round(time.Millisecond))
-		return err
-	case "json":
-		d := fleetDocument{Envelope: report.NewEnvelope("fleet"), Hosts: []fleetHost{}, Counts: r.counts, Took: took}
-		for _, name := range r.order {
-			h := r.hosts[name]
-			fh := fleetHost{Host: name}
-			if h.doc.Format != "" {
-				fh.Report = &h.doc
-			}
-			if h.err != nil {
-				fh.Reason = h.err.Error()
-			}
-			d.Hosts = append(d.Hosts, fh)
-		}
-		return report.Encode(r.w, d, "  ")
-	}
+func (f *fleetMatrix) host(name string, h *hostReport) error {
+	f.add(name, h)
 	return nil
+}
+
+func (f *fleetMatrix) end(r *fleetReport, took time.Duration) error {
+	_, err := io.WriteString(f.w, f.text(f.opt.Width, ui.Painter(f.opt.Colour))+r.sum(took))
+	return err
 }

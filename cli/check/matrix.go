@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/internal/sorted"
 	"fettle/internal/ui"
 	"fettle/internal/units"
 	"fettle/trap"
@@ -101,17 +102,22 @@ func (m *matrix) rows() []row {
 		}
 		out = append(out, r)
 	}
-	slices.SortStableFunc(out, func(a, b row) int {
+	sorted.By(out, func(a, b row) int {
 		return cmp.Or(cmp.Compare(b.worst, a.worst), cmp.Compare(len(b.cells), len(a.cells)))
 	})
 	return out
 }
 
+// byRank are all hosts, the worst first.
+func (m *matrix) byRank() []string {
+	names := slices.Sorted(maps.Keys(m.hosts))
+	sorted.By(names, func(a, b string) int { return cmp.Compare(m.hosts[b].rank(), m.hosts[a].rank()) })
+	return names
+}
+
 // worstHosts are the hosts with findings, the worst first.
 func (m *matrix) worstHosts() []string {
-	names := slices.DeleteFunc(slices.Sorted(maps.Keys(m.hosts)), func(h string) bool { return m.hosts[h].rank() == 0 })
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(m.hosts[b].rank(), m.hosts[a].rank()) })
-	return names
+	return slices.DeleteFunc(m.byRank(), func(h string) bool { return m.hosts[h].rank() == 0 })
 }
 
 var letters = map[trap.Severity]string{trap.Critical: "C", trap.Warning: "W", trap.Notice: "n"}
@@ -128,7 +134,7 @@ func (m *matrix) text(width int, paint ui.Painter) string {
 			for _, r := range more {
 				names = append(names, fmt.Sprintf("%s (%d)", r.id, len(r.cells)))
 			}
-			b.WriteString(ui.Wrap("also "+few(names, 5), width, "", "  "))
+			b.WriteString(ui.Wrap("also "+ui.Few(names, 5), width, "", "  "))
 		}
 		b.WriteString("\n")
 	}
@@ -189,37 +195,45 @@ func column(h string) string {
 	return ui.Cut(ui.Visible(h), matrixName)
 }
 
-// silent tells which hosts gave no report, by the reason.
-func (m *matrix) silent(b *strings.Builder, width int, paint ui.Painter) {
+// reason is why hosts gave no report.
+type reason struct {
+	why   string
+	hosts []string
+}
+
+// reasons are why hosts gave no report, the commonest first.
+func (m *matrix) reasons() []reason {
 	by := map[string][]string{}
 	for _, h := range slices.Sorted(maps.Keys(m.hosts)) {
 		if why := m.hosts[h].failed; why != "" {
 			by[why] = append(by[why], h)
 		}
 	}
-	whys := slices.SortedFunc(maps.Keys(by), func(x, y string) int { return cmp.Or(cmp.Compare(len(by[y]), len(by[x])), cmp.Compare(x, y)) })
+	var out []reason
+	for _, why := range slices.Sorted(maps.Keys(by)) {
+		out = append(out, reason{why, by[why]})
+	}
+	sorted.By(out, func(a, b reason) int { return cmp.Compare(len(b.hosts), len(a.hosts)) })
+	return out
+}
+
+// silent tells which hosts gave no report, by the reason.
+func (m *matrix) silent(b *strings.Builder, width int, paint ui.Painter) {
+	all := m.reasons()
 	const margin = "          "
-	for i, why := range whys {
-		said := fmt.Sprintf("%s: %s", few(by[why], 4), why)
-		if i == matrixWhys-1 && len(whys) > matrixWhys {
+	for i, r := range all {
+		said := fmt.Sprintf("%s: %s", ui.Few(r.hosts, 4), r.why)
+		if i == matrixWhys-1 && len(all) > matrixWhys {
 			n := 0
-			for _, w := range whys[i:] {
-				n += len(by[w])
+			for _, r := range all[i:] {
+				n += len(r.hosts)
 			}
 			said = units.Count(n, "host", "hosts") + " for other reasons (-v shows)"
 		}
 		line := ui.Wrap(ui.Visible(said), width, margin, margin+"  ")
 		b.WriteString(paint.Paint(ui.Magenta, "NO REPORT") + line[len("NO REPORT"):])
-		if i == matrixWhys-1 && len(whys) > matrixWhys {
+		if i == matrixWhys-1 && len(all) > matrixWhys {
 			break
 		}
 	}
-}
-
-// few names the first n, and counts the others.
-func few(names []string, n int) string {
-	if len(names) <= n+1 {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
 }

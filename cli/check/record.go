@@ -30,14 +30,19 @@ func (r *recorder) result(res trap.Result) {
 
 // record adds the run to the history of this host.
 func (r *recorder) record(took time.Duration, keep int) error {
-	if keep == 0 {
-		keep = history.DefaultKeep
-	}
 	dir, err := accept.StateDir()
 	if err != nil {
 		return app.Failf("%w", err)
 	}
-	if err := history.In(dir).Add(report.NewDocument(r.meta, r.traps, r.results, took), keep); err != nil {
+	return r.add(history.In(dir), took, keep)
+}
+
+// add puts the run into a history; keep 0 is the default.
+func (r *recorder) add(to history.Store, took time.Duration, keep int) error {
+	if keep == 0 {
+		keep = history.DefaultKeep
+	}
+	if err := to.Add(report.NewDocument(r.meta, r.traps, r.results, took), keep); err != nil {
 		return app.Failf("%w", err)
 	}
 	return nil

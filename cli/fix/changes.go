@@ -2,7 +2,6 @@ package fix
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -15,16 +14,22 @@ import (
 
 // ChangesCmd is fettle changes.
 func ChangesCmd(a *app.App) *cobra.Command {
-	return &cobra.Command{
+	var flags app.HostFlags
+	c := &cobra.Command{
 		Use:               "changes [ID]",
 		Annotations:       app.NoRules,
 		Short:             "List what fettle changed on this host, or show one change",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeChanges,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if flags.Asked() {
+				return Status(changesElsewhere(cmd.Context(), a, app.First(args), &flags))
+			}
 			return Status(listChanges(a, app.First(args)))
 		},
 	}
+	flags.Flags(c)
+	return c
 }
 
 func listChanges(a *app.App, id string) error {
@@ -52,11 +57,7 @@ func listChanges(a *app.App, id string) error {
 		}
 		t.Rows = append(t.Rows, []string{c.ID, c.Created.Local().Format("2006-01-02 15:04"), ui.Visible(what + ": " + standing(c))})
 	}
-	width := ui.Width(a.Stdout)
-	if !ui.IsTerminal(a.Stdout) {
-		width = math.MaxInt32 // a line a change, for grep
-	}
-	fmt.Fprint(a.Stdout, t.Text(width, "", false))
+	a.Table(&t)
 	return err
 }
 

@@ -35,6 +35,11 @@ type Options struct {
 	Confirm      time.Duration // 0: where the connection can be cut
 	Wait         bool
 	Verbose      bool
+	// AsPlanned is the digest of the plan that alone may be applied; empty: any.
+	AsPlanned string
+	Batch     int // hosts at once, with --host
+	fleet     app.HostFlags
+	doc       *document // that is filled; nil but with --format json
 	// Subject is what SetUp sets up, of a trap that has many.
 	Subject string
 	setUp   bool // nothing was wrong
@@ -54,13 +59,26 @@ is put back.
 
 What can cut your own connection is armed first: unless fettle confirm comes in
 time, it is undone, also when fettle, the connection or the host died meanwhile.
+
+With --host and the like it does so on other hosts over SSH: it shows the plan
+of each, asks once, and applies them in batches; after the first failure it
+begins no other batch. It confirms over a new connection.
 ` + StatusHelp,
 		Example: `  fettle fix bridge-mtu --plan
   fettle fix bridge-mtu --on br0
-  fettle fix bridge-mtu --on br0 --plan --format sh > mend.sh`,
+  fettle fix bridge-mtu --on br0 --plan --format sh > mend.sh
+  fettle fix bridge-mtu --hosts-file hosts.txt --sudo --batch 10`,
 		Args:              app.OneTrap,
 		ValidArgsFunction: a.CompleteTraps,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case o.fleet.Asked():
+				return Status(fixFleet(cmd.Context(), a, args[0], o, cmd.Flags().Changed("host-limit")))
+			case o.Batch != defaultBatch:
+				return app.Usagef("--batch is about many hosts: it goes with --host")
+			case o.Format == "json":
+				return fixDocument(cmd.Context(), a, args[0], o)
+			}
 			return Status(fix(cmd.Context(), a, args[0], o))
 		},
 	}
@@ -70,12 +88,15 @@ time, it is undone, also when fettle, the connection or the host died meanwhile.
 	f.StringArrayVar(&o.With, "with", nil, "set remedy option `NAME=VALUE` (fettle explain --all TRAP lists them); may be repeated")
 	f.BoolVar(&o.Plan, "plan", false, "show the plan and change nothing")
 	o.Format = "text"
-	app.WordFlag(c, &o.Format, "format", "`FORMAT` of the plan: text, sh or ansible", "text", "sh", "ansible")
+	app.WordFlag(c, &o.Format, "format", "`FORMAT`: text or json; of the plan also sh or ansible", "text", "json", "sh", "ansible")
 	f.BoolVar(&o.Yes, "yes", false, "do not ask (steps that cannot be undone need --yes-irreversible too)")
 	f.BoolVar(&o.Irreversible, "yes-irreversible", false, "with --yes: also take steps that cannot be undone")
 	f.DurationVar(&o.Confirm, "confirm-within", 0, "undo unless fettle confirm comes within this `TIME` (5m where the connection can be cut)")
 	f.BoolVarP(&o.Verbose, "verbose", "v", false, "show each step of the plan, also where many do the same to a file each")
 	f.BoolVar(&o.Wait, "wait", false, "wait for another fettle that is at work")
+	f.StringVar(&o.AsPlanned, "as-planned", "", "apply only the plan of this `DIGEST`, from --plan --format json")
+	f.IntVar(&o.Batch, "batch", defaultBatch, "`NUMBER` of hosts that are changed at once")
+	o.fleet.Flags(c)
 	return c
 }
 
@@ -134,6 +155,7 @@ func fix(ctx context.Context, a *app.App, id string, o Options) error {
 	if err != nil {
 		return err
 	}
+	o.doc.found(found)
 	if len(found) == 0 {
 		nothingToMend(a, t, o)
 		return nil

@@ -1,6 +1,7 @@
 package fix
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,9 @@ type refusal struct {
 func mendAll(ctx context.Context, a *app.App, t *trap.Trap, found []trap.Finding, o Options) error {
 	m, err := planAll(ctx, a, t, found, o.With)
 	if err != nil {
+		return err
+	}
+	if err := o.doc.planned(m); err != nil {
 		return err
 	}
 	switch {
@@ -113,7 +117,7 @@ func (m *mending) show(a *app.App, o Options) (err error) {
 	case "ansible":
 		out, err = remedy.Playbook(m.plan)
 	default:
-		out = m.text(a, o.Verbose)
+		out = m.text(ui.Width(a.Stdout), o.Verbose)
 	}
 	if err == nil {
 		_, err = fmt.Fprint(a.Stdout, out)
@@ -122,8 +126,7 @@ func (m *mending) show(a *app.App, o Options) (err error) {
 }
 
 // text is the findings, those that say the same together, and the plan.
-func (m *mending) text(a *app.App, verbose bool) string {
-	w := ui.Width(a.Stdout)
+func (m *mending) text(w int, verbose bool) string {
 	var b strings.Builder
 	var order []string
 	subjects := map[string][]string{}
@@ -167,7 +170,12 @@ func (m *mending) apply(ctx context.Context, a *app.App, store *remedy.Store, o 
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(a.Stdout, m.text(a, o.Verbose), "\n")
+	if o.AsPlanned != "" {
+		if is, err := m.digest(); err != nil || is != o.AsPlanned {
+			return cmp.Or(err, remedy.Refuse("the plan is no longer the one that was shown: look at it again"))
+		}
+	}
+	fmt.Fprint(a.Stdout, m.text(ui.Width(a.Stdout), o.Verbose), "\n")
 	if err := ask(ctx, a, m.plan, o); err != nil {
 		return err
 	}
@@ -178,6 +186,7 @@ func (m *mending) apply(ctx context.Context, a *app.App, store *remedy.Store, o 
 	if err != nil {
 		return err
 	}
+	o.doc.applied(c)
 	sayApplied(a, c, m.done(o.setUp))
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 
 type undoOptions struct {
 	force, wait, plan, yes, verbose bool
+	fleet                           app.HostFlags
 	// Of the guard that fettle itself starts.
 	unconfirmed string
 	at          string
@@ -40,12 +41,17 @@ may be one to keep.
 What somebody else changed since is not written over: undo then changes
 nothing, and shows what fettle had written and what was changed after it.
 --force writes over it. Running state of an earlier boot is left alone.
+
+With --host it is the change of that ID on each of these hosts.
 ` + StatusHelp,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeChanges,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.unconfirmed != "" {
 				return Status(undoUnconfirmed(cmd.Context(), a, o))
+			}
+			if o.fleet.Asked() {
+				return Status(undoElsewhere(cmd.Context(), a, app.First(args), o))
 			}
 			return Status(undo(cmd.Context(), a, app.First(args), o))
 		},
@@ -56,6 +62,7 @@ nothing, and shows what fettle had written and what was changed after it.
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "show each step, also where many put the same back")
 	f.BoolVar(&o.force, "force", false, "write over what somebody else changed since")
 	f.BoolVar(&o.wait, "wait", false, "wait for another fettle that is at work")
+	o.fleet.Flags(c)
 	f.StringVar(&o.unconfirmed, "unconfirmed", "", "undo change `ID` unless it is confirmed")
 	f.StringVar(&o.at, "at", "", "wait until `TIME` before that")
 	f.BoolVar(&o.boot, "boot", false, "do so only if the host was restarted since")
@@ -66,9 +73,6 @@ nothing, and shows what fettle had written and what was changed after it.
 }
 
 func undo(ctx context.Context, a *app.App, id string, o undoOptions) error {
-	if !o.plan && !o.yes && !ui.IsTerminal(a.Stdin) {
-		return app.Usagef("there is no terminal to ask on: look at what would be undone (--plan), then give --yes")
-	}
 	store, err := remedy.OpenStore()
 	if err != nil {
 		return fmt.Errorf("undoing: %w", err)
@@ -78,6 +82,9 @@ func undo(ctx context.Context, a *app.App, id string, o undoOptions) error {
 	p, err := e.PreviewUndo(ctx, id, opt)
 	if done, err := noUndo(a, p, err); done || err != nil {
 		return err
+	}
+	if !o.plan && !o.yes && !ui.IsTerminal(a.Stdin) {
+		return app.Usagef("there is no terminal to ask on: look at what would be undone (--plan), then give --yes")
 	}
 	fmt.Fprint(a.Stdout, p.Text(ui.Width(a.Stdout), o.verbose), "\n")
 	if o.plan {

@@ -12,6 +12,7 @@ import (
 	"fettle/cli/app"
 	"fettle/history"
 	"fettle/host/capture"
+	"fettle/internal/sorted"
 	"fettle/report"
 	"fettle/trap"
 )
@@ -162,7 +163,7 @@ func (d *differences) explain(ctx context.Context, a *app.App, o diffOptions, di
 	if err != nil || len(all) == 0 {
 		return err
 	}
-	slices.SortStableFunc(all, func(x, y capture.Difference) int { return cmp.Compare(moves(x), moves(y)) })
+	sorted.By(all, func(x, y capture.Difference) int { return cmp.Compare(moves(x), moves(y)) })
 	for _, x := range all {
 		d.Facts = append(d.Facts, fact{Traps: []string{}, Difference: x})
 	}

@@ -4,8 +4,6 @@ package history
 
 import (
 	"fmt"
-	"io"
-	"math"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,22 +18,24 @@ import (
 
 // Cmd is fettle history.
 func Cmd(a *app.App) *cobra.Command {
-	var format string
+	var format, host string
 	var verbose bool
 	c := &cobra.Command{
 		Use:   "history [RUN]",
 		Short: "List the recorded runs of check, or show one again",
 		Long: `List the runs of fettle check --record, the newest first, with what was new and
-resolved in each; or show one again.
+resolved in each; or show one again. With --host, the runs of another host that
+check --host --record recorded here.
 
 RUN is a number of that list, "last", or a name such as 20261122T0600.`,
 		Example: `  sudo fettle check --record
   fettle history
-  fettle history 2 -v`,
+  fettle history 2 -v
+  fettle history --host root@web1`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeRuns,
 		RunE: func(_ *cobra.Command, args []string) error {
-			s, err := store()
+			s, err := storeOf(host)
 			if err != nil {
 				return err
 			}
@@ -46,14 +46,22 @@ RUN is a number of that list, "last", or a name such as 20261122T0600.`,
 		},
 	}
 	app.FormatFlag(c, &format, report.Formats()...)
+	c.Flags().StringVar(&host, "host", "", "show the runs recorded here of `HOST`, by the name it was checked by")
 	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "show every subject of RUN with its evidence")
 	return c
 }
 
-func store() (history.Store, error) {
+// store has the runs of this host.
+func store() (history.Store, error) { return storeOf("") }
+
+// storeOf has the runs of another host that were recorded here.
+func storeOf(host string) (history.Store, error) {
 	dir, err := accept.StateDir()
 	if err != nil {
 		return history.Store{}, app.Failf("%w", err)
+	}
+	if host != "" {
+		dir = app.HostState(dir, host)
 	}
 	return history.In(dir), nil
 }
@@ -110,12 +118,8 @@ func list(a *app.App, s history.Store, format string) error {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	width := ui.Width(a.Stdout)
-	if !ui.IsTerminal(a.Stdout) {
-		width = math.MaxInt32
-	}
-	_, err = io.WriteString(a.Stdout, t.Text(width, "", ui.Painter(ui.Colour(a.Stdout))))
-	return err
+	a.Table(&t)
+	return nil
 }
 
 // entries reads the runs, each compared with the one before it.

@@ -16,7 +16,7 @@ func (v *verb) client() *fetch.Client {
 	if err != nil {
 		dir = ""
 	}
-	return &fetch.Client{Folder: filepath.Join(dir, "keys"), HTTP: fetch.HTTP(), Left: v.fetch}
+	return &fetch.Client{Folder: filepath.Join(dir, "keys"), Left: v.fetch}
 }
 
 // expedition fetches what a path may need.

@@ -1,8 +1,6 @@
 package keypath
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -13,6 +11,7 @@ import (
 	"fettle/internal/ui"
 	"fettle/keypath"
 	"fettle/keypath/draw"
+	"fettle/report"
 )
 
 // write writes the answer in the format, to the file, asked for.
@@ -25,7 +24,7 @@ func (v *verb) write(a answer) error {
 	var err error
 	switch v.format {
 	case "json":
-		err = encode(out, answerJSON(a))
+		err = report.Encode(out, answerJSON(a), "  ")
 	case "svg":
 		err = draw.SVG(out, picture(a))
 	case "dot":
@@ -41,20 +40,7 @@ func (v *verb) write(a answer) error {
 	return err
 }
 
-func (v *verb) json(x any) error { return encode(v.Stdout, x) }
-
-// encode writes JSON; user ids in it may hold what a terminal would act on.
-func encode(out io.Writer, x any) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(x); err != nil {
-		return err
-	}
-	_, err := out.Write(ui.JSON(b.Bytes()))
-	return err
-}
+func (v *verb) json(x any) error { return report.Encode(v.Stdout, x, "  ") }
 
 func picture(a answer) draw.Picture {
 	node := func(k keypath.Key) draw.Node {

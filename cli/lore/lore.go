@@ -41,7 +41,7 @@ func loreCheckCmd(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE...",
 		Short: "Find the mistakes in rules, with line and column",
-		Long: `Find the mistakes in rules. Each is told as FILE:LINE:COLUMN: what is wrong.
+		Long: `Find the mistakes in rules. Each is printed as FILE:LINE:COLUMN: what is wrong.
 A folder stands for the rule.yaml in it.
 
 Exit status:

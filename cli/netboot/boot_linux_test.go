@@ -21,23 +21,8 @@ import (
 // (make lab-long): some minutes without KVM.
 func TestBoot(t *testing.T) {
 	means.Long(t, "boots four virtual machines over the network")
-	means.Root(t)
-	for _, tool := range []string{"qemu-system-x86_64", "dnsmasq", "ip", "unshare"} {
-		means.Tool(t, tool)
-	}
-	for _, f := range []string{"/usr/lib/debian-installer/images/12/amd64/text", ovmf + "CODE_4M.fd", "/usr/lib/ipxe/qemu/efi-virtio.rom"} {
-		if _, err := os.Stat(f); err != nil {
-			means.Missing(t, "needs "+f)
-		}
-	}
-	if os.Getenv("FETTLE_TEST_NETNS") == "" {
-		inNamespace(t)
+	if !bootNetwork(t) {
 		return
-	}
-	for _, argv := range []string{"link set lo up", "link add br0 type bridge", "addr add 192.0.2.1/24 dev br0", "link set br0 up", "tuntap add tap0 mode tap", "link set tap0 master br0", "link set tap0 up"} {
-		if out, err := exec.Command(means.Tool(t, "ip"), strings.Fields(argv)...).CombinedOutput(); err != nil {
-			t.Fatal(argv, err, string(out))
-		}
 	}
 	for _, firmware := range []string{"BIOS", "UEFI"} {
 		t.Run(firmware+" unchanged", func(t *testing.T) {
@@ -56,6 +41,45 @@ func TestBoot(t *testing.T) {
 			t.Logf("%s: the first question came after %s", firmware, got.took.Round(time.Second))
 		})
 	}
+}
+
+// bootNetwork runs a test again in a network of its own, with a bridge and a tap.
+func bootNetwork(t *testing.T) bool {
+	t.Helper()
+	means.Root(t)
+	for _, tool := range []string{"qemu-system-x86_64", "dnsmasq", "ip", "unshare"} {
+		means.Tool(t, tool)
+	}
+	for _, f := range []string{"/usr/lib/debian-installer/images/12/amd64/text", ovmf + "CODE_4M.fd", "/usr/lib/ipxe/qemu/efi-virtio.rom"} {
+		if _, err := os.Stat(f); err != nil {
+			means.Missing(t, "needs "+f)
+		}
+	}
+	if os.Getenv("FETTLE_TEST_NETNS") == "" {
+		inNamespace(t)
+		return false
+	}
+	for _, argv := range []string{"link set lo up", "link add br0 type bridge", "addr add 192.0.2.1/24 dev br0", "link set br0 up", "tuntap add tap0 mode tap", "link set tap0 master br0", "link set tap0 up"} {
+		if out, err := exec.Command(means.Tool(t, "ip"), strings.Fields(argv)...).CombinedOutput(); err != nil {
+			t.Fatal(argv, err, string(out))
+		}
+	}
+	return true
+}
+
+// TestBootHTTP boots a virtual machine whose firmware may boot by HTTP alone: shim,
+// GRUB, kernel and initrd come from fettle's own server. With FETTLE_LONG=1.
+func TestBootHTTP(t *testing.T) {
+	means.Long(t, "boots a virtual machine over the network")
+	if !bootNetwork(t) {
+		return
+	}
+	got := boot(t, "UEFI by HTTP", 10*time.Minute, "--release", "12", "--serial", "ttyS0", "--host", "web1="+card)
+	if !strings.Contains(got.serial, question) {
+		t.Errorf("the installer's first question did not come:\n%s", tail(got.serial))
+	}
+	got.wants(t, "asks for an address (UEFI by HTTP, x86-64)", "was sent the boot loader bootnetx64.efi", "was sent the boot loader grubx64.efi", "was sent the kernel", "was sent the initrd")
+	t.Logf("the first question came after %s", got.took.Round(time.Second))
 }
 
 const (
@@ -109,7 +133,10 @@ func boot(t *testing.T, firmware string, limit time.Duration, args ...string) bo
 	argv := []string{"-accel", "tcg", "-m", "1024", "-display", "none", "-monitor", "none", "-nodefaults", "-vga", "std", "-serial", "file:" + serial,
 		"-netdev", "tap,id=n,ifname=tap0,script=no,downscript=no"}
 	device := "virtio-net-pci,netdev=n,bootindex=1,mac=" + card
-	if firmware == "UEFI" {
+	if firmware == "UEFI by HTTP" {
+		argv = append(argv, "-fw_cfg", "name=opt/org.tianocore/IPv4PXESupport,string=n", "-fw_cfg", "name=opt/org.tianocore/IPv6PXESupport,string=n")
+	}
+	if firmware != "BIOS" {
 		vars, err := os.ReadFile(ovmf + "VARS_4M.fd")
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, "vars"), vars, 0o600)
@@ -177,11 +204,11 @@ func inNamespace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := exec.Command(means.Tool(t, "unshare"), "-n", self, "-test.run", "^TestBoot$", "-test.v", "-test.timeout", "1h")
+	c := exec.Command(means.Tool(t, "unshare"), "-n", self, "-test.run", "^"+t.Name()+"$", "-test.v", "-test.timeout", "1h")
 	c.Env = append(os.Environ(), "FETTLE_TEST_NETNS=1", "FETTLE_TEST_BINARY="+fettle)
 	out, err := c.CombinedOutput()
 	t.Logf("%s", out)
-	if err != nil || !strings.Contains(string(out), "--- PASS: TestBoot") {
+	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
 		t.Error(err)
 	}
 }

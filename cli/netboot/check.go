@@ -15,6 +15,7 @@ import (
 	"fettle/cli/app"
 	"fettle/host"
 	"fettle/internal/files"
+	"fettle/internal/httpget"
 	"fettle/internal/ui"
 	"fettle/netboot/mirror"
 	"fettle/netboot/stale"
@@ -40,7 +41,7 @@ mirror of Debian: fettle explain netboot-stale.
 first one in this host's sources of apt, else deb.debian.org.
 
 Exit status: 0 all found, 1 modules are missing or newer ones exist, 2 usage
-error, 4 nothing found, and something could not be inspected.`,
+error, or a kernel or an initrd cannot be read, 4 the mirror could not be asked.`,
 		Example: `  fettle netboot check /srv/tftp --network
   fettle netboot check /srv/tftp --mirror http://deb.debian.org/debian
   fettle netboot check tree --mirror /srv/mirror/debian`,
@@ -55,13 +56,30 @@ error, 4 nothing found, and something could not be inspected.`,
 	return c
 }
 
+// valid refuses a mirror that is none.
+func (o *checkOptions) valid() error {
+	if o.mirror == "" {
+		return nil
+	}
+	if strings.Contains(o.mirror, "://") {
+		if _, err := httpget.Parse(o.mirror); err != nil {
+			return fmt.Errorf("--mirror: %w", err)
+		}
+		return nil
+	}
+	if _, err := os.Stat(o.mirror); err != nil {
+		return fmt.Errorf("--mirror: %w; expected a URL, a folder or a Packages file", err)
+	}
+	return nil
+}
+
 func checkFolder(ctx context.Context, a *app.App, folder string, o checkOptions) error {
 	root, err := filepath.Abs(folder)
 	if err != nil {
 		return err
 	}
-	if st, err := os.Stat(root); err != nil || !st.IsDir() {
-		return app.Usagef("%s: expected a folder that holds kernels and initrds", ui.Quote(folder))
+	if err := expectFolder(root, "that holds kernels and initrds"); err != nil {
+		return err
 	}
 	src, err := a.OpenLive()
 	if err != nil {
@@ -76,7 +94,10 @@ func checkFolder(ctx context.Context, a *app.App, folder string, o checkOptions)
 	if len(pairs) == 0 {
 		return app.Usagef("%s holds no kernel with an initrd beside it", ui.Quote(folder))
 	}
-	found, unknown := 0, 0
+	if err := o.valid(); err != nil {
+		return app.Usagef("%w", err)
+	}
+	found, unknown, unread := 0, 0, 0
 	for i := range pairs {
 		v := stale.Judge(&pairs[i], func(p *tree.Pair) (mirror.Index, error) { return o.offered(ctx, h, p) })
 		switch v.Kind {
@@ -84,12 +105,17 @@ func checkFolder(ctx context.Context, a *app.App, folder string, o checkOptions)
 			found++
 		case stale.Unknown:
 			unknown++
+			if p := &pairs[i]; p.Err != nil || p.KernelErr != nil && p.Release() == "" {
+				unread++
+			}
 		}
 		fmt.Fprint(a.Stdout, verdictText(pairs[i].Folder, v))
 	}
 	switch {
 	case found > 0:
 		return app.Exit(app.ExitFound, nil)
+	case unread > 0:
+		return app.Exit(app.ExitUsage, nil)
 	case unknown > 0:
 		return app.Exit(app.ExitUnknown, nil)
 	}

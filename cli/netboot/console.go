@@ -2,13 +2,19 @@ package netboot
 
 import (
 	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"fettle/cli/app"
 	"fettle/internal/lazy"
+	"fettle/internal/ui"
+	"fettle/netboot/menu"
 )
 
 type consoleOptions struct {
@@ -17,6 +23,7 @@ type consoleOptions struct {
 	log                string
 	speed              int
 	silent             time.Duration
+	start              string
 	take, once         bool
 }
 
@@ -43,14 +50,52 @@ func parseWay(text string) (way, error) {
 	return way{kind, name}, nil
 }
 
+// valid refuses what no BMC needs to be asked for.
+func (o *consoleOptions) valid(f *pflag.FlagSet, w way) error {
+	switch {
+	case o.silent < 0:
+		return fmt.Errorf("--silent %s: must not be negative", o.silent)
+	case f.Changed("port") && (o.port < 1 || o.port > 65535):
+		return fmt.Errorf("--port %d: expected 1 to 65535", o.port)
+	case o.start != "" && w.kind != "ssh":
+		return fmt.Errorf("--start has no effect without ssh:HOST")
+	case f.Changed("port") && w.kind != "ssh" && w.kind != "ipmi":
+		return fmt.Errorf("--port has no effect with %s:", w.kind)
+	case menu.CheckSpeed(o.speed) != nil:
+		return fmt.Errorf("--%w", menu.CheckSpeed(o.speed))
+	case w.kind == "unix":
+		switch st, err := os.Stat(w.name); {
+		case err == nil && st.Mode()&fs.ModeSocket == 0:
+			return fmt.Errorf("%s is not a socket: expected one that qemu or another program listens on", ui.Quote(w.name))
+		case err != nil && o.once:
+			return err
+		}
+	}
+	return nil
+}
+
+// sshArgs are those of ssh, with a terminal on the other side.
+func (o *consoleOptions) sshArgs(name string) []string {
+	args := []string{"-tt"}
+	if o.port != 0 {
+		args = append(args, "-p", strconv.Itoa(o.port))
+	}
+	args = append(args, "--", name)
+	if o.start != "" {
+		args = append(args, o.start)
+	}
+	return args
+}
+
 func consoleCmd(a *app.App) *cobra.Command {
 	var o consoleOptions
 	c := &cobra.Command{
 		Use:   "console HOST",
 		Short: "Show a host's serial console through its BMC, and log it",
 		Long: `HOST is the name or address of a BMC, reached by ipmitool (IPMI 2.0, serial over
-LAN). ssh:HOST logs in to a BMC's own shell, libvirt:NAME shows a virtual
-machine (virsh console), unix:/PATH a socket of qemu (-serial unix:PATH,server).
+LAN). ssh:[USER@]HOST logs in to a BMC's own shell, where --start begins its
+console. libvirt:NAME shows a virtual machine (virsh console), unix:/PATH a
+socket of qemu (-serial unix:PATH,server).
 
 --log keeps all that comes, readable for its owner alone. When the connection
 breaks it is made again, after longer and longer pauses; not where the login was
@@ -60,10 +105,12 @@ over LAN disabled, or at another speed than --speed?
 
 ipmitool ends with Enter and "~.", virsh and unix:PATH with Ctrl-].
 The password comes from --password-file, the variable IPMI_PASSWORD, or is asked
-for. A login that is the maker's own default is told as critical.
+for. A login with the maker's default name and password is reported as critical.
 
 Exit status: 0 ended by you, 2 usage error, 3 it could not be connected.`,
 		Example: `  fettle netboot console bmc7.example.org --user admin --log bmc7.log
+  fettle netboot console ssh:root@idrac7 --start 'console com2'
+  fettle netboot console ssh:root@openbmc7 --port 2200
   fettle netboot console unix:/run/vm/serial.sock`,
 		Args:    cobra.ExactArgs(1),
 		PreRunE: app.NoEmptyFlags,
@@ -72,8 +119,8 @@ Exit status: 0 ended by you, 2 usage error, 3 it could not be connected.`,
 			if err != nil {
 				return app.Usagef("%w", err)
 			}
-			if o.silent < 0 {
-				return app.Usagef("--silent %s: must not be negative", o.silent)
+			if err := o.valid(cmd.Flags(), w); err != nil {
+				return app.Usagef("%w", err)
 			}
 			return runConsole(cmd.Context(), a, w, o)
 		},
@@ -81,7 +128,8 @@ Exit status: 0 ended by you, 2 usage error, 3 it could not be connected.`,
 	f := c.Flags()
 	f.StringVar(&o.user, "user", "ADMIN", "log in to the BMC as `USER`")
 	f.StringVar(&o.passwordFile, "password-file", "", "read the password from the first line of this `FILE`")
-	f.IntVar(&o.port, "port", 623, "the BMC's UDP `PORT`")
+	f.IntVar(&o.port, "port", 0, "the BMC's `PORT` (default: 623; with ssh: as ssh's configuration says)")
+	f.StringVar(&o.start, "start", "", "with ssh: the `COMMAND` of the BMC's shell that shows the console")
 	f.StringVar(&o.log, "log", "", "append all that comes to this `FILE`")
 	f.IntVar(&o.speed, "speed", 115200, "the speed in `BITS` per second that is expected")
 	f.DurationVar(&o.silent, "silent", 20*time.Second, "look for the reason after this `TIME` without a word; 0: never")

@@ -2,6 +2,7 @@ package netboot
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,6 +25,9 @@ import (
 	"fettle/internal/ui"
 	"fettle/netboot/bmc"
 )
+
+// ssh is the system's; tests give it a configuration of its own.
+var ssh = "/usr/bin/ssh"
 
 const (
 	ipmitool = "/usr/bin/ipmitool"
@@ -73,6 +78,7 @@ type session struct {
 	password string
 	log      *os.File
 	asked    bool // why it is silent was told; by mu
+	endTyped bool // the key that ends virsh was; by mu
 
 	typing sync.Once
 	mu     sync.Mutex
@@ -130,7 +136,7 @@ func (s *session) ask() (string, error) {
 
 // ipmi are ipmitool's arguments: the password goes by its environment (-E).
 func (s *session) ipmi(args ...string) *exec.Cmd {
-	c := exec.Command(ipmitool, append([]string{"-I", "lanplus", "-H", s.way.name, "-p", strconv.Itoa(s.o.port), "-U", s.o.user, "-E"}, args...)...)
+	c := exec.Command(ipmitool, append([]string{"-I", "lanplus", "-H", s.way.name, "-p", strconv.Itoa(cmp.Or(s.o.port, 623)), "-U", s.o.user, "-E"}, args...)...)
 	c.Env = []string{"IPMI_PASSWORD=" + s.password, "LC_ALL=C", "TERM=" + os.Getenv("TERM"), "HOME=/nonexistent"}
 	return c
 }
@@ -145,7 +151,7 @@ func (s *session) connect(ctx context.Context) (ended bool, err error) {
 	case "unix":
 		return s.socket(ctx)
 	case "ssh":
-		c = exec.Command("/usr/bin/ssh", "-tt", "--", s.way.name)
+		c = exec.Command(ssh, s.o.sshArgs(s.way.name)...)
 		c.Env = os.Environ()
 	case "libvirt":
 		c = exec.Command("/usr/bin/virsh", "console", "--", s.way.name)
@@ -189,7 +195,7 @@ func (s *session) onTerminal(ctx context.Context, c *exec.Cmd) (ended bool, err 
 	if err != nil {
 		return false, err
 	}
-	defer context.AfterFunc(ctx, func() { c.Process.Signal(syscall.SIGHUP) })()
+	defer context.AfterFunc(ctx, func() { hangUp(c.Process) })()
 	restore := s.raw()
 	defer restore()
 	stop := s.watchSilence(ctx)
@@ -200,10 +206,25 @@ func (s *session) onTerminal(ctx context.Context, c *exec.Cmd) (ended bool, err 
 	return err == nil && s.ownEnd(), err
 }
 
-// ownEnd tells of an end that the user asked for: ipmitool and virsh say nothing
-// of a lost connection then.
+// hangUp ends a program as the end of its terminal would; below nohup(1), where
+// nobody hears of that, by SIGTERM.
+func hangUp(p *os.Process) {
+	p.Signal(syscall.SIGHUP)
+	time.AfterFunc(2*time.Second, func() { p.Signal(syscall.SIGTERM) })
+}
+
+// own are the words of the programs that bring the console.
+var own = []string{"[SOL Session operational", "Connected to domain", "Escape character is"}
+
+// ownEnd tells of an end that the user asked for: ipmitool says nothing of a lost
+// connection then. virsh ends as calmly when the machine is switched off.
 func (s *session) ownEnd() bool {
 	said := s.said()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.way.kind == "libvirt" {
+		return s.endTyped
+	}
 	return !strings.Contains(said, "SOL session closed by BMC") && !strings.Contains(said, "Error")
 }
 
@@ -255,6 +276,7 @@ func (s *session) keys(to io.Writer) (stop func()) {
 				n, err := s.app.Stdin.Read(buf)
 				s.mu.Lock()
 				to := s.to
+				s.endTyped = s.endTyped || bytes.IndexByte(buf[:n], endKey) >= 0
 				s.mu.Unlock()
 				if n > 0 && to != nil {
 					to.Write(buf[:n]) // a connection that ended tells so itself
@@ -271,7 +293,7 @@ func (s *session) keys(to io.Writer) (stop func()) {
 // Write takes what came: to the screen and to the log.
 func (s *session) Write(b []byte) (int, error) {
 	s.mu.Lock()
-	if !bytes.HasPrefix(b, []byte("[SOL Session operational")) {
+	if !slices.ContainsFunc(own, func(w string) bool { return bytes.HasPrefix(b, []byte(w)) }) {
 		s.came += len(b)
 	}
 	s.last = append(s.last, b...)
@@ -302,7 +324,7 @@ func (s *session) lastWords() string {
 
 // watchSilence asks the BMC for the reason when nothing comes.
 func (s *session) watchSilence(ctx context.Context) (stop func()) {
-	if s.o.silent == 0 || s.way.kind != "ipmi" {
+	if s.o.silent == 0 {
 		return func() {}
 	}
 	t := time.AfterFunc(s.o.silent, func() {
@@ -313,7 +335,11 @@ func (s *session) watchSilence(ctx context.Context) (stop func()) {
 		if told || ctx.Err() != nil {
 			return
 		}
-		sol, power := bmc.ParseSOL(s.quietly(ctx, "sol", "info", "1")), s.quietly(ctx, "chassis", "power", "status")
+		var sol bmc.SOL
+		power := ""
+		if s.way.kind == "ipmi" {
+			sol, power = bmc.ParseSOL(s.quietly(ctx, "sol", "info", "1")), s.quietly(ctx, "chassis", "power", "status")
+		}
 		for _, why := range bmc.Silent(sol, power, s.o.speed) {
 			fmt.Fprintf(s.app.Stderr, "\r\nfettle: nothing comes: %s\r\n", ui.Visible(why))
 		}
@@ -337,6 +363,7 @@ func (s *session) socket(ctx context.Context) (ended bool, err error) {
 	defer restore()
 	done := make(chan struct{})
 	var end sync.Once
+	defer s.watchSilence(ctx)()
 	defer s.keys(writerFunc(func(b []byte) (int, error) {
 		if bytes.IndexByte(b, endKey) >= 0 {
 			end.Do(func() { close(done) })

@@ -2,6 +2,9 @@ package netboot
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,6 +18,7 @@ import (
 
 	"fettle/cli/app"
 	"fettle/host"
+	"fettle/internal/httpget"
 	"fettle/internal/lazy"
 	"fettle/internal/ui"
 	"fettle/netboot/renew"
@@ -45,7 +49,8 @@ files that the new one lacks, and the serial console of its menus.
 The folder appears when it is whole. fettle fix netboot-stale fetches and puts
 the new tree in the old one's place.
 
-Exit status: 0 done, 2 usage error or input, 3 not fetched or not verified.`,
+Exit status: 0 done, 2 usage error, or what came is not what Debian signed,
+3 not fetched.`,
 		Example: `  fettle netboot fetch new --suite bookworm
   fettle netboot fetch new --suite trixie --arch arm64 \
       --mirror http://mirror.example.org/debian
@@ -75,11 +80,44 @@ Exit status: 0 done, 2 usage error or input, 3 not fetched or not verified.`,
 
 var word = lazy.Regexp(`^[a-z0-9][a-z0-9-]{0,40}$`)
 
-func fetch(ctx context.Context, a *app.App, folder string, o fetchOptions) error {
+// valid refuses what no mirror needs to be asked for.
+func (o *fetchOptions) valid() error {
 	for name, v := range map[string]string{"--suite": o.suite, "--arch": o.arch} {
 		if v != "" && !word().MatchString(v) {
-			return app.Usagef("%s %s: expected a name as bookworm or amd64", name, ui.Quote(v))
+			return fmt.Errorf("%s %s: expected a name as bookworm or amd64", name, ui.Quote(v))
 		}
+	}
+	if _, err := httpget.Parse(o.mirror); err != nil {
+		return fmt.Errorf("--mirror: %w", err)
+	}
+	if b, err := hex.DecodeString(o.sum); o.sum != "" && (err != nil || len(b) != sha256.Size) {
+		return fmt.Errorf("--sum %s: expected the 64 hexadecimal digits of a SHA-256", ui.Quote(o.sum))
+	}
+	if o.like != "" {
+		if err := expectFolder(o.like, "from which a tree is served"); err != nil {
+			return fmt.Errorf("--like: %w", err)
+		}
+	}
+	file, flag := o.keyring, "--keyring"
+	switch {
+	case o.remove:
+		return nil
+	case o.deb != "":
+		file, flag = o.deb, "--deb"
+	}
+	if f, err := os.Open(file); err == nil {
+		f.Close()
+	} else if o.keyring == renew.Keyring && o.deb == "" {
+		return fmt.Errorf("the keys of Debian's archive: %w; install debian-archive-keyring, or name another file with --keyring", err)
+	} else {
+		return fmt.Errorf("%s: %w", flag, err)
+	}
+	return nil
+}
+
+func fetch(ctx context.Context, a *app.App, folder string, o fetchOptions) error {
+	if err := o.valid(); err != nil {
+		return app.Usagef("%w", err)
 	}
 	to, err := filepath.Abs(folder)
 	if err != nil {
@@ -111,6 +149,9 @@ func fetch(ctx context.Context, a *app.App, folder string, o fetchOptions) error
 	} else {
 		err = fromMirror(ctx, a, o, part)
 	}
+	if bad := new(renew.Untrusted); errors.As(err, &bad) {
+		return app.Usagef("%w; %s was not made", err, ui.Quote(folder))
+	}
 	if err != nil {
 		return app.Failf("%w; %s was not made", err, ui.Quote(folder))
 	}
@@ -121,7 +162,7 @@ func fetch(ctx context.Context, a *app.App, folder string, o fetchOptions) error
 		}
 	}
 	if err := renew.Note(part, rel); err != nil {
-		return app.Failf("the tree is not laid out as Debian's: %w", err)
+		return app.Usagef("the tree is not laid out as Debian's: %w", err)
 	}
 	if err := renew.Finish(part, to); err != nil {
 		return app.Failf("%w", err)

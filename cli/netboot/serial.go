@@ -2,6 +2,7 @@ package netboot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -55,17 +56,23 @@ The plan is shown as a diff, asked about and applied; fettle undo takes it back.
 	return c
 }
 
-// already tells, and says so, when there is nothing to rewrite. What cannot be
-// read is the plan's to tell.
+// already tells, and says so, when there is nothing to rewrite. A folder without
+// menus, or with some that nobody could follow, is no input.
 func already(ctx context.Context, a *app.App, o serialOptions) (bool, error) {
+	if err := expectFolder(o.Subject, "that holds boot menus"); err != nil {
+		return false, err
+	}
 	src, err := a.OpenLive()
 	if err != nil {
 		return false, err
 	}
 	defer src.Close()
 	m, err := menu.Read(ctx, host.New(src), o.Subject)
+	if errors.Is(err, menu.ErrNone) {
+		return false, app.Usagef("%s %w", ui.Quote(o.Subject), err)
+	}
 	if err != nil {
-		return false, nil
+		return false, app.Usagef("reading the boot menus: %w", err)
 	}
 	c, ok := m.Most()
 	if o.port != "" {

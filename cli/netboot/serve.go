@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"fettle/cli/app"
+	"fettle/internal/ui"
 	"fettle/internal/yamlfile"
 	"fettle/netboot/menu"
 	"fettle/netboot/serve"
@@ -28,7 +30,8 @@ type serveOptions struct {
 	port                 string
 	speed                int
 	probe                time.Duration
-	source               string // of the tree, absolute
+	source               string           // of the tree, absolute
+	http                 *net.TCPListener // port 80, until its server has it; nil: not served
 	console              *menu.Console
 	expected             []serve.Host
 	from, to, routerAddr netip.Addr
@@ -41,8 +44,9 @@ func serveCmd(a *app.App) *cobra.Command {
 		Short: "Serve an installer to hosts that boot over the network",
 		Long: `Starts dnsmasq on one interface, as a user without rights but for the network's
 ports, with a configuration that it shows. Hosts with BIOS get pxelinux, those
-with UEFI shim and GRUB, as far as the tree has them. The tree is not changed:
-its menus are rewritten in a copy where --serial or --host want it.
+with UEFI shim and GRUB, by TFTP or by HTTP, as far as the tree has them. The
+tree is not changed: its menus are rewritten in a copy where --serial or --host
+want it.
 
 It gives addresses by itself, and refuses to where a DHCP server answers: then
 --proxy leaves the addresses to that and tells clients where to boot from.
@@ -54,8 +58,8 @@ expected: others are left alone. --once ends when these run the installer.
 An interrupt ends dnsmasq too, and so does the end of fettle however it comes;
 a SIGKILL leaves a folder below /run, which the next start removes.
 
-Exit status: 0 interrupted, or --once and all came; 2 usage error or input,
-3 it could not be served, or another DHCP server answers.`,
+Exit status: 0 interrupted, or --once and all came; 2 usage error or input, or a
+port is taken; 3 it could not be served, or another DHCP server answers.`,
 		Example: `  fettle netboot serve --release 12 --interface eth1 --serial ttyS1
   fettle netboot serve --tree /srv/tftp --proxy
   fettle netboot serve --tree /srv/tftp --once \
@@ -63,6 +67,9 @@ Exit status: 0 interrupted, or --once and all came; 2 usage error or input,
 		Args:    cobra.NoArgs,
 		PreRunE: app.NoEmptyFlags,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.idle(cmd.Flags()); err != nil {
+				return app.Usagef("%w", err)
+			}
 			if err := o.read(); err != nil {
 				return app.Usagef("%w", err)
 			}
@@ -88,6 +95,29 @@ Exit status: 0 interrupted, or --once and all came; 2 usage error or input,
 	f.BoolVar(&o.show, "show-config", false, "print dnsmasq's configuration and serve nothing")
 	f.DurationVar(&o.probe, "probe", 6*time.Second, "wait this `TIME` for the answer of another DHCP server")
 	return c
+}
+
+// idle refuses flags that would have no effect.
+func (o *serveOptions) idle(f *pflag.FlagSet) error {
+	for _, c := range []struct {
+		flag   string
+		effect bool
+		needs  string
+	}{
+		{"arch", o.release != "", "--release"},
+		{"speed", o.port != "", "--serial"},
+		{"all", len(o.hosts) > 0 || o.hostsFile != "", "--host or --hosts"},
+	} {
+		if f.Changed(c.flag) && !c.effect {
+			return fmt.Errorf("--%s has no effect without %s", c.flag, c.needs)
+		}
+	}
+	for _, name := range []string{"range", "router", "force"} {
+		if o.proxy && f.Changed(name) {
+			return fmt.Errorf("--%s is about giving addresses, which --proxy leaves to the network's DHCP server", name)
+		}
+	}
+	return nil
 }
 
 // read judges the flags that need nothing of the host but files.
@@ -121,6 +151,9 @@ func (o *serveOptions) read() (err error) {
 		if err != nil {
 			return fmt.Errorf("--hosts: %w", yamlfile.Located(o.hostsFile, err))
 		}
+		if len(hosts) == 0 {
+			return fmt.Errorf("--hosts: %s names no host: expected hosts, a list of name, mac, ip, preseed", o.hostsFile)
+		}
 		o.expected = append(o.expected, hosts...)
 	}
 	if o.router != "" {
@@ -149,7 +182,12 @@ func (o *serveOptions) findTree() (err error) {
 	case o.tree != "":
 		o.source, err = filepath.Abs(o.tree)
 	case o.release != "":
-		o.source = filepath.Join("/usr/lib/debian-installer/images", filepath.Base(o.release), filepath.Base(o.arch), "text")
+		for flag, v := range map[string]string{"--release": o.release, "--arch": o.arch} {
+			if !word().MatchString(v) {
+				return fmt.Errorf("%s %s: expected a number as 12, an architecture as amd64", flag, ui.Quote(v))
+			}
+		}
+		o.source = filepath.Join("/usr/lib/debian-installer/images", o.release, o.arch, "text")
 		if _, serr := os.Stat(o.source); serr != nil {
 			return fmt.Errorf("--release %s: %s is not there: apt-get install debian-installer-%s-netboot-%s", o.release, o.source, o.release, o.arch)
 		}
@@ -159,13 +197,11 @@ func (o *serveOptions) findTree() (err error) {
 	if err != nil {
 		return err
 	}
-	if o.source, err = filepath.EvalSymlinks(o.source); err != nil {
+	if err := expectFolder(o.source, "that holds an unpacked netboot.tar.gz"); err != nil {
 		return err
 	}
-	if st, err := os.Stat(o.source); err != nil || !st.IsDir() {
-		return fmt.Errorf("--tree %s: expected a folder", o.tree)
-	}
-	return nil
+	o.source, err = filepath.EvalSymlinks(o.source)
+	return err
 }
 
 // network finds the interface and what is served on it.

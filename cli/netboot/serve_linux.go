@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"fettle/cli/app"
+	"fettle/conf/accounts"
 	"fettle/host"
 	"fettle/internal/ui"
 	"fettle/netboot/serve"
@@ -26,8 +27,6 @@ import (
 
 const (
 	dnsmasq = "/usr/sbin/dnsmasq"
-	// nobody serves: dnsmasq gets capabilities for the network and owns nothing.
-	nobody = 65534
 	// quiet is how long a client may be silent on its way before that is told.
 	quiet = 30 * time.Second
 )
@@ -66,6 +65,12 @@ func runServe(ctx context.Context, a *app.App, o *serveOptions) error {
 	if err := conf.Check(); err != nil {
 		return app.Usagef("%w", err)
 	}
+	if err := o.openHTTP(a, &conf); err != nil {
+		return err
+	}
+	if !o.show {
+		firewalled(ctx, a, conf)
+	}
 	fmt.Fprintf(a.Stdout, "dnsmasq's configuration:\n\n%s\n", indent(conf.Text()))
 	if o.show {
 		return nil
@@ -89,22 +94,22 @@ func possible(ctx context.Context, a *app.App, o *serveOptions, link *net.Interf
 	if _, err := os.Stat(dnsmasq); err != nil {
 		return app.Failf("%s is not there: apt-get install dnsmasq-base", dnsmasq)
 	}
-	for _, p := range serve.Ports(conf.Proxy) {
+	for _, p := range conf.Ports() {
+		if p.Proto == "tcp" {
+			continue // opened for good later
+		}
 		address := conf.Address.Addr().String()
-		if p == 67 {
+		if p.Number == 67 {
 			address = "0.0.0.0"
 		}
-		pc, err := net.ListenPacket("udp4", fmt.Sprintf("%s:%d", address, p))
+		pc, err := net.ListenPacket("udp4", fmt.Sprintf("%s:%d", address, p.Number))
 		if errors.Is(err, syscall.EADDRINUSE) {
-			return app.Failf("UDP port %d is taken by another server: ss -ulnp sport = %d tells which; stop it while fettle serves", p, p)
+			return app.Usagef("%s is taken by another server: ss -ulnp sport = %d tells which; stop it while fettle serves", p, p.Number)
 		}
 		if err != nil {
-			return app.Failf("opening UDP port %d: %w", p, err)
+			return app.Failf("opening %s: %w", p, err)
 		}
 		pc.Close()
-	}
-	if err := firewalled(ctx, a, conf); err != nil {
-		return err
 	}
 	if conf.Proxy || o.force || o.probe == 0 {
 		return nil
@@ -131,10 +136,10 @@ func join(addrs []netip.Addr) string {
 
 // firewalled tells of ports that clients cannot reach. It warns and goes on: the
 // admin may open them while it serves.
-func firewalled(ctx context.Context, a *app.App, conf serve.Conf) error {
+func firewalled(ctx context.Context, a *app.App, conf serve.Conf) {
 	nft, nerr := ask(ctx, "nft", "-j", "list", "ruleset")
 	ipt, ierr := ask(ctx, "iptables", "-S")
-	for _, p := range serve.Ports(conf.Proxy) {
+	for _, p := range conf.Ports() {
 		dropped := false
 		if nerr == nil {
 			fate, err := serve.NFT(nft, conf.Interface, p)
@@ -144,11 +149,10 @@ func firewalled(ctx context.Context, a *app.App, conf serve.Conf) error {
 			dropped = true
 		}
 		if dropped {
-			a.Warn(fmt.Sprintf("the firewall of this host drops UDP port %d on %s: let it in, as with one of\n  ufw allow in on %[2]s proto udp to any port %[1]d\n  firewall-cmd --add-port=%[1]d/udp\n  nft insert rule inet filter input iifname %[2]s udp dport %[1]d accept",
-				p, conf.Interface))
+			a.Warn(fmt.Sprintf("the firewall of this host drops %s on %s: let it in, as with one of\n  ufw allow in on %[2]s proto %[3]s to any port %[4]d\n  firewall-cmd --add-port=%[4]d/%[3]s\n  nft insert rule inet filter input iifname %[2]s %[3]s dport %[4]d accept",
+				p, conf.Interface, p.Proto, p.Number))
 		}
 	}
-	return nil
 }
 
 // ask runs a program that only reads.
@@ -170,13 +174,26 @@ func ask(ctx context.Context, name string, args ...string) ([]byte, error) {
 func supervise(ctx context.Context, a *app.App, o *serveOptions, conf serve.Conf) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	lines, done, err := start(ctx, conf.Text())
+	lines, done, err := start(ctx, dnsmasqCmd(ctx, conf.Text()))
 	if err != nil {
 		return app.Failf("starting dnsmasq: %w", err)
 	}
+	web, webDone, err := o.serveHTTP(ctx, conf)
+	if err != nil {
+		return app.Failf("serving by HTTP: %w", err)
+	}
+	defer func() { // both have ended and left their ports when this returns
+		cancel()
+		for range lines {
+		}
+		if web != nil {
+			for range web {
+			}
+		}
+	}()
 	told := func(s string) { fmt.Fprintln(a.Stdout, ui.Visible(s)) }
 	p := serve.Progress{Conf: conf, Tell: told}
-	told(fmt.Sprintf("serving on %s, %s; clients must reach UDP ports %s. End with Ctrl-C.", conf.Interface, conf.Address.Addr(), portList(conf)))
+	told(fmt.Sprintf("serving on %s, %s; clients must reach %s. End with Ctrl-C.", conf.Interface, conf.Address.Addr(), portList(conf)))
 	tick := time.NewTicker(5 * time.Second)
 	defer tick.Stop()
 	var last []string // of the log, for the case that dnsmasq gives up
@@ -203,6 +220,15 @@ func supervise(ctx context.Context, a *app.App, o *serveOptions, conf serve.Conf
 				told("all came: done")
 				cancel()
 			}
+		case line, ok := <-web:
+			switch {
+			case ok:
+				p.Line(line, time.Now())
+			case ctx.Err() == nil:
+				return app.Failf("the HTTP server ended: %w: %s", <-webDone, strings.Join(last, "; "))
+			default:
+				web = nil
+			}
 		case now := <-tick.C:
 			p.Quiet(now, quiet)
 		}
@@ -211,28 +237,34 @@ func supervise(ctx context.Context, a *app.App, o *serveOptions, conf serve.Conf
 
 func portList(c serve.Conf) string {
 	var out []string
-	for _, p := range serve.Ports(c.Proxy) {
-		out = append(out, fmt.Sprint(p))
+	for _, p := range c.Ports() {
+		out = append(out, p.String())
 	}
 	return strings.Join(out, ", ")
 }
 
-// start starts dnsmasq so that it ends with this process, however that ends:
+// dnsmasqCmd is dnsmasq with a configuration.
+func dnsmasqCmd(ctx context.Context, conf string) *exec.Cmd {
+	c := exec.CommandContext(ctx, dnsmasq, "--keep-in-foreground", "--conf-file=-", "--log-facility=-", "--pid-file")
+	c.Stdin = strings.NewReader(conf)
+	c.SysProcAttr = &syscall.SysProcAttr{AmbientCaps: []uintptr{unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_NET_BIND_SERVICE}}
+	return c
+}
+
+// start starts a server so that it ends with this process, however that ends:
 // the kernel tells a child of its parent's death as long as the child's rights
 // stay the same (prctl(2), PR_SET_PDEATHSIG), so that it begins with the few it
 // needs. The thread that started it must live as long.
-func start(ctx context.Context, conf string) (lines <-chan string, done <-chan error, err error) {
-	c := exec.CommandContext(ctx, dnsmasq, "--keep-in-foreground", "--conf-file=-", "--log-facility=-", "--pid-file")
+func start(ctx context.Context, c *exec.Cmd) (lines <-chan string, done <-chan error, err error) {
 	c.Env = []string{"LC_ALL=C"}
 	c.Dir = "/"
-	c.Stdin = strings.NewReader(conf)
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
 	c.WaitDelay = 3 * time.Second
-	c.SysProcAttr = &syscall.SysProcAttr{
-		Setpgid: true, Pdeathsig: syscall.SIGTERM,
-		Credential:  &syscall.Credential{Uid: nobody, Gid: nobody},
-		AmbientCaps: []uintptr{unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_NET_BIND_SERVICE},
+	if c.SysProcAttr == nil {
+		c.SysProcAttr = &syscall.SysProcAttr{}
 	}
+	c.SysProcAttr.Setpgid, c.SysProcAttr.Pdeathsig = true, syscall.SIGTERM
+	c.SysProcAttr.Credential = &syscall.Credential{Uid: accounts.Nobody, Gid: accounts.Nobody} // dnsmasq gets capabilities for the network and owns nothing
 	log, err := c.StderrPipe()
 	if err != nil {
 		return nil, nil, err

@@ -16,26 +16,26 @@ import (
 	"fettle/bisect/belief"
 	"fettle/chart/draw"
 	"fettle/cli/app"
+	"fettle/fleet"
 	"fettle/internal/ui"
-	"fettle/internal/units"
 )
 
 // bisectFlags are what a hunt is asked for.
 type bisectFlags struct {
 	repo, good, bad, build, run, match string
-	boot                               string
+	boot, measure, sshConfig           string
 	termGood, termBad, format, plots   string
-	tests, several, fresh              bool
+	tests, several, fresh, firstParent bool
 	confidence, noise                  float64
-	levels                             []string
-	maxRuns, jobs                      int
+	levels, hosts                      []string
+	maxRuns, jobs, changes             int
 	timeout                            time.Duration
 }
 
 func (a program) bisectCmd() *cobra.Command {
 	var f bisectFlags
 	c := &cobra.Command{
-		Use:   "bisect --good REV --bad REV --run COMMAND",
+		Use:   "bisect --good REV --bad REV {--run COMMAND | --measure INSTRUMENT}",
 		Short: "Find the commits that moved a figure, by the figure itself",
 		Long: `bisect finds the commits that moved a figure: a time, a rate, a size. It reads
 the figure that a command prints at some commits, runs a commit again only while
@@ -48,13 +48,23 @@ it. A commit whose build or run fails, hangs, or prints no figure is skipped: it
 never counts for or against. With --tests, COMMAND passes or fails instead, as for
 git bisect run, and may be flaky; 125 skips.
 
-The history is followed along first parents: a change that a branch brought is
-the merge. Interrupted or killed, the same command line goes on where it was.
+--measure names an instrument of fettle's own instead, with its flags:
+` + measureHelp() + `
+--host runs commits on other hosts, over SSH, all of them at once. COMMAND finds
+there what git tracks, and what earlier builds left and git ignores. Hosts may
+differ in speed and noise: commits that all of them ran tell by how much.
 
-Exit status: 0 sure, 1 not sure after --max-runs, 2 usage error, 3 failed.`,
+The history is followed along first parents. Where a merge moved the figure, the
+hunt goes on among the commits that it brought, unless --first-parent is given.
+Interrupted or killed, the same command line goes on where it was.
+
+Exit status: 0 sure, 1 not sure after --max-runs, 2 usage error, or an end of the
+history gives no figure; 3 failed.`,
 		Example: `  fettle bisect --good v1.2 --bad main --build make --run ./bench
   fettle bisect --good v1.2 --bad main --run ./bench --match 'p99: ([0-9.]+) ms' --several
   fettle bisect --good v6.1 --bad v6.6 --build 'make -j8 ARCH=um' --boot 'linux --mem 512 --tool fio' --run "$(cat job)"
+  fettle bisect --good v6.1 --bad v6.6 --build 'make -j8 ARCH=um' --boot linux --measure boot
+  fettle bisect --good v1.2 --bad main --build make --run ./bench --host bench1,bench2
   fettle bisect --good HEAD~50 --bad HEAD --run 'go test -run TestFlaky ./net' --tests`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.bisect(cmd, f) },
@@ -65,15 +75,20 @@ Exit status: 0 sure, 1 not sure after --max-runs, 2 usage error, 3 failed.`,
 	fl.StringVar(&f.bad, "bad", "", "the newer end, `REV`")
 	fl.StringVar(&f.build, "build", "", "run this `COMMAND` first; a commit for which it fails is skipped")
 	fl.StringVar(&f.run, "run", "", "the `COMMAND` that prints the figure")
+	fl.StringVar(&f.measure, "measure", "", "read the figure of this `INSTRUMENT`, and flags of its own behind its name, instead of --run")
+	fl.StringSliceVar(&f.hosts, "host", nil, "run commits on this `HOST`, over SSH; may be repeated")
+	fl.StringVar(&f.sshConfig, "ssh-config", "", "give ssh this configuration `FILE` instead of ~/.ssh/config")
 	fl.StringVar(&f.boot, "boot", "", "run the command on a throwaway machine with this kernel of the checkout: its `FILE`, and flags of fettle-lab boot behind it")
 	fl.StringVar(&f.match, "match", "", "find the figure by this `REGEXP` (its last group), in the last line it matches")
 	fl.BoolVar(&f.tests, "tests", false, "the command passes or fails, and may be flaky")
 	fl.BoolVar(&f.several, "several", false, "look for more than one change; costs more runs")
+	fl.IntVar(&f.changes, "changes", 0, "look for about so many changes, some of which may undo others: reads more places than --several")
 	fl.StringSliceVar(&f.levels, "levels", nil, "the figures at both ends, where they are known, `GOOD,BAD`; with --tests how often it fails there, as in 20%,80%: saves runs")
 	fl.Float64Var(&f.noise, "noise", 0, "the standard deviation of one run, where it is known, in the figure's unit: saves runs")
+	fl.BoolVar(&f.firstParent, "first-parent", false, "stay on the line of first parents: name a merge, and not what it brought")
 	fl.Float64Var(&f.confidence, "confidence", 0.95, "stop at this probability of being right")
 	fl.IntVar(&f.maxRuns, "max-runs", 500, "give up after so many runs")
-	fl.IntVar(&f.jobs, "jobs", 1, "run so many commits side by side")
+	fl.IntVar(&f.jobs, "jobs", 1, "run so many commits side by side, on each host")
 	fl.DurationVar(&f.timeout, "timeout", time.Hour, "end a build or a run that takes longer: the commit is skipped")
 	fl.StringVar(&f.termGood, "term-good", "good", "your word for the older end")
 	fl.StringVar(&f.termBad, "term-bad", "bad", "your word for the newer end")
@@ -85,10 +100,8 @@ Exit status: 0 sure, 1 not sure after --max-runs, 2 usage error, 3 failed.`,
 
 // hunt is what the flags ask for.
 func (f bisectFlags) hunt(cmd *cobra.Command) (*bisect.Hunt, error) {
-	for flag, value := range map[string]string{"good": f.good, "bad": f.bad, "run": f.run} {
-		if value == "" {
-			return nil, app.Usagef("--%s is missing: a hunt needs --good, --bad and --run", flag)
-		}
+	if f.good == "" || f.bad == "" || f.run == "" && f.measure == "" {
+		return nil, app.Usagef("%s is missing: a hunt needs --good, --bad, and --run or --measure", f.missing())
 	}
 	switch {
 	case f.confidence <= 0.5 || f.confidence >= 1:
@@ -97,6 +110,8 @@ func (f bisectFlags) hunt(cmd *cobra.Command) (*bisect.Hunt, error) {
 		return nil, app.Usagef("--jobs %d: at least one commit is run at a time", f.jobs)
 	case f.maxRuns < 4:
 		return nil, app.Usagef("--max-runs %d: the two ends alone take 4", f.maxRuns)
+	case f.changes < 0 || f.changes > 1000:
+		return nil, app.Usagef("--changes %d: expected 1 to 1000", f.changes)
 	case f.timeout <= 0:
 		return nil, app.Usagef("--timeout %v must not be negative or zero", f.timeout)
 	case f.noise < 0 || math.IsInf(f.noise, 0) || math.IsNaN(f.noise):
@@ -109,7 +124,7 @@ func (f bisectFlags) hunt(cmd *cobra.Command) (*bisect.Hunt, error) {
 	if err := plotsFit(f.plots); err != nil {
 		return nil, err
 	}
-	h := &bisect.Hunt{Confidence: f.confidence, MaxRuns: f.maxRuns, Jobs: f.jobs, Fresh: f.fresh, Prior: belief.One,
+	h := &bisect.Hunt{Confidence: f.confidence, MaxRuns: f.maxRuns, Jobs: f.jobs, Fresh: f.fresh, FirstParent: f.firstParent, Prior: belief.One,
 		Command: bisect.Command{Build: f.build, Run: f.run, Limit: f.timeout}}
 	if f.tests {
 		h.Command.Kind = belief.Tests
@@ -117,8 +132,22 @@ func (f bisectFlags) hunt(cmd *cobra.Command) (*bisect.Hunt, error) {
 	if f.several {
 		h.Prior = belief.Several
 	}
+	if f.changes > 1 {
+		h.Prior = belief.Some(f.changes)
+	}
 	h.Prior.Noise = f.noise
+	h.SSH = fleet.Options{Config: f.sshConfig}
 	var err error
+	for _, host := range f.hosts {
+		if h.Hosts, err = fleet.ParseHosts("--host", host, h.Hosts, nil); err != nil {
+			return nil, app.Usagef("%w", err)
+		}
+	}
+	if f.measure != "" {
+		if h.Command.Run, h.Figure, err = f.measured(); err != nil {
+			return nil, err
+		}
+	}
 	if h.Command.In, err = f.inMachine(); err != nil {
 		return nil, err
 	}
@@ -134,6 +163,16 @@ func (f bisectFlags) hunt(cmd *cobra.Command) (*bisect.Hunt, error) {
 		return nil, app.Exit(app.ExitUsage, err)
 	}
 	return h, nil
+}
+
+func (f bisectFlags) missing() string {
+	switch "" {
+	case f.good:
+		return "--good"
+	case f.bad:
+		return "--bad"
+	}
+	return "--run"
 }
 
 // inMachine is what runs the command on a machine with the checkout's kernel;
@@ -192,16 +231,21 @@ func (a program) bisect(cmd *cobra.Command, f bisectFlags) error {
 	h.Tell = func(p bisect.Progress) {
 		progress.End()
 		if !ui.IsTerminal(a.Stderr) || p.Last.Skipped != "" {
-			fmt.Fprintln(a.Stderr, readingLine(h.History, p))
+			fmt.Fprintln(a.Stderr, readingLine(p))
 		}
-		progress.Show(beliefLine(h.History, p, ui.Width(a.Stderr)))
+		progress.Show(beliefLine(p, ui.Width(a.Stderr)))
+	}
+	h.Lost = func(host string, why error) {
+		progress.End()
+		fmt.Fprintf(a.Stderr, "going on without %s: %s\n", host, ui.Visible(why.Error()))
 	}
 	r, err := h.Run(cmd.Context())
 	progress.End()
+	var end *bisect.EndError
 	switch {
 	case cmd.Context().Err() != nil:
 		return app.Failf("interrupted; the same command goes on where it was")
-	case errors.Is(err, bisect.ErrOtherHunt):
+	case errors.Is(err, bisect.ErrOtherHunt), errors.As(err, &end):
 		return app.Exit(app.ExitUsage, err)
 	case err != nil:
 		return app.Exit(app.ExitFailed, err)
@@ -226,79 +270,13 @@ func (a program) tellBisect(h *bisect.Hunt, r *bisect.Result, f bisectFlags) err
 	}
 	switch f.format {
 	case "json":
-		return a.JSON(r.Report(h.History))
+		doc := r.Report(h.History)
+		doc.Figure = h.Figure
+		return a.JSON(doc)
 	case "git-log":
 		_, err := fmt.Fprint(a.Stdout, r.GitLog(h.History, terms))
 		return err
 	}
 	_, err := fmt.Fprint(a.Stdout, bisectText(h, r, ui.Width(a.Stdout)))
 	return err
-}
-
-// readingLine tells of one run on a line of its own.
-func readingLine(h *bisect.History, p bisect.Progress) string {
-	c := h.Commits[p.Last.At]
-	if p.Last.Skipped != "" {
-		return fmt.Sprintf("%3d  %s  skipped: %s (%s)  %s", p.Runs, c.Short(), ui.Visible(p.Last.Skipped), p.Last.Log, ui.Visible(c.Subject))
-	}
-	return fmt.Sprintf("%3d  %s  %.6g  %s", p.Runs, c.Short(), p.Last.Figure, ui.Visible(c.Subject))
-}
-
-// beliefLine is the belief over the history, and what is left to do.
-func beliefLine(h *bisect.History, p bisect.Progress, width int) string {
-	tail := fmt.Sprintf(" run %d, %.0f %% sure", p.Runs, 100*p.Verdict.Confidence)
-	if p.Left > 0 {
-		tail += fmt.Sprintf(", about %d more (%s)", p.Left, (time.Duration(p.Left) * p.Each).Round(time.Second))
-	}
-	if p.Gaps == nil {
-		return tail[1:]
-	}
-	return "[" + bisect.Bar(p.Gaps, len(h.Commits)-1, max(10, width-len(tail)-4), !ui.UTF8()) + "]" + tail
-}
-
-// bisectText is the report for people.
-func bisectText(h *bisect.Hunt, r *bisect.Result, width int) string {
-	var b strings.Builder
-	commits := h.History.Commits
-	if len(r.Verdict.Changes) == 0 {
-		fmt.Fprintf(&b, "No commit between %s and %s moved the figure, as far as %s tell (%.0f %% sure).\n",
-			commits[0].Short(), commits[len(commits)-1].Short(), units.Count(len(r.Runs), "run", "runs"), 100*r.Verdict.Confidence)
-		return b.String()
-	}
-	for _, c := range r.Verdict.Changes {
-		b.WriteString(changeText(h, c))
-	}
-	fmt.Fprintf(&b, "\n%.1f %% sure, after %s over %s", 100*r.Verdict.Confidence, units.Count(len(r.Runs), "run", "runs"), units.Count(len(commits)-1, "commit", "commits"))
-	if r.Scale > 0 {
-		fmt.Fprintf(&b, "; noise of one run: %.3g", r.Scale)
-	}
-	b.WriteString("\n")
-	if !r.Sure {
-		b.WriteString(ui.Wrap("This is less than was asked for: run the same command with a larger --max-runs to go on.", width, "", ""))
-	}
-	if r.Drifted {
-		b.WriteString(ui.Wrap("The machine drifted while this ran; the drift, seen at commits that were run again, is taken out.", width, "", ""))
-	}
-	if n := len(r.Skipped); n > 0 {
-		fmt.Fprintf(&b, "Skipped %s that gave no figure; their logs are in %s.\n", units.Count(n, "commit", "commits"), h.Logs())
-	}
-	return b.String()
-}
-
-// changeText names one change.
-func changeText(h *bisect.Hunt, c belief.Change) string {
-	commits := h.History.Commits
-	name := commits[c.Last].Short() + "  " + ui.Visible(commits[c.Last].Subject)
-	if c.First != c.Last {
-		name = fmt.Sprintf("one of %d commits, %s to %s", c.Last-c.First+1, commits[c.First].Short(), commits[c.Last].Short())
-	}
-	if h.Command.Kind == belief.Tests {
-		return fmt.Sprintf("%s\n    fails in %.0f %% of runs before, %.0f %% after\n", name, 100*c.Before.Mean, 100*c.After.Mean)
-	}
-	by, err := bisect.Effect(c)
-	share := ""
-	if c.Before.Mean != 0 {
-		share = fmt.Sprintf(" (%+.1f %%)", 100*by/c.Before.Mean)
-	}
-	return fmt.Sprintf("%s\n    %.6g before, %.6g after: %+.4g%s, give or take %.2g\n", name, c.Before.Mean, c.After.Mean, by, share, 1.96*err)
 }

@@ -142,22 +142,32 @@ func (a program) cachesim(cmd *cobra.Command, f cachesimFlags, traces []string) 
 		}
 		kinds = append(kinds, k)
 	}
+	wanted, err := parseCacheSizes(f.sizes)
+	if err != nil {
+		return err
+	}
+	warm, err := parseWarmup(f.warmup)
+	if err != nil {
+		return err
+	}
+	var origin int64
+	if f.origin != "" {
+		if origin, err = parseBytes(f.origin); err != nil {
+			return app.Usagef("--origin: %w", err)
+		}
+	}
 	t, err := f.trace(traces)
 	if err != nil {
 		return err
 	}
-	if f.origin != "" && t.BlockSize > 0 {
-		n, err := parseBytes(f.origin)
-		if err != nil {
-			return app.Usagef("--origin: %w", err)
-		}
-		f.smq.OriginBlocks = n / t.BlockSize
+	if origin > 0 && t.BlockSize > 0 {
+		f.smq.OriginBlocks = origin / t.BlockSize
 	}
-	sizes, err := f.cacheSizes(t)
+	sizes, err := wanted.blocks(t, max(t.Span, f.smq.OriginBlocks))
 	if err != nil {
 		return err
 	}
-	warmup, err := f.warm(t.Len())
+	warmup, err := warm.of(t.Len())
 	if err != nil {
 		return err
 	}
@@ -241,61 +251,93 @@ func (f cachesimFlags) trace(files []string) (*trace.Trace, error) {
 	return t, nil
 }
 
-// cacheSizes reads --size: a number of sizes, or the sizes themselves.
-func (f cachesimFlags) cacheSizes(t *trace.Trace) ([]int, error) {
-	span := max(t.Span, f.smq.OriginBlocks)
-	if len(f.sizes) == 0 {
-		return cachesim.Sizes(span, 16), nil
+// cacheSizes is --size as it was written: a number of sizes, or sizes of which
+// each is a part of the origin or a number of bytes. A trace says what they
+// come to, and may take minutes to read.
+type cacheSizes struct {
+	number int
+	each   []cacheSize
+}
+
+type cacheSize struct {
+	said    string
+	percent float64 // or
+	bytes   int64
+}
+
+func parseCacheSizes(all []string) (cacheSizes, error) {
+	if len(all) == 0 {
+		return cacheSizes{number: 16}, nil
 	}
-	if n, err := strconv.Atoi(f.sizes[0]); err == nil && len(f.sizes) == 1 {
+	if n, err := strconv.Atoi(all[0]); err == nil && len(all) == 1 {
 		if n < 1 || n > 200 {
-			return nil, app.Usagef("--size %d: 1 to 200 sizes can be chosen for you; a size itself has a unit (%dMiB)", n, n)
+			return cacheSizes{}, app.Usagef("--size %d: 1 to 200 sizes can be chosen for you; a size itself has a unit (%dMiB)", n, n)
 		}
-		return cachesim.Sizes(span, n), nil
+		return cacheSizes{number: n}, nil
+	}
+	var out cacheSizes
+	for _, s := range all {
+		size := cacheSize{said: s}
+		var err error
+		if pct, ok := strings.CutSuffix(s, "%"); ok {
+			if size.percent, err = strconv.ParseFloat(pct, 64); err != nil || !(size.percent > 0 && size.percent <= 100) {
+				return out, app.Usagef("--size %s: above 0 %%, up to 100 %%", s)
+			}
+		} else if size.bytes, err = parseBytes(s); err != nil {
+			return out, app.Usagef("--size: %w", err)
+		}
+		out.each = append(out.each, size)
+	}
+	return out, nil
+}
+
+// blocks are the sizes of caches in front of an origin of span blocks.
+func (c cacheSizes) blocks(t *trace.Trace, span int64) ([]int, error) {
+	if c.each == nil {
+		return cachesim.Sizes(span, c.number), nil
 	}
 	var out []int
-	for _, s := range f.sizes {
-		var blocks float64
-		if pct, ok := strings.CutSuffix(s, "%"); ok {
-			v, err := strconv.ParseFloat(pct, 64)
-			if err != nil || !(v > 0 && v <= 100) {
-				return nil, app.Usagef("--size %s: above 0 %%, up to 100 %%", s)
-			}
-			blocks = math.Round(v / 100 * float64(span))
-		} else {
-			n, err := parseBytes(s)
-			if err != nil {
-				return nil, app.Usagef("--size: %w", err)
-			}
+	for _, s := range c.each {
+		blocks := math.Round(s.percent / 100 * float64(span))
+		if s.percent == 0 {
 			if t.BlockSize == 0 {
-				return nil, app.Usagef("--size %s: this trace has objects, not bytes; give percents, or a number of sizes", s)
+				return nil, app.Usagef("--size %s: this trace has objects, not bytes; give percents, or a number of sizes", s.said)
 			}
-			blocks = float64(n / t.BlockSize)
+			blocks = float64(s.bytes / t.BlockSize)
 		}
 		if blocks < 1 || blocks > 1<<29 {
-			return nil, app.Usagef("--size %s is %.0f blocks: a cache has 1 to %d", s, blocks, 1<<29)
+			return nil, app.Usagef("--size %s is %.0f blocks: a cache has 1 to %d", s.said, blocks, 1<<29)
 		}
 		out = append(out, int(blocks))
 	}
 	return out, nil
 }
 
-func (f cachesimFlags) warm(requests int) (int, error) {
-	var n int
-	if pct, ok := strings.CutSuffix(f.warmup, "%"); ok {
-		v, err := strconv.ParseFloat(pct, 64)
-		if err != nil || !(v >= 0 && v < 100) {
-			return 0, app.Usagef("--warmup %s: 0 %% to below 100 %%", f.warmup)
+// warmup is --warmup as it was written: a part of the requests, or a number.
+type warmup struct {
+	said    string
+	percent float64
+	number  int
+}
+
+func parseWarmup(s string) (w warmup, err error) {
+	w.said = s
+	if pct, ok := strings.CutSuffix(s, "%"); ok {
+		if w.percent, err = strconv.ParseFloat(pct, 64); err != nil || !(w.percent >= 0 && w.percent < 100) {
+			return w, app.Usagef("--warmup %s: 0 %% to below 100 %%", s)
 		}
-		n = int(v / 100 * float64(requests))
-	} else {
-		var err error
-		if n, err = parseCount(f.warmup); err != nil {
-			return 0, app.Usagef("--warmup: %w", err)
-		}
+		return w, nil
 	}
+	if w.number, err = parseCount(s); err != nil {
+		return w, app.Usagef("--warmup: %w", err)
+	}
+	return w, nil
+}
+
+func (w warmup) of(requests int) (int, error) {
+	n := w.number + int(w.percent/100*float64(requests))
 	if n >= requests {
-		return 0, app.Usagef("--warmup %s: the trace has %d requests, and some must count", f.warmup, requests)
+		return 0, app.Usagef("--warmup %s: the trace has %d requests, and some must count", w.said, requests)
 	}
 	return n, nil
 }

@@ -54,7 +54,7 @@ func killed(args []string, stdin io.Reader, stdout, stderr io.Writer) (int, erro
 
 // confinedChild tells whether this is a child in which a killed fettle checks.
 func confinedChild(args []string) bool {
-	return args[0] == confine.CheckVerb || args[0] == confine.ExecVerb
+	return args[0] == confine.CheckVerb
 }
 
 type killSwitch struct {

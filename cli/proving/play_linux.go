@@ -64,7 +64,7 @@ func (a program) playLab(ctx context.Context, jobs []lab.Job, f labFlags) error 
 	case f.shell:
 		return nil
 	case bad > 0:
-		return &app.Status{Code: app.ExitFound, Err: fmt.Errorf("%d of %d did not go as told", bad, len(all))}
+		return &app.Status{Code: app.ExitFound, Err: fmt.Errorf("%d of %d failed", bad, len(all))}
 	}
 	return nil
 }

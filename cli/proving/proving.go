@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +14,6 @@ import (
 	"fettle/chart/draw"
 	"fettle/cli/app"
 	"fettle/cli/keypath"
-	"fettle/internal/build"
 	"fettle/internal/files"
 )
 
@@ -31,21 +28,10 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if code, ok := role(args, stdin, stdout, stderr); ok {
 		return code
 	}
-	stdout, unwritten := app.Sticky(stdout)
 	a := program{&app.App{Program: Name, Stdin: stdin, Stdout: stdout, Stderr: stderr}}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := app.Interruptible(context.Background())
 	defer stop()
-	context.AfterFunc(ctx, stop) // the second Ctrl-C ends the program on the spot
-	root := a.root()
-	root.SetArgs(args)
-	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
-	if werr := unwritten(); werr != nil {
-		err = app.Failf("writing the output: %w", werr)
-	}
-	return a.End(err)
+	return a.Execute(ctx, args, a.root)
 }
 
 func (a program) root() *cobra.Command {
@@ -56,24 +42,15 @@ func (a program) root() *cobra.Command {
 kernels in throwaway machines, measures and simulates block caches, and finds the
 commits that moved a figure. The commands fettle lab, fettle bisect, fettle measure
 blockcache and fettle measure cachesim run it.`,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		Version:       build.Version(),
-
 		PersistentPreRunE: app.NoEmptyFlags,
 	}
-	c.SetUsageFunc(app.Usage)
-	c.SetHelpCommand(app.HelpCmd())
 	measure := &cobra.Command{Use: "measure", Short: "Measure and simulate block caches", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return app.Usagef("which instrument? `%s measure --help` lists them", Name)
 		}}
 	measure.AddCommand(a.measureBlockcacheCmd(), a.measureCachesimCmd())
-	c.AddCommand(a.labCmd(), a.bootCmd(), measure, a.bisectCmd(), a.newCmd(), app.ManCmd(), a.drawCmd())
-	c.AddCommand(keypath.New(keypath.Given{Stdout: a.Stdout, Stderr: a.Stderr, Usagef: app.Usagef, Failf: app.Failf}))
-	c.InitDefaultCompletionCmd()
-	app.RefuseOtherShells(c)
-	return c
+	return app.Grow(c, a.labCmd(), a.bootCmd(), measure, a.bisectCmd(), a.figureCmd(), a.newCmd(), a.drawCmd(),
+		keypath.New(keypath.Given{Stdout: a.Stdout, Stderr: a.Stderr, Usagef: app.Usagef, Failf: app.Failf}))
 }
 
 // drawCmd draws what fettle has measured.

@@ -9,6 +9,7 @@ import (
 
 	"fettle/cli"
 	"fettle/cli/proving"
+	"fettle/internal/means"
 )
 
 func TestMain(m *testing.M) {
@@ -22,6 +23,13 @@ func TestMain(m *testing.M) {
 // the lab to fettle-lab.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: "testdata/script", RequireExplicitExec: true, RequireUniqueNames: true,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits}})
+}
+
+// TestLongScripts runs those that take a minute.
+func TestLongScripts(t *testing.T) {
+	means.Long(t, "hunts that measure")
+	testscript.Run(t, testscript.Params{Dir: "testdata/long", RequireExplicitExec: true, RequireUniqueNames: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits}})
 }
 

@@ -2,7 +2,6 @@ package serialname
 
 import (
 	"context"
-	"path"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -40,8 +39,12 @@ ModemManager leaves the named port alone, unless --modem is given.
 			if device == "" {
 				return app.Usagef("which device is %s? --for /dev/ttyUSB0; fettle serialname list shows them", name)
 			}
+			d, err := chosen(cmd.Context(), a, device)
+			if err != nil {
+				return err
+			}
 			o.Subject = "/dev/" + name
-			o.With = []string{"device=" + path.Base(device)}
+			o.With = []string{"device=" + d.Kernel}
 			for _, kv := range [][2]string{{"by", by}, {"profile", profile}} {
 				if kv[1] != "" {
 					o.With = append(o.With, kv[0]+"="+kv[1])
@@ -62,6 +65,20 @@ ModemManager leaves the named port alone, unless --modem is given.
 	f.BoolVar(&o.Yes, "yes", false, "do not ask")
 	f.BoolVar(&o.Wait, "wait", false, "wait for another fettle that is at work")
 	return c
+}
+
+// chosen is the device of that name, where there is one.
+func chosen(ctx context.Context, a *app.App, name string) (*serialname.Device, error) {
+	s, _, done, err := survey(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	d, err := serialname.Choose(s.Devices, name)
+	if err != nil {
+		return nil, app.Usagef("--for: %w", err)
+	}
+	return d, nil
 }
 
 func set(ctx context.Context, a *app.App, o fix.Options) error {

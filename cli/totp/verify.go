@@ -63,7 +63,7 @@ func verify(ctx context.Context, a *app.App, args []string) error {
 			fmt.Fprintf(a.Stdout, "It is one of %s's %d scratch codes, and would be taken once. It is not used up now.\n", h.name, len(f.Scratch))
 			return nil
 		}
-		return app.Failf("it is none of %s's %d scratch codes that are left", h.name, len(f.Scratch))
+		return app.Failf("it is not one of the %d scratch codes that %s has left", len(f.Scratch), h.name)
 	}
 	if f.Counter() {
 		return app.Failf("%s's codes follow a counter (HOTP), which fettle does not check", h.name)

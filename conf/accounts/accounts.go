@@ -6,6 +6,7 @@ package accounts
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +26,14 @@ type User struct {
 	File     string // where the line stands
 	Line     int
 }
+
+// Nobody owns no files: the kernel's overflowuid, and what programs run as that
+// shall have no rights (systemd's and Debian's nobody).
+const Nobody = 65534
+
+// regular tells whether somebody made a user, and no package (login.defs(5),
+// UID_MIN).
+func (u User) regular() bool { return u.UID >= 1000 && u.UID != Nobody }
 
 // Group is one line of a group file.
 type Group struct {
@@ -185,6 +194,19 @@ func find[T any](s []T, f func(T) bool) (T, bool) {
 		return s[i], true
 	}
 	return zero, false
+}
+
+// WithHomes are root and the regular users, where they have a home: each home once.
+func (db *DB) WithHomes() []User {
+	var out []User
+	seen := map[string]bool{}
+	for _, u := range db.Users {
+		if (u.UID == 0 || u.regular()) && path.IsAbs(u.Home) && !seen[u.Home] {
+			seen[u.Home] = true
+			out = append(out, u)
+		}
+	}
+	return out
 }
 
 // GroupsOf is every group that a login of u runs with: the primary one, and

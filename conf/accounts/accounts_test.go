@@ -73,6 +73,23 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestWithHomes: root and whom somebody made, each home once; no services, no
+// nobody, no home that is none.
+func TestWithHomes(t *testing.T) {
+	db, err := Read(t.Context(), hosttest.New(t, "-- root/etc/passwd --\nroot:x:0:0::/root:/bin/sh\ndaemon:x:1:1::/usr/sbin:/bin/sh\nlast:x:999:1::/srv:/bin/sh\n"+
+		"alice:x:1000:1::/home/alice:/bin/sh\ntoor:x:0:0::/root:/bin/sh\nbob:x:1001:1:::/bin/sh\ncarol:x:1002:1::here:/bin/sh\nnobody:x:65534:1::/nonexistent:/bin/sh\nafter:x:65535:1::/home/after:/bin/sh\n-- root/etc/group --\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, u := range db.WithHomes() {
+		names = append(names, u.Name)
+	}
+	if !slices.Equal(names, []string{"root", "alice", "after"}) {
+		t.Error(names)
+	}
+}
+
 func TestReadWhatIsThere(t *testing.T) {
 	if _, err := Read(t.Context(), hosttest.New(t, "-- root/etc/passwd --\n")); !host.IsAbsent(err) {
 		t.Errorf("no group file: %v", err)

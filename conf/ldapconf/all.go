@@ -110,16 +110,11 @@ func ofUsers(ctx context.Context, h *host.Host, vars map[string]Setting) (cs []*
 		}
 		return nil, err
 	}
-	seen := map[string]bool{}
-	for _, u := range db.Users {
-		if u.UID != 0 && u.UID < 1000 || u.UID == 65534 || !path.IsAbs(u.Home) || seen[u.Home] {
-			continue
-		}
-		if len(seen) >= maxHomes {
-			missed = fmt.Errorf("more than %d homes: %w", maxHomes, host.ErrTooBig)
-			break
-		}
-		seen[u.Home] = true
+	users := db.WithHomes()
+	if len(users) > maxHomes {
+		users, missed = users[:maxHomes], fmt.Errorf("more than %d homes: %w", maxHomes, host.ErrTooBig)
+	}
+	for _, u := range users {
 		own := false
 		var bad error
 		ctx := host.As(ctx, u.UID)

@@ -2,12 +2,12 @@ package netconf
 
 import (
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 
 	"fettle/conf/ini"
 	"fettle/host"
+	"fettle/internal/sorted"
 )
 
 // keyfileDirs are the folders of NetworkManager's connections, the strongest
@@ -54,7 +54,7 @@ func (r *reader) networkManager(skipNetplan bool) {
 	}
 	// The connection of the highest priority is activated (nm-settings(5),
 	// connection.autoconnect-priority): it speaks last.
-	slices.SortStableFunc(conns, func(a, b *connection) int { return a.priority - b.priority })
+	sorted.By(conns, func(a, b *connection) int { return a.priority - b.priority })
 	for _, c := range conns {
 		r.addConnection(c, conns)
 	}

@@ -1,7 +1,6 @@
 package openpgp
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -46,7 +45,7 @@ func FormOf(head []byte) Form {
 // Dearmor joins the contents of the key blocks in an armored text, up to limit
 // bytes. What is between and around the blocks is ignored, as gpg does.
 func Dearmor(in io.Reader, limit int64) ([]byte, error) {
-	br := bufio.NewReaderSize(in, 64<<10)
+	br := buffered(in, 64<<10)
 	var out bytes.Buffer
 	for {
 		b, err := armor.Decode(br)

@@ -2,10 +2,12 @@ package openpgp
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"os"
 	"os/exec"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -81,6 +83,8 @@ func TestAgainstGPG(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkDisguise(t, []byte(gpg(t, home, "--export")))
+	checkDisguise(t, []byte(gpg(t, home, "--armor", "--export")))
 	for form, b := range map[string][]byte{"keybox": inBox, "armor": armored, "binary": []byte(gpg(t, home, "--export"))} {
 		keys := keysOf(t, b)
 		if len(keys) != 2 || keys[0].Short() || !keys[1].Short() || keys[1].Bits != 1024 {
@@ -90,6 +94,62 @@ func TestAgainstGPG(t *testing.T) {
 			if !strings.Contains(listed, "fpr:::::::::"+k.Fingerprint.String()+":") {
 				t.Errorf("%s: gpg does not list %s:\n%s", form, k.Fingerprint, listed)
 			}
+		}
+	}
+}
+
+// checkDisguise: the keys stay of a sort, an age and a validity, and nothing of
+// them is left.
+func checkDisguise(t *testing.T, ring []byte) {
+	t.Helper()
+	out, ok := Disguise(ring, func(of []byte) []byte { h := sha256.Sum256(append([]byte("key"), of...)); return h[:] })
+	if !ok || FormOf(out) != FormOf(ring) {
+		t.Fatalf("disguised: %t, %s instead of %s", ok, FormOf(out), FormOf(ring))
+	}
+	plain := func(b []byte) []byte {
+		if FormOf(b) == Armored {
+			var err error
+			if b, err = Dearmor(bytes.NewReader(b), 1<<20); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return b
+	}
+	ring, out = plain(ring), plain(out)
+	was, is := keysOf(t, ring), keysOf(t, out)
+	if len(is) != len(was) {
+		t.Fatalf("%d keys of %d", len(is), len(was))
+	}
+	for i := range was {
+		if was[i].Fingerprint == is[i].Fingerprint || was[i].Kind() != is[i].Kind() || !was[i].Created.Equal(is[i].Created) {
+			t.Errorf("%+v became %+v", was[i], is[i])
+		}
+	}
+	const long = 10 // longer than a length, a version, a time, an algorithm and a length, which stay
+	for i := 0; i+long <= len(ring); i++ {
+		if n := bytes.Index(out, ring[i:i+long]); n >= 0 {
+			t.Errorf("%q of the keyring survives at byte %d", ring[i:i+long], n)
+		}
+	}
+	wasSelf, isSelf := selfSignatures(ring), selfSignatures(out)
+	if len(wasSelf) == 0 || !reflect.DeepEqual(wasSelf, isSelf) {
+		t.Errorf("signatures %+v became %+v", wasSelf, isSelf)
+	}
+}
+
+// selfSignatures are when and for how long each key's signatures by itself hold.
+func selfSignatures(b []byte) (out []Signature) {
+	var id uint64
+	for r := NewReader(bytes.NewReader(b), 0); ; {
+		p, err := r.Next()
+		if err != nil {
+			return out
+		}
+		if k, err := ParseKey(p.Body); p.Tag == TagPublicKey && err == nil {
+			id = k.Fingerprint.ID()
+		}
+		if s, err := ParseSignature(p.Body); p.Tag == TagSignature && err == nil && s.Issuer == id {
+			out = append(out, Signature{Type: s.Type, Hash: s.Hash, Created: s.Created, KeyLifetime: s.KeyLifetime})
 		}
 	}
 }
@@ -140,6 +200,9 @@ func FuzzReader(f *testing.F) {
 			last = p.End
 			ParseKey(p.Body)
 			ParseSignature(p.Body)
+		}
+		if out, ok := Disguise(b, func(of []byte) []byte { return []byte("number") }); ok && len(b) > 0 && FormOf(out) != FormOf(b) {
+			t.Fatalf("%s became %s", FormOf(b), FormOf(out))
 		}
 	})
 }

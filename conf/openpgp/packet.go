@@ -6,6 +6,7 @@ package openpgp
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -50,7 +51,16 @@ type Reader struct {
 
 // NewReader reads binary packets from in; offsets count from base.
 func NewReader(in io.Reader, base int64) *Reader {
-	return &Reader{in: bufio.NewReaderSize(in, 256<<10), pos: base}
+	return &Reader{in: buffered(in, 256<<10), pos: base}
+}
+
+// buffered reads ahead up to most bytes, and no more than there are in memory:
+// a host has dozens of small keyrings.
+func buffered(in io.Reader, most int) *bufio.Reader {
+	if b, ok := in.(*bytes.Reader); ok {
+		most = min(most, b.Len()+1)
+	}
+	return bufio.NewReaderSize(in, most)
 }
 
 // errBroken: what follows is no packet.

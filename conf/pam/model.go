@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"fettle/conf/accounts"
 )
 
 // module is what a line may answer. Several outcomes: nobody can foresee it.
@@ -158,7 +160,7 @@ func shells(w *walker, _ *Rule, tok token) []outcome {
 
 // usertype takes the bounds of login.defs as they are shipped.
 func usertype(w *walker, r *Rule, tok token) []outcome {
-	regular := w.user.UID >= 1000 && w.user.UID != 65534
+	regular := w.user.UID >= 1000 && w.user.UID != accounts.Nobody
 	switch {
 	case r.Arg("use_uid"):
 		regular = false

@@ -50,6 +50,7 @@ func (l Line) Place() string { return fmt.Sprintf("%s:%d", l.File, l.Num) }
 // Config is what the files say.
 type Config struct {
 	Lines  []Line
+	Names  []string // of Host lines, without wildcards, each once
 	Errors []*host.SyntaxError
 	Unread error // files that could not be looked at
 }
@@ -68,7 +69,7 @@ func Read(ctx context.Context, h *host.Host, name, dir, home string) (*Config, e
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{ctx: ctx, h: h, c: &Config{}, dir: dir, home: home}
+	r := &reader{ctx: ctx, h: h, c: &Config{}, dir: dir, home: home, seen: map[string]bool{}}
 	r.file(name, string(b), nil, 0)
 	r.c.Unread = errors.Join(r.unread...)
 	return r.c, nil
@@ -82,6 +83,7 @@ type reader struct {
 	unread    []error
 	files     int
 	lines     int
+	seen      map[string]bool // names
 }
 
 func (r *reader) fail(file string, line int, format string, args ...any) {
@@ -113,6 +115,7 @@ func (r *reader) file(name, text string, outer *Block, depth int) {
 		switch low := strings.ToLower(word); low {
 		case "host":
 			block = &Block{File: name, Line: n, Hosts: args, outer: outer}
+			r.names(args)
 		case "match":
 			block = &Block{File: name, Line: n, Match: strings.TrimSpace(rest), outer: outer}
 		case "include":
@@ -121,6 +124,16 @@ func (r *reader) file(name, text string, outer *Block, depth int) {
 			}
 		default:
 			r.c.Lines = append(r.c.Lines, Line{name, n, low, args, block})
+		}
+	}
+}
+
+// names notes the hosts that a Host line names.
+func (r *reader) names(args []string) {
+	for _, a := range args {
+		if !strings.ContainsAny(a, "*?!,") && !r.seen[a] {
+			r.seen[a] = true
+			r.c.Names = append(r.c.Names, a)
 		}
 	}
 }

@@ -15,18 +15,38 @@ import (
 	"fettle/internal/units"
 )
 
-// Read reads the log. What it returns instead of one names the act that would
-// let fettle look.
-func Read(ctx context.Context, h *host.Host) (host.Journal, error) {
-	j, err := h.Journal(ctx)
-	return j, Unread(err)
+// Kernel is what the kernel said. The error names the act that would let
+// fettle look; so it is with the other parts.
+func Kernel(ctx context.Context, h *host.Host) (host.Log, error) {
+	return part(ctx, h, func(j *host.Journal) host.Log { return j.Kernel })
 }
 
-// Part is l, unless nobody could read it.
-func Part(l host.Log) (host.Log, error) { return l, Unread(l.Err()) }
+// Manager is what systemd said of its units.
+func Manager(ctx context.Context, h *host.Host) (host.Log, error) {
+	return part(ctx, h, func(j *host.Journal) host.Log { return j.Manager })
+}
 
-// Unread adds to the reason why a log could not be read what would help.
-func Unread(err error) error {
+// Failed is what was said by and of units that have failed.
+func Failed(ctx context.Context, h *host.Host) (host.Log, error) {
+	return part(ctx, h, func(j *host.Journal) host.Log { return j.Failed })
+}
+
+// Recent are the last lines, whoever said them.
+func Recent(ctx context.Context, h *host.Host) (host.Log, error) {
+	return part(ctx, h, func(j *host.Journal) host.Log { return j.Recent })
+}
+
+func part(ctx context.Context, h *host.Host, of func(*host.Journal) host.Log) (host.Log, error) {
+	j, err := h.Journal(ctx)
+	if err != nil {
+		return host.Log{}, unread(err)
+	}
+	l := of(&j)
+	return l, unread(l.Err())
+}
+
+// unread adds to the reason why a log could not be read what would help.
+func unread(err error) error {
 	switch {
 	case err == nil || errors.Is(err, host.ErrNotRunning):
 		return err
@@ -81,19 +101,26 @@ type Match struct {
 func Find(l host.Log, re *regexp.Regexp) []Match {
 	var out []Match
 	for _, m := range l.Messages {
-		g := re.FindStringSubmatch(m.Text)
-		if g == nil {
-			continue
+		if groups, ok := Groups(re, m.Text); ok {
+			out = append(out, Match{m, groups})
 		}
-		groups := map[string]string{}
-		for i, name := range re.SubexpNames() {
-			if name != "" && g[i] != "" {
-				groups[name] = g[i]
-			}
-		}
-		out = append(out, Match{m, groups})
 	}
 	return out
+}
+
+// Groups are the named groups of re that matched something in text.
+func Groups(re *regexp.Regexp, text string) (map[string]string, bool) {
+	g := re.FindStringSubmatch(text)
+	if g == nil {
+		return nil, false
+	}
+	out := map[string]string{}
+	for i, name := range re.SubexpNames() {
+		if name != "" && g[i] != "" {
+			out[name] = g[i]
+		}
+	}
+	return out, true
 }
 
 // Base is a unit's name without its kind: "nginx", "getty@tty1".

@@ -13,6 +13,7 @@ import (
 
 	"fettle/conf/osrelease"
 	"fettle/fact/container"
+	"fettle/fact/process"
 	"fettle/host"
 )
 
@@ -45,6 +46,7 @@ func Read(ctx context.Context, h *host.Host) Facts {
 	return f
 }
 
+// uptime is since the kernel's start, a container's since that of its init.
 func uptime(ctx context.Context, h *host.Host) time.Duration {
 	s, _ := h.ReadString(ctx, "/proc/uptime")
 	first, _, _ := strings.Cut(s, " ")
@@ -52,7 +54,20 @@ func uptime(ctx context.Context, h *host.Host) time.Duration {
 	if err != nil || seconds < 0 || seconds > 1e9 {
 		return 0
 	}
+	if container.Of(ctx, h) != "" {
+		seconds = max(0, seconds-initStart(ctx, h).Seconds())
+	}
 	return time.Duration(seconds) * time.Second
+}
+
+// initStart is when process 1 began, after the kernel's start; 0 where the uptime
+// is the container's own already, as some engines give it (LXCFS).
+func initStart(ctx context.Context, h *host.Host) time.Duration {
+	if mounts, err := h.ReadString(ctx, "/proc/self/mountinfo"); err != nil || strings.Contains(mounts, " /proc/uptime ") {
+		return 0
+	}
+	s, _ := process.ReadStat(ctx, h, 1)
+	return s.Start
 }
 
 // kind tells a container from a virtual machine and from hardware.
@@ -122,7 +137,7 @@ func containers(ctx context.Context, h *host.Host) []Containers {
 		}
 		n := 0
 		for _, e := range entries {
-			if ok, _ := path.Match(p.pattern, e.Name); ok && e.Type.IsDir() {
+			if ok, _ := path.Match(p.pattern, e.Name); ok && e.Type.IsDir() && !empty(ctx, h, path.Join(p.dir, e.Name)) {
 				n++
 			}
 		}
@@ -136,4 +151,11 @@ func containers(ctx context.Context, h *host.Host) []Containers {
 		out = append(out, Containers{p.engine, n})
 	}
 	return out
+}
+
+// empty tells whether a cgroup of version 2 says that it has no process: what
+// was killed may leave its folder behind.
+func empty(ctx context.Context, h *host.Host, dir string) bool {
+	s, err := h.ReadString(ctx, path.Join(dir, "cgroup.events"))
+	return err == nil && strings.Contains(s, "populated 0")
 }

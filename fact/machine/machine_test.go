@@ -17,13 +17,16 @@ func TestRead(t *testing.T) {
 		want Facts
 	}{
 		"guest": {"kind: live\n" + debian + "-- root/proc/uptime --\n93784.51 1.0\n-- root/sys/class/dmi/id/sys_vendor --\nQEMU\n" +
-			"-- root/sys/fs/cgroup/system.slice/docker-" + id + ".scope/cgroup.procs --\n1\n-- root/sys/fs/cgroup/system.slice/ssh.service/cgroup.procs --\n2\n",
+			"-- root/sys/fs/cgroup/system.slice/docker-" + id + ".scope/cgroup.procs --\n1\n-- root/sys/fs/cgroup/system.slice/ssh.service/cgroup.procs --\n2\n" +
+			"-- root/sys/fs/cgroup/system.slice/docker-f" + id[1:] + ".scope/cgroup.events --\npopulated 0\nfrozen 0\n",
 			Facts{"Debian 12", "KVM guest", 93784 * time.Second, []Containers{{"Docker", 1}}}},
 		"hardware": {"kind: live\n" + debian + "-- root/sys/class/dmi/id/sys_vendor --\nDell Inc.\n-- root/sys/class/dmi/id/product_name --\nPowerEdge R640\n",
 			Facts{Distribution: "Debian 12", Kind: "Dell Inc. PowerEdge R640"}},
 		"container": {"kind: live\n" + debian + "-- root/run/systemd/container --\nlxc\n", Facts{Distribution: "Debian 12", Kind: "LXC container"}},
-		"capture":   {debian + "-- root/proc/uptime --\n5.0 1.0\n", Facts{Distribution: "Debian 12"}},
-		"nothing":   {"kind: live\n", Facts{}},
+		"container's uptime": {"kind: live\n" + debian + "-- root/run/systemd/container --\nsystemd-nspawn\n-- root/proc/uptime --\n1000.5 1.0\n-- root/proc/self/mountinfo --\n1 0 0:1 / / rw - overlay overlay rw\n" +
+			"-- root/proc/1/stat --\n1 (sys (t) d) S 0 1 1 0 -1 4194560 1 1 1 1 1 1 1 1 20 0 1 0 90000 1 1\n", Facts{"Debian 12", "nspawn container", 100 * time.Second, nil}},
+		"capture": {debian + "-- root/proc/uptime --\n5.0 1.0\n", Facts{Distribution: "Debian 12"}},
+		"nothing": {"kind: live\n", Facts{}},
 	} {
 		if got := Read(t.Context(), hosttest.New(t, c.text)); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)

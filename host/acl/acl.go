@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+
+	"fettle/internal/sorted"
 )
 
 // The extended attributes that hold a file's lists.
@@ -120,7 +122,7 @@ func (a ACL) perm(t Tag) Perm {
 // Sorted returns a copy in the order that the kernel demands: by tag, then by ID.
 func (a ACL) Sorted() ACL {
 	s := slices.Clone(a)
-	slices.SortStableFunc(s, func(x, y Entry) int {
+	sorted.By(s, func(x, y Entry) int {
 		return cmp.Or(cmp.Compare(x.Tag, y.Tag), cmp.Compare(x.ID, y.ID))
 	})
 	return s

@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"fettle/internal/lazy"
 )
 
 var errCut = errors.New("the initrd is cut off")
@@ -178,7 +179,7 @@ func (p *parser) entry(b *bufio.Reader, name string, mode, size int64) error {
 	}
 	name = strings.TrimPrefix(path.Clean("/"+name), "/")
 	const regular, types = 0o100000, 0o170000
-	if m := module.FindStringSubmatch(name); m != nil && mode&types == regular {
+	if m := module().FindStringSubmatch(name); m != nil && mode&types == regular {
 		if _, known := p.found.Modules[m[1]]; known || len(p.found.Modules) < 16 {
 			p.found.Modules[m[1]]++
 		}
@@ -199,7 +200,7 @@ func (p *parser) entry(b *bufio.Reader, name string, mode, size int64) error {
 	return unexpected(err)
 }
 
-var module = regexp.MustCompile(`^(?:usr/)?lib/modules/([0-9][0-9A-Za-z.+~_-]{0,63})/.*\.ko(?:\.(?:gz|xz|zst))?$`)
+var module = lazy.Regexp(`^(?:usr/)?lib/modules/([0-9][0-9A-Za-z.+~_-]{0,63})/.*\.ko(?:\.(?:gz|xz|zst))?$`)
 
 // kept are the files that are looked into. A later one of the same name
 // replaces an earlier one, as in the kernel.

@@ -11,10 +11,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	"fettle/host"
+	"fettle/internal/lazy"
 )
 
 // Kernel is what a kernel image says of itself.
@@ -175,7 +175,7 @@ func banner(r *bufio.Reader) (string, error) {
 			}
 			text := b[from+i+len(bannerBegin):]
 			text, _, _ = bytes.Cut(text[:min(len(text), long)], []byte{0})
-			if release.Match(text) {
+			if release().Match(text) {
 				return string(text), nil
 			}
 			from += i + len(bannerBegin)
@@ -190,18 +190,18 @@ func banner(r *bufio.Reader) (string, error) {
 }
 
 var (
-	release = regexp.MustCompile(`^([0-9]+\.[0-9]+[0-9A-Za-z.+~_-]{0,60})(?: |$)`)
-	debian  = regexp.MustCompile(` Debian ([0-9][0-9A-Za-z.+:~-]*)`)
+	release = lazy.Regexp(`^([0-9]+\.[0-9]+[0-9A-Za-z.+~_-]{0,60})(?: |$)`)
+	debian  = lazy.Regexp(` Debian ([0-9][0-9A-Za-z.+:~-]*)`)
 )
 
 // versioned reads a version string as "6.1.0-50-amd64 (someone@host) #1 SMP Debian 6.1.176-1 (2026-07-02)".
 func versioned(form, text string) (Kernel, error) {
-	m := release.FindStringSubmatch(strings.TrimSpace(text))
+	m := release().FindStringSubmatch(strings.TrimSpace(text))
 	if m == nil {
 		return Kernel{}, fmt.Errorf("the kernel image's version cannot be read: %.40q", text)
 	}
 	k := Kernel{Form: form, Release: m[1]}
-	if m := debian.FindAllStringSubmatch(text, -1); m != nil {
+	if m := debian().FindAllStringSubmatch(text, -1); m != nil {
 		k.Package = m[len(m)-1][1] // the first may be the compiler's
 	}
 	return k, nil

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -57,28 +56,68 @@ func outcomes(t testing.TB, src host.Source, ts []*trap.Trap) string {
 	return string(b)
 }
 
-// TestGoldenHosts: what every trap says of every golden host, it says of that
-// host's capture, and of its redacted capture, but for the replaced names.
+// TestGoldenHosts: what a trap says of its golden hosts, it says of their
+// captures, and of their redacted captures, but for the replaced names; and so
+// does every trap of one host in each folder.
 func TestGoldenHosts(t *testing.T) {
-	files, _ := filepath.Glob("../../traps/*/testdata/*.txtar")
+	hosts, folder := goldenHosts(t), ""
+	for _, f := range hosts {
+		ts := all()
+		if dir := filepath.Dir(f); dir == folder {
+			ts = trapOf(t, f)
+		} else {
+			folder = dir
+		}
+		t.Run(f, func(t *testing.T) { sameOutcomes(t, f, ts) })
+	}
 	own, _ := filepath.Glob("testdata/*.txtar")
-	if len(files) == 0 || len(own) == 0 {
+	if len(own) == 0 {
 		t.Fatal("no testdata")
 	}
-	for _, f := range append(files, own...) {
-		t.Run(f, func(t *testing.T) {
-			t.Parallel()
-			src, _ := hosttest.Load(t, f)
-			rec := capture.NewRecorder(src)
-			want := outcomes(t, rec, all())
-			replayed := through(t, rec.Capture())
-			if got := outcomes(t, replayed, all()); got != want {
-				t.Errorf("over the capture:\n%s\nover the host:\n%s", got, want)
-			}
-			if slices.Contains(files, f) {
-				checkRedacted(t, rec.Capture(), want)
-			}
-		})
+	for _, f := range own {
+		t.Run(f, func(t *testing.T) { sameOutcomes(t, f, all()) })
+	}
+}
+
+// TestGoldenHostsAllTraps: so it is for every trap and every golden host.
+func TestGoldenHostsAllTraps(t *testing.T) {
+	means.Long(t, "runs every trap over every golden host six times")
+	for _, f := range goldenHosts(t) {
+		t.Run(f, func(t *testing.T) { sameOutcomes(t, f, all()) })
+	}
+}
+
+func goldenHosts(t *testing.T) []string {
+	files, _ := filepath.Glob("../../traps/*/testdata/*.txtar")
+	if len(files) == 0 {
+		t.Fatal("no golden hosts")
+	}
+	return files
+}
+
+// trapOf is the trap in whose folder a golden host stands.
+func trapOf(t *testing.T, golden string) []*trap.Trap {
+	t.Helper()
+	folder := filepath.Base(filepath.Dir(filepath.Dir(golden)))
+	for _, tr := range all() {
+		if strings.HasSuffix(strings.ReplaceAll(tr.ID(), "-", ""), folder) {
+			return []*trap.Trap{tr}
+		}
+	}
+	t.Fatalf("%s: no trap is called like its folder", golden)
+	return nil
+}
+
+func sameOutcomes(t *testing.T, golden string, ts []*trap.Trap) {
+	t.Parallel()
+	src, _ := hosttest.Load(t, golden)
+	rec := capture.NewRecorder(src)
+	want := outcomes(t, rec, ts)
+	if got := outcomes(t, through(t, rec.Capture()), ts); got != want {
+		t.Errorf("over the capture:\n%s\nover the host:\n%s", got, want)
+	}
+	if strings.HasPrefix(golden, "../../traps/") {
+		checkRedacted(t, rec.Capture(), want, ts)
 	}
 }
 

@@ -18,12 +18,10 @@ import (
 	"strings"
 )
 
-// Verbs that fettle hands to copies of itself. They are no part of the
-// command line: main looks for them before it parses anything.
-const (
-	CheckVerb = "__confined-check" // the child that runs checks
-	ExecVerb  = "__confined-exec"  // confines itself, then becomes one of host.Commands
-)
+// CheckVerb is what fettle hands to a copy of itself, the child that runs
+// checks. It is no part of the command line: main looks for it before it
+// parses anything.
+const CheckVerb = "__confined-check"
 
 // Rules is what a confined process may do besides reading.
 type Rules struct {

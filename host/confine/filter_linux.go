@@ -184,15 +184,16 @@ func filter(r Rules) program {
 	return p
 }
 
-// installFilter puts the filter on all threads. The calling thread has no_new_privs.
-func installFilter(p program) error {
+// installFilter puts the filter on the calling thread, which has no_new_privs,
+// and with SECCOMP_FILTER_FLAG_TSYNC as threads on all others.
+func installFilter(p program, threads uintptr) error {
 	if p == nil {
 		return errNoFilter
 	}
 	prog := unix.SockFprog{Len: uint16(len(p)), Filter: &p[0]}
 	// Without SPEC_ALLOW kernels before 5.16 slow the process down for the sake of
 	// speculation attacks, which are no concern here; before 4.17 they don't know the flag.
-	for _, flags := range []uintptr{unix.SECCOMP_FILTER_FLAG_TSYNC | unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW, unix.SECCOMP_FILTER_FLAG_TSYNC} {
+	for _, flags := range []uintptr{threads | unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW, threads} {
 		r, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))
 		runtime.KeepAlive(p)
 		switch {

@@ -40,7 +40,7 @@ func confineSelf(r Rules, abi int) (State, error) {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return s, fmt.Errorf("setting no_new_privs: %w", err)
 	}
-	err := installFilter(filter(r))
+	err := installFilter(filter(r), unix.SECCOMP_FILTER_FLAG_TSYNC)
 	switch {
 	case err == nil:
 		s.Filter = true
@@ -60,21 +60,37 @@ const (
 	writeFile = readFile | ll.AccessFSWriteFile | ll.AccessFSTruncate
 )
 
-// restrict builds the rule set. Everything the newest known ABI can refuse is
-// refused unless listed; older kernels refuse what they know.
-func restrict(r Rules) error {
-	handled := landlock.V11
-	var rules []landlock.Rule
+// handled is what rules refuse where nothing grants it, on the newest kernel
+// or on one of this ABI: older ones refuse what they know.
+func (r Rules) handled(abi int) landlock.Config {
+	versions := []landlock.Config{landlock.V1, landlock.V2, landlock.V3, landlock.V4, landlock.V5, landlock.V6, landlock.V7,
+		landlock.V8, landlock.V9, landlock.V10, landlock.V11}
+	c := versions[min(abi, len(versions))-1]
+	switch {
+	case r.Program: // programs that only read ask devices for their size and the like by ioctl
+		c.HandledAccessFS &^= ll.AccessFSIoctlDev
+		c.HandledAccessNet = 0
+	case r.Network:
+		c.HandledAccessNet &= ll.AccessNetBindTCP
+	}
+	return c
+}
+
+// newestABI is what the library knows.
+const newestABI = 11
+
+// grant is what may be done with a file, or with a folder and all below it.
+type grant struct {
+	path   string
+	access landlock.AccessFSSet
+}
+
+func (r Rules) grants() ([]grant, error) {
+	var out []grant
 	read := landlock.AccessFSSet(readAll)
 	if r.Program {
 		read |= ll.AccessFSExecute | ll.AccessFSResolveUnix
-		// Programs that only read ask devices for their size and the like by ioctl.
-		handled.HandledAccessFS &^= ll.AccessFSIoctlDev
-		handled.HandledAccessNet = 0
-		rules = append(rules, landlock.PathAccess(writeFile, "/dev/null"))
-	}
-	if r.Network {
-		handled.HandledAccessNet = ll.AccessNetBindTCP
+		out = append(out, grant{"/dev/null", writeFile})
 	}
 	if len(r.Read) == 0 {
 		r.Read = []string{"/"}
@@ -83,11 +99,11 @@ func restrict(r Rules) error {
 		st, err := os.Stat(p)
 		switch {
 		case err != nil:
-			return fmt.Errorf("what may be read: %w", err)
+			return nil, fmt.Errorf("what may be read: %w", err)
 		case !st.IsDir():
-			rules = append(rules, landlock.PathAccess(readFile, p))
+			out = append(out, grant{p, readFile})
 		default:
-			rules = append(rules, landlock.PathAccess(read, p))
+			out = append(out, grant{p, read})
 		}
 	}
 	for _, p := range r.Write {
@@ -95,12 +111,25 @@ func restrict(r Rules) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
-			return fmt.Errorf("what may be written: %w", err)
+			return nil, fmt.Errorf("what may be written: %w", err)
 		case st.IsDir():
-			rules = append(rules, landlock.PathAccess(write, p))
+			out = append(out, grant{p, write})
 		default:
-			rules = append(rules, landlock.PathAccess(writeFile, p))
+			out = append(out, grant{p, writeFile})
 		}
 	}
-	return handled.BestEffort().Restrict(rules...)
+	return out, nil
+}
+
+// restrict puts the rules on all threads.
+func restrict(r Rules) error {
+	grants, err := r.grants()
+	if err != nil {
+		return err
+	}
+	var rules []landlock.Rule
+	for _, g := range grants {
+		rules = append(rules, landlock.PathAccess(g.access, g.path))
+	}
+	return r.handled(newestABI).BestEffort().Restrict(rules...)
 }

@@ -95,7 +95,7 @@ func oneLayer(layer, dir string) string {
 	case "filter":
 		runtime.LockOSThread()
 		if err = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err == nil {
-			err = installFilter(filter(Rules{}))
+			err = installFilter(filter(Rules{}), unix.SECCOMP_FILTER_FLAG_TSYNC)
 		}
 	case "landlock":
 		err = restrict(Rules{})

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"fettle/internal/sorted"
 )
 
 // Range is a run of bad sectors of a member, counted from the member's start
@@ -86,7 +88,7 @@ func Shared(a, b []Range) []Range {
 			}
 		}
 	}
-	slices.SortFunc(out, func(x, y Range) int {
+	sorted.By(out, func(x, y Range) int {
 		if x.Start < y.Start {
 			return -1
 		}
@@ -98,7 +100,7 @@ func Shared(a, b []Range) []Range {
 // Merge joins ranges that overlap or touch, and sorts them.
 func Merge(rs []Range) []Range {
 	rs = slices.Clone(rs)
-	slices.SortFunc(rs, func(x, y Range) int { return cmp.Compare(x.Start, y.Start) })
+	sorted.By(rs, func(x, y Range) int { return cmp.Compare(x.Start, y.Start) })
 	var out []Range
 	for _, r := range rs {
 		if n := len(out); n > 0 && r.Start <= out[n-1].Start+out[n-1].Count {

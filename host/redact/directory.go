@@ -69,7 +69,8 @@ func (r *Redactor) variable(line string) string {
 }
 
 // certificates replaces each certificate by one without names that is valid as
-// long, signed by itself with a key made from r's. Nothing else of the file
+// long, with a key made from r's, which signs it too; one that was issued still
+// names another as its issuer. Nothing else of the file
 // is kept: a private key may stand beside.
 func (r *Redactor) certificates(b []byte) []byte {
 	var out bytes.Buffer
@@ -85,7 +86,11 @@ func (r *Redactor) certificates(b []byte) []byte {
 		key := ed25519.NewKeyFromSeed(r.mac("certificate", string(c.Raw)))
 		t := &x509.Certificate{SerialNumber: big.NewInt(n), Subject: pkix.Name{CommonName: "certificate"}, NotBefore: c.NotBefore, NotAfter: c.NotAfter,
 			IsCA: c.IsCA, BasicConstraintsValid: true}
-		der, err := x509.CreateCertificate(nil, t, t, key.Public(), key)
+		by := t
+		if !bytes.Equal(c.RawIssuer, c.RawSubject) {
+			by = &x509.Certificate{Subject: pkix.Name{CommonName: "issuer"}}
+		}
+		der, err := x509.CreateCertificate(nil, t, by, key.Public(), key)
 		if err != nil {
 			continue
 		}

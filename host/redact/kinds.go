@@ -27,6 +27,12 @@ const (
 	Certificates             // PEM: each is replaced by one of the same validity
 	KnownHosts               // of ssh: names replaced, keys gone
 	Sockets                  // /proc/net/udp: what listens on the host itself
+	Routes                   // /proc/net/route: addresses in hexadecimal
+	Lines                    // few lines of it are kept: see keptLines
+	Keyring                  // OpenPGP keys: each is replaced by one of the same sort and validity
+	Menu                     // of a boot loader
+	Plain                    // the kernel's numbers, without names: kept as they are
+	Firmware                 // a table of ACPI: its maker is left out
 )
 
 // kindsOf lists what is known, the first match counts. A pattern that ends
@@ -40,12 +46,12 @@ var kindsOf = []struct {
 	{"/etc/passwd", Accounts}, {"/etc/group", Accounts},
 	{"/var/lib/dpkg/status", Dpkg}, {"/var/lib/dpkg/status.d/*", Dpkg},
 	{"/proc/sys/net/ipv6/conf/*/stable_secret", Unknown}, {"/sys/class/dmi/", Unknown}, {"/sys/devices/virtual/dmi/", Unknown},
-	{"/sys/firmware/", Unknown}, {"/sys/kernel/security/", Unknown}, {"/sys/kernel/debug/", Unknown},
+	{"/sys/firmware/acpi/tables/SPCR", Firmware}, {"/sys/firmware/", Unknown}, {"/sys/kernel/security/", Unknown}, {"/sys/kernel/debug/", Unknown},
 	{"/etc/machine-id", Values}, {"/var/lib/dbus/machine-id", Values},
 	{"/proc/sys/", Values}, {"/sys/", Values},
 	{"/proc/*/cgroup", Values}, {"/proc/*/comm", Values}, {"/proc/*/status", Values}, {"/proc/*/limits", Values}, {"/proc/*/mountinfo", Values},
 	{"/proc/*/mounts", Values}, {"/proc/*/cmdline", Unknown}, {"/proc/*/environ", Unknown}, {"/proc/net/dev_snmp6/", Values}, {"/proc/net/dev", Values},
-	{"/proc/net/udp", Sockets}, {"/proc/net/udp6", Sockets}, {"/proc/net/netstat", Values}, {"/proc/net/snmp", Values}, {"/proc/net/arp", Values}, {"/proc/locks", Values}, {"/proc/net/", Unknown}, {"/proc/*/stat", Values},
+	{"/proc/net/udp", Sockets}, {"/proc/net/udp6", Sockets}, {"/proc/net/netstat", Values}, {"/proc/net/snmp", Values}, {"/proc/net/arp", Values}, {"/proc/locks", Values}, {"/proc/net/route", Routes}, {"/proc/net/", Unknown}, {"/proc/*/stat", Values},
 	{"/proc/cmdline", Values}, {"/proc/mdstat", Values}, {"/proc/mounts", Values}, {"/proc/meminfo", Values}, {"/proc/vmstat", Values},
 	{"/proc/stat", Values}, {"/proc/uptime", Values}, {"/proc/loadavg", Values}, {"/proc/diskstats", Values}, {"/proc/partitions", Values},
 	{"/proc/swaps", Values}, {"/proc/version", Values}, {"/proc/modules", Values}, {"/proc/filesystems", Values}, {"/proc/cpuinfo", Values},
@@ -64,7 +70,15 @@ var kindsOf = []struct {
 	{"/etc/sssd/*.conf", Config}, {"/etc/sssd/conf.d/*.conf", Config}, {"/etc/nslcd.conf", Config}, {"/etc/ldap.conf", Config}, {"/etc/pam_ldap.conf", Config}, {"/etc/libnss-ldap.conf", Config},
 	{"/etc/ssl/certs/", Certificates}, {"/etc/pki/", Certificates}, {"/etc/openldap/certs/", Certificates}, {"/etc/openldap/cacerts/", Certificates},
 	{"/etc/dnsmasq.conf", Config}, {"/etc/dnsmasq.d/", Config}, {"/etc/inetd.conf", Config}, {"/etc/xinetd.d/", Config},
-	{"/etc/apt/sources.list", Config}, {"/etc/apt/sources.list.d/", Config},
+	{"/etc/apt/sources.list", Config}, {"/etc/apt/sources.list.d/", Config}, {"/etc/apt/apt.conf", Config}, {"/etc/apt/apt.conf.d/", Config},
+	{"/etc/apt/trusted.gpg", Keyring}, {"/etc/apt/trusted.gpg.d/", Keyring}, {"/etc/apt/keyrings/", Keyring},
+	{"/etc/gnupg/", Config}, {"/root/.gnupg/*", Config}, {"/home/*/.gnupg/*", Config},
+	{"/etc/adjtime", Values}, {"/proc/tty/driver/serial", Plain}, {"/etc/locale.gen", Config}, {"/etc/locale.conf", Config}, {"/var/lib/locales/supported.d/", Config},
+	{"/etc/docker/daemon.json", Config}, {"/etc/elasticsearch/elasticsearch.yml", Config},
+	{"/etc/postgresql/", Lines}, {"/var/lib/postgresql/", Lines}, {"/var/lib/pgsql/", Lines},
+	{"/etc/sudoers", Lines}, {"/var/cache/debconf/config.dat", Lines},
+	{"/etc/crontab", Lines}, {"/etc/cron.d/", Lines}, {"/etc/cron.hourly/", Lines}, {"/etc/cron.daily/", Lines}, {"/etc/cron.weekly/", Lines},
+	{"/etc/cron.monthly/", Lines}, {"/etc/profile.d/", Lines}, {"/etc/init.d/", Lines},
 	{"/var/lib/dpkg/diversions", Config}, {"/usr/bin/dpkg", Config}, {"/usr/bin/apt-get", Config}, {"/usr/bin/apt", Config}, {"/usr/bin/aptitude", Config},
 	{"/usr/bin/tasksel", Config}, {"/etc/ld.so.preload", Config},
 	{"/etc/nut/ups.conf", Config}, {"/etc/apcupsd/apcupsd.conf", Config}, {"/etc/ser2net.conf", Config}, {"/etc/ser2net.yaml", Config},
@@ -101,27 +115,51 @@ func KindOf(name string) Kind {
 	switch path.Ext(name) {
 	case ".pem", ".crt", ".cer":
 		return Certificates
+	case ".cfg": // boot menus, in whatever folder they are served from
+		return Menu
+	}
+	if path.Base(path.Dir(name)) == "pxelinux.cfg" || path.Base(name) == "grub.conf" {
+		return Menu
 	}
 	return Unknown
 }
 
+// menuPassword are passwords of syslinux and GRUB.
+var menuPassword = lazy.Regexp(`(?i)^(\s*(?:menu\s+(?:master\s+)?passwd|password(?:_pbkdf2)?)\s+)(\S.*)$`)
+
 // File redacts a file's content; false: it is of no known kind, or no text.
 func (r *Redactor) File(name string, b []byte) ([]byte, bool) {
 	kind := KindOf(name)
-	if kind == Certificates {
+	if kind == Unknown && bytes.Contains(b, []byte("-----BEGIN ")) {
+		kind = Certificates // keys, too, which are left out
+	}
+	switch kind {
+	case Certificates:
 		return r.certificates(b), true
+	case Keyring:
+		return r.keyring(b)
+	case Firmware:
+		return anonymousTable(b), true
+	}
+	if kind == Lines { // a name in another encoding may stand in a comment
+		b = bytes.ReplaceAll(bytes.ToValidUTF8(b, []byte("?")), []byte{0}, []byte("?"))
 	}
 	if kind == Unknown || !utf8.Valid(b) || bytes.IndexByte(b, 0) >= 0 {
 		return nil, false
 	}
 	s := string(b)
 	switch kind {
+	case Plain:
 	case Values:
 		s = r.Text(s)
 	case KnownHosts:
 		s = r.knownHosts(s)
 	case Sockets:
 		s = ownSockets(s)
+	case Routes:
+		s = r.routes(s)
+	case Lines:
+		s = r.keptLines(name, s)
 	case Name:
 		s = strings.Replace(s, strings.TrimSpace(s), r.Host(strings.TrimSpace(s)), 1)
 	default:
@@ -137,7 +175,7 @@ var (
 	// private-key=), netplan (password: x), wpa_supplicant (psk="x"), options
 	// (credentials, password=x,…), WireGuard (PrivateKey = x), MACsec (mka-cak=),
 	// variables (AWS_SECRET_ACCESS_KEY=x).
-	secretValue = lazy.Regexp(`(?i)(^|[\s"',;{(\[?&])(` + secretName + `\s*[=:]\s*)(\S.*)$`)
+	secretValue = lazy.Regexp(`(?i)(^|[\s"',;{(\[?&/])(` + secretName + `\s*[=:]\s*)(\S.*)$`)
 	// secretBelow is such a setting whose value stands on lines further in.
 	secretBelow = lazy.Regexp(`(?i)^(\s*(?:-\s+)?` + secretName + `\s*[=:]\s*)(?:[|>][+-]?\d?)?\s*(?:#.*)?$`)
 	// secretWords is the same where a blank stands between: ifupdown, the
@@ -197,7 +235,7 @@ var optionSecret = lazy.Regexp(`(?i)(\s(?:[\w.-]*(?:passwd|password|secret|bindp
 
 // lines redacts a text line by line. Comments go: they are free text.
 func (r *Redactor) lines(kind Kind, s string) string {
-	if kind == Config {
+	if kind == Config || kind == Menu {
 		s = Secrets(s)
 	}
 	var b strings.Builder
@@ -223,6 +261,8 @@ func (r *Redactor) lines(kind Kind, s string) string {
 				l = r.Text(listSecret(body))
 			}
 			b.WriteString(l)
+		case kind == Menu:
+			b.WriteString(r.Text(menuPassword().ReplaceAllString(body, "${1}"+Dropped)))
 		default:
 			b.WriteString(r.Text(body))
 		}
@@ -303,7 +343,7 @@ func (r *Redactor) LearnFile(name string, b []byte) {
 			}
 		}
 	}
-	if base := path.Base(name); strings.Contains(base, "serial") {
+	if strings.HasPrefix(name, "/sys/") && strings.Contains(path.Base(name), "serial") {
 		r.LearnSerial(strings.TrimSpace(s))
 	}
 }

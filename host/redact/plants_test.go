@@ -40,7 +40,10 @@ var secretPlants = []struct{ file, text string }{
 	{"/etc/pam.d/sshd", "auth required pam_mysql.so user=a passwd=%s db=b\n"}, {"/etc/pam.d/sshd", "auth required pam_x.so secret=%s\n"}, {"/etc/default/x", "export AWS_SECRET_ACCESS_KEY=%s\n"}, {"/etc/default/x", "DB_PASS=%s\n"},
 	{"/etc/default/x", "certPass=%s\n"}, {"/etc/default/x", "PGPASSWORD=\"%s\"\n"}, {"/etc/default/x", "URL=https://a:%s@b/c\n"}, {"/etc/default/x", "API_TOKEN='%s'\n"}, {"/etc/rc.local", "echo ': PSK \"%s\"' > /etc/ipsec.secrets\n"},
 	{"/etc/sssd/sssd.conf", "ldap_default_authtok = %s\n"}, {"/etc/nslcd.conf", "bindpw %s\n"}, {"/etc/ldap/ldap.conf", "bindpw %s\n"}, {"/etc/default/x", "OPTS=\"--token %s --x\"\n"}, {"/etc/default/x", "password=\\\n  %s\n"},
-	{"/etc/environment", "HTTP_PROXY=http://a:%s@b/\n"},
+	{"/etc/environment", "HTTP_PROXY=http://a:%s@b/\n"}, {"/srv/tftp/pxelinux.cfg/default", "menu master passwd %s\n"}, {"/srv/tftp/grub/grub.cfg", "password_pbkdf2 root %s\n"},
+	{"/srv/tftp/boot/grub.cfg", "password root %s\n"}, {"/srv/tftp/pxelinux.cfg/default", "\tappend initrd=a passwd/root-password=%s quiet\n"}, {"/etc/apt/apt.conf.d/proxy", "Acquire::http::Proxy \"http://a:%s@b/\";\n"},
+	{"/etc/postgresql/15/main/postgresql.conf", "primary_conninfo = 'host=a password=%s'\nssl_passphrase_command = 'echo %[1]s'\n"}, {"/etc/cron.daily/a", "gpg --keyserver b --passphrase %s\ncurl -u a:%[1]s https://x/\n"},
+	{"/var/cache/debconf/config.dat", "Name: slapd/password1\nValue: %s\n"}, {"/etc/sudoers", "Defaults passprompt=%s\n"}, {"/etc/docker/daemon.json", "{\"token\": \"%s\"}\n"},
 }
 
 // secretWordsOf are secrets that look like anything but one.

@@ -43,6 +43,9 @@ type Redactor struct {
 	replaced map[string]string // pseudonym to what it stands for
 	people   map[string]bool   // accounts that are no part of the system
 	system   map[string]bool   // accounts that are
+	// Disguise gives the keys of an OpenPGP keyring other names and numbers, made
+	// by the function; false: it cannot read them. Without it keyrings are dropped.
+	Disguise func(keyring []byte, number func(of []byte) []byte) ([]byte, bool)
 }
 
 // New makes a Redactor. Captures made with one key share pseudonyms.
@@ -56,6 +59,13 @@ func New(key []byte) (*Redactor, error) {
 // Replaced lists the pseudonyms that were given, with what each stands for:
 // for the owner of the host only.
 func (r *Redactor) Replaced() map[string]string { return maps.Clone(r.replaced) }
+
+func (r *Redactor) keyring(b []byte) ([]byte, bool) {
+	if r.Disguise == nil {
+		return nil, false
+	}
+	return r.Disguise(b, func(of []byte) []byte { return r.mac("keyring", string(of)) })
+}
 
 func (r *Redactor) mac(use, s string) []byte {
 	h := hmac.New(sha256.New, r.key)
@@ -124,8 +134,28 @@ func (r *Redactor) LearnDomain(name string) {
 func (r *Redactor) LearnUser(name string)   { r.learn(userName, name) }
 func (r *Redactor) LearnSerial(name string) { r.learn(serialName, name) }
 
+// public are domains whose names say nothing about who asks them, and that
+// checks look for: distributions' archives, and keyservers that are no more.
+var public = lazy.Regexp(`(?i)(?:^|\.)(?:debian\.org|ubuntu\.com|freexian\.com|pgp\.net|sks-keyservers\.net|keys\.gnupg\.net|keys\.openpgp\.org)$`)
+
+// isPublic tells whether a name is of a public domain that this host is not of.
+func (r *Redactor) isPublic(name string) bool {
+	if !public().MatchString(name) {
+		return false
+	}
+	for l := range strings.SplitSeq(strings.ToLower(name), ".") {
+		if _, ours := r.names[l]; ours {
+			return false
+		}
+	}
+	return true
+}
+
 // Host replaces a host name, also one that is an everyday word.
 func (r *Redactor) Host(name string) string {
+	if r.isPublic(name) {
+		return name
+	}
 	if name == "" || strings.HasPrefix(name, "localhost") || strings.HasPrefix(name, "ip6-") || name == "(none)" {
 		return name
 	}
@@ -166,7 +196,10 @@ var (
 	humps = lazy.Regexp(`[A-Z]?[a-z]+|[A-Z]+|[0-9]+`)
 	// netName is a predictable interface name (systemd.net-naming-scheme(7)).
 	netName = lazy.Regexp(`^(en|eth|wl|ww|ib|sl)(o\d{1,3}|[psfdnucbv]\d{1,3}){1,6}$`)
-	hexMAC  = lazy.Regexp(`^([a-z]{2,3})?([0-9a-fA-F]{12})$`)
+	// portSpeed is how the kernel's console= gives a serial line's speed, parity and
+	// bits (Documentation/admin-guide/serial-console.rst).
+	portSpeed = lazy.Regexp(`^(1200|2400|4800|9600|19200|38400|57600|115200|230400|460800|921600)[noe][78]r?$`)
+	hexMAC    = lazy.Regexp(`^([a-z]{2,3})?([0-9a-fA-F]{12})$`)
 )
 
 // harmless tells whether a word (letters and digits) says nothing about whose
@@ -179,7 +212,7 @@ func harmless(w string) bool {
 	if strings.Trim(w, "0123456789") == "" {
 		return true
 	}
-	if netName().MatchString(low) {
+	if netName().MatchString(low) || portSpeed().MatchString(low) {
 		return true
 	}
 	if len(w) <= 10 && strings.HasPrefix(low, "0x") && strings.Trim(low[2:], "0123456789abcdef") == "" {

@@ -54,7 +54,26 @@ func (s *Source) readListings() listings {
 			}
 		}
 	}
+	if text, err := s.output("sos_commands/devices/udevadm_info_--export-db"); err == nil {
+		all.terminals(text)
+	}
 	return all
+}
+
+// terminals makes /sys/class/tty of udev's database, which has a line
+// "P: /devices/virtual/tty/tty0" for each device of the kernel.
+func (l listings) terminals(text string) {
+	class := section{}
+	for line := range strings.Lines(text) {
+		device, ok := strings.CutPrefix(strings.TrimSpace(line), "P: /devices/")
+		if !ok || path.Base(path.Dir(device)) != "tty" {
+			continue
+		}
+		class[path.Base(device)] = listed{info: host.Info{Mode: fs.ModeSymlink | 0o777, Nlink: 1}, target: "../../devices/" + device}
+	}
+	if len(class) > 0 {
+		l["/sys/class/tty"] = class
+	}
 }
 
 // add reads one listing: "/dev/mapper:", "total 0", then a line an entry.
@@ -119,6 +138,9 @@ func (s section) entries() []host.Entry {
 // look finds a path. Known means that a listing tells: of e where there is the
 // thing, of its absence where e is nil.
 func (l listings) look(name string) (e *listed, known bool) {
+	if l[name] != nil { // a folder that was listed itself
+		return &listed{info: host.Info{Mode: fs.ModeDir | 0o755, Nlink: 2}}, true
+	}
 	for range 8 { // symlinks on the way
 		dir := path.Dir(name)
 		for dir != "/" && l[dir] == nil {

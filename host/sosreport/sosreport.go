@@ -204,6 +204,9 @@ func (s *Source) ReadDir(_ context.Context, name string) ([]host.Entry, error) {
 	if section := s.lists()[name]; section != nil {
 		return section.entries(), nil
 	}
+	if name == "/var/lib/dpkg/updates" && !have {
+		return s.dpkgUpdates()
+	}
 	if e, known := s.lists().look(name); known && e == nil && !have {
 		return nil, &pathError{Op: "readdir", Path: name, Err: host.ErrAbsent}
 	}

@@ -20,6 +20,15 @@ func (s *Source) told(name string) ([]byte, error) {
 		return nil, s.absentWithout("zfs", name)
 	case name == "/sys/devices/system/edac/mc":
 		return nil, s.absentWithout("_edac", name)
+	case name == "/sys/firmware/acpi/tables/SPCR":
+		return nil, s.withoutTable("SPCR", name)
+	case strings.HasPrefix(name, "/etc/sysconfig/"):
+		if _, err := s.dpkgStatus(); err != nil {
+			return nil, notCollected("read", name)
+		}
+		return nil, &pathError{Op: "read", Path: name, Err: host.ErrAbsent} // Red Hat's
+	case name == "/boot" || strings.HasPrefix(name, "/boot/"):
+		return nil, s.bootless(name)
 	}
 	if s.foreign(name) {
 		return nil, &pathError{Op: "read", Path: name, Err: host.ErrAbsent}
@@ -111,8 +120,52 @@ func (s *Source) absentWithout(module, name string) error {
 	return &pathError{Op: "read", Path: name, Err: host.ErrAbsent}
 }
 
+// withoutTable: the kernel names each table of ACPI when it boots, "ACPI: SPCR
+// 0x…"; where it named others, and not this one, there is none.
+func (s *Source) withoutTable(table, name string) error {
+	text, err := s.output("sos_commands/kernel/dmesg", "sos_commands/boot/dmesg", "var/log/dmesg")
+	if err != nil || !strings.Contains(text, "Linux version ") || !strings.Contains(text, "ACPI: FACP ") || strings.Contains(text, "ACPI: "+table+" ") {
+		return notCollected("read", name)
+	}
+	return &pathError{Op: "read", Path: name, Err: host.ErrAbsent}
+}
+
+// bootless: a container boots no kernel, and without a package of one it has none.
+func (s *Source) bootless(name string) error {
+	names, err := s.installed()
+	if err != nil {
+		return err
+	}
+	if _, err := s.containerFile("/run/systemd/container"); err != nil {
+		return notCollected("read", name)
+	}
+	for _, n := range names {
+		if strings.HasPrefix(n, "linux-image") || strings.HasPrefix(n, "kernel") {
+			return notCollected("read", name)
+		}
+	}
+	return &pathError{Op: "read", Path: name, Err: host.ErrAbsent}
+}
+
+// dpkgUpdates is whether /var/lib/dpkg/updates holds an interrupted run's
+// notes: apt-get check refuses its work then (apt, apt-pkg/deb/debsystem.cc,
+// CheckUpdates).
+func (s *Source) dpkgUpdates() ([]host.Entry, error) {
+	text, err := s.output("sos_commands/apt/apt-get_check")
+	switch {
+	case err != nil:
+		return nil, notCollected("readdir", "/var/lib/dpkg/updates")
+	case strings.Contains(text, "dpkg was interrupted"):
+		return []host.Entry{{Name: "0000"}}, nil
+	case strings.Contains(text, "Building dependency tree"):
+		return nil, nil
+	}
+	return nil, notCollected("readdir", "/var/lib/dpkg/updates")
+}
+
 // belongs lists configuration that comes with packages, by how their names
-// begin: where none of them is installed, there is none.
+// begin, or by their whole names, which end in $ here: where none of them is
+// installed, there is none.
 var belongs = []struct {
 	place    string
 	packages []string
@@ -137,6 +190,19 @@ var belongs = []struct {
 	{"/etc/munin", []string{"munin"}},
 	{"/etc/prometheus", []string{"prometheus", "snmp_exporter"}},
 	{"/etc/snmp_exporter", []string{"prometheus", "snmp_exporter"}},
+	{"/etc/dnsmasq.conf", []string{"dnsmasq$"}},
+	{"/etc/dnsmasq.d", []string{"dnsmasq$"}},
+	{"/etc/default/tftpd-hpa", []string{"tftpd-hpa"}},
+	{"/etc/default/atftpd", []string{"atftpd"}},
+	{"/etc/inetd.conf", []string{"openbsd-inetd", "inetutils-inetd", "rlinetd", "inetd"}},
+	{"/usr/lib/systemd/system/tftp.service", []string{"tftp-server"}},
+	{"/etc/xinetd.d", []string{"xinetd"}},
+	{"/var/lib/libvirt", []string{"libvirt"}},
+	{"/etc/nut", []string{"nut"}},
+	{"/etc/apcupsd", []string{"apcupsd"}},
+	{"/etc/ser2net.conf", []string{"ser2net"}},
+	{"/etc/ser2net.yaml", []string{"ser2net"}},
+	{"/etc/docker", []string{"docker"}},
 }
 
 // foreign tells that a path belongs to packages none of which is installed.
@@ -151,7 +217,7 @@ func (s *Source) foreign(name string) bool {
 		}
 		for _, n := range names {
 			for _, p := range b.packages {
-				if strings.HasPrefix(n, p) {
+				if strings.HasPrefix(n+"$", p) {
 					return false
 				}
 			}

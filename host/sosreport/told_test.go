@@ -93,7 +93,7 @@ func TestTold(t *testing.T) {
 		"sos_commands/networking/ethtool_eth0": "Settings for eth0:\n\tSpeed: 100Mb/s\n\tDuplex: Half\n\tLink detected: yes\n",
 		"sos_commands/kernel/lsmod":            "Module Size Used by\nveth 1 0\n",
 		"sos_commands/kernel/uname_-a":         "Linux a 6.1.0 #1 SMP x86_64 GNU/Linux\n",
-		"sos_commands/dpkg/dpkg_-l":            debs + "rc  telegraf 1 amd64 x\n",
+		"sos_commands/dpkg/dpkg_-l":            debs + "rc  telegraf 1 amd64 x\nii  dnsmasq-base 1 amd64 x\n",
 	})
 	for name, want := range map[string]string{"/run/systemd/container": "lxc\n", "/etc/machine-id": "4c4e434aa0a84f38b3e4230d93d1199e\n",
 		"/sys/class/net/eth0/duplex": "half\n", "/sys/class/net/eth0/carrier": "1\n"} {
@@ -101,7 +101,7 @@ func TestTold(t *testing.T) {
 			t.Errorf("%s: %q %v", name, b, err)
 		}
 	}
-	for _, name := range []string{"/.dockerenv", "/sys/module/zfs/version", "/etc/sssd/sssd.conf", "/etc/nslcd.conf", "/sys/class/net/lo/duplex"} {
+	for _, name := range []string{"/.dockerenv", "/sys/module/zfs/version", "/etc/sssd/sssd.conf", "/etc/nslcd.conf", "/sys/class/net/lo/duplex", "/etc/sysconfig/docker", "/etc/dnsmasq.conf"} {
 		if _, err := s.Stat(t.Context(), name, true); !host.IsAbsent(err) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -110,6 +110,60 @@ func TestTold(t *testing.T) {
 		if _, err := s.Stat(t.Context(), name, true); !errors.Is(err, host.ErrNotCollected) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestTerminals: udev's database tells which terminals there are.
+func TestTerminals(t *testing.T) {
+	s := made(t, map[string]string{"sos_commands/devices/udevadm_info_--export-db": "P: /devices/virtual/tty/tty0\nN: tty0\n\n" +
+		"P: /devices/pci0000:00/0000:00:14.0/usb1/1-2/1-2:1.0/ttyUSB0/tty/ttyUSB0\nN: ttyUSB0\n\nP: /devices/virtual/net/lo\n"})
+	es, err := s.ReadDir(t.Context(), "/sys/class/tty")
+	if err != nil || len(es) != 2 || es[1].Name != "ttyUSB0" {
+		t.Fatalf("%v %v", es, err)
+	}
+	to, err := s.Readlink(t.Context(), "/sys/class/tty/ttyUSB0")
+	if err != nil || to != "../../devices/pci0000:00/0000:00:14.0/usb1/1-2/1-2:1.0/ttyUSB0/tty/ttyUSB0" {
+		t.Error(to, err)
+	}
+}
+
+func TestToldByOthers(t *testing.T) {
+	booted := "[ 0.0] Linux version 6.1.0\n[ 0.0] ACPI: FACP 0x0 000074\n"
+	debs := ""
+	for i := range 60 {
+		debs += "ii  p" + strings.Repeat("x", i+1) + " 1 amd64 x\n"
+	}
+	container := " Static hostname: a\n         Chassis: container\n  Virtualization: lxc\n          Kernel: Linux 6.1.0\n"
+	for name, c := range map[string]struct {
+		files map[string]string
+		path  string
+		want  error
+	}{
+		"no table":           {map[string]string{"sos_commands/kernel/dmesg": booted}, "/sys/firmware/acpi/tables/SPCR", host.ErrAbsent},
+		"a table":            {map[string]string{"sos_commands/kernel/dmesg": booted + "[ 0.0] ACPI: SPCR 0x0 000050\n"}, "/sys/firmware/acpi/tables/SPCR", host.ErrNotCollected},
+		"a log's end":        {map[string]string{"sos_commands/kernel/dmesg": "[ 9.0] eth0: up\n"}, "/sys/firmware/acpi/tables/SPCR", host.ErrNotCollected},
+		"a container":        {map[string]string{"sos_commands/dpkg/dpkg_-l": debs, "sos_commands/host/hostnamectl_status": container}, "/boot", host.ErrAbsent},
+		"a VM's image":       {map[string]string{"sos_commands/dpkg/dpkg_-l": debs + "ii  linux-image-amd64 1 amd64 x\n", "sos_commands/host/hostnamectl_status": container}, "/boot", host.ErrNotCollected},
+		"hardware":           {map[string]string{"sos_commands/dpkg/dpkg_-l": debs, "sos_commands/host/hostnamectl_status": strings.Replace(container, "container", "server", 1)}, "/boot", host.ErrNotCollected},
+		"apt found no fault": {map[string]string{"sos_commands/apt/apt-get_check": "Reading package lists...\nBuilding dependency tree...\n"}, "/var/lib/dpkg/updates", nil},
+		"apt was not asked":  {map[string]string{"sos_commands/apt/a": "x"}, "/var/lib/dpkg/updates", host.ErrNotCollected},
+	} {
+		s := made(t, c.files)
+		if _, err := s.ReadDir(t.Context(), c.path); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+	s := made(t, map[string]string{"sos_commands/apt/apt-get_check": "E: dpkg was interrupted, you must manually run 'dpkg --configure -a'\n"})
+	if es, err := s.ReadDir(t.Context(), "/var/lib/dpkg/updates"); err != nil || len(es) != 1 {
+		t.Errorf("interrupted: %v %v", es, err)
+	}
+}
+
+// TestListedFolder: a folder whose content was listed is there.
+func TestListedFolder(t *testing.T) {
+	s := made(t, map[string]string{"sos_commands/boot/ls_-lanR_.boot": "/boot:\ntotal 8\ndrwxr-xr-x 2 0 0 4096 Jan  1 00:00 .\n-rw-r--r-- 1 0 0 5 Jan  1 00:00 vmlinuz-6.1\n"})
+	if st, err := s.Stat(t.Context(), "/boot", true); err != nil || !st.Mode.IsDir() {
+		t.Error(st, err)
 	}
 }
 

@@ -28,7 +28,7 @@ func Do(uid, gid uint32, groups []uint32, f func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // and never unlocked: the thread ends with its changed rights
-		if err := become(uid, gid, groups); err != nil {
+		if err := Become(uid, gid, groups); err != nil {
 			done <- fmt.Errorf("becoming user ID %d: %w", uid, err)
 			return
 		}
@@ -37,8 +37,9 @@ func Do(uid, gid uint32, groups []uint32, f func() error) error {
 	return <-done
 }
 
-// become changes this thread alone, unlike syscall.Setgroups and its kin.
-func become(uid, gid uint32, groups []uint32) error {
+// Become gives the calling thread these rights to files, and it alone, unlike
+// syscall.Setgroups and its kin. After an error it may have some of them.
+func Become(uid, gid uint32, groups []uint32) error {
 	if _, _, e := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(groups)), uintptr(unsafe.Pointer(unsafe.SliceData(groups))), 0); e != 0 {
 		return fmt.Errorf("giving up root's groups: %w", e)
 	}

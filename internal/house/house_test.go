@@ -44,14 +44,14 @@ var rooms = map[string][]string{
 	"lore/cel/oracle": {"lore/cel"},
 	"lore/":           {"lore", "trap", "host", "conf", "fact", "remedy"},
 	"measure/":        {"measure", "host", "conf", "fact", "chart"},
-	"bisect":          {"bisect", "chart"},
+	"bisect":          {"bisect", "chart", "fleet"},
 	"bisect/":         {"bisect"},
 	"totp":            {},
 	"serialname":      {"host", "conf"},
 	"cli/serialname":  {"cli/app", "cli/fix", "host", "conf", "report", "serialname"},
 	"keypath":         {"conf"},
 	"keypath/":        {"keypath", "conf"},
-	"cli/keypath":     {"keypath", "conf"},
+	"cli/keypath":     {"keypath", "conf", "report"},
 	"netboot/":        {"netboot", "host", "conf"},
 	"chart":           {},
 	"chart/":          {"chart"},
@@ -64,9 +64,9 @@ var rooms = map[string][]string{
 	"cli":             {"cli", "run", "host", "conf", "fact", "trap", "traps", "remedy", "lore", "report", "accept", "history", "config", "notify", "fleet", "watch", "tune", "measure", "chart", "totp"},
 	"cli/":            {"cli/app", "run", "host", "conf", "fact", "trap", "remedy", "lore", "report", "accept", "history", "config", "notify", "fleet", "watch", "tune", "measure", "chart", "totp"},
 	"cli/netboot":     {"cli/app", "cli/fix", "host", "conf", "fact", "netboot"},
-	"cli/proving":     {"cli", "run", "bisect", "host", "trap", "traps", "remedy", "report", "lab", "measure", "chart"},
+	"cli/proving":     {"cli", "run", "bisect", "fleet", "host", "trap", "traps", "remedy", "report", "lab", "measure", "chart"},
 	"cli/totp":        {"cli/app", "cli/fix", "host", "conf", "fact", "totp"},
-	"run":             {"host", "fact/machine", "conf/ldapconf", "netboot/tree", "trap", "lore/rule"},
+	"run":             {"host", "fact/machine", "conf/ldapconf", "conf/openpgp", "netboot/tree", "trap", "lore/rule"},
 	"cmd/":            {"cli"},
 	"internal/":       {},
 	"lab":             {"chart"},
@@ -76,12 +76,28 @@ var rooms = map[string][]string{
 	"lab/powercut":    {"lab", "host", "remedy"},
 	"lab/remedyproof": {"lab", "remedy"},
 	"watch":           {"host"},
+	"hub/api":         {"hub/store", "history", "lore", "report", "trap"},
+	"hub/web":         {"hub/api", "hub/store", "hub/web/login", "trap"},
+	"hub/web/login":   {"hub/store"},
+	"hub":             {"hub"},
+	"hub/bus":         {"hub/message"},
+	"hub/join":        {"hub/message", "hub/store"},
+	"hub/emulate":     {"hub/message", "hub/bus", "hub/synthetic"},
+	"hub/ingest":      {"hub/message", "hub/store"},
+	"agent":           {"agent", "history", "hub/message", "hub/join"},
+	"agent/":          {},
+	"cli/agent":       {"cli/app", "agent", "hub/join"},
+	"cli/hub":         {"cli/app", "hub", "traps"},
+	"hub/message":     {"report", "trap"},
+	"hub/store":       {"hub/message", "history", "report", "trap"},
+	"hub/store/":      {"hub/store", "hub/message", "hub/synthetic", "trap"},
+	"hub/synthetic":   {"hub/message", "fact/machine", "host", "report", "trap"},
 	"tune":            {"measure"},
 }
 
 // starters may start programs: the read-only commands of checks, the steps of
 // remedies, and the transports.
-var starters = []string{"host/exec_linux.go", "host/confine/", "host/archive/", "internal/means/", "internal/mutate/", "internal/ui/pager.go", "remedy/", "fleet/", "notify/", "cli/", "lab/", "measure/", "bisect/"}
+var starters = []string{"host/exec_linux.go", "host/confine/", "host/archive/", "internal/means/", "internal/mutate/", "internal/sks/", "internal/ui/pager.go", "hub/store/storetest/", "agent/", "remedy/", "fleet/", "notify/", "cli/", "lab/", "measure/", "bisect/"}
 
 func TestWhoImportsWhom(t *testing.T) {
 	eachFile(t, func(file string, imports []string) {

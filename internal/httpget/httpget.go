@@ -26,6 +26,8 @@ type Options struct {
 	// Redirects are followed at most so often; default 5, -1 none. From https
 	// none leads to http.
 	Redirects int
+	// Follow refuses a redirect from the first URL to another; nil: none is refused.
+	Follow func(first, to *url.URL) error
 }
 
 // Response is the answer to a GET. Body must be closed; its Read fails when
@@ -37,6 +39,9 @@ type Response struct {
 	Size   int64 // bytes; -1: not announced
 	Body   io.ReadCloser
 }
+
+// ErrTooMuch is in the error for an answer that is longer than its limit.
+var ErrTooMuch = errors.New("more than is expected")
 
 const (
 	maxLine    = 8 << 10
@@ -59,6 +64,7 @@ func Get(ctx context.Context, address string, o Options) (*Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	first := u
 	for left := max(o.Redirects, 0); ; left-- {
 		res, to, err := ask(ctx, u, o)
 		if err != nil {
@@ -79,6 +85,11 @@ func Get(ctx context.Context, address string, o Options) (*Response, error) {
 			return nil, fmt.Errorf("%s redirects more than %d times", u.Host, o.Redirects)
 		case u.Scheme == "https" && next.Scheme != "https":
 			return nil, fmt.Errorf("%s redirects from https to http, which is not followed", u.Host)
+		}
+		if o.Follow != nil {
+			if err := o.Follow(first, next); err != nil {
+				return nil, err
+			}
 		}
 		u = next
 	}
@@ -131,7 +142,7 @@ func ask(ctx context.Context, u *url.URL, o Options) (res *Response, to string, 
 		res.Size, body.r = -1, &chunks{r: r}
 	case h.length >= 0:
 		if h.length > o.Limit && h.status == 200 {
-			return nil, "", fmt.Errorf("it announces %d bytes where %d are expected at most", h.length, o.Limit)
+			return nil, "", fmt.Errorf("it announces %d bytes, %w: %d at most", h.length, ErrTooMuch, o.Limit)
 		}
 		body.r = &whole{r: r, left: h.length}
 	default:
@@ -342,7 +353,7 @@ type body struct {
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	if b.n += int64(n); b.n > b.limit {
-		return n, fmt.Errorf("%s sends more than %d bytes", b.name, b.limit)
+		return n, fmt.Errorf("%s sends %w: %d bytes at most", b.name, ErrTooMuch, b.limit)
 	}
 	if err != nil && err != io.EOF {
 		if b.ctx.Err() != nil {

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -22,6 +21,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"fettle/conf/openpgp"
+	"fettle/internal/httpget"
 )
 
 // DefaultServer keeps the signatures of others on the keys it has;
@@ -42,29 +42,22 @@ var ErrNone = errors.New("no keyserver has it")
 type Client struct {
 	Servers []string // base URLs, as Server makes them
 	Folder  string   // where keys are kept
-	HTTP    *http.Client
 	// Left is how many questions may still be asked.
 	Left int
 	// Asked counts those that were.
 	Asked int
 }
 
-// HTTP is a client that stays with whom it asks: a server cannot send it to
-// another, to this host's own services, or from https to http.
-func HTTP() *http.Client {
-	return &http.Client{CheckRedirect: func(to *http.Request, via []*http.Request) error {
-		from := via[0].URL
-		switch {
-		case len(via) > maxRedirects:
-			return fmt.Errorf("more than %d redirects", maxRedirects)
-		case to.URL.Scheme != from.Scheme && to.URL.Scheme != "https", to.URL.Port() != from.Port(), !near(from.Hostname(), to.URL.Hostname()):
-			return fmt.Errorf("%s redirects to %s://%s, which is not followed", from.Host, to.URL.Scheme, to.URL.Host)
-		}
-		return nil
-	}}
-}
-
 const maxRedirects = 3
+
+// stays refuses a redirect by which a server sends who asks to another, or to
+// this host's own services.
+func stays(first, to *url.URL) error {
+	if to.Scheme != first.Scheme && to.Scheme != "https" || to.Port() != first.Port() || !near(first.Hostname(), to.Hostname()) {
+		return fmt.Errorf("%s redirects to %s://%s, which is not followed", first.Host, to.Scheme, to.Host)
+	}
+	return nil
+}
 
 // near: the same host, or example.org and www.example.org.
 func near(from, to string) bool {
@@ -171,27 +164,20 @@ func write(file string, b []byte) error {
 func (c *Client) ask(ctx context.Context, u string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u, nil)
+	res, err := httpget.Get(ctx, u, httpget.Options{Limit: maxKey, Stall: timeout, Redirects: maxRedirects, Follow: stays})
 	if err != nil {
-		return nil, fmt.Errorf("asking %s: %w", u, err)
-	}
-	res, err := c.HTTP.Do(req)
-	if err != nil {
-		return nil, fmt.Errorf("asking a keyserver: %w", err)
+		return nil, err
 	}
 	defer res.Body.Close()
 	switch {
-	case res.StatusCode == http.StatusNotFound:
+	case res.Status == 404:
 		return nil, ErrNone
-	case res.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("asking %s: it answers %s", req.URL.Host, res.Status)
+	case res.Status != 200:
+		return nil, fmt.Errorf("asking %s: it answers %d %s", res.URL, res.Status, res.Reason)
 	}
-	b, err := io.ReadAll(io.LimitReader(res.Body, maxKey+1))
+	b, err := io.ReadAll(res.Body)
 	if err != nil {
-		return nil, fmt.Errorf("reading from %s: %w", req.URL.Host, err)
-	}
-	if len(b) > maxKey {
-		return nil, fmt.Errorf("%s sends more than %d MiB for one key", req.URL.Host, maxKey>>20)
+		return nil, err
 	}
 	if openpgp.FormOf(b) == openpgp.Armored {
 		return openpgp.Dearmor(bytes.NewReader(b), maxKey)

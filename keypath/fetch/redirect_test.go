@@ -32,7 +32,7 @@ func TestRedirects(t *testing.T) {
 		{"/here", "here"},
 	} {
 		reached, to = "", c.to
-		client := Client{Servers: []string{server.URL}, Folder: t.TempDir(), HTTP: HTTP(), Left: 5}
+		client := Client{Servers: []string{server.URL}, Folder: t.TempDir(), Left: 5}
 		if _, err := client.ByID(context.Background(), "0123456789ABCDEF"); err == nil {
 			t.Errorf("%s: no error", c.to)
 		}

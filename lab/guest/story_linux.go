@@ -79,7 +79,7 @@ func (p *player) story() {
 		if s.Subject != "" {
 			argv = append(argv, "--on", s.Subject)
 		}
-		return p.verb(argv)
+		return p.verb(append(argv, s.FixArgs...))
 	})
 	p.stage("recheck", p.expect(mended))
 	if s.Confirm != nil {

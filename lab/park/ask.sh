@@ -12,7 +12,9 @@ echo $? >begin.status
 fettle check --limit 2m --format json >live.json 2>live.err
 fettle check --limit 2m -v >live.txt 2>&1
 fettle check --limit 2m >screen.txt 2>&1
-fettle capture -o host.tar.zst >capture.log 2>&1
+fettle capture --limit 2m -o host.tar.zst >capture.log 2>&1
+fettle capture --limit 2m --redact -o redacted.tar.zst >>capture.log 2>&1
+journalctl -b --no-pager >journal.txt 2>&1
 if [ -s $lib/inside ]; then
 	sh $lib/inside >inside.json 2>inside.err
 fi

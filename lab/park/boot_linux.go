@@ -5,9 +5,11 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -88,6 +90,26 @@ func container(ctx context.Context, root string, r Recipe, dir string) error {
 	return booted(cmd, dir)
 }
 
+// sweep removes the control groups that containers left behind, below the one
+// of this process (systemd-nspawn --keep-unit calls it payload).
+func sweep() {
+	for _, pattern := range []string{"/sys/fs/cgroup/payload", "/sys/fs/cgroup/*/payload"} {
+		tops, _ := filepath.Glob(pattern)
+		for _, top := range tops {
+			var dirs []string
+			filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
+				if err == nil && d.IsDir() {
+					dirs = append(dirs, p)
+				}
+				return nil
+			})
+			for _, d := range slices.Backward(dirs) {
+				os.Remove(d) // one that is in use stays
+			}
+		}
+	}
+}
+
 // machine boots a root folder as the disk of a User-Mode Linux kernel, and
 // takes the answers off the disk when it has ended.
 func machine(ctx context.Context, root string, r Recipe, dir string) (string, error) {
@@ -98,7 +120,7 @@ func machine(ctx context.Context, root string, r Recipe, dir string) (string, er
 	if err := appendTo(filepath.Join(root, "etc/fstab"), rootEntry); err != nil {
 		return "", err
 	}
-	if err := run(ctx, "mke2fs", "-q", "-t", "ext4", "-U", rootUUID, "-d", root, disk, "4G"); err != nil {
+	if err := run(ctx, "mke2fs", "-q", "-t", "ext4", "-U", rootUUID, "-d", root, disk, "6G"); err != nil {
 		return "", err
 	}
 	args := []string{"mem=768M", "ubd0=" + disk, "root=/dev/ubda", "ro", "con=null", "con0=null,fd:1"}

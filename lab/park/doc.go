@@ -1,5 +1,5 @@
-// Package park checks fettle on hosts that it did not make itself: Debian
-// releases and what their packages set up, booted with systemd as PID 1.
+// Package park checks fettle on hosts that it did not make itself: releases of
+// Debian and Ubuntu and what their packages set up, booted with systemd as PID 1.
 //
 // A host is a recipe (hosts/NAME.yaml) over a base image. It boots as a
 // container (systemd-nspawn) and, where the recipe says so, as a machine with
@@ -7,7 +7,9 @@
 // fettle as an admin would, captures the host, and runs the distribution's sos
 // report. What every look came to is compared with expected/NAME.yaml, which
 // gives a reason for each finding, each unknown and each clear: anything else
-// fails.
+// fails. So does a capture whose replay says something else, with redaction or
+// without, more output than one screen, and a trap that fettle why sees in the
+// host's whole journal.
 //
 // Images are built once and kept in the user's cache folder; a host's layer
 // is an overlay over its base. The package runs fettle as a program and reads

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 )
@@ -15,6 +16,7 @@ type Expected struct {
 	Found   []Expectation `yaml:"found"`
 	Clear   []Expectation `yaml:"clear"`
 	Unknown []Expectation `yaml:"unknown"`
+	Why     []Expectation `yaml:"why"` // what fettle why makes of its journal
 }
 
 // Expectation allows one outcome, and says why it is right.
@@ -49,7 +51,7 @@ func readExpected(dir fs.FS, file string) (Expected, error) {
 	if err := yaml.UnmarshalWithOptions(b, &e, yaml.Strict()); err != nil {
 		return e, fmt.Errorf("%s: %w", file, err)
 	}
-	for _, x := range slices.Concat(e.Found, e.Clear, e.Unknown) {
+	for _, x := range slices.Concat(e.Found, e.Clear, e.Unknown, e.Why) {
 		if x.Trap == "" || x.Why == "" {
 			return e, fmt.Errorf("%s: %q: trap and why are both needed", file, x.Trap)
 		}
@@ -123,6 +125,44 @@ func Same(live, replay []Outcome) error {
 	for _, p := range replay {
 		if !slices.ContainsFunc(live, func(o Outcome) bool { return agree(o, p) }) {
 			errs = append(errs, fmt.Errorf("only the replay has: %s on %q %s (%s)", p.Trap, p.Subject, p.Status, p.Reason))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// SameRedacted compares a look with a redacted capture's: whatever the subjects
+// are called there, each trap comes to as many outcomes of each sort.
+func SameRedacted(live, redacted []Outcome) error {
+	type sort struct{ trap, status, severity string }
+	more := map[sort]int{}
+	for _, o := range live {
+		more[sort{o.Trap, o.Status, o.Severity}]++
+	}
+	for _, o := range redacted {
+		more[sort{o.Trap, o.Status, o.Severity}]--
+	}
+	var errs []error
+	for k, n := range more {
+		if n != 0 {
+			i := slices.IndexFunc(redacted, func(o Outcome) bool { return o.Trap == k.trap })
+			reason := ""
+			if i >= 0 {
+				reason = redacted[i].Summary + redacted[i].Reason
+			}
+			errs = append(errs, fmt.Errorf("%s: %d outcomes %s %s more than when redacted (%s)", k.trap, n, k.status, k.severity, reason))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Quiet fails for a trap that fettle why sees in the host's journal and nobody
+// expects there.
+func Quiet(look string, matches []Match, own Expected) error {
+	var errs []error
+	for _, m := range matches {
+		o := Outcome{Trap: m.Trap}
+		if !slices.ContainsFunc(own.Why, func(x Expectation) bool { return x.covers(look, o) }) {
+			errs = append(errs, fmt.Errorf("why: - {trap: %s, in: [%s], why: } # %s", m.Trap, look, strings.Join(m.Lines, "\n")))
 		}
 	}
 	return errors.Join(errs...)

@@ -74,6 +74,29 @@ func TestSame(t *testing.T) {
 	}
 }
 
+func TestSameRedacted(t *testing.T) {
+	live := []Outcome{{Trap: "a", Subject: "x", Status: "found", Severity: "notice"}, {Trap: "a", Subject: "y", Status: "clear"}}
+	if err := SameRedacted(live, []Outcome{{Trap: "a", Subject: "w2", Status: "clear"}, {Trap: "a", Subject: "w1", Status: "found", Severity: "notice"}}); err != nil {
+		t.Error(err)
+	}
+	for _, other := range [][]Outcome{live[:1], append([]Outcome{{Trap: "b", Status: "unknown"}}, live...), {{Trap: "a", Status: "found", Severity: "warning"}, live[1]}} {
+		if SameRedacted(live, other) == nil {
+			t.Errorf("%v is not the same", other)
+		}
+	}
+}
+
+func TestQuiet(t *testing.T) {
+	own := Expected{Why: []Expectation{{Trap: "a", In: []string{"container"}, Why: "w"}}}
+	m := []Match{{Trap: "a", Lines: []string{"l"}}}
+	if Quiet("container", m, own) != nil || Quiet("container", nil, own) != nil {
+		t.Error("what is expected of a journal is refused")
+	}
+	if Quiet("machine", m, own) == nil || Quiet("container", m, Expected{}) == nil {
+		t.Error("what nobody expects of a journal passes")
+	}
+}
+
 func TestTable(t *testing.T) {
 	got := Table([]Row{{Host: "web", Look: "container", Lines: 4, Found: 1, Unknown: 2, Cleared: 30}, {Host: "web", Look: "sosreport"}})
 	if !strings.Contains(got, "| web | container | 4 | 1 | 2 | 30 |\n| web | sosreport | - | 0 | 0 | 0 |") {

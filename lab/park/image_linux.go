@@ -18,10 +18,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// basePackages are what Debian's installer adds to the important packages of
-// a server, and sos.
-const basePackages = "dbus,openssh-server,sosreport,ca-certificates,libpam-systemd,systemd-sysv,locales,sudo,systemd-timesyncd,apparmor"
-
 // installed leaves a base as Debian's installer leaves a host.
 //
 //go:embed installed.sh
@@ -55,19 +51,48 @@ func (im Images) path(name string, of ...string) string {
 }
 
 func (im Images) base(ctx context.Context, release string) (string, error) {
-	dir := im.path("base-"+release, basePackages, installed)
+	d := distributionOf(release)
+	dir := im.path("base-"+release, d.packages, installed)
 	return dir, once(dir, func(tmp string) error {
-		const mirror = "http://deb.debian.org/"
-		args := []string{"--mode=root", "--variant=important", "--include=" + basePackages, "--dpkgopt=force-unsafe-io", `--aptopt=Acquire::Languages "none"`,
-			release, tmp}
-		for _, line := range []string{"debian %s main", "debian %s-updates main", "debian-security %s-security main"} {
-			args = append(args, "deb "+mirror+fmt.Sprintf(line, release))
+		args := []string{"--mode=root", "--variant=important", "--include=" + d.packages, "--dpkgopt=force-unsafe-io", `--aptopt=Acquire::Languages "none"`}
+		if d.keyring != "" {
+			key, err := im.keyring(ctx, d)
+			if err != nil {
+				return err
+			}
+			args = append(args, "--keyring="+key)
+		}
+		args = append(args, release, tmp)
+		for _, line := range d.sources {
+			args = append(args, "deb "+fmt.Sprintf(line, release))
 		}
 		if err := run(ctx, "mmdebstrap", args...); err != nil {
 			return err
 		}
 		return script(ctx, tmp, installed)
 	})
+}
+
+// keyring takes the keys of a distribution that Debian has no package of from
+// the distribution's own package, and believes them by their known sum alone.
+func (im Images) keyring(ctx context.Context, d distribution) (string, error) {
+	const file = "/usr/share/keyrings/ubuntu-archive-keyring.gpg"
+	dir := im.path("keys", d.keyring, d.keyringSum)
+	err := once(dir, func(tmp string) error {
+		if err := run(ctx, "mmdebstrap", "--mode=root", "--variant=extract", "--include="+d.keyring, d.releases[0], filepath.Join(tmp, "root"),
+			"deb [trusted=yes] "+fmt.Sprintf(d.sources[0], d.releases[0])); err != nil {
+			return err
+		}
+		b, err := os.ReadFile(filepath.Join(tmp, "root", file))
+		if err != nil {
+			return err
+		}
+		if sum := sha256.Sum256(b); hex.EncodeToString(sum[:]) != d.keyringSum {
+			return fmt.Errorf("%s has the sum %x, not %s", d.keyring, sum, d.keyringSum)
+		}
+		return errors.Join(os.WriteFile(filepath.Join(tmp, "keys.gpg"), b, 0o644), os.RemoveAll(filepath.Join(tmp, "root")))
+	})
+	return filepath.Join(dir, "keys.gpg"), err
 }
 
 // install makes a host's layer: what its packages and its script change.

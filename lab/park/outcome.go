@@ -15,6 +15,12 @@ type Outcome struct {
 	Reason   string `json:"reason"`
 }
 
+// Match is a trap that fettle why sees in a text, with the lines that say so.
+type Match struct {
+	Trap  string   `json:"trap"`
+	Lines []string `json:"lines"`
+}
+
 // document is fettle's JSON report, as far as the park reads it.
 type document struct {
 	Results []struct {

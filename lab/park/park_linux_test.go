@@ -42,6 +42,7 @@ func TestPark(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(sweep)
 	var rows []Row
 	for _, r := range recipes {
 		if *only != "" && !slices.Contains(strings.Split(*only, ","), r.Name) {
@@ -110,6 +111,9 @@ func judge(t *testing.T, r Recipe, way, got string) []Row {
 	live := look(way, filepath.Join(got, "live.json"))
 	if screen, err := os.ReadFile(filepath.Join(got, "screen.txt")); err == nil && len(rows) > 0 {
 		rows[0].Lines = bytes.Count(screen, []byte("\n"))
+		if most := r.screen(); rows[0].Lines > most {
+			t.Errorf("fettle check prints %d lines, more than %d", rows[0].Lines, most)
+		}
 	}
 	if r.Inside != "" {
 		look("inside", filepath.Join(got, "inside.json"))
@@ -120,6 +124,20 @@ func judge(t *testing.T, r Recipe, way, got string) []Row {
 	}
 	if err != nil {
 		t.Errorf("capture: %v", err)
+	}
+	redacted, err := read(from(t, filepath.Join(got, "redacted.tar.zst")))
+	if err == nil {
+		err = SameRedacted(live, redacted)
+	}
+	if err != nil {
+		t.Errorf("redacted capture: %v", err)
+	}
+	matches, err := whyOf(t, filepath.Join(got, "journal.txt"))
+	if err == nil {
+		err = Quiet(way, matches, own)
+	}
+	if err != nil {
+		t.Error(err)
 	}
 	reports, _ := filepath.Glob(filepath.Join(got, "sos", "sosreport-*"))
 	for _, dir := range reports {
@@ -154,6 +172,28 @@ func from(t *testing.T, what string) string {
 		t.Logf("check --from: %s", lastLines(stderr.String(), 3))
 	}
 	return file
+}
+
+// whyOf has fettle why read a whole journal.
+func whyOf(t *testing.T, journal string) ([]Match, error) {
+	f, err := os.Open(journal)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	file := filepath.Join(t.TempDir(), "why.json")
+	out, err := os.Create(file)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	cmd := exec.Command(*binary, "why", "--no-check", "--format", "json")
+	cmd.Stdin, cmd.Stdout = f, out
+	cmd.Run() // its status tells of matches, too
+	var d struct {
+		Matches []Match `json:"matches"`
+	}
+	return d.Matches, readJSON(file, &d)
 }
 
 // runFolder is a folder for one run, beside the images: overlays want their

@@ -14,7 +14,7 @@ import (
 type Recipe struct {
 	Name  string `yaml:"-"` // the file's
 	About string `yaml:"about"`
-	// Release is the Debian release: bullseye, bookworm, trixie.
+	// Release is the code name of one of Debian's or Ubuntu's: bookworm, noble.
 	Release string `yaml:"release"`
 	// Packages are installed with apt-get, with what they recommend unless Bare.
 	Packages []string `yaml:"packages"`
@@ -30,13 +30,21 @@ type Recipe struct {
 	Boots []string `yaml:"boots"`
 	// Fresh: as the distribution leaves it. Nothing above a notice may be found.
 	Fresh bool `yaml:"fresh"`
+	// Sinner: a host made to be accused, of more than one screen may tell.
+	Sinner bool `yaml:"sinner"`
 	// Privileged containers keep all capabilities, as those of Docker's hosts must.
 	Privileged bool `yaml:"privileged"`
 	// Disks are further disks of a machine, in MiB.
 	Disks []int `yaml:"disks"`
 }
 
-var releases = []string{"bullseye", "bookworm", "trixie"}
+// screen is how many lines fettle check may print of the host.
+func (r Recipe) screen() int {
+	if r.Sinner {
+		return 40
+	}
+	return 24
+}
 
 // ways are the ways to boot a host.
 var ways = []string{"container", "machine"}
@@ -69,8 +77,8 @@ func (r *Recipe) valid() error {
 	if r.About == "" {
 		return fmt.Errorf("about is missing")
 	}
-	if !slices.Contains(releases, r.Release) {
-		return fmt.Errorf("release %q is none of %s", r.Release, strings.Join(releases, ", "))
+	if !slices.Contains(releases(), r.Release) {
+		return fmt.Errorf("release %q is none of %s", r.Release, strings.Join(releases(), ", "))
 	}
 	if len(r.Boots) == 0 {
 		r.Boots = []string{"container"}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"fettle/internal/sorted"
 )
 
 // Values are Go's: bool, int64, float64, string, time.Time, time.Duration,
@@ -136,7 +138,7 @@ func keysOf(m any) []any {
 	for _, k := range r.MapKeys() {
 		keys = append(keys, normal(k))
 	}
-	slices.SortFunc(keys, func(a, b any) int {
+	sorted.By(keys, func(a, b any) int {
 		if c, err := compare(a, b); err == nil {
 			return c
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"fettle/internal/sorted"
 )
 
 // Mistake is one thing wrong in a rule's file, and where.
@@ -57,7 +59,7 @@ func (ms Mistakes) err() error {
 }
 
 func (ms Mistakes) sorted() Mistakes {
-	slices.SortStableFunc(ms, func(a, b *Mistake) int {
+	sorted.By(ms, func(a, b *Mistake) int {
 		if a.Line != b.Line {
 			return a.Line - b.Line
 		}

@@ -16,6 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"fettle/internal/lazy"
+	"fettle/internal/netdump"
+	"fettle/internal/sorted"
 )
 
 // local reads the counters of this network namespace over netlink. One
@@ -48,18 +50,18 @@ func Local() (Source, error) {
 
 func (l *local) Close() error { return unix.Close(l.fd) }
 
-func (l *local) Read(context.Context) ([]Reading, error) {
+func (l *local) Read(ctx context.Context) ([]Reading, error) {
 	if !l.old {
 		err := l.stats()
 		if err == nil {
-			return l.named()
+			return l.named(ctx)
 		}
 		if !errors.Is(err, unix.EOPNOTSUPP) {
 			return nil, fmt.Errorf("reading counters over netlink: %w", err)
 		}
 		l.old = true
 	}
-	if err := l.list(); err != nil {
+	if err := l.list(ctx); err != nil {
 		return nil, err
 	}
 	l.out = l.out[:0]
@@ -154,13 +156,13 @@ func (l *local) parse(b []byte) (done bool, err error) {
 }
 
 // named gives the readings their names.
-func (l *local) named() ([]Reading, error) {
+func (l *local) named(ctx context.Context) ([]Reading, error) {
 	same := len(l.out) == len(l.names)
 	for i := range l.out {
 		same = same && l.names[l.out[i].Index] != ""
 	}
 	if !same {
-		if err := l.list(); err != nil {
+		if err := l.list(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -173,14 +175,14 @@ func (l *local) named() ([]Reading, error) {
 }
 
 func (l *local) sorted() []Reading {
-	slices.SortFunc(l.out, func(a, b Reading) int { return a.Index - b.Index })
+	sorted.By(l.out, func(a, b Reading) int { return a.Index - b.Index })
 	return l.out
 }
 
-func (l *local) list() error {
-	links, err := netlink.LinkList()
+func (l *local) list(ctx context.Context) error {
+	links, err := netdump.Links(ctx)
 	if err != nil {
-		return fmt.Errorf("listing links over netlink: %w", err)
+		return err
 	}
 	l.names, l.links = map[int]string{}, map[int]netlink.Link{}
 	for _, k := range links {

@@ -7,8 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"time"
+
+	"fettle/internal/lazy"
 )
 
 // Phase is one part of an installation.
@@ -35,8 +36,8 @@ type Run struct {
 // Log lines are those of busybox's syslogd: "Nov 22 14:00:00 main-menu[512]: …",
 // with a host name where the log was copied by another one.
 var (
-	stamped  = regexp.MustCompile(`^([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) (?:\S+ )??([a-zA-Z0-9_.-]+)(?:\[\d+\])?: (.*)$`)
-	selected = regexp.MustCompile(`(?:INFO: )?Menu item '([^']+)' selected`)
+	stamped  = lazy.Regexp(`^([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) (?:\S+ )??([a-zA-Z0-9_.-]+)(?:\[\d+\])?: (.*)$`)
+	selected = lazy.Regexp(`(?:INFO: )?Menu item '([^']+)' selected`)
 )
 
 const (
@@ -58,7 +59,7 @@ func Read(name string, r io.Reader) (Run, error) {
 		if n == maxLines {
 			return run, fmt.Errorf("%s has more than %d lines", name, maxLines)
 		}
-		m := stamped.FindStringSubmatch(s.Text())
+		m := stamped().FindStringSubmatch(s.Text())
 		if m == nil {
 			continue
 		}
@@ -114,7 +115,7 @@ func (c *clock) read(s string) (at time.Time, jumped bool, err error) {
 func (r *Run) line(at time.Time, program, text string) {
 	switch {
 	case program == "main-menu":
-		m := selected.FindStringSubmatch(text)
+		m := selected().FindStringSubmatch(text)
 		if m != nil && len(r.Phases) < maxPhases {
 			r.end(at)
 			r.Phases = append(r.Phases, Phase{Name: m[1], Start: at})

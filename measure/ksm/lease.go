@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"github.com/google/renameio/v2"
+
+	"fettle/internal/sorted"
 )
 
 // LeaseDir keeps what was found while KSM is set by us. It is emptied at boot, as
@@ -253,7 +255,7 @@ func (l *Lease) giveBack() (gave []string, err error) {
 		return nil, fmt.Errorf("reading what KSM's settings were, in %s: %w", name, err)
 	}
 	l.kept = kept
-	slices.SortStableFunc(kept, func(a, b Kept) int { return slices.Index(order, a.Name) - slices.Index(order, b.Name) })
+	sorted.By(kept, func(a, b Kept) int { return slices.Index(order, a.Name) - slices.Index(order, b.Name) })
 	var errs []error
 	for _, k := range kept {
 		if !slices.Contains(order, k.Name) {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"fettle/internal/sorted"
 )
 
 // Process is a program that offers memory for merging, or has merged pages.
@@ -63,7 +65,7 @@ func (k *Kernel) Processes() (out []Process, closed int, err error) {
 		}
 		out = append(out, p)
 	}
-	slices.SortStableFunc(out, func(a, b Process) int { return cmp.Compare(b.Merging, a.Merging) })
+	sorted.By(out, func(a, b Process) int { return cmp.Compare(b.Merging, a.Merging) })
 	return out, closed, nil
 }
 

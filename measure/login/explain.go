@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/internal/sorted"
 	"fettle/measure/login/cause"
 )
 
@@ -84,7 +85,7 @@ func Explain(ctx context.Context, o Options, r *Result, server OnServer) (*Expla
 		}
 	}
 	e.Explained = min(e.Explained, e.Delay)
-	slices.SortStableFunc(e.Causes, func(a, b cause.Cause) int {
+	sorted.By(e.Causes, func(a, b cause.Cause) int {
 		if a.Seconds == b.Seconds {
 			return 0
 		}

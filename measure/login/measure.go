@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"fettle/internal/sorted"
 )
 
 // Result is what n logins took.
@@ -127,7 +129,7 @@ func (r *Result) sum() {
 			r.Slow = append(r.Slow, s)
 		}
 	}
-	slices.SortStableFunc(r.Slow, func(a, b Stat) int {
+	sorted.By(r.Slow, func(a, b Stat) int {
 		switch {
 		case a.Median > b.Median:
 			return -1
@@ -140,7 +142,7 @@ func (r *Result) sum() {
 
 // stat sums up the spans of one phase.
 func stat(p Phase, spans []Span) Stat {
-	slices.SortFunc(spans, func(a, b Span) int { return int(a.Took - b.Took) })
+	sorted.By(spans, func(a, b Span) int { return int(a.Took - b.Took) })
 	n := len(spans)
 	mid := spans[(n-1)/2] // the lower of two: a login that was
 	return Stat{Phase: p, Median: mid.Took.Seconds(), Server: mid.Server.Seconds(), Tries: mid.Tries,

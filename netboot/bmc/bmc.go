@@ -1,5 +1,5 @@
-// Package bmc reads what ipmitool says of a BMC's serial over LAN, and knows the
-// logins that BMCs leave their makers with.
+// Package bmc finds the serial port on which a BMC shows its host, reads what ipmitool
+// says of serial over LAN, and knows the logins that BMCs leave their makers with.
 package bmc
 
 import (

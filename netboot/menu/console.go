@@ -24,11 +24,17 @@ func Parse(port string, speed int) (Console, error) {
 	unit, err := strconv.Atoi(n)
 	switch {
 	case !ok || err != nil || unit < 0 || unit > 3 || n != strconv.Itoa(unit):
-		return Console{}, fmt.Errorf("%q is none of ttyS0, ttyS1, ttyS2 and ttyS3, the ports that boot loaders can use", port)
-	case !slices.Contains(Speeds, speed):
-		return Console{}, fmt.Errorf("%d is none of the speeds %v", speed, Speeds)
+		return Console{}, fmt.Errorf("%q: expected ttyS0, ttyS1, ttyS2 or ttyS3, the ports that boot loaders can use", port)
 	}
-	return Console{unit, speed}, nil
+	return Console{unit, speed}, CheckSpeed(speed)
+}
+
+// CheckSpeed refuses speeds that are not in Speeds.
+func CheckSpeed(speed int) error {
+	if slices.Contains(Speeds, speed) {
+		return nil
+	}
+	return fmt.Errorf("speed %d: expected %s bits per second", speed, strings.Trim(strings.ReplaceAll(fmt.Sprint(Speeds), " ", ", "), "[]"))
 }
 
 // Device is the port as Linux calls it.

@@ -1,6 +1,7 @@
 package menu
 
 import (
+	"slices"
 	"strings"
 
 	"fettle/internal/lazy"
@@ -65,6 +66,18 @@ func (m *Menus) Loaders() []Loader {
 		}
 	}
 	return out
+}
+
+// OnSerial tells whether a menu of GRUB's is shown on its serial terminal.
+func (m *Menus) OnSerial() bool {
+	for _, f := range m.Files {
+		for line := range strings.Lines(f.Text) {
+			if f.Dialect == GRUB && grubTerminal().MatchString(line) && slices.Contains(strings.Fields(line), "serial") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // kernelLine is where parameters of a kernel stand.

@@ -14,6 +14,7 @@ import (
 
 	"fettle/host"
 	"fettle/internal/lazy"
+	"fettle/internal/sorted"
 )
 
 // Dialect is whose language a file is written in.
@@ -66,7 +67,7 @@ func Read(ctx context.Context, h *host.Host, root string) (*Menus, error) {
 	if len(r.m.Files) == 0 {
 		return nil, ErrNone
 	}
-	slices.SortFunc(r.m.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	sorted.By(r.m.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	return r.m, nil
 }
 

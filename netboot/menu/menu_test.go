@@ -181,7 +181,7 @@ func TestDebian(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	for text, want := range map[string]string{"ttyS1 115200": "", "/dev/ttyS0 9600": "", "ttyS4 9600": "none of", "ttyS01 9600": "none of", "ttyUSB0 9600": "none of", "ttyS0 1": "speeds", "ttyS-1 9600": "none of"} {
+	for text, want := range map[string]string{"ttyS1 115200": "", "/dev/ttyS0 9600": "", "ttyS4 9600": "expected ttyS0", "ttyS01 9600": "expected ttyS0", "ttyUSB0 9600": "expected ttyS0", "ttyS0 1": "speed 1: expected 9600", "ttyS-1 9600": "expected ttyS0"} {
 		var port string
 		var speed int
 		fmt.Sscan(text, &port, &speed)

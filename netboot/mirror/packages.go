@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
@@ -19,6 +18,7 @@ import (
 
 	"fettle/host"
 	"fettle/host/archive"
+	"fettle/internal/sorted"
 )
 
 // Index is the list of udebs of one suite and architecture.
@@ -84,7 +84,7 @@ func Parse(b []byte) (Index, error) {
 	for _, k := range byRelease {
 		ix.Kernels = append(ix.Kernels, *k)
 	}
-	slices.SortFunc(ix.Kernels, func(a, b Kernel) int {
+	sorted.By(ix.Kernels, func(a, b Kernel) int {
 		if c := -Compare(a.Version, b.Version); c != 0 {
 			return c
 		}

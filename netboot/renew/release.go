@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"fettle/internal/files"
 	"fettle/internal/httpget"
 )
 
@@ -33,6 +34,17 @@ type Source struct {
 	// Now is the clock by which a Release file is too old.
 	Now func() time.Time
 }
+
+// Untrusted is an error about what was sent, not about sending it: it is not what
+// was signed, too old, too long, or cannot be read.
+type Untrusted struct{ err error }
+
+func (e *Untrusted) Error() string { return e.err.Error() }
+
+// Unwrap is the error about it.
+func (e *Untrusted) Unwrap() error { return e.err }
+
+func untrusted(format string, args ...any) error { return &Untrusted{fmt.Errorf(format, args...)} }
 
 const (
 	maxRelease = 8 << 20
@@ -64,19 +76,19 @@ func (s Source) Find(ctx context.Context) (Tarball, error) {
 		err = rel.fits(s.Suite, s.Now())
 	}
 	if err != nil {
-		return Tarball{}, fmt.Errorf("%s/InRelease: %w", dists, err)
+		return Tarball{}, untrusted("%s/InRelease: %w", dists, err)
 	}
 	images := "main/installer-" + s.Arch + "/current/images"
 	want, ok := rel.sums[images+"/SHA256SUMS"]
 	if !ok {
-		return Tarball{}, fmt.Errorf("%s/InRelease lists no installer for %s", dists, s.Arch)
+		return Tarball{}, untrusted("%s/InRelease lists no installer for %s", dists, s.Arch)
 	}
 	sums, err := get(ctx, dists+"/"+images+"/SHA256SUMS", maxSums)
 	if err != nil {
 		return Tarball{}, err
 	}
 	if sha(sums) != want {
-		return Tarball{}, fmt.Errorf("%s/%s/SHA256SUMS is not the file that Debian signed: the mirror is being updated, or it lies", dists, images)
+		return Tarball{}, untrusted("%s/%s/SHA256SUMS is not the file that Debian signed: the mirror is being updated, or it lies", dists, images)
 	}
 	name := "netboot/netboot.tar.gz"
 	if s.GTK {
@@ -87,14 +99,14 @@ func (s Source) Find(ctx context.Context) (Tarball, error) {
 			return Tarball{URL: dists + "/" + images + "/" + name, SHA: f[0], Date: rel.date}, nil
 		}
 	}
-	return Tarball{}, fmt.Errorf("%s/%s/SHA256SUMS lists no %s", dists, images, name)
+	return Tarball{}, untrusted("%s/%s/SHA256SUMS lists no %s", dists, images, name)
 }
 
 // Fetch writes the tarball to a file, and fails when it is another.
 func (t Tarball) Fetch(ctx context.Context, to io.Writer, progress func(done, all int64)) error {
 	res, err := httpget.Get(ctx, t.URL, httpget.Options{Limit: maxTarball})
 	if err != nil {
-		return err
+		return sent(err)
 	}
 	defer res.Body.Close()
 	if res.Status != 200 {
@@ -116,25 +128,42 @@ func (t Tarball) Fetch(ctx context.Context, to io.Writer, progress func(done, al
 			break
 		}
 		if rerr != nil {
-			return rerr
+			return sent(rerr)
 		}
 	}
 	if hex.EncodeToString(h.Sum(nil)) != t.SHA {
-		return fmt.Errorf("%s is not the file that Debian signed (its SHA-256 is another): nothing was unpacked", t.URL)
+		return untrusted("%s is not the file that Debian signed (its SHA-256 is another): nothing was unpacked", t.URL)
 	}
 	return nil
 }
 
+// patience is how long a small file may take, however it drips.
+const patience = 5 * time.Minute
+
 func get(ctx context.Context, url string, limit int64) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	res, err := httpget.Get(ctx, url, httpget.Options{Limit: limit})
 	if err != nil {
-		return nil, err
+		return nil, sent(err)
 	}
 	defer res.Body.Close()
 	if res.Status != 200 {
 		return nil, fmt.Errorf("%s: the mirror answers %d", url, res.Status)
 	}
-	return io.ReadAll(res.Body)
+	b, err := io.ReadAll(res.Body)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, fmt.Errorf("%s: is not whole after %s", url, patience)
+	}
+	return b, sent(err)
+}
+
+// sent tells an answer that does not end from one that does not come.
+func sent(err error) error {
+	if errors.Is(err, httpget.ErrTooMuch) {
+		return &Untrusted{err}
+	}
+	return err
 }
 
 func sha(b []byte) string {
@@ -158,18 +187,45 @@ func (s Source) verify(ctx context.Context, signed []byte) ([]byte, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	in := filepath.Join(dir, "InRelease")
+	in, out := filepath.Join(dir, "InRelease"), filepath.Join(dir, "text")
 	if err := os.WriteFile(in, signed, 0o600); err != nil {
 		return nil, err
 	}
-	text, err := s.GPGV(ctx, "--quiet", "--keyring", s.Keyring, "--output", "-", in)
+	status, err := s.GPGV(ctx, "--quiet", "--keyring", s.Keyring, "--status-fd", "1", "--output", out, in)
+	if err == nil {
+		err = goodSignature(status)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("its signature is not good: %w", err)
+		return nil, untrusted("its signature is not good: %w", err)
+	}
+	text, err := files.ReadAtMost(out, maxRelease)
+	if err != nil {
+		return nil, err
 	}
 	if len(bytes.TrimSpace(text)) == 0 {
-		return nil, errors.New("its signature covers nothing")
+		return nil, untrusted("its signature covers nothing")
 	}
 	return text, nil
+}
+
+// goodSignature reads gpgv's status lines (GnuPG's doc/DETAILS): it is content with
+// a signature of a key that has expired, which says EXPKEYSIG instead of GOODSIG.
+func goodSignature(status []byte) error {
+	expired := ""
+	for line := range strings.Lines(string(status)) {
+		f := strings.Fields(line)
+		switch {
+		case len(f) < 3 || f[0] != "[GNUPG:]":
+		case f[1] == "GOODSIG":
+			return nil
+		case f[1] == "EXPKEYSIG":
+			expired = f[2]
+		}
+	}
+	if expired != "" {
+		return fmt.Errorf("the key %.40s has expired; a newer debian-archive-keyring may have it prolonged", expired)
+	}
+	return errors.New("gpgv tells of no good one")
 }
 
 // release is what counts of a Release file.

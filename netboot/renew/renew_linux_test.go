@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -56,6 +57,10 @@ type mirror struct {
 	files   map[string][]byte
 	keyring string
 	sign    func([]byte) []byte
+	// signAt signs as on another day, with a key of that day.
+	signAt func(day, keyFor, sigFor string, text []byte) []byte
+	// endless is the file whose body does not end.
+	endless string
 	url     string
 }
 
@@ -63,7 +68,8 @@ const images = "main/installer-amd64/current/images"
 
 func newMirror(t *testing.T) *mirror {
 	t.Helper()
-	gpg, gpgv := means.Tool(t, "gpg"), means.Tool(t, "gpgv")
+	gpg := means.Tool(t, "gpg")
+	means.Tool(t, "gpgv")
 	home, err := os.MkdirTemp("", "fettle-gpg-") // short: gpg-agent's socket lies in it
 	if err != nil {
 		t.Fatal(err)
@@ -81,15 +87,32 @@ func newMirror(t *testing.T) *mirror {
 		}
 		return out
 	}
-	_ = gpgv
 	run(nil, "--passphrase", "", "--quick-generate-key", "Archive <archive@example.org>", "ed25519", "sign", "1d")
 	m := &mirror{files: map[string][]byte{}, keyring: filepath.Join(home, "ring.gpg")}
 	if err := os.WriteFile(m.keyring, run(nil, "--export"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	m.sign = func(b []byte) []byte { return run(b, "--clearsign", "--output", "-") }
+	m.sign = func(b []byte) []byte {
+		return run(b, "--local-user", "archive@example.org", "--clearsign", "--output", "-")
+	}
+	m.signAt = func(day, keyFor, sigFor string, text []byte) []byte {
+		user := keyFor + "@example.org"
+		run(nil, "--faked-system-time", day+"T000000", "--passphrase", "", "--quick-generate-key", user, "ed25519", "sign", keyFor)
+		if err := os.WriteFile(m.keyring, run(nil, "--export"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return run(text, "--faked-system-time", day+"T000000", "--local-user", user, "--default-sig-expire", sigFor, "--clearsign", "--output", "-")
+	}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		b, ok := m.files[strings.TrimPrefix(r.URL.Path, "/debian/dists/bookworm/")]
+		name := strings.TrimPrefix(r.URL.Path, "/debian/dists/bookworm/")
+		b, ok := m.files[name]
+		if ok && name == m.endless {
+			for much := bytes.Repeat([]byte("x"), 1<<20); ; {
+				if _, err := w.Write(much); err != nil {
+					return
+				}
+			}
+		}
 		if !ok {
 			http.NotFound(w, r)
 			return
@@ -155,6 +178,14 @@ func TestMirrorsThatLie(t *testing.T) {
 		"the mirror answers 404":               func() { delete(m.files, images+"/netboot/netboot.tar.gz") },
 		"was valid until 2001-01-01":           func() { m.put(tarball(tree("a")...), "Valid-Until: Mon, 01 Jan 2001 00:00:00 UTC\n") },
 		"signature is not good  ":              func() { m.files["InRelease"] = []byte("Codename: bookworm\n") },
+		"has expired; a newer debian-archive": func() {
+			m.files["InRelease"] = m.signAt("20200101", "10d", "0", fmt.Appendf(nil, "Codename: bookworm\nDate: %s\n", time.Now().UTC().Format(time.RFC1123)))
+		},
+		"not good: exit status 1: gpgv: Signature": func() { // the signature itself has expired
+			m.files["InRelease"] = m.signAt("20240101", "9y", "5d", fmt.Appendf(nil, "Codename: bookworm\nDate: %s\n", time.Now().UTC().Format(time.RFC1123)))
+		},
+		"sends more than is expected: 8388608": func() { m.endless = "InRelease" },
+		"sends more than is expected: 4194304": func() { m.endless = images + "/SHA256SUMS" },
 		"lists no netboot/netboot.tar.gz": func() {
 			m.files[images+"/SHA256SUMS"] = []byte("x")
 			m.files["InRelease"] = m.sign(fmt.Appendf(nil, "Codename: bookworm\nDate: %s\nSHA256:\n %s 1 %s/SHA256SUMS\n", time.Now().UTC().Format(time.RFC1123), sha([]byte("x")), images))
@@ -173,9 +204,14 @@ func TestMirrorsThatLie(t *testing.T) {
 		for k, v := range good {
 			m.files[k] = v
 		}
+		m.endless = ""
 		change()
-		if _, _, err := m.fetch(t.Context()); err == nil || !strings.Contains(err.Error(), strings.TrimSpace(want)) {
+		_, _, err := m.fetch(t.Context())
+		if err == nil || !strings.Contains(err.Error(), strings.TrimSpace(want)) {
 			t.Errorf("%v; want %q", err, want)
+		}
+		if bad := new(Untrusted); errors.As(err, &bad) == strings.Contains(want, "404") {
+			t.Errorf("%v: counts as untrusted: %t", err, bad.err != nil)
 		}
 	}
 	s := m.source()

@@ -35,28 +35,28 @@ func Unpack(r io.Reader, prefix, into string) error {
 			break
 		}
 		if err != nil {
-			return fmt.Errorf("unpacking: %w", err)
+			return untrusted("unpacking: %w", err)
 		}
 		name := path.Clean(strings.TrimPrefix(h.Name, "./"))
 		if path.IsAbs(name) || name == ".." || strings.HasPrefix(name, "../") {
-			return fmt.Errorf("unpacking: a file is called %.80q, which leads out of the tree: refused", h.Name)
+			return untrusted("unpacking: a file is called %.80q, which leads out of the tree: refused", h.Name)
 		}
 		name, ok := below(name, prefix)
 		if !ok {
 			continue
 		}
 		if files++; files > maxFiles {
-			return fmt.Errorf("unpacking: more than %d files: refused", maxFiles)
+			return untrusted("unpacking: more than %d files: refused", maxFiles)
 		}
 		if total += h.Size; total > maxTree {
-			return fmt.Errorf("unpacking: more than %d GiB: refused", maxTree>>30)
+			return untrusted("unpacking: more than %d GiB: refused", maxTree>>30)
 		}
 		if err := member(root, t, h, name); err != nil {
 			return fmt.Errorf("unpacking %s: %w", name, err)
 		}
 	}
 	if files == 0 {
-		return errors.New("unpacking: the archive holds no tree")
+		return untrusted("unpacking: the archive holds no tree")
 	}
 	return nil
 }
@@ -78,7 +78,7 @@ func member(root *os.Root, t *tar.Reader, h *tar.Header, name string) error {
 		return root.MkdirAll(name, 0o755)
 	case tar.TypeSymlink:
 		if to := path.Join(path.Dir(name), h.Linkname); path.IsAbs(h.Linkname) || to == ".." || strings.HasPrefix(to, "../") {
-			return fmt.Errorf("a link to %.80q leads out of the tree: refused", h.Linkname)
+			return untrusted("a link to %.80q leads out of the tree: refused", h.Linkname)
 		}
 		return root.Symlink(h.Linkname, name)
 	case tar.TypeReg:
@@ -92,21 +92,21 @@ func member(root *os.Root, t *tar.Reader, h *tar.Header, name string) error {
 		}
 		return errors.Join(err, f.Close())
 	}
-	return fmt.Errorf("it is neither a file, a folder nor a symlink: refused")
+	return untrusted("it is neither a file, a folder nor a symlink: refused")
 }
 
 // UnpackGzip unpacks a netboot.tar.gz.
 func UnpackGzip(file io.Reader, into string) error {
 	z, err := gzip.NewReader(file)
 	if err != nil {
-		return fmt.Errorf("unpacking: %w", err)
+		return untrusted("unpacking: %w", err)
 	}
 	in := io.LimitReader(z, maxTree+maxFiles*1024)
 	if err := Unpack(in, "", into); err != nil {
 		return err
 	}
 	if _, err := io.Copy(io.Discard, in); err != nil { // up to its checksum
-		return fmt.Errorf("unpacking: %w", err)
+		return untrusted("unpacking: %w", err)
 	}
 	return nil
 }

@@ -15,8 +15,10 @@ type Conf struct {
 	From, To netip.Addr // the range of addresses that are given out; unused with Proxy
 	Router   netip.Addr // told to clients; the zero address: none
 	Root     string     // served by TFTP
-	Loaders  Loaders
-	Hosts    []Host
+	// HTTP: it is served by HTTP too, on port 80.
+	HTTP    bool
+	Loaders Loaders
+	Hosts   []Host
 	// All: hosts that are not in Hosts are served too.
 	All bool
 }
@@ -38,6 +40,17 @@ var kinds = []struct {
 	{"efi64", "X86-64_EFI", 9, func(l Loaders) string { return l.EFI64 }},
 	{"efi64", "BC_EFI", 7, func(l Loaders) string { return l.EFI64 }},
 	{"efiarm64", "ARM64_EFI", 11, func(l Loaders) string { return l.EFIArm64 }},
+}
+
+// httpKinds are those that boot by HTTP (UEFI specification 2.10, section 24.7): they
+// take an answer only when it calls itself HTTPClient, and a URL for a file.
+var httpKinds = []struct {
+	tag    string
+	arch   int
+	loader func(Loaders) string
+}{
+	{"http64", 16, func(l Loaders) string { return l.EFI64 }},
+	{"httparm64", 19, func(l Loaders) string { return l.EFIArm64 }},
 }
 
 // Text is the configuration, as dnsmasq reads it from its standard input.
@@ -84,6 +97,13 @@ func (c Conf) Text() string {
 			line("dhcp-boot=tag:%s,%s", k.tag, loader)
 		}
 	}
+	for _, k := range httpKinds {
+		if loader := k.loader(c.Loaders); loader != "" && c.HTTP && !c.Proxy {
+			line("dhcp-match=set:%s,option:client-arch,%d", k.tag, k.arch)
+			line("dhcp-option-force=tag:%s,60,HTTPClient", k.tag)
+			line("dhcp-boot=tag:%s,http://%s/%s", k.tag, c.Address.Addr(), loader)
+		}
+	}
 	for _, h := range c.Hosts {
 		ip := ""
 		if h.IP.IsValid() && !c.Proxy {
@@ -111,16 +131,21 @@ func (c Conf) Check() error {
 	if c.Loaders == (Loaders{}) {
 		return fmt.Errorf("the tree holds no boot loader for the network: expected pxelinux.0, bootnetx64.efi, grubx64.efi or bootnetaa64.efi")
 	}
+	for _, loader := range []string{c.Loaders.BIOS, c.Loaders.EFI64, c.Loaders.EFIArm64} {
+		if strings.ContainsAny(loader, " ,\"\n#") {
+			return fmt.Errorf("the boot loader %q: its path holds what dnsmasq's configuration cannot", loader)
+		}
+	}
 	if err := Distinct(c.Hosts); err != nil {
 		return err
 	}
 	for _, h := range c.Hosts {
 		if h.IP.IsValid() && (!c.Address.Contains(h.IP) || h.IP == c.Address.Addr()) {
-			return fmt.Errorf("host %s: %s is none of the addresses of %s that a client can have", h.Name, h.IP, c.Address.Masked())
+			return fmt.Errorf("host %s: %s is not an address in %s that a client can have", h.Name, h.IP, c.Address.Masked())
 		}
 	}
 	if !c.Proxy && (!c.Address.Contains(c.From) || !c.Address.Contains(c.To) || c.To.Less(c.From)) {
-		return fmt.Errorf("the range %s to %s is none of %s", c.From, c.To, c.Address.Masked())
+		return fmt.Errorf("the range %s to %s is not within %s", c.From, c.To, c.Address.Masked())
 	}
 	return nil
 }

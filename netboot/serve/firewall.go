@@ -8,13 +8,25 @@ import (
 	"strings"
 )
 
-// Ports are the UDP ports that clients must reach: DHCP, TFTP, and the boot
-// server of a proxy (PXE specification 2.1, section 2.2.1).
-func Ports(proxy bool) []int {
-	if proxy {
-		return []int{67, 69, 4011}
+// Port is one that clients must reach.
+type Port struct {
+	Proto  string // "udp" or "tcp"
+	Number int
+}
+
+func (p Port) String() string { return fmt.Sprintf("%s %d", strings.ToUpper(p.Proto), p.Number) }
+
+// Ports are those that clients must reach: DHCP, TFTP, the boot server of a proxy
+// (PXE specification 2.1, section 2.2.1), and HTTP where that is served.
+func (c Conf) Ports() []Port {
+	ports := []Port{{"udp", 67}, {"udp", 69}}
+	if c.Proxy {
+		ports = append(ports, Port{"udp", 4011})
 	}
-	return []int{67, 69}
+	if c.HTTP {
+		ports = append(ports, Port{"tcp", 80})
+	}
+	return ports
 }
 
 // Fate is what a firewall does to a packet.
@@ -29,13 +41,13 @@ const (
 // packet is a client's first one.
 type packet struct {
 	link string
-	port int
+	port Port
 }
 
-// NFT reads what `nft -j list ruleset` prints and tells what becomes of a UDP
+// NFT reads what `nft -j list ruleset` prints and tells what becomes of a
 // packet to a port that comes in through a link. Each base chain of the hook
 // input must let it pass.
-func NFT(b []byte, link string, port int) (Fate, error) {
+func NFT(b []byte, link string, port Port) (Fate, error) {
 	var doc struct {
 		Nftables []struct {
 			Chain *struct{ Family, Table, Name, Hook, Policy string }
@@ -156,7 +168,7 @@ func (w *nftWalk) match(v any) string {
 		case "iifname", "iif":
 			return is(w.p.link)
 		case "l4proto":
-			return is("udp")
+			return is(w.p.port.Proto)
 		case "nfproto", "protocol":
 			return is(map[string]string{"nfproto": "ipv4", "protocol": "ip"}[meta["key"].(string)])
 		}
@@ -167,12 +179,12 @@ func (w *nftWalk) match(v any) string {
 	if p, ok := left["payload"].(map[string]any); ok {
 		proto, field := p["protocol"], p["field"]
 		switch {
-		case (proto == "udp" || proto == "th") && field == "dport":
-			return is(strconv.Itoa(w.p.port))
-		case proto == "tcp" || proto == "icmp" || proto == "icmpv6" || proto == "ip6":
+		case (proto == w.p.port.Proto || proto == "th") && field == "dport":
+			return is(strconv.Itoa(w.p.port.Number))
+		case proto == "tcp" || proto == "udp" || proto == "icmp" || proto == "icmpv6" || proto == "ip6":
 			return "no"
 		case proto == "ip" && field == "protocol":
-			return is("udp")
+			return is(w.p.port.Proto)
 		}
 	}
 	return "?"
@@ -206,7 +218,7 @@ func holds(right any, got string) bool {
 
 // IPTables reads what `iptables -S` prints, which is how ufw and docker write
 // their rules, and tells what becomes of a packet.
-func IPTables(text, link string, port int) Fate {
+func IPTables(text, link string, port Port) Fate {
 	w := iptWalk{p: packet{link, port}, rules: map[string][][]string{}, policy: map[string]string{}}
 	for line := range strings.Lines(text) {
 		f := strings.Fields(line)
@@ -289,9 +301,9 @@ func (w *iptWalk) match(r []string) (hit, target string) {
 		case "-i":
 			put(next == w.p.link || strings.HasSuffix(next, "+") && strings.HasPrefix(w.p.link, strings.TrimSuffix(next, "+")))
 		case "-p":
-			put(next == "udp" || next == "all")
+			put(next == w.p.port.Proto || next == "all")
 		case "--dport", "--dports":
-			put(ports(next, w.p.port))
+			put(ports(next, w.p.port.Number))
 		case "--ctstate", "--state":
 			put(slices.Contains(strings.Split(next, ","), "NEW"))
 		case "-m":

@@ -133,7 +133,7 @@ func TestFirewallsAsTheirProgramsPrintThem(t *testing.T) {
 		chain("drop", "ip saddr 192.0.2.0/24 accept"):                    Unsure,
 	} {
 		run(t, "flush ruleset\n"+rules, "nft", "-f", "-")
-		if got, err := NFT(run(t, "", "nft", "-j", "list", "ruleset"), "eth0", 67); err != nil || got != want {
+		if got, err := NFT(run(t, "", "nft", "-j", "list", "ruleset"), "eth0", Port{"udp", 67}); err != nil || got != want {
 			t.Errorf("%s\n%v, %v; want %v", rules, got, err, want)
 		}
 	}
@@ -156,7 +156,7 @@ func TestFirewallsAsTheirProgramsPrintThem(t *testing.T) {
 			args := strings.Fields(strings.ReplaceAll(line, "\"a b\"", "a_b"))
 			run(t, "", append([]string{"iptables"}, args...)...)
 		}
-		if got := IPTables(string(run(t, "", "iptables", "-S")), "eth0", 67); got != want {
+		if got := IPTables(string(run(t, "", "iptables", "-S")), "eth0", Port{"udp", 67}); got != want {
 			t.Errorf("%s\n%v; want %v", rules, got, want)
 		}
 	}

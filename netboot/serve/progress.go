@@ -58,9 +58,10 @@ var (
 	logMissing = lazy.Regexp(`dnsmasq-tftp(?:\[\d+\])?: file (.+) not found(?: for (\S+))?$`)
 	logError   = lazy.Regexp(`dnsmasq-tftp(?:\[\d+\])?: error (\d+) (.*) received from (\S+)$`)
 	logFailed  = lazy.Regexp(`dnsmasq-tftp(?:\[\d+\])?: failed sending (.+) to (\S+)$`)
+	logHTTP    = lazy.Regexp(`^fettle-http: (sent|refused) (\S+) (/.*?)(?:: (.+))?$`)
 	mac        = lazy.Regexp(`\b[0-9a-f]{2}(?::[0-9a-f]{2}){5}\b`)
 	address    = lazy.Regexp(`\b\d{1,3}(?:\.\d{1,3}){3}\b`)
-	pxeClient  = lazy.Regexp(`^PXEClient:Arch:(\d+)`)
+	pxeClient  = lazy.Regexp(`^(?:PXE|HTTP)Client:Arch:(\d+)`)
 )
 
 // maxClients bounds what a flood of made-up cards can take.
@@ -81,6 +82,8 @@ func (p *Progress) Line(line string, now time.Time) {
 	case logSent().MatchString(line):
 		m := logSent().FindStringSubmatch(line)
 		p.sent(m[1], m[2], now)
+	case logHTTP().MatchString(line):
+		p.http(logHTTP().FindStringSubmatch(line), now)
 	case logMissing().MatchString(line):
 		m := logMissing().FindStringSubmatch(line)
 		p.missing(m[1], m[2], now)
@@ -116,7 +119,8 @@ func (p *Progress) vendor(xid, class string) {
 func (p *Progress) identify(c *client, class string) {
 	m := pxeClient().FindStringSubmatch(class)
 	if c.pxe = m != nil; c.pxe {
-		c.arch = map[string]string{"00000": "BIOS", "00007": "UEFI, x86-64", "00009": "UEFI, x86-64", "00011": "UEFI, arm64", "00006": "UEFI, 32 bits"}[m[1]]
+		c.arch = map[string]string{"00000": "BIOS", "00007": "UEFI, x86-64", "00009": "UEFI, x86-64", "00011": "UEFI, arm64", "00006": "UEFI, 32 bits",
+			"00016": "UEFI by HTTP, x86-64", "00019": "UEFI by HTTP, arm64"}[m[1]]
 	}
 }
 
@@ -257,6 +261,28 @@ func stageOf(name string) stage {
 		return initrd
 	}
 	return asked
+}
+
+// HTTPLine is how the HTTP server tells of a file that went out, or of trouble.
+func HTTPLine(client, name, trouble string) string {
+	if trouble != "" {
+		return fmt.Sprintf("fettle-http: refused %s %s: %s", client, name, trouble)
+	}
+	return fmt.Sprintf("fettle-http: sent %s %s", client, name)
+}
+
+func (p *Progress) http(m []string, now time.Time) {
+	client, name, trouble := m[2], m[3], m[4]
+	switch {
+	case m[1] == "sent":
+		p.sent(p.Conf.Root+name, client, now)
+	case strings.HasPrefix(trouble, "404"):
+		p.missing(p.Conf.Root+name, client, now)
+	default:
+		if c := p.byIP(client); c != nil {
+			p.say(c, now, "was not sent %s: %s", path.Base(name), trouble)
+		}
+	}
 }
 
 func (p *Progress) missing(file, ip string, now time.Time) {

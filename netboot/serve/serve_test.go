@@ -280,8 +280,8 @@ func FuzzFirewall(f *testing.F) {
 	f.Add([]byte(`{"nftables":[{"chain":{"family":"inet","table":"f","name":"i","hook":"input","policy":"drop"}}]}`))
 	f.Add([]byte("-P INPUT DROP\n-A INPUT -p udp -m udp --dport 67 -j ACCEPT\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		NFT(b, "eth0", 67)
-		IPTables(string(b), "eth0", 67)
+		NFT(b, "eth0", Port{"udp", 67})
+		IPTables(string(b), "eth0", Port{"udp", 67})
 	})
 }
 

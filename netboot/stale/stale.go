@@ -62,6 +62,9 @@ func Judge(p *tree.Pair, offered func(*tree.Pair) (mirror.Index, error)) Verdict
 	} else {
 		v.fact(p.Linux, p.KernelErr.Error())
 	}
+	if p.Info.Build != "" {
+		v.fact(p.Info.Path, strings.TrimSpace(p.Info.Release+", build "+p.Info.Build))
+	}
 	if v.mixed(p) {
 		return v
 	}
@@ -134,5 +137,8 @@ func (v *Verdict) compare(p *tree.Pair, offered func(*tree.Pair) (mirror.Index, 
 		v.Detail = fmt.Sprintf("It boots Linux %s; the mirror has modules for %s too.%s", p.Release(), newest.Release, built)
 	default:
 		v.Kind, v.Summary = Fine, "the mirror has the modules for its kernel"
+	}
+	if v.Build != "" && p.Info.Build != "" && p.Info.Build != v.Build {
+		v.Detail += fmt.Sprintf(" version.info is of another build, %s: the tree was renewed in parts.", p.Info.Build)
 	}
 }

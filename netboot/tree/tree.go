@@ -22,7 +22,12 @@ type Pair struct {
 	Kernel         bootimage.Kernel
 	Ramdisk        bootimage.Initrd
 	KernelErr, Err error // why either could not be read; Err is the initrd's
+	Info           Info
 }
+
+// Info is the tree's own version.info: which installer was unpacked there last,
+// whatever has been put in the place of its files since.
+type Info struct{ Path, Release, Build string }
 
 const (
 	maxDepth   = 6
@@ -106,6 +111,26 @@ func paired(dir string, es []host.Entry) []Pair {
 func (p *Pair) Read(ctx context.Context, h *host.Host) {
 	p.Kernel, p.KernelErr = bootimage.ReadKernel(ctx, h, p.Linux)
 	p.Ramdisk, p.Err = bootimage.ReadInitrd(ctx, h, p.Initrd)
+	p.Info = readInfo(ctx, h, path.Join(p.Folder, "../../version.info"))
+}
+
+// readInfo reads version.info, which other trees than Debian's have not.
+func readInfo(ctx context.Context, h *host.Host, name string) Info {
+	text, err := h.ReadString(ctx, name)
+	if err != nil || len(text) > 1000 {
+		return Info{}
+	}
+	i := Info{Path: name}
+	for line := range strings.Lines(text) {
+		field, value, _ := strings.Cut(line, ":")
+		switch value = strings.TrimSpace(value); field {
+		case "Debian version":
+			i.Release = value
+		case "Installer build":
+			i.Build = value
+		}
+	}
+	return i
 }
 
 // Release is what uname -r says when the pair has booted: of the kernel, or
@@ -136,12 +161,13 @@ func (p *Pair) Distribution() string { return p.Ramdisk.Distribution }
 
 var build = lazy.Regexp(`installer build (\S+)`)
 
-// Build is the version of debian-installer: "20230607+deb12u15".
+// Build is the version of debian-installer, by its initrd or else by version.info:
+// "20230607+deb12u15".
 func (p *Pair) Build() string {
 	if m := build().FindStringSubmatch(p.Ramdisk.Description); m != nil {
 		return m[1]
 	}
-	return ""
+	return p.Info.Build
 }
 
 // architectures by the ends of Debian's releases of Linux.

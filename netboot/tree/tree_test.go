@@ -12,6 +12,18 @@ func pair(folder, kernel, initrd, release string) string {
 	return fmt.Sprintf("-- root%[1]s/%[2]s --\n-- root%[1]s/%[3]s --\n-- table/kernel %[1]s/%[2]s --\n{\"form\":\"bzImage\",\"release\":%[4]q}\n-- table/initrd %[1]s/%[3]s --\n{\"modules\":{%[4]q:5},\"parts\":[\"gzip\"],\"codename\":\"bookworm\",\"distribution\":\"Debian\",\"description\":\"12 (bookworm) - installer build 20230607+deb12u15\"}\n", folder, kernel, initrd, release)
 }
 
+// TestInfo: version.info tells the build where the initrd does not.
+func TestInfo(t *testing.T) {
+	tree := "-- root/srv/tftp/debian-installer/amd64/linux --\n-- root/srv/tftp/debian-installer/amd64/initrd.gz --\n-- table/kernel /srv/tftp/debian-installer/amd64/linux --\n{\"form\":\"bzImage\",\"release\":\"6.1.0-50-amd64\"}\n" +
+		"-- table/initrd /srv/tftp/debian-installer/amd64/initrd.gz --\n{\"modules\":{\"6.1.0-50-amd64\":5},\"parts\":[\"gzip\"],\"description\":\"DESC\"}\n-- root/srv/tftp/version.info --\nDebian version:  12 (bookworm)\nInstaller build: 20230607+deb12u15\n"
+	for described, build := range map[string]string{"": "20230607+deb12u15", "12 (bookworm) - installer build 20230607": "20230607"} {
+		pairs, err := Find(t.Context(), hosttest.New(t, strings.Replace(tree, "DESC", described, 1)), "/srv/tftp")
+		if err != nil || len(pairs) != 1 || pairs[0].Build() != build || pairs[0].Info != (Info{"/srv/tftp/version.info", "12 (bookworm)", "20230607+deb12u15"}) {
+			t.Errorf("%q: %+v, %v", described, pairs, err)
+		}
+	}
+}
+
 func TestFind(t *testing.T) {
 	h := hosttest.New(t, pair("/srv/tftp/debian-installer/amd64", "linux", "initrd.gz", "6.1.0-50-amd64")+
 		pair("/srv/tftp/live", "vmlinuz-6.1", "initrd.img-6.1", "6.1.0-1-arm64")+

@@ -10,13 +10,14 @@ import (
 	"golang.org/x/net/icmp"
 	"golang.org/x/net/ipv6"
 
+	"fettle/internal/netdump"
 	"fettle/internal/octets"
 )
 
 func (Linux) Links() ([]Link, error) {
-	ls, err := netlink.LinkList()
+	ls, err := netdump.Links(context.Background())
 	if err != nil {
-		return nil, fmt.Errorf("listing links over netlink: %w", err)
+		return nil, err
 	}
 	out := make([]Link, len(ls))
 	for i, l := range ls {

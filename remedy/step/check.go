@@ -58,4 +58,9 @@ func (Check) Asks() {}
 
 func (s Check) Shell(string) (string, error) { return ShellCommands(s), nil } // under set -e
 
-func (s Check) Ansible(b *Tasks) error { return b.Commands(s) }
+func (s Check) Ansible(b *Tasks) error {
+	for _, argv := range s.Commands() {
+		b.Ask(s.Describe(), argv)
+	}
+	return nil
+}

@@ -176,7 +176,7 @@ func (s Command) Shell(string) (string, error) {
 
 func (s Command) Ansible(b *Tasks) error {
 	if len(s.Require) > 0 {
-		b.Command("the precondition of: "+s.Describe(), s.Require)
+		b.Ask("the precondition of: "+s.Describe(), s.Require)
 	}
 	b.Command(s.Describe(), s.Do)
 	return nil

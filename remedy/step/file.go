@@ -241,7 +241,7 @@ func (s File) Ansible(b *Tasks) error {
 	if !IsText(s.Content) {
 		return errors.New("content that is not text cannot stand in a playbook")
 	}
-	b.Expect(s.Path, s.Was)
+	b.Expect(s.Path, s.Was, append([]byte{}, s.Content...)) // an empty file is one
 	b.Task("have the folder of " + s.Path)
 	b.Line("      ansible.builtin.file:")
 	b.Line("        path: %s", YAML(path.Dir(s.Path)))
@@ -255,5 +255,6 @@ func (s File) Ansible(b *Tasks) error {
 	if s.Was == nil {
 		b.Line("        mode: \"%04o\"", s.mode())
 	} // else left out: copy keeps the mode of a file that is there
+	b.Changer()
 	return nil
 }

@@ -154,6 +154,7 @@ func (s Perm) Ansible(b *Tasks) error {
 	if s.GID >= 0 {
 		b.Line("        group: \"%d\"", s.GID)
 	}
+	b.Changer()
 	return nil
 }
 

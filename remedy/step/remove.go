@@ -88,12 +88,16 @@ func (s Remove) Shell(name string) (string, error) {
 }
 
 func (s Remove) Ansible(b *Tasks) error {
-	b.Expect(s.Path, s.Was)
-	b.Command("keep a copy of "+s.Path, []string{"cp", "-a", "--", s.Path, s.Path + ".fettle-removed~"})
+	stat := b.Expect(s.Path, append([]byte{}, s.Was...), nil)
+	b.Task("keep a copy of " + s.Path)
+	b.argv([]string{"cp", "-a", "--", s.Path, s.Path + ".fettle-removed~"})
+	b.Line("      changed_when: true")
+	b.Line("      when: %s.stat.exists", stat)
 	b.Task(s.Describe())
 	b.Line("      ansible.builtin.file:")
 	b.Line("        path: %s", YAML(s.Path))
 	b.Line("        state: absent")
+	b.Changer()
 	return nil
 }
 

@@ -86,6 +86,12 @@ type Preparer interface {
 // Asker is a step that only asks: there is nothing to undo, or to speak of.
 type Asker interface{ Asks() }
 
+// Tidier is a step that may leave more behind when it is cut off than its items
+// show. Tidy removes that, and tells whether its effect stays.
+type Tidier interface {
+	Tidy(context.Context, *Site) (stays bool, err error)
+}
+
 // Repeated is a step whose undoing is to do it once more after everything
 // else was put back: a daemon reads its old files again.
 type Repeated interface {

@@ -76,7 +76,7 @@ func (s Sysfs) Shell(name string) (string, error) {
 }
 
 func (s Sysfs) Ansible(b *Tasks) error {
-	b.Command(s.Describe(), []string{"tee", "--", s.Path}, "        stdin: "+YAML(s.Value))
+	b.Set(s.Describe(), s, []string{"tee", "--", s.Path}, "        stdin: "+YAML(s.Value))
 	return nil
 }
 

@@ -226,5 +226,11 @@ func (s Unit) Ansible(b *Tasks) error {
 		b.Line("        name: %s", YAML(s.Name))
 	}
 	b.Line("        %s", set)
+	switch s.Act {
+	case "reload", "restart", "reload-or-restart", "daemon-reload":
+		b.IfChanged()
+	default: // Ansible knows whether there is anything to do
+		b.Changer()
+	}
 	return nil
 }

@@ -5,7 +5,6 @@ package apparmordenials
 import (
 	"context"
 	_ "embed"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +13,8 @@ import (
 	"fettle/fact/journal"
 	"fettle/host"
 	"fettle/internal/lazy"
+	"fettle/internal/sorted"
+	"fettle/internal/units"
 	"fettle/trap"
 )
 
@@ -44,11 +45,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		r.NotApplicable("", "AppArmor is off", trap.Ev(module, "%s", on))
 		return nil
 	}
-	j, err := journal.Read(ctx, h)
-	if err != nil {
-		return err
-	}
-	l, err := journal.Part(j.Kernel)
+	l, err := journal.Kernel(ctx, h)
 	if err != nil {
 		return err
 	}
@@ -101,7 +98,7 @@ func profiles(l host.Log) []*profile {
 		out[i].count += m.Count
 		out[i].messages = append(out[i].messages, m.Message)
 	}
-	slices.SortFunc(out, func(a, b *profile) int { return strings.Compare(a.name, b.name) })
+	sorted.By(out, func(a, b *profile) int { return strings.Compare(a.name, b.name) })
 	return out
 }
 
@@ -119,7 +116,7 @@ func innocent(op string, f map[string]string) bool {
 
 func (p *profile) finding(l host.Log) trap.Finding {
 	f := trap.Finding{Subject: p.name, Severity: trap.Notice, Summary: "AppArmor denies programs of this profile what they ask for",
-		Detail: trap.Prose(fmt.Sprintf("%d denials %s", p.count, journal.Looked(l))),
+		Detail: trap.Prose(units.Count(p.count, "denial", "denials") + " " + journal.Looked(l)),
 		ByHand: "aa-logprof shows each, and adds what is right to the profile"}
 	if p.count >= many {
 		f.Severity = trap.Warning

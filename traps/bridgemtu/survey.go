@@ -10,6 +10,7 @@ import (
 	"fettle/conf/netconf"
 	"fettle/host"
 	"fettle/internal/lazy"
+	"fettle/internal/sorted"
 	"fettle/trap"
 )
 
@@ -66,7 +67,7 @@ func look(ctx context.Context, h *host.Host) *survey {
 			s.bridges = append(s.bridges, s.bridge(n))
 		}
 	}
-	slices.SortFunc(s.bridges, func(a, b *bridge) int { return strings.Compare(a.name, b.name) })
+	sorted.By(s.bridges, func(a, b *bridge) int { return strings.Compare(a.name, b.name) })
 	return s
 }
 

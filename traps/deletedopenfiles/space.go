@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"fettle/host"
+	"fettle/internal/sorted"
 	"fettle/internal/units"
 	"fettle/trap"
 )
@@ -149,7 +150,7 @@ func (v *held) severity() trap.Severity {
 }
 
 func (v *held) finding(sev trap.Severity) trap.Finding {
-	slices.SortStableFunc(v.files, func(a, b host.OpenFile) int { return cmp.Compare(b.Blocks, a.Blocks) })
+	sorted.By(v.files, func(a, b host.OpenFile) int { return cmp.Compare(b.Blocks, a.Blocks) })
 	files := "files"
 	if v.count == 1 {
 		files = "file"

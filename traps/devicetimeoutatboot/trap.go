@@ -4,6 +4,7 @@ package devicetimeoutatboot
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"maps"
 	"path"
 	"slices"
@@ -29,18 +30,13 @@ var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Limit: 30 * time.Second, Ch
 var timedOut = lazy.Regexp(`^(?P<unit>dev-\S+\.device): Job \S+/start (?:timed out|failed with result 'timeout')|Timed out waiting for device (?P<dev>\S+?)\.?(?: - .*)?$`)
 
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
-	if !h.Running() {
-		return host.ErrNotRunning
-	}
-	if _, err := h.Stat(ctx, "/run/systemd/system"); host.IsAbsent(err) {
-		r.NotApplicable("", host.ErrNoSystemd.Error())
+	if err := h.Systemd(ctx); errors.Is(err, host.ErrNoSystemd) {
+		r.NotApplicable("", err.Error())
 		return nil
-	}
-	j, err := journal.Read(ctx, h)
-	if err != nil {
+	} else if err != nil {
 		return err
 	}
-	l, err := journal.Part(j.Manager)
+	l, err := journal.Manager(ctx, h)
 	if err != nil {
 		return err
 	}
@@ -48,7 +44,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	for _, m := range journal.Find(l, timedOut()) {
 		dev := m.Groups["dev"]
 		if dev == "" || strings.HasSuffix(dev, ".device") {
-			dev = device(strings.TrimSuffix(m.Groups["unit"]+dev, ".device"))
+			dev = "/" + host.UnescapeUnit(strings.ReplaceAll(strings.TrimSuffix(m.Groups["unit"]+dev, ".device"), "-", "/"))
 		}
 		found[dev] = append(found[dev], m)
 	}
@@ -69,12 +65,12 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		}
 		r.Found(f)
 	}
-	switch {
-	case len(found) > 0:
-	case l.Cut:
-		r.Clear("", "no device was waited for in vain since the log begins", trap.Ev(l.Source, "%s", journal.Looked(l)))
-	default:
-		r.Clear("", "no device was waited for in vain", trap.Ev(l.Source, "%s", journal.Looked(l)))
+	if len(found) == 0 {
+		summary := "no device was waited for in vain"
+		if l.Cut {
+			summary += " since the log begins"
+		}
+		r.Clear("", summary, trap.Ev(l.Source, "%s", journal.Looked(l)))
 	}
 	return nil
 }
@@ -108,29 +104,7 @@ func names(spec string) []string {
 	return []string{"/dev/disk/by-" + strings.ToLower(tag) + "/" + strings.Trim(v, `"`)}
 }
 
-// device undoes the escapes of a unit's name (systemd-escape(1) --path --unescape).
-func device(unit string) string {
-	var b strings.Builder
-	b.WriteByte('/')
-	for i := 0; i < len(unit); i++ {
-		switch {
-		case unit[i] == '-':
-			b.WriteByte('/')
-		case unit[i] == '\\' && i+3 < len(unit) && unit[i+1] == 'x':
-			if c, err := strconv.ParseUint(unit[i+2:i+4], 16, 8); err == nil {
-				b.WriteByte(byte(c))
-				i += 3
-				continue
-			}
-			b.WriteByte(unit[i])
-		default:
-			b.WriteByte(unit[i])
-		}
-	}
-	return b.String()
-}
-
-// unitName is device's opposite, for the few names of slight devices.
+// unitName is the opposite of an unescaped name, for the few names of slight devices.
 func unitName(dev string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(dev, "/"), "/", "-") + ".device"
 }

@@ -6,11 +6,11 @@ import (
 	"context"
 	_ "embed"
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 
 	"fettle/host"
+	"fettle/internal/lazy"
 	"fettle/trap"
 )
 
@@ -89,7 +89,7 @@ func parse(text string) (out []diversion) {
 }
 
 // bootID is what fettle's own wrapper compares the running boot with.
-var bootID = regexp.MustCompile(`\[ "\$boot" = ([0-9a-f-]{36}) \]`)
+var bootID = lazy.Regexp(`\[ "\$boot" = ([0-9a-f-]{36}) \]`)
 
 // maxWrapper is how large a wrapper is at most, in bytes; programs are larger.
 const maxWrapper = 8 << 10
@@ -130,7 +130,7 @@ func judge(ctx context.Context, h *host.Host, r *trap.Report, d diversion) (said
 			f.Summary = d.from + " cannot run: it is a wrapper of the installer's, and the program that it runs is gone"
 			f.ByHand = "unpack the program from its package on another host (dpkg-deb -x), copy it to " + d.to + ", and run fettle fix installer-sync"
 		}
-		if m := bootID.FindStringSubmatch(text); m != nil && m[1] != h.Identity().BootID && toErr == nil {
+		if m := bootID().FindStringSubmatch(text); m != nil && m[1] != h.Identity().BootID && toErr == nil {
 			f.Severity = trap.Notice
 			f.Summary = d.from + " is still a wrapper of the installer's, which does nothing since the first boot"
 		}

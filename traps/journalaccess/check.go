@@ -53,10 +53,10 @@ func applies(ctx context.Context, h *host.Host, r *trap.Report) (*settings, bool
 	if h.Running() {
 		// A container that something else is process 1 of may have the package, and
 		// the folder in it. Journald makes /run/systemd/journal where systemd did not.
-		_, booted := h.Stat(ctx, "/run/systemd/system") // sd_booted(3)
+		systemd := h.Systemd(ctx)
 		_, runs := h.Stat(ctx, "/run/systemd/journal")
-		if host.IsAbsent(booted) && host.IsAbsent(runs) {
-			r.NotApplicable("", "journald does not run: "+host.ErrNoSystemd.Error())
+		if errors.Is(systemd, host.ErrNoSystemd) && host.IsAbsent(runs) {
+			r.NotApplicable("", "journald does not run: "+systemd.Error())
 			return nil, false, nil
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"fettle/conf/tmpfiles"
 	"fettle/host"
 	"fettle/host/acl"
+	"fettle/internal/sorted"
 )
 
 const top = "/var/log/journal"
@@ -156,7 +157,7 @@ func (f *facts) findStores(ctx context.Context, h *host.Host) error {
 		s.list(ctx, h)
 		f.stores = append(f.stores, s)
 	}
-	slices.SortStableFunc(f.stores, func(a, b store) int {
+	sorted.By(f.stores, func(a, b store) int {
 		if a.Own != b.Own && a.Own {
 			return -1
 		} else if a.Own != b.Own {

@@ -28,7 +28,9 @@ const disks = "smartctl -a /dev/WHAT; back up what is on it, look at its cable, 
 // kinds in the order in which they are tried. The words are those of Linux 4.4
 // to 6.12.
 var kinds = []kind{
-	{subject: "disk", re: lazy.Regexp(`(?:I/O|critical \w+|recovered \w+|operation not supported) error, dev (?P<what>[\w-]+)[,:]|[Bb]uffer I/O error on dev(?:ice)? (?P<what>[\w-]+)`),
+	// What a device cannot do at all, it refuses: nothing was lost.
+	{re: lazy.Regexp(`operation not supported error, dev|error, dev .* op 0x[0-9a-f]+:\((?:DISCARD|SECURE_ERASE|WRITE_ZEROES)\)`), innocent: func(string) bool { return true }},
+	{subject: "disk", re: lazy.Regexp(`(?:I/O|critical \w+|recovered \w+) error, dev (?P<what>[\w-]+)[,:]|[Bb]uffer I/O error on dev(?:ice)? (?P<what>[\w-]+)`),
 		name: disk, innocent: removable, least: 1, severity: trap.Critical, summary: "the kernel reports I/O errors of this disk: reads or writes failed", byHand: disks},
 	{subject: "file system on", re: lazy.Regexp(`EXT4-fs error \(device (?P<what>[\w-]+)|EXT4-fs \((?P<what>[\w-]+)\): Remounting filesystem read-only|XFS \((?P<what>[\w-]+)\): (?:[Cc]orruption|[Mm]etadata (?:I/O error|[Cc]orruption)|Internal error|log I/O error|Filesystem has been shut down)|BTRFS (?:error|critical) \(device (?P<what>[\w-]+)`),
 		innocent: removable, least: 1, severity: trap.Critical, summary: "the kernel found this file system damaged, or could not write it", byHand: "back up what can be read, then check it unmounted: fsck -n /dev/WHAT"},
@@ -45,7 +47,7 @@ var kinds = []kind{
 	{subject: "task", re: lazy.Regexp(`INFO: task (?P<what>.+?):\d+ blocked for more than \d+ seconds`), name: worker,
 		least: 1, severity: trap.Warning, summary: "it was blocked in the kernel for minutes: a disk, an NFS server or a lock did not answer", byHand: "the trace below the line in journalctl -k -b names what it waited for"},
 	{subject: "program", re: lazy.Regexp(`(?:^|\s)(?P<what>[^\s\[\]:]+(?: [^\s\[\]:]+){0,2})\[\d+\]: segfault at|traps: (?P<what>[^\[]+)\[\d+\] (?:general protection|trap divide error|trap invalid opcode)`),
-		least: 3, severity: trap.Warning, summary: "it crashes again and again (segfault)", byHand: "coredumpctl info WHAT, or its vendor; several programs at once point at memory: memtest86+"},
+		least: 3, severity: trap.Warning, summary: "it crashes again and again (segfault)", byHand: "coredumpctl info WHAT (package systemd-coredump) shows where; report it to its vendor. Where several programs crash, test the memory (memtest86+)"},
 	{subject: "CPU", re: lazy.Regexp(`\[Hardware Error\]: (?:Machine check|Uncorrected|CPU \d+: Machine|.*[Ff]atal)|Machine Check Exception|mce: Uncorrected`),
 		least: 1, severity: trap.Warning, summary: "the processor or its memory reports hardware errors (machine checks)", byHand: "rasdaemon, or mcelog --client, says which part; ask the hardware's vendor"},
 	{subject: "CPU", re: lazy.Regexp(`soft lockup - CPU|self-detected stall on CPU|detected stalls on CPUs|[Hh]ard LOCKUP`),

@@ -5,7 +5,6 @@ package kernelcomplaints
 import (
 	"context"
 	_ "embed"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"fettle/fact/container"
 	"fettle/fact/journal"
 	"fettle/host"
+	"fettle/internal/units"
 	"fettle/trap"
 )
 
@@ -27,11 +27,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		r.NotApplicable("", "a container has no kernel of its own: the host has its log")
 		return nil
 	}
-	j, err := journal.Read(ctx, h)
-	if err != nil {
-		return err
-	}
-	l, err := journal.Part(j.Kernel)
+	l, err := journal.Kernel(ctx, h)
 	if err != nil {
 		return err
 	}
@@ -43,7 +39,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		}
 	}
 	if found == 0 {
-		r.Clear("", "the kernel complains of nothing that matters", trap.Ev(l.Source, "%d lines %s", l.Lines, journal.Looked(l)))
+		r.Clear("", "the kernel complains of nothing that matters", trap.Ev(l.Source, "%s %s", units.Count(l.Lines, "line", "lines"), journal.Looked(l)))
 	}
 	return nil
 }
@@ -85,17 +81,11 @@ func group(l host.Log) []*complaint {
 func kindOf(text string) (*kind, string) {
 	for i := range kinds {
 		k := &kinds[i]
-		re := k.re()
-		g := re.FindStringSubmatch(text)
-		if g == nil {
+		groups, ok := journal.Groups(k.re(), text)
+		if !ok {
 			continue
 		}
-		what := ""
-		for n, name := range re.SubexpNames() {
-			if name == "what" && g[n] != "" {
-				what = g[n]
-			}
-		}
+		what := groups["what"]
 		if k.name != nil {
 			what = k.name(what)
 		}
@@ -114,7 +104,7 @@ func judge(ctx context.Context, h *host.Host, l host.Log, c *complaint) (trap.Fi
 		return trap.Finding{}, false
 	}
 	f := trap.Finding{Subject: strings.TrimSpace(k.subject + " " + c.what), Severity: k.severity, Summary: k.summary, ByHand: strings.ReplaceAll(k.byHand, "WHAT", c.what),
-		Detail: trap.Prose(fmt.Sprintf("%d lines %s", c.count, journal.Looked(l)))}
+		Detail: trap.Prose(units.Count(c.count, "line", "lines") + " " + journal.Looked(l))}
 	if k.grows > 0 && c.count >= k.grows {
 		f.Severity++
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"fettle/fact/process"
 	"fettle/host"
 )
 
@@ -210,7 +211,6 @@ func guestMemory(ctx context.Context, h *host.Host) (bytes uint64, n int, err er
 // cost is the CPU time that ksmd needs for one page: from its own record where
 // that is long enough, else assumed.
 func costOf(ctx context.Context, h *host.Host, k ksm) (cost time.Duration, source string) {
-	const userHz = 100 // USER_HZ, the unit of /proc/PID/stat on every architecture of ours
 	assumed := fmt.Sprintf("assumed: at most %d µs of CPU a page, as measured on Linux 6.18", assumedCost.Microseconds())
 	ps, err := h.Processes(ctx)
 	if err != nil || k.pagesScanned < 1e6 {
@@ -220,22 +220,14 @@ func costOf(ctx context.Context, h *host.Host, k ksm) (cost time.Duration, sourc
 		if p.Comm != "ksmd" || p.UID != 0 {
 			continue
 		}
-		b, err := h.ReadFile(ctx, fmt.Sprintf("/proc/%d/stat", p.PID))
-		if err != nil {
+		s, err := process.ReadStat(ctx, h, p.PID)
+		used := s.User + s.System
+		if err != nil || used < time.Second {
 			break
 		}
-		f := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
-		if len(f) < 13 {
-			break
-		}
-		user, err1 := strconv.ParseUint(string(f[11]), 10, 64) // utime, field 14
-		sys, err2 := strconv.ParseUint(string(f[12]), 10, 64)  // stime, field 15
-		if err1 != nil || err2 != nil || user+sys < userHz {
-			break
-		}
-		c := time.Duration(float64(user+sys) / userHz * 1e9 / float64(k.pagesScanned))
+		c := time.Duration(float64(used) / float64(k.pagesScanned))
 		return min(max(c, 100*time.Nanosecond), 100*time.Microsecond),
-			fmt.Sprintf("measured here: %.1f s of ksmd's CPU time for %d pages since boot", float64(user+sys)/userHz, k.pagesScanned)
+			fmt.Sprintf("measured here: %.1f s of ksmd's CPU time for %d pages since boot", used.Seconds(), k.pagesScanned)
 	}
 	return assumedCost, assumed
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 
+	"fettle/fact/container"
 	"fettle/host"
 	"fettle/trap"
 )
@@ -32,6 +33,10 @@ const (
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	if !h.Running() {
 		return host.ErrNotRunning
+	}
+	if container.Of(ctx, h) != "" {
+		r.NotApplicable("", "the host of this container sets KSM")
+		return nil
 	}
 	if ok, err := h.Exists(ctx, dir+"run"); err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 
 	"fettle/conf/ldapconf"
 	"fettle/host"
+	"fettle/internal/sorted"
 	"fettle/remedy"
 	"fettle/remedy/step"
 )
@@ -166,7 +167,7 @@ func (e *edits) add(ctx context.Context, c *ldapconf.Client, line string) error 
 
 // steps are the changes; new files, which the others will name, come first.
 func (e *edits) steps() (steps []step.Step, secret bool) {
-	slices.SortStableFunc(e.order, func(a, b string) int { return boolInt(e.files[a].was != nil) - boolInt(e.files[b].was != nil) })
+	sorted.By(e.order, func(a, b string) int { return boolInt(e.files[a].was != nil) - boolInt(e.files[b].was != nil) })
 	for _, name := range e.order {
 		f := e.files[name]
 		if bytes.Equal(f.was, f.now) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"fettle/conf/ldapconf"
+	"fettle/internal/sorted"
 	"fettle/remedy"
 )
 
@@ -94,7 +95,7 @@ func (p *planner) onHost(ctx context.Context, c *ldapconf.Client, need []asked) 
 	}
 	files := elsewhere(ctx, p.h, p.cs)
 	names := slices.Sorted(maps.Keys(files))
-	slices.SortStableFunc(names, func(a, b string) int { // the system's first
+	sorted.By(names, func(a, b string) int { // the system's first
 		return boolInt(slices.Contains(systemBundles, b)) - boolInt(slices.Contains(systemBundles, a))
 	})
 	for _, f := range names {

@@ -4,6 +4,7 @@ package logflood
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -30,15 +31,11 @@ const (
 )
 
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
-	j, err := journal.Read(ctx, h)
-	if err != nil {
-		return err
-	}
-	if j.Recent.Missing == host.ErrNoSystemd.Error() {
+	l, err := journal.Recent(ctx, h)
+	if errors.Is(err, host.ErrNoSystemd) {
 		r.NotApplicable("", "no journald keeps a journal here")
 		return nil
 	}
-	l, err := journal.Part(j.Recent)
 	if err != nil {
 		return err
 	}

@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
-	"fettle/conf/osrelease"
-	"fettle/conf/spcr"
+	"fettle/fact/container"
 	"fettle/host"
+	"fettle/netboot/bmc"
 	"fettle/netboot/menu"
 	"fettle/trap"
 )
@@ -18,10 +17,16 @@ import (
 const here = "console"
 
 // installed compares what the firmware offers with what Linux and its getty use.
-func installed(ctx context.Context, h *host.Host, r *trap.Report, offered spcr.Port, err error) {
+func installed(ctx context.Context, h *host.Host, r *trap.Report, offered bmc.Port, err error) {
 	switch {
+	case container.Of(ctx, h) != "":
+		r.NotApplicable(here, "a container has no firmware")
+		return
 	case errors.Is(err, host.ErrNotRunning):
 		r.NotApplicable(here, "only a running host shows what its firmware offers")
+		return
+	case errors.Is(err, bmc.ErrDisabled):
+		r.NotApplicable(here, err.Error())
 		return
 	case nothing(err):
 		r.NotApplicable(here, "the firmware names no serial console")
@@ -34,7 +39,10 @@ func installed(ctx context.Context, h *host.Host, r *trap.Report, offered spcr.P
 		return
 	}
 	want := menu.Console{Port: offered.Unit, Speed: offered.Speed}
-	ev := []trap.Evidence{trap.Ev(spcr.Path, "%s, %s", want.Device(), speed(offered.Speed))}
+	ev := []trap.Evidence{trap.Ev(offered.From, "%s, %s", want.Device(), speed(offered.Speed))}
+	if offered.SOL.Known {
+		ev = append(ev, trap.Ev("ipmitool sol info 1", "enabled, %s", speed(offered.SOL.Speed)))
+	}
 	line, err := h.ReadString(ctx, "/proc/cmdline")
 	if err != nil {
 		r.Unknown(here, err, ev...)
@@ -58,9 +66,15 @@ func installed(ctx context.Context, h *host.Host, r *trap.Report, offered spcr.P
 	}
 	byHand := "In /etc/default/grub add console=tty0 " + fmt.Sprintf("console=%s,%dn8", want.Device(), max(want.Speed, 9600)) + " to GRUB_CMDLINE_LINUX, then update-grub and reboot."
 	switch {
+	case offered.Speed != 0 && offered.SOL.Speed != 0 && offered.Speed != offered.SOL.Speed:
+		found(trap.Warning, "the firmware and the BMC use the serial console at different speeds: the BMC shows garbage",
+			fmt.Sprintf("The firmware says %d, serial over LAN is set to %d.", offered.Speed, offered.SOL.Speed),
+			"Set the speed of console redirection in the firmware's setup, or the BMC's: ipmitool sol set volatile-bit-rate, and non-volatile-bit-rate.")
+	case all == nil && nextBoot(ctx, h, want):
+		r.Clear(here, "from the next boot on the kernel and GRUB use "+want.Device(), append(ev, trap.Ev(grubConfig, "console=%s for every kernel", want.Device()))...)
 	case all == nil:
 		found(trap.Notice, "the system is silent on the serial console that its firmware and BMC offer",
-			fmt.Sprintf("The firmware's console is %s; the kernel was told of %s.", want.Device(), told(last)), byHand)
+			fmt.Sprintf("The console that is offered is %s; the kernel was told of %s.", want.Device(), told(last)), byHand)
 	case offered.Speed != 0 && all.Speed != offered.Speed:
 		found(trap.Warning, "the kernel and the firmware use the serial console at different speeds: the BMC shows garbage for one of them",
 			fmt.Sprintf("The firmware says %d, the kernel was told %d.", offered.Speed, all.Speed), byHand)
@@ -72,7 +86,7 @@ func installed(ctx context.Context, h *host.Host, r *trap.Report, offered spcr.P
 // nothing is the knowledge that there is no table to be read: no firmware's, or a
 // container that is shown none.
 func nothing(err error) bool {
-	return host.IsAbsent(err) || errors.Is(err, host.ErrNotRunning) || errors.Is(err, host.ErrNotMounted) || errors.Is(err, host.ErrHidden)
+	return errors.Is(err, bmc.ErrNone) || errors.Is(err, bmc.ErrDisabled) || errors.Is(err, host.ErrNotRunning) || errors.Is(err, host.ErrNotMounted) || errors.Is(err, host.ErrHidden)
 }
 
 func told(c *menu.Console) string {
@@ -102,13 +116,12 @@ func getty(ctx context.Context, h *host.Host, r *trap.Report, c menu.Console, ev
 			"systemctl enable --now "+unit)
 		return
 	}
-	b, err := h.ReadFile(ctx, "/etc/default/grub")
-	if err != nil && !host.IsAbsent(err) {
+	g, err := readGRUB(ctx, h)
+	if err != nil {
 		r.Unknown(here, err, ev...)
 		return
 	}
-	v := osrelease.Parse(string(b))
-	if err == nil && !slices.Contains(strings.Fields(v["GRUB_TERMINAL"]+" "+v["GRUB_TERMINAL_OUTPUT"]), "serial") {
+	if g.there && !g.serial {
 		found(trap.Notice, "GRUB's menu does not appear on the serial console", "GRUB_TERMINAL of /etc/default/grub names no serial terminal: with a kernel that does not boot nobody can choose another.",
 			fmt.Sprintf("In /etc/default/grub set GRUB_TERMINAL=\"console serial\" and GRUB_SERIAL_COMMAND=\"serial --unit=%d --speed=%d\", then update-grub.", c.Port, c.Speed))
 		return

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strconv"
 
-	"fettle/conf/spcr"
 	"fettle/host"
+	"fettle/netboot/bmc"
 	"fettle/netboot/menu"
 	"fettle/remedy"
 	"fettle/remedy/step"
@@ -18,7 +18,7 @@ import (
 // netboot serial names one that need not be served.
 func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error) {
 	if f.Subject == here {
-		return remedy.Plan{}, remedy.Refuse("fettle changes menus of installers; the loader of this host is changed by hand: fettle explain netboot-serial")
+		return planHere(ctx, h, f)
 	}
 	m, err := menu.Read(ctx, h, f.Subject)
 	var loop *menu.Loop
@@ -52,8 +52,8 @@ func choose(ctx context.Context, h *host.Host, m *menu.Menus, port, speed string
 	c, from := menu.Console{Port: -1, Speed: 115200}, ""
 	if most, ok := m.Most(); ok {
 		c, from = most, "those that most entries use"
-	} else if p, err := spcr.Read(ctx, h); err == nil && p.Unit >= 0 {
-		c.Port, from = p.Unit, "those of this host's firmware"
+	} else if p, err := bmc.Find(ctx, h); err == nil && p.Unit >= 0 {
+		c.Port, from = p.Unit, "those that this host's firmware or BMC offers ("+p.From+")"
 		if p.Speed > 0 {
 			c.Speed = p.Speed
 		}
@@ -65,16 +65,22 @@ func choose(ctx context.Context, h *host.Host, m *menu.Menus, port, speed string
 	} else {
 		port = c.Device()
 	}
+	c, err := spoken(port, speed, c.Speed)
+	return c, from, err
+}
+
+// spoken reads a port and, where one was said, a speed.
+func spoken(port, speed string, otherwise int) (menu.Console, error) {
 	if speed != "" {
 		n, err := strconv.Atoi(speed)
 		if err != nil {
-			return c, "", remedy.Refuse("%s is no speed in bits per second", fmt.Sprintf("%q", speed))
+			return menu.Console{}, remedy.Refuse("%s is no speed in bits per second", fmt.Sprintf("%q", speed))
 		}
-		c.Speed = n
+		otherwise = n
 	}
-	c, err := menu.Parse(port, c.Speed)
+	c, err := menu.Parse(port, otherwise)
 	if err != nil {
-		return c, "", remedy.Refuse("%s", err.Error())
+		return c, remedy.Refuse("%s", err.Error())
 	}
-	return c, from, nil
+	return c, nil
 }

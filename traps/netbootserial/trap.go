@@ -8,9 +8,9 @@ import (
 	"errors"
 	"fmt"
 
-	"fettle/conf/spcr"
 	"fettle/conf/tftpd"
 	"fettle/host"
+	"fettle/netboot/bmc"
 	"fettle/netboot/menu"
 	"fettle/trap"
 )
@@ -29,7 +29,7 @@ var Trap = trap.Trap{
 }
 
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
-	offered, err := spcr.Read(ctx, h)
+	offered, err := bmc.Find(ctx, h)
 	installed(ctx, h, r, offered, err)
 	known := err == nil && offered.Unit >= 0
 	untold := err // nobody could look

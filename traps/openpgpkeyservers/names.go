@@ -93,12 +93,7 @@ func configurations(ctx context.Context, h *host.Host, r *trap.Report) (any bool
 		closed.add(err)
 		return any
 	}
-	seen := map[string]bool{}
-	for _, u := range db.Users {
-		if u.Home == "" || !path.IsAbs(u.Home) || seen[u.Home] || u.UID != 0 && u.UID < 1000 {
-			continue
-		}
-		seen[u.Home] = true
+	for _, u := range db.WithHomes() {
 		look(host.As(ctx, u.UID), path.Join(u.Home, ".gnupg"))
 	}
 	return any

@@ -3,7 +3,6 @@ package openpgpkeyservers
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 
 	"fettle/host"
 	"fettle/internal/means"
+	"fettle/internal/sks"
 	"fettle/remedy"
 	"fettle/remedy/machine"
 	"fettle/remedy/step"
@@ -29,11 +29,11 @@ const archiveKey = "/usr/share/keyrings/debian-archive-bookworm-stable.gpg"
 func TestRealKeyserver(t *testing.T) {
 	gpg := means.Tool(t, "gpg")
 	means.Tool(t, "dirmngr")
-	sks := means.Tool(t, "sks")
-	if _, err := os.Stat(archiveKey); err != nil {
+	key, err := os.ReadFile(archiveKey)
+	if err != nil {
 		means.Missing(t, "needs "+archiveKey)
 	}
-	port := keyserver(t, sks)
+	port := sks.Serve(t, key)
 
 	root, err := os.MkdirTemp("", "pgp") // a socket's path must be short
 	if err != nil {
@@ -109,52 +109,6 @@ func outcome(t *testing.T, h *host.Host, subject string) trap.Outcome {
 	}
 	t.Fatalf("nothing is said of %s", subject)
 	return trap.Outcome{}
-}
-
-// keyserver starts SKS with one key, and ends it with the test.
-func keyserver(t *testing.T, sks string) (port int) {
-	t.Helper()
-	dir := t.TempDir()
-	for _, d := range []string{"var/log/sks", "var/lib/sks", "var/spool/sks", "var/run/sks"} { // Debian's sks wants them below basedir
-		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	key, err := os.ReadFile(archiveKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(dir, "dump/0.pgp"), string(key))
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port = l.Addr().(*net.TCPAddr).Port
-	l.Close()
-	write(t, filepath.Join(dir, "etc/sks/sksconf"), fmt.Sprintf("hostname: localhost\nhkp_address: 127.0.0.1\nhkp_port: %d\ndisable_mailsync:\n", port))
-	build := exec.Command(sks, "build", "dump/0.pgp", "-basedir", dir)
-	build.Dir = dir
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("sks build: %v\n%s", err, out)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	db := exec.CommandContext(ctx, sks, "db", "-basedir", dir)
-	db.Dir = dir
-	if err := db.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { cancel(); db.Wait() })
-	for range 200 {
-		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			c.Close()
-			return port
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	log, _ := os.ReadFile(filepath.Join(dir, "db.log"))
-	t.Fatalf("sks does not answer:\n%s", log)
-	return 0
 }
 
 func run(t *testing.T, args ...string) (string, error) {

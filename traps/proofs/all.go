@@ -40,6 +40,12 @@ import (
 	mdadmbadblocksproof "fettle/traps/mdadmbadblocks/proof"
 	"fettle/traps/mountsmissing"
 	mountsmissingproof "fettle/traps/mountsmissing/proof"
+	"fettle/traps/netbootserial"
+	netbootserialproof "fettle/traps/netbootserial/proof"
+	"fettle/traps/netbootstale"
+	netbootstaleproof "fettle/traps/netbootstale/proof"
+	"fettle/traps/openpgpkeyservers"
+	openpgpkeyserversproof "fettle/traps/openpgpkeyservers/proof"
 	"fettle/traps/raforwarding"
 	raforwardingproof "fettle/traps/raforwarding/proof"
 	rulesproof "fettle/traps/rules/proof"
@@ -101,8 +107,11 @@ func All() []Proof {
 		{&ldaptlsverify.Trap, ldaptlsverifyproof.Scenarios, nil, ldaptlsverifyproof.Sabotages},
 		{&sshtotp.Trap, sshtotpproof.Scenarios, nil, sshtotpproof.Sabotages},
 		{&mdadmbadblocks.Trap, mdadmbadblocksproof.Scenarios, mdadmbadblocksproof.Experiments, mdadmbadblocksproof.Sabotages},
-		{&installersync.Trap, installersyncproof.Scenarios, nil, installersyncproof.Sabotages},
+		{&installersync.Trap, installersyncproof.Scenarios, installersyncproof.Experiments, installersyncproof.Sabotages},
+		{&netbootstale.Trap, netbootstaleproof.Scenarios, nil, netbootstaleproof.Sabotages},
+		{&netbootserial.Trap, netbootserialproof.Scenarios, nil, netbootserialproof.Sabotages},
 		{&serialnames.Trap, serialnamesproof.Scenarios, nil, serialnamesproof.Sabotages},
+		{&openpgpkeyservers.Trap, openpgpkeyserversproof.Scenarios, nil, openpgpkeyserversproof.Sabotages},
 		{&slowdisk.Trap, nil, slowdiskproof.Experiments, nil},
 		{&dmcachesmq.Trap, nil, dmcachesmqproof.Experiments, nil},
 		{&zfswritedistribution.Trap, zfswritedistributionproof.Scenarios, zfswritedistributionproof.Experiments, nil},

@@ -32,9 +32,6 @@ var unproven = map[string]string{
 	"smart-not-watched":        oneUnit,
 	"thp-always-database":      oneFile,
 	"zfs-holes-in-copies":      oneFile,
-	"openpgp-keyservers":       "its own test has gpg and dirmngr fetch a key from a keyserver on loopback, before the fix, after it, and after its undo",
-	"netboot-serial":           "cli/netboot's TestBoot has qemu boot a served tree before and after its menus are rewritten, by BIOS and by UEFI, and reads the serial port",
-	"netboot-stale":            "netboot's own tests fetch trees from a mirror on loopback and exchange them with served ones; nothing of it needs another kernel",
 	"redis-overcommit":         oneValue,
 	"tcp-tw-recycle":           oneValue,
 }

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"fettle/host"
+	"fettle/internal/lazy"
 	"fettle/serialname"
 	"fettle/trap"
 )
@@ -48,10 +48,10 @@ func (c config) uses(dev string) bool {
 }
 
 // device finds the names of USB serial devices.
-var device = regexp.MustCompile(`/dev/(?:tty(?:USB|ACM)[0-9]+|serial/by-id/[^\s"',;:#]+[^\s"',;#]*)`)
+var device = lazy.Regexp(`/dev/(?:tty(?:USB|ACM)[0-9]+|serial/by-id/[^\s"',;:#]+[^\s"',;#]*)`)
 
 // getty finds the port in the name of a unit's instance.
-var getty = regexp.MustCompile(`^serial-getty@(tty(?:USB|ACM)[0-9]+)\.service$`)
+var getty = lazy.Regexp(`^serial-getty@(tty(?:USB|ACM)[0-9]+)\.service$`)
 
 func configurations(ctx context.Context, h *host.Host) ([]config, error) {
 	var out []config
@@ -72,7 +72,7 @@ func configurations(ctx context.Context, h *host.Host) ([]config, error) {
 		units, err := h.Glob(ctx, dir, "serial-getty@*")
 		errs = append(errs, err)
 		for _, u := range units {
-			if m := getty.FindStringSubmatch(path.Base(u)); m != nil {
+			if m := getty().FindStringSubmatch(path.Base(u)); m != nil {
 				out = append(out, config{path: u, of: "a login on the serial port", getty: true, lines: []line{{dev: "/dev/" + m[1]}}})
 			}
 		}
@@ -88,7 +88,7 @@ func named(b []byte) (out []line) {
 		if strings.HasPrefix(strings.TrimSpace(text), "#") {
 			continue
 		}
-		for _, dev := range device.FindAllString(text, -1) {
+		for _, dev := range device().FindAllString(text, -1) {
 			out = append(out, line{n, dev})
 		}
 	}

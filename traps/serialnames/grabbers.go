@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"fettle/conf/udev"
 	"fettle/host"
+	"fettle/internal/lazy"
 	"fettle/serialname"
 	"fettle/trap"
 )
@@ -17,7 +17,7 @@ import (
 // modemProtocol is an interface by which a device calls itself a modem with AT
 // commands. With its default policy ModemManager 1.14 and later talks to such
 // ports, and to those of makers that it knows (src/mm-filter.c).
-var modemProtocol = regexp.MustCompile(`^02/02/0[1-6]$`)
+var modemProtocol = lazy.Regexp(`^02/02/0[1-6]$`)
 
 // modemManager finds ports with a name, or in use by a configuration, that
 // ModemManager sends AT commands to.
@@ -26,7 +26,7 @@ func (l *looked) modemManager(ctx context.Context) (said bool) {
 	for i := range l.survey.Devices {
 		d, o := &l.survey.Devices[i], l.survey.Outcomes[i]
 		ignored := o.Env["ID_MM_PORT_IGNORE"] == "1" || o.Env["ID_MM_DEVICE_IGNORE"] == "1" || o.Env["ID_MM_CANDIDATE"] != "1"
-		if d.Driver == "cdc_acm" && modemProtocol.MatchString(d.ACM) && !ignored && l.wanted(d, o) {
+		if d.Driver == "cdc_acm" && modemProtocol().MatchString(d.ACM) && !ignored && l.wanted(d, o) {
 			ports = append(ports, i)
 		}
 	}
@@ -65,7 +65,7 @@ func (l *looked) wanted(d *serialname.Device, o udev.Outcome) bool {
 }
 
 // usbInterface is an interface's folder in /sys/bus/usb/devices.
-var usbInterface = regexp.MustCompile(`^(\d+-\d+(?:\.\d+)*):\d+\.\d+$`)
+var usbInterface = lazy.Regexp(`^(\d+-\d+(?:\.\d+)*):\d+\.\d+$`)
 
 // brltty finds USB serial converters that brltty has taken from their driver.
 func (l *looked) brltty(ctx context.Context) (said bool) {
@@ -91,7 +91,7 @@ func (l *looked) brltty(ctx context.Context) (said bool) {
 		return !host.IsAbsent(err)
 	}
 	for _, e := range es {
-		m := usbInterface.FindStringSubmatch(e.Name)
+		m := usbInterface().FindStringSubmatch(e.Name)
 		if m == nil {
 			continue
 		}

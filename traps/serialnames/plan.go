@@ -33,9 +33,9 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	case know.Ignore != "":
 		return l.ignore(ctx, know.Ignore)
 	case know.Trigger != "":
-		d := l.device(know.Trigger)
-		if d == nil {
-			return remedy.Plan{}, remedy.Refuse("%s is gone", know.Trigger)
+		d, err := l.chosen(know.Trigger)
+		if err != nil {
+			return remedy.Plan{}, err
 		}
 		return remedy.Plan{Title: "have udev apply the rule of " + f.Subject, Steps: apply(d, strings.TrimPrefix(f.Subject, "/dev/"))}, nil
 	case strings.HasPrefix(f.Subject, "/dev/"):
@@ -61,15 +61,6 @@ func apply(d *serialname.Device, name string) []step.Step {
 // udevadm is where every distribution has it: before the merge of /usr in /bin,
 // which is a link since.
 func udevadm() string { return "/bin/udevadm" }
-
-func (l *looked) device(kernel string) *serialname.Device {
-	kernel = strings.TrimPrefix(kernel, "/dev/")
-	i := slices.IndexFunc(l.survey.Devices, func(d serialname.Device) bool { return d.Kernel == kernel })
-	if i < 0 {
-		return nil
-	}
-	return &l.survey.Devices[i]
-}
 
 // set gives a device a name.
 func (l *looked) set(ctx context.Context, name string, f trap.Finding) (remedy.Plan, error) {
@@ -103,21 +94,14 @@ func (l *looked) set(ctx context.Context, name string, f trap.Finding) (remedy.P
 	return p, nil
 }
 
-// chosen is the device that the admin named.
+// chosen is the device of that name, where it is still plugged in.
 func (l *looked) chosen(device string) (*serialname.Device, error) {
 	if device == "" {
 		return nil, remedy.Refuse("which device shall have the name? --with device=ttyUSB0; fettle serialname list shows them")
 	}
-	d := l.device(device)
-	if d == nil {
-		var have []string
-		for i := range l.survey.Devices {
-			have = append(have, l.survey.Devices[i].Kernel)
-		}
-		if len(have) == 0 {
-			return nil, remedy.Refuse("%s is not a USB serial device that is plugged in; there is none", device)
-		}
-		return nil, remedy.Refuse("%s is not a USB serial device that is plugged in; there are %s", device, strings.Join(have, ", "))
+	d, err := serialname.Choose(l.survey.Devices, device)
+	if err != nil {
+		return nil, remedy.Refuse("%v", err)
 	}
 	return d, nil
 }
@@ -300,9 +284,9 @@ func (l *looked) limitProgram(ctx context.Context, program string, know facts) (
 
 // ignore has ModemManager leave a port alone.
 func (l *looked) ignore(ctx context.Context, kernel string) (remedy.Plan, error) {
-	d := l.device(kernel)
-	if d == nil {
-		return remedy.Plan{}, remedy.Refuse("%s is gone", kernel)
+	d, err := l.chosen(kernel)
+	if err != nil {
+		return remedy.Plan{}, err
 	}
 	const file = "/etc/udev/rules.d/78-fettle-no-modem.rules"
 	was, err := l.h.ReadFile(ctx, file)
@@ -350,7 +334,7 @@ func (l *looked) rewrite(ctx context.Context, f trap.Finding) (remedy.Plan, erro
 
 // replaceDevice replaces a device's whole name: ttyUSB1, and not the beginning of ttyUSB10.
 func replaceDevice(line, dev, name string) string {
-	return device.ReplaceAllStringFunc(line, func(s string) string {
+	return device().ReplaceAllStringFunc(line, func(s string) string {
 		if s == dev {
 			return name
 		}

@@ -11,6 +11,7 @@ import (
 
 	"fettle/conf/sshconfig"
 	"fettle/host"
+	"fettle/internal/sorted"
 	"fettle/trap"
 )
 
@@ -52,7 +53,7 @@ func (c *client) faults(ctx context.Context, h *host.Host) (all []fault, ev []tr
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b fault) int { return int(b.severity - a.severity) })
+	sorted.By(all, func(a, b fault) int { return int(b.severity - a.severity) })
 	return all, ev, err
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"fettle/conf/nameservice"
 	"fettle/host"
+	"fettle/internal/units"
 	"fettle/trap"
 )
 
@@ -49,13 +50,13 @@ func (f *facts) reverse(ctx context.Context, r *trap.Report) {
 	f2 := trap.Finding{Subject: reverseDNS, Severity: trap.Notice, Evidence: ev,
 		Summary: "each login waits until the name of the client's address was looked up",
 		Detail: trap.Lines(fmt.Sprintf("It is %s that looks up. Resolvers that do not answer cost %s a lookup (%s, %s, %s), and a login needs one or two. %s",
-			who, wait, "timeout "+f.resolver.Timeout.String(), plural(f.resolver.Attempts, "attempt"), plural(asked, "server"), measure))}
+			who, wait, "timeout "+f.resolver.Timeout.String(), units.Count(f.resolver.Attempts, "attempt", "attempts"), units.Count(asked, "server", "servers"), measure))}
 	if grace := f.grace(); grace > 0 && wait >= grace {
 		f2.Severity = trap.Warning
 		f2.Summary = "each login waits for a lookup of the client's name that, if resolvers are silent, takes longer than LoginGraceTime: nobody could log in"
 	}
 	if dead > 0 {
-		f2.Detail = f2.Detail.Also(plural(dead, "server") + " on this host itself refuse at once and cost nothing.")
+		f2.Detail = f2.Detail.Also(units.Count(dead, "server", "servers") + " on this host itself refuse at once and cost nothing.")
 	}
 	if strings.HasPrefix(who, "tcp") {
 		f2.ByHand = "use addresses instead of names in hosts.allow and hosts.deny"
@@ -80,13 +81,6 @@ func (f *facts) grace() time.Duration {
 		fmt.Sscan(s.Value(), &n)
 	}
 	return time.Duration(n) * time.Second
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // asked counts the servers of resolv.conf that may keep a question waiting.

@@ -3,10 +3,9 @@ package sshslowlogin
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strconv"
-	"strings"
+	"time"
 
+	"fettle/fact/process"
 	"fettle/host"
 	"fettle/trap"
 )
@@ -66,33 +65,17 @@ func (f *facts) older(ctx context.Context, r *trap.Report, l, bus host.Unit, ev 
 		r.Clear(logind, "systemd-logind and D-Bus run", ev...)
 		return
 	}
-	lStart, err := f.started(ctx, l.MainPID)
-	bStart, err2 := f.started(ctx, bus.MainPID)
+	own, err := process.ReadStat(ctx, f.h, l.MainPID)
+	buses, err2 := process.ReadStat(ctx, f.h, bus.MainPID)
 	if err = errors.Join(err, err2); err != nil {
 		r.Unknown(logind, err, ev...)
 		return
 	}
-	ev = append(ev, trap.Ev("/proc/PID/stat", "systemd-logind started %d s after boot, D-Bus %d s", lStart/100, bStart/100))
-	if bStart > lStart+1000 { // 10 s: at boot both start together
+	ev = append(ev, trap.Ev("/proc/PID/stat", "systemd-logind started %d s after boot, D-Bus %d s", int(own.Start.Seconds()), int(buses.Start.Seconds())))
+	if buses.Start > own.Start+10*time.Second { // at boot both start together
 		find(r, logind, trap.Notice, "D-Bus was restarted after systemd-logind, which may have lost its place on it: each login may wait",
 			"Where logind is off the bus, pam_systemd waits 25 s. "+measure, ev...)
 		return
 	}
 	r.Clear(logind, "systemd-logind and D-Bus run", ev...)
-}
-
-// started is when a process began, in hundredths of a second after boot:
-// field 22 of /proc/PID/stat (proc(5)).
-func (f *facts) started(ctx context.Context, pid int) (int64, error) {
-	name := fmt.Sprintf("/proc/%d/stat", pid)
-	b, err := f.h.ReadFile(ctx, name)
-	if err != nil {
-		return 0, err
-	}
-	_, rest, ok := strings.Cut(string(b), ") ")
-	fs := strings.Fields(rest)
-	if !ok || len(fs) < 20 {
-		return 0, &host.SyntaxError{Path: name, Msg: "is not of the form that proc(5) gives"}
-	}
-	return strconv.ParseInt(fs[19], 10, 64)
 }

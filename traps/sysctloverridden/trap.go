@@ -3,6 +3,7 @@
 package sysctloverridden
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"fmt"
@@ -63,17 +64,27 @@ func read(ctx context.Context, h *host.Host) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &config{Config: c, conffiles: map[string]bool{}, container: container.Of(ctx, h) != ""}
+	out := &config{Config: c, container: container.Of(ctx, h) != ""}
 	out.ufw, _ = sysctlconf.ReadUfw(ctx, h)
 	if b, err := h.ReadFile(ctx, "/var/lib/dpkg/status"); err == nil {
-		for line := range strings.Lines(string(b)) {
-			if p, ok := strings.CutPrefix(line, " /etc/sysctl.d/"); ok {
-				name, _, _ := strings.Cut(strings.TrimSpace(p), " ")
-				out.conffiles["/etc/sysctl.d/"+name] = true
-			}
-		}
+		out.conffiles = conffiles(b)
 	}
 	return out, nil
+}
+
+// conffiles are the files in /etc/sysctl.d that are packages' own, by dpkg's
+// status file: a megabyte or more, which is neither copied nor read by lines.
+func conffiles(status []byte) map[string]bool {
+	folder := []byte("\n /etc/sysctl.d/")
+	out := map[string]bool{}
+	for _, rest, ok := bytes.Cut(status, folder); ok; _, rest, ok = bytes.Cut(rest, folder) {
+		name := rest
+		if i := bytes.IndexAny(rest, " \n"); i >= 0 {
+			name = rest[:i]
+		}
+		out["/etc/sysctl.d/"+string(name)] = true
+	}
+	return out
 }
 
 // brought are files in /etc/sysctl.d that packages of Debian and Ubuntu

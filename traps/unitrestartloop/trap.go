@@ -6,7 +6,9 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,21 +36,16 @@ const (
 )
 
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
-	if !h.Running() {
-		return host.ErrNotRunning
-	}
-	if _, err := h.Stat(ctx, "/run/systemd/system"); host.IsAbsent(err) {
-		r.NotApplicable("", host.ErrNoSystemd.Error())
+	if err := h.Systemd(ctx); errors.Is(err, host.ErrNoSystemd) {
+		r.NotApplicable("", err.Error())
 		return nil
+	} else if err != nil {
+		return err
 	}
 	loops := map[string][]trap.Evidence{}
 	cerr := counters(ctx, h, loops)
 	logged, lerr := failures(ctx, h, loops)
-	names := make([]string, 0, len(loops))
-	for n := range loops {
-		names = append(names, n)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(loops))
 	for _, n := range names {
 		r.Found(trap.Finding{Subject: n, Severity: trap.Warning, Summary: "ends with an error and is started again, over and over",
 			Evidence: append(loops[n], why(ctx, h, n)...), ByHand: "journalctl -b -u " + n + " -n 30; systemctl stop " + n + " ends the loop"})
@@ -92,11 +89,7 @@ var failed = lazy.Regexp(`^(?P<unit>[^\s:]+\.service): (?:Failed with result|Uni
 
 // failures finds the services that failed again and again by the log.
 func failures(ctx context.Context, h *host.Host, loops map[string][]trap.Evidence) (looked string, err error) {
-	j, err := journal.Read(ctx, h)
-	if err != nil {
-		return "", err
-	}
-	l, err := journal.Part(j.Manager)
+	l, err := journal.Manager(ctx, h)
 	if err != nil {
 		return "", err
 	}
@@ -115,13 +108,10 @@ func failures(ctx context.Context, h *host.Host, loops map[string][]trap.Evidenc
 
 // why are the last lines of a service in the log.
 func why(ctx context.Context, h *host.Host, unit string) []trap.Evidence {
-	j, err := journal.Read(ctx, h)
-	if err != nil {
-		return nil
-	}
 	base, _, _ := strings.Cut(journal.Base(unit), "@")
 	var ev []trap.Evidence
-	for _, l := range []host.Log{j.Failed, j.Recent} {
+	for _, part := range []func(context.Context, *host.Host) (host.Log, error){journal.Failed, journal.Recent} {
+		l, _ := part(ctx, h) // empty where nobody could look
 		for _, m := range l.Messages {
 			if m.By != "systemd" && (m.Unit == unit || m.Unit == "" && m.By == base) && len(ev) < 5 {
 				ev = append(ev, trap.Ev(journal.Source(l, m), "%s", journal.Said(m)))

@@ -2,12 +2,12 @@ package unitsfailed
 
 import (
 	"context"
-	"fettle/remedy/step"
 	"strings"
 	"time"
 
 	"fettle/host"
 	"fettle/remedy"
+	"fettle/remedy/step"
 	"fettle/trap"
 )
 

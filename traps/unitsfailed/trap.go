@@ -5,13 +5,16 @@ package unitsfailed
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"fettle/fact/container"
 	"fettle/fact/journal"
 	"fettle/host"
+	"fettle/internal/fnmatch"
 	"fettle/trap"
 )
 
@@ -25,12 +28,11 @@ var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Limit: 30 * time.Second, Ch
 const maxUnits = 50
 
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
-	if !h.Running() {
-		return host.ErrNotRunning
-	}
-	if _, err := h.Stat(ctx, "/run/systemd/system"); host.IsAbsent(err) {
-		r.NotApplicable("", host.ErrNoSystemd.Error())
+	if err := h.Systemd(ctx); errors.Is(err, host.ErrNoSystemd) {
+		r.NotApplicable("", err.Error())
 		return nil
+	} else if err != nil {
+		return err
 	}
 	out, err := h.Run(ctx, "systemctl", host.FailedUnits...)
 	if err != nil {
@@ -80,19 +82,13 @@ func parse(text string) []unit {
 
 // hostOnly are units that distributions start and that a container may not have.
 func hostOnly(name string) bool {
-	return oneOf(name, "sys-*.mount", "dev-hugepages.mount", "dev-mqueue.mount", "proc-sys-fs-binfmt_misc.*", "systemd-udev*", "systemd-modules-load.service",
+	return oneOf(name, "sys-*.mount", "dev-hugepages.mount", "dev-mqueue.mount", "proc-sys-fs-binfmt_misc.*", "run-rpc_pipefs.mount", "systemd-udev*", "systemd-modules-load.service",
 		"systemd-sysctl.service", "systemd-binfmt.service", "systemd-remount-fs.service", "modprobe@*.service", "kmod-static-nodes.service",
 		"systemd-hwdb-update.service", "systemd-random-seed.service", "systemd-rfkill.*", "ldconfig.service", "systemd-networkd-wait-online.service")
 }
 
 func oneOf(name string, patterns ...string) bool {
-	for _, p := range patterns {
-		head, tail, star := strings.Cut(p, "*")
-		if star && strings.HasPrefix(name, head) && strings.HasSuffix(name, tail) || name == p {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(patterns, func(p string) bool { return fnmatch.Match(p, name) })
 }
 
 // grave are units without which a host becomes unreachable or unusable.
@@ -104,7 +100,7 @@ func grave(name string) bool {
 // slight are units whose failure costs little.
 func slight(name string) bool {
 	return oneOf(name, "*.scope", "run-*", "user@*.service", "user-runtime-dir@*.service", "*-wait-online.service", "fwupd-refresh.service", "motd-news.service",
-		"apt-news.service", "esm-cache.service", "man-db.service", "systemd-coredump@*.service", "NetworkManager-dispatcher.service", "app-*.service")
+		"apt-news.service", "esm-cache.service", "ua-auto-attach.service", "ua-reboot-cmds.service", "man-db.service", "systemd-coredump@*.service", "NetworkManager-dispatcher.service", "app-*.service")
 }
 
 func finding(ctx context.Context, h *host.Host, u unit) trap.Finding {
@@ -128,20 +124,17 @@ func finding(ctx context.Context, h *host.Host, u unit) trap.Finding {
 
 // reason is the summary: the line of the log that says why, where there is one.
 func reason(ctx context.Context, h *host.Host, name string, ev []trap.Evidence) (string, []trap.Evidence) {
-	j, err := journal.Read(ctx, h)
-	if err == nil {
-		_, err = journal.Part(j.Failed)
-	}
+	l, err := journal.Failed(ctx, h)
 	if err != nil {
 		return "has failed; why is not known", append(ev, trap.Ev("why is not known", "%s", host.Reason(err)))
 	}
-	said := of(j.Failed, name)
+	said := of(l, name)
 	why := telling(said)
 	if why == nil {
-		return "has failed", append(ev, trap.Ev(j.Failed.Source, "no line about it %s", journal.Looked(j.Failed)))
+		return "has failed", append(ev, trap.Ev(l.Source, "no line about it %s", journal.Looked(l)))
 	}
 	for _, m := range said[max(0, len(said)-8):] {
-		ev = append(ev, trap.Ev(journal.Source(j.Failed, m), "%s", journal.Said(m)))
+		ev = append(ev, trap.Ev(journal.Source(l, m), "%s", journal.Said(m)))
 	}
 	text := journal.Stable(why.Text)
 	if why.By == "systemd" {

@@ -29,7 +29,7 @@ func of(l host.Log, unit string) []host.Message {
 }
 
 var (
-	trouble = lazy.Regexp(`(?i)error|fail|fatal|cannot|can't|could not|couldn't|unable|denied|refused|no such|not found|not exist|invalid|in use|panic|exception|missing|killed|out of memory|timed out|timeout|\bbad\b|unknown|unrecognized|not permitted|no space|read-only`)
+	trouble = lazy.Regexp(`(?i)error|fail|fatal|cannot|can't|could not|couldn't|unable|denied|refused|no such|not found|not exist|invalid|in use|panic|exception|missing|killed|out of memory|timed out|timeout|\bbad\b|unknown|unrecognized|not permitted|no space|read-only|misconfig|incorrect|unsupported|illegal|abort|not allowed`)
 )
 
 // telling is the message that says best why a unit failed: the first of its

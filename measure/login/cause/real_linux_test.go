@@ -2,7 +2,6 @@ package cause
 
 import (
 	"bytes"
-	"context"
 	"net"
 	"net/netip"
 	"os"
@@ -12,8 +11,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/miekg/dns"
 
 	"fettle/internal/means"
 )
@@ -104,36 +101,6 @@ func TestWire(t *testing.T) {
 		near.Close()
 		far.Close()
 		w.close()
-	}
-}
-
-// TestAsk: a name server that answers, one that refuses the name, one that is
-// silent, and one that nobody listens for.
-func TestAsk(t *testing.T) {
-	serve := func(h dns.HandlerFunc) netip.AddrPort {
-		pc, err := net.ListenPacket("udp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { pc.Close() })
-		go dns.ActivateAndServe(nil, pc, h)
-		return pc.LocalAddr().(*net.UDPAddr).AddrPort()
-	}
-	named := serve(func(w dns.ResponseWriter, m *dns.Msg) {
-		r := new(dns.Msg)
-		r.SetReply(m)
-		rr, _ := dns.NewRR(m.Question[0].Name + " 60 IN PTR web1.example.org.")
-		r.Answer = []dns.RR{rr}
-		w.WriteMsg(r)
-	})
-	none := serve(func(w dns.ResponseWriter, m *dns.Msg) { w.WriteMsg(new(dns.Msg).SetRcode(m, dns.RcodeNameError)) })
-	silent := serve(func(dns.ResponseWriter, *dns.Msg) {})
-	r := Resolvers{Servers: []netip.AddrPort{named, none, silent}, Timeout: time.Second, Attempts: 1}
-	got := r.Ask(context.Background(), netip.MustParseAddr("192.0.2.7"))
-	for i, want := range []string{"NOERROR, web1.example.org. after 0.", "NXDOMAIN after 0.", "no answer in 1.0 s"} {
-		if !strings.Contains(got[i].String(), want) {
-			t.Errorf("%s, want %s", got[i], want)
-		}
 	}
 }
 

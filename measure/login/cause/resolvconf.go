@@ -1,15 +1,8 @@
 package cause
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"net"
 	"net/netip"
-	"sync"
 	"time"
-
-	"github.com/miekg/dns"
 
 	"fettle/conf/nameservice"
 )
@@ -54,63 +47,4 @@ func (r Resolvers) Longest() time.Duration {
 		d += r.Wait(n)
 	}
 	return d * time.Duration(r.Attempts)
-}
-
-// Answer is what one name server said of an address's name.
-type Answer struct {
-	Server netip.AddrPort
-	Took   time.Duration
-	Said   string // "NOERROR, host.example.com.", "NXDOMAIN", or why there is none
-	Silent bool
-}
-
-func (a Answer) String() string {
-	if a.Silent {
-		return fmt.Sprintf("name server %s: no answer in %.1f s", a.Server.Addr(), a.Took.Seconds())
-	}
-	return fmt.Sprintf("name server %s: %s after %.2f s", a.Server.Addr(), a.Said, a.Took.Seconds())
-}
-
-// Ask asks each name server for the name of addr, all at once, waiting for each
-// as long as glibc does.
-func (r Resolvers) Ask(ctx context.Context, addr netip.Addr) []Answer {
-	rev, err := dns.ReverseAddr(addr.WithZone("").String())
-	if err != nil {
-		return nil
-	}
-	out := make([]Answer, len(r.Servers))
-	var wg sync.WaitGroup
-	for i, s := range r.Servers {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			out[i] = ask(ctx, s, rev, r.Wait(i))
-		}()
-	}
-	wg.Wait()
-	return out
-}
-
-func ask(ctx context.Context, server netip.AddrPort, rev string, limit time.Duration) Answer {
-	m := new(dns.Msg)
-	m.SetQuestion(rev, dns.TypePTR)
-	start := time.Now()
-	in, _, err := (&dns.Client{Timeout: limit}).ExchangeContext(ctx, m, server.String())
-	a := Answer{Server: server, Took: time.Since(start)}
-	var ne net.Error
-	switch {
-	case errors.As(err, &ne) && ne.Timeout():
-		a.Silent = true
-	case err != nil:
-		a.Said = err.Error()
-	default:
-		a.Said = dns.RcodeToString[in.Rcode]
-		for _, rr := range in.Answer {
-			if p, ok := rr.(*dns.PTR); ok {
-				a.Said += ", " + p.Ptr
-				break
-			}
-		}
-	}
-	return a
 }

@@ -12,6 +12,7 @@ import (
 
 	"fettle/conf/pam"
 	"fettle/host"
+	"fettle/internal/sorted"
 )
 
 // Run makes the experiments. It needs root, and opens some twenty sessions of
@@ -116,7 +117,7 @@ func (x *experiments) run(ctx context.Context) error {
 		x.unknown("what takes less than %.2f s: this host is busy, and one and the same login takes that much more or less; measure again when it is calm", x.noise.Seconds())
 	}
 	x.ifTried(ctx)
-	slices.SortStableFunc(x.r.Causes, func(a, b Cause) int {
+	sorted.By(x.r.Causes, func(a, b Cause) int {
 		return int(math.Copysign(1, b.Seconds-a.Seconds))
 	})
 	return nil

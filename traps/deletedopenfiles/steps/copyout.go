@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"syscall"
 
 	"fettle/internal/shell"
 	"fettle/internal/units"
@@ -107,6 +108,21 @@ func (s CopyOut) Apply(ctx context.Context, st *step.Site, _ []step.Item) error 
 	return st.Machine.Sync(machine.At(path.Dir(s.To)))
 }
 
+// Tidy removes a copy that was cut off, and the folder if nothing else is in it.
+func (s CopyOut) Tidy(ctx context.Context, st *step.Site) (stays bool, err error) {
+	dir := path.Dir(s.To)
+	if err := step.DropTemp(st.Machine, path.Join(dir, st.Temp)); err != nil {
+		return false, err
+	}
+	if stays, err = s.Done(ctx, st.Machine, nil, nil); stays || err != nil {
+		return stays, err
+	}
+	if err := st.Machine.Rmdir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTEMPTY) {
+		return false, err
+	}
+	return false, nil
+}
+
 // folder makes a folder for root alone, and those above it.
 func folder(m machine.Machine, dir string) error {
 	var missing []string
@@ -136,6 +152,8 @@ func (s CopyOut) Done(_ context.Context, m machine.Machine, _, _ []step.Item) (b
 	img, err := m.Look(s.To, false)
 	return err == nil && img.Type == machine.Regular, err
 }
+
+var _ step.Tidier = CopyOut{}
 
 var _ = step.Register[CopyOut]()
 

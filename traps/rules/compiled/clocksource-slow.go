@@ -21,7 +21,7 @@ asked:
   - "read_hpet|acpi_pm_read"
   - "hpet slow|slower|cpu|perf"
   - "time-stamp-counter|timestamp-counter"
-  - "reading|asking|getting time|clock slow|expensive|slower|syscall"
+  - "reading|asking|getting clock|the-time|timestamp|timestamps slow|expensive|slower|syscall"
 tags:
   - "tsc"
   - "hpet"

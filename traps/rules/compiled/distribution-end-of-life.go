@@ -13,6 +13,7 @@ symptoms:
   - "Error: Failed to download metadata for repo 'appstream': Cannot prepare internal mirrorlist: No URLs in mirrorlist"
   - "Err:1 http://archive.ubuntu.com/ubuntu <codename> Release  404  Not Found"
 asked:
+  - "unsupported distribution|distro|debian|ubuntu|centos|fedora|raspbian"
   - "does-not-have-a-release-file|no-longer-has-a-release-file|does-no-longer-have-a-release-file|no-release-file|no-longer-have-a-release-file"
   - "release 404|not-found buster|stretch|jessie|wheezy|squeeze|lenny|buster-backports|trusty|xenial|zesty|artful|cosmic|disco|eoan|groovy|hirsute|impish|kinetic|lunar|mantic|eol|codename"
   - "end-of-life|eol|end-of-support|unsupported|no-longer-supported|not-supported-any|support-ended|out-of-support distribution|distro|debian|ubuntu|centos|release|os|fedora|raspbian|security|updates|rhel|apt|server"
@@ -65,29 +66,31 @@ Upgrade to a supported release. Until then: archive.debian.org or old-releases.u
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "ends", Expr: &rule.Expr{Source: `{"debian 8": "2020-06-30", "debian 9": "2022-06-30", "debian 10": "2024-06-30", "debian 11": "2026-08-31", "debian 12": "2028-06-30", "ubuntu 14.04": "2019-04-30", "ubuntu 16.04": "2021-04-30", "ubuntu 18.04": "2023-05-31", "ubuntu 20.04": "2025-05-31", "ubuntu 22.04": "2027-04-30", "ubuntu 24.04": "2029-05-31", "ubuntu 23.10": "2024-07-11", "ubuntu 24.10": "2025-07-10", "centos 6": "2020-11-30", "centos 7": "2024-06-30", "centos 8": "2024-05-31", "rocky 8": "2029-05-31", "almalinux 8": "2029-03-01", "rocky 9": "2032-05-31", "almalinux 9": "2032-05-31"}`, Line: 39}},
-				{Name: "short", Expr: &rule.Expr{Source: `os.id in ["rocky", "almalinux"] ? os.version_id.split(".")[0] : os.version_id`, Line: 44}},
-				{Name: "end", Expr: &rule.Expr{Source: `ends.get(os.id + " " + short, "")`, Line: 45}},
+				{Name: "ends", Expr: &rule.Expr{Source: `{"debian 8": "2020-06-30", "debian 9": "2022-06-30", "debian 10": "2024-06-30", "debian 11": "2026-08-31", "debian 12": "2028-06-30", "ubuntu 14.04": "2019-04-30", "ubuntu 16.04": "2021-04-30", "ubuntu 18.04": "2023-05-31", "ubuntu 20.04": "2025-05-31", "ubuntu 22.04": "2027-04-30", "ubuntu 24.04": "2029-05-31", "ubuntu 23.10": "2024-07-11", "ubuntu 24.10": "2025-07-10", "centos 6": "2020-11-30", "centos 7": "2024-06-30", "centos 8": "2024-05-31", "rocky 8": "2029-05-31", "almalinux 8": "2029-03-01", "rocky 9": "2032-05-31", "almalinux 9": "2032-05-31"}`, Line: 40}},
+				{Name: "short", Expr: &rule.Expr{Source: `os.id in ["rocky", "almalinux"] ? os.version_id.split(".")[0] : os.version_id`, Line: 45}},
+				{Name: "names", Expr: &rule.Expr{Source: `{"debian": "Debian", "ubuntu": "Ubuntu", "centos": "CentOS", "rocky": "Rocky Linux", "almalinux": "AlmaLinux"}`, Line: 46}},
+				{Name: "name", Expr: &rule.Expr{Source: "names.get(os.id, os.id)", Line: 47}},
+				{Name: "end", Expr: &rule.Expr{Source: `ends.get(os.id + " " + short, "")`, Line: 48}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `end != ""`, Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `end != ""`, Line: 50}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "fettle does not know when this release's support ends"},
 				}}},
-				{When: &rule.Expr{Source: "!longer.found", Line: 49}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!longer.found", Line: 52}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "longer support is among the package sources"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `now > timestamp(end + "T23:59:59Z")`, Line: 52},
+					When:     &rule.Expr{Source: `now > timestamp(end + "T23:59:59Z")`, Line: 55},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "os.id", Line: 53}},
+						{Expr: &rule.Expr{Source: "name", Line: 56}},
 						{Text: " "},
-						{Expr: &rule.Expr{Source: "os.version_id", Line: 53}},
+						{Expr: &rule.Expr{Source: "os.version_id", Line: 56}},
 						{Text: " got its last security updates on "},
-						{Expr: &rule.Expr{Source: "end", Line: 53}},
+						{Expr: &rule.Expr{Source: "end", Line: 56}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "upgrade to a supported release, or accept this finding where longer support was bought"},
@@ -95,11 +98,11 @@ Upgrade to a supported release. Until then: archive.debian.org or old-releases.u
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "os.id", Line: 55}},
+				{Expr: &rule.Expr{Source: "name", Line: 58}},
 				{Text: " "},
-				{Expr: &rule.Expr{Source: "os.version_id", Line: 55}},
+				{Expr: &rule.Expr{Source: "os.version_id", Line: 58}},
 				{Text: " is supported until "},
-				{Expr: &rule.Expr{Source: "end", Line: 55}},
+				{Expr: &rule.Expr{Source: "end", Line: 58}},
 			}},
 			Path:    "distribution-end-of-life/rule.yaml",
 			Shipped: true,

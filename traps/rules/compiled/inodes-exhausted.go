@@ -18,7 +18,7 @@ asked:
   - "inode|inodes|iuse|iused|ifree full|100|exhausted|run-out|ran-out|enospc|many-files|small-files|space|zero|0|100%|used-up|limit"
   - "out-of-inodes|no-inodes|no-free-inodes|no-more-inodes|inode-usage|free-inodes|inodes-left|iuse"
   - "df-i"
-  - "no-space-left-on-device|enospc|no-space|disk-full|device-full|out-of-space free|plenty|space|df|room|empty|available|gb|tb|inodes|half|enough|lots -json.log -containers -watch -watches -inotify -boot -deleted -lsof -initramfs"
+  - "no-space-left-on-device|enospc|no-space|disk-full|device-full|out-of-space free|plenty|space|df|room|empty|available|gb|tb|inodes|half|enough|lots -json.log -containers -watch -watches -inotify -boot -deleted -lsof -initramfs -btrfs"
   - "cannot-create|can't-create|unable-to-create file|files|directory space|room|disk|free plenty|free|available|left|enough"
   - "millions|many|lots|small files|file sessions|session|cache|mail|tmp|small|php|inode|directory space|full|inodes|disk|inode"
 tags:

@@ -16,7 +16,7 @@ symptoms:
 asked:
   - "fsnotify|inotify_init|inotify_init1|fs.inotify.max_user_instances|max_user_instances"
   - "inotify instance|instances|128|too-many|emfile|exhausted|limit|limits -watch-limit -watches -max_user_watches"
-  - "too-many-open-files watch|watcher|watches|fsnotify|inotify|kubectl|kind|container|containers|tail|directory|lxc|lxd|systemd"
+  - "too-many-open-files watch|watcher|watches|fsnotify|inotify|kubectl|lxc|lxd"
   - "failed-to-allocate-directory-watch"
   - "kubectl-logs|logs-f fsnotify|too-many|watcher|watch"
 tags:

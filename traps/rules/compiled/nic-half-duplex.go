@@ -14,6 +14,7 @@ symptoms:
   - "transfers crawl at some Mbit/s in one direction"
   - "Speed: 100Mb/s Duplex: Half"
 asked:
+  - "100mbps|100mb/s|100-mbit|10mbps cable|replug|replugging|negotiate|negotiated|negotiates ethernet|gigabit|1gbps|1000mb/s|link|port -wifi -wlan -vlan"
   - "half-duplex|duplex-half|half/duplex|100mbps/half|10mbps/half|duplex-mismatch|halfduplex"
   - "duplex half|mismatch|wrong|forced|autoneg|autonegotiation|negotiation"
   - "late-collision|late-collisions|collisions network|interface|switch|nic|ethernet|link|cable|counted|ifconfig|eth0|port"
@@ -85,24 +86,24 @@ cable when a card falls to 100.
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "cards", Expr: &rule.Expr{Source: "known.matches.map(m, base(dir(m.path))).filter(c, carrier.matches.exists(m, base(dir(m.path)) == c))", Line: 38}},
+				{Name: "cards", Expr: &rule.Expr{Source: "known.matches.map(m, base(dir(m.path))).filter(c, carrier.matches.exists(m, base(dir(m.path)) == c))", Line: 39}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "links show on the running host only"},
 				}}},
-				{When: &rule.Expr{Source: "size(cards) > 0", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(cards) > 0", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no network card with a link tells its duplex"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "cards", Line: 44},
+			Each: &rule.Expr{Source: "cards", Line: 45},
 			As:   "it",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "it", Line: 45}},
+				{Expr: &rule.Expr{Source: "it", Line: 46}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "half.matches.exists(m, base(dir(m.path)) == it)", Line: 47},
+					When:     &rule.Expr{Source: "half.matches.exists(m, base(dir(m.path)) == it)", Line: 48},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "runs at half duplex"},

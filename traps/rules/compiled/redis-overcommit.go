@@ -14,12 +14,12 @@ symptoms:
   - "Can't save in background: fork: Cannot allocate memory"
   - "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk."
 asked:
-  - "redis|redis-server|valkey overcommit|overcommit_memory|fork|bgsave|background|misconf|rdb|save|snapshot|persist|snapshots cannot|can't|fail|fails|failed|warning|unable|memory|disabled|not|allocate|error|stop-writes|readonly -windows -sentinel -thp -transparent -hugepage"
+  - "redis|redis-server|valkey overcommit|overcommit_memory|fork|bgsave|background|misconf|rdb|save|snapshot|persist|snapshots cannot|can't|fail|fails|failed|warning|unable|memory|disabled|not|allocate|error|stop-writes|readonly -windows -sentinel -thp -transparent -hugepage -replica -slave -maxmemory -replication"
   - "overcommit_memory|vm.overcommit_memory|memory-overcommit redis|warning|background|enabled|0|fork|cannot"
   - "misconf redis|rdb|snapshots|save|persist"
   - "can't-save-in-background|cannot-save-in-background|background-save"
   - "stop-writes-on-bgsave-error|bgsave"
-  - "redis writes|write|insert|commands errors|disabled|refuses|rejects|refused|stop|stops|readonly"
+  - "redis writes|write|insert|commands errors|disabled|refuses|rejects|refused|stop|stops -replica -slave -maxmemory -oom"
 tags:
   - "redis"
   - "valkey"

@@ -1,0 +1,39 @@
+package agent
+
+import (
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"fettle/agent/spool"
+)
+
+// uptime is the time since the machine started, sleep included: a clock that
+// nobody sets.
+func uptime() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+		return 0
+	}
+	return time.Duration(ts.Nano())
+}
+
+// bootID tells starts of the machine apart.
+func bootID() string {
+	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// age is how long ago a message was made: by the clock that nobody sets, if it
+// was since the machine started, else by the host's.
+func age(e *spool.Entry) time.Duration {
+	if b := bootID(); b != "" && b == e.Boot {
+		return max(0, uptime()-time.Duration(e.Uptime)*time.Millisecond)
+	}
+	return max(0, time.Since(e.Wall.Round(0)))
+}

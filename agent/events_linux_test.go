@@ -1,0 +1,112 @@
+package agent
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"fettle/internal/means"
+)
+
+// TestEvents: an agent hears of links and of package runs, in namespaces of its
+// own, and of what changes nothing it does not.
+func TestEvents(t *testing.T) {
+	means.Root(t)
+	ip := means.Tool(t, "ip")
+	if os.Getenv("AGENT_ALONE") == "" {
+		cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
+		cmd.Env = append(os.Environ(), "AGENT_ALONE=1")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
+		out, err := cmd.CombinedOutput()
+		means.Copy(t, out, err)
+		return
+	}
+	atMostEach = 100 * time.Millisecond
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		t.Fatal(err)
+	}
+	const dpkg = "/var/lib/dpkg"
+	if _, err := os.Stat(dpkg); err != nil {
+		means.Missing(t, "needs "+dpkg)
+	}
+	if err := unix.Mount("fettle-test", dpkg, "tmpfs", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	status := filepath.Join(dpkg, "status")
+	write := func(file string) error { return os.WriteFile(file, []byte("Package: x\n"), 0o644) }
+	if err := write(status); err != nil {
+		t.Fatal(err)
+	}
+	does := func(args ...string) func() error {
+		return func() error { return exec.Command(args[0], args[1:]...).Run() }
+	}
+	a := &Agent{Config: Config{Log: func(s string) { t.Error(s) }}}
+	events := make(chan string, 1)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	go a.watch(ctx, events)
+	time.Sleep(500 * time.Millisecond) // until it watches
+	for _, c := range []struct {
+		what string
+		do   func() error
+		want string
+	}{
+		{"a new link", does(ip, "link", "add", "d0", "type", "veth", "peer", "name", "d1"), "link"},
+		{"a link that comes up", does(ip, "link", "set", "d0", "up"), "link"},
+		{"another MTU", does(ip, "link", "set", "d0", "mtu", "1400"), ""},
+		{"another MTU of a link of before", does(ip, "link", "set", "lo", "mtu", "1400"), ""},
+		{"a link that goes down", does(ip, "link", "set", "d0", "down"), "link"},
+		{"dpkg's way to write", func() error {
+			if err := write(status + "-new"); err != nil {
+				return err
+			}
+			return os.Rename(status+"-new", status)
+		}, "packages"},
+		{"a touched status", does(means.Tool(t, "touch"), status), "packages"},
+		{"a status that is read", func() error { _, err := os.ReadFile(status); return err }, ""},
+	} {
+		if err := c.do(); err != nil {
+			t.Fatalf("%s: %v", c.what, err)
+		}
+		limit, rest := 20*time.Second, 200*time.Millisecond
+		switch c.want {
+		case "":
+			limit = 400 * time.Millisecond
+		case "packages":
+			rest = 1200 * time.Millisecond // a run counts as one for a second
+		}
+		got := ""
+		select {
+		case got = <-events:
+		case <-time.After(limit):
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, not %q", c.what, got, c.want)
+		}
+		time.Sleep(rest)
+		select {
+		case got = <-events:
+			if got != c.want {
+				t.Errorf("%s: then %q", c.what, got)
+			}
+		default:
+		}
+	}
+	// Two in quick succession: the second is not lost.
+	for _, state := range []string{"up", "down"} {
+		if err := does(ip, "link", "set", "d0", state)(); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-events:
+		case <-time.After(20 * time.Second):
+			t.Errorf("d0 goes %s: nobody says so", state)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package fix
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"fettle/cli/app"
+	"fettle/fleet"
+	"fettle/internal/ui"
+	"fettle/internal/units"
+)
+
+// elsewhere runs a verb on other hosts, shows what each says, and returns the
+// gravest status.
+func elsewhere(ctx context.Context, a *app.App, on *fleet.Fleet, hosts []string, args []string) error {
+	said := map[string]*bounded{}
+	fates := map[string]*fate{}
+	for _, h := range hosts {
+		said[h], fates[h] = &bounded{}, &fate{host: h}
+	}
+	on.Each(ctx, hosts, func(ctx context.Context, h string) {
+		exit, errs, err := on.Run(ctx, h, args, said[h])
+		if err != nil {
+			fates[h].err = err
+			return
+		}
+		fates[h].doc = &document{Status: exit}
+		said[h].b = append(said[h].b, errs...)
+	})
+	var all []*fate
+	for _, h := range hosts {
+		it, text := fates[h], string(said[h].b)
+		if it.err != nil {
+			text = "NO REPORT " + reasonOf(it) + "\n"
+		}
+		all = append(all, it)
+		fmt.Fprintf(a.Stdout, "%s%s\n", ui.Wrap(ui.Visible(h), ui.Width(a.Stdout), "== ", "   "), visibleLines(text))
+	}
+	return worst(all)
+}
+
+// undoElsewhere shows what a change's undo would put back on hosts, asks once, and
+// undoes it.
+func undoElsewhere(ctx context.Context, a *app.App, id string, o undoOptions) error {
+	switch {
+	case id == "":
+		return app.Usagef("with --host name the change (fettle changes --host HOST lists them)")
+	case !o.plan && !o.yes && !ui.IsTerminal(a.Stdin):
+		return app.Usagef("there is no terminal to ask on: look at what would be undone (--plan), then give --yes")
+	}
+	hosts, err := o.fleet.List(ctx, a.Stdin)
+	if err != nil {
+		return err
+	}
+	f, err := fleet.Open(o.fleet.Options)
+	if err != nil {
+		return app.Usagef("%w", err)
+	}
+	defer f.Close()
+	var more []string
+	if o.force {
+		more = append(more, "--force")
+	}
+	err = elsewhere(ctx, a, f, hosts, append([]string{"undo", id, "--plan"}, more...))
+	if err != nil || o.plan {
+		return err // of one host that cannot: nothing was begun
+	}
+	if !o.yes {
+		if err := answered(ctx, a, "not undone; nothing was changed", fmt.Sprintf("Undo this on %s? [y/N] ", units.Count(len(hosts), "host", "hosts"))); err != nil {
+			return err
+		}
+	}
+	return elsewhere(ctx, a, f.Limited(applyLimit), hosts, append([]string{"undo", id, "--yes"}, more...))
+}
+
+// changesElsewhere lists the changes of other hosts.
+func changesElsewhere(ctx context.Context, a *app.App, id string, flags *app.HostFlags) error {
+	hosts, err := flags.List(ctx, a.Stdin)
+	if err != nil {
+		return err
+	}
+	f, err := fleet.Open(flags.Options)
+	if err != nil {
+		return app.Usagef("%w", err)
+	}
+	defer f.Close()
+	return elsewhere(ctx, a, f, hosts, strings.Fields("changes "+id))
+}

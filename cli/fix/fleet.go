@@ -1,0 +1,395 @@
+package fix
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"fettle/cli/app"
+	"fettle/fleet"
+	"fettle/internal/ui"
+	"fettle/internal/units"
+)
+
+const (
+	// defaultBatch is one host after the other.
+	defaultBatch = 1
+	// applyLimit is how long a host may take to be mended; cutting off a change
+	// helps nobody.
+	applyLimit = 15 * time.Minute
+	// documentLimit bounds what a host may say, in bytes.
+	documentLimit = 16 << 20
+	// confirmEvery and confirmSpare: a new connection is tried that often, until
+	// so long before the host takes the change back.
+	confirmEvery = 5 * time.Second
+	confirmSpare = 5 * time.Second
+)
+
+// fleetFix is fix on other hosts.
+type fleetFix struct {
+	app   *app.App
+	opt   Options
+	trap  string
+	fleet *fleet.Fleet // that looks
+	apply *fleet.Fleet // that changes: with more time
+	mu    sync.Mutex   // of what is printed
+}
+
+// fate is what became of one host.
+type fate struct {
+	host string
+	doc  *document // what it said; nil: nothing
+	err  error
+}
+
+// fixFleet plans on all hosts, shows the plans, asks once, and applies them in
+// batches.
+func fixFleet(ctx context.Context, a *app.App, id string, o Options, limited bool) error {
+	switch {
+	case o.Format != "text":
+		return app.Usagef("--format is about one host: it does not go with --host")
+	case o.AsPlanned != "":
+		return app.Usagef("--as-planned is about one host: with --host each host applies the plan that was shown of it")
+	case o.Batch < 1:
+		return app.Usagef("--batch %d: must be at least 1", o.Batch)
+	case !o.Plan && !o.Yes && !ui.IsTerminal(a.Stdin):
+		return app.Usagef("there is no terminal to ask on: look at the plans (--plan), then give --yes")
+	}
+	ts, err := a.Find([]string{id})
+	if err != nil {
+		return err
+	}
+	if err := o.valid(ts[0]); err != nil {
+		return err
+	}
+	if _, err := a.ForFleet(ts, []string{id}); err != nil {
+		return err
+	}
+	hosts, err := o.fleet.List(ctx, a.Stdin)
+	if err != nil {
+		return err
+	}
+	f := &fleetFix{app: a, opt: o, trap: id}
+	if f.fleet, err = fleet.Open(o.fleet.Options); err != nil {
+		return app.Usagef("%w", err)
+	}
+	defer f.fleet.Close()
+	f.apply = f.fleet
+	if !limited {
+		f.apply = f.fleet.Limited(applyLimit)
+	}
+	fates := f.ask(ctx, f.fleet, hosts, func(string) []string { return []string{"--plan"} }, nil)
+	planned, err := f.show(fates)
+	if err != nil || o.Plan || len(planned) == 0 {
+		return err
+	}
+	if err := f.consent(ctx, planned); err != nil {
+		return err
+	}
+	return cmp.Or(f.batches(ctx, planned), worst(fates))
+}
+
+// arguments are fix's own, without those about many hosts.
+func (f *fleetFix) arguments() []string {
+	args := []string{"fix", f.trap, "--format=json"}
+	for _, s := range f.opt.On {
+		args = append(args, "--on="+s)
+	}
+	for _, s := range f.opt.With {
+		args = append(args, "--with="+s)
+	}
+	if f.opt.Wait {
+		args = append(args, "--wait")
+	}
+	if f.opt.Confirm > 0 {
+		args = append(args, "--confirm-within="+f.opt.Confirm.String())
+	}
+	return args
+}
+
+// ask runs fix on hosts, with further arguments for each, and returns what became
+// of them in the order of hosts. then, if not nil, is called for each that is done.
+func (f *fleetFix) ask(ctx context.Context, on *fleet.Fleet, hosts []string, more func(host string) []string, then func(context.Context, *fate)) []*fate {
+	fates := map[string]*fate{}
+	f.mu.Lock()
+	for _, h := range hosts {
+		fates[h] = &fate{host: h}
+	}
+	f.mu.Unlock()
+	on.Each(ctx, hosts, func(ctx context.Context, host string) {
+		it := fates[host]
+		var out bounded
+		exit, errs, err := on.Run(ctx, host, append(f.arguments(), more(host)...), &out)
+		if it.err = err; err == nil {
+			it.doc, it.err = parseDocument(host, out.b, exit, errs)
+		}
+		if then != nil {
+			then(ctx, it)
+		}
+	})
+	var out []*fate
+	for _, h := range hosts {
+		out = append(out, fates[h])
+	}
+	return out
+}
+
+// parseDocument finds the outcome in what a host says: login shells may print
+// something before it.
+func parseDocument(host string, b []byte, exit int, errs string) (*document, error) {
+	for at := 0; ; {
+		i := bytes.IndexByte(b[at:], '{')
+		if i < 0 {
+			break
+		}
+		at += i
+		var d document
+		if json.NewDecoder(bytes.NewReader(b[at:])).Decode(&d) == nil && d.Format == "fettle-fix" {
+			if d.Schema != 1 {
+				return nil, &fleet.Error{Host: host, Reached: true, Why: fmt.Sprintf("fettle there says what it did in version %d; this fettle reads 1", d.Schema)}
+			}
+			return &d, nil
+		}
+		at++
+	}
+	return nil, &fleet.Error{Host: host, Reached: true, Why: fmt.Sprintf("fettle did not say there what it did (exit status %d): %s", exit, strings.TrimSpace(errs))}
+}
+
+// bounded keeps what one host says, up to documentLimit.
+type bounded struct{ b []byte }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if len(b.b)+len(p) > documentLimit {
+		return 0, errors.New("it says more than fix ever does")
+	}
+	b.b = append(b.b, p...)
+	return len(p), nil
+}
+
+// show prints the plans, hosts with the same plan together, and what else there
+// is to say; it returns the hosts that have a plan.
+func (f *fleetFix) show(fates []*fate) ([]*fate, error) {
+	var planned []*fate
+	groups := map[string][]string{} // by what is shown
+	var order []string
+	add := func(host, text string) {
+		if groups[text] == nil {
+			order = append(order, text)
+		}
+		groups[text] = append(groups[text], host)
+	}
+	for _, it := range fates {
+		switch {
+		case it.err != nil:
+			add(it.host, "NO REPORT "+reasonOf(it))
+			continue
+		case it.doc.Plan != nil:
+			planned = append(planned, it)
+			add(it.host, visibleLines(it.doc.Plan.Text))
+		case it.doc.Result == resultNothing:
+			add(it.host, f.trap+" is not found: there is nothing to mend.")
+		case len(it.doc.Refused) == 0:
+			add(it.host, string(it.doc.Result)+": "+it.doc.Error)
+		}
+		for _, r := range it.doc.Refused {
+			add(it.host, "refused: "+strings.TrimPrefix(r.Subject+": ", ": ")+r.Reason)
+		}
+	}
+	w := ui.Width(f.app.Stdout)
+	for _, text := range order {
+		head := ui.Wrap(ui.Visible(strings.Join(groups[text], ", ")), w, "== ", "   ")
+		if _, err := fmt.Fprintf(f.app.Stdout, "%s%s\n", head, paragraph(text, w)); err != nil {
+			return nil, err
+		}
+	}
+	if f.opt.Plan || len(planned) == 0 {
+		return planned, worst(fates)
+	}
+	return planned, nil
+}
+
+// paragraph is a plan as it is, and a sentence wrapped.
+func paragraph(text string, w int) string {
+	if strings.Contains(text, "\n") {
+		return strings.TrimSuffix(text, "\n") + "\n"
+	}
+	return ui.Wrap(ui.Visible(text), w, "", "  ")
+}
+
+// visibleLines are lines from another host, safe on any terminal; those of a diff
+// have tabs in them.
+func visibleLines(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		for i, part := range strings.Split(strings.TrimSuffix(line, "\n"), "\t") {
+			if i > 0 {
+				b.WriteByte('\t')
+			}
+			b.WriteString(ui.Visible(part))
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// reasonOf is why a host gave no answer, without its name.
+func reasonOf(it *fate) string {
+	var e *fleet.Error
+	if errors.As(it.err, &e) {
+		return e.Why
+	}
+	return it.err.Error()
+}
+
+// consent asks once for all, and once more for what cannot be undone.
+func (f *fleetFix) consent(ctx context.Context, planned []*fate) error {
+	irreversible := 0
+	for _, it := range planned {
+		irreversible += it.doc.Plan.Irreversible
+	}
+	if f.opt.Yes {
+		if irreversible > 0 && !f.opt.Irreversible {
+			return app.Exit(exitNotDone, errors.New("steps of these plans cannot be undone; --yes does not cover that, --yes-irreversible does"))
+		}
+		return nil
+	}
+	how := "one after the other"
+	if f.opt.Batch > 1 {
+		how = fmt.Sprintf("%d at once", f.opt.Batch)
+	}
+	questions := []string{fmt.Sprintf("Apply to %s, %s? [y/N] ", units.Count(len(planned), "host", "hosts"), how)}
+	if irreversible > 0 {
+		questions = append(questions, fmt.Sprintf("%d of the steps cannot be undone. Still apply? [y/N] ", irreversible))
+	}
+	return answered(ctx, f.app, "not applied; nothing was changed", questions...)
+}
+
+// batches applies the plans; after a batch with a failure none is begun.
+func (f *fleetFix) batches(ctx context.Context, planned []*fate) error {
+	digests := map[string]string{}
+	var hosts []string
+	for _, it := range planned {
+		digests[it.host] = it.doc.Plan.Digest
+		hosts = append(hosts, it.host)
+	}
+	more := func(host string) []string {
+		args := []string{"--yes", "--as-planned=" + digests[host]}
+		if f.opt.Irreversible || !f.opt.Yes { // asked for
+			args = append(args, "--yes-irreversible")
+		}
+		return args
+	}
+	begun, mended := 0, 0
+	for batch := range slices.Chunk(hosts, f.opt.Batch) {
+		begun += len(batch)
+		fates := f.ask(ctx, f.apply, batch, more, f.finish)
+		for _, it := range fates {
+			if it.err == nil && it.doc.Change != nil {
+				mended++
+			}
+		}
+		if err := worst(fates); err != nil {
+			if rest := len(hosts) - begun; rest > 0 {
+				err = app.Exit(statusOf(err), fmt.Errorf("stopped: %s mended, %s not begun: %s", units.Count(mended, "host is", "hosts are"), units.Count(rest, "host", "hosts"), ui.Few(hosts[begun:], 10)))
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// finish confirms what wants to be, over a new connection, and tells what became
+// of a host.
+func (f *fleetFix) finish(ctx context.Context, it *fate) {
+	if it.err == nil && it.doc.Change != nil && !it.doc.Change.ConfirmBy.IsZero() {
+		it.err = f.confirm(ctx, it)
+	}
+	said := ""
+	switch {
+	case it.err != nil && it.doc != nil && it.doc.Change != nil:
+		said = fmt.Sprintf("change %s was made, and could not be confirmed from here: %s; the host takes it back", it.doc.Change.ID, reasonOf(it))
+	case it.err != nil:
+		said = reasonOf(it) + "; look there with fettle changes"
+	case it.doc.Result == resultMended && it.doc.Change.ConfirmBy.IsZero():
+		said = "mended, change " + it.doc.Change.ID
+	case it.doc.Result == resultMended:
+		said = "mended and confirmed over a new connection, change " + it.doc.Change.ID
+	case it.doc.Result == resultNothing:
+		said = "nothing left to mend"
+	default:
+		said = string(it.doc.Result) + ": " + it.doc.Error
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fmt.Fprint(f.app.Stdout, ui.Wrap(ui.Visible(it.host+": "+said), ui.Width(f.app.Stdout), "", "  "))
+}
+
+// confirm runs fettle confirm over a connection of its own, again until shortly
+// before the host takes the change back: a network that was changed may need a
+// moment. The time left goes by the host's own clock, of which only the time to
+// confirm is known here.
+func (f *fleetFix) confirm(ctx context.Context, it *fate) error {
+	within := cmp.Or(f.opt.Confirm, confirmDefault)
+	ctx, cancel := context.WithTimeoutCause(ctx, max(within-confirmSpare, time.Second), errors.New("no new connection in time"))
+	defer cancel()
+	for {
+		try, done := context.WithTimeout(ctx, max(within/4, 5*time.Second))
+		var out bounded
+		exit, errs, err := f.fleet.Anew().Run(try, it.host, []string{"confirm", it.doc.Change.ID}, &out)
+		done()
+		switch {
+		case err == nil && exit == app.ExitOK:
+			return nil
+		case err == nil:
+			return &fleet.Error{Host: it.host, Reached: true, Why: strings.TrimSpace(errs)}
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(confirmEvery):
+		}
+	}
+}
+
+// worst is the gravest status of hosts: of changes that went wrong before those
+// that gave no answer, before those that were refused.
+func worst(fates []*fate) error {
+	var code, rank int
+	for _, it := range fates {
+		c, r := 0, 0
+		switch {
+		case it.err != nil && it.doc != nil: // not confirmed
+			c, r = exitRolledBack, 4
+		case it.err != nil:
+			c, r = app.ExitUnknown, 2
+		case it.doc.Status == exitNotDone:
+			c, r = exitNotDone, 1
+		case it.doc.Status == exitHalfWay:
+			c, r = exitHalfWay, 5
+		case it.doc.Status != app.ExitOK:
+			c, r = it.doc.Status, 3
+		}
+		if r > rank {
+			code, rank = c, r
+		}
+	}
+	if code == 0 {
+		return nil
+	}
+	return app.Exit(code, nil)
+}
+
+func statusOf(err error) int {
+	var s *app.Status
+	if errors.As(err, &s) {
+		return s.Code
+	}
+	return app.ExitFailed
+}

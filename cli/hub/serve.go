@@ -1,0 +1,101 @@
+package hub
+
+import (
+	"fmt"
+	"log"
+	"net"
+	"runtime/debug"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fettle/cli/app"
+	"fettle/hub"
+	"fettle/internal/units"
+)
+
+// day is the unit of --keep.
+const day = 24 * time.Hour
+
+func (p *program) serveCmd() *cobra.Command {
+	var c hub.Config
+	var pg page
+	var keep, gib int
+	cmd := &cobra.Command{
+		Use: "serve", Args: cobra.NoArgs,
+		Short: "Serve agents, until told to end",
+		Long: `Serves agents until SIGTERM or Ctrl-C. The embedded NATS server listens on
+loopback until --listen says otherwise; it speaks TLS with a certificate of the
+hub's own authority, which each invitation names, or with that of --tls-cert.
+
+With --nats a NATS cluster of others carries the messages (2.9 or later, with
+JetStream, configured with what fettle-hub nats-config prints), and with --database
+a PostgreSQL server keeps them. Several hubs may then serve at once; one of
+them takes messages in, another takes over when it ends.
+
+The web page is on loopback, too, until --web says otherwise. fettle-hub users
+says who may log in, and docs/hub-web.md what --web-config holds.`,
+		Example: `  fettle-hub serve
+  fettle-hub serve --listen :4222 --name hub.example.org`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c.Dir, c.Keep, c.MaxStore = p.dir, time.Duration(keep)*day, int64(gib)<<30
+			if (c.Cert == "") != (c.Key == "") {
+				return app.Usagef("--tls-cert and --tls-key go together")
+			}
+			if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+				return app.Usagef("--listen %s: HOST:PORT is expected, or :PORT for all addresses", c.Listen)
+			}
+			if keep < 1 || gib < 1 {
+				return app.Usagef("--keep and --nats-store are at least 1")
+			}
+			if err := pg.read(p.dir); err != nil {
+				return err
+			}
+			lines := log.New(p.Stderr, "", 0)
+			c.Log = func(s string) { lines.Print(s) }
+			// Connections cost memory that is not garbage: half of it on top is enough.
+			debug.SetGCPercent(50)
+			h, err := hub.Start(cmd.Context(), c)
+			if err != nil {
+				return app.Failf("%w", err)
+			}
+			for _, u := range h.URLs() {
+				fmt.Fprintf(p.Stderr, "agents connect to %s\n", u)
+			}
+			err = pg.run(cmd.Context(), h, c.Log)
+			if cerr := h.Close(); err == nil {
+				err = cerr
+			}
+			if err != nil {
+				return app.Failf("%w", err)
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.Listen, "listen", "127.0.0.1:4222", "`HOST:PORT` where agents connect")
+	f.StringSliceVar(&c.Names, "name", nil, "the `HOST` name under which agents reach the hub; may be repeated")
+	f.StringVar(&c.NATS, "nats", "", "use the NATS cluster at these `URLS` instead, with commas between")
+	f.IntVar(&c.Replicas, "nats-replicas", 1, "copies that the cluster keeps of messages")
+	f.StringVar(&c.CA, "nats-ca", "", "`FILE` with the authority of the NATS server's certificate, where hosts do not know it")
+	f.IntVar(&gib, "nats-store", 4, "space for messages that wait, in `GIB`")
+	f.StringVar(&c.Database, "database", "", "PostgreSQL's `URL`, postgres://…, instead of a file in --state")
+	f.StringVar(&c.Cert, "tls-cert", "", "certificate for agents: a PEM `FILE`, read again when it changes")
+	f.StringVar(&c.Key, "tls-key", "", "its key: a PEM `FILE`")
+	f.StringVar(&c.KnownHosts, "known-hosts", "", "let hosts join by the ssh host keys in `FILE`")
+	f.StringVar(&c.Group, "known-hosts-group", "", "the `GROUP` of hosts that join so")
+	f.IntVar(&keep, "keep", 400, "`DAYS` over which changes and curves are kept")
+	pg.flags(cmd)
+	for _, name := range []string{"nats-ca", "tls-cert", "tls-key", "known-hosts"} {
+		_ = cmd.MarkFlagFilename(name)
+	}
+	return cmd
+}
+
+// ago is how long ago something was, for people.
+func ago(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return units.Duration(time.Since(t).Round(time.Second)) + " ago"
+}

@@ -1,0 +1,202 @@
+package hub
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fettle/cli/app"
+	"fettle/hub"
+	"fettle/hub/bus"
+	"fettle/hub/store"
+)
+
+func (p *program) inviteCmd() *cobra.Command {
+	in := hub.Inviting{}
+	var host string
+	c := &cobra.Command{
+		Use: "invite", Args: cobra.NoArgs,
+		Short: "Print the line with which a host joins",
+		Long: `Prints a line with a one-time token: fettle-agent join LINE, as root on the host.
+
+A host that was installed anew takes its old place, with its history, by
+--host: what the old installation logs in with is revoked. --ssh prints a line
+without a secret, for hosts whose ssh host keys fettle-hub serve --known-hosts names.`,
+		Example: `  fettle-hub invite
+  fettle-hub invite --group web --uses 20 --for 24h
+  fettle-hub invite --host web1`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			known, db, err := p.open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer db.Close()
+			if in.Uses < 1 || in.Life <= 0 {
+				return app.Usagef("--uses and --for must be above zero")
+			}
+			if host != "" {
+				h, err := find(cmd.Context(), db, host)
+				if err != nil {
+					return err
+				}
+				in.Replace, in.Uses = h.Agent, 1
+			}
+			line, err := hub.Invite(cmd.Context(), p.dir, known, db, in)
+			if err != nil {
+				return app.Failf("%w", err)
+			}
+			fmt.Fprintln(p.Stdout, "fettle-agent join "+line)
+			return nil
+		},
+	}
+	f := c.Flags()
+	f.IntVar(&in.Uses, "uses", 1, "how many hosts may join by it")
+	f.DurationVar(&in.Life, "for", time.Hour, "how long it is valid")
+	f.StringVar(&in.Group, "group", "", "the `GROUP` that the hosts belong to")
+	f.StringToStringVar(&in.Labels, "label", nil, "a label of the hosts, `NAME=VALUE`; may be repeated")
+	f.StringVar(&host, "host", "", "the `HOST` whose place is taken, by its name or id")
+	f.BoolVar(&in.SSH, "ssh", false, "for hosts that join by ssh host key")
+	f.StringVar(&in.Note, "note", "", "what it is for")
+	c.MarkFlagsMutuallyExclusive("ssh", "host")
+	return c
+}
+
+func (p *program) hostsCmd() *cobra.Command {
+	return &cobra.Command{
+		Use: "hosts [NAME]", Args: cobra.MaximumNArgs(1),
+		Short: "List hosts, with what is found there",
+		RunE: p.withDB(func(cmd *cobra.Command, args []string, db *store.DB) error {
+			hosts, err := db.HostsFrom(cmd.Context(), app.First(args), listed)
+			if err != nil {
+				return err
+			}
+			var rows [][]string
+			for _, h := range hosts {
+				row := []string{h.Agent, h.Name, h.Group}
+				for _, n := range []int{h.Counts.Critical, h.Counts.Warning, h.Counts.Notice, h.Counts.Unknown} {
+					row = append(row, strconv.Itoa(n))
+				}
+				rows = append(rows, append(row, ago(h.Seen), remarks(h)))
+			}
+			p.list("ID NAME GROUP CRITICAL WARNING NOTICE UNKNOWN SEEN REMARKS", rows)
+			return nil
+		}),
+	}
+}
+
+func (p *program) askCmd() *cobra.Command {
+	var all, whole bool
+	var within time.Duration
+	c := &cobra.Command{
+		Use: "ask [HOST]", Args: cobra.MaximumNArgs(1),
+		Short: "Ask agents to check now",
+		Long: `Asks one host, by its name or id, or all, to check now. An agent answers
+a few such questions an hour; what it finds is kept like any other check.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if all == (len(args) == 1) {
+				return app.Usagef("ask one HOST, or --all")
+			}
+			known, db, err := p.open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer db.Close()
+			agent := ""
+			if !all {
+				h, err := find(cmd.Context(), db, args[0])
+				if err != nil {
+					return err
+				}
+				agent = h.Agent
+			}
+			id, err := hub.Ask(p.dir, known, agent, whole, within)
+			if err != nil {
+				return app.Failf("%w", err)
+			}
+			fmt.Fprintln(p.Stdout, id)
+			return nil
+		},
+	}
+	f := c.Flags()
+	f.BoolVar(&all, "all", false, "all hosts")
+	f.BoolVar(&whole, "whole", false, "whole reports, not only what changed")
+	f.DurationVar(&within, "within", 0, "spread the answers over this time")
+	return c
+}
+
+func (p *program) retireCmd() *cobra.Command {
+	return &cobra.Command{
+		Use: "retire HOST", Args: cobra.ExactArgs(1),
+		Short: "Take a host out: its agent is shut out, its history stays",
+		RunE: p.withDB(func(cmd *cobra.Command, args []string, db *store.DB) error {
+			h, err := find(cmd.Context(), db, args[0])
+			if err != nil {
+				return err
+			}
+			return db.Retire(cmd.Context(), h.ID)
+		}),
+	}
+}
+
+func (p *program) backupCmd() *cobra.Command {
+	return &cobra.Command{
+		Use: "backup FILE", Args: cobra.ExactArgs(1),
+		Short: "Write the hub to a file, while it serves",
+		Long: `Writes the database as it is at this moment, the keys and the authority to
+FILE, a tar archive packed by zstd, mode 0600. Keep it as you keep passwords. Of a
+hub with --database, back up that database by pg_dump beside it.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			known, err := hub.ReadKnown(p.dir)
+			if err != nil {
+				return app.Usagef("%w", err)
+			}
+			if err := hub.Backup(cmd.Context(), p.dir, known, args[0]); err != nil {
+				return app.Failf("%w", err)
+			}
+			return nil
+		},
+	}
+}
+
+func (p *program) restoreCmd() *cobra.Command {
+	return &cobra.Command{
+		Use: "restore FILE", Args: cobra.ExactArgs(1),
+		Short: "Make a hub of a backup, in an empty folder",
+		Long: `Makes the folder --state of a backup. Agents connect to the restored hub as
+they did to the old one, and send what it does not have, as far as they still have
+it; a host that joined after the backup stays joined.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := hub.Restore(p.dir, args[0]); err != nil {
+				return app.Failf("%w", err)
+			}
+			return nil
+		},
+	}
+}
+
+func (p *program) natsConfigCmd() *cobra.Command {
+	return &cobra.Command{
+		Use: "nats-config", Args: cobra.NoArgs,
+		Short: "Print what a NATS cluster's configuration needs for this hub",
+		Long: `Prints the operator, the accounts and their keys' public halves, for
+nats-server's configuration: include it in each server of the cluster, beside
+jetstream, tls and cluster.`,
+		RunE: func(*cobra.Command, []string) error {
+			if err := hub.OpenDir(p.dir); err != nil {
+				return app.Failf("%w", err)
+			}
+			k, err := bus.LoadKeys(p.dir)
+			if err != nil {
+				return app.Failf("%w", err)
+			}
+			s, err := k.ServerConfig()
+			if err != nil {
+				return app.Failf("%w", err)
+			}
+			fmt.Fprint(p.Stdout, s)
+			return nil
+		},
+	}
+}

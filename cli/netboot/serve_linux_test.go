@@ -1,0 +1,145 @@
+package netboot
+
+import (
+	"context"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"fettle/cli/app"
+	"fettle/internal/httpget"
+	"fettle/internal/means"
+)
+
+// TestMain is the HTTP server too, which serve starts as the program that it is itself.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "netboot" && os.Args[2] == httpVerb {
+		c := httpCmd()
+		c.SetArgs(os.Args[3:])
+		if c.Execute() != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// ownNetwork runs a test of this binary again in a network of its own, with the
+// address 192.0.2.1 on br0.
+func ownNetwork(t *testing.T) bool {
+	t.Helper()
+	means.Root(t)
+	ip, unshare := means.Tool(t, "ip"), means.Tool(t, "unshare")
+	if os.Getenv("FETTLE_TEST_NETNS") != t.Name() {
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := exec.Command(unshare, "-n", self, "-test.run", "^"+t.Name()+"$", "-test.v")
+		c.Env = append(os.Environ(), "FETTLE_TEST_NETNS="+t.Name())
+		if out, err := c.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS") {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return false
+	}
+	for _, argv := range []string{"link set lo up", "link add br0 type bridge", "addr add 192.0.2.1/24 dev br0", "link set br0 up"} {
+		if out, err := exec.Command(ip, strings.Fields(argv)...).CombinedOutput(); err != nil {
+			t.Fatal(argv, err, string(out))
+		}
+	}
+	return true
+}
+
+// servedTree is what an unpacked netboot.tar.gz has at least.
+func servedTree(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	os.Chmod(filepath.Dir(dir), 0o755)
+	for name, text := range map[string]string{"linux": "kernel", "initrd.gz": "initrd", "bootnetx64.efi": "shim", "secret": "x"} {
+		name = filepath.Join(dir, "debian-installer/amd64", name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// serving runs serve until the test is done with it.
+func serving(t *testing.T, tree string) (out, warn *lockedBuffer, stop func() error) {
+	t.Helper()
+	out, warn = new(lockedBuffer), new(lockedBuffer)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	o := serveOptions{tree: tree, link: "br0", probe: 0}
+	if err := o.read(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { ended <- runServe(ctx, &app.App{Program: "fettle", Stdout: out, Stderr: warn}, &o) }()
+	return out, warn, func() error { cancel(); return <-ended }
+}
+
+// TestServeHTTP: clients that boot by HTTP get the same files, from a process without rights.
+func TestServeHTTP(t *testing.T) {
+	means.Tool(t, "dnsmasq")
+	if !ownNetwork(t) {
+		return
+	}
+	tree := servedTree(t)
+	out, warn, stop := serving(t, tree)
+	out.has(t, "serving on br0, 192.0.2.1; clients must reach UDP 67, UDP 69, TCP 80.")
+	out.has(t, "dhcp-boot=tag:http64,http://192.0.2.1/debian-installer/amd64/bootnetx64.efi")
+	get := func(name string) string {
+		res, err := httpget.Get(t.Context(), "http://192.0.2.1"+name, httpget.Options{})
+		if err != nil {
+			t.Fatal(err, warn)
+		}
+		defer res.Body.Close()
+		b, _ := io.ReadAll(res.Body)
+		return string(b) + res.Reason
+	}
+	if got := get("/debian-installer/amd64/linux"); got != "kernelOK" {
+		t.Errorf("the kernel is %q", got)
+	}
+	out.has(t, "was sent the kernel")
+	if got := get("/../../etc/passwd"); got != "Not Found" {
+		t.Errorf("%q", got)
+	}
+	// A link that was put into the served folder leads no further than nobody's rights.
+	if err := os.WriteFile(filepath.Join(tree, "debian-installer/amd64/secret"), []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	os.Chmod(filepath.Join(tree, "debian-installer/amd64/secret"), 0o600)
+	if got := get("/debian-installer/amd64/secret"); got != "Forbidden" {
+		t.Errorf("a file of root's: %q", got)
+	}
+	os.Remove(filepath.Join(tree, "debian-installer/amd64/secret"))
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if c, err := net.DialTimeout("tcp", "192.0.2.1:80", time.Second); err == nil {
+		c.Close()
+		t.Error("something still listens on port 80")
+	}
+	l, err := net.Listen("tcp4", "192.0.2.1:80") // another's web server
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	out, warn, stop = serving(t, tree)
+	warn.has(t, "TCP 80 is taken by another server")
+	out.has(t, "clients must reach UDP 67, UDP 69.")
+	if strings.Contains(out.String(), "HTTPClient") {
+		t.Error("clients are told of an HTTP server that is not there")
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,10 @@
+// Command fettle-agent checks its host now and then, and tells a hub.
+package main
+
+import (
+	"os"
+
+	"fettle/cli/agent"
+)
+
+func main() { os.Exit(agent.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }

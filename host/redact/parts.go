@@ -1,0 +1,92 @@
+package redact
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"net/netip"
+	"regexp"
+	"strings"
+
+	"fettle/internal/lazy"
+)
+
+// partsOf are files that may hold anything, and the lines of them that checks
+// look for. The rest is left out, and lines keep their numbers.
+var partsOf = []struct {
+	file, line func() *regexp.Regexp
+	instead    string // of a line that is left out
+}{
+	{lazy.Regexp(`^/etc/sudoers$`), lazy.Regexp(`^[@#]include(?:dir)?\s`), ""},
+	{lazy.Regexp(`^/etc/postgresql/|^/var/lib/(?:postgresql|pgsql)/`), lazy.Regexp(`(?i)^\s*(?:fsync|full_page_writes)\s*[= \t]`), ""},
+	{lazy.Regexp(`^/var/cache/debconf/`), lazy.Regexp(`^(?:Name|Value): (?:grub-pc/install_devices$|/dev/)`), "Redacted: yes"},
+	{lazy.Regexp(`^/etc/(?:cron|profile\.d/|init\.d/)`), lazy.Regexp(`^[^#]*(?:keyserver|recv-key|checkarray|raid-check)`), ""},
+}
+
+// keptLines redacts the lines of a file that checks look for.
+func (r *Redactor) keptLines(name, s string) string {
+	var b strings.Builder
+	for line := range strings.Lines(s) {
+		body := strings.TrimSuffix(line, "\n")
+		for _, p := range partsOf {
+			switch {
+			case !p.file().MatchString(name):
+			case p.line().MatchString(body):
+				b.WriteString(r.Text(Secrets(body)))
+			case strings.TrimSpace(body) != "":
+				b.WriteString(p.instead)
+			}
+		}
+		b.WriteString(line[len(body):])
+	}
+	return b.String()
+}
+
+// routes redacts /proc/net/route, whose addresses are words of memory in
+// hexadecimal (net/ipv4/fib_trie.c, fib_route_seq_show).
+func (r *Redactor) routes(s string) string {
+	var b strings.Builder
+	for line := range strings.Lines(s) {
+		f := strings.Split(strings.TrimRight(line, " \n"), "\t")
+		for i := range f {
+			if a, ok := wordAddr(f[i]); ok && (i == 1 || i == 2) {
+				raw := r.Addr(a).As4()
+				f[i] = strings.ToUpper(hex.EncodeToString([]byte{raw[3], raw[2], raw[1], raw[0]}))
+			} else if i == 0 {
+				f[i] = r.Text(f[i])
+			}
+		}
+		b.WriteString(strings.Join(f, "\t") + "\n")
+	}
+	return b.String()
+}
+
+// wordAddr is the address of a little-endian word.
+func wordAddr(s string) (netip.Addr, bool) {
+	raw, err := hex.DecodeString(s)
+	if err != nil || len(raw) != 4 {
+		return netip.Addr{}, false
+	}
+	return netip.AddrFrom4([4]byte{raw[3], raw[2], raw[1], raw[0]}), true
+}
+
+// anonymousTable leaves out who made a table of ACPI (ACPI 6.5, table 5.4:
+// OEMID to creator revision), and makes its checksum right again if it was.
+func anonymousTable(b []byte) []byte {
+	const checksum, maker, body = 9, 10, 36
+	if len(b) < body || int(binary.LittleEndian.Uint32(b[4:])) != len(b) {
+		return b[:min(len(b), maker)]
+	}
+	b = bytes.Clone(b)
+	before := sum(b)
+	clear(b[maker:body])
+	b[checksum] += before - sum(b)
+	return b
+}
+
+func sum(b []byte) (n byte) {
+	for _, c := range b {
+		n += c
+	}
+	return n
+}

@@ -1,0 +1,146 @@
+package hub_test
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"fettle/hub"
+	"fettle/hub/store"
+)
+
+// TestBackup: a backup of a hub that serves makes a hub in an empty folder, to
+// which the agents go on sending: also one that joined after the backup. What
+// waits for the hub then is taken, where it begins with a whole report.
+func TestBackup(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	known, db := w.open()
+	invite := w.invited(known, db, hub.Inviting{Group: "web", Uses: 2})
+	stays, ended := w.join("web1", invite), w.join("web2", invite)
+	for _, h := range []*host{stays, ended} {
+		h.run(300 * time.Millisecond)
+		w.until("the hub has checks", func() bool { return w.latest(db, h) >= 2 })
+	}
+	file := filepath.Join(w.dir, "backup")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := hub.Backup(t.Context(), w.hubDir(), known, file); err != nil {
+		t.Fatal(err)
+	}
+	if st, err := os.Stat(file); err != nil || st.Mode().Perm() != 0o600 {
+		t.Errorf("the backup: %v, %v", st.Mode(), err)
+	}
+	had := w.latest(db, stays)
+	late := w.join("web3", w.invited(known, db, hub.Inviting{}))
+	late.run(300 * time.Millisecond)
+	w.until("the hub has what the backup does not", func() bool { return w.latest(db, stays) > had+2 && w.latest(db, late) > 2 })
+	w.stop(syscall.SIGKILL)
+
+	ended.end()
+	from := ended.checks() + 1
+	ended.run(300 * time.Millisecond)
+	w.until("checks wait", func() bool { return ended.checks() >= from+3 })
+	w.restore(file)
+	w.endLease()
+	w.start()
+	_, db = w.open()
+	for _, h := range []*host{stays, ended, late} {
+		now := h.checks()
+		w.until(h.agent+" is heard again", func() bool { return w.latest(db, h) > now })
+		row, err := db.HostByAgent(t.Context(), h.agent)
+		if err != nil || row.Name != filepath.Base(h.dir) || row.Counts.Notice != 1 {
+			t.Errorf("%+v, %v", row, err)
+		}
+	}
+	w.inOrder(db, ended, from)
+}
+
+// latest is the last check that the hub has of a host.
+func (w *world) latest(db *store.DB, h *host) (n int) {
+	row, err := db.HostByAgent(w.Context(), h.agent)
+	if err != nil {
+		return 0
+	}
+	if f, err := db.Findings(w.Context(), row.ID); err == nil && len(f) > 0 {
+		_, _ = fmt.Sscanf(f[0].Subject, "run-%d", &n)
+	}
+	return n
+}
+
+// restore makes the hub's folder anew, where none was before, and only there.
+func (w *world) restore(file string) {
+	w.Helper()
+	if err := hub.Restore(w.hubDir(), file); err == nil || !strings.Contains(err.Error(), "has a hub already") {
+		w.Errorf("restored over a hub: %v", err)
+	}
+	if err := os.Rename(w.hubDir(), w.hubDir()+"-lost"); err != nil {
+		w.Fatal(err)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		w.Fatal(err)
+	}
+	for name, bad := range map[string][]byte{"none": []byte("no backup"), "empty": nil, "cut": b[:len(b)/2]} {
+		bent := filepath.Join(w.dir, name)
+		if err := os.WriteFile(bent, bad, 0o600); err != nil {
+			w.Fatal(err)
+		}
+		if err := hub.Restore(filepath.Join(w.dir, "from-"+name), bent); err == nil || !strings.Contains(err.Error(), bent) {
+			w.Errorf("restored from a file that is %s: %v", name, err)
+		}
+		if _, err := hub.ReadKnown(filepath.Join(w.dir, "from-"+name)); err == nil {
+			w.Errorf("a hub was made of a file that is %s", name)
+		}
+	}
+	if err := hub.Restore(w.hubDir(), file); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// endLease takes the restored hub's database from the hub that was killed: waiting
+// for the end of its lease would be 15 s.
+func (w *world) endLease() {
+	w.Helper()
+	raw, err := sql.Open("sqlite", "file:"+filepath.Join(w.hubDir(), hub.DatabaseFile))
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer raw.Close()
+	if _, err := raw.Exec("DELETE FROM leases"); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// inOrder wants each check of a host from one on to have come once.
+func (w *world) inOrder(db *store.DB, h *host, from int) {
+	w.Helper()
+	row, err := db.HostByAgent(w.Context(), h.agent)
+	if err != nil {
+		w.Fatal(err)
+	}
+	es, err := db.HostEvents(w.Context(), row.ID, 0, 1000)
+	if err != nil {
+		w.Fatal(err)
+	}
+	var got, want []string
+	for _, e := range es {
+		n := 0
+		if _, err := fmt.Sscanf(e.Subject, "run-%d", &n); err == nil && n >= from && e.Kind == store.New {
+			got = append(got, e.Subject)
+		}
+	}
+	for n := from + len(got) - 1; n >= from; n-- {
+		want = append(want, fmt.Sprintf("run-%d", n))
+	}
+	if len(got) < 4 || !slices.Equal(got, want) {
+		w.Errorf("%v, not %v", got, want)
+	}
+}

@@ -1,0 +1,55 @@
+package store
+
+import (
+	"errors"
+	"time"
+)
+
+// ErrNone: there is no such row.
+var ErrNone = errors.New("not in the hub's database")
+
+// Role is what a user may do.
+type Role string
+
+const (
+	Reader   Role = "reader"   // sees everything, changes nothing
+	Operator Role = "operator" // may also accept findings and ask for runs
+)
+
+// ParseRole reads a role's name.
+func ParseRole(s string) (Role, bool) {
+	r := Role(s)
+	return r, r == Reader || r == Operator
+}
+
+// User is somebody with a password of the hub's own.
+type User struct {
+	Name     string
+	Role     Role
+	Password string // argon2id, in PHC's string form
+	Created  time.Time
+}
+
+// Session is somebody logged in, or a token of the API. The secret itself is
+// nowhere in the database.
+type Session struct {
+	Hash    string // SHA-256 of the secret, in hexadecimal
+	User    string
+	Role    Role
+	How     string // "password", "oidc", "token"
+	Created time.Time
+	Seen    time.Time // of tokens and sessions: last used, to the minute
+	Expires time.Time
+	Note    string // of tokens: what it is for
+}
+
+// Audit is one act of a user.
+type Audit struct {
+	ID      int64     `json:"id"`
+	At      time.Time `json:"at"`
+	Who     string    `json:"who"`
+	From    string    `json:"from"` // the address
+	What    string    `json:"what"` // "log in", "log-in refused", "accept", "ask"
+	On      string    `json:"on,omitempty"`
+	Details string    `json:"details,omitempty"`
+}

@@ -1,0 +1,88 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"time"
+)
+
+// Agree compares the sums with what they are the sums of.
+func (db *DB) Agree(ctx context.Context) error {
+	cells, totals, hosts := map[cellKey]*sums{}, map[string]*sums{}, map[int64]*sums{}
+	groups := map[int64]string{}
+	rows, err := db.query(ctx, "SELECT id, grp, retired FROM hosts")
+	if err != nil {
+		return err
+	}
+	for rows.Next() {
+		var id, retired int64
+		var g string
+		if err := rows.Scan(&id, &g, &retired); err != nil {
+			return err
+		}
+		groups[id] = g
+		if retired == 0 {
+			at(totals, g).hosts++
+		}
+	}
+	b := &batch{}
+	return db.within(ctx, func(t *tx) error {
+		b.tx = t
+		for id, g := range groups {
+			fs, err := b.findings(ctx, id)
+			if err != nil {
+				return err
+			}
+			s := sumOf(fs)
+			hosts[id] = &s
+			at(totals, g).add(s, 1)
+			for name, f := range worst(fs) {
+				*at(cells, cellKey{name, g}).of(f)++
+			}
+			var h sums
+			if err := t.scan(ctx, "SELECT critical, warning, notice, unknown, accepted FROM hosts WHERE id = ?", []any{id}, &h.critical, &h.warning, &h.notice, &h.unknown, &h.accepted); err != nil {
+				return err
+			}
+			if h != s {
+				return fmt.Errorf("host %d: %+v, its findings %+v", id, h, s)
+			}
+		}
+		if err := same(ctx, t, "SELECT grp, '', hosts, critical, warning, notice, unknown, accepted FROM totals", func(a, _ string) *sums { return at(totals, a) }, len(totals)); err != nil {
+			return err
+		}
+		return same(ctx, t, "SELECT trap, grp, 0, critical, warning, notice, unknown, accepted FROM cells", func(a, b string) *sums { return at(cells, cellKey{a, b}) }, len(cells))
+	})
+}
+
+func same(ctx context.Context, t *tx, q string, want func(a, b string) *sums, least int) error {
+	rows, err := t.QueryContext(ctx, q)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	n := 0
+	for rows.Next() {
+		var a, b string
+		var s sums
+		if err := rows.Scan(&a, &b, &s.hosts, &s.critical, &s.warning, &s.notice, &s.unknown, &s.accepted); err != nil {
+			return err
+		}
+		n++
+		if w := want(a, b); s != *w {
+			return fmt.Errorf("%s %s: sums %+v, findings %+v", a, b, s, *w)
+		}
+	}
+	if n < least {
+		return fmt.Errorf("%d rows of sums, want %d", n, least)
+	}
+	return rows.Err()
+}
+
+// MigrateTo brings a database to an older version, for tests of the way from it.
+func (db *DB) MigrateTo(ctx context.Context, from fs.FS, last int) error {
+	return db.migrateTo(ctx, from, last)
+}
+
+// SetNow gives the database another clock.
+func (db *DB) SetNow(now func() time.Time) { db.now = now }

@@ -1,0 +1,174 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Token admits hosts: to a group, once or some times, until it expires. The
+// secret itself is nowhere in the database.
+type Token struct {
+	Hash    string // SHA-256 of the secret, in hexadecimal
+	Created time.Time
+	Expires time.Time
+	Uses    int
+	Group   string
+	Labels  map[string]string
+	Agent   string // the host whose place is taken, after it was installed anew; empty: a new one
+	Note    string
+}
+
+// AddToken keeps a token.
+func (db *DB) AddToken(ctx context.Context, t Token) error {
+	labels, err := labelText(t.Labels)
+	if err != nil {
+		return err
+	}
+	_, err = db.exec(ctx, "INSERT INTO tokens (hash, created, expires, uses, grp, labels, host, note) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+		t.Hash, millis(t.Created), millis(t.Expires), t.Uses, t.Group, labels, t.Agent, t.Note)
+	return err
+}
+
+func labelText(m map[string]string) (string, error) {
+	if m == nil {
+		return "{}", nil
+	}
+	b, err := json.Marshal(m)
+	return string(b), err
+}
+
+// Joining is an agent that joins.
+type Joining struct {
+	Agent   string // its name, drawn by the hub, if it is none that is known
+	Host    string // what the host calls itself
+	Key     string // the public NKey with which it will log in
+	How     string // "token", "ssh"
+	HostKey string // the fingerprint of its ssh host key, if it joins by that
+	Group   string // by an ssh host key
+}
+
+// ErrToken: a token does not admit.
+var ErrToken = errors.New("the token is not valid: it was used up, it expired, or there never was such")
+
+// JoinByToken admits an agent whose token has this hash, and returns its name.
+func (db *DB) JoinByToken(ctx context.Context, hash string, j Joining) (string, error) {
+	agent := j.Agent
+	err := db.within(ctx, func(t *tx) error {
+		var taken, labels string
+		now := db.now().UnixMilli()
+		if err := t.scan(ctx, "UPDATE tokens SET uses = uses - 1 WHERE hash = ? AND uses > 0 AND expires > ? RETURNING grp, labels, host", []any{hash, now}, &j.Group, &labels, &taken); errors.Is(err, ErrNone) {
+			return ErrToken
+		} else if err != nil {
+			return err
+		}
+		if taken != "" {
+			agent = taken
+			return t.replaceKey(ctx, taken, j, now)
+		}
+		return t.addHost(ctx, j, labels, now)
+	})
+	return agent, err
+}
+
+// JoinByHostKey admits an agent that has proven to hold an ssh host key, and
+// returns its name: that of before, where the key joined before.
+func (db *DB) JoinByHostKey(ctx context.Context, j Joining) (string, error) {
+	agent := j.Agent
+	err := db.within(ctx, func(t *tx) error {
+		now := db.now().UnixMilli()
+		var had string
+		err := t.scan(ctx, "SELECT agent FROM hostkeys WHERE fingerprint = ?", []any{j.HostKey}, &had)
+		switch {
+		case err == nil:
+			agent = had
+			return t.replaceKey(ctx, had, j, now)
+		case !errors.Is(err, ErrNone):
+			return err
+		}
+		if _, err := t.exec(ctx, "INSERT INTO hostkeys (fingerprint, agent) VALUES (?, ?)", j.HostKey, j.Agent); err != nil {
+			return err
+		}
+		return t.addHost(ctx, j, "{}", now)
+	})
+	return agent, err
+}
+
+func (t *tx) addHost(ctx context.Context, j Joining, labels string, now int64) error {
+	if _, err := t.exec(ctx, "INSERT INTO hosts (agent, nkey, name, grp, labels, joined, last_seen) VALUES (?, ?, ?, ?, ?, ?, ?)", j.Agent, j.Key, j.Host, j.Group, labels, now, now); err != nil {
+		return err
+	}
+	if err := addTotals(ctx, t, j.Group, sums{hosts: 1}); err != nil {
+		return err
+	}
+	return t.addKey(ctx, j.Agent, j, now)
+}
+
+func (t *tx) addKey(ctx context.Context, agent string, j Joining, now int64) error {
+	_, err := t.exec(ctx, "INSERT INTO agents (nkey, agent, how, joined) VALUES (?, ?, ?, ?)", j.Key, agent, j.How, now)
+	return err
+}
+
+// replaceKey gives a host's place to one that was installed anew: what the old
+// installation logged in with is revoked.
+func (t *tx) replaceKey(ctx context.Context, agent string, j Joining, now int64) error {
+	var group string
+	var retired int64
+	if err := t.scan(ctx, "SELECT grp, retired FROM hosts WHERE agent = ?", []any{agent}, &group, &retired); err != nil {
+		return fmt.Errorf("host %s: %w", agent, err)
+	}
+	if retired != 0 {
+		if err := addTotals(ctx, t, group, sums{hosts: 1}); err != nil {
+			return err
+		}
+	}
+	if _, err := t.exec(ctx, "UPDATE hosts SET name = ?, nkey = ?, retired = 0, twin = 0 WHERE agent = ?", j.Host, j.Key, agent); err != nil {
+		return err
+	}
+	if _, err := t.exec(ctx, "UPDATE agents SET revoked = ? WHERE agent = ? AND revoked = 0", now, agent); err != nil {
+		return err
+	}
+	return t.addKey(ctx, agent, j, now)
+}
+
+// Revoked lists the keys that were revoked.
+func (db *DB) Revoked(ctx context.Context) ([]string, error) {
+	rows, err := db.query(ctx, "SELECT nkey FROM agents WHERE revoked > 0")
+	if err != nil {
+		return nil, err
+	}
+	return all(rows, func(r scanner) (k string, err error) { return k, r.Scan(&k) })
+}
+
+// Retire takes a host out: its key is revoked, its findings go, its history
+// stays.
+func (db *DB) Retire(ctx context.Context, host int64) error {
+	return db.within(ctx, func(t *tx) error {
+		b := &batch{tx: t, tally: newTally()}
+		now := db.now().UnixMilli()
+		var agent string
+		h := hostRow{id: host}
+		if err := t.scan(ctx, "UPDATE hosts SET retired = ?, digest = '', critical = 0, warning = 0, notice = 0, unknown = 0, accepted = 0 WHERE id = ? AND retired = 0 RETURNING agent, grp", []any{now, host}, &agent, &h.group); err != nil {
+			return err
+		}
+		rows, err := b.findings(ctx, host)
+		if err != nil {
+			return err
+		}
+		before := sumOf(rows)
+		before.hosts = 1
+		b.tally.host(h.group, before, sums{})
+		b.tally.cells(h.group, worst(rows), nil)
+		for _, q := range []string{"DELETE FROM findings WHERE host = ?", "DELETE FROM states WHERE host = ?"} {
+			if _, err := t.exec(ctx, q, host); err != nil {
+				return err
+			}
+		}
+		if _, err := t.exec(ctx, "UPDATE agents SET revoked = ? WHERE agent = ? AND revoked = 0", now, agent); err != nil {
+			return err
+		}
+		return b.tally.flush(ctx, t)
+	})
+}

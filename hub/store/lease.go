@@ -1,0 +1,47 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// Lease takes or renews a lease for a holder: of many hubs, one takes messages
+// in. It tells whether the holder has it.
+func (db *DB) Lease(ctx context.Context, name, holder string, span time.Duration) (bool, error) {
+	now := db.now().UnixMilli()
+	n, err := db.exec(ctx, `INSERT INTO leases (name, holder, until) VALUES (?, ?, ?)
+		ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until WHERE leases.holder = excluded.holder OR leases.until < ?`,
+		name, holder, now+span.Milliseconds(), now)
+	return n > 0, err
+}
+
+// Release gives a lease back.
+func (db *DB) Release(ctx context.Context, name, holder string) error {
+	_, err := db.exec(ctx, "DELETE FROM leases WHERE name = ? AND holder = ?", name, holder)
+	return err
+}
+
+// Prune deletes changes, and what is only kept beside them, from before a time.
+// It deletes a bounded number, and tells whether there may be more.
+func (db *DB) Prune(ctx context.Context, before time.Time) (more bool, err error) {
+	const atOnce = 5000
+	ms := millis(before)
+	for _, q := range []struct {
+		sql  string
+		args []any
+	}{
+		{"DELETE FROM changes WHERE id IN (SELECT id FROM changes WHERE at < ? ORDER BY at LIMIT ?)", []any{ms, atOnce}},
+		{"DELETE FROM past WHERE ended < ?", []any{ms}},
+		{"DELETE FROM instances WHERE ended < ?", []any{ms}},
+		{"DELETE FROM tokens WHERE expires < ?", []any{ms}},
+		{"DELETE FROM daily WHERE day < ?", []any{ms / dayMillis}},
+		{"DELETE FROM trap_daily WHERE day < ?", []any{ms / dayMillis}},
+	} {
+		n, err := db.exec(ctx, q.sql, q.args...)
+		if err != nil {
+			return false, err
+		}
+		more = more || n >= atOnce
+	}
+	return more, nil
+}

@@ -1,0 +1,104 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// User is a user of the hub's own.
+func (db *DB) User(ctx context.Context, name string) (User, error) {
+	u := User{Name: name}
+	var created int64
+	err := none(db.row(ctx, "SELECT role, password, created FROM users WHERE name = ?", name).Scan(&u.Role, &u.Password, &created))
+	u.Created = moment(created)
+	return u, err
+}
+
+// Users lists them by name.
+func (db *DB) Users(ctx context.Context) ([]User, error) {
+	rows, err := db.query(ctx, "SELECT name, role, password, created FROM users ORDER BY name")
+	return read(rows, err, func(row scanner) (u User, err error) {
+		var created int64
+		err = row.Scan(&u.Name, &u.Role, &u.Password, &created)
+		u.Created = moment(created)
+		return u, err
+	})
+}
+
+// PutUser adds a user or changes one, whose sessions and tokens then end.
+func (db *DB) PutUser(ctx context.Context, u User) error {
+	return db.within(ctx, func(t *tx) error {
+		if err := t.endSessions(ctx, u.Name); err != nil {
+			return err
+		}
+		_, err := t.exec(ctx, `INSERT INTO users (name, role, password, created) VALUES (?, ?, ?, ?)
+			ON CONFLICT (name) DO UPDATE SET role = excluded.role, password = excluded.password`, u.Name, string(u.Role), u.Password, millis(u.Created))
+		return err
+	})
+}
+
+// DropUser removes a user, whose sessions and tokens end.
+func (db *DB) DropUser(ctx context.Context, name string) error {
+	return db.within(ctx, func(t *tx) error {
+		if err := t.endSessions(ctx, name); err != nil {
+			return err
+		}
+		n, err := t.exec(ctx, "DELETE FROM users WHERE name = ?", name)
+		if err == nil && n == 0 {
+			return ErrNone
+		}
+		return err
+	})
+}
+
+// endSessions spares those of people of the same name whom somebody else vouches for.
+func (t *tx) endSessions(ctx context.Context, name string) error {
+	_, err := t.exec(ctx, "DELETE FROM sessions WHERE name = ? AND how <> 'oidc'", name)
+	return err
+}
+
+// Session is a session or a token by the hash of its secret.
+func (db *DB) Session(ctx context.Context, hash string) (Session, error) {
+	row := db.row(ctx, "SELECT "+sessionColumns+" FROM sessions WHERE hash = ?", hash)
+	s, err := sessionFrom(row)
+	return s, none(err)
+}
+
+const sessionColumns = "hash, name, role, how, created, seen, expires, note"
+
+func sessionFrom(row scanner) (s Session, err error) {
+	var created, seen, expires int64
+	err = row.Scan(&s.Hash, &s.User, &s.Role, &s.How, &created, &seen, &expires, &s.Note)
+	s.Created, s.Seen, s.Expires = moment(created), moment(seen), moment(expires)
+	return s, err
+}
+
+// PutSession keeps a new session or token, and drops those that have ended.
+func (db *DB) PutSession(ctx context.Context, s Session) error {
+	return db.within(ctx, func(t *tx) error {
+		if _, err := t.exec(ctx, "DELETE FROM sessions WHERE expires < ?", millis(db.now())); err != nil {
+			return err
+		}
+		_, err := t.exec(ctx, "INSERT INTO sessions ("+sessionColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+			s.Hash, s.User, string(s.Role), s.How, millis(s.Created), millis(s.Seen), millis(s.Expires), s.Note)
+		return err
+	})
+}
+
+// TouchSession notes that a session was used.
+func (db *DB) TouchSession(ctx context.Context, hash string, seen time.Time) error {
+	_, err := db.exec(ctx, "UPDATE sessions SET seen = ? WHERE hash = ?", millis(seen), hash)
+	return err
+}
+
+// DropSession ends a session or a token.
+func (db *DB) DropSession(ctx context.Context, hash string) error {
+	_, err := db.exec(ctx, "DELETE FROM sessions WHERE hash = ?", hash)
+	return err
+}
+
+// Tokens lists the tokens of the API.
+func (db *DB) Tokens(ctx context.Context) ([]Session, error) {
+	rows, err := db.query(ctx, "SELECT "+sessionColumns+" FROM sessions WHERE how = 'token' ORDER BY name, created")
+	return read(rows, err, sessionFrom)
+}

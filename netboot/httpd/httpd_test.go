@@ -1,0 +1,175 @@
+package httpd
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"fettle/internal/means"
+)
+
+// serve serves a folder with some files, until the test ends.
+func serve(t *testing.T) (address string, told func() string) {
+	t.Helper()
+	dir := t.TempDir()
+	big := bytes.Repeat([]byte("0123456789"), 100_000)
+	for name, text := range map[string][]byte{"root/linux": big, "root/a b/c": []byte("hello"), "root/empty": nil, "secret": []byte("secret")} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var mu sync.Mutex
+	var said []string
+	s := &Server{Root: filepath.Join(dir, "root"), Sent: func(client, name, trouble string) {
+		mu.Lock()
+		defer mu.Unlock()
+		said = append(said, strings.TrimSpace(client+" "+name+" "+trouble))
+	}}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, l) }()
+	t.Cleanup(func() {
+		cancel()
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Error("the server does not end")
+		}
+	})
+	return l.Addr().String(), func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return strings.Join(said, "\n")
+	}
+}
+
+// TestAgainstNetHTTP: the standard library's client asks.
+func TestAgainstNetHTTP(t *testing.T) {
+	address, told := serve(t)
+	c := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{}}
+	defer c.CloseIdleConnections()
+	for _, tt := range []struct {
+		method, path, span string
+		status, length     int
+		begins             string
+	}{
+		{"GET", "/linux", "", 200, 1_000_000, "0123"},
+		{"HEAD", "/linux", "", 200, 0, ""},
+		{"GET", "/linux", "bytes=999990-", 206, 10, "0123"},
+		{"GET", "/linux", "bytes=5-6", 206, 2, "56"},
+		{"GET", "/linux", "bytes=-3", 206, 3, "789"},
+		{"GET", "/linux", "bytes=5-99999999", 206, 999_995, "5678"},
+		{"GET", "/linux", "bytes=1000000-", 416, 0, ""},
+		{"GET", "/linux", "bytes=-0", 416, 0, ""},
+		{"GET", "/linux", "bytes=7-5", 200, 1_000_000, "0123"},
+		{"GET", "/linux", "bytes=0-1,4-5", 200, 1_000_000, "0123"},
+		{"GET", "/linux?x=y", "", 200, 1_000_000, "0123"},
+		{"GET", "/a%20b/c", "", 200, 5, "hello"},
+		{"GET", "/a%20b/../empty", "", 200, 0, ""},
+		{"GET", "/empty", "bytes=0-", 416, 0, ""},
+		{"GET", "/../secret", "", 404, 0, ""},
+		{"GET", "/%2e%2e/secret", "", 404, 0, ""},
+		{"GET", "/a%20b", "", 404, 0, ""},
+		{"GET", "/", "", 404, 0, ""},
+		{"POST", "/linux", "", 501, 0, ""},
+	} {
+		q, err := http.NewRequest(tt.method, "http://"+address+tt.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tt.span != "" {
+			q.Header.Set("Range", tt.span)
+		}
+		res, err := c.Do(q)
+		if err != nil {
+			t.Errorf("%+v: %v", tt, err)
+			continue
+		}
+		b, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if err != nil || res.StatusCode != tt.status || len(b) != tt.length || !strings.HasPrefix(string(b), tt.begins) {
+			t.Errorf("%+v: status %d, %d bytes, %v", tt, res.StatusCode, len(b), err)
+		}
+	}
+	for _, want := range []string{"127.0.0.1 /linux\n", "127.0.0.1 /secret 404 Not Found\n", "127.0.0.1 /a b/c\n"} {
+		if !strings.Contains(told(), want) {
+			t.Errorf("not told: %q of\n%s", want, told())
+		}
+	}
+	if strings.Contains(told(), "/linux 4") || strings.Count(told(), "/linux\n") != 7 {
+		t.Errorf("told:\n%s", told()) // parts that end before the file does, and HEAD, are not told
+	}
+}
+
+// TestRefuses: what is no request is answered once, and the connection ends.
+func TestRefuses(t *testing.T) {
+	address, _ := serve(t)
+	for in, want := range map[string]string{
+		"hello\r\n\r\n":                                                               "400",
+		"GET linux HTTP/1.1\r\n\r\n":                                                  "400",
+		"GET /linux HTTP/2.0\r\n\r\n":                                                 "400",
+		"GET /linux HTTP/1.1\r\nx\r\n\r\n":                                            "400",
+		"GET /empty HTTP/1.1\r\nContent-Length: 5\r\n\r\nGET /":                       "400",
+		"GET /empty HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n":                   "400",
+		"GET /" + strings.Repeat("x", 9000) + " HTTP/1.1\r\n\r\n":                     "431",
+		"GET /empty HTTP/1.1\r\n" + strings.Repeat("a: b\r\n", 100) + "\r\n":          "431",
+		"GET /empty HTTP/1.0\r\n\r\n":                                                 "200",
+		"GET /empty HTTP/1.1\r\n\r\nGET /empty HTTP/1.1\r\nConnection: close\r\n\r\n": "200",
+	} {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.SetDeadline(time.Now().Add(10 * time.Second))
+		fmt.Fprint(conn, in)
+		b, err := io.ReadAll(conn)
+		conn.Close()
+		if !strings.HasPrefix(string(b), "HTTP/1.1 "+want) {
+			t.Errorf("%.40q: %.40q, %v", in, b, err)
+		}
+		if n := strings.Count(in, "HTTP/1.1\r\n") - strings.Count(in, "x\r\n"); want == "200" && strings.Count(string(b), "HTTP/1.1 200") != max(n, 1) {
+			t.Errorf("%.40q: %q", in, b)
+		}
+	}
+}
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
+
+func FuzzRequest(f *testing.F) {
+	f.Add([]byte("GET /debian-installer/amd64/linux HTTP/1.1\r\nHost: 192.0.2.1\r\nRange: bytes=5-9\r\nConnection: close\r\n\r\n"))
+	f.Add([]byte("HEAD http://192.0.2.1/%2e%2e/x?y HTTP/1.0\r\nRange: bytes=-5\r\n\r\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		q, err := readRequest(bufio.NewReaderSize(bytes.NewReader(b), maxLine))
+		if err != nil {
+			return
+		}
+		if !strings.HasPrefix(q.path, "/") || strings.Contains(q.path+"/", "/../") {
+			t.Errorf("%q", q.path)
+		}
+		for _, size := range []int64{0, 1, 7, 1 << 40} {
+			if from, to, _ := q.bytes(size); from < 0 || to > size || from < size && to < from {
+				t.Errorf("%+v of %d: %d to %d", q, size, from, to)
+			}
+		}
+	})
+}

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package httpd
+
+const nonblock = 0

@@ -1,0 +1,88 @@
+package report
+
+import (
+	"encoding/csv"
+	"io"
+	"strings"
+	"time"
+
+	"fettle/internal/ui"
+	"fettle/trap"
+)
+
+// csvTable writes a row for each finding and each unknown, for spreadsheets.
+type csvTable struct {
+	collected
+	w io.Writer
+}
+
+func newCSV(w io.Writer, _ Options) Writer { return &csvTable{w: w} }
+
+func (c *csvTable) End(time.Duration) error {
+	if err := CSVHeader(c.w); err != nil {
+		return err
+	}
+	return CSVRows(c.w, c.meta.Host, c.results)
+}
+
+// CSVHeader writes the names of the columns.
+func CSVHeader(w io.Writer) error {
+	return csvLine(w, "host", "trap", "subject", "status", "severity", "state", "since", "summary", "command")
+}
+
+// CSVRows writes the rows of a host, the worst first.
+func CSVRows(w io.Writer, host string, results []trap.Result) error {
+	var err error
+	row := func(cells ...string) {
+		if err == nil {
+			err = csvLine(w, cells...)
+		}
+	}
+	for _, r := range worstFirst(results) {
+		for i := range r.Outcomes {
+			o := &r.Outcomes[i]
+			switch {
+			case o.Status == trap.Found:
+				since := ""
+				if !o.Since.IsZero() {
+					since = o.Since.UTC().Format(time.RFC3339)
+				}
+				row(host, o.Trap, o.Subject, string(o.Status), severityName(o.Severity), findingState(o), since, o.Summary, Command(o))
+			case isUnknown(o):
+				row(host, o.Trap, o.Subject, string(trap.Unknown), "", "", "", o.Reason, "")
+			}
+		}
+		for _, was := range r.Resolved {
+			since := ""
+			if !was.Since.IsZero() {
+				since = was.Since.UTC().Format(time.RFC3339)
+			}
+			row(host, r.Trap, was.Subject, "resolved", "", "", since, was.Said, "")
+		}
+	}
+	return err
+}
+
+// CSVFailed writes the row of a host that gave no report.
+func CSVFailed(w io.Writer, host, why string) error {
+	return csvLine(w, host, "", "", "failed", "", "", "", why, "")
+}
+
+// csvLine writes a row. What a host says of itself could begin
+// with a sign that makes a spreadsheet take it for a formula: an apostrophe in
+// front makes it text there.
+func csvLine(w io.Writer, cells ...string) error {
+	for i, c := range cells {
+		c = ui.Visible(c)
+		if c != "" && strings.ContainsRune("=+-@", rune(c[0])) {
+			c = "'" + c
+		}
+		cells[i] = c
+	}
+	enc := csv.NewWriter(w)
+	if err := enc.Write(cells); err != nil {
+		return err
+	}
+	enc.Flush()
+	return enc.Error()
+}

@@ -1,0 +1,18 @@
+package proof
+
+import (
+	"bytes"
+
+	"fettle/lab/sabotage"
+	"fettle/remedy/step"
+)
+
+// Sabotages are plans that must be noticed.
+var Sabotages = []sabotage.Sabotage{
+	{Name: "another-port", Scenario: "bios", Spoil: sabotage.Replaced(func(f step.File) ([]step.Step, bool) {
+		for from, to := range map[string]string{"ttyS1": "ttyS0", "serial 1 ": "serial 0 ", "--unit=1": "--unit=0"} {
+			f.Content = bytes.ReplaceAll(f.Content, []byte(from), []byte(to)) // the check is content: all agree
+		}
+		return []step.Step{f}, true
+	})},
+}
