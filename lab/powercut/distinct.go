@@ -40,7 +40,7 @@ func Distinct(l *Log, cuts []Cut) ([]Cut, error) {
 	}
 	var out []Cut
 	for i, c := range cuts {
-		if last[states[i]] == i {
+		if last[states[i]] == i || c.Class == classSaid {
 			out = append(out, c)
 		}
 	}
