@@ -143,7 +143,7 @@ func TestDistinct(t *testing.T) {
 		{Prefix: 3, Some: []Piece{{3, 1}, {0, 1}}},
 		{Prefix: 4},
 		{Prefix: 5, Class: classSaid}, // the same bytes; but something was said
-		{Prefix: 6}, // the same
+		{Prefix: 6},                   // the same
 	}
 	got, err := Distinct(l, cuts)
 	if err != nil {
