@@ -1,10 +1,8 @@
 package fix
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -24,8 +22,6 @@ const (
 	// applyLimit is how long a host may take to be mended; cutting off a change
 	// helps nobody.
 	applyLimit = 15 * time.Minute
-	// documentLimit bounds what a host may say, in bytes.
-	documentLimit = 16 << 20
 	// confirmEvery and confirmSpare: a new connection is tried that often, until
 	// so long before the host takes the change back.
 	confirmEvery = 5 * time.Second
@@ -40,13 +36,6 @@ type fleetFix struct {
 	fleet *fleet.Fleet // that looks
 	apply *fleet.Fleet // that changes: with more time
 	mu    sync.Mutex   // of what is printed
-}
-
-// fate is what became of one host.
-type fate struct {
-	host string
-	doc  *document // what it said; nil: nothing
-	err  error
 }
 
 // fixFleet plans on all hosts, shows the plans, asks once, and applies them in
@@ -141,38 +130,6 @@ func (f *fleetFix) ask(ctx context.Context, on *fleet.Fleet, hosts []string, mor
 	return out
 }
 
-// parseDocument finds the outcome in what a host says: login shells may print
-// something before it.
-func parseDocument(host string, b []byte, exit int, errs string) (*document, error) {
-	for at := 0; ; {
-		i := bytes.IndexByte(b[at:], '{')
-		if i < 0 {
-			break
-		}
-		at += i
-		var d document
-		if json.NewDecoder(bytes.NewReader(b[at:])).Decode(&d) == nil && d.Format == "fettle-fix" {
-			if d.Schema != 1 {
-				return nil, &fleet.Error{Host: host, Reached: true, Why: fmt.Sprintf("fettle there says what it did in version %d; this fettle reads 1", d.Schema)}
-			}
-			return &d, nil
-		}
-		at++
-	}
-	return nil, &fleet.Error{Host: host, Reached: true, Why: fmt.Sprintf("fettle did not say there what it did (exit status %d): %s", exit, strings.TrimSpace(errs))}
-}
-
-// bounded keeps what one host says, up to documentLimit.
-type bounded struct{ b []byte }
-
-func (b *bounded) Write(p []byte) (int, error) {
-	if len(b.b)+len(p) > documentLimit {
-		return 0, errors.New("it says more than fix ever does")
-	}
-	b.b = append(b.b, p...)
-	return len(p), nil
-}
-
 // show prints the plans, hosts with the same plan together, and what else there
 // is to say; it returns the hosts that have a plan.
 func (f *fleetFix) show(fates []*fate) ([]*fate, error) {
@@ -221,31 +178,6 @@ func paragraph(text string, w int) string {
 		return strings.TrimSuffix(text, "\n") + "\n"
 	}
 	return ui.Wrap(ui.Visible(text), w, "", "  ")
-}
-
-// visibleLines are lines from another host, safe on any terminal; those of a diff
-// have tabs in them.
-func visibleLines(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		for i, part := range strings.Split(strings.TrimSuffix(line, "\n"), "\t") {
-			if i > 0 {
-				b.WriteByte('\t')
-			}
-			b.WriteString(ui.Visible(part))
-		}
-		b.WriteByte('\n')
-	}
-	return b.String()
-}
-
-// reasonOf is why a host gave no answer, without its name.
-func reasonOf(it *fate) string {
-	var e *fleet.Error
-	if errors.As(it.err, &e) {
-		return e.Why
-	}
-	return it.err.Error()
 }
 
 // consent asks once for all, and once more for what cannot be undone.
@@ -356,40 +288,4 @@ func (f *fleetFix) confirm(ctx context.Context, it *fate) error {
 		case <-time.After(confirmEvery):
 		}
 	}
-}
-
-// worst is the gravest status of hosts: of changes that went wrong before those
-// that gave no answer, before those that were refused.
-func worst(fates []*fate) error {
-	var code, rank int
-	for _, it := range fates {
-		c, r := 0, 0
-		switch {
-		case it.err != nil && it.doc != nil: // not confirmed
-			c, r = exitRolledBack, 4
-		case it.err != nil:
-			c, r = app.ExitUnknown, 2
-		case it.doc.Status == exitNotDone:
-			c, r = exitNotDone, 1
-		case it.doc.Status == exitHalfWay:
-			c, r = exitHalfWay, 5
-		case it.doc.Status != app.ExitOK:
-			c, r = it.doc.Status, 3
-		}
-		if r > rank {
-			code, rank = c, r
-		}
-	}
-	if code == 0 {
-		return nil
-	}
-	return app.Exit(code, nil)
-}
-
-func statusOf(err error) int {
-	var s *app.Status
-	if errors.As(err, &s) {
-		return s.Code
-	}
-	return app.ExitFailed
 }
