@@ -110,10 +110,12 @@ func (s *stream) read(r io.Reader, line func(report.Line)) error {
 			continue
 		case err != nil:
 			return fmt.Errorf("a line of the report is no JSON: %w", err)
+		case s.began && l.Type == "begin":
+			return errors.New("the report begins twice")
 		case l.Type == "begin" && l.Schema != report.SchemaVersion:
 			return fmt.Errorf("the report is of version %d; this fettle reads version %d", l.Schema, report.SchemaVersion)
-		case l.Type == "result" && l.Result == nil:
-			return errors.New("a result of the report is empty")
+		case (l.Type == "result") != (l.Result != nil):
+			return fmt.Errorf("a line of type %q: expected a result in those of type result, neither more nor less", l.Type)
 		}
 		s.began = true
 		line(l)

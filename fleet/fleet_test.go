@@ -106,7 +106,9 @@ func TestStream(t *testing.T) {
 		{"cut in a line", l[0] + "\n" + l[1][:20], "no JSON", "begin", false},
 		{"noise within", l[0] + "\nWelcome\n" + l[1], "no JSON", "begin", false},
 		{"newer", strings.Replace(l[0], `"schema":1`, `"schema":99`, 1), "version 99", "", false},
-		{"empty result", l[0] + "\n{\"type\":\"result\"}", "empty", "begin", false},
+		{"empty result", l[0] + "\n{\"type\":\"result\"}", "neither more nor less", "begin", false},
+		{"a result that ends", l[0] + "\n" + strings.Replace(l[1], `"type":"result"`, `"type":"end"`, 1), "neither more nor less", "begin", false},
+		{"begins twice", l[0] + "\n{\"type\":\"begin\",\"schema\":1}", "begins twice", "begin", false},
 		{"nothing", "", "", "", false},
 		{"banner without end", strings.Repeat("x\n", maxLines+1), "lines", "", false},
 	} {
@@ -128,7 +130,7 @@ func FuzzStream(f *testing.F) {
 		var s stream
 		begun := false
 		s.read(strings.NewReader(in), func(l report.Line) {
-			if !begun && l.Type != "begin" || l.Type == "result" && l.Result == nil {
+			if begun == (l.Type == "begin") || l.Type == "begin" && l.Meta == nil || (l.Type == "result") != (l.Result != nil) {
 				t.Fatalf("passed on %+v", l)
 			}
 			begun = true
