@@ -119,6 +119,9 @@ func (l *Live) Table(ctx context.Context, t Table) ([]byte, error) {
 	if url, ok := t.Page(); ok {
 		return readPage(ctx, url)
 	}
+	if name, services, ok := t.DNS(); ok {
+		return readNames(ctx, name, services)
+	}
 	if t.Talks() {
 		return readPeer(ctx, t)
 	}

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -51,7 +52,7 @@ func (t Table) Peer() (PeerQuestion, bool) {
 // Talks tells whether reading the table means to talk to another host. Who
 // answers for checks refuses that where nobody asked for it.
 func (t Table) Talks() bool {
-	return strings.HasPrefix(string(t), tablePeer) || strings.HasPrefix(string(t), tableGet)
+	return slices.ContainsFunc([]string{tablePeer, tableGet, tableAddresses, tableServices}, func(p string) bool { return strings.HasPrefix(string(t), p) })
 }
 
 // Peer asks an LDAP server for its certificates. Checks call it only where

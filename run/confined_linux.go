@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"fettle/conf/keyservers"
 	"fettle/conf/ldapconf"
 	"fettle/host"
 	"fettle/host/archive"
@@ -99,8 +100,10 @@ func configured(ctx context.Context, src host.Source, t host.Table) bool {
 	if q, ok := t.Peer(); ok {
 		return ldapconf.Names(ctx, host.New(src), q)
 	}
-	url, ok := t.Page()
-	return ok && tree.Names(ctx, host.New(src), url)
+	if url, ok := t.Page(); ok && tree.Names(ctx, host.New(src), url) {
+		return true
+	}
+	return keyservers.Names(ctx, host.New(src), t)
 }
 
 // collect hands on the child's results, and makes up those that it owes.

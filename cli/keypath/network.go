@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"fettle/conf/keyservers"
 	"fettle/keypath"
 	"fettle/keypath/fetch"
 )
@@ -38,7 +39,7 @@ func (v *verb) overNetwork(w *keypath.Web, args []string, files map[string]strin
 		servers = []string{fetch.DefaultServer}
 	}
 	for _, s := range servers {
-		u, err := fetch.Server(s)
+		u, err := keyservers.URL(s)
 		if err != nil {
 			return w, question{}, v.Usagef("--keyserver: %w", err)
 		}

@@ -66,7 +66,7 @@ var rooms = map[string][]string{
 	"cli/netboot":     {"cli/app", "cli/fix", "host", "conf", "fact", "netboot"},
 	"cli/proving":     {"cli", "run", "bisect", "fleet", "host", "trap", "traps", "remedy", "report", "lab", "measure", "chart"},
 	"cli/totp":        {"cli/app", "cli/fix", "host", "conf", "fact", "totp"},
-	"run":             {"host", "fact/machine", "conf/ldapconf", "conf/openpgp", "netboot/tree", "trap", "lore/rule"},
+	"run":             {"host", "fact/machine", "conf/keyservers", "conf/ldapconf", "conf/openpgp", "netboot/tree", "trap", "lore/rule"},
 	"cmd/":            {"cli"},
 	"internal/":       {},
 	"lab":             {"chart"},

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha1"
-	"encoding/base32"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"fettle/conf/keyservers"
 	"fettle/conf/openpgp"
 	"fettle/internal/httpget"
 )
@@ -40,7 +40,7 @@ var ErrNone = errors.New("no keyserver has it")
 
 // Client asks servers, one after the other, until one has the key.
 type Client struct {
-	Servers []string // base URLs, as Server makes them
+	Servers []string // base URLs, as keyservers.URL makes them
 	Folder  string   // where keys are kept
 	// Left is how many questions may still be asked.
 	Left int
@@ -65,31 +65,6 @@ func near(from, to string) bool {
 	return from == to || from == "www."+to || to == "www."+from
 }
 
-// Server makes a base URL of a keyserver as gpg names it: hkp://, hkps://,
-// http://, https://, or a bare name.
-func Server(name string) (string, error) {
-	if !strings.Contains(name, "://") {
-		name = "hkps://" + name
-	}
-	u, err := url.Parse(name)
-	if err != nil || u.Host == "" {
-		return "", fmt.Errorf("keyserver %q: expected hkps://HOST, hkp://HOST or a URL of http(s)", name)
-	}
-	switch u.Scheme {
-	case "hkp":
-		u.Scheme = "http"
-		if u.Port() == "" {
-			u.Host += ":11371"
-		}
-	case "hkps":
-		u.Scheme = "https"
-	case "http", "https":
-	default:
-		return "", fmt.Errorf("keyserver %q: expected hkps://HOST, hkp://HOST or a URL of http(s)", name)
-	}
-	return strings.TrimSuffix(u.String(), "/"), nil
-}
-
 // ByID gets a key by id or fingerprint (hexadecimal) into the folder; false: it
 // was there already.
 func (c *Client) ByID(ctx context.Context, id string) (bool, error) {
@@ -105,7 +80,7 @@ func (c *Client) ByID(ctx context.Context, id string) (bool, error) {
 // ByAddress gets the keys of a mail address: from its domain, then from keyservers.
 func (c *Client) ByAddress(ctx context.Context, address string) error {
 	any := func(openpgp.Fingerprint) bool { return true }
-	urls, err := webKeyURLs(address)
+	urls, err := keyservers.WebKeyURLs(address)
 	if err != nil {
 		return err
 	}
@@ -209,25 +184,6 @@ func matching(b []byte, right func(openpgp.Fingerprint) bool) []byte {
 func fileName(address string) string {
 	sum := sha1.Sum([]byte(strings.ToLower(address)))
 	return fmt.Sprintf("mail-%x", sum)
-}
-
-// zbase32 is Phil Zimmermann's alphabet, which WKD uses.
-var zbase32 = base32.NewEncoding("ybndrfg8ejkmcpqxot1uwisza345h769").WithPadding(base32.NoPadding)
-
-// webKeyURLs are where a domain keeps an address's key: the advanced method, then
-// the direct one (draft-koch-openpgp-webkey-service, section 3.1).
-func webKeyURLs(address string) ([]string, error) {
-	local, domain, ok := strings.Cut(address, "@")
-	domain = strings.ToLower(domain)
-	if !ok || local == "" || domain == "" || strings.ContainsAny(domain, "/?#@: ") {
-		return nil, fmt.Errorf("%q is no mail address", address)
-	}
-	sum := sha1.Sum([]byte(strings.ToLower(local)))
-	tail := "hu/" + zbase32.EncodeToString(sum[:]) + "?" + url.Values{"l": {local}}.Encode()
-	return []string{
-		"https://openpgpkey." + domain + "/.well-known/openpgpkey/" + domain + "/" + tail,
-		"https://" + domain + "/.well-known/openpgpkey/" + tail,
-	}, nil
 }
 
 // Prepare makes the folder for its owner alone.

@@ -9,51 +9,32 @@ import (
 	"strings"
 	"time"
 
+	"fettle/conf/keyservers"
 	"fettle/conf/openpgp"
 	"fettle/host"
 	"fettle/trap"
 )
 
-const (
-	trustedFile   = "/etc/apt/trusted.gpg"
-	trustedFolder = "/etc/apt/trusted.gpg.d"
-	keyringFolder = "/etc/apt/keyrings"
-	maxKeyring    = 16 << 20
-)
-
 // aptKeys looks at each file of keys that apt would use.
-func aptKeys(ctx context.Context, h *host.Host, r *trap.Report) (any bool) {
+func aptKeys(ctx context.Context, h *host.Host, r *trap.Report, a *asker) (any bool) {
 	closed := unread{about: "apt's keys"}
 	defer func() { any = closed.tell(r) || any }()
-	files := []string{trustedFile}
-	for _, dir := range []string{trustedFolder, keyringFolder} {
-		list, err := h.ReadDir(ctx, dir)
-		if err != nil {
-			closed.add(err)
-			continue
-		}
-		for _, e := range list {
-			if ext := path.Ext(e.Name); (ext == ".gpg" || ext == ".asc") && !strings.HasPrefix(e.Name, ".") {
-				files = append(files, path.Join(dir, e.Name))
-			}
-		}
-	}
-	for _, file := range files {
+	for _, file := range keyservers.AptFiles(ctx, h, closed.add) {
 		b, err := h.ReadFile(ctx, file)
 		switch {
 		case err != nil:
 			closed.add(err)
 		case len(b) > 0:
 			any = true
-			aptFile(ctx, h, r, file, b)
+			aptFile(ctx, h, r, a, file, b)
 		}
 	}
 	return any
 }
 
 // aptFile judges one file of keys.
-func aptFile(ctx context.Context, h *host.Host, r *trap.Report, file string, b []byte) {
-	form := openpgp.FormOf(b[:min(len(b), 4096)])
+func aptFile(ctx context.Context, h *host.Host, r *trap.Report, a *asker, file string, b []byte) {
+	form := formOf(b)
 	found := func(sev trap.Severity, detail string, format string, args ...any) {
 		r.Found(trap.Finding{Subject: file, Severity: sev, Summary: fmt.Sprintf(format, args...), Detail: trap.Lines(detail),
 			Evidence: []trap.Evidence{trap.Ev(file, "%s", form)}})
@@ -71,7 +52,7 @@ func aptFile(ctx context.Context, h *host.Host, r *trap.Report, file string, b [
 		r.Unknown(file, fmt.Errorf("no key could be read: %v", err))
 		return
 	}
-	judgeKeys(r, file, keys, h.Now())
+	judgeKeys(r, a, file, keys, h.Now())
 }
 
 // ignoredForm is why apt passes over a file (apt-key's is_supported_keyring; the
@@ -90,6 +71,8 @@ func ignoredForm(file string, form openpgp.Form) string {
 	return ""
 }
 
+func formOf(b []byte) openpgp.Form { return openpgp.FormOf(b[:min(len(b), 4096)]) }
+
 // aptKey is a key with what its own signatures say.
 type aptKey struct {
 	openpgp.Key
@@ -104,7 +87,7 @@ type aptKey struct {
 func keysIn(b []byte, form openpgp.Form) (out []aptKey, _ error) {
 	if form == openpgp.Armored {
 		var err error
-		if b, err = openpgp.Dearmor(bytes.NewReader(b), maxKeyring); err != nil && len(b) == 0 {
+		if b, err = openpgp.Dearmor(bytes.NewReader(b), keyservers.MaxKeyring); err != nil && len(b) == 0 {
 			return nil, err
 		}
 	}
@@ -170,7 +153,7 @@ func (k *aptKey) against(now time.Time) (trap.Severity, string) {
 
 // judgeKeys reports on a file. A file in which any key serves is not accused
 // of an old one beside it that expired: archives keep those for old releases.
-func judgeKeys(r *trap.Report, file string, keys []aptKey, now time.Time) {
+func judgeKeys(r *trap.Report, a *asker, file string, keys []aptKey, now time.Time) {
 	var evidence []trap.Evidence
 	var bad []string
 	worst, usable := trap.Notice, false
@@ -191,7 +174,11 @@ func judgeKeys(r *trap.Report, file string, keys []aptKey, now time.Time) {
 		return
 	}
 	slices.Sort(bad)
-	r.Found(trap.Finding{Subject: file, Severity: worst, Evidence: evidence,
-		Summary: "apt trusts no key here that is still good: " + strings.Join(bad[:min(len(bad), 4)], "; "),
-		Detail:  "A repository that is signed with it fails with EXPKEYSIG, REVKEYSIG or a warning of a weak algorithm. Its publisher has the new key."})
+	detail := []string{"A repository that is signed with it fails with EXPKEYSIG, REVKEYSIG or a warning of a weak algorithm. Its publisher has the new key."}
+	if a != nil {
+		more, ev := a.published(keys)
+		detail, evidence = append(detail, more...), append(evidence, ev...)
+	}
+	r.Found(trap.Finding{Subject: file, Severity: worst, Evidence: evidence, Detail: trap.Lines(detail...),
+		Summary: "apt trusts no key here that is still good: " + strings.Join(bad[:min(len(bad), 4)], "; ")})
 }

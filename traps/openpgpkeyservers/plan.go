@@ -6,8 +6,10 @@ import (
 	"path"
 	"strings"
 
+	"fettle/conf/keyservers"
 	"fettle/conf/openpgp"
 	"fettle/host"
+	"fettle/internal/lazy"
 	"fettle/remedy"
 	"fettle/remedy/step"
 	"fettle/trap"
@@ -25,7 +27,13 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	if !keyserverExpr().MatchString(keyserver) {
 		return remedy.Plan{}, remedy.Refuse("%q is no keyserver: expected hkps://HOST or hkp://HOST[:PORT]", keyserver)
 	}
-	changed := alive(string(b), keyserver)
+	var gone facts
+	if len(f.Facts) > 0 {
+		if gone, err = trap.FactsIn[facts](f); err != nil {
+			return remedy.Plan{}, err
+		}
+	}
+	changed := keyservers.Alive(string(b), keyserver, gone.Gone...)
 	if changed == string(b) {
 		return remedy.Plan{}, remedy.Refuse("%s names no dead keyserver any more", f.Subject)
 	}
@@ -41,7 +49,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 
 // planKeys makes a file of keys one that apt reads. It can renew no key.
 func planKeys(ctx context.Context, h *host.Host, file string, b []byte) (remedy.Plan, error) {
-	form := openpgp.FormOf(b[:min(len(b), 4096)])
+	form := formOf(b)
 	packets, why := b, ignoredForm(file, form)
 	switch {
 	case why == "":
@@ -56,7 +64,7 @@ func planKeys(ctx context.Context, h *host.Host, file string, b []byte) (remedy.
 		return remedy.Plan{}, remedy.Refuse("a key is renewed by its owner alone: get the repository's present key from its publisher, over HTTPS or as a package, compare its fingerprint, and put it in place of %s", file)
 	case form == openpgp.Armored:
 		var err error
-		if packets, err = openpgp.Dearmor(bytes.NewReader(b), maxKeyring); err != nil {
+		if packets, err = openpgp.Dearmor(bytes.NewReader(b), keyservers.MaxKeyring); err != nil {
 			return remedy.Plan{}, remedy.Refuse("%s is damaged: %v", file, err)
 		}
 	case form == openpgp.Keybox:
@@ -77,3 +85,5 @@ func planKeys(ctx context.Context, h *host.Host, file string, b []byte) (remedy.
 	return remedy.Plan{Title: "write " + file + " in the form that apt reads",
 		Steps: []step.Step{step.File{Path: file, Content: packets, Was: b}}}, nil
 }
+
+var keyserverExpr = lazy.Regexp(`^(?:hkps?|https?)://[a-z0-9.-]+(?::[0-9]{1,5})?$`)

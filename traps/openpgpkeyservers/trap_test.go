@@ -9,7 +9,6 @@ import (
 	"fettle/conf/openpgp"
 	"fettle/host"
 	"fettle/host/hosttest"
-	"fettle/internal/means"
 	"fettle/remedy"
 	"fettle/remedy/step"
 	"fettle/trap"
@@ -17,23 +16,6 @@ import (
 )
 
 func TestGolden(t *testing.T) { traptest.Golden(t, &Trap) }
-
-func TestAlive(t *testing.T) {
-	for _, c := range [][2]string{
-		{"keyserver subkeys.pgp.net\n", "keyserver hkps://new\n"},
-		{"keyserver hkp://WWWKEYS.nl.pgp.net:11371 # old\r\n", "keyserver hkps://new # old\r\n"},
-		{"gpg --keyserver=hkps://hkps.pool.sks-keyservers.net --recv-keys 1", "gpg --keyserver=hkps://new --recv-keys 1"},
-		{"gpg --keyserver 'keys.gnupg.net' -r 1; echo subkeys.pgp.net\n", "gpg --keyserver 'hkps://new' -r 1; echo subkeys.pgp.net\n"},
-		{"# keyserver subkeys.pgp.net\n", "# keyserver subkeys.pgp.net\n"},
-		{"keyserver notpgp.net.example.org\n", "keyserver notpgp.net.example.org\n"},
-		{"keyserver-options auto-key-retrieve\n", "keyserver-options auto-key-retrieve\n"},
-		{"keyserver hkps://keyserver.ubuntu.com\n", "keyserver hkps://keyserver.ubuntu.com\n"},
-	} {
-		if got := alive(c[0], "hkps://new"); got != c[1] {
-			t.Errorf("%q: %q, want %q", c[0], got, c[1])
-		}
-	}
-}
 
 func TestPlan(t *testing.T) {
 	src, _ := hosttest.Load(t, "testdata/trapped.txtar")
@@ -52,13 +34,18 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-func FuzzNames(f *testing.F) {
-	f.Add("keyserver hkp://subkeys.pgp.net:11371\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		if again := alive(text, "hkps://keyserver.ubuntu.com"); alive(again, "hkps://keyserver.ubuntu.com") != again {
-			t.Fatal("the second time changes more")
-		}
-	})
+// TestPlanGone: what DNS does not have is replaced, too.
+func TestPlanGone(t *testing.T) {
+	h := hosttest.New(t, "-- root/etc/gnupg/gpg.conf --\nkeyserver hkps://keys.example.org\nkeyserver hkps://Old.example.org:443\n")
+	f, err := Trap.Choose(trap.Finding{Subject: "/etc/gnupg/gpg.conf", Facts: trap.FactsOf(facts{[]string{"old.example.org"}})}, []string{"keyserver=hkps://new.example.org"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plan(t.Context(), h, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(p.Steps[0].(step.File).Content); got != "keyserver hkps://keys.example.org\nkeyserver hkps://new.example.org\n" {
+		t.Errorf("%q", got)
+	}
 }
-
-func TestFuzz(t *testing.T) { means.Fuzz(t) }
