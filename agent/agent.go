@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base32"
@@ -27,12 +28,17 @@ type Config struct {
 	Every   time.Duration // between checks
 	Soon    time.Duration // within which the first one is: not when all hosts check that got their power back
 	MaxKept int64         // bytes of messages that wait
+	Beat    time.Duration // after which an agent that told nothing says that it is there; 0: BeatAfter
 	Events  bool
 	Log     func(string)
 }
 
 // wholeEvery is how often a whole report is sent where changes would do.
 const wholeEvery = 24 * time.Hour
+
+// BeatAfter is long enough that checks once an hour need no beat, and far below
+// the time after which a hub takes a host for silent.
+const BeatAfter = 75 * time.Minute
 
 // Of questions, few are answered: a check costs the host something.
 const (
@@ -59,6 +65,7 @@ type Agent struct {
 	needWhole bool
 	lastWhole time.Duration // uptime
 	last      *message.State
+	beat      *time.Timer // told nothing for long
 
 	allowance float64
 	asked     time.Duration // uptime, of the last question
@@ -129,6 +136,9 @@ func (a *Agent) loop(ctx context.Context) error {
 	}
 	timer := time.NewTimer(mrand.N(a.Soon + 1))
 	defer timer.Stop()
+	a.Beat = cmp.Or(a.Beat, BeatAfter)
+	a.beat = time.NewTimer(a.Beat)
+	defer a.beat.Stop()
 	why, ask := "start", (*message.Ask)(nil)
 	for {
 		select {
@@ -141,6 +151,8 @@ func (a *Agent) loop(ctx context.Context) error {
 			}
 		case <-a.connected:
 			a.sent, a.patience, a.wait = 0, nil, answerFirst
+		case <-a.beat.C:
+			a.alive()
 		case <-a.patience:
 			a.impatient()
 		case event := <-events:
@@ -225,6 +237,19 @@ func (a *Agent) tell(s *message.State, took time.Duration, why, id string) {
 	a.keep(m)
 }
 
+// alive says that the agent is there, where nothing else that it has to say does.
+func (a *Agent) alive() {
+	a.beat.Reset(a.Beat)
+	if a.spool.Len() > 0 || !a.conn.IsConnected() {
+		return
+	}
+	m := a.message(message.Beat, "", "")
+	if a.last != nil {
+		m.Digest = a.last.Digest()
+	}
+	a.keep(m)
+}
+
 func (a *Agent) message(kind message.Kind, why, ask string) *message.Message {
 	a.seq++
 	m := message.New(kind)
@@ -235,6 +260,7 @@ func (a *Agent) message(kind message.Kind, why, ask string) *message.Message {
 
 // keep puts a message among those that wait.
 func (a *Agent) keep(m *message.Message) {
+	a.beat.Reset(a.Beat)
 	b, err := m.Pack()
 	for n := 1; err != nil && n <= 3; n++ { // a report beyond all measure
 		m.Run.Shrink(n)

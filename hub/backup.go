@@ -85,14 +85,48 @@ func addFile(w *tar.Writer, file, name string) error {
 	return err
 }
 
-// Restore makes a hub's folder of a backup: one that has no hub yet.
+// Restore makes a hub's folder of a backup: one that has nothing of a hub yet.
 func Restore(dir, file string) error {
-	if _, err := os.Stat(filepath.Join(dir, knownFile)); err == nil {
-		return fmt.Errorf("%s has a hub already: restore into an empty folder, or move this one away", dir)
+	if err := vacant(dir); err != nil {
+		return err
 	}
 	if err := OpenDir(dir); err != nil {
 		return err
 	}
+	if err := unpack(dir, file); err != nil {
+		// A part of a hub is none, and would be in the way of the next try.
+		for _, name := range hubFiles() {
+			_ = os.Remove(filepath.Join(dir, name))
+		}
+		return err
+	}
+	return nil
+}
+
+// hubFiles are the files of a hub, but for what NATS keeps. SQLite would take a
+// log that is beside a database for that one's own.
+func hubFiles() []string {
+	out := append(bus.Files(), knownFile, DatabaseFile)
+	for _, suffix := range []string{"-wal", "-shm", "-journal"} {
+		out = append(out, DatabaseFile+suffix)
+	}
+	return out
+}
+
+// vacant refuses a folder that has something of a hub: what is left of another
+// one would become a part of the restored one.
+func vacant(dir string) error {
+	for _, name := range append(hubFiles(), bus.Folder) {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			return fmt.Errorf("%s has %s of another hub already: restore into an empty folder, or move this one away", dir, name)
+		} else if !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func unpack(dir, file string) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return err

@@ -16,15 +16,16 @@ import (
 )
 
 // TestBackup: a backup of a hub that serves makes a hub in an empty folder, to
-// which the agents go on sending: also one that joined after the backup. What
-// waits for the hub then is taken, where it begins with a whole report.
+// which the agents go on sending: also one that joined after the backup, and one
+// that was installed anew after it, whose old key is revoked once more. What waits
+// for the hub then is taken, where it begins with a whole report.
 func TestBackup(t *testing.T) {
 	w := newWorld(t)
 	w.start()
 	known, db := w.open()
-	invite := w.invited(known, db, hub.Inviting{Group: "web", Uses: 2})
-	stays, ended := w.join("web1", invite), w.join("web2", invite)
-	for _, h := range []*host{stays, ended} {
+	invite := w.invited(known, db, hub.Inviting{Group: "web", Uses: 3})
+	stays, ended, before := w.join("web1", invite), w.join("web2", invite), w.join("web4", invite)
+	for _, h := range []*host{stays, ended, before} {
 		h.run(300 * time.Millisecond)
 		w.until("the hub has checks", func() bool { return w.latest(db, h) >= 2 })
 	}
@@ -41,7 +42,13 @@ func TestBackup(t *testing.T) {
 	had := w.latest(db, stays)
 	late := w.join("web3", w.invited(known, db, hub.Inviting{}))
 	late.run(300 * time.Millisecond)
-	w.until("the hub has what the backup does not", func() bool { return w.latest(db, stays) > had+2 && w.latest(db, late) > 2 })
+	// The backup knows the old key alone of one that is installed anew.
+	old := before.key()
+	again := w.anew(before, w.invited(known, db, hub.Inviting{Replace: before.agent}))
+	again.run(300 * time.Millisecond)
+	w.until("the hub has what the backup does not", func() bool {
+		return w.latest(db, stays) > had+2 && w.latest(db, late) > 2 && w.latest(db, again) > 2
+	})
 	w.stop(syscall.SIGKILL)
 
 	ended.end()
@@ -52,7 +59,7 @@ func TestBackup(t *testing.T) {
 	w.endLease()
 	w.start()
 	_, db = w.open()
-	for _, h := range []*host{stays, ended, late} {
+	for _, h := range []*host{stays, ended, late, again} {
 		now := h.checks()
 		w.until(h.agent+" is heard again", func() bool { return w.latest(db, h) > now })
 		row, err := db.HostByAgent(t.Context(), h.agent)
@@ -61,6 +68,12 @@ func TestBackup(t *testing.T) {
 		}
 	}
 	w.inOrder(db, ended, from)
+	if gone, err := db.Revoked(t.Context()); err != nil || !slices.Equal(gone, []string{old}) {
+		t.Errorf("revoked: %v, %v, want %s", gone, err, old)
+	}
+	if strings.Contains(w.log(), "the database") {
+		t.Error(w.log())
+	}
 }
 
 // latest is the last check that the hub has of a host.
@@ -78,7 +91,7 @@ func (w *world) latest(db *store.DB, h *host) (n int) {
 // restore makes the hub's folder anew, where none was before, and only there.
 func (w *world) restore(file string) {
 	w.Helper()
-	if err := hub.Restore(w.hubDir(), file); err == nil || !strings.Contains(err.Error(), "has a hub already") {
+	if err := hub.Restore(w.hubDir(), file); err == nil || !strings.Contains(err.Error(), "of another hub already") {
 		w.Errorf("restored over a hub: %v", err)
 	}
 	if err := os.Rename(w.hubDir(), w.hubDir()+"-lost"); err != nil {
@@ -96,8 +109,24 @@ func (w *world) restore(file string) {
 		if err := hub.Restore(filepath.Join(w.dir, "from-"+name), bent); err == nil || !strings.Contains(err.Error(), bent) {
 			w.Errorf("restored from a file that is %s: %v", name, err)
 		}
-		if _, err := hub.ReadKnown(filepath.Join(w.dir, "from-"+name)); err == nil {
-			w.Errorf("a hub was made of a file that is %s", name)
+		if left, err := os.ReadDir(filepath.Join(w.dir, "from-"+name)); err != nil || len(left) > 0 {
+			w.Errorf("of a file that is %s is left: %v, %v", name, left, err)
+		}
+	}
+	// What is left of another hub, each by itself: SQLite would replay the log.
+	for _, name := range []string{"hub.json", "hub.db", "hub.db-wal", "hub.db-shm", "hub.db-journal", "nats-keys.json", "ca-key.pem", "nats"} {
+		left := filepath.Join(w.dir, "left-"+name)
+		if err := os.MkdirAll(left, 0o700); err != nil {
+			w.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(left, name), []byte("another's"), 0o600); err != nil {
+			w.Fatal(err)
+		}
+		if err := hub.Restore(left, file); err == nil || !strings.Contains(err.Error(), left+" has "+name+" of another hub") {
+			w.Errorf("restored beside another's %s: %v", name, err)
+		}
+		if b, err := os.ReadFile(filepath.Join(left, name)); string(b) != "another's" {
+			w.Errorf("%s, which was there before: %q, %v", name, b, err)
 		}
 	}
 	if err := hub.Restore(w.hubDir(), file); err != nil {

@@ -82,15 +82,12 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// connect logs in as an agent, and hands over what the server refuses.
-func (h *host) connect() (*nats.Conn, string, chan error) {
+func (h *host) creds() string { return filepath.Join(h.dir, "nats.creds") }
+
+// key is what the host logs in with.
+func (h *host) key() string {
 	h.w.Helper()
-	m, err := agent.Load(h.dir)
-	if err != nil {
-		h.w.Fatal(err)
-	}
-	creds := filepath.Join(h.dir, "nats.creds")
-	b, err := os.ReadFile(creds)
+	b, err := os.ReadFile(h.creds())
 	if err != nil {
 		h.w.Fatal(err)
 	}
@@ -98,16 +95,29 @@ func (h *host) connect() (*nats.Conn, string, chan error) {
 	if err != nil {
 		h.w.Fatal(err)
 	}
-	key, _ := pair.PublicKey()
+	key, err := pair.PublicKey()
+	if err != nil {
+		h.w.Fatal(err)
+	}
+	return key
+}
+
+// connect logs in as an agent, and hands over what the server refuses.
+func (h *host) connect() (*nats.Conn, string, chan error) {
+	h.w.Helper()
+	m, err := agent.Load(h.dir)
+	if err != nil {
+		h.w.Fatal(err)
+	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM([]byte(m.CA))
 	refused := make(chan error, 100)
-	nc, err := nats.Connect(m.URLs[0], nats.UserCredentials(creds), nats.Secure(&tls.Config{RootCAs: pool}), nats.NoReconnect(),
+	nc, err := nats.Connect(m.URLs[0], nats.UserCredentials(h.creds()), nats.Secure(&tls.Config{RootCAs: pool}), nats.NoReconnect(),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err }))
 	if err != nil {
 		h.w.Fatal(err)
 	}
-	return nc, key, refused
+	return nc, h.key(), refused
 }
 
 // refused wants the server to refuse what is tried.

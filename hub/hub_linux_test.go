@@ -19,8 +19,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"fettle/agent"
 	"fettle/hub"
+	"fettle/hub/bus"
 	"fettle/hub/join"
 	"fettle/hub/store"
 	"fettle/hub/store/storetest"
@@ -34,6 +37,9 @@ func TestMain(m *testing.M) {
 		lines := log.New(os.Stderr, "", log.Lmicroseconds)
 		h, err := hub.Start(ctx, hub.Config{Dir: dir, Listen: os.Getenv("HUB_LISTEN"), NATS: os.Getenv("HUB_NATS"), Database: os.Getenv("HUB_DATABASE"), KnownHosts: os.Getenv("HUB_KNOWN_HOSTS"), Group: "ssh", Replicas: 1 + 2*len(os.Getenv("HUB_THREE")), MaxStore: 64 << 20, Keep: 24 * time.Hour, Log: func(s string) { lines.Print(s) }})
 		if err == nil {
+			if os.Getenv("HUB_AGAIN") != "" {
+				again(ctx, h)
+			}
 			err = errors.Join(h.Run(ctx), h.Close())
 		}
 		if err != nil {
@@ -42,6 +48,14 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
+}
+
+// again lets NATS forget what the hub took: after a crash its record of that is
+// older than the database.
+func again(ctx context.Context, h *hub.Hub) {
+	if js, err := jetstream.New(h.Conn); err == nil {
+		_ = js.DeleteConsumer(ctx, bus.Stream, bus.Consumer) // the first hub has none
+	}
 }
 
 // world is a hub and its agents.
@@ -97,13 +111,17 @@ func (w *world) log() string {
 // until waits for something to be so.
 func (w *world) until(what string, so func() bool) {
 	w.Helper()
-	for range 600 {
+	w.within(time.Minute, what, so)
+}
+
+func (w *world) within(limit time.Duration, what string, so func() bool) {
+	w.Helper()
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		if so() {
 			return
 		}
-		time.Sleep(100 * time.Millisecond)
 	}
-	w.Fatalf("not within a minute: %s; the hub's log:\n%s", what, w.log())
+	w.Fatalf("not within %s: %s; the hub's log:\n%s", limit, what, w.log())
 }
 
 // open opens the hub's database beside it.
@@ -138,6 +156,8 @@ type host struct {
 	w     *world
 	dir   string
 	agent string
+	flaps bool // every other check finds nothing
+	beat  time.Duration
 	stop  context.CancelFunc
 	done  chan error
 }
@@ -169,17 +189,28 @@ echo '{"format":"fettle-report","schema":1,"meta":{"host":"x","kind":"live"},"re
 exit 1
 `
 
+// flapping is one whose every other check finds nothing: the host is again and
+// again in the state in which it was.
+var flapping = strings.Replace(counting, "echo '{", `[ $((n % 2)) = 1 ] || {
+echo '{"format":"fettle-report","schema":1,"meta":{"host":"x","kind":"live"},"results":[{"trap":"t","outcomes":[{"trap":"t","status":"clear"}]}]}'
+exit 0
+}
+echo '{`, 1)
+
 // run starts the agent.
 func (h *host) run(every time.Duration) {
 	h.w.Helper()
-	fettle := filepath.Join(h.dir, "fettle")
-	if err := os.WriteFile(fettle, []byte(counting), 0o755); err != nil {
+	fettle, text := filepath.Join(h.dir, "fettle"), counting
+	if h.flaps {
+		text = flapping
+	}
+	if err := os.WriteFile(fettle, []byte(text), 0o755); err != nil {
 		h.w.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	h.stop, h.done = stop, make(chan error, 1)
 	go func() {
-		h.done <- agent.Run(ctx, agent.Config{Dir: h.dir, Fettle: fettle, Every: every, MaxKept: 1 << 20, Log: func(s string) {
+		h.done <- agent.Run(ctx, agent.Config{Dir: h.dir, Fettle: fettle, Every: every, Beat: h.beat, MaxKept: 1 << 20, Log: func(s string) {
 			if strings.Contains(s, "lost") {
 				h.w.Error(s)
 			}
@@ -206,9 +237,10 @@ func (h *host) checks() int {
 }
 
 // TestKilled: a hub that is killed at any moment, while agents send, loses
-// nothing and takes nothing twice.
+// nothing and takes nothing twice, also where NATS hands it once more what it has.
 func TestKilled(t *testing.T) {
 	w := newWorld(t)
+	w.env = []string{"HUB_AGAIN=1"}
 	w.start()
 	known, db := w.open()
 	invite := w.invited(known, db, hub.Inviting{Group: "web", Uses: 3})
@@ -219,14 +251,36 @@ func TestKilled(t *testing.T) {
 	if _, err := join.As(t.Context(), invite, "web9", nil); err == nil || !strings.Contains(err.Error(), "used up") {
 		t.Errorf("a token was taken once too often: %v", err)
 	}
+	const every = 300 * time.Millisecond
 	for _, h := range hosts {
-		h.run(300 * time.Millisecond)
+		h.flaps = true
+		h.run(every)
 	}
 	for range 4 {
 		time.Sleep(time.Duration(rand.IntN(1500)) * time.Millisecond)
 		w.stop(syscall.SIGKILL)
 		time.Sleep(time.Duration(rand.IntN(300)) * time.Millisecond)
 		w.start()
+	}
+	for _, h := range hosts {
+		w.until(h.agent+" has told all", func() bool { return w.newest(db, h) >= h.checks()-1 })
+	}
+	// It hangs, and is killed then: as many messages as an agent sends ahead are
+	// lost. They come as soon as there is a hub, not when patience ends.
+	if err := w.hub.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	frozen := map[*host]int{}
+	for _, h := range hosts {
+		frozen[h] = h.checks()
+	}
+	for _, h := range hosts {
+		w.until("more checks than are sent ahead", func() bool { return h.checks() > frozen[h]+10 })
+	}
+	w.stop(syscall.SIGKILL)
+	w.start()
+	for _, h := range hosts {
+		w.within(15*time.Second, h.agent+" sends again what was lost", func() bool { return w.newest(db, h) > frozen[h]+8 })
 	}
 	var all sync.WaitGroup
 	for _, h := range hosts {
@@ -235,22 +289,30 @@ func TestKilled(t *testing.T) {
 	all.Wait()
 }
 
+// newest is the number of the check that the last event of a host is of.
+func (w *world) newest(db *store.DB, h *host) (n int) {
+	row, err := db.HostByAgent(w.Context(), h.agent)
+	if err != nil {
+		return 0
+	}
+	if es, err := db.HostEvents(w.Context(), row.ID, 0, 1); err == nil && len(es) > 0 {
+		_, _ = fmt.Sscanf(es[0].Subject, "run-%d", &n)
+	}
+	return n
+}
+
 // complete waits until the hub has all that a host has found, and then compares.
 func (w *world) complete(db *store.DB, h *host) {
 	w.until(h.agent+"'s checks", func() bool { return h.checks() >= 10 })
-	var row *store.Host
 	last := 0
 	w.until("the last check of "+h.agent, func() bool {
-		var err error
-		if row, err = db.HostByAgent(w.Context(), h.agent); err != nil {
-			return false
-		}
-		es, err := db.HostEvents(w.Context(), row.ID, 0, 1)
-		if err == nil && len(es) > 0 {
-			_, _ = fmt.Sscanf(es[0].Subject, "run-%d", &last)
-		}
+		last = w.newest(db, h)
 		return last >= 10
 	})
+	row, err := db.HostByAgent(w.Context(), h.agent)
+	if err != nil {
+		w.Fatal(err)
+	}
 	es, err := db.HostEvents(w.Context(), row.ID, 0, 1000)
 	if err != nil {
 		w.Fatal(err)
@@ -260,9 +322,13 @@ func (w *world) complete(db *store.DB, h *host) {
 		seen[e.Subject] = append(seen[e.Subject], e.Kind)
 	}
 	for n := 1; n < last; n++ {
+		want := []string{store.New, store.Resolved}
+		if h.flaps && n%2 == 0 {
+			want = nil
+		}
 		kinds := seen[fmt.Sprintf("run-%d", n)]
 		slices.Sort(kinds)
-		if !slices.Equal(kinds, []string{store.New, store.Resolved}) {
+		if !slices.Equal(kinds, want) {
 			w.Errorf("%s: check %d of %d: %v", h.agent, n, last, kinds)
 		}
 	}
@@ -303,6 +369,54 @@ func TestOffline(t *testing.T) {
 	}
 }
 
+// TestBeat: an agent that checks rarely is no silent one.
+func TestBeat(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	known, db := w.open()
+	h := w.join("web1", w.invited(known, db, hub.Inviting{}))
+	h.beat = 200 * time.Millisecond
+	h.run(time.Hour)
+	row := func() *store.Host {
+		r, err := db.HostByAgent(t.Context(), h.agent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	w.until("the first check", func() bool { return !row().Checked.IsZero() })
+	was := row()
+	w.until("beats come", func() bool { return row().Seen.After(was.Seen.Add(time.Second)) })
+	if r := row(); !r.Checked.Equal(was.Checked) || r.Bad > 0 || h.checks() != 1 {
+		t.Errorf("%+v after %d checks", r, h.checks())
+	}
+	// While there is no hub, none wait.
+	w.stop(syscall.SIGKILL)
+	time.Sleep(time.Second)
+	if left, err := os.ReadDir(filepath.Join(h.dir, "spool")); err != nil || len(left) > 2 {
+		t.Errorf("%d messages wait, %v", len(left), err)
+	}
+	w.start()
+	was = row()
+	w.until("beats come again", func() bool { return row().Seen.After(was.Seen.Add(time.Second)) })
+}
+
+// anew installs a host anew: the old installation has another folder now.
+func (w *world) anew(before *host, invite join.Invite) *host {
+	w.Helper()
+	before.end()
+	name, old := filepath.Base(before.dir), before.dir+"-old"
+	if err := os.Rename(before.dir, old); err != nil {
+		w.Fatal(err)
+	}
+	before.dir = old
+	after := w.join(name, invite)
+	if after.agent != before.agent {
+		w.Fatalf("%s, not %s", after.agent, before.agent)
+	}
+	return after
+}
+
 // TestReplaced: a host that was installed anew takes its place, and the old
 // installation is shut out.
 func TestReplaced(t *testing.T) {
@@ -315,17 +429,7 @@ func TestReplaced(t *testing.T) {
 		r, err := db.HostByAgent(t.Context(), before.agent)
 		return err == nil && !r.Checked.IsZero()
 	})
-	invite := w.invited(known, db, hub.Inviting{Replace: before.agent})
-	if err := os.Rename(before.dir, before.dir+"-old"); err != nil {
-		t.Fatal(err)
-	}
-	after := w.join("web1", invite)
-	if after.agent != before.agent {
-		t.Fatalf("%s, not %s", after.agent, before.agent)
-	}
-	before.end()
-	old := before.dir + "-old"
-	before.dir = old
+	after := w.anew(before, w.invited(known, db, hub.Inviting{Replace: before.agent}))
 	before.run(200 * time.Millisecond)
 	time.Sleep(time.Second)
 	r, _ := db.HostByAgent(t.Context(), after.agent)

@@ -23,6 +23,9 @@ import (
 // large fleet may answer at once.
 const maxBuffered = 200_000
 
+// Folder is where the server keeps its stream, in the hub's state folder.
+const Folder = "nats"
+
 // Config is that of the embedded server.
 type Config struct {
 	Dir    string // the hub's state
@@ -76,7 +79,7 @@ func Start(c Config, k *Keys) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	store := filepath.Join(c.Dir, "nats")
+	store := filepath.Join(c.Dir, Folder)
 	if err := os.MkdirAll(store, 0o700); err != nil {
 		return nil, err
 	}

@@ -12,7 +12,9 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
+	"runtime/pprof"
 	"strconv"
 	"strings"
 	"syscall"
@@ -75,6 +77,7 @@ func serve(dir string) error {
 	go func() {
 		for n := 1; ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
 			if _, err := os.Stat(filepath.Join(dir, fmt.Sprintf("ask%d", n))); err == nil {
+				profile(fmt.Sprintf("before-ask%d", n))
 				if err := bus.Ask(nc, "", message.NewAsk(fmt.Sprintf("q%d", n), false, 0)); err != nil {
 					log.Print(err)
 				}
@@ -82,10 +85,39 @@ func serve(dir string) error {
 			}
 		}
 	}()
+	if to := os.Getenv("EMULATE_PROFILE"); to != "" {
+		f, err := os.Create(filepath.Join(to, "cpu"))
+		if err != nil {
+			return err
+		}
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		defer profile("end")
+		defer pprof.StopCPUProfile()
+	}
 	ingest.Run(ctx, ingest.Config{DB: db, Conn: nc, Consumer: c, Holder: "one", Log: func(s string) { log.Print(s) }})
 	nc.Close()
 	s.Shutdown()
 	return db.Close()
+}
+
+// profile writes what is in memory into the folder EMULATE_PROFILE, if it is set.
+func profile(name string) {
+	to := os.Getenv("EMULATE_PROFILE")
+	if to == "" {
+		return
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	log.Printf("%s: %d MiB of heap in use, %d idle, %d of stacks, %d in all", name, m.HeapInuse>>20, (m.HeapIdle-m.HeapReleased)>>20, m.StackInuse>>20, (m.Sys-m.HeapReleased)>>20)
+	f, err := os.Create(filepath.Join(to, "heap-"+name))
+	if err == nil {
+		err = errors.Join(pprof.WriteHeapProfile(f), f.Close())
+	}
+	if err != nil {
+		log.Print(err)
+	}
 }
 
 // TestCheckNow measures "check now" of EMULATE_AGENTS agents (default 300).
@@ -150,9 +182,11 @@ func checkNow(t *testing.T, n int, secured bool) {
 	}
 	defer f.Close()
 	step := time.Now()
+	used := 0.0
 	lap := func(what string) {
-		t.Logf("%d agents, tls %v: %s: %.1f s; the hub's memory %s", n, secured, what, time.Since(step).Seconds(), memory(c.Process.Pid))
-		step = time.Now()
+		now := processor(c.Process.Pid)
+		t.Logf("%d agents, tls %v: %s: %.1f s, of the hub's CPU %.1f s; its memory %s", n, secured, what, time.Since(step).Seconds(), now-used, memory(c.Process.Pid))
+		step, used = time.Now(), now
 	}
 	if err := f.Connect(16); err != nil {
 		t.Fatal(err)
@@ -199,6 +233,21 @@ func (f *Fleet) wait(n int) error {
 		}
 	}
 	return nil
+}
+
+// processor is the time, in seconds, that a process has computed: on a machine
+// with other work it tells more than how long that took.
+func processor(pid int) float64 {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, rest, _ := strings.Cut(string(b), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0
+	}
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	const hertz = 100 // USER_HZ
+	return float64(user+system) / hertz
 }
 
 func memory(pid int) string {

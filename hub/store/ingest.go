@@ -116,6 +116,8 @@ func (b *batch) take(ctx context.Context, it *Item) (Result, error) {
 func (b *batch) content(ctx context.Context, h *hostRow, it *Item) (Verdict, error) {
 	m := it.Message
 	switch {
+	case m.Kind == message.Beat && m.Digest != "" && m.Digest != h.digest:
+		return NeedWhole, nil
 	case m.Kind == message.Beat:
 		return Taken, nil
 	case m.Run.Failed != "":

@@ -139,6 +139,17 @@ func TestAHostsHistory(t *testing.T) {
 		}
 		// A change of a state that the hub does not have changes nothing but when
 		// the agent was seen.
+		beat := func(digest string) *message.Message {
+			m := a.message(message.Beat)
+			m.Digest = digest
+			return m
+		}
+		ingest(t, db, store.Taken, hour(5), beat(a.last.Digest()))
+		ingest(t, db, store.Taken, hour(5), beat("")) // of one that has no report yet
+		ingest(t, db, store.NeedWhole, hour(5), beat("another"))
+		if h, err := db.HostByAgent(t.Context(), "h1"); err != nil || !h.Seen.Equal(hour(5)) || !h.Checked.Equal(hour(4)) {
+			t.Errorf("after a beat: %+v, %v", h, err)
+		}
 		lost := a.change(state(found("d", "", trap.Critical)))
 		_ = lost
 		ingest(t, db, store.NeedWhole, hour(5), a.change(state(found("e", "", trap.Critical))))
@@ -170,6 +181,50 @@ func TestAHostsHistory(t *testing.T) {
 		items := []store.Item{{Message: adopted.whole(state()), Key: "Uh2", Prev: 2, At: hour(9)}}
 		if got, err := db.Ingest(t.Context(), items); err != nil || got[0] != (store.Result{Verdict: store.Gap, Seq: 1}) {
 			t.Errorf("%+v, %v", got, err)
+		}
+		agree(t, db)
+	})
+}
+
+// TestAdopted: a key that the hub signed and the database does not know takes the
+// place of the one that it knows; a key that was revoked never again.
+func TestAdopted(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		join(t, db, "h1", "web")
+		say := func(want store.Verdict, key string) {
+			t.Helper()
+			a := &agent{name: "h1", instance: "of" + strings.ToLower(key)}
+			got, err := db.Ingest(t.Context(), []store.Item{{Message: a.whole(state()), Key: key, At: began}})
+			if err != nil || got[0].Verdict != want {
+				t.Errorf("%s: %+v, %v, want %d", key, got, err, want)
+			}
+		}
+		revoked := func(want ...string) {
+			t.Helper()
+			got, err := db.Revoked(t.Context())
+			slices.Sort(got)
+			if err != nil || !slices.Equal(got, want) {
+				t.Errorf("revoked: %v, %v, want %v", got, err, want)
+			}
+		}
+		say(store.Taken, "Uh1")
+		revoked()
+		say(store.Taken, "Uanew") // joined after the backup
+		revoked("Uh1")
+		say(store.Stranger, "Uh1")
+		h, err := db.HostByAgent(t.Context(), "h1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Retire(t.Context(), h.ID); err != nil {
+			t.Fatal(err)
+		}
+		say(store.Stranger, "Uh1")
+		say(store.Stranger, "Uanew")
+		revoked("Uanew", "Uh1")
+		say(store.Taken, "Uback")
+		if h, err = db.HostByAgent(t.Context(), "h1"); err != nil || !h.Retired.IsZero() {
+			t.Errorf("%+v, %v", h, err)
 		}
 		agree(t, db)
 	})
