@@ -19,6 +19,7 @@ import (
 
 // cluster is three servers of another's NATS.
 type cluster struct {
+	ca      string // of the certificate that all three have
 	urls    []string
 	servers []*exec.Cmd
 }
@@ -42,11 +43,18 @@ func newCluster(w *world) *cluster {
 	for _, p := range ports[3:] {
 		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", p))
 	}
-	c := &cluster{}
+	own := filepath.Join(w.dir, "tls")
+	if err := os.Mkdir(own, 0o700); err != nil {
+		w.Fatal(err)
+	}
+	if _, err := bus.OwnCertificate(own, []string{"127.0.0.1"}); err != nil {
+		w.Fatal(err)
+	}
+	c := &cluster{ca: filepath.Join(own, bus.CAFile)}
 	for i := range 3 {
 		dir := filepath.Join(w.dir, fmt.Sprintf("nats%d", i))
 		file := dir + ".conf"
-		text := fmt.Sprintf("server_name: n%d\nlisten: 127.0.0.1:%d\njetstream: {store_dir: %q, max_file: 1G, max_mem: 64M}\ncluster: {name: c, listen: 127.0.0.1:%d, routes: [%s]}\n%s", i, ports[i], dir, ports[3+i], strings.Join(routes, ", "), conf)
+		text := fmt.Sprintf("server_name: n%d\nlisten: 127.0.0.1:%d\njetstream: {store_dir: %q, max_file: 1G, max_mem: 64M}\ntls: {cert_file: %[6]q, key_file: %[7]q}\ncluster: {name: c, listen: 127.0.0.1:%[4]d, routes: [%[5]s]}\n%[8]s", i, ports[i], dir, ports[3+i], strings.Join(routes, ", "), filepath.Join(own, "nats.pem"), filepath.Join(own, "nats-key.pem"), conf)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			w.Fatal(err)
 		}
@@ -63,7 +71,7 @@ func newCluster(w *world) *cluster {
 		}
 		w.Cleanup(func() { _ = s.Process.Kill(); _ = s.Wait() })
 		c.servers = append(c.servers, s)
-		c.urls = append(c.urls, fmt.Sprintf("nats://127.0.0.1:%d", ports[i]))
+		c.urls = append(c.urls, fmt.Sprintf("tls://127.0.0.1:%d", ports[i]))
 	}
 	return c
 }
@@ -82,14 +90,14 @@ func freePorts(t *testing.T, n int) []int {
 	return out
 }
 
-// TestOthersServers: over a NATS cluster that loses a server, and a PostgreSQL
+// TestOthersServers: over a NATS cluster, by TLS, that loses a server, and a PostgreSQL
 // server that crashes, nothing is lost and nothing comes twice.
 func TestOthersServers(t *testing.T) {
 	means.Long(t, "starts a NATS cluster and PostgreSQL, and kills them")
 	w := newWorld(t)
 	c := newCluster(w)
 	pg := storetest.NewServer(t)
-	w.env = []string{"HUB_NATS=" + strings.Join(c.urls, ","), "HUB_THREE=3", "HUB_DATABASE=" + pg.Database(t)}
+	w.env = []string{"HUB_NATS=" + strings.Join(c.urls, ","), "HUB_CA=" + c.ca, "HUB_THREE=3", "HUB_DATABASE=" + pg.Database(t)}
 	// The servers elect a leader first.
 	w.until("the hub serves", func() bool {
 		if w.hub == nil {

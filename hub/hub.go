@@ -144,26 +144,14 @@ func Pool(file string) (*x509.CertPool, error) {
 }
 
 func (h *Hub) serverTLS() (*tls.Config, error) {
-	c := &tls.Config{MinVersion: tls.VersionTLS12, ClientAuth: tls.NoClientCert}
 	if h.Cert != "" {
-		get, err := bus.Reloading(h.Cert, h.Key)
-		if err != nil {
-			return nil, err
-		}
-		c.GetCertificate = get
-		first, err := get(nil)
-		if err != nil {
-			return nil, err
-		}
-		c.Certificates = []tls.Certificate{*first}
-		return c, nil
+		return bus.ServerTLS(h.Cert, h.Key)
 	}
 	cert, err := bus.OwnCertificate(h.Dir, h.names())
 	if err != nil {
 		return nil, err
 	}
-	c.Certificates = []tls.Certificate{cert}
-	return c, nil
+	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}}, nil
 }
 
 // names are those under which agents may reach the hub: what was given, the

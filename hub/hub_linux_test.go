@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		defer stop()
 		lines := log.New(os.Stderr, "", log.Lmicroseconds)
-		h, err := hub.Start(ctx, hub.Config{Dir: dir, Listen: os.Getenv("HUB_LISTEN"), NATS: os.Getenv("HUB_NATS"), Database: os.Getenv("HUB_DATABASE"), KnownHosts: os.Getenv("HUB_KNOWN_HOSTS"), Group: "ssh", Replicas: 1 + 2*len(os.Getenv("HUB_THREE")), MaxStore: 64 << 20, Keep: 24 * time.Hour, Log: func(s string) { lines.Print(s) }})
+		h, err := hub.Start(ctx, hub.Config{Dir: dir, Listen: os.Getenv("HUB_LISTEN"), NATS: os.Getenv("HUB_NATS"), CA: os.Getenv("HUB_CA"), Cert: os.Getenv("HUB_CERT"), Key: os.Getenv("HUB_KEY"), Database: os.Getenv("HUB_DATABASE"), KnownHosts: os.Getenv("HUB_KNOWN_HOSTS"), Group: "ssh", Replicas: 1 + 2*len(os.Getenv("HUB_THREE")), MaxStore: 64 << 20, Keep: 24 * time.Hour, Log: func(s string) { lines.Print(s) }})
 		if err == nil {
 			if os.Getenv("HUB_AGAIN") != "" {
 				again(ctx, h)

@@ -142,5 +142,16 @@ func Reloading(file, keyFile string) (func(*tls.ClientHelloInfo) (*tls.Certifica
 	}, nil
 }
 
+// ServerTLS serves the certificate of these files, also after they change. It has
+// no certificate besides: crypto/tls would show that one to whoever connects by
+// an address, and so sends no name.
+func ServerTLS(file, keyFile string) (*tls.Config, error) {
+	get, err := Reloading(file, keyFile)
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: get}, nil
+}
+
 // Files are those of a state folder that a backup must have.
 func Files() []string { return []string{keyFile, CAFile, caKey, certFile, certKey} }
