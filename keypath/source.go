@@ -115,6 +115,9 @@ func folder(ctx context.Context, dir string) ([]Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("folder %s: %w", dir, err)
 	}
+	if files == 0 {
+		return nil, fmt.Errorf("%s holds no files: expected OpenPGP public keys", dir)
+	}
 	if len(out) == 0 {
 		return nil, fmt.Errorf("none of the %d files in %s holds OpenPGP public keys", files, dir)
 	}

@@ -60,7 +60,9 @@ func (k Kernel) argv(memMiB int, opt Options) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: apt-get install qemu-system-x86", err)
 		}
-		accel := []string{"-accel", "tcg"}
+		// The emulator's default, without cmpxchg16b: qemu 7.2 now and then leaves garbage
+		// in the flags behind one, and kernels that allocate memory by it panic.
+		accel := []string{"-accel", "tcg", "-cpu", "qemu64,-cx16"}
 		if opt.KVM {
 			accel = []string{"-accel", "kvm", "-cpu", "host"}
 		}

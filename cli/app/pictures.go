@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -31,12 +30,9 @@ func (p Pictures) Writable() error {
 		if files.Special(name) {
 			continue
 		}
-		f, err := os.CreateTemp(filepath.Dir(name), ".fettle-*")
-		if err != nil {
-			return Usagef("--%s %s: making a file there: %w", format, name, files.WithoutPath(err))
+		if err := files.Makeable(filepath.Dir(name)); err != nil {
+			return Usagef("--%s %s: %w", format, name, err)
 		}
-		f.Close()
-		os.Remove(f.Name())
 	}
 	return nil
 }

@@ -1,7 +1,9 @@
 package proving
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"time"
 
@@ -36,8 +38,9 @@ a shell, common tools, what --tool and --file copy from here, and nothing else
 of this host.
 
 --kernel is a file: a User-Mode Linux kernel ("linux", as make ARCH=um builds
-it), a bzImage, or a linux-image .deb; or the name of such a package. Without it,
-Debian's user-mode-linux is booted.
+it), a bzImage, or a linux-image .deb; or the name of such a package; or a kernel
+that make has built here for the lab, as smq-old/old. Without it, Debian's
+user-mode-linux is booted.
 
 Exit status: the command's; 125 where it was never run, because the machine could
 not be built or died; 2 usage error.`,
@@ -48,7 +51,7 @@ not be built or died; 2 usage error.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.boot(cmd, f, args) },
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.kernel, "kernel", "", "the kernel: a `FILE`, or a linux-image package's name")
+	fl.StringVar(&f.kernel, "kernel", "", "the kernel: a `FILE`, a linux-image package's name, or one built for the lab")
 	fl.StringVar(&f.modules, "modules", "", "`FOLDER` of the kernel's modules (the one with modules.dep)")
 	fl.StringSliceVar(&f.loadModules, "load", nil, "load this kernel `MODULE` first; may be repeated")
 	fl.StringSliceVar(&f.tools, "tool", nil, "copy this `PROGRAM` of the host, with its libraries; may be repeated")
@@ -69,6 +72,9 @@ func (f bootFlags) chosen(cmd *cobra.Command, a program) (lab.Kernel, error) {
 		return lab.FindKernel(cmd.Context(), f.kernel, f.modules, tell)
 	}
 	k, err := lab.KernelFile(f.kernel)
+	if b, not := lab.Built(f.kernel); not == nil && errors.Is(err, fs.ErrNotExist) {
+		k, err = b, nil
+	}
 	if f.modules != "" {
 		k.Modules = f.modules
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -71,10 +70,8 @@ func plotsFit(dir string) error {
 	if dir == "" {
 		return nil
 	}
-	try, err := os.CreateTemp(dir, ".fettle-*")
-	if err != nil {
-		return app.Usagef("--plots %s: making a file there: %w", dir, files.WithoutPath(err))
+	if err := files.Makeable(dir); err != nil {
+		return app.Usagef("--plots %s: %w", dir, err)
 	}
-	try.Close()
-	return os.Remove(try.Name())
+	return nil
 }

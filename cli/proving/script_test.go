@@ -1,7 +1,9 @@
 package proving_test
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,6 +12,8 @@ import (
 	"fettle/cli"
 	"fettle/cli/proving"
 	"fettle/internal/means"
+	"fettle/lab"
+	"fettle/lab/labtest"
 )
 
 func TestMain(m *testing.M) {
@@ -29,8 +33,31 @@ func TestScripts(t *testing.T) {
 // TestLongScripts runs those that take a minute.
 func TestLongScripts(t *testing.T) {
 	means.Long(t, "hunts that measure")
-	testscript.Run(t, testscript.Params{Dir: "testdata/long", RequireExplicitExec: true, RequireUniqueNames: true,
+	defer labtest.Cleanup()
+	testscript.Run(t, testscript.Params{Dir: "testdata/long", RequireExplicitExec: true, RequireUniqueNames: true, Setup: machines, Condition: built,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits}})
+}
+
+// machines has scripts start those that boot kernels by the programs as they
+// are built, and find the kernels that make has built.
+func machines(env *testscript.Env) error {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return err
+	}
+	env.Setenv("XDG_CACHE_HOME", cache)
+	env.Setenv("PROGRAMS", filepath.Dir(labtest.Programs(env.T().(testing.TB)).Init))
+	return nil
+}
+
+// built is the condition [built:NAME]: make has built that kernel here.
+func built(cond string) (bool, error) {
+	name, ok := strings.CutPrefix(cond, "built:")
+	if !ok {
+		return false, fmt.Errorf("unknown condition %q", cond)
+	}
+	_, err := lab.Built(name)
+	return err == nil, nil
 }
 
 // exits STATUS COMMAND… runs a command that must end with this very status.

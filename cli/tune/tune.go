@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -120,10 +119,7 @@ func (f ksmFlags) policy() (p tune.Policy, err error) {
 	if f.every < time.Second {
 		return p, app.Usagef("--every %s: expected at least 1s", f.every)
 	}
-	if f.textfile != "" && filepath.Ext(f.textfile) != ".prom" {
-		return p, app.Usagef("--textfile %s: node_exporter reads files that end in .prom", f.textfile)
-	}
-	return p, nil
+	return p, app.TextfileName(f.textfile)
 }
 
 // share reads "20%".
@@ -151,6 +147,9 @@ func size(text string) (uint64, error) {
 func tuneKSM(ctx context.Context, a *app.App, f ksmFlags) error {
 	p, err := f.policy()
 	if err != nil {
+		return err
+	}
+	if err := app.Textfile(f.textfile); err != nil {
 		return err
 	}
 	k, err := ksm.Open("")

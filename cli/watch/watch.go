@@ -3,7 +3,6 @@ package watch
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -53,8 +52,8 @@ func start(ctx context.Context, a *app.App, o watchOptions) error {
 	if o.interval < time.Second {
 		return app.Usagef("--interval %s: expected at least 1s", o.interval)
 	}
-	if o.textfile != "" && filepath.Ext(o.textfile) != ".prom" {
-		return app.Usagef("--textfile %s: node_exporter reads files that end in .prom", o.textfile)
+	if err := app.Textfile(o.textfile); err != nil {
+		return err
 	}
 	src, err := a.OpenLive()
 	if err != nil {

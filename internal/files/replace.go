@@ -3,6 +3,7 @@ package files
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -39,6 +40,17 @@ func Replace(name string, write func(io.Writer) error) error {
 func Special(name string) bool {
 	st, err := os.Stat(name)
 	return err == nil && !st.Mode().IsRegular()
+}
+
+// Makeable tries whether a file can be made in a folder, and leaves none: what
+// takes long asks before it begins.
+func Makeable(dir string) error {
+	f, err := os.CreateTemp(dir, ".fettle-*")
+	if err != nil {
+		return fmt.Errorf("making a file there: %w", WithoutPath(err))
+	}
+	f.Close()
+	return os.Remove(f.Name())
 }
 
 // WithoutPath is err without the path it names, which is that of a passing file beside

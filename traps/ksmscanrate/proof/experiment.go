@@ -2,8 +2,10 @@ package proof
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"fettle/internal/mergeable"
@@ -20,11 +22,12 @@ func sized(mem int, limit time.Duration) lab.Needs {
 	return n
 }
 
-var Experiments = []lab.Experiment{
+// Experiments are those of the trap.
+var Experiments = append([]lab.Experiment{
 	{
 		Name: "paces", About: "Memory saved and ksmd's CPU time by pace, and whether fettle tune ksm keeps its promises",
 		Long: true, Needs: sized(640, 15*time.Minute),
-		Run: func(ctx context.Context, b *lab.Bench) error { return tabled(ctx, b, Small[:1], time.Minute) },
+		Run: func(ctx context.Context, b *lab.Bench) error { return tabled(ctx, b, Small[0], time.Minute) },
 	},
 	{
 		Name: "service", About: "fettle tune ksm under systemd, ended in every way: is KSM as it was?",
@@ -32,15 +35,22 @@ var Experiments = []lab.Experiment{
 		Run: service,
 	},
 	{
-		Name: "paces-by-load", About: "The same for every load",
-		Named: true, Needs: sized(1024, 90*time.Minute),
-		Run: func(ctx context.Context, b *lab.Bench) error { return tabled(ctx, b, Small, time.Minute) },
-	},
-	{
 		Name: "paces-for-10-min", About: "The same for one load over ten minutes",
 		Named: true, Needs: sized(640, 90*time.Minute),
-		Run: func(ctx context.Context, b *lab.Bench) error { return tabled(ctx, b, Small[:1], 10*time.Minute) },
+		Run: func(ctx context.Context, b *lab.Bench) error { return tabled(ctx, b, Small[0], 10*time.Minute) },
 	},
+}, byLoad()...)
+
+// byLoad are the other loads, each a machine of its own.
+func byLoad() (out []lab.Experiment) {
+	for _, l := range Small[1:] {
+		out = append(out, lab.Experiment{
+			Name: "paces-by-load/" + l.fileName(), About: "The same for another load: " + l.Name,
+			Named: true, Needs: sized(1024, 15*time.Minute),
+			Run: func(ctx context.Context, b *lab.Bench) error { return tabled(ctx, b, l, time.Minute) },
+		})
+	}
+	return out
 }
 
 // Small are the loads of an emulated machine: ksmd takes some 100 µs for a
@@ -54,6 +64,8 @@ type Load struct {
 	Each  mergeable.Guest
 	Every time.Duration // between two starts; 0: all are there at the beginning
 }
+
+func (l Load) fileName() string { return strings.NewReplacer(" ", "-", "%", "percent").Replace(l.Name) }
 
 // Loads are those that a pace must do well with, in guests of so many MiB.
 func Loads(mib int) []Load {
@@ -77,28 +89,21 @@ const (
 	Fastest  = "1e9"
 )
 
-func tabled(ctx context.Context, b *lab.Bench, loads []Load, length time.Duration) error {
+func tabled(ctx context.Context, b *lab.Bench, l Load, length time.Duration) error {
 	if err := os.Symlink("/init", "/usr/bin/qemu-system-x86_64"); err != nil && !os.IsExist(err) {
 		return err
 	}
 	p := Place{Paces: Paces, Exec: b.Exec, Spawn: b.Spawn, StandIn: []string{"qemu-system-x86_64", lab.MergeableVerb}, Dir: "/run"}
 	b.Columns(Columns...)
-	var broken []error
-	for _, l := range loads {
-		r, err := p.Compare(ctx, l, length, func(cells ...string) { b.Row(cells...) })
-		if err != nil {
-			return fmt.Errorf("%s: %w", l.Name, err)
-		}
-		b.Plot(r.Plot("saved"))
-		b.Plot(r.Plot("cpu"))
-		broken = append(broken, r.Promises(0.2)...)
+	r, err := p.Compare(ctx, l, length, func(cells ...string) { b.Row(cells...) })
+	if err != nil {
+		return fmt.Errorf("%s: %w", l.Name, err)
 	}
+	b.Plot(r.Plot("saved"))
+	b.Plot(r.Plot("cpu"))
 	if _, err := lab.FindTool(Ksmtuned); err != nil {
 		b.Note("ksmtuned is not installed here: its pace is missing.")
 	}
 	b.Note("An emulated CPU takes several times a real one's time. ksmtuned runs with KSM_THRES_COEF=100, so that it starts whatever memory is free.")
-	if len(broken) > 0 {
-		return broken[0]
-	}
-	return nil
+	return errors.Join(r.Promises(0.2)...)
 }

@@ -340,7 +340,7 @@ func (r Result) Promises(budget float64) (broken []error) {
 
 // Plot is "saved" or "cpu" over time.
 func (r Result) Plot(what string) chart.Plot {
-	p := chart.Plot{Name: what + "-" + strings.ReplaceAll(strings.ReplaceAll(r.load.Name, " ", "-"), "%", "percent"),
+	p := chart.Plot{Name: what + "-" + r.load.fileName(),
 		X: "seconds since the pace was set", Title: "KSM, " + r.load.Name + ": memory saved", Y: "MiB"}
 	if what == "cpu" {
 		p.Title, p.Y = "KSM, "+r.load.Name+": ksmd's CPU time", "seconds"
