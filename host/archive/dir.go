@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync"
 	"syscall"
 
 	"fettle/host"
@@ -12,24 +13,55 @@ import (
 
 // dirStore is a folder on disk, read where it is asked. os.Root keeps every
 // name inside, also when somebody changes the folder meanwhile.
-type dirStore struct{ root *os.Root }
+type dirStore struct {
+	root *os.Root
+	seen *looks
+}
+
+// looks keeps what lstat said: the folders above a name are asked of for each
+// name below them, and os.Root opens all of them each time.
+type looks struct {
+	mu sync.Mutex
+	m  map[string]look
+}
+
+type look struct {
+	info host.Info
+	err  error
+}
+
+// maxLooks bounds what is kept, in names.
+const maxLooks = 10_000
 
 func openDir(dir string) (store, error) {
 	r, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
-	return dirStore{r}, nil
+	return dirStore{r, &looks{m: map[string]look{}}}, nil
 }
 
 func (d dirStore) close() error { return d.root.Close() }
 
 func (d dirStore) lstat(p string) (host.Info, error) {
+	d.seen.mu.Lock()
+	l, ok := d.seen.m[p]
+	d.seen.mu.Unlock()
+	if ok {
+		return l.info, l.err
+	}
 	st, err := d.root.Lstat(p)
 	if err != nil {
-		return host.Info{}, bare(err)
+		l.err = bare(err)
+	} else {
+		l.info = infoOf(st)
 	}
-	return infoOf(st), nil
+	d.seen.mu.Lock()
+	defer d.seen.mu.Unlock()
+	if len(d.seen.m) < maxLooks {
+		d.seen.m[p] = l
+	}
+	return l.info, l.err
 }
 
 func (d dirStore) readlink(p string) (string, error) {
