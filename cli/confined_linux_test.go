@@ -192,7 +192,7 @@ func TestConfinedReading(t *testing.T) {
 }
 
 func TestMisbehaviour(t *testing.T) {
-	opt := trap.Options{Limit: 5 * time.Second}
+	opt := trap.Options{Limit: 2 * means.Patience}
 	for id, want := range map[string]string{
 		"panics":           "the check crashed, which is a bug in fettle: oh no",
 		"goexit":           "ended its goroutine",
@@ -216,7 +216,7 @@ func TestMisbehaviour(t *testing.T) {
 			if len(o) != 1 || o[0].Status != trap.Unknown || !strings.Contains(o[0].Reason, want) {
 				t.Errorf("got %+v, want unknown with %q", o, want)
 			}
-			if d := time.Since(start); d > 4*time.Second {
+			if d := time.Since(start); d > means.Patience {
 				t.Errorf("took %s", d)
 			}
 		})
@@ -226,7 +226,7 @@ func TestMisbehaviour(t *testing.T) {
 func TestStuckChecksDelayNobody(t *testing.T) {
 	start := time.Now()
 	got, order := confinedRun(t, t.Context(), trap.Options{Limit: 500 * time.Millisecond}, "hangs", "good", "spins", "vanishing", "tables")
-	if d := time.Since(start); d > 3*time.Second {
+	if d := time.Since(start); d > means.Patience {
 		t.Errorf("took %s", d)
 	}
 	if s := strings.Join(order, " "); s != "hangs good spins vanishing tables" {
@@ -264,8 +264,8 @@ func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(300*time.Millisecond, cancel)
 	start := time.Now()
-	got, _ := confinedRun(t, ctx, trap.Options{}, "good", "hangs", "run-sleep 60")
-	if d := time.Since(start); d > 2*time.Second {
+	got, _ := confinedRun(t, ctx, trap.Options{Limit: 2 * means.Patience}, "good", "hangs", "run-sleep 60")
+	if d := time.Since(start); d > means.Patience {
 		t.Errorf("took %s", d)
 	}
 	for _, id := range []string{"hangs", "run-sleep 60"} {

@@ -142,8 +142,8 @@ func TestNobodyConfirms(t *testing.T) {
 	if got := h.read("demo/a.conf"); got != "good\n" {
 		t.Fatalf("a says %q", got)
 	}
-	h.within(15*time.Second, "the rollback", func() bool { return h.read("demo/a.conf") == "bad\n" })
-	h.within(5*time.Second, "its journal", func() bool { return strings.Contains(h.read("state/changes/0001/journal.jsonl"), "taken-back") })
+	h.within(means.Patience, "the rollback", func() bool { return h.read("demo/a.conf") == "bad\n" })
+	h.within(means.Patience, "its journal", func() bool { return strings.Contains(h.read("state/changes/0001/journal.jsonl"), "taken-back") })
 	wants(t, strings.Join(strings.Fields(h.run(0, "changes")), " "), "taken back: nobody confirmed it")
 	wants(t, h.run(3, "confirm"), "too late: change 0001 was taken back: nobody confirmed it by")
 	wants(t, h.run(3, "confirm", "1"), "too late: change 0001 was taken back")
@@ -162,7 +162,7 @@ func TestFettleDiesArmed(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	h.within(15*time.Second, "the first step", func() bool { return h.read("demo/a.conf") == "good\n" })
+	h.within(means.Patience, "the first step", func() bool { return h.read("demo/a.conf") == "good\n" })
 	out := h.run(9, "undo", "--yes")
 	wants(t, out, "another fettle is at work", "fettle fix demo on a")
 	syscall.Kill(-cmd.Process.Pid, syscall.SIGHUP)
@@ -172,8 +172,8 @@ func TestFettleDiesArmed(t *testing.T) {
 	}
 	syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	cmd.Wait()
-	h.within(15*time.Second, "the rollback", func() bool { return h.read("demo/a.conf") == "bad\n" })
-	h.within(5*time.Second, "its journal", func() bool { return strings.Contains(h.read("state/changes/0001/journal.jsonl"), "taken-back") })
+	h.within(means.Patience, "the rollback", func() bool { return h.read("demo/a.conf") == "bad\n" })
+	h.within(means.Patience, "its journal", func() bool { return strings.Contains(h.read("state/changes/0001/journal.jsonl"), "taken-back") })
 }
 
 // TestFettleHangsArmed: fettle does not die, but stands still with the lock in
@@ -185,11 +185,11 @@ func TestFettleHangsArmed(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	h.within(15*time.Second, "the first step", func() bool { return h.read("demo/a.conf") == "good\n" })
+	h.within(means.Patience, "the first step", func() bool { return h.read("demo/a.conf") == "good\n" })
 	cmd.Process.Signal(syscall.SIGSTOP)
-	h.within(20*time.Second, "the rollback", func() bool { return h.read("demo/a.conf") == "bad\n" })
+	h.within(means.Patience, "the rollback", func() bool { return h.read("demo/a.conf") == "bad\n" })
 	cmd.Wait()
-	h.within(5*time.Second, "its journal", func() bool { return strings.Contains(h.read("state/changes/0001/journal.jsonl"), "taken-back") })
+	h.within(means.Patience, "its journal", func() bool { return strings.Contains(h.read("state/changes/0001/journal.jsonl"), "taken-back") })
 }
 
 // TestConfirmTooLate: a command that takes longer than the time to confirm is
@@ -199,7 +199,7 @@ func TestConfirmTooLate(t *testing.T) {
 	h := newFixHost(t, "slow")
 	began := time.Now()
 	wants(t, h.run(6, "fix", "demo", "--yes", "--confirm-within", "2s"), "was taken back")
-	if took := time.Since(began); took > 6*time.Second {
+	if took := time.Since(began); took > means.Patience {
 		t.Errorf("it took %s", took)
 	}
 	if got := h.read("demo/a.conf"); got != "bad\n" {
@@ -283,8 +283,8 @@ func TestKilledFix(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	h.within(15*time.Second, "the first step", func() bool { return h.read("demo/a.conf") == "good\n" })
-	h.within(5*time.Second, "the second step", func() bool {
+	h.within(means.Patience, "the first step", func() bool { return h.read("demo/a.conf") == "good\n" })
+	h.within(means.Patience, "the second step", func() bool {
 		return strings.Contains(h.read("state/changes/0001/journal.jsonl"), `"event":"intent","step":1`)
 	})
 	syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)

@@ -143,7 +143,7 @@ func TestNotRecognised(t *testing.T) {
 			if heard, err := Probe(t.Context(), tty, &p); !errors.Is(err, ErrNoAnswer) {
 				t.Errorf("%q, %v", heard.Said, err)
 			}
-			if took := time.Since(start); took > p.Limit()+time.Second {
+			if took := time.Since(start); took > p.Limit()+means.Patience {
 				t.Errorf("took %s of %s", took, p.Limit())
 			}
 			if !p.Writes() && unsent(t, m) {
@@ -166,10 +166,9 @@ func TestVanishes(t *testing.T) {
 	m, tty := pty(t)
 	p := *profile(t, "current-cost")
 	time.AfterFunc(200*time.Millisecond, func() { m.Close() })
-	start := time.Now()
 	_, err := Probe(t.Context(), tty, &p)
-	if err == nil || errors.Is(err, ErrNoAnswer) || !strings.Contains(err.Error(), "went away") || time.Since(start) > 3*time.Second {
-		t.Errorf("%v after %s", err, time.Since(start))
+	if err == nil || errors.Is(err, ErrNoAnswer) || !strings.Contains(err.Error(), "went away") {
+		t.Error(err)
 	}
 }
 

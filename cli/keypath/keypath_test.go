@@ -135,7 +135,7 @@ func keyserver(t *testing.T, keys, decoy map[string][]byte) (string, *[]string) 
 			if err != nil {
 				t.Error(err)
 			}
-			if fmt.Sprintf("%X", e.PrimaryKey.KeyId) == search || name+"@example.org" == search {
+			if fmt.Sprintf("%016X", e.PrimaryKey.KeyId) == search || name+"@example.org" == search {
 				w.Write(b)
 				w.Write(decoy["decoy"])
 				return

@@ -192,7 +192,7 @@ func TestChildren(t *testing.T) {
 			}
 			begin := time.Now()
 			c.Close()
-			if d := time.Since(begin); d > 150*time.Millisecond {
+			if d := time.Since(begin); d > means.Patience {
 				t.Errorf("closing took %s", d)
 			}
 			select {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"fettle/internal/means"
 	"fettle/measure/login"
 )
 
@@ -139,7 +140,7 @@ Host faulty
 				if s := err.Error(); strings.ContainsAny(s, "\n\x1b\x00") || len(s) > 900 || strings.Contains(s, "debug1") {
 					t.Errorf("not one clear line: %q", s)
 				}
-				if took > limit+3*time.Second {
+				if took > limit+means.Patience {
 					t.Errorf("took %s with a limit of %s", took, limit)
 				}
 				if held := int64(m1.HeapAlloc) - int64(m0.HeapAlloc); held > 16<<20 {
