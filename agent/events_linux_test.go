@@ -105,7 +105,7 @@ func TestEvents(t *testing.T) {
 		}
 		select {
 		case <-events:
-		case <-time.After(20 * time.Second):
+		case <-time.After(means.Patience):
 			t.Errorf("d0 goes %s: nobody says so", state)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"fettle/host"
+	"fettle/internal/means"
 	"fettle/trap"
 )
 
@@ -90,7 +91,7 @@ func TestKilledWhileUnpacking(t *testing.T) {
 		}
 		return false
 	}
-	for end := time.Now().Add(20 * time.Second); !unpacking(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(means.Patience); !unpacking(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("nothing is unpacked into TMPDIR: the test proves nothing")
 		}

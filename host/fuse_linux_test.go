@@ -79,7 +79,7 @@ func TestHungFUSE(t *testing.T) {
 	go func() { done <- cmd.Wait() }()
 	select {
 	case err = <-done:
-	case <-time.After(30 * time.Second):
+	case <-time.After(means.Patience):
 		err = fmt.Errorf("hangs")
 		f.Close()
 		<-done
@@ -135,7 +135,7 @@ func besideFUSE(dir string) {
 		go func() { defer close(done); look() }()
 		select {
 		case <-done:
-		case <-time.After(5 * time.Second):
+		case <-time.After(means.Patience):
 			fmt.Println(what, "hangs")
 		}
 	}

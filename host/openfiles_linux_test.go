@@ -435,7 +435,7 @@ func TestPathsTooLongForText(t *testing.T) {
 				if len(w.denied) != 1 {
 					t.Errorf("looked into %d, denied %d, hits %v: the file passes for absent", w.looked, w.denied, w.hits)
 				}
-			case <-time.After(10 * time.Second):
+			case <-time.After(means.Patience):
 				t.Fatal("the scan does not end")
 			}
 		})

@@ -131,7 +131,7 @@ func (w *world) refused(said chan error, subject string, try func() error) {
 		if !strings.Contains(strings.ToLower(err.Error()), "permissions violation") {
 			w.Errorf("%s: %v", subject, err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(means.Patience):
 		w.Errorf("%s was not refused", subject)
 	}
 }

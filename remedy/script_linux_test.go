@@ -248,7 +248,7 @@ func TestScriptStopsOnOthersGround(t *testing.T) {
 			text, err := Script(Plan{Title: "t", Steps: []step.Step{s}})
 			must(t, "script", err)
 			p.attacks()[attack]()
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // of a FIFO it would read for ever
+			ctx, cancel := context.WithTimeout(t.Context(), means.Patience) // of a FIFO it would read for ever
 			defer cancel()
 			cmd := exec.CommandContext(ctx, "sh")
 			cmd.WaitDelay = time.Second

@@ -51,7 +51,7 @@ func TestSolicit(t *testing.T) {
 
 	st := &step.Site{Machine: machine.Linux{}}
 	must(t, "solicit", step.SolicitRouter{Link: "v0"}.Apply(t.Context(), st, nil))
-	must(t, "deadline", p.SetReadDeadline(time.Now().Add(3*time.Second)))
+	must(t, "deadline", p.SetReadDeadline(time.Now().Add(means.Patience)))
 	b := make([]byte, 1500)
 	n, cm, _, err := p.ReadFrom(b)
 	if err != nil {

@@ -139,7 +139,7 @@ func TestSlowReaderHoldsNoCheckUp(t *testing.T) {
 	Run(t.Context(), nil, traps, Options{Parallel: 2}, func(Result) {
 		if first {
 			first = false
-			for end := time.Now().Add(5 * time.Second); done.Load() < 30 && time.Now().Before(end); {
+			for end := time.Now().Add(means.Patience); done.Load() < 30 && time.Now().Before(end); {
 				time.Sleep(time.Millisecond)
 			}
 			if done.Load() < 30 {

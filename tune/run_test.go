@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"fettle/internal/means"
 	"fettle/measure/ksm"
 )
 
@@ -71,7 +72,7 @@ func during(t *testing.T, k *ksm.Kernel, tuner *Tuner, f func()) error {
 	}
 	own := *k
 	tuner.Kernel, tuner.Lease = &own, l
-	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), means.Patience)
 	defer stop()
 	ended := make(chan error, 1)
 	go func() { ended <- tuner.Run(ctx) }()
@@ -81,7 +82,7 @@ func during(t *testing.T, k *ksm.Kernel, tuner *Tuner, f func()) error {
 	f()
 	select {
 	case err = <-ended:
-	case <-time.After(5 * time.Second):
+	case <-time.After(means.Patience):
 		stop()
 		err = <-ended
 	}

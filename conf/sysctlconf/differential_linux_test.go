@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/tools/txtar"
@@ -91,7 +90,7 @@ func plant(t *testing.T, dir, archive string, keys []string) {
 // exit status says whether all lines could be applied, which is no matter here.
 func run(t *testing.T, dir string, env []string, argv ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), means.Patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", argv...)
 	cmd.Env = append([]string{"SYSCTLCONF_CHILD=" + dir}, env...)

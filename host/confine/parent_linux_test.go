@@ -197,7 +197,7 @@ func TestChildren(t *testing.T) {
 			}
 			select {
 			case <-c.gone:
-			case <-time.After(5 * time.Second):
+			case <-time.After(means.Patience):
 				t.Error("the process lives on")
 			}
 		})
@@ -235,7 +235,7 @@ func TestChildEndsWithParent(t *testing.T) {
 	c.conn.Close() // what the kernel does when the parent dies
 	select {
 	case <-c.gone:
-	case <-time.After(3 * time.Second):
+	case <-time.After(means.Patience):
 		t.Error("the child lives on without its parent")
 	}
 }
@@ -253,7 +253,7 @@ func TestContextEndsChild(t *testing.T) {
 	}
 	select {
 	case <-c.gone:
-	case <-time.After(3 * time.Second):
+	case <-time.After(means.Patience):
 		t.Error("the child lives on")
 	}
 }

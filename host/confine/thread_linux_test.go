@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"fettle/host"
+	"fettle/internal/means"
 )
 
 // confined runs a shell script as commands are run.
@@ -57,7 +58,7 @@ func TestThreadConfinesItsCommand(t *testing.T) {
 	if err := os.WriteFile(file, []byte("changed"), 0o600); err != nil {
 		t.Error("this process: ", err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) { // threads take a moment to end
+	for deadline := time.Now().Add(means.Patience); ; time.Sleep(10 * time.Millisecond) { // threads take a moment to end
 		held := ""
 		all, _ := filepath.Glob("/proc/self/task/*/status")
 		for _, name := range all {
@@ -103,7 +104,7 @@ func TestCommandEndsWithItsParent(t *testing.T) {
 	pid, _ := strconv.Atoi(strings.TrimSpace(line))
 	cmd.Process.Kill()
 	cmd.Wait()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(means.Patience); ; time.Sleep(10 * time.Millisecond) {
 		if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err != nil || len(b) == 0 {
 			return
 		}

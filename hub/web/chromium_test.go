@@ -64,7 +64,7 @@ func newChromium(t testing.TB) *chromium {
 		go func() { ended <- cmd.Wait() }()
 		select {
 		case <-ended:
-		case <-time.After(10 * time.Second):
+		case <-time.After(means.Patience):
 			cmd.Process.Kill()
 			<-ended
 		}

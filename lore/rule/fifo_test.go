@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"fettle/internal/means"
 )
 
 func mkfifo(t *testing.T, name string) { must(t, syscall.Mkfifo(name, 0o644)) }
@@ -31,7 +33,7 @@ func TestFolderThatIsNone(t *testing.T) {
 		if len(refused) != 3 {
 			t.Errorf("refused: %v", refused)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(means.Patience):
 		t.Fatal("reading the folders hangs")
 	}
 }

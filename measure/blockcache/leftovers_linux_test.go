@@ -184,7 +184,7 @@ func TestKilled(t *testing.T) {
 
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !done(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(means.Patience); !done(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("waited 20 s until %s", what)
 		}

@@ -52,7 +52,7 @@ func serve(t *testing.T) (address string, told func() string) {
 			if err != nil {
 				t.Error(err)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(means.Patience):
 			t.Error("the server does not end")
 		}
 	})
@@ -140,7 +140,7 @@ func TestRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		conn.SetDeadline(time.Now().Add(10 * time.Second))
+		conn.SetDeadline(time.Now().Add(means.Patience))
 		fmt.Fprint(conn, in)
 		b, err := io.ReadAll(conn)
 		conn.Close()

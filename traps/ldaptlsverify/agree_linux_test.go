@@ -37,7 +37,7 @@ func ldapsearch(t *testing.T, uri string, startTLS bool, ca, san string) (ok boo
 // configure. It does not know the OpenLDAP library's rules for names.
 func openssl(t *testing.T, port int, ca string) (ok bool, out string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), means.Patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, means.Tool(t, "openssl"), "s_client", "-connect", fmt.Sprintf("127.0.0.1:%d", port), "-CAfile", ca, "-no-CApath",
 		"-no-CAstore", "-verify_return_error", "-brief", "-purpose", "sslserver", "-cipher", "DEFAULT@SECLEVEL=2")

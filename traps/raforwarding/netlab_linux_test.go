@@ -148,7 +148,7 @@ func (l netlab) count() int64 {
 // hear waits until n more advertisements have come in, taken or not.
 func (l netlab) hear(n int64) {
 	l.Helper()
-	for end, from := time.Now().Add(10*time.Second), l.count(); l.count() < from+n; time.Sleep(20 * time.Millisecond) {
+	for end, from := time.Now().Add(means.Patience), l.count(); l.count() < from+n; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			l.Fatalf("radvd's advertisements do not arrive: %d", l.count()-from)
 		}
