@@ -178,17 +178,27 @@ func (p *piece) holds(f form) bool {
 	return false
 }
 
-// ask calls each for every ask that the window meets, with what its words say
-// together; below zero where it lacks one of at least three.
-func (x *Index) ask(w *window, p *piece, each func(trap int, info float64)) {
+// met is how a text meets an ask.
+type met int
+
+const (
+	unmet  met = iota
+	nearly     // it lacks one of at least three words
+	barred     // it has all words, and one that must not be there
+	fully
+)
+
+// ask calls each for every ask that the window meets somehow, with what its words say
+// together.
+func (x *Index) ask(w *window, p *piece, each func(trap int, info float64, how met)) {
 	p.lines, p.text = w.lines, ""
 	for from := 0; ; from += askLength / 2 {
 		to := min(len(w.tokens), from+askLength)
 		p.set(w.tokens[from:to])
 		for t := range p.has {
 			for _, a := range x.asks[t] {
-				if info, ok := x.meets(p, a); ok {
-					each(a.trap, info)
+				if info, how := x.meets(p, a); how != unmet {
+					each(a.trap, info, how)
 				}
 			}
 		}
@@ -198,8 +208,8 @@ func (x *Index) ask(w *window, p *piece, each func(trap int, info float64)) {
 	}
 }
 
-// meets tells whether a piece meets an ask: see ask.
-func (x *Index) meets(p *piece, a *ask) (info float64, ok bool) {
+// meets tells how a piece meets an ask.
+func (x *Index) meets(p *piece, a *ask) (info float64, how met) {
 	missing := 0
 	for _, slot := range a.slots {
 		most := -1.0
@@ -210,16 +220,21 @@ func (x *Index) meets(p *piece, a *ask) (info float64, ok bool) {
 		}
 		if most < 0 {
 			if missing++; missing > 1 || len(a.slots) < 3 {
-				return 0, false
+				return 0, unmet
 			}
 			continue
 		}
 		info += most
 	}
-	if missing > 0 {
-		info = -info
+	switch not := slices.ContainsFunc(a.not, p.holds); {
+	case not && missing > 0:
+		return 0, unmet
+	case not:
+		return info, barred
+	case missing > 0:
+		return info, nearly
 	}
-	return info, !slices.ContainsFunc(a.not, p.holds)
+	return info, fully
 }
 
 // ruledOut tells whether a line of absences rules the trap out in these lines.

@@ -71,7 +71,7 @@ func Told(ranked []Match) (matches, near []Match) {
 
 // Rank is Find without the threshold.
 func (x *Index) Rank(r io.Reader) ([]Match, error) {
-	f := &finder{x: x, tk: tokenizer{}, sc: x.newScratch(), best: make([]best, len(x.ids)), seen: map[uint64]bool{}, seed: maphash.MakeSeed()}
+	f := x.newFinder()
 	err := eachLine(r, f.line)
 	f.end()
 	var out []Match
@@ -88,10 +88,15 @@ func (x *Index) Rank(r io.Reader) ([]Match, error) {
 	return out, err
 }
 
+func (x *Index) newFinder() *finder {
+	return &finder{x: x, tk: tokenizer{}, sc: x.newScratch(), best: make([]best, len(x.ids)), seen: map[uint64]bool{}, seed: maphash.MakeSeed()}
+}
+
 type best struct {
 	value float64
 	score score
 	lines []string
+	signs signs
 }
 
 type finder struct {
@@ -172,6 +177,7 @@ func (f *finder) end() {
 			}
 		}
 	}
+	f.judge(prose)
 	f.ruleOut()
 }
 
@@ -194,8 +200,10 @@ func (f *finder) ruleOut() {
 
 func (f *finder) weigh(w *window, log bool) {
 	f.x.score(w, f.sc, log, func(t int, s *score, v float64) {
-		if v > f.best[t].value && !(log && f.ruledOutIn(t, w)) {
-			f.best[t] = best{v, *s, w.lines}
+		b := &f.best[t]
+		b.signs.add(s)
+		if v > b.value && !(log && f.ruledOutIn(t, w)) {
+			b.value, b.score, b.lines = v, *s, w.lines
 		}
 	})
 }

@@ -26,6 +26,7 @@ type Index struct {
 	words    map[string]*word
 	asks     map[string][]*ask // by the first words of their anchors
 	vetoes   []*ask            // those that rule a trap out
+	learned  *learned
 }
 
 // word is what the lore knows of one stem.
@@ -121,6 +122,7 @@ func index(articles []*article) *Index {
 	for i, s := range x.symptoms {
 		s.weigh(i, x)
 	}
+	x.learned = learn(x.ids)
 	return x
 }
 

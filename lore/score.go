@@ -1,7 +1,7 @@
 package lore
 
 // How a text is scored. Each line, and in prose each run of lines that follow
-// each other, is a window. Three things speak for a trap in a window:
+// each other, is a window. What speaks for a trap in a window:
 //
 //   - Words. Each word of the lore has a weight: nothing for stop words, a quarter
 //     for words that are in every message, one for others, times how few traps have
@@ -13,6 +13,8 @@ package lore
 //     Of a message, most words without those that say what was wrong are nothing.
 //   - Asks (asked.go). A set of words that are all there: how much they say, and
 //     their share.
+//   - Words of strangers (learned.go), in a short text as a whole: what each speaks for,
+//     learned from texts that people wrote of a trap, or of something else.
 //
 // A logistic function makes a value from 0 to 1 of each; the best window counts.
 // In a line of a log only whole symptoms count. A line of asked that is made of
@@ -41,6 +43,11 @@ type score struct {
 	exact   bool    // and next to nothing beside it
 	message bool    // a program's words, or all of a symptom's: it counts in a log too
 	symptom string
+
+	value float64 // without asks
+	asked float64 // the most that an ask said; below zero where it lacks a word
+
+	barred bool // an ask would be met, but for a word that must not be there
 }
 
 // Weights of the score, set by hand on testdata/pastes/seen and judged on
@@ -67,10 +74,10 @@ const Threshold = 0.5
 
 // Near is the score from which the nearest trap is worth naming although it is
 // no match.
-const Near = 0.1
+const Near = 0.03
 
-// value puts a score between 0 and 1.
-func (s *score) value(words int) float64 {
+// logistic puts a score between 0 and 1.
+func (s *score) logistic(words int) float64 {
 	// A few words are what somebody searches by: that all of them are known
 	// tells more than in a long text.
 	short := 1 + 1.4*math.Max(0, float64(shortWords-words))/shortWords
@@ -169,14 +176,17 @@ func (x *Index) score(w *window, sc *scratch, log bool, each func(trap int, s *s
 		}
 	}
 	if !log {
-		x.ask(w, &sc.piece, func(t int, info float64) {
-			if sc.traps[t].bm25 == 0 && sc.asked[t] == 0 {
+		x.ask(w, &sc.piece, func(t int, info float64, how met) {
+			if sc.traps[t].bm25 == 0 && sc.asked[t] == 0 && !sc.traps[t].barred {
 				sc.touched = append(sc.touched, t)
 			}
-			if now := &sc.asked[t]; info > 0 {
+			switch now := &sc.asked[t]; {
+			case how == barred:
+				sc.traps[t].barred = true
+			case how == fully:
 				*now = max(*now, info)
-			} else if *now <= 0 {
-				*now = min(*now, info)
+			case *now <= 0:
+				*now = min(*now, -info)
 			}
 		})
 	}
@@ -184,11 +194,12 @@ func (x *Index) score(w *window, sc *scratch, log bool, each func(trap int, s *s
 	for _, t := range sc.touched {
 		s := &sc.traps[t]
 		s.share = s.bm25 / math.Max(all, 1)
-		v := s.value(words)
+		v := s.logistic(words)
 		if log && !s.message {
 			v = 0
 		}
-		switch info := sc.asked[t]; {
+		s.value, s.asked = v, sc.asked[t]
+		switch info := s.asked; {
 		case info > 0:
 			v = 1 - (1-askValue(info, all))*(1-0.3*v)
 		case info < 0:

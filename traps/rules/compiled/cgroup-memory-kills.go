@@ -14,6 +14,7 @@ symptoms:
   - "<unit>.service: A process of this unit has been killed by the OOM killer."
   - "OOMKilled: true"
 asked:
+  - "-systemd-oomd"
   - "memory-cgroup|memcg|cgroup out-of-memory|oom|kill|killed|memory-limit"
   - "constraint_memcg"
   - "oomkilled|oom-killed"
@@ -79,32 +80,32 @@ systemctl show UNIT -p MemoryPeak says how much it took (systemd 255).
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "killed", Expr: &rule.Expr{Source: "kills.matches.filter(k, limits.matches.exists(l, dir(l.path) == dir(k.path)))", Line: 40}},
+				{Name: "killed", Expr: &rule.Expr{Source: "kills.matches.filter(k, limits.matches.exists(l, dir(l.path) == dir(k.path)))", Line: 41}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "control groups show on the running host only"},
 				}}},
-				{When: &rule.Expr{Source: "kills.exists", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "kills.exists", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no control groups of version 2 are here"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "killed", Line: 46},
+			Each: &rule.Expr{Source: "killed", Line: 47},
 			As:   "k",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "base(dir(k.path))", Line: 48}},
+				{Expr: &rule.Expr{Source: "base(dir(k.path))", Line: 49}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "true", Line: 50},
+					When:     &rule.Expr{Source: "true", Line: 51},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "processes of it were killed because it reached its memory limit"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "k.groups['n']", Line: 52}},
+						{Expr: &rule.Expr{Source: "k.groups['n']", Line: 53}},
 						{Text: " since it was started; the limit is "},
-						{Expr: &rule.Expr{Source: "asSize(int(limits.matches.filter(l, dir(l.path) == dir(k.path))[0].text))", Line: 52}},
+						{Expr: &rule.Expr{Source: "asSize(int(limits.matches.filter(l, dir(l.path) == dir(k.path))[0].text))", Line: 53}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "raise its MemoryMax, or find out what it needs the memory for"},

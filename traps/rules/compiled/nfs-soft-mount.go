@@ -16,6 +16,7 @@ asked:
   - "nfs|nfs4|nfsv3|nfsv4 soft|timeo|retrans|softerr|softreval"
   - "nfs server not-responding timed-out"
   - "nfs|nfs-mount|nas eio|input/output|input-output-error|i/o-error|lost-data|corrupt|corrupted|corruption|zeros|holes|silently|read-only|truncated timeout|timed|timeo|server|writes|write|soft|unavailable|restart|restarted|rebooted|minutes|short|mount"
+  - "-still-trying"
   - "soft-mount|soft-mounted|mounted-soft|soft-option nfs|share|mount|data"
 tags:
   - "nfs"
@@ -56,23 +57,23 @@ x-systemd.automount. soft is all right for shares that are mounted read-only.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "running", Expr: &rule.Expr{Source: `mounted.filter(m, m.options.exists(o, o == "soft") && m.options.exists(o, o == "rw")).map(m, m.mount)`, Line: 34}},
-				{Name: "planned", Expr: &rule.Expr{Source: `fstab.filter(e, e.type in ["nfs", "nfs4"] && e.options.exists(o, o == "soft") && !e.options.exists(o, o == "ro")).map(e, e.mount)`, Line: 35}},
-				{Name: "both", Expr: &rule.Expr{Source: "(host.running ? running : []) + planned.filter(p, !host.running || !(p in running))", Line: 36}},
+				{Name: "running", Expr: &rule.Expr{Source: `mounted.filter(m, m.options.exists(o, o == "soft") && m.options.exists(o, o == "rw")).map(m, m.mount)`, Line: 35}},
+				{Name: "planned", Expr: &rule.Expr{Source: `fstab.filter(e, e.type in ["nfs", "nfs4"] && e.options.exists(o, o == "soft") && !e.options.exists(o, o == "ro")).map(e, e.mount)`, Line: 36}},
+				{Name: "both", Expr: &rule.Expr{Source: "(host.running ? running : []) + planned.filter(p, !host.running || !(p in running))", Line: 37}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `host.running && size(mounted) > 0 || fstab.exists(e, e.type in ["nfs", "nfs4"])`, Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.running && size(mounted) > 0 || fstab.exists(e, e.type in ["nfs", "nfs4"])`, Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no NFS share is mounted, and none is in /etc/fstab"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "both", Line: 40},
+			Each: &rule.Expr{Source: "both", Line: 41},
 			As:   "it",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "it", Line: 41}},
+				{Expr: &rule.Expr{Source: "it", Line: 42}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "host.running && it in running", Line: 43},
+					When:     &rule.Expr{Source: "host.running && it in running", Line: 44},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "is an NFS share mounted soft for writing, so a pause of the server can lose writes"},
@@ -81,7 +82,7 @@ x-systemd.automount. soft is all right for shares that are mounted read-only.
 						{Text: "take soft out of its options, unmount it, and mount it again; a remount does not change it"},
 					}},
 				},
-				{When: &rule.Expr{Source: "true", Line: 46}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "true", Line: 47}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "is an NFS share mounted soft for writing, so a pause of the server can lose writes"},
 				}}},
 			},
@@ -91,7 +92,7 @@ x-systemd.automount. soft is all right for shares that are mounted read-only.
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
 					{Text: "have "},
-					{Expr: &rule.Expr{Source: "it", Line: 50}},
+					{Expr: &rule.Expr{Source: "it", Line: 51}},
 					{Text: " mounted hard"},
 				}},
 				Notes: []*rule.Text{
@@ -100,19 +101,19 @@ x-systemd.automount. soft is all right for shares that are mounted read-only.
 					}},
 				},
 				Refuse: []rule.Refusal{
-					{When: &rule.Expr{Source: `!it.matches("^[A-Za-z0-9/_.-]+$")`, Line: 53}, Why: &rule.Text{Parts: []rule.Part{
+					{When: &rule.Expr{Source: `!it.matches("^[A-Za-z0-9/_.-]+$")`, Line: 54}, Why: &rule.Text{Parts: []rule.Part{
 						{Text: "its name has characters that an edit by pattern does not fit; take soft out of its line by hand"},
 					}}},
 				},
 				Vanishes: "the rule lists only what is wrong, and then this is not",
 				Steps: []rule.Step{
-					{Kind: "edit", Line: 57, Args: map[string]*rule.Text{
+					{Kind: "edit", Line: 58, Args: map[string]*rule.Text{
 						"path": {Parts: []rule.Part{
 							{Text: "/etc/fstab"},
 						}},
 						"replace.match": {Parts: []rule.Part{
 							{Text: `^(\s*[^#\s]\S*\s+`},
-							{Expr: &rule.Expr{Source: "it", Line: 57}},
+							{Expr: &rule.Expr{Source: "it", Line: 58}},
 							{Text: `/?\s+nfs4?\s+(?:\S*,)?)soft((?:,\S*)?(?:\s.*)?)$`},
 						}},
 						"replace.with": {Parts: []rule.Part{
