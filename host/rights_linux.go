@@ -2,14 +2,12 @@ package host
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"fettle/internal/asuser"
 )
@@ -24,33 +22,14 @@ type rights struct {
 // nobody is the group of a user whom the host's files do not have.
 const nobody = 65534
 
-// do runs f in a thread with these rights, which are given back afterwards.
-// While the user is not root, the kernel takes the capabilities from the
-// thread that pass over permissions (capabilities(7)).
+// do runs f with these rights.
 func (r rights) do(f func() error) error {
-	own, err := unix.Getgroups()
-	if err != nil {
-		return err
-	}
-	before := rights{uid: uint32(os.Geteuid()), gid: uint32(os.Getegid())}
-	for _, g := range own {
-		before.groups = append(before.groups, uint32(g))
-	}
-	runtime.LockOSThread()
-	defer func() {
-		// A thread that kept the user's rights is never used again.
-		if before.take() == nil {
-			runtime.UnlockOSThread()
-		}
-	}()
-	if err := r.take(); err != nil {
+	err := asuser.Do(r.uid, r.gid, r.groups, f)
+	if errors.Is(err, asuser.ErrRefused) {
 		return fmt.Errorf("reading with the rights of user %d: %w (%v)", r.uid, ErrDenied, err)
 	}
-	return f()
+	return err
 }
-
-// take gives the calling thread these rights.
-func (r rights) take() error { return asuser.Become(r.uid, r.gid, r.groups) }
 
 // members are the users and groups of a root's own files.
 type members struct {

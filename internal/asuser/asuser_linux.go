@@ -4,6 +4,7 @@
 package asuser
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -12,34 +13,40 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Do runs f with the file system rights of a user, his groups among them, on
-// a thread of its own that ends with it (setfsuid(2)). Linux drops the
-// capabilities that would override them (capabilities(7)).
-//
-// f runs on another thread than its caller: where that one has a mount
-// namespace of its own, f has to name files by descriptor.
+// ErrRefused says that the kernel did not give the rights, and that f was not run.
+var ErrRefused = errors.New("the user's rights were refused")
+
+// Do runs f on the calling thread with the file system rights of a user, his groups
+// among them (setfsuid(2)), and then gives the thread its own back. Linux drops the
+// capabilities that would override permissions meanwhile (capabilities(7)).
 func Do(uid, gid uint32, groups []uint32, f func() error) error {
 	if uint32(os.Geteuid()) == uid {
 		return f()
 	}
-	if os.Geteuid() != 0 {
-		return fmt.Errorf("acting as user ID %d needs root", uid)
+	own, err := unix.Getgroups()
+	if err != nil {
+		return err
 	}
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with its changed rights
-		if err := Become(uid, gid, groups); err != nil {
-			done <- fmt.Errorf("becoming user ID %d: %w", uid, err)
-			return
+	var before []uint32
+	for _, g := range own {
+		before = append(before, uint32(g))
+	}
+	runtime.LockOSThread()
+	defer func() {
+		// A thread that kept the user's rights is never used again.
+		if become(uint32(os.Geteuid()), uint32(os.Getegid()), before) == nil {
+			runtime.UnlockOSThread()
 		}
-		done <- f()
 	}()
-	return <-done
+	if err := become(uid, gid, groups); err != nil {
+		return fmt.Errorf("becoming user ID %d: %w: %w", uid, ErrRefused, err)
+	}
+	return f()
 }
 
-// Become gives the calling thread these rights to files, and it alone, unlike
+// become gives the calling thread these rights to files, and it alone, unlike
 // syscall.Setgroups and its kin. After an error it may have some of them.
-func Become(uid, gid uint32, groups []uint32) error {
+func become(uid, gid uint32, groups []uint32) error {
 	if _, _, e := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(groups)), uintptr(unsafe.Pointer(unsafe.SliceData(groups))), 0); e != 0 {
 		return fmt.Errorf("giving up root's groups: %w", e)
 	}
