@@ -13,10 +13,14 @@ const draws = 64
 // its cost: commits for which usable is false are passed over. tells is what
 // one reading tells, in bits; 0 and -1 when nothing usable tells anything.
 func (p *Posterior) Next(usable func(at int) bool, cost func(at int) float64, rng *rand.Rand) (at int, tells float64) {
-	drawn := p.draw(rng, draws)
+	information := p.exactly()
+	if information == nil {
+		drawn := p.draw(rng, draws)
+		information = func(at int) float64 { return p.information(at, drawn) }
+	}
 	best, at := 0.0, -1
 	for _, c := range p.candidates(usable) {
-		if bits := p.information(c, drawn); bits/cost(c) > best {
+		if bits := information(c); bits/cost(c) > best {
 			best, at, tells = bits/cost(c), c, bits
 		}
 	}
@@ -114,6 +118,33 @@ func (pl *plane) cut(i, t int, all float64, rng *rand.Rand) int {
 // all that may follow.
 func (pl *plane) step(i, j int) float64 {
 	return pl.seg[i][j-i-1].log + pl.gaps[j] - pl.none[i] + pl.back[j]
+}
+
+// exactly is what a reading tells where all but the place of one change is told:
+// its commit then has one of two levels, with probabilities that need no draws. nil:
+// elsewhere.
+func (p *Posterior) exactly() func(at int) float64 {
+	if p.prior.Levels == nil || p.prior.Extra > One.Extra || p.kind == Figures && p.prior.Noise == 0 {
+		return nil
+	}
+	gaps, scale := p.Gaps(), p.Scale()
+	// Without a change all commits are on one of the two: which, the readings tell.
+	all := 0.0
+	for _, pl := range p.planes {
+		all += pl.weight * math.Exp(pl.zero-pl.logZ) * (pl.seg[0][len(p.sites)-1].mean - p.prior.Levels[0]) / (p.prior.Levels[1] - p.prior.Levels[0])
+	}
+	return func(at int) float64 {
+		passed := all
+		for _, g := range gaps {
+			passed += g.Change * float64(min(max(at-g.First+1, 0), g.Last-g.First+1)) / float64(g.Last-g.First+1)
+		}
+		passed = min(passed, 1)
+		list := []component{{1 - passed, p.prior.Levels[0], scale}, {passed, p.prior.Levels[1], scale}}
+		if p.kind == Tests {
+			return bernoulliBits(list)
+		}
+		return figureBits(list)
+	}
 }
 
 // component is one level that a reading may have.
