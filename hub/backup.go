@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -93,7 +94,11 @@ func Restore(dir, file string) error {
 	if err := OpenDir(dir); err != nil {
 		return err
 	}
-	if err := unpack(dir, file); err != nil {
+	err := unpack(dir, file)
+	if err == nil {
+		err = hand(dir)
+	}
+	if err != nil {
 		// A part of a hub is none, and would be in the way of the next try.
 		for _, name := range hubFiles() {
 			_ = os.Remove(filepath.Join(dir, name))
@@ -111,6 +116,25 @@ func hubFiles() []string {
 		out = append(out, DatabaseFile+suffix)
 	}
 	return out
+}
+
+// hand gives what root restored to whose folder it is: the service has a user of
+// its own.
+func hand(dir string) error {
+	st, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	owner, ok := st.Sys().(*syscall.Stat_t)
+	if !ok || os.Geteuid() != 0 {
+		return nil
+	}
+	for _, name := range hubFiles() {
+		if err := os.Lchown(filepath.Join(dir, name), int(owner.Uid), int(owner.Gid)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // vacant refuses a folder that has something of a hub: what is left of another

@@ -2,6 +2,7 @@ package hub_test
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -111,6 +112,21 @@ func (w *world) restore(file string) {
 		}
 		if left, err := os.ReadDir(filepath.Join(w.dir, "from-"+name)); err != nil || len(left) > 0 {
 			w.Errorf("of a file that is %s is left: %v, %v", name, left, err)
+		}
+	}
+	if os.Geteuid() == 0 {
+		theirs := filepath.Join(w.dir, "theirs")
+		if err := errors.Join(os.Mkdir(theirs, 0o700), os.Chown(theirs, 65534, 65534), hub.Restore(theirs, file)); err != nil {
+			w.Fatal(err)
+		}
+		es, err := os.ReadDir(theirs)
+		if err != nil || len(es) < 5 {
+			w.Errorf("%v, %v", es, err)
+		}
+		for _, e := range es {
+			if st, err := e.Info(); err != nil || st.Sys().(*syscall.Stat_t).Uid != 65534 {
+				w.Errorf("%s is not the service's: %v, %v", e.Name(), st, err)
+			}
 		}
 	}
 	// What is left of another hub, each by itself: SQLite would replay the log.

@@ -142,6 +142,56 @@ func TestDebInstalls(t *testing.T) {
 	}
 }
 
+// booted boots a root with these files, lets it run a script, and returns what
+// reads the script's results.
+func booted(t *testing.T, root, script string, files map[string]string) func(name string) string {
+	t.Helper()
+	look, err := os.ReadFile(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files["etc/systemd/system/look.service"] = "[Unit]\nAfter=multi-user.target\n[Service]\nExecStart=/bin/sh /result/look\n"
+	files["result/look"] = string(look)
+	if err := os.MkdirAll(filepath.Join(root, "result"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		os.Remove(filepath.Join(root, name))
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wants := filepath.Join(root, "etc/systemd/system/multi-user.target.wants")
+	if err := os.MkdirAll(wants, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../look.service", filepath.Join(wants, "look.service")); err != nil {
+		t.Fatal(err)
+	}
+	boot := exec.Command("systemd-nspawn", "-q", "--register=no", "--keep-unit", "--boot", "--link-journal=no", "--resolv-conf=off", "-D", root)
+	var console bytes.Buffer
+	boot.Stdout, boot.Stderr = &console, &console
+	done := make(chan error, 1)
+	if err := boot.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { done <- boot.Wait() }()
+	select {
+	case <-done:
+	case <-time.After(5 * time.Minute):
+		boot.Process.Signal(unix.SIGTERM)
+		<-done
+		t.Errorf("the host did not end:\n%s", console.Bytes())
+	}
+	return func(name string) string {
+		b, err := os.ReadFile(filepath.Join(root, "result", name))
+		if err != nil {
+			t.Errorf("%v", err)
+		}
+		return string(b)
+	}
+}
+
 // TestServiceSeesAll boots real Debian hosts: what the hardened service finds is
 // what fettle finds when root runs it, and the journal is told once.
 func TestServiceSeesAll(t *testing.T) {
@@ -151,55 +201,10 @@ func TestServiceSeesAll(t *testing.T) {
 			root := debian(t, release)
 			packages(t, root)
 			run(t, "systemd-nspawn", "-q", "--register=no", "--keep-unit", "-D", root, "--pipe", "/usr/bin/dpkg", "-i", "/packages/new.deb")
-			files := map[string]string{
-				"etc/systemd/system/look.service": "[Unit]\nAfter=multi-user.target\n[Service]\nExecStart=/bin/sh /result/look\n",
-				"result/look":                     "", // below
-				// Something to find.
+			// Something to find.
+			said := booted(t, root, "testdata/booted.sh", map[string]string{
 				"etc/resolv.conf": "nameserver 192.0.2.1\nnameserver 192.0.2.2\nnameserver 192.0.2.3\nnameserver 192.0.2.4\n",
-			}
-			look, err := os.ReadFile("testdata/booted.sh")
-			if err != nil {
-				t.Fatal(err)
-			}
-			files["result/look"] = string(look)
-			if err := os.MkdirAll(filepath.Join(root, "result"), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			for name, text := range files {
-				os.Remove(filepath.Join(root, name))
-				if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			wants := filepath.Join(root, "etc/systemd/system/multi-user.target.wants")
-			if err := os.MkdirAll(wants, 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Symlink("../look.service", filepath.Join(wants, "look.service")); err != nil {
-				t.Fatal(err)
-			}
-			boot := exec.Command("systemd-nspawn", "-q", "--register=no", "--keep-unit", "--boot", "--link-journal=no", "--resolv-conf=off", "-D", root)
-			var console bytes.Buffer
-			boot.Stdout, boot.Stderr = &console, &console
-			done := make(chan error, 1)
-			if err := boot.Start(); err != nil {
-				t.Fatal(err)
-			}
-			go func() { done <- boot.Wait() }()
-			select {
-			case <-done:
-			case <-time.After(5 * time.Minute):
-				boot.Process.Signal(unix.SIGTERM)
-				<-done
-				t.Errorf("the host did not end:\n%s", console.Bytes())
-			}
-			said := func(name string) string {
-				b, err := os.ReadFile(filepath.Join(root, "result", name))
-				if err != nil {
-					t.Errorf("%v", err)
-				}
-				return string(b)
-			}
+			})
 			t.Logf("%s\n%s\n%s", said("security"), said("timer"), said("unit"))
 			if s := said("started"); s != "0\n" {
 				t.Errorf("the service ended with %s%s", s, said("log"))

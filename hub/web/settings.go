@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -184,6 +186,14 @@ func (s *Settings) Certificates(state string, get func(cert, key string) (func(*
 		}
 		c := m.TLSConfig()
 		c.MinVersion = tls.VersionTLS12
+		by := c.GetCertificate
+		c.GetCertificate = func(h *tls.ClientHelloInfo) (*tls.Certificate, error) {
+			cert, err := by(h)
+			if err != nil && slices.Contains(s.TLS.ACME, h.ServerName) { // else somebody asks for a name that is not ours
+				slog.Error("no certificate by ACME", "for", h.ServerName, "err", err)
+			}
+			return cert, err
+		}
 		return c, nil
 	}
 	return nil, nil

@@ -1,7 +1,10 @@
 package web
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -71,6 +74,30 @@ oidc: {name: Example, issuer: "https://id.example.org", client_id: hub, client_s
 	}
 	if _, err := s.Login(); err == nil || !strings.Contains(err.Error(), "client_secret_file") {
 		t.Error(err)
+	}
+}
+
+// TestACMEFails: where no certificate is to be had, the log says why, and not of
+// names that anybody may ask for.
+func TestACMEFails(t *testing.T) {
+	s := &Settings{}
+	s.TLS.ACME, s.TLS.Directory = []string{"hub.example.org"}, "https://127.0.0.1:1/dir"
+	conf, err := s.Certificates(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	was := slog.Default()
+	defer slog.SetDefault(was)
+	slog.SetDefault(slog.New(slog.NewTextHandler(&said, nil)))
+	for _, name := range []string{"other.example.org", "hub.example.org"} {
+		hello := &tls.ClientHelloInfo{ServerName: name, SupportedVersions: []uint16{tls.VersionTLS13}, CipherSuites: []uint16{tls.TLS_AES_128_GCM_SHA256}}
+		if _, err := conf.GetCertificate(hello); err == nil {
+			t.Errorf("a certificate for %s", name)
+		}
+	}
+	if out := said.String(); strings.Count(out, "\n") != 1 || !strings.Contains(out, "for=hub.example.org") || !strings.Contains(out, "connection refused") {
+		t.Errorf("the log: %s", out)
 	}
 }
 
