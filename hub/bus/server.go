@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -96,7 +95,7 @@ func Start(c Config, k *Keys) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the NATS server: %w", err)
 	}
-	s.SetLogger(logger{c.Log}, false, false)
+	s.SetLogger(&logger{log: c.Log}, false, false)
 	s.Start()
 	if !s.ReadyForConnections(time.Minute) {
 		s.Shutdown()
@@ -196,18 +195,3 @@ func (s *Server) Revive() error {
 	c := s.js
 	return s.EnableJetStream(&c)
 }
-
-// logger hands on what the server says at warnings and above.
-type logger struct{ log func(string) }
-
-func (l logger) say(format string, v ...any) {
-	if l.log != nil {
-		l.log("nats: " + strings.TrimSpace(fmt.Sprintf(format, v...)))
-	}
-}
-func (l logger) Noticef(string, ...any)         {}
-func (l logger) Debugf(string, ...any)          {}
-func (l logger) Tracef(string, ...any)          {}
-func (l logger) Warnf(format string, v ...any)  { l.say(format, v...) }
-func (l logger) Fatalf(format string, v ...any) { l.say(format, v...) }
-func (l logger) Errorf(format string, v ...any) { l.say(format, v...) }

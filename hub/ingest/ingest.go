@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strconv"
 	"time"
 
@@ -37,8 +38,12 @@ const (
 	leaseEach = 5 * time.Second
 )
 
-// atOnce bounds a transaction: its time, and what is done again after a crash.
-const atOnce = 2000
+// atOnce and packedAtOnce bound a transaction: its time, the memory for messages
+// unpacked, and what is done again after a crash.
+const (
+	atOnce       = 2000
+	packedAtOnce = 1 << 20 // bytes; a report is a dozen times that when it is read
+)
 
 // Run takes messages in until ctx ends.
 func Run(ctx context.Context, c Config) {
@@ -85,8 +90,28 @@ func (in *intake) while(ctx context.Context, until time.Time) {
 			pause(ctx, time.Second)
 			return
 		}
-		if len(msgs) > 0 {
-			in.batch(ctx, msgs)
+		for part := range parts(msgs) {
+			if !in.batch(ctx, part) {
+				return
+			}
+		}
+	}
+}
+
+// parts are messages, in order, as many at a time as a transaction takes.
+func parts(msgs []jetstream.Msg) iter.Seq[[]jetstream.Msg] {
+	return func(yield func([]jetstream.Msg) bool) {
+		for len(msgs) > 0 {
+			n, size := 0, 0
+			for n < len(msgs) && (n == 0 || size+len(msgs[n].Data()) <= packedAtOnce) {
+				size += len(msgs[n].Data())
+				n++
+			}
+			if !yield(msgs[:n]) {
+				return
+			}
+			clear(msgs[:n]) // taken: no longer in memory
+			msgs = msgs[n:]
 		}
 	}
 }
@@ -118,8 +143,9 @@ type answer struct {
 }
 
 // batch takes messages into the database, and answers. Until the database has
-// them nothing is acknowledged: they come again.
-func (in *intake) batch(ctx context.Context, msgs []jetstream.Msg) {
+// them nothing is acknowledged: they come again. It is false where this hub is no
+// longer the one that takes them.
+func (in *intake) batch(ctx context.Context, msgs []jetstream.Msg) bool {
 	var items []store.Item
 	answers := newAnswers()
 	for _, m := range msgs {
@@ -133,7 +159,7 @@ func (in *intake) batch(ctx context.Context, msgs []jetstream.Msg) {
 	}
 	results := in.keep(ctx, items)
 	if results == nil {
-		return
+		return false
 	}
 	for i, r := range results {
 		answers.result(&items[i], r)
@@ -147,6 +173,7 @@ func (in *intake) batch(ctx context.Context, msgs []jetstream.Msg) {
 		in.Log("NATS: " + err.Error())
 	}
 	answers.send(in.Conn)
+	return true
 }
 
 var errLimit = errors.New("more messages than an agent sends")

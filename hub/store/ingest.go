@@ -185,16 +185,17 @@ func (b *batch) change(ctx context.Context, h *hostRow, it *Item, twin bool) err
 	return err
 }
 
-// seen notes that the agent spoke.
+// seen notes that the agent spoke, and what it says of itself.
 func (b *batch) seen(ctx context.Context, h *hostRow, it *Item) error {
 	m := it.Message
-	if _, err := b.exec(ctx, "UPDATE hosts SET instance = ?, seq = ?, last_seen = ?, skew_ms = ?, agent_version = ? WHERE id = ?",
-		m.Instance, m.Seq, millis(it.At), it.Skew.Milliseconds(), m.Fettle, h.id); err != nil || m.Self == nil {
+	const spoke = "UPDATE hosts SET instance = ?, seq = ?, last_seen = ?, skew_ms = ?, agent_version = ?"
+	args := []any{m.Instance, m.Seq, millis(it.At), it.Skew.Milliseconds(), m.Fettle}
+	if s := m.Self; s != nil {
+		args = append(args, s.Machine, s.Every.Milliseconds(), s.Waiting, s.Dropped, s.Refused, h.id)
+		_, err := b.exec(ctx, spoke+", machine = ?, every_ms = ?, waiting = ?, dropped = ?, refused = ? WHERE id = ?", args...)
 		return err
 	}
-	s := m.Self
-	_, err := b.exec(ctx, "UPDATE hosts SET machine = ?, every_ms = ?, waiting = ?, dropped = ?, refused = ? WHERE id = ?",
-		s.Machine, s.Every.Milliseconds(), s.Waiting, s.Dropped, s.Refused, h.id)
+	_, err := b.exec(ctx, spoke+" WHERE id = ?", append(args, h.id)...)
 	return err
 }
 
