@@ -38,29 +38,28 @@ func CSVRows(w io.Writer, host string, results []trap.Result) error {
 			err = csvLine(w, cells...)
 		}
 	}
-	for _, r := range worstFirst(results) {
-		for i := range r.Outcomes {
-			o := &r.Outcomes[i]
-			switch {
-			case o.Status == trap.Found:
-				since := ""
-				if !o.Since.IsZero() {
-					since = o.Since.UTC().Format(time.RFC3339)
-				}
-				row(host, o.Trap, o.Subject, string(o.Status), severityName(o.Severity), findingState(o), since, o.Summary, Command(o))
-			case isUnknown(o):
-				row(host, o.Trap, o.Subject, string(trap.Unknown), "", "", "", o.Reason, "")
-			}
+	results = worstFirst(results)
+	for _, o := range outcomesWorstFirst(results) {
+		switch {
+		case o.Status == trap.Found:
+			row(host, o.Trap, o.Subject, string(o.Status), severityName(o.Severity), findingState(o), timeCell(o.Since), o.Summary, Command(o))
+		case isUnknown(o):
+			row(host, o.Trap, o.Subject, string(trap.Unknown), "", "", "", o.Reason, "")
 		}
+	}
+	for _, r := range results {
 		for _, was := range r.Resolved {
-			since := ""
-			if !was.Since.IsZero() {
-				since = was.Since.UTC().Format(time.RFC3339)
-			}
-			row(host, r.Trap, was.Subject, "resolved", "", "", since, was.Said, "")
+			row(host, r.Trap, was.Subject, "resolved", "", "", timeCell(was.Since), was.Said, "")
 		}
 	}
 	return err
+}
+
+func timeCell(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
 }
 
 // CSVFailed writes the row of a host that gave no report.

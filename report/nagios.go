@@ -1,13 +1,11 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
-	"fettle/internal/sorted"
 	"fettle/internal/ui"
 	"fettle/trap"
 )
@@ -54,10 +52,7 @@ func (n *nagios) names(room int) string {
 	room -= len(", and 100000 more")
 	var out []string
 	size, left := 0, 0
-	var all []*trap.Outcome
-	each(worstFirst(n.results), func(o *trap.Outcome) { all = append(all, o) })
-	sorted.By(all, func(a, b *trap.Outcome) int { return cmp.Compare(rank(b), rank(a)) })
-	for _, o := range all {
+	for _, o := range outcomesWorstFirst(worstFirst(n.results)) {
 		var s string
 		switch {
 		case o.Status == trap.Found && !o.Hidden():

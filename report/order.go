@@ -42,3 +42,16 @@ func worstFirst(results []trap.Result) []trap.Result {
 	sorted.By(out, func(a, b trap.Result) int { return cmp.Compare(worst(b), worst(a)) })
 	return out
 }
+
+// outcomesWorstFirst are the outcomes of results, each trap's together among those of
+// the same rank.
+func outcomesWorstFirst(results []trap.Result) []*trap.Outcome {
+	var out []*trap.Outcome
+	for i := range results {
+		for k := range results[i].Outcomes {
+			out = append(out, &results[i].Outcomes[k])
+		}
+	}
+	sorted.By(out, func(a, b *trap.Outcome) int { return cmp.Compare(rank(b), rank(a)) })
+	return out
+}

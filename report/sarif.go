@@ -131,10 +131,11 @@ func (s *sarif) End(took time.Duration) error {
 	if s.meta.Kind != host.KindLive {
 		run.Properties = map[string]any{"kind": s.meta.Kind}
 	}
-	for _, r := range worstFirst(s.results) {
-		for i := range r.Outcomes {
-			run.Results = append(run.Results, s.result(rule(r.Trap, r.Trap), &r.Outcomes[i]))
-		}
+	results := worstFirst(s.results)
+	for _, o := range outcomesWorstFirst(results) {
+		run.Results = append(run.Results, s.result(rule(o.Trap, o.Trap), o))
+	}
+	for _, r := range results {
 		for _, was := range r.Resolved {
 			run.Results = append(run.Results, absent(rule(r.Trap, r.Trap), r.Trap, was))
 		}

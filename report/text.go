@@ -72,7 +72,6 @@ func (t *text) End(took time.Duration) error {
 
 // brief is one screen: an entry for each cause, and what is not known.
 func (t *text) brief(b *strings.Builder, results []trap.Result) {
-	t.entries(b, entries(results))
 	all := unknowns(&t.meta, results)
 	if t.opt.Quiet {
 		all = unknowns(&t.meta, newlyUnknown(results))
@@ -80,14 +79,16 @@ func (t *text) brief(b *strings.Builder, results []trap.Result) {
 			all = nil
 		}
 	}
-	if len(all) == 0 {
-		return
+	unknown := ""
+	if len(all) > 0 {
+		said, act := paragraph(all)
+		unknown = t.label(ui.Magenta, "UNKNOWN", ui.Visible(said))
+		if act != "" {
+			unknown += t.wrapped(ui.Visible(act), indent, further)
+		}
 	}
-	said, act := paragraph(all)
-	b.WriteString(t.label(ui.Magenta, "UNKNOWN", ui.Visible(said)))
-	if act != "" {
-		b.WriteString(t.wrapped(ui.Visible(act), indent, further))
-	}
+	t.entries(b, entries(results), screen-aside-strings.Count(unknown, "\n"))
+	b.WriteString(unknown)
 }
 
 // newlyUnknown are the results without what an earlier run did not know either.
@@ -99,26 +100,32 @@ func newlyUnknown(results []trap.Result) []trap.Result {
 	return out
 }
 
-// screen is how many lines of entries are shown in full; beyond it the least
-// grave are only named.
-const screen = 28
+// A terminal of old has screen lines; aside of them are for the host, the figures and
+// what parts them from the findings.
+const (
+	screen = 24
+	aside  = 5
+)
 
-func (t *text) entries(b *strings.Builder, all []entry) {
+// entries shows what fits into so many lines, and only names the least grave of what
+// does not. What is critical is always shown.
+func (t *text) entries(b *strings.Builder, all []entry, room int) {
 	blocks := make([]string, len(all))
 	lines := 0
 	for i := range all {
 		blocks[i] = t.entry(&all[i])
 		lines += strings.Count(blocks[i], "\n")
 	}
-	shown := len(all)
-	for shown > 1 && lines > screen && all[shown-1].severity < trap.Critical {
+	shown, rest := len(all), ""
+	for shown > 1 && lines+strings.Count(rest, "\n") > room && all[shown-1].severity < trap.Critical {
 		shown--
 		lines -= strings.Count(blocks[shown], "\n")
+		rest = t.named(all[shown:])
 	}
 	for _, block := range blocks[:shown] {
 		b.WriteString(block)
 	}
-	t.named(b, all[shown:])
+	b.WriteString(rest)
 }
 
 // entry is one to three lines, and the command.
@@ -167,25 +174,30 @@ func (t *text) fitting(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(shown, ", "), len(names)-n)
 }
 
-// named names the entries for which there is no room.
-func (t *text) named(b *strings.Builder, rest []entry) {
+// named names the entries for which there is no room, each trap once for a severity.
+func (t *text) named(rest []entry) string {
+	var s string
 	for len(rest) > 0 {
 		sev := rest[0].severity
-		n := slices.IndexFunc(rest, func(e entry) bool { return e.severity != sev })
-		if n < 0 {
-			n = len(rest)
-		}
+		findings := map[string]int{}
 		var names []string
-		for _, e := range rest[:n] {
-			name := e.findings[0].Trap
-			if k := len(e.findings); k > 1 {
-				name += fmt.Sprintf(" (%d)", k)
+		for len(rest) > 0 && rest[0].severity == sev {
+			id := rest[0].findings[0].Trap
+			if findings[id] == 0 {
+				names = append(names, id)
 			}
-			names = append(names, ui.Visible(name))
+			findings[id] += len(rest[0].findings)
+			rest = rest[1:]
 		}
-		b.WriteString(t.label(style(sev), strings.ToUpper(severityName(sev)), "also "+strings.Join(names, ", ")+": fettle check TRAP tells more"))
-		rest = rest[n:]
+		for i, id := range names {
+			names[i] = ui.Visible(id)
+			if n := findings[id]; n > 1 {
+				names[i] += fmt.Sprintf(" (%d)", n)
+			}
+		}
+		s += t.label(style(sev), strings.ToUpper(severityName(sev)), "also "+strings.Join(names, ", ")+": fettle check TRAP tells more")
 	}
+	return s
 }
 
 // resolved tells what an earlier run showed and is there no more.
