@@ -46,7 +46,7 @@ lab-long: build
 	FETTLE_LONG=1 $(GO) test -count 1 -timeout 1h -run "TestBoot|TestConsoleLibvirt" ./cli/netboot
 	FETTLE_LONG=1 $(GO) test -count 1 -timeout 20m ./hub ./hub/emulate ./agent/...
 	FETTLE_LONG=1 $(GO) test -count 1 -run TestAsKernelSMQ ./measure/blockcache/cachesim
-	FETTLE_LONG=1 $(GO) test -count 1 -run "TestSlowProgram|TestLongScripts" ./bisect ./cli/proving
+	FETTLE_LONG=1 $(GO) test -count 1 -timeout 2h -run "TestSlowProgram|TestLongScripts" ./bisect ./cli/proving
 	FETTLE_LONG=1 $(GO) test -count 1 -timeout 30m ./hub/web
 	FETTLE_LONG=1 $(GO) test -count 1 -run AllTraps ./host/capture
 	.ci/fuzz 2m
@@ -65,6 +65,7 @@ park: build
 lab-smq-old: build test-deps
 	lab/kernels/smq-old/build
 	./fettle lab dm-cache-smq/old --jobs 1
+	FETTLE_LONG=1 $(GO) test -count 1 -timeout 2h -v -run TestLongScripts/bisect-smq-kernel ./cli/proving
 
 # One machine at a time, here too.
 lab-zfs: build
