@@ -43,7 +43,8 @@ lab-long: build
 	./fettle lab --all --long
 	$(GO) run ./internal/mutate
 	FETTLE_LONG=1 $(GO) test -count 1 -timeout 60m ./measure/login/... ./keypath
-	FETTLE_LONG=1 $(GO) test -count 1 -timeout 1h -run "TestBoot|TestConsoleLibvirt" ./cli/netboot
+	FETTLE_LONG=1 $(GO) test -count 1 -timeout 1h -run "TestBoot|TestConsole" ./cli/netboot
+	FETTLE_LONG=1 $(GO) test -count 1 -timeout 2h -run TestInstalledSystem ./traps/netbootserial/proof
 	FETTLE_LONG=1 $(GO) test -count 1 -timeout 20m ./hub ./hub/emulate ./agent/...
 	FETTLE_LONG=1 $(GO) test -count 1 -run TestAsKernelSMQ ./measure/blockcache/cachesim
 	FETTLE_LONG=1 $(GO) test -count 1 -timeout 2h -run "TestSlowProgram|TestLongScripts" ./bisect ./cli/proving

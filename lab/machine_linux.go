@@ -202,6 +202,8 @@ func startClient(argv []string) error {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.Dir = "/tmp"
+	// A session has a share of the CPUs of its own (sched(7), autogroup), as the first machine has.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting the client: %w", err)
 	}

@@ -38,11 +38,15 @@ func (l *lockedBuffer) String() string {
 
 func (l *lockedBuffer) has(t *testing.T, want string) {
 	t.Helper()
-	for range 300 {
+	l.hasWithin(t, 30*time.Second, want)
+}
+
+func (l *lockedBuffer) hasWithin(t *testing.T, limit time.Duration, want string) {
+	t.Helper()
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		if strings.Contains(l.String(), want) {
 			return
 		}
-		time.Sleep(100 * time.Millisecond)
 	}
 	t.Errorf("%q did not come:\n%s", want, l)
 }
@@ -97,7 +101,7 @@ set_working_mc 0x20
   endlan
   sol "tcp:%s" 115200
   user 2 true "ADMIN" %q admin 10 none md2 md5 straight
-`, port, strings.Replace(serial, "127.0.0.1:", "127.0.0.1:", 1), password)
+`, port, serial, password)
 	commands := "mc_setbmc 0x20\nmc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr\nmc_enable 0x20\n"
 	os.WriteFile(filepath.Join(dir, "lan.conf"), []byte(lan), 0o600)
 	os.WriteFile(filepath.Join(dir, "commands"), []byte(commands), 0o600)
@@ -110,7 +114,7 @@ set_working_mc 0x20
 	return port
 }
 
-func console(t *testing.T, w way, o consoleOptions, password string, until func(out, warn *lockedBuffer)) error {
+func console(t *testing.T, w way, o consoleOptions, password string, until func(out, warn *lockedBuffer, keys io.Writer)) error {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "password")
 	if err := os.WriteFile(file, []byte(password+"\n"), 0o600); err != nil {
@@ -127,7 +131,7 @@ func console(t *testing.T, w way, o consoleOptions, password string, until func(
 		done <- runConsole(ctx, &app.App{Program: "fettle", Stdin: in, Stdout: &out, Stderr: &warn}, w, o)
 	}()
 	if until != nil {
-		until(&out, &warn)
+		until(&out, &warn, keys)
 		cancel()
 	}
 	select {
@@ -145,7 +149,7 @@ func TestConsole(t *testing.T) {
 		t.Parallel()
 		log := filepath.Join(t.TempDir(), "log")
 		port := simulator(t, serialPort(t, "hello from ttyS1\r\n"), "ADMIN")
-		err := console(t, way{"ipmi", "127.0.0.1"}, consoleOptions{port: port, log: log, speed: 115200, silent: time.Minute}, "ADMIN", func(out, warn *lockedBuffer) {
+		err := console(t, way{"ipmi", "127.0.0.1"}, consoleOptions{port: port, log: log, speed: 115200, silent: time.Minute}, "ADMIN", func(out, warn *lockedBuffer, _ io.Writer) {
 			out.has(t, "hello from ttyS1")
 			warn.has(t, "CRITICAL: 127.0.0.1 has the login that Supermicro ships it with")
 		})
@@ -168,10 +172,56 @@ func TestConsole(t *testing.T) {
 	t.Run("silent", func(t *testing.T) {
 		t.Parallel()
 		port := simulator(t, serialPort(t, ""), "other")
-		console(t, way{"ipmi", "127.0.0.1"}, consoleOptions{port: port, speed: 115200, silent: 3 * time.Second}, "other", func(out, warn *lockedBuffer) {
+		console(t, way{"ipmi", "127.0.0.1"}, consoleOptions{port: port, speed: 115200, silent: 3 * time.Second}, "other", func(out, warn *lockedBuffer, _ io.Writer) {
 			warn.has(t, "nothing comes: ")
 		})
 	})
+}
+
+// TestConsoleBoot: behind the simulated BMC stands a machine, whose kernel writes to
+// its serial port and whose shell of the initrd answers there.
+func TestConsoleBoot(t *testing.T) {
+	means.Long(t, "boots a virtual machine")
+	const tree = "/usr/lib/debian-installer/images/12/amd64/text/debian-installer/amd64/"
+	if _, err := os.Stat(tree + "linux"); err != nil {
+		means.Missing(t, "needs "+tree+"linux")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	serial := l.Addr().String()
+	l.Close()
+	dir := t.TempDir()
+	qemu := exec.Command(means.Tool(t, "qemu-system-x86_64"), "-nodefaults", "-display", "none", "-accel", "tcg", "-m", "512", "-S", "-monitor", "unix:"+filepath.Join(dir, "monitor")+",server=on,wait=off",
+		"-serial", "tcp:"+serial+",server=on,wait=off", "-kernel", tree+"linux", "-initrd", tree+"initrd.gz", "-append", "console=ttyS0,115200n8 rdinit=/bin/sh")
+	if err := qemu.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { qemu.Process.Kill(); qemu.Wait() })
+	var monitor net.Conn
+	for range 100 {
+		if monitor, err = net.Dial("unix", filepath.Join(dir, "monitor")); err == nil {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer monitor.Close()
+	port := simulator(t, serial, "other")
+	err = console(t, way{"ipmi", "127.0.0.1"}, consoleOptions{port: port}, "other", func(out, _ *lockedBuffer, keys io.Writer) {
+		out.has(t, "SOL Session operational")
+		fmt.Fprintln(monitor, "cont")
+		out.hasWithin(t, 5*time.Minute, "Linux version")
+		out.hasWithin(t, 5*time.Minute, "Run /bin/sh as init process")
+		fmt.Fprint(keys, "cat /etc/debian_version; echo $((6*7))-$$\r")
+		out.hasWithin(t, time.Minute, "42-1")
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 // TestConsoleSocket: as qemu offers a serial port; it breaks, and is there again.
@@ -196,7 +246,7 @@ func TestConsoleSocket(t *testing.T) {
 			c.Close()
 		}
 	}()
-	err = console(t, way{"unix", path}, consoleOptions{}, "", func(out, warn *lockedBuffer) {
+	err = console(t, way{"unix", path}, consoleOptions{}, "", func(out, warn *lockedBuffer, _ io.Writer) {
 		out.has(t, "connection 2")
 		warn.has(t, "trying again in 1s")
 	})

@@ -48,8 +48,14 @@ func httpCmd() *cobra.Command {
 // openHTTP opens port 80 where clients could boot by HTTP. When it is another
 // server's, they go without.
 func (o *serveOptions) openHTTP(a *app.App, conf *serve.Conf) error {
-	if conf.Proxy || conf.Loaders.EFI64 == "" && conf.Loaders.EFIArm64 == "" {
-		return nil // dnsmasq's proxy answers PXE clients alone
+	switch l := conf.Loaders; {
+	case conf.Proxy: // dnsmasq's proxy answers PXE clients alone
+		return nil
+	case !l.HTTP64 && !l.HTTPArm64:
+		if l.EFI64 != "" || l.EFIArm64 != "" {
+			fmt.Fprintln(a.Stdout, "GRUB in this tree cannot fetch by HTTP: UEFI clients boot by PXE")
+		}
+		return nil
 	}
 	if conf.HTTP = true; o.show {
 		return nil

@@ -71,6 +71,9 @@ func runServe(ctx context.Context, a *app.App, o *serveOptions) error {
 	if !o.show {
 		firewalled(ctx, a, conf)
 	}
+	if l := conf.Loaders; conf.Proxy && (l.EFI64 != "" || l.EFIArm64 != "") {
+		a.Warn(fmt.Sprintf("clients with UEFI stop at GRUB's prompt unless the DHCP server names %s as its next server: GRUB does not take it from a proxy", conf.Address.Addr()))
+	}
 	fmt.Fprintf(a.Stdout, "dnsmasq's configuration:\n\n%s\n", indent(conf.Text()))
 	if o.show {
 		return nil

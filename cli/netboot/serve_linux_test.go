@@ -60,7 +60,7 @@ func servedTree(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	os.Chmod(filepath.Dir(dir), 0o755)
-	for name, text := range map[string]string{"linux": "kernel", "initrd.gz": "initrd", "bootnetx64.efi": "shim", "secret": "x"} {
+	for name, text := range map[string]string{"linux": "kernel", "initrd.gz": "initrd", "bootnetx64.efi": "shim", "grubx64.efi": "User-Agent: GRUB 2.06", "secret": "x"} {
 		name = filepath.Join(dir, "debian-installer/amd64", name)
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
@@ -84,6 +84,28 @@ func serving(t *testing.T, tree string) (out, warn *lockedBuffer, stop func() er
 	}
 	go func() { ended <- runServe(ctx, &app.App{Program: "fettle", Stdout: out, Stderr: warn}, &o) }()
 	return out, warn, func() error { cancel(); return <-ended }
+}
+
+// TestServeNoHTTP: a GRUB that cannot fetch by HTTP would stop at its prompt, so that
+// no client is told to boot that way.
+func TestServeNoHTTP(t *testing.T) {
+	means.Tool(t, "dnsmasq")
+	if !ownNetwork(t) {
+		return
+	}
+	tree := servedTree(t)
+	if err := os.WriteFile(filepath.Join(tree, "debian-installer/amd64/grubx64.efi"), []byte("GRUB without the module http"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, _, stop := serving(t, tree)
+	out.has(t, "GRUB in this tree cannot fetch by HTTP: UEFI clients boot by PXE")
+	out.has(t, "clients must reach UDP 67, UDP 69.")
+	if strings.Contains(out.String(), "HTTPClient") {
+		t.Error("clients are told to boot by HTTP")
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestServeHTTP: clients that boot by HTTP get the same files, from a process without rights.

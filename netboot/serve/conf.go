@@ -26,6 +26,8 @@ type Conf struct {
 // Loaders are the boot loaders of a tree by the kind of firmware; empty: none.
 type Loaders struct {
 	BIOS, EFI64, EFIArm64 string // paths below the root
+	// HTTP64 and HTTPArm64: there the GRUB fetches by HTTP too.
+	HTTP64, HTTPArm64 bool
 }
 
 // kinds are client system architecture types (RFC 4578, section 2.1, and IANA's
@@ -47,10 +49,10 @@ var kinds = []struct {
 var httpKinds = []struct {
 	tag    string
 	arch   int
-	loader func(Loaders) string
+	loader func(Loaders) (string, bool)
 }{
-	{"http64", 16, func(l Loaders) string { return l.EFI64 }},
-	{"httparm64", 19, func(l Loaders) string { return l.EFIArm64 }},
+	{"http64", 16, func(l Loaders) (string, bool) { return l.EFI64, l.HTTP64 }},
+	{"httparm64", 19, func(l Loaders) (string, bool) { return l.EFIArm64, l.HTTPArm64 }},
 }
 
 // Text is the configuration, as dnsmasq reads it from its standard input.
@@ -98,7 +100,7 @@ func (c Conf) Text() string {
 		}
 	}
 	for _, k := range httpKinds {
-		if loader := k.loader(c.Loaders); loader != "" && c.HTTP && !c.Proxy {
+		if loader, ok := k.loader(c.Loaders); ok && c.HTTP && !c.Proxy {
 			line("dhcp-match=set:%s,option:client-arch,%d", k.tag, k.arch)
 			line("dhcp-option-force=tag:%s,60,HTTPClient", k.tag)
 			line("dhcp-boot=tag:%s,http://%s/%s", k.tag, c.Address.Addr(), loader)

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"fettle/host"
+	"fettle/internal/files"
 	"fettle/netboot/menu"
 	"fettle/netboot/tree"
 )
@@ -150,11 +152,11 @@ func (s *Stage) copy(source, rel string, replaced map[string]string, depth int) 
 		case e.Type()&fs.ModeSymlink != 0: // relative ones lead within the stage
 			var target string
 			if target, err = os.Readlink(from); err == nil {
-				s.loader(e.Name(), name)
+				s.loader(e.Name(), name, from)
 				err = os.Symlink(target, to)
 			}
 		case e.Type().IsRegular():
-			s.loader(e.Name(), name)
+			s.loader(e.Name(), name, from)
 			if err = readable(from); err == nil {
 				err = os.Symlink(from, to)
 			}
@@ -169,7 +171,7 @@ func (s *Stage) copy(source, rel string, replaced map[string]string, depth int) 
 // loader notes the boot loaders that a tree has; shim before GRUB. pxelinux takes
 // all names as relative to its own folder, and those in Debian's menus begin at the
 // top, where a link stands: the nearest one counts.
-func (s *Stage) loader(base, name string) {
+func (s *Stage) loader(base, name, from string) {
 	l := &s.Loaders
 	switch {
 	case base == "pxelinux.0" && (l.BIOS == "" || strings.Count(name, "/") < strings.Count(l.BIOS, "/")):
@@ -179,6 +181,23 @@ func (s *Stage) loader(base, name string) {
 	case base == "bootnetaa64.efi", base == "grubaa64.efi" && l.EFIArm64 == "":
 		l.EFIArm64 = name
 	}
+	switch base {
+	case "bootnetx64.efi", "grubx64.efi":
+		l.HTTP64 = l.HTTP64 || fetchesByHTTP(from)
+	case "bootnetaa64.efi", "grubaa64.efi":
+		l.HTTPArm64 = l.HTTPArm64 || fetchesByHTTP(from)
+	}
+}
+
+// maxLoader is more than boot loaders have: GRUB with all modules is 4 MB.
+const maxLoader = 64 << 20
+
+// fetchesByHTTP tells whether a GRUB has its module http inside, by what that sends
+// (grub-core/net/http.c). Debian 12's signed one has not: booted by HTTP it finds no
+// menu, stops at its prompt, and cannot load the module from where it has to fetch it.
+func fetchesByHTTP(name string) bool {
+	b, err := files.ReadAtMost(name, maxLoader)
+	return err == nil && bytes.Contains(b, []byte("User-Agent: GRUB"))
 }
 
 // readable: dnsmasq reads what it serves as a user that owns nothing.

@@ -44,7 +44,7 @@ var served = []lab.Act{
 // needs is a machine that serves the tree to a client.
 func needs(uefi bool) lab.Needs {
 	return lab.Needs{Engine: "qemu", MemMiB: 768, Limit: 15 * time.Minute, Client: &lab.Client{UEFI: uefi}, ACPI: spcr(),
-		Tools: []string{"mkdir", "cp", "dnsmasq", "sh", "cat", "grep", "kill"}, Files: []string{images}}
+		Tools: []string{"mkdir", "cp", "dnsmasq", "sh", "cat", "grep", "kill", "sed", "tail"}, Files: []string{images}}
 }
 
 // booted has the client boot, and its serial port read by somebody else than fettle.
