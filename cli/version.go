@@ -14,7 +14,7 @@ import (
 func versionCmd(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:         "version",
-		Short:       "Show which fettle this is",
+		Short:       "Show the version of fettle",
 		Args:        cobra.NoArgs,
 		Annotations: app.NoRules,
 		RunE:        func(*cobra.Command, []string) error { return version(a) },

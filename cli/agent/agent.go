@@ -47,7 +47,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 func (p *program) root() *cobra.Command {
 	c := &cobra.Command{
 		Use:   Name,
-		Short: "Check this host now and then, and tell a hub",
+		Short: "Check this host on a schedule, and report to a hub",
 		Long: `fettle-agent runs fettle check on a schedule, when links change, after package
 runs and when the hub asks, and sends what is found to a fettle-hub. It connects
 out and listens nowhere. It only looks: there is nothing that a hub could ask of it

@@ -34,7 +34,7 @@ func Cmd(a *app.App) *cobra.Command {
 	var o captureOptions
 	c := &cobra.Command{
 		Use:   "capture [TRAP...]",
-		Short: "Write what the checks read to one file, to be checked elsewhere",
+		Short: "Save what the checks read to one file, to check elsewhere",
 		Long: `Run the checks (all, or those named) and write what they read to one file.
 fettle check --from FILE reports the same findings, on any machine.
 

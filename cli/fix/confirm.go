@@ -17,10 +17,9 @@ func ConfirmCmd(a *app.App) *cobra.Command {
 		Use:         "confirm [ID]",
 		Annotations: app.NoRules,
 		Short:       "Keep a change that would undo itself",
-		Long: `Says that you can still reach this host after a change that could have cut you
-off. Run it from a new login: the one that made the change may live on without
-being able to come back. Where the change was taken back meanwhile, it says so
-and ends with status 3.
+		Long: `Confirms that you can still reach this host after a change that could have cut
+you off. Run it from a new login: an old session may survive although new ones
+fail. If the change was undone meanwhile, it says so and exits with status 3.
 ` + StatusHelp,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeChanges,

@@ -50,19 +50,19 @@ func Cmd(a *app.App) *cobra.Command {
 	var o Options
 	c := &cobra.Command{
 		Use:   "fix TRAP",
-		Short: "Mend a finding: show the plan, ask, apply, verify; undoable",
+		Short: "Fix a finding: show the plan, ask, apply, verify; can be undone",
 		Long: `Looks for the trap on this host and makes a plan for each finding. The plan is
 shown as diffs and commands, with how each step is undone. After a yes it is
 applied step by step; what was there before is kept under ` + remedy.DefaultDir + `.
 Then the trap's own check looks again: if it still finds the trap, everything
 is put back.
 
-What can cut your own connection is armed first: unless fettle confirm comes in
-time, it is undone, also when fettle, the connection or the host died meanwhile.
+A change that could cut your own connection is undone by itself unless you run
+fettle confirm in time, even if fettle, the connection or the host died.
 
 With --host and the like it does so on other hosts over SSH: it shows the plan
-of each, asks once, and applies them in batches; after the first failure it
-begins no other batch. It confirms over a new connection.
+of each, asks once, and applies them in batches. It stops after the batch with
+the first failure, and confirms over a new connection.
 ` + StatusHelp,
 		Example: `  fettle fix bridge-mtu --plan
   fettle fix bridge-mtu --on br0
@@ -95,7 +95,7 @@ begins no other batch. It confirms over a new connection.
 	f.BoolVarP(&o.Verbose, "verbose", "v", false, "show each step of the plan, also where many do the same to a file each")
 	f.BoolVar(&o.Wait, "wait", false, "wait for another fettle that is at work")
 	f.StringVar(&o.AsPlanned, "as-planned", "", "apply only the plan of this `DIGEST`, from --plan --format json")
-	f.IntVar(&o.Batch, "batch", defaultBatch, "`NUMBER` of hosts that are changed at once")
+	f.IntVar(&o.Batch, "batch", defaultBatch, "change `NUMBER` hosts at a time")
 	o.fleet.Flags(c)
 	return c
 }

@@ -15,9 +15,9 @@ func ResumeCmd(a *app.App) *cobra.Command {
 	var wait bool
 	c := &cobra.Command{
 		Use:   "resume [ID]",
-		Short: "Finish a change that was cut off",
-		Long: `Finishes a fix or an undo that was cut off, by a kill or a power cut. Of each
-step it is looked at first whether it had its effect. A fix is verified as
+		Short: "Finish an interrupted change",
+		Long: `Finishes a fix or an undo that was interrupted, by a kill or a power cut. For
+each step it first checks whether it already took effect. A fix is verified as
 always. To go back instead: fettle undo.
 ` + StatusHelp,
 		Args:              cobra.MaximumNArgs(1),

@@ -25,9 +25,9 @@ const (
 const StatusHelp = `
 Exit status: 0 done, or nothing to do; 2 usage error; 3 tried and failed;
 4 could not inspect the host; 5 refused or declined, nothing was changed;
-6 failed or still found, and put back as it was; 7 somebody else changed the
-same thing; 8 a change stands half-way, resume or undo it; 9 another fettle is
-at work.`
+6 failed, or the trap was still found: rolled back; 7 somebody else changed the
+same thing; 8 a change is half done: resume or undo it; 9 another fettle is
+running.`
 
 // outliveTerminal keeps a change going when the terminal goes away. The signals are
 // caught and not ignored: what is ignored stays so in the commands of a plan.

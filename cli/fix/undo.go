@@ -28,21 +28,21 @@ func UndoCmd(a *app.App) *cobra.Command {
 	var o undoOptions
 	c := &cobra.Command{
 		Use:   "undo [ID]",
-		Short: "Take a change back: the last one, or the one named",
+		Short: "Undo a change: the last one, or the one named",
 		Long: `Puts back what fettle fix changed: files byte for byte with mode, owner and
 attributes, settings with all they had changed on the way. Steps are undone in
-reverse order; services read their old files again at the end. What would be
-done is shown first, and asked for; --plan shows it and changes nothing.
+reverse order; services reload their old files at the end. fettle shows what it
+would do and asks first; --plan shows it and changes nothing.
 
-Without an ID it is the last change that stands. After a fix that had nothing
-to mend undo wants the ID: that fix changed nothing, and the change before it
-may be one to keep.
+Without an ID, the last change still in effect is undone. After a fix that had
+nothing to do, the ID is required: that fix changed nothing, and the change
+before it may be one to keep.
 
-What somebody else changed since is not written over: undo then changes
-nothing, and shows what fettle had written and what was changed after it.
---force writes over it. Running state of an earlier boot is left alone.
+If somebody else has changed the same thing since, undo changes nothing, and
+shows what fettle wrote and what was changed after it; --force overwrites it.
+Running state of an earlier boot is left alone.
 
-With --host it is the change of that ID on each of these hosts.
+With --host, the change with that ID is undone on each of these hosts.
 ` + StatusHelp,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeChanges,

@@ -31,9 +31,9 @@ func DiffCmd(a *app.App) *cobra.Command {
 	var o diffOptions
 	c := &cobra.Command{
 		Use:   "diff [A [B]]",
-		Short: "Tell how two runs, captures or hosts differ, and why",
-		Long: `Tell what is found in B and not in A, what was resolved, and what cannot be
-told.
+		Short: "Show how two runs, captures or hosts differ, and why",
+		Long: `Show what is found in B and not in A, what was resolved, and what cannot be
+compared.
 Of captures, sosreports and hosts it also shows the facts that differ among
 those that the traps in question read: why does web2 differ from web1?
 
@@ -64,7 +64,7 @@ Exit status:
 	f := c.Flags()
 	f.StringSliceVar(&o.only, "trap", nil, "compare only these `TRAPS` (comma-separated; may be repeated)")
 	c.RegisterFlagCompletionFunc("trap", a.CompleteTraps)
-	f.BoolVar(&o.facts, "facts", false, "show the facts of all traps, also of those that say the same of both")
+	f.BoolVar(&o.facts, "facts", false, "show the facts of all traps, even where both have the same findings")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "show facts in full")
 	o.fleet.Flags(c)
 	return c

@@ -45,9 +45,9 @@ func InstallerCmd(a *app.App) *cobra.Command {
 		Use:   "installer LOG...",
 		Short: "How long the phases of Debian's installer took, from its log",
 		Long: `Reads the syslog of Debian's installer, which an installed system keeps as
-/var/log/installer/syslog, and says how long each item of its menu took, and the
-packages: from "pkgsel: starting tasksel" to "pkgsel: finishing up". Of further
-logs it also says what they saved against the first.
+/var/log/installer/syslog, and shows how long each menu item took, and the
+packages: from "pkgsel: starting tasksel" to "pkgsel: finishing up". For each
+further log it also shows how much faster it was than the first.
 
 Menu items that ask something include the time until the answer. A phase within
 which the clock was set, or whose end the log does not have, is not timed.`,

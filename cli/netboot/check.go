@@ -31,7 +31,7 @@ func checkCmd(a *app.App) *cobra.Command {
 	var o checkOptions
 	c := &cobra.Command{
 		Use:   "check FOLDER",
-		Short: "Tell whether installers still find their modules on a mirror",
+		Short: "Check whether installers still find their modules on a mirror",
 		Long: `Reads the kernels and initrds below a folder (bzImage, arm64 Image; initrds
 packed with gzip, xz, zstd or not at all) and compares them with the udebs on a
 mirror of Debian: fettle explain netboot-stale.

@@ -21,9 +21,9 @@ func Cmd(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "notify",
 		Short: "Send a test message through each channel of the configuration",
-		Long: `Send a test message through each channel under "notify:" in
-` + config.File + `,
-and tell which worked. (fettle check --notify tells the channels what changed.)
+		Long: `Send a test message through each channel of the configuration (notify: in
+` + config.File + `) and show which of them work. What changed is sent
+by fettle check --notify.
 
 Exit status:
   0  every channel worked

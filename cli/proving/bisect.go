@@ -36,7 +36,7 @@ func (a program) bisectCmd() *cobra.Command {
 	var f bisectFlags
 	c := &cobra.Command{
 		Use:   "bisect --good REV --bad REV {--run COMMAND | --measure INSTRUMENT}",
-		Short: "Find the commits that moved a figure, by the figure itself",
+		Short: "Find the commits that changed a measured figure",
 		Long: `bisect finds the commits that moved a figure: a time, a rate, a size. It reads
 the figure that a command prints at some commits, runs a commit again only while
 the evidence is thin, and stops when it is as sure as asked for. Outliers and a

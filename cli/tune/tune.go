@@ -25,7 +25,7 @@ import (
 func Cmd(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:         "tune",
-		Short:       "Keep a setting of the kernel right while the load changes",
+		Short:       "Adjust a kernel setting while the load changes",
 		Args:        cobra.NoArgs,
 		Annotations: app.NoRules,
 		RunE: func(*cobra.Command, []string) error {

@@ -26,10 +26,10 @@ func Cmd(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:         "watch",
 		Annotations: app.NoRules,
-		Short:       "Tell when MD records a new bad block, until interrupted",
+		Short:       "Report new bad blocks of MD arrays, until interrupted",
 		Long: `Reads the bad blocks lists of all members of running MD arrays every interval
 and prints a line for each new entry: mdadm sends no mail about these, and
-/proc/mdstat does not show them. It reads sysfs only and needs no privilege.
+/proc/mdstat does not show them. It reads sysfs only and needs no privileges.
 Metrics in Prometheus' text format go to a file for node_exporter's
 textfile collector, to an address of this host's loopback, or both.
 

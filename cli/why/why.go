@@ -32,7 +32,7 @@ func Cmd(a *app.App) *cobra.Command {
 words. The text is taken from the arguments, or from standard input, to its
 end. Addresses, paths, numbers and names of interfaces need not be the same.
 
-Where the text leaves it open, up to three traps are named. When this machine
+If the text fits several, up to three traps are named. When this machine
 is a Linux host, their checks are run, unless --no-check is given: what is found
 here comes first, and what is not comes last, in one line.
 
