@@ -28,6 +28,7 @@ type Config struct {
 	Every   time.Duration // between checks
 	Soon    time.Duration // within which the first one is: not when all hosts check that got their power back
 	MaxKept int64         // bytes of messages that wait
+	Answer  time.Duration // to wait for the hub's answer before sending again; 0: half a minute
 	Beat    time.Duration // after which an agent that told nothing says that it is there; 0: BeatAfter
 	Events  bool
 	Log     func(string)
@@ -85,7 +86,8 @@ func Run(ctx context.Context, c Config) error {
 	if err := member.sameMachine(); err != nil {
 		return err
 	}
-	a := &Agent{Config: c, member: member, instance: newInstance(), wait: answerFirst, needWhole: true, allowance: asksBurst,
+	c.Answer, c.Beat = cmp.Or(c.Answer, answerFirst), cmp.Or(c.Beat, BeatAfter)
+	a := &Agent{Config: c, member: member, instance: newInstance(), wait: c.Answer, needWhole: true, allowance: asksBurst,
 		acks: make(chan *message.Ack, 64), asks: make(chan *message.Ask, 4), connected: make(chan struct{}, 1)}
 	if a.spool, err = spool.Open(filepath.Join(c.Dir, spoolDir), c.MaxKept); err != nil {
 		return err
@@ -136,7 +138,6 @@ func (a *Agent) loop(ctx context.Context) error {
 	}
 	timer := time.NewTimer(mrand.N(a.Soon + 1))
 	defer timer.Stop()
-	a.Beat = cmp.Or(a.Beat, BeatAfter)
 	a.beat = time.NewTimer(a.Beat)
 	defer a.beat.Stop()
 	why, ask := "start", (*message.Ask)(nil)
@@ -150,7 +151,7 @@ func (a *Agent) loop(ctx context.Context) error {
 				a.tell(a.last, 0, "whole", "")
 			}
 		case <-a.connected:
-			a.sent, a.patience, a.wait = 0, nil, answerFirst
+			a.sent, a.patience, a.wait = 0, nil, a.Answer
 		case <-a.beat.C:
 			a.alive()
 		case <-a.patience:

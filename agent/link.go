@@ -152,7 +152,7 @@ func (a *Agent) answered(ack *message.Ack) {
 		a.needWhole = true
 	}
 	if had > a.spool.Len() {
-		a.wait = answerFirst
+		a.wait = a.Answer
 	}
 	a.patience = nil
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
+
 	"fettle/hub"
 	"fettle/hub/store"
 )
@@ -102,7 +104,7 @@ func (w *world) restore(file string) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	for name, bad := range map[string][]byte{"none": []byte("no backup"), "empty": nil, "cut": b[:len(b)/2]} {
+	for name, bad := range map[string][]byte{"none": []byte("no backup"), "empty": nil, "cut": b[:len(b)/2], "half": half(w.T, b)} {
 		bent := filepath.Join(w.dir, name)
 		if err := os.WriteFile(bent, bad, 0o600); err != nil {
 			w.Fatal(err)
@@ -148,6 +150,27 @@ func (w *world) restore(file string) {
 	if err := hub.Restore(w.hubDir(), file); err != nil {
 		w.Fatal(err)
 	}
+}
+
+// half is the first half of what is packed, packed: some files of a hub, and the
+// beginning of one.
+func half(t *testing.T, b []byte) []byte {
+	t.Helper()
+	r, err := zstd.NewReader(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	plain, err := r.DecodeAll(b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	return w.EncodeAll(plain[:len(plain)/2], nil)
 }
 
 // endLease takes the restored hub's database from the hub that was killed: waiting

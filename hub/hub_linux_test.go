@@ -111,11 +111,7 @@ func (w *world) log() string {
 // until waits for something to be so.
 func (w *world) until(what string, so func() bool) {
 	w.Helper()
-	w.within(time.Minute, what, so)
-}
-
-func (w *world) within(limit time.Duration, what string, so func() bool) {
-	w.Helper()
+	const limit = time.Minute
 	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		if so() {
 			return
@@ -158,6 +154,7 @@ type host struct {
 	agent string
 	flaps bool // every other check finds nothing
 	beat  time.Duration
+	wait  time.Duration // for the hub's answer
 	stop  context.CancelFunc
 	done  chan error
 }
@@ -210,7 +207,7 @@ func (h *host) run(every time.Duration) {
 	ctx, stop := context.WithCancel(context.Background())
 	h.stop, h.done = stop, make(chan error, 1)
 	go func() {
-		h.done <- agent.Run(ctx, agent.Config{Dir: h.dir, Fettle: fettle, Every: every, Beat: h.beat, MaxKept: 1 << 20, Log: func(s string) {
+		h.done <- agent.Run(ctx, agent.Config{Dir: h.dir, Fettle: fettle, Every: every, Beat: h.beat, Answer: h.wait, MaxKept: 1 << 20, Log: func(s string) {
 			if strings.Contains(s, "lost") {
 				h.w.Error(s)
 			}
@@ -253,7 +250,7 @@ func TestKilled(t *testing.T) {
 	}
 	const every = 300 * time.Millisecond
 	for _, h := range hosts {
-		h.flaps = true
+		h.flaps, h.wait = true, 10*time.Minute
 		h.run(every)
 	}
 	for range 4 {
@@ -266,7 +263,7 @@ func TestKilled(t *testing.T) {
 		w.until(h.agent+" has told all", func() bool { return w.newest(db, h) >= h.checks()-1 })
 	}
 	// It hangs, and is killed then: as many messages as an agent sends ahead are
-	// lost. They come as soon as there is a hub, not when patience ends.
+	// lost. They come as soon as there is a hub: patience ends later than this test.
 	if err := w.hub.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +277,7 @@ func TestKilled(t *testing.T) {
 	w.stop(syscall.SIGKILL)
 	w.start()
 	for _, h := range hosts {
-		w.within(15*time.Second, h.agent+" sends again what was lost", func() bool { return w.newest(db, h) > frozen[h]+8 })
+		w.until(h.agent+" sends again what was lost", func() bool { return w.newest(db, h) > frozen[h]+8 })
 	}
 	var all sync.WaitGroup
 	for _, h := range hosts {
