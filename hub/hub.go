@@ -199,6 +199,11 @@ func hostname() string {
 // Run serves until ctx ends.
 func (h *Hub) Run(ctx context.Context) error {
 	consumer, err := bus.OpenStream(ctx, h.Conn, h.MaxStore/10*9, max(h.Replicas, 1))
+	if err != nil && h.server != nil && ctx.Err() == nil {
+		// Its files are damaged. What is in it and not in the database, agents still have.
+		h.Log(err.Error() + "; it is made anew, and agents send again what is missing")
+		consumer, err = bus.RenewStream(ctx, h.Conn, h.MaxStore/10*9, 1)
+	}
 	if err != nil {
 		return err
 	}

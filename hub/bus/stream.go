@@ -50,6 +50,18 @@ func OpenStream(ctx context.Context, nc *nats.Conn, maxBytes int64, replicas int
 	return c, nil
 }
 
+// RenewStream makes the stream anew, without what was in it.
+func RenewStream(ctx context.Context, nc *nats.Conn, maxBytes int64, replicas int) (jetstream.Consumer, error) {
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil, err
+	}
+	if err := js.DeleteStream(ctx, Stream); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, fmt.Errorf("the stream %s: %w", Stream, err)
+	}
+	return OpenStream(ctx, nc, maxBytes, replicas)
+}
+
 // Ask asks an agent, or all for "", to check now. It returns the question's id.
 func Ask(nc *nats.Conn, agent string, a *message.Ask) error {
 	b, err := a.Pack()
