@@ -27,6 +27,15 @@ type asker struct {
 	h    *host.Host
 	ctx  context.Context // until askLimit
 	over error           // why nobody is asked any more
+	told []string        // keyservers of which that was said
+}
+
+// tell reports a keyserver of which nothing is known, once.
+func (a *asker) tell(r *trap.Report, u unasked) {
+	if !slices.Contains(a.told, u.host) {
+		a.told = append(a.told, u.host)
+		r.Unknown("keyserver "+u.host, u.why)
+	}
 }
 
 func (a *asker) look(question func(context.Context, string) (host.Names, error), name string) (n host.Names, err error) {
@@ -62,14 +71,19 @@ func bare(err error) error {
 // answers is what became of asking the keyservers of a file.
 type answers struct {
 	gone     []string // DNS has no such name
-	unknown  error    // why the first of the others does not, or cannot, answer
+	unknown  []unasked
 	evidence []trap.Evidence
 }
 
-func (a *answers) missed(err error) {
-	if a.unknown == nil {
-		a.unknown = err
-	}
+// unasked is a keyserver that does not answer, or could not be asked, and why.
+type unasked struct {
+	host string
+	why  error
+}
+
+func (a *answers) missed(host string, err error) {
+	a.evidence = append(a.evidence, trap.Ev("keyserver "+host, "%s", err))
+	a.unknown = append(a.unknown, unasked{host, err})
 }
 
 // keyservers looks each keyserver's name up, and asks it for a page.
@@ -80,7 +94,7 @@ func (a *asker) keyservers(mentions []keyservers.Mention) (out answers) {
 			continue
 		}
 		if len(done) == maxAsked {
-			out.missed(fmt.Errorf("it names more than %d keyservers to ask: %w", maxAsked, host.ErrTooBig))
+			out.missed(m.Host, fmt.Errorf("one file names more than %d keyservers to ask: %w", maxAsked, host.ErrTooBig))
 			break
 		}
 		done = append(done, m.Name)
@@ -94,7 +108,7 @@ func (a *asker) keyserver(m keyservers.Mention, out *answers) {
 	n, err := a.look(a.h.Addresses, m.Host)
 	switch {
 	case err != nil:
-		out.missed(fmt.Errorf("asking DNS for %s: %w", m.Host, err))
+		out.missed(m.Host, fmt.Errorf("asking DNS: %w", err))
 		return
 	case n.Absent:
 		out.evidence = append(out.evidence, trap.Ev(where, "no such name"))
@@ -112,11 +126,10 @@ func (a *asker) keyserver(m keyservers.Mention, out *answers) {
 			return
 		}
 		// It may be the network that does not let this host through.
-		silent = fmt.Errorf("%s does not answer: %w", m.Host, err)
-		out.evidence = append(out.evidence, trap.Ev(q, "%s", host.Reason(err)))
+		silent = fmt.Errorf("does not answer: %w", err)
 	}
 	if silent != nil { // LDAP is not asked
-		out.missed(silent)
+		out.missed(m.Host, silent)
 	}
 }
 

@@ -87,8 +87,12 @@ func judgeNames(r *trap.Report, a *asker, f keyservers.File, kind string) {
 		finding.Summary, finding.Evidence = fmt.Sprintf("%s uses a keyserver whose name does not exist: %s", kind, strings.Join(said.gone, ", ")), evidence
 		finding.Facts = trap.FactsOf(facts{said.gone})
 		r.Found(finding)
-	case said.unknown != nil:
-		r.Unknown(f.Path, said.unknown, evidence...)
+	case len(said.unknown) > 0:
+		// The file is not to blame, and its remedy no failure, where nobody can be asked.
+		r.Clear(f.Path, "names no keyserver that is known to be dead", evidence...)
+		for _, u := range said.unknown {
+			a.tell(r, u)
+		}
 	default:
 		r.Clear(f.Path, "the keyservers that it names answer", evidence...)
 	}
