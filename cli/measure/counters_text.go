@@ -152,7 +152,7 @@ func (m *measured) head() string {
 		}
 		return s + "."
 	}
-	return s + fmt.Sprintf(", readings every %s over %s.", short(m.interval), short(m.sums[0].Span))
+	return s + fmt.Sprintf(", read every %s for %s.", short(m.interval), short(m.sums[0].Span))
 }
 
 func widthWord(w counters.Width) string {
@@ -183,7 +183,7 @@ func (m *measured) notes(w io.Writer, k int) {
 		say("Readings exceed %d bits: it adds up several counters of that width, and falls by about 2^%d when one of them wraps.", v.Width.Bits, v.Width.Bits)
 	}
 	if declared := s.Facts.Width; v.Width.Bits > 0 && !v.Width.Known && (declared == 0 || declared > v.Width.Bits) && v.Width.Confidence > 0.5 {
-		say("Behind what reads as a 64-bit counter stand %d bits. See fettle explain counter-wrap.", v.Width.Bits)
+		say("This counter is read as 64 bits wide, but has only %d. See fettle explain counter-wrap.", v.Width.Bits)
 	}
 	if v.Crowded {
 		say("Between readings it moves by more than half of its range: further wraps would go unseen, and higher rates fit as well.")
