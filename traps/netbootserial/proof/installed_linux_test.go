@@ -216,6 +216,8 @@ mmdebstrap --quiet --mode=root --variant=minbase --dpkgopt=force-unsafe-io \
 install -m 755 fettle root/usr/bin/fettle
 install -m 644 shell.service root/etc/systemd/system/shell.service
 ln -s /etc/systemd/system/shell.service root/etc/systemd/system/multi-user.target.wants/
+mkdir -p root/etc/systemd/system.conf.d # emulated: udev may need minutes until ttyS1 is there
+printf '[Manager]\nDefaultDeviceTimeoutSec=15min\nDefaultTimeoutStartSec=15min\n' >root/etc/systemd/system.conf.d/slow.conf
 sed 's/^GRUB_CMDLINE_LINUX_DEFAULT=.*/GRUB_CMDLINE_LINUX_DEFAULT=""/' root/usr/share/grub/default/grub >root/etc/default/grub
 truncate -s 3G disk
 mkfs.ext4 -q -d root disk
