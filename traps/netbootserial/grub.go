@@ -121,7 +121,10 @@ func planHere(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, e
 	u, err := h.Unit(ctx, unit)
 	switch {
 	case err == nil && u.ActiveState != "active":
-		p.Steps = append(p.Steps, step.Unit{Name: unit, Act: "enable"}, step.Unit{Name: unit, Act: "start"})
+		if talks { // else systemd's generator enables it for as long as the kernel uses the port
+			p.Steps = append(p.Steps, step.Unit{Name: unit, Act: "enable"})
+		}
+		p.Steps = append(p.Steps, step.Unit{Name: unit, Act: "start"})
 	case err != nil && !host.IsAbsent(err) && !errors.Is(err, host.ErrNoCommand):
 		return p, err
 	}
