@@ -61,7 +61,7 @@ func (r *remote) carry(ctx context.Context) error {
 // dropStale removes what is there and neither tracked nor ignored here.
 func (r *remote) dropStale(ctx context.Context, tracked []string) error {
 	var list bytes.Buffer
-	if err := r.do(ctx, lists, nil, &limited{&list, listLimit}); err != nil {
+	if err := r.do(ctx, lists, nil, &limited{w: &list, left: listLimit}); err != nil {
 		return err
 	}
 	// A login shell may have said something first.

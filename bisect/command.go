@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -127,13 +128,17 @@ func (c *Command) sh(ctx context.Context, dir, hash string, in []string, line st
 
 func (c *Command) tooLong() error { return &skip{fmt.Sprintf("took longer than %v", c.Limit)} }
 
-// limited passes on so many bytes and drops the rest.
+// limited passes on so many bytes and drops the rest. Standard output and error
+// may come through it at once.
 type limited struct {
 	w    io.Writer
 	left int
+	mu   sync.Mutex
 }
 
 func (l *limited) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	n := min(len(b), l.left)
 	l.left -= n
 	if n > 0 {

@@ -107,7 +107,7 @@ func (r *remote) do(ctx context.Context, script string, in io.Reader, out io.Wri
 	ctx, stop := context.WithTimeoutCause(ctx, 10*time.Minute, errors.New("took longer than 10 minutes"))
 	defer stop()
 	var errs bytes.Buffer
-	status, err := r.fleet.Script(ctx, r.name, script, []string{r.id}, in, out, &limited{&errs, 4096})
+	status, err := r.fleet.Script(ctx, r.name, script, []string{r.id}, in, out, &limited{w: &errs, left: 4096})
 	if err == nil && status != 0 {
 		err = fmt.Errorf("%s: a command of fettle's ended with status %d: %s", r.name, status, strings.Join(strings.Fields(errs.String()), " "))
 	}
