@@ -25,16 +25,28 @@ func readLinks(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing addresses over netlink: %w", err)
 	}
+	ipv6, err := ipv6Links(ctx)
+	if err != nil {
+		return nil, err
+	}
 	names := map[int]string{}
 	for _, l := range links {
 		names[l.Attrs().Index] = octets.Text(l.Attrs().Name)
+	}
+	confs := map[int]*IPv6Conf{}
+	for _, l := range ipv6 {
+		confs[l.index] = l.conf
+	}
+	of := map[int][]Addr{}
+	for _, a := range addrs {
+		of[a.LinkIndex] = append(of[a.LinkIndex], addrOf(a))
 	}
 	out := make([]Link, 0, len(links))
 	for _, l := range links {
 		a := l.Attrs()
 		v := Link{Index: a.Index, Name: names[a.Index], MTU: a.MTU, Master: names[a.MasterIndex], Parent: names[a.ParentIndex],
 			OperState: strings.ToUpper(a.OperState.String()), LinkType: linkType(a.EncapType),
-			MAC: a.HardwareAddr.String(), Flags: linkFlags(a), Addrs: []Addr{}}
+			MAC: a.HardwareAddr.String(), Flags: linkFlags(a), Addrs: append([]Addr{}, of[a.Index]...), IPv6: confs[a.Index]}
 		if t := l.Type(); t != "device" && t != "" {
 			v.Info.Kind = t
 		}
@@ -42,11 +54,6 @@ func readLinks(ctx context.Context) ([]byte, error) {
 			v.Info.SlaveKind = a.Slave.SlaveType()
 		}
 		v.Info.Data = linkData(l)
-		for _, ad := range addrs {
-			if ad.LinkIndex == a.Index {
-				v.Addrs = append(v.Addrs, addrOf(ad))
-			}
-		}
 		out = append(out, v)
 	}
 	return json.Marshal(out)
@@ -126,13 +133,13 @@ func readRoutes6(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing IPv6 routes over netlink: %w", err)
 	}
-	links, err := netdump.Links(ctx)
+	links, err := ipv6Links(ctx)
 	if err != nil {
 		return nil, err
 	}
 	names := map[int]string{}
 	for _, l := range links {
-		names[l.Attrs().Index] = octets.Text(l.Attrs().Name)
+		names[l.index] = l.name
 	}
 	out := make([]Route, 0, len(routes))
 	for _, r := range routes {

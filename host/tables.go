@@ -22,6 +22,18 @@ type Link struct {
 	MAC       string   `json:"address,omitempty"`
 	Info      LinkInfo `json:"linkinfo,omitzero"`
 	Addrs     []Addr   `json:"addr_info"`
+	// IPv6 is nil where the source does not tell, and of links without IPv6.
+	IPv6 *IPv6Conf `json:"inet6_conf,omitempty"`
+}
+
+// IPv6Conf is what runs of a link's /proc/sys/net/ipv6/conf (ip-sysctl.rst), of
+// all links in one answer. ip(8) does not print it.
+type IPv6Conf struct {
+	Forwarding         int `json:"forwarding"`
+	AcceptRA           int `json:"accept_ra"`
+	AcceptRADefaultRtr int `json:"accept_ra_defrtr"`
+	Autoconf           int `json:"autoconf"`
+	Disabled           int `json:"disable_ipv6"`
 }
 
 // LinkInfo tells what kind of device a link is ("bridge", "veth", "vlan",

@@ -16,10 +16,10 @@ import (
 // state is what runs on one interface.
 type state struct {
 	link      host.Link
-	all       string // all/forwarding, as read
-	release   string // uname -r
-	ipv4      bool   // the host has an IPv4 address
-	routes    []host.Route
+	all       string       // all/forwarding, as read
+	release   string       // uname -r
+	ipv4      bool         // the host has an IPv4 address
+	routes    []host.Route // default ones
 	routesErr error
 	tunnels   []string // VPN links: a default route through one needs another below it
 
@@ -35,6 +35,10 @@ var errNoIPv6 = errors.New("the kernel runs no IPv6 on this interface")
 
 // read reads the two values that decide.
 func (s *state) read(ctx context.Context, h *host.Host) error {
+	if c := s.link.IPv6; c != nil {
+		s.forwarding, s.acceptRA = c.Forwarding, c.AcceptRA
+		return nil
+	}
 	dir := confDir + octets.Name(s.link.Name) + "/"
 	var err error
 	if s.forwarding, err = number(ctx, h, dir+"forwarding"); host.IsAbsent(err) {
@@ -51,6 +55,10 @@ func (s *state) read(ctx context.Context, h *host.Host) error {
 // more reads what is wanted only of interfaces that matter: a container host
 // has hundreds that do not.
 func (s *state) more(ctx context.Context, h *host.Host) {
+	if c := s.link.IPv6; c != nil {
+		s.disabled, s.noDefault, s.noAuto = c.Disabled != 0, c.AcceptRADefaultRtr == 0, c.Autoconf == 0
+		return
+	}
 	dir := confDir + octets.Name(s.link.Name) + "/"
 	// These only add to the picture; what cannot be read is taken as the default.
 	off, _ := number(ctx, h, dir+"disable_ipv6")
@@ -129,7 +137,7 @@ func static(p string) bool { return p != "ra" && p != "kernel" }
 // defaultRoute finds a default route through the interface.
 func (s *state) defaultRoute(proto func(string) bool) *host.Route {
 	for i, r := range s.routes {
-		if r.Dst == "default" && r.Dev == s.link.Name && (r.Type == "" || r.Type == "unicast") && proto(r.Protocol) {
+		if r.Dev == s.link.Name && (r.Type == "" || r.Type == "unicast") && proto(r.Protocol) {
 			return &s.routes[i]
 		}
 	}
@@ -139,7 +147,7 @@ func (s *state) defaultRoute(proto func(string) bool) *host.Route {
 // staticDefault finds a default route that needs no advertisements, through any interface.
 func (s *state) staticDefault() *host.Route {
 	for i, r := range s.routes {
-		if r.Dst == "default" && (r.Table == "" || r.Table == "main") && (r.Type == "" || r.Type == "unicast") && static(r.Protocol) &&
+		if (r.Table == "" || r.Table == "main") && (r.Type == "" || r.Type == "unicast") && static(r.Protocol) &&
 			!slices.Contains(s.tunnels, r.Dev) {
 			return &s.routes[i]
 		}
@@ -151,7 +159,7 @@ func (s *state) staticDefault() *host.Route {
 // default route: this one may well be the side where the host is the router.
 func (s *state) elsewhere() bool {
 	return slices.ContainsFunc(s.routes, func(r host.Route) bool {
-		return r.Dst == "default" && r.Dev != s.link.Name && byRA(r.Protocol)
+		return r.Dev != s.link.Name && byRA(r.Protocol)
 	})
 }
 

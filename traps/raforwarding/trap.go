@@ -11,6 +11,7 @@ import (
 	"context"
 	_ "embed"
 	"errors"
+	"slices"
 
 	"fettle/host"
 	"fettle/trap"
@@ -46,6 +47,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		return err
 	}
 	routes, routesErr := h.Routes6(ctx)
+	routes = slices.DeleteFunc(routes, func(r host.Route) bool { return r.Dst != "default" })
 	var tunnels []string
 	for _, l := range links {
 		if l.Info.Kind == "wireguard" || l.Info.Kind == "tun" {
