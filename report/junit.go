@@ -24,17 +24,51 @@ func newJUnit(w io.Writer, opt Options) Writer { return &junitReport{w: w, opt: 
 func (j *junitReport) End(took time.Duration) error {
 	all := junit.Suites{Name: "fettle " + ui.Visible(j.meta.Host), Time: junit.Seconds(took)}
 	for _, r := range worstFirst(j.results) {
-		s := junit.Suite{Name: r.Trap, Hostname: ui.Visible(j.meta.Host), Time: junit.Seconds(r.Took),
-			Timestamp: j.meta.Started.UTC().Format("2006-01-02T15:04:05")}
-		for i := range r.Outcomes {
-			s.Add(j.testcase(&r.Outcomes[i]))
-		}
-		for _, was := range r.Resolved {
-			s.Add(resolvedCase(r.Trap, was))
+		s := j.suite(r.Trap, j.meta.Host, r.Took)
+		for _, c := range j.cases(r) {
+			s.Add(c)
 		}
 		all.Add(s)
 	}
 	return all.Write(j.w)
+}
+
+// JUnitHost is one host of many as a suite: a case for each subject of each trap,
+// with the host before the trap in the class, because readers join suites by it.
+// failed says why the report is not whole.
+func JUnitHost(name string, d *Document, opt Options, failed error) junit.Suite {
+	j := junitReport{collected: collected{meta: d.Meta}, opt: opt}
+	s := j.suite(ui.Visible(name), name, d.Took)
+	for _, r := range worstFirst(d.Results) {
+		for _, c := range j.cases(r) {
+			c.Class = s.Name + "." + c.Class
+			s.Add(c)
+		}
+	}
+	if failed != nil {
+		why := ui.Visible(failed.Error())
+		s.Add(junit.Case{Class: s.Name, Name: "report", Error: &junit.Message{Message: why, Type: "failed", Text: why}})
+	}
+	return s
+}
+
+func (j *junitReport) suite(name, host string, took time.Duration) junit.Suite {
+	s := junit.Suite{Name: name, Hostname: ui.Visible(host), Time: junit.Seconds(took)}
+	if !j.meta.Started.IsZero() {
+		s.Timestamp = j.meta.Started.UTC().Format("2006-01-02T15:04:05")
+	}
+	return s
+}
+
+func (j *junitReport) cases(r trap.Result) []junit.Case {
+	var out []junit.Case
+	for i := range r.Outcomes {
+		out = append(out, j.testcase(&r.Outcomes[i]))
+	}
+	for _, was := range r.Resolved {
+		out = append(out, resolvedCase(r.Trap, was))
+	}
+	return out
 }
 
 // resolvedCase passes: a finding of an earlier run is gone.

@@ -26,9 +26,24 @@ func newNagios(w io.Writer, opt Options) Writer { return &nagios{w: w, opt: opt}
 const nagiosMax = 1024
 
 func (n *nagios) End(took time.Duration) error {
-	c := &n.counts
-	state := [...]string{"OK", "WARNING", "CRITICAL", "UNKNOWN"}[c.ExitNagios(n.opt.FailOn)]
-	line := fmt.Sprintf("FETTLE %s - %s", state, c)
+	return NagiosLine{Counts: n.counts, FailOn: n.opt.FailOn, Names: n.names(), Took: took}.Write(n.w)
+}
+
+// NagiosLine is what the line says.
+type NagiosLine struct {
+	Of     string // what the counts are of, unless it is one host
+	Counts Counts
+	FailOn trap.Severity
+	Names  []string // gravest first; those that do not fit are counted
+	Perf   string   // performance data beside the counts
+	Took   time.Duration
+}
+
+// Write writes the line.
+func (n NagiosLine) Write(w io.Writer) error {
+	c := &n.Counts
+	state := [...]string{"OK", "WARNING", "CRITICAL", "UNKNOWN"}[c.ExitNagios(n.FailOn)]
+	line := fmt.Sprintf("FETTLE %s - %s%s", state, n.Of, c)
 	if c.Accepted > 0 {
 		line += fmt.Sprintf(", %d accepted", c.Accepted)
 	}
@@ -38,30 +53,36 @@ func (n *nagios) End(took time.Duration) error {
 	if c.Resolved > 0 {
 		line += fmt.Sprintf(", %d resolved", c.Resolved)
 	}
-	perf := fmt.Sprintf(" | critical=%d;;;0 warning=%d;;;0 notice=%d;;;0 unknown=%d;;;0 clear=%d;;;0 not_applicable=%d;;;0 accepted=%d;;;0 known=%d;;;0 time=%.3fs;;;0\n",
-		c.Severities.Critical, c.Severities.Warning, c.Severities.Notice, c.Unknown, c.Clear, c.NotApplicable, c.Accepted, c.Known, took.Seconds())
-	if names := n.names(nagiosMax - len(line) - len(perf) - len(": ")); names != "" {
+	perf := fmt.Sprintf(" | critical=%d;;;0 warning=%d;;;0 notice=%d;;;0 unknown=%d;;;0 clear=%d;;;0 not_applicable=%d;;;0 accepted=%d;;;0 known=%d;;;0%s time=%.3fs;;;0\n",
+		c.Severities.Critical, c.Severities.Warning, c.Severities.Notice, c.Unknown, c.Clear, c.NotApplicable, c.Accepted, c.Known, n.Perf, n.Took.Seconds())
+	if names := fitting(n.Names, nagiosMax-len(line)-len(perf)-len(": ")); names != "" {
 		line += ": " + names
 	}
-	_, err := io.WriteString(n.w, line+perf)
+	_, err := io.WriteString(w, line+perf)
 	return err
 }
 
-// names lists the gravest first, then what is not known, within room bytes.
-func (n *nagios) names(room int) string {
+// names lists the gravest first, then what is not known.
+func (n *nagios) names() []string {
+	var out []string
+	for _, o := range outcomesWorstFirst(worstFirst(n.results)) {
+		switch {
+		case o.Status == trap.Found && !o.Hidden():
+			out = append(out, severityName(o.Severity)+" "+o.ID())
+		case isUnknown(o):
+			out = append(out, "unknown "+o.ID())
+		}
+	}
+	return out
+}
+
+// fitting joins the names that room bytes have room for, and counts the others.
+func fitting(names []string, room int) string {
 	room -= len(", and 100000 more")
 	var out []string
 	size, left := 0, 0
-	for _, o := range outcomesWorstFirst(worstFirst(n.results)) {
-		var s string
-		switch {
-		case o.Status == trap.Found && !o.Hidden():
-			s = severityName(o.Severity) + " " + NagiosText(o.ID())
-		case isUnknown(o):
-			s = "unknown " + NagiosText(o.ID())
-		default:
-			continue
-		}
+	for _, s := range names {
+		s = NagiosText(s)
 		if size += len(s) + len(", "); size > room {
 			left++
 			continue

@@ -18,14 +18,22 @@ import (
 type sarifLog struct {
 	Schema  string     `json:"$schema"`
 	Version string     `json:"version"`
-	Runs    []sarifRun `json:"runs"`
+	Runs    []SARIFRun `json:"runs"`
 }
 
-type sarifRun struct {
+// SARIFRun is what one run says of one host.
+type SARIFRun struct {
 	Tool        sarifTool         `json:"tool"`
+	Automation  *sarifAutomation  `json:"automationDetails,omitempty"`
 	Invocations []sarifInvocation `json:"invocations"`
 	Results     []sarifResult     `json:"results"`
 	Properties  map[string]any    `json:"properties,omitempty"`
+}
+
+// sarifAutomation tells runs apart that one file has (3.17): readers compare a run
+// with the earlier one of the same id.
+type sarifAutomation struct {
+	ID string `json:"id"`
 }
 
 type sarifTool struct {
@@ -53,6 +61,13 @@ type sarifInvocation struct {
 	Start      string `json:"startTimeUtc,omitempty"`
 	End        string `json:"endTimeUtc,omitempty"`
 	Machine    string `json:"machine,omitempty"`
+	// Notes are what kept the run from being whole (3.20.21).
+	Notes []sarifNote `json:"toolExecutionNotifications,omitempty"`
+}
+
+type sarifNote struct {
+	Level   string    `json:"level"`
+	Message sarifText `json:"message"`
 }
 
 type sarifResult struct {
@@ -106,7 +121,28 @@ type sarif struct {
 func newSARIF(w io.Writer, opt Options) Writer { return &sarif{w: w, baseline: opt.New} }
 
 func (s *sarif) End(took time.Duration) error {
-	run := sarifRun{Results: []sarifResult{}}
+	return Encode(s.w, SARIFLog([]SARIFRun{s.run(Infos(s.traps), took)}), "  ")
+}
+
+// SARIFLog is a document of runs.
+func SARIFLog(runs []SARIFRun) any {
+	return sarifLog{"https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json", "2.1.0", runs}
+}
+
+// SARIFHost is the run of one host among many; failed says why it is not whole.
+func SARIFHost(name string, d *Document, opt Options, failed error) SARIFRun {
+	s := sarif{collected: collected{meta: d.Meta, results: d.Results}, baseline: opt.New}
+	run := s.run(d.Traps, d.Took)
+	run.Automation = &sarifAutomation{"fettle/" + name}
+	if failed != nil {
+		inv := &run.Invocations[0]
+		inv.Successful, inv.Notes = false, []sarifNote{{"error", sarifText{failed.Error()}}}
+	}
+	return run
+}
+
+func (s *sarif) run(rules []TrapInfo, took time.Duration) SARIFRun {
+	run := SARIFRun{Results: []sarifResult{}}
 	run.Tool.Driver = sarifDriver{Name: "fettle", Version: s.meta.Version, Rules: []sarifRule{}}
 	index := map[string]int{}
 	rule := func(id, title string) int {
@@ -119,8 +155,8 @@ func (s *sarif) End(took time.Duration) error {
 		}
 		return i
 	}
-	for _, t := range s.traps {
-		rule(t.ID(), t.Title())
+	for _, t := range rules {
+		rule(t.ID, t.Title)
 	}
 	const utc = "2006-01-02T15:04:05.000Z"
 	inv := sarifInvocation{Successful: true, Machine: s.meta.Host}
@@ -128,7 +164,7 @@ func (s *sarif) End(took time.Duration) error {
 		inv.Start, inv.End = s.meta.Started.UTC().Format(utc), s.meta.Started.Add(took).UTC().Format(utc)
 	}
 	run.Invocations = []sarifInvocation{inv}
-	if s.meta.Kind != host.KindLive {
+	if s.meta.Kind != "" && s.meta.Kind != host.KindLive {
 		run.Properties = map[string]any{"kind": s.meta.Kind}
 	}
 	results := worstFirst(s.results)
@@ -140,7 +176,7 @@ func (s *sarif) End(took time.Duration) error {
 			run.Results = append(run.Results, absent(rule(r.Trap, r.Trap), r.Trap, was))
 		}
 	}
-	return Encode(s.w, sarifLog{"https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json", "2.1.0", []sarifRun{run}}, "  ")
+	return run
 }
 
 func (s *sarif) result(rule int, o *trap.Outcome) sarifResult {

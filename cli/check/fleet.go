@@ -3,8 +3,6 @@ package check
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"fettle/accept"
@@ -14,16 +12,10 @@ import (
 	"fettle/trap"
 )
 
-// fleetFormats are the formats that hold several hosts.
-var fleetFormats = []string{"text", "json", "jsonl", "csv", "html"}
-
 // checkFleet is check on other hosts.
 func checkFleet(ctx context.Context, a *app.App, o checkOptions, failOn trap.Severity, traps []*trap.Trap, ids []string) error {
-	switch {
-	case o.root != "" || o.from != "":
+	if o.root != "" || o.from != "" {
 		return app.Usagef("--host looks at running hosts: it goes neither with --root nor with --from")
-	case !slices.Contains(fleetFormats, o.out.format):
-		return app.Usagef("--format %s holds one host; of --host there are %s", o.out.format, strings.Join(fleetFormats, ", "))
 	}
 	hosts, err := o.fleet.List(ctx, a.Stdin)
 	if err != nil {

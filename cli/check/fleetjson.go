@@ -2,6 +2,7 @@ package check
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -51,10 +52,9 @@ type fleetHost struct {
 
 // fleetJSON writes the document as the hosts are done: that of thousands of hosts
 // would not fit into memory.
-type fleetJSON struct {
-	w     io.Writer
-	began bool
-}
+type fleetJSON struct{ list listWriter }
+
+func newFleetJSON(w io.Writer) *fleetJSON { return &fleetJSON{listWriter{w: w, list: "hosts"}} }
 
 func (f *fleetJSON) host(name string, h *hostReport) error {
 	fh := fleetHost{Host: name}
@@ -64,48 +64,69 @@ func (f *fleetJSON) host(name string, h *hostReport) error {
 	if h.err != nil {
 		fh.Reason = h.err.Error()
 	}
+	return f.list.add(f.document(fleetDocument{}), fh)
+}
+
+func (f *fleetJSON) end(r *fleetReport, took time.Duration) error {
+	return f.list.end(f.document(fleetDocument{Counts: r.counts, Took: took}))
+}
+
+func (f *fleetJSON) document(d fleetDocument) fleetDocument {
+	d.Envelope, d.Hosts = report.NewEnvelope("fleet"), []fleetHost{}
+	return d
+}
+
+// listWriter writes a document as JSON whose list, a field of it, is written piece by
+// piece. The documents it is given have an empty list.
+type listWriter struct {
+	w     io.Writer
+	list  string // its name
+	began bool
+}
+
+// add writes an element; of the document what stands before the list counts.
+func (l *listWriter) add(document, element any) error {
 	before := ",\n    "
-	if !f.began {
-		head, _, err := f.frame(fleetDocument{})
+	if !l.began {
+		head, _, err := l.frame(document)
 		if err != nil {
 			return err
 		}
 		before = head + "\n    "
-		f.began = true
+		l.began = true
 	}
-	b, err := indented(fh, "    ")
+	b, err := indented(element, "    ")
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(f.w, before+b)
+	_, err = io.WriteString(l.w, before+b)
 	return err
 }
 
-func (f *fleetJSON) end(r *fleetReport, took time.Duration) error {
-	head, tail, err := f.frame(fleetDocument{Counts: r.counts, Took: took})
+// end writes what stands behind the list.
+func (l *listWriter) end(document any) error {
+	head, tail, err := l.frame(document)
 	if err != nil {
 		return err
 	}
-	if f.began {
+	if l.began {
 		head = "\n  "
 	}
-	_, err = io.WriteString(f.w, head+tail+"\n")
+	_, err = io.WriteString(l.w, head+tail+"\n")
 	return err
 }
 
-// frame is the document around its hosts.
-func (f *fleetJSON) frame(d fleetDocument) (head, tail string, err error) {
-	d.Envelope, d.Hosts = report.NewEnvelope("fleet"), []fleetHost{}
-	text, err := indented(d, "")
+func (l *listWriter) frame(document any) (head, tail string, err error) {
+	text, err := indented(document, "")
 	if err != nil {
 		return "", "", err
 	}
-	const hosts = `"hosts": [`
-	i := strings.Index(text, hosts)
+	list := fmt.Sprintf("%q: [", l.list)
+	i := strings.Index(text, list)
 	if i < 0 {
-		return "", "", errors.New("the document has no hosts, which is a bug in fettle")
+		return "", "", fmt.Errorf("the document has no list %s, which is a bug in fettle", l.list)
 	}
-	i += len(hosts)
+	i += len(list)
 	return text[:i], text[i:], nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fettle/fleet"
+	"fettle/internal/junit"
 	"fettle/internal/ui"
 	"fettle/internal/units"
 	"fettle/report"
@@ -14,7 +15,7 @@ import (
 )
 
 // fleetReport writes what comes back from many hosts. What is kept of a host
-// that is done is what the format needs at the end: of json and csv nothing.
+// that is done is what the format needs at the end: of json, csv, junit and sarif nothing.
 type fleetReport struct {
 	form   fleetForm
 	hosts  map[string]*hostReport // that are not done
@@ -47,7 +48,15 @@ func newFleetReport(w io.Writer, o checkOptions, failOn trap.Severity, traps []*
 	case o.out.format == "jsonl":
 		r.form = fleetLines{w}
 	case o.out.format == "json":
-		r.form = &fleetJSON{w: w}
+		r.form = newFleetJSON(w)
+	case o.out.format == "junit":
+		r.form = &fleetJUnit{junit.NewStream(w, "fettle"), opt}
+	case o.out.format == "sarif":
+		r.form = newFleetSARIF(w, opt)
+	case o.out.format == "nagios":
+		r.form = &fleetNagios{w, opt, newMatrix()}
+	case o.out.format == "prometheus":
+		r.form = &fleetPrometheus{w, report.NewMetrics(opt)}
 	case o.out.format == "csv":
 		r.form = &fleetCSV{w: w}
 	case o.out.format == "html":

@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 )
 
@@ -15,7 +16,7 @@ type Suites struct {
 	Tests    int      `xml:"tests,attr"`
 	Failures int      `xml:"failures,attr"`
 	Errors   int      `xml:"errors,attr"`
-	Skipped  int      `xml:"skipped,attr"`
+	Skipped  int      `xml:"-"`         // Jenkins's schema (xunit-plugin, junit-10.xsd) has it of suites only
 	Time     string   `xml:"time,attr"` // seconds
 	Suites   []Suite  `xml:"testsuite"`
 }
@@ -76,6 +77,55 @@ func (s *Suites) Write(w io.Writer) error {
 		return err
 	}
 	_, err = fmt.Fprintf(w, "%s%s\n", xml.Header, b)
+	return err
+}
+
+// Stream writes a document suite by suite, and so without the sums that would stand
+// before them; readers add up the suites.
+type Stream struct {
+	w     io.Writer
+	name  string
+	began bool
+}
+
+// NewStream begins a document.
+func NewStream(w io.Writer, name string) *Stream { return &Stream{w: w, name: name} }
+
+// Add writes a suite.
+func (s *Stream) Add(one Suite) error {
+	if err := s.begin(); err != nil {
+		return err
+	}
+	b, err := xml.MarshalIndent(struct {
+		XMLName xml.Name `xml:"testsuite"`
+		Suite
+	}{Suite: one}, "  ", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(s.w, "%s\n", b)
+	return err
+}
+
+// End writes what closes the document.
+func (s *Stream) End() error {
+	if err := s.begin(); err != nil {
+		return err
+	}
+	_, err := io.WriteString(s.w, "</testsuites>\n")
+	return err
+}
+
+func (s *Stream) begin() error {
+	if s.began {
+		return nil
+	}
+	s.began = true
+	var name strings.Builder
+	if err := xml.EscapeText(&name, []byte(s.name)); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(s.w, "%s<testsuites name=\"%s\">\n", xml.Header, name.String())
 	return err
 }
 
