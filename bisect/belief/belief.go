@@ -175,9 +175,6 @@ func (p *Posterior) weigh() {
 	}
 }
 
-// None is the probability that nothing between the ends moved the figure.
-func (p *Posterior) None() float64 { return p.none }
-
 // Gap is a run of commits between two that were read.
 type Gap struct {
 	First, Last int     // the change, if there is one, is one of these commits

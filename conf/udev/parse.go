@@ -32,18 +32,6 @@ type Rule struct {
 // At is the rule's place: "/etc/udev/rules.d/60-local.rules:3".
 func (r Rule) At() string { return fmt.Sprintf("%s:%d", r.Path, r.Line) }
 
-// Has tells whether the rule has a token of this key and operator.
-func (r Rule) Has(key string, ops ...string) bool {
-	for _, t := range r.Tokens {
-		for _, op := range ops {
-			if t.Key == key && t.Op == op {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // maxRule bounds a rule, in bytes (UDEV_LINE_SIZE is 16384).
 const maxRule = 16384
 

@@ -215,20 +215,3 @@ func Compare(shares []Share) Compared {
 	c.Enough = total >= enoughWritten
 	return c
 }
-
-// Pace is how many times as fast a pool would take writes if each vdev got
-// the share that fits its speed, by the vdevs' speeds (any unit) and shares:
-// the pool is done when its last vdev is.
-func Pace(speeds, shares []float64) float64 {
-	var sum, slowest float64
-	for i, s := range speeds {
-		sum += s
-		if s > 0 {
-			slowest = max(slowest, shares[i]/s)
-		}
-	}
-	if sum == 0 || slowest == 0 {
-		return 1
-	}
-	return slowest * sum
-}

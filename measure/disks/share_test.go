@@ -87,13 +87,6 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-func TestPace(t *testing.T) {
-	// A disk ten times as slow that gets half of the writes: 5.5 times as fast by speed.
-	if p := Pace([]float64{10, 1}, []float64{0.5, 0.5}); math.Abs(p-5.5) > 0.001 {
-		t.Errorf("pace %v", p)
-	}
-}
-
 func TestRuleOf(t *testing.T) {
 	const dir = "-- root" + Parameters
 	for _, c := range []struct {

@@ -89,11 +89,6 @@ func (s Series) SavedCurve(name string) chart.Curve {
 	return s.curve(name, func(x State) float64 { return float64(x.Saved()*s.Page) / (1 << 20) })
 }
 
-// CPUCurve is ksmd's CPU time over time, both in seconds.
-func (s Series) CPUCurve(name string) chart.Curve {
-	return s.curve(name, func(x State) float64 { return (x.CPU - s.First().CPU).Seconds() })
-}
-
 func (s Series) curve(name string, y func(State) float64) chart.Curve {
 	c := chart.Curve{Name: name}
 	for _, x := range s.States {
