@@ -130,7 +130,7 @@ func (f *Fleet) stream(ctx context.Context, host, command string, in io.Reader, 
 	case err != nil && tail.String() != "":
 		return 0, tail.String(), errors.New(words(tail.String()))
 	case err != nil:
-		return 0, "", fmt.Errorf("ssh: %w", err)
+		return 0, "", fmt.Errorf("the connection was lost (ssh: %w)", err)
 	}
 	return 0, tail.String(), nil
 }

@@ -248,7 +248,7 @@ func (f *fleetFix) finish(ctx context.Context, it *fate) {
 	case it.err != nil && it.doc != nil && it.doc.Change != nil:
 		said = fmt.Sprintf("change %s was made, and could not be confirmed from here: %s; the host takes it back", it.doc.Change.ID, reasonOf(it))
 	case it.err != nil:
-		said = reasonOf(it) + "; look there with fettle changes"
+		said = "no outcome came back, and what is not confirmed the host takes back itself; look there with fettle changes. The last lines from there: " + reasonOf(it)
 	case it.doc.Result == resultMended && it.doc.Change.ConfirmBy.IsZero():
 		said = "mended, change " + it.doc.Change.ID
 	case it.doc.Result == resultMended:
