@@ -130,7 +130,7 @@ func (f *finder) line(text string) {
 
 // weighOnce weighs a line of a log.
 func (f *finder) weighOnce(w *window) {
-	if len(w.tokens) == 0 {
+	if len(w.tokens) == 0 || informs(w.lines[0]) {
 		return
 	}
 	var h maphash.Hash
@@ -145,6 +145,24 @@ func (f *finder) weighOnce(w *window) {
 		f.seen[k] = true
 	}
 	f.weigh(w, true)
+}
+
+// informs tells whether a program itself says of a line that nothing is wrong, as
+// containerd does of each plugin whose kernel module the host lacks: level=info.
+func informs(line string) bool {
+	for _, key := range []string{"level", "lvl", "severity"} {
+		_, value, ok := strings.Cut(line, key)
+		if !ok {
+			continue
+		}
+		value = strings.ToLower(strings.TrimLeft(value[:min(len(value), 16)], `"'=: `))
+		for _, calm := range []string{"info", "debug", "trace"} {
+			if strings.HasPrefix(value, calm) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // end weighs the lines of a short paste: those of a log each for itself, the

@@ -114,6 +114,23 @@ func TestNeedleInLog(t *testing.T) {
 	}
 }
 
+// TestInformingLine: a line of a log whose own level says that nothing is wrong is
+// no symptom, whatever it quotes.
+func TestInformingLine(t *testing.T) {
+	x := testIndex(t)
+	strangers := strings.Repeat("x[1]: started\n", proseLines)
+	const quoted = `msg="skip loading plugin" error="modprobe: FATAL: Module aufs not found in directory /lib/modules/6.1.0-13-amd64"`
+	for level, want := range map[string]int{
+		`time="2026-01-02T03:04:05Z" level=info`: 0, `{"severity": "DEBUG"}`: 0, `lvl=trace`: 0,
+		`time="2026-01-02T03:04:05Z" level=error`: 1, `level=fatal`: 1, `the level of the river`: 1,
+	} {
+		got, err := x.Find(strings.NewReader(strangers + "Jan  2 03:04:05 host containerd[9]: " + level + " " + quoted + "\n"))
+		if err != nil || len(got) != want {
+			t.Errorf("%s: %+v, %v; want %d", level, got, err, want)
+		}
+	}
+}
+
 // TestLogIsNoProse: what only a paste's lines together tell, neighbours in a log
 // do not.
 func TestLogIsNoProse(t *testing.T) {

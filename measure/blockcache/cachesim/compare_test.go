@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -44,7 +46,7 @@ func TestAsLibCacheSim(t *testing.T) {
 		python := withLibCacheSim(t)
 		for _, w := range compared {
 			tr, oracle := written(t, w)
-			for _, r := range libCacheSim(t, python, oracle, comparedSizes) {
+			for _, r := range libCacheSim(t, python, oracle, "all", comparedSizes) {
 				if r.requests != tr.Len() {
 					t.Fatalf("libCacheSim read %d requests of %d", r.requests, tr.Len())
 				}
@@ -93,32 +95,75 @@ func TestAsLibCacheSim(t *testing.T) {
 	}
 }
 
-// TestSpeedBesideLibCacheSim says how fast both are on this machine, over the same
-// trace, in CPU time. libCacheSim's has the reading of the trace's file in it, which takes it little.
+// TestSpeedBesideLibCacheSim says what both cost on this machine as whole processes
+// that read the same file and simulate one policy at one size: CPU time and memory.
+// Python's own start is told apart. TRACE_REQUESTS is how long the traces are.
 func TestSpeedBesideLibCacheSim(t *testing.T) {
 	means.Long(t, "measures the speed beside libCacheSim, of PyPI's libcachesim")
 	python := withLibCacheSim(t)
+	requests := 5_000_000
+	if s := os.Getenv("TRACE_REQUESTS"); s != "" {
+		var err error
+		if requests, err = strconv.Atoi(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bin := filepath.Join(t.TempDir(), "fettle-lab")
+	build := exec.Command("go", "build", "-o", bin, "fettle/cmd/fettle-lab")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	alone := used(t, python, "-c", "import libcachesim")
+	t.Logf("Python and its import alone: %.2f s, %d MiB", alone.cpu().Seconds(), alone.mib())
 	for _, pattern := range []string{"zipf:1.2", "zipf:0.9"} {
-		w := trace.Workload{Pattern: pattern, Blocks: 1 << 20, Requests: 5_000_000, Seed: 1, BlockSize: 65536}
-		const size = 1 << 20 / 10
-		tr, oracle := written(t, w)
-		next := tr.NextAccess()
-		for _, r := range libCacheSim(t, python, oracle, []int{size}) {
-			k, err := Find(r.policy)
-			if err != nil {
-				t.Fatal(err)
+		w := trace.Workload{Pattern: pattern, Blocks: 1 << 20, Requests: requests, Seed: 1, BlockSize: 65536}
+		_, oracle := written(t, w)
+		for _, policy := range []string{"lru", "lfu", "arc", "2q", "s3fifo", "sieve", "belady"} {
+			own := used(t, bin, "measure", "cachesim", oracle, "--block-size", "64KiB", "--cores", "1", "--policy", policy, "--size", "10%", "--format", "json")
+			var sim struct {
+				Curves []struct {
+					Points []struct{ Blocks, Requests, Hits int }
+				}
 			}
-			start := cpuTime()
-			p := k.make(size, &input{t: tr, next: next})
-			misses := tr.Len() - replay(p, tr.Blocks, nil)
-			took := cpuTime() - start
-			t.Logf("%s %-7s misses %d, libCacheSim %d; %.1f M requests a CPU second, libCacheSim %.1f: %.1f times", pattern, r.policy, misses, r.misses,
-				float64(tr.Len())/took.Seconds()/1e6, float64(tr.Len())/r.took.Seconds()/1e6, r.took.Seconds()/took.Seconds())
-			if misses != r.misses {
-				t.Errorf("%s: %d misses, libCacheSim counts %d", r.policy, misses, r.misses)
+			if err := json.Unmarshal([]byte(own.out), &sim); err != nil || len(sim.Curves) != 1 || len(sim.Curves[0].Points) != 1 {
+				t.Fatalf("fettle-lab printed %q: %v", own.out, err)
+			}
+			at := sim.Curves[0].Points[0]
+			peer := used(t, python, "testdata/peer.py", oracle, policy, strconv.Itoa(at.Blocks))
+			var r peerRun
+			var seconds float64
+			if _, err := fmt.Sscan(peer.out, &r.policy, &r.size, &r.requests, &r.misses, &seconds); err != nil {
+				t.Fatalf("libCacheSim printed %q: %v", peer.out, err)
+			}
+			t.Logf("%s %-7s %5.2f s, %4d MiB; libCacheSim %5.2f s, %4d MiB: %.1f times, without Python's start %.1f", pattern, policy,
+				own.cpu().Seconds(), own.mib(), peer.cpu().Seconds(), peer.mib(), peer.cpu().Seconds()/own.cpu().Seconds(),
+				(peer.cpu()-alone.cpu()).Seconds()/own.cpu().Seconds())
+			if got := at.Requests - at.Hits; got != r.misses || at.Requests != r.requests {
+				t.Errorf("%s %s: %d misses of %d, libCacheSim counts %d of %d", pattern, policy, got, at.Requests, r.misses, r.requests)
 			}
 		}
 	}
+}
+
+// ended is a process that has ended well, and what it printed.
+type ended struct {
+	*os.ProcessState
+	out string
+}
+
+func (e ended) cpu() time.Duration { return e.UserTime() + e.SystemTime() }
+func (e ended) mib() int64         { return e.SysUsage().(*syscall.Rusage).Maxrss >> 10 }
+
+// used runs a program to its end.
+func used(t *testing.T, name string, args ...string) ended {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v %s", name, err, stderr(err))
+	}
+	return ended{cmd.ProcessState, string(out)}
 }
 
 // written makes a load and writes it for libCacheSim.
@@ -161,11 +206,11 @@ func withLibCacheSim(t *testing.T) string {
 	return python
 }
 
-func libCacheSim(t *testing.T, python, oracle string, sizes []int) []peerRun {
+func libCacheSim(t *testing.T, python, oracle, policy string, sizes []int) []peerRun {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, python, append([]string{"testdata/peer.py", oracle}, strings.Fields(strings.Trim(fmt.Sprint(sizes), "[]"))...)...).Output()
+	out, err := exec.CommandContext(ctx, python, append([]string{"testdata/peer.py", oracle, policy}, strings.Fields(strings.Trim(fmt.Sprint(sizes), "[]"))...)...).Output()
 	if err != nil {
 		t.Fatalf("libCacheSim: %v %s", err, stderr(err))
 	}

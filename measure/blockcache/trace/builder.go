@@ -29,10 +29,12 @@ const maxLength = 1 << 30
 type builder struct {
 	opt     Options
 	t       Trace
-	ids     []uint64 // of objects, while they are read
+	objects int      // requests for objects: their ids are in wide if that is not nil, else in t.Blocks
+	wide    []uint64 // all ids, once there was one of more than 32 bits
+	start   int64    // the time of all requests, while t.Times is nil
+	bytes   int64    // of the file that is read, if it is not packed; else 0
 	devices map[string]int
 	first   string // the device whose requests are kept when none was asked for
-	hasTime bool
 }
 
 func newBuilder(opt Options) (*builder, error) {
@@ -85,11 +87,25 @@ func (b *builder) add(offset, length int64, write bool, ns int64) error {
 
 // addID appends a request for an object.
 func (b *builder) addID(id uint64, write bool, ns int64) error {
-	if err := b.push(0, write, ns); err != nil {
+	if id >= Never && b.wide == nil {
+		b.wide = make([]uint64, len(b.t.Blocks), cap(b.t.Blocks))
+		for i, n := range b.t.Blocks {
+			b.wide[i] = uint64(n)
+		}
+	}
+	if err := b.push(uint32(id), write, ns); err != nil {
 		return err
 	}
-	b.ids = append(b.ids, id)
+	b.objects++
+	if b.wide != nil {
+		b.wide = append(b.wide, id)
+	}
 	return nil
+}
+
+// expect makes room for so many requests more, if that many may come.
+func (b *builder) expect(n int64) {
+	b.t.Blocks = slices.Grow(b.t.Blocks, int(min(n, int64(b.opt.MaxRequests-len(b.t.Blocks)))))
 }
 
 func (b *builder) push(n uint32, write bool, ns int64) error {
@@ -100,12 +116,22 @@ func (b *builder) push(n uint32, write bool, ns int64) error {
 	if write && t.Writes == nil {
 		t.Writes = make([]bool, len(t.Blocks), cap(t.Blocks))
 	}
+	if len(t.Blocks) == 0 {
+		b.start = ns
+	}
+	if t.Times == nil && ns != b.start {
+		t.Times = make([]int64, len(t.Blocks), cap(t.Blocks))
+		for i := range t.Times {
+			t.Times[i] = b.start
+		}
+	}
 	t.Blocks = append(t.Blocks, n)
 	if t.Writes != nil {
 		t.Writes = append(t.Writes, write)
 	}
-	t.Times = append(t.Times, ns)
-	b.hasTime = b.hasTime || ns != t.Times[0]
+	if t.Times != nil {
+		t.Times = append(t.Times, ns)
+	}
 	return nil
 }
 
@@ -121,16 +147,14 @@ func (b *builder) done() (*Trace, error) {
 		}
 		return nil, fmt.Errorf("holds no read or write request")
 	}
-	if len(b.ids) == 0 {
+	if b.objects == 0 {
 		t.BlockSize = b.opt.BlockSize
-	} else if len(b.ids) != len(t.Blocks) {
+	} else if b.objects != len(t.Blocks) {
 		return nil, fmt.Errorf("mixes addresses and ids of objects")
 	} else {
 		b.number()
 	}
-	if !b.hasTime {
-		t.Times = nil
-	} else {
+	if t.Times != nil {
 		b.sort()
 		for i, first := 0, t.Times[0]; i < len(t.Times); i++ {
 			t.Times[i] -= first
@@ -169,26 +193,27 @@ func keys(m map[string]int) func(func(string) bool) {
 // number turns ids of objects into block numbers: ids that fit stay, if the
 // memory for what is counted by block is not out of all proportion.
 func (b *builder) number() {
-	top := uint64(0)
-	for _, id := range b.ids {
-		top = max(top, id)
-	}
-	if top < 1<<24 || top < 16*uint64(len(b.ids)) && top < Never {
-		for i, id := range b.ids {
-			b.t.Blocks[i] = uint32(id)
+	blocks := b.t.Blocks
+	if b.wide == nil {
+		if top := slices.Max(blocks); top < 1<<24 || uint64(top) < 16*uint64(len(blocks)) {
+			return
 		}
-		return
 	}
 	b.t.Renumbered = true
 	seen := make(map[uint64]uint32)
-	for i, id := range b.ids {
+	for i := range blocks {
+		id := uint64(blocks[i])
+		if b.wide != nil {
+			id = b.wide[i]
+		}
 		n, ok := seen[id]
 		if !ok {
 			n = uint32(len(seen))
 			seen[id] = n
 		}
-		b.t.Blocks[i] = n
+		blocks[i] = n
 	}
+	b.wide = nil
 }
 
 // sort orders by time what several CPUs recorded; requests of the same time

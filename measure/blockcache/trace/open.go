@@ -70,9 +70,14 @@ func (b *builder) file(name, format string) error {
 		return err
 	}
 	defer f.Close()
-	if st, err := f.Stat(); err == nil && st.IsDir() {
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if st.IsDir() {
 		return &Error{File: name, Offset: -1, Err: errors.New("is a folder, not a trace")}
 	}
+	b.bytes = st.Size() // 0 of pipes
 	return b.read(f, name, format)
 }
 
@@ -103,6 +108,7 @@ func (b *builder) read(r io.Reader, name, format string) error {
 			return &Error{File: name, Offset: -1, Err: err}
 		}
 		defer z.Close()
+		b.bytes = 0
 		in = bufio.NewReaderSize(whole{z}, 1<<16)
 	}
 	if format == "" {

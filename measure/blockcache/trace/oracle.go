@@ -14,6 +14,7 @@ import (
 const oracleRecord = 24
 
 func (b *builder) oracle(in *bufio.Reader, name string) error {
+	b.expect(b.bytes / oracleRecord)
 	rec := make([]byte, oracleRecord)
 	for at := int64(0); ; at += oracleRecord {
 		if _, err := io.ReadFull(in, rec); err == io.EOF {

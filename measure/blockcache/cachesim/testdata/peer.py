@@ -1,6 +1,6 @@
 """Miss counts and speed of libCacheSim's policies over an oracleGeneral trace.
 
-usage: peer.py TRACE SIZE...
+usage: peer.py TRACE POLICY|all SIZE...
 Prints one line a run: policy, size, requests, misses, seconds of CPU time.
 """
 import sys
@@ -18,11 +18,11 @@ POLICIES = {
     "belady": lcs.Belady,
 }
 
-trace, sizes = sys.argv[1], [int(s) for s in sys.argv[2:]]
+trace, wanted, sizes = sys.argv[1], sys.argv[2], [int(s) for s in sys.argv[3:]]
 params = lcs.ReaderInitParam()
 params.ignore_obj_size = True
 for name, policy in POLICIES.items():
-    for size in sizes:
+    for size in sizes if wanted in ("all", name) else []:
         reader = lcs.TraceReader(trace, lcs.TraceType.ORACLE_GENERAL_TRACE, params)
         n = reader.get_num_of_req()
         reader.reset()
