@@ -156,7 +156,7 @@ func (a program) cachesim(cmd *cobra.Command, f cachesimFlags, traces []string) 
 			return app.Usagef("--origin: %w", err)
 		}
 	}
-	t, err := f.trace(traces)
+	t, err := f.trace(wanted.inBytes(), traces)
 	if err != nil {
 		return err
 	}
@@ -197,8 +197,9 @@ func (a program) cachesim(cmd *cobra.Command, f cachesimFlags, traces []string) 
 	return nil
 }
 
-// trace reads the traces, or makes up the workload.
-func (f cachesimFlags) trace(files []string) (*trace.Trace, error) {
+// trace reads the traces, or makes up the workload. A size in bytes, if there is
+// one, is what the trace's requests must have, too.
+func (f cachesimFlags) trace(inBytes string, files []string) (*trace.Trace, error) {
 	block, err := parseBytes(f.block)
 	if err != nil {
 		return nil, app.Usagef("--block-size: %w", err)
@@ -213,7 +214,10 @@ func (f cachesimFlags) trace(files []string) (*trace.Trace, error) {
 		if err != nil {
 			return nil, app.Usagef("--max-requests: %w", err)
 		}
-		t, err := trace.Open(f.traceFormat, trace.Options{BlockSize: block, Device: f.device, Action: f.action, Columns: f.columns, MaxRequests: limit}, files...)
+		t, err := trace.Open(f.traceFormat, trace.Options{BlockSize: block, Device: f.device, Action: f.action, Columns: f.columns, MaxRequests: limit, Addresses: inBytes != ""}, files...)
+		if errors.Is(err, trace.ErrObjects) {
+			return nil, app.Usagef("--size %s: %w; give percents, or a number of sizes", inBytes, trace.ErrObjects)
+		}
 		if err != nil {
 			var pe *fs.PathError
 			if errors.As(err, &pe) {
@@ -291,6 +295,16 @@ func parseCacheSizes(all []string) (cacheSizes, error) {
 	return out, nil
 }
 
+// inBytes is the first size that is a number of bytes, as it was written; "" without one.
+func (c cacheSizes) inBytes() string {
+	for _, s := range c.each {
+		if s.percent == 0 {
+			return s.said
+		}
+	}
+	return ""
+}
+
 // blocks are the sizes of caches in front of an origin of span blocks.
 func (c cacheSizes) blocks(t *trace.Trace, span int64) ([]int, error) {
 	if c.each == nil {
@@ -300,9 +314,6 @@ func (c cacheSizes) blocks(t *trace.Trace, span int64) ([]int, error) {
 	for _, s := range c.each {
 		blocks := math.Round(s.percent / 100 * float64(span))
 		if s.percent == 0 {
-			if t.BlockSize == 0 {
-				return nil, app.Usagef("--size %s: this trace has objects, not bytes; give percents, or a number of sizes", s.said)
-			}
 			blocks = float64(s.bytes / t.BlockSize)
 		}
 		if blocks < 1 || blocks > 1<<29 {

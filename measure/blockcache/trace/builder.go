@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -20,7 +21,12 @@ type Options struct {
 	Columns []string
 	// MaxRequests bounds the memory: reading more is an error. 0 is 1<<28.
 	MaxRequests int
+	// Addresses refuses a trace of objects at its first request: ErrObjects.
+	Addresses bool
 }
+
+// ErrObjects says that a trace has no addresses.
+var ErrObjects = errors.New("this trace has objects, not bytes")
 
 // maxLength bounds one request: larger ones are damaged records.
 const maxLength = 1 << 30
@@ -87,6 +93,9 @@ func (b *builder) add(offset, length int64, write bool, ns int64) error {
 
 // addID appends a request for an object.
 func (b *builder) addID(id uint64, write bool, ns int64) error {
+	if b.opt.Addresses {
+		return ErrObjects
+	}
 	if id >= Never && b.wide == nil {
 		b.wide = make([]uint64, len(b.t.Blocks), cap(b.t.Blocks))
 		for i, n := range b.t.Blocks {

@@ -210,6 +210,23 @@ func TestIdsThatDoNotFit(t *testing.T) {
 	}
 }
 
+// TestIdsThatFitUntilOneDoesNot: what was kept short before the first long id is
+// numbered with the rest.
+func TestIdsThatFitUntilOneDoesNot(t *testing.T) {
+	tr := read(t, "csv", "id\n7\n5\n18446744073709551615\n5\n4294967295\n7\n")
+	if !tr.Renumbered || !reflect.DeepEqual(tr.Blocks, []uint32{0, 1, 2, 1, 3, 0}) || tr.Span != 4 {
+		t.Errorf("%+v", tr)
+	}
+}
+
+// TestObjectsWhereAddressesAreWanted: they are refused before the rest, damaged here, is read.
+func TestObjectsWhereAddressesAreWanted(t *testing.T) {
+	_, err := Read(strings.NewReader("id\n7\nseven\n"), "t", "csv", Options{BlockSize: 4096, Addresses: true})
+	if !errors.Is(err, ErrObjects) {
+		t.Error(err)
+	}
+}
+
 func TestBadInput(t *testing.T) {
 	for _, c := range []struct{ name, format, text, want string }{
 		{"empty", "", "", "t: is empty"},
