@@ -100,7 +100,9 @@ func grave(name string) bool {
 // slight are units whose failure costs little.
 func slight(name string) bool {
 	return oneOf(name, "*.scope", "run-*", "user@*.service", "user-runtime-dir@*.service", "*-wait-online.service", "fwupd-refresh.service", "motd-news.service",
-		"apt-news.service", "esm-cache.service", "ua-auto-attach.service", "ua-reboot-cmds.service", "man-db.service", "systemd-coredump@*.service", "NetworkManager-dispatcher.service", "app-*.service")
+		"apt-news.service", "esm-cache.service", "ua-auto-attach.service", "ua-reboot-cmds.service", "man-db.service", "systemd-coredump@*.service", "NetworkManager-dispatcher.service", "app-*.service",
+		// Colours, fonts and keys of a console that a host without a screen may not have.
+		"setvtrgb.service", "console-setup.service", "keyboard-setup.service", "plymouth-*.service")
 }
 
 func finding(ctx context.Context, h *host.Host, u unit) trap.Finding {
