@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"fettle/hub/bus"
 	"fettle/hub/ingest"
@@ -61,6 +62,8 @@ type Hub struct {
 	Conn   *nats.Conn
 	keys   *bus.Keys
 	server *bus.Server // nil: others'
+	// trouble is what was last said of a stream that takes nothing.
+	trouble saying
 }
 
 // OpenDir makes the state folder, for its owner alone.
@@ -198,12 +201,7 @@ func hostname() string {
 
 // Run serves until ctx ends.
 func (h *Hub) Run(ctx context.Context) error {
-	consumer, err := bus.OpenStream(ctx, h.Conn, h.MaxStore/10*9, max(h.Replicas, 1))
-	if err != nil && h.server != nil && ctx.Err() == nil {
-		// Its files are damaged. What is in it and not in the database, agents still have.
-		h.Log(err.Error() + "; it is made anew, and agents send again what is missing")
-		consumer, err = bus.RenewStream(ctx, h.Conn, h.MaxStore/10*9, 1)
-	}
+	consumer, err := h.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -217,10 +215,21 @@ func (h *Hub) Run(ctx context.Context) error {
 	var wait sync.WaitGroup
 	wait.Go(func() { h.keepHouse(ctx) })
 	wait.Go(func() {
-		ingest.Run(ctx, ingest.Config{DB: h.DB, Conn: h.Conn, Consumer: consumer, Holder: holder(), Log: h.Log, Flood: h.flood, Stalled: h.revive})
+		ingest.Run(ctx, ingest.Config{DB: h.DB, Conn: h.Conn, Consumer: consumer, Holder: holder(), Log: h.Log, Flood: h.flood})
 	})
 	wait.Wait()
 	return nil
+}
+
+// open opens the stream.
+func (h *Hub) open(ctx context.Context) (jetstream.Consumer, error) {
+	consumer, err := bus.OpenStream(ctx, h.Conn, h.MaxStore/10*9, max(h.Replicas, 1))
+	if err != nil && h.server != nil && ctx.Err() == nil {
+		// Its files are damaged. What is in it and not in the database, agents still have.
+		h.Log(err.Error() + "; it is made anew, and agents send again what is missing")
+		consumer, err = bus.RenewStream(ctx, h.Conn, h.MaxStore/10*9, 1)
+	}
+	return consumer, err
 }
 
 // holder is this process among many hubs.
@@ -294,12 +303,36 @@ func (h *Hub) ban(ctx context.Context) {
 	}
 }
 
-func (h *Hub) revive() {
+// revive mends the stream where it takes no messages.
+func (h *Hub) revive(ctx context.Context) {
 	if h.server == nil {
 		return
 	}
-	if err := h.server.Revive(); err != nil {
-		h.Log("JetStream: " + err.Error())
+	trouble, err := h.server.Revive()
+	if err == nil && trouble {
+		_, err = h.open(ctx)
+	}
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		h.trouble.say(h.Log, "agents' messages cannot be kept, and agents keep them meanwhile: "+err.Error())
+	case trouble:
+		h.trouble = saying{}
+		h.Log("agents' messages are kept again")
+	}
+}
+
+// saying is something that is not to be said each time.
+type saying struct {
+	text string
+	at   time.Time
+}
+
+// say says it where it is new, or was last said a while ago.
+func (s *saying) say(log func(string), text string) {
+	if text != s.text || time.Since(s.at) > 5*time.Minute {
+		s.text, s.at = text, time.Now()
+		log(text)
 	}
 }
 
@@ -315,6 +348,7 @@ func (h *Hub) keepHouse(ctx context.Context) {
 			return
 		case <-always.C:
 			h.floods()
+			h.revive(ctx)
 		case <-often.C:
 			h.ban(ctx)
 		case <-hourly.C:

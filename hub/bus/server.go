@@ -43,6 +43,7 @@ type Server struct {
 	mu     sync.Mutex
 	banned map[string]time.Time
 	looked map[uint64]sent
+	mend   sync.Mutex
 	own    string // the key of the hub itself, which may send as much as it likes
 }
 
@@ -185,13 +186,4 @@ func (s *Server) update() error {
 	}
 	s.UpdateAccountClaims(account, claims)
 	return nil
-}
-
-// Revive starts JetStream again, which ends when its disk is full.
-func (s *Server) Revive() error {
-	if s.JetStreamEnabled() {
-		return nil
-	}
-	c := s.js
-	return s.EnableJetStream(&c)
 }

@@ -26,8 +26,6 @@ type Config struct {
 	Log      func(string)
 	// Flood is told of a key that sends far more than an agent does.
 	Flood func(key string)
-	// Stalled is asked what to do where NATS does not answer, if it is set.
-	Stalled func()
 }
 
 // Of many hubs, one takes messages in at a time; another takes over when it has
@@ -83,9 +81,6 @@ func (in *intake) while(ctx context.Context, until time.Time) {
 	for ctx.Err() == nil && time.Now().Before(until) {
 		msgs, err := in.fetch()
 		if err != nil {
-			if in.Stalled != nil {
-				in.Stalled()
-			}
 			in.Log("NATS: " + err.Error())
 			pause(ctx, time.Second)
 			return
