@@ -35,8 +35,11 @@ func NewSurvey(devices []Device, rules *udev.Rules) *Survey {
 }
 
 // Own tells whether a rule is the admin's, and not a package's.
-func Own(r udev.Rule) bool {
-	return strings.HasPrefix(r.Path, "/etc/") || strings.HasPrefix(r.Path, "/run/") || strings.HasPrefix(r.Path, "/usr/local/")
+func Own(r udev.Rule) bool { return OwnFile(r.Path) }
+
+// OwnFile is Own of the rules of a file.
+func OwnFile(path string) bool {
+	return strings.HasPrefix(path, "/etc/") || strings.HasPrefix(path, "/run/") || strings.HasPrefix(path, "/usr/local/")
 }
 
 // Names lists the names that the admin's rules give, sorted: those that some

@@ -26,11 +26,17 @@ const maxRules = 100_000
 
 // Read reads the rules of a host.
 func Read(ctx context.Context, h *host.Host) *Rules {
+	return ReadSome(ctx, h, func(string) bool { return true })
+}
+
+// ReadSome is Read of the files whose paths are wanted. A file that another one of
+// its name takes the place of is in neither.
+func ReadSome(ctx context.Context, h *host.Host, wanted func(path string) bool) *Rules {
 	r := &Rules{}
 	files, err := confd.Files(ctx, h, dirs(), ".rules")
 	errs := []error{err}
 	for _, f := range files {
-		if f.Null {
+		if f.Null || !wanted(f.Path) {
 			continue
 		}
 		b, err := h.ReadFile(ctx, f.Path)

@@ -5,6 +5,8 @@ package serialnames
 import (
 	"context"
 	_ "embed"
+	"path"
+	"strings"
 
 	"fettle/conf/udev"
 	"fettle/host"
@@ -56,7 +58,11 @@ func look(ctx context.Context, h *host.Host) (*looked, error) {
 			return nil, err
 		}
 	}
-	rules := udev.Read(ctx, h)
+	// The hundred files of packages are about devices. Where there is none, only
+	// brltty's tell of something: what it has taken.
+	rules := udev.ReadSome(ctx, h, func(file string) bool {
+		return len(devices) > 0 || serialname.OwnFile(file) || strings.Contains(path.Base(file), "brltty")
+	})
 	if rules.Err != nil {
 		return nil, rules.Err // one rule that was not read may give or take any name
 	}
