@@ -32,6 +32,7 @@ type Config struct {
 	Beat    time.Duration // after which an agent that told nothing says that it is there; 0: BeatAfter
 	Events  bool
 	Log     func(string)
+	Now     func() time.Time // the host's clock, which may be wrong; nil: time.Now
 }
 
 // wholeEvery is how often a whole report is sent where changes would do.
@@ -85,6 +86,9 @@ func Run(ctx context.Context, c Config) error {
 	}
 	if err := member.sameMachine(); err != nil {
 		return err
+	}
+	if c.Now == nil {
+		c.Now = time.Now
 	}
 	c.Answer, c.Beat = cmp.Or(c.Answer, answerFirst), cmp.Or(c.Beat, BeatAfter)
 	a := &Agent{Config: c, member: member, instance: newInstance(), wait: c.Answer, needWhole: true, allowance: asksBurst,
@@ -254,7 +258,7 @@ func (a *Agent) alive() {
 func (a *Agent) message(kind message.Kind, why, ask string) *message.Message {
 	a.seq++
 	m := message.New(kind)
-	m.Agent, m.Instance, m.Seq, m.Sent, m.Why, m.Ask = a.member.Agent, a.instance, a.seq, time.Now().UTC(), why, ask
+	m.Agent, m.Instance, m.Seq, m.Sent, m.Why, m.Ask = a.member.Agent, a.instance, a.seq, a.Now().UTC(), why, ask
 	m.Self = &message.Self{Machine: a.member.Machine, Every: a.Every, Waiting: a.spool.Len(), Dropped: a.spool.Dropped, Refused: a.refused}
 	return m
 }
@@ -273,7 +277,7 @@ func (a *Agent) keep(m *message.Message) {
 		return
 	}
 	dropped := a.spool.Dropped
-	if err := a.spool.Add(spool.Entry{Instance: m.Instance, Seq: m.Seq, Kind: string(m.Kind), Boot: bootID(), Uptime: uptime().Milliseconds(), Wall: time.Now()}, b); err != nil {
+	if err := a.spool.Add(spool.Entry{Instance: m.Instance, Seq: m.Seq, Kind: string(m.Kind), Boot: bootID(), Uptime: uptime().Milliseconds(), Wall: a.Now()}, b); err != nil {
 		a.Log("keeping a result for the hub: " + err.Error())
 	}
 	if a.spool.Dropped > dropped {

@@ -30,10 +30,16 @@ func bootID() string {
 }
 
 // age is how long ago a message was made: by the clock that nobody sets, if it
-// was since the machine started, else by the host's.
-func age(e *spool.Entry) time.Duration {
+// was since the machine started; else by the host's, where that can be: a
+// message of an earlier start is older than this one, and younger than the host's
+// joining, at which its clock was right enough for the hub's certificate.
+func (a *Agent) age(e *spool.Entry) time.Duration {
+	up := uptime()
 	if b := bootID(); b != "" && b == e.Boot {
-		return max(0, uptime()-time.Duration(e.Uptime)*time.Millisecond)
+		return max(0, up-time.Duration(e.Uptime)*time.Millisecond)
 	}
-	return max(0, time.Since(e.Wall.Round(0)))
+	if e.Wall.Before(a.member.joined) {
+		return up
+	}
+	return max(up, a.Now().Round(0).Sub(e.Wall.Round(0)))
 }

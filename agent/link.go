@@ -120,8 +120,8 @@ func (a *Agent) send() {
 		}
 		m := nats.NewMsg(a.subject + "." + e.Kind)
 		m.Data = payload
-		m.Header.Set(message.HeaderAge, strconv.FormatInt(age(e).Milliseconds(), 10))
-		m.Header.Set(message.HeaderClock, strconv.FormatInt(time.Now().UnixMilli(), 10))
+		m.Header.Set(message.HeaderAge, strconv.FormatInt(a.age(e).Milliseconds(), 10))
+		m.Header.Set(message.HeaderClock, strconv.FormatInt(a.Now().UnixMilli(), 10))
 		m.Header.Set(message.HeaderPrev, strconv.FormatInt(prev, 10))
 		if err := a.conn.PublishMsg(m); err != nil {
 			a.Log("sending: " + err.Error())

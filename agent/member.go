@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/google/renameio/v2"
 
@@ -26,6 +27,8 @@ type Member struct {
 	URLs    []string `json:"urls"`
 	CA      string   `json:"ca,omitempty"`
 	Machine string   `json:"machine"` // on which it joined: see machineHash
+
+	joined time.Time // when, by the host's clock
 }
 
 // Files of the state folder.
@@ -52,6 +55,11 @@ func Load(dir string) (*Member, error) {
 	if err := json.Unmarshal(b, m); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
+	st, err := os.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	m.joined = st.ModTime()
 	return m, nil
 }
 
@@ -65,7 +73,7 @@ func Save(dir, name string, a *join.Admitted) error {
 	if err != nil {
 		return err
 	}
-	b, err := json.Marshal(Member{a.Agent, name, a.URLs, string(a.CA), machine})
+	b, err := json.Marshal(Member{Agent: a.Agent, Name: name, URLs: a.URLs, CA: string(a.CA), Machine: machine})
 	if err != nil {
 		return err
 	}

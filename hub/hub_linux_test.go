@@ -1,6 +1,7 @@
 package hub_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -153,10 +154,13 @@ type host struct {
 	dir   string
 	agent string
 	flaps bool // every other check finds nothing
-	beat  time.Duration
-	wait  time.Duration // for the hub's answer
-	stop  context.CancelFunc
-	done  chan error
+	// fettle is the program that checks, if it is another one; now the host's clock.
+	fettle string
+	now    func() time.Time
+	beat   time.Duration
+	wait   time.Duration // for the hub's answer
+	stop   context.CancelFunc
+	done   chan error
 }
 
 // join makes a host that joined.
@@ -197,7 +201,7 @@ echo '{`, 1)
 // run starts the agent.
 func (h *host) run(every time.Duration) {
 	h.w.Helper()
-	fettle, text := filepath.Join(h.dir, "fettle"), counting
+	fettle, text := filepath.Join(h.dir, "fettle"), cmp.Or(h.fettle, counting)
 	if h.flaps {
 		text = flapping
 	}
@@ -207,7 +211,7 @@ func (h *host) run(every time.Duration) {
 	ctx, stop := context.WithCancel(context.Background())
 	h.stop, h.done = stop, make(chan error, 1)
 	go func() {
-		h.done <- agent.Run(ctx, agent.Config{Dir: h.dir, Fettle: fettle, Every: every, Beat: h.beat, Answer: h.wait, MaxKept: 1 << 20, Log: func(s string) {
+		h.done <- agent.Run(ctx, agent.Config{Dir: h.dir, Fettle: fettle, Every: every, Beat: h.beat, Answer: h.wait, MaxKept: 1 << 20, Now: h.now, Log: func(s string) {
 			if strings.Contains(s, "lost") {
 				h.w.Error(s)
 			}

@@ -125,6 +125,14 @@ func TestVersions(t *testing.T) {
 	if !errors.Is(err, message.ErrNewer) || got == nil || got.Agent != "h1" {
 		t.Errorf("%+v, %v", got, err)
 	}
+	// Also where its fields are no longer what they are now.
+	b = []byte(`{"format":"fettle-agent-message","schema":2,"agent":"h1","instance":"one","seq":7,"kind":["report"],"run":"none"}`)
+	if got, err = message.Unpack(b); !errors.Is(err, message.ErrNewer) || got == nil || got.Agent != "h1" || got.Seq != 7 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err = message.Unpack(bytes.Replace(b, []byte(`"schema":2`), []byte(`"schema":1`), 1)); err == nil || errors.Is(err, message.ErrNewer) || got != nil {
+		t.Errorf("of this version: %+v, %v", got, err)
+	}
 	// Fields that this version does not know are no mistake.
 	b, _ = whole().Pack()
 	b = bytes.Replace(b, []byte(`"kind":`), []byte(`"mood":{"x":[1]},"kind":`), 1)

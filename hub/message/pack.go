@@ -8,6 +8,8 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"fettle/report"
+
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -102,7 +104,7 @@ func Unpack(b []byte) (*Message, error) {
 	}
 	m := &Message{}
 	if err := json.Unmarshal(b, m); err != nil {
-		return nil, err
+		return later(b, err)
 	}
 	if err := known(m.Format, Format, m.Schema); err != nil {
 		return m, err
@@ -111,6 +113,22 @@ func Unpack(b []byte) (*Message, error) {
 		return nil, err
 	}
 	return m, nil
+}
+
+// later is a message that cannot be read with err: if it is of a later version, whose
+// fields may be other ones, then whose it is.
+func later(b []byte, err error) (*Message, error) {
+	var head struct {
+		report.Envelope
+		Agent    string `json:"agent"`
+		Instance string `json:"instance"`
+		Seq      int64  `json:"seq"`
+	}
+	if json.Unmarshal(b, &head) != nil || head.Schema <= Version {
+		return nil, err
+	}
+	m := &Message{Envelope: head.Envelope, Agent: head.Agent, Instance: head.Instance, Seq: head.Seq}
+	return m, known(head.Format, Format, head.Schema)
 }
 
 // Pack makes the bytes of a question.
