@@ -1,65 +1,111 @@
 package lore
 
 import (
-	"embed"
+	_ "embed"
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
 	"math"
-	"strconv"
+	"slices"
+	"sort"
 	"strings"
 	"unicode/utf8"
 )
 
 // What words strangers use for each trap, and which of them speak of something else:
-// the weights of a softmax regression over the texts to tune with and the lore, a file
-// for each trap and one for everything else. Written by TestLearned.
+// the weights of a softmax regression over the texts to tune with and the lore, and those
+// of judge. Written by TestLearned.
 //
-//go:embed learned
-var learnedFiles embed.FS
+// First lines of text: "judge" with its weights; then each class, a trap or others, with
+// its bias; then how many words there are. Behind the empty line: for each word its hash,
+// in order, and where its weights end, 4 bytes each, little endian; then all weights, two
+// bytes each: the class, and the weight in learnedUnits.
+//
+//go:embed learned.bin
+var learnedFile string
 
 const (
-	learnedFolder = "learned/"
-	others        = "none" // the class of all that fettle does not know
-	biasWord      = "1"
-	learnedUnit   = 20 // a weight of 1 in a file
+	others      = "none" // the class of all that fettle does not know
+	learnedUnit = 16     // a weight of 1 in the file
 )
 
-// learned is what the files say, by word.
+// learned is what the file says. Words are looked up in it as it is: to unpack it would
+// take longer than to search.
 type learned struct {
-	bias  []float64 // of each trap, and last of none
-	words map[string][]classWeight
-	known []bool // which traps have a file
+	bias    []float64 // of each trap, and last of none
+	known   []bool    // which traps it has
+	class   []int     // of those in the file, the trap's number, or -1
+	judge   [judgeSigns]float64
+	count   int    // of words
+	words   string // hashes and ends
+	weights string
 }
 
-type classWeight struct {
-	class  int
-	weight float64
-}
-
-// learn reads the weights of the traps with these ids; one without a file, a rule of
-// the admin's, is found by its lore alone.
+// learn reads the weights for the traps with these ids; one that the file doesn't have, a
+// rule of the admin's, is found by its lore alone.
 func learn(ids []string) *learned {
-	l := &learned{bias: make([]float64, len(ids)+1), words: make(map[string][]classWeight, 6000), known: make([]bool, len(ids)+1)}
-	for class, id := range append(ids[:len(ids):len(ids)], others) {
-		data, err := learnedFiles.ReadFile(learnedFolder + id + ".txt")
-		if err != nil {
-			continue
-		}
-		l.known[class] = true
-		for text := string(data); text != ""; {
-			var line string
-			line, text, _ = strings.Cut(text, "\n")
-			word, n, _ := strings.Cut(line, " ")
-			w, _ := strconv.Atoi(n)
-			if weight := float64(w) / learnedUnit; word == biasWord {
-				l.bias[class] = weight
-			} else {
-				l.words[word] = append(l.words[word], classWeight{class, weight})
+	l := &learned{bias: make([]float64, len(ids)+1), known: make([]bool, len(ids)+1)}
+	number := make(map[string]int, len(ids)+1)
+	for i, id := range ids {
+		number[id] = i
+	}
+	number[others] = len(ids)
+	head, data, _ := strings.Cut(learnedFile, "\n\n")
+	for line := range strings.Lines(head) {
+		name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch name {
+		case "judge":
+			for i, field := range strings.Fields(rest) {
+				if i < judgeSigns {
+					fmt.Sscan(field, &l.judge[i])
+				}
 			}
+		case "words":
+			fmt.Sscan(rest, &l.count)
+		default:
+			class, ok := number[name]
+			if !ok {
+				class = -1
+			} else {
+				l.known[class] = true
+				fmt.Sscan(rest, &l.bias[class])
+			}
+			l.class = append(l.class, class)
 		}
 	}
+	l.words, l.weights = data[:8*l.count], data[8*l.count:]
 	return l
 }
 
-// said is the set of words and concepts of some lines, as the weights have them.
+func hashWord(word string) uint32 {
+	h := fnv.New32a()
+	h.Write([]byte(word))
+	return h.Sum32()
+}
+
+func (l *learned) at(i int) uint32 { return binary.LittleEndian.Uint32([]byte(l.words[4*i : 4*i+4])) }
+
+// of calls each for what a word says of each class, and tells whether it is known.
+func (l *learned) of(word string, each func(class int, weight float64)) bool {
+	h := hashWord(word)
+	i := sort.Search(l.count, func(i int) bool { return l.at(2*i) >= h })
+	if i == l.count || l.at(2*i) != h {
+		return false
+	}
+	from := uint32(0)
+	if i > 0 {
+		from = l.at(2*i - 1)
+	}
+	for k := from; k < l.at(2*i+1); k++ {
+		if class := l.class[l.weights[2*k]]; class >= 0 {
+			each(class, float64(int8(l.weights[2*k+1]))/learnedUnit)
+		}
+	}
+	return true
+}
+
+// said is the set of words and senses of some lines, and how they ask, as the weights
+// have them.
 func said(lines [][]string) map[string]bool {
 	words := map[string]bool{}
 	for _, tokens := range lines {
@@ -69,11 +115,19 @@ func said(lines [][]string) map[string]bool {
 			}
 		})
 		for i, t := range tokens {
-			for _, c := range concepts()[t] {
-				if follows(c.rest, tokens[i+1:]) {
-					words[c.name] = true
+			for _, known := range []map[string][]concept{concepts(), senses()} {
+				for _, c := range known[t] {
+					if follows(c.rest, tokens[i+1:]) {
+						words[c.name] = true
+					}
 				}
 			}
+		}
+		if len(tokens) > 0 && (questions[tokens[0]] || tokens[0] == "wher" || tokens[0] == "why") {
+			words[questionMark+tokens[0]] = true
+		}
+		if i := slices.Index(tokens, "how"); i >= 0 && i+1 < len(tokens) {
+			words[questionMark+"how"] = true
 		}
 	}
 	return words
@@ -88,10 +142,7 @@ func (l *learned) weigh(words map[string]bool) []float64 {
 	z := make([]float64, len(l.bias))
 	any := false
 	for w := range words {
-		for _, c := range l.words[w] {
-			z[c.class] += c.weight
-			any = true
-		}
+		any = l.of(w, func(class int, weight float64) { z[class] += weight }) || any
 	}
 	if !any {
 		return nil
@@ -112,16 +163,30 @@ type signs struct {
 	onlyQuestion bool
 }
 
-// judge is how likely the trap is, from 0 to 1: a logistic regression over the signs,
-// and over how far the words speak for it rather than for nothing known, and rather
-// than for the next likely trap.
-func (s signs) judge(overNone, overNext float64) float64 {
-	z := judgeOffset + judgeNone*overNone + judgeNext*overNext + judgeAsked*s.asked + judgeNear*s.near + judgeValue*logit(s.value+0.01)
+// judgeSigns is how many weights judge has.
+const judgeSigns = 8
+
+// weighed is what judge weighs: how far the words speak for the trap rather than for
+// nothing known, and rather than for the next likely trap, and what else speaks for it.
+func (s *signs) weighed(overNone, overNext float64) [judgeSigns]float64 {
+	x := [judgeSigns]float64{1, overNone, overNext, 0, s.asked, s.near, logit(s.value + 0.01), 0}
 	if s.asked > 0 {
-		z += judgeAny
+		x[3] = 1
 	}
 	if s.onlyQuestion {
-		z += judgeQuestion
+		x[7] = 1
+	}
+	return x
+}
+
+// judge is how likely the trap is, from 0 to 1, by a logistic regression. Its weights are
+// fitted to the texts to tune with, each judged by words that were learned without it and
+// without the asks that were written for it, and set off so that from Threshold on few of
+// the texts about something else are taken for a trap.
+func (s *signs) judge(weights *[judgeSigns]float64, overNone, overNext float64) float64 {
+	z := 0.0
+	for i, x := range s.weighed(overNone, overNext) {
+		z += weights[i] * x
 	}
 	v := 1 / (1 + math.Exp(-z))
 	if s.asked == 0 && s.barred {
@@ -134,20 +199,6 @@ func logit(p float64) float64 {
 	p = min(max(p, 1e-4), 1-1e-4)
 	return math.Log(p / (1 - p))
 }
-
-// Fitted by TestLearned to the texts to tune with, each judged by weights that were
-// learned without it and without the asks that were written for it; judgeOffset so that
-// one of twenty texts about something else is taken for a trap.
-const (
-	judgeOffset   = -2
-	judgeNone     = 0.28
-	judgeNext     = 0.93
-	judgeAny      = 2.51
-	judgeAsked    = 0.5
-	judgeNear     = 0.99
-	judgeValue    = 0.4
-	judgeQuestion = -1.87
-)
 
 // proseLimit is how many words a text may have that somebody wrote: more is the output
 // of programs.
@@ -213,7 +264,7 @@ func (f *finder) judge(prose []window) {
 		if z[t] == first {
 			rival = next
 		}
-		v := b.signs.judge(z[t]-z[none], z[t]-rival)
+		v := b.signs.judge(&f.x.learned.judge, z[t]-z[none], z[t]-rival)
 		if b.signs.whole {
 			v = max(v, b.value)
 		}
