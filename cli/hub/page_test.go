@@ -85,6 +85,7 @@ func TestThePage(t *testing.T) {
 		{"", with("token", "remove", "abcdefgh"), 2, "no token"},
 		{"", with("token", "add", "ci", "--days", "0"), 2, "above zero"},
 		{"", []string{"--state", t.TempDir(), "users", "list"}, 2, "no hub has served"},
+		{"", with("attach", "web1", conf), 2, "no host has the name or id \"web1\""},
 		{"", with("serve", "--web", "nowhere"), 2, "--web nowhere"},
 		{"", with("serve", "--web-config", dir+"/nothing"), 2, "--web-config"},
 	} {

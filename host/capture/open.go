@@ -24,7 +24,12 @@ type Source struct {
 // Open opens a capture: the file that Write wrote, or a folder that it was
 // unpacked to.
 func Open(ctx context.Context, file string) (*Source, error) {
-	t, err := archive.Open(ctx, file, archive.Limits{Manifest: ManifestLimit})
+	return OpenWithin(ctx, file, archive.Limits{Manifest: ManifestLimit})
+}
+
+// OpenWithin is Open with other bounds.
+func OpenWithin(ctx context.Context, file string, lim archive.Limits) (*Source, error) {
+	t, err := archive.Open(ctx, file, lim)
 	if err != nil {
 		return nil, err
 	}

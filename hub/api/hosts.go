@@ -73,6 +73,8 @@ type Host struct {
 	Unknown  []Finding      `json:"unknown"`
 	Changes  []Change       `json:"changes"` // the newest
 	Mended   []store.Mended `json:"mended"`
+	// Captures that operators attached, the newest first.
+	Captures []store.Capture `json:"captures"`
 }
 
 // CSV is a line for each finding, and each subject that is unknown.
@@ -110,7 +112,10 @@ func (a *API) Host(ctx context.Context, q HostQuery) (out Host, err error) {
 		return out, err
 	}
 	out.Changes = a.titled(changes)
-	out.Mended, err = a.DB.Mended(ctx, "", h.ID, 30)
+	if out.Mended, err = a.DB.Mended(ctx, "", h.ID, 30); err != nil {
+		return out, err
+	}
+	out.Captures, err = a.DB.Captures(ctx, h.ID)
 	return out, err
 }
 

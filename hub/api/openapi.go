@@ -44,7 +44,12 @@ func OpenAPI() object {
 }
 
 func (s *schemas) operation(o op) object {
-	ok := object{"application/json": object{"schema": s.of(o.answer)}}
+	ok := object{}
+	if o.answer == fileType {
+		ok[zstdType] = object{"schema": object{"type": "string", "contentMediaType": zstdType}}
+	} else {
+		ok["application/json"] = object{"schema": s.of(o.answer)}
+	}
 	if o.rows {
 		ok["text/csv"] = object{"schema": object{"type": "string"}}
 	}
@@ -76,7 +81,11 @@ func (s *schemas) operation(o op) object {
 	if len(query) > 0 {
 		out["parameters"] = query
 	}
-	if o.method != http.MethodGet {
+	switch {
+	case o.method == http.MethodGet:
+	case o.takes != "":
+		out["requestBody"] = object{"required": true, "content": object{o.takes: object{"schema": object{"type": "string", "contentMediaType": o.takes}}}}
+	default:
 		body := object{"type": "object", "properties": fields, "additionalProperties": false}
 		if len(required) > 0 {
 			body["required"] = required
@@ -115,6 +124,7 @@ var (
 	rawType  = reflect.TypeFor[json.RawMessage]()
 	textType = reflect.TypeFor[encoding.TextMarshaler]()
 	sevType  = reflect.TypeFor[trap.Severity]()
+	fileType = reflect.TypeFor[File]()
 )
 
 func (s *schemas) of(t reflect.Type) object {

@@ -23,8 +23,17 @@ type op struct {
 	params                    []param
 	answer                    reflect.Type
 	rows                      bool
-	run                       func(ctx context.Context, a *API, given url.Values) (any, error)
+	takes                     string // the type of the body, where it is a file
+	run                       func(ctx context.Context, a *API, given url.Values, body []byte) (any, error)
 }
+
+// File is an answer that is one.
+type File struct {
+	Name, Type string
+	Content    []byte
+}
+
+const zstdType = "application/zstd" // RFC 8878, section 7.1
 
 // operation makes an op of one of API's methods: its question and its answer
 // tell the parameters and the schema.
@@ -33,7 +42,7 @@ func operation[Q, R any](method, path, id, summary string, f func(*API, context.
 	return op{
 		method: method, path: path, id: id, summary: summary, params: params(reflect.TypeFor[Q]()), operator: method != http.MethodGet,
 		answer: answer, rows: answer.Implements(reflect.TypeFor[rows]()),
-		run: func(ctx context.Context, a *API, given url.Values) (any, error) {
+		run: func(ctx context.Context, a *API, given url.Values, _ []byte) (any, error) {
 			q, err := Read[Q](given)
 			if err != nil {
 				return nil, err
@@ -41,6 +50,20 @@ func operation[Q, R any](method, path, id, summary string, f func(*API, context.
 			return f(a, ctx, q)
 		},
 	}
+}
+
+// uploading makes an op of a method that takes a file.
+func uploading[Q, R any](path, id, summary, kind string, f func(*API, context.Context, Q, []byte) (R, error)) op {
+	o := operation(http.MethodPost, path, id, summary, func(a *API, ctx context.Context, q Q) (R, error) { return f(a, ctx, q, nil) })
+	o.takes = kind
+	o.run = func(ctx context.Context, a *API, given url.Values, body []byte) (any, error) {
+		q, err := Read[Q](given)
+		if err != nil {
+			return nil, err
+		}
+		return f(a, ctx, q, body)
+	}
+	return o
 }
 
 // forReaders is an operation that changes nothing, although it is no GET.
@@ -80,7 +103,7 @@ func (a *API) Handler(may func(ctx context.Context) bool) http.Handler {
 }
 
 func (a *API) serve(w http.ResponseWriter, r *http.Request, o op) {
-	given, err := questionOf(r, o)
+	given, body, err := questionOf(r, o)
 	format := given.Get("format")
 	if o.rows {
 		given.Del("format")
@@ -90,10 +113,14 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, o op) {
 	}
 	if err == nil {
 		var answer any
-		if answer, err = o.run(r.Context(), a, given); err == nil {
-			if format == "csv" && o.rows {
+		if answer, err = o.run(r.Context(), a, given, body); err == nil {
+			file, isFile := answer.(File)
+			switch {
+			case isFile:
+				writeFile(w, file)
+			case format == "csv" && o.rows:
 				writeCSV(w, o.id, answer.(rows))
-			} else {
+			default:
 				writeJSON(w, http.StatusOK, answer)
 			}
 			return
@@ -120,20 +147,25 @@ func Problem(err error) (status int, said string) {
 	return http.StatusInternalServerError, "the hub could not answer; its log says why"
 }
 
-func questionOf(r *http.Request, o op) (given url.Values, err error) {
+func questionOf(r *http.Request, o op) (given url.Values, body []byte, err error) {
 	given = url.Values{}
-	if o.method == http.MethodGet {
+	if o.method == http.MethodGet || o.takes != "" {
 		if given, err = url.ParseQuery(r.URL.RawQuery); err != nil {
-			return url.Values{}, bad("the query cannot be read: %v", err)
+			return url.Values{}, nil, bad("the query cannot be read: %v", err)
 		}
-	} else {
-		body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, 1<<20))
+	}
+	if o.method != http.MethodGet {
+		most := int64(1 << 20)
+		if o.takes != "" {
+			most = MaxCapture
+		}
+		body, err = io.ReadAll(http.MaxBytesReader(nil, r.Body, most))
 		if err != nil {
-			return given, bad("the body is larger than 1 MiB, or broke off")
+			return given, nil, bad("the body is larger than %d MiB, or broke off", most>>20)
 		}
-		if len(body) > 0 {
+		if o.takes == "" && len(body) > 0 {
 			if given, err = fromJSON(body); err != nil {
-				return url.Values{}, err
+				return url.Values{}, nil, err
 			}
 		}
 	}
@@ -142,7 +174,14 @@ func questionOf(r *http.Request, o op) (given url.Values, err error) {
 			given.Set(p.name, r.PathValue(p.name))
 		}
 	}
-	return given, nil
+	return given, body, nil
+}
+
+// writeFile hands a file out, to be saved and never shown.
+func writeFile(w http.ResponseWriter, f File) {
+	w.Header().Set("Content-Type", f.Type)
+	w.Header().Set("Content-Disposition", `attachment; filename="`+f.Name+`"`)
+	w.Write(f.Content) // whoever went away misses nothing
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {

@@ -142,8 +142,8 @@ func (db *DB) Revoked(ctx context.Context) ([]string, error) {
 	return all(rows, func(r scanner) (k string, err error) { return k, r.Scan(&k) })
 }
 
-// Retire takes a host out: its key is revoked, its findings go, its history
-// stays.
+// Retire takes a host out: its key is revoked, its findings and captures go, its
+// history stays.
 func (db *DB) Retire(ctx context.Context, host int64) error {
 	return db.within(ctx, func(t *tx) error {
 		b := &batch{tx: t, tally: newTally()}
@@ -161,7 +161,7 @@ func (db *DB) Retire(ctx context.Context, host int64) error {
 		before.hosts = 1
 		b.tally.host(h.group, before, sums{})
 		b.tally.cells(h.group, worst(rows), nil)
-		for _, q := range []string{"DELETE FROM findings WHERE host = ?", "DELETE FROM states WHERE host = ?"} {
+		for _, q := range []string{"DELETE FROM findings WHERE host = ?", "DELETE FROM states WHERE host = ?", "DELETE FROM captures WHERE host = ?"} {
 			if _, err := t.exec(ctx, q, host); err != nil {
 				return err
 			}

@@ -34,6 +34,7 @@ func (db *DB) Prune(ctx context.Context, before time.Time) (more bool, err error
 		{"DELETE FROM past WHERE ended < ?", []any{ms}},
 		{"DELETE FROM instances WHERE ended < ?", []any{ms}},
 		{"DELETE FROM tokens WHERE expires < ?", []any{ms}},
+		{"DELETE FROM captures WHERE at < ?", []any{ms}},
 		{"DELETE FROM daily WHERE day < ?", []any{ms / dayMillis}},
 		{"DELETE FROM trap_daily WHERE day < ?", []any{ms / dayMillis}},
 	} {

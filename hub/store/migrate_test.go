@@ -109,8 +109,8 @@ func TestMigrateBack(t *testing.T) {
 		if err := db.MigrateTo(t.Context(), fstest.MapFS{"migrations/0001_fleet.sql": {}}, 1); err == nil || !strings.Contains(err.Error(), "of a later fettle-hub; this one knows 1") {
 			t.Errorf("tables of a later hub: %v", err)
 		}
-		broken := fstest.MapFS{"migrations/0001_a.sql": {}, "migrations/0002_b.sql": {}, "migrations/0003_c.sql": {Data: []byte("DELETE FROM hosts;\nINSERT INTO nothing (a) VALUES (1);\n")}}
-		if err := db.MigrateTo(t.Context(), broken, 3); err == nil || !strings.Contains(err.Error(), "migrations/0003_c.sql") {
+		broken := fstest.MapFS{"migrations/0001_a.sql": {}, "migrations/0002_b.sql": {}, "migrations/0003_c.sql": {}, "migrations/0004_d.sql": {Data: []byte("DELETE FROM hosts;\nINSERT INTO nothing (a) VALUES (1);\n")}}
+		if err := db.MigrateTo(t.Context(), broken, 4); err == nil || !strings.Contains(err.Error(), "migrations/0004_d.sql") {
 			t.Errorf("a migration that fails: %v", err)
 		}
 		if h, err := db.HostByAgent(t.Context(), "h1"); err != nil || h.Name != "h1" {

@@ -2,6 +2,7 @@ package web
 
 import (
 	_ "embed"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -35,6 +36,7 @@ func TestPictures(t *testing.T) {
 		means.Left(t, "FETTLE_PICTURES=FOLDER makes it write pictures of the pages")
 	}
 	w := ofHosts(t, 400)
+	w.withCaptures(w.aHost().Agent)
 	c := newChromium(t)
 	c.open(w.server.URL + "/login")
 	c.look(1280, "light")
@@ -103,6 +105,7 @@ func TestInChromium(t *testing.T) {
 	}
 	w := ofHosts(t, 120)
 	h := w.aHost()
+	w.withCaptures(h.Agent)
 	f := w.aFinding(h)
 	if err := w.db.Accept(t.Context(), store.Accepted{Host: store.HostRef{Agent: h.Agent}, Trap: f.Trap, Subject: f.Subject, Reason: "known", Who: "ann", At: w.now}, store.Audit{At: w.now, Who: "ann", What: "accept"}); err != nil {
 		t.Fatal(err)
@@ -121,6 +124,7 @@ func TestInChromium(t *testing.T) {
 				if c.js("document.querySelectorAll('main h1').length") != "1" {
 					t.Errorf("%s: no heading", where)
 				}
+				c.js("document.querySelectorAll('#attach').forEach(d => d.open = true)")
 				c.fits(where)
 				if p != "/nothing" {
 					c.clean(where)
@@ -224,6 +228,11 @@ func TestScripts(t *testing.T) {
 		c.wait()
 		c.until("it says so", "document.querySelector('.done').innerText.startsWith('Accepted')")
 		c.until("and shows why", "document.body.innerText.includes('accepted here by ann: known since spring')")
+		c.js(`document.getElementById('attach').open = true; const file = new DataTransfer(); file.items.add(new File([Uint8Array.from(atob("` + base64.StdEncoding.EncodeToString(packed(t, [2]string{"manifest.json", manifest})) + `"), x => x.charCodeAt(0))], 'web1.tar.zst')); document.querySelector('#attach [name=capture]').files = file.files`)
+		c.drain()
+		c.js("document.querySelector('#attach button').click()")
+		c.wait()
+		c.until("the capture is attached", "document.querySelector('.done').innerText == 'The capture is attached.' && document.querySelectorAll('#captures li').length == 1")
 		c.drain()
 		c.js("document.querySelector('form[action=\"/theme\"] button').click()")
 		c.wait()

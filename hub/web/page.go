@@ -165,6 +165,7 @@ func (s *site) words() template.FuncMap {
 		// characters out.
 		"encoded": url.QueryEscape,
 		"span":    units.Duration,
+		"bytes":   units.Size[int64],
 		// A clock that is a little off is none to speak of.
 		"skewed": func(d time.Duration) bool { return d.Abs() > 2*time.Minute },
 	}

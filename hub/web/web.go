@@ -58,7 +58,7 @@ func New(ctx context.Context, cfg Config) (http.Handler, error) {
 	}
 	s.live = newAnnouncer(ctx, cfg.DB)
 	gate := cfg.Login
-	gate.Store, gate.Render, gate.Now = cfg.DB, s.login, cfg.Now
+	gate.Store, gate.Render, gate.Now, gate.Uploads = cfg.DB, s.login, cfg.Now, uploads
 	g, err := login.New(gate)
 	if err != nil {
 		return nil, err
@@ -79,6 +79,8 @@ func (s *site) routes() http.Handler {
 	mux.HandleFunc("POST /accept", s.operators(act(s, s.api.Accept, afterAccept, "host", "trap", "subject", "reason", "until")))
 	mux.HandleFunc("POST /unaccept", s.operators(act(s, s.api.Unaccept, afterUnaccept, "host", "trap", "subject")))
 	mux.HandleFunc("POST /ask", s.operators(act(s, s.api.Ask, afterAsk, "host")))
+	mux.HandleFunc("POST "+attachPath, s.operators(s.attach))
+	mux.HandleFunc("POST /detach", s.operators(s.detach))
 	mux.HandleFunc("POST /theme", s.theme)
 	mux.HandleFunc("GET /feed/changes.atom", s.feed)
 	mux.HandleFunc("GET /live", s.live.serve)

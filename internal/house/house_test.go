@@ -76,7 +76,7 @@ var rooms = map[string][]string{
 	"lab/powercut":    {"lab", "host", "remedy"},
 	"lab/remedyproof": {"lab", "remedy"},
 	"watch":           {"host"},
-	"hub/api":         {"hub/store", "history", "lore", "report", "trap"},
+	"hub/api":         {"hub/store", "history", "host/archive", "host/capture", "lore", "report", "trap"},
 	"hub/web":         {"hub/api", "hub/store", "hub/web/login", "trap"},
 	"hub/web/login":   {"hub/store"},
 	"hub":             {"hub"},

@@ -10,8 +10,12 @@ import (
 	"time"
 )
 
-// MaxBody is how much a form or a request of the API may send.
-const MaxBody = 1 << 20
+// MaxBody is how much a form or a request of the API may send; MaxUpload is it where an
+// operator sends a file.
+const (
+	MaxBody   = 1 << 20
+	MaxUpload = 17 << 20
+)
 
 // formToken is what a page's forms carry: made of a cookie that only this
 // browser has, and of who is logged in. The hub keeps nothing for it, so that
@@ -31,10 +35,18 @@ func (g *Gate) formToken(w http.ResponseWriter, r *http.Request, v Visitor) stri
 
 // formIsOurs refuses what was not sent by a form of this hub's own pages.
 func (g *Gate) formIsOurs(w http.ResponseWriter, r *http.Request, v Visitor) bool {
-	r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
+	most := int64(MaxBody)
+	if v.Operator() && g.cfg.Uploads != nil && g.cfg.Uploads(r) {
+		most = MaxUpload
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, most)
 	given := r.Header.Get("X-Fettle-Form")
 	if given == "" {
-		if err := r.ParseForm(); err != nil {
+		err := r.ParseForm()
+		if err == nil && most == MaxUpload {
+			err = r.ParseMultipartForm(MaxUpload) // in memory, all of it
+		}
+		if err != nil {
 			http.Error(w, "the form is too large or cannot be read", http.StatusBadRequest)
 			return false
 		}

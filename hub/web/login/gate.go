@@ -40,6 +40,8 @@ type Config struct {
 	OIDC    *OIDC  // nil: no OpenID Connect
 	// NoPasswords turns local passwords off.
 	NoPasswords bool
+	// Uploads tells requests with which operators send files; nil: there are none.
+	Uploads func(*http.Request) bool
 	// Render shows the log-in page.
 	Render func(w http.ResponseWriter, r *http.Request, p Page)
 	Now    func() time.Time // nil: time.Now

@@ -1,0 +1,55 @@
+package hub
+
+import (
+	"errors"
+	"fmt"
+	"os/user"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fettle/cli/app"
+	"fettle/hub/api"
+	"fettle/hub/store"
+	"fettle/internal/files"
+)
+
+func (p *program) attachCmd() *cobra.Command {
+	return &cobra.Command{
+		Use: "attach HOST FILE", Args: cobra.ExactArgs(2),
+		Short: "Attach a capture to a host, for its page",
+		Long: fmt.Sprintf(`Attaches the FILE that fettle capture --redact wrote on HOST to that host's page,
+where operators can download and remove it. Agents send no captures. It may have
+%d MiB; the newest %d of a host are kept, as long as changes are (serve --keep).`, api.MaxCapture>>20, store.CapturesKept),
+		Example: `  fettle-hub attach web1 web1.tar.zst`,
+		RunE: p.withDB(func(cmd *cobra.Command, args []string, db *store.DB) error {
+			h, err := find(cmd.Context(), db, args[0])
+			if err != nil {
+				return err
+			}
+			content, err := files.ReadAtMost(args[1], api.MaxCapture)
+			if err != nil {
+				return app.Usagef("%w", err)
+			}
+			a, err := api.New(api.Config{DB: db, Now: time.Now})
+			if err != nil {
+				return err
+			}
+			_, err = a.Attach(api.As(cmd.Context(), api.Who{Name: whoami(), From: Name + " attach"}), api.AttachQuery{ID: h.Agent}, content)
+			var wrong *api.BadRequest
+			if errors.As(err, &wrong) {
+				return app.Usagef("%s: %w", args[1], err)
+			}
+			return err
+		}),
+	}
+}
+
+// whoami is who runs this, for the audit log.
+func whoami() string {
+	u, err := user.Current()
+	if err != nil {
+		return "?"
+	}
+	return u.Username
+}
