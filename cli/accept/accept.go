@@ -38,13 +38,13 @@ func Cmd(a *app.App) *cobra.Command {
 		Short: "Accept a finding of this host, so that check does not count it",
 		Long: `Accept a finding of this host: check hides it unless -v, and does not count it,
 until the acceptance ends or the finding changes. The trap's check runs first,
-so that what is accepted is what is there. Without --on, every finding of the
-trap is accepted, each by itself.
+so only existing findings can be accepted. Without --on, every finding of the
+trap is accepted separately.
 
-Accepted findings are kept in ` + accept.System + `, or for a user other
-than root in $XDG_CONFIG_HOME/fettle/accepted.yaml, beside what the system's
-file says. The file may be edited; a finding without severity and summary there
-is accepted whatever it says.
+Accepted findings are stored in ` + accept.System + `; those of a user
+other than root in $XDG_CONFIG_HOME/fettle/accepted.yaml, in addition to the
+system's file. You may edit the file: an entry without severity and summary
+accepts any.
 
 Exit status:
   0  done
@@ -61,9 +61,9 @@ Exit status:
 	f := c.Flags()
 	f.StringArrayVar(&o.on, "on", nil, "accept the finding on this `SUBJECT` only; may be repeated")
 	c.RegisterFlagCompletionFunc("on", a.CompleteFound)
-	f.StringVar(&o.reason, "reason", "", "why: `TEXT` for those who come after you")
-	f.StringVar(&o.until, "until", "", "the last `DATE` on which it holds: 2027-01-31, or 90d from today")
-	f.StringVar(&o.file, "accepted", "", "keep it in this `FILE` instead of the usual one")
+	f.StringVar(&o.reason, "reason", "", "`TEXT` that says why")
+	f.StringVar(&o.until, "until", "", "the last `DATE` of the acceptance: 2027-01-31, or 90d from today")
+	f.StringVar(&o.file, "accepted", "", "use this `FILE` instead of the default one")
 	f.BoolVar(&o.list, "list", false, "list what is accepted")
 	f.StringVar(&o.remove, "remove", "", "stop accepting the finding `ID` (TRAP:SUBJECT, as --list shows it)")
 	app.FormatFlag(c, &o.format, "text", "json")
@@ -91,7 +91,7 @@ func add(ctx context.Context, a *app.App, o acceptOptions, args []string) error 
 	case len(args) == 0:
 		return app.Usagef("which trap? fettle accept TRAP --reason TEXT, or --list, or --remove ID")
 	case strings.TrimSpace(o.reason) == "":
-		return app.Usagef("accepting a finding needs --reason TEXT, for those who come after you")
+		return app.Usagef("accepting a finding needs --reason TEXT")
 	}
 	until, err := lastDay(o.until, time.Now())
 	if err != nil {

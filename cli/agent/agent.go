@@ -50,8 +50,8 @@ func (p *program) root() *cobra.Command {
 		Short: "Check this host on a schedule, and report to a hub",
 		Long: `fettle-agent runs fettle check on a schedule, when links change, after package
 runs and when the hub asks, and sends what is found to a fettle-hub. It connects
-out and listens nowhere. It only looks: there is nothing that a hub could ask of it
-but a check.`,
+to the hub and listens on no port. It only checks: a hub can ask it for a check,
+and for nothing else.`,
 		PersistentPreRunE: app.NoEmptyFlags,
 	}
 	app.StateFlag(c, &p.dir, stateDir, "the agent's `FOLDER`: credentials, and what the hub does not have yet")
@@ -63,10 +63,10 @@ func (p *program) joinCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "join LINE", Args: cobra.ExactArgs(1),
 		Short: "Join a hub with the line that fettle-hub invite prints",
-		Long: `Joins a hub. LINE is what fettle-hub invite prints; "-" reads it from
-standard input, so that the token does not show in the list of processes. A line
-of fettle-hub invite --ssh has no token: the host proves that it has the ssh host
-key which the hub knows.`,
+		Long: `Joins a hub. LINE is what fettle-hub invite prints; "-" reads it from standard
+input, so that the token does not show in the list of processes. A line of
+fettle-hub invite --ssh contains no token: the host proves that it has the ssh
+host key that the hub knows.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			line := args[0]
 			if line == "-" {
@@ -125,9 +125,9 @@ func (p *program) runCmd() *cobra.Command {
 	var mib int
 	cmd := &cobra.Command{
 		Use: "run [-- FLAG...]", Args: cobra.ArbitraryArgs,
-		Short: "Check and tell, until told to end",
-		Long: `Checks this host now and then and tells the hub, until SIGTERM. It starts
-fettle check for each look; flags after -- are handed to it.`,
+		Short: "Check this host and report to the hub, until SIGTERM",
+		Long: `Checks this host regularly and reports to the hub, until SIGTERM. It runs fettle
+check each time; flags after -- are passed to it.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Dir, c.Args, c.MaxKept = p.dir, args, int64(mib)<<20
 			if c.Every < time.Minute {
@@ -161,7 +161,7 @@ fettle check for each look; flags after -- are handed to it.`,
 	}
 	f := cmd.Flags()
 	f.DurationVar(&c.Every, "every", time.Hour, "time between checks, give or take a tenth")
-	f.DurationVar(&c.Soon, "soon", 15*time.Second, "time within which the first check is")
+	f.DurationVar(&c.Soon, "soon", 15*time.Second, "time within which the first check starts")
 	f.IntVar(&mib, "keep", 32, "space for results while the hub cannot be reached, in `MIB`")
 	f.BoolVar(&c.Events, "events", true, "also check when links change, after package runs, and when the clock is set")
 	f.StringVar(&c.Fettle, "fettle", "", "the `PROGRAM` fettle (default: beside this one, or on PATH)")

@@ -39,7 +39,7 @@ func Cmd(a *app.App) *cobra.Command {
 fettle check --from FILE reports the same findings, on any machine.
 
 With --redact, names of hosts, domains and users, addresses and serial numbers
-are replaced, and secrets dropped. Read the file before you give it away:
+are replaced, and secrets removed. Read the file before you give it away:
 tar --zstd -xf FILE.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -57,8 +57,8 @@ tar --zstd -xf FILE.`,
 	f.StringVarP(&o.file, "output", "o", "", "write `FILE` (- is standard output; default HOST-TIME.tar.zst; with --host the folder to write such files to)")
 	f.BoolVar(&o.network, "network", false, "ask other hosts too, for check --from FILE --network")
 	f.DurationVar(&o.limit, "limit", 0, "stop every check after this `TIME` (default: each trap's own)")
-	f.BoolVar(&o.redact, "redact", false, "replace names and addresses, drop secrets")
-	f.StringVar(&o.keyFile, "redact-key", "", "make the replacements with the key in `FILE`, to match other captures; made if absent")
+	f.BoolVar(&o.redact, "redact", false, "replace names and addresses, remove secrets")
+	f.StringVar(&o.keyFile, "redact-key", "", "use the key in `FILE` for replacements, to match other captures; created if absent")
 	o.fleet.Flags(c)
 	c.MarkFlagDirname("root")
 	return c

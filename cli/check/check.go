@@ -50,8 +50,8 @@ Exit status:
   3  checking itself failed
   4  nothing found, but something could not be inspected
 
-With --format nagios it is that of a monitoring plugin: 0 OK, 1 WARNING,
-2 CRITICAL, 3 UNKNOWN; a notice alone is OK.`,
+With --format nagios it is that of monitoring plugins: 0 OK, 1 WARNING, 2
+CRITICAL, 3 UNKNOWN; a lone notice is OK.`,
 		Example: `  fettle check
   fettle check bridge-mtu
   sudo fettle check --new -q        # from cron: prints what changed

@@ -41,13 +41,13 @@ func (o *outputOptions) flags(c *cobra.Command) {
 	app.FormatFlag(c, &o.format, report.Formats()...)
 	f := c.Flags()
 	f.StringVarP(&o.file, "output", "o", "", "write to `FILE`, which is replaced when the run is complete")
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "show every subject with its evidence, also the clear and the accepted")
-	f.BoolVarP(&o.quiet, "quiet", "q", false, "print findings and what changed, and nothing where there is none")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "show every subject with its evidence, including clear and accepted ones")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "print only findings and what changed, and nothing if there are none")
 	f.BoolVar(&o.timing, "timing", false, "show how long each trap's check took")
 	app.WordFlag(c, &o.severity, "severity", "report only findings from this `SEVERITY` on: notice, warning or critical", "notice", "warning", "critical")
 	f.BoolVar(&o.fresh, "new", false, "report only findings that the last run with --new did not, and what was resolved")
 	f.BoolVar(&o.record, "record", false, "record the run, for fettle history and fettle diff")
-	f.BoolVar(&o.notify, "notify", false, "tell the channels of the configuration what changed since they were last told")
+	f.BoolVar(&o.notify, "notify", false, "send what changed since the last notification to the configured channels")
 	f.StringVar(&o.accepted, "accepted", "", "take accepted findings from this `FILE` (default for this host: "+accept.System+")")
 }
 

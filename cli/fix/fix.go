@@ -51,19 +51,18 @@ func Cmd(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fix TRAP",
 		Short: "Fix a finding: show the plan, ask, apply, verify; can be undone",
-		Long: `Looks for the trap on this host and makes a plan for each finding. The plan is
-shown as diffs and commands, with how each step is undone. After a yes it is
-applied step by step; what was there before is kept under ` + remedy.DefaultDir + `.
-Then the trap's own check looks again: if it still finds the trap, everything
-is put back.
+		Long: `Runs the check on this host and makes a plan for each finding. The plan is shown
+as diffs and commands, with how each step is undone. If you confirm it, it is
+applied step by step; the original state is saved under` + remedy.DefaultDir + `.
+Then the trap's check runs again: if it still finds the trap, everything is
+rolled back.
 
-A change that could cut your own connection is undone by itself unless you run
-fettle confirm in time, even if fettle, the connection or the host died.
+A change that could cut your connection is undone automatically unless you run
+fettle confirm in time, even if fettle, the connection or the host dies.
 
-With --host and the like it does so on other hosts over SSH: it shows the plan
-of each, asks once, and applies them in batches. It stops after the batch with
-the first failure, and confirms over a new connection.
-` + StatusHelp,
+With --host and the like, it fixes other hosts over SSH: it shows the plan of
+each, asks once, and applies them in batches. It stops after the batch with the
+first failure, and confirms over a new connection.` + StatusHelp,
 		Example: `  fettle fix bridge-mtu --plan
   fettle fix bridge-mtu --on br0
   fettle fix bridge-mtu --on br0 --plan --format sh > mend.sh
@@ -83,17 +82,17 @@ the first failure, and confirms over a new connection.
 		},
 	}
 	f := c.Flags()
-	f.StringArrayVar(&o.On, "on", nil, "mend only the finding on this `SUBJECT`; may be repeated")
+	f.StringArrayVar(&o.On, "on", nil, "fix only the finding on this `SUBJECT`; may be repeated")
 	c.RegisterFlagCompletionFunc("on", a.CompleteFound)
 	f.StringArrayVar(&o.With, "with", nil, "set remedy option `NAME=VALUE` (fettle explain --all TRAP lists them); may be repeated")
 	f.BoolVar(&o.Plan, "plan", false, "show the plan and change nothing")
 	o.Format = "text"
 	app.WordFlag(c, &o.Format, "format", "`FORMAT`: text or json; of the plan also sh or ansible", "text", "json", "sh", "ansible")
 	f.BoolVar(&o.Yes, "yes", false, "do not ask (steps that cannot be undone need --yes-irreversible too)")
-	f.BoolVar(&o.Irreversible, "yes-irreversible", false, "with --yes: also take steps that cannot be undone")
+	f.BoolVar(&o.Irreversible, "yes-irreversible", false, "with --yes: also apply steps that cannot be undone")
 	f.DurationVar(&o.Confirm, "confirm-within", 0, "undo unless fettle confirm comes within this `TIME` (5m where the connection can be cut)")
-	f.BoolVarP(&o.Verbose, "verbose", "v", false, "show each step of the plan, also where many do the same to a file each")
-	f.BoolVar(&o.Wait, "wait", false, "wait for another fettle that is at work")
+	f.BoolVarP(&o.Verbose, "verbose", "v", false, "show each step of the plan, even if many files have the same change")
+	f.BoolVar(&o.Wait, "wait", false, "wait for another running fettle")
 	f.StringVar(&o.AsPlanned, "as-planned", "", "apply only the plan of this `DIGEST`, from --plan --format json")
 	f.IntVar(&o.Batch, "batch", defaultBatch, "change `NUMBER` hosts at a time")
 	o.fleet.Flags(c)

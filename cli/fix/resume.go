@@ -17,8 +17,8 @@ func ResumeCmd(a *app.App) *cobra.Command {
 		Use:   "resume [ID]",
 		Short: "Finish an interrupted change",
 		Long: `Finishes a fix or an undo that was interrupted, by a kill or a power cut. For
-each step it first checks whether it already took effect. A fix is verified as
-always. To go back instead: fettle undo.
+each step it first checks whether it has already taken effect. A fix is verified
+as usual. To revert instead, use fettle undo.
 ` + StatusHelp,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeChanges,
@@ -26,7 +26,7 @@ always. To go back instead: fettle undo.
 			return Status(resume(cmd.Context(), a, app.First(args), wait))
 		},
 	}
-	c.Flags().BoolVar(&wait, "wait", false, "wait for another fettle that is at work")
+	c.Flags().BoolVar(&wait, "wait", false, "wait for another running fettle")
 	return c
 }
 

@@ -29,10 +29,10 @@ func UndoCmd(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "undo [ID]",
 		Short: "Undo a change: the last one, or the one named",
-		Long: `Puts back what fettle fix changed: files byte for byte with mode, owner and
-attributes, settings with all they had changed on the way. Steps are undone in
-reverse order; services reload their old files at the end. fettle shows what it
-would do and asks first; --plan shows it and changes nothing.
+		Long: `Reverts what fettle fix changed: files byte for byte with mode, owner and
+attributes, settings together with those that changed with them. Steps are
+undone in reverse order; services reload their old files at the end. fettle
+shows what it would do and asks first; --plan only shows it.
 
 Without an ID, the last change still in effect is undone. After a fix that had
 nothing to do, the ID is required: that fix changed nothing, and the change
@@ -59,9 +59,9 @@ With --host, the change with that ID is undone on each of these hosts.
 	f := c.Flags()
 	f.BoolVar(&o.plan, "plan", false, "show what would be undone and change nothing")
 	f.BoolVar(&o.yes, "yes", false, "do not ask")
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "show each step, also where many put the same back")
-	f.BoolVar(&o.force, "force", false, "write over what somebody else changed since")
-	f.BoolVar(&o.wait, "wait", false, "wait for another fettle that is at work")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "show each step, even if many files have the same change")
+	f.BoolVar(&o.force, "force", false, "overwrite what somebody else changed since")
+	f.BoolVar(&o.wait, "wait", false, "wait for another running fettle")
 	o.fleet.Flags(c)
 	f.StringVar(&o.unconfirmed, "unconfirmed", "", "undo change `ID` unless it is confirmed")
 	f.StringVar(&o.at, "at", "", "wait until `TIME` before that")

@@ -43,10 +43,10 @@ func (p *program) root() *cobra.Command {
 	c := &cobra.Command{
 		Use:   Name,
 		Short: "Gather what the agents of many hosts report",
-		Long: `fettle-hub gathers what fettle-agent reports from many hosts, keeps it in a
-database, and shows it. One command is a whole hub: fettle-hub serve has a NATS
-server and a database inside. fettle-hub invite prints the line with which a host
-joins.`,
+		Long: `fettle-hub collects the reports of fettle-agent from many hosts, stores them in
+a database, and shows them. fettle-hub serve alone is a complete hub, with an
+embedded NATS server and database. fettle-hub invite prints the line with which
+a host joins.`,
 		PersistentPreRunE: app.NoEmptyFlags,
 	}
 	app.StateFlag(c, &p.dir, stateDir, "the hub's `FOLDER`: keys, database, messages")

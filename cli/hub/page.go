@@ -30,8 +30,8 @@ type page struct {
 func (p *page) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&p.listen, "web", "127.0.0.1:8422", "`HOST:PORT` of the web page; empty: none")
-	f.StringVar(&p.file, "web-config", "", "`FILE` that says who may log in, and the page's certificate")
-	f.DurationVar(&p.silent, "silent-after", 3*time.Hour, "a host that said nothing for so long is silent")
+	f.StringVar(&p.file, "web-config", "", "`FILE` with who may log in, and the page's certificate")
+	f.DurationVar(&p.silent, "silent-after", 3*time.Hour, "a host that has sent nothing for this long is silent")
 	_ = cmd.MarkFlagFilename("web-config", "yaml")
 }
 

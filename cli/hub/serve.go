@@ -24,17 +24,17 @@ func (p *program) serveCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "serve", Args: cobra.NoArgs,
 		Short: "Serve agents, until told to end",
-		Long: `Serves agents until SIGTERM or Ctrl-C. The embedded NATS server listens on
-loopback until --listen says otherwise; it speaks TLS with a certificate of the
-hub's own authority, which each invitation names, or with that of --tls-cert.
+		Long: `Serves agents until SIGTERM or Ctrl-C. The embedded NATS server listens on the
+loopback unless --listen is given; it uses TLS with a certificate of the hub's
+own authority, which each invitation names, or with that of --tls-cert.
 
-With --nats a NATS cluster of others carries the messages (2.9 or later, with
-JetStream, configured with what fettle-hub nats-config prints), and with --database
-a PostgreSQL server keeps them. Several hubs may then serve at once; one of
-them takes messages in, another takes over when it ends.
+With --nats, messages go through an external NATS cluster (2.9 or later, with
+JetStream, configured with the output of fettle-hub nats-config); with
+--database, they are stored in a PostgreSQL server. Several hubs may then serve
+in parallel: one processes messages, and another takes over when it ends.
 
-The web page is on loopback, too, until --web says otherwise. fettle-hub users
-says who may log in, and docs/hub-web.md what --web-config holds.`,
+The web page is also on the loopback unless --web is given. fettle-hub users
+sets who may log in; docs/hub-web.md describes --web-config.`,
 		Example: `  fettle-hub serve
   fettle-hub serve --listen :4222 --name hub.example.org`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -76,15 +76,15 @@ says who may log in, and docs/hub-web.md what --web-config holds.`,
 	f.StringVar(&c.Listen, "listen", "127.0.0.1:4222", "`HOST:PORT` where agents connect")
 	f.StringSliceVar(&c.Names, "name", nil, "the `HOST` name under which agents reach the hub; may be repeated")
 	f.StringVar(&c.NATS, "nats", "", "use the NATS cluster at these `URLS` instead, with commas between")
-	f.IntVar(&c.Replicas, "nats-replicas", 1, "copies that the cluster keeps of messages")
+	f.IntVar(&c.Replicas, "nats-replicas", 1, "number of copies of each message in the cluster")
 	f.StringVar(&c.CA, "nats-ca", "", "`FILE` with the authority of the NATS server's certificate, where hosts do not know it")
-	f.IntVar(&gib, "nats-store", 4, "space for messages that wait, in `GIB`")
+	f.IntVar(&gib, "nats-store", 4, "space for queued messages, in `GIB`")
 	f.StringVar(&c.Database, "database", "", "PostgreSQL's `URL`, postgres://…, instead of a file in --state")
 	f.StringVar(&c.Cert, "tls-cert", "", "certificate for agents: a PEM `FILE`, read again when it changes")
 	f.StringVar(&c.Key, "tls-key", "", "its key: a PEM `FILE`")
 	f.StringVar(&c.KnownHosts, "known-hosts", "", "let hosts join by the ssh host keys in `FILE`")
-	f.StringVar(&c.Group, "known-hosts-group", "", "the `GROUP` of hosts that join so")
-	f.IntVar(&keep, "keep", 400, "`DAYS` over which changes and curves are kept")
+	f.StringVar(&c.Group, "known-hosts-group", "", "the `GROUP` of hosts that join by ssh host key")
+	f.IntVar(&keep, "keep", 400, "`DAYS` for which changes and charts are kept")
 	pg.flags(cmd)
 	for _, name := range []string{"nats-ca", "tls-cert", "tls-key", "known-hosts"} {
 		_ = cmd.MarkFlagFilename(name)

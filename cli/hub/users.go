@@ -21,11 +21,11 @@ func (p *program) usersCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "users", Args: cobra.NoArgs,
 		Short: "Manage who logs in to the web page by password",
-		Long: `Manages the users whose passwords the hub itself keeps (argon2id). Those who
-come by OpenID Connect or through a proxy need no entry here.
+		Long: `Manages the users whose passwords are stored in the hub (argon2id). Users who
+log in by OpenID Connect or through a proxy need no entry.
 
 A reader sees everything; an operator may also accept findings and ask hosts for
-a run. When a user is changed or removed, his or her sessions and tokens end.`,
+a run. If a user is changed or removed, that user's sessions and tokens end.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	c.AddCommand(p.usersListCmd(), p.usersAddCmd(), p.usersRemoveCmd())
@@ -56,8 +56,8 @@ func (p *program) usersAddCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "add NAME", Args: cobra.ExactArgs(1),
 		Short: "Add a user, or give one another password or role",
-		Long: `Adds a user, or gives one another password or role. The password is asked
-for on a terminal, else read from the first line of standard input.`,
+		Long: `Adds a user, or changes the password or role of one. On a terminal it asks for
+the password; otherwise it reads the first line of standard input.`,
 		Example: `  fettle-hub users add ann --role operator
   pass show hub/ann | fettle-hub users add ann`,
 		RunE: p.withDB(func(cmd *cobra.Command, args []string, db *store.DB) error {
@@ -136,8 +136,8 @@ func (p *program) tokenCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "token", Args: cobra.NoArgs,
 		Short: "Manage tokens for programs and feed readers",
-		Long: `Manages tokens with which programs use the hub's API (Authorization: Bearer
-TOKEN), and feed readers its feeds (the token as the password).`,
+		Long: `Manages tokens for the hub's API (Authorization: Bearer TOKEN) and for feed
+readers (the token as the password).`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	c.AddCommand(p.tokenListCmd(), p.tokenAddCmd(), p.tokenRemoveCmd())
@@ -196,7 +196,7 @@ func (p *program) tokenListCmd() *cobra.Command {
 func (p *program) tokenRemoveCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove ID", Args: cobra.ExactArgs(1),
-		Short: "End a token, by the id that token list shows",
+		Short: "Revoke a token, by the ID that token list shows",
 		RunE: p.withDB(func(cmd *cobra.Command, args []string, db *store.DB) error {
 			tokens, err := db.Tokens(cmd.Context())
 			if err != nil {

@@ -21,9 +21,10 @@ func (p *program) inviteCmd() *cobra.Command {
 		Short: "Print the line with which a host joins",
 		Long: `Prints a line with a one-time token: fettle-agent join LINE, as root on the host.
 
-A host that was installed anew takes its old place, with its history, by
---host: what the old installation logs in with is revoked. --ssh prints a line
-without a secret, for hosts whose ssh host keys fettle-hub serve --known-hosts names.`,
+With --host, a reinstalled host keeps its entry and history, and the credentials
+of the old installation are revoked. --ssh prints a line without a secret, for
+hosts whose ssh host keys are listed in the file of fettle-hub serve
+--known-hosts.`,
 		Example: `  fettle-hub invite
   fettle-hub invite --group web --uses 20 --for 24h
   fettle-hub invite --host web1`,
@@ -52,11 +53,11 @@ without a secret, for hosts whose ssh host keys fettle-hub serve --known-hosts n
 		},
 	}
 	f := c.Flags()
-	f.IntVar(&in.Uses, "uses", 1, "how many hosts may join by it")
-	f.DurationVar(&in.Life, "for", time.Hour, "how long it is valid")
+	f.IntVar(&in.Uses, "uses", 1, "number of hosts that may join with it")
+	f.DurationVar(&in.Life, "for", time.Hour, "validity of the invitation")
 	f.StringVar(&in.Group, "group", "", "the `GROUP` that the hosts belong to")
 	f.StringToStringVar(&in.Labels, "label", nil, "a label of the hosts, `NAME=VALUE`; may be repeated")
-	f.StringVar(&host, "host", "", "the `HOST` whose place is taken, by its name or id")
+	f.StringVar(&host, "host", "", "the `HOST` that was reinstalled, by its name or ID")
 	f.BoolVar(&in.SSH, "ssh", false, "for hosts that join by ssh host key")
 	f.StringVar(&in.Note, "note", "", "what it is for")
 	c.MarkFlagsMutuallyExclusive("ssh", "host")
@@ -66,7 +67,7 @@ without a secret, for hosts whose ssh host keys fettle-hub serve --known-hosts n
 func (p *program) hostsCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "hosts [NAME]", Args: cobra.MaximumNArgs(1),
-		Short: "List hosts, with what is found there",
+		Short: "List hosts and their findings",
 		RunE: p.withDB(func(cmd *cobra.Command, args []string, db *store.DB) error {
 			hosts, err := db.HostsFrom(cmd.Context(), app.First(args), listed)
 			if err != nil {
@@ -92,8 +93,8 @@ func (p *program) askCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "ask [HOST]", Args: cobra.MaximumNArgs(1),
 		Short: "Ask agents to check now",
-		Long: `Asks one host, by its name or id, or all, to check now. An agent answers
-a few such questions an hour; what it finds is kept like any other check.`,
+		Long: `Asks one host, by its name or ID, or all hosts to check now. An agent answers a
+few such requests an hour; the result is stored like that of any other check.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all == (len(args) == 1) {
 				return app.Usagef("ask one HOST, or --all")
@@ -121,7 +122,7 @@ a few such questions an hour; what it finds is kept like any other check.`,
 	}
 	f := c.Flags()
 	f.BoolVar(&all, "all", false, "all hosts")
-	f.BoolVar(&whole, "whole", false, "whole reports, not only what changed")
+	f.BoolVar(&whole, "whole", false, "complete reports, not only changes")
 	f.DurationVar(&within, "within", 0, "spread the answers over this time")
 	return c
 }
@@ -129,7 +130,7 @@ a few such questions an hour; what it finds is kept like any other check.`,
 func (p *program) retireCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "retire HOST", Args: cobra.ExactArgs(1),
-		Short: "Take a host out: its agent is shut out, its history stays",
+		Short: "Remove a host: its agent is locked out, its history is kept",
 		RunE: p.withDB(func(cmd *cobra.Command, args []string, db *store.DB) error {
 			h, err := find(cmd.Context(), db, args[0])
 			if err != nil {
@@ -144,9 +145,9 @@ func (p *program) backupCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "backup FILE", Args: cobra.ExactArgs(1),
 		Short: "Write the hub to a file, while it serves",
-		Long: `Writes the database as it is at this moment, the keys and the authority to
-FILE, a tar archive packed by zstd, mode 0600. Keep it as you keep passwords. Of a
-hub with --database, back up that database by pg_dump beside it.`,
+		Long: `Writes a snapshot of the database, the keys and the certificate authority to
+FILE, a tar archive compressed with zstd, mode 0600. Protect it like a password
+file. For a hub with --database, also back up that database with pg_dump.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			known, err := hub.ReadKnown(p.dir)
 			if err != nil {
@@ -164,9 +165,9 @@ func (p *program) restoreCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "restore FILE", Args: cobra.ExactArgs(1),
 		Short: "Make a hub of a backup, in an empty folder",
-		Long: `Makes the folder --state of a backup. Agents connect to the restored hub as
-they did to the old one, and send what it does not have, as far as they still have
-it; a host that joined after the backup stays joined.`,
+		Long: `Creates the folder --state from a backup. Agents connect to the restored hub as
+before, and send what it lacks, if they still have it; a host that joined after
+the backup remains joined.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := hub.Restore(p.dir, args[0]); err != nil {
 				return app.Failf("%w", err)

@@ -49,9 +49,9 @@ func New(g Given) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "keypath FROM... TO",
 		Short: "Signature paths between OpenPGP keys",
-		Long: `Finds how one OpenPGP key leads to another by signatures: FROM signed a key,
-which signed another, and so on to TO. FROM and TO are user IDs or parts of them,
-email addresses, key IDs, fingerprints, or files that hold one key.
+		Long: `Finds chains of signatures that lead from one OpenPGP key to another: FROM
+signed a key, which signed another, and so on to TO. FROM and TO are user IDs or
+parts of them, email addresses, key IDs, fingerprints, or files with one key.
 
 Only signatures that count are used: verified, made by a live key over a live
 user ID, neither expired nor revoked, not with MD5 or SHA-1, and by keys of at
@@ -60,8 +60,8 @@ least 2048 bits. Without --keyring, the keys of gpg and sq are used.
 A path says who vouches for whom. It is worth what each signer on it is worth
 to you; several paths that share no key in between (--disjoint) are worth more.
 
-Exit status: 0 path found, or --why-not explained; 2 usage error,
-no such key, or no path; 3 something that was tried failed.`,
+Exit status: 0 path found, or --why-not explained, 2 usage error, no such key,
+or no path, 3 failed.`,
 		Example: `  fettle keypath --keyring debian-keyring.gpg 93sam@debian.org bdale@gag.com
   fettle keypath --disjoint 5 --format svg -o paths.svg me@example.org her.asc
   fettle keypath --trust alice@example.org=2 --trust bob@example.org TO
@@ -77,7 +77,7 @@ no such key, or no path; 3 something that was tried failed.`,
 	f.IntVar(&v.disjoint, "disjoint", 1, "show up to `N` paths that share no key in between")
 	f.IntVar(&v.longest, "max-length", keypath.DefaultMaxLength, "only paths of at most `N` signatures")
 	f.StringArrayVar(&v.trust, "trust", nil, "start at `KEY`, or KEY=DEPTH: with paths of at most DEPTH signatures; may be repeated")
-	f.BoolVar(&v.whyNot, "why-not", false, "show the path that comes nearest, with why its signatures do not count")
+	f.BoolVar(&v.whyNot, "why-not", false, "show the nearest path, and why its signatures do not count")
 	f.BoolVar(&v.network, "network", false, "fetch keys that a path may need from keyservers and from the domains of addresses (WKD)")
 	f.StringArrayVar(&v.servers, "keyserver", nil, "with --network: `URL` of a keyserver, as gpg has it; may be repeated (default hkps://keyserver.ubuntu.com)")
 	f.IntVar(&v.fetch, "fetch", 200, "with --network: ask keyservers at most `N` times")

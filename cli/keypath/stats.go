@@ -13,11 +13,10 @@ func (v *verb) statsCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "stats",
 		Short: "Mean shortest distance and strong set of a web of keys",
-		Long: `Describes the web that keyrings form: how many keys are live, how many
-signatures between them count, the strong set (the largest set of keys in which
-each has a path to each) and the mean shortest distance in it.
-
-Without --verify, signatures are taken at their word.`,
+		Long: `Describes the web of trust in keyrings: the number of live keys, the number of
+signatures between them that count, the strong set (the largest set of keys in
+which each has a path to each other) and its mean shortest distance. Without
+--verify, signatures are not verified.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v.ctx = cmd.Context()

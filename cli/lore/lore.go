@@ -26,8 +26,8 @@ func Cmd(a *app.App) *cobra.Command {
 		Long: `Write traps of your own: rules in YAML.
 
 fettle loads rules from /etc/fettle/traps.d, from ~/.config/fettle/traps.d, and
-from --traps DIR. Files and folders must belong to root (or to you), and nobody
-else may write to them.`,
+from --traps DIR. Files and folders must belong to root (or to you) and must not
+be writable by others.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return app.Usagef("check, test or new? `fettle lore --help` tells")
@@ -42,7 +42,7 @@ func loreCheckCmd(a *app.App) *cobra.Command {
 		Use:   "check FILE...",
 		Short: "Find the mistakes in rules, with line and column",
 		Long: `Find the mistakes in rules. Each is printed as FILE:LINE:COLUMN: what is wrong.
-A folder stands for the rule.yaml in it.
+For a folder, its rule.yaml is checked.
 
 Exit status:
   0  no mistakes; there may be warnings
@@ -101,15 +101,15 @@ func loreTestCmd(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "test DIR...",
 		Short: "Run rules over their own sample hosts",
-		Long: `Run the rule in a folder (rule.yaml) over the sample hosts beside it: one
-healthy*.txtar and one trapped*.txtar at least, each with what the check must
-say of it. It is also run over a host of which nothing was collected, and may
-not call that one clear.
+		Long: `Run the rule in a folder (rule.yaml) on the sample hosts beside it: at least one
+healthy*.txtar and one trapped*.txtar, each with the expected outcomes. The rule
+is also run on a host of which nothing was collected, and must not report that
+one as clear.
 
 Exit status:
-  0  all samples give what they should
+  0  all samples give the expected outcomes
   2  the rule has mistakes, or there are no samples
-  3  a sample gives something else`,
+  3  a sample gives another outcome`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, dir := range args {
@@ -180,9 +180,9 @@ func loreNewCmd(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "new ID",
 		Short: "Write a commented start: a rule and its samples, in a folder ID",
-		Long: `Write a commented start for a rule: the folder ID, with rule.yaml, one healthy
-and one trapped sample. It passes fettle lore check and fettle lore test as it
-is. To use it, copy the folder, or rule.yaml under another name, to
+		Long: `Create a commented template for a rule: the folder ID, with rule.yaml, one
+healthy and one trapped sample. It passes fettle lore check and fettle lore test
+unchanged. To use it, copy the folder, or rule.yaml under another name, to
 /etc/fettle/traps.d.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {

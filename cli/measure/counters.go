@@ -54,12 +54,12 @@ certainty, and recommends a polling interval.
   ambiguous          several explanations fit equally well; the lowest is shown
   not known          reset, or another interface: the traffic is lost
 
-The counters are this network namespace's own, those of an SNMP agent (--snmp),
-or a recorded series (--read): CSV, the XML of rrdtool dump, or the JSON of a
-Prometheus range query, optionally gzipped. Ctrl-C ends a measurement early and
-shows what was measured.
+The counters are those of this network namespace, those of an SNMP agent
+(--snmp), or a recorded series (--read): CSV, the XML of rrdtool dump, or the
+JSON of a Prometheus range query, optionally gzipped. Ctrl-C ends a measurement
+early and shows what was measured.
 
-Secrets of SNMP come from the environment (` + counters.EnvCommunity + `,
+SNMP secrets come from the environment (` + counters.EnvCommunity + `,
 ` + counters.EnvAuthKey + `, ` + counters.EnvPrivKey + `), from a file that only
 its owner can read (--snmp-secrets: lines of "community SECRET", "auth SECRET",
 "priv SECRET"), or are asked for at a terminal. They are never shown.
@@ -79,20 +79,20 @@ counters could not be read.`,
 		},
 	}
 	fl := c.Flags()
-	fl.DurationVar(&f.interval, "interval", time.Second, "`TIME` between two polls (of SNMP: 10s)")
-	fl.DurationVar(&f.length, "for", 10*time.Second, "poll for this `TIME`; 0 is until interrupted (of SNMP: 5m)")
+	fl.DurationVar(&f.interval, "interval", time.Second, "`TIME` between two polls (with SNMP: 10s)")
+	fl.DurationVar(&f.length, "for", 10*time.Second, "poll for this `TIME`; 0: until interrupted (with SNMP: 5m)")
 	fl.StringVar(&f.agent, "snmp", "", "poll the SNMP agent at `HOST[:PORT]`")
-	fl.StringVar(&f.user, "snmp-user", "", "talk SNMP version 3 as this `USER` (default: version 2c)")
-	fl.StringVar(&f.auth, "snmp-auth", "", "its authentication `PROTOCOL`: "+strings.Join(counters.AuthProtocols, ", "))
-	fl.StringVar(&f.priv, "snmp-priv", "", "its privacy `PROTOCOL`: "+strings.Join(counters.PrivProtocols, ", "))
-	fl.StringVar(&f.secrets, "snmp-secrets", "", "take SNMP's secrets from this `FILE`")
-	fl.IntVar(&f.bits, "snmp-bits", 0, "poll the counters of 32 or 64 `BITS` (default: 64 where there are)")
+	fl.StringVar(&f.user, "snmp-user", "", "use SNMP version 3 as this `USER` (default: version 2c)")
+	fl.StringVar(&f.auth, "snmp-auth", "", "SNMP version 3: authentication `PROTOCOL`: "+strings.Join(counters.AuthProtocols, ", "))
+	fl.StringVar(&f.priv, "snmp-priv", "", "SNMP version 3: privacy `PROTOCOL`: "+strings.Join(counters.PrivProtocols, ", "))
+	fl.StringVar(&f.secrets, "snmp-secrets", "", "read SNMP secrets from this `FILE`")
+	fl.IntVar(&f.bits, "snmp-bits", 0, "poll the counters of 32 or 64 `BITS` (default: 64 if available)")
 	fl.DurationVar(&f.timeout, "snmp-timeout", 2*time.Second, "`TIME` to wait for an answer")
 	fl.IntVar(&f.retries, "snmp-retries", 2, "`NUMBER` of retries")
 	fl.StringVar(&f.read, "read", "", "evaluate the recorded series in this `FILE` (- is standard input)")
 	fl.StringVar(&f.simulate, "simulate", "", "evaluate 12 hours of simulated traffic with this peak `RATE` and a 32-bit counter")
-	fl.StringVar(&f.maxRate, "max-rate", "", "`RATE` that no interface exceeds (1Gbit/s); \"link\" is the speed it states")
-	fl.IntVar(&f.width, "width", 0, "the counters are known to have this many `BITS`")
+	fl.StringVar(&f.maxRate, "max-rate", "", "`RATE` that no interface exceeds (1Gbit/s); \"link\" is its reported speed")
+	fl.IntVar(&f.width, "width", 0, "width of the counters in `BITS`, if known")
 	fl.IntVar(&f.queues, "queues", 0, "each counter is the sum of at most this `NUMBER` of narrower ones")
 	fl.DurationVar(&f.lag, "lag", 0, "greatest `AGE` of a reading at its time stamp (default: typical of the source)")
 	fl.DurationVar(&f.against, "against", 0, "also draw what a poller with this longer `INTERVAL` shows")

@@ -44,13 +44,13 @@ func InstallerCmd(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "installer LOG...",
 		Short: "How long the phases of Debian's installer took, from its log",
-		Long: `Reads the syslog of Debian's installer, which an installed system keeps as
-/var/log/installer/syslog, and shows how long each menu item took, and the
-packages: from "pkgsel: starting tasksel" to "pkgsel: finishing up". For each
-further log it also shows how much faster it was than the first.
+		Long: `Reads the syslog of Debian's installer (/var/log/installer/syslog on an
+installed system), and shows the duration of each menu item and of the package
+installation: from "pkgsel: starting tasksel" to "pkgsel: finishing up". Further
+logs are compared with the first.
 
-Menu items that ask something include the time until the answer. A phase within
-which the clock was set, or whose end the log does not have, is not timed.`,
+Menu items that ask something include the time until the answer. Phases during
+which the clock was set, and phases without an end in the log, are not timed.`,
 		Example: `  fettle measure installer /var/log/installer/syslog
   fettle measure installer plain.log hooks.log`,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -30,26 +30,26 @@ func KSMCmd(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ksm",
 		Short: "Memory saved by merging equal pages, and ksmd's CPU time",
-		Long: `Watches kernel samepage merging: memory saved, ksmd's CPU time, what merging
-saves after its own records are paid for, merged pages that writes parted again,
-and which processes have merged pages. On a terminal it draws as it goes.
+		Long: `Measures kernel samepage merging: memory saved, ksmd's CPU time, the net saving
+after the kernel's own records, merged pages that writes split again, and the
+processes with merged pages. On a terminal it draws a live chart.
 
---try compares settings, each for --for. They change ksmd's pace for all of this
-host while they are tried; what was there is put back after each, also when
+--try compares settings, each for the time --for. They apply to the whole host
+while they are tried; the original settings are restored after each, even if
 fettle is killed. A setting is one of
 
-  as-is      what is set now
+  as-is      the current settings
   default    the kernel's default: 100 pages, 20 ms of sleep
   PAGES/MS   pages_to_scan and sleep_millisecs, as 1250/10, or 1e9 (20 ms)
   advisor    the kernel's own advisor with its defaults (Linux 6.8)
-  tune:20%   fettle tune ksm with this budget of CPU, whatever memory is free
+  tune:20%   fettle tune ksm with this CPU budget, even if memory is free
 
-Each setting starts from what is merged by then. With --unmerge all merged
-pages are parted before each, so that they start alike: that takes as much
-memory as is saved, and is refused where that is not available.
+Each setting starts with the pages that are already merged. --unmerge unmerges
+all pages before each, so that all start equal: it needs as much free memory as
+is saved, and is refused otherwise.
 
-Exit status: 0 measured, 2 usage error, no KSM, or --try without root or beside
-ksmtuned, 3 KSM could not be read or set.`,
+Exit status: 0 measured, 2 usage error, no KSM, or --try without root or while
+ksmtuned runs, 3 KSM could not be read or set.`,
 		Example: `  fettle measure ksm --for 10m --interval 5s
   fettle measure ksm --for 60s --unmerge --svg saved.svg \
       --try default --try 1e9 --try advisor --try tune:20%`,
@@ -60,9 +60,9 @@ ksmtuned, 3 KSM could not be read or set.`,
 	fl.DurationVar(&f.length, "for", time.Minute, "measure, or try each setting, for this `TIME`, 1s to 24h")
 	fl.DurationVar(&f.interval, "interval", 500*time.Millisecond, "`TIME` between two readings, 100ms to 10m")
 	fl.StringArrayVar(&f.try, "try", nil, "try a `SETTING`; may be repeated")
-	fl.BoolVar(&f.unmerge, "unmerge", false, "with --try: part all merged pages before each setting")
+	fl.BoolVar(&f.unmerge, "unmerge", false, "with --try: unmerge all pages before each setting")
 	fl.StringVar(&f.svg, "svg", "", "draw memory saved over time into this `FILE`")
-	fl.StringVar(&f.png, "png", "", "the same as PNG, into this `FILE`")
+	fl.StringVar(&f.png, "png", "", "draw memory saved over time as PNG into this `FILE`")
 	app.FormatFlag(c, &f.format, "text", "json")
 	return c
 }

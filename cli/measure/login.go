@@ -45,7 +45,7 @@ func LoginCmd(a *app.App) *cobra.Command {
 connection, key exchange, each authentication method, opening the session, first
 output. It runs ssh itself, so your ssh configuration, keys, agent, known hosts
 and jump hosts apply. It never prompts, accepts no new host key, and changes
-nothing; where ssh would prompt, it stops.
+nothing; if ssh would prompt, it stops.
 
 --explain finds the causes by experiment, with the seconds each one costs. On
 the client: each source of host names, a login without GSSAPI, without

@@ -33,15 +33,16 @@ func checkCmd(a *app.App) *cobra.Command {
 		Use:   "check FOLDER",
 		Short: "Check whether installers still find their modules on a mirror",
 		Long: `Reads the kernels and initrds below a folder (bzImage, arm64 Image; initrds
-packed with gzip, xz, zstd or not at all) and compares them with the udebs on a
-mirror of Debian: fettle explain netboot-stale.
+compressed with gzip, xz or zstd, or uncompressed) and compares them with the
+udebs on a Debian mirror: fettle explain netboot-stale.
 
---mirror is the URL of a mirror, a folder that holds one, or a Packages file.
---network asks the mirror that the tree's preseed file or menus name, else the
-first one in this host's sources of apt, else deb.debian.org.
+--mirror is the URL of a mirror, a folder with a mirror, or a Packages file.
+--network uses the mirror named in the tree's preseed file or menus, else the
+first one in this host's apt sources, else deb.debian.org.
 
-Exit status: 0 all found, 1 modules are missing or newer ones exist, 2 usage
-error, or a kernel or an initrd cannot be read, 4 the mirror could not be asked.`,
+Exit status: 0 all modules found, 1 modules are missing or newer ones exist, 2
+usage error, or a kernel or initrd cannot be read, 4 the mirror could not be
+reached.`,
 		Example: `  fettle netboot check /srv/tftp --network
   fettle netboot check /srv/tftp --mirror http://deb.debian.org/debian
   fettle netboot check tree --mirror /srv/mirror/debian`,
@@ -51,7 +52,7 @@ error, or a kernel or an initrd cannot be read, 4 the mirror could not be asked.
 	}
 	f := c.Flags()
 	f.StringVar(&o.mirror, "mirror", "", "compare with this mirror: a `URL`, a folder, or a Packages file")
-	f.BoolVar(&o.network, "network", false, "ask the mirror that the tree or this host names")
+	f.BoolVar(&o.network, "network", false, "use the mirror named in the tree or on this host")
 	c.MarkFlagsMutuallyExclusive("mirror", "network")
 	return c
 }

@@ -92,22 +92,23 @@ func consoleCmd(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "console HOST",
 		Short: "Show a host's serial console through its BMC, and log it",
-		Long: `HOST is the name or address of a BMC, reached by ipmitool (IPMI 2.0, serial over
-LAN). ssh:[USER@]HOST logs in to a BMC's own shell, where --start begins its
-console. libvirt:NAME shows a virtual machine (virsh console), unix:/PATH a
-socket of qemu (-serial unix:PATH,server).
+		Long: `Opens a serial console. HOST is the name or address of a BMC, reached with
+ipmitool (IPMI 2.0, serial over LAN). ssh:[USER@]HOST logs in to a BMC's own
+shell, where the command --start opens the console. libvirt:NAME opens that of a
+virtual machine (virsh console), unix:/PATH a socket of qemu (-serial
+unix:PATH,server).
 
---log keeps all that comes, readable for its owner alone. When the connection
-breaks it is made again, after longer and longer pauses; not where the login was
-refused.
-When nothing comes for --silent, the BMC is asked why: is the host off, serial
-over LAN disabled, or at another speed than --speed?
+--log writes all output to a file that only its owner can read. If the
+connection breaks, fettle reconnects, with increasing delays, unless the login
+was refused. After the time --silent without output, fettle asks the BMC whether
+the host is off, serial over LAN is disabled, or its speed differs from --speed.
 
-ipmitool ends with Enter and "~.", virsh and unix:PATH with Ctrl-].
-The password comes from --password-file, the variable IPMI_PASSWORD, or is asked
-for. A login with the maker's default name and password is reported as critical.
+To end the session, type Enter and "~." (ipmitool), or Ctrl-] (virsh,
+unix:PATH). The password comes from --password-file, the variable IPMI_PASSWORD,
+or a prompt. A login with the vendor's default name and password is reported as
+critical.
 
-Exit status: 0 ended by you, 2 usage error, 3 it could not be connected.`,
+Exit status: 0 ended by the user, 2 usage error, 3 no connection.`,
 		Example: `  fettle netboot console bmc7.example.org --user admin --log bmc7.log
   fettle netboot console ssh:root@idrac7 --start 'console com2'
   fettle netboot console ssh:root@openbmc7 --port 2200
@@ -129,11 +130,11 @@ Exit status: 0 ended by you, 2 usage error, 3 it could not be connected.`,
 	f.StringVar(&o.user, "user", "ADMIN", "log in to the BMC as `USER`")
 	f.StringVar(&o.passwordFile, "password-file", "", "read the password from the first line of this `FILE`")
 	f.IntVar(&o.port, "port", 0, "the BMC's `PORT` (default: 623; with ssh: as ssh's configuration says)")
-	f.StringVar(&o.start, "start", "", "with ssh: the `COMMAND` of the BMC's shell that shows the console")
-	f.StringVar(&o.log, "log", "", "append all that comes to this `FILE`")
-	f.IntVar(&o.speed, "speed", 115200, "the speed in `BITS` per second that is expected")
-	f.DurationVar(&o.silent, "silent", 20*time.Second, "look for the reason after this `TIME` without a word; 0: never")
-	f.BoolVar(&o.take, "take", false, "end another's session on the console first")
-	f.BoolVar(&o.once, "once", false, "do not connect again")
+	f.StringVar(&o.start, "start", "", "with ssh: the `COMMAND` in the BMC's shell that opens the console")
+	f.StringVar(&o.log, "log", "", "append all output to this `FILE`")
+	f.IntVar(&o.speed, "speed", 115200, "expected speed in `BITS` per second")
+	f.DurationVar(&o.silent, "silent", 20*time.Second, "look for the reason after this `TIME` without output; 0: never")
+	f.BoolVar(&o.take, "take", false, "end another session on the console first")
+	f.BoolVar(&o.once, "once", false, "do not reconnect")
 	return c
 }

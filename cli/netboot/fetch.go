@@ -38,19 +38,19 @@ func fetchCmd(a *app.App) *cobra.Command {
 		Use:   "fetch FOLDER (--suite SUITE | --deb FILE)",
 		Short: "Fetch Debian's installer, verified up to Debian's keys",
 		Long: `Fetches netboot.tar.gz of a suite from a mirror. gpgv verifies the suite's
-InRelease with the keys of Debian's archive; that has the hash of SHA256SUMS,
-and this the tarball's. What does not fit is not unpacked. Or it takes a package
-debian-installer-NUMBER-netboot-ARCH that apt knows: its hash must be the one in
-apt's own verified lists.
+InRelease with the keys of Debian's archive; InRelease contains the hash of
+SHA256SUMS, and that file the hash of the tarball. Nothing is unpacked that does
+not match. Or the tree comes from a package debian-installer-NUMBER-netboot-ARCH
+in apt's sources, whose hash must match apt's own verified lists.
 
---like ROOT carries over what was added to the tree that is served from there:
-files that the new one lacks, and the serial console of its menus.
+--like ROOT keeps what was added to the tree in ROOT: files that the new one
+lacks, and the serial console of its menus.
 
-The folder appears when it is whole. fettle fix netboot-stale fetches and puts
-the new tree in the old one's place.
+The folder appears when it is complete. To fetch a tree and replace the old one,
+use fettle fix netboot-stale.
 
-Exit status: 0 done, 2 usage error, or what came is not what Debian signed,
-3 not fetched.`,
+Exit status: 0 done, 2 usage error, or the files are not what Debian signed, 3
+not fetched.`,
 		Example: `  fettle netboot fetch new --suite bookworm
   fettle netboot fetch new --suite trixie --arch arm64 \
       --mirror http://mirror.example.org/debian
@@ -66,9 +66,9 @@ Exit status: 0 done, 2 usage error, or what came is not what Debian signed,
 	f.StringVar(&o.mirror, "mirror", tree.DefaultBase, "from the mirror at this `URL`")
 	f.StringVar(&o.keyring, "keyring", renew.Keyring, "trust the keys in this `FILE`")
 	f.BoolVar(&o.gtk, "gtk", false, "the graphical installer")
-	f.StringVar(&o.deb, "deb", "", "take the tree out of this package `FILE`")
-	f.StringVar(&o.like, "like", "", "carry over what was added to the tree below this `ROOT`")
-	f.StringVar(&o.sum, "sum", "", "refuse a tarball with another SHA-256 than this `HASH`")
+	f.StringVar(&o.deb, "deb", "", "take the tree from this package `FILE`")
+	f.StringVar(&o.like, "like", "", "keep what was added to the tree in this `ROOT`")
+	f.StringVar(&o.sum, "sum", "", "refuse a tarball whose SHA-256 is not this `HASH`")
 	f.BoolVar(&o.stage, "stage", false, "wait for another at work on the folder, and be content if it is whole")
 	f.BoolVar(&o.remove, "remove", false, "remove what --stage made")
 	f.MarkHidden("stage")

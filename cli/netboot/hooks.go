@@ -31,24 +31,23 @@ func hooksCmd(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "hooks",
 		Short: "Make Debian's installer faster, arrays without bad blocks lists",
-		Long: `Makes a cpio archive to append to the initrd of Debian's installer.
+		Long: `Creates a cpio archive to append to the initrd of Debian's installer.
 
-sync: right before packages are selected, dpkg, apt-get, aptitude and tasksel of
+sync: just before packages are selected, dpkg, apt-get, aptitude and tasksel of
 the new system are diverted through eatmydata, so that nothing waits for the
-disk. First of all at the end of the installation, also after a failed
-selection, that is taken back and everything is written to disk. A diversion
-that stays behind (the power failed) has no effect after the next boot; fettle
-check installer-sync finds it.
+disk. The first step of finish-install removes the diversion, even if the
+selection failed, and writes everything to disk. A diversion that a power cut
+leaves behind has no effect after the next boot; fettle check installer-sync
+finds it.
 
-bbl: MD arrays that the installer makes, and later the installed system, get no
-list of bad blocks (fettle explain mdadm-bad-blocks).
+bbl: MD arrays that the installer, and later the installed system, creates have
+no bad blocks list (fettle explain mdadm-bad-blocks).
 
-Without a flag it lists the archive's files, with --show their text. The
-archive is the same, byte for byte, whenever it is made. Boot loaders that load
-several initrds (pxelinux: initrd=initrd.gz,hooks.cpio; GRUB: initrd A B) need
-no change of the initrd.
+Without flags it lists the archive's files, with --show their text. The archive
+is reproducible. Boot loaders that load several initrds (pxelinux:
+initrd=initrd.gz,hooks.cpio; GRUB: initrd A B) need no change of the initrd.
 
-Exit status: 0 done, 2 usage error or input, 3 it could not be written.`,
+Exit status: 0 done, 2 usage error or bad input, 3 it could not be written.`,
 		Example: `  fettle netboot hooks --show
   fettle netboot hooks --out hooks.cpio
   fettle netboot hooks --append /srv/tftp/debian-installer/amd64/initrd.gz
@@ -59,8 +58,8 @@ Exit status: 0 done, 2 usage error or input, 3 it could not be written.`,
 	}
 	f := c.Flags()
 	f.StringVar(&o.out, "out", "", "write the archive to this `FILE`")
-	f.StringVar(&o.appendTo, "append", "", "append it to this `INITRD`, in place of what was appended before")
-	f.StringVar(&o.removeFrom, "remove", "", "take it off this `INITRD`, which is then as it was before")
+	f.StringVar(&o.appendTo, "append", "", "append it to this `INITRD`, replacing one appended before")
+	f.StringVar(&o.removeFrom, "remove", "", "remove it from this `INITRD`, which restores the original")
 	f.StringVar(&o.look, "look", "", "list what was appended to this `INITRD`")
 	app.WordFlag(c, &o.only, "only", "only this `PART`: sync or bbl", string(hooks.Sync), string(hooks.BBL))
 	f.BoolVar(&o.show, "show", false, "print the files' text")

@@ -28,16 +28,17 @@ func serialCmd(a *app.App) *cobra.Command {
 		Use:   "serial FOLDER",
 		Short: "Send boot menus and what they start to a serial console",
 		Long: `Rewrites the boot menus of syslinux, pxelinux and GRUB below a folder, and every
-file that they include: console= on both sides of "---", the loader's own port,
-no vga= and no graphical terminal. Timeouts and defaults stay as they are.
-Menus that include each other in a circle are refused. Done again it changes
-nothing.
+file that they include, for a serial console: console= on both sides of "---",
+the loader's own port, no vga= and no graphical terminal. Timeouts and defaults
+are kept. Menus that include each other in a circle are refused. Running it
+again changes nothing.
 
-Without --port it takes what most entries use, else what this host's firmware
-names (ACPI table SPCR). The port of a BMC is often ttyS1; on the host itself
-"ipmitool sol info 1" and "dmidecode -t 8" tell.
+The default of --port is the port that most entries use, else the one named by
+this host's firmware (ACPI table SPCR). The port of a BMC is often ttyS1; on the
+host itself, "ipmitool sol info 1" and "dmidecode -t 8" show it.
 
-The plan is shown as a diff, asked about and applied; fettle undo takes it back.
+The plan is shown as a diff, and applied if you confirm it; fettle undo reverts
+it.
 ` + fix.StatusHelp,
 		Example: `  fettle netboot serial /srv/tftp --port ttyS1 --plan
   fettle netboot serial /srv/tftp --port ttyS1 --speed 57600 --yes`,
@@ -52,7 +53,7 @@ The plan is shown as a diff, asked about and applied; fettle undo takes it back.
 	f.IntVar(&o.speed, "speed", 0, "its speed in `BITS` per second (default: as found, else 115200)")
 	f.BoolVar(&o.Plan, "plan", false, "show the plan and change nothing")
 	f.BoolVar(&o.Yes, "yes", false, "do not ask")
-	f.BoolVar(&o.Wait, "wait", false, "wait for another fettle that is at work")
+	f.BoolVar(&o.Wait, "wait", false, "wait for another running fettle")
 	return c
 }
 

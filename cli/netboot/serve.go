@@ -42,24 +42,23 @@ func serveCmd(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve (--tree FOLDER | --release NUMBER)",
 		Short: "Serve an installer to hosts that boot over the network",
-		Long: `Starts dnsmasq on one interface, as a user without rights but for the network's
-ports, with a configuration that it shows. Hosts with BIOS get pxelinux, those
-with UEFI shim and GRUB, by TFTP or by HTTP, as far as the tree has them. The
-tree is not changed: its menus are rewritten in a copy where --serial or --host
-want it.
+		Long: `Starts dnsmasq on one interface, as a user with no rights except for the network
+ports, and prints its configuration. BIOS hosts get pxelinux, UEFI hosts shim
+and GRUB, by TFTP or HTTP, if the tree has them. The tree is not changed: for
+--serial and --host, its menus are rewritten in a copy.
 
-It gives addresses by itself, and refuses to where a DHCP server answers: then
---proxy leaves the addresses to that and tells clients where to boot from.
-It looks whether nftables or iptables (with ufw, firewalld) let clients in.
+It assigns addresses itself, and refuses to if a DHCP server answers; with
+--proxy, that server assigns addresses, and fettle tells clients where to boot
+from. It checks that nftables or iptables (also ufw, firewalld) let clients in.
+Each line of the output names the client, what it was sent and how far it got.
+--host (or a YAML file: hosts, a list of name, mac, ip, preseed) names the hosts
+to serve; others get no answer. --once exits when these run the installer.
+dnsmasq always ends with fettle; a SIGKILL leaves a folder below /run, which the
+next start removes.
 
-Each line of the output says who asked, what it was sent and how far it came.
---host (or a YAML file: hosts, a list of name, mac, ip, preseed) names who is
-expected: others are left alone. --once ends when these run the installer.
-An interrupt ends dnsmasq too, and so does the end of fettle however it comes;
-a SIGKILL leaves a folder below /run, which the next start removes.
-
-Exit status: 0 interrupted, or --once and all came; 2 usage error or input, or a
-port is taken; 3 it could not be served, or another DHCP server answers.`,
+Exit status: 0 interrupted, or --once and all hosts were served, 2 usage error,
+bad input, or a port in use, 3 it could not serve, or another DHCP server
+answers.`,
 		Example: `  fettle netboot serve --release 12 --interface eth1 --serial ttyS1
   fettle netboot serve --tree /srv/tftp --proxy
   fettle netboot serve --tree /srv/tftp --once \
@@ -78,22 +77,22 @@ port is taken; 3 it could not be served, or another DHCP server answers.`,
 	}
 	f := c.Flags()
 	f.StringVar(&o.tree, "tree", "", "serve this `FOLDER`, an unpacked netboot.tar.gz")
-	f.StringVar(&o.release, "release", "", "serve the tree of Debian `NUMBER` that package debian-installer-NUMBER-netboot-ARCH has")
+	f.StringVar(&o.release, "release", "", "serve the tree of Debian `NUMBER` from the package debian-installer-NUMBER-netboot-ARCH")
 	f.StringVar(&o.arch, "arch", "amd64", "with --release: the `ARCHITECTURE` of the clients")
 	c.MarkFlagsMutuallyExclusive("tree", "release")
 	f.StringVar(&o.link, "interface", "", "serve on this `INTERFACE` (default: the only one with an IPv4 address)")
-	f.StringVar(&o.addresses, "range", "", "give out the addresses `FROM-TO` (default: up to 50 at the network's end)")
-	f.StringVar(&o.router, "router", "", "tell clients this default gateway (an `ADDRESS`; default: none)")
-	f.StringArrayVar(&o.hosts, "host", nil, "expect the host `NAME=MAC[,IP][,PRESEED]`; may be repeated")
-	f.StringVar(&o.hostsFile, "hosts", "", "expect the hosts of this YAML `FILE`")
+	f.StringVar(&o.addresses, "range", "", "assign the addresses `FROM-TO` (default: up to 50 at the end of the network)")
+	f.StringVar(&o.router, "router", "", "`ADDRESS` of the clients' default gateway (default: none)")
+	f.StringArrayVar(&o.hosts, "host", nil, "serve the host `NAME=MAC[,IP][,PRESEED]`; may be repeated")
+	f.StringVar(&o.hostsFile, "hosts", "", "serve the hosts in this YAML `FILE`")
 	f.BoolVar(&o.all, "all", false, "with --host or --hosts: serve others too")
-	f.BoolVar(&o.proxy, "proxy", false, "leave the addresses to the network's DHCP server")
-	f.BoolVar(&o.force, "force", false, "give addresses though another DHCP server answers")
-	f.BoolVar(&o.once, "once", false, "end when the expected hosts (or any) run the installer")
-	f.StringVar(&o.port, "serial", "", "send menus and installers to this serial `PORT`: ttyS0 to ttyS3")
+	f.BoolVar(&o.proxy, "proxy", false, "let the network's DHCP server assign addresses")
+	f.BoolVar(&o.force, "force", false, "assign addresses even if another DHCP server answers")
+	f.BoolVar(&o.once, "once", false, "exit when the given hosts (or any) run the installer")
+	f.StringVar(&o.port, "serial", "", "make menus and installers use this serial `PORT`: ttyS0 to ttyS3")
 	f.IntVar(&o.speed, "speed", 115200, "with --serial: its speed in `BITS` per second")
 	f.BoolVar(&o.show, "show-config", false, "print dnsmasq's configuration and serve nothing")
-	f.DurationVar(&o.probe, "probe", 6*time.Second, "wait this `TIME` for the answer of another DHCP server")
+	f.DurationVar(&o.probe, "probe", 6*time.Second, "wait this `TIME` for an answer from another DHCP server")
 	return c
 }
 

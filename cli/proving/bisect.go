@@ -37,29 +37,28 @@ func (a program) bisectCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bisect --good REV --bad REV {--run COMMAND | --measure INSTRUMENT}",
 		Short: "Find the commits that changed a measured figure",
-		Long: `bisect finds the commits that moved a figure: a time, a rate, a size. It reads
-the figure that a command prints at some commits, runs a commit again only while
-the evidence is thin, and stops when it is as sure as asked for. Outliers and a
-machine that drifts are expected.
+		Long: `bisect finds the commits that moved a figure: a time, a rate, a size. It runs a
+command that prints the figure at some commits, repeats a commit only if the
+evidence is weak, and stops at the requested confidence. It tolerates outliers
+and a machine that drifts.
 
-COMMAND is given to /bin/sh in a checkout of its own; your work tree is not
-touched. It prints the figure as the last line that is a number, or --match finds
-it. A commit whose build or run fails, hangs, or prints no figure is skipped: it
-never counts for or against. With --tests, COMMAND passes or fails instead, as for
-git bisect run, and may be flaky; 125 skips.
+COMMAND is run by /bin/sh in a separate checkout; your work tree is not touched.
+The figure is the last line of its output that is a number, or what --match
+finds. A commit whose build or run fails, hangs, or prints no figure is skipped:
+it counts neither as good nor as bad. With --tests, COMMAND passes or fails
+instead, as for git bisect run, and may be flaky; 125 skips.
 
---measure names an instrument of fettle's own instead, with its flags:
-` + measureHelp() + `
---host runs commits on other hosts, over SSH, all of them at once. COMMAND finds
-there what git tracks, and what earlier builds left and git ignores. Hosts may
-differ in speed and noise: commits that all of them ran tell by how much.
+Instead of COMMAND, --measure takes one of fettle's instruments, with its flags:` + measureHelp() + `
+--host runs commits on other hosts in parallel, over SSH. COMMAND finds there
+what git tracks, and what earlier builds left and git ignores. Hosts may differ
+in speed and noise; bisect calibrates them with commits that all of them ran.
 
-The history is followed along first parents. Where a merge moved the figure, the
-hunt goes on among the commits that it brought, unless --first-parent is given.
-Interrupted or killed, the same command line goes on where it was.
+bisect follows first parents. If a merge moved the figure, it searches the
+merged commits, unless --first-parent is given. If it is interrupted or killed,
+run the same command line again to continue.
 
-Exit status: 0 sure, 1 not sure after --max-runs, 2 usage error, or an end of the
-history gives no figure; 3 failed.`,
+Exit status: 0 the confidence was reached, 1 not reached after --max-runs, 2
+usage error, or an end of the history gives no figure, 3 failed.`,
 		Example: `  fettle bisect --good v1.2 --bad main --build make --run ./bench
   fettle bisect --good v1.2 --bad main --run ./bench --match 'p99: ([0-9.]+) ms' --several
   fettle bisect --good v6.1 --bad v6.6 --build 'make -j8 ARCH=um' --boot 'linux --mem 512 --tool fio' --run "$(cat job)"
@@ -75,24 +74,24 @@ history gives no figure; 3 failed.`,
 	fl.StringVar(&f.bad, "bad", "", "the newer end, `REV`")
 	fl.StringVar(&f.build, "build", "", "run this `COMMAND` first; a commit for which it fails is skipped")
 	fl.StringVar(&f.run, "run", "", "the `COMMAND` that prints the figure")
-	fl.StringVar(&f.measure, "measure", "", "read the figure of this `INSTRUMENT`, and flags of its own behind its name, instead of --run")
+	fl.StringVar(&f.measure, "measure", "", "measure with this `INSTRUMENT` instead of --run; its flags may follow its name")
 	fl.StringSliceVar(&f.hosts, "host", nil, "run commits on this `HOST`, over SSH; may be repeated")
 	fl.StringVar(&f.sshConfig, "ssh-config", "", "give ssh this configuration `FILE` instead of ~/.ssh/config")
-	fl.StringVar(&f.boot, "boot", "", "run the command on a throwaway machine with this kernel of the checkout: its `FILE`, and flags of fettle-lab boot behind it")
+	fl.StringVar(&f.boot, "boot", "", "run the command in a throwaway machine with the kernel `FILE` of the checkout; flags of fettle-lab boot may follow it")
 	fl.StringVar(&f.match, "match", "", "find the figure by this `REGEXP` (its last group), in the last line it matches")
 	fl.BoolVar(&f.tests, "tests", false, "the command passes or fails, and may be flaky")
-	fl.BoolVar(&f.several, "several", false, "look for more than one change; costs more runs")
-	fl.IntVar(&f.changes, "changes", 0, "look for about so many changes, some of which may undo others: reads more places than --several")
-	fl.StringSliceVar(&f.levels, "levels", nil, "the figures at both ends, where they are known, `GOOD,BAD`; with --tests how often it fails there, as in 20%,80%: saves runs")
-	fl.Float64Var(&f.noise, "noise", 0, "the standard deviation of one run, where it is known, in the figure's unit: saves runs")
-	fl.BoolVar(&f.firstParent, "first-parent", false, "stay on the line of first parents: name a merge, and not what it brought")
+	fl.BoolVar(&f.several, "several", false, "look for more than one change; takes more runs")
+	fl.IntVar(&f.changes, "changes", 0, "expected number of changes, some of which may undo others: samples more commits than --several")
+	fl.StringSliceVar(&f.levels, "levels", nil, "known figures of both ends, `GOOD,BAD`, or with --tests the failure rates, as in 20%,80%: saves runs")
+	fl.Float64Var(&f.noise, "noise", 0, "known standard deviation of one run, in the figure's unit: saves runs")
+	fl.BoolVar(&f.firstParent, "first-parent", false, "stay on first parents: name a merge, not the merged commits")
 	fl.Float64Var(&f.confidence, "confidence", 0.95, "stop at this probability of being right")
-	fl.IntVar(&f.maxRuns, "max-runs", 500, "give up after so many runs")
-	fl.IntVar(&f.jobs, "jobs", 1, "run so many commits side by side, on each host")
-	fl.DurationVar(&f.timeout, "timeout", time.Hour, "end a build or a run that takes longer: the commit is skipped")
+	fl.IntVar(&f.maxRuns, "max-runs", 500, "maximum number of runs")
+	fl.IntVar(&f.jobs, "jobs", 1, "number of commits run in parallel, on each host")
+	fl.DurationVar(&f.timeout, "timeout", time.Hour, "stop a build or a run that takes longer, and skip the commit")
 	fl.StringVar(&f.termGood, "term-good", "good", "your word for the older end")
 	fl.StringVar(&f.termBad, "term-bad", "bad", "your word for the newer end")
-	fl.BoolVar(&f.fresh, "fresh", false, "forget what an earlier hunt in this repository has read")
+	fl.BoolVar(&f.fresh, "fresh", false, "discard the results of earlier searches in this repository")
 	fl.StringVar(&f.plots, "plots", "", "write the figure over the history as SVG and PNG into this `FOLDER`")
 	app.FormatFlag(c, &f.format, "text", "json", "git-log")
 	return c

@@ -35,23 +35,23 @@ func (a program) measureBlockcacheCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "blockcache",
 		Short: "Does a block cache become as fast as its fast device?",
-		Long: `Runs fio on the slow device, on the fast one, and three times on the two joined
-by a cache: as it is (empty, if you emptied it), the same data again, other data
-of the same size. Says whether the cached device converges to the fast one.
+		Long: `Runs fio on the slow device, on the fast one, and three times on the cached one:
+as found (empty, if you emptied it), the same data again, and other data of the
+same size. Reports whether the cached device becomes as fast as the fast one.
 
-Each of --slow, --fast and --cached is a folder, in which files of fettle's own
-are made and removed again, or a block device, which is read only. The job is
+Each of --slow, --fast and --cached is a folder, in which fettle creates test
+files and removes them again, or a block device, which is only read. The job is
 random reads of two files of 2 GiB for 15 minutes, nine of ten in a tenth of
-them; --job takes another load from a fio job file, of which paths, logs and run
-time are fettle's. A job that writes to a block device needs --destroy, and is
+them. --job takes another load from a fio job file; fettle sets its paths, logs
+and run time. A job that writes to a block device needs --destroy, and is
 refused while the device is mounted or in use.
 
-The runs, with the conditions of each, go to the folder --out, and so do the
-figure (SVG, PNG) and the page (HTML). --with draws and judges stored runs
-beside new ones, or alone.
+The runs with their conditions, a chart (SVG, PNG) and a page (HTML) are written
+to the folder --out. --with adds stored runs to the chart and the verdict, or
+shows them alone.
 
-Exit status: 0 measured (whatever the verdict), 2 usage error, or something that
-cannot be measured, and nothing was touched; 3 failed or stopped.`,
+Exit status: 0 measured (whatever the verdict), 2 usage error or something that
+cannot be measured (nothing was touched), 3 failed or stopped.`,
 		Example: `  fettle measure blockcache --slow /srv/hdd --fast /srv/ssd --cached /srv/cached
   fettle measure blockcache --slow /dev/sdb --fast /dev/nvme0n1 \
       --cached /dev/vg/data --runtime 5m
@@ -62,12 +62,12 @@ cannot be measured, and nothing was touched; 3 failed or stopped.`,
 	fl := c.Flags()
 	fl.StringVar(&f.slow, "slow", "", "`FOLDER` or device of the slow device alone")
 	fl.StringVar(&f.fast, "fast", "", "`FOLDER` or device of the fast device alone")
-	fl.StringVar(&f.cached, "cached", "", "`FOLDER` or device of the two with the cache")
+	fl.StringVar(&f.cached, "cached", "", "`FOLDER` or device with the cache")
 	fl.StringVar(&f.job, "job", "", "fio job `FILE` of another load")
 	fl.StringVar(&f.size, "size", "", "`SIZE` of each job's data (default: the job's, 2GiB)")
 	fl.DurationVar(&f.runtime, "runtime", 0, "`TIME` of each run (default: the job's, 15m)")
 	fl.DurationVar(&f.interval, "interval", 0, "`TIME` of one reading (default 500ms; less for runs under a minute)")
-	fl.BoolVar(&f.destroy, "destroy", false, "a job that writes may overwrite the block devices given")
+	fl.BoolVar(&f.destroy, "destroy", false, "allow a job that writes to overwrite the block devices")
 	fl.StringVar(&f.out, "out", "", "new `FOLDER` for the runs (default blockcache-DATE-TIME)")
 	fl.StringArrayVar(&f.with, "with", nil, "`FOLDER` of stored runs to compare with; may be repeated")
 	app.FormatFlag(c, &f.format, "text", "json")

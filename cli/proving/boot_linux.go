@@ -32,18 +32,17 @@ func (a program) bootCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "boot [flags] -- COMMAND [ARG]…",
 		Short: "Run a command on a throwaway machine, with the kernel that you name",
-		Long: `boot starts a throwaway machine, runs COMMAND there as root, prints what it
-printed and ends with its exit status. The machine's root is in its own memory:
-a shell, common tools, what --tool and --file copy from here, and nothing else
-of this host.
+		Long: `boot starts a throwaway machine, runs COMMAND there as root, prints its output
+and exits with its status. The machine's root is in its own memory: a shell,
+common tools, what --tool and --file copy, and nothing else from this host.
 
---kernel is a file: a User-Mode Linux kernel ("linux", as make ARCH=um builds
-it), a bzImage, or a linux-image .deb; or the name of such a package; or a kernel
-that make has built here for the lab, as smq-old/old. Without it, Debian's
-user-mode-linux is booted.
+--kernel is a file (a User-Mode Linux kernel: "linux", as built by make ARCH=um;
+a bzImage; or a linux-image .deb), the name of a linux-image package, or a
+kernel built here for the lab by make, such as smq-old/old. The default is
+Debian's user-mode-linux.
 
-Exit status: the command's; 125 where it was never run, because the machine could
-not be built or died; 2 usage error.`,
+Exit status: the command's; 125 if it was not run, because the machine could not
+be built or died; 2 usage error.`,
 		Example: `  fettle-lab boot -- uname -r
   fettle-lab boot --kernel ./linux --tool dmsetup -- dmsetup targets
   fettle bisect --good v6.1 --bad v6.6 --build 'make -j8' --boot linux --run './figure'`,
@@ -55,9 +54,9 @@ not be built or died; 2 usage error.`,
 	fl.StringVar(&f.modules, "modules", "", "`FOLDER` of the kernel's modules (the one with modules.dep)")
 	fl.StringSliceVar(&f.loadModules, "load", nil, "load this kernel `MODULE` first; may be repeated")
 	fl.StringSliceVar(&f.tools, "tool", nil, "copy this `PROGRAM` of the host, with its libraries; may be repeated")
-	fl.StringSliceVar(&f.files, "file", nil, "copy this `FILE` or folder of the host to the same place; may be repeated")
+	fl.StringSliceVar(&f.files, "file", nil, "copy this `FILE` or folder of the host to the same path; may be repeated")
 	fl.IntVar(&f.mem, "mem", 0, "memory of the machine in MiB (default 256)")
-	fl.DurationVar(&f.timeout, "timeout", 10*time.Minute, "end a machine that takes longer")
+	fl.DurationVar(&f.timeout, "timeout", 10*time.Minute, "stop a machine that takes longer")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "show the machine's console")
 	return c
 }

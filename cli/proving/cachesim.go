@@ -38,13 +38,13 @@ func (a program) measureCachesimCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cachesim [TRACE]...",
 		Short: "Simulate a block cache: how many requests would miss",
-		Long: `cachesim simulates caches of many sizes and policies over the same requests:
-"what if the hot tenth is larger than the cache?" It measures nothing of this
-host and needs no root.
+		Long: `cachesim simulates caches of many sizes and policies with the same requests, to
+answer questions such as "what if the hot tenth is larger than the cache?" It
+measures nothing on this host and needs no root.
 
-The requests are made up (--workload), or those of a recorded trace: blkparse's
-text, blktrace's binary files (one a CPU), fio's iolog, a CSV, or libCacheSim's
-oracleGeneral; each may be packed by zstd.
+The requests are generated (--workload), or come from a recorded trace:
+blkparse's text, blktrace's binary files (one per CPU), fio's iolog, a CSV, or
+libCacheSim's oracleGeneral; each may be compressed with zstd.
 
 Workloads: zipf:1.2 is fio's zipf with theta 1.2; hot:10:90 gives the first 10 %
 of the device 90 % of the requests (fio's zoned:90/10:10/90); moved:10:90 is the
@@ -52,8 +52,9 @@ same, but half-way the hot part moves to the other end; uniform.
 
 ` + ui.Wrap("Policies: "+strings.Join(policyNames(), ", ")+". smq's rules before and after May 2017 can be switched one by one: smq-4.11+enter-top=on. Switches: "+
 			strings.Join(cachesim.Switches(), ", ")+".", app.HelpWidth, "", "") + `
-smq depends on time: how many requests are in flight (--depth) and how long they
-take (--hit, --miss, --copy, --commit), or their --rate, or the trace's times.
+smq depends on time: on the number of requests in flight (--depth) and their
+duration (--hit, --miss, --copy, --commit), or their --rate, or the times in the
+trace.
 
 Exit status: 0 simulated, 2 usage error or a trace that cannot be read, 3 failed.`,
 		Example: `  fettle measure cachesim --workload hot:10:90 --origin 100GiB --size 5GiB,10GiB
@@ -63,30 +64,30 @@ Exit status: 0 simulated, 2 usage error or a trace that cannot be read, 3 failed
 		RunE: func(cmd *cobra.Command, args []string) error { return a.cachesim(cmd, f, args) },
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.workload, "workload", "", "make up requests: zipf:THETA, uniform, hot:BLOCKS:REQUESTS or moved:BLOCKS:REQUESTS (percent)")
+	fl.StringVar(&f.workload, "workload", "", "generate requests: zipf:THETA, uniform, hot:BLOCKS:REQUESTS or moved:BLOCKS:REQUESTS (percent)")
 	fl.StringVar(&f.origin, "origin", "", "`SIZE` of the slow device (default 64GiB; of a trace, as far as it reaches)")
 	fl.StringVar(&f.block, "block-size", "64KiB", "`SIZE` of a cache block")
-	fl.StringVar(&f.requests, "requests", "5M", "how many requests to make up")
-	fl.Uint64Var(&f.seed, "seed", 1, "the same seed makes the same requests")
-	fl.Float64Var(&f.writes, "writes", 0, "how many of the made-up requests write, in percent")
-	fl.StringVar(&f.traceFormat, "trace-format", "", "of the traces, where it cannot be told: "+strings.Join(trace.Formats, ", "))
+	fl.StringVar(&f.requests, "requests", "5M", "number of requests to generate")
+	fl.Uint64Var(&f.seed, "seed", 1, "the same seed generates the same requests")
+	fl.Float64Var(&f.writes, "writes", 0, "share of writes among generated requests, in percent")
+	fl.StringVar(&f.traceFormat, "trace-format", "", "format of the traces, if it is not recognised: "+strings.Join(trace.Formats, ", "))
 	fl.StringVar(&f.device, "device", "", "the device of the trace (8,16), or the file of an iolog")
 	fl.StringVar(&f.action, "action", "", "blktrace's event that counts: Q (queued, the default), D or C")
 	fl.StringSliceVar(&f.columns, "columns", nil, "what the columns of a CSV without a header are: "+trace.ColumnNames)
-	fl.StringVar(&f.maxRequests, "max-requests", "256M", "read, or make up, no more requests than this")
+	fl.StringVar(&f.maxRequests, "max-requests", "256M", "read or generate at most this number of requests")
 	fl.StringSliceVar(&f.policies, "policy", []string{"smq", "lru", "arc", "s3fifo", "belady-bypass"}, "what to simulate")
 	fl.StringSliceVar(&f.sizes, "size", nil, "the caches: `SIZE`s, percents of the origin, or a number of them (default 16, from 0.1 % to all of it)")
 	fl.StringVar(&f.warmup, "warmup", "0", "requests at the start that do not count: a number, or a percentage")
 	fl.Float64Var(&f.smq.Rate, "rate", 0, "smq: requests a second (default: the trace's times, or --depth)")
 	fl.IntVar(&f.smq.Depth, "depth", 8, "smq: requests in flight")
-	fl.DurationVar(&f.smq.Hit, "hit", 100*time.Microsecond, "smq: how long a request takes from the fast device")
-	fl.DurationVar(&f.smq.Miss, "miss", 5*time.Millisecond, "smq: how long a request takes from the slow device")
-	fl.DurationVar(&f.smq.Copy, "copy", 0, "smq: how long a block takes to be copied (default: --miss)")
-	fl.DurationVar(&f.smq.Commit, "commit", time.Millisecond, "smq: how long a change of the mapping takes to be on disk")
-	fl.Int64Var(&f.smq.MigrationThreshold, "migration-threshold", 2048, "smq: sectors copied at a time, of dm-cache's table")
+	fl.DurationVar(&f.smq.Hit, "hit", 100*time.Microsecond, "smq: duration of a request to the fast device")
+	fl.DurationVar(&f.smq.Miss, "miss", 5*time.Millisecond, "smq: duration of a request to the slow device")
+	fl.DurationVar(&f.smq.Copy, "copy", 0, "smq: time to copy a block (default: --miss)")
+	fl.DurationVar(&f.smq.Commit, "commit", time.Millisecond, "smq: time until a change of the mapping is on disk")
+	fl.Int64Var(&f.smq.MigrationThreshold, "migration-threshold", 2048, "smq: migration_threshold of dm-cache's table, in sectors")
 	fl.BoolVar(&f.smq.Writethrough, "writethrough", false, "smq: no block is ever dirty")
-	fl.BoolVar(&f.smq.WholeBlocks, "whole-blocks", false, "smq: every write is of a whole block")
-	fl.IntVar(&f.cores, "cores", 0, "simulate on so many cores (default: all)")
+	fl.BoolVar(&f.smq.WholeBlocks, "whole-blocks", false, "smq: every write covers a whole block")
+	fl.IntVar(&f.cores, "cores", 0, "number of cores to simulate on (default: all)")
 	fl.StringVar(&f.plots, "plots", "", "write the curves as SVG and PNG into this `FOLDER`")
 	app.FormatFlag(c, &f.format, "text", "json")
 	c.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions(policyNames(), cobra.ShellCompDirectiveNoFileComp))

@@ -30,18 +30,18 @@ func (a program) labCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lab [TRAP[/SCENARIO] | EXPERIMENT]…",
 		Short: "Show a trap, and its fix, on a real kernel in a throwaway machine",
-		Long: `lab boots a throwaway machine, walks into the trap, shows fettle finding it,
-fixes it with fettle's own remedy, shows it gone, undoes, and shows it back.
-Innocent scenarios show that fettle does not cry wolf, and experiments bring
-home a table of what the kernel does. Nothing of this host is changed: the
-machine's root is in its own memory.
+		Long: `lab boots a throwaway machine, sets the trap, lets fettle find it, fixes it with
+fettle's own remedy, shows it gone, undoes the fix, and shows it back. Innocent
+scenarios test for false positives, and experiments return a table of what the
+kernel does. Nothing on this host is changed: the machine's root is in its own
+memory.
 
 The default engine is User-Mode Linux (Debian: user-mode-linux): no root, no
-KVM. With --kernel, or where a scenario needs it, qemu boots a bzImage, a
+KVM. With --kernel, or if a scenario needs it, qemu boots a bzImage, a
 linux-image .deb, or a linux-image package that apt can fetch.
 
-Exit status: 0 everything was shown, 1 something was not, 2 usage error, 3 a
-machine could not be built.`,
+Exit status: 0 all passed, 1 something failed, 2 usage error, 3 a machine could
+not be built.`,
 		Example: `  fettle lab bridge-mtu
   fettle lab bridge-mtu/port-raises-mtu -v
   fettle lab bridge-mtu/what-pins --format markdown
@@ -52,16 +52,16 @@ machine could not be built.`,
 	}
 	fl := c.Flags()
 	fl.BoolVar(&f.all, "all", false, "every scenario of every trap, and every experiment")
-	fl.BoolVar(&f.long, "long", false, "the long scenarios too")
-	fl.BoolVar(&f.list, "list", false, "list what there is and end")
+	fl.BoolVar(&f.long, "long", false, "include long scenarios")
+	fl.BoolVar(&f.list, "list", false, "list all scenarios and experiments")
 	fl.StringVar(&f.engine, "engine", "", "uml or qemu (default: what the scenario needs, else uml)")
 	c.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions([]string{"uml", "qemu"}, cobra.ShellCompDirectiveNoFileComp))
 	fl.StringVar(&f.kernel, "kernel", "", "for qemu: a bzImage, a linux-image .deb, or a linux-image package's name\n(default: the newest in /boot, else linux-image-cloud-amd64)")
 	fl.StringVar(&f.modules, "modules", "", "folder of the kernel's modules (the one with modules.dep)")
 	fl.IntVar(&f.mem, "mem", 0, "memory of the machine in MiB (default: what the scenario needs)")
 	fl.IntVarP(&f.jobs, "jobs", "j", 0, "machines at once (default: three for two cores, as memory allows)")
-	fl.BoolVar(&f.keep, "keep", false, "open a shell in the machine when the scenario has ended")
-	fl.BoolVar(&f.shell, "shell", false, "open a shell in the machine once the trap is prepared, instead of the story")
+	fl.BoolVar(&f.keep, "keep", false, "open a shell in the machine at the end of the scenario")
+	fl.BoolVar(&f.shell, "shell", false, "open a shell in the machine when the trap is set, instead of running the scenario")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "show the machine's console and what each stage said")
 	fl.StringVar(&f.format, "format", "text", "text, json, markdown or junit")
 	fl.StringVar(&f.plots, "plots", "", "folder for the plots of experiments, as SVG and PNG")

@@ -16,15 +16,16 @@ func (a program) newCmd() *cobra.Command {
 		}}
 	c.AddCommand(&cobra.Command{
 		Use: "trap NAME", Short: "Write a commented, passing start of a trap: lore, check, plan, golden hosts, proof",
-		Long: `trap writes the folder traps/NAME in the checkout you stand in, and adds the trap
-to the lists traps/all.go and traps/proofs/all.go. All of it passes as it is:
+		Long: `trap writes the folder traps/NAME in the checkout you stand in, and adds the
+trap to the lists traps/all.go and traps/proofs/all.go. It passes all tests
+unchanged:
 
     go test ./traps/NAME
     make && ./fettle lab ID
 
-then change it, piece by piece, into the trap you have met. CONTRIBUTING.md tells
-what makes a good one. A trap that only reads files, packages, units or sysctls
-needs no Go: see fettle lore new.`,
+Then change it step by step into your trap. CONTRIBUTING.md describes what makes
+a good one. A trap that only reads files, packages, units or sysctls needs no
+Go: see fettle lore new.`,
 		Example: "  fettle new trap tmp-sticky",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {

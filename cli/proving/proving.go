@@ -37,10 +37,10 @@ func (a program) root() *cobra.Command {
 	c := &cobra.Command{
 		Use:   Name,
 		Short: "Prove on throwaway machines what fettle finds and fixes",
-		Long: `fettle-lab is fettle's proving ground: it shows traps and their fixes on real
-kernels in throwaway machines, measures and simulates block caches, and finds the
-commits that moved a figure. The commands fettle lab, fettle bisect, fettle measure
-blockcache and fettle measure cachesim run it.`,
+		Long: `fettle-lab tests traps and their fixes on real kernels in throwaway machines,
+measures and simulates block caches, and finds the commits that moved a figure.
+The commands fettle lab, fettle bisect, fettle measure blockcache and fettle
+measure cachesim run it.`,
 		PersistentPreRunE: app.NoEmptyFlags,
 	}
 	measure := &cobra.Command{Use: "measure", Short: "Measure and simulate block caches", Args: cobra.NoArgs,

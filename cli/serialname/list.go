@@ -34,9 +34,9 @@ func listCmd(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List USB serial devices, and what tells them apart",
-		Long: `Shows each USB serial device: vendor, product, serial number, the port it is
-plugged into, its names below /dev, and the processes that have it open (as
-root; without root, one's own).
+		Long: `Lists the USB serial devices with vendor, product, serial number, the port they
+are plugged into, their names below /dev, and the processes that have them open
+(without root, only your own).
 
 Exit status: 0 done, 2 usage error, 3 the host could not be read.`,
 		Args: cobra.NoArgs,

@@ -26,16 +26,17 @@ func probeCmd(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "probe [DEVICE...]",
 		Short: "Find out what is at the other end of a serial line",
-		Long: `Listens to serial devices, all USB ones where none is named, and says what it
-recognises. Nothing is sent: profiles that send something are tried only with
---write, or where --profile names one. Opening a line raises DTR, at which some
-boards begin anew. A device that another process has open is left alone, unless
---force is given.
+		Long: `Listens to serial devices (default: all USB ones) and reports what it
+recognises. It sends nothing: profiles that send something are tried only with
+--write, or if --profile names one. Opening a line raises DTR, which resets some
+boards. Devices that another process has open are skipped, unless --force is
+given.
 
-Profiles are text files, --list shows them; the admin's own are
+Profiles are text files, listed by --list; your own are
 ` + serialname.Folder + `/NAME.profile.
 
-Exit status: 0 recognised, 1 not, 2 usage error, 3 a device could not be asked.`,
+Exit status: 0 recognised, 1 not recognised, 2 usage error, 3 a device could not
+be probed.`,
 		Example: `  fettle serialname probe
   fettle serialname probe --profile modbus-rtu /dev/ttyUSB1
   fettle serialname probe --profile banner --expect 'radish v[0-9]' /dev/ttyACM0`,
@@ -44,10 +45,10 @@ Exit status: 0 recognised, 1 not, 2 usage error, 3 a device could not be asked.`
 	}
 	f := c.Flags()
 	f.StringVar(&o.profile, "profile", "", "only this `PROFILE`")
-	f.StringVar(&o.expect, "expect", "", "with --profile: `REGEXP` that the device has to say instead of the profile's")
+	f.StringVar(&o.expect, "expect", "", "with --profile: `REGEXP` that the answer must match, instead of the profile's")
 	f.BoolVar(&o.write, "write", false, "also try profiles that send something")
-	f.BoolVar(&o.quiet, "quiet", false, "print nothing but errors, as udev's rules need it")
-	f.BoolVar(&o.force, "force", false, "also ask devices that another process has open")
+	f.BoolVar(&o.quiet, "quiet", false, "print only errors, as udev's rules need it")
+	f.BoolVar(&o.force, "force", false, "also probe devices that another process has open")
 	f.BoolVar(&o.list, "list", false, "list the profiles")
 	return c
 }

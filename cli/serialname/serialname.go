@@ -18,8 +18,8 @@ func Cmd(a *app.App) *cobra.Command {
 		Use:   "serialname",
 		Short: "USB serial devices: what tells them apart, and names that stay",
 		Long: `The kernel numbers USB serial devices in the order in which it finds them: after
-the next boot ttyUSB0 may be another one. list shows what tells them apart, set
-gives one a name of its own, probe finds out what is at the other end.`,
+the next boot, ttyUSB0 may be another device. list shows what distinguishes
+them, set gives one a permanent name, probe finds out which device it is.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return app.Usagef("what about serial devices? `fettle serialname --help` lists list, set and probe")

@@ -18,13 +18,13 @@ func setCmd(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "set NAME --for DEVICE",
 		Short: "Give a USB serial device a name below /dev that stays; undoable",
-		Long: `Writes a udev rule that gives the device a name: by its serial number where that
-is its own; else by the port it is plugged into. --by chooses; --by probe has
-udev ask each device of that kind whether it is the one (--profile). The plan is
-shown as a diff, asked about, applied, and verified: the name has to lead to the
-device. fettle undo takes it back.
+		Long: `Writes a udev rule that gives the device a name: by its serial number if that is
+unique, else by the port it is plugged into. --by selects; with --by probe, udev
+probes each device of that kind (--profile). The plan is shown as a diff,
+applied if you confirm it, and verified: the name must lead to the device.
+fettle undo reverts it.
 
-ModemManager leaves the named port alone, unless --modem is given.
+ModemManager then ignores the device, unless --modem is given.
 ` + fix.StatusHelp,
 		Example: `  fettle serialname set meter --for /dev/ttyUSB0
   fettle serialname set heating --for ttyUSB1 --by port --plan
@@ -58,12 +58,12 @@ ModemManager leaves the named port alone, unless --modem is given.
 	}
 	f := c.Flags()
 	f.StringVar(&device, "for", "", "`DEVICE` that gets the name: /dev/ttyUSB0, or a link to it")
-	app.WordFlag(c, &by, "by", "what tells it apart: `WHAT`: serial, port or probe", "serial", "port", "probe")
-	f.StringVar(&profile, "profile", "", "by which `PROFILE` a probe recognises it")
+	app.WordFlag(c, &by, "by", "identify the device by `WHAT`: serial, port or probe", "serial", "port", "probe")
+	f.StringVar(&profile, "profile", "", "`PROFILE` by which a probe recognises it")
 	f.BoolVar(&modem, "modem", false, "it is a modem: ModemManager may use it")
 	f.BoolVar(&o.Plan, "plan", false, "show the plan and change nothing")
 	f.BoolVar(&o.Yes, "yes", false, "do not ask")
-	f.BoolVar(&o.Wait, "wait", false, "wait for another fettle that is at work")
+	f.BoolVar(&o.Wait, "wait", false, "wait for another running fettle")
 	return c
 }
 

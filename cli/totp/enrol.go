@@ -33,19 +33,18 @@ func enrolCmd(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "enrol [USER...]",
 		Short: "Give users a secret: their file, and the QR code for their app",
-		Long: `Makes a secret, or takes one that a web service uses already (--existing), and
+		Long: `Creates a secret, or takes one that a web service already uses (--existing), and
 writes the file that pam_google_authenticator reads: mode 0400, owned by the
 user, with the options RATE_LIMIT 3 30 and DISALLOW_REUSE and five scratch codes
-that work once each. On a terminal the app's first code is asked for before the
-file is written. A file that is there already stays, unless --replace is given.
+that work once each. On a terminal it asks for the app's first code before it
+writes the file. An existing file is kept, unless --replace is given. For
+several users, or in scripts, --out FOLDER writes one sheet per user, readable
+only by you, to hand out.
 
-For several users, or where nobody watches, --out FOLDER takes one sheet for
-each, readable by you alone, to hand over.
+The place and owner of the file follow the module's options secret= and user= in
+/etc/pam.d/sshd.
 
-Where the file lies and whose it is follows the module's options secret= and
-user= in /etc/pam.d/sshd.
-
-Exit status: 0 done, 2 usage error or input, 3 it could not be written.`,
+Exit status: 0 done, 2 usage error or bad input, 3 it could not be written.`,
 		Example: `  fettle totp enrol
   fettle totp enrol --group totp --out /root/sheets
   fettle totp enrol alice --existing < secret.txt`,
@@ -61,7 +60,7 @@ Exit status: 0 done, 2 usage error or input, 3 it could not be written.`,
 	f.StringVar(&o.out, "out", "", "write a sheet for each user into this `FOLDER` (mode 0700) and print no secret")
 	f.StringVar(&o.issuer, "issuer", "", "`NAME` under which the app shows the code (the host's name)")
 	f.BoolVar(&o.existing, "existing", false, "take a secret in base32, or an otpauth:// URI, from standard input")
-	f.BoolVar(&o.replace, "replace", false, "replace files that are there: their secrets stop working")
+	f.BoolVar(&o.replace, "replace", false, "replace existing files: their secrets stop working")
 	f.IntVar(&o.set.Window, "window", 0, "number of `CODES` accepted at a time: 3 (the default) allows 30 s of clock skew, 17 allows 4 min")
 	f.BoolVar(&o.untested, "untested", false, "do not ask for a code from the app first")
 	pictureFlags(c, &o.noQR, &o.ascii, &o.ink)
@@ -71,7 +70,7 @@ Exit status: 0 done, 2 usage error or input, 3 it could not be written.`,
 func pictureFlags(c *cobra.Command, noQR, ascii, ink *bool) {
 	f := c.Flags()
 	f.BoolVar(noQR, "no-qr", false, "print the secret without a QR code")
-	f.BoolVar(ascii, "ascii", false, "draw the QR code with # (the default where the locale is not UTF-8)")
+	f.BoolVar(ascii, "ascii", false, "draw the QR code with # (the default if the locale is not UTF-8)")
 	f.BoolVar(ink, "ink", false, "draw the QR code for dark text on a light background")
 }
 

@@ -15,15 +15,16 @@ func setupCmd(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "setup --group GROUP",
 		Short: "Have PAM and sshd ask for codes; simulated first, undoable",
-		Long: `Plans the lines in /etc/pam.d/sshd and sshd's configuration, and simulates for
-every user of /etc/passwd what would let him in. A plan that locks anybody out,
-changes anything for users outside the group, or lets a code or a password alone
-suffice is refused. It is shown, asked about, applied, and undone unless
-fettle confirm comes from a new login. fettle undo takes it back later.
+		Long: `Plans the lines in /etc/pam.d/sshd and sshd's configuration, and simulates how
+every user of /etc/passwd could log in. A plan that locks anybody out, changes
+anything for users outside the group, or lets a code or a password alone suffice
+is refused. The plan is shown, applied if you confirm it, and undone unless you
+run fettle confirm from a new login. fettle undo reverts it later.
 
 --factors password asks for the password and then the code; keys work as before.
---factors key demands a key and then the code, and asks for no password.
---mode nullok lets in members without a file, without a code; strict does not.
+--factors key requires a key and then the code, and asks for no password. With
+--mode nullok, members without a file can log in without a code; with strict,
+they cannot.
 ` + fix.StatusHelp,
 		Example: `  fettle totp setup --group totp --plan
   fettle totp setup --group totp --factors key --mode strict`,
@@ -38,13 +39,13 @@ fettle confirm comes from a new login. fettle undo takes it back later.
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&group, "group", "", "ask the members of this `GROUP`, or all")
+	f.StringVar(&group, "group", "", "require a code from members of this `GROUP`, or all")
 	app.WordFlag(c, &mode, "mode", "`MODE` for members without a file: nullok (the default) or strict", "nullok", "strict")
-	app.WordFlag(c, &factors, "factors", "what goes with the code: `FACTOR` password (the default) or key", "password", "key")
+	app.WordFlag(c, &factors, "factors", "`FACTOR` besides the code: password (the default) or key", "password", "key")
 	f.BoolVar(&o.Plan, "plan", false, "show the plan and change nothing")
 	f.BoolVar(&o.Yes, "yes", false, "do not ask")
 	f.DurationVar(&o.Confirm, "confirm-within", 0, "undo unless fettle confirm comes within this `TIME` (5m)")
-	f.BoolVar(&o.Wait, "wait", false, "wait for another fettle that is at work")
+	f.BoolVar(&o.Wait, "wait", false, "wait for another running fettle")
 	return c
 }
 

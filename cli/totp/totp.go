@@ -30,8 +30,8 @@ func Cmd(a *app.App) *cobra.Command {
 (enrol), and the lines in PAM's and sshd's configuration that ask for a code
 (setup). who shows how each user can log in.
 
-Secrets are read from the terminal or standard input only, and written to users'
-own files and to standard output only: never to a log, a journal of changes, a
+Secrets are read only from the terminal or standard input, and written only to
+users' own files and to standard output: never to a log, a journal of changes, a
 capture, or the arguments of a process.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -20,8 +20,8 @@ func verifyCmd(a *app.App) *cobra.Command {
 		Use:   "verify [USER]",
 		Short: "Test a code, and measure the difference between the clocks",
 		Long: `Reads a code from standard input and compares it with those of the user's
-secret, up to 12.5 hours before and after now. Nothing is used up: neither the
-code nor a scratch code, nor one of the attempts that RATE_LIMIT counts.
+secret, up to 12.5 hours before and after now. It uses up neither the code nor a
+scratch code, nor an attempt that RATE_LIMIT counts.
 
 Exit status: 0 the code is valid, 2 usage error, 3 it is not.`,
 		Args: cobra.MaximumNArgs(1),
@@ -115,9 +115,9 @@ func disableCmd(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "disable USER...",
 		Short: "Take users' files out of use",
-		Long: `Renames the file to .google_authenticator.disabled, so that it can come back.
-Without a file, nullok lets a user in without a code; where it is not set, it
-locks the user out: see fettle totp who.`,
+		Long: `Renames the user's file to .google_authenticator.disabled, so that it can be
+restored. Without a file, a user can log in without a code if nullok is set, and
+is locked out otherwise: see fettle totp who.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, done, err := openTOTP(cmd.Context(), a)

@@ -21,9 +21,9 @@ func whoCmd(a *app.App) *cobra.Command {
 		Short: "Show how each user can log in over SSH",
 		Long: `Simulates sshd's methods and the PAM stack, without logging in and without
 reading any secret (as root it sees the modes of all files). It assumes that
-keys are in place and passwords correct; accounts whose password is locked have
-none (as root, by passwd -S). "perhaps" depends on a module that fettle does not
-know.`,
+keys are in place and passwords correct, except for accounts whose password is
+locked (as root, by passwd -S). "perhaps" means that it depends on a module that
+fettle does not know.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return whoGetsIn(cmd.Context(), a, args) },
 	}
 }

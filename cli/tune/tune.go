@@ -51,22 +51,22 @@ func KSMCmd(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ksm",
 		Short: "Spend ksmd's CPU time where merging equal pages pays",
-		Long: `Sets the pace of ksmd, the kernel's thread that merges equal pages of guests.
-Memory merges at the second pass over it, so fettle makes ksmd pass twice, as
-fast as the budget allows, when guests start or memory in use grows; and rests
-when a pass merges little, while memory is free anyway, and while the host or a
-guest waits for CPU or memory. It runs until interrupted, or with --once until
-there is nothing left to do.
+		Long: `Tunes ksmd, the kernel thread that merges equal pages of guests. Pages are
+merged by the second pass, so when guests start or memory use grows, ksmd makes
+two passes, as fast as the budget allows. It rests when a pass merges little,
+while memory is free anyway, and while the host or a guest waits for CPU or
+memory. fettle runs until interrupted, or with --once until there is nothing
+left to merge.
 
 It sets pages_to_scan, sleep_millisecs, smart_scan and run in
-/sys/kernel/mm/ksm, and gives back what it found when it ends: also when it is
-killed (--give-back does it by hand). It does not start beside ksmtuned or the
-kernel's advisor, and ends when somebody else sets KSM.
+/sys/kernel/mm/ksm, and restores the original settings when it ends, even if it
+is killed (--give-back does it by hand). It does not start while ksmtuned or the
+kernel's advisor runs, and exits if something else changes KSM's settings.
 
---unit prints a service for systemd with the flags given.
+--unit prints a systemd service with the given flags.
 
-Exit status: 0 interrupted or done, 2 usage error, no KSM, not root, or somebody
-else sets the pace, 3 KSM could not be set or read.`,
+Exit status: 0 interrupted or done, 2 usage error, no KSM, not root, or
+something else tunes KSM, 3 KSM could not be set or read.`,
 		Example: `  fettle tune ksm --cpu 20%
   fettle tune ksm --cpu 50% --target-saved 40GiB --once
   fettle tune ksm --cpu 20% --unit > /etc/systemd/system/fettle-ksm.service`,
@@ -84,16 +84,16 @@ else sets the pace, 3 KSM could not be set or read.`,
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.cpu, "cpu", "20%", "ksmd's budget: this `SHARE` of one CPU over any minute")
-	fl.StringVar(&f.peak, "peak", "100%", "its limit at any moment: this `SHARE` of one CPU")
-	fl.StringVar(&f.free, "free", "50%", "memory is free anyway while this `SHARE` of it is available; 100% is never")
-	fl.StringVar(&f.pressure, "pressure", "20%", "give way when tasks wait for CPU or memory this `SHARE` of the time; 100% is never")
+	fl.StringVar(&f.peak, "peak", "100%", "ksmd's limit at any moment: this `SHARE` of one CPU")
+	fl.StringVar(&f.free, "free", "50%", "slow down while this `SHARE` of memory is available; 100%: never")
+	fl.StringVar(&f.pressure, "pressure", "20%", "slow down when tasks wait for CPU or memory this `SHARE` of the time; 100%: never")
 	fl.StringVar(&f.target, "target-saved", "", "rest while this `SIZE` is saved, as 40GiB")
-	fl.DurationVar(&f.every, "every", time.Hour, "`TIME` between two lines that say what was done, at least 1s")
+	fl.DurationVar(&f.every, "every", time.Hour, "`TIME` between two log lines, at least 1s")
 	fl.StringVar(&f.listen, "listen", "", "serve /metrics at this `ADDRESS` of the loopback (127.0.0.1:PORT or [::1]:PORT)")
 	fl.StringVar(&f.textfile, "textfile", "", "write metrics for node_exporter to this `FILE` (.prom)")
-	fl.BoolVar(&f.once, "once", false, "end when there is nothing left to merge for now")
+	fl.BoolVar(&f.once, "once", false, "exit when there is nothing left to merge for now")
 	fl.BoolVar(&f.unit, "unit", false, "print a systemd service with these flags")
-	fl.BoolVar(&f.giveBack, "give-back", false, "put back what a killed fettle left in KSM's settings")
+	fl.BoolVar(&f.giveBack, "give-back", false, "restore KSM's settings after a killed fettle")
 	fl.BoolVar(&f.afterStdin, "after-stdin", false, "with --give-back: at the end of standard input")
 	_ = fl.MarkHidden("after-stdin")
 	c.MarkFlagsMutuallyExclusive("once", "unit", "give-back")

@@ -29,16 +29,16 @@ func Cmd(a *app.App) *cobra.Command {
 		Use:   "why [TEXT...]",
 		Short: "Name the trap behind an error message, a log, or a description",
 		Long: `Name the trap behind an error message, lines of a log, or a problem in your own
-words. The text is taken from the arguments, or from standard input, to its
-end. Addresses, paths, numbers and names of interfaces need not be the same.
+words. The text is taken from the arguments, or from standard input. Addresses,
+paths, numbers and interface names need not match.
 
-If the text fits several, up to three traps are named. When this machine
-is a Linux host, their checks are run, unless --no-check is given: what is found
-here comes first, and what is not comes last, in one line.
+If the text matches several traps, up to three are named. On a Linux host, their
+checks are run, unless --no-check is given: traps found here come first, and
+those not found come last, in one line.
 
 Exit status:
   0  the text matches a trap
-  1  nothing that fettle knows matches
+  1  no known trap matches
   2  usage error, or the text cannot be read`,
 		Example: `  fettle why "the bridge's mtu changes by itself"
   journalctl -b -p warning | fettle why`,
