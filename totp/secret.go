@@ -10,7 +10,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"time"
 )
@@ -78,7 +77,6 @@ func (s Secret) Bits() int { return len(s.raw) * 8 }
 
 func (s Secret) Format(f fmt.State, _ rune)   { fmt.Fprint(f, "[secret]") }
 func (s Secret) String() string               { return "[secret]" }
-func (s Secret) LogValue() slog.Value         { return slog.StringValue("[secret]") }
 func (s Secret) MarshalText() ([]byte, error) { return []byte("[secret]"), nil }
 
 // Code is the code of six digits of a counter (RFC 4226, 5.3).
