@@ -128,6 +128,9 @@ const LVMReadOnly = "global{locking_type=0 metadata_read_only=1}"
 // systemctlReads allows questions to the system's own manager and no option
 // but what to show: --host= would start ssh, --root= and --image= read elsewhere.
 func systemctlReads(args []string) bool {
+	if slices.Equal(args, TroubledUnits) {
+		return true
+	}
 	if len(args) == 0 || !slices.Contains([]string{"show", "list-units", "list-unit-files", "cat"}, args[0]) {
 		return false
 	}
@@ -135,7 +138,7 @@ func systemctlReads(args []string) bool {
 		if a == "--" {
 			return true // what follows are names
 		}
-		if strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--property=") && a != "--all" && a != "--state=failed" && a != "--no-pager" && a != "--no-legend" && a != "--plain" {
+		if strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--property=") && a != "--all" && a != "--no-pager" && a != "--no-legend" && a != "--plain" {
 			return false
 		}
 	}
@@ -154,8 +157,8 @@ func journalctlReads(args []string) bool {
 	for rest := args[6:]; len(rest) > 0; rest = rest[1:] {
 		switch {
 		case rest[0] == JournalFields:
-		case strings.HasPrefix(rest[0], "_"):
-		case len(rest) > 1 && (rest[0] == "-u" && validUnitName(rest[1]) || rest[0] == "-p" && rest[1] == "warning"):
+		case strings.HasPrefix(rest[0], "_"), strings.HasPrefix(rest[0], "PRIORITY="), rest[0] == "+":
+		case len(rest) > 1 && (rest[0] == "-u" && validUnitName(rest[1])):
 			rest = rest[1:]
 		default:
 			return false

@@ -25,7 +25,7 @@ const (
 )
 
 // JournalFields are those that are asked of journalctl (systemd 236).
-const JournalFields = "--output-fields=MESSAGE,PRIORITY,SYSLOG_IDENTIFIER,_COMM,_SYSTEMD_UNIT,UNIT"
+const JournalFields = "--output-fields=MESSAGE,PRIORITY,SYSLOG_IDENTIFIER,_COMM,_SYSTEMD_UNIT,UNIT,_TRANSPORT"
 
 // ReadJournal reads the log of the running machine. run runs a read-only
 // command: whoever confines commands hands over its own.
@@ -48,13 +48,37 @@ func ReadJournal(ctx context.Context, run func(context.Context, Command) (Output
 	return json.Marshal(j)
 }
 
+// kernelMatch and managerMatch find the entries of the kernel, and the warnings and
+// worse of process 1.
+var (
+	kernelMatch  = []string{"_TRANSPORT=kernel", "_TRANSPORT=audit"}
+	managerMatch = []string{"_PID=1", "PRIORITY=0", "PRIORITY=1", "PRIORITY=2", "PRIORITY=3", "PRIORITY=4"}
+)
+
+// early reads two parts with one command, and each with its own where these
+// have more than that may print: then one part could leave no room for the other.
+func (r *journalReader) early(ctx context.Context, j *Journal) {
+	out, missing := r.lines(ctx, kernelLines, slices.Concat(kernelMatch, []string{"+"}, managerMatch))
+	switch {
+	case missing != nil:
+		j.Kernel, j.Manager = *missing, *missing
+	case bytes.Count(out, []byte("\n")) < kernelLines:
+		kernel := func(transport string) bool { return transport == "kernel" || transport == "audit" }
+		j.Kernel = r.digest(out, kernelLines, Complains, kernel)
+		j.Manager = r.digest(out, managerLines, nil, func(t string) bool { return !kernel(t) })
+		j.Kernel.Cut, j.Manager.Cut = false, false
+	default:
+		j.Kernel = r.ask(ctx, kernelLines, Complains, kernelMatch...)
+		j.Manager = r.ask(ctx, managerLines, nil, managerMatch...)
+	}
+}
+
 // parts reads the four parts: one after the other where there is one processor.
 func (r *journalReader) parts(ctx context.Context, j *Journal) {
 	var wg sync.WaitGroup
-	slots := make(chan struct{}, min(4, runtime.NumCPU()))
+	slots := make(chan struct{}, min(3, runtime.NumCPU()))
 	for _, read := range []func(){
-		func() { j.Kernel = r.ask(ctx, kernelLines, Complains, "_TRANSPORT=kernel", "_TRANSPORT=audit") },
-		func() { j.Manager = r.ask(ctx, managerLines, nil, "-p", "warning", "_PID=1") },
+		func() { r.early(ctx, j) },
 		func() { j.Recent = r.ask(ctx, recentLines, nil); j.Recent.frequent(maxFrequent) },
 		func() { j.Failed = r.failed(ctx) },
 	} {
@@ -80,6 +104,15 @@ func (r *journalReader) withoutSystemd(ctx context.Context) Journal {
 
 // ask reads the last n lines of this boot that match.
 func (r *journalReader) ask(ctx context.Context, n int, keep func(string) bool, match ...string) Log {
+	out, missing := r.lines(ctx, n, match)
+	if missing != nil {
+		return *missing
+	}
+	return r.digest(out, n, keep, nil)
+}
+
+// lines are the last n lines of this boot that match, as JSON, or why nobody could look.
+func (r *journalReader) lines(ctx context.Context, n int, match []string) ([]byte, *Log) {
 	args := append([]string{"-b", "-o", "json", "--no-pager", "-n", strconv.Itoa(n)}, match...)
 	i := len(args) - len(match)
 	out, err := r.run(ctx, Command{Name: "journalctl", Args: slices.Insert(slices.Clone(args), i, JournalFields)})
@@ -88,23 +121,29 @@ func (r *journalReader) ask(ctx context.Context, n int, keep func(string) bool, 
 	}
 	switch {
 	case errors.Is(err, ErrDenied):
-		return Log{Missing: "the journal cannot be read", Denied: true}
+		return nil, &Log{Missing: "the journal cannot be read", Denied: true}
 	case err != nil:
-		return Log{Missing: "journalctl: " + Reason(err)}
+		return nil, &Log{Missing: "journalctl: " + Reason(err)}
 	case bytes.Contains(out.Stderr, []byte("insufficient permissions")):
-		return Log{Missing: "the journal cannot be read", Denied: true}
+		return nil, &Log{Missing: "the journal cannot be read", Denied: true}
 	case out.Exit != 0 && len(out.Stdout) == 0 && !bytes.Contains(out.Stderr, []byte("No journal")):
-		return Log{Missing: "journalctl failed: " + firstLine(out.Stderr)}
+		return nil, &Log{Missing: "journalctl failed: " + firstLine(out.Stderr)}
 	case bytes.Contains(out.Stderr, []byte("not seeing messages from other users")):
-		return Log{Missing: "the journal of the system cannot be read", Denied: true}
+		return nil, &Log{Missing: "the journal of the system cannot be read", Denied: true}
 	case bytes.Contains(out.Stderr, []byte("No journal files were")):
-		return Log{Missing: "there is no journal"}
+		return nil, &Log{Missing: "there is no journal"}
 	}
+	return out.Stdout, nil
+}
+
+// digest counts the lines whose transport is wanted (nil: all), of at most n, and
+// keeps the messages among them to which keep agrees (nil: all).
+func (r *journalReader) digest(out []byte, n int, keep func(text string) bool, wanted func(transport string) bool) Log {
 	var d Digest
-	for line := range bytes.Lines(out.Stdout) {
-		l, ok := JournalLine(line)
+	for line := range bytes.Lines(out) {
+		l, transport, ok := journalEntry(line)
 		switch {
-		case !ok:
+		case !ok || wanted != nil && !wanted(transport):
 		case keep != nil && !keep(l.Text):
 			d.Skip(l.At)
 		default:
@@ -119,15 +158,14 @@ func (r *journalReader) ask(ctx context.Context, n int, keep func(string) bool, 
 
 // failed reads the last lines of the units that have failed.
 func (r *journalReader) failed(ctx context.Context) Log {
-	out, err := r.run(ctx, Command{Name: "systemctl", Args: FailedUnits})
+	out, err := r.run(ctx, Command{Name: "systemctl", Args: TroubledUnits})
 	if err != nil || out.Exit != 0 {
 		return Log{Missing: "systemctl does not list the failed units"}
 	}
 	var match []string
-	for line := range strings.Lines(string(out.Stdout)) {
-		name, _, _ := strings.Cut(strings.TrimLeft(line, " *●×"), " ")
-		if validUnitName(name) && len(match) < 2*maxFailed {
-			match = append(match, "-u", name)
+	for _, u := range ParseListedUnits(out.Stdout) {
+		if u.ActiveState == "failed" && len(match) < 2*maxFailed {
+			match = append(match, "-u", u.Name)
 		}
 	}
 	if len(match) == 0 {
@@ -136,8 +174,9 @@ func (r *journalReader) failed(ctx context.Context) Log {
 	return r.ask(ctx, failedLines, nil, match...)
 }
 
-// FailedUnits are systemctl's arguments that list the units that have failed.
-var FailedUnits = []string{"list-units", "--state=failed", "--all", "--plain", "--no-legend", "--no-pager"}
+// TroubledUnits are systemctl's arguments that list the units that have failed, and
+// the services that wait for their next start after they ended. ParseListedUnits reads the answer.
+var TroubledUnits = []string{"list-units", "--state=failed,auto-restart", "--all", "--plain", "--no-legend", "--no-pager"}
 
 // dmesg reads the kernel's own ring of messages.
 func (r *journalReader) dmesg(ctx context.Context) Log {
@@ -180,6 +219,12 @@ func DmesgLog(text string, t LogText) Log {
 // array of bytes where it is no text, or a list of these where it stands more
 // than once.
 func JournalLine(b []byte) (LogLine, bool) {
+	l, _, ok := journalEntry(b)
+	return l, ok
+}
+
+// journalEntry is JournalLine, and how the line came to journald.
+func journalEntry(b []byte) (l LogLine, transport string, ok bool) {
 	var e struct {
 		At       string `json:"__REALTIME_TIMESTAMP"`
 		Message  any    `json:"MESSAGE"`
@@ -188,15 +233,16 @@ func JournalLine(b []byte) (LogLine, bool) {
 		Comm     any    `json:"_COMM"`
 		Unit     any    `json:"_SYSTEMD_UNIT"`
 		Of       any    `json:"UNIT"` // of whom systemd speaks
+		How      any    `json:"_TRANSPORT"`
 	}
 	if json.Unmarshal(b, &e) != nil {
-		return LogLine{}, false
+		return LogLine{}, "", false
 	}
 	us, err := strconv.ParseInt(e.At, 10, 64)
 	if err != nil || us < 0 {
-		return LogLine{}, false
+		return LogLine{}, "", false
 	}
-	l := LogLine{At: time.UnixMicro(us).UTC(), By: fieldText(e.By), Unit: fieldText(e.Of), Text: fieldText(e.Message), Priority: -1}
+	l = LogLine{At: time.UnixMicro(us).UTC(), By: fieldText(e.By), Unit: fieldText(e.Of), Text: fieldText(e.Message), Priority: -1}
 	if l.By == "" {
 		l.By = fieldText(e.Comm)
 	}
@@ -206,7 +252,7 @@ func JournalLine(b []byte) (LogLine, bool) {
 	if p, err := strconv.Atoi(fieldText(e.Priority)); err == nil && p >= 0 && p <= 7 {
 		l.Priority = p
 	}
-	return l, true
+	return l, fieldText(e.How), true
 }
 
 func fieldText(v any) string {

@@ -138,6 +138,48 @@ func TestJournalCommands(t *testing.T) {
 	}
 }
 
+// TestTwoPartsAtOnce: the kernel's lines and process 1's come with one command, unless
+// there are so many that some may be missing.
+func TestTwoPartsAtOnce(t *testing.T) {
+	line := func(transport, priority, text string) string {
+		return `{"__REALTIME_TIMESTAMP" : "1767323045000000","MESSAGE":"` + text + `","PRIORITY":"` + priority + `","_TRANSPORT" : "` + transport + `"}` + "\n"
+	}
+	const more = "sda: I/O error"
+	for name, c := range map[string]struct {
+		kernel                    int // lines
+		commands, kernels, manage int
+		cut                       bool
+	}{"few": {3, 1, 4, 2, false}, "many": {kernelLines, 3, kernelLines, 2, true}} {
+		commands := 0
+		r := journalReader{now: newYear, run: func(_ context.Context, q Command) (Output, error) {
+			if err := q.Allowed(); err != nil {
+				t.Error(err)
+			}
+			commands++
+			out := ""
+			if asked := q.String(); strings.Contains(asked, "_TRANSPORT=kernel") {
+				out = strings.Repeat(line("kernel", "3", more), c.kernel) + line("audit", "5", "audit: apparmor=DENIED")
+			}
+			if strings.Contains(q.String(), "_PID=1") {
+				out += line("journal", "4", "a.service: Failed with result") + line("syslog", "3", "quotes: \\\"_TRANSPORT\\\":\\\"kernel\\\"")
+			}
+			return Output{Stdout: []byte(lastLines(out, kernelLines))}, nil
+		}}
+		var j Journal
+		r.early(t.Context(), &j)
+		if commands != c.commands || j.Kernel.Lines != c.kernels || j.Manager.Lines != c.manage || j.Kernel.Cut != c.cut || j.Manager.Cut ||
+			len(j.Manager.Messages) != 2 || j.Kernel.Messages[0].Text != more {
+			t.Errorf("%s: %d commands, kernel %+v, manager %+v", name, commands, j.Kernel, j.Manager)
+		}
+	}
+}
+
+// lastLines are at most the last n.
+func lastLines(s string, n int) string {
+	lines := strings.SplitAfter(s, "\n")
+	return strings.Join(lines[max(0, len(lines)-1-n):], "")
+}
+
 // TestHiddenJournal: a user who sees only his own messages has not looked.
 func TestHiddenJournal(t *testing.T) {
 	for stderr, denied := range map[string]bool{

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // ErrNoSystemd says that systemd does not run the host: there are no units.
@@ -39,6 +40,29 @@ type Unit struct {
 // Active tells whether the unit runs now.
 func (u Unit) Active() bool { return u.ActiveState == "active" || u.ActiveState == "reloading" }
 
+// together are units that are asked about with one command, whoever needs one
+// of them: each command costs some milliseconds. It is the same for every
+// selection of checks, so that a capture answers all of them.
+var together unitNames
+
+type unitNames struct {
+	mu    sync.Mutex
+	names []string // sorted
+}
+
+func (u *unitNames) all() []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.names
+}
+
+// AskTogether adds units to those that Units asks about with one command.
+func AskTogether(names ...string) {
+	together.mu.Lock()
+	defer together.mu.Unlock()
+	together.names = slices.Compact(slices.Sorted(slices.Values(slices.Concat(together.names, names))))
+}
+
 const unitProperties = "Id,LoadState,ActiveState,SubState,UnitFileState,FragmentPath,Type,MainPID,CanReload," +
 	"RefuseManualStart,RefuseManualStop,NeedDaemonReload"
 
@@ -62,8 +86,23 @@ func (h *Host) Unit(ctx context.Context, name string) (Unit, error) {
 }
 
 // Units is Unit for several units with one command. The result holds every
-// name that was asked for.
+// name that was asked for. Where all of them are asked about together with others
+// (AskTogether), it holds those, too.
 func (h *Host) Units(ctx context.Context, names ...string) (map[string]Unit, error) {
+	all := together.all()
+	for _, n := range names {
+		if _, ok := slices.BinarySearch(all, n); !ok {
+			return h.unitsAlone(ctx, names)
+		}
+	}
+	us, err := h.unitsAlone(ctx, all)
+	if errors.Is(err, ErrNotCollected) { // a capture of another version asked otherwise
+		return h.unitsAlone(ctx, names)
+	}
+	return us, err
+}
+
+func (h *Host) unitsAlone(ctx context.Context, names []string) (map[string]Unit, error) {
 	out := map[string]Unit{}
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	for _, n := range names {
@@ -106,7 +145,10 @@ func (h *Host) listedUnits(ctx context.Context, names []string, instead error) (
 	if err != nil || res.Exit != 0 {
 		return nil, instead
 	}
-	listed := parseListUnits(res.Stdout)
+	listed := map[string]Unit{}
+	for _, u := range ParseListedUnits(res.Stdout) {
+		listed[u.Name] = u
+	}
 	out := map[string]Unit{}
 	for _, n := range names {
 		u, ok := listed[n]
@@ -170,16 +212,15 @@ func parseUnits(b []byte) []Unit {
 	return out
 }
 
-// parseListUnits reads the table that systemctl list-units prints: UNIT LOAD
+// ParseListedUnits reads the table that systemctl list-units prints: UNIT LOAD
 // ACTIVE SUB DESCRIPTION, with a mark before units in trouble.
-func parseListUnits(b []byte) map[string]Unit {
-	out := map[string]Unit{}
+func ParseListedUnits(b []byte) []Unit {
+	var out []Unit
 	for line := range bytes.Lines(b) {
 		f := strings.Fields(strings.TrimLeft(string(line), " *●○×↻"))
-		if len(f) < 4 || !validUnitName(f[0]) {
-			continue
+		if len(f) >= 4 && validUnitName(f[0]) {
+			out = append(out, Unit{Name: f[0], LoadState: f[1], ActiveState: f[2], SubState: f[3], Partial: true})
 		}
-		out[f[0]] = Unit{Name: f[0], LoadState: f[1], ActiveState: f[2], SubState: f[3], Partial: true}
 	}
 	return out
 }

@@ -21,6 +21,9 @@ type Trap struct {
 	// Samples: an instant check that looks a second time after an interval
 	// where the run has one (see Interval): check --sample, fix, accept.
 	Samples bool
+	// Units are systemd units whose state the check asks for on most hosts. They are
+	// asked about with those of the other checks.
+	Units []string
 	// Limit is how long the check may take; zero takes the limit of its cost.
 	Limit time.Duration
 	// Check looks at the host and reports one outcome per subject. It reads

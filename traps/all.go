@@ -3,6 +3,7 @@
 package traps
 
 import (
+	"fettle/host"
 	"fettle/trap"
 	"fettle/traps/apparmordenials"
 	"fettle/traps/bridgemtu"
@@ -34,9 +35,10 @@ import (
 	"fettle/traps/zfswritedistribution"
 )
 
-// All lists the traps in the order in which check shows them.
+// All lists the traps in the order in which check shows them. Whoever asks for it,
+// asks about the units of all traps with one command.
 func All() []*trap.Trap {
-	return append([]*trap.Trap{
+	all := append([]*trap.Trap{
 		&unitsfailed.Trap,
 		&kernelcomplaints.Trap,
 		&unitrestartloop.Trap,
@@ -65,4 +67,8 @@ func All() []*trap.Trap {
 		&dmcachesmq.Trap,
 		&zfswritedistribution.Trap,
 	}, rules.All()...)
+	for _, t := range all {
+		host.AskTogether(t.Units...)
+	}
+	return all
 }

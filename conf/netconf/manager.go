@@ -15,15 +15,20 @@ var units = []struct {
 		"/etc/systemd/system/network-online.target.wants/networking.service"}},
 }
 
-// managers finds out who runs or is enabled: from systemd where it answers,
-// and from the links that enable units.
-func (r *reader) managers() {
+// Units are the systemd units whose state Read asks for.
+func Units() []string {
 	var names []string
 	for _, u := range units {
 		names = append(names, u.unit)
 	}
+	return names
+}
+
+// managers finds out who runs or is enabled: from systemd where it answers,
+// and from the links that enable units.
+func (r *reader) managers() {
 	// No systemd, or no answer: the links below have to do.
-	states, _ := r.h.Units(r.ctx, names...)
+	states, _ := r.h.Units(r.ctx, Units()...)
 	for _, u := range units {
 		if st := states[u.unit]; st.Active() || st.UnitFileState == "enabled" {
 			r.c.active[u.manager] = true

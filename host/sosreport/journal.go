@@ -2,6 +2,7 @@ package sosreport
 
 import (
 	"errors"
+	"fmt"
 	"path"
 	"strconv"
 	"strings"
@@ -104,18 +105,34 @@ func (s *Source) booted() time.Time {
 	return s.id.Time.Add(-time.Duration(up * float64(time.Second)))
 }
 
-// failedUnits answers systemctl list-units --state=failed from the tables that
-// sos has.
-func (s *Source) failedUnits() (host.Output, error) {
-	text, err := s.output("sos_commands/systemd/systemctl_list-units_--failed", "sos_commands/systemd/systemctl_list-units_--all", "sos_commands/systemd/systemctl_list-units")
+// troubledUnits answers systemctl list-units with host.TroubledUnits: what has
+// failed from the tables that sos has, what waits for its next start from these or
+// from the units' properties.
+func (s *Source) troubledUnits() (host.Output, error) {
+	const dir = "sos_commands/systemd/systemctl_"
+	failed, err := s.output(dir+"list-units_--failed", dir+"list-units_--all", dir+"list-units")
 	if err != nil {
 		return host.Output{}, err
 	}
 	var b strings.Builder
-	for line := range strings.Lines(text) {
-		f := strings.Fields(strings.TrimLeft(line, " *●×"))
-		if len(f) >= 4 && f[2] == "failed" && strings.Contains(f[0], ".") {
-			b.WriteString(strings.Join(f, " ") + "\n")
+	list := func(text string, in func(host.Unit) bool) {
+		for _, u := range host.ParseListedUnits([]byte(text)) {
+			if in(u) {
+				fmt.Fprintf(&b, "%s %s %s %s -\n", u.Name, u.LoadState, u.ActiveState, u.SubState)
+			}
+		}
+	}
+	list(failed, func(u host.Unit) bool { return u.ActiveState == "failed" })
+	waits := func(u host.Unit) bool { return u.SubState == "auto-restart" }
+	if all, err := s.output(dir+"list-units_--all", dir+"list-units"); err == nil {
+		list(all, waits)
+	} else if shown, err := s.output(dir + "show_service_--all"); err == nil {
+		for block := range strings.SplitSeq(shown, "\n\n") {
+			if strings.Contains(block, "\nSubState=auto-restart\n") {
+				_, id, _ := strings.Cut("\n"+block, "\nId=")
+				id, _, _ = strings.Cut(id, "\n")
+				list(id+" loaded activating auto-restart", waits)
+			}
 		}
 	}
 	return host.Output{Stdout: []byte(b.String())}, nil

@@ -95,15 +95,33 @@ func TestLargeJournal(t *testing.T) {
 	}
 }
 
-func TestFailedUnits(t *testing.T) {
-	s := made(t, map[string]string{"sos_commands/systemd/systemctl_list-units_--failed": `  UNIT         LOAD   ACTIVE SUB    DESCRIPTION
+func TestTroubledUnits(t *testing.T) {
+	const failed = `  UNIT         LOAD   ACTIVE SUB    DESCRIPTION
 ● web.service  loaded failed failed A web server
 
 LOAD   = Reflects whether the unit definition was properly loaded.
 1 loaded units listed.
-`})
-	out, err := host.New(s).Run(t.Context(), "systemctl", host.FailedUnits...)
-	if err != nil || string(out.Stdout) != "web.service loaded failed failed A web server\n" {
-		t.Errorf("%q %v", out.Stdout, err)
+`
+	const listed = `  a.service    loaded active running A
+  crash.service loaded activating auto-restart It crashes
+● web.service  loaded failed failed A web server
+`
+	const shown = "Type=simple\nId=crash.service\nSubState=auto-restart\nResult=exit-code\n\nId=a.service\nSubState=running\n"
+	const web, crash = "web.service loaded failed failed -\n", "crash.service loaded activating auto-restart -\n"
+	const dir = "sos_commands/systemd/systemctl_"
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  string
+	}{
+		"failed alone":      {map[string]string{dir + "list-units_--failed": failed}, web},
+		"all units":         {map[string]string{dir + "list-units": listed}, web + crash},
+		"both":              {map[string]string{dir + "list-units_--failed": failed, dir + "list-units_--all": listed}, web + crash},
+		"failed and shown":  {map[string]string{dir + "list-units_--failed": failed, dir + "show_service_--all": shown}, web + crash},
+		"nothing is listed": {map[string]string{dir + "show_service_--all": shown}, ""},
+	} {
+		out, err := host.New(made(t, c.files)).Run(t.Context(), "systemctl", host.TroubledUnits...)
+		if string(out.Stdout) != c.want || (err != nil) != (c.want == "") {
+			t.Errorf("%s: %q %v", name, out.Stdout, err)
+		}
 	}
 }

@@ -57,8 +57,8 @@ func (s *Source) Command(_ context.Context, c host.Command) (host.Output, error)
 		}
 	}
 	switch {
-	case c.Name == "systemctl" && slices.Equal(c.Args, host.FailedUnits):
-		return s.failedUnits()
+	case c.Name == "systemctl" && slices.Equal(c.Args, host.TroubledUnits):
+		return s.troubledUnits()
 	case c.Name == "systemctl" && len(c.Args) > 0 && c.Args[0] == "show":
 		return s.systemctlShow(c.Args[1:])
 	case c.Name == "mdadm" && len(c.Args) == 2 && c.Args[0] == "--examine":

@@ -2,32 +2,10 @@ package rule
 
 import (
 	"errors"
-	"maps"
-	"slices"
 	"strings"
-	"sync"
 
 	"fettle/host"
 )
-
-// together are units that are asked about with one command, whoever needs one
-// of them: each command costs some milliseconds.
-var together struct {
-	sync.Mutex
-	names map[string]bool
-}
-
-// AskTogether adds units to those that are asked about with one command.
-func AskTogether(names ...string) {
-	together.Lock()
-	defer together.Unlock()
-	if together.names == nil {
-		together.names = map[string]bool{}
-	}
-	for _, n := range names {
-		together.names[n] = true
-	}
-}
 
 // Units are the units that the rule asks about.
 func (r *Rule) Units() []string {
@@ -40,27 +18,10 @@ func (r *Rule) Units() []string {
 	return out
 }
 
-// units asks about units, and about all that go together with them.
-func (r *reading) units(names []string) (map[string]host.Unit, error) {
-	together.Lock()
-	all := slices.Sorted(maps.Keys(together.names))
-	together.Unlock()
-	for _, n := range names {
-		if _, ok := slices.BinarySearch(all, n); !ok {
-			return r.h.Units(r.ctx, names...)
-		}
-	}
-	us, err := r.h.Units(r.ctx, all...)
-	if errors.Is(err, host.ErrNotCollected) { // a capture of another version asked otherwise
-		return r.h.Units(r.ctx, names...)
-	}
-	return us, err
-}
-
 // readUnit finds the first of several units that exists. Where systemd does
 // not run the host there is none.
 func readUnit(r *reading, f *Fact) (*unitFact, error) {
-	us, err := r.units(f.Args)
+	us, err := r.h.Units(r.ctx, f.Args...)
 	if errors.Is(err, host.ErrNoSystemd) {
 		return &unitFact{seen: seen{"systemctl", "systemd does not run this host"}, Name: f.Args[0]}, nil
 	}

@@ -28,8 +28,7 @@ func TestUnitsTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	AskTogether("a.service", "b.timer", "c.socket")
-	defer func() { together.names = nil }()
+	host.AskTogether("a.service", "b.timer", "c.socket")
 	c := &counted{Source: src}
 	h := host.New(c)
 	for facts, when := range map[string]string{

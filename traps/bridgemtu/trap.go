@@ -19,7 +19,7 @@ import (
 var lore trap.Lore
 
 // Trap is the trap bridge-mtu.
-var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Check: check, Plan: plan}
+var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Units: netconf.Units(), Check: check, Plan: plan}
 
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	s := look(ctx, h)

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"slices"
 
+	"fettle/conf/netconf"
 	"fettle/host"
 	"fettle/trap"
 )
@@ -21,7 +22,7 @@ import (
 var lore trap.Lore
 
 // Trap is the whole of it, for the list in traps/all.go.
-var Trap = trap.Trap{Lore: lore, Check: check, Plan: plan}
+var Trap = trap.Trap{Lore: lore, Units: netconf.Units(), Check: check, Plan: plan}
 
 const confDir = "/proc/sys/net/ipv6/conf/"
 

@@ -27,7 +27,6 @@ import (
 func All() []*trap.Trap {
 	out := make([]*trap.Trap, len(compiled.All))
 	for i, c := range compiled.All {
-		rule.AskTogether(c.Units...)
 		out[i] = makeTrap(c)
 	}
 	return out
@@ -36,7 +35,7 @@ func All() []*trap.Trap {
 // makeTrap is a rule that is made when its check first runs.
 func makeTrap(c *compiled.Rule) *trap.Trap {
 	ready := sync.OnceValue(func() *rule.Rule { return c.Make().Ready() })
-	t := &trap.Trap{Lore: c.Lore, Cost: trap.Instant}
+	t := &trap.Trap{Lore: c.Lore, Cost: trap.Instant, Units: c.Units}
 	t.Check = func(ctx context.Context, h *host.Host, rep *trap.Report) error { return ready().Check(ctx, h, rep) }
 	if c.Remedy {
 		t.Plan = func(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error) {

@@ -12,6 +12,8 @@ import (
 
 const logindUnit = "systemd-logind.service"
 
+var logindUnits = []string{logindUnit, "dbus.service"}
+
 // logind reports of the daemon that pam_systemd asks over D-Bus for each
 // session. A call that gets no answer ends after 25 s (D-Bus's default).
 func (f *facts) logind(ctx context.Context, r *trap.Report) {
@@ -30,7 +32,7 @@ func (f *facts) logind(ctx context.Context, r *trap.Report) {
 		return
 	}
 	ev := []trap.Evidence{trap.Ev(at(uses[0]), "session %s pam_systemd", uses[0].Control)}
-	us, err := f.h.Units(ctx, logindUnit, "dbus.service")
+	us, err := f.h.Units(ctx, logindUnits...)
 	if errors.Is(err, host.ErrNoSystemd) {
 		r.Clear(logind, "systemd does not run this host: pam_systemd does nothing", ev...)
 		return

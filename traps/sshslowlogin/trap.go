@@ -17,7 +17,7 @@ var lore trap.Lore
 
 // Trap is the trap ssh-slow-login. Its subjects are the names of causes that
 // fettle measure login uses too.
-var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Check: check, Plan: plan}
+var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Units: logindUnits, Check: check, Plan: plan}
 
 // Subjects.
 const (

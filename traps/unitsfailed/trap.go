@@ -34,14 +34,19 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	} else if err != nil {
 		return err
 	}
-	out, err := h.Run(ctx, "systemctl", host.FailedUnits...)
+	out, err := h.Run(ctx, "systemctl", host.TroubledUnits...)
 	if err != nil {
 		return err
 	}
 	if out.Exit != 0 {
 		return fmt.Errorf("systemctl list-units failed with status %d", out.Exit)
 	}
-	failed := parse(string(out.Stdout))
+	var failed []unit
+	for _, u := range host.ParseListedUnits(out.Stdout) {
+		if u.ActiveState == "failed" {
+			failed = append(failed, unit{u.Name, u.LoadState})
+		}
+	}
 	inside := container.Of(ctx, h) != ""
 	var left []string
 	found := 0
@@ -68,17 +73,6 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 
 // unit is a line of systemctl list-units.
 type unit struct{ name, load string }
-
-func parse(text string) []unit {
-	var out []unit
-	for line := range strings.Lines(text) {
-		f := strings.Fields(strings.TrimLeft(line, " *●×"))
-		if len(f) >= 4 && f[2] == "failed" && strings.Contains(f[0], ".") {
-			out = append(out, unit{f[0], f[1]})
-		}
-	}
-	return out
-}
 
 // hostOnly are units that distributions start and that a container may not have.
 func hostOnly(name string) bool {
