@@ -39,6 +39,15 @@ type Trap struct {
 	Choices []Choice
 }
 
+// Together makes the host ask about the units of all these traps with one command,
+// whichever of them are checked, and returns the traps.
+func Together(traps []*Trap) []*Trap {
+	for _, t := range traps {
+		host.AskTogether(t.Units...)
+	}
+	return traps
+}
+
 // Setup is what a trap's plan sets up where nothing is wrong.
 type Setup struct {
 	Name    string  // what for: "totp" of fettle totp setup

@@ -3,7 +3,6 @@
 package traps
 
 import (
-	"fettle/host"
 	"fettle/trap"
 	"fettle/traps/apparmordenials"
 	"fettle/traps/bridgemtu"
@@ -38,7 +37,7 @@ import (
 // All lists the traps in the order in which check shows them. Whoever asks for it,
 // asks about the units of all traps with one command.
 func All() []*trap.Trap {
-	all := append([]*trap.Trap{
+	return trap.Together(append([]*trap.Trap{
 		&unitsfailed.Trap,
 		&kernelcomplaints.Trap,
 		&unitrestartloop.Trap,
@@ -66,9 +65,5 @@ func All() []*trap.Trap {
 		&slowdisk.Trap,
 		&dmcachesmq.Trap,
 		&zfswritedistribution.Trap,
-	}, rules.All()...)
-	for _, t := range all {
-		host.AskTogether(t.Units...)
-	}
-	return all
+	}, rules.All()...))
 }
