@@ -18,9 +18,10 @@ func (p *program) attachCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "attach HOST FILE", Args: cobra.ExactArgs(2),
 		Short: "Attach a capture to a host, for its page",
-		Long: fmt.Sprintf(`Attaches the FILE that fettle capture --redact wrote on HOST to that host's page,
-where operators can download and remove it. Agents send no captures. It may have
-%d MiB; the newest %d of a host are kept, as long as changes are (serve --keep).`, api.MaxCapture>>20, store.CapturesKept),
+		Long: fmt.Sprintf(`Attaches FILE, which fettle capture --redact wrote on HOST, to that host's page.
+Operators can download and remove it there. Agents send no captures. FILE may
+have up to %d MiB; the newest %d of each host are kept, as long as changes are
+(serve --keep).`, api.MaxCapture>>20, store.CapturesKept),
 		Example: `  fettle-hub attach web1 web1.tar.zst`,
 		RunE: p.withDB(func(cmd *cobra.Command, args []string, db *store.DB) error {
 			h, err := find(cmd.Context(), db, args[0])

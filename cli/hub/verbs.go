@@ -19,7 +19,7 @@ func (p *program) inviteCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "invite", Args: cobra.NoArgs,
 		Short: "Print the line with which a host joins",
-		Long: `Prints a line with a one-time token: fettle-agent join LINE, as root on the host.
+		Long: `Prints a line with a one-time token, for fettle-agent join LINE on the host.
 
 With --host, a reinstalled host keeps its entry and history, and the credentials
 of the old installation are revoked. --ssh prints a line without a secret, for

@@ -35,7 +35,7 @@ type bisectFlags struct {
 func (a program) bisectCmd() *cobra.Command {
 	var f bisectFlags
 	c := &cobra.Command{
-		Use:   "bisect --good REV --bad REV {--run COMMAND | --measure INSTRUMENT}",
+		Use:   "bisect --good REV --bad REV {--run COMMAND|--measure INSTR}",
 		Short: "Find the commits that changed a measured figure",
 		Long: `bisect finds the commits that moved a figure: a time, a rate, a size. It runs a
 command that prints the figure at some commits, repeats a commit only if the
@@ -48,7 +48,10 @@ finds. A commit whose build or run fails, hangs, or prints no figure is skipped:
 it counts neither as good nor as bad. With --tests, COMMAND passes or fails
 instead, as for git bisect run, and may be flaky; 125 skips.
 
-Instead of COMMAND, --measure takes one of fettle's instruments, with its flags:` + measureHelp() + `
+Instead of COMMAND, --measure takes one of fettle's instruments, with its flags:
+
+` + measureHelp() + `
+
 --host runs commits on other hosts in parallel, over SSH. COMMAND finds there
 what git tracks, and what earlier builds left and git ignores. Hosts may differ
 in speed and noise; bisect calibrates them with commits that all of them ran.
@@ -60,11 +63,16 @@ run the same command line again to continue.
 Exit status: 0 the confidence was reached, 1 not reached after --max-runs, 2
 usage error, or an end of the history gives no figure, 3 failed.`,
 		Example: `  fettle bisect --good v1.2 --bad main --build make --run ./bench
-  fettle bisect --good v1.2 --bad main --run ./bench --match 'p99: ([0-9.]+) ms' --several
-  fettle bisect --good v6.1 --bad v6.6 --build 'make -j8 ARCH=um' --boot 'linux --mem 512 --tool fio' --run "$(cat job)"
-  fettle bisect --good v6.1 --bad v6.6 --build 'make -j8 ARCH=um' --boot linux --measure boot
-  fettle bisect --good v1.2 --bad main --build make --run ./bench --host bench1,bench2
-  fettle bisect --good HEAD~50 --bad HEAD --run 'go test -run TestFlaky ./net' --tests`,
+  fettle bisect --good v1.2 --bad main --run ./bench \
+    --match 'p99: ([0-9.]+) ms' --several
+  fettle bisect --good v6.1 --bad v6.6 --build 'make -j8 ARCH=um' \
+    --boot 'linux --mem 512 --tool fio' --run "$(cat job)"
+  fettle bisect --good v6.1 --bad v6.6 --build 'make -j8 ARCH=um' \
+    --boot linux --measure boot
+  fettle bisect --good v1.2 --bad main --build make --run ./bench \
+    --host bench1,bench2
+  fettle bisect --good HEAD~50 --bad HEAD --tests \
+    --run 'go test -run TestFlaky ./net'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.bisect(cmd, f) },
 	}

@@ -31,7 +31,7 @@ func (a program) bootCmd() *cobra.Command {
 	var f bootFlags
 	c := &cobra.Command{
 		Use:   "boot [flags] -- COMMAND [ARG]…",
-		Short: "Run a command on a throwaway machine, with the kernel that you name",
+		Short: "Run a command on a throwaway machine, under any kernel",
 		Long: `boot starts a throwaway machine, runs COMMAND there as root, prints its output
 and exits with its status. The machine's root is in its own memory: a shell,
 common tools, what --tool and --file copy, and nothing else from this host.
@@ -45,7 +45,8 @@ Exit status: the command's; 125 if it was not run, because the machine could not
 be built or died; 2 usage error.`,
 		Example: `  fettle-lab boot -- uname -r
   fettle-lab boot --kernel ./linux --tool dmsetup -- dmsetup targets
-  fettle bisect --good v6.1 --bad v6.6 --build 'make -j8' --boot linux --run './figure'`,
+  fettle bisect --good v6.1 --bad v6.6 --build 'make -j8' \
+    --boot linux --run './figure'`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.boot(cmd, f, args) },
 	}

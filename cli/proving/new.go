@@ -15,7 +15,7 @@ func (a program) newCmd() *cobra.Command {
 			return app.Usagef("new what? `%s new trap NAME` begins a trap", Name)
 		}}
 	c.AddCommand(&cobra.Command{
-		Use: "trap NAME", Short: "Write a commented, passing start of a trap: lore, check, plan, golden hosts, proof",
+		Use: "trap NAME", Short: "Write a commented, passing trap to start from",
 		Long: `trap writes the folder traps/NAME in the checkout you stand in, and adds the
 trap to the lists traps/all.go and traps/proofs/all.go. It passes all tests
 unchanged:

@@ -1,0 +1,12 @@
+package hub
+
+import (
+	"testing"
+
+	"fettle/cli/app"
+	"fettle/cli/app/apptest"
+)
+
+func TestHelpFits(t *testing.T) {
+	apptest.HelpFits(t, (&program{App: &app.App{}}).root(), Main, 10)
+}
