@@ -166,10 +166,14 @@ type signs struct {
 // judgeSigns is how many weights judge has.
 const judgeSigns = 8
 
+// farAhead is where it says no more that a trap is ahead of the next likely one: that it
+// is this one rather than another does not make it more than nothing known.
+const farAhead = 2
+
 // weighed is what judge weighs: how far the words speak for the trap rather than for
 // nothing known, and rather than for the next likely trap, and what else speaks for it.
 func (s *signs) weighed(overNone, overNext float64) [judgeSigns]float64 {
-	x := [judgeSigns]float64{1, overNone, overNext, 0, s.asked, s.near, logit(s.value + 0.01), 0}
+	x := [judgeSigns]float64{1, overNone, min(overNext, farAhead), 0, s.asked, s.near, logit(s.value + 0.01), 0}
 	if s.asked > 0 {
 		x[3] = 1
 	}

@@ -123,6 +123,7 @@ func learnAnew(t *testing.T) {
 	texts := l.read(t)
 	judge := l.judged(t, texts)
 
+	eachFile(t, "testdata/strangers/close.txt", func(_, text string) { l.written(t, text) })
 	examples := slices.Clone(l.always)
 	for _, s := range texts {
 		examples = append(examples, s.example)
