@@ -14,8 +14,14 @@ import (
 // start, the host joins and is checked, root restores the hub from a backup, and
 // nothing is left after a purge.
 func TestHubAndAgent(t *testing.T) {
-	long(t, "boots Debian 12 with a hub and an agent", "mmdebstrap", "systemd-nspawn")
-	root := debian(t, "bookworm")
+	long(t, "boots Debian 12 and 13 with a hub and an agent", "mmdebstrap", "systemd-nspawn")
+	for _, release := range releases {
+		t.Run(release, func(t *testing.T) { hubAndAgent(t, release) })
+	}
+}
+
+func hubAndAgent(t *testing.T, release string) {
+	root := debian(t, release)
 	into := filepath.Join(root, "packages")
 	if err := os.Mkdir(into, 0o755); err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package packaging
 
 import (
 	"bytes"
+	"debug/elf"
 	"fmt"
 	"os"
 	"os/exec"
@@ -222,44 +223,157 @@ func TestServiceSeesAll(t *testing.T) {
 	}
 }
 
+var programs = []string{"fettle", "fettle-lab", "fettle-hub", "fettle-agent"}
+
 // TestLintian: Debian's own judge of packages finds no error.
 func TestLintian(t *testing.T) {
 	long(t, "needs the packages of make packages", "lintian")
-	for _, p := range []string{"fettle_*_amd64.deb", "fettle_*_arm64.deb", "fettle-lab_*_amd64.deb", "fettle-lab_*_arm64.deb", "fettle-hub_*_amd64.deb", "fettle-agent_*_amd64.deb"} {
-		out, err := exec.Command("lintian", "--allow-root", "--fail-on=error", "--tag-display-limit", "0", built(t, p)).CombinedOutput()
-		t.Logf("%s:\n%s", p, out)
-		if err != nil {
-			t.Errorf("%s: %v", p, err)
+	for _, arch := range []string{"amd64", "arm64"} {
+		for _, p := range programs {
+			out, err := exec.Command("lintian", "--allow-root", "--fail-on=error", "--tag-display-limit", "0", built(t, p+"_*_"+arch+".deb")).CombinedOutput()
+			t.Logf("%s, %s:\n%s", p, arch, out)
+			if err != nil {
+				t.Errorf("%s, %s: %v", p, arch, err)
+			}
 		}
 	}
 }
 
-// TestRPM installs the .rpm into a root, with its scripts, and removes it.
-func TestRPM(t *testing.T) {
-	long(t, "installs an .rpm", "mmdebstrap", "rpm")
-	root := debian(t, "bookworm")
-	rpm := func(args ...string) string { return run(t, "rpm", append([]string{"--root", root}, args...)...) }
-	rpm("--initdb")
-	rpm("-i", "--nodeps", "--nosignature", built(t, "fettle_*_amd64.rpm"))
-	if out := run(t, "chroot", root, "/usr/bin/fettle", "version"); !strings.HasPrefix(out, "fettle ") {
-		t.Errorf("fettle says %s", out)
+// older builds the packages again as of 2001, of this machine's kind, with other bytes in
+// the programs: what is upgraded. It returns the folder.
+func older(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, d := range []string{"dist", "out"} {
+		if err := os.Mkdir(filepath.Join(dir, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if out := rpm("-V", "--nodeps", "fettle"); out != "" {
+	run(t, "sh", "-c", `cp -r ../packaging ../docs ../CHANGELOG.md "$0" && cp -r ../out/man ../out/completion "$0/out" && cp ../dist/fettle*-linux-amd64 "$0/dist" && for f in "$0"/dist/*; do echo old >> "$f"; done`, dir)
+	cmd := exec.Command(filepath.Join(dir, "packaging/build"))
+	cmd.Env = append(os.Environ(), "VERSION=old", "ARCHES=amd64", "SOURCE_DATE_EPOCH=1000000000")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return filepath.Join(dir, "dist")
+}
+
+// TestRPM installs the .rpm files into a root, with their scripts, upgrades and removes
+// them. It is Debian's, without the program by which its packages enable units: the
+// scripts take it for one of rpm's own.
+func TestRPM(t *testing.T) {
+	long(t, "installs .rpm files", "mmdebstrap", "rpm")
+	root := debian(t, "bookworm")
+	if err := os.Remove(filepath.Join(root, "usr/bin/deb-systemd-helper")); err != nil {
+		t.Fatal(err)
+	}
+	rpm := func(args ...string) string {
+		t.Helper()
+		return run(t, "rpm", append([]string{"--root", root}, args...)...)
+	}
+	in := func(args ...string) string { t.Helper(); return run(t, "chroot", append([]string{root}, args...)...) }
+	there := func(name string, want bool) {
+		t.Helper()
+		if _, err := os.Lstat(filepath.Join(root, name)); (err == nil) != want {
+			t.Errorf("%s: there %t, want %t", name, err == nil, want)
+		}
+	}
+	var old, now []string
+	from := older(t)
+	for _, p := range programs {
+		m, _ := filepath.Glob(filepath.Join(from, p+"_*.rpm"))
+		old, now = append(old, m...), append(now, built(t, p+"_*_amd64.rpm"))
+	}
+	const timer, hub = "etc/systemd/system/timers.target.wants/fettle.timer", "etc/systemd/system/multi-user.target.wants/fettle-hub.service"
+	rpm("--initdb")
+	rpm(append([]string{"-i", "--nodeps", "--nosignature"}, old...)...)
+	if out := rpm("-q", "--qf", "%{VERSION} ", "fettle", "fettle-hub", "fettle-agent"); out != strings.Repeat("0~git20010909.old ", 3) {
+		t.Errorf("the old versions: %s", out)
+	}
+	there(timer, true)
+	there(hub, false)
+
+	// What the admin decided, and what the services keep, survives an upgrade.
+	in("systemctl", "disable", "fettle.timer")
+	in("systemctl", "enable", "fettle-hub.service")
+	in("sh", "-c", "echo 'history: {keep: 7}' > /etc/fettle/fettle.yaml; mkdir -p /var/lib/fettle/history /var/lib/private/fettle-hub; touch /var/lib/fettle/history/one /var/lib/private/fettle-hub/hub.db")
+	rpm(append([]string{"-U", "--nodeps", "--nosignature"}, now...)...)
+	there(timer, false)
+	there(hub, true)
+	if b, err := os.ReadFile(filepath.Join(root, "etc/fettle/fettle.yaml")); err != nil || !strings.Contains(string(b), "keep: 7") {
+		t.Errorf("fettle.yaml after an upgrade: %q, %v", b, err)
+	}
+	for _, p := range programs {
+		if out := in("/usr/bin/"+p, "--help"); !strings.Contains(out, p+" [command]") {
+			t.Errorf("%s says %s", p, out)
+		}
+	}
+	if out := rpm("-V", "--nodeps", "--noconfig", "fettle", "fettle-lab", "fettle-hub", "fettle-agent"); out != "" {
 		t.Errorf("rpm -V: %s", out)
 	}
-	if out := rpm("-qc", "fettle"); !strings.Contains(out, "/etc/fettle/fettle.yaml") {
+	if out := rpm("-qc", "fettle"); out != "/etc/fettle/fettle.yaml\n" {
 		t.Errorf("configuration files: %s", out)
 	}
-	rpm("-i", "--nodeps", "--nosignature", built(t, "fettle-lab_*_amd64.rpm"))
-	rpm("-e", "fettle-lab", "fettle")
-	if _, err := os.Stat(filepath.Join(root, "usr/bin/fettle")); err == nil {
-		t.Error("after rpm -e the program is still there")
+	if out := rpm("-qR", "fettle-agent"); !strings.Contains(out, "fettle\n") {
+		t.Errorf("the agent depends on %s", out)
 	}
-	for _, arch := range []string{"amd64", "arm64"} {
-		want := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[arch]
-		if out := run(t, "rpm", "-qp", "--nosignature", "--qf", "%{ARCH}", built(t, "fettle_*_"+arch+".rpm")); out != want {
-			t.Errorf("%s is for %s", arch, out)
+	if out, err := exec.Command("rpm", append([]string{"--root", root, "-U", "--nodeps", "--nosignature"}, old...)...).CombinedOutput(); err == nil {
+		t.Errorf("older ones are taken for an upgrade: %s", out)
+	}
+
+	rpm("-e", "fettle-lab", "fettle-agent", "fettle-hub", "fettle")
+	for _, p := range programs {
+		there("usr/bin/"+p, false)
+	}
+	there(hub, false)
+	there("usr/lib/systemd/system/fettle.service", false)
+	there("var/lib/fettle/history/one", true)
+	there("var/lib/private/fettle-hub/hub.db", true)
+}
+
+// TestArm64: the packages for the other architecture hold the same files, with programs
+// for it, which run.
+func TestArm64(t *testing.T) {
+	long(t, "runs programs for arm64", "dpkg-deb", "rpm", "qemu-aarch64-static")
+	list := func(deb string) string {
+		var names []string
+		for line := range strings.Lines(run(t, "dpkg-deb", "-c", deb)) {
+			f := strings.Fields(line)
+			names = append(names, f[0]+" "+f[1]+" "+f[5])
 		}
+		return strings.Join(names, "\n")
+	}
+	for _, p := range programs {
+		deb, rpm := built(t, p+"_*_arm64.deb"), built(t, p+"_*_arm64.rpm")
+		if got, want := list(deb), list(built(t, p+"_*_amd64.deb")); got != want {
+			t.Errorf("%s: files\n%s\nwant those for amd64:\n%s", p, got, want)
+		}
+		if out := run(t, "dpkg-deb", "-f", deb, "Architecture"); out != "arm64\n" {
+			t.Errorf("%s is for %s", deb, out)
+		}
+		if out := run(t, "rpm", "-qp", "--nosignature", "--qf", "%{ARCH}", rpm); out != "aarch64" {
+			t.Errorf("%s is for %s", rpm, out)
+		}
+		dir := t.TempDir()
+		run(t, "dpkg-deb", "-x", deb, dir)
+		program := filepath.Join(dir, "usr/bin", p)
+		f, err := elf.Open(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if libs, err := f.ImportedLibraries(); f.Machine != elf.EM_AARCH64 || len(libs) > 0 || err != nil {
+			t.Errorf("%s: machine %s, libraries %v, %v", p, f.Machine, libs, err)
+		}
+		f.Close()
+		if out := run(t, "qemu-aarch64-static", program, "--help"); !strings.Contains(out, p+" [command]") {
+			t.Errorf("%s says %s", p, out)
+		}
+	}
+	dir := t.TempDir()
+	run(t, "dpkg-deb", "-x", built(t, "fettle_*_arm64.deb"), dir)
+	out, err := exec.Command("qemu-aarch64-static", filepath.Join(dir, "usr/bin/fettle"), "why", "--no-check", "qemu: bridge mtu changes by itself when a guest starts").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "bridge-mtu") {
+		t.Errorf("why: %v\n%s", err, out)
 	}
 }
 
