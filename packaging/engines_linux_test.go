@@ -228,3 +228,41 @@ func TestZabbix(t *testing.T) {
 		t.Errorf("%d of %d uuids are good and its own", len(seen), n)
 	}
 }
+
+// TestZabbixTakesIt: a real Zabbix imports the template, twice, its agent runs what
+// fettle.conf says, and what is found there raises the triggers.
+func TestZabbixTakesIt(t *testing.T) {
+	long(t, "runs Zabbix's server, frontend and agent in a Debian root", "mmdebstrap", "systemd-nspawn")
+	root := debianWith(t, "base-zabbix", "bookworm", "systemd-sysv,dbus,sudo,curl,jq,postgresql,zabbix-server-pgsql,zabbix-frontend-php,zabbix-agent,php-cli,php-pgsql")
+	for _, d := range []string{"packages", "result"} {
+		if err := os.Mkdir(filepath.Join(root, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(t, "cp", built(t, "fettle_*_amd64.deb"), filepath.Join(root, "packages/fettle.deb"))
+	run(t, "cp", "-r", "engines/zabbix", filepath.Join(root, "packages"))
+	script, err := os.ReadFile("testdata/zabbix.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, "systemd-nspawn", "-q", "--register=no", "--keep-unit", "--private-network", "--resolv-conf=off", "-D", root, "--pipe", "/bin/sh", "-c", string(script))
+	said := func(name string) string {
+		b, err := os.ReadFile(filepath.Join(root, "result", name))
+		if err != nil {
+			t.Error(err)
+		}
+		return string(b)
+	}
+	t.Logf("%s%s%s%s", said("keys"), said("triggers"), said("values"), said("fired"))
+	for line := range strings.Lines(said("told")) {
+		if want := strings.TrimSpace(line) + " 0\n"; !strings.Contains(said("values"), want) {
+			t.Errorf("fettle says %s, Zabbix has\n%s%s", line, said("values"), said("log"))
+		}
+	}
+	if n := strings.Count(said("keys"), "\n"); n < 4 || strings.Count(said("values"), "\n") != n-1 {
+		t.Errorf("%d items, of which have values:\n%s", n, said("values"))
+	}
+	if s := said("fired"); !strings.Contains(s, "1 fettle found traps\n") {
+		t.Errorf("triggers:\n%s", s)
+	}
+}
