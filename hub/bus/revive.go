@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"time"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
 )
@@ -15,6 +16,10 @@ import (
 // roomToRevive is how much the disk must take before JetStream is started again, in
 // bytes: what waits is flushed then, and the next full disk is to be some time away.
 const roomToRevive = 1 << 20
+
+// reviveEach bounds how often that is tried: trouble that a start does not end must not
+// keep those out that there is none for.
+const reviveEach = 20 * time.Second
 
 // Trouble is why JetStream takes no messages, or nil.
 func (s *Server) Trouble() error {
@@ -44,6 +49,10 @@ func (s *Server) Revive() (bool, error) {
 	if err := s.room(); err != nil {
 		return true, errors.Join(why, err)
 	}
+	if time.Since(s.revived) < reviveEach {
+		return true, why
+	}
+	s.revived = time.Now()
 	if err := s.ShutdownJetStream(); err != nil {
 		return true, err
 	}

@@ -44,7 +44,9 @@ type Server struct {
 	banned map[string]time.Time
 	looked map[uint64]sent
 	mend   sync.Mutex
-	own    string // the key of the hub itself, which may send as much as it likes
+	// revived is when JetStream was last started again.
+	revived time.Time
+	own     string // the key of the hub itself, which may send as much as it likes
 }
 
 // Start starts a server that admits agents of these keys alone.
