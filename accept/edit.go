@@ -81,7 +81,7 @@ func (e *Entry) valid() error {
 		return errors.New("an entry needs reason: why this finding is accepted")
 	}
 	if _, ok := trap.ParseSeverity(e.Severity); e.Severity != "" && !ok {
-		return fmt.Errorf("severity %q is none of notice, warning, critical", e.Severity)
+		return fmt.Errorf("severity %q is not notice, warning or critical", e.Severity)
 	}
 	if _, err := time.Parse(time.DateOnly, e.Until); e.Until != "" && err != nil {
 		return fmt.Errorf("until %q is not a date like 2027-01-31", e.Until)

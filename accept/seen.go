@@ -62,7 +62,7 @@ func StateDir() (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("where to keep what was shown: %w", err)
+		return "", fmt.Errorf("finding where to record what was shown: %w", err)
 	}
 	return filepath.Join(home, ".local", "state", "fettle"), nil
 }
@@ -76,7 +76,7 @@ func OpenSeen(dir, kind, name string, at time.Time) (*Seen, error) {
 		return s, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading what was shown before: %w", err)
+		return nil, fmt.Errorf("reading what an earlier run showed: %w", err)
 	}
 	if s.was, err = parseMemory(b); err != nil {
 		return nil, fmt.Errorf("%s: cannot be read (%v); delete it, and the next run shows all findings", s.file, err)
@@ -181,10 +181,10 @@ func (s *Seen) Save() error {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(s.file), 0o700); err != nil {
-		return fmt.Errorf("remembering what was shown: %w", err)
+		return fmt.Errorf("recording what was shown: %w", err)
 	}
 	if err := renameio.WriteFile(s.file, append(b, '\n'), 0o644); err != nil {
-		return fmt.Errorf("remembering what was shown: %w", err)
+		return fmt.Errorf("recording what was shown: %w", err)
 	}
 	return nil
 }

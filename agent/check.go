@@ -87,7 +87,7 @@ func Runnable(file string) error {
 		}
 		sys, ok := st.Sys().(*syscall.Stat_t)
 		if open := st.Mode().Perm()&0o022 != 0 && st.Mode()&os.ModeSticky == 0; open || ok && sys.Uid != 0 && int(sys.Uid) != os.Geteuid() {
-			return fmt.Errorf("%s is not started: %s belongs to somebody else, or others may write to it", file, name)
+			return fmt.Errorf("%s is not run: %s belongs to another user, or others can write to it", file, name)
 		}
 	}
 	return nil

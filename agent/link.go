@@ -49,7 +49,7 @@ func (a *Agent) connect() (*nats.Conn, error) {
 	if a.member.CA != "" {
 		conf.RootCAs = x509.NewCertPool()
 		if !conf.RootCAs.AppendCertsFromPEM([]byte(a.member.CA)) {
-			return nil, errors.New("the hub's authority is damaged: join anew")
+			return nil, errors.New("the hub's authority is damaged: join again")
 		}
 	}
 	if a.member.CA != "" || strings.HasPrefix(a.member.URLs[0], "tls://") {

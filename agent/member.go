@@ -87,7 +87,7 @@ func Save(dir, name string, a *join.Admitted) error {
 }
 
 // ErrCopied: the state folder came here from another machine.
-var ErrCopied = errors.New("this agent's folder was copied from another machine, whose place at the hub it would take: join anew")
+var ErrCopied = errors.New("this agent's folder was copied from another machine, whose place at the hub it would take: join again")
 
 // sameMachine refuses to be the machine that this one was copied from.
 func (m *Member) sameMachine() error {

@@ -16,7 +16,7 @@ func TestLaterHub(t *testing.T) {
 	a := &Agent{Config: Config{Log: func(s string) { said = append(said, s) }}, acks: make(chan *message.Ack, 4), asks: make(chan *message.Ask, 4)}
 	hear := func(kind, data string) { a.hear(&nats.Msg{Subject: message.To("a", kind), Data: []byte(data)}) }
 	hear("ask", `{"format":"fettle-agent-ask","schema":2,"id":"q1","fix":"bridge-mtu"}`)
-	if len(a.asks) != 0 || len(said) != 1 || !strings.Contains(said[0], "version 2: of a later version than this program knows (1)") {
+	if len(a.asks) != 0 || len(said) != 1 || !strings.Contains(said[0], "version 2: of a later version than this program supports (1)") {
 		t.Errorf("%d questions, %q", len(a.asks), said)
 	}
 	hear("ask", `{"format":"fettle-agent-ask","schema":1,"fettle":"9.0","id":"q2","fix":"bridge-mtu"}`)

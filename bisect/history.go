@@ -48,7 +48,7 @@ func ReadHistory(ctx context.Context, repo, good, bad string) (*History, error) 
 		return nil, err
 	}
 	if from == to {
-		return nil, fmt.Errorf("%s and %s are the same commit: nothing lies between them", good, bad)
+		return nil, fmt.Errorf("%s and %s are the same commit: there is nothing between them", good, bad)
 	}
 	if _, err := git(ctx, repo, "merge-base", "--is-ancestor", from, to); err != nil {
 		return nil, fmt.Errorf("%s is not an ancestor of %s: name the older end with --good, or bisect from their merge base", good, bad)

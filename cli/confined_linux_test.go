@@ -203,7 +203,7 @@ func TestMisbehaviour(t *testing.T) {
 		"goroutine-panics": "panic: in a goroutine",
 		"garbage":          "is none that may come",
 		"hangs-up":         "the confined child ended: exit status 1",
-		"asks-much":        "said more than it may",
+		"asks-much":        "sent too much",
 	} {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()

@@ -144,9 +144,9 @@ func TestNobodyConfirms(t *testing.T) {
 	}
 	h.within(means.Patience, "the rollback", func() bool { return h.read("demo/a.conf") == "bad\n" })
 	h.within(means.Patience, "its journal", func() bool { return strings.Contains(h.read("state/changes/0001/journal.jsonl"), "taken-back") })
-	wants(t, strings.Join(strings.Fields(h.run(0, "changes")), " "), "taken back: nobody confirmed it")
-	wants(t, h.run(3, "confirm"), "too late: change 0001 was taken back: nobody confirmed it by")
-	wants(t, h.run(3, "confirm", "1"), "too late: change 0001 was taken back")
+	wants(t, strings.Join(strings.Fields(h.run(0, "changes")), " "), "rolled back: it was not confirmed")
+	wants(t, h.run(3, "confirm"), "too late: change 0001 was rolled back: it was not confirmed by")
+	wants(t, h.run(3, "confirm", "1"), "too late: change 0001 was rolled back")
 	if left, _ := filepath.Glob(h.dir + "/units/*"); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
@@ -198,7 +198,7 @@ func TestConfirmTooLate(t *testing.T) {
 	t.Parallel()
 	h := newFixHost(t, "slow")
 	began := time.Now()
-	wants(t, h.run(6, "fix", "demo", "--yes", "--confirm-within", "2s"), "was taken back")
+	wants(t, h.run(6, "fix", "demo", "--yes", "--confirm-within", "2s"), "was rolled back")
 	if took := time.Since(began); took > means.Patience {
 		t.Errorf("it took %s", took)
 	}
@@ -293,7 +293,7 @@ func TestKilledFix(t *testing.T) {
 	wants(t, h.run(8, "fix", "demo", "--yes"), "change 0001 was cut off", "fettle resume 0001", "fettle undo 0001")
 	wants(t, h.run(0, "changes"), "0001", "cut off")
 	// The command has no probe: nothing tells whether it ran.
-	wants(t, h.run(6, "resume"), "nothing tells whether it had its effect", "was taken back")
+	wants(t, h.run(6, "resume"), "nothing tells whether it had its effect", "was rolled back")
 	if got := h.read("demo/a.conf"); got != "bad\n" {
 		t.Errorf("a says %q", got)
 	}

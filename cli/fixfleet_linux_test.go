@@ -119,7 +119,7 @@ func TestFixManyHosts(t *testing.T) {
 	f.put(f.demo("fine", "a.conf"), "good\n")
 
 	out := f.fix(4, "--host", "one,two,fine,dead", "--plan")
-	wants(t, out, "== one\ndemo:a: a is bad\n\nmake a good\n", "== two\n", "== fine\ndemo is not found: there is nothing to mend.\n", "== dead\nNO REPORT ssh: connect to host dead: No route to host\n")
+	wants(t, out, "== one\ndemo:a: a is bad\n\nmake a good\n", "== two\n", "== fine\ndemo is not found: there is nothing to fix.\n", "== dead\nNO REPORT ssh: connect to host dead: No route to host\n")
 	f.says("one", "bad")
 
 	wants(t, f.fix(2, "--host", "one"), "no terminal to ask on")
@@ -130,7 +130,7 @@ func TestFixManyHosts(t *testing.T) {
 
 	// The host that cannot be reached is told by the status; the others are mended.
 	out = f.fix(4, "--host", "one,two,fine,dead", "--yes", "--batch", "2")
-	wants(t, out, "one: mended, change 0001\n", "two: mended, change 0001\n")
+	wants(t, out, "one: fixed, change 0001\n", "two: fixed, change 0001\n")
 	f.says("one", "good")
 	f.says("two", "good")
 	if log := f.read("log"); strings.Contains(log, "fine apply") || strings.Count(log, "one apply") != 1 {
@@ -141,7 +141,7 @@ func TestFixManyHosts(t *testing.T) {
 	wants(t, f.over(2, "undo", "--host", "one", "--yes"), "with --host name the change")
 	wants(t, f.over(0, "undo", "0001", "--host", "one,two", "--plan"), "+bad")
 	f.says("one", "good")
-	wants(t, f.over(0, "undo", "0001", "--host", "one,two", "--yes"), "Change 0001 is undone; everything is as it was before.\n")
+	wants(t, f.over(0, "undo", "0001", "--host", "one,two", "--yes"), "Change 0001 is undone; everything is restored.\n")
 	f.says("one", "bad")
 	f.says("two", "bad")
 	f.fix(0, "--host", "one,two", "--yes", "--batch", "2")
@@ -151,7 +151,7 @@ func TestFixManyHosts(t *testing.T) {
 	f.put(f.demo("two", "a.conf"), "bad\n")
 	f.put(f.demo("two", "useless"), "")
 	out = f.fix(6, "--host", "one,two,three", "--yes")
-	wants(t, out, "one: mended, change 0003\n", "two: rolled-back: ", "stopped: 1 host is mended, 1 host not begun: three\n")
+	wants(t, out, "one: fixed, change 0003\n", "two: rolled-back: ", "stopped: 1 host is fixed, 1 host not started: three\n")
 	f.says("one", "good")
 	f.says("two", "bad")
 	f.says("three", "bad")
@@ -181,7 +181,7 @@ func TestFixAnotherPlan(t *testing.T) {
 }
 
 // TestFixConfirmsAnew: what can cut the connection is confirmed over a new one, and
-// where there is none, the host takes it back.
+// where there is none, the host rolls it back.
 func TestFixConfirmsAnew(t *testing.T) {
 	t.Parallel()
 	f := newFixFleet(t)
@@ -192,8 +192,8 @@ func TestFixConfirmsAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := f.fix(6, "--host", "open,shut,next", "--yes", "--confirm-within", "12s")
-	wants(t, out, "open: mended and confirmed over a new connection, change 0001\n",
-		"shut: change 0001 was made, and could not be confirmed from here: ssh: connect to", "Connection refused", "1 host not begun: next\n")
+	wants(t, out, "open: fixed and confirmed over a new connection, change 0001\n",
+		"shut: change 0001 was made, and could not be confirmed from here: ssh: connect to", "Connection refused", "1 host not started: next\n")
 	f.says("open", "good")
 	f.says("next", "bad")
 	f.within(30*time.Second, "shut takes it back", func() bool { return strings.TrimSpace(f.read(f.demo("shut", "a.conf"))) == "bad" })
@@ -231,7 +231,7 @@ func TestFixDocument(t *testing.T) {
 		}
 		return o
 	}
-	if out, err := exec.Command(h.dir+"/fettle-fix", "fix", "demo", "--format", "json").CombinedOutput(); err == nil || !strings.Contains(string(out), "asks nobody") {
+	if out, err := exec.Command(h.dir+"/fettle-fix", "fix", "demo", "--format", "json").CombinedOutput(); err == nil || !strings.Contains(string(out), "cannot ask") {
 		t.Errorf("%v: %s", err, out)
 	}
 	o := said(0, "demo", "--plan")

@@ -116,7 +116,7 @@ func fixOverSSH(t *testing.T, dir string) {
 	before := f.logins("one")
 	out = f.run(0, "fix", "bridge-mtu", "--host=one,two", "--yes", "--batch=2", "--confirm-within=15s")
 	confirmed := time.Now()
-	wants(t, out, "one: mended and confirmed over a new connection, change 0001\n", "two: mended and confirmed over a new connection, change 0001\n")
+	wants(t, out, "one: fixed and confirmed over a new connection, change 0001\n", "two: fixed and confirmed over a new connection, change 0001\n")
 	mtus("one 1500, two 1400, three 600, fails 600, shut 600")
 	if n := f.logins("one") - before; n != 1 {
 		t.Errorf("%d logins on one; want 1, of confirm: the others share a connection", n)
@@ -124,13 +124,13 @@ func fixOverSSH(t *testing.T, dir string) {
 
 	// What one host cannot do keeps the next from being begun.
 	out = f.run(3, "fix", "bridge-mtu", "--host=fails,three", "--yes", "--confirm-within=15s")
-	wants(t, out, "fails: ", "ead-only file system", "stopped: 0 hosts are mended, 1 host not begun: three\n")
+	wants(t, out, "fails: ", "ead-only file system", "stopped: 0 hosts are fixed, 1 host not started: three\n")
 	mtus("one 1500, two 1400, three 600, fails 600, shut 600")
 
 	// A change after which nobody gets in is taken back by the host itself: later than
 	// ssh gives the connection up.
 	out = f.run(4, "fix", "bridge-mtu", "--host=shut,three", "--yes", "--confirm-within=30s", "--host-limit=60s")
-	wants(t, out, "shut: no outcome came back, and what is not confirmed the host takes back itself", "1 host not begun: three\n")
+	wants(t, out, "shut: no result was received; the host rolls back what is not confirmed", "1 host not started: three\n")
 	if strings.Contains(out, "shut: mended") {
 		t.Errorf("shut is called mended:\n%s", out)
 	}
@@ -139,7 +139,7 @@ func fixOverSSH(t *testing.T, dir string) {
 			t.Fatal("shut does not take its change back")
 		}
 	}
-	wants(t, f.run(0, "changes", "--host=shut"), "== shut\n0001 ", "taken back: nobody confirmed it by ")
+	wants(t, f.run(0, "changes", "--host=shut"), "== shut\n0001 ", "rolled back: it was not confirmed by ")
 	f.run(1, "check", "bridge-mtu", "--host=shut")
 
 	// What was confirmed stays, and is undone when asked.

@@ -249,7 +249,7 @@ func (w *totpWorld) setUp(t *testing.T) {
 	startSSHD(t)
 	before := config(t)
 	w.refused(t, 2, "there is no terminal", "", "totp", "setup", "--group", "totp")
-	w.refused(t, 5, "say who shall be asked", "", "totp", "setup", "--plan")
+	w.refused(t, 5, "name the users who need a code", "", "totp", "setup", "--plan")
 	w.refused(t, 5, "there is no group nothing", "", "totp", "setup", "--group", "nothing", "--yes")
 	w.refused(t, 2, "expected nullok or strict", "", "totp", "setup", "--group", "totp", "--mode", "lax")
 	plan := w.must(t, false, "", "totp", "setup", "--group", "totp", "--plan")
@@ -275,7 +275,7 @@ func (w *totpWorld) setUp(t *testing.T) {
 			t.Errorf("who lacks %q:\n%s", want, who)
 		}
 	}
-	if out, errs, code := w.fettle(t, false, "", "check", "ssh-totp", "-v", "--format", "json"); code > 1 || !strings.Contains(out, "who has to give a code is asked for it") {
+	if out, errs, code := w.fettle(t, false, "", "check", "ssh-totp", "-v", "--format", "json"); code > 1 || !strings.Contains(out, "every user who needs a code is asked for it") {
 		t.Errorf("status %d\n%s%s", code, out, errs)
 	}
 	w.must(t, false, "", "undo", "--yes")

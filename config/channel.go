@@ -156,7 +156,7 @@ func (c *Channel) valid() (at string, err error) {
 
 func (c *Channel) webhook() (at string, err error) {
 	if !web(c.Webhook) && !path.IsAbs(c.Webhook) {
-		return ".webhook", fmt.Errorf("webhook %q: expected https://HOST/…, or the path of a file that holds such a URL", c.Webhook)
+		return ".webhook", fmt.Errorf("webhook %q: expected https://HOST/…, or the path of a file with such a URL", c.Webhook)
 	}
 	known := false
 	for _, t := range Templates {

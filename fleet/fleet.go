@@ -53,7 +53,7 @@ type Fleet struct {
 // Open prepares to reach hosts. It connects to none.
 func Open(opt Options) (*Fleet, error) {
 	if opt.Forks < 0 || opt.Limit < 0 || opt.Connect < 0 {
-		return nil, errors.New("how many hosts at once, and how long one may take, are at least 0")
+		return nil, errors.New("the number of hosts in parallel and their time limit must not be negative")
 	}
 	if opt.Forks == 0 {
 		opt.Forks = DefaultForks

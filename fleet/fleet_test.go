@@ -22,11 +22,11 @@ func TestParseHosts(t *testing.T) {
 	}
 	for in, want := range map[string]string{
 		"ok\n-oProxyCommand=x\n":  `f:2: host "-oProxyCommand=x" begins with -`,
-		"a b":                     `f:1: host "a b" holds ' '`,
-		"a;reboot":                `f:1: host "a;reboot" holds ';'`,
+		"a b":                     `f:1: host "a b" contains ' '`,
+		"a;reboot":                `f:1: host "a;reboot" contains ';'`,
 		"$(x)":                    `f:1:`,
-		"a$HOME":                  `f:1: host "a$HOME" holds '$'`,
-		"a`x`":                    "f:1: host \"a`x`\" holds '`'",
+		"a$HOME":                  `f:1: host "a$HOME" contains '$'`,
+		"a`x`":                    "f:1: host \"a`x`\" contains '`'",
 		"root@-oProxyCommand=x":   `f:1: host "root@-oProxyCommand=x" has a name that begins with -`,
 		"a@b@-x":                  `f:1: host "a@b@-x" has a name that begins with -`,
 		"@":                       `f:1: host "@" lacks a name beside the @`,

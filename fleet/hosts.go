@@ -65,7 +65,7 @@ func validHost(h string) error {
 	}
 	for _, c := range h {
 		if c <= ' ' || c == 0x7f || strings.ContainsRune("\"'`$\\;&|<>()*?{}!", c) {
-			return fmt.Errorf("holds %q, which no host name does", c)
+			return fmt.Errorf("contains %q, which a host name cannot", c)
 		}
 	}
 	return nil

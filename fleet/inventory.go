@@ -45,7 +45,7 @@ func Inventory(ctx context.Context, file string, groups []string) ([]string, err
 	b, rerr := io.ReadAll(io.LimitReader(out, inventorySize+1))
 	if len(b) > inventorySize {
 		cancel()
-		rerr = fmt.Errorf("ansible-inventory says more than %d MiB", inventorySize>>20)
+		rerr = fmt.Errorf("ansible-inventory prints more than %d MiB", inventorySize>>20)
 	}
 	if err := cmd.Wait(); err != nil && rerr == nil {
 		return nil, fmt.Errorf("ansible-inventory -i %s: %w: %s", file, err, words(errs.String()))
@@ -76,13 +76,13 @@ type inventoryGroup struct {
 func parseInventory(b []byte, groups []string) ([]string, error) {
 	var raw map[string]json.RawMessage
 	if err := json.Unmarshal(b, &raw); err != nil {
-		return nil, fmt.Errorf("what ansible-inventory says is no JSON: %w", err)
+		return nil, fmt.Errorf("the output of ansible-inventory is not JSON: %w", err)
 	}
 	var meta struct {
 		Hostvars map[string]hostVars `json:"hostvars"`
 	}
 	if err := json.Unmarshal(raw["_meta"], &meta); err != nil {
-		return nil, fmt.Errorf("what ansible-inventory says of hosts: %w", err)
+		return nil, fmt.Errorf("output of ansible-inventory for hosts: %w", err)
 	}
 	delete(raw, "_meta")
 	if len(groups) == 0 {
@@ -105,7 +105,7 @@ func parseInventory(b []byte, groups []string) ([]string, error) {
 		}
 		var group inventoryGroup
 		if err := json.Unmarshal(text, &group); err != nil {
-			return nil, fmt.Errorf("what ansible-inventory says of group %q: %w", g, err)
+			return nil, fmt.Errorf("output of ansible-inventory for group %q: %w", g, err)
 		}
 		names = append(names, group.Hosts...)
 		groups = append(groups, group.Children...)

@@ -98,7 +98,7 @@ func (f *Fleet) Run(ctx context.Context, host string, args []string, out io.Writ
 		case err != nil:
 			return fail(err)
 		case said != "" && said != is: // it could go on for ever
-			return fail(fmt.Errorf("the host says that it is %q, and said before that it is %q", is, said))
+			return fail(fmt.Errorf("the host identifies itself as %q, and did so before as %q", is, said))
 		case right != bin:
 			bin, said = right, is // it may be there already
 			continue

@@ -16,9 +16,9 @@ func TestAlternatingHost(t *testing.T) {
 		runs int
 		why  string
 	}{
-		"by turns":             {`[ $((n % 2)) = 0 ] && m=x86_64 || m=aarch64`, 2, "said before"},
-		"after the copy":       {`[ $n -lt 3 ] && m=aarch64 || m=x86_64`, 4, "said before"},
-		"always a new one":     {`m=armv$n; [ $n = 1 ] && m=riscv64`, 2, "said before"},
+		"by turns":             {`[ $((n % 2)) = 0 ] && m=x86_64 || m=aarch64`, 2, "did so before"},
+		"after the copy":       {`[ $n -lt 3 ] && m=aarch64 || m=x86_64`, 4, "did so before"},
+		"always a new one":     {`m=armv$n; [ $n = 1 ] && m=riscv64`, 2, "did so before"},
 		"the same, ever again": {`m=aarch64`, 4, "is gone"},
 	} {
 		t.Run(name, func(t *testing.T) {

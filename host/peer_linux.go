@@ -41,7 +41,7 @@ func readPeer(ctx context.Context, t Table) ([]byte, error) {
 func askPeer(ctx context.Context, q PeerQuestion) (Peer, error) {
 	u, err := url.Parse(q.URI)
 	if err != nil || u.Port() == "" || u.Hostname() == "" || u.Scheme != "ldap" && u.Scheme != "ldaps" {
-		return Peer{}, fmt.Errorf("%q is no LDAP server to be asked", q.URI)
+		return Peer{}, fmt.Errorf("%q is not a valid LDAP server", q.URI)
 	}
 	ctx, cancel := context.WithTimeout(ctx, peerLimit)
 	defer cancel()

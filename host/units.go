@@ -129,7 +129,7 @@ func (h *Host) unitsAlone(ctx context.Context, names []string) (map[string]Unit,
 	}
 	us := parseUnits(res.Stdout)
 	if len(us) != len(names) {
-		return nil, fmt.Errorf("systemctl show answered for %d units of the %d asked for", len(us), len(names))
+		return nil, fmt.Errorf("systemctl show answered for %d of %d requested units", len(us), len(names))
 	}
 	for i, n := range names {
 		us[i].Name = n

@@ -226,7 +226,7 @@ func (h *Hub) open(ctx context.Context) (jetstream.Consumer, error) {
 	consumer, err := bus.OpenStream(ctx, h.Conn, h.MaxStore/10*9, max(h.Replicas, 1))
 	if err != nil && h.server != nil && ctx.Err() == nil {
 		// Its files are damaged. What is in it and not in the database, agents still have.
-		h.Log(err.Error() + "; it is made anew, and agents send again what is missing")
+		h.Log(err.Error() + "; it is created again, and agents resend what is missing")
 		consumer, err = bus.RenewStream(ctx, h.Conn, h.MaxStore/10*9, 1)
 	}
 	return consumer, err

@@ -118,7 +118,7 @@ func TestJoinBySSH(t *testing.T) {
 	w.stop(os.Kill)
 	w.env = nil
 	w.start()
-	if got, err := as("web1", one); err == nil || !strings.Contains(err.Error(), "admits nobody by ssh host key") {
+	if got, err := as("web1", one); err == nil || !strings.Contains(err.Error(), "does not admit hosts by ssh host key") {
 		t.Errorf("a hub without known_hosts: %+v, %v", got, err)
 	}
 }

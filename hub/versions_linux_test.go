@@ -61,7 +61,7 @@ func TestVersions(t *testing.T) {
 			t.Errorf("%s: %+v", run, ack)
 		}
 	}
-	if r := row(); r.Bad != 2 || !strings.Contains(r.BadLast, "version 2: of a later version than this program knows (1)") || !r.Checked.IsZero() {
+	if r := row(); r.Bad != 2 || !strings.Contains(r.BadLast, "version 2: of a later version than this program supports (1)") || !r.Checked.IsZero() {
 		t.Errorf("the host's page: %+v", r)
 	}
 	// The same agent goes on: a change whose base was refused wants a whole report.

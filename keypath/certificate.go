@@ -122,7 +122,7 @@ func (r *certReader) packet(p openpgp.Packet) error {
 		}
 		key, err := openpgp.ParseKey(p.Body)
 		if err != nil {
-			return fmt.Errorf("reading a key that the index knows: %w", err)
+			return fmt.Errorf("reading a key in the index: %w", err)
 		}
 		r.Key, r.body = key, r.keep(p.Body)
 	case openpgp.TagUserID, openpgp.TagAttribute:

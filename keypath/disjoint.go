@@ -74,7 +74,7 @@ func newFlow(w *Web, q Query) *flow {
 }
 
 // augment finds the cheapest way to one more path, in hops that are added less
-// those that are taken back: Bellman and Ford's method with a queue, as hops
+// those that are rolled back: Bellman and Ford's method with a queue, as hops
 // that are taken back have a negative price.
 func (f *flow) augment(ctx context.Context) []arc {
 	if !f.w.live(f.to) {

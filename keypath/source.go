@@ -85,7 +85,7 @@ func sourceOf(path string, st fs.FileInfo) (Source, error) {
 	}
 	s.Form = openpgp.FormOf(head[:n])
 	if s.Form == openpgp.Unknown {
-		return s, fmt.Errorf("%s holds no OpenPGP public keys (expected what gpg --export writes, ASCII-armored or not, or a pubring.kbx)", path)
+		return s, fmt.Errorf("%s contains no OpenPGP public keys (expected what gpg --export writes, ASCII-armored or not, or a pubring.kbx)", path)
 	}
 	return s, nil
 }
@@ -116,10 +116,10 @@ func folder(ctx context.Context, dir string) ([]Source, error) {
 		return nil, fmt.Errorf("folder %s: %w", dir, err)
 	}
 	if files == 0 {
-		return nil, fmt.Errorf("%s holds no files: expected OpenPGP public keys", dir)
+		return nil, fmt.Errorf("%s contains no files: expected OpenPGP public keys", dir)
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("none of the %d files in %s holds OpenPGP public keys", files, dir)
+		return nil, fmt.Errorf("none of the %d files in %s contains OpenPGP public keys", files, dir)
 	}
 	return out, nil
 }

@@ -13,7 +13,7 @@ import (
 	"fettle/remedy/step"
 )
 
-// Change is one plan that was applied, or is, or was taken back.
+// Change is one plan that was applied, or is, or was rolled back.
 type Change struct {
 	Head
 	Records []Record
@@ -34,7 +34,7 @@ type Phase string
 const (
 	Applying  Phase = "applying" // or cut off while at it
 	Applied   Phase = "applied"
-	TakenBack Phase = "taken back"
+	TakenBack Phase = "rolled back"
 	Undoing   Phase = "undoing" // or cut off while at it
 )
 
@@ -161,7 +161,7 @@ func (c *Change) Unconfirmed() (deadline time.Time, due bool) {
 	return c.armed.Deadline, true
 }
 
-// expired tells of a change that was to be confirmed and was taken back.
+// expired tells of a change that was to be confirmed and was rolled back.
 func (c *Change) expired() bool {
 	return c.armed != nil && !c.confirmed && c.phase == TakenBack
 }
@@ -194,7 +194,7 @@ func (c *Change) Before(path string) *machine.Image {
 	return nil
 }
 
-// Why is why the change was taken back; empty otherwise.
+// Why is why the change was rolled back; empty otherwise.
 func (c *Change) Why() string {
 	if c.undoing == nil {
 		return ""

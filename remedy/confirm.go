@@ -13,7 +13,7 @@ import (
 type Late struct{ ID, Why string }
 
 func (e *Late) Error() string {
-	return fmt.Sprintf("too late: change %s was taken back: %s", e.ID, e.Why)
+	return fmt.Sprintf("too late: change %s was rolled back: %s", e.ID, e.Why)
 }
 
 // Confirm says that the admin is still there: the guards go. Without an id it
@@ -100,7 +100,7 @@ func (e *Engine) confirmedBy(id string, at time.Time) bool {
 }
 
 // UndoUnconfirmed is the guard's work. It waits until at, unless that is
-// zero, and takes the change back if nobody confirmed it by then. At boot
+// zero, and takes the change back if it was not confirmed by then. At boot
 // (atBoot) it does so at once, but only in another boot than the one in which
 // the guard was armed. ready is told when it stands by.
 func (e *Engine) UndoUnconfirmed(ctx context.Context, id string, at time.Time, atBoot bool, ready func()) error {
@@ -137,7 +137,7 @@ func (e *Engine) UndoUnconfirmed(ctx context.Context, id string, at time.Time, a
 		e.Guard.disarm(ctx, e.Machine, c)
 		return nil
 	}
-	why := "nobody confirmed it by " + deadline.Local().Format(time.DateTime)
+	why := "it was not confirmed by " + deadline.Local().Format(time.DateTime)
 	if atBoot {
 		why = "the host was restarted before anybody confirmed it"
 	}

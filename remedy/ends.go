@@ -21,11 +21,11 @@ type NothingMended struct {
 }
 
 func (e *NothingMended) Error() string {
-	return fmt.Sprintf("the last fix (%s, %s) found nothing to mend and changed nothing; the change before it is %s, for %s: to undo that one, name it: fettle undo %s",
+	return fmt.Sprintf("the last fix (%s, %s) had nothing to fix; the change before it is %s, for %s: to undo that one, name it: fettle undo %s",
 		ui.Visible(e.What), e.When.Local().Format(time.DateTime), e.Last.ID, ui.Visible(e.Last.For()), e.Last.ID)
 }
 
-// RolledBack is the error of an apply that failed and was taken back.
+// RolledBack is the error of an apply that failed and was rolled back.
 type RolledBack struct {
 	ID    string
 	Why   error
@@ -35,19 +35,19 @@ type RolledBack struct {
 
 func (e *RolledBack) Error() string {
 	if len(e.Left) > 0 {
-		return fmt.Sprintf("%v; it was taken back (change %s), but for:\n  %s", e.Why, e.ID, strings.Join(e.Left, "\n  "))
+		return fmt.Sprintf("%v; it was rolled back (change %s), except:\n  %s", e.Why, e.ID, strings.Join(e.Left, "\n  "))
 	}
 	if !e.Exact {
-		return fmt.Sprintf("%v; it was taken back (change %s), as far as its steps can be", e.Why, e.ID)
+		return fmt.Sprintf("%v; it was rolled back (change %s), as far as its steps can be", e.Why, e.ID)
 	}
-	return fmt.Sprintf("%v; everything was put back as it was (change %s)", e.Why, e.ID)
+	return fmt.Sprintf("%v; everything was rolled back (change %s)", e.Why, e.ID)
 }
 func (e *RolledBack) Unwrap() error { return e.Why }
 
 // Incomplete is the error of a taking back that did not reach everything.
 type Incomplete struct {
 	ID     string
-	Why    error // why the change was taken back; nil when the admin asked
+	Why    error // why the change was rolled back; nil when the admin asked
 	Failed []error
 }
 
@@ -60,7 +60,7 @@ func (e *Incomplete) Error() string {
 	for _, f := range e.Failed {
 		fmt.Fprintf(&b, "\n  %v", f)
 	}
-	fmt.Fprintf(&b, "\nmend that and run: fettle undo %s", e.ID)
+	fmt.Fprintf(&b, "\nfix that and run: fettle undo %s", e.ID)
 	return b.String()
 }
 
@@ -69,7 +69,7 @@ func (e *Incomplete) Error() string {
 type Unconfirmed struct{ ID, Path string }
 
 func (e *Unconfirmed) Error() string {
-	return fmt.Sprintf("change %s waits to be confirmed, and changed %s too: first confirm it (fettle confirm %s) or take it back (fettle undo %s); nothing was changed",
+	return fmt.Sprintf("change %s is not confirmed yet, and changed %s too: first confirm it (fettle confirm %s) or undo it (fettle undo %s); nothing was changed",
 		e.ID, ui.Visible(e.Path), e.ID, e.ID)
 }
 
@@ -82,7 +82,7 @@ type Unfinished struct {
 func (e *Unfinished) Error() string {
 	what := "was cut off while it was applied"
 	if e.Phase == Undoing {
-		what = "was cut off while it was taken back"
+		what = "was interrupted while it was rolled back"
 	}
-	return fmt.Sprintf("change %s %s: first finish it (fettle resume %s) or take it back (fettle undo %s)", e.ID, what, e.ID, e.ID)
+	return fmt.Sprintf("change %s %s: first finish it (fettle resume %s) or undo it (fettle undo %s)", e.ID, what, e.ID, e.ID)
 }

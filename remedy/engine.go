@@ -226,7 +226,7 @@ func (e *Engine) step(ctx context.Context, c *Change, i int, boot string) error 
 		case err != nil:
 			return err
 		case state == Foreign:
-			return &machine.Changed{Path: foreign[0].Path, Why: "was changed by somebody else meanwhile"}
+			return &machine.Changed{Path: foreign[0].Path, Why: "was changed by somebody else in the meantime"}
 		case state == Done:
 			return c.append(Record{Event: evDone, Step: i, Items: now})
 		case state == Partly && isInverse && !inv.Probed():

@@ -136,7 +136,7 @@ func TestStoreFull(t *testing.T) {
 		t.Errorf("files are not as they were: a %q, b %q", read(t, dir+"/a"), read(t, dir+"/b"))
 	}
 	if c, err = e.Store.Change(c.ID); err != nil || c.Phase() != TakenBack {
-		t.Errorf("the journal says %v %v, not that the change was taken back", c, err)
+		t.Errorf("the journal says %v %v, not that the change was rolled back", c, err)
 	}
 }
 

@@ -24,7 +24,7 @@ func rootsPath(dir string) (real string, err error) {
 			return "", &fs.PathError{Op: "lstat", Path: at, Err: err}
 		}
 		if st.Uid != 0 || st.Mode&0o022 != 0 && st.Mode&unix.S_ISVTX == 0 {
-			return "", fmt.Errorf("it lies below %s, where others than root may rename", at)
+			return "", fmt.Errorf("it lies below %s, where users other than root can rename", at)
 		}
 		if at == "/" {
 			return real, nil

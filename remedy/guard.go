@@ -170,7 +170,7 @@ func detach(c *Change, bin string, deadline time.Time) (string, error) {
 	if err != nil {
 		cmd.Process.Kill()
 		cmd.Wait()
-		return "", fmt.Errorf("the guard does not stand by: %w (see %s)", err, filepath.Join(c.dir(), "guard.log"))
+		return "", fmt.Errorf("the guard does not run: %w (see %s)", err, filepath.Join(c.dir(), "guard.log"))
 	}
 	pid := cmd.Process.Pid
 	go cmd.Wait() // reaps it should it end while this fettle still runs
@@ -182,7 +182,7 @@ const GuardReady = "ready"
 
 const bootUnitText = `# Written by fettle. fettle confirm %[1]s or fettle undo %[1]s removes it.
 [Unit]
-Description=Undo fettle's change %[1]s, which nobody confirmed
+Description=Undo fettle's change %[1]s, which was not confirmed
 DefaultDependencies=no
 Conflicts=shutdown.target
 RequiresMountsFor="%[2]s"

@@ -79,7 +79,7 @@ type Damaged struct {
 }
 
 func (e *Damaged) Error() string {
-	return fmt.Sprintf("%s:%d: the journal is damaged: %v; the files as they were before are in %s",
+	return fmt.Sprintf("%s:%d: the journal is damaged: %v; the original files are in %s",
 		e.Path, e.Line, e.Err, filepath.Join(filepath.Dir(e.Path), "pre"))
 }
 
@@ -215,4 +215,4 @@ func (c *Change) load(items []step.Item) error {
 var ErrNoChange = errors.New("there is no such change; fettle changes lists them")
 
 // ErrTakenBack: the change was undone before.
-var ErrTakenBack = errors.New("it is taken back already")
+var ErrTakenBack = errors.New("it is already rolled back")

@@ -89,7 +89,7 @@ func (e *Engine) PreviewUndo(ctx context.Context, id string, opt UndoOptions) (*
 			}
 		}
 		if len(st.before) > 0 && len(u.Items) == 0 && u.Stays == "" {
-			u.How = "it is as it was before already"
+			u.How = "it already has its original state"
 		}
 		if t, ok := a.(step.Alike); ok && len(u.Items) == 1 {
 			u.target = t.Target()
@@ -108,7 +108,7 @@ func (p *Preview) Text(width int, all bool) string {
 	c := p.Change
 	fmt.Fprint(&b, ui.Wrap(ui.Visible(fmt.Sprintf("Change %s, made for %s: %s", c.ID, c.For(), c.Plan.Title)), width, "", "  "))
 	if len(p.Steps) == 0 {
-		b.WriteString("None of its steps was taken: there is nothing to put back.\n")
+		b.WriteString("None of its steps was applied: there is nothing to put back.\n")
 		return b.String()
 	}
 	b.WriteString("Undoing it puts back, last step first:\n")

@@ -23,7 +23,7 @@ func (e *Engine) Resume(ctx context.Context, id string, verify func(Head) Verify
 		return c, e.takeBack(ctx, c, UndoOptions{Force: c.undoing.Force, Skip: c.undoing.Skip, Why: c.undoing.Why})
 	case Applying:
 		if deadline, due := c.Unconfirmed(); due && time.Now().After(deadline) {
-			return c, fmt.Errorf("change %s was not confirmed until %s and must not go on; take it back: fettle undo %s",
+			return c, fmt.Errorf("change %s was not confirmed until %s and must not continue; undo it: fettle undo %s",
 				c.ID, deadline.Local().Format(time.TimeOnly), c.ID)
 		}
 		if len(c.Guards()) == 0 && c.ConfirmWithin > 0 {
@@ -31,7 +31,7 @@ func (e *Engine) Resume(ctx context.Context, id string, verify func(Head) Verify
 				return c, e.rollback(ctx, c, fmt.Errorf("the rollback that confirming needs could not be armed: %w", err))
 			}
 		} else if boot, err := e.Machine.BootID(); c.ConfirmWithin > 0 && (err != nil || boot != c.armed.Boot) {
-			return c, fmt.Errorf("change %s is to be undone at a reboot, and there was one; take it back: fettle undo %s", c.ID, c.ID)
+			return c, fmt.Errorf("change %s was to be undone at a reboot, and the host was rebooted; undo it: fettle undo %s", c.ID, c.ID)
 		}
 		var v Verify
 		if verify != nil {

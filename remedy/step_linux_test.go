@@ -322,12 +322,12 @@ func TestText(t *testing.T) {
        not shown, because it is secret: 3 bytes become 4 bytes
 
   3. set the running MTU of br0 to 1500 bytes
-     undo: the MTU comes back; the bridge no longer follows its ports until it
-       is made anew
+     undo: the MTU is restored; the bridge no longer follows its ports until it
+       is created again
        # ip link set dev br0 mtu 1500
 
 Note: Pings \x1b[31mmay be lost.
-Note: This can cut your own connection to the host. It is undone by itself
+Note: This can cut your connection to the host. It is undone automatically
       unless you confirm it in time.
 `
 	if got != want {

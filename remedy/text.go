@@ -56,7 +56,7 @@ func Text(p Plan, o TextOptions) string {
 	}
 	notes := p.Notes
 	if p.CutsConnection {
-		notes = append(notes[:len(notes):len(notes)], "This can cut your own connection to the host. It is undone by itself unless you confirm it in time.")
+		notes = append(notes[:len(notes):len(notes)], "This can cut your connection to the host. It is undone automatically unless you confirm it in time.")
 	}
 	for i, n := range notes {
 		if i == 0 {

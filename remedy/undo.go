@@ -47,7 +47,7 @@ func (e *Conflicts) Error() string {
 	if later != "" {
 		fmt.Fprintf(&b, "\nundo the later change first: fettle undo %s", later)
 	} else {
-		fmt.Fprintf(&b, "\nkeep them as they are, or write over them: fettle undo --force %s", e.ID)
+		fmt.Fprintf(&b, "\nkeep them, or overwrite them: fettle undo --force %s", e.ID)
 	}
 	return b.String()
 }
@@ -104,7 +104,7 @@ func (e *Engine) pointless(ctx context.Context, c *Change, i int, boot string) s
 
 // rollback takes back an apply that failed and says why.
 func (e *Engine) rollback(ctx context.Context, c *Change, why error) error {
-	e.log("taking it back: %v", why)
+	e.log("rolling it back: %v", why)
 	err := e.takeBack(context.WithoutCancel(ctx), c, UndoOptions{Skip: true, Why: why.Error()})
 	if inc, ok := err.(*Incomplete); ok {
 		inc.Why = why
@@ -275,7 +275,7 @@ func (e *Engine) undoStep(ctx context.Context, c *Change, i int, a step.Step, st
 			continue
 		}
 		if err == nil {
-			err = fmt.Errorf("%s is still not as it was", it.Path)
+			err = fmt.Errorf("%s still does not have its original state", it.Path)
 		}
 		return "", nil, err
 	}
@@ -290,7 +290,7 @@ func (e *Engine) undoByInverse(ctx context.Context, c *Change, i int, a step.Ste
 		}
 		if h, ok := a.(step.Halfway); ok && !there {
 			if there, err = h.Halfway(ctx, e.Machine); err != nil {
-				return "", fmt.Errorf("asking whether it stands half-way: %w", err)
+				return "", fmt.Errorf("asking whether it is half done: %w", err)
 			}
 		}
 		if !there {

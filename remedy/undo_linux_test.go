@@ -244,7 +244,7 @@ func TestStoreIsRootsAlone(t *testing.T) {
 		{"as check --new or systemd made it first", 0o755, 0o700, 0, ""},
 		{"contents that all may read", 0o755, 0o755, 0, "0700"},
 		{"a folder that a group may write to", 0o775, 0o700, 0, "only root may write to"},
-		{"in a user's folder", 0o700, 0o700, 65534, "where others than root may rename"},
+		{"in a user's folder", 0o700, 0o700, 65534, "where users other than root can rename"},
 	} {
 		up := filepath.Join(t.TempDir(), "up")
 		must(t, "mkdir", os.MkdirAll(up+"/state/changes", 0o700))

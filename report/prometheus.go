@@ -153,7 +153,7 @@ var families = []struct {
 			exposition.Add(page, n.n, m.with("severity", n.name)...)
 		}
 	}},
-	{"fettle_outcomes", "Subjects of all traps by what their checks said.", false, func(page *exposition.Text, m *measured) {
+	{"fettle_outcomes", "Subjects of all traps by outcome.", false, func(page *exposition.Text, m *measured) {
 		c := &m.counts
 		for _, n := range []figure{{"found", c.Found}, {"clear", c.Clear}, {"not-applicable", c.NotApplicable}, {"unknown", c.Unknown},
 			{"accepted", c.Accepted}, {"known", c.Known}} {
@@ -165,7 +165,7 @@ var families = []struct {
 			exposition.Add(page, r.Took.Seconds(), m.with("trap", r.Trap)...)
 		}
 	}},
-	{"fettle_run_duration_seconds", "How long the whole run took.", false, func(page *exposition.Text, m *measured) {
+	{"fettle_run_duration_seconds", "Duration of the run.", false, func(page *exposition.Text, m *measured) {
 		exposition.Add(page, m.took.Seconds(), m.with()...)
 	}},
 	{"fettle_run_timestamp_seconds", "When the run began; alert when it gets old.", false, func(page *exposition.Text, m *measured) {

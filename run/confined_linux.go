@@ -83,7 +83,7 @@ func (e Engine) confined(ctx context.Context, tg Target, traps []*trap.Trap, opt
 	case first.Failed != "":
 		return true, "", unreadable("%s", first.Failed)
 	case first.About == nil:
-		return true, "", errors.New("checking: the confined child did not say what it looks at")
+		return true, "", errors.New("checking: the confined child did not identify its host")
 	}
 	ab := *first.About
 	ab.Warning = ab.Confined.Warning()
@@ -112,7 +112,7 @@ func collect(ctx context.Context, child *confine.Child, traps []*trap.Trap, sett
 	for range traps {
 		s, err := receive(ctx, child)
 		if err == nil && (s.Result == nil || s.Place < 0 || s.Place >= len(traps) || have[s.Place]) {
-			err = errors.New("the confined child said something that makes no sense")
+			err = errors.New("the confined child sent an invalid message")
 		}
 		if err != nil {
 			for i, t := range traps {

@@ -54,7 +54,7 @@ func fromTree(path string, t *archive.Tree) (host.Source, error) {
 		}
 		return nil, fmt.Errorf("%s: an archive of a root folder; unpack it and give fettle the folder with --root", path)
 	}
-	return nil, fmt.Errorf("%s: holds neither a capture (manifest.json) nor a sosreport (sos_commands) nor a root folder (etc)", path)
+	return nil, fmt.Errorf("%s: contains neither a capture (manifest.json) nor a sosreport (sos_commands) nor a root folder (etc)", path)
 }
 
 func unreadable(format string, args ...any) error { return &Unreadable{fmt.Errorf(format, args...)} }

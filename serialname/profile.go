@@ -96,7 +96,7 @@ func ownProfile(ctx context.Context, h *host.Host, name string) (Profile, error)
 			return Profile{}, err
 		}
 		if st.UID != 0 || st.Mode.Perm()&0o022 != 0 {
-			return Profile{}, fmt.Errorf("%s is not read: it must belong to root, and nobody else may write it", at)
+			return Profile{}, fmt.Errorf("%s is ignored: it must belong to root, and only root may be able to write it", at)
 		}
 	}
 	b, err := h.ReadFile(ctx, name)

@@ -51,7 +51,7 @@ func CheckName(name string) error {
 	case len(name) > 64:
 		return errors.New("a name has at most 64 characters")
 	case !goodName().MatchString(name) || strings.Contains(name, ".."):
-		return fmt.Errorf("%q: a name below /dev is made of letters, digits, _, - and ., a letter first; it may stand in one folder (meters/hall)", name)
+		return fmt.Errorf("%q: a name below /dev is made of letters, digits, _, - and ., a letter first; it may be in one folder (meters/hall)", name)
 	case kernelNames().MatchString(name):
 		return fmt.Errorf("%q: such names are the kernel's or udev's own; choose another, for what the device does", name)
 	}
@@ -98,7 +98,7 @@ func Lines(d *Device, w Wanted) (string, error) {
 		which = []string{`ENV{` + key + `}=="yes"`}
 		lines = asked(kind, key, w.Probe)
 	default:
-		return "", fmt.Errorf("%q: devices are told apart by serial, port or probe", w.By)
+		return "", fmt.Errorf("%q: a device is identified by serial, port or probe", w.By)
 	}
 	if w.By != ByProbe { // a composite device has several ports of one serial number
 		which = append(which, `ENV{ID_USB_INTERFACE_NUM}=="`+d.Interface+`"`)

@@ -54,12 +54,12 @@ func ParseSecret(s string) (Secret, error) {
 	}
 	for i, r := range clean {
 		if !(r >= 'A' && r <= 'Z' || r >= '2' && r <= '7') {
-			return Secret{}, fmt.Errorf("the secret is not base32: its character %d is none of A to Z and 2 to 7", i+1)
+			return Secret{}, fmt.Errorf("the secret is not base32: its character %d is not A to Z or 2 to 7", i+1)
 		}
 	}
 	raw, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(clean)
 	if n := len(clean) % 8; err != nil || n == 1 || n == 3 || n == 6 { // RFC 4648, section 6: something is missing
-		return Secret{}, fmt.Errorf("the secret is not base32: %d characters are no whole number of bytes", len(clean))
+		return Secret{}, fmt.Errorf("the secret is not base32: %d characters are not a whole number of bytes", len(clean))
 	}
 	if len(raw) < minSecret {
 		return Secret{}, fmt.Errorf("the secret has %d bits; less than %d can be guessed", len(raw)*8, minSecret*8)

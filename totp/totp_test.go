@@ -102,10 +102,10 @@ func TestParseSecret(t *testing.T) {
 		"GEZDGNBVGY3TQOJQGE======":  "GEZDGNBVGY3TQOJQGE",
 		"":                          "the secret is empty",
 		" = ":                       "the secret is empty",
-		"GEZDGNBVGY3TQOJ1":          "the secret is not base32: its character 16 is none of A to Z and 2 to 7",
+		"GEZDGNBVGY3TQOJ1":          "the secret is not base32: its character 16 is not A to Z or 2 to 7",
 		"GEZDGNBV":                  "the secret has 40 bits; less than 80 can be guessed",
-		"GEZDGNBVGY3TQOJQG":         "the secret is not base32: 17 characters are no whole number of bytes",
-		"otpauth://totp/x?secret=A": "the secret is not base32: its character 8 is none of A to Z and 2 to 7",
+		"GEZDGNBVGY3TQOJQG":         "the secret is not base32: 17 characters are not a whole number of bytes",
+		"otpauth://totp/x?secret=A": "the secret is not base32: its character 8 is not A to Z or 2 to 7",
 	} {
 		s, err := ParseSecret(in)
 		got := s.Base32()
@@ -125,12 +125,12 @@ func TestParseKey(t *testing.T) {
 		"otpauth://totp/A:b?secret=" + secret + "&issuer=A":  "30",
 		"OTPAUTH://totp/b?period=60&secret=" + secret:        "60",
 		"otpauth://hotp/b?counter=1&secret=" + secret:        `the URI is of type "hotp": fettle sets up totp`,
-		"otpauth://totp/b?algorithm=SHA256&secret=" + secret: "the URI asks for SHA256: pam_google_authenticator knows SHA1 only",
-		"otpauth://totp/b?digits=8&secret=" + secret:         "the URI asks for 8 digits: pam_google_authenticator knows 6 only",
+		"otpauth://totp/b?algorithm=SHA256&secret=" + secret: "the URI asks for SHA256: pam_google_authenticator supports SHA1 only",
+		"otpauth://totp/b?digits=8&secret=" + secret:         "the URI asks for 8 digits: pam_google_authenticator supports 6 only",
 		"otpauth://totp/b?period=300&secret=" + secret:       "the URI asks for codes of 300 s: pam_google_authenticator takes 1 to 60",
 		"otpauth://totp/b":                                    "the secret is empty",
 		"otpauth://totp/%zz?secret=" + secret:                 "the otpauth URI cannot be read",
-		"otpauth://totp/b?secret=" + secret + "!%21" + secret: "the secret is not base32: its character 17 is none of A to Z and 2 to 7",
+		"otpauth://totp/b?secret=" + secret + "!%21" + secret: "the secret is not base32: its character 17 is not A to Z or 2 to 7",
 	} {
 		s, step, err := ParseKey(in)
 		got := fmt.Sprint(step)
@@ -179,7 +179,7 @@ func TestFile(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"":                            "it has 0 bytes; the module reads 1 to 65536",
-		"GEZDGNBVGY3TQOJ1\n":          "line 1: the secret is not base32: its character 16 is none of A to Z and 2 to 7",
+		"GEZDGNBVGY3TQOJ1\n":          "line 1: the secret is not base32: its character 16 is not A to Z or 2 to 7",
 		rfc.Base32() + "\n\x00":       "it holds a zero byte, and the module refuses it",
 		rfc.Base32() + "\n12345678\n": `neither " TOTP_AUTH nor " HOTP_COUNTER is in it: only scratch codes would be taken`,
 		rfc.Base32() + "\n\" TOTP_AUTH\n\" STEP_SIZE 90": "line 3: STEP_SIZE must be 1 to 60",

@@ -46,10 +46,10 @@ func ParseKey(s string) (secret Secret, step int, err error) {
 		return secret, 0, fmt.Errorf("the URI is of type %q: fettle sets up totp", t)
 	}
 	if a := q.Get("algorithm"); a != "" && !strings.EqualFold(a, "SHA1") {
-		return secret, 0, fmt.Errorf("the URI asks for %s: pam_google_authenticator knows SHA1 only", a)
+		return secret, 0, fmt.Errorf("the URI asks for %s: pam_google_authenticator supports SHA1 only", a)
 	}
 	if d := q.Get("digits"); d != "" && d != "6" {
-		return secret, 0, fmt.Errorf("the URI asks for %s digits: pam_google_authenticator knows 6 only", d)
+		return secret, 0, fmt.Errorf("the URI asks for %s digits: pam_google_authenticator supports 6 only", d)
 	}
 	step = Step
 	if p := q.Get("period"); p != "" {

@@ -103,7 +103,7 @@ func Each(ctx context.Context, h *host.Host, traps []*Trap, opt Options, settled
 
 // errSilent and errExited are what a check must not do.
 var (
-	errSilent = errors.New("the check said nothing, which is a bug in fettle")
+	errSilent = errors.New("the check reported nothing, which is a bug in fettle")
 	errExited = errors.New("the check ended its goroutine, which is a bug in fettle")
 )
 

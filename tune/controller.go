@@ -320,7 +320,7 @@ func (c *Controller) growth(r Reading) uint64 {
 func (c *Controller) order(r Reading) Order {
 	share, why := c.share(r)
 	if c.Policy.Target > 0 && r.Saved()*r.Page >= c.Policy.Target {
-		return Order{Sleep: quiet, Next: quiet, State: Resting, Why: "as much is saved as was asked for"}
+		return Order{Sleep: quiet, Next: quiet, State: Resting, Why: "the target is saved"}
 	}
 	if c.due == 0 {
 		return Order{Sleep: quiet, Next: quiet, State: Resting, Why: "the last pass merged little"}

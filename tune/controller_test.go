@@ -93,7 +93,7 @@ func TestReasons(t *testing.T) {
 	wantOrder(t, s.step(time.Second, func(r *Reading) { r.Offered += 64 << 20 }), Working, "memory that may merge grew by 64 MiB")
 
 	s = rested(Policy{Budget: 0.2, Peak: 1, Free: 1, Pressure: 1, Target: 50_000 * 4096})
-	wantOrder(t, s.step(time.Hour, nil), Resting, "as much is saved")
+	wantOrder(t, s.step(time.Hour, nil), Resting, "the target is saved")
 	wantOrder(t, s.step(time.Second, func(r *Reading) { r.Sharing = 40_000 }), Working, "")
 }
 

@@ -24,7 +24,7 @@ func (a *App) Acceptances(file string) (*accept.List, error) {
 		return nil, Usagef("%w", err)
 	}
 	for _, err := range l.Skipped {
-		a.Warn(fmt.Sprintf("%v; what is accepted there is shown", err))
+		a.Warn(fmt.Sprintf("%v; findings accepted there are shown", err))
 	}
 	return l, nil
 }

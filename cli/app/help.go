@@ -123,7 +123,7 @@ func expected(why string) string {
 	case strings.HasPrefix(why, "time: "):
 		return "expected a time such as 10s or 5m"
 	case strings.HasPrefix(why, "strconv.ParseInt"), strings.HasPrefix(why, "strconv.ParseUint"):
-		return "expected a whole number"
+		return "expected an integer"
 	case strings.HasPrefix(why, "strconv."):
 		return "expected a number"
 	}

@@ -32,7 +32,7 @@ func InAgent(short string) *cobra.Command { return elsewhere(agentProgram, "agen
 func elsewhere(program, use, short string, from int) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short,
-		Long:               short + ".\n\nThis is in a program of its own, " + program + ", which stands beside fettle or on\nPATH; with --help it says more.",
+		Long:               short + ".\n\nThis is in a program of its own, " + program + ", which stands beside fettle or on\nPATH; see its --help.",
 		DisableFlagParsing: true,
 		Annotations:        NoRules,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -100,7 +100,7 @@ func planted(bin, self string) error {
 		// In a folder such as /tmp others cannot replace what is not theirs.
 		open := st.Mode().Perm()&0o002 != 0 && st.Mode()&os.ModeSticky == 0
 		if open || !slices.Contains(trusted, owner(name)) {
-			return fmt.Errorf("%s is not started: %s belongs to somebody else, or others may write to it", bin, name)
+			return fmt.Errorf("%s is not run: %s belongs to another user, or others can write to it", bin, name)
 		}
 	}
 	return nil

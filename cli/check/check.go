@@ -91,7 +91,7 @@ func check(ctx context.Context, a *app.App, o checkOptions, ids []string) error 
 		}
 	}
 	if o.out.notify && (o.root != "" || o.from != "" || o.fleet.Asked()) {
-		return app.Usagef("--notify tells of this host: it goes with none of --root, --from, --host")
+		return app.Usagef("--notify is for this host only: it cannot be used with --root, --from or --host")
 	}
 	traps, err := selected(a, o, ids)
 	if err != nil {

@@ -16,7 +16,7 @@ func (o *checkOptions) configure(a *app.App, flags *cobra.Command) error {
 	o.conf = &config.Config{}
 	if o.root != "" || o.from != "" || o.fleet.Asked() {
 		if o.config != "" {
-			return app.Usagef("--config is for this host: it goes with none of --root, --from, --host")
+			return app.Usagef("--config is for this host only: it cannot be used with --root, --from or --host")
 		}
 		return nil
 	}

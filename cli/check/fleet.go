@@ -15,7 +15,7 @@ import (
 // checkFleet is check on other hosts.
 func checkFleet(ctx context.Context, a *app.App, o checkOptions, failOn trap.Severity, traps []*trap.Trap, ids []string) error {
 	if o.root != "" || o.from != "" {
-		return app.Usagef("--host looks at running hosts: it goes neither with --root nor with --from")
+		return app.Usagef("--host checks running hosts: it cannot be used with --root or --from")
 	}
 	hosts, err := o.fleet.List(ctx, a.Stdin)
 	if err != nil {

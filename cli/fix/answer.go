@@ -40,13 +40,13 @@ func parseDocument(host string, b []byte, exit int, errs string) (*document, err
 		var d document
 		if json.NewDecoder(bytes.NewReader(b)).Decode(&d) == nil && d.Format == "fettle-fix" {
 			if d.Schema != 1 {
-				return nil, &fleet.Error{Host: host, Reached: true, Why: fmt.Sprintf("fettle there says what it did in version %d; this fettle reads 1", d.Schema)}
+				return nil, &fleet.Error{Host: host, Reached: true, Why: fmt.Sprintf("fettle there reports in version %d; this fettle reads version 1", d.Schema)}
 			}
 			return &d, nil
 		}
 		b = b[1:]
 	}
-	return nil, &fleet.Error{Host: host, Reached: true, Why: fmt.Sprintf("fettle did not say there what it did (exit status %d): %s", exit, strings.TrimSpace(errs))}
+	return nil, &fleet.Error{Host: host, Reached: true, Why: fmt.Sprintf("fettle there did not report what it did (exit status %d): %s", exit, strings.TrimSpace(errs))}
 }
 
 // bounded keeps what one host says, up to documentLimit.
@@ -54,7 +54,7 @@ type bounded struct{ b []byte }
 
 func (b *bounded) Write(p []byte) (int, error) {
 	if len(b.b)+len(p) > documentLimit {
-		return 0, errors.New("it says more than fix ever does")
+		return 0, errors.New("its report is longer than any of fix")
 	}
 	b.b = append(b.b, p...)
 	return len(p), nil

@@ -12,9 +12,9 @@ func TestParseDocument(t *testing.T) {
 		"alone":           {said: outcome},
 		"behind a banner": {said: "Welcome to {web1}\n{ all your bases }\n" + outcome},
 		"a later version": {said: strings.Replace(outcome, "1", "2", 1), wrong: "in version 2"},
-		"nothing":         {said: "", wrong: "did not say"},
-		"cut off":         {said: outcome[:40], wrong: "did not say"},
-		"another verb's":  {said: strings.Replace(outcome, "-fix", "-undo", 1), wrong: "did not say"},
+		"nothing":         {said: "", wrong: "did not report"},
+		"cut off":         {said: outcome[:40], wrong: "did not report"},
+		"another verb's":  {said: strings.Replace(outcome, "-fix", "-undo", 1), wrong: "did not report"},
 	} {
 		d, err := parseDocument("web1", []byte(c.said), 1, "sh: fettle: not found")
 		switch {

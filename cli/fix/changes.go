@@ -66,9 +66,9 @@ func standing(c *remedy.Change) string {
 	s := string(c.Phase())
 	switch c.Phase() {
 	case remedy.Applying:
-		return "being applied, or cut off while at it (fettle resume, fettle undo)"
+		return "being applied, or interrupted meanwhile (fettle resume, fettle undo)"
 	case remedy.Undoing:
-		return "being taken back, or cut off while at it (fettle resume)"
+		return "being rolled back, or interrupted meanwhile (fettle resume)"
 	case remedy.TakenBack:
 		if c.Why() != "" {
 			s += ": " + strings.ReplaceAll(c.Why(), "\n", " ")

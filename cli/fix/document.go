@@ -77,7 +77,7 @@ type appliedDoc struct {
 // told on standard error.
 func fixDocument(ctx context.Context, a *app.App, id string, o Options) error {
 	if !o.Plan && !o.Yes {
-		return app.Usagef("--format json asks nobody: give --plan or --yes")
+		return app.Usagef("--format json cannot ask: give --plan or --yes")
 	}
 	host, _ := os.Hostname()
 	o.doc = &document{Envelope: report.NewEnvelope("fix"), Host: host, Trap: id, Findings: []finding{}, Refused: []unmended{}}

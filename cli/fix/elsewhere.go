@@ -47,7 +47,7 @@ func undoElsewhere(ctx context.Context, a *app.App, id string, o undoOptions) er
 	case id == "":
 		return app.Usagef("with --host name the change (fettle changes --host HOST lists them)")
 	case !o.plan && !o.yes && !ui.IsTerminal(a.Stdin):
-		return app.Usagef("there is no terminal to ask on: look at what would be undone (--plan), then give --yes")
+		return app.Usagef("there is no terminal to ask on: see what would be undone (--plan), then give --yes")
 	}
 	hosts, err := o.fleet.List(ctx, a.Stdin)
 	if err != nil {

@@ -93,7 +93,7 @@ func allMended(outcomes []trap.Outcome, parts []remedy.Part) error {
 		}
 	}
 	if more > 0 {
-		return fmt.Errorf("%w (and of %d more of the %d findings it cannot be said either; --on mends them one by one)", first, more, len(parts))
+		return fmt.Errorf("%w (the same applies to %d more of the %d findings; --on fixes them one by one)", first, more, len(parts))
 	}
 	return first
 }

@@ -65,7 +65,7 @@ each, asks once, and applies them in batches. It stops after the batch with the
 first failure, and confirms over a new connection.` + StatusHelp,
 		Example: `  fettle fix bridge-mtu --plan
   fettle fix bridge-mtu --on br0
-  fettle fix bridge-mtu --on br0 --plan --format sh > mend.sh
+  fettle fix bridge-mtu --on br0 --plan --format sh > fix.sh
   fettle fix bridge-mtu --hosts-file hosts.txt --sudo --batch 10`,
 		Args:              app.OneTrap,
 		ValidArgsFunction: a.CompleteTraps,
@@ -132,7 +132,7 @@ func (o *Options) valid(t *trap.Trap) error {
 // need to.
 func openStore(a *app.App, o Options) (*remedy.Store, error) {
 	if !o.Yes && !ui.IsTerminal(a.Stdin) {
-		return nil, app.Usagef("there is no terminal to ask on: look at the plan (--plan), then give --yes")
+		return nil, app.Usagef("there is no terminal to ask on: see the plan (--plan), then give --yes")
 	}
 	store, err := remedy.OpenStore()
 	if err != nil {
@@ -179,7 +179,7 @@ func nothingToMend(a *app.App, t *trap.Trap, o Options) {
 	case "ansible":
 		lead, rest = "---\n# ", "[]\n"
 	}
-	fmt.Fprintf(a.Stdout, "%s%s is not found %s: there is nothing to mend.\n%s", lead, t.ID(), ui.Visible(where), rest)
+	fmt.Fprintf(a.Stdout, "%s%s is not found %s: there is nothing to fix.\n%s", lead, t.ID(), ui.Visible(where), rest)
 	if o.Plan {
 		return
 	}
@@ -195,7 +195,7 @@ func nothingToMend(a *app.App, t *trap.Trap, o Options) {
 func sayApplied(a *app.App, c *remedy.Change, done string) {
 	fmt.Fprintf(a.Stdout, "\n%s\nThis is change %s; to undo it: fettle undo %s\n", done, c.ID, c.ID)
 	if deadline, due := c.Unconfirmed(); due {
-		fmt.Fprintf(a.Stdout, "Now log in anew, to see that you still can, and run: fettle confirm %s\n"+
+		fmt.Fprintf(a.Stdout, "Now open a new login, to see that you still can, and run: fettle confirm %s\n"+
 			"Without that it is undone at %s\n  (%s).\n", c.ID, deadline.Local().Format(time.TimeOnly), strings.Join(c.Guards(), "; "))
 	}
 }

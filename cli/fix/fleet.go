@@ -49,7 +49,7 @@ func fixFleet(ctx context.Context, a *app.App, id string, o Options, limited boo
 	case o.Batch < 1:
 		return app.Usagef("--batch %d: must be at least 1", o.Batch)
 	case !o.Plan && !o.Yes && !ui.IsTerminal(a.Stdin):
-		return app.Usagef("there is no terminal to ask on: look at the plans (--plan), then give --yes")
+		return app.Usagef("there is no terminal to ask on: see the plans (--plan), then give --yes")
 	}
 	ts, err := a.Find([]string{id})
 	if err != nil {
@@ -151,7 +151,7 @@ func (f *fleetFix) show(fates []*fate) ([]*fate, error) {
 			planned = append(planned, it)
 			add(it.host, visibleLines(it.doc.Plan.Text))
 		case it.doc.Result == resultNothing:
-			add(it.host, f.trap+" is not found: there is nothing to mend.")
+			add(it.host, f.trap+" is not found: there is nothing to fix.")
 		case len(it.doc.Refused) == 0:
 			add(it.host, string(it.doc.Result)+": "+it.doc.Error)
 		}
@@ -229,7 +229,7 @@ func (f *fleetFix) batches(ctx context.Context, planned []*fate) error {
 		}
 		if err := worst(fates); err != nil {
 			if rest := len(hosts) - begun; rest > 0 {
-				err = app.Exit(statusOf(err), fmt.Errorf("stopped: %s mended, %s not begun: %s", units.Count(mended, "host is", "hosts are"), units.Count(rest, "host", "hosts"), ui.Few(hosts[begun:], 10)))
+				err = app.Exit(statusOf(err), fmt.Errorf("stopped: %s fixed, %s not started: %s", units.Count(mended, "host is", "hosts are"), units.Count(rest, "host", "hosts"), ui.Few(hosts[begun:], 10)))
 			}
 			return err
 		}
@@ -246,15 +246,15 @@ func (f *fleetFix) finish(ctx context.Context, it *fate) {
 	said := ""
 	switch {
 	case it.err != nil && it.doc != nil && it.doc.Change != nil:
-		said = fmt.Sprintf("change %s was made, and could not be confirmed from here: %s; the host takes it back", it.doc.Change.ID, reasonOf(it))
+		said = fmt.Sprintf("change %s was made, and could not be confirmed from here: %s; the host rolls it back", it.doc.Change.ID, reasonOf(it))
 	case it.err != nil:
-		said = "no outcome came back, and what is not confirmed the host takes back itself; look there with fettle changes. The last lines from there: " + reasonOf(it)
+		said = "no result was received; the host rolls back what is not confirmed. To see its state, run fettle changes there. The last lines from there: " + reasonOf(it)
 	case it.doc.Result == resultMended && it.doc.Change.ConfirmBy.IsZero():
-		said = "mended, change " + it.doc.Change.ID
+		said = "fixed, change " + it.doc.Change.ID
 	case it.doc.Result == resultMended:
-		said = "mended and confirmed over a new connection, change " + it.doc.Change.ID
+		said = "fixed and confirmed over a new connection, change " + it.doc.Change.ID
 	case it.doc.Result == resultNothing:
-		said = "nothing left to mend"
+		said = "nothing left to fix"
 	default:
 		said = string(it.doc.Result) + ": " + it.doc.Error
 	}

@@ -98,7 +98,7 @@ func planAll(ctx context.Context, a *app.App, t *trap.Trap, found []trap.Finding
 	case 1:
 		m.plan = plans[0]
 	default:
-		m.plan = remedy.Join(fmt.Sprintf("mend %d findings of %s", len(plans), t.ID()), plans)
+		m.plan = remedy.Join(fmt.Sprintf("fix %d findings of %s", len(plans), t.ID()), plans)
 	}
 	return m, nil
 }
@@ -172,7 +172,7 @@ func (m *mending) apply(ctx context.Context, a *app.App, store *remedy.Store, o 
 	}
 	if o.AsPlanned != "" {
 		if is, err := m.digest(); err != nil || is != o.AsPlanned {
-			return cmp.Or(err, remedy.Refuse("the plan is no longer the one that was shown: look at it again"))
+			return cmp.Or(err, remedy.Refuse("the plan is no longer the one that was shown: review it again"))
 		}
 	}
 	fmt.Fprint(a.Stdout, m.text(ui.Width(a.Stdout), o.Verbose), "\n")
@@ -210,9 +210,9 @@ func (m *mending) done(setUp bool) string {
 	case setUp:
 		return "Set up: the check finds nothing wrong with it."
 	case len(m.findings) > 1:
-		return "Mended: the check no longer finds them."
+		return "Fixed: the check no longer finds them."
 	}
-	return "Mended: the check no longer finds it."
+	return "Fixed: the check no longer finds it."
 }
 
 // stillFound are those of the refused findings that what was done for the others

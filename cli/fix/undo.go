@@ -84,7 +84,7 @@ func undo(ctx context.Context, a *app.App, id string, o undoOptions) error {
 		return err
 	}
 	if !o.plan && !o.yes && !ui.IsTerminal(a.Stdin) {
-		return app.Usagef("there is no terminal to ask on: look at what would be undone (--plan), then give --yes")
+		return app.Usagef("there is no terminal to ask on: see what would be undone (--plan), then give --yes")
 	}
 	fmt.Fprint(a.Stdout, p.Text(ui.Width(a.Stdout), o.verbose), "\n")
 	if o.plan {
@@ -133,11 +133,11 @@ func sayTakenBack(a *app.App, c *remedy.Change) {
 	}
 	switch {
 	case len(c.Left()) > 0:
-		fmt.Fprintf(a.Stdout, "Change %s is undone, but for what is listed above as left.\n", c.ID)
+		fmt.Fprintf(a.Stdout, "Change %s is undone, except what is listed above as left.\n", c.ID)
 	case c.Plan.Restorable():
-		fmt.Fprintf(a.Stdout, "Change %s is undone; everything is as it was before.\n", c.ID)
+		fmt.Fprintf(a.Stdout, "Change %s is undone; everything is restored.\n", c.ID)
 	case len(differs) == 0:
-		fmt.Fprintf(a.Stdout, "Change %s is undone, but for what is listed above.\n", c.ID)
+		fmt.Fprintf(a.Stdout, "Change %s is undone, except what is listed above.\n", c.ID)
 	default:
 		fmt.Fprintf(a.Stdout, "Change %s is undone. How these were undone, and what may differ:\n", c.ID)
 	}

@@ -143,7 +143,7 @@ func compared(a *app.App, ids []string) ([]*trap.Trap, error) {
 	}
 	out := slices.DeleteFunc(slices.Clone(named), func(t *trap.Trap) bool { return t.Cost != trap.Instant })
 	if len(out) == 0 {
-		return nil, app.Usagef("--trap: only instant checks are compared, and none of these is one")
+		return nil, app.Usagef("--trap: only instant checks are compared, and these are not")
 	}
 	return out, nil
 }

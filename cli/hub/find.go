@@ -36,7 +36,7 @@ func find(ctx context.Context, db *store.DB, given string) (*store.Host, error) 
 		for _, n := range named {
 			ids = append(ids, n.Agent)
 		}
-		return nil, app.Usagef("%d hosts have the name %q: say which, by its id: %s", len(named), given, strings.Join(ids, ", "))
+		return nil, app.Usagef("%d hosts have the name %q: name one by its ID: %s", len(named), given, strings.Join(ids, ", "))
 	}
 	return named[0], nil
 }

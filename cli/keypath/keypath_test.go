@@ -106,7 +106,7 @@ func TestBadInput(t *testing.T) {
 	}{
 		{[]string{"--keyring", all, "dave", "bob"}, `no key for dave among the 3 keys read; --network asks keyservers`},
 		{[]string{"--keyring", all, "alice@example.org", "bob"}, "alice@example.org is the name of 2 keys; give a fingerprint:"},
-		{[]string{"--keyring", rubbish, "a", "b"}, "none of the 1 files in " + rubbish + " holds OpenPGP public keys"},
+		{[]string{"--keyring", rubbish, "a", "b"}, "none of the 1 files in " + rubbish + " contains OpenPGP public keys"},
 		{[]string{"--keyring", "/nowhere.gpg", "a", "b"}, "keyring /nowhere.gpg: no such file or directory"},
 		{[]string{"--keyring", "/dev/null", "a", "b"}, "keyring /dev/null is not a regular file"},
 		{[]string{"--keyring", all, "bob"}, "expected two keys"},
@@ -222,7 +222,7 @@ func TestHostileSurroundings(t *testing.T) {
 	if err := os.Chmod(open, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run(t, "--cache", open, "--keyring", file, "first@example.org", "last@example.org"); err == nil || !strings.Contains(err.Error(), "others may write to it") {
+	if _, err := run(t, "--cache", open, "--keyring", file, "first@example.org", "last@example.org"); err == nil || !strings.Contains(err.Error(), "others can write to it") {
 		t.Errorf("a cache folder for everybody: %v", err)
 	}
 }

@@ -51,7 +51,7 @@ func (v *verb) open(args []string) (*keypath.Web, map[string]string, error) {
 		rings = append(rings, kept...)
 	}
 	if len(rings) == 0 && !v.network {
-		return nil, nil, v.Usagef("no keyring: there is none of gpg's or sq's in your home directory; name one with --keyring FILE")
+		return nil, nil, v.Usagef("no keyring: neither gpg nor sq has one in your home directory; name one with --keyring FILE")
 	}
 	w, err := v.web(rings, p)
 	return w, files, err
@@ -154,7 +154,7 @@ func (v *verb) mine(dir string) error {
 		return nil // it could not be made: nothing is kept
 	}
 	if sys, ok := st.Sys().(*syscall.Stat_t); ok && int(sys.Uid) != os.Geteuid() || st.Mode().Perm()&0o022 != 0 {
-		return v.Usagef("the folder %s belongs to somebody else, or others may write to it; name one of your own with --cache DIR", dir)
+		return v.Usagef("the folder %s belongs to another user, or others can write to it; name one of yours with --cache DIR", dir)
 	}
 	return nil
 }
@@ -225,7 +225,7 @@ func (v *verb) key(w *keypath.Web, arg string, files map[string]string) (keypath
 	case len(hits) == 1:
 		return hits[0], nil
 	case len(hits) == 0 && files[arg] != "":
-		return 0, v.Usagef("%s holds no key that can be used", ui.Visible(arg))
+		return 0, v.Usagef("%s contains no usable key", ui.Visible(arg))
 	case len(hits) == 0:
 		return 0, v.Usagef("no key for %s among the %d keys read%s", ui.Quote(arg), w.Keys, hint(v.network))
 	}

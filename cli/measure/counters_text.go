@@ -142,7 +142,7 @@ func (m *measured) head() string {
 			s += fmt.Sprintf(", %d lost (%s)", m.rec.Lost, ui.Visible(m.rec.LastErr.Error()))
 		}
 		if m.flags.length > 0 && m.rec.Took+m.interval < m.flags.length && !m.rec.Full {
-			s += fmt.Sprintf("; interrupted, %s were asked for", short(m.flags.length))
+			s += fmt.Sprintf("; interrupted, %s were requested", short(m.flags.length))
 		}
 		if m.rec.Left > 0 {
 			s += fmt.Sprintf("; %d more interfaces are left out, name those that matter", m.rec.Left)
@@ -192,7 +192,7 @@ func (m *measured) notes(w io.Writer, k int) {
 		say("%d intervals fit no explanation: it is reset although that should be told, or it is faster than its bound, or readings are older than taken for (--lag).", v.Conflicts)
 	}
 	if s.Rates {
-		say("These are rates that rrdtool made when the readings came in: what it took for a wrap can no longer be told.")
+		say("These are rates that rrdtool computed: which of them it took for wraps is not recorded.")
 	}
 	if sum.Poll > 0 && sum.Poll < time.Hour {
 		say("At its highest rate it wraps every %s: poll every %s or more often.", short(sum.WrapsEvery), short(sum.Poll))

@@ -163,7 +163,7 @@ func watchKSM(ctx context.Context, a *app.App, k *ksm.Kernel, f ksmFlags, settin
 		case err != nil:
 			return nil, app.Failf("--try %s: %w", s.Name, err)
 		case ctx.Err() != nil:
-			return nil, app.Failf("interrupted: nothing is compared, and KSM is as it was found")
+			return nil, app.Failf("interrupted: nothing is compared; KSM's settings are restored")
 		}
 		runs = append(runs, ksmRun{s.Name, out})
 		live.done = append(live.done, runs[len(runs)-1])

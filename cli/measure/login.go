@@ -67,7 +67,7 @@ Exit status: 0 measured, 2 usage error, 3 no login, or not measured.`,
 		Args: func(c *cobra.Command, args []string) error {
 			switch {
 			case f.serverSide != "" && len(args) > 0:
-				return app.Usagef("--server-side looks at this host: leave %s out", args[0])
+				return app.Usagef("--server-side is for this host: leave out %s", args[0])
 			case f.serverSide == "" && len(args) != 1:
 				return app.Usagef("which host? %s HOST takes one, not %d", c.CommandPath(), len(args))
 			}
@@ -113,7 +113,7 @@ func (f *loginFlags) valid() error {
 	case f.port < 1 || f.port > 65535:
 		return app.Usagef("--server-port %d: expected 1 to 65535", f.port)
 	case f.serverSide != "" && (f.explain || f.control || f.svg != "" || f.png != "" || f.config != ""):
-		return app.Usagef("--server-side makes no login from outside: it goes with none of --explain, --control, --svg, --png and --ssh-config")
+		return app.Usagef("--server-side makes no login from outside: it cannot be used with --explain, --control, --svg, --png or --ssh-config")
 	}
 	return nil
 }
@@ -197,7 +197,7 @@ func measureLogin(ctx context.Context, a *app.App, host string, f loginFlags) er
 // onServer runs fettle measure login --server-side on the host, as root.
 func onServer(ctx context.Context, host string, l *login.Login, f loginFlags) (*cause.Report, error) {
 	if l.Conn.ClientAddr == "" {
-		return nil, errors.New("the server does not tell from where it is reached (SSH_CONNECTION); run fettle measure login --server-side there")
+		return nil, errors.New("the server does not set SSH_CONNECTION, so the client's address is unknown; run fettle measure login --server-side there")
 	}
 	const most = 30 * time.Minute
 	fl, err := fleet.Open(fleet.Options{Config: f.config, Sudo: l.User != "root", Limit: most, Connect: f.limit, BinaryDir: f.binaryDir})

@@ -66,7 +66,7 @@ func loginText(a *app.App, r *loginReport, f loginFlags) {
 			seconds(r.Control.Median), seconds(r.Total.Median), login.TrapSharedConnection), width, "", "  "), "\n")
 	}
 	if first := r.Logins[0].Total.Seconds(); len(r.Logins) > 2 && first > 2*r.Total.Median && first > r.Total.Median+0.5 {
-		fmt.Fprint(w, ui.Wrap(fmt.Sprintf("The first login took %s. What it waited for was remembered for the others, by a name server's or nscd's cache: measure with -n 1 after a pause.",
+		fmt.Fprint(w, ui.Wrap(fmt.Sprintf("The first login took %s. Its answers were then cached by a name server or nscd: measure with -n 1 after a pause.",
 			seconds(first)), width, "", "  "), "\n")
 	}
 	if len(r.Slow) == 0 {
@@ -109,7 +109,7 @@ func hint(s login.Stat) string {
 	case login.Start:
 		return "ssh reads its configuration then, and runs the commands of Match exec."
 	case login.Resolve:
-		return "The client looks up the host's name: the sources of its /etc/nsswitch.conf (mdns, where nobody answers) and its name servers."
+		return "The client looks up the host's name: the sources of its /etc/nsswitch.conf (mdns, if no host answers) and its name servers."
 	case login.Connect:
 		return "An address that does not answer may be tried before the one that does (IPv6 first), or packets are lost."
 	case login.Proxy:
@@ -145,7 +145,7 @@ func explanationText(a *app.App, e *login.Explanation) {
 		fmt.Fprint(w, ui.Wrap("Not examined: "+ui.Visible(u), ui.Width(w), "  ", "    "))
 	}
 	if e.Server != nil && len(e.Causes) > 0 {
-		fmt.Fprint(w, "\nTo mend it, on the server:\n    fettle check "+login.TrapSlowServer+"\n")
+		fmt.Fprint(w, "\nTo fix it, on the server:\n    fettle check "+login.TrapSlowServer+"\n")
 	}
 }
 

@@ -84,7 +84,7 @@ func TestBootProxy(t *testing.T) {
 	}
 	leases := otherServer(t)
 	got := boot(t, "BIOS", serverEnded, "--release", "12", "--proxy", "--once", "--host", "web1="+card)
-	got.wants(t, "is told where to boot from", "was sent the kernel", "was sent the initrd", "all came: done")
+	got.wants(t, "gets the address of its boot loader", "was sent the kernel", "was sent the initrd", "all came: done")
 	if !got.ended || got.status != 0 {
 		t.Errorf("it does not end by itself with 0: ended %v, status %d", got.ended, got.status)
 	}

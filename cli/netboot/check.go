@@ -93,7 +93,7 @@ func checkFolder(ctx context.Context, a *app.App, folder string, o checkOptions)
 		return app.Failf("looking for installers: %w", err)
 	}
 	if len(pairs) == 0 {
-		return app.Usagef("%s holds no kernel with an initrd beside it", ui.Quote(folder))
+		return app.Usagef("%s contains no kernel with an initrd beside it", ui.Quote(folder))
 	}
 	if err := o.valid(); err != nil {
 		return app.Usagef("%w", err)

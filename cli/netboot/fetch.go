@@ -69,7 +69,7 @@ not fetched.`,
 	f.StringVar(&o.deb, "deb", "", "take the tree from this package `FILE`")
 	f.StringVar(&o.like, "like", "", "keep what was added to the tree in this `ROOT`")
 	f.StringVar(&o.sum, "sum", "", "refuse a tarball whose SHA-256 is not this `HASH`")
-	f.BoolVar(&o.stage, "stage", false, "wait for another at work on the folder, and be content if it is whole")
+	f.BoolVar(&o.stage, "stage", false, "wait for another at work on the folder, and accept it if it is complete")
 	f.BoolVar(&o.remove, "remove", false, "remove what --stage made")
 	f.MarkHidden("stage")
 	f.MarkHidden("remove")
@@ -158,7 +158,7 @@ func fetch(ctx context.Context, a *app.App, folder string, o fetchOptions) error
 	rel := path.Join("debian-installer", o.arch)
 	if o.like != "" {
 		if err := carry(ctx, a, o.like, part, rel); err != nil {
-			return app.Failf("carrying over what was added to the old tree: %w", err)
+			return app.Failf("copying what was added to the old tree: %w", err)
 		}
 	}
 	if err := renew.Note(part, rel); err != nil {
@@ -190,7 +190,7 @@ func fromMirror(ctx context.Context, a *app.App, o fetchOptions, part string) er
 		return err
 	}
 	if o.sum != "" && o.sum != t.SHA {
-		return fmt.Errorf("the mirror has another installer by now (SHA-256 %s, and %s was meant)", t.SHA, o.sum)
+		return fmt.Errorf("the mirror now has another installer (SHA-256 %s; expected %s)", t.SHA, o.sum)
 	}
 	file, err := os.CreateTemp("", "fettle-netboot-")
 	if err != nil {

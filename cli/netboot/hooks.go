@@ -76,7 +76,7 @@ func runHooks(a *app.App, o hooksOptions) error {
 	case o.show && o.out+o.appendTo+o.removeFrom != "":
 		return app.Usagef("--show prints; it goes alone or with --look")
 	case o.only != "" && o.removeFrom+o.look != "":
-		return app.Usagef("--only chooses what is written; leave it out with --remove and --look")
+		return app.Usagef("--only selects what is written; it cannot be used with --remove and --look")
 	case o.out != "":
 		if err := files.Replace(o.out, func(w io.Writer) error { return hooks.Write(w, parts) }); err != nil {
 			return app.Failf("writing %s: %w", ui.Quote(o.out), files.WithoutPath(err))
@@ -116,7 +116,7 @@ func rewrite(a *app.App, name, done string, change func([]byte) ([]byte, error))
 		return nil
 	}
 	if err := replaceInitrd(name, now); err != nil {
-		return app.Failf("writing %s: %w; it is as it was", ui.Quote(name), files.WithoutPath(err))
+		return app.Failf("writing %s: %w; it is unchanged", ui.Quote(name), files.WithoutPath(err))
 	}
 	fmt.Fprintf(a.Stdout, "%s %s (%s, was %s)\n", ui.Visible(name), done, units.Size(len(now)), units.Size(len(b)))
 	return nil

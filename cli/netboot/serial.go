@@ -26,7 +26,7 @@ func serialCmd(a *app.App) *cobra.Command {
 	var o serialOptions
 	c := &cobra.Command{
 		Use:   "serial FOLDER",
-		Short: "Send boot menus and what they start to a serial console",
+		Short: "Switch boot menus and what they boot to a serial console",
 		Long: `Rewrites the boot menus of syslinux, pxelinux and GRUB below a folder, and every
 file that they include, for a serial console: console= on both sides of "---",
 the loader's own port, no vga= and no graphical terminal. Timeouts and defaults

@@ -210,7 +210,7 @@ func supervise(ctx context.Context, a *app.App, o *serveOptions, conf serve.Conf
 				case came || ctx.Err() != nil:
 					return nil
 				case err == nil:
-					err = errors.New("it ended by itself")
+					err = errors.New("it exited")
 				}
 				return app.Failf("dnsmasq: %w: %s", err, strings.Join(last, "; "))
 			}

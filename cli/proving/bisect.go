@@ -244,14 +244,14 @@ func (a program) bisect(cmd *cobra.Command, f bisectFlags) error {
 	}
 	h.Lost = func(host string, why error) {
 		progress.End()
-		fmt.Fprintf(a.Stderr, "going on without %s: %s\n", host, ui.Visible(why.Error()))
+		fmt.Fprintf(a.Stderr, "continuing without %s: %s\n", host, ui.Visible(why.Error()))
 	}
 	r, err := h.Run(cmd.Context())
 	progress.End()
 	var end *bisect.EndError
 	switch {
 	case cmd.Context().Err() != nil:
-		return app.Failf("interrupted; the same command goes on where it was")
+		return app.Failf("interrupted; run the same command to continue")
 	case errors.Is(err, bisect.ErrOtherHunt), errors.As(err, &end):
 		return app.Exit(app.ExitUsage, err)
 	case err != nil:

@@ -48,10 +48,10 @@ func bisectText(h *bisect.Hunt, r *bisect.Result, width int) string {
 	}
 	b.WriteString("\n")
 	if !r.Sure && r.Total >= h.MaxRuns {
-		b.WriteString(ui.Wrap("This is less than was asked for: run the same command with a larger --max-runs to go on.", width, "", ""))
+		b.WriteString(ui.Wrap("This is less than requested: to continue, run the same command with a larger --max-runs.", width, "", ""))
 	}
 	if !r.Sure && r.Total < h.MaxRuns {
-		b.WriteString(ui.Wrap("This is less than was asked for, and more runs would hardly change it: some difference is too small to be told from none.", width, "", ""))
+		b.WriteString(ui.Wrap("This is less than requested, and more runs would hardly change it: some difference is too small to distinguish from noise.", width, "", ""))
 	}
 	if r.Drifted {
 		b.WriteString(ui.Wrap("The machine drifted while this ran; the drift, seen at commits that were run again, is taken out.", width, "", ""))
@@ -71,11 +71,11 @@ func changesText(b *strings.Builder, h *bisect.Hunt, line *bisect.History, r *bi
 		for _, branch := range r.Brought[c.Last] {
 			switch {
 			case branch.Why != "":
-				fmt.Fprintf(b, "%s    what it merged could not be looked at: %s\n", indent, ui.Visible(branch.Why))
+				fmt.Fprintf(b, "%s    its merged commits could not be searched: %s\n", indent, ui.Visible(branch.Why))
 			case len(branch.Result.Verdict.Changes) == 0:
 				silent++
 			default:
-				fmt.Fprintf(b, "%s    by what it merged:\n", indent)
+				fmt.Fprintf(b, "%s    of its merged commits:\n", indent)
 				changesText(b, h, branch.History, branch.Result, indent+"        ")
 			}
 		}

@@ -135,7 +135,7 @@ func (a program) labJobs(ctx context.Context, args []string, f labFlags) ([]lab.
 func (f labFlags) valid(args []string) error {
 	switch {
 	case len(args) == 0 && !f.all && !f.list:
-		return app.Usagef("name a trap, or say --all; fettle lab --list shows what there is")
+		return app.Usagef("name a trap, or give --all; fettle lab --list lists all")
 	case len(args) > 0 && f.all:
 		return app.Usagef("--all is every trap: name none, or leave it out")
 	case f.engine != "" && f.engine != "uml" && f.engine != "qemu":

@@ -76,7 +76,7 @@ func (f bisectFlags) measured() (string, *bisect.Figure, error) {
 	case i < 0:
 		return "", nil, app.Usagef("--measure %q: expected an instrument (%s), and its flags", f.measure, instrumentNames())
 	case f.run != "" || f.match != "" || f.tests:
-		return "", nil, app.Usagef("--measure says what is run and read: leave out --run, --match and --tests")
+		return "", nil, app.Usagef("--measure replaces the command: leave out --run, --match and --tests")
 	case instruments[i].name == "boot" && f.boot == "":
 		return "", nil, app.Usagef("--measure boot times a kernel of the checkout: name it with --boot")
 	}

@@ -109,7 +109,7 @@ func listText(a *app.App, doc document) error {
 		}
 	}
 	if doc.Unseen > 0 {
-		b.WriteString("\n" + ui.Wrap("Processes of other users were not asked what they have open: that needs root.", ui.Width(a.Stdout), "", "") + "\n")
+		b.WriteString("\n" + ui.Wrap("Processes of other users could not be inspected: that needs root.", ui.Width(a.Stdout), "", "") + "\n")
 	}
 	_, err := fmt.Fprint(a.Stdout, b.String())
 	return err

@@ -123,7 +123,7 @@ func ask(ctx context.Context, a *app.App, devices []string, profiles []serialnam
 			dev = "/dev/" + dev
 		}
 		if who := held[strings.TrimPrefix(dev, "/dev/")]; len(who) > 0 {
-			fmt.Fprintf(a.Stdout, "%s: in use by %s (%d); --force asks it all the same\n", ui.Visible(dev), ui.Visible(who[0].Name), who[0].PID)
+			fmt.Fprintf(a.Stdout, "%s: in use by %s (%d); --force probes it nevertheless\n", ui.Visible(dev), ui.Visible(who[0].Name), who[0].PID)
 			continue
 		}
 		heard, p, err := askAll(ctx, dev, profiles)

@@ -88,7 +88,7 @@ func enrol(ctx context.Context, a *app.App, names []string, o enrolOptions) erro
 	case len(who) > 1 && o.existing:
 		return app.Usagef("--existing is for one user: a secret that several share is none")
 	case len(who) > 1 && o.out == "":
-		return app.Usagef("for %d users say where their sheets shall go: --out FOLDER", len(who))
+		return app.Usagef("for %d users, name a folder for their sheets: --out FOLDER", len(who))
 	}
 	if o.out != "" {
 		if o.sheets, err = privateFolder(o.out); err != nil {

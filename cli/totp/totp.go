@@ -134,7 +134,7 @@ func (t *totpHost) holder(ctx context.Context, name string) (holder, error) {
 			owner, found = t.db.UserByID(uint32(n))
 		}
 		if !found {
-			return h, app.Usagef("%s:%d says user=%s, and there is no such user", t.line.File, t.line.Line, v)
+			return h, app.Usagef("%s:%d has user=%s, but there is no such user", t.line.File, t.line.Line, v)
 		}
 		h.place.UID, h.place.GID = owner.UID, owner.GID
 	}

@@ -175,7 +175,7 @@ func tuneKSM(ctx context.Context, a *app.App, f ksmFlags) error {
 		return app.Usagef("%w", err)
 	}
 	for _, s := range gave {
-		tell("given back what a killed fettle left: " + s)
+		tell("restored what a killed fettle left: " + s)
 	}
 	if err := tune.Alone(k); err != nil {
 		l.Release()
@@ -190,7 +190,7 @@ func tuneKSM(ctx context.Context, a *app.App, f ksmFlags) error {
 	defer func() {
 		back, rerr := l.Release()
 		for _, s := range back {
-			tell("given back: " + s)
+			tell("restored: " + s)
 		}
 		if rerr != nil {
 			a.Warn(rerr.Error())
@@ -234,7 +234,7 @@ func giveBack(a *app.App, afterStdin bool) error {
 	case err != nil:
 		return app.Failf("%w", err)
 	case len(gave) == 0 && !afterStdin:
-		fmt.Fprintln(a.Stdout, "Nothing was left to give back.")
+		fmt.Fprintln(a.Stdout, "There was nothing to restore.")
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func answer(ctx context.Context, a *app.App, o whyOptions, args []string) error 
 	case len(args) > 0 && text != "-":
 		in = strings.NewReader(text)
 	case len(args) == 0 && ui.IsTerminal(a.Stdin):
-		fmt.Fprintln(a.Stderr, "fettle: paste the message or log, then press Ctrl-D on a line of its own")
+		fmt.Fprintln(a.Stderr, "fettle: paste the message or log, then press Ctrl-D on an empty line")
 	}
 	x, err := lore.New(a.Traps)
 	if err != nil {
@@ -263,7 +263,7 @@ type printer struct {
 }
 
 func (p *printer) nothing() {
-	p.b.WriteString("Nothing that fettle knows matches this.\n")
+	p.b.WriteString("No known trap matches this.\n")
 	for i, m := range p.v.near {
 		start := "or"
 		if i == 0 {
@@ -271,7 +271,7 @@ func (p *printer) nothing() {
 		}
 		p.b.WriteString(ui.Wrap(fmt.Sprintf("%s %s (%d %%): %s", start, m.Trap, percent(m.Score), ui.Visible(p.a.Title(m.Trap))), p.width, "", "  "))
 	}
-	p.b.WriteString(ui.Wrap("A few lines around the message, or the problem in other words, may say more; fettle list shows the traps it knows.", p.width, "", ""))
+	p.b.WriteString(ui.Wrap("Try a few more lines around the message, or other words; fettle list shows all known traps.", p.width, "", ""))
 }
 
 func (p *printer) match(m *lore.Match) {

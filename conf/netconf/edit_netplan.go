@@ -42,7 +42,7 @@ func (c *Config) setNetplan(i Iface, mtu int) (Edit, error) {
 // replaceOne replaces one number on one line of a file that may be edited.
 func (c *Config) replaceOne(i Iface, at Source, pattern *regexp.Regexp, mtu int) (Edit, error) {
 	if shipped(at.Path) {
-		return Edit{}, fmt.Errorf("%s belongs to a package or is made anew at boot: set the MTU of %s to %d below /etc", at, i.Name, mtu)
+		return Edit{}, fmt.Errorf("%s belongs to a package or is created again at boot: set the MTU of %s to %d below /etc", at, i.Name, mtu)
 	}
 	b, err := c.raw(at.Path)
 	if err != nil {

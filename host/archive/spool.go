@@ -155,7 +155,7 @@ func cutOff(err error) error {
 func got(err error, members int, unpacked int64, last string) error {
 	if last == "" {
 		if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, tar.ErrHeader) {
-			return fmt.Errorf("%w: holds no tar archive, or one that is cut off at its beginning", err)
+			return fmt.Errorf("%w: contains no tar archive, or a truncated one", err)
 		}
 		return err
 	}

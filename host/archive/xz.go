@@ -14,7 +14,7 @@ import (
 
 const xzMagic = "\xfd7zXZ\x00"
 
-var errDictionary = errors.New("was packed with a larger dictionary than fettle gives memory for: refused")
+var errDictionary = errors.New("was compressed with a dictionary larger than fettle allows: refused")
 
 // xzReader reads the .xz container (The .xz File Format 1.2.1) and leaves the
 // LZMA2 data in it to package lzma. The container is read here because it

@@ -145,7 +145,7 @@ func TestInitrdRefuses(t *testing.T) {
 	}{
 		"empty":            {nil, "empty"},
 		"zeros":            {make([]byte, 4096), "empty"},
-		"text":             {[]byte("<html>404"), "neither cpio nor packed"},
+		"text":             {[]byte("<html>404"), "neither cpio nor compressed"},
 		"cut":              {long[:600], "cut off"},
 		"cut in a packing": {gz(long)[:40], "cut off"},
 		"out of it":        {cpio("../../etc/shadow", "x"), "leads out of the archive"},

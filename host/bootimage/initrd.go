@@ -138,7 +138,7 @@ func (p *parser) archive(b *bufio.Reader) error {
 		size, err2 := field(h, 6)
 		length, err3 := field(h, 11)
 		if err := errors.Join(err1, err2, err3); err != nil {
-			return errors.New("a cpio header holds no number")
+			return errors.New("a cpio header contains no number")
 		}
 		if length == 0 || length > maxName {
 			return fmt.Errorf("a name of %d bytes: refused", length)

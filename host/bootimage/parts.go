@@ -44,11 +44,11 @@ func open(b *bufio.Reader) (r io.Reader, form string, err error) {
 	case begins("BZh"):
 		return bzip2.NewReader(b), "bzip2", nil
 	case begins("\x02\x21\x4c\x18"), begins("\x04\x22\x4d\x18"):
-		return nil, "lz4", errors.New("packed with lz4, which fettle does not read")
+		return nil, "lz4", errors.New("compressed with lz4, which fettle does not read")
 	case begins("\x5d\x00\x00"):
-		return nil, "lzma", errors.New("packed with lzma, which fettle does not read")
+		return nil, "lzma", errors.New("compressed with lzma, which fettle does not read")
 	}
-	return nil, "", fmt.Errorf("begins with %.6q: neither cpio nor packed with gzip, xz, zstd or bzip2", head)
+	return nil, "", fmt.Errorf("begins with %.6q: neither cpio nor compressed with gzip, xz, zstd or bzip2", head)
 }
 
 // frame hands out one zstd frame and ends there (RFC 8878, section 3.1.1): the

@@ -272,7 +272,7 @@ func TestRefused(t *testing.T) {
 	for name, c := range map[string]struct{ manifest, want string }{
 		"none":    {"", "not a capture"},
 		"syntax":  {"{", "manifest.json: unexpected"},
-		"foreign": {`{"format":"other"}`, `says format "other"`},
+		"foreign": {`{"format":"other"}`, `has the format "other"`},
 		"newer":   {`{"format":"fettle-capture","version":99}`, "capture of version 99; this fettle reads up to 1"},
 	} {
 		dir := t.TempDir()

@@ -73,7 +73,7 @@ func FromTree(t *archive.Tree) (*Source, error) {
 	}
 	switch {
 	case s.man.Format != Format:
-		return nil, fmt.Errorf("%s: manifest.json says format %q, not %q: not a capture", t.Name(), s.man.Format, Format)
+		return nil, fmt.Errorf("%s: manifest.json has the format %q, not %q: not a capture", t.Name(), s.man.Format, Format)
 	case s.man.Version > Version:
 		return nil, fmt.Errorf("%s: capture of version %d; this fettle reads up to %d: use a newer one", t.Name(), s.man.Version, Version)
 	}

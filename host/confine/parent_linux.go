@@ -197,7 +197,7 @@ func (c *Child) listen(ctx context.Context) {
 			}
 		}
 		if total > maxTotal {
-			c.err = errors.New("the confined child said more than it may, and was ended")
+			c.err = errors.New("the confined child sent too much, and was killed")
 			return
 		}
 	}
@@ -243,7 +243,7 @@ func (c *Child) look(ctx context.Context, body []byte) ([]byte, error) {
 		to, err := c.job.Host.Readlink(ctx, q.Path)
 		return []byte(to), err
 	}
-	return nil, fmt.Errorf("%w: the confined child asked for what it may not have", host.ErrDenied)
+	return nil, fmt.Errorf("%w: the confined child made a request that it may not make", host.ErrDenied)
 }
 
 // other asks another host, if the run may, and only one that it grants.

@@ -175,8 +175,8 @@ func TestChildren(t *testing.T) {
 	defer func() { silence = old }()
 	for job, want := range map[string]string{
 		"stop":    "gave no sign of life",
-		"flood":   "said more than it may",
-		"deaf":    "said more than it may",
+		"flood":   "sent too much",
+		"deaf":    "sent too much",
 		"huge":    "is none that may come",
 		"half":    "ended: exit status 0",
 		"grumble": "ended: exit status 2: fatal error: this and that",
@@ -210,7 +210,7 @@ func TestQuestions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"not collected", "rm is not one of the read-only commands", "may not have", "may not have"} {
+	for i, want := range []string{"not collected", "rm is not one of the read-only commands", "that it may not make", "may not make"} {
 		if got := strings.Split(string(b), "|")[i]; !strings.Contains(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}

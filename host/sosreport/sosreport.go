@@ -46,7 +46,7 @@ func Open(ctx context.Context, file string) (*Source, error) {
 	sub, ok := Find(t)
 	if !ok {
 		t.Close()
-		return nil, fmt.Errorf("%s: holds no sosreport (no folder sos_commands)", file)
+		return nil, fmt.Errorf("%s: contains no sosreport (no folder sos_commands)", file)
 	}
 	return FromTree(sub), nil
 }

@@ -9,7 +9,7 @@ import (
 
 // AcceptedQuery asks for acceptances.
 type AcceptedQuery struct {
-	Limit int `json:"limit" most:"1000" about:"how many; 50 unless given"`
+	Limit int `json:"limit" most:"1000" about:"maximum number; default 50"`
 }
 
 // Acceptances are what operators accepted here.
@@ -37,7 +37,7 @@ type AcceptQuery struct {
 	Trap    string `json:"trap" need:"yes" about:"the trap"`
 	Subject string `json:"subject" long:"8000" about:"the finding's subject; empty: the whole host"`
 	Reason  string `json:"reason" need:"yes" about:"why it stays"`
-	Until   string `json:"until" about:"the last day on which that holds, YYYY-MM-DD; empty: no end"`
+	Until   string `json:"until" about:"the last day of the acceptance, YYYY-MM-DD; empty: no end"`
 }
 
 // Done says that an act is done.
@@ -109,7 +109,7 @@ func (a *API) Ask(ctx context.Context, q AskQuery) (Done, error) {
 // AuditQuery asks who did what.
 type AuditQuery struct {
 	Before int64 `json:"before" about:"the id of the last one of an earlier answer"`
-	Limit  int   `json:"limit" most:"1000" about:"how many; 50 unless given"`
+	Limit  int   `json:"limit" most:"1000" about:"maximum number; default 50"`
 }
 
 // Audits are acts, the newest first.

@@ -49,16 +49,16 @@ func New(cfg Config) (*API, error) {
 
 // operations is the whole API.
 var operations = []op{
-	operation(http.MethodGet, "/api/v1/fleet", "fleet", "How the fleet stands, and what changed since yesterday and in a week", (*API).Fleet),
+	operation(http.MethodGet, "/api/v1/fleet", "fleet", "The state of the fleet, and what changed since yesterday and in a week", (*API).Fleet),
 	operation(http.MethodGet, "/api/v1/curves", "curves", "Findings by severity, day by day", (*API).Curves),
 	operation(http.MethodGet, "/api/v1/matrix", "matrix", "Traps by groups of hosts, the worst first", (*API).Matrix),
 	operation(http.MethodGet, "/api/v1/changes", "changes", "What changed, the newest first", (*API).Changes),
 	operation(http.MethodGet, "/api/v1/hosts", "hosts", "Hosts, the worst first", (*API).Hosts),
 	operation(http.MethodGet, "/api/v1/hosts/{id}", "host", "One host: findings, history, identity", (*API).Host),
-	operation(http.MethodGet, "/api/v1/traps/{id}", "trap", "One trap: its lore, how far it has spread, who mended it", (*API).Trap),
+	operation(http.MethodGet, "/api/v1/traps/{id}", "trap", "One trap: its article, the hosts that have it, and those that resolved it", (*API).Trap),
 	operation(http.MethodGet, "/api/v1/traps/{id}/hosts", "found", "Where a trap is found, the worst first", (*API).Found),
 	operation(http.MethodGet, "/api/v1/traps/{id}/curve", "trapCurve", "Hosts with a trap, day by day", (*API).TrapCurve),
-	operation(http.MethodGet, "/api/v1/coverage", "coverage", "What checks could not look at, and why", (*API).Coverage),
+	operation(http.MethodGet, "/api/v1/coverage", "coverage", "What could not be inspected, and why", (*API).Coverage),
 	operation(http.MethodGet, "/api/v1/compare", "compare", "How two hosts differ", (*API).Compare),
 	operation(http.MethodGet, "/api/v1/search", "search", "Hosts by name, traps by words", (*API).Search),
 	operation(http.MethodPost, "/api/v1/why", "why", "The traps behind a pasted text, and on how many hosts they are found", (*API).Why).forReaders(),

@@ -54,7 +54,7 @@ func examine(ctx context.Context, content []byte) (c store.Capture, err error) {
 	case len(content) > MaxCapture:
 		return c, bad("the file is larger than %d MiB", MaxCapture>>20)
 	case !bytes.HasPrefix(content, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		return c, bad("not a capture: expected the file that fettle capture --redact writes, a tar archive packed by zstd")
+		return c, bad("not a capture: expected the file that fettle capture --redact writes, a tar archive compressed with zstd")
 	}
 	looking.Lock()
 	defer looking.Unlock()

@@ -17,7 +17,7 @@ type ChangesQuery struct {
 	Trap     string `json:"trap" about:"one trap"`
 	Group    string `json:"group" about:"one group; - is the one without a name"`
 	Before   string `json:"before" about:"next, as an earlier answer gave it"`
-	Limit    int    `json:"limit" most:"1000" about:"how many; 50 unless given"`
+	Limit    int    `json:"limit" most:"1000" about:"maximum number; default 50"`
 }
 
 // Change is a change with the title of its trap.

@@ -63,7 +63,7 @@ func sumsOf(groups []store.Group) (all store.Sums) {
 
 // CurvesQuery asks for curves.
 type CurvesQuery struct {
-	Days  int    `json:"days" most:"3660" about:"how many days, 90 unless given"`
+	Days  int    `json:"days" most:"3660" about:"number of days; default 90"`
 	Group string `json:"group" about:"one group; - is the one without a name"`
 }
 
@@ -106,8 +106,8 @@ type MatrixQuery struct {
 	Group    string `json:"group" about:"one group only; - is the one without a name"`
 	Severity string `json:"severity" one:"notice warning critical" about:"at least this severity"`
 	Unknown  bool   `json:"unknown" about:"also traps that are only unknown somewhere"`
-	Groups   int    `json:"groups" most:"500" about:"how many groups, the worst; 8 unless given"`
-	Limit    int    `json:"limit" most:"1000" about:"how many traps; 50 unless given"`
+	Groups   int    `json:"groups" most:"500" about:"number of groups, worst first; default 8"`
+	Limit    int    `json:"limit" most:"1000" about:"number of traps; default 50"`
 }
 
 // Row is a trap in all groups, and in each of the matrix's.
@@ -209,7 +209,7 @@ func (a *API) columns(ctx context.Context, q MatrixQuery) ([]string, error) {
 
 // CoverageQuery asks what is unknown.
 type CoverageQuery struct {
-	Limit int `json:"limit" most:"1000" about:"how many reasons; 50 unless given"`
+	Limit int `json:"limit" most:"1000" about:"number of reasons; default 50"`
 }
 
 // Coverage is what checks could not look at.

@@ -13,10 +13,10 @@ type HostsQuery struct {
 	Q        string `json:"q" about:"in the name"`
 	Group    string `json:"group" about:"one group; - is the one without a name"`
 	Severity string `json:"severity" one:"notice warning critical" about:"only hosts with findings of at least this severity"`
-	Silent   bool   `json:"silent" about:"only hosts that said nothing for a while"`
+	Silent   bool   `json:"silent" about:"only silent hosts"`
 	Order    string `json:"order" one:"worst name seen" about:"worst unless given"`
-	Offset   int    `json:"offset" most:"1000000" about:"how many to skip"`
-	Limit    int    `json:"limit" most:"1000" about:"how many; 50 unless given"`
+	Offset   int    `json:"offset" most:"1000000" about:"number to skip"`
+	Limit    int    `json:"limit" most:"1000" about:"maximum number; default 50"`
 }
 
 // Hosts are hosts.

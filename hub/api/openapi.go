@@ -55,7 +55,7 @@ func (s *schemas) operation(o op) object {
 	}
 	out := object{
 		"operationId": o.id, "summary": o.summary,
-		"responses": object{"200": object{"description": "Done.", "content": ok}, "400": s.problem("The request is wrong."), "401": object{"description": "Not logged in."}, "404": s.problem("There is no such thing.")},
+		"responses": object{"200": object{"description": "Done.", "content": ok}, "400": s.problem("The request is wrong."), "401": object{"description": "Not logged in."}, "404": s.problem("Not found.")},
 	}
 	var query []object
 	fields, required := object{}, []string{}

@@ -140,11 +140,11 @@ func Problem(err error) (status int, said string) {
 	case errors.As(err, &wrong):
 		return http.StatusBadRequest, wrong.Said
 	case errors.Is(err, store.ErrNone):
-		return http.StatusNotFound, "the hub knows nothing of that"
+		return http.StatusNotFound, "no such object in this hub"
 	case errors.Is(err, context.Canceled):
 		return 499, "cancelled"
 	}
-	return http.StatusInternalServerError, "the hub could not answer; its log says why"
+	return http.StatusInternalServerError, "the hub could not answer; see its log"
 }
 
 func questionOf(r *http.Request, o op) (given url.Values, body []byte, err error) {

@@ -95,8 +95,8 @@ type FoundQuery struct {
 	ID       string `json:"id" need:"yes" about:"the trap's name"`
 	Group    string `json:"group" about:"one group; - is the one without a name"`
 	Severity string `json:"severity" one:"unknown notice warning critical" about:"this severity alone, or unknown"`
-	Offset   int    `json:"offset" most:"1000000" about:"how many to skip"`
-	Limit    int    `json:"limit" most:"1000" about:"how many; 50 unless given"`
+	Offset   int    `json:"offset" most:"1000000" about:"number to skip"`
+	Limit    int    `json:"limit" most:"1000" about:"maximum number; default 50"`
 }
 
 // Found is where a trap is.
@@ -135,7 +135,7 @@ func (a *API) Found(ctx context.Context, q FoundQuery) (f Found, err error) {
 // TrapCurveQuery asks for a trap's curve.
 type TrapCurveQuery struct {
 	ID   string `json:"id" need:"yes" about:"the trap's name"`
-	Days int    `json:"days" most:"3660" about:"how many days, 90 unless given"`
+	Days int    `json:"days" most:"3660" about:"number of days; default 90"`
 }
 
 // TrapCurve is a trap's days.

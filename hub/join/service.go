@@ -113,7 +113,7 @@ func (s *Service) admit(ctx context.Context, r Request) (Reply, error) {
 // byHostKey returns a challenge, or nothing for a host that met one.
 func (s *Service) byHostKey(r Request, j *store.Joining) (string, error) {
 	if s.KnownHosts == "" {
-		return "", fmt.Errorf("%w: this hub admits nobody by ssh host key (serve --known-hosts)", errRefused)
+		return "", fmt.Errorf("%w: this hub does not admit hosts by ssh host key (serve --known-hosts)", errRefused)
 	}
 	pub, err := ssh.ParsePublicKey(r.HostKey)
 	if err != nil {

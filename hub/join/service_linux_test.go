@@ -143,7 +143,7 @@ func TestHostileRequests(t *testing.T) {
 		"a token in capitals": {r: Request{Version: 1, Host: "a", Key: key, Token: strings.ToUpper(token)}, why: noToken},
 		"SQL":                 {r: Request{Version: 1, Host: "a", Key: key, Token: "' OR '1'='1"}, why: noToken},
 		"a wild card":         {r: Request{Version: 1, Host: "a", Key: key, Token: "%"}, why: noToken},
-		"neither":             {r: Request{Version: 1, Host: "a", Key: key}, why: "admits nobody by ssh host key"},
+		"neither":             {r: Request{Version: 1, Host: "a", Key: key}, why: "does not admit hosts by ssh host key"},
 	} {
 		if c.raw != "" {
 			d.refused(what, d.answer(t.Context(), []byte(c.raw)), c.why)

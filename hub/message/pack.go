@@ -94,7 +94,7 @@ func plain(b []byte) ([]byte, error) {
 }
 
 // ErrNewer: the sender speaks a later version.
-var ErrNewer = errors.New("of a later version than this program knows")
+var ErrNewer = errors.New("of a later version than this program supports")
 
 // Unpack reads an agent's message, and refuses one that no agent would send.
 func Unpack(b []byte) (*Message, error) {

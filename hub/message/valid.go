@@ -50,10 +50,10 @@ func (m *Message) valid() error {
 		return errors.New("its digests are none that an agent makes")
 	}
 	if len(m.Fettle) > maxName || nul(m.Fettle, m.Why) {
-		return errors.New("what it says of its version or reason is out of bounds")
+		return errors.New("its version or reason is out of bounds")
 	}
 	if m.Self != nil && (len(m.Self.Machine) > maxName || nul(m.Self.Machine) || m.Self.Waiting < 0 || m.Self.Dropped < 0 || m.Self.Refused < 0 || m.Self.Every < 0) {
-		return errors.New("what the agent says of itself is out of bounds")
+		return errors.New("the agent's data about itself are out of bounds")
 	}
 	switch m.Kind {
 	case Beat:
@@ -117,11 +117,11 @@ func validMeta(m *report.Meta) error {
 	}
 	for _, s := range []string{m.Host, string(m.Kind), m.Identity.Hostname, m.Identity.Sysname, m.Identity.Release, m.Identity.Version, m.Identity.Machine, m.Identity.BootID, m.Machine.Distribution, m.Machine.Kind, m.Version} {
 		if len(s) > maxName || nul(s) {
-			return fmt.Errorf("what it says of the host is out of bounds: %.40q", s)
+			return fmt.Errorf("its data about the host are out of bounds: %.40q", s)
 		}
 	}
 	if len(m.Warning) > maxLong || len(m.Machine.Containers) > maxName || m.Host == "" {
-		return errors.New("what it says of the host is out of bounds")
+		return errors.New("its data about the host are out of bounds")
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func (db *DB) migrateTo(ctx context.Context, from fs.FS, last int) error {
 			return err
 		}
 		if have > len(files) {
-			return fmt.Errorf("its tables are of version %d, of a later fettle-hub; this one knows %d", have, len(files))
+			return fmt.Errorf("its tables are of version %d, of a later fettle-hub; this one supports %d", have, len(files))
 		}
 		for i := have; i < min(len(files), last); i++ {
 			if err := db.apply(ctx, t, from, files[i], i+1); err != nil {

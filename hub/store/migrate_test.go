@@ -106,7 +106,7 @@ func migrated(t *testing.T, where string) {
 func TestMigrateBack(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		join(t, db, "h1", "web")
-		if err := db.MigrateTo(t.Context(), fstest.MapFS{"migrations/0001_fleet.sql": {}}, 1); err == nil || !strings.Contains(err.Error(), "of a later fettle-hub; this one knows 1") {
+		if err := db.MigrateTo(t.Context(), fstest.MapFS{"migrations/0001_fleet.sql": {}}, 1); err == nil || !strings.Contains(err.Error(), "of a later fettle-hub; this one supports 1") {
 			t.Errorf("tables of a later hub: %v", err)
 		}
 		broken := fstest.MapFS{"migrations/0001_a.sql": {}, "migrations/0002_b.sql": {}, "migrations/0003_c.sql": {}, "migrations/0004_d.sql": {Data: []byte("DELETE FROM hosts;\nINSERT INTO nothing (a) VALUES (1);\n")}}

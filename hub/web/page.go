@@ -96,7 +96,7 @@ func (s *site) write(w http.ResponseWriter, r *http.Request, status int, p *page
 	var b bytes.Buffer
 	if err := s.pages.ExecuteTemplate(&b, p.template, p); err != nil {
 		slog.Error("page", "template", p.template, "err", err)
-		http.Error(w, "the hub could not make this page; its log says why", http.StatusInternalServerError)
+		http.Error(w, "the hub could not create this page; see its log", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -116,7 +116,7 @@ func (s *Settings) valid() (err error) {
 		case o.Issuer == "" || o.ClientID == "":
 			return errors.New("oidc: needs issuer and client_id")
 		case s.URL == "":
-			return errors.New("oidc: needs url, to which the provider leads back")
+			return errors.New("oidc: needs url, to which the provider redirects")
 		case !strings.HasPrefix(o.Issuer, "https://") && !strings.HasPrefix(o.Issuer, "http://127.0.0.1") && !strings.HasPrefix(o.Issuer, "http://localhost"):
 			return fmt.Errorf("oidc: issuer %q: expected https://…", o.Issuer)
 		}

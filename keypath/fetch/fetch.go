@@ -110,7 +110,7 @@ func (c *Client) get(ctx context.Context, name string, right func(openpgp.Finger
 	err := ErrNone
 	for _, s := range c.Servers {
 		if c.Left <= 0 {
-			return false, fmt.Errorf("no more keys are fetched: %d questions were asked (--fetch allows more)", c.Asked)
+			return false, fmt.Errorf("no more keys are fetched: %d requests were sent (--fetch allows more)", c.Asked)
 		}
 		c.Left--
 		c.Asked++

@@ -24,7 +24,7 @@ var Scenarios = []lab.Scenario{
 				expect(0, "enabled", "systemctl", "is-enabled", "fettle-undo-0001-boot.service"),
 			}},
 			{Name: "clear", Acts: []lab.Act{expect(0, "0 found, 0 unknown", check...)}},
-			{Name: "undone", Acts: []lab.Act{within(40*time.Second, 0, "nobody confirmed it", "fettle", "changes")}},
+			{Name: "undone", Acts: []lab.Act{within(40*time.Second, 0, "it was not confirmed", "fettle", "changes")}},
 			{Name: "found again", Acts: []lab.Act{expect(1, "1 found", check...)}},
 			{Name: "guards gone", Acts: guardsGone},
 		},
@@ -35,8 +35,8 @@ var Scenarios = []lab.Scenario{
 		Steps: []lab.Step{
 			{Name: "prepare", Acts: journalTrap},
 			{Name: "fix", Acts: []lab.Act{expect(-1, "", append(killedAt("20"), fix(soon)[1:]...)...)}},
-			{Name: "half-way", Acts: []lab.Act{expect(0, "cut off while at it", "fettle", "changes")}},
-			{Name: "undone", Acts: []lab.Act{within(40*time.Second, 0, "nobody confirmed it", "fettle", "changes")}},
+			{Name: "half-way", Acts: []lab.Act{expect(0, "interrupted meanwhile", "fettle", "changes")}},
+			{Name: "undone", Acts: []lab.Act{within(40*time.Second, 0, "it was not confirmed", "fettle", "changes")}},
 			{Name: "found again", Acts: []lab.Act{expect(1, "1 found", check...)}},
 			{Name: "guards gone", Acts: guardsGone},
 		},
@@ -46,7 +46,7 @@ var Scenarios = []lab.Scenario{
 		Needs: needs, Long: true,
 		Steps: []lab.Step{
 			{Name: "prepare", Acts: journalTrap},
-			{Name: "fix", Acts: []lab.Act{expect(0, "Mended", fix(soon)...)}},
+			{Name: "fix", Acts: []lab.Act{expect(0, "Fixed", fix(soon)...)}},
 			{Name: "confirm", Acts: append([]lab.Act{expect(0, "confirmed and stays", "fettle", "confirm")}, guardsGone...)},
 			{Name: "stays", Acts: []lab.Act{{Run: []string{"sleep", "11"}}, expect(0, "0 found, 0 unknown", check...)}},
 			{Name: "restart", Acts: []lab.Act{{Restart: lab.RestartClean}, expect(0, "", "fettle", "changes"), expect(0, "0 found, 0 unknown", check...)}},
@@ -73,7 +73,7 @@ var Scenarios = []lab.Scenario{
 			{Name: "fix", Acts: []lab.Act{
 				expect(-1, "", append(killedAt("29"), "fix", "ipv6-ra-forwarding", "--on", "eth0", "--yes", "--confirm-within", "10m")...),
 				expect(0, "accept_ra=2", "cat", raFile),
-				expect(0, "cut off while at it", "fettle", "changes"),
+				expect(0, "interrupted meanwhile", "fettle", "changes"),
 			}},
 			powerCut, asBefore, bootGuardsGone,
 		},

@@ -49,7 +49,7 @@ func (p *parsing) condition(n ast.Node) *Expr {
 	}
 	for i := range p.r.Facts {
 		if f := &p.r.Facts[i]; f.on("optional", false) && nameIn(e.Source, f.Name) {
-			p.errorf(n, "%s is optional: where it cannot be read it looks like nothing found, and nothing may be decided by it", f.Name)
+			p.errorf(n, "%s is optional: if it cannot be read, it looks like nothing found, so no condition may use it", f.Name)
 		}
 	}
 	return e
@@ -120,7 +120,7 @@ func (p *parsing) sayMistake(msg string) string {
 func (p *parsing) look(tree *cel.Expr, checked cel.Checked, use textUse, spot func(at int) place) {
 	warn := func(name string, at int) {
 		if use == summaryText {
-			p.warnAt(spot(at), "%s changes by itself: it belongs in detail, not in what a finding is known by", name)
+			p.warnAt(spot(at), "%s changes by itself: it belongs in detail, not in what identifies a finding", name)
 		}
 	}
 	tree.Visit(func(v cel.Visited) {

@@ -78,7 +78,7 @@ func (p *parsing) rule(top *ast.MappingNode) {
 	if n := p.top["clear"]; n != nil {
 		p.r.Clear = p.text(n, "clear", summaryText)
 	} else {
-		p.errorAt(place{1, 1}, "clear is missing: what to say when nothing is found")
+		p.errorAt(place{1, 1}, "clear is missing: the message if nothing is found")
 	}
 	if n := p.top["remedy"]; n != nil {
 		p.remedy(n)

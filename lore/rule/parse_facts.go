@@ -158,7 +158,7 @@ func (p *parsing) paths(nodes []ast.Node, ps []string, what string, globs bool) 
 		case globs && badPattern(s):
 			p.errorf(nodes[i], "%s: %q is not a pattern of file names", what, s)
 		case !p.shipped && secretPath(s):
-			p.errorf(nodes[i], "%s: %s may hold secrets, which a rule of yours may not read", what, s)
+			p.errorf(nodes[i], "%s: %s may hold secrets, which rules cannot read", what, s)
 		}
 	}
 }

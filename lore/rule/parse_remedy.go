@@ -212,7 +212,7 @@ func (p *parsing) stepArg(st *Step, key string, v ast.Node) {
 		if !strings.HasPrefix(lit, "/") {
 			p.errorf(v, "path: %q is not an absolute path", lit)
 		} else if !p.shipped && secretPath(lit) {
-			p.errorf(v, "path: %s may hold secrets, which a rule of yours may not touch", lit)
+			p.errorf(v, "path: %s may hold secrets, which rules cannot change", lit)
 		}
 		if st.Kind == "sysfs" && !strings.HasPrefix(lit, "/sys/") {
 			p.errorf(v, "path: %q is not below /sys", lit)

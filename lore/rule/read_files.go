@@ -64,7 +64,7 @@ func asInt(what, s string) (int64, error) {
 		if len(s) > 40 {
 			s = s[:40] + "..."
 		}
-		return 0, fmt.Errorf("%s says %q, which is no number", what, s)
+		return 0, fmt.Errorf("%s says %q, which is not a number", what, s)
 	}
 	return n, nil
 }

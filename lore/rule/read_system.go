@@ -197,7 +197,7 @@ func readMemory(r *reading, _ *Fact) (*memoryFact, error) {
 		}
 		n, err := strconv.ParseInt(f[0], 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("%s says %q, which is no number", name, f[0])
+			return nil, fmt.Errorf("%s says %q, which is not a number", name, f[0])
 		}
 		if len(f) > 1 && f[1] == "kB" {
 			n *= 1024

@@ -13,7 +13,7 @@ import (
 )
 
 // errSecret is the refusal to read for a stranger's rule what may be a secret.
-var errSecret = errors.New("may hold secrets, which a rule of yours may not read")
+var errSecret = errors.New("may hold secrets, which rules cannot read")
 
 // secrets are paths, as patterns of whole paths, that hold passwords, keys,
 // or the memory of processes. /proc/sys, /sys and logs are not among them.

@@ -130,7 +130,7 @@ func ParseJob(file string, r io.Reader) (Job, error) {
 		o := option{strings.TrimSpace(key), strings.TrimSpace(value)}
 		switch {
 		case !began:
-			return bad("%q stands before the first section", text)
+			return bad("%q is before the first section", text)
 		case o.key == "stonewall" || o.key == "wait_for_previous" || o.key == "new_group" || o.key == "wait_for":
 			return bad("%s: all jobs must run at once, as one load", o.key)
 		case strings.ContainsAny(o.value, "$`\"'\\") && !ours[o.key]:

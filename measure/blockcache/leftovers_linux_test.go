@@ -247,8 +247,8 @@ func TestRefusesDevices(t *testing.T) {
 	}
 	writes := parsed(t, strings.Replace(smallJob, "randread", "randrw", 1))
 	for want, m := range map[string]Measurement{
-		"the job writes, and --slow " + dev + " is a block device: what is on it would be lost. With --destroy it is done all the same": {Slow: dev, Job: writes},
-		"--slow: open " + dev + ": no such device or address":                                                                           {Slow: dev, Job: parsed(t, smallJob)},
+		"the job writes, and --slow " + dev + " is a block device: its data would be lost. --destroy allows it": {Slow: dev, Job: writes},
+		"--slow: open " + dev + ": no such device or address":                                                   {Slow: dev, Job: parsed(t, smallJob)},
 	} {
 		m.Runtime, m.Out = time.Minute, filepath.Join(t.TempDir(), "out")
 		_, err := Do(t.Context(), m)

@@ -69,7 +69,7 @@ func JudgeAll(sets []Set) []Judged {
 			default:
 				j.Median = median(v[len(v)*3/4:])
 				if from != "" {
-					j.Notes = append(j.Notes, "it has no baselines of its own, and is judged by those of "+from+": that says something where both were measured on the same machine")
+					j.Notes = append(j.Notes, "it has no baselines, and is judged by those of "+from+": meaningful only on the same machine")
 				}
 				verdict, err := Judge(base["slow"].Series, base["fast"].Series, r.Series)
 				if err != nil {

@@ -170,7 +170,7 @@ func (m *Measurement) check() ([]*site, error) {
 		}
 		devices[number] = x.option
 		if t.Device && m.Job.Writes && !m.Destroy {
-			return nil, refusef("the job writes, and %s %s is a block device: what is on it would be lost. With --destroy it is done all the same", x.option, x.path)
+			return nil, refusef("the job writes, and %s %s is a block device: its data would be lost. --destroy allows it", x.option, x.path)
 		}
 		out = append(out, &site{Target: t, option: x.option, kinds: x.kinds})
 	}

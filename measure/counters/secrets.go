@@ -115,7 +115,7 @@ func (c SNMP) version3(g *gosnmp.GoSNMP) error {
 		case k < 0:
 			return bad("%s is no privacy protocol: there are %s", strconv.Quote(c.Priv), strings.Join(PrivProtocols, ", "))
 		case c.Auth == "":
-			return bad("privacy without authentication is not to be had (RFC 3414): give an authentication protocol too")
+			return bad("privacy requires authentication (RFC 3414): give an authentication protocol too")
 		case len(c.PrivKey) < 8:
 			return bad("the privacy key of user %s must have 8 characters at least (RFC 3414)", strconv.Quote(c.User))
 		}

@@ -107,7 +107,7 @@ func TestSNMP(t *testing.T) {
 			{"interface", v2c("right-community"), "eth7", 0, "eth7: there is no such interface; there are lo, va, vb"},
 			{"auth key", quick(anna("SHA-256", "AES", "anna is another", "anna has privacy")), "va", 0, `wrong authentication key or protocol for user "anna"`},
 			{"priv key", quick(anna("SHA-256", "AES", "anna authenticates", "anna is no one")), "va", 0, "privacy key"},
-			{"user", quick(bob), "va", 0, `the agent knows no user "bob"`},
+			{"user", quick(bob), "va", 0, `the agent has no user "bob"`},
 			{"short key", anna("SHA-256", "", "short", ""), "va", 0, "must have 8 characters"},
 			{"protocol", anna("ROT13", "", "long enough", ""), "va", 0, "is no authentication protocol"},
 			{"host", noName, "va", 0, "there is no such host"},

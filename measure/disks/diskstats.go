@@ -45,7 +45,7 @@ func ParseDiskstats(name string, b []byte) (map[string]Counters, error) {
 }
 
 // ErrReset is counters that fell: the device is another one by now.
-var ErrReset = errors.New("its counters began anew")
+var ErrReset = errors.New("its counters were reset")
 
 // Between is the load between two readings, d apart.
 func Between(a, b Counters, d time.Duration) (Load, error) {

@@ -146,7 +146,7 @@ var order = []string{"advisor_mode", "advisor_target_scan_time", "advisor_max_cp
 // is no longer what we made it belongs to somebody else: the error is Taken.
 func (l *Lease) Set(name, value string) error {
 	if !slices.Contains(order, name) {
-		return fmt.Errorf("%s is no setting that can be given back", name)
+		return fmt.Errorf("%s is not a setting that can be restored", name)
 	}
 	have, err := l.k.Value(name)
 	if err != nil {
@@ -291,7 +291,7 @@ func (l *Lease) back(k Kept) (string, error) {
 	case have == k.Found:
 		return "", nil
 	case have != k.Set && have != k.Before && !l.advised(k.Name):
-		return fmt.Sprintf("%s is %s, which somebody else set: left (it was %s)", k.Name, have, k.Found), nil
+		return fmt.Sprintf("%s is %s, set by somebody else: left alone (it was %s)", k.Name, have, k.Found), nil
 	}
 	if err := l.k.write(k.Name, k.Found); err != nil {
 		return "", err

@@ -20,7 +20,7 @@ const (
 )
 
 // ErrNotThere: an initrd has no hooks of fettle's.
-var ErrNotThere = errors.New("has none of fettle's hooks")
+var ErrNotThere = errors.New("has no fettle hooks")
 
 // Appended is what an initrd has of fettle's hooks.
 type Appended struct {
@@ -71,7 +71,7 @@ func Find(initrd []byte) (Appended, error) {
 		return Appended{}, fmt.Errorf("fettle's hooks in it are damaged: %w", err)
 	}
 	if len(bytes.Trim(rest, "\x00")) > 0 {
-		return Appended{}, errors.New("something was appended after fettle's hooks: take that off first, or make the initrd anew")
+		return Appended{}, errors.New("something was appended after fettle's hooks: remove that first, or create the initrd again")
 	}
 	found := Appended{Files: files[1:]}
 	_, err = fmt.Sscanf(string(files[0].Content), markerFormat, &found.Before)

@@ -58,7 +58,7 @@ var contents = []struct {
 }{
 	{Sync, "usr/lib/fettle-hooks/divert.sh", "", 0o644, "diverts programs of the target and takes that back"},
 	{Sync, "usr/lib/pre-pkgsel.d/05fettle-nosync", "", 0o755, "before packages are selected: dpkg leaves out fsync"},
-	{Sync, "usr/lib/finish-install.d/01fettle-sync", "", 0o755, "at the end: takes it back, and sync"},
+	{Sync, "usr/lib/finish-install.d/01fettle-sync", "", 0o755, "at the end: removes it, and runs sync"},
 	{BBL, mdadmConf, "", 0o644, "arrays made by the installer get no list of bad blocks"},
 	{BBL, mdadmConfDI, mdadmConf, 0o644, "the same, where mdadm reads /tmp/mdadm.conf"},
 	{BBL, "usr/lib/finish-install.d/02fettle-bbl", "", 0o755, "at the end: the same for the installed system"},

@@ -49,7 +49,7 @@ const (
 )
 
 // ErrNone: the folder has no boot menu.
-var ErrNone = errors.New("holds no boot menu of syslinux or GRUB")
+var ErrNone = errors.New("contains no boot menu of syslinux or GRUB")
 
 // Loop is an include that leads back to where it stands.
 type Loop struct{ Files []string }

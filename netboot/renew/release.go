@@ -88,7 +88,7 @@ func (s Source) Find(ctx context.Context) (Tarball, error) {
 		return Tarball{}, err
 	}
 	if sha(sums) != want {
-		return Tarball{}, untrusted("%s/%s/SHA256SUMS is not the file that Debian signed: the mirror is being updated, or it lies", dists, images)
+		return Tarball{}, untrusted("%s/%s/SHA256SUMS is not the file that Debian signed: the mirror is being updated, or was tampered with", dists, images)
 	}
 	name := "netboot/netboot.tar.gz"
 	if s.GTK {
@@ -275,7 +275,7 @@ func (r release) fits(suite string, now time.Time) error {
 	case suite != r.codename && suite != r.suite:
 		return fmt.Errorf("it is of %s (%s), and %s was asked for", r.codename, r.suite, suite)
 	case !r.until.IsZero() && now.After(r.until):
-		return fmt.Errorf("it was valid until %s: the mirror is not updated any more, or hides what is newer", r.until.Format(time.DateOnly))
+		return fmt.Errorf("it was valid until %s: the mirror is no longer updated, or hides newer files", r.until.Format(time.DateOnly))
 	case r.date.After(now.Add(24 * time.Hour)):
 		return fmt.Errorf("it is of %s, which is yet to come: is the clock right?", r.date.Format(time.DateOnly))
 	}

@@ -68,7 +68,7 @@ func Remove(stage string) error {
 	if all, err := readNote(stage); err == nil {
 		for _, p := range all {
 			if got, err := inode(filepath.Join(stage, p.rel)); err == nil && got != p.inode {
-				return fmt.Errorf("%s holds the old tree, which the new one has replaced: it is not removed", stage)
+				return fmt.Errorf("%s contains the old tree, which the new one has replaced: it is not removed", stage)
 			}
 		}
 	}
@@ -120,12 +120,12 @@ func readNote(stage string) (all []place, err error) {
 		number, rel, _ := strings.Cut(strings.TrimSpace(line), " ")
 		ino, err := strconv.ParseUint(number, 10, 64)
 		if err != nil || !filepath.IsLocal(rel) {
-			return nil, fmt.Errorf("%s says nothing that fettle wrote", name)
+			return nil, fmt.Errorf("%s was not written by fettle", name)
 		}
 		all = append(all, place{ino, rel})
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%s says nothing that fettle wrote", name)
+		return nil, fmt.Errorf("%s was not written by fettle", name)
 	}
 	return all, nil
 }

@@ -56,7 +56,7 @@ func Unpack(r io.Reader, prefix, into string) error {
 		}
 	}
 	if files == 0 {
-		return untrusted("unpacking: the archive holds no tree")
+		return untrusted("unpacking: the archive contains no tree")
 	}
 	return nil
 }

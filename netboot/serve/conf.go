@@ -131,7 +131,7 @@ func netmask(p netip.Prefix) string {
 // Check refuses what cannot work.
 func (c Conf) Check() error {
 	if c.Loaders == (Loaders{}) {
-		return fmt.Errorf("the tree holds no boot loader for the network: expected pxelinux.0, bootnetx64.efi, grubx64.efi or bootnetaa64.efi")
+		return fmt.Errorf("the tree contains no network boot loader: expected pxelinux.0, bootnetx64.efi, grubx64.efi or bootnetaa64.efi")
 	}
 	for _, loader := range []string{c.Loaders.BIOS, c.Loaders.EFI64, c.Loaders.EFIArm64} {
 		if strings.ContainsAny(loader, " ,\"\n#") {

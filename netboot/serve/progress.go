@@ -171,7 +171,7 @@ func (p *Progress) dhcp(xid, what, rest string, now time.Time) {
 	case "DHCPACK", "PXE":
 		p.acked(c, what, address().FindString(rest), now)
 	case "DHCPNAK":
-		p.say(c, now, "asked for an address that it may not have, and must ask again")
+		p.say(c, now, "asked for an address that it cannot have, and must ask again")
 	case "DHCPDECLINE":
 		p.say(c, now, "says that %s is somebody else's: look for a second server or a fixed address", address().FindString(rest))
 	}
@@ -212,7 +212,7 @@ func (p *Progress) acked(c *client, what, ip string, now time.Time) {
 		if ip != "" {
 			p.say(c, now, "has the address %s", ip)
 		} else {
-			p.say(c, now, "is told where to boot from")
+			p.say(c, now, "gets the address of its boot loader")
 		}
 	}
 }
@@ -317,17 +317,17 @@ func (p *Progress) Quiet(now time.Time, after time.Duration) {
 func (c *client) stuck() string {
 	switch c.stage {
 	case asked:
-		return "asked, and took no answer: another DHCP server was faster, or a firewall holds back UDP 67 or 68"
+		return "asked, and took no answer: another DHCP server was faster, or a firewall blocks UDP 67 or 68"
 	case addressed:
 		if !c.pxe {
 			return ""
 		}
-		return "has an address, and never asked for a boot loader: a firewall holds back UDP 69, or its firmware boots in another mode"
+		return "has an address, but did not ask for a boot loader: a firewall blocks UDP 69, or its firmware boots in another mode"
 	case loading:
 		last := c.sent[len(c.sent)-1]
-		why := "it may wait at its menu for somebody to choose"
+		why := "it may be waiting at its boot menu"
 		if n := len(c.missing); n > 0 {
-			why = "the last file that it asked for in vain is " + c.missing[n-1] + "; or it waits at its menu"
+			why = "the last file that it asked for and did not get is " + c.missing[n-1] + "; or it waits at its menu"
 		}
 		return fmt.Sprintf("was sent %s, and never asked for the kernel: %s", last, why)
 	case kernel:

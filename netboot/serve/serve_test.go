@@ -53,12 +53,12 @@ func TestStrangers(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	for want, change := range map[string]func(*Conf){
-		"no boot loader":     func(c *Conf) { c.Loaders = Loaders{} },
-		"both have":          func(c *Conf) { c.Hosts = append(c.Hosts, Host{Name: "web2", MAC: c.Hosts[0].MAC}) },
-		"both have the name": func(c *Conf) { c.Hosts = append(c.Hosts, Host{Name: "web1", MAC: "52:54:00:00:00:01"}) },
-		"host web1":          func(c *Conf) { c.Hosts[0].IP = netip.MustParseAddr("198.51.100.1") },
-		"a client can have":  func(c *Conf) { c.Hosts[0].IP = c.Address.Addr() },
-		"the range":          func(c *Conf) { c.From, c.To = c.To, c.From },
+		"no network boot loader": func(c *Conf) { c.Loaders = Loaders{} },
+		"both have":              func(c *Conf) { c.Hosts = append(c.Hosts, Host{Name: "web2", MAC: c.Hosts[0].MAC}) },
+		"both have the name":     func(c *Conf) { c.Hosts = append(c.Hosts, Host{Name: "web1", MAC: "52:54:00:00:00:01"}) },
+		"host web1":              func(c *Conf) { c.Hosts[0].IP = netip.MustParseAddr("198.51.100.1") },
+		"a client can have":      func(c *Conf) { c.Hosts[0].IP = c.Address.Addr() },
+		"the range":              func(c *Conf) { c.From, c.To = c.To, c.From },
 	} {
 		c := conf()
 		change(&c)
@@ -149,9 +149,9 @@ func TestProgressTellsWhatWentWrong(t *testing.T) {
 	ask, ack := "dnsmasq-dhcp[9]: 5 DHCPDISCOVER(br0) 52:54:00:12:34:56 ", "dnsmasq-dhcp[9]: 5 DHCPACK(br0) 192.0.2.9 52:54:00:12:34:56 web1"
 	for want, lines := range map[string][]string{
 		"another DHCP server was faster":                           {vendor, ask},
-		"never asked for a boot loader: a firewall holds back":     {vendor, ask, ack},
+		"did not ask for a boot loader: a firewall blocks":         {vendor, ask, ack},
 		"was sent pxelinux.0, and never asked for the kernel":      {vendor, ask, ack, "dnsmasq-tftp[9]: sent /x/pxelinux.0 to 192.0.2.9"},
-		"in vain is ldlinux.c32":                                   {vendor, ask, ack, "dnsmasq-tftp[9]: sent /x/pxelinux.0 to 192.0.2.9", "dnsmasq-tftp[9]: file /x/ldlinux.c32 not found for 192.0.2.9"},
+		"did not get is ldlinux.c32":                               {vendor, ask, ack, "dnsmasq-tftp[9]: sent /x/pxelinux.0 to 192.0.2.9", "dnsmasq-tftp[9]: file /x/ldlinux.c32 not found for 192.0.2.9"},
 		"and no initrd":                                            {vendor, ask, ack, "dnsmasq-tftp[9]: sent /x/linux to 192.0.2.9"},
 		"asked for grubx64.efi, which the tree does not have":      {vendor, ask, ack, "dnsmasq-tftp[9]: file //grubx64.efi not found for 192.0.2.9"},
 		"is not expected: it is left alone (--host NAME=52:54:00:": {"dnsmasq-dhcp[9]: 6 DHCPDISCOVER(br0) 52:54:00:99:99:99 ignored"},

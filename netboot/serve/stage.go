@@ -110,7 +110,7 @@ func (s *Stage) fill(ctx context.Context, h *host.Host, source, address string, 
 		return err
 	}
 	if len(pairs) == 0 {
-		return fmt.Errorf("%s holds no kernel with an initrd beside it", source)
+		return fmt.Errorf("%s contains no kernel with an initrd beside it", source)
 	}
 	if err := s.copy(source, "", replaced, 0); err != nil {
 		return err
@@ -208,7 +208,7 @@ func readable(name string) error {
 			return err
 		}
 		if st.IsDir() && st.Mode().Perm()&0o001 == 0 || p == name && st.Mode().Perm()&0o004 == 0 {
-			return fmt.Errorf("dnsmasq serves as a user of its own, and others may not read %s: chmod o+rX it, or move the tree", p)
+			return fmt.Errorf("dnsmasq runs as another user, who cannot read %s: chmod o+rX it, or move the tree", p)
 		}
 	}
 	return nil

@@ -47,7 +47,7 @@ func Judge(p *tree.Pair, offered func(*tree.Pair) (mirror.Index, error)) Verdict
 	}
 	v.fact(p.Initrd, describe(p))
 	if d := p.Distribution(); d != "Debian" {
-		v.Kind, v.Summary = Foreign, "its initrd is none of an installer of Debian's, whose mirrors alone fettle compares"
+		v.Kind, v.Summary = Foreign, "its initrd is not of Debian's installer, the only one that fettle compares with mirrors"
 		if d != "" {
 			v.Summary = "is " + d + "'s: fettle compares trees of Debian's installer alone"
 		}

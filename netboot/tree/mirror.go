@@ -104,7 +104,7 @@ func fromPreseed(lines []string, from string) (Source, bool, error) {
 	}
 	base := scheme + "://" + hostname + path.Clean("/"+dir)
 	if u, err := url.Parse(base); err != nil || scheme != "http" && scheme != "https" || u.Host != hostname {
-		return Source{}, false, fmt.Errorf("%s names a mirror that cannot be asked: %.80q", from, base)
+		return Source{}, false, fmt.Errorf("%s names an unusable mirror: %.80q", from, base)
 	}
 	return Source{base, from}, true, nil
 }

@@ -65,8 +65,8 @@ func TestFromPreseed(t *testing.T) {
 	for _, tt := range []struct{ lines, base, err string }{
 		{"d-i mirror/http/hostname string m.example.org", "http://m.example.org/debian", ""},
 		{"d-i mirror/protocol string https;d-i mirror/https/hostname string m;d-i mirror/https/directory string x/", "https://m/x", ""},
-		{"d-i mirror/http/hostname string m/../../x?y", "", "cannot be asked"},
-		{"d-i mirror/protocol string ftp;d-i mirror/ftp/hostname string m", "", "cannot be asked"},
+		{"d-i mirror/http/hostname string m/../../x?y", "", "unusable mirror"},
+		{"d-i mirror/protocol string ftp;d-i mirror/ftp/hostname string m", "", "unusable mirror"},
 		{"d-i mirror/country string manual", "", ""},
 	} {
 		s, _, err := fromPreseed(strings.Split(tt.lines, ";"), "preseed.cfg")

@@ -239,7 +239,7 @@ func (s File) Ansible(b *Tasks) error {
 		return ErrSecret
 	}
 	if !IsText(s.Content) {
-		return errors.New("content that is not text cannot stand in a playbook")
+		return errors.New("a playbook cannot contain content that is not text")
 	}
 	b.Expect(s.Path, s.Was, append([]byte{}, s.Content...)) // an empty file is one
 	b.Task("have the folder of " + s.Path)

@@ -29,11 +29,11 @@ func (s LinkMTU) Reversal() Reversal {
 	case s.Bridge:
 		// br_change_mtu() in net/bridge/br_device.c (since Linux 4.17) sets
 		// BROPT_MTU_SET_BY_USER, and nothing clears it.
-		return Reversal{Invertible, "the MTU comes back; the bridge no longer follows its ports until it is made anew"}
+		return Reversal{Invertible, "the MTU is restored; the bridge no longer follows its ports until it is created again"}
 	case s.MTU < 1280:
 		// addrconf_notify() in net/ipv6/addrconf.c, NETDEV_CHANGEMTU: below
 		// IPV6_MIN_MTU IPv6 is taken down on the link.
-		return Reversal{Invertible, "the MTU comes back; IPv6 starts anew on " + s.Link + ", without what was set by hand"}
+		return Reversal{Invertible, "the MTU is restored; IPv6 is restarted on " + s.Link + ", without what was set by hand"}
 	}
 	return Reversal{Class: Restorable}
 }
@@ -90,7 +90,7 @@ func (s LinkMTU) Apply(ctx context.Context, st *Site, before []Item) error {
 		return err
 	}
 	if now.Gone {
-		return &machine.Changed{Path: "link " + s.Link, Why: "went away or was made anew a moment ago"}
+		return &machine.Changed{Path: "link " + s.Link, Why: "disappeared or was created again a moment ago"}
 	}
 	return st.Machine.SetMTU(now.Index, s.MTU)
 }

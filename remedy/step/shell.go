@@ -60,9 +60,9 @@ rooted() {
 # expect FILE SHA256: stops when the file is not the one the plan was made from
 expect() {
 	if [ -z "$2" ]; then
-		[ ! -e "$1" ] || { echo "$1 is there already; make the plan anew" >&2; exit 1; }
+		[ ! -e "$1" ] || { echo "$1 exists already; make a new plan" >&2; exit 1; }
 	elif ! printf '%s  %s\n' "$2" "$1" | sha256sum -c --status; then
-		echo "$1 was changed since the plan was made; make it anew" >&2; exit 1
+		echo "$1 was changed since the plan was made; make a new plan" >&2; exit 1
 	fi
 }
 # replace FILE MODE: standard input becomes its content; an old one keeps its attributes

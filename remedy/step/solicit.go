@@ -24,7 +24,7 @@ func (s SolicitRouter) Describe() string {
 }
 
 func (s SolicitRouter) Reversal() Reversal {
-	return Reversal{Stays, "it only asks; addresses and routes from the answer age out by themselves"}
+	return Reversal{Stays, "it only asks; addresses and routes from the answer expire by themselves"}
 }
 
 func (SolicitRouter) Running() bool { return true }

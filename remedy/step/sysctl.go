@@ -31,7 +31,7 @@ func (s Sysctl) Reversal() Reversal {
 	// addrconf_ifdown() in net/ipv6/addrconf.c (Linux 6.1) drops addresses
 	// and routes when disable_ipv6 becomes 1.
 	if strings.HasPrefix(s.Key, "net/ipv6/conf/") && strings.HasSuffix(s.Key, "/disable_ipv6") && strings.TrimSpace(s.Value) != "0" {
-		return Reversal{Invertible, "the value comes back; IPv6 addresses and routes set by hand do not"}
+		return Reversal{Invertible, "the value is restored; manually added IPv6 addresses and routes are not"}
 	}
 	return Reversal{Class: Restorable}
 }

@@ -53,7 +53,7 @@ func (s Unit) Reversal() Reversal {
 	case "enable", "disable":
 		return Reversal{Invertible, "gives it the enablement it had, by way of systemctl"}
 	}
-	return Reversal{Irreversible, "fettle does not know the act " + s.Act}
+	return Reversal{Irreversible, "unknown act: " + s.Act}
 }
 
 // Running: what was started is gone after a reboot, what was enabled is not.
@@ -79,7 +79,7 @@ func (s Unit) Items(ctx context.Context, m machine.Machine) ([]Item, error) {
 	case "enable", "disable":
 		it.Kind = EnabledItem
 	default:
-		return nil, fmt.Errorf("fettle does not know the act %q on a unit", s.Act)
+		return nil, fmt.Errorf("unknown act: %q on a unit", s.Act)
 	}
 	it, err := ReadItem(ctx, m, it)
 	if err != nil {

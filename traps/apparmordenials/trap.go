@@ -115,7 +115,7 @@ func innocent(op string, f map[string]string) bool {
 }
 
 func (p *profile) finding(l host.Log) trap.Finding {
-	f := trap.Finding{Subject: p.name, Severity: trap.Notice, Summary: "AppArmor denies programs of this profile what they ask for",
+	f := trap.Finding{Subject: p.name, Severity: trap.Notice, Summary: "AppArmor denies programs of this profile what they request",
 		Detail: trap.Prose(units.Count(p.count, "denial", "denials") + " " + journal.Looked(l)),
 		ByHand: "aa-logprof shows each, and adds what is right to the profile"}
 	if p.count >= many {

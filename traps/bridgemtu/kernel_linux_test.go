@@ -115,7 +115,7 @@ func testCycle(t *testing.T) {
 			mtus: "br0 1500 up 1500"},
 		{name: "ports disagree",
 			ip:   "link add name br0 type bridge\nlink add name p mtu 8950 type veth peer name q\nlink set dev p master br0\nlink add name r type veth peer name s\nlink set dev r master br0",
-			want: "notice the bridge's ports have different MTUs: what is too large for one is dropped there",
+			want: "notice the bridge's ports have different MTUs: packets too large for a port are dropped there",
 			mtus: "br0 1500 p 1500 r 1500"},
 		{name: "netplan gives a port another MTU",
 			etc: map[string]string{"/etc/netplan/50.yaml": "network:\n  ethernets:\n    up:\n      mtu: 9000 # too much\n  bridges:\n    br0:\n      interfaces: [up]\n      mtu: 1500\n"},

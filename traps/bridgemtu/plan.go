@@ -26,7 +26,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 		return remedy.Plan{}, remedy.Refuse("%s is in order by now: nothing to do", b.name)
 	}
 	if hidden := s.hidden(b); len(hidden) > 0 {
-		return remedy.Plan{}, remedy.Refuse("not all of the configuration could be read, and what it says of %s must be known first: %s", b.name, host.Reason(hidden[0]))
+		return remedy.Plan{}, remedy.Refuse("not all of the configuration could be read, and its settings for %s must be known first: %s", b.name, host.Reason(hidden[0]))
 	}
 	p := &planner{survey: s, b: b, edits: map[string]netconf.Edit{}}
 	if err := p.target(); err != nil {
@@ -73,16 +73,16 @@ func (p *planner) target() error {
 		p.mtu = least
 	}
 	if b.conf.MTU == nil && p.wanted() == 0 && b.uplinksDiffer() {
-		return remedy.Refuse("the uplinks of %s carry different sizes: %s. Which of them can take another cannot be seen from here. "+
-			"Give them one MTU, the smallest unless you know that the network of that one takes more", b.name, list(b.uplinks()))
+		return remedy.Refuse("the uplinks of %s have different MTUs: %s. Which of them can change is not visible from here. "+
+			"Give them one MTU: the smallest, unless you know that the network of that one supports more", b.name, list(b.uplinks()))
 	}
 	for _, port := range b.ports {
 		if want, src := p.want(port); port.uplink && want != 0 && want < p.mtu {
-			return remedy.Refuse("%s asks for the MTU %d for %s, and %s for %d for its uplink %s: which of them the network outside carries cannot be seen from here. "+
-				"Set both to the same value, the smaller one unless every switch on the way takes more", b.mtuSource(), p.mtu, b.name, src, want, port.name)
+			return remedy.Refuse("%s asks for the MTU %d for %s, and %s for %d for its uplink %s: which of them the network outside supports is not visible from here. "+
+				"Set both to the same value: the smaller one, unless every switch in between supports more", b.mtuSource(), p.mtu, b.name, src, want, port.name)
 		}
 		if other, has := p.above(port); has > p.mtu && p.lowers(port) {
-			return remedy.Refuse("%s would have to go down to %d, and with it %s, which stands on it with %d. "+
+			return remedy.Refuse("%s would have to go down to %d, and with it %s, which is on top of it with %d. "+
 				"Give the bridge a VLAN of %s as its port instead of %s itself, or pin %s after each boot (ip link set dev %s mtu %d)",
 				port.name, p.mtu, other, has, port.name, port.name, b.name, b.name, p.mtu)
 		}
@@ -196,7 +196,7 @@ func (p *planner) persistent(ctx context.Context) error {
 	// The configuration as it will be must be free of faults.
 	after := &survey{cfg: cfg, links: p.links}
 	if f := after.configured(after.bridge(p.b.name)); len(f) > 0 {
-		return remedy.Refuse("fettle knows no edit that mends this: %s. %s", f[0].summary, f[0].detail)
+		return remedy.Refuse("fettle has no edit that fixes this: %s. %s", f[0].summary, f[0].detail)
 	}
 	for _, path := range p.files {
 		e := p.edits[path]
@@ -218,7 +218,7 @@ func (p *planner) reload(ctx context.Context, h *host.Host) {
 			return
 		}
 	}
-	p.note("The network manager is not told to reload, which could take links down: the running MTUs are set directly, and the files hold from the next boot.")
+	p.note("The network manager is not reloaded, because that could take links down: the running MTUs are set directly, and the files apply from the next boot.")
 }
 
 // now plans the running MTUs.
@@ -250,7 +250,7 @@ func (p *planner) now(release string) {
 		return
 	}
 	own := step.LinkMTU{Link: p.b.name, MTU: p.mtu, Bridge: true}
-	p.note("Setting the MTU of %s pins it: from then on it does not follow its ports until it is made anew.", p.b.name)
+	p.note("Setting the MTU of %s pins it: it no longer follows its ports until it is created again.", p.b.name)
 	if before417(release) { // a bridge may not have more than its ports, and nothing pins
 		p.Steps = append(append(p.Steps, ports...), own)
 		return

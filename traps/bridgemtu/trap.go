@@ -87,7 +87,7 @@ func first(errs []error) error {
 	if len(errs) == 1 {
 		return errs[0]
 	}
-	return fmt.Errorf("%w (and %d more that the network configuration may stand in)", errs[0], len(errs)-1)
+	return fmt.Errorf("%w (and %d more that may contain network configuration)", errs[0], len(errs)-1)
 }
 
 // hidden lists what could not be read and might say something about b.

@@ -38,9 +38,9 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 			" walk IF-MIB::ifXTable for the module in %s, with SNMP version 2 or 3; then change rate(ifInOctets...) to rate(ifHCInOctets...) in what reads the data", f.Subject)
 	case "collectd":
 		return remedy.Plan{}, remedy.Refuse("in the <Data> block of %s name \"IF-MIB::ifHCInOctets\" \"IF-MIB::ifHCOutOctets\" in Values, with Version 2 or 3 in the <Host> block,"+
-			" and restart collectd; the type if_octets and its files stay as they are. Or poll every 30 seconds", f.Subject)
+			" and restart collectd; the type if_octets and its files are not changed. Or poll every 30 seconds", f.Subject)
 	}
-	return remedy.Plan{}, remedy.Refuse("fettle knows no remedy for %s", f.Subject)
+	return remedy.Plan{}, remedy.Refuse("fettle has no remedy for %s", f.Subject)
 }
 
 // refuseNetback: another kernel is nobody's to install but the admin's.
@@ -88,15 +88,15 @@ func planMRTG(ctx context.Context, h *host.Host, file string) (remedy.Plan, erro
 		changed++
 	}
 	if changed == 0 {
-		return p, remedy.Refuse("fettle cannot change these by itself: %s in %s. Let them ask by SNMP version 2 (\":::::2\" after the host), without noHC,"+
+		return p, remedy.Refuse("fettle cannot change these: %s in %s. Let them ask by SNMP version 2 (\":::::2\" after the host), without noHC,"+
 			" and for ifHCInOctets where objects are named", strings.Join(left, ", "), file)
 	}
 	if len(left) > 0 {
-		return p, remedy.Refuse("fettle cannot change all of %s by itself: %s. Let them ask by SNMP version 2 (\":::::2\" after the host), without noHC, and for ifHCInOctets where"+
+		return p, remedy.Refuse("fettle cannot change all of %s: %s. Let them ask by SNMP version 2 (\":::::2\" after the host), without noHC, and for ifHCInOctets where"+
 			" objects are named; then fettle does the other %d", file, strings.Join(left, ", "), changed)
 	}
 	p.Notes = append(p.Notes, "An agent that speaks version 1 alone will not answer any more: ask each one first, `snmpget -v2c HOST IF-MIB::ifHCInOctets.1`.",
-		"The lines hold communities, so no diff is shown. MRTG reads the file anew at each run from cron; a daemon must be restarted.")
+		"The lines contain communities, so no diff is shown. MRTG reads the file again at each run from cron; a daemon must be restarted.")
 	p.Steps = []step.Step{step.File{Path: file, Content: []byte(strings.Join(lines, "")), Was: was, Secret: true}}
 	return p, nil
 }
@@ -119,7 +119,7 @@ func planMunin(ctx context.Context, h *host.Host, file string) (remedy.Plan, err
 		p.Notes = append(p.Notes, fmt.Sprintf("Line %d: env.version 1 becomes 2.", i+1))
 	}
 	p.Notes = append(p.Notes, "An agent that speaks version 1 alone will not answer any more: ask each one first, `snmpget -v2c HOST IF-MIB::ifHCInOctets.1`.",
-		"The file holds communities, so no diff is shown. Restart munin-node afterwards: it reads the file when it starts.")
+		"The file contains communities, so no diff is shown. Restart munin-node afterwards: it reads the file when it starts.")
 	p.Steps = []step.Step{step.File{Path: file, Content: []byte(strings.Join(lines, "")), Was: was, Secret: true}}
 	return p, nil
 }

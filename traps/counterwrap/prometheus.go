@@ -140,7 +140,7 @@ func (c snmpConf) narrowest(modules []string, auth string) (module string, line 
 		if m.line32 > 0 && line == 0 {
 			module, line, why = name, m.line32, "reads no 64-bit counters"
 			if m.wide {
-				why = "is asked for by SNMP version 1, which has no 64-bit counters"
+				why = "is polled by SNMP version 1, which has no 64-bit counters"
 			}
 		}
 	}
@@ -198,7 +198,7 @@ func judgeSNMP(file string, b []byte, conf *scrapeConf) verdict {
 	case polls || len(narrow) == 0:
 		v.unsure = ""
 	}
-	v.detail = "Prometheus's rate() and increase() take a counter that falls for one that began anew at 0: each wrap loses what was counted from the last scrape to" +
+	v.detail = "Prometheus's rate() and increase() treat a falling counter as one that was reset to 0: each wrap loses what was counted from the last scrape to" +
 		" the wrap. At 1 Gbit/s 32 bits wrap every 34 s: scraped every 15 s that is about a fifth of the traffic, every minute most of it."
 	return v
 }
@@ -226,12 +226,12 @@ func checkPrometheus(ctx context.Context, h *host.Host, r *trap.Report, unknown 
 			switch {
 			case host.IsAbsent(err):
 			case err != nil:
-				r.Unknown(file, fmt.Errorf("what of it is asked for: %w", err))
+				r.Unknown(file, fmt.Errorf("what it polls: %w", err))
 				continue
 			default:
 				conf = &scrapeConf{}
 				if err := yaml.Unmarshal(p, conf); err != nil {
-					r.Unknown(file, errors.New(prometheusFile+" is no YAML that Prometheus reads: what is asked for is not known"))
+					r.Unknown(file, errors.New(prometheusFile+" is not YAML that Prometheus can read: what it polls is not known"))
 					conf = nil
 					continue
 				}

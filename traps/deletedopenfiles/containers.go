@@ -30,11 +30,11 @@ func inContainer(container string, inside []string) string {
 	case "nspawn":
 		enter = "systemctl --machine=" + name
 	case "docker", "podman", "nerdctl":
-		return manager + " restart " + name + "; if its image is old, make the container anew from a current one"
+		return manager + " restart " + name + "; if its image is old, create the container again from a current one"
 	case "containerd", "crio", "kubernetes":
-		return "delete its pod, which Kubernetes makes anew: crictl inspect " + name + " names it"
+		return "delete its pod, which Kubernetes creates again: crictl inspect " + name + " names it"
 	default:
-		return "restart the container, or make it anew from a current image"
+		return "restart the container, or create it again from a current image"
 	}
 	services := slices.DeleteFunc(slices.Clone(inside), func(u string) bool { return !restartable(u) || session(u) })
 	switch {

@@ -45,9 +45,9 @@ func checkLogs(ctx context.Context, h *host.Host, r *trap.Report, files []host.O
 		}
 		some = true
 		f := trap.Finding{Subject: g.subject, Severity: trap.Warning,
-			Summary: "was renamed by log rotation, and its writer goes on writing to the renamed file"}
+			Summary: "was renamed by log rotation, and its writer still writes to the renamed file"}
 		if lost {
-			f.Summary = "was deleted, and its writer goes on writing to the deleted file: those lines are lost when it closes it"
+			f.Summary = "was deleted, and its writer still writes to the deleted file: those lines are lost when it is closed"
 		}
 		var procs []string
 		for _, o := range g.files {
@@ -62,7 +62,7 @@ func checkLogs(ctx context.Context, h *host.Host, r *trap.Report, files []host.O
 		if rule, err := rotationOf(ctx, h, g.subject); err == nil && rule != nil {
 			f.Evidence = append(f.Evidence, trap.Ev(rule.where(), "%s", rule.says()))
 			if rule.silent() {
-				f.Detail = f.Detail.Also(rule.where() + " rotates it and tells nobody to open the new file: it will happen again.")
+				f.Detail = f.Detail.Also(rule.where() + " rotates it and does not make the writer open the new file: it will happen again.")
 			}
 		}
 		told := factsOf(kindLog, g.files)
@@ -118,5 +118,5 @@ func abandoned(ctx context.Context, h *host.Host, g *group, open map[string]bool
 	case h.Now().Sub(i.ModTime) < justRotated:
 		return "", nil
 	}
-	return "the new log is there, and nobody has it open", nil
+	return "the new log exists, and no process has it open", nil
 }

@@ -61,7 +61,7 @@ func leaves(subject string, told facts) (line, more string) {
 	case userSessions:
 		return "login sessions are their users' own: log out and in again", "These run with old files: " + told.loose()
 	case containers:
-		return "the programs belong to containers: have whatever runs those make them anew from a current image", "These run with old files: " + told.loose()
+		return "the programs belong to containers: let their manager create them again from a current image", "These run with old files: " + told.loose()
 	case "init.scope":
 		return refused[0].why, ""
 	}
@@ -88,7 +88,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	}
 	units := told.Units
 	if len(units) == 0 {
-		return remedy.Plan{}, remedy.Refuse("the finding does not say who holds the files; run fettle check again")
+		return remedy.Plan{}, remedy.Refuse("the finding does not name the processes that have the files open; run fettle check again")
 	}
 	states, err := h.Units(ctx, units...)
 	if errors.Is(err, host.ErrNoSystemd) {
@@ -131,7 +131,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 		p.Steps = append(p.Steps, step.Unit{Name: u, Act: act, Destroys: losses.of(u, into)})
 	}
 	if act == "restart" {
-		p.Notes = append(p.Notes, "A restart closes what the service has open, cuts its clients off, and ends what it keeps in memory alone.")
+		p.Notes = append(p.Notes, "A restart closes what the service has open, disconnects its clients, and discards what is only in its memory.")
 	}
 	if into != "" {
 		p.Notes = append(p.Notes, "What is written to the deleted files between the copy and the "+act+" is not in the copies. Without copies: --with copy=no.")
@@ -154,9 +154,9 @@ func restartOrReload(ctx context.Context, h *host.Host, subject, kind string, st
 	case err != nil:
 		return "restart", "logrotate's configuration could not be read, so a restart is taken: " + host.Reason(err)
 	case rule == nil:
-		return "restart", "No block of logrotate's configuration rotates this log: whatever renames it must also tell its writer, or this comes back."
+		return "restart", "No block of logrotate's configuration rotates this log: whatever renames it must also notify its writer, or this happens again."
 	case rule.silent():
-		return "restart", rule.where() + " rotates this log and tells nobody: add a postrotate that makes the writer open it again, or copytruncate, or this comes back."
+		return "restart", rule.where() + " rotates this log and does not notify its writer: add a postrotate that makes the writer open it again, or copytruncate, or this happens again."
 	}
 	for _, u := range states {
 		if !u.CanReload {
@@ -173,14 +173,14 @@ func restartOrReload(ctx context.Context, h *host.Host, subject, kind string, st
 func byHand(kind, loose string, units []string) (line, more string) {
 	line = "restart what belongs to no systemd service the way it was started"
 	if len(units) > 0 {
-		more = "Besides " + strings.Join(units, " ") + ", these hold on: " + loose + "."
+		more = "Besides " + strings.Join(units, " ") + ", these still have the file open: " + loose + "."
 	} else {
 		more = "fettle restarts systemd services only. These belong to none: " + loose + "."
 	}
 	if kind == kindSpace {
 		more += "\nIf that has to wait and the content may go: truncating frees the room at once," +
 			"\n    : > /proc/PID/fd/N" +
-			"\nThis destroys the content. A writer that did not open the file for appending goes on at its old" +
+			"\nThis destroys the content. A writer that did not open the file for appending continues at its old" +
 			"\noffset (a sparse file, and a reader sees zeros first); a database or a virtual disk is ruined by it."
 	}
 	return line, more

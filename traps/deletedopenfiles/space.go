@@ -169,7 +169,7 @@ func (v *held) finding(sev trap.Severity) trap.Finding {
 	}
 	ev = append(ev, trap.Ev("statfs "+v.fs.Mount, "%s in all, %s available", units.Size(v.fs.Size), units.Size(v.fs.Avail)))
 	return trap.Finding{Subject: v.fs.Mount, Severity: sev,
-		Summary: "deleted files that programs still hold open take up room: df shows it as used, du does not find it",
+		Summary: "deleted files that programs still have open use space: df shows it as used, du does not find it",
 		Detail:  trap.Lines(detail...), Evidence: ev}
 }
 

@@ -50,7 +50,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	}
 	for _, dev := range slices.Sorted(maps.Keys(found)) {
 		ms := found[dev]
-		f := trap.Finding{Subject: dev, Severity: trap.Warning, Summary: "the boot waited for it in vain, and went on without what needs it",
+		f := trap.Finding{Subject: dev, Severity: trap.Warning, Summary: "the boot waited for it until the timeout, and continued without what needs it",
 			ByHand: "blkid shows which devices there are; " + wants(ctx, h, dev)}
 		if there, err := h.Exists(ctx, dev); err == nil && there {
 			f.Severity, f.Summary = trap.Notice, "came too late for the boot, which went on without it"
@@ -66,7 +66,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		r.Found(f)
 	}
 	if len(found) == 0 {
-		summary := "no device was waited for in vain"
+		summary := "no boot waited for a missing device"
 		if l.Cut {
 			summary += " since the log begins"
 		}
@@ -86,10 +86,10 @@ func wants(ctx context.Context, h *host.Host, dev string) string {
 	entries, _ := fstab.Read(ctx, h)
 	for _, e := range entries {
 		if slices.Contains(names(e.Device), dev) {
-			return "mend or take out line " + strconv.Itoa(e.Line) + " of /etc/fstab (" + e.Mount + ")"
+			return "fix or remove line " + strconv.Itoa(e.Line) + " of /etc/fstab (" + e.Mount + ")"
 		}
 	}
-	return "mend the line of /etc/fstab or /etc/crypttab that asks for it (grep " + path.Base(dev) + ")"
+	return "fix the line of /etc/fstab or /etc/crypttab that needs it (grep " + path.Base(dev) + ")"
 }
 
 // names are the paths by which systemd waits for a device of fstab.

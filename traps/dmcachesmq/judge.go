@@ -17,7 +17,7 @@ func judge(r *trap.Report, c *status, k verdict) {
 	}
 	switch {
 	case c.failed:
-		found(trap.Critical, "the cache failed: every request to it ends in an error", "Look in the kernel's log for the first error; cache_check and cache_repair mend its metadata.")
+		found(trap.Critical, "the cache failed: every request to it ends in an error", "Look in the kernel's log for the first error; cache_check and cache_repair fix its metadata.")
 		return
 	case c.check:
 		found(trap.Critical, "the cache's metadata needs a check", "Take it offline and run cache_check, or lvconvert --repair.")
@@ -44,12 +44,12 @@ func judge(r *trap.Report, c *status, k verdict) {
 		return // of a cache that is too small it would show the same
 	}
 	if why := c.tooSmall(); why != "" {
-		found(trap.Notice, "the cache is too small for what is used again and again: blocks go in and out in turn",
-			why+" fettle measure cachesim tells how large it had to be.")
+		found(trap.Notice, "the cache is too small for the working set: blocks are promoted and demoted in turn",
+			why+" fettle measure cachesim shows how large it would have to be.")
 	}
 	spread := c.counts && c.full() && c.accesses() > often*c.total && c.hitRatio() < poor
 	if spread && c.tooSmall() == "" {
-		found(trap.Notice, "few requests hit the full cache: what is used is spread over more than it holds", c.spreadDetail())
+		found(trap.Notice, "few requests hit the full cache: the working set is larger than the cache", c.spreadDetail())
 	}
 	switch {
 	case asked && k.mend == unsure:
@@ -77,9 +77,9 @@ func (c *status) oldDetail(k verdict) string {
 	}
 	s += capital(k.why) + "."
 	if k.target == "" {
-		s += " A distribution may have taken the mending into an older version; the version of dm-cache, which would tell, was not to be had (dmsetup targets)."
+		s += " The distribution may have backported the fix; the version of dm-cache, which would show it, could not be read (dmsetup targets)."
 	}
-	return s + " Linux 4.12 and newer have it mended."
+	return s + " Linux 4.12 and newer have the fix."
 }
 
 // tooSmall tells why the cache is too small; "" where nothing says so.
@@ -108,7 +108,7 @@ func (c *status) spreadDetail() string {
 	if c.over != nil && c.over.accesses() >= busy {
 		s += fmt.Sprintf(" Over %v: %s.", c.over.took.Round(time.Second), c.over)
 	}
-	return s + " Was it a backup that read everything, or is it so every day? fettle measure cachesim tells how large a cache had to be."
+	return s + " Was it a backup that read everything, or is it so every day? fettle measure cachesim shows how large a cache would have to be."
 }
 
 func (c *status) evidence() []trap.Evidence {

@@ -38,7 +38,7 @@ func cache(readHits, readMisses, demotions, promotions int) string {
 
 func TestSample(t *testing.T) {
 	const interval = 50 * time.Millisecond
-	small := "found notice vg-data: the cache is too small for what is used again and again: blocks go in and out in turn"
+	small := "found notice vg-data: the cache is too small for the working set: blocks are promoted and demoted in turn"
 	well := "clear vg-data: the cache works as it should"
 	for name, c := range map[string]struct {
 		release string

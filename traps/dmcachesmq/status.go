@@ -90,7 +90,7 @@ func (w *words) number() uint64 {
 	s := w.next()
 	v, err := strconv.ParseUint(s, 10, 64)
 	if err != nil && w.err == nil {
-		w.err = fmt.Errorf("%q stands where a number is expected", s)
+		w.err = fmt.Errorf("%q where a number is expected", s)
 	}
 	return v
 }
@@ -114,7 +114,7 @@ func (w *words) pair() (a, b uint64) {
 	a, err := strconv.ParseUint(l, 10, 64)
 	b, err2 := strconv.ParseUint(r, 10, 64)
 	if (err != nil || err2 != nil) && w.err == nil {
-		w.err = fmt.Errorf("%q stands where USED/TOTAL is expected", l+"/"+r)
+		w.err = fmt.Errorf("%q where USED/TOTAL is expected", l+"/"+r)
 	}
 	return a, b
 }

@@ -18,8 +18,8 @@ func TestLore(t *testing.T) {
 func TestParseStatus(t *testing.T) {
 	for text, want := range map[string]string{
 		"a: 0 1 cache 8 1/2 128 3/4":                                                    "line 1: cache a: the line is too short",
-		"a: 0 1 cache 8 1/2 128 3/x 1 2 3 4 5 6 7 0 0 smq 0":                            `line 1: cache a: "3/x" stands where`,
-		"l: 0 1 linear\na: 0 1 cache x 1/2 128 3/4 1 2 3 4 5 6 7 0 0 smq 0":             `line 2: cache a: "x" stands where a number`,
+		"a: 0 1 cache 8 1/2 128 3/x 1 2 3 4 5 6 7 0 0 smq 0":                            `line 1: cache a: "3/x" where`,
+		"l: 0 1 linear\na: 0 1 cache x 1/2 128 3/4 1 2 3 4 5 6 7 0 0 smq 0":             `line 2: cache a: "x" where a number`,
 		"a: 0 1 cache 8 1/2 128 3/4 1 2 3 4 5 6 7 99999999999999999999 0 smq 0":         "cache a",
 		"a: 0 1 cache 8 1/2 128 3/4 1 2 3 4 5 6 7 9 writeback 2 migration_threshold 20": "the line is too short",
 	} {

@@ -50,29 +50,29 @@ func kernelOf(release, policy, target string) (m mend, why string) {
 	}
 	switch {
 	case !v.Before(mendedIn):
-		return mended, "Linux 4.12 and newer have it mended"
+		return mended, "Linux 4.12 and newer have the fix"
 	case target != "" && major(target) > 0 && major(target) < reworkedIn:
-		return before, "dm-cache " + target + " is from before the rework of Linux 4.12, on which its mending builds"
+		return before, "dm-cache " + target + " is from before the rework of Linux 4.12, on which the fix is based"
 	}
 	if f := rhel7().FindStringSubmatch(release); f != nil {
 		if n, _ := strconv.Atoi(f[1]); n >= rhel7Mended {
-			return mended, "Red Hat's kernels have it mended since 3.10.0-862 (RHEL 7.5)"
+			return mended, "Red Hat's kernels have the fix since 3.10.0-862 (RHEL 7.5)"
 		}
-		return unsure, "whether Red Hat's kernels before 3.10.0-862 (RHEL 7.5) have smq mended is not known"
+		return unsure, "whether Red Hat's kernels before 3.10.0-862 (RHEL 7.5) have the fix is not known"
 	}
 	switch {
 	case major(target) >= reworkedIn:
-		return unsure, "dm-cache " + target + " is newer than this kernel: its distribution took the rework of Linux 4.12 over; whether smq was mended as well is not known"
+		return unsure, "dm-cache " + target + " is newer than this kernel: its distribution backported the rework of Linux 4.12; whether it also backported the fix of smq is not known"
 	case v.Candidate() > 1 && !v.Before("4.12-rc2"):
-		return unsure, "which of the release candidates of Linux 4.12 have smq mended is not known"
+		return unsure, "which release candidates of Linux 4.12 have the fix is not known"
 	case v.Before(smqCame) && policy == "smq":
-		return unsure, "smq came with Linux 4.2: this kernel has it from elsewhere, and whether it is mended is not known"
+		return unsure, "smq came with Linux 4.2: this kernel has a backport, and whether it has the fix is not known"
 	case v.Before(smqCame):
 		return unsure, "before Linux 4.2 there was no smq"
 	case v.Before(mqIsSMQ) && policy == "":
 		return unsure, "whether the cache's policy is smq is not known"
 	}
-	return before, "Linux 4.2 to 4.11 have smq as it was before May 2017"
+	return before, "Linux 4.2 to 4.11 have smq from before May 2017"
 }
 
 // smqPolicy tells whether the policy is smq: since Linux 4.6 mq is a name of it.

@@ -21,7 +21,7 @@ func TestKernelOf(t *testing.T) {
 		{"4.11.12", "smq", "", before, "4.2 to 4.11"},
 		{"4.10.0-38-generic", "smq", "", before, "4.2 to 4.11"},
 		{"4.9.0-19-amd64", "smq", "1.9.0", before, "dm-cache 1.9.0 is from before the rework"},
-		{"4.9.0-19-amd64", "smq", "2.0.0", unsure, "took the rework"},
+		{"4.9.0-19-amd64", "smq", "2.0.0", unsure, "backported the rework"},
 		{"4.9.0-19-amd64", "", "", before, "4.2 to 4.11"},
 		{"4.4.0-98-generic", "smq", "", before, "4.2 to 4.11"},
 		{"4.4.0-98-generic", "", "", unsure, "policy"},

@@ -141,7 +141,7 @@ func (f *facts) detail(k kind, readers []reader, now, boot layout, conf *setting
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	for _, r := range readers {
 		if v := now.judge(r); !v.way {
-			say("Already the folders on the way keep members of %s out.", r.Name)
+			say("Members of %s cannot even enter the parent folders.", r.Name)
 			break
 		}
 	}
@@ -150,13 +150,13 @@ func (f *facts) detail(k kind, readers []reader, now, boot layout, conf *setting
 	case f.tmp.Unread != nil:
 		say("What the next boot makes of it is not known: %v.", f.tmp.Unread)
 	case f.top.Link:
-		say("The next boot does not mend it: %s is a symlink, and systemd-tmpfiles leaves its target alone.", top)
+		say("The next boot does not fix it: %s is a symlink, and systemd-tmpfiles leaves its target alone.", top)
 	case mendedByBoot(readers, boot):
-		say("The next boot mends it for files that are written then: systemd-tmpfiles-setup.service applies %s. Archived files stay as they are.", f.lines())
+		say("The next boot fixes it for files that are written then: systemd-tmpfiles-setup.service applies %s. Archived files are not changed.", f.lines())
 	case f.ownLines() == 0:
-		say("The next boot does not mend it: no line of tmpfiles.d is about %s (masked or removed).", top)
+		say("The next boot does not fix it: no line of tmpfiles.d covers %s (masked or removed).", top)
 	default:
-		say("The next boot does not mend it: the lines of tmpfiles.d (%s) do not give these groups what they need.", f.lines())
+		say("The next boot does not fix it: the lines of tmpfiles.d (%s) do not give these groups what they need.", f.lines())
 	}
 	if k == toCome {
 		say("The default ACL or the setgid bit of the folder is missing: journald starts a new file when the present one is full, and at a reboot after a crash.")

@@ -86,7 +86,7 @@ func (s *settings) set(file string, n int, key, value string) {
 			return
 		}
 	}
-	s.fail(file, n, "%s is none of %s, and journald ignores it", key, strings.Join(allowed, ", "))
+	s.fail(file, n, "%s is not one of %s, and journald ignores it", key, strings.Join(allowed, ", "))
 }
 
 func (s *settings) fail(file string, line int, format string, args ...any) {

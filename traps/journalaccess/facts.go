@@ -197,7 +197,7 @@ func (s *store) list(ctx context.Context, h *host.Host) {
 // belong to, and those that the distribution's tmpfiles.d lines let in.
 func (f *facts) findReaders(ctx context.Context, h *host.Host) error {
 	missing := func(name string) error {
-		return fmt.Errorf("group %s is not in /etc/group; %s may know it, and was not asked", name, strings.Join(f.db.GroupsElsewhere, ", "))
+		return fmt.Errorf("group %s is not in /etc/group; %s may have it, but was not queried", name, strings.Join(f.db.GroupsElsewhere, ", "))
 	}
 	add := func(name, by string) error {
 		if slices.ContainsFunc(f.readers, func(r reader) bool { return r.Name == name }) {

@@ -29,7 +29,7 @@ func plan(ctx context.Context, h *host.Host, fd trap.Finding) (remedy.Plan, erro
 		return remedy.Plan{}, err
 	}
 	if f.tmp.Unread != nil {
-		return remedy.Plan{}, remedy.Refuse("tmpfiles.d cannot be read whole, so what the next boot would make of the journal is not known: %v", f.tmp.Unread)
+		return remedy.Plan{}, remedy.Refuse("tmpfiles.d cannot be read completely, so the effect of the next boot on the journal is not known: %v", f.tmp.Unread)
 	}
 	var s *store
 	own := fd.Subject == top
@@ -80,9 +80,9 @@ func plan(ctx context.Context, h *host.Host, fd trap.Finding) (remedy.Plan, erro
 		if len(p.Steps) == 0 {
 			return remedy.Plan{}, remedy.Refuse("there is nothing left to change: run the check again")
 		}
-		p.Notes = append(p.Notes, "journald need not be restarted: it goes on writing to the same files.")
+		p.Notes = append(p.Notes, "journald need not be restarted: it still writes to the same files.")
 	}
-	p.Notes = append(p.Notes, "The journal can hold secrets that programs logged. Members of these groups will see all of it.")
+	p.Notes = append(p.Notes, "The journal can contain secrets that programs logged. Members of these groups will see all of it.")
 	return p, nil
 }
 
@@ -92,7 +92,7 @@ func (f *facts) refuse(s *store) error {
 	for _, n := range f.above {
 		for _, r := range f.readers {
 			if !allows(n.State, r, 1) {
-				return remedy.Refuse("%s keeps members of %s out (%s). Opening it opens the way to all other logs too: if that is meant, chmod o+x %s",
+				return remedy.Refuse("%s is closed to members of %s (%s). Opening it gives access to all other logs too: if that is intended, run chmod o+x %s",
 					n.Path, r.Name, f.show(n).Value, n.Path)
 			}
 		}

@@ -33,7 +33,7 @@ acl ` + mid + `/system@01.journal`, ""},
 		{"trapped-before-journald", "perm /var/log/journal\nacl /var/log/journal", ""},
 		{"trapped-masked-root", "+file /etc/tmpfiles.d/zz-journal-access.conf", ""},
 		{"trapped-at-boot", "file /etc/tmpfiles.d/zz-journal-access.conf", ""},
-		{"trapped-var-log", "refused: /var/log keeps members of", ""},
+		{"trapped-var-log", "refused: /var/log is closed to members of", ""},
 		{"trapped-mkdir", "refused: /var/log/journal keeps no ACLs (zfs on /var/log, mounted noacl)", `
 -- table/filesystems --
 [{"mount":"/","type":"ext4","options":"rw"},{"mount":"/var/log","type":"zfs","options":"rw,noacl"}]

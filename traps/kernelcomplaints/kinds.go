@@ -35,7 +35,7 @@ var kinds = []kind{
 	{subject: "file system on", re: lazy.Regexp(`EXT4-fs error \(device (?P<what>[\w-]+)|EXT4-fs \((?P<what>[\w-]+)\): Remounting filesystem read-only|XFS \((?P<what>[\w-]+)\): (?:[Cc]orruption|[Mm]etadata (?:I/O error|[Cc]orruption)|Internal error|log I/O error|Filesystem has been shut down)|BTRFS (?:error|critical) \(device (?P<what>[\w-]+)`),
 		innocent: removable, least: 1, severity: trap.Critical, summary: "the kernel found this file system damaged, or could not write it", byHand: "back up what can be read, then check it unmounted: fsck -n /dev/WHAT"},
 	{re: lazy.Regexp(`BUG: unable to handle|BUG: kernel NULL pointer|kernel BUG at |\bOops: |general protection fault, (?:probably|maybe)|general protection fault: 0{4} \[#|Unable to handle kernel`),
-		subject: "kernel", least: 1, severity: trap.Critical, summary: "a part of the kernel crashed; it goes on in a state that nobody knows", byHand: "reboot soon, and report the lines to the distribution"},
+		subject: "kernel", least: 1, severity: trap.Critical, summary: "a part of the kernel crashed; it continues in an undefined state", byHand: "reboot soon, and report the lines to the distribution"},
 	{subject: "link", re: lazy.Regexp(`(?:^|\s)(?P<what>ata\d+)(?:\.\d+)?: (?:exception Emask|hard resetting link|failed command|limiting SATA link)`),
 		least: 6, severity: trap.Warning, summary: "the link to this disk is reset again and again: cable, power, or the disk itself", byHand: "dmesg names the disk on WHAT; change its cable, look at smartctl -a"},
 	{subject: "NVMe disk", re: lazy.Regexp(`(?P<what>nvme\d+): (?:I/O (?:tag )?\d+ .*timeout|controller is down|Device not ready|Removing after probe failure|Disabling device after reset failure)`),

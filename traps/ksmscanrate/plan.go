@@ -38,7 +38,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 			" definition, mem-merge=off of qemu, MemoryKSM=no of a unit), or turn KSM off: write 2 to " + dir +
 			"run, which takes as much memory again as is saved now")
 	}
-	return remedy.Plan{}, remedy.Refuse("fettle knows no remedy for %s", f.Subject)
+	return remedy.Plan{}, remedy.Refuse("fettle has no remedy for %s", f.Subject)
 }
 
 // facts are what the check tells the plan about KSM that is off.
@@ -56,7 +56,7 @@ func planRun(f trap.Finding, k ksm) (remedy.Plan, error) {
 		return remedy.Plan{}, err
 	}
 	if told.Wanted == "" {
-		return remedy.Plan{}, remedy.Refuse("nothing configures KSM to be on, so fettle cannot tell whether it is meant to stay off:"+
+		return remedy.Plan{}, remedy.Refuse("nothing configures KSM to be on, so fettle cannot tell whether it should stay off:"+
 			" write 1 to %srun to merge again, or 0 to leave it off", dir)
 	}
 	return remedy.Plan{Title: "start KSM",
@@ -79,7 +79,7 @@ func planNodes(ctx context.Context, h *host.Host, k ksm, c config) (remedy.Plan,
 // set the pace while it is on.
 func planTuners(ctx context.Context, h *host.Host, k ksm, c config) (remedy.Plan, error) {
 	if !k.advisor {
-		return remedy.Plan{}, remedy.Refuse("fettle cannot tell which of the two is meant to stay: stop ksmtuned (systemctl disable --now ksmtuned)" +
+		return remedy.Plan{}, remedy.Refuse("fettle cannot tell which of the two should stay: stop ksmtuned (systemctl disable --now ksmtuned)" +
 			" or fettle tune ksm")
 	}
 	return build(ctx, h, c, "turn the kernel's advisor off", []setting{{name: "advisor_mode", value: "none", drifting: []string{dir + "pages_to_scan"}}},
@@ -109,7 +109,7 @@ func planRate(ctx context.Context, h *host.Host, k ksm, c config) (remedy.Plan, 
 		return planTuned(ctx, h, s, target, notes)
 	}
 	if k.rate.sleep <= 0 {
-		return remedy.Plan{}, remedy.Refuse("sleep_millisecs is 0: ksmd never rests, and more CPU time is not to be had")
+		return remedy.Plan{}, remedy.Refuse("sleep_millisecs is 0: ksmd never rests, and cannot get more CPU time")
 	}
 	fixed := pagesFor(n, k.rate.sleep, target, s.cost)
 	// Where somebody chose pages_to_scan, another value is in their sense more
@@ -207,7 +207,7 @@ func build(ctx context.Context, h *host.Host, c config, title string, set []sett
 		}
 	}
 	if c.wanted == "" && c.auto == "" {
-		p.Notes = append(p.Notes, "Nothing that fettle knows of turns KSM on at boot. These settings are kept; whatever turns it on must do so again.")
+		p.Notes = append(p.Notes, "fettle found nothing that turns KSM on at boot. These settings are kept; whatever turns KSM on must do so again.")
 	}
 	return p, nil
 }

@@ -81,7 +81,7 @@ func (s situation) detail() trap.Prose {
 		gib(float64(n*s.k.pageSize)), spell(s.scan), gib(float64(s.k.saved*s.k.pageSize)),
 		spell(reachable(n, s.cost)), percent(min(budget, float64(n)*float64(s.cost)/float64(reachable(n, s.cost)))))}
 	if s.k.hasAdvisor && !s.k.advisor && s.c.tuned == nil {
-		out = append(out, "This kernel has an advisor that sets the pace by itself (advisor_mode); it is off.")
+		out = append(out, "This kernel has an advisor that tunes KSM automatically (advisor_mode); it is off.")
 	}
 	if strings.Contains(s.mem.source, "at most") {
 		out = append(out, "No full scan has been done yet.")

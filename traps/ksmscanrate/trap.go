@@ -125,7 +125,7 @@ func checkTuners(ctx context.Context, h *host.Host, r *trap.Report, k ksm, c con
 		r.Clear(tuners, by[0]+" alone sets KSM's pace", ev...)
 	}
 	if tuned {
-		r.Clear(scanRate, "fettle tune ksm sets the pace: its service says each hour what it did", ev...)
+		r.Clear(scanRate, "fettle tune ksm tunes KSM: its service logs each hour what it did", ev...)
 	}
 	return tuned
 }

@@ -169,7 +169,7 @@ func TestPlanRefuses(t *testing.T) {
 		{"trapped-numa-profit", acrossNodes, "write 2 to"},
 		{"trapped-numa-profit", profit, "nosharepages"},
 		{"nothing-to-merge", runFile, "next to nothing"},
-		{"left-off", runFile, "meant to stay off"},
+		{"left-off", runFile, "should stay off"},
 	} {
 		_, err := Trap.Plan(t.Context(), load(t, c.host), trap.Finding{Subject: c.subject, Facts: trap.FactsOf(facts{})})
 		if r, ok := err.(*remedy.Refusal); !ok || !strings.Contains(r.Why, c.says) {

@@ -120,7 +120,7 @@ func (ck *checker) refused(subject string, sv ldapconf.Server, p host.Peer) {
 	ev := []trap.Evidence{settingEv(sv.From), trap.Ev(p.Address, "StartTLS: %s", p.Refused)}
 	if ck.c.Program == ldapconf.OpenLDAP {
 		ck.r.Found(trap.Finding{Subject: subject, Severity: trap.Notice, Evidence: ev,
-			Summary: "the server knows no StartTLS: what is sent there crosses the network in the clear"})
+			Summary: "the server does not support StartTLS: everything is sent in the clear"})
 		return
 	}
 	ck.r.Found(trap.Finding{Subject: subject, Severity: trap.Critical, Evidence: ev,
@@ -172,18 +172,18 @@ func hints(v Verdict, chain []*x509.Certificate) trap.Prose {
 		if len(chain) == 1 {
 			s := fmt.Sprintf("The server sends one certificate only. If %s is an intermediate CA, the server has to send its certificate too.", issuerName(leaf))
 			if len(leaf.IssuingCertificateURL) > 0 {
-				s += " The server's certificate says that the issuer's is to be had at " + shortName(leaf.IssuingCertificateURL[0]) + "."
+				s += " According to the server's certificate, that of the issuer is at " + shortName(leaf.IssuingCertificateURL[0]) + "."
 			}
 			return trap.Lines(s)
 		}
 	case SelfSigned:
-		return "Clients trust it once their CA file holds it; its fingerprint has to be compared with its owner's before."
+		return "Clients trust it if their CA file contains it; first compare its fingerprint with the one from its owner."
 	case Expired, NotYetValid:
 		return "It has to be renewed on the server; if the clock of either side is wrong, that comes first."
 	case WrongName:
-		return "The client has to use a name that the certificate holds, or the server a certificate that holds the client's name."
+		return "The client must use a name that is in the certificate, or the server a certificate that contains the name used."
 	case WeakSignature, ShortKey:
-		return "It has to be issued anew with SHA-256 and a longer key; until then, a newer GnuTLS or OpenSSL refuses what an older one took."
+		return "It must be issued again with SHA-256 and a longer key; until then, newer versions of GnuTLS or OpenSSL refuse what older ones accepted."
 	case Incomplete:
 		return "Its certificate belongs into the server's file (slapd: TLSCertificateFile), behind the server's own."
 	}

@@ -82,7 +82,7 @@ func (ck *checker) configuration(ctx context.Context) {
 	}
 	local := onlyLocal(c)
 	if !c.Verifies() && !local {
-		detail := "Who can answer in the server's place (ARP, DNS, a router on the way) reads the passwords that are sent, and says who is who."
+		detail := "An attacker who can impersonate the server (ARP, DNS, a router in between) can read the passwords that are sent, and forge accounts."
 		if c.Kerberos != "" {
 			detail = "Connections that Kerberos protects are not touched by it; any TLS connection is."
 		}
@@ -93,7 +93,7 @@ func (ck *checker) configuration(ctx context.Context) {
 	} else if c.Clear != nil && c.Bind.Given() {
 		say(grave(c), "", []trap.Evidence{settingEv(*c.Clear), trap.Ev(c.Bind.Place(), "%s is set", c.Bind.Value)}, "sends its own password over the network in the clear")
 	} else if c.Clear != nil {
-		say(trap.Warning, "Who can answer in the server's place says who belongs to which group. Passwords of logins go through StartTLS all the same.",
+		say(trap.Warning, "An attacker who can impersonate the server can forge group memberships. Passwords of logins still go through StartTLS.",
 			[]trap.Evidence{settingEv(*c.Clear)}, "looks accounts up without TLS")
 	}
 	if !usesTLS(c) || c.Kerberos != "" && len(c.Servers) == 0 {
@@ -123,7 +123,7 @@ func (ck *checker) configuration(ctx context.Context) {
 		say(sev, "", []trap.Evidence{caEv(c), ck.why}, "cannot verify any server: %s", wrong)
 	case c.Name == "openldap" && c.CACert.Given():
 		if st, err := ck.h.Stat(ctx, c.CACert.Value); err == nil && st.Mode.Perm()&0o004 == 0 {
-			say(trap.Notice, "", []trap.Evidence{caEv(c), trap.Ev("stat "+c.CACert.Value, "mode %04o", st.Mode.Perm())}, "cannot verify any server but for root: not everybody may read its CA file %s", c.CACert.Value)
+			say(trap.Notice, "", []trap.Evidence{caEv(c), trap.Ev("stat "+c.CACert.Value, "mode %04o", st.Mode.Perm())}, "can verify servers only as root: not every user can read its CA file %s", c.CACert.Value)
 		}
 	}
 	if !found {

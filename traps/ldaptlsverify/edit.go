@@ -80,7 +80,7 @@ func (e *edits) set(ctx context.Context, c *ldapconf.Client, key, value string, 
 		return fmt.Errorf("%s is not the line of %s any more", at.Place(), key)
 	}
 	if c.Program == ldapconf.SSSD && at.Line < len(lines) && strings.HasPrefix(strings.TrimRight(lines[at.Line], "\r\n"), " ") {
-		return remedy.Refuse("%s: the value goes on in the next line, which fettle does not change; set it to %q by hand", at.Place(), value)
+		return remedy.Refuse("%s: the value continues on the next line, which fettle does not change; set it to %q by hand", at.Place(), value)
 	}
 	end := old[len(strings.TrimRight(old, "\r\n")):]
 	indent := old[:len(old)-len(strings.TrimLeft(old, " \t"))]

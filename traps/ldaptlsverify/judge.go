@@ -154,7 +154,7 @@ func (v *Verdict) build(chain []*x509.Certificate, t Trust, lib Library) {
 		}
 		if selfIssued(c) && checkSignature(c, c) == nil {
 			if len(v.Path) == 1 {
-				v.add(SelfSigned, "its certificate is self-signed, and %s does not hold it", t.From)
+				v.add(SelfSigned, "its certificate is self-signed, and is not in %s", t.From)
 			} else {
 				v.add(UnknownIssuer, "its CA %s is not in %s", subject(c), t.From)
 			}
@@ -177,7 +177,7 @@ func (v *Verdict) build(chain []*x509.Certificate, t Trust, lib Library) {
 			v.missing(c, t)
 			return
 		case next.BasicConstraintsValid && !next.IsCA || !next.BasicConstraintsValid && next.Version == 3:
-			v.add(NotCA, "%s is issued by %s, whose certificate is none of a CA", whose(len(v.Path)-1, c), subject(next))
+			v.add(NotCA, "%s is issued by %s, whose certificate is not that of a CA", whose(len(v.Path)-1, c), subject(next))
 		}
 		v.Path = append(v.Path, next)
 	}

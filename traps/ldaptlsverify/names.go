@@ -15,7 +15,7 @@ import (
 func (v *Verdict) names(c *x509.Certificate, name, san string, lib Library) {
 	for _, n := range append(append([]string{}, c.DNSNames...), c.Subject.CommonName) {
 		if strings.Contains(n, "\x00") {
-			v.add(NULInName, "a name in its certificate holds a NUL byte, as forged ones do")
+			v.add(NULInName, "a name in its certificate contains a NUL byte, as in forged ones")
 			break
 		}
 	}

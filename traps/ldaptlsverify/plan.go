@@ -114,7 +114,7 @@ func (p *planner) protect(ctx context.Context) error {
 	}
 	if c.ReqSAN.Value == "never" && p.lib == GnuTLS {
 		if c.Program != ldapconf.OpenLDAP {
-			return remedy.Refuse("TLS_REQSAN never stands at %s, for all programs of the OpenLDAP library: mend it there (fettle fix ldap-tls-verify --on openldap)", c.ReqSAN.Place())
+			return remedy.Refuse("TLS_REQSAN never stands at %s, for all programs of the OpenLDAP library: fix it there (fettle fix ldap-tls-verify --on openldap)", c.ReqSAN.Place())
 		}
 		if err := p.set(ctx, c, k.reqsan, "allow", c.ReqSAN); err != nil {
 			return err

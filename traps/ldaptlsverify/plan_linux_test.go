@@ -66,7 +66,7 @@ func TestPlans(t *testing.T) {
 			want: map[string][]string{"/etc/sssd/ca.pem": {"1:-----BEGIN CERTIFICATE-----"}}},
 		{name: "a server that does not answer", subject: "sssd/corp", refused: "cannot be asked",
 			host: "-- root/etc/sssd/sssd.conf --\n[sssd]\ndomains = corp\n[domain/corp]\nid_provider = ldap\nldap_uri = ldaps://ldap.example.com, ldaps://gone.example.com\nldap_tls_reqcert = never\nldap_tls_cacert = " + caFile + "\n"},
-		{name: "a value over two lines", subject: "sssd/corp", refused: "goes on in the next line",
+		{name: "a value over two lines", subject: "sssd/corp", refused: "continues on the next line",
 			host: "-- root/etc/sssd/sssd.conf --\n[sssd]\ndomains = corp\n[domain/corp]\nid_provider = ldap\nldap_uri = ldap://ldap.example.com\nldap_id_use_start_tls =\n  false\nldap_tls_cacert = " + caFile + "\n"},
 		{name: "never, by itself", subject: "openldap", choose: []string{"verify=never"}, refused: "is what the check finds",
 			host: "-- root/etc/ldap/ldap.conf --\nTLS_REQCERT allow\nTLS_CACERT " + caFile + "\n"},

@@ -55,7 +55,7 @@ func (p *planner) trust(ctx context.Context, c *ldapconf.Client) error {
 			switch pr.Reason {
 			case SelfSigned, UnknownIssuer, BadSignature:
 			default:
-				return remedy.Refuse("%s: %s. That is to be mended on the server%s", sv.URI(), pr.Text, p.orNever())
+				return remedy.Refuse("%s: %s. Fix that on the server%s", sv.URI(), pr.Text, p.orNever())
 			}
 		}
 	}

@@ -246,7 +246,7 @@ func prove(t *testing.T) {
 	s.serve(imposter)
 	s.search(true, "-ZZ")
 	s.says("found warning openldap: takes any certificate for its server's: open to interception",
-		"not-applicable "+subject+": its client takes any certificate; this one would be refused: its certificate is self-signed, and /etc/ssl/certs/ca-certificates.crt does not hold it")
+		"not-applicable "+subject+": its client takes any certificate; this one would be refused: its certificate is self-signed, and is not in /etc/ssl/certs/ca-certificates.crt")
 	s.refused("ca=/run/corp.pem does not verify", "openldap", "ca=/run/corp.pem")
 	s.serve(right, corp.cert)
 	s.refused("ask who runs it for the fingerprint", "openldap")
@@ -262,7 +262,7 @@ func prove(t *testing.T) {
 	s.conf(conf, strings.Replace(asInstalled, "/etc/ssl/certs/ca-certificates.crt", "/run/corp.pem", 1))
 	s.serve(expired)
 	s.search(false, "-ZZ")
-	s.refused("That is to be mended on the server", subject)
+	s.refused("Fix that on the server", subject)
 	undo = s.fix(subject, "verify=never")
 	s.search(true, "-ZZ")
 	undo()
@@ -299,7 +299,7 @@ func prove(t *testing.T) {
 	s.stop()
 	s.stop = slapdAt(s, serverAddr, directory{389, 636}, nil)
 	s.search(false, "-ZZ")
-	s.says(own, "found notice "+subject+": the server knows no StartTLS: what is sent there crosses the network in the clear")
+	s.says(own, "found notice "+subject+": the server does not support StartTLS: everything is sent in the clear")
 	s.stop()
 	s.stop = func() {}
 	s.says(own, "unknown "+subject+": asking ldap://"+serverName+":389: connecting: dial tcp "+serverAddr+":389: connect: connection refused")

@@ -65,9 +65,9 @@ func finding(l host.Log, m host.Message, rate float64) trap.Finding {
 	}
 	f := trap.Finding{Subject: who, Severity: trap.Notice, Summary: "fills the log with one message: " + string(text),
 		Detail: trap.Prose(fmt.Sprintf("%d of the last %d lines, %.0f a second; at that pace %.0f million lines a day", m.Count, l.Lines, rate, rate*86400/1e6)),
-		ByHand: "mend what it complains of; until then LogRateLimitIntervalSec= and LogRateLimitBurst= in a drop-in of " + who}
+		ByHand: "fix what it complains about; until then LogRateLimitIntervalSec= and LogRateLimitBurst= in a drop-in of " + who}
 	if m.By == "kernel" {
-		f.ByHand = "mend what it complains of; a firewall's LOG rule takes a limit (-m limit, limit rate)"
+		f.ByHand = "fix what it complains about; a firewall's LOG rule takes a limit (-m limit, limit rate)"
 	}
 	if rate >= manyTimes {
 		f.Severity = trap.Warning

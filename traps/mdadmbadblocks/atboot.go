@@ -91,7 +91,7 @@ func planBoot(ctx context.Context, h *host.Host) (remedy.Plan, error) {
 	p := remedy.Plan{Title: "take empty bad blocks lists away when arrays are assembled at boot", Notes: []string{
 		"It acts at the next boot, before anything uses the arrays: one that has an empty list, is whole and not being rebuilt is stopped and assembled again without. Lists with entries stay.",
 		"If the second assembly is refused, the array is assembled as it was. fettle.keep_bbl on the kernel's command line turns the script off.",
-		"update-initramfs -u makes the newest kernel's initramfs anew; those of older kernels stay as they are.",
+		"update-initramfs -u rebuilds the newest kernel's initramfs; those of older kernels are not changed.",
 		"Once the lists are gone it does nothing any more, and fettle undo takes it out again.",
 	}}
 	for _, name := range bootScripts {

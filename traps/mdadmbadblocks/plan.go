@@ -83,7 +83,7 @@ func (a *array) planMember(m *member, c *conf) (remedy.Plan, error) {
 	}
 	p.Notes = []string{
 		fmt.Sprintf("%s leaves %s for a moment, and %s has one copy less until it is in sync again: with a bitmap only what was written meanwhile is copied.", m.name, a.name, a.name),
-		"mdadm --monitor, where it runs, will send its mails on a failed member and a degraded array.",
+		"mdadm --monitor, if it runs, will send mails about a failed member and a degraded array.",
 		"Do the members of one array one after the other; fettle sees to it.",
 	}
 	if a.level == "raid4" || a.level == "raid5" || a.level == "raid6" {
@@ -121,7 +121,7 @@ func (a *array) unfit(m *member, c *conf) string {
 	case a.degraded == "" || a.action == "" || m.state == "":
 		return fmt.Sprintf("the kernel does not tell whether %s is whole and idle, and how %s stands in it", a.name, m.name)
 	case a.degraded != "0":
-		return fmt.Sprintf("%s misses %s of its members: mend that first", a.name, a.degraded)
+		return fmt.Sprintf("%s lacks %s of its members: fix that first", a.name, a.degraded)
 	case a.action != "idle":
 		return fmt.Sprintf("%s is busy (%s): wait until cat /sys/block/%s/md/sync_action says idle", a.name, a.action, a.name)
 	case slices.Contains([]string{"readonly", "read-auto", "broken"}, a.state):
@@ -152,7 +152,7 @@ func (a *array) unfitEntries(m *member) string {
 	case a.level == "raid10":
 		s += fmt.Sprintf("While the other copies are good, a new disk takes its place without the entries:\n  mdadm /dev/%s --add /dev/NEW\n  mdadm /dev/%[1]s --replace /dev/%[2]s --with /dev/NEW\n", a.name, m.name)
 	default:
-		s += fmt.Sprintf("While the other copies are good, a repair writes these sectors anew, and where the disk takes that the entries go:\n  echo repair > /sys/block/%s/md/sync_action\nThen run fettle again. A disk that has real faults is to be replaced (mdadm --replace).\n", a.name)
+		s += fmt.Sprintf("While the other copies are good, a repair rewrites these sectors, and if the disk accepts that, the entries disappear:\n  echo repair > /sys/block/%s/md/sync_action\nThen run fettle again. A disk that has real faults is to be replaced (mdadm --replace).\n", a.name)
 	}
 	return s + "The list with its entries goes only offline; what was not written since is old data then. " + a.offline("force-no-bbl")
 }
@@ -175,7 +175,7 @@ func (a *array) unfitOthers(m *member) string {
 			return fmt.Sprintf("whether %s of %s has bad blocks recorded was not to be seen: %v", o.name, a.name, o.err)
 		}
 		if len(o.bad) > 0 || o.unlisted {
-			return fmt.Sprintf("%s of %s has bad blocks recorded: what they held is on the other members alone, and %s must stay until that is mended", o.name, a.name, m.name)
+			return fmt.Sprintf("%s of %s has bad blocks recorded: their data is only on the other members, and %s must stay until that is fixed", o.name, a.name, m.name)
 		}
 	}
 	return ""

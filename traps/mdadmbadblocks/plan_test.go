@@ -70,7 +70,7 @@ func TestPlanRefuses(t *testing.T) {
 		{"sosreport", "trapped-sosreport", "md0/sda1", []string{"bbl=yes", "bbl=no", "incomplete: true", "x"}, []string{"superblock of sda1 was not read"}},
 		{"stripe", "trapped", "md0/sda1", file("level", "raid1", "raid0"), []string{"no redundancy", "--update=no-bbl"}},
 		{"mirror of one", "trapped", "md0/sda1", file("raid_disks", "2", "1"), []string{"no redundancy"}},
-		{"degraded", "trapped", "md0/sda1", file("degraded", "0", "1"), []string{"misses 1"}},
+		{"degraded", "trapped", "md0/sda1", file("degraded", "0", "1"), []string{"lacks 1"}},
 		{"check running", "trapped", "md0/sda1", file("sync_action", "idle", "check"), []string{"busy (check)"}},
 		{"read-only", "trapped", "md0/sda1", file("array_state", "clean", "read-auto"), []string{"--readwrite"}},
 		{"journal", "trapped", "md0/sda1", file("consistency_policy", "bitmap", "journal"), []string{"journal", "--stop"}},

@@ -27,7 +27,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	}
 	us, err := h.Units(ctx, know.Unit)
 	if err != nil {
-		return remedy.Plan{}, remedy.Refuse("systemd could not be asked about %s (%v): mount %s by hand", know.Unit, err, f.Subject)
+		return remedy.Plan{}, remedy.Refuse("systemd could not be queried about %s (%v): mount %s by hand", know.Unit, err, f.Subject)
 	}
 	p := remedy.Plan{Title: "mount " + f.Subject, Settle: 5 * time.Second}
 	if u := us[know.Unit]; u.LoadState != "loaded" || u.NeedsDaemonReload {

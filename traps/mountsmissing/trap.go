@@ -156,7 +156,7 @@ func judge(ctx context.Context, h *host.Host, w wanted, mounted map[string]bool)
 			return trap.Finding{}, false, nil
 		}
 	}
-	f := trap.Finding{Subject: w.Mount, Severity: trap.Warning, Summary: "is configured and not mounted: what is written there goes to the file system below",
+	f := trap.Finding{Subject: w.Mount, Severity: trap.Warning, Summary: "is configured but not mounted: files written there go to the file system below",
 		Evidence: []trap.Evidence{trap.Ev(w.where, "%s", w.Entry), trap.Ev("mounts", "nothing on %s", real)}}
 	know := facts{Unit: unitName(w.Mount)}
 	dev := device(w.Device)
@@ -172,13 +172,13 @@ func judge(ctx context.Context, h *host.Host, w wanted, mounted map[string]bool)
 			return f, false, nil // a disk that is not plugged in
 		case !there:
 			f.Evidence = append(f.Evidence, trap.Ev(dev, "does not exist"))
-			f.ByHand = "blkid shows which devices there are; mend " + w.where + ", then mount " + w.Mount
+			f.ByHand = "blkid lists the devices; fix " + w.where + ", then mount " + w.Mount
 		}
 	}
 	if es, err := h.ReadDir(ctx, real); err == nil {
 		files := slices.DeleteFunc(slices.Clone(es), func(e host.Entry) bool { return e.Name == "lost+found" || strings.HasPrefix(e.Name, ".") })
 		if know.Below = len(files); know.Below > 0 {
-			f.Detail = "names lie in the folder, which a mount would hide"
+			f.Detail = "entries are in the folder, which a mount would hide"
 			f.Evidence = append(f.Evidence, trap.Ev(real, "%d names, the first is %s", len(files), files[0].Name))
 			if f.ByHand == "" {
 				f.ByHand = "stop what writes to " + w.Mount + ", move its files away, mount it, and copy back what is wanted"

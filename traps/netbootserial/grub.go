@@ -94,7 +94,7 @@ func planHere(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, e
 	}
 	unit := "serial-getty@" + c.Device() + ".service"
 	p := remedy.Plan{Title: "show this host on " + c.String(),
-		Notes: []string{"The kernel and GRUB use the port from the next boot on; systemd then starts a getty there by itself. Until then there is the getty alone."}}
+		Notes: []string{"The kernel and GRUB use the port from the next boot on; systemd then starts a getty there automatically. Until then there is only the getty."}}
 	line, err := h.ReadString(ctx, "/proc/cmdline")
 	if err != nil {
 		return p, err

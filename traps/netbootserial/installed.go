@@ -35,7 +35,7 @@ func installed(ctx context.Context, h *host.Host, r *trap.Report, offered bmc.Po
 		r.Unknown(here, err)
 		return
 	case offered.Unit < 0:
-		r.NotApplicable(here, "the firmware's console is none of a PC's serial ports; Linux takes such a one by itself")
+		r.NotApplicable(here, "the firmware's console is not a PC serial port; Linux uses it automatically")
 		return
 	}
 	want := menu.Console{Port: offered.Unit, Speed: offered.Speed}
@@ -68,16 +68,16 @@ func installed(ctx context.Context, h *host.Host, r *trap.Report, offered bmc.Po
 	switch {
 	case offered.Speed != 0 && offered.SOL.Speed != 0 && offered.Speed != offered.SOL.Speed:
 		found(trap.Warning, "the firmware and the BMC use the serial console at different speeds: the BMC shows garbage",
-			fmt.Sprintf("The firmware says %d, serial over LAN is set to %d.", offered.Speed, offered.SOL.Speed),
+			fmt.Sprintf("The firmware is set to %d, serial over LAN to %d.", offered.Speed, offered.SOL.Speed),
 			"Set the speed of console redirection in the firmware's setup, or the BMC's: ipmitool sol set volatile-bit-rate, and non-volatile-bit-rate.")
 	case all == nil && nextBoot(ctx, h, want):
 		r.Clear(here, "from the next boot on the kernel and GRUB use "+want.Device(), append(ev, trap.Ev(grubConfig, "console=%s for every kernel", want.Device()))...)
 	case all == nil:
 		found(trap.Notice, "the system is silent on the serial console that its firmware and BMC offer",
-			fmt.Sprintf("The console that is offered is %s; the kernel was told of %s.", want.Device(), told(last)), byHand)
+			fmt.Sprintf("The console offered is %s; the kernel uses %s.", want.Device(), told(last)), byHand)
 	case offered.Speed != 0 && all.Speed != offered.Speed:
 		found(trap.Warning, "the kernel and the firmware use the serial console at different speeds: the BMC shows garbage for one of them",
-			fmt.Sprintf("The firmware says %d, the kernel was told %d.", offered.Speed, all.Speed), byHand)
+			fmt.Sprintf("The firmware is set to %d, the kernel to %d.", offered.Speed, all.Speed), byHand)
 	default:
 		getty(ctx, h, r, *all, ev, found)
 	}
@@ -112,7 +112,7 @@ func getty(ctx context.Context, h *host.Host, r *trap.Report, c menu.Console, ev
 		return
 	}
 	if err == nil && u.ActiveState != "active" {
-		found(trap.Warning, "nobody can log in on the serial console: no getty runs there", "The kernel writes to "+c.Device()+", "+unit+" is "+u.ActiveState+".",
+		found(trap.Warning, "there is no login on the serial console: no getty runs there", "The kernel writes to "+c.Device()+", "+unit+" is "+u.ActiveState+".",
 			"systemctl enable --now "+unit)
 		return
 	}
@@ -122,7 +122,7 @@ func getty(ctx context.Context, h *host.Host, r *trap.Report, c menu.Console, ev
 		return
 	}
 	if g.there && !g.serial {
-		found(trap.Notice, "GRUB's menu does not appear on the serial console", "GRUB_TERMINAL of /etc/default/grub names no serial terminal: with a kernel that does not boot nobody can choose another.",
+		found(trap.Notice, "GRUB's menu does not appear on the serial console", "GRUB_TERMINAL of /etc/default/grub names no serial terminal: if the kernel does not boot, another cannot be chosen there.",
 			fmt.Sprintf("In /etc/default/grub set GRUB_TERMINAL=\"console serial\" and GRUB_SERIAL_COMMAND=\"serial --unit=%d --speed=%d\", then update-grub.", c.Port, c.Speed))
 		return
 	}

@@ -21,7 +21,7 @@ var lore trap.Lore
 // Trap is netboot-serial. fettle netboot serial asks for its plan, too.
 var Trap = trap.Trap{
 	Lore: lore, Cost: trap.Instant, Check: check, Plan: plan,
-	Setup: &trap.Setup{Name: "netboot-serial", Finding: trap.Finding{Summary: "send boot menus and what they start to a serial console"}},
+	Setup: &trap.Setup{Name: "netboot-serial", Finding: trap.Finding{Summary: "switch boot menus and what they boot to a serial console"}},
 	Choices: []trap.Choice{
 		{Name: "port", About: "the serial port that the BMC shows: ttyS0 to ttyS3 (default: what most entries use, else what the firmware names)"},
 		{Name: "speed", About: "its speed in bits per second (default: as the port's, else 115200)"},

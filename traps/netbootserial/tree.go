@@ -66,7 +66,7 @@ func served(r *trap.Report, m *menu.Menus, known bool, untold error) {
 		for _, l := range u.loaders {
 			f.Evidence = append(f.Evidence, trap.Ev(fmt.Sprintf("%s:%d", l.File, l.Number), "%s", l.Console))
 		}
-		say(trap.Warning, "boot loaders and kernels use different serial consoles: somewhere on the way the screen goes dark or shows garbage", "In use: "+consoles(u.count)+".", nil)
+		say(trap.Warning, "boot loaders and kernels use different serial consoles: at some stage of the boot the screen goes dark or shows garbage", "In use: "+consoles(u.count)+".", nil)
 	case len(u.half) > 0:
 		say(trap.Notice, "the installer talks to a serial console, and the system that it installs will not",
 			"Parameters before --- are the installer's, those behind it go to the installed system.", u.half)
@@ -78,7 +78,7 @@ func served(r *trap.Report, m *menu.Menus, known bool, untold error) {
 	case untold != nil:
 		r.Unknown(m.Root, untold)
 	default:
-		r.NotApplicable(m.Root, "no boot entry uses a serial console, and nothing says that one is wanted")
+		r.NotApplicable(m.Root, "no boot entry uses a serial console, and nothing shows that one is wanted")
 	}
 }
 

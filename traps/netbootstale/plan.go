@@ -27,7 +27,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 		return remedy.Plan{}, err
 	}
 	if !st.Mode.IsDir() {
-		return remedy.Plan{}, remedy.Refuse("%s is a link: exchange what it leads to", f.Subject)
+		return remedy.Plan{}, remedy.Refuse("%s is a link: replace its target", f.Subject)
 	}
 	fettle, err := renew.Program()
 	if err != nil {
@@ -64,7 +64,7 @@ func source(ctx context.Context, h *host.Host, f trap.Finding, root string) (fla
 		return nil, "", err
 	}
 	if len(pairs) != 1 {
-		return nil, "", remedy.Refuse("%s holds %s kernels with initrds: which is to be replaced is yours to say (fettle netboot fetch)", f.Subject, fmt.Sprint(len(pairs)))
+		return nil, "", remedy.Refuse("%s holds %s kernels with initrds: choose the one to replace (fettle netboot fetch)", f.Subject, fmt.Sprint(len(pairs)))
 	}
 	p := &pairs[0]
 	p.Read(ctx, h)

@@ -25,7 +25,7 @@ var lore trap.Lore
 var Trap = trap.Trap{
 	Lore: lore, Cost: trap.Instant, Talks: true, Limit: time.Minute, Check: check, Plan: plan,
 	Choices: []trap.Choice{
-		{Name: "mirror", About: "the URL of the mirror that the new tree comes from (default: the one that the tree asks)"},
+		{Name: "mirror", About: "the URL of the mirror for the new tree (default: the one that the tree uses)"},
 		{Name: "deb", About: "a package debian-installer-NUMBER-netboot-ARCH to take it from instead"},
 		{Name: "keyring", About: "whose keys sign it (default: Debian's archive)"},
 	},

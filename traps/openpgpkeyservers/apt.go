@@ -62,7 +62,7 @@ func ignoredForm(file string, form openpgp.Form) string {
 	case form == openpgp.Keybox:
 		return "it is a GnuPG keybox"
 	case form == openpgp.Unknown:
-		return "it holds no OpenPGP keys"
+		return "it contains no OpenPGP keys"
 	case path.Ext(file) == ".gpg" && form == openpgp.Armored:
 		return "it is ASCII-armored, but its name ends in .gpg"
 	case path.Ext(file) == ".asc" && form == openpgp.Binary:

@@ -77,7 +77,7 @@ func planKeys(ctx context.Context, h *host.Host, file string, b []byte) (remedy.
 			packets = append(packets, b[s.Start:s.Start+s.Length]...)
 		}
 	default:
-		return remedy.Plan{}, remedy.Refuse("%s: give it a name that ends in .gpg, or get its repository's key anew", why)
+		return remedy.Plan{}, remedy.Refuse("%s: give it a name that ends in .gpg, or fetch its repository's key again", why)
 	}
 	if path.Ext(file) != ".gpg" {
 		return remedy.Plan{}, remedy.Refuse("%s: export its keys with gpg --armor, or name it .gpg", why)

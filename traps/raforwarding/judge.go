@@ -38,7 +38,7 @@ func judge(r *trap.Report, s state, i intent) {
 
 	case s.acceptRA == 0 && i.networkdRouter != nil && i.userspace() == netconf.Networkd:
 		f.Severity, f.Facts = trap.Notice, about(caseNetworkd)
-		f.Summary = "systemd-networkd ignores router advertisements, because it is told to forward and not told IPv6AcceptRA=yes"
+		f.Summary = "systemd-networkd ignores router advertisements, because it forwards and IPv6AcceptRA=yes is not set"
 		if s.ras > 0 && s.staticDefault() == nil {
 			f.Severity = s.grave()
 		}
@@ -130,7 +130,7 @@ func (s *state) grave() trap.Severity {
 
 func (s *state) ignoring() string {
 	if oldKernel(s.release) && s.acceptRA == 2 {
-		return "router advertisements are ignored: forwarding is on, and this kernel does not know accept_ra 2"
+		return "router advertisements are ignored: forwarding is on, and this kernel does not support accept_ra 2"
 	}
 	if s.ras > 0 {
 		return "router advertisements arrive and are ignored: forwarding is on and accept_ra is not 2"
@@ -160,7 +160,7 @@ func (s *state) missing() string {
 func (i intent) persistence() string {
 	switch {
 	case i.keeps2():
-		return fmt.Sprintf("The configuration says 2 (%s), but the interface has not got it: it was set before the interface appeared, or changed since.", i.acceptRA.where)
+		return fmt.Sprintf("The configuration says 2 (%s), but the interface does not: it was set before the interface appeared, or changed since.", i.acceptRA.where)
 	case i.forwards():
 		return fmt.Sprintf("The configuration turns forwarding on at boot (%s).", i.forwarding.where)
 	}
@@ -197,7 +197,7 @@ func checkConfig(c *config, r *trap.Report) {
 		switch {
 		case i.networkdRouter != nil:
 			f.Facts = about(caseNetworkd)
-			f.Summary = "systemd-networkd will ignore router advertisements, because it is told to forward and not told IPv6AcceptRA=yes"
+			f.Summary = "systemd-networkd will ignore router advertisements, because it forwards and IPv6AcceptRA=yes is not set"
 			f.Evidence = append(f.Evidence, i.networkdRouter.evidence())
 			r.Found(f)
 		case i.userspace() != "":

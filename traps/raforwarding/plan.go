@@ -46,7 +46,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 		err = planNetworkd(&p, e, i)
 		return p, err
 	case caseOld:
-		p.Notes = append(p.Notes, fmt.Sprintf("Linux %s is older than 2.6.37 and does not know accept_ra 2: %s is told that it is no router, while the host goes on forwarding.",
+		p.Notes = append(p.Notes, fmt.Sprintf("Linux %s is older than 2.6.37 and does not support accept_ra 2: %s is set to be no router, while the host still forwards.",
 			h.Identity().Release, name))
 		p.Steps = append(p.Steps, step.Sysctl{Key: key + "forwarding", Value: "0"}, step.SolicitRouter{Link: name})
 		dropIn, err := e.oldKernel(c, name)
@@ -68,7 +68,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	}
 	p.Steps = append(p.Steps, dropIn)
 	for _, u := range c.unread {
-		p.Notes = append(p.Notes, "Not read, and may say otherwise: "+host.Reason(u))
+		p.Notes = append(p.Notes, "Not read, and may have other settings: "+host.Reason(u))
 	}
 	return p, nil
 }
@@ -82,7 +82,7 @@ func planNetworkd(p *remedy.Plan, e editor, i intent) error {
 		}
 	}
 	if unit == "" {
-		return remedy.Refuse("no .network file of systemd-networkd speaks of %s by itself: add IPv6AcceptRA=yes to the one that networkctl status %s names", i.name, i.name)
+		return remedy.Refuse("no .network file of systemd-networkd is for %s alone: add IPv6AcceptRA=yes to the one that networkctl status %s names", i.name, i.name)
 	}
 	dropIn, err := e.whole("/etc/systemd/network/"+unit+".d/90-fettle-ra.conf",
 		"# Made by fettle (ipv6-ra-forwarding): take router advertisements although\n# this host forwards IPv6.\n[Network]\nIPv6AcceptRA=yes\n")

@@ -56,7 +56,7 @@ func (l *looked) one(n serialname.Name, subject, led string, ev []trap.Evidence)
 			Summary: subject + " is missing, although its rule matches a device: udev has not applied the rule since it was written"})
 	default:
 		l.r.Found(trap.Finding{Subject: subject, Severity: trap.Warning, Evidence: append(ev, trap.Ev(subject, "leads to %s", led)), Facts: trap.FactsOf(facts{Trigger: d.Kernel}),
-			Summary: subject + " leads to another device than its rule says"})
+			Summary: subject + " leads to a device other than its rule says"})
 	}
 }
 

@@ -97,7 +97,7 @@ func (l *looked) set(ctx context.Context, name string, f trap.Finding) (remedy.P
 // chosen is the device of that name, where it is still plugged in.
 func (l *looked) chosen(device string) (*serialname.Device, error) {
 	if device == "" {
-		return nil, remedy.Refuse("which device shall have the name? --with device=ttyUSB0; fettle serialname list shows them")
+		return nil, remedy.Refuse("which device should have the name? --with device=ttyUSB0; fettle serialname list shows them")
 	}
 	d, err := serialname.Choose(l.survey.Devices, device)
 	if err != nil {
@@ -155,7 +155,7 @@ func (l *looked) byProbe(ctx context.Context, d *serialname.Device, w *serialnam
 	w.Profile = profile
 	w.Probe = []string{self, "serialname", "probe", "--quiet", "--profile", profile}
 	p.Settle = all[i].Limit() + 20*time.Second
-	p.Notes = append(p.Notes, fmt.Sprintf("Whenever a device of the kind %s is plugged in, udev waits up to %s for what it says.", d.IDs(), all[i].Limit()))
+	p.Notes = append(p.Notes, fmt.Sprintf("Whenever a device of the kind %s is plugged in, udev waits up to %s for its answer.", d.IDs(), all[i].Limit()))
 	if all[i].Writes() {
 		p.Notes = append(p.Notes, "The profile "+profile+" sends bytes to every device of that kind that has no name yet.")
 	}
@@ -195,7 +195,7 @@ func (l *looked) rulesFiles(ctx context.Context, name, lines string) ([]step.Ste
 	}
 	content := []byte(serialname.WithName(string(was), name, lines))
 	if _, errs := udev.Parse(serialname.RulesFile, content); len(errs) > 0 {
-		return nil, remedy.Refuse("with the new lines, udev would not read it whole: %v", errs[0])
+		return nil, remedy.Refuse("with the new lines, udev would not accept all of it: %v", errs[0])
 	}
 	var steps []step.Step
 	for _, r := range l.rulesOf(name) {
@@ -294,7 +294,7 @@ func (l *looked) ignore(ctx context.Context, kernel string) (remedy.Plan, error)
 		return remedy.Plan{}, err
 	}
 	line := fmt.Sprintf("SUBSYSTEM==\"tty\", ATTRS{idVendor}==\"%s\", ATTRS{idProduct}==\"%s\", ENV{ID_MM_PORT_IGNORE}=\"1\"\n", d.Vendor, d.Product)
-	return remedy.Plan{Title: "have ModemManager leave " + d.IDs() + " alone", Vanishes: "the port is none of ModemManager's any more",
+	return remedy.Plan{Title: "have ModemManager leave " + d.IDs() + " alone", Vanishes: "ModemManager no longer uses the port",
 		Notes: []string{"ModemManager leaves the port when it is restarted, or the device is plugged in again."},
 		Steps: append([]step.Step{step.File{Path: file, Content: append(bytes.Clone(was), line...), Was: was}}, apply(d, "")...)}, nil
 }
@@ -310,7 +310,7 @@ func (l *looked) rewrite(ctx context.Context, f trap.Finding) (remedy.Plan, erro
 	if err != nil {
 		return remedy.Plan{}, err
 	}
-	p := remedy.Plan{Title: "have " + c.of + " name its device by what it is", Vanishes: "it names no device by number"}
+	p := remedy.Plan{Title: "have " + c.of + " give its device a permanent name", Vanishes: "it names no device by number"}
 	lines := strings.SplitAfter(string(was), "\n")
 	for _, at := range c.lines {
 		if strings.HasPrefix(at.dev, "/dev/serial/") {
@@ -318,7 +318,7 @@ func (l *looked) rewrite(ctx context.Context, f trap.Finding) (remedy.Plan, erro
 		}
 		name, why := l.stable(at.dev)
 		if name == "" {
-			return remedy.Plan{}, remedy.Refuse("%s is not plugged in, so nobody knows which device is meant: plug it in, or name another in %s by hand", at.dev, c.path)
+			return remedy.Plan{}, remedy.Refuse("%s is not plugged in, so the device is not known: plug it in, or name another in %s by hand", at.dev, c.path)
 		}
 		lines[at.n-1] = replaceDevice(lines[at.n-1], at.dev, name)
 		p.Notes = append(p.Notes, fmt.Sprintf("%s is named %s.", at.dev, why))

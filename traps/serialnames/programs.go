@@ -64,7 +64,7 @@ func (l *looked) program(ctx context.Context, r udev.Rule, t udev.Token) {
 	case host.IsAbsent(err):
 		l.r.Found(trap.Finding{Subject: subject, Severity: trap.Warning, Evidence: []trap.Evidence{ev},
 			Summary: bin + " is missing, so the name that depends on it is never given",
-			ByHand:  "install it, or name the device by what it is: fettle serialname list, then fettle serialname set"})
+			ByHand:  "install it, or give the device a permanent name: fettle serialname list, then fettle serialname set"})
 	case err != nil:
 		l.r.Unknown(subject, err, ev)
 	case slices.Contains(limited, path.Base(bin)):
@@ -72,7 +72,7 @@ func (l *looked) program(ctx context.Context, r udev.Rule, t udev.Token) {
 	default:
 		l.r.Found(trap.Finding{Subject: subject, Severity: trap.Warning, Evidence: []trap.Evidence{ev},
 			Facts:   trap.FactsOf(facts{Rule: r.Path, Command: t.Value}),
-			Summary: bin + " is asked about serial devices without a time limit: at boot, a device that says nothing holds up whatever waits for udev",
+			Summary: bin + " probes serial devices without a time limit: at boot, a device that does not answer delays everything that waits for udev",
 			Detail:  "udev ends it after three minutes (event_timeout in udev.conf)."})
 	}
 }

@@ -61,7 +61,7 @@ func (c *client) judge(ctx context.Context, h *host.Host, l sshconfig.Line) (fs 
 	name := l.Args[0]
 	if why := clash(name, l.Block.Single()); why != "" {
 		fs = append(fs, fault{trap.Warning, "control sockets clash: " + why,
-			"ssh takes whatever connection the socket leads to. With %C in the name each host, port and user has one of its own."})
+			"ssh uses whatever connection the socket belongs to. With %C in the name, each host, port and user has a separate socket."})
 	}
 	full, known := c.expand(name, l)
 	if known && len(full)+tempName+1 > sunPath {

@@ -60,7 +60,7 @@ func plan(ctx context.Context, h *host.Host, fd trap.Finding) (remedy.Plan, erro
 	}
 	p.Notes = []string{
 		"Who can act as " + u.Name + " on this host can use an open connection without key or password while it lasts.",
-		"ssh -O exit HOST ends a shared connection; ssh -o ControlPath=none HOST goes without.",
+		"ssh -O exit HOST ends a shared connection; ssh -o ControlPath=none HOST bypasses it.",
 	}
 	bad, err := c.bad(ctx, h)
 	if err != nil {

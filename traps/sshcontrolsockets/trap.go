@@ -36,7 +36,7 @@ const maxUsers = 500
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	db, err := accounts.Read(ctx, h)
 	if host.IsAbsent(err) {
-		r.NotApplicable("", "there is no /etc/passwd: nobody has a home here")
+		r.NotApplicable("", "there is no /etc/passwd, so no home directories")
 		return nil
 	}
 	if err != nil {
@@ -53,7 +53,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 			continue
 		}
 		if n++; n > maxUsers {
-			r.Unknown("(more)", fmt.Errorf("fettle looks at %d users; this host has more", maxUsers))
+			r.Unknown("(more)", fmt.Errorf("fettle checks %d users; this host has more", maxUsers))
 			break
 		}
 		c := &client{user: u, system: system}
@@ -164,9 +164,9 @@ func (c *client) report(ctx context.Context, h *host.Host, r *trap.Report) {
 		r.Clear(name, "connects to few hosts")
 	default:
 		r.Found(trap.Finding{Subject: name, Severity: trap.Notice,
-			Summary: "connects to many hosts, and logs in anew for each command: no control sockets",
+			Summary: "connects to many hosts, and logs in again for each command: no control sockets",
 			Detail: trap.Lines("A second command over a shared connection skips key exchange and login. What that saves here: fettle measure login HOST. " +
-				fmt.Sprintf("known_hosts holds about %d hosts.", c.hosts())),
+				fmt.Sprintf("known_hosts has about %d hosts.", c.hosts())),
 			Evidence: []trap.Evidence{trap.Ev(path.Join(c.user.Home, ".ssh/known_hosts"), "many hosts"), trap.Ev(c.file(), "no ControlMaster, no ControlPath")}})
 	}
 }

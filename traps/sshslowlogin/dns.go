@@ -53,7 +53,7 @@ func (f *facts) reverse(ctx context.Context, r *trap.Report) {
 			who, wait, "timeout "+f.resolver.Timeout.String(), units.Count(f.resolver.Attempts, "attempt", "attempts"), units.Count(asked, "server", "servers"), measure))}
 	if grace := f.grace(); grace > 0 && wait >= grace {
 		f2.Severity = trap.Warning
-		f2.Summary = "each login waits for a lookup of the client's name that, if resolvers are silent, takes longer than LoginGraceTime: nobody could log in"
+		f2.Summary = "each login waits for a lookup of the client's name that, if resolvers are silent, takes longer than LoginGraceTime: all logins would fail"
 	}
 	if dead > 0 {
 		f2.Detail = f2.Detail.Also(units.Count(dead, "server", "servers") + " on this host itself refuse at once and cost nothing.")
@@ -66,7 +66,7 @@ func (f *facts) reverse(ctx context.Context, r *trap.Report) {
 	r.Found(f2)
 }
 
-// dnsOnly tells whether names are asked of files and DNS alone, so that
+// dnsOnly tells whether names are looked up in files and DNS only, so that
 // nothing waits where all servers refuse.
 func (f *facts) dnsOnly() bool {
 	if f.swErr != nil {
@@ -182,7 +182,7 @@ func (f *facts) wrappers(ctx context.Context) ([]trap.Evidence, error) {
 		}
 	}
 	if !linked && len(ev) > 0 {
-		return nil, fmt.Errorf("%s holds names, and whether this sshd asks tcp wrappers is not known: %s", ev[0].Source, host.Reason(f.sshd.VersionErr))
+		return nil, fmt.Errorf("%s contains names, and whether this sshd uses tcp wrappers is not known: %s", ev[0].Source, host.Reason(f.sshd.VersionErr))
 	}
 	return ev, nil
 }

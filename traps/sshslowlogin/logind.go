@@ -47,7 +47,7 @@ func (f *facts) logind(ctx context.Context, r *trap.Report) {
 	const detail = "pam_systemd waits for an answer over D-Bus: 25 s, and in some versions of systemd more. "
 	switch {
 	case l.LoadState == "not-found" || l.LoadState == "masked":
-		r.Clear(logind, "systemd-logind is not to run here, and D-Bus says so at once", ev...)
+		r.Clear(logind, "systemd-logind is disabled here, and D-Bus reports that at once", ev...)
 	case !bus.Active():
 		findByHand(r, logind, trap.Warning, "D-Bus does not run, and each login may wait for it", detail+measure,
 			"see why: systemctl status dbus.service, journalctl -u dbus.service; restarting it ends desktop sessions", ev...)

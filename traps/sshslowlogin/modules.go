@@ -94,7 +94,7 @@ func evidence(r pam.Rule) trap.Evidence {
 // been gone from distributions since 2015.
 func (f *facts) consoleKit(ctx context.Context, r *trap.Report, rule pam.Rule) {
 	o := trap.Finding{Subject: pamPrefix + rule.Name(), Severity: trap.Notice, Evidence: []trap.Evidence{evidence(rule)},
-		Summary: "each login asks ConsoleKit over D-Bus, which nobody maintains, and may wait for it",
+		Summary: "each login queries ConsoleKit, which is no longer maintained, over D-Bus, and may wait for it",
 		Detail:  "D-Bus starts the daemon for the call, and waits 25 s if it does not come up. " + measure}
 	o.ByHand = f.cannotDrop(rule)
 	r.Found(o)
@@ -121,8 +121,8 @@ func (f *facts) lastlog(ctx context.Context, r *trap.Report, rule pam.Rule) {
 		r.Clear(subject, "counts failed logins in a file of moderate size", evidence(rule))
 	default:
 		findByHand(r, subject, trap.Notice, "each login reads all failed logins ever made: "+btmp+" is huge",
-			fmt.Sprintf("%s holds %d MiB; pam_lastlog reads it whole for showfailed.", btmp, st.Size>>20),
-			"rotate it (logrotate --force /etc/logrotate.d/btmp), and see why failed logins are so many", evidence(rule), trap.Ev(btmp, "%d bytes", st.Size))
+			fmt.Sprintf("%s is %d MiB; pam_lastlog reads all of it for showfailed.", btmp, st.Size>>20),
+			"rotate it (logrotate --force /etc/logrotate.d/btmp), and find out why there are so many failed logins", evidence(rule), trap.Ev(btmp, "%d bytes", st.Size))
 	}
 }
 

@@ -35,7 +35,7 @@ func (f *facts) sources(ctx context.Context, r *trap.Report) {
 	}
 	if !spoken {
 		ev := trap.Ev(nameservice.SwitchFile, "hosts: %s; passwd: %s", names(f.sw.Sources("hosts")), names(f.sw.Sources("passwd")))
-		r.Clear("nss", "names are asked of files and DNS alone", ev)
+		r.Clear("nss", "names are looked up in files and DNS only", ev)
 	}
 }
 
@@ -57,7 +57,7 @@ func (f *facts) source(ctx context.Context, r *trap.Report, db string, s nameser
 	lib := "libnss_" + s.Name + ".so.2"
 	switch there, err := f.module(ctx, lib); {
 	case !there && err == nil:
-		r.Clear(subject, "is not installed: glibc goes on at once", append(ev, trap.Ev(lib, "is not there"))...)
+		r.Clear(subject, "is not installed: glibc skips it at once", append(ev, trap.Ev(lib, "is not there"))...)
 		return
 	case !there && f.h.Running():
 		ev = append(ev, trap.Ev(lib, "not known whether it is there: %s", host.Reason(err)))
@@ -84,7 +84,7 @@ func (f *facts) source(ctx context.Context, r *trap.Report, db string, s nameser
 	case "resolve":
 		r.Clear(subject, "systemd-resolved is asked on the host itself", ev...)
 	default:
-		findByHand(r, subject, trap.Notice, "each login asks a name service that fettle does not know, and may wait for it", measure,
+		findByHand(r, subject, trap.Notice, "each login queries a name service that fettle does not know, and may wait for it", measure,
 			"see what "+lib+" asks, and whether that answers", ev...)
 	}
 }

@@ -26,9 +26,9 @@ func plan(ctx context.Context, h *host.Host, fd trap.Finding) (remedy.Plan, erro
 	case s == hostbased:
 		return f.turnOff(ctx, "hostbasedauthentication", "HostbasedAuthentication", "have sshd offer host-based authentication no more")
 	case s == logind:
-		return remedy.Plan{Title: "start systemd-logind anew",
+		return remedy.Plan{Title: "restart systemd-logind",
 			Steps: []step.Step{step.Unit{Name: logindUnit, Act: "restart"}},
-			Notes: []string{"Sessions that are open stay open. If systemd-logind does not stay up, this is taken back: journalctl -u " + logindUnit + " says why."},
+			Notes: []string{"Sessions that are open stay open. If systemd-logind does not stay up, this is rolled back: journalctl -u " + logindUnit + " says why."},
 		}, nil
 	case s == nssPrefix+"ldap":
 		return f.softLDAP(ctx)
@@ -56,10 +56,10 @@ func (f *facts) dropSource(ctx context.Context, name string) (remedy.Plan, error
 		Title:          "ask " + name + " for no more names of hosts",
 		Steps:          []step.Step{step.File{Path: nameservice.SwitchFile, Was: was, Content: []byte(now)}},
 		CutsConnection: true,
-		Notes:          []string{"Programs that are running read nsswitch.conf again from glibc 2.33 on; others go on as before until they are started anew."},
+		Notes:          []string{"Programs that are running read nsswitch.conf again from glibc 2.33 on; others use the old file until they are restarted."},
 	}
 	if strings.HasPrefix(name, "mdns") {
-		p.Notes = append(p.Notes, "Names under .local that only multicast DNS knows (printers, other desktops) are found no more.")
+		p.Notes = append(p.Notes, "Names under .local that only multicast DNS knows (printers, other desktops) are no longer found.")
 	}
 	return p, nil
 }
@@ -94,7 +94,7 @@ func (f *facts) softLDAP(ctx context.Context) (remedy.Plan, error) {
 			Title:          "give up on LDAP servers that do not answer",
 			Steps:          []step.Step{step.File{Path: name, Was: was, Content: []byte(now.String()), Secret: strings.Contains(strings.ToLower(string(was)), "bindpw")}},
 			CutsConnection: true,
-			Notes:          []string{"While no LDAP server answers, users and groups that stand there alone are not known, instead of everybody waiting."},
+			Notes:          []string{"While no LDAP server answers, users and groups that are only there are not known, but no login waits."},
 		}, nil
 	}
 	return remedy.Plan{}, remedy.Refuse("the configuration of nss_ldap is not there any more")
@@ -114,7 +114,7 @@ func (f *facts) dropScripts(ctx context.Context) (remedy.Plan, error) {
 	if len(p.Steps) == 0 {
 		return p, remedy.Refuse("there is no such script any more")
 	}
-	p.Notes = []string{"What they print is missing from the greeting. A timer that writes it to a file in /etc/motd.d or /run would not hold anybody up."}
+	p.Notes = []string{"What they print is missing from the greeting. A timer that writes it to a file in /etc/motd.d or /run would not delay logins."}
 	return p, nil
 }
 
@@ -169,7 +169,7 @@ func (f *facts) dropModule(ctx context.Context, name string) (remedy.Plan, error
 			n++
 			if slices.ContainsFunc(uses, func(u pam.Rule) bool { return u.File == name && u.Line == n }) {
 				if strings.HasSuffix(strings.TrimRight(l, "\r\n"), "\\") {
-					return remedy.Plan{}, remedy.Refuse("%s:%d goes on in the next line: take the module out by hand", name, n)
+					return remedy.Plan{}, remedy.Refuse("%s:%d continues on the next line: remove the module by hand", name, n)
 				}
 				l = "#" + l
 			}

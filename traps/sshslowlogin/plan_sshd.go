@@ -57,7 +57,7 @@ func (f *facts) turnOff(ctx context.Context, keyword, name, title string, notes 
 	p.Steps = append(p.Steps, e.steps()...)
 	if unit != "" {
 		p.Steps = append(p.Steps, step.Check{Run: []string{"/usr/sbin/sshd", "-t"}}, step.Unit{Name: unit, Act: "reload"})
-		p.Notes = append(p.Notes, "Connections that are open go on as they are.")
+		p.Notes = append(p.Notes, "Open connections are not affected.")
 	} else {
 		p.Notes = append(p.Notes, "sshd does not run: it reads the change when it is started.")
 	}
@@ -118,7 +118,7 @@ func (f *facts) only(ctx context.Context, e *edits, keyword string) error {
 	for _, d := range f.sshd.Settings("authenticationmethods") {
 		for _, m := range d.Args {
 			if method := map[string]string{"gssapiauthentication": "gssapi", "hostbasedauthentication": "hostbased"}[keyword]; method != "" && strings.Contains(m, method) {
-				return remedy.Refuse("%s demands it (%s %s): without it nobody could log in", d.Place, d.Spelling, m)
+				return remedy.Refuse("%s requires it (%s %s): without it, all logins would fail", d.Place, d.Spelling, m)
 			}
 		}
 	}

@@ -43,7 +43,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		v.judgeClock(ctx, h, r)
 	}
 	if n := v.logins.DB.UsersElsewhere; len(n) > 0 {
-		r.Unknown(others, fmt.Errorf("only users of /etc/passwd are looked at; %s may know others", strings.Join(n, ", ")))
+		r.Unknown(others, fmt.Errorf("only users in /etc/passwd are checked; %s may have others", strings.Join(n, ", ")))
 	}
 	return nil
 }
@@ -56,7 +56,7 @@ func (v *survey) judge(r *trap.Report) bool {
 		r.Unknown(whole, fmt.Errorf("sshd refuses its configuration, and runs with an older one if it runs: %w", e))
 	}
 	if errs := v.logins.Sim.Unread; len(errs) > 0 {
-		r.Unknown(whole, fmt.Errorf("what PAM's modules look at could not all be looked at: %w", errors.Join(errs...)))
+		r.Unknown(whole, fmt.Errorf("not everything that PAM's modules read could be read: %w", errors.Join(errs...)))
 	}
 	found := func(sev trap.Severity, summary string, detail trap.Prose, byHand, why string) {
 		r.Found(trap.Finding{Subject: whole, Severity: sev, Summary: summary, Detail: detail, ByHand: byHand, Evidence: ev, Facts: trap.FactsOf(facts{Why: why})})
@@ -64,7 +64,7 @@ func (v *survey) judge(r *trap.Report) bool {
 	for i := range v.lines {
 		l := &v.lines[i]
 		if arg, bad := pam.BadTOTPArg(l); bad {
-			found(trap.Critical, fmt.Sprintf("%s refuses everybody whom it asks: it does not know the option %q", module, arg), "", fmt.Sprintf("correct %s:%d", l.File, l.Line), "")
+			found(trap.Critical, fmt.Sprintf("%s refuses all users: it does not support the option %q", module, arg), "", fmt.Sprintf("correct %s:%d", l.File, l.Line), "")
 			return false
 		}
 		if v.logins.Sim.Missing[l.Module] {
@@ -77,7 +77,7 @@ func (v *survey) judge(r *trap.Report) bool {
 	}
 	asked := v.wanted()
 	if len(asked) == 0 {
-		r.NotApplicable(whole, "the code is asked for of none of the users in /etc/passwd who have a shell", ev...)
+		r.NotApplicable(whole, "no user in /etc/passwd with a shell is asked for the code", ev...)
 		return true
 	}
 	var never, round, unsure, byKey []*person
@@ -116,23 +116,23 @@ func (v *survey) judge(r *trap.Report) bool {
 	switch {
 	case len(never) > 0:
 		found(trap.Critical, "PAM wants a code, and sshd never lets it ask: "+v.whyNever(never),
-			trap.Lines("Who is meant, and gets in with:").Also(table(never)...), "", "never")
+			trap.Lines("These users, and what they log in with:").Also(table(never)...), "", "never")
 	case len(round) > 0:
 		found(trap.Critical, "users whom PAM should ask for a code get in with their password alone",
 			trap.Lines("A line before "+module+" ends the stack with success, or skips it.").Also(table(round)...), "move the line of "+module+" before the one that succeeds, or make that one required", "")
 	case len(unsure) > 0:
 		r.Unknown(whole, fmt.Errorf("whether the code is asked for depends on %s", strings.Join(unsure[0].held.Depends, ", ")), ev...)
 	default:
-		r.Clear(whole, "who has to give a code is asked for it", append(ev, trap.Ev("simulated", "%s", strings.Join(table(asked), "; ")))...)
+		r.Clear(whole, "every user who needs a code is asked for it", append(ev, trap.Ev("simulated", "%s", strings.Join(table(asked), "; ")))...)
 	}
 	if len(never) == 0 && len(byKey) > 0 {
 		r.Found(trap.Finding{Subject: keys, Severity: trap.Notice, Facts: trap.FactsOf(facts{}), Summary: roundTheCode(byKey) + " lets in users whom PAM would ask for a code", Evidence: ev,
-			Detail: trap.Lines("sshd decides by itself and asks PAM nothing then. That may be meant: a key with a passphrase is two factors.",
-				"Where it is not, AuthenticationMethods has to demand both.", "Who is meant: "+names(byKey))})
+			Detail: trap.Lines("sshd decides this alone, without PAM. That may be intended: a key with a passphrase is two factors.",
+				"If not, AuthenticationMethods must require both.", "Who is meant: "+names(byKey))})
 	} else if i := slices.IndexFunc(asked, func(p *person) bool { return p.held.Ways[sshlogin.Means{Key: true}] == pam.Depends }); len(never) == 0 && i >= 0 {
 		r.Unknown(keys, fmt.Errorf("whether a key alone lets in depends on %s", strings.Join(asked[i].held.Depends, ", ")), ev...)
 	} else if len(never) == 0 {
-		r.Clear(keys, "a key alone lets nobody in who has to give a code")
+		r.Clear(keys, "no user who needs a code can log in with a key alone")
 	}
 	return true
 }
@@ -196,7 +196,7 @@ func (v *survey) judgeFiles(r *trap.Report) {
 				Detail:   trap.Lines("What still lets in: " + p.now.Words()),
 				Evidence: []trap.Evidence{trap.Ev("stat "+p.file.Path, "mode %04o, owner %d, %d bytes", p.file.Info.Mode.Perm(), p.file.Info.UID, p.file.Info.Size)}}
 			if !strings.Contains(p.file.Why, "has mode") {
-				f.ByHand = "write it anew: fettle totp enrol " + p.user.Name + " --replace"
+				f.ByHand = "write it again: fettle totp enrol " + p.user.Name + " --replace"
 			}
 			r.Found(f)
 		case p.file.FrozenErr != nil:
@@ -234,13 +234,13 @@ func (v *survey) judgeWithout(r *trap.Report, without []*person, all bool) {
 	case len(out) == 0 && all && len(without) > 0 && nullok:
 		r.Clear(noFile, "users without a file log in without a code (nullok)", trap.Ev("simulated", "%s", strings.Join(table(without), "; ")))
 	case len(out) == 0 && all:
-		r.Clear(noFile, "nobody is locked out for want of a file")
+		r.Clear(noFile, "no user is locked out because of a missing file")
 	case len(out) > 0:
-		f := trap.Finding{Subject: noFile, Severity: sev, Evidence: v.evidence(), Summary: "users who are asked for a code and have no file of it are locked out",
+		f := trap.Finding{Subject: noFile, Severity: sev, Evidence: v.evidence(), Summary: "users who need a code but have no file are locked out",
 			Detail: trap.Lines("Without a file, what lets in is:").Also(table(out)...), Facts: trap.FactsOf(facts{Why: "strict"})}
 		if nullok {
 			f.Summary = "nullok does not let in users without a file: nothing else in the stack succeeds for them"
-			f.Detail = "With nullok the module says neither yes nor no (PAM_IGNORE), and a stack in which nobody says yes denies.\n" + f.Detail
+			f.Detail = "With nullok the module returns PAM_IGNORE, and a stack in which no module succeeds denies access.\n" + f.Detail
 			f.Facts = trap.FactsOf(facts{Why: "nullok"})
 		}
 		if why := out[0].now.Why; why != "" {
@@ -267,11 +267,11 @@ func (v *survey) judgeOutside(r *trap.Report) {
 	if len(out) == 0 {
 		return
 	}
-	f := trap.Finding{Subject: outside, Severity: trap.Warning, Facts: trap.FactsOf(facts{}), Summary: "users who are not asked for a code cannot log in with a password: nothing in the stack succeeds for them",
-		Detail: trap.Lines("A stack in which nobody says yes denies. Who is meant: " + names(out)), Evidence: v.evidence(),
-		ByHand: "add the line `auth required pam_permit.so` after the code's if no password shall be asked for, or the password's lines before it"}
+	f := trap.Finding{Subject: outside, Severity: trap.Warning, Facts: trap.FactsOf(facts{}), Summary: "users who need no code cannot log in with a password: no module in the stack succeeds for them",
+		Detail: trap.Lines("A stack in which no module succeeds denies access. These users: " + names(out)), Evidence: v.evidence(),
+		ByHand: "add the line `auth required pam_permit.so` after that of the code if no password is required, or the lines of the password before it"}
 	if why != "" {
-		f.Summary = "users who are not asked for a code are refused: a line skips more lines than there are"
+		f.Summary = "users who need no code are refused: a line skips more lines than there are"
 		f.Detail = trap.Lines(why + ". Who is meant: " + names(out))
 		f.ByHand = "correct the number in that line"
 	}

@@ -70,14 +70,14 @@ func designOf(ctx context.Context, h *host.Host, f *trap.Finding, setup bool) (d
 		d.group = groupOf(c)
 		if len(lines) > 1 || len(lines[0].Args) > b2i(d.nullok) {
 			if setup || f.Subject != whole {
-				return d, remedy.Refuse("%s:%d asks for a code with options of its own (%s), which fettle would lose: change it by hand", lines[0].File, lines[0].Line, strings.Join(lines[0].Args, " "))
+				return d, remedy.Refuse("%s:%d asks for a code with its own options (%s), which fettle would lose: change it by hand", lines[0].File, lines[0].Line, strings.Join(lines[0].Args, " "))
 			}
 		}
 	}
 	if g := f.Chosen("group"); g != "" {
 		d.group = g
 	} else if setup && len(lines) == 0 {
-		return d, remedy.Refuse("say who shall be asked for a code: --group NAME, or --group all")
+		return d, remedy.Refuse("name the users who need a code: --group NAME, or --group all")
 	}
 	if d.group == "all" {
 		d.group = ""
@@ -128,11 +128,11 @@ func setUp(ctx context.Context, h *host.Host, d design) (remedy.Plan, error) {
 	cfg, c := before.logins.Sshd, before.logins.Sim.Config
 	switch {
 	case len(cfg.Errors) > 0:
-		return remedy.Plan{}, remedy.Refuse("sshd refuses its configuration as it is: %v", cfg.Errors[0])
+		return remedy.Plan{}, remedy.Refuse("sshd refuses its current configuration: %v", cfg.Errors[0])
 	case c.Fatal != nil:
-		return remedy.Plan{}, remedy.Refuse("PAM refuses its configuration as it is: %v", c.Fatal)
+		return remedy.Plan{}, remedy.Refuse("PAM refuses its current configuration: %v", c.Fatal)
 	case len(before.logins.Sim.Unread) > 0:
-		return remedy.Plan{}, fmt.Errorf("what PAM's modules look at could not all be looked at: %w", before.logins.Sim.Unread[0])
+		return remedy.Plan{}, fmt.Errorf("not everything that PAM's modules read could be read: %w", before.logins.Sim.Unread[0])
 	}
 	if err := before.ready(ctx, h, d); err != nil {
 		return remedy.Plan{}, err
@@ -165,7 +165,7 @@ func setUp(ctx context.Context, h *host.Host, d design) (remedy.Plan, error) {
 	if last == nil {
 		last = fmt.Errorf("%s has no line that authenticates", service)
 	}
-	return remedy.Plan{}, remedy.Refuse("fettle finds no way to add the code to this stack that holds in simulation: %v. Nothing was changed", last)
+	return remedy.Plan{}, remedy.Refuse("fettle finds no way to add the code to this stack that works in simulation: %v. Nothing was changed", last)
 }
 
 // readPAM reads the service's file, from the vendor's folder if the admin has

@@ -155,15 +155,15 @@ func TestRefusals(t *testing.T) {
 		"strict with a key, and one has no file": {"no-totp", nil, setup, []string{"group=totp", "mode=strict", "factors=key"}, "this would lock out bob"},
 		"strict with a key, no dialog so far": {"no-totp", []string{"KbdInteractiveAuthentication yes", "KbdInteractiveAuthentication no"}, setup, []string{"group=totp", "mode=strict", "factors=key"},
 			"this would lock out bob: /home/bob/.google_authenticator is not there"},
-		"nobody named":       {"no-totp", nil, setup, nil, "say who shall be asked"},
+		"nobody named":       {"no-totp", nil, setup, nil, "name the users who need a code"},
 		"no such group":      {"no-totp", nil, setup, []string{"group=tot"}, "there is no group tot in /etc/group: groupadd"},
 		"odd group":          {"no-totp", nil, setup, []string{"group=a b"}, "fettle takes groups of letters"},
 		"no module":          {"no-totp", []string{"-- stat/usr/lib/x86_64-linux-gnu/security/pam_google_authenticator.so --\nmode 644\n", ""}, setup, []string{"group=totp"}, "is not installed. Install it first"},
-		"broken PAM":         {"trapped-pam-broken", nil, setup, []string{"group=totp"}, "PAM refuses its configuration as it is"},
-		"broken sshd":        {"no-totp", []string{"UsePAM yes", "UsePAM perhaps"}, setup, []string{"group=totp"}, "sshd refuses its configuration as it is: /etc/ssh/sshd_config:2"},
-		"options of its own": {"the-notes-own", []string{"nullok\n@", "nullok secret=/var/lib/x/${USER}\n@"}, setup, []string{"group=totp"}, "options of its own"},
+		"broken PAM":         {"trapped-pam-broken", nil, setup, []string{"group=totp"}, "PAM refuses its current configuration"},
+		"broken sshd":        {"no-totp", []string{"UsePAM yes", "UsePAM perhaps"}, setup, []string{"group=totp"}, "sshd refuses its current configuration: /etc/ssh/sshd_config:2"},
+		"options of its own": {"the-notes-own", []string{"nullok\n@", "nullok secret=/var/lib/x/${USER}\n@"}, setup, []string{"group=totp"}, "its own options"},
 		"strict, by hand":    {"trapped-strict", nil, trap.Finding{Subject: noFile, Facts: trap.FactsOf(facts{Why: "strict"})}, nil, "give them a file each"},
-		"owner":              {"trapped-mode", nil, trap.Finding{Subject: "user carol"}, nil, "write it anew with fettle totp enrol carol --replace"},
+		"owner":              {"trapped-mode", nil, trap.Finding{Subject: "user carol"}, nil, "write it again with fettle totp enrol carol --replace"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := ask(t, start(t, c.host, c.replace...), c.finding, c.with...)

@@ -117,7 +117,7 @@ func steps(ctx context.Context, h *host.Host, d design, with files, before, afte
 		return p, err
 	}
 	if len(p.Steps) == 0 {
-		return p, remedy.Refuse("the files say so already: there is nothing to change")
+		return p, remedy.Refuse("the files already do this: there is nothing to change")
 	}
 	p.Notes = notes(d, before, after)
 	return p, nil
@@ -189,9 +189,9 @@ func notes(d design, before, after *survey) []string {
 	}
 	switch {
 	case without > 0 && d.nullok:
-		out = append(out, fmt.Sprintf("%d of those who shall be asked have no file yet and get in without a code until they have one (nullok): fettle totp enrol.", without))
+		out = append(out, fmt.Sprintf("%d users of the group have no file yet and can log in without a code until they do (nullok): fettle totp enrol.", without))
 	case n == 0:
-		out = append(out, "Nobody is asked for a code yet: the group has no members with a file.")
+		out = append(out, "No user is asked for a code yet: the group has no members with a file.")
 	}
 	if e := before.logins.DB.UsersElsewhere; len(e) > 0 {
 		out = append(out, "Users that only "+strings.Join(e, ", ")+" knows are not simulated.")
@@ -211,12 +211,12 @@ func modePlan(ctx context.Context, h *host.Host, name string) (remedy.Plan, erro
 	}
 	i := slices.IndexFunc(v.people, func(p person) bool { return p.user.Name == name })
 	if i < 0 {
-		return remedy.Plan{}, remedy.Refuse("%s is not asked for a code any more", name)
+		return remedy.Plan{}, remedy.Refuse("%s is no longer asked for a code", name)
 	}
 	p := &v.people[i]
 	st := p.file.Info
 	if !strings.Contains(p.file.Why, "has mode") || !st.Mode.IsRegular() || st.UID != p.user.UID {
-		return remedy.Plan{}, remedy.Refuse("%s %s: write it anew with fettle totp enrol %s --replace", p.file.Path, p.file.Why, name)
+		return remedy.Plan{}, remedy.Refuse("%s %s: write it again with fettle totp enrol %s --replace", p.file.Path, p.file.Why, name)
 	}
 	as := func(mode string) []string {
 		return []string{"/usr/sbin/runuser", "-u", name, "--", "/bin/chmod", mode, p.file.Path}

@@ -131,7 +131,7 @@ func (c *config) judge(ctx context.Context, h *host.Host, key string) (trap.Find
 		if !c.admins(win.Path) {
 			f.Severity = trap.Warning
 		}
-		f.Summary = fmt.Sprintf("%s sets %s in vain: %s sets %s, and decides", lost.Path, brief(lost.Value), win.Path, brief(win.Value))
+		f.Summary = fmt.Sprintf("%s sets %s, but %s overrides it with %s", lost.Path, brief(lost.Value), win.Path, brief(win.Value))
 		f.ByHand = "take out the line that is wrong: " + at(lost) + " or " + at(win)
 		f.Evidence = append(f.Evidence, trap.Ev(at(lost), "%s", lost.Value))
 	}

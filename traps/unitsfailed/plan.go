@@ -21,7 +21,7 @@ func startable(ctx context.Context, h *host.Host, name string) (ok bool, why str
 	u := us[name]
 	switch {
 	case err != nil || u.Partial:
-		return false, "systemd could not be asked about it"
+		return false, "systemd could not be queried about it"
 	case u.LoadState != "loaded":
 		return false, "it is " + u.LoadState
 	case u.NoManualStart:
@@ -37,10 +37,10 @@ func startable(ctx context.Context, h *host.Host, name string) (ok bool, why str
 // plan starts a service again.
 func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error) {
 	if ok, why := startable(ctx, h, f.Subject); !ok {
-		return remedy.Plan{}, remedy.Refuse("%s: %s. Read journalctl -b -u %s, mend the cause, then systemctl restart %s", f.Subject, why, f.Subject, f.Subject)
+		return remedy.Plan{}, remedy.Refuse("%s: %s. Read journalctl -b -u %s, fix the cause, then systemctl restart %s", f.Subject, why, f.Subject, f.Subject)
 	}
 	return remedy.Plan{Title: "start " + f.Subject + " again", Settle: 5 * time.Second,
 		Vanishes: "the check speaks of units that have failed, and then this one has not",
-		Notes:    []string{"Where the cause is still there it fails again, and the change is taken back: journalctl -b -u " + f.Subject + " tells more."},
+		Notes:    []string{"Where the cause is still there it fails again, and the change is rolled back: journalctl -b -u " + f.Subject + " tells more."},
 		Steps:    []step.Step{step.Unit{Name: f.Subject, Act: "start"}}}, nil
 }

@@ -113,7 +113,7 @@ func finding(ctx context.Context, h *host.Host, u unit) trap.Finding {
 		f.Summary = "failed, and its unit file is gone: systemd still remembers it"
 		f.ByHand = "systemctl reset-failed " + u.name
 	} else if ok, _ := startable(ctx, h, u.name); !ok {
-		f.ByHand = "journalctl -b -u " + u.name + "; mend the cause, then systemctl restart " + u.name
+		f.ByHand = "journalctl -b -u " + u.name + "; fix the cause, then systemctl restart " + u.name
 	}
 	return f
 }

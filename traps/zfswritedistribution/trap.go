@@ -95,10 +95,10 @@ func (l look) pool(ctx context.Context, h *host.Host, r *trap.Report, p *disks.V
 	switch {
 	case len(slow) > 0:
 		s := slow[0]
-		f.Summary = fmt.Sprintf("%s takes several times as long for a write as the other vdevs, and holds the pool back", s.Member)
+		f.Summary = fmt.Sprintf("%s takes several times as long for a write as the other vdevs, and slows the pool down", s.Member)
 		f.Detail = trap.Lines(fmt.Sprintf("%s a write, where the others take %s (median): %.1f times, over %s. %s", disks.Wait(s.Wait), disks.Wait(s.Others), s.Ratio, l.over, f.Detail))
 	case len(kinds) > 1:
-		f.Summary = "solid state and spinning vdevs hold data side by side, so writes run at the pace of the spinning ones"
+		f.Summary = "the pool mixes solid state and spinning vdevs, so writes run at the speed of the spinning ones"
 	case most.Predicted*float64(len(shares)) > uneven:
 		f.Severity = trap.Notice
 		f.Summary = fmt.Sprintf("most writes go to %s, so the pool is little faster than that vdev alone", most.Vdev)

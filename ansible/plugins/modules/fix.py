@@ -96,7 +96,7 @@ change:
       type: str
       sample: "0007"
     confirm_by:
-      description: When the host takes it back unless C(fettle confirm) comes before.
+      description: When the host rolls it back unless C(fettle confirm) comes before.
       type: str
 """
 

@@ -96,7 +96,7 @@ func (g *Gate) oidcBack(w http.ResponseWriter, r *http.Request) {
 	g.audit(r, "", "log-in refused", "oidc: "+err.Error())
 	p := Page{Error: "The log-in by " + g.cfg.OIDC.Name + " failed. Try again.", Status: http.StatusUnauthorized}
 	if errors.Is(err, errNoGroup) {
-		p.Error, p.Status = "You are logged in at "+g.cfg.OIDC.Name+", but in none of the groups that may see this hub.", http.StatusForbidden
+		p.Error, p.Status = "You are logged in at "+g.cfg.OIDC.Name+", but in no group that may see this hub.", http.StatusForbidden
 	}
 	g.show(w, r, p)
 }
@@ -124,7 +124,7 @@ type identity struct {
 	role store.Role
 }
 
-var errNoGroup = errors.New("in none of the groups that may come in")
+var errNoGroup = errors.New("in no group that may log in")
 
 // redeem exchanges the code for the provider's signed word on who this is.
 func (o *OIDC) redeem(ctx context.Context, code string, way way) (identity, error) {

@@ -1,6 +1,6 @@
 package cachesim
 
-// lru evicts what was not used for longest.
+// lru evicts the least recently used.
 type lru struct {
 	queue order // the last was used last
 	free  int

@@ -139,7 +139,7 @@ type whole struct{ r io.Reader }
 func (w whole) Read(p []byte) (int, error) {
 	n, err := w.r.Read(p)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = errors.New("the packed file is cut off")
+		err = errors.New("the compressed file is truncated")
 	}
 	return n, err
 }
@@ -179,7 +179,7 @@ func sniff(in *bufio.Reader, name string) (string, error) {
 		}
 		break
 	}
-	return "", &Error{File: name, Offset: -1, Err: fmt.Errorf("is no trace that can be told by its first bytes; name its format, one of %s", strings.Join(Formats, ", "))}
+	return "", &Error{File: name, Offset: -1, Err: fmt.Errorf("is not a trace with a known beginning; name its format, one of %s", strings.Join(Formats, ", "))}
 }
 
 // maxLine is more than any format's lines have.

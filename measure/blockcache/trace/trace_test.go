@@ -177,7 +177,7 @@ func TestPackedAndCut(t *testing.T) {
 	packed := z.EncodeAll([]byte("fio version 3 iolog\n1 f add\n1 f open\n"+strings.Repeat("2 f read 4096 4096\n", 1000)), nil)
 	for _, n := range []int{5, 10, len(packed) / 2, len(packed) - 1} {
 		_, err := Read(bytes.NewReader(packed[:n]), "x.zst", "iolog", Options{BlockSize: block})
-		if err == nil || !strings.Contains(err.Error(), "x.zst:") || !strings.Contains(err.Error(), "the packed file is cut off") {
+		if err == nil || !strings.Contains(err.Error(), "x.zst:") || !strings.Contains(err.Error(), "the compressed file is truncated") {
 			t.Errorf("%d bytes of %d: %v", n, len(packed), err)
 		}
 	}
@@ -230,7 +230,7 @@ func TestObjectsWhereAddressesAreWanted(t *testing.T) {
 func TestBadInput(t *testing.T) {
 	for _, c := range []struct{ name, format, text, want string }{
 		{"empty", "", "", "t: is empty"},
-		{"no trace", "", "hello\n", "is no trace that can be told"},
+		{"no trace", "", "hello\n", "is not a trace with a known beginning"},
 		{"another format", "pcap", "x", `trace format "pcap" is not known`},
 		{"no requests", "iolog", "fio version 2 iolog\n", "t: holds no read or write request"},
 		{"old iolog", "iolog", "rw, 0, 4096\n", "t:1: "},

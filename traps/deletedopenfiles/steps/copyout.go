@@ -31,11 +31,11 @@ const Spare = 16 << 20
 func (CopyOut) Kind() string { return "copy-out" }
 
 func (s CopyOut) Describe() string {
-	return fmt.Sprintf("copy the deleted %s, which process %d holds open, to %s", s.Name, s.Open.PID, s.To)
+	return fmt.Sprintf("copy the deleted %s, which process %d has open, to %s", s.Name, s.Open.PID, s.To)
 }
 
 func (CopyOut) Reversal() step.Reversal {
-	return step.Reversal{Class: step.Stays, Note: "delete the copy when nobody needs it any more"}
+	return step.Reversal{Class: step.Stays, Note: "delete the copy when it is no longer needed"}
 }
 
 func (s CopyOut) from() string { return fmt.Sprintf("/proc/%d/fd/%d", s.Open.PID, s.Open.FD) }
@@ -47,7 +47,7 @@ func (s CopyOut) Commands() [][]string {
 // Shell stops where the descriptor is another file by now.
 func (s CopyOut) Shell(string) (string, error) {
 	return fmt.Sprintf("[ \"$(stat -Lc %%i -- %s)\" = %d ] || { echo %s >&2; exit 1; }\n", s.from(), s.Open.Inode,
-		shell.Quote(s.from()+" is another file by now; make the plan anew")) + step.ShellCommands(s), nil
+		shell.Quote(s.from()+" is another file now; make a new plan")) + step.ShellCommands(s), nil
 }
 
 func (s CopyOut) Ansible(b *step.Tasks) error { return b.Commands(s) }

@@ -76,7 +76,7 @@ var inInitramfs = lab.Scenario{
 		{Name: "found", Acts: []lab.Act{expect(1, "initramfs", "fettle", "check", "mdadm-bad-blocks")}},
 		{Name: "not-unasked", Acts: []lab.Act{expect(5, "--with at-boot=yes", "fettle", "fix", "mdadm-bad-blocks", "--on", "initramfs", "--yes")}},
 		{Name: "installed", Acts: []lab.Act{
-			expect(0, "Mended", "fettle", "fix", "mdadm-bad-blocks", "--on", "initramfs", "--with", "at-boot=yes", "--yes"),
+			expect(0, "Fixed", "fettle", "fix", "mdadm-bad-blocks", "--on", "initramfs", "--with", "at-boot=yes", "--yes"),
 			expect(0, "755", "stat", "-c", "%a", bootScripts[0]),
 			expect(0, "made anew with: -u "+bootScripts[1]+" "+bootScripts[0]+"\n", "cat", "/run/made"),
 		}},

@@ -94,7 +94,7 @@ func (s Bitmap) present(m machine.Machine) (bool, error) {
 	case strings.HasPrefix(v, "+"), strings.HasPrefix(v, "-"):
 		return true, nil
 	}
-	return false, fmt.Errorf("%s keeps its bitmap at %q: fettle knows internal ones only", s.Array, v)
+	return false, fmt.Errorf("%s has its bitmap at %q: fettle supports internal ones only", s.Array, v)
 }
 
 func (s Bitmap) Done(_ context.Context, m machine.Machine, _, _ []step.Item) (bool, error) {
@@ -128,7 +128,7 @@ func (s Bitmap) Apply(ctx context.Context, st *step.Site, _ []step.Item) error {
 	case err != nil:
 		return &step.Untouched{Err: err}
 	case there == s.Internal:
-		return &step.Untouched{Err: fmt.Errorf("somebody else has run mdadm --grow /dev/%s %s meanwhile", s.Array, s.to())}
+		return &step.Untouched{Err: fmt.Errorf("somebody else has run mdadm --grow /dev/%s %s in the meantime", s.Array, s.to())}
 	}
 	return step.Run(ctx, st.Machine, slices.Concat([]string{mdadm}, s.Commands()[0][1:]), limit)
 }

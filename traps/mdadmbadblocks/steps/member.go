@@ -63,7 +63,7 @@ func (s Readd) hasList(m machine.Machine) (has, entries bool, err error) {
 	case err != nil:
 		return false, false, err
 	case sb == nil:
-		return false, false, fmt.Errorf("/dev/%s holds no superblock", s.Member)
+		return false, false, fmt.Errorf("/dev/%s has no superblock", s.Member)
 	}
 	return sb.HasBBL(), sb.HasBBL() && sb.Features&mdraid.FeatureBadBlocks != 0, nil
 }
@@ -194,7 +194,7 @@ func (s Readd) locate(_ context.Context, m machine.Machine) (Readd, error) {
 		return s, nil
 	case 0:
 		missing, _ := m.ReadValue(s.sysfs("degraded"))
-		return s, &lost{fmt.Sprintf("no device holds the superblock of %s (device UUID %s) any more%s: connect it again, or replace it in %s",
+		return s, &lost{fmt.Sprintf("no device has the superblock of %s (device UUID %s) any more%s: connect it again, or replace it in %s",
 			was.Member, s.DeviceUUID, f.doubt(), s.Array), missing == "0"}
 	}
 	for _, name := range mine { // the one that md uses
@@ -203,5 +203,5 @@ func (s Readd) locate(_ context.Context, m machine.Machine) (Readd, error) {
 			return s, nil
 		}
 	}
-	return was, fmt.Errorf("more than one device holds the superblock of %s: %s; add the right one to %s by hand", was.Member, strings.Join(mine, ", "), s.Array)
+	return was, fmt.Errorf("more than one device has the superblock of %s: %s; add the right one to %s by hand", was.Member, strings.Join(mine, ", "), s.Array)
 }

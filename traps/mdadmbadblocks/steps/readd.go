@@ -172,7 +172,7 @@ func (s Readd) Apply(ctx context.Context, st *step.Site, _ []step.Item) error {
 				return err
 			}
 		case readds > 0:
-			return fmt.Errorf("%s left %s again while it was synced: it or its way to the host is broken; look at the kernel's log (dmesg) before you add it, or replace it", s.Member, s.Array)
+			return fmt.Errorf("%s left %s again while it was synced: the disk or its connection is faulty; check the kernel log (dmesg) before you add it, or replace it", s.Member, s.Array)
 		case at == faulty:
 			if err := s.remove(firm, st); err != nil {
 				return err
@@ -271,14 +271,14 @@ func (s Readd) readd(ctx context.Context, st *step.Site) (refused, err error) {
 			continue
 		}
 		if argv[2] == "--add" {
-			st.Note("re-add is refused: adding %s anew, it has to be synced whole", s.Member)
+			st.Note("re-add is refused: adding %s as a new member, which needs a full sync", s.Member)
 		}
 		err = step.Run(ctx, st.Machine, argv, limit)
 		if err == nil {
 			return refused, nil
 		}
 		if at, werr := s.where(st.Machine); werr == nil && at != out {
-			return errors.Join(refused, fmt.Errorf("%s was added back by somebody else (udev?) meanwhile", s.Member)), nil
+			return errors.Join(refused, fmt.Errorf("%s was added back by something else (udev?) in the meantime", s.Member)), nil
 		}
 		if refused == nil {
 			refused = fmt.Errorf("re-adding %s: %w", s.Member, err)

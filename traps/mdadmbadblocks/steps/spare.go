@@ -81,7 +81,7 @@ func (s Readd) fitMembers(m machine.Machine, disks int) error {
 			if v, err := m.ReadValue(s.sysfs(name + "/" + f)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			} else if strings.TrimSpace(v) != "" {
-				return fmt.Errorf("%s of %s has bad blocks recorded: what they held is on the other members alone", dev, s.Array)
+				return fmt.Errorf("%s of %s has bad blocks recorded: their data is only on the other members", dev, s.Array)
 			}
 		}
 	}

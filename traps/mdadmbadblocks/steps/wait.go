@@ -49,7 +49,7 @@ func (s Readd) wait(ctx context.Context, st *step.Site) error {
 		select {
 		case <-interrupt:
 			interrupt = nil
-			st.Note("interrupted: %s is being synced, fettle ends when that is done; md goes on by itself if you press Ctrl-C once more, and fettle resume finishes", s.Member)
+			st.Note("interrupted: %s is being synced, fettle ends when that is done; press Ctrl-C again to leave that to md, and run fettle resume to finish", s.Member)
 		case <-time.After(pollEvery):
 		}
 	}
@@ -92,7 +92,7 @@ func calm(ctx context.Context, st *step.Site, array, sys string) error {
 		}
 		if told == "" {
 			told = action
-			st.Note("%s is being synced: fettle goes on when that is done; Ctrl-C ends the wait and takes the change back", array)
+			st.Note("%s is being synced: fettle continues when that is done; Ctrl-C ends the wait and rolls the change back", array)
 		}
 		if p := progress(st.Machine, sys); p != told && p != "" {
 			told = p

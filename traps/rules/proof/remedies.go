@@ -56,7 +56,7 @@ func story(all []remedy) []lab.Step {
 		}
 		acts := append(append([]lab.Act{}, r.prepare...),
 			expect(1, r.rule, "fettle", "check", r.rule), judged(r.trapped),
-			expect(0, "Mended", fix...),
+			expect(0, "Fixed", fix...),
 			expect(0, "", "fettle", "check", r.rule), judged(r.fixed))
 		if !r.final {
 			acts = append(acts, expect(0, "", "fettle", "undo", "--yes"), expect(1, r.rule, "fettle", "check", r.rule), judged(r.trapped))

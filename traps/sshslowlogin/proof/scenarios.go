@@ -65,7 +65,7 @@ var Scenarios = []lab.Scenario{
 		Steps: []lab.Step{
 			{Name: "prepare", Acts: sshhost.Host("UseDNS yes\n", sshhost.Silent("1"))},
 			{Name: "fix", Acts: []lab.Act{
-				expect(0, "Mended", "fettle", "fix", "ssh-slow-login", "--on", "reverse-dns", "--yes", "--confirm-within", "10s"),
+				expect(0, "Fixed", "fettle", "fix", "ssh-slow-login", "--on", "reverse-dns", "--yes", "--confirm-within", "10s"),
 				expect(0, "UseDNS no", "cat", "/etc/ssh/sshd_config.d/00-fettle-slow-login.conf"),
 			}},
 			{Name: "clear", Acts: []lab.Act{expect(0, "0 found", "fettle", "check", "ssh-slow-login")}},

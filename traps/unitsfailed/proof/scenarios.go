@@ -37,7 +37,7 @@ var Scenarios = []lab.Scenario{
 				{Run: []string{"systemctl", "start", "shop"}}, {Until: []string{"systemctl", "--quiet", "is-failed", "shop"}}, {Run: []string{"journalctl", "--sync"}}}},
 			{Name: "found", Acts: []lab.Act{expect(1, "failed: cannot open /run/shop.ready", "fettle", "check", "units-failed")}},
 			{Name: "cause-there", Acts: []lab.Act{expect(6, "shop", "fettle", "fix", "units-failed", "--yes")}},
-			{Name: "fix", Acts: []lab.Act{{Run: []string{"touch", "/run/shop.ready"}}, expect(0, "Mended", "fettle", "fix", "units-failed", "--yes"),
+			{Name: "fix", Acts: []lab.Act{{Run: []string{"touch", "/run/shop.ready"}}, expect(0, "Fixed", "fettle", "fix", "units-failed", "--yes"),
 				expect(0, "active", "systemctl", "is-active", "shop")}},
 			{Name: "clear", Acts: []lab.Act{expect(0, "Nothing found", "fettle", "check", "units-failed")}},
 			{Name: "undo", Acts: []lab.Act{expect(0, "", "fettle", "undo", "--yes"), expect(3, "inactive", "systemctl", "is-active", "shop")}},
