@@ -86,10 +86,10 @@ func TestSameTrapWhateverTheNames(t *testing.T) {
 }
 
 // TestOnePossibilityOfSeveral: a message with many causes is worth naming the
-// trap for, and not more than that.
+// traps for, the likeliest first and none as likely, and not more than that.
 func TestOnePossibilityOfSeveral(t *testing.T) {
 	got, err := testIndex(t).Find(strings.NewReader("No space left on device"))
-	if err != nil || len(got) != 1 || got[0].Trap != "deleted-open-files" || got[0].Score >= 0.7 {
+	if err != nil || len(got) == 0 || len(got) > possibilities || got[0].Trap != "deleted-open-files" || got[0].Score >= 0.7 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

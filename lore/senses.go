@@ -86,7 +86,7 @@ rebuild rebuild rebuilding resync recovery resilver scrub checkarray
 serial serial ttyusb0 ttyusb1 ttyusb ttyacm0 ttyacm uart ftdi ch340 rs232 rs485 usb-serial
 console console sol ipmi ipmitool bmc ilo idrac serial-over-lan ttys0 ttys1
 pxe pxe netboot tftp pxelinux netinst debian-installer d-i installer install
-random random entropy randomness getrandom urandom rng haveged
+random entropy randomness getrandom urandom rng haveged
 sometimes sometimes random randomly sporadic sporadically intermittent intermittently occasionally now-and-then at-random once-in-a-while
 busy load peak burst bursts busy heavy many-clients high-traffic ddos benchmark
 backlog backlog listen accept queue somaxconn syn

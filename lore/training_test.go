@@ -114,7 +114,7 @@ func (l *learner) train(examples []example) *model {
 }
 
 func (l *learner) goThrough(examples []example, seed uint64) *model {
-	const rounds, rate, shrink, unheard = 20, 0.3, 0.0001, 0.35
+	const rounds, rate, shrink, unheard = 30, 0.3, 0.0001, 0.5
 	classes := len(l.x.ids) + 1
 	m := &model{weight: make([][]float64, len(l.words)), bias: make([]float64, classes)}
 	sum, biasSum := make([][]float64, len(l.words)), make([]float64, classes)
