@@ -1,5 +1,5 @@
-// Package accept keeps what admins said of findings: that they are accepted,
-// why and until when; and what a run of check --new has shown already.
+// Package accept records which findings admins accepted, why and until when,
+// and what a run of check --new has already shown.
 package accept
 
 import (

@@ -1,6 +1,5 @@
-// Package agent checks its host now and then, when something happens and when
-// asked, and tells a hub. It only looks: there is nothing that could be asked
-// of it but a check.
+// Package agent checks its host on a schedule, at events and on request, and
+// reports to a hub. It only checks: a hub can ask it for nothing else.
 package agent
 
 import (

@@ -1,5 +1,5 @@
-// Package chart is what fettle draws: curves over one pair of axes, as plain
-// data. chart/draw makes files of it.
+// Package chart describes what fettle draws, curves over one pair of axes, as
+// plain data. Package chart/draw writes them to files.
 package chart
 
 // DrawVerb FORMAT is fettle-lab's hidden verb that draws the Picture, as JSON on

@@ -1,5 +1,5 @@
-// Package config reads /etc/fettle/fettle.yaml: what fettle check does on this
-// host unless its flags say otherwise, and who is told of changes.
+// Package config reads /etc/fettle/fettle.yaml: the defaults of fettle check on
+// this host, and who is notified of changes.
 package config
 
 import (

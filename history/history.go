@@ -1,5 +1,5 @@
-// Package history keeps the runs of fettle check that were recorded, without a
-// database: a folder, a file a run, no more of them than asked for.
+// Package history stores recorded runs of fettle check without a database: a
+// folder with one file per run, and no more runs than configured.
 package history
 
 import (

@@ -1,6 +1,6 @@
-// Package notify tells people and programs what changed: one message a run,
-// none where nothing changed. What a channel could not be told, it is told
-// next time.
+// Package notify reports changes to people and programs: at most one message
+// per run, and none if nothing changed. What could not be delivered to a
+// channel is delivered at the next run.
 package notify
 
 import (

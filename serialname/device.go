@@ -1,5 +1,6 @@
-// Package serialname knows USB serial devices: what tells them apart, which
-// names udev's rules give them, and what talks at the other end.
+// Package serialname identifies USB serial devices: by what distinguishes them,
+// by the names that udev's rules give them, and by what answers at the other
+// end.
 package serialname
 
 import (

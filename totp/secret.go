@@ -1,5 +1,5 @@
 // Package totp makes, reads and checks one-time codes (RFC 4226, RFC 6238) and
-// the file in which pam_google_authenticator keeps them.
+// the file in which pam_google_authenticator stores them.
 package totp
 
 import (

@@ -1,5 +1,5 @@
-// Package newtrap writes a commented start for a trap of fettle's own: lore,
-// check, plan, golden hosts and proof, all of which pass as they are.
+// Package newtrap writes a commented template for a trap of fettle's own: lore,
+// check, plan, golden hosts and proof, all of which pass unchanged.
 package newtrap
 
 import (

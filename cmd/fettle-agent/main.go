@@ -1,4 +1,4 @@
-// Command fettle-agent checks its host now and then, and tells a hub.
+// Command fettle-agent checks its host on a schedule and reports to a hub.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command fettle-hub gathers what many hosts' agents report, keeps it, and
-// shows it.
+// Command fettle-hub collects, stores and shows the reports of many hosts'
+// agents.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command fettle-lab is fettle's proving ground: throwaway machines, proofs,
-// experiments, and block caches measured and simulated.
+// Command fettle-lab proves traps and remedies: it runs throwaway machines and
+// experiments, and measures and simulates block caches.
 package main
 
 import (

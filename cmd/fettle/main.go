@@ -1,5 +1,5 @@
-// Command fettle knows the traps that Linux hosts fall into: it recognises,
-// checks, explains, fixes and undoes them.
+// Command fettle recognises, checks, explains, fixes and undoes traps of Linux
+// hosts.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Package krb5 reads what krb5.conf(5) says of this host's own keys.
+// Package krb5 reads the settings of krb5.conf(5) for this host's own keys.
 package krb5
 
 import (

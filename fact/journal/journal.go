@@ -1,5 +1,5 @@
-// Package journal is what traps ask of the log of this boot: over which time
-// somebody looked, which lines match, and what to do where nobody can look.
+// Package journal answers what traps ask of the log of this boot: which period
+// was read, which lines match, and what to do if it cannot be read.
 package journal
 
 import (

@@ -1,6 +1,5 @@
-// Package machine says what kind of host it is that is looked at: its
-// distribution, hardware or virtual machine, how long it is up, and what
-// containers it runs.
+// Package machine describes the kind of host that is checked: its distribution,
+// hardware or virtual machine, uptime, and the containers that it runs.
 package machine
 
 import (

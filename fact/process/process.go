@@ -1,4 +1,4 @@
-// Package process reads what the kernel tells of one process.
+// Package process reads the kernel's data about one process.
 package process
 
 import (

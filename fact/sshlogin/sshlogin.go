@@ -1,5 +1,5 @@
-// Package sshlogin tells who gets into a host over SSH with what: a key, a
-// password, a one-time code, or several of them. It joins the effective
+// Package sshlogin finds out who can log in to a host over SSH with what: a
+// key, a password, a one-time code, or several of them. It joins the effective
 // configuration of sshd with a simulation of the PAM stacks.
 package sshlogin
 

@@ -1,6 +1,7 @@
-// Package emulate makes up agents by the ten thousand, each with a connection
-// and credentials of its own, to measure a hub. Their checks are those of
-// synthetic fleets; what they say to NATS and to the hub is what agents say.
+// Package emulate emulates agents by the ten thousand, each with its own
+// connection and credentials, to measure a hub. Their reports are those of
+// synthetic fleets; their messages to NATS and the hub are those of real
+// agents.
 package emulate
 
 import (

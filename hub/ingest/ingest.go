@@ -1,5 +1,5 @@
-// Package ingest takes agents' messages from NATS into the database: in order,
-// each once, and answers the agents after the commit.
+// Package ingest stores agents' messages from NATS in the database, in order
+// and exactly once, and acknowledges them after the commit.
 package ingest
 
 import (

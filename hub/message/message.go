@@ -1,6 +1,6 @@
-// Package message is what agents and the hub say to each other: versioned,
-// bounded, JSON packed by zstd. docs/schema/agent-message-1.schema.json and
-// docs/schema/agent-ask-1.schema.json describe it.
+// Package message defines the messages between agents and the hub: versioned,
+// bounded, JSON compressed with zstd. docs/schema/agent-message-1.schema.json
+// and docs/schema/agent-ask-1.schema.json describe them.
 package message
 
 import (

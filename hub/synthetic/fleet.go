@@ -1,6 +1,6 @@
-// Package synthetic makes up fleets for tests and measurements: reports of as
-// many hosts as asked for, out of outcomes that the checks gave on the golden
-// hosts. The same numbers always give the same fleet.
+// Package synthetic generates fleets for tests and measurements: reports of any
+// number of hosts, made of outcomes that the checks gave on the golden hosts.
+// The same numbers always give the same fleet.
 package synthetic
 
 import (

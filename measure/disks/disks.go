@@ -1,6 +1,6 @@
-// Package disks finds the disk that holds its siblings back: members of one
-// array, stripe or pool do like work, so the one that takes several times as
-// long for it is to blame, and all wait for it.
+// Package disks finds the disk that slows its siblings down: members of one
+// array, stripe or pool do similar work, so the one that takes several times as
+// long is the cause, and all wait for it.
 package disks
 
 import (

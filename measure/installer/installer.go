@@ -1,5 +1,5 @@
-// Package installer reads the log of Debian's installer and says how long its
-// phases took.
+// Package installer reads the log of Debian's installer and reports the
+// duration of its phases.
 package installer
 
 import (

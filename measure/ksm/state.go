@@ -1,5 +1,5 @@
 // Package ksm reads what kernel samepage merging saves and what ksmd costs, and
-// changes its settings in a way that can always be taken back.
+// changes its settings so that they can always be restored.
 package ksm
 
 import (

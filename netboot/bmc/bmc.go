@@ -1,5 +1,6 @@
-// Package bmc finds the serial port on which a BMC shows its host, reads what ipmitool
-// says of serial over LAN, and knows the logins that BMCs leave their makers with.
+// Package bmc finds the serial port on which a BMC shows its host, reads
+// ipmitool's output about serial over LAN, and recognises the vendors' default
+// logins of BMCs.
 package bmc
 
 import (

@@ -1,5 +1,5 @@
-// Package machine is the host that remedies change, by descriptors of what
-// was opened and never by a path that somebody may have led elsewhere since.
+// Package machine is the host that remedies change, through open file
+// descriptors and never by a path that somebody may have redirected since.
 package machine
 
 import (

@@ -1,4 +1,4 @@
-// Package devicetimeoutatboot finds devices for which the boot waited in vain.
+// Package devicetimeoutatboot finds missing devices for which the boot waited.
 package devicetimeoutatboot
 
 import (

@@ -1,5 +1,5 @@
-// Package installersync finds what makes packages be installed without fsync
-// and was left behind by an installation.
+// Package installersync finds what an installation left behind that makes
+// packages be installed without fsync.
 package installersync
 
 import (

@@ -1,4 +1,4 @@
-// Package ldaptlsverify finds LDAP clients that take any server for theirs,
+// Package ldaptlsverify finds LDAP clients that accept any server certificate,
 // and servers whose certificates their clients refuse.
 package ldaptlsverify
 

@@ -1,5 +1,5 @@
 // Package netbootstale finds installers that are served over the network and
-// whose kernel modules no mirror has any more.
+// whose kernel modules are no longer on any mirror.
 package netbootstale
 
 import (

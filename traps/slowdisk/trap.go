@@ -1,4 +1,4 @@
-// Package slowdisk finds the disk that holds its siblings in an array back.
+// Package slowdisk finds the disk that slows its siblings in an array down.
 package slowdisk
 
 import (

@@ -1,6 +1,5 @@
-// Package sshcontrolsockets finds SSH clients that log in anew for every
-// command, and control sockets that are set up so that they fail, clash, or
-// let others in.
+// Package sshcontrolsockets finds SSH clients that log in again for every
+// command, and control sockets that fail, clash, or let others in.
 package sshcontrolsockets
 
 import (

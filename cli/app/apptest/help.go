@@ -1,4 +1,4 @@
-// Package apptest holds what the tests of every program of fettle ask of it.
+// Package apptest holds the tests that every program of fettle must pass.
 package apptest
 
 import (

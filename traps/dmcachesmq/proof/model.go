@@ -1,5 +1,5 @@
-// Package dmcachesmq is about dm-cache's policy smq: lvmcache, before and
-// after it was mended in 2017.
+// Package dmcachesmq is about dm-cache's policy smq (lvmcache), before and
+// after its fix in 2017.
 package proof
 
 import (

@@ -248,7 +248,7 @@ func TestReadd(t *testing.T) {
 		{name: "bad blocks of the other", spoil: func(f *fakeMD) { f.devs["sdb1"].bad = "4000 8" }, err: []string{"sdb1", "bad blocks recorded"}},
 		{name: "entries by now", spoil: func(f *fakeMD) { f.devs["sda1"].entries = true }, err: []string{"entries"}},
 		{name: "array stopped", spoil: func(f *fakeMD) { delete(f.files, "level"); f.devs["sda1"].state, f.devs["sdb1"].state = "", "" }, err: []string{"does not run"}, out: true},
-		{name: "another disk by now", spoil: func(f *fakeMD) { f.devs["sda1"].array = "somebody"; f.devs["sda1"].state = "" }, err: []string{"no device holds"}, out: true},
+		{name: "another disk by now", spoil: func(f *fakeMD) { f.devs["sda1"].array = "somebody"; f.devs["sda1"].state = "" }, err: []string{"no device has"}, out: true},
 
 		// Failures underway.
 		{name: "fail refused", spoil: no(fail), ran: []string{fail}, err: []string{"status 1"}},
@@ -284,7 +284,7 @@ func TestReadd(t *testing.T) {
 				}
 				return "", 0
 			}
-		}, ran: []string{fail, remove, readd}, err: []string{"somebody else"}},
+		}, ran: []string{fail, remove, readd}, err: []string{"something else"}},
 		{name: "entry on the way", spoil: func(f *fakeMD) {
 			f.refuse = func(cmd string, d *fakeDev) (string, int) { d.entries = d.entries || cmd == remove; return "", 0 }
 		}, ran: []string{fail, remove, plain}, err: []string{"left its superblock as it was"}},
