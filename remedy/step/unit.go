@@ -79,7 +79,7 @@ func (s Unit) Items(ctx context.Context, m machine.Machine) ([]Item, error) {
 	case "enable", "disable":
 		it.Kind = EnabledItem
 	default:
-		return nil, fmt.Errorf("unknown act: %q on a unit", s.Act)
+		return nil, fmt.Errorf("unknown act %q on a unit", s.Act)
 	}
 	it, err := ReadItem(ctx, m, it)
 	if err != nil {
