@@ -196,7 +196,7 @@ func TestMisbehaviour(t *testing.T) {
 	for id, want := range map[string]string{
 		"panics":           "the check crashed, which is a bug in fettle: oh no",
 		"goexit":           "ended its goroutine",
-		"silent":           "said nothing",
+		"silent":           "reported nothing",
 		"exits":            "the confined child ended: exit status 7",
 		"killed":           "signal: killed (killed by somebody, or the host is out of memory)",
 		"fatal":            "goroutine stack exceeds",

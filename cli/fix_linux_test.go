@@ -291,7 +291,7 @@ func TestKilledFix(t *testing.T) {
 	cmd.Wait()
 	h.put("demo/b.conf", "bad\n")
 	wants(t, h.run(8, "fix", "demo", "--yes"), "change 0001 was cut off", "fettle resume 0001", "fettle undo 0001")
-	wants(t, h.run(0, "changes"), "0001", "cut off")
+	wants(t, h.run(0, "changes"), "0001", "interrupted")
 	// The command has no probe: nothing tells whether it ran.
 	wants(t, h.run(6, "resume"), "nothing tells whether it had its effect", "was rolled back")
 	if got := h.read("demo/a.conf"); got != "bad\n" {

@@ -81,14 +81,14 @@ func (w *totpWorld) enrol(t *testing.T) {
 func (w *totpWorld) input(t *testing.T) {
 	const known = "JBSWY3DPEHPK3PXPJBSWY3DP"
 	w.secrets = append(w.secrets, known)
-	w.refused(t, 2, "its character 25 is none of A to Z", known+"1\n", "totp", "enrol", "alice", "--existing", "--replace")
+	w.refused(t, 2, "its character 25 is not A to Z", known+"1\n", "totp", "enrol", "alice", "--existing", "--replace")
 	w.refused(t, 2, "nothing was read", "", "totp", "enrol", "alice", "--existing", "--replace")
 	w.refused(t, 2, "8 digits", "otpauth://totp/x?digits=8&secret="+known, "totp", "enrol", "alice", "--existing", "--replace")
 	w.refused(t, 2, "there is no user nobody-here", "", "totp", "enrol", "nobody-here")
 	w.refused(t, 2, "there is no user nobody-here", "", "totp", "enrol", "alice", "nobody-here", "--replace", "--out", "/root")
 	w.refused(t, 2, "there is no group nothing", "", "totp", "enrol", "--group", "nothing")
 	w.refused(t, 2, "group empty has no members", "", "totp", "enrol", "--group", "empty")
-	w.refused(t, 2, "for 2 users say where", "", "totp", "enrol", "--group", "totp", "--replace")
+	w.refused(t, 2, "for 2 users, name a folder", "", "totp", "enrol", "--group", "totp", "--replace")
 	w.refused(t, 2, "1 to 100", "", "totp", "enrol", "alice", "--replace", "--window", "101")
 	os.Mkdir("/root/none", 0o700)
 	w.refused(t, 2, "mode 0700", "", "totp", "enrol", "alice", "--replace", "--out", "/run")
