@@ -62,9 +62,10 @@ func unitSteps(ctx context.Context, b *lab.Bench) error {
 		{"enable", "enable", "inactive enabled", "inactive enabled"},
 		{"disable", "enable", "inactive disabled", "inactive enabled"},
 		{"disable", "disable", "inactive disabled", "inactive disabled"},
-		{"restart", "start", "active disabled new process", "active disabled new process"},
-		{"reload", "start", "active disabled reloaded", "active disabled reloaded"},
-		{"reload-or-restart", "start", "active disabled reloaded", "active disabled reloaded"},
+		// Where no file changed there is nothing that a second restart would undo.
+		{"restart", "start", "active disabled new process", "active disabled"},
+		{"reload", "start", "active disabled reloaded", "active disabled"},
+		{"reload-or-restart", "start", "active disabled reloaded", "active disabled"},
 	} {
 		b.Exec([]string{"systemctl", "disable", "--now", subject})
 		if _, err := b.Run("systemctl", c.before, subject); err != nil {
