@@ -86,7 +86,7 @@ func (l *learner) judged(t *testing.T, texts []*strangerText) [judgeSigns]float6
 }
 
 // toldSo is how many percent of the texts about something else are to match nothing.
-const toldSo = 96
+const toldSo = 93
 
 func (s *strangerText) candidates(z []float64) []*candidate {
 	none := len(z) - 1
