@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"time"
 
 	"github.com/vishvananda/netlink"
-	"golang.org/x/net/icmp"
-	"golang.org/x/net/ipv6"
+	"golang.org/x/sys/unix"
 
 	"fettle/internal/netdump"
 	"fettle/internal/octets"
@@ -47,29 +45,21 @@ func (Linux) Solicit(ctx context.Context, link string) error {
 	if err != nil {
 		return fmt.Errorf("looking up link %q: %w", link, err)
 	}
-	lc := net.ListenConfig{}
-	c, err := lc.ListenPacket(ctx, "ip6:ipv6-icmp", "::")
+	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.IPPROTO_ICMPV6)
 	if err != nil {
 		return fmt.Errorf("opening an ICMPv6 socket: %w", err)
 	}
-	defer c.Close()
-	p := ipv6.NewPacketConn(c)
-	for _, set := range []func() error{
-		func() error { return p.SetMulticastInterface(ifi) },
-		func() error { return p.SetMulticastHopLimit(255) },
-		func() error { return p.SetMulticastLoopback(false) },
-		func() error { return p.SetWriteDeadline(time.Now().Add(5 * time.Second)) },
+	defer unix.Close(fd)
+	for _, set := range []struct{ option, value int }{
+		{unix.IPV6_MULTICAST_IF, ifi.Index}, {unix.IPV6_MULTICAST_HOPS, 255}, {unix.IPV6_MULTICAST_LOOP, 0},
 	} {
-		if err := set(); err != nil {
+		if err := unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, set.option, set.value); err != nil {
 			return fmt.Errorf("preparing a router solicitation on %q: %w", link, err)
 		}
 	}
-	b, err := (&icmp.Message{Type: ipv6.ICMPTypeRouterSolicitation, Body: &icmp.RawBody{Data: make([]byte, 4)}}).Marshal(nil)
-	if err != nil {
-		return err
-	}
-	dst := &net.IPAddr{IP: net.IPv6linklocalallrouters, Zone: link}
-	if _, err := p.WriteTo(b, &ipv6.ControlMessage{IfIndex: ifi.Index, HopLimit: 255}, dst); err != nil {
+	message := [8]byte{133} // its type; code, checksum and four reserved bytes are 0
+	to := &unix.SockaddrInet6{ZoneId: uint32(ifi.Index), Addr: [16]byte(net.IPv6linklocalallrouters)}
+	if err := unix.Sendto(fd, message[:], 0, to); err != nil {
 		return fmt.Errorf("sending a router solicitation on %q: %w", link, err)
 	}
 	return nil
