@@ -20,11 +20,7 @@ func TestEvents(t *testing.T) {
 	means.Root(t)
 	ip := means.Tool(t, "ip")
 	if os.Getenv("AGENT_ALONE") == "" {
-		cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
-		cmd.Env = append(os.Environ(), "AGENT_ALONE=1")
-		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
-		out, err := cmd.CombinedOutput()
-		means.Copy(t, out, err)
+		means.Elsewhere(t, syscall.CLONE_NEWNS|syscall.CLONE_NEWNET, 0, "AGENT_ALONE=1")
 		return
 	}
 	atMostEach = 100 * time.Millisecond

@@ -26,22 +26,8 @@ func TestFixOverSSH(t *testing.T) {
 	for _, tool := range []string{"ssh", "sshd", "ssh-keygen", "ip", "unshare", "gzip", "sha256sum"} {
 		means.Tool(t, tool)
 	}
-	dir := t.TempDir()
-	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", dir+"/fettle", "fettle/cmd/fettle")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building fettle, which the hosts are to run: %v\n%s", err, out)
-	}
-	cmd := exec.Command("/proc/self/exe", "-test.run=^TestFixOverSSH$", "-test.v", "-test.timeout=300s")
-	cmd.Env = append(os.Environ(), "FIX_SSH_TEST="+dir)
 	// The process namespace ends sshds, control masters and guards with the child.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL,
-		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS}
-	out, err := cmd.CombinedOutput()
-	t.Logf("%s", out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	means.Elsewhere(t, syscall.CLONE_NEWNS|syscall.CLONE_NEWNET|syscall.CLONE_NEWPID|syscall.CLONE_NEWUTS, 300*time.Second, "FIX_SSH_TEST="+means.Programs(t, "fettle"))
 }
 
 // sshHost is one host: its bridge has MTU 600 and is configured to have another.

@@ -28,22 +28,9 @@ func TestRealHosts(t *testing.T) {
 	for _, tool := range []string{"ssh", "sshd", "ssh-keygen", "ip", "sudo", "gzip", "sha256sum"} {
 		means.Tool(t, tool)
 	}
-	bin := filepath.Join(t.TempDir(), "fettle")
-	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", bin, "fettle/cmd/fettle")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building fettle, which the hosts are to run: %v\n%s", err, out)
-	}
-	cmd := exec.Command("/proc/self/exe", "-test.run=^TestRealHosts$", "-test.v", "-test.timeout=300s")
-	cmd.Env = append(os.Environ(), "FLEET_TEST="+bin)
+	bin := filepath.Join(means.Programs(t, "fettle"), "fettle")
 	// The process namespace ends sshds and control masters with the child.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL,
-		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS}
-	out, err := cmd.CombinedOutput()
-	t.Logf("%s", out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	means.Elsewhere(t, syscall.CLONE_NEWNS|syscall.CLONE_NEWNET|syscall.CLONE_NEWPID|syscall.CLONE_NEWUTS, 300*time.Second, "FLEET_TEST="+bin)
 }
 
 const hostConfig = `Port 22

@@ -12,9 +12,9 @@ import (
 	"fettle/internal/means"
 )
 
-// TestLinksWhileOneFlaps: a link comes and goes; a dump that the kernel interrupts is read anew. The
-// plain dump beside it must be interrupted, or this proves nothing.
-func TestLinksWhileOneFlaps(t *testing.T) {
+// ownNetwork moves the test, alone on its thread, into a network namespace of its own.
+func ownNetwork(t *testing.T) *netlink.Handle {
+	t.Helper()
 	means.Root(t)
 	runtime.LockOSThread() // for good: the thread stays in its namespace, and ends with the test
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
@@ -24,6 +24,13 @@ func TestLinksWhileOneFlaps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return h
+}
+
+// TestLinksWhileOneFlaps: a link comes and goes; a dump that the kernel interrupts is read anew. The
+// plain dump beside it must be interrupted, or this proves nothing.
+func TestLinksWhileOneFlaps(t *testing.T) {
+	h := ownNetwork(t)
 	for i := range 100 {
 		v := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "v" + string(rune('a'+i/26)) + string(rune('a'+i%26))}}
 		v.PeerName = "p" + v.Name

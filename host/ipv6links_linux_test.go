@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 
 	"fettle/internal/means"
 )
@@ -19,15 +17,7 @@ import (
 // TestIPv6Conf: what netlink tells of a link is what the files of its /proc/sys/net/ipv6/conf
 // say, each parameter another number; a link without IPv6 has no parameters.
 func TestIPv6Conf(t *testing.T) {
-	means.Root(t)
-	runtime.LockOSThread() // for good: the thread stays in its namespace, and ends with the test
-	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		t.Fatal(err)
-	}
-	h, err := netlink.NewHandle()
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := ownNetwork(t)
 	for _, name := range []string{"br0", "br.1", "short"} {
 		if err := h.LinkAdd(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: name}}); err != nil {
 			means.Missing(t, "needs a bridge: "+err.Error())

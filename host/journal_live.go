@@ -174,10 +174,6 @@ func (r *journalReader) failed(ctx context.Context) Log {
 	return r.ask(ctx, failedLines, nil, match...)
 }
 
-// TroubledUnits are systemctl's arguments that list the units that have failed, and
-// the services that wait for their next start after they ended. ParseListedUnits reads the answer.
-var TroubledUnits = []string{"list-units", "--state=failed,auto-restart", "--all", "--plain", "--no-legend", "--no-pager"}
-
 // dmesg reads the kernel's own ring of messages.
 func (r *journalReader) dmesg(ctx context.Context) Log {
 	out, err := r.run(ctx, Command{Name: "dmesg", Args: []string{}})

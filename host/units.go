@@ -212,6 +212,22 @@ func parseUnits(b []byte) []Unit {
 	return out
 }
 
+// TroubledUnits are systemctl's arguments that list the units that have failed, and
+// the services that wait for their next start after they ended. ParseListedUnits reads the answer.
+var TroubledUnits = []string{"list-units", "--state=failed,auto-restart", "--all", "--plain", "--no-legend", "--no-pager"}
+
+// TroubledUnits lists them. Where systemd does not run the host it is an error.
+func (h *Host) TroubledUnits(ctx context.Context) ([]Unit, error) {
+	res, err := h.Run(ctx, "systemctl", TroubledUnits...)
+	if err != nil {
+		return nil, err
+	}
+	if res.Exit != 0 {
+		return nil, fmt.Errorf("systemctl list-units failed with status %d", res.Exit)
+	}
+	return ParseListedUnits(res.Stdout), nil
+}
+
 // ParseListedUnits reads the table that systemctl list-units prints: UNIT LOAD
 // ACTIVE SUB DESCRIPTION, with a mark before units in trouble.
 func ParseListedUnits(b []byte) []Unit {

@@ -3,7 +3,6 @@ package hub_test
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -21,14 +20,7 @@ import (
 func TestFull(t *testing.T) {
 	if os.Getenv("HUB_FULL") == "" {
 		means.Root(t)
-		cmd := exec.Command("/proc/self/exe", "-test.run=^TestFull$", "-test.v", "-test.timeout=150s")
-		cmd.Env = append(os.Environ(), "HUB_FULL=1")
-		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Cloneflags: syscall.CLONE_NEWNS}
-		out, err := cmd.CombinedOutput()
-		t.Logf("%s", out)
-		if err != nil {
-			t.Fatal(err)
-		}
+		means.Elsewhere(t, syscall.CLONE_NEWNS, 150*time.Second, "HUB_FULL=1")
 		return
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {

@@ -106,11 +106,7 @@ func TestJournal(t *testing.T) {
 	}
 	means.Root(t)
 	means.Tool(t, "journalctl")
-	cmd := exec.Command("/proc/self/exe", "-test.run=^TestJournal$", "-test.v")
-	cmd.Env = append(os.Environ(), "NOTIFY_JOURNAL=1")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID}
-	out, err := cmd.CombinedOutput()
-	means.Copy(t, out, err)
+	means.Elsewhere(t, syscall.CLONE_NEWNS|syscall.CLONE_NEWPID, 0, "NOTIFY_JOURNAL=1")
 }
 
 func journalInside(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
-	"os"
 	"reflect"
 	"regexp"
 	"strings"
@@ -13,10 +12,10 @@ import (
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"fettle/host"
 	"fettle/internal/junit"
+	"fettle/internal/schematest"
 	"fettle/internal/ui"
 	"fettle/trap"
 )
@@ -55,47 +54,15 @@ func TestTextFitsEightyColumns(t *testing.T) {
 	}
 }
 
-// schemaOf compiles a schema, or the part of it that at points to.
-func schemaOf(t *testing.T, file, at string) *jsonschema.Schema {
-	t.Helper()
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := jsonschema.NewCompiler()
-	c.AssertFormat()
-	if err := c.AddResource("file:///schema.json", doc); err != nil {
-		t.Fatal(err)
-	}
-	s, err := c.Compile("file:///schema.json" + at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-func validate(t *testing.T, s *jsonschema.Schema, b []byte) error {
-	t.Helper()
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s.Validate(v)
-}
-
 func TestJSONSchema(t *testing.T) {
-	s := schemaOf(t, "../docs/schema/report-1.schema.json", "")
+	s := schematest.Compiled(t, "../docs/schema/report-1.schema.json", "")
 	b := write(t, "json", Options{})
-	if err := validate(t, s, b); err != nil {
+	if err := schematest.Validate(t, s, b); err != nil {
 		t.Error(err)
 	}
 	for _, wrong := range []string{`"unknown"|"fine"`, `"severity": "critical"|"severity": "bad"`, `"schema": 1|"schema": 2`} {
 		from, to, _ := strings.Cut(wrong, "|")
-		if validate(t, s, bytes.Replace(b, []byte(from), []byte(to), 1)) == nil {
+		if schematest.Validate(t, s, bytes.Replace(b, []byte(from), []byte(to), 1)) == nil {
 			t.Errorf("the schema lets %s pass", to)
 		}
 	}
@@ -131,7 +98,7 @@ func TestJSONL(t *testing.T) {
 		}
 		for name, def := range map[string]string{"meta": "meta", "result": "result", "counts": "counts"} {
 			if part, ok := parts[name]; ok {
-				if err := validate(t, schemaOf(t, "../docs/schema/report-1.schema.json", "#/$defs/"+def), part); err != nil {
+				if err := schematest.Validate(t, schematest.Compiled(t, "../docs/schema/report-1.schema.json", "#/$defs/"+def), part); err != nil {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
@@ -158,12 +125,12 @@ func TestJUnitReadsBack(t *testing.T) {
 }
 
 func TestSARIF(t *testing.T) {
-	s := schemaOf(t, "testdata/sarif-schema-2.1.0.json", "")
+	s := schematest.Compiled(t, "testdata/sarif-schema-2.1.0.json", "")
 	b := write(t, "sarif", Options{})
-	if err := validate(t, s, b); err != nil {
+	if err := schematest.Validate(t, s, b); err != nil {
 		t.Error(err)
 	}
-	if validate(t, s, bytes.Replace(b, []byte(`"kind": "open"`), []byte(`"kind": "unknown"`), 1)) == nil {
+	if schematest.Validate(t, s, bytes.Replace(b, []byte(`"kind": "open"`), []byte(`"kind": "unknown"`), 1)) == nil {
 		t.Error("the schema lets a wrong kind pass: this test proves nothing")
 	}
 }

@@ -5,17 +5,16 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"fettle/fleet"
 	"fettle/internal/junit"
+	"fettle/internal/schematest"
 	"fettle/report"
 	"fettle/trap"
 )
@@ -100,34 +99,14 @@ func TestFleetJUnit(t *testing.T) {
 }
 
 func TestFleetSARIF(t *testing.T) {
-	b, err := os.ReadFile("../../report/testdata/sarif-schema-2.1.0.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource("file:///sarif.json", doc); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := c.Compile("file:///sarif.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := schematest.Compiled(t, "../../report/testdata/sarif-schema-2.1.0.json", "")
 	text := formOf(t, "sarif", four, ofFour())
 	for _, s := range []string{text, formOf(t, "sarif", nil, nil)} {
-		v, err := jsonschema.UnmarshalJSON(strings.NewReader(s))
-		if err == nil {
-			err = schema.Validate(v)
-		}
-		if err != nil {
+		if err := schematest.Validate(t, schema, []byte(s)); err != nil {
 			t.Errorf("%v\n%s", err, s)
 		}
 	}
-	v, _ := jsonschema.UnmarshalJSON(strings.NewReader(strings.Replace(text, `"level": "error"`, `"level": "bad"`, 1)))
-	if schema.Validate(v) == nil {
+	if schematest.Validate(t, schema, []byte(strings.Replace(text, `"level": "error"`, `"level": "bad"`, 1))) == nil {
 		t.Error("the schema lets a wrong level pass: this test proves nothing")
 	}
 	for i, want := range []string{`"id": "fettle/web1"`, `"id": "fettle/root@web2"`, `"id": "fettle/dead"`, `"executionSuccessful": false`, `"text": "could not reach dead: <refused>"`} {

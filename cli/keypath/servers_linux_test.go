@@ -1,7 +1,6 @@
 package keypath
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -250,12 +249,6 @@ func alone(t *testing.T) bool {
 		}
 		return true
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
-	cmd.Env = append(os.Environ(), "KEYPATH_ALONE=1")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET}
-	out, err := cmd.CombinedOutput()
-	means.Copy(t, out, err)
+	means.Elsewhere(t, syscall.CLONE_NEWNS|syscall.CLONE_NEWNET, 3*time.Minute, "KEYPATH_ALONE=1")
 	return false
 }

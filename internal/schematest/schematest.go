@@ -45,6 +45,39 @@ func Published(t *testing.T, name, description string, v any) {
 	}
 }
 
+// Compiled compiles a schema, or the part of it that at points to.
+func Compiled(t *testing.T, file, at string) *jsonschema.Schema {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	if err := c.AddResource("file:///schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("file:///schema.json" + at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Validate tells what is wrong with a document by a schema.
+func Validate(t *testing.T, s *jsonschema.Schema, b []byte) error {
+	t.Helper()
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Validate(v)
+}
+
 // Valid tells what is wrong with a document by its own format's schema.
 func Valid(doc []byte) error {
 	var head struct {

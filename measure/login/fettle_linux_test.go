@@ -25,13 +25,8 @@ func TestFettle(t *testing.T) {
 	if os.Getenv(inside) == "" {
 		means.Root(t)
 		means.Tool(t, "sudo")
-		bin := filepath.Join(t.TempDir(), "fettle")
-		build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", filepath.Dir(bin), "fettle/cmd/fettle", "fettle/cmd/fettle-lab") // which draws
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("building fettle: %v\n%s", err, out)
-		}
-		os.Setenv("FETTLE_LOGIN_BIN", bin) // the child needs it
+		dir := means.Programs(t, "fettle", "fettle-lab")            // which draws
+		os.Setenv("FETTLE_LOGIN_BIN", filepath.Join(dir, "fettle")) // the child needs it
 	}
 	inWorld(t, func(t *testing.T) {
 		w := newWorld(t, []fault{useDNS, lateDNS, func(w *world) {

@@ -3,7 +3,6 @@ package bridgemtu
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -28,11 +27,7 @@ func TestKernel(t *testing.T) {
 	means.Root(t)
 	means.Tool(t, "ip")
 	if os.Getenv(inside) == "" {
-		cmd := exec.Command("/proc/self/exe", "-test.run=^TestKernel$", "-test.v")
-		cmd.Env = append(os.Environ(), inside+"=1")
-		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS}
-		out, err := cmd.CombinedOutput()
-		means.Copy(t, out, err)
+		means.Elsewhere(t, syscall.CLONE_NEWNET|syscall.CLONE_NEWNS, 0, inside+"=1")
 		return
 	}
 	must(t, unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""))

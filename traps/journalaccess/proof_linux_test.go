@@ -40,14 +40,7 @@ func TestProof(t *testing.T) {
 	if _, err := os.Stat(journald); err != nil {
 		means.Tool(t, "../lib/systemd/systemd-journald") // skips or fails, and says why
 	}
-	cmd := exec.Command("/proc/self/exe", "-test.run=^TestProof$", "-test.v", "-test.timeout=90s")
-	cmd.Env = append(os.Environ(), "JOURNAL_ACCESS_PROOF=inside")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS, Pdeathsig: syscall.SIGKILL}
-	out, err := cmd.CombinedOutput()
-	t.Logf("%s", out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	means.Elsewhere(t, syscall.CLONE_NEWNS|syscall.CLONE_NEWNET|syscall.CLONE_NEWUTS, 90*time.Second, "JOURNAL_ACCESS_PROOF=inside")
 }
 
 // stage is a machine with a journal of its own.

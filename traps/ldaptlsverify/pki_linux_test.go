@@ -170,14 +170,7 @@ func alone(t *testing.T) bool {
 	for _, p := range []string{"slapd", "ldapsearch", "openssl", "ip"} {
 		means.Tool(t, p)
 	}
-	cmd := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=120s")
-	cmd.Env = append(os.Environ(), env+"="+t.Name())
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
-	out, err := cmd.CombinedOutput()
-	t.Logf("%s", out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	means.Elsewhere(t, syscall.CLONE_NEWNET, 120*time.Second, env+"="+t.Name())
 	return false
 }
 

@@ -34,14 +34,7 @@ func TestProof(t *testing.T) {
 	for _, p := range []string{"slapd", "ldapsearch", "ip"} {
 		means.Tool(t, p)
 	}
-	cmd := exec.Command("/proc/self/exe", "-test.run=^TestProof$", "-test.v", "-test.timeout=90s")
-	cmd.Env = append(os.Environ(), "LDAP_TLS_PROOF=inside")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS, Pdeathsig: syscall.SIGKILL}
-	out, err := cmd.CombinedOutput()
-	t.Logf("%s", out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	means.Elsewhere(t, syscall.CLONE_NEWNS|syscall.CLONE_NEWNET|syscall.CLONE_NEWUTS, 90*time.Second, "LDAP_TLS_PROOF=inside")
 }
 
 const (

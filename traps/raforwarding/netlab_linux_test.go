@@ -2,7 +2,6 @@ package raforwarding
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -36,16 +35,7 @@ func alone(t *testing.T) bool {
 	}
 	means.Tool(t, "ip")
 	means.Tool(t, "radvd")
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
-	cmd.Env = append(os.Environ(), "RAFORWARDING_ALONE=1")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET}
-	out, err := cmd.CombinedOutput()
-	t.Logf("\n%s", out)
-	if err != nil {
-		t.Error(err)
-	}
+	means.Elsewhere(t, syscall.CLONE_NEWNS|syscall.CLONE_NEWNET, 2*time.Minute, "RAFORWARDING_ALONE=1")
 	return false
 }
 

@@ -63,16 +63,13 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 
 // counters finds the services that wait for their restart now.
 func counters(ctx context.Context, h *host.Host, loops map[string][]trap.Evidence) error {
-	list, err := h.Run(ctx, "systemctl", host.TroubledUnits...)
+	troubled, err := h.TroubledUnits(ctx)
 	if err != nil {
 		return err
 	}
-	if list.Exit != 0 {
-		return fmt.Errorf("systemctl list-units failed with status %d", list.Exit)
-	}
 	args := []string{"show", "--property=Id,NRestarts,SubState,Result", "--"}
 	asks := len(args)
-	for _, u := range host.ParseListedUnits(list.Stdout) {
+	for _, u := range troubled {
 		if u.SubState == "auto-restart" && len(args) < asks+maxWaiting {
 			args = append(args, u.Name)
 		}

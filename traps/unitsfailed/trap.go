@@ -6,7 +6,6 @@ import (
 	"context"
 	_ "embed"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -34,25 +33,19 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	} else if err != nil {
 		return err
 	}
-	out, err := h.Run(ctx, "systemctl", host.TroubledUnits...)
+	troubled, err := h.TroubledUnits(ctx)
 	if err != nil {
 		return err
-	}
-	if out.Exit != 0 {
-		return fmt.Errorf("systemctl list-units failed with status %d", out.Exit)
-	}
-	var failed []unit
-	for _, u := range host.ParseListedUnits(out.Stdout) {
-		if u.ActiveState == "failed" {
-			failed = append(failed, unit{u.Name, u.LoadState})
-		}
 	}
 	inside := container.Of(ctx, h) != ""
 	var left []string
 	found := 0
-	for _, u := range failed {
-		if inside && hostOnly(u.name) {
-			left = append(left, u.name)
+	for _, u := range troubled {
+		if u.ActiveState != "failed" {
+			continue
+		}
+		if inside && hostOnly(u.Name) {
+			left = append(left, u.Name)
 			continue
 		}
 		found++
@@ -70,9 +63,6 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	}
 	return nil
 }
-
-// unit is a line of systemctl list-units.
-type unit struct{ name, load string }
 
 // hostOnly are units that distributions start and that a container may not have.
 func hostOnly(name string) bool {
@@ -99,21 +89,21 @@ func slight(name string) bool {
 		"setvtrgb.service", "console-setup.service", "keyboard-setup.service", "plymouth-*.service")
 }
 
-func finding(ctx context.Context, h *host.Host, u unit) trap.Finding {
-	f := trap.Finding{Subject: u.name, Severity: trap.Warning,
-		Evidence: []trap.Evidence{trap.Ev("systemctl --failed", "%s %s failed", u.name, u.load)}}
+func finding(ctx context.Context, h *host.Host, u host.Unit) trap.Finding {
+	f := trap.Finding{Subject: u.Name, Severity: trap.Warning,
+		Evidence: []trap.Evidence{trap.Ev("systemctl --failed", "%s %s failed", u.Name, u.LoadState)}}
 	switch {
-	case grave(u.name):
+	case grave(u.Name):
 		f.Severity = trap.Critical
-	case slight(u.name) || u.load == "not-found":
+	case slight(u.Name) || u.LoadState == "not-found":
 		f.Severity = trap.Notice
 	}
-	f.Summary, f.Evidence = reason(ctx, h, u.name, f.Evidence)
-	if u.load == "not-found" {
+	f.Summary, f.Evidence = reason(ctx, h, u.Name, f.Evidence)
+	if u.LoadState == "not-found" {
 		f.Summary = "failed, and its unit file is gone: systemd still remembers it"
-		f.ByHand = "systemctl reset-failed " + u.name
-	} else if ok, _ := startable(ctx, h, u.name); !ok {
-		f.ByHand = "journalctl -b -u " + u.name + "; fix the cause, then systemctl restart " + u.name
+		f.ByHand = "systemctl reset-failed " + u.Name
+	} else if ok, _ := startable(ctx, h, u.Name); !ok {
+		f.ByHand = "journalctl -b -u " + u.Name + "; fix the cause, then systemctl restart " + u.Name
 	}
 	return f
 }

@@ -108,12 +108,7 @@ func TestSpeedBesideLibCacheSim(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	bin := filepath.Join(t.TempDir(), "fettle-lab")
-	build := exec.Command("go", "build", "-o", bin, "fettle/cmd/fettle-lab")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	bin := filepath.Join(means.Programs(t, "fettle-lab"), "fettle-lab")
 	alone := used(t, python, "-c", "import libcachesim")
 	t.Logf("Python and its import alone: %.2f s, %d MiB", alone.cpu().Seconds(), alone.mib())
 	for _, pattern := range []string{"zipf:1.2", "zipf:0.9"} {
