@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestInner is what TestMissing and TestCopy start.
@@ -15,6 +16,12 @@ func TestInner(t *testing.T) {
 	case "copy":
 		out, err := inner("missing", "CI=")
 		Copy(t, out, err)
+	case "elsewhere":
+		Elsewhere(t, 0, time.Minute, "MEANS_INNER=missing")
+	case "too long":
+		Elsewhere(t, 0, time.Millisecond, "MEANS_INNER=sleeps")
+	case "sleeps":
+		time.Sleep(time.Minute)
 	case "long":
 		Long(t, "takes a year")
 	}
@@ -36,6 +43,9 @@ func TestMissing(t *testing.T) {
 		{"missing", "CI=true", true, "CI must have the means for every test: this one needs a unicorn"},
 		{"copy", "CI=", false, "--- SKIP: TestInner"},
 		{"copy", "CI=true", false, "--- SKIP: TestInner"}, // its copy ran without CI
+		{"elsewhere", "CI=", false, "--- SKIP: TestInner"},
+		{"elsewhere", "CI=true", true, "the copy of this test: exit status 1"},
+		{"too long", "CI=", true, "test timed out after 1ms"},
 		{"long", "FETTLE_LONG=", false, "LEFT OUT: it takes a year"},
 		{"long", "FETTLE_LONG=1", false, "--- PASS: TestInner"},
 	} {
