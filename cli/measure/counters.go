@@ -166,7 +166,7 @@ func measureCounters(ctx context.Context, a *app.App, names []string, f counterF
 	if err := f.pictures().Writable(); err != nil {
 		return err
 	}
-	m := &measured{flags: f, source: "this host", interval: f.interval}
+	m := &counted{flags: f, source: "this host", interval: f.interval}
 	var err error
 	switch {
 	case f.read != "":
@@ -210,7 +210,7 @@ func (f counterFlags) override(to *counters.Facts) {
 	}
 }
 
-func (m *measured) readSeries(a *app.App, names []string) error {
+func (m *counted) readSeries(a *app.App, names []string) error {
 	all, err := counters.ReadFile(m.flags.read, a.Stdin)
 	if err != nil {
 		var pe *fs.PathError
@@ -243,7 +243,7 @@ func named(s counters.Series, name string) bool {
 }
 
 // madeUp is 12 hours of a busy guest behind a 32-bit counter, polled every minute.
-func (m *measured) madeUp(names []string) error {
+func (m *counted) madeUp(names []string) error {
 	if len(names) > 0 {
 		return app.Usagef("--simulate has no interfaces: %s", strings.Join(names, " "))
 	}
@@ -266,7 +266,7 @@ func (m *measured) madeUp(names []string) error {
 }
 
 // drawFiles draws the rates where files were asked for.
-func (m *measured) drawFiles() error {
+func (m *counted) drawFiles() error {
 	plot := m.plot()
 	return m.flags.pictures().Write(chart.Picture{Plot: &plot})
 }

@@ -63,7 +63,7 @@ type intervalJSON struct {
 	Missed int            `json:"missed_polls,omitempty"`
 }
 
-func (m *measured) json() countersJSON {
+func (m *counted) json() countersJSON {
 	out := countersJSON{Envelope: report.NewEnvelope("counters"), Source: m.source, Interval: m.interval.Seconds(), Counters: []counterJSON{}}
 	if m.rec != nil {
 		out.Took, out.Polls, out.Lost = m.rec.Took.Seconds(), m.rec.Rounds, m.rec.Lost

@@ -14,7 +14,7 @@ import (
 )
 
 // record polls live counters.
-func (m *measured) record(ctx context.Context, a *app.App, names []string) error {
+func (m *counted) record(ctx context.Context, a *app.App, names []string) error {
 	src, err := m.open(ctx, a, names)
 	if err != nil {
 		return err
@@ -37,7 +37,7 @@ func (m *measured) record(ctx context.Context, a *app.App, names []string) error
 	return nil
 }
 
-func (m *measured) open(ctx context.Context, a *app.App, names []string) (counters.Source, error) {
+func (m *counted) open(ctx context.Context, a *app.App, names []string) (counters.Source, error) {
 	f := m.flags
 	if f.agent == "" {
 		src, err := counters.Local()

@@ -15,8 +15,8 @@ import (
 	"fettle/measure/counters"
 )
 
-// measured is what fettle measure counters has measured.
-type measured struct {
+// counted is what fettle measure counters has measured.
+type counted struct {
 	flags    counterFlags
 	source   string
 	interval time.Duration
@@ -27,7 +27,7 @@ type measured struct {
 	truth    chart.Curve // of simulated traffic
 }
 
-func (m *measured) judge() {
+func (m *counted) judge() {
 	for _, s := range m.series {
 		v := counters.Judge(s)
 		m.verdicts, m.sums = append(m.verdicts, v), append(m.sums, counters.Summarize(s, v))
@@ -109,7 +109,7 @@ func askSecrets(a *app.App, c *counters.SNMP) error {
 }
 
 // text prints a table of all counters, and below it what is to be known of each.
-func (m *measured) text(a *app.App) {
+func (m *counted) text(a *app.App) {
 	w := a.Stdout
 	fmt.Fprint(w, ui.Wrap(m.head(), 80, "", "  "))
 	fmt.Fprintf(w, "\n%-22s %13s %13s  %-12s %s\n", "COUNTER", "MEAN", "HIGHEST", "WIDTH", "RATES")
@@ -134,7 +134,7 @@ func (m *measured) text(a *app.App) {
 	}
 }
 
-func (m *measured) head() string {
+func (m *counted) head() string {
 	s := "Counters of " + ui.Visible(m.source)
 	if m.rec != nil {
 		s += fmt.Sprintf(", every %s for %s: %d polls", short(m.interval), short(m.rec.Took), m.rec.Rounds)
@@ -173,7 +173,7 @@ func widthWord(w counters.Width) string {
 const mostLines = 12
 
 // notes says of one counter what the table does not hold.
-func (m *measured) notes(w io.Writer, k int) {
+func (m *counted) notes(w io.Writer, k int) {
 	s, v, sum := m.series[k], m.verdicts[k], m.sums[k]
 	var lines []string
 	say := func(format string, args ...any) {
@@ -231,7 +231,7 @@ func intervalLine(i counters.Interval) string {
 }
 
 // plot is the rates over time, in Mbit/s: as judged, and as pollers show them.
-func (m *measured) plot() chart.Plot {
+func (m *counted) plot() chart.Plot {
 	p := chart.Plot{Name: "counters", Title: "Rates of interface counters", X: "minutes", Y: "Mbit/s"}
 	if len(m.series) == 0 {
 		return p

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,6 +15,7 @@ import (
 	"fettle/host"
 	"fettle/internal/ui"
 	"fettle/measure/disks"
+	"fettle/report/measured"
 )
 
 type disksFlags struct {
@@ -59,45 +58,35 @@ that cannot be read, 3 the disks could not be inspected.`,
 	fl := c.Flags()
 	fl.DurationVar(&f.interval, "interval", 10*time.Second, "measure for this `TIME`, 1s to 10m")
 	fl.StringArrayVar(&f.group, "group", nil, "`DISKS` that belong together, comma-separated; may be repeated")
-	app.FormatFlag(c, &f.format, "text", "json")
+	app.FormatFlag(c, &f.format, measured.Formats()...)
 	return c
-}
-
-// diskLook is what there is to say: of this host, or of a file.
-type diskLook struct {
-	groups []disks.Group
-	pools  []*disks.Vdev // of ZFS
-	rule   disks.Rule
-	over   time.Duration // how long the pools were looked at; 0: a file, which does not say
 }
 
 func measureDisks(ctx context.Context, a *app.App, file string, f disksFlags) error {
 	if f.interval < time.Second || f.interval > 10*time.Minute {
 		return app.Usagef("--interval %s: expected 1s to 10m", f.interval)
 	}
-	look, err := lookAtDisks(ctx, a, file, f)
+	var seen disks.Seen
+	var err error
+	if file == "" {
+		seen, err = liveDisks(ctx, a, f)
+	} else {
+		seen, err = recordedDisks(a, file, f)
+	}
 	if err != nil {
 		return err
 	}
-	if f.format == "json" {
-		return a.JSON(disksJSON(look))
-	}
-	sayDisks(a, look)
-	return nil
+	return write(a, f.format, measured.Disks(seen))
 }
 
-// lookAtDisks reads the file, or looks at this host.
-func lookAtDisks(ctx context.Context, a *app.App, file string, f disksFlags) (diskLook, error) {
-	look := diskLook{rule: disks.DefaultRule}
-	if file == "" {
-		return liveDisks(ctx, a, f)
-	}
+// recordedDisks reads the file.
+func recordedDisks(a *app.App, file string, f disksFlags) (seen disks.Seen, err error) {
 	in := a.Stdin
 	name := "standard input"
 	if file != "-" {
 		fh, err := os.Open(file)
 		if err != nil {
-			return look, app.Usagef("%w", err)
+			return seen, app.Usagef("%w", err)
 		}
 		defer fh.Close()
 		in, name = fh, file
@@ -105,91 +94,55 @@ func lookAtDisks(ctx context.Context, a *app.App, file string, f disksFlags) (di
 	br := bufio.NewReaderSize(io.LimitReader(in, 64<<20), 64<<10)
 	head, err := br.Peek(4096)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return look, app.Usagef("reading %s: %w", name, err)
+		return seen, app.Usagef("reading %s: %w", name, err)
 	}
-	if ofZpool(string(head)) {
+	if disks.OfZpool(string(head)) {
 		if len(f.group) > 0 {
-			return look, app.Usagef("--group is for output of iostat; zpool tells which disks belong together")
+			return seen, app.Usagef("--group is for output of iostat; zpool tells which disks belong together")
 		}
-		look.pools, err = disks.ParseZpool(name, br)
+		pools, err := disks.ParseZpool(name, br)
 		if err != nil {
-			return look, app.Usagef("%w", err)
+			return seen, app.Usagef("%w", err)
 		}
-		for _, p := range look.pools {
-			if p.Reports > 0 {
-				look.groups = append(look.groups, p.Groups()...)
-			}
-		}
-		return look, nil
+		return disks.Recorded(pools), nil
 	}
 	loads, err := disks.ParseIostat(name, br)
 	if err != nil {
-		return look, app.Usagef("%w", err)
+		return seen, app.Usagef("%w", err)
 	}
-	look.groups, err = given(loads, f.group)
-	return look, err
-}
-
-// ofZpool tells whether a file that begins so is output of zpool iostat -v or zpool list -v.
-func ofZpool(head string) bool {
-	return strings.Contains(head, "capacity") && strings.Contains(head, "operations") ||
-		strings.Contains(head, "ALLOC") && strings.Contains(head, "FREE")
-}
-
-// given makes the groups that the user named, or one of each kind of disk.
-func given(loads []disks.Load, groups []string) ([]disks.Group, error) {
-	var out []disks.Group
-	for _, names := range groups {
-		g := disks.Group{Name: names, Kind: "given"}
-		for n := range strings.SplitSeq(names, ",") {
-			i := slices.IndexFunc(loads, func(l disks.Load) bool { return l.Name == n })
-			if i < 0 {
-				return nil, app.Usagef("--group %s: there is no disk %q in the file", names, n)
-			}
-			g.Members = append(g.Members, loads[i])
-		}
-		if len(g.Members) < 2 {
-			return nil, app.Usagef("--group %s: expected at least two disks", names)
-		}
-		out = append(out, g)
+	if len(f.group) == 0 {
+		seen.Groups = disks.Alike(loads)
 	}
-	if len(groups) > 0 {
-		return out, nil
-	}
-	for _, kind := range []string{"sd", "nvme", "vd", "xvd", "hd"} {
-		g := disks.Group{Name: kind + "*", Kind: "assumed to belong together"}
-		for _, l := range loads {
-			if strings.HasPrefix(l.Name, kind) {
-				g.Members = append(g.Members, l)
-			}
+	for _, names := range f.group {
+		g, err := disks.Together(loads, names)
+		if err != nil {
+			return seen, app.Usagef("--group %s: %w", names, err)
 		}
-		if len(g.Members) > 1 {
-			out = append(out, g)
-		}
+		seen.Groups = append(seen.Groups, g)
 	}
-	return out, nil
+	return seen, nil
 }
 
 // liveDisks looks at this host over the interval.
-func liveDisks(ctx context.Context, a *app.App, f disksFlags) (look diskLook, err error) {
+func liveDisks(ctx context.Context, a *app.App, f disksFlags) (seen disks.Seen, err error) {
 	if len(f.group) > 0 {
-		return look, app.Usagef("--group is for a file; this host's own layout is known")
+		return seen, app.Usagef("--group is for a file; this host's own layout is known")
 	}
 	src, err := a.OpenLive()
 	if err != nil {
-		return look, app.Failf("opening this host: %w", err)
+		return seen, app.Failf("opening this host: %w", err)
 	}
 	defer src.Close()
 	fmt.Fprintf(a.Stderr, "measuring for %s\n", f.interval)
-	seen, err := disks.Look(ctx, host.New(src), f.interval)
+	seen, err = disks.Look(ctx, host.New(src), f.interval)
 	if ctx.Err() != nil {
-		return look, app.Failf("interrupted before the %s were over: nothing is compared", f.interval)
+		return seen, app.Failf("interrupted before the %s were over: nothing is compared", f.interval)
 	}
 	if err != nil {
-		return look, app.Failf("reading the disks' layout and activity: %w", err)
+		return seen, app.Failf("reading the disks' layout and activity: %w", err)
 	}
 	if seen.ZFS != nil {
 		fmt.Fprint(a.Stderr, ui.Paragraphs("fettle: could not inspect the ZFS pools: "+seen.ZFS.Error(), a.Stderr))
 	}
-	return diskLook{seen.Groups, seen.Pools, seen.Rule, seen.ZFSOver}, nil
+	return seen, nil
 }

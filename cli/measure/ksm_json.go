@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"math"
 	"os"
 	"time"
 
@@ -80,3 +81,5 @@ func pageBytes() uint64 { return uint64(os.Getpagesize()) }
 
 // inSeconds rounds to milliseconds.
 func inSeconds(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
+
+func round4(v float64) float64 { return math.Round(v*1e4) / 1e4 }

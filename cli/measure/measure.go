@@ -5,6 +5,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
+	"fettle/internal/ui"
+	"fettle/report/measured"
 )
 
 // Cmd is the family of instruments, a file each.
@@ -24,4 +26,9 @@ conditions under which it was measured.`,
 	c.AddCommand(app.InLab("blockcache", "Does a block cache become as fast as its fast device?"),
 		app.InLab("cachesim", "Simulate a block cache: how many requests would miss"))
 	return c
+}
+
+// write writes what was measured, for the terminal where it is read.
+func write(a *app.App, format string, r measured.Result) error {
+	return measured.Write(a.Stdout, format, r, measured.Terminal{Width: ui.Width(a.Stdout), Colour: ui.Colour(a.Stdout), UTF8: ui.UTF8()})
 }

@@ -56,6 +56,7 @@ var rooms = map[string][]string{
 	"chart":           {},
 	"chart/":          {"chart"},
 	"report":          {"trap", "host", "fact/machine"},
+	"report/measured": {"report", "measure", "chart"},
 	"accept":          {"trap"},
 	"history":         {"trap", "report"},
 	"config":          {"trap"},
