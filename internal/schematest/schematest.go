@@ -195,8 +195,12 @@ func (s *schema) fields(t reflect.Type) {
 				name = f.Name
 			}
 			s.Properties[name] = of(f.Type)
-			if !strings.Contains(options, "omit") && f.Type.Kind() != reflect.Pointer {
+			switch said, ok := s.Properties[name].Type.(string); {
+			case strings.Contains(options, "omit"):
+			case f.Type.Kind() != reflect.Pointer:
 				s.Required = append(s.Required, name)
+			case ok: // a nil pointer is written
+				s.Properties[name].Type = []string{said, "null"}
 			}
 		}
 	}

@@ -55,6 +55,7 @@ func golden(t *testing.T, name string, r Result, on Terminal) {
 }
 
 func TestSchema(t *testing.T) {
+	schematest.Published(t, "installer", "Durations of the installer's phases, of fettle measure installer.", installerDocument{})
 	schematest.Published(t, "disks", "Disks compared with their siblings, of fettle measure disks.", disksDocument{})
 }
 
