@@ -13,6 +13,7 @@ import (
 	"fettle/internal/ui"
 	"fettle/internal/units"
 	"fettle/measure/ksm"
+	"fettle/report/measured"
 	"fettle/tune"
 )
 
@@ -63,14 +64,8 @@ ksmtuned runs, 3 KSM could not be read or set.`,
 	fl.BoolVar(&f.unmerge, "unmerge", false, "with --try: unmerge all pages before each setting")
 	fl.StringVar(&f.svg, "svg", "", "draw memory saved over time into this `FILE`")
 	fl.StringVar(&f.png, "png", "", "draw memory saved over time as PNG into this `FILE`")
-	app.FormatFlag(c, &f.format, "text", "json")
+	app.FormatFlag(c, &f.format, measured.Formats()...)
 	return c
-}
-
-// ksmRun is one setting, watched.
-type ksmRun struct {
-	name string
-	ksm.Series
 }
 
 func measureKSM(ctx context.Context, a *app.App, f ksmFlags) error {
@@ -90,20 +85,16 @@ func measureKSM(ctx context.Context, a *app.App, f ksmFlags) error {
 	if err != nil {
 		return err
 	}
-	procs, closed, perr := k.Processes()
-	if perr != nil && !errors.Is(perr, ksm.ErrPerProcess) {
-		return app.Failf("%w", perr)
-	}
-	switch {
-	case f.format == "json":
-		err = a.JSON(ksmJSON(runs, procs, closed, perr))
-	default:
-		sayKSM(a, runs, procs, closed, perr)
-	}
+	r, err := k.Result(runs)
 	if err != nil {
+		return app.Failf("%w", err)
+	}
+	result := measured.KSM(r)
+	undrawn := pictures.Write(chart.Picture{Plot: result.Plot()})
+	if err := write(a, f.format, result); err != nil {
 		return err
 	}
-	return pictures.Write(chart.Picture{Plot: savedPlot(runs)})
+	return undrawn
 }
 
 // settings reads the flags.
@@ -127,7 +118,7 @@ func (f ksmFlags) settings() (out []ksm.Setting, err error) {
 }
 
 // watchKSM watches what is there, or each setting in turn.
-func watchKSM(ctx context.Context, a *app.App, k *ksm.Kernel, f ksmFlags, settings []ksm.Setting) ([]ksmRun, error) {
+func watchKSM(ctx context.Context, a *app.App, k *ksm.Kernel, f ksmFlags, settings []ksm.Setting) ([]ksm.Run, error) {
 	live := newLive(a, f)
 	defer live.end()
 	if len(settings) == 0 {
@@ -135,7 +126,7 @@ func watchKSM(ctx context.Context, a *app.App, k *ksm.Kernel, f ksmFlags, settin
 		if err != nil {
 			return nil, app.Failf("%w", err)
 		}
-		return []ksmRun{{"now", s}}, nil
+		return []ksm.Run{{Name: "now", Series: s}}, nil
 	}
 	if err := k.Writable(); err != nil {
 		return nil, app.Usagef("--try: %w", err)
@@ -152,7 +143,7 @@ func watchKSM(ctx context.Context, a *app.App, k *ksm.Kernel, f ksmFlags, settin
 		return nil, app.Failf("%w", err)
 	}
 	defer keeper.Close()
-	var runs []ksmRun
+	var runs []ksm.Run
 	trial := ksm.Trial{Every: f.interval, For: f.length, Unmerge: f.unmerge}
 	for _, s := range settings {
 		out, err := trial.Try(ctx, k, ksm.LeaseDir, s, live.show(s.Name))
@@ -165,7 +156,7 @@ func watchKSM(ctx context.Context, a *app.App, k *ksm.Kernel, f ksmFlags, settin
 		case ctx.Err() != nil:
 			return nil, app.Failf("interrupted: nothing is compared; KSM's settings are restored")
 		}
-		runs = append(runs, ksmRun{s.Name, out})
+		runs = append(runs, ksm.Run{Name: s.Name, Series: out})
 		live.done = append(live.done, runs[len(runs)-1])
 	}
 	return runs, nil
@@ -176,7 +167,7 @@ func watchKSM(ctx context.Context, a *app.App, k *ksm.Kernel, f ksmFlags, settin
 type live struct {
 	a     *app.App
 	f     ksmFlags
-	done  []ksmRun
+	done  []ksm.Run
 	lines int
 	drawn time.Time
 	said  string
@@ -196,15 +187,15 @@ func (l *live) show(name string) func(ksm.Series) {
 			}
 		case time.Since(l.drawn) >= 200*time.Millisecond:
 			l.drawn = time.Now()
-			l.draw(append(l.done[:len(l.done):len(l.done)], ksmRun{name, s}))
+			l.draw(append(l.done[:len(l.done):len(l.done)], ksm.Run{Name: name, Series: s}))
 		}
 	}
 }
 
 // draw writes the picture over the one before.
-func (l *live) draw(runs []ksmRun) {
+func (l *live) draw(runs []ksm.Run) {
 	s := runs[len(runs)-1].Series
-	text := savedPlot(runs).Text(min(ui.Width(l.a.Stderr), 100), 12)
+	text := measured.KSM{Runs: runs}.Plot().Text(min(ui.Width(l.a.Stderr), 100), 12)
 	text += fmt.Sprintf("%s saved, %s of ksmd's CPU time, %s of %s\n", units.Size(s.Last().Saved()*s.Page), units.Duration(s.CPU()),
 		units.Duration(s.Took().Round(time.Second)), units.Duration(l.f.length))
 	l.end()
@@ -222,12 +213,4 @@ func (l *live) end() {
 		fmt.Fprintf(l.a.Stderr, "\x1b[%dA\x1b[J", l.lines)
 		l.lines = 0
 	}
-}
-
-func savedPlot(runs []ksmRun) *chart.Plot {
-	p := &chart.Plot{Name: "saved", Title: "Memory saved by KSM", X: "seconds", Y: "MiB"}
-	for _, r := range runs {
-		p.Curves = append(p.Curves, r.SavedCurve(r.name))
-	}
-	return p
 }
