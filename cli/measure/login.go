@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,7 +18,7 @@ import (
 	"fettle/internal/ui"
 	"fettle/measure/login"
 	"fettle/measure/login/cause"
-	"fettle/report"
+	"fettle/report/measured"
 )
 
 // loginFlags are what fettle measure login was asked for.
@@ -88,7 +87,7 @@ Exit status: 0 measured, 2 usage error, 3 no login, or not measured.`,
 	fl.StringVar(&f.server, "server-addr", "", "with --server-side: the `ADDRESS` that the client connects to")
 	fl.IntVar(&f.port, "server-port", 22, "with --server-side: the port")
 	fl.StringVar(&f.binaryDir, "binary-dir", "", "with --explain: find fettle-linux-ARCH for hosts of other architectures in `DIR`")
-	app.FormatFlag(c, &f.format, "text", "json")
+	app.FormatFlag(c, &f.format, measured.Formats()...)
 	for _, name := range []string{"ssh-config", "svg", "png", "sshd-config"} {
 		c.MarkFlagFilename(name)
 	}
@@ -120,28 +119,6 @@ func (f *loginFlags) valid() error {
 
 func (f *loginFlags) pictures() app.Pictures { return app.Pictures{"svg": f.svg, "png": f.png} }
 
-// loginReport is what --format json prints.
-type loginReport struct {
-	report.Envelope
-	*login.Result
-	User    string   `json:"user"`
-	Address string   `json:"address,omitempty"`
-	Server  string   `json:"server"`
-	Client  string   `json:"client"`
-	Method  string   `json:"method"`
-	Offered []string `json:"offered"`
-	// Each is the phases of every login, in seconds.
-	Each        []map[string]float64 `json:"each"`
-	Control     *login.Stat          `json:"control,omitempty"`
-	Explanation *login.Explanation   `json:"explanation,omitempty"`
-}
-
-// serverSide is the experiments on this host as JSON.
-type serverSide struct {
-	report.Envelope
-	*cause.Report
-}
-
 func measureLogin(ctx context.Context, a *app.App, host string, f loginFlags) error {
 	if err := login.CheckHost(host); err != nil {
 		return app.Usagef("%w", err)
@@ -163,34 +140,30 @@ func measureLogin(ctx context.Context, a *app.App, host string, f loginFlags) er
 	case err != nil:
 		return app.Failf("%w", err)
 	}
-	rep := newLoginReport(r)
+	result := measured.Login{Result: r}
 	if f.control {
 		say("a connection to share")
 		st, err := login.Control(ctx, o)
 		if err != nil {
 			return app.Failf("%w", err)
 		}
-		rep.Control = &st
+		result.Control = &st
 	}
 	if f.explain {
 		server := func(ctx context.Context, l *login.Login) (*cause.Report, error) {
 			say("experiments on " + host)
 			return onServer(ctx, host, l, f)
 		}
-		if rep.Explanation, err = login.Explain(ctx, o, r, server); err != nil {
+		if result.Explanation, err = login.Explain(ctx, o, r, server); err != nil {
 			return app.Failf("%w", err)
 		}
 	}
-	bars := rep.bars()
+	bars := result.Bars()
 	undrawn := f.pictures().Write(chart.Picture{Bars: &bars})
 	say("")
-	if f.format == "json" {
-		if err := a.JSON(rep); err != nil {
-			return err
-		}
-		return undrawn
+	if err := write(a, f.format, result); err != nil {
+		return err
 	}
-	loginText(a, rep, f)
 	return undrawn
 }
 
@@ -261,20 +234,5 @@ func loginServerSide(ctx context.Context, a *app.App, f loginFlags) error {
 		return app.Failf("%w", err)
 	}
 	say("")
-	if f.format == "json" {
-		return a.JSON(serverSide{report.NewEnvelope("login-server"), rep})
-	}
-	serverSideText(a, rep)
-	return nil
-}
-
-// seconds writes a time as people say it.
-func seconds(s float64) string {
-	switch {
-	case s < 0.9995:
-		return strconv.Itoa(int(s*1000+0.5)) + " ms"
-	case s < 10:
-		return strconv.FormatFloat(s, 'f', 2, 64) + " s"
-	}
-	return strconv.FormatFloat(s, 'f', 1, 64) + " s"
+	return write(a, f.format, measured.LoginServer{Report: rep})
 }

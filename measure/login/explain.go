@@ -161,7 +161,7 @@ func stretch(causes []cause.Cause, waited float64) float64 {
 // off logs in with one method switched off: what is gained is what it costs.
 func (e *Explanation) off(ctx context.Context, o Options, r *Result, s Stat, name, option string) error {
 	c := cause.Cause{Name: name, On: "client", Seconds: s.Median}
-	if s.Server > s.Median/2 {
+	if s.Waited() {
 		c.On = "server"
 	}
 	c.Evidence = []string{fmt.Sprintf("%s takes %.2f s, %.2f s of it waiting for the server", s.Phase, s.Median, s.Server)}

@@ -32,6 +32,9 @@ type Stat struct {
 	N      int     `json:"n"`
 }
 
+// Waited tells whether most of the phase passed waiting for the server.
+func (s Stat) Waited() bool { return s.Server > s.Median/2 }
+
 // allowed is what a phase may take, in seconds, beyond its round trips. A person
 // feels half a second; a key exchange is work for both processors.
 func allowed(p Phase) float64 {
@@ -82,6 +85,13 @@ func Measure(ctx context.Context, o Options) (*Result, error) {
 
 // First is the first login; it says what all have in common.
 func (r *Result) First() *Login { return &r.Logins[0] }
+
+// Cold is what the first login took, in seconds; ok where it took far longer
+// than most: the answers of name servers were cached for those after it.
+func (r *Result) Cold() (first float64, ok bool) {
+	first = r.First().Total.Seconds()
+	return first, len(r.Logins) > 2 && first > 2*r.Total.Median && first > r.Total.Median+0.5
+}
 
 // RTT estimates the round trip to the server: the fastest TCP handshake. It is
 // 0 behind a proxy.
