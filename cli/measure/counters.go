@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"fettle/cli/app"
 	"fettle/measure/counters"
 	"fettle/measure/counters/simulate"
+	"fettle/report/measured"
 )
 
 // counterFlags are what fettle measure counters was asked for.
@@ -75,7 +75,7 @@ counters could not be read.`,
   fettle measure counters --simulate 600Mbit/s --against 5m`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.setLag, f.setFor, f.setIv = cmd.Flags().Changed("lag"), cmd.Flags().Changed("for"), cmd.Flags().Changed("interval")
-			return measureCounters(cmd.Context(), a, args, f)
+			return measureCounters(cmd.Context(), a, args, &f)
 		},
 	}
 	fl := c.Flags()
@@ -99,7 +99,7 @@ counters could not be read.`,
 	fl.StringVar(&f.svg, "svg", "", "draw the rates into this `FILE`")
 	fl.StringVar(&f.png, "png", "", "draw the rates into this `FILE`")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "show every interval")
-	app.FormatFlag(c, &f.format, "text", "json")
+	app.FormatFlag(c, &f.format, measured.Formats()...)
 	c.MarkFlagsMutuallyExclusive("snmp", "read", "simulate")
 	for _, file := range []string{"read", "svg", "png", "snmp-secrets"} {
 		c.MarkFlagFilename(file)
@@ -156,7 +156,7 @@ func (f *counterFlags) valid() error {
 	return nil
 }
 
-func measureCounters(ctx context.Context, a *app.App, names []string, f counterFlags) error {
+func measureCounters(ctx context.Context, a *app.App, names []string, f *counterFlags) error {
 	if err := f.valid(); err != nil {
 		return err
 	}
@@ -166,36 +166,38 @@ func measureCounters(ctx context.Context, a *app.App, names []string, f counterF
 	if err := f.pictures().Writable(); err != nil {
 		return err
 	}
-	m := &counted{flags: f, source: "this host", interval: f.interval}
+	var r *counters.Result
 	var err error
 	switch {
 	case f.read != "":
-		err = m.readSeries(a, names)
+		r, err = f.recorded(a, names)
 	case f.simulate != "":
-		err = m.madeUp(names)
+		r, err = f.simulated(names)
 	default:
-		err = m.record(ctx, a, names)
+		r, err = f.live(ctx, a, names)
 	}
 	if err != nil {
 		return err
 	}
-	for i := range m.series {
-		f.override(&m.series[i].Facts)
+	result := measured.Counters{Result: r, Against: f.against, Verbose: f.verbose}
+	plot := result.Plot()
+	undrawn := f.pictures().Write(chart.Picture{Plot: &plot}) // what was measured is shown all the same
+	if err := write(a, f.format, result); err != nil {
+		return err
 	}
-	m.judge()
-	undrawn := m.drawFiles() // what was measured is shown all the same
-	if f.format == "json" {
-		if err := a.JSON(m.json()); err != nil {
-			return err
-		}
-		return undrawn
-	}
-	m.text(a)
 	return undrawn
 }
 
+// judged judges series by what the user knows of them, too.
+func (f *counterFlags) judged(series []counters.Series) []counters.Judged {
+	for i := range series {
+		f.override(&series[i].Facts)
+	}
+	return counters.JudgeAll(series)
+}
+
 // override puts what the user knows in place of what the source says.
-func (f counterFlags) override(to *counters.Facts) {
+func (f *counterFlags) override(to *counters.Facts) {
 	if f.width > 0 {
 		to.Width, to.Trusted = f.width, true
 	}
@@ -210,65 +212,35 @@ func (f counterFlags) override(to *counters.Facts) {
 	}
 }
 
-func (m *counted) readSeries(a *app.App, names []string) error {
-	all, err := counters.ReadFile(m.flags.read, a.Stdin)
+// recorded reads a series.
+func (f *counterFlags) recorded(a *app.App, names []string) (*counters.Result, error) {
+	all, err := counters.ReadFile(f.read, a.Stdin)
 	if err != nil {
 		var pe *fs.PathError
 		if errors.As(err, &pe) {
-			return app.Usagef("--read: %w", err)
+			return nil, app.Usagef("--read: %w", err)
 		}
-		return app.Usagef("%w", err)
+		return nil, app.Usagef("%w", err)
 	}
-	for _, n := range names {
-		if !slices.ContainsFunc(all, func(s counters.Series) bool { return named(s, n) }) {
-			var have []string
-			for _, s := range all[:min(len(all), 12)] {
-				have = append(have, s.Name)
-			}
-			return app.Usagef("%s contains no series of %s; it has: %s", m.flags.read, n, strings.Join(have, ", "))
-		}
-	}
-	for _, s := range all {
-		if len(names) == 0 || slices.ContainsFunc(names, func(n string) bool { return named(s, n) }) {
-			m.series = append(m.series, s)
-		}
-	}
-	m.source, m.interval = m.flags.read, m.series[0].Usual()
-	return nil
-}
-
-// named tells whether a series is of this name, or of an interface of this name.
-func named(s counters.Series, name string) bool {
-	return s.Name == name || slices.Contains(strings.Fields(s.Name), name)
-}
-
-// madeUp is 12 hours of a busy guest behind a 32-bit counter, polled every minute.
-func (m *counted) madeUp(names []string) error {
-	if len(names) > 0 {
-		return app.Usagef("--simulate has no interfaces: %s", strings.Join(names, " "))
-	}
-	peak, err := counters.ParseRate(m.flags.simulate)
+	series, err := counters.Pick(all, names)
 	if err != nil {
-		return app.Usagef("--simulate: %w", err)
+		return nil, app.Usagef("%s %w", f.read, err)
 	}
-	r := rand.New(rand.NewPCG(1, 2)) // the same each time
-	samples, truth := simulate.Run(r, simulate.Config{Width: 32, Queues: 1, Polls: 12*60 + 1, Interval: time.Minute,
-		Rate: simulate.Day(r, peak), Start: time.Date(2026, 1, 2, 8, 0, 0, 0, time.UTC)})
-	m.series = []counters.Series{{Name: "simulated", Samples: samples, Facts: counters.Facts{Width: 64, Queues: 1, Told: true}}}
-	m.truth = chart.Curve{Name: "what passed"}
-	for i := 1; i < len(samples); i++ {
-		dt := samples[i].T.Sub(samples[i-1].T)
-		m.truth.X = append(m.truth.X, samples[i].T.Sub(samples[0].T).Minutes())
-		m.truth.Y = append(m.truth.Y, float64(truth[i].Octets)*8/dt.Seconds()/1e6)
-	}
-	m.source, m.interval = "made-up traffic with a peak of "+counters.FormatRate(peak), time.Minute
-	return nil
+	return &counters.Result{Source: f.read, Interval: series[0].Usual(), Counters: f.judged(series)}, nil
 }
 
-// drawFiles draws the rates where files were asked for.
-func (m *counted) drawFiles() error {
-	plot := m.plot()
-	return m.flags.pictures().Write(chart.Picture{Plot: &plot})
+// simulated makes a series up.
+func (f *counterFlags) simulated(names []string) (*counters.Result, error) {
+	if len(names) > 0 {
+		return nil, app.Usagef("--simulate has no interfaces: %s", strings.Join(names, " "))
+	}
+	peak, err := counters.ParseRate(f.simulate)
+	if err != nil {
+		return nil, app.Usagef("--simulate: %w", err)
+	}
+	series, at, truth := simulate.HalfDay(peak)
+	return &counters.Result{Source: "made-up traffic with a peak of " + counters.FormatRate(peak), Interval: time.Minute,
+		Counters: f.judged([]counters.Series{series}), TruthAt: at, Truth: truth}, nil
 }
 
 func (f *counterFlags) pictures() app.Pictures { return app.Pictures{"svg": f.svg, "png": f.png} }

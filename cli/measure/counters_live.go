@@ -3,42 +3,49 @@ package measure
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
+	"os"
 	"strconv"
 	"strings"
 	"time"
 
+	xterm "golang.org/x/term"
+
 	"fettle/cli/app"
 	"fettle/host"
+	"fettle/internal/ui"
 	"fettle/measure/counters"
 )
 
-// record polls live counters.
-func (m *counted) record(ctx context.Context, a *app.App, names []string) error {
-	src, err := m.open(ctx, a, names)
+// live polls counters.
+func (f *counterFlags) live(ctx context.Context, a *app.App, names []string) (*counters.Result, error) {
+	src, err := f.open(ctx, a, names)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer src.Close()
-	show := countersProgress(a, m.flags)
-	rec, err := counters.Record(ctx, src, counters.Plan{Names: names, Interval: m.interval, For: m.flags.length, Progress: show})
+	show := f.progress(a)
+	rec, err := counters.Record(ctx, src, counters.Plan{Names: names, Interval: f.interval, For: f.length, Progress: show})
 	show(0, -1, 0)
 	switch {
 	case errors.Is(err, counters.ErrNoInterface):
-		return app.Usagef("%w", err)
+		return nil, app.Usagef("%w", err)
 	case err != nil:
-		return app.Failf("%w", err)
+		return nil, app.Failf("%w", err)
 	case rec.Rounds < 2 && rec.LastErr != nil:
-		return app.Failf("only one poll was answered, and a rate needs two: %w", rec.LastErr)
+		return nil, app.Failf("only one poll was answered, and a rate needs two: %w", rec.LastErr)
 	case rec.Rounds < 2:
-		return app.Failf("interrupted after %s: a rate needs two readings, %s apart", rec.Took.Round(time.Millisecond), m.interval)
+		return nil, app.Failf("interrupted after %s: a rate needs two readings, %s apart", rec.Took.Round(time.Millisecond), f.interval)
 	}
-	m.rec, m.series = rec, rec.Series
-	return nil
+	source := "this host"
+	if f.agent != "" {
+		source = "SNMP agent " + f.agent
+	}
+	return &counters.Result{Source: source, Interval: f.interval, Asked: f.length, Recording: rec, Counters: f.judged(rec.Series)}, nil
 }
 
-func (m *counted) open(ctx context.Context, a *app.App, names []string) (counters.Source, error) {
-	f := m.flags
+func (f *counterFlags) open(ctx context.Context, a *app.App, names []string) (counters.Source, error) {
 	if f.agent == "" {
 		src, err := counters.Local()
 		if errors.Is(err, host.ErrUnsupported) {
@@ -63,7 +70,6 @@ func (m *counted) open(ctx context.Context, a *app.App, names []string) (counter
 	if err := askSecrets(a, &c); err != nil {
 		return nil, err
 	}
-	m.source = "SNMP agent " + f.agent
 	src, err := counters.OpenSNMP(ctx, c, names)
 	switch {
 	case errors.Is(err, counters.ErrNoInterface), errors.Is(err, counters.ErrBadSNMP):
@@ -85,4 +91,58 @@ func agentAddress(text string) (string, uint16, error) {
 		return "", 0, app.Usagef("--snmp %s: expected HOST or HOST:PORT", strconv.Quote(text))
 	}
 	return h, uint16(n), nil
+}
+
+// progress tells a terminal how far a measurement is. lost < 0 ends the line.
+func (f *counterFlags) progress(a *app.App) func(rounds, lost int, since time.Duration) {
+	if !ui.IsTerminal(a.Stderr) {
+		return func(int, int, time.Duration) {}
+	}
+	return func(rounds, lost int, since time.Duration) {
+		if lost < 0 {
+			fmt.Fprint(a.Stderr, "\r\x1b[K")
+			return
+		}
+		line := fmt.Sprintf("%s, %d polls", counters.FormatTime(since), rounds)
+		if f.length > 0 {
+			line = fmt.Sprintf("%s of %s, %d polls", counters.FormatTime(since), counters.FormatTime(f.length), rounds)
+		}
+		if lost > 0 {
+			line += fmt.Sprintf(", %d lost", lost)
+		}
+		fmt.Fprintf(a.Stderr, "\r%s (Ctrl-C ends and shows the result)\x1b[K", line)
+	}
+}
+
+// askSecrets asks at a terminal for what the environment and the file lack.
+func askSecrets(a *app.App, c *counters.SNMP) error {
+	ask := func(what, env string, to *string) error {
+		if *to != "" {
+			return nil
+		}
+		in, ok := a.Stdin.(*os.File)
+		if !ok || !ui.IsTerminal(in) {
+			return app.Usagef("no %s: set %s, or give --snmp-secrets FILE", what, env)
+		}
+		fmt.Fprintf(a.Stderr, "%s of %s: ", strings.ToUpper(what[:1])+what[1:], ui.Visible(c.Host))
+		b, err := xterm.ReadPassword(int(in.Fd()))
+		fmt.Fprintln(a.Stderr)
+		if err != nil || len(b) == 0 {
+			return app.Usagef("no %s was given", what)
+		}
+		*to = string(b)
+		return nil
+	}
+	if c.User == "" {
+		return ask("community", counters.EnvCommunity, &c.Community)
+	}
+	if c.Auth != "" {
+		if err := ask("authentication key", counters.EnvAuthKey, &c.AuthKey); err != nil {
+			return err
+		}
+	}
+	if c.Priv != "" {
+		return ask("privacy key", counters.EnvPrivKey, &c.PrivKey)
+	}
+	return nil
 }

@@ -79,6 +79,17 @@ func Poller(samples []Sample) (at []time.Time, rates []float64) {
 	return at, rates
 }
 
+// Rates is the rates that are known, in bits a second, and the ends of their
+// intervals.
+func (v Verdict) Rates() (at []time.Time, rates []float64) {
+	for _, i := range v.Intervals {
+		if i.Mark != Lost {
+			at, rates = append(at, i.To), append(rates, i.Rate)
+		}
+	}
+	return at, rates
+}
+
 // Thin is the readings that a poller with a longer interval would have made:
 // the first at or after each step.
 func Thin(samples []Sample, step time.Duration) []Sample {

@@ -59,6 +59,7 @@ func TestSchema(t *testing.T) {
 	schematest.Published(t, "login", "Where SSH logins spend their time, of fettle measure login.", loginDocument{})
 	schematest.Published(t, "login-server", "Experiments on the server, of fettle measure login --server-side.", loginServerDocument{})
 	schematest.Published(t, "ksm", "Memory saved by merging, and ksmd's CPU time, of fettle measure ksm.", ksmDocument{})
+	schematest.Published(t, "counters", "Rates of interface counters, of fettle measure counters.", countersDocument{})
 	schematest.Published(t, "disks", "Disks compared with their siblings, of fettle measure disks.", disksDocument{})
 }
 

@@ -151,3 +151,17 @@ func Day(r *rand.Rand, peak float64) func(time.Duration) float64 {
 		return min(v, peak)
 	}
 }
+
+// HalfDay is 12 hours of a busy guest behind a 32-bit counter, polled every
+// minute, the same each time; and the rates that passed, in bits a second, with
+// the ends of their intervals.
+func HalfDay(peak float64) (s counters.Series, at []time.Time, rates []float64) {
+	r := rand.New(rand.NewPCG(1, 2))
+	samples, truth := Run(r, Config{Width: 32, Queues: 1, Polls: 12*60 + 1, Interval: time.Minute,
+		Rate: Day(r, peak), Start: time.Date(2026, 1, 2, 8, 0, 0, 0, time.UTC)})
+	for i := 1; i < len(samples); i++ {
+		at = append(at, samples[i].T)
+		rates = append(rates, float64(truth[i].Octets)*8/samples[i].T.Sub(samples[i-1].T).Seconds())
+	}
+	return counters.Series{Name: "simulated", Samples: samples, Facts: counters.Facts{Width: 64, Queues: 1, Told: true}}, at, rates
+}
