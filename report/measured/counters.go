@@ -156,7 +156,7 @@ func (c Counters) Plot() chart.Plot {
 	}
 	start := c.Counters[0].Series.Samples[0].T
 	add := func(name string, at []time.Time, rates []float64) {
-		curve := chart.Curve{Name: name}
+		curve := chart.Curve{Name: ui.Visible(name)}
 		for i := range at {
 			curve.X, curve.Y = append(curve.X, at[i].Sub(start).Minutes()), append(curve.Y, rates[i]/1e6)
 		}

@@ -60,7 +60,7 @@ func TestCounters(t *testing.T) {
 		{"until-interrupted", Counters{Result: live(0, counters.Recording{Rounds: 6, Took: 50 * time.Second})}},
 		{"interrupted", Counters{Result: live(5*time.Minute, counters.Recording{Rounds: 6, Lost: 2, LastErr: errors.New("no answer\x1b[2J"), Took: 50200 * time.Millisecond, Left: 3})}},
 		{"full", Counters{Result: live(90*time.Hour, counters.Recording{Rounds: 6, Took: 50 * time.Second, Full: true})}},
-		{"two-pollers", Counters{Result: recorded(summed, rates), Against: 20 * time.Second}},
+		{"two-pollers", Counters{Result: recorded(renamed, rates), Against: 20 * time.Second}},
 	} {
 		golden(t, "counters/"+c.name, c.of, plain)
 	}
