@@ -5,7 +5,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
-	"fettle/internal/ui"
 	"fettle/report/measured"
 )
 
@@ -28,7 +27,7 @@ conditions under which it was measured.`,
 	return c
 }
 
-// write writes what was measured, for the terminal where it is read.
+// write writes what was measured to where it is read.
 func write(a *app.App, format string, r measured.Result) error {
-	return measured.Write(a.Stdout, format, r, measured.Terminal{Width: ui.Width(a.Stdout), Colour: ui.Colour(a.Stdout), UTF8: ui.UTF8()})
+	return measured.Write(a.Stdout, format, r, measured.TerminalOf(a.Stdout))
 }

@@ -18,7 +18,8 @@ import (
 	"fettle/cli/app"
 	"fettle/internal/ui"
 	"fettle/measure/blockcache"
-	"fettle/report"
+	"fettle/report/measured"
+	"fettle/report/measured/caches"
 )
 
 type blockcacheFlags struct {
@@ -185,17 +186,17 @@ func (a program) blockcacheProgress() func(blockcache.Progress) {
 
 // blockcacheResult prints, and draws into --out.
 func (a program) blockcacheResult(runs []blockcache.Judged, f blockcacheFlags) error {
-	plot := blockcache.Figure(runs)
+	result := caches.Blockcache(runs)
 	if f.out != "" {
 		if err := os.MkdirAll(f.out, 0o755); err != nil {
 			return app.Failf("--out: %w", err)
 		}
-		made, err := draw.Files(f.out, "blockcache", plot)
+		made, err := draw.Files(f.out, "blockcache", result.Plot())
 		if err != nil {
 			return app.Failf("drawing: %w", err)
 		}
 		var page bytes.Buffer
-		if err := blockcache.Page(&page, runs); err != nil {
+		if err := result.Page(&page); err != nil {
 			return app.Failf("making the page: %w", err)
 		}
 		name := filepath.Join(f.out, "blockcache.html")
@@ -204,37 +205,5 @@ func (a program) blockcacheResult(runs []blockcache.Judged, f blockcacheFlags) e
 		}
 		defer fmt.Fprintf(a.Stderr, "wrote %s\n", strings.Join(append(made, name), ", "))
 	}
-	if f.format == "json" {
-		return a.JSON(struct {
-			report.Envelope
-			Runs []blockcache.Judged `json:"runs"`
-		}{report.NewEnvelope("blockcache"), runs})
-	}
-	w, width := a.Stdout, ui.Width(a.Stdout)
-	fmt.Fprintf(w, "%s\n", plot.Text(width, 16))
-	wide := 0
-	table := blockcache.Table(runs)
-	for _, r := range table {
-		wide = max(wide, len(r.Label))
-	}
-	fmt.Fprintf(w, "%-*s  %11s  %9s  %9s\n", wide, "run", "median IOPS", "latency", "99 %")
-	for _, r := range table {
-		// %9s counts runes, as µ is one column.
-		fmt.Fprintf(w, "%-*s  %11s  %9s  %9s\n", wide, r.Label, r.Median, r.P50, r.P99)
-	}
-	fmt.Fprintln(w)
-	for _, j := range runs {
-		switch {
-		case j.Verdict != nil:
-			v := j.Verdict
-			fmt.Fprint(w, ui.Wrap(fmt.Sprintf("%s: %s. %.0f requests a second in the last quarter (95 %%: %.0f to %.0f), %.1f times the slow device, %.0f %% of the fast one.",
-				j.Label, v, v.Cached, v.Within[0], v.Within[1], v.Cached/v.Slow, 100*v.Cached/v.Fast), width, "", "  "))
-		case j.Why != "":
-			fmt.Fprint(w, ui.Wrap(j.Label+": no verdict: "+j.Why+".", width, "", "  "))
-		}
-		for _, n := range j.Notes {
-			fmt.Fprint(w, ui.Wrap("Note: "+n+".", width, "  ", "  "))
-		}
-	}
-	return nil
+	return measured.Write(a.Stdout, f.format, result, measured.TerminalOf(a.Stdout))
 }

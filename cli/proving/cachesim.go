@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"fettle/report"
-
 	"github.com/spf13/cobra"
 
 	"fettle/chart/draw"
@@ -18,6 +16,8 @@ import (
 	"fettle/internal/ui"
 	"fettle/measure/blockcache/cachesim"
 	"fettle/measure/blockcache/trace"
+	"fettle/report/measured"
+	"fettle/report/measured/caches"
 )
 
 // cachesimFlags are what a simulation is asked for, as it is given.
@@ -103,18 +103,6 @@ func policyNames() []string {
 	return names
 }
 
-// cachesimResult is the JSON output.
-type cachesimResult struct {
-	report.Envelope
-	Trace    *trace.Trace     `json:"trace"`
-	Requests int              `json:"requests"`
-	Distinct int              `json:"distinct_blocks"`
-	Warmup   int              `json:"warmup_requests"`
-	SMQ      cachesim.SMQ     `json:"smq"`
-	Curves   []cachesim.Curve `json:"curves"`
-	Cost     cachesim.Took    `json:"cost"`
-}
-
 func (a program) cachesim(cmd *cobra.Command, f cachesimFlags, traces []string) error {
 	if f.format != "text" && f.format != "json" {
 		return app.Usagef("--format %s: it is text or json", f.format)
@@ -182,20 +170,15 @@ func (a program) cachesim(cmd *cobra.Command, f cachesimFlags, traces []string) 
 	if err != nil {
 		return app.Usagef("%w", err)
 	}
-	res := cachesimResult{report.NewEnvelope("cachesim"), t, t.Len(), t.Distinct(), warmup, f.smq, curves, took}
-	plot := cachesimPlot(res)
+	result := caches.Cachesim{Trace: t, Warmup: warmup, SMQ: f.smq, Curves: curves, Cost: took}
 	if f.plots != "" {
-		made, err := draw.Files(f.plots, "cachesim", plot)
+		made, err := draw.Files(f.plots, "cachesim", result.Plot())
 		if err != nil {
 			return app.Failf("--plots: %w", err)
 		}
 		defer func() { fmt.Fprintf(a.Stderr, "wrote %s\n", strings.Join(made, ", ")) }()
 	}
-	if f.format == "json" {
-		return a.JSON(res)
-	}
-	a.cachesimText(res, plot)
-	return nil
+	return measured.Write(a.Stdout, f.format, result, measured.TerminalOf(a.Stdout))
 }
 
 // trace reads the traces, or makes up the workload. A size in bytes, if there is

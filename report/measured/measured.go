@@ -1,6 +1,6 @@
 // Package measured writes what the instruments measured: as text for people and
-// as JSON, an instrument a file. It measures nothing and reads nothing of the
-// host it runs on, not even the terminal: it is told.
+// as JSON, an instrument a file. It measures nothing: an instrument gives it a
+// result, and a verb says where it is read.
 package measured
 
 import (
@@ -9,6 +9,7 @@ import (
 	"math"
 	"strings"
 
+	"fettle/internal/ui"
 	"fettle/report"
 )
 
@@ -25,6 +26,11 @@ type Terminal struct {
 	Width  int // in characters
 	Colour bool
 	UTF8   bool // the locale's characters
+}
+
+// TerminalOf is what text on w depends on.
+func TerminalOf(w io.Writer) Terminal {
+	return Terminal{Width: ui.Width(w), Colour: ui.Colour(w), UTF8: ui.UTF8()}
 }
 
 // Formats are those of Write, the default first.

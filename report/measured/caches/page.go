@@ -1,4 +1,4 @@
-package blockcache
+package caches
 
 import (
 	"bytes"
@@ -11,48 +11,8 @@ import (
 
 	"fettle/chart/draw"
 	"fettle/internal/units"
+	"fettle/measure/blockcache"
 )
-
-// Row is a line of the table of figures.
-type Row struct {
-	Label, Median, P50, P99, Mean string
-	Verdict, Short                string // Short is the answer alone
-}
-
-// Table is the figures of runs, as text.
-func Table(runs []Judged) []Row {
-	var out []Row
-	for _, j := range runs {
-		r := Row{Label: j.Label, Median: number(j.Median), Mean: number(j.Run.Totals.IOPS), P50: latency(j.Run.Totals.At(50)), P99: latency(j.Run.Totals.At(99))}
-		switch {
-		case j.Verdict != nil:
-			r.Verdict, r.Short = j.Verdict.String(), string(j.Verdict.Answer)
-			if !j.Verdict.Sure() {
-				r.Short += ", not certain"
-			}
-		case j.Why != "":
-			r.Verdict, r.Short = "no verdict: "+j.Why, "none"
-		default:
-			r.Verdict, r.Short = "baseline", "baseline"
-		}
-		out = append(out, r)
-	}
-	return out
-}
-
-func number(f float64) string { return fmt.Sprintf("%.0f", f) }
-
-func latency(d time.Duration) string {
-	switch {
-	case d <= 0:
-		return "-"
-	case d < time.Millisecond:
-		return fmt.Sprintf("%.0f µs", float64(d)/1e3)
-	case d < time.Second:
-		return fmt.Sprintf("%.1f ms", float64(d)/1e6)
-	}
-	return fmt.Sprintf("%.1f s", d.Seconds())
-}
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{"whole": whole, "size": func(n int64) string { return units.Size(n) },
 	"disk": func(rotational string) string {
@@ -115,7 +75,7 @@ func whole(d time.Duration) string {
 // job is the job file of a set's first run.
 type job struct{ Name, Text string }
 
-func jobs(runs []Judged) (out []job) {
+func jobs(runs []blockcache.Judged) (out []job) {
 	for i, j := range runs {
 		if i == 0 || j.Set != runs[i-1].Set {
 			out = append(out, job{j.Set, j.Run.Job})
@@ -128,12 +88,12 @@ func jobs(runs []Judged) (out []job) {
 }
 
 // Page writes a page that needs nothing from elsewhere.
-func Page(w io.Writer, runs []Judged) error {
-	if len(runs) == 0 {
+func (r Blockcache) Page(w io.Writer) error {
+	if len(r) == 0 {
 		return fmt.Errorf("a page of no runs")
 	}
 	var svg bytes.Buffer
-	if err := draw.Write(&svg, Figure(runs), "svg"); err != nil {
+	if err := draw.Write(&svg, r.Plot(), "svg"); err != nil {
 		return err
 	}
 	// Inside a page the picture has no XML declaration. Its texts are escaped by
@@ -143,16 +103,16 @@ func Page(w io.Writer, runs []Judged) error {
 		s = s[i:]
 	}
 	return page.Execute(w, struct {
-		Runs  []Judged
-		Table []Row
+		Runs  []blockcache.Judged
+		Table []blockcache.Row
 		Jobs  []job
 		About string
 		SVG   template.HTML
-	}{runs, Table(runs), jobs(runs), about(runs), template.HTML(s)})
+	}{r, blockcache.Table(r), jobs(r), about(r), template.HTML(s)})
 }
 
 // about is on which hosts the runs were made, and on which days.
-func about(runs []Judged) string {
+func about(runs []blockcache.Judged) string {
 	var hosts []string
 	first, last := "", ""
 	for _, j := range runs {
