@@ -181,11 +181,7 @@ func measureCounters(ctx context.Context, a *app.App, names []string, f *counter
 	}
 	result := measured.Counters{Result: r, Against: f.against, Verbose: f.verbose}
 	plot := result.Plot()
-	undrawn := f.pictures().Write(chart.Picture{Plot: &plot}) // what was measured is shown all the same
-	if err := write(a, f.format, result); err != nil {
-		return err
-	}
-	return undrawn
+	return draw(a, f.format, result, f.pictures(), chart.Picture{Plot: &plot})
 }
 
 // judged judges series by what the user knows of them, too.

@@ -90,11 +90,7 @@ func measureKSM(ctx context.Context, a *app.App, f ksmFlags) error {
 		return app.Failf("%w", err)
 	}
 	result := measured.KSM(r)
-	undrawn := pictures.Write(chart.Picture{Plot: result.Plot()})
-	if err := write(a, f.format, result); err != nil {
-		return err
-	}
-	return undrawn
+	return draw(a, f.format, result, pictures, chart.Picture{Plot: result.Plot()})
 }
 
 // settings reads the flags.

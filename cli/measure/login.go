@@ -158,13 +158,9 @@ func measureLogin(ctx context.Context, a *app.App, host string, f loginFlags) er
 			return app.Failf("%w", err)
 		}
 	}
-	bars := result.Bars()
-	undrawn := f.pictures().Write(chart.Picture{Bars: &bars})
 	say("")
-	if err := write(a, f.format, result); err != nil {
-		return err
-	}
-	return undrawn
+	bars := result.Bars()
+	return draw(a, f.format, result, f.pictures(), chart.Picture{Bars: &bars})
 }
 
 // onServer runs fettle measure login --server-side on the host, as root.

@@ -4,6 +4,7 @@ package measure
 import (
 	"github.com/spf13/cobra"
 
+	"fettle/chart"
 	"fettle/cli/app"
 	"fettle/report/measured"
 )
@@ -30,4 +31,14 @@ conditions under which it was measured.`,
 // write writes what was measured to where it is read.
 func write(a *app.App, format string, r measured.Result) error {
 	return measured.Write(a.Stdout, format, r, measured.TerminalOf(a.Stdout))
+}
+
+// draw writes what was measured and draws it into the files that were asked for.
+// It is written even if it cannot be drawn.
+func draw(a *app.App, format string, r measured.Result, files app.Pictures, what chart.Picture) error {
+	undrawn := files.Write(what)
+	if err := write(a, format, r); err != nil {
+		return err
+	}
+	return undrawn
 }

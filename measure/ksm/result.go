@@ -35,10 +35,11 @@ func (k *Kernel) Result(runs []Run) (Result, error) {
 // SavedPerCPU is how many bytes more are saved at the end for a second of
 // ksmd's CPU time; false where it took next to none.
 func (s Series) SavedPerCPU() (float64, bool) {
-	if s.CPU() < 10*time.Millisecond {
+	cpu := s.CPU()
+	if cpu < 10*time.Millisecond {
 		return 0, false
 	}
-	return float64(s.Saved()) / s.CPU().Seconds(), true
+	return float64(s.Saved()) / cpu.Seconds(), true
 }
 
 // WorstShare is the part of one CPU that ksmd took in its busiest minute, or in
