@@ -192,6 +192,10 @@ func (f *facts) reportOther(r *trap.Report, s *store) {
 		r.Clear(subject, "members of "+names(f.readers)+" can read the journal files of this other machine ID")
 		return
 	}
+	if s.New {
+		r.NotApplicable(subject, "made less than a minute ago: the container that it belongs to has yet to set who may read it")
+		return
+	}
 	r.Found(trap.Finding{Subject: subject, Severity: trap.Notice, Evidence: f.evidence(s, shut),
 		Summary: "members of " + names(shut) + " cannot read journal files of another machine ID",
 		Detail:  "They are of a container or a log namespace, or from before this machine's ID changed. Boot does not touch them."})

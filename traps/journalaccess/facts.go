@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"fettle/conf/accounts"
 	"fettle/conf/osrelease"
@@ -22,9 +23,10 @@ const top = "/var/log/journal"
 type node struct {
 	Path string
 	tmpfiles.State
-	Link  bool // the path itself is a symlink
-	Extra bool // has an extended access list
-	Err   error
+	Link    bool // the path itself is a symlink
+	Extra   bool // has an extended access list
+	Changed time.Time
+	Err     error
 }
 
 // store is the folder of one machine ID.
@@ -34,7 +36,12 @@ type store struct {
 	Dir    node
 	Active []node // system.journal, user-1000.journal: written now
 	Old    []node // archived and damaged ones
+	New    bool   // made a moment ago
 }
+
+// justMade is how long a container may take, from when its journald makes the folder to
+// when its systemd-tmpfiles has given access to it.
+const justMade = time.Minute
 
 // facts is all that the judgement needs.
 type facts struct {
@@ -94,7 +101,7 @@ func look(ctx context.Context, h *host.Host, name string) node {
 		n.Err = err
 		return n
 	}
-	n.Dir, n.UID, n.GID, n.Mode = i.Mode.IsDir(), i.UID, i.GID, chmodBits(i.Mode)
+	n.Dir, n.UID, n.GID, n.Mode, n.Changed = i.Mode.IsDir(), i.UID, i.GID, chmodBits(i.Mode), i.ModTime
 	n.Access = acl.FromMode(i.Mode)
 	for _, x := range []struct {
 		attr string
@@ -155,6 +162,7 @@ func (f *facts) findStores(ctx context.Context, h *host.Host) error {
 			continue
 		}
 		s.list(ctx, h)
+		s.New = len(s.Old) == 0 && s.Dir.Err == nil && h.Now().Sub(s.Dir.Changed) < justMade
 		f.stores = append(f.stores, s)
 	}
 	sorted.By(f.stores, func(a, b store) int {
