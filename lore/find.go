@@ -96,7 +96,7 @@ type best struct {
 	value float64
 	score score
 	lines []string
-	signs signs
+	whole bool // a symptom stood there as it is
 }
 
 type finder struct {
@@ -219,7 +219,7 @@ func (f *finder) ruleOut() {
 func (f *finder) weigh(w *window, log bool) {
 	f.x.score(w, f.sc, log, func(t int, s *score, v float64) {
 		b := &f.best[t]
-		b.signs.add(s)
+		b.whole = b.whole || s.whole || s.exact
 		if v > b.value && !(log && f.ruledOutIn(t, w)) {
 			b.value, b.score, b.lines = v, *s, w.lines
 		}

@@ -3,48 +3,56 @@ package lore
 import (
 	_ "embed"
 	"encoding/binary"
-	"fmt"
 	"hash/fnv"
 	"math"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
-// What words strangers use for each trap, and which of them speak of something else:
-// the weights of a softmax regression over the texts to tune with and the lore, and those
-// of judge. Written by TestLearned.
+// What strangers say of each trap, and of something else: the weights of a network with
+// one hidden layer over the words of a text, learned from the texts to tune with and the
+// lore, and those of judge. A layer between words and traps, because what excludes a trap
+// is said by words together: of "/boot" and "full" with "not" none speaks for itself.
+// Written by TestLearned.
 //
-// First lines of text: "judge" with its weights; then each class, a trap or others, with
-// its bias; then how many words there are. Behind the empty line: for each word its hash,
-// in order, and where its weights end, 4 bytes each, little endian; then all weights, two
-// bytes each: the class, and the weight in learnedUnits.
+// First lines of text: "judge" with its weights; "hidden" with each unit's bias; each
+// class, a trap or others, with its bias and how much 1 is worth in it; last how many words
+// there are, and how much 1 is worth in their steps. Behind the empty line, for each class a
+// byte for each unit; then for each word, in order of hashes, its hash in 4 bytes, little
+// endian, how large its steps are, and half a byte for each unit, the lower first: how many
+// steps, and 8.
 //
 //go:embed learned.bin
 var learnedFile string
 
-const (
-	others      = "none" // the class of all that fettle does not know
-	learnedUnit = 16     // a weight of 1 in the file
-)
+const others = "none" // the class of all that fettle does not know
 
 // learned is what the file says. Words are looked up in it as it is: to unpack it would
 // take longer than to search.
 type learned struct {
-	bias    []float64 // of each trap, and last of none
-	known   []bool    // which traps it has
-	class   []int     // of those in the file, the trap's number, or -1
-	judge   [judgeSigns]float64
-	count   int    // of words
-	words   string // hashes and ends
-	weights string
+	judge  [judgeSigns]float64
+	hidden []float64 // bias of each unit
+	class  []class
+	known  []bool // which traps it has, and last none
+	count  int    // of words
+	step   float64
+	words  string
+}
+
+type class struct {
+	trap    int // its number; none's is the number of traps; -1 when it isn't there
+	bias    float64
+	worth   float64
+	weights string // of each unit
 }
 
 // learn reads the weights for the traps with these ids; one that the file doesn't have, a
 // rule of the admin's, is found by its lore alone.
 func learn(ids []string) *learned {
-	l := &learned{bias: make([]float64, len(ids)+1), known: make([]bool, len(ids)+1)}
+	l := &learned{known: make([]bool, len(ids)+1)}
 	number := make(map[string]int, len(ids)+1)
 	for i, id := range ids {
 		number[id] = i
@@ -53,28 +61,36 @@ func learn(ids []string) *learned {
 	head, data, _ := strings.Cut(learnedFile, "\n\n")
 	for line := range strings.Lines(head) {
 		name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		values := numbers(rest)
 		switch name {
 		case "judge":
-			for i, field := range strings.Fields(rest) {
-				if i < judgeSigns {
-					fmt.Sscan(field, &l.judge[i])
-				}
-			}
+			copy(l.judge[:], values)
+		case "hidden":
+			l.hidden = values
 		case "words":
-			fmt.Sscan(rest, &l.count)
+			l.count, l.step = int(values[0]), values[1]
 		default:
-			class, ok := number[name]
-			if !ok {
-				class = -1
-			} else {
-				l.known[class] = true
-				fmt.Sscan(rest, &l.bias[class])
+			c := class{trap: -1, bias: values[0], worth: values[1]}
+			if trap, ok := number[name]; ok {
+				c.trap, l.known[trap] = trap, true
 			}
-			l.class = append(l.class, class)
+			l.class = append(l.class, c)
 		}
 	}
-	l.words, l.weights = data[:8*l.count], data[8*l.count:]
+	for i := range l.class {
+		l.class[i].weights, data = data[:len(l.hidden)], data[len(l.hidden):]
+	}
+	l.words = data
 	return l
+}
+
+func numbers(fields string) []float64 {
+	var out []float64
+	for field := range strings.FieldsSeq(fields) {
+		v, _ := strconv.ParseFloat(field, 64)
+		out = append(out, v)
+	}
+	return out
 }
 
 func hashWord(word string) uint32 {
@@ -83,23 +99,32 @@ func hashWord(word string) uint32 {
 	return h.Sum32()
 }
 
-func (l *learned) at(i int) uint32 { return binary.LittleEndian.Uint32([]byte(l.words[4*i : 4*i+4])) }
+// entryHead is how many bytes of a word's entry come before its weights.
+const entryHead = 5
 
-// of calls each for what a word says of each class, and tells whether it is known.
-func (l *learned) of(word string, each func(class int, weight float64)) bool {
+// entry is what the file has of word i, and its hash.
+func (l *learned) entry(i int) (hash uint32, entry string) {
+	size := entryHead + len(l.hidden)/2
+	entry = l.words[i*size : (i+1)*size]
+	return binary.LittleEndian.Uint32([]byte(entry[:4])), entry
+}
+
+// add adds what a word says to each hidden unit, and tells whether it is known: whether
+// texts to learn from had it.
+func (l *learned) add(word string, units []float64) bool {
 	h := hashWord(word)
-	i := sort.Search(l.count, func(i int) bool { return l.at(2*i) >= h })
-	if i == l.count || l.at(2*i) != h {
+	i := sort.Search(l.count, func(i int) bool { at, _ := l.entry(i); return at >= h })
+	if i == l.count {
 		return false
 	}
-	from := uint32(0)
-	if i > 0 {
-		from = l.at(2*i - 1)
+	at, entry := l.entry(i)
+	if at != h {
+		return false
 	}
-	for k := from; k < l.at(2*i+1); k++ {
-		if class := l.class[l.weights[2*k]]; class >= 0 {
-			each(class, float64(int8(l.weights[2*k+1]))/learnedUnit)
-		}
+	step := float64(entry[entryHead-1]) * l.step
+	for j, two := range []byte(entry[entryHead:]) {
+		units[2*j] += step * float64(int(two&0xf)-8)
+		units[2*j+1] += step * float64(int(two>>4)-8)
 	}
 	return true
 }
@@ -137,66 +162,69 @@ func said(lines [][]string) map[string]bool {
 // of their number.
 func evenly(words int) float64 { return 1 / math.Sqrt(float64(words)+2) }
 
-// weigh gives each class what the words say for it; nil when none of them is known.
+// leak is what a hidden unit lets through of what speaks against it.
+const leak = 0.05
+
+// weigh gives each trap, and last none, what the words say for it; nil when none of them
+// is known.
 func (l *learned) weigh(words map[string]bool) []float64 {
-	z := make([]float64, len(l.bias))
-	any := false
+	units, n := make([]float64, len(l.hidden)), 0
 	for w := range words {
-		any = l.of(w, func(class int, weight float64) { z[class] += weight }) || any
+		if l.add(w, units) {
+			n++
+		}
 	}
-	if !any {
+	if n == 0 {
 		return nil
 	}
-	n := evenly(len(words))
-	for i := range z {
-		z[i] = l.bias[i] + z[i]*n
+	even := evenly(n)
+	for j, u := range units {
+		if u = l.hidden[j] + u*even; u < 0 {
+			u *= leak
+		}
+		units[j] = u
+	}
+	z := make([]float64, len(l.known))
+	for _, c := range l.class {
+		if c.trap < 0 {
+			continue
+		}
+		v := 0.0
+		for j, u := range units {
+			v += u * float64(int8(c.weights[j]))
+		}
+		z[c.trap] = c.bias + v*c.worth
 	}
 	return z
 }
 
-// signs is all that speaks for one trap in a text.
-type signs struct {
-	value        float64 // of its words and symptoms, asks left out
-	asked, near  float64 // the most that an ask said, and one that lacks a word
-	whole        bool    // a symptom stands there as it is
-	barred       bool    // an ask would be met, but for a word that must not be there
-	onlyQuestion bool
-}
-
 // judgeSigns is how many weights judge has.
-const judgeSigns = 8
+const judgeSigns = 4
 
 // farAhead is where it says no more that a trap is ahead of the next likely one: that it
 // is this one rather than another does not make it more than nothing known.
 const farAhead = 2
 
 // weighed is what judge weighs: how far the words speak for the trap rather than for
-// nothing known, and rather than for the next likely trap, and what else speaks for it.
-func (s *signs) weighed(overNone, overNext float64) [judgeSigns]float64 {
-	x := [judgeSigns]float64{1, overNone, min(overNext, farAhead), 0, s.asked, s.near, logit(s.value + 0.01), 0}
-	if s.asked > 0 {
+// nothing known, and rather than for the next likely trap, and whether the text only asks.
+func weighed(overNone, overNext float64, question bool) [judgeSigns]float64 {
+	x := [judgeSigns]float64{1, overNone, min(overNext, farAhead)}
+	if question {
 		x[3] = 1
-	}
-	if s.onlyQuestion {
-		x[7] = 1
 	}
 	return x
 }
 
-// judge is how likely the trap is, from 0 to 1, by a logistic regression. Its weights are
-// fitted to the texts to tune with, each judged by words that were learned without it and
-// without the asks that were written for it, and set off so that from Threshold on few of
-// the texts about something else are taken for a trap.
-func (s *signs) judge(weights *[judgeSigns]float64, overNone, overNext float64) float64 {
+// judge is how likely a trap is, from 0 to 1, by a logistic regression. Its weights are
+// fitted to the texts to tune with, each judged by words that were learned without it,
+// and set off so that from Threshold on few of the texts about something else are taken
+// for a trap.
+func judge(weights, x *[judgeSigns]float64) float64 {
 	z := 0.0
-	for i, x := range s.weighed(overNone, overNext) {
-		z += weights[i] * x
+	for i, v := range x {
+		z += weights[i] * v
 	}
-	v := 1 / (1 + math.Exp(-z))
-	if s.asked == 0 && s.barred {
-		return min(v, askNearly)
-	}
-	return v
+	return 1 / (1 + math.Exp(-z))
 }
 
 func logit(p float64) float64 {
@@ -219,16 +247,8 @@ func isProse(words map[string]bool) bool {
 	return ascii > 0 && len(words) <= proseLimit
 }
 
-// add notes what a window says.
-func (s *signs) add(w *score) {
-	s.value = max(s.value, w.value)
-	s.asked = max(s.asked, w.asked)
-	s.near = max(s.near, -w.asked)
-	s.whole = s.whole || w.whole || w.exact
-	s.barred = s.barred || w.barred
-}
-
-// judge weighs a short text as a whole, by what was learned of strangers' words.
+// judge weighs a short text as a whole, by what was learned of strangers' words. Only a
+// symptom that stands there as it is may say more.
 func (f *finder) judge(prose []window) {
 	var lines [][]string
 	var all []string
@@ -263,13 +283,13 @@ func (f *finder) judge(prose []window) {
 			continue
 		}
 		b := &f.best[t]
-		b.signs.onlyQuestion = question
 		rival := first
 		if z[t] == first {
 			rival = next
 		}
-		v := b.signs.judge(&f.x.learned.judge, z[t]-z[none], z[t]-rival)
-		if b.signs.whole {
+		x := weighed(z[t]-z[none], z[t]-rival, question)
+		v := judge(&f.x.learned.judge, &x)
+		if b.whole {
 			v = max(v, b.value)
 		}
 		if b.value = v; v < Near {

@@ -13,13 +13,13 @@ package lore
 //     Of a message, most words without those that say what was wrong are nothing.
 //   - Asks (asked.go). A set of words that are all there: how much they say, and
 //     their share.
-//   - Words of strangers (learned.go), in a short text as a whole: what each speaks for,
-//     learned from texts that people wrote of a trap, or of something else.
 //
-// A logistic function makes a value from 0 to 1 of each; the best window counts.
-// In a line of a log only whole symptoms count. A line of asked that is made of
-// absences takes the trap away. A question that complains of nothing makes a trap
-// near, no match.
+// A short text as a whole is judged by what was learned of strangers' words (learned.go);
+// of the above only a symptom that stands there as it is may say more. In a longer one, and
+// for a trap that nothing was learned of, a rule of the admin's, a logistic function makes
+// a value from 0 to 1 of each; the best window counts. In a line of a log only whole
+// symptoms count. A line of asked that is made of absences takes the trap away. A question
+// that complains of nothing makes a trap near, no match.
 
 import (
 	"math"

@@ -42,6 +42,8 @@ func (s *symptom) weigh(me int, x *Index) {
 	}
 }
 
+const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
 // templateTokens is tokens with placeholders turned into wildcards.
 func templateTokens(tk tokenizer, text string) []string {
 	var out []string
@@ -54,6 +56,10 @@ func templateTokens(tk tokenizer, text string) []string {
 		out = append(out, tk.tokens(before)...)
 		if n := len(out); n == 0 || out[n-1] != wildcard {
 			out = append(out, wildcard)
+		}
+		// "<n>kB" stands for one word, as 123kB is one.
+		if rest := strings.TrimLeft(after, letters); isUnit("1" + strings.ToLower(after[:len(after)-len(rest)])) {
+			after = rest
 		}
 		text = after
 	}

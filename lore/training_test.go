@@ -1,6 +1,7 @@
 package lore
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"maps"
@@ -44,27 +45,66 @@ func (l *learner) example(text string, right []int, weight float64) example {
 	return e
 }
 
-// model is a softmax regression.
+// model is a network with one hidden layer, whose units let little through of what
+// speaks against them.
 type model struct {
-	weight [][]float64 // of each word, of each class
+	word   [][]float64 // of each word, to each hidden unit; nil where the word is too rare
+	hidden []float64   // bias of each unit
+	class  [][]float64 // of each class, from each unit
 	bias   []float64
+
+	// Once rounded: how large a word's steps are, in grains.
+	size  []uint8
+	grain float64
+}
+
+func newModel(words, classes int) *model {
+	m := &model{word: make([][]float64, words), hidden: make([]float64, hiddenUnits), class: make([][]float64, classes), bias: make([]float64, classes)}
+	for k := range m.class {
+		m.class[k] = make([]float64, hiddenUnits)
+	}
+	return m
+}
+
+// activate is what the hidden units make of words.
+func (m *model) activate(words []int, units []float64) (even float64) {
+	clear(units)
+	n := 0
+	for _, w := range words {
+		for j, v := range m.word[w] {
+			units[j] += v
+		}
+		if m.word[w] != nil {
+			n++
+		}
+	}
+	even = evenly(n)
+	for j := range units {
+		if units[j] = m.hidden[j] + units[j]*even; units[j] < 0 {
+			units[j] *= leak
+		}
+	}
+	return even
+}
+
+func (m *model) classes(units, z []float64) {
+	for k, weights := range m.class {
+		v := m.bias[k]
+		for j, u := range units {
+			v += u * weights[j]
+		}
+		z[k] = v
+	}
 }
 
 func (m *model) scores(words []int) []float64 {
-	z := make([]float64, len(m.bias))
-	for _, w := range words {
-		for k, v := range m.weight[w] {
-			z[k] += v
-		}
-	}
-	n := evenly(len(words))
-	for k := range z {
-		z[k] = m.bias[k] + z[k]*n
-	}
+	units, z := make([]float64, len(m.hidden)), make([]float64, len(m.bias))
+	m.activate(words, units)
+	m.classes(units, z)
 	return z
 }
 
-func softmax(z []float64) []float64 {
+func softmax(z []float64) {
 	most, sum := slices.Max(z), 0.0
 	for k := range z {
 		z[k] = math.Exp(z[k] - most)
@@ -73,147 +113,259 @@ func softmax(z []float64) []float64 {
 	for k := range z {
 		z[k] /= sum
 	}
-	return z
 }
+
+// Set by trying them on texts that were left out.
+const (
+	hiddenUnits = 128
+	rounds      = 30
+	rate        = 0.1  // of the first round; of the last a fifth
+	shrink      = 1e-4 // of weights: what nothing speaks for fades
+	unheard     = 0.3  // the part of a text's words passed over, another each time: strangers use others
+	resting     = 0.3  // and of the hidden units
+	averaged    = 10   // the last rounds, whose weights' mean is taken: chance has less of a say
+	seldom      = 5    // a word in fewer texts is not learned
+)
 
 // train goes through the examples in another order each time, by AdaGrad (Duchi, Hazan
-// and Singer, "Adaptive Subgradient Methods", 2011). Each time it passes over a part of a
-// text's words, so that no text hangs on one of them: strangers use others. The weights
-// are the mean of several goes, so that chance has less of a say.
+// and Singer, "Adaptive Subgradient Methods", 2011), with dropout (Srivastava et al.,
+// "Dropout: A Simple Way to Prevent Neural Networks from Overfitting", 2014), and takes the
+// mean of its last weights (Polyak and Juditsky, "Acceleration of Stochastic Approximation by
+// Averaging", 1992).
 func (l *learner) train(examples []example) *model {
-	const goes = 4
-	all := make([]*model, goes)
-	each(goes, func(_ tokenizer, i int) { all[i] = l.goThrough(examples, uint64(i)) })
-	m := all[0]
-	for _, other := range all[1:] {
-		for k := range m.bias {
-			m.bias[k] += other.bias[k]
+	p := &pass{
+		m: newModel(len(l.words), len(l.x.ids)+1), sums: newModel(len(l.words), len(l.x.ids)+1),
+		units: make([]float64, hiddenUnits), back: make([]float64, hiddenUnits), z: make([]float64, len(l.x.ids)+1),
+		random: rand.New(rand.NewPCG(1, 0)),
+	}
+	p.begin(examples)
+	mean := newModel(len(l.words), len(l.x.ids)+1)
+	for round := range rounds {
+		p.rate = rate * (1 - 0.8*float64(round)/rounds)
+		for _, i := range p.random.Perm(len(examples)) {
+			p.learn(&examples[i])
 		}
-		for n, weights := range other.weight {
-			if weights == nil {
-				continue
-			}
-			if m.weight[n] == nil {
-				m.weight[n] = make([]float64, len(m.bias))
-			}
-			for k, v := range weights {
-				m.weight[n][k] += v
-			}
+		if round >= rounds-averaged {
+			mean.add(p.m)
 		}
 	}
-	for k := range m.bias {
-		m.bias[k] /= goes
-	}
-	for _, weights := range m.weight {
-		for k := range weights {
-			weights[k] /= goes
-		}
-	}
-	l.prune(m)
-	return m
+	mean.round()
+	return mean
 }
 
-func (l *learner) goThrough(examples []example, seed uint64) *model {
-	const rounds, rate, shrink, unheard = 30, 0.3, 0.0001, 0.5
-	classes := len(l.x.ids) + 1
-	m := &model{weight: make([][]float64, len(l.words)), bias: make([]float64, classes)}
-	sum, biasSum := make([][]float64, len(l.words)), make([]float64, classes)
-	random := rand.New(rand.NewPCG(1, seed))
-	var words []int
-	for range rounds {
-		for _, i := range random.Perm(len(examples)) {
-			e := examples[i]
-			words = words[:0]
-			for _, w := range e.words {
-				if random.Float64() >= unheard {
-					words = append(words, w)
-				}
-			}
-			g := softmax(m.scores(words))
-			right := 0.0
-			for _, k := range e.right {
-				right += g[k]
-			}
-			for _, k := range e.right {
-				g[k] -= g[k] / max(right, 1e-9)
-			}
-			n := evenly(len(words))
-			for k := range g {
-				g[k] *= e.weight
-				biasSum[k] += g[k] * g[k]
-				m.bias[k] -= rate / 10 * g[k] / math.Sqrt(biasSum[k]+1e-6)
-			}
-			for _, w := range words {
-				if m.weight[w] == nil {
-					m.weight[w], sum[w] = make([]float64, classes), make([]float64, classes)
-				}
-				for k, v := range m.weight[w] {
-					d := g[k]*n + shrink*v
-					if math.Abs(d) < 1e-5 {
-						continue
-					}
-					sum[w][k] += d * d
-					m.weight[w][k] -= rate * d / math.Sqrt(sum[w][k]+1e-6)
-				}
-			}
+// add adds its part of a round's weights to their mean.
+func (m *model) add(round *model) {
+	part := func(to, from []float64) {
+		for i, v := range from {
+			to[i] += v / averaged
 		}
 	}
-	return m
+	part(m.hidden, round.hidden)
+	part(m.bias, round.bias)
+	for k, weights := range round.class {
+		part(m.class[k], weights)
+	}
+	for w, weights := range round.word {
+		if m.word[w] == nil && weights != nil {
+			m.word[w] = make([]float64, len(weights))
+		}
+		part(m.word[w], weights)
+	}
 }
 
-// prune drops what says little, and rounds the rest as the file does. What a word says
-// for all classes alike says nothing.
-func (l *learner) prune(m *model) {
-	const least, most = 0.5, 127.0 / learnedUnit
-	for _, weights := range m.weight {
-		if weights == nil {
+// pass is the way of an example forth and back. sums are of the squares of all that each
+// weight was changed by.
+type pass struct {
+	m, sums        *model
+	rate           float64
+	words          []int
+	units, back, z []float64
+	random         *rand.Rand
+}
+
+// begin gives chance weights to the words that are not seldom.
+func (p *pass) begin(examples []example) {
+	count := make([]int, len(p.m.word))
+	for _, e := range examples {
+		for _, w := range e.words {
+			count[w]++
+		}
+	}
+	for w, n := range count {
+		if n < seldom {
 			continue
 		}
-		alike := slices.Sorted(slices.Values(weights))[len(weights)/2]
-		for k, v := range weights {
-			if v -= alike; math.Abs(v) < least {
-				weights[k] = 0
-			} else {
-				weights[k] = math.Round(min(max(v, -most), most)*learnedUnit) / learnedUnit
+		p.m.word[w], p.sums.word[w] = make([]float64, hiddenUnits), make([]float64, hiddenUnits)
+		for j := range p.m.word[w] {
+			p.m.word[w][j] = 0.3 * p.random.NormFloat64()
+		}
+	}
+	for _, weights := range p.m.class {
+		for j := range weights {
+			weights[j] = p.random.NormFloat64() / math.Sqrt(hiddenUnits)
+		}
+	}
+}
+
+func (p *pass) learn(e *example) {
+	p.words = p.words[:0]
+	for _, w := range e.words {
+		if p.random.Float64() >= unheard && p.m.word[w] != nil {
+			p.words = append(p.words, w)
+		}
+	}
+	even := p.m.activate(p.words, p.units)
+	p.rest()
+	p.m.classes(p.units, p.z)
+	softmax(p.z)
+	right := 0.0
+	for _, k := range e.right {
+		right += p.z[k]
+	}
+	for _, k := range e.right {
+		p.z[k] -= p.z[k] / max(right, 1e-9)
+	}
+	p.change(e.weight)
+	for _, w := range p.words {
+		weights, sums := p.m.word[w], p.sums.word[w]
+		for j, d := range p.back {
+			if d = d*even + shrink*weights[j]; math.Abs(d) > 1e-7 {
+				step(&weights[j], &sums[j], d, p.rate)
 			}
 		}
 	}
+}
+
+// rest makes some units rest, and says in back how far each lets through.
+func (p *pass) rest() {
+	for j, u := range p.units {
+		p.back[j] = 1 / (1 - resting)
+		switch {
+		case p.random.Float64() < resting:
+			p.back[j] = 0
+			p.units[j] = 0
+			continue
+		case u < 0:
+			p.back[j] *= leak
+		}
+		p.units[j] /= 1 - resting
+	}
+}
+
+// change changes the weights behind the words by how wrong z is, and leaves in back by
+// what the units' own sums are to change.
+func (p *pass) change(weight float64) {
+	var wrong [hiddenUnits]float64
+	for k, d := range p.z {
+		d *= weight
+		step(&p.m.bias[k], &p.sums.bias[k], d, p.rate/5)
+		weights, sums := p.m.class[k], p.sums.class[k]
+		for j, u := range p.units {
+			if p.back[j] == 0 {
+				continue
+			}
+			wrong[j] += d * weights[j]
+			if math.Abs(d) > 1e-4 {
+				step(&weights[j], &sums[j], d*u+shrink*weights[j], p.rate)
+			}
+		}
+	}
+	for j := range p.back {
+		p.back[j] *= wrong[j]
+		step(&p.m.hidden[j], &p.sums.hidden[j], p.back[j], p.rate/5)
+	}
+}
+
+func step(w, sum *float64, d, rate float64) {
+	*sum += d * d
+	*w -= rate * d / math.Sqrt(*sum+1e-6)
+}
+
+// steps is how many steps up or down a word's weight may be in the file, widest how many
+// times the word's mean weight that is.
+const (
+	steps  = 7
+	widest = 2.5
+)
+
+// round makes of the weights what the file can say.
+func (m *model) round() {
+	m.size = make([]uint8, len(m.word))
+	for _, weights := range m.word {
+		m.grain = max(m.grain, widest*mean(weights)/steps/math.MaxUint8)
+	}
+	for w, weights := range m.word {
+		m.size[w] = uint8(max(math.Round(widest*mean(weights)/steps/m.grain), 1))
+		size := float64(m.size[w]) * m.grain
+		for j, v := range weights {
+			weights[j] = min(max(math.Round(v/size), -steps), steps) * size
+		}
+	}
+	for _, weights := range m.class {
+		worth := worth(weights)
+		for j := range weights {
+			weights[j] = math.Round(weights[j]/worth) * worth
+		}
+	}
+}
+
+// mean is the root of the mean square.
+func mean(weights []float64) float64 {
+	sum := 0.0
+	for _, v := range weights {
+		sum += v * v
+	}
+	return math.Sqrt(sum / float64(max(len(weights), 1)))
+}
+
+func worth(weights []float64) float64 {
+	return max(slices.Max(weights), -slices.Min(weights)) / math.MaxInt8
 }
 
 func (l *learner) write(t *testing.T, m *model, judge [judgeSigns]float64) {
-	var head strings.Builder
-	fmt.Fprintf(&head, "judge")
-	for _, w := range judge {
-		fmt.Fprintf(&head, " %.3f", w)
+	var head, data bytes.Buffer
+	list := func(name string, values ...float64) {
+		head.WriteString(name)
+		for _, v := range values {
+			fmt.Fprintf(&head, " %.5g", v)
+		}
+		head.WriteByte('\n')
 	}
-	head.WriteByte('\n')
-	for class, id := range append(slices.Clone(l.x.ids), others) {
-		fmt.Fprintf(&head, "%s %.3f\n", id, m.bias[class])
+	list("judge", judge[:]...)
+	list("hidden", m.hidden...)
+	for k, id := range append(slices.Clone(l.x.ids), others) {
+		worth := worth(m.class[k])
+		list(id, m.bias[k], worth)
+		for _, v := range m.class[k] {
+			data.WriteByte(byte(int8(math.Round(v / worth))))
+		}
 	}
 	hashes := map[uint32]int{}
 	for n, word := range l.words {
-		if slices.ContainsFunc(m.weight[n], func(v float64) bool { return v != 0 }) {
-			h := hashWord(word)
-			if other, ok := hashes[h]; ok {
-				t.Fatalf("%s and %s have the same hash", word, l.words[other])
-			}
-			hashes[h] = n
+		if m.word[n] == nil {
+			continue
 		}
+		h := hashWord(word)
+		if other, ok := hashes[h]; ok {
+			t.Fatalf("%s and %s have the same hash", word, l.words[other])
+		}
+		hashes[h] = n
 	}
-	fmt.Fprintf(&head, "words %d\n\n", len(hashes))
-	data := []byte(head.String())
-	var weights []byte
+	list("words", float64(len(hashes)), m.grain)
+	head.WriteByte('\n')
 	for _, h := range slices.Sorted(maps.Keys(hashes)) {
-		for class, v := range m.weight[hashes[h]] {
-			if v != 0 {
-				weights = append(weights, byte(class), byte(int8(math.Round(v*learnedUnit))))
-			}
+		if err := binary.Write(&data, binary.LittleEndian, h); err != nil {
+			t.Fatal(err)
 		}
-		data = binary.LittleEndian.AppendUint32(data, h)
-		data = binary.LittleEndian.AppendUint32(data, uint32(len(weights)/2))
+		w := hashes[h]
+		data.WriteByte(m.size[w])
+		for pair := range slices.Chunk(m.word[w], 2) {
+			step := float64(m.size[w]) * m.grain
+			data.WriteByte(byte(math.Round(pair[0]/step)+8) | byte(math.Round(pair[1]/step)+8)<<4)
+		}
 	}
-	if err := os.WriteFile("learned.bin", append(data, weights...), 0o644); err != nil {
+	if err := os.WriteFile("learned.bin", append(head.Bytes(), data.Bytes()...), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d words, %d weights, %d bytes", len(hashes), len(weights)/2, len(data)+len(weights))
+	t.Logf("%d words, %d bytes", len(hashes), head.Len()+data.Len())
 }
