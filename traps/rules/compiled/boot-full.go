@@ -39,15 +39,15 @@ refs:
 ---
 # What happens
 
-A new kernel needs room for itself and its initramfs, and while the initramfs is
-written the old one still stands beside it. When that fails, dpkg leaves the package half
-configured: every later upgrade trips over it, security updates among them, and a restart
+A new kernel needs room for itself and its initramfs, and while the initramfs is being
+written the old one is still there. When that fails, dpkg leaves the package half
+configured: every later upgrade trips over it, security updates included, and a restart
 may find a kernel without its initramfs.
 
 # What to do
 
 Remove kernels that are not needed: apt-get autoremove --purge, dnf remove --oldinstallonly. Keep
-the one that runs (uname -r) and one before it. Where that is not enough: MODULES=dep in
+the running one (uname -r) and the one before it. Where that is not enough, MODULES=dep in
 /etc/initramfs-tools/initramfs.conf makes the images smaller.
 `,
 	Make: func() *rule.Rule {

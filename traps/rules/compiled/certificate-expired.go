@@ -36,13 +36,13 @@ refs:
 ---
 # What happens
 
-The certificate's last day has come: clients refuse the connection. Where it is renewed by
-itself (certbot, acme.sh), the renewal has failed for weeks by now, or was done and the
-service never read the new file.
+Clients refuse the connection once the certificate's last day has passed. Where it is renewed
+automatically (certbot, acme.sh), renewal has been failing for weeks by now, or it succeeded and
+the service never read the new file.
 
 # What to do
 
-Renew it, and restart or reload what serves it. Look why the renewal failed: certbot renew --dry-run, systemctl
+Renew it, and restart or reload what serves it. Find out why renewal failed: certbot renew --dry-run, systemctl
 status certbot.timer. kubeadm: kubeadm certs check-expiration.
 `,
 	Make: func() *rule.Rule {

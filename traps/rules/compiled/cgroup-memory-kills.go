@@ -37,14 +37,14 @@ refs:
 ---
 # What happens
 
-The service's control group reached memory.max, nothing could be taken back, and the
-kernel killed a process of it while the rest of the host had memory to spare. The service
-may have been started again and look healthy, with its state gone. Page cache counts against the limit, too.
+The service's control group reached memory.max, nothing could be reclaimed, and the
+kernel killed one of its processes while the rest of the host had memory to spare. The service
+may have been restarted and look healthy, with its state gone. Page cache counts against the limit, too.
 
 # What to do
 
 Raise MemoryMax, set MemoryHigh below it (which slows down instead of killing), or find the leak.
-systemctl show UNIT -p MemoryPeak says how much it took (systemd 255).
+systemctl show UNIT -p MemoryPeak says how much it used at most (systemd 255).
 `,
 	Make: func() *rule.Rule {
 		return &rule.Rule{

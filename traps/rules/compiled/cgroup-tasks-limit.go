@@ -7,7 +7,7 @@ import "fettle/lore/rule"
 var cgroupTasksLimit = Rule{
 	Lore: `---
 id: cgroup-tasks-limit
-title: "A service reached its limit of tasks, and cannot make threads"
+title: "A service reached its limit of tasks, and cannot create threads"
 symptoms:
   - "cgroup: fork rejected by pids controller in /system.slice/<unit>.service"
   - "java.lang.OutOfMemoryError: unable to create new native thread"
@@ -38,20 +38,20 @@ refs:
 ---
 # What happens
 
-systemd allows each service a share of the possible tasks (threads count): 15 % of the least of the kernel's
+systemd allows each service a share of the possible tasks (threads count): 15 % of the lowest of the kernel's
 limits, at most 4915 where those are the default. A Java server, a
-database with a process a client, or a container manager can need more. ulimit -u shows nothing of it.
+database with one process per client, or a container manager can need more. ulimit -u does not show it.
 
 # What to do
 
 systemctl edit UNIT: [Service] TasksMax=infinity (or a number), then restart it; or find out why it
-makes so many.
+creates so many.
 `,
 	Remedy: true,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "cgroup-tasks-limit",
-			Title:    "A service reached its limit of tasks, and cannot make threads",
+			Title:    "A service reached its limit of tasks, and cannot create threads",
 			Severity: 2,
 			Facts: []rule.Fact{
 				{
@@ -133,7 +133,7 @@ makes so many.
 				}},
 				Notes: []*rule.Text{
 					{Parts: []rule.Part{
-						{Text: "It is restarted, which begins the count anew. Where it grows without end, look for what starts its tasks."},
+						{Text: "The service is restarted, which resets the count. If it keeps growing, look for what starts its tasks."},
 					}},
 				},
 				Settle:   5000000000,

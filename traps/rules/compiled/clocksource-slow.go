@@ -7,7 +7,7 @@ import "fettle/lore/rule"
 var clocksourceSlow = Rule{
 	Lore: `---
 id: clocksource-slow
-title: "The kernel gave up the fast clock, and every look at the time is slow"
+title: "The kernel gave up the fast clock, and reading the time is slow"
 symptoms:
   - "clocksource: timekeeping watchdog on CPU<n>: Marking clocksource 'tsc' as unstable because the skew is too large:"
   - "Clocksource tsc unstable (delta = <n> ns)"
@@ -37,19 +37,19 @@ refs:
 # What happens
 
 The kernel compares the CPU's time stamp counter with another clock. When they differ,
-as they may for a moment on a machine that is stopped, overloaded or nested, it takes
+as they may for a moment on a machine that is stopped, overloaded or nested, it switches to
 HPET or the ACPI timer for good. Reading these takes a microsecond and a system call instead
-of 20 ns: what looks at the time for each query or packet crawls.
+of 20 ns: whatever reads the time for each query or packet crawls.
 
 # What to do
 
-Look at dmesg for why. If it was a single moment on sound hardware, a restart brings it back,
-and tsc=reliable on the command line keeps it. In a guest, use the hypervisor's clock (kvm-clock, hyperv, xen).
+dmesg says why. If it happened once on sound hardware, a restart brings the fast clock back, and
+tsc=reliable on the command line keeps it. In a guest, use the hypervisor's clock (kvm-clock, hyperv, xen).
 `,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "clocksource-slow",
-			Title:    "The kernel gave up the fast clock, and every look at the time is slow",
+			Title:    "The kernel gave up the fast clock, and reading the time is slow",
 			Severity: 2,
 			Facts: []rule.Fact{
 				{Name: "current", Kind: "file", Args: []string{

@@ -33,11 +33,11 @@ refs:
 ---
 # What happens
 
-A firewall with state, NAT, Docker and Kubernetes make the kernel remember every
+Stateful firewalls, NAT, Docker and Kubernetes make the kernel remember every
 connection. The table has nf_conntrack_max entries. When it is full, the kernel first
 looks for an entry that may go (one that never saw an answer); when there is none, the
-packet that would begin a connection is dropped. What is established goes on, so the
-host looks healthy from a session that is open already.
+packet that would open a connection is dropped. Established connections go on, so the
+host looks healthy from a session that is already open.
 
 # Why it fills
 
@@ -49,8 +49,8 @@ resolvers and clients that vanish without closing leave entries behind.
 
 Raise the limit: an entry costs about 320 bytes. Keep the number of buckets at a
 quarter of the limit or above (/sys/module/nf_conntrack/parameters/hashsize), or each
-packet walks long chains. A shorter timeout of established connections helps for good; one
-day is enough almost everywhere. Traffic that needs no tracking can pass by it
+packet walks long chains. A shorter timeout for established connections is the lasting cure; one
+day is enough almost everywhere. Traffic that needs no tracking can bypass it
 (nft: notrack in a prerouting chain of priority raw).
 `,
 	Remedy: true,

@@ -34,17 +34,17 @@ refs:
 # What happens
 
 On Debian and Ubuntu, files in /etc/cron.d, and scripts in /etc/cron.hourly, .daily, .weekly
-and .monthly, must have names of letters, digits, underscores and dashes alone. A
+and .monthly, must have names of letters, digits, underscores and dashes only. A
 dot is enough for a file to be ignored: backup.sh, mysite.org. Nothing says so, neither at start nor
-in the log. (Red Hat's cron takes such names.)
+in the log. (Red Hat's cron accepts such names.)
 
-Scripts in these folders must also be executable, and cron refuses a file of /etc/cron.d that is
-not root's or that group or others may write to; that it logs, once: INSECURE MODE, WRONG FILE OWNER.
+Scripts in these folders must also be executable, and cron refuses a file in /etc/cron.d that is not
+owned by root or that group or others may write to; this it does log, once: INSECURE MODE, WRONG FILE OWNER.
 
 # What to do
 
-Rename the file: backup.sh to backup. To see what would run: run-parts --test /etc/cron.daily. Else chmod 644
-and chown root for /etc/cron.d, chmod 755 for scripts.
+Rename the file: backup.sh to backup. To see what would run: run-parts --test /etc/cron.daily. If the name is
+fine: chmod 644 and chown root for /etc/cron.d, chmod 755 for scripts.
 `,
 	Remedy: true,
 	Make: func() *rule.Rule {
@@ -155,7 +155,7 @@ and chown root for /etc/cron.d, chmod 755 for scripts.
 				}},
 				Notes: []*rule.Text{
 					{Parts: []rule.Part{
-						{Text: "From then on it runs. Look first whether it was switched off on purpose."},
+						{Text: "From then on it runs. Check first whether it was switched off on purpose."},
 					}},
 				},
 				Vanishes: "the rule lists only what is wrong, and then this is not",

@@ -35,14 +35,14 @@ refs:
 ---
 # What happens
 
-vm.dirty_ratio=20 lets a fifth of memory fill with data that is not on disk yet: on a host of 256 GiB
-over 50 GiB. A disk of 150 MB/s needs six minutes for that, during which fsync of others
-waits and the hung task detector speaks up.
+vm.dirty_ratio=20 lets a fifth of memory fill with data that is not on disk yet: over 50 GiB on a
+host with 256 GiB. A disk of 150 MB/s needs six minutes for that, during which other programs'
+fsync waits and the hung task detector speaks up.
 
 # What to do
 
 Set bytes instead: vm.dirty_background_bytes=268435456 and vm.dirty_bytes=1073741824. Hosts with fast
-storage only may keep it: then accept this finding.
+storage only can leave it: then accept this finding.
 `,
 	Remedy: true,
 	Make: func() *rule.Rule {

@@ -37,8 +37,8 @@ refs:
 ---
 # What happens
 
-The last day of support (for Debian that of LTS, for Ubuntu that of standard support) has passed. Mirrors move the
-packages to an archive, apt and dnf fail, and holes stay open without anybody saying so.
+The last day of support (LTS for Debian, standard support for Ubuntu) has passed. Mirrors move the
+packages to an archive, apt and dnf fail, and security holes stay open without any warning.
 
 # What to do
 

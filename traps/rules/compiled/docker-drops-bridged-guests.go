@@ -33,15 +33,15 @@ refs:
 ---
 # What happens
 
-br_netfilter sends the frames that a bridge passes on through iptables, as if they were
+br_netfilter sends the frames that a bridge forwards through iptables, as if they were
 routed (bridge-nf-call-iptables=1). Docker loads it, and sets the policy of FORWARD to DROP:
-frames between a guest and the network match no rule of Docker's, and are gone.
+frames between a guest and the network match none of Docker's rules, and are dropped.
 
 # What to do
 
 Where nothing needs br_netfilter for the guests' bridge: net.bridge.bridge-nf-call-iptables=0 (Kubernetes
-needs 1, and so does Docker for containers that talk to published ports of others on the same host). Else allow it:
-iptables -I DOCKER-USER -i br0 -o br0 -j ACCEPT, kept over restarts.
+needs 1, and so does Docker for containers that talk to published ports of others on the same host). Otherwise
+allow them: iptables -I DOCKER-USER -i br0 -o br0 -j ACCEPT, made to survive restarts.
 `,
 	Make: func() *rule.Rule {
 		return &rule.Rule{

@@ -30,12 +30,12 @@ refs:
 # What happens
 
 What a container prints goes to a file that is never rotated unless max-size is set. One
-chatty container fills the disk of the host, and takes everything on it down.
+chatty container fills the host's disk, and takes down everything on it.
 
 # What to do
 
 In /etc/docker/daemon.json: "log-driver": "local", or "log-opts": {"max-size": "10m", "max-file":
-"3"}; restart Docker. It holds for containers made after that: recreate the others.
+"3"}; restart Docker. It applies to containers created after that: recreate the others.
 `,
 	Make: func() *rule.Rule {
 		return &rule.Rule{

@@ -37,13 +37,13 @@ refs:
 ---
 # What happens
 
-dpkg was cut off, or a package's script failed. Until somebody finishes the work, apt
-refuses, or fails anew at the same package each night, and security updates of everything else wait with it.
+dpkg was interrupted, or a package's script failed. Until somebody finishes the work, apt
+refuses, or fails at the same package every night, and security updates for everything else wait with it.
 
 # What to do
 
-dpkg --configure -a, and read what the package complains of; then apt-get -f install. Look
-at the disk's room first (/boot, /var).
+dpkg --configure -a, and read what the package complains about; then apt-get -f install. Check
+for free space first (/boot, /var).
 `,
 	Remedy: true,
 	Make: func() *rule.Rule {
@@ -131,7 +131,7 @@ at the disk's room first (/boot, /var).
 				}},
 				Notes: []*rule.Text{
 					{Parts: []rule.Part{
-						{Text: "It runs the packages' own scripts, which may start services. Configuration files keep what stands in them. This cannot be undone."},
+						{Text: "It runs the packages' own scripts, which may start services. Configuration files are kept as they are. This cannot be undone."},
 					}},
 				},
 				Refuse: []rule.Refusal{

@@ -33,7 +33,7 @@ refs:
 # What happens
 
 Lucene maps each of its files into memory. The kernel allows a process 65530 maps; Elasticsearch refuses
-to start with less than 262144, or, as a single node, starts and fails as indexes grow.
+to start with fewer than 262144, or, as a single node, starts and fails as indexes grow.
 
 # What to do
 

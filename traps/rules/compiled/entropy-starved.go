@@ -39,9 +39,9 @@ refs:
 ---
 # What happens
 
-A virtual machine without disk and keyboard noise collects little. Before Linux 5.6 whoever
-reads /dev/random waits until enough came together; before 5.4 so did everybody who called
-getrandom early after the start.
+A virtual machine without disk and keyboard noise collects little entropy. Before Linux 5.6
+whatever read /dev/random waited until there was enough; before 5.4 so did any program that
+called getrandom early in the boot.
 
 # What to do
 

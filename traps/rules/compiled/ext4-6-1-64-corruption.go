@@ -34,7 +34,7 @@ written next lands in the wrong place.
 
 # What to do
 
-Install 6.1.66 or newer and restart; compare files that were written meanwhile with a backup.
+Install 6.1.66 or newer and restart; compare files written in the meantime with a backup.
 `,
 	Make: func() *rule.Rule {
 		return &rule.Rule{

@@ -32,14 +32,14 @@ refs:
 ---
 # What happens
 
-sda, sdb and so on are given in the order in which the kernel meets the disks. A disk that is added,
-that answers late, or a new kernel changes it. The host then does not start, or,
+sda, sdb and so on are assigned in the order in which the kernel finds the disks. A disk that is
+added or answers late, or a new kernel, changes it. The host then does not start, or,
 worse, mounts another file system in that place, or swaps onto it.
 
 # What to do
 
 Name file systems by UUID= or LABEL= (blkid shows them), LVM's by /dev/mapper or /dev/VG/LV.
-Virtual disks (vda, xvda) and NVMe names keep their order better, not for certain.
+Virtual disks (vda, xvda) and NVMe names keep their order better, but not reliably.
 `,
 	Make: func() *rule.Rule {
 		return &rule.Rule{

@@ -40,15 +40,15 @@ refs:
 ---
 # What happens
 
-With systemd, a file system of fstab that cannot be mounted within 90 seconds fails
-local-fs.target, and the host ends in emergency mode: no network, no SSH, a console only, and that
-only with root's password. For /srv on a disk of its own, a USB disk, or a removed
-volume of a cloud, that is seldom wanted.
+With systemd, a file system in fstab that cannot be mounted within 90 seconds fails
+local-fs.target, and the host ends up in emergency mode: no network, no SSH, only a console, and
+that only with root's password. For /srv on a disk of its own, a USB disk, or a detached
+cloud volume, that is seldom wanted.
 
 # What to do
 
-Give such lines the option nofail (and x-systemd.device-timeout=10s to wait for less long). Leave
-it out for what the host cannot be without: /, /usr, /var, /boot, /home as you like.
+Give such lines the option nofail (and x-systemd.device-timeout=10s for a shorter wait). Leave
+it out for what the host cannot do without: /, /usr, /var, /boot; /home as you like.
 `,
 	Remedy: true,
 	Make: func() *rule.Rule {
@@ -148,7 +148,7 @@ it out for what the host cannot be without: /, /usr, /var, /boot, /home as you l
 				},
 				Refuse: []rule.Refusal{
 					{When: &rule.Expr{Source: `!e.mount.matches("^[A-Za-z0-9/_.-]+$")`, Line: 89}, Why: &rule.Text{Parts: []rule.Part{
-						{Text: "its name has characters that an edit by pattern does not fit; add nofail to line "},
+						{Text: "its name has characters that fettle cannot match in a pattern; add nofail to line "},
 						{Expr: &rule.Expr{Source: "e.line", Line: 90}},
 						{Text: " of /etc/fstab by hand"},
 					}}},

@@ -34,13 +34,13 @@ refs:
 
 Deleting a file tells the file system, not the disk. Until a discard comes, an SSD keeps
 moving data that nobody wants, which costs writes and speed; storage behind a guest
-(LVM thin, qcow2, a SAN) goes on holding the room.
+(LVM thin, qcow2, a SAN) keeps the space allocated.
 
 # What to do
 
-Enable fstrim.timer: it discards what is free once a week. The mount option discard does
-it at each deletion, which some disks are slow at. Through LUKS it needs the option discard in
-/etc/crypttab as well (which shows an observer where data is and where not).
+Enable fstrim.timer: once a week it discards what is free. The mount option discard does
+so at each deletion, which is slow on some disks. Through LUKS it needs the option discard in
+/etc/crypttab as well (which shows an observer where data is and where it is not).
 `,
 	Units:  []string{"fstrim.timer"},
 	Remedy: true,

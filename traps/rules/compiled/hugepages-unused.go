@@ -30,13 +30,13 @@ refs:
 # What happens
 
 vm.nr_hugepages takes memory away from everything else at once; only programs that ask for
-huge pages get it. When the database moved on, runs as another user (memlock), or is set
-not to use them (huge_pages = try falls back in silence), the memory lies idle.
+huge pages get it. When the database has moved away, runs as another user (memlock), or does
+not use them (huge_pages = try falls back silently), the memory lies idle.
 
 # What to do
 
-Make the program use them, or give them back: sysctl vm.nr_hugepages=0, and take the line out
-of /etc/sysctl.d and the kernel's command line.
+Make the program use them, or give them back: sysctl vm.nr_hugepages=0, and remove the setting
+from /etc/sysctl.d and the kernel's command line.
 `,
 	Make: func() *rule.Rule {
 		return &rule.Rule{

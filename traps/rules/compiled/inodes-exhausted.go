@@ -36,14 +36,14 @@ refs:
 ---
 # What happens
 
-ext4 gets its inodes when it is made, one for each 16 KiB unless told otherwise. Millions of small
-files (sessions of PHP, a mail queue, caches, layers of containers) use them up while there is room
-left. Every new file then fails as if the disk were full.
+ext4 gets its inodes when it is created, one for each 16 KiB unless told otherwise. Millions of small
+files (PHP sessions, a mail queue, caches, container layers) use them up while there is space
+left. Creating a file then fails as if the disk were full.
 
 # What to do
 
-Find the folder: du --inodes -x / | sort -n | tail. Delete what is not needed, and stop what makes it. The
-number cannot be raised later; a larger file system gets more, or use XFS, which makes them as needed.
+Find the folder: du --inodes -x / | sort -n | tail. Delete what is not needed, and stop what creates it. The
+number cannot be raised later; a larger file system gets more, or use XFS, which adds them as needed.
 `,
 	Make: func() *rule.Rule {
 		return &rule.Rule{

@@ -32,9 +32,9 @@ refs:
 ---
 # What happens
 
-inotify instances are counted per user, and all containers without user namespaces are the same
-user. systemd alone takes several in each container. At the 129th, whatever comes next fails
-with "too many open files", although ulimit -n is far away.
+inotify instances are counted per user, and all containers without user namespaces count as the same
+user. systemd alone takes several in each container. Whatever asks for the 129th fails
+with "too many open files", although ulimit -n is nowhere near.
 
 # What to do
 

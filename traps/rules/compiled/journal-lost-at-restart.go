@@ -35,7 +35,7 @@ refs:
 
 Without /var/log/journal the journal lives in /run, in memory. After a crash the
 messages that would say why are gone. Debian before 12, RHEL 7 to 9 and small images
-rely on rsyslog for files on disk; where that was removed, nothing is kept.
+rely on rsyslog for files on disk; where rsyslog was removed, nothing is kept.
 
 # What to do
 

@@ -31,13 +31,13 @@ refs:
 ---
 # What happens
 
-Servers sent a chain that leads by way of ISRG Root X1 to the expired DST Root CA X3. Old
-OpenSSL follows the chain to its end, meets the expired root, and never looks whether an earlier
-certificate of it is trusted.
+Servers sent a chain that leads through ISRG Root X1 to the expired DST Root CA X3. Old
+OpenSSL follows the chain to its end, meets the expired root, and never checks whether an earlier
+certificate in it is trusted.
 
 # What to do
 
-Take the expired root out: put !mozilla/DST_Root_CA_X3.crt into /etc/ca-certificates.conf and run
+Remove the expired root: put !mozilla/DST_Root_CA_X3.crt into /etc/ca-certificates.conf and run
 update-ca-certificates (Debian, Ubuntu), or update the package ca-certificates.
 `,
 	Remedy: true,
@@ -90,7 +90,7 @@ update-ca-certificates (Debian, Ubuntu), or update the package ca-certificates.
 				{Text: "the expired root is gone"},
 			}},
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
-				{Text: "trust DST Root CA X3 no longer"},
+				{Text: "stop trusting DST Root CA X3"},
 			}}, Refuse: []rule.Refusal{
 				{When: &rule.Expr{Source: "size(tool) == 0 || !conf.found", Line: 49}, Why: &rule.Text{Parts: []rule.Part{
 					{Text: "this host's list of authorities is not that of Debian; on Red Hat's, blacklist the certificate with trust(1)"},

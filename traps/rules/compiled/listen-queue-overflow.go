@@ -35,17 +35,17 @@ refs:
 ---
 # What happens
 
-A connection that is established waits in the accept queue until the program takes it. The
-queue is as long as the program asked for in listen(2), at most net.core.somaxconn. When it is full the last
+An established connection waits in the accept queue until the program accepts it. The
+queue is as long as the program asked for in listen(2), at most net.core.somaxconn. When it is full, the last
 packet of the handshake is dropped, and the client tries again after a second, then
 three, then seven.
 
 # What to do
 
-ss -ltn shows each listening socket: Recv-Q is what waits, Send-Q the length of the queue. Where Send-Q
+ss -ltn shows each listening socket: Recv-Q is what is waiting, Send-Q the queue's limit. Where Send-Q
 is net.core.somaxconn, raise that; where it is less, the program asked for less (nginx: listen ... backlog=,
 redis: tcp-backlog, Apache: ListenBacklog). Both take effect when the program is restarted. A program that
-does not keep up needs more workers, not a longer queue.
+cannot keep up needs more workers, not a longer queue.
 `,
 	Make: func() *rule.Rule {
 		return &rule.Rule{

@@ -37,12 +37,12 @@ refs:
 
 /etc/default/locale names a locale that locale-gen never made. Programs fall back to C,
 in which every byte over 127 is unknown: Perl complains at each start, databases get
-the wrong encoding when a cluster is made, umlauts become question marks.
+the wrong encoding when a cluster is created, umlauts become question marks.
 
 # What to do
 
-dpkg-reconfigure locales; or take the mark away from its line in /etc/locale.gen and run locale-gen; or set LANG=C.UTF-8,
-which needs no generating.
+dpkg-reconfigure locales; or uncomment its line in /etc/locale.gen and run locale-gen; or set LANG=C.UTF-8,
+which need not be generated.
 `,
 	Remedy: true,
 	Make: func() *rule.Rule {
@@ -125,7 +125,7 @@ which needs no generating.
 				}}},
 				{When: &rule.Expr{Source: "!known.matches.exists(m, m.groups['name'] == lang)", Line: 61}, Why: &rule.Text{Parts: []rule.Part{
 					{Expr: &rule.Expr{Source: "lang", Line: 62}},
-					{Text: " is no locale that this host could generate; write one of /usr/share/i18n/SUPPORTED into /etc/default/locale"},
+					{Text: " is not a locale that this host can generate; write one from /usr/share/i18n/SUPPORTED into /etc/default/locale"},
 				}}},
 			}, Steps: []rule.Step{
 				{Kind: "edit", Line: 64, Args: map[string]*rule.Text{

@@ -35,7 +35,7 @@ small images leave out; its timer may be disabled or masked.
 
 # What to do
 
-systemctl enable --now logrotate.timer where it is there, else install cron.
+systemctl enable --now logrotate.timer where it exists, otherwise install cron.
 `,
 	Units:  []string{"logrotate.timer"},
 	Remedy: true,

@@ -36,10 +36,10 @@ refs:
 ---
 # What happens
 
-/etc/machine-id is to be one of a kind. DHCP identifiers, journal folders, D-Bus
-and the stable addresses of IPv6 come from it. An image that was not emptied gives
-the same one to all its clones. From a single host that cannot be seen for certain; what can is an id that is missing or
-malformed, or a D-Bus id that is another one, as a clone mended by half has.
+/etc/machine-id must be unique. DHCP identifiers, journal folders, D-Bus and the
+stable addresses of IPv6 derive from it. An image whose id was not emptied gives the
+same one to all its clones. A single host cannot show that for certain; it can show an id that is missing or
+malformed, or a D-Bus id that differs, as on a clone that was only half repaired.
 
 # What to do
 

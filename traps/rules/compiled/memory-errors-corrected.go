@@ -34,15 +34,15 @@ refs:
 ---
 # What happens
 
-The memory controller corrected errors of single bits. A few over years are cosmic rays; a
-count that grows is a module that is about to fail, and the next error of two bits stops the
-machine, or, without ECC in a path, changes data.
+The memory controller corrected single-bit errors. A few over the years are cosmic rays; a
+growing count means a module that is about to fail, and the next two-bit error stops the
+machine, or, on a path without ECC, changes data.
 
 # What to do
 
 Find the module: ras-mc-ctl --error-count, or the files dimm_label and ce_count
-below /sys/devices/system/edac/mc. Reseat or replace it at the next chance; uncorrected errors (ue_count):
-at once.
+below /sys/devices/system/edac/mc. Reseat or replace it at the next opportunity; with uncorrected errors
+(ue_count), at once.
 `,
 	Make: func() *rule.Rule {
 		return &rule.Rule{

@@ -36,13 +36,13 @@ refs:
 # What happens
 
 The kernel keeps an entry for each neighbour that it talks to. When there are more than
-gc_thresh3, new ones are refused: hosts of the same network cannot be reached until old entries
-are thrown out. Large flat networks, hosts with many containers, and scans fill the table.
+gc_thresh3, new ones are refused: hosts on the same network cannot be reached until old entries
+are evicted. Large flat networks, hosts with many containers, and scans fill the table.
 
 # What to do
 
-Raise all three thresholds: below the first nothing is thrown out, above the third nothing is
-let in. An entry costs about half a kilobyte. IPv6 has a table and limits of its own.
+Raise all three thresholds: below the first nothing is evicted, above the third nothing is
+added. An entry costs about half a kilobyte. IPv6 has a table and limits of its own.
 `,
 	Remedy: true,
 	Make: func() *rule.Rule {

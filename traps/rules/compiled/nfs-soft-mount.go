@@ -30,13 +30,13 @@ refs:
 # What happens
 
 With soft, a request that the server does not answer in time (timeo times retrans) fails with
-an error. Writes are sent later than the program wrote, so the error reaches it, if at all,
-at close or fsync: most programs do not look. A pause of the server of a minute then leaves
-files with holes.
+an error. Data is sent some time after the program wrote it, so the error reaches it, if at all,
+at close or fsync, which most programs do not check. A server that pauses for a minute then
+leaves files with holes.
 
 # What to do
 
-Mount hard (the default), with _netdev and, against hangs of what need not wait,
+Mount hard (the default), with _netdev and, so that only what uses the share can hang,
 x-systemd.automount. soft is all right for shares that are mounted read-only.
 `,
 	Remedy: true,
@@ -102,7 +102,7 @@ x-systemd.automount. soft is all right for shares that are mounted read-only.
 				},
 				Refuse: []rule.Refusal{
 					{When: &rule.Expr{Source: `!it.matches("^[A-Za-z0-9/_.-]+$")`, Line: 54}, Why: &rule.Text{Parts: []rule.Part{
-						{Text: "its name has characters that an edit by pattern does not fit; take soft out of its line by hand"},
+						{Text: "its name has characters that fettle cannot match in a pattern; take soft out of its line by hand"},
 					}}},
 				},
 				Vanishes: "the rule lists only what is wrong, and then this is not",

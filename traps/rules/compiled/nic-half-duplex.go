@@ -33,14 +33,14 @@ refs:
 # What happens
 
 One side was set to a fixed speed with autonegotiation off. The other, which negotiates,
-hears the speed but not the duplex, and must take half. One side then sends while the
+detects the speed but not the duplex, and must assume half. One side then sends while the
 other does: frames are lost under load, and only then.
 
 # What to do
 
 Turn autonegotiation on at both ends (ethtool -s eth0 autoneg on; the switch's port to auto), or
-set both by hand alike. 1 Gbit/s over copper has no half duplex in practice: look at the
-cable when a card falls to 100.
+set both alike by hand. 1 Gbit/s over copper has no half duplex in practice: check the
+cable when a card falls back to 100 Mbit/s.
 `,
 	Make: func() *rule.Rule {
 		return &rule.Rule{

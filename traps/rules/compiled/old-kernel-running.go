@@ -31,12 +31,12 @@ refs:
 ---
 # What happens
 
-An upgrade installed a newer kernel, and the host was not restarted since. What the new one mends is still
-broken in the one that runs. The longer it waits, the more other changes are tried out by the same restart.
+An upgrade installed a newer kernel, and the host has not been restarted since. What the new one fixes is still
+broken in the running one. The longer it waits, the more other changes are put to the test by the same restart.
 
 # What to do
 
-Restart at the next chance. Should the host rarely restart, do it while somebody is at hand: what
+Restart at the next opportunity. If the host rarely restarts, do it while somebody is at hand: what
 nobody has tried for a year seldom works.
 `,
 	Make: func() *rule.Rule {

@@ -34,8 +34,8 @@ refs:
 # What happens
 
 sudo, Java, mail and cluster software look up the host's own name. When /etc/hosts does
-not know it, the question goes to DNS: it fails, or takes as long as dead name servers
-take. Often seen after a host was renamed.
+not list it, the query goes to DNS: it fails, or waits as long as dead name servers
+make it. Often seen after a host was renamed.
 
 # What to do
 

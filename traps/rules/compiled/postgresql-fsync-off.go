@@ -31,9 +31,9 @@ refs:
 ---
 # What happens
 
-With fsync = off PostgreSQL counts as written what is in the kernel's memory. After a power cut or a crash of the kernel
-the files are of different times and do not fit each other. Not some transactions are lost
-but the cluster. full_page_writes = off does the same more seldom.
+With fsync = off PostgreSQL counts data as written once it is in the kernel's memory. After a power cut or a kernel
+crash, files on disk are from different moments and do not match. What is lost is not a few
+transactions but the cluster. full_page_writes = off does the same, less often.
 
 # What to do
 

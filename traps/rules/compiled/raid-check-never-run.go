@@ -35,12 +35,12 @@ refs:
 Sectors that are never read go bad unnoticed. When a disk of the array fails, the rebuild
 reads every sector of the others, and stops at the first that cannot be read: the array that had lost one
 disk has now lost two. A monthly check finds such sectors while the other disk can still
-mend them.
+repair them.
 
 # What to do
 
 Debian has a line in /etc/cron.d/mdadm (AUTOCHECK=true in /etc/default/mdadm) or
-mdcheck_start.timer; Red Hat has raid-check.timer. Enable it, and see that cron is there. By hand:
+mdcheck_start.timer; Red Hat has raid-check.timer. Enable it, and make sure cron is installed. By hand:
 echo check > /sys/block/md0/md/sync_action.
 `,
 	Units:  []string{"mdcheck_start.timer", "raid-check.timer", "raid-check.timer"},
@@ -122,7 +122,7 @@ echo check > /sys/block/md0/md/sync_action.
 				{Text: "check the MD arrays regularly"},
 			}}, Notes: []*rule.Text{
 				{Parts: []rule.Part{
-					{Text: "A check reads whole disks: it takes hours, and goes slow while others use them."},
+					{Text: "A check reads whole disks: it takes hours, and slows down while others use them."},
 				}},
 			}, Steps: []rule.Step{
 				{

@@ -35,13 +35,13 @@ refs:
 # What happens
 
 A member failed, was pulled, or did not appear at the last start. The array goes on
-without redundancy: the next unreadable sector is lost data. Nothing but a mail of mdadm's
-monitor says so, and only if it runs and somebody reads root's mail.
+without redundancy: the next unreadable sector is lost data. Only a mail from mdadm's
+monitor says so, if it runs and somebody reads root's mail.
 
 # What to do
 
-cat /proc/mdstat and mdadm --detail show which one is missing. Look at its health (smartctl -a)
-and its cable before it is added again: mdadm /dev/md0 --re-add or --add.
+cat /proc/mdstat and mdadm --detail show which one is missing. Check its health (smartctl -a)
+and its cable before adding it again: mdadm /dev/md0 --re-add or --add.
 `,
 	Make: func() *rule.Rule {
 		return &rule.Rule{

@@ -39,7 +39,7 @@ works on one disk until the second one goes.
 
 Set MAILADDR in mdadm.conf to an address that is read, or PROGRAM to something that
 alerts; enable mdmonitor.service (Debian: mdmonitor or mdadm). Test: mdadm --monitor --scan
---oneshot --test. Monitoring that reads /proc/mdstat or node_exporter's md metrics does as well: then
+--oneshot --test. Monitoring that reads /proc/mdstat or node_exporter's md metrics will do as well: then
 accept this finding.
 `,
 	Units:  []string{"mdmonitor.service"},

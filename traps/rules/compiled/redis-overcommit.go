@@ -40,8 +40,8 @@ is larger than what is free; then nothing is saved, and by default Redis stops t
 
 # What to do
 
-vm.overcommit_memory=1 on hosts that are Redis' own. It makes the kernel promise more than it has
-to every program: where others share the host, leave it and give the host more memory.
+vm.overcommit_memory=1 on hosts that only run Redis. It makes the kernel promise every program more
+than it has: where others share the host, leave it and give the host more memory.
 `,
 	Remedy: true,
 	Make: func() *rule.Rule {
@@ -86,7 +86,7 @@ to every program: where others share the host, leave it and give the host more m
 				{Text: "let the kernel promise memory for the fork"},
 			}}, Notes: []*rule.Text{
 				{Parts: []rule.Part{
-					{Text: "It holds for all programs of this host."},
+					{Text: "It applies to all programs on this host."},
 				}},
 			}, Steps: []rule.Step{
 				{Kind: "sysctl", Line: 47, Args: map[string]*rule.Text{

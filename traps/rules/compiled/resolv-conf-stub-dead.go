@@ -7,7 +7,7 @@ import "fettle/lore/rule"
 var resolvConfStubDead = Rule{
 	Lore: `---
 id: resolv-conf-stub-dead
-title: "Names are asked of a local resolver that does not run"
+title: "Names are looked up at a local resolver that is not running"
 symptoms:
   - "Temporary failure in name resolution"
   - "Could not resolve host: <host>"
@@ -37,9 +37,9 @@ refs:
 # What happens
 
 /etc/resolv.conf names 127.0.0.53, the stub of systemd-resolved, but the service is
-stopped, masked or was removed; or the link points to a file in /run that nothing
-writes. Every lookup fails, and so do apt and what would mend it. Left behind by images made in
-a chroot, by half a migration, or by "disable systemd-resolved" as advice found somewhere.
+stopped, masked or removed; or the link points to a file in /run that nothing
+writes. Every lookup fails, and so do apt and whatever would fix it. Left behind by images built in
+a chroot, by a half-done migration, or by advice such as "disable systemd-resolved".
 
 # What to do
 
@@ -50,7 +50,7 @@ Start systemd-resolved, or put real name servers into /etc/resolv.conf (remove t
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "resolv-conf-stub-dead",
-			Title:    "Names are asked of a local resolver that does not run",
+			Title:    "Names are looked up at a local resolver that is not running",
 			Severity: 3,
 			Facts: []rule.Fact{
 				{

@@ -30,14 +30,14 @@ refs:
 ---
 # What happens
 
-The C library reads the first three lines with nameserver and passes over the rest without a
-word. A server that was added at the end is never asked, and when the first three are the ones that fail,
-so does every name.
+The C library reads the first three nameserver lines and silently ignores the rest.
+A server that was added at the end is never asked, and when the first three fail,
+so does every lookup.
 
 # What to do
 
-Keep three at most, those that answer first. More redundancy than that wants a local resolver
-(systemd-resolved, unbound, dnsmasq), which may ask as many as you like.
+Keep three at most, those that answer first. More redundancy than that needs a local resolver
+(systemd-resolved, unbound, dnsmasq), which can ask as many as you like.
 `,
 	Remedy: true,
 	Make: func() *rule.Rule {

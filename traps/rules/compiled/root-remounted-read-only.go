@@ -36,13 +36,13 @@ refs:
 
 The file system met an inconsistency or an I/O error and refuses writes, so that the damage does not
 grow. Daemons go on from memory for a while: a host that answers may have been read-only
-for days, and nothing of those days is kept.
+for days, and nothing from those days is kept.
 
 # What to do
 
-Read the kernel's log for the first error (dmesg, journalctl -k), look at the disk
-(smartctl -a), then check the file system offline (fsck, at a restart for /). Do not just mount it
-read-write again.
+Find the first error in the kernel's log (dmesg, journalctl -k), check the disk
+(smartctl -a), then check the file system offline (fsck; for /, at a restart). Do not just remount it
+read-write.
 `,
 	Make: func() *rule.Rule {
 		return &rule.Rule{

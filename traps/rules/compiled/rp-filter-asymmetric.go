@@ -31,15 +31,15 @@ refs:
 ---
 # What happens
 
-With rp_filter=1 the kernel drops a packet when the way back to its source is not the
+With rp_filter=1 the kernel drops a packet when the route back to its source does not use the
 interface that it came in by. On a host with one way out that stops forged addresses; with
-two default routes, a VPN, or a second network card for storage it drops what is wanted, and
-counts it where nobody looks (TcpExt IPReversePathFilter in /proc/net/netstat). Of conf/all
-and the interface's own value the larger one holds, so 0 on the interface alone does nothing.
+two default routes, a VPN, or a second network card for storage it drops wanted packets, and
+counts them where nobody looks (TcpExt IPReversePathFilter in /proc/net/netstat). The larger of
+conf/all and the interface's own value applies, so 0 on the interface alone does nothing.
 
 # What to do
 
-Set 2 (loose: there must be a way back, by whatever interface) on the interfaces
+Set 2 (loose: there must be a route back, by any interface) on the interfaces
 concerned, now and in /etc/sysctl.d, or give each address its own routing table (ip rule).
 `,
 	Remedy: true,
@@ -125,9 +125,9 @@ concerned, now and in /etc/sysctl.d, or give each address its own routing table 
 			}},
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
-					{Text: "take packets on "},
+					{Text: "accept packets on "},
 					{Expr: &rule.Expr{Source: "it", Line: 60}},
-					{Text: " whose answer may go out elsewhere"},
+					{Text: " whose replies may go out elsewhere"},
 				}},
 				Notes: []*rule.Text{
 					{Parts: []rule.Part{

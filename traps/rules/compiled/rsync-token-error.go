@@ -36,17 +36,17 @@ A transfer with -z ends at the same file each time, often a large gzip file:
     inflate (token) returned -5
     rsync error: error in rsync protocol data stream (code 12) at token.c(604) [receiver=3.0.3]
 
-The file is not transferred, and neither is what would come after it.
+The file is not transferred, and neither is anything after it.
 
 # How bad it is
 
-A backup is incomplete from that day on, until somebody reads its mail.
+Backups are incomplete from that day on, until somebody reads their mail.
 
 # What to do
 
-Where this host's rsync is newer, that of the other end has the error.
+Where this host's rsync is newer, the one at the other end has the bug.
 Install rsync 3.0.7 or newer on both ends; for Debian 5 it is in lenny-backports.
-Until then leave -z out.
+Until then leave out -z.
 `,
 	Make: func() *rule.Rule {
 		return &rule.Rule{

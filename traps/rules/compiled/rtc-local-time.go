@@ -35,8 +35,8 @@ refs:
 
 The third line of /etc/adjtime says LOCAL: the hardware clock is taken for local time.
 It cannot say which side of a daylight saving change it is on, so the change is applied
-twice or not at all when the host was off meanwhile, and every start has an early moment at which
-the time is wrong by the zone's offset: files from the future, fsck at each boot.
+twice or not at all when the host was off at the time, and early in every boot the
+time is wrong by the zone's offset: files from the future, fsck at each boot.
 
 # What to do
 

@@ -36,12 +36,12 @@ refs:
 # What happens
 
 The package of the running kernel was replaced or removed (Arch Linux replaces it in
-place; apt autoremove and dnf's installonly_limit may take it too). What is loaded goes on; whatever
-needs a module that is not, fails until the restart.
+place; apt autoremove and dnf's installonly_limit may remove it too). Loaded modules go on working;
+whatever needs another one fails until the restart.
 
 # What to do
 
-Restart. To go on until then, put the package of the running version back (uname -r).
+Restart. To keep going until then, reinstall the package of the running version (uname -r).
 `,
 	Make: func() *rule.Rule {
 		return &rule.Rule{

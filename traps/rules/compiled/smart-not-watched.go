@@ -32,8 +32,8 @@ refs:
 # What happens
 
 Disks count their own faults: reallocated and pending sectors, wear, spare blocks. Many failures
-announce themselves there for weeks. smartd reads the counts and mails when they change; it is
-not installed by default, and in some images switched off.
+announce themselves there weeks ahead. smartd reads the counts and sends mail when they change; it is
+not installed by default, and switched off in some images.
 
 # What to do
 

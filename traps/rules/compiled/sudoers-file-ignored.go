@@ -28,14 +28,14 @@ refs:
 ---
 # What happens
 
-sudo ignores files of an included folder whose names hold a dot or end in a tilde, so that
-package managers' and editors' copies do not count. A file called after a person or a
-host (jane.doe, web.example.org) is ignored in the same silence. The
-rule in it may also be one that takes something away.
+sudo ignores files in an included folder whose names contain a dot or end in a tilde, so that
+package managers' and editors' copies do not count. A file named after a person or a
+host (jane.doe, web.example.org) is ignored just as silently. The
+rule in it may also be one that takes a right away.
 
 # What to do
 
-Rename the file, without dots: jane_doe. Look with sudo -l -U jane.
+Rename the file, without dots: jane_doe. Check with sudo -l -U jane.
 `,
 	Remedy: true,
 	Make: func() *rule.Rule {
@@ -114,7 +114,7 @@ Rename the file, without dots: jane_doe. Look with sudo -l -U jane.
 				}},
 				Notes: []*rule.Text{
 					{Parts: []rule.Part{
-						{Text: "From then on its rules hold, also those that give rights: read the file first. visudo looks at its syntax before anything is changed."},
+						{Text: "From then on its rules apply, including those that grant rights: read the file first. visudo checks its syntax before anything is changed."},
 					}},
 				},
 				Vanishes: "the rule lists only what is wrong, and then this is not",

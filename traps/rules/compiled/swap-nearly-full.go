@@ -32,14 +32,14 @@ refs:
 ---
 # What happens
 
-When swap is used up and memory gets short again, nothing but the pages of programs and
+When swap is used up and memory gets short again, only the pages of programs and
 files can be dropped: they are read again at once, the machine crawls, and in the end the
 kernel kills the largest process.
 
 # What to do
 
-Find who holds it: smem, or VmSwap in /proc/PID/status. A leak wants a restart of the service and a
-MemoryMax for its unit; a host that is too small wants memory. More swap buys time.
+Find what uses it: smem, or VmSwap in /proc/PID/status. A leak calls for a restart of the service and a
+MemoryMax for its unit; a host that is too small needs more memory. More swap buys time.
 `,
 	Make: func() *rule.Rule {
 		return &rule.Rule{

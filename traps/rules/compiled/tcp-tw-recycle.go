@@ -31,14 +31,14 @@ refs:
 # What happens
 
 With tcp_tw_recycle the kernel remembers the last TCP timestamp of each address, and
-drops a SYN whose timestamp is older. Behind a router with NAT many machines share an
-address, each with a clock of its own: whoever is behind in time gets no answer. Old advice
+drops a SYN whose timestamp is older. Behind a NAT router many machines share an
+address, each with a clock of its own: those whose clock is behind get no answer. Old advice
 for busy web servers spread the setting.
 
 # What to do
 
 Turn it off; tcp_tw_reuse does what was wanted, safely. From Linux 4.12 on the setting
-does not exist, and a line in sysctl.conf only gives an error at start.
+does not exist, and a line in sysctl.conf only gives an error at boot.
 `,
 	Remedy: true,
 	Make: func() *rule.Rule {

@@ -31,7 +31,7 @@ refs:
 ---
 # What happens
 
-With "always" the kernel gives out pages of 2 MiB where it can, and moves memory about to
+With "always" the kernel gives out pages of 2 MiB where it can, and moves memory around to
 make some. A database that touches small pieces all over then holds more memory than it uses,
 copies 2 MiB for each piece after a fork, and waits while memory is compacted.
 

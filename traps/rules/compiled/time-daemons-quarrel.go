@@ -38,15 +38,15 @@ refs:
 
 Two daemons discipline one kernel clock. Each measures what the other did and corrects
 it: the frequency swings, offsets of milliseconds become tenths of seconds, and
-what compares times between hosts (databases, Kerberos, file systems of clusters) fails now and
-then. Packages of distributions exclude each other; images, configuration
+whatever compares times between hosts (databases, Kerberos, cluster file systems) fails now and
+then. Distribution packages conflict with each other; images, configuration
 management, VMware's tools and software built by hand bring the second one back.
 
 # What to do
 
 Keep one: chrony where accuracy counts or the host is virtual, systemd-timesyncd where
 it need only be about right. Stop and disable the other, or remove its package.
-ptp4l and phc2sys beside chrony are no quarrel where chrony is told to leave the clock alone.
+ptp4l and phc2sys beside chrony are fine where chrony is told to leave the clock alone.
 `,
 	Units:  []string{"systemd-timesyncd.service"},
 	Remedy: true,

@@ -41,9 +41,9 @@ refs:
 # What happens
 
 No daemon that sets the clock is running. A machine's own clock drifts by a second
-or more a day, that of a paused or migrated guest by hours at once. At a few minutes, Kerberos
-refuses tickets; at half a minute, one-time codes fail; logs of two hosts no
-longer tell which came first.
+or more a day, that of a paused or migrated guest by hours at once. At half a minute off,
+one-time codes fail; at a few minutes, Kerberos refuses tickets; the logs of two hosts no
+longer tell which event came first.
 
 # What to do
 

@@ -40,12 +40,12 @@ refs:
 
 A tunnel adds a header to each packet: VXLAN 50 bytes over IPv4 and 70 over IPv6, WireGuard 60
 and 80, GRE 24. If the tunnel's MTU leaves no room for it, large packets
-are dropped or cut in pieces below, and where ICMP is filtered, nobody tells the sender: small things work
+are dropped or fragmented below, and where ICMP is filtered, the sender never learns: small transfers work
 and large ones hang.
 
 # What to do
 
-Set the tunnel's MTU to that of the link below less the header (VXLAN on 1500: 1450;
+Set the tunnel's MTU to that of the link below minus the header (VXLAN on 1500: 1450;
 WireGuard: 1420), or raise the link's, on every hop.
 `,
 	Make: func() *rule.Rule {

@@ -31,10 +31,10 @@ refs:
 ---
 # What happens
 
-The package unattended-upgrades is there, so everybody believes that security updates come by themselves. But
+The package unattended-upgrades is installed, so everybody believes that security updates are automatic. But
 APT::Periodic::Unattended-Upgrade is 0 or unset (the file 20auto-upgrades was never
-made: dpkg-reconfigure asks for it), or the timer is masked, as many a provisioning script does to keep apt's
-lock free and never takes back.
+created: dpkg-reconfigure offers to), or the timer is masked: many provisioning scripts do that to keep
+apt's lock free, and never undo it.
 
 # What to do
 
@@ -104,10 +104,10 @@ APT::Periodic::Update-Package-Lists "1"; and APT::Periodic::Unattended-Upgrade "
 				{Text: "unattended-upgrades is switched on"},
 			}},
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
-				{Text: "install security updates by themselves"},
+				{Text: "install security updates automatically"},
 			}}, Notes: []*rule.Text{
 				{Parts: []rule.Part{
-					{Text: "They come once a day. What they replace under running programs, fettle check deleted-open-files tells."},
+					{Text: "They come once a day. fettle check deleted-open-files shows what they replaced under running programs."},
 				}},
 			}, Steps: []rule.Step{
 				{

@@ -31,14 +31,14 @@ refs:
 ---
 # What happens
 
-Barriers make the disk put its cache on the platters before a journal entry counts. With
-nobarrier or barrier=0 the journal may reach the disk before what it speaks of; after
-a power cut it is replayed over rubbish.
+Barriers make the disk flush its cache to the platters before a journal entry counts. With
+nobarrier or barrier=0 the journal may reach the disk before what it refers to; after
+a power cut it is replayed over garbage.
 
 # What to do
 
-Take the option out of /etc/fstab and remount. It is safe only where every
-cache below has a battery that works, and there it gains nothing: such controllers acknowledge flushes at once.
+Remove the option from /etc/fstab and remount. It is safe only where every
+cache below has a working battery, and there it gains nothing: such controllers acknowledge flushes at once.
 `,
 	Remedy: true,
 	Make: func() *rule.Rule {
@@ -116,7 +116,7 @@ cache below has a battery that works, and there it gains nothing: such controlle
 				},
 				Refuse: []rule.Refusal{
 					{When: &rule.Expr{Source: `!m.mount.matches("^[A-Za-z0-9/_.-]+$")`, Line: 55}, Why: &rule.Text{Parts: []rule.Part{
-						{Text: "its name has characters that an edit by pattern does not fit; do it by hand"},
+						{Text: "its name has characters that fettle cannot match in a pattern; do it by hand"},
 					}}},
 				},
 				Steps: []rule.Step{

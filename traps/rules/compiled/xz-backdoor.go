@@ -7,7 +7,7 @@ import "fettle/lore/rule"
 var xzBackdoor = Rule{
 	Lore: `---
 id: xz-backdoor
-title: "This liblzma carries a backdoor"
+title: "This liblzma contains a backdoor"
 symptoms:
   - "CVE-2024-3094"
   - "sshd takes half a second more for each login since an update of xz"
@@ -29,18 +29,18 @@ refs:
 ---
 # What happens
 
-The released archives of xz 5.6.0 and 5.6.1 build a liblzma that lets the holder of a certain
+The release tarballs of xz 5.6.0 and 5.6.1 build a liblzma that lets the holder of a certain
 key run commands through sshd, where sshd is linked with libsystemd.
 
 # What to do
 
 Install another version at once, and treat a host that ran sshd with it, reachable from outside, as
-taken over: install it anew, and change its keys.
+compromised: reinstall it, and change its keys.
 `,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "xz-backdoor",
-			Title:    "This liblzma carries a backdoor",
+			Title:    "This liblzma contains a backdoor",
 			Severity: 3,
 			Facts: []rule.Fact{
 				{Name: "pkg", Kind: "package", Args: []string{

@@ -31,13 +31,13 @@ refs:
 # What happens
 
 A file that has just been written may for a moment be taken for one with holes. cp (coreutils 9
-looks for holes by itself) then copies zeros for what is not yet on disk. The source is
-sound, the copy is not, and its checksum is right for what it holds. Scrub finds nothing.
+looks for holes by default) then copies zeros for what is not yet on disk. The source is
+sound, the copy is not, and its checksum is right for what it contains. Scrub finds nothing.
 
 # What to do
 
 Install 2.2.2 or 2.1.14. Until then: echo 0 to /sys/module/zfs/parameters/zfs_dmu_offset_next_sync makes it
-rarer. Copies made meanwhile can be compared with their sources only.
+rarer. Copies made in the meantime can only be checked against their sources.
 `,
 	Remedy: true,
 	Make: func() *rule.Rule {
@@ -110,11 +110,11 @@ rarer. Copies made meanwhile can be compared with their sources only.
 			}},
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
-					{Text: "have OpenZFS avoid the error until a mended one is installed"},
+					{Text: "have OpenZFS avoid the error until a fixed version is installed"},
 				}},
 				Notes: []*rule.Text{
 					{Parts: []rule.Part{
-						{Text: "Programs that look for holes in files that were just written are told that there are none. Install OpenZFS 2.2.2, or 2.1.14, or newer, and take the line out again."},
+						{Text: "Programs that look for holes in files that were just written are told that there are none. Install OpenZFS 2.2.2, or 2.1.14, or newer, and remove the line again."},
 					}},
 				},
 				Refuse: []rule.Refusal{
