@@ -1,6 +1,6 @@
 // Package lab builds throwaway machines: a real kernel in User-Mode Linux or
 // qemu, with fettle itself as its init. Scenarios are data beside their trap:
-// what walks into it, what must be found, and innocent cases that must not be.
+// what falls into it, what must be found, and innocent cases that must not be.
 package lab
 
 import "time"

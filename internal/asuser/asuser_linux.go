@@ -1,6 +1,6 @@
-// Package asuser does something to files with a user's rights instead of
-// root's: in a folder that somebody else can change at any time, no link of
-// his then leads anywhere he could not go himself.
+// Package asuser works on files with a user's rights instead of root's: in a
+// folder that the user can change at any time, none of his links then leads
+// anywhere he could not go himself.
 package asuser
 
 import (

@@ -1,7 +1,6 @@
 //go:build !linux
 
-// Package asuser does something to files with a user's rights instead of
-// root's.
+// Package asuser works on files with a user's rights instead of root's.
 package asuser
 
 import "errors"

@@ -1,5 +1,5 @@
-// Package fnmatch compares names with patterns as fnmatch(3) does without flags,
-// byte by byte: the shell's wildcards, for which a slash and a leading dot are
+// Package fnmatch matches names against patterns as fnmatch(3) does without
+// flags, byte by byte: the shell's wildcards, but a slash and a leading dot are
 // characters like any other.
 package fnmatch
 

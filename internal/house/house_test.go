@@ -1,4 +1,4 @@
-// Package house tests the rules of the house that a compiler does not: who may
+// Package house tests the rules of the house that the compiler does not: who may
 // import whom, and who may start programs.
 package house
 

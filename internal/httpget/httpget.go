@@ -1,5 +1,5 @@
-// Package httpget fetches a file over HTTP/1.1. It is what a host needs of
-// net/http, which would add 5 MB to the binary: GET, redirects, chunked
+// Package httpget fetches a file over HTTP/1.1. It has what a host
+// needs of net/http, which would add 5 MB to the binary: GET, redirects, chunked
 // bodies, TLS with the system's certificates, and bounds on all of it.
 package httpget
 

@@ -1,4 +1,4 @@
-// Package junit writes JUnit XML, in the form that Jenkins and GitLab read.
+// Package junit writes JUnit XML, in the form that Jenkins and GitLab expect.
 package junit
 
 import (

@@ -1,5 +1,5 @@
-// Package lazy makes what most runs of fettle never need when it is first
-// used: before main every one of two hundred traps would pay for it.
+// Package lazy defers to first use what most runs of fettle never need: made
+// before main, it would cost every run the time of two hundred traps.
 package lazy
 
 import (

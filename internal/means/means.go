@@ -1,6 +1,6 @@
 // Package means tells tests whether the machine has what they need. A test
-// whose means are missing skips and says so; under CI=true it fails, so that
-// no proof goes missing in silence.
+// that lacks its means is skipped and says so; under CI=true it fails, so that
+// no proof goes missing silently.
 package means
 
 import (

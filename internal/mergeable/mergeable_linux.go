@@ -1,5 +1,5 @@
-// Package mergeable holds memory as virtual machines do, for proofs and tests of
-// kernel samepage merging.
+// Package mergeable allocates memory as virtual machines do, for proofs and tests
+// of kernel samepage merging.
 package mergeable
 
 import (

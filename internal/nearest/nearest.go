@@ -1,4 +1,4 @@
-// Package nearest finds the word that somebody may have meant.
+// Package nearest finds the word that a misspelt one was probably meant to be.
 package nearest
 
 import "strings"

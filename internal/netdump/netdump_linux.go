@@ -1,4 +1,4 @@
-// Package netdump asks the kernel for lists over netlink, whole ones.
+// Package netdump gets complete lists from the kernel over netlink.
 package netdump
 
 import (

@@ -1,10 +1,10 @@
-// Package octets writes names of any bytes as text that JSON, YAML and a
-// command line carry unchanged, and reads them back.
+// Package octets writes names of arbitrary bytes as text that passes through
+// JSON, YAML and command lines unchanged, and reads them back.
 //
 // The kernel takes any byte but NUL, "/", ":" and white space in the name of an
-// interface. A byte that is not UTF-8 is written \xNN, as in "br\xff". A
-// backslash that already stands before such a word, "br\xff" in letters, gets
-// x5c behind it: "br\x5cxff". All other names are text already, and stay.
+// interface. A byte that is not UTF-8 is written \xNN, as in "br\xff". If a
+// name already contains such a sequence, "br\xff" in letters, its backslash is
+// followed by x5c: "br\x5cxff". All other names are text already, and stay unchanged.
 package octets
 
 import (

@@ -1,4 +1,4 @@
-// Package schematest holds the published JSON schemas to what fettle writes.
+// Package schematest checks what fettle writes against the published JSON schemas.
 package schematest
 
 import (

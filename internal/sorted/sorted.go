@@ -1,6 +1,6 @@
 // Package sorted sorts slices of any type with one copy of the algorithm. The
 // compiler makes a copy of slices.SortFunc for each type that is sorted, and
-// each takes some 10 KB of the program.
+// each adds some 10 KB to the program.
 package sorted
 
 import (

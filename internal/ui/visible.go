@@ -1,5 +1,5 @@
 // Package ui writes text for terminals: nothing from outside reaches one
-// raw, lines are wrapped, and colour is used only where it is wanted.
+// unescaped, lines are wrapped, and colour is used only where it is wanted.
 package ui
 
 import (

@@ -1,5 +1,5 @@
 // Package yamlfile reads the YAML files in which admins decide what fettle does:
-// bounded, refused where others may write them, mistakes with their place.
+// size-limited, refused if others may write them, errors with their position.
 package yamlfile
 
 import (

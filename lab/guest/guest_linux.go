@@ -1,5 +1,5 @@
 // Package guest is what runs inside a throwaway machine: fettle-lab, as its
-// init. It mounts what a program expects, loads modules, plays the
+// init. It mounts what programs expect, loads modules, runs the
 // scenario, tells the host how it went, and powers the machine off.
 package guest
 

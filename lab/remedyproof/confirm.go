@@ -1,5 +1,5 @@
-// Package remedyproof holds the lab's stories about remedies as such: what
-// fettle fix, confirm and undo do on a host that systemd runs.
+// Package remedyproof holds the lab's scenarios about remedies in general: what
+// fettle fix, confirm and undo do on a host that runs systemd.
 package remedyproof
 
 import (

@@ -1,5 +1,5 @@
-// Package sabotage spoils plans as an honest hand could: a proof that cannot
-// tell a spoilt plan from the true one proves nothing.
+// Package sabotage spoils plans as an honest mistake would: a proof that cannot
+// tell a spoilt plan from the real one proves nothing.
 package sabotage
 
 import (

@@ -1,5 +1,5 @@
 // Package sshhost is what scenarios about SSH have in common: a host that
-// systemd runs, with the distribution's own sshd and PAM stack as Debian sets
+// runs systemd, with the distribution's own sshd and PAM stack as Debian sets
 // them up, and ssh clients on it.
 package sshhost
 

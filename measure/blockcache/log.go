@@ -1,6 +1,6 @@
 // Package blockcache measures a block cache with fio: the slow device, the fast
 // one, and the two joined by a cache that is empty, full of the same data, and
-// full of other data. It tells whether the cached device comes to be as fast as
+// full of other data. It tells whether the cached device becomes as fast as
 // the fast one.
 package blockcache
 

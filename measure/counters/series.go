@@ -1,7 +1,7 @@
-// Package counters reads octet counters of network interfaces and makes rates
-// of them that can be believed: it tells a counter that wrapped from one that
-// was reset or belongs to another interface by now, infers how wide the
-// counter is, and marks each rate with how sure it is.
+// Package counters reads octet counters of network interfaces and computes
+// rates that can be believed: it tells a counter that wrapped from one that
+// was reset or now belongs to another interface, infers how wide the
+// counter is, and marks each rate with how certain it is.
 //
 // Judge is pure: it knows nothing of where a series comes from. The readers
 // are this host's netlink, SNMP, and recorded series.

@@ -1,6 +1,6 @@
 // Package disks finds the disk that slows its siblings down: members of one
-// array, stripe or pool do similar work, so the one that takes several times as
-// long is the cause, and all wait for it.
+// array, stripe or pool do similar work, so one that takes several times as
+// long is the cause, and the others wait for it.
 package disks
 
 import (

@@ -1,5 +1,5 @@
-// Package ksm reads what kernel samepage merging saves and what ksmd costs, and
-// changes its settings so that they can always be restored.
+// Package ksm reads how much kernel samepage merging saves and what ksmd costs,
+// and changes its settings so that they can always be restored.
 package ksm
 
 import (

@@ -1,6 +1,6 @@
 // Package login measures where an SSH login spends its time. It drives OpenSSH
 // itself, so that the user's own configuration, agent, known hosts and jump
-// hosts act, and reads the times from what ssh says while it works
+// hosts apply, and takes the times from ssh's own debug messages
 // (LogLevel DEBUG3, ssh_config(5)).
 package login
 

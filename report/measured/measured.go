@@ -1,6 +1,6 @@
 // Package measured writes what the instruments measured: as text for people and
-// as JSON, an instrument a file. It measures nothing: an instrument gives it a
-// result, and a verb says where it is read.
+// as JSON, one file per instrument. It measures nothing: an instrument gives it
+// a result, and a verb says where it is read.
 package measured
 
 import (

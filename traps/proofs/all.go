@@ -1,6 +1,6 @@
 // Package proofs is the one list of what proves the traps: the scenarios and
 // experiments of each, in folders traps/NAME/proof, and those about remedies,
-// power cuts and files as such. Only fettle-lab links them.
+// power cuts and files in general. Only fettle-lab links them.
 package proofs
 
 import (

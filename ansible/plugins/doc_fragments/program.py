@@ -19,5 +19,5 @@ options:
 requirements:
   - fettle on the host
 notes:
-  - Without C(become) it looks at and changes what the user may.
+  - Without C(become), fettle inspects and changes only what the user has access to.
 """

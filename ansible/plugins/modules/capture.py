@@ -8,20 +8,20 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: capture
-short_description: Write what checks read of a host into one file
+short_description: Write what checks read on a host to one file
 description:
   - Runs C(fettle capture) on the host. The file can be checked elsewhere, with C(fettle check --from).
-  - A file that is there is left as it is, unless O(force=true).
+  - An existing file is left as it is, unless O(force=true).
 version_added: 1.0.0
 author:
   - the fettle project (@fettle)
 options:
   dest:
-    description: The file on the host. M(ansible.builtin.fetch) brings it to the controller.
+    description: The file on the host. M(ansible.builtin.fetch) copies it to the controller.
     type: path
     required: true
   traps:
-    description: Capture what the checks of these traps read alone.
+    description: Capture only what the checks of these traps read.
     type: list
     elements: str
     default: []
@@ -30,21 +30,21 @@ options:
     type: bool
     default: false
   network:
-    description: Capture what checks that talk to other hosts read too.
+    description: Also capture what is read by checks that talk to other hosts.
     type: bool
     default: false
   force:
-    description: Write the file anew where there is one.
+    description: Overwrite an existing file.
     type: bool
     default: false
 extends_documentation_fragment:
   - fettle.fettle.program
 attributes:
   check_mode:
-    description: It says whether it would write the file.
+    description: Reports whether it would write the file.
     support: full
   diff_mode:
-    description: The file is packed.
+    description: The file is compressed.
     support: none
 """
 
@@ -54,7 +54,7 @@ EXAMPLES = r"""
     dest: /var/tmp/fettle.tar.zst
     redact: true
 
-- name: Bring it here
+- name: Copy the capture to the controller
   ansible.builtin.fetch:
     src: /var/tmp/fettle.tar.zst
     dest: captures/
@@ -67,7 +67,7 @@ dest:
   type: str
 size:
   description: Its size in bytes.
-  returned: when it is there
+  returned: when the file exists
   type: int
 """
 

@@ -16,41 +16,41 @@ author:
   - the fettle project (@fettle)
 options:
   traps:
-    description: Look for these traps alone.
+    description: Look only for these traps.
     type: list
     elements: str
     default: []
   skip:
-    description: Leave these traps out.
+    description: Skip these traps.
     type: list
     elements: str
     default: []
   severity:
-    description: Return findings from this severity on.
+    description: Return findings of at least this severity.
     type: str
     choices: [notice, warning, critical]
     default: notice
   fail_on:
-    description: Fail where there is a finding from this severity on.
+    description: Fail if there is a finding of at least this severity.
     type: str
     choices: [never, notice, warning, critical]
     default: never
   network:
-    description: Run checks that talk to other hosts too.
+    description: Also run checks that talk to other hosts.
     type: bool
     default: false
   sample:
-    description: Run sampling checks too, over this time, such as V(10s).
+    description: Also run sampling checks, for this long, such as V(10s).
     type: str
   full:
-    description: Return the whole report too, some hundred kilobytes of it.
+    description: Also return the full report, which takes several hundred kilobytes.
     type: bool
     default: false
 extends_documentation_fragment:
   - fettle.fettle.program
 attributes:
   check_mode:
-    description: It changes nothing.
+    description: The module changes nothing.
     support: full
   diff_mode:
     description: There is nothing to compare.
@@ -64,14 +64,14 @@ EXAMPLES = r"""
   fettle.fettle.check:
   register: fettle
 
-- name: Stop where something critical is found
+- name: Fail if something critical is found
   fettle.fettle.check:
     fail_on: critical
 """
 
 RETURN = r"""
 findings:
-  description: What was found and is not accepted, the worst first.
+  description: Findings that are not accepted, the most severe first.
   returned: success
   type: list
   elements: dict
@@ -81,7 +81,7 @@ findings:
       type: str
       sample: bridge-mtu
     subject:
-      description: What it was found on; empty where it is the whole host.
+      description: What it was found on; empty for the whole host.
       type: str
       sample: br0
     severity:
@@ -93,7 +93,7 @@ findings:
       type: str
       sample: the bridge's ports have different MTUs
     fixable:
-      description: Whether M(fettle.fettle.fix) can mend it.
+      description: Whether M(fettle.fettle.fix) can fix it.
       type: bool
 unknown:
   description: What could not be inspected, and why.
@@ -105,21 +105,21 @@ unknown:
       description: The trap.
       type: str
     subject:
-      description: What could not be inspected; empty where it is the whole host.
+      description: What could not be inspected; empty for the whole host.
       type: str
     reason:
       description: Why.
       type: str
 counts:
-  description: How many subjects were found, clear, not applicable, unknown and so on.
+  description: The number of subjects that were found, clear, not applicable, unknown and so on.
   returned: success
   type: dict
 fettle:
-  description: The version that looked.
+  description: The version of fettle that ran.
   returned: success
   type: str
 report:
-  description: The whole report, as C(fettle check --format json) writes it.
+  description: The full report, as C(fettle check --format json) writes it.
   returned: when O(full=true)
   type: dict
 """

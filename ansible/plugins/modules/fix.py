@@ -8,11 +8,11 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: fix
-short_description: Mend what a trap's check finds
+short_description: Fix what a trap's check finds
 description:
   - Runs C(fettle fix) on the host. It looks for the trap, makes a plan, applies it, and looks again;
-    where the trap is still found, everything is put back.
-  - Where nothing is found, nothing is changed.
+    if the trap is still found, everything is rolled back.
+  - If nothing is found, nothing is changed.
   - In check mode the plan is made and nothing is changed; with C(--diff) the plan is shown.
 version_added: 1.0.0
 author:
@@ -23,46 +23,46 @@ options:
     type: str
     required: true
   "on":
-    description: Mend only the findings on these subjects.
+    description: Fix only the findings on these subjects.
     type: list
     elements: str
     default: []
   options:
-    description: Options of the remedy, which C(fettle explain --all TRAP) lists.
+    description: Options of the remedy. C(fettle explain --all TRAP) lists them.
     type: dict
     default: {}
   irreversible:
-    description: Take steps that cannot be undone too.
+    description: Also take steps that cannot be undone.
     type: bool
     default: false
   confirm_within:
     description:
-      - The host takes the change back unless C(fettle confirm) comes within this time, such as V(5m).
-      - Changes that can cut the connection are so guarded in any case, for five minutes.
+      - The host rolls the change back unless C(fettle confirm) is run within this time, such as V(5m).
+      - A change that can cut the connection is always guarded in this way, by default for five minutes.
     type: str
 extends_documentation_fragment:
   - fettle.fettle.program
 attributes:
   check_mode:
-    description: It makes the plan and changes nothing.
+    description: Makes the plan and changes nothing.
     support: full
   diff_mode:
-    description: It shows the plan, with diffs of files.
+    description: Shows the plan, with diffs of files.
     support: full
 seealso:
   - module: fettle.fettle.check
 """
 
 EXAMPLES = r"""
-- name: Mend bridges whose ports differ in MTU
+- name: Fix bridges whose ports differ in MTU
   fettle.fettle.fix:
     trap: bridge-mtu
   register: mended
 
-- name: Come back over a new connection
+- name: Reconnect
   ansible.builtin.meta: reset_connection
 
-- name: Keep what could have cut the connection
+- name: Confirm a change that could have cut the connection
   ansible.builtin.command:
     argv: [fettle, confirm, "{{ mended.change.id }}"]
   changed_when: true
@@ -82,7 +82,7 @@ findings:
   type: list
   elements: dict
 refused:
-  description: What the remedy refuses to mend, and why.
+  description: What the remedy refuses to fix, and why.
   returned: always
   type: list
   elements: dict
@@ -92,11 +92,11 @@ change:
   type: dict
   contains:
     id:
-      description: For C(fettle undo).
+      description: Its ID, for C(fettle undo).
       type: str
       sample: "0007"
     confirm_by:
-      description: When the host rolls it back unless C(fettle confirm) comes before.
+      description: When the host rolls it back, unless C(fettle confirm) is run before.
       type: str
 """
 

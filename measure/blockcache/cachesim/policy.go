@@ -1,6 +1,6 @@
 // Package cachesim simulates block caches: Linux's smq and the policies that
-// the literature measures against. A simulated cache holds numbers of blocks,
-// no data.
+// the literature compares against. A simulated cache holds block numbers, not
+// data.
 package cachesim
 
 import (

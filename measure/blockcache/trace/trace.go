@@ -1,5 +1,5 @@
-// Package trace holds sequences of block requests: made by a generator with
-// fio's semantics, or read from what blktrace, fio, libCacheSim and others
+// Package trace holds sequences of block requests: generated with fio's
+// semantics, or read from what blktrace, fio, libCacheSim and others
 // recorded.
 package trace
 

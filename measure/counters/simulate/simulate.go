@@ -1,5 +1,5 @@
-// Package simulate makes counters that move at known rates: the truth against
-// which counters.Judge is held, and series to draw.
+// Package simulate generates counters that advance at known rates: the truth
+// against which counters.Judge is tested, and series to draw.
 package simulate
 
 import (

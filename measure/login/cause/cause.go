@@ -1,7 +1,7 @@
 // Package cause finds out by experiment why logins over SSH are slow on the
 // server it runs on, as root. It logs in again and again through a private
-// sshd, and each time takes one thing away: what the login gains is what that
-// thing costs.
+// sshd, and each time takes one thing away: the time that the login gains is what
+// that thing costs.
 //
 // The private sshd is the server's own program with the server's own effective
 // configuration. It listens nowhere: it is handed one connection (sshd -i) that

@@ -1,6 +1,6 @@
-// Package caches writes what the instruments of block caches measured and
-// simulated. It is apart from the other instruments' because fettle-lab alone
-// has these.
+// Package caches writes what the block cache instruments measured and
+// simulated. It is separate from package measured because only fettle-lab has
+// these instruments.
 package caches
 
 import (

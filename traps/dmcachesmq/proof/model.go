@@ -1,5 +1,5 @@
-// Package dmcachesmq is about dm-cache's policy smq (lvmcache), before and
-// after its fix in 2017.
+// Package proof shows dm-cache's policy smq (lvmcache) before and after its fix
+// in 2017.
 package proof
 
 import (

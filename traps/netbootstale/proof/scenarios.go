@@ -1,5 +1,5 @@
 // Package proof shows netboot-stale on throwaway machines: a TFTP server and a
-// mirror on the loopback, signed up to a key of its own.
+// mirror on the loopback, signed with a key of its own.
 package proof
 
 import (

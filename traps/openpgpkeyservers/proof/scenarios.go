@@ -1,5 +1,5 @@
 // Package proof shows openpgp-keyservers on throwaway machines: a real gpg with
-// its dirmngr, and a real keyserver (SKS) that knows one key.
+// its dirmngr, and a real keyserver (SKS) that has one key.
 package proof
 
 import (

@@ -1,6 +1,6 @@
-// Package proof shows that the remedies of rules mend what they should, and
-// that undo leads back: many in one machine, judged by the programs that the
-// rules speak of.
+// Package proof shows that the remedies of rules fix what they should, and
+// that undo restores it: many in one machine, judged by the programs that the
+// rules are about.
 package proof
 
 import (

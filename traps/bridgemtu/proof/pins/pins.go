@@ -1,5 +1,5 @@
 // Package pins is the table of what raises, lowers and pins a bridge's MTU, and
-// how each line of it is tried on a real kernel.
+// how each of its lines is tried on a real kernel.
 package pins
 
 import (

@@ -1,5 +1,5 @@
 // Package arena is a host and a router on one link, with a real radvd, and the
-// Table of accept_ra against forwarding that is tried there.
+// Table of accept_ra and forwarding values that are tried there.
 package arena
 
 import (
