@@ -43,7 +43,7 @@ options:
     description: Also run sampling checks, for this long, such as V(10s).
     type: str
   full:
-    description: Also return the full report, which takes several hundred kilobytes.
+    description: Also return the full report, which may be a hundred kilobytes or more.
     type: bool
     default: false
 extends_documentation_fragment:
