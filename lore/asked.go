@@ -184,7 +184,6 @@ type met int
 const (
 	unmet  met = iota
 	nearly     // it lacks one of at least three words
-	barred     // it has all words, and one that must not be there
 	fully
 )
 
@@ -226,11 +225,9 @@ func (x *Index) meets(p *piece, a *ask) (info float64, how met) {
 		}
 		info += most
 	}
-	switch not := slices.ContainsFunc(a.not, p.holds); {
-	case not && missing > 0:
+	switch {
+	case slices.ContainsFunc(a.not, p.holds):
 		return 0, unmet
-	case not:
-		return info, barred
 	case missing > 0:
 		return info, nearly
 	}

@@ -161,3 +161,8 @@ func tell(texts []*strangerText, by [][]*candidate, none int, least float64) [4]
 	}
 	return [4]float64{100 * first / known, 100 * three / known, 100 * wrong / known, 100 * told / foreign}
 }
+
+func logit(p float64) float64 {
+	p = min(max(p, 1e-4), 1-1e-4)
+	return math.Log(p / (1 - p))
+}

@@ -227,11 +227,6 @@ func judge(weights, x *[judgeSigns]float64) float64 {
 	return 1 / (1 + math.Exp(-z))
 }
 
-func logit(p float64) float64 {
-	p = min(max(p, 1e-4), 1-1e-4)
-	return math.Log(p / (1 - p))
-}
-
 // proseLimit is how many words a text may have that somebody wrote: more is the output
 // of programs.
 const proseLimit = 150

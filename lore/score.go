@@ -43,11 +43,6 @@ type score struct {
 	exact   bool    // and next to nothing beside it
 	message bool    // a program's words, or all of a symptom's: it counts in a log too
 	symptom string
-
-	value float64 // without asks
-	asked float64 // the most that an ask said; below zero where it lacks a word
-
-	barred bool // an ask would be met, but for a word that must not be there
 }
 
 // Weights of the score, set by hand on testdata/pastes/seen and judged on
@@ -177,12 +172,10 @@ func (x *Index) score(w *window, sc *scratch, log bool, each func(trap int, s *s
 	}
 	if !log {
 		x.ask(w, &sc.piece, func(t int, info float64, how met) {
-			if sc.traps[t].bm25 == 0 && sc.asked[t] == 0 && !sc.traps[t].barred {
+			if sc.traps[t].bm25 == 0 && sc.asked[t] == 0 {
 				sc.touched = append(sc.touched, t)
 			}
 			switch now := &sc.asked[t]; {
-			case how == barred:
-				sc.traps[t].barred = true
 			case how == fully:
 				*now = max(*now, info)
 			case *now <= 0:
@@ -198,8 +191,7 @@ func (x *Index) score(w *window, sc *scratch, log bool, each func(trap int, s *s
 		if log && !s.message {
 			v = 0
 		}
-		s.value, s.asked = v, sc.asked[t]
-		switch info := s.asked; {
+		switch info := sc.asked[t]; {
 		case info > 0:
 			v = 1 - (1-askValue(info, all))*(1-0.3*v)
 		case info < 0:

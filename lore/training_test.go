@@ -282,7 +282,7 @@ func step(w, sum *float64, d, rate float64) {
 }
 
 // steps is how many steps up or down a word's weight may be in the file, widest how many
-// times the word's mean weight that is.
+// times the root of their mean square that is.
 const (
 	steps  = 7
 	widest = 2.5
@@ -292,10 +292,10 @@ const (
 func (m *model) round() {
 	m.size = make([]uint8, len(m.word))
 	for _, weights := range m.word {
-		m.grain = max(m.grain, widest*mean(weights)/steps/math.MaxUint8)
+		m.grain = max(m.grain, widest*rms(weights)/steps/math.MaxUint8)
 	}
 	for w, weights := range m.word {
-		m.size[w] = uint8(max(math.Round(widest*mean(weights)/steps/m.grain), 1))
+		m.size[w] = uint8(max(math.Round(widest*rms(weights)/steps/m.grain), 1))
 		size := float64(m.size[w]) * m.grain
 		for j, v := range weights {
 			weights[j] = min(max(math.Round(v/size), -steps), steps) * size
@@ -309,8 +309,8 @@ func (m *model) round() {
 	}
 }
 
-// mean is the root of the mean square.
-func mean(weights []float64) float64 {
+// rms is the root of the mean square.
+func rms(weights []float64) float64 {
 	sum := 0.0
 	for _, v := range weights {
 		sum += v * v
