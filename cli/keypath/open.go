@@ -115,7 +115,7 @@ func (v *verb) web(rings []string, p keypath.Policy) (*keypath.Web, error) {
 	if err == nil {
 		return keypath.NewWeb(x, p), nil
 	}
-	bar := progress{out: v.Stderr, what: "reading keyrings"}
+	bar := progress{line: ui.NewProgress(v.Stderr), what: "reading keyrings"}
 	x, err = keypath.Build(v.ctx, sources, bar.to)
 	bar.end()
 	if err != nil {

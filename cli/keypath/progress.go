@@ -2,7 +2,6 @@ package keypath
 
 import (
 	"fmt"
-	"io"
 	"time"
 
 	"fettle/internal/ui"
@@ -10,7 +9,7 @@ import (
 
 // progress is one line on a terminal, for what takes longer than a second.
 type progress struct {
-	out   io.Writer
+	line  *ui.Progress
 	what  string
 	begun time.Time
 	last  time.Time
@@ -21,15 +20,15 @@ func (p *progress) to(done, total int64) {
 	if p.begun.IsZero() {
 		p.begun = now
 	}
-	if total == 0 || now.Sub(p.begun) < time.Second || now.Sub(p.last) < 200*time.Millisecond || !ui.IsTerminal(p.out) {
+	if total == 0 || now.Sub(p.begun) < time.Second || now.Sub(p.last) < 200*time.Millisecond {
 		return
 	}
 	p.last = now
-	fmt.Fprintf(p.out, "\r%s: %d %%\x1b[K", p.what, 100*done/total)
+	p.line.Show(fmt.Sprintf("%s: %d %%", p.what, 100*done/total))
 }
 
 func (p *progress) end() {
 	if !p.last.IsZero() {
-		fmt.Fprint(p.out, "\r\x1b[K")
+		p.line.End()
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fettle/internal/ui"
 	"fettle/keypath"
 )
 
@@ -34,7 +35,7 @@ func (v *verb) stats(verify bool) error {
 		return err
 	}
 	defer w.Close()
-	bar := progress{out: v.Stderr, what: "looking at keys"}
+	bar := progress{line: ui.NewProgress(v.Stderr), what: "looking at keys"}
 	s, err := w.Stats(v.ctx, verify, bar.to)
 	bar.end()
 	if err != nil {

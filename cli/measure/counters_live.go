@@ -95,12 +95,10 @@ func agentAddress(text string) (string, uint16, error) {
 
 // progress tells a terminal how far a measurement is. lost < 0 ends the line.
 func (f *counterFlags) progress(a *app.App) func(rounds, lost int, since time.Duration) {
-	if !ui.IsTerminal(a.Stderr) {
-		return func(int, int, time.Duration) {}
-	}
+	bar := ui.NewProgress(a.Stderr)
 	return func(rounds, lost int, since time.Duration) {
 		if lost < 0 {
-			fmt.Fprint(a.Stderr, "\r\x1b[K")
+			bar.End()
 			return
 		}
 		line := fmt.Sprintf("%s, %d polls", counters.FormatTime(since), rounds)
@@ -110,7 +108,7 @@ func (f *counterFlags) progress(a *app.App) func(rounds, lost int, since time.Du
 		if lost > 0 {
 			line += fmt.Sprintf(", %d lost", lost)
 		}
-		fmt.Fprintf(a.Stderr, "\r%s (Ctrl-C ends and shows the result)\x1b[K", line)
+		bar.Show(line + " (Ctrl-C ends and shows the result)")
 	}
 }
 

@@ -119,6 +119,7 @@ func (a program) labPlots(o lab.Outcome, f labFlags) {
 type labProgress struct {
 	a     program
 	start time.Time
+	line  *ui.Progress
 	live  bool // a terminal, and nothing else writes to it
 	plain bool
 	total int
@@ -129,7 +130,7 @@ type labProgress struct {
 }
 
 func (a program) newLabProgress(jobs []lab.Job, f labFlags) *labProgress {
-	p := &labProgress{a: a, start: time.Now(), total: len(jobs), now: map[string]string{}}
+	p := &labProgress{a: a, line: ui.NewProgress(a.Stderr), start: time.Now(), total: len(jobs), now: map[string]string{}}
 	shell := f.shell || f.keep
 	p.live = ui.IsTerminal(a.Stderr) && !f.verbose && !shell
 	p.plain = !p.live && !shell && f.format != "text"
@@ -168,7 +169,7 @@ func (p *labProgress) draw() {
 		running = append(running, name+" ("+p.now[name]+")")
 	}
 	line := fmt.Sprintf("%d of %d%s: %s", p.done, p.total, left, strings.Join(running, ", "))
-	fmt.Fprintf(p.a.Stderr, "\r%s\x1b[K", ui.Cut(line, ui.Width(p.a.Stderr)-1))
+	p.line.Show(line)
 }
 
 // clear takes the line away, for what is printed next.
@@ -176,7 +177,7 @@ func (p *labProgress) clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.live {
-		fmt.Fprint(p.a.Stderr, "\r\x1b[K")
+		p.line.End()
 	}
 }
 

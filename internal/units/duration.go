@@ -43,6 +43,18 @@ func pair(d, large time.Duration, largeName string, small time.Duration, smallNa
 	return s
 }
 
+// Whole writes a time as Go does, without the units that are zero: "15m", "1h30m".
+func Whole(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
 // Count writes a number of things: "1 host", "3 hosts".
 func Count(n int, one, many string) string {
 	if n == 1 {

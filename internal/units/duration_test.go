@@ -17,3 +17,12 @@ func TestDuration(t *testing.T) {
 		}
 	}
 }
+
+func TestWhole(t *testing.T) {
+	for d, want := range map[time.Duration]string{0: "0s", 15 * time.Minute: "15m", 90 * time.Minute: "1h30m", 2 * time.Hour: "2h",
+		90 * time.Second: "1m30s", 10 * time.Second: "10s", time.Hour + time.Second: "1h0m1s", 1500 * time.Millisecond: "1.5s"} {
+		if got := Whole(d); got != want {
+			t.Errorf("%v: %s, want %s", d, got, want)
+		}
+	}
+}

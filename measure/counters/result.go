@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"fettle/internal/units"
 )
 
 // Result is counters and what Judge made of them.
@@ -82,12 +84,5 @@ func FormatTime(d time.Duration) string {
 	default:
 		d = d.Round(time.Millisecond)
 	}
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
+	return units.Whole(d)
 }

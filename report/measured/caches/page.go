@@ -14,7 +14,7 @@ import (
 	"fettle/measure/blockcache"
 )
 
-var page = template.Must(template.New("page").Funcs(template.FuncMap{"whole": whole, "size": func(n int64) string { return units.Size(n) },
+var page = template.Must(template.New("page").Funcs(template.FuncMap{"whole": units.Whole, "size": func(n int64) string { return units.Size(n) },
 	"disk": func(rotational string) string {
 		return map[string]string{"0": "solid state", "1": "rotating"}[rotational]
 	}}).Parse(`<!DOCTYPE html>
@@ -59,18 +59,6 @@ h3 { margin-bottom: 0 } h3 + table { margin-top: .3em }
 {{range .Jobs}}<h2>Job{{with .Name}} of {{.}}{{end}}</h2><pre>{{.Text}}</pre>
 {{end}}</body></html>
 `))
-
-// whole writes a time without the units that are zero: 15m, 1h30m.
-func whole(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = s[:len(s)-2]
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = s[:len(s)-2]
-	}
-	return s
-}
 
 // job is the job file of a set's first run.
 type job struct{ Name, Text string }
