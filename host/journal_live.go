@@ -174,21 +174,29 @@ func (r *journalReader) failed(ctx context.Context) Log {
 	return r.ask(ctx, failedLines, nil, match...)
 }
 
-// dmesg reads the kernel's own ring of messages.
+// dmesg reads the kernel's own ring of messages; dmesg itself is asked where the kernel's
+// call says less.
 func (r *journalReader) dmesg(ctx context.Context) Log {
-	out, err := r.run(ctx, Command{Name: "dmesg", Args: []string{}})
+	ring, err := kernelRing()
 	switch {
+	case errors.Is(err, os.ErrPermission):
+		return Log{Missing: "dmesg: " + Reason(ErrDenied), Denied: true}
 	case err != nil:
-		return Log{Missing: "dmesg: " + Reason(err), Denied: errors.Is(err, ErrDenied)}
-	case out.Exit != 0:
-		return Log{Missing: "dmesg: " + firstLine(out.Stderr), Denied: bytes.Contains(out.Stderr, []byte("not permitted"))}
+		out, err := r.run(ctx, Command{Name: "dmesg", Args: []string{}})
+		switch {
+		case err != nil:
+			return Log{Missing: "dmesg: " + Reason(err), Denied: errors.Is(err, ErrDenied)}
+		case out.Exit != 0:
+			return Log{Missing: "dmesg: " + firstLine(out.Stderr), Denied: bytes.Contains(out.Stderr, []byte("not permitted"))}
+		}
+		ring = out.Stdout
 	}
 	up := 0.0
 	if b, err := os.ReadFile("/proc/uptime"); err == nil {
 		first, _, _ := strings.Cut(string(b), " ")
 		up, _ = strconv.ParseFloat(first, 64)
 	}
-	log := DmesgLog(string(out.Stdout), LogText{Now: r.now, Boot: r.now.Add(-time.Duration(up * float64(time.Second)))})
+	log := DmesgLog(string(ring), LogText{Now: r.now, Boot: r.now.Add(-time.Duration(up * float64(time.Second)))})
 	log.Until = r.now
 	return log
 }

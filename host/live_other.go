@@ -7,3 +7,5 @@ func NewLive() (Source, error) { return nil, ErrUnsupported }
 
 // NewRoot opens dir as a host.
 func NewRoot(string) (Source, error) { return nil, ErrUnsupported }
+
+func kernelRing() ([]byte, error) { return nil, ErrUnsupported }

@@ -1,0 +1,50 @@
+package host
+
+import (
+	"bytes"
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
+
+// Actions of syslog(2).
+const (
+	ringRead = 3  // SYSLOG_ACTION_READ_ALL
+	ringSize = 10 // SYSLOG_ACTION_SIZE_BUFFER
+)
+
+// ringLimit is the largest ring that is read, in bytes; the kernel's default is 2^17 to
+// 2^18 (CONFIG_LOG_BUF_SHIFT), more on hosts with many processors.
+const ringLimit = 16 << 20
+
+// errUnstamped: the kernel leaves the time away (printk.time=0).
+var errUnstamped = errors.New("lines without a time")
+
+// kernelRing reads the kernel's ring of messages as dmesg prints it, "[   12.345678]
+// text", by one call of syslog(2). Without printk.time the lines have no time there;
+// /dev/kmsg, which dmesg reads, has it.
+func kernelRing() ([]byte, error) {
+	size, err := unix.Klogctl(ringSize, nil)
+	if err != nil {
+		return nil, err
+	}
+	buf := make([]byte, min(size, ringLimit))
+	n, err := unix.Klogctl(ringRead, buf)
+	if err != nil {
+		return nil, err
+	}
+	// A line is "<6>[   12.345678] text": the priority is not wanted.
+	out := buf[:0]
+	for line := range bytes.Lines(buf[:n]) {
+		if line[0] == '<' {
+			if end := bytes.IndexByte(line[:min(len(line), len("<2047>"))], '>'); end > 0 {
+				line = line[end+1:]
+			}
+		}
+		if len(line) == 0 || line[0] != '[' {
+			return nil, errUnstamped
+		}
+		out = append(out, line...)
+	}
+	return out, nil
+}
