@@ -3,6 +3,7 @@ package host
 import (
 	"bytes"
 	"errors"
+	"fmt"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,9 +21,9 @@ const ringLimit = 16 << 20
 // errUnstamped: the kernel leaves the time away (printk.time=0).
 var errUnstamped = errors.New("lines without a time")
 
-// kernelRing reads the kernel's ring of messages as dmesg prints it, "[   12.345678]
-// text", by one call of syslog(2). Without printk.time the lines have no time there;
-// /dev/kmsg, which dmesg reads, has it.
+// kernelRing reads the kernel's ring of messages as dmesg prints it in the C locale,
+// "[   12.345678] text", by one call of syslog(2). Without printk.time the lines have no
+// time there; /dev/kmsg, which dmesg reads, has it.
 func kernelRing() ([]byte, error) {
 	size, err := unix.Klogctl(ringSize, nil)
 	if err != nil {
@@ -33,9 +34,14 @@ func kernelRing() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A line is "<6>[   12.345678] text": the priority is not wanted.
-	out := buf[:0]
-	for line := range bytes.Lines(buf[:n]) {
+	return ringText(buf[:n])
+}
+
+// ringText takes the priorities off the lines, "<6>[   12.345678] text", and writes as
+// \xNN what is no printable ASCII, as in the name of an interface.
+func ringText(raw []byte) ([]byte, error) {
+	out := make([]byte, 0, len(raw))
+	for line := range bytes.Lines(raw) {
 		if line[0] == '<' {
 			if end := bytes.IndexByte(line[:min(len(line), len("<2047>"))], '>'); end > 0 {
 				line = line[end+1:]
@@ -44,7 +50,13 @@ func kernelRing() ([]byte, error) {
 		if len(line) == 0 || line[0] != '[' {
 			return nil, errUnstamped
 		}
-		out = append(out, line...)
+		for _, c := range line {
+			if c >= ' ' && c <= '~' || c >= '\t' && c <= '\r' {
+				out = append(out, c)
+			} else {
+				out = fmt.Appendf(out, `\x%02x`, c)
+			}
+		}
 	}
 	return out, nil
 }

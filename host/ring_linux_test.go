@@ -30,8 +30,30 @@ func TestRingAsDmesg(t *testing.T) {
 		if slices.Equal(got, want) && len(got) > 0 {
 			return
 		}
-		if try == 3 { // not only something that the kernel said in between
-			t.Fatalf("%d lines, and %d of dmesg", len(got), len(want))
+		if try < 3 { // the kernel may have said something in between
+			continue
+		}
+		for i := range min(len(got), len(want)) {
+			if got[i] != want[i] {
+				t.Fatalf("line %d:\n%+v\nand of dmesg:\n%+v", i+1, got[i], want[i])
+			}
+		}
+		t.Fatalf("%d lines, and %d of dmesg", len(got), len(want))
+	}
+}
+
+func TestRingText(t *testing.T) {
+	for raw, want := range map[string]string{
+		"<6>[    0.000000] Linux version 6.12\n<30>[    1.5] b\tc\\\n": "[    0.000000] Linux version 6.12\n[    1.5] b\tc\\\n",
+		"<6>[    2.000000] br\xff0: port 1(\x1b[31mup)\n":              "[    2.000000] br\\xff0: port 1(\\x1b[31mup)\n",
+		"<2047>[    3.0] facility":                                     "[    3.0] facility",
+		"[    4.0] no priority\n":                                      "[    4.0] no priority\n",
+		"<6>printk.time is off\n":                                      "",
+		"<":                                                            "",
+		"<6>":                                                          "",
+	} {
+		if got, err := ringText([]byte(raw)); string(got) != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v, expected %q", raw, got, err, want)
 		}
 	}
 }

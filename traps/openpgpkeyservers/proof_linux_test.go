@@ -2,7 +2,9 @@ package openpgpkeyservers
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -88,7 +90,7 @@ func TestRealKeyserver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run(t, "/usr/bin/gpgconf", "--homedir", home, "--kill", "dirmngr")
+	stopDirmngr(t, home)
 	if out, err := fetch(); err != nil || !strings.Contains(out, "imported: 1") {
 		t.Errorf("after the remedy: %v\n%s", err, out)
 	}
@@ -98,6 +100,26 @@ func TestRealKeyserver(t *testing.T) {
 	if b, err := os.ReadFile(conf); err != nil || string(b) != before {
 		t.Errorf("after undo: %v %q", err, b)
 	}
+}
+
+// stopDirmngr ends the dirmngr of a home, and waits until its socket is gone: while it
+// ends, it still takes connections, and resets them.
+func stopDirmngr(t *testing.T, home string) {
+	t.Helper()
+	socket, err := run(t, "/usr/bin/gpgconf", "--homedir", home, "--list-dirs", "dirmngr-socket")
+	if err != nil {
+		t.Fatalf("%v: %s", err, socket)
+	}
+	if out, err := run(t, "/usr/bin/gpgconf", "--homedir", home, "--kill", "dirmngr"); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for range 200 {
+		if _, err := os.Lstat(strings.TrimSpace(socket)); errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatalf("dirmngr still has its socket %s", socket)
 }
 
 func outcome(t *testing.T, h *host.Host, subject string) trap.Outcome {
