@@ -74,6 +74,8 @@ func KeepMessages(args []string) []string {
 func answer(ctx context.Context, a *app.App, o whyOptions, args []string) error {
 	in := a.Stdin
 	switch text := strings.Join(args, " "); {
+	case len(args) > 0 && strings.TrimSpace(text) == "":
+		return app.Usagef("the text is empty: give a message or a description, or pipe a log in")
 	case len(args) > 0 && text != "-":
 		in = strings.NewReader(text)
 	case len(args) == 0 && ui.IsTerminal(a.Stdin):
