@@ -69,7 +69,7 @@ const Threshold = 0.5
 
 // Near is the score from which the nearest trap is worth naming although it is
 // no match.
-const Near = 0.03
+const Near = 0.01
 
 // logistic puts a score between 0 and 1.
 func (s *score) logistic(words int) float64 {
