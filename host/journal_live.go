@@ -243,7 +243,7 @@ func journalEntry(b []byte) (l LogLine, transport string, ok bool) {
 		return LogLine{}, "", false
 	}
 	us, err := strconv.ParseInt(e.At, 10, 64)
-	if err != nil || us < 0 {
+	if err != nil || us < 0 || time.UnixMicro(us).UTC().Year() > 9999 { // JSON has years of four digits
 		return LogLine{}, "", false
 	}
 	l = LogLine{At: time.UnixMicro(us).UTC(), By: fieldText(e.By), Unit: fieldText(e.Of), Text: fieldText(e.Message), Priority: -1}

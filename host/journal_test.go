@@ -33,13 +33,19 @@ func TestShape(t *testing.T) {
 func TestLogText(t *testing.T) {
 	lt := LogText{Now: newYear, Boot: newYear.Add(-time.Hour)}
 	for line, want := range map[string]string{
-		"2026-01-02T03:00:00+0000 h kernel: a: b":                        "03:00:00 kernel a: b",
-		"2026-01-02T04:00:00.5+01:00 h sshd[12]: x":                      "03:00:00 sshd x",
-		"Jan  2 03:00:00 h systemd[1]: x.service: y":                     "03:00:00 systemd x.service: y",
-		"Dec 31 23:00:00 h app: of last year":                            "23:00:00 app of last year",
-		"Jan 02 03:00:00.123456 h kernel: [    1.25] eth0: Link is Down": "03:00:00 kernel eth0: Link is Down",
-		"[   60.500000] sda: gone":                                       "02:05:05 kernel sda: gone",
-		"[Fri Jan  2 03:00:00 2026] sda: gone":                           "03:00:00 kernel sda: gone",
+		"2026-01-02T03:00:00+0000 h kernel: a: b":                         "03:00:00 kernel a: b",
+		"2026-01-02T04:00:00.5+01:00 h sshd[12]: x":                       "03:00:00 sshd x",
+		"Jan  2 03:00:00 h systemd[1]: x.service: y":                      "03:00:00 systemd x.service: y",
+		"Dec 31 23:00:00 h app: of last year":                             "23:00:00 app of last year",
+		"Jan 02 03:00:00.123456 h kernel: [    1.25] eth0: Link is Down":  "03:00:00 kernel eth0: Link is Down",
+		"[   60.500000] sda: gone":                                        "02:05:05 kernel sda: gone",
+		"[Fri Jan  2 03:00:00 2026] sda: gone":                            "03:00:00 kernel sda: gone",
+		"[   60.500000][    T1] sda: gone":                                "02:05:05 kernel sda: gone",
+		"[   60.500000] [  C129] sda: gone":                               "02:05:05 kernel sda: gone",
+		"[Fri Jan  2 03:00:00 2026] [T12345] sda: gone":                   "03:00:00 kernel sda: gone",
+		"[   60.500000]  [T1] an array's member, [C]":                     "02:05:05 kernel  [T1] an array's member, [C]",
+		"Jan  2 03:00:00 h kernel: [    1.25][   T77] eth0: Link is Down": "03:00:00 kernel eth0: Link is Down",
+		"Jan  2 03:00:00 h kernel: [drm] eth0: Link is Down":              "03:00:00 kernel [drm] eth0: Link is Down",
 	} {
 		n := 0
 		lt.Lines(line+"\n", func(l LogLine) {
@@ -198,8 +204,13 @@ func TestHiddenJournal(t *testing.T) {
 func FuzzLog(f *testing.F) {
 	f.Add("Jan  2 03:00:00 h systemd[1]: x.service: Failed with result 'exit-code'.\n[   1.5] sda: error\n-- Boot a --\n2026-01-02T03:00:00+0000 h k: [1.0] x\n")
 	f.Add(`{"__REALTIME_TIMESTAMP":"1767323045000000","_COMM":["app",[1]],"MESSAGE":[104,105]}`)
+	f.Add(`{"__REALTIME_TIMESTAMP":"9223372036854775807"}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		JournalLine([]byte(text))
+		if l, ok := JournalLine([]byte(text)); ok {
+			if _, err := json.Marshal(l); err != nil {
+				t.Error(err)
+			}
+		}
 		j := TextJournal("x", text, LogText{Now: newYear, Boot: newYear}, true)
 		b, err := json.Marshal(j)
 		if err != nil {

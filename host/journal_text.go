@@ -43,7 +43,7 @@ func (t LogText) line(s string) (LogLine, bool) {
 			return LogLine{}, false
 		}
 		for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05-0700", "2006-01-02T15:04:05.999999-0700"} {
-			if at, err := time.Parse(layout, stamp); err == nil {
+			if at, err := time.Parse(layout, stamp); err == nil && at.Year() >= 1970 && at.Year() < 9999 { // JSON has years of four digits
 				return said(at.UTC(), rest)
 			}
 		}
@@ -80,24 +80,54 @@ func said(at time.Time, rest string) (LogLine, bool) {
 	}
 	by, _, _ = strings.Cut(by, "[")
 	if by == "kernel" { // rsyslog leaves the kernel's own stamp
-		if _, after, ok := strings.Cut(text, "] "); ok && strings.HasPrefix(text, "[") && strings.Trim(text[:len(text)-len(after)], "[] .0123456789") == "" {
-			text = after
+		if stamp, after, ok := kernelStamp(text); ok {
+			if _, ok := sinceBoot(stamp); ok {
+				text = after
+			}
 		}
 	}
 	return LogLine{At: at, By: by, Text: text, Priority: -1}, by != ""
 }
 
-// dmesg reads "[   12.345678] text" and "[Sun Nov 22 14:11:15 2026] text".
+// dmesg reads "[   12.345678] text" and "[Sun Nov 22 14:11:15 2026] text", each with the
+// caller or without.
 func (t LogText) dmesg(s string) (LogLine, bool) {
-	stamp, text, ok := strings.Cut(s[1:], "] ")
+	stamp, text, ok := kernelStamp(s)
 	if !ok {
 		return LogLine{}, false
 	}
-	if sec, err := strconv.ParseFloat(strings.TrimSpace(stamp), 64); err == nil && sec >= 0 && sec < 1e9 {
-		return LogLine{At: t.Boot.Add(time.Duration(sec * float64(time.Second))), By: "kernel", Text: text, Priority: -1}, true
-	}
 	at, err := time.Parse("Mon Jan _2 15:04:05 2006", stamp)
+	if sec, ok := sinceBoot(stamp); ok {
+		at, err = t.Boot.Add(sec), nil
+	}
 	return LogLine{At: at, By: "kernel", Text: text, Priority: -1}, err == nil
+}
+
+// kernelStamp cuts "[stamp] text" and "[stamp][caller] text". The thread or processor that
+// printed a message, "[  T123]" or "[   C12]", is told by kernels with CONFIG_PRINTK_CALLER,
+// as SUSE's (print_caller in kernel/printk/printk.c); dmesg since util-linux 2.40 puts a space
+// before it.
+func kernelStamp(s string) (stamp, text string, ok bool) {
+	s, ok = strings.CutPrefix(s, "[")
+	stamp, text, closed := strings.Cut(s, "]")
+	if caller, rest, ok := strings.Cut(strings.TrimPrefix(text, " "), "]"); ok && isCaller(caller) {
+		text = rest
+	}
+	text, spaced := strings.CutPrefix(text, " ")
+	return stamp, text, ok && closed && spaced
+}
+
+// isCaller tells "[  T123" and "[   C12".
+func isCaller(s string) bool {
+	s, ok := strings.CutPrefix(s, "[")
+	s = strings.TrimLeft(s, " ")
+	return ok && len(s) > 1 && (s[0] == 'T' || s[0] == 'C') && strings.Trim(s[1:], "0123456789") == ""
+}
+
+// sinceBoot reads the kernel's seconds, "   12.345678".
+func sinceBoot(stamp string) (time.Duration, bool) {
+	sec, err := strconv.ParseFloat(strings.TrimSpace(stamp), 64)
+	return time.Duration(sec * float64(time.Second)), err == nil && sec >= 0 && sec < 1e9
 }
 
 // TextJournal is the digest of a whole log as text. Who manages units, and

@@ -1,20 +1,26 @@
 package host
 
 import (
+	"bytes"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"fettle/internal/means"
 )
 
-// TestRingAsDmesg: the kernel's call gives the messages that dmesg prints.
+// TestRingAsDmesg: the kernel's call gives the messages that dmesg prints, and stamps the
+// further lines of a message, which dmesg indents below the first.
 func TestRingAsDmesg(t *testing.T) {
 	means.Root(t)
 	dmesg := means.Tool(t, "dmesg")
 	read := func(text []byte) (all []LogLine) {
-		LogText{Boot: time.Unix(0, 0)}.Lines(string(text), func(l LogLine) { all = append(all, l) })
+		LogText{Boot: time.Unix(0, 0)}.Lines(string(text), func(l LogLine) {
+			l.Text = strings.TrimLeft(l.Text, " ")
+			all = append(all, l)
+		})
 		return all
 	}
 	for try := 0; ; try++ {
@@ -26,7 +32,7 @@ func TestRingAsDmesg(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, want := read(ring), read(out)
+		got, want := read(ring), read(stamped(out))
 		if slices.Equal(got, want) && len(got) > 0 {
 			return
 		}
@@ -40,6 +46,20 @@ func TestRingAsDmesg(t *testing.T) {
 		}
 		t.Fatalf("%d lines, and %d of dmesg", len(got), len(want))
 	}
+}
+
+// stamped gives the indented lines of dmesg the stamp of the line above.
+func stamped(dmesg []byte) (out []byte) {
+	var stamp []byte
+	for line := range bytes.Lines(dmesg) {
+		if end := bytes.Index(line, []byte("] ")); line[0] == '[' && end > 0 {
+			stamp = line[:end+2]
+		} else {
+			out = append(out, stamp...)
+		}
+		out = append(out, line...)
+	}
+	return out
 }
 
 func TestRingText(t *testing.T) {

@@ -253,11 +253,12 @@ func isLog(line string) bool {
 	if name, digits, ok := strings.Cut(strings.TrimSuffix(first, ":"), "["); ok && name != "" && strings.HasSuffix(first, "]:") && allDigits(strings.TrimSuffix(digits, "]")) {
 		return rest != "" // systemd[1]:
 	}
-	seconds, fraction, ok := strings.Cut(strings.TrimSuffix(first, "]"), ".")
+	stamp, _, closed := strings.Cut(first, "]") // a kernel with PRINTK_CALLER goes on with "[", without a space
+	seconds, fraction, ok := strings.Cut(stamp, ".")
 	if name, ok := strings.CutSuffix(first, ":"); ok && strings.ContainsRune(name, '-') && !strings.ContainsAny(name, "/:") {
 		return true // update-initramfs:
 	}
-	return first == "kernel:" || ok && strings.HasSuffix(first, "]") && allDigits(seconds) && allDigits(fraction)
+	return first == "kernel:" || closed && ok && allDigits(seconds) && allDigits(fraction)
 }
 
 // complains tells whether a line says that something is wrong.

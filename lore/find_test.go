@@ -363,3 +363,26 @@ func BenchmarkLog16MiB(b *testing.B) {
 		x.Find(strings.NewReader(log.String()))
 	}
 }
+
+// TestIsLog tells lines of a log from what somebody wrote.
+func TestIsLog(t *testing.T) {
+	for line, want := range map[string]bool{
+		"[   12.345678] sda: gone":            true,
+		"[   12.345678][  T123] sda: gone":    true, // CONFIG_PRINTK_CALLER
+		"[   12.345678] [   C12] sda: gone":   true,
+		"Jan  2 03:00:00 h kernel: sda: gone": true,
+		"2026-01-02T03:00:00+00:00 h a[1]: b": true,
+		"systemd[1]: x.service: failed":       true,
+		"kernel: sda: gone":                   true,
+		"update-initramfs: Generating":        true,
+		"[1.5 GB] are missing":                false,
+		"[1]: see there":                      false,
+		"12.5 seconds until ssh answers":      false,
+		"my disk is gone":                     false,
+		"":                                    false,
+	} {
+		if isLog(line) != want {
+			t.Errorf("%q: %v", line, !want)
+		}
+	}
+}
