@@ -5,7 +5,9 @@ package machine
 import (
 	"cmp"
 	"context"
+	"maps"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,12 +38,19 @@ func Read(ctx context.Context, h *host.Host) Facts {
 	if release, err := osrelease.Read(ctx, h); err == nil {
 		f.Distribution = release.Name()
 	}
-	if h.Kind() != host.KindLive {
+	switch h.Kind() {
+	case host.KindLive:
+		f.Containers = containers(ctx, h)
+		f.Up = uptime(ctx, h)
+	case host.KindSosreport: // has no tree of cgroups, and a list of processes already
+		f.Containers = inhabited(ctx, h)
+		if container.Of(ctx, h) == "" { // when a container was started it does not tell
+			f.Up = uptime(ctx, h)
+		}
+	default:
 		return f
 	}
 	f.Kind = kind(ctx, h)
-	f.Up = uptime(ctx, h)
-	f.Containers = containers(ctx, h)
 	return f
 }
 
@@ -148,6 +157,31 @@ func containers(ctx context.Context, h *host.Host) []Containers {
 			continue
 		}
 		out = append(out, Containers{p.engine, n})
+	}
+	return out
+}
+
+// keepers are the engines by the names that a process's container has.
+var keepers = map[string]string{"docker": "Docker", "podman": "Podman", "crio": "CRI-O", "containerd": "containerd", "kubernetes": "Kubernetes",
+	"lxc": "LXC", "nspawn": "nspawn", "libvirt-lxc": "libvirt LXC"}
+
+// inhabited are the containers that processes live in.
+func inhabited(ctx context.Context, h *host.Host) []Containers {
+	ps, err := h.Processes(ctx)
+	if err != nil {
+		return nil
+	}
+	seen, counts := map[string]bool{}, map[string]int{}
+	for _, p := range ps {
+		keeper, _, _ := strings.Cut(p.Container, "/")
+		if engine := keepers[keeper]; engine != "" && !seen[p.Container] {
+			seen[p.Container] = true
+			counts[engine]++
+		}
+	}
+	var out []Containers
+	for _, engine := range slices.Sorted(maps.Keys(counts)) {
+		out = append(out, Containers{engine, counts[engine]})
 	}
 	return out
 }

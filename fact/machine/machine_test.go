@@ -25,6 +25,12 @@ func TestRead(t *testing.T) {
 		"container": {"kind: live\n" + debian + "-- root/run/systemd/container --\nlxc\n", Facts{Distribution: "Debian 12", Kind: "LXC container"}},
 		"container's uptime": {"kind: live\n" + debian + "-- root/run/systemd/container --\nsystemd-nspawn\n-- root/proc/uptime --\n1000.5 1.0\n-- root/proc/self/mountinfo --\n1 0 0:1 / / rw - overlay overlay rw\n" +
 			"-- root/proc/1/stat --\n1 (sys (t) d) S 0 1 1 0 -1 4194560 1 1 1 1 1 1 1 1 20 0 1 0 90000 1 1\n", Facts{"Debian 12", "nspawn container", 100 * time.Second, nil}},
+		"sosreport": {"kind: sosreport\n" + debian + "-- root/proc/uptime --\n93784.51 0.00\n-- root/sys/class/dmi/id/sys_vendor --\nQEMU\n" +
+			"-- table/processes --\n" + `[{"pid":1,"comm":"systemd"},{"pid":7,"comm":"pod","container":"crio/1"},{"pid":8,"comm":"etcd","container":"crio/1"},` +
+			`{"pid":9,"comm":"x","container":"docker/2"},{"pid":10,"comm":"x","container":"docker/3"}]` + "\n",
+			Facts{"Debian 12", "KVM guest", 93784 * time.Second, []Containers{{"CRI-O", 1}, {"Docker", 2}}}},
+		"sosreport of a container": {"kind: sosreport\n" + debian + "-- root/proc/uptime --\n93784.51 0.00\n-- root/run/systemd/container --\nlxc\n",
+			Facts{Distribution: "Debian 12", Kind: "LXC container"}},
 		"capture": {debian + "-- root/proc/uptime --\n5.0 1.0\n", Facts{Distribution: "Debian 12"}},
 		"nothing": {"kind: live\n", Facts{}},
 	} {

@@ -18,6 +18,7 @@ var files = map[string]func(*Source) ([]byte, error){
 	"/etc/hostname":        func(s *Source) ([]byte, error) { return s.nameFile() },
 	"/proc/meminfo":        (*Source).memory,
 	"/proc/modules":        (*Source).modules,
+	"/proc/uptime":         (*Source).uptimeFile,
 }
 
 // derived answers a file from command output, or says that it is missing.

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"strconv"
 	"strings"
-	"time"
 
 	"fettle/host"
 )
@@ -89,20 +87,6 @@ func (s *Source) withDmesg(j host.Journal, t host.LogText) host.Journal {
 		j.Kernel = k
 	}
 	return j
-}
-
-// booted is when the host started.
-func (s *Source) booted() time.Time {
-	b, err := s.tree.ReadFile("/proc/uptime", 200)
-	if err != nil {
-		return s.id.Time
-	}
-	first, _, _ := strings.Cut(string(b), " ")
-	up, err := strconv.ParseFloat(first, 64)
-	if err != nil || up < 0 || up > 1e9 {
-		return s.id.Time
-	}
-	return s.id.Time.Add(-time.Duration(up * float64(time.Second)))
 }
 
 // troubledUnits answers systemctl list-units with host.TroubledUnits: what has

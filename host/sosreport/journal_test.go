@@ -48,7 +48,7 @@ func TestJournal(t *testing.T) {
 // TestOnlyDmesg: without a log there is the kernel's ring, and nothing is said of the rest.
 func TestOnlyDmesg(t *testing.T) {
 	s := made(t, map[string]string{"sos_commands/kernel/dmesg": "[    0.000000] Linux version 6.1.0\n[   12.500000] I/O error, dev sdb, sector 1\n",
-		"sos_commands/date/date_--utc": "Sun Nov 22 11:37:00 UTC 2026\n", "proc/uptime": "3600.00 7200.00\n"})
+		"sos_commands/date/date_--utc": "Sun Nov 22 11:37:00 UTC 2026\n", "proc/stat": "cpu  1 2\nbtime 1795343820\n"})
 	j, err := host.New(s).Journal(t.Context())
 	if err != nil || j.Kernel.Lines != 2 || j.Kernel.Cut || j.Recent.Err() == nil || j.Failed.Err() == nil {
 		t.Fatalf("%v %+v", err, j)

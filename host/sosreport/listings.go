@@ -57,7 +57,23 @@ func (s *Source) readListings() listings {
 	if text, err := s.output("sos_commands/devices/udevadm_info_--export-db"); err == nil {
 		all.terminals(text)
 	}
+	if text, err := s.output(ipAddress...); err == nil {
+		all.interfaces(text)
+	}
 	return all
+}
+
+// interfaces makes /sys/class/net of what ip listed; of what is below nothing is told.
+func (l listings) interfaces(text string) {
+	links, err := parseLinks(text)
+	if err != nil {
+		return
+	}
+	class := section{}
+	for _, i := range links {
+		class[i.Name] = listed{info: host.Info{Mode: fs.ModeDir | 0o755, Nlink: 2}}
+	}
+	l["/sys/class/net"] = class
 }
 
 // terminals makes /sys/class/tty of udev's database, which has a line

@@ -11,6 +11,7 @@ package sosreport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -163,6 +164,12 @@ func (s *Source) Stat(_ context.Context, name string, follow bool) (host.Info, e
 	if err != nil {
 		if e, _ := s.lists().look(name); e != nil && (!follow || e.target == "") {
 			return e.info, nil
+		}
+		switch {
+		case errors.Is(err, host.ErrNotRegular): // a folder that another output tells of
+			return host.Info{Mode: fs.ModeDir | 0o755, Nlink: 2}, nil
+		case errors.Is(err, host.ErrNotCollected) && s.shipped(name):
+			return host.Info{Mode: 0o755, Nlink: 1}, nil
 		}
 		return host.Info{}, err
 	}

@@ -301,6 +301,7 @@ func FuzzParsers(f *testing.F) {
 		f.Add(string(a.Data))
 	}
 	f.Fuzz(func(t *testing.T, s string) {
+		parseUptime(s)
 		parseLinks(s)
 		parseRoutes(s)
 		ps := parseProcesses(s, s)

@@ -14,7 +14,7 @@ import (
 // that sos gives (sos/report/plugins, _mangle_command): blanks become "_".
 var tables = map[host.Table]func(*Source) (any, error){
 	host.TableLinks: func(s *Source) (any, error) {
-		text, err := s.output("sos_commands/networking/ip_-d_address", "sos_commands/networking/ip_address", "sos_commands/networking/ip_addr")
+		text, err := s.output(ipAddress...)
 		if err != nil {
 			return nil, err
 		}
@@ -32,6 +32,9 @@ var tables = map[host.Table]func(*Source) (any, error){
 	host.TableFilesystems: func(s *Source) (any, error) { return s.filesystems() },
 	host.TableJournal:     func(s *Source) (any, error) { return s.journal() },
 }
+
+// ipAddress is where sos keeps the links and their addresses.
+var ipAddress = []string{"sos_commands/networking/ip_-d_address", "sos_commands/networking/ip_address", "sos_commands/networking/ip_addr"}
 
 func (s *Source) Table(_ context.Context, t host.Table) ([]byte, error) {
 	read, ok := tables[t]

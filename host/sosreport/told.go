@@ -3,6 +3,7 @@ package sosreport
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"fettle/host"
@@ -54,16 +55,24 @@ func (s *Source) hostnamectl() (map[string]string, error) {
 }
 
 // containerFile answers the marks of containers: "Chassis: container",
-// "Virtualization: lxc".
+// "Virtualization: lxc". Where hostnamectl had no answer, a host on which ps shows the
+// kernel's own threads is none.
 func (s *Source) containerFile(name string) ([]byte, error) {
 	values, err := s.hostnamectl()
 	switch inside := strings.HasPrefix(values["Chassis"], "container"); {
-	case err != nil:
+	case err != nil && !s.kernelThreads():
 		return nil, err
 	case inside && name == "/run/systemd/container":
 		return []byte(values["Virtualization"] + "\n"), nil
 	}
 	return nil, &pathError{Op: "read", Path: name, Err: host.ErrAbsent}
+}
+
+// kernelThreads tells whether ps showed kthreadd, which other PID namespaces than
+// the kernel's first do not have.
+func (s *Source) kernelThreads() bool {
+	ps, err := s.processes()
+	return err == nil && slices.ContainsFunc(ps, func(p host.Process) bool { return p.PID == 2 && p.Comm == "kthreadd" })
 }
 
 func (s *Source) machineID() ([]byte, error) {
@@ -203,6 +212,9 @@ var belongs = []struct {
 	{"/etc/ser2net.conf", []string{"ser2net"}},
 	{"/etc/ser2net.yaml", []string{"ser2net"}},
 	{"/etc/docker", []string{"docker"}},
+	{"/var/lib/dpkg", []string{"dpkg$"}},
+	{"/etc/apt", []string{"apt$"}},
+	{"/etc/locale.gen", []string{"locales"}},
 }
 
 // foreign tells that a path belongs to packages none of which is installed.
@@ -223,6 +235,17 @@ func (s *Source) foreign(name string) bool {
 			}
 		}
 		return true
+	}
+	return false
+}
+
+// shipped tells whether a path is a program of an installed package, of which sos keeps
+// neither a copy nor, unless its own plugin ran, a listing.
+func (s *Source) shipped(name string) bool {
+	switch strings.TrimPrefix(name, "/usr") {
+	case "/lib/systemd/systemd", "/lib/systemd/systemd-journald":
+		names, err := s.installed()
+		return err == nil && slices.Contains(names, "systemd")
 	}
 	return false
 }

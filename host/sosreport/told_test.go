@@ -2,6 +2,7 @@ package sosreport
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -110,6 +111,48 @@ func TestTold(t *testing.T) {
 		if _, err := s.Stat(t.Context(), name, true); !errors.Is(err, host.ErrNotCollected) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestRedHat is a report of Red Hat's family, made by a sos in a container that looked at
+// the host below /host, as on OpenShift's nodes: hostnamectl found no D-Bus there.
+func TestRedHat(t *testing.T) {
+	rpms := "shell-init: error retrieving current directory: getcwd: cannot access parent directories: No such file or directory\n"
+	for i := range 60 {
+		rpms += fmt.Sprintf("%-59s Fri Sep 27 11:51:34 2019\n", fmt.Sprintf("p%d-1.%d-2.el8.noarch", i, i))
+	}
+	s := made(t, map[string]string{
+		"installed-rpms":                       rpms + "systemd-239-13.el8_0.5.x86_64      Fri Sep 27 11:51:33 2019\n",
+		"sos_commands/host/hostnamectl_status": "Failed to query system properties: Connection timed out\n",
+		"sos_commands/process/ps_axo_pid_ppid_user_group_lwp_nlwp_start_time_comm_cgroup": "  PID  PPID USER     GROUP      LWP NLWP START COMMAND         CGROUP\n" +
+			"    1     0 root     root         1    1 02:19 systemd         1:name=systemd:/init.scope\n    2     0 root     root         2    1 02:19 kthreadd        -\n",
+		"sos_commands/process/ps_alxwww": "F   UID   PID  PPID PRI  NI    VSZ   RSS WCHAN  STAT TTY        TIME COMMAND\n" +
+			"4     0     1     0  20   0 244360 13796 -      Ss   ?          0:02 systemd\n1     0     2     0  20   0      0     0 -      S    ?          0:00 [kthreadd]\n",
+		"sos_commands/networking/ip_-d_address": "1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN group default qlen 1000\n" +
+			"2: eth0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc mq state UP group default qlen 1000\n",
+	})
+	h := host.New(s)
+	ps, err := h.Packages(t.Context())
+	if err != nil || len(ps) != 61 || ps[59] != (host.Package{Name: "p59", Version: "1.59-2.el8", Arch: "noarch", Status: "installed"}) {
+		t.Errorf("%d packages, %v", len(ps), err)
+	}
+	for _, name := range []string{"/var/lib/dpkg/status", "/etc/apt/trusted.gpg.d", "/.dockerenv", "/run/systemd/container", "/run/.containerenv"} {
+		if ok, err := h.Exists(t.Context(), name); ok || err != nil {
+			t.Errorf("%s: %v, %v", name, ok, err)
+		}
+	}
+	for _, name := range []string{"/usr/lib/systemd/systemd", "/lib/systemd/systemd-journald", "/sys/class/net/eth0"} {
+		if ok, err := h.Exists(t.Context(), name); !ok || err != nil {
+			t.Errorf("%s: %v, %v", name, ok, err)
+		}
+	}
+	for _, name := range []string{"/usr/lib/systemd/systemd", "/sys/class/net/eth0/duplex", "/etc/yum.conf"} {
+		if _, err := h.ReadFile(t.Context(), name); !errors.Is(err, host.ErrNotCollected) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if es, err := s.ReadDir(t.Context(), "/sys/class/net"); err != nil || len(es) != 2 || es[0].Name != "eth0" {
+		t.Errorf("%v, %v", es, err)
 	}
 }
 

@@ -33,7 +33,7 @@ var kernelWithoutInitramfs = Rule{
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "size(images) > 0", Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "this host boots without an initramfs"},
+					{Text: "no initramfs is in /boot"},
 				}}},
 			},
 			Each: &rule.Expr{Source: "bare", Line: 49},

@@ -62,7 +62,7 @@ nobody has tried for a year seldom works.
 				{When: &rule.Expr{Source: `host.running && host.container == ""`, Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no kernel of its own is running"},
 				}}},
-				{When: &rule.Expr{Source: `kernel.release in installed || kernel.distribution in ["debian", "ubuntu", "redhat"]`, Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `size(installed) > 0 && (kernel.release in installed || kernel.distribution in ["debian", "ubuntu", "redhat"])`, Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the kernel that runs is not one of the packages in /boot"},
 				}}},
 			},
