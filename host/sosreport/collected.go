@@ -34,10 +34,45 @@ func readManifest(t *archive.Tree) manifest {
 	m := manifest{commands: map[string]command{}, byExec: map[string]command{}}
 	b, err := t.ReadFile("/sos_reports/manifest.json", 4*host.ReadLimit)
 	if err != nil {
-		return m // before sos 4.0 there was none: then nothing is known to be absent
+		m.plugins3(t) // before sos 4.0 there was none
+		return m
 	}
 	m.parse(b)
 	return m
+}
+
+// plugins3 takes from a report of sos 3.5 to 3.9 which plugins ran to their end: its
+// version.txt names those that were loaded, a plugin that failed left its backtrace beside
+// the logs, and one that took too long was told in them (collect_plugin and
+// collect in sos/sosreport.py).
+func (m *manifest) plugins3(t *archive.Tree) {
+	read := func(name string) string {
+		b, _ := t.ReadFile(name, host.ReadLimit)
+		return string(b)
+	}
+	first, plugins, _ := strings.Cut(read("/version.txt"), "\n")
+	minor, ok := strings.CutPrefix(strings.TrimSpace(first), "sosreport: 3.")
+	if !ok || minor < "5" || minor > "9" {
+		return
+	}
+	logs := read("/sos_logs/sos.log") + read("/sos_logs/ui.log")
+	whole := func(plugin string) bool {
+		_, err := t.Stat("/sos_logs/"+plugin+"-plugin-errors.txt", false)
+		return strings.Contains("\n"+plugins, "\n"+plugin+": ") && host.IsAbsent(err) && !strings.Contains(logs, "Plugin "+plugin+" timed out")
+	}
+	for plugin, specs := range always3 {
+		if whole(plugin) {
+			m.addSpecs(specs...)
+		}
+	}
+	if !whole("dpkg") {
+		return
+	}
+	for plugin, specs := range alwaysDebian3 {
+		if whole(plugin) {
+			m.addSpecs(specs...)
+		}
+	}
 }
 
 func (m *manifest) parse(b []byte) {
@@ -132,6 +167,22 @@ var (
 	alwaysDebian = map[string][]string{
 		"ldap":       {"/etc/ldap/ldap.conf"},
 		"networking": {"/etc/network/interfaces", "/etc/network/interfaces.d", "/etc/netplan/*.yaml", "/lib/netplan/*.yaml", "/run/netplan/*.yaml", "/run/systemd/network"},
+	}
+)
+
+// The same of sos 3.5 to 3.9 (sos/plugins).
+var (
+	always3 = map[string][]string{
+		"kernel":     {"/etc/modprobe.conf", "/etc/modprobe.d", "/etc/sysctl.conf", "/etc/sysctl.d", "/lib/sysctl.d", "/proc/cmdline"},
+		"ldap":       {"/etc/ldap.conf"},
+		"memory":     {"/proc/meminfo", "/proc/vmstat"},
+		"networking": {"/etc/host*", "/etc/network*", "/etc/nsswitch.conf", "/etc/resolv.conf", "/etc/iproute2"},
+		"sssd":       {"/etc/sssd/sssd.conf"},
+		"systemd":    {"/etc/systemd", "/lib/systemd/system", "/lib/systemd/user"},
+	}
+	alwaysDebian3 = map[string][]string{
+		"ldap":       {"/etc/ldap/ldap.conf"},
+		"networking": {"/etc/network/interfaces", "/etc/network/interfaces.d"},
 	}
 )
 

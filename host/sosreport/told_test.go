@@ -156,6 +156,39 @@ func TestRedHat(t *testing.T) {
 	}
 }
 
+// TestPlugins3: what a plugin of sos 3 takes along where it is there, and that is not in the
+// report, was not on the host; unless the plugin failed.
+func TestPlugins3(t *testing.T) {
+	const plugins = "alternatives: unversioned\nkernel: unversioned\nnetworking: unversioned\nsystemd: unversioned\n"
+	for name, c := range map[string]struct {
+		files        map[string]string
+		known, other []string
+	}{
+		"ran": {map[string]string{"version.txt": "sosreport: 3.6\n" + plugins, "sos_logs/sos.log": "INFO: x\n"},
+			[]string{"/etc/sysctl.d", "/etc/sysctl.conf", "/etc/systemd/journald.conf.d", "/etc/resolv.conf"},
+			[]string{"/etc/ldap.conf", "/etc/ldap/ldap.conf", "/run/sysctl.d", "/etc/ssh/sshd_config"}},
+		"failed": {map[string]string{"version.txt": "sosreport: 3.9\n" + plugins, "sos_logs/systemd-plugin-errors.txt": "Traceback (most recent call last):\n"},
+			[]string{"/etc/sysctl.d"}, []string{"/etc/systemd/journald.conf.d"}},
+		"timed out": {map[string]string{"version.txt": "sosreport: 3.8\n" + plugins, "sos_logs/ui.log": "\n Plugin kernel timed out\n"},
+			[]string{"/etc/systemd/system.conf"}, []string{"/etc/sysctl.d"}},
+		"older":   {map[string]string{"version.txt": "sosreport: 3.2\n" + plugins}, nil, []string{"/etc/sysctl.d", "/etc/systemd"}},
+		"no list": {map[string]string{"sos_logs/sos.log": ""}, nil, []string{"/etc/sysctl.d"}},
+	} {
+		c.files["sos_commands/kernel/dmesg"] = "x\n"
+		s := made(t, c.files)
+		for _, f := range c.known {
+			if _, err := s.ReadFile(t.Context(), f, 100); !host.IsAbsent(err) {
+				t.Errorf("%s: %s: %v", name, f, err)
+			}
+		}
+		for _, f := range c.other {
+			if _, err := s.ReadFile(t.Context(), f, 100); !errors.Is(err, host.ErrNotCollected) {
+				t.Errorf("%s: %s: %v", name, f, err)
+			}
+		}
+	}
+}
+
 // TestTerminals: udev's database tells which terminals there are.
 func TestTerminals(t *testing.T) {
 	s := made(t, map[string]string{"sos_commands/devices/udevadm_info_--export-db": "P: /devices/virtual/tty/tty0\nN: tty0\n\n" +
