@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"strings"
 
 	"fettle/host"
@@ -38,8 +37,8 @@ func header(m *Meta) string {
 		add("up " + units.Duration(m.Machine.Up))
 	}
 	for _, c := range m.Machine.Containers {
-		if strings.HasSuffix(c.Engine, "guests") {
-			add(fmt.Sprintf("%d %s", c.Count, c.Engine))
+		if strings.HasSuffix(c.Engine, "guests") || strings.HasSuffix(c.Engine, "pods") {
+			add(units.Count(c.Count, strings.TrimSuffix(c.Engine, "s"), c.Engine))
 			continue
 		}
 		add(units.Count(c.Count, c.Engine+" container", c.Engine+" containers"))

@@ -125,13 +125,16 @@ var engines = map[string]string{"docker": "Docker", "podman": "Podman", "lxc": "
 	"systemd-nspawn": "nspawn", "rkt": "rkt", "wsl": "WSL", "proot": "proot", "pouch": "Pouch"}
 
 // places are where engines put the cgroups of their containers; one name there
-// that fits is one container.
+// that fits is one container, or one pod of them (kubelet with the driver systemd).
 var places = []struct{ engine, dir, pattern string }{
 	{"Docker", "/sys/fs/cgroup/system.slice", "docker-*.scope"},
 	{"Docker", "/sys/fs/cgroup/docker", "????????????????????????????????????????????????????????????????"},
 	{"Podman", "/sys/fs/cgroup/machine.slice", "libpod-????????????????????????????????????????????????????????????????.scope"},
 	{"nspawn", "/sys/fs/cgroup/machine.slice", "systemd-nspawn@*.service"},
 	{"libvirt guests", "/sys/fs/cgroup/machine.slice", "machine-qemu*.scope"},
+	{"Kubernetes pods", "/sys/fs/cgroup/kubepods.slice", "kubepods-pod*.slice"},
+	{"Kubernetes pods", "/sys/fs/cgroup/kubepods.slice/kubepods-burstable.slice", "kubepods-burstable-pod*.slice"},
+	{"Kubernetes pods", "/sys/fs/cgroup/kubepods.slice/kubepods-besteffort.slice", "kubepods-besteffort-pod*.slice"},
 	{"LXC", "/sys/fs/cgroup", "lxc.payload.*"},
 	{"LXC", "/sys/fs/cgroup/lxc.payload", "*"},
 }

@@ -20,6 +20,8 @@ func TestRead(t *testing.T) {
 			"-- root/sys/fs/cgroup/system.slice/docker-" + id + ".scope/cgroup.procs --\n1\n-- root/sys/fs/cgroup/system.slice/ssh.service/cgroup.procs --\n2\n" +
 			"-- root/sys/fs/cgroup/system.slice/docker-f" + id[1:] + ".scope/cgroup.events --\npopulated 0\nfrozen 0\n",
 			Facts{"Debian 12", "KVM guest", 93784 * time.Second, []Containers{{"Docker", 1}}}},
+		"node": {"kind: live\n" + debian + "-- root/sys/fs/cgroup/kubepods.slice/kubepods-pod1.slice/cgroup.procs --\n-- root/sys/fs/cgroup/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod2.slice/x --\n" +
+			"-- root/sys/fs/cgroup/kubepods.slice/kubepods-besteffort.slice/x --\n", Facts{Distribution: "Debian 12", Containers: []Containers{{"Kubernetes pods", 2}}}},
 		"hardware": {"kind: live\n" + debian + "-- root/sys/class/dmi/id/sys_vendor --\nDell Inc.\n-- root/sys/class/dmi/id/product_name --\nPowerEdge R640\n",
 			Facts{Distribution: "Debian 12", Kind: "Dell Inc. PowerEdge R640"}},
 		"container": {"kind: live\n" + debian + "-- root/run/systemd/container --\nlxc\n", Facts{Distribution: "Debian 12", Kind: "LXC container"}},
