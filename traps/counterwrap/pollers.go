@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fettle/host"
+	"fettle/internal/units"
 	"fettle/trap"
 )
 
@@ -101,7 +102,7 @@ func checkPollers(ctx context.Context, h *host.Host, r *trap.Report) {
 	case len(unseen) == 1:
 		r.Unknown(pollers, unseen[0])
 	case len(unseen) > 1:
-		r.Unknown(pollers, fmt.Errorf("%w (and %d more files and folders of MRTG, Telegraf, collectd, Munin and snmp_exporter)", unseen[0], len(unseen)-1))
+		r.Unknown(pollers, fmt.Errorf("%w (and %s of MRTG, Telegraf, collectd, Munin and snmp_exporter)", unseen[0], units.Count(len(unseen)-1, "more file or folder", "more files and folders")))
 	case !found:
 		r.NotApplicable(pollers, "no configuration of MRTG, Telegraf, collectd, snmp_exporter or Munin's SNMP is here")
 	}

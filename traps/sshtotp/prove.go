@@ -10,6 +10,7 @@ import (
 	"fettle/conf/pam"
 	"fettle/fact/sshlogin"
 	"fettle/host"
+	"fettle/internal/units"
 	"fettle/remedy"
 	"fettle/remedy/step"
 )
@@ -185,7 +186,7 @@ func notes(d design, before, after *survey) []string {
 		}
 	}
 	if n > maxNames {
-		out = append(out, fmt.Sprintf("and %d more users", n-maxNames))
+		out = append(out, "and "+units.Count(n-maxNames, "more user", "more users"))
 	}
 	switch {
 	case without > 0 && d.nullok:
