@@ -41,7 +41,7 @@ func Disguise(keyring []byte, number func(of []byte) []byte) ([]byte, bool) {
 		}
 	}
 	if form == Binary {
-		return d.out.Bytes(), true
+		return d.out.Bytes(), d.out.Len() > 0
 	}
 	return armored(d.out.Bytes())
 }
