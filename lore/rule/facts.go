@@ -145,6 +145,7 @@ type packageFact struct {
 	Version   string `cel:"version"`
 	Status    string `cel:"status"`
 	Manager   string `cel:"manager"`
+	epochless bool   // the host's versions come without epochs
 }
 
 type kernelFact struct {

@@ -95,7 +95,14 @@ func readPackages(r *reading, f *Fact) ([]*packageFact, error) {
 }
 
 func (r *reading) packageFact(p host.Package) *packageFact {
-	return &packageFact{seen: seen{"package " + p.Name, p.Version}, Installed: true, Name: p.Name, Version: p.Version, Status: p.Status, Manager: r.manager()}
+	manager := r.manager()
+	return &packageFact{seen: seen{"package " + p.Name, p.Version}, Installed: true, Name: p.Name, Version: p.Version, Status: p.Status, Manager: manager,
+		epochless: r.epochless(manager)}
+}
+
+// epochless: the list of rpm's packages in a sosreport leaves epochs out.
+func (r *reading) epochless(manager string) bool {
+	return manager == "rpm" && r.h.Kind() == host.KindSosreport
 }
 
 // manager tells whose versions the host's packages have. host.Packages prefers
@@ -114,6 +121,9 @@ func (r *reading) manager() string {
 func (p *packageFact) before(version string) (bool, error) {
 	if p.Version == "" {
 		return false, fmt.Errorf("%s is not installed: it has no version", p.Name)
+	}
+	if p.epochless {
+		version = withoutEpoch(version)
 	}
 	c, err := packageCompare(p.Manager, p.Version, version)
 	return c < 0, err

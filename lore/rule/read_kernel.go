@@ -119,7 +119,11 @@ func readFixed(r *reading, f *Fact) (*fixedFact, error) {
 			break
 		}
 		fixed = d.Version
-		c, err := packageCompare(manager, version, d.Version)
+		since := d.Version
+		if r.epochless(manager) {
+			since = withoutEpoch(since)
+		}
+		c, err := packageCompare(manager, version, since)
 		if err != nil {
 			return nil, err
 		}

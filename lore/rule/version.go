@@ -25,12 +25,18 @@ func debCompare(a, b string) (int, error) {
 // rpmCompare compares epoch, version and release as rpm does (rpmvercmp.c).
 func rpmCompare(a, b string) int { return cmp.Compare(rpm.NewVersion(a).Compare(rpm.NewVersion(b)), 0) }
 
+// withoutEpoch takes the epoch off a version: "1:1.1.1-8.el8" is 1.1.1-8.el8.
+func withoutEpoch(v string) string {
+	if _, rest, ok := strings.Cut(v, ":"); ok {
+		return rest
+	}
+	return v
+}
+
 // upstreamOf takes epoch and revision off a package's version:
 // "1:3.0.3-2+deb9u1" is 3.0.3, "4.9.30-2" is 4.9.30.
 func upstreamOf(v string) string {
-	if _, rest, ok := strings.Cut(v, ":"); ok {
-		v = rest
-	}
+	v = withoutEpoch(v)
 	if i := strings.LastIndexByte(v, '-'); i > 0 {
 		v = v[:i]
 	}
