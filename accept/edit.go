@@ -28,8 +28,8 @@ func parse(file string, b []byte) ([]Entry, []int, error) {
 	if len(bytes.TrimSpace(b)) == 0 {
 		return nil, nil, nil
 	}
-	f, err := parser.ParseBytes(b, 0)
-	if err != nil {
+	var f *ast.File
+	if err := yamlfile.Guard(func() (err error) { f, err = parser.ParseBytes(b, 0); return err }); err != nil {
 		return nil, nil, yamlfile.Located(file, err)
 	}
 	var docs []ast.Node
@@ -55,7 +55,7 @@ func parse(file string, b []byte) ([]Entry, []int, error) {
 			p = m.Values[0].Key.GetToken().Position
 		}
 		var e Entry
-		if err := yaml.NodeToValue(v, &e, yaml.Strict()); err != nil {
+		if err := yamlfile.Guard(func() error { return yaml.NodeToValue(v, &e, yaml.Strict()) }); err != nil {
 			return nil, nil, yamlfile.Located(file, err)
 		}
 		bad := func(format string, args ...any) error {

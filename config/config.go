@@ -79,8 +79,7 @@ func Parse(file string, b []byte) (*Config, error) {
 	if len(bytes.TrimSpace(b)) == 0 {
 		return c, nil
 	}
-	var err error
-	if c.tree, err = parser.ParseBytes(b, 0); err != nil {
+	if err := yamlfile.Guard(func() (err error) { c.tree, err = parser.ParseBytes(b, 0); return err }); err != nil {
 		return nil, yamlfile.Located(file, err)
 	}
 	var body ast.Node
@@ -99,7 +98,7 @@ func Parse(file string, b []byte) (*Config, error) {
 	if t := body.Type(); t != ast.MappingType && t != ast.MappingValueType {
 		return nil, fmt.Errorf("%s:%d: expected settings such as \"check:\"", file, body.GetToken().Position.Line)
 	}
-	if err := yaml.NodeToValue(body, c, yaml.Strict()); err != nil {
+	if err := yamlfile.Guard(func() error { return yaml.NodeToValue(body, c, yaml.Strict()) }); err != nil {
 		return nil, yamlfile.Located(file, err)
 	}
 	return c, c.valid()

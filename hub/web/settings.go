@@ -78,7 +78,8 @@ func ReadSettings(file string) (*Settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(s); err != nil && !errors.Is(err, io.EOF) {
+	err = yamlfile.Guard(func() error { return yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(s) })
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, yamlfile.Located(file, err)
 	}
 	if err := s.valid(); err != nil {

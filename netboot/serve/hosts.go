@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"fettle/internal/lazy"
+	"fettle/internal/yamlfile"
 )
 
 // Host is a client that is expected.
@@ -72,7 +73,7 @@ func ParseHosts(b []byte, dir string) ([]Host, error) {
 	var file struct {
 		Hosts []struct{ Name, MAC, IP, Preseed string }
 	}
-	if err := yaml.UnmarshalWithOptions(b, &file, yaml.Strict()); err != nil {
+	if err := yamlfile.Guard(func() error { return yaml.UnmarshalWithOptions(b, &file, yaml.Strict()) }); err != nil {
 		return nil, err
 	}
 	var out []Host

@@ -10,6 +10,7 @@ import (
 
 	"fettle/host"
 	"fettle/internal/lazy"
+	"fettle/internal/yamlfile"
 	"fettle/trap"
 )
 
@@ -230,7 +231,7 @@ func checkPrometheus(ctx context.Context, h *host.Host, r *trap.Report, unknown 
 				continue
 			default:
 				conf = &scrapeConf{}
-				if err := yaml.Unmarshal(p, conf); err != nil {
+				if err := yamlfile.Guard(func() error { return yaml.Unmarshal(p, conf) }); err != nil {
 					r.Unknown(file, errors.New(prometheusFile+" is not YAML that Prometheus can read: what it polls is not known"))
 					conf = nil
 					continue
