@@ -3,6 +3,7 @@ package cel
 import (
 	"math"
 	"strconv"
+	"strings"
 )
 
 // Parse reads an expression. The error is a Mistake.
@@ -320,12 +321,11 @@ func (p *parser) primary() (*node, error) {
 func literal(t token) (any, error) {
 	switch t.kind {
 	case tokInt:
-		n, err := strconv.ParseInt(t.text, 0, 64)
-		if err != nil { // 08 is decimal, too
-			n, err = strconv.ParseInt(t.text, 10, 64)
-		} else if len(t.text) > 1 && t.text[0] == '0' && isDigit(t.text[1]) {
-			n, err = strconv.ParseInt(t.text, 10, 64)
+		base := 10 // of 010, too
+		if strings.HasPrefix(strings.TrimPrefix(t.text, "-"), "0x") {
+			base = 0
 		}
+		n, err := strconv.ParseInt(t.text, base, 64)
 		if err != nil {
 			return nil, mistakef(t.at, "%s is no number from %d to %d", t.text, math.MinInt64, math.MaxInt64)
 		}
