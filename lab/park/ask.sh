@@ -9,11 +9,12 @@ systemctl is-system-running --wait >state 2>&1
 systemctl list-units --failed --plain --no-legend >failed 2>&1
 sh -ex $lib/begin >begin.log 2>&1
 echo $? >begin.status
+# What the captures are compared with comes right before them.
 fettle check --limit 2m --format json >live.json 2>live.err
-fettle check --limit 2m -v >live.txt 2>&1
-fettle check --limit 2m >screen.txt 2>&1
 fettle capture --limit 2m -o host.tar.zst >capture.log 2>&1
 fettle capture --limit 2m --redact -o redacted.tar.zst >>capture.log 2>&1
+fettle check --limit 2m -v >live.txt 2>&1
+fettle check --limit 2m >screen.txt 2>&1
 journalctl -b --no-pager >journal.txt 2>&1
 if [ -s $lib/inside ]; then
 	sh $lib/inside >inside.json 2>inside.err
