@@ -52,7 +52,7 @@ func (m *manifest) plugins3(t *archive.Tree) {
 	}
 	first, plugins, _ := strings.Cut(read("/version.txt"), "\n")
 	minor, ok := strings.CutPrefix(strings.TrimSpace(first), "sosreport: 3.")
-	if !ok || minor < "5" || minor > "9" {
+	if !ok || minor == "" || minor[0] < '5' || minor[0] > '9' { // also 3.9.1
 		return
 	}
 	logs := read("/sos_logs/sos.log") + read("/sos_logs/ui.log")

@@ -167,10 +167,11 @@ func TestPlugins3(t *testing.T) {
 		"ran": {map[string]string{"version.txt": "sosreport: 3.6\n" + plugins, "sos_logs/sos.log": "INFO: x\n"},
 			[]string{"/etc/sysctl.d", "/etc/sysctl.conf", "/etc/systemd/journald.conf.d", "/etc/resolv.conf"},
 			[]string{"/etc/ldap.conf", "/etc/ldap/ldap.conf", "/run/sysctl.d", "/etc/ssh/sshd_config"}},
-		"failed": {map[string]string{"version.txt": "sosreport: 3.9\n" + plugins, "sos_logs/systemd-plugin-errors.txt": "Traceback (most recent call last):\n"},
+		"failed": {map[string]string{"version.txt": "sosreport: 3.9.1\n" + plugins, "sos_logs/systemd-plugin-errors.txt": "Traceback (most recent call last):\n"},
 			[]string{"/etc/sysctl.d"}, []string{"/etc/systemd/journald.conf.d"}},
 		"timed out": {map[string]string{"version.txt": "sosreport: 3.8\n" + plugins, "sos_logs/ui.log": "\n Plugin kernel timed out\n"},
 			[]string{"/etc/systemd/system.conf"}, []string{"/etc/sysctl.d"}},
+		"newer":   {map[string]string{"version.txt": "sosreport: 3.\n" + plugins}, nil, []string{"/etc/sysctl.d"}},
 		"older":   {map[string]string{"version.txt": "sosreport: 3.2\n" + plugins}, nil, []string{"/etc/sysctl.d", "/etc/systemd"}},
 		"no list": {map[string]string{"sos_logs/sos.log": ""}, nil, []string{"/etc/sysctl.d"}},
 	} {
