@@ -29,7 +29,9 @@ func kernelRing() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	buf := make([]byte, min(size, ringLimit))
+	// The ring keeps texts and their times apart; written out, the priority and the time stand
+	// before each line, and what does not fit into the buffer is left out from the oldest on.
+	buf := make([]byte, min(4*size, ringLimit))
 	n, err := unix.Klogctl(ringRead, buf)
 	if err != nil {
 		return nil, err
