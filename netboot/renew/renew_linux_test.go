@@ -214,6 +214,7 @@ func TestMirrorsThatLie(t *testing.T) {
 			t.Errorf("%v: counts as untrusted: %t", err, bad.err != nil)
 		}
 	}
+	m.files, m.endless = good, ""
 	s := m.source()
 	s.Keyring = "/nonexistent.gpg"
 	if _, err := s.Find(t.Context()); err == nil || !strings.Contains(err.Error(), "install debian-archive-keyring") {
