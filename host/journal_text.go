@@ -14,6 +14,9 @@ import (
 type LogText struct {
 	Now  time.Time
 	Boot time.Time // of dmesg's seconds
+	// Units are those of processes, by their numbers as text: what a log as text leaves
+	// out, and systemctl show may tell.
+	Units map[string]string
 }
 
 // Lines calls each for every line that has a stamp.
@@ -44,7 +47,7 @@ func (t LogText) line(s string) (LogLine, bool) {
 		}
 		for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05-0700", "2006-01-02T15:04:05.999999-0700"} {
 			if at, err := time.Parse(layout, stamp); err == nil && at.Year() >= 1970 && at.Year() < 9999 { // JSON has years of four digits
-				return said(at.UTC(), rest)
+				return t.said(at.UTC(), rest)
 			}
 		}
 	}
@@ -68,17 +71,17 @@ func (t LogText) syslog(s string) (LogLine, bool) {
 	if rest[0] == '.' {
 		rest = strings.TrimLeft(rest[1:], "0123456789")
 	}
-	return said(at, strings.TrimLeft(rest, " "))
+	return t.said(at, strings.TrimLeft(rest, " "))
 }
 
 // said reads "host by[pid]: text".
-func said(at time.Time, rest string) (LogLine, bool) {
+func (t LogText) said(at time.Time, rest string) (LogLine, bool) {
 	_, rest, _ = strings.Cut(rest, " ")
 	by, text, ok := strings.Cut(rest, ": ")
 	if !ok || strings.ContainsAny(by, " \t") {
 		return LogLine{}, false
 	}
-	by, _, _ = strings.Cut(by, "[")
+	by, pid, _ := strings.Cut(by, "[")
 	if by == "kernel" { // rsyslog leaves the kernel's own stamp
 		if stamp, after, ok := kernelStamp(text); ok {
 			if _, ok := sinceBoot(stamp); ok {
@@ -86,7 +89,7 @@ func said(at time.Time, rest string) (LogLine, bool) {
 			}
 		}
 	}
-	return LogLine{At: at, By: by, Text: text, Priority: -1}, by != ""
+	return LogLine{At: at, By: by, Unit: t.Units[strings.TrimSuffix(pid, "]")], Text: text, Priority: -1}, by != ""
 }
 
 // dmesg reads "[   12.345678] text" and "[Sun Nov 22 14:11:15 2026] text", each with the

@@ -137,10 +137,11 @@ var (
 )
 
 // Stable is a line without the time at its beginning, process numbers and
-// other numbers that differ each time, so that it can stand in a summary.
+// other numbers that differ each time, so that it can stand in a summary. Of a line with
+// fields it is the message.
 func Stable(text string) string {
-	text = stamp().ReplaceAllString(strings.TrimSpace(text), "")
-	text = long().ReplaceAllString(text, "…")
+	text = stamp().ReplaceAllString(strings.TrimSpace(message(text)), "")
+	text = strings.Join(strings.Fields(long().ReplaceAllString(text, "…")), " ")
 	if r := []rune(text); len(r) > 160 {
 		text = string(r[:159]) + "…"
 	}

@@ -24,7 +24,7 @@ var syslogs = []string{"/var/log/syslog", "/var/log/messages"}
 
 // journal reads the log of the last boot from its text.
 func (s *Source) journal() (host.Journal, error) {
-	t := host.LogText{Now: s.id.Time, Boot: s.booted()}
+	t := host.LogText{Now: s.id.Time, Boot: s.booted(), Units: s.troubledProcesses()}
 	for _, f := range bootJournals {
 		if j, err := s.logText("/"+f, "journalctl", t, true); err == nil {
 			return s.withDmesg(j, t), nil
@@ -89,6 +89,38 @@ func (s *Source) withDmesg(j host.Journal, t host.LogText) host.Journal {
 	return j
 }
 
+// troubledProcesses are those that systemd itself started for services that failed or
+// wait for their next start, each with its service: ExecMainPID, and the "pid=" of each
+// command. 1 is systemd, which speaks of every unit.
+func (s *Source) troubledProcesses() map[string]string {
+	listed, err := s.troubledUnits()
+	if err != nil || len(listed.Stdout) == 0 {
+		return nil
+	}
+	text, err := s.output(shownServices)
+	if err != nil {
+		return nil
+	}
+	blocks, units := strings.Split(text, "\n\n"), map[string]string{}
+	for _, u := range host.ParseListedUnits(listed.Stdout) {
+		block, _ := unitBlock(blocks, u.Name)
+		for line := range strings.Lines(block) {
+			property, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+			if !strings.HasPrefix(property, "Exec") {
+				continue
+			}
+			if property != "ExecMainPID" {
+				_, value, _ = strings.Cut(value, " ; pid=")
+				value, _, _ = strings.Cut(value, " ")
+			}
+			if value != "" && value != "0" && value != "1" {
+				units[value] = u.Name
+			}
+		}
+	}
+	return units
+}
+
 // troubledUnits answers systemctl list-units with host.TroubledUnits: what has
 // failed from the tables that sos has, what waits for its next start from these or
 // from the units' properties.
@@ -110,7 +142,7 @@ func (s *Source) troubledUnits() (host.Output, error) {
 	waits := func(u host.Unit) bool { return u.SubState == "auto-restart" }
 	if all, err := s.output(dir+"list-units_--all", dir+"list-units"); err == nil {
 		list(all, waits)
-	} else if shown, err := s.output(dir + "show_service_--all"); err == nil {
+	} else if shown, err := s.output(shownServices); err == nil {
 		for block := range strings.SplitSeq(shown, "\n\n") {
 			if strings.Contains(block, "\nSubState=auto-restart\n") {
 				_, id, _ := strings.Cut("\n"+block, "\nId=")

@@ -45,6 +45,30 @@ func TestJournal(t *testing.T) {
 	}
 }
 
+// TestUnitsOfProcesses: which service a process of the text belongs to is told by
+// systemctl show, of services that failed. The names are those of Debian 12's krb5-kdc.
+func TestUnitsOfProcesses(t *testing.T) {
+	s := made(t, map[string]string{
+		"sos_commands/logs/journalctl_--no-pager_--boot": "Nov 22 11:00:00 a krb5kdc[56]: Cannot open DB2 database\nNov 22 11:00:00 a krb5kdc[5]: of an earlier run\n" +
+			"Nov 22 11:00:00 a kadmind[55]: aborting\nNov 22 11:00:01 a systemd[1]: krb5-kdc.service: Failed with result 'exit-code'.\nNov 22 11:00:02 a good[70]: fine\n",
+		"sos_commands/systemd/systemctl_list-units_--failed": "  UNIT LOAD ACTIVE SUB DESCRIPTION\n● krb5-admin-server.service loaded failed failed Kerberos 5 Admin Server\n● krb5-kdc.service loaded failed failed Kerberos 5 KDC\n",
+		"sos_commands/systemd/systemctl_show_service_--all": "Id=good.service\nExecMainPID=70\n\nExecMainPID=0\n" +
+			"ExecStart={ path=/usr/sbin/krb5kdc ; argv[]=/usr/sbin/krb5kdc -P /run/krb5-kdc.pid ; ignore_errors=no ; pid=56 ; code=exited ; status=1 }\nId=krb5-kdc.service\n\n" +
+			"ExecMainPID=55\nId=krb5-admin-server.service\n",
+		"sos_commands/date/date_--utc": "Sun Nov 22 11:37:00 UTC 2026\n"})
+	j, err := host.New(s).Journal(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, m := range j.Failed.Messages {
+		got += m.By + "=" + m.Unit + " "
+	}
+	if want := "krb5kdc=krb5-kdc.service krb5kdc= kadmind=krb5-admin-server.service systemd= good= "; got != want {
+		t.Errorf("%s; want %s", got, want)
+	}
+}
+
 // TestOnlyDmesg: without a log there is the kernel's ring, and nothing is said of the rest.
 func TestOnlyDmesg(t *testing.T) {
 	s := made(t, map[string]string{"sos_commands/kernel/dmesg": "[    0.000000] Linux version 6.1.0\n[   12.500000] I/O error, dev sdb, sector 1\n",

@@ -95,6 +95,9 @@ func (s *Source) listeners() (host.Output, error) {
 	return host.Output{Stdout: []byte(b.String())}, nil
 }
 
+// shownServices has the properties of all services.
+const shownServices = "sos_commands/systemd/systemctl_show_service_--all"
+
 // systemctlShow answers `systemctl show UNIT… [-p NAME,…] [--value]` from
 // `systemctl show *service --all`: paragraphs of NAME=VALUE, one a unit.
 func (s *Source) systemctlShow(args []string) (host.Output, error) {
@@ -102,7 +105,7 @@ func (s *Source) systemctlShow(args []string) (host.Output, error) {
 	if !ok || len(units) == 0 {
 		return host.Output{}, host.ErrNotCollected
 	}
-	text, err := s.output("sos_commands/systemd/systemctl_show_service_--all")
+	text, err := s.output(shownServices)
 	if err != nil {
 		return host.Output{}, err
 	}

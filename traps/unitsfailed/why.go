@@ -2,6 +2,7 @@ package unitsfailed
 
 import (
 	"strings"
+	"unicode"
 
 	"fettle/fact/journal"
 	"fettle/host"
@@ -32,8 +33,15 @@ var (
 	trouble = lazy.Regexp(`(?i)error|fail|fatal|cannot|can't|could not|couldn't|unable|denied|refused|no such|not found|not exist|invalid|in use|panic|exception|missing|killed|out of memory|timed out|timeout|\bbad\b|unknown|unrecognized|not permitted|no space|read-only|misconfig|incorrect|unsupported|illegal|abort|not allowed`)
 )
 
+// says tells whether a line has two words beside those of trouble: " failed!" has none.
+func says(text string) bool {
+	words := strings.FieldsFunc(trouble().ReplaceAllString(text, " "), func(r rune) bool { return !unicode.IsLetter(r) })
+	return len(words) > 1
+}
+
 // telling is the message that says best why a unit failed: the first of its
-// last run that speaks of trouble, else what systemd saw of its end.
+// last run that speaks of trouble, else what systemd saw of its end. What the program
+// itself calls a warning, and what says no more than that it failed, comes after these.
 func telling(said []host.Message) *host.Message {
 	for i := len(said) - 1; i >= 0; i-- {
 		if m := said[i]; m.By == "systemd" && strings.HasPrefix(m.Text, "Starting ") {
@@ -41,11 +49,19 @@ func telling(said []host.Message) *host.Message {
 			break
 		}
 	}
+	var mild *host.Message
 	for i := range said {
 		m := &said[i]
-		if m.By != "systemd" && (trouble().MatchString(m.Text) || m.Priority >= 0 && m.Priority <= 3) {
+		switch {
+		case m.By == "systemd" || !trouble().MatchString(m.Text) && (m.Priority < 0 || m.Priority > 3) || !says(m.Text):
+		case !journal.Mild(m.Text):
 			return m
+		case mild == nil:
+			mild = m
 		}
+	}
+	if mild != nil {
+		return mild
 	}
 	for _, v := range []string{"Failed at step", "Failed to set up", "Failed to locate", "Failed to load", "Main process exited", "Control process exited", "timed out", "killed", "Failed with result", "ependency failed"} {
 		for i := len(said) - 1; i >= 0; i-- {
