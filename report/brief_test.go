@@ -77,6 +77,26 @@ func TestOneEntryForOneCause(t *testing.T) {
 	}
 }
 
+// TestCausesApart: where there is room, an entry of several causes says each; where there
+// is none it names its subjects.
+func TestCausesApart(t *testing.T) {
+	var out []trap.Outcome
+	for _, why := range []string{"cannot open its database", "the address is in use", "no such user", "timed out"} {
+		out = append(out, trap.Outcome{Subject: why[:2] + ".service", Status: trap.Found, Severity: trap.Warning, Summary: "failed: " + why})
+	}
+	got := lines(t, Options{}, []trap.Result{result("a", out...)})
+	if text := strings.Join(got, "\n"); !strings.Contains(text, "WARNING   a on 4 services:\n          ca.service: failed: cannot open its database\n          th.service: failed: the") {
+		t.Error(text)
+	}
+	for i := range 24 {
+		out = append(out, trap.Outcome{Subject: fmt.Sprintf("%d.service", i), Status: trap.Found, Severity: trap.Warning, Summary: fmt.Sprintf("failed: reason %d", i)})
+	}
+	got = lines(t, Options{}, []trap.Result{result("a", out...)})
+	if text := strings.Join(got, "\n"); len(got) > 24 || !strings.Contains(text, "a on 28 services: The title of a\n          ca.service, th.service,") {
+		t.Error(text)
+	}
+}
+
 // TestWorstHostFitsAScreen: twenty-one findings of three lines each, and as
 // many reasons not to know; the critical ones are never left out.
 func TestWorstHostFitsAScreen(t *testing.T) {

@@ -78,6 +78,13 @@ func cause(o *trap.Outcome) string {
 	return strings.ReplaceAll(strings.ReplaceAll(said, o.Subject, "\x00"), name, "\x00")
 }
 
+// differ tells that an entry's findings have several causes, and a subject each.
+func (e *entry) differ() bool {
+	first := cause(e.findings[0])
+	return !slices.ContainsFunc(e.findings, func(o *trap.Outcome) bool { return o.Subject == "" }) &&
+		slices.ContainsFunc(e.findings, func(o *trap.Outcome) bool { return cause(o) != first })
+}
+
 // says is the sentence of an entry: the findings' own where they agree, else
 // the trap's title.
 func (e *entry) says(title func(id string) string) string {

@@ -108,13 +108,23 @@ const (
 )
 
 // entries shows what fits into so many lines, and only names the least grave of what
-// does not. What is critical is always shown.
+// does not. What is critical is always shown. Where there is room, an entry of several
+// causes says each.
 func (t *text) entries(b *strings.Builder, all []entry, room int) {
 	blocks := make([]string, len(all))
 	lines := 0
 	for i := range all {
 		blocks[i] = t.entry(&all[i])
 		lines += strings.Count(blocks[i], "\n")
+	}
+	for i := range all {
+		if all[i].differ() {
+			apart := t.apart(&all[i])
+			if more := strings.Count(apart, "\n") - strings.Count(blocks[i], "\n"); lines+more <= room {
+				blocks[i] = apart
+				lines += more
+			}
+		}
 	}
 	shown, rest := len(all), ""
 	for shown > 1 && lines+strings.Count(rest, "\n") > room && all[shown-1].severity < trap.Critical {
@@ -146,11 +156,25 @@ func (t *text) entry(e *entry) string {
 	if a := first.Accepted; a != nil && a.Lapsed != "" {
 		s += t.wrapped("was accepted ("+ui.Visible(a.Reason)+"); back because "+ui.Visible(a.Lapsed), indent, further)
 	}
+	return s + t.act(e)
+}
+
+// apart is an entry with a sentence for each subject.
+func (t *text) apart(e *entry) string {
+	s := t.label(style(e.severity), strings.ToUpper(severityName(e.severity)), t.paint.Paint(ui.Bold, ui.Visible(e.findings[0].Trap))+" on "+count(e.subjects())+":")
+	for _, o := range e.findings {
+		s += t.wrapped(t.paint.Paint(ui.Bold, ui.Visible(o.Subject))+": "+ui.Visible(o.Summary), indent, further)
+	}
+	return s + t.act(e)
+}
+
+// act is the command of an entry, or what to do by hand.
+func (t *text) act(e *entry) string {
 	command, byHand := e.act(&t.meta)
 	if byHand != "" {
-		return s + t.wrapped("by hand: "+ui.Visible(byHand), indent, further)
+		return t.wrapped("by hand: "+ui.Visible(byHand), indent, further)
 	}
-	return s + indent + command + "\n" // never broken in two: it is there to be copied
+	return indent + command + "\n" // never broken in two: it is there to be copied
 }
 
 // fitting names as many subjects as fit into a line, and counts the others.

@@ -8,8 +8,8 @@ sed -i 's/^# *en_US.UTF-8 UTF-8/en_US.UTF-8 UTF-8/' /etc/locale.gen
 locale-gen
 update-locale LANG=en_US.UTF-8
 useradd -m -s /bin/bash -G sudo admin
+apt-get update -q
+apt-get clean
 rm -f /etc/resolv.conf
 printf 'nameserver 192.0.2.53\n' > /etc/resolv.conf
 rm -f /etc/machine-id && : > /etc/machine-id
-apt-get update -q
-apt-get clean
