@@ -9,7 +9,6 @@ var resolvConfStubDead = Rule{
 id: resolv-conf-stub-dead
 title: "Names are looked up at a local resolver that is not running"
 symptoms:
-  - "Temporary failure in name resolution"
   - "Could not resolve host: <host>"
   - ";; communications error to 127.0.0.53#53: connection refused"
   - "Failed to resolve '<host>': Temporary failure resolving"
@@ -106,31 +105,31 @@ Start systemd-resolved, or put real name servers into /etc/resolv.conf (remove t
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "servers", Expr: &rule.Expr{Source: `conf.matches.map(m, m.groups["server"])`, Line: 43}},
+				{Name: "servers", Expr: &rule.Expr{Source: `conf.matches.map(m, m.groups["server"])`, Line: 42}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "conf.exists || link.exists", Line: 59}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "conf.exists || link.exists", Line: 58}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "there is no /etc/resolv.conf"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "link.exists && link.dangling", Line: 45},
+					When:     &rule.Expr{Source: "link.exists && link.dangling", Line: 44},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/resolv.conf points to a file that is not there"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "it points to "},
-						{Expr: &rule.Expr{Source: "link.target", Line: 47}},
+						{Expr: &rule.Expr{Source: "link.target", Line: 46}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "start what writes it (systemd-resolved, NetworkManager), or replace the link by a file with name servers"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: `host.running && size(servers) > 0 && servers.all(s, s == "127.0.0.53" || s == "127.0.0.54") && size(stub) == 0 && (!resolved.exists || resolved.is_masked)`, Line: 49},
+					When:     &rule.Expr{Source: `host.running && size(servers) > 0 && servers.all(s, s == "127.0.0.53" || s == "127.0.0.54") && size(stub) == 0 && (!resolved.exists || resolved.is_masked)`, Line: 48},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/resolv.conf names systemd-resolved alone, which does not run"},
@@ -139,11 +138,11 @@ Start systemd-resolved, or put real name servers into /etc/resolv.conf (remove t
 						{Text: "put other name servers into /etc/resolv.conf, or install systemd-resolved"},
 					}},
 				},
-				{When: &rule.Expr{Source: `host.running && size(servers) > 0 && servers.all(s, s == "127.0.0.53" || s == "127.0.0.54") && size(stub) == 0`, Line: 52}, Severity: 3, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.running && size(servers) > 0 && servers.all(s, s == "127.0.0.53" || s == "127.0.0.54") && size(stub) == 0`, Line: 51}, Severity: 3, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "/etc/resolv.conf names systemd-resolved alone, which does not run"},
 				}}},
 				{
-					When:     &rule.Expr{Source: `host.running && size(servers) > 0 && servers.all(s, s == "127.0.0.1" || s == "::1") && size(others) == 0 && size(stub) == 0`, Line: 54},
+					When:     &rule.Expr{Source: `host.running && size(servers) > 0 && servers.all(s, s == "127.0.0.1" || s == "::1") && size(others) == 0 && size(stub) == 0`, Line: 53},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/resolv.conf names this host alone, and no resolver that fettle knows runs on it"},
@@ -161,8 +160,8 @@ Start systemd-resolved, or put real name servers into /etc/resolv.conf (remove t
 			}}, Settle: 5000000000, Steps: []rule.Step{
 				{
 					Kind: "unit",
-					Line: 66,
-					When: &rule.Expr{Source: `resolved.file_state == "disabled"`, Line: 67},
+					Line: 65,
+					When: &rule.Expr{Source: `resolved.file_state == "disabled"`, Line: 66},
 					Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "enable"},
@@ -172,7 +171,7 @@ Start systemd-resolved, or put real name servers into /etc/resolv.conf (remove t
 						}},
 					},
 				},
-				{Kind: "unit", Line: 68, Args: map[string]*rule.Text{
+				{Kind: "unit", Line: 67, Args: map[string]*rule.Text{
 					"act": {Parts: []rule.Part{
 						{Text: "start"},
 					}},
