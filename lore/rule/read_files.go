@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"fettle/conf/accounts"
 	"fettle/host"
 	"fettle/internal/lazy"
 )
@@ -198,12 +199,24 @@ func (r *reading) stat(name string, follow bool) (*statFact, error) {
 	}
 	text := fmt.Sprintf("%04o", mode)
 	return &statFact{
-		seen:   seen{"stat " + name, fmt.Sprintf("mode %s, owner %d:%d", text, i.UID, i.GID)},
+		seen:   seen{"stat " + name, "mode " + text + ", owner " + r.owner(i.UID, i.GID)},
 		Exists: true, Path: name, Type: fileTypes[i.Mode.Type()], Mode: text, UID: i.UID, GID: i.GID, Size: i.Size,
 		Nlink: uint64(i.Nlink), WorldWritable: mode&0o002 != 0, GroupWritable: mode&0o020 != 0,
 		MTime: func() (time.Time, error) { return i.ModTime, known(i.ModTime, name) },
 		Age:   func() (time.Duration, error) { return r.h.Now().Sub(i.ModTime), known(i.ModTime, name) },
 	}, nil
+}
+
+// owner names a file's user and group, for people.
+func (r *reading) owner(uid, gid uint32) string {
+	if uid == 0 && gid == 0 {
+		return "root:root"
+	}
+	db, err := accounts.Read(r.ctx, r.h)
+	if err != nil {
+		return fmt.Sprintf("%d:%d", uid, gid)
+	}
+	return db.UserName(uid) + ":" + db.GroupName(gid)
 }
 
 func known(t time.Time, name string) error {

@@ -16,6 +16,9 @@ type Perm struct {
 	Mode int    `json:"mode"` // permission bits with setuid, setgid, sticky as in chmod(2); -1
 	UID  int    `json:"uid"`
 	GID  int    `json:"gid"`
+	// User and Group are the names of UID and GID on the host, for people; root's are known.
+	User  string `json:"user,omitempty"`
+	Group string `json:"group,omitempty"`
 }
 
 func (Perm) Kind() string { return "perm" }
@@ -26,15 +29,26 @@ func (s Perm) Describe() string {
 		parts = append(parts, fmt.Sprintf("mode %04o", s.Mode))
 	}
 	if s.UID >= 0 {
-		parts = append(parts, fmt.Sprintf("owner %d", s.UID))
+		parts = append(parts, "owner "+named(s.UID, s.User))
 	}
 	if s.GID >= 0 {
-		parts = append(parts, fmt.Sprintf("group %d", s.GID))
+		parts = append(parts, "group "+named(s.GID, s.Group))
 	}
 	if len(parts) == 0 {
 		return "leave " + s.Path + " as it is"
 	}
 	return "give " + s.Path + " " + strings.Join(parts, ", ")
+}
+
+// named is an ID by its name, where that is known.
+func named(id int, name string) string {
+	switch {
+	case name != "":
+		return name
+	case id == 0:
+		return "root"
+	}
+	return strconv.Itoa(id)
 }
 
 func (s Perm) Reversal() Reversal { return Reversal{Class: Restorable} }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/conf/accounts"
 	"fettle/conf/tmpfiles"
 	"fettle/host"
 	"fettle/host/acl"
@@ -67,7 +68,7 @@ func plan(ctx context.Context, h *host.Host, fd trap.Finding) (remedy.Plan, erro
 		return opened(want)
 	}
 	for _, n := range nodes {
-		p.Steps = append(p.Steps, steps(n, wanted(n))...)
+		p.Steps = append(p.Steps, steps(n, wanted(n), f.db)...)
 	}
 	if own {
 		step, err := f.bootStep(ctx, h, s, wanted)
@@ -146,13 +147,14 @@ func opened(s tmpfiles.State) tmpfiles.State {
 }
 
 // steps are what leads from a node to the state wanted.
-func steps(n node, want tmpfiles.State) []step.Step {
+func steps(n node, want tmpfiles.State, db *accounts.DB) []step.Step {
 	var out []step.Step
 	if n.Err != nil {
 		return nil
 	}
 	if n.Mode != want.Mode || n.UID != want.UID || n.GID != want.GID {
-		out = append(out, step.Perm{Path: n.Path, Mode: int(want.Mode), UID: int(want.UID), GID: int(want.GID)})
+		out = append(out, step.Perm{Path: n.Path, Mode: int(want.Mode), UID: int(want.UID), GID: int(want.GID),
+			User: db.UserName(want.UID), Group: db.GroupName(want.GID)})
 	}
 	a := step.ACL{Path: n.Path}
 	if !want.Access.Minimal() && !want.Access.Equal(n.Access) {

@@ -194,7 +194,7 @@ func (v *survey) judgeFiles(r *trap.Report) {
 			}
 			f := trap.Finding{Subject: subject, Severity: sev, Summary: fmt.Sprintf("the module refuses %s's codes: the file %s", p.user.Name, p.file.Why),
 				Detail:   trap.Lines("What still lets in: " + p.now.Words()),
-				Evidence: []trap.Evidence{trap.Ev("stat "+p.file.Path, "mode %04o, owner %d, %d bytes", p.file.Info.Mode.Perm(), p.file.Info.UID, p.file.Info.Size)}}
+				Evidence: []trap.Evidence{trap.Ev("stat "+p.file.Path, "mode %04o, owner %s, %d bytes", p.file.Info.Mode.Perm(), p.owner(), p.file.Info.Size)}}
 			if !strings.Contains(p.file.Why, "has mode") {
 				f.ByHand = "write it again: fettle totp enrol " + p.user.Name + " --replace"
 			}
@@ -204,7 +204,7 @@ func (v *survey) judgeFiles(r *trap.Report) {
 		case p.file.Frozen != "":
 			r.Found(trap.Finding{Subject: subject, Severity: trap.Warning, Summary: fmt.Sprintf("the module cannot note %s's used codes: %s", p.user.Name, p.file.Frozen),
 				Detail:   "With the option RATE_LIMIT or DISALLOW_REUSE in the file, as is usual, every login with a code fails then.",
-				Evidence: []trap.Evidence{trap.Ev("stat "+p.file.Path, "mode %04o, owner %d", p.file.Info.Mode.Perm(), p.file.Info.UID)},
+				Evidence: []trap.Evidence{trap.Ev("stat "+p.file.Path, "mode %04o, owner %s", p.file.Info.Mode.Perm(), p.owner())},
 				ByHand:   "make the file system writable, or keep the files elsewhere: the module's option secret=/var/lib/…/${USER}"})
 		}
 	}

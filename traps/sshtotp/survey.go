@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"fettle/conf/accounts"
@@ -29,6 +30,18 @@ type survey struct {
 	lines  []pam.Rule // that ask for a code
 	people []person
 	held   *pam.Sim // as if everybody had a file that the module takes
+}
+
+// owner names the owner of a person's file.
+func (p *person) owner() string {
+	switch uid := p.file.Info.UID; {
+	case uid == p.user.UID:
+		return p.user.Name
+	case uid == 0:
+		return "root"
+	default:
+		return strconv.FormatUint(uint64(uid), 10)
+	}
 }
 
 // files are contents as a plan would leave them, by path.
