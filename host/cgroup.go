@@ -228,6 +228,15 @@ func UnescapeUnit(name string) string {
 	return b.String()
 }
 
+// UnitPath is the path that a unit is named after: /proc/fs/nfsd of proc-fs-nfsd.mount, as
+// systemd-escape --unescape --path has it.
+func UnitPath(name string) string {
+	if i := strings.LastIndexByte(name, '.'); i >= 0 {
+		name = name[:i]
+	}
+	return "/" + UnescapeUnit(strings.Trim(strings.ReplaceAll(name, "-", "/"), "/"))
+}
+
 // isContainerID tells whether s is what OCI's runtimes call a container by: 64
 // hexadecimal digits.
 func isContainerID(s string) bool {

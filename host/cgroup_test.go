@@ -133,6 +133,14 @@ func FuzzOwnerOf(f *testing.F) {
 	})
 }
 
+func TestUnitPath(t *testing.T) {
+	for unit, want := range map[string]string{"proc-fs-nfsd.mount": "/proc/fs/nfsd", "-.mount": "/", `srv-my\x2ddata.mount`: "/srv/my-data", "dev-sda1.swap": "/dev/sda1"} {
+		if got := UnitPath(unit); got != want {
+			t.Errorf("%s: %s, want %s", unit, got, want)
+		}
+	}
+}
+
 func TestUnescapeUnit(t *testing.T) {
 	for name, want := range map[string]string{`my\x2dbox`: "my-box", `a-b`: "a-b", `\x2`: `\x2`, `\xzz`: `\xzz`, `b\xc3\xbc`: "bü"} {
 		if got := UnescapeUnit(name); got != want {

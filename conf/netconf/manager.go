@@ -30,8 +30,11 @@ func (r *reader) managers() {
 	// No systemd, or no answer: the links below have to do.
 	states, _ := r.h.Units(r.ctx, Units()...)
 	for _, u := range units {
-		if st := states[u.unit]; st.Active() || st.UnitFileState == "enabled" {
+		switch st := states[u.unit]; {
+		case st.Active() || st.UnitFileState == "enabled":
 			r.c.active[u.manager] = true
+		case st.LoadState == "not-found", !st.Partial && st.ActiveState == "inactive" && slices.Contains([]string{"disabled", "masked"}, st.UnitFileState):
+			r.c.idle[u.manager] = true
 		}
 	}
 	for _, u := range units {
@@ -46,6 +49,9 @@ func (r *reader) managers() {
 
 // Active tells whether the manager is known to run or to be enabled.
 func (c *Config) Active(m Manager) bool { return c.active[m] }
+
+// Idle tells whether systemd says of the manager that it neither runs nor is enabled.
+func (c *Config) Idle(m Manager) bool { return c.idle[m] && !c.active[m] }
 
 // decide names the manager of i out of those that claim it. netplan comes
 // first, since it writes for the others; then whoever runs; then the order in

@@ -135,6 +135,7 @@ type Config struct {
 	links    []host.Link
 	files    map[string][]byte
 	active   map[Manager]bool // known to run or to be enabled
+	idle     map[Manager]bool // known to do neither
 
 	idents     map[string]ident // the links, by name; made when first asked for
 	interfaces *interfaces
@@ -181,7 +182,7 @@ type profile struct {
 // Read reads the configuration of all managers. The second result is
 // Config.Problems; the Config is never nil and holds what could be read.
 func Read(ctx context.Context, h *host.Host) (*Config, []error) {
-	c := &Config{files: map[string][]byte{}, active: map[Manager]bool{}, source: h.Source()}
+	c := &Config{files: map[string][]byte{}, active: map[Manager]bool{}, idle: map[Manager]bool{}, source: h.Source()}
 	r := &reader{ctx: ctx, h: h, c: c}
 	// Without links (a root folder, a poor capture) matching is by name alone.
 	c.links, _ = h.Links(ctx)

@@ -44,7 +44,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	for _, m := range journal.Find(l, timedOut()) {
 		dev := m.Groups["dev"]
 		if dev == "" || strings.HasSuffix(dev, ".device") {
-			dev = "/" + host.UnescapeUnit(strings.ReplaceAll(strings.TrimSuffix(m.Groups["unit"]+dev, ".device"), "-", "/"))
+			dev = host.UnitPath(strings.TrimSuffix(m.Groups["unit"]+dev, ".device") + ".device")
 		}
 		found[dev] = append(found[dev], m)
 	}

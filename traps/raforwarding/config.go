@@ -100,7 +100,8 @@ type intent struct {
 	idle, notRead *line
 	// networkdRouter is why networkd's own default for IPv6AcceptRA= is no.
 	networkdRouter *line
-	// networkdUnread is why not all of networkd's configuration is known.
+	// networkdUnread is why not all of networkd's configuration is known; nil too while
+	// networkd neither runs nor is enabled.
 	networkdUnread error
 	unread         []error
 	// bad are lines of sysctl.d that mean accept_ra or forwarding and are no settings.
@@ -174,7 +175,7 @@ func (c *config) of(name string) intent {
 // systemd.network(5); measured with systemd 252.
 func (c *config) networkd(i *intent) {
 	for _, err := range c.netUnread {
-		if i.networkdUnread == nil && ofNetworkd(err) {
+		if i.networkdUnread == nil && ofNetworkd(err) && !c.net.Idle(netconf.Networkd) {
 			i.networkdUnread = err
 		}
 	}

@@ -21,6 +21,7 @@ func of(l host.Log, unit string) []host.Message {
 		case m.Unit != "":
 			continue
 		case m.By == "systemd" && (strings.HasPrefix(m.Text, unit+":") || strings.Contains(m.Text, " "+unit+" ")):
+		case m.By == "mount" && strings.HasSuffix(unit, ".mount") && strings.Contains(m.Text, host.UnitPath(unit)+":"):
 		case m.By != base && m.By != base+"d" && m.By+"d" != base:
 			continue
 		}
