@@ -102,7 +102,7 @@ func testCycle(t *testing.T) {
 			more: "link add name r mtu 1400 type veth peer name s\nlink set dev r master br0"},
 		{name: "a guest's port lowers an unconfigured bridge",
 			ip:   "link add name br0 type bridge\nlink add name up mtu 9000 type vxlan id 5 dstport 4789\nlink set dev up master br0\nlink add name p mtu 1500 type veth peer name q\nlink set dev p master br0",
-			want: "warning a port of its own host makes the bridge's MTU smaller than that of its uplink up",
+			want: "warning a local port makes the bridge's MTU smaller than that of its uplink up",
 			mtus: "br0 9000 up 9000 p 9000"},
 		{name: "set above the uplink",
 			ip:   "link add name br0 type bridge\nlink add name up mtu 1500 type vxlan id 5 dstport 4789\nlink set dev up master br0\nlink set dev br0 mtu 9000",
@@ -127,7 +127,7 @@ func testCycle(t *testing.T) {
 			etc: map[string]string{"/etc/systemd/network/br0.netdev": "[NetDev]\nName=br0\nKind=bridge\n",
 				"/etc/systemd/network/br0.network": "[Match]\nName=br0\n", "/etc/systemd/network/up.network": "[Match]\nName=up\n[Link]\nMTUBytes=9000\n[Network]\nBridge=br0\n"},
 			ip:      "link add name br0 type bridge\nlink add name up mtu 9000 type vxlan id 5 dstport 4789\nlink set dev up master br0\nlink add name p type veth peer name q\nlink set dev p master br0",
-			want:    "warning a port of its own host makes the bridge's MTU smaller than that of its uplink up",
+			want:    "warning a local port makes the bridge's MTU smaller than that of its uplink up",
 			mtus:    "br0 9000 up 9000 p 9000",
 			changed: map[string]string{"/etc/systemd/network/br0.network.d/90-fettle-mtu.conf": "[Link]\nMTUBytes=9000\n"}},
 	} {
