@@ -38,7 +38,7 @@ func (s *survey) running(b *bridge) []fault {
 		return []fault{{trap.Warning, fmt.Sprintf("the bridge does not have the configured MTU %d", m.N),
 			fmt.Sprintf("%s has %d, which is not the value of its ports either, so it was set by hand. %s says %d.", b.name, b.mtu, m.Source, m.N)}}
 	case up > 0 && b.mtu > up:
-		return []fault{{trap.Warning, "the bridge takes larger packets than its uplink " + uplink.name + " can carry",
+		return []fault{{trap.Warning, "the bridge's MTU exceeds that of its uplink " + uplink.name + ": larger packets are dropped",
 			fmt.Sprintf("%s has %d, %s %d: larger packets are dropped silently, because a bridge does not fragment.", b.name, b.mtu, uplink.name, up)}}
 	case m == nil && up > 0 && b.mtu < up && b.mtu == least:
 		return []fault{{trap.Warning, "a local port makes the bridge's MTU smaller than that of its uplink " + uplink.name,

@@ -106,7 +106,7 @@ func testCycle(t *testing.T) {
 			mtus: "br0 9000 up 9000 p 9000"},
 		{name: "set above the uplink",
 			ip:   "link add name br0 type bridge\nlink add name up mtu 1500 type vxlan id 5 dstport 4789\nlink set dev up master br0\nlink set dev br0 mtu 9000",
-			want: "warning the bridge takes larger packets than its uplink up can carry",
+			want: "warning the bridge's MTU exceeds that of its uplink up: larger packets are dropped",
 			mtus: "br0 1500 up 1500"},
 		{name: "ports disagree",
 			ip:   "link add name br0 type bridge\nlink add name p mtu 8950 type veth peer name q\nlink set dev p master br0\nlink add name r type veth peer name s\nlink set dev r master br0",

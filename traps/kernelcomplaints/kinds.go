@@ -61,7 +61,7 @@ var kinds = []kind{
 	{subject: "NFS server", re: lazy.Regexp(`nfs: server (?P<what>\S+) not responding`),
 		least: 3, lately: true, severity: trap.Warning, summary: "it repeatedly does not answer, and whatever uses it waits", byHand: "check the server and the network in between; nfsstat -rc counts the retransmissions"},
 	{subject: "program", re: lazy.Regexp(`(?P<what>[\w/.:-]+): page allocation failure`), name: worker,
-		least: 3, severity: trap.Notice, summary: "the kernel could not allocate the kind of memory that it needed for it", byHand: "sysctl vm.min_free_kbytes: a larger reserve helps network drivers"},
+		least: 3, severity: trap.Notice, summary: "the kernel had no free memory of the kind needed for it", byHand: "sysctl vm.min_free_kbytes: a larger reserve helps network drivers"},
 }
 
 // disk is the disk of a partition: sda of sda1, nvme0n1 of nvme0n1p2.
