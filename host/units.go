@@ -12,7 +12,7 @@ import (
 )
 
 // ErrNoSystemd says that systemd does not run the host: there are no units.
-var ErrNoSystemd = errors.New("systemd does not run this host")
+var ErrNoSystemd = errors.New("this host does not run systemd")
 
 // Unit is what systemd says of one unit (org.freedesktop.systemd1(5),
 // systemctl(1) show).

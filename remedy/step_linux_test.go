@@ -161,7 +161,7 @@ func TestSystemctl(t *testing.T) {
 	}
 	if _, booted := (machine.Linux{}).Systemctl(); !booted {
 		_, err := e.Apply(t.Context(), Head{Plan: Plan{Steps: []step.Step{step.Unit{Name: "demo.service", Act: "reload"}}}}, nil)
-		if err == nil || !strings.Contains(err.Error(), "systemd does not run this host; nothing was changed") {
+		if err == nil || !strings.Contains(err.Error(), "this host does not run systemd; nothing was changed") {
 			t.Errorf("reload without systemd: %v", err)
 		}
 	}

@@ -23,7 +23,7 @@ func (r *Rule) Units() []string {
 func readUnit(r *reading, f *Fact) (*unitFact, error) {
 	us, err := r.h.Units(r.ctx, f.Args...)
 	if errors.Is(err, host.ErrNoSystemd) {
-		return &unitFact{seen: seen{"systemctl", "systemd does not run this host"}, Name: f.Args[0]}, nil
+		return &unitFact{seen: seen{"systemctl", "this host does not run systemd"}, Name: f.Args[0]}, nil
 	}
 	if err != nil {
 		return nil, err

@@ -40,7 +40,7 @@ func (s Command) Describe() string { return "run " + shell.Join(s.Do) }
 
 func (s Command) Reversal() Reversal {
 	if s.Again {
-		return Reversal{Invertible, "runs it once more, after everything else was put back"}
+		return Reversal{Invertible, "runs it again, after everything else is restored"}
 	}
 	if len(s.Undo) == 0 {
 		return Reversal{Irreversible, "the command has no inverse"}

@@ -88,7 +88,7 @@ func ReadItems(ctx context.Context, m machine.Machine, items []Item) ([]Item, er
 	for i, it := range items {
 		now, err := ReadItem(ctx, m, it)
 		if err != nil {
-			return nil, fmt.Errorf("reading how %s stands: %w", it.Path, err)
+			return nil, fmt.Errorf("reading the state of %s: %w", it.Path, err)
 		}
 		out[i] = now
 	}
@@ -163,7 +163,7 @@ func PutBack(ctx context.Context, s *Site, was Item, content []byte) error {
 			return fmt.Errorf("%s is no longer a %s", was.Path, was.Image.Type)
 		}
 		if known, ok := s.seen(was.Path); ok && now.Image.Foreign && known.ID != now.Image.ID {
-			return &machine.Changed{Path: was.Path, Why: "was replaced by another file since"}
+			return &machine.Changed{Path: was.Path, Why: "has since been replaced by another file"}
 		}
 		f := machine.Ref{Path: was.Path, ID: now.Image.ID}
 		if err := setMeta(s.Machine, f, *now.Image, *was.Image); err != nil {
@@ -175,7 +175,7 @@ func PutBack(ctx context.Context, s *Site, was Item, content []byte) error {
 			return nil
 		}
 		if names, err := s.Machine.List(was.Path); err != nil || len(names) > 0 {
-			s.Note("%s stays: it is not empty", was.Path)
+			s.Note("%s is kept: it is not empty", was.Path)
 			return err
 		}
 		return removeDir(s.Machine, was.Path)

@@ -44,7 +44,7 @@ func replaceFile(s *Site, name string, now machine.Image, content []byte, meta f
 		return s.Machine.Sync(machine.At(dir))
 	}
 	if derr := DropTemp(s.Machine, tmp); derr != nil {
-		err = fmt.Errorf("%w (and the temporary file stays: %v)", err, derr)
+		err = fmt.Errorf("%w (and the temporary file remains: %v)", err, derr)
 	}
 	if now.Type == machine.Regular && (errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.EPERM) || s.InPlace && errors.Is(err, syscall.ENOSPC)) {
 		return overwrite(s, name, now, content, meta)

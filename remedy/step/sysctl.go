@@ -61,7 +61,7 @@ func (s Sysctl) Items(_ context.Context, m machine.Machine) ([]Item, error) {
 			continue // an interface that went away, or a key this kernel lacks
 		}
 		if err != nil {
-			return nil, fmt.Errorf("keeping %s, which the write may change: %w", k, err)
+			return nil, fmt.Errorf("saving %s, which the write may change: %w", k, err)
 		}
 		out = append(out, Item{Kind: ValueItem, Path: procSys + k, Value: v, Aside: true})
 	}
@@ -86,7 +86,7 @@ func valueItem(m machine.Machine, name string) ([]Item, error) {
 		return nil, &machine.Changed{Path: name, Why: "does not exist on this kernel"}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("keeping the value of %s: %w", name, err)
+		return nil, fmt.Errorf("saving the value of %s: %w", name, err)
 	}
 	return []Item{{Kind: ValueItem, Path: name, Value: selected(v)}}, nil
 }

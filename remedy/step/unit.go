@@ -27,7 +27,7 @@ func (Unit) Kind() string { return "unit" }
 
 func (s Unit) Describe() string {
 	if s.Act == "daemon-reload" {
-		return "have systemd read its unit files again"
+		return "reload systemd's unit files"
 	}
 	return s.Act + " " + s.Name
 }
@@ -37,21 +37,21 @@ func (s Unit) Reversal() Reversal {
 	case s.Destroys != "":
 		return Reversal{Irreversible, s.Destroys}
 	case s.Once:
-		return Reversal{Stays, "done once more it would bring nothing back"}
+		return Reversal{Stays, "doing it again would restore nothing"}
 	}
 	switch s.Act {
 	case "daemon-reload":
-		return Reversal{Invertible, "once more, after the unit files are put back"}
+		return Reversal{Invertible, "again, after the unit files are restored"}
 	case "reload":
-		return Reversal{Invertible, "once more, after its files are put back"}
+		return Reversal{Invertible, "again, after its files are restored"}
 	case "restart", "reload-or-restart":
-		return Reversal{Invertible, "once more, after its files are put back; the interruption is felt again"}
+		return Reversal{Invertible, "again, after its files are restored; this interrupts it again"}
 	case "start":
-		return Reversal{Invertible, "stops it if it was stopped; what it did meanwhile stays"}
+		return Reversal{Invertible, "stops it if it was stopped; what it did meanwhile remains"}
 	case "stop":
 		return Reversal{Invertible, "starts it if it was running; its connections and state are new"}
 	case "enable", "disable":
-		return Reversal{Invertible, "gives it the enablement it had, by way of systemctl"}
+		return Reversal{Invertible, "restores its enablement with systemctl"}
 	}
 	return Reversal{Irreversible, "unknown act: " + s.Act}
 }
@@ -86,7 +86,7 @@ func (s Unit) Items(ctx context.Context, m machine.Machine) ([]Item, error) {
 		return nil, err
 	}
 	if it.Kind == EnabledItem && it.Value != "enabled" && it.Value != "disabled" {
-		return nil, fmt.Errorf("%s: systemctl is-enabled says %q, which fettle could not put back", s.Describe(), it.Value)
+		return nil, fmt.Errorf("%s: systemctl is-enabled says %q, which fettle could not restore", s.Describe(), it.Value)
 	}
 	return []Item{it}, nil
 }
@@ -111,7 +111,7 @@ func (s Unit) Possible(m machine.Machine) error {
 		return errors.New("there is no systemctl on this host")
 	}
 	if s.Running() && !booted {
-		return errors.New("systemd does not run this host")
+		return errors.New("this host does not run systemd")
 	}
 	if s.Act != "daemon-reload" {
 		return validUnit(s.Name)
@@ -168,7 +168,7 @@ func putBackUnit(ctx context.Context, s *Site, was, now Item) error {
 	bin, booted := s.Machine.Systemctl()
 	act := map[string]string{"active": "start", "inactive": "stop", "enabled": "enable", "disabled": "disable"}[was.Value]
 	if act == "" || was.Kind == ActiveItem && !booted {
-		s.Note("%s was %s and is %s; fettle cannot put that back", was.Path, was.Value, now.Value)
+		s.Note("%s was %s and is %s; fettle cannot restore that", was.Path, was.Value, now.Value)
 		return nil
 	}
 	return Run(ctx, s.Machine, []string{bin, act, was.Path}, unitLimit)

@@ -115,9 +115,9 @@ func innocent(op string, f map[string]string) bool {
 }
 
 func (p *profile) finding(l host.Log) trap.Finding {
-	f := trap.Finding{Subject: p.name, Severity: trap.Notice, Summary: "AppArmor denies programs of this profile what they request",
+	f := trap.Finding{Subject: p.name, Severity: trap.Notice, Summary: "AppArmor denies requests of programs with this profile",
 		Detail: trap.Prose(units.Count(p.count, "denial", "denials") + " " + journal.Looked(l)),
-		ByHand: "aa-logprof shows each, and adds what is right to the profile"}
+		ByHand: "aa-logprof shows each denial, and adds what should be allowed to the profile"}
 	if p.count >= many {
 		f.Severity = trap.Warning
 	}

@@ -38,15 +38,15 @@ func (s *survey) running(b *bridge) []fault {
 		return []fault{{trap.Warning, fmt.Sprintf("the bridge does not have the configured MTU %d", m.N),
 			fmt.Sprintf("%s has %d, which is not the value of its ports either, so it was set by hand. %s says %d.", b.name, b.mtu, m.Source, m.N)}}
 	case up > 0 && b.mtu > up:
-		return []fault{{trap.Warning, "the bridge takes larger packets than its uplink " + uplink.name + " can carry",
-			fmt.Sprintf("%s has %d, %s %d: what is larger is dropped silently, because a bridge does not fragment.", b.name, b.mtu, uplink.name, up)}}
+		return []fault{{trap.Warning, "the bridge's MTU exceeds that of its uplink " + uplink.name + ": larger packets are dropped",
+			fmt.Sprintf("%s has %d, %s %d: larger packets are dropped silently, because a bridge does not fragment.", b.name, b.mtu, uplink.name, up)}}
 	case m == nil && up > 0 && b.mtu < up && b.mtu == least:
-		return []fault{{trap.Warning, "a port of its own host makes the bridge's MTU smaller than that of its uplink " + uplink.name,
+		return []fault{{trap.Warning, "a local port makes the bridge's MTU smaller than that of its uplink " + uplink.name,
 			fmt.Sprintf("%s has %d because of %s; %s carries %d.", b.name, b.mtu, list(b.like(b.mtu)), uplink.name, up)}}
 	}
 	if odd := b.odd(); len(odd) > 0 {
 		return []fault{{trap.Notice, "the bridge's ports have different MTUs: packets too large for a port are dropped there",
-			fmt.Sprintf("%s has %d; different are %s. A bridge that nothing pins takes the least MTU, and changes when that port goes.", b.name, b.mtu, list(odd))}}
+			fmt.Sprintf("%s has %d; these differ: %s. A bridge without a pinned MTU takes the smallest of its ports, and changes when that port goes.", b.name, b.mtu, list(odd))}}
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func (s *survey) configured(b *bridge) []fault {
 			if !p.present {
 				severity = trap.Notice
 			}
-			return []fault{{severity, fmt.Sprintf("the configuration gives the bridge the MTU %d, but its port %s none", m.N, p.name),
+			return []fault{{severity, fmt.Sprintf("the configuration gives the bridge the MTU %d, but none to its port %s", m.N, p.name),
 				fmt.Sprintf("%s sets %d for %s; nothing sets more than the default %d for %s, and a bridge does not pass its MTU to its ports.", m.Source, m.N, b.name, defaultMTU, p.name)}}
 		}
 	}

@@ -19,11 +19,11 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	s := look(ctx, h)
 	i := slices.IndexFunc(s.bridges, func(b *bridge) bool { return b.name == f.Subject })
 	if i < 0 {
-		return remedy.Plan{}, remedy.Refuse("there is no bridge %s any more", f.Subject)
+		return remedy.Plan{}, remedy.Refuse("the bridge %s no longer exists", f.Subject)
 	}
 	b := s.bridges[i]
 	if len(s.faults(b)) == 0 {
-		return remedy.Plan{}, remedy.Refuse("%s is in order by now: nothing to do", b.name)
+		return remedy.Plan{}, remedy.Refuse("%s is correct now: nothing to do", b.name)
 	}
 	if hidden := s.hidden(b); len(hidden) > 0 {
 		return remedy.Plan{}, remedy.Refuse("not all of the configuration could be read, and its settings for %s must be known first: %s", b.name, host.Reason(hidden[0]))
@@ -41,7 +41,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 		p.now(h.Identity().Release)
 	}
 	if len(p.Steps) == 0 {
-		return remedy.Plan{}, remedy.Refuse("nothing here is fettle's to change: %s", strings.Join(p.Notes, " "))
+		return remedy.Plan{}, remedy.Refuse("fettle can change nothing here: %s", strings.Join(p.Notes, " "))
 	}
 	p.CutsConnection = b.present && b.carries(s)
 	return p.Plan, nil
@@ -176,7 +176,7 @@ func (p *planner) persistent(ctx context.Context) error {
 			return remedy.Refuse("%v", err)
 		}
 		if raised {
-			p.note("%s is raised to %d: every switch and host on its network must take packets that large, or large ones get lost there.", name, p.mtu)
+			p.note("%s is raised to %d: every switch and host on its network must accept packets that large, or they are lost there.", name, p.mtu)
 		}
 	}
 	for _, port := range p.b.ports {
@@ -185,12 +185,12 @@ func (p *planner) persistent(ctx context.Context) error {
 			continue
 		}
 		if err := set(lower.Name); err != nil {
-			p.note("The MTU of %s, below %s, is not made lasting: %v.", lower.Name, port.name, err)
+			p.note("The MTU of %s, below %s, is not made persistent: %v.", lower.Name, port.name, err)
 		}
 	}
 	if b := p.b; b.conf.MTU == nil && b.conf.Manager != "" {
 		if err := set(b.name); err != nil {
-			p.note("The MTU of %s is not made lasting: %v.", b.name, err)
+			p.note("The MTU of %s is not made persistent: %v.", b.name, err)
 		}
 	}
 	// The configuration as it will be must be free of faults.
@@ -214,7 +214,7 @@ func (p *planner) reload(ctx context.Context, h *host.Host) {
 		nmcli := "/usr/bin/nmcli"
 		if ok, _ := h.Exists(ctx, nmcli); ok {
 			again := []string{nmcli, "connection", "reload"}
-			p.Steps = append(p.Steps, step.Command{Do: again, Undo: again, Differs: "NetworkManager reads its files once more"})
+			p.Steps = append(p.Steps, step.Command{Do: again, Undo: again, Differs: "NetworkManager rereads its files"})
 			return
 		}
 	}

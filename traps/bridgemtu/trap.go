@@ -76,7 +76,7 @@ func (s *survey) judge(h *host.Host, r *trap.Report, b *bridge) {
 		f.Detail = f.Detail.Also("Also: " + o.summary + ". " + o.detail)
 	}
 	if len(hidden) > 0 {
-		f.Detail = f.Detail.Also("Not all could be looked at: " + host.Reason(first(hidden)))
+		f.Detail = f.Detail.Also("Not everything could be checked: " + host.Reason(first(hidden)))
 	}
 	r.Found(f)
 }

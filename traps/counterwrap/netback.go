@@ -60,7 +60,7 @@ func checkNetback(ctx context.Context, h *host.Host, r *trap.Report) {
 		}
 	}
 	if len(vifs) == 0 {
-		r.NotApplicable(netback, "no backend of a Xen guest (vifN.M) is here")
+		r.NotApplicable(netback, "there is no Xen guest backend (vifN.M) here")
 		return
 	}
 	ev := []trap.Evidence{trap.Ev("links", "%s", some(vifs)), trap.Ev("uname", "%s %s", h.Identity().Release, h.Identity().Machine)}

@@ -31,10 +31,10 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	case "Munin":
 		return planMunin(ctx, h, f.Subject)
 	case "Telegraf":
-		return remedy.Plan{}, remedy.Refuse("other counters are other fields, and dashboards and alerts name the old ones. In %s ask for IF-MIB::ifHCInOctets and"+
+		return remedy.Plan{}, remedy.Refuse("the 64-bit counters are different fields, and dashboards and alerts name the old ones. In %s ask for IF-MIB::ifHCInOctets and"+
 			" ifHCOutOctets (or the table IF-MIB::ifXTable), with version = 2 or 3, then change what reads the data; or poll every 30s", f.Subject)
 	case "Prometheus":
-		return remedy.Plan{}, remedy.Refuse("other counters are other metrics, and dashboards and alerts name the old ones. Ask for module if_mib, or have the generator"+
+		return remedy.Plan{}, remedy.Refuse("the 64-bit counters are different metrics, and dashboards and alerts name the old ones. Ask for module if_mib, or have the generator"+
 			" walk IF-MIB::ifXTable for the module in %s, with SNMP version 2 or 3; then change rate(ifInOctets...) to rate(ifHCInOctets...) in what reads the data", f.Subject)
 	case "collectd":
 		return remedy.Plan{}, remedy.Refuse("in the <Data> block of %s name \"IF-MIB::ifHCInOctets\" \"IF-MIB::ifHCOutOctets\" in Values, with Version 2 or 3 in the <Host> block,"+
@@ -45,16 +45,16 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 
 // refuseNetback: another kernel is nobody's to install but the admin's.
 func refuseNetback(ctx context.Context, h *host.Host) error {
-	how := "boot a kernel of 4.10 or newer"
+	how := "boot kernel 4.10 or newer"
 	release, _ := osrelease.Read(ctx, h) // it only makes the advice more exact
 	switch release.ID() {
 	case "debian":
-		how = "boot a linux-image of 4.10 or newer: Debian 10 and later have one, Debian 9 in stretch-backports"
+		how = "boot a linux-image 4.10 or newer: Debian 10 and later have one, Debian 9 in stretch-backports"
 	case "ubuntu":
-		how = "boot a linux-image of 4.10 or newer: Ubuntu 16.04 has one in linux-generic-hwe-16.04, later releases have one"
+		how = "boot a linux-image 4.10 or newer: Ubuntu 16.04 has one in linux-generic-hwe-16.04, later releases have one"
 	}
 	if m := h.Identity().Machine; m != "" && strings.Contains(" "+strings.Join(words32, " ")+" ", " "+m+" ") {
-		how = "boot a 64-bit kernel of 4.10 or newer"
+		how = "boot a 64-bit kernel 4.10 or newer"
 	}
 	return remedy.Refuse("%s. Until then poll each vif every 15 seconds or so from the host itself: 32 bits last 34 s at 1 Gbit/s;"+
 		" at 1-minute polls rates above 573 Mbit/s are wrong; or take the figures from inside the guests, whose counters have 64 bits", how)
@@ -68,7 +68,7 @@ func planMRTG(ctx context.Context, h *host.Host, file string) (remedy.Plan, erro
 	}
 	c := parseMRTG(was)
 	lines := strings.SplitAfter(string(was), "\n")
-	p := remedy.Plan{Title: "let MRTG ask for 64-bit counters"}
+	p := remedy.Plan{Title: "have MRTG poll 64-bit counters"}
 	var left []string
 	changed := 0
 	for _, t := range c.targets {
@@ -95,7 +95,7 @@ func planMRTG(ctx context.Context, h *host.Host, file string) (remedy.Plan, erro
 		return p, remedy.Refuse("fettle cannot change all of %s: %s. Let them ask by SNMP version 2 (\":::::2\" after the host), without noHC, and for ifHCInOctets where"+
 			" objects are named; then fettle does the other %d", file, strings.Join(left, ", "), changed)
 	}
-	p.Notes = append(p.Notes, "An agent that speaks version 1 alone will not answer any more: ask each one first, `snmpget -v2c HOST IF-MIB::ifHCInOctets.1`.",
+	p.Notes = append(p.Notes, "An agent that speaks only version 1 will no longer answer: test each one first, `snmpget -v2c HOST IF-MIB::ifHCInOctets.1`.",
 		"The lines contain communities, so no diff is shown. MRTG reads the file again at each run from cron; a daemon must be restarted.")
 	p.Steps = []step.Step{step.File{Path: file, Content: []byte(strings.Join(lines, "")), Was: was, Secret: true}}
 	return p, nil
@@ -108,7 +108,7 @@ func planMunin(ctx context.Context, h *host.Host, file string) (remedy.Plan, err
 		return remedy.Plan{}, err
 	}
 	versions, _ := muninLines(was)
-	p := remedy.Plan{Title: "let Munin ask for 64-bit counters"}
+	p := remedy.Plan{Title: "have Munin poll 64-bit counters"}
 	lines := strings.SplitAfter(string(was), "\n")
 	for i, line := range lines {
 		if versions[i+1] != "1" {
@@ -118,7 +118,7 @@ func planMunin(ctx context.Context, h *host.Host, file string) (remedy.Plan, err
 		lines[i] = muninVersion().ReplaceAllString(text, "${1}2${3}") + line[len(text):]
 		p.Notes = append(p.Notes, fmt.Sprintf("Line %d: env.version 1 becomes 2.", i+1))
 	}
-	p.Notes = append(p.Notes, "An agent that speaks version 1 alone will not answer any more: ask each one first, `snmpget -v2c HOST IF-MIB::ifHCInOctets.1`.",
+	p.Notes = append(p.Notes, "An agent that speaks only version 1 will no longer answer: test each one first, `snmpget -v2c HOST IF-MIB::ifHCInOctets.1`.",
 		"The file contains communities, so no diff is shown. Restart munin-node afterwards: it reads the file when it starts.")
 	p.Steps = []step.Step{step.File{Path: file, Content: []byte(strings.Join(lines, "")), Was: was, Secret: true}}
 	return p, nil

@@ -104,7 +104,7 @@ func checkPollers(ctx context.Context, h *host.Host, r *trap.Report) {
 	case len(unseen) > 1:
 		r.Unknown(pollers, fmt.Errorf("%w (and %s of MRTG, Telegraf, collectd, Munin and snmp_exporter)", unseen[0], units.Count(len(unseen)-1, "more file or folder", "more files and folders")))
 	case !found:
-		r.NotApplicable(pollers, "no configuration of MRTG, Telegraf, collectd, snmp_exporter or Munin's SNMP is here")
+		r.NotApplicable(pollers, "there is no configuration of MRTG, Telegraf, collectd, snmp_exporter or Munin's SNMP here")
 	}
 }
 
@@ -135,13 +135,13 @@ func report(r *trap.Report, p poller, file string, v verdict) {
 	switch {
 	case len(v.bad) > 0:
 		r.Found(trap.Finding{Subject: file, Severity: trap.Notice,
-			Summary: cmp.Or(p.trapped, p.name+" polls 32-bit counters more rarely than its links can wrap them"),
+			Summary: cmp.Or(p.trapped, p.name+" polls 32-bit counters less often than its links can wrap them"),
 			Detail:  trap.Lines(v.detail), Evidence: v.bad, Facts: trap.FactsOf(facts{Poller: p.name})})
 	case v.unsure != "":
 		r.Unknown(file, fmt.Errorf("%s", v.unsure))
 	case !v.asks:
 		r.NotApplicable(file, "polls no counters of interfaces")
 	default:
-		r.Clear(file, cmp.Or(p.well, "polls no 32-bit counter more rarely than its links can wrap it"))
+		r.Clear(file, cmp.Or(p.well, "polls no 32-bit counter less often than its links can wrap it"))
 	}
 }

@@ -161,7 +161,7 @@ func judgeSNMP(file string, b []byte, conf *scrapeConf) verdict {
 		}
 	}
 	if len(narrow) > 0 || len(c.v1) > 0 && v.asks {
-		v.unsure = file + ": which modules and credentials are asked for stands with Prometheus, which has no job for them in " + prometheusFile
+		v.unsure = file + ": which modules and credentials are used is set in Prometheus, which has no job for them in " + prometheusFile
 	}
 	if conf == nil {
 		if len(narrow) == 0 { // version 1 is in every file as generated
@@ -195,7 +195,7 @@ func judgeSNMP(file string, b []byte, conf *scrapeConf) verdict {
 	}
 	switch {
 	case !sure && v.unsure != "":
-		v.unsure = fmt.Sprintf("%s: the modules that are asked for do not all stand in %s", file, prometheusFile)
+		v.unsure = fmt.Sprintf("%s: not all requested modules are in %s", file, prometheusFile)
 	case polls || len(narrow) == 0:
 		v.unsure = ""
 	}
@@ -205,8 +205,8 @@ func judgeSNMP(file string, b []byte, conf *scrapeConf) verdict {
 }
 
 var prometheus = poller{name: "Prometheus",
-	trapped: "Prometheus polls 32-bit counters, and takes each wrap for a new beginning",
-	well:    "Prometheus asks for 64-bit counters",
+	trapped: "Prometheus polls 32-bit counters, and mistakes each wrap for a reset",
+	well:    "Prometheus polls 64-bit counters",
 }
 
 // checkPrometheus looks at snmp_exporter's files. unknown is told of what cannot be read.

@@ -109,7 +109,7 @@ func abandoned(ctx context.Context, h *host.Host, g *group, open map[string]bool
 		p := g.files[0].Path
 		for _, mark := range []string{".0", ".1", ".old"} {
 			if strings.HasSuffix(p, mark) && strings.Contains(path.Base(g.subject), "log") {
-				return "no new log was made", nil
+				return "no new log was created", nil
 			}
 		}
 		return "", nil

@@ -99,7 +99,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	}
 	act, why := restartOrReload(ctx, h, f.Subject, told.Kind, states)
 	p := remedy.Plan{Title: act + " " + strings.Join(units, " "), Settle: 10 * time.Second,
-		Vanishes: "the check speaks of programs that hold deleted files, and then this one holds none"}
+		Vanishes: "the check reports only programs that hold deleted files, which this one no longer does"}
 	for _, u := range units {
 		st := states[u]
 		switch {
@@ -152,7 +152,7 @@ func restartOrReload(ctx context.Context, h *host.Host, subject, kind string, st
 	rule, err := rotationOf(ctx, h, subject)
 	switch {
 	case err != nil:
-		return "restart", "logrotate's configuration could not be read, so a restart is taken: " + host.Reason(err)
+		return "restart", "logrotate's configuration could not be read, so the plan restarts the service: " + host.Reason(err)
 	case rule == nil:
 		return "restart", "No block of logrotate's configuration rotates this log: whatever renames it must also notify its writer, or this happens again."
 	case rule.silent():
@@ -171,17 +171,17 @@ func restartOrReload(ctx context.Context, h *host.Host, subject, kind string, st
 
 // byHand says what to do about processes that fettle will not touch.
 func byHand(kind, loose string, units []string) (line, more string) {
-	line = "restart what belongs to no systemd service the way it was started"
+	line = "restart what belongs to no systemd service in the way it was started"
 	if len(units) > 0 {
 		more = "Besides " + strings.Join(units, " ") + ", these still have the file open: " + loose + "."
 	} else {
 		more = "fettle restarts systemd services only. These belong to none: " + loose + "."
 	}
 	if kind == kindSpace {
-		more += "\nIf that has to wait and the content may go: truncating frees the room at once," +
+		more += "\nIf that has to wait and the content is expendable: truncating frees the space at once," +
 			"\n    : > /proc/PID/fd/N" +
 			"\nThis destroys the content. A writer that did not open the file for appending continues at its old" +
-			"\noffset (a sparse file, and a reader sees zeros first); a database or a virtual disk is ruined by it."
+			"\noffset (a sparse file, and a reader sees zeros first); it ruins a database or a virtual disk."
 	}
 	return line, more
 }

@@ -44,7 +44,7 @@ func checkSpace(ctx context.Context, h *host.Host, r *trap.Report, files []host.
 	}
 	fss, err := h.Filesystems(ctx)
 	if err != nil {
-		r.Unknown("", fmt.Errorf("deleted files are held open; how much room their file systems have is not known: %w", err))
+		r.Unknown("", fmt.Errorf("deleted files are held open; how much space their file systems have is not known: %w", err))
 		return false
 	}
 	found := false

@@ -43,18 +43,18 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	found = checkLogs(ctx, h, r, table.Files) || found
 	switch {
 	case table.Denied > 0:
-		err := fmt.Errorf("looking into processes of other users: %w", host.ErrDenied)
+		err := fmt.Errorf("inspecting processes of other users: %w", host.ErrDenied)
 		if h.Identity().EUID == 0 {
 			// ptrace(2), "Ptrace access mode checking": being root alone is not
 			// enough to follow what others have open.
 			err = errors.New("could not inspect some processes, even as root: a container without CAP_SYS_PTRACE, or a security module")
 		}
-		r.Unknown("", err, trap.Ev("/proc/*/fd", "%d processes looked into, %s", table.Looked, saysRefused(table)))
+		r.Unknown("", err, trap.Ev("/proc/*/fd", "%d processes inspected, %s", table.Looked, saysRefused(table)))
 	case table.Looked == 0:
-		r.Unknown("", errors.New("not one process could be looked into"))
+		r.Unknown("", errors.New("no process could be inspected"))
 	case !found:
-		r.Clear("", "no program runs on deleted, replaced or rotated files that matter",
-			trap.Ev("/proc/*/fd, /proc/*/maps", "%d processes looked into", table.Looked))
+		r.Clear("", "no program uses deleted, replaced or rotated files that matter",
+			trap.Ev("/proc/*/fd, /proc/*/maps", "%d processes inspected", table.Looked))
 	}
 	return nil
 }

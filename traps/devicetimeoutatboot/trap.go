@@ -53,7 +53,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		f := trap.Finding{Subject: dev, Severity: trap.Warning, Summary: "the boot waited for it until the timeout, and continued without what needs it",
 			ByHand: "blkid shows which devices there are; " + wants(ctx, h, dev)}
 		if there, err := h.Exists(ctx, dev); err == nil && there {
-			f.Severity, f.Summary = trap.Notice, "came too late for the boot, which went on without it"
+			f.Severity, f.Summary = trap.Notice, "appeared too late: the boot continued without it"
 			f.ByHand = "give it more time: x-systemd.device-timeout=5min in its line of /etc/fstab"
 		}
 		if slight(dev) {

@@ -22,7 +22,7 @@ func judge(r *trap.Report, c *status, k verdict) {
 	case c.check:
 		found(trap.Critical, "the cache's metadata needs a check", "Take it offline and run cache_check, or lvconvert --repair.")
 	case c.readOnly:
-		found(trap.Critical, "the cache's metadata is read-only: nothing is promoted any more", "Look in the kernel's log for why.")
+		found(trap.Critical, "the cache's metadata is read-only: nothing more is promoted", "Look in the kernel's log for why.")
 	}
 	switch {
 	case c.policy == "cleaner":
@@ -35,8 +35,8 @@ func judge(r *trap.Report, c *status, k verdict) {
 	}
 	if c.mode == "writeback" && c.threshold > 0 && c.threshold < c.blockSectors {
 		found(trap.Notice, "migration_threshold is less than one block: dirty blocks are not written back while the disk is idle",
-			fmt.Sprintf("It is %d sectors, a block %d: the kernel takes itself for busy all the time (drivers/md/dm-cache-target.c, spare_migration_bandwidth). %d blocks are dirty. "+
-				"LVM wants 8 blocks at least: lvchange --cachesettings migration_threshold=%d.", c.threshold, c.blockSectors, c.dirty, 8*c.blockSectors))
+			fmt.Sprintf("It is %d sectors, a block %d: the kernel considers itself busy all the time (drivers/md/dm-cache-target.c, spare_migration_bandwidth). %d blocks are dirty. "+
+				"LVM requires at least 8 blocks: lvchange --cachesettings migration_threshold=%d.", c.threshold, c.blockSectors, c.dirty, 8*c.blockSectors))
 	}
 	asked := c.policy == "" || smqPolicy(c.policy, k.release)
 	if asked && k.mend == before {
@@ -56,9 +56,9 @@ func judge(r *trap.Report, c *status, k verdict) {
 		r.Unknown(c.name, fmt.Errorf("%s", k.why), ev...)
 	case some:
 	case !c.counts:
-		r.Unknown(c.name, fmt.Errorf("this output of lvs tells neither the policy nor the requests; dmsetup status does"), ev...)
+		r.Unknown(c.name, fmt.Errorf("this lvs output shows neither the policy nor the requests; dmsetup status does"), ev...)
 	case !c.moves && c.full() && c.accesses() > warmed*c.total && c.hitRatio() < poor:
-		r.Unknown(c.name, fmt.Errorf("few requests hit this full cache, and lvs does not tell whether blocks go in and out in turn; dmsetup status does"), ev...)
+		r.Unknown(c.name, fmt.Errorf("few requests hit this full cache, and lvs does not show whether blocks are promoted and demoted in turn; dmsetup status does"), ev...)
 	default:
 		r.Clear(c.name, "the cache works as it should", ev...)
 	}
@@ -73,7 +73,7 @@ func (c *status) oldDetail(k verdict) string {
 	case c.full() && c.counts:
 		s = fmt.Sprintf("The cache is full, and its hit ratio is %.0f %%. ", 100*c.hitRatio())
 	case !c.full():
-		s = "There is room left as yet. "
+		s = "There is still room. "
 	}
 	s += capital(k.why) + "."
 	if k.target == "" {
@@ -95,7 +95,7 @@ func (c *status) tooSmall() string {
 		all := o.exchange(c.total)
 		switch {
 		case o.hitRatio() < poor && o.demotions >= 10 && all < exchanged:
-			why += fmt.Sprintf(" Over %v: %s: at this rate all of it is exchanged every %v.", o.took.Round(time.Second), o, all.Round(time.Second))
+			why += fmt.Sprintf(" Over %v: %s: at this rate, its whole content is replaced every %v.", o.took.Round(time.Second), o, all.Round(time.Second))
 		case why != "":
 			why += fmt.Sprintf(" That is since it was activated; over %v: %s.", o.took.Round(time.Second), o)
 		}
@@ -108,7 +108,7 @@ func (c *status) spreadDetail() string {
 	if c.over != nil && c.over.accesses() >= busy {
 		s += fmt.Sprintf(" Over %v: %s.", c.over.took.Round(time.Second), c.over)
 	}
-	return s + " Was it a backup that read everything, or is it so every day? fettle measure cachesim shows how large a cache would have to be."
+	return s + " Did a backup read everything, or is it like this every day? fettle measure cachesim shows how large a cache would have to be."
 }
 
 func (c *status) evidence() []trap.Evidence {

@@ -59,9 +59,9 @@ func TestSosreport(t *testing.T) {
 	}{
 		"dmsetup": {map[string]string{"sos_commands/devicemapper/dmsetup_status": dm}, "clear vg--x-da--ta: the cache works as it should"},
 		"lvs": {map[string]string{lvs + "lv_kernel_read_ahead_lv_read_ahead_stripes_stripesize_--config_global_metadata_read_only_1_--nolocking_--foreign": table},
-			"unknown vg--x-da--ta: this output of lvs tells neither the policy nor the requests; dmsetup status does"},
+			"unknown vg--x-da--ta: this lvs output shows neither the policy nor the requests; dmsetup status does"},
 		"lvs of another release": {map[string]string{lvs + "something_--new": table},
-			"unknown vg--x-da--ta: this output of lvs tells neither the policy nor the requests; dmsetup status does"},
+			"unknown vg--x-da--ta: this lvs output shows neither the policy nor the requests; dmsetup status does"},
 		"both": {map[string]string{"sos_commands/devicemapper/dmsetup_status": dm, lvs + "--config_global_locking_type_0": table}, "clear vg--x-da--ta: the cache works as it should"},
 		"none": {nil, "unknown: read sos_commands/devicemapper/dmsetup_status: not collected in this capture"},
 	} {

@@ -48,7 +48,7 @@ func TestSample(t *testing.T) {
 		ev      string // of any outcome
 	}{
 		"churns now": {"6.1.0", []string{cache(9e6, 1e6, 100, 8292), cache(9e6, 1e6, 100, 8292), cache(9e6+200, 1e6+1800, 150, 8342)}, small,
-			"10 % hits of 2000 requests, 50 blocks promoted, 50 demoted: at this rate all of it is exchanged every", "10 % hits of 2000 requests"},
+			"10 % hits of 2000 requests, 50 blocks promoted, 50 demoted: at this rate, its whole content is replaced every", "10 % hits of 2000 requests"},
 		"churned once": {"6.1.0", []string{cache(1e5, 2e6, 2e5, 208192), cache(1e5, 2e6, 2e5, 208192), cache(1e5+1900, 2e6+100, 2e5, 208192)}, small,
 			"5 % hits; 208192 blocks promoted and 200000 demoted, of a cache of 8192. That is since it was activated; over 0s: 95 % hits", "95 % hits"},
 		"idle now":        {"6.1.0", []string{cache(9e6, 1e6, 100, 8292), cache(9e6, 1e6, 100, 8292), cache(9e6, 1e6+20, 110, 8302)}, well, "", "0 % hits of 20 requests"},

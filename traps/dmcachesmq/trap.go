@@ -46,7 +46,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	case err != nil:
 		return err
 	case len(some) == 0:
-		r.NotApplicable("", "no device-mapper device is here")
+		r.NotApplicable("", "there is no device-mapper device here")
 		return nil
 	}
 	caches, err := look(ctx, h)
@@ -57,7 +57,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		judge(r, c, kernel(ctx, h, c))
 	}
 	if len(caches) == 0 {
-		r.NotApplicable("", "no dm-cache is here")
+		r.NotApplicable("", "there is no dm-cache here")
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func look(ctx context.Context, h *host.Host) ([]*status, error) {
 			return nil, lerr
 		}
 		if len(byLVM) == 0 {
-			return nil, fmt.Errorf("lvs shows no cache; one that is not LVM's would be seen by dmsetup: %w", err)
+			return nil, fmt.Errorf("lvs shows no cache; only dmsetup shows caches that are not LVM's: %w", err)
 		}
 		return byLVM, nil
 	}

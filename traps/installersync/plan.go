@@ -22,7 +22,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	if err != nil {
 		return remedy.Plan{}, err
 	}
-	p := remedy.Plan{Title: "run " + f.Subject + " itself again", Vanishes: "dpkg has no diversion of it any more"}
+	p := remedy.Plan{Title: "run " + f.Subject + " itself again", Vanishes: "dpkg no longer diverts it"}
 	switch know.Case {
 	case preload:
 		return unload(ctx, h)
@@ -38,7 +38,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 		p.Steps = append(append(first, divert(f.Subject, know, "--rename")), last...)
 		p.Notes = []string{"Between the first two steps there is no " + f.Subject + ": nothing may install packages meanwhile."}
 	default:
-		return p, remedy.Refuse("%s: take the diversion back by hand: dpkg-divert --remove %s", f.Subject, f.Subject)
+		return p, remedy.Refuse("%s: remove the diversion by hand: dpkg-divert --remove %s", f.Subject, f.Subject)
 	}
 	p.Steps = append(p.Steps, flush)
 	return p, nil
@@ -104,8 +104,8 @@ func unload(ctx context.Context, h *host.Host) (remedy.Plan, error) {
 			keep = append(keep, lib+"\n")
 		}
 	}
-	p := remedy.Plan{Title: "load libeatmydata into no program any more", Vanishes: preloadFile + " does not name it any more",
-		Notes: []string{"Programs that run keep the library until they are restarted."}}
+	p := remedy.Plan{Title: "stop loading libeatmydata into programs", Vanishes: preloadFile + " no longer names it",
+		Notes: []string{"Running programs keep the library until they are restarted."}}
 	if len(keep) == 0 {
 		p.Steps = []step.Step{step.Remove{Path: preloadFile, Was: was}, flush}
 		return p, nil

@@ -69,7 +69,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		said = true
 		r.Found(trap.Finding{Subject: preloadFile, Severity: trap.Critical, Facts: trap.FactsOf(facts{Case: preload}),
 			Evidence: []trap.Evidence{trap.Ev(preloadFile, "%s", p)},
-			Summary:  "no program writes to disk when it asks for it: " + preloadFile + " loads libeatmydata into all of them"})
+			Summary:  "fsync has no effect in any program: " + preloadFile + " loads libeatmydata into all of them"})
 	}
 	if !said {
 		r.Clear("", "dpkg and what runs it are not diverted, and fsync works")
@@ -112,7 +112,7 @@ func judge(ctx context.Context, h *host.Host, r *trap.Report, d diversion) (said
 	case host.IsAbsent(toErr) && now.Size > maxWrapper:
 		f.Severity = trap.Warning
 		f.Facts = trap.FactsOf(facts{halfway, d.to, d.by})
-		f.Summary = d.from + " will not be upgraded: its diversion stayed behind, so that a new version goes to " + d.to
+		f.Summary = d.from + " will not be upgraded: its diversion was left behind, so that a new version goes to " + d.to
 	case now.Size > maxWrapper:
 		return false // somebody else's program in its place
 	default:
@@ -125,14 +125,14 @@ func judge(ctx context.Context, h *host.Host, r *trap.Report, d diversion) (said
 			return false
 		}
 		f.Facts = trap.FactsOf(facts{wrapped, d.to, d.by})
-		f.Summary = d.from + " runs without fsync since the installation: a power cut during an upgrade can leave empty files and a broken package database"
+		f.Summary = d.from + " has run without fsync since the installation: a power cut during an upgrade can leave empty files and a broken package database"
 		if host.IsAbsent(toErr) {
-			f.Summary = d.from + " cannot run: it is a wrapper of the installer's, and the program that it runs is gone"
+			f.Summary = d.from + " cannot run: it is the installer's wrapper, and the program that it runs is gone"
 			f.ByHand = "unpack the program from its package on another host (dpkg-deb -x), copy it to " + d.to + ", and run fettle fix installer-sync"
 		}
 		if m := bootID().FindStringSubmatch(text); m != nil && m[1] != h.Identity().BootID && toErr == nil {
 			f.Severity = trap.Notice
-			f.Summary = d.from + " is still a wrapper of the installer's, which does nothing since the first boot"
+			f.Summary = d.from + " is still the installer's wrapper, which has done nothing since the first boot"
 		}
 		ev = append(ev, trap.Ev(d.from, "%s", firstCommand(text)))
 	}

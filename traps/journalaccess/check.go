@@ -22,7 +22,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		return nil
 	}
 	if len(f.readers) == 0 {
-		r.NotApplicable("", "no group systemd-journal, adm or wheel is in /etc/group: only root is to read the journal")
+		r.NotApplicable("", "/etc/group has no group systemd-journal, adm or wheel: only root may read the journal")
 		return nil
 	}
 	f.report(r, conf, f.ownStore())
@@ -56,7 +56,7 @@ func applies(ctx context.Context, h *host.Host, r *trap.Report) (*settings, bool
 		systemd := h.Systemd(ctx)
 		_, runs := h.Stat(ctx, "/run/systemd/journal")
 		if errors.Is(systemd, host.ErrNoSystemd) && host.IsAbsent(runs) {
-			r.NotApplicable("", "journald does not run: "+systemd.Error())
+			r.NotApplicable("", "journald is not running: "+systemd.Error())
 			return nil, false, nil
 		}
 	}
@@ -94,10 +94,10 @@ func (f *facts) report(r *trap.Report, conf *settings, s *store) {
 	k, readers := worst(f.readers, now, boot)
 	if k == fine {
 		if f.tmp.Unread != nil {
-			r.Unknown(top, fmt.Errorf("readable now, but whether the next boot leaves it so is not known: %w", f.tmp.Unread))
+			r.Unknown(top, fmt.Errorf("readable now; whether it stays so after the next boot is not known: %w", f.tmp.Unread))
 			return
 		}
-		r.Clear(top, "members of "+names(f.readers)+" can read the journal, and will be able to read files to come", f.evidence(s, nil)...)
+		r.Clear(top, "members of "+names(f.readers)+" can read the journal, and future journal files too", f.evidence(s, nil)...)
 		return
 	}
 	o := trap.Finding{Subject: top, Severity: trap.Notice, Evidence: append(f.evidence(s, readers), conf.Evidence...)}
@@ -106,9 +106,9 @@ func (f *facts) report(r *trap.Report, conf *settings, s *store) {
 	case present:
 		o.Summary = "members of " + who + " cannot read the system journal"
 	case toCome:
-		o.Summary = "members of " + who + " will not be able to read journal files made from now on"
+		o.Summary = "members of " + who + " will not be able to read journal files created from now on"
 	case atBoot:
-		o.Summary = "the next boot takes the system journal from members of " + who
+		o.Summary = "the next boot makes the system journal unreadable to members of " + who
 	case oldOnly:
 		o.Summary = "members of " + who + " cannot read older journal files"
 	}
@@ -148,7 +148,7 @@ func (f *facts) detail(k kind, readers []reader, now, boot layout, conf *setting
 	switch {
 	case k == oldOnly || k == atBoot:
 	case f.tmp.Unread != nil:
-		say("What the next boot makes of it is not known: %v.", f.tmp.Unread)
+		say("What the next boot will change is not known: %v.", f.tmp.Unread)
 	case f.top.Link:
 		say("The next boot does not fix it: %s is a symlink, and systemd-tmpfiles leaves its target alone.", top)
 	case mendedByBoot(readers, boot):
@@ -162,7 +162,7 @@ func (f *facts) detail(k kind, readers []reader, now, boot layout, conf *setting
 		say("The default ACL or the setgid bit of the folder is missing: journald starts a new file when the present one is full, and at a reboot after a crash.")
 	}
 	if f.noACL != "" {
-		say("The file system keeps no ACLs (%s): only group systemd-journal can be given access.", f.noACL)
+		say("The file system stores no ACLs (%s): only group systemd-journal can be given access.", f.noACL)
 	}
 	if conf.SplitMode == "none" {
 		say("SplitMode=none: users do not even see their own messages.")
@@ -193,10 +193,10 @@ func (f *facts) reportOther(r *trap.Report, s *store) {
 		return
 	}
 	if s.New {
-		r.NotApplicable(subject, "made less than a minute ago: the container that it belongs to has yet to set who may read it")
+		r.NotApplicable(subject, "created less than a minute ago: the container that it belongs to has yet to set who may read it")
 		return
 	}
 	r.Found(trap.Finding{Subject: subject, Severity: trap.Notice, Evidence: f.evidence(s, shut),
 		Summary: "members of " + names(shut) + " cannot read journal files of another machine ID",
-		Detail:  "They are of a container or a log namespace, or from before this machine's ID changed. Boot does not touch them."})
+		Detail:  "They belong to a container or a log namespace, or date from before this machine's ID changed. Booting does not change them."})
 }

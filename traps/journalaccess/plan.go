@@ -39,7 +39,7 @@ func plan(ctx context.Context, h *host.Host, fd trap.Finding) (remedy.Plan, erro
 	} else if i := slices.IndexFunc(f.stores, func(s store) bool { return path.Join(top, s.ID) == fd.Subject }); i >= 0 {
 		s = &f.stores[i]
 	} else {
-		return remedy.Plan{}, remedy.Refuse("%s is not there any more", fd.Subject)
+		return remedy.Plan{}, remedy.Refuse("%s no longer exists", fd.Subject)
 	}
 	if err := s.unseen(); err != nil {
 		return remedy.Plan{}, err
@@ -103,7 +103,7 @@ func (f *facts) refuse(s *store) error {
 	}
 	for _, r := range f.readers {
 		if v := now.judge(r); r.Name != "systemd-journal" && !(v.way && v.active && v.future && v.old) {
-			return remedy.Refuse("%s keeps no ACLs (%s), so group %s cannot be let in beside systemd-journal. "+
+			return remedy.Refuse("%s stores no ACLs (%s), so group %s cannot be given access beside systemd-journal. "+
 				"Turn ACLs on (ZFS: zfs set acltype=posixacl; others: mount without noacl), or add the users to group systemd-journal",
 				top, f.noACL, r.Name)
 		}
@@ -191,7 +191,7 @@ func (f *facts) bootStep(ctx context.Context, h *host.Host, s *store, wanted fun
 		return st
 	})
 	if !mendedByBoot(f.readers, boot) {
-		return nil, remedy.Refuse("other lines of tmpfiles.d shut the journal at every boot; they have to go first: %s", f.lines())
+		return nil, remedy.Refuse("other lines of tmpfiles.d close the journal at every boot; remove them first: %s", f.lines())
 	}
 	was, err := h.ReadFile(ctx, dropIn)
 	if err != nil && !host.IsAbsent(err) {

@@ -34,11 +34,11 @@ acl ` + mid + `/system@01.journal`, ""},
 		{"trapped-masked-root", "+file /etc/tmpfiles.d/zz-journal-access.conf", ""},
 		{"trapped-at-boot", "file /etc/tmpfiles.d/zz-journal-access.conf", ""},
 		{"trapped-var-log", "refused: /var/log is closed to members of", ""},
-		{"trapped-mkdir", "refused: /var/log/journal keeps no ACLs (zfs on /var/log, mounted noacl)", `
+		{"trapped-mkdir", "refused: /var/log/journal stores no ACLs (zfs on /var/log, mounted noacl)", `
 -- table/filesystems --
 [{"mount":"/","type":"ext4","options":"rw"},{"mount":"/var/log","type":"zfs","options":"rw,noacl"}]
 `},
-		{"trapped-at-boot", "refused: other lines of tmpfiles.d shut the journal at every boot", `
+		{"trapped-at-boot", "refused: other lines of tmpfiles.d close the journal at every boot", `
 -- root/etc/tmpfiles.d/zzz-later.conf --
 z /var/log/journal/%m 0700 root root
 A /var/log/journal - - - - u:5:r-x

@@ -64,7 +64,7 @@ func prove(t *testing.T) {
 
 	t.Log("the plan")
 	s.fix()
-	s.found("clear /var/log/journal: members of adm and systemd-journal can read the journal, and will be able to read files to come")
+	s.found("clear /var/log/journal: members of adm and systemd-journal can read the journal, and future journal files too")
 	s.expect("alice of adm", true, first, 4)
 	s.expect("a member of systemd-journal", true, first, 999)
 	s.expect("somebody in no group", false, first, 65533)
@@ -81,7 +81,7 @@ func prove(t *testing.T) {
 		}
 	}
 	s.expect("alice of adm", true, second, 4)
-	s.found("found warning /var/log/journal: members of adm will not be able to read journal files made from now on")
+	s.found("found warning /var/log/journal: members of adm will not be able to read journal files created from now on")
 	s.rotate()
 	third := s.say()
 	s.expect("alice of adm, in a file made since", false, third, 4)

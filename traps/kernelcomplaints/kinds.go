@@ -23,7 +23,7 @@ type kind struct {
 	byHand   string
 }
 
-const disks = "smartctl -a /dev/WHAT; back up what is on it, look at its cable, replace it"
+const disks = "smartctl -a /dev/WHAT; back up its data, check its cable, replace it"
 
 // kinds in the order in which they are tried. The words are those of Linux 4.4
 // to 6.12.
@@ -33,13 +33,13 @@ var kinds = []kind{
 	{subject: "disk", re: lazy.Regexp(`(?:I/O|critical \w+|recovered \w+) error, dev (?P<what>[\w-]+)[,:]|[Bb]uffer I/O error on dev(?:ice)? (?P<what>[\w-]+)`),
 		name: disk, innocent: removable, least: 1, severity: trap.Critical, summary: "the kernel reports I/O errors of this disk: reads or writes failed", byHand: disks},
 	{subject: "file system on", re: lazy.Regexp(`EXT4-fs error \(device (?P<what>[\w-]+)|EXT4-fs \((?P<what>[\w-]+)\): Remounting filesystem read-only|XFS \((?P<what>[\w-]+)\): (?:[Cc]orruption|[Mm]etadata (?:I/O error|[Cc]orruption)|Internal error|log I/O error|Filesystem has been shut down)|BTRFS (?:error|critical) \(device (?P<what>[\w-]+)`),
-		innocent: removable, least: 1, severity: trap.Critical, summary: "the kernel found this file system damaged, or could not write it", byHand: "back up what can be read, then check it unmounted: fsck -n /dev/WHAT"},
+		innocent: removable, least: 1, severity: trap.Critical, summary: "the kernel found this file system damaged, or could not write to it", byHand: "back up what can be read, then check it unmounted: fsck -n /dev/WHAT"},
 	{re: lazy.Regexp(`BUG: unable to handle|BUG: kernel NULL pointer|kernel BUG at |\bOops: |general protection fault, (?:probably|maybe)|general protection fault: 0{4} \[#|Unable to handle kernel`),
 		subject: "kernel", least: 1, severity: trap.Critical, summary: "a part of the kernel crashed; it continues in an undefined state", byHand: "reboot soon, and report the lines to the distribution"},
 	{subject: "link", re: lazy.Regexp(`(?:^|\s)(?P<what>ata\d+)(?:\.\d+)?: (?:exception Emask|hard resetting link|failed command|limiting SATA link)`),
-		least: 6, severity: trap.Warning, summary: "the link to this disk is reset again and again: cable, power, or the disk itself", byHand: "dmesg names the disk on WHAT; change its cable, look at smartctl -a"},
+		least: 6, severity: trap.Warning, summary: "the link to this disk keeps being reset: cable, power, or the disk itself", byHand: "dmesg names the disk on WHAT; change its cable, check smartctl -a"},
 	{subject: "NVMe disk", re: lazy.Regexp(`(?P<what>nvme\d+): (?:I/O (?:tag )?\d+ .*timeout|controller is down|Device not ready|Removing after probe failure|Disabling device after reset failure)`),
-		least: 1, severity: trap.Warning, summary: "this NVMe disk does not answer in time", byHand: "nvme smart-log /dev/WHAT; update its firmware; look at APST (nvme_core.default_ps_max_latency_us=0)"},
+		least: 1, severity: trap.Warning, summary: "this NVMe disk does not answer in time", byHand: "nvme smart-log /dev/WHAT; update its firmware; check APST (nvme_core.default_ps_max_latency_us=0)"},
 	{subject: "program", re: lazy.Regexp(`Memory cgroup out of memory: Kill(?:ed)? process \d+ \((?P<what>[^)]+)\)`),
 		least: 1, severity: trap.Notice, summary: "the kernel killed this program at the memory limit of its control group", byHand: "raise the limit (MemoryMax=, --memory), or find out why WHAT grows"},
 	{subject: "program", re: lazy.Regexp(`(?:Out of memory|Out of memory \(oom_kill_allocating_task\)): Kill(?:ed)? process \d+ \((?P<what>[^)]+)\)`),
@@ -47,21 +47,21 @@ var kinds = []kind{
 	{subject: "task", re: lazy.Regexp(`INFO: task (?P<what>.+?):\d+ blocked for more than \d+ seconds`), name: worker,
 		least: 1, severity: trap.Warning, summary: "it was blocked in the kernel for minutes: a disk, an NFS server or a lock did not answer", byHand: "the trace below the line in journalctl -k -b names what it waited for"},
 	{subject: "program", re: lazy.Regexp(`(?:^|\s)(?P<what>[^\s\[\]:]+(?: [^\s\[\]:]+){0,2})\[\d+\]: segfault at|traps: (?P<what>[^\[]+)\[\d+\] (?:general protection|trap divide error|trap invalid opcode)`),
-		least: 3, severity: trap.Warning, summary: "it crashes again and again (segfault)", byHand: "coredumpctl info WHAT (package systemd-coredump) shows where; report it to its vendor. Where several programs crash, test the memory (memtest86+)"},
+		least: 3, severity: trap.Warning, summary: "it keeps crashing (segfault)", byHand: "coredumpctl info WHAT (package systemd-coredump) shows where; report it to its vendor. If several programs crash, test the memory (memtest86+)"},
 	{subject: "CPU", re: lazy.Regexp(`\[Hardware Error\]: (?:Machine check|Uncorrected|CPU \d+: Machine|.*[Ff]atal)|Machine Check Exception|mce: Uncorrected`),
-		least: 1, severity: trap.Warning, summary: "the processor or its memory reports hardware errors (machine checks)", byHand: "rasdaemon, or mcelog --client, says which part; ask the hardware's vendor"},
+		least: 1, severity: trap.Warning, summary: "the processor or its memory reports hardware errors (machine checks)", byHand: "rasdaemon, or mcelog --client, says which part; ask the hardware vendor"},
 	{subject: "CPU", re: lazy.Regexp(`soft lockup - CPU|self-detected stall on CPU|detected stalls on CPUs|[Hh]ard LOCKUP`),
-		least: 1, grows: 3, severity: trap.Notice, summary: "a processor did nothing but one task for tens of seconds, or the virtual machine was halted", byHand: "of a guest: look for an overloaded host, or a pause for a snapshot; else the trace in journalctl -k -b names the driver"},
+		least: 1, grows: 3, severity: trap.Notice, summary: "a processor was stuck in one task for tens of seconds, or the virtual machine was paused", byHand: "in a guest: look for an overloaded host, or a pause for a snapshot; otherwise the trace in journalctl -k -b names the driver"},
 	{subject: "CPU", re: lazy.Regexp(`(?:Core|Package) temperature (?:is )?above threshold, cpu clock`),
-		least: 20, lately: true, severity: trap.Notice, summary: "the processor is too hot, and runs slower for it", byHand: "clean its fan and the air's way; sensors shows the temperatures"},
+		least: 20, lately: true, severity: trap.Notice, summary: "the processor is too hot, and is throttled", byHand: "clean its fan and air path; sensors shows the temperatures"},
 	{subject: "link", re: lazy.Regexp(`NETDEV WATCHDOG: (?P<what>[\w.-]+)(?: \([^)]*\))?: .*transmit queue \d+ timed out`),
 		least: 1, severity: trap.Warning, summary: "the network card stopped sending, and was reset", byHand: "ethtool -i WHAT names driver and firmware: update them; try ethtool -K WHAT tso off gso off"},
 	{subject: "link", re: lazy.Regexp(`(?i)(?:^|\s)(?P<what>[a-z][a-z0-9._-]{1,14}): (?:[\w.-]+: )?(?:[\w.-]+ )?(?:nic )?link (?:is )?down\b|\(slave (?P<what>[\w.-]+)\): link status definitely down`),
-		innocent: virtual, least: 5, lately: true, severity: trap.Warning, summary: "its link goes down again and again", byHand: "ethtool -S WHAT; change the cable or the transceiver, look at the switch's port"},
+		innocent: virtual, least: 5, lately: true, severity: trap.Warning, summary: "its link keeps going down", byHand: "ethtool -S WHAT; change the cable or the transceiver, check the switch port"},
 	{subject: "NFS server", re: lazy.Regexp(`nfs: server (?P<what>\S+) not responding`),
-		least: 3, lately: true, severity: trap.Warning, summary: "it does not answer again and again, and who uses it waits", byHand: "look at the server and the network between; nfsstat -rc counts the retransmissions"},
+		least: 3, lately: true, severity: trap.Warning, summary: "it repeatedly does not answer, and whatever uses it waits", byHand: "check the server and the network in between; nfsstat -rc counts the retransmissions"},
 	{subject: "program", re: lazy.Regexp(`(?P<what>[\w/.:-]+): page allocation failure`), name: worker,
-		least: 3, severity: trap.Notice, summary: "the kernel found no memory of the kind it needed for it", byHand: "sysctl vm.min_free_kbytes: a larger reserve helps network drivers"},
+		least: 3, severity: trap.Notice, summary: "the kernel had no free memory of the kind needed for it", byHand: "sysctl vm.min_free_kbytes: a larger reserve helps network drivers"},
 }
 
 // disk is the disk of a partition: sda of sda1, nvme0n1 of nvme0n1p2.

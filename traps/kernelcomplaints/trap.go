@@ -24,7 +24,7 @@ var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Limit: 30 * time.Second, Ch
 
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	if container.Of(ctx, h) != "" {
-		r.NotApplicable("", "a container has no kernel of its own: the host has its log")
+		r.NotApplicable("", "a container has no kernel of its own: the log is on the host")
 		return nil
 	}
 	l, err := journal.Kernel(ctx, h)
@@ -39,7 +39,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		}
 	}
 	if found == 0 {
-		r.Clear("", "the kernel complains of nothing that matters", trap.Ev(l.Source, "%s %s", units.Count(l.Lines, "line", "lines"), journal.Looked(l)))
+		r.Clear("", "the kernel log contains no complaint that matters", trap.Ev(l.Source, "%s %s", units.Count(l.Lines, "line", "lines"), journal.Looked(l)))
 	}
 	return nil
 }
@@ -109,8 +109,8 @@ func judge(ctx context.Context, h *host.Host, l host.Log, c *complaint) (trap.Fi
 		f.Severity++
 	}
 	if k.subject == "disk" && gone(ctx, h, c.what) {
-		f.Severity, f.ByHand = trap.Notice, "nothing, if somebody unplugged it; else look at its cable and power"
-		f.Summary = "the kernel reported I/O errors, and the disk is not there any more"
+		f.Severity, f.ByHand = trap.Notice, "nothing if somebody unplugged it; otherwise check its cable and power"
+		f.Summary = "the kernel reported I/O errors, and the disk is gone"
 	}
 	for _, m := range c.lines[max(0, len(c.lines)-5):] {
 		f.Evidence = append(f.Evidence, trap.Ev(journal.Source(l, m), "%s", journal.Said(m)))

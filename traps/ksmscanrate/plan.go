@@ -36,7 +36,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	case profit:
 		return remedy.Plan{}, remedy.Refuse("scanning this memory costs more than it saves: stop offering it (<nosharepages/> in a guest's" +
 			" definition, mem-merge=off of qemu, MemoryKSM=no of a unit), or turn KSM off: write 2 to " + dir +
-			"run, which takes as much memory again as is saved now")
+			"run, which takes as much additional memory as is saved now")
 	}
 	return remedy.Plan{}, remedy.Refuse("fettle has no remedy for %s", f.Subject)
 }
@@ -82,7 +82,7 @@ func planTuners(ctx context.Context, h *host.Host, k ksm, c config) (remedy.Plan
 		return remedy.Plan{}, remedy.Refuse("fettle cannot tell which of the two should stay: stop ksmtuned (systemctl disable --now ksmtuned)" +
 			" or fettle tune ksm")
 	}
-	return build(ctx, h, c, "turn the kernel's advisor off", []setting{{name: "advisor_mode", value: "none", drifting: []string{dir + "pages_to_scan"}}},
+	return build(ctx, h, c, "turn off the kernel's advisor", []setting{{name: "advisor_mode", value: "none", drifting: []string{dir + "pages_to_scan"}}},
 		[]string{"The other one is in charge from then on. To keep the advisor instead, stop the other: systemctl disable --now ksmtuned.",
 			"The kernel sets pages_to_scan to 100 when the advisor goes off; the other sets it again within its interval."})
 }

@@ -93,7 +93,7 @@ func toDuration(ns float64) time.Duration {
 func spell(d time.Duration) string {
 	switch {
 	case d == math.MaxInt64:
-		return "for ever"
+		return "forever"
 	case d < 2*time.Minute:
 		return fmt.Sprintf("%.0f s", d.Seconds())
 	case d < 2*time.Hour:

@@ -61,7 +61,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		return nil
 	case c.wanted != "":
 		r.Found(trap.Finding{Subject: runFile, Severity: trap.Warning, Facts: trap.FactsOf(facts{Wanted: c.wanted}),
-			Summary:  "KSM is configured to be on, and is off: nothing is merged",
+			Summary:  "KSM is configured to be on but is off: nothing is merged",
 			Evidence: []trap.Evidence{trap.Ev(dir+"run", "%d", k.run), trap.Ev("configuration", "%s", c.wanted)}})
 		return nil
 	case c.unknown != nil:
@@ -212,7 +212,7 @@ const profitAfter = 3
 func checkProfit(r *trap.Report, k ksm) {
 	if k.hasProfit && k.profit < 0 && k.fullScans >= profitAfter {
 		r.Found(trap.Finding{Subject: profit, Severity: trap.Warning,
-			Summary:  "KSM takes more memory for its records than it saves",
+			Summary:  "KSM uses more memory for its records than it saves",
 			Detail:   trap.Lines(fmt.Sprintf("balance %s; %d pages saved of %d scanned", gib(float64(k.profit)), k.saved, k.sum)),
 			Evidence: []trap.Evidence{trap.Ev(dir+"general_profit", "%d", k.profit), trap.Ev(dir+"full_scans", "%d", k.fullScans)}})
 	}

@@ -124,7 +124,7 @@ func (ck *checker) refused(subject string, sv ldapconf.Server, p host.Peer) {
 		return
 	}
 	ck.r.Found(trap.Finding{Subject: subject, Severity: trap.Critical, Evidence: ev,
-		Summary: "the server refuses StartTLS, and its client insists on it: no connection comes about"})
+		Summary: "the server refuses StartTLS, and its client insists on it: the connection fails"})
 }
 
 // server judges one server's certificates as the client would.
@@ -133,9 +133,9 @@ func (ck *checker) server(subject string, sv ldapconf.Server, p host.Peer, s sto
 	if len(p.Chain) == 0 {
 		why := p.Failed
 		if why == "" {
-			why = "the server showed no certificate"
+			why = "the server presented no certificate"
 		}
-		r.Unknown(subject, fmt.Errorf("no TLS connection came about: %s", why))
+		r.Unknown(subject, fmt.Errorf("the TLS connection failed: %s", why))
 		return
 	}
 	chain, err := parseChain(p.Chain)
@@ -152,7 +152,7 @@ func (ck *checker) server(subject string, sv ldapconf.Server, p host.Peer, s sto
 	case len(v.Problems) == 0:
 		r.Clear(subject, "its certificate verifies: "+subjectOf(v), ev...)
 	case !c.Verifies():
-		r.NotApplicable(subject, "its client takes any certificate; this one would be refused: "+v.Text(), ev...)
+		r.NotApplicable(subject, "its client accepts any certificate; this one would be refused: "+v.Text(), ev...)
 	default:
 		sev := trap.Critical
 		if !c.Login || sv.Loopback() {
@@ -185,7 +185,7 @@ func hints(v Verdict, chain []*x509.Certificate) trap.Prose {
 	case WeakSignature, ShortKey:
 		return "It must be issued again with SHA-256 and a longer key; until then, newer versions of GnuTLS or OpenSSL refuse what older ones accepted."
 	case Incomplete:
-		return "Its certificate belongs into the server's file (slapd: TLSCertificateFile), behind the server's own."
+		return "Its certificate belongs in the server's file (slapd: TLSCertificateFile), behind the server's own."
 	}
 	return ""
 }

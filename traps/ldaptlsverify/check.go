@@ -78,7 +78,7 @@ func (ck *checker) configuration(ctx context.Context) {
 		r.Found(trap.Finding{Subject: c.Name, Severity: sev, Summary: fmt.Sprintf(format, args...), Detail: trap.Lines(detail), Evidence: ev})
 	}
 	for _, e := range c.Errors {
-		say(trap.Notice, "", []trap.Evidence{trap.Ev(fmt.Sprintf("%s:%d", e.Path, e.Line), "%s", e.Msg)}, "a line of its configuration is not understood: %s", e.Msg)
+		say(trap.Notice, "", []trap.Evidence{trap.Ev(fmt.Sprintf("%s:%d", e.Path, e.Line), "%s", e.Msg)}, "fettle does not understand a line of its configuration: %s", e.Msg)
 	}
 	local := onlyLocal(c)
 	if !c.Verifies() && !local {
@@ -86,7 +86,7 @@ func (ck *checker) configuration(ctx context.Context) {
 		if c.Kerberos != "" {
 			detail = "Connections that Kerberos protects are not touched by it; any TLS connection is."
 		}
-		say(grave(c), detail, []trap.Evidence{trap.Ev(c.ReqCert.Place(), "%s", reqcertLine(c))}, "takes any certificate for its server's: open to interception")
+		say(grave(c), detail, []trap.Evidence{trap.Ev(c.ReqCert.Place(), "%s", reqcertLine(c))}, "accepts any server certificate: open to interception")
 	}
 	if c.ClearAuth != nil {
 		say(grave(c), "", []trap.Evidence{settingEv(*c.ClearAuth)}, "sends passwords over the network in the clear")
@@ -94,7 +94,7 @@ func (ck *checker) configuration(ctx context.Context) {
 		say(grave(c), "", []trap.Evidence{settingEv(*c.Clear), trap.Ev(c.Bind.Place(), "%s is set", c.Bind.Value)}, "sends its own password over the network in the clear")
 	} else if c.Clear != nil {
 		say(trap.Warning, "An attacker who can impersonate the server can forge group memberships. Passwords of logins still go through StartTLS.",
-			[]trap.Evidence{settingEv(*c.Clear)}, "looks accounts up without TLS")
+			[]trap.Evidence{settingEv(*c.Clear)}, "looks up accounts without TLS")
 	}
 	if !usesTLS(c) || c.Kerberos != "" && len(c.Servers) == 0 {
 		if !found {
@@ -107,7 +107,7 @@ func (ck *checker) configuration(ctx context.Context) {
 		return
 	}
 	if c.ReqSAN.Value == "never" && c.Verifies() && ck.lib == GnuTLS && !local {
-		say(grave(c), "With GnuTLS the OpenLDAP library then compares no name at all, not even the common name: any certificate of a trusted CA will do, anybody's.",
+		say(grave(c), "With GnuTLS the OpenLDAP library then compares no name at all, not even the common name: any certificate from a trusted CA will do, whoever owns it.",
 			[]trap.Evidence{trap.Ev(c.ReqSAN.Place(), "TLS_REQSAN never"), ck.why}, "does not compare the server's name with its certificate")
 	}
 	wrong, err := usable(ctx, ck.h, c, ck.lib)
@@ -146,7 +146,7 @@ func (ck *checker) fine(local, talked bool) {
 		if talked {
 			hint = ""
 		}
-		ck.r.Clear(c.Name, "demands that its servers' certificates verify"+hint, ev...)
+		ck.r.Clear(c.Name, "requires its servers' certificates to verify"+hint, ev...)
 	}
 }
 

@@ -73,11 +73,11 @@ func (e *edits) set(ctx context.Context, c *ldapconf.Client, key, value string, 
 	}
 	lines := strings.SplitAfter(string(f.now), "\n")
 	if at.Line > len(lines) {
-		return fmt.Errorf("%s has no line %d any more", at.File, at.Line)
+		return fmt.Errorf("%s no longer has a line %d", at.File, at.Line)
 	}
 	old := lines[at.Line-1]
 	if !strings.Contains(strings.ToLower(old), strings.ToLower(key)) {
-		return fmt.Errorf("%s is not the line of %s any more", at.Place(), key)
+		return fmt.Errorf("%s is no longer the line of %s", at.Place(), key)
 	}
 	if c.Program == ldapconf.SSSD && at.Line < len(lines) && strings.HasPrefix(strings.TrimRight(lines[at.Line], "\r\n"), " ") {
 		return remedy.Refuse("%s: the value continues on the next line, which fettle does not change; set it to %q by hand", at.Place(), value)

@@ -192,7 +192,7 @@ func (v *Verdict) missing(c *x509.Certificate, t Trust) {
 			return
 		}
 	}
-	v.add(UnknownIssuer, "%s was issued by %s, which %s does not hold", whose(len(v.Path)-1, c), issuerName(c), t.From)
+	v.add(UnknownIssuer, "%s was issued by %s, which %s does not contain", whose(len(v.Path)-1, c), issuerName(c), t.From)
 }
 
 // issuer finds who signed c, leaving out what is on the path. bad: one of that

@@ -33,7 +33,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	name, _, _ := strings.Cut(f.Subject, " ")
 	i := slices.IndexFunc(cs, func(c *ldapconf.Client) bool { return c.Name == name })
 	if i < 0 {
-		return remedy.Plan{}, remedy.Refuse("%s is not configured any more, or its files cannot be read", name)
+		return remedy.Plan{}, remedy.Refuse("%s is no longer configured, or its files cannot be read", name)
 	}
 	p.c = cs[i]
 	var err error
@@ -42,7 +42,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	}
 	title := "have " + name + " verify its servers' certificates"
 	if f.Chosen("verify") == "never" {
-		title = "have " + name + " take any certificate"
+		title = "have " + name + " accept any certificate"
 		err = p.never(ctx)
 	} else {
 		err = p.verify(ctx)
@@ -52,10 +52,10 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	}
 	steps, secret := p.steps()
 	if len(steps) == 0 {
-		return remedy.Plan{}, remedy.Refuse("fettle knows nothing to change on this host: what is wrong is on the server's side, or has to be decided by hand (fettle explain %s)", "ldap-tls-verify")
+		return remedy.Plan{}, remedy.Refuse("fettle has nothing to change on this host: what is wrong is on the server's side, or has to be decided by hand (fettle explain %s)", "ldap-tls-verify")
 	}
 	if secret {
-		p.notes = append(p.notes, "A password stands in a file that changes, so no diff is shown. The lines that change:")
+		p.notes = append(p.notes, "A file that changes contains a password, so no diff is shown. The lines that change:")
 		p.notes = append(p.notes, p.said...)
 	}
 	if err := p.simulate(ctx); err != nil {
@@ -74,9 +74,9 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 // takes any certificate is itself what the check finds.
 func (p *planner) never(ctx context.Context) error {
 	if !strings.Contains(p.f.Subject, " ") {
-		return remedy.Refuse("taking any certificate is what the check finds; accept the finding if it has to stay so (fettle accept)")
+		return remedy.Refuse("accepting any certificate is what the check reports; accept the finding if it has to stay so (fettle accept)")
 	}
-	p.notes = append(p.notes, "Nothing tells the server from anybody else after this: passwords can be read on the way.",
+	p.notes = append(p.notes, "After this, anybody can impersonate the server: passwords can be intercepted.",
 		"fettle check will say so, about "+p.c.Name+".")
 	v := "never"
 	if p.c.Program == ldapconf.PADL {
@@ -114,7 +114,7 @@ func (p *planner) protect(ctx context.Context) error {
 	}
 	if c.ReqSAN.Value == "never" && p.lib == GnuTLS {
 		if c.Program != ldapconf.OpenLDAP {
-			return remedy.Refuse("TLS_REQSAN never stands at %s, for all programs of the OpenLDAP library: fix it there (fettle fix ldap-tls-verify --on openldap)", c.ReqSAN.Place())
+			return remedy.Refuse("TLS_REQSAN never is set at %s, for all programs that use the OpenLDAP library: fix it there (fettle fix ldap-tls-verify --on openldap)", c.ReqSAN.Place())
 		}
 		if err := p.set(ctx, c, k.reqsan, "allow", c.ReqSAN); err != nil {
 			return err
@@ -172,14 +172,14 @@ func (p *planner) simulate(ctx context.Context) error {
 func (p *planner) restart(ctx context.Context) ([]step.Step, string) {
 	unit := map[ldapconf.Program]string{ldapconf.SSSD: "sssd.service", ldapconf.NSLCD: "nslcd.service"}[p.c.Program]
 	if unit == "" {
-		return nil, "Programs that run keep what they read when they started; those started from now on use the new settings."
+		return nil, "Running programs keep the settings that they read at start; programs started from now on use the new ones."
 	}
 	u, err := p.h.Unit(ctx, unit)
 	switch {
 	case err != nil:
 		return nil, "fettle cannot restart it here (" + host.Reason(err) + "): restart " + unit + " by hand."
 	case !u.Active():
-		return nil, unit + " does not run; it reads the new settings when it is started."
+		return nil, unit + " is not running; it reads the new settings when it is started."
 	}
 	return []step.Step{step.Unit{Name: unit, Act: "restart"}}, ""
 }

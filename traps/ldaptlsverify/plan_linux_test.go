@@ -68,7 +68,7 @@ func TestPlans(t *testing.T) {
 			host: "-- root/etc/sssd/sssd.conf --\n[sssd]\ndomains = corp\n[domain/corp]\nid_provider = ldap\nldap_uri = ldaps://ldap.example.com, ldaps://gone.example.com\nldap_tls_reqcert = never\nldap_tls_cacert = " + caFile + "\n"},
 		{name: "a value over two lines", subject: "sssd/corp", refused: "continues on the next line",
 			host: "-- root/etc/sssd/sssd.conf --\n[sssd]\ndomains = corp\n[domain/corp]\nid_provider = ldap\nldap_uri = ldap://ldap.example.com\nldap_id_use_start_tls =\n  false\nldap_tls_cacert = " + caFile + "\n"},
-		{name: "never, by itself", subject: "openldap", choose: []string{"verify=never"}, refused: "is what the check finds",
+		{name: "never, by itself", subject: "openldap", choose: []string{"verify=never"}, refused: "is what the check reports",
 			host: "-- root/etc/ldap/ldap.conf --\nTLS_REQCERT allow\nTLS_CACERT " + caFile + "\n"},
 		{name: "a variable for everybody", subject: "openldap",
 			host: "-- root/etc/ldap/ldap.conf --\nURI ldaps://ldap.example.com\nTLS_CACERT " + caFile + "\n-- root/etc/environment --\nLANG=C\nLDAPTLS_REQCERT=never\n",

@@ -84,7 +84,7 @@ func (p *planner) orNever() string {
 	if !strings.Contains(p.f.Subject, " ") {
 		return ""
 	}
-	return "; --with verify=never has the client take any certificate, and is open to interception"
+	return "; --with verify=never makes the client accept any certificate, and is open to interception"
 }
 
 // onHost finds a file of CA certificates that root already keeps on this host,
@@ -116,7 +116,7 @@ func (p *planner) onHost(ctx context.Context, c *ldapconf.Client, need []asked) 
 			v := judge(chain, Trust{Certs: files[f], From: f}, localName(p.h, sv.Host, certNames(chain[0])), c.ReqSAN.Value, p.h.Now(), p.lib)
 			if ok = ok && v.Trusted; ok {
 				top := v.Path[len(v.Path)-1]
-				p.notes = append(p.notes, fmt.Sprintf("%s is trusted through %s, SHA-256 %s, which %s holds already.", sv.URI(), subject(top), fingerprint(top), f))
+				p.notes = append(p.notes, fmt.Sprintf("%s is trusted through %s, SHA-256 %s, which %s already contains.", sv.URI(), subject(top), fingerprint(top), f))
 			}
 		}
 		if ok {
@@ -161,17 +161,17 @@ func (p *planner) choose(ctx context.Context, a asked) (*x509.Certificate, error
 	}
 	top := sentTop(chain)
 	if top == nil {
-		return nil, remedy.Refuse("the server at %s does not send the certificate of its CA, %s. Get it from who runs the CA, and give it with --with ca=FILE",
+		return nil, remedy.Refuse("the server at %s does not send the certificate of its CA, %s. Get it from the CA's operator, and give it with --with ca=FILE",
 			a.peer.Address, issuerName(chain[len(chain)-1]))
 	}
 	given := p.f.Chosen("fingerprint")
 	switch {
 	case given == "":
-		return nil, remedy.Refuse("the server at %s sends what would have to be trusted: %s, SHA-256 %s. Whether that is the right one, the network cannot tell: "+
-			"ask who runs it for the fingerprint, and if it is this, give it with --with fingerprint=SHA256; or give the certificate with --with ca=FILE",
+		return nil, remedy.Refuse("the server at %s sends what would have to be trusted: %s, SHA-256 %s. The network cannot tell whether that is the right one: "+
+			"ask its operator for the fingerprint, and if it matches, give it with --with fingerprint=SHA256; or give the certificate with --with ca=FILE",
 			a.peer.Address, subject(top), fingerprint(top))
 	case plainHex(given) != plainHex(fingerprint(top)):
-		return nil, remedy.Refuse("fingerprint=%s is not that of %s, which the server at %s sends (SHA-256 %s): somebody may stand in between",
+		return nil, remedy.Refuse("fingerprint=%s is not that of %s, which the server at %s sends (SHA-256 %s): somebody may be intercepting the connection",
 			given, subject(top), a.peer.Address, fingerprint(top))
 	}
 	return top, nil
@@ -228,7 +228,7 @@ func (p *planner) install(ctx context.Context, c *ldapconf.Client, s store, used
 	}
 	if slices.Contains(systemBundles, c.CACert.Value) && c.Program == ldapconf.OpenLDAP {
 		p.notes = append(p.notes, "So far all CAs of the system were trusted for LDAP ("+c.CACert.Value+"). From now on "+name+
-			" alone is: where programs here talk to LDAP servers of others, add their CA to it.")
+			" alone is: if programs here talk to other LDAP servers, add their CA to it.")
 	}
 	return p.set(ctx, p.c, keysOf[c.Program].cacert, name, c.CACert)
 }

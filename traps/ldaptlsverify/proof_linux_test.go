@@ -197,7 +197,7 @@ func prove(t *testing.T) {
 
 	const conf = "/etc/ldap/ldap.conf"
 	const asInstalled = "# See ldap.conf(5) for details\nURI\tldap://" + serverName + "\n\nTLS_CACERT\t/etc/ssl/certs/ca-certificates.crt\n"
-	const own = "clear openldap: demands that its servers' certificates verify"
+	const own = "clear openldap: requires its servers' certificates to verify"
 	const subject = "openldap ldap://" + serverName + ":389"
 	const verified = "clear " + subject + ": its certificate verifies: trusted through CN=Corp CA,O=Example"
 	s.conf(conf, asInstalled)
@@ -208,7 +208,7 @@ func prove(t *testing.T) {
 	s.search(true) // without TLS
 	s.says(own, "found warning "+subject+": the server's certificate is refused: its CA CN=Corp CA,O=Example is not in /etc/ssl/certs/ca-certificates.crt")
 	s.refused(fingerprint(corp.cert), subject)
-	s.refused("somebody may stand in between", subject, "fingerprint="+fingerprint(public.cert))
+	s.refused("somebody may be intercepting the connection", subject, "fingerprint="+fingerprint(public.cert))
 	s.refused("does not verify the server", subject, "ca=/etc/ssl/certs/ca-certificates.crt")
 	s.refused("no such file", subject, "ca=/nonexistent.pem")
 	undo := s.fix(subject, "fingerprint=sha256:"+strings.ToLower(strings.ReplaceAll(fingerprint(corp.cert), ":", "")))
@@ -238,11 +238,11 @@ func prove(t *testing.T) {
 	s.conf(conf, asInstalled+"TLS_REQCERT never\n")
 	s.serve(imposter)
 	s.search(true, "-ZZ")
-	s.says("found warning openldap: takes any certificate for its server's: open to interception",
-		"not-applicable "+subject+": its client takes any certificate; this one would be refused: its certificate is self-signed, and is not in /etc/ssl/certs/ca-certificates.crt")
+	s.says("found warning openldap: accepts any server certificate: open to interception",
+		"not-applicable "+subject+": its client accepts any certificate; this one would be refused: its certificate is self-signed, and is not in /etc/ssl/certs/ca-certificates.crt")
 	s.refused("ca=/run/corp.pem does not verify", "openldap", "ca=/run/corp.pem")
 	s.serve(right, corp.cert)
-	s.refused("ask who runs it for the fingerprint", "openldap")
+	s.refused("ask its operator for the fingerprint", "openldap")
 	undo = s.fix("openldap", "ca=/run/corp.pem")
 	s.search(true, "-ZZ")
 	s.says(own, verified)

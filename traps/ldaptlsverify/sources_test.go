@@ -47,8 +47,8 @@ func TestSosreport(t *testing.T) {
 	defer src.Close()
 	got := traptest.Lines(traptest.Run(t, &Trap, host.New(src), trap.Options{Network: true}))
 	for _, want := range []string{
-		"found warning openldap: takes any certificate for its server's: open to interception",
-		"found critical sssd/example.com: takes any certificate for its server's: open to interception",
+		"found warning openldap: accepts any server certificate: open to interception",
+		"found critical sssd/example.com: accepts any server certificate: open to interception",
 		"unknown nslcd: ", "unknown pam_ldap: ", "unknown openldap ldaps://ldap.example.com:636: asking ldaps://ldap.example.com:636: ",
 	} {
 		if !strings.Contains(got, want) {

@@ -56,7 +56,7 @@ func usable(ctx context.Context, h *host.Host, c *ldapconf.Client, lib Library) 
 	case host.IsAbsent(err):
 		return fmt.Sprintf("its CA file %s is missing", f), nil
 	case err == nil && st.Size == 0:
-		return fmt.Sprintf("its CA file %s holds no certificate", f), nil
+		return fmt.Sprintf("its CA file %s contains no certificate", f), nil
 	}
 	return "", err
 }
@@ -77,7 +77,7 @@ func trusted(ctx context.Context, h *host.Host, c *ldapconf.Client, lib Library)
 		case err != nil:
 			return s, err
 		case len(certs) == 0 && !c.CACertDir.Given():
-			s.Wrong = fmt.Sprintf("its CA file %s holds no certificate", shown(f))
+			s.Wrong = fmt.Sprintf("its CA file %s contains no certificate", shown(f))
 		}
 		s.Certs = certs
 	}
@@ -117,7 +117,7 @@ func trusted(ctx context.Context, h *host.Host, c *ldapconf.Client, lib Library)
 		s.From, s.Wrong = "its configuration", "no CA certificates are configured, and the system has none"
 	}
 	if s.Wrong == "" && len(s.Certs) == 0 {
-		s.Wrong = s.From + " holds no CA certificate"
+		s.Wrong = s.From + " contains no CA certificate"
 	}
 	if s.Wrong == "" && allExpired(s.Certs, h.Now()) {
 		s.Wrong = "all CA certificates in " + s.From + " have expired"

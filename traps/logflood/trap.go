@@ -33,7 +33,7 @@ const (
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	l, err := journal.Recent(ctx, h)
 	if errors.Is(err, host.ErrNoSystemd) {
-		r.NotApplicable("", "no journald keeps a journal here")
+		r.NotApplicable("", "no journal is kept here")
 		return nil
 	}
 	if err != nil {
@@ -49,7 +49,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		r.Found(finding(l, m, rate))
 	}
 	if !found {
-		r.Clear("", "no message fills the log", trap.Ev(l.Source, "%s %s", units.Count(l.Lines, "line", "lines"), journal.Looked(l)))
+		r.Clear("", "no message floods the log", trap.Ev(l.Source, "%s %s", units.Count(l.Lines, "line", "lines"), journal.Looked(l)))
 	}
 	return nil
 }
@@ -63,7 +63,7 @@ func finding(l host.Log, m host.Message, rate float64) trap.Finding {
 	if len(text) > 90 {
 		text = append(text[:89], '…')
 	}
-	f := trap.Finding{Subject: who, Severity: trap.Notice, Summary: "fills the log with one message: " + string(text),
+	f := trap.Finding{Subject: who, Severity: trap.Notice, Summary: "floods the log with one message: " + string(text),
 		Detail: trap.Prose(fmt.Sprintf("%d of the last %d lines, %.0f a second; at that pace %.0f million lines a day", m.Count, l.Lines, rate, rate*86400/1e6)),
 		ByHand: "fix what it complains about; until then LogRateLimitIntervalSec= and LogRateLimitBurst= in a drop-in of " + who}
 	if m.By == "kernel" {

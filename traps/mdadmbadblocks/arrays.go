@@ -210,7 +210,7 @@ func (m *member) readSuperblock(ctx context.Context, h *host.Host, array string,
 		}
 		return
 	}
-	m.err = errors.New("it was added while fettle looked; run the check again")
+	m.err = errors.New("it was added during the check; run the check again")
 }
 
 // sharing lists the members that have an entry at the same place of the array
@@ -268,7 +268,7 @@ func (m *member) relative() []mdraid.Range {
 
 func (m *member) badDetail() trap.Prose {
 	if m.unlisted {
-		return trap.Lines("Which sectors was not collected: mdadm --examine-badblocks /dev/" + m.name + " lists them.")
+		return trap.Lines("The sector numbers were not collected: mdadm --examine-badblocks /dev/" + m.name + " lists them.")
 	}
 	var sectors uint64
 	for _, r := range m.bad {

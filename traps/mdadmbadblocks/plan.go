@@ -20,7 +20,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 		return planConf(ctx, h)
 	case bootSubject:
 		if f.Chosen("at-boot") != "yes" {
-			return remedy.Plan{}, remedy.Refuse("lists that cannot go while their array runs can go at the next boot, by a script in the initramfs; fettle installs it only when told so:\n" +
+			return remedy.Plan{}, remedy.Refuse("lists that cannot go while their array runs can go at the next boot, by a script in the initramfs; fettle installs it only on request:\n" +
 				"  fettle fix mdadm-bad-blocks --on " + bootSubject + " --with at-boot=yes")
 		}
 		return planBoot(ctx, h)
@@ -44,20 +44,20 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 			}
 		}
 	}
-	return remedy.Plan{}, remedy.Refuse("%s is not there any more", f.Subject)
+	return remedy.Plan{}, remedy.Refuse("%s no longer exists", f.Subject)
 }
 
 // planConf writes CREATE bbl=no where mdadm reads it first, keeping what
 // else a CREATE line says.
 func planConf(ctx context.Context, h *host.Host) (remedy.Plan, error) {
 	p := remedy.Plan{Title: "give new arrays and spares no bad blocks list",
-		Notes: []string{"Members that are in an array already keep their lists: those are findings of their own."}}
+		Notes: []string{"Existing members keep their lists: those are separate findings."}}
 	c, err := readConf(ctx, h)
 	if err != nil {
 		return p, err
 	}
 	if last := c.last(); last != nil && last.file != c.main {
-		return p, remedy.Refuse("%s says bbl=yes, and is read after %s: take it out there", last.where(), c.main)
+		return p, remedy.Refuse("%s says bbl=yes, and is read after %s: remove it there", last.where(), c.main)
 	}
 	was, err := h.ReadFile(ctx, c.main)
 	switch {
@@ -77,14 +77,14 @@ func planConf(ctx context.Context, h *host.Host) (remedy.Plan, error) {
 // planMember takes one member's empty list away while the array runs, or says
 // why that is not to be done, and what is.
 func (a *array) planMember(m *member, c *conf) (remedy.Plan, error) {
-	p := remedy.Plan{Title: fmt.Sprintf("take the bad blocks list of %s in %s away", m.name, a.name)}
+	p := remedy.Plan{Title: fmt.Sprintf("remove the bad blocks list of %s in %s", m.name, a.name)}
 	if why := a.unfit(m, c); why != "" {
 		return p, remedy.Refuse("%s", why)
 	}
 	p.Notes = []string{
 		fmt.Sprintf("%s leaves %s for a moment, and %s has one copy less until it is in sync again: with a bitmap only what was written meanwhile is copied.", m.name, a.name, a.name),
 		"mdadm --monitor, if it runs, will send mails about a failed member and a degraded array.",
-		"Do the members of one array one after the other; fettle sees to it.",
+		"Do the members of one array one after the other; fettle ensures that.",
 	}
 	if a.level == "raid4" || a.level == "raid5" || a.level == "raid6" {
 		p.Notes = append(p.Notes, fmt.Sprintf("Should the power fail while %s is out, the array is dirty and degraded and does not start by itself: mdadm --assemble --force, then a repair. Do it at a quiet hour.", m.name))
@@ -97,7 +97,7 @@ func (a *array) planMember(m *member, c *conf) (remedy.Plan, error) {
 		p.Steps = []step.Step{readd}
 		return p, nil
 	}
-	p.Notes = append(p.Notes, "The array has no write-intent bitmap: an internal one is added for the time, and taken away at the end.")
+	p.Notes = append(p.Notes, "The array has no write-intent bitmap: an internal one is added for the duration, and removed at the end.")
 	bitmap := steps.Bitmap{Array: a.name, ArrayUUID: m.array, Internal: true}
 	p.Steps = []step.Step{bitmap, readd, steps.Bitmap{Array: a.name, ArrayUUID: m.array}}
 	return p, nil
@@ -110,16 +110,16 @@ func (a *array) unfit(m *member, c *conf) string {
 	case len(m.bad) > 0 || m.unlisted:
 		return a.unfitEntries(m)
 	case a.state == "inactive":
-		return fmt.Sprintf("%s is not started, so that no member can be taken out and added again. Its lists go when it is assembled so:\n%s", a.name, a.assemble("no-bbl"))
+		return fmt.Sprintf("%s is not started, so no member can be removed and added again. This assembles it without lists:\n%s", a.name, a.assemble("no-bbl"))
 	case slices.Contains(states, "spare"):
 		return fmt.Sprintf("%s is a spare of %s, and a spare cannot be re-added. Turn the list off for new members first (fettle fix mdadm-bad-blocks --on %s), then:\n"+
 			"  mdadm /dev/%[2]s --remove /dev/%[1]s\n  mdadm /dev/%[2]s --add /dev/%[1]s", m.name, a.name, confSubject)
 	case a.redundant() == 0:
 		return fmt.Sprintf("%s (%s of %s) has no redundancy: no member can leave it.\n%s", a.name, a.level, a.disks, a.offline("no-bbl"))
 	case len(a.unread) > 0:
-		return fmt.Sprintf("whether %s can spare %s was not to be seen: %v", a.name, m.name, errors.Join(a.unread...))
+		return fmt.Sprintf("whether %s can spare %s could not be determined: %v", a.name, m.name, errors.Join(a.unread...))
 	case a.degraded == "" || a.action == "" || m.state == "":
-		return fmt.Sprintf("the kernel does not tell whether %s is whole and idle, and how %s stands in it", a.name, m.name)
+		return fmt.Sprintf("the kernel does not tell whether %s is complete and idle, and the state of %s in it", a.name, m.name)
 	case a.degraded != "0":
 		return fmt.Sprintf("%s lacks %s of its members: fix that first", a.name, a.degraded)
 	case a.action != "idle":
@@ -135,7 +135,7 @@ func (a *array) unfit(m *member, c *conf) string {
 	case a.bitmap != "none" && !strings.HasPrefix(a.bitmap, "+") && !strings.HasPrefix(a.bitmap, "-"):
 		return fmt.Sprintf("%s keeps its bitmap in a file (%s): fettle knows internal ones only", a.name, a.bitmap)
 	case c.groups:
-		return fmt.Sprintf("%s puts arrays into a spare-group: mdadm --monitor may move a spare into the place of %s at once. Take spare-group out, or stop the monitor, for the time", c.main, m.name)
+		return fmt.Sprintf("%s puts arrays into a spare-group: mdadm --monitor may move a spare into the place of %s at once. Remove spare-group, or stop the monitor, for the duration", c.main, m.name)
 	}
 	return a.unfitOthers(m)
 }
@@ -152,9 +152,9 @@ func (a *array) unfitEntries(m *member) string {
 	case a.level == "raid10":
 		s += fmt.Sprintf("While the other copies are good, a new disk takes its place without the entries:\n  mdadm /dev/%s --add /dev/NEW\n  mdadm /dev/%[1]s --replace /dev/%[2]s --with /dev/NEW\n", a.name, m.name)
 	default:
-		s += fmt.Sprintf("While the other copies are good, a repair rewrites these sectors, and if the disk accepts that, the entries disappear:\n  echo repair > /sys/block/%s/md/sync_action\nThen run fettle again. A disk that has real faults is to be replaced (mdadm --replace).\n", a.name)
+		s += fmt.Sprintf("While the other copies are good, a repair rewrites these sectors, and if the disk accepts that, the entries disappear:\n  echo repair > /sys/block/%s/md/sync_action\nThen run fettle again. Replace a disk that has real faults (mdadm --replace).\n", a.name)
 	}
-	return s + "The list with its entries goes only offline; what was not written since is old data then. " + a.offline("force-no-bbl")
+	return s + "A list with entries can be removed only offline; what was not written since is then old data. " + a.offline("force-no-bbl")
 }
 
 // unfitOthers says which other member is in the way.
@@ -165,14 +165,14 @@ func (a *array) unfitOthers(m *member) string {
 			switch w {
 			case "in_sync", "write_mostly", "failfast":
 			case "spare":
-				return fmt.Sprintf("%s has the spare %s, which would take the place of %s at once and be synced whole. Take it out for the time:\n"+
+				return fmt.Sprintf("%s has the spare %s, which would take the place of %s at once and be synced whole. Remove it for the duration:\n"+
 					"  mdadm /dev/%[1]s --remove /dev/%[2]s\nand add it again afterwards:\n  mdadm /dev/%[1]s --add /dev/%[2]s", a.name, o.name, m.name)
 			default:
 				return fmt.Sprintf("%s of %s is %s", o.name, a.name, orNone(o.state))
 			}
 		}
 		if o.err != nil {
-			return fmt.Sprintf("whether %s of %s has bad blocks recorded was not to be seen: %v", o.name, a.name, o.err)
+			return fmt.Sprintf("whether %s of %s has bad blocks recorded could not be determined: %v", o.name, a.name, o.err)
 		}
 		if len(o.bad) > 0 || o.unlisted {
 			return fmt.Sprintf("%s of %s has bad blocks recorded: their data is only on the other members, and %s must stay until that is fixed", o.name, a.name, m.name)

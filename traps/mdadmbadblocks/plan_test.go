@@ -63,7 +63,7 @@ func TestPlanRefuses(t *testing.T) {
 		changes             []string
 		want                []string
 	}{
-		{"gone", "trapped", "md0/sdx1", nil, []string{"not there any more"}},
+		{"gone", "trapped", "md0/sdx1", nil, []string{"no longer exists"}},
 		{"entries", "trapped-entries", "md0/sda1", nil, []string{"mdadm --stop /dev/md0", "--update=force-no-bbl /dev/sda1 /dev/sdb1"}},
 		{"entries of the other", "trapped-entries", "md0/sdb1", nil, []string{"sda1 of md0 has bad blocks"}},
 		{"not started", "trapped-inactive", "md0/sda1", nil, []string{"is not started", "--update=no-bbl"}},
@@ -84,7 +84,7 @@ func TestPlanRefuses(t *testing.T) {
 		{"policy not readable", "trapped", "md0/sda1", []string{"-- root/sys/block/md0/md/consistency_policy --\nbitmap", "-- denied/sys/block/md0/md/consistency_policy --"}, []string{"whether md0 can spare sda1", "consistency_policy"}},
 		{"state of the other not readable", "trapped", "md0/sda1", []string{two, "-- denied/sys/block/md0/md/dev-sdb1/state --"}, []string{"whether md0 can spare sda1", "dev-sdb1/state"}},
 		{"entries of the other not readable", "trapped", "md0/sdb1", []string{"-- root/sys/block/md0/md/dev-sda1/bad_blocks --\n", "-- denied/sys/block/md0/md/dev-sda1/bad_blocks --\n"}, []string{"whether sda1 of md0 has bad blocks"}},
-		{"degraded not told", "trapped", "md0/sda1", []string{"-- root/sys/block/md0/md/degraded --\n0", "-- root/sys/block/md0/md/x --"}, []string{"does not tell whether md0 is whole"}},
+		{"degraded not told", "trapped", "md0/sda1", []string{"-- root/sys/block/md0/md/degraded --\n0", "-- root/sys/block/md0/md/x --"}, []string{"does not tell whether md0 is complete"}},
 		{"spare group", "trapped", "md0/sda1", []string{"HOMEHOST <system>\n", "ARRAY /dev/md0 UUID=x\n  spare-group=a\n"}, []string{"spare-group"}},
 		{"said later", "trapped", confSubject, []string{"-- want --", "-- root/etc/mdadm/mdadm.conf.d/z.conf --\nCREATE bbl=yes\n-- want --"}, []string{"z.conf:1"}},
 	} {

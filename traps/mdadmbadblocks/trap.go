@@ -69,7 +69,7 @@ func (a *array) judgeMember(m *member, r *trap.Report) {
 		return
 	case len(m.bad) > 0 || m.unlisted:
 		f := trap.Finding{Subject: subject, Severity: trap.Critical, Evidence: m.evidence,
-			Summary: fmt.Sprintf("%s is recorded to have bad sectors, and %s no longer reads them there", m.name, a.name),
+			Summary: fmt.Sprintf("%s is recorded as having bad sectors, and %s no longer reads them there", m.name, a.name),
 			Detail:  m.badDetail()}
 		if others, depth := a.sharing(m); len(others) > 0 {
 			f.Summary = fmt.Sprintf("%s has bad sectors recorded at the same place as %s in %s", m.name, join(others), a.name)
@@ -81,7 +81,7 @@ func (a *array) judgeMember(m *member, r *trap.Report) {
 		r.Found(f)
 	case m.hasList:
 		r.Found(trap.Finding{Subject: subject, Severity: trap.Notice, Evidence: m.evidence,
-			Summary: fmt.Sprintf("%s keeps a bad blocks list, empty so far, which a passing controller fault can fill in silence", m.name)})
+			Summary: fmt.Sprintf("%s has a bad blocks list, empty so far, which a transient controller fault can silently fill", m.name)})
 	default:
 		r.Clear(subject, "has no bad blocks list", m.evidence...)
 	}

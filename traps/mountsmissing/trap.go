@@ -33,7 +33,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		return host.ErrNotRunning
 	}
 	if c := container.Of(ctx, h); c != "" {
-		r.NotApplicable("", "in a container, whoever runs it mounts")
+		r.NotApplicable("", "whoever runs the container mounts its file systems")
 		return nil
 	}
 	all, err := configured(ctx, h)
@@ -41,7 +41,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		return err
 	}
 	if len(all) == 0 {
-		r.NotApplicable("", "no file system is configured that is to be mounted at boot")
+		r.NotApplicable("", "no file system is configured to be mounted at boot")
 		return nil
 	}
 	mounted, err := mounts(ctx, h)
@@ -178,8 +178,8 @@ func judge(ctx context.Context, h *host.Host, w wanted, mounted map[string]bool)
 	if es, err := h.ReadDir(ctx, real); err == nil {
 		files := slices.DeleteFunc(slices.Clone(es), func(e host.Entry) bool { return e.Name == "lost+found" || strings.HasPrefix(e.Name, ".") })
 		if know.Below = len(files); know.Below > 0 {
-			f.Detail = "entries are in the folder, which a mount would hide"
-			f.Evidence = append(f.Evidence, trap.Ev(real, "%d names, the first is %s", len(files), files[0].Name))
+			f.Detail = "the folder has entries, which a mount would hide"
+			f.Evidence = append(f.Evidence, trap.Ev(real, "%d entries, the first is %s", len(files), files[0].Name))
 			if f.ByHand == "" {
 				f.ByHand = "stop what writes to " + w.Mount + ", move its files away, mount it, and copy back what is wanted"
 			}

@@ -34,8 +34,8 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	}
 	p := remedy.Plan{
 		Title:    "send the boot menus of " + f.Subject + " to " + c.String(),
-		Notes:    []string{"The port and its speed are " + from + ".", "Hosts that boot from here with a screen alone see the loader's menu on both, and the installer on the serial port only."},
-		Vanishes: "no TFTP server of this host is configured to serve the folder, so that the check does not speak of it",
+		Notes:    []string{"The port and its speed are " + from + ".", "Hosts that boot from here with only a screen see the loader's menu on both, and the installer on the serial port only."},
+		Vanishes: "no TFTP server of this host is configured to serve the folder, so the check does not cover it",
 	}
 	for _, e := range m.Rewrite(c) {
 		p.Steps = append(p.Steps, step.File{Path: e.Path, Content: []byte(e.New), Was: []byte(e.Old)})
@@ -61,7 +61,7 @@ func choose(ctx context.Context, h *host.Host, m *menu.Menus, port, speed string
 	if port != "" {
 		from = "as you said"
 	} else if c.Port < 0 {
-		return c, "", remedy.Refuse("nothing tells which serial port is wanted: name it (port=ttyS1, often the BMC's; ipmitool sol info and dmidecode -t 8 tell)")
+		return c, "", remedy.Refuse("nothing shows which serial port is wanted: name it (port=ttyS1, often the BMC's; ipmitool sol info and dmidecode -t 8 show it)")
 	} else {
 		port = c.Device()
 	}
@@ -74,7 +74,7 @@ func spoken(port, speed string, otherwise int) (menu.Console, error) {
 	if speed != "" {
 		n, err := strconv.Atoi(speed)
 		if err != nil {
-			return menu.Console{}, remedy.Refuse("%s is no speed in bits per second", fmt.Sprintf("%q", speed))
+			return menu.Console{}, remedy.Refuse("%s is not a speed in bits per second", fmt.Sprintf("%q", speed))
 		}
 		otherwise = n
 	}

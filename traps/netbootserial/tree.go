@@ -61,7 +61,7 @@ func served(r *trap.Report, m *menu.Menus, known bool, untold error) {
 		r.NotApplicable(m.Root, "its boot menus start no kernel")
 	case u.talk > 0 && len(u.silent) > 0:
 		say(trap.Warning, "some boot entries are silent on the serial console that others use",
-			fmt.Sprintf("%d of %d entries name no serial console behind their last console=.", len(u.silent), u.lines), u.silent)
+			fmt.Sprintf("%d of %d entries name no serial console after their last console=.", len(u.silent), u.lines), u.silent)
 	case len(u.count) > 1:
 		for _, l := range u.loaders {
 			f.Evidence = append(f.Evidence, trap.Ev(fmt.Sprintf("%s:%d", l.File, l.Number), "%s", l.Console))
@@ -69,7 +69,7 @@ func served(r *trap.Report, m *menu.Menus, known bool, untold error) {
 		say(trap.Warning, "boot loaders and kernels use different serial consoles: at some stage of the boot the screen goes dark or shows garbage", "In use: "+consoles(u.count)+".", nil)
 	case len(u.half) > 0:
 		say(trap.Notice, "the installer talks to a serial console, and the system that it installs will not",
-			"Parameters before --- are the installer's, those behind it go to the installed system.", u.half)
+			"Parameters before --- are the installer's, those after it go to the installed system.", u.half)
 	case u.talk > 0:
 		c, _ := m.Most()
 		r.Clear(m.Root, "every boot entry talks to "+c.String())

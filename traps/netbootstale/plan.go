@@ -40,11 +40,11 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	stage := filepath.Join(root, ".fettle-netboot-"+h.Now().UTC().Format("20060102-150405"))
 	fetch := append([]string{fettle, "netboot", "fetch", stage, "--stage", "--like", root}, get...)
 	return remedy.Plan{
-		Title: "put a new installer in the place of " + f.Subject,
+		Title: "put a new installer in place of " + f.Subject,
 		Notes: []string{
 			"The new tree is verified up to the keys of Debian's archive before it is unpacked.",
 			"Files that you added and a serial console in the menus are carried over; other changes of the old menus, and archives appended to its initrd, are not.",
-			"Clients that load files in this very moment may get parts of both; TFTP servers need no restart.",
+			"Clients that load files at that very moment may get parts of both; TFTP servers need no restart.",
 			"The old tree" + build + " stays in " + filepath.Join(stage, rel) + ".",
 		},
 		Steps: []step.Step{

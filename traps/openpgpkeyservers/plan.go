@@ -25,7 +25,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	}
 	keyserver := f.Chosen("keyserver")
 	if !keyserverExpr().MatchString(keyserver) {
-		return remedy.Plan{}, remedy.Refuse("%q is no keyserver: expected hkps://HOST or hkp://HOST[:PORT]", keyserver)
+		return remedy.Plan{}, remedy.Refuse("%q is not a keyserver: expected hkps://HOST or hkp://HOST[:PORT]", keyserver)
 	}
 	var gone facts
 	if len(f.Facts) > 0 {
@@ -35,13 +35,13 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	}
 	changed := keyservers.Alive(string(b), keyserver, gone.Gone...)
 	if changed == string(b) {
-		return remedy.Plan{}, remedy.Refuse("%s names no dead keyserver any more", f.Subject)
+		return remedy.Plan{}, remedy.Refuse("%s no longer names a dead keyserver", f.Subject)
 	}
 	return remedy.Plan{
 		Title: "use " + keyserver + " in " + f.Subject,
 		Steps: []step.Step{step.File{Path: f.Subject, Content: []byte(changed), Was: b}},
 		Notes: []string{
-			"A dirmngr that is running reads its configuration again after: gpgconf --kill dirmngr",
+			"A running dirmngr rereads its configuration after: gpgconf --kill dirmngr",
 			"keys.openpgp.org is a keyserver too, but has neither user IDs without their owners' consent nor signatures by others.",
 		},
 	}, nil
@@ -61,7 +61,7 @@ func planKeys(ctx context.Context, h *host.Host, file string, b []byte) (remedy.
 			return remedy.Plan{Title: "let apt read " + file,
 				Steps: []step.Step{step.Perm{Path: file, Mode: int(st.Mode.Perm() | 0o444), UID: -1, GID: -1}}}, nil
 		}
-		return remedy.Plan{}, remedy.Refuse("a key is renewed by its owner alone: get the repository's present key from its publisher, over HTTPS or as a package, compare its fingerprint, and put it in place of %s", file)
+		return remedy.Plan{}, remedy.Refuse("only its owner can renew a key: get the repository's current key from its publisher, over HTTPS or as a package, compare its fingerprint, and put it in place of %s", file)
 	case form == openpgp.Armored:
 		var err error
 		if packets, err = openpgp.Dearmor(bytes.NewReader(b), keyservers.MaxKeyring); err != nil {

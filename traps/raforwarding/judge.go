@@ -47,7 +47,7 @@ func judge(r *trap.Report, s state, i intent) {
 		r.Found(f)
 
 	case s.acceptRA == 0 && i.userspace() != "":
-		r.NotApplicable(name, fmt.Sprintf("%s takes router advertisements itself and keeps the kernel's accept_ra at 0", i.userspace()), append(ev, i.manager()...)...)
+		r.NotApplicable(name, fmt.Sprintf("%s handles router advertisements itself and keeps the kernel's accept_ra at 0", i.userspace()), append(ev, i.manager()...)...)
 
 	case s.acceptRA == 0 && i.networkdUnread != nil:
 		r.Unknown(name, fmt.Errorf("accept_ra is 0; whether systemd-networkd keeps it so is not known: %w", i.networkdUnread), ev...)
@@ -59,7 +59,7 @@ func judge(r *trap.Report, s state, i intent) {
 		judgeWorking(r, s, i, f, taken)
 
 	case s.staticDefault() != nil && !i.wants() && len(i.unread) > 0:
-		r.Unknown(name, fmt.Errorf("it has a static default route; whether it is to take router advertisements too is not known: %w", several(i.unread)), ev...)
+		r.Unknown(name, fmt.Errorf("it has a static default route; whether it should also accept router advertisements is not known: %w", several(i.unread)), ev...)
 
 	case s.staticDefault() != nil && !i.wants():
 		d := s.staticDefault()
@@ -80,7 +80,7 @@ func judge(r *trap.Report, s state, i intent) {
 		if oldKernel(s.release) {
 			f.Facts, f.Summary = about(caseOld), s.ignoring()
 		}
-		f.Detail = lines("None has been seen to arrive so far.", i.persistence(), i.notes())
+		f.Detail = lines("None has been seen so far.", i.persistence(), i.notes())
 		r.Found(f)
 
 	default:
@@ -100,17 +100,17 @@ func judgeWorking(r *trap.Report, s state, i intent, f trap.Finding, taken bool)
 	case taken && s.forwarding == 0 && i.forwards() && !keeps && (i.acceptRA == nil || i.acceptRA.value != "0") && i.userspace() == "":
 		f.Summary = "forwarding is off now, but the configuration turns it on without accept_ra 2: after the next boot router advertisements are ignored"
 	default:
-		why := "accept_ra is 2, so router advertisements are taken although it forwards"
+		why := "accept_ra is 2, so router advertisements are accepted although it forwards"
 		if s.forwarding == 0 {
-			why = "forwarding is off, so router advertisements are taken"
+			why = "forwarding is off, so router advertisements are accepted"
 		}
 		r.Clear(f.Subject, why, f.Evidence...)
 		return
 	}
 	// A file that could not be read may hold the line that is missed.
 	if len(i.unread) > 0 {
-		r.Clear(f.Subject, "router advertisements are taken now", f.Evidence...)
-		r.Unknown(f.Subject, fmt.Errorf("they are taken now; whether after the next boot is not known: %w", several(i.unread)), f.Evidence...)
+		r.Clear(f.Subject, "router advertisements are accepted now", f.Evidence...)
+		r.Unknown(f.Subject, fmt.Errorf("they are accepted now; whether they will be after the next boot is not known: %w", several(i.unread)), f.Evidence...)
 		return
 	}
 	r.Found(f)
@@ -144,7 +144,7 @@ func (s *state) missing() string {
 	switch {
 	case s.routesErr != nil:
 	case s.defaultRoute(byRA) != nil:
-		out = append(out, "A default route from an earlier advertisement is still there; it goes when its lifetime ends.")
+		out = append(out, "A default route from an earlier advertisement still exists; it disappears when its lifetime ends.")
 	case s.elsewhere():
 		out = append(out, "The host has a default route from advertisements on another interface.")
 	case s.staticDefault() == nil:
@@ -164,7 +164,7 @@ func (i intent) persistence() string {
 	case i.forwards():
 		return fmt.Sprintf("The configuration turns forwarding on at boot (%s).", i.forwarding.where)
 	}
-	return "No configuration file turns forwarding on: a program did (Docker, libvirt and Kubernetes do), or somebody by hand."
+	return "No configuration file turns forwarding on: a program did (Docker, libvirt and Kubernetes do), or it was done by hand."
 }
 
 func (i intent) manager() []trap.Evidence {
@@ -201,7 +201,7 @@ func checkConfig(c *config, r *trap.Report) {
 			f.Evidence = append(f.Evidence, i.networkdRouter.evidence())
 			r.Found(f)
 		case i.userspace() != "":
-			r.NotApplicable(name, fmt.Sprintf("%s takes router advertisements itself", i.userspace()), i.manager()...)
+			r.NotApplicable(name, fmt.Sprintf("%s handles router advertisements itself", i.userspace()), i.manager()...)
 		case i.acceptRA != nil && i.acceptRA.value == "0":
 			r.NotApplicable(name, "the configuration turns router advertisements off (accept_ra is 0)", f.Evidence...)
 		case i.keeps2():

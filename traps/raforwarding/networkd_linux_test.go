@@ -62,7 +62,7 @@ func TestNetworkdTakesAdvertisementsItself(t *testing.T) {
 	if !l.eventually(l.route) {
 		t.Error("networkd does not take advertisements while the kernel forwards")
 	}
-	l.says("not-applicable h0: systemd-networkd takes router advertisements itself")
+	l.says("not-applicable h0: systemd-networkd handles router advertisements itself")
 	stop()
 
 	l.clean()
@@ -95,7 +95,7 @@ func TestNetworkdTakesAdvertisementsItself(t *testing.T) {
 	if out := l.run(l.ip, "-6", "route", "show", "default"); !strings.Contains(out, "proto ra") {
 		t.Errorf("routes: %s", out)
 	}
-	l.says("not-applicable h0: systemd-networkd takes router advertisements itself")
+	l.says("not-applicable h0: systemd-networkd handles router advertisements itself")
 }
 
 func (l netlab) eventually(ok func() bool) bool {

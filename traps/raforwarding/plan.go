@@ -33,7 +33,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 		return remedy.Plan{}, err
 	}
 	i := c.of(name)
-	p := remedy.Plan{Title: "take router advertisements on " + name, Settle: settle}
+	p := remedy.Plan{Title: "accept router advertisements on " + name, Settle: settle}
 	p.Notes = append(p.Notes, "Any router on the link can then give "+name+" a default route, addresses and prefixes: do this only where you trust the link.")
 	e := editor{ctx: ctx, h: h}
 	key := "net/ipv6/conf/" + name + "/"
@@ -46,7 +46,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 		err = planNetworkd(&p, e, i)
 		return p, err
 	case caseOld:
-		p.Notes = append(p.Notes, fmt.Sprintf("Linux %s is older than 2.6.37 and does not support accept_ra 2: %s is set to be no router, while the host still forwards.",
+		p.Notes = append(p.Notes, fmt.Sprintf("Linux %s is older than 2.6.37 and does not support accept_ra 2: %s is set not to be a router, while the host still forwards.",
 			h.Identity().Release, name))
 		p.Steps = append(p.Steps, step.Sysctl{Key: key + "forwarding", Value: "0"}, step.SolicitRouter{Link: name})
 		dropIn, err := e.oldKernel(c, name)
@@ -55,7 +55,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	case caseRunning:
 		p.Steps = append(p.Steps, step.Sysctl{Key: key + "accept_ra", Value: "2"}, step.SolicitRouter{Link: name})
 	case caseBoot:
-		p.Title = "keep taking router advertisements on " + name + " after a boot"
+		p.Title = "keep accepting router advertisements on " + name + " after a boot"
 	default:
 		return p, remedy.Refuse("this finding was made by another version of fettle: run fettle check again")
 	}
@@ -82,7 +82,7 @@ func planNetworkd(p *remedy.Plan, e editor, i intent) error {
 		}
 	}
 	if unit == "" {
-		return remedy.Refuse("no .network file of systemd-networkd is for %s alone: add IPv6AcceptRA=yes to the one that networkctl status %s names", i.name, i.name)
+		return remedy.Refuse("no .network file of systemd-networkd applies to %s alone: add IPv6AcceptRA=yes to the one that networkctl status %s names", i.name, i.name)
 	}
 	dropIn, err := e.whole("/etc/systemd/network/"+unit+".d/90-fettle-ra.conf",
 		"# Made by fettle (ipv6-ra-forwarding): take router advertisements although\n# this host forwards IPv6.\n[Network]\nIPv6AcceptRA=yes\n")

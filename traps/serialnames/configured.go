@@ -123,7 +123,7 @@ func (l *looked) configuration(c config) {
 			ByHand:  "give the device a name of its own (fettle serialname set) and use that"})
 	case len(bad) > 0:
 		f := trap.Finding{Subject: c.path, Severity: trap.Notice, Evidence: ev, Facts: trap.FactsOf(facts{}),
-			Summary: c.of + " names " + strings.Join(bad, ", ") + ": such a number is another device's after the next plugging or boot"}
+			Summary: c.of + " names " + strings.Join(bad, ", ") + ": that number may be another device's after the next replug or boot"}
 		if len(l.survey.Devices) > 1 {
 			f.Severity = trap.Warning
 		}

@@ -46,7 +46,7 @@ func (l *looked) modemManager(ctx context.Context) (said bool) {
 		l.r.Found(trap.Finding{Subject: "ModemManager on " + d.Port + ":" + d.Interface, Severity: trap.Warning,
 			Evidence: []trap.Evidence{deviceEvidence(d), trap.Ev("systemctl show ModemManager", "%s", u.ActiveState)},
 			Facts:    trap.FactsOf(facts{Ignore: d.Kernel}),
-			Summary:  "ModemManager sends AT commands to a serial port that something else uses: what that reads is disturbed for half a minute after each plugging and start",
+			Summary:  "ModemManager sends AT commands to a serial port in use: they disturb its reader for half a minute after each plug-in and start",
 		})
 	}
 	return true
@@ -114,8 +114,8 @@ func (l *looked) brltty(ctx context.Context) (said bool) {
 		said = true
 		l.r.Found(trap.Finding{Subject: "brltty on " + m[1], Severity: trap.Warning,
 			Evidence: []trap.Evidence{trap.Ev(dir+e.Name+"/driver", "usbfs"), trap.Ev(dir+m[1], "%s:%s", vendor, product)},
-			Summary:  "brltty has taken a USB serial converter for a braille display: it has no serial port",
-			ByHand:   "without a braille display: apt-get purge brltty, and plug the converter in again"})
+			Summary:  "brltty claims a USB serial converter as a braille display: it has no serial port",
+			ByHand:   "without a braille display: apt-get purge brltty, then replug the converter"})
 	}
 	return said
 }

@@ -113,7 +113,7 @@ func (l *looked) free(ctx context.Context, name string) error {
 		return nil
 	}
 	if _, err := l.h.Lstat(ctx, "/dev/"+name); err == nil {
-		return remedy.Refuse("/dev/%s is there already, and is no link: choose another name", name)
+		return remedy.Refuse("/dev/%s exists already, and is not a link: choose another name", name)
 	}
 	return err
 }
@@ -303,7 +303,7 @@ func (l *looked) ignore(ctx context.Context, kernel string) (remedy.Plan, error)
 func (l *looked) rewrite(ctx context.Context, f trap.Finding) (remedy.Plan, error) {
 	i := slices.IndexFunc(l.configs, func(c config) bool { return c.path == f.Subject && !c.getty })
 	if i < 0 {
-		return remedy.Plan{}, remedy.Refuse("%s names no such device any more", f.Subject)
+		return remedy.Plan{}, remedy.Refuse("%s no longer names such a device", f.Subject)
 	}
 	c := l.configs[i]
 	was, err := l.h.ReadFile(ctx, c.path)

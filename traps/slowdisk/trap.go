@@ -40,7 +40,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	}
 	for _, p := range seen.Pools {
 		if len(p.Groups()) == 0 {
-			r.NotApplicable(p.Name, "this pool of ZFS has one disk, which has no siblings")
+			r.NotApplicable(p.Name, "this ZFS pool has one disk, which has no siblings")
 		}
 	}
 	return nil
@@ -54,7 +54,7 @@ func judge(r *trap.Report, g disks.Group, over string) {
 		return
 	}
 	if len(v.Slow) == 0 {
-		r.Clear(g.Name, "its members take about as long as each other", evidence(g)...)
+		r.Clear(g.Name, "its members take about equally long", evidence(g)...)
 		return
 	}
 	for _, s := range v.Slow {
@@ -65,7 +65,7 @@ func judge(r *trap.Report, g disks.Group, over string) {
 			Evidence: evidence(g),
 		}
 		if s.Gain > 0 {
-			f.Detail = f.Detail.Also(fmt.Sprintf("Were it like the slowest of them, what waits for all members would go %.1f times as fast.", s.Gain))
+			f.Detail = f.Detail.Also(fmt.Sprintf("If it were like the slowest of them, I/O that waits for all members would be %.1f times as fast.", s.Gain))
 		}
 		r.Found(f)
 	}

@@ -65,8 +65,8 @@ func (c *client) judge(ctx context.Context, h *host.Host, l sshconfig.Line) (fs 
 	}
 	full, known := c.expand(name, l)
 	if known && len(full)+tempName+1 > sunPath {
-		fs = append(fs, fault{trap.Warning, "the names of control sockets are too long: ssh ends instead of connecting",
-			fmt.Sprintf("The name takes %d bytes, and %d while it is made; a Unix socket has room for %d. %%C takes 40 whatever the host is called.",
+		fs = append(fs, fault{trap.Warning, "control socket names are too long: ssh exits instead of connecting",
+			fmt.Sprintf("The name takes %d bytes, and %d while it is created; a Unix socket has room for %d. %%C takes 40 whatever the host is called.",
 				len(full), len(full)+tempName, sunPath-1)})
 	}
 	dir := path.Dir(full)
@@ -74,7 +74,7 @@ func (c *client) judge(ctx context.Context, h *host.Host, l sshconfig.Line) (fs 
 		return fs, ev, nil
 	}
 	if !strings.HasPrefix(full, "/") {
-		return append(fs, fault{trap.Notice, "control sockets are made in whatever folder ssh is started from", "Give ControlPath an absolute name, or one that begins with ~/."}), ev, nil
+		return append(fs, fault{trap.Notice, "control sockets are created in whatever folder ssh is started from", "Give ControlPath an absolute name, or one that begins with ~/."}), ev, nil
 	}
 	if !h.Running() && (strings.HasPrefix(dir, "/run") || strings.HasPrefix(dir, "/var/run") || strings.HasPrefix(dir, "/tmp")) {
 		return fs, ev, nil // made at boot or login
@@ -84,15 +84,15 @@ func (c *client) judge(ctx context.Context, h *host.Host, l sshconfig.Line) (fs 
 	case host.IsAbsent(err) && strings.HasPrefix(dir, "/run/user/"):
 		return fs, ev, nil // there while the user is logged in
 	case host.IsAbsent(err):
-		return append(fs, fault{trap.Warning, "the folder of control sockets is missing: ssh ends instead of connecting",
-			dir + " is not there, and ssh does not make it."}), append(ev, trap.Ev(dir, "is not there")), nil
+		return append(fs, fault{trap.Warning, "the folder of control sockets is missing: ssh exits instead of connecting",
+			dir + " does not exist, and ssh does not create it."}), append(ev, trap.Ev(dir, "is not there")), nil
 	case err != nil:
 		return fs, ev, err
 	}
 	ev = append(ev, trap.Ev("stat "+dir, "mode %04o uid %d", st.Mode.Perm(), st.UID))
 	if st.Mode.Perm()&0o022 != 0 || st.UID != c.user.UID && st.UID != 0 {
-		fs = append(fs, fault{trap.Warning, "control sockets are made where others can write: they can put one of theirs in their place",
-			dir + " is not the user's alone. Whoever makes the socket first, gets the session (ssh_config(5), ControlPath)."})
+		fs = append(fs, fault{trap.Warning, "control sockets are in a folder where others can write, and replace them with their own",
+			dir + " is not the user's alone. Whoever creates the socket first gets the session (ssh_config(5), ControlPath)."})
 	}
 	return fs, ev, nil
 }

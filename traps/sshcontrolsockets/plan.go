@@ -32,7 +32,7 @@ func plan(ctx context.Context, h *host.Host, fd trap.Finding) (remedy.Plan, erro
 	}
 	u, ok := db.User(fd.Subject)
 	if !ok {
-		return remedy.Plan{}, remedy.Refuse("there is no user %s any more", fd.Subject)
+		return remedy.Plan{}, remedy.Refuse("the user %s no longer exists", fd.Subject)
 	}
 	c := &client{user: u}
 	ctx = host.As(ctx, u.UID)
@@ -59,7 +59,7 @@ func plan(ctx context.Context, h *host.Host, fd trap.Finding) (remedy.Plan, erro
 		p.Steps = append(p.Steps, step.Perm{Path: path.Dir(c.file()), Mode: 0o700, UID: -1, GID: -1})
 	}
 	p.Notes = []string{
-		"Who can act as " + u.Name + " on this host can use an open connection without key or password while it lasts.",
+		"Whoever can act as " + u.Name + " on this host can use an open connection without key or password while it lasts.",
 		"ssh -O exit HOST ends a shared connection; ssh -o ControlPath=none HOST bypasses it.",
 	}
 	bad, err := c.bad(ctx, h)
@@ -67,7 +67,7 @@ func plan(ctx context.Context, h *host.Host, fd trap.Finding) (remedy.Plan, erro
 		return remedy.Plan{}, err
 	}
 	if len(bad) > 0 {
-		p.Title = "put the control sockets of " + u.Name + " where they are sound"
+		p.Title = "put the control sockets of " + u.Name + " where they are safe"
 		steps, err := replaced(ctx, h, c, bad)
 		p.Steps = append(p.Steps, steps...)
 		return p, err

@@ -154,9 +154,9 @@ func (c *client) report(ctx context.Context, h *host.Host, r *trap.Report) {
 	}
 	switch {
 	case len(ev) > 0:
-		r.Clear(name, "control sockets are set up soundly", ev...)
+		r.Clear(name, "control sockets are set up safely", ev...)
 	case len(masters) > 0:
-		r.Clear(name, "control sockets are decided on", trap.Ev(masters[0].Place(), "ControlMaster %s", masters[0].Args[0]))
+		r.Clear(name, "control sockets were decided on", trap.Ev(masters[0].Place(), "ControlMaster %s", masters[0].Args[0]))
 	case c.knownErr != nil && !host.IsAbsent(c.knownErr):
 		r.Unknown(name, c.knownErr)
 	case c.hosts() < many:

@@ -48,12 +48,12 @@ func (f *facts) reverse(ctx context.Context, r *trap.Report) {
 	}
 	wait := f.resolver.Wait(max(asked, 1))
 	f2 := trap.Finding{Subject: reverseDNS, Severity: trap.Notice, Evidence: ev,
-		Summary: "each login waits until the name of the client's address was looked up",
-		Detail: trap.Lines(fmt.Sprintf("It is %s that looks up. Resolvers that do not answer cost %s a lookup (%s, %s, %s), and a login needs one or two. %s",
+		Summary: "each login waits for a lookup of the client's name",
+		Detail: trap.Lines(fmt.Sprintf("The lookup is made by %s. Resolvers that do not answer cost %s per lookup (%s, %s, %s), and a login needs one or two. %s",
 			who, wait, "timeout "+f.resolver.Timeout.String(), units.Count(f.resolver.Attempts, "attempt", "attempts"), units.Count(asked, "server", "servers"), measure))}
 	if grace := f.grace(); grace > 0 && wait >= grace {
 		f2.Severity = trap.Warning
-		f2.Summary = "each login waits for a lookup of the client's name that, if resolvers are silent, takes longer than LoginGraceTime: all logins would fail"
+		f2.Summary = "if resolvers do not answer, looking up the client's name exceeds LoginGraceTime: all logins fail"
 	}
 	if dead > 0 {
 		f2.Detail = f2.Detail.Also(units.Count(dead, "server", "servers") + " on this host itself refuse at once and cost nothing.")

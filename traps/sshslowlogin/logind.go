@@ -34,7 +34,7 @@ func (f *facts) logind(ctx context.Context, r *trap.Report) {
 	ev := []trap.Evidence{trap.Ev(at(uses[0]), "session %s pam_systemd", uses[0].Control)}
 	us, err := f.h.Units(ctx, logindUnits...)
 	if errors.Is(err, host.ErrNoSystemd) {
-		r.Clear(logind, "systemd does not run this host: pam_systemd does nothing", ev...)
+		r.Clear(logind, "this host does not run systemd: pam_systemd does nothing", ev...)
 		return
 	}
 	if err != nil {
@@ -49,12 +49,12 @@ func (f *facts) logind(ctx context.Context, r *trap.Report) {
 	case l.LoadState == "not-found" || l.LoadState == "masked":
 		r.Clear(logind, "systemd-logind is disabled here, and D-Bus reports that at once", ev...)
 	case !bus.Active():
-		findByHand(r, logind, trap.Warning, "D-Bus does not run, and each login may wait for it", detail+measure,
+		findByHand(r, logind, trap.Warning, "D-Bus is not running, and each login may wait for it", detail+measure,
 			"see why: systemctl status dbus.service, journalctl -u dbus.service; restarting it ends desktop sessions", ev...)
 	case l.ActiveState == "inactive":
-		find(r, logind, trap.Notice, "systemd-logind does not run: a login has to start it first, and may wait", detail+measure, ev...)
+		find(r, logind, trap.Notice, "systemd-logind is not running: a login has to start it first, and may wait", detail+measure, ev...)
 	case !l.Active():
-		find(r, logind, trap.Warning, "systemd-logind does not come up, and each login may wait for it", detail+measure, ev...)
+		find(r, logind, trap.Warning, "systemd-logind does not start, and each login may wait for it", detail+measure, ev...)
 	default:
 		f.older(ctx, r, l, bus, ev)
 	}
@@ -64,7 +64,7 @@ func (f *facts) logind(ctx context.Context, r *trap.Report) {
 // then be off the bus, where calls to it wait (systemd issue 2925).
 func (f *facts) older(ctx context.Context, r *trap.Report, l, bus host.Unit, ev []trap.Evidence) {
 	if l.MainPID == 0 || bus.MainPID == 0 {
-		r.Clear(logind, "systemd-logind and D-Bus run", ev...)
+		r.Clear(logind, "systemd-logind and D-Bus are running", ev...)
 		return
 	}
 	own, err := process.ReadStat(ctx, f.h, l.MainPID)
@@ -75,9 +75,9 @@ func (f *facts) older(ctx context.Context, r *trap.Report, l, bus host.Unit, ev 
 	}
 	ev = append(ev, trap.Ev("/proc/PID/stat", "systemd-logind started %d s after boot, D-Bus %d s", int(own.Start.Seconds()), int(buses.Start.Seconds())))
 	if buses.Start > own.Start+10*time.Second { // at boot both start together
-		find(r, logind, trap.Notice, "D-Bus was restarted after systemd-logind, which may have lost its place on it: each login may wait",
+		find(r, logind, trap.Notice, "D-Bus was restarted after systemd-logind, which may have lost its connection: each login may wait",
 			"Where logind is off the bus, pam_systemd waits 25 s. "+measure, ev...)
 		return
 	}
-	r.Clear(logind, "systemd-logind and D-Bus run", ev...)
+	r.Clear(logind, "systemd-logind and D-Bus are running", ev...)
 }

@@ -140,9 +140,9 @@ func (f *facts) mount(ctx context.Context, r *trap.Report, rule pam.Rule) {
 	case err != nil:
 		r.Unknown(subject, &host.SyntaxError{Path: conf, Msg: "not well-formed XML"}, evidence(rule))
 	case len(remote) == 0:
-		r.Clear(subject, "mounts nothing from other machines", evidence(rule))
+		r.Clear(subject, "mounts no volumes from other machines", evidence(rule))
 	default:
-		findByHand(r, subject, trap.Notice, "each login mounts volumes of other machines, and may wait for them", measure,
+		findByHand(r, subject, trap.Notice, "each login mounts volumes from other machines, and may wait for them", measure,
 			"let autofs or systemd mount them, which the login does not wait for", evidence(rule), trap.Ev(conf, "volume of type %s", strings.Join(remote, ", ")))
 	}
 }
@@ -185,7 +185,7 @@ func (f *facts) exec(_ context.Context, r *trap.Report, rule pam.Rule) {
 
 func (f *facts) afs(_ context.Context, r *trap.Report, rule pam.Rule) {
 	findByHand(r, pamPrefix+rule.Name(), trap.Notice, "each login asks for AFS tokens, and may wait for the cell's servers", measure,
-		"leave it out where home folders are not in AFS", evidence(rule))
+		"remove it if home folders are not in AFS", evidence(rule))
 }
 
 // pamLDAP: PADL's module has a time limit only where bind_policy is soft;
@@ -211,7 +211,7 @@ func (f *facts) pamLDAP(ctx context.Context, r *trap.Report, rule pam.Rule) {
 		}
 		break
 	}
-	findByHand(r, subject, trap.Notice, "a login with a password asks an LDAP server, and may wait long for a silent one", measure,
+	findByHand(r, subject, trap.Notice, "password logins query an LDAP server, and may wait long if it does not answer", measure,
 		"set bind_policy soft and bind_timelimit in its configuration (pam_ldap(5))", evidence(rule))
 }
 
@@ -224,7 +224,7 @@ func (f *facts) pamKrb5(ctx context.Context, r *trap.Report, rule pam.Rule) {
 	case kerberos.Realm != "":
 		r.Clear(subject, "asks the KDCs of its realm", evidence(rule), trap.Ev(krb5.File, "default_realm %s", kerberos.Realm))
 	default:
-		findByHand(r, subject, trap.Notice, "a login with a password asks for a Kerberos realm that is not configured, and may wait", measure,
-			"take the module out (Debian: pam-auth-update), or set default_realm", evidence(rule), trap.Ev(krb5.File, "no default_realm"))
+		findByHand(r, subject, trap.Notice, "password logins look up a Kerberos realm that is not configured, and may wait", measure,
+			"remove the module (Debian: pam-auth-update), or set default_realm", evidence(rule), trap.Ev(krb5.File, "no default_realm"))
 	}
 }

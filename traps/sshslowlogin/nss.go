@@ -74,7 +74,7 @@ func (f *facts) source(ctx context.Context, r *trap.Report, db string, s nameser
 			return
 		}
 		findByHand(r, subject, trap.Notice, "each login asks a NIS server for the account, and may wait for it",
-			"While ypbind looks for a server, lookups wait. "+measure, "see that ypbind has two servers that answer (ypwhich -m)", ev...)
+			"While ypbind looks for a server, lookups wait. "+measure, "make sure that ypbind has two servers that answer (ypwhich -m)", ev...)
 	case "ldap":
 		f.ldap(ctx, r, subject, db, ev)
 	case "winbind":
@@ -93,7 +93,7 @@ func (f *facts) source(ctx context.Context, r *trap.Report, db string, s nameser
 func (f *facts) hostsSource(r *trap.Report, subject, what string, beforeDNS bool, ev []trap.Evidence) {
 	detail := "It is asked when sshd or PAM look up a client's name, and when ssh looks up a server's."
 	if beforeDNS {
-		detail += " It stands before dns, so names that DNS knows wait for it too."
+		detail += " It comes before dns, so names in DNS wait for it too."
 	}
 	o := trap.Finding{Subject: subject, Severity: trap.Notice, Summary: what, Detail: trap.Lines(detail + " " + measure), Evidence: ev}
 	if f.sw.Authselect {
@@ -113,7 +113,7 @@ func (f *facts) mdns(ctx context.Context, r *trap.Report, subject string, s name
 		look = program
 	}
 	if !f.maybeThere(ctx, look) {
-		r.Clear(subject, "avahi-daemon does not run: it fails at once", append(ev, trap.Ev(look, "is not there"))...)
+		r.Clear(subject, "avahi-daemon is not running: it fails at once", append(ev, trap.Ev(look, "is not there"))...)
 		return
 	}
 	if !strings.HasSuffix(s.Name, "_minimal") {
@@ -133,9 +133,9 @@ func (f *facts) mdns(ctx context.Context, r *trap.Report, subject string, s name
 		return
 	}
 	ev = append(ev, trap.Ev(nameservice.ResolvFile, "search %s", f.resolver.Search[local]))
-	what := "names of the search domain end in .local: each is asked of the local network by multicast, and may wait there"
+	what := "names of the search domain end in .local: each is looked up by multicast on the local network, and may wait there"
 	if s.Returns("NOTFOUND") {
-		what = "names of the search domain end in .local: each is asked of the local network by multicast, may wait there, and is never asked of DNS"
+		what = "names of the search domain end in .local: each is looked up by multicast on the local network, may wait there, and is never looked up in DNS"
 	}
 	f.hostsSource(r, subject, what, beforeDNS, ev)
 }
@@ -178,7 +178,7 @@ func (f *facts) ldap(ctx context.Context, r *trap.Report, subject, db string, ev
 			"nss_ldap tries again with growing pauses for each account and group that is looked up. "+measure, append(ev, trap.Ev(src, "%s", say))...)
 		return
 	}
-	findByHand(r, subject, trap.Notice, "accounts are asked of LDAP by a module whose configuration is not found", measure,
+	findByHand(r, subject, trap.Notice, "accounts are looked up in LDAP by a module whose configuration was not found", measure,
 		"see which module it is, and what it does when its servers are silent", ev...)
 }
 

@@ -19,12 +19,12 @@ func plan(ctx context.Context, h *host.Host, fd trap.Finding) (remedy.Plan, erro
 	f := gather(ctx, h)
 	switch s := fd.Subject; {
 	case s == reverseDNS:
-		return f.turnOff(ctx, "usedns", "UseDNS", "have sshd look up no names of clients",
-			"Logs and `last` then show addresses of clients. from= in authorized_keys has to match addresses.")
+		return f.turnOff(ctx, "usedns", "UseDNS", "stop sshd from looking up client names",
+			"Logs and `last` will show client addresses, and from= in authorized_keys must match addresses.")
 	case s == gssapi:
-		return f.turnOff(ctx, "gssapiauthentication", "GSSAPIAuthentication", "have sshd offer GSSAPI no more")
+		return f.turnOff(ctx, "gssapiauthentication", "GSSAPIAuthentication", "stop sshd from offering GSSAPI")
 	case s == hostbased:
-		return f.turnOff(ctx, "hostbasedauthentication", "HostbasedAuthentication", "have sshd offer host-based authentication no more")
+		return f.turnOff(ctx, "hostbasedauthentication", "HostbasedAuthentication", "stop sshd from offering host-based authentication")
 	case s == logind:
 		return remedy.Plan{Title: "restart systemd-logind",
 			Steps: []step.Step{step.Unit{Name: logindUnit, Act: "restart"}},
@@ -50,13 +50,13 @@ func (f *facts) dropSource(ctx context.Context, name string) (remedy.Plan, error
 	}
 	now := nameservice.Without(string(was), "hosts", name)
 	if after := nameservice.ParseSwitch(now); after.Has("hosts", name) || len(after.Sources("hosts")) == 0 {
-		return remedy.Plan{}, remedy.Refuse("%s: the line hosts would hold nothing without %s: write \"hosts: files dns\" by hand", nameservice.SwitchFile, name)
+		return remedy.Plan{}, remedy.Refuse("%s: the line hosts would be empty without %s: write \"hosts: files dns\" by hand", nameservice.SwitchFile, name)
 	}
 	p := remedy.Plan{
-		Title:          "ask " + name + " for no more names of hosts",
+		Title:          "stop asking " + name + " for host names",
 		Steps:          []step.Step{step.File{Path: nameservice.SwitchFile, Was: was, Content: []byte(now)}},
 		CutsConnection: true,
-		Notes:          []string{"Programs that are running read nsswitch.conf again from glibc 2.33 on; others use the old file until they are restarted."},
+		Notes:          []string{"With glibc 2.33 or newer, running programs reread nsswitch.conf; with older ones, they use the old file until they are restarted."},
 	}
 	if strings.HasPrefix(name, "mdns") {
 		p.Notes = append(p.Notes, "Names under .local that only multicast DNS knows (printers, other desktops) are no longer found.")
@@ -94,10 +94,10 @@ func (f *facts) softLDAP(ctx context.Context) (remedy.Plan, error) {
 			Title:          "give up on LDAP servers that do not answer",
 			Steps:          []step.Step{step.File{Path: name, Was: was, Content: []byte(now.String()), Secret: strings.Contains(strings.ToLower(string(was)), "bindpw")}},
 			CutsConnection: true,
-			Notes:          []string{"While no LDAP server answers, users and groups that are only there are not known, but no login waits."},
+			Notes:          []string{"While no LDAP server answers, users and groups that exist only there are unknown, but no login waits."},
 		}, nil
 	}
-	return remedy.Plan{}, remedy.Refuse("the configuration of nss_ldap is not there any more")
+	return remedy.Plan{}, remedy.Refuse("nss_ldap's configuration no longer exists")
 }
 
 // dropScripts takes the permission to execute from the scripts that may wait,
@@ -107,14 +107,14 @@ func (f *facts) dropScripts(ctx context.Context) (remedy.Plan, error) {
 	if err != nil {
 		return remedy.Plan{}, err
 	}
-	p := remedy.Plan{Title: "run no scripts at login that may wait"}
+	p := remedy.Plan{Title: "stop running scripts at login that may wait"}
 	for _, s := range slow {
 		p.Steps = append(p.Steps, step.Perm{Path: s.name, Mode: s.mode &^ 0o111, UID: -1, GID: -1})
 	}
 	if len(p.Steps) == 0 {
-		return p, remedy.Refuse("there is no such script any more")
+		return p, remedy.Refuse("the script no longer exists")
 	}
-	p.Notes = []string{"What they print is missing from the greeting. A timer that writes it to a file in /etc/motd.d or /run would not delay logins."}
+	p.Notes = []string{"Their output will be missing from the greeting. A timer that writes it to a file in /etc/motd.d or /run would not delay logins."}
 	return p, nil
 }
 
@@ -125,12 +125,12 @@ func (f *facts) cannotDrop(rule pam.Rule) string {
 	for _, r := range rules {
 		for _, a := range r.Actions {
 			if a > 0 {
-				return fmt.Sprintf("%s jumps over lines (%s): take %s out by hand, and count again", at(r), r.Control, rule.Module)
+				return fmt.Sprintf("%s skips lines (%s): remove %s by hand, and adjust the count", at(r), r.Control, rule.Module)
 			}
 		}
 	}
 	if rule.Facility != pam.Session || rule.Control != "optional" {
-		return fmt.Sprintf("%s is %s in %s: take it out by hand", rule.Module, rule.Control, rule.Facility)
+		return fmt.Sprintf("%s is %s in %s: remove it by hand", rule.Module, rule.Control, rule.Facility)
 	}
 	return ""
 }
@@ -142,7 +142,7 @@ func (f *facts) dropModule(ctx context.Context, name string) (remedy.Plan, error
 	}
 	uses := f.pam.Uses(pam.Session, name)
 	if len(uses) == 0 {
-		return remedy.Plan{}, remedy.Refuse("%s is not among sshd's session modules any more", name)
+		return remedy.Plan{}, remedy.Refuse("%s is no longer among sshd's session modules", name)
 	}
 	p := remedy.Plan{Title: "open SSH sessions without " + name, CutsConnection: true,
 		Notes: []string{"PAM reads its files at each login: nothing is restarted. Other services that include the file do without the module too."}}
@@ -177,7 +177,7 @@ func (f *facts) dropModule(ctx context.Context, name string) (remedy.Plan, error
 		}
 		p.Steps = append(p.Steps, step.File{Path: name, Was: was, Content: []byte(now.String())})
 		if strings.Contains(string(was), "pam-auth-update") {
-			p.Notes = append(p.Notes, "pam-auth-update keeps "+name+": from now on it asks before it writes over this change.")
+			p.Notes = append(p.Notes, "pam-auth-update keeps "+name+": from now on it asks before it overwrites this change.")
 		}
 	}
 	return p, nil

@@ -59,7 +59,7 @@ func (f *facts) turnOff(ctx context.Context, keyword, name, title string, notes 
 		p.Steps = append(p.Steps, step.Check{Run: []string{"/usr/sbin/sshd", "-t"}}, step.Unit{Name: unit, Act: "reload"})
 		p.Notes = append(p.Notes, "Open connections are not affected.")
 	} else {
-		p.Notes = append(p.Notes, "sshd does not run: it reads the change when it is started.")
+		p.Notes = append(p.Notes, "sshd is not running: it reads the change when it is started.")
 	}
 	return p, nil
 }
@@ -69,7 +69,7 @@ func (f *facts) turnOff(ctx context.Context, keyword, name, title string, notes 
 func (f *facts) unit(ctx context.Context) (string, error) {
 	us, err := f.h.Units(ctx, "ssh.service", "sshd.service")
 	if errors.Is(err, host.ErrNoSystemd) {
-		return "", remedy.Refuse("systemd does not run this host, so fettle cannot reload sshd: make the change by hand, then sshd -t, then send the main sshd a SIGHUP")
+		return "", remedy.Refuse("this host does not run systemd, so fettle cannot reload sshd: make the change by hand, then sshd -t, then send the main sshd a SIGHUP")
 	}
 	if errors.Is(err, host.ErrNotRunning) {
 		return "", nil

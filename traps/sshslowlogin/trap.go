@@ -35,7 +35,7 @@ const measure = "Whether it does here, and for how long: fettle measure login HO
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	f := gather(ctx, h)
 	if host.IsAbsent(f.sshdErr) {
-		r.NotApplicable("", "there is no "+mainFile+": this host takes no SSH logins")
+		r.NotApplicable("", "there is no "+mainFile+": this host accepts no SSH logins")
 		return nil
 	}
 	f.reverse(ctx, r)

@@ -18,7 +18,7 @@ import (
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	v, err := take(ctx, h, nil)
 	if host.IsAbsent(err) {
-		r.NotApplicable("", "there is no "+sshd.Main+": this host takes no SSH logins")
+		r.NotApplicable("", "there is no "+sshd.Main+": this host accepts no SSH logins")
 		return nil
 	}
 	if err != nil {
@@ -115,7 +115,7 @@ func (v *survey) judge(r *trap.Report) bool {
 	}
 	switch {
 	case len(never) > 0:
-		found(trap.Critical, "PAM wants a code, and sshd never lets it ask: "+v.whyNever(never),
+		found(trap.Critical, "PAM requires a code, and sshd never lets it ask: "+v.whyNever(never),
 			trap.Lines("These users, and what they log in with:").Also(table(never)...), "", "never")
 	case len(round) > 0:
 		found(trap.Critical, "users whom PAM should ask for a code get in with their password alone",
@@ -128,7 +128,7 @@ func (v *survey) judge(r *trap.Report) bool {
 	if len(never) == 0 && len(byKey) > 0 {
 		r.Found(trap.Finding{Subject: keys, Severity: trap.Notice, Facts: trap.FactsOf(facts{}), Summary: roundTheCode(byKey) + " lets in users whom PAM would ask for a code", Evidence: ev,
 			Detail: trap.Lines("sshd decides this alone, without PAM. That may be intended: a key with a passphrase is two factors.",
-				"If not, AuthenticationMethods must require both.", "Who is meant: "+names(byKey))})
+				"If not, AuthenticationMethods must require both.", "Affected: "+names(byKey))})
 	} else if i := slices.IndexFunc(asked, func(p *person) bool { return p.held.Ways[sshlogin.Means{Key: true}] == pam.Depends }); len(never) == 0 && i >= 0 {
 		r.Unknown(keys, fmt.Errorf("whether a key alone lets in depends on %s", strings.Join(asked[i].held.Depends, ", ")), ev...)
 	} else if len(never) == 0 {
@@ -202,7 +202,7 @@ func (v *survey) judgeFiles(r *trap.Report) {
 		case p.file.FrozenErr != nil:
 			frozen = append(frozen, p.file.FrozenErr)
 		case p.file.Frozen != "":
-			r.Found(trap.Finding{Subject: subject, Severity: trap.Warning, Summary: fmt.Sprintf("the module cannot note %s's used codes: %s", p.user.Name, p.file.Frozen),
+			r.Found(trap.Finding{Subject: subject, Severity: trap.Warning, Summary: fmt.Sprintf("the module cannot record %s's used codes: %s", p.user.Name, p.file.Frozen),
 				Detail:   "With the option RATE_LIMIT or DISALLOW_REUSE in the file, as is usual, every login with a code fails then.",
 				Evidence: []trap.Evidence{trap.Ev("stat "+p.file.Path, "mode %04o, owner %s", p.file.Info.Mode.Perm(), p.owner())},
 				ByHand:   "make the file system writable, or keep the files elsewhere: the module's option secret=/var/lib/…/${USER}"})
@@ -212,7 +212,7 @@ func (v *survey) judgeFiles(r *trap.Report) {
 		r.Unknown(writing, fmt.Errorf("whether the module can write to all files of users is not known: %w", frozen[0]))
 	}
 	if len(unseen) > 0 {
-		r.Unknown(noFile, fmt.Errorf("not all files of users could be looked at: %w", unseen[0]))
+		r.Unknown(noFile, fmt.Errorf("not all files of users could be checked: %w", unseen[0]))
 	}
 	v.judgeWithout(r, without, len(unseen) == 0)
 }
@@ -272,7 +272,7 @@ func (v *survey) judgeOutside(r *trap.Report) {
 		ByHand: "add the line `auth required pam_permit.so` after that of the code if no password is required, or the lines of the password before it"}
 	if why != "" {
 		f.Summary = "users who need no code are refused: a line skips more lines than there are"
-		f.Detail = trap.Lines(why + ". Who is meant: " + names(out))
+		f.Detail = trap.Lines(why + ". Affected: " + names(out))
 		f.ByHand = "correct the number in that line"
 	}
 	r.Found(f)
@@ -284,7 +284,7 @@ var clocks = []string{"chronyd", "ntpd", "systemd-timesyn", "systemd-timesyncd",
 // judgeClock: codes are made of the time.
 func (v *survey) judgeClock(ctx context.Context, h *host.Host, r *trap.Report) {
 	if container.Of(ctx, h) != "" {
-		r.NotApplicable(clock, "a container has its host's clock")
+		r.NotApplicable(clock, "a container uses its host's clock")
 		return
 	}
 	ps, err := h.Processes(ctx)
@@ -294,10 +294,10 @@ func (v *survey) judgeClock(ctx context.Context, h *host.Host, r *trap.Report) {
 	}
 	for _, p := range ps {
 		if p.Own() && slices.Contains(clocks, p.Comm) {
-			r.Clear(clock, "a daemon keeps the clock right")
+			r.Clear(clock, "a daemon synchronises the clock")
 			return
 		}
 	}
-	r.Found(trap.Finding{Subject: clock, Severity: trap.Notice, Facts: trap.FactsOf(facts{}), Summary: "no daemon keeps this host's clock right, and codes are made of the time",
-		Detail: "A code is taken up to 30 s before and after its time (WINDOW_SIZE 3).", ByHand: "install chrony, or run timedatectl set-ntp true"})
+	r.Found(trap.Finding{Subject: clock, Severity: trap.Notice, Facts: trap.FactsOf(facts{}), Summary: "no daemon synchronises the clock, and codes depend on the time",
+		Detail: "A code is accepted up to 30 s before and after its time (WINDOW_SIZE 3).", ByHand: "install chrony, or run timedatectl set-ntp true"})
 }

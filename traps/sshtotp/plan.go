@@ -178,7 +178,7 @@ func readPAM(ctx context.Context, h *host.Host, c *pam.Config) (*pamFile, error)
 		}
 		return &pamFile{path: service, text: string(b), cfg: c}, err
 	}
-	return nil, remedy.Refuse("there is no file of the service sshd in /etc/pam.d: PAM takes the service other, which fettle does not change")
+	return nil, remedy.Refuse("there is no file of the service sshd in /etc/pam.d: PAM uses the service other, which fettle does not change")
 }
 
 // ready refuses what cannot work here.

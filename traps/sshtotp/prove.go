@@ -58,7 +58,7 @@ func change(was, is *person, member bool, d design) error {
 		// Those without a file whom nullok shall let in anew: that is what was asked for.
 		anew := d.nullok && was.now.Wanted && is.file.State == pam.FileAbsent
 		if !m.Code && !anew && is.now.Ways[m] > was.now.Ways[m] {
-			return fmt.Errorf("%s would let in, which did not before", m)
+			return fmt.Errorf("%s would suffice, and did not before", m)
 		}
 	}
 	if !member || was.now.Denied != "" {

@@ -27,9 +27,9 @@ func plan(_ context.Context, _ *host.Host, f trap.Finding) (remedy.Plan, error) 
 		return remedy.Plan{}, err
 	}
 	p := remedy.Plan{Title: "set " + sysctlconf.Dotted(know.Key) + " to what the next boot would set",
-		Notes:    []string{"Where the running value is the one that is wanted, change the file instead."},
+		Notes:    []string{"If the running value is the one you want, change the file instead."},
 		Steps:    []step.Step{step.Sysctl{Key: know.Key, Value: know.Value}},
-		Vanishes: "the check speaks of parameters that differ from their files, and then this one does not"}
+		Vanishes: "the check reports only parameters that differ from their files, which this one no longer does"}
 	for _, risky := range []string{"forward", "rp_filter", "disable_ipv6", "arp_", "icmp_"} {
 		p.CutsConnection = p.CutsConnection || strings.HasPrefix(know.Key, "net/") && strings.Contains(know.Key, risky)
 	}

@@ -132,7 +132,7 @@ func (c *config) judge(ctx context.Context, h *host.Host, key string) (trap.Find
 			f.Severity = trap.Warning
 		}
 		f.Summary = fmt.Sprintf("%s sets %s, but %s overrides it with %s", lost.Path, brief(lost.Value), win.Path, brief(win.Value))
-		f.ByHand = "take out the line that is wrong: " + at(lost) + " or " + at(win)
+		f.ByHand = "remove the line that is wrong: " + at(lost) + " or " + at(win)
 		f.Evidence = append(f.Evidence, trap.Ev(at(lost), "%s", lost.Value))
 	}
 	if !h.Running() || skipped(key) || c.container && !container.Has(key) {
@@ -149,7 +149,7 @@ func (c *config) judge(ctx context.Context, h *host.Host, key string) (trap.Find
 	}
 	f.Evidence = append(f.Evidence, trap.Ev("/proc/sys/"+key, "%s", now))
 	if f.Severity > 0 { // what the files say is not certain: no plan
-		f.Detail = trap.Prose("the running value is another")
+		f.Detail = trap.Prose("the running value differs")
 		return f, true, nil
 	}
 	f.Severity = trap.Notice

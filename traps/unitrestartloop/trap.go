@@ -49,14 +49,14 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	logged, lerr := failures(ctx, h, loops)
 	names := slices.Sorted(maps.Keys(loops))
 	for _, n := range names {
-		r.Found(trap.Finding{Subject: n, Severity: trap.Warning, Summary: "ends with an error and is started again, over and over",
+		r.Found(trap.Finding{Subject: n, Severity: trap.Warning, Summary: "fails and is restarted, over and over",
 			Evidence: append(loops[n], why(ctx, h, n)...), ByHand: "journalctl -b -u " + n + " -n 30; systemctl stop " + n + " ends the loop"})
 	}
 	switch err := cmp.Or(cerr, lerr); {
 	case err != nil: // each sees loops that the other does not
 		r.Unknown("", err)
 	case len(names) == 0:
-		r.Clear("", "no service is started again and again", trap.Ev("journal", "%s", logged))
+		r.Clear("", "no service fails and is restarted over and over", trap.Ev("journal", "%s", logged))
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 // hand; why says what keeps another from it.
 func startable(ctx context.Context, h *host.Host, name string) (ok bool, why string) {
 	if !strings.HasSuffix(name, ".service") {
-		return false, "it is no service"
+		return false, "it is not a service"
 	}
 	us, err := h.Units(ctx, name)
 	u := us[name]
@@ -40,7 +40,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 		return remedy.Plan{}, remedy.Refuse("%s: %s. Read journalctl -b -u %s, fix the cause, then systemctl restart %s", f.Subject, why, f.Subject, f.Subject)
 	}
 	return remedy.Plan{Title: "start " + f.Subject + " again", Settle: 5 * time.Second,
-		Vanishes: "the check speaks of units that have failed, and then this one has not",
-		Notes:    []string{"Where the cause is still there it fails again, and the change is rolled back: journalctl -b -u " + f.Subject + " tells more."},
+		Vanishes: "the check reports only failed units, which this one no longer is",
+		Notes:    []string{"If the cause remains, it fails again and the change is rolled back: journalctl -b -u " + f.Subject + " says more."},
 		Steps:    []step.Step{step.Unit{Name: f.Subject, Act: "start"}}}, nil
 }

@@ -55,9 +55,9 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	}
 	switch {
 	case found > maxUnits:
-		r.Found(trap.Finding{Subject: "(others)", Severity: trap.Warning, Summary: "further units have failed: systemctl --failed lists them"})
+		r.Found(trap.Finding{Subject: "(others)", Severity: trap.Warning, Summary: "more units have failed: systemctl --failed lists them"})
 	case found == 0 && len(left) > 0:
-		r.Clear("", "no unit has failed that a container can have", trap.Ev("systemctl --failed", "%s", strings.Join(left, " ")))
+		r.Clear("", "no unit has failed that could run in a container", trap.Ev("systemctl --failed", "%s", strings.Join(left, " ")))
 	case found == 0:
 		r.Clear("", "no unit has failed", trap.Ev("systemctl --failed", "none"))
 	}

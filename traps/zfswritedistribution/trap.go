@@ -104,9 +104,9 @@ func (l look) pool(ctx context.Context, h *host.Host, r *trap.Report, p *disks.V
 		f.Summary = fmt.Sprintf("most writes go to %s, so the pool is little faster than that vdev alone", most.Vdev)
 	case watched && compared.Lags != nil:
 		f.Severity = trap.Notice
-		f.Summary = fmt.Sprintf("%s takes less of the writes than its part: it does not keep up with the other vdevs", compared.Lags.Vdev)
+		f.Summary = fmt.Sprintf("%s takes less than its share of the writes: it does not keep up with the other vdevs", compared.Lags.Vdev)
 	default:
-		r.Clear(p.Name, "its vdevs take about as much of the writes each", ev...)
+		r.Clear(p.Name, "its vdevs each take about their share of the writes", ev...)
 		return
 	}
 	r.Found(f)

@@ -29,12 +29,12 @@ func (s Bitmap) Describe() string {
 	if s.Internal {
 		return "give " + s.Array + " an internal write-intent bitmap"
 	}
-	return "take the write-intent bitmap of " + s.Array + " away"
+	return "remove the write-intent bitmap of " + s.Array + " away"
 }
 
 func (s Bitmap) Reversal() step.Reversal {
 	if s.Internal {
-		return step.Reversal{Class: step.Invertible, Note: "mdadm --grow --bitmap=none takes it away again"}
+		return step.Reversal{Class: step.Invertible, Note: "mdadm --grow --bitmap=none removes it again"}
 	}
 	return step.Reversal{Class: step.Invertible, Note: "mdadm --grow --bitmap=internal adds one again, where mdadm puts it"}
 }

@@ -22,7 +22,7 @@ func TestBitmap(t *testing.T) {
 		{name: "drop", step: drop, location: "+8", want: "none"},
 		{name: "before the superblock", step: drop, location: "-16", want: "none"},
 		{name: "another name by now", step: add, location: "none", spoil: func(f *fakeMD) { f.name = "md127" }, want: "+8"},
-		{name: "md0 is another array by now", step: add, location: "none", want: "none", err: "does not run",
+		{name: "md0 is another array by now", step: add, location: "none", want: "none", err: "is not running",
 			spoil: func(f *fakeMD) { f.devs["sda1"].array, f.devs["sdb1"].array = "else", "else" }},
 		{name: "after a resync", step: add, location: "none", spoil: func(f *fakeMD) { f.syncs("resync", 5) }, want: "+8"},
 		{name: "during a check", step: add, location: "none", spoil: func(f *fakeMD) { f.files["sync_action"] = "check" }, want: "none", err: "while array is resyncing"},

@@ -37,7 +37,7 @@ func (s Readd) where(m machine.Machine) (string, error) {
 	v, err := m.ReadValue(s.memberFile("state"))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) {
 		if level, err := m.ReadValue(s.sysfs("level")); err != nil || level == "" {
-			return "", fmt.Errorf("array %s does not run any more", s.Array)
+			return "", fmt.Errorf("array %s is no longer running", s.Array)
 		}
 		return out, nil
 	}
@@ -152,7 +152,7 @@ func (f found) Running(was, uuid string) (string, error) {
 	case 1:
 		return f.arrays[0], nil
 	case 0:
-		return "", &lost{fmt.Sprintf("array %s (%s) does not run: assemble it first%s", was, uuid, f.doubt()), len(f.members) == 0 && len(f.unread) == 0}
+		return "", &lost{fmt.Sprintf("array %s (%s) is not running: assemble it first%s", was, uuid, f.doubt()), len(f.members) == 0 && len(f.unread) == 0}
 	}
 	return "", fmt.Errorf("the array %s runs more than once on this host", uuid)
 }

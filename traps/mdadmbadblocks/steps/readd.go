@@ -62,7 +62,7 @@ func (s Readd) Describe() string {
 }
 
 func (s Readd) Reversal() step.Reversal {
-	return step.Reversal{Class: step.Invertible, Note: "the same way back: the array has one copy less once more while it syncs"}
+	return step.Reversal{Class: step.Invertible, Note: "the same way back: the array again has one copy less while it syncs"}
 }
 
 func (s Readd) update() string {
@@ -217,7 +217,7 @@ func (s Readd) in(ctx context.Context, st *step.Site, refused error, readds int)
 	case ctx.Err() != nil:
 		return true, &step.Untouched{Err: ctx.Err()}
 	case entries:
-		return true, &step.Untouched{Err: fmt.Errorf("%s has entries in its bad blocks list by now; mdadm does not drop a list with entries online", s.Member)}
+		return true, &step.Untouched{Err: fmt.Errorf("%s now has entries in its bad blocks list; mdadm does not drop a list with entries online", s.Member)}
 	}
 	if err := calm(ctx, st, s.Array, s.sysfs("")); err != nil {
 		return true, &step.Untouched{Err: err}
@@ -258,7 +258,7 @@ func (s Readd) readd(ctx context.Context, st *step.Site) (refused, err error) {
 	md, dev := "/dev/"+s.Array, "/dev/"+s.Member
 	sb, err := st.Machine.MDSuperblock(s.Member)
 	if err != nil || !s.mine(sb) {
-		return nil, fmt.Errorf("%s is out of %s, and %s does not hold its superblock any more (%w); nothing was written to it", s.Member, s.Array, dev, orMismatch(err))
+		return nil, fmt.Errorf("%s is out of %s, and %s no longer holds its superblock (%w); nothing was written to it", s.Member, s.Array, dev, orMismatch(err))
 	}
 	has, entries, err := s.hasList(st.Machine)
 	first := []string{mdadm, md, "--re-add", dev}

@@ -230,7 +230,7 @@ func TestReadd(t *testing.T) {
 		}, ran: []string{fail, remove, readd}},
 
 		// Refused before anything is touched.
-		{name: "degraded", spoil: func(f *fakeMD) { f.devs["sdb1"].state = "" }, err: []string{"md0 misses 1"}},
+		{name: "degraded", spoil: func(f *fakeMD) { f.devs["sdb1"].state = "" }, err: []string{"md0 lacks 1"}},
 		{name: "fewer members than it counts", spoil: func(f *fakeMD) { f.files["raid_disks"], f.files["degraded"] = "3", "0" }, err: []string{"2 of 3 members"}},
 		{name: "busy", spoil: file("sync_action", "check"), err: []string{"busy: check"}},
 		{name: "resync to come", spoil: file("resync_start", "0"), err: []string{"not stopped cleanly"}},
@@ -247,7 +247,7 @@ func TestReadd(t *testing.T) {
 		{name: "replacement wanted", spoil: func(f *fakeMD) { f.devs["sdb1"].state = "in_sync,want_replacement" }, err: []string{"want_replacement"}},
 		{name: "bad blocks of the other", spoil: func(f *fakeMD) { f.devs["sdb1"].bad = "4000 8" }, err: []string{"sdb1", "bad blocks recorded"}},
 		{name: "entries by now", spoil: func(f *fakeMD) { f.devs["sda1"].entries = true }, err: []string{"entries"}},
-		{name: "array stopped", spoil: func(f *fakeMD) { delete(f.files, "level"); f.devs["sda1"].state, f.devs["sdb1"].state = "", "" }, err: []string{"does not run"}, out: true},
+		{name: "array stopped", spoil: func(f *fakeMD) { delete(f.files, "level"); f.devs["sda1"].state, f.devs["sdb1"].state = "", "" }, err: []string{"is not running"}, out: true},
 		{name: "another disk by now", spoil: func(f *fakeMD) { f.devs["sda1"].array = "somebody"; f.devs["sda1"].state = "" }, err: []string{"no device has"}, out: true},
 
 		// Failures underway.
@@ -313,7 +313,7 @@ func TestReadd(t *testing.T) {
 				}
 				return "", 0
 			}
-		}, ran: []string{fail, remove}, err: []string{"does not hold its superblock any more", "nothing was written"}, out: true},
+		}, ran: []string{fail, remove}, err: []string{"no longer holds its superblock", "nothing was written"}, out: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFakeMD(t)

@@ -31,7 +31,7 @@ func (s Readd) fit(m machine.Machine) error {
 	case !strings.HasPrefix(v["metadata_version"], "1."):
 		return fmt.Errorf("%s has metadata %s, not version 1", s.Array, v["metadata_version"])
 	case v["degraded"] != "0":
-		return fmt.Errorf("%s misses %s of its members", s.Array, v["degraded"])
+		return fmt.Errorf("%s lacks %s of its members", s.Array, v["degraded"])
 	case v["sync_action"] != "idle":
 		return fmt.Errorf("%s is busy: %s", s.Array, v["sync_action"])
 	case !strings.HasPrefix(v["bitmap/location"], "+") && !strings.HasPrefix(v["bitmap/location"], "-"):

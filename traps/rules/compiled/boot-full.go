@@ -65,7 +65,7 @@ the running one (uname -r) and the one before it. Where that is not enough, MODU
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: `boot.mount == "/boot"`, Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "/boot is no file system of its own"},
+					{Text: "/boot is not a separate file system"},
 				}}},
 			},
 			As: "it",
@@ -78,9 +78,9 @@ the running one (uname -r) and the one before it. Where that is not enough, MODU
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Expr: &rule.Expr{Source: "asSize(boot.avail)", Line: 52}},
-						{Text: " are left; "},
+						{Text: " free; "},
 						{Expr: &rule.Expr{Source: "size(images)", Line: 52}},
-						{Text: " kernels are installed"},
+						{Text: " kernels installed"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "remove old kernels (apt-get autoremove --purge, or dnf remove --oldinstallonly)"},
@@ -94,9 +94,9 @@ the running one (uname -r) and the one before it. Where that is not enough, MODU
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Expr: &rule.Expr{Source: "asSize(boot.avail)", Line: 56}},
-						{Text: " are left; "},
+						{Text: " free; "},
 						{Expr: &rule.Expr{Source: "size(images)", Line: 56}},
-						{Text: " kernels are installed"},
+						{Text: " kernels installed"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "remove old kernels (apt-get autoremove --purge, or dnf remove --oldinstallonly)"},

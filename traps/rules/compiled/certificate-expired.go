@@ -85,7 +85,7 @@ status certbot.timer. kubeadm: kubeadm certs check-expiration.
 				{Expr: &rule.Expr{Source: "c.path", Line: 65}},
 			}},
 			None: &rule.Text{Parts: []rule.Part{
-				{Text: "no certificate is in the usual places"},
+				{Text: "no certificates in the usual places"},
 			}},
 			Findings: []rule.Finding{
 				{
@@ -96,11 +96,11 @@ status certbot.timer. kubeadm: kubeadm certs check-expiration.
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Expr: &rule.Expr{Source: "c.subject", Line: 70}},
-						{Text: ", until "},
+						{Text: ", valid until "},
 						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 70}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "renew it, and reload what serves it"},
+						{Text: "renew it, then reload the services that use it"},
 					}},
 				},
 				{
@@ -111,11 +111,11 @@ status certbot.timer. kubeadm: kubeadm certs check-expiration.
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Expr: &rule.Expr{Source: "c.subject", Line: 76}},
-						{Text: ", until "},
+						{Text: ", valid until "},
 						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 76}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "renew it; where that should happen by itself, find out why it did not"},
+						{Text: "renew it; if that should happen automatically, find out why it did not"},
 					}},
 				},
 			},

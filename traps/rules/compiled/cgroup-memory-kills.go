@@ -84,10 +84,10 @@ systemctl show UNIT -p MemoryPeak says how much it used at most (systemd 255).
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "host.running", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "control groups show on the running host only"},
+					{Text: "control groups are visible only on a running host"},
 				}}},
 				{When: &rule.Expr{Source: "kills.exists", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "no control groups of version 2 are here"},
+					{Text: "no version 2 control groups here"},
 				}}},
 			},
 			Each: &rule.Expr{Source: "killed", Line: 47},
@@ -100,15 +100,15 @@ systemctl show UNIT -p MemoryPeak says how much it used at most (systemd 255).
 					When:     &rule.Expr{Source: "true", Line: 51},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "processes of it were killed because it reached its memory limit"},
+						{Text: "reached its memory limit, and the kernel killed processes in it"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Expr: &rule.Expr{Source: "k.groups['n']", Line: 53}},
-						{Text: " since it was started; the limit is "},
+						{Text: " killed since the service started; limit "},
 						{Expr: &rule.Expr{Source: "asSize(int(limits.matches.filter(l, dir(l.path) == dir(k.path))[0].text))", Line: 53}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "raise its MemoryMax, or find out what it needs the memory for"},
+						{Text: "raise its MemoryMax, or find out what uses the memory"},
 					}},
 				},
 			},

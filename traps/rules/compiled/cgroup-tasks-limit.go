@@ -83,10 +83,10 @@ creates so many.
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "host.running", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "control groups show on the running host only"},
+					{Text: "control groups are visible only on a running host"},
 				}}},
 				{When: &rule.Expr{Source: "events.exists", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "no service has a limit of tasks here"},
+					{Text: "no service here has a task limit"},
 				}}},
 			},
 			Each: &rule.Expr{Source: "events.matches", Line: 46},
@@ -99,11 +99,11 @@ creates so many.
 					When:     &rule.Expr{Source: `!base(dir(e.path)).matches("^[A-Za-z0-9:_.@-]+[.]service$") || !limits.matches.exists(l, dir(l.path) == dir(e.path))`, Line: 50},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "reached its limit of tasks, and was refused new threads or processes"},
+						{Text: "reached its task limit, and could not create new threads or processes"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Expr: &rule.Expr{Source: "e.groups['n']", Line: 52}},
-						{Text: " times since it was started"},
+						{Text: " times since the service started"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "raise TasksMax: systemctl edit "},
@@ -114,30 +114,29 @@ creates so many.
 					When:     &rule.Expr{Source: "true", Line: 54},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "reached its limit of tasks, and was refused new threads or processes"},
+						{Text: "reached its task limit, and could not create new threads or processes"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Expr: &rule.Expr{Source: "e.groups['n']", Line: 56}},
-						{Text: " times since it was started"},
+						{Text: " times since the service started"},
 					}},
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "no service reached its limit of tasks"},
+				{Text: "no service reached its task limit"},
 			}},
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
-					{Text: "let "},
+					{Text: "double the task limit of "},
 					{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 59}},
-					{Text: " have twice as many tasks"},
 				}},
 				Notes: []*rule.Text{
 					{Parts: []rule.Part{
-						{Text: "The service is restarted, which resets the count. If it keeps growing, look for what starts its tasks."},
+						{Text: "The service is restarted, which resets the count. If the count keeps growing, find out what creates the tasks."},
 					}},
 				},
 				Settle:   5000000000,
-				Vanishes: "the rule lists only what is wrong, and then this is not",
+				Vanishes: "the rule lists only what is wrong, which this no longer is",
 				Steps: []rule.Step{
 					{Kind: "file", Line: 64, Args: map[string]*rule.Text{
 						"content": {Parts: []rule.Part{

@@ -64,10 +64,10 @@ tsc=reliable on the command line keeps it. In a guest, use the hypervisor's cloc
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: `current.exists && host.machine == "x86_64"`, Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "the trap is of machines with x86 processors"},
+					{Text: "only x86 machines are affected"},
 				}}},
 				{When: &rule.Expr{Source: `!asked.sets("clocksource")`, Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "the kernel's command line chooses the clock source"},
+					{Text: "the clock source is set on the kernel command line"},
 				}}},
 			},
 			As: "it",
@@ -85,7 +85,7 @@ tsc=reliable on the command line keeps it. In a guest, use the hypervisor's cloc
 						{Expr: &rule.Expr{Source: "available.value", Line: 48}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "look in the kernel's log why tsc was given up; a restart brings it back"},
+						{Text: "see the kernel log for why it gave up tsc; a reboot brings tsc back"},
 					}},
 				},
 			},

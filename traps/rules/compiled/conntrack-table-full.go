@@ -118,12 +118,12 @@ day is enough almost everywhere. Traffic that needs no tracking can bypass it
 						{Text: "An entry costs about 320 bytes of kernel memory."},
 					}},
 					{Parts: []rule.Part{
-						{Text: "The setting for later boots takes effect only where nf_conntrack is loaded before systemd-sysctl runs."},
+						{Text: "After a reboot, the setting takes effect only if nf_conntrack is loaded before systemd-sysctl runs."},
 					}},
 				},
 				Refuse: []rule.Refusal{
 					{When: &rule.Expr{Source: "limit.int >= 4194304", Line: 66}, Why: &rule.Text{Parts: []rule.Part{
-						{Text: "the limit is over four million already; look for what opens so many connections (conntrack -L, or /proc/net/nf_conntrack)"},
+						{Text: "the limit already exceeds four million; find out what opens so many connections (conntrack -L, or /proc/net/nf_conntrack)"},
 					}}},
 				},
 				Steps: []rule.Step{

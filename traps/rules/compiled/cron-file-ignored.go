@@ -80,7 +80,7 @@ fine: chmod 644 and chown root for /etc/cron.d, chmod 755 for scripts.
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: `os.is("debian")`, Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "only Debian and what is made from it pass over such names"},
+					{Text: "only Debian and its derivatives ignore such names"},
 				}}},
 				{When: &rule.Expr{Source: "cron.installed", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "cron is not installed"},
@@ -96,30 +96,30 @@ fine: chmod 644 and chown root for /etc/cron.d, chmod 755 for scripts.
 					When:     &rule.Expr{Source: "f in misnamed && !(f in plain)", Line: 66},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "cron ignores this file because of the characters in its name"},
+						{Text: "cron ignores this file: its name contains invalid characters"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "rename it, with letters, digits, dashes and underscores alone"},
+						{Text: "rename it, using only letters, digits, dashes and underscores"},
 					}},
 				},
 				{When: &rule.Expr{Source: "f in misnamed", Line: 69}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
-					{Text: "cron ignores this file because of the characters in its name"},
+					{Text: "cron ignores this file: its name contains invalid characters"},
 				}}},
 				{
 					When:     &rule.Expr{Source: "f in orphans", Line: 71},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "cron ignores this file as a copy, but there is no original"},
+						{Text: "cron ignores this file as a copy, but the original is missing"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "give it its name back if the job should run, else remove it"},
+						{Text: "restore its original name if the job should run; otherwise remove it"},
 					}},
 				},
 				{
 					When:     &rule.Expr{Source: "f in refused", Line: 75},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "cron refuses this file because of its owner or mode"},
+						{Text: "cron refuses this file: wrong owner or mode"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "mode "},
@@ -132,7 +132,7 @@ fine: chmod 644 and chown root for /etc/cron.d, chmod 755 for scripts.
 					When:     &rule.Expr{Source: "f in inert", Line: 78},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "cron ignores this script because it is not executable"},
+						{Text: "cron ignores this script: it is not executable"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "mode "},
@@ -141,12 +141,12 @@ fine: chmod 644 and chown root for /etc/cron.d, chmod 755 for scripts.
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "chmod 755 "},
 						{Expr: &rule.Expr{Source: "f.path", Line: 81}},
-						{Text: ", unless it was switched off on purpose"},
+						{Text: ", unless it was disabled on purpose"},
 					}},
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "cron reads every file in its folders that is no copy of another"},
+				{Text: "cron reads every file in its folders, except copies of others"},
 			}},
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
@@ -155,10 +155,10 @@ fine: chmod 644 and chown root for /etc/cron.d, chmod 755 for scripts.
 				}},
 				Notes: []*rule.Text{
 					{Parts: []rule.Part{
-						{Text: "From then on it runs. Check first whether it was switched off on purpose."},
+						{Text: "The job will then run. First check whether it was disabled on purpose."},
 					}},
 				},
-				Vanishes: "the rule lists only what is wrong, and then this is not",
+				Vanishes: "the rule lists only what is wrong, which this no longer is",
 				Steps: []rule.Step{
 					{
 						Kind: "rename",

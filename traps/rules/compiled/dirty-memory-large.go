@@ -90,13 +90,13 @@ storage only can leave it: then accept this finding.
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "host.running && ratio.exists", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "memory shows on the running host only"},
+					{Text: "memory size is visible only on a running host"},
 				}}},
 				{When: &rule.Expr{Source: "!hypervisor.found", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "whether a virtual machine's disks spin shows on its host"},
+					{Text: "whether a virtual machine's disks spin is visible only on its host"},
 				}}},
 				{When: &rule.Expr{Source: "spinning.found", Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "no disk that is attached here directly spins"},
+					{Text: "no directly attached disk spins"},
 				}}},
 			},
 			As: "it",
@@ -105,7 +105,7 @@ storage only can leave it: then accept this finding.
 					When:     &rule.Expr{Source: "limit.int == 0 && memory.total / 100 * ratio.int > 12884901888", Line: 49},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "more data may wait in memory than the disks write in a minute"},
+						{Text: "vm.dirty_ratio allows more unwritten data than the disks can write in a minute"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "vm.dirty_ratio is "},
@@ -116,13 +116,13 @@ storage only can leave it: then accept this finding.
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "what may wait in memory is written within a minute or so"},
+				{Text: "unwritten data is limited to about a minute of disk writes"},
 			}},
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
-				{Text: "let a gigabyte wait at most"},
+				{Text: "limit unwritten data to 1 GiB"},
 			}}, Notes: []*rule.Text{
 				{Parts: []rule.Part{
-					{Text: "Programs that write a lot at once wait for the disk earlier than before."},
+					{Text: "Programs that write a lot at once will wait for the disk sooner than before."},
 				}},
 			}, Steps: []rule.Step{
 				{Kind: "sysctl", Line: 57, Args: map[string]*rule.Text{

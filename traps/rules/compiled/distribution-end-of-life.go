@@ -77,7 +77,7 @@ Upgrade to a supported release. Until then: archive.debian.org or old-releases.u
 					{Text: "fettle does not know when this release's support ends"},
 				}}},
 				{When: &rule.Expr{Source: "!longer.found", Line: 52}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "longer support is among the package sources"},
+					{Text: "the package sources include extended support"},
 				}}},
 			},
 			As: "it",
@@ -93,7 +93,7 @@ Upgrade to a supported release. Until then: archive.debian.org or old-releases.u
 						{Expr: &rule.Expr{Source: "end", Line: 56}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "upgrade to a supported release, or accept this finding where longer support was bought"},
+						{Text: "upgrade to a supported release, or accept this finding if extended support was bought"},
 					}},
 				},
 			},

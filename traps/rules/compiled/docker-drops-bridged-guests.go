@@ -68,10 +68,10 @@ allow them: iptables -I DOCKER-USER -i br0 -o br0 -j ACCEPT, made to survive res
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "size(docker) > 0 && size(guests) > 0", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "this host has not both Docker and virtual machines on a bridge"},
+					{Text: "this host does not run both Docker and bridged virtual machines"},
 				}}},
 				{When: &rule.Expr{Source: "!hands_off", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "Docker is told to leave the firewall alone"},
+					{Text: "Docker is configured to leave the firewall alone"},
 				}}},
 			},
 			As: "it",
@@ -80,18 +80,18 @@ allow them: iptables -I DOCKER-USER -i br0 -o br0 -j ACCEPT, made to survive res
 					When:     &rule.Expr{Source: "call.exists && call.int == 1", Line: 47},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "frames of virtual machines pass Docker's firewall, whose policy is to drop"},
+						{Text: "bridged traffic of virtual machines goes through Docker's firewall, which drops by default"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Expr: &rule.Expr{Source: "guests.map(g, g.name + ' on ' + g.master).join(', ')", Line: 49}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "allow them in the chain DOCKER-USER, or set net.bridge.bridge-nf-call-iptables to 0 where nothing else needs it; accept this finding once that is done"},
+						{Text: "allow it in the DOCKER-USER chain, or set net.bridge.bridge-nf-call-iptables to 0 if nothing else needs it; then accept this finding"},
 					}},
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "frames of virtual machines do not pass iptables"},
+				{Text: "bridged traffic of virtual machines bypasses iptables"},
 			}},
 			Path:    "docker-drops-bridged-guests/rule.yaml",
 			Shipped: true,

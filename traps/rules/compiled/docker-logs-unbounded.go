@@ -70,7 +70,7 @@ In /etc/docker/daemon.json: "log-driver": "local", or "log-opts": {"max-size": "
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "size(docker) > 0", Line: 34}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "Docker does not run here"},
+					{Text: "Docker is not running here"},
 				}}},
 			},
 			As: "it",
@@ -79,7 +79,7 @@ In /etc/docker/daemon.json: "log-driver": "local", or "log-opts": {"max-size": "
 					When:     &rule.Expr{Source: `!unit.found && !text.contains("\"max-size\"") && (!text.contains("\"log-driver\"") || text.matches("\"log-driver\"\\s*:\\s*\"json-file\""))`, Line: 40},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "the output of containers is kept in files without a limit"},
+						{Text: "Docker keeps container logs without a size limit"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "set log-opts max-size and max-file, or log-driver local, in /etc/docker/daemon.json"},
@@ -87,7 +87,7 @@ In /etc/docker/daemon.json: "log-driver": "local", or "log-opts": {"max-size": "
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "the output of containers is limited, or kept elsewhere"},
+				{Text: "container logs are limited or kept elsewhere"},
 			}},
 			Path:    "docker-logs-unbounded/rule.yaml",
 			Shipped: true,

@@ -88,7 +88,7 @@ for free space first (/boot, /var).
 					{Text: "dpkg is not used here"},
 				}}},
 				{When: &rule.Expr{Source: "!host.running || !at_work", Line: 49}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "apt or dpkg is at work just now"},
+					{Text: "apt or dpkg is running"},
 				}}},
 			},
 			As: "it",
@@ -101,10 +101,10 @@ for free space first (/boot, /var).
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Expr: &rule.Expr{Source: "status.count", Line: 54}},
-						{Text: " packages; dpkg --audit names them"},
+						{Text: " packages; dpkg --audit lists them"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "apt-get install --reinstall PACKAGE; dpkg --audit names it"},
+						{Text: "apt-get install --reinstall PACKAGE, for each package that dpkg --audit lists"},
 					}},
 				},
 				{
@@ -115,28 +115,28 @@ for free space first (/boot, /var).
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Expr: &rule.Expr{Source: "status.count", Line: 58}},
-						{Text: " packages; dpkg --audit names them"},
+						{Text: " packages; dpkg --audit lists them"},
 					}},
 				},
 				{When: &rule.Expr{Source: `updates.exists && updates.names.exists(n, n.matches("^[0-9]+$"))`, Line: 59}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
-					{Text: "dpkg was interrupted, and apt refuses to work until it has finished"},
+					{Text: "dpkg was interrupted, and apt refuses to run until dpkg has finished"},
 				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "all packages are installed in full"},
+				{Text: "all packages are fully installed"},
 			}},
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
-					{Text: "have dpkg finish its work"},
+					{Text: "let dpkg finish its work"},
 				}},
 				Notes: []*rule.Text{
 					{Parts: []rule.Part{
-						{Text: "It runs the packages' own scripts, which may start services. Configuration files are kept as they are. This cannot be undone."},
+						{Text: "This runs the packages' own scripts, which may start services. Configuration files are kept as they are. It cannot be undone."},
 					}},
 				},
 				Refuse: []rule.Refusal{
 					{When: &rule.Expr{Source: `host.kind == "root"`, Line: 66}, Why: &rule.Text{Parts: []rule.Part{
-						{Text: "packages of a root folder are configured inside it: chroot, then dpkg --configure -a"},
+						{Text: "packages in a root folder must be configured inside it: chroot, then dpkg --configure -a"},
 					}}},
 				},
 				Steps: []rule.Step{

@@ -73,7 +73,7 @@ vm.max_map_count=262144 at least, now and in /etc/sysctl.d. In containers it mus
 					{Text: "neither Elasticsearch nor OpenSearch is installed"},
 				}}},
 				{When: &rule.Expr{Source: "!unmapped.found", Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "it is told to map no files (node.store.allow_mmap)"},
+					{Text: "memory mapping is turned off (node.store.allow_mmap)"},
 				}}},
 			},
 			As: "it",
@@ -87,7 +87,7 @@ vm.max_map_count=262144 at least, now and in /etc/sysctl.d. In containers it mus
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "vm.max_map_count is "},
 						{Expr: &rule.Expr{Source: "limit.int", Line: 43}},
-						{Text: ", and 262144 are needed"},
+						{Text: "; 262144 is required"},
 					}},
 				},
 			},

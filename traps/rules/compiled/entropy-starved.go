@@ -68,10 +68,10 @@ Give the guest virtio-rng and run rng-tools in it, or haveged; newer kernels nee
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "host.running && available.exists", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "the running kernel is not seen"},
+					{Text: "the running kernel is not visible"},
 				}}},
 				{When: &rule.Expr{Source: `kernel.before("5.6")`, Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "this kernel makes nobody wait once it has started"},
+					{Text: "since Linux 5.6, programs wait for random numbers only at boot"},
 				}}},
 			},
 			As: "it",
@@ -80,11 +80,11 @@ Give the guest virtio-rng and run rng-tools in it, or haveged; newer kernels nee
 					When:     &rule.Expr{Source: "available.int < 200 && size(feeders) == 0", Line: 47},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "there is little entropy, and nothing that feeds it"},
+						{Text: "entropy is low, and no daemon replenishes it"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Expr: &rule.Expr{Source: "available.int", Line: 49}},
-						{Text: " bits"},
+						{Text: " bits available"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "install rng-tools (with virtio-rng in a guest) or haveged"},
@@ -92,7 +92,7 @@ Give the guest virtio-rng and run rng-tools in it, or haveged; newer kernels nee
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "there is entropy, or something feeds it"},
+				{Text: "there is enough entropy, or a daemon replenishes it"},
 			}},
 			Path:    "entropy-starved/rule.yaml",
 			Shipped: true,

@@ -66,10 +66,10 @@ Install 6.1.66 or newer and restart; compare files written in the meantime with 
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "host.running", Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "the running kernel is not seen"},
+					{Text: "the running kernel is not visible"},
 				}}},
 				{When: &rule.Expr{Source: `release.upstream.startsWith("6.1.")`, Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "only Linux 6.1.64 and 6.1.65 have this"},
+					{Text: "only Linux 6.1.64 and 6.1.65 are affected"},
 				}}},
 			},
 			As: "it",
@@ -78,20 +78,20 @@ Install 6.1.66 or newer and restart; compare files written in the meantime with 
 					When:     &rule.Expr{Source: "kernel.bad", Line: 43},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "this kernel writes at the wrong offset after direct, synchronous writes on ext4; it is fixed since "},
+						{Text: "after direct, synchronous writes, this kernel writes ext4 at the wrong offset; fixed in "},
 						{Expr: &rule.Expr{Source: "kernel.fixed_in", Line: 44}},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Text: "running is "},
+						{Text: "running: "},
 						{Expr: &rule.Expr{Source: "kernel.version", Line: 45}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "install 6.1.66 or newer, and restart"},
+						{Text: "install 6.1.66 or newer, and reboot"},
 					}},
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "this kernel does not have the error"},
+				{Text: "this kernel does not have the bug"},
 			}},
 			Path:    "ext4-6-1-64-corruption/rule.yaml",
 			Shipped: true,

@@ -59,7 +59,7 @@ Virtual disks (vda, xvda) and NVMe names keep their order better, but not reliab
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "size(fstab) > 0", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "/etc/fstab has no entry"},
+					{Text: "/etc/fstab has no entries"},
 				}}},
 			},
 			Each: &rule.Expr{Source: "loose", Line: 41},
@@ -74,15 +74,16 @@ Virtual disks (vda, xvda) and NVMe names keep their order better, but not reliab
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "is on "},
 						{Expr: &rule.Expr{Source: "e.device", Line: 47}},
-						{Text: ", a name that is another disk's once there are two"},
+						{Text: ", a name that may refer to another disk once there are two"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/fstab:"},
 						{Expr: &rule.Expr{Source: "e.line", Line: 48}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "name it by UUID in /etc/fstab: blkid "},
+						{Text: "use its UUID in /etc/fstab; blkid "},
 						{Expr: &rule.Expr{Source: "e.device", Line: 49}},
+						{Text: " shows it"},
 					}},
 				},
 				{
@@ -91,20 +92,21 @@ Virtual disks (vda, xvda) and NVMe names keep their order better, but not reliab
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "is on "},
 						{Expr: &rule.Expr{Source: "e.device", Line: 51}},
-						{Text: ", a name that may be another disk's at the next start"},
+						{Text: ", a name that may refer to another disk after a reboot"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/fstab:"},
 						{Expr: &rule.Expr{Source: "e.line", Line: 52}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "name it by UUID in /etc/fstab: blkid "},
+						{Text: "use its UUID in /etc/fstab; blkid "},
 						{Expr: &rule.Expr{Source: "e.device", Line: 53}},
+						{Text: " shows it"},
 					}},
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "fstab names no disk by the order in which it was found"},
+				{Text: "fstab names no disk by its detection order"},
 			}},
 			Path:    "fstab-kernel-device-name/rule.yaml",
 			Shipped: true,

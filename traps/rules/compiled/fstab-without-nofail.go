@@ -94,10 +94,10 @@ it out for what the host cannot do without: /, /usr, /var, /boot; /home as you l
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "size(systemd_here) > 0", Line: 68}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "systemd does not start this host"},
+					{Text: "this host does not boot with systemd"},
 				}}},
 				{When: &rule.Expr{Source: "size(fstab) > 0", Line: 70}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "/etc/fstab has no entry"},
+					{Text: "/etc/fstab has no entries"},
 				}}},
 			},
 			Each: &rule.Expr{Source: "risky", Line: 72},
@@ -110,7 +110,7 @@ it out for what the host cannot do without: /, /usr, /var, /boot; /home as you l
 					When:     &rule.Expr{Source: "e in missing", Line: 76},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "its device does not exist, so the next boot ends in emergency mode"},
+						{Text: "its device does not exist: the next boot will end in emergency mode"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/fstab:"},
@@ -123,7 +123,7 @@ it out for what the host cannot do without: /, /usr, /var, /boot; /home as you l
 					When:     &rule.Expr{Source: "true", Line: 80},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "when its disk is missing, the host stops in emergency mode at start"},
+						{Text: "if its disk is missing, the boot ends in emergency mode"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/fstab:"},
@@ -134,26 +134,26 @@ it out for what the host cannot do without: /, /usr, /var, /boot; /home as you l
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "no disk of fstab that may be missing stops the host at start"},
+				{Text: "no disk in fstab stops the boot if it is missing"},
 			}},
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
-					{Text: "let the host start without "},
+					{Text: "let the host boot without "},
 					{Expr: &rule.Expr{Source: "e.mount", Line: 85}},
 				}},
 				Notes: []*rule.Text{
 					{Parts: []rule.Part{
-						{Text: "With nofail the host starts although the disk is missing, and services that need it find an empty folder: where that is worse, accept the finding instead."},
+						{Text: "With nofail, the host boots even if the disk is missing, and services that need it find an empty folder. If that is worse, accept the finding instead."},
 					}},
 				},
 				Refuse: []rule.Refusal{
 					{When: &rule.Expr{Source: `!e.mount.matches("^[A-Za-z0-9/_.-]+$")`, Line: 89}, Why: &rule.Text{Parts: []rule.Part{
-						{Text: "its name has characters that fettle cannot match in a pattern; add nofail to line "},
+						{Text: "fettle cannot match the characters in its name; add nofail to line "},
 						{Expr: &rule.Expr{Source: "e.line", Line: 90}},
 						{Text: " of /etc/fstab by hand"},
 					}}},
 				},
-				Vanishes: "the rule lists only what is wrong, and then this is not",
+				Vanishes: "the rule lists only what is wrong, which this no longer is",
 				Steps: []rule.Step{
 					{Kind: "edit", Line: 93, Args: map[string]*rule.Text{
 						"path": {Parts: []rule.Part{

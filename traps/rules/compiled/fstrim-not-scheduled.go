@@ -99,13 +99,13 @@ so at each deletion, which is slow on some disks. Through LUKS it needs the opti
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "host.running", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "which disks take discards shows on the running host only"},
+					{Text: "whether disks support discard is visible only on a running host"},
 				}}},
 				{When: &rule.Expr{Source: "size(able) > 0", Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "no solid state disk here takes discards"},
+					{Text: "no solid-state disk here supports discard"},
 				}}},
 				{When: &rule.Expr{Source: "size(untold) > 0", Line: 49}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "what is mounted discards by itself"},
+					{Text: "the mounted file systems discard on their own"},
 				}}},
 			},
 			As: "it",
@@ -114,7 +114,7 @@ so at each deletion, which is slow on some disks. Through LUKS it needs the opti
 					When:     &rule.Expr{Source: "!timer.is_active && !timer.is_enabled && size(cron) == 0", Line: 52},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "nothing tells the solid state disks which blocks are free"},
+						{Text: "nothing runs fstrim: solid-state disks are never told which blocks are free"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Expr: &rule.Expr{Source: "able.join(', ')", Line: 54}},
@@ -124,13 +124,13 @@ so at each deletion, which is slow on some disks. Through LUKS it needs the opti
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "free blocks are discarded by a timer or by cron"},
+				{Text: "a timer or cron discards free blocks"},
 			}},
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
 				{Text: "discard free blocks once a week"},
 			}}, Refuse: []rule.Refusal{
 				{When: &rule.Expr{Source: "!timer.exists", Line: 59}, Why: &rule.Text{Parts: []rule.Part{
-					{Text: "this host has no fstrim.timer; put fstrim -a into cron.weekly"},
+					{Text: "this host has no fstrim.timer; run fstrim -a from cron.weekly"},
 				}}},
 			}, Steps: []rule.Step{
 				{Kind: "unit", Line: 62, Args: map[string]*rule.Text{

@@ -40,7 +40,7 @@ var gnutls26LdapStrict = Rule{
 					{Text: "libgnutls26 is not installed"},
 				}}},
 				{When: &rule.Expr{Source: `conf.get("URI").lower().contains("ldaps:")`, Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "/etc/ldap/ldap.conf names no server by ldaps"},
+					{Text: "/etc/ldap/ldap.conf names no ldaps server"},
 				}}},
 			},
 			As: "it",
@@ -49,7 +49,7 @@ var gnutls26LdapStrict = Rule{
 					When:     &rule.Expr{Source: `gnutls.since("2.4.2-6+lenny2") && demand && !trusts`, Line: 47},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "/etc/ldap/ldap.conf trusts no authority, and this GnuTLS refuses servers that it cannot verify"},
+						{Text: "/etc/ldap/ldap.conf names no CA, and this GnuTLS refuses servers that it cannot verify"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "libgnutls26 "},
@@ -58,22 +58,22 @@ var gnutls26LdapStrict = Rule{
 						{Expr: &rule.Expr{Source: "conf.get('URI')", Line: 49}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "name the authority's certificate in /etc/ldap/ldap.conf, as TLS_CACERT"},
+						{Text: "set TLS_CACERT in /etc/ldap/ldap.conf to the CA's certificate"},
 					}},
 				},
 				{
 					When:     &rule.Expr{Source: `gnutls.before("2.4.2-6+lenny2") && demand && !trusts`, Line: 51},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "/etc/ldap/ldap.conf trusts no authority; the next update of GnuTLS will refuse the server"},
+						{Text: "/etc/ldap/ldap.conf names no CA: the next GnuTLS update will refuse the server"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "name the authority's certificate in /etc/ldap/ldap.conf, as TLS_CACERT"},
+						{Text: "set TLS_CACERT in /etc/ldap/ldap.conf to the CA's certificate"},
 					}},
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "LDAP clients know whom to trust"},
+				{Text: "LDAP clients have a CA, or do not require one"},
 			}},
 			Path:    "gnutls26-ldap-strict/rule.yaml",
 			Shipped: true,

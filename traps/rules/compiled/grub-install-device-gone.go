@@ -37,10 +37,10 @@ var grubInstallDeviceGone = Rule{
 					{Text: "grub-pc is not installed"},
 				}}},
 				{When: &rule.Expr{Source: "host.running", Line: 51}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "whether a disk is there shows on the running host only"},
+					{Text: "whether a disk exists is visible only on a running host"},
 				}}},
 				{When: &rule.Expr{Source: "debconf.exists", Line: 53}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "debconf keeps no answers here"},
+					{Text: "there are no stored debconf answers here"},
 				}}},
 				{When: &rule.Expr{Source: "size(disks) > 0", Line: 55}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no disk was chosen for GRUB"},
@@ -56,15 +56,15 @@ var grubInstallDeviceGone = Rule{
 					When:     &rule.Expr{Source: `it.matches("^/dev/(disk/by-id/|sd|vd|xvd|hd|nvme|mmcblk)") && !(it in here)`, Line: 60},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "GRUB is to be installed on this disk, which is not there"},
+						{Text: "grub-pc is set to install GRUB on this disk, which does not exist"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "dpkg-reconfigure grub-pc, and choose the disks that the firmware starts from"},
+						{Text: "run dpkg-reconfigure grub-pc, and select the disks that the firmware boots from"},
 					}},
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "GRUB is to be installed on this disk, which is there"},
+				{Text: "grub-pc is set to install GRUB on this disk, which exists"},
 			}},
 			Path:    "grub-install-device-gone/rule.yaml",
 			Shipped: true,

@@ -65,7 +65,7 @@ from /etc/sysctl.d and the kernel's command line.
 					When:     &rule.Expr{Source: "(free - reserved) * 2 > total && (free - reserved) * each > 1073741824", Line: 39},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "most of the memory set aside for huge pages is used by nobody"},
+						{Text: "most of the memory set aside for huge pages is unused"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Expr: &rule.Expr{Source: "free - reserved", Line: 41}},
@@ -75,7 +75,7 @@ from /etc/sysctl.d and the kernel's command line.
 						{Expr: &rule.Expr{Source: "asSize((free - reserved) * each)", Line: 41}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "make the program use them, or lower vm.nr_hugepages"},
+						{Text: "configure the program to use them, or lower vm.nr_hugepages"},
 					}},
 				},
 			},

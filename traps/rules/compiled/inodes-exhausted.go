@@ -67,7 +67,7 @@ number cannot be raised later; a larger file system gets more, or use XFS, which
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "host.running", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "what is mounted shows on the running host only"},
+					{Text: "mounts are visible only on a running host"},
 				}}},
 			},
 			Each: &rule.Expr{Source: "once", Line: 39},
@@ -76,43 +76,43 @@ number cannot be raised later; a larger file system gets more, or use XFS, which
 				{Expr: &rule.Expr{Source: "d.mount", Line: 41}},
 			}},
 			None: &rule.Text{Parts: []rule.Part{
-				{Text: "no file system here counts its inodes"},
+				{Text: "no file system here has a fixed number of inodes"},
 			}},
 			Findings: []rule.Finding{
 				{
 					When:     &rule.Expr{Source: "d.inodes_used_percent >= 99.0", Line: 47},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "no inodes are left, so no file can be made"},
+						{Text: "has no inodes left: new files cannot be created"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Expr: &rule.Expr{Source: "d.ffree", Line: 50}},
 						{Text: " of "},
 						{Expr: &rule.Expr{Source: "d.files", Line: 50}},
-						{Text: " are free"},
+						{Text: " inodes free"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "du --inodes -x "},
 						{Expr: &rule.Expr{Source: "d.mount", Line: 51}},
-						{Text: " finds the folder with the many files"},
+						{Text: " shows which folder has so many files"},
 					}},
 				},
 				{
 					When:     &rule.Expr{Source: "d.inodes_used_percent >= 90.0", Line: 52},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "inodes run out"},
+						{Text: "is running out of inodes"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Expr: &rule.Expr{Source: "d.ffree", Line: 54}},
 						{Text: " of "},
 						{Expr: &rule.Expr{Source: "d.files", Line: 54}},
-						{Text: " are free"},
+						{Text: " inodes free"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "du --inodes -x "},
 						{Expr: &rule.Expr{Source: "d.mount", Line: 55}},
-						{Text: " finds the folder with the many files"},
+						{Text: " shows which folder has so many files"},
 					}},
 				},
 			},

@@ -84,16 +84,16 @@ access lists), then journalctl --flush; or Storage=persistent in /etc/systemd/jo
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "size(journald) > 0", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "journald does not run here"},
+					{Text: "journald is not running here"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{When: &rule.Expr{Source: `(storage == "volatile" || storage == "auto" && !folder.exists) && size(syslog) == 0`, Line: 45}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
-					{Text: "the journal is kept in memory only, and nothing else keeps logs"},
+					{Text: "a reboot loses all logs: the journal is only in memory, and nothing else keeps logs"},
 				}}},
 				{When: &rule.Expr{Source: `storage == "none" && size(syslog) == 0`, Line: 47}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
-					{Text: "the journal is thrown away, and nothing else keeps logs"},
+					{Text: "the journal is discarded, and nothing else keeps logs"},
 				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
@@ -103,7 +103,7 @@ access lists), then journalctl --flush; or Storage=persistent in /etc/systemd/jo
 				{Text: "keep the journal on disk"},
 			}}, Notes: []*rule.Text{
 				{Parts: []rule.Part{
-					{Text: "It takes a tenth of the file system of /var, 4 GB at most, unless SystemMaxUse= says otherwise. What was logged since the boot is kept, too. After undo, /var/log/journal stays."},
+					{Text: "The journal takes up to a tenth of /var's file system, at most 4 GB, unless SystemMaxUse= says otherwise. Messages since boot are kept, too. Undo leaves /var/log/journal in place."},
 				}},
 			}, Steps: []rule.Step{
 				{Kind: "file", Line: 55, Args: map[string]*rule.Text{

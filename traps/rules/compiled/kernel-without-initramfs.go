@@ -33,7 +33,7 @@ var kernelWithoutInitramfs = Rule{
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "size(images) > 0", Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "no initramfs is in /boot"},
+					{Text: "there is no initramfs in /boot"},
 				}}},
 			},
 			Each: &rule.Expr{Source: "bare", Line: 49},
@@ -46,30 +46,30 @@ var kernelWithoutInitramfs = Rule{
 					When:     &rule.Expr{Source: "size(tool) == 0", Line: 52},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "has no initramfs, so the host cannot start with it"},
+						{Text: "has no initramfs: the host cannot boot it"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "make room in /boot, then make one with dracut or mkinitrd"},
+						{Text: "free space in /boot, then create one with dracut or mkinitrd"},
 					}},
 				},
 				{When: &rule.Expr{Source: "true", Line: 55}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
-					{Text: "has no initramfs, so the host cannot start with it"},
+					{Text: "has no initramfs: the host cannot boot it"},
 				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "every kernel has its initramfs"},
+				{Text: "every kernel has an initramfs"},
 			}},
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
-					{Text: "make an initramfs for "},
+					{Text: "create an initramfs for "},
 					{Expr: &rule.Expr{Source: "base(it)", Line: 59}},
 				}},
 				Refuse: []rule.Refusal{
 					{When: &rule.Expr{Source: "boot.avail < 150000000", Line: 61}, Why: &rule.Text{Parts: []rule.Part{
-						{Text: "/boot has less than 150 MB left; remove an old kernel first"},
+						{Text: "/boot has less than 150 MB free; remove an old kernel first"},
 					}}},
 				},
-				Vanishes: "the rule lists only what is wrong, and then this is not",
+				Vanishes: "the rule lists only what is wrong, which this no longer is",
 				Steps: []rule.Step{
 					{Kind: "command", Line: 65, Words: map[string][]*rule.Text{
 						"do": []*rule.Text{

@@ -77,13 +77,13 @@ update-ca-certificates (Debian, Ubuntu), or update the package ca-certificates.
 					{Text: "OpenSSL is not installed as a package"},
 				}}},
 				{When: &rule.Expr{Source: `openssl.name in ["libssl1.0.0", "libssl1.0.2"] || openssl.before("1:1.1.0") && openssl.manager == "rpm" || openssl.before("1.1.0") && openssl.manager == "dpkg"`, Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "this OpenSSL looks for another chain"},
+					{Text: "this OpenSSL tries other chains"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{When: &rule.Expr{Source: "root.exists", Line: 43}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
-					{Text: "the expired root DST Root CA X3 is still trusted, and this OpenSSL stumbles over it"},
+					{Text: "the expired DST Root CA X3 is still trusted, and this OpenSSL fails on it"},
 				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
@@ -93,7 +93,7 @@ update-ca-certificates (Debian, Ubuntu), or update the package ca-certificates.
 				{Text: "stop trusting DST Root CA X3"},
 			}}, Refuse: []rule.Refusal{
 				{When: &rule.Expr{Source: "size(tool) == 0 || !conf.found", Line: 49}, Why: &rule.Text{Parts: []rule.Part{
-					{Text: "this host's list of authorities is not that of Debian; on Red Hat's, blacklist the certificate with trust(1)"},
+					{Text: "this host does not manage CAs as Debian does; on Red Hat, blacklist the certificate with trust(1)"},
 				}}},
 			}, Steps: []rule.Step{
 				{Kind: "edit", Line: 52, Args: map[string]*rule.Text{

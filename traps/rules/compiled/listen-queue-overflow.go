@@ -95,7 +95,7 @@ cannot keep up needs more workers, not a longer queue.
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "host.running && netstat.exists", Line: 51}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "counters show on the running host only"},
+					{Text: "counters are visible only on a running host"},
 				}}},
 			},
 			As: "it",
@@ -127,11 +127,11 @@ cannot keep up needs more workers, not a longer queue.
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Expr: &rule.Expr{Source: "overflows", Line: 61}},
-						{Text: " connections since the start, of "},
+						{Text: " connections since boot, of "},
 						{Expr: &rule.Expr{Source: "accepted", Line: 61}},
 						{Text: "; net.core.somaxconn is "},
 						{Expr: &rule.Expr{Source: "somaxconn.int", Line: 61}},
-						{Text: ", and so is the queue of "},
+						{Text: ", and so is the queue length of "},
 						{Expr: &rule.Expr{Source: "capped.map(f, f[3]).join(', ')", Line: 61}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
@@ -146,18 +146,18 @@ cannot keep up needs more workers, not a longer queue.
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Expr: &rule.Expr{Source: "overflows", Line: 65}},
-						{Text: " connections since the start, of "},
+						{Text: " connections since boot, of "},
 						{Expr: &rule.Expr{Source: "accepted", Line: 65}},
-						{Text: "; lengths: "},
+						{Text: "; queue lengths: "},
 						{Expr: &rule.Expr{Source: "listeners.map(f, f[3] + ' ' + f[2]).join(', ')", Line: 65}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "raise the backlog that the program asks for, or give it more workers"},
+						{Text: "raise the program's listen backlog, or give it more workers"},
 					}},
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "hardly any accept queue overflowed"},
+				{Text: "accept queues have hardly overflowed"},
 			}},
 			Path:    "listen-queue-overflow/rule.yaml",
 			Shipped: true,

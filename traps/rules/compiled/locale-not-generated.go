@@ -99,10 +99,10 @@ which need not be generated.
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "listed.exists", Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "no list says which locales are generated here"},
+					{Text: "this host has no list of locales to generate"},
 				}}},
 				{When: &rule.Expr{Source: `lang != "" && !(lang in ["C", "POSIX", "C.UTF-8", "C.utf8"])`, Line: 50}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "the default locale needs no generating"},
+					{Text: "the default locale does not need to be generated"},
 				}}},
 			},
 			As: "it",
@@ -121,11 +121,12 @@ which need not be generated.
 				{Expr: &rule.Expr{Source: "lang", Line: 57}},
 			}}, Refuse: []rule.Refusal{
 				{When: &rule.Expr{Source: "size(tool) == 0", Line: 59}, Why: &rule.Text{Parts: []rule.Part{
-					{Text: "locale-gen is not there; install the package locales"},
+					{Text: "locale-gen is missing; install the package locales"},
 				}}},
 				{When: &rule.Expr{Source: "!known.matches.exists(m, m.groups['name'] == lang)", Line: 61}, Why: &rule.Text{Parts: []rule.Part{
+					{Text: "this host cannot generate "},
 					{Expr: &rule.Expr{Source: "lang", Line: 62}},
-					{Text: " is not a locale that this host can generate; write one from /usr/share/i18n/SUPPORTED into /etc/default/locale"},
+					{Text: "; set one from /usr/share/i18n/SUPPORTED in /etc/default/locale"},
 				}}},
 			}, Steps: []rule.Step{
 				{Kind: "edit", Line: 64, Args: map[string]*rule.Text{

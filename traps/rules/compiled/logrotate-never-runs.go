@@ -81,7 +81,7 @@ systemctl enable --now logrotate.timer where it exists, otherwise install cron.
 					{Text: "logrotate is not installed, or the host is not running"},
 				}}},
 				{When: &rule.Expr{Source: "size(docker) == 0 || size(inits) > 0", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "a container without an init writes its logs elsewhere"},
+					{Text: "a container without an init system writes its logs elsewhere"},
 				}}},
 			},
 			As: "it",
@@ -90,24 +90,24 @@ systemctl enable --now logrotate.timer where it exists, otherwise install cron.
 					When:     &rule.Expr{Source: "!(size(daily) > 0 && size(crons) > 0) && !timer.is_active && (!timer.exists || timer.is_masked)", Line: 42},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "nothing starts logrotate, so logs grow for ever"},
+						{Text: "nothing starts logrotate: logs grow without limit"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "install cron, or unmask and start logrotate.timer"},
 					}},
 				},
 				{When: &rule.Expr{Source: "!(size(daily) > 0 && size(crons) > 0) && !timer.is_active", Line: 45}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
-					{Text: "nothing starts logrotate, so logs grow for ever"},
+					{Text: "nothing starts logrotate: logs grow without limit"},
 				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "logrotate is started regularly"},
+				{Text: "logrotate runs regularly"},
 			}},
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
-				{Text: "rotate logs once a day"},
+				{Text: "rotate logs daily"},
 			}}, Notes: []*rule.Text{
 				{Parts: []rule.Part{
-					{Text: "Its first run may compress and delete much at once."},
+					{Text: "The first run may compress and delete a lot at once."},
 				}},
 			}, Steps: []rule.Step{
 				{

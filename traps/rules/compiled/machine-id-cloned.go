@@ -72,10 +72,10 @@ both, run systemd-machine-id-setup, make the link, restart.
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "!host.running || size(engine) == 0 || booted.exists", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "a container that runs no systemd needs no machine id"},
+					{Text: "a container without systemd needs no machine ID"},
 				}}},
 				{When: &rule.Expr{Source: "size(systemd) > 0", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "systemd does not start this host"},
+					{Text: "this host does not boot with systemd"},
 				}}},
 			},
 			As: "it",
@@ -84,10 +84,10 @@ both, run systemd-machine-id-setup, make the link, restart.
 					When:     &rule.Expr{Source: `host.running && (!id.exists || id.value == "")`, Line: 48},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "this host has no machine id, and makes up another one at each start"},
+						{Text: "this host has no machine ID, and generates a new one at each boot"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "systemd-machine-id-setup"},
+						{Text: "run systemd-machine-id-setup"},
 					}},
 				},
 				{
@@ -104,15 +104,15 @@ both, run systemd-machine-id-setup, make the link, restart.
 					When:     &rule.Expr{Source: `id.exists && dbus.exists && id.value != "" && dbus.value != "" && id.value != dbus.value`, Line: 54},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "D-Bus has another machine id than systemd, as a clone mended by half has"},
+						{Text: "D-Bus and systemd have different machine IDs, as on a half-fixed clone"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "ln -sf /etc/machine-id /var/lib/dbus/machine-id, and restart the host"},
+						{Text: "ln -sf /etc/machine-id /var/lib/dbus/machine-id, then reboot"},
 					}},
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "the machine id is there and well formed"},
+				{Text: "the machine ID is present and well-formed"},
 			}},
 			Path:    "machine-id-cloned/rule.yaml",
 			Shipped: true,

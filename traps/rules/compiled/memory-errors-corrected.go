@@ -77,10 +77,10 @@ below /sys/devices/system/edac/mc. Reseat or replace it at the next opportunity;
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "host.running", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "counts of errors show on the running host only"},
+					{Text: "error counts are visible only on a running host"},
 				}}},
 				{When: &rule.Expr{Source: "corrected.exists || uncorrected.exists", Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "no EDAC driver watches the memory here"},
+					{Text: "no EDAC driver monitors the memory here"},
 				}}},
 			},
 			As: "it",
@@ -89,32 +89,32 @@ below /sys/devices/system/edac/mc. Reseat or replace it at the next opportunity;
 					When:     &rule.Expr{Source: "uncorrected.found", Line: 44},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "the memory had errors that could not be corrected"},
+						{Text: "the memory had uncorrectable errors"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Expr: &rule.Expr{Source: "uncorrected.matches.map(m, m.path + ': ' + m.text).join(', ')", Line: 47}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "replace the module that ras-mc-ctl --error-count names"},
+						{Text: "replace the module that ras-mc-ctl --error-count reports"},
 					}},
 				},
 				{
 					When:     &rule.Expr{Source: "corrected.found", Line: 49},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "the memory has errors, which are still being corrected"},
+						{Text: "the memory has errors, which ECC still corrects"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Expr: &rule.Expr{Source: "corrected.matches.map(m, m.path + ': ' + m.text).join(', ')", Line: 51}},
 						{Text: " since the driver was loaded"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "watch the count; replace the module that ras-mc-ctl --error-count names when it grows"},
+						{Text: "watch the count; if it grows, replace the module that ras-mc-ctl --error-count reports"},
 					}},
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "the memory has (nearly) no errors"},
+				{Text: "the memory has few or no errors"},
 			}},
 			Path:    "memory-errors-corrected/rule.yaml",
 			Shipped: true,

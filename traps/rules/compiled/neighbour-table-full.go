@@ -72,7 +72,7 @@ added. An entry costs about half a kilobyte. IPv6 has a table and limits of its 
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "limit.exists", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "the limits of the neighbour table show on the host, not in its containers"},
+					{Text: "the neighbour table limits are visible on the host, not in its containers"},
 				}}},
 				{When: &rule.Expr{Source: "entries.exists", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this kernel has no ARP"},
@@ -101,7 +101,7 @@ added. An entry costs about half a kilobyte. IPv6 has a table and limits of its 
 				{Text: "allow four times as many neighbours"},
 			}}, Refuse: []rule.Refusal{
 				{When: &rule.Expr{Source: "limit.int >= 131072", Line: 52}, Why: &rule.Text{Parts: []rule.Part{
-					{Text: "the limit is high already; look for what talks to so many neighbours (ip neigh)"},
+					{Text: "the limit is already high; find out what talks to so many neighbours (ip neigh)"},
 				}}},
 			}, Steps: []rule.Step{
 				{Kind: "sysctl", Line: 55, Args: map[string]*rule.Text{

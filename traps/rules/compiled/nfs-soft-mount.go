@@ -76,36 +76,36 @@ x-systemd.automount. soft is all right for shares that are mounted read-only.
 					When:     &rule.Expr{Source: "host.running && it in running", Line: 44},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "is an NFS share mounted soft for writing, so a pause of the server can lose writes"},
+						{Text: "is a writable NFS share mounted soft: a server outage can lose writes"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "take soft out of its options, unmount it, and mount it again; a remount does not change it"},
+						{Text: "remove soft from its options, then unmount and mount it; a remount does not change it"},
 					}},
 				},
 				{When: &rule.Expr{Source: "true", Line: 47}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
-					{Text: "is an NFS share mounted soft for writing, so a pause of the server can lose writes"},
+					{Text: "is a writable NFS share mounted soft: a server outage can lose writes"},
 				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "no NFS share is mounted soft for writing"},
+				{Text: "no writable NFS share is mounted soft"},
 			}},
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
-					{Text: "have "},
+					{Text: "mount "},
 					{Expr: &rule.Expr{Source: "it", Line: 51}},
-					{Text: " mounted hard"},
+					{Text: " hard"},
 				}},
 				Notes: []*rule.Text{
 					{Parts: []rule.Part{
-						{Text: "Programs then wait for the server as long as it takes, instead of losing what they wrote."},
+						{Text: "Programs will wait for the server as long as it takes, instead of losing writes."},
 					}},
 				},
 				Refuse: []rule.Refusal{
 					{When: &rule.Expr{Source: `!it.matches("^[A-Za-z0-9/_.-]+$")`, Line: 54}, Why: &rule.Text{Parts: []rule.Part{
-						{Text: "its name has characters that fettle cannot match in a pattern; take soft out of its line by hand"},
+						{Text: "fettle cannot match the characters in its name; remove soft from its line by hand"},
 					}}},
 				},
-				Vanishes: "the rule lists only what is wrong, and then this is not",
+				Vanishes: "the rule lists only what is wrong, which this no longer is",
 				Steps: []rule.Step{
 					{Kind: "edit", Line: 58, Args: map[string]*rule.Text{
 						"path": {Parts: []rule.Part{

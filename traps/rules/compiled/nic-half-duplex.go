@@ -90,10 +90,10 @@ cable when a card falls back to 100 Mbit/s.
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "host.running", Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "links show on the running host only"},
+					{Text: "links are visible only on a running host"},
 				}}},
 				{When: &rule.Expr{Source: "size(cards) > 0", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "no network card with a link tells its duplex"},
+					{Text: "no network card with a link reports its duplex mode"},
 				}}},
 			},
 			Each: &rule.Expr{Source: "cards", Line: 45},
@@ -109,7 +109,7 @@ cable when a card falls back to 100 Mbit/s.
 						{Text: "runs at half duplex"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "turn autonegotiation on at both ends of the cable"},
+						{Text: "turn on autonegotiation at both ends of the cable"},
 					}},
 				},
 			},

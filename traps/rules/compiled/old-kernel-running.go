@@ -60,10 +60,10 @@ nobody has tried for a year seldom works.
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: `host.running && host.container == ""`, Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "no kernel of its own is running"},
+					{Text: "a container or root folder runs no kernel of its own"},
 				}}},
 				{When: &rule.Expr{Source: `size(installed) > 0 && (kernel.release in installed || kernel.distribution in ["debian", "ubuntu", "redhat"])`, Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "the kernel that runs is not one of the packages in /boot"},
+					{Text: "the running kernel is not from a package in /boot"},
 				}}},
 			},
 			As: "it",
@@ -72,7 +72,7 @@ nobody has tried for a year seldom works.
 					When:     &rule.Expr{Source: "size(newer) > 0", Line: 47},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "a newer kernel is installed than the one that runs"},
+						{Text: "a newer kernel is installed but not running"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "running: "},
@@ -81,12 +81,12 @@ nobody has tried for a year seldom works.
 						{Expr: &rule.Expr{Source: "newer.join(', ')", Line: 49}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "restart the host at the next chance"},
+						{Text: "reboot at the next opportunity"},
 					}},
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "the newest kernel installed is the one that runs"},
+				{Text: "the newest installed kernel is running"},
 			}},
 			Path:    "old-kernel-running/rule.yaml",
 			Shipped: true,

@@ -103,26 +103,26 @@ put myhostname into the hosts line of /etc/nsswitch.conf.
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "size(engine) == 0", Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "the engine of a container writes its /etc/hosts"},
+					{Text: "the container engine writes /etc/hosts"},
 				}}},
 				{When: &rule.Expr{Source: `name.exists && name.value != "" && name.value != "localhost"`, Line: 49}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "the host has no name of its own in /etc/hostname"},
+					{Text: "/etc/hostname sets no name for this host"},
 				}}},
 				{When: &rule.Expr{Source: "nss.found || known || renamed || !asked.found || !servers.found", Line: 51}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "DNS or a directory is asked for the host's own name, and a check does not ask it"},
+					{Text: "the host looks up its own name in DNS or a directory, which a check does not query"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{When: &rule.Expr{Source: "!nss.found && !known", Line: 54}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
-					{Text: "neither /etc/hosts nor nss-myhostname knows the host's own name"},
+					{Text: "neither /etc/hosts nor nss-myhostname resolves the host's own name"},
 				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "the host knows its own name without asking others"},
+				{Text: "the host resolves its own name locally"},
 			}},
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
-				{Text: "put the host's own name into /etc/hosts"},
+				{Text: "add the host's own name to /etc/hosts"},
 			}}, Steps: []rule.Step{
 				{Kind: "edit", Line: 60, Args: map[string]*rule.Text{
 					"append": {Parts: []rule.Part{

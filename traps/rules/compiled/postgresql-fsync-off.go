@@ -75,7 +75,7 @@ synchronous_commit = off.
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "set.exists", Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "no configuration of PostgreSQL is in the usual places"},
+					{Text: "no PostgreSQL configuration in the usual places"},
 				}}},
 			},
 			Each: &rule.Expr{Source: "effective", Line: 48},
@@ -93,9 +93,9 @@ synchronous_commit = off.
 						{Text: " to off: a crash can destroy the cluster"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "as a superuser of the database, ALTER SYSTEM RESET "},
+						{Text: "as a database superuser, run ALTER SYSTEM RESET "},
 						{Expr: &rule.Expr{Source: "o.groups['key'].lower()", Line: 54}},
-						{Text: "; reload, and run sync once"},
+						{Text: "; then reload, and run sync once"},
 					}},
 				},
 				{When: &rule.Expr{Source: "true", Line: 55}, Severity: 3, Summary: &rule.Text{Parts: []rule.Part{
@@ -109,14 +109,14 @@ synchronous_commit = off.
 			}},
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
-					{Text: "have PostgreSQL wait for the disk"},
+					{Text: "make PostgreSQL wait for the disk"},
 				}},
 				Notes: []*rule.Text{
 					{Parts: []rule.Part{
-						{Text: "Commits take as long as the disk needs. What was written before is safe after one sync."},
+						{Text: "Commits will take as long as the disk needs. Earlier writes are safe after one sync."},
 					}},
 				},
-				Vanishes: "the rule lists only what is wrong, and then this is not",
+				Vanishes: "the rule lists only what is wrong, which this no longer is",
 				Steps: []rule.Step{
 					{Kind: "edit", Line: 63, Args: map[string]*rule.Text{
 						"path": {Parts: []rule.Part{

@@ -93,7 +93,7 @@ echo check > /sys/block/md0/md/sync_action.
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "host.running", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "arrays show on the running host only"},
+					{Text: "arrays are visible only on a running host"},
 				}}},
 				{When: &rule.Expr{Source: "size(arrays) > 0", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no redundant MD array is running"},
@@ -108,7 +108,7 @@ echo check > /sys/block/md0/md/sync_action.
 						{Text: "nothing checks the MD arrays for unreadable sectors"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "enable mdcheck_start.timer or raid-check.timer, or install cron where /etc/cron.d/mdadm has the line"},
+						{Text: "enable mdcheck_start.timer or raid-check.timer, or install cron if /etc/cron.d/mdadm has the line"},
 					}},
 				},
 				{When: &rule.Expr{Source: "!by_cron && !timers.is_active && !timers.is_enabled && !timer2.is_active && !timer2.is_enabled", Line: 53}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
@@ -122,7 +122,7 @@ echo check > /sys/block/md0/md/sync_action.
 				{Text: "check the MD arrays regularly"},
 			}}, Notes: []*rule.Text{
 				{Parts: []rule.Part{
-					{Text: "A check reads whole disks: it takes hours, and slows down while others use them."},
+					{Text: "A check reads whole disks: it takes hours, and slows down while the disks are busy."},
 				}},
 			}, Steps: []rule.Step{
 				{

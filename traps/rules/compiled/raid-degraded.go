@@ -79,7 +79,7 @@ and its cable before adding it again: mdadm /dev/md0 --re-add or --add.
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "host.running", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "arrays show on the running host only"},
+					{Text: "arrays are visible only on a running host"},
 				}}},
 				{When: &rule.Expr{Source: "size(arrays) > 0", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no redundant MD array is running"},
@@ -95,29 +95,29 @@ and its cable before adding it again: mdadm /dev/md0 --re-add or --add.
 					When:     &rule.Expr{Source: "degraded.matches.exists(m, m.path == it) && rebuilding.matches.exists(m, dir(m.path) == dir(it))", Line: 48},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "the array is being rebuilt, and has less redundancy until that is done"},
+						{Text: "the array is rebuilding, and has less redundancy until that is done"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "wait for it; /proc/mdstat tells how far it is"},
+						{Text: "wait; /proc/mdstat shows the progress"},
 					}},
 				},
 				{
 					When:     &rule.Expr{Source: "degraded.matches.exists(m, m.path == it)", Line: 52},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "the array runs without at least one of its members"},
+						{Text: "the array is degraded: it lacks at least one member"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Expr: &rule.Expr{Source: "degraded.matches.filter(m, m.path == it).map(m, m.text).join('')", Line: 54}},
 						{Text: " missing or rebuilding"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "look at mdadm --detail, then replace the member or add it again"},
+						{Text: "see mdadm --detail, then replace or re-add the member"},
 					}},
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "all members are there"},
+				{Text: "all members are present"},
 			}},
 			Path:    "raid-degraded/rule.yaml",
 			Shipped: true,

@@ -81,13 +81,13 @@ accept this finding.
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "host.running", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "arrays show on the running host only"},
+					{Text: "arrays are visible only on a running host"},
 				}}},
 				{When: &rule.Expr{Source: "size(arrays) > 0", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no redundant MD array is running"},
 				}}},
 				{When: &rule.Expr{Source: "size(exporter) == 0", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "node_exporter, which runs here, reports the arrays"},
+					{Text: "node_exporter runs here and reports the arrays"},
 				}}},
 			},
 			As: "it",
@@ -96,28 +96,28 @@ accept this finding.
 					When:     &rule.Expr{Source: "!conf.found", Line: 47},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "mdadm has nobody to tell when a disk fails"},
+						{Text: "mdadm alerts nobody when a disk fails: no MAILADDR or PROGRAM is set"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "set MAILADDR or PROGRAM in mdadm.conf and start mdmonitor; accept this finding if something else watches the arrays"},
+						{Text: "set MAILADDR or PROGRAM in mdadm.conf and start mdmonitor; accept this finding if something else monitors the arrays"},
 					}},
 				},
 				{
 					When:     &rule.Expr{Source: "size(monitor) == 0 && (!unit.exists || unit.is_masked)", Line: 50},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "mdadm's monitor does not run"},
+						{Text: "mdadm reports no failed disks: its monitor is not running"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "start mdadm --monitor --scan; accept this finding if something else watches the arrays"},
+						{Text: "start mdadm --monitor --scan; accept this finding if something else monitors the arrays"},
 					}},
 				},
 				{When: &rule.Expr{Source: "size(monitor) == 0", Line: 53}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
-					{Text: "mdadm's monitor does not run"},
+					{Text: "mdadm reports no failed disks: its monitor is not running"},
 				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "mdadm's monitor runs and has somebody to tell"},
+				{Text: "mdadm's monitor is running and has somebody to alert"},
 			}},
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
@@ -125,7 +125,7 @@ accept this finding.
 				}},
 				Notes: []*rule.Text{
 					{Parts: []rule.Part{
-						{Text: "Accept the finding instead, where something else watches the arrays."},
+						{Text: "If something else monitors the arrays, accept the finding instead."},
 					}},
 				},
 				Settle: 5000000000,

@@ -70,23 +70,23 @@ than it has: where others share the host, leave it and give the host more memory
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "size(redis) > 0", Line: 37}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "Redis does not run here"},
+					{Text: "Redis is not running here"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{When: &rule.Expr{Source: "overcommit.int != 1", Line: 40}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
-					{Text: "the kernel may refuse the fork with which Redis saves"},
+					{Text: "Redis may fail to save: the kernel may refuse the fork"},
 				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "the kernel will not refuse the fork with which Redis saves"},
+				{Text: "the kernel will not refuse the fork that Redis needs to save"},
 			}},
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
-				{Text: "let the kernel promise memory for the fork"},
+				{Text: "let the kernel overcommit memory for the fork"},
 			}}, Notes: []*rule.Text{
 				{Parts: []rule.Part{
-					{Text: "It applies to all programs on this host."},
+					{Text: "This applies to all programs on this host."},
 				}},
 			}, Steps: []rule.Step{
 				{Kind: "sysctl", Line: 47, Args: map[string]*rule.Text{

@@ -118,34 +118,34 @@ Start systemd-resolved, or put real name servers into /etc/resolv.conf (remove t
 					When:     &rule.Expr{Source: "link.exists && link.dangling", Line: 44},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "/etc/resolv.conf points to a file that is not there"},
+						{Text: "/etc/resolv.conf points to a file that does not exist"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "it points to "},
 						{Expr: &rule.Expr{Source: "link.target", Line: 46}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "start what writes it (systemd-resolved, NetworkManager), or replace the link by a file with name servers"},
+						{Text: "start what writes it (systemd-resolved, NetworkManager), or replace the link with a file that lists name servers"},
 					}},
 				},
 				{
 					When:     &rule.Expr{Source: `host.running && size(servers) > 0 && servers.all(s, s == "127.0.0.53" || s == "127.0.0.54") && size(stub) == 0 && (!resolved.exists || resolved.is_masked)`, Line: 48},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "/etc/resolv.conf names systemd-resolved alone, which does not run"},
+						{Text: "/etc/resolv.conf names only systemd-resolved, which is not running"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "put other name servers into /etc/resolv.conf, or install systemd-resolved"},
 					}},
 				},
 				{When: &rule.Expr{Source: `host.running && size(servers) > 0 && servers.all(s, s == "127.0.0.53" || s == "127.0.0.54") && size(stub) == 0`, Line: 51}, Severity: 3, Summary: &rule.Text{Parts: []rule.Part{
-					{Text: "/etc/resolv.conf names systemd-resolved alone, which does not run"},
+					{Text: "/etc/resolv.conf names only systemd-resolved, which is not running"},
 				}}},
 				{
 					When:     &rule.Expr{Source: `host.running && size(servers) > 0 && servers.all(s, s == "127.0.0.1" || s == "::1") && size(others) == 0 && size(stub) == 0`, Line: 53},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "/etc/resolv.conf names this host alone, and no resolver that fettle knows runs on it"},
+						{Text: "/etc/resolv.conf names only this host, which runs no resolver known to fettle"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "start the resolver, or put other name servers into /etc/resolv.conf"},
@@ -153,7 +153,7 @@ Start systemd-resolved, or put real name servers into /etc/resolv.conf (remove t
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "the name servers of /etc/resolv.conf are elsewhere, or run"},
+				{Text: "the name servers in /etc/resolv.conf are remote or running"},
 			}},
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
 				{Text: "start systemd-resolved, which /etc/resolv.conf names"},

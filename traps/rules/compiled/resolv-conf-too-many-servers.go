@@ -74,22 +74,22 @@ Keep three at most, those that answer first. More redundancy than that needs a l
 			As: "it",
 			Findings: []rule.Finding{
 				{When: &rule.Expr{Source: "conf.count > 3", Line: 41}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
-					{Text: "/etc/resolv.conf lists more than three name servers, and the rest is never asked"},
+					{Text: "/etc/resolv.conf lists more than three name servers; the rest are never queried"},
 				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "all name servers of /etc/resolv.conf may be asked"},
+				{Text: "all name servers in /etc/resolv.conf can be queried"},
 			}},
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
-				{Text: "drop the name servers that are never asked"},
+				{Text: "remove the name servers that are never queried"},
 			}}, Refuse: []rule.Refusal{
 				{When: &rule.Expr{Source: "link.exists", Line: 47}, Why: &rule.Text{Parts: []rule.Part{
 					{Text: "/etc/resolv.conf is a link to "},
 					{Expr: &rule.Expr{Source: "link.target", Line: 48}},
-					{Text: ": whatever writes that file would write it again; give it three name servers"},
+					{Text: ": whatever writes that file would overwrite the change; give it three name servers"},
 				}}},
 				{When: &rule.Expr{Source: "extra.exists(e, e in first)", Line: 49}, Why: &rule.Text{Parts: []rule.Part{
-					{Text: "a name server is listed twice; take the second line out of /etc/resolv.conf by hand"},
+					{Text: "a name server is listed twice; remove the second line from /etc/resolv.conf by hand"},
 				}}},
 			}, Steps: []rule.Step{
 				{Kind: "edit", Line: 52, Args: map[string]*rule.Text{

@@ -69,7 +69,7 @@ read-write.
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "host.running", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "what is mounted shows on the running host only"},
+					{Text: "mounts are visible only on a running host"},
 				}}},
 			},
 			Each: &rule.Expr{Source: "both", Line: 44},
@@ -78,22 +78,22 @@ read-write.
 				{Expr: &rule.Expr{Source: "m.mount", Line: 46}},
 			}},
 			None: &rule.Text{Parts: []rule.Part{
-				{Text: "nothing that fstab mounts for writing is mounted"},
+				{Text: "nothing that fstab mounts read-write is mounted"},
 			}},
 			Findings: []rule.Finding{
 				{
 					When:     &rule.Expr{Source: `m.options.exists(o, o == "ro")`, Line: 49},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "is mounted read-only, although fstab says for writing"},
+						{Text: "is mounted read-only, although fstab says read-write"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "read the kernel's log for the first error, then check the disk and the file system"},
+						{Text: "find the first error in the kernel log, then check the disk and the file system"},
 					}},
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "is mounted for writing"},
+				{Text: "is mounted read-write"},
 			}},
 			Path:    "root-remounted-read-only/rule.yaml",
 			Shipped: true,

@@ -93,13 +93,13 @@ concerned, now and in /etc/sysctl.d, or give each address its own routing table 
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "host.running", Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "routes show on the running host only"},
+					{Text: "routes are visible only on a running host"},
 				}}},
 				{When: &rule.Expr{Source: "routes.exists", Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this kernel has no IPv4 routes"},
 				}}},
 				{When: &rule.Expr{Source: "ways.exists(w, w != ways[0])", Line: 50}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "there is one way out at most"},
+					{Text: "at most one interface has a default route"},
 				}}},
 			},
 			Each: &rule.Expr{Source: "filtered", Line: 52},
@@ -112,7 +112,7 @@ concerned, now and in /etc/sysctl.d, or give each address its own routing table 
 					When:     &rule.Expr{Source: "true", Line: 55},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "drops packets whose answer would go out by another interface"},
+						{Text: "drops packets whose reply would leave through another interface"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "default routes: "},
@@ -121,7 +121,7 @@ concerned, now and in /etc/sysctl.d, or give each address its own routing table 
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "no way out drops packets of the other"},
+				{Text: "no interface drops packets whose reply would leave through another"},
 			}},
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
@@ -131,17 +131,17 @@ concerned, now and in /etc/sysctl.d, or give each address its own routing table 
 				}},
 				Notes: []*rule.Text{
 					{Parts: []rule.Part{
-						{Text: "Loose mode (2) still drops packets from addresses to which no route leads (RFC 3704, 2.4)."},
+						{Text: "Loose mode (2) still drops packets from addresses without a route (RFC 3704, 2.4)."},
 					}},
 				},
 				Refuse: []rule.Refusal{
 					{When: &rule.Expr{Source: `it.contains(".") || it.contains("/")`, Line: 63}, Why: &rule.Text{Parts: []rule.Part{
-						{Text: "the name of "},
+						{Text: "a rule cannot write the name "},
 						{Expr: &rule.Expr{Source: "it", Line: 64}},
-						{Text: " cannot be written as a sysctl key by a rule; set its rp_filter to 2 by hand"},
+						{Text: " as a sysctl key; set its rp_filter to 2 by hand"},
 					}}},
 				},
-				Vanishes: "the rule lists only what is wrong, and then this is not",
+				Vanishes: "the rule lists only what is wrong, which this no longer is",
 				Steps: []rule.Step{
 					{Kind: "sysctl", Line: 67, Args: map[string]*rule.Text{
 						"key": {Parts: []rule.Part{

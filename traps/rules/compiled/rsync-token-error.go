@@ -96,18 +96,18 @@ Until then leave out -z.
 					When:     &rule.Expr{Source: "rsync.bad", Line: 54},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "this rsync can break off transfers of compressed files; fixed since "},
+						{Text: "this rsync can abort transfers of compressed files; fixed in "},
 						{Expr: &rule.Expr{Source: "rsync.fixed_in", Line: 55}},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Text: "installed is "},
+						{Text: "installed: "},
 						{Expr: &rule.Expr{Source: "rsync.version", Line: 56}},
 						{Expr: &rule.Expr{Source: "signs.found ? '; the log says: ' + signs.last : ''", Line: 56}},
 					}},
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "this rsync does not have the token error"},
+				{Text: "this rsync does not have the token bug"},
 			}},
 			Path:    "rsync-token-error/rule.yaml",
 			Shipped: true,

@@ -63,25 +63,25 @@ Unless Windows shares the machine, keep it in UTC: timedatectl set-local-rtc 0.
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "adjtime.exists", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "there is no /etc/adjtime, so the hardware clock is taken for UTC"},
+					{Text: "there is no /etc/adjtime, so the hardware clock is read as UTC"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{When: &rule.Expr{Source: `size(adjtime.lines) >= 3 && adjtime.lines[2].trim() == "LOCAL"`, Line: 42}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
-					{Text: "the hardware clock is taken for local time"},
+					{Text: "the hardware clock is read as local time, and jumps with daylight saving"},
 				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "the hardware clock is taken for UTC"},
+				{Text: "the hardware clock is read as UTC"},
 			}},
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
-					{Text: "keep UTC in the hardware clock"},
+					{Text: "keep the hardware clock in UTC"},
 				}},
 				Notes: []*rule.Text{
 					{Parts: []rule.Part{
-						{Text: "Not where another system on this machine (Windows) takes the hardware clock for local time."},
+						{Text: "Do not do this if another system on this machine (Windows) expects local time in the hardware clock."},
 					}},
 				},
 				Refuse: []rule.Refusal{

@@ -62,7 +62,7 @@ Restart. To keep going until then, reinstall the package of the running version 
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: `host.running && host.container == ""`, Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "no kernel of its own is running"},
+					{Text: "a container or root folder runs no kernel of its own"},
 				}}},
 				{When: &rule.Expr{Source: "size(loaded) > 0", Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the running kernel has no modules loaded"},
@@ -74,7 +74,7 @@ Restart. To keep going until then, reinstall the package of the running version 
 					When:     &rule.Expr{Source: "!folders.exists(f, base(f) == kernel.release)", Line: 44},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "the running kernel's modules are not on disk any more, so none can be loaded"},
+						{Text: "the running kernel's modules are gone from disk: no module can be loaded"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "running: "},
@@ -83,7 +83,7 @@ Restart. To keep going until then, reinstall the package of the running version 
 						{Expr: &rule.Expr{Source: "folders.map(f, base(f)).join(', ')", Line: 46}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "restart the host"},
+						{Text: "reboot"},
 					}},
 				},
 			},

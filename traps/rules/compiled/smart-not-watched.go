@@ -99,13 +99,13 @@ RAID controller, a storage agent or node_exporter's smartmon script watches the 
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "host.running", Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "disks show on the running host only"},
+					{Text: "disks are visible only on a running host"},
 				}}},
 				{When: &rule.Expr{Source: "!hypervisor.found", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a virtual machine's disks are its host's concern"},
 				}}},
 				{When: &rule.Expr{Source: "ata.found || size(nvme) > 0", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "there are no disks that smartd could ask directly"},
+					{Text: "there are no disks that smartd could query directly"},
 				}}},
 			},
 			As: "it",
@@ -114,26 +114,26 @@ RAID controller, a storage agent or node_exporter's smartmon script watches the 
 					When:     &rule.Expr{Source: "size(watchers) == 0 && (!smartd.exists || smartd.is_masked)", Line: 45},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "nothing watches the health of the disks"},
+						{Text: "nothing monitors the health of the disks"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "install smartmontools, set an address in smartd.conf, start smartd"},
+						{Text: "install smartmontools, set an address in smartd.conf, and start smartd"},
 					}},
 				},
 				{When: &rule.Expr{Source: "size(watchers) == 0", Line: 48}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
-					{Text: "nothing watches the health of the disks"},
+					{Text: "nothing monitors the health of the disks"},
 				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "something watches the health of the disks"},
+				{Text: "something monitors the health of the disks"},
 			}},
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
-					{Text: "have smartd watch the disks"},
+					{Text: "monitor the disks with smartd"},
 				}},
 				Notes: []*rule.Text{
 					{Parts: []rule.Part{
-						{Text: "It mails root when a disk is about to fail: see that root's mail is read, or set an address in smartd.conf."},
+						{Text: "smartd mails root when a disk is about to fail: make sure that root's mail is read, or set an address in smartd.conf."},
 					}},
 				},
 				Settle: 5000000000,

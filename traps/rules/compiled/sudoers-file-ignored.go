@@ -84,28 +84,28 @@ Rename the file, without dots: jane_doe. Check with sudo -l -U jane.
 					When:     &rule.Expr{Source: "it in dotted && size(tool) == 0", Line: 45},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "sudo ignores this file because of the dot in its name"},
+						{Text: "sudo ignores this file: its name contains a dot"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "rename it without the dot, after a look at its syntax with visudo -cf FILE"},
+						{Text: "check its syntax with visudo -cf FILE, then rename it without the dot"},
 					}},
 				},
 				{When: &rule.Expr{Source: "it in dotted", Line: 48}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
-					{Text: "sudo ignores this file because of the dot in its name"},
+					{Text: "sudo ignores this file: its name contains a dot"},
 				}}},
 				{
 					When:     &rule.Expr{Source: "it in orphans", Line: 50},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "sudo ignores this file as a copy, but there is no original"},
+						{Text: "sudo ignores this file as a copy, but the original is missing"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "give it its name back if its rules should hold, else remove it"},
+						{Text: "restore its original name if its rules should apply; otherwise remove it"},
 					}},
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "sudo reads every file in sudoers.d that is no copy of another"},
+				{Text: "sudo reads every file in sudoers.d, except copies of others"},
 			}},
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
@@ -114,10 +114,10 @@ Rename the file, without dots: jane_doe. Check with sudo -l -U jane.
 				}},
 				Notes: []*rule.Text{
 					{Parts: []rule.Part{
-						{Text: "From then on its rules apply, including those that grant rights: read the file first. visudo checks its syntax before anything is changed."},
+						{Text: "Its rules will then apply, including those that grant rights: read the file first. visudo checks its syntax before anything is changed."},
 					}},
 				},
-				Vanishes: "the rule lists only what is wrong, and then this is not",
+				Vanishes: "the rule lists only what is wrong, which this no longer is",
 				Steps: []rule.Step{
 					{Kind: "command", Line: 61, Words: map[string][]*rule.Text{
 						"do": []*rule.Text{

@@ -62,7 +62,7 @@ MemoryMax for its unit; a host that is too small needs more memory. More swap bu
 					When:     &rule.Expr{Source: "memory.swap_free * 10 < memory.swap_total && memory.available * 5 < memory.total", Line: 39},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "swap is nearly used up, and little memory is left"},
+						{Text: "swap is nearly full, and little memory is left"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "swap: "},
@@ -76,12 +76,12 @@ MemoryMax for its unit; a host that is too small needs more memory. More swap bu
 						{Text: " available"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "find who holds it (VmSwap in /proc/PID/status), and give the host more memory or the service a limit"},
+						{Text: "find out what uses it (VmSwap in /proc/PID/status), then give the host more memory or the service a limit"},
 					}},
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "swap or memory has room"},
+				{Text: "there is free swap or memory"},
 			}},
 			Path:    "swap-nearly-full/rule.yaml",
 			Shipped: true,

@@ -69,7 +69,7 @@ does not exist, and a line in sysctl.conf only gives an error at boot.
 				{Text: "tcp_tw_recycle is off"},
 			}},
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
-				{Text: "turn tcp_tw_recycle off"},
+				{Text: "turn off tcp_tw_recycle"},
 			}}, Steps: []rule.Step{
 				{Kind: "sysctl", Line: 44, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{

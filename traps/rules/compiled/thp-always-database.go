@@ -118,23 +118,23 @@ madvise: programs that want huge pages ask for them. Put it on the kernel's comm
 					{Text: "this kernel has no transparent huge pages"},
 				}}},
 				{When: &rule.Expr{Source: "mongo_suffers || redis_suffers || size(oracle) > 0 || size(couch) > 0", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "no database that suffers from them is running"},
+					{Text: "no affected database is running"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{When: &rule.Expr{Source: `mode.text.contains("[always]")`, Line: 46}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
-					{Text: "transparent huge pages are always on, and the database here suffers from them"},
+					{Text: "transparent huge pages are always on, which harms the database running here"},
 				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "transparent huge pages are for those who ask"},
+				{Text: "transparent huge pages are not always on"},
 			}},
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
-				{Text: "give transparent huge pages to those who ask for them"},
+				{Text: "use transparent huge pages only where programs ask for them"},
 			}}, Notes: []*rule.Text{
 				{Parts: []rule.Part{
-					{Text: "The database takes no more of them from then on; what it has it keeps until it is restarted."},
+					{Text: "The database gets no new ones, but keeps those it has until it is restarted."},
 				}},
 			}, Steps: []rule.Step{
 				{Kind: "file", Line: 53, Args: map[string]*rule.Text{

@@ -72,7 +72,7 @@ ptp4l and phc2sys beside chrony are fine where chrony is told to leave the clock
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "size(running) > 0", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "no daemon that sets the clock is running"},
+					{Text: "no time daemon is running"},
 				}}},
 			},
 			As: "it",

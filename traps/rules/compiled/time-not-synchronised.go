@@ -83,7 +83,7 @@ Install and start one: chrony (apt install chrony, dnf install chrony), or enabl
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: `host.container == ""`, Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "a container has its host's clock"},
+					{Text: "a container uses its host's clock"},
 				}}},
 			},
 			As: "it",
@@ -92,26 +92,26 @@ Install and start one: chrony (apt install chrony, dnf install chrony), or enabl
 					When:     &rule.Expr{Source: `size(running) == 0 && !(size(units) > 0 && booted.exists && !(masked.exists && masked.target == "/dev/null"))`, Line: 50},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "no daemon keeps the clock right"},
+						{Text: "no daemon synchronises the clock"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "install chrony"},
 					}},
 				},
 				{When: &rule.Expr{Source: "size(running) == 0", Line: 53}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
-					{Text: "no daemon keeps the clock right"},
+					{Text: "no daemon synchronises the clock"},
 				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "a daemon keeps the clock right"},
+				{Text: "a daemon synchronises the clock"},
 			}},
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
-					{Text: "have systemd-timesyncd keep the clock right"},
+					{Text: "synchronise the clock with systemd-timesyncd"},
 				}},
 				Notes: []*rule.Text{
 					{Parts: []rule.Part{
-						{Text: "It asks the servers that its configuration or DHCP names; else those of the distribution. A clock that is far off jumps."},
+						{Text: "It uses the servers named in its configuration or by DHCP, otherwise those of the distribution. A clock that is far off will jump."},
 					}},
 				},
 				Settle: 5000000000,

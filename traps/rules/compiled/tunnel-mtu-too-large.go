@@ -76,10 +76,10 @@ WireGuard: 1420), or raise the link's, on every hop.
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "host.running", Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "links show on the running host only"},
+					{Text: "links are visible only on a running host"},
 				}}},
 				{When: &rule.Expr{Source: "size(own) > 0", Line: 50}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "no tunnel with a header of its own is up"},
+					{Text: "no tunnel that adds a header is up"},
 				}}},
 				{When: &rule.Expr{Source: "size(ethernet) > 0", Line: 52}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no network card is up"},
@@ -91,32 +91,31 @@ WireGuard: 1420), or raise the link's, on every hop.
 				{Expr: &rule.Expr{Source: "t.name", Line: 56}},
 			}},
 			None: &rule.Text{Parts: []rule.Part{
-				{Text: "no tunnel with a header of its own is up"},
+				{Text: "no tunnel that adds a header is up"},
 			}},
 			Findings: []rule.Finding{
 				{
 					When:     &rule.Expr{Source: `t.parent == "" && ethernet.all(m, t.mtu + room[t.kind] > m) || t.parent != "" && all.exists(l, l.name == t.parent && t.mtu + room[t.kind] > l.mtu)`, Line: 59},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "its MTU leaves no room for the tunnel's own header on the link below"},
+						{Text: "its MTU leaves no room for the tunnel header on the underlying link"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Expr: &rule.Expr{Source: "t.kind", Line: 61}},
-						{Text: " of MTU "},
+						{Text: " with MTU "},
 						{Expr: &rule.Expr{Source: "t.mtu", Line: 61}},
 						{Text: ", whose header takes "},
 						{Expr: &rule.Expr{Source: "room[t.kind]", Line: 61}},
 						{Text: " bytes or more"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "set its MTU to that of the link below less "},
+						{Text: "in the configuration that creates it, set its MTU to that of the underlying link minus "},
 						{Expr: &rule.Expr{Source: "room[t.kind]", Line: 62}},
-						{Text: ", in the configuration that makes it"},
 					}},
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "its packets fit through the link below"},
+				{Text: "its packets fit the underlying link"},
 			}},
 			Path:    "tunnel-mtu-too-large/rule.yaml",
 			Shipped: true,

@@ -84,7 +84,7 @@ APT::Periodic::Update-Package-Lists "1"; and APT::Periodic::Unattended-Upgrade "
 			As: "it",
 			Findings: []rule.Finding{
 				{When: &rule.Expr{Source: `days == "0"`, Line: 44}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
-					{Text: "unattended-upgrades is installed, but not switched on"},
+					{Text: "unattended-upgrades is installed but not enabled"},
 				}}},
 				{
 					When:     &rule.Expr{Source: "host.running && size(systemd) > 0 && upgrade.systemd && upgrade.is_masked", Line: 46},
@@ -101,13 +101,13 @@ APT::Periodic::Update-Package-Lists "1"; and APT::Periodic::Unattended-Upgrade "
 				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Text: "unattended-upgrades is switched on"},
+				{Text: "unattended-upgrades is enabled"},
 			}},
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
 				{Text: "install security updates automatically"},
 			}}, Notes: []*rule.Text{
 				{Parts: []rule.Part{
-					{Text: "They come once a day. fettle check deleted-open-files shows what they replaced under running programs."},
+					{Text: "Updates are installed once a day. fettle check deleted-open-files shows which running programs use files that they replaced."},
 				}},
 			}, Steps: []rule.Step{
 				{

@@ -74,7 +74,7 @@ cache below has a working battery, and there it gains nothing: such controllers 
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "host.running", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "what is mounted shows on the running host only"},
+					{Text: "mounts are visible only on a running host"},
 				}}},
 			},
 			Each: &rule.Expr{Source: "once", Line: 37},
@@ -83,21 +83,21 @@ cache below has a working battery, and there it gains nothing: such controllers 
 				{Expr: &rule.Expr{Source: "m.mount", Line: 39}},
 			}},
 			None: &rule.Text{Parts: []rule.Part{
-				{Text: "no file system with barriers is mounted"},
+				{Text: "no file system that supports barriers is mounted"},
 			}},
 			Findings: []rule.Finding{
 				{
 					When:     &rule.Expr{Source: `m.options.exists(o, o in ["nobarrier", "barrier=0"]) && !(m.type in ["ext3", "ext4"])`, Line: 45},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "is mounted without write barriers, and a power cut can damage it"},
+						{Text: "is mounted without write barriers: a power cut can damage it"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "take nobarrier out of its line in /etc/fstab, and remount it"},
+						{Text: "remove nobarrier from its line in /etc/fstab, then remount it"},
 					}},
 				},
 				{When: &rule.Expr{Source: `m.options.exists(o, o in ["nobarrier", "barrier=0"])`, Line: 48}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
-					{Text: "is mounted without write barriers, and a power cut can damage it"},
+					{Text: "is mounted without write barriers: a power cut can damage it"},
 				}}},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
@@ -111,12 +111,12 @@ cache below has a working battery, and there it gains nothing: such controllers 
 				}},
 				Notes: []*rule.Text{
 					{Parts: []rule.Part{
-						{Text: "A controller with a battery behind its cache answers barriers at once; without one, writes take as long as the disk needs."},
+						{Text: "A controller with a battery-backed cache answers barriers at once; without one, writes take as long as the disk needs."},
 					}},
 				},
 				Refuse: []rule.Refusal{
 					{When: &rule.Expr{Source: `!m.mount.matches("^[A-Za-z0-9/_.-]+$")`, Line: 55}, Why: &rule.Text{Parts: []rule.Part{
-						{Text: "its name has characters that fettle cannot match in a pattern; do it by hand"},
+						{Text: "fettle cannot match the characters in its name; do it by hand"},
 					}}},
 				},
 				Steps: []rule.Step{

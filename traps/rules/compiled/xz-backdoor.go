@@ -69,7 +69,7 @@ compromised: reinstall it, and change its keys.
 						{Expr: &rule.Expr{Source: "pkg.version", Line: 37}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "replace it at once, and look whether sshd was reachable meanwhile"},
+						{Text: "replace it at once, and check whether sshd was reachable in the meantime"},
 					}},
 				},
 			},

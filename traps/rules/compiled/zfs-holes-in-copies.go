@@ -68,7 +68,7 @@ rarer. Copies made in the meantime can only be checked against their sources.
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "!container.exists && !docker.exists", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "a container has its host's ZFS"},
+					{Text: "a container uses its host's ZFS"},
 				}}},
 				{When: &rule.Expr{Source: "version.exists", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "ZFS is not loaded"},
@@ -83,10 +83,10 @@ rarer. Copies made in the meantime can only be checked against their sources.
 					When:     &rule.Expr{Source: `kernelCompare(v, "2.2.0") >= 0 && kernelCompare(v, "2.2.2") < 0 && !turned_off`, Line: 47},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "this OpenZFS can put zeros into copies of fresh files; it is fixed since 2.2.2"},
+						{Text: "this OpenZFS can write zeros into copies of fresh files; fixed in 2.2.2"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Text: "loaded is "},
+						{Text: "loaded: "},
 						{Expr: &rule.Expr{Source: "version.value", Line: 49}},
 						{Text: "; zfs_dmu_offset_next_sync is "},
 						{Expr: &rule.Expr{Source: "next_sync.exists ? next_sync.value : 'not there'", Line: 49}},
@@ -96,12 +96,12 @@ rarer. Copies made in the meantime can only be checked against their sources.
 					When:     &rule.Expr{Source: `kernelCompare(v, "2.1.14") < 0 && !turned_off`, Line: 50},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "this OpenZFS can, seldom, put zeros into copies of fresh files; it is fixed since 2.1.14"},
+						{Text: "in rare cases, this OpenZFS writes zeros into copies of fresh files; fixed in 2.1.14"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Text: "loaded is "},
+						{Text: "loaded: "},
 						{Expr: &rule.Expr{Source: "version.value", Line: 53}},
-						{Text: "; the distribution may have taken the fix into its own package: look in its changelog for 15526"},
+						{Text: "; the distribution may have backported the fix: look for 15526 in the package's changelog"},
 					}},
 				},
 			},
@@ -110,11 +110,11 @@ rarer. Copies made in the meantime can only be checked against their sources.
 			}},
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
-					{Text: "have OpenZFS avoid the error until a fixed version is installed"},
+					{Text: "avoid the bug until a fixed OpenZFS is installed"},
 				}},
 				Notes: []*rule.Text{
 					{Parts: []rule.Part{
-						{Text: "Programs that look for holes in files that were just written are told that there are none. Install OpenZFS 2.2.2, or 2.1.14, or newer, and remove the line again."},
+						{Text: "Programs that look for holes in freshly written files are told that there are none. Install OpenZFS 2.2.2, or 2.1.14, or newer, and remove the line again."},
 					}},
 				},
 				Refuse: []rule.Refusal{
