@@ -1,6 +1,10 @@
 package journal
 
-import "testing"
+import (
+	"testing"
+
+	"fettle/internal/means"
+)
 
 // TestLoggers: lines as the programs' own loggers write them.
 func TestLoggers(t *testing.T) {
@@ -46,3 +50,5 @@ func FuzzLoggers(f *testing.F) {
 		}
 	})
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }

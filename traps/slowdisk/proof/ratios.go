@@ -257,7 +257,7 @@ func (b bench) look(seconds int) (iops float64, found []finding, err error) {
 
 // gain is the figure in a finding's detail.
 func gain(detail string) string {
-	_, s, _ := strings.Cut(detail, "would go ")
+	_, s, _ := strings.Cut(detail, "all members would be ")
 	s, _, _ = strings.Cut(s, " times")
 	return s
 }
