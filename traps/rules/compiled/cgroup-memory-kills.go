@@ -62,6 +62,8 @@ systemctl show UNIT -p MemoryPeak says how much it used at most (systemd 255).
 						"in": []string{
 							"/sys/fs/cgroup/system.slice/*/memory.events",
 							"/sys/fs/cgroup/*/memory.events",
+							"/sys/fs/cgroup/lxc/*/memory.events",
+							"/sys/fs/cgroup/machine.slice/*/memory.events",
 						},
 					},
 				},
@@ -75,40 +77,74 @@ systemctl show UNIT -p MemoryPeak says how much it used at most (systemd 255).
 						"in": []string{
 							"/sys/fs/cgroup/system.slice/*/memory.max",
 							"/sys/fs/cgroup/*/memory.max",
+							"/sys/fs/cgroup/lxc/*/memory.max",
+							"/sys/fs/cgroup/machine.slice/*/memory.max",
+						},
+					},
+				},
+				{
+					Name: "reached",
+					Kind: "regex",
+					Args: []string{
+						"^oom [1-9]",
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/sys/fs/cgroup/system.slice/*/memory.events",
+							"/sys/fs/cgroup/*/memory.events",
+							"/sys/fs/cgroup/lxc/*/memory.events",
+							"/sys/fs/cgroup/machine.slice/*/memory.events",
+						},
+					},
+				},
+				{
+					Name: "local",
+					Kind: "regex",
+					Args: []string{
+						"^oom (?P<n>[0-9]+)$",
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/sys/fs/cgroup/system.slice/*/memory.events.local",
+							"/sys/fs/cgroup/*/memory.events.local",
+							"/sys/fs/cgroup/lxc/*/memory.events.local",
+							"/sys/fs/cgroup/machine.slice/*/memory.events.local",
 						},
 					},
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "killed", Expr: &rule.Expr{Source: "kills.matches.filter(k, limits.matches.exists(l, dir(l.path) == dir(k.path)))", Line: 41}},
+				{Name: "killed", Expr: &rule.Expr{Source: `kills.matches.filter(k, limits.matches.exists(l, dir(l.path) == dir(k.path)) && reached.matches.exists(o, o.path == k.path) && !local.matches.exists(l, dir(l.path) == dir(k.path) && l.groups["n"] == "0"))`, Line: 46}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 50}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "control groups show on the running host only"},
 				}}},
-				{When: &rule.Expr{Source: "kills.exists", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "kills.exists", Line: 52}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no control groups of version 2 are here"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "killed", Line: 47},
+			Each: &rule.Expr{Source: "killed", Line: 54},
 			As:   "k",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "base(dir(k.path))", Line: 49}},
+				{Expr: &rule.Expr{Source: "base(dir(k.path))", Line: 56}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "true", Line: 51},
+					When:     &rule.Expr{Source: "true", Line: 58},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "processes of it were killed because it reached its memory limit"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "k.groups['n']", Line: 53}},
+						{Expr: &rule.Expr{Source: "k.groups['n']", Line: 60}},
 						{Text: " since it was started; the limit is "},
-						{Expr: &rule.Expr{Source: "asSize(int(limits.matches.filter(l, dir(l.path) == dir(k.path))[0].text))", Line: 53}},
+						{Expr: &rule.Expr{Source: "asSize(int(limits.matches.filter(l, dir(l.path) == dir(k.path))[0].text))", Line: 60}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "raise its MemoryMax, or find out what it needs the memory for"},
+						{Text: "raise "},
+						{Expr: &rule.Expr{Source: "k.path.contains('.service/') ? 'its MemoryMax' : 'its limit (of a container: where that was made)'", Line: 61}},
+						{Text: ", or find out what it needs the memory for"},
 					}},
 				},
 			},
