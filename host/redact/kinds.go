@@ -70,7 +70,7 @@ var kindsOf = []struct {
 	{"/etc/sssd/*.conf", Config}, {"/etc/sssd/conf.d/*.conf", Config}, {"/etc/nslcd.conf", Config}, {"/etc/ldap.conf", Config}, {"/etc/pam_ldap.conf", Config}, {"/etc/libnss-ldap.conf", Config},
 	{"/etc/ssl/certs/", Certificates}, {"/etc/pki/", Certificates}, {"/etc/openldap/certs/", Certificates}, {"/etc/openldap/cacerts/", Certificates},
 	{"/etc/dnsmasq.conf", Config}, {"/etc/dnsmasq.d/", Config}, {"/etc/inetd.conf", Config}, {"/etc/xinetd.d/", Config},
-	{"/etc/apt/sources.list", Config}, {"/etc/apt/sources.list.d/", Config}, {"/etc/apt/apt.conf", Config}, {"/etc/apt/apt.conf.d/", Config},
+	{"/etc/apt/sources.list", Config}, {"/etc/apt/sources.list.d/", Config}, {"/etc/yum.repos.d/", Lines}, {"/etc/apt/apt.conf", Config}, {"/etc/apt/apt.conf.d/", Config},
 	{"/etc/apt/trusted.gpg", Keyring}, {"/etc/apt/trusted.gpg.d/", Keyring}, {"/etc/apt/keyrings/", Keyring},
 	{"/etc/gnupg/", Config}, {"/root/.gnupg/*", Config}, {"/home/*/.gnupg/*", Config},
 	{"/etc/adjtime", Values}, {"/proc/tty/driver/serial", Plain}, {"/etc/locale.gen", Config}, {"/etc/locale.conf", Config}, {"/var/lib/locales/supported.d/", Config},
