@@ -44,7 +44,7 @@ var kindsOf = []struct {
 	{"/proc/sys/kernel/hostname", Name}, {"/proc/sys/kernel/domainname", Name}, {"/etc/hostname", Name}, {"/etc/mailname", Name},
 	{"/etc/hosts", Hosts}, {"/etc/resolv.conf", Domains}, {"/run/systemd/resolve/*.conf", Domains},
 	{"/etc/passwd", Accounts}, {"/etc/group", Accounts},
-	{"/var/lib/dpkg/status", Dpkg}, {"/var/lib/dpkg/status.d/*", Dpkg},
+	{"/var/lib/dpkg/status", Dpkg}, {"/var/lib/dpkg/status.d/*", Dpkg}, {"/var/lib/dpkg/info/*.conffiles", Values},
 	{"/proc/sys/net/ipv6/conf/*/stable_secret", Unknown}, {"/sys/class/dmi/", Unknown}, {"/sys/devices/virtual/dmi/", Unknown},
 	{"/sys/firmware/acpi/tables/SPCR", Firmware}, {"/sys/firmware/", Unknown}, {"/sys/kernel/security/", Unknown}, {"/sys/kernel/debug/", Unknown},
 	{"/etc/machine-id", Values}, {"/var/lib/dbus/machine-id", Values},
