@@ -74,7 +74,7 @@ var kindsOf = []struct {
 	{"/etc/apt/trusted.gpg", Keyring}, {"/etc/apt/trusted.gpg.d/", Keyring}, {"/etc/apt/keyrings/", Keyring},
 	{"/etc/gnupg/", Config}, {"/root/.gnupg/*", Config}, {"/home/*/.gnupg/*", Config},
 	{"/etc/adjtime", Values}, {"/proc/tty/driver/serial", Plain}, {"/etc/locale.gen", Config}, {"/etc/locale.conf", Config}, {"/var/lib/locales/supported.d/", Config},
-	{"/etc/docker/daemon.json", Config}, {"/etc/elasticsearch/elasticsearch.yml", Config},
+	{"/etc/docker/daemon.json", Config}, {"/var/snap/docker/current/config/daemon.json", Config}, {"/etc/elasticsearch/elasticsearch.yml", Config},
 	{"/etc/postgresql/", Lines}, {"/var/lib/postgresql/", Lines}, {"/var/lib/pgsql/", Lines},
 	{"/etc/sudoers", Lines}, {"/var/cache/debconf/config.dat", Lines},
 	{"/etc/crontab", Lines}, {"/var/spool/cron/", Lines}, {"/etc/cron.d/", Lines}, {"/etc/cron.hourly/", Lines}, {"/etc/cron.daily/", Lines}, {"/etc/cron.weekly/", Lines},
