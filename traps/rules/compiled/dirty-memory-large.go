@@ -104,35 +104,38 @@ storage only can leave it: then accept this finding.
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "usable", Expr: &rule.Expr{Source: `memory.total - memory.fields.get("HugePages_Total", 0) * memory.fields.get("Hugepagesize", 0)`, Line: 54}},
+				{Name: "usable", Expr: &rule.Expr{Source: `memory.total - memory.fields.get("HugePages_Total", 0) * memory.fields.get("Hugepagesize", 0)`, Line: 56}},
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "host.running && ratio.exists", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "memory shows on the running host only"},
 				}}},
-				{When: &rule.Expr{Source: "!hypervisor.found", Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.container == ""`, Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "what may wait in memory is set by the host of a container"},
+				}}},
+				{When: &rule.Expr{Source: "!hypervisor.found", Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "whether a virtual machine's disks spin shows on its host"},
 				}}},
-				{When: &rule.Expr{Source: "spinning.found", Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "spinning.found", Line: 50}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no disk that is attached here directly spins"},
 				}}},
-				{When: &rule.Expr{Source: "size(cached) > 0", Line: 50}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(cached) > 0", Line: 52}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no file system here writes through the page cache to a disk"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "limit.int == 0 && usable / 100 * ratio.int > 12884901888", Line: 56},
+					When:     &rule.Expr{Source: "limit.int == 0 && usable / 100 * ratio.int > 12884901888", Line: 58},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "more data may wait in memory than the disks write in a minute"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "vm.dirty_ratio is "},
-						{Expr: &rule.Expr{Source: "ratio.int", Line: 58}},
+						{Expr: &rule.Expr{Source: "ratio.int", Line: 60}},
 						{Text: " % of "},
-						{Expr: &rule.Expr{Source: "asSize(usable)", Line: 58}},
+						{Expr: &rule.Expr{Source: "asSize(usable)", Line: 60}},
 					}},
 				},
 			},
@@ -146,7 +149,7 @@ storage only can leave it: then accept this finding.
 					{Text: "Programs that write a lot at once wait for the disk earlier than before."},
 				}},
 			}, Steps: []rule.Step{
-				{Kind: "sysctl", Line: 64, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 66, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "vm.dirty_background_bytes"},
 					}},
@@ -157,7 +160,7 @@ storage only can leave it: then accept this finding.
 						{Text: "268435456"},
 					}},
 				}},
-				{Kind: "sysctl", Line: 65, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 67, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "vm.dirty_bytes"},
 					}},
