@@ -30,7 +30,7 @@ tags:
   - "memorymax"
   - "systemd"
   - "limits"
-since: "cgroup v2 (oom_kill in memory.events, Linux 4.13)"
+since: "cgroup v2 (oom_kill in memory.events), and version 1 (in memory.oom_control), Linux 4.13"
 refs:
   - "Documentation/admin-guide/cgroup-v2.rst, memory.events"
   - "man systemd.resource-control(5), MemoryMax"
@@ -64,29 +64,15 @@ systemctl show UNIT -p MemoryPeak says how much it used at most (systemd 255).
 							"/sys/fs/cgroup/*/memory.events",
 							"/sys/fs/cgroup/lxc/*/memory.events",
 							"/sys/fs/cgroup/machine.slice/*/memory.events",
+							"/sys/fs/cgroup/memory/system.slice/*/memory.oom_control",
 						},
 					},
 				},
 				{
-					Name: "limits",
+					Name: "counted",
 					Kind: "regex",
 					Args: []string{
-						"^[0-9]+$",
-					},
-					Opts: map[string][]string{
-						"in": []string{
-							"/sys/fs/cgroup/system.slice/*/memory.max",
-							"/sys/fs/cgroup/*/memory.max",
-							"/sys/fs/cgroup/lxc/*/memory.max",
-							"/sys/fs/cgroup/machine.slice/*/memory.max",
-						},
-					},
-				},
-				{
-					Name: "reached",
-					Kind: "regex",
-					Args: []string{
-						"^oom [1-9]",
+						"^oom_kill ",
 					},
 					Opts: map[string][]string{
 						"in": []string{
@@ -94,6 +80,39 @@ systemctl show UNIT -p MemoryPeak says how much it used at most (systemd 255).
 							"/sys/fs/cgroup/*/memory.events",
 							"/sys/fs/cgroup/lxc/*/memory.events",
 							"/sys/fs/cgroup/machine.slice/*/memory.events",
+							"/sys/fs/cgroup/memory/system.slice/*/memory.oom_control",
+						},
+					},
+				},
+				{
+					Name: "limits",
+					Kind: "regex",
+					Args: []string{
+						"^[0-9]{1,15}$",
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/sys/fs/cgroup/system.slice/*/memory.max",
+							"/sys/fs/cgroup/*/memory.max",
+							"/sys/fs/cgroup/lxc/*/memory.max",
+							"/sys/fs/cgroup/machine.slice/*/memory.max",
+							"/sys/fs/cgroup/memory/system.slice/*/memory.limit_in_bytes",
+						},
+					},
+				},
+				{
+					Name: "reached",
+					Kind: "regex",
+					Args: []string{
+						"^(oom )?[1-9]",
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/sys/fs/cgroup/system.slice/*/memory.events",
+							"/sys/fs/cgroup/*/memory.events",
+							"/sys/fs/cgroup/lxc/*/memory.events",
+							"/sys/fs/cgroup/machine.slice/*/memory.events",
+							"/sys/fs/cgroup/memory/system.slice/*/memory.failcnt",
 						},
 					},
 				},
@@ -114,36 +133,36 @@ systemctl show UNIT -p MemoryPeak says how much it used at most (systemd 255).
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "killed", Expr: &rule.Expr{Source: `kills.matches.filter(k, limits.matches.exists(l, dir(l.path) == dir(k.path)) && reached.matches.exists(o, o.path == k.path) && !local.matches.exists(l, dir(l.path) == dir(k.path) && l.groups["n"] == "0"))`, Line: 46}},
+				{Name: "killed", Expr: &rule.Expr{Source: `kills.matches.filter(k, limits.matches.exists(l, dir(l.path) == dir(k.path)) && reached.matches.exists(o, dir(o.path) == dir(k.path)) && !local.matches.exists(l, dir(l.path) == dir(k.path) && l.groups["n"] == "0"))`, Line: 48}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 50}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 52}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "control groups show on the running host only"},
 				}}},
-				{When: &rule.Expr{Source: "kills.exists", Line: 52}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "no control groups of version 2 are here"},
+				{When: &rule.Expr{Source: "counted.found", Line: 54}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "no control groups here count what was killed"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "killed", Line: 54},
+			Each: &rule.Expr{Source: "killed", Line: 56},
 			As:   "k",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "base(dir(k.path))", Line: 56}},
+				{Expr: &rule.Expr{Source: "base(dir(k.path))", Line: 58}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "true", Line: 58},
+					When:     &rule.Expr{Source: "true", Line: 60},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "processes of it were killed because it reached its memory limit"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "k.groups['n']", Line: 60}},
+						{Expr: &rule.Expr{Source: "k.groups['n']", Line: 62}},
 						{Text: " since it was started; the limit is "},
-						{Expr: &rule.Expr{Source: "asSize(int(limits.matches.filter(l, dir(l.path) == dir(k.path))[0].text))", Line: 60}},
+						{Expr: &rule.Expr{Source: "asSize(int(limits.matches.filter(l, dir(l.path) == dir(k.path))[0].text))", Line: 62}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "raise "},
-						{Expr: &rule.Expr{Source: "k.path.contains('.service/') ? 'its MemoryMax' : 'its limit (of a container: where that was made)'", Line: 61}},
+						{Expr: &rule.Expr{Source: "k.path.contains('.service/') ? 'its MemoryMax' : 'its limit (of a container: where that was made)'", Line: 63}},
 						{Text: ", or find out what it needs the memory for"},
 					}},
 				},
