@@ -20,7 +20,8 @@ var partsOf = []struct {
 	{lazy.Regexp(`^/etc/sudoers$`), lazy.Regexp(`^[@#]include(?:dir)?\s`), ""},
 	{lazy.Regexp(`^/etc/postgresql/|^/var/lib/(?:postgresql|pgsql)/`), lazy.Regexp(`(?i)^\s*(?:fsync|full_page_writes)\s*[= \t]`), ""},
 	{lazy.Regexp(`^/var/cache/debconf/`), lazy.Regexp(`^(?:Name|Value): (?:grub-pc/install_devices$|/dev/)`), "Redacted: yes"},
-	{lazy.Regexp(`^/etc/(?:cron|profile\.d/|init\.d/)`), lazy.Regexp(`^[^#]*(?:keyserver|recv-key|checkarray|raid-check)`), ""},
+	{lazy.Regexp(`^/etc/yum\.repos\.d/`), lazy.Regexp(`(?i)^\[.*-els[]-]`), ""},
+	{lazy.Regexp(`^/etc/(?:cron|profile\.d/|init\.d/)|^/var/spool/cron/`), lazy.Regexp(`^[^#]*(?:keyserver|recv-key|checkarray|raid-check|logrotate)`), ""},
 }
 
 // keptLines redacts the lines of a file that checks look for.

@@ -44,6 +44,7 @@ var secretPlants = []struct{ file, text string }{
 	{"/srv/tftp/boot/grub.cfg", "password root %s\n"}, {"/srv/tftp/pxelinux.cfg/default", "\tappend initrd=a passwd/root-password=%s quiet\n"}, {"/etc/apt/apt.conf.d/proxy", "Acquire::http::Proxy \"http://a:%s@b/\";\n"},
 	{"/etc/postgresql/15/main/postgresql.conf", "primary_conninfo = 'host=a password=%s'\nssl_passphrase_command = 'echo %[1]s'\n"}, {"/etc/cron.daily/a", "gpg --keyserver b --passphrase %s\ncurl -u a:%[1]s https://x/\n"},
 	{"/var/cache/debconf/config.dat", "Name: slapd/password1\nValue: %s\n"}, {"/etc/sudoers", "Defaults passprompt=%s\n"}, {"/etc/docker/daemon.json", "{\"token\": \"%s\"}\n"},
+	{"/etc/yum.repos.d/a.repo", "[a-els-b]\nbaseurl=https://a:%s@b/\nusername=a\npassword=%[1]s\n"},
 }
 
 // secretWordsOf are secrets that look like anything but one.

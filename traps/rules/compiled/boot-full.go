@@ -62,24 +62,41 @@ the running one (uname -r) and the one before it. Where that is not enough, MODU
 				{Name: "images", Kind: "glob", Args: []string{
 					"/boot/vmlinuz-*",
 				}},
+				{Name: "kernels", Kind: "stats", Args: []string{
+					"/boot/vmlinuz-*",
+				}},
+				{Name: "initrds", Kind: "stats", Args: []string{
+					"/boot/initrd.img-*",
+					"/boot/initramfs-*",
+					"/boot/initrd-*",
+				}},
+			},
+			Lets: []rule.Let{
+				{Name: "built", Expr: &rule.Expr{Source: `initrds.filter(i, !i.path.matches("rescue|fallback|kdump"))`, Line: 50}},
+				{Name: "beside", Expr: &rule.Expr{Source: `images.exists(k, base(k).matches("^vmlinuz-[0-9]")) ? 10485760 : 0`, Line: 51}},
+				{Name: "next", Expr: &rule.Expr{Source: "kernels.filter(k, !kernels.exists(o, o.size > k.size))[0].size + beside + (size(built) == 0 ? 0 : built.filter(i, !built.exists(o, o.size > i.size))[0].size)", Line: 53}},
+				{Name: "need", Expr: &rule.Expr{Source: `host.kind == "sosreport" ? 125829120 : size(images) == 0 ? 20971520 : next`, Line: 56}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `boot.mount == "/boot"`, Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `boot.mount == "/boot"`, Line: 58}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "/boot is not a separate file system"},
+				}}},
+				{When: &rule.Expr{Source: "!boot.network", Line: 60}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "/boot is mounted only while it is used"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "boot.avail < 20 * 1024 * 1024", Line: 49},
+					When:     &rule.Expr{Source: "boot.avail < 20 * 1024 * 1024", Line: 63},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "/boot is full"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "asSize(boot.avail)", Line: 52}},
+						{Expr: &rule.Expr{Source: "asSize(boot.avail)", Line: 66}},
 						{Text: " free; "},
-						{Expr: &rule.Expr{Source: "size(images)", Line: 52}},
+						{Expr: &rule.Expr{Source: "size(images)", Line: 66}},
 						{Text: " kernels installed"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
@@ -87,15 +104,15 @@ the running one (uname -r) and the one before it. Where that is not enough, MODU
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "boot.avail < 120 * 1024 * 1024", Line: 54},
+					When:     &rule.Expr{Source: "boot.avail < need", Line: 68},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "/boot has no room for another kernel and its initramfs"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "asSize(boot.avail)", Line: 56}},
+						{Expr: &rule.Expr{Source: "asSize(boot.avail)", Line: 70}},
 						{Text: " free; "},
-						{Expr: &rule.Expr{Source: "size(images)", Line: 56}},
+						{Expr: &rule.Expr{Source: "size(images)", Line: 70}},
 						{Text: " kernels installed"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{

@@ -64,6 +64,16 @@ status certbot.timer. kubeadm: kubeadm certs check-expiration.
 					"/etc/kubernetes/pki/*.crt",
 					"/etc/kubernetes/pki/etcd/*.crt",
 					"/var/lib/kubelet/pki/*.crt",
+					"/var/lib/kubelet/pki/kubelet-client-current.pem",
+					"/var/lib/rancher/k3s/server/tls/*.crt",
+					"/var/lib/rancher/k3s/agent/*.crt",
+					"/var/lib/rancher/rke2/server/tls/*.crt",
+					"/var/lib/rancher/rke2/agent/*.crt",
+					"/var/snap/microk8s/current/certs/*.crt",
+					"/etc/pve/local/pve-ssl.pem",
+					"/etc/pve/local/pveproxy-ssl.pem",
+					"/etc/pki/nginx/*.crt",
+					"/etc/gitlab/ssl/*.crt",
 					"/etc/ldap/*.crt",
 					"/etc/ldap/ssl/*",
 					"/etc/postfix/*.pem",
@@ -77,42 +87,58 @@ status certbot.timer. kubeadm: kubeadm certs check-expiration.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "leaves", Expr: &rule.Expr{Source: `certs.filter(c, c.number == 1 && !c.path.endsWith("ca-bundle.crt") && !c.path.endsWith("ca-bundle.trust.crt"))`, Line: 62}},
+				{Name: "leaves", Expr: &rule.Expr{Source: `certs.filter(c, c.number == 1 && !c.path.matches("/(ca-bundle[.](crt|pem|trust[.]crt)|ca-certificates[.]crt)$|^/etc/ssl/cert[.]pem$"))`, Line: 73}},
+				{Name: "made_here", Expr: &rule.Expr{Source: `["/etc/ssl/certs/ssl-cert-snakeoil.pem", "/etc/pki/tls/certs/localhost.crt", "/var/lib/kubelet/pki/kubelet.crt"]`, Line: 75}},
 			},
-			Each: &rule.Expr{Source: "leaves", Line: 63},
+			Each: &rule.Expr{Source: "leaves", Line: 76},
 			As:   "c",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "c.path", Line: 65}},
+				{Expr: &rule.Expr{Source: "c.path", Line: 78}},
 			}},
 			None: &rule.Text{Parts: []rule.Part{
 				{Text: "no certificates in the usual places"},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "c.expired", Line: 68},
+					When:     &rule.Expr{Source: "c.path in made_here && c.expired", Line: 81},
+					Severity: 1,
+					Summary: &rule.Text{Parts: []rule.Part{
+						{Text: "has expired"},
+					}},
+					Detail: &rule.Text{Parts: []rule.Part{
+						{Expr: &rule.Expr{Source: "c.subject", Line: 84}},
+						{Text: ", until "},
+						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 84}},
+					}},
+					ByHand: &rule.Text{Parts: []rule.Part{
+						{Text: "where it is served, make it anew (make-ssl-cert generate-default-snakeoil --force-overwrite for Debian's), and reload what serves it"},
+					}},
+				},
+				{
+					When:     &rule.Expr{Source: "c.expired", Line: 86},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "has expired"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "c.subject", Line: 70}},
+						{Expr: &rule.Expr{Source: "c.subject", Line: 88}},
 						{Text: ", valid until "},
-						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 70}},
+						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 88}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "renew it, then reload the services that use it"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: `c.left < duration("168h") && (c.self_signed || c.left + c.left + c.left < c.not_after - c.not_before)`, Line: 74},
+					When:     &rule.Expr{Source: `c.left < duration("168h") && !(c.path in made_here) && (c.self_signed || c.left + c.left + c.left < c.not_after - c.not_before)`, Line: 92},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "expires within a week"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "c.subject", Line: 76}},
+						{Expr: &rule.Expr{Source: "c.subject", Line: 94}},
 						{Text: ", valid until "},
-						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 76}},
+						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 94}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "renew it; if that should happen automatically, find out why it did not"},
@@ -121,7 +147,7 @@ status certbot.timer. kubeadm: kubeadm certs check-expiration.
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "is valid until "},
-				{Expr: &rule.Expr{Source: "string(c.not_after).substring(0, 10)", Line: 78}},
+				{Expr: &rule.Expr{Source: "string(c.not_after).substring(0, 10)", Line: 96}},
 			}},
 			Path:    "certificate-expired/rule.yaml",
 			Shipped: true,

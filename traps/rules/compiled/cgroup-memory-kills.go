@@ -30,7 +30,7 @@ tags:
   - "memorymax"
   - "systemd"
   - "limits"
-since: "cgroup v2 (oom_kill in memory.events, Linux 4.13)"
+since: "cgroup v2 (oom_kill in memory.events), and version 1 (in memory.oom_control), Linux 4.13"
 refs:
   - "Documentation/admin-guide/cgroup-v2.rst, memory.events"
   - "man systemd.resource-control(5), MemoryMax"
@@ -62,6 +62,25 @@ systemctl show UNIT -p MemoryPeak says how much it used at most (systemd 255).
 						"in": []string{
 							"/sys/fs/cgroup/system.slice/*/memory.events",
 							"/sys/fs/cgroup/*/memory.events",
+							"/sys/fs/cgroup/lxc/*/memory.events",
+							"/sys/fs/cgroup/machine.slice/*/memory.events",
+							"/sys/fs/cgroup/memory/system.slice/*/memory.oom_control",
+						},
+					},
+				},
+				{
+					Name: "counted",
+					Kind: "regex",
+					Args: []string{
+						"^oom_kill ",
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/sys/fs/cgroup/system.slice/*/memory.events",
+							"/sys/fs/cgroup/*/memory.events",
+							"/sys/fs/cgroup/lxc/*/memory.events",
+							"/sys/fs/cgroup/machine.slice/*/memory.events",
+							"/sys/fs/cgroup/memory/system.slice/*/memory.oom_control",
 						},
 					},
 				},
@@ -69,46 +88,82 @@ systemctl show UNIT -p MemoryPeak says how much it used at most (systemd 255).
 					Name: "limits",
 					Kind: "regex",
 					Args: []string{
-						"^[0-9]+$",
+						"^[0-9]{1,15}$",
 					},
 					Opts: map[string][]string{
 						"in": []string{
 							"/sys/fs/cgroup/system.slice/*/memory.max",
 							"/sys/fs/cgroup/*/memory.max",
+							"/sys/fs/cgroup/lxc/*/memory.max",
+							"/sys/fs/cgroup/machine.slice/*/memory.max",
+							"/sys/fs/cgroup/memory/system.slice/*/memory.limit_in_bytes",
+						},
+					},
+				},
+				{
+					Name: "reached",
+					Kind: "regex",
+					Args: []string{
+						"^(oom )?[1-9]",
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/sys/fs/cgroup/system.slice/*/memory.events",
+							"/sys/fs/cgroup/*/memory.events",
+							"/sys/fs/cgroup/lxc/*/memory.events",
+							"/sys/fs/cgroup/machine.slice/*/memory.events",
+							"/sys/fs/cgroup/memory/system.slice/*/memory.failcnt",
+						},
+					},
+				},
+				{
+					Name: "local",
+					Kind: "regex",
+					Args: []string{
+						"^oom (?P<n>[0-9]+)$",
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/sys/fs/cgroup/system.slice/*/memory.events.local",
+							"/sys/fs/cgroup/*/memory.events.local",
+							"/sys/fs/cgroup/lxc/*/memory.events.local",
+							"/sys/fs/cgroup/machine.slice/*/memory.events.local",
 						},
 					},
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "killed", Expr: &rule.Expr{Source: "kills.matches.filter(k, limits.matches.exists(l, dir(l.path) == dir(k.path)))", Line: 41}},
+				{Name: "killed", Expr: &rule.Expr{Source: `kills.matches.filter(k, limits.matches.exists(l, dir(l.path) == dir(k.path)) && reached.matches.exists(o, dir(o.path) == dir(k.path)) && !local.matches.exists(l, dir(l.path) == dir(k.path) && l.groups["n"] == "0"))`, Line: 48}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 52}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "control groups are visible only on a running host"},
 				}}},
-				{When: &rule.Expr{Source: "kills.exists", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "no version 2 control groups here"},
+				{When: &rule.Expr{Source: "counted.found", Line: 54}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "no control group here counts kills"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "killed", Line: 47},
+			Each: &rule.Expr{Source: "killed", Line: 56},
 			As:   "k",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "base(dir(k.path))", Line: 49}},
+				{Expr: &rule.Expr{Source: "base(dir(k.path))", Line: 58}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "true", Line: 51},
+					When:     &rule.Expr{Source: "true", Line: 60},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "reached its memory limit, and the kernel killed processes in it"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "k.groups['n']", Line: 53}},
-						{Text: " killed since the service started; limit "},
-						{Expr: &rule.Expr{Source: "asSize(int(limits.matches.filter(l, dir(l.path) == dir(k.path))[0].text))", Line: 53}},
+						{Expr: &rule.Expr{Source: "k.groups['n']", Line: 62}},
+						{Text: " killed since it was started; limit "},
+						{Expr: &rule.Expr{Source: "asSize(int(limits.matches.filter(l, dir(l.path) == dir(k.path))[0].text))", Line: 62}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "raise its MemoryMax, or find out what uses the memory"},
+						{Text: "raise "},
+						{Expr: &rule.Expr{Source: "k.path.contains('.service/') ? 'its MemoryMax' : 'its limit (for a container: where it was created)'", Line: 63}},
+						{Text: ", or find out what uses the memory"},
 					}},
 				},
 			},

@@ -39,7 +39,7 @@ refs:
 # What happens
 
 systemd allows each service a share of the possible tasks (threads count): 15 % of the lowest of the kernel's
-limits, at most 4915 where those are the default. A Java server, a
+limits: 4915 where kernel.pid_max is 32768, more where it follows the memory (since systemd 243). A Java server, a
 database with one process per client, or a container manager can need more. ulimit -u does not show it.
 
 # What to do
@@ -63,6 +63,7 @@ creates so many.
 					Opts: map[string][]string{
 						"in": []string{
 							"/sys/fs/cgroup/system.slice/*/pids.events",
+							"/sys/fs/cgroup/machine.slice/*/pids.events",
 							"/sys/fs/cgroup/pids/system.slice/*/pids.events",
 						},
 					},
@@ -76,48 +77,79 @@ creates so many.
 					Opts: map[string][]string{
 						"in": []string{
 							"/sys/fs/cgroup/system.slice/*/pids.max",
+							"/sys/fs/cgroup/machine.slice/*/pids.max",
 							"/sys/fs/cgroup/pids/system.slice/*/pids.max",
 						},
 					},
 				},
+				{
+					Name: "unlimited",
+					Kind: "regex",
+					Args: []string{
+						"^max$",
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/sys/fs/cgroup/system.slice/*/pids.max",
+							"/sys/fs/cgroup/machine.slice/*/pids.max",
+							"/sys/fs/cgroup/pids/system.slice/*/pids.max",
+						},
+					},
+				},
+				{
+					Name: "local",
+					Kind: "regex",
+					Args: []string{
+						"^max (?P<n>[0-9]+)$",
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/sys/fs/cgroup/system.slice/*/pids.events.local",
+							"/sys/fs/cgroup/machine.slice/*/pids.events.local",
+							"/sys/fs/cgroup/pids/system.slice/*/pids.events.local",
+						},
+					},
+				},
+			},
+			Lets: []rule.Let{
+				{Name: "reached", Expr: &rule.Expr{Source: `events.matches.filter(e, !unlimited.matches.exists(u, dir(u.path) == dir(e.path)) && !local.matches.exists(l, dir(l.path) == dir(e.path) && l.groups["n"] == "0"))`, Line: 46}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 49}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "control groups are visible only on a running host"},
 				}}},
-				{When: &rule.Expr{Source: "events.exists", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "events.exists", Line: 51}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no service here has a task limit"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "events.matches", Line: 46},
+			Each: &rule.Expr{Source: "reached", Line: 53},
 			As:   "e",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 48}},
+				{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 55}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `!base(dir(e.path)).matches("^[A-Za-z0-9:_.@-]+[.]service$") || !limits.matches.exists(l, dir(l.path) == dir(e.path))`, Line: 50},
+					When:     &rule.Expr{Source: `!base(dir(e.path)).matches("^[A-Za-z0-9:_.@-]+[.]service$") || !limits.matches.exists(l, dir(l.path) == dir(e.path))`, Line: 57},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "reached its task limit, and could not create new threads or processes"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "e.groups['n']", Line: 52}},
+						{Expr: &rule.Expr{Source: "e.groups['n']", Line: 59}},
 						{Text: " times since the service started"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "raise TasksMax: systemctl edit "},
-						{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 53}},
+						{Expr: &rule.Expr{Source: "base(dir(e.path)).endsWith('.scope') ? 'raise the limit where its container is created (--pids-limit)' : 'raise TasksMax: systemctl edit ' + base(dir(e.path))", Line: 60}},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "true", Line: 54},
+					When:     &rule.Expr{Source: "true", Line: 61},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "reached its task limit, and could not create new threads or processes"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "e.groups['n']", Line: 56}},
+						{Expr: &rule.Expr{Source: "e.groups['n']", Line: 63}},
 						{Text: " times since the service started"},
 					}},
 				},
@@ -128,7 +160,7 @@ creates so many.
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
 					{Text: "double the task limit of "},
-					{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 59}},
+					{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 66}},
 				}},
 				Notes: []*rule.Text{
 					{Parts: []rule.Part{
@@ -138,31 +170,31 @@ creates so many.
 				Settle:   5000000000,
 				Vanishes: "the rule lists only what is wrong, which this no longer is",
 				Steps: []rule.Step{
-					{Kind: "file", Line: 64, Args: map[string]*rule.Text{
+					{Kind: "file", Line: 71, Args: map[string]*rule.Text{
 						"content": {Parts: []rule.Part{
 							{Text: `[Service]
 TasksMax=`},
-							{Expr: &rule.Expr{Source: "limits.matches.filter(l, dir(l.path) == dir(e.path)).map(l, int(l.groups['max']) * 2)[0]", Line: 64}},
+							{Expr: &rule.Expr{Source: "limits.matches.filter(l, dir(l.path) == dir(e.path)).map(l, int(l.groups['max']) * 2)[0]", Line: 71}},
 							{Text: `
 `},
 						}},
 						"path": {Parts: []rule.Part{
 							{Text: "/etc/systemd/system/"},
-							{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 64}},
+							{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 71}},
 							{Text: ".d/50-fettle-tasks.conf"},
 						}},
 					}},
-					{Kind: "unit", Line: 65, Args: map[string]*rule.Text{
+					{Kind: "unit", Line: 72, Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "daemon-reload"},
 						}},
 					}},
-					{Kind: "unit", Line: 66, Args: map[string]*rule.Text{
+					{Kind: "unit", Line: 73, Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "restart"},
 						}},
 						"name": {Parts: []rule.Part{
-							{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 66}},
+							{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 73}},
 						}},
 					}},
 				},

@@ -66,7 +66,7 @@ tsc=reliable on the command line keeps it. In a guest, use the hypervisor's cloc
 				{When: &rule.Expr{Source: `current.exists && host.machine == "x86_64"`, Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "only x86 machines are affected"},
 				}}},
-				{When: &rule.Expr{Source: `!asked.sets("clocksource")`, Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `!asked.sets("clocksource") && asked.get("tsc", "") != "unstable" && !asked.sets("notsc")`, Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the clock source is set on the kernel command line"},
 				}}},
 			},

@@ -118,16 +118,19 @@ day is enough almost everywhere. Traffic that needs no tracking can bypass it
 						{Text: "An entry costs about 320 bytes of kernel memory."},
 					}},
 					{Parts: []rule.Part{
+						{Text: "On Kubernetes, kube-proxy sets the limit again when it starts: raise conntrack.maxPerCore in its configuration as well."},
+					}},
+					{Parts: []rule.Part{
 						{Text: "After a reboot, the setting takes effect only if nf_conntrack is loaded before systemd-sysctl runs."},
 					}},
 				},
 				Refuse: []rule.Refusal{
-					{When: &rule.Expr{Source: "limit.int >= 4194304", Line: 66}, Why: &rule.Text{Parts: []rule.Part{
+					{When: &rule.Expr{Source: "limit.int >= 4194304", Line: 67}, Why: &rule.Text{Parts: []rule.Part{
 						{Text: "the limit already exceeds four million; find out what opens so many connections (conntrack -L, or /proc/net/nf_conntrack)"},
 					}}},
 				},
 				Steps: []rule.Step{
-					{Kind: "sysctl", Line: 69, Args: map[string]*rule.Text{
+					{Kind: "sysctl", Line: 70, Args: map[string]*rule.Text{
 						"key": {Parts: []rule.Part{
 							{Text: "net.netfilter.nf_conntrack_max"},
 						}},
@@ -135,7 +138,7 @@ day is enough almost everywhere. Traffic that needs no tracking can bypass it
 							{Text: "true"},
 						}},
 						"value": {Parts: []rule.Part{
-							{Expr: &rule.Expr{Source: "limit.int * 2", Line: 69}},
+							{Expr: &rule.Expr{Source: "limit.int * 2", Line: 70}},
 						}},
 					}},
 				},

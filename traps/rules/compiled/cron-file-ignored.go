@@ -65,35 +65,50 @@ fine: chmod 644 and chown root for /etc/cron.d, chmod 755 for scripts.
 					"cronie",
 					"systemd-cron",
 				}},
+				{
+					Name: "shipped",
+					Kind: "regex",
+					Args: []string{
+						"^/etc/cron[.][a-z]+ly/",
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/var/lib/dpkg/info/*.conffiles",
+						},
+					},
+				},
 			},
 			Lets: []rule.Let{
-				{Name: "copy", Expr: &rule.Expr{Source: `"(~|[.](bak|old|orig|save|swp|disabled|off|rpmsave|rpmnew|rpmorig|ucf-.*|dpkg-.*))$"`, Line: 48}},
-				{Name: "loose", Expr: &rule.Expr{Source: `"(~|[.](bak|old|orig|save))$"`, Line: 49}},
-				{Name: "visible", Expr: &rule.Expr{Source: `files.filter(f, f.exists && f.type == "file" && !base(f.path).startsWith(".") && !base(f.path).startsWith("#"))`, Line: 50}},
-				{Name: "named", Expr: &rule.Expr{Source: `visible.filter(f, base(f.path).matches("^[A-Za-z0-9_-]+$"))`, Line: 51}},
-				{Name: "misnamed", Expr: &rule.Expr{Source: `visible.filter(f, !base(f.path).matches("^[A-Za-z0-9_-]+$") && !f.path.matches(copy))`, Line: 52}},
-				{Name: "orphans", Expr: &rule.Expr{Source: "visible.filter(f, f.path.matches(loose) && !named.exists(n, f.path.startsWith(n.path)))", Line: 53}},
-				{Name: "refused", Expr: &rule.Expr{Source: `named.filter(f, dir(f.path) == "/etc/cron.d" && (f.uid != 0 || f.group_writable || f.world_writable))`, Line: 54}},
-				{Name: "inert", Expr: &rule.Expr{Source: `named.filter(f, dir(f.path) != "/etc/cron.d" && f.mode.matches("^0[0246]{3}$"))`, Line: 55}},
-				{Name: "ignored", Expr: &rule.Expr{Source: "misnamed + orphans + refused + inert", Line: 56}},
-				{Name: "plain", Expr: &rule.Expr{Source: `misnamed.filter(f, base(f.path).matches("^[A-Za-z0-9_.-]+$") && f.uid == 0 && !f.group_writable && !f.world_writable && (dir(f.path) == "/etc/cron.d" || !f.mode.matches("^0[0246]{3}$")) && !files.exists(o, o.exists && o.path == dir(f.path) + "/" + base(f.path).replace(".sh", "").replace(".", "_")))`, Line: 59}},
+				{Name: "copy", Expr: &rule.Expr{Source: `"(~|[.](bak|old|orig|save|swp|disabled|off|rpmsave|rpmnew|rpmorig|ucf-.*|dpkg-.*))$"`, Line: 51}},
+				{Name: "loose", Expr: &rule.Expr{Source: `"(~|[.](bak|old|orig|save))$"`, Line: 52}},
+				{Name: "visible", Expr: &rule.Expr{Source: `files.filter(f, f.exists && f.type == "file" && !base(f.path).startsWith(".") && !base(f.path).startsWith("#"))`, Line: 53}},
+				{Name: "named", Expr: &rule.Expr{Source: `visible.filter(f, base(f.path).matches("^[A-Za-z0-9_-]+$"))`, Line: 54}},
+				{Name: "misnamed", Expr: &rule.Expr{Source: `visible.filter(f, !base(f.path).matches("^[A-Za-z0-9_-]+$") && !f.path.matches(copy) && !(cron.name == "cronie" && dir(f.path) == "/etc/cron.d"))`, Line: 55}},
+				{Name: "orphans", Expr: &rule.Expr{Source: "visible.filter(f, f.path.matches(loose) && !named.exists(n, f.path.startsWith(n.path)))", Line: 56}},
+				{Name: "refused", Expr: &rule.Expr{Source: `named.filter(f, dir(f.path) == "/etc/cron.d" && (f.uid != 0 || f.group_writable || f.world_writable))`, Line: 57}},
+				{Name: "inert", Expr: &rule.Expr{Source: `named.filter(f, dir(f.path) != "/etc/cron.d" && f.mode.matches("^0[0246]{3}$") && !shipped.matches.exists(m, m.text.trim() == f.path))`, Line: 59}},
+				{Name: "ignored", Expr: &rule.Expr{Source: "misnamed + orphans + refused + inert", Line: 60}},
+				{Name: "plain", Expr: &rule.Expr{Source: `misnamed.filter(f, base(f.path).matches("^[A-Za-z0-9_.-]+$") && f.uid == 0 && !f.group_writable && !f.world_writable && (dir(f.path) == "/etc/cron.d" || !f.mode.matches("^0[0246]{3}$")) && !files.exists(o, o.exists && o.path == dir(f.path) + "/" + base(f.path).replace(".sh", "").replace(".", "_")))`, Line: 63}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `os.is("debian")`, Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `os.is("debian")`, Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "only Debian and its derivatives ignore such names"},
 				}}},
-				{When: &rule.Expr{Source: "cron.installed", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "cron.installed", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "cron is not installed"},
 				}}},
+				{When: &rule.Expr{Source: `cron.name != "systemd-cron"`, Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "systemd-cron takes any name"},
+				}}},
 			},
-			Each: &rule.Expr{Source: "ignored", Line: 62},
+			Each: &rule.Expr{Source: "ignored", Line: 66},
 			As:   "f",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "f.path", Line: 64}},
+				{Expr: &rule.Expr{Source: "f.path", Line: 68}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "f in misnamed && !(f in plain)", Line: 66},
+					When:     &rule.Expr{Source: "f in misnamed && !(f in plain)", Line: 70},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "cron ignores this file: its name contains invalid characters"},
@@ -102,11 +117,11 @@ fine: chmod 644 and chown root for /etc/cron.d, chmod 755 for scripts.
 						{Text: "rename it, using only letters, digits, dashes and underscores"},
 					}},
 				},
-				{When: &rule.Expr{Source: "f in misnamed", Line: 69}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "f in misnamed", Line: 73}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "cron ignores this file: its name contains invalid characters"},
 				}}},
 				{
-					When:     &rule.Expr{Source: "f in orphans", Line: 71},
+					When:     &rule.Expr{Source: "f in orphans", Line: 75},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "cron ignores this file as a copy, but the original is missing"},
@@ -116,31 +131,31 @@ fine: chmod 644 and chown root for /etc/cron.d, chmod 755 for scripts.
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "f in refused", Line: 75},
+					When:     &rule.Expr{Source: "f in refused", Line: 79},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "cron refuses this file: wrong owner or mode"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "mode "},
-						{Expr: &rule.Expr{Source: "f.mode", Line: 77}},
+						{Expr: &rule.Expr{Source: "f.mode", Line: 81}},
 						{Text: ", owner "},
-						{Expr: &rule.Expr{Source: "f.uid", Line: 77}},
+						{Expr: &rule.Expr{Source: "f.uid", Line: 81}},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "f in inert", Line: 78},
+					When:     &rule.Expr{Source: "f in inert", Line: 82},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "cron ignores this script: it is not executable"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "mode "},
-						{Expr: &rule.Expr{Source: "f.mode", Line: 80}},
+						{Expr: &rule.Expr{Source: "f.mode", Line: 84}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "chmod 755 "},
-						{Expr: &rule.Expr{Source: "f.path", Line: 81}},
+						{Expr: &rule.Expr{Source: "f.path", Line: 85}},
 						{Text: ", unless it was disabled on purpose"},
 					}},
 				},
@@ -151,7 +166,7 @@ fine: chmod 644 and chown root for /etc/cron.d, chmod 755 for scripts.
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
 					{Text: "have cron read "},
-					{Expr: &rule.Expr{Source: "f.path", Line: 84}},
+					{Expr: &rule.Expr{Source: "f.path", Line: 88}},
 				}},
 				Notes: []*rule.Text{
 					{Parts: []rule.Part{
@@ -162,23 +177,23 @@ fine: chmod 644 and chown root for /etc/cron.d, chmod 755 for scripts.
 				Steps: []rule.Step{
 					{
 						Kind: "rename",
-						Line: 89,
-						When: &rule.Expr{Source: "f in plain", Line: 90},
+						Line: 93,
+						When: &rule.Expr{Source: "f in plain", Line: 94},
 						Args: map[string]*rule.Text{
 							"path": {Parts: []rule.Part{
-								{Expr: &rule.Expr{Source: "f.path", Line: 89}},
+								{Expr: &rule.Expr{Source: "f.path", Line: 93}},
 							}},
 							"to": {Parts: []rule.Part{
-								{Expr: &rule.Expr{Source: "dir(f.path)", Line: 89}},
+								{Expr: &rule.Expr{Source: "dir(f.path)", Line: 93}},
 								{Text: "/"},
-								{Expr: &rule.Expr{Source: "base(f.path).replace('.sh', '').replace('.', '_')", Line: 89}},
+								{Expr: &rule.Expr{Source: "base(f.path).replace('.sh', '').replace('.', '_')", Line: 93}},
 							}},
 						},
 					},
 					{
 						Kind: "perm",
-						Line: 91,
-						When: &rule.Expr{Source: "f in refused", Line: 92},
+						Line: 95,
+						When: &rule.Expr{Source: "f in refused", Line: 96},
 						Args: map[string]*rule.Text{
 							"gid": {Parts: []rule.Part{
 								{Text: "0"},
@@ -187,7 +202,7 @@ fine: chmod 644 and chown root for /etc/cron.d, chmod 755 for scripts.
 								{Text: "0644"},
 							}},
 							"path": {Parts: []rule.Part{
-								{Expr: &rule.Expr{Source: "f.path", Line: 91}},
+								{Expr: &rule.Expr{Source: "f.path", Line: 95}},
 							}},
 							"uid": {Parts: []rule.Part{
 								{Text: "0"},

@@ -75,6 +75,21 @@ storage only can leave it: then accept this finding.
 						},
 					},
 				},
+				{Name: "cached", Kind: "filesystems", Opts: map[string][]string{
+					"type": []string{
+						"ext2",
+						"ext3",
+						"ext4",
+						"xfs",
+						"btrfs",
+						"f2fs",
+						"jfs",
+						"reiserfs",
+						"nilfs2",
+						"bcachefs",
+						"ntfs3",
+					},
+				}},
 				{
 					Name: "hypervisor",
 					Kind: "regex",
@@ -88,30 +103,39 @@ storage only can leave it: then accept this finding.
 					},
 				},
 			},
+			Lets: []rule.Let{
+				{Name: "usable", Expr: &rule.Expr{Source: `memory.total - memory.fields.get("HugePages_Total", 0) * memory.fields.get("Hugepagesize", 0)`, Line: 56}},
+			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running && ratio.exists", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running && ratio.exists", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "memory size is visible only on a running host"},
 				}}},
-				{When: &rule.Expr{Source: "!hypervisor.found", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.container == ""`, Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "a container's host limits unwritten data"},
+				}}},
+				{When: &rule.Expr{Source: "!hypervisor.found", Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "whether a virtual machine's disks spin is visible only on its host"},
 				}}},
-				{When: &rule.Expr{Source: "spinning.found", Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "spinning.found", Line: 50}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no directly attached disk spins"},
+				}}},
+				{When: &rule.Expr{Source: "size(cached) > 0", Line: 52}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "no file system here writes through the page cache to a disk"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "limit.int == 0 && memory.total / 100 * ratio.int > 12884901888", Line: 49},
+					When:     &rule.Expr{Source: "limit.int == 0 && usable / 100 * ratio.int > 12884901888", Line: 58},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "vm.dirty_ratio allows more unwritten data than the disks can write in a minute"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "vm.dirty_ratio is "},
-						{Expr: &rule.Expr{Source: "ratio.int", Line: 51}},
+						{Expr: &rule.Expr{Source: "ratio.int", Line: 60}},
 						{Text: " % of "},
-						{Expr: &rule.Expr{Source: "asSize(memory.total)", Line: 51}},
+						{Expr: &rule.Expr{Source: "asSize(usable)", Line: 60}},
 					}},
 				},
 			},
@@ -125,7 +149,7 @@ storage only can leave it: then accept this finding.
 					{Text: "Programs that write a lot at once will wait for the disk sooner than before."},
 				}},
 			}, Steps: []rule.Step{
-				{Kind: "sysctl", Line: 57, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 66, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "vm.dirty_background_bytes"},
 					}},
@@ -136,7 +160,7 @@ storage only can leave it: then accept this finding.
 						{Text: "268435456"},
 					}},
 				}},
-				{Kind: "sysctl", Line: 58, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 67, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "vm.dirty_bytes"},
 					}},

@@ -26,7 +26,7 @@ tags:
   - "bridge"
   - "br_netfilter"
   - "iptables"
-since: "Docker 1.13, which sets the policy of FORWARD to DROP"
+since: "Docker 1.13, which sets the policy of FORWARD to DROP if it turns net.ipv4.ip_forward on itself"
 refs:
   - "https://docs.docker.com/engine/network/packet-filtering-firewalls/"
   - "Documentation/networking/ip-sysctl.rst, bridge-nf-call-iptables"
@@ -61,29 +61,35 @@ allow them: iptables -I DOCKER-USER -i br0 -o br0 -j ACCEPT, made to survive res
 				{Name: "links", Kind: "links", Args: []string{
 					"all",
 				}},
+				{Name: "forward", Kind: "sysctl-conf", Args: []string{
+					"net.ipv4.ip_forward",
+				}},
 			},
 			Lets: []rule.Let{
-				{Name: "hands_off", Expr: &rule.Expr{Source: `conf.exists && conf.text.matches("\"iptables\"\\s*:\\s*false")`, Line: 39}},
-				{Name: "guests", Expr: &rule.Expr{Source: `links.filter(l, l.master != "" && !l.master.matches("^(virbr|lxcbr|lxdbr|incusbr|docker)[0-9]") && l.name.matches("^(vnet|tap|fwpr|veth[0-9]+i)[0-9]"))`, Line: 40}},
+				{Name: "hands_off", Expr: &rule.Expr{Source: `conf.exists && conf.text.matches("\"iptables\"\\s*:\\s*false")`, Line: 40}},
+				{Name: "guests", Expr: &rule.Expr{Source: `links.filter(l, l.master != "" && !l.master.matches("^(virbr|lxcbr|lxdbr|incusbr|docker)[0-9]") && l.name.matches("^(vnet|tap|fwpr|veth[0-9]+i)[0-9]"))`, Line: 41}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(docker) > 0 && size(guests) > 0", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(docker) > 0 && size(guests) > 0", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this host does not run both Docker and bridged virtual machines"},
 				}}},
-				{When: &rule.Expr{Source: "!hands_off", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!hands_off", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "Docker is configured to leave the firewall alone"},
+				}}},
+				{When: &rule.Expr{Source: `!(forward.set && forward.value == "1") && !(conf.exists && conf.text.matches("\"(ip-forward-no-drop\"\\s*:\\s*true|firewall-backend\"\\s*:\\s*\"nftables)"))`, Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "Docker does not set the policy of the FORWARD chain here"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "call.exists && call.int == 1", Line: 47},
+					When:     &rule.Expr{Source: "call.exists && call.int == 1", Line: 51},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "bridged traffic of virtual machines goes through Docker's firewall, which drops by default"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "guests.map(g, g.name + ' on ' + g.master).join(', ')", Line: 49}},
+						{Expr: &rule.Expr{Source: "guests.map(g, g.name + ' on ' + g.master).join(', ')", Line: 53}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "allow it in the DOCKER-USER chain, or set net.bridge.bridge-nf-call-iptables to 0 if nothing else needs it; then accept this finding"},

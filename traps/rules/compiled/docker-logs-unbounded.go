@@ -49,6 +49,9 @@ In /etc/docker/daemon.json: "log-driver": "local", or "log-opts": {"max-size": "
 				{Name: "conf", Kind: "file", Args: []string{
 					"/etc/docker/daemon.json",
 				}},
+				{Name: "snap", Kind: "file", Args: []string{
+					"/var/snap/docker/current/config/daemon.json",
+				}},
 				{
 					Name: "unit",
 					Kind: "regex",
@@ -66,17 +69,17 @@ In /etc/docker/daemon.json: "log-driver": "local", or "log-opts": {"max-size": "
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "text", Expr: &rule.Expr{Source: `conf.exists ? conf.text : ""`, Line: 37}},
+				{Name: "text", Expr: &rule.Expr{Source: `conf.exists ? conf.text : snap.exists ? snap.text : ""`, Line: 38}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(docker) > 0", Line: 34}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(docker) > 0", Line: 35}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "Docker is not running here"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `!unit.found && !text.contains("\"max-size\"") && (!text.contains("\"log-driver\"") || text.matches("\"log-driver\"\\s*:\\s*\"json-file\""))`, Line: 40},
+					When:     &rule.Expr{Source: `!unit.found && !text.contains("\"max-size\"") && (!text.contains("\"log-driver\"") || text.matches("\"log-driver\"\\s*:\\s*\"json-file\""))`, Line: 41},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "Docker keeps container logs without a size limit"},

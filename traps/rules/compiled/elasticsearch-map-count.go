@@ -26,7 +26,7 @@ tags:
   - "opensearch"
   - "lucene"
   - "mmap"
-since: "Elasticsearch 5; the kernel's default is 65530"
+since: "Elasticsearch 5; the kernel's default is 65530 (Ubuntu since 24.04 and Fedora since 39 set 1048576)"
 refs:
   - "https://www.elastic.co/guide/en/elasticsearch/reference/current/vm-max-map-count.html"
 ---
@@ -37,7 +37,7 @@ to start with fewer than 262144, or, as a single node, starts and fails as index
 
 # What to do
 
-vm.max_map_count=262144 at least, now and in /etc/sysctl.d. In containers it must be set on the host.
+vm.max_map_count=262144 at least (newer manuals of Elastic recommend 1048576), now and in /etc/sysctl.d. In containers it must be set on the host.
 `,
 	Remedy: true,
 	Make: func() *rule.Rule {

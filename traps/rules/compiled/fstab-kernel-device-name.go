@@ -39,7 +39,8 @@ worse, mounts another file system in that place, or swaps onto it.
 # What to do
 
 Name file systems by UUID= or LABEL= (blkid shows them), LVM's by /dev/mapper or /dev/VG/LV.
-Virtual disks (vda, xvda) and NVMe names keep their order better, but not reliably.
+Virtual disks (vda, xvda) keep their order better, but not reliably; NVMe controllers, of which there
+are two or more, do not.
 `,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
@@ -53,54 +54,58 @@ Virtual disks (vda, xvda) and NVMe names keep their order better, but not reliab
 				{Name: "disks", Kind: "glob", Args: []string{
 					"/sys/block/sd*",
 				}},
+				{Name: "nvmes", Kind: "glob", Args: []string{
+					"/sys/block/nvme*n*",
+				}},
 			},
 			Lets: []rule.Let{
-				{Name: "loose", Expr: &rule.Expr{Source: `fstab.filter(e, e.device.matches("^/dev/sd[a-z]+[0-9]*$") && !e.options.exists(o, o == "noauto"))`, Line: 37}},
+				{Name: "controllers", Expr: &rule.Expr{Source: `nvmes.map(n, base(n).capture("^(?P<c>nvme[0-9]+)n[0-9]+$").get("c", "")).filter(c, c != "").distinct()`, Line: 40}},
+				{Name: "loose", Expr: &rule.Expr{Source: `fstab.filter(e, !e.options.exists(o, o == "noauto") && (e.device.matches("^/dev/sd[a-z]+[0-9]*$") || e.device.matches("^/dev/nvme[0-9]+n[0-9]+(p[0-9]+)?$") && host.running && size(controllers) > 1))`, Line: 42}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(fstab) > 0", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(fstab) > 0", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "/etc/fstab has no entries"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "loose", Line: 41},
+			Each: &rule.Expr{Source: "loose", Line: 47},
 			As:   "e",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "e.mount == 'none' ? e.device : e.mount", Line: 43}},
+				{Expr: &rule.Expr{Source: "e.mount == 'none' ? e.device : e.mount", Line: 49}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "host.running && size(disks) == 1", Line: 45},
+					When:     &rule.Expr{Source: `host.running && size(disks) == 1 && e.device.startsWith("/dev/sd")`, Line: 51},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "is on "},
-						{Expr: &rule.Expr{Source: "e.device", Line: 47}},
+						{Expr: &rule.Expr{Source: "e.device", Line: 53}},
 						{Text: ", a name that may refer to another disk once there are two"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/fstab:"},
-						{Expr: &rule.Expr{Source: "e.line", Line: 48}},
+						{Expr: &rule.Expr{Source: "e.line", Line: 54}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "use its UUID in /etc/fstab; blkid "},
-						{Expr: &rule.Expr{Source: "e.device", Line: 49}},
+						{Expr: &rule.Expr{Source: "e.device", Line: 55}},
 						{Text: " shows it"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "true", Line: 50},
+					When:     &rule.Expr{Source: "true", Line: 56},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "is on "},
-						{Expr: &rule.Expr{Source: "e.device", Line: 51}},
+						{Expr: &rule.Expr{Source: "e.device", Line: 57}},
 						{Text: ", a name that may refer to another disk after a reboot"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/fstab:"},
-						{Expr: &rule.Expr{Source: "e.line", Line: 52}},
+						{Expr: &rule.Expr{Source: "e.line", Line: 58}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "use its UUID in /etc/fstab; blkid "},
-						{Expr: &rule.Expr{Source: "e.device", Line: 53}},
+						{Expr: &rule.Expr{Source: "e.device", Line: 59}},
 						{Text: " shows it"},
 					}},
 				},

@@ -44,6 +44,7 @@ With systemd, a file system in fstab that cannot be mounted within 90 seconds fa
 local-fs.target, and the host ends up in emergency mode: no network, no SSH, only a console, and
 that only with root's password. For /srv on a disk of its own, a USB disk, or a detached
 cloud volume, that is seldom wanted.
+What has the option _netdev fails remote-fs.target instead, and the host starts.
 
 # What to do
 
@@ -85,51 +86,55 @@ it out for what the host cannot do without: /, /usr, /var, /boot; /home as you l
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "vital", Expr: &rule.Expr{Source: `["/", "/usr", "/var", "/boot", "/boot/efi", "/efi", "/home", "/tmp", "/var/log", "/var/tmp", "/var/lib", "/opt", "/usr/local", "/root"]`, Line: 49}},
-				{Name: "here", Expr: &rule.Expr{Source: "named + nodes", Line: 51}},
-				{Name: "required", Expr: &rule.Expr{Source: `fstab.filter(e, e.mount.startsWith("/") && e.type in ["ext4", "ext3", "ext2", "xfs", "btrfs", "vfat", "exfat", "ntfs", "ntfs3", "ntfs-3g", "f2fs", "auto"] && !e.options.exists(o, o in ["nofail", "noauto", "bind", "rbind", "x-systemd.automount"]) && !e.options.exists(o, o.startsWith("x-initrd")))`, Line: 53}},
-				{Name: "looked", Expr: &rule.Expr{Source: "host.running && size(named) > 0 && !container.exists", Line: 58}},
-				{Name: "missing", Expr: &rule.Expr{Source: `!looked ? [] : required.filter(e, e.mount != "/" && !mounted.exists(m, m.mount == e.mount) && (e.device.startsWith("/dev/") && !(e.device in here) || e.device.startsWith("UUID=") && !(("/dev/disk/by-uuid/" + e.device.substring(5, size(e.device))) in here) || e.device.startsWith("LABEL=") && !(("/dev/disk/by-label/" + e.device.substring(6, size(e.device))) in here) || e.device.startsWith("PARTUUID=") && !(("/dev/disk/by-partuuid/" + e.device.substring(9, size(e.device))) in here) || e.device.startsWith("PARTLABEL=") && !(("/dev/disk/by-partlabel/" + e.device.substring(10, size(e.device))) in here)))`, Line: 60}},
-				{Name: "risky", Expr: &rule.Expr{Source: "required.filter(e, !(e.mount in vital) || e in missing)", Line: 66}},
+				{Name: "vital", Expr: &rule.Expr{Source: `["/", "/usr", "/var", "/boot", "/boot/efi", "/boot/firmware", "/efi", "/home", "/tmp", "/var/log", "/var/log/audit", "/var/tmp", "/var/lib", "/opt", "/usr/local", "/root"]`, Line: 50}},
+				{Name: "here", Expr: &rule.Expr{Source: "named + nodes", Line: 52}},
+				{Name: "required", Expr: &rule.Expr{Source: `fstab.filter(e, e.mount.startsWith("/") && e.type in ["ext4", "ext3", "ext2", "xfs", "btrfs", "vfat", "exfat", "ntfs", "ntfs3", "ntfs-3g", "f2fs", "auto"] && !e.options.exists(o, o in ["nofail", "noauto", "bind", "rbind", "x-systemd.automount", "_netdev"]) && !e.options.exists(o, o.startsWith("x-initrd")))`, Line: 54}},
+				{Name: "looked", Expr: &rule.Expr{Source: "host.running && size(named) > 0 && !container.exists", Line: 59}},
+				{Name: "missing", Expr: &rule.Expr{Source: `!looked ? [] : required.filter(e, e.mount != "/" && !mounted.exists(m, m.mount == e.mount) && (e.device.startsWith("/dev/") && !(e.device in here) || e.device.startsWith("UUID=") && !(("/dev/disk/by-uuid/" + e.device.substring(5, size(e.device))) in here) || e.device.startsWith("LABEL=") && !(("/dev/disk/by-label/" + e.device.substring(6, size(e.device))) in here) || e.device.startsWith("PARTUUID=") && !(("/dev/disk/by-partuuid/" + e.device.substring(9, size(e.device))) in here) || e.device.startsWith("PARTLABEL=") && !(("/dev/disk/by-partlabel/" + e.device.substring(10, size(e.device))) in here)))`, Line: 61}},
+				{Name: "disk", Expr: &rule.Expr{Source: `"^(?P<d>/dev/(?:[shv]d[a-z]+|xvd[a-z]+|nvme[0-9]+n[0-9]+|mmcblk[0-9]+|mapper/(?:[^-/]|--)+))(?:[0-9]|p[0-9]|-[^-])"`, Line: 68}},
+				{Name: "named_by", Expr: &rule.Expr{Source: `["/dev/mapper/luks", "/dev/mapper/crypt", "/dev/mapper/dm_crypt", "/dev/mapper/cr"]`, Line: 69}},
+				{Name: "roots", Expr: &rule.Expr{Source: `(fstab.filter(e, e.mount == "/").map(e, e.device) + (host.running ? mounted.filter(m, m.mount == "/").map(m, m.device) : [])) .map(d, [d, d.capture(disk).get("d", "")])`, Line: 71}},
+				{Name: "beside", Expr: &rule.Expr{Source: `required.filter(e, roots.exists(r, r[0] == e.device || r[1] != "" && !(r[1] in named_by) && (e.device.capture(disk).get("d", "") == r[1] || host.running && mounted.exists(m, m.mount == e.mount && m.device.capture(disk).get("d", "") == r[1]))))`, Line: 74}},
+				{Name: "risky", Expr: &rule.Expr{Source: "required.filter(e, !(e.mount in vital) && !(e in beside) || e in missing)", Line: 77}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(systemd_here) > 0", Line: 68}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(systemd_here) > 0", Line: 79}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this host does not boot with systemd"},
 				}}},
-				{When: &rule.Expr{Source: "size(fstab) > 0", Line: 70}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(fstab) > 0", Line: 81}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "/etc/fstab has no entries"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "risky", Line: 72},
+			Each: &rule.Expr{Source: "risky", Line: 83},
 			As:   "e",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "e.mount", Line: 74}},
+				{Expr: &rule.Expr{Source: "e.mount", Line: 85}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "e in missing", Line: 76},
+					When:     &rule.Expr{Source: "e in missing", Line: 87},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "its device does not exist: the next boot will end in emergency mode"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/fstab:"},
-						{Expr: &rule.Expr{Source: "e.line", Line: 79}},
+						{Expr: &rule.Expr{Source: "e.line", Line: 90}},
 						{Text: ": "},
-						{Expr: &rule.Expr{Source: "e.device", Line: 79}},
+						{Expr: &rule.Expr{Source: "e.device", Line: 90}},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "true", Line: 80},
+					When:     &rule.Expr{Source: "true", Line: 91},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "if its disk is missing, the boot ends in emergency mode"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/fstab:"},
-						{Expr: &rule.Expr{Source: "e.line", Line: 82}},
+						{Expr: &rule.Expr{Source: "e.line", Line: 93}},
 						{Text: ": "},
-						{Expr: &rule.Expr{Source: "e.device", Line: 82}},
+						{Expr: &rule.Expr{Source: "e.device", Line: 93}},
 					}},
 				},
 			},
@@ -139,7 +144,7 @@ it out for what the host cannot do without: /, /usr, /var, /boot; /home as you l
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
 					{Text: "let the host boot without "},
-					{Expr: &rule.Expr{Source: "e.mount", Line: 85}},
+					{Expr: &rule.Expr{Source: "e.mount", Line: 96}},
 				}},
 				Notes: []*rule.Text{
 					{Parts: []rule.Part{
@@ -147,21 +152,21 @@ it out for what the host cannot do without: /, /usr, /var, /boot; /home as you l
 					}},
 				},
 				Refuse: []rule.Refusal{
-					{When: &rule.Expr{Source: `!e.mount.matches("^[A-Za-z0-9/_.-]+$")`, Line: 89}, Why: &rule.Text{Parts: []rule.Part{
+					{When: &rule.Expr{Source: `!e.mount.matches("^[A-Za-z0-9/_.-]+$")`, Line: 100}, Why: &rule.Text{Parts: []rule.Part{
 						{Text: "fettle cannot match the characters in its name; add nofail to line "},
-						{Expr: &rule.Expr{Source: "e.line", Line: 90}},
+						{Expr: &rule.Expr{Source: "e.line", Line: 101}},
 						{Text: " of /etc/fstab by hand"},
 					}}},
 				},
 				Vanishes: "the rule lists only what is wrong, which this no longer is",
 				Steps: []rule.Step{
-					{Kind: "edit", Line: 93, Args: map[string]*rule.Text{
+					{Kind: "edit", Line: 104, Args: map[string]*rule.Text{
 						"path": {Parts: []rule.Part{
 							{Text: "/etc/fstab"},
 						}},
 						"replace.match": {Parts: []rule.Part{
 							{Text: `^(\s*[^#\s]\S*\s+`},
-							{Expr: &rule.Expr{Source: "e.mount", Line: 93}},
+							{Expr: &rule.Expr{Source: "e.mount", Line: 104}},
 							{Text: `/?\s+\S+\s+)(\S+)(.*)$`},
 						}},
 						"replace.with": {Parts: []rule.Part{

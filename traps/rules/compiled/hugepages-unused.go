@@ -55,24 +55,27 @@ from /etc/sysctl.d and the kernel's command line.
 				{Name: "each", Expr: &rule.Expr{Source: `memory.fields.get("Hugepagesize", 0)`, Line: 34}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "total > 0", Line: 36}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.container == ""`, Line: 36}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "huge pages are set aside by the host of a container"},
+				}}},
+				{When: &rule.Expr{Source: "total > 0", Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no huge pages are set aside"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "(free - reserved) * 2 > total && (free - reserved) * each > 1073741824", Line: 39},
+					When:     &rule.Expr{Source: "(free - reserved) * 2 > total && (free - reserved) * each > 1073741824", Line: 41},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "most of the memory set aside for huge pages is unused"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "free - reserved", Line: 41}},
+						{Expr: &rule.Expr{Source: "free - reserved", Line: 43}},
 						{Text: " of "},
-						{Expr: &rule.Expr{Source: "total", Line: 41}},
+						{Expr: &rule.Expr{Source: "total", Line: 43}},
 						{Text: " pages, "},
-						{Expr: &rule.Expr{Source: "asSize((free - reserved) * each)", Line: 41}},
+						{Expr: &rule.Expr{Source: "asSize((free - reserved) * each)", Line: 43}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "configure the program to use them, or lower vm.nr_hugepages"},

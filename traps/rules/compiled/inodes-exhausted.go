@@ -29,7 +29,7 @@ tags:
   - "sessions"
   - "mail queue"
   - "small files"
-since: "ext2 to ext4, whose inodes are counted when the file system is made; others have none to run out of, or few limits"
+since: "ext2 to ext4, whose inodes are counted when the file system is made; tmpfs, whose limit follows the memory (nr_inodes); others have none to run out of, or few limits"
 refs:
   - "man mke2fs(8), options -i and -N"
   - "man df(1), option -i"
@@ -43,7 +43,7 @@ left. Creating a file then fails as if the disk were full.
 # What to do
 
 Find the folder: du --inodes -x / | sort -n | tail. Delete what is not needed, and stop what creates it. The
-number cannot be raised later; a larger file system gets more, or use XFS, which adds them as needed.
+number cannot be raised later (but for tmpfs: mount -o remount,nr_inodes=N); a larger file system gets more, or use XFS, which adds them as needed.
 `,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
@@ -61,57 +61,63 @@ number cannot be raised later; a larger file system gets more, or use XFS, which
 						"ufs",
 					},
 				}},
+				{Name: "memory", Kind: "filesystems", Opts: map[string][]string{
+					"type": []string{
+						"tmpfs",
+					},
+				}},
 			},
 			Lets: []rule.Let{
-				{Name: "once", Expr: &rule.Expr{Source: "disks.filter(d, d.files > 0 && !disks.exists(o, o.device == d.device && o.mount < d.mount))", Line: 38}},
+				{Name: "once", Expr: &rule.Expr{Source: `disks.filter(d, d.files > 0 && !d.options.exists(o, o == "ro") && !disks.exists(o, o.device == d.device && o.mount < d.mount))`, Line: 39}},
+				{Name: "tight", Expr: &rule.Expr{Source: `memory.filter(d, d.files > 0 && !d.options.exists(o, o == "ro") && d.inodes_used_percent >= 90.0)`, Line: 41}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "mounts are visible only on a running host"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "once", Line: 39},
+			Each: &rule.Expr{Source: "once + tight", Line: 42},
 			As:   "d",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "d.mount", Line: 41}},
+				{Expr: &rule.Expr{Source: "d.mount", Line: 44}},
 			}},
 			None: &rule.Text{Parts: []rule.Part{
 				{Text: "no file system here has a fixed number of inodes"},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "d.inodes_used_percent >= 99.0", Line: 47},
+					When:     &rule.Expr{Source: "d.inodes_used_percent >= 99.0", Line: 50},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "has no inodes left: new files cannot be created"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "d.ffree", Line: 50}},
+						{Expr: &rule.Expr{Source: "d.ffree", Line: 53}},
 						{Text: " of "},
-						{Expr: &rule.Expr{Source: "d.files", Line: 50}},
+						{Expr: &rule.Expr{Source: "d.files", Line: 53}},
 						{Text: " inodes free"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "du --inodes -x "},
-						{Expr: &rule.Expr{Source: "d.mount", Line: 51}},
+						{Expr: &rule.Expr{Source: "d.mount", Line: 54}},
 						{Text: " shows which folder has so many files"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "d.inodes_used_percent >= 90.0", Line: 52},
+					When:     &rule.Expr{Source: "d.inodes_used_percent >= 90.0", Line: 55},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "is running out of inodes"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "d.ffree", Line: 54}},
+						{Expr: &rule.Expr{Source: "d.ffree", Line: 57}},
 						{Text: " of "},
-						{Expr: &rule.Expr{Source: "d.files", Line: 54}},
+						{Expr: &rule.Expr{Source: "d.files", Line: 57}},
 						{Text: " inodes free"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "du --inodes -x "},
-						{Expr: &rule.Expr{Source: "d.mount", Line: 55}},
+						{Expr: &rule.Expr{Source: "d.mount", Line: 58}},
 						{Text: " shows which folder has so many files"},
 					}},
 				},

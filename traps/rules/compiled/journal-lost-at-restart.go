@@ -73,6 +73,12 @@ access lists), then journalctl --flush; or Storage=persistent in /etc/systemd/jo
 					"vector",
 					"promtail",
 					"filebeat",
+					"alloy",
+					"otelcol*",
+					"otelopscol",
+					"splunkd",
+					"nxlog",
+					"metalog",
 				}},
 				{Name: "journald", Kind: "process", Args: []string{
 					"systemd-journal",

@@ -20,6 +20,12 @@ var kernelWithoutInitramfs = Rule{
 					"/boot/initrd.img-*",
 					"/boot/initramfs-*",
 					"/boot/initrd-*",
+					"/boot/booster-*",
+				}},
+				{Name: "unified", Kind: "glob", Args: []string{
+					"/boot/EFI/Linux/*.efi",
+					"/efi/EFI/Linux/*.efi",
+					"/boot/efi/EFI/Linux/*.efi",
 				}},
 				{Name: "tool", Kind: "glob", Args: []string{
 					"/usr/sbin/update-initramfs",
@@ -29,30 +35,31 @@ var kernelWithoutInitramfs = Rule{
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "bare", Expr: &rule.Expr{Source: `kernels.filter(k, !base(k).startsWith("vmlinuz-0-rescue") && !images.exists(i, i == "/boot/initrd.img-" + base(k).replace("vmlinuz-", "") || i == "/boot/initramfs-" + base(k).replace("vmlinuz-", "") + ".img" || i == "/boot/initrd-" + base(k).replace("vmlinuz-", "")))`, Line: 45}},
+				{Name: "version", Expr: &rule.Expr{Source: `"^/boot/vmlinuz-(?P<v>.*?)(?:[.]old|[.]signed|[.]efi[.]signed)?$"`, Line: 46}},
+				{Name: "bare", Expr: &rule.Expr{Source: `kernels.filter(k, !base(k).startsWith("vmlinuz-0-rescue") && !k.contains(".dpkg-") && !images.exists(i, i in [["initrd.img-", ""], ["initramfs-", ".img"], ["initramfs-", ""], ["initrd-", ""], ["initrd-", ".img"], ["booster-", ".img"]] .map(n, "/boot/" + n[0] + k.capture(version)["v"] + n[1])) && (host.kind == "sosreport" || size(unified) == 0))`, Line: 48}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(images) > 0", Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(images) > 0", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "there is no initramfs in /boot"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "bare", Line: 49},
+			Each: &rule.Expr{Source: "bare", Line: 52},
 			As:   "it",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "it", Line: 50}},
+				{Expr: &rule.Expr{Source: "it", Line: 53}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "size(tool) == 0", Line: 52},
+					When:     &rule.Expr{Source: "size(tool) == 0", Line: 55},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "has no initramfs: the host cannot boot it"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "free space in /boot, then create one with dracut or mkinitrd"},
+						{Text: "free space in /boot, then create one with dracut, mkinitrd, mkinitcpio or mkinitfs"},
 					}},
 				},
-				{When: &rule.Expr{Source: "true", Line: 55}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "true", Line: 58}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "has no initramfs: the host cannot boot it"},
 				}}},
 			},
@@ -62,16 +69,16 @@ var kernelWithoutInitramfs = Rule{
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
 					{Text: "create an initramfs for "},
-					{Expr: &rule.Expr{Source: "base(it)", Line: 59}},
+					{Expr: &rule.Expr{Source: "base(it)", Line: 62}},
 				}},
 				Refuse: []rule.Refusal{
-					{When: &rule.Expr{Source: "boot.avail < 150000000", Line: 61}, Why: &rule.Text{Parts: []rule.Part{
+					{When: &rule.Expr{Source: "boot.avail < 150000000", Line: 64}, Why: &rule.Text{Parts: []rule.Part{
 						{Text: "/boot has less than 150 MB free; remove an old kernel first"},
 					}}},
 				},
 				Vanishes: "the rule lists only what is wrong, which this no longer is",
 				Steps: []rule.Step{
-					{Kind: "command", Line: 65, Words: map[string][]*rule.Text{
+					{Kind: "command", Line: 68, Words: map[string][]*rule.Text{
 						"do": []*rule.Text{
 							{Parts: []rule.Part{
 								{Text: "/usr/sbin/update-initramfs"},
@@ -83,7 +90,7 @@ var kernelWithoutInitramfs = Rule{
 								{Text: "-k"},
 							}},
 							{Parts: []rule.Part{
-								{Expr: &rule.Expr{Source: "base(it).replace('vmlinuz-', '')", Line: 65}},
+								{Expr: &rule.Expr{Source: "base(it).replace('vmlinuz-', '')", Line: 68}},
 							}},
 						},
 						"probe": []*rule.Text{
@@ -95,7 +102,7 @@ var kernelWithoutInitramfs = Rule{
 							}},
 							{Parts: []rule.Part{
 								{Text: "/boot/initrd.img-"},
-								{Expr: &rule.Expr{Source: "base(it).replace('vmlinuz-', '')", Line: 65}},
+								{Expr: &rule.Expr{Source: "base(it).replace('vmlinuz-', '')", Line: 68}},
 							}},
 						},
 						"undo": []*rule.Text{
@@ -109,7 +116,7 @@ var kernelWithoutInitramfs = Rule{
 								{Text: "-k"},
 							}},
 							{Parts: []rule.Part{
-								{Expr: &rule.Expr{Source: "base(it).replace('vmlinuz-', '')", Line: 65}},
+								{Expr: &rule.Expr{Source: "base(it).replace('vmlinuz-', '')", Line: 68}},
 							}},
 						},
 					}},

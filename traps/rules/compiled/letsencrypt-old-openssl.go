@@ -25,15 +25,19 @@ tags:
   - "letsencrypt"
   - "ca-certificates"
   - "isrg"
-since: "OpenSSL before 1.1.0, and GnuTLS before 3.6.14, since 30 September 2021"
+since: "OpenSSL before 1.1.0, and GnuTLS before 3.6.14, since 30 September 2021; since June 2024 Let's Encrypt offers no such chain"
 refs:
   - "https://www.openssl.org/blog/blog/2021/09/13/LetsEncryptRootCertExpire/"
+  - "https://letsencrypt.org/2023/07/10/cross-sign-expiration"
 ---
 # What happens
 
 Servers sent a chain that leads through ISRG Root X1 to the expired DST Root CA X3. Old
 OpenSSL follows the chain to its end, meets the expired root, and never checks whether an earlier
 certificate in it is trusted.
+
+Let's Encrypt handed out such chains until June 2024, and the certificate that led to the old root
+expired in September 2024. Servers whose chain was put together by hand, or never renewed, may still send it.
 
 # What to do
 
@@ -45,7 +49,7 @@ update-ca-certificates (Debian, Ubuntu), or update the package ca-certificates.
 		return &rule.Rule{
 			ID:       "letsencrypt-old-openssl",
 			Title:    "Old OpenSSL refuses Let's Encrypt certificates because of an expired root",
-			Severity: 2,
+			Severity: 1,
 			Facts: []rule.Fact{
 				{Name: "openssl", Kind: "package", Args: []string{
 					"libssl1.0.0",
@@ -71,18 +75,24 @@ update-ca-certificates (Debian, Ubuntu), or update the package ca-certificates.
 				{Name: "tool", Kind: "glob", Args: []string{
 					"/usr/sbin/update-ca-certificates",
 				}},
+				{Name: "authorities", Kind: "package", Args: []string{
+					"ca-certificates",
+				}},
+			},
+			Lets: []rule.Let{
+				{Name: "redhat", Expr: &rule.Expr{Source: `authorities.installed && authorities.manager == "rpm" && authorities.version.matches("^20[0-9][0-9][.]") && authorities.before("2021.2.50")`, Line: 44}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "openssl.installed", Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "openssl.installed", Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "OpenSSL is not installed as a package"},
 				}}},
-				{When: &rule.Expr{Source: `openssl.name in ["libssl1.0.0", "libssl1.0.2"] || openssl.before("1:1.1.0") && openssl.manager == "rpm" || openssl.before("1.1.0") && openssl.manager == "dpkg"`, Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `openssl.name in ["libssl1.0.0", "libssl1.0.2"] || openssl.before("1:1.1.0") && openssl.manager == "rpm" || openssl.before("1.1.0") && openssl.manager == "dpkg"`, Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this OpenSSL tries other chains"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{When: &rule.Expr{Source: "root.exists", Line: 43}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "root.exists || redhat", Line: 51}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "the expired DST Root CA X3 is still trusted, and this OpenSSL fails on it"},
 				}}},
 			},
@@ -92,11 +102,11 @@ update-ca-certificates (Debian, Ubuntu), or update the package ca-certificates.
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
 				{Text: "stop trusting DST Root CA X3"},
 			}}, Refuse: []rule.Refusal{
-				{When: &rule.Expr{Source: "size(tool) == 0 || !conf.found", Line: 49}, Why: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(tool) == 0 || !conf.found", Line: 57}, Why: &rule.Text{Parts: []rule.Part{
 					{Text: "this host does not manage CAs as Debian does; on Red Hat, blacklist the certificate with trust(1)"},
 				}}},
 			}, Steps: []rule.Step{
-				{Kind: "edit", Line: 52, Args: map[string]*rule.Text{
+				{Kind: "edit", Line: 60, Args: map[string]*rule.Text{
 					"path": {Parts: []rule.Part{
 						{Text: "/etc/ca-certificates.conf"},
 					}},
@@ -109,7 +119,7 @@ update-ca-certificates (Debian, Ubuntu), or update the package ca-certificates.
 				}},
 				{
 					Kind: "command",
-					Line: 53,
+					Line: 61,
 					Args: map[string]*rule.Text{
 						"again": {Parts: []rule.Part{
 							{Text: "true"},

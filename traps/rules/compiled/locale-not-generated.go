@@ -84,7 +84,7 @@ which need not be generated.
 					Name: "known",
 					Kind: "regex",
 					Args: []string{
-						`^(?P<name>\S+) \S+`,
+						`^(?P<name>\S+) (?P<charset>\S+)`,
 					},
 					Opts: map[string][]string{
 						"in": []string{
@@ -95,21 +95,21 @@ which need not be generated.
 			},
 			Lets: []rule.Let{
 				{Name: "lang", Expr: &rule.Expr{Source: `conf.get("LANG", "")`, Line: 44}},
-				{Name: "folder", Expr: &rule.Expr{Source: `"/usr/lib/locale/" + lang.replace("UTF-8", "utf8")`, Line: 46}},
+				{Name: "plain", Expr: &rule.Expr{Source: `lang.lower().replace("-", "")`, Line: 46}},
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "listed.exists", Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this host has no list of locales to generate"},
 				}}},
-				{When: &rule.Expr{Source: `lang != "" && !(lang in ["C", "POSIX", "C.UTF-8", "C.utf8"])`, Line: 50}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `lang != "" && !(plain in ["c", "posix", "c.utf8"])`, Line: 50}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the default locale does not need to be generated"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{When: &rule.Expr{Source: "!all.installed && !(folder in made) && !gen.matches.exists(m, m.groups['name'] == lang || m.groups['name'] + '.UTF-8' == lang)", Line: 53}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!(os.is('debian') && all.installed) && !made.exists(f, base(f).lower().replace('-', '') == plain) && !gen.matches.exists(m, m.groups['name'].lower().replace('-', '') == plain || m.groups['name'].lower().replace('-', '') + '.utf8' == plain)", Line: 53}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "the default locale "},
-					{Expr: &rule.Expr{Source: "lang", Line: 54}},
+					{Expr: &rule.Expr{Source: "lang", Line: 55}},
 					{Text: " was never generated"},
 				}}},
 			},
@@ -118,22 +118,22 @@ which need not be generated.
 			}},
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
 				{Text: "generate "},
-				{Expr: &rule.Expr{Source: "lang", Line: 57}},
+				{Expr: &rule.Expr{Source: "lang", Line: 58}},
 			}}, Refuse: []rule.Refusal{
-				{When: &rule.Expr{Source: "size(tool) == 0", Line: 59}, Why: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(tool) == 0", Line: 60}, Why: &rule.Text{Parts: []rule.Part{
 					{Text: "locale-gen is missing; install the package locales"},
 				}}},
-				{When: &rule.Expr{Source: "!known.matches.exists(m, m.groups['name'] == lang)", Line: 61}, Why: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!known.matches.exists(m, m.groups['name'] == lang)", Line: 62}, Why: &rule.Text{Parts: []rule.Part{
 					{Text: "this host cannot generate "},
-					{Expr: &rule.Expr{Source: "lang", Line: 62}},
+					{Expr: &rule.Expr{Source: "lang", Line: 63}},
 					{Text: "; set one from /usr/share/i18n/SUPPORTED in /etc/default/locale"},
 				}}},
 			}, Steps: []rule.Step{
-				{Kind: "edit", Line: 64, Args: map[string]*rule.Text{
+				{Kind: "edit", Line: 65, Args: map[string]*rule.Text{
 					"append": {Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "lang", Line: 64}},
+						{Expr: &rule.Expr{Source: "lang", Line: 65}},
 						{Text: " "},
-						{Expr: &rule.Expr{Source: "lang.contains('.') ? lang.split('.')[1] : 'ISO-8859-1'", Line: 64}},
+						{Expr: &rule.Expr{Source: "known.matches.filter(m, m.groups['name'] == lang)[0].groups['charset']", Line: 65}},
 					}},
 					"path": {Parts: []rule.Part{
 						{Text: "/etc/locale.gen"},
@@ -141,7 +141,7 @@ which need not be generated.
 				}},
 				{
 					Kind: "command",
-					Line: 65,
+					Line: 66,
 					Args: map[string]*rule.Text{
 						"again": {Parts: []rule.Part{
 							{Text: "true"},

@@ -57,6 +57,22 @@ systemctl enable --now logrotate.timer where it exists, otherwise install cron.
 					"/etc/cron.d/*logrotate*",
 					"/etc/periodic/daily/*logrotate*",
 				}},
+				{
+					Name: "own",
+					Kind: "regex",
+					Args: []string{
+						`^\s*[^#\s].*\blogrotate\b`,
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/etc/crontab",
+							"/etc/cron.d/*",
+							"/var/spool/cron/crontabs/root",
+							"/var/spool/cron/root",
+							"/var/spool/cron/tabs/root",
+						},
+					},
+				},
 				{Name: "inits", Kind: "process", Args: []string{
 					"systemd",
 					"init",
@@ -76,18 +92,21 @@ systemctl enable --now logrotate.timer where it exists, otherwise install cron.
 					"fcron",
 				}},
 			},
+			Lets: []rule.Let{
+				{Name: "cron_starts", Expr: &rule.Expr{Source: "size(crons) > 0 && (size(daily) > 0 || own.found)", Line: 43}},
+			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "pkg.installed && host.running", Line: 37}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "pkg.installed && host.running", Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "logrotate is not installed, or the host is not running"},
 				}}},
-				{When: &rule.Expr{Source: "size(docker) == 0 || size(inits) > 0", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(docker) == 0 || size(inits) > 0", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container without an init system writes its logs elsewhere"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "!(size(daily) > 0 && size(crons) > 0) && !timer.is_active && (!timer.exists || timer.is_masked)", Line: 42},
+					When:     &rule.Expr{Source: "!timer.is_active && !cron_starts && (!timer.exists || timer.is_masked)", Line: 45},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "nothing starts logrotate: logs grow without limit"},
@@ -96,7 +115,7 @@ systemctl enable --now logrotate.timer where it exists, otherwise install cron.
 						{Text: "install cron, or unmask and start logrotate.timer"},
 					}},
 				},
-				{When: &rule.Expr{Source: "!(size(daily) > 0 && size(crons) > 0) && !timer.is_active", Line: 45}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!timer.is_active && !cron_starts", Line: 48}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "nothing starts logrotate: logs grow without limit"},
 				}}},
 			},
@@ -112,8 +131,8 @@ systemctl enable --now logrotate.timer where it exists, otherwise install cron.
 			}, Steps: []rule.Step{
 				{
 					Kind: "unit",
-					Line: 52,
-					When: &rule.Expr{Source: `timer.file_state == "disabled"`, Line: 53},
+					Line: 55,
+					When: &rule.Expr{Source: `timer.file_state == "disabled"`, Line: 56},
 					Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "enable"},
@@ -123,7 +142,7 @@ systemctl enable --now logrotate.timer where it exists, otherwise install cron.
 						}},
 					},
 				},
-				{Kind: "unit", Line: 54, Args: map[string]*rule.Text{
+				{Kind: "unit", Line: 57, Args: map[string]*rule.Text{
 					"act": {Parts: []rule.Part{
 						{Text: "start"},
 					}},
