@@ -111,7 +111,7 @@ madvise: programs that want huge pages ask for them. Put it on the kernel's comm
 			},
 			Lets: []rule.Let{
 				{Name: "mongo_suffers", Expr: &rule.Expr{Source: `size(mongo) > 0 && !(mongo_package.installed && mongo_package.since("8.0"))`, Line: 38}},
-				{Name: "redis_suffers", Expr: &rule.Expr{Source: `size(redis) > 0 && redis_package.installed && redis_package.before("5:6.2") && redis_package.before("6.2")`, Line: 39}},
+				{Name: "redis_suffers", Expr: &rule.Expr{Source: `size(redis) > 0 && redis_package.installed && redis_package.version.matches("^([0-9]+:)?([0-5][.]|6[.][01]([.]|-))")`, Line: 39}},
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "mode.exists", Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
