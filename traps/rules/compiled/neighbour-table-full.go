@@ -61,35 +61,47 @@ added. An entry costs about half a kilobyte. IPv6 has a table and limits of its 
 						"/proc/net/arp",
 					},
 					Opts: map[string][]string{
-						"header": []string{
-							"true",
+						"columns": []string{
+							"ip",
+							"type",
+							"flags",
+							"mac",
+							"mask",
+							"device",
+						},
+						"skip": []string{
+							"1",
 						},
 					},
 				},
+				{Name: "kernel", Kind: "kernel", Args: []string{
+					"running",
+				}},
 			},
 			Lets: []rule.Let{
-				{Name: "known", Expr: &rule.Expr{Source: "size(entries.rows)", Line: 38}},
+				{Name: "set", Expr: &rule.Expr{Source: `entries.rows.filter(r, r.get("flags", "") in ["0x4", "0x6", "0xc", "0xe"])`, Line: 40}},
+				{Name: "known", Expr: &rule.Expr{Source: `size(entries.rows) - (size(set) > 0 && kernel.since("5.0") ? size(set) : 0)`, Line: 41}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "limit.exists", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "limit.exists", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the limits of the neighbour table show on the host, not in its containers"},
 				}}},
-				{When: &rule.Expr{Source: "entries.exists", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "entries.exists", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this kernel has no ARP"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "known * 10 >= limit.int * 9", Line: 45},
+					When:     &rule.Expr{Source: "known * 10 >= limit.int * 9", Line: 48},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the neighbour table is nearly full"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "known", Line: 47}},
+						{Expr: &rule.Expr{Source: "known", Line: 50}},
 						{Text: " of "},
-						{Expr: &rule.Expr{Source: "limit.int", Line: 47}},
+						{Expr: &rule.Expr{Source: "limit.int", Line: 50}},
 						{Text: " entries"},
 					}},
 				},
@@ -100,11 +112,11 @@ added. An entry costs about half a kilobyte. IPv6 has a table and limits of its 
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
 				{Text: "allow four times as many neighbours"},
 			}}, Refuse: []rule.Refusal{
-				{When: &rule.Expr{Source: "limit.int >= 131072", Line: 52}, Why: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "limit.int >= 131072", Line: 55}, Why: &rule.Text{Parts: []rule.Part{
 					{Text: "the limit is high already; look for what talks to so many neighbours (ip neigh)"},
 				}}},
 			}, Steps: []rule.Step{
-				{Kind: "sysctl", Line: 55, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 58, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "net.ipv4.neigh.default.gc_thresh3"},
 					}},
@@ -112,10 +124,10 @@ added. An entry costs about half a kilobyte. IPv6 has a table and limits of its 
 						{Text: "true"},
 					}},
 					"value": {Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "limit.int * 4", Line: 55}},
+						{Expr: &rule.Expr{Source: "limit.int * 4", Line: 58}},
 					}},
 				}},
-				{Kind: "sysctl", Line: 56, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 59, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "net.ipv4.neigh.default.gc_thresh2"},
 					}},
@@ -123,10 +135,10 @@ added. An entry costs about half a kilobyte. IPv6 has a table and limits of its 
 						{Text: "true"},
 					}},
 					"value": {Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "limit.int * 2", Line: 56}},
+						{Expr: &rule.Expr{Source: "limit.int * 2", Line: 59}},
 					}},
 				}},
-				{Kind: "sysctl", Line: 57, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 60, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "net.ipv4.neigh.default.gc_thresh1"},
 					}},
@@ -134,7 +146,7 @@ added. An entry costs about half a kilobyte. IPv6 has a table and limits of its 
 						{Text: "true"},
 					}},
 					"value": {Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "limit.int", Line: 57}},
+						{Expr: &rule.Expr{Source: "limit.int", Line: 60}},
 					}},
 				}},
 			}},
