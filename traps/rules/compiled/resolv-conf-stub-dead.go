@@ -90,6 +90,11 @@ Start systemd-resolved, or put real name servers into /etc/resolv.conf (remove t
 						"AdGuardHome",
 						"nscd-resolver",
 						"connmand",
+						"dnsproxy",
+						"doh-client",
+						"ctrld",
+						"mosdns",
+						"pdnsd",
 						"pihole-FTL",
 						"blocky",
 						"cloudflared",
@@ -109,7 +114,10 @@ Start systemd-resolved, or put real name servers into /etc/resolv.conf (remove t
 				{Name: "servers", Expr: &rule.Expr{Source: `conf.matches.map(m, m.groups["server"])`, Line: 43}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "conf.exists || link.exists", Line: 59}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 59}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "what answers for names shows on the running host only"},
+				}}},
+				{When: &rule.Expr{Source: "conf.exists || link.exists", Line: 61}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "there is no /etc/resolv.conf"},
 				}}},
 			},
@@ -161,8 +169,8 @@ Start systemd-resolved, or put real name servers into /etc/resolv.conf (remove t
 			}}, Settle: 5000000000, Steps: []rule.Step{
 				{
 					Kind: "unit",
-					Line: 66,
-					When: &rule.Expr{Source: `resolved.file_state == "disabled"`, Line: 67},
+					Line: 68,
+					When: &rule.Expr{Source: `resolved.file_state == "disabled"`, Line: 69},
 					Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "enable"},
@@ -172,7 +180,7 @@ Start systemd-resolved, or put real name servers into /etc/resolv.conf (remove t
 						}},
 					},
 				},
-				{Kind: "unit", Line: 68, Args: map[string]*rule.Text{
+				{Kind: "unit", Line: 70, Args: map[string]*rule.Text{
 					"act": {Parts: []rule.Part{
 						{Text: "start"},
 					}},
