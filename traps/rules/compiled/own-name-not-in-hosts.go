@@ -108,7 +108,7 @@ put myhostname into the hosts line of /etc/nsswitch.conf.
 				{When: &rule.Expr{Source: `name.exists && name.value != "" && name.value != "localhost"`, Line: 49}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the host has no name of its own in /etc/hostname"},
 				}}},
-				{When: &rule.Expr{Source: "nss.found || known || renamed || !asked.found || !servers.found", Line: 51}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "nss.found || known || renamed || asked.exists && !asked.found || !servers.found", Line: 51}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "DNS or a directory is asked for the host's own name, and a check does not ask it"},
 				}}},
 			},
