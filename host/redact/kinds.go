@@ -76,7 +76,7 @@ var kindsOf = []struct {
 	{"/etc/adjtime", Values}, {"/proc/tty/driver/serial", Plain}, {"/etc/locale.gen", Config}, {"/etc/locale.conf", Config}, {"/var/lib/locales/supported.d/", Config},
 	{"/etc/docker/daemon.json", Config}, {"/etc/elasticsearch/elasticsearch.yml", Config},
 	{"/etc/postgresql/", Lines}, {"/var/lib/postgresql/", Lines}, {"/var/lib/pgsql/", Lines}, {"/var/lib/postgres/", Lines},
-	{"/etc/sudoers", Lines}, {"/var/cache/debconf/config.dat", Lines},
+	{"/etc/sudoers", Lines}, {"/usr/etc/sudoers", Lines}, {"/var/cache/debconf/config.dat", Lines},
 	{"/etc/crontab", Lines}, {"/etc/cron.d/", Lines}, {"/etc/cron.hourly/", Lines}, {"/etc/cron.daily/", Lines}, {"/etc/cron.weekly/", Lines},
 	{"/etc/cron.monthly/", Lines}, {"/etc/profile.d/", Lines}, {"/etc/init.d/", Lines},
 	{"/var/lib/dpkg/diversions", Config}, {"/usr/bin/dpkg", Config}, {"/usr/bin/apt-get", Config}, {"/usr/bin/apt", Config}, {"/usr/bin/aptitude", Config},

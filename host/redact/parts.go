@@ -17,7 +17,7 @@ var partsOf = []struct {
 	file, line func() *regexp.Regexp
 	instead    string // of a line that is left out
 }{
-	{lazy.Regexp(`^/etc/sudoers$`), lazy.Regexp(`^[@#]include(?:dir)?\s`), ""},
+	{lazy.Regexp(`^(?:/usr)?/etc/sudoers$`), lazy.Regexp(`^[@#]include(?:dir)?\s`), ""},
 	{lazy.Regexp(`^/etc/postgresql/|^/var/lib/(?:postgresql|pgsql|postgres)/`), lazy.Regexp(`(?i)^\s*(?:fsync|full_page_writes|data_directory)\s*[= \t]`), ""},
 	{lazy.Regexp(`^/var/cache/debconf/`), lazy.Regexp(`^(?:Name|Value): (?:grub-pc/install_devices$|/dev/)`), "Redacted: yes"},
 	{lazy.Regexp(`^/etc/(?:cron|profile\.d/|init\.d/)`), lazy.Regexp(`^[^#]*(?:keyserver|recv-key|checkarray|raid-check)`), ""},
