@@ -19,6 +19,7 @@ var partsOf = []struct {
 }{
 	{lazy.Regexp(`^(?:/usr)?/etc/sudoers$`), lazy.Regexp(`^[@#]include(?:dir)?\s`), ""},
 	{lazy.Regexp(`^/etc/postgresql/|^/var/lib/(?:postgresql|pgsql|postgres)/`), lazy.Regexp(`(?i)^\s*(?:fsync|full_page_writes|data_directory)\s*[= \t]`), ""},
+	{lazy.Regexp(`^/proc/net/fib_trie$`), lazy.Regexp(`^(?:Main|Local|Id [0-9]+):$|^\s+/0 universe`), ""},
 	{lazy.Regexp(`^/var/cache/debconf/`), lazy.Regexp(`^(?:Name|Value): (?:grub-pc/install_devices$|/dev/)`), "Redacted: yes"},
 	{lazy.Regexp(`^/etc/(?:cron|profile\.d/|init\.d/)`), lazy.Regexp(`^[^#]*(?:keyserver|recv-key|checkarray|raid-check)`), ""},
 }
