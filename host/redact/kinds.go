@@ -51,7 +51,7 @@ var kindsOf = []struct {
 	{"/proc/sys/", Values}, {"/sys/", Values},
 	{"/proc/*/cgroup", Values}, {"/proc/*/comm", Values}, {"/proc/*/status", Values}, {"/proc/*/limits", Values}, {"/proc/*/mountinfo", Values},
 	{"/proc/*/mounts", Values}, {"/proc/*/cmdline", Unknown}, {"/proc/*/environ", Unknown}, {"/proc/net/dev_snmp6/", Values}, {"/proc/net/dev", Values},
-	{"/proc/net/udp", Sockets}, {"/proc/net/udp6", Sockets}, {"/proc/net/netstat", Values}, {"/proc/net/snmp", Values}, {"/proc/net/arp", Values}, {"/proc/locks", Values}, {"/proc/net/route", Routes}, {"/proc/net/fib_trie", Lines}, {"/proc/net/", Unknown}, {"/proc/*/stat", Values},
+	{"/proc/net/udp", Sockets}, {"/proc/net/udp6", Sockets}, {"/proc/net/netstat", Values}, {"/proc/net/snmp", Values}, {"/proc/net/arp", Values}, {"/proc/locks", Values}, {"/proc/net/route", Routes}, {"/proc/net/fib_trie", Lines}, {"/proc/net/stat/", Plain}, {"/proc/net/", Unknown}, {"/proc/*/stat", Values},
 	{"/proc/cmdline", Values}, {"/proc/mdstat", Values}, {"/proc/mounts", Values}, {"/proc/meminfo", Values}, {"/proc/vmstat", Values},
 	{"/proc/stat", Values}, {"/proc/uptime", Values}, {"/proc/loadavg", Values}, {"/proc/diskstats", Values}, {"/proc/partitions", Values},
 	{"/proc/swaps", Values}, {"/proc/version", Values}, {"/proc/modules", Values}, {"/proc/filesystems", Values}, {"/proc/cpuinfo", Values},
