@@ -73,7 +73,7 @@ var kindsOf = []struct {
 	{"/etc/apt/sources.list", Config}, {"/etc/apt/sources.list.d/", Config}, {"/etc/apt/apt.conf", Config}, {"/etc/apt/apt.conf.d/", Config},
 	{"/etc/apt/trusted.gpg", Keyring}, {"/etc/apt/trusted.gpg.d/", Keyring}, {"/etc/apt/keyrings/", Keyring},
 	{"/etc/gnupg/", Config}, {"/root/.gnupg/*", Config}, {"/home/*/.gnupg/*", Config},
-	{"/etc/adjtime", Values}, {"/proc/tty/driver/serial", Plain}, {"/etc/locale.gen", Config}, {"/etc/locale.conf", Config}, {"/var/lib/locales/supported.d/", Config},
+	{"/etc/adjtime", Values}, {"/etc/kernel/proxmox-boot-pin", Values}, {"/proc/tty/driver/serial", Plain}, {"/etc/locale.gen", Config}, {"/etc/locale.conf", Config}, {"/var/lib/locales/supported.d/", Config},
 	{"/etc/docker/daemon.json", Config}, {"/etc/elasticsearch/elasticsearch.yml", Config},
 	{"/etc/postgresql/", Lines}, {"/var/lib/postgresql/", Lines}, {"/var/lib/pgsql/", Lines}, {"/var/lib/postgres/", Lines},
 	{"/etc/sudoers", Lines}, {"/usr/etc/sudoers", Lines}, {"/var/cache/debconf/config.dat", Lines},
