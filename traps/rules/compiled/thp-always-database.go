@@ -110,22 +110,33 @@ madvise: programs that want huge pages ask for them. Put it on the kernel's comm
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "mongo_suffers", Expr: &rule.Expr{Source: `size(mongo) > 0 && !(mongo_package.installed && mongo_package.since("8.0"))`, Line: 38}},
-				{Name: "redis_suffers", Expr: &rule.Expr{Source: `size(redis) > 0 && redis_package.installed && redis_package.version.matches("^([0-9]+:)?([0-5][.]|6[.][01]([.]|-))")`, Line: 39}},
+				{Name: "mongo_suffers", Expr: &rule.Expr{Source: `mongo.exists(p, p.container == "") && !(mongo_package.installed && mongo_package.since("8.0"))`, Line: 38}},
+				{Name: "contained", Expr: &rule.Expr{Source: `mongo.exists(p, p.container != "")`, Line: 39}},
+				{Name: "redis_suffers", Expr: &rule.Expr{Source: `redis.exists(p, p.container == "") && redis_package.installed && redis_package.version.matches("^([0-9]+:)?([0-5][.]|6[.][01]([.]|-))")`, Line: 40}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "mode.exists", Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "mode.exists", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this kernel has no transparent huge pages"},
 				}}},
-				{When: &rule.Expr{Source: "mongo_suffers || redis_suffers || size(oracle) > 0 || size(couch) > 0", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "mongo_suffers || contained || redis_suffers || size(oracle) > 0 || size(couch) > 0", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no database that suffers from them is running"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{When: &rule.Expr{Source: `mode.text.contains("[always]")`, Line: 46}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `mode.text.contains("[always]") && (mongo_suffers || redis_suffers || size(oracle) > 0 || size(couch) > 0)`, Line: 47}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "transparent huge pages are always on, and the database here suffers from them"},
 				}}},
+				{
+					When:     &rule.Expr{Source: `mode.text.contains("[always]")`, Line: 50},
+					Severity: 1,
+					Summary: &rule.Text{Parts: []rule.Part{
+						{Text: "transparent huge pages are always on, from which a MongoDB in a container suffers before its version 8.0"},
+					}},
+					ByHand: &rule.Text{Parts: []rule.Part{
+						{Text: "where it is older, write madvise to /sys/kernel/mm/transparent_hugepage/enabled, and restart it"},
+					}},
+				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "transparent huge pages are for those who ask"},
@@ -137,7 +148,7 @@ madvise: programs that want huge pages ask for them. Put it on the kernel's comm
 					{Text: "The database takes no more of them from then on; what it has it keeps until it is restarted."},
 				}},
 			}, Steps: []rule.Step{
-				{Kind: "file", Line: 53, Args: map[string]*rule.Text{
+				{Kind: "file", Line: 58, Args: map[string]*rule.Text{
 					"content": {Parts: []rule.Part{
 						{Text: `w /sys/kernel/mm/transparent_hugepage/enabled - - - - madvise
 `},
@@ -146,7 +157,7 @@ madvise: programs that want huge pages ask for them. Put it on the kernel's comm
 						{Text: "/etc/tmpfiles.d/fettle-thp.conf"},
 					}},
 				}},
-				{Kind: "sysfs", Line: 54, Args: map[string]*rule.Text{
+				{Kind: "sysfs", Line: 59, Args: map[string]*rule.Text{
 					"path": {Parts: []rule.Part{
 						{Text: "/sys/kernel/mm/transparent_hugepage/enabled"},
 					}},
