@@ -102,7 +102,7 @@ var extras = []string{"want", "plan", "network", "evidence"}
 const lowercase = "abcdefghijklmnopqrstuvwxyz"
 
 // keys are those of the lines before the first file.
-var keys = []string{"kind", "hostname", "release", "machine", "time", "euid", "incomplete"}
+var keys = []string{"kind", "hostname", "release", "version", "machine", "time", "euid", "incomplete"}
 
 // unknown names what nobody reads, and what may have been meant.
 func unknown(what, name, part string, known []string) error {
@@ -147,6 +147,8 @@ func (s *Source) header(text string) error {
 			s.id.Hostname = v
 		case k == "release":
 			s.id.Release = v
+		case k == "version":
+			s.id.Version = v
 		case k == "machine":
 			s.id.Machine = v
 		case k == "time":

@@ -71,7 +71,7 @@ both, run systemd-machine-id-setup, make the link, restart.
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "!host.running || size(engine) == 0 || booted.exists", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!host.running || host.container == '' && size(engine) == 0 || booted.exists", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container without systemd needs no machine ID"},
 				}}},
 				{When: &rule.Expr{Source: "size(systemd) > 0", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{

@@ -79,33 +79,36 @@ below /sys/devices/system/edac/mc. Reseat or replace it at the next opportunity;
 				{When: &rule.Expr{Source: "host.running", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "error counts are visible only on a running host"},
 				}}},
-				{When: &rule.Expr{Source: "corrected.exists || uncorrected.exists", Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.container == ""`, Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "a container's memory is its host's concern"},
+				}}},
+				{When: &rule.Expr{Source: "corrected.exists || uncorrected.exists", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no EDAC driver monitors the memory here"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "uncorrected.found", Line: 44},
+					When:     &rule.Expr{Source: "uncorrected.found", Line: 46},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the memory had uncorrectable errors"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "uncorrected.matches.map(m, m.path + ': ' + m.text).join(', ')", Line: 47}},
+						{Expr: &rule.Expr{Source: "uncorrected.matches.map(m, m.path + ': ' + m.text).join(', ')", Line: 49}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "replace the module that ras-mc-ctl --error-count reports"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "corrected.found", Line: 49},
+					When:     &rule.Expr{Source: "corrected.found", Line: 51},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the memory has errors, which ECC still corrects"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "corrected.matches.map(m, m.path + ': ' + m.text).join(', ')", Line: 51}},
+						{Expr: &rule.Expr{Source: "corrected.matches.map(m, m.path + ': ' + m.text).join(', ')", Line: 53}},
 						{Text: " since the driver was loaded"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{

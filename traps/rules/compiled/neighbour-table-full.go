@@ -42,7 +42,8 @@ are evicted. Large flat networks, hosts with many containers, and scans fill the
 # What to do
 
 Raise all three thresholds: below the first nothing is evicted, above the third nothing is
-added. An entry costs about half a kilobyte. IPv6 has a table and limits of its own.
+added. An entry costs about half a kilobyte. IPv6 has a table and limits of its own. The last column of
+/proc/net/stat/arp_cache and ndisc_cache counts, in hexadecimal, what was refused since the start.
 `,
 	Remedy: true,
 	Make: func() *rule.Rule {
@@ -61,36 +62,88 @@ added. An entry costs about half a kilobyte. IPv6 has a table and limits of its 
 						"/proc/net/arp",
 					},
 					Opts: map[string][]string{
-						"header": []string{
-							"true",
+						"columns": []string{
+							"ip",
+							"type",
+							"flags",
+							"mac",
+							"mask",
+							"device",
+						},
+						"skip": []string{
+							"1",
+						},
+					},
+				},
+				{Name: "kernel", Kind: "kernel", Args: []string{
+					"running",
+				}},
+				{Name: "limit6", Kind: "sysctl", Args: []string{
+					"net.ipv6.neigh.default.gc_thresh3",
+				}},
+				{
+					Name: "refused",
+					Kind: "regex",
+					Args: []string{
+						`\s0*[1-9a-f][0-9a-f]*\s*$`,
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/proc/net/stat/arp_cache",
+						},
+					},
+				},
+				{
+					Name: "refused6",
+					Kind: "regex",
+					Args: []string{
+						`\s0*[1-9a-f][0-9a-f]*\s*$`,
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/proc/net/stat/ndisc_cache",
 						},
 					},
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "known", Expr: &rule.Expr{Source: "size(entries.rows)", Line: 38}},
+				{Name: "set", Expr: &rule.Expr{Source: `entries.rows.filter(r, r.get("flags", "") in ["0x4", "0x6", "0xc", "0xe"])`, Line: 45}},
+				{Name: "known", Expr: &rule.Expr{Source: `size(entries.rows) - (size(set) > 0 && kernel.since("5.0") ? size(set) : 0)`, Line: 46}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "limit.exists", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "limit.exists", Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the neighbour table limits are visible on the host, not in its containers"},
 				}}},
-				{When: &rule.Expr{Source: "entries.exists", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "entries.exists", Line: 50}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this kernel has no ARP"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "known * 10 >= limit.int * 9", Line: 45},
+					When:     &rule.Expr{Source: "known * 10 >= limit.int * 9", Line: 53},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the neighbour table is nearly full"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "known", Line: 47}},
+						{Expr: &rule.Expr{Source: "known", Line: 55}},
 						{Text: " of "},
-						{Expr: &rule.Expr{Source: "limit.int", Line: 47}},
+						{Expr: &rule.Expr{Source: "limit.int", Line: 55}},
 						{Text: " entries"},
+					}},
+				},
+				{When: &rule.Expr{Source: "limit.int <= 1024 && refused.found", Line: 57}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+					{Text: "the neighbour table was full since the host was started, with the default limit"},
+				}}},
+				{
+					When:     &rule.Expr{Source: "limit6.exists && limit6.int <= 1024 && refused6.found", Line: 60},
+					Severity: 2,
+					Summary: &rule.Text{Parts: []rule.Part{
+						{Text: "the neighbour table of IPv6 was full since the host was started, with the default limit"},
+					}},
+					ByHand: &rule.Text{Parts: []rule.Part{
+						{Text: "raise net.ipv6.neigh.default.gc_thresh1, gc_thresh2 and gc_thresh3 (1024, 2048, 4096) in /etc/sysctl.d"},
 					}},
 				},
 			},
@@ -100,11 +153,11 @@ added. An entry costs about half a kilobyte. IPv6 has a table and limits of its 
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
 				{Text: "allow four times as many neighbours"},
 			}}, Refuse: []rule.Refusal{
-				{When: &rule.Expr{Source: "limit.int >= 131072", Line: 52}, Why: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "limit.int >= 131072", Line: 68}, Why: &rule.Text{Parts: []rule.Part{
 					{Text: "the limit is already high; find out what talks to so many neighbours (ip neigh)"},
 				}}},
 			}, Steps: []rule.Step{
-				{Kind: "sysctl", Line: 55, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 71, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "net.ipv4.neigh.default.gc_thresh3"},
 					}},
@@ -112,10 +165,10 @@ added. An entry costs about half a kilobyte. IPv6 has a table and limits of its 
 						{Text: "true"},
 					}},
 					"value": {Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "limit.int * 4", Line: 55}},
+						{Expr: &rule.Expr{Source: "limit.int * 4", Line: 71}},
 					}},
 				}},
-				{Kind: "sysctl", Line: 56, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 72, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "net.ipv4.neigh.default.gc_thresh2"},
 					}},
@@ -123,10 +176,10 @@ added. An entry costs about half a kilobyte. IPv6 has a table and limits of its 
 						{Text: "true"},
 					}},
 					"value": {Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "limit.int * 2", Line: 56}},
+						{Expr: &rule.Expr{Source: "limit.int * 2", Line: 72}},
 					}},
 				}},
-				{Kind: "sysctl", Line: 57, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 73, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "net.ipv4.neigh.default.gc_thresh1"},
 					}},
@@ -134,7 +187,7 @@ added. An entry costs about half a kilobyte. IPv6 has a table and limits of its 
 						{Text: "true"},
 					}},
 					"value": {Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "limit.int", Line: 57}},
+						{Expr: &rule.Expr{Source: "limit.int", Line: 73}},
 					}},
 				}},
 			}},

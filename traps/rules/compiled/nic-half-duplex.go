@@ -84,26 +84,31 @@ cable when a card falls back to 100 Mbit/s.
 						},
 					},
 				},
+				{Name: "untold", Kind: "glob", Args: []string{
+					"/sys/bus/usb/drivers/cdc_ether/*/net/*",
+					"/sys/bus/usb/drivers/cdc_ncm/*/net/*",
+					"/sys/bus/usb/drivers/rndis_host/*/net/*",
+				}},
 			},
 			Lets: []rule.Let{
-				{Name: "cards", Expr: &rule.Expr{Source: "known.matches.map(m, base(dir(m.path))).filter(c, carrier.matches.exists(m, base(dir(m.path)) == c))", Line: 39}},
+				{Name: "cards", Expr: &rule.Expr{Source: `known.matches.filter(m, m.text != "half" || !untold.exists(u, base(u) == base(dir(m.path)))).map(m, base(dir(m.path))) .filter(c, carrier.matches.exists(m, base(dir(m.path)) == c))`, Line: 42}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "links are visible only on a running host"},
 				}}},
-				{When: &rule.Expr{Source: "size(cards) > 0", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(cards) > 0", Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no network card with a link reports its duplex mode"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "cards", Line: 45},
+			Each: &rule.Expr{Source: "cards", Line: 49},
 			As:   "it",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "it", Line: 46}},
+				{Expr: &rule.Expr{Source: "it", Line: 50}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "half.matches.exists(m, base(dir(m.path)) == it)", Line: 48},
+					When:     &rule.Expr{Source: "half.matches.exists(m, base(dir(m.path)) == it)", Line: 52},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "runs at half duplex"},

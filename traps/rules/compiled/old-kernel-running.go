@@ -51,34 +51,63 @@ nobody has tried for a year seldom works.
 				{Name: "images", Kind: "glob", Args: []string{
 					"/boot/vmlinuz-*",
 				}},
+				{
+					Name: "grub",
+					Kind: "regex",
+					Args: []string{
+						`^\s*GRUB_DEFAULT=`,
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/etc/default/grub",
+						},
+					},
+				},
+				{
+					Name: "proxmox",
+					Kind: "regex",
+					Args: []string{
+						`^(\s*GRUB_DEFAULT=|[0-9])`,
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/etc/kernel/proxmox-boot-pin",
+							"/etc/default/grub.d/proxmox-kernel-pin.cfg",
+						},
+					},
+				},
 			},
 			Lets: []rule.Let{
-				{Name: "installed", Expr: &rule.Expr{Source: `images.map(i, base(i).replace("vmlinuz-", "")).filter(v, v.matches("^[0-9]") && !v.startsWith("0-rescue"))`, Line: 35}},
-				{Name: "flavour", Expr: &rule.Expr{Source: `kernel.release.capture("(?P<f>[a-z][a-z0-9_+]*)$").get("f", "")`, Line: 36}},
-				{Name: "debian", Expr: &rule.Expr{Source: `kernel.distribution in ["debian", "ubuntu"]`, Line: 37}},
-				{Name: "newer", Expr: &rule.Expr{Source: "installed.filter(v, v != kernel.release && v.endsWith(flavour) && (debian ? debCompare(v, kernel.release) > 0 : rpmCompare(v, kernel.release) > 0))", Line: 39}},
+				{Name: "installed", Expr: &rule.Expr{Source: `images.map(i, base(i).replace("vmlinuz-", "")).filter(v, v.matches("^[0-9]") && !v.startsWith("0-rescue"))`, Line: 37}},
+				{Name: "named", Expr: &rule.Expr{Source: `(installed + [kernel.release]).map(v, v + " " + v.replace("+", "-").replace(".", "-").split("-") .map(w, w.capture("^[0-9]*(?P<w>[a-z]+[0-9]*uek|[a-z]+)").get("w", "")).filter(w, !(w in ["", "bpo", "deb", "rc", "rpt", "trunk"])) .distinct().sorted().join("-"))`, Line: 41}},
+				{Name: "same", Expr: &rule.Expr{Source: `named.filter(n, n.endsWith(" " + named[size(named) - 1].split(" ")[1])).map(n, n.split(" ")[0])`, Line: 44}},
+				{Name: "debian", Expr: &rule.Expr{Source: `kernel.distribution in ["debian", "ubuntu"]`, Line: 45}},
+				{Name: "newer", Expr: &rule.Expr{Source: "same.filter(v, v != kernel.release && (debian ? debCompare(v, kernel.release) > 0 : rpmCompare(v, kernel.release) > 0))", Line: 47}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `host.running && host.container == ""`, Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.running && host.container == ""`, Line: 50}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container or root folder runs no kernel of its own"},
 				}}},
-				{When: &rule.Expr{Source: `size(installed) > 0 && (kernel.release in installed || kernel.distribution in ["debian", "ubuntu", "redhat"])`, Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `size(installed) > 0 && (kernel.release in installed || kernel.distribution in ["debian", "ubuntu", "redhat"])`, Line: 52}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the running kernel is not from a package in /boot"},
+				}}},
+				{When: &rule.Expr{Source: `size(newer) == 0 || !(grub.matches.exists(m, m.text.contains(kernel.release)) || kernel.release.endsWith("-pve") && proxmox.matches.exists(m, m.text.contains(kernel.release)))`, Line: 54}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "the boot loader is configured to start the running kernel"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "size(newer) > 0", Line: 47},
+					When:     &rule.Expr{Source: "size(newer) > 0", Line: 57},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "a newer kernel is installed but not running"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "running: "},
-						{Expr: &rule.Expr{Source: "kernel.release", Line: 49}},
+						{Expr: &rule.Expr{Source: "kernel.release", Line: 59}},
 						{Text: "; installed: "},
-						{Expr: &rule.Expr{Source: "newer.join(', ')", Line: 49}},
+						{Expr: &rule.Expr{Source: "newer.join(', ')", Line: 59}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "reboot at the next opportunity"},

@@ -108,7 +108,7 @@ put myhostname into the hosts line of /etc/nsswitch.conf.
 				{When: &rule.Expr{Source: `name.exists && name.value != "" && name.value != "localhost"`, Line: 49}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "/etc/hostname sets no name for this host"},
 				}}},
-				{When: &rule.Expr{Source: "nss.found || known || renamed || !asked.found || !servers.found", Line: 51}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "nss.found || known || renamed || asked.exists && !asked.found || !servers.found", Line: 51}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the host looks up its own name in DNS or a directory, which a check does not query"},
 				}}},
 			},

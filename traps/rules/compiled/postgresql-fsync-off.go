@@ -33,7 +33,7 @@ refs:
 
 With fsync = off PostgreSQL counts data as written once it is in the kernel's memory. After a power cut or a kernel
 crash, files on disk are from different moments and do not match. What is lost is not a few
-transactions but the cluster. full_page_writes = off does the same, less often.
+transactions but the cluster. full_page_writes = off does the same, less often, except on ZFS, which tears no pages.
 
 # What to do
 
@@ -60,47 +60,70 @@ synchronous_commit = off.
 							"/etc/postgresql/*/*/conf.d/*.conf",
 							"/var/lib/pgsql/data/postgresql.conf",
 							"/var/lib/pgsql/*/data/postgresql.conf",
+							"/var/lib/postgres/data/postgresql.conf",
 							"/var/lib/postgresql/*/*/postgresql.auto.conf",
 							"/var/lib/pgsql/*/data/postgresql.auto.conf",
+							"/var/lib/pgsql/data/postgresql.auto.conf",
+							"/var/lib/postgres/data/postgresql.auto.conf",
 						},
 					},
 				},
+				{
+					Name: "folder",
+					Kind: "regex",
+					Args: []string{
+						`(?i)^\s*data_directory\s*(=\s*|\s)'(?P<dir>[^']+)'`,
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/etc/postgresql/*/*/postgresql.conf",
+							"/etc/postgresql/*/*/conf.d/*.conf",
+							"/var/lib/pgsql/data/postgresql.conf",
+							"/var/lib/pgsql/*/data/postgresql.conf",
+							"/var/lib/postgres/data/postgresql.conf",
+						},
+					},
+				},
+				{Name: "mounts", Kind: "filesystems", Args: []string{
+					"all",
+				}},
 				{Name: "running", Kind: "unit", Args: []string{
 					"postgresql.service",
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "off", Expr: &rule.Expr{Source: `set.matches.filter(m, m.groups["value"].lower() in ["off", "no", "false", "0", "of", "n", "f", "fal", "fals"])`, Line: 38}},
-				{Name: "effective", Expr: &rule.Expr{Source: `off.filter(o, !set.matches.exists(m, m.groups["key"].lower() == o.groups["key"].lower() && !(m in off) && (m.path == o.path && m.line > o.line || dir(m.path) == dir(o.path) + "/conf.d" || m.path == "/var/lib/postgresql/" + dir(o.path).replace("/etc/postgresql/", "") + "/postgresql.auto.conf" || m.path == dir(o.path) + "/postgresql.auto.conf" && m.path != o.path)))`, Line: 41}},
+				{Name: "off", Expr: &rule.Expr{Source: `set.matches.filter(m, m.groups["value"].lower() in ["off", "no", "false", "0", "of", "n", "f", "fal", "fals"])`, Line: 42}},
+				{Name: "effective", Expr: &rule.Expr{Source: `off.filter(o, !set.matches.exists(m, m.groups["key"].lower() == o.groups["key"].lower() && !(m in off) && (m.path == o.path && m.line > o.line || dir(m.path) == dir(o.path) + "/conf.d" || m.path == "/var/lib/postgresql/" + dir(o.path).replace("/etc/postgresql/", "") + "/postgresql.auto.conf" || m.path == dir(o.path) + "/postgresql.auto.conf" && m.path != o.path)))`, Line: 45}},
+				{Name: "wrong", Expr: &rule.Expr{Source: `effective.filter(o, o.groups["key"].lower() == "fsync" || ! [[o.path.startsWith("/etc/") ? "/var/lib/postgresql" + dir(o.path).replace("/conf.d", "").replace("/etc/postgresql", "") : dir(o.path)] + folder.matches.filter(f, dir(f.path).replace("/conf.d", "") == dir(o.path).replace("/conf.d", "")).map(f, f.groups["dir"])] .map(l, l[size(l) - 1]).map(d, mounts.filter(m, m.mount == "/" || (d + "/").startsWith(m.mount + "/"))) .exists(c, c.exists(m, m.type == "zfs" && !c.exists(n, size(n.mount) > size(m.mount)))))`, Line: 51}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "set.exists", Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "set.exists", Line: 57}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no PostgreSQL configuration in the usual places"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "effective", Line: 48},
+			Each: &rule.Expr{Source: "wrong", Line: 59},
 			As:   "o",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "o.path", Line: 50}},
+				{Expr: &rule.Expr{Source: "o.path", Line: 61}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `o.path.endsWith(".auto.conf")`, Line: 52},
+					When:     &rule.Expr{Source: `o.path.endsWith(".auto.conf")`, Line: 63},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "sets "},
-						{Expr: &rule.Expr{Source: "o.groups['key'].lower()", Line: 53}},
+						{Expr: &rule.Expr{Source: "o.groups['key'].lower()", Line: 64}},
 						{Text: " to off: a crash can destroy the cluster"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "as a database superuser, run ALTER SYSTEM RESET "},
-						{Expr: &rule.Expr{Source: "o.groups['key'].lower()", Line: 54}},
+						{Expr: &rule.Expr{Source: "o.groups['key'].lower()", Line: 65}},
 						{Text: "; then reload, and run sync once"},
 					}},
 				},
-				{When: &rule.Expr{Source: "true", Line: 55}, Severity: 3, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "true", Line: 66}, Severity: 3, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "sets "},
-					{Expr: &rule.Expr{Source: "o.groups['key'].lower()", Line: 56}},
+					{Expr: &rule.Expr{Source: "o.groups['key'].lower()", Line: 67}},
 					{Text: " to off: a crash can destroy the cluster"},
 				}}},
 			},
@@ -118,9 +141,9 @@ synchronous_commit = off.
 				},
 				Vanishes: "the rule lists only what is wrong, which this no longer is",
 				Steps: []rule.Step{
-					{Kind: "edit", Line: 63, Args: map[string]*rule.Text{
+					{Kind: "edit", Line: 74, Args: map[string]*rule.Text{
 						"path": {Parts: []rule.Part{
-							{Expr: &rule.Expr{Source: "o.path", Line: 63}},
+							{Expr: &rule.Expr{Source: "o.path", Line: 74}},
 						}},
 						"replace.match": {Parts: []rule.Part{
 							{Text: `(?i)^(\s*(?:fsync|full_page_writes)\s*(?:=\s*|\s)).*$`},
@@ -131,8 +154,8 @@ synchronous_commit = off.
 					}},
 					{
 						Kind: "unit",
-						Line: 64,
-						When: &rule.Expr{Source: "running.exists && running.is_active", Line: 65},
+						Line: 75,
+						When: &rule.Expr{Source: "running.exists && running.is_active", Line: 76},
 						Args: map[string]*rule.Text{
 							"act": {Parts: []rule.Part{
 								{Text: "reload"},

@@ -89,20 +89,23 @@ echo check > /sys/block/md0/md/sync_action.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "by_cron", Expr: &rule.Expr{Source: `cron.installed && (checkarray.found && auto.get("AUTOCHECK", "true") != "false" || size(scripts) > 0)`, Line: 48}},
+				{Name: "by_cron", Expr: &rule.Expr{Source: `cron.installed && (checkarray.found && auto.get("AUTOCHECK", "true") != "false" || size(scripts) > 0)`, Line: 50}},
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "host.running", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "arrays are visible only on a running host"},
 				}}},
-				{When: &rule.Expr{Source: "size(arrays) > 0", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.container == ""`, Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "a container's arrays are its host's concern"},
+				}}},
+				{When: &rule.Expr{Source: "size(arrays) > 0", Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no redundant MD array is running"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "!by_cron && (!timers.exists || timers.is_masked) && !timer2.is_active && !timer2.is_enabled", Line: 50},
+					When:     &rule.Expr{Source: "!by_cron && (!timers.exists || timers.is_masked) && !timer2.is_active && !timer2.is_enabled", Line: 52},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "nothing checks the MD arrays for unreadable sectors"},
@@ -111,7 +114,7 @@ echo check > /sys/block/md0/md/sync_action.
 						{Text: "enable mdcheck_start.timer or raid-check.timer, or install cron if /etc/cron.d/mdadm has the line"},
 					}},
 				},
-				{When: &rule.Expr{Source: "!by_cron && !timers.is_active && !timers.is_enabled && !timer2.is_active && !timer2.is_enabled", Line: 53}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!by_cron && !timers.is_active && !timers.is_enabled && !timer2.is_active && !timer2.is_enabled", Line: 55}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "nothing checks the MD arrays for unreadable sectors"},
 				}}},
 			},
@@ -127,23 +130,23 @@ echo check > /sys/block/md0/md/sync_action.
 			}, Steps: []rule.Step{
 				{
 					Kind: "unit",
-					Line: 60,
-					When: &rule.Expr{Source: `timers.file_state == "disabled"`, Line: 61},
+					Line: 62,
+					When: &rule.Expr{Source: `timers.file_state == "disabled"`, Line: 63},
 					Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "enable"},
 						}},
 						"name": {Parts: []rule.Part{
-							{Expr: &rule.Expr{Source: "timers.name", Line: 60}},
+							{Expr: &rule.Expr{Source: "timers.name", Line: 62}},
 						}},
 					},
 				},
-				{Kind: "unit", Line: 62, Args: map[string]*rule.Text{
+				{Kind: "unit", Line: 64, Args: map[string]*rule.Text{
 					"act": {Parts: []rule.Part{
 						{Text: "start"},
 					}},
 					"name": {Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "timers.name", Line: 62}},
+						{Expr: &rule.Expr{Source: "timers.name", Line: 64}},
 					}},
 				}},
 			}},

@@ -81,18 +81,21 @@ and its cable before adding it again: mdadm /dev/md0 --re-add or --add.
 				{When: &rule.Expr{Source: "host.running", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "arrays are visible only on a running host"},
 				}}},
-				{When: &rule.Expr{Source: "size(arrays) > 0", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.container == ""`, Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "a container's arrays are its host's concern"},
+				}}},
+				{When: &rule.Expr{Source: "size(arrays) > 0", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no redundant MD array is running"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "arrays", Line: 44},
+			Each: &rule.Expr{Source: "arrays", Line: 46},
 			As:   "it",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "base(dir(dir(it)))", Line: 45}},
+				{Expr: &rule.Expr{Source: "base(dir(dir(it)))", Line: 47}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "degraded.matches.exists(m, m.path == it) && rebuilding.matches.exists(m, dir(m.path) == dir(it))", Line: 48},
+					When:     &rule.Expr{Source: "degraded.matches.exists(m, m.path == it) && rebuilding.matches.exists(m, dir(m.path) == dir(it))", Line: 50},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the array is rebuilding, and has less redundancy until that is done"},
@@ -102,13 +105,13 @@ and its cable before adding it again: mdadm /dev/md0 --re-add or --add.
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "degraded.matches.exists(m, m.path == it)", Line: 52},
+					When:     &rule.Expr{Source: "degraded.matches.exists(m, m.path == it)", Line: 54},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the array is degraded: it lacks at least one member"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "degraded.matches.filter(m, m.path == it).map(m, m.text).join('')", Line: 54}},
+						{Expr: &rule.Expr{Source: "degraded.matches.filter(m, m.path == it).map(m, m.text).join('')", Line: 56}},
 						{Text: " missing or rebuilding"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{

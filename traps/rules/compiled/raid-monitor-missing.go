@@ -71,10 +71,19 @@ accept this finding.
 				{Name: "monitor", Kind: "process", Args: []string{
 					"mdadm",
 				}},
-				{Name: "exporter", Kind: "process", Args: []string{
-					"node_exporter",
-					"prometheus-node-exporter",
-				}},
+				{
+					Name: "exporter",
+					Kind: "process",
+					Args: []string{
+						"node_exporter",
+						"prometheus-node-exporter",
+					},
+					Opts: map[string][]string{
+						"containers": []string{
+							"true",
+						},
+					},
+				},
 				{Name: "unit", Kind: "unit", Args: []string{
 					"mdmonitor.service",
 				}},
@@ -83,17 +92,20 @@ accept this finding.
 				{When: &rule.Expr{Source: "host.running", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "arrays are visible only on a running host"},
 				}}},
-				{When: &rule.Expr{Source: "size(arrays) > 0", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.container == ""`, Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "a container's arrays are its host's concern"},
+				}}},
+				{When: &rule.Expr{Source: "size(arrays) > 0", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no redundant MD array is running"},
 				}}},
-				{When: &rule.Expr{Source: "size(exporter) == 0", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(exporter) == 0", Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "node_exporter runs here and reports the arrays"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "!conf.found", Line: 47},
+					When:     &rule.Expr{Source: "!conf.found", Line: 49},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "mdadm alerts nobody when a disk fails: no MAILADDR or PROGRAM is set"},
@@ -103,7 +115,7 @@ accept this finding.
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "size(monitor) == 0 && (!unit.exists || unit.is_masked)", Line: 50},
+					When:     &rule.Expr{Source: "size(monitor) == 0 && (!unit.exists || unit.is_masked)", Line: 52},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "mdadm reports no failed disks: its monitor is not running"},
@@ -112,7 +124,7 @@ accept this finding.
 						{Text: "start mdadm --monitor --scan; accept this finding if something else monitors the arrays"},
 					}},
 				},
-				{When: &rule.Expr{Source: "size(monitor) == 0", Line: 53}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(monitor) == 0", Line: 55}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "mdadm reports no failed disks: its monitor is not running"},
 				}}},
 			},
@@ -132,8 +144,8 @@ accept this finding.
 				Steps: []rule.Step{
 					{
 						Kind: "unit",
-						Line: 61,
-						When: &rule.Expr{Source: `unit.file_state == "disabled"`, Line: 62},
+						Line: 63,
+						When: &rule.Expr{Source: `unit.file_state == "disabled"`, Line: 64},
 						Args: map[string]*rule.Text{
 							"act": {Parts: []rule.Part{
 								{Text: "enable"},
@@ -143,7 +155,7 @@ accept this finding.
 							}},
 						},
 					},
-					{Kind: "unit", Line: 63, Args: map[string]*rule.Text{
+					{Kind: "unit", Line: 65, Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "start"},
 						}},

@@ -35,8 +35,10 @@ refs:
 # What happens
 
 Redis saves from a copy of itself that fork makes. The copy shares memory and
-needs little of its own, but with vm.overcommit_memory=0 the kernel may refuse the fork when the data set
-is larger than what is free; then nothing is saved, and by default Redis stops taking writes.
+needs little of its own, but with vm.overcommit_memory=0 a kernel before 5.2 may refuse the fork when the data
+set is larger than what is free, and with 2 any kernel may; then nothing is saved, and by default Redis stops
+taking writes. From Linux 5.2 on, 0 refuses only what is larger than all memory and swap together (commit
+8c7829b04c52), so little is left of it; Redis logs its warning all the same.
 
 # What to do
 
@@ -67,15 +69,21 @@ than it has: where others share the host, leave it and give the host more memory
 				{Name: "overcommit", Kind: "sysctl", Args: []string{
 					"vm.overcommit_memory",
 				}},
+				{Name: "kernel", Kind: "kernel", Args: []string{
+					"running",
+				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(redis) > 0", Line: 37}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(redis) > 0", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "Redis is not running here"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{When: &rule.Expr{Source: "overcommit.int != 1", Line: 40}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `overcommit.int == 0 && kernel.since("5.2")`, Line: 43}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
+					{Text: "the kernel may refuse the fork with which Redis saves"},
+				}}},
+				{When: &rule.Expr{Source: "overcommit.int != 1", Line: 46}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "Redis may fail to save: the kernel may refuse the fork"},
 				}}},
 			},
@@ -89,7 +97,7 @@ than it has: where others share the host, leave it and give the host more memory
 					{Text: "This applies to all programs on this host."},
 				}},
 			}, Steps: []rule.Step{
-				{Kind: "sysctl", Line: 47, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 53, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "vm.overcommit_memory"},
 					}},

@@ -89,6 +89,11 @@ Start systemd-resolved, or put real name servers into /etc/resolv.conf (remove t
 						"AdGuardHome",
 						"nscd-resolver",
 						"connmand",
+						"dnsproxy",
+						"doh-client",
+						"ctrld",
+						"mosdns",
+						"pdnsd",
 						"pihole-FTL",
 						"blocky",
 						"cloudflared",
@@ -108,7 +113,10 @@ Start systemd-resolved, or put real name servers into /etc/resolv.conf (remove t
 				{Name: "servers", Expr: &rule.Expr{Source: `conf.matches.map(m, m.groups["server"])`, Line: 42}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "conf.exists || link.exists", Line: 58}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 58}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "what answers for names shows on the running host only"},
+				}}},
+				{When: &rule.Expr{Source: "conf.exists || link.exists", Line: 60}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "there is no /etc/resolv.conf"},
 				}}},
 			},
@@ -160,8 +168,8 @@ Start systemd-resolved, or put real name servers into /etc/resolv.conf (remove t
 			}}, Settle: 5000000000, Steps: []rule.Step{
 				{
 					Kind: "unit",
-					Line: 65,
-					When: &rule.Expr{Source: `resolved.file_state == "disabled"`, Line: 66},
+					Line: 67,
+					When: &rule.Expr{Source: `resolved.file_state == "disabled"`, Line: 68},
 					Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "enable"},
@@ -171,7 +179,7 @@ Start systemd-resolved, or put real name servers into /etc/resolv.conf (remove t
 						}},
 					},
 				},
-				{Kind: "unit", Line: 67, Args: map[string]*rule.Text{
+				{Kind: "unit", Line: 69, Args: map[string]*rule.Text{
 					"act": {Parts: []rule.Part{
 						{Text: "start"},
 					}},

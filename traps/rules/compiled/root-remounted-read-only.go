@@ -35,7 +35,8 @@ refs:
 # What happens
 
 The file system met an inconsistency or an I/O error and refuses writes, so that the damage does not
-grow. Daemons go on from memory for a while: a host that answers may have been read-only
+grow. Linux 6.12 to 6.14 go on showing such an ext4 as rw; 6.15 and newer add emergency_ro to its
+options (commit d3476f3dad4a in 6.12, mended by f3054e53c2f3 in 6.15). Daemons go on from memory for a while: a host that answers may have been read-only
 for days, and nothing from those days is kept.
 
 # What to do
@@ -62,33 +63,58 @@ read-write.
 						"f2fs",
 					},
 				}},
+				{Name: "kernel", Kind: "kernel", Args: []string{
+					"running",
+				}},
+				{
+					Name: "errors",
+					Kind: "regex",
+					Args: []string{
+						"^[1-9]",
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/sys/fs/ext4/*/errors_count",
+						},
+					},
+				},
 			},
 			Lets: []rule.Let{
-				{Name: "wanted", Expr: &rule.Expr{Source: `fstab.filter(e, e.mount.startsWith("/") && !e.options.exists(o, o == "ro"))`, Line: 39}},
-				{Name: "both", Expr: &rule.Expr{Source: "mounted.filter(m, wanted.exists(e, e.mount == m.mount))", Line: 40}},
+				{Name: "wanted", Expr: &rule.Expr{Source: `fstab.filter(e, e.mount.startsWith("/") && !e.options.exists(o, o == "ro"))`, Line: 42}},
+				{Name: "both", Expr: &rule.Expr{Source: "mounted.filter(m, wanted.exists(e, e.mount == m.mount))", Line: 43}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "mounts are visible only on a running host"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "both", Line: 44},
+			Each: &rule.Expr{Source: "both", Line: 47},
 			As:   "m",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "m.mount", Line: 46}},
+				{Expr: &rule.Expr{Source: "m.mount", Line: 49}},
 			}},
 			None: &rule.Text{Parts: []rule.Part{
 				{Text: "nothing that fstab mounts read-write is mounted"},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `m.options.exists(o, o == "ro")`, Line: 49},
+					When:     &rule.Expr{Source: `m.options.exists(o, o in ["ro", "emergency_ro"])`, Line: 52},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "is mounted read-only, although fstab says read-write"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "find the first error in the kernel log, then check the disk and the file system"},
+					}},
+				},
+				{
+					When:     &rule.Expr{Source: `m.type == "ext4" && m.options.exists(o, o == "errors=remount-ro") && kernel.since("6.12") && kernel.before("6.15") && errors.matches.exists(e, base(dir(e.path)) == base(m.device) || m.device.startsWith("/dev/mapper/") && base(dir(e.path)).startsWith("dm-"))`, Line: 57},
+					Severity: 2,
+					Summary: &rule.Text{Parts: []rule.Part{
+						{Text: "has errors, and this kernel does not show whether it went read-only"},
+					}},
+					ByHand: &rule.Text{Parts: []rule.Part{
+						{Text: "try to create a file there; find the first error in the kernel log, then check the disk and the file system"},
 					}},
 				},
 			},

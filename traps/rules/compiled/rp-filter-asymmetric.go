@@ -32,7 +32,7 @@ refs:
 # What happens
 
 With rp_filter=1 the kernel drops a packet when the route back to its source does not use the
-interface that it came in by. On a host with one way out that stops forged addresses; with
+interface that it came in by (it asks ip rule, too). On a host with one way out that stops forged addresses; with
 two default routes, a VPN, or a second network card for storage it drops wanted packets, and
 counts them where nobody looks (TcpExt IPReversePathFilter in /proc/net/netstat). The larger of
 conf/all and the interface's own value applies, so 0 on the interface alone does nothing.
@@ -85,38 +85,65 @@ concerned, now and in /etc/sysctl.d, or give each address its own routing table 
 						},
 					},
 				},
+				{
+					Name: "tables",
+					Kind: "regex",
+					Args: []string{
+						"^(Main|Local|Id [0-9]+):",
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/proc/net/fib_trie",
+						},
+					},
+				},
+				{
+					Name: "leads",
+					Kind: "regex",
+					Args: []string{
+						`^\s+/0 universe UNICAST`,
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/proc/net/fib_trie",
+						},
+					},
+				},
 			},
 			Lets: []rule.Let{
-				{Name: "ways", Expr: &rule.Expr{Source: `routes.rows.filter(r, r["Destination"] == "00000000" && r["Mask"] == "00000000").map(r, r["Iface"])`, Line: 39}},
-				{Name: "all_strict", Expr: &rule.Expr{Source: `strict.matches.exists(m, m.path == "/proc/sys/net/ipv4/conf/all/rp_filter")`, Line: 40}},
-				{Name: "filtered", Expr: &rule.Expr{Source: `ways.filter(w, !loose.matches.exists(m, m.path == "/proc/sys/net/ipv4/conf/" + w + "/rp_filter" || m.path == "/proc/sys/net/ipv4/conf/all/rp_filter") && (all_strict || strict.matches.exists(m, m.path == "/proc/sys/net/ipv4/conf/" + w + "/rp_filter")))`, Line: 42}},
+				{Name: "defaults", Expr: &rule.Expr{Source: `routes.rows.filter(r, r["Destination"] == "00000000" && r["Mask"] == "00000000")`, Line: 41}},
+				{Name: "ways", Expr: &rule.Expr{Source: `defaults.map(r, r["Iface"])`, Line: 42}},
+				{Name: "spare", Expr: &rule.Expr{Source: `defaults.filter(r, defaults.exists(o, int(o["Metric"]) < int(r["Metric"]))).map(r, r["Iface"]).distinct().filter(w, !defaults.exists(r, r["Iface"] == w && !defaults.exists(o, int(o["Metric"]) < int(r["Metric"]))))`, Line: 44}},
+				{Name: "ruled", Expr: &rule.Expr{Source: `tables.matches.exists(t, t.text.startsWith("Id ") && leads.matches.exists(l, l.line > t.line && !tables.matches.exists(n, n.line > t.line && n.line < l.line)))`, Line: 47}},
+				{Name: "all_strict", Expr: &rule.Expr{Source: `strict.matches.exists(m, m.path == "/proc/sys/net/ipv4/conf/all/rp_filter")`, Line: 49}},
+				{Name: "filtered", Expr: &rule.Expr{Source: `spare.filter(w, !loose.matches.exists(m, m.path == "/proc/sys/net/ipv4/conf/" + w + "/rp_filter" || m.path == "/proc/sys/net/ipv4/conf/all/rp_filter") && (all_strict || strict.matches.exists(m, m.path == "/proc/sys/net/ipv4/conf/" + w + "/rp_filter")) && !ruled)`, Line: 51}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 55}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "routes are visible only on a running host"},
 				}}},
-				{When: &rule.Expr{Source: "routes.exists", Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "routes.exists", Line: 57}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this kernel has no IPv4 routes"},
 				}}},
-				{When: &rule.Expr{Source: "ways.exists(w, w != ways[0])", Line: 50}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "ways.exists(w, w != ways[0])", Line: 59}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "at most one interface has a default route"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "filtered", Line: 52},
+			Each: &rule.Expr{Source: "filtered", Line: 61},
 			As:   "it",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "it", Line: 53}},
+				{Expr: &rule.Expr{Source: "it", Line: 62}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "true", Line: 55},
+					When:     &rule.Expr{Source: "true", Line: 64},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "drops packets whose reply would leave through another interface"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "default routes: "},
-						{Expr: &rule.Expr{Source: "ways.join(', ')", Line: 57}},
+						{Expr: &rule.Expr{Source: "ways.join(', ')", Line: 66}},
 					}},
 				},
 			},
@@ -126,7 +153,7 @@ concerned, now and in /etc/sysctl.d, or give each address its own routing table 
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
 					{Text: "accept packets on "},
-					{Expr: &rule.Expr{Source: "it", Line: 60}},
+					{Expr: &rule.Expr{Source: "it", Line: 69}},
 					{Text: " whose replies may go out elsewhere"},
 				}},
 				Notes: []*rule.Text{
@@ -135,18 +162,18 @@ concerned, now and in /etc/sysctl.d, or give each address its own routing table 
 					}},
 				},
 				Refuse: []rule.Refusal{
-					{When: &rule.Expr{Source: `it.contains(".") || it.contains("/")`, Line: 63}, Why: &rule.Text{Parts: []rule.Part{
+					{When: &rule.Expr{Source: `it.contains(".") || it.contains("/")`, Line: 72}, Why: &rule.Text{Parts: []rule.Part{
 						{Text: "a rule cannot write the name "},
-						{Expr: &rule.Expr{Source: "it", Line: 64}},
+						{Expr: &rule.Expr{Source: "it", Line: 73}},
 						{Text: " as a sysctl key; set its rp_filter to 2 by hand"},
 					}}},
 				},
 				Vanishes: "the rule lists only what is wrong, which this no longer is",
 				Steps: []rule.Step{
-					{Kind: "sysctl", Line: 67, Args: map[string]*rule.Text{
+					{Kind: "sysctl", Line: 76, Args: map[string]*rule.Text{
 						"key": {Parts: []rule.Part{
 							{Text: "net.ipv4.conf."},
-							{Expr: &rule.Expr{Source: "it", Line: 67}},
+							{Expr: &rule.Expr{Source: "it", Line: 76}},
 							{Text: ".rp_filter"},
 						}},
 						"persist": {Parts: []rule.Part{

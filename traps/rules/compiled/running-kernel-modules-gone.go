@@ -55,32 +55,38 @@ Restart. To keep going until then, reinstall the package of the running version 
 				{Name: "folders", Kind: "glob", Args: []string{
 					"/lib/modules/*",
 					"/usr/lib/modules/*",
+					"/run/booted-system/kernel-modules/lib/modules/*",
+					"/run/booted-system/kernel/lib/modules/*",
+				}},
+				{Name: "whole", Kind: "glob", Args: []string{
+					"/lib/modules/*/kernel",
+					"/usr/lib/modules/*/kernel",
 				}},
 				{Name: "loaded", Kind: "modules", Args: []string{
 					"all",
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `host.running && host.container == ""`, Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.running && host.container == ""`, Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container or root folder runs no kernel of its own"},
 				}}},
-				{When: &rule.Expr{Source: "size(loaded) > 0", Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(loaded) > 0", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the running kernel has no modules loaded"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "!folders.exists(f, base(f) == kernel.release)", Line: 44},
+					When:     &rule.Expr{Source: "!folders.exists(f, base(f) == kernel.release) || folders.all(f, f.startsWith('/lib/') || f.startsWith('/usr/')) && size(whole) > 0 && !whole.exists(w, base(dir(w)) == kernel.release)", Line: 47},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the running kernel's modules are gone from disk: no module can be loaded"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "running: "},
-						{Expr: &rule.Expr{Source: "kernel.release", Line: 46}},
+						{Expr: &rule.Expr{Source: "kernel.release", Line: 50}},
 						{Text: "; on disk: "},
-						{Expr: &rule.Expr{Source: "folders.map(f, base(f)).join(', ')", Line: 46}},
+						{Expr: &rule.Expr{Source: "(size(whole) > 0 ? whole.map(w, base(dir(w))) : folders.map(f, base(f))).distinct().join(', ')", Line: 50}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "reboot"},

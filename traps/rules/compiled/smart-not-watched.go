@@ -60,9 +60,31 @@ RAID controller, a storage agent or node_exporter's smartmon script watches the 
 						},
 					},
 				},
-				{Name: "nvme", Kind: "glob", Args: []string{
-					"/sys/block/nvme*n1",
-				}},
+				{
+					Name: "nvme",
+					Kind: "regex",
+					Args: []string{
+						`\S`,
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/sys/block/nvme*n1/device/model",
+						},
+					},
+				},
+				{
+					Name: "lent",
+					Kind: "regex",
+					Args: []string{
+						"(?i)amazon|^MSFT|^nvme_card|google|virtual|vmware|vbox|qemu|parallels",
+					},
+					Opts: map[string][]string{
+						"in": []string{
+							"/sys/block/nvme*n1/device/model",
+							"/sys/block/sd*/device/model",
+						},
+					},
+				},
 				{
 					Name: "hypervisor",
 					Kind: "regex",
@@ -75,6 +97,12 @@ RAID controller, a storage agent or node_exporter's smartmon script watches the 
 						},
 					},
 				},
+				{Name: "first", Kind: "process", Args: []string{
+					"xenconsoled",
+					"xenstored",
+					"oxenstored",
+					"xapi",
+				}},
 				{
 					Name: "watchers",
 					Kind: "process",
@@ -84,7 +112,7 @@ RAID controller, a storage agent or node_exporter's smartmon script watches the 
 						"smartctl_exporter",
 						"scrutiny-collector",
 						"netdata",
-						"udisksd-smart",
+						"gsd-disk-utility-notify",
 					},
 					Opts: map[string][]string{
 						"containers": []string{
@@ -98,20 +126,23 @@ RAID controller, a storage agent or node_exporter's smartmon script watches the 
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "disks are visible only on a running host"},
 				}}},
-				{When: &rule.Expr{Source: "!hypervisor.found", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.container == ""`, Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "a container's disks are its host's concern"},
+				}}},
+				{When: &rule.Expr{Source: "!hypervisor.found || size(first) > 0", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a virtual machine's disks are its host's concern"},
 				}}},
-				{When: &rule.Expr{Source: "ata.found || size(nvme) > 0", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "ata.matches.exists(m, !lent.matches.exists(l, dir(l.path) == dir(m.path))) || nvme.matches.exists(m, !lent.matches.exists(l, l.path == m.path))", Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "there are no disks that smartd could query directly"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "size(watchers) == 0 && (!smartd.exists || smartd.is_masked)", Line: 45},
+					When:     &rule.Expr{Source: "size(watchers) == 0 && (!smartd.exists || smartd.is_masked)", Line: 50},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "nothing monitors the health of the disks"},
@@ -120,7 +151,7 @@ RAID controller, a storage agent or node_exporter's smartmon script watches the 
 						{Text: "install smartmontools, set an address in smartd.conf, and start smartd"},
 					}},
 				},
-				{When: &rule.Expr{Source: "size(watchers) == 0", Line: 48}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(watchers) == 0", Line: 53}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "nothing monitors the health of the disks"},
 				}}},
 			},
@@ -140,23 +171,23 @@ RAID controller, a storage agent or node_exporter's smartmon script watches the 
 				Steps: []rule.Step{
 					{
 						Kind: "unit",
-						Line: 56,
-						When: &rule.Expr{Source: `smartd.file_state == "disabled"`, Line: 57},
+						Line: 61,
+						When: &rule.Expr{Source: `smartd.file_state == "disabled"`, Line: 62},
 						Args: map[string]*rule.Text{
 							"act": {Parts: []rule.Part{
 								{Text: "enable"},
 							}},
 							"name": {Parts: []rule.Part{
-								{Expr: &rule.Expr{Source: "smartd.name", Line: 56}},
+								{Expr: &rule.Expr{Source: "smartd.name", Line: 61}},
 							}},
 						},
 					},
-					{Kind: "unit", Line: 58, Args: map[string]*rule.Text{
+					{Kind: "unit", Line: 63, Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "start"},
 						}},
 						"name": {Parts: []rule.Part{
-							{Expr: &rule.Expr{Source: "smartd.name", Line: 58}},
+							{Expr: &rule.Expr{Source: "smartd.name", Line: 63}},
 						}},
 					}},
 				},

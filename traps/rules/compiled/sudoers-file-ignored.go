@@ -56,6 +56,7 @@ Rename the file, without dots: jane_doe. Check with sudo -l -U jane.
 					Opts: map[string][]string{
 						"in": []string{
 							"/etc/sudoers",
+							"/usr/etc/sudoers",
 						},
 					},
 				},
@@ -64,7 +65,7 @@ Rename the file, without dots: jane_doe. Check with sudo -l -U jane.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "copy", Expr: &rule.Expr{Source: `"(~|[.](bak|old|orig|save|swp|disabled|off|rpmsave|rpmnew|rpmorig|ucf-.*|dpkg-.*))$"`, Line: 38}},
+				{Name: "copy", Expr: &rule.Expr{Source: `"(~|[.](bak|old|orig|save|swp|disabled|off|example|sample|dist|tmp|rpmsave|rpmnew|rpmorig|pacnew|pacsave|pacorig|apk-new|ucf-.*|dpkg-.*))$"`, Line: 38}},
 				{Name: "named", Expr: &rule.Expr{Source: `files.filter(f, !base(f).contains(".") && !f.endsWith("~"))`, Line: 39}},
 				{Name: "dotted", Expr: &rule.Expr{Source: `files.filter(f, base(f).contains(".") && !base(f).startsWith(".") && !f.matches(copy))`, Line: 40}},
 				{Name: "orphans", Expr: &rule.Expr{Source: `files.filter(f, f.matches("(~|[.](bak|old|orig|save))$") && !named.exists(n, f.startsWith(n)))`, Line: 41}},

@@ -59,20 +59,20 @@ MemoryMax for its unit; a host that is too small needs more memory. More swap bu
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "memory.swap_free * 10 < memory.swap_total && memory.available * 5 < memory.total", Line: 39},
+					When:     &rule.Expr{Source: `memory.swap_free * 10 < memory.swap_total && memory.available * 5 < memory.total && (memory.available < parseSize("4G") || memory.available * 20 < memory.total)`, Line: 41},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "swap is nearly full, and little memory is left"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "swap: "},
-						{Expr: &rule.Expr{Source: "asSize(memory.swap_free)", Line: 41}},
+						{Expr: &rule.Expr{Source: "asSize(memory.swap_free)", Line: 44}},
 						{Text: " of "},
-						{Expr: &rule.Expr{Source: "asSize(memory.swap_total)", Line: 41}},
+						{Expr: &rule.Expr{Source: "asSize(memory.swap_total)", Line: 44}},
 						{Text: " free; memory: "},
-						{Expr: &rule.Expr{Source: "asSize(memory.available)", Line: 41}},
+						{Expr: &rule.Expr{Source: "asSize(memory.available)", Line: 44}},
 						{Text: " of "},
-						{Expr: &rule.Expr{Source: "asSize(memory.total)", Line: 41}},
+						{Expr: &rule.Expr{Source: "asSize(memory.total)", Line: 44}},
 						{Text: " available"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{

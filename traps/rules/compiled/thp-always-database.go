@@ -28,6 +28,7 @@ since: "Linux 2.6.38; MongoDB 8.0 and Redis 6.2 deal with it themselves"
 refs:
   - "Documentation/admin-guide/mm/transhuge.rst"
   - "https://www.mongodb.com/docs/v7.0/tutorial/transparent-huge-pages/"
+  - "https://www.mongodb.com/docs/manual/administration/tcmalloc-performance/"
 ---
 # What happens
 
@@ -39,6 +40,7 @@ copies 2 MiB for each piece after a fork, and waits while memory is compacted.
 
 madvise: programs that want huge pages ask for them. Put it on the kernel's command line
 (transparent_hugepage=madvise) or into a unit or tmpfiles line that runs before the database, then restart the database.
+MongoDB 8.0 and newer are made for huge pages, and want "always": leave it so for them.
 `,
 	Remedy: true,
 	Make: func() *rule.Rule {
@@ -110,22 +112,33 @@ madvise: programs that want huge pages ask for them. Put it on the kernel's comm
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "mongo_suffers", Expr: &rule.Expr{Source: `size(mongo) > 0 && !(mongo_package.installed && mongo_package.since("8.0"))`, Line: 38}},
-				{Name: "redis_suffers", Expr: &rule.Expr{Source: `size(redis) > 0 && redis_package.installed && redis_package.before("5:6.2") && redis_package.before("6.2")`, Line: 39}},
+				{Name: "mongo_suffers", Expr: &rule.Expr{Source: `mongo.exists(p, p.container == "") && !(mongo_package.installed && mongo_package.since("8.0"))`, Line: 40}},
+				{Name: "contained", Expr: &rule.Expr{Source: `mongo.exists(p, p.container != "")`, Line: 41}},
+				{Name: "redis_suffers", Expr: &rule.Expr{Source: `redis.exists(p, p.container == "") && redis_package.installed && redis_package.version.matches("^([0-9]+:)?([0-5][.]|6[.][01]([.]|-))")`, Line: 42}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "mode.exists", Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "mode.exists", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this kernel has no transparent huge pages"},
 				}}},
-				{When: &rule.Expr{Source: "mongo_suffers || redis_suffers || size(oracle) > 0 || size(couch) > 0", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "mongo_suffers || contained || redis_suffers || size(oracle) > 0 || size(couch) > 0", Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no affected database is running"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{When: &rule.Expr{Source: `mode.text.contains("[always]")`, Line: 46}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `mode.text.contains("[always]") && (mongo_suffers || redis_suffers || size(oracle) > 0 || size(couch) > 0)`, Line: 49}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "transparent huge pages are always on, which harms the database running here"},
 				}}},
+				{
+					When:     &rule.Expr{Source: `mode.text.contains("[always]")`, Line: 52},
+					Severity: 1,
+					Summary: &rule.Text{Parts: []rule.Part{
+						{Text: "transparent huge pages are always on, which harms a containerised MongoDB older than 8.0"},
+					}},
+					ByHand: &rule.Text{Parts: []rule.Part{
+						{Text: "if it is older, write madvise to /sys/kernel/mm/transparent_hugepage/enabled, and restart it"},
+					}},
+				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "transparent huge pages are not always on"},
@@ -137,7 +150,7 @@ madvise: programs that want huge pages ask for them. Put it on the kernel's comm
 					{Text: "The database gets no new ones, but keeps those it has until it is restarted."},
 				}},
 			}, Steps: []rule.Step{
-				{Kind: "file", Line: 53, Args: map[string]*rule.Text{
+				{Kind: "file", Line: 60, Args: map[string]*rule.Text{
 					"content": {Parts: []rule.Part{
 						{Text: `w /sys/kernel/mm/transparent_hugepage/enabled - - - - madvise
 `},
@@ -146,7 +159,7 @@ madvise: programs that want huge pages ask for them. Put it on the kernel's comm
 						{Text: "/etc/tmpfiles.d/fettle-thp.conf"},
 					}},
 				}},
-				{Kind: "sysfs", Line: 54, Args: map[string]*rule.Text{
+				{Kind: "sysfs", Line: 61, Args: map[string]*rule.Text{
 					"path": {Parts: []rule.Part{
 						{Text: "/sys/kernel/mm/transparent_hugepage/enabled"},
 					}},

@@ -61,6 +61,7 @@ ptp4l and phc2sys beside chrony are fine where chrony is told to leave the clock
 					"ntpd",
 					"systemd-timesyn",
 					"openntpd",
+					"ntp-daemon",
 					"ntimed-client",
 				}},
 				{Name: "timesyncd", Kind: "unit", Args: []string{
@@ -68,7 +69,7 @@ ptp4l and phc2sys beside chrony are fine where chrony is told to leave the clock
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "names", Expr: &rule.Expr{Source: `["chronyd", "ntpd", "systemd-timesyn", "openntpd", "ntimed-client"].filter(n, running.exists(p, p.comm == n))`, Line: 43}},
+				{Name: "names", Expr: &rule.Expr{Source: `["chronyd", "ntpd", "systemd-timesyn", "openntpd", "ntp-daemon", "ntimed-client"].filter(n, running.exists(p, p.comm == n))`, Line: 43}},
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "size(running) > 0", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{

@@ -37,6 +37,7 @@ since: "every Linux"
 refs:
   - "man timedatectl(1)"
   - "man chronyd(8)"
+  - "man systemd-timesyncd.service(8), FILES"
 ---
 # What happens
 
@@ -44,6 +45,10 @@ No daemon that sets the clock is running. A machine's own clock drifts by a seco
 or more a day, that of a paused or migrated guest by hours at once. At half a minute off,
 one-time codes fail; at a few minutes, Kerberos refuses tickets; the logs of two hosts no
 longer tell which event came first.
+
+The same holds for a daemon that no server answers: a firewall drops UDP port 123, or the pool cannot be
+reached from this network. systemd-timesyncd then never makes /run/systemd/timesync/synchronized; ask chrony
+with chronyc tracking.
 
 # What to do
 
@@ -62,10 +67,15 @@ Install and start one: chrony (apt install chrony, dnf install chrony), or enabl
 					"ntpd",
 					"systemd-timesyn",
 					"openntpd",
+					"ntp-daemon",
 					"ntimed-client",
 					"ptp4l",
 					"phc2sys",
 					"timemaster",
+					"ptpd",
+					"ptpd2",
+					"sfptpd",
+					"connmand",
 					"VBoxService",
 					"clockspeed",
 				}},
@@ -80,16 +90,22 @@ Install and start one: chrony (apt install chrony, dnf install chrony), or enabl
 				{Name: "booted", Kind: "stat", Args: []string{
 					"/run/systemd/system",
 				}},
+				{Name: "started", Kind: "stat", Args: []string{
+					"/run/systemd/timesync",
+				}},
+				{Name: "answered", Kind: "stat", Args: []string{
+					"/run/systemd/timesync/synchronized",
+				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `host.container == ""`, Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.container == ""`, Line: 55}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container uses its host's clock"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `size(running) == 0 && !(size(units) > 0 && booted.exists && !(masked.exists && masked.target == "/dev/null"))`, Line: 50},
+					When:     &rule.Expr{Source: `size(running) == 0 && !(size(units) > 0 && booted.exists && !(masked.exists && masked.target == "/dev/null"))`, Line: 58},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "no daemon synchronises the clock"},
@@ -98,9 +114,19 @@ Install and start one: chrony (apt install chrony, dnf install chrony), or enabl
 						{Text: "install chrony"},
 					}},
 				},
-				{When: &rule.Expr{Source: "size(running) == 0", Line: 53}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(running) == 0", Line: 61}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "no daemon synchronises the clock"},
 				}}},
+				{
+					When:     &rule.Expr{Source: `running.all(p, p.comm == "systemd-timesyn") && started.exists && started.age > duration("1h") && !answered.exists`, Line: 63},
+					Severity: 2,
+					Summary: &rule.Text{Parts: []rule.Part{
+						{Text: "systemd-timesyncd is running, but no time server has answered since boot"},
+					}},
+					ByHand: &rule.Text{Parts: []rule.Part{
+						{Text: "see timedatectl timesync-status; allow UDP port 123 through the firewall, or set NTP= in timesyncd.conf to a server of your own"},
+					}},
+				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "a daemon synchronises the clock"},
@@ -116,7 +142,7 @@ Install and start one: chrony (apt install chrony, dnf install chrony), or enabl
 				},
 				Settle: 5000000000,
 				Steps: []rule.Step{
-					{Kind: "unit", Line: 61, Args: map[string]*rule.Text{
+					{Kind: "unit", Line: 72, Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "enable"},
 						}},
@@ -124,7 +150,7 @@ Install and start one: chrony (apt install chrony, dnf install chrony), or enabl
 							{Text: "systemd-timesyncd.service"},
 						}},
 					}},
-					{Kind: "unit", Line: 62, Args: map[string]*rule.Text{
+					{Kind: "unit", Line: 73, Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "start"},
 						}},

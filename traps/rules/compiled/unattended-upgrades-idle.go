@@ -32,8 +32,8 @@ refs:
 # What happens
 
 The package unattended-upgrades is installed, so everybody believes that security updates are automatic. But
-APT::Periodic::Unattended-Upgrade is 0 or unset (the file 20auto-upgrades was never
-created: dpkg-reconfigure offers to), or the timer is masked: many provisioning scripts do that to keep
+APT::Periodic::Unattended-Upgrade is 0 or unset (the file 20auto-upgrades was never created: dpkg-reconfigure
+offers to), APT::Periodic::Enable is 0, or the timer is masked: many provisioning scripts do that to keep
 apt's lock free, and never undo it.
 
 # What to do
@@ -54,14 +54,15 @@ APT::Periodic::Update-Package-Lists "1"; and APT::Periodic::Unattended-Upgrade "
 					"unattended-upgrades",
 				}},
 				{
-					Name: "setting",
+					Name: "lines",
 					Kind: "regex",
 					Args: []string{
-						`^\s*APT::Periodic::Unattended-Upgrade\s+"?(?P<days>[0-9a-z]+)"?\s*;`,
+						`^(?:[^#/]*[\s{;:])?(?P<key>Unattended-Upgrade|Enable)\s+"?(?P<days>[0-9a-z]+)"?\s*;`,
 					},
 					Opts: map[string][]string{
 						"in": []string{
 							"/etc/apt/apt.conf.d/*",
+							"/etc/apt/apt.conf",
 						},
 					},
 				},
@@ -74,20 +75,34 @@ APT::Periodic::Update-Package-Lists "1"; and APT::Periodic::Unattended-Upgrade "
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "days", Expr: &rule.Expr{Source: `setting.count > 0 ? setting.matches[setting.count - 1].groups["days"] : "0"`, Line: 42}},
+				{Name: "read", Expr: &rule.Expr{Source: `lines.matches.filter(m, m.path == "/etc/apt/apt.conf" || base(m.path).matches("^[A-Za-z0-9_-]+([.]conf)?$"))`, Line: 44}},
+				{Name: "setting", Expr: &rule.Expr{Source: `read.filter(m, m.groups["key"] == "Unattended-Upgrade")`, Line: 45}},
+				{Name: "enable", Expr: &rule.Expr{Source: `read.filter(m, m.groups["key"] == "Enable" && m.text.contains("Periodic::Enable"))`, Line: 46}},
+				{Name: "days", Expr: &rule.Expr{Source: `size(setting) > 0 ? setting[size(setting) - 1].groups["days"] : "0"`, Line: 47}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "pkg.installed", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "pkg.installed", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "unattended-upgrades is not installed"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{When: &rule.Expr{Source: `days == "0"`, Line: 44}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `days == "0"`, Line: 49}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "unattended-upgrades is installed but not enabled"},
 				}}},
 				{
-					When:     &rule.Expr{Source: "host.running && size(systemd) > 0 && upgrade.systemd && upgrade.is_masked", Line: 46},
+					When:     &rule.Expr{Source: `size(enable) > 0 && enable[size(enable) - 1].groups["days"] == "0"`, Line: 51},
+					Severity: 2,
+					Summary: &rule.Text{Parts: []rule.Part{
+						{Text: "unattended-upgrades never runs, because APT::Periodic::Enable is 0"},
+					}},
+					ByHand: &rule.Text{Parts: []rule.Part{
+						{Expr: &rule.Expr{Source: "enable[size(enable) - 1].path", Line: 53}},
+						{Text: " sets it: remove the line, or set it to 1"},
+					}},
+				},
+				{
+					When:     &rule.Expr{Source: "host.running && size(systemd) > 0 && upgrade.systemd && upgrade.is_masked", Line: 54},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the timer that runs unattended-upgrades is not active"},
@@ -96,7 +111,7 @@ APT::Periodic::Update-Package-Lists "1"; and APT::Periodic::Unattended-Upgrade "
 						{Text: "systemctl unmask apt-daily.timer apt-daily-upgrade.timer; systemctl enable --now apt-daily.timer apt-daily-upgrade.timer"},
 					}},
 				},
-				{When: &rule.Expr{Source: "host.running && size(systemd) > 0 && upgrade.systemd && upgrade.exists && !upgrade.is_active", Line: 49}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running && size(systemd) > 0 && upgrade.systemd && upgrade.exists && !upgrade.is_active", Line: 57}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "the timer that runs unattended-upgrades is not active"},
 				}}},
 			},
@@ -112,8 +127,8 @@ APT::Periodic::Update-Package-Lists "1"; and APT::Periodic::Unattended-Upgrade "
 			}, Steps: []rule.Step{
 				{
 					Kind: "file",
-					Line: 56,
-					When: &rule.Expr{Source: `days == "0"`, Line: 57},
+					Line: 64,
+					When: &rule.Expr{Source: `days == "0"`, Line: 65},
 					Args: map[string]*rule.Text{
 						"content": {Parts: []rule.Part{
 							{Text: `APT::Periodic::Update-Package-Lists "1";
@@ -127,8 +142,8 @@ APT::Periodic::Unattended-Upgrade "1";
 				},
 				{
 					Kind: "unit",
-					Line: 58,
-					When: &rule.Expr{Source: `days != "0" && upgrade.file_state == "disabled"`, Line: 59},
+					Line: 66,
+					When: &rule.Expr{Source: `days != "0" && upgrade.file_state == "disabled"`, Line: 67},
 					Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "enable"},
@@ -140,8 +155,8 @@ APT::Periodic::Unattended-Upgrade "1";
 				},
 				{
 					Kind: "unit",
-					Line: 60,
-					When: &rule.Expr{Source: `days != "0"`, Line: 61},
+					Line: 68,
+					When: &rule.Expr{Source: `days != "0"`, Line: 69},
 					Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "start"},

@@ -76,6 +76,9 @@ cache below has a working battery, and there it gains nothing: such controllers 
 				{When: &rule.Expr{Source: "host.running", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "mounts are visible only on a running host"},
 				}}},
+				{When: &rule.Expr{Source: `host.container == ""`, Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
+					{Text: "a container's file systems are mounted by its host"},
+				}}},
 			},
 			Each: &rule.Expr{Source: "once", Line: 37},
 			As:   "m",
@@ -87,7 +90,7 @@ cache below has a working battery, and there it gains nothing: such controllers 
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `m.options.exists(o, o in ["nobarrier", "barrier=0"]) && !(m.type in ["ext3", "ext4"])`, Line: 45},
+					When:     &rule.Expr{Source: `m.options.exists(o, o in ["nobarrier", "barrier=0"]) && !(m.type in ["ext3", "ext4"])`, Line: 47},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "is mounted without write barriers: a power cut can damage it"},
@@ -96,7 +99,7 @@ cache below has a working battery, and there it gains nothing: such controllers 
 						{Text: "remove nobarrier from its line in /etc/fstab, then remount it"},
 					}},
 				},
-				{When: &rule.Expr{Source: `m.options.exists(o, o in ["nobarrier", "barrier=0"])`, Line: 48}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `m.options.exists(o, o in ["nobarrier", "barrier=0"])`, Line: 50}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "is mounted without write barriers: a power cut can damage it"},
 				}}},
 			},
@@ -106,7 +109,7 @@ cache below has a working battery, and there it gains nothing: such controllers 
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
 					{Text: "mount "},
-					{Expr: &rule.Expr{Source: "m.mount", Line: 52}},
+					{Expr: &rule.Expr{Source: "m.mount", Line: 54}},
 					{Text: " with write barriers"},
 				}},
 				Notes: []*rule.Text{
@@ -115,22 +118,22 @@ cache below has a working battery, and there it gains nothing: such controllers 
 					}},
 				},
 				Refuse: []rule.Refusal{
-					{When: &rule.Expr{Source: `!m.mount.matches("^[A-Za-z0-9/_.-]+$")`, Line: 55}, Why: &rule.Text{Parts: []rule.Part{
+					{When: &rule.Expr{Source: `!m.mount.matches("^[A-Za-z0-9/_.-]+$")`, Line: 57}, Why: &rule.Text{Parts: []rule.Part{
 						{Text: "fettle cannot match the characters in its name; do it by hand"},
 					}}},
 				},
 				Steps: []rule.Step{
 					{
 						Kind: "edit",
-						Line: 58,
-						When: &rule.Expr{Source: "planned.found", Line: 59},
+						Line: 60,
+						When: &rule.Expr{Source: "planned.found", Line: 61},
 						Args: map[string]*rule.Text{
 							"path": {Parts: []rule.Part{
 								{Text: "/etc/fstab"},
 							}},
 							"replace.match": {Parts: []rule.Part{
 								{Text: `^(\s*[^#\s]\S*\s+`},
-								{Expr: &rule.Expr{Source: "m.mount", Line: 58}},
+								{Expr: &rule.Expr{Source: "m.mount", Line: 60}},
 								{Text: `/?\s+\S+\s+(?:\S*,)?)(?:nobarrier|barrier=0)((?:,\S*)?(?:\s.*)?)$`},
 							}},
 							"replace.with": {Parts: []rule.Part{
@@ -138,7 +141,7 @@ cache below has a working battery, and there it gains nothing: such controllers 
 							}},
 						},
 					},
-					{Kind: "command", Line: 60, Words: map[string][]*rule.Text{
+					{Kind: "command", Line: 62, Words: map[string][]*rule.Text{
 						"do": []*rule.Text{
 							{Parts: []rule.Part{
 								{Text: "/usr/bin/mount"},
@@ -150,7 +153,7 @@ cache below has a working battery, and there it gains nothing: such controllers 
 								{Text: "remount,barrier=1"},
 							}},
 							{Parts: []rule.Part{
-								{Expr: &rule.Expr{Source: "m.mount", Line: 60}},
+								{Expr: &rule.Expr{Source: "m.mount", Line: 62}},
 							}},
 						},
 						"probe": []*rule.Text{
@@ -167,7 +170,7 @@ cache below has a working battery, and there it gains nothing: such controllers 
 								{Text: "nobarrier"},
 							}},
 							{Parts: []rule.Part{
-								{Expr: &rule.Expr{Source: "m.mount", Line: 60}},
+								{Expr: &rule.Expr{Source: "m.mount", Line: 62}},
 							}},
 						},
 						"undo": []*rule.Text{
@@ -181,7 +184,7 @@ cache below has a working battery, and there it gains nothing: such controllers 
 								{Text: "remount,barrier=0"},
 							}},
 							{Parts: []rule.Part{
-								{Expr: &rule.Expr{Source: "m.mount", Line: 60}},
+								{Expr: &rule.Expr{Source: "m.mount", Line: 62}},
 							}},
 						},
 					}},

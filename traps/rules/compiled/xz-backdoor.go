@@ -58,7 +58,7 @@ compromised: reinstall it, and change its keys.
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `pkg.version.matches("^([0-9]+:)?5[.]6[.][01]([^0-9].*)?$") && !pkg.version.contains("really")`, Line: 35},
+					When:     &rule.Expr{Source: `pkg.version.matches("^([0-9]+:)?5[.]6[.][01]([^0-9].*)?$") && !pkg.version.contains("really") && !pkg.version.contains("revert")`, Line: 35},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "this is one of the two releases of xz with the backdoor"},

@@ -36,7 +36,7 @@ sound, the copy is not, and its checksum is right for what it contains. Scrub fi
 
 # What to do
 
-Install 2.2.2 or 2.1.14. Until then: echo 0 to /sys/module/zfs/parameters/zfs_dmu_offset_next_sync makes it
+Install 2.2.2 or 2.1.14; Debian 12 has the fix in 2.1.11-1+deb12u1, Ubuntu 22.04 in 2.1.5-1ubuntu6~22.04.3. Until then: echo 0 to /sys/module/zfs/parameters/zfs_dmu_offset_next_sync makes it
 rarer. Copies made in the meantime can only be checked against their sources.
 `,
 	Remedy: true,
@@ -55,58 +55,53 @@ rarer. Copies made in the meantime can only be checked against their sources.
 				{Name: "pools", Kind: "glob", Args: []string{
 					"/proc/spl/kstat/zfs/*/txgs",
 				}},
-				{Name: "container", Kind: "stat", Args: []string{
-					"/run/systemd/container",
-				}},
-				{Name: "docker", Kind: "stat", Args: []string{
-					"/.dockerenv",
-				}},
 			},
 			Lets: []rule.Let{
-				{Name: "v", Expr: &rule.Expr{Source: `version.value.capture("^(?P<v>[0-9.]+)").get("v", "0")`, Line: 37}},
-				{Name: "turned_off", Expr: &rule.Expr{Source: `next_sync.exists && next_sync.value == "0"`, Line: 38}},
+				{Name: "v", Expr: &rule.Expr{Source: `version.value.capture("^(?P<v>[0-9.]+)").get("v", "0")`, Line: 35}},
+				{Name: "mended", Expr: &rule.Expr{Source: `version.value.startsWith("2.1.11-1+deb12u") || version.value.startsWith("2.1.5-1ubuntu6~22.04.") && debCompare(version.value, "2.1.5-1ubuntu6~22.04.3") >= 0`, Line: 38}},
+				{Name: "turned_off", Expr: &rule.Expr{Source: `next_sync.exists && next_sync.value == "0"`, Line: 39}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "!container.exists && !docker.exists", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.container == ""`, Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container uses its host's ZFS"},
 				}}},
-				{When: &rule.Expr{Source: "version.exists", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "version.exists", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "ZFS is not loaded"},
 				}}},
-				{When: &rule.Expr{Source: "size(pools) > 0", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(pools) > 0", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "ZFS is loaded, but no pool is imported"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `kernelCompare(v, "2.2.0") >= 0 && kernelCompare(v, "2.2.2") < 0 && !turned_off`, Line: 47},
+					When:     &rule.Expr{Source: `kernelCompare(v, "2.2.0") >= 0 && kernelCompare(v, "2.2.2") < 0 && !turned_off`, Line: 48},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "this OpenZFS can write zeros into copies of fresh files; fixed in 2.2.2"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "loaded: "},
-						{Expr: &rule.Expr{Source: "version.value", Line: 49}},
+						{Expr: &rule.Expr{Source: "version.value", Line: 50}},
 						{Text: "; zfs_dmu_offset_next_sync is "},
-						{Expr: &rule.Expr{Source: "next_sync.exists ? next_sync.value : 'not there'", Line: 49}},
+						{Expr: &rule.Expr{Source: "next_sync.exists ? next_sync.value : 'not there'", Line: 50}},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: `kernelCompare(v, "2.1.14") < 0 && !turned_off`, Line: 50},
+					When:     &rule.Expr{Source: `kernelCompare(v, "2.1.14") < 0 && !mended && !turned_off`, Line: 51},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "in rare cases, this OpenZFS writes zeros into copies of fresh files; fixed in 2.1.14"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "loaded: "},
-						{Expr: &rule.Expr{Source: "version.value", Line: 53}},
+						{Expr: &rule.Expr{Source: "version.value", Line: 54}},
 						{Text: "; the distribution may have backported the fix: look for 15526 in the package's changelog"},
 					}},
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "turned_off ? 'zfs_dmu_offset_next_sync is 0, which avoids the error' : 'this OpenZFS does not have the error'", Line: 54}},
+				{Expr: &rule.Expr{Source: "turned_off ? 'zfs_dmu_offset_next_sync is 0, which avoids the error' : 'this OpenZFS does not have the error'", Line: 55}},
 			}},
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
@@ -118,12 +113,12 @@ rarer. Copies made in the meantime can only be checked against their sources.
 					}},
 				},
 				Refuse: []rule.Refusal{
-					{When: &rule.Expr{Source: "!next_sync.exists", Line: 59}, Why: &rule.Text{Parts: []rule.Part{
+					{When: &rule.Expr{Source: "!next_sync.exists", Line: 60}, Why: &rule.Text{Parts: []rule.Part{
 						{Text: "this OpenZFS has no parameter zfs_dmu_offset_next_sync; install 2.2.2, or 2.1.14, or newer"},
 					}}},
 				},
 				Steps: []rule.Step{
-					{Kind: "file", Line: 62, Args: map[string]*rule.Text{
+					{Kind: "file", Line: 63, Args: map[string]*rule.Text{
 						"content": {Parts: []rule.Part{
 							{Text: `options zfs zfs_dmu_offset_next_sync=0
 `},
@@ -132,7 +127,7 @@ rarer. Copies made in the meantime can only be checked against their sources.
 							{Text: "/etc/modprobe.d/fettle-zfs-holes.conf"},
 						}},
 					}},
-					{Kind: "sysfs", Line: 63, Args: map[string]*rule.Text{
+					{Kind: "sysfs", Line: 64, Args: map[string]*rule.Text{
 						"path": {Parts: []rule.Part{
 							{Text: "/sys/module/zfs/parameters/zfs_dmu_offset_next_sync"},
 						}},
