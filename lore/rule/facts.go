@@ -115,6 +115,7 @@ type statFact struct {
 	Mode          string                        `cel:"mode"`
 	UID           uint32                        `cel:"uid"`
 	GID           uint32                        `cel:"gid"`
+	Owner         string                        `cel:"owner"`
 	Size          int64                         `cel:"size,volatile"`
 	Nlink         uint64                        `cel:"nlink"`
 	MTime         func() (time.Time, error)     `cel:"mtime,volatile"`

@@ -197,11 +197,11 @@ func (r *reading) stat(name string, follow bool) (*statFact, error) {
 			mode |= bit
 		}
 	}
-	text := fmt.Sprintf("%04o", mode)
+	text, owner := fmt.Sprintf("%04o", mode), r.owner(i.UID, i.GID)
 	return &statFact{
-		seen:   seen{"stat " + name, "mode " + text + ", owner " + r.owner(i.UID, i.GID)},
-		Exists: true, Path: name, Type: fileTypes[i.Mode.Type()], Mode: text, UID: i.UID, GID: i.GID, Size: i.Size,
-		Nlink: uint64(i.Nlink), WorldWritable: mode&0o002 != 0, GroupWritable: mode&0o020 != 0,
+		seen:   seen{"stat " + name, "mode " + text + ", owner " + owner},
+		Exists: true, Path: name, Type: fileTypes[i.Mode.Type()], Mode: text, UID: i.UID, GID: i.GID, Owner: owner,
+		Size: i.Size, Nlink: uint64(i.Nlink), WorldWritable: mode&0o002 != 0, GroupWritable: mode&0o020 != 0,
 		MTime: func() (time.Time, error) { return i.ModTime, known(i.ModTime, name) },
 		Age:   func() (time.Duration, error) { return r.h.Now().Sub(i.ModTime), known(i.ModTime, name) },
 	}, nil

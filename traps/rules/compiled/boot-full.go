@@ -82,7 +82,7 @@ the running one (uname -r) and the one before it. Where that is not enough, MODU
 					{Text: "/boot is not a separate file system"},
 				}}},
 				{When: &rule.Expr{Source: "!boot.network", Line: 60}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "/boot is mounted only while it is used"},
+					{Text: "/boot is mounted only while in use"},
 				}}},
 			},
 			As: "it",

@@ -107,11 +107,11 @@ status certbot.timer. kubeadm: kubeadm certs check-expiration.
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Expr: &rule.Expr{Source: "c.subject", Line: 84}},
-						{Text: ", until "},
+						{Text: ", valid until "},
 						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 84}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "where it is served, make it anew (make-ssl-cert generate-default-snakeoil --force-overwrite for Debian's), and reload what serves it"},
+						{Text: "if a service uses it, create it again (on Debian, make-ssl-cert generate-default-snakeoil --force-overwrite), then reload the service"},
 					}},
 				},
 				{

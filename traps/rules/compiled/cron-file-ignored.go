@@ -98,7 +98,7 @@ fine: chmod 644 and chown root for /etc/cron.d, chmod 755 for scripts.
 					{Text: "cron is not installed"},
 				}}},
 				{When: &rule.Expr{Source: `cron.name != "systemd-cron"`, Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "systemd-cron takes any name"},
+					{Text: "systemd-cron accepts any name"},
 				}}},
 			},
 			Each: &rule.Expr{Source: "ignored", Line: 66},
@@ -140,7 +140,7 @@ fine: chmod 644 and chown root for /etc/cron.d, chmod 755 for scripts.
 						{Text: "mode "},
 						{Expr: &rule.Expr{Source: "f.mode", Line: 81}},
 						{Text: ", owner "},
-						{Expr: &rule.Expr{Source: "f.uid", Line: 81}},
+						{Expr: &rule.Expr{Source: "f.owner", Line: 81}},
 					}},
 				},
 				{

@@ -127,9 +127,9 @@ cannot keep up needs more workers, not a longer queue.
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Expr: &rule.Expr{Source: "overflows", Line: 61}},
-						{Text: " connections since boot, of "},
+						{Text: " connections lost since boot, "},
 						{Expr: &rule.Expr{Source: "accepted", Line: 61}},
-						{Text: "; net.core.somaxconn is "},
+						{Text: " accepted; net.core.somaxconn is "},
 						{Expr: &rule.Expr{Source: "somaxconn.int", Line: 61}},
 						{Text: ", and so is the queue length of "},
 						{Expr: &rule.Expr{Source: "capped.map(f, f[3]).join(', ')", Line: 61}},
@@ -146,9 +146,9 @@ cannot keep up needs more workers, not a longer queue.
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Expr: &rule.Expr{Source: "overflows", Line: 65}},
-						{Text: " connections since boot, of "},
+						{Text: " connections lost since boot, "},
 						{Expr: &rule.Expr{Source: "accepted", Line: 65}},
-						{Text: "; queue lengths: "},
+						{Text: " accepted; queue lengths: "},
 						{Expr: &rule.Expr{Source: "listeners.map(f, f[3] + ' ' + f[2]).join(', ')", Line: 65}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{

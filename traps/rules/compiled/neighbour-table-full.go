@@ -134,13 +134,13 @@ added. An entry costs about half a kilobyte. IPv6 has a table and limits of its 
 					}},
 				},
 				{When: &rule.Expr{Source: "limit.int <= 1024 && refused.found", Line: 57}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
-					{Text: "the neighbour table was full since the host was started, with the default limit"},
+					{Text: "the neighbour table has been full since boot, at the default limit"},
 				}}},
 				{
 					When:     &rule.Expr{Source: "limit6.exists && limit6.int <= 1024 && refused6.found", Line: 60},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Text: "the neighbour table of IPv6 was full since the host was started, with the default limit"},
+						{Text: "the IPv6 neighbour table has been full since boot, at the default limit"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "raise net.ipv6.neigh.default.gc_thresh1, gc_thresh2 and gc_thresh3 (1024, 2048, 4096) in /etc/sysctl.d"},

@@ -81,7 +81,7 @@ than it has: where others share the host, leave it and give the host more memory
 			As: "it",
 			Findings: []rule.Finding{
 				{When: &rule.Expr{Source: `overcommit.int == 0 && kernel.since("5.2")`, Line: 43}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
-					{Text: "the kernel may refuse the fork with which Redis saves"},
+					{Text: "Redis may fail to save: the kernel may refuse the fork"},
 				}}},
 				{When: &rule.Expr{Source: "overcommit.int != 1", Line: 46}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "Redis may fail to save: the kernel may refuse the fork"},

@@ -114,7 +114,7 @@ Start systemd-resolved, or put real name servers into /etc/resolv.conf (remove t
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "host.running", Line: 58}, Otherwise: &rule.Text{Parts: []rule.Part{
-					{Text: "what answers for names shows on the running host only"},
+					{Text: "the resolver is visible only on a running host"},
 				}}},
 				{When: &rule.Expr{Source: "conf.exists || link.exists", Line: 60}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "there is no /etc/resolv.conf"},
