@@ -101,7 +101,7 @@ rarer. Copies made in the meantime can only be checked against their sources.
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "turned_off ? 'zfs_dmu_offset_next_sync is 0, which avoids the error' : 'this OpenZFS does not have the error'", Line: 55}},
+				{Expr: &rule.Expr{Source: "turned_off ? 'zfs_dmu_offset_next_sync is 0, which makes the error rare' : 'this OpenZFS does not have the error'", Line: 55}},
 			}},
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
