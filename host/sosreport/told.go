@@ -28,6 +28,8 @@ func (s *Source) told(name string) ([]byte, error) {
 			return nil, notCollected("read", name)
 		}
 		return nil, &pathError{Op: "read", Path: name, Err: host.ErrAbsent} // Red Hat's
+	case name == "/run/systemd/timesync/synchronized":
+		return nil, s.clockAnswered(name)
 	case name == "/boot" || strings.HasPrefix(name, "/boot/"):
 		return nil, s.bootless(name)
 	}
@@ -84,6 +86,25 @@ func (s *Source) machineID() ([]byte, error) {
 		return nil, notCollected("read", "/etc/machine-id")
 	}
 	return []byte(values["Machine ID"] + "\n"), nil
+}
+
+// clockAnswered: timedatectl asks the kernel whether the clock is synchronized, which
+// systemd-timesyncd tells it when it touches the file.
+func (s *Source) clockAnswered(name string) error {
+	text, err := s.output("sos_commands/systemd/timedatectl", "sos_commands/date/timedatectl")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(text) {
+		switch k, v, _ := strings.Cut(strings.TrimSpace(line), ": "); {
+		case k != "System clock synchronized" && k != "NTP synchronized": // the latter up to systemd 238
+		case v == "yes":
+			return nil
+		case v == "no":
+			return &pathError{Op: "read", Path: name, Err: host.ErrAbsent}
+		}
+	}
+	return notCollected("read", name)
 }
 
 // nicFile answers what ethtool says of a card: its duplex and whether it has a
@@ -219,6 +240,12 @@ var belongs = []struct {
 	{"/var/lib/dpkg", []string{"dpkg$"}},
 	{"/etc/apt", []string{"apt$"}},
 	{"/etc/locale.gen", []string{"locales"}},
+	{"/etc/yum.repos.d", []string{"yum", "dnf"}},
+	{"/usr/etc/sudoers", []string{"aaa_base"}}, // SUSE's own
+	{"/var/lib/postgres", []string{"pacman"}},  // Arch's name of the folder
+	{"/var/snap", []string{"snapd"}},
+	{"/etc/default/grub", []string{"grub"}},
+	{"/etc/kernel/proxmox-boot-pin", []string{"proxmox", "pve"}},
 }
 
 // foreign tells that a path belongs to packages none of which is installed.

@@ -102,7 +102,8 @@ func TestTold(t *testing.T) {
 			t.Errorf("%s: %q %v", name, b, err)
 		}
 	}
-	for _, name := range []string{"/.dockerenv", "/sys/module/zfs/version", "/etc/sssd/sssd.conf", "/etc/nslcd.conf", "/sys/class/net/lo/duplex", "/etc/sysconfig/docker", "/etc/dnsmasq.conf"} {
+	for _, name := range []string{"/.dockerenv", "/sys/module/zfs/version", "/etc/sssd/sssd.conf", "/etc/nslcd.conf", "/sys/class/net/lo/duplex", "/etc/sysconfig/docker", "/etc/dnsmasq.conf",
+		"/etc/yum.repos.d", "/usr/etc/sudoers", "/var/lib/postgres/data/postgresql.conf", "/var/snap/docker/current/config/daemon.json"} {
 		if _, err := s.Stat(t.Context(), name, true); !host.IsAbsent(err) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -110,6 +111,20 @@ func TestTold(t *testing.T) {
 	for _, name := range []string{"/etc/telegraf/telegraf.conf", "/sys/class/net/eth1/duplex", "/sys/module/veth", "/etc/letsencrypt"} {
 		if _, err := s.Stat(t.Context(), name, true); !errors.Is(err, host.ErrNotCollected) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestClockAnswered: timedatectl tells whether a time server has answered.
+func TestClockAnswered(t *testing.T) {
+	const file = "/run/systemd/timesync/synchronized"
+	for said, want := range map[string]error{
+		"               Local time: Tue 2026-11-24 12:05:36 UTC\nSystem clock synchronized: yes\n              NTP service: active\n": nil,
+		"System clock synchronized: no\n": host.ErrAbsent, "     NTP enabled: yes\nNTP synchronized: yes\n": nil, "Failed to query server: Connection timed out\n": host.ErrNotCollected,
+	} {
+		s := made(t, map[string]string{"sos_commands/systemd/timedatectl": said})
+		if _, err := s.Stat(t.Context(), file, true); !errors.Is(err, want) {
+			t.Errorf("%q: %v, want %v", said, err, want)
 		}
 	}
 }
