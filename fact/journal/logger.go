@@ -24,9 +24,14 @@ func Mild(text string) bool {
 // word in capitals, or one in brackets.
 var mild = lazy.Regexp(`^[WI]\d{4} |^[^a-z]*\b(?:WARNING|WARN|NOTICE|INFO|DEBUG)\b|^[^"']{0,80}\b(?:WARNING|WARN|NOTICE|INFO|DEBUG)[\]:| ]|\[(?:[a-z_]+:)?(?:warning|warn|notice|info|debug)\]`)
 
+// glog is how Kubernetes' programs begin a line: "E1124 12:05:36.123456    1234 server.go:205] ".
+var glog = lazy.Regexp(`^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [^\s\]]+\] `)
+
 // message is what a line with fields says, as logfmt (time=… level=… msg="…") and JSON
-// have them: the message, and the error if there is one. Other lines are what they are.
+// have them: the message, and the error if there is one. Other lines are what they are,
+// without glog's beginning.
 func message(text string) string {
+	text = glog().ReplaceAllString(text, "")
 	f := fields(text)
 	said, cause := first(f, messages), first(f, causes)
 	switch {
