@@ -12,6 +12,7 @@ symptoms:
   - "No space left on device, and df shows free space"
   - "touch: cannot touch 'x': No space left on device"
   - "df -i shows IUse% 100%"
+  - "df -i shows 100%"
   - "npm ERR! nospc ENOSPC: no space left on device, open although the disk is half empty"
   - "no space left on device, but df -h shows plenty of free space"
 asked:
@@ -68,56 +69,56 @@ number cannot be raised later (but for tmpfs: mount -o remount,nr_inodes=N); a l
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "once", Expr: &rule.Expr{Source: `disks.filter(d, d.files > 0 && !d.options.exists(o, o == "ro") && !disks.exists(o, o.device == d.device && o.mount < d.mount))`, Line: 39}},
-				{Name: "tight", Expr: &rule.Expr{Source: `memory.filter(d, d.files > 0 && !d.options.exists(o, o == "ro") && d.inodes_used_percent >= 90.0)`, Line: 41}},
+				{Name: "once", Expr: &rule.Expr{Source: `disks.filter(d, d.files > 0 && !d.options.exists(o, o == "ro") && !disks.exists(o, o.device == d.device && o.mount < d.mount))`, Line: 40}},
+				{Name: "tight", Expr: &rule.Expr{Source: `memory.filter(d, d.files > 0 && !d.options.exists(o, o == "ro") && d.inodes_used_percent >= 90.0)`, Line: 42}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "mounts are visible only on a running host"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "once + tight", Line: 42},
+			Each: &rule.Expr{Source: "once + tight", Line: 43},
 			As:   "d",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "d.mount", Line: 44}},
+				{Expr: &rule.Expr{Source: "d.mount", Line: 45}},
 			}},
 			None: &rule.Text{Parts: []rule.Part{
 				{Text: "no file system here has a fixed number of inodes"},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "d.inodes_used_percent >= 99.0", Line: 50},
+					When:     &rule.Expr{Source: "d.inodes_used_percent >= 99.0", Line: 51},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "has no inodes left: new files cannot be created"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "d.ffree", Line: 53}},
+						{Expr: &rule.Expr{Source: "d.ffree", Line: 54}},
 						{Text: " of "},
-						{Expr: &rule.Expr{Source: "d.files", Line: 53}},
+						{Expr: &rule.Expr{Source: "d.files", Line: 54}},
 						{Text: " inodes free"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "du --inodes -x "},
-						{Expr: &rule.Expr{Source: "d.mount", Line: 54}},
+						{Expr: &rule.Expr{Source: "d.mount", Line: 55}},
 						{Text: " shows which folder has so many files"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "d.inodes_used_percent >= 90.0", Line: 55},
+					When:     &rule.Expr{Source: "d.inodes_used_percent >= 90.0", Line: 56},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "is running out of inodes"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "d.ffree", Line: 57}},
+						{Expr: &rule.Expr{Source: "d.ffree", Line: 58}},
 						{Text: " of "},
-						{Expr: &rule.Expr{Source: "d.files", Line: 57}},
+						{Expr: &rule.Expr{Source: "d.files", Line: 58}},
 						{Text: " inodes free"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "du --inodes -x "},
-						{Expr: &rule.Expr{Source: "d.mount", Line: 58}},
+						{Expr: &rule.Expr{Source: "d.mount", Line: 59}},
 						{Text: " shows which folder has so many files"},
 					}},
 				},
