@@ -68,7 +68,8 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 func hostOnly(name string) bool {
 	return oneOf(name, "sys-*.mount", "dev-hugepages.mount", "dev-mqueue.mount", "proc-sys-fs-binfmt_misc.*", "run-rpc_pipefs.mount", "systemd-udev*", "systemd-modules-load.service",
 		"systemd-sysctl.service", "systemd-binfmt.service", "systemd-remount-fs.service", "modprobe@*.service", "kmod-static-nodes.service",
-		"systemd-hwdb-update.service", "systemd-random-seed.service", "systemd-rfkill.*", "ldconfig.service", "systemd-networkd-wait-online.service")
+		"systemd-hwdb-update.service", "systemd-random-seed.service", "systemd-rfkill.*", "ldconfig.service", "systemd-networkd-wait-online.service",
+		"systemd-journald-audit.socket", "auditd.service", "ifupdown-pre.service", "e2scrub_reap.service")
 }
 
 func oneOf(name string, patterns ...string) bool {
@@ -77,7 +78,7 @@ func oneOf(name string, patterns ...string) bool {
 
 // grave are units without which a host becomes unreachable or unusable.
 func grave(name string) bool {
-	return oneOf(name, "ssh.service", "sshd.service", "networking.service", "NetworkManager.service", "systemd-networkd.service", "wicked.service",
+	return oneOf(name, "ssh.service", "ssh.socket", "sshd.service", "sshd.socket", "dropbear.service", "networking.service", "dhcpcd.service", "NetworkManager.service", "systemd-networkd.service", "wicked.service",
 		"dbus.service", "dbus-broker.service", "systemd-logind.service", "systemd-journald.service", "systemd-resolved.service", "sssd.service")
 }
 
@@ -85,8 +86,10 @@ func grave(name string) bool {
 func slight(name string) bool {
 	return oneOf(name, "*.scope", "run-*", "user@*.service", "user-runtime-dir@*.service", "*-wait-online.service", "fwupd-refresh.service", "motd-news.service",
 		"apt-news.service", "esm-cache.service", "ua-auto-attach.service", "ua-reboot-cmds.service", "man-db.service", "systemd-coredump@*.service", "NetworkManager-dispatcher.service", "app-*.service",
+		"dnf-makecache.service", "packagekit*.service", "plocate-updatedb.service", "mlocate-updatedb.service", "update-notifier-*.service", "apport-autoreport.service", "whoopsie.service", "casper-md5check.service",
+		"mcelog.service", // which knows Intel's processors alone
 		// Colours, fonts and keys of a console that a host without a screen may not have.
-		"setvtrgb.service", "console-setup.service", "keyboard-setup.service", "plymouth-*.service")
+		"setvtrgb.service", "console-setup.service", "keyboard-setup.service", "systemd-vconsole-setup.service", "plymouth-*.service")
 }
 
 func finding(ctx context.Context, h *host.Host, u host.Unit) trap.Finding {

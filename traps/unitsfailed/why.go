@@ -64,7 +64,7 @@ func telling(said []host.Message) *host.Message {
 	if mild != nil {
 		return mild
 	}
-	for _, v := range []string{"Failed at step", "Failed to set up", "Failed to locate", "Failed to load", "Main process exited", "Control process exited", "timed out", "killed", "Failed with result", "ependency failed"} {
+	for _, v := range []string{"Failed at step", "Failed to set up", "Failed to locate", "Failed to load", "Failed to create listening", "Failed to listen on", "Failed to run '", "Main process exited", "Control process exited", "timed out", "killed", "Failed with result", "ependency failed"} {
 		for i := len(said) - 1; i >= 0; i-- {
 			if m := &said[i]; m.By == "systemd" && strings.Contains(m.Text, v) || strings.HasPrefix(v, "Failed ") && strings.HasPrefix(m.By, "(") {
 				return m
