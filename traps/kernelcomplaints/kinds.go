@@ -18,6 +18,7 @@ type kind struct {
 	least    int  // lines from which it counts
 	grows    int  // lines from which it is one degree graver; 0: never
 	lately   bool // only if it goes on: the last one within two days, and one a day
+	cable    bool // nothing on a host with a battery
 	severity trap.Severity
 	summary  string
 	byHand   string
@@ -79,7 +80,7 @@ var kinds = []kind{
 	{subject: "power supply", re: lazy.Regexp(`(?i)under-?voltage detected`),
 		least: 3, severity: trap.Warning, summary: "its voltage drops too low: this board is slowed down, and its card and USB disks may fail", byHand: "a stronger power supply with a short, thick cable; a powered hub for USB disks. vcgencmd get_throttled says whether it happens now"},
 	{subject: "link", re: lazy.Regexp(`(?i)(?:^|\s)(?P<what>[a-z][a-z0-9._-]{1,14}): (?:[\w.-]+: )?(?:[\w.-]+ )?(?:nic )?link (?:is )?down\b|\(slave (?P<what>[\w.-]+)\): link status definitely down`),
-		innocent: virtual, least: 5, lately: true, severity: trap.Warning, summary: "its link keeps going down", byHand: "ethtool -S WHAT; change the cable or the transceiver, check the switch port"},
+		innocent: virtual, least: 5, lately: true, cable: true, severity: trap.Warning, summary: "its link keeps going down", byHand: "ethtool -S WHAT; change the cable or the transceiver, check the switch port"},
 	{subject: "NFS server", re: lazy.Regexp(`nfs: server (?P<what>\S+) not responding`),
 		least: 3, lately: true, severity: trap.Warning, summary: "it repeatedly does not answer, and whatever uses it waits", byHand: "check the server and the network in between; nfsstat -rc counts the retransmissions"},
 	{subject: "program", re: lazy.Regexp(`(?P<what>[\w/.:-]+): page allocation failure`), name: worker,

@@ -32,7 +32,11 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		return err
 	}
 	found := 0
+	portable, _ := h.Glob(ctx, "/sys/class/power_supply", "BAT*")
 	for _, g := range group(l) {
+		if g.kind.cable && len(portable) > 0 {
+			continue // its user pulls the cable, or lets it sleep
+		}
 		if f, ok := judge(ctx, h, l, g); ok {
 			r.Found(f)
 			found++
