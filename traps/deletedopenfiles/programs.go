@@ -83,7 +83,7 @@ func programSubject(f host.OpenFile) string {
 		return containers
 	case session(f.Unit):
 		return userSessions
-	case f.Comm == "containerd-shim" || f.Comm == "conmon":
+	case slices.Contains([]string{"containerd-shim", "conmon", "lxc-start"}, f.Comm):
 		return shims // they outlive a restart of the service in whose control group they are
 	case !restartable(f.Unit) && (f.Comm == "kvm" || f.Comm == "qemu-kvm" || strings.HasPrefix(f.Comm, "qemu-system-")):
 		return guests

@@ -88,10 +88,10 @@ func conffiles(status []byte) map[string]bool {
 	return out
 }
 
-// brought are files in /etc/sysctl.d that packages of Debian and Ubuntu
-// bring, for hosts whose dpkg status is not seen whole.
+// brought are files in /etc/sysctl.d that packages of Debian, Ubuntu, Raspberry Pi OS, and the
+// images of Amazon and Google bring, for hosts whose dpkg status is not seen whole, or that use rpm.
 var brought = []string{"10-bufferbloat.conf", "10-console-messages.conf", "10-ipv6-privacy.conf", "10-kernel-hardening.conf", "10-link-restrictions.conf", "10-lxd-inotify.conf",
-	"10-magic-sysrq.conf", "10-map-count.conf", "10-network-security.conf", "10-ptrace.conf", "10-zeropage.conf", "30-postgresql-shm.conf", "99-cloudimg-ipv6.conf", "protect-links.conf"}
+	"10-magic-sysrq.conf", "10-map-count.conf", "10-network-security.conf", "10-ptrace.conf", "10-zeropage.conf", "30-postgresql-shm.conf", "98-rpi.conf", "99-cloudimg-ipv6.conf", "99-amazon.conf", "60-gce-network-security.conf", "protect-links.conf"}
 
 // admins tells whether an admin wrote the file.
 func (c *config) admins(file string) bool {
