@@ -50,7 +50,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		}
 		found++
 		if found <= maxUnits {
-			r.Found(finding(ctx, h, u))
+			r.Found(finding(ctx, h, u, inside))
 		}
 	}
 	switch {
@@ -92,7 +92,7 @@ func slight(name string) bool {
 		"setvtrgb.service", "console-setup.service", "keyboard-setup.service", "systemd-vconsole-setup.service", "plymouth-*.service")
 }
 
-func finding(ctx context.Context, h *host.Host, u host.Unit) trap.Finding {
+func finding(ctx context.Context, h *host.Host, u host.Unit, inside bool) trap.Finding {
 	f := trap.Finding{Subject: u.Name, Severity: trap.Warning,
 		Evidence: []trap.Evidence{trap.Ev("systemctl --failed", "%s %s failed", u.Name, u.LoadState)}}
 	switch {
@@ -102,6 +102,9 @@ func finding(ctx context.Context, h *host.Host, u host.Unit) trap.Finding {
 		f.Severity = trap.Notice
 	}
 	f.Summary, f.Evidence = reason(ctx, h, u.Name, f.Evidence)
+	if inside && slices.ContainsFunc(f.Evidence, func(e trap.Evidence) bool { return strings.Contains(e.Value, "226/NAMESPACE") }) {
+		f.Detail = "systemd may not mount what the service is to see of its own: the container's host must allow nesting (Proxmox: pct set ID --features nesting=1; LXD, Incus: security.nesting=true)"
+	}
 	if u.LoadState == "not-found" {
 		f.Summary = "failed, and its unit file is gone: systemd still remembers it"
 		f.ByHand = "systemctl reset-failed " + u.Name
@@ -126,7 +129,7 @@ func reason(ctx context.Context, h *host.Host, name string, ev []trap.Evidence) 
 		ev = append(ev, trap.Ev(journal.Source(l, m), "%s", journal.Said(m)))
 	}
 	text := journal.Stable(why.Text)
-	if why.By == "systemd" {
+	if ofSystemd(*why) {
 		text = strings.TrimPrefix(text, name+": ")
 	}
 	return "failed: " + text, ev
