@@ -44,8 +44,8 @@ var notDisks = []struct{ prefix, byHand string }{
 // kinds in the order in which they are tried. The words are those of Linux 4.4
 // to 6.12.
 var kinds = []kind{
-	// What a device cannot do at all, it refuses: nothing was lost.
-	{re: lazy.Regexp(`operation not supported error, dev|error, dev .* op 0x[0-9a-f]+:\((?:DISCARD|SECURE_ERASE|WRITE_SAME|WRITE_ZEROES)\)`), innocent: func(string) bool { return true }},
+	// What a device cannot do at all, it refuses, and a mount with a wrong option, too: nothing was lost.
+	{re: lazy.Regexp(`BTRFS error \(device [^)]*\): (?:unrecognized|unknown|open_ctree failed)|operation not supported error, dev|error, dev .* op 0x[0-9a-f]+:\((?:DISCARD|SECURE_ERASE|WRITE_SAME|WRITE_ZEROES)\)`), innocent: func(string) bool { return true }},
 	// The words before "error" are those of blk_errors (block/blk-core.c).
 	{subject: "disk", re: lazy.Regexp(`(?:I/O|timeout|critical [\w ]+|recoverable transport|recovered \w+|protection|device offline) error, dev (?P<what>[\w-]+)[,:]|[Bb]uffer I/O error on dev(?:ice)? (?P<what>[\w-]+)`),
 		name: disk, innocent: removable, least: 1, severity: trap.Critical, summary: "the kernel reports I/O errors of this disk: reads or writes failed", byHand: disks},
