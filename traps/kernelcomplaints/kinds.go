@@ -61,7 +61,7 @@ var kinds = []kind{
 		least: 1, severity: trap.Notice, summary: "the kernel killed this program at the memory limit of its control group", byHand: "raise the limit (MemoryMax=, --memory), or find out why WHAT grows"},
 	{subject: "program", re: lazy.Regexp(`(?:Out of memory|Out of memory \(oom_kill_allocating_task\)): Kill(?:ed)? process \d+ \((?P<what>[^)]+)\)`),
 		least: 1, severity: trap.Warning, summary: "memory ran out, and the kernel killed this program", byHand: "journalctl -k -b -g 'Out of memory' shows who used it; limit what grows, or add memory"},
-	{subject: "task", re: lazy.Regexp(`INFO: task (?P<what>.+?):\d+ blocked for more than \d+ seconds`), name: worker,
+	{subject: "task", re: lazy.Regexp(`INFO: task (?P<what>.+?):\d+ blocked (?:in I/O wait )?for more than \d+ seconds`), name: worker,
 		least: 1, severity: trap.Warning, summary: "it was blocked in the kernel for minutes: a disk, an NFS server or a lock did not answer", byHand: "the trace below the line in journalctl -k -b names what it waited for"},
 	{subject: "program", re: lazy.Regexp(`(?:^|\s)(?P<what>[^\s\[\]:]+(?: [^\s\[\]:]+){0,2})\[\d+\]: segfault at|traps: (?P<what>[^\[]+)\[\d+\] (?:general protection|trap divide error|trap invalid opcode)`),
 		least: 3, severity: trap.Warning, summary: "it keeps crashing (segfault)", byHand: "coredumpctl info WHAT (package systemd-coredump) shows where; report it to its vendor. If several programs crash, test the memory (memtest86+)"},
