@@ -19,7 +19,8 @@ type Journal struct {
 	Kernel Log `json:"kernel"`
 	// Manager are the warnings and errors of process 1, where it is systemd.
 	Manager Log `json:"manager"`
-	// Failed are the last lines of the units that have failed.
+	// Failed are the last lines of the units that have failed, and of services that
+	// wait for their next start.
 	Failed Log `json:"failed"`
 	// Recent are the most frequent messages among the last lines of all.
 	Recent Log `json:"recent"`

@@ -20,6 +20,7 @@ const (
 	managerLines = 2000
 	recentLines  = 10000
 	failedLines  = 1000
+	loopLines    = 300
 	maxFailed    = 30 // units
 	maxFrequent  = 30
 )
@@ -156,22 +157,35 @@ func (r *journalReader) digest(out []byte, n int, keep func(text string) bool, w
 	return log
 }
 
-// failed reads the last lines of the units that have failed.
+// failed reads the last lines of the units that have failed, or wait for their next start.
 func (r *journalReader) failed(ctx context.Context) Log {
 	out, err := r.run(ctx, Command{Name: "systemctl", Args: TroubledUnits})
 	if err != nil || out.Exit != 0 {
 		return Log{Missing: "systemctl does not list the failed units"}
 	}
-	var match []string
+	var match, loops []string
 	for _, u := range ParseListedUnits(out.Stdout) {
-		if u.ActiveState == "failed" && len(match) < 2*maxFailed {
+		switch {
+		case u.ActiveState == "failed" && len(match) < 2*maxFailed:
 			match = append(match, "-u", u.Name)
+		case u.SubState == "auto-restart" && len(loops) < 2*maxFailed:
+			loops = append(loops, "-u", u.Name)
 		}
 	}
-	if len(match) == 0 {
-		return Log{Source: "journalctl", Until: r.now}
+	log := Log{Source: "journalctl", Until: r.now}
+	if len(match) > 0 {
+		log = r.ask(ctx, failedLines, nil, match...)
 	}
-	return r.ask(ctx, failedLines, nil, match...)
+	// By themselves: they say much, and would push out what has failed once.
+	if len(loops) > 0 && log.Missing == "" {
+		more := r.ask(ctx, loopLines, nil, loops...)
+		log.Messages = append(more.Messages, log.Messages...)
+		log.Lines += more.Lines
+		if log.Since.IsZero() || !more.Since.IsZero() && more.Since.Before(log.Since) {
+			log.Since = more.Since
+		}
+	}
+	return log
 }
 
 // dmesg reads the kernel's own ring of messages; dmesg itself is asked where the kernel's

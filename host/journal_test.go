@@ -144,6 +144,25 @@ func TestJournalCommands(t *testing.T) {
 	}
 }
 
+// TestLoopsApart: services that wait for their restart are asked about, and take no room
+// from those that have failed.
+func TestLoopsApart(t *testing.T) {
+	r := journalReader{now: newYear, run: func(_ context.Context, c Command) (Output, error) {
+		if c.Name == "systemctl" {
+			return Output{Stdout: []byte("a.service loaded failed failed A\nb.service loaded activating auto-restart B\n")}, nil
+		}
+		if strings.Contains(c.String(), "a.service") == strings.Contains(c.String(), "b.service") {
+			t.Errorf("both at once, or none: %s", c)
+		}
+		unit := c.Args[len(c.Args)-1]
+		return Output{Stdout: []byte(`{"__REALTIME_TIMESTAMP":"1767323045000000","MESSAGE":"it failed","_COMM":"a","_SYSTEMD_UNIT":"` + unit + `"}` + "\n")}, nil
+	}}
+	l := r.failed(t.Context())
+	if len(l.Messages) != 2 || l.Messages[0].Unit != "b.service" || l.Messages[1].Unit != "a.service" || l.Lines != 2 {
+		t.Errorf("%+v", l)
+	}
+}
+
 // TestTwoPartsAtOnce: the kernel's lines and process 1's come with one command, unless
 // there are so many that some may be missing.
 func TestTwoPartsAtOnce(t *testing.T) {

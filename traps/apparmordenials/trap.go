@@ -5,6 +5,7 @@ package apparmordenials
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -57,10 +58,39 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		found++
 		r.Found(p.finding(l))
 	}
-	if found == 0 {
+	switch taken, err := auditdTakes(ctx, h); {
+	case found > 0:
+	case err != nil:
+		return err
+	case taken:
+		r.Unknown("", errors.New("auditd takes AppArmor's messages, and journald does not listen to them: see ausearch -m AVC -ts boot"))
+	default:
 		r.Clear("", "AppArmor denies nothing that matters", trap.Ev(l.Source, "%s", journal.Looked(l)))
 	}
 	return nil
+}
+
+// auditdTakes tells that the denials are in /var/log/audit alone: the kernel prints what
+// no daemon takes, and journald hears the rest by a socket that not all distributions enable.
+func auditdTakes(ctx context.Context, h *host.Host) (bool, error) {
+	const daemon, socket = "auditd.service", "systemd-journald-audit.socket"
+	us, err := h.Units(ctx, daemon, socket)
+	if errors.Is(err, host.ErrNoSystemd) || errors.Is(err, host.ErrNotCollected) {
+		return false, nil
+	}
+	return us[daemon].ActiveState == "active" && us[socket].ActiveState != "active", err
+}
+
+// lxc are the containers of LXC, Proxmox, LXD and Incus, which make a profile for each.
+const lxc = "containers of LXC"
+
+func subject(profile string) string {
+	for _, p := range []string{"lxc-", "lxd-", "incus-", ":lxd-", ":incus-"} {
+		if strings.HasPrefix(profile, p) {
+			return lxc
+		}
+	}
+	return profile
 }
 
 var (
@@ -90,10 +120,11 @@ func profiles(l host.Log) []*profile {
 		if kernel && m.By != "kernel" || f["profile"] == "" || innocent(m.Groups["op"], f) {
 			continue
 		}
-		i := slices.IndexFunc(out, func(p *profile) bool { return p.name == f["profile"] })
+		name := subject(f["profile"])
+		i := slices.IndexFunc(out, func(p *profile) bool { return p.name == name })
 		if i < 0 {
 			i = len(out)
-			out = append(out, &profile{name: f["profile"]})
+			out = append(out, &profile{name: name})
 		}
 		out[i].count += m.Count
 		out[i].messages = append(out[i].messages, m.Message)
@@ -106,8 +137,10 @@ func profiles(l host.Log) []*profile {
 // and snaps, whose profiles are made so.
 func innocent(op string, f map[string]string) bool {
 	switch p := f["profile"]; {
-	case strings.HasPrefix(p, "snap."), strings.HasPrefix(p, "snap-"), strings.HasPrefix(p, "/snap/"), p == "unprivileged_userns":
+	case strings.HasPrefix(p, "snap."), strings.HasPrefix(p, "snap-"), strings.HasPrefix(p, "/snap/"), p == "unprivileged_userns", strings.HasPrefix(p, "ubuntu_pro_"):
 		return true
+	case op == "open" && (strings.HasSuffix(f["name"], "bin/") || p == "rsyslogd" && f["name"] == "/run/systemd/sessions/"):
+		return true // ntpd lists the folders of programs, rsyslogd the sessions
 	case op == "capable":
 		return slices.Contains(harmless, f["capname"])
 	}
@@ -118,7 +151,10 @@ func (p *profile) finding(l host.Log) trap.Finding {
 	f := trap.Finding{Subject: p.name, Severity: trap.Notice, Summary: "AppArmor denies requests of programs with this profile",
 		Detail: trap.Prose(units.Count(p.count, "denial", "denials") + " " + journal.Looked(l)),
 		ByHand: "aa-logprof shows each denial, and adds what should be allowed to the profile"}
-	if p.count >= many {
+	switch {
+	case p.name == lxc:
+		f.ByHand = "where services in a container fail with status=226/NAMESPACE, allow nesting (Proxmox: pct set ID --features nesting=1; LXD, Incus: security.nesting=true); otherwise nothing"
+	case p.count >= many:
 		f.Severity = trap.Warning
 	}
 	for _, m := range p.messages[max(0, len(p.messages)-5):] {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,6 +47,9 @@ func checkLogs(ctx context.Context, h *host.Host, r *trap.Report, files []host.O
 		some = true
 		f := trap.Finding{Subject: g.subject, Severity: trap.Warning,
 			Summary: "was renamed by log rotation, and its writer still writes to the renamed file"}
+		if !slices.ContainsFunc(g.files, func(f host.OpenFile) bool { return !session(f.Unit) }) {
+			f.Severity = trap.Notice // a desktop's programs tidy up their own logs
+		}
 		if lost {
 			f.Summary = "was deleted, and its writer still writes to the deleted file: those lines are lost when it is closed"
 		}

@@ -33,6 +33,9 @@ var refused = []struct{ unit, why string }{
 	{"wg-quick@*", "restarting it takes the tunnel down; do it at the console, or over another way in"},
 	{"systemd-nspawn@*", "restarting it restarts a whole container"},
 	{"lxc@*", "restarting it restarts a whole container"},
+	{"pve-container@*", "restarting it restarts a whole container"},
+	{"corosync.service", "without it the cluster may fence this host; put the host into maintenance first"},
+	{"pacemaker.service", "restarting it moves or stops what the cluster runs here; put the host into maintenance first"},
 }
 
 // careful says what an admin ought to know before a unit is restarted.
@@ -62,6 +65,10 @@ func leaves(subject string, told facts) (line, more string) {
 		return "login sessions are their users' own: log out and in again", "These run with old files: " + told.loose()
 	case containers:
 		return "the programs belong to containers: let their manager create them again from a current image", "These run with old files: " + told.loose()
+	case shims:
+		return "restart the containers when it suits them: a restart of their service leaves these running", ""
+	case guests:
+		return "shut each down and start it again, or migrate it: a reboot inside the guest keeps the old program", ""
 	case "init.scope":
 		return refused[0].why, ""
 	}

@@ -13,6 +13,8 @@ import (
 const (
 	userSessions = "user-sessions"
 	containers   = "containers"
+	shims        = "container-shims"
+	guests       = "virtual-machines"
 )
 
 // checkPrograms finds what runs with programs or libraries that were replaced
@@ -33,6 +35,12 @@ func checkPrograms(r *trap.Report, files []host.OpenFile) bool {
 		case g.subject == containers:
 			f.Severity = trap.Notice
 			f.Summary = "programs in containers run with files that were replaced or deleted since they started"
+		case g.subject == shims:
+			f.Severity = trap.Notice
+			f.Summary = "the monitors of running containers were replaced or deleted since they started: each goes with its container"
+		case g.subject == guests:
+			f.Severity = trap.Notice
+			f.Summary = "virtual machines run in a program or with libraries that were replaced or deleted since they started"
 		case program:
 			f.Summary = "runs a program that was replaced or deleted since it started: it needs a restart"
 		default:
@@ -75,6 +83,10 @@ func programSubject(f host.OpenFile) string {
 		return containers
 	case session(f.Unit):
 		return userSessions
+	case slices.Contains([]string{"containerd-shim", "conmon", "lxc-start"}, f.Comm):
+		return shims // they outlive a restart of the service in whose control group they are
+	case !restartable(f.Unit) && (f.Comm == "kvm" || f.Comm == "qemu-kvm" || strings.HasPrefix(f.Comm, "qemu-system-")):
+		return guests
 	case restartable(f.Unit) || f.Unit == "init.scope":
 		return f.Unit
 	}

@@ -48,10 +48,19 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		}
 		found[dev] = append(found[dev], m)
 	}
+	entries, _ := fstab.Read(ctx, h)
+	maps.DeleteFunc(found, func(dev string, _ []journal.Match) bool {
+		e, ok := lineOf(entries, dev)
+		return ok && optional(e)
+	})
 	for _, dev := range slices.Sorted(maps.Keys(found)) {
 		ms := found[dev]
+		line, listed := lineOf(entries, dev)
 		f := trap.Finding{Subject: dev, Severity: trap.Warning, Summary: "the boot waited for it until the timeout, and continued without what needs it",
-			ByHand: "blkid shows which devices there are; " + wants(ctx, h, dev)}
+			ByHand: "blkid shows which devices there are; " + wants(line, listed, dev)}
+		if listed && slices.Contains(line.Options, "nofail") {
+			f.Severity, f.Summary = trap.Notice, "did not come in time: nofail in fstab let the boot go on without it"
+		}
 		if there, err := h.Exists(ctx, dev); err == nil && there {
 			f.Severity, f.Summary = trap.Notice, "appeared too late: the boot continued without it"
 			f.ByHand = "give it more time: x-systemd.device-timeout=5min in its line of /etc/fstab"
@@ -81,13 +90,26 @@ func slight(dev string) bool {
 	return strings.HasPrefix(base, "tpm") || strings.HasPrefix(base, "tty") || strings.HasPrefix(base, "hvc") || strings.HasPrefix(base, "sclp")
 }
 
+// lineOf is the line of fstab that asks for the device.
+func lineOf(entries []fstab.Entry, dev string) (fstab.Entry, bool) {
+	i := slices.IndexFunc(entries, func(e fstab.Entry) bool { return slices.Contains(names(e.Device), dev) })
+	if i < 0 {
+		return fstab.Entry{}, false
+	}
+	return entries[i], true
+}
+
+// optional tells that the line says how long to wait for a device that may be missing: a
+// backup disk, a stick. Nothing at boot is ordered after it (systemd.mount(5), nofail).
+func optional(e fstab.Entry) bool {
+	return slices.Contains(e.Options, "nofail") &&
+		slices.ContainsFunc(e.Options, func(o string) bool { return strings.HasPrefix(o, "x-systemd.device-timeout=") })
+}
+
 // wants says which line asks for the device.
-func wants(ctx context.Context, h *host.Host, dev string) string {
-	entries, _ := fstab.Read(ctx, h)
-	for _, e := range entries {
-		if slices.Contains(names(e.Device), dev) {
-			return "fix or remove line " + strconv.Itoa(e.Line) + " of /etc/fstab (" + e.Mount + ")"
-		}
+func wants(line fstab.Entry, listed bool, dev string) string {
+	if listed {
+		return "fix or remove line " + strconv.Itoa(line.Line) + " of /etc/fstab (" + line.Mount + ")"
 	}
 	return "fix the line of /etc/fstab or /etc/crypttab that needs it (grep " + path.Base(dev) + ")"
 }

@@ -32,7 +32,11 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		return err
 	}
 	found := 0
+	portable, _ := h.Glob(ctx, "/sys/class/power_supply", "BAT*")
 	for _, g := range group(l) {
+		if g.kind.cable && len(portable) > 0 {
+			continue // its user pulls the cable, or lets it sleep
+		}
 		if f, ok := judge(ctx, h, l, g); ok {
 			r.Found(f)
 			found++
@@ -103,19 +107,50 @@ func judge(ctx context.Context, h *host.Host, l host.Log, c *complaint) (trap.Fi
 	if c.count < k.least || k.lately && (l.Until.Sub(c.last) > 48*time.Hour || c.last.Sub(c.first) > time.Duration(c.count)*24*time.Hour) {
 		return trap.Finding{}, false
 	}
-	f := trap.Finding{Subject: strings.TrimSpace(k.subject + " " + c.what), Severity: k.severity, Summary: k.summary, ByHand: strings.ReplaceAll(k.byHand, "WHAT", c.what),
+	f := trap.Finding{Subject: strings.TrimSpace(k.subject + " " + c.what), Severity: k.severity, Summary: k.summary, ByHand: k.advice(c.what),
 		Detail: trap.Prose(units.Count(c.count, "line", "lines") + " " + journal.Looked(l))}
 	if k.grows > 0 && c.count >= k.grows {
 		f.Severity++
 	}
-	if k.subject == "disk" && gone(ctx, h, c.what) {
+	switch {
+	case k.subject == "disk" && gone(ctx, h, c.what):
 		f.Severity, f.ByHand = trap.Notice, "nothing if somebody unplugged it; otherwise check its cable and power"
 		f.Summary = "the kernel reported I/O errors, and the disk is gone"
+	case k.subject == onDisk && gone(ctx, h, disk(c.what)):
+		f.Severity, f.ByHand = trap.Notice, "nothing if somebody unplugged it; otherwise check its cable and power, and the file system: fsck -n"
+		f.Summary = "the kernel could not read or write this file system, and its disk is gone"
+	case k.subject == "disk" && path(ctx, h, c.what):
+		f.Severity, f.ByHand = trap.Notice, "nothing where the array refuses I/O on its passive paths; otherwise multipath -ll shows which path fails"
+		f.Summary = "the kernel reports I/O errors on this path of a multipath disk, which has others"
 	}
 	for _, m := range c.lines[max(0, len(c.lines)-5):] {
 		f.Evidence = append(f.Evidence, trap.Ev(journal.Source(l, m), "%s", journal.Said(m)))
 	}
 	return f, true
+}
+
+// advice is what to do by hand.
+func (k *kind) advice(what string) string {
+	said := k.byHand
+	for _, d := range notDisks {
+		if k.subject == "disk" && strings.HasPrefix(what, d.prefix) {
+			said = d.byHand
+		}
+	}
+	return strings.ReplaceAll(said, "WHAT", what)
+}
+
+// path tells that a disk is one way of several to a disk of multipathd. An array with
+// passive paths refuses to be read through them: each boot logs that.
+func path(ctx context.Context, h *host.Host, disk string) bool {
+	holders, err := h.ReadDir(ctx, "/sys/block/"+disk+"/holders")
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(holders, func(e host.Entry) bool {
+		uuid, err := h.ReadString(ctx, "/sys/block/"+e.Name+"/dm/uuid")
+		return err == nil && strings.HasPrefix(uuid, "mpath-")
+	})
 }
 
 // gone tells that a disk was taken out: the kernel does not know it any more.

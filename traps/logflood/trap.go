@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,13 +22,15 @@ var lore trap.Lore
 // Trap is log-flood.
 var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Limit: 30 * time.Second, Check: check}
 
-// What a flood is: so many lines of one message, such a part of all, and so
+// What a flood is: so many lines of one message, or of a few of one program, such a part of all, and so
 // many a second.
 const (
 	lines     = 2000
 	part      = 0.5
 	aSecond   = 1.0
 	manyTimes = 10.0
+	together  = 3   // messages of one program
+	most      = 0.8 // that part of all are these: a mail server's connects and disconnects are less
 )
 
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
@@ -40,13 +43,17 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		return err
 	}
 	found := false
-	for _, m := range l.Messages {
-		rate := float64(m.Count) / max(l.Until.Sub(l.Since).Seconds(), 1)
-		if m.Count < lines || float64(m.Count) < part*float64(l.Lines) || rate < aSecond {
+	for _, f := range floods(l) {
+		rate := float64(f.count) / max(l.Until.Sub(l.Since).Seconds(), 1)
+		share := part
+		if len(f.messages) > 1 {
+			share = most
+		}
+		if f.count < lines || float64(f.count) < share*float64(l.Lines) || rate < aSecond {
 			continue
 		}
 		found = true
-		r.Found(finding(l, m, rate))
+		r.Found(f.finding(l, rate))
 	}
 	if !found {
 		r.Clear("", "no message floods the log", trap.Ev(l.Source, "%s %s", units.Count(l.Lines, "line", "lines"), journal.Looked(l)))
@@ -54,25 +61,61 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	return nil
 }
 
-func finding(l host.Log, m host.Message, rate float64) trap.Finding {
-	who := m.Unit
-	if who == "" || strings.HasPrefix(who, "user@") || strings.HasSuffix(who, ".scope") {
-		who = m.By
+// flood is what one program says most often: a loop may say some lines each time.
+type flood struct {
+	who      string
+	messages []host.Message
+	count    int
+}
+
+func floods(l host.Log) []*flood {
+	var out []*flood
+	for _, m := range l.Messages { // the most frequent first
+		who := m.Unit
+		if who == "" || strings.HasPrefix(who, "user@") || strings.HasSuffix(who, ".scope") {
+			who = m.By
+		}
+		i := slices.IndexFunc(out, func(f *flood) bool { return f.who == who })
+		if i < 0 {
+			i = len(out)
+			out = append(out, &flood{who: who})
+		}
+		if f := out[i]; len(f.messages) < together && (len(f.messages) != 1 || float64(f.count) < part*float64(l.Lines)) {
+			f.messages = append(f.messages, m)
+			f.count += m.Count
+		}
 	}
+	return out
+}
+
+func (fl *flood) finding(l host.Log, rate float64) trap.Finding {
+	// Which of several is the most frequent changes; which has the first name does not.
+	who, m := fl.who, slices.MinFunc(fl.messages, func(a, b host.Message) int { return strings.Compare(a.Shape(), b.Shape()) })
 	text := []rune(journal.Stable(m.Shape()))
 	if len(text) > 90 {
 		text = append(text[:89], '…')
 	}
-	f := trap.Finding{Subject: who, Severity: trap.Notice, Summary: "floods the log with one message: " + string(text),
-		Detail: trap.Prose(fmt.Sprintf("%d of the last %d lines, %.0f a second; at that pace %.0f million lines a day", m.Count, l.Lines, rate, rate*86400/1e6)),
+	what := "one message: "
+	if len(fl.messages) > 1 {
+		what = "a few messages, one of them: "
+	}
+	f := trap.Finding{Subject: who, Severity: trap.Notice, Summary: "floods the log with " + what + string(text),
+		Detail: trap.Prose(fmt.Sprintf("%d of the last %d lines, %.0f a second; at that pace %.1f million lines a day", fl.count, l.Lines, rate, rate*86400/1e6)),
 		ByHand: "fix what it complains about; until then LogRateLimitIntervalSec= and LogRateLimitBurst= in a drop-in of " + who}
-	if m.By == "kernel" {
+	switch {
+	case m.By == "kernel":
 		f.ByHand = "fix what it complains about; a firewall's LOG rule takes a limit (-m limit, limit rate)"
+	case m.By == "audit":
+		f.ByHand = "fix what it complains about; auditctl -l lists the rules that log, and a rule -a never,exclude -F msgtype= leaves a type out"
+	case !strings.HasSuffix(who, ".service"):
+		f.ByHand = "fix what it complains about; until then a lower log level of " + who
 	}
 	if rate >= manyTimes {
 		f.Severity = trap.Warning
 	}
-	f.Evidence = append(f.Evidence, trap.Ev(journal.Source(l, m), "%s", journal.Said(m)))
+	for _, m := range fl.messages {
+		f.Evidence = append(f.Evidence, trap.Ev(journal.Source(l, m), "%s", journal.Said(m)))
+	}
 	for _, s := range l.Messages {
 		if s.By == "systemd-journald" && strings.HasPrefix(s.Text, "Suppressed ") {
 			f.Evidence = append(f.Evidence, trap.Ev(journal.Source(l, s), "%s", journal.Said(s)))

@@ -13,6 +13,7 @@ import (
 	"fettle/conf/fstab"
 	"fettle/fact/container"
 	"fettle/host"
+	"fettle/internal/units"
 	"fettle/trap"
 )
 
@@ -160,6 +161,7 @@ func judge(ctx context.Context, h *host.Host, w wanted, mounted map[string]bool)
 		Evidence: []trap.Evidence{trap.Ev(w.where, "%s", w.Entry), trap.Ev("mounts", "nothing on %s", real)}}
 	know := facts{Unit: unitName(w.Mount)}
 	dev := device(w.Device)
+	unplugged := false
 	switch {
 	case dev == "" && has(w.Entry, "nofail"):
 		f.Severity = trap.Notice
@@ -168,25 +170,51 @@ func judge(ctx context.Context, h *host.Host, w wanted, mounted map[string]bool)
 		switch {
 		case err != nil:
 			return f, false, err
-		case !there && has(w.Entry, "nofail"):
-			return f, false, nil // a disk that is not plugged in
 		case !there:
+			unplugged = has(w.Entry, "nofail")
 			f.Evidence = append(f.Evidence, trap.Ev(dev, "does not exist"))
 			f.ByHand = "blkid lists the devices; fix " + w.where + ", then mount " + w.Mount
 		}
 	}
-	if es, err := h.ReadDir(ctx, real); err == nil {
-		files := slices.DeleteFunc(slices.Clone(es), func(e host.Entry) bool { return e.Name == "lost+found" || strings.HasPrefix(e.Name, ".") })
-		if know.Below = len(files); know.Below > 0 {
-			f.Detail = "the folder has entries, which a mount would hide"
-			f.Evidence = append(f.Evidence, trap.Ev(real, "%d entries, the first is %s", len(files), files[0].Name))
-			if f.ByHand == "" {
-				f.ByHand = "stop what writes to " + w.Mount + ", move its files away, mount it, and copy back what is wanted"
-			}
+	files, err := written(ctx, h, real, mounted)
+	if unplugged && (err != nil || len(files) == 0) {
+		return f, false, err // a disk that is not plugged in, and nobody took its folder for it
+	}
+	if know.Below = len(files); know.Below > 0 {
+		f.Detail = "the folder has entries, which a mount would hide"
+		f.Evidence = append(f.Evidence, trap.Ev(real, "%s, the first is %s", units.Count(len(files), "entry", "entries"), files[0].Name))
+		if f.ByHand == "" {
+			f.ByHand = "stop what writes to " + w.Mount + ", move its files away, mount it, and copy back what is wanted"
 		}
 	}
 	f.Facts = trap.FactsOf(know)
 	return f, true, nil
+}
+
+// written are the entries of a folder that somebody wrote there: neither hidden ones, nor
+// folders that are empty, or that something else is mounted on.
+func written(ctx context.Context, h *host.Host, dir string, mounted map[string]bool) ([]host.Entry, error) {
+	es, err := h.ReadDir(ctx, dir)
+	if host.IsAbsent(err) {
+		return nil, nil
+	}
+	var out []host.Entry
+	for _, e := range es {
+		if e.Name == "lost+found" || strings.HasPrefix(e.Name, ".") || mounted[path.Join(dir, e.Name)] {
+			continue
+		}
+		if e.Type.IsDir() && len(out) == 0 { // later ones only add to the count
+			in, err := h.ReadDir(ctx, path.Join(dir, e.Name))
+			if err == nil && len(in) == 0 {
+				continue
+			}
+			if err != nil && !host.IsAbsent(err) {
+				return nil, err
+			}
+		}
+		out = append(out, e)
+	}
+	return out, err
 }
 
 // device is the path of a local device; empty for what has none.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"fettle/conf/sysctlconf"
@@ -87,10 +88,10 @@ func conffiles(status []byte) map[string]bool {
 	return out
 }
 
-// brought are files in /etc/sysctl.d that packages of Debian and Ubuntu
-// bring, for hosts whose dpkg status is not seen whole.
+// brought are files in /etc/sysctl.d that packages of Debian, Ubuntu, Raspberry Pi OS, and the
+// images of Amazon and Google bring, for hosts whose dpkg status is not seen whole, or that use rpm.
 var brought = []string{"10-bufferbloat.conf", "10-console-messages.conf", "10-ipv6-privacy.conf", "10-kernel-hardening.conf", "10-link-restrictions.conf", "10-lxd-inotify.conf",
-	"10-magic-sysrq.conf", "10-map-count.conf", "10-network-security.conf", "10-ptrace.conf", "10-zeropage.conf", "30-postgresql-shm.conf", "99-cloudimg-ipv6.conf", "protect-links.conf"}
+	"10-magic-sysrq.conf", "10-map-count.conf", "10-network-security.conf", "10-ptrace.conf", "10-zeropage.conf", "30-postgresql-shm.conf", "98-rpi.conf", "99-cloudimg-ipv6.conf", "99-amazon.conf", "60-gce-network-security.conf", "protect-links.conf"}
 
 // admins tells whether an admin wrote the file.
 func (c *config) admins(file string) bool {
@@ -112,8 +113,15 @@ func (c *config) keys() []string {
 	return slices.Compact(out)
 }
 
-// same compares values as the kernel does: the number of blanks does not count.
-func same(a, b string) bool { return slices.Equal(strings.Fields(a), strings.Fields(b)) }
+// same compares values as the kernel does: the number of blanks does not count, and
+// numbers may be octal or hexadecimal (kernel/sysctl.c, proc_get_long()).
+func same(a, b string) bool {
+	return slices.EqualFunc(strings.Fields(a), strings.Fields(b), func(a, b string) bool {
+		x, err1 := strconv.ParseInt(a, 0, 64)
+		y, err2 := strconv.ParseInt(b, 0, 64)
+		return a == b || err1 == nil && err2 == nil && x == y
+	})
+}
 
 func at(s *sysctlconf.Setting) string { return fmt.Sprintf("%s:%d", s.Path, s.Line) }
 
@@ -160,6 +168,9 @@ func (c *config) judge(ctx context.Context, h *host.Host, key string) (trap.Find
 			f.ByHand = "set it in " + u.Path + ", which ufw applies after the boot's files"
 		}
 	}
+	if forwards(key) && now == "1" && f.ByHand == "" {
+		f.ByHand = "Docker, libvirt, Kubernetes and VPNs turn it on when they start, and their guests need it: if one of them runs here, set it to 1 in " + at(win)
+	}
 	f.Summary = fmt.Sprintf("is %s%s, though %s sets %s", brief(now), by, win.Path, brief(win.Value))
 	f.Facts = trap.FactsOf(facts{Key: key, Value: win.Value})
 	return f, true, nil
@@ -185,15 +196,21 @@ func brief(v string) string {
 }
 
 // skipped are keys whose running value programs change on healthy hosts: the
-// console's log level, crash handlers, pages that memory did not suffice for, and what network managers
+// console's log level, crash handlers, pages that memory did not suffice for, perf's rate, and what network managers
 // set for each link.
 func skipped(key string) bool {
 	switch key {
-	case "kernel/printk", "kernel/core_pattern", "kernel/core_pipe_limit", "kernel/hostname", "kernel/domainname", "vm/nr_hugepages", "vm/drop_caches", "net/ipv4/route/flush":
+	case "kernel/printk", "kernel/core_pattern", "kernel/core_pipe_limit", "kernel/hostname", "kernel/domainname", "vm/nr_hugepages", "vm/drop_caches", "net/ipv4/route/flush", "kernel/perf_event_max_sample_rate",
+		"net/ipv4/ip_local_reserved_ports": // sorted and joined to ranges
 		return true
 	}
 	p := strings.Split(key, "/")
 	return len(p) == 5 && p[1] == "ipv6" && p[2] == "conf" && p[3] != "all" && p[3] != "default"
+}
+
+// forwards tells whether a key makes the host a router.
+func forwards(key string) bool {
+	return key == "net/ipv4/ip_forward" || key == "net/ipv4/conf/all/forwarding" || key == "net/ipv6/conf/all/forwarding"
 }
 
 // notRead speaks of the lines of /etc/sysctl.conf where nobody reads it.

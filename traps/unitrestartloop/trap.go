@@ -45,8 +45,11 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		return err
 	}
 	loops := map[string][]trap.Evidence{}
-	cerr := counters(ctx, h, loops)
-	logged, lerr := failures(ctx, h, loops)
+	troubled, cerr := h.TroubledUnits(ctx)
+	if cerr == nil {
+		cerr = counters(ctx, h, troubled, loops)
+	}
+	logged, lerr := failures(ctx, h, troubled, loops)
 	names := slices.Sorted(maps.Keys(loops))
 	for _, n := range names {
 		r.Found(trap.Finding{Subject: n, Severity: trap.Warning, Summary: "fails and is restarted, over and over",
@@ -62,11 +65,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 }
 
 // counters finds the services that wait for their restart now.
-func counters(ctx context.Context, h *host.Host, loops map[string][]trap.Evidence) error {
-	troubled, err := h.TroubledUnits(ctx)
-	if err != nil {
-		return err
-	}
+func counters(ctx context.Context, h *host.Host, troubled []host.Unit, loops map[string][]trap.Evidence) error {
 	args := []string{"show", "--property=Id,NRestarts,SubState,Result", "--"}
 	asks := len(args)
 	for _, u := range troubled {
@@ -100,8 +99,9 @@ func counters(ctx context.Context, h *host.Host, loops map[string][]trap.Evidenc
 
 var failed = lazy.Regexp(`^(?P<unit>[^\s:]+\.service): (?:Failed with result|Unit entered failed state|Main process exited, code=(?:exited, status=[1-9]|killed|dumped))`)
 
-// failures finds the services that failed again and again by the log.
-func failures(ctx context.Context, h *host.Host, loops map[string][]trap.Evidence) (looked string, err error) {
+// failures finds the services that failed again and again by the log. One that stays
+// failed is in no loop: systemd gave it up, or a timer starts it.
+func failures(ctx context.Context, h *host.Host, troubled []host.Unit, loops map[string][]trap.Evidence) (looked string, err error) {
 	l, err := journal.Manager(ctx, h)
 	if err != nil {
 		return "", err
@@ -113,6 +113,8 @@ func failures(ctx context.Context, h *host.Host, loops map[string][]trap.Evidenc
 			continue
 		case strings.HasPrefix(unit, "getty@"), strings.HasPrefix(unit, "user@"), strings.HasPrefix(unit, "session-"):
 			continue
+		case slices.ContainsFunc(troubled, func(u host.Unit) bool { return u.Name == unit && u.ActiveState == "failed" }):
+			continue // fettle explain units-failed
 		}
 		loops[unit] = append(loops[unit], trap.Ev(journal.Source(l, m.Message), "%s, on average %s apart", journal.Said(m.Message), units.Duration(m.Last.Sub(m.First)/time.Duration(m.Count-1))))
 	}

@@ -50,7 +50,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		}
 		found++
 		if found <= maxUnits {
-			r.Found(finding(ctx, h, u))
+			r.Found(finding(ctx, h, u, inside))
 		}
 	}
 	switch {
@@ -68,7 +68,8 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 func hostOnly(name string) bool {
 	return oneOf(name, "sys-*.mount", "dev-hugepages.mount", "dev-mqueue.mount", "proc-sys-fs-binfmt_misc.*", "run-rpc_pipefs.mount", "systemd-udev*", "systemd-modules-load.service",
 		"systemd-sysctl.service", "systemd-binfmt.service", "systemd-remount-fs.service", "modprobe@*.service", "kmod-static-nodes.service",
-		"systemd-hwdb-update.service", "systemd-random-seed.service", "systemd-rfkill.*", "ldconfig.service", "systemd-networkd-wait-online.service")
+		"systemd-hwdb-update.service", "systemd-random-seed.service", "systemd-rfkill.*", "ldconfig.service", "systemd-networkd-wait-online.service",
+		"systemd-journald-audit.socket", "auditd.service", "ifupdown-pre.service", "e2scrub_reap.service")
 }
 
 func oneOf(name string, patterns ...string) bool {
@@ -77,7 +78,7 @@ func oneOf(name string, patterns ...string) bool {
 
 // grave are units without which a host becomes unreachable or unusable.
 func grave(name string) bool {
-	return oneOf(name, "ssh.service", "sshd.service", "networking.service", "NetworkManager.service", "systemd-networkd.service", "wicked.service",
+	return oneOf(name, "ssh.service", "ssh.socket", "sshd.service", "sshd.socket", "dropbear.service", "networking.service", "dhcpcd.service", "NetworkManager.service", "systemd-networkd.service", "wicked.service",
 		"dbus.service", "dbus-broker.service", "systemd-logind.service", "systemd-journald.service", "systemd-resolved.service", "sssd.service")
 }
 
@@ -85,11 +86,13 @@ func grave(name string) bool {
 func slight(name string) bool {
 	return oneOf(name, "*.scope", "run-*", "user@*.service", "user-runtime-dir@*.service", "*-wait-online.service", "fwupd-refresh.service", "motd-news.service",
 		"apt-news.service", "esm-cache.service", "ua-auto-attach.service", "ua-reboot-cmds.service", "man-db.service", "systemd-coredump@*.service", "NetworkManager-dispatcher.service", "app-*.service",
+		"dnf-makecache.service", "packagekit*.service", "plocate-updatedb.service", "mlocate-updatedb.service", "update-notifier-*.service", "apport-autoreport.service", "whoopsie.service", "casper-md5check.service",
+		"mcelog.service", // which knows Intel's processors alone
 		// Colours, fonts and keys of a console that a host without a screen may not have.
-		"setvtrgb.service", "console-setup.service", "keyboard-setup.service", "plymouth-*.service")
+		"setvtrgb.service", "console-setup.service", "keyboard-setup.service", "systemd-vconsole-setup.service", "plymouth-*.service")
 }
 
-func finding(ctx context.Context, h *host.Host, u host.Unit) trap.Finding {
+func finding(ctx context.Context, h *host.Host, u host.Unit, inside bool) trap.Finding {
 	f := trap.Finding{Subject: u.Name, Severity: trap.Warning,
 		Evidence: []trap.Evidence{trap.Ev("systemctl --failed", "%s %s failed", u.Name, u.LoadState)}}
 	switch {
@@ -99,6 +102,9 @@ func finding(ctx context.Context, h *host.Host, u host.Unit) trap.Finding {
 		f.Severity = trap.Notice
 	}
 	f.Summary, f.Evidence = reason(ctx, h, u.Name, f.Evidence)
+	if inside && slices.ContainsFunc(f.Evidence, func(e trap.Evidence) bool { return strings.Contains(e.Value, "226/NAMESPACE") }) {
+		f.Detail = "systemd may not mount what the service is to see of its own: the container's host must allow nesting (Proxmox: pct set ID --features nesting=1; LXD, Incus: security.nesting=true)"
+	}
 	if u.LoadState == "not-found" {
 		f.Summary = "failed, and its unit file is gone: systemd still remembers it"
 		f.ByHand = "systemctl reset-failed " + u.Name
@@ -123,7 +129,7 @@ func reason(ctx context.Context, h *host.Host, name string, ev []trap.Evidence) 
 		ev = append(ev, trap.Ev(journal.Source(l, m), "%s", journal.Said(m)))
 	}
 	text := journal.Stable(why.Text)
-	if why.By == "systemd" {
+	if ofSystemd(*why) {
 		text = strings.TrimPrefix(text, name+": ")
 	}
 	return "failed: " + text, ev

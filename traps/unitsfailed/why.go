@@ -20,7 +20,7 @@ func of(l host.Log, unit string) []host.Message {
 		case m.Unit == unit:
 		case m.Unit != "":
 			continue
-		case m.By == "systemd" && (strings.HasPrefix(m.Text, unit+":") || strings.Contains(m.Text, " "+unit+" ")):
+		case ofSystemd(m) && (strings.HasPrefix(m.Text, unit+":") || strings.Contains(m.Text, " "+unit+" ")):
 		case m.By == "mount" && strings.HasSuffix(unit, ".mount") && strings.Contains(m.Text, host.UnitPath(unit)+":"):
 		case m.By != base && m.By != base+"d" && m.By+"d" != base:
 			continue
@@ -29,6 +29,10 @@ func of(l host.Log, unit string) []host.Message {
 	}
 	return out
 }
+
+// ofSystemd tells that systemd speaks: process 1, or the one that it makes and that is about to become the
+// unit's program, which has the program's name in parentheses.
+func ofSystemd(m host.Message) bool { return m.By == "systemd" || strings.HasPrefix(m.By, "(") }
 
 var (
 	trouble = lazy.Regexp(`(?i)error|fail|fatal|cannot|can't|could not|couldn't|unable|denied|refused|no such|not found|not exist|invalid|in use|panic|exception|missing|killed|out of memory|timed out|timeout|\bbad\b|unknown|unrecognized|not permitted|no space|read-only|misconfig|incorrect|unsupported|illegal|abort|not allowed`)
@@ -64,7 +68,7 @@ func telling(said []host.Message) *host.Message {
 	if mild != nil {
 		return mild
 	}
-	for _, v := range []string{"Failed at step", "Failed to set up", "Failed to locate", "Failed to load", "Main process exited", "Control process exited", "timed out", "killed", "Failed with result", "ependency failed"} {
+	for _, v := range []string{"Failed at step", "Failed to set up", "Failed to locate", "Failed to load", "Failed to create listening", "Failed to listen on", "Failed to run '", "Main process exited", "Control process exited", "timed out", "killed", "Failed with result", "ependency failed"} {
 		for i := len(said) - 1; i >= 0; i-- {
 			if m := &said[i]; m.By == "systemd" && strings.Contains(m.Text, v) || strings.HasPrefix(v, "Failed ") && strings.HasPrefix(m.By, "(") {
 				return m
