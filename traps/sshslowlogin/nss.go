@@ -12,7 +12,7 @@ import (
 )
 
 // quick are sources that answer from the host itself, or that do not wait.
-var quick = []string{"files", "db", "compat", "dns", "myhostname", "mymachines", "systemd", "altfiles", "cache", "extrausers", "libvirt", "libvirt_guest", "gw_name"}
+var quick = []string{"files", "db", "compat", "dns", "myhostname", "mymachines", "systemd", "altfiles", "cache", "extrausers", "libvirt", "libvirt_guest", "gw_name", "cache_oslogin"}
 
 // sources reports of the name services that a login asks.
 func (f *facts) sources(ctx context.Context, r *trap.Report) {
@@ -81,6 +81,8 @@ func (f *facts) source(ctx context.Context, r *trap.Report, db string, s nameser
 		r.Clear(subject, "winbindd answers from its cache while a domain controller is away", ev...)
 	case "sss":
 		r.Clear(subject, "sssd answers from its cache while its servers are away", ev...)
+	case "oslogin": // of every virtual machine of Google's cloud with OS Login
+		r.Clear(subject, "the cloud's metadata server is asked, on the machine that this one runs on", ev...)
 	case "resolve":
 		r.Clear(subject, "systemd-resolved is asked on the host itself", ev...)
 	default:
