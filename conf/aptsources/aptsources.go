@@ -16,6 +16,10 @@ type Source struct {
 	Suite      string
 	Components []string
 	From       string // "/etc/apt/sources.list:3"
+	// Signed tells that Signed-By limits whose keys count; Keys are the files
+	// that it names. It may name fingerprints, or hold the key itself.
+	Signed bool
+	Keys   []string
 }
 
 // Read lists the enabled repositories of binary packages, in apt's order. The
@@ -56,12 +60,18 @@ func oneLine(file, text string) (out []Source) {
 			continue
 		}
 		f = f[1:]
+		signedBy := ""
 		if len(f) > 0 && strings.HasPrefix(f[0], "[") {
 			end := slices.IndexFunc(f, func(w string) bool { return strings.HasSuffix(w, "]") })
+			for _, w := range f[:end+1] {
+				if v, ok := strings.CutPrefix(strings.Trim(w, "[]"), "signed-by="); ok {
+					signedBy = v
+				}
+			}
 			f = f[end+1:]
 		}
 		if len(f) >= 2 {
-			out = append(out, Source{strings.TrimRight(f[0], "/"), f[1], f[2:], fmt.Sprintf("%s:%d", file, i+1)})
+			out = append(out, Source{strings.TrimRight(f[0], "/"), f[1], f[2:], fmt.Sprintf("%s:%d", file, i+1), signedBy != "", keyFiles(signedBy)})
 		}
 	}
 	return out
@@ -74,7 +84,7 @@ func deb822(file, text string) (out []Source) {
 		if !strings.EqualFold(fields["enabled"], "no") && slices.Contains(strings.Fields(fields["types"]), "deb") {
 			for _, uri := range strings.Fields(fields["uris"]) {
 				for _, suite := range strings.Fields(fields["suites"]) {
-					out = append(out, Source{strings.TrimRight(uri, "/"), suite, strings.Fields(fields["components"]), fmt.Sprintf("%s:%d", file, begun)})
+					out = append(out, Source{strings.TrimRight(uri, "/"), suite, strings.Fields(fields["components"]), fmt.Sprintf("%s:%d", file, begun), fields["signed-by"] != "", keyFiles(fields["signed-by"])})
 				}
 			}
 		}
@@ -98,5 +108,16 @@ func deb822(file, text string) (out []Source) {
 		}
 	}
 	end()
+	return out
+}
+
+// keyFiles are the files that Signed-By names: absolute paths between commas or
+// blanks (sources.list(5)).
+func keyFiles(signedBy string) (out []string) {
+	for _, w := range strings.FieldsFunc(signedBy, func(r rune) bool { return r == ' ' || r == '\t' || r == ',' }) {
+		if strings.HasPrefix(w, "/") {
+			out = append(out, w)
+		}
+	}
 	return out
 }

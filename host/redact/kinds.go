@@ -72,7 +72,7 @@ var kindsOf = []struct {
 	{"/etc/ssl/certs/", Certificates}, {"/etc/pki/", Certificates}, {"/etc/openldap/certs/", Certificates}, {"/etc/openldap/cacerts/", Certificates},
 	{"/etc/dnsmasq.conf", Config}, {"/etc/dnsmasq.d/", Config}, {"/etc/inetd.conf", Config}, {"/etc/xinetd.d/", Config},
 	{"/etc/apt/sources.list", Config}, {"/etc/apt/sources.list.d/", Config}, {"/etc/yum.repos.d/", Lines}, {"/etc/apt/apt.conf", Config}, {"/etc/apt/apt.conf.d/", Config},
-	{"/etc/apt/trusted.gpg", Keyring}, {"/etc/apt/trusted.gpg.d/", Keyring}, {"/etc/apt/keyrings/", Keyring},
+	{"/etc/apt/trusted.gpg", Keyring}, {"/etc/apt/trusted.gpg.d/", Keyring}, {"/etc/apt/keyrings/", Keyring}, {"/usr/share/keyrings/", Keyring},
 	{"/etc/gnupg/", Config}, {"/root/.gnupg/*", Config}, {"/home/*/.gnupg/*", Config},
 	{"/etc/adjtime", Values}, {"/proc/tty/driver/serial", Plain}, {"/etc/locale.gen", Config}, {"/etc/locale.conf", Config}, {"/var/lib/locales/supported.d/", Config},
 	{"/etc/docker/daemon.json", Config}, {"/var/snap/docker/current/config/daemon.json", Config}, {"/etc/elasticsearch/elasticsearch.yml", Config},
