@@ -48,6 +48,10 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 
 // judge reports on one group: a finding for each slow member, or clear.
 func judge(r *trap.Report, g disks.Group, over string) {
+	if g.Unsure != nil {
+		r.Unknown(g.Name, g.Unsure)
+		return
+	}
 	v := g.Judge()
 	if !v.Compared {
 		r.NotApplicable(g.Name, "its members did too little to be compared, "+over)
