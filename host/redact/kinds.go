@@ -57,7 +57,7 @@ var kindsOf = []struct {
 	{"/proc/swaps", Values}, {"/proc/version", Values}, {"/proc/modules", Values}, {"/proc/filesystems", Values}, {"/proc/cpuinfo", Values},
 	{"/etc/pam.d/", Lists}, {"/etc/pam.conf", Lists}, {"/etc/nsswitch.conf", Lists}, {"/usr/share/libnss*", Lists},
 	{"/etc/ssh/sshd_config", Lists}, {"/etc/ssh/sshd_config.d/", Lists}, {"/usr/lib/pam.d/", Lists},
-	{"/usr/etc/ssh/sshd_config", Lists}, {"/usr/etc/ssh/sshd_config.d/", Lists},
+	{"/usr/etc/nsswitch.conf", Lists}, {"/usr/etc/ssh/sshd_config", Lists}, {"/usr/etc/ssh/sshd_config.d/", Lists},
 	{"/etc/ssh/ssh_config", Lists}, {"/etc/ssh/ssh_config.d/", Lists}, {"/etc/hosts.allow", Lists}, {"/etc/hosts.deny", Lists},
 	{"/root/.ssh/known_hosts", KnownHosts}, {"/home/*/.ssh/known_hosts", KnownHosts}, {"/etc/ssh/ssh_known_hosts*", KnownHosts},
 	{"/root/.ssh/config", Lists}, {"/home/*/.ssh/config", Lists},
