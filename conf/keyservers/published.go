@@ -22,6 +22,16 @@ type AptFile struct {
 	// SignedBy tells that a repository names the file; the others count for
 	// every repository that names none.
 	SignedBy bool
+	// Inline is the key itself, where Path is a list of repositories that holds it.
+	Inline string
+}
+
+// Read is the content of the file, as far as it is keys.
+func (f AptFile) Read(ctx context.Context, h *host.Host) ([]byte, error) {
+	if f.Inline != "" {
+		return []byte(f.Inline), nil
+	}
+	return h.ReadFile(ctx, f.Path)
 }
 
 // AptFiles are the files in which apt keeps keys that it trusts: those that
@@ -37,9 +47,13 @@ func AptFiles(ctx context.Context, h *host.Host, missed func(error)) (files []Ap
 	}
 	for _, s := range sources {
 		for _, k := range s.Keys {
-			if f := (AptFile{k, true}); !slices.Contains(files, f) {
+			if f := (AptFile{k, true, ""}); !slices.Contains(files, f) {
 				files = append(files, f)
 			}
+		}
+		list, _, _ := strings.Cut(s.From, ":")
+		if f := (AptFile{list, true, s.Inline}); s.Inline != "" && !slices.Contains(files, f) {
+			files = append(files, f)
 		}
 	}
 	return files
@@ -112,7 +126,7 @@ func Names(ctx context.Context, h *host.Host, t host.Table) bool {
 		}
 	}
 	for _, file := range AptFiles(ctx, h, ignore) {
-		b, err := h.ReadFile(ctx, file.Path)
+		b, err := file.Read(ctx, h)
 		if err != nil {
 			continue
 		}

@@ -22,7 +22,7 @@ func aptKeys(ctx context.Context, h *host.Host, r *trap.Report, a *asker) (any b
 	files := keyservers.AptFiles(ctx, h, closed.add)
 	var v verifier
 	for _, file := range files {
-		b, err := h.ReadFile(ctx, file.Path)
+		b, err := file.Read(ctx, h)
 		switch {
 		case err != nil:
 			closed.add(err)
@@ -68,6 +68,8 @@ type verifier struct {
 	// old: apt before 3.0 gives the file that Signed-By names to gpgv as it is,
 	// if nothing in its name speaks against that.
 	old bool
+	// named: a repository names the keys, so that it needs them.
+	named bool
 }
 
 // verifierOf tells them by the packages. apt 2.9 was on the way to 3.0.
@@ -92,20 +94,9 @@ func aptFile(ctx context.Context, h *host.Host, r *trap.Report, a *asker, v veri
 		r.Found(trap.Finding{Subject: file, Severity: sev, Summary: fmt.Sprintf(format, args...), Detail: trap.Lines(detail),
 			Evidence: []trap.Evidence{trap.Ev(file, "%s", form)}})
 	}
-	if ignored := v.ignores(f, form); ignored != "" {
-		found(trap.Warning, "Repositories that are signed with its keys fail with NO_PUBKEY.", "apt ignores this file: %s", ignored)
-		return
-	}
-	if st, err := h.Stat(ctx, file); err == nil && st.Mode.Perm()&0o004 == 0 {
-		found(trap.Warning, "apt reads keys as the user _apt.", "apt ignores this file: the user _apt cannot read it")
-		return
-	}
-	switch dir, err := closedFolder(ctx, h, file); {
-	case err != nil:
-		r.Unknown(file, err)
-		return
-	case dir != "":
-		found(trap.Warning, "apt reads keys as the user _apt.", "apt ignores this file: the user _apt cannot enter the folder %s", dir)
+	if f.Inline != "" { // apt itself takes the key out
+		form = openpgp.Armored
+	} else if said := readable(ctx, h, r, v, f, form, found); said {
 		return
 	}
 	if form == openpgp.Keybox {
@@ -117,7 +108,30 @@ func aptFile(ctx context.Context, h *host.Host, r *trap.Report, a *asker, v veri
 		r.Unknown(file, fmt.Errorf("no key could be read: %v", err))
 		return
 	}
+	v.named = f.SignedBy
 	judgeKeys(r, a, v, file, keys, h.Now())
+}
+
+// readable tells whether apt reads the file at all; said is that it does not, or
+// that nobody knows.
+func readable(ctx context.Context, h *host.Host, r *trap.Report, v verifier, f keyservers.AptFile, form openpgp.Form, found func(trap.Severity, string, string, ...any)) (said bool) {
+	const user = "apt reads keys as the user _apt."
+	if ignored := v.ignores(f, form); ignored != "" {
+		found(trap.Warning, "Repositories that are signed with its keys fail with NO_PUBKEY.", "apt ignores this file: %s", ignored)
+		return true
+	}
+	if st, err := h.Stat(ctx, f.Path); err == nil && st.Mode.Perm()&0o004 == 0 {
+		found(trap.Warning, user, "apt ignores this file: the user _apt cannot read it")
+		return true
+	}
+	dir, err := closedFolder(ctx, h, f.Path)
+	switch {
+	case err != nil:
+		r.Unknown(f.Path, err)
+	case dir != "":
+		found(trap.Warning, user, "apt ignores this file: the user _apt cannot enter the folder %s", dir)
+	}
+	return err != nil || dir != ""
 }
 
 // closedFolder is the folder above a file that others may not enter: what
@@ -246,8 +260,8 @@ func (k *aptKey) against(now time.Time, v verifier) (trap.Severity, string) {
 		return trap.Warning, "is weak: " + k.Kind()
 	case k.hash.Weak() && v.sqv && now.After(sha1Ends):
 		return trap.Warning, "is bound to its name by " + k.hash.String() + ", which apt refuses since February 2026"
-	case k.hash.Weak():
-		return trap.Notice, "is bound to its name by " + k.hash.String() + ", which apt refuses from 2026 on"
+	case k.hash.Weak() && v.named: // gpgv takes it; an upgrade may bring sqv
+		return trap.Notice, "is bound to its name by " + k.hash.String() + ", which apt with sqv refuses from 2026 on"
 	}
 	return trap.Notice, ""
 }

@@ -21,7 +21,10 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	if err != nil {
 		return remedy.Plan{}, err
 	}
-	if slices.ContainsFunc(keyservers.AptFiles(ctx, h, func(error) {}), func(k keyservers.AptFile) bool { return k.Path == f.Subject }) {
+	files := keyservers.AptFiles(ctx, h, func(error) {})
+	if i := slices.IndexFunc(files, func(k keyservers.AptFile) bool { return k.Path == f.Subject }); i >= 0 && files[i].Inline != "" {
+		return remedy.Plan{}, remedy.Refuse("only its owner can renew a key: get the repository's current key from its publisher, compare its fingerprint, and put it into Signed-By of %s", f.Subject)
+	} else if i >= 0 {
 		return planKeys(ctx, h, f.Subject, b)
 	}
 	keyserver := f.Chosen("keyserver")
