@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"fettle/host"
+	"fettle/internal/lazy"
 )
 
 // Source is one repository.
@@ -16,6 +17,13 @@ type Source struct {
 	Suite      string
 	Components []string
 	From       string // "/etc/apt/sources.list:3"
+	// Signed tells that Signed-By limits whose keys count; Keys are the files
+	// that it names. It may name fingerprints, or hold the key itself.
+	Signed bool
+	Keys   []string
+	// Inline is the key that Signed-By holds itself, armored, or what stands in
+	// its place and is none.
+	Inline string
 }
 
 // Read lists the enabled repositories of binary packages, in apt's order. The
@@ -56,12 +64,18 @@ func oneLine(file, text string) (out []Source) {
 			continue
 		}
 		f = f[1:]
+		signedBy := ""
 		if len(f) > 0 && strings.HasPrefix(f[0], "[") {
 			end := slices.IndexFunc(f, func(w string) bool { return strings.HasSuffix(w, "]") })
+			for _, w := range f[:end+1] {
+				if v, ok := strings.CutPrefix(strings.Trim(w, "[]"), "signed-by="); ok {
+					signedBy = v
+				}
+			}
 			f = f[end+1:]
 		}
 		if len(f) >= 2 {
-			out = append(out, Source{strings.TrimRight(f[0], "/"), f[1], f[2:], fmt.Sprintf("%s:%d", file, i+1)})
+			out = append(out, Source{strings.TrimRight(f[0], "/"), f[1], f[2:], fmt.Sprintf("%s:%d", file, i+1), signedBy != "", keyFiles(signedBy), ""})
 		}
 	}
 	return out
@@ -69,17 +83,17 @@ func oneLine(file, text string) (out []Source) {
 
 // deb822 is the form of stanzas.
 func deb822(file, text string) (out []Source) {
-	fields, begun, name := map[string]string{}, 0, ""
+	fields, begun, name, armor := map[string]string{}, 0, "", ""
 	end := func() {
 		if !strings.EqualFold(fields["enabled"], "no") && slices.Contains(strings.Fields(fields["types"]), "deb") {
 			for _, uri := range strings.Fields(fields["uris"]) {
 				for _, suite := range strings.Fields(fields["suites"]) {
-					out = append(out, Source{strings.TrimRight(uri, "/"), suite, strings.Fields(fields["components"]), fmt.Sprintf("%s:%d", file, begun)})
+					out = append(out, Source{strings.TrimRight(uri, "/"), suite, strings.Fields(fields["components"]), fmt.Sprintf("%s:%d", file, begun), fields["signed-by"] != "", keyFiles(fields["signed-by"]), inline(fields["signed-by"], armor)})
 				}
 			}
 		}
 		clear(fields)
-		begun, name = 0, ""
+		begun, name, armor = 0, "", ""
 	}
 	for i, line := range strings.Split(text, "\n") {
 		switch {
@@ -88,6 +102,10 @@ func deb822(file, text string) (out []Source) {
 			end()
 		case line[0] == ' ' || line[0] == '\t':
 			fields[name] += " " + strings.TrimSpace(line)
+			if name == "signed-by" && (armor != "" || strings.Contains(line, "-----BEGIN PGP")) {
+				// A line of the key that is empty is written as a dot.
+				armor += strings.TrimPrefix(strings.TrimSpace(line), ".") + "\n"
+			}
 		default:
 			if begun == 0 {
 				begun = i + 1
@@ -99,4 +117,29 @@ func deb822(file, text string) (out []Source) {
 	}
 	end()
 	return out
+}
+
+// keyFiles are the files that Signed-By names: absolute paths between commas or
+// blanks (sources.list(5)).
+func keyFiles(signedBy string) (out []string) {
+	if strings.Contains(signedBy, "-----BEGIN PGP") {
+		return nil
+	}
+	for _, w := range strings.FieldsFunc(signedBy, func(r rune) bool { return r == ' ' || r == '\t' || r == ',' }) {
+		if strings.HasPrefix(w, "/") {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+var fingerprint = lazy.Regexp(`^[0-9A-Fa-f]{16,64}!?$`)
+
+// inline is armor, or where there is none the value that names neither files nor keys.
+func inline(signedBy, armor string) string {
+	words := strings.FieldsFunc(signedBy, func(r rune) bool { return r == ' ' || r == '\t' || r == ',' })
+	if armor != "" || len(words) == 0 || slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "/") || fingerprint().MatchString(w) }) {
+		return armor
+	}
+	return signedBy
 }

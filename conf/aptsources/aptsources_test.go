@@ -14,7 +14,7 @@ func TestRead(t *testing.T) {
 deb http://deb.debian.org/debian/ bookworm main contrib # ours
 deb-src http://deb.debian.org/debian bookworm main
 #deb http://off.example.org/debian bookworm main
-deb [arch=amd64 signed-by=/a] http://a.example.org/x ./
+deb [arch=amd64 signed-by=/a,/b] http://a.example.org/x ./
 deb
 -- root/etc/apt/sources.list.d/b.sources --
 # comment
@@ -24,6 +24,7 @@ Suites: bookworm
  bookworm-updates
 # between
 Components: main
+Signed-By: /k
 
 Types: deb
 Enabled: no
@@ -37,14 +38,14 @@ deb http://save/debian bookworm main
 	got, err := Read(t.Context(), h)
 	var b strings.Builder
 	for _, s := range got {
-		fmt.Fprintln(&b, s.URI, s.Suite, s.Components, s.From)
+		fmt.Fprintln(&b, s.URI, s.Suite, s.Components, s.From, s.Signed, s.Keys)
 	}
-	want := `http://deb.debian.org/debian bookworm [main contrib] /etc/apt/sources.list:1
-http://a.example.org/x ./ [] /etc/apt/sources.list:4
-http://one/debian bookworm [main] /etc/apt/sources.list.d/b.sources:2
-http://one/debian bookworm-updates [main] /etc/apt/sources.list.d/b.sources:2
-http://two/debian bookworm [main] /etc/apt/sources.list.d/b.sources:2
-http://two/debian bookworm-updates [main] /etc/apt/sources.list.d/b.sources:2
+	want := `http://deb.debian.org/debian bookworm [main contrib] /etc/apt/sources.list:1 false []
+http://a.example.org/x ./ [] /etc/apt/sources.list:4 true [/a /b]
+http://one/debian bookworm [main] /etc/apt/sources.list.d/b.sources:2 true [/k]
+http://one/debian bookworm-updates [main] /etc/apt/sources.list.d/b.sources:2 true [/k]
+http://two/debian bookworm [main] /etc/apt/sources.list.d/b.sources:2 true [/k]
+http://two/debian bookworm-updates [main] /etc/apt/sources.list.d/b.sources:2 true [/k]
 `
 	if b.String() != want || err != nil {
 		t.Errorf("got:\n%s\nwant:\n%s%v", b.String(), want, err)

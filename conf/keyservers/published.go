@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/conf/aptsources"
 	"fettle/conf/openpgp"
 	"fettle/host"
 	"fettle/internal/lazy"
@@ -15,20 +16,60 @@ import (
 // MaxKeyring is the longest file of keys, unpacked, that is read.
 const MaxKeyring = 16 << 20
 
-// AptFiles are the files in which apt keeps keys that it trusts. missed is told
-// which folder could not be read.
-func AptFiles(ctx context.Context, h *host.Host, missed func(error)) []string {
-	files := []string{"/etc/apt/trusted.gpg"}
-	for _, dir := range []string{"/etc/apt/trusted.gpg.d", "/etc/apt/keyrings"} {
-		list, err := h.ReadDir(ctx, dir)
-		if err != nil {
-			missed(err)
-			continue
-		}
-		for _, e := range list {
-			if ext := path.Ext(e.Name); (ext == ".gpg" || ext == ".asc") && !strings.HasPrefix(e.Name, ".") {
-				files = append(files, path.Join(dir, e.Name))
+// AptFile is a file of keys that apt uses.
+type AptFile struct {
+	Path string
+	// SignedBy tells that a repository names the file; the others count for
+	// every repository that names none.
+	SignedBy bool
+	// Inline is the key itself, where Path is a list of repositories that holds it.
+	Inline string
+}
+
+// Read is the content of the file, as far as it is keys.
+func (f AptFile) Read(ctx context.Context, h *host.Host) ([]byte, error) {
+	if f.Inline != "" {
+		return []byte(f.Inline), nil
+	}
+	return h.ReadFile(ctx, f.Path)
+}
+
+// AptFiles are the files in which apt keeps keys that it trusts: those that
+// repositories name, in whatever folder, and those that count for all others,
+// if there are any. missed is told what could not be read.
+func AptFiles(ctx context.Context, h *host.Host, missed func(error)) (files []AptFile) {
+	sources, err := aptsources.Read(ctx, h)
+	if err != nil {
+		missed(err)
+	}
+	if err != nil || len(sources) == 0 || slices.ContainsFunc(sources, func(s aptsources.Source) bool { return !s.Signed }) {
+		files = trusted(ctx, h, missed)
+	}
+	for _, s := range sources {
+		for _, k := range s.Keys {
+			if f := (AptFile{k, true, ""}); !slices.Contains(files, f) {
+				files = append(files, f)
 			}
+		}
+		list, _, _ := strings.Cut(s.From, ":")
+		if f := (AptFile{list, true, s.Inline}); s.Inline != "" && !slices.Contains(files, f) {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+// trusted are the keys that count for every repository that names none.
+func trusted(ctx context.Context, h *host.Host, missed func(error)) []AptFile {
+	files := []AptFile{{Path: "/etc/apt/trusted.gpg"}}
+	const dir = "/etc/apt/trusted.gpg.d"
+	list, err := h.ReadDir(ctx, dir)
+	if err != nil {
+		missed(err)
+	}
+	for _, e := range list {
+		if ext := path.Ext(e.Name); (ext == ".gpg" || ext == ".asc") && !strings.HasPrefix(e.Name, ".") {
+			files = append(files, AptFile{Path: path.Join(dir, e.Name)})
 		}
 	}
 	return files
@@ -85,7 +126,7 @@ func Names(ctx context.Context, h *host.Host, t host.Table) bool {
 		}
 	}
 	for _, file := range AptFiles(ctx, h, ignore) {
-		b, err := h.ReadFile(ctx, file)
+		b, err := file.Read(ctx, h)
 		if err != nil {
 			continue
 		}

@@ -13,6 +13,9 @@ import (
 // SwitchFile is the configuration of the name service switch.
 const SwitchFile = "/etc/nsswitch.conf"
 
+// vendorSwitch is what glibc of SUSE reads where there is no SwitchFile.
+const vendorSwitch = "/usr/etc/nsswitch.conf"
+
 // Source is one service of a database, in the order in which glibc asks.
 type Source struct {
 	Name string // "files", "mdns4_minimal", "dns"
@@ -49,6 +52,8 @@ func (s Source) Returns(status string) bool {
 // Switch is what nsswitch.conf says.
 type Switch struct {
 	db map[string][]Source
+	// File is what was read: SwitchFile, or the one of SUSE's package.
+	File string
 	// Authselect: the file says that authselect(8) wrote it, and will again.
 	Authselect bool
 	// Default: there is no such file.
@@ -64,14 +69,19 @@ var defaults = map[string][]Source{
 
 // ReadSwitch reads nsswitch.conf of h.
 func ReadSwitch(ctx context.Context, h *host.Host) (*Switch, error) {
-	b, err := h.ReadFile(ctx, SwitchFile)
-	if host.IsAbsent(err) {
-		return &Switch{Default: true}, nil
+	for _, name := range []string{SwitchFile, vendorSwitch} {
+		b, err := h.ReadFile(ctx, name)
+		if host.IsAbsent(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		s := ParseSwitch(string(b))
+		s.File = name
+		return s, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	return ParseSwitch(string(b)), nil
+	return &Switch{Default: true, File: SwitchFile}, nil
 }
 
 // ParseSwitch reads the text of an nsswitch.conf. Of several lines of one

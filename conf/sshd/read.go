@@ -18,10 +18,10 @@ const (
 	maxFiles = 1000
 )
 
-// Read reads /etc/ssh/sshd_config of h and what it includes. ErrAbsent: there
-// is no such file. Lines that sshd would refuse are in Errors, files that
-// could not be read in Unread.
-func Read(ctx context.Context, h *host.Host) (*Config, error) { return ReadFile(ctx, h, Main) }
+// Read reads /etc/ssh/sshd_config of h and what it includes, or Vendor in its
+// place. ErrAbsent: there is no such file. Lines that sshd would refuse are in
+// Errors, files that could not be read in Unread.
+func Read(ctx context.Context, h *host.Host) (*Config, error) { return ReadWith(ctx, h, nil) }
 
 // ReadFile is Read of another file (sshd -f).
 func ReadFile(ctx context.Context, h *host.Host, name string) (*Config, error) {
@@ -31,7 +31,13 @@ func ReadFile(ctx context.Context, h *host.Host, name string) (*Config, error) {
 // ReadWith is Read of the host as it would be with some files changed or
 // added: what a remedy would make of it.
 func ReadWith(ctx context.Context, h *host.Host, files map[string][]byte) (*Config, error) {
-	return read(ctx, h, Main, files)
+	c, err := read(ctx, h, Main, files)
+	if host.IsAbsent(err) {
+		if v, verr := read(ctx, h, Vendor, files); !host.IsAbsent(verr) {
+			return v, verr
+		}
+	}
+	return c, err
 }
 
 func read(ctx context.Context, h *host.Host, name string, with map[string][]byte) (*Config, error) {
@@ -240,7 +246,7 @@ func (r *reader) include(p Place, arg string, under []*Match, depth int) {
 		r.fail(p, "too many levels of Include, or files")
 		return
 	}
-	if path.Dir(arg) == DropIns && p.File == Main && len(under) == 0 && len(r.c.Lines) == 0 {
+	if path.Dir(arg) == DropIns && (p.File == Main || p.File == Vendor) && len(under) == 0 && len(r.c.Lines) == 0 {
 		if ok, _ := path.Match(path.Base(arg), dropInName); ok {
 			r.c.DropIns = true
 		}

@@ -14,6 +14,10 @@ import (
 // Main is the file that sshd reads first.
 const Main = "/etc/ssh/sshd_config"
 
+// Vendor is what sshd of SUSE (SLE 16, Leap 16, Tumbleweed) reads where there
+// is no Main: the package brings no other.
+const Vendor = "/usr/etc/ssh/sshd_config"
+
 // DropIns is where distributions let admins put files of their own.
 const DropIns = "/etc/ssh/sshd_config.d"
 

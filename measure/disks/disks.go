@@ -30,6 +30,8 @@ type Group struct {
 	Name    string
 	Kind    string // "md raid1", "dm", "btrfs", "zfs mirror", "given"
 	Members []Load
+	// Unsure is why nobody knows whether they do like work.
+	Unsure error
 }
 
 // poolKind is the kind of a group of top-level vdevs.
@@ -83,6 +85,9 @@ type Verdict struct {
 // Judge compares the members of a group.
 func (g Group) Judge() Verdict {
 	var v Verdict
+	if g.Unsure != nil {
+		return v
+	}
 	for _, d := range []Direction{Reading, Writing} {
 		var in []Load
 		for _, m := range g.Members {

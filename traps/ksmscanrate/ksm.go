@@ -152,6 +152,8 @@ type mergeable struct {
 	bound bool
 	least uint64
 	err   error // the guests could not be looked at: there may be more
+	// guests is how many virtual machines run.
+	guests int
 }
 
 // mergeableOf estimates what a full scan has to look at. ksmd counts a page
@@ -164,6 +166,7 @@ func mergeableOf(ctx context.Context, h *host.Host, k ksm) (mergeable, error) {
 		m.err = fmt.Errorf("how much memory virtual machines have: %w", err)
 		return m, nil
 	}
+	m.guests = n
 	if p := guests / k.pageSize; p > m.pages {
 		m.pages, m.source = p, fmt.Sprintf("anonymous memory of %d virtual machines", n)
 		m.bound = k.fullScans == 0

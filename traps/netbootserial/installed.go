@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"fettle/conf/osrelease"
 	"fettle/fact/container"
 	"fettle/host"
 	"fettle/netboot/bmc"
@@ -64,7 +65,7 @@ func installed(ctx context.Context, h *host.Host, r *trap.Report, offered bmc.Po
 	found := func(sev trap.Severity, summary, detail, hand string) {
 		r.Found(trap.Finding{Subject: here, Severity: sev, Summary: summary, Detail: trap.Lines(detail), Evidence: ev, ByHand: hand})
 	}
-	byHand := "In /etc/default/grub add console=tty0 " + fmt.Sprintf("console=%s,%dn8", want.Device(), max(want.Speed, 9600)) + " to GRUB_CMDLINE_LINUX, then update-grub and reboot."
+	byHand := kernelByHand(ctx, h, "console=tty0 "+fmt.Sprintf("console=%s,%dn8", want.Device(), max(want.Speed, 9600)))
 	switch {
 	case offered.Speed != 0 && offered.SOL.Speed != 0 && offered.Speed != offered.SOL.Speed:
 		found(trap.Warning, "the firmware and the BMC use the serial console at different speeds: the BMC shows garbage",
@@ -81,6 +82,24 @@ func installed(ctx context.Context, h *host.Host, r *trap.Report, offered bmc.Po
 	default:
 		getty(ctx, h, r, *all, ev, found)
 	}
+}
+
+// kernelByHand is how the kernel gets further parameters. Where entries are
+// files of their own (the Boot Loader Specification, Red Hat's family), a new menu
+// does not change theirs.
+func kernelByHand(ctx context.Context, h *host.Host, args string) string {
+	if text, err := h.ReadString(ctx, grubDefaults); err == nil && osrelease.Parse(text)["GRUB_ENABLE_BLSCFG"] == "true" {
+		return "Run grubby --update-kernel=ALL --args=\"" + args + "\", and reboot."
+	}
+	return "In /etc/default/grub add " + args + " to GRUB_CMDLINE_LINUX, then " + makeMenu(ctx, h) + " and reboot."
+}
+
+// makeMenu is what makes GRUB's menu anew.
+func makeMenu(ctx context.Context, h *host.Host) string {
+	if there, err := h.Exists(ctx, "/boot/grub2"); err == nil && there { // Red Hat, SUSE
+		return "grub2-mkconfig -o /boot/grub2/grub.cfg"
+	}
+	return "update-grub"
 }
 
 // nothing is the knowledge that there is no table to be read: no firmware's, or a
@@ -123,7 +142,7 @@ func getty(ctx context.Context, h *host.Host, r *trap.Report, c menu.Console, ev
 	}
 	if g.there && !g.serial {
 		found(trap.Notice, "GRUB's menu does not appear on the serial console", "GRUB_TERMINAL of /etc/default/grub names no serial terminal: if the kernel does not boot, another cannot be chosen there.",
-			fmt.Sprintf("In /etc/default/grub set GRUB_TERMINAL=\"console serial\" and GRUB_SERIAL_COMMAND=\"serial --unit=%d --speed=%d\", then update-grub.", c.Port, c.Speed))
+			fmt.Sprintf("In /etc/default/grub set GRUB_TERMINAL=\"console serial\" and GRUB_SERIAL_COMMAND=\"serial --unit=%d --speed=%d\", then %s.", c.Port, c.Speed, makeMenu(ctx, h)))
 		return
 	}
 	r.Clear(here, "the kernel, GRUB and a getty use "+c.Device(), ev...)

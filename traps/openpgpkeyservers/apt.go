@@ -19,32 +19,88 @@ import (
 func aptKeys(ctx context.Context, h *host.Host, r *trap.Report, a *asker) (any bool) {
 	closed := unread{about: "apt's keys"}
 	defer func() { any = closed.tell(r) || any }()
-	for _, file := range keyservers.AptFiles(ctx, h, closed.add) {
-		b, err := h.ReadFile(ctx, file)
+	files := keyservers.AptFiles(ctx, h, closed.add)
+	var v verifier
+	for _, file := range files {
+		b, err := file.Read(ctx, h)
 		switch {
 		case err != nil:
 			closed.add(err)
 		case len(b) > 0:
+			if !any { // without a key of apt's nobody asks for packages
+				if v, err = verifierOf(ctx, h); err != nil {
+					r.Unknown("apt's keys", err)
+					return true
+				}
+			}
 			any = true
-			aptFile(ctx, h, r, a, file, b)
+			if ofOldRelease(ctx, h, v, file, b, files) {
+				r.NotApplicable(file.Path, "holds keys of an older release of Debian, and those of a newer one are beside it")
+				continue
+			}
+			aptFile(ctx, h, r, a, v, file, b)
 		}
 	}
 	return any
 }
 
+// ofOldRelease tells of a file that debian-archive-keyring keeps for an older
+// release and whose keys expired, where a newer release's did not.
+func ofOldRelease(ctx context.Context, h *host.Host, v verifier, f keyservers.AptFile, b []byte, all []keyservers.AptFile) bool {
+	const ours = "/etc/apt/trusted.gpg.d/debian-archive-"
+	good := func(b []byte) bool {
+		keys, err := keysIn(b, formOf(b))
+		return err != nil || slices.ContainsFunc(keys, func(k aptKey) bool { _, why := k.against(h.Now(), v); return why == "" })
+	}
+	return strings.HasPrefix(f.Path, ours) && !good(b) && slices.ContainsFunc(all, func(o keyservers.AptFile) bool {
+		if !strings.HasPrefix(o.Path, ours) {
+			return false
+		}
+		b, err := h.ReadFile(ctx, o.Path)
+		return err == nil && good(b)
+	})
+}
+
+// verifier is what apt has signatures verified by.
+type verifier struct {
+	// sqv: since apt 3.0, where it is installed; before and otherwise gpgv.
+	sqv bool
+	// old: apt before 3.0 gives the file that Signed-By names to gpgv as it is,
+	// if nothing in its name speaks against that.
+	old bool
+	// named: a repository names the keys, so that it needs them.
+	named bool
+}
+
+// verifierOf tells them by the packages. apt 2.9 was on the way to 3.0.
+func verifierOf(ctx context.Context, h *host.Host) (v verifier, _ error) {
+	apt, err := h.Package(ctx, "apt")
+	if err != nil && !host.IsAbsent(err) {
+		return v, err
+	}
+	var major, minor int
+	n, _ := fmt.Sscanf(apt.Version, "%d.%d", &major, &minor)
+	// The old is the more lenient, and taken where there is no version.
+	v.old = n < 2 || major < 2 || major == 2 && minor < 9
+	_, err = h.Package(ctx, "sqv")
+	v.sqv = err == nil && !v.old
+	return v, nil
+}
+
 // aptFile judges one file of keys.
-func aptFile(ctx context.Context, h *host.Host, r *trap.Report, a *asker, file string, b []byte) {
-	form := formOf(b)
+func aptFile(ctx context.Context, h *host.Host, r *trap.Report, a *asker, v verifier, f keyservers.AptFile, b []byte) {
+	file, form := f.Path, formOf(b)
 	found := func(sev trap.Severity, detail string, format string, args ...any) {
 		r.Found(trap.Finding{Subject: file, Severity: sev, Summary: fmt.Sprintf(format, args...), Detail: trap.Lines(detail),
 			Evidence: []trap.Evidence{trap.Ev(file, "%s", form)}})
 	}
-	if ignored := ignoredForm(file, form); ignored != "" {
-		found(trap.Warning, "Repositories that are signed with its keys fail with NO_PUBKEY.", "apt ignores this file: %s", ignored)
+	if f.Inline != "" { // apt itself takes the key out
+		form = openpgp.Armored
+	} else if said := readable(ctx, h, r, v, f, form, found); said {
 		return
 	}
-	if st, err := h.Stat(ctx, file); err == nil && st.Mode.Perm()&0o004 == 0 {
-		found(trap.Warning, "apt reads keys as the user _apt.", "apt ignores this file: the user _apt cannot read it")
+	if form == openpgp.Keybox {
+		found(trap.Notice, "gpgv reads a keybox; apt 3.0 and later ignore it.", "apt will ignore this file after an upgrade of the system: it is a GnuPG keybox")
 		return
 	}
 	keys, err := keysIn(b, form)
@@ -52,7 +108,60 @@ func aptFile(ctx context.Context, h *host.Host, r *trap.Report, a *asker, file s
 		r.Unknown(file, fmt.Errorf("no key could be read: %v", err))
 		return
 	}
-	judgeKeys(r, a, file, keys, h.Now())
+	v.named = f.SignedBy
+	judgeKeys(r, a, v, file, keys, h.Now())
+}
+
+// readable tells whether apt reads the file at all; said is that it does not, or
+// that nobody knows.
+func readable(ctx context.Context, h *host.Host, r *trap.Report, v verifier, f keyservers.AptFile, form openpgp.Form, found func(trap.Severity, string, string, ...any)) (said bool) {
+	const user = "apt reads keys as the user _apt."
+	if ignored := v.ignores(f, form); ignored != "" {
+		found(trap.Warning, "Repositories that are signed with its keys fail with NO_PUBKEY.", "apt ignores this file: %s", ignored)
+		return true
+	}
+	if st, err := h.Stat(ctx, f.Path); err == nil && st.Mode.Perm()&0o004 == 0 {
+		found(trap.Warning, user, "apt ignores this file: the user _apt cannot read it")
+		return true
+	}
+	dir, err := closedFolder(ctx, h, f.Path)
+	switch {
+	case err != nil:
+		r.Unknown(f.Path, err)
+	case dir != "":
+		found(trap.Warning, user, "apt ignores this file: the user _apt cannot enter the folder %s", dir)
+	}
+	return err != nil || dir != ""
+}
+
+// closedFolder is the folder above a file that others may not enter: what
+// mkdir makes of /etc/apt/keyrings where root's umask is 027 or 077.
+func closedFolder(ctx context.Context, h *host.Host, file string) (string, error) {
+	for dir := path.Dir(file); dir != "/"; dir = path.Dir(dir) {
+		st, err := h.Stat(ctx, dir)
+		if err != nil {
+			return "", err
+		}
+		if st.Mode.Perm()&0o001 == 0 {
+			return dir, nil
+		}
+	}
+	return "", nil
+}
+
+// ignores is why apt passes over a file. Measured with apt 2.6.1, and 3.0.4
+// with gpgv and with sqv: of a file that Signed-By names sqv takes every form
+// but the keybox, and gpgv what its name says; apt 2.6 is not strict with other names, nor a keybox.
+func (v verifier) ignores(f keyservers.AptFile, form openpgp.Form) string {
+	switch {
+	case f.SignedBy && v.sqv && (form == openpgp.Armored || form == openpgp.Binary):
+		return ""
+	case f.SignedBy && v.old && form == openpgp.Keybox:
+		return ""
+	case f.SignedBy && !v.old && form == openpgp.Armored && path.Ext(f.Path) != ".asc":
+		return "it is ASCII-armored, but its name does not end in .asc"
+	}
+	return ignoredForm(f.Path, form)
 }
 
 // ignoredForm is why apt passes over a file (apt-key's is_supported_keyring; the
@@ -136,8 +245,12 @@ func (k *aptKey) heed(body []byte) {
 	}
 }
 
+// sha1Ends is when sqv stops counting SHA-1 for apt
+// (/usr/share/apt/default-sequoia.config of apt 3.0).
+var sha1Ends = time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
+
 // against is what speaks against a key, and how bad that is.
-func (k *aptKey) against(now time.Time) (trap.Severity, string) {
+func (k *aptKey) against(now time.Time, v verifier) (trap.Severity, string) {
 	switch {
 	case k.revoked:
 		return trap.Warning, "was revoked"
@@ -145,20 +258,22 @@ func (k *aptKey) against(now time.Time) (trap.Severity, string) {
 		return trap.Warning, "expired on " + k.expires.UTC().Format(time.DateOnly)
 	case k.Short():
 		return trap.Warning, "is weak: " + k.Kind()
-	case k.hash.Weak():
-		return trap.Notice, "is bound to its name by " + k.hash.String() + ", which apt refuses from 2026 on"
+	case k.hash.Weak() && v.sqv && now.After(sha1Ends):
+		return trap.Warning, "is bound to its name by " + k.hash.String() + ", which apt refuses since February 2026"
+	case k.hash.Weak() && v.named: // gpgv takes it; an upgrade may bring sqv
+		return trap.Notice, "is bound to its name by " + k.hash.String() + ", which apt with sqv refuses from 2026 on"
 	}
 	return trap.Notice, ""
 }
 
 // judgeKeys reports on a file. A file in which any key serves is not accused
 // of an old one beside it that expired: archives keep those for old releases.
-func judgeKeys(r *trap.Report, a *asker, file string, keys []aptKey, now time.Time) {
+func judgeKeys(r *trap.Report, a *asker, v verifier, file string, keys []aptKey, now time.Time) {
 	var evidence []trap.Evidence
 	var bad []string
 	worst, usable := trap.Notice, false
 	for _, k := range keys {
-		sev, why := k.against(now)
+		sev, why := k.against(now, v)
 		text := fmt.Sprintf("%s, %s, %q", k.Fingerprint, k.Kind(), k.name)
 		if why == "" {
 			usable = true

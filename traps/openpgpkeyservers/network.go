@@ -202,7 +202,7 @@ func (a *asker) webKey(k aptKey, address string) (said string, evidence []trap.E
 		}
 		for _, t := range theirs[:min(len(theirs), maxAsked)] {
 			text := fmt.Sprintf("%s, made %s", t.Fingerprint, t.Created.UTC().Format(time.DateOnly))
-			if _, why := t.against(a.h.Now()); why != "" {
+			if _, why := t.against(a.h.Now(), verifier{named: true}); why != "" {
 				text += ": " + why
 			} else if said == "" {
 				said = fmt.Sprintf("The domain of %s publishes %s, which is good: gpg --auto-key-locate clear,nodefault,wkd --locate-external-keys %s. Compare its fingerprint.", address, sameOrOther(t, k), address)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"path"
+	"slices"
 	"strings"
 
 	"fettle/conf/keyservers"
@@ -20,7 +21,10 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	if err != nil {
 		return remedy.Plan{}, err
 	}
-	if strings.HasPrefix(f.Subject, "/etc/apt/") && (path.Ext(f.Subject) == ".gpg" || path.Ext(f.Subject) == ".asc") {
+	files := keyservers.AptFiles(ctx, h, func(error) {})
+	if i := slices.IndexFunc(files, func(k keyservers.AptFile) bool { return k.Path == f.Subject }); i >= 0 && files[i].Inline != "" {
+		return remedy.Plan{}, remedy.Refuse("only its owner can renew a key: get the repository's current key from its publisher, compare its fingerprint, and put it into Signed-By of %s", f.Subject)
+	} else if i >= 0 {
 		return planKeys(ctx, h, f.Subject, b)
 	}
 	keyserver := f.Chosen("keyserver")
@@ -61,6 +65,13 @@ func planKeys(ctx context.Context, h *host.Host, file string, b []byte) (remedy.
 			return remedy.Plan{Title: "let apt read " + file,
 				Steps: []step.Step{step.Perm{Path: file, Mode: int(st.Mode.Perm() | 0o444), UID: -1, GID: -1}}}, nil
 		}
+		dir, err := closedFolder(ctx, h, file)
+		if err != nil {
+			return remedy.Plan{}, err
+		}
+		if dir != "" {
+			return openFolder(ctx, h, file, dir)
+		}
 		return remedy.Plan{}, remedy.Refuse("only its owner can renew a key: get the repository's current key from its publisher, over HTTPS or as a package, compare its fingerprint, and put it in place of %s", file)
 	case form == openpgp.Armored:
 		var err error
@@ -84,6 +95,19 @@ func planKeys(ctx context.Context, h *host.Host, file string, b []byte) (remedy.
 	}
 	return remedy.Plan{Title: "write " + file + " in the form that apt reads",
 		Steps: []step.Step{step.File{Path: file, Content: packets, Was: b}}}, nil
+}
+
+// openFolder lets _apt into a folder of apt's own. Others may be closed for a reason.
+func openFolder(ctx context.Context, h *host.Host, file, dir string) (remedy.Plan, error) {
+	if !strings.HasPrefix(dir, "/etc/apt/") && !strings.HasPrefix(dir, "/usr/share/keyrings") {
+		return remedy.Plan{}, remedy.Refuse("move %s to /etc/apt/keyrings, and name it there in Signed-By: %s is closed to others", file, dir)
+	}
+	st, err := h.Stat(ctx, dir)
+	if err != nil {
+		return remedy.Plan{}, err
+	}
+	return remedy.Plan{Title: "let apt into " + dir,
+		Steps: []step.Step{step.Perm{Path: dir, Mode: int(st.Mode.Perm() | 0o055), UID: -1, GID: -1}}}, nil
 }
 
 var keyserverExpr = lazy.Regexp(`^(?:hkps?|https?)://[a-z0-9.-]+(?::[0-9]{1,5})?$`)

@@ -98,7 +98,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	switch {
 	case said:
 	case len(l.survey.Devices) > 0:
-		r.Clear("", "nothing refers to a USB serial device by its number")
+		r.Clear("", "no configuration that fettle knows names a USB serial device by its number")
 	default:
 		r.NotApplicable("", "there is no USB serial device, and nothing names one")
 	}

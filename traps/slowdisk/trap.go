@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"fmt"
 
+	"fettle/fact/container"
 	"fettle/host"
 	"fettle/measure/disks"
 	"fettle/trap"
@@ -20,6 +21,10 @@ var Trap = trap.Trap{Lore: trap.Lore(lore), Cost: trap.Sampled, Check: check}
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	if !h.Running() {
 		return host.ErrNotRunning
+	}
+	if container.Of(ctx, h) != "" { // which sees its host's /sys/block
+		r.NotApplicable("", "the disks belong to the host of this container")
+		return nil
 	}
 	seen, err := disks.Look(ctx, h, trap.Interval(ctx))
 	if err != nil {
@@ -48,6 +53,10 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 
 // judge reports on one group: a finding for each slow member, or clear.
 func judge(r *trap.Report, g disks.Group, over string) {
+	if g.Unsure != nil {
+		r.Unknown(g.Name, g.Unsure)
+		return
+	}
 	v := g.Judge()
 	if !v.Compared {
 		r.NotApplicable(g.Name, "its members did too little to be compared, "+over)

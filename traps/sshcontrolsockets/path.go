@@ -64,7 +64,13 @@ func (c *client) judge(ctx context.Context, h *host.Host, l sshconfig.Line) (fs 
 			"ssh uses whatever connection the socket belongs to. With %C in the name, each host, port and user has a separate socket."})
 	}
 	full, known := c.expand(name, l)
-	if known && len(full)+tempName+1 > sunPath {
+	// ssh that makes no socket only looks for one: a name that fits is enough,
+	// and a missing folder is passed over (OpenSSH 9.2).
+	temp := tempName
+	if !c.makes() {
+		temp = 0
+	}
+	if known && len(full)+temp+1 > sunPath {
 		fs = append(fs, fault{trap.Warning, "control socket names are too long: ssh exits instead of connecting",
 			fmt.Sprintf("The name takes %d bytes, and %d while it is created; a Unix socket has room for %d. %%C takes 40 whatever the host is called.",
 				len(full), len(full)+tempName, sunPath-1)})
@@ -81,8 +87,8 @@ func (c *client) judge(ctx context.Context, h *host.Host, l sshconfig.Line) (fs 
 	}
 	st, err := h.Stat(ctx, dir)
 	switch {
-	case host.IsAbsent(err) && strings.HasPrefix(dir, "/run/user/"):
-		return fs, ev, nil // there while the user is logged in
+	case host.IsAbsent(err) && (strings.HasPrefix(dir, "/run/user/") || !c.makes()):
+		return fs, ev, nil // there while the user is logged in, or never asked for
 	case host.IsAbsent(err):
 		return append(fs, fault{trap.Warning, "the folder of control sockets is missing: ssh exits instead of connecting",
 			dir + " does not exist, and ssh does not create it."}), append(ev, trap.Ev(dir, "is not there")), nil
@@ -95,6 +101,11 @@ func (c *client) judge(ctx context.Context, h *host.Host, l sshconfig.Line) (fs 
 			dir + " is not the user's alone. Whoever creates the socket first gets the session (ssh_config(5), ControlPath)."})
 	}
 	return fs, ev, nil
+}
+
+// makes tells whether any line of the user's has ssh make control sockets.
+func (c *client) makes() bool {
+	return slices.ContainsFunc(c.lines("controlmaster"), func(l sshconfig.Line) bool { return !strings.EqualFold(l.Args[0], "no") })
 }
 
 // clash says what two connections may have in common by the name of their

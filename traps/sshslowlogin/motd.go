@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/conf/osrelease"
 	"fettle/conf/pam"
 	"fettle/host"
 	"fettle/trap"
@@ -27,6 +28,11 @@ const motdDir = "/etc/update-motd.d"
 // other (Debian's and Ubuntu's patch: run-parts --lsbsysinit /etc/update-motd.d).
 func (f *facts) motd(ctx context.Context, r *trap.Report, rule pam.Rule) {
 	subject := pamPrefix + rule.Name()
+	if os, err := osrelease.Read(ctx, f.h); err == nil && os.ID() != "" && !os.Is("debian") && !os.Is("ubuntu") {
+		// Amazon Linux has the folder too, and a timer runs it.
+		r.Clear(subject, "runs no scripts: that is a patch of Debian and Ubuntu", evidence(rule), trap.Ev(os.Path, "%s", os.Name()))
+		return
+	}
 	slow, err := f.motdScripts(ctx)
 	switch {
 	case host.IsAbsent(err):

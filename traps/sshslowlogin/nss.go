@@ -12,7 +12,7 @@ import (
 )
 
 // quick are sources that answer from the host itself, or that do not wait.
-var quick = []string{"files", "db", "compat", "dns", "myhostname", "mymachines", "systemd", "altfiles", "cache", "extrausers", "libvirt", "libvirt_guest", "gw_name"}
+var quick = []string{"files", "db", "compat", "dns", "myhostname", "mymachines", "systemd", "altfiles", "cache", "extrausers", "libvirt", "libvirt_guest", "gw_name", "cache_oslogin"}
 
 // sources reports of the name services that a login asks.
 func (f *facts) sources(ctx context.Context, r *trap.Report) {
@@ -34,7 +34,7 @@ func (f *facts) sources(ctx context.Context, r *trap.Report) {
 		}
 	}
 	if !spoken {
-		ev := trap.Ev(nameservice.SwitchFile, "hosts: %s; passwd: %s", names(f.sw.Sources("hosts")), names(f.sw.Sources("passwd")))
+		ev := trap.Ev(f.sw.File, "hosts: %s; passwd: %s", names(f.sw.Sources("hosts")), names(f.sw.Sources("passwd")))
 		r.Clear("nss", "names are looked up in files and DNS only", ev)
 	}
 }
@@ -53,7 +53,7 @@ func names(ss []nameservice.Source) string {
 // source reports of one name service; after are those asked if it fails.
 func (f *facts) source(ctx context.Context, r *trap.Report, db string, s nameservice.Source, after []nameservice.Source) {
 	subject := nssPrefix + s.Name
-	ev := []trap.Evidence{trap.Ev(fmt.Sprintf("%s:%d", nameservice.SwitchFile, s.Line), "%s: %s", db, names(f.sw.Sources(db)))}
+	ev := []trap.Evidence{trap.Ev(fmt.Sprintf("%s:%d", f.sw.File, s.Line), "%s: %s", db, names(f.sw.Sources(db)))}
 	lib := "libnss_" + s.Name + ".so.2"
 	switch there, err := f.module(ctx, lib); {
 	case !there && err == nil:
@@ -81,6 +81,8 @@ func (f *facts) source(ctx context.Context, r *trap.Report, db string, s nameser
 		r.Clear(subject, "winbindd answers from its cache while a domain controller is away", ev...)
 	case "sss":
 		r.Clear(subject, "sssd answers from its cache while its servers are away", ev...)
+	case "oslogin": // of every virtual machine of Google's cloud with OS Login
+		r.Clear(subject, "the cloud's metadata server is asked, on the machine that this one runs on", ev...)
 	case "resolve":
 		r.Clear(subject, "systemd-resolved is asked on the host itself", ev...)
 	default:

@@ -44,13 +44,19 @@ func plan(ctx context.Context, h *host.Host, fd trap.Finding) (remedy.Plan, erro
 
 // dropSource takes a source out of the hosts line of nsswitch.conf.
 func (f *facts) dropSource(ctx context.Context, name string) (remedy.Plan, error) {
-	was, err := f.h.ReadFile(ctx, nameservice.SwitchFile)
+	if f.swErr != nil {
+		return remedy.Plan{}, f.swErr
+	}
+	was, err := f.h.ReadFile(ctx, f.sw.File)
 	if err != nil {
 		return remedy.Plan{}, err
 	}
 	now := nameservice.Without(string(was), "hosts", name)
 	if after := nameservice.ParseSwitch(now); after.Has("hosts", name) || len(after.Sources("hosts")) == 0 {
 		return remedy.Plan{}, remedy.Refuse("%s: the line hosts would be empty without %s: write \"hosts: files dns\" by hand", nameservice.SwitchFile, name)
+	}
+	if f.sw.File != nameservice.SwitchFile {
+		was = nil // of the package's file a copy is changed, as SUSE has it
 	}
 	p := remedy.Plan{
 		Title:          "stop asking " + name + " for host names",

@@ -143,6 +143,11 @@ func (e *edits) open(name string) *edit {
 	if x, ok := e.files[name]; ok {
 		return x
 	}
+	// A package's own file is replaced with the package; and a main file beside
+	// it would take the place of all that it says.
+	if strings.HasPrefix(name, "/usr/") || name == mainFile && !slices.Contains(e.f.sshd.Files, mainFile) {
+		e.err = errors.Join(e.err, remedy.Refuse("%s belongs to the package: make the setting in a file of %s that it includes", e.f.sshd.Files[0], sshd.DropIns))
+	}
 	b, err := e.f.h.ReadFile(e.ctx, name)
 	if err != nil && !host.IsAbsent(err) {
 		e.err = errors.Join(e.err, err)

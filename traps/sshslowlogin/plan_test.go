@@ -174,7 +174,7 @@ func withTOTP(t *testing.T, a *txtar.Archive) *txtar.Archive {
 			lines := strings.SplitAfter(s, "\n")
 			i := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "account") })
 			s = strings.Join(slices.Insert(lines, i, "auth required pam_google_authenticator.so\n"), "")
-		case "root/etc/ssh/sshd_config":
+		case "root/etc/ssh/sshd_config", "root/usr/etc/ssh/sshd_config":
 			s = strings.ReplaceAll(s, "KbdInteractiveAuthentication no", "KbdInteractiveAuthentication yes")
 			s = strings.ReplaceAll(s, "ChallengeResponseAuthentication no", "ChallengeResponseAuthentication yes")
 			s = strings.Replace(s, "UsePAM yes\n", "UsePAM yes\nAuthenticationMethods publickey,keyboard-interactive keyboard-interactive\n", 1)

@@ -33,6 +33,9 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 			Evidence: []trap.Evidence{trap.Ev(c.Fatal.Path+fmt.Sprintf(":%d", c.Fatal.Line), "%s", c.Fatal.Msg)},
 			ByHand:   "mend " + c.Fatal.Error()})
 		return nil
+	case len(v.lines) == 0 && otherFactor(c) != "":
+		r.NotApplicable(whole, "PAM asks for a second factor by "+otherFactor(c)+", which this check does not know")
+		return nil
 	case len(v.lines) == 0:
 		r.NotApplicable(whole, "PAM asks for no code at SSH logins: no line of "+sshlogin.Service+" has "+module+" (fettle totp setup adds it)")
 		return nil
@@ -46,6 +49,17 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		r.Unknown(others, fmt.Errorf("only users in /etc/passwd are checked; %s may have others", strings.Join(n, ", ")))
 	}
 	return nil
+}
+
+// otherFactor is a module in sshd's stack that asks for another second factor.
+func otherFactor(c *pam.Config) string {
+	rules, _ := c.Stack(pam.Auth)
+	for _, r := range rules {
+		if slices.Contains([]string{"pam_oath", "pam_duo", "pam_yubico", "pam_u2f", "pam_radius_auth", "pam_otpw"}, r.Name()) {
+			return r.Name()
+		}
+	}
+	return ""
 }
 
 // judge tells whether the code is asked for of those who shall give it. It

@@ -141,7 +141,10 @@ func setUp(ctx context.Context, h *host.Host, d design) (remedy.Plan, error) {
 	if err != nil {
 		return remedy.Plan{}, err
 	}
-	main, err := h.ReadFile(ctx, sshd.Main)
+	if cfg.Files[0] != sshd.Main && !cfg.DropIns {
+		return remedy.Plan{}, remedy.Refuse("%s belongs to the package: copy it to %s first, and have it include %s/*.conf at the top", cfg.Files[0], sshd.Main, sshd.DropIns)
+	}
+	main, err := h.ReadFile(ctx, cfg.Files[0])
 	if err != nil {
 		return remedy.Plan{}, err
 	}
