@@ -163,6 +163,8 @@ func (r *Redactor) File(name string, b []byte) ([]byte, bool) {
 		s = r.keptLines(name, s)
 	case Name:
 		s = strings.Replace(s, strings.TrimSpace(s), r.Host(strings.TrimSpace(s)), 1)
+	case Config:
+		s = r.betweenKeys(s, func(s string) string { return r.lines(kind, s) })
 	default:
 		s = r.lines(kind, s)
 	}

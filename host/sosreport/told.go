@@ -241,7 +241,7 @@ var belongs = []struct {
 	{"/etc/apt", []string{"apt$"}},
 	{"/etc/locale.gen", []string{"locales"}},
 	{"/etc/yum.repos.d", []string{"yum", "dnf"}},
-	{"/usr/etc/sudoers", []string{"aaa_base"}}, // SUSE's own
+	{"/usr/etc", []string{"aaa_base"}}, // SUSE's own
 	{"/var/lib/postgres", []string{"pacman"}},  // Arch's name of the folder
 	{"/var/snap", []string{"snapd"}},
 	{"/etc/default/grub", []string{"grub"}},

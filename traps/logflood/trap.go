@@ -89,17 +89,16 @@ func floods(l host.Log) []*flood {
 }
 
 func (fl *flood) finding(l host.Log, rate float64) trap.Finding {
-	// Which of several is the most frequent changes; which has the first name does not.
-	who, m := fl.who, slices.MinFunc(fl.messages, func(a, b host.Message) int { return strings.Compare(a.Shape(), b.Shape()) })
+	who, m := fl.who, fl.messages[0]
 	text := []rune(journal.Stable(m.Shape()))
 	if len(text) > 90 {
 		text = append(text[:89], '…')
 	}
-	what := "one message: "
-	if len(fl.messages) > 1 {
-		what = "a few messages, one of them: "
+	what := "one message: " + string(text)
+	if len(fl.messages) > 1 { // which of them is the most frequent changes
+		what = "the same few messages, over and over"
 	}
-	f := trap.Finding{Subject: who, Severity: trap.Notice, Summary: "floods the log with " + what + string(text),
+	f := trap.Finding{Subject: who, Severity: trap.Notice, Summary: "floods the log with " + what,
 		Detail: trap.Prose(fmt.Sprintf("%d of the last %d lines, %.0f a second; at that pace %.1f million lines a day", fl.count, l.Lines, rate, rate*86400/1e6)),
 		ByHand: "fix what it complains about; until then LogRateLimitIntervalSec= and LogRateLimitBurst= in a drop-in of " + who}
 	switch {

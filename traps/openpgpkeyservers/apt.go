@@ -3,6 +3,7 @@ package openpgpkeyservers
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -104,8 +105,12 @@ func aptFile(ctx context.Context, h *host.Host, r *trap.Report, a *asker, v veri
 		return
 	}
 	keys, err := keysIn(b, form)
-	if err != nil || len(keys) == 0 {
-		r.Unknown(file, fmt.Errorf("no key could be read: %v", err))
+	switch {
+	case err != nil:
+		r.Unknown(file, fmt.Errorf("no key could be read: %w", err))
+		return
+	case len(keys) == 0:
+		r.Unknown(file, errors.New("no key could be read: it holds none"))
 		return
 	}
 	v.named = f.SignedBy
