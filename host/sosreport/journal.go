@@ -97,13 +97,13 @@ func (s *Source) troubledProcesses() map[string]string {
 	if err != nil || len(listed.Stdout) == 0 {
 		return nil
 	}
-	text, err := s.output(shownServices)
+	shown, err := s.shown()
 	if err != nil {
 		return nil
 	}
-	blocks, units := strings.Split(text, "\n\n"), map[string]string{}
+	units := map[string]string{}
 	for _, u := range host.ParseListedUnits(listed.Stdout) {
-		block, _ := unitBlock(blocks, u.Name)
+		block, _ := shown.unit(u.Name)
 		for line := range strings.Lines(block) {
 			property, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 			if !strings.HasPrefix(property, "Exec") {
@@ -142,12 +142,10 @@ func (s *Source) troubledUnits() (host.Output, error) {
 	waits := func(u host.Unit) bool { return u.SubState == "auto-restart" }
 	if all, err := s.output(dir+"list-units_--all", dir+"list-units"); err == nil {
 		list(all, waits)
-	} else if shown, err := s.output(shownServices); err == nil {
-		for block := range strings.SplitSeq(shown, "\n\n") {
-			if strings.Contains(block, "\nSubState=auto-restart\n") {
-				_, id, _ := strings.Cut("\n"+block, "\nId=")
-				id, _, _ = strings.Cut(id, "\n")
-				list(id+" loaded activating auto-restart", waits)
+	} else if shown, err := s.shown(); err == nil {
+		for _, block := range shown.blocks {
+			if property(block, "SubState") == "auto-restart" {
+				list(property(block, "Id")+" loaded activating auto-restart", waits)
 			}
 		}
 	}

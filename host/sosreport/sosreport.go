@@ -31,7 +31,8 @@ type Source struct {
 	sysctl    func() (*sysctls, error)
 	lists     func() listings
 	installed func() ([]string, error) // names of packages
-	tables    sync.Map                 // host.Table to func() ([]byte, error)
+	shown     func() (shownUnits, error)
+	tables    sync.Map // host.Table to func() ([]byte, error)
 }
 
 // MaxMember is the size of the largest file of an archived report that is kept:
@@ -88,6 +89,7 @@ func FromTree(t *archive.Tree) *Source {
 	}
 	s.sysctl = sync.OnceValues(s.readSysctl)
 	s.installed = sync.OnceValues(s.packageNames)
+	s.shown = sync.OnceValues(s.readShown)
 	s.lists = sync.OnceValue(func() listings {
 		l := s.readListings()
 		if merged {

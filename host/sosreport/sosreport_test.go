@@ -320,7 +320,7 @@ func FuzzParsers(f *testing.F) {
 		m.parse([]byte(s))
 		m.knownAbsent(s)
 		m.listed(s)
-		b, _ := unitBlock(strings.Split(s, "\n\n"), "x")
+		b, _ := parseShown(s).unit("x")
 		pickProps(b, []string{"Id"}, true)
 	})
 }

@@ -105,22 +105,21 @@ func (s *Source) systemctlShow(args []string) (host.Output, error) {
 	if !ok || len(units) == 0 {
 		return host.Output{}, host.ErrNotCollected
 	}
-	text, err := s.output(shownServices)
+	shown, err := s.shown()
 	if err != nil {
 		return host.Output{}, err
 	}
-	blocks := strings.Split(text, "\n\n")
 	var out []string
 	for _, u := range units {
 		if u == "*.service" { // all of them
-			for _, b := range blocks {
+			for _, b := range shown.blocks {
 				if strings.Contains(b, "Id=") {
 					out = append(out, pickProps(b, props, bare))
 				}
 			}
 			continue
 		}
-		b, ok := unitBlock(blocks, u)
+		b, ok := shown.unit(u)
 		if !ok {
 			return host.Output{}, host.ErrNotCollected
 		}
@@ -157,22 +156,45 @@ func showArgs(args []string) (units, props []string, bare, ok bool) {
 	return units, props, bare, true
 }
 
-func unitBlock(blocks []string, unit string) (string, bool) {
-	if !strings.Contains(unit, ".") {
-		unit += ".service"
-	}
-	for _, b := range blocks {
-		for line := range strings.Lines(b) {
-			line = strings.TrimSpace(line)
-			if v, ok := strings.CutPrefix(line, "Id="); ok && v == unit {
-				return b, true
-			}
-			if v, ok := strings.CutPrefix(line, "Names="); ok && slices.Contains(strings.Fields(v), unit) {
-				return b, true
+// shownUnits are the paragraphs of systemctl show, and by a unit's name which is its own.
+type shownUnits struct {
+	blocks []string
+	of     map[string]int
+}
+
+func (s *Source) readShown() (shownUnits, error) {
+	text, err := s.output(shownServices)
+	return parseShown(text), err
+}
+
+func parseShown(text string) shownUnits {
+	u := shownUnits{blocks: strings.Split(text, "\n\n"), of: map[string]int{}}
+	for i, b := range u.blocks {
+		for _, name := range append(strings.Fields(property(b, "Names")), property(b, "Id")) {
+			if _, ok := u.of[name]; !ok {
+				u.of[name] = i
 			}
 		}
 	}
-	return "", false
+	return u
+}
+
+// property is the value of the line NAME=VALUE in a paragraph.
+func property(block, name string) string {
+	_, rest, _ := strings.Cut("\n"+block, "\n"+name+"=")
+	value, _, _ := strings.Cut(rest, "\n")
+	return strings.TrimSpace(value)
+}
+
+func (u shownUnits) unit(name string) (string, bool) {
+	if !strings.Contains(name, ".") {
+		name += ".service"
+	}
+	i, ok := u.of[name]
+	if !ok {
+		return "", false
+	}
+	return u.blocks[i], true
 }
 
 // pickProps keeps the wanted properties, in the order of the output, as

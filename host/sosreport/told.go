@@ -241,8 +241,8 @@ var belongs = []struct {
 	{"/etc/apt", []string{"apt$"}},
 	{"/etc/locale.gen", []string{"locales"}},
 	{"/etc/yum.repos.d", []string{"yum", "dnf"}},
-	{"/usr/etc", []string{"aaa_base"}}, // SUSE's own
-	{"/var/lib/postgres", []string{"pacman"}},  // Arch's name of the folder
+	{"/usr/etc", []string{"aaa_base"}},        // SUSE's own
+	{"/var/lib/postgres", []string{"pacman"}}, // Arch's name of the folder
 	{"/var/snap", []string{"snapd"}},
 	{"/etc/default/grub", []string{"grub"}},
 	{"/etc/kernel/proxmox-boot-pin", []string{"proxmox", "pve"}},
