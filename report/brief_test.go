@@ -88,6 +88,21 @@ func TestCausesApart(t *testing.T) {
 	if text := strings.Join(got, "\n"); !strings.Contains(text, "WARNING   a on 4 services:\n          ca.service: failed: cannot open its database\n          th.service: failed: the") {
 		t.Error(text)
 	}
+	var old []trap.Outcome
+	for _, name := range []string{"a", "b", "c", "d"} { // the act differs, and the cause does not
+		old = append(old, trap.Outcome{Subject: name + ".service", Status: trap.Found, Severity: trap.Warning, Summary: "runs on old libraries", ByHand: "restart " + name + " by " + name + "ctl"})
+	}
+	old[3].ByHand = "restart the host"
+	old = append(old, trap.Outcome{Subject: "e.service", Status: trap.Found, Severity: trap.Warning, Summary: "writes to a deleted file"})
+	old = append(old, trap.Outcome{Subject: "f.service", Status: trap.Found, Severity: trap.Warning, Summary: "holds 3 GB"})
+	got = lines(t, Options{}, []trap.Result{result("a", old...)})
+	if text := strings.Join(got, "\n"); !strings.Contains(text, "WARNING   a on 6 services:\n          a.service, b.service, c.service, d.service: runs on old libraries\n          e.service: writes") {
+		t.Error(text)
+	}
+	got = lines(t, Options{}, []trap.Result{result("a", old[:4]...)})
+	if text := strings.Join(got, "\n"); !strings.Contains(text, "WARNING   a on 4 services: runs on old libraries\n          a.service, b.service, c.service, d.service\n") {
+		t.Error(text)
+	}
 	for i := range 24 {
 		out = append(out, trap.Outcome{Subject: fmt.Sprintf("%d.service", i), Status: trap.Found, Severity: trap.Warning, Summary: fmt.Sprintf("failed: reason %d", i)})
 	}

@@ -66,23 +66,40 @@ func byCause(sev trap.Severity, found []*trap.Outcome) []entry {
 }
 
 // cause is what a finding says, without the name of its subject.
-func cause(o *trap.Outcome) string {
-	said := o.Summary + "\x00" + o.ByHand
-	name := o.Subject
-	if i := strings.LastIndexByte(name, ' '); i >= 0 { // "user alice"
-		name = name[i+1:]
-	}
+func cause(o *trap.Outcome) string { return without(o.Summary+"\x00"+o.ByHand, o.Subject, " ") }
+
+// without is what is said of a subject without its name, or the last part of it: "alice"
+// of "user alice".
+func without(said, subject, parted string) string {
+	name := subject[strings.LastIndexAny(subject, parted)+1:]
 	if name == "" {
 		return said
 	}
-	return strings.ReplaceAll(strings.ReplaceAll(said, o.Subject, "\x00"), name, "\x00")
+	return strings.ReplaceAll(strings.ReplaceAll(said, subject, "\x00"), name, "\x00")
 }
 
-// differ tells that an entry's findings have several causes, and a subject each.
-func (e *entry) differ() bool {
-	first := cause(e.findings[0])
-	return !slices.ContainsFunc(e.findings, func(o *trap.Outcome) bool { return o.Subject == "" }) &&
-		slices.ContainsFunc(e.findings, func(o *trap.Outcome) bool { return cause(o) != first })
+// causes parts an entry of several causes into those that say the same, each with its
+// subjects; nil where all say the same, or some say it with their own names.
+func (e *entry) causes() []entry {
+	var out []entry
+	at := map[string]int{}
+	for _, o := range e.findings {
+		said := without(o.Summary, o.Subject, " /") // also "sdb" of "md0/sdb"
+		i, ok := at[said]
+		switch {
+		case o.Subject == "", ok && said != o.Summary:
+			return nil
+		case !ok:
+			i = len(out)
+			at[said] = i
+			out = append(out, entry{severity: e.severity})
+		}
+		out[i].findings = append(out[i].findings, o)
+	}
+	if len(out) == 1 {
+		return nil
+	}
+	return out
 }
 
 // says is the sentence of an entry: the findings' own where they agree, else

@@ -118,8 +118,8 @@ func (t *text) entries(b *strings.Builder, all []entry, room int) {
 		lines += strings.Count(blocks[i], "\n")
 	}
 	for i := range all {
-		if all[i].differ() {
-			apart := t.apart(&all[i])
+		if causes := all[i].causes(); causes != nil {
+			apart := t.apart(&all[i], causes)
 			if more := strings.Count(apart, "\n") - strings.Count(blocks[i], "\n"); lines+more <= room {
 				blocks[i] = apart
 				lines += more
@@ -159,11 +159,11 @@ func (t *text) entry(e *entry) string {
 	return s + t.act(e)
 }
 
-// apart is an entry with a sentence for each subject.
-func (t *text) apart(e *entry) string {
+// apart is an entry with a sentence for each cause.
+func (t *text) apart(e *entry, causes []entry) string {
 	s := t.label(style(e.severity), strings.ToUpper(severityName(e.severity)), t.paint.Paint(ui.Bold, ui.Visible(e.findings[0].Trap))+" on "+count(e.subjects())+":")
-	for _, o := range e.findings {
-		s += t.wrapped(t.paint.Paint(ui.Bold, ui.Visible(o.Subject))+": "+ui.Visible(o.Summary), indent, further)
+	for _, c := range causes {
+		s += t.wrapped(t.paint.Paint(ui.Bold, t.fitting(c.subjects()))+": "+ui.Visible(c.findings[0].Summary), indent, further)
 	}
 	return s + t.act(e)
 }
