@@ -125,7 +125,7 @@ func keyFiles(signedBy string) (out []string) {
 	if strings.Contains(signedBy, "-----BEGIN PGP") {
 		return nil
 	}
-	for _, w := range strings.FieldsFunc(signedBy, func(r rune) bool { return r == ' ' || r == '\t' || r == ',' }) {
+	for _, w := range words(signedBy) {
 		if strings.HasPrefix(w, "/") {
 			out = append(out, w)
 		}
@@ -133,12 +133,17 @@ func keyFiles(signedBy string) (out []string) {
 	return out
 }
 
+// words are what stands between commas or blanks.
+func words(s string) []string {
+	return strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '\t' || r == ',' })
+}
+
 var fingerprint = lazy.Regexp(`^[0-9A-Fa-f]{16,64}!?$`)
 
 // inline is armor, or where there is none the value that names neither files nor keys.
 func inline(signedBy, armor string) string {
-	words := strings.FieldsFunc(signedBy, func(r rune) bool { return r == ' ' || r == '\t' || r == ',' })
-	if armor != "" || len(words) == 0 || slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "/") || fingerprint().MatchString(w) }) {
+	named := words(signedBy)
+	if armor != "" || len(named) == 0 || slices.ContainsFunc(named, func(w string) bool { return strings.HasPrefix(w, "/") || fingerprint().MatchString(w) }) {
 		return armor
 	}
 	return signedBy

@@ -70,7 +70,7 @@ func fields(text string) map[string]string {
 	for _, m := range pair().FindAllStringSubmatch(text, -1) {
 		v := m[2]
 		if strings.HasPrefix(v, `"`) {
-			v = strings.NewReplacer(`\"`, `"`, `\\`, `\`, `\n`, " ", `\t`, " ").Replace(strings.Trim(v, `"`))
+			v = unescape.Replace(strings.Trim(v, `"`))
 		}
 		f[m[1]] = v
 	}
@@ -81,6 +81,8 @@ func fields(text string) map[string]string {
 }
 
 var pair = lazy.Regexp(`(?:^| )([a-z]\w*)=("(?:[^"\\]|\\.)*"?|\S*)`)
+
+var unescape = strings.NewReplacer(`\"`, `"`, `\\`, `\`, `\n`, " ", `\t`, " ")
 
 // first is the first of some fields that is there.
 func first(fields map[string]string, names []string) string {

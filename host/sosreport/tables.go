@@ -181,7 +181,10 @@ func parseShown(text string) shownUnits {
 
 // property is the value of the line NAME=VALUE in a paragraph.
 func property(block, name string) string {
-	_, rest, _ := strings.Cut("\n"+block, "\n"+name+"=")
+	rest, first := strings.CutPrefix(block, name+"=")
+	if !first {
+		_, rest, _ = strings.Cut(block, "\n"+name+"=")
+	}
 	value, _, _ := strings.Cut(rest, "\n")
 	return strings.TrimSpace(value)
 }
