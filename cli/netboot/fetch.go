@@ -23,6 +23,7 @@ import (
 	"fettle/internal/ui"
 	"fettle/netboot/renew"
 	"fettle/netboot/tree"
+	"fettle/remedy/machine"
 )
 
 type fetchOptions struct {
@@ -123,6 +124,9 @@ func fetch(ctx context.Context, a *app.App, folder string, o fetchOptions) error
 	if err != nil {
 		return err
 	}
+	if err := rootsAlone(to, o.like); err != nil {
+		return app.Failf("%w", err)
+	}
 	if o.stage || o.remove {
 		unlock, err := renew.Lock(filepath.Dir(to))
 		if err != nil {
@@ -168,6 +172,25 @@ func fetch(ctx context.Context, a *app.App, folder string, o fetchOptions) error
 		return app.Failf("%w", err)
 	}
 	fmt.Fprintf(a.Stdout, "%s holds the installer\n", ui.Visible(to))
+	return nil
+}
+
+// rootsAlone refuses to work as root on folders that others can change: what
+// was verified might not be what is served, and a link in it would lead root's
+// writes elsewhere. Another user risks only what is the user's.
+func rootsAlone(folders ...string) error {
+	for _, f := range folders {
+		if f == "" || os.Geteuid() != 0 {
+			continue
+		}
+		abs, err := filepath.Abs(f)
+		if err != nil {
+			return err
+		}
+		if err := machine.RootsAlone(machine.New(), abs); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -304,6 +327,9 @@ func swapCmd() *cobra.Command {
 					err = app.Exit(app.ExitFound, nil)
 				}
 				return err
+			}
+			if err := rootsAlone(args...); err != nil {
+				return app.Failf("%w", err)
 			}
 			if err := renew.Swap(args[0], args[1], !back); err != nil {
 				return app.Failf("%w", err)

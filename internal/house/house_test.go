@@ -65,7 +65,7 @@ var rooms = map[string][]string{
 	"fleet":            {"host", "trap", "report"},
 	"cli":              {"cli", "run", "host", "conf", "fact", "trap", "traps", "remedy", "lore", "report", "accept", "history", "config", "notify", "fleet", "watch", "tune", "measure", "chart", "totp"},
 	"cli/":             {"cli/app", "run", "host", "conf", "fact", "trap", "remedy", "lore", "report", "accept", "history", "config", "notify", "fleet", "watch", "tune", "measure", "chart", "totp"},
-	"cli/netboot":      {"cli/app", "cli/fix", "host", "conf", "fact", "netboot"},
+	"cli/netboot":      {"cli/app", "cli/fix", "host", "conf", "fact", "netboot", "remedy/machine"},
 	"cli/proving":      {"cli", "run", "bisect", "fleet", "host", "trap", "traps", "remedy", "report", "lab", "measure", "chart"},
 	"cli/totp":         {"cli/app", "cli/fix", "host", "conf", "fact", "totp"},
 	"run":              {"host", "fact/machine", "conf/keyservers", "conf/ldapconf", "conf/openpgp", "netboot/tree", "trap", "lore/rule"},

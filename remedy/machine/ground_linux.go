@@ -9,7 +9,6 @@ import (
 	"os/user"
 	"path"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -260,8 +259,4 @@ func readlink(name string) (target string, s spot, err error) {
 		return err
 	})
 	return target, s, err
-}
-
-func split(name string) []string {
-	return strings.FieldsFunc(path.Clean(name), func(r rune) bool { return r == '/' })
 }

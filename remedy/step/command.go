@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -61,8 +62,10 @@ func (s Command) Items(_ context.Context, m machine.Machine) ([]Item, error) {
 	return nil, s.Possible(m)
 }
 
-// Possible refuses a command without an absolute path.
-func (s Command) Possible(machine.Machine) error {
+// Possible refuses a command without an absolute path, and one whose program
+// or arguments name what others than root can change: a file step goes through
+// descriptors, a program does not.
+func (s Command) Possible(m machine.Machine) error {
 	for _, argv := range [][]string{s.Do, s.Undo, s.Probe, s.Require, s.UndoRequire} {
 		if len(argv) > 0 && !strings.HasPrefix(argv[0], "/") {
 			return fmt.Errorf("%s: a command needs an absolute path", shell.Join(argv))
@@ -71,10 +74,34 @@ func (s Command) Possible(machine.Machine) error {
 	if len(s.Do) == 0 {
 		return fmt.Errorf("a command step without a command")
 	}
+	return rootsAlone(m, s.Do, s.Undo)
+}
+
+// rootsAlone refuses commands that work on what others than root can change.
+// Each absolute path among the arguments counts, also behind "--option=".
+func rootsAlone(m machine.Machine, commands ...[]string) error {
+	var seen []string
+	for _, argv := range commands {
+		for i, arg := range argv {
+			if _, value, ok := strings.Cut(arg, "="); i > 0 && ok && strings.HasPrefix(arg, "-") {
+				arg = value
+			}
+			if !strings.HasPrefix(arg, "/") || slices.Contains(seen, arg) {
+				continue
+			}
+			if err := machine.RootsAlone(m, path.Clean(arg)); err != nil {
+				return err
+			}
+			seen = append(seen, arg)
+		}
+	}
 	return nil
 }
 
 func (s Command) Apply(ctx context.Context, st *Site, _ []Item) error {
+	if err := rootsAlone(st.Machine, s.Do); err != nil {
+		return &Untouched{err}
+	}
 	if err := s.require(ctx, st.Machine, s.Require); err != nil {
 		return &Untouched{err}
 	}
@@ -117,6 +144,9 @@ func (s Command) Probed() bool { return len(s.Probe) > 0 || s.Again } // one tha
 func (s Command) Repeats() bool { return s.Again }
 
 func (s Command) Invert(ctx context.Context, st *Site) error {
+	if err := rootsAlone(st.Machine, s.Undo); err != nil {
+		return err
+	}
 	if err := s.require(ctx, st.Machine, s.UndoRequire); err != nil {
 		return err
 	}

@@ -203,8 +203,9 @@ func notes(d design, before, after *survey) []string {
 	return append(out, "Keep this session open, and log in once more before you run fettle confirm.")
 }
 
-// modePlan takes surplus rights from a user's file, as that user: root must
-// not follow what a user may put in its place meanwhile.
+// modePlan takes surplus rights from a user's file. In a user's folder the step
+// has that user's rights: root must not follow what a user may put in its place
+// meanwhile.
 func modePlan(ctx context.Context, h *host.Host, name string) (remedy.Plan, error) {
 	v, err := take(ctx, h, nil)
 	if err != nil {
@@ -219,9 +220,6 @@ func modePlan(ctx context.Context, h *host.Host, name string) (remedy.Plan, erro
 	if !strings.Contains(p.file.Why, "has mode") || !st.Mode.IsRegular() || st.UID != p.user.UID {
 		return remedy.Plan{}, remedy.Refuse("%s %s: write it again with fettle totp enrol %s --replace", p.file.Path, p.file.Why, name)
 	}
-	as := func(mode string) []string {
-		return []string{"/usr/sbin/runuser", "-u", name, "--", "/bin/chmod", mode, p.file.Path}
-	}
 	return remedy.Plan{Title: "let nobody but " + name + " read " + p.file.Path,
-		Steps: []step.Step{step.Command{Do: as("0400"), Undo: as(fmt.Sprintf("%04o", st.Mode.Perm()))}}}, nil
+		Steps: []step.Step{step.Perm{Path: p.file.Path, Mode: 0o400, UID: -1, GID: -1}}}, nil
 }

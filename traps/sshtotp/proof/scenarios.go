@@ -77,12 +77,6 @@ var needs = func() lab.Needs {
 	return n
 }()
 
-var withRunuser = func() lab.Needs {
-	n := needs
-	n.Tools = append(n.Tools[:len(n.Tools):len(n.Tools)], "runuser")
-	return n
-}()
-
 // Lines of /etc/pam.d/sshd.
 const (
 	inGroup = "auth [success=1 default=ignore] pam_succeed_if.so quiet user notingroup totp\n"
@@ -116,7 +110,7 @@ var Scenarios = []lab.Scenario{
 	},
 	{
 		Name: "file-others-may-read", About: "The file has mode 0644: the module refuses every code",
-		Needs: withRunuser, Long: true, Subject: "user ana", Probes: withPassword[:1],
+		Needs: needs, Long: true, Subject: "user ana", Probes: withPassword[:1],
 		Prepare: guarded(reusable, sshhost.Auth+inGroup+code, "KbdInteractiveAuthentication yes\n",
 			lab.Act{Run: []string{"chmod", "0644", "/home/ana/.google_authenticator"}}),
 	},
