@@ -220,6 +220,6 @@ func modePlan(ctx context.Context, h *host.Host, name string) (remedy.Plan, erro
 	if !strings.Contains(p.file.Why, "has mode") || !st.Mode.IsRegular() || st.UID != p.user.UID {
 		return remedy.Plan{}, remedy.Refuse("%s %s: write it again with fettle totp enrol %s --replace", p.file.Path, p.file.Why, name)
 	}
-	return remedy.Plan{Title: "let nobody but " + name + " read " + p.file.Path,
+	return remedy.Plan{Title: "let nobody but " + name + " read " + p.file.Path, Vanishes: "the module takes the file",
 		Steps: []step.Step{step.Perm{Path: p.file.Path, Mode: 0o400, UID: -1, GID: -1}}}, nil
 }

@@ -110,7 +110,7 @@ var Scenarios = []lab.Scenario{
 	},
 	{
 		Name: "file-others-may-read", About: "The file has mode 0644: the module refuses every code",
-		Needs: needs, Long: true, Subject: "user ana", Probes: withPassword[:1],
+		Needs: needs, Long: true, Subject: "user ana", Vanishes: true, Probes: withPassword[:1],
 		Prepare: guarded(reusable, sshhost.Auth+inGroup+code, "KbdInteractiveAuthentication yes\n",
 			lab.Act{Run: []string{"chmod", "0644", "/home/ana/.google_authenticator"}}),
 	},
