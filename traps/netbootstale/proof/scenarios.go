@@ -45,7 +45,7 @@ var Scenarios = []lab.Scenario{
 	},
 	{
 		Name: "of-today", About: "an installer as the mirror has it", Needs: needs, Innocent: true, CheckArgs: []string{"--network"},
-		Prepare: slices.Concat(served, []lab.Act{{Run: []string{"fettle", "netboot", "fetch", "/tmp/fetched", "--suite", "bookworm", "--mirror", "http://127.0.0.1/debian"}},
-			{Run: []string{"cp", "-a", "/tmp/fetched/.", tree}}}),
+		Prepare: slices.Concat(served, []lab.Act{{Run: []string{"fettle", "netboot", "fetch", "/run/fetched", "--suite", "bookworm", "--mirror", "http://127.0.0.1/debian"}},
+			{Run: []string{"cp", "-a", "/run/fetched/.", tree}}}),
 	},
 }
