@@ -156,7 +156,7 @@ func mountAll() error {
 			return fmt.Errorf("mounting %s: %w", m.dir, err)
 		}
 	}
-	return nil
+	return os.Chmod("/run", 0o755) // as systemd mounts it; a tmpfs of its own is 1777
 }
 
 func setEnvironment() {
