@@ -42,13 +42,13 @@ lab-long: build
 	@.ci/deps long
 	./fettle lab --all --long
 	$(GO) run ./internal/mutate
-	FETTLE_LONG=1 $(GO) test -count 1 -timeout 60m ./measure/login/... ./keypath
+	FETTLE_LONG=1 $(GO) test -count 1 -timeout 60m ./tools/measure/login/... ./tools/keypath
 	FETTLE_LONG=1 $(GO) test -count 1 -timeout 1h -run "TestBoot|TestConsole" ./cli/netboot
 	FETTLE_LONG=1 $(GO) test -count 1 -timeout 2h -run TestInstalledSystem ./traps/netbootserial/proof
-	FETTLE_LONG=1 $(GO) test -count 1 -timeout 20m ./hub ./hub/emulate ./agent/...
-	FETTLE_LONG=1 $(GO) test -count 1 -run TestAsKernelSMQ ./measure/blockcache/cachesim
-	FETTLE_LONG=1 $(GO) test -count 1 -timeout 2h -run "TestSlowProgram|TestLongScripts" ./bisect ./cli/proving
-	FETTLE_LONG=1 $(GO) test -count 1 -timeout 30m ./hub/web
+	FETTLE_LONG=1 $(GO) test -count 1 -timeout 20m ./fleet/hub ./fleet/hub/emulate ./fleet/agent/...
+	FETTLE_LONG=1 $(GO) test -count 1 -run TestAsKernelSMQ ./tools/measure/blockcache/cachesim
+	FETTLE_LONG=1 $(GO) test -count 1 -timeout 2h -run "TestSlowProgram|TestLongScripts" ./tools/bisect ./cli/proving
+	FETTLE_LONG=1 $(GO) test -count 1 -timeout 30m ./fleet/hub/web
 	FETTLE_LONG=1 $(GO) test -count 1 -run AllTraps ./host/capture
 	.ci/fuzz 2m
 	rm -rf dist && $(MAKE) packages

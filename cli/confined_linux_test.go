@@ -17,11 +17,11 @@ import (
 	"unsafe"
 
 	"fettle/cli/app"
+	"fettle/engine/run"
+	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/host/confine"
 	"fettle/internal/means"
-	"fettle/run"
-	"fettle/trap"
 )
 
 func pointer(b []byte) unsafe.Pointer { return unsafe.Pointer(&b[0]) }

@@ -18,8 +18,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/trap"
 )
 
 // Traps that do what no trap may. The test program knows them when it is

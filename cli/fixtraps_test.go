@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/remedy"
-	"fettle/remedy/step"
-	"fettle/trap"
 )
 
 // Traps to mend in tests. They lie in the folder "demo" beside the test

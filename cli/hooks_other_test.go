@@ -2,7 +2,7 @@
 
 package cli
 
-import "fettle/trap"
+import "fettle/engine/trap"
 
 // What TestMain asks for; its tests need Linux.
 

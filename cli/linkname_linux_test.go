@@ -12,9 +12,9 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"fettle/engine/trap"
 	"fettle/internal/means"
 	"fettle/report"
-	"fettle/trap"
 )
 
 // linkNameInside marks the test process that runs in a network namespace of its own.

@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/internal/means"
-	"fettle/trap"
 )
 
 // A program that is started under the name of syntheticName-N knows N

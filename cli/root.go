@@ -24,9 +24,9 @@ import (
 	"fettle/cli/tune"
 	"fettle/cli/watch"
 	"fettle/cli/why"
-	"fettle/remedy"
-	"fettle/run"
-	"fettle/trap"
+	"fettle/engine/remedy"
+	"fettle/engine/run"
+	"fettle/engine/trap"
 	"fettle/traps"
 )
 

@@ -6,9 +6,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"fettle/engine/remedy"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/remedy"
-	"fettle/trap"
 )
 
 // Two traps that say what a file tells them to, for command tests of what is

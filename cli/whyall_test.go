@@ -5,15 +5,15 @@ import (
 	"strings"
 	"testing"
 
-	"fettle/lore"
 	"fettle/traps"
+	"fettle/why"
 )
 
 // TestEverySymptom: what a trap's lore says people see, pasted as it stands
 // with the placeholders filled, names the trap among the matches.
 func TestEverySymptom(t *testing.T) {
 	all := traps.All()
-	x, err := lore.New(all)
+	x, err := why.New(all)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestEverySymptom(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			matches, _ := lore.Told(ranked)
+			matches, _ := why.Told(ranked)
 			at := -1
 			for i, m := range matches {
 				if m.Trap == a.ID {
@@ -45,7 +45,7 @@ func TestEverySymptom(t *testing.T) {
 			}
 			if at < 0 {
 				missed++
-				first := lore.Match{}
+				first := why.Match{}
 				if len(ranked) > 0 {
 					first = ranked[0]
 				}

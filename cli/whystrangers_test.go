@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"fettle/lore"
 	"fettle/traps"
+	"fettle/why"
 )
 
 // stranger is a text as somebody else put it, and what should be said of it.
@@ -27,7 +27,7 @@ const (
 
 // strangers reads testdata/strangers of package lore.
 func strangers(t testing.TB) []stranger {
-	f, err := os.Open("../lore/testdata/strangers/texts.tsv")
+	f, err := os.Open("../why/testdata/strangers/texts.tsv")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func (n *tally) percents() [4]float64 {
 // by one, and mends them, has nothing left to judge by. FETTLE_WHY_MISSES=1 lists
 // those of the texts to tune with.
 func TestStrangers(t *testing.T) {
-	x, err := lore.New(traps.All())
+	x, err := why.New(traps.All())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestStrangers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		matches, near := lore.Told(ranked)
+		matches, near := why.Told(ranked)
 		said, close := ids(matches), ids(near)
 		if strings.HasPrefix(s.id, ordinary) {
 			daily.add(s, said, close)
@@ -129,7 +129,7 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-func ids(matches []lore.Match) []string {
+func ids(matches []why.Match) []string {
 	var out []string
 	for _, m := range matches {
 		out = append(out, m.Trap)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"fettle/chart"
+	"fettle/internal/chart"
 )
 
 // Experiment is Go code that runs inside a throwaway machine and brings a

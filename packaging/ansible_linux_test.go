@@ -26,7 +26,7 @@ func TestAnsible(t *testing.T) {
 	}
 	inventory += "[all:vars]\nansible_host=127.0.0.1\nansible_user=root\nansible_python_interpreter=/usr/bin/python3\nansible_ssh_private_key_file=" + key +
 		"\nansible_ssh_common_args=-o StrictHostKeyChecking=no -o UserKnownHostsFile=" + dir + "/known\n"
-	collection, err := filepath.Abs("../ansible")
+	collection, err := filepath.Abs("ansible")
 	if err != nil {
 		t.Fatal(err)
 	}

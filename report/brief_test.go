@@ -8,8 +8,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/trap"
 )
 
 // lines writes a run as text and returns its lines.

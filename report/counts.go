@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"fettle/trap"
+	"fettle/engine/trap"
 )
 
 // Counts tells outcomes apart, one for each subject. Found counts findings

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"fettle/engine/trap"
 	"fettle/internal/ui"
-	"fettle/trap"
 )
 
 // csvTable writes a row for each finding and each unknown, for spreadsheets.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"fettle/engine/trap"
 	"fettle/internal/ui"
-	"fettle/trap"
 )
 
 // detailed is a block for each finding and each unknown, with its evidence;

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/engine/trap"
 	"fettle/internal/sorted"
-	"fettle/trap"
 )
 
 // entry is one trap met with one cause: the findings that say the same of

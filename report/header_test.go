@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"fettle/fact/machine"
 	"fettle/host"
+	"fettle/host/fact/machine"
 )
 
 func TestHeader(t *testing.T) {

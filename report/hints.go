@@ -3,9 +3,9 @@ package report
 import (
 	"strings"
 
+	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/internal/ui"
-	"fettle/trap"
 )
 
 // Command is what an admin runs next for an outcome: the fix, or the

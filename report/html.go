@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"fettle/engine/trap"
 	"fettle/internal/ui"
 	"fettle/internal/units"
-	"fettle/trap"
 )
 
 // htmlPage writes one self-contained page, for tickets: findings worst first,

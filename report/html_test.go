@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/net/html"
 
-	"fettle/trap"
+	"fettle/engine/trap"
 )
 
 // TestHTMLIsInert: whatever hosts, traps and lore are called, the page has the

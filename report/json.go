@@ -1,39 +1,18 @@
 package report
 
 import (
-	"bytes"
-	"encoding/json"
 	"io"
 	"time"
 
-	"fettle/internal/build"
-	"fettle/internal/ui"
-	"fettle/trap"
+	"fettle/internal/jsondoc"
+
+	"fettle/engine/trap"
 )
-
-// Envelope begins every JSON document that fettle prints: which it is, and the
-// version of its schema, docs/schema/NAME-VERSION.schema.json. A version grows
-// when a field is removed or changes its meaning; new fields may appear at any
-// time.
-type Envelope struct {
-	Format string `json:"format"` // "fettle-" and the document's name
-	Schema int    `json:"schema"`
-	Fettle string `json:"fettle"` // the version of fettle that wrote it
-}
-
-// NewEnvelope is the envelope of a document by its name.
-func NewEnvelope(name string) Envelope {
-	return Envelope{"fettle-" + name, SchemaVersion, build.Version()}
-}
-
-// SchemaVersion is the version of the JSON report. It grows when a field is
-// removed or changes its meaning; new fields may appear at any time.
-const SchemaVersion = 1
 
 // Document is a whole report as JSON. docs/schema/report-1.schema.json
 // describes it.
 type Document struct {
-	Envelope
+	jsondoc.Envelope
 	Meta    Meta          `json:"meta"`
 	Traps   []TrapInfo    `json:"traps"`
 	Results []trap.Result `json:"results"`
@@ -69,12 +48,12 @@ type jsonDoc struct {
 func newJSON(w io.Writer, _ Options) Writer { return &jsonDoc{w: w} }
 
 func (j *jsonDoc) End(took time.Duration) error {
-	return Encode(j.w, NewDocument(j.meta, j.traps, j.results, took), "  ")
+	return jsondoc.Encode(j.w, NewDocument(j.meta, j.traps, j.results, took), "  ")
 }
 
 // NewDocument is a run as a document, the worst first.
 func NewDocument(m Meta, traps []*trap.Trap, results []trap.Result, took time.Duration) *Document {
-	d := &Document{Envelope: Envelope{DocumentFormat, SchemaVersion, m.Version}, Meta: m, Traps: Infos(traps), Results: worstFirst(results), Took: took}
+	d := &Document{Envelope: jsondoc.Envelope{Format: DocumentFormat, Schema: jsondoc.Version, Fettle: m.Version}, Meta: m, Traps: Infos(traps), Results: worstFirst(results), Took: took}
 	if d.Results == nil {
 		d.Results = []trap.Result{}
 	}
@@ -106,17 +85,17 @@ type jsonl struct {
 func newJSONL(w io.Writer, _ Options) Writer { return &jsonl{w: w} }
 
 func (j *jsonl) Begin(m Meta, traps []*trap.Trap) error {
-	return Encode(j.w, Line{Type: "begin", Format: DocumentFormat, Schema: SchemaVersion, Meta: &m, Traps: Infos(traps)}, "")
+	return jsondoc.Encode(j.w, Line{Type: "begin", Format: DocumentFormat, Schema: jsondoc.Version, Meta: &m, Traps: Infos(traps)}, "")
 }
 
 func (j *jsonl) Result(r trap.Result) error {
 	j.counts.Add(r)
 	r = filled(r)
-	return Encode(j.w, Line{Type: "result", Result: &r}, "")
+	return jsondoc.Encode(j.w, Line{Type: "result", Result: &r}, "")
 }
 
 func (j *jsonl) End(took time.Duration) error {
-	return Encode(j.w, Line{Type: "end", Counts: &j.counts, Took: &took}, "")
+	return jsondoc.Encode(j.w, Line{Type: "end", Counts: &j.counts, Took: &took}, "")
 }
 
 // filled writes no list as null, for readers in strict languages.
@@ -125,18 +104,4 @@ func filled(r trap.Result) trap.Result {
 		r.Outcomes = []trap.Outcome{}
 	}
 	return r
-}
-
-// Encode writes v with < and > as they are, and a new line; for people to read
-// with an indent of two blanks.
-func Encode(w io.Writer, v any, indent string) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", indent)
-	if err := e.Encode(v); err != nil {
-		return err
-	}
-	_, err := w.Write(ui.JSON(b.Bytes()))
-	return err
 }

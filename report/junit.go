@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"fettle/engine/trap"
 	"fettle/internal/junit"
 	"fettle/internal/ui"
-	"fettle/trap"
 )
 
 // junitReport writes JUnit XML: a suite

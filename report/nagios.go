@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"fettle/engine/trap"
 	"fettle/internal/ui"
-	"fettle/trap"
 )
 
 // nagios writes one line with performance data, for Nagios, Icinga and

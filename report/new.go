@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"fettle/trap"
+	"fettle/engine/trap"
 )
 
 // Options says how a report is written.

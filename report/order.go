@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"fettle/engine/trap"
 	"fettle/internal/sorted"
-	"fettle/trap"
 )
 
 // rank is where an outcome stands in a report: findings that count, the

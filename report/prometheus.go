@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"fettle/engine/trap"
 	"fettle/internal/exposition"
 	"fettle/internal/sorted"
-	"fettle/trap"
 )
 
 // prometheus writes the text exposition format 0.0.4, for node_exporter's

@@ -5,9 +5,9 @@ package report
 import (
 	"time"
 
-	"fettle/fact/machine"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/trap"
+	"fettle/host/fact/machine"
 )
 
 // Meta is what a report says of the run itself.

@@ -13,11 +13,11 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/internal/junit"
 	"fettle/internal/schematest"
 	"fettle/internal/ui"
-	"fettle/trap"
 )
 
 func TestUnknownFormat(t *testing.T) {

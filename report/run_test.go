@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"fettle/engine/remedy"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/remedy"
-	"fettle/trap"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

@@ -8,8 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"fettle/internal/jsondoc"
+
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/trap"
 )
 
 // sarifLog is the part of SARIF 2.1.0 that fettle writes (OASIS, "Static
@@ -121,7 +123,7 @@ type sarif struct {
 func newSARIF(w io.Writer, opt Options) Writer { return &sarif{w: w, baseline: opt.New} }
 
 func (s *sarif) End(took time.Duration) error {
-	return Encode(s.w, SARIFLog([]SARIFRun{s.run(Infos(s.traps), took)}), "  ")
+	return jsondoc.Encode(s.w, SARIFLog([]SARIFRun{s.run(Infos(s.traps), took)}), "  ")
 }
 
 // SARIFLog is a document of runs.

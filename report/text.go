@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"fettle/engine/trap"
 	"fettle/internal/sorted"
 	"fettle/internal/ui"
 	"fettle/internal/units"
-	"fettle/trap"
 )
 
 // text is the report for people: the host, what was found, worst first, one

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/internal/sorted"
 	"fettle/internal/ui"
-	"fettle/trap"
 )
 
 // ignorance is one reason why something is not known, and where it stood in the way.

@@ -3,7 +3,7 @@
 package traps
 
 import (
-	"fettle/trap"
+	"fettle/engine/trap"
 	"fettle/traps/apparmordenials"
 	"fettle/traps/bridgemtu"
 	"fettle/traps/counterwrap"

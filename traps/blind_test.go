@@ -11,10 +11,10 @@ import (
 	"sync"
 	"testing"
 
+	"fettle/engine/trap"
+	"fettle/engine/trap/traptest"
 	"fettle/host"
 	"fettle/host/hosttest"
-	"fettle/trap"
-	"fettle/trap/traptest"
 	"fettle/traps/rules"
 )
 

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/host/capture"
-	"fettle/trap"
 )
 
 // TestPark replays captures of hosts that Debian's packages made (lab/park):

@@ -11,13 +11,13 @@ import (
 	"strings"
 	"testing"
 
-	"fettle/conf/openpgp"
+	"fettle/engine/trap"
+	"fettle/engine/trap/traptest"
 	"fettle/host"
 	"fettle/host/capture"
+	"fettle/host/format/openpgp"
 	"fettle/host/hosttest"
 	"fettle/host/redact"
-	"fettle/trap"
-	"fettle/trap/traptest"
 )
 
 // unlike are golden hosts that are told differently when redacted, and why.

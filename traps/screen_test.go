@@ -13,11 +13,11 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"fettle/engine/trap"
+	"fettle/engine/trap/traptest"
 	"fettle/host"
 	"fettle/host/hosttest"
 	"fettle/report"
-	"fettle/trap"
-	"fettle/trap/traptest"
 )
 
 // hostResults are what one host's checks said.

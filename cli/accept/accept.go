@@ -11,14 +11,15 @@ import (
 	"strings"
 	"time"
 
+	"fettle/internal/jsondoc"
+
 	"github.com/spf13/cobra"
 
-	"fettle/accept"
 	"fettle/cli/app"
+	"fettle/engine/trap"
 	"fettle/internal/lazy"
 	"fettle/internal/ui"
-	"fettle/report"
-	"fettle/trap"
+	"fettle/report/accept"
 )
 
 type acceptOptions struct {
@@ -222,7 +223,7 @@ func acceptList(a *app.App, o acceptOptions) error {
 		if l.Entries == nil {
 			l.Entries = []accept.Entry{}
 		}
-		return a.JSON(document{report.NewEnvelope("accepted"), l.Entries})
+		return a.JSON(document{jsondoc.New("accepted"), l.Entries})
 	}
 	if len(l.Entries) == 0 {
 		fmt.Fprintln(a.Stdout, "nothing is accepted")
@@ -256,6 +257,6 @@ func acceptList(a *app.App, o acceptOptions) error {
 
 // document is what is accepted, as JSON.
 type document struct {
-	report.Envelope
+	jsondoc.Envelope
 	Accepted []accept.Entry `json:"accepted"`
 }

@@ -18,9 +18,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/crypto/ssh"
 
-	"fettle/agent"
 	"fettle/cli/app"
-	"fettle/hub/join"
+	"fettle/fleet/agent"
+	"fettle/fleet/hub/join"
 	"fettle/internal/files"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"os"
 
-	"fettle/accept"
+	"fettle/report/accept"
 )
 
 // Acceptances reads what is accepted: from a file, or from the usual ones.

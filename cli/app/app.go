@@ -8,12 +8,13 @@ import (
 	"fmt"
 	"io"
 
+	"fettle/internal/jsondoc"
+
+	"fettle/engine/remedy"
+	"fettle/engine/run"
+	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/internal/ui"
-	"fettle/remedy"
-	"fettle/report"
-	"fettle/run"
-	"fettle/trap"
 )
 
 // App is what every verb is given.
@@ -88,7 +89,7 @@ func (a *App) Warn(msg string) {
 }
 
 // JSON prints v, indented.
-func (a *App) JSON(v any) error { return report.Encode(a.Stdout, v, "  ") }
+func (a *App) JSON(v any) error { return jsondoc.Encode(a.Stdout, v, "  ") }
 
 // Check runs checks over a target, as run.Engine does; its errors have their
 // exit status.

@@ -3,8 +3,8 @@ package app
 import (
 	"strings"
 
+	"fettle/engine/trap"
 	"fettle/internal/ui"
-	"fettle/trap"
 
 	"github.com/spf13/cobra"
 )

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"fettle/config"
+	"fettle/internal/config"
 )
 
 // Config reads the configuration: of a file, or, "", of the usual one, which is

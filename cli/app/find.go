@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"fettle/engine/trap"
 	"fettle/internal/nearest"
-	"fettle/trap"
 )
 
 // Find returns the traps of these ids, in the list's order, each once. An id

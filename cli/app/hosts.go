@@ -6,11 +6,13 @@ import (
 	"path/filepath"
 	"strings"
 
+	transport "fettle/internal/ssh"
+
 	"github.com/spf13/cobra"
 
-	"fettle/accept"
-	"fettle/fleet"
+	"fettle/fleet/ssh"
 	"fettle/internal/files"
+	"fettle/report/accept"
 )
 
 // HostFlags are the flags of verbs that work on other hosts over SSH.
@@ -20,7 +22,7 @@ type HostFlags struct {
 	// An Ansible inventory, and the groups that are meant.
 	inventory string
 	groups    []string
-	fleet.Options
+	ssh.Options
 }
 
 func (o *HostFlags) Flags(c *cobra.Command) {
@@ -29,9 +31,9 @@ func (o *HostFlags) Flags(c *cobra.Command) {
 	f.StringVar(&o.file, "hosts-file", "", "read host names from `FILE`, one a line (- is standard input)")
 	f.StringVar(&o.inventory, "inventory", "", "take hosts from the Ansible inventory `FILE`, as ansible-inventory reads it")
 	f.StringSliceVar(&o.groups, "group", nil, "of the inventory, only the hosts of these `GROUPS`")
-	f.IntVar(&o.Forks, "forks", fleet.DefaultForks, "`NUMBER` of hosts checked in parallel")
-	f.DurationVar(&o.Limit, "host-limit", fleet.DefaultLimit, "give up on a host after this `TIME`")
-	f.DurationVar(&o.Connect, "connect-limit", fleet.DefaultConnect, "give up on connecting to a host after this `TIME`")
+	f.IntVar(&o.Forks, "forks", transport.DefaultForks, "`NUMBER` of hosts checked in parallel")
+	f.DurationVar(&o.Limit, "host-limit", transport.DefaultLimit, "give up on a host after this `TIME`")
+	f.DurationVar(&o.Connect, "connect-limit", transport.DefaultConnect, "give up on connecting to a host after this `TIME`")
 	f.BoolVar(&o.Sudo, "sudo", false, "run as root on the hosts, through sudo -n")
 	f.StringVar(&o.BinaryDir, "binary-dir", "", "find fettle-linux-ARCH for hosts of other architectures in `DIR` (default: beside fettle)")
 	f.StringVar(&o.Config, "ssh-config", "", "give ssh this configuration `FILE` instead of ~/.ssh/config")
@@ -55,7 +57,7 @@ func (o *HostFlags) List(ctx context.Context, stdin io.Reader) ([]string, error)
 	var err error
 	expand := func(pattern string) ([]string, error) { return o.named(ctx, pattern) }
 	for _, h := range o.hosts {
-		if hosts, err = fleet.ParseHosts("--host", h, hosts, expand); err != nil {
+		if hosts, err = transport.ParseHosts("--host", h, hosts, expand); err != nil {
 			return nil, Usagef("%w", err)
 		}
 	}
@@ -67,7 +69,7 @@ func (o *HostFlags) List(ctx context.Context, stdin io.Reader) ([]string, error)
 			b, err = files.ReadAtMost(o.file, hostsFileLimit)
 		}
 		if err == nil {
-			hosts, err = fleet.ParseHosts(o.file, string(b), hosts, expand)
+			hosts, err = transport.ParseHosts(o.file, string(b), hosts, expand)
 		}
 		if err != nil {
 			return nil, Usagef("--hosts-file: %w", err)
@@ -75,12 +77,12 @@ func (o *HostFlags) List(ctx context.Context, stdin io.Reader) ([]string, error)
 	}
 	switch {
 	case o.inventory != "":
-		more, err := fleet.Inventory(ctx, o.inventory, o.groups)
+		more, err := ssh.Inventory(ctx, o.inventory, o.groups)
 		if err != nil {
 			return nil, Usagef("--inventory: %w", err)
 		}
 		// Once more together, so that each host is there once.
-		if hosts, err = fleet.ParseHosts("--inventory", strings.Join(more, "\n"), hosts, nil); err != nil {
+		if hosts, err = transport.ParseHosts("--inventory", strings.Join(more, "\n"), hosts, nil); err != nil {
 			return nil, Usagef("%w", err)
 		}
 	case len(o.groups) > 0:

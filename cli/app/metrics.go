@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"sync/atomic"
 
-	"fettle/watch"
+	"fettle/tools/watch"
 )
 
 // ServeMetrics serves a page at an address until stop is called. It listens on

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"fettle/chart"
+	"fettle/internal/chart"
 	"fettle/internal/files"
 )
 

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fettle/lore/rule"
-	"fettle/trap"
+	"fettle/engine/rule"
+	"fettle/engine/trap"
 )
 
 // RuleSet is what rules of the admin's own add to fettle's traps.

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/conf/sshconfig"
-	"fettle/conf/sshd"
+	"fettle/engine/run"
 	"fettle/host"
-	"fettle/run"
+	"fettle/host/format/sshconfig"
+	"fettle/host/format/sshd"
 )
 
 // named are the hosts of ssh's configuration that a pattern means: the names on

@@ -14,11 +14,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
+	"fettle/engine/run"
+	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/internal/ui"
 	"fettle/internal/units"
-	"fettle/run"
-	"fettle/trap"
 )
 
 // captureOptions are capture's flags.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"fettle/cli/app"
-	"fettle/fleet"
+	"fettle/fleet/ssh"
 	"fettle/internal/lazy"
 	"fettle/internal/ui"
 )
@@ -39,7 +39,7 @@ func captureFleet(ctx context.Context, a *app.App, o captureOptions, ids []strin
 	if err != nil {
 		return err
 	}
-	f, err := fleet.Open(o.fleet.Options)
+	f, err := ssh.Open(o.fleet.Options)
 	if err != nil {
 		return app.Usagef("%w", err)
 	}

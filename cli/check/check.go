@@ -10,11 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
-	"fettle/config"
+	"fettle/engine/run"
+	"fettle/engine/trap"
 	"fettle/internal/build"
+	"fettle/internal/config"
 	"fettle/report"
-	"fettle/run"
-	"fettle/trap"
 )
 
 // checkOptions are check's flags.

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
-	"fettle/config"
-	"fettle/trap"
+	"fettle/engine/trap"
+	"fettle/internal/config"
 )
 
 // configure takes from the configuration what the flags leave open. It is this

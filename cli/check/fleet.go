@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"time"
 
-	"fettle/accept"
 	"fettle/cli/app"
-	"fettle/fleet"
+	"fettle/engine/trap"
+	"fettle/fleet/ssh"
 	"fettle/internal/ui"
-	"fettle/trap"
+	"fettle/report/accept"
 )
 
 // checkFleet is check on other hosts.
@@ -38,7 +38,7 @@ func checkFleet(ctx context.Context, a *app.App, o checkOptions, failOn trap.Sev
 			return err
 		}
 	}
-	f, err := fleet.Open(o.fleet.Options)
+	f, err := ssh.Open(o.fleet.Options)
 	if err != nil {
 		return app.Usagef("%w", err)
 	}
@@ -58,7 +58,7 @@ func checkFleet(ctx context.Context, a *app.App, o checkOptions, failOn trap.Sev
 	out.w = p
 	started := time.Now()
 	var werr error
-	f.Check(ctx, hosts, args, func(e fleet.Event) {
+	f.Check(ctx, hosts, args, func(e ssh.Event) {
 		if e.Line.Result != nil {
 			out.list.Mark(e.Line.Result, time.Now())
 		}

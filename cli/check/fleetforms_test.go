@@ -9,14 +9,16 @@ import (
 	"testing"
 	"time"
 
+	"fettle/internal/jsondoc"
+
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
-	"fettle/fleet"
+	"fettle/engine/trap"
+	"fettle/fleet/ssh"
 	"fettle/internal/junit"
 	"fettle/internal/schematest"
 	"fettle/report"
-	"fettle/trap"
 )
 
 // hostile is a name that somebody on a host chose.
@@ -32,15 +34,15 @@ func formOf(t *testing.T, format string, hosts []string, outcomes map[string][]t
 	r := newFleetReport(&out, o, trap.Warning, nil, len(hosts))
 	for _, host := range hosts {
 		said, took := outcomes[host], time.Second
-		events := []fleet.Event{{Host: host, Line: report.Line{Type: "begin", Format: report.DocumentFormat, Schema: report.SchemaVersion,
+		events := []ssh.Event{{Host: host, Line: report.Line{Type: "begin", Format: report.DocumentFormat, Schema: jsondoc.Version,
 			Meta: &report.Meta{Host: "self", Kind: "live", Version: "1", Started: time.Unix(1767323045, 0)}, Traps: []report.TrapInfo{{ID: "alpha", Title: "The first"}}}}}
 		if said == nil {
 			r.counts.Unknown++
-			events[0] = fleet.Event{Host: host, Err: errors.New("could not reach " + host + ": <refused>")}
+			events[0] = ssh.Event{Host: host, Err: errors.New("could not reach " + host + ": <refused>")}
 		} else {
 			res := trap.Result{Trap: "alpha", Outcomes: said}
 			r.counts.Add(res)
-			events = append(events, fleet.Event{Host: host, Line: report.Line{Type: "result", Result: &res}}, fleet.Event{Host: host, Line: report.Line{Type: "end", Took: &took}})
+			events = append(events, ssh.Event{Host: host, Line: report.Line{Type: "result", Result: &res}}, ssh.Event{Host: host, Line: report.Line{Type: "end", Took: &took}})
 		}
 		for _, e := range events {
 			if err := r.event(e); err != nil {

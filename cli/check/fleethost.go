@@ -4,12 +4,12 @@ import (
 	"path/filepath"
 	"time"
 
-	"fettle/accept"
 	"fettle/cli/app"
-	"fettle/fleet"
-	"fettle/history"
+	"fettle/engine/trap"
+	"fettle/fleet/ssh"
 	"fettle/report"
-	"fettle/trap"
+	"fettle/report/accept"
+	"fettle/report/history"
 )
 
 // fleetHosts is what is remembered and recorded here of other hosts: below the
@@ -36,7 +36,7 @@ func newFleetHosts(a *app.App, opt outputOptions) (*fleetHosts, error) {
 }
 
 // event takes in what one host says, and marks what an earlier run showed.
-func (h *fleetHosts) event(e *fleet.Event) error {
+func (h *fleetHosts) event(e *ssh.Event) error {
 	switch l := &e.Line; {
 	case e.Err != nil:
 		delete(h.running, e.Host) // half a run is none

@@ -9,11 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"fettle/internal/jsondoc"
+
 	"fettle/cli/app"
-	"fettle/fleet"
-	"fettle/history"
+	"fettle/engine/trap"
+	"fettle/fleet/ssh"
 	"fettle/report"
-	"fettle/trap"
+	"fettle/report/history"
 )
 
 // run is one run over two hosts, of which one may give no report.
@@ -31,13 +33,13 @@ func fleetRun(t *testing.T, opt checkOptions, summary map[string]string) string 
 		if s := summary[host]; s != "" {
 			res.Outcomes[0] = trap.Outcome{Trap: "alpha", Subject: "x", Status: trap.Found, Severity: trap.Warning, Summary: s}
 		}
-		events := []fleet.Event{
-			{Host: host, Line: report.Line{Type: "begin", Format: report.DocumentFormat, Schema: report.SchemaVersion, Meta: &report.Meta{Host: host, Started: time.Now()}, Traps: []report.TrapInfo{{ID: "alpha"}}}},
+		events := []ssh.Event{
+			{Host: host, Line: report.Line{Type: "begin", Format: report.DocumentFormat, Schema: jsondoc.Version, Meta: &report.Meta{Host: host, Started: time.Now()}, Traps: []report.TrapInfo{{ID: "alpha"}}}},
 			{Host: host, Line: report.Line{Type: "result", Result: &res}},
 			{Host: host, Line: report.Line{Type: "end", Took: &took}},
 		}
 		if summary[host] == "cut off" {
-			events[2] = fleet.Event{Host: host, Err: errors.New(host + ": the report was cut off")}
+			events[2] = ssh.Event{Host: host, Err: errors.New(host + ": the report was cut off")}
 		}
 		for _, e := range events {
 			if err := state.event(&e); err != nil {
@@ -100,7 +102,7 @@ func TestFleetForms(t *testing.T) {
 		t.Errorf("%v: %+v", err, d)
 	}
 	whole := strings.Builder{}
-	if err := report.Encode(&whole, d, "  "); err != nil || whole.String() != text {
+	if err := jsondoc.Encode(&whole, d, "  "); err != nil || whole.String() != text {
 		t.Errorf("written piece by piece it differs:\n%s", text)
 	}
 	var none strings.Builder

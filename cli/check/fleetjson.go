@@ -7,7 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"fettle/fleet"
+	"fettle/internal/jsondoc"
+
+	"fettle/fleet/ssh"
 	"fettle/report"
 )
 
@@ -23,14 +25,14 @@ type fleetLine struct {
 // fleetLines is jsonl.
 type fleetLines struct{ w io.Writer }
 
-func (f fleetLines) line(e fleet.Event) error {
+func (f fleetLines) line(e ssh.Event) error {
 	l := fleetLine{Host: e.Host, Line: e.Line}
 	if e.Err != nil {
-		var fe *fleet.Error
+		var fe *ssh.Error
 		reached := errors.As(e.Err, &fe) && fe.Reached
 		l.Line.Type, l.Reason, l.Reached = "failed", e.Err.Error(), &reached
 	}
-	return report.Encode(f.w, l, "")
+	return jsondoc.Encode(f.w, l, "")
 }
 
 func (f fleetLines) host(string, *hostReport) error        { return nil }
@@ -38,7 +40,7 @@ func (f fleetLines) end(*fleetReport, time.Duration) error { return nil }
 
 // fleetDocument is a report of many hosts as JSON. It is written piece by piece.
 type fleetDocument struct {
-	report.Envelope
+	jsondoc.Envelope
 	Hosts  []fleetHost   `json:"hosts"` // in the order in which they were done
 	Counts report.Counts `json:"counts"`
 	Took   time.Duration `json:"took_ns"`
@@ -72,7 +74,7 @@ func (f *fleetJSON) end(r *fleetReport, took time.Duration) error {
 }
 
 func (f *fleetJSON) document(d fleetDocument) fleetDocument {
-	d.Envelope, d.Hosts = report.NewEnvelope("fleet"), []fleetHost{}
+	d.Envelope, d.Hosts = jsondoc.New("fleet"), []fleetHost{}
 	return d
 }
 
@@ -134,7 +136,7 @@ func (l *listWriter) frame(document any) (head, tail string, err error) {
 // line end.
 func indented(v any, margin string) (string, error) {
 	var b strings.Builder
-	if err := report.Encode(&b, v, "  "); err != nil {
+	if err := jsondoc.Encode(&b, v, "  "); err != nil {
 		return "", err
 	}
 	// No string of JSON has a line end in it.

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"fettle/engine/trap"
 	"fettle/internal/ui"
 	"fettle/internal/units"
 	"fettle/report"
-	"fettle/trap"
 )
 
 // fleetNagios writes one line for all hosts.

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"fettle/engine/trap"
 	"fettle/internal/build"
 	"fettle/internal/sorted"
 	"fettle/internal/ui"
 	"fettle/internal/units"
 	"fettle/report"
-	"fettle/trap"
 )
 
 // pageHosts is how many hosts the page's matrix has columns for.

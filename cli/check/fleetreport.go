@@ -6,12 +6,14 @@ import (
 	"io"
 	"time"
 
-	"fettle/fleet"
+	"fettle/internal/jsondoc"
+
+	"fettle/engine/trap"
+	"fettle/fleet/ssh"
 	"fettle/internal/junit"
 	"fettle/internal/ui"
 	"fettle/internal/units"
 	"fettle/report"
-	"fettle/trap"
 )
 
 // fleetReport writes what comes back from many hosts. What is kept of a host
@@ -38,7 +40,7 @@ type fleetForm interface {
 
 // lineForm takes the lines of reports as they come.
 type lineForm interface {
-	line(e fleet.Event) error
+	line(e ssh.Event) error
 }
 
 func newFleetReport(w io.Writer, o checkOptions, failOn trap.Severity, traps []*trap.Trap, hosts int) *fleetReport {
@@ -69,7 +71,7 @@ func newFleetReport(w io.Writer, o checkOptions, failOn trap.Severity, traps []*
 	return r
 }
 
-func (r *fleetReport) event(e fleet.Event) error {
+func (r *fleetReport) event(e ssh.Event) error {
 	if form, ok := r.form.(lineForm); ok {
 		return form.line(e)
 	}
@@ -83,7 +85,7 @@ func (r *fleetReport) event(e fleet.Event) error {
 	case e.Err != nil:
 		h.err = e.Err
 	case l.Type == "begin":
-		h.doc = report.Document{Envelope: report.Envelope{Format: l.Format, Schema: l.Schema, Fettle: l.Meta.Version}, Meta: *l.Meta, Traps: l.Traps, Results: []trap.Result{}}
+		h.doc = report.Document{Envelope: jsondoc.Envelope{Format: l.Format, Schema: l.Schema, Fettle: l.Meta.Version}, Meta: *l.Meta, Traps: l.Traps, Results: []trap.Result{}}
 	case l.Result != nil:
 		h.doc.Results = append(h.doc.Results, *l.Result)
 	case l.Type == "end" && l.Took != nil:

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/engine/trap"
 	"fettle/internal/sorted"
 	"fettle/internal/ui"
 	"fettle/internal/units"
-	"fettle/trap"
 )
 
 // fewHosts is up to how many hosts each has a report of its own; of more there

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"fettle/engine/trap"
 	"fettle/report"
-	"fettle/trap"
 )
 
 func saying(traps map[string]trap.Severity) *hostReport {

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"fettle/cli/app"
+	"fettle/engine/trap"
 	"fettle/internal/ui"
-	"fettle/trap"
 )
 
 // patience is how long a run may take before it shows how far it is.

@@ -5,13 +5,13 @@ import (
 	"slices"
 	"time"
 
-	"fettle/accept"
 	"fettle/cli/app"
-	"fettle/config"
-	"fettle/history"
-	"fettle/notify"
+	"fettle/engine/trap"
+	"fettle/internal/config"
 	"fettle/report"
-	"fettle/trap"
+	"fettle/report/accept"
+	"fettle/report/history"
+	"fettle/report/notify"
 )
 
 // recorder keeps a run as it is, without the marks of --new and --severity.

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"strings"
 
+	"fettle/internal/jsondoc"
+
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
+	"fettle/engine/trap"
 	"fettle/internal/ui"
 	"fettle/report"
-	"fettle/trap"
 )
 
 // Cmd is fettle explain.
@@ -41,7 +43,7 @@ terminal it goes through $PAGER, or less.
 				_, err := fmt.Fprint(a.Stdout, string(traps[0].Lore))
 				return err
 			case format == "json":
-				return a.JSON(document{report.NewEnvelope("article"), report.Infos(traps)[0], art.Symptoms, art.Tags, art.Since, art.Refs, art.Body})
+				return a.JSON(document{jsondoc.New("article"), report.Infos(traps)[0], art.Symptoms, art.Tags, art.Since, art.Refs, art.Body})
 			case all:
 				return ui.Page(a.Stdout, p.long())
 			}
@@ -56,7 +58,7 @@ terminal it goes through $PAGER, or less.
 
 // document is an article as JSON.
 type document struct {
-	report.Envelope
+	jsondoc.Envelope
 	report.TrapInfo
 	Symptoms []string `json:"symptoms"`
 	Tags     []string `json:"tags"`

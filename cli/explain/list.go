@@ -3,6 +3,8 @@ package explain
 import (
 	"io"
 
+	"fettle/internal/jsondoc"
+
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
@@ -33,7 +35,7 @@ Costs:
 func list(a *app.App, format string) error {
 	infos := report.Infos(a.Traps)
 	if format == "json" {
-		return a.JSON(traps{report.NewEnvelope("traps"), infos})
+		return a.JSON(traps{jsondoc.New("traps"), infos})
 	}
 	t := ui.Table{}
 	for _, i := range infos {
@@ -49,6 +51,6 @@ func list(a *app.App, format string) error {
 
 // traps is the list as JSON.
 type traps struct {
-	report.Envelope
+	jsondoc.Envelope
 	Traps []report.TrapInfo `json:"traps"`
 }

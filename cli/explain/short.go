@@ -3,8 +3,8 @@ package explain
 import (
 	"strings"
 
+	"fettle/engine/trap"
 	"fettle/internal/lazy"
-	"fettle/trap"
 )
 
 // Sections of an article by what they answer, in the words that articles use.

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
+	"fettle/engine/remedy"
 	"fettle/internal/ui"
-	"fettle/remedy"
 )
 
 // ChangesCmd is fettle changes.

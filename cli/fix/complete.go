@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fettle/remedy"
+	"fettle/engine/remedy"
 )
 
 // completeChanges offers the numbers of changes, without making the folder

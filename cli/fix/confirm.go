@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
-	"fettle/remedy"
+	"fettle/engine/remedy"
 )
 
 // ConfirmCmd is fettle confirm.

@@ -11,16 +11,17 @@ import (
 	"os"
 	"time"
 
+	"fettle/internal/jsondoc"
+
 	"fettle/cli/app"
-	"fettle/remedy"
-	"fettle/remedy/step"
-	"fettle/report"
-	"fettle/trap"
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
 )
 
 // document is fettle fix --format json: what Ansible's module and fix --host read.
 type document struct {
-	report.Envelope
+	jsondoc.Envelope
 	Host     string      `json:"host"`
 	Trap     string      `json:"trap"`
 	Result   result      `json:"result"`
@@ -80,7 +81,7 @@ func fixDocument(ctx context.Context, a *app.App, id string, o Options) error {
 		return app.Usagef("--format json cannot ask: give --plan or --yes")
 	}
 	host, _ := os.Hostname()
-	o.doc = &document{Envelope: report.NewEnvelope("fix"), Host: host, Trap: id, Findings: []finding{}, Refused: []unmended{}}
+	o.doc = &document{Envelope: jsondoc.New("fix"), Host: host, Trap: id, Findings: []finding{}, Refused: []unmended{}}
 	o.Format = "text"
 	out := a.Stdout
 	if a.Stdout = a.Stderr; o.Plan {

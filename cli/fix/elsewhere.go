@@ -6,14 +6,14 @@ import (
 	"strings"
 
 	"fettle/cli/app"
-	"fettle/fleet"
+	"fettle/fleet/ssh"
 	"fettle/internal/ui"
 	"fettle/internal/units"
 )
 
 // elsewhere runs a verb on other hosts, shows what each says, and returns the
 // gravest status.
-func elsewhere(ctx context.Context, a *app.App, on *fleet.Fleet, hosts []string, args []string) error {
+func elsewhere(ctx context.Context, a *app.App, on *ssh.Fleet, hosts []string, args []string) error {
 	said := map[string]*bounded{}
 	fates := map[string]*fate{}
 	for _, h := range hosts {
@@ -53,7 +53,7 @@ func undoElsewhere(ctx context.Context, a *app.App, id string, o undoOptions) er
 	if err != nil {
 		return err
 	}
-	f, err := fleet.Open(o.fleet.Options)
+	f, err := ssh.Open(o.fleet.Options)
 	if err != nil {
 		return app.Usagef("%w", err)
 	}
@@ -80,7 +80,7 @@ func changesElsewhere(ctx context.Context, a *app.App, id string, flags *app.Hos
 	if err != nil {
 		return err
 	}
-	f, err := fleet.Open(flags.Options)
+	f, err := ssh.Open(flags.Options)
 	if err != nil {
 		return app.Usagef("%w", err)
 	}

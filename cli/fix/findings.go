@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"fettle/cli/app"
+	"fettle/engine/remedy"
+	"fettle/engine/trap"
 	"fettle/internal/ui"
-	"fettle/remedy"
-	"fettle/trap"
 )
 
 // look runs one check on the live host and returns its outcomes.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"fettle/remedy"
-	"fettle/trap"
+	"fettle/engine/remedy"
+	"fettle/engine/trap"
 )
 
 // Only clear is mended: of that very subject.

@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/machine"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
 	"fettle/internal/ui"
-	"fettle/remedy"
-	"fettle/remedy/machine"
-	"fettle/remedy/step"
-	"fettle/trap"
 )
 
 // confirmDefault is how long a change that can cut the connection waits for

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"fettle/cli/app"
-	"fettle/fleet"
+	"fettle/fleet/ssh"
 	"fettle/internal/ui"
 	"fettle/internal/units"
 )
@@ -33,9 +33,9 @@ type fleetFix struct {
 	app   *app.App
 	opt   Options
 	trap  string
-	fleet *fleet.Fleet // that looks
-	apply *fleet.Fleet // that changes: with more time
-	mu    sync.Mutex   // of what is printed
+	fleet *ssh.Fleet // that looks
+	apply *ssh.Fleet // that changes: with more time
+	mu    sync.Mutex // of what is printed
 }
 
 // fixFleet plans on all hosts, shows the plans, asks once, and applies them in
@@ -66,7 +66,7 @@ func fixFleet(ctx context.Context, a *app.App, id string, o Options, limited boo
 		return err
 	}
 	f := &fleetFix{app: a, opt: o, trap: id}
-	if f.fleet, err = fleet.Open(o.fleet.Options); err != nil {
+	if f.fleet, err = ssh.Open(o.fleet.Options); err != nil {
 		return app.Usagef("%w", err)
 	}
 	defer f.fleet.Close()
@@ -105,7 +105,7 @@ func (f *fleetFix) arguments() []string {
 
 // ask runs fix on hosts, with further arguments for each, and returns what became
 // of them in the order of hosts. then, if not nil, is called for each that is done.
-func (f *fleetFix) ask(ctx context.Context, on *fleet.Fleet, hosts []string, more func(host string) []string, then func(context.Context, *fate)) []*fate {
+func (f *fleetFix) ask(ctx context.Context, on *ssh.Fleet, hosts []string, more func(host string) []string, then func(context.Context, *fate)) []*fate {
 	fates := map[string]*fate{}
 	f.mu.Lock()
 	for _, h := range hosts {
@@ -280,7 +280,7 @@ func (f *fleetFix) confirm(ctx context.Context, it *fate) error {
 		case err == nil && exit == app.ExitOK:
 			return nil
 		case err == nil:
-			return &fleet.Error{Host: it.host, Reached: true, Why: strings.TrimSpace(errs)}
+			return &ssh.Error{Host: it.host, Reached: true, Why: strings.TrimSpace(errs)}
 		}
 		select {
 		case <-ctx.Done():

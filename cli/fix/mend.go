@@ -8,12 +8,12 @@ import (
 	"strings"
 
 	"fettle/cli/app"
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/machine"
+	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/internal/build"
 	"fettle/internal/ui"
-	"fettle/remedy"
-	"fettle/remedy/machine"
-	"fettle/trap"
 )
 
 // mending is what one run of fix is about to do: one change, for one finding or

@@ -8,9 +8,9 @@ import (
 	"path"
 	"slices"
 
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
 	"fettle/host"
-	"fettle/remedy"
-	"fettle/remedy/step"
 )
 
 // planned is this host as it will be when some plans are carried out, as far as

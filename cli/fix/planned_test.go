@@ -5,10 +5,10 @@ import (
 	"slices"
 	"testing"
 
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
 	"fettle/host"
 	"fettle/host/hosttest"
-	"fettle/remedy"
-	"fettle/remedy/step"
 )
 
 func TestPlannedHost(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
-	"fettle/remedy"
+	"fettle/engine/remedy"
 )
 
 // ResumeCmd is fettle resume.

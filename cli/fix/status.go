@@ -7,9 +7,9 @@ import (
 	"syscall"
 
 	"fettle/cli/app"
-	"fettle/remedy"
-	"fettle/remedy/machine"
-	"fettle/remedy/step"
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/machine"
+	"fettle/engine/remedy/step"
 )
 
 // Exit statuses of fix, undo, resume and confirm, beside those of every verb.

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
 	"fettle/internal/ui"
-	"fettle/remedy"
-	"fettle/remedy/step"
 )
 
 type undoOptions struct {

@@ -7,14 +7,16 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/internal/jsondoc"
+
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
-	"fettle/history"
+	"fettle/engine/trap"
 	"fettle/host/capture"
 	"fettle/internal/sorted"
 	"fettle/report"
-	"fettle/trap"
+	"fettle/report/history"
 )
 
 // diffOptions are the flags of diff.
@@ -77,7 +79,7 @@ func completeRunsAndFiles(c *cobra.Command, args []string, begun string) ([]stri
 
 // differences is fettle diff --format json.
 type differences struct {
-	report.Envelope
+	jsondoc.Envelope
 	A       report.Meta      `json:"a"`
 	B       report.Meta      `json:"b"`
 	Changes []history.Change `json:"changes"` // the gravest first
@@ -112,7 +114,7 @@ func diff(ctx context.Context, a *app.App, o diffOptions, args []string) error {
 			return err
 		}
 	}
-	d := differences{Envelope: report.NewEnvelope("diff"), A: docs[0].Meta, B: docs[1].Meta, Changes: []history.Change{}, Facts: []fact{}}
+	d := differences{Envelope: jsondoc.New("diff"), A: docs[0].Meta, B: docs[1].Meta, Changes: []history.Change{}, Facts: []fact{}}
 	for _, c := range history.Compare(docs[0], docs[1]) {
 		if len(o.only) == 0 || slices.Contains(o.only, c.Trap) {
 			d.Changes = append(d.Changes, c)

@@ -7,13 +7,13 @@ import (
 	"strings"
 
 	"fettle/cli/app"
-	"fettle/history"
+	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/host/capture"
 	"fettle/internal/ui"
 	"fettle/internal/units"
 	"fettle/report"
-	"fettle/trap"
+	"fettle/report/history"
 )
 
 const margin = "          "

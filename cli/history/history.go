@@ -6,14 +6,16 @@ import (
 	"fmt"
 	"time"
 
+	"fettle/internal/jsondoc"
+
 	"github.com/spf13/cobra"
 
-	"fettle/accept"
 	"fettle/cli/app"
-	"fettle/history"
+	"fettle/engine/trap"
 	"fettle/internal/ui"
 	"fettle/report"
-	"fettle/trap"
+	"fettle/report/accept"
+	"fettle/report/history"
 )
 
 // Cmd is fettle history.
@@ -77,7 +79,7 @@ func completeRuns(*cobra.Command, []string, string) ([]string, cobra.ShellCompDi
 
 // document is fettle history --format json.
 type document struct {
-	report.Envelope
+	jsondoc.Envelope
 	Runs []entry `json:"runs"` // the newest first
 }
 
@@ -101,7 +103,7 @@ func list(a *app.App, s history.Store, format string) error {
 	if err != nil {
 		return app.Failf("%w", err)
 	}
-	d := document{Envelope: report.NewEnvelope("history"), Runs: entries(s, names)}
+	d := document{Envelope: jsondoc.New("history"), Runs: entries(s, names)}
 	if format == "json" {
 		return a.JSON(d)
 	}

@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"fettle/cli/app"
-	"fettle/fleet"
-	"fettle/history"
+	"fettle/engine/run"
+	"fettle/engine/trap"
+	"fettle/fleet/ssh"
 	"fettle/host/capture"
 	"fettle/internal/build"
 	"fettle/internal/files"
 	"fettle/report"
-	"fettle/run"
-	"fettle/trap"
+	"fettle/report/history"
 )
 
 // side is one of the two things that diff compares.
@@ -170,7 +170,7 @@ func (s *side) look(ctx context.Context, a *app.App, o diffOptions, dir string, 
 
 // fetch captures a host over SSH.
 func (s *side) fetch(ctx context.Context, o diffOptions, dir string) error {
-	f, err := fleet.Open(o.fleet.Options)
+	f, err := ssh.Open(o.fleet.Options)
 	if err != nil {
 		return app.Usagef("%w", err)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
-	"fettle/hub/api"
-	"fettle/hub/store"
+	"fettle/fleet/hub/api"
+	"fettle/fleet/hub/store"
 	"fettle/internal/files"
 )
 

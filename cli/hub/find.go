@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"fettle/cli/app"
-	"fettle/hub/store"
+	"fettle/fleet/hub/store"
 )
 
 // listed is how many hosts a list has at most.

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
-	"fettle/hub"
-	"fettle/hub/store"
+	"fettle/fleet/hub"
+	"fettle/fleet/hub/store"
 	"fettle/internal/ui"
 )
 

@@ -10,11 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
-	"fettle/hub"
-	"fettle/hub/bus"
-	"fettle/hub/store"
-	"fettle/hub/web"
-	"fettle/hub/web/login"
+	"fettle/fleet/hub"
+	"fettle/fleet/hub/bus"
+	"fettle/fleet/hub/store"
+	"fettle/fleet/hub/web"
+	"fettle/fleet/hub/web/login"
 	"fettle/traps"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
-	"fettle/hub"
+	"fettle/fleet/hub"
 	"fettle/internal/units"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
-	"fettle/hub/store"
-	"fettle/hub/web/login"
+	"fettle/fleet/hub/store"
+	"fettle/fleet/hub/web/login"
 	"fettle/internal/ui"
 )
 

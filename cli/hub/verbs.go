@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
-	"fettle/hub"
-	"fettle/hub/bus"
-	"fettle/hub/store"
+	"fettle/fleet/hub"
+	"fettle/fleet/hub/bus"
+	"fettle/fleet/hub/store"
 )
 
 func (p *program) inviteCmd() *cobra.Command {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fettle/keypath"
+	"fettle/tools/keypath"
 )
 
 // Given is what the verb needs of the program that it is part of.

@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"fettle/conf/keyservers"
-	"fettle/keypath"
-	"fettle/keypath/fetch"
+	"fettle/host/format/keyservers"
+	"fettle/tools/keypath"
+	"fettle/tools/keypath/fetch"
 )
 
 func (v *verb) client() *fetch.Client {

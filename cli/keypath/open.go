@@ -13,7 +13,7 @@ import (
 	"syscall"
 
 	"fettle/internal/ui"
-	"fettle/keypath"
+	"fettle/tools/keypath"
 )
 
 func join(words []string) string { return strings.Join(words, ", ") }
@@ -138,7 +138,7 @@ func (v *verb) folder() (string, error) {
 		if err != nil {
 			return "", v.Usagef("no place for the index: %w; name one with --cache DIR", err)
 		}
-		dir = filepath.Join(base, "fettle/keypath")
+		dir = filepath.Join(base, "fettle/tools/keypath")
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		fmt.Fprintf(v.Stderr, "fettle: %v; nothing is kept for the next run\n", err)

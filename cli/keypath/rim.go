@@ -1,7 +1,7 @@
 package keypath
 
 import (
-	"fettle/keypath"
+	"fettle/tools/keypath"
 )
 
 // rim is what lies around the keys that are known: signers that no keyring has.

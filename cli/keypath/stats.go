@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/internal/ui"
-	"fettle/keypath"
+	"fettle/tools/keypath"
 )
 
 func (v *verb) statsCmd() *cobra.Command {

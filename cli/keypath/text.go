@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"fettle/conf/openpgp"
+	"fettle/host/format/openpgp"
 	"fettle/internal/ui"
-	"fettle/keypath"
+	"fettle/tools/keypath"
 )
 
 // answer is what there is to show.

@@ -6,12 +6,13 @@ import (
 	"strings"
 	"time"
 
+	"fettle/internal/jsondoc"
+
 	"github.com/google/renameio/v2"
 
 	"fettle/internal/ui"
-	"fettle/keypath"
-	"fettle/keypath/draw"
-	"fettle/report"
+	"fettle/tools/keypath"
+	"fettle/tools/keypath/draw"
 )
 
 // write writes the answer in the format, to the file, asked for.
@@ -24,7 +25,7 @@ func (v *verb) write(a answer) error {
 	var err error
 	switch v.format {
 	case "json":
-		err = report.Encode(out, answerJSON(a), "  ")
+		err = jsondoc.Encode(out, answerJSON(a), "  ")
 	case "svg":
 		err = draw.SVG(out, picture(a))
 	case "dot":
@@ -40,7 +41,7 @@ func (v *verb) write(a answer) error {
 	return err
 }
 
-func (v *verb) json(x any) error { return report.Encode(v.Stdout, x, "  ") }
+func (v *verb) json(x any) error { return jsondoc.Encode(v.Stdout, x, "  ") }
 
 func picture(a answer) draw.Picture {
 	node := func(k keypath.Key) draw.Node {

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
+	"fettle/engine/rule"
+	"fettle/engine/trap"
 	"fettle/internal/ui"
-	"fettle/lore/rule"
-	"fettle/trap"
 )
 
 // loreCmd is the family of verbs for who writes rules.

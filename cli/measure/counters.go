@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fettle/chart"
 	"fettle/cli/app"
-	"fettle/measure/counters"
-	"fettle/measure/counters/simulate"
-	"fettle/report/measured"
+	"fettle/internal/chart"
+	"fettle/tools/measure/counters"
+	"fettle/tools/measure/counters/simulate"
+	"fettle/tools/measure/render"
 )
 
 // counterFlags are what fettle measure counters was asked for.
@@ -99,7 +99,7 @@ counters could not be read.`,
 	fl.StringVar(&f.svg, "svg", "", "draw the rates into this `FILE`")
 	fl.StringVar(&f.png, "png", "", "draw the rates into this `FILE`")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "show every interval")
-	app.FormatFlag(c, &f.format, measured.Formats()...)
+	app.FormatFlag(c, &f.format, render.Formats()...)
 	c.MarkFlagsMutuallyExclusive("snmp", "read", "simulate")
 	for _, file := range []string{"read", "svg", "png", "snmp-secrets"} {
 		c.MarkFlagFilename(file)
@@ -179,7 +179,7 @@ func measureCounters(ctx context.Context, a *app.App, names []string, f *counter
 	if err != nil {
 		return err
 	}
-	result := measured.Counters{Result: r, Against: f.against, Verbose: f.verbose}
+	result := render.Counters{Result: r, Against: f.against, Verbose: f.verbose}
 	plot := result.Plot()
 	return draw(a, f.format, result, f.pictures(), chart.Picture{Plot: &plot})
 }

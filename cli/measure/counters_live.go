@@ -15,7 +15,7 @@ import (
 	"fettle/cli/app"
 	"fettle/host"
 	"fettle/internal/ui"
-	"fettle/measure/counters"
+	"fettle/tools/measure/counters"
 )
 
 // live polls counters.

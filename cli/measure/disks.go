@@ -14,8 +14,8 @@ import (
 	"fettle/cli/app"
 	"fettle/host"
 	"fettle/internal/ui"
-	"fettle/measure/disks"
-	"fettle/report/measured"
+	"fettle/tools/measure/disks"
+	"fettle/tools/measure/render"
 )
 
 type disksFlags struct {
@@ -58,7 +58,7 @@ that cannot be read, 3 the disks could not be inspected.`,
 	fl := c.Flags()
 	fl.DurationVar(&f.interval, "interval", 10*time.Second, "measure for this `TIME`, 1s to 10m")
 	fl.StringArrayVar(&f.group, "group", nil, "`DISKS` that belong together, comma-separated; may be repeated")
-	app.FormatFlag(c, &f.format, measured.Formats()...)
+	app.FormatFlag(c, &f.format, render.Formats()...)
 	return c
 }
 
@@ -76,7 +76,7 @@ func measureDisks(ctx context.Context, a *app.App, file string, f disksFlags) er
 	if err != nil {
 		return err
 	}
-	return write(a, f.format, measured.Disks(seen))
+	return write(a, f.format, render.Disks(seen))
 }
 
 // recordedDisks reads the file.

@@ -10,8 +10,8 @@ import (
 	"fettle/cli/app"
 	"fettle/internal/files"
 	"fettle/internal/ui"
-	"fettle/measure/installer"
-	"fettle/report/measured"
+	"fettle/tools/measure/installer"
+	"fettle/tools/measure/render"
 )
 
 // InstallerCmd is fettle measure installer.
@@ -40,7 +40,7 @@ which the clock was set, and phases without an end in the log, are not timed.`,
 		},
 		RunE: func(_ *cobra.Command, args []string) error { return measureInstaller(a, args, format) },
 	}
-	app.FormatFlag(c, &format, measured.Formats()...)
+	app.FormatFlag(c, &format, render.Formats()...)
 	return c
 }
 
@@ -53,7 +53,7 @@ func measureInstaller(a *app.App, names []string, format string) error {
 		}
 		runs = append(runs, r)
 	}
-	return write(a, format, measured.Installer(installer.Compare(runs)))
+	return write(a, format, render.Installer(installer.Compare(runs)))
 }
 
 func readInstallerLog(a *app.App, name string) (installer.Run, error) {

@@ -8,13 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fettle/chart"
 	"fettle/cli/app"
+	"fettle/internal/chart"
 	"fettle/internal/ui"
 	"fettle/internal/units"
-	"fettle/measure/ksm"
-	"fettle/report/measured"
-	"fettle/tune"
+	"fettle/tools/measure/ksm"
+	"fettle/tools/measure/render"
+	"fettle/tools/tune"
 )
 
 type ksmFlags struct {
@@ -64,7 +64,7 @@ ksmtuned runs, 3 KSM could not be read or set.`,
 	fl.BoolVar(&f.unmerge, "unmerge", false, "with --try: unmerge all pages before each setting")
 	fl.StringVar(&f.svg, "svg", "", "draw memory saved over time into this `FILE`")
 	fl.StringVar(&f.png, "png", "", "draw memory saved over time as PNG into this `FILE`")
-	app.FormatFlag(c, &f.format, measured.Formats()...)
+	app.FormatFlag(c, &f.format, render.Formats()...)
 	return c
 }
 
@@ -89,7 +89,7 @@ func measureKSM(ctx context.Context, a *app.App, f ksmFlags) error {
 	if err != nil {
 		return app.Failf("%w", err)
 	}
-	result := measured.KSM(r)
+	result := render.KSM(r)
 	return draw(a, f.format, result, pictures, chart.Picture{Plot: result.Plot()})
 }
 
@@ -191,7 +191,7 @@ func (l *live) show(name string) func(ksm.Series) {
 // draw writes the picture over the one before.
 func (l *live) draw(runs []ksm.Run) {
 	s := runs[len(runs)-1].Series
-	text := measured.KSM{Runs: runs}.Plot().Text(min(ui.Width(l.a.Stderr), 100), 12)
+	text := render.KSM{Runs: runs}.Plot().Text(min(ui.Width(l.a.Stderr), 100), 12)
 	text += fmt.Sprintf("%s saved, %s of ksmd's CPU time, %s of %s\n", units.Size(s.Last().Saved()*s.Page), units.Duration(s.CPU()),
 		units.Duration(s.Took().Round(time.Second)), units.Duration(l.f.length))
 	l.end()

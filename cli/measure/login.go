@@ -12,13 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fettle/chart"
 	"fettle/cli/app"
-	"fettle/fleet"
+	"fettle/fleet/ssh"
+	"fettle/internal/chart"
 	"fettle/internal/ui"
-	"fettle/measure/login"
-	"fettle/measure/login/cause"
-	"fettle/report/measured"
+	"fettle/tools/measure/login"
+	"fettle/tools/measure/login/cause"
+	"fettle/tools/measure/render"
 )
 
 // loginFlags are what fettle measure login was asked for.
@@ -87,7 +87,7 @@ Exit status: 0 measured, 2 usage error, 3 no login, or not measured.`,
 	fl.StringVar(&f.server, "server-addr", "", "with --server-side: the `ADDRESS` that the client connects to")
 	fl.IntVar(&f.port, "server-port", 22, "with --server-side: the port")
 	fl.StringVar(&f.binaryDir, "binary-dir", "", "with --explain: find fettle-linux-ARCH for hosts of other architectures in `DIR`")
-	app.FormatFlag(c, &f.format, measured.Formats()...)
+	app.FormatFlag(c, &f.format, render.Formats()...)
 	for _, name := range []string{"ssh-config", "svg", "png", "sshd-config"} {
 		c.MarkFlagFilename(name)
 	}
@@ -140,7 +140,7 @@ func measureLogin(ctx context.Context, a *app.App, host string, f loginFlags) er
 	case err != nil:
 		return app.Failf("%w", err)
 	}
-	result := measured.Login{Result: r}
+	result := render.Login{Result: r}
 	if f.control {
 		say("a connection to share")
 		st, err := login.Control(ctx, o)
@@ -169,7 +169,7 @@ func onServer(ctx context.Context, host string, l *login.Login, f loginFlags) (*
 		return nil, errors.New("the server does not set SSH_CONNECTION, so the client's address is unknown; run fettle measure login --server-side there")
 	}
 	const most = 30 * time.Minute
-	fl, err := fleet.Open(fleet.Options{Config: f.config, Sudo: l.User != "root", Limit: most, Connect: f.limit, BinaryDir: f.binaryDir})
+	fl, err := ssh.Open(ssh.Options{Config: f.config, Sudo: l.User != "root", Limit: most, Connect: f.limit, BinaryDir: f.binaryDir})
 	if err != nil {
 		return nil, err
 	}
@@ -230,5 +230,5 @@ func loginServerSide(ctx context.Context, a *app.App, f loginFlags) error {
 		return app.Failf("%w", err)
 	}
 	say("")
-	return write(a, f.format, measured.LoginServer{Report: rep})
+	return write(a, f.format, render.LoginServer{Report: rep})
 }

@@ -4,9 +4,9 @@ package measure
 import (
 	"github.com/spf13/cobra"
 
-	"fettle/chart"
 	"fettle/cli/app"
-	"fettle/report/measured"
+	"fettle/internal/chart"
+	"fettle/tools/measure/render"
 )
 
 // Cmd is the family of instruments, a file each.
@@ -29,13 +29,13 @@ conditions under which it was measured.`,
 }
 
 // write writes what was measured to where it is read.
-func write(a *app.App, format string, r measured.Result) error {
-	return measured.Write(a.Stdout, format, r, measured.TerminalOf(a.Stdout))
+func write(a *app.App, format string, r render.Result) error {
+	return render.Write(a.Stdout, format, r, render.TerminalOf(a.Stdout))
 }
 
 // draw writes what was measured and draws it into the files that were asked for.
 // It is written even if it cannot be drawn.
-func draw(a *app.App, format string, r measured.Result, files app.Pictures, what chart.Picture) error {
+func draw(a *app.App, format string, r render.Result, files app.Pictures, what chart.Picture) error {
 	undrawn := files.Write(what)
 	if err := write(a, format, r); err != nil {
 		return err

@@ -17,9 +17,9 @@ import (
 	"fettle/internal/files"
 	"fettle/internal/httpget"
 	"fettle/internal/ui"
-	"fettle/netboot/mirror"
-	"fettle/netboot/stale"
-	"fettle/netboot/tree"
+	"fettle/tools/netboot/mirror"
+	"fettle/tools/netboot/stale"
+	"fettle/tools/netboot/tree"
 )
 
 type checkOptions struct {

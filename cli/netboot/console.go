@@ -14,7 +14,7 @@ import (
 	"fettle/cli/app"
 	"fettle/internal/lazy"
 	"fettle/internal/ui"
-	"fettle/netboot/menu"
+	"fettle/tools/netboot/menu"
 )
 
 type consoleOptions struct {

@@ -23,7 +23,7 @@ import (
 	"fettle/cli/app"
 	"fettle/internal/files"
 	"fettle/internal/ui"
-	"fettle/netboot/bmc"
+	"fettle/tools/netboot/bmc"
 )
 
 // ssh is the system's; tests give it a configuration of its own.

@@ -17,13 +17,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
+	"fettle/engine/remedy/machine"
 	"fettle/host"
 	"fettle/internal/httpget"
 	"fettle/internal/lazy"
 	"fettle/internal/ui"
-	"fettle/netboot/renew"
-	"fettle/netboot/tree"
-	"fettle/remedy/machine"
+	"fettle/tools/netboot/renew"
+	"fettle/tools/netboot/tree"
 )
 
 type fetchOptions struct {

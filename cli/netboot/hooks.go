@@ -14,7 +14,7 @@ import (
 	"fettle/internal/files"
 	"fettle/internal/ui"
 	"fettle/internal/units"
-	"fettle/netboot/hooks"
+	"fettle/tools/netboot/hooks"
 )
 
 // initrdLimit bounds what is read as an initrd, in bytes.

@@ -14,8 +14,8 @@ import (
 
 	"fettle/cli/app"
 	"fettle/internal/ui"
-	"fettle/netboot/httpd"
-	"fettle/netboot/serve"
+	"fettle/tools/netboot/httpd"
+	"fettle/tools/netboot/serve"
 )
 
 // httpVerb is what serve runs as a user without rights: the listening socket is its

@@ -13,7 +13,7 @@ import (
 	"fettle/cli/fix"
 	"fettle/host"
 	"fettle/internal/ui"
-	"fettle/netboot/menu"
+	"fettle/tools/netboot/menu"
 )
 
 type serialOptions struct {

@@ -15,8 +15,8 @@ import (
 	"fettle/cli/app"
 	"fettle/internal/ui"
 	"fettle/internal/yamlfile"
-	"fettle/netboot/menu"
-	"fettle/netboot/serve"
+	"fettle/tools/netboot/menu"
+	"fettle/tools/netboot/serve"
 )
 
 type serveOptions struct {

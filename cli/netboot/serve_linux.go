@@ -19,10 +19,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"fettle/cli/app"
-	"fettle/conf/accounts"
 	"fettle/host"
+	"fettle/host/format/accounts"
 	"fettle/internal/ui"
-	"fettle/netboot/serve"
+	"fettle/tools/netboot/serve"
 )
 
 const (

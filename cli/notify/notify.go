@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
-	"fettle/config"
+	"fettle/internal/config"
 	"fettle/internal/ui"
-	"fettle/notify"
 	"fettle/report"
+	"fettle/report/notify"
 )
 
 // Cmd is fettle notify.

@@ -12,12 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fettle/bisect"
-	"fettle/bisect/belief"
-	"fettle/chart/draw"
 	"fettle/cli/app"
-	"fettle/fleet"
+	"fettle/internal/ssh"
+	"fettle/internal/chart/draw"
 	"fettle/internal/ui"
+	"fettle/tools/bisect"
+	"fettle/tools/bisect/belief"
 )
 
 // bisectFlags are what a hunt is asked for.
@@ -143,10 +143,10 @@ func (f bisectFlags) hunt(cmd *cobra.Command) (*bisect.Hunt, error) {
 		h.Prior = belief.Some(f.changes)
 	}
 	h.Prior.Noise = f.noise
-	h.SSH = fleet.Options{Config: f.sshConfig}
+	h.SSH = ssh.Options{Config: f.sshConfig}
 	var err error
 	for _, host := range f.hosts {
-		if h.Hosts, err = fleet.ParseHosts("--host", host, h.Hosts, nil); err != nil {
+		if h.Hosts, err = ssh.ParseHosts("--host", host, h.Hosts, nil); err != nil {
 			return nil, app.Usagef("%w", err)
 		}
 	}

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"time"
 
-	"fettle/bisect"
-	"fettle/bisect/belief"
 	"fettle/internal/ui"
 	"fettle/internal/units"
+	"fettle/tools/bisect"
+	"fettle/tools/bisect/belief"
 )
 
 // readingLine tells of one run on a line of its own.

@@ -14,12 +14,12 @@ import (
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
-	"fettle/chart/draw"
 	"fettle/cli/app"
+	"fettle/internal/chart/draw"
 	"fettle/internal/ui"
-	"fettle/measure/blockcache"
-	"fettle/report/measured"
-	"fettle/report/measured/caches"
+	"fettle/tools/measure/blockcache"
+	"fettle/tools/measure/render"
+	"fettle/tools/measure/render/caches"
 )
 
 type blockcacheFlags struct {
@@ -205,5 +205,5 @@ func (a program) blockcacheResult(runs []blockcache.Judged, f blockcacheFlags) e
 		}
 		defer fmt.Fprintf(a.Stderr, "wrote %s\n", strings.Join(append(made, name), ", "))
 	}
-	return measured.Write(a.Stdout, f.format, result, measured.TerminalOf(a.Stdout))
+	return render.Write(a.Stdout, f.format, result, render.TerminalOf(a.Stdout))
 }

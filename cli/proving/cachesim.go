@@ -11,13 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fettle/chart/draw"
 	"fettle/cli/app"
+	"fettle/internal/chart/draw"
 	"fettle/internal/ui"
-	"fettle/measure/blockcache/cachesim"
-	"fettle/measure/blockcache/trace"
-	"fettle/report/measured"
-	"fettle/report/measured/caches"
+	"fettle/tools/measure/blockcache/cachesim"
+	"fettle/tools/measure/blockcache/trace"
+	"fettle/tools/measure/render"
+	"fettle/tools/measure/render/caches"
 )
 
 // cachesimFlags are what a simulation is asked for, as it is given.
@@ -178,7 +178,7 @@ func (a program) cachesim(cmd *cobra.Command, f cachesimFlags, traces []string) 
 		}
 		defer func() { fmt.Fprintf(a.Stderr, "wrote %s\n", strings.Join(made, ", ")) }()
 	}
-	return measured.Write(a.Stdout, f.format, result, measured.TerminalOf(a.Stdout))
+	return render.Write(a.Stdout, f.format, result, render.TerminalOf(a.Stdout))
 }
 
 // trace reads the traces, or makes up the workload. A size in bytes, if there is

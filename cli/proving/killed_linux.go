@@ -12,10 +12,10 @@ import (
 
 	"fettle/cli"
 	"fettle/cli/app"
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/machine"
 	"fettle/host/confine"
 	"fettle/lab"
-	"fettle/remedy"
-	"fettle/remedy/machine"
 	"fettle/traps"
 )
 

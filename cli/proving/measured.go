@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fettle/bisect"
 	"fettle/cli/app"
 	"fettle/internal/shell"
 	"fettle/lab"
+	"fettle/tools/bisect"
 )
 
 // instrument is one of fettle's own that a hunt can read: --measure names it.

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"fettle/chart/draw"
 	"fettle/cli/app"
+	"fettle/internal/chart/draw"
 	"fettle/internal/ui"
 	"fettle/lab"
 )

@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fettle/chart"
-	"fettle/chart/draw"
 	"fettle/cli/app"
 	"fettle/cli/keypath"
+	"fettle/internal/chart"
+	"fettle/internal/chart/draw"
 	"fettle/internal/files"
 )
 

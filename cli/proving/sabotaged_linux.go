@@ -9,10 +9,10 @@ import (
 
 	"fettle/cli"
 	"fettle/cli/app"
+	"fettle/engine/remedy"
+	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/lab"
-	"fettle/remedy"
-	"fettle/trap"
 	"fettle/traps"
 	"fettle/traps/proofs"
 )

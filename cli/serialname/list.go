@@ -6,17 +6,18 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/internal/jsondoc"
+
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
 	"fettle/internal/ui"
-	"fettle/report"
-	"fettle/serialname"
+	"fettle/tools/serialname"
 )
 
 // document is fettle serialname list --format json.
 type document struct {
-	report.Envelope
+	jsondoc.Envelope
 	Devices []port `json:"devices"`
 	// Unseen is how many processes could not be asked what they hold open.
 	Unseen int `json:"unseen"`
@@ -53,7 +54,7 @@ func list(ctx context.Context, a *app.App, format string) error {
 	}
 	defer done()
 	users, unseen := serialname.Holders(ctx, h, s.Devices)
-	doc := document{Envelope: report.NewEnvelope("serial-devices"), Devices: []port{}, Unseen: unseen}
+	doc := document{Envelope: jsondoc.New("serial-devices"), Devices: []port{}, Unseen: unseen}
 	for i := range s.Devices {
 		d := &s.Devices[i]
 		p := port{Device: *d, Shared: !serialname.Unique(d, s.Devices) && sameKind(d, s.Devices), Users: users[d.Kernel]}

@@ -12,7 +12,7 @@ import (
 	"fettle/cli/app"
 	"fettle/host"
 	"fettle/internal/ui"
-	"fettle/serialname"
+	"fettle/tools/serialname"
 )
 
 type probeOptions struct {

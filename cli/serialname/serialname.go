@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
-	"fettle/conf/udev"
 	"fettle/host"
-	"fettle/serialname"
+	"fettle/host/format/udev"
+	"fettle/tools/serialname"
 )
 
 // Cmd is fettle serialname.

@@ -8,7 +8,7 @@ import (
 
 	"fettle/cli/app"
 	"fettle/cli/fix"
-	"fettle/serialname"
+	"fettle/tools/serialname"
 )
 
 func setCmd(a *app.App) *cobra.Command {

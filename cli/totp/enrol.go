@@ -17,7 +17,7 @@ import (
 
 	"fettle/cli/app"
 	"fettle/internal/ui"
-	"fettle/totp"
+	"fettle/tools/totp"
 )
 
 type enrolOptions struct {

@@ -13,12 +13,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
-	"fettle/conf/accounts"
-	"fettle/conf/pam"
-	"fettle/fact/sshlogin"
 	"fettle/host"
+	"fettle/host/fact/sshlogin"
+	"fettle/host/format/accounts"
+	"fettle/host/format/pam"
 	"fettle/internal/ui"
-	"fettle/totp"
+	"fettle/tools/totp"
 )
 
 // Cmd is fettle totp.

@@ -12,7 +12,7 @@ import (
 
 	"fettle/cli/app"
 	"fettle/internal/ui"
-	"fettle/totp"
+	"fettle/tools/totp"
 )
 
 func verifyCmd(a *app.App) *cobra.Command {

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
-	"fettle/conf/pam"
-	"fettle/fact/sshlogin"
 	"fettle/host"
+	"fettle/host/fact/sshlogin"
+	"fettle/host/format/pam"
 	"fettle/internal/ui"
 )
 

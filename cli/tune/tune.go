@@ -17,8 +17,8 @@ import (
 
 	"fettle/cli/app"
 	"fettle/internal/ui"
-	"fettle/measure/ksm"
-	"fettle/tune"
+	"fettle/tools/measure/ksm"
+	"fettle/tools/tune"
 )
 
 // Cmd is the family of controllers.

@@ -12,7 +12,7 @@ import (
 	"fettle/cli/app"
 	"fettle/host"
 	"fettle/internal/ui"
-	"fettle/watch"
+	"fettle/tools/watch"
 )
 
 type watchOptions struct {

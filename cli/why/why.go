@@ -8,13 +8,15 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/internal/jsondoc"
+
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
+	"fettle/engine/trap"
 	"fettle/internal/ui"
-	"fettle/lore"
 	"fettle/report"
-	"fettle/trap"
+	"fettle/why"
 )
 
 type whyOptions struct {
@@ -81,7 +83,7 @@ func answer(ctx context.Context, a *app.App, o whyOptions, args []string) error 
 	case len(args) == 0 && ui.IsTerminal(a.Stdin):
 		fmt.Fprintln(a.Stderr, "fettle: paste the message or log, then press Ctrl-D on an empty line")
 	}
-	x, err := lore.New(a.Traps)
+	x, err := why.New(a.Traps)
 	if err != nil {
 		return app.Failf("%w", err)
 	}
@@ -92,7 +94,7 @@ func answer(ctx context.Context, a *app.App, o whyOptions, args []string) error 
 	if err != nil {
 		return app.Usagef("reading the text: %w", err)
 	}
-	said := newVerdict(lore.Told(ranked))
+	said := newVerdict(why.Told(ranked))
 	if !o.noCheck && runtime.GOOS == "linux" {
 		said.look(ctx, a)
 	}
@@ -126,13 +128,13 @@ func (i interruptible) Read(p []byte) (int, error) {
 // verdict is what is said of a text: the traps that it speaks of, as far as this
 // host does not tell otherwise.
 type verdict struct {
-	matches []lore.Match // those found here first
-	refuted []lore.Match // of which the check is clear here, or does not apply
-	near    []lore.Match // no matches, and this host says nothing either
+	matches []why.Match // those found here first
+	refuted []why.Match // of which the check is clear here, or does not apply
+	near    []why.Match // no matches, and this host says nothing either
 	here    map[string]trap.Result
 }
 
-func newVerdict(matches, near []lore.Match) *verdict {
+func newVerdict(matches, near []why.Match) *verdict {
 	return &verdict{matches: matches, near: near, here: map[string]trap.Result{}}
 }
 
@@ -144,7 +146,7 @@ func (v *verdict) look(ctx context.Context, a *app.App) {
 		return
 	}
 	v.here = lookHere(ctx, a, asked)
-	var found, open, near []lore.Match
+	var found, open, near []why.Match
 	for i, m := range asked {
 		r, looked := v.here[m.Trap]
 		switch met := looked && has(&r, trap.Found); {
@@ -175,7 +177,7 @@ func has(r *trap.Result, s trap.Status) bool {
 
 // lookHere runs the checks of traps on this host. Those that need an interval or
 // the network are left out.
-func lookHere(ctx context.Context, a *app.App, matches []lore.Match) map[string]trap.Result {
+func lookHere(ctx context.Context, a *app.App, matches []why.Match) map[string]trap.Result {
 	var traps []*trap.Trap
 	for _, t := range a.Traps {
 		for _, m := range matches {
@@ -204,7 +206,7 @@ func whyJSON(a *app.App, v *verdict) error {
 		}
 		out = append(out, j)
 	}
-	d := document{Envelope: report.NewEnvelope("why"), Matches: out}
+	d := document{Envelope: jsondoc.New("why"), Matches: out}
 	if len(out) == 0 && len(v.near) > 0 {
 		d.Near = &v.near[0]
 	}
@@ -213,13 +215,13 @@ func whyJSON(a *app.App, v *verdict) error {
 
 // document is the answer as JSON.
 type document struct {
-	report.Envelope
-	Matches []match     `json:"matches"`
-	Near    *lore.Match `json:"near,omitempty"` // no match, but the nearest
+	jsondoc.Envelope
+	Matches []match    `json:"matches"`
+	Near    *why.Match `json:"near,omitempty"` // no match, but the nearest
 }
 
 type match struct {
-	lore.Match
+	why.Match
 	Title string       `json:"title"`
 	Here  *trap.Result `json:"here,omitempty"` // what the check says of this host
 }
@@ -276,7 +278,7 @@ func (p *printer) nothing() {
 	p.b.WriteString(ui.Wrap("Try a few more lines around the message, or other words; fettle list shows all known traps.", p.width, "", ""))
 }
 
-func (p *printer) match(m *lore.Match) {
+func (p *printer) match(m *why.Match) {
 	sure := likely(m.Score)
 	if p.v.found(m.Trap) {
 		sure = "found here"

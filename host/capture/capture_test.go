@@ -17,11 +17,11 @@ import (
 	"syscall"
 	"testing"
 
+	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/host/capture"
 	"fettle/host/hosttest"
 	"fettle/internal/means"
-	"fettle/trap"
 	"fettle/traps"
 )
 

@@ -15,12 +15,12 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"fettle/conf/openpgp"
+	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/host/capture"
+	"fettle/host/format/openpgp"
 	"fettle/host/hosttest"
 	"fettle/host/redact"
-	"fettle/trap"
 )
 
 func redactor(t testing.TB) *redact.Redactor {

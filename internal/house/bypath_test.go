@@ -12,14 +12,14 @@ import (
 )
 
 // byPath change what a path leads to at that moment, which may be another file
-// than the one that was looked at. Remedies change files in remedy/machine, by
+// than the one that was looked at. Remedies change files in engine/remedy/machine, by
 // descriptors of what was opened; the journal's through os.Root.
 var byPath = []string{"Chmod", "Chown", "Lchown", "Chtimes", "Create", "CreateTemp", "Fchmodat", "Fchownat", "Lchtimes", "Link", "Linkat", "Lsetxattr",
 	"Lremovexattr", "Mkdir", "MkdirAll", "MkdirTemp", "Mkdirat", "Mkfifo", "Mknod", "OpenFile", "Remove", "RemoveAll", "Removexattr", "Rename", "Renameat",
 	"Renameat2", "Rmdir", "Setxattr", "Symlink", "Truncate", "Unlink", "Unlinkat", "Utimes", "UtimesNanoAt", "WriteFile"}
 
 // descriptorRoom is the one that may: what it names by path is /proc/self/fd.
-const descriptorRoom = "remedy/machine"
+const descriptorRoom = "engine/remedy/machine"
 
 func TestRemediesChangeNothingByPath(t *testing.T) {
 	root := filepath.Join("..", "..")
@@ -27,7 +27,7 @@ func TestRemediesChangeNothingByPath(t *testing.T) {
 	if err != nil || len(steps) == 0 {
 		t.Fatalf("no kinds of steps of a trap's own: %v", err)
 	}
-	for _, dir := range append(steps, filepath.Join(root, "remedy")) {
+	for _, dir := range append(steps, filepath.Join(root, "engine/remedy")) {
 		if err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 			rel, _ := filepath.Rel(root, name)
 			rel = filepath.ToSlash(rel)

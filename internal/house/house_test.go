@@ -8,98 +8,96 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 )
 
-// rooms says what of ours each package may import, by prefix. A room that is
-// not listed may import nothing of ours but internal/. The longest name counts.
+// floors are the rooms at the top, the highest floor first. What is below may not
+// know what is above it; rooms of one floor do not know each other, unless rooms
+// says so.
+var floors = [][]string{
+	{"cmd"},
+	{"cli"},
+	{"packaging", "traps"},
+	{"lab", "fleet", "why"},
+	{"report"},
+	{"engine"},
+	{"tools"},
+	{"host"},
+	{"internal"},
+}
+
+// sideways are the arrows within one floor.
+var sideways = map[string]string{"fleet/hub/api": "why"} // a host's own text, given to why
+
+// rooms says what of ours a package may import besides internal/ and what lies
+// below it in its own room, where that is narrower than its floor; by prefix, and
+// the longest counts. A star stands for one name.
 var rooms = map[string][]string{
-	"host":    {},
-	"host/":   {"host"},
-	"conf/":   {"host", "conf"},
-	"fact/":   {"host", "conf", "fact"},
-	"remedy":  {"remedy", "host"},
-	"remedy/": {"remedy", "host"},
-	"trap":    {"host", "remedy"},
-	"trap/":   {"trap", "host"},
-	"traps":   {"trap", "traps"},
-	"traps/":  {"trap", "host", "conf", "fact", "remedy", "measure", "lore", "totp", "netboot", "serialname"},
-
-	// Kinds of steps that one trap brings.
-	"traps/*/steps": {"remedy", "host"},
-
-	// What proves traps, and the one list of that.
-	"traps/*/proof":  {"traps", "trap", "host", "conf", "remedy", "lab", "measure", "chart"},
-	"traps/*/proof/": {},
-	"traps/proofs":   {"traps", "trap", "lab"},
-
-	// The generator of what rules come to.
-	"traps/rules":  {"traps/rules", "lore", "trap", "host", "remedy"},
-	"traps/rules/": {"traps/rules", "lore", "trap"},
-	"lore":         {"trap", "host", "remedy"},
-	// A language, and what it is compared with.
-	"lore/cel":         {},
-	"lore/cel/oracle":  {"lore/cel"},
-	"lore/":            {"lore", "trap", "host", "conf", "fact", "remedy"},
-	"measure/":         {"measure", "host", "conf", "fact", "chart"},
-	"bisect":           {"bisect", "chart", "fleet"},
-	"bisect/":          {"bisect"},
-	"totp":             {},
-	"serialname":       {"host", "conf"},
-	"cli/serialname":   {"cli/app", "cli/fix", "host", "conf", "report", "serialname"},
-	"keypath":          {"conf"},
-	"keypath/":         {"keypath", "conf"},
-	"cli/keypath":      {"keypath", "conf", "report"},
-	"netboot/":         {"netboot", "host", "conf"},
-	"chart":            {},
-	"chart/":           {"chart"},
-	"report":           {"trap", "host", "fact/machine"},
-	"report/measured":  {"report", "measure", "chart"},
-	"report/measured/": {"report", "measure", "chart"},
-	"accept":           {"trap"},
-	"history":          {"trap", "report"},
-	"config":           {"trap"},
-	"notify":           {"trap", "report", "accept", "config"},
-	"fleet":            {"host", "trap", "report"},
-	"cli":              {"cli", "run", "host", "conf", "fact", "trap", "traps", "remedy", "lore", "report", "accept", "history", "config", "notify", "fleet", "watch", "tune", "measure", "chart", "totp"},
-	"cli/":             {"cli/app", "run", "host", "conf", "fact", "trap", "remedy", "lore", "report", "accept", "history", "config", "notify", "fleet", "watch", "tune", "measure", "chart", "totp"},
-	"cli/netboot":      {"cli/app", "cli/fix", "host", "conf", "fact", "netboot", "remedy/machine"},
-	"cli/proving":      {"cli", "run", "bisect", "fleet", "host", "trap", "traps", "remedy", "report", "lab", "measure", "chart"},
-	"cli/totp":         {"cli/app", "cli/fix", "host", "conf", "fact", "totp"},
-	"run":              {"host", "fact/machine", "conf/keyservers", "conf/ldapconf", "conf/openpgp", "netboot/tree", "trap", "lore/rule"},
-	"cmd/":             {"cli"},
-	"internal/":        {},
-	"lab":              {"chart"},
-	"lab/":             {"lab", "chart"},
-	// What is cut off in a laboratory is fettle's own engine at work.
-	"lab/sabotage":    {"lab", "remedy"},
-	"lab/powercut":    {"lab", "host", "remedy"},
-	"lab/remedyproof": {"lab", "remedy"},
-	"watch":           {"host"},
-	"hub/api":         {"hub/store", "history", "host/archive", "host/capture", "lore", "report", "trap"},
-	"hub/web":         {"hub/api", "hub/store", "hub/web/login", "trap"},
-	"hub/web/login":   {"hub/store"},
-	"hub":             {"hub"},
-	"hub/bus":         {"hub/message"},
-	"hub/join":        {"hub/message", "hub/store"},
-	"hub/emulate":     {"hub/message", "hub/bus", "hub/synthetic"},
-	"hub/ingest":      {"hub/message", "hub/store"},
-	"agent":           {"agent", "history", "hub/message", "hub/join"},
-	"agent/":          {},
-	"cli/agent":       {"cli/app", "agent", "hub/join"},
-	"cli/hub":         {"cli/app", "hub", "traps"},
-	"hub/message":     {"report", "trap"},
-	"hub/store":       {"hub/message", "history", "report", "trap"},
-	"hub/store/":      {"hub/store", "hub/message", "hub/synthetic", "trap"},
-	"hub/synthetic":   {"hub/message", "fact/machine", "host", "report", "trap"},
-	"tune":            {"measure"},
+	"host":                   {},
+	"host/":                  {"host"},
+	"host/format/":           {"host", "host/format"},
+	"host/fact/":             {"host", "host/format", "host/fact"},
+	"engine/trap":            {"host", "engine/remedy"},
+	"engine/trap/":           {"engine/trap", "host"},
+	"engine/remedy":          {"host", "engine/remedy"},
+	"engine/remedy/":         {"host", "engine/remedy"},
+	"engine/rule":            {"host", "engine/trap", "engine/remedy", "engine/rule/cel"},
+	"engine/rule/cel":        {},
+	"engine/rule/cel/oracle": {"engine/rule/cel"},
+	"engine/run":             {"host", "engine/trap", "engine/rule", "tools/netboot/tree"},
+	"why":                    {"host", "engine/trap", "engine/remedy"},
+	"report":                 {"engine/trap", "host"},
+	"report/accept":          {"engine/trap"},
+	"report/history":         {"engine/trap", "report"},
+	"report/notify":          {"engine/trap", "report", "report/accept"},
+	"tools/totp":             {},
+	"tools/watch":            {"host"},
+	"tools/tune":             {"tools/measure"},
+	"tools/bisect":           {"tools/bisect"},
+	"tools/keypath/":         {"tools/keypath", "host/format"},
+	"tools/netboot/":         {"tools/netboot", "host"},
+	"tools/measure/":         {"tools/measure", "host"},
+	"fleet/ssh":              {"host", "engine/trap", "report"},
+	"fleet/agent":            {"fleet/agent", "report/history", "fleet/hub/message", "fleet/hub/join"},
+	"fleet/agent/":           {},
+	"fleet/hub":              {"fleet/hub"},
+	"fleet/hub/message":      {"report", "engine/trap"},
+	"fleet/hub/store":        {"fleet/hub/message", "report", "engine/trap"},
+	"fleet/hub/store/":       {"fleet/hub/store", "fleet/hub/message", "fleet/hub/synthetic", "engine/trap"},
+	"fleet/hub/bus":          {"fleet/hub/message"},
+	"fleet/hub/join":         {"fleet/hub/message", "fleet/hub/store"},
+	"fleet/hub/ingest":       {"fleet/hub/message", "fleet/hub/store"},
+	"fleet/hub/emulate":      {"fleet/hub/message", "fleet/hub/bus", "fleet/hub/synthetic"},
+	"fleet/hub/synthetic":    {"fleet/hub/message", "host", "report", "engine/trap"},
+	"fleet/hub/api":          {"fleet/hub/store", "host", "why", "report", "engine/trap"},
+	"fleet/hub/web":          {"fleet/hub/api", "fleet/hub/store", "fleet/hub/web/login", "engine/trap"},
+	"fleet/hub/web/login":    {"fleet/hub/store"},
+	"lab":                    {},
+	"lab/":                   {"lab"},
+	"lab/sabotage":           {"lab", "engine/remedy"}, // fettle's own engine at work
+	"lab/powercut":           {"lab", "host", "engine/remedy"},
+	"lab/remedyproof":        {"lab", "engine/remedy"},
+	"traps/":                 {"host", "engine", "tools"},
+	"traps/*/steps":          {"host", "engine/remedy"}, // kinds of steps that one trap brings
+	"traps/*/proof":          {"traps", "host", "engine", "lab", "tools/measure"},
+	"traps/*/proof/":         {},
+	"traps/proofs":           {"traps", "engine/trap", "lab"},
+	"traps/rules":            {"traps/rules", "engine", "host"},
+	"traps/rules/":           {"traps/rules", "engine", "lab"},
+	"traps/rules/generate":   {"engine/rule"},
+	"cli/keypath":            {"cli/app", "tools/keypath", "host/format"},
+	"cli/agent":              {"cli/app", "fleet/agent", "fleet/hub/join"},
+	"cli/hub":                {"cli/app", "fleet/hub", "traps"},
+	"cli/proving":            {"cli", "engine", "fleet/ssh", "host", "lab", "report", "tools", "traps"},
+	"cmd/":                   {"cli"},
 }
 
 // starters may start programs: the read-only commands of checks, the steps of
 // remedies, and the transports.
-var starters = []string{"host/exec_linux.go", "host/confine/", "host/archive/", "internal/means/", "internal/mutate/", "internal/sks/", "internal/ui/pager.go", "hub/store/storetest/", "agent/", "remedy/", "fleet/", "notify/", "cli/", "lab/", "measure/", "bisect/"}
+var starters = []string{"host/exec_linux.go", "host/confine/", "host/archive/", "internal/means/", "internal/mutate/", "internal/sks/", "internal/ui/pager.go", "internal/ssh/", "fleet/hub/store/storetest/", "fleet/agent/", "engine/remedy/", "fleet/ssh/", "report/notify/", "cli/", "lab/", "tools/measure/", "tools/bisect/"}
 
 func TestWhoImportsWhom(t *testing.T) {
 	eachFile(t, func(file string, imports []string) {
@@ -117,13 +115,18 @@ func TestWhoImportsWhom(t *testing.T) {
 }
 
 func allowed(pkg, imp string) bool {
+	here, there := top(pkg), top(imp)
+	down := floor(there) > floor(here)
+	if !down && here != there && sideways[pkg] != there {
+		return false
+	}
 	best, list := -1, []string(nil)
 	for room, may := range rooms {
 		if inRoom(pkg, room) && len(room) > best {
 			best, list = len(room), may
 		}
 	}
-	if imp == pkg+"/steps" { // a trap's own kinds of steps
+	if best < 0 || imp == pkg+"/steps" { // no narrower rule; a trap's own kinds of steps
 		return true
 	}
 	for _, m := range list {
@@ -132,6 +135,26 @@ func allowed(pkg, imp string) bool {
 		}
 	}
 	return false
+}
+
+// top is the room at the top that a package is in.
+func top(pkg string) string {
+	name, _, _ := strings.Cut(pkg, "/")
+	return name
+}
+
+// floor is which floor a room is on, from above; -1 for none.
+func floor(room string) int {
+	return slices.IndexFunc(floors, func(f []string) bool { return slices.Contains(f, room) })
+}
+
+// TestFloors wants every folder at the top to be a room on a floor.
+func TestFloors(t *testing.T) {
+	for _, dir := range folders(t) {
+		if floor(top(dir)) < 0 {
+			t.Errorf("%s is on no floor: add it to floors, or move it into a room", dir)
+		}
+	}
 }
 
 // inRoom tells whether a package is the room, or below one that ends in a

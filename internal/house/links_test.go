@@ -16,7 +16,7 @@ import (
 // What goes on every host boots no kernels, draws no pictures, serves no web
 // pages, and compiles no rules with somebody else's compiler.
 var notOnHosts = []string{
-	"fettle/lab", "fettle/traps/proofs", "fettle/chart/draw", "fettle/lore/cel/oracle", "fettle/bisect",
+	"fettle/lab", "fettle/traps/proofs", "fettle/internal/chart/draw", "fettle/engine/rule/cel/oracle", "fettle/tools/bisect",
 	"gonum.org", "golang.org/x/image", "github.com/golang/freetype", "codeberg.org/go-fonts", "codeberg.org/go-latex",
 	"net/http",
 	"cel.dev", "google.golang.org/protobuf", "github.com/antlr4-go",

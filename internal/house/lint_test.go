@@ -26,7 +26,7 @@ var may = map[string]string{
 func TestChecksAskTheHost(t *testing.T) {
 	eachFile(t, func(file string, imports []string) {
 		file = filepath.ToSlash(file)
-		if !strings.HasPrefix(file, "traps/") && !strings.HasPrefix(file, "fact/") && !strings.HasPrefix(file, "conf/") || strings.Contains(file, "/proof/") || may[file] != "" {
+		if !strings.HasPrefix(file, "traps/") && !strings.HasPrefix(file, "host/fact/") && !strings.HasPrefix(file, "host/format/") || strings.Contains(file, "/proof/") || may[file] != "" {
 			return
 		}
 		for _, imp := range imports {

@@ -14,10 +14,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/machine"
+	"fettle/engine/remedy/step"
 	"fettle/lab"
-	"fettle/remedy"
-	"fettle/remedy/machine"
-	"fettle/remedy/step"
 )
 
 // filesCase is an experiment on the root alone: a plan with every kind of step

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"fettle/remedy"
+	"fettle/engine/remedy"
 )
 
 // result is what one cut left, and what became of it.

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/machine"
+	"fettle/engine/remedy/step"
 	"fettle/lab"
-	"fettle/remedy"
-	"fettle/remedy/machine"
-	"fettle/remedy/step"
 )
 
 // Experiments are all of them.

@@ -5,8 +5,8 @@ package sabotage
 import (
 	"fmt"
 
+	"fettle/engine/remedy/step"
 	"fettle/lab"
-	"fettle/remedy/step"
 )
 
 // Sabotage is a plan that does not mend, though its author may think so.

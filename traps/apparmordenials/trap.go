@@ -10,13 +10,13 @@ import (
 	"strings"
 	"time"
 
-	"fettle/fact/container"
-	"fettle/fact/journal"
+	"fettle/engine/trap"
 	"fettle/host"
+	"fettle/host/fact/container"
+	"fettle/host/fact/journal"
 	"fettle/internal/lazy"
 	"fettle/internal/sorted"
 	"fettle/internal/units"
-	"fettle/trap"
 )
 
 //go:embed lore.md

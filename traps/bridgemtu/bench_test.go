@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/host/hosttest"
-	"fettle/trap"
 )
 
 // BenchmarkCheck is a virtualisation host: one bridge of 500 ports, 50

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"fettle/trap"
+	"fettle/engine/trap"
 )
 
 // fault is one thing that is wrong with a bridge.

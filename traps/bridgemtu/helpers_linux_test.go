@@ -11,11 +11,11 @@ import (
 	"strings"
 	"testing"
 
+	"fettle/engine/remedy"
+	"fettle/engine/trap"
+	"fettle/engine/trap/traptest"
 	"fettle/host"
 	"fettle/internal/means"
-	"fettle/remedy"
-	"fettle/trap"
-	"fettle/trap/traptest"
 )
 
 func live(t *testing.T) *host.Host {

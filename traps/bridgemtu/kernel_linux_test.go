@@ -10,11 +10,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/machine"
+	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/internal/means"
-	"fettle/remedy"
-	"fettle/remedy/machine"
-	"fettle/trap"
 	"fettle/traps/bridgemtu/proof/pins"
 )
 

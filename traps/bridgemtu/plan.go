@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/conf/netconf"
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/remedy"
-	"fettle/remedy/step"
-	"fettle/trap"
+	"fettle/host/format/netconf"
 )
 
 // plan gives the bridge and its ports one MTU: what the bridge is configured

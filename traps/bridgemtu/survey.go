@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/conf/netconf"
+	"fettle/engine/trap"
 	"fettle/host"
+	"fettle/host/format/netconf"
 	"fettle/internal/lazy"
 	"fettle/internal/sorted"
-	"fettle/trap"
 )
 
 // defaultMTU is what an Ethernet device has when nobody sets one

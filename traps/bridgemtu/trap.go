@@ -9,10 +9,10 @@ import (
 	"fmt"
 	"slices"
 
-	"fettle/conf/netconf"
+	"fettle/engine/trap"
 	"fettle/host"
+	"fettle/host/format/netconf"
 	"fettle/internal/sorted"
-	"fettle/trap"
 )
 
 //go:embed lore.md

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"fettle/engine/trap"
 	"fettle/internal/lazy"
-	"fettle/trap"
 )
 
 // mrtgConf is the part of an MRTG configuration that matters here

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"fettle/engine/trap"
 	"fettle/internal/lazy"
-	"fettle/trap"
 )
 
 // muninEvery is how often Munin polls, unless its cron job was changed.

@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"strings"
 
-	"fettle/fact/kernelversion"
+	"fettle/engine/trap"
 	"fettle/host"
+	"fettle/host/fact/kernelversion"
 	"fettle/internal/lazy"
-	"fettle/trap"
 )
 
 // vif is how Xen's toolstack names the backend of domain N's device M.

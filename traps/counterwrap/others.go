@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"fettle/engine/trap"
 	"fettle/internal/lazy"
-	"fettle/trap"
 )
 
 // The 32-bit counters as configurations name them, and the 64-bit ones.

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"strings"
 
-	"fettle/conf/osrelease"
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/remedy"
-	"fettle/remedy/step"
-	"fettle/trap"
+	"fettle/host/format/osrelease"
 )
 
 // facts are what the check tells the plan of a poller's configuration.

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/internal/units"
-	"fettle/trap"
 )
 
 // poller is a program whose configuration says what it asks SNMP agents for.

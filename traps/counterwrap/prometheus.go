@@ -8,10 +8,10 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/internal/lazy"
 	"fettle/internal/yamlfile"
-	"fettle/trap"
 )
 
 // What snmp_exporter reads stands in its own file, what of it is asked for, and

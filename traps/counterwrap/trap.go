@@ -7,8 +7,8 @@ import (
 	"context"
 	_ "embed"
 
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/trap"
 )
 
 //go:embed lore.md

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/internal/units"
-	"fettle/trap"
 )
 
 // justRotated is how old a fresh log must be before its writer is blamed for

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/machine"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/internal/units"
-	"fettle/remedy"
-	"fettle/remedy/machine"
-	"fettle/remedy/step"
-	"fettle/trap"
 	"fettle/traps/deletedopenfiles/steps"
 )
 

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/remedy"
-	"fettle/remedy/step"
-	"fettle/trap"
 )
 
 // refused says why fettle does not restart a unit, and what to do instead.

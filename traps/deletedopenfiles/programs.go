@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/trap"
 )
 
 // Subjects for what has no name that lasts: login sessions, and containers

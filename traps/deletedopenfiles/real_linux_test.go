@@ -12,10 +12,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"fettle/engine/trap"
+	"fettle/engine/trap/traptest"
 	"fettle/host"
 	"fettle/internal/means"
-	"fettle/trap"
-	"fettle/trap/traptest"
 )
 
 // child is a shell that does one thing, says so, and waits to be told to go on.

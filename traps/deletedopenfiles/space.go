@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/internal/sorted"
 	"fettle/internal/units"
-	"fettle/trap"
 )
 
 // When held space matters, as shares of the file system's size. An admin sees

@@ -12,10 +12,10 @@ import (
 	"strconv"
 	"strings"
 
+	"fettle/engine/remedy"
+	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/internal/ui"
-	"fettle/remedy"
-	"fettle/trap"
 )
 
 //go:embed lore.md

@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
+	"fettle/engine/trap/traptest"
 	"fettle/host/hosttest"
 	"fettle/internal/means"
-	"fettle/remedy"
-	"fettle/remedy/step"
-	"fettle/trap"
-	"fettle/trap/traptest"
 	"fettle/traps/deletedopenfiles/steps"
 )
 

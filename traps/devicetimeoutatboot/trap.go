@@ -12,11 +12,11 @@ import (
 	"strings"
 	"time"
 
-	"fettle/conf/fstab"
-	"fettle/fact/journal"
+	"fettle/engine/trap"
 	"fettle/host"
+	"fettle/host/fact/journal"
+	"fettle/host/format/fstab"
 	"fettle/internal/lazy"
-	"fettle/trap"
 )
 
 //go:embed lore.md

@@ -3,7 +3,7 @@ package devicetimeoutatboot
 import (
 	"testing"
 
-	"fettle/trap/traptest"
+	"fettle/engine/trap/traptest"
 )
 
 func TestGolden(t *testing.T) { traptest.Golden(t, &Trap) }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"fettle/trap"
+	"fettle/engine/trap"
 )
 
 // judge reports on one cache: what is wrong with it, each fault by itself.

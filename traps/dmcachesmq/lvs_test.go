@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"fettle/engine/trap/traptest"
 	"fettle/host"
 	"fettle/host/sosreport"
 	"fettle/internal/means"
-	"fettle/trap/traptest"
 )
 
 func TestParseLVSRefuses(t *testing.T) {

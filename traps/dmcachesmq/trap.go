@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/trap"
 )
 
 //go:embed lore.md

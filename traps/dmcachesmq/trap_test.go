@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"fettle/trap/traptest"
+	"fettle/engine/trap/traptest"
 )
 
 func TestGolden(t *testing.T) { traptest.Golden(t, &Trap) }

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"fettle/fact/kernelversion"
+	"fettle/host/fact/kernelversion"
 	"fettle/internal/lazy"
 )
 

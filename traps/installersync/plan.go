@@ -5,10 +5,10 @@ import (
 	"io/fs"
 	"strings"
 
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/remedy"
-	"fettle/remedy/step"
-	"fettle/trap"
 )
 
 // flush writes to disk what was held back.

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/internal/lazy"
-	"fettle/trap"
 )
 
 //go:embed lore.md

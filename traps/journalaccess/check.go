@@ -7,8 +7,8 @@ import (
 	"path"
 	"slices"
 
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/trap"
 )
 
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"strings"
 
-	"fettle/conf/confd"
-	"fettle/conf/ini"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/trap"
+	"fettle/host/format/confd"
+	"fettle/host/format/ini"
 )
 
 // settings is what of journald.conf(5) matters here.

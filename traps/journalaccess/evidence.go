@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/trap"
+	"fettle/engine/trap"
 )
 
 // evidence shows what decides: the folders, a file of each sort, who is meant.

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"fettle/conf/accounts"
-	"fettle/conf/osrelease"
-	"fettle/conf/tmpfiles"
 	"fettle/host"
 	"fettle/host/acl"
+	"fettle/host/format/accounts"
+	"fettle/host/format/osrelease"
+	"fettle/host/format/tmpfiles"
 	"fettle/internal/sorted"
 )
 

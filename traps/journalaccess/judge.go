@@ -4,8 +4,8 @@ import (
 	"io/fs"
 	"slices"
 
-	"fettle/conf/tmpfiles"
 	"fettle/host/acl"
+	"fettle/host/format/tmpfiles"
 )
 
 // layout is the journal of one machine ID as far as reading it goes: as it

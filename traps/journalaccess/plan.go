@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/conf/accounts"
-	"fettle/conf/tmpfiles"
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/host/acl"
-	"fettle/remedy"
-	"fettle/remedy/step"
-	"fettle/trap"
+	"fettle/host/format/accounts"
+	"fettle/host/format/tmpfiles"
 )
 
 // dropIn holds the lines when the distribution's own are masked or gone. Its

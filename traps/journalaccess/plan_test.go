@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
+	"fettle/engine/trap/traptest"
 	"fettle/host"
 	"fettle/host/hosttest"
 	"fettle/internal/means"
-	"fettle/remedy"
-	"fettle/remedy/step"
-	"fettle/trap"
-	"fettle/trap/traptest"
 )
 
 // TestPlan shows the steps for the golden hosts, one line a step.

@@ -14,13 +14,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/machine"
+	"fettle/engine/trap"
+	"fettle/engine/trap/traptest"
 	"fettle/host"
 	"fettle/host/acl"
 	"fettle/internal/means"
-	"fettle/remedy"
-	"fettle/remedy/machine"
-	"fettle/trap"
-	"fettle/trap/traptest"
 )
 
 const journald = "/usr/lib/systemd/systemd-journald"

@@ -3,7 +3,7 @@ package journalaccess
 import (
 	"testing"
 
-	"fettle/trap/traptest"
+	"fettle/engine/trap/traptest"
 )
 
 func TestGolden(t *testing.T) { traptest.Golden(t, &Trap) }

@@ -4,8 +4,8 @@ import (
 	"regexp"
 	"strings"
 
+	"fettle/engine/trap"
 	"fettle/internal/lazy"
-	"fettle/trap"
 )
 
 // kind is a sort of complaint.

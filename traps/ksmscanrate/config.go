@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"fettle/conf/tmpfiles"
 	"fettle/host"
+	"fettle/host/format/tmpfiles"
 )
 
 // Who keeps KSM's settings over a reboot.

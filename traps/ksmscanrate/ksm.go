@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"fettle/fact/process"
 	"fettle/host"
+	"fettle/host/fact/process"
 )
 
 const dir = "/sys/kernel/mm/ksm/"

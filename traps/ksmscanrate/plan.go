@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"fettle/conf/tmpfiles"
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/remedy"
-	"fettle/remedy/step"
-	"fettle/trap"
+	"fettle/host/format/tmpfiles"
 )
 
 func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error) {

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"fettle/engine/trap"
+	"fettle/engine/trap/traptest"
 	"fettle/host"
 	"fettle/internal/means"
-	"fettle/trap"
-	"fettle/trap/traptest"
 )
 
 // The running kernel's own KSM, read only: what the check says must agree with

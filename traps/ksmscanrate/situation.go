@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/trap"
 )
 
 // situation is how fast memory is scanned, and what of.

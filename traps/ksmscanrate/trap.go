@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"strings"
 
-	"fettle/fact/container"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/trap"
+	"fettle/host/fact/container"
 )
 
 //go:embed lore.md

@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
+	"fettle/engine/trap/traptest"
 	"fettle/host"
 	"fettle/host/hosttest"
 	"fettle/internal/means"
-	"fettle/remedy"
-	"fettle/remedy/step"
-	"fettle/trap"
-	"fettle/trap/traptest"
 )
 
 func TestGolden(t *testing.T) { traptest.Golden(t, &Trap) }

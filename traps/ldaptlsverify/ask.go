@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"fettle/conf/ldapconf"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/trap"
+	"fettle/host/format/ldapconf"
 )
 
 // maxPeers bounds how many servers are asked, asking how many at once.

@@ -3,9 +3,9 @@ package ldaptlsverify
 import (
 	"testing"
 
+	"fettle/engine/trap/traptest"
 	"fettle/host"
 	"fettle/host/hosttest"
-	"fettle/trap/traptest"
 )
 
 func BenchmarkCheck(b *testing.B) {

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"fettle/conf/ldapconf"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/trap"
+	"fettle/host/format/ldapconf"
 )
 
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {

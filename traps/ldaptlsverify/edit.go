@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/conf/ldapconf"
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
 	"fettle/host"
+	"fettle/host/format/ldapconf"
 	"fettle/internal/sorted"
-	"fettle/remedy"
-	"fettle/remedy/step"
 )
 
 // edits gathers changes to files, and answers as the host would after them.

@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"strings"
 
-	"fettle/conf/osrelease"
+	"fettle/engine/trap"
 	"fettle/host"
+	"fettle/host/format/osrelease"
 	"fettle/internal/lazy"
-	"fettle/trap"
 )
 
 // libldap is Debian's package of the OpenLDAP library, by its names so far.

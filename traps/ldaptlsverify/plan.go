@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/conf/ldapconf"
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/remedy"
-	"fettle/remedy/step"
-	"fettle/trap"
+	"fettle/host/format/ldapconf"
 )
 
 // planner makes the plan for one client.

@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/conf/ldapconf"
+	"fettle/engine/remedy"
+	"fettle/host/format/ldapconf"
 	"fettle/internal/sorted"
-	"fettle/remedy"
 )
 
 // systemBundles hold the CAs that the whole system trusts. fettle never adds

@@ -15,12 +15,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/machine"
+	"fettle/engine/trap"
+	"fettle/engine/trap/traptest"
 	"fettle/host"
 	"fettle/internal/means"
-	"fettle/remedy"
-	"fettle/remedy/machine"
-	"fettle/trap"
-	"fettle/trap/traptest"
 )
 
 // TestProof walks into the trap with a real slapd and ldapsearch, and out of

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"fettle/engine/trap"
+	"fettle/engine/trap/traptest"
 	"fettle/host"
 	"fettle/host/archive"
 	"fettle/host/capture"
 	"fettle/host/hosttest"
 	"fettle/host/sosreport"
-	"fettle/trap"
-	"fettle/trap/traptest"
 )
 
 // TestSosreport: what sos collects is judged; what it does not collect is unknown.

@@ -3,7 +3,7 @@ package ldaptlsverify
 import (
 	"testing"
 
-	"fettle/trap/traptest"
+	"fettle/engine/trap/traptest"
 )
 
 func TestGolden(t *testing.T) { traptest.Golden(t, &Trap) }

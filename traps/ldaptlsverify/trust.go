@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"fettle/conf/ldapconf"
 	"fettle/host"
+	"fettle/host/format/ldapconf"
 	"fettle/internal/lazy"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"fettle/conf/ldapconf"
 	"fettle/host"
+	"fettle/host/format/ldapconf"
 	"fettle/internal/means"
 )
 

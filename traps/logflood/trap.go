@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"fettle/fact/journal"
+	"fettle/engine/trap"
 	"fettle/host"
+	"fettle/host/fact/journal"
 	"fettle/internal/units"
-	"fettle/trap"
 )
 
 //go:embed lore.md

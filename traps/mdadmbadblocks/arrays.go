@@ -7,9 +7,9 @@ import (
 	"path"
 	"strings"
 
+	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/host/mdraid"
-	"fettle/trap"
 )
 
 // array is one running MD array as sysfs shows it (Documentation/admin-guide/md.rst).

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/trap"
 )
 
 // confFiles lists what mdadm reads, in its order (mdadm 4.2, config.c

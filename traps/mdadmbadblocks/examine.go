@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/trap"
 )
 
 // examine reads what mdadm --examine printed of the member: the form in

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/remedy"
-	"fettle/remedy/step"
-	"fettle/trap"
 	"fettle/traps/mdadmbadblocks/steps"
 )
 

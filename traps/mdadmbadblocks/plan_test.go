@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/host/hosttest"
 	"fettle/host/mdraid"
-	"fettle/remedy"
-	"fettle/remedy/step"
-	"fettle/trap"
 	"fettle/traps/mdadmbadblocks/steps"
 )
 

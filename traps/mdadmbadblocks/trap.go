@@ -8,8 +8,8 @@ import (
 	_ "embed"
 	"fmt"
 
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/trap"
 )
 
 //go:embed lore.md

@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/remedy"
-	"fettle/remedy/step"
-	"fettle/trap"
 )
 
 // facts are what the plan needs to know beyond the folder.

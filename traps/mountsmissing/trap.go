@@ -10,11 +10,11 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/conf/fstab"
-	"fettle/fact/container"
+	"fettle/engine/trap"
 	"fettle/host"
+	"fettle/host/fact/container"
+	"fettle/host/format/fstab"
 	"fettle/internal/units"
-	"fettle/trap"
 )
 
 //go:embed lore.md

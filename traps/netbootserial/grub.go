@@ -9,13 +9,13 @@ import (
 	"strings"
 	"time"
 
-	"fettle/conf/osrelease"
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/netboot/bmc"
-	"fettle/netboot/menu"
-	"fettle/remedy"
-	"fettle/remedy/step"
-	"fettle/trap"
+	"fettle/host/format/osrelease"
+	"fettle/tools/netboot/bmc"
+	"fettle/tools/netboot/menu"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 
 	"fettle/host"
 	"fettle/internal/means"
-	"fettle/netboot/menu"
+	"fettle/tools/netboot/menu"
 )
 
 // TestUpdateGRUB: the distribution's own update-grub makes a menu of the drop-in,

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"strings"
 
-	"fettle/conf/osrelease"
-	"fettle/fact/container"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/netboot/bmc"
-	"fettle/netboot/menu"
-	"fettle/trap"
+	"fettle/host/fact/container"
+	"fettle/host/format/osrelease"
+	"fettle/tools/netboot/bmc"
+	"fettle/tools/netboot/menu"
 )
 
 // here is the subject of the running system itself.

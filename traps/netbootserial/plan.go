@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"strconv"
 
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/netboot/bmc"
-	"fettle/netboot/menu"
-	"fettle/remedy"
-	"fettle/remedy/step"
-	"fettle/trap"
+	"fettle/tools/netboot/bmc"
+	"fettle/tools/netboot/menu"
 )
 
 // plan rewrites all menus of one folder. The subject is the folder; fettle

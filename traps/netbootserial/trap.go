@@ -8,11 +8,11 @@ import (
 	"errors"
 	"fmt"
 
-	"fettle/conf/tftpd"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/netboot/bmc"
-	"fettle/netboot/menu"
-	"fettle/trap"
+	"fettle/host/format/tftpd"
+	"fettle/tools/netboot/bmc"
+	"fettle/tools/netboot/menu"
 )
 
 //go:embed lore.md

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
+	"fettle/engine/trap/traptest"
 	"fettle/host/hosttest"
 	"fettle/internal/means"
-	"fettle/netboot/menu"
-	"fettle/remedy"
-	"fettle/remedy/step"
-	"fettle/trap"
-	"fettle/trap/traptest"
+	"fettle/tools/netboot/menu"
 )
 
 func TestGolden(t *testing.T) { traptest.Golden(t, &Trap) }

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/netboot/menu"
-	"fettle/trap"
+	"fettle/engine/trap"
+	"fettle/tools/netboot/menu"
 )
 
 // use is how the lines of a folder's menus talk to serial consoles.

@@ -6,12 +6,12 @@ import (
 	"path/filepath"
 	"time"
 
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/netboot/renew"
-	"fettle/netboot/tree"
-	"fettle/remedy"
-	"fettle/remedy/step"
-	"fettle/trap"
+	"fettle/tools/netboot/renew"
+	"fettle/tools/netboot/tree"
 )
 
 // plan fetches a tree beside the old one, and exchanges the two below the served

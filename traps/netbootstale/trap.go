@@ -9,12 +9,12 @@ import (
 	"fmt"
 	"time"
 
-	"fettle/conf/tftpd"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/netboot/mirror"
-	"fettle/netboot/stale"
-	"fettle/netboot/tree"
-	"fettle/trap"
+	"fettle/host/format/tftpd"
+	"fettle/tools/netboot/mirror"
+	"fettle/tools/netboot/stale"
+	"fettle/tools/netboot/tree"
 )
 
 //go:embed lore.md

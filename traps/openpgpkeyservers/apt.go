@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"fettle/conf/keyservers"
-	"fettle/conf/openpgp"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/trap"
+	"fettle/host/format/keyservers"
+	"fettle/host/format/openpgp"
 )
 
 // aptKeys looks at each file of keys that apt would use.

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"fettle/engine/trap"
+	"fettle/engine/trap/traptest"
 	"fettle/host/hosttest"
-	"fettle/trap"
-	"fettle/trap/traptest"
 )
 
 // TestOneUserIsNotAll: a user's file of 400,000 keyservers makes that file

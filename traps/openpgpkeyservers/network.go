@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"fettle/conf/keyservers"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/trap"
+	"fettle/host/format/keyservers"
 )
 
 const (

@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/conf/keyservers"
-	"fettle/conf/openpgp"
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
 	"fettle/host"
+	"fettle/host/format/keyservers"
+	"fettle/host/format/openpgp"
 	"fettle/internal/lazy"
-	"fettle/remedy"
-	"fettle/remedy/step"
-	"fettle/trap"
 )
 
 func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error) {

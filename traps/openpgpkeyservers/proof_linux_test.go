@@ -12,14 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/machine"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
+	"fettle/engine/trap/traptest"
 	"fettle/host"
 	"fettle/internal/means"
 	"fettle/internal/sks"
-	"fettle/remedy"
-	"fettle/remedy/machine"
-	"fettle/remedy/step"
-	"fettle/trap"
-	"fettle/trap/traptest"
 )
 
 // A key that Debian's archive is signed with; gpg is on every Debian host, the

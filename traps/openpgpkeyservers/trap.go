@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"fettle/conf/keyservers"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/trap"
+	"fettle/host/format/keyservers"
 )
 
 //go:embed lore.md

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"fettle/conf/openpgp"
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
+	"fettle/engine/trap/traptest"
 	"fettle/host"
+	"fettle/host/format/openpgp"
 	"fettle/host/hosttest"
-	"fettle/remedy"
-	"fettle/remedy/step"
-	"fettle/trap"
-	"fettle/trap/traptest"
 )
 
 func TestGolden(t *testing.T) { traptest.Golden(t, &Trap) }

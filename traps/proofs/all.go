@@ -6,12 +6,12 @@ package proofs
 import (
 	"slices"
 
+	"fettle/engine/trap"
 	"fettle/lab"
 	"fettle/lab/filesemantics"
 	"fettle/lab/powercut"
 	"fettle/lab/remedyproof"
 	"fettle/lab/sabotage"
-	"fettle/trap"
 	"fettle/traps/apparmordenials"
 	apparmordenialsproof "fettle/traps/apparmordenials/proof"
 	"fettle/traps/bridgemtu"

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/conf/netconf"
-	"fettle/conf/sysctlconf"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/trap"
+	"fettle/host/format/netconf"
+	"fettle/host/format/sysctlconf"
 )
 
 // config is what the files say, of all interfaces.

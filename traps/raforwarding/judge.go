@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/conf/netconf"
-	"fettle/trap"
+	"fettle/engine/trap"
+	"fettle/host/format/netconf"
 )
 
 // What a finding is about; Plan reads it from facts.

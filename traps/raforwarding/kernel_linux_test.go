@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/machine"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/remedy"
-	"fettle/remedy/machine"
-	"fettle/trap"
 	"fettle/traps/raforwarding/proof/arena"
 )
 

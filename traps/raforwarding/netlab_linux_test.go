@@ -14,10 +14,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"fettle/engine/trap"
+	"fettle/engine/trap/traptest"
 	"fettle/host"
 	"fettle/internal/means"
-	"fettle/trap"
-	"fettle/trap/traptest"
 	"fettle/traps/raforwarding/proof/arena"
 )
 

@@ -12,9 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"fettle/engine/remedy/step"
 	"fettle/host"
 	"fettle/internal/means"
-	"fettle/remedy/step"
 )
 
 // networkd starts the real systemd-networkd in the lab. Where /sys is

@@ -7,11 +7,11 @@ import (
 	"path"
 	"strings"
 
-	"fettle/conf/netconf"
-	"fettle/conf/sysctlconf"
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
 	"fettle/host"
-	"fettle/remedy"
-	"fettle/remedy/step"
+	"fettle/host/format/netconf"
+	"fettle/host/format/sysctlconf"
 )
 
 // editor makes file steps out of what stands on the host.

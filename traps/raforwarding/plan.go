@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/remedy"
-	"fettle/remedy/step"
-	"fettle/trap"
 )
 
 // settle is how long a solicited advertisement may take to have its effect:

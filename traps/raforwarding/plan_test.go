@@ -9,11 +9,11 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
+	"fettle/engine/trap/traptest"
 	"fettle/host/hosttest"
-	"fettle/remedy"
-	"fettle/remedy/step"
-	"fettle/trap"
-	"fettle/trap/traptest"
 )
 
 // carryOut does to an archive what a plan's steps do to a host.

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/internal/octets"
-	"fettle/trap"
 )
 
 // state is what runs on one interface.

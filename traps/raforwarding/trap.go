@@ -13,9 +13,9 @@ import (
 	"errors"
 	"slices"
 
-	"fettle/conf/netconf"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/trap"
+	"fettle/host/format/netconf"
 )
 
 //go:embed lore.md

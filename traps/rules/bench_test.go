@@ -3,8 +3,8 @@ package rules
 import (
 	"testing"
 
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/trap"
 )
 
 // BenchmarkLive is a run of all rules over this machine, their decoding

@@ -14,10 +14,10 @@ import (
 	"context"
 	"sync"
 
+	"fettle/engine/remedy"
+	"fettle/engine/rule"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/lore/rule"
-	"fettle/remedy"
-	"fettle/trap"
 	"fettle/traps/rules/compiled"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"fettle/lore"
-	"fettle/lore/rule"
+	"fettle/engine/rule"
+	"fettle/why"
 )
 
 // TestRules checks each rule and runs it over its samples.
@@ -35,7 +35,7 @@ func TestRules(t *testing.T) {
 			}
 			a, err := r.Lore().Article()
 			if err == nil {
-				err = lore.Validate(a)
+				err = why.Validate(a)
 			}
 			if err != nil {
 				t.Error(err)

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/internal/lazy"
-	"fettle/serialname"
-	"fettle/trap"
+	"fettle/tools/serialname"
 )
 
 // files are configurations that name serial devices.

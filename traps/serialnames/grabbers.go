@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/conf/udev"
+	"fettle/engine/trap"
 	"fettle/host"
+	"fettle/host/format/udev"
 	"fettle/internal/lazy"
-	"fettle/serialname"
-	"fettle/trap"
+	"fettle/tools/serialname"
 )
 
 // modemProtocol is an interface by which a device calls itself a modem with AT

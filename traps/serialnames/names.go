@@ -7,10 +7,10 @@ import (
 	"path"
 	"slices"
 
+	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/internal/units"
-	"fettle/serialname"
-	"fettle/trap"
+	"fettle/tools/serialname"
 )
 
 // name judges one name that the admin's rules give.

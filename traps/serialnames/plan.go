@@ -10,12 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"fettle/conf/udev"
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/remedy"
-	"fettle/remedy/step"
-	"fettle/serialname"
-	"fettle/trap"
+	"fettle/host/format/udev"
+	"fettle/tools/serialname"
 )
 
 func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error) {

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/conf/udev"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/serialname"
-	"fettle/trap"
+	"fettle/host/format/udev"
+	"fettle/tools/serialname"
 )
 
 // limited are programs that end what they start in time: timeout(1), and fettle

@@ -8,10 +8,10 @@ import (
 	"path"
 	"strings"
 
-	"fettle/conf/udev"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/serialname"
-	"fettle/trap"
+	"fettle/host/format/udev"
+	"fettle/tools/serialname"
 )
 
 //go:embed lore.md

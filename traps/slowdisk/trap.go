@@ -6,10 +6,10 @@ import (
 	_ "embed"
 	"fmt"
 
-	"fettle/fact/container"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/measure/disks"
-	"fettle/trap"
+	"fettle/host/fact/container"
+	"fettle/tools/measure/disks"
 )
 
 //go:embed lore.md

@@ -8,11 +8,11 @@ import (
 	"syscall"
 	"testing"
 
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/machine"
+	"fettle/engine/trap"
 	"fettle/host/hosttest"
 	"fettle/internal/means"
-	"fettle/remedy"
-	"fettle/remedy/machine"
-	"fettle/trap"
 )
 
 // TestApplied: the file that the remedy makes is the user's, who can read it;

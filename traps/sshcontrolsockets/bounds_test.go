@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"fettle/engine/trap"
+	"fettle/engine/trap/traptest"
 	"fettle/host/hosttest"
-	"fettle/trap"
-	"fettle/trap/traptest"
 )
 
 // TestOneUserIsNotAll: what one user's files hold too much of makes the trap

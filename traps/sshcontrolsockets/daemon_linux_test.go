@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
 	"fettle/host/hosttest"
 	"fettle/internal/means"
-	"fettle/remedy/step"
-	"fettle/trap"
 )
 
 // TestRealSSH gives a real ssh the block that the remedy writes: five commands

@@ -9,10 +9,10 @@ import (
 	"strconv"
 	"strings"
 
-	"fettle/conf/sshconfig"
+	"fettle/engine/trap"
 	"fettle/host"
+	"fettle/host/format/sshconfig"
 	"fettle/internal/sorted"
-	"fettle/trap"
 )
 
 // sunPath is the room for the name of a Unix socket, with its last zero byte

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"fettle/conf/accounts"
-	"fettle/conf/sshconfig"
+	"fettle/host/format/accounts"
+	"fettle/host/format/sshconfig"
 	"fettle/internal/means"
 )
 

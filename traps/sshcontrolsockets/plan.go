@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/conf/accounts"
-	"fettle/conf/sshconfig"
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
 	"fettle/host"
+	"fettle/host/format/accounts"
+	"fettle/host/format/sshconfig"
 	"fettle/internal/lazy"
-	"fettle/remedy"
-	"fettle/remedy/step"
-	"fettle/trap"
 )
 
 // socket is a name in a folder that ssh itself keeps to the user.

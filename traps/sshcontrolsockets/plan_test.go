@@ -9,12 +9,12 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
+	"fettle/engine/trap/traptest"
 	"fettle/host"
 	"fettle/host/hosttest"
-	"fettle/remedy"
-	"fettle/remedy/step"
-	"fettle/trap"
-	"fettle/trap/traptest"
 )
 
 func mended(t *testing.T, a *txtar.Archive, p remedy.Plan) *txtar.Archive {

@@ -10,10 +10,10 @@ import (
 	"path"
 	"strings"
 
-	"fettle/conf/accounts"
-	"fettle/conf/sshconfig"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/trap"
+	"fettle/host/format/accounts"
+	"fettle/host/format/sshconfig"
 )
 
 //go:embed lore.md

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"strings"
 
-	"fettle/conf/krb5"
-	"fettle/trap"
+	"fettle/engine/trap"
+	"fettle/host/format/krb5"
 )
 
 // gss reports of GSSAPI.

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"fettle/conf/nameservice"
+	"fettle/engine/trap"
 	"fettle/host"
+	"fettle/host/format/nameservice"
 	"fettle/internal/units"
-	"fettle/trap"
 )
 
 // reverse reports of the lookup of the client's name.

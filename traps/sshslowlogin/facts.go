@@ -7,11 +7,11 @@ import (
 	"path"
 	"strings"
 
-	"fettle/conf/nameservice"
-	"fettle/conf/pam"
-	"fettle/conf/sshd"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/trap"
+	"fettle/host/format/nameservice"
+	"fettle/host/format/pam"
+	"fettle/host/format/sshd"
 )
 
 const mainFile = sshd.Main

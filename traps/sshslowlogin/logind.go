@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
-	"fettle/fact/process"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/trap"
+	"fettle/host/fact/process"
 )
 
 const logindUnit = "systemd-logind.service"

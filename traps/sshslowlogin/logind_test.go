@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/host/hosttest"
-	"fettle/trap"
 )
 
 // TestOlder: D-Bus and logind start together; a D-Bus that is much younger was

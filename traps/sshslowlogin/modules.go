@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/conf/krb5"
-	"fettle/conf/pam"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/trap"
+	"fettle/host/format/krb5"
+	"fettle/host/format/pam"
 )
 
 func at(r pam.Rule) string { return fmt.Sprintf("%s:%d", r.File, r.Line) }

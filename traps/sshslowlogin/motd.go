@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/conf/osrelease"
-	"fettle/conf/pam"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/trap"
+	"fettle/host/format/osrelease"
+	"fettle/host/format/pam"
 )
 
 // slowWords are programs that wait for other machines, in scripts that are

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/conf/nameservice"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/trap"
+	"fettle/host/format/nameservice"
 )
 
 // quick are sources that answer from the host itself, or that do not wait.

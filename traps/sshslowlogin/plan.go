@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/conf/nameservice"
-	"fettle/conf/pam"
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/remedy"
-	"fettle/remedy/step"
-	"fettle/trap"
+	"fettle/host/format/nameservice"
+	"fettle/host/format/pam"
 )
 
 // plan mends one cause, and nothing else.

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/conf/sshd"
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
 	"fettle/host"
+	"fettle/host/format/sshd"
 	"fettle/internal/lazy"
-	"fettle/remedy"
-	"fettle/remedy/step"
 )
 
 // dropIn is read before all other files of its folder, so that it wins.

@@ -11,14 +11,14 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"fettle/conf/pam"
-	"fettle/fact/sshlogin"
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
+	"fettle/engine/trap/traptest"
 	"fettle/host"
+	"fettle/host/fact/sshlogin"
+	"fettle/host/format/pam"
 	"fettle/host/hosttest"
-	"fettle/remedy"
-	"fettle/remedy/step"
-	"fettle/trap"
-	"fettle/trap/traptest"
 	"fettle/traps/sshtotp"
 )
 

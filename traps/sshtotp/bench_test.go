@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"fettle/engine/trap/traptest"
 	"fettle/host"
 	"fettle/host/hosttest"
-	"fettle/trap/traptest"
 )
 
 // BenchmarkCheck is one check: of a host without a second factor, of one with

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/conf/pam"
-	"fettle/conf/sshd"
-	"fettle/fact/container"
-	"fettle/fact/sshlogin"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/trap"
+	"fettle/host/fact/container"
+	"fettle/host/fact/sshlogin"
+	"fettle/host/format/pam"
+	"fettle/host/format/sshd"
 )
 
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/conf/pam"
+	"fettle/host/format/pam"
 )
 
 // design is what a second factor shall be.

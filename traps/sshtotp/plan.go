@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/conf/pam"
-	"fettle/conf/sshd"
+	"fettle/engine/remedy"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/remedy"
-	"fettle/trap"
+	"fettle/host/format/pam"
+	"fettle/host/format/sshd"
 )
 
 // service is the file that is changed.

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/host/hosttest"
-	"fettle/remedy"
-	"fettle/remedy/step"
-	"fettle/trap"
 )
 
 // start is a golden host, with changes to its text.

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/conf/pam"
-	"fettle/fact/sshlogin"
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
 	"fettle/host"
+	"fettle/host/fact/sshlogin"
+	"fettle/host/format/pam"
 	"fettle/internal/units"
-	"fettle/remedy"
-	"fettle/remedy/step"
 )
 
 // compare says what is wrong with a design's outcome; nil: it holds. Hard

@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"fettle/conf/pam"
-	"fettle/conf/sshd"
-	"fettle/fact/sshlogin"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
+	"fettle/host/fact/sshlogin"
+	"fettle/host/format/pam"
+	"fettle/host/format/sshd"
 	"fettle/internal/means"
-	"fettle/remedy/step"
-	"fettle/totp"
-	"fettle/trap"
+	"fettle/tools/totp"
 )
 
 // inside tells the test's own child that it is in namespaces of its own.

@@ -16,10 +16,10 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"fettle/fact/sshlogin"
 	"fettle/host"
+	"fettle/host/fact/sshlogin"
 	"fettle/internal/means"
-	"fettle/totp"
+	"fettle/tools/totp"
 )
 
 // world is the host that the test makes for itself.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"fettle/conf/sshd"
+	"fettle/host/format/sshd"
 )
 
 // dropIn is the file that fettle writes where sshd_config includes a folder

@@ -7,12 +7,12 @@ import (
 	"strconv"
 	"strings"
 
-	"fettle/conf/accounts"
-	"fettle/conf/pam"
-	"fettle/conf/sshd"
-	"fettle/fact/sshlogin"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/trap"
+	"fettle/host/fact/sshlogin"
+	"fettle/host/format/accounts"
+	"fettle/host/format/pam"
+	"fettle/host/format/sshd"
 )
 
 // person is one user who may log in.

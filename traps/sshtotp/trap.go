@@ -5,7 +5,7 @@ package sshtotp
 import (
 	_ "embed"
 
-	"fettle/trap"
+	"fettle/engine/trap"
 )
 
 //go:embed lore.md

@@ -4,11 +4,11 @@ import (
 	"context"
 	"strings"
 
-	"fettle/conf/sysctlconf"
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/remedy"
-	"fettle/remedy/step"
-	"fettle/trap"
+	"fettle/host/format/sysctlconf"
 )
 
 // facts are what the plan needs to know: what the next boot would set.

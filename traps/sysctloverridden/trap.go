@@ -12,10 +12,10 @@ import (
 	"strconv"
 	"strings"
 
-	"fettle/conf/sysctlconf"
-	"fettle/fact/container"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/trap"
+	"fettle/host/fact/container"
+	"fettle/host/format/sysctlconf"
 )
 
 //go:embed lore.md

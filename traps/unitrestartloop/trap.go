@@ -14,11 +14,11 @@ import (
 	"strings"
 	"time"
 
-	"fettle/fact/journal"
+	"fettle/engine/trap"
 	"fettle/host"
+	"fettle/host/fact/journal"
 	"fettle/internal/lazy"
 	"fettle/internal/units"
-	"fettle/trap"
 )
 
 //go:embed lore.md

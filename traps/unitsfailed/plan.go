@@ -5,10 +5,10 @@ import (
 	"strings"
 	"time"
 
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/remedy"
-	"fettle/remedy/step"
-	"fettle/trap"
 )
 
 // startable tells of a service that is to keep running and may be started by

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"fettle/fact/container"
-	"fettle/fact/journal"
+	"fettle/engine/trap"
 	"fettle/host"
+	"fettle/host/fact/container"
+	"fettle/host/fact/journal"
 	"fettle/internal/fnmatch"
-	"fettle/trap"
 )
 
 //go:embed lore.md

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"unicode"
 
-	"fettle/fact/journal"
 	"fettle/host"
+	"fettle/host/fact/journal"
 	"fettle/internal/lazy"
 )
 

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/measure/disks"
-	"fettle/trap"
+	"fettle/tools/measure/disks"
 )
 
 //go:embed lore.md

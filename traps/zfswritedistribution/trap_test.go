@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"fettle/engine/trap"
+	"fettle/engine/trap/traptest"
 	"fettle/host"
 	"fettle/host/hosttest"
-	"fettle/trap"
-	"fettle/trap/traptest"
 )
 
 func TestGolden(t *testing.T) { traptest.Golden(t, &Trap) }

@@ -1,8 +1,8 @@
 package proof
 
 import (
+	"fettle/engine/remedy/step"
 	"fettle/lab/sabotage"
-	"fettle/remedy/step"
 )
 
 // Sabotages are plans that must be noticed.

@@ -10,7 +10,7 @@ const (
 )
 
 // No kernel that Debian still ships has the bug of xen-netback, and none of
-// the lab's engines runs Xen: those counters are proven in measure/counters, by a
+// the lab's engines runs Xen: those counters are proven in tools/measure/counters, by a
 // real snmpd that is fed through 32-bit registers.
 var Scenarios = []lab.Scenario{
 	{

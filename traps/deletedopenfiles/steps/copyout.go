@@ -10,10 +10,10 @@ import (
 	"strings"
 	"syscall"
 
+	"fettle/engine/remedy/machine"
+	"fettle/engine/remedy/step"
 	"fettle/internal/shell"
 	"fettle/internal/units"
-	"fettle/remedy/machine"
-	"fettle/remedy/step"
 )
 
 // CopyOut copies the content of a deleted file, which a process still holds

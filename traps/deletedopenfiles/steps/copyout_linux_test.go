@@ -12,10 +12,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/machine"
+	"fettle/engine/remedy/step"
 	"fettle/internal/means"
-	"fettle/remedy"
-	"fettle/remedy/machine"
-	"fettle/remedy/step"
 )
 
 // held is a file without a name that this process has open.

@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"testing"
 
-	"fettle/remedy"
-	"fettle/remedy/machine"
-	"fettle/remedy/step"
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/machine"
+	"fettle/engine/remedy/step"
 )
 
 // childEnv tells this test program, started anew, what to copy until it dies.

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"fettle/chart"
+	"fettle/internal/chart"
 	"fettle/lab"
-	"fettle/measure/blockcache/cachesim"
-	"fettle/measure/blockcache/trace"
+	"fettle/tools/measure/blockcache/cachesim"
+	"fettle/tools/measure/blockcache/trace"
 )
 
 // ModelExperiment plays the same requests to the kernel's smq and to the

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"fettle/measure/blockcache/cachesim"
-	"fettle/measure/blockcache/trace"
+	"fettle/tools/measure/blockcache/cachesim"
+	"fettle/tools/measure/blockcache/trace"
 )
 
 func TestParseCounted(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"fettle/lab"
-	"fettle/measure/blockcache/cachesim"
-	"fettle/measure/blockcache/trace"
+	"fettle/tools/measure/blockcache/cachesim"
+	"fettle/tools/measure/blockcache/trace"
 )
 
 // modelBench is the guest with its disks: loop devices on memory, and a slow one.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"fettle/lab"
-	"fettle/measure/blockcache"
+	"fettle/tools/measure/blockcache"
 )
 
 // Experiments are those of the trap. The group old needs the kernels of make

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"fettle/lab"
-	"fettle/measure/blockcache"
+	"fettle/tools/measure/blockcache"
 )
 
 // RunsExperiment has fettle measure a dm-cache of a slow and a fast device as

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"fettle/chart/draw"
+	"fettle/internal/chart/draw"
 	"fettle/internal/means"
 	"fettle/internal/mergeable"
 	"fettle/lab"

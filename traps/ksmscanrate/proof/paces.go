@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"fettle/chart"
+	"fettle/internal/chart"
 )
 
 // dir is where ksmd is set.

@@ -3,8 +3,8 @@ package proof
 import (
 	"bytes"
 
+	"fettle/engine/remedy/step"
 	"fettle/lab/sabotage"
-	"fettle/remedy/step"
 )
 
 // Sabotages are plans that must be noticed.

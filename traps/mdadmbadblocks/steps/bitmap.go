@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/engine/remedy/machine"
+	"fettle/engine/remedy/step"
 	"fettle/internal/shell"
-	"fettle/remedy/machine"
-	"fettle/remedy/step"
 )
 
 // Bitmap gives an MD array an internal write-intent bitmap, or takes it away,

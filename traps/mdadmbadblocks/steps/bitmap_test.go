@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"fettle/remedy/step"
+	"fettle/engine/remedy/step"
 )
 
 func TestBitmap(t *testing.T) {

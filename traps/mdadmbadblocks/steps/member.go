@@ -9,8 +9,8 @@ import (
 	"strings"
 	"syscall"
 
+	"fettle/engine/remedy/machine"
 	"fettle/host/mdraid"
-	"fettle/remedy/machine"
 )
 
 // Reading where a member stands: sysfs (Documentation/admin-guide/md.rst) and

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"fettle/engine/remedy/machine"
+	"fettle/engine/remedy/step"
 	"fettle/internal/lazy"
 	"fettle/internal/shell"
-	"fettle/remedy/machine"
-	"fettle/remedy/step"
 )
 
 // Readd takes one member out of a redundant MD array and adds it again at

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/machine"
+	"fettle/engine/remedy/step"
 	"fettle/host/mdraid"
-	"fettle/remedy"
-	"fettle/remedy/machine"
-	"fettle/remedy/step"
 )
 
 const (

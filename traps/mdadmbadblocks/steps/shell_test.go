@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
 	"fettle/internal/means"
-	"fettle/remedy"
-	"fettle/remedy/step"
 )
 
 // The lab runs the script on a real array (mdadm-bad-blocks/script).

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"fettle/remedy/machine"
+	"fettle/engine/remedy/machine"
 )
 
 // fit is the precondition of failing a member.

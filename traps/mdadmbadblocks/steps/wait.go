@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"fettle/remedy/machine"
-	"fettle/remedy/step"
+	"fettle/engine/remedy/machine"
+	"fettle/engine/remedy/step"
 )
 
 // settle waits until md has ended the recovery in all its parts: for a moment

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"strings"
 
+	"fettle/engine/remedy/step"
 	"fettle/lab/sabotage"
-	"fettle/remedy/step"
 )
 
 // Sabotages are plans that must be noticed.

@@ -3,8 +3,8 @@
 package compiled
 
 import (
-	"fettle/lore/rule"
-	"fettle/trap"
+	"fettle/engine/rule"
+	"fettle/engine/trap"
 )
 
 // Rule is one rule.

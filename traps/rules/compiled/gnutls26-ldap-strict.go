@@ -2,7 +2,7 @@
 
 package compiled
 
-import "fettle/lore/rule"
+import "fettle/engine/rule"
 
 var gnutls26LdapStrict = Rule{
 	Lore: "---\nid: gnutls26-ldap-strict\ntitle: \"Since a security update, GnuTLS 2 refuses LDAP servers that it cannot verify\"\nsymptoms:\n  - \"after an update of gnutls26 programs cannot connect to the LDAP server any more\"\n  - \"TLS: peer cert untrusted or revoked (0x42)\"\n  - \"gnutls26 (2.4.2-6+lenny<n>) stable-security: fixed CVE-2009-2730\"\nasked:\n  - \"gnutls|gnutls26|libgnutls ldap|ldaps|slapd|starttls|libldap update|upgrade|security|lenny|etch|cannot|fail|untrusted|cert|certificate|v1|refuse\"\n  - \"cve-2009-2730\"\n  - \"peer-cert-untrusted\"\n  - \"lenny|etch|squeeze ldap|ldaps tls|gnutls|ssl|certificate\"\n  - \"v1|x509v1 ca certificate|certificates ldap gnutls\"\ntags:\n  - \"gnutls\"\n  - \"gnutls26\"\n  - \"libgnutls26\"\n  - \"ldap\"\n  - \"tls\"\n  - \"certificate\"\n  - \"lenny\"\nsince: \"libgnutls26 2.4.2-6+lenny2 (November 2009, CVE-2009-2730)\"\nrefs:\n  - \"https://security-tracker.debian.org/tracker/CVE-2009-2730\"\n  - \"man ldap.conf(5), TLS_CACERT and TLS_REQCERT\"\n---\n# What happens\n\nUp to 2.4.2-6+lenny1 a client that used libldap with GnuTLS could connect to servers\nwhose certificate authority it did not have. Since the update it cannot: users who\nlog in by LDAP are locked out.\n\n# What to do\n\nPut the authority's certificate on the host and name it in /etc/ldap/ldap.conf:\n\n    TLS_CACERT /etc/ssl/certs/our-ca.pem\n\n`TLS_REQCERT never` also ends the refusals, but lets anybody between client and\nserver read the passwords.\n",

@@ -2,7 +2,7 @@
 
 package compiled
 
-import "fettle/lore/rule"
+import "fettle/engine/rule"
 
 var oldKernelRunning = Rule{
 	Lore: `---

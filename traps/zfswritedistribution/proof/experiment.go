@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"fettle/lab"
-	"fettle/measure/disks"
+	"fettle/tools/measure/disks"
 )
 
 var Experiments = []lab.Experiment{

@@ -1,0 +1,265 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"fettle/engine/trap"
+	"fettle/host"
+	"fettle/host/archive"
+	"fettle/host/confine"
+	"fettle/host/format/keyservers"
+	"fettle/host/format/ldapconf"
+	"fettle/tools/netboot/tree"
+)
+
+// childFailed is the exit status of a child that could do nothing.
+const childFailed = 3
+
+// work is what a confined child is told to do.
+type work struct {
+	Target Target   `json:"Target"`
+	Traps  []string `json:"traps"`
+	// Rules are the admin's own among them, checked by the parent.
+	Rules   []json.RawMessage `json:"rules,omitempty"`
+	Options trap.Options      `json:"options"`
+	Spooled bool              `json:"spooled,omitempty"` // a file was handed over to unpack an archive into
+}
+
+// saying is one message of the child: first about or failed, then results as
+// they settle.
+type saying struct {
+	About  *About       `json:"about,omitempty"`
+	Failed string       `json:"failed,omitempty"`
+	Place  int          `json:"place"`
+	Result *trap.Result `json:"result,omitempty"`
+}
+
+// confined does the work of Check in a child. Not done: no child could
+// be had, the warning says why, and nothing has been emitted.
+func (e Engine) confined(ctx context.Context, tg Target, traps []*trap.Trap, opt trap.Options, begin func(About) error, emit func(trap.Result)) (done bool, warning string, err error) {
+	w := work{Target: tg, Options: opt}
+	for _, t := range traps {
+		w.Traps = append(w.Traps, t.ID())
+	}
+	if w.Rules, err = e.encoded(traps); err != nil {
+		return true, "", err
+	}
+	job := confine.Job{Messages: len(traps) + 1}
+	if tg.live() {
+		if job.Host, err = confine.Live(); err != nil {
+			return true, "", err
+		}
+		if tg.Network {
+			job.Grants = func(ctx context.Context, t host.Table) bool { return configured(ctx, job.Host, t) }
+		}
+	}
+	if st, err := os.Stat(tg.From); err == nil && st.Mode().IsRegular() { // an archive is unpacked into a spool
+		spool, err := archive.TempFile()
+		if err != nil {
+			return true, "", fmt.Errorf("making a file for the unpacked archive: %w; set TMPDIR to a folder that can be written to", err)
+		}
+		defer spool.Close()
+		w.Spooled, job.Files = true, []*os.File{spool}
+	}
+	if job.Body, err = json.Marshal(w); err != nil {
+		return true, "", err
+	}
+	child, err := confine.Start(ctx, job)
+	if err != nil {
+		return false, fmt.Sprintf("checks run unconfined: %v", err), nil
+	}
+	defer child.Close()
+	first, err := receive(ctx, child)
+	switch {
+	case err != nil:
+		return true, "", fmt.Errorf("checking: %s", host.Reason(err))
+	case first.Failed != "":
+		return true, "", unreadable("%s", first.Failed)
+	case first.About == nil:
+		return true, "", errors.New("checking: the confined child did not identify its host")
+	}
+	ab := *first.About
+	ab.Warning = ab.Confined.Warning()
+	if err := begin(ab); err != nil {
+		return true, "", err
+	}
+	collect(ctx, child, traps, trap.InOrder(len(traps), emit))
+	return true, "", nil
+}
+
+// configured tells whether the host's own configuration names a server: no other is
+// talked to for a confined check.
+func configured(ctx context.Context, src host.Source, t host.Table) bool {
+	if q, ok := t.Peer(); ok {
+		return ldapconf.Names(ctx, host.New(src), q)
+	}
+	if url, ok := t.Page(); ok && tree.Names(ctx, host.New(src), url) {
+		return true
+	}
+	return keyservers.Names(ctx, host.New(src), t)
+}
+
+// collect hands on the child's results, and makes up those that it owes.
+func collect(ctx context.Context, child *confine.Child, traps []*trap.Trap, settled func(int, trap.Result)) {
+	have := make([]bool, len(traps))
+	for range traps {
+		s, err := receive(ctx, child)
+		if err == nil && (s.Result == nil || s.Place < 0 || s.Place >= len(traps) || have[s.Place]) {
+			err = errors.New("the confined child sent an invalid message")
+		}
+		if err != nil {
+			for i, t := range traps {
+				if !have[i] {
+					settled(i, trap.NotRun(t, err))
+				}
+			}
+			return
+		}
+		have[s.Place] = true
+		settled(s.Place, trap.Receive(traps[s.Place], *s.Result))
+	}
+}
+
+func receive(ctx context.Context, child *confine.Child) (saying, error) {
+	var s saying
+	b, err := child.Receive(ctx)
+	if err == nil {
+		err = json.Unmarshal(b, &s)
+	}
+	return s, err
+}
+
+// Child is what a copy of fettle does that was started under one of the
+// verbs of package confine; false: args are a user's.
+func Child(args []string, traps []*trap.Trap, stderr io.Writer) (code int, ok bool) {
+	if len(args) == 0 {
+		return 0, false
+	}
+	switch args[0] {
+	case confine.CheckVerb:
+		if err := child(traps); err != nil {
+			fmt.Fprintf(stderr, "%v\n", err)
+			return childFailed, true
+		}
+		return 0, true
+	}
+	return 0, false
+}
+
+// child is what the confined child does: it confines itself before it opens what it
+// shall look at, and runs the checks.
+func child(all []*trap.Trap) error {
+	parent, body, err := confine.Join()
+	if err != nil {
+		return err
+	}
+	var w work
+	if err := json.Unmarshal(body, &w); err != nil {
+		return fmt.Errorf("reading the job: %w", err)
+	}
+	own, err := decoded(w.Rules)
+	if err != nil {
+		return err
+	}
+	traps, err := named(w.Traps, append(slices.Clip(all), own...))
+	if err != nil {
+		return err
+	}
+	// A check that only Talks has its parent do so, and needs no sockets.
+	w.Target.Network = w.Target.Network && slices.ContainsFunc(traps, func(t *trap.Trap) bool { return t.Cost == trap.Network })
+	state, err := confine.Self(w.rules())
+	if err != nil {
+		return err
+	}
+	src, err := w.open(parent)
+	if err != nil {
+		return say(parent, saying{Failed: err.Error()})
+	}
+	ab := aboutOf(context.Background(), src) // no part of a capture
+	src, recorded := w.Target.Record.start(src)
+	ab.Confined = state
+	if err := say(parent, saying{About: &ab}); err != nil {
+		return err
+	}
+	left := len(traps)
+	trap.Each(context.Background(), host.New(src), traps, w.Options, func(i int, r trap.Result) {
+		if left--; left == 0 {
+			err = recorded() // before the last result: then the parent ends this process
+		}
+		say(parent, saying{Place: i, Result: &r}) // without a parent this process ends
+	})
+	return err
+}
+
+// named looks traps up in the order in which the parent wants them.
+func named(ids []string, from []*trap.Trap) ([]*trap.Trap, error) {
+	all := map[string]*trap.Trap{}
+	for _, t := range from {
+		all[t.ID()] = t
+	}
+	out := make([]*trap.Trap, len(ids))
+	for i, id := range ids {
+		if out[i] = all[id]; out[i] == nil {
+			return nil, fmt.Errorf("the confined child knows no trap %q", id)
+		}
+	}
+	return out, nil
+}
+
+// rules is what the child may do. Foreign data is read with no more than
+// itself in sight.
+func (w *work) rules() confine.Rules {
+	r := confine.Rules{Network: w.Target.Network}
+	switch {
+	case w.Target.Root != "":
+		r.Read, r.Resolve = []string{w.Target.Root, "/proc/self"}, true
+	case w.Target.From != "":
+		r.Read, r.Resolve = []string{w.Target.From, "/proc/self"}, true
+	}
+	if w.Target.Record != nil {
+		r.Write = append(r.Write, filepath.Dir(w.Target.Record.File))
+	}
+	return r
+}
+
+func (w *work) open(parent *confine.Parent) (host.Source, error) {
+	if w.Spooled {
+		spool, err := confine.Handed(0)
+		if err != nil {
+			return nil, err
+		}
+		return openFrom(w.Target.From, spool)
+	}
+	if !w.Target.live() {
+		return w.Target.open()
+	}
+	src, err := host.NewLive()
+	if err != nil {
+		return nil, err
+	}
+	return parent.Source(src), nil
+}
+
+// say sends a message. A result too big to send becomes one that says so.
+func say(parent *confine.Parent, s saying) error {
+	b, err := json.Marshal(s)
+	if s.Result != nil && (err != nil || len(b) > confine.MaxSaying) {
+		if err == nil {
+			err = fmt.Errorf("what the check said: %w", host.ErrTooBig)
+		}
+		r := trap.Result{Trap: s.Result.Trap, Took: s.Result.Took,
+			Outcomes: []trap.Outcome{{Trap: s.Result.Trap, Status: trap.Unknown, Reason: host.Reason(err)}}}
+		b, err = json.Marshal(saying{Place: s.Place, Result: &r})
+	}
+	if err != nil {
+		return err
+	}
+	return parent.Say(b)
+}

@@ -1,0 +1,141 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"fettle/fleet/hub/store"
+)
+
+// AcceptedQuery asks for acceptances.
+type AcceptedQuery struct {
+	Limit int `json:"limit" most:"1000" about:"maximum number; default 50"`
+}
+
+// Acceptances are what operators accepted here.
+type Acceptances struct {
+	Accepted []store.Accepted `json:"accepted"`
+}
+
+// CSV is a line for each.
+func (l Acceptances) CSV() (header []string, lines [][]string) {
+	for _, x := range l.Accepted {
+		lines = append(lines, texts(x.Host.Name, x.Trap, x.Subject, x.Severity, x.Summary, x.Reason, x.Until, x.Who, stamp(x.At), x.Host.Agent))
+	}
+	return []string{"host", "trap", "subject", "severity", "summary", "reason", "until", "by", "on", "host id"}, lines
+}
+
+// Accepted answers what operators accepted here.
+func (a *API) Accepted(ctx context.Context, q AcceptedQuery) (l Acceptances, err error) {
+	l.Accepted, err = a.DB.Acceptances(ctx, 0, limit(q.Limit))
+	return l, err
+}
+
+// AcceptQuery accepts a finding.
+type AcceptQuery struct {
+	Host    string `json:"host" need:"yes" about:"the host's id"`
+	Trap    string `json:"trap" need:"yes" about:"the trap"`
+	Subject string `json:"subject" long:"8000" about:"the finding's subject; empty: the whole host"`
+	Reason  string `json:"reason" need:"yes" about:"why it stays"`
+	Until   string `json:"until" about:"the last day of the acceptance, YYYY-MM-DD; empty: no end"`
+}
+
+// Done says that an act is done.
+type Done struct {
+	Done bool `json:"done"`
+}
+
+// Accept accepts a finding: it counts no more until it changes or the day comes.
+func (a *API) Accept(ctx context.Context, q AcceptQuery) (Done, error) {
+	if q.Until != "" {
+		day, err := time.Parse(time.DateOnly, q.Until)
+		if err != nil || day.Format(time.DateOnly) < a.Now().UTC().Format(time.DateOnly) {
+			return Done{}, bad("until %q: expected a day that is not past, as 2026-01-31", clip(q.Until))
+		}
+	}
+	by := who(ctx)
+	err := a.DB.Accept(ctx, store.Accepted{Host: store.HostRef{Agent: q.Host}, Trap: q.Trap, Subject: q.Subject, Reason: q.Reason, Until: q.Until, Who: by.Name, At: a.Now()},
+		store.Audit{At: a.Now(), Who: by.Name, From: by.From, What: "accept", On: onFinding(q.Host, q.Trap, q.Subject), Details: q.Reason})
+	return Done{err == nil}, err
+}
+
+// UnacceptQuery takes an acceptance back.
+type UnacceptQuery struct {
+	Host    string `json:"host" need:"yes" about:"the host's id"`
+	Trap    string `json:"trap" need:"yes" about:"the trap"`
+	Subject string `json:"subject" long:"8000" about:"the finding's subject"`
+}
+
+// Unaccept takes an acceptance back.
+func (a *API) Unaccept(ctx context.Context, q UnacceptQuery) (Done, error) {
+	by := who(ctx)
+	err := a.DB.Unaccept(ctx, store.Accepted{Host: store.HostRef{Agent: q.Host}, Trap: q.Trap, Subject: q.Subject},
+		store.Audit{At: a.Now(), Who: by.Name, From: by.From, What: "take acceptance back", On: onFinding(q.Host, q.Trap, q.Subject)})
+	return Done{err == nil}, err
+}
+
+func onFinding(host, trapID, subject string) string {
+	if subject != "" {
+		trapID += ":" + subject
+	}
+	return trapID + " on " + host
+}
+
+// AskQuery asks for a run.
+type AskQuery struct {
+	Host string `json:"host" about:"the host's id; empty: all hosts"`
+}
+
+// Ask asks a host, or all, to check now.
+func (a *API) Ask(ctx context.Context, q AskQuery) (Done, error) {
+	if a.Asker == nil {
+		return Done{}, bad("this hub cannot ask hosts")
+	}
+	on := "all hosts"
+	if q.Host != "" {
+		if _, err := a.DB.HostByAgent(ctx, q.Host); err != nil {
+			return Done{}, err
+		}
+		on = q.Host
+	}
+	by := who(ctx)
+	if err := a.DB.AddAudit(ctx, store.Audit{At: a.Now(), Who: by.Name, From: by.From, What: "ask for a run", On: on}); err != nil {
+		return Done{}, err
+	}
+	err := a.Asker.Ask(ctx, q.Host)
+	return Done{err == nil}, err
+}
+
+// AuditQuery asks who did what.
+type AuditQuery struct {
+	Before int64 `json:"before" about:"the id of the last one of an earlier answer"`
+	Limit  int   `json:"limit" most:"1000" about:"maximum number; default 50"`
+}
+
+// Audits are acts, the newest first.
+type Audits struct {
+	Acts []store.Audit `json:"acts"`
+	Next int64         `json:"next"` // as before, for older ones; 0: there are none
+}
+
+// CSV is a line for each act.
+func (l Audits) CSV() (header []string, lines [][]string) {
+	for _, x := range l.Acts {
+		lines = append(lines, texts(stamp(x.At), x.Who, x.From, x.What, x.On, x.Details))
+	}
+	return []string{"time", "who", "from", "what", "on", "details"}, lines
+}
+
+// Audit answers who did what.
+func (a *API) Audit(ctx context.Context, q AuditQuery) (l Audits, err error) {
+	list, err := a.DB.Audits(ctx, q.Before, limit(q.Limit)+1)
+	if err != nil {
+		return l, err
+	}
+	list, more := cut(list, limit(q.Limit))
+	l.Acts = list
+	if more {
+		l.Next = list[len(list)-1].ID
+	}
+	return l, nil
+}

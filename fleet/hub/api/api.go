@@ -1,0 +1,185 @@
+// Package api is what the hub answers: functions that the web page calls, and
+// the same as JSON over HTTP, described by OpenAPI. Nothing is shown on the page
+// that a program could not ask for.
+package api
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"fettle/engine/trap"
+	"fettle/fleet/hub/store"
+	"fettle/why"
+)
+
+// Asker asks hosts for a run.
+type Asker interface {
+	Ask(ctx context.Context, agent string) error // "": all
+}
+
+// Config is what the API needs.
+type Config struct {
+	DB          *store.DB
+	Traps       []*trap.Trap
+	Asker       Asker // nil: nobody can be asked
+	SilentAfter time.Duration
+	Now         func() time.Time
+}
+
+// API answers.
+type API struct {
+	Config
+	traps map[string]*trap.Trap
+	find  *why.Index
+}
+
+// New makes an API.
+func New(cfg Config) (*API, error) {
+	a := &API{Config: cfg, traps: map[string]*trap.Trap{}}
+	for _, t := range cfg.Traps {
+		a.traps[t.ID()] = t
+	}
+	var err error
+	a.find, err = why.New(cfg.Traps)
+	return a, err
+}
+
+// operations is the whole API.
+var operations = []op{
+	operation(http.MethodGet, "/api/v1/fleet", "fleet", "The state of the fleet, and what changed since yesterday and in a week", (*API).Fleet),
+	operation(http.MethodGet, "/api/v1/curves", "curves", "Findings by severity, day by day", (*API).Curves),
+	operation(http.MethodGet, "/api/v1/matrix", "matrix", "Traps by groups of hosts, the worst first", (*API).Matrix),
+	operation(http.MethodGet, "/api/v1/changes", "changes", "What changed, the newest first", (*API).Changes),
+	operation(http.MethodGet, "/api/v1/hosts", "hosts", "Hosts, the worst first", (*API).Hosts),
+	operation(http.MethodGet, "/api/v1/hosts/{id}", "host", "One host: findings, history, identity", (*API).Host),
+	operation(http.MethodGet, "/api/v1/traps/{id}", "trap", "One trap: its article, the hosts that have it, and those that resolved it", (*API).Trap),
+	operation(http.MethodGet, "/api/v1/traps/{id}/hosts", "found", "Where a trap is found, the worst first", (*API).Found),
+	operation(http.MethodGet, "/api/v1/traps/{id}/curve", "trapCurve", "Hosts with a trap, day by day", (*API).TrapCurve),
+	operation(http.MethodGet, "/api/v1/coverage", "coverage", "What could not be inspected, and why", (*API).Coverage),
+	operation(http.MethodGet, "/api/v1/compare", "compare", "How two hosts differ", (*API).Compare),
+	operation(http.MethodGet, "/api/v1/search", "search", "Hosts by name, traps by words", (*API).Search),
+	operation(http.MethodPost, "/api/v1/why", "why", "The traps behind a pasted text, and on how many hosts they are found", (*API).Why).forReaders(),
+	operation(http.MethodGet, "/api/v1/accepted", "accepted", "Findings that operators accepted here", (*API).Accepted),
+	operation(http.MethodGet, "/api/v1/audit", "audit", "Who did what, the newest first", (*API).Audit).forOperators(),
+	uploading("/api/v1/hosts/{id}/captures", "attach", "Attach a capture to a host, made by fettle capture --redact", zstdType, (*API).Attach),
+	operation(http.MethodGet, "/api/v1/captures/{id}", "capture", "A capture's file", (*API).Capture).forOperators(),
+	operation(http.MethodPost, "/api/v1/captures/{id}/remove", "detach", "Remove a capture", (*API).Detach),
+	operation(http.MethodPost, "/api/v1/accept", "accept", "Accept a finding", (*API).Accept),
+	operation(http.MethodPost, "/api/v1/unaccept", "unaccept", "Take an acceptance back", (*API).Unaccept),
+	operation(http.MethodPost, "/api/v1/ask", "ask", "Ask a host, or all, to check now", (*API).Ask),
+}
+
+// Who is somebody who acts, for the audit log; package web puts it in.
+type Who struct{ Name, From string }
+
+type whoKey struct{}
+
+// As is a context in which somebody acts.
+func As(ctx context.Context, w Who) context.Context { return context.WithValue(ctx, whoKey{}, w) }
+
+func who(ctx context.Context) Who {
+	w, _ := ctx.Value(whoKey{}).(Who)
+	return w
+}
+
+// Title is a trap's title, of one that this hub does not know the empty string.
+func (a *API) Title(id string) string {
+	if t := a.traps[id]; t != nil {
+		return t.Title()
+	}
+	return ""
+}
+
+// title prefers the hub's own to what a host said.
+func (a *API) title(id, said string) string {
+	if t := a.Title(id); t != "" {
+		return t
+	}
+	return said
+}
+
+func (a *API) silentBefore() time.Time { return a.Now().Add(-a.SilentAfter) }
+
+// group is a group that was asked for. The group without a name is "-" in
+// questions, where the empty string is no question.
+func group(s string) *string {
+	switch s {
+	case "":
+		return nil
+	case "-":
+		s = ""
+	}
+	return &s
+}
+
+// rank is a severity's, 0 for none.
+func rank(severity string) int {
+	s, _ := trap.ParseSeverity(severity)
+	return int(s)
+}
+
+// sinceOf reads a point in time: a day, or a span like "7d" or "12h" before now.
+func (a *API) sinceOf(s string) (time.Time, error) {
+	if t, err := time.Parse(time.DateOnly, s); err == nil {
+		return t, nil
+	}
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return t, nil
+	}
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		if n := number(days, -1); n >= 0 && n <= 4000 {
+			return a.Now().AddDate(0, 0, -n), nil
+		}
+	}
+	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
+		return a.Now().Add(-d), nil
+	}
+	return time.Time{}, bad("since %q: expected 24h, 7d, or a day as 2026-01-31", clip(s))
+}
+
+// hostBy finds a host by its id, or by its name if only one has that.
+func (a *API) hostBy(ctx context.Context, s string) (*store.Host, error) {
+	h, err := a.DB.HostByAgent(ctx, s)
+	if err != store.ErrNone {
+		return h, err
+	}
+	named, err := a.DB.HostsNamed(ctx, s)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(named) == 0:
+		return nil, store.ErrNone
+	case len(named) > 1:
+		var ids []string
+		for _, h := range named {
+			ids = append(ids, h.Agent)
+		}
+		return nil, bad("%d hosts call themselves %s: give one's id: %s", len(named), clip(s), strings.Join(ids[:min(len(ids), 5)], ", "))
+	}
+	return named[0], nil
+}
+
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// cut takes a page's worth of a list of which one more was asked for.
+func cut[T any](list []T, n int) ([]T, bool) {
+	if len(list) <= n {
+		return list, false
+	}
+	return slices.Clip(list[:n]), true
+}
+
+func limit(n int) int {
+	if n == 0 {
+		return 50
+	}
+	return n
+}

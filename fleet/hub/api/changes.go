@@ -1,0 +1,95 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"fettle/fleet/hub/store"
+)
+
+// ChangesQuery asks what changed.
+type ChangesQuery struct {
+	Since    string `json:"since" about:"24h, 7d, or a day as 2026-01-31; 7d unless given"`
+	Kind     string `json:"kind" one:"new resolved returned changed seen unseen all" about:"one kind; unless given, new, resolved and returned"`
+	Severity string `json:"severity" one:"notice warning critical" about:"at least this severity"`
+	Trap     string `json:"trap" about:"one trap"`
+	Group    string `json:"group" about:"one group; - is the one without a name"`
+	Before   string `json:"before" about:"next, as an earlier answer gave it"`
+	Limit    int    `json:"limit" most:"1000" about:"maximum number; default 50"`
+}
+
+// Change is a change with the title of its trap.
+type Change struct {
+	store.FleetChange
+	Title string `json:"title"`
+}
+
+// Changes are changes, the newest first.
+type Changes struct {
+	Changes []Change `json:"changes"`
+	Next    string   `json:"next"` // as before, for older ones; empty: there are none
+}
+
+// CSV is a line for each change.
+func (c Changes) CSV() (header []string, lines [][]string) {
+	for _, x := range c.Changes {
+		lines = append(lines, texts(stamp(x.At), x.Kind, x.Severity, x.Host.Name, x.Host.Group, x.Trap, x.Subject, x.Summary, x.Host.Agent))
+	}
+	return []string{"time", "kind", "severity", "host", "group", "trap", "subject", "summary", "host id"}, lines
+}
+
+// Changes answers what changed.
+func (a *API) Changes(ctx context.Context, q ChangesQuery) (c Changes, err error) {
+	ask := store.ChangeQuery{Trap: q.Trap, Group: group(q.Group), Rank: rank(q.Severity), Limit: limit(q.Limit) + 1, Kinds: []string{store.New, store.Resolved, store.Returned}}
+	switch q.Kind {
+	case "":
+	case "all":
+		ask.Kinds = nil
+	default:
+		ask.Kinds = []string{q.Kind}
+	}
+	since := q.Since
+	if since == "" {
+		since = "7d"
+	}
+	if ask.Since, err = a.sinceOf(since); err != nil {
+		return c, err
+	}
+	if ask.Before, err = before(q.Before); err != nil {
+		return c, err
+	}
+	list, err := a.DB.Changes(ctx, ask)
+	if err != nil {
+		return c, err
+	}
+	list, more := cut(list, limit(q.Limit))
+	c.Changes = a.titled(list)
+	if more {
+		last := list[len(list)-1]
+		c.Next = fmt.Sprintf("%d.%d", last.At.UnixMilli(), last.ID)
+	}
+	return c, nil
+}
+
+func (a *API) titled(list []store.FleetChange) []Change {
+	out := make([]Change, len(list))
+	for i, c := range list {
+		out[i] = Change{c, a.Title(c.Trap)}
+	}
+	return out
+}
+
+// before reads what Next gave.
+func before(s string) (*store.FleetChange, error) {
+	if s == "" {
+		return nil, nil
+	}
+	at, id, ok := strings.Cut(s, ".")
+	ms, n := number(at, -1), number(id, -1)
+	if !ok || ms < 0 || n < 0 {
+		return nil, bad("before %q: expected the next of an earlier answer", clip(s))
+	}
+	return &store.FleetChange{At: time.UnixMilli(int64(ms)), ID: int64(n)}, nil
+}

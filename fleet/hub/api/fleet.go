@@ -1,0 +1,242 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"fettle/fleet/hub/store"
+)
+
+// Fleet is how everything stands.
+type Fleet struct {
+	store.Sums
+	Silent int            `json:"silent"` // hosts that said nothing for a while
+	Day    store.Happened `json:"day"`    // since yesterday
+	Week   store.Happened `json:"week"`
+	Groups []store.Group  `json:"groups"`
+	Quiet  []*store.Host  `json:"quiet"` // the hosts that have been silent longest, a few
+	Pulse  int64          `json:"pulse"` // grows whenever something was stored
+}
+
+// Nothing is a question without parameters.
+type Nothing struct{}
+
+// Fleet answers how everything stands.
+func (a *API) Fleet(ctx context.Context, _ Nothing) (f Fleet, err error) {
+	if f.Groups, err = a.DB.Groups(ctx); err != nil {
+		return f, err
+	}
+	f.Sums = sumsOf(f.Groups)
+	quiet := store.HostQuery{SilentBefore: a.silentBefore(), Order: "seen", Limit: 10}
+	if f.Silent, err = a.DB.CountHosts(ctx, quiet); err != nil {
+		return f, err
+	}
+	if f.Quiet, err = a.DB.Hosts(ctx, quiet); err != nil {
+		return f, err
+	}
+	week, err := a.DB.Days(ctx, nil, a.Now().AddDate(0, 0, -6))
+	if err != nil {
+		return f, err
+	}
+	yesterday := a.Now().UTC().AddDate(0, 0, -1).Format("2006-01-02")
+	for _, d := range week {
+		f.Week.Add(d.Happened)
+		if d.Day >= yesterday {
+			f.Day.Add(d.Happened)
+		}
+	}
+	f.Pulse, err = a.DB.Pulse(ctx)
+	return f, err
+}
+
+// Groups are the groups of hosts, the worst first.
+func (a *API) Groups(ctx context.Context, _ Nothing) ([]store.Group, error) { return a.DB.Groups(ctx) }
+
+func sumsOf(groups []store.Group) (all store.Sums) {
+	for _, g := range groups {
+		all.Add(g.Sums)
+	}
+	return all
+}
+
+// CurvesQuery asks for curves.
+type CurvesQuery struct {
+	Days  int    `json:"days" most:"3660" about:"number of days; default 90"`
+	Group string `json:"group" about:"one group; - is the one without a name"`
+}
+
+// Curves are days.
+type Curves struct {
+	Days []store.Day `json:"days"`
+}
+
+// CSV is the days as rows.
+func (c Curves) CSV() (header []string, lines [][]string) {
+	for _, d := range c.Days {
+		lines = append(lines, texts(d.Day, d.Hosts, d.Critical, d.Warning, d.Notice, d.Unknown, d.Accepted, d.New, d.Resolved, d.Returned))
+	}
+	return []string{"day", "hosts", "critical", "warning", "notice", "unknown", "accepted", "new", "resolved", "returned"}, lines
+}
+
+func texts(vs ...any) []string {
+	out := make([]string, len(vs))
+	for i, v := range vs {
+		out[i] = fmt.Sprint(v)
+	}
+	return out
+}
+
+func (q *CurvesQuery) days() int {
+	if q.Days == 0 {
+		return 90
+	}
+	return q.Days
+}
+
+// Curves answers how findings came and went.
+func (a *API) Curves(ctx context.Context, q CurvesQuery) (c Curves, err error) {
+	c.Days, err = a.DB.Days(ctx, group(q.Group), a.Now().AddDate(0, 0, 1-q.days()))
+	return c, err
+}
+
+// MatrixQuery asks for traps by groups.
+type MatrixQuery struct {
+	Group    string `json:"group" about:"one group only; - is the one without a name"`
+	Severity string `json:"severity" one:"notice warning critical" about:"at least this severity"`
+	Unknown  bool   `json:"unknown" about:"also traps that are only unknown somewhere"`
+	Groups   int    `json:"groups" most:"500" about:"number of groups, worst first; default 8"`
+	Limit    int    `json:"limit" most:"1000" about:"number of traps; default 50"`
+}
+
+// Row is a trap in all groups, and in each of the matrix's.
+type Row struct {
+	store.TrapSums
+	Cells []store.Cell `json:"cells"` // in the order of Groups
+}
+
+// Worst is the gravest severity with which a row's trap is found.
+func (r Row) Worst() string { return Worst(r.Cell) }
+
+// Worst is the gravest severity that is counted.
+func Worst(c store.Cell) string {
+	switch {
+	case c.Critical > 0:
+		return "critical"
+	case c.Warning > 0:
+		return "warning"
+	case c.Notice > 0:
+		return "notice"
+	case c.Unknown > 0:
+		return "unknown"
+	}
+	return ""
+}
+
+// Matrix is traps by groups of hosts.
+type Matrix struct {
+	Groups []string `json:"groups"`
+	Rows   []Row    `json:"rows"`
+	Left   int      `json:"left"` // traps that the limit left out
+}
+
+// CSV is a line for each trap.
+func (m Matrix) CSV() (header []string, lines [][]string) {
+	header = append([]string{"trap", "title", "severity", "hosts", "critical", "warning", "notice", "unknown", "accepted"}, m.Groups...)
+	for _, r := range m.Rows {
+		line := texts(r.Trap, r.Title, r.Worst(), r.Found(), r.Critical, r.Warning, r.Notice, r.Unknown, r.Accepted)
+		for _, c := range r.Cells {
+			line = append(line, strconv.Itoa(c.Found()))
+		}
+		lines = append(lines, line)
+	}
+	return header, lines
+}
+
+// Matrix answers which traps are where.
+func (a *API) Matrix(ctx context.Context, q MatrixQuery) (m Matrix, err error) {
+	sums, err := a.DB.TrapSums(ctx, group(q.Group))
+	if err != nil {
+		return m, err
+	}
+	floor := rank(q.Severity)
+	sums = slices.DeleteFunc(sums, func(s store.TrapSums) bool {
+		worst := rank(Worst(s.Cell))
+		return worst == 0 && !q.Unknown || worst < floor
+	})
+	all := len(sums)
+	sums, _ = cut(sums, limit(q.Limit))
+	m.Left = all - len(sums)
+	if m.Groups, err = a.columns(ctx, q); err != nil {
+		return m, err
+	}
+	cells, err := a.DB.Cells(ctx, m.Groups)
+	if err != nil {
+		return m, err
+	}
+	m.Rows = []Row{}
+	for _, s := range sums {
+		s.Title = a.title(s.Trap, s.Title)
+		r := Row{TrapSums: s, Cells: []store.Cell{}}
+		for _, g := range m.Groups {
+			r.Cells = append(r.Cells, cells[store.Place{Trap: s.Trap, Group: g}])
+		}
+		m.Rows = append(m.Rows, r)
+	}
+	return m, nil
+}
+
+func (a *API) columns(ctx context.Context, q MatrixQuery) ([]string, error) {
+	out := []string{}
+	if g := group(q.Group); g != nil {
+		return append(out, *g), nil
+	}
+	groups, err := a.DB.Groups(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n := q.Groups
+	if n == 0 {
+		n = 8
+	}
+	groups, _ = cut(groups, n)
+	for _, g := range groups {
+		out = append(out, g.Name)
+	}
+	return out, nil
+}
+
+// CoverageQuery asks what is unknown.
+type CoverageQuery struct {
+	Limit int `json:"limit" most:"1000" about:"number of reasons; default 50"`
+}
+
+// Coverage is what checks could not look at.
+type Coverage struct {
+	Sums    store.Sums     `json:"sums"`
+	Reasons []store.Reason `json:"reasons"`
+	Failed  []*store.Host  `json:"failed"` // hosts whose last check gave no report
+}
+
+// CSV is a line for each reason.
+func (c Coverage) CSV() (header []string, lines [][]string) {
+	for _, r := range c.Reasons {
+		lines = append(lines, texts(r.Trap, r.Reason, r.Count))
+	}
+	return []string{"trap", "reason", "count"}, lines
+}
+
+// Coverage answers what checks could not look at, and why.
+func (a *API) Coverage(ctx context.Context, q CoverageQuery) (c Coverage, err error) {
+	groups, err := a.DB.Groups(ctx)
+	if err != nil {
+		return c, err
+	}
+	c.Sums = sumsOf(groups)
+	if c.Reasons, err = a.DB.Reasons(ctx, limit(q.Limit)); err != nil {
+		return c, err
+	}
+	c.Failed, err = a.DB.FailedHosts(ctx, 20)
+	return c, err
+}

@@ -1,0 +1,191 @@
+package bus
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/jwt/v2"
+	natsserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"fettle/fleet/hub/message"
+)
+
+// maxBuffered is how many messages may wait for the stream: all agents of a
+// large fleet may answer at once.
+const maxBuffered = 200_000
+
+// Folder is where the server keeps its stream, in the hub's state folder.
+const Folder = "nats"
+
+// Config is that of the embedded server.
+type Config struct {
+	Dir    string // the hub's state
+	Listen string // HOST:PORT
+	TLS    *tls.Config
+	// MaxStore bounds what JetStream keeps on disk, in bytes.
+	MaxStore int64
+	Log      func(string)
+}
+
+// Server is the embedded NATS server.
+type Server struct {
+	*natsserver.Server
+	keys   *Keys
+	js     natsserver.JetStreamConfig
+	mu     sync.Mutex
+	banned map[string]time.Time
+	looked map[uint64]sent
+	mend   sync.Mutex
+	// revived is when JetStream was last started again.
+	revived time.Time
+	own     string // the key of the hub itself, which may send as much as it likes
+}
+
+// Start starts a server that admits agents of these keys alone.
+func Start(c Config, k *Keys) (*Server, error) {
+	host, port, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("--listen %s: %w", c.Listen, err)
+	}
+	n, err := strconv.Atoi(port)
+	if err != nil {
+		return nil, fmt.Errorf("--listen %s: its port is no number", c.Listen)
+	}
+	if n == 0 {
+		n = natsserver.RANDOM_PORT
+	}
+	accounts := &natsserver.MemAccResolver{}
+	for _, claims := range []*jwt.AccountClaims{k.accountClaims(nil), k.systemClaims()} {
+		text, err := claims.Encode(k.operator)
+		if err != nil {
+			return nil, err
+		}
+		if err := accounts.Store(claims.Subject, text); err != nil {
+			return nil, err
+		}
+	}
+	// A claim is trusted as it is after its own signature is on it.
+	text, err := k.operatorClaims().Encode(k.operator)
+	if err != nil {
+		return nil, err
+	}
+	operator, err := jwt.DecodeOperatorClaims(text)
+	if err != nil {
+		return nil, err
+	}
+	store := filepath.Join(c.Dir, Folder)
+	if err := os.MkdirAll(store, 0o700); err != nil {
+		return nil, err
+	}
+	opts := &natsserver.Options{
+		ServerName: "fettle-hub", Host: host, Port: n, NoSigs: true, NoLog: false,
+		JetStream: true, StoreDir: store, JetStreamMaxMemory: 16 << 20, JetStreamMaxStore: c.MaxStore, SyncInterval: 10 * time.Second,
+		TrustedOperators: []*jwt.OperatorClaims{operator}, SystemAccount: public(k.system), AccountResolver: accounts,
+		TLSConfig: c.TLS, TLSTimeout: 60, AuthTimeout: 120, MaxPayload: message.MaxPacked + 8<<10, MaxPending: 8 << 20,
+		StreamMaxBufferedMsgs: maxBuffered, StreamMaxBufferedSize: 256 << 20,
+		PingInterval: 5 * time.Minute, MaxPingsOut: 2, WriteDeadline: 20 * time.Second, MaxConn: 1 << 20,
+		DisableShortFirstPing: true, NoHeaderSupport: false,
+	}
+	s, err := natsserver.NewServer(opts)
+	if err != nil {
+		return nil, fmt.Errorf("the NATS server: %w", err)
+	}
+	s.SetLogger(&logger{log: c.Log}, false, false)
+	s.Start()
+	if !s.ReadyForConnections(time.Minute) {
+		s.Shutdown()
+		return nil, fmt.Errorf("the NATS server on %s does not start: is the port taken?", c.Listen)
+	}
+	return &Server{Server: s, keys: k, js: natsserver.JetStreamConfig{MaxMemory: 16 << 20, MaxStore: c.MaxStore, StoreDir: store, SyncInterval: opts.SyncInterval}, banned: map[string]time.Time{}}, nil
+}
+
+// Addr is where the server listens.
+func (s *Server) Addr() string { return s.Server.Addr().String() }
+
+// Connect connects the hub itself, within the process.
+func (s *Server) Connect() (*nats.Conn, error) {
+	user, own, err := s.keys.login()
+	if err != nil {
+		return nil, err
+	}
+	s.own = own
+	return nats.Connect("", nats.InProcessServer(s.Server), user, nats.Name("fettle-hub"), nats.MaxReconnects(-1))
+}
+
+// login is the hub's own credentials, made anew for each connection.
+func (k *Keys) login() (nats.Option, string, error) {
+	text, pair, err := k.hubUser()
+	if err != nil {
+		return nil, "", err
+	}
+	return nats.UserJWT(func() (string, error) { return text, nil }, func(nonce []byte) ([]byte, error) { return pair.Sign(nonce) }), public(pair), nil
+}
+
+// ConnectTo connects the hub to a cluster of others.
+func ConnectTo(urls string, k *Keys, tlsConfig *tls.Config) (*nats.Conn, error) {
+	user, _, err := k.login()
+	if err != nil {
+		return nil, err
+	}
+	opts := []nats.Option{user, nats.Name("fettle-hub"), nats.MaxReconnects(-1), nats.ReconnectWait(time.Second), nats.RetryOnFailedConnect(false)}
+	if tlsConfig != nil {
+		opts = append(opts, nats.Secure(tlsConfig))
+	}
+	nc, err := nats.Connect(urls, opts...)
+	if errors.Is(err, nats.ErrAuthorization) {
+		return nil, fmt.Errorf("%s: %w; put what fettle-hub nats-config prints into its configuration", urls, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", urls, err)
+	}
+	return nc, nil
+}
+
+// Ban shuts keys out, and ends their connections, until Allow.
+func (s *Server) Ban(keys ...string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	more := false
+	for _, k := range keys {
+		if _, ok := s.banned[k]; !ok {
+			s.banned[k], more = time.Now(), true
+		}
+	}
+	if !more {
+		return nil
+	}
+	return s.update()
+}
+
+// Allow takes a ban back.
+func (s *Server) Allow(key string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.banned, key)
+	return s.update()
+}
+
+func (s *Server) update() error {
+	claims := s.keys.accountClaims(s.banned)
+	text, err := claims.Encode(s.keys.operator)
+	if err != nil {
+		return err
+	}
+	if err := s.AccountResolver().Store(claims.Subject, text); err != nil {
+		return err
+	}
+	account, err := s.LookupAccount(claims.Subject)
+	if err != nil {
+		return err
+	}
+	s.UpdateAccountClaims(account, claims)
+	return nil
+}

@@ -1,0 +1,82 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"fettle/fleet/hub/message"
+)
+
+// Stream is the name of the stream of agents' messages, Consumer that of the
+// hub's place in it.
+const (
+	Stream   = "FETTLE"
+	Consumer = "ingest"
+)
+
+// perSubject is how many messages of one agent and kind wait for the hub; an
+// agent that sends more pushes out its own only. It is twice what an agent
+// sends ahead of the hub's answers.
+const perSubject = 16
+
+// OpenStream makes the stream and the hub's consumer, or brings them to what
+// this version wants of them.
+func OpenStream(ctx context.Context, nc *nats.Conn, maxBytes int64, replicas int) (jetstream.Consumer, error) {
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil, err
+	}
+	// Nothing is acknowledged by the stream: what counts is the hub's commit,
+	// and an acknowledgement goes wherever a publisher says, to all agents too.
+	s, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name: Stream, Subjects: []string{message.AllFrom}, NoAck: true, Storage: jetstream.FileStorage, Retention: jetstream.LimitsPolicy,
+		Discard: jetstream.DiscardOld, MaxAge: 3 * 24 * time.Hour, MaxBytes: maxBytes, MaxMsgsPerSubject: perSubject, MaxMsgSize: message.MaxPacked + 4<<10,
+		Replicas: replicas, Duplicates: 100 * time.Millisecond, DenyDelete: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the stream %s: %w", Stream, err)
+	}
+	c, err := s.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
+		Durable: Consumer, AckPolicy: jetstream.AckAllPolicy, AckWait: time.Minute, MaxAckPending: 50_000, DeliverPolicy: jetstream.DeliverAllPolicy,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the consumer %s: %w", Consumer, err)
+	}
+	return c, nil
+}
+
+// RenewStream makes the stream anew, without what was in it.
+func RenewStream(ctx context.Context, nc *nats.Conn, maxBytes int64, replicas int) (jetstream.Consumer, error) {
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil, err
+	}
+	if err := js.DeleteStream(ctx, Stream); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, fmt.Errorf("the stream %s: %w", Stream, err)
+	}
+	return OpenStream(ctx, nc, maxBytes, replicas)
+}
+
+// Ask asks an agent, or all for "", to check now. It returns the question's id.
+func Ask(nc *nats.Conn, agent string, a *message.Ask) error {
+	b, err := a.Pack()
+	if err != nil {
+		return err
+	}
+	to := message.ToAll
+	if agent != "" {
+		if !message.IsID(agent) {
+			return errors.New("no agent has such a name")
+		}
+		to = message.To(agent, "ask")
+	}
+	if err := nc.Publish(to, b); err != nil {
+		return err
+	}
+	return nc.FlushTimeout(10 * time.Second)
+}

@@ -1,0 +1,377 @@
+// Package hub is a hub that serves: NATS, the database, those who join, and
+// what agents send.
+package hub
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"fettle/fleet/hub/bus"
+	"fettle/fleet/hub/ingest"
+	"fettle/fleet/hub/join"
+	"fettle/fleet/hub/message"
+	"fettle/fleet/hub/store"
+)
+
+// Config is what fettle-hub serve is told.
+type Config struct {
+	Dir        string   // state
+	Listen     string   // of the embedded NATS server
+	Names      []string // under which agents reach it
+	NATS       string   // a cluster of others instead; URLs with commas between
+	CA         string   // the authority of the NATS server's certificate, a file
+	Replicas   int      // copies of the stream in that cluster
+	Database   string   // postgres://…; empty: a file in Dir
+	Cert, Key  string   // for NATS; empty: by the hub's own authority
+	KnownHosts string
+	Group      string // of hosts that join by ssh host key
+	MaxStore   int64
+	Keep       time.Duration // changes and curves
+	Log        func(string)
+}
+
+// DatabaseFile is the hub's database, where it is no other.
+const DatabaseFile = "hub.db"
+
+// Where is the database's address.
+func (c *Config) Where() string {
+	if c.Database != "" {
+		return c.Database
+	}
+	return filepath.Join(c.Dir, DatabaseFile)
+}
+
+// Hub is a hub that serves.
+type Hub struct {
+	Config
+	DB     *store.DB
+	Conn   *nats.Conn
+	keys   *bus.Keys
+	server *bus.Server // nil: others'
+	// trouble is what was last said of a stream that takes nothing.
+	trouble saying
+}
+
+// OpenDir makes the state folder, for its owner alone.
+func OpenDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	st, err := os.Stat(dir)
+	if err == nil && st.Mode().Perm()&0o077 != 0 {
+		err = os.Chmod(dir, 0o700)
+	}
+	return err
+}
+
+// Start starts a hub; Run serves with it.
+func Start(ctx context.Context, c Config) (*Hub, error) {
+	if err := OpenDir(c.Dir); err != nil {
+		return nil, err
+	}
+	h := &Hub{Config: c}
+	var err error
+	if h.keys, err = bus.LoadKeys(c.Dir); err != nil {
+		return nil, err
+	}
+	if h.DB, err = store.Open(ctx, c.Where()); err != nil {
+		return nil, err
+	}
+	if err := h.connect(); err != nil {
+		return nil, errors.Join(err, h.DB.Close())
+	}
+	if err := h.writeKnown(); err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
+	return h, nil
+}
+
+func (h *Hub) connect() (err error) {
+	if h.NATS != "" {
+		conf, err := h.clusterTLS()
+		if err != nil {
+			return err
+		}
+		h.Conn, err = bus.ConnectTo(h.NATS, h.keys, conf)
+		return err
+	}
+	conf, err := h.serverTLS()
+	if err != nil {
+		return err
+	}
+	if h.server, err = bus.Start(bus.Config{Dir: h.Dir, Listen: h.Listen, TLS: conf, MaxStore: h.MaxStore, Log: h.Log}, h.keys); err != nil {
+		return err
+	}
+	if h.Conn, err = h.server.Connect(); err != nil {
+		h.server.Shutdown()
+	}
+	return err
+}
+
+func (h *Hub) clusterTLS() (*tls.Config, error) {
+	if h.CA == "" {
+		return nil, nil
+	}
+	pool, err := Pool(h.CA)
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
+}
+
+// Pool reads authorities from a file.
+func Pool(file string) (*x509.CertPool, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(b) {
+		return nil, fmt.Errorf("%s: no certificate in it", file)
+	}
+	return pool, nil
+}
+
+func (h *Hub) serverTLS() (*tls.Config, error) {
+	if h.Cert != "" {
+		return bus.ServerTLS(h.Cert, h.Key)
+	}
+	cert, err := bus.OwnCertificate(h.Dir, h.names())
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}}, nil
+}
+
+// names are those under which agents may reach the hub: what was given, the
+// address that it listens on, and this machine itself.
+func (h *Hub) names() []string {
+	out := append([]string{}, h.Names...)
+	if host, _, err := net.SplitHostPort(h.Listen); err == nil && host != "" && host != "0.0.0.0" && host != "::" {
+		out = append(out, host)
+	}
+	return append(out, "localhost", "127.0.0.1", "::1")
+}
+
+// URLs are where agents connect.
+func (h *Hub) URLs() []string {
+	if h.NATS != "" {
+		return strings.Split(h.NATS, ",")
+	}
+	addr := h.Listen
+	if h.server != nil {
+		addr = h.server.Addr()
+	}
+	host, port, _ := net.SplitHostPort(addr)
+	names := h.Names
+	if len(names) == 0 {
+		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+			host = hostname()
+		}
+		names = []string{host}
+	}
+	var out []string
+	for _, n := range names {
+		out = append(out, "tls://"+net.JoinHostPort(n, port))
+	}
+	return out
+}
+
+func hostname() string {
+	n, err := os.Hostname()
+	if err != nil {
+		return "localhost"
+	}
+	return n
+}
+
+// Run serves until ctx ends.
+func (h *Hub) Run(ctx context.Context) error {
+	consumer, err := h.open(ctx)
+	if err != nil {
+		return err
+	}
+	joins := &join.Service{DB: h.DB, Keys: h.keys, URLs: h.URLs(), KnownHosts: h.KnownHosts, Group: h.Group, Log: h.Log, Replaced: func() { h.ban(ctx) }}
+	sub, err := joins.Serve(h.Conn)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	h.ban(ctx)
+	var wait sync.WaitGroup
+	wait.Go(func() { h.keepHouse(ctx) })
+	wait.Go(func() {
+		ingest.Run(ctx, ingest.Config{DB: h.DB, Conn: h.Conn, Consumer: consumer, Holder: holder(), Log: h.Log, Flood: h.flood})
+	})
+	wait.Wait()
+	return nil
+}
+
+// open opens the stream.
+func (h *Hub) open(ctx context.Context) (jetstream.Consumer, error) {
+	consumer, err := bus.OpenStream(ctx, h.Conn, h.MaxStore/10*9, max(h.Replicas, 1))
+	if err != nil && h.server != nil && ctx.Err() == nil {
+		// Its files are damaged. What is in it and not in the database, agents still have.
+		h.Log(err.Error() + "; it is created again, and agents resend what is missing")
+		consumer, err = bus.RenewStream(ctx, h.Conn, h.MaxStore/10*9, 1)
+	}
+	return consumer, err
+}
+
+// holder is this process among many hubs.
+func holder() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:])
+	return hostname() + "-" + hex.EncodeToString(b[:])
+}
+
+// Close ends the hub.
+func (h *Hub) Close() error {
+	h.Conn.Close()
+	if h.server != nil {
+		h.server.Shutdown()
+		h.server.WaitForShutdown()
+	}
+	return h.DB.Close()
+}
+
+// Ask asks an agent, or all for "", to check now, and returns the question's
+// name: hosts that answered it have it as their last.
+func (h *Hub) Ask(agent string, whole bool, within time.Duration) (string, error) {
+	id := join.NewAgent()
+	return id, bus.Ask(h.Conn, agent, message.NewAsk(id, whole, within))
+}
+
+// floodBan is how long a key is shut out that sends far too much.
+const floodBan = 15 * time.Minute
+
+func (h *Hub) flood(key string) {
+	h.Log("an agent floods the hub; its key is shut out for a quarter of an hour: " + key)
+	if h.server == nil {
+		return // its messages are dropped as they come
+	}
+	if err := h.server.Ban(key); err != nil {
+		h.Log(err.Error())
+	}
+	time.AfterFunc(floodBan, func() {
+		if err := h.server.Allow(key); err != nil {
+			h.Log(err.Error())
+		}
+	})
+}
+
+// floods shuts out who sends more than the server can take.
+func (h *Hub) floods() {
+	if h.server == nil {
+		return
+	}
+	keys, err := h.server.Floods()
+	if err != nil {
+		h.Log(err.Error())
+	}
+	for _, k := range keys {
+		h.flood(k)
+	}
+}
+
+// ban shuts out the keys that were revoked.
+func (h *Hub) ban(ctx context.Context) {
+	if h.server == nil {
+		return
+	}
+	revoked, err := h.DB.Revoked(ctx)
+	if err != nil {
+		h.Log("the database: " + err.Error())
+		return
+	}
+	if err := h.server.Ban(revoked...); err != nil {
+		h.Log(err.Error())
+	}
+}
+
+// revive mends the stream where it takes no messages.
+func (h *Hub) revive(ctx context.Context) {
+	if h.server == nil {
+		return
+	}
+	trouble, err := h.server.Revive()
+	if err == nil && trouble {
+		_, err = h.open(ctx)
+	}
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		h.trouble.say(h.Log, "agents' messages cannot be kept, and agents keep them meanwhile: "+err.Error())
+	case trouble:
+		h.trouble = saying{}
+		h.Log("agents' messages are kept again")
+	}
+}
+
+// saying is something that is not to be said each time.
+type saying struct {
+	text string
+	at   time.Time
+}
+
+// say says it where it is new, or was last said a while ago.
+func (s *saying) say(log func(string), text string) {
+	if text != s.text || time.Since(s.at) > 5*time.Minute {
+		s.text, s.at = text, time.Now()
+		log(text)
+	}
+}
+
+// keepHouse does what is to be done now and then.
+func (h *Hub) keepHouse(ctx context.Context) {
+	always, often, hourly := time.NewTicker(3*time.Second), time.NewTicker(30*time.Second), time.NewTicker(time.Hour)
+	defer always.Stop()
+	defer often.Stop()
+	defer hourly.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-always.C:
+			h.floods()
+			h.revive(ctx)
+		case <-often.C:
+			h.ban(ctx)
+		case <-hourly.C:
+			h.tidy(ctx)
+		}
+	}
+}
+
+func (h *Hub) tidy(ctx context.Context) {
+	// What is accepted no longer counts in today's sums.
+	if _, err := h.DB.Lapse(ctx); err != nil {
+		h.Log("the database: " + err.Error())
+	}
+	if err := h.DB.Snapshot(ctx); err != nil {
+		h.Log("the database: " + err.Error())
+	}
+	for ctx.Err() == nil {
+		more, err := h.DB.Prune(ctx, time.Now().Add(-h.Keep))
+		if err != nil {
+			h.Log("the database: " + err.Error())
+		}
+		if err != nil || !more {
+			return
+		}
+	}
+}

@@ -1,0 +1,265 @@
+// Package ingest stores agents' messages from NATS in the database, in order
+// and exactly once, and acknowledges them after the commit.
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"fettle/fleet/hub/message"
+	"fettle/fleet/hub/store"
+)
+
+// Config is what ingestion works with.
+type Config struct {
+	DB       *store.DB
+	Conn     *nats.Conn
+	Consumer jetstream.Consumer
+	Holder   string // this hub's name among many
+	Log      func(string)
+	// Flood is told of a key that sends far more than an agent does.
+	Flood func(key string)
+}
+
+// Of many hubs, one takes messages in at a time; another takes over when it has
+// not been heard of for the lease's span.
+const (
+	leaseName = "ingest"
+	leaseSpan = 15 * time.Second
+	leaseEach = 5 * time.Second
+)
+
+// atOnce and packedAtOnce bound a transaction: its time, the memory for messages
+// unpacked, and what is done again after a crash.
+const (
+	atOnce       = 2000
+	packedAtOnce = 1 << 20 // bytes; a report is a dozen times that when it is read
+)
+
+// Run takes messages in until ctx ends.
+func Run(ctx context.Context, c Config) {
+	in := &intake{Config: c, limits: newLimits()}
+	for ctx.Err() == nil {
+		held, err := c.DB.Lease(ctx, leaseName, c.Holder, leaseSpan)
+		switch {
+		case err != nil && ctx.Err() == nil:
+			c.Log("the database: " + err.Error())
+			pause(ctx, time.Second)
+		case !held:
+			pause(ctx, leaseEach)
+		default:
+			in.while(ctx, time.Now().Add(leaseEach))
+		}
+	}
+	// The lease is given back although ctx has ended.
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	_ = c.DB.Release(last, leaseName, c.Holder)
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+type intake struct {
+	Config
+	limits *limits
+}
+
+// while takes messages in until the lease is to be renewed.
+func (in *intake) while(ctx context.Context, until time.Time) {
+	for ctx.Err() == nil && time.Now().Before(until) {
+		msgs, err := in.fetch()
+		if err != nil {
+			in.Log("NATS: " + err.Error())
+			pause(ctx, time.Second)
+			return
+		}
+		for part := range parts(msgs) {
+			if !in.batch(ctx, part) {
+				return
+			}
+		}
+	}
+}
+
+// parts are messages, in order, as many at a time as a transaction takes.
+func parts(msgs []jetstream.Msg) iter.Seq[[]jetstream.Msg] {
+	return func(yield func([]jetstream.Msg) bool) {
+		for len(msgs) > 0 {
+			n, size := 0, 0
+			for n < len(msgs) && (n == 0 || size+len(msgs[n].Data()) <= packedAtOnce) {
+				size += len(msgs[n].Data())
+				n++
+			}
+			if !yield(msgs[:n]) {
+				return
+			}
+			clear(msgs[:n]) // taken: no longer in memory
+			msgs = msgs[n:]
+		}
+	}
+}
+
+// fetch waits for a message, and takes what else is there.
+func (in *intake) fetch() ([]jetstream.Msg, error) {
+	first, err := in.Consumer.Next(jetstream.FetchMaxWait(time.Second))
+	if errors.Is(err, nats.ErrTimeout) || errors.Is(err, jetstream.ErrNoMessages) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	msgs := []jetstream.Msg{first}
+	more, err := in.Consumer.FetchNoWait(atOnce - 1)
+	if err != nil {
+		return msgs, nil // the next round sees it
+	}
+	for m := range more.Messages() {
+		msgs = append(msgs, m)
+	}
+	return msgs, nil
+}
+
+// answer is what an agent is told of its messages.
+type answer struct {
+	agent string
+	message.Ack
+}
+
+// batch takes messages into the database, and answers. Until the database has
+// them nothing is acknowledged: they come again. It is false where this hub is no
+// longer the one that takes them.
+func (in *intake) batch(ctx context.Context, msgs []jetstream.Msg) bool {
+	var items []store.Item
+	answers := newAnswers()
+	for _, m := range msgs {
+		it, err := in.read(m)
+		switch {
+		case err == nil:
+			items = append(items, *it)
+		case it != nil:
+			answers.refused(it, err)
+		}
+	}
+	results := in.keep(ctx, items)
+	if results == nil {
+		return false
+	}
+	for i, r := range results {
+		answers.result(&items[i], r)
+	}
+	for agent, why := range in.limits.takeBad() {
+		if err := in.DB.Bad(ctx, agent, why.n, why.last); err != nil {
+			in.Log("the database: " + err.Error())
+		}
+	}
+	if err := msgs[len(msgs)-1].Ack(); err != nil { // of all before it, too
+		in.Log("NATS: " + err.Error())
+	}
+	answers.send(in.Conn)
+	return true
+}
+
+var errLimit = errors.New("more messages than an agent sends")
+
+// read makes an item of a message. With an error, an item says who is to be
+// told; nobody is where the message is not even of an agent.
+func (in *intake) read(msg jetstream.Msg) (*store.Item, error) {
+	agent, key, kind, ok := message.Sender(msg.Subject())
+	if !ok {
+		return nil, errors.New("no agent's subject")
+	}
+	meta, err := msg.Metadata()
+	if err != nil {
+		return nil, err
+	}
+	switch in.limits.take(agent, meta.Timestamp) {
+	case over:
+		return nil, errLimit
+	case flood:
+		if in.Flood != nil {
+			in.Flood(key)
+		}
+		return nil, errLimit
+	}
+	m, err := message.Unpack(msg.Data())
+	it := &store.Item{Message: m, Key: key, At: meta.Timestamp}
+	if err == nil && (m.Agent != agent || m.Kind != kind) {
+		err = fmt.Errorf("it says that it is a %s of %s", m.Kind, m.Agent)
+	}
+	if err != nil {
+		in.limits.bad(agent, err)
+		if m == nil || m.Agent != agent || !message.IsID(m.Instance) {
+			return nil, err
+		}
+		return it, err
+	}
+	h := msg.Headers()
+	it.Prev = number(h, message.HeaderPrev)
+	it.At = meta.Timestamp.Add(-message.Age(time.Duration(number(h, message.HeaderAge)) * time.Millisecond))
+	if ms := number(h, message.HeaderClock); ms > 0 {
+		it.Skew = time.UnixMilli(ms).Sub(meta.Timestamp)
+	}
+	return it, nil
+}
+
+// number is a header's value within what times and counts can be; else 0.
+func number(h nats.Header, name string) int64 {
+	n, err := strconv.ParseInt(h.Get(name), 10, 64)
+	if err != nil || n < 0 || n > 1<<42 {
+		return 0
+	}
+	return n
+}
+
+// keep writes items, for as long as it takes; nil if this hub ends or loses its
+// lease before. What the database refuses by itself is dropped, so that
+// it does not hold up the others.
+func (in *intake) keep(ctx context.Context, items []store.Item) []store.Result {
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		results, err := in.DB.Ingest(ctx, items)
+		if err == nil {
+			return results
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		in.Log("the database: " + err.Error())
+		if _, herr := in.DB.Ingest(ctx, nil); herr == nil { // it takes others
+			return in.each(ctx, items)
+		}
+		pause(ctx, wait)
+		if held, err := in.DB.Lease(ctx, leaseName, in.Holder, leaseSpan); err == nil && !held || ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+func (in *intake) each(ctx context.Context, items []store.Item) []store.Result {
+	out := make([]store.Result, len(items))
+	for i := range items {
+		r, err := in.DB.Ingest(ctx, items[i:i+1])
+		if err == nil {
+			out[i] = r[0]
+			continue
+		}
+		if _, herr := in.DB.Ingest(ctx, nil); herr != nil {
+			return nil
+		}
+		in.Log(fmt.Sprintf("a message of %s: %v", items[i].Message.Agent, err))
+		in.limits.bad(items[i].Message.Agent, err)
+		out[i] = store.Result{Verdict: store.Refused, Seq: items[i].Message.Seq}
+	}
+	return out
+}

@@ -1,0 +1,161 @@
+package join
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+	"golang.org/x/crypto/ssh"
+
+	"fettle/fleet/hub/message"
+)
+
+// Admitted is what a host got by joining.
+type Admitted struct {
+	Agent string
+	URLs  []string
+	CA    []byte // PEM; empty: the system's authorities
+	Creds []byte // as nats.UserCredentials reads them
+}
+
+// As joins a hub by an invitation, as a host; by a token if that has one, else
+// by an ssh host key.
+func As(ctx context.Context, i Invite, host string, hostKey ssh.Signer) (*Admitted, error) {
+	user, err := nkeys.CreateUser()
+	if err != nil {
+		return nil, err
+	}
+	defer user.Wipe()
+	key, err := user.PublicKey()
+	if err != nil {
+		return nil, err
+	}
+	trust := &trust{invite: i}
+	nc, err := nats.Connect(strings.Join(i.URLs, ","), nats.UserJWT(func() (string, error) { return i.JWT, nil }, func([]byte) ([]byte, error) { return nil, nil }),
+		nats.CustomInboxPrefix(message.JoinInbox), nats.Name("fettle-agent join"), trust.option(), nats.Timeout(20*time.Second), nats.NoReconnect())
+	switch {
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired):
+		return nil, errors.New("the hub does not admit this invitation: it expired, or is of another hub")
+	case err != nil:
+		return nil, fmt.Errorf("connecting to %s: %w", strings.Join(i.URLs, ", "), err)
+	}
+	defer nc.Close()
+	r := Request{Version: Version, Host: host, Key: key, Token: i.Token}
+	if i.Token == "" {
+		if hostKey == nil {
+			return nil, errors.New("this invitation is for hosts with an ssh host key, and there is none to be read")
+		}
+		r.HostKey = hostKey.PublicKey().Marshal()
+	}
+	reply, err := ask(ctx, nc, r)
+	if err == nil && reply.Challenge != "" && hostKey != nil {
+		r.Challenge = reply.Challenge
+		if r.Signature, err = Sign(hostKey, r.Challenge, key); err == nil {
+			reply, err = ask(ctx, nc, r)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	seed, err := user.Seed()
+	if err != nil {
+		return nil, err
+	}
+	if reply.JWT == "" || !message.IsID(reply.Agent) {
+		return nil, errReply
+	}
+	urls := reply.URLs
+	if len(urls) == 0 {
+		urls = i.URLs
+	}
+	return &Admitted{reply.Agent, urls, trust.ca, credentials(reply.JWT, seed)}, nil
+}
+
+// credentials is the form of NATS's .creds files.
+func credentials(token string, seed []byte) []byte {
+	return fmt.Appendf(nil, "-----BEGIN NATS USER JWT-----\n%s\n------END NATS USER JWT------\n\n-----BEGIN USER NKEY SEED-----\n%s\n------END USER NKEY SEED------\n", token, seed)
+}
+
+func ask(ctx context.Context, nc *nats.Conn, r Request) (*Reply, error) {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	m, err := nc.RequestWithContext(ctx, message.Join, b)
+	switch {
+	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded):
+		return nil, errors.New("no hub answers there: is fettle-hub serve running?")
+	case err != nil:
+		return nil, err
+	}
+	var reply Reply
+	if err := json.Unmarshal(m.Data, &reply); err != nil {
+		return nil, errReply
+	}
+	if reply.Error != "" {
+		return nil, fmt.Errorf("the hub says: %s", printable(reply.Error))
+	}
+	return &reply, nil
+}
+
+// printable keeps a server that is no hub from writing to a terminal.
+func printable(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, s)
+	return s[:min(len(s), 300)]
+}
+
+// trust says whom a host believes that joins.
+type trust struct {
+	invite Invite
+	ca     []byte // PEM, once known
+}
+
+func (t *trust) option() nats.Option {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	switch {
+	case t.invite.Pin != "":
+		// What the pin says is verified below, with all else that is by default.
+		c.InsecureSkipVerify = true
+		c.VerifyConnection = t.pinned
+	case t.invite.CA != nil:
+		t.ca = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: t.invite.CA})
+		c.RootCAs = x509.NewCertPool()
+		c.RootCAs.AppendCertsFromPEM(t.ca)
+	case strings.HasPrefix(t.invite.URLs[0], "nats://"):
+		return func(*nats.Options) error { return nil }
+	}
+	return nats.Secure(c)
+}
+
+// pinned verifies a connection by the authority that the pin names, which the
+// server shows beside its own certificate.
+func (t *trust) pinned(s tls.ConnectionState) error {
+	for _, c := range s.PeerCertificates {
+		if Pin(c.Raw) != t.invite.Pin {
+			continue
+		}
+		roots := x509.NewCertPool()
+		roots.AddCert(c)
+		if _, err := s.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, DNSName: s.ServerName}); err != nil {
+			return err
+		}
+		t.ca = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
+		return nil
+	}
+	return errors.New("the server is not the hub of this invitation: its authority is another")
+}

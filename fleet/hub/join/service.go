@@ -1,0 +1,142 @@
+package join
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+	"golang.org/x/crypto/ssh"
+
+	"fettle/fleet/hub/message"
+	"fettle/fleet/hub/store"
+)
+
+// Signer makes the credentials of agents.
+type Signer interface {
+	AgentJWT(agent, key string) (string, error)
+	Secret() []byte
+}
+
+// Service answers those who want to join.
+type Service struct {
+	DB         *store.DB
+	Keys       Signer
+	URLs       []string
+	KnownHosts string // a file; empty: nobody joins by ssh host key
+	Group      string // of who joins by ssh host key
+	Log        func(string)
+	// Replaced is called after keys were revoked.
+	Replaced func()
+}
+
+// queue is the group of hubs of which one answers.
+const queue = "hubs"
+
+// Serve answers until the connection ends.
+func (s *Service) Serve(nc *nats.Conn) (*nats.Subscription, error) {
+	return nc.QueueSubscribe(message.Join, queue, func(m *nats.Msg) {
+		// A reply elsewhere would reach agents, in the hub's name.
+		if !strings.HasPrefix(m.Reply, message.JoinInbox+".") {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		b, err := json.Marshal(s.answer(ctx, m.Data))
+		if err == nil {
+			err = m.Respond(b)
+		}
+		if err != nil {
+			s.Log("answering a host that joins: " + err.Error())
+		}
+	})
+}
+
+func (s *Service) answer(ctx context.Context, b []byte) Reply {
+	var r Request
+	if len(b) > 16<<10 || json.Unmarshal(b, &r) != nil {
+		return Reply{Error: "the request is damaged"}
+	}
+	switch {
+	case r.Version > Version:
+		return Reply{Error: "this agent is newer than the hub"}
+	case r.Host == "" || len(r.Host) > 255 || strings.ContainsFunc(r.Host, func(c rune) bool { return c <= ' ' || c == 0x7f }):
+		return Reply{Error: "the host's name is none"}
+	case !nkeys.IsValidPublicUserKey(r.Key):
+		return Reply{Error: "the key is no user's NKey"}
+	}
+	reply, err := s.admit(ctx, r)
+	switch {
+	case errors.Is(err, store.ErrToken) || errors.Is(err, errRefused):
+		s.Log(fmt.Sprintf("%q may not join: %v", r.Host, err))
+		return Reply{Error: err.Error()}
+	case err != nil:
+		s.Log(fmt.Sprintf("%q joins: %v", r.Host, err))
+		return Reply{Error: "the hub has trouble with its database; try again"}
+	}
+	return reply
+}
+
+var errRefused = errors.New("refused")
+
+func (s *Service) admit(ctx context.Context, r Request) (Reply, error) {
+	j := store.Joining{Agent: NewAgent(), Host: r.Host, Key: r.Key, How: "token", Group: s.Group}
+	var agent string
+	var err error
+	if r.Token != "" {
+		agent, err = s.DB.JoinByToken(ctx, Hash(r.Token), j)
+	} else {
+		challenge, herr := s.byHostKey(r, &j)
+		if herr != nil || challenge != "" {
+			return Reply{Challenge: challenge}, herr
+		}
+		agent, err = s.DB.JoinByHostKey(ctx, j)
+	}
+	if err != nil {
+		return Reply{}, err
+	}
+	if agent != j.Agent && s.Replaced != nil {
+		s.Replaced()
+	}
+	token, err := s.Keys.AgentJWT(agent, r.Key)
+	if err != nil {
+		return Reply{}, err
+	}
+	s.Log(fmt.Sprintf("%q joined by %s as %s", r.Host, j.How, agent))
+	return Reply{Agent: agent, JWT: token, URLs: s.URLs}, nil
+}
+
+// byHostKey returns a challenge, or nothing for a host that met one.
+func (s *Service) byHostKey(r Request, j *store.Joining) (string, error) {
+	if s.KnownHosts == "" {
+		return "", fmt.Errorf("%w: this hub does not admit hosts by ssh host key (serve --known-hosts)", errRefused)
+	}
+	pub, err := ssh.ParsePublicKey(r.HostKey)
+	if err != nil {
+		return "", fmt.Errorf("%w: the ssh host key is damaged", errRefused)
+	}
+	err = knows(s.KnownHosts, r.Host, pub)
+	switch {
+	case errors.Is(err, errKnownHosts):
+		s.Log(err.Error())
+		return "", fmt.Errorf("%w: the hub cannot read its known_hosts", errRefused)
+	case err != nil:
+		return "", fmt.Errorf("%w: the hub's known_hosts does not name this key for %s", errRefused, r.Host)
+	}
+	c := challenger{s.Keys.Secret(), time.Now}
+	if r.Challenge == "" {
+		return c.make(r), nil
+	}
+	if !c.mine(r) {
+		return "", fmt.Errorf("%w: the challenge is too old, or another's", errRefused)
+	}
+	if err := verify(pub, r.Challenge, r.Key, r.Signature); err != nil {
+		return "", fmt.Errorf("%w: the signature is not of this key", errRefused)
+	}
+	j.How, j.HostKey = "ssh", ssh.FingerprintSHA256(pub)
+	return "", nil
+}

@@ -1,0 +1,141 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"fettle/engine/trap"
+)
+
+// Finding is what one host's check says of one subject: found, or unknown.
+type Finding struct {
+	Trap     string       `json:"trap"`
+	Subject  string       `json:"subject"`
+	Severity string       `json:"severity"`
+	Accepted bool         `json:"accepted"`
+	Summary  string       `json:"summary"`
+	Since    time.Time    `json:"since"`
+	Outcome  trap.Outcome `json:"outcome"` // with detail, evidence, and on the host's side accepted
+}
+
+// Findings are those of a host, the worst first.
+func (db *DB) Findings(ctx context.Context, host int64) ([]Finding, error) {
+	rows, err := db.query(ctx, "SELECT trap, subject, rank, accepted, summary, since, outcome FROM findings WHERE host = ? ORDER BY accepted, rank DESC, trap, subject", host)
+	return read(rows, err, func(row scanner) (f Finding, err error) {
+		var rank, accepted int
+		var since int64
+		var doc []byte
+		if err = row.Scan(&f.Trap, &f.Subject, &rank, &accepted, &f.Summary, &since, &doc); err != nil {
+			return f, err
+		}
+		f.Severity, f.Accepted, f.Since = rankName(rank), accepted != 0, moment(since)
+		if err = json.Unmarshal(doc, &f.Outcome); err != nil {
+			err = fmt.Errorf("the outcome of %s: %w", f.Trap, err)
+		}
+		return f, err
+	})
+}
+
+// FoundOn is a trap on a host.
+type FoundOn struct {
+	Host     HostRef   `json:"host"`
+	Subject  string    `json:"subject"`
+	Severity string    `json:"severity"`
+	Accepted bool      `json:"accepted"`
+	Summary  string    `json:"summary"`
+	Since    time.Time `json:"since"`
+}
+
+// FoundQuery asks where a trap is.
+type FoundQuery struct {
+	Trap   string
+	Group  *string
+	Rank   *int // of this severity alone; 0: unknown
+	Offset int
+	Limit  int
+}
+
+// FoundOn lists where a trap is found or unknown, the worst first.
+func (db *DB) FoundOn(ctx context.Context, q FoundQuery) ([]FoundOn, error) {
+	var w where
+	w.and("f.trap = ?", q.Trap)
+	if q.Rank != nil {
+		w.and("f.rank = ?", *q.Rank)
+	}
+	if q.Group != nil {
+		w.and("h.grp = ?", *q.Group)
+	}
+	rows, err := db.query(ctx, `SELECT h.agent, h.name, h.grp, f.subject, f.rank, f.accepted, f.summary, f.since
+		FROM findings f JOIN hosts h ON h.id = f.host`+w.String()+" ORDER BY f.rank DESC, f.host LIMIT ? OFFSET ?", append(w.args, q.Limit, q.Offset)...)
+	return read(rows, err, func(row scanner) (f FoundOn, err error) {
+		var rank, accepted int
+		var since int64
+		err = row.Scan(&f.Host.Agent, &f.Host.Name, &f.Host.Group, &f.Subject, &rank, &accepted, &f.Summary, &since)
+		f.Severity, f.Accepted, f.Since = rankName(rank), accepted != 0, moment(since)
+		return f, err
+	})
+}
+
+// Mended is a finding that a host had once.
+type Mended struct {
+	Host     HostRef   `json:"host"`
+	Trap     string    `json:"trap"`
+	Subject  string    `json:"subject"`
+	Severity string    `json:"severity"`
+	Summary  string    `json:"summary"`
+	Since    time.Time `json:"since"`
+	Ended    time.Time `json:"ended"`
+	Returns  int       `json:"returns"` // how often it came back
+	Back     bool      `json:"back"`    // it is there again
+}
+
+// Mended lists what was resolved, of a trap or of a host, the latest first.
+func (db *DB) Mended(ctx context.Context, trapID string, host int64, limit int) ([]Mended, error) {
+	var w where
+	w.and("p.resolved = 1")
+	if trapID != "" {
+		w.and("p.trap = ?", trapID)
+	}
+	if host != 0 {
+		w.and("p.host = ?", host)
+	}
+	rows, err := db.query(ctx, `SELECT h.agent, h.name, h.grp, p.trap, p.subject, p.rank, p.summary, p.since, p.ended, p.returns,
+		(SELECT COUNT(*) FROM findings f WHERE f.host = p.host AND f.trap = p.trap AND f.subject = p.subject AND f.rank > 0)
+		FROM past p JOIN hosts h ON h.id = p.host`+w.String()+" ORDER BY p.ended DESC LIMIT ?", append(w.args, limit)...)
+	return read(rows, err, func(row scanner) (m Mended, err error) {
+		var rank, back int
+		var since, ended int64
+		err = row.Scan(&m.Host.Agent, &m.Host.Name, &m.Host.Group, &m.Trap, &m.Subject, &rank, &m.Summary, &since, &ended, &m.Returns, &back)
+		m.Severity, m.Since, m.Ended, m.Back = rankName(rank), moment(since), moment(ended), back > 0
+		return m, err
+	})
+}
+
+// FirstDay is the first day that the hub remembers on which a trap was found,
+// YYYY-MM-DD; empty if there is none.
+func (db *DB) FirstDay(ctx context.Context, trapID string) (string, error) {
+	var day *int64
+	err := db.row(ctx, "SELECT MIN(day) FROM trap_daily WHERE trap = ? AND hosts > 0", trapID).Scan(&day)
+	if err != nil || day == nil {
+		return "", err
+	}
+	return dayName(*day), nil
+}
+
+// Reason is why checks of a trap could not look.
+type Reason struct {
+	Trap   string `json:"trap"`
+	Reason string `json:"reason"`
+	Count  int    `json:"count"` // subjects of hosts
+}
+
+// Reasons lists why checks could not look, the most frequent first.
+func (db *DB) Reasons(ctx context.Context, limit int) ([]Reason, error) {
+	rows, err := db.query(ctx, "SELECT trap, summary, COUNT(*) AS n FROM findings WHERE rank = 0 GROUP BY trap, summary ORDER BY n DESC, trap, summary LIMIT ?", limit)
+	return read(rows, err, func(row scanner) (r Reason, err error) {
+		err = row.Scan(&r.Trap, &r.Reason, &r.Count)
+		return r, err
+	})
+}

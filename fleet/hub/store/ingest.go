@@ -1,0 +1,264 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"fettle/fleet/hub/message"
+)
+
+// Item is a message that came from the agent whose credentials were used to
+// send it.
+type Item struct {
+	Message *message.Message
+	Key     string        // with which the sender logged in
+	Prev    int64         // the message before this one, of the same instance; 0: none that counts
+	At      time.Time     // when it was made, by the hub's clock
+	Skew    time.Duration // by how much the host's clock is ahead of the hub's
+}
+
+// Result is what became of a message.
+type Result struct {
+	Verdict Verdict
+	Seq     int64 // the last message of this instance that was taken
+}
+
+// Verdict says whether a message was taken.
+type Verdict int
+
+const (
+	Taken     Verdict = iota
+	Again             // it was taken before
+	NeedWhole         // a change of a state that the hub does not have
+	Stranger          // of an agent or a key that the hub does not know
+	Gap               // messages before it are missing
+	Refused           // the database does not take it
+)
+
+// Ingest takes messages in one transaction: all or none.
+func (db *DB) Ingest(ctx context.Context, items []Item) ([]Result, error) {
+	out := make([]Result, len(items))
+	err := db.within(ctx, func(t *tx) error {
+		b := &batch{tx: t, tally: newTally(), traps: map[string]bool{}}
+		for i := range items {
+			v, err := b.take(ctx, &items[i])
+			if err != nil {
+				return err
+			}
+			out[i] = v
+		}
+		return b.tally.flush(ctx, t)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// batch is the messages of one transaction.
+type batch struct {
+	*tx
+	tally tally
+	traps map[string]bool // known to the table
+}
+
+// hostRow is what ingestion needs of a host.
+type hostRow struct {
+	id        int64
+	key       string
+	group     string
+	instance  string
+	seq       int64
+	digest    string
+	lastCheck int64
+	retired   int64
+}
+
+func (b *batch) take(ctx context.Context, it *Item) (Result, error) {
+	m := it.Message
+	var h hostRow
+	err := b.scan(ctx, "SELECT id, nkey, grp, instance, seq, digest, last_check, retired FROM hosts WHERE agent = ?", []any{m.Agent},
+		&h.id, &h.key, &h.group, &h.instance, &h.seq, &h.digest, &h.lastCheck, &h.retired)
+	switch {
+	case errors.Is(err, ErrNone) || err == nil && h.key != it.Key:
+		if adopted, err := b.adopt(ctx, &h, it); err != nil || !adopted {
+			return Result{Verdict: Stranger}, err
+		}
+	case err == nil && h.retired != 0:
+		return Result{Verdict: Stranger}, nil
+	case err != nil:
+		return Result{}, err
+	}
+	last, err := b.last(ctx, &h, m)
+	switch {
+	case err != nil:
+		return Result{}, err
+	case m.Seq <= last:
+		return Result{Again, last}, nil
+	case it.Prev > last:
+		return Result{Gap, last}, nil
+	}
+	if m.Instance != h.instance {
+		if err := b.change(ctx, &h, it, last > 0); err != nil {
+			return Result{}, err
+		}
+	}
+	if err := b.seen(ctx, &h, it); err != nil {
+		return Result{}, err
+	}
+	v, err := b.content(ctx, &h, it)
+	return Result{v, m.Seq}, err
+}
+
+// content takes what a message says.
+func (b *batch) content(ctx context.Context, h *hostRow, it *Item) (Verdict, error) {
+	m := it.Message
+	switch {
+	case m.Kind == message.Beat && m.Digest != "" && m.Digest != h.digest:
+		return NeedWhole, nil
+	case m.Kind == message.Beat:
+		return Taken, nil
+	case m.Run.Failed != "":
+		_, err := b.exec(ctx, "UPDATE hosts SET failed = ?, last_ask = ? WHERE id = ?", m.Run.Failed, m.Ask, h.id)
+		return Taken, err
+	case m.Kind == message.Change && m.Base != h.digest:
+		return NeedWhole, nil
+	}
+	// A host's history goes forward, whatever its clock and the network did.
+	at := max(millis(it.At), h.lastCheck)
+	if m.Kind == message.Change && m.Base == m.Digest && len(m.Run.Results)+len(m.Run.Gone) == 0 && m.Run.Meta == nil {
+		_, err := b.exec(ctx, "UPDATE hosts SET last_check = ?, failed = '', last_ask = ? WHERE id = ?", at, m.Ask, h.id)
+		return Taken, err
+	}
+	return Taken, b.apply(ctx, h, m, at)
+}
+
+// adopt takes in an agent whose key the hub has signed, and the database does
+// not know: it was restored from a backup of before the agent joined.
+func (b *batch) adopt(ctx context.Context, h *hostRow, it *Item) (bool, error) {
+	var joined int64
+	err := b.scan(ctx, "SELECT joined FROM agents WHERE nkey = ?", []any{it.Key}, &joined)
+	if !errors.Is(err, ErrNone) {
+		return false, err // a key of before, which was revoked
+	}
+	m, now := it.Message, b.db.now().UnixMilli()
+	j := Joining{Agent: m.Agent, Host: m.Agent, Key: it.Key, How: "restored"}
+	if h.id != 0 {
+		h.key = it.Key
+		return true, b.replaceKey(ctx, m.Agent, j, now)
+	}
+	if err := b.addHost(ctx, j, "{}", now); err != nil {
+		return false, err
+	}
+	*h = hostRow{key: it.Key}
+	return true, b.scan(ctx, "SELECT id FROM hosts WHERE agent = ?", []any{m.Agent}, &h.id)
+}
+
+// last is the last message of the sender's instance that was taken; 0 if none.
+func (b *batch) last(ctx context.Context, h *hostRow, m *message.Message) (int64, error) {
+	if m.Instance == h.instance {
+		return h.seq, nil
+	}
+	var ended int64
+	err := b.scan(ctx, "SELECT seq FROM instances WHERE agent = ? AND instance = ?", []any{m.Agent, m.Instance}, &ended)
+	if errors.Is(err, ErrNone) {
+		return 0, nil
+	}
+	return ended, err
+}
+
+// change notes that another instance speaks. If it spoke before the last one
+// did, two hosts use one agent's credentials.
+func (b *batch) change(ctx context.Context, h *hostRow, it *Item, twin bool) error {
+	if twin {
+		if _, err := b.exec(ctx, "UPDATE hosts SET twin = ? WHERE id = ?", millis(it.At), h.id); err != nil {
+			return err
+		}
+	}
+	if h.instance == "" {
+		return nil
+	}
+	_, err := b.exec(ctx, `INSERT INTO instances (agent, instance, seq, ended) VALUES (?, ?, ?, ?)
+		ON CONFLICT (agent, instance) DO UPDATE SET seq = excluded.seq, ended = excluded.ended`, it.Message.Agent, h.instance, h.seq, millis(it.At))
+	return err
+}
+
+// seen notes that the agent spoke, and what it says of itself.
+func (b *batch) seen(ctx context.Context, h *hostRow, it *Item) error {
+	m := it.Message
+	const spoke = "UPDATE hosts SET instance = ?, seq = ?, last_seen = ?, skew_ms = ?, agent_version = ?"
+	args := []any{m.Instance, m.Seq, millis(it.At), it.Skew.Milliseconds(), m.Fettle}
+	if s := m.Self; s != nil {
+		args = append(args, s.Machine, s.Every.Milliseconds(), s.Waiting, s.Dropped, s.Refused, h.id)
+		_, err := b.exec(ctx, spoke+", machine = ?, every_ms = ?, waiting = ?, dropped = ?, refused = ? WHERE id = ?", args...)
+		return err
+	}
+	_, err := b.exec(ctx, spoke+" WHERE id = ?", append(args, h.id)...)
+	return err
+}
+
+// apply brings a host to the state that a report or a change leads to.
+func (b *batch) apply(ctx context.Context, h *hostRow, m *message.Message, at int64) error {
+	was, err := b.state(ctx, h.id)
+	if err != nil {
+		return err
+	}
+	is, err := was.With(m.Kind, m.Run)
+	if err != nil {
+		return err
+	}
+	packed, err := is.Pack()
+	if err != nil {
+		return err
+	}
+	if _, err := b.exec(ctx, "INSERT INTO states (host, state) VALUES (?, ?) ON CONFLICT (host) DO UPDATE SET state = excluded.state", h.id, packed); err != nil {
+		return err
+	}
+	if err := b.learn(ctx, m.Run); err != nil {
+		return err
+	}
+	sums, err := b.compare(ctx, h, was, is, m, at)
+	if err != nil {
+		return err
+	}
+	for _, r := range is.Results {
+		sums.clear += r.Clear
+		sums.notApplicable += r.NotApplicable
+	}
+	id := is.Meta.Identity
+	_, err = b.exec(ctx, `UPDATE hosts SET name = ?, os = ?, kernel = ?, arch = ?, kind = ?, boot = ?, fettle = ?, digest = ?, last_check = ?, failed = '', last_ask = ?,
+		critical = ?, warning = ?, notice = ?, unknown = ?, accepted = ?, clear = ?, not_applicable = ? WHERE id = ?`,
+		is.Meta.Host, is.Meta.Machine.Distribution, id.Release, id.Machine, is.Meta.Machine.Kind, id.BootID, is.Meta.Version, m.Digest, at, m.Ask,
+		sums.critical, sums.warning, sums.notice, sums.unknown, sums.accepted, sums.clear, sums.notApplicable, h.id)
+	return err
+}
+
+func (b *batch) state(ctx context.Context, host int64) (*message.State, error) {
+	var packed []byte
+	if err := b.scan(ctx, "SELECT state FROM states WHERE host = ?", []any{host}, &packed); err != nil && !errors.Is(err, ErrNone) {
+		return nil, err
+	}
+	return message.UnpackState(packed)
+}
+
+// learn keeps the titles of traps, also of ones that this hub does not have.
+func (b *batch) learn(ctx context.Context, r *message.Run) error {
+	for _, t := range r.Traps {
+		if b.traps[t.ID] {
+			continue
+		}
+		b.traps[t.ID] = true
+		fixable := 0
+		if t.Fixable {
+			fixable = 1
+		}
+		if _, err := b.exec(ctx, "INSERT INTO traps (id, title, cost, fixable) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO NOTHING", t.ID, t.Title, t.Cost, fixable); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func encoded(v any) ([]byte, error) { return json.Marshal(v) }

@@ -1,0 +1,116 @@
+package login
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"fettle/fleet/hub/store"
+)
+
+const (
+	sessionCookie = "fettle_session"
+	formCookie    = "fettle_form"
+
+	lasts = 7 * 24 * time.Hour // a session, at most
+	idle  = 24 * time.Hour     // a session that nobody uses
+)
+
+// cookie is a cookie's name: with https it has the prefix that keeps other
+// hosts of the domain from setting it (RFC 6265bis, 4.1.3.2).
+func (g *Gate) cookie(name string) string {
+	if g.cfg.Secure {
+		return "__Host-" + name
+	}
+	return name
+}
+
+func (g *Gate) setCookie(w http.ResponseWriter, name, value string, age time.Duration) {
+	http.SetCookie(w, &http.Cookie{
+		Name: g.cookie(name), Value: value, Path: "/", MaxAge: int(age / time.Second),
+		HttpOnly: true, Secure: g.cfg.Secure, SameSite: http.SameSiteLaxMode,
+	})
+}
+
+func (g *Gate) dropCookie(w http.ResponseWriter, name string) { g.setCookie(w, name, "", -time.Second) }
+
+// session is the living session or token of a secret, or store.ErrNone.
+func (g *Gate) session(ctx context.Context, secret string, token bool) (store.Session, error) {
+	if len(secret) > 200 {
+		return store.Session{}, store.ErrNone
+	}
+	s, err := g.cfg.Store.Session(ctx, hashOf(secret))
+	if err != nil {
+		return s, err
+	}
+	now := g.cfg.Now()
+	if token != (s.How == "token") || !now.Before(s.Expires) || !token && now.Sub(s.Seen) > idle {
+		return store.Session{}, store.ErrNone
+	}
+	if now.Sub(s.Seen) > time.Minute {
+		if err := g.cfg.Store.TouchSession(ctx, s.Hash, now); err != nil {
+			slog.Warn("session", "err", err)
+		}
+	}
+	return s, nil
+}
+
+// begin logs somebody in and leads where they wanted to go.
+func (g *Gate) begin(w http.ResponseWriter, r *http.Request, user string, role store.Role, how, next string) {
+	if old := Who(r.Context()).session; old != "" {
+		if err := g.cfg.Store.DropSession(r.Context(), old); err != nil {
+			slog.Warn("session", "err", err)
+		}
+	}
+	secret, hash := NewSecret()
+	now := g.cfg.Now()
+	s := store.Session{Hash: hash, User: user, Role: role, How: how, Created: now, Seen: now, Expires: now.Add(lasts)}
+	if err := g.cfg.Store.PutSession(r.Context(), s); err != nil {
+		slog.Error("session", "err", err)
+		g.show(w, r, Page{Error: "The hub could not keep the session. Try again.", Status: http.StatusServiceUnavailable, Next: next})
+		return
+	}
+	g.audit(r, user, "log in", how+", "+string(role))
+	g.setCookie(w, sessionCookie, secret, lasts)
+	http.Redirect(w, r, Local(next), http.StatusSeeOther)
+}
+
+func (g *Gate) logout(w http.ResponseWriter, r *http.Request) {
+	v := Who(r.Context())
+	if v.session != "" {
+		if err := g.cfg.Store.DropSession(r.Context(), v.session); err != nil {
+			slog.Error("log-out", "err", err)
+			http.Error(w, "the hub could not end the session; try again", http.StatusServiceUnavailable)
+			return
+		}
+		g.audit(r, v.Name, "log out", "")
+	}
+	g.dropCookie(w, sessionCookie)
+	http.Redirect(w, r, "/login", http.StatusSeeOther)
+}
+
+// Local is a path of this hub, whatever was asked for.
+func Local(next string) string {
+	u, err := url.Parse(next)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") || strings.ContainsAny(next, "\\\r\n\t") {
+		return "/"
+	}
+	if open(u.Path) {
+		return "/"
+	}
+	// Written anew, %2f may have become a slash that names another host.
+	if next = u.RequestURI(); strings.HasPrefix(next, "//") {
+		return "/"
+	}
+	return next
+}
+
+func escape(s string) string { return url.QueryEscape(s) }
+
+func unescape(s string) string {
+	s, _ = url.QueryUnescape(s) // what is no path is taken for none by local
+	return s
+}

@@ -1,0 +1,320 @@
+package web
+
+import (
+	"context"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"fettle/fleet/hub/api"
+	"fettle/fleet/hub/web/login"
+)
+
+// ask reads an API question from a page's own query; pathID is its {id}.
+func ask[Q any](r *http.Request) (Q, error) {
+	given, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return api.Read[Q](url.Values{"?": {""}})
+	}
+	if id := r.PathValue("id"); id != "" {
+		given.Set("id", id)
+	}
+	return api.Read[Q](given)
+}
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+// asking asks the API one thing after the other, until one answer is an error.
+// Read err in a statement of its own: within one, Go may read it before it calls.
+type asking struct {
+	ctx context.Context
+	err error
+}
+
+func answer[Q, R any](a *asking, f func(context.Context, Q) (R, error), q Q) (r R) {
+	if a.err == nil {
+		r, a.err = f(a.ctx, q)
+	}
+	return r
+}
+
+var fleetFeed = link{"Changes", "/feed/changes.atom"}
+
+func (s *site) fleet(r *http.Request) (*page, error) {
+	q, err := ask[api.MatrixQuery](r)
+	if err != nil {
+		return nil, err
+	}
+	if q.Limit == 0 {
+		q.Limit = 15
+	}
+	a := asking{ctx: r.Context()}
+	fleet := answer(&a, s.api.Fleet, api.Nothing{})
+	p := &page{Title: "Fleet", Here: "/", template: "fleet", Curves: true, Feeds: []link{fleetFeed}, Data: map[string]any{
+		"Fleet": fleet, "Groups": fleet.Groups, "Q": q,
+		"Matrix":  answer(&a, s.api.Matrix, q),
+		"News":    answer(&a, s.api.Changes, api.ChangesQuery{Since: "24h", Limit: 12, Group: q.Group, Severity: q.Severity}),
+		"Unknown": answer(&a, s.api.Coverage, api.CoverageQuery{Limit: 6}),
+		"Days":    answer(&a, s.api.Curves, api.CurvesQuery{Days: 14, Group: q.Group}).Days,
+	}}
+	return p, a.err
+}
+
+func (s *site) traps(r *http.Request) (*page, error) {
+	q, err := ask[api.MatrixQuery](r)
+	if err != nil {
+		return nil, err
+	}
+	if q.Limit == 0 {
+		q.Limit = 500
+	}
+	a := asking{ctx: r.Context()}
+	p := &page{Title: "Traps", Here: "/traps", template: "traps", Data: map[string]any{
+		"Matrix": answer(&a, s.api.Matrix, q), "Groups": answer(&a, s.api.Groups, api.Nothing{}), "Q": q,
+	}}
+	return p, a.err
+}
+
+func (s *site) changes(r *http.Request) (*page, error) {
+	q, err := ask[api.ChangesQuery](r)
+	if err != nil {
+		return nil, err
+	}
+	a := asking{ctx: r.Context()}
+	list := answer(&a, s.api.Changes, q)
+	feed := fleetFeed
+	if f := without(r.URL.Query(), "before", "limit", "since").Encode(); f != "" {
+		feed = link{"These changes", fleetFeed.Href + "?" + f}
+	}
+	p := &page{Title: "Changes", Here: "/changes", template: "changelist", Feeds: []link{feed}, Data: map[string]any{
+		"List": list.Changes, "Next": further(r, "before", list.Next), "Q": q, "Groups": answer(&a, s.api.Groups, api.Nothing{}),
+		"Kinds":  []string{"new", "resolved", "returned", "changed", "seen", "unseen"},
+		"Export": template.URL(without(r.URL.Query(), "before", "limit").Encode()), // which escapes
+	}}
+	return p, a.err
+}
+
+// further is the address of what follows on a page; empty where nothing does.
+func further(r *http.Request, name, next string) string {
+	if next == "" {
+		return ""
+	}
+	v := r.URL.Query()
+	v.Set(name, next)
+	return r.URL.Path + "?" + v.Encode()
+}
+
+func without(v url.Values, names ...string) url.Values {
+	for _, n := range names {
+		v.Del(n)
+	}
+	for name, vals := range v {
+		if len(vals) == 1 && vals[0] == "" {
+			v.Del(name)
+		}
+	}
+	return v
+}
+
+func (s *site) trap(r *http.Request) (*page, error) {
+	q, err := ask[api.FoundQuery](r)
+	if err != nil {
+		return nil, err
+	}
+	a := asking{ctx: r.Context()}
+	t := answer(&a, s.api.Trap, api.TrapQuery{ID: q.ID})
+	p := &page{Title: t.ID, Here: "/traps", template: "trap", Curves: true, Feeds: []link{{"Changes of " + t.ID, "/feed/changes.atom?trap=" + url.QueryEscape(t.ID)}}, Data: map[string]any{
+		"Trap": t, "Found": answer(&a, s.api.Found, q), "Q": q, "Prev": q.Offset > 0,
+	}}
+	return p, a.err
+}
+
+func (s *site) hosts(r *http.Request) (*page, error) {
+	q, err := ask[api.HostsQuery](r)
+	if err != nil {
+		return nil, err
+	}
+	a := asking{ctx: r.Context()}
+	list := answer(&a, s.api.Hosts, q)
+	next := ""
+	if list.Next > 0 {
+		next = strconv.Itoa(list.Next)
+	}
+	p := &page{Title: "Hosts", Here: "/hosts", template: "hosts", Data: map[string]any{
+		"List": list, "Next": further(r, "offset", next), "Q": q, "Groups": answer(&a, s.api.Groups, api.Nothing{}),
+		"Export": template.URL(without(r.URL.Query(), "offset", "limit").Encode()), // which escapes
+	}}
+	return p, a.err
+}
+
+func (s *site) host(r *http.Request) (*page, error) {
+	q, err := ask[api.HostQuery](r)
+	if err != nil {
+		return nil, err
+	}
+	h, err := s.api.Host(r.Context(), q)
+	if err != nil {
+		return nil, err
+	}
+	return &page{Title: h.Host.Name, Here: "/hosts", template: "host", Data: map[string]any{"Host": h, "MayAsk": s.cfg.Asker != nil}}, nil
+}
+
+func (s *site) coverage(r *http.Request) (*page, error) {
+	q, err := ask[api.CoverageQuery](r)
+	if err != nil {
+		return nil, err
+	}
+	if q.Limit == 0 {
+		q.Limit = 150
+	}
+	a := asking{ctx: r.Context()}
+	p := &page{Title: "Unknowns", Here: "/coverage", template: "coverage", Data: map[string]any{
+		"Coverage": answer(&a, s.api.Coverage, q),
+		"Quiet":    answer(&a, s.api.Hosts, api.HostsQuery{Silent: true, Order: "seen", Limit: 50}),
+	}}
+	return p, a.err
+}
+
+func (s *site) compare(r *http.Request) (*page, error) {
+	p := &page{Title: "Compare", Here: "/compare", template: "compare"}
+	a, b := r.URL.Query().Get("a"), r.URL.Query().Get("b")
+	data := map[string]any{"A": a, "B": b}
+	p.Data = data
+	if a == "" || b == "" {
+		return p, nil
+	}
+	q, err := ask[api.CompareQuery](r)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.api.Compare(r.Context(), q)
+	if err != nil {
+		if status, said := api.Problem(err); status < http.StatusInternalServerError {
+			p.Error = said
+			return p, nil
+		}
+		return nil, err
+	}
+	p.Title = "Compare " + c.A.Name + " with " + c.B.Name
+	data["Result"] = &c
+	return p, nil
+}
+
+func (s *site) search(r *http.Request) (*page, error) {
+	p := &page{Title: "Search", template: "search", Query: r.URL.Query().Get("q")}
+	if p.Query == "" {
+		p.Data = map[string]any{}
+		return p, nil
+	}
+	q, err := ask[api.SearchQuery](r)
+	if err != nil {
+		return nil, err
+	}
+	hits, err := s.api.Search(r.Context(), q)
+	if err != nil {
+		return nil, err
+	}
+	if len(hits.Hosts) == 1 && hits.Hosts[0].Name == q.Q && len(hits.Traps) == 0 {
+		return &page{redirect: hostPage(hits.Hosts[0].Agent)}, nil
+	}
+	p.Data = map[string]any{"Hits": hits}
+	return p, nil
+}
+
+func (s *site) paste(r *http.Request) (*page, error) {
+	p := &page{Title: "Paste", Here: "/paste", template: "paste"}
+	data := map[string]any{"Text": ""}
+	p.Data = data
+	if r.Method != http.MethodPost {
+		return p, nil
+	}
+	q, err := api.Read[api.WhyQuery](without(url.Values{"text": r.PostForm["text"]}))
+	if err != nil {
+		_, p.Error = api.Problem(err)
+		return p, nil
+	}
+	v, err := s.api.Why(r.Context(), q)
+	if err != nil {
+		return nil, err
+	}
+	data["Text"], data["Asked"], data["Traps"] = q.Text, true, v.Traps
+	return p, nil
+}
+
+func (s *site) accepted(r *http.Request) (*page, error) {
+	l, err := s.api.Accepted(r.Context(), api.AcceptedQuery{Limit: 500})
+	if err != nil {
+		return nil, err
+	}
+	return &page{Title: "Accepted", template: "accepted", Data: l}, nil
+}
+
+func (s *site) audit(r *http.Request) (*page, error) {
+	q, err := ask[api.AuditQuery](r)
+	if err != nil {
+		return nil, err
+	}
+	l, err := s.api.Audit(r.Context(), q)
+	if err != nil {
+		return nil, err
+	}
+	return &page{Title: "Audit log", template: "audit", Data: l}, nil
+}
+
+func (s *site) apiPage(*http.Request) (*page, error) {
+	return &page{Title: "API", template: "api", Data: api.Operations()}, nil
+}
+
+// acting is the context of a request whose acts are recorded as its visitor's.
+func acting(r *http.Request) context.Context {
+	v := login.Who(r.Context())
+	return api.As(r.Context(), api.Who{Name: v.Name, From: v.From})
+}
+
+// act does what a form with these fields asks for, and then leads back to a page that says so.
+func act[Q any](s *site, do func(context.Context, Q) (api.Done, error), after func(Q) (next, said string), names ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		q, err := api.Read[Q](fields(r, names...))
+		if err == nil {
+			_, err = do(acting(r), q)
+		}
+		if err != nil {
+			s.problem(w, r, err)
+			return
+		}
+		next, said := after(q)
+		s.done(w, r, next, said)
+	}
+}
+
+func afterAccept(q api.AcceptQuery) (next, said string) {
+	return hostPage(q.Host), "Accepted: " + q.Trap
+}
+
+func afterUnaccept(q api.UnacceptQuery) (next, said string) {
+	return hostPage(q.Host), "No longer accepted: " + q.Trap
+}
+
+func afterAsk(q api.AskQuery) (next, said string) {
+	if q.Host == "" {
+		return "/", "All hosts were asked to check now."
+	}
+	return hostPage(q.Host), "The host was asked to check now."
+}
+
+func hostPage(id string) string { return "/host/" + url.PathEscape(id) }
+
+// fields are some fields of a form. A subject is encoded in it.
+func fields(r *http.Request, names ...string) url.Values {
+	out := url.Values{}
+	for _, n := range names {
+		if v := r.PostForm[n]; len(v) > 0 {
+			out[n] = v
+		}
+	}
+	if s, err := url.QueryUnescape(out.Get("subject")); err == nil && s != "" {
+		out["subject"] = []string{s}
+	}
+	return out
+}

@@ -1,0 +1,349 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"fettle/fleet/hub/api"
+	"fettle/fleet/hub/store"
+	"fettle/fleet/hub/store/storetest"
+	"fettle/fleet/hub/synthetic"
+	"fettle/fleet/hub/web/login"
+	"fettle/traps"
+)
+
+const password = "correct horse battery"
+
+// world is a hub's page over a made-up fleet, and a browser.
+type world struct {
+	t      testing.TB
+	db     *store.DB
+	server *httptest.Server
+	client *http.Client
+	now    time.Time
+	asked  *asked
+}
+
+// asked notes who was asked.
+type asked struct {
+	mu    sync.Mutex
+	hosts []string
+}
+
+func (a *asked) Ask(_ context.Context, host string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.hosts = append(a.hosts, host)
+	return nil
+}
+
+// ofHosts is a world of a fleet with some history.
+func ofHosts(t testing.TB, hosts int) *world {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "hub.db")
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	storetest.Large{Fleet: synthetic.Fleet{Seed: 5, Hosts: hosts, PerHost: 8, Start: now}, Days: 60, Changes: 20, Now: now}.Fill(t, file)
+	return over(t, storetest.Open(t, file), now)
+}
+
+func over(t testing.TB, db *store.DB, now time.Time) *world {
+	t.Helper()
+	hash, err := login.Hash(password, login.Effort{Memory: 8, Time: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, role := range map[string]store.Role{"ann": store.Operator, "bob": store.Reader} {
+		if err := db.PutUser(t.Context(), store.User{Name: name, Role: role, Password: hash, Created: now}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &world{t: t, db: db, now: now, asked: &asked{}}
+	handler, err := New(t.Context(), Config{DB: db, Traps: traps.All(), Asker: w.asked, URL: "https://hub.example", SilentAfter: 3 * time.Hour,
+		Login: login.Config{Effort: login.Effort{Memory: 8, Time: 1}}, Now: func() time.Time { return w.now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.server = httptest.NewServer(handler)
+	t.Cleanup(w.server.Close)
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.client = &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return w
+}
+
+func (w *world) get(path string) (int, string, http.Header) {
+	w.t.Helper()
+	res, err := w.client.Get(w.server.URL + path)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return w.read(res)
+}
+
+func (w *world) read(res *http.Response) (int, string, http.Header) {
+	w.t.Helper()
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return res.StatusCode, string(b), res.Header
+}
+
+var formField = regexp.MustCompile(`name="form" value="([^"]+)"`)
+
+// send fills a form of a page in and sends it.
+func (w *world) send(page, action string, fields url.Values) (int, string, http.Header) {
+	w.t.Helper()
+	_, body, _ := w.get(page)
+	m := formField.FindStringSubmatch(body)
+	if m == nil {
+		w.t.Fatalf("%s has no form", page)
+	}
+	fields.Set("form", m[1])
+	res, err := w.client.PostForm(w.server.URL+action, fields)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return w.read(res)
+}
+
+func (w *world) login(name string) {
+	w.t.Helper()
+	if code, body, _ := w.send("/login", "/login", url.Values{"name": {name}, "password": {password}}); code != http.StatusSeeOther {
+		w.t.Fatalf("log-in: %d %s", code, body)
+	}
+}
+
+// aHost is one with findings.
+func (w *world) aHost() *store.Host {
+	w.t.Helper()
+	hosts, err := w.db.Hosts(w.t.Context(), store.HostQuery{Limit: 1})
+	if err != nil || len(hosts) != 1 {
+		w.t.Fatal(hosts, err)
+	}
+	return hosts[0]
+}
+
+// aFinding is one of a host's.
+func (w *world) aFinding(h *store.Host) store.Finding {
+	w.t.Helper()
+	list, err := w.db.Findings(w.t.Context(), h.ID)
+	if err != nil || len(list) == 0 {
+		w.t.Fatal(list, err)
+	}
+	return list[0]
+}
+
+// pages are all pages of a world.
+func (w *world) pages() []string {
+	h := w.aHost()
+	others, err := w.db.Hosts(w.t.Context(), store.HostQuery{Limit: 1, Offset: 1})
+	if err != nil || len(others) != 1 {
+		w.t.Fatal(err)
+	}
+	return []string{
+		"/", "/?group=ams-web&severity=warning", "/changes", "/changes?since=365d&kind=resolved&severity=warning&group=ams-web", "/traps", "/traps?unknown=true",
+		"/trap/" + w.aFinding(h).Trap, "/trap/" + w.aFinding(h).Trap + "?severity=unknown", "/hosts", "/hosts?silent=true&order=seen", "/hosts?q=web&offset=2", "/host/" + h.Agent, "/coverage",
+		"/compare", "/compare?a=" + h.Agent + "&b=" + others[0].Name, "/search", "/search?q=web", "/search?q=mtu", "/paste", "/accepted", "/audit", "/api/",
+	}
+}
+
+func TestPages(t *testing.T) {
+	w := ofHosts(t, 60)
+	for _, p := range w.pages() {
+		if code, _, h := w.get(p); code != http.StatusSeeOther || !strings.HasPrefix(h.Get("Location"), "/login?next=") {
+			t.Errorf("a stranger at %s: %d", p, code)
+		}
+	}
+	w.login("ann")
+	for _, p := range w.pages() {
+		code, body, h := w.get(p)
+		if code != http.StatusOK || !strings.HasSuffix(body, "</html>\n") || !strings.Contains(body, "<h1>") {
+			t.Errorf("%s: %d\n%.600s", p, code, body)
+		}
+		if csp := h.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") {
+			t.Errorf("%s: %s", p, csp)
+		}
+		if m := regexp.MustCompile(`(?i)<script(?:[^>]*src="/assets/[^"]+")? ?[^>]*>[^<]|<style|\sstyle=|\son[a-z]+=|javascript:|ZgotmplZ|%!|<no value>|&lt;nil`).FindString(body); m != "" {
+			t.Errorf("%s has %q", p, m)
+		}
+	}
+	for path, want := range map[string]int{
+		"/nothing": 404, "/trap/no-such-trap": 404, "/host/h9999999": 404, "/hosts?order=sideways": 400, "/hosts?limit=x": 400, "/hosts?limit=100000": 400,
+		"/changes?since=never": 400, "/changes?before=x": 400, "/changes?bogus=1": 400, "/hosts?q=a&q=b": 400, "/hosts?q=%ff": 400, "/hosts?%zz": 400, "/trap/%2e%2e": 404, "/assets/nothing.js": 404,
+		"/compare?a=h9999999&b=x": 200,
+	} {
+		if code, body, _ := w.get(path); code != want {
+			t.Errorf("%s: %d, want %d\n%.300s", path, code, want, body)
+		}
+	}
+}
+
+func TestWhatPagesSay(t *testing.T) {
+	w := ofHosts(t, 60)
+	w.login("bob")
+	h := w.aHost()
+	f := w.aFinding(h)
+	for path, want := range map[string][]string{
+		"/":                       {"on 60 hosts", `href="/trap/` + f.Trap, "new / resolved since yesterday", `data-curve="/api/v1/curves?days=90`},
+		"/host/" + h.Agent:        {h.Name, f.Trap, h.Kernel, "Evidence", `name="b"`},
+		"/trap/" + f.Trap:         {"Where it is found", h.Name, "Symptoms", "Who resolved it"},
+		"/search?q=" + h.Name[:8]: {h.Name},
+		"/hosts?q=" + h.Name:      {`data-count="1 host"`},
+		"/api/":                   {"GET /api/v1/fleet", "openapi.json"},
+	} {
+		code, body, _ := w.get(path)
+		for _, s := range want {
+			if code != http.StatusOK || !strings.Contains(body, s) {
+				t.Errorf("%s: %d without %q", path, code, s)
+			}
+		}
+	}
+	if _, body, _ := w.get("/"); strings.Contains(body, "/audit") || strings.Contains(body, "Ask all hosts") {
+		t.Error("a reader is offered what only operators may do")
+	}
+	code, body, _ := w.send("/paste", "/paste", url.Values{"text": {"files in /tmp vanish <script>alert(1)</script>; br0: the bridge's mtu changes by itself when a VM starts"}})
+	if code != http.StatusOK || !strings.Contains(body, "/trap/bridge-mtu") || strings.Contains(body, "<script>alert") {
+		t.Errorf("paste: %d\n%.1500s", code, body)
+	}
+}
+
+func TestRoles(t *testing.T) {
+	w := ofHosts(t, 20)
+	h := w.aHost()
+	f := w.aFinding(h)
+	accept := url.Values{"host": {h.Agent}, "trap": {f.Trap}, "subject": {url.QueryEscape(f.Subject)}, "reason": {"known"}, "until": {"2026-12-24"}}
+	w.login("bob")
+	for action, fields := range map[string]url.Values{"/accept": accept, "/unaccept": accept, "/ask": {"host": {h.Agent}}} {
+		if code, _, _ := w.send("/paste", action, fields); code != http.StatusForbidden {
+			t.Errorf("a reader's %s: %d", action, code)
+		}
+	}
+	for _, path := range []string{"/audit", "/api/v1/audit"} {
+		if code, _, _ := w.get(path); code != http.StatusForbidden {
+			t.Errorf("a reader at %s: %d", path, code)
+		}
+	}
+	w.send("/paste", "/logout", url.Values{})
+	w.login("ann")
+	if code, body, hd := w.send("/host/"+h.Agent, "/accept", accept); code != http.StatusSeeOther || hd.Get("Location") != "/host/"+h.Agent {
+		t.Fatalf("accept: %d %s", code, body)
+	}
+	if _, body, _ := w.get("/host/" + h.Agent); !strings.Contains(body, "accepted here by ann until 2026-12-24: known") || !strings.Contains(body, "Accepted: "+f.Trap) {
+		t.Error("the host's page does not say that the finding is accepted")
+	}
+	if _, body, _ := w.get("/accepted"); !strings.Contains(body, h.Name) {
+		t.Error("the list of accepted findings lacks it")
+	}
+	for what, wrong := range map[string]url.Values{
+		"a day that is past": {"host": {h.Agent}, "trap": {f.Trap}, "subject": {url.QueryEscape(f.Subject)}, "reason": {"x"}, "until": {"2020-01-01"}},
+		"no reason":          {"host": {h.Agent}, "trap": {f.Trap}, "subject": {url.QueryEscape(f.Subject)}},
+	} {
+		if code, _, _ := w.send("/host/"+h.Agent, "/accept", wrong); code != http.StatusBadRequest {
+			t.Errorf("%s: %d", what, code)
+		}
+	}
+	if code, _, _ := w.send("/accepted", "/unaccept", accept); code != http.StatusSeeOther {
+		t.Errorf("taking it back: %d", code)
+	}
+	w.send("/host/"+h.Agent, "/ask", url.Values{"host": {h.Agent}})
+	w.send("/", "/ask", url.Values{})
+	if code, _, _ := w.send("/", "/ask", url.Values{"host": {"h9999999"}}); code != http.StatusNotFound {
+		t.Errorf("asking a host that is not there: %d", code)
+	}
+	if fmt.Sprint(w.asked.hosts) != fmt.Sprintf("[%s ]", h.Agent) {
+		t.Errorf("asked %q", w.asked.hosts)
+	}
+	_, body, _ := w.get("/audit")
+	for _, want := range []string{"log in", "accept", "take acceptance back", "ask for a run", "all hosts", f.Trap} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the audit log lacks %q", want)
+		}
+	}
+	if res, err := w.client.PostForm(w.server.URL+"/ask", url.Values{}); err != nil || res.StatusCode != http.StatusForbidden {
+		t.Error("a form without its token was taken")
+	}
+}
+
+func TestThemes(t *testing.T) {
+	w := ofHosts(t, 5)
+	w.login("bob")
+	if _, body, _ := w.get("/"); strings.Contains(body, "data-theme") {
+		t.Error("a theme that nobody chose")
+	}
+	for _, theme := range []string{"dark", "light"} {
+		if code, _, h := w.send("/hosts", "/theme", url.Values{"theme": {theme}, "next": {"/hosts"}}); code != http.StatusSeeOther || h.Get("Location") != "/hosts" {
+			t.Error(theme, code)
+		}
+		if _, body, _ := w.get("/hosts"); !strings.Contains(body, `data-theme="`+theme+`"`) {
+			t.Error(theme, "is not kept")
+		}
+	}
+	if _, body, _ := w.send("/hosts", "/theme", url.Values{"theme": {`"><script>`}}); strings.Contains(body, "<script>") {
+		t.Error(body)
+	}
+}
+
+func TestAssets(t *testing.T) {
+	w := ofHosts(t, 5)
+	_, body, _ := w.get("/login")
+	refs := regexp.MustCompile(`(?:src|href)="(/assets/[^"]+)"`).FindAllStringSubmatch(body, -1)
+	if len(refs) < 3 {
+		t.Fatal(body)
+	}
+	for _, m := range refs {
+		code, _, h := w.get(m[1])
+		if code != http.StatusOK || !strings.Contains(h.Get("Cache-Control"), "immutable") || strings.HasPrefix(h.Get("Content-Type"), "text/plain") {
+			t.Error(m[1], code, h)
+		}
+	}
+	if code, body, _ := w.get("/healthz"); code != http.StatusOK || body != "ok\n" {
+		t.Error(code, body)
+	}
+}
+
+// TestPagesWithoutDatabase: a page that could not ask is an error, never half a page.
+func TestPagesWithoutDatabase(t *testing.T) {
+	w := ofHosts(t, 3)
+	a, err := api.New(api.Config{DB: w.db, Traps: traps.All(), SilentAfter: time.Hour, Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{cfg: Config{DB: w.db, Now: time.Now}, api: a}
+	w.db.Close()
+	for name, page := range map[string]func(*http.Request) (*page, error){
+		"fleet": s.fleet, "traps": s.traps, "changes": s.changes, "trap": s.trap, "hosts": s.hosts, "host": s.host, "coverage": s.coverage,
+		"accepted": s.accepted, "audit": s.audit,
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		if name == "trap" || name == "host" {
+			r.SetPathValue("id", "bridge-mtu")
+		}
+		if _, err := page(r); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestFirstErrorStays(t *testing.T) {
+	a := asking{ctx: t.Context()}
+	answer(&a, func(context.Context, int) (int, error) { return 0, store.ErrNone }, 0)
+	got := answer(&a, func(context.Context, int) (int, error) { return 7, nil }, 0)
+	if got != 0 || a.err != store.ErrNone {
+		t.Errorf("%d, %v after an error", got, a.err)
+	}
+}

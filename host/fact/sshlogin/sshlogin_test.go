@@ -1,0 +1,124 @@
+package sshlogin
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"fettle/host"
+	"fettle/host/format/pam"
+	"fettle/host/hosttest"
+)
+
+const base1 = `
+-- root/etc/pam.d/common-auth --
+auth	[success=1 default=ignore]	pam_unix.so nullok
+auth	requisite			pam_deny.so
+auth	required			pam_permit.so
+-- root/etc/pam.d/common-account --
+account	[success=1 new_authtok_reqd=done default=ignore]	pam_unix.so
+account	requisite			pam_deny.so
+account	required			pam_permit.so
+-- root/etc/passwd --
+root:x:0:0:root:/root:/bin/bash
+alice:x:1000:100:in the group, with a file:/home/alice:/bin/bash
+bob:x:1001:100:in the group, without one:/home/bob:/bin/bash
+carol:x:1002:100:outside:/home/carol:/bin/bash
+dave:x:1003:100:in the group, mode 0644:/home/dave:/bin/bash
+-- root/etc/group --
+root:x:0:
+users:x:100:
+totp:x:200:alice,bob,dave
+-- stat/home/alice/.google_authenticator --
+mode 400 uid 1000 size 100
+-- stat/home/dave/.google_authenticator --
+mode 644 uid 1003 size 100
+-- stat/home/alice --
+mode 700 uid 1000 type dir
+-- root/var/lib/dpkg/status --
+Package: openssh-server
+Status: install ok installed
+Version: 1:9.2p1-2
+
+`
+
+const stackNote = `-- root/etc/pam.d/sshd --
+@include common-auth
+auth [success=1 default=ignore] pam_succeed_if.so quiet user notingroup totp
+auth required pam_google_authenticator.so nullok
+@include common-account
+`
+
+func TestFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		sshd, pam string
+		want      map[string]string
+	}{
+		"both methods, the note's stack": {"UsePAM yes\n", stackNote, map[string]string{
+			"alice": "key, or password+code", "bob": "key, or password", "carol": "key, or password", "dave": "key", "root": "key"}},
+		"dialog off": {"UsePAM yes\nKbdInteractiveAuthentication no\n", stackNote, map[string]string{
+			"alice": "key", "bob": "key, or password", "dave": "key"}},
+		"key and code": {"UsePAM yes\nAuthenticationMethods publickey,keyboard-interactive\n", stackNote, map[string]string{
+			"alice": "key+password+code", "bob": "key+password", "root": "nothing lets in"}},
+		"key and code, stack without password": {"UsePAM yes\nPasswordAuthentication no\nAuthenticationMethods publickey,keyboard-interactive:pam\n",
+			strings.Replace(stackNote, "@include common-auth\n", "", 1) + "auth required pam_permit.so\n", map[string]string{
+				"alice": "key+code", "bob": "key", "carol": "key", "dave": "nothing lets in"}},
+		"impossible chain": {"UsePAM yes\nKbdInteractiveAuthentication no\nAuthenticationMethods publickey,keyboard-interactive\n", stackNote, map[string]string{
+			"alice": "nothing lets in", "carol": "nothing lets in"}},
+		"Match by group": {"UsePAM yes\nPasswordAuthentication no\nMatch Group totp\nAuthenticationMethods publickey,keyboard-interactive\n", stackNote, map[string]string{
+			"alice": "key+password+code", "carol": "key, or password"}},
+		"no PAM": {"UsePAM no\n", stackNote, map[string]string{"alice": "key, or password", "root": "key"}},
+		"denied": {"UsePAM yes\nAllowGroups totp root\nDenyUsers b*\nPermitRootLogin no\n", stackNote, map[string]string{
+			"carol": "never: /etc/ssh/sshd_config:2 (allowgroups totp root)", "bob": "never: /etc/ssh/sshd_config:3 (denyusers b*)",
+			"root": "never: /etc/ssh/sshd_config:4 (permitrootlogin no)", "alice": "key, or password+code"}},
+		"from one network without": {"UsePAM yes\nAuthenticationMethods publickey,keyboard-interactive\nMatch Address 10.0.0.0/8,!10.9.9.9\nAuthenticationMethods publickey\n", stackNote, map[string]string{
+			"alice": "key+password+code | from 10.0.0.0: key"}},
+		"gssapi skips it": {"UsePAM yes\nGSSAPIAuthentication yes\n", stackNote, map[string]string{"alice": "key, or password+code, or gssapi-with-mic"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := hosttest.New(t, base1+c.pam+"-- root/etc/ssh/sshd_config --\n"+c.sshd)
+			l, err := Read(t.Context(), h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for user, want := range c.want {
+				u, _ := l.DB.User(user)
+				var got []string
+				for _, a := range l.For(pam.UserOf(l.DB, u)) {
+					s := a.Words()
+					if a.From != "" {
+						s = "from " + a.From + ": " + s
+					}
+					got = append(got, s)
+				}
+				if s := strings.Join(got, " | "); s != want {
+					t.Errorf("%s: got %q, want %q", user, s, want)
+				}
+			}
+		})
+	}
+}
+
+func TestNoSshd(t *testing.T) {
+	if _, err := Read(t.Context(), hosttest.New(t, base1)); !host.IsAbsent(err) {
+		t.Errorf("%v", err)
+	}
+}
+
+// BenchmarkHost: 1,000 users of a host, from accounts to what each gets in with.
+func BenchmarkHost(b *testing.B) {
+	var pw strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&pw, "u%d:x:%d:100::/home/u%d:/bin/bash\n", i, 2000+i, i)
+	}
+	text := strings.Replace(base1, "-- root/etc/group --", pw.String()+"-- root/etc/group --", 1) + stackNote + "-- root/etc/ssh/sshd_config --\nUsePAM yes\n"
+	l, err := Read(b.Context(), hosttest.New(b, text))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		for _, u := range l.DB.Users {
+			l.For(pam.UserOf(l.DB, u))
+		}
+	}
+}

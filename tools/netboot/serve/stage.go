@@ -1,0 +1,329 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"fettle/host"
+	"fettle/internal/files"
+	"fettle/tools/netboot/menu"
+	"fettle/tools/netboot/tree"
+)
+
+// Stage is a folder that is served: links to the tree's files, and in place of
+// its menus those that were rewritten. The tree itself is not changed.
+type Stage struct {
+	Root    string // that dnsmasq serves
+	Loaders Loaders
+	dir     string
+	lock    *os.File
+}
+
+// stagePrefix begins the names of stages in their folder.
+const stagePrefix = "fettle-netboot-"
+
+// Sweep removes the stages in a folder that nobody holds any more: their
+// fettle was killed.
+func Sweep(dir string) error {
+	es, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range es {
+		if !strings.HasPrefix(e.Name(), stagePrefix) || !e.IsDir() {
+			continue
+		}
+		old := filepath.Join(dir, e.Name())
+		lock, err := os.OpenFile(filepath.Join(old, "lock"), os.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			continue // another user's
+		}
+		if err == nil {
+			held := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil
+			lock.Close()
+			if held {
+				continue
+			}
+		}
+		if err := os.RemoveAll(old); err != nil {
+			return fmt.Errorf("removing what an earlier fettle left: %w", err)
+		}
+	}
+	return nil
+}
+
+// Make builds a stage below dir from a tree. console nil: menus stay as they are.
+// address is where clients find this server.
+func Make(ctx context.Context, h *host.Host, dir, source, address string, hosts []Host, console *menu.Console) (*Stage, error) {
+	top, err := os.MkdirTemp(dir, stagePrefix)
+	if err != nil {
+		return nil, fmt.Errorf("making a folder to serve: %w", err)
+	}
+	s := &Stage{dir: top, Root: filepath.Join(top, "root")}
+	if err := s.fill(ctx, h, source, address, hosts, console); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close removes the stage.
+func (s *Stage) Close() error {
+	err := os.RemoveAll(s.dir)
+	if s.lock != nil {
+		s.lock.Close()
+	}
+	return err
+}
+
+func (s *Stage) fill(ctx context.Context, h *host.Host, source, address string, hosts []Host, console *menu.Console) (err error) {
+	if s.lock, err = os.OpenFile(filepath.Join(s.dir, "lock"), os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_CLOEXEC, 0o600); err == nil {
+		err = unix.Flock(int(s.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
+	if err == nil {
+		err = os.Chmod(s.dir, 0o755) // dnsmasq is another user
+	}
+	if err != nil {
+		return fmt.Errorf("making a folder to serve: %w", err)
+	}
+	replaced := map[string]string{}
+	if console != nil {
+		m, err := menu.Read(ctx, h, source)
+		if err != nil {
+			return err
+		}
+		for _, e := range m.Rewrite(*console) {
+			replaced[e.Path] = e.New
+		}
+	}
+	pairs, err := tree.Locate(ctx, h, source)
+	if err != nil {
+		return err
+	}
+	if len(pairs) == 0 {
+		return fmt.Errorf("%s contains no kernel with an initrd beside it", source)
+	}
+	if err := s.copy(source, "", replaced, 0); err != nil {
+		return err
+	}
+	for _, h := range hosts {
+		if err := s.preseed(h); err != nil {
+			return err
+		}
+		if err := s.host(h, source, address, pairs, console); err != nil {
+			return err
+		}
+	}
+	return s.grubHosts(source, address, hosts, pairs, console)
+}
+
+const maxStaged = 8 // folders deep
+
+// copy makes folders, links files, and writes what is replaced.
+func (s *Stage) copy(source, rel string, replaced map[string]string, depth int) error {
+	if depth > maxStaged {
+		return fmt.Errorf("%s: folders deeper than %d", source, maxStaged)
+	}
+	if err := os.Mkdir(filepath.Join(s.Root, rel), 0o755); err != nil {
+		return err
+	}
+	es, err := os.ReadDir(filepath.Join(source, rel))
+	if err != nil {
+		return err
+	}
+	for _, e := range es {
+		name := path.Join(rel, e.Name())
+		from, to := filepath.Join(source, name), filepath.Join(s.Root, name)
+		text, change := replaced[from]
+		switch {
+		case change:
+			err = os.WriteFile(to, []byte(text), 0o644)
+		case e.IsDir():
+			err = s.copy(source, name, replaced, depth+1)
+		case e.Type()&fs.ModeSymlink != 0: // relative ones lead within the stage
+			var target string
+			if target, err = os.Readlink(from); err == nil {
+				s.loader(e.Name(), name, from)
+				err = os.Symlink(target, to)
+			}
+		case e.Type().IsRegular():
+			s.loader(e.Name(), name, from)
+			if err = readable(from); err == nil {
+				err = os.Symlink(from, to)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loader notes the boot loaders that a tree has; shim before GRUB. pxelinux takes
+// all names as relative to its own folder, and those in Debian's menus begin at the
+// top, where a link stands: the nearest one counts.
+func (s *Stage) loader(base, name, from string) {
+	l := &s.Loaders
+	switch {
+	case base == "pxelinux.0" && (l.BIOS == "" || strings.Count(name, "/") < strings.Count(l.BIOS, "/")):
+		l.BIOS = name
+	case base == "bootnetx64.efi", base == "grubx64.efi" && l.EFI64 == "":
+		l.EFI64 = name
+	case base == "bootnetaa64.efi", base == "grubaa64.efi" && l.EFIArm64 == "":
+		l.EFIArm64 = name
+	}
+	switch base {
+	case "bootnetx64.efi", "grubx64.efi":
+		l.HTTP64 = l.HTTP64 || fetchesByHTTP(from)
+	case "bootnetaa64.efi", "grubaa64.efi":
+		l.HTTPArm64 = l.HTTPArm64 || fetchesByHTTP(from)
+	}
+}
+
+// maxLoader is more than boot loaders have: GRUB with all modules is 4 MB.
+const maxLoader = 64 << 20
+
+// fetchesByHTTP tells whether a GRUB has its module http inside, by what that sends
+// (grub-core/net/http.c). Debian 12's signed one has not: booted by HTTP it finds no
+// menu, stops at its prompt, and cannot load the module from where it has to fetch it.
+func fetchesByHTTP(name string) bool {
+	b, err := files.ReadAtMost(name, maxLoader)
+	return err == nil && bytes.Contains(b, []byte("User-Agent: GRUB"))
+}
+
+// readable: dnsmasq reads what it serves as a user that owns nothing.
+func readable(name string) error {
+	for p := name; p != "/"; p = filepath.Dir(p) {
+		st, err := os.Stat(p)
+		if err != nil {
+			return err
+		}
+		if st.IsDir() && st.Mode().Perm()&0o001 == 0 || p == name && st.Mode().Perm()&0o004 == 0 {
+			return fmt.Errorf("dnsmasq runs as another user, who cannot read %s: chmod o+rX it, or move the tree", p)
+		}
+	}
+	return nil
+}
+
+// kernelOf is the pair that a host boots, below the root: the first for an
+// architecture; "" is any.
+func kernelOf(source string, pairs []tree.Pair, arch string) (linux, initrd string, ok bool) {
+	for _, p := range pairs {
+		if arch == "" || p.Arch() == arch || p.Arch() == "" {
+			l, err1 := filepath.Rel(source, p.Linux)
+			i, err2 := filepath.Rel(source, p.Initrd)
+			return l, i, err1 == nil && err2 == nil
+		}
+	}
+	return "", "", false
+}
+
+// parameters are the installer's for one host.
+func parameters(h Host, address string, console *menu.Console) string {
+	words := []string{"hostname=" + h.Name, "interface=auto"}
+	if url := h.Preseed; url != "" {
+		if !isURL(url) {
+			url = "tftp://" + address + "/" + preseedFolder + "/" + h.Name + ".cfg"
+		}
+		words = append(words, "auto=true", "priority=critical", "preseed/url="+url)
+	}
+	if console != nil {
+		c := fmt.Sprintf("console=%s,%dn8", console.Device(), console.Speed)
+		words = append(words, c, "---", c)
+	}
+	return strings.Join(words, " ")
+}
+
+const preseedFolder = "preseed"
+
+// preseed links a host's preseed file into the stage.
+func (s *Stage) preseed(h Host) error {
+	if h.Preseed == "" || isURL(h.Preseed) {
+		return nil
+	}
+	abs, err := filepath.Abs(h.Preseed)
+	if err == nil {
+		err = readable(abs)
+	}
+	if err != nil {
+		return fmt.Errorf("host %s, its preseed file: %w", h.Name, err)
+	}
+	dir := filepath.Join(s.Root, preseedFolder)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return os.Symlink(abs, filepath.Join(dir, h.Name+".cfg"))
+}
+
+// host writes the menu that pxelinux asks for first: 01-MAC (syslinux's
+// doc/pxelinux.txt).
+func (s *Stage) host(h Host, source, address string, pairs []tree.Pair, console *menu.Console) error {
+	linux, initrd, ok := kernelOf(source, pairs, "amd64")
+	if !ok || s.Loaders.BIOS == "" {
+		return nil
+	}
+	words := parameters(h, address, console)
+	serial := ""
+	if console != nil {
+		serial = fmt.Sprintf("serial %d %d\n", console.Port, console.Speed)
+	}
+	// pxelinux looks beside itself, and Debian's link at the top leads elsewhere.
+	dirs := map[string]bool{"pxelinux.cfg": true, path.Join(path.Dir(s.Loaders.BIOS), "pxelinux.cfg"): true}
+	text := fmt.Sprintf("%spath %s\ndefault install\nprompt 0\ntimeout 10\nlabel install\n\tkernel %s\n\tappend initrd=%s %s\n",
+		serial, "debian-installer/amd64/boot-screens/", linux, initrd, words)
+	for dir := range dirs {
+		real, err := filepath.EvalSymlinks(filepath.Join(s.Root, dir))
+		if err != nil || !strings.HasPrefix(real, s.Root+"/") {
+			continue
+		}
+		name := filepath.Join(real, "01-"+strings.ReplaceAll(h.MAC, ":", "-"))
+		os.Remove(name)
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// grubHosts puts entries by MAC address before the menus of GRUB, whose variable
+// net_default_mac is the card that booted (grub info, Network).
+func (s *Stage) grubHosts(source, address string, hosts []Host, pairs []tree.Pair, console *menu.Console) error {
+	if len(hosts) == 0 {
+		return nil
+	}
+	return filepath.WalkDir(s.Root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || d.Name() != "grub.cfg" || filepath.Base(filepath.Dir(name)) != "grub" {
+			return err
+		}
+		old, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		arch := ""
+		if strings.Contains(name, "arm64") {
+			arch = "arm64"
+		}
+		linux, initrd, ok := kernelOf(source, pairs, arch)
+		if !ok {
+			return nil
+		}
+		var b strings.Builder
+		for _, h := range hosts {
+			words := parameters(h, address, console)
+			fmt.Fprintf(&b, "if [ \"$net_default_mac\" = \"%s\" ]; then\n  set timeout=1\n  set default=0\n  menuentry 'Install %s' {\n    linux /%s %s\n    initrd /%s\n  }\nfi\n", h.MAC, h.Name, linux, words, initrd)
+		}
+		if err := os.Remove(name); err != nil {
+			return err
+		}
+		return os.WriteFile(name, append([]byte(b.String()), old...), 0o644)
+	})
+}

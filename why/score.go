@@ -1,0 +1,207 @@
+package why
+
+// How a text is scored. Each line, and in prose each run of lines that follow
+// each other, is a window. What speaks for a trap in a window:
+//
+//   - Words. Each word of the lore has a weight: nothing for stop words, a quarter
+//     for words that are in every message, one for others, times how few traps have
+//     it. BM25F (Robertson and Zaragoza, "The Probabilistic Relevance Framework:
+//     BM25 and Beyond", 2009) adds them up, those of the title, symptoms and tags
+//     heavier than the body's. What they are of all that the window says, its share,
+//     counts most.
+//   - Symptoms. One that stands there as it is, placeholders filled, is worth most.
+//     Of a message, most words without those that say what was wrong are nothing.
+//   - Asks (asked.go). A set of words that are all there: how much they say, and
+//     their share.
+//
+// A short text as a whole is judged by what was learned of strangers' words (learned.go);
+// of the above only a symptom that stands there as it is may say more. In a longer one, and
+// for a trap that nothing was learned of, a rule of the admin's, a logistic function makes
+// a value from 0 to 1 of each; the best window counts. In a line of a log only whole
+// symptoms count. A line of asked that is made of absences takes the trap away. A question
+// that complains of nothing makes a trap near, no match.
+
+import (
+	"math"
+	"slices"
+)
+
+// window is a line of the paste, or some lines that follow each other.
+type window struct {
+	lines  []string // as pasted
+	tokens []string
+}
+
+// score is what speaks for one trap in one window.
+type score struct {
+	bm25    float64 // information that the window shares with the lore
+	share   float64 // of all the information in the window, 0 to 1
+	cover   float64 // of the best symptom, how much of its information is here, 0 to 1
+	info    float64 // the information of that part
+	words   int     // how many words that symptom has
+	whole   bool    // the symptom stands there as it is, placeholders filled
+	exact   bool    // and next to nothing beside it
+	message bool    // a program's words, or all of a symptom's: it counts in a log too
+	symptom string
+}
+
+// Weights of the score, set by hand on testdata/pastes/seen and judged on
+// testdata/pastes/unseen.
+const (
+	wBM25   = 1.1
+	wShare  = 2.0
+	wCover  = 1.5
+	wWhole  = 2.2
+	offset  = 4.7
+	perWord = 0.012 // a long window shares words by chance
+
+	shortWords = 8
+	// exactly is what a line that is a symptom and nothing else gets at least,
+	// though its words are in everybody's mouth: one possibility of several.
+	exactly = 0.4
+	// beside is how many other words such a line may hold.
+	beside = 1
+)
+
+// Threshold is the score from which a match is told. Below it fettle says that
+// it knows nothing that matches.
+const Threshold = 0.5
+
+// Near is the score from which the nearest trap is worth naming although it is
+// no match.
+const Near = 0.01
+
+// logistic puts a score between 0 and 1.
+func (s *score) logistic(words int) float64 {
+	// A few words are what somebody searches by: that all of them are known
+	// tells more than in a long text.
+	short := 1 + 1.4*math.Max(0, float64(shortWords-words))/shortWords
+	z := wBM25*s.bm25 + wShare*s.share*short + wCover*s.cover*s.cover*math.Min(s.info, 3) - offset - perWord*float64(words)
+	switch {
+	case s.whole:
+		z += wWhole * math.Min(s.info, 2)
+	case s.cover > 0.99 && s.words >= 3: // all of its words, in another order
+		z += wWhole / 2 * math.Min(s.info, 2)
+	}
+	if s.exact {
+		z = max(z, exactly)
+	}
+	return 1 / (1 + math.Exp(-z))
+}
+
+// scratch is reused from window to window.
+type scratch struct {
+	traps    []score
+	touched  []int
+	seen     map[string]bool
+	cover    []float64 // of each symptom, the information met
+	count    []int     // and the words
+	symptoms []int
+	piece    piece
+	asked    []float64 // of each trap, the most that an ask said; below zero where it lacks a word
+}
+
+func (x *Index) newScratch() *scratch {
+	return &scratch{traps: make([]score, len(x.ids)), seen: map[string]bool{}, cover: make([]float64, len(x.symptoms)), count: make([]int, len(x.symptoms)), asked: make([]float64, len(x.ids))}
+}
+
+// score calls each for every trap that shares anything with the window. In a log
+// only the messages of the lore count: its words are a program's.
+func (x *Index) score(w *window, sc *scratch, log bool, each func(trap int, s *score, value float64)) {
+	sc.touched, sc.symptoms = sc.touched[:0], sc.symptoms[:0]
+	clear(sc.seen)
+	var all float64
+	words := 0
+	bag(w.tokens, x.known, func(t string) {
+		if sc.seen[t] {
+			return
+		}
+		sc.seen[t] = true
+		bg := background(t)
+		if bg == 0 {
+			return
+		}
+		words++
+		all += bg
+		known := x.words[t]
+		if known == nil {
+			return
+		}
+		for _, p := range known.postings {
+			s := &sc.traps[p.trap]
+			if s.bm25 == 0 {
+				sc.touched = append(sc.touched, p.trap)
+			}
+			s.bm25 += known.weight * p.score
+		}
+		for _, i := range known.symptoms {
+			if sc.count[i] == 0 {
+				sc.symptoms = append(sc.symptoms, i)
+			}
+			sc.cover[i] += known.weight
+			sc.count[i]++
+		}
+	})
+	for _, i := range sc.symptoms {
+		sym, got, count := x.symptoms[i], sc.cover[i], sc.count[i]
+		sc.cover[i], sc.count[i] = 0, 0
+		s := &sc.traps[sym.trap]
+		if count == sym.words && len(w.tokens) <= len(sym.seq)+beside && sym.matches(w.tokens) {
+			s.exact, s.message, s.symptom = true, true, sym.text
+		}
+		if sym.info < 0.5 {
+			continue
+		}
+		// Half by information and half by number: two rare words of a sentence
+		// are not that sentence.
+		c := score{cover: (got/sym.info + float64(count)/float64(sym.words)) / 2, info: got, words: sym.words, symptom: sym.text}
+		c.whole = c.cover > 0.99 && sym.matches(w.tokens)
+		if len(sym.trouble) > 0 && !c.whole && !slices.ContainsFunc(sym.trouble, func(t string) bool { return sc.seen[t] }) {
+			c.cover = 0 // all but what was wrong
+		}
+		if sym.message && !c.whole { // another message, that much more the less they share
+			if c.cover < 0.9 {
+				c.cover = 0
+			}
+			c.cover *= 0.8
+		}
+		if c.whole && !s.whole || c.whole == s.whole && c.cover*c.info > s.cover*s.info {
+			s.cover, s.info, s.words, s.whole, s.symptom = c.cover, c.info, c.words, c.whole, c.symptom
+			s.message = s.message || c.whole
+		}
+	}
+	if !log {
+		x.ask(w, &sc.piece, func(t int, info float64, how met) {
+			if sc.traps[t].bm25 == 0 && sc.asked[t] == 0 {
+				sc.touched = append(sc.touched, t)
+			}
+			switch now := &sc.asked[t]; {
+			case how == fully:
+				*now = max(*now, info)
+			case *now <= 0:
+				*now = min(*now, -info)
+			}
+		})
+	}
+	asks := !log && onlyAsks(w.tokens)
+	for _, t := range sc.touched {
+		s := &sc.traps[t]
+		s.share = s.bm25 / math.Max(all, 1)
+		v := s.logistic(words)
+		if log && !s.message {
+			v = 0
+		}
+		switch info := sc.asked[t]; {
+		case info > 0:
+			v = 1 - (1-askValue(info, all))*(1-0.3*v)
+		case info < 0:
+			v = max(v, min(askNearly, askValue(-info, all)))
+		}
+		if asks && !s.whole && !s.exact {
+			v = min(v, askNearly)
+		}
+		sc.asked[t] = 0
+		each(t, s, v)
+		*s = score{}
+	}
+}
