@@ -157,8 +157,20 @@ func TestCommandsCannotWrite(t *testing.T) {
 	if _, _, e := syscall.Syscall(syscall.SYS_FCNTL, leak.Fd(), syscall.F_SETFD, 0); e != 0 {
 		t.Fatal(e)
 	}
-	got, _ := confinedRun(t, t.Context(), trap.Options{}, makeID, chmodID, lockID, catID, "run-sh -c exit 3", "run-sh -c ls -l /proc/self/fd",
-		"run-sleep 60", "run-yes", "descriptors")
+	got, _ := confinedRun(
+		t,
+		t.Context(),
+		trap.Options{},
+		makeID,
+		chmodID,
+		lockID,
+		catID,
+		"run-sh -c exit 3",
+		"run-sh -c ls -l /proc/self/fd",
+		"run-sleep 60",
+		"run-yes",
+		"descriptors",
+	)
 	for _, c := range []struct{ id, want string }{
 		{makeID, "Permission denied"},
 		{chmodID, "Operation not permitted"},
@@ -184,7 +196,8 @@ func TestCommandsCannotWrite(t *testing.T) {
 func TestConfinedReading(t *testing.T) {
 	means.Root(t)
 	got, _ := confinedRun(t, t.Context(), trap.Options{}, "tables", "other-processes", "vanishing")
-	for id, want := range map[string]string{"tables": "processes: true, links: true", "other-processes": "exe true, maps true, fd true", "vanishing": "gone is absent"} {
+	for id, want := range map[string]string{"tables": "processes: true, links: true", "other-processes": "exe true, maps true, fd true",
+		"vanishing": "gone is absent"} {
 		if o := got[id]; len(o) != 1 || o[0].Summary != want {
 			t.Errorf("%s: %+v, want %q", id, o, want)
 		}
@@ -248,7 +261,8 @@ func TestFloods(t *testing.T) {
 	got, _ := confinedRun(t, t.Context(), trap.Options{Limit: time.Minute}, "floods", "talks", "good")
 	o := got["floods"]
 	last := o[len(o)-1]
-	if len(o) > 1001 || last.Status != trap.Found || last.Severity != trap.Warning || !strings.Contains(string(last.Detail), "1 more found\n") ||
+	if len(o) > 1001 || last.Status != trap.Found || last.Severity != trap.Warning ||
+		!strings.Contains(string(last.Detail), "1 more found\n") ||
 		!strings.Contains(string(last.Detail), " more clear") {
 		t.Errorf("floods: %d outcomes, last %+v", len(o), last)
 	}
@@ -279,7 +293,13 @@ func TestInterrupt(t *testing.T) {
 func TestNetworkChecks(t *testing.T) {
 	a := evilApp()
 	traps := named(t, a, "network")
-	want := map[string]trap.Status{"connect": trap.Clear, "udp": trap.Clear, "listen": trap.NotApplicable, "unix": trap.NotApplicable, "write": trap.NotApplicable}
+	want := map[string]trap.Status{
+		"connect": trap.Clear,
+		"udp":     trap.Clear,
+		"listen":  trap.NotApplicable,
+		"unix":    trap.NotApplicable,
+		"write":   trap.NotApplicable,
+	}
 	err := a.CheckLive(t.Context(), traps, trap.Options{}, func(r trap.Result) {
 		for _, o := range r.Outcomes {
 			if o.Status != want[o.Subject] {

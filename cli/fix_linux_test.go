@@ -95,7 +95,13 @@ func (h *fixHost) within(limit time.Duration, what string, ok func() bool) {
 	h.t.Helper()
 	for end := time.Now().Add(limit); !ok(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			h.t.Fatalf("%s: not within %s\nguard: %s\njournal: %s", what, limit, h.read("state/changes/0001/guard.log"), h.read("state/changes/0001/journal.jsonl"))
+			h.t.Fatalf(
+				"%s: not within %s\nguard: %s\njournal: %s",
+				what,
+				limit,
+				h.read("state/changes/0001/guard.log"),
+				h.read("state/changes/0001/journal.jsonl"),
+			)
 		}
 	}
 }
@@ -115,7 +121,13 @@ func TestConfirmInTime(t *testing.T) {
 	h := newFixHost(t, "cuts")
 	out := h.run(0, "fix", "demo", "--yes", "--confirm-within", "6s")
 	wants(t, out, "fettle confirm 0001", "boot unit fettle-undo-0001-boot.service", "process ")
-	wants(t, h.read("units/fettle-undo-0001-boot.service"), "undo --unconfirmed 0001 --boot", "DefaultDependencies=no", "FETTLE_STATE="+h.dir+"/state")
+	wants(
+		t,
+		h.read("units/fettle-undo-0001-boot.service"),
+		"undo --unconfirmed 0001 --boot",
+		"DefaultDependencies=no",
+		"FETTLE_STATE="+h.dir+"/state",
+	)
 	wants(t, h.run(0, "changes"), "undone at", "unless confirmed")
 	wants(t, h.run(0, "confirm"), "Change 0001 is confirmed and stays")
 	if left, _ := filepath.Glob(h.dir + "/units/*"); len(left) > 0 {
@@ -143,7 +155,11 @@ func TestNobodyConfirms(t *testing.T) {
 		t.Fatalf("a says %q", got)
 	}
 	h.within(means.Patience, "the rollback", func() bool { return h.read("demo/a.conf") == "bad\n" })
-	h.within(means.Patience, "its journal", func() bool { return strings.Contains(h.read("state/changes/0001/journal.jsonl"), "taken-back") })
+	h.within(
+		means.Patience,
+		"its journal",
+		func() bool { return strings.Contains(h.read("state/changes/0001/journal.jsonl"), "taken-back") },
+	)
 	wants(t, strings.Join(strings.Fields(h.run(0, "changes")), " "), "rolled back: it was not confirmed")
 	wants(t, h.run(3, "confirm"), "too late: change 0001 was rolled back: it was not confirmed by")
 	wants(t, h.run(3, "confirm", "1"), "too late: change 0001 was rolled back")
@@ -173,7 +189,11 @@ func TestFettleDiesArmed(t *testing.T) {
 	syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	cmd.Wait()
 	h.within(means.Patience, "the rollback", func() bool { return h.read("demo/a.conf") == "bad\n" })
-	h.within(means.Patience, "its journal", func() bool { return strings.Contains(h.read("state/changes/0001/journal.jsonl"), "taken-back") })
+	h.within(
+		means.Patience,
+		"its journal",
+		func() bool { return strings.Contains(h.read("state/changes/0001/journal.jsonl"), "taken-back") },
+	)
 }
 
 // TestFettleHangsArmed: fettle does not die, but stands still with the lock in
@@ -189,7 +209,11 @@ func TestFettleHangsArmed(t *testing.T) {
 	cmd.Process.Signal(syscall.SIGSTOP)
 	h.within(means.Patience, "the rollback", func() bool { return h.read("demo/a.conf") == "bad\n" })
 	cmd.Wait()
-	h.within(means.Patience, "its journal", func() bool { return strings.Contains(h.read("state/changes/0001/journal.jsonl"), "taken-back") })
+	h.within(
+		means.Patience,
+		"its journal",
+		func() bool { return strings.Contains(h.read("state/changes/0001/journal.jsonl"), "taken-back") },
+	)
 }
 
 // TestConfirmTooLate: a command that takes longer than the time to confirm is
@@ -362,7 +386,8 @@ func TestLinkSwappedWhileTheQuestionIsOpen(t *testing.T) {
 		if err := cmd.Wait(); err == nil || h.read("victim") != "bad\n" {
 			t.Errorf("%s: fettle ended with %v, and the victim says %q", name, err, h.read("victim"))
 		}
-		if left, _ := filepath.Glob(h.dir + "/state/changes/0*"); len(left) > 0 && !strings.Contains(h.read("state/changes/0001/journal.jsonl"), "taken-back") {
+		if left, _ := filepath.Glob(h.dir + "/state/changes/0*"); len(left) > 0 &&
+			!strings.Contains(h.read("state/changes/0001/journal.jsonl"), "taken-back") {
 			t.Errorf("%s: begun and not taken back", name)
 		}
 	}

@@ -119,7 +119,14 @@ func TestFixManyHosts(t *testing.T) {
 	f.put(f.demo("fine", "a.conf"), "good\n")
 
 	out := f.fix(4, "--host", "one,two,fine,dead", "--plan")
-	wants(t, out, "== one\ndemo:a: a is bad\n\nmake a good\n", "== two\n", "== fine\ndemo is not found: there is nothing to fix.\n", "== dead\nNO REPORT ssh: connect to host dead: No route to host\n")
+	wants(
+		t,
+		out,
+		"== one\ndemo:a: a is bad\n\nmake a good\n",
+		"== two\n",
+		"== fine\ndemo is not found: there is nothing to fix.\n",
+		"== dead\nNO REPORT ssh: connect to host dead: No route to host\n",
+	)
 	f.says("one", "bad")
 
 	wants(t, f.fix(2, "--host", "one"), "no terminal to ask on")
@@ -137,7 +144,13 @@ func TestFixManyHosts(t *testing.T) {
 		t.Errorf("asked for:\n%s", log)
 	}
 
-	wants(t, f.over(4, "changes", "--host", "one,fine,dead"), "== one\n0001 ", "== fine\nfettle has changed nothing on this host.\n", "== dead\nNO REPORT ")
+	wants(
+		t,
+		f.over(4, "changes", "--host", "one,fine,dead"),
+		"== one\n0001 ",
+		"== fine\nfettle has changed nothing on this host.\n",
+		"== dead\nNO REPORT ",
+	)
 	wants(t, f.over(2, "undo", "--host", "one", "--yes"), "with --host name the change")
 	wants(t, f.over(0, "undo", "0001", "--host", "one,two", "--plan"), "+bad")
 	f.says("one", "good")
@@ -231,11 +244,13 @@ func TestFixDocument(t *testing.T) {
 		}
 		return o
 	}
-	if out, err := exec.Command(h.dir+"/fettle-fix", "fix", "demo", "--format", "json").CombinedOutput(); err == nil || !strings.Contains(string(out), "cannot ask") {
+	if out, err := exec.Command(h.dir+"/fettle-fix", "fix", "demo", "--format", "json").CombinedOutput(); err == nil ||
+		!strings.Contains(string(out), "cannot ask") {
 		t.Errorf("%v: %s", err, out)
 	}
 	o := said(0, "demo", "--plan")
-	if o.Result != "planned" || len(o.Findings) != 1 || o.Findings[0].Severity != "warning" || o.Plan == nil || !strings.Contains(o.Plan.Text, "+good") {
+	if o.Result != "planned" || len(o.Findings) != 1 || o.Findings[0].Severity != "warning" || o.Plan == nil ||
+		!strings.Contains(o.Plan.Text, "+good") {
 		t.Errorf("planned: %+v", o)
 	}
 	if o := said(5, "demo", "--yes", "--as-planned", "0"); o.Result != "refused" || o.Change != nil {

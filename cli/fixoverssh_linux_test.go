@@ -27,7 +27,12 @@ func TestFixOverSSH(t *testing.T) {
 		means.Tool(t, tool)
 	}
 	// The process namespace ends sshds, control masters and guards with the child.
-	means.Elsewhere(t, syscall.CLONE_NEWNS|syscall.CLONE_NEWNET|syscall.CLONE_NEWPID|syscall.CLONE_NEWUTS, 300*time.Second, "FIX_SSH_TEST="+means.Programs(t, "fettle"))
+	means.Elsewhere(
+		t,
+		syscall.CLONE_NEWNS|syscall.CLONE_NEWNET|syscall.CLONE_NEWPID|syscall.CLONE_NEWUTS,
+		300*time.Second,
+		"FIX_SSH_TEST="+means.Programs(t, "fettle"),
+	)
 }
 
 // sshHost is one host: its bridge has MTU 600 and is configured to have another.
@@ -102,7 +107,12 @@ func fixOverSSH(t *testing.T, dir string) {
 	before := f.logins("one")
 	out = f.run(0, "fix", "bridge-mtu", "--host=one,two", "--yes", "--batch=2", "--confirm-within=15s")
 	confirmed := time.Now()
-	wants(t, out, "one: fixed and confirmed over a new connection, change 0001\n", "two: fixed and confirmed over a new connection, change 0001\n")
+	wants(
+		t,
+		out,
+		"one: fixed and confirmed over a new connection, change 0001\n",
+		"two: fixed and confirmed over a new connection, change 0001\n",
+	)
 	mtus("one 1500, two 1400, three 600, fails 600, shut 600")
 	if n := f.logins("one") - before; n != 1 {
 		t.Errorf("%d logins on one; want 1, of confirm: the others share a connection", n)
@@ -166,7 +176,13 @@ func (f *sshFleet) start() {
 	pub, err := os.ReadFile(f.dir + "/host.pub")
 	must(err)
 	put("known", "192.0.2.* "+string(pub))
-	put("sshd_config", fmt.Sprintf("HostKey %[1]s/host\nAuthorizedKeysFile %[1]s/user.pub\nStrictModes no\nUsePAM no\nPidFile none\nPermitRootLogin prohibit-password\n", f.dir))
+	put(
+		"sshd_config",
+		fmt.Sprintf(
+			"HostKey %[1]s/host\nAuthorizedKeysFile %[1]s/user.pub\nStrictModes no\nUsePAM no\nPidFile none\nPermitRootLogin prohibit-password\n",
+			f.dir,
+		),
+	)
 	put("start", hostStart)
 	config := ""
 	run("ip", "link", "add", "lan", "type", "bridge")
@@ -183,11 +199,32 @@ func (f *sshFleet) start() {
 		run("ip", "link", "set", "lan", "mtu", "1500")
 		log, err := os.Create(f.dir + "/log-" + h.name)
 		must(err)
-		cmd := exec.Command("ip", "netns", "exec", h.name, "unshare", "--mount", "--uts", "sh", f.dir+"/start", h.name, f.dir, addr, fmt.Sprint(h.mtu), h.odd)
+		cmd := exec.Command(
+			"ip",
+			"netns",
+			"exec",
+			h.name,
+			"unshare",
+			"--mount",
+			"--uts",
+			"sh",
+			f.dir+"/start",
+			h.name,
+			f.dir,
+			addr,
+			fmt.Sprint(h.mtu),
+			h.odd,
+		)
 		cmd.Stdout, cmd.Stderr = log, log
 		must(cmd.Start())
 	}
-	put("config", config+fmt.Sprintf("Host *\n  User root\n  IdentityFile %[1]s/user\n  IdentitiesOnly yes\n  UserKnownHostsFile %[1]s/known\n  StrictHostKeyChecking yes\n", f.dir))
+	put(
+		"config",
+		config+fmt.Sprintf(
+			"Host *\n  User root\n  IdentityFile %[1]s/user\n  IdentitiesOnly yes\n  UserKnownHostsFile %[1]s/known\n  StrictHostKeyChecking yes\n",
+			f.dir,
+		),
+	)
 	for _, h := range sshHosts {
 		for end := time.Now().Add(20 * time.Second); !strings.Contains(f.log(h.name), "Server listening"); time.Sleep(50 * time.Millisecond) {
 			if time.Now().After(end) {

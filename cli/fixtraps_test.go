@@ -32,7 +32,11 @@ func FixTraps() []*trap.Trap {
 			}
 			return demoPlan(ctx, h, f)
 		}},
-		{Lore: lore("demo-hidden"), Check: func(_ context.Context, _ *host.Host, r *trap.Report) error { return host.ErrDenied }, Plan: demoPlan},
+		{
+			Lore:  lore("demo-hidden"),
+			Check: func(_ context.Context, _ *host.Host, r *trap.Report) error { return host.ErrDenied },
+			Plan:  demoPlan,
+		},
 		{Lore: lore("demo-clear"), Check: func(_ context.Context, _ *host.Host, r *trap.Report) error {
 			r.Clear("a", "a is well")
 			return nil
@@ -81,9 +85,14 @@ func demoPlan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, e
 	if has("useless") {
 		word = "bad still"
 	}
-	p := remedy.Plan{Title: "make " + f.Subject + " good", Notes: []string{"Nobody will notice."}, CutsConnection: has("cuts"), Steps: []step.Step{
-		step.File{Path: name, Was: was, Content: []byte(word + "\n")},
-	}}
+	p := remedy.Plan{
+		Title:          "make " + f.Subject + " good",
+		Notes:          []string{"Nobody will notice."},
+		CutsConnection: has("cuts"),
+		Steps: []step.Step{
+			step.File{Path: name, Was: was, Content: []byte(word + "\n")},
+		},
+	}
 	if has("shared") {
 		shared := filepath.Join(dir, "shared.conf")
 		was, err := h.ReadFile(ctx, shared)

@@ -42,10 +42,15 @@ func TestForgedLines(t *testing.T) {
 			t.Fatal(err)
 		}
 		seen := false
-		for _, args := range [][]string{{"check"}, {"check", "-v"}, {"check", "--format", "json"}, {"check", "--format", "jsonl"}, {"check", "--format", "junit"},
+		for _, args := range [][]string{{"check"}, {"check", "-v"}, {"check", "--format", "json"}, {"check", "--format", "jsonl"},
+			{"check", "--format", "junit"},
 			{"check", "--format", "sarif"}, {"check", "--format", "nagios"}, {"check", "--format", "prometheus"}, {"fix", "--plan"},
 			{"fix", "--plan", "--format", "sh"}, {"fix", "--plan", "--format", "ansible"}} {
-			fettle := &exec.Cmd{Path: exe, Args: append([]string{"fettle", args[0], "deleted-open-files"}, args[1:]...), Env: []string{"PATH=/usr/bin:/bin:/usr/sbin:/sbin", "FETTLE_STATE=" + t.TempDir()}}
+			fettle := &exec.Cmd{
+				Path: exe,
+				Args: append([]string{"fettle", args[0], "deleted-open-files"}, args[1:]...),
+				Env:  []string{"PATH=/usr/bin:/bin:/usr/sbin:/sbin", "FETTLE_STATE=" + t.TempDir()},
+			}
 			out, _ := fettle.CombinedOutput() // exits 1: there is a finding
 			seen = seen || strings.Contains(string(out), dir)
 			if bad := acts().FindString(string(out)); bad != "" {
@@ -63,5 +68,8 @@ func TestForgedLines(t *testing.T) {
 // acts is what no output may hold: a line that the name made, and what terminals
 // act on or hide.
 func acts() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^( {0,10}|\t*)(- )?(fix: curl|CRITICAL  z).*|[\x00-\x08\x0b-\x1f\x7f\x{80}-\x{9f}\x{200e}\x{200f}\x{202a}-\x{202e}\x{2028}\x{2029}\x{2066}-\x{2069}]`)
+	return regexp.MustCompile(
+		`(?m)^( {0,10}|\t*)(- )?(fix: curl|CRITICAL  ` +
+			`z).*|[\x00-\x08\x0b-\x1f\x7f\x{80}-\x{9f}\x{200e}\x{200f}\x{202a}-\x{202e}\x{2028}\x{2029}\x{2066}-\x{2069}]`,
+	)
 }

@@ -75,9 +75,17 @@ settings that undo each other, the versions with a bug.`,
 	c.AddCommand(history.Cmd(a), history.DiffCmd(a), notify.Cmd(a))
 	c.AddCommand(fix.Cmd(a), fix.UndoCmd(a), fix.ResumeCmd(a), fix.ConfirmCmd(a), fix.ChangesCmd(a))
 	c.AddCommand(explain.ListCmd(a), explain.Cmd(a), why.Cmd(a), accept.Cmd(a), lore.Cmd(a))
-	c.AddCommand(watch.Cmd(a), measure.Cmd(a), tune.Cmd(a), totp.Cmd(a), netboot.Cmd(a), serialname.Cmd(a), app.InLab("lab", "Show a trap, and its fix, on a real kernel in a throwaway machine"),
+	c.AddCommand(
+		watch.Cmd(a),
+		measure.Cmd(a),
+		tune.Cmd(a),
+		totp.Cmd(a),
+		netboot.Cmd(a),
+		serialname.Cmd(a),
+		app.InLab("lab", "Show a trap, and its fix, on a real kernel in a throwaway machine"),
 		app.InLab("bisect", "Find the commits that changed a measured figure"),
-		app.InLab("new", "Start a new trap in fettle's own sources"))
+		app.InLab("new", "Start a new trap in fettle's own sources"),
+	)
 	c.AddCommand(app.InAgent("Check this host on a schedule, and report to a hub"))
 	c.AddCommand(app.InLab("keypath", "Signature paths between OpenPGP keys"))
 	return app.Grow(c, versionCmd(a))

@@ -43,7 +43,14 @@ func isFar(program string) bool {
 // TestScripts runs fettle as its users do: each testdata/script/*.txtar is a session.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: "testdata/script", RequireExplicitExec: true, RequireUniqueNames: true,
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"sham": sham, "published": published, "exits": exits, "demo": demo, "undemo": undemo, "demosays": demosays}, Condition: condition})
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"sham":      sham,
+			"published": published,
+			"exits":     exits,
+			"demo":      demo,
+			"undemo":    undemo,
+			"demosays":  demosays,
+		}, Condition: condition})
 }
 
 // published wants standard output to be a document as its published schema says.

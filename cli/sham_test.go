@@ -26,8 +26,10 @@ func ShamFile() string {
 }
 
 func shamTrap(id, title, symptom string, fixable bool) *trap.Trap {
-	t := &trap.Trap{Lore: trap.Lore("---\nid: " + id + "\ntitle: " + title + "\nsymptoms:\n  - \"" + symptom + "\"\ntags: [sham]\nsince: the first test\n" +
-		"refs:\n  - https://example.org/" + id + "\n---\n# What happens\n\nA **test** happens; see `sham.json`.\n\n- one\n- two\n")}
+	t := &trap.Trap{
+		Lore: trap.Lore("---\nid: " + id + "\ntitle: " + title + "\nsymptoms:\n  - \"" + symptom + "\"\ntags: [sham]\nsince: the first test\n" +
+			"refs:\n  - https://example.org/" + id + "\n---\n# What happens\n\nA **test** happens; see `sham.json`.\n\n- one\n- two\n"),
+	}
 	t.Check = func(ctx context.Context, h *host.Host, r *trap.Report) error {
 		file := "/sham.json"
 		if h.Running() {
@@ -63,6 +65,11 @@ func shamTrap(id, title, symptom string, fixable bool) *trap.Trap {
 func ShamTraps() []*trap.Trap {
 	return []*trap.Trap{
 		shamTrap("sham-one", "The first sham trap", "frobnicator <n> on <disk> lost its quux", true),
-		shamTrap("sham-two", "The second sham trap, whose title is so long that it has to go on in a second line of the list", "wibble underrun", false),
+		shamTrap(
+			"sham-two",
+			"The second sham trap, whose title is so long that it has to go on in a second line of the list",
+			"wibble underrun",
+			false,
+		),
 	}
 }

@@ -33,7 +33,12 @@ func TestFixSlowLogin(t *testing.T) {
 		}
 	}
 	cmd := exec.Command(unshare, "-m", "-n", "-p", "--fork", "--kill-child", "--mount-proc", "/bin/sh", filepath.Join(dir, "scenario"), dir)
-	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "FETTLE_STATE=" + dir + "/state", "FETTLE_UNIT_DIR=" + dir + "/units", "HOME=" + dir}
+	cmd.Env = []string{
+		"PATH=/usr/sbin:/usr/bin:/sbin:/bin",
+		"FETTLE_STATE=" + dir + "/state",
+		"FETTLE_UNIT_DIR=" + dir + "/units",
+		"HOME=" + dir,
+	}
 	out, err := cmd.CombinedOutput()
 	t.Logf("%s", out)
 	if err != nil || !strings.Contains(string(out), "THE END") {

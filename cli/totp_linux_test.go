@@ -31,7 +31,10 @@ func TestTOTP(t *testing.T) {
 		}
 		cmd := exec.Command("/proc/self/exe", "-test.run=^TestTOTP$", "-test.v")
 		cmd.Env = append(os.Environ(), insideTOTP+"=yes")
-		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL}
+		cmd.SysProcAttr = &syscall.SysProcAttr{
+			Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID,
+			Pdeathsig:  syscall.SIGKILL,
+		}
 		out, err := cmd.CombinedOutput()
 		t.Logf("%s", out)
 		if err != nil || !strings.Contains(string(out), "--- PASS: TestTOTP/set-up") {
@@ -107,8 +110,29 @@ func (w *totpWorld) input(t *testing.T) {
 
 	// The secret of a web service, by way of standard input alone.
 	trace := "/root/trace"
-	cmd := &exec.Cmd{Path: means.Tool(t, "strace"), Args: []string{"strace", "-f", "-e", "trace=execve", "-s", "4096", "-v", "-o", trace, "/root/fettle", "totp", "enrol", "alice", "--existing", "--replace", "--no-qr"},
-		Stdin: strings.NewReader("otpauth://totp/web:alice?secret=" + known + "&issuer=web\n"), Env: []string{"FETTLE_STATE=/root/state"}}
+	cmd := &exec.Cmd{
+		Path: means.Tool(t, "strace"),
+		Args: []string{
+			"strace",
+			"-f",
+			"-e",
+			"trace=execve",
+			"-s",
+			"4096",
+			"-v",
+			"-o",
+			trace,
+			"/root/fettle",
+			"totp",
+			"enrol",
+			"alice",
+			"--existing",
+			"--replace",
+			"--no-qr",
+		},
+		Stdin: strings.NewReader("otpauth://totp/web:alice?secret=" + known + "&issuer=web\n"),
+		Env:   []string{"FETTLE_STATE=/root/state"},
+	}
 	exe, _ := os.ReadFile("/proc/self/exe")
 	os.WriteFile("/root/fettle", exe, 0o700)
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), known) {
@@ -127,7 +151,8 @@ func (w *totpWorld) input(t *testing.T) {
 // code is oathtool's.
 func code(t *testing.T, secret string, off time.Duration) string {
 	t.Helper()
-	out, err := exec.Command(means.Tool(t, "oathtool"), "--totp", "-b", "-N", fmt.Sprintf("@%d", time.Now().Add(off).Unix()), secret).Output()
+	out, err := exec.Command(means.Tool(t, "oathtool"), "--totp", "-b", "-N", fmt.Sprintf("@%d", time.Now().Add(off).Unix()), secret).
+		Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,16 +238,20 @@ func methods(t *testing.T) string {
 	t.Helper()
 	var out []byte
 	for range 20 { // the signal to reload takes a moment
-		out, _ = exec.Command(means.Tool(t, "ssh"), "-F", "/dev/null", "-p", "2222", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
-			"-o", "PreferredAuthentications=none", "-o", "LogLevel=ERROR", "alice@127.0.0.1").CombinedOutput()
+		out, _ = exec.Command(means.Tool(t, "ssh"), "-F", "/dev/null", "-p", "2222", "-o", "StrictHostKeyChecking=no", "-o",
+			"UserKnownHostsFile=/dev/null",
+			"-o", "PreferredAuthentications=none", "-o", "LogLevel=ERROR", "alice@127.0.0.1").
+			CombinedOutput()
 		if strings.Contains(string(out), "Permission denied") {
 			time.Sleep(300 * time.Millisecond)
 			break
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	out, _ = exec.Command(means.Tool(t, "ssh"), "-F", "/dev/null", "-p", "2222", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
-		"-o", "PreferredAuthentications=none", "-o", "LogLevel=ERROR", "alice@127.0.0.1").CombinedOutput()
+	out, _ = exec.Command(means.Tool(t, "ssh"), "-F", "/dev/null", "-p", "2222", "-o", "StrictHostKeyChecking=no", "-o",
+		"UserKnownHostsFile=/dev/null",
+		"-o", "PreferredAuthentications=none", "-o", "LogLevel=ERROR", "alice@127.0.0.1").
+		CombinedOutput()
 	return strings.TrimSpace(string(out))
 }
 
@@ -253,7 +282,9 @@ func (w *totpWorld) setUp(t *testing.T) {
 	w.refused(t, 5, "there is no group nothing", "", "totp", "setup", "--group", "nothing", "--yes")
 	w.refused(t, 2, "expected nullok or strict", "", "totp", "setup", "--group", "totp", "--mode", "lax")
 	plan := w.must(t, false, "", "totp", "setup", "--group", "totp", "--plan")
-	for _, want := range []string{"+auth required pam_google_authenticator.so nullok", "+    KbdInteractiveAuthentication yes", "alice: now key, or password; then key, or password+code"} {
+	for _, want := range []string{"+auth required pam_googl" +
+		"e_authenticator.so nullok", "+    KbdInteractiveAuthentication yes", "alice: now key, or " +
+		"password; then key, or password+code"} {
 		if !strings.Contains(plan, want) {
 			t.Errorf("the plan lacks %q:\n%s", want, plan)
 		}
@@ -270,12 +301,14 @@ func (w *totpWorld) setUp(t *testing.T) {
 	}
 	w.must(t, false, "", "confirm")
 	who := w.must(t, false, "", "totp", "who")
-	for _, want := range []string{"alice  key, or password+code\n", "bob    key, or password+code\n", "carol  key, or password\n", "root   key\n"} {
+	for _, want := range []string{"alice  key, or password+code\n", "bob    key, or password+code\n", "carol  key, or password\n",
+		"root   key\n"} {
 		if !strings.Contains(who, want) {
 			t.Errorf("who lacks %q:\n%s", want, who)
 		}
 	}
-	if out, errs, code := w.fettle(t, false, "", "check", "ssh-totp", "-v", "--format", "json"); code > 1 || !strings.Contains(out, "every user who needs a code is asked for it") {
+	if out, errs, code := w.fettle(t, false, "", "check", "ssh-totp", "-v", "--format", "json"); code > 1 ||
+		!strings.Contains(out, "every user who needs a code is asked for it") {
 		t.Errorf("status %d\n%s%s", code, out, errs)
 	}
 	w.must(t, false, "", "undo", "--yes")
@@ -303,7 +336,20 @@ func (w *totpWorld) guard(t *testing.T) {
 	// A busy machine may need longer to set up than it has to confirm: then
 	// that, too, is taken back, and it is given more time.
 	for within := 6 * time.Second; ; within *= 2 {
-		out, errs, code := w.fettle(t, false, "", "totp", "setup", "--group", "totp", "--factors", "key", "--yes", "--confirm-within", within.String())
+		out, errs, code := w.fettle(
+			t,
+			false,
+			"",
+			"totp",
+			"setup",
+			"--group",
+			"totp",
+			"--factors",
+			"key",
+			"--yes",
+			"--confirm-within",
+			within.String(),
+		)
 		set := code == 0 && config(t) != before
 		switch {
 		case back(within) && set:

@@ -48,9 +48,10 @@ func newTOTPWorld(t *testing.T) *totpWorld {
 	}
 	for name, text := range map[string]string{
 		"/etc/nsswitch.conf": "passwd: files\ngroup: files\nshadow: files\n",
-		"/etc/passwd":        "root:x:0:0:root:/root:/bin/bash\nsshd:x:100:65534::/run/sshd:/usr/sbin/nologin\nalice:x:2000:1000::/home/alice:/bin/sh\nbob:x:2001:1000::/home/bob:/bin/sh\ncarol:x:2002:1000::/home/carol:/bin/sh\ndora:x:2003:1000::/home/dora:/bin/sh\n",
-		"/etc/group":         "root:x:0:\nnogroup:x:65534:\nusers:x:1000:\ntotp:x:2000:alice,bob\nempty:x:2001:\n",
-		"/etc/pam.d/sshd":    "@include common-auth\n@include common-account\n",
+		"/etc/passwd": "root:x:0:0:root:/root:/bin/bash\nsshd:x:100:65534::/run/sshd:/usr/sbin/nologin\nalice:x:2000:1000::/home/" +
+			"alice:/bin/sh\nbob:x:2001:1000::/home/bob:/bin/sh\ncarol:x:2002:1000::/home/carol:/bin/sh\ndora:x:2003:1000::/home/dora:/bin/sh\n",
+		"/etc/group":      "root:x:0:\nnogroup:x:65534:\nusers:x:1000:\ntotp:x:2000:alice,bob\nempty:x:2001:\n",
+		"/etc/pam.d/sshd": "@include common-auth\n@include common-account\n",
 		"/etc/ssh/sshd_config": "Include /etc/ssh/sshd_config.d/*.conf\nPort 2222\nHostKey /etc/ssh/test_host_key\nUsePAM yes\n" +
 			"KbdInteractiveAuthentication no\n",
 	} {
@@ -73,8 +74,14 @@ func newTOTPWorld(t *testing.T) *totpWorld {
 func (w *totpWorld) fettle(t *testing.T, tells bool, stdin string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{"fettle"}, args...), Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs,
-		Env: []string{"FETTLE_STATE=/root/state", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C"}}
+	cmd := &exec.Cmd{
+		Path:   "/proc/self/exe",
+		Args:   append([]string{"fettle"}, args...),
+		Stdin:  strings.NewReader(stdin),
+		Stdout: &out,
+		Stderr: &errs,
+		Env:    []string{"FETTLE_STATE=/root/state", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C"},
+	}
 	err := cmd.Run()
 	var ee *exec.ExitError
 	if err != nil && !errors.As(err, &ee) {

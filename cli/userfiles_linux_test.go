@@ -80,7 +80,13 @@ func TestUsersFilesGiveNothingAway(t *testing.T) {
 	uid := 2000
 	for name, attack := range attacks {
 		uid++
-		users += fmt.Sprintf("echo %[1]s:x:%[2]d:%[2]d::/home/%[1]s:/bin/sh >> /etc/passwd; mkdir -p /home/%[1]s/.ssh; cd /home/%[1]s\n%[3]s\nchown -hR %[2]d:%[2]d .\n", name, uid, attack)
+		users += fmt.Sprintf(
+			"echo %[1]s:x:%[2]d:%[2]d::/home/%[1]s:/bin/sh >> /etc/passwd; mkdir "+
+				"-p /home/%[1]s/.ssh; cd /home/%[1]s\n%[3]s\nchown -hR %[2]d:%[2]d .\n",
+			name,
+			uid,
+			attack,
+		)
 	}
 	for name, err := range map[string]error{
 		"users":  os.WriteFile(filepath.Join(dir, "users"), []byte(users), 0o600),
@@ -114,7 +120,8 @@ func TestUsersFilesGiveNothingAway(t *testing.T) {
 			}
 		}
 	}
-	for file, want := range map[string]string{"said.text": "permission denied", "root.text": "permission denied", "captured.tar": "manifest.json", "said.junit": "<testsuite"} {
+	for file, want := range map[string]string{"said.text": "permission denied", "root.text": "permission denied",
+		"captured.tar": "manifest.json", "said.junit": "<testsuite"} {
 		if b, _ := os.ReadFile(filepath.Join(dir, file)); !strings.Contains(string(b), want) {
 			t.Errorf("%s does not say %q:\n%s", file, want, b)
 		}

@@ -65,7 +65,10 @@ func (n *tally) add(s stranger, said, near []string) {
 	default:
 		n.wrong++
 	}
-	if all := slices.Concat(said, near); slices.ContainsFunc(all[:min(3, len(all))], func(id string) bool { return slices.Contains(s.want, id) }) {
+	if all := slices.Concat(said, near); slices.ContainsFunc(
+		all[:min(3, len(all))],
+		func(id string) bool { return slices.Contains(s.want, id) },
+	) {
 		n.three++
 	}
 }
@@ -121,8 +124,17 @@ func TestStrangers(t *testing.T) {
 			continue
 		}
 		p := set.n.percents()
-		t.Logf("%s: %d texts on problems that fettle knows: right first %.1f %%, among three %.1f %%, wrong first %.1f %%; %d on others: told so %.1f %%",
-			set.name, set.n.known, p[0], p[1], p[2], set.n.foreign, p[3])
+		t.Logf(
+			"%s: %d texts on problems that fettle knows: right first %.1f %%, "+
+				"among three %.1f %%, wrong first %.1f %%; %d on others: told so %.1f %%",
+			set.name,
+			set.n.known,
+			p[0],
+			p[1],
+			p[2],
+			set.n.foreign,
+			p[3],
+		)
 		if f := set.floor; p[0] < f[0] || p[1] < f[1] || p[2] >= f[2] || p[3] < f[3] {
 			t.Errorf("%s: %.1f; it was at least %.0f, wrong first below that", set.name, p, f)
 		}

@@ -126,14 +126,26 @@ func insideOf(parts []string) string {
 // scopes are the names that managers give to the scope of one container,
 // before its number of 64 hexadecimal digits (systemd's driver).
 var scopes = []struct{ prefix, manager string }{
-	{"docker-", "docker"}, {"libpod-conmon-", "podman"}, {"libpod-payload-", "podman"}, {"libpod-", "podman"}, {"crio-conmon-", "crio"}, {"crio-", "crio"},
+	{
+		"docker-",
+		"docker",
+	}, {"libpod-conmon-", "podman"}, {"libpod-payload-", "podman"}, {"libpod-", "podman"}, {"crio-conmon-", "crio"}, {"crio-", "crio"},
 	{"cri-containerd-", "containerd"}, {"nerdctl-", "nerdctl"}, {"buildah-", "buildah"},
 }
 
 // keepers are the groups below which a manager keeps one group a container
 // (the driver cgroupfs, and managers that do without systemd).
-var keepers = map[string]string{"docker": "docker", "libpod_parent": "podman", "lxc": "lxc", "lxc.payload": "lxc", "lxc.monitor": "lxc", "ecs": "ecs", "mesos": "mesos", "buildkit": "buildkit",
-	"garden": "garden"}
+var keepers = map[string]string{
+	"docker":        "docker",
+	"libpod_parent": "podman",
+	"lxc":           "lxc",
+	"lxc.payload":   "lxc",
+	"lxc.monitor":   "lxc",
+	"ecs":           "ecs",
+	"mesos":         "mesos",
+	"buildkit":      "buildkit",
+	"garden":        "garden",
+}
 
 // containerAt tells which container parts begin with, and how many of them
 // name it.

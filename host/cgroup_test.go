@@ -33,11 +33,13 @@ func TestOwnerOf(t *testing.T) {
 		{"0::/../../sshd", ""},
 		// systemd's own, version 1 and hybrid
 		{"12:pids:/system.slice/ssh.service\n1:name=systemd:/system.slice/ssh.service", "unit ssh.service"},
-		{"2:cpu,cpuacct:/\n1:name=systemd:/user.slice/user-0.slice/session-1.scope\n0::/user.slice/user-0.slice/session-1.scope", "unit session-1.scope"},
+		{"2:cpu,cpuacct:/\n1:name=systemd:/user.slice/user-0.slice/" +
+			"session-1.scope\n0::/user.slice/user-0.slice/session-1.scope", "unit session-1.scope"},
 		{"4:memory:/system.slice/cron.service", ""}, // no hierarchy of systemd's
 		{"1:name=openrc:/sshd", ""},
 		// as ps prints them
-		{"12:cpu,cpuacct:/system.slice/cron.service,3:pids:/system.slice/cron.service,1:name=systemd:/system.slice/cron.service,0::/system.slice/cron.service", "unit cron.service"},
+		{"12:cpu,cpuacct:/system.slice/cron.service,3:pids:/system.slice/cron.service,1:name=systemd:/system.slice/cron.service,0::/" +
+			"system.slice/cron.service", "unit cron.service"},
 		{"4:cpu,cpuacct:/docker/ID,1:name=systemd:/docker/ID", "docker/" + short},
 		{"0::/user.slice/user-1000.slice/user@1000.service/init.scope", "unit user@1000.service"},
 		// docker
@@ -65,12 +67,15 @@ func TestOwnerOf(t *testing.T) {
 		{"0::/system.slice/web.service/runtime", "unit web.service"},
 		{"0::/libpod_parent/libpod-ID", "podman/" + short},
 		// Kubernetes
-		{"0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0d137909_8596_495c_92b3_048a901457b2.slice/cri-containerd-ID.scope", "containerd/" + short},
-		{"0::/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod5759a1ae_36ca_48a8_b20a_b0b5c8a90fb8.slice/docker-ID.scope", "docker/" + short},
+		{"0::/kubepods.slice/kubepods-burstable.slice/" +
+			"kubepods-burstable-pod0d137909_8596_495c_92b3_048a901457b2.slice/cri-containerd-ID.scope", "containerd/" + short},
+		{"0::/kubepods.slice/kubepods-besteffort.slice/" +
+			"kubepods-besteffort-pod5759a1ae_36ca_48a8_b20a_b0b5c8a90fb8.slice/docker-ID.scope", "docker/" + short},
 		{"0::/kubepods.slice/kubepods-pod1.slice/crio-ID.scope", "crio/" + short},
 		{"0::/kubepods.slice/kubepods-pod1.slice/crio-ID.scope/container", "crio/" + short},
 		{"0::/kubepods.slice/kubepods-pod1.slice/crio-conmon-ID.scope", "crio/" + short},
-		{"13:freezer:/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-poda5c1f8d5.slice/crio-ID.scope\n1:name=systemd:/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-poda5c1f8d5.slice/crio-ID.scope", "crio/" + short},
+		{"13:freezer:/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-poda5c1f8d5.slice/crio-ID.scope\n1:name=systemd:/" +
+			"kubepods.slice/kubepods-burstable.slice/kubepods-burstable-poda5c1f8d5.slice/crio-ID.scope", "crio/" + short},
 		{"0::/kubepods/besteffort/pod91a8fc3a-0ecf-48b4-81bf-78a7275d348c/ID", "kubernetes/" + short},
 		{"0::/kubepods/pod91a8fc3a-0ecf-48b4-81bf-78a7275d348c/ID", "kubernetes/" + short},
 		{"0::/k8s.io/ID", "container/" + short},
@@ -89,7 +94,8 @@ func TestOwnerOf(t *testing.T) {
 		{"0::/lxc.payload.web1/user.slice/user-1000.slice/user@1000.service/init.scope", "lxc/web1 user@1000.service"},
 		{"0::/lxc.payload.web1/docker/ID", "lxc/web1"},
 		{"0::/lxc.monitor.web1", "lxc/web1"},
-		{"12:devices:/lxc/x1/system.slice/snapd.service\n9:hugetlb:/lxc/x1\n1:name=systemd:/lxc/x1/system.slice/snapd.service", "lxc/x1 snapd.service"},
+		{"12:devices:/lxc/x1/system.slice/snapd.service\n9:hugetlb:/" +
+			"lxc/x1\n1:name=systemd:/lxc/x1/system.slice/snapd.service", "lxc/x1 snapd.service"},
 		{"0::/lxc/101/ns/system.slice/postfix.service", "lxc/101 postfix.service"},
 		{"0::/lxc/101/ns", "lxc/101"},
 		{"0::/lxc/101/.lxc/system.slice/x.service", "lxc/101 x.service"},
@@ -134,7 +140,8 @@ func FuzzOwnerOf(f *testing.F) {
 }
 
 func TestUnitPath(t *testing.T) {
-	for unit, want := range map[string]string{"proc-fs-nfsd.mount": "/proc/fs/nfsd", "-.mount": "/", `srv-my\x2ddata.mount`: "/srv/my-data", "dev-sda1.swap": "/dev/sda1"} {
+	for unit, want := range map[string]string{"proc-fs-nfsd.mount": "/proc/fs/nfsd", "-.mount": "/",
+		`srv-my\x2ddata.mount`: "/srv/my-data", "dev-sda1.swap": "/dev/sda1"} {
 		if got := UnitPath(unit); got != want {
 			t.Errorf("%s: %s, want %s", unit, got, want)
 		}

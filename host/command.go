@@ -67,7 +67,8 @@ var Commands = map[string]CommandSpec{
 		Paths: []string{"/usr/sbin/lvs", "/sbin/lvs"},
 		// Without locks and without repairs: nothing is written.
 		Allow: func(args []string) bool {
-			return len(args) == 9 && slices.Equal(args[:8], []string{"-a", "--reportformat", "json", "--units", "b", "--config", LVMReadOnly, "-o"}) &&
+			return len(args) == 9 &&
+				slices.Equal(args[:8], []string{"-a", "--reportformat", "json", "--units", "b", "--config", LVMReadOnly, "-o"}) &&
 				strings.Trim(args[8], "abcdefghijklmnopqrstuvwxyz_,") == ""
 		},
 		Limit: 10 * time.Second, MaxOutput: 16 << 20,
@@ -138,7 +139,8 @@ func systemctlReads(args []string) bool {
 		if a == "--" {
 			return true // what follows are names
 		}
-		if strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--property=") && a != "--all" && a != "--no-pager" && a != "--no-legend" && a != "--plain" {
+		if strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--property=") && a != "--all" && a != "--no-pager" && a != "--no-legend" &&
+			a != "--plain" {
 			return false
 		}
 	}

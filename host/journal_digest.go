@@ -123,9 +123,47 @@ func (l *Log) frequent(n int) {
 
 // complaints are parts of words of which one stands in every line of the
 // kernel that speaks of trouble. Of a healthy boot few lines have one.
-var complaints = []string{"error", "fail", "timeout", "timed out", "time out", "down", "kill", "segfault", "trap", "fault", "denied", "stall",
-	"block", "not responding", "corrupt", "reset", "abort", "offline", "exception", "bug", "oops", "panic", "throttl", "lockup", "oom", "memory",
-	"watchdog", "degraded", "remount", "hung", "overflow", "dropp", "bad", "lost", "unable", "hardware", "exceed", "link is", "voltage"}
+var complaints = []string{
+	"error",
+	"fail",
+	"timeout",
+	"timed out",
+	"time out",
+	"down",
+	"kill",
+	"segfault",
+	"trap",
+	"fault",
+	"denied",
+	"stall",
+	"block",
+	"not responding",
+	"corrupt",
+	"reset",
+	"abort",
+	"offline",
+	"exception",
+	"bug",
+	"oops",
+	"panic",
+	"throttl",
+	"lockup",
+	"oom",
+	"memory",
+	"watchdog",
+	"degraded",
+	"remount",
+	"hung",
+	"overflow",
+	"dropp",
+	"bad",
+	"lost",
+	"unable",
+	"hardware",
+	"exceed",
+	"link is",
+	"voltage",
+}
 
 // Complains tells whether a line of the kernel may speak of trouble.
 func Complains(text string) bool {

@@ -22,7 +22,8 @@ func TestShape(t *testing.T) {
 			t.Errorf("%q and %q", a, b)
 		}
 	}
-	for _, other := range [][2]string{{"eth0: link is down", "eth1: link is down"}, {"I/O error, dev sda, sector 1", "I/O error, dev sdb, sector 1"},
+	for _, other := range [][2]string{{"eth0: link is down", "eth1: link is down"},
+		{"I/O error, dev sda, sector 1", "I/O error, dev sdb, sector 1"},
 		{"nvme0n1: timeout", "nvme1n1: timeout"}} {
 		if shape(other[0]) == shape(other[1]) {
 			t.Errorf("%q is taken for %q", other[0], other[1])
@@ -61,7 +62,8 @@ func TestLogText(t *testing.T) {
 			t.Errorf("%s: %d lines", line, n)
 		}
 	}
-	for _, line := range []string{"", "-- Subject: a unit failed", "-- No entries --", "hello", "[x] y", "Jan  2 03:00:00", "Jan  2 03:00:00 h", "9"} {
+	for _, line := range []string{"", "-- Subject: a unit failed", "-- No entries --", "hello", "[x] y", "Jan  2 03:00:00",
+		"Jan  2 03:00:00 h", "9"} {
 		lt.Lines(line+"\n", func(l LogLine) { t.Errorf("%q is read as %+v", line, l) })
 	}
 	n := 0
@@ -94,9 +96,10 @@ func TestDigestIsBounded(t *testing.T) {
 
 func TestJournalLine(t *testing.T) {
 	for text, want := range map[string]LogLine{
-		`{"__REALTIME_TIMESTAMP":"1767323045000000","PRIORITY":"3","SYSLOG_IDENTIFIER":"systemd","UNIT":"a.service","_SYSTEMD_UNIT":"init.scope","MESSAGE":"x"}`: {newYear, "systemd", "a.service", "x", 3},
-		`{"__REALTIME_TIMESTAMP":"1767323045000000","_COMM":"app","MESSAGE":[104,105]}`:                                                                          {newYear, "app", "", "hi", -1},
-		`{"__REALTIME_TIMESTAMP":"1767323045000000","_COMM":["app","b"],"MESSAGE":null}`:                                                                         {newYear, "app", "", "", -1},
+		`{"__REALTIME_TIMESTAMP":"1767323045000000","PRIORITY":"3","SYSLOG_IDENTIFIER":"systemd","UNIT":"a.service","_SYSTEMD_UNIT":` +
+			`"init.scope","MESSAGE":"x"}`: {newYear, "systemd", "a.service", "x", 3},
+		`{"__REALTIME_TIMESTAMP":"1767323045000000","_COMM":"app","MESSAGE":[104,105]}`:  {newYear, "app", "", "hi", -1},
+		`{"__REALTIME_TIMESTAMP":"1767323045000000","_COMM":["app","b"],"MESSAGE":null}`: {newYear, "app", "", "", -1},
 	} {
 		if l, ok := JournalLine([]byte(text)); !ok || l != want {
 			t.Errorf("%s: %+v, want %+v", text, l, want)
@@ -133,8 +136,10 @@ func TestJournalCommands(t *testing.T) {
 	if all, some := r.ask(t.Context(), 2, nil), r.ask(t.Context(), 1, nil); all.Cut || !some.Cut || !all.Until.Equal(newYear) {
 		t.Errorf("one line of two asked for: %+v; of one: %+v", all, some)
 	}
-	for _, args := range [][]string{{"--vacuum-size=1"}, {"-b", "-o", "json", "--no-pager", "-n", "10", "--rotate"}, {"-b", "-o", "json", "--no-pager", "-n", "10", "-u", "--flush"},
-		{"-b", "-o", "json", "--no-pager", "-n", "9999999"}, {"-b", "-o", "json", "--no-pager", "-n", "10", "--file=/etc/shadow"}, {"-b", "-o", "json", "--no-pager", "-n", "10", "-u"}} {
+	for _, args := range [][]string{{"--vacuum-size=1"}, {"-b", "-o", "json", "--no-pager", "-n", "10", "--rotate"},
+		{"-b", "-o", "json", "--no-pager", "-n", "10", "-u", "--flush"},
+		{"-b", "-o", "json", "--no-pager", "-n", "9999999"}, {"-b", "-o", "json", "--no-pager", "-n", "10", "--file=/etc/shadow"},
+		{"-b", "-o", "json", "--no-pager", "-n", "10", "-u"}} {
 		if (Command{Name: "journalctl", Args: args}).Allowed() == nil {
 			t.Errorf("%q is allowed", args)
 		}
@@ -155,7 +160,9 @@ func TestLoopsApart(t *testing.T) {
 			t.Errorf("both at once, or none: %s", c)
 		}
 		unit := c.Args[len(c.Args)-1]
-		return Output{Stdout: []byte(`{"__REALTIME_TIMESTAMP":"1767323045000000","MESSAGE":"it failed","_COMM":"a","_SYSTEMD_UNIT":"` + unit + `"}` + "\n")}, nil
+		return Output{
+			Stdout: []byte(`{"__REALTIME_TIMESTAMP":"1767323045000000","MESSAGE":"it failed","_COMM":"a","_SYSTEMD_UNIT":"` + unit + `"}` + "\n"),
+		}, nil
 	}}
 	l := r.failed(t.Context())
 	if len(l.Messages) != 2 || l.Messages[0].Unit != "b.service" || l.Messages[1].Unit != "a.service" || l.Lines != 2 {
@@ -221,7 +228,10 @@ func TestHiddenJournal(t *testing.T) {
 }
 
 func FuzzLog(f *testing.F) {
-	f.Add("Jan  2 03:00:00 h systemd[1]: x.service: Failed with result 'exit-code'.\n[   1.5] sda: error\n-- Boot a --\n2026-01-02T03:00:00+0000 h k: [1.0] x\n")
+	f.Add(
+		"Jan  2 03:00:00 h systemd[1]: x.service: Failed with result 'exit-code'.\n[   1.5] sda: error\n-- Boot a " +
+			"--\n2026-01-02T03:00:00+0000 h k: [1.0] x\n",
+	)
 	f.Add(`{"__REALTIME_TIMESTAMP":"1767323045000000","_COMM":["app",[1]],"MESSAGE":[104,105]}`)
 	f.Add(`{"__REALTIME_TIMESTAMP":"9223372036854775807"}`)
 	f.Fuzz(func(t *testing.T, text string) {

@@ -87,7 +87,16 @@ func (w *scanner) queryMaps(fd int, kind uint64) bool {
 			return true // ENOENT: no further mapping; ESRCH: the process has gone
 		}
 		if n := int(q.nameSize); n > 1 && n <= len(w.link) { // the size counts the NUL
-			w.mapped(mapping{exec: q.vmaFlags&procmapExecutable != 0, start: q.start, end: q.end, dev: unix.Mkdev(q.devMajor, q.devMinor), ino: q.inode, name: w.link[:n-1]})
+			w.mapped(
+				mapping{
+					exec:  q.vmaFlags&procmapExecutable != 0,
+					start: q.start,
+					end:   q.end,
+					dev:   unix.Mkdev(q.devMajor, q.devMinor),
+					ino:   q.inode,
+					name:  w.link[:n-1],
+				},
+			)
 		}
 		if q.end <= q.addr {
 			return true
@@ -154,8 +163,16 @@ func parseMapsLine(line []byte) (m mapping, ok bool) {
 		return m, false
 	}
 	name := bytes.TrimLeft(f[5], " ")
-	return mapping{exec: f[1][2] == 'x', start: nums[0], end: nums[1], dev: unix.Mkdev(uint32(nums[2]), uint32(nums[3])), ino: ino, name: name},
-		len(name) > 0 && name[0] == '/'
+	return mapping{
+			exec:  f[1][2] == 'x',
+			start: nums[0],
+			end:   nums[1],
+			dev:   unix.Mkdev(uint32(nums[2]), uint32(nums[3])),
+			ino:   ino,
+			name:  name,
+		},
+		len(name) > 0 &&
+			name[0] == '/'
 }
 
 // mapped notes one executable mapping if its file is deleted. A program maps

@@ -49,7 +49,17 @@ func (m *mountTable) set(mounts []mount) {
 func parseMountinfo(s string) []mount {
 	var out []mount
 	for _, m := range ParseMountinfo(s) {
-		out = append(out, mount{dev: unix.Mkdev(m.Major, m.Minor), point: m.Point, fstype: m.Type, device: m.Device, options: m.Options, network: MayHang(m.Type)})
+		out = append(
+			out,
+			mount{
+				dev:     unix.Mkdev(m.Major, m.Minor),
+				point:   m.Point,
+				fstype:  m.Type,
+				device:  m.Device,
+				options: m.Options,
+				network: MayHang(m.Type),
+			},
+		)
 	}
 	return out
 }

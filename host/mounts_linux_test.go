@@ -143,7 +143,8 @@ func TestWalkAgreesWithKernel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"/bin/sh", "/etc/mtab", "/proc/self/exe", "/proc/self/cwd", "/var/run", "/dev/fd", "/lib64", "/etc/alternatives/awk", "/sys/class/net/lo"} {
+	for _, name := range []string{"/bin/sh", "/etc/mtab", "/proc/self/exe", "/proc/self/cwd", "/var/run", "/dev/fd", "/lib64",
+		"/etc/alternatives/awk", "/sys/class/net/lo"} {
 		var want, got unix.Stat_t
 		if err := unix.Stat(name, &want); errors.Is(err, fs.ErrNotExist) {
 			continue

@@ -65,7 +65,10 @@ func replied(query []byte, rcode int, records ...string) []byte {
 }
 
 func TestNames(t *testing.T) {
-	srv := []string{"_pgpkey-https._tcp.example.org. 60 IN SRV 20 1 443 second.example.org.", "_pgpkey-https._tcp.example.org. 60 IN SRV 10 1 8443 keys.example.org."}
+	srv := []string{
+		"_pgpkey-https._tcp.example.org. 60 IN SRV 20 1 443 second.example.org.",
+		"_pgpkey-https._tcp.example.org. 60 IN SRV 10 1 8443 keys.example.org.",
+	}
 	for _, tt := range []struct {
 		name   string
 		table  Table
@@ -81,10 +84,14 @@ func TestNames(t *testing.T) {
 		{"address", AddressTable("keys.example.org"), func(q []byte) []byte {
 			return replied(q, dns.RcodeSuccess, "keys.example.org. 60 IN A 192.0.2.7")
 		}, `{"addresses":["192.0.2.7"]}`, nil},
-		{"no such name", AddressTable("subkeys.example.org"), func(q []byte) []byte { return replied(q, dns.RcodeNameError) }, `{"absent":true}`, nil},
-		{"nothing of this kind", ServiceTable("_x._tcp.example.org"), func(q []byte) []byte { return replied(q, dns.RcodeSuccess) }, `{"absent":true}`, nil},
-		{"cannot say", AddressTable("keys.example.org"), func(q []byte) []byte { return replied(q, dns.RcodeServerFailure) }, "server misbehaving", nil},
-		{"refuses", ServiceTable("_x._tcp.example.org"), func(q []byte) []byte { return replied(q, dns.RcodeRefused) }, "server misbehaving", nil},
+		{"no such name", AddressTable("subkeys.example.org"), func(q []byte) []byte { return replied(q, dns.RcodeNameError) },
+			`{"absent":true}`, nil},
+		{"nothing of this kind", ServiceTable("_x._tcp.example.org"), func(q []byte) []byte { return replied(q, dns.RcodeSuccess) },
+			`{"absent":true}`, nil},
+		{"cannot say", AddressTable("keys.example.org"), func(q []byte) []byte { return replied(q, dns.RcodeServerFailure) },
+			"server misbehaving", nil},
+		{"refuses", ServiceTable("_x._tcp.example.org"), func(q []byte) []byte { return replied(q, dns.RcodeRefused) },
+			"server misbehaving", nil},
 		{"never answers", AddressTable("keys.example.org"), func([]byte) []byte { return nil }, "no DNS server answered", ErrTimeout},
 		{"answers something else", AddressTable("keys.example.org"), func(q []byte) []byte {
 			b := replied(q, dns.RcodeSuccess, "keys.example.org. 60 IN A 192.0.2.7")

@@ -116,7 +116,8 @@ func describe(dir string, files []OpenFile) string {
 		for _, b := range []struct {
 			on   bool
 			name string
-		}{{f.Elsewhere, "elsewhere"}, {f.Deleted, "deleted"}, {f.Write, "write"}, {f.Mapped, "mapped"}, {f.Exec, "exec"}, {f.Program, "program"}} {
+		}{{f.Elsewhere, "elsewhere"}, {f.Deleted, "deleted"}, {f.Write, "write"}, {f.Mapped, "mapped"}, {f.Exec, "exec"},
+			{f.Program, "program"}} {
 			if b.on {
 				s += " " + b.name
 			}
@@ -362,7 +363,8 @@ func TestOpenFilesVanishing(t *testing.T) {
 }
 
 func TestUnlinkedOnPurpose(t *testing.T) {
-	for target, want := range map[string]bool{"/ (deleted)": true, "/memfd:x (deleted)": true, "/usr/sbin/sshd (deleted)": false, "/a (deleted)": false} {
+	for target, want := range map[string]bool{"/ (deleted)": true, "/memfd:x (deleted)": true, "/usr/sbin/sshd (deleted)": false,
+		"/a (deleted)": false} {
 		if unlinkedOnPurpose(target) != want {
 			t.Errorf("%s: %v", target, !want)
 		}

@@ -46,12 +46,20 @@ func TestPackagesDpkg(t *testing.T) {
 }
 
 func TestPackagesElsewhere(t *testing.T) {
-	h := hosttest.New(t, "-- root/var/lib/dpkg/status.d/base --\nPackage: base-files\nVersion: 12\nArchitecture: amd64\n-- root/var/lib/dpkg/status.d/base.md5sums --\nx\n")
+	h := hosttest.New(
+		t,
+		"-- root/var/lib/dpkg/status.d/base --\nPackage: base-files\nVersion: 12\nArchitecture: amd64\n-- "+
+			"root/var/lib/dpkg/status.d/base.md5sums --\nx\n",
+	)
 	if p, err := h.Package(t.Context(), "base-files"); err != nil || p.Version != "12" {
 		t.Errorf("status.d: %+v, %v", p, err)
 	}
 	q := `rpm -qa --qf %{NAME}\t%|EPOCH?{%{EPOCH}:}:{}|%{VERSION}-%{RELEASE}\t%{ARCH}\n`
-	h = hosttest.New(t, "-- stat/usr/lib/sysimage/rpm --\ntype dir\n-- command/"+q+" --\nbash\t5.1-6.el9\tx86_64\nbind\t32:9.16-1\tx86_64\ngpg-pubkey\t1-2\t(none)\n")
+	h = hosttest.New(
+		t,
+		"-- stat/usr/lib/sysimage/rpm --\ntype dir\n-- command/"+q+" --\nbash\t5.1-6.el9\tx86_64\nbind\t32:"+
+			"9.16-1\tx86_64\ngpg-pubkey\t1-2\t(none)\n",
+	)
 	if p, err := h.Package(t.Context(), "bind"); err != nil || p.Version != "32:9.16-1" {
 		t.Errorf("rpm: %+v, %v", p, err)
 	}

@@ -52,7 +52,10 @@ func (t Table) Peer() (PeerQuestion, bool) {
 // Talks tells whether reading the table means to talk to another host. Who
 // answers for checks refuses that where nobody asked for it.
 func (t Table) Talks() bool {
-	return slices.ContainsFunc([]string{tablePeer, tableGet, tableAddresses, tableServices}, func(p string) bool { return strings.HasPrefix(string(t), p) })
+	return slices.ContainsFunc(
+		[]string{tablePeer, tableGet, tableAddresses, tableServices},
+		func(p string) bool { return strings.HasPrefix(string(t), p) },
+	)
 }
 
 // Peer asks an LDAP server for its certificates. Checks call it only where

@@ -98,7 +98,8 @@ func TestPeer(t *testing.T) {
 		{name: "refused", each: startTLSWith(no, end), startTLS: true, refused: `result 2 "unsupported!!"`},
 		{name: "long chain", each: handshake(200, tls.VersionTLS13), chain: maxChain, version: "TLS 1.3"},
 		{name: "a chain beyond bounds", each: handshake(3000, tls.VersionTLS13), failed: "exceeds maximum"},
-		{name: "no TLS", each: func(c net.Conn) { io.WriteString(c, "220 smtp.example.com\r\n"); stall(c) }, failed: "does not look like a TLS handshake"},
+		{name: "no TLS", each: func(c net.Conn) { io.WriteString(c, "220 smtp.example.com\r\n"); stall(c) },
+			failed: "does not look like a TLS handshake"},
 		{name: "no LDAP", each: startTLSWith("220 smtp.example.com", stall), startTLS: true, err: "does not speak LDAP"},
 		{name: "cut off", each: startTLSWith(yes[:5], end), startTLS: true, err: "EOF"},
 		{name: "an answer beyond bounds", each: startTLSWith("\x30\x84\x7f\xff\xff\xff", stall), startTLS: true, err: "larger than fettle reads"},
@@ -169,7 +170,8 @@ func TestPeerUnreachable(t *testing.T) {
 	}
 	addr := l.Addr().String()
 	l.Close()
-	if _, err := readPeer(t.Context(), PeerQuestion{URI: "ldaps://" + addr}.Table()); err == nil || !strings.Contains(err.Error(), "refused") {
+	if _, err := readPeer(t.Context(), PeerQuestion{URI: "ldaps://" + addr}.Table()); err == nil ||
+		!strings.Contains(err.Error(), "refused") {
 		t.Error(err)
 	}
 	for _, q := range []string{"peer tls http://127.0.0.1:80", "peer tls ldaps://127.0.0.1", "peer tls ldaps://:636", "peer tls %zz"} {

@@ -117,7 +117,8 @@ func TestRightsOfOwners(t *testing.T) {
 		{"home/ana/own", nil, "own"}, {"home/ana/tomine", nil, "own"}, {"sys/home/ana/own", nil, "own"}, {"home/bo/own", nil, "bos"},
 		{"home/ana/roots", nil, ""}, {"home/ana/tosecret", nil, ""}, {"home/ana/tohash", nil, ""}, {"home/ana/todir/x", nil, ""},
 		{"sys/home/ana/tohash", nil, ""}, {"tmp/tohash", nil, ""}, {"home/ana/tobo", nil, ""}, {"home/ana/../ana/tohash", nil, ""},
-		{"home/ana/toteam", nil, "team"}, {"team", ana, "team"}, {"hash", ana, ""}, {"secret/x", ana, ""}, {"home/bo/own", ana, ""}, {"home/ana/own", ana, "own"},
+		{"home/ana/toteam", nil, "team"}, {"team", ana, "team"}, {"hash", ana, ""}, {"secret/x", ana, ""}, {"home/bo/own", ana, ""},
+		{"home/ana/own", ana, "own"},
 	} {
 		for which, src := range map[string]struct {
 			Source
@@ -237,7 +238,8 @@ func TestSecretBehindNames(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, to := range map[string]string{"a": "home/ana/.google_authenticator", "b": "etc/shadow", "c": "etc/ssh/ssh_host_rsa_key", "d": "home/ana/.ssh/id_rsa",
+	for name, to := range map[string]string{"a": "home/ana/.google_authenticator", "b": "etc/shadow", "c": "etc/ssh/ssh_host_rsa_key",
+		"d": "home/ana/.ssh/id_rsa",
 		"e": "etc/krb5.keytab", "fine": "home/ana/.ssh/id_rsa.pub"} {
 		os.WriteFile(filepath.Join(dir, to), []byte("x"), 0o600)
 		os.Symlink(to, filepath.Join(dir, name))

@@ -109,7 +109,8 @@ func TestReadingOpensNoDevice(t *testing.T) {
 	}
 	defer unix.Close(at)
 	t.Chdir(dir)
-	for _, way := range []string{fmt.Sprint("/proc/self/fd/", at), "/proc/self/root" + fifo, "/proc/self/cwd/fifo", "/proc/sys/../self/cwd/fifo"} {
+	for _, way := range []string{fmt.Sprint("/proc/self/fd/", at), "/proc/self/root" + fifo, "/proc/self/cwd/fifo",
+		"/proc/sys/../self/cwd/fifo"} {
 		if _, err := l.ReadFile(t.Context(), way, 10); !errors.Is(err, ErrNotRegular) {
 			t.Errorf("%s: %v", way, err)
 		}
@@ -224,7 +225,8 @@ func TestExecBounds(t *testing.T) {
 	}
 	// Something left behind that holds the output open.
 	soon(t, "a grandchild", func() { Exec(t.Context(), spec, []string{"/bin/sh", "-c", "sleep 60 & exit 0"}) })
-	if out, err = Exec(t.Context(), spec, []string{"/bin/sh", "-c", "echo $HOME:$LC_ALL; cat; pwd; exit 3"}); err != nil || out.Exit != 3 || string(out.Stdout) != "/:C.UTF-8\n/\n" {
+	if out, err = Exec(t.Context(), spec, []string{"/bin/sh", "-c", "echo $HOME:$LC_ALL; cat; pwd; exit 3"}); err != nil || out.Exit != 3 ||
+		string(out.Stdout) != "/:C.UTF-8\n/\n" {
 		t.Errorf("got %+v, %v", out, err)
 	}
 	if _, err = Exec(t.Context(), spec, []string{"/bin/sh", "-c", "kill -SEGV $$"}); err == nil {

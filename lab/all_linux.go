@@ -74,7 +74,8 @@ func (j *Job) play(ctx context.Context) Outcome {
 	if j.Experiment != nil {
 		o.Verdict, o.Err = PlayExperiment(ctx, j.Trap, *j.Experiment, j.Options)
 	} else {
-		o.Verdict, o.Err = play(ctx, Orders{Trap: j.Trap, Scenario: j.Scenario, Sabotage: j.Sabotage}, j.Scenario.Name, j.Scenario.Needs, j.Options)
+		o.Verdict, o.Err = play(ctx, Orders{Trap: j.Trap, Scenario: j.Scenario, Sabotage: j.Sabotage}, j.Scenario.Name, j.Scenario.Needs,
+			j.Options)
 	}
 	if j.Sabotage != "" {
 		o.Verdict.turn(j.Sabotage)

@@ -61,9 +61,28 @@ func (c *Client) argv(kvm bool) ([]string, error) {
 	if kvm {
 		accel = "kvm"
 	}
-	argv := []string{qemu, "-nodefaults", "-no-user-config", "-display", "none", "-S", "-accel", accel, "-m", fmt.Sprint(c.memory()), "-vga", "std",
-		"-serial", "null", "-serial", "unix:" + clientSerial + ",server=on,wait=off", "-monitor", "unix:" + clientMonitor + ",server=on,wait=off",
-		"-netdev", "stream,id=wire,server=on,addr.type=unix,addr.path=" + clientWire}
+	argv := []string{
+		qemu,
+		"-nodefaults",
+		"-no-user-config",
+		"-display",
+		"none",
+		"-S",
+		"-accel",
+		accel,
+		"-m",
+		fmt.Sprint(c.memory()),
+		"-vga",
+		"std",
+		"-serial",
+		"null",
+		"-serial",
+		"unix:" + clientSerial + ",server=on,wait=off",
+		"-monitor",
+		"unix:" + clientMonitor + ",server=on,wait=off",
+		"-netdev",
+		"stream,id=wire,server=on,addr.type=unix,addr.path=" + clientWire,
+	}
 	card := "virtio-net-pci,netdev=wire,bootindex=1,mac=" + ClientMAC
 	if c.UEFI {
 		// The firmware's own PXE: iPXE of 2019 hands shim a padded image, which it refuses.

@@ -77,9 +77,32 @@ func (k Kernel) argv(memMiB int, opt Options) ([]string, error) {
 			accel = append(accel, "-acpitable", "file="+acpiFD)
 		}
 		// The machine's memory is not offered for merging: this host's KSM is none of its business.
-		return append([]string{qemu, "-machine", "mem-merge=off", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-m", fmt.Sprint(memMiB),
-			"-kernel", kernelFD, "-initrd", "/proc/self/fd/3", "-append", "console=ttyS0 panic=-1 quiet",
-			"-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console", "-serial", "file:/proc/self/fd/4"}, append(accel, opt.devices...)...), nil
+		return append(
+			[]string{
+				qemu,
+				"-machine",
+				"mem-merge=off",
+				"-nodefaults",
+				"-no-user-config",
+				"-display",
+				"none",
+				"-no-reboot",
+				"-m",
+				fmt.Sprint(memMiB),
+				"-kernel",
+				kernelFD,
+				"-initrd",
+				"/proc/self/fd/3",
+				"-append",
+				"console=ttyS0 panic=-1 quiet",
+				"-chardev",
+				"stdio,id=console,signal=off",
+				"-serial",
+				"chardev:console",
+				"-serial",
+				"file:/proc/self/fd/4",
+			},
+			append(accel, opt.devices...)...), nil
 	}
 	return nil, fmt.Errorf("unknown engine %q: expected uml or qemu", k.Engine)
 }

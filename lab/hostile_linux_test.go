@@ -22,7 +22,9 @@ func TestGarbageOnTheChannelIsNamed(t *testing.T) {
 // goes on.
 func TestConsoleFlood(t *testing.T) {
 	s := lab.Scenario{Name: "flood", Needs: lab.Needs{Tools: []string{"dd"}}, Prepare: []lab.Act{
-		{Run: []string{"dd", "if=/dev/zero", "of=/dev/console", "bs=64k", "count=512", "status=none"}}, {Run: []string{"ip", "link", "set", "nosuch", "up"}}}}
+		{
+			Run: []string{"dd", "if=/dev/zero", "of=/dev/console", "bs=64k", "count=512", "status=none"},
+		}, {Run: []string{"ip", "link", "set", "nosuch", "up"}}}}
 	v := play(t, s)
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

@@ -150,7 +150,12 @@ func kernelOfDeb(ctx context.Context, file string) (Kernel, error) {
 	}
 	releases, _ := os.ReadDir(modulesBase(tmp))
 	if vm, _ := filepath.Glob(filepath.Join(tmp, "boot", "vmlinuz-*")); len(vm) != 1 || len(releases) != 1 {
-		return Kernel{}, fmt.Errorf("%s is not a kernel package: it holds %d boot/vmlinuz-* and %d folders of modules, expected one of each", file, len(vm), len(releases))
+		return Kernel{}, fmt.Errorf(
+			"%s is not a kernel package: it holds %d boot/vmlinuz-* and %d folders of modules, expected one of each",
+			file,
+			len(vm),
+			len(releases),
+		)
 	}
 	// depmod's lists are made when a package is installed, not when it is built.
 	base := tmp

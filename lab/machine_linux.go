@@ -180,7 +180,13 @@ func Supervisor(args []string) error {
 			}
 		}
 	}()
-	files := []*os.File{os.NewFile(3, "image"), os.NewFile(4, "channel"), os.NewFile(5, "silence"), os.NewFile(6, "kernel"), os.NewFile(7, "acpi")}
+	files := []*os.File{
+		os.NewFile(3, "image"),
+		os.NewFile(4, "channel"),
+		os.NewFile(5, "silence"),
+		os.NewFile(6, "kernel"),
+		os.NewFile(7, "acpi"),
+	}
 	if len(client) > 0 {
 		if err := startClient(client); err != nil {
 			return err

@@ -21,7 +21,10 @@ func (im *image) modules(dir string, names, may []string) ([]string, error) {
 		return nil, nil
 	}
 	if dir == "" {
-		return nil, fmt.Errorf("no folder of this kernel's modules was found, and %s is needed: name it with --modules", strings.Join(names, ", "))
+		return nil, fmt.Errorf(
+			"no folder of this kernel's modules was found, and %s is needed: name it with --modules",
+			strings.Join(names, ", "),
+		)
 	}
 	deps, err := readModulesDep(filepath.Join(dir, "modules.dep"))
 	if err != nil {

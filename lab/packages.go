@@ -20,7 +20,8 @@ var packageOf = map[string]string{
 	"sshd": "openssh-server", "ssh": "openssh-client", "ssh-keygen": "openssh-client",
 	"security/pam_unix.so": "libpam-modules", "security/pam_google_authenticator.so": "libpam-google-authenticator",
 	"libnss_mdns4.so.2": "libnss-mdns", "kill": "procps", "run-parts": "debianutils", "sh": "dash",
-	ovmf: "ovmf", "/usr/lib/ipxe/qemu/pxe-virtio.rom": "ipxe-qemu", "/usr/lib/debian-installer/images/12/amd64/text": "debian-installer-12-netboot-amd64",
+	ovmf: "ovmf", "/usr/lib/ipxe/qemu/pxe-virtio.rom": "ipxe-qemu",
+	"/usr/lib/debian-installer/images/12/amd64/text": "debian-installer-12-netboot-amd64",
 	"dnsmasq": "dnsmasq-base", "busybox": "busybox-static", "xz": "xz-utils",
 	"grep": "grep", "find": "findutils", "depmod": "kmod", "modprobe": "kmod", "dpkg-deb": "dpkg",
 }

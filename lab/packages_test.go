@@ -22,7 +22,8 @@ func TestMissingNamesAllAtOnce(t *testing.T) {
 		t.Errorf("packages: %s", got)
 	}
 	e = &MissingError{Tools: []string{"mkfs.xfs", "radvd"}, Packages: []string{"radvd", "xfsprogs"}}
-	if got := e.Error(); !strings.HasPrefix(got, "these programs are not installed: mkfs.xfs, radvd; ") || !strings.HasSuffix(got, "radvd xfsprogs") {
+	if got := e.Error(); !strings.HasPrefix(got, "these programs are not installed: mkfs.xfs, radvd; ") ||
+		!strings.HasSuffix(got, "radvd xfsprogs") {
 		t.Errorf("said: %s", got)
 	}
 	e = &MissingError{Tools: []string{"security/pam_nosuch.so"}}
@@ -30,10 +31,12 @@ func TestMissingNamesAllAtOnce(t *testing.T) {
 		t.Errorf("said: %s", got)
 	}
 	jobs = []Job{{Scenario: Scenario{Needs: Needs{Libs: []string{"security/pam_nosuch.so", "libc.so.6"}}}}}
-	if err := Missing(jobs); !errors.As(err, &e) || strings.Contains(strings.Join(e.Tools, " "), "libc") || !strings.Contains(strings.Join(e.Tools, " "), "security/pam_nosuch.so") {
+	if err := Missing(jobs); !errors.As(err, &e) || strings.Contains(strings.Join(e.Tools, " "), "libc") ||
+		!strings.Contains(strings.Join(e.Tools, " "), "security/pam_nosuch.so") {
 		t.Errorf("libraries: %v", err)
 	}
-	if err := Missing([]Job{{Scenario: Scenario{Needs: Needs{Tools: []string{"sleep"}}}}}); errors.As(err, &e) && strings.Contains(err.Error(), "sleep") {
+	if err := Missing([]Job{{Scenario: Scenario{Needs: Needs{Tools: []string{"sleep"}}}}}); errors.As(err, &e) &&
+		strings.Contains(err.Error(), "sleep") {
 		t.Errorf("sleep is missing? %v", err)
 	}
 }

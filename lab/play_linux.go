@@ -297,4 +297,34 @@ var accounts = map[string]string{
 }
 
 // shellTools are for those who look around inside.
-var shellTools = []string{"bash", "uname", "id", "sysctl", "which", "cut", "tr", "wc", "cp", "mv", "ln", "dd", "date", "env", "ls", "cat", "grep", "ps", "dmesg", "mount", "stat", "find", "tail", "head", "sed", "sort", "rm", "touch", "mkdir"}
+var shellTools = []string{
+	"bash",
+	"uname",
+	"id",
+	"sysctl",
+	"which",
+	"cut",
+	"tr",
+	"wc",
+	"cp",
+	"mv",
+	"ln",
+	"dd",
+	"date",
+	"env",
+	"ls",
+	"cat",
+	"grep",
+	"ps",
+	"dmesg",
+	"mount",
+	"stat",
+	"find",
+	"tail",
+	"head",
+	"sed",
+	"sort",
+	"rm",
+	"touch",
+	"mkdir",
+}

@@ -48,7 +48,8 @@ func TestSystemdKeepsItsDiskOverRestarts(t *testing.T) {
 	for _, s := range v.Stages {
 		names = append(names, s.Name+" "+s.Said)
 	}
-	if got := strings.Join(names, "; "); got != "write systemd; power cut power-cut; power cut /usr/bin/cat: /var/unwritten: No such file or directory; clean clean; clean running" {
+	if got := strings.Join(names, "; "); got != "write systemd; power cut power-cut; power cut /usr/bin/cat: /var/unwritten: No such file "+
+		"or directory; clean clean; clean running" {
 		t.Errorf("stages: %s", got)
 	}
 	if v.Kernel == "" || v.Boot <= 0 {

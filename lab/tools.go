@@ -37,7 +37,8 @@ func (im *image) tool(name string) error {
 
 // libDirs are where Debian and the RHEL family keep shared libraries.
 var libDirs = []string{"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
-	"/usr/lib64", "/lib64", "/usr/lib", "/lib", "/usr/lib/systemd", "/usr/lib/x86_64-linux-gnu/systemd", "/usr/lib/x86_64-linux-gnu/fakechroot"}
+	"/usr/lib64", "/lib64", "/usr/lib", "/lib", "/usr/lib/systemd", "/usr/lib/x86_64-linux-gnu/systemd",
+	"/usr/lib/x86_64-linux-gnu/fakechroot"}
 
 // libraries adds what an ELF file needs, found as ld.so(8) would in its
 // default folders.

@@ -24,7 +24,8 @@ func TestAnsible(t *testing.T) {
 	for i, release := range releases {
 		inventory += fmt.Sprintf("%s ansible_port=%d\n", release, sshHost(t, release, fmt.Sprintf("h%d", i+1), key+".pub"))
 	}
-	inventory += "[all:vars]\nansible_host=127.0.0.1\nansible_user=root\nansible_python_interpreter=/usr/bin/python3\nansible_ssh_private_key_file=" + key +
+	inventory += "[all:vars]\nansible_host=127.0.0.1\nansible_user=root\nansible_p" +
+		"ython_interpreter=/usr/bin/python3\nansible_ssh_private_key_file=" + key +
 		"\nansible_ssh_common_args=-o StrictHostKeyChecking=no -o UserKnownHostsFile=" + dir + "/known\n"
 	collection, err := filepath.Abs("ansible")
 	if err != nil {
@@ -98,7 +99,17 @@ func sshHost(t *testing.T, release, name, pub string) (port int) {
 		}
 	}
 	os.Chmod(filepath.Join(root, "etc/hostname"), 0o644)
-	boot := exec.Command("systemd-nspawn", "-q", "--register=no", "--keep-unit", "--boot", "--link-journal=no", "--hostname="+name, "-D", root)
+	boot := exec.Command(
+		"systemd-nspawn",
+		"-q",
+		"--register=no",
+		"--keep-unit",
+		"--boot",
+		"--link-journal=no",
+		"--hostname="+name,
+		"-D",
+		root,
+	)
 	boot.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	var console bytes.Buffer
 	boot.Stdout, boot.Stderr = &console, &console

@@ -49,7 +49,8 @@ func TestPrometheusRules(t *testing.T) {
 // each query of the dashboard; the rules must alert.
 func TestDashboard(t *testing.T) {
 	daemon := means.Tool(t, "prometheus")
-	page := regexp.MustCompile(`(?m)^fettle_run_timestamp_seconds .*$`).ReplaceAll(golden(t, "prometheus"), fmt.Appendf(nil, "fettle_run_timestamp_seconds %d", time.Now().Add(-48*time.Hour).Unix()))
+	page := regexp.MustCompile(`(?m)^fettle_run_timestamp_seconds .*$`).
+		ReplaceAll(golden(t, "prometheus"), fmt.Appendf(nil, "fettle_run_timestamp_seconds %d", time.Now().Add(-48*time.Hour).Unix()))
 	exporter := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
 		w.Write(page)
@@ -60,8 +61,11 @@ func TestDashboard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conf := fmt.Sprintf("global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [%s]\nscrape_configs:\n- job_name: node\n  static_configs: [{targets: [%q]}]\n",
-		rules, strings.TrimPrefix(exporter.URL, "http://"))
+	conf := fmt.Sprintf(
+		"global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [%s]\nscrape_configs:\n- job_name: node\n  static_configs: [{targets: [%q]}]\n",
+		rules,
+		strings.TrimPrefix(exporter.URL, "http://"),
+	)
 	if err := os.WriteFile(filepath.Join(dir, "p.yml"), []byte(conf), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +177,8 @@ func TestCheckmk(t *testing.T) {
 		want   string
 	}{
 		{string(golden(t, "nagios")), 2, `^2 "fettle" critical=1\|warning=1\|notice=1\|unknown=1\|clear=3\|not_applicable=1\|accepted=1\|known=1\|time=3\.012 3 found \(1 critical.*unknown beta $`},
-		{"FETTLE OK - 0 found; 3 clear, 0 not applicable, 0 unknown | critical=0;;;0 time=0.100s;;;0\n", 0, `^0 "fettle" critical=0\|time=0\.100 0 found; 3 clear`},
+		{"FETTLE OK - 0 found; 3 clear, 0 not applicable, 0 unknown | critical=0;;;0 time=0.100s;;;0\n", 0,
+			`^0 "fettle" critical=0\|time=0\.100 0 found; 3 clear`},
 		{"FETTLE UNKNOWN - f.yaml:2:3: unknown field\n", 3, `^3 "fettle" - f.yaml:2:3: unknown field$`},
 		{"", 127, `^3 "fettle" - fettle gave no report$`},
 	} {
@@ -233,7 +238,12 @@ func TestZabbix(t *testing.T) {
 // fettle.conf says, and what is found there raises the triggers.
 func TestZabbixTakesIt(t *testing.T) {
 	long(t, "runs Zabbix's server, frontend and agent in a Debian root", "mmdebstrap", "systemd-nspawn")
-	root := debianWith(t, "base-zabbix", "bookworm", "systemd-sysv,dbus,sudo,curl,jq,postgresql,zabbix-server-pgsql,zabbix-frontend-php,zabbix-agent,php-cli,php-pgsql")
+	root := debianWith(
+		t,
+		"base-zabbix",
+		"bookworm",
+		"systemd-sysv,dbus,sudo,curl,jq,postgresql,zabbix-server-pgsql,zabbix-frontend-php,zabbix-agent,php-cli,php-pgsql",
+	)
 	for _, d := range []string{"packages", "result"} {
 		if err := os.Mkdir(filepath.Join(root, d), 0o755); err != nil {
 			t.Fatal(err)
@@ -245,7 +255,21 @@ func TestZabbixTakesIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run(t, "systemd-nspawn", "-q", "--register=no", "--keep-unit", "--private-network", "--resolv-conf=off", "-D", root, "--pipe", "/bin/sh", "-c", string(script))
+	run(
+		t,
+		"systemd-nspawn",
+		"-q",
+		"--register=no",
+		"--keep-unit",
+		"--private-network",
+		"--resolv-conf=off",
+		"-D",
+		root,
+		"--pipe",
+		"/bin/sh",
+		"-c",
+		string(script),
+	)
 	said := func(name string) string {
 		b, err := os.ReadFile(filepath.Join(root, "result", name))
 		if err != nil {

@@ -41,7 +41,8 @@ func hubAndAgent(t *testing.T, release string) {
 	})
 	t.Logf("%s%s%s", said("units"), said("security-hub"), said("security-agent"))
 	for name, want := range map[string]string{
-		"enabled": "disabled\ndisabled\n", "joined": "0\n", "checked": "0\n", "active": "active\nactive\n", "restored": "0\n", "again": "0\n", "asked": "0\n", "failed": "",
+		"enabled": "disabled\ndisabled\n", "joined": "0\n", "checked": "0\n", "active": "active\nactive\n", "restored": "0\n",
+		"again": "0\n", "asked": "0\n", "failed": "",
 	} {
 		if got := said(name); got != want {
 			t.Errorf("%s: %q, want %q\n%s", name, got, want, said("log"))

@@ -169,7 +169,17 @@ func booted(t *testing.T, root, script string, files map[string]string) func(nam
 	if err := os.Symlink("../look.service", filepath.Join(wants, "look.service")); err != nil {
 		t.Fatal(err)
 	}
-	boot := exec.Command("systemd-nspawn", "-q", "--register=no", "--keep-unit", "--boot", "--link-journal=no", "--resolv-conf=off", "-D", root)
+	boot := exec.Command(
+		"systemd-nspawn",
+		"-q",
+		"--register=no",
+		"--keep-unit",
+		"--boot",
+		"--link-journal=no",
+		"--resolv-conf=off",
+		"-D",
+		root,
+	)
 	var console bytes.Buffer
 	boot.Stdout, boot.Stderr = &console, &console
 	done := make(chan error, 1)
@@ -230,7 +240,8 @@ func TestLintian(t *testing.T) {
 	long(t, "needs the packages of make packages", "lintian")
 	for _, arch := range []string{"amd64", "arm64"} {
 		for _, p := range programs {
-			out, err := exec.Command("lintian", "--allow-root", "--fail-on=error", "--tag-display-limit", "0", built(t, p+"_*_"+arch+".deb")).CombinedOutput()
+			out, err := exec.Command("lintian", "--allow-root", "--fail-on=error", "--tag-display-limit", "0", built(t, p+"_*_"+arch+".deb")).
+				CombinedOutput()
 			t.Logf("%s, %s:\n%s", p, arch, out)
 			if err != nil {
 				t.Errorf("%s, %s: %v", p, arch, err)
@@ -249,7 +260,14 @@ func older(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	run(t, "sh", "-c", `cp -r ../packaging ../docs ../CHANGELOG.md "$0" && cp -r ../out/man ../out/completion "$0/out" && cp ../dist/fettle*-linux-amd64 "$0/dist" && for f in "$0"/dist/*; do echo old >> "$f"; done`, dir)
+	run(
+		t,
+		"sh",
+		"-c",
+		`cp -r ../packaging ../docs ../CHANGELOG.md "$0" && cp -r ../out/man ../out/completion "$0/out" && cp ../dist/fettle*-linux-amd64 `+
+			`"$0/dist" && for f in "$0"/dist/*; do echo old >> "$f"; done`,
+		dir,
+	)
 	cmd := exec.Command(filepath.Join(dir, "packaging/build"))
 	cmd.Env = append(os.Environ(), "VERSION=old", "ARCHES=amd64", "SOURCE_DATE_EPOCH=1000000000")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -296,7 +314,12 @@ func TestRPM(t *testing.T) {
 	// What the admin decided, and what the services keep, survives an upgrade.
 	in("systemctl", "disable", "fettle.timer")
 	in("systemctl", "enable", "fettle-hub.service")
-	in("sh", "-c", "echo 'history: {keep: 7}' > /etc/fettle/fettle.yaml; mkdir -p /var/lib/fettle/history /var/lib/private/fettle-hub; touch /var/lib/fettle/history/one /var/lib/private/fettle-hub/hub.db")
+	in(
+		"sh",
+		"-c",
+		"echo 'history: {keep: 7}' > /etc/fettle/fettle.yaml; mkdir -p /var/lib/fettle/history /var/lib/private/fettle-hub; touch "+
+			"/var/lib/fettle/history/one /var/lib/private/fettle-hub/hub.db",
+	)
 	rpm(append([]string{"-U", "--nodeps", "--nosignature"}, now...)...)
 	there(timer, false)
 	there(hub, true)
@@ -317,7 +340,8 @@ func TestRPM(t *testing.T) {
 	if out := rpm("-qR", "fettle-agent"); !strings.Contains(out, "fettle\n") {
 		t.Errorf("the agent depends on %s", out)
 	}
-	if out, err := exec.Command("rpm", append([]string{"--root", root, "-U", "--nodeps", "--nosignature"}, old...)...).CombinedOutput(); err == nil {
+	if out, err := exec.Command("rpm", append([]string{"--root", root, "-U", "--nodeps", "--nosignature"},
+		old...)...).CombinedOutput(); err == nil {
 		t.Errorf("older ones are taken for an upgrade: %s", out)
 	}
 
@@ -371,7 +395,9 @@ func TestArm64(t *testing.T) {
 	}
 	dir := t.TempDir()
 	run(t, "dpkg-deb", "-x", built(t, "fettle_*_arm64.deb"), dir)
-	out, err := exec.Command("qemu-aarch64-static", filepath.Join(dir, "usr/bin/fettle"), "why", "--no-check", "qemu: bridge mtu changes by itself when a guest starts").CombinedOutput()
+	out, err := exec.Command("qemu-aarch64-static", filepath.Join(dir, "usr/bin/fettle"), "why", "--no-check", "qemu: bridge mtu changes by "+
+		"itself when a guest starts").
+		CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "bridge-mtu") {
 		t.Errorf("why: %v\n%s", err, out)
 	}

@@ -67,7 +67,8 @@ func TestOneEntryForOneCause(t *testing.T) {
 	if i, k := strings.Index(got, "CRITICAL"), strings.Index(got, "NOTICE"); i < 0 || k < i {
 		t.Errorf("the worst does not come first:\n%s", got)
 	}
-	for _, want := range []string{"NOTICE    a on 18 services: The title of a", "unit-00.service, unit-01.service", " and 1", "fix: fettle fix a\n"} {
+	for _, want := range []string{"NOTICE    a on 18 services: The title of a", "unit-00.service, unit-01.service", " and 1",
+		"fix: fettle fix a\n"} {
 		if strings.Count(got, want) != 1 {
 			t.Errorf("not once %q in:\n%s", want, got)
 		}
@@ -85,29 +86,56 @@ func TestCausesApart(t *testing.T) {
 		out = append(out, trap.Outcome{Subject: why[:2] + ".service", Status: trap.Found, Severity: trap.Warning, Summary: "failed: " + why})
 	}
 	got := lines(t, Options{}, []trap.Result{result("a", out...)})
-	if text := strings.Join(got, "\n"); !strings.Contains(text, "WARNING   a on 4 services:\n          ca.service: failed: cannot open its database\n          th.service: failed: the") {
+	if text := strings.Join(got, "\n"); !strings.Contains(
+		text,
+		"WARNING   a on 4 services:\n          ca.service: failed: cannot open its database\n          th.service: failed: the",
+	) {
 		t.Error(text)
 	}
 	var old []trap.Outcome
 	for _, name := range []string{"a", "b", "c", "d"} { // the act differs, and the cause does not
-		old = append(old, trap.Outcome{Subject: name + ".service", Status: trap.Found, Severity: trap.Warning, Summary: "runs on old libraries", ByHand: "restart " + name + " by " + name + "ctl"})
+		old = append(
+			old,
+			trap.Outcome{
+				Subject:  name + ".service",
+				Status:   trap.Found,
+				Severity: trap.Warning,
+				Summary:  "runs on old libraries",
+				ByHand:   "restart " + name + " by " + name + "ctl",
+			},
+		)
 	}
 	old[3].ByHand = "restart the host"
 	old = append(old, trap.Outcome{Subject: "e.service", Status: trap.Found, Severity: trap.Warning, Summary: "writes to a deleted file"})
 	old = append(old, trap.Outcome{Subject: "f.service", Status: trap.Found, Severity: trap.Warning, Summary: "holds 3 GB"})
 	got = lines(t, Options{}, []trap.Result{result("a", old...)})
-	if text := strings.Join(got, "\n"); !strings.Contains(text, "WARNING   a on 6 services:\n          a.service, b.service, c.service, d.service: runs on old libraries\n          e.service: writes") {
+	if text := strings.Join(got, "\n"); !strings.Contains(
+		text,
+		"WARNING   a on 6 services:\n          a.service, b.service, c.service, d.service: runs on old libraries\n          e.service: writes",
+	) {
 		t.Error(text)
 	}
 	got = lines(t, Options{}, []trap.Result{result("a", old[:4]...)})
-	if text := strings.Join(got, "\n"); !strings.Contains(text, "WARNING   a on 4 services: runs on old libraries\n          a.service, b.service, c.service, d.service\n") {
+	if text := strings.Join(got, "\n"); !strings.Contains(
+		text,
+		"WARNING   a on 4 services: runs on old libraries\n          a.service, b.service, c.service, d.service\n",
+	) {
 		t.Error(text)
 	}
 	for i := range 24 {
-		out = append(out, trap.Outcome{Subject: fmt.Sprintf("%d.service", i), Status: trap.Found, Severity: trap.Warning, Summary: fmt.Sprintf("failed: reason %d", i)})
+		out = append(
+			out,
+			trap.Outcome{
+				Subject:  fmt.Sprintf("%d.service", i),
+				Status:   trap.Found,
+				Severity: trap.Warning,
+				Summary:  fmt.Sprintf("failed: reason %d", i),
+			},
+		)
 	}
 	got = lines(t, Options{}, []trap.Result{result("a", out...)})
-	if text := strings.Join(got, "\n"); len(got) > 24 || !strings.Contains(text, "a on 28 services: The title of a\n          ca.service, th.service,") {
+	if text := strings.Join(got, "\n"); len(got) > 24 ||
+		!strings.Contains(text, "a on 28 services: The title of a\n          ca.service, th.service,") {
 		t.Error(text)
 	}
 }
@@ -121,8 +149,11 @@ func TestWorstHostFitsAScreen(t *testing.T) {
 		if i > 8 {
 			sev = trap.Notice
 		}
-		all = append(all, result(fmt.Sprintf("found-%02d", i), trap.Outcome{Subject: "somewhere", Status: trap.Found, Severity: sev, Fixable: true,
-			Summary: "a sentence that says what is wrong and what comes of it, at such a length that it needs two lines"}))
+		all = append(
+			all,
+			result(fmt.Sprintf("found-%02d", i), trap.Outcome{Subject: "somewhere", Status: trap.Found, Severity: sev, Fixable: true,
+				Summary: "a sentence that says what is wrong and what comes of it, at such a length that it needs two lines"}),
+		)
 	}
 	for i := range 36 {
 		reason := fmt.Sprintf("reason %d", i%7)
@@ -163,12 +194,16 @@ func TestQuiet(t *testing.T) {
 		r    trap.Result
 		want string
 	}{
-		"nothing":      {Options{Quiet: true, New: true}, result("a", same), ""},
-		"new unknown":  {Options{Quiet: true, New: true}, result("a", trap.Outcome{Status: trap.Unknown, Reason: "now"}), "UNKNOWN   a: now"},
-		"not asked":    {Options{Quiet: true}, result("a", trap.Outcome{Status: trap.Unknown, Reason: "now"}), ""},
-		"resolved":     {Options{Quiet: true, New: true}, trap.Result{Trap: "a", Resolved: []trap.Resolved{{Subject: "b", Said: "warning: was wrong"}}}, "resolved  a:b: warning: was wrong"},
-		"found":        {Options{Quiet: true}, result("a", trap.Outcome{Status: trap.Found, Severity: trap.Warning, Summary: "is wrong", ByHand: "mend it"}), "WARNING   a: is wrong\n          by hand: mend it"},
-		"found before": {Options{Quiet: true, New: true}, result("a", trap.Outcome{Status: trap.Found, Severity: trap.Warning, Summary: "is wrong", Known: true}), ""},
+		"nothing":     {Options{Quiet: true, New: true}, result("a", same), ""},
+		"new unknown": {Options{Quiet: true, New: true}, result("a", trap.Outcome{Status: trap.Unknown, Reason: "now"}), "UNKNOWN   a: now"},
+		"not asked":   {Options{Quiet: true}, result("a", trap.Outcome{Status: trap.Unknown, Reason: "now"}), ""},
+		"resolved": {Options{Quiet: true, New: true},
+			trap.Result{Trap: "a", Resolved: []trap.Resolved{{Subject: "b", Said: "warning: was wrong"}}}, "resolved  a:b: warning: was wrong"},
+		"found": {Options{Quiet: true}, result("a",
+			trap.Outcome{Status: trap.Found, Severity: trap.Warning, Summary: "is wrong", ByHand: "mend it"}), "WARNING   a: is wrong\n  " +
+			"        by hand: mend it"},
+		"found before": {Options{Quiet: true, New: true},
+			result("a", trap.Outcome{Status: trap.Found, Severity: trap.Warning, Summary: "is wrong", Known: true}), ""},
 	} {
 		if got := strings.Join(lines(t, c.opt, []trap.Result{c.r}), "\n"); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
@@ -182,7 +217,9 @@ func TestNagiosFits(t *testing.T) {
 	w, _ := New("nagios", &b, Options{})
 	w.Begin(run.meta, nil)
 	for i := range 500 {
-		w.Result(result(fmt.Sprintf("a-trap-with-a-long-name-%d", i), trap.Outcome{Subject: "über", Status: trap.Found, Severity: trap.Warning}))
+		w.Result(
+			result(fmt.Sprintf("a-trap-with-a-long-name-%d", i), trap.Outcome{Subject: "über", Status: trap.Found, Severity: trap.Warning}),
+		)
 	}
 	w.End(time.Second)
 	if n := b.Len(); n > 1024 || n < 900 || !strings.Contains(b.String(), " | critical=0;;;0 warning=500;;;0") {
@@ -195,7 +232,13 @@ func TestNagiosOrder(t *testing.T) {
 	var b bytes.Buffer
 	w, _ := New("nagios", &b, Options{})
 	w.Begin(run.meta, nil)
-	w.Result(result("a", trap.Outcome{Subject: "x", Status: trap.Found, Severity: trap.Notice}, trap.Outcome{Subject: "y", Status: trap.Found, Severity: trap.Critical}))
+	w.Result(
+		result(
+			"a",
+			trap.Outcome{Subject: "x", Status: trap.Found, Severity: trap.Notice},
+			trap.Outcome{Subject: "y", Status: trap.Found, Severity: trap.Critical},
+		),
+	)
 	w.Result(result("b", trap.Outcome{Subject: "z", Status: trap.Found, Severity: trap.Warning}))
 	w.End(time.Second)
 	if want := ": critical a:y, warning b:z, notice a:x |"; !strings.Contains(b.String(), want) {

@@ -30,9 +30,15 @@ var htmlStyle string
 // HTMLHead is a page up to its body: its title, its style, and that nothing may be
 // loaded or run.
 func HTMLHead(title string) string {
-	return fmt.Sprintf("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"+
-		"<meta name=\"color-scheme\" content=\"light dark\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"+
-		"<title>%s</title>\n<style>\n%s</style>\n</head>\n<body>\n", esc(title), htmlStyle)
+	return fmt.Sprintf(
+		"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, "+
+			"initial-scale=1\">\n"+
+			"<meta name=\"color-scheme\" content=\"light dark\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "+
+			"style-src 'unsafe-inline'\">\n"+
+			"<title>%s</title>\n<style>\n%s</style>\n</head>\n<body>\n",
+		esc(title),
+		htmlStyle,
+	)
 }
 
 // HTMLCounts is the list of what was counted, without what is none.
@@ -42,8 +48,10 @@ func HTMLCounts(c *Counts) string {
 	for _, n := range []struct {
 		n           int
 		name, class string
-	}{{c.Severities.Critical, "critical", "critical"}, {c.Severities.Warning, "warning", "warning"}, {c.Severities.Notice, "notice", "notice"}, {c.Unknown, "unknown", "unknown"},
-		{c.Resolved, "resolved", "resolved"}, {c.Clear, "clear", "clear"}, {c.NotApplicable, "not applicable", "quiet"}, {c.Accepted, "accepted", "quiet"},
+	}{{c.Severities.Critical, "critical", "critical"}, {c.Severities.Warning, "warning", "warning"},
+		{c.Severities.Notice, "notice", "notice"}, {c.Unknown, "unknown", "unknown"},
+		{c.Resolved, "resolved", "resolved"}, {c.Clear, "clear", "clear"}, {c.NotApplicable, "not applicable", "quiet"},
+		{c.Accepted, "accepted", "quiet"},
 		{c.Known, "known from earlier runs", "quiet"}, {c.Below, "below --severity", "quiet"}} {
 		if n.n > 0 {
 			fmt.Fprintf(&b, "<li class=\"%s\">%d %s</li>", n.class, n.n, n.name)
@@ -103,7 +111,14 @@ func (p *htmlPage) entry(e *entry, shown map[string]bool) {
 	case len(names) > 1:
 		what += " on " + count(names)
 	}
-	p.printf("<article class=\"%s\">\n<h3><span class=\"badge %s\">%s</span> %s</h3>\n<p>%s</p>\n", sev, sev, sev, what, esc(e.says(p.title)))
+	p.printf(
+		"<article class=\"%s\">\n<h3><span class=\"badge %s\">%s</span> %s</h3>\n<p>%s</p>\n",
+		sev,
+		sev,
+		sev,
+		what,
+		esc(e.says(p.title)),
+	)
 	if len(names) > 1 {
 		p.printf("<p class=\"subjects\">%s</p>\n", esc(strings.Join(names, ", ")))
 	}

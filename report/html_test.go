@@ -15,8 +15,15 @@ import (
 // elements and attributes that fettle writes, nothing that runs, and nothing
 // from elsewhere.
 func TestHTMLIsInert(t *testing.T) {
-	evil := `"><script>alert(1)</script><img src=x onerror=alert(1)> </style><a href="javascript:x">` + "`<b>`" + ` [x](javascript:y) <https://e.example/"onx=1> **<i>**`
-	lore := trap.Lore("---\nid: evil\ntitle: \"" + strings.ReplaceAll(evil, `"`, `'`) + "\"\n---\n# " + evil + "\n\n" + evil + "\n\n- " + evil + "\n\n    " + evil + "\n\n```\n" + evil + "\n```\n\n| " + evil + " | b |\n|---|---|\n| c | " + evil + " |\n")
+	evil := `"><script>alert(1)</script><img src=x ` +
+		`onerror=alert(1)> </style><a href="javascript:x">` + "`<b>`" + ` [x](javascript:y) <https://e.example/"onx=1> **<i>**`
+	lore := trap.Lore(
+		"---\nid: evil\ntitle: \"" + strings.ReplaceAll(
+			evil,
+			`"`,
+			`'`,
+		) + "\"\n---\n# " + evil + "\n\n" + evil + "\n\n- " + evil + "\n\n    " + evil + "\n\n```\n" + evil + "\n```\n\n| " + evil + " | b |\n|---|---|\n| c | " + evil + " |\n",
+	)
 	var b bytes.Buffer
 	w, err := New("html", &b, Options{})
 	if err != nil {
@@ -25,20 +32,33 @@ func TestHTMLIsInert(t *testing.T) {
 	m := run.meta
 	m.Host, m.Version, m.Machine.Distribution = evil, evil, evil
 	say := func(status trap.Status, subject string) trap.Outcome {
-		return trap.Outcome{Trap: "evil", Subject: subject, Status: status, Severity: trap.Critical, Summary: evil, Detail: trap.Prose(evil), Reason: evil, ByHand: evil,
-			Evidence: []trap.Evidence{{Source: evil, Value: evil}}}
+		return trap.Outcome{
+			Trap:     "evil",
+			Subject:  subject,
+			Status:   status,
+			Severity: trap.Critical,
+			Summary:  evil,
+			Detail:   trap.Prose(evil),
+			Reason:   evil,
+			ByHand:   evil,
+			Evidence: []trap.Evidence{{Source: evil, Value: evil}},
+		}
 	}
 	if err := w.Begin(m, []*trap.Trap{{Lore: lore}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Result(trap.Result{Trap: "evil", Outcomes: []trap.Outcome{say(trap.Found, evil), say(trap.Found, ""), say(trap.Unknown, evil+"2"), say(trap.Clear, evil), say(trap.NotApplicable, evil)},
+	if err := w.Result(trap.Result{Trap: "evil",
+		Outcomes: []trap.Outcome{say(trap.Found, evil), say(trap.Found, ""), say(trap.Unknown, evil+"2"), say(trap.Clear, evil),
+			say(trap.NotApplicable, evil)},
 		Resolved: []trap.Resolved{{Subject: evil, Said: evil}}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.End(run.took); err != nil {
 		t.Fatal(err)
 	}
-	elements := strings.Fields("html head meta title style body h1 h2 h3 h4 p ul li article span pre details summary dl dt dd table tr td th code strong em br footer")
+	elements := strings.Fields(
+		"html head meta title style body h1 h2 h3 h4 p ul li article span pre details summary dl dt dd table tr td th code strong em br footer",
+	)
 	z := html.NewTokenizer(&b)
 	for {
 		tt := z.Next()

@@ -53,7 +53,13 @@ func (j *jsonDoc) End(took time.Duration) error {
 
 // NewDocument is a run as a document, the worst first.
 func NewDocument(m Meta, traps []*trap.Trap, results []trap.Result, took time.Duration) *Document {
-	d := &Document{Envelope: jsondoc.Envelope{Format: DocumentFormat, Schema: jsondoc.Version, Fettle: m.Version}, Meta: m, Traps: Infos(traps), Results: worstFirst(results), Took: took}
+	d := &Document{
+		Envelope: jsondoc.Envelope{Format: DocumentFormat, Schema: jsondoc.Version, Fettle: m.Version},
+		Meta:     m,
+		Traps:    Infos(traps),
+		Results:  worstFirst(results),
+		Took:     took,
+	}
 	if d.Results == nil {
 		d.Results = []trap.Result{}
 	}

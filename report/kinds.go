@@ -6,11 +6,41 @@ import (
 )
 
 // unitTypes are the endings of systemd's units (systemd.unit(5)).
-var unitTypes = []string{".service", ".socket", ".mount", ".timer", ".scope", ".slice", ".target", ".path", ".swap", ".automount", ".device"}
+var unitTypes = []string{
+	".service",
+	".socket",
+	".mount",
+	".timer",
+	".scope",
+	".slice",
+	".target",
+	".path",
+	".swap",
+	".automount",
+	".device",
+}
 
 // interfaces are how the names of network interfaces begin, before a digit or a
 // dash: the kernel's, udev's, and those that hypervisors and admins give.
-var interfaces = []string{"br", "bridge", "eth", "en", "wl", "bond", "team", "tun", "tap", "wg", "vlan", "vnet", "veth", "virbr", "vmbr", "docker", "lxdbr"}
+var interfaces = []string{
+	"br",
+	"bridge",
+	"eth",
+	"en",
+	"wl",
+	"bond",
+	"team",
+	"tun",
+	"tap",
+	"wg",
+	"vlan",
+	"vnet",
+	"veth",
+	"virbr",
+	"vmbr",
+	"docker",
+	"lxdbr",
+}
 
 // count says how many of what: 18 services, 3 interfaces.
 func count(names []string) string { return fmt.Sprintf("%d %s", len(names), kind(names)) }
@@ -52,7 +82,9 @@ func kind(names []string) string {
 
 func isInterface(name string) bool {
 	for _, p := range interfaces {
-		if rest, ok := strings.CutPrefix(name, p); ok && (rest == "" || rest[0] == '-' || rest[0] >= '0' && rest[0] <= '9' || p == "en" && len(rest) > 2 && strings.ContainsRune("opsx", rune(rest[0]))) {
+		if rest, ok := strings.CutPrefix(name, p); ok &&
+			(rest == "" || rest[0] == '-' || rest[0] >= '0' && rest[0] <= '9' || p == "en" && len(rest) > 2 &&
+				strings.ContainsRune("opsx", rune(rest[0]))) {
 			return true
 		}
 	}

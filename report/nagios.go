@@ -53,8 +53,20 @@ func (n NagiosLine) Write(w io.Writer) error {
 	if c.Resolved > 0 {
 		line += fmt.Sprintf(", %d resolved", c.Resolved)
 	}
-	perf := fmt.Sprintf(" | critical=%d;;;0 warning=%d;;;0 notice=%d;;;0 unknown=%d;;;0 clear=%d;;;0 not_applicable=%d;;;0 accepted=%d;;;0 known=%d;;;0%s time=%.3fs;;;0\n",
-		c.Severities.Critical, c.Severities.Warning, c.Severities.Notice, c.Unknown, c.Clear, c.NotApplicable, c.Accepted, c.Known, n.Perf, n.Took.Seconds())
+	perf := fmt.Sprintf(
+		" | critical=%d;;;0 warning=%d;;;0 notice=%d;;;0 unknown=%d;;;0 clear=%d;;;0 not_applicable=%d;;;0 accepted=%d;;;0 known=%d;;;0%s "+
+			"time=%.3fs;;;0\n",
+		c.Severities.Critical,
+		c.Severities.Warning,
+		c.Severities.Notice,
+		c.Unknown,
+		c.Clear,
+		c.NotApplicable,
+		c.Accepted,
+		c.Known,
+		n.Perf,
+		n.Took.Seconds(),
+	)
 	if names := fitting(n.Names, nagiosMax-len(line)-len(perf)-len(": ")); names != "" {
 		line += ": " + names
 	}

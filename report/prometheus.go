@@ -44,7 +44,11 @@ func NewMetrics(opt Options) *Metrics {
 // Host takes in a host that gave a whole report. Of what it says only that is kept
 // which becomes a metric: reports of thousands would not fit into memory.
 func (p *Metrics) Host(name string, d *Document) {
-	m := measured{host: name, collected: collected{meta: Meta{Kind: d.Meta.Kind, Version: d.Meta.Version, Started: d.Meta.Started}, counts: d.Counts}, took: d.Took}
+	m := measured{
+		host:      name,
+		collected: collected{meta: Meta{Kind: d.Meta.Kind, Version: d.Meta.Version, Started: d.Meta.Started}, counts: d.Counts},
+		took:      d.Took,
+	}
 	for _, r := range d.Results {
 		kept := trap.Result{Trap: r.Trap, Took: r.Took, Resolved: r.Resolved}
 		each([]trap.Result{r}, func(o *trap.Outcome) {
@@ -119,13 +123,21 @@ var families = []struct {
 	{"fettle_info", "What checked, and what kind of host.", false, func(page *exposition.Text, m *measured) {
 		exposition.Add(page, 1, m.with("version", m.meta.Version, "kind", string(m.meta.Kind))...)
 	}},
-	{"fettle_finding", "A trap met in one subject. State: open counts, accepted and known do not.", false, func(page *exposition.Text, m *measured) {
-		each(m.results, func(o *trap.Outcome) {
-			if o.Status == trap.Found {
-				exposition.Add(page, 1, m.with("trap", o.Trap, "subject", o.Subject, "severity", severityName(o.Severity), "state", findingState(o))...)
-			}
-		})
-	}},
+	{
+		"fettle_finding",
+		"A trap met in one subject. State: open counts, accepted and known do not.",
+		false,
+		func(page *exposition.Text, m *measured) {
+			each(m.results, func(o *trap.Outcome) {
+				if o.Status == trap.Found {
+					exposition.Add(
+						page,
+						1,
+						m.with("trap", o.Trap, "subject", o.Subject, "severity", severityName(o.Severity), "state", findingState(o))...)
+				}
+			})
+		},
+	},
 	{"fettle_finding_since_timestamp_seconds", "When check --new showed a finding first.", false, func(page *exposition.Text, m *measured) {
 		each(m.results, func(o *trap.Outcome) {
 			if o.Status == trap.Found && !o.Since.IsZero() {
@@ -133,13 +145,18 @@ var families = []struct {
 			}
 		})
 	}},
-	{"fettle_resolved", "A finding that an earlier run with --new showed and that is gone.", false, func(page *exposition.Text, m *measured) {
-		for _, r := range m.results {
-			for _, was := range r.Resolved {
-				exposition.Add(page, 1, m.with("trap", r.Trap, "subject", was.Subject)...)
+	{
+		"fettle_resolved",
+		"A finding that an earlier run with --new showed and that is gone.",
+		false,
+		func(page *exposition.Text, m *measured) {
+			for _, r := range m.results {
+				for _, was := range r.Resolved {
+					exposition.Add(page, 1, m.with("trap", r.Trap, "subject", was.Subject)...)
+				}
 			}
-		}
-	}},
+		},
+	},
 	{"fettle_unknown", "A trap of which a subject is unknown.", false, func(page *exposition.Text, m *measured) {
 		for _, r := range m.results {
 			if slices.ContainsFunc(r.Outcomes, func(o trap.Outcome) bool { return isUnknown(&o) }) {

@@ -79,7 +79,8 @@ func TestJSONReadsBack(t *testing.T) {
 	if got := d.Results[0].Outcomes[0].Subject; got != strings.ToValidUTF8(nasty, "\uFFFD") {
 		t.Errorf("subject read back as %q", got)
 	}
-	if d.Counts.Found != 3 || d.Counts.Accepted != 1 || d.Counts.Known != 1 || d.Counts.Unknown != 1 || d.Counts.Clear != 3 || d.Counts.NotApplicable != 1 {
+	if d.Counts.Found != 3 || d.Counts.Accepted != 1 || d.Counts.Known != 1 || d.Counts.Unknown != 1 || d.Counts.Clear != 3 ||
+		d.Counts.NotApplicable != 1 {
 		t.Errorf("counts %+v", d.Counts)
 	}
 }
@@ -145,8 +146,17 @@ func TestPrometheusParses(t *testing.T) {
 	for name, f := range families {
 		n[name] = len(f.Metric)
 	}
-	want := map[string]int{"fettle_info": 1, "fettle_finding": 5, "fettle_unknown": 1, "fettle_resolved": 1, "fettle_findings": 3, "fettle_outcomes": 6, "fettle_check_duration_seconds": 4,
-		"fettle_run_duration_seconds": 1, "fettle_run_timestamp_seconds": 1}
+	want := map[string]int{
+		"fettle_info":                   1,
+		"fettle_finding":                5,
+		"fettle_unknown":                1,
+		"fettle_resolved":               1,
+		"fettle_findings":               3,
+		"fettle_outcomes":               6,
+		"fettle_check_duration_seconds": 4,
+		"fettle_run_duration_seconds":   1,
+		"fettle_run_timestamp_seconds":  1,
+	}
 	if !reflect.DeepEqual(n, want) {
 		t.Errorf("families %v, want %v", n, want)
 	}
@@ -237,9 +247,11 @@ func TestWhereToRun(t *testing.T) {
 	}{
 		{Meta{Kind: host.KindLive, Identity: host.Identity{EUID: 9}}, "fix: ", "run as root: sudo fettle check a"},
 		{Meta{Kind: host.KindLive}, "fix: ", "root itself was refused: a container or a security module hides it"},
-		{Meta{Kind: host.KindRoot, Host: "/mnt/a b", Identity: host.Identity{EUID: 9}}, "fix, once it runs: ", "run as root: sudo fettle check a --root '/mnt/a b'"},
+		{Meta{Kind: host.KindRoot, Host: "/mnt/a b", Identity: host.Identity{EUID: 9}}, "fix, once it runs: ", "run as root: sudo fettle " +
+			"check a --root '/mnt/a b'"},
 		{Meta{Kind: host.KindRoot}, "fix, once it runs: ", "root itself was refused: a container or a security module hides it"},
-		{Meta{Kind: host.KindCapture, Identity: host.Identity{EUID: 9}}, "fix, on the host: ", "the capture was made without the right to read it; capture again as root"},
+		{Meta{Kind: host.KindCapture, Identity: host.Identity{EUID: 9}}, "fix, on the host: ", "the capture was made without the right to " +
+			"read it; capture again as root"},
 	} {
 		if got := next(&c.m, o); got != c.next {
 			t.Errorf("%s: %q, want %q", c.m.Kind, got, c.next)

@@ -61,9 +61,25 @@ var run = struct {
 				Accepted: &trap.Acceptance{Reason: "until she is back", Until: "2025-12-31", Lapsed: "it ended on 2025-12-31"}},
 		}},
 		{Trap: "gamma", Took: time.Millisecond, Outcomes: []trap.Outcome{
-			{Trap: "gamma", Status: trap.NotApplicable, Reason: "no interface forwards IPv6, so router advertisements are taken as they come, whatever accept_ra says"}}},
-		{Trap: "delta", Took: time.Millisecond, Resolved: []trap.Resolved{{Subject: "ksm\x1b[2J|", Said: "warning: KSM <scans> & never ends", Since: time.Date(2025, 12, 24, 0, 0, 0, 0, time.UTC)}}, Outcomes: []trap.Outcome{
-			{Trap: "delta", Status: trap.Clear, Summary: "KSM is off", Evidence: []trap.Evidence{{Source: "/sys/kernel/mm/ksm/run", Value: "0"}}}}},
+			{
+				Trap:   "gamma",
+				Status: trap.NotApplicable,
+				Reason: "no interface forwards IPv6, so router advertisements are taken as they come, whatever accept_ra says",
+			}}},
+		{
+			Trap: "delta",
+			Took: time.Millisecond,
+			Resolved: []trap.Resolved{
+				{Subject: "ksm\x1b[2J|", Said: "warning: KSM <scans> & never ends", Since: time.Date(2025, 12, 24, 0, 0, 0, 0, time.UTC)},
+			},
+			Outcomes: []trap.Outcome{
+				{
+					Trap:     "delta",
+					Status:   trap.Clear,
+					Summary:  "KSM is off",
+					Evidence: []trap.Evidence{{Source: "/sys/kernel/mm/ksm/run", Value: "0"}},
+				}},
+		},
 	},
 	took: 3012 * time.Millisecond,
 }
@@ -96,7 +112,8 @@ func TestGolden(t *testing.T) {
 	}{
 		"text": {"text", Options{}}, "text-verbose": {"text", Options{Verbose: true}}, "text-colour": {"text", Options{Colour: true, Width: 60}},
 		"json": {"json", Options{}}, "jsonl": {"jsonl", Options{}}, "junit": {"junit", Options{FailOn: trap.Warning}},
-		"sarif": {"sarif", Options{}}, "sarif-new": {"sarif", Options{New: true}}, "nagios": {"nagios", Options{}}, "prometheus": {"prometheus", Options{}}, "html": {"html", Options{}}, "csv": {"csv", Options{}},
+		"sarif": {"sarif", Options{}}, "sarif-new": {"sarif", Options{New: true}}, "nagios": {"nagios", Options{}},
+		"prometheus": {"prometheus", Options{}}, "html": {"html", Options{}}, "csv": {"csv", Options{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := write(t, c.format, c.opt)

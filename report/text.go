@@ -161,7 +161,11 @@ func (t *text) entry(e *entry) string {
 
 // apart is an entry with a sentence for each cause.
 func (t *text) apart(e *entry, causes []entry) string {
-	s := t.label(style(e.severity), strings.ToUpper(severityName(e.severity)), t.paint.Paint(ui.Bold, ui.Visible(e.findings[0].Trap))+" on "+count(e.subjects())+":")
+	s := t.label(
+		style(e.severity),
+		strings.ToUpper(severityName(e.severity)),
+		t.paint.Paint(ui.Bold, ui.Visible(e.findings[0].Trap))+" on "+count(e.subjects())+":",
+	)
 	for _, c := range causes {
 		s += t.wrapped(t.paint.Paint(ui.Bold, t.fitting(c.subjects()))+": "+ui.Visible(c.findings[0].Summary), indent, further)
 	}
@@ -247,7 +251,8 @@ func (t *text) figures(took time.Duration) string {
 // hidden counts the findings that do not count.
 func (t *text) hiddenFigures() string {
 	var parts []string
-	for _, f := range []figure{{"accepted", t.counts.Accepted}, {"known from earlier runs", t.counts.Known}, {"below --severity", t.counts.Below}} {
+	for _, f := range []figure{{"accepted", t.counts.Accepted}, {"known from earlier runs", t.counts.Known},
+		{"below --severity", t.counts.Below}} {
 		if f.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", f.n, f.name))
 		}

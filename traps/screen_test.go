@@ -34,7 +34,8 @@ func goldenResults(t *testing.T) []hostResults {
 	worst := map[string]trap.Result{}
 	for _, tr := range All() {
 		var files []string
-		for _, pattern := range []string{filepath.Join(strings.ReplaceAll(tr.ID(), "-", ""), "testdata", "*.txtar"), filepath.Join("rules", tr.ID(), "*.txtar")} {
+		for _, pattern := range []string{filepath.Join(strings.ReplaceAll(tr.ID(), "-", ""), "testdata", "*.txtar"),
+			filepath.Join("rules", tr.ID(), "*.txtar")} {
 			found, err := filepath.Glob(pattern)
 			if err != nil {
 				t.Fatal(err)
@@ -107,7 +108,8 @@ func TestOneScreen(t *testing.T) {
 		entries := map[string]int{}
 		unknown, last := 0, ""
 		for _, line := range lines {
-			copied := strings.HasPrefix(strings.TrimLeft(line, " "), "fix: ") || strings.Contains(line, "sudo fettle") || strings.HasPrefix(line, "          fettle ")
+			copied := strings.HasPrefix(strings.TrimLeft(line, " "), "fix: ") || strings.Contains(line, "sudo fettle") ||
+				strings.HasPrefix(line, "          fettle ")
 			if n := utf8.RuneCountInString(line); n > 80 && !copied && strings.Contains(strings.TrimSpace(line), " ") {
 				t.Errorf("%s: %d columns: %s", h.name, n, line)
 			}

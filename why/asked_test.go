@@ -70,10 +70,14 @@ func TestVersions(t *testing.T) {
 func TestOtherTongues(t *testing.T) {
 	x := testIndex(t)
 	for text, want := range map[string]string{
-		"Seit heute morgen steht das im Log und niemand weiß, was es bedeutet: nf_conntrack: table full, dropping packet. Was kann ich da tun?": "conntrack-table-full",
-		"вчера всё работало, а сегодня сервер пишет nf_conntrack: table full, dropping packet — что делать?":                                    "conntrack-table-full",
-		"昨天升级以后系统一直报错 E: dpkg was interrupted, you must manually run 'dpkg --configure -a' to correct the problem. 怎么办":                         "dpkg-half-done",
-		"depuis la mise à jour, perl affiche toujours: perl: warning: Setting locale failed. comment faire pour que cela disparaisse ?":         "locale-not-generated",
+		"Seit heute morgen steht das im Log und niemand weiß, was es " +
+			"bedeutet: nf_conntrack: table full, dropping packet. Was kann ich da tun?": "conntrack-table-full",
+		"вчера всё работало, а сегодня сервер пишет nf_conntrack: table full, dropping packet — что " +
+			"делать?": "conntrack-table-full",
+		"昨天升级以后系统一直报错 E: dpkg was interrupted, you " +
+			"must manually run 'dpkg --configure -a' to correct the problem. 怎么办": "dpkg-half-done",
+		"depuis la mise à jour, perl affiche toujours: perl: warning: " +
+			"Setting locale failed. comment faire pour que cela disparaisse ?": "locale-not-generated",
 	} {
 		got, err := x.Find(strings.NewReader(text))
 		if err != nil || len(got) == 0 || got[0].Trap != want {

@@ -89,7 +89,14 @@ func (x *Index) Rank(r io.Reader) ([]Match, error) {
 }
 
 func (x *Index) newFinder() *finder {
-	return &finder{x: x, tk: tokenizer{}, sc: x.newScratch(), best: make([]best, len(x.ids)), seen: map[uint64]bool{}, seed: maphash.MakeSeed()}
+	return &finder{
+		x:    x,
+		tk:   tokenizer{},
+		sc:   x.newScratch(),
+		best: make([]best, len(x.ids)),
+		seen: map[uint64]bool{},
+		seed: maphash.MakeSeed(),
+	}
 }
 
 type best struct {
@@ -250,7 +257,8 @@ func isLog(line string) bool {
 		}
 	}
 	first, rest, _ := strings.Cut(line, " ")
-	if name, digits, ok := strings.Cut(strings.TrimSuffix(first, ":"), "["); ok && name != "" && strings.HasSuffix(first, "]:") && allDigits(strings.TrimSuffix(digits, "]")) {
+	if name, digits, ok := strings.Cut(strings.TrimSuffix(first, ":"), "["); ok && name != "" && strings.HasSuffix(first, "]:") &&
+		allDigits(strings.TrimSuffix(digits, "]")) {
 		return rest != "" // systemd[1]:
 	}
 	stamp, _, closed := strings.Cut(first, "]") // a kernel with PRINTK_CALLER goes on with "[", without a space

@@ -71,8 +71,10 @@ func TestSameTrapWhateverTheNames(t *testing.T) {
 	x := testIndex(t)
 	var want []Match
 	for i, text := range []string{
-		"internal error: Check the host setup: enabling IPv6 forwarding with RA routes without accept_ra set to 2 is likely to cause routes loss. Interfaces to look at: eno2",
-		"2031-12-09 23:59:59.999+0100: 771: error : x:1 : internal error: Check the host setup: enabling IPv6 forwarding with RA routes without accept_ra set to 2 is likely to cause routes loss. Interfaces to look at: wlp9s0f1",
+		"internal error: Check the host setup: enabling IPv6 forwarding with RA routes without accept_ra set to 2 is likely to cause routes " +
+			"loss. Interfaces to look at: eno2",
+		"2031-12-09 23:59:59.999+0100: 771: error : x:1 : internal error: Check the host setup: enabling IPv6 forwarding with RA routes " +
+			"without accept_ra set to 2 is likely to cause routes loss. Interfaces to look at: wlp9s0f1",
 	} {
 		got, err := x.Find(strings.NewReader(text))
 		if err != nil || len(got) != 1 || got[0].Symptom == "" || !reflect.DeepEqual(got[0].Lines, []string{text}) {
@@ -184,7 +186,8 @@ func TestRubbish(t *testing.T) {
 	for i := range b {
 		b[i] = byte(rnd.Uint32())
 	}
-	for name, in := range map[string][]byte{"random": b, "zeroes": make([]byte, 1<<20), "empty": nil, "one line": bytes.Repeat([]byte("a"), 1<<20), "short lines": bytes.Repeat([]byte("x\n"), 1<<16)} {
+	for name, in := range map[string][]byte{"random": b, "zeroes": make([]byte, 1<<20), "empty": nil,
+		"one line": bytes.Repeat([]byte("a"), 1<<20), "short lines": bytes.Repeat([]byte("x\n"), 1<<16)} {
 		if got, err := x.Find(bytes.NewReader(in)); err != nil || len(got) != 0 {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}

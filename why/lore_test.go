@@ -93,7 +93,17 @@ func TestRecognition(t *testing.T) {
 			} else {
 				of++
 			}
-			t.Logf("%-5s %s/%-34s %.3f %-20s (then %.3f %s) %q", mark, dir, p.name, first.Score, first.Trap, second.Score, second.Trap, first.Symptom)
+			t.Logf(
+				"%-5s %s/%-34s %.3f %-20s (then %.3f %s) %q",
+				mark,
+				dir,
+				p.name,
+				first.Score,
+				first.Trap,
+				second.Score,
+				second.Trap,
+				first.Symptom,
+			)
 		}
 		t.Logf("%s: %d of %d right, %d of %d strangers taken for a trap", dir, right, of, alarms, strangers)
 		if right < want.right || alarms > want.falseAlarms || of != want.of || strangers != want.strangers {

@@ -102,7 +102,13 @@ type scratch struct {
 }
 
 func (x *Index) newScratch() *scratch {
-	return &scratch{traps: make([]score, len(x.ids)), seen: map[string]bool{}, cover: make([]float64, len(x.symptoms)), count: make([]int, len(x.symptoms)), asked: make([]float64, len(x.ids))}
+	return &scratch{
+		traps: make([]score, len(x.ids)),
+		seen:  map[string]bool{},
+		cover: make([]float64, len(x.symptoms)),
+		count: make([]int, len(x.symptoms)),
+		asked: make([]float64, len(x.ids)),
+	}
 }
 
 // score calls each for every trap that shares anything with the window. In a log

@@ -73,7 +73,8 @@ func isCVE(s string) bool {
 func (tk tokenizer) words(out []string, field string) []string {
 	start := -1
 	for k, r := range field {
-		in := r == '_' || r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r > 0x7f && (unicode.IsLetter(r) || unicode.IsDigit(r))
+		in := r == '_' || r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' ||
+			r > 0x7f && (unicode.IsLetter(r) || unicode.IsDigit(r))
 		switch {
 		case in && start < 0:
 			start = k
@@ -215,14 +216,75 @@ func isUnit(w string) bool {
 		return false
 	}
 	switch rest {
-	case "b", "k", "m", "g", "t", "p", "kb", "mb", "gb", "tb", "kib", "mib", "gib", "tib", "s", "ms", "us", "ns", "sec", "min", "h", "d", "w", "u", "r", "x", "st", "nd", "rd", "th":
+	case "b",
+		"k",
+		"m",
+		"g",
+		"t",
+		"p",
+		"kb",
+		"mb",
+		"gb",
+		"tb",
+		"kib",
+		"mib",
+		"gib",
+		"tib",
+		"s",
+		"ms",
+		"us",
+		"ns",
+		"sec",
+		"min",
+		"h",
+		"d",
+		"w",
+		"u",
+		"r",
+		"x",
+		"st",
+		"nd",
+		"rd",
+		"th":
 		return true
 	}
 	return false
 }
 
-var interfacePrefixes = []string{"enp", "eno", "ens", "enx", "eth", "wlan", "wlp", "wlx", "br", "virbr", "vmbr", "lxdbr", "xenbr", "docker", "tap", "tun",
-	"veth", "vnet", "vif", "bond", "team", "wg", "dummy", "macvtap", "ppp", "vlan", "vxlan", "lan", "ib", "fwbr", "fwpr", "fwln"}
+var interfacePrefixes = []string{
+	"enp",
+	"eno",
+	"ens",
+	"enx",
+	"eth",
+	"wlan",
+	"wlp",
+	"wlx",
+	"br",
+	"virbr",
+	"vmbr",
+	"lxdbr",
+	"xenbr",
+	"docker",
+	"tap",
+	"tun",
+	"veth",
+	"vnet",
+	"vif",
+	"bond",
+	"team",
+	"wg",
+	"dummy",
+	"macvtap",
+	"ppp",
+	"vlan",
+	"vxlan",
+	"lan",
+	"ib",
+	"fwbr",
+	"fwpr",
+	"fwln",
+}
 
 // isInterface knows the names that the kernel, udev and hypervisors give.
 func isInterface(w string) bool {

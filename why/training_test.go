@@ -59,7 +59,12 @@ type model struct {
 }
 
 func newModel(words, classes int) *model {
-	m := &model{word: make([][]float64, words), hidden: make([]float64, hiddenUnits), class: make([][]float64, classes), bias: make([]float64, classes)}
+	m := &model{
+		word:   make([][]float64, words),
+		hidden: make([]float64, hiddenUnits),
+		class:  make([][]float64, classes),
+		bias:   make([]float64, classes),
+	}
 	for k := range m.class {
 		m.class[k] = make([]float64, hiddenUnits)
 	}

@@ -25,7 +25,8 @@ cat echo grep ls sudo root etc usr bin sbin lib com org net www http https ne do
 // common words are in so many messages that each says little; together they
 // say something. Their weight is commonWeight.
 var common = sync.OnceValue(func() map[string]bool {
-	return set(`able access add added adding address allow answer apply attach attempt available bad block blocked boot box break broken bug bus byte call
+	return set(
+		`able access add added adding address allow answer apply attach attempt available bad block blocked boot box break broken bug bus byte call
 change changed channel check class clear client close closed cold comm command config configuration configure connect connected connection copy core correct count cpu
 create created current daemon data database debug default defer delay deny denied dev device detail dir directory disable disabled disk display drop dump
 empty enable enabled end entered entry err error event exist exit exited expect expire fail failed failure fast fatal file filesystem fix flag folder
@@ -40,16 +41,19 @@ target task temporary test text thread time timeout token tool total traffic tur
 value var variable verify version view virtual vm wait warn warning wrong write writing written x year zero debian ubuntu fedora redhat server sda sdb eth lan wan conf srv opt tmp daemon systemd qemu docker container virt libvirt hypervisor
 app argument bash busy find current currently due report ssh scp curl wget nginx apache mysql postgres rtnetlink sysctl restart gb mb kb tb hint touch dhcp card
 return hour hand tool shell git sh terminal mail cache copy machine backup mapper avail quota superblock inode session owner seem guest log
-reach rest month fine pull inside broken lose half two expected help desk live usual cause half show identical equal running hard gone left`)
+reach rest month fine pull inside broken lose half two expected help desk live usual cause half show identical equal running hard gone left`,
+	)
 })
 
 // trouble words are those of which a line of a log says that something is wrong.
 var trouble = sync.OnceValue(func() map[string]bool {
-	return set(`fail failed failure error fatal critical emergency alert panic oops bug fault denied deny refused reject rejected cannot couldn unable
+	return set(
+		`fail failed failure error fatal critical emergency alert panic oops bug fault denied deny refused reject rejected cannot couldn unable
 timeout timed full overflow overflowed drop dropped kill killed oom exceeded exceeds lost loss corrupt corruption invalid expired missing unstable
 mismatch degraded stuck exhausted abort aborted hung hang blocked stall unreachable unsynchronized too martian half flooding bad broken stepped
 wrong skew insufficient missed slow skipping inconsistent incomplete remounting readonly faulty unreadable uncorrectable corrected unsupported
-omitted smaller starved unsafe violated unexpected misconf warning enospc`)
+omitted smaller starved unsafe violated unexpected misconf warning enospc`,
+	)
 })
 
 const commonWeight = 0.25

@@ -119,7 +119,10 @@ func add(ctx context.Context, a *app.App, o acceptOptions, args []string) error 
 		if until != "" {
 			end = "until " + until + ", or until it changes"
 		}
-		fmt.Fprint(a.Stdout, ui.Wrap(fmt.Sprintf("accepted %s: %s (%s)", ui.Visible(f.ID()), ui.Visible(f.Summary), end), ui.Width(a.Stdout), "", "  "))
+		fmt.Fprint(
+			a.Stdout,
+			ui.Wrap(fmt.Sprintf("accepted %s: %s (%s)", ui.Visible(f.ID()), ui.Visible(f.Summary), end), ui.Width(a.Stdout), "", "  "),
+		)
 	}
 	return nil
 }

@@ -93,7 +93,14 @@ func (a *App) JSON(v any) error { return jsondoc.Encode(a.Stdout, v, "  ") }
 
 // Check runs checks over a target, as run.Engine does; its errors have their
 // exit status.
-func (a *App) Check(ctx context.Context, tg run.Target, traps []*trap.Trap, opt trap.Options, begin func(run.About) error, emit func(trap.Result)) error {
+func (a *App) Check(
+	ctx context.Context,
+	tg run.Target,
+	traps []*trap.Trap,
+	opt trap.Options,
+	begin func(run.About) error,
+	emit func(trap.Result),
+) error {
 	return ended(run.Engine{Rules: a.Rules.loaded}.Check(ctx, tg, traps, opt, begin, emit))
 }
 

@@ -27,7 +27,12 @@ type HostFlags struct {
 
 func (o *HostFlags) Flags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringSliceVar(&o.hosts, "host", nil, "work on other hosts over SSH: `HOST[,HOST]...`, in the form ssh accepts (root@web1, 'web*' for names in its configuration)")
+	f.StringSliceVar(
+		&o.hosts,
+		"host",
+		nil,
+		"work on other hosts over SSH: `HOST[,HOST]...`, in the form ssh accepts (root@web1, 'web*' for names in its configuration)",
+	)
 	f.StringVar(&o.file, "hosts-file", "", "read host names from `FILE`, one a line (- is standard input)")
 	f.StringVar(&o.inventory, "inventory", "", "take hosts from the Ansible inventory `FILE`, as ansible-inventory reads it")
 	f.StringSliceVar(&o.groups, "group", nil, "of the inventory, only the hosts of these `GROUPS`")

@@ -32,7 +32,8 @@ func InAgent(short string) *cobra.Command { return elsewhere(agentProgram, "agen
 func elsewhere(program, use, short string, from int) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short,
-		Long:               short + ".\n\nThis is in a program of its own, " + program + ", which stands beside fettle or on\nPATH; see its --help.",
+		Long: short + ".\n\nThis is in a program of its own, " + program + ", which stands beside fettle " +
+			"or on\nPATH; see its --help.",
 		DisableFlagParsing: true,
 		Annotations:        NoRules,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -82,7 +83,11 @@ func find(program string) (string, error) {
 	}
 	bin, err := exec.LookPath(program)
 	if err != nil {
-		return "", fmt.Errorf("the program %s is neither beside %s nor on PATH; make builds it, and so does go build ./cmd/%[1]s", program, self)
+		return "", fmt.Errorf(
+			"the program %s is neither beside %s nor on PATH; make builds it, and so does go build ./cmd/%[1]s",
+			program,
+			self,
+		)
 	}
 	return bin, planted(bin, self)
 }

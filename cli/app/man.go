@@ -57,7 +57,9 @@ func manPage(c *cobra.Command, name string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH %s 1 \"%s\" \"fettle %s\" \"User Commands\"\n", strings.ToUpper(roff(name)), build.Date(), roff(build.Version()))
 	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(name), roff(c.Short))
-	b.WriteString(".SH SYNOPSIS\n.nf\n\\fB" + strings.Replace(roff(c.UseLine()), roff(c.CommandPath()), roff(c.CommandPath())+"\\fR", 1) + "\n")
+	b.WriteString(
+		".SH SYNOPSIS\n.nf\n\\fB" + strings.Replace(roff(c.UseLine()), roff(c.CommandPath()), roff(c.CommandPath())+"\\fR", 1) + "\n",
+	)
 	if c.HasAvailableSubCommands() {
 		b.WriteString("\\fB" + roff(c.CommandPath()) + "\\fR COMMAND\n")
 	}

@@ -35,7 +35,8 @@ func TestPicturesRefused(t *testing.T) {
 func TestPicturesNeedTheLab(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	err := Pictures{"svg": filepath.Join(t.TempDir(), "x.svg")}.Writable()
-	if err == nil || !strings.Contains(err.Error(), "--svg: the program fettle-lab is neither beside ") || !strings.Contains(err.Error(), "nor on PATH; make builds it") {
+	if err == nil || !strings.Contains(err.Error(), "--svg: the program fettle-lab is neither beside ") ||
+		!strings.Contains(err.Error(), "nor on PATH; make builds it") {
 		t.Errorf("%v", err)
 	}
 }

@@ -54,7 +54,13 @@ tar --zstd -xf FILE.`,
 	}
 	f := c.Flags()
 	f.StringVar(&o.root, "root", "", "capture the root folder `DIR`, which is not running here")
-	f.StringVarP(&o.file, "output", "o", "", "write `FILE` (- is standard output; default HOST-TIME.tar.zst; with --host the folder to write such files to)")
+	f.StringVarP(
+		&o.file,
+		"output",
+		"o",
+		"",
+		"write `FILE` (- is standard output; default HOST-TIME.tar.zst; with --host the folder to write such files to)",
+	)
 	f.BoolVar(&o.network, "network", false, "ask other hosts too, for check --from FILE --network")
 	f.DurationVar(&o.limit, "limit", 0, "stop every check after this `TIME` (default: each trap's own)")
 	f.BoolVar(&o.redact, "redact", false, "replace names and addresses, remove secrets")
@@ -196,7 +202,11 @@ func deliver(a *app.App, o captureOptions, through string, rec *run.Recording, s
 	}
 	fmt.Fprintf(say, "wrote %s: %s, %d answers\n", name, units.Size(st.Size()), sum.Answers)
 	if rec.Key != nil {
-		fmt.Fprintf(say, "redacted: names and addresses are replaced; %s left out\n", count(len(sum.Dropped), "answer of no known kind", "answers of no known kind"))
+		fmt.Fprintf(
+			say,
+			"redacted: names and addresses are replaced; %s left out\n",
+			count(len(sum.Dropped), "answer of no known kind", "answers of no known kind"),
+		)
 	}
 	if len(sum.Unread) > 0 {
 		fmt.Fprintf(say, "could not be read (unknown when the capture is checked):\n")

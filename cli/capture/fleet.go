@@ -23,7 +23,9 @@ func captureFleet(ctx context.Context, a *app.App, o captureOptions, ids []strin
 	case o.root != "":
 		return app.Usagef("--host captures running hosts: it does not go with --root")
 	case o.keyFile != "":
-		return app.Usagef("--redact-key cannot be used with --host: the key would have to be sent; capture without --redact here, and redact what is passed on")
+		return app.Usagef(
+			"--redact-key cannot be used with --host: the key would have to be sent; capture without --redact here, and redact what is passed on",
+		)
 	}
 	dir := o.file
 	if dir == "" {

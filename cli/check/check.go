@@ -75,7 +75,15 @@ CRITICAL, 3 UNKNOWN; a lone notice is OK.`,
 	f.StringSliceVar(&o.skip, "skip", nil, "leave out these `TRAPS` (comma-separated; may be repeated)")
 	c.RegisterFlagCompletionFunc("skip", a.CompleteTraps)
 	f.DurationVar(&o.limit, "limit", 0, "stop every check after this `TIME` (default: each trap's own)")
-	app.WordFlag(c, &o.failOn, "fail-on", "exit 1 from this `SEVERITY` on: notice (default; nagios: warning), warning or critical", "notice", "warning", "critical")
+	app.WordFlag(
+		c,
+		&o.failOn,
+		"fail-on",
+		"exit 1 from this `SEVERITY` on: notice (default; nagios: warning), warning or critical",
+		"notice",
+		"warning",
+		"critical",
+	)
 	o.out.flags(c)
 	o.fleet.Flags(c)
 	c.MarkFlagsMutuallyExclusive("root", "from")
@@ -104,7 +112,9 @@ func check(ctx context.Context, a *app.App, o checkOptions, ids []string) error 
 		return checkFleet(ctx, a, o, failOn, traps, ids)
 	}
 	if o.out.record && (o.root != "" || o.from != "") {
-		return app.Usagef("--record records runs on this host: it goes neither with --root nor with --from; keep these with --format json -o FILE")
+		return app.Usagef(
+			"--record records runs on this host: it goes neither with --root nor with --from; keep these with --format json -o FILE",
+		)
 	}
 	tg, err := o.target()
 	if err != nil {
@@ -130,7 +140,15 @@ func check(ctx context.Context, a *app.App, o checkOptions, ids []string) error 
 	}
 	var werr error
 	err = a.Check(ctx, tg, traps, opt, func(ab run.About) error {
-		m := report.Meta{Host: ab.Name, Kind: ab.Kind, Identity: ab.Identity, Machine: ab.Machine, Version: build.Version(), Warning: ab.Warning, Started: started}
+		m := report.Meta{
+			Host:     ab.Name,
+			Kind:     ab.Kind,
+			Identity: ab.Identity,
+			Machine:  ab.Machine,
+			Version:  build.Version(),
+			Warning:  ab.Warning,
+			Started:  started,
+		}
 		return out.Begin(m, listed)
 	}, func(r trap.Result) {
 		progress.next()

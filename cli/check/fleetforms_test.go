@@ -35,14 +35,20 @@ func formOf(t *testing.T, format string, hosts []string, outcomes map[string][]t
 	for _, host := range hosts {
 		said, took := outcomes[host], time.Second
 		events := []ssh.Event{{Host: host, Line: report.Line{Type: "begin", Format: report.DocumentFormat, Schema: jsondoc.Version,
-			Meta: &report.Meta{Host: "self", Kind: "live", Version: "1", Started: time.Unix(1767323045, 0)}, Traps: []report.TrapInfo{{ID: "alpha", Title: "The first"}}}}}
+			Meta: &report.Meta{
+				Host:    "self",
+				Kind:    "live",
+				Version: "1",
+				Started: time.Unix(1767323045, 0),
+			}, Traps: []report.TrapInfo{{ID: "alpha", Title: "The first"}}}}}
 		if said == nil {
 			r.counts.Unknown++
 			events[0] = ssh.Event{Host: host, Err: errors.New("could not reach " + host + ": <refused>")}
 		} else {
 			res := trap.Result{Trap: "alpha", Outcomes: said}
 			r.counts.Add(res)
-			events = append(events, ssh.Event{Host: host, Line: report.Line{Type: "result", Result: &res}}, ssh.Event{Host: host, Line: report.Line{Type: "end", Took: &took}})
+			events = append(events, ssh.Event{Host: host, Line: report.Line{Type: "result", Result: &res}},
+				ssh.Event{Host: host, Line: report.Line{Type: "end", Took: &took}})
 		}
 		for _, e := range events {
 			if err := r.event(e); err != nil {
@@ -85,7 +91,10 @@ func TestFleetJUnit(t *testing.T) {
 			classes[c.Class] = true
 		}
 	}
-	if want := "web1 at web1: 2 1 0 0; root@web2 at root@web2: 2 1 1 0; web3 at web3: 1 0 0 1; dead at dead: 1 0 1 0"; strings.Join(got, "; ") != want {
+	if want := "web1 at web1: 2 1 0 0; root@web2 at root@web2: 2 1 1 0; web3 at web3: 1 0 0 1; dead at dead: 1 0 1 0"; strings.Join(
+		got,
+		"; ",
+	) != want {
 		t.Errorf("suites %s\nwant %s", strings.Join(got, "; "), want)
 	}
 	if e := all.Suites[3].Cases[0].Error; e == nil || !strings.Contains(e.Message, "could not reach dead: <refused>") {
@@ -111,7 +120,8 @@ func TestFleetSARIF(t *testing.T) {
 	if schematest.Validate(t, schema, []byte(strings.Replace(text, `"level": "error"`, `"level": "bad"`, 1))) == nil {
 		t.Error("the schema lets a wrong level pass: this test proves nothing")
 	}
-	for i, want := range []string{`"id": "fettle/web1"`, `"id": "fettle/root@web2"`, `"id": "fettle/dead"`, `"executionSuccessful": false`, `"text": "could not reach dead: <refused>"`} {
+	for i, want := range []string{`"id": "fettle/web1"`, `"id": "fettle/root@web2"`, `"id": "fettle/dead"`,
+		`"executionSuccessful": false`, `"text": "could not reach dead: <refused>"`} {
 		if strings.Count(text, want) != 1 {
 			t.Errorf("%d: %d times %s in\n%s", i, strings.Count(text, want), want, text)
 		}
@@ -136,7 +146,8 @@ func TestFleetPrometheus(t *testing.T) {
 			by[name] += fmt.Sprintf(":%g", m.GetGauge().GetValue())
 		}
 	}
-	for name, want := range map[string]string{"fettle_reported": " dead:0 root@web2:1 web1:1 web3:1", "fettle_finding": " root@web2:1 web1:1", "fettle_unknown": " root@web2:1",
+	for name, want := range map[string]string{"fettle_reported": " dead:0 root@web2:1 web1:1 web3:1",
+		"fettle_finding": " root@web2:1 web1:1", "fettle_unknown": " root@web2:1",
 		"fettle_info": " root@web2:1 web1:1 web3:1", "fettle_run_duration_seconds": " root@web2:1 web1:1 web3:1"} {
 		if by[name] != want {
 			t.Errorf("%s:%s, want%s", name, by[name], want)
@@ -168,7 +179,8 @@ func TestFleetNagios(t *testing.T) {
 	}
 	outcomes["bad"], hosts = []trap.Outcome{found(trap.Critical, "x")}, append(hosts, "bad")
 	got = formOf(t, "nagios", hosts, outcomes)
-	if len(got) > 1024 || strings.Count(got, "\n") != 1 || strings.Count(got, "|") != 1 || !strings.Contains(got, ": critical alpha (bad), warning alpha (xxx") {
+	if len(got) > 1024 || strings.Count(got, "\n") != 1 || strings.Count(got, "|") != 1 ||
+		!strings.Contains(got, ": critical alpha (bad), warning alpha (xxx") {
 		t.Errorf("%d bytes: %s", len(got), got)
 	}
 }

@@ -34,7 +34,16 @@ func fleetRun(t *testing.T, opt checkOptions, summary map[string]string) string 
 			res.Outcomes[0] = trap.Outcome{Trap: "alpha", Subject: "x", Status: trap.Found, Severity: trap.Warning, Summary: s}
 		}
 		events := []ssh.Event{
-			{Host: host, Line: report.Line{Type: "begin", Format: report.DocumentFormat, Schema: jsondoc.Version, Meta: &report.Meta{Host: host, Started: time.Now()}, Traps: []report.TrapInfo{{ID: "alpha"}}}},
+			{
+				Host: host,
+				Line: report.Line{
+					Type:   "begin",
+					Format: report.DocumentFormat,
+					Schema: jsondoc.Version,
+					Meta:   &report.Meta{Host: host, Started: time.Now()},
+					Traps:  []report.TrapInfo{{ID: "alpha"}},
+				},
+			},
 			{Host: host, Line: report.Line{Type: "result", Result: &res}},
 			{Host: host, Line: report.Line{Type: "end", Took: &took}},
 		}
@@ -98,7 +107,9 @@ func TestFleetForms(t *testing.T) {
 	o.out.format = "json"
 	var d fleetDocument
 	text := fleetRun(t, o, map[string]string{"web1": "<b>&", "root@web2": "cut off"})
-	if err := json.Unmarshal([]byte(text), &d); err != nil || len(d.Hosts) != 2 || d.Counts.Found != 2 || d.Took == 0 || d.Hosts[1].Reason == "" || d.Hosts[0].Report == nil {
+	if err := json.Unmarshal([]byte(text), &d); err != nil || len(d.Hosts) != 2 || d.Counts.Found != 2 || d.Took == 0 ||
+		d.Hosts[1].Reason == "" ||
+		d.Hosts[0].Report == nil {
 		t.Errorf("%v: %+v", err, d)
 	}
 	whole := strings.Builder{}
@@ -106,7 +117,8 @@ func TestFleetForms(t *testing.T) {
 		t.Errorf("written piece by piece it differs:\n%s", text)
 	}
 	var none strings.Builder
-	if err := newFleetReport(&none, o, trap.Notice, nil, 0).End(0); err != nil || json.Unmarshal([]byte(none.String()), &d) != nil || len(d.Hosts) != 0 {
+	if err := newFleetReport(&none, o, trap.Notice, nil, 0).End(0); err != nil || json.Unmarshal([]byte(none.String()), &d) != nil ||
+		len(d.Hosts) != 0 {
 		t.Errorf("no host: %v\n%s", err, none.String())
 	}
 
@@ -118,7 +130,8 @@ func TestFleetForms(t *testing.T) {
 
 	o.out.format = "html"
 	page := fleetRun(t, o, map[string]string{"web1": "<script>alert(1)</script>", "root@web2": "cut off"})
-	for _, want := range []string{"<h1>2 hosts</h1>", "&lt;script&gt;", `<td class="warning">W</td>`, "1 gave no report", "web1 (x)", "the report was cut off", "Content-Security-Policy"} {
+	for _, want := range []string{"<h1>2 hosts</h1>", "&lt;script&gt;", `<td class="warning">W</td>`, "1 gave no report", "web1 (x)",
+		"the report was cut off", "Content-Security-Policy"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %q", want)
 		}

@@ -102,7 +102,10 @@ func (p *fleetPage) end(r *fleetReport, took time.Duration) error {
 func (p *fleetPage) table(rows []row) {
 	worst := p.worstHosts()
 	shown := worst[:min(len(worst), pageHosts)]
-	p.b.WriteString("<h2>Traps and hosts</h2>\n<div class=\"wide\" tabindex=\"0\">\n<table class=\"matrix\">\n<tr><th scope=\"col\">trap</th><th scope=\"col\">hosts</th>")
+	p.b.WriteString(
+		"<h2>Traps and hosts</h2>\n<div class=\"wide\" tabindex=\"0\">\n<table class=\"matrix\">\n<tr><th scope=\"col\">trap</th><th " +
+			"scope=\"col\">hosts</th>",
+	)
 	for _, h := range shown {
 		p.printf("<th scope=\"col\">%s</th>", visible(h))
 	}
@@ -170,11 +173,21 @@ func (p *fleetPage) silent() {
 // all is every host in figures, the worst first.
 func (p *fleetPage) all() {
 	names := p.byRank()
-	p.printf("<details><summary>All %s</summary>\n<div class=\"wide\" tabindex=\"0\">\n<table>\n<tr><th scope=\"col\">host</th><th scope=\"col\">critical</th><th scope=\"col\">warning</th><th scope=\"col\">notice</th><th scope=\"col\">unknown</th></tr>\n",
-		units.Count(len(names), "host", "hosts"))
+	p.printf(
+		"<details><summary>All %s</summary>\n<div class=\"wide\" tabindex=\"0\">\n<table>\n<tr><th scope=\"col\">host</th><th "+
+			"scope=\"col\">critical</th><th scope=\"col\">warning</th><th scope=\"col\">notice</th><th scope=\"col\">unknown</th></tr>\n",
+		units.Count(len(names), "host", "hosts"),
+	)
 	for _, n := range names {
 		s := p.hosts[n]
-		p.printf("<tr><th scope=\"row\">%s</th><td>%d</td><td>%d</td><td>%d</td><td>%d</td></tr>\n", visible(n), s.critical, s.warning, s.notice, s.unknown)
+		p.printf(
+			"<tr><th scope=\"row\">%s</th><td>%d</td><td>%d</td><td>%d</td><td>%d</td></tr>\n",
+			visible(n),
+			s.critical,
+			s.warning,
+			s.notice,
+			s.unknown,
+		)
 	}
 	p.b.WriteString("</table>\n</div>\n</details>\n")
 }

@@ -85,7 +85,12 @@ func (r *fleetReport) event(e ssh.Event) error {
 	case e.Err != nil:
 		h.err = e.Err
 	case l.Type == "begin":
-		h.doc = report.Document{Envelope: jsondoc.Envelope{Format: l.Format, Schema: l.Schema, Fettle: l.Meta.Version}, Meta: *l.Meta, Traps: l.Traps, Results: []trap.Result{}}
+		h.doc = report.Document{
+			Envelope: jsondoc.Envelope{Format: l.Format, Schema: l.Schema, Fettle: l.Meta.Version},
+			Meta:     *l.Meta,
+			Traps:    l.Traps,
+			Results:  []trap.Result{},
+		}
 	case l.Result != nil:
 		h.doc.Results = append(h.doc.Results, *l.Result)
 	case l.Type == "end" && l.Took != nil:

@@ -44,7 +44,15 @@ func (o *outputOptions) flags(c *cobra.Command) {
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "show every subject with its evidence, including clear and accepted ones")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print only findings and what changed, and nothing if there are none")
 	f.BoolVar(&o.timing, "timing", false, "show how long each trap's check took")
-	app.WordFlag(c, &o.severity, "severity", "report only findings from this `SEVERITY` on: notice, warning or critical", "notice", "warning", "critical")
+	app.WordFlag(
+		c,
+		&o.severity,
+		"severity",
+		"report only findings from this `SEVERITY` on: notice, warning or critical",
+		"notice",
+		"warning",
+		"critical",
+	)
 	f.BoolVar(&o.fresh, "new", false, "report only findings that the last run with --new did not, and what was resolved")
 	f.BoolVar(&o.record, "record", false, "record the run, for fettle history and fettle diff")
 	f.BoolVar(&o.notify, "notify", false, "send what changed since the last notification to the configured channels")
@@ -53,7 +61,16 @@ func (o *outputOptions) flags(c *cobra.Command) {
 
 // report is the options of the report's writer.
 func (o *outputOptions) report(w io.Writer, failOn trap.Severity) report.Options {
-	return report.Options{Colour: ui.Colour(w), Width: ui.Width(w), Verbose: o.verbose, Detail: o.detail, Quiet: o.quiet, New: o.fresh, Timing: o.timing, FailOn: failOn}
+	return report.Options{
+		Colour:  ui.Colour(w),
+		Width:   ui.Width(w),
+		Verbose: o.verbose,
+		Detail:  o.detail,
+		Quiet:   o.quiet,
+		New:     o.fresh,
+		Timing:  o.timing,
+		FailOn:  failOn,
+	}
 }
 
 // output is a report being written: what is accepted or known is marked, what

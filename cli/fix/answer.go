@@ -40,13 +40,21 @@ func parseDocument(host string, b []byte, exit int, errs string) (*document, err
 		var d document
 		if json.NewDecoder(bytes.NewReader(b)).Decode(&d) == nil && d.Format == "fettle-fix" {
 			if d.Schema != 1 {
-				return nil, &ssh.Error{Host: host, Reached: true, Why: fmt.Sprintf("fettle there reports in version %d; this fettle reads version 1", d.Schema)}
+				return nil, &ssh.Error{
+					Host:    host,
+					Reached: true,
+					Why:     fmt.Sprintf("fettle there reports in version %d; this fettle reads version 1", d.Schema),
+				}
 			}
 			return &d, nil
 		}
 		b = b[1:]
 	}
-	return nil, &ssh.Error{Host: host, Reached: true, Why: fmt.Sprintf("fettle there did not report what it did (exit status %d): %s", exit, strings.TrimSpace(errs))}
+	return nil, &ssh.Error{
+		Host:    host,
+		Reached: true,
+		Why:     fmt.Sprintf("fettle there did not report what it did (exit status %d): %s", exit, strings.TrimSpace(errs)),
+	}
 }
 
 // bounded keeps what one host says, up to documentLimit.

@@ -149,7 +149,13 @@ func (d *document) planned(m *mending) error {
 	if err != nil {
 		return err
 	}
-	d.Plan = &planDoc{Digest: digest, Title: m.plan.Title, Text: m.text(planWidth, true), Steps: len(m.plan.Steps), CutsConnection: m.plan.CutsConnection}
+	d.Plan = &planDoc{
+		Digest:         digest,
+		Title:          m.plan.Title,
+		Text:           m.text(planWidth, true),
+		Steps:          len(m.plan.Steps),
+		CutsConnection: m.plan.CutsConnection,
+	}
 	for _, s := range m.plan.Steps {
 		if s.Reversal().Class == step.Irreversible {
 			d.Plan.Irreversible++

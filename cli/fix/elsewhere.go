@@ -67,7 +67,8 @@ func undoElsewhere(ctx context.Context, a *app.App, id string, o undoOptions) er
 		return err // of one host that cannot: nothing was begun
 	}
 	if !o.yes {
-		if err := answered(ctx, a, "not undone; nothing was changed", fmt.Sprintf("Undo this on %s? [y/N] ", units.Count(len(hosts), "host", "hosts"))); err != nil {
+		if err := answered(ctx, a, "not undone; nothing was changed",
+			fmt.Sprintf("Undo this on %s? [y/N] ", units.Count(len(hosts), "host", "hosts"))); err != nil {
 			return err
 		}
 	}

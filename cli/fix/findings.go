@@ -48,7 +48,10 @@ func findings(ctx context.Context, a *app.App, t *trap.Trap, on []string) ([]tra
 		}
 	}
 	if len(found) == 0 && len(unknown) > 0 {
-		return nil, app.Exit(app.ExitUnknown, fmt.Errorf("could not inspect the host, so nothing was changed:\n  %s", strings.Join(unknown, "\n  ")))
+		return nil, app.Exit(
+			app.ExitUnknown,
+			fmt.Errorf("could not inspect the host, so nothing was changed:\n  %s", strings.Join(unknown, "\n  ")),
+		)
 	}
 	for _, u := range unknown {
 		fmt.Fprint(a.Stderr, ui.Paragraphs("fettle: could not inspect "+u, a.Stderr))

@@ -105,7 +105,13 @@ func (f *fleetFix) arguments() []string {
 
 // ask runs fix on hosts, with further arguments for each, and returns what became
 // of them in the order of hosts. then, if not nil, is called for each that is done.
-func (f *fleetFix) ask(ctx context.Context, on *ssh.Fleet, hosts []string, more func(host string) []string, then func(context.Context, *fate)) []*fate {
+func (f *fleetFix) ask(
+	ctx context.Context,
+	on *ssh.Fleet,
+	hosts []string,
+	more func(host string) []string,
+	then func(context.Context, *fate),
+) []*fate {
 	fates := map[string]*fate{}
 	f.mu.Lock()
 	for _, h := range hosts {
@@ -229,7 +235,15 @@ func (f *fleetFix) batches(ctx context.Context, planned []*fate) error {
 		}
 		if err := worst(fates); err != nil {
 			if rest := len(hosts) - begun; rest > 0 {
-				err = app.Exit(statusOf(err), fmt.Errorf("stopped: %s fixed, %s not started: %s", units.Count(mended, "host is", "hosts are"), units.Count(rest, "host", "hosts"), ui.Few(hosts[begun:], 10)))
+				err = app.Exit(
+					statusOf(err),
+					fmt.Errorf(
+						"stopped: %s fixed, %s not started: %s",
+						units.Count(mended, "host is", "hosts are"),
+						units.Count(rest, "host", "hosts"),
+						ui.Few(hosts[begun:], 10),
+					),
+				)
 			}
 			return err
 		}
@@ -246,9 +260,16 @@ func (f *fleetFix) finish(ctx context.Context, it *fate) {
 	said := ""
 	switch {
 	case it.err != nil && it.doc != nil && it.doc.Change != nil:
-		said = fmt.Sprintf("change %s was made, and could not be confirmed from here: %s; the host rolls it back", it.doc.Change.ID, reasonOf(it))
+		said = fmt.Sprintf(
+			"change %s was made, and could not be confirmed from here: %s; the host rolls it back",
+			it.doc.Change.ID,
+			reasonOf(it),
+		)
 	case it.err != nil:
-		said = "no result was received; the host rolls back what is not confirmed. To see its state, run fettle changes there. The last lines from there: " + reasonOf(it)
+		said = "no result was received; the host rolls back what is not confirmed. To see its state, run fettle changes there. The last " +
+			"lines from there: " + reasonOf(
+			it,
+		)
 	case it.doc.Result == resultMended && it.doc.Change.ConfirmBy.IsZero():
 		said = "fixed, change " + it.doc.Change.ID
 	case it.doc.Result == resultMended:

@@ -12,7 +12,9 @@ import (
 )
 
 func TestPlannedHost(t *testing.T) {
-	src, _, err := hosttest.Parse([]byte("-- root/etc/a.conf --\nold\n-- root/etc/gone.conf --\nx\n-- root/proc/sys/net/ipv4/ip_forward --\n0\n"))
+	src, _, err := hosttest.Parse(
+		[]byte("-- root/etc/a.conf --\nold\n-- root/etc/gone.conf --\nx\n-- root/proc/sys/net/ipv4/ip_forward --\n0\n"),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +26,8 @@ func TestPlannedHost(t *testing.T) {
 		step.Sysctl{Key: "net/ipv4/ip_forward", Value: "1"},
 	}})
 	ahead, ctx := host.New(p), t.Context()
-	for name, want := range map[string]string{"/etc/a.conf": "new and longer\n", "/etc/b.d/sub/90.conf": "made\n", "/proc/sys/net/ipv4/ip_forward": "1\n"} {
+	for name, want := range map[string]string{"/etc/a.conf": "new and longer\n", "/etc/b.d/sub/90.conf": "made\n",
+		"/proc/sys/net/ipv4/ip_forward": "1\n"} {
 		if b, err := ahead.ReadFile(ctx, name); string(b) != want || err != nil {
 			t.Errorf("%s: %q, %v", name, b, err)
 		}

@@ -67,7 +67,13 @@ func Status(err error) error {
 		code = exitChanged
 	case errors.As(err, &held):
 		code = exitBusy
-	case errors.As(err, &refusal), errors.As(err, &untrusted), errors.As(err, &shared), errors.As(err, &nothing), errors.As(err, &waiting), errors.Is(err, remedy.ErrNeedsRoot), errors.Is(err, step.ErrSecret):
+	case errors.As(err, &refusal),
+		errors.As(err, &untrusted),
+		errors.As(err, &shared),
+		errors.As(err, &nothing),
+		errors.As(err, &waiting),
+		errors.Is(err, remedy.ErrNeedsRoot),
+		errors.Is(err, step.ErrSecret):
 		code = exitNotDone
 	}
 	return app.Exit(code, err)

@@ -198,7 +198,8 @@ func (t *differ) figures() string {
 	for _, p := range []struct {
 		n    int
 		name string
-	}{{n[history.New], newly}, {n[history.Resolved], resolved}, {n[history.Changed], "changed"}, {n[history.Unseen] + n[history.Seen], "unknown in one of them"}} {
+	}{{n[history.New], newly}, {n[history.Resolved], resolved}, {n[history.Changed], "changed"},
+		{n[history.Unseen] + n[history.Seen], "unknown in one of them"}} {
 		if p.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.name))
 		}

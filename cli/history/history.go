@@ -111,9 +111,20 @@ func list(a *app.App, s history.Store, format string) error {
 		fmt.Fprintln(a.Stdout, "No run is recorded. To record one: fettle check --record")
 		return nil
 	}
-	t := ui.Table{Header: []string{"", "began", "found", "new", "resolved", "unknown", "name"}, Right: []bool{true, false, true, true, true, true, false}}
+	t := ui.Table{
+		Header: []string{"", "began", "found", "new", "resolved", "unknown", "name"},
+		Right:  []bool{true, false, true, true, true, true, false},
+	}
 	for i, e := range d.Runs {
-		row := []string{fmt.Sprint(i + 1), e.Started.Local().Format("2006-01-02 15:04"), fmt.Sprint(e.Counts.Found), fmt.Sprint(len(e.New)), fmt.Sprint(len(e.Resolved)), fmt.Sprint(e.Counts.Unknown), e.Name}
+		row := []string{
+			fmt.Sprint(i + 1),
+			e.Started.Local().Format("2006-01-02 15:04"),
+			fmt.Sprint(e.Counts.Found),
+			fmt.Sprint(len(e.New)),
+			fmt.Sprint(len(e.Resolved)),
+			fmt.Sprint(e.Counts.Unknown),
+			e.Name,
+		}
 		if e.Damaged != "" {
 			row = []string{fmt.Sprint(i + 1), "damaged", "", "", "", "", e.Name}
 			a.Warn(e.Damaged)

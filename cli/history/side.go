@@ -72,7 +72,10 @@ func lastTwo() ([]string, error) {
 		return nil, app.Failf("%w", err)
 	}
 	if len(names) < 2 {
-		return nil, app.Usagef("compare what? Without arguments, the last two recorded runs are compared; recorded: %d (fettle check --record)", len(names))
+		return nil, app.Usagef(
+			"compare what? Without arguments, the last two recorded runs are compared; recorded: %d (fettle check --record)",
+			len(names),
+		)
 	}
 	return []string{names[1], names[0]}, nil
 }

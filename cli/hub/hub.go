@@ -50,7 +50,20 @@ a host joins.`,
 		PersistentPreRunE: app.NoEmptyFlags,
 	}
 	app.StateFlag(c, &p.dir, stateDir, "the hub's `FOLDER`: keys, database, messages")
-	return app.Grow(c, p.serveCmd(), p.inviteCmd(), p.hostsCmd(), p.askCmd(), p.retireCmd(), p.attachCmd(), p.usersCmd(), p.tokenCmd(), p.backupCmd(), p.restoreCmd(), p.natsConfigCmd())
+	return app.Grow(
+		c,
+		p.serveCmd(),
+		p.inviteCmd(),
+		p.hostsCmd(),
+		p.askCmd(),
+		p.retireCmd(),
+		p.attachCmd(),
+		p.usersCmd(),
+		p.tokenCmd(),
+		p.backupCmd(),
+		p.restoreCmd(),
+		p.natsConfigCmd(),
+	)
 }
 
 // list prints rows of what hosts and users may have named.

@@ -92,7 +92,10 @@ func (a asker) Ask(_ context.Context, agent string) error {
 
 // serve serves the page until ctx ends.
 func (p *page) serve(ctx context.Context, h *hub.Hub) error {
-	handler, err := web.New(ctx, web.Config{DB: h.DB, Traps: traps.All(), Asker: asker{h}, Login: p.login, URL: p.url(), SilentAfter: p.silent})
+	handler, err := web.New(
+		ctx,
+		web.Config{DB: h.DB, Traps: traps.All(), Asker: asker{h}, Login: p.login, URL: p.url(), SilentAfter: p.silent},
+	)
 	if err != nil {
 		return err
 	}

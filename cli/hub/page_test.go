@@ -64,7 +64,8 @@ func TestThePage(t *testing.T) {
 	said := &waiting{}
 	ended := make(chan int, 1)
 	go func() {
-		ended <- mainWith(ctx, []string{"--state", dir, "serve", "--listen", "127.0.0.1:0", "--web", "127.0.0.1:0", "--web-config", conf}, strings.NewReader(""), io.Discard, said)
+		ended <- mainWith(ctx, []string{"--state", dir, "serve", "--listen", "127.0.0.1:0", "--web", "127.0.0.1:0", "--web-config", conf},
+			strings.NewReader(""), io.Discard, said)
 	}()
 	base := said.find(t, `the page is at (http://\S+)`)
 	said.find(t, `(nobody can log in yet)`)

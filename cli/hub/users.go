@@ -160,7 +160,9 @@ func (p *program) tokenAddCmd() *cobra.Command {
 			}
 			secret, hash := login.NewSecret()
 			now := time.Now()
-			if err := db.PutSession(cmd.Context(), store.Session{Hash: hash, User: args[0], Role: r, How: "token", Created: now, Expires: now.AddDate(0, 0, life), Note: note}); err != nil {
+			if err := db.PutSession(cmd.Context(),
+				store.Session{Hash: hash, User: args[0], Role: r, How: "token", Created: now, Expires: now.AddDate(0, 0, life),
+					Note: note}); err != nil {
 				return err
 			}
 			fmt.Fprintln(p.Stdout, secret)
@@ -185,7 +187,10 @@ func (p *program) tokenListCmd() *cobra.Command {
 			}
 			var rows [][]string
 			for _, t := range tokens {
-				rows = append(rows, []string{fmt.Sprintf("%.12s", t.Hash), t.User, string(t.Role), ago(t.Seen), t.Expires.Format(time.DateOnly), t.Note})
+				rows = append(
+					rows,
+					[]string{fmt.Sprintf("%.12s", t.Hash), t.User, string(t.Role), ago(t.Seen), t.Expires.Format(time.DateOnly), t.Note},
+				)
 			}
 			p.list("ID NAME ROLE USED EXPIRES NOTE", rows)
 			return nil

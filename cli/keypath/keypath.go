@@ -79,7 +79,12 @@ or no path, 3 failed.`,
 	f.StringArrayVar(&v.trust, "trust", nil, "start at `KEY`, or KEY=DEPTH: with paths of at most DEPTH signatures; may be repeated")
 	f.BoolVar(&v.whyNot, "why-not", false, "show the nearest path, and why its signatures do not count")
 	f.BoolVar(&v.network, "network", false, "fetch keys that a path may need from keyservers and from the domains of addresses (WKD)")
-	f.StringArrayVar(&v.servers, "keyserver", nil, "with --network: `URL` of a keyserver, as gpg has it; may be repeated (default hkps://keyserver.ubuntu.com)")
+	f.StringArrayVar(
+		&v.servers,
+		"keyserver",
+		nil,
+		"with --network: `URL` of a keyserver, as gpg has it; may be repeated (default hkps://keyserver.ubuntu.com)",
+	)
 	f.IntVar(&v.fetch, "fetch", 200, "with --network: ask keyservers at most `N` times")
 	v.formatFlag(c, "text", "json", "svg", "dot")
 	f.StringVarP(&v.output, "output", "o", "", "write to `FILE`")
@@ -89,7 +94,12 @@ or no path, 3 failed.`,
 
 func (v *verb) commonFlags(c *cobra.Command) {
 	f := c.PersistentFlags()
-	f.StringArrayVar(&v.keyrings, "keyring", nil, "`FILE` or folder with keys: gpg --export, ASCII-armored, pubring.kbx, sq's store, a dump; may be repeated")
+	f.StringArrayVar(
+		&v.keyrings,
+		"keyring",
+		nil,
+		"`FILE` or folder with keys: gpg --export, ASCII-armored, pubring.kbx, sq's store, a dump; may be repeated",
+	)
 	f.StringSliceVar(&v.allow, "allow", nil, "also accept `WHAT`: sha1 (signatures with SHA-1), short-keys (under 2048 bits)")
 	f.StringVar(&v.at, "at", "", "judge keys and signatures as on this `DATE` (YYYY-MM-DD) instead of now")
 	f.StringVar(&v.cache, "cache", "", "keep indexes and fetched keys in `DIR` (default ~/.cache/fettle/keypath)")

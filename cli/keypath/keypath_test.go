@@ -114,7 +114,8 @@ func TestBadInput(t *testing.T) {
 		{[]string{"--keyring", all, "--at", "yesterday", "bob", "bob"}, "expected a date such as"},
 		{[]string{"--keyring", all, "--allow", "md5", "bob", "bob"}, "expected sha1 or short-keys"},
 		{[]string{"--keyring", all, "--disjoint", "0", "bob", "bob"}, "--disjoint 0"},
-		{[]string{"--keyring", all, "--at", "2025-01-01", "bob", keep(t, k["alice"])}, "no path of at most 30 signatures: FROM leads to 0 of 3 keys, and 0 lead to TO"},
+		{[]string{"--keyring", all, "--at", "2025-01-01", "bob", keep(t, k["alice"])}, "no path of at most 30 signatures: FROM leads to 0 of " +
+			"3 keys, and 0 lead to TO"},
 	} {
 		if out, err := run(t, c.args...); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want %q\n%s", c.args, err, c.want, out)
@@ -163,7 +164,8 @@ func TestNetwork(t *testing.T) {
 	if out, err = run(t, args...); err != nil || len(*asked) != 2 {
 		t.Errorf("the second time: %v, asked %v\n%s", err, *asked, out)
 	}
-	if out, err = run(t, "--cache", cache, "--keyring", alice, "--network", "--keyserver", url, "alice", "decoy"); err == nil || !strings.Contains(err.Error(), "no key for decoy") {
+	if out, err = run(t, "--cache", cache, "--keyring", alice, "--network", "--keyserver", url, "alice", "decoy"); err == nil ||
+		!strings.Contains(err.Error(), "no key for decoy") {
 		t.Errorf("a key that nobody asked for was taken: %v\n%s", err, out)
 	}
 	before := len(*asked)
@@ -174,11 +176,24 @@ func TestNetwork(t *testing.T) {
 		t.Errorf("asked %v for a key that nobody has, want once", (*asked)[before:])
 	}
 	before = len(*asked)
-	limited := []string{"--keyring", alice, "--keyring", keep(t, k["dave"]), "--network", "--fetch", "1", "--keyserver", url, "alice", "dave"}
+	limited := []string{
+		"--keyring",
+		alice,
+		"--keyring",
+		keep(t, k["dave"]),
+		"--network",
+		"--fetch",
+		"1",
+		"--keyserver",
+		url,
+		"alice",
+		"dave",
+	}
 	if out, err = run(t, limited...); err == nil || len(*asked) > before+1 {
 		t.Errorf("--fetch 1: %v, asked %v\n%s", err, *asked, out)
 	}
-	if _, err := run(t, "--keyring", alice, "--network", "--keyserver", "http://127.0.0.1:1", "alice", "0123456789ABCDEF"); err == nil || errors.Is(err, os.ErrNotExist) {
+	if _, err := run(t, "--keyring", alice, "--network", "--keyserver", "http://127.0.0.1:1", "alice", "0123456789ABCDEF"); err == nil ||
+		errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a keyserver that does not answer: %v", err)
 	}
 }
@@ -222,7 +237,8 @@ func TestHostileSurroundings(t *testing.T) {
 	if err := os.Chmod(open, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run(t, "--cache", open, "--keyring", file, "first@example.org", "last@example.org"); err == nil || !strings.Contains(err.Error(), "others can write to it") {
+	if _, err := run(t, "--cache", open, "--keyring", file, "first@example.org", "last@example.org"); err == nil ||
+		!strings.Contains(err.Error(), "others can write to it") {
 		t.Errorf("a cache folder for everybody: %v", err)
 	}
 }

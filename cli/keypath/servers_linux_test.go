@@ -200,10 +200,24 @@ func published(t *testing.T, folder string, key []byte) {
 // certificates makes an authority and a server's certificate.
 func certificates(t *testing.T, names []string) (authority []byte, server tls.Certificate) {
 	t.Helper()
-	ca := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
-	leaf := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: names[0]}, DNSNames: names, NotBefore: ca.NotBefore, NotAfter: ca.NotAfter,
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
+	ca := &x509.Certificate{
+		SerialNumber:          big.NewInt(1),
+		Subject:               pkix.Name{CommonName: "test authority"},
+		NotBefore:             time.Now().Add(-time.Hour),
+		NotAfter:              time.Now().Add(time.Hour),
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageCertSign,
+	}
+	leaf := &x509.Certificate{
+		SerialNumber: big.NewInt(2),
+		Subject:      pkix.Name{CommonName: names[0]},
+		DNSNames:     names,
+		NotBefore:    ca.NotBefore,
+		NotAfter:     ca.NotAfter,
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
 	var keys [2]*ecdsa.PrivateKey
 	for i := range keys {
 		var err error
@@ -219,7 +233,12 @@ func certificates(t *testing.T, names []string) (authority []byte, server tls.Ce
 		return der
 	}
 	root := signed(ca, keys[0])
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: root}), tls.Certificate{Certificate: [][]byte{signed(leaf, keys[1]), root}, PrivateKey: keys[1]}
+	return pem.EncodeToMemory(
+			&pem.Block{Type: "CERTIFICATE", Bytes: root},
+		), tls.Certificate{
+			Certificate: [][]byte{signed(leaf, keys[1]), root},
+			PrivateKey:  keys[1],
+		}
 }
 
 // over puts text in a file's place, in this mount namespace alone.

@@ -110,7 +110,13 @@ func (v *verb) explain(w *keypath.Web, ask question) error {
 	case bad == 0:
 		fmt.Fprintf(&b, "Nothing is wrong: there is a path.\n\n")
 	default:
-		fmt.Fprintf(&b, "The nearest path has %s, of which %d %s not count.\n\n", count(len(p), "signature"), bad, map[bool]string{true: "does", false: "do"}[bad == 1])
+		fmt.Fprintf(
+			&b,
+			"The nearest path has %s, of which %d %s not count.\n\n",
+			count(len(p), "signature"),
+			bad,
+			map[bool]string{true: "does", false: "do"}[bad == 1],
+		)
 	}
 	width := ui.Width(v.Stdout)
 	fmt.Fprintf(&b, "  %s\n", keyLine(w, p[0].From, width-2))

@@ -56,7 +56,15 @@ func (f *counterFlags) open(ctx context.Context, a *app.App, names []string) (co
 		}
 		return src, nil
 	}
-	c := counters.SNMP{Bits: f.bits, Timeout: f.timeout, Retries: f.retries, User: f.user, Auth: f.auth, Priv: f.priv, Trust: f.maxRate == "link"}
+	c := counters.SNMP{
+		Bits:    f.bits,
+		Timeout: f.timeout,
+		Retries: f.retries,
+		User:    f.user,
+		Auth:    f.auth,
+		Priv:    f.priv,
+		Trust:   f.maxRate == "link",
+	}
 	var err error
 	if c.Host, c.Port, err = agentAddress(f.agent); err != nil {
 		return nil, err

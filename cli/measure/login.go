@@ -112,7 +112,9 @@ func (f *loginFlags) valid() error {
 	case f.port < 1 || f.port > 65535:
 		return app.Usagef("--server-port %d: expected 1 to 65535", f.port)
 	case f.serverSide != "" && (f.explain || f.control || f.svg != "" || f.png != "" || f.config != ""):
-		return app.Usagef("--server-side makes no login from outside: it cannot be used with --explain, --control, --svg, --png or --ssh-config")
+		return app.Usagef(
+			"--server-side makes no login from outside: it cannot be used with --explain, --control, --svg, --png or --ssh-config",
+		)
 	}
 	return nil
 }
@@ -166,7 +168,9 @@ func measureLogin(ctx context.Context, a *app.App, host string, f loginFlags) er
 // onServer runs fettle measure login --server-side on the host, as root.
 func onServer(ctx context.Context, host string, l *login.Login, f loginFlags) (*cause.Report, error) {
 	if l.Conn.ClientAddr == "" {
-		return nil, errors.New("the server does not set SSH_CONNECTION, so the client's address is unknown; run fettle measure login --server-side there")
+		return nil, errors.New(
+			"the server does not set SSH_CONNECTION, so the client's address is unknown; run fettle measure login --server-side there",
+		)
 	}
 	const most = 30 * time.Minute
 	fl, err := ssh.Open(ssh.Options{Config: f.config, Sudo: l.User != "root", Limit: most, Connect: f.limit, BinaryDir: f.binaryDir})

@@ -52,7 +52,13 @@ func TestBootARM64(t *testing.T) {
 	if !begun(got) {
 		t.Errorf("the kernel did not come:\n%s", tail(got.serial))
 	}
-	got.wants(t, "asks for an address (UEFI, arm64)", "was sent the boot loader bootnetaa64.efi", "was sent the kernel", "was sent the initrd")
+	got.wants(
+		t,
+		"asks for an address (UEFI, arm64)",
+		"was sent the boot loader bootnetaa64.efi",
+		"was sent the kernel",
+		"was sent the initrd",
+	)
 	t.Logf("the kernel came after %s", got.took.Round(time.Second))
 }
 
@@ -127,7 +133,9 @@ func otherServer(t *testing.T) *lockedBuffer {
 		}
 	}
 	server := inside(dnsmasq, "--keep-in-foreground", "--conf-file=-", "--pid-file", "--log-facility=-")
-	server.Stdin = strings.NewReader("port=0\ninterface=far\nexcept-interface=lo\nbind-interfaces\nleasefile-ro\nlog-dhcp\ndhcp-range=192.0.2.50,192.0.2.99\n")
+	server.Stdin = strings.NewReader(
+		"port=0\ninterface=far\nexcept-interface=lo\nbind-interfaces\nleasefile-ro\nlog-dhcp\ndhcp-range=192.0.2.50,192.0.2.99\n",
+	)
 	log := new(lockedBuffer)
 	server.Stderr = log
 	if err := server.Start(); err != nil {

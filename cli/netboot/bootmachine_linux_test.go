@@ -67,7 +67,10 @@ func boot(t *testing.T, firmware string, enough func(booted) bool, args ...strin
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	var told, said lockedBuffer
-	server := exec.CommandContext(ctx, os.Getenv("FETTLE_TEST_BINARY"), append([]string{"netboot", "serve", "--interface", "br0"}, args...)...)
+	server := exec.CommandContext(
+		ctx,
+		os.Getenv("FETTLE_TEST_BINARY"),
+		append([]string{"netboot", "serve", "--interface", "br0"}, args...)...)
 	server.Stdout, server.Stderr = &told, &told
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
@@ -129,8 +132,22 @@ func client(t *testing.T, firmware, dir string) []string {
 	if firmware == "UEFI, arm64" {
 		argv, uefi = []string{"qemu-system-aarch64", "-M", "virt", "-cpu", "cortex-a72"}, aavmf
 	}
-	argv = append(argv, "-accel", "tcg", "-m", "1024", "-display", "none", "-monitor", "none", "-nodefaults", "-serial", "file:"+filepath.Join(dir, "serial"),
-		"-netdev", "tap,id=n,ifname=tap0,script=no,downscript=no")
+	argv = append(
+		argv,
+		"-accel",
+		"tcg",
+		"-m",
+		"1024",
+		"-display",
+		"none",
+		"-monitor",
+		"none",
+		"-nodefaults",
+		"-serial",
+		"file:"+filepath.Join(dir, "serial"),
+		"-netdev",
+		"tap,id=n,ifname=tap0,script=no,downscript=no",
+	)
 	if firmware != "BIOS" {
 		vars, err := os.ReadFile(strings.Replace(uefi, "CODE", "VARS", 1))
 		if err == nil {
@@ -141,7 +158,13 @@ func client(t *testing.T, firmware, dir string) []string {
 		}
 		// The firmware's own PXE: iPXE of 2019 hands shim a padded image, which it refuses.
 		device += ",romfile="
-		argv = append(argv, "-drive", "if=pflash,format=raw,readonly=on,file="+uefi, "-drive", "if=pflash,format=raw,file="+filepath.Join(dir, "vars"))
+		argv = append(
+			argv,
+			"-drive",
+			"if=pflash,format=raw,readonly=on,file="+uefi,
+			"-drive",
+			"if=pflash,format=raw,file="+filepath.Join(dir, "vars"),
+		)
 	}
 	return append(argv, "-device", device)
 }
@@ -151,7 +174,8 @@ func client(t *testing.T, firmware, dir string) []string {
 func bootNetwork(t *testing.T, more ...string) bool {
 	t.Helper()
 	means.Root(t)
-	for _, need := range append(more, "qemu-system-x86_64", "dnsmasq", "ip", "unshare", "/usr/lib/debian-installer/images/12/amd64/text", ovmf, "/usr/lib/ipxe/qemu/efi-virtio.rom") {
+	for _, need := range append(more, "qemu-system-x86_64", "dnsmasq", "ip", "unshare",
+		"/usr/lib/debian-installer/images/12/amd64/text", ovmf, "/usr/lib/ipxe/qemu/efi-virtio.rom") {
 		if !filepath.IsAbs(need) {
 			means.Tool(t, need)
 		} else if _, err := os.Stat(need); err != nil {
@@ -162,7 +186,8 @@ func bootNetwork(t *testing.T, more ...string) bool {
 		inNamespace(t)
 		return false
 	}
-	for _, argv := range []string{"link set lo up", "link add br0 type bridge", "addr add 192.0.2.1/24 dev br0", "link set br0 up", "tuntap add tap0 mode tap", "link set tap0 master br0", "link set tap0 up"} {
+	for _, argv := range []string{"link set lo up", "link add br0 type bridge", "addr add 192.0.2.1/24 dev br0", "link set br0 up",
+		"tuntap add tap0 mode tap", "link set tap0 master br0", "link set tap0 up"} {
 		if out, err := exec.Command(means.Tool(t, "ip"), strings.Fields(argv)...).CombinedOutput(); err != nil {
 			t.Fatal(argv, err, string(out))
 		}

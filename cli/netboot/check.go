@@ -125,7 +125,8 @@ func checkFolder(ctx context.Context, a *app.App, folder string, o checkOptions)
 
 // verdictText is what is said of one pair.
 func verdictText(folder string, v stale.Verdict) string {
-	word := map[stale.Kind]string{stale.Unknown: "unknown", stale.Foreign: "not judged", stale.Fine: "clear", stale.Older: "warning", stale.Mixed: "critical", stale.Gone: "critical"}[v.Kind]
+	word := map[stale.Kind]string{stale.Unknown: "unknown", stale.Foreign: "not judged", stale.Fine: "clear", stale.Older: "warning",
+		stale.Mixed: "critical", stale.Gone: "critical"}[v.Kind]
 	said := v.Summary
 	if v.Err != nil {
 		said = host.Reason(v.Err)

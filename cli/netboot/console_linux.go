@@ -96,7 +96,13 @@ func (s *session) prepare() (err error) {
 			return err
 		}
 		if maker := bmc.DefaultOf(s.o.user, s.password); maker != "" {
-			s.app.Warn(fmt.Sprintf("CRITICAL: %s has the login that %s ships it with: whoever reaches it owns the host. Change it: ipmitool user set password ID", s.way.name, maker))
+			s.app.Warn(
+				fmt.Sprintf(
+					"CRITICAL: %s has the login that %s ships it with: whoever reaches it owns the host. Change it: ipmitool user set password ID",
+					s.way.name,
+					maker,
+				),
+			)
 		}
 	}
 	if s.o.log != "" {
@@ -136,7 +142,9 @@ func (s *session) ask() (string, error) {
 
 // ipmi are ipmitool's arguments: the password goes by its environment (-E).
 func (s *session) ipmi(args ...string) *exec.Cmd {
-	c := exec.Command(ipmitool, append([]string{"-I", "lanplus", "-H", s.way.name, "-p", strconv.Itoa(cmp.Or(s.o.port, 623)), "-U", s.o.user, "-E"}, args...)...)
+	c := exec.Command(
+		ipmitool,
+		append([]string{"-I", "lanplus", "-H", s.way.name, "-p", strconv.Itoa(cmp.Or(s.o.port, 623)), "-U", s.o.user, "-E"}, args...)...)
 	c.Env = []string{"IPMI_PASSWORD=" + s.password, "LC_ALL=C", "TERM=" + os.Getenv("TERM"), "HOME=/nonexistent"}
 	return c
 }

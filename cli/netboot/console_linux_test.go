@@ -149,10 +149,16 @@ func TestConsole(t *testing.T) {
 		t.Parallel()
 		log := filepath.Join(t.TempDir(), "log")
 		port := simulator(t, serialPort(t, "hello from ttyS1\r\n"), "ADMIN")
-		err := console(t, way{"ipmi", "127.0.0.1"}, consoleOptions{port: port, log: log, speed: 115200, silent: time.Minute}, "ADMIN", func(out, warn *lockedBuffer, _ io.Writer) {
-			out.has(t, "hello from ttyS1")
-			warn.has(t, "CRITICAL: 127.0.0.1 has the login that Supermicro ships it with")
-		})
+		err := console(
+			t,
+			way{"ipmi", "127.0.0.1"},
+			consoleOptions{port: port, log: log, speed: 115200, silent: time.Minute},
+			"ADMIN",
+			func(out, warn *lockedBuffer, _ io.Writer) {
+				out.has(t, "hello from ttyS1")
+				warn.has(t, "CRITICAL: 127.0.0.1 has the login that Supermicro ships it with")
+			},
+		)
 		b, _ := os.ReadFile(log)
 		if err != nil || !strings.Contains(string(b), "hello from ttyS1") {
 			t.Errorf("%v; the log says %q", err, b)
@@ -172,9 +178,15 @@ func TestConsole(t *testing.T) {
 	t.Run("silent", func(t *testing.T) {
 		t.Parallel()
 		port := simulator(t, serialPort(t, ""), "other")
-		console(t, way{"ipmi", "127.0.0.1"}, consoleOptions{port: port, speed: 115200, silent: 3 * time.Second}, "other", func(out, warn *lockedBuffer, _ io.Writer) {
-			warn.has(t, "nothing comes: ")
-		})
+		console(
+			t,
+			way{"ipmi", "127.0.0.1"},
+			consoleOptions{port: port, speed: 115200, silent: 3 * time.Second},
+			"other",
+			func(out, warn *lockedBuffer, _ io.Writer) {
+				warn.has(t, "nothing comes: ")
+			},
+		)
 	})
 }
 
@@ -193,8 +205,27 @@ func TestConsoleBoot(t *testing.T) {
 	serial := l.Addr().String()
 	l.Close()
 	dir := t.TempDir()
-	qemu := exec.Command(means.Tool(t, "qemu-system-x86_64"), "-nodefaults", "-display", "none", "-accel", "tcg", "-m", "512", "-S", "-monitor", "unix:"+filepath.Join(dir, "monitor")+",server=on,wait=off",
-		"-serial", "tcp:"+serial+",server=on,wait=off", "-kernel", tree+"linux", "-initrd", tree+"initrd.gz", "-append", "console=ttyS0,115200n8 rdinit=/bin/sh")
+	qemu := exec.Command(
+		means.Tool(t, "qemu-system-x86_64"),
+		"-nodefaults",
+		"-display",
+		"none",
+		"-accel",
+		"tcg",
+		"-m",
+		"512",
+		"-S",
+		"-monitor",
+		"unix:"+filepath.Join(dir, "monitor")+",server=on,wait=off",
+		"-serial",
+		"tcp:"+serial+",server=on,wait=off",
+		"-kernel",
+		tree+"linux",
+		"-initrd",
+		tree+"initrd.gz",
+		"-append",
+		"console=ttyS0,115200n8 rdinit=/bin/sh",
+	)
 	if err := qemu.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -256,8 +287,10 @@ func TestConsoleSocket(t *testing.T) {
 }
 
 func TestParseWay(t *testing.T) {
-	for text, want := range map[string]way{"bmc7": {"ipmi", "bmc7"}, "192.0.2.7": {"ipmi", "192.0.2.7"}, "ipmi:bmc7": {"ipmi", "bmc7"}, "ssh:ADMIN@bmc7": {"ssh", "ADMIN@bmc7"},
-		"libvirt:web1": {"libvirt", "web1"}, "unix:/run/s": {"unix", "/run/s"}, "2001:db8::7": {"ipmi", "2001:db8::7"}, "-oProxyCommand=x": {}, "ssh:-x": {}, "unix:s": {"ipmi", "unix:s"}, "a b": {}, "": {}} {
+	for text, want := range map[string]way{"bmc7": {"ipmi", "bmc7"}, "192.0.2.7": {"ipmi", "192.0.2.7"}, "ipmi:bmc7": {"ipmi", "bmc7"},
+		"ssh:ADMIN@bmc7": {"ssh", "ADMIN@bmc7"},
+		"libvirt:web1":   {"libvirt", "web1"}, "unix:/run/s": {"unix", "/run/s"}, "2001:db8::7": {"ipmi", "2001:db8::7"},
+		"-oProxyCommand=x": {}, "ssh:-x": {}, "unix:s": {"ipmi", "unix:s"}, "a b": {}, "": {}} {
 		got, err := parseWay(text)
 		if (err != nil) != (want == way{}) || got != want && err == nil {
 			t.Errorf("%q: %+v, %v", text, got, err)

@@ -42,13 +42,31 @@ func sshServer(t *testing.T) (port int) {
 		return name
 	}
 	os.MkdirAll("/run/sshd", 0o755) // where sshd separates its rights; it belongs to the package
-	conf := write("sshd_config", fmt.Sprintf("ListenAddress 127.0.0.1\nPort %d\nHostKey %s/host\nAuthorizedKeysFile %s/user.pub\nStrictModes no\nUsePAM no\nPidFile none\nPermitRootLogin prohibit-password\n", port, dir, dir), 0o600)
+	conf := write(
+		"sshd_config",
+		fmt.Sprintf(
+			"ListenAddress 127.0.0.1\nPort %d\nHostKey %s/host\nAuthorizedKeysFile %s/user.pub\nStrictModes no\nUsePAM no\nPidFile "+
+				"none\nPermitRootLogin prohibit-password\n",
+			port,
+			dir,
+			dir,
+		),
+		0o600,
+	)
 	server := exec.Command(sshd, "-D", "-e", "-f", conf)
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { server.Process.Kill(); server.Wait() })
-	config := write("ssh_config", fmt.Sprintf("Host *\n  IdentityFile %s/user\n  IdentitiesOnly yes\n  BatchMode yes\n  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n", dir), 0o600)
+	config := write(
+		"ssh_config",
+		fmt.Sprintf(
+			"Host *\n  IdentityFile %s/user\n  IdentitiesOnly yes\n  BatchMode yes\n  StrictHostKeyChecking no\n  UserKnownHostsFile "+
+				"/dev/null\n  LogLevel ERROR\n",
+			dir,
+		),
+		0o600,
+	)
 	was := ssh
 	t.Cleanup(func() { ssh = was })
 	ssh = write("ssh", fmt.Sprintf("#!/bin/sh\nexec %s -F %s \"$@\"\n", client, config), 0o700)
@@ -147,7 +165,8 @@ func TestConsoleLibvirt(t *testing.T) {
 	os.MkdirAll("/etc/libvirt/qemu", 0o755)
 	os.MkdirAll("/run/lock", 0o755)
 	// The user and group that package libvirt-daemon-system would make.
-	for name, line := range map[string]string{"/etc/passwd": "libvirt-qemu:x:64055:64055::/nonexistent:/bin/false\n", "/etc/group": "libvirt-qemu:x:64055:\n"} {
+	for name, line := range map[string]string{"/etc/passwd": "libvirt-qemu:x:64055:64055:" +
+		":/nonexistent:/bin/false\n", "/etc/group": "libvirt-qemu:x:64055:\n"} {
 		b, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -158,7 +177,13 @@ func TestConsoleLibvirt(t *testing.T) {
 			t.Fatal(err, string(out))
 		}
 	}
-	os.WriteFile("/etc/libvirt/qemu.conf", []byte("user = \"root\"\ngroup = \"root\"\nsecurity_driver = \"none\"\ncgroup_controllers = [ ]\nnamespaces = [ ]\nstdio_handler = \"file\"\n"), 0o600)
+	os.WriteFile(
+		"/etc/libvirt/qemu.conf",
+		[]byte(
+			"user = \"root\"\ngroup = \"root\"\nsecurity_driver = \"none\"\ncgroup_controllers = [ ]\nnamespaces = [ ]\nstdio_handler = \"file\"\n",
+		),
+		0o600,
+	)
 	os.WriteFile("/etc/libvirt/libvirtd.conf", []byte("auth_unix_rw = \"none\"\nlog_outputs = \"3:stderr\"\n"), 0o600)
 	file := filepath.Join(t.TempDir(), "web1.xml")
 	os.WriteFile(file, []byte(domain), 0o600)
@@ -195,7 +220,8 @@ func TestConsoleLibvirt(t *testing.T) {
 	var out, warn lockedBuffer
 	done := make(chan error, 1)
 	go func() {
-		done <- runConsole(t.Context(), &app.App{Program: "fettle", Stdin: in, Stdout: &out, Stderr: &warn}, way{"libvirt", "web1"}, consoleOptions{})
+		done <- runConsole(t.Context(), &app.App{Program: "fettle", Stdin: in, Stdout: &out, Stderr: &warn}, way{"libvirt", "web1"},
+			consoleOptions{})
 	}()
 	out.has(t, "Connected to domain 'web1'")
 	if err := do("reset", "web1"); err != nil {

@@ -188,7 +188,13 @@ func (o *serveOptions) findTree() (err error) {
 		}
 		o.source = filepath.Join("/usr/lib/debian-installer/images", o.release, o.arch, "text")
 		if _, serr := os.Stat(o.source); serr != nil {
-			return fmt.Errorf("--release %s: %s is not there: apt-get install debian-installer-%s-netboot-%s", o.release, o.source, o.release, o.arch)
+			return fmt.Errorf(
+				"--release %s: %s is not there: apt-get install debian-installer-%s-netboot-%s",
+				o.release,
+				o.source,
+				o.release,
+				o.arch,
+			)
 		}
 	default:
 		return fmt.Errorf("what to serve? --tree FOLDER or --release NUMBER")

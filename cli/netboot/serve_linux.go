@@ -72,7 +72,12 @@ func runServe(ctx context.Context, a *app.App, o *serveOptions) error {
 		firewalled(ctx, a, conf)
 	}
 	if l := conf.Loaders; conf.Proxy && (l.EFI64 != "" || l.EFIArm64 != "") {
-		a.Warn(fmt.Sprintf("clients with UEFI stop at GRUB's prompt unless the DHCP server names %s as its next server: GRUB does not take it from a proxy", conf.Address.Addr()))
+		a.Warn(
+			fmt.Sprintf(
+				"clients with UEFI stop at GRUB's prompt unless the DHCP server names %s as its next server: GRUB does not take it from a proxy",
+				conf.Address.Addr(),
+			),
+		)
 	}
 	fmt.Fprintf(a.Stdout, "dnsmasq's configuration:\n\n%s\n", indent(conf.Text()))
 	if o.show {
@@ -122,7 +127,12 @@ func possible(ctx context.Context, a *app.App, o *serveOptions, link *net.Interf
 		return app.Failf("%w", err)
 	}
 	if len(servers) > 0 {
-		return app.Failf("a DHCP server answers on %s already: %s. Two of them give the same addresses to different hosts. Use --proxy to serve beside it, or --force", link.Name, join(servers))
+		return app.Failf(
+			"a DHCP server answers on %s already: %s. Two of them give the same "+
+				"addresses to different hosts. Use --proxy to serve beside it, or --force",
+			link.Name,
+			join(servers),
+		)
 	}
 	return nil
 }
@@ -152,8 +162,16 @@ func firewalled(ctx context.Context, a *app.App, conf serve.Conf) {
 			dropped = true
 		}
 		if dropped {
-			a.Warn(fmt.Sprintf("the firewall of this host drops %s on %s: let it in, as with one of\n  ufw allow in on %[2]s proto %[3]s to any port %[4]d\n  firewall-cmd --add-port=%[4]d/%[3]s\n  nft insert rule inet filter input iifname %[2]s %[3]s dport %[4]d accept",
-				p, conf.Interface, p.Proto, p.Number))
+			a.Warn(
+				fmt.Sprintf(
+					"the firewall of this host drops %s on %s: let it in, as with one of\n  ufw allow in on %[2]s proto %[3]s to any port %[4]d\n  "+
+						"firewall-cmd --add-port=%[4]d/%[3]s\n  nft insert rule inet filter input iifname %[2]s %[3]s dport %[4]d accept",
+					p,
+					conf.Interface,
+					p.Proto,
+					p.Number,
+				),
+			)
 		}
 	}
 }
@@ -267,7 +285,10 @@ func start(ctx context.Context, c *exec.Cmd) (lines <-chan string, done <-chan e
 		c.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	c.SysProcAttr.Setpgid, c.SysProcAttr.Pdeathsig = true, syscall.SIGTERM
-	c.SysProcAttr.Credential = &syscall.Credential{Uid: accounts.Nobody, Gid: accounts.Nobody} // dnsmasq gets capabilities for the network and owns nothing
+	c.SysProcAttr.Credential = &syscall.Credential{
+		Uid: accounts.Nobody,
+		Gid: accounts.Nobody,
+	} // dnsmasq gets capabilities for the network and owns nothing
 	log, err := c.StderrPipe()
 	if err != nil {
 		return nil, nil, err

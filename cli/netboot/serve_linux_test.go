@@ -60,7 +60,8 @@ func servedTree(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	os.Chmod(filepath.Dir(dir), 0o755)
-	for name, text := range map[string]string{"linux": "kernel", "initrd.gz": "initrd", "bootnetx64.efi": "shim", "grubx64.efi": "User-Agent: GRUB 2.06", "secret": "x"} {
+	for name, text := range map[string]string{"linux": "kernel", "initrd.gz": "initrd", "bootnetx64.efi": "shim",
+		"grubx64.efi": "User-Agent: GRUB 2.06", "secret": "x"} {
 		name = filepath.Join(dir, "debian-installer/amd64", name)
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
@@ -94,7 +95,8 @@ func TestServeNoHTTP(t *testing.T) {
 		return
 	}
 	tree := servedTree(t)
-	if err := os.WriteFile(filepath.Join(tree, "debian-installer/amd64/grubx64.efi"), []byte("GRUB without the module http"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(tree, "debian-installer/amd64/grubx64.efi"), []byte("GRUB without the module http"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	out, _, stop := serving(t, tree)

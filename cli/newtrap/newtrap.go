@@ -56,7 +56,10 @@ func Write(checkout, id string) ([]string, error) {
 func isCheckout(dir string) error {
 	b, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.HasPrefix(b, []byte("module fettle\n")) {
-		return fmt.Errorf("%s is not fettle's source folder; clone the repository and run this there (a rule needs no source: fettle lore new)", dir)
+		return fmt.Errorf(
+			"%s is not fettle's source folder; clone the repository and run this there (a rule needs no source: fettle lore new)",
+			dir,
+		)
 	}
 	return err
 }
@@ -109,8 +112,12 @@ func (n names) lists() []list {
 	return []list{
 		{filepath.Join("traps", "all.go"), fmt.Sprintf("\t\"fettle/traps/%s\"\n", n.Package),
 			fmt.Sprintf("\t\t&%s.Trap,\n", n.Package), "\t\t&"},
-		{filepath.Join("traps", "proofs", "all.go"), fmt.Sprintf("\t\"fettle/traps/%[1]s\"\n\t%[1]sproof \"fettle/traps/%[1]s/proof\"\n", n.Package),
-			fmt.Sprintf("\t\t{&%[1]s.Trap, %[1]sproof.Scenarios, nil, %[1]sproof.Sabotages},\n", n.Package), "\t\t{&"},
+		{
+			filepath.Join("traps", "proofs", "all.go"),
+			fmt.Sprintf("\t\"fettle/traps/%[1]s\"\n\t%[1]sproof \"fettle/traps/%[1]s/proof\"\n", n.Package),
+			fmt.Sprintf("\t\t{&%[1]s.Trap, %[1]sproof.Scenarios, nil, %[1]sproof.Sabotages},\n", n.Package),
+			"\t\t{&",
+		},
 	}
 }
 

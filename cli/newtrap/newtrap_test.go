@@ -55,7 +55,8 @@ func TestANewTrapPasses(t *testing.T) {
 }
 
 func TestBadInput(t *testing.T) {
-	for id, want := range map[string]string{"Bridge": "lower-case words", "../x": "lower-case words", "good-id": "not fettle's source folder"} {
+	for id, want := range map[string]string{"Bridge": "lower-case words", "../x": "lower-case words",
+		"good-id": "not fettle's source folder"} {
 		if _, err := Write(t.TempDir(), id); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", id, err, want)
 		}

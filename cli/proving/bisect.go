@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
-	"fettle/internal/ssh"
 	"fettle/internal/chart/draw"
+	"fettle/internal/ssh"
 	"fettle/internal/ui"
 	"fettle/tools/bisect"
 	"fettle/tools/bisect/belief"
@@ -85,12 +85,22 @@ usage error, or an end of the history gives no figure, 3 failed.`,
 	fl.StringVar(&f.measure, "measure", "", "measure with this `INSTRUMENT` instead of --run; its flags may follow its name")
 	fl.StringSliceVar(&f.hosts, "host", nil, "run commits on this `HOST`, over SSH; may be repeated")
 	fl.StringVar(&f.sshConfig, "ssh-config", "", "give ssh this configuration `FILE` instead of ~/.ssh/config")
-	fl.StringVar(&f.boot, "boot", "", "run the command in a throwaway machine with the kernel `FILE` of the checkout; flags of fettle-lab boot may follow it")
+	fl.StringVar(
+		&f.boot,
+		"boot",
+		"",
+		"run the command in a throwaway machine with the kernel `FILE` of the checkout; flags of fettle-lab boot may follow it",
+	)
 	fl.StringVar(&f.match, "match", "", "find the figure by this `REGEXP` (its last group), in the last line it matches")
 	fl.BoolVar(&f.tests, "tests", false, "the command passes or fails, and may be flaky")
 	fl.BoolVar(&f.several, "several", false, "look for more than one change; takes more runs")
 	fl.IntVar(&f.changes, "changes", 0, "expected number of changes, some of which may undo others: samples more commits than --several")
-	fl.StringSliceVar(&f.levels, "levels", nil, "known figures of both ends, `GOOD,BAD`, or with --tests the failure rates, as in 20%,80%: saves runs")
+	fl.StringSliceVar(
+		&f.levels,
+		"levels",
+		nil,
+		"known figures of both ends, `GOOD,BAD`, or with --tests the failure rates, as in 20%,80%: saves runs",
+	)
 	fl.Float64Var(&f.noise, "noise", 0, "known standard deviation of one run, in the figure's unit: saves runs")
 	fl.BoolVar(&f.firstParent, "first-parent", false, "stay on first parents: name a merge, not the merged commits")
 	fl.Float64Var(&f.confidence, "confidence", 0.95, "stop at this probability of being right")
@@ -131,8 +141,15 @@ func (f bisectFlags) hunt(cmd *cobra.Command) (*bisect.Hunt, error) {
 	if err := plotsFit(f.plots); err != nil {
 		return nil, err
 	}
-	h := &bisect.Hunt{Confidence: f.confidence, MaxRuns: f.maxRuns, Jobs: f.jobs, Fresh: f.fresh, FirstParent: f.firstParent, Prior: belief.One,
-		Command: bisect.Command{Build: f.build, Run: f.run, Limit: f.timeout}}
+	h := &bisect.Hunt{
+		Confidence:  f.confidence,
+		MaxRuns:     f.maxRuns,
+		Jobs:        f.jobs,
+		Fresh:       f.fresh,
+		FirstParent: f.firstParent,
+		Prior:       belief.One,
+		Command:     bisect.Command{Build: f.build, Run: f.run, Limit: f.timeout},
+	}
 	if f.tests {
 		h.Command.Kind = belief.Tests
 	}

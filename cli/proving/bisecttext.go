@@ -42,7 +42,13 @@ func bisectText(h *bisect.Hunt, r *bisect.Result, width int) string {
 		return b.String()
 	}
 	changesText(&b, h, h.History, r, "")
-	fmt.Fprintf(&b, "\n%.1f %% sure, after %s over %s", 100*r.Confidence(), units.Count(r.Total, "run", "runs"), units.Count(len(commits)-1, "commit", "commits"))
+	fmt.Fprintf(
+		&b,
+		"\n%.1f %% sure, after %s over %s",
+		100*r.Confidence(),
+		units.Count(r.Total, "run", "runs"),
+		units.Count(len(commits)-1, "commit", "commits"),
+	)
 	if r.Scale > 0 {
 		fmt.Fprintf(&b, "; noise of one run: %.3g", r.Scale)
 	}
@@ -51,10 +57,19 @@ func bisectText(h *bisect.Hunt, r *bisect.Result, width int) string {
 		b.WriteString(ui.Wrap("This is less than requested: to continue, run the same command with a larger --max-runs.", width, "", ""))
 	}
 	if !r.Sure && r.Total < h.MaxRuns {
-		b.WriteString(ui.Wrap("This is less than requested, and more runs would hardly change it: some difference is too small to distinguish from noise.", width, "", ""))
+		b.WriteString(
+			ui.Wrap(
+				"This is less than requested, and more runs would hardly change it: some difference is too small to distinguish from noise.",
+				width,
+				"",
+				"",
+			),
+		)
 	}
 	if r.Drifted {
-		b.WriteString(ui.Wrap("The machine drifted while this ran; the drift, seen at commits that were run again, is taken out.", width, "", ""))
+		b.WriteString(
+			ui.Wrap("The machine drifted while this ran; the drift, seen at commits that were run again, is taken out.", width, "", ""),
+		)
 	}
 	if n := len(r.Skipped); n > 0 {
 		fmt.Fprintf(&b, "Skipped %s that gave no figure; their logs are in %s.\n", units.Count(n, "commit", "commits"), h.Logs())
@@ -92,7 +107,14 @@ func changeText(h *bisect.Hunt, commits []bisect.Commit, c belief.Change, indent
 		name = fmt.Sprintf("one of %d commits, %s to %s", c.Last-c.First+1, commits[c.First].Short(), commits[c.Last].Short())
 	}
 	if h.Command.Kind == belief.Tests {
-		return fmt.Sprintf("%s%s\n%s    fails in %.0f %% of runs before, %.0f %% after\n", indent, name, indent, 100*c.Before.Mean, 100*c.After.Mean)
+		return fmt.Sprintf(
+			"%s%s\n%s    fails in %.0f %% of runs before, %.0f %% after\n",
+			indent,
+			name,
+			indent,
+			100*c.Before.Mean,
+			100*c.After.Mean,
+		)
 	}
 	by, err := bisect.Effect(c)
 	share := ""
@@ -103,5 +125,17 @@ func changeText(h *bisect.Hunt, commits []bisect.Commit, c belief.Change, indent
 	if h.Figure != nil {
 		unit, means = " "+h.Figure.Unit, ", "+h.Figure.Judge(by)
 	}
-	return fmt.Sprintf("%s%s\n%s    %.6g%s before, %.6g after: %+.4g%s, give or take %.2g%s\n", indent, name, indent, c.Before.Mean, unit, c.After.Mean, by, share, 1.96*err, means)
+	return fmt.Sprintf(
+		"%s%s\n%s    %.6g%s before, %.6g after: %+.4g%s, give or take %.2g%s\n",
+		indent,
+		name,
+		indent,
+		c.Before.Mean,
+		unit,
+		c.After.Mean,
+		by,
+		share,
+		1.96*err,
+		means,
+	)
 }

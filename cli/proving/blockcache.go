@@ -128,7 +128,15 @@ func (a program) blockcache(ctx context.Context, f blockcacheFlags) error {
 
 // measurement is what the flags ask for.
 func (f blockcacheFlags) measurement() (m blockcache.Measurement, err error) {
-	m = blockcache.Measurement{Slow: f.slow, Fast: f.fast, Cached: f.cached, Runtime: f.runtime, Interval: f.interval, Destroy: f.destroy, Out: f.out}
+	m = blockcache.Measurement{
+		Slow:     f.slow,
+		Fast:     f.fast,
+		Cached:   f.cached,
+		Runtime:  f.runtime,
+		Interval: f.interval,
+		Destroy:  f.destroy,
+		Out:      f.out,
+	}
 	if f.interval != 0 && (f.interval < 50*time.Millisecond || f.interval > time.Minute) {
 		return m, app.Usagef("--interval %s: expected 50ms to 1m", f.interval)
 	}
@@ -174,7 +182,14 @@ func (a program) blockcacheProgress() func(blockcache.Progress) {
 			fmt.Fprintf(a.Stderr, Name+": %s\n", ui.Visible(p.Note))
 		case p.Ends:
 			say("")
-			fmt.Fprintf(a.Stderr, "%d of %d: %s: %.0f requests a second on the average\n", p.Run, p.Runs, blockcache.About(p.Outcome.Kind), p.Outcome.Totals.IOPS)
+			fmt.Fprintf(
+				a.Stderr,
+				"%d of %d: %s: %.0f requests a second on the average\n",
+				p.Run,
+				p.Runs,
+				blockcache.About(p.Outcome.Kind),
+				p.Outcome.Totals.IOPS,
+			)
 		case tty:
 			say(fmt.Sprintf("%d of %d: %s, %v left", p.Run, p.Runs, p.Doing, p.Left.Round(time.Second)))
 		case p.Doing != last:

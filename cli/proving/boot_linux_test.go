@@ -69,7 +69,13 @@ func testBisectKernels(t *testing.T) {
 		t.Helper()
 		cmd := exec.Command(means.Tool(t, "git"), args...)
 		cmd.Dir = dir
-		cmd.Env = []string{"HOME=" + dir, "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org"}
+		cmd.Env = []string{
+			"HOME=" + dir,
+			"GIT_AUTHOR_NAME=a",
+			"GIT_AUTHOR_EMAIL=a@example.org",
+			"GIT_COMMITTER_NAME=a",
+			"GIT_COMMITTER_EMAIL=a@example.org",
+		}
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("git %q: %v\n%s", args, err, out)
 		}
@@ -87,8 +93,23 @@ func testBisectKernels(t *testing.T) {
 		git("add", "-A")
 		git("commit", "-q", "-m", "change "+string(rune('0'+i)))
 	}
-	hunt := []string{"bisect", "--good", "main~4", "--bad", "main", "--build", "sh ./build", "--run", "uname -r | cut -d. -f2", "--levels", "1,7", "--noise", "0.1"}
-	if _, errs, status := fettleLab(t, dir, append(hunt, "--boot", "--mem 128")...); status != 2 || !strings.Contains(errs, "the kernel's file first") {
+	hunt := []string{
+		"bisect",
+		"--good",
+		"main~4",
+		"--bad",
+		"main",
+		"--build",
+		"sh ./build",
+		"--run",
+		"uname -r | cut -d. -f2",
+		"--levels",
+		"1,7",
+		"--noise",
+		"0.1",
+	}
+	if _, errs, status := fettleLab(t, dir, append(hunt, "--boot", "--mem 128")...); status != 2 ||
+		!strings.Contains(errs, "the kernel's file first") {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	out, errs, status := fettleLab(t, dir, append(hunt, "--boot", "linux")...)

@@ -23,7 +23,8 @@ func TestLabUnbuilt(t *testing.T) {
 		t.Errorf("left: %+v", left)
 	}
 	said := strings.Join(strings.Fields(stderr.String()), " ")
-	if !strings.Contains(said, "left out: b/built: the kernel zfs/stable is not built here") || !strings.Contains(said, "make lab-zfs builds it") {
+	if !strings.Contains(said, "left out: b/built: the kernel zfs/stable is not built here") ||
+		!strings.Contains(said, "make lab-zfs builds it") {
 		t.Errorf("said: %s", stderr.String())
 	}
 }

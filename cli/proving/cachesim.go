@@ -50,7 +50,8 @@ Workloads: zipf:1.2 is fio's zipf with theta 1.2; hot:10:90 gives the first 10 %
 of the device 90 % of the requests (fio's zoned:90/10:10/90); moved:10:90 is the
 same, but half-way the hot part moves to the other end; uniform.
 
-` + ui.Wrap("Policies: "+strings.Join(policyNames(), ", ")+". smq's rules before and after May 2017 can be switched one by one: smq-4.11+enter-top=on. Switches: "+
+` + ui.Wrap("Policies: "+strings.Join(policyNames(), ", ")+". smq's rules before and after May 2017 can be switched one by one: "+
+			"smq-4.11+enter-top=on. Switches: "+
 			strings.Join(cachesim.Switches(), ", ")+".", app.HelpWidth, "", "") + `
 smq depends on time: on the number of requests in flight (--depth) and their
 duration (--hit, --miss, --copy, --commit), or their --rate, or the times in the
@@ -64,7 +65,12 @@ Exit status: 0 simulated, 2 usage error or unreadable trace, 3 failed.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.cachesim(cmd, f, args) },
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.workload, "workload", "", "generate requests: zipf:THETA, uniform, hot:BLOCKS:REQUESTS or moved:BLOCKS:REQUESTS (percent)")
+	fl.StringVar(
+		&f.workload,
+		"workload",
+		"",
+		"generate requests: zipf:THETA, uniform, hot:BLOCKS:REQUESTS or moved:BLOCKS:REQUESTS (percent)",
+	)
 	fl.StringVar(&f.origin, "origin", "", "`SIZE` of the slow device (default 64GiB; of a trace, as far as it reaches)")
 	fl.StringVar(&f.block, "block-size", "64KiB", "`SIZE` of a cache block")
 	fl.StringVar(&f.requests, "requests", "5M", "number of requests to generate")
@@ -76,7 +82,12 @@ Exit status: 0 simulated, 2 usage error or unreadable trace, 3 failed.`,
 	fl.StringSliceVar(&f.columns, "columns", nil, "what the columns of a CSV without a header are: "+trace.ColumnNames)
 	fl.StringVar(&f.maxRequests, "max-requests", "256M", "read or generate at most this number of requests")
 	fl.StringSliceVar(&f.policies, "policy", []string{"smq", "lru", "arc", "s3fifo", "belady-bypass"}, "what to simulate")
-	fl.StringSliceVar(&f.sizes, "size", nil, "the caches: `SIZE`s, percents of the origin, or a number of them (default 16, from 0.1 % to all of it)")
+	fl.StringSliceVar(
+		&f.sizes,
+		"size",
+		nil,
+		"the caches: `SIZE`s, percents of the origin, or a number of them (default 16, from 0.1 % to all of it)",
+	)
 	fl.StringVar(&f.warmup, "warmup", "0", "requests at the start that do not count: a number, or a percentage")
 	fl.Float64Var(&f.smq.Rate, "rate", 0, "smq: requests a second (default: the trace's times, or --depth)")
 	fl.IntVar(&f.smq.Depth, "depth", 8, "smq: requests in flight")
@@ -198,7 +209,10 @@ func (f cachesimFlags) trace(inBytes string, files []string) (*trace.Trace, erro
 		if err != nil {
 			return nil, app.Usagef("--max-requests: %w", err)
 		}
-		t, err := trace.Open(f.traceFormat, trace.Options{BlockSize: block, Device: f.device, Action: f.action, Columns: f.columns, MaxRequests: limit, Addresses: inBytes != ""}, files...)
+		t, err := trace.Open(
+			f.traceFormat,
+			trace.Options{BlockSize: block, Device: f.device, Action: f.action, Columns: f.columns, MaxRequests: limit, Addresses: inBytes != ""},
+			files...)
 		if errors.Is(err, trace.ErrObjects) {
 			return nil, app.Usagef("--size %s: %w; give percents, or a number of sizes", inBytes, trace.ErrObjects)
 		}
@@ -232,7 +246,14 @@ func (f cachesimFlags) trace(inBytes string, files []string) (*trace.Trace, erro
 	if block < 512 || origin < block {
 		return nil, app.Usagef("--block-size %s of --origin %s: a block has 512 bytes or more, and the device has one", f.block, f.origin)
 	}
-	t, err := trace.Workload{Pattern: f.workload, Blocks: origin / block, Requests: n, Seed: f.seed, WritePct: f.writes, BlockSize: block}.Make()
+	t, err := trace.Workload{
+		Pattern:   f.workload,
+		Blocks:    origin / block,
+		Requests:  n,
+		Seed:      f.seed,
+		WritePct:  f.writes,
+		BlockSize: block,
+	}.Make()
 	if err != nil {
 		return nil, app.Usagef("--workload: %w", err)
 	}

@@ -56,7 +56,12 @@ not be built.`,
 	fl.BoolVar(&f.list, "list", false, "list all scenarios and experiments")
 	fl.StringVar(&f.engine, "engine", "", "uml or qemu (default: what the scenario needs, else uml)")
 	c.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions([]string{"uml", "qemu"}, cobra.ShellCompDirectiveNoFileComp))
-	fl.StringVar(&f.kernel, "kernel", "", "for qemu: a bzImage, a linux-image .deb, or a linux-image package's name\n(default: the newest in /boot, else linux-image-cloud-amd64)")
+	fl.StringVar(
+		&f.kernel,
+		"kernel",
+		"",
+		"for qemu: a bzImage, a linux-image .deb, or a linux-image package's name\n(default: the newest in /boot, else linux-image-cloud-amd64)",
+	)
 	fl.StringVar(&f.modules, "modules", "", "folder of the kernel's modules (the one with modules.dep)")
 	fl.IntVar(&f.mem, "mem", 0, "memory of the machine in MiB (default: what the scenario needs)")
 	fl.IntVarP(&f.jobs, "jobs", "j", 0, "machines at once (default: three for two cores, as memory allows)")

@@ -34,8 +34,11 @@ func TestScripts(t *testing.T) {
 func TestLongScripts(t *testing.T) {
 	means.Long(t, "hunts that measure")
 	defer labtest.Cleanup()
-	testscript.Run(t, testscript.Params{Dir: "testdata/long", RequireExplicitExec: true, RequireUniqueNames: true, Setup: machines, Condition: built,
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits}})
+	testscript.Run(
+		t,
+		testscript.Params{Dir: "testdata/long", RequireExplicitExec: true, RequireUniqueNames: true, Setup: machines, Condition: built,
+			Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits}},
+	)
 }
 
 // machines has scripts start those that boot kernels by the programs as they

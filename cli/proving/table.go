@@ -116,7 +116,10 @@ func labMarkdown(w io.Writer, all []lab.Outcome) error {
 			markdownRow(&b, []string{"Scenario", "Result", "Kernel", "Seconds"})
 			markdownRow(&b, []string{"---", "---", "---", "---:"})
 		}
-		markdownRow(&b, []string{o.Job.Name(), labWord(o), o.Verdict.Engine + " " + o.Verdict.Kernel, fmt.Sprintf("%.1f", o.Verdict.Took.Seconds())})
+		markdownRow(
+			&b,
+			[]string{o.Job.Name(), labWord(o), o.Verdict.Engine + " " + o.Verdict.Kernel, fmt.Sprintf("%.1f", o.Verdict.Took.Seconds())},
+		)
 	}
 	for _, o := range all {
 		if o.Job.Experiment == nil {

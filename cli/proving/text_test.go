@@ -13,8 +13,14 @@ import (
 )
 
 var labOutcomes = []lab.Outcome{
-	{Job: lab.Job{Trap: "a", Scenario: lab.Scenario{Name: "good"}}, Verdict: lab.Verdict{OK: true, Took: 1500 * time.Millisecond, Kernel: "6.1", Engine: "uml"}},
-	{Job: lab.Job{Trap: "a", Scenario: lab.Scenario{Name: "bad"}}, Verdict: lab.Verdict{Why: "check: \x1b[31m<not> found", Console: "panic"}},
+	{
+		Job:     lab.Job{Trap: "a", Scenario: lab.Scenario{Name: "good"}},
+		Verdict: lab.Verdict{OK: true, Took: 1500 * time.Millisecond, Kernel: "6.1", Engine: "uml"},
+	},
+	{
+		Job:     lab.Job{Trap: "a", Scenario: lab.Scenario{Name: "bad"}},
+		Verdict: lab.Verdict{Why: "check: \x1b[31m<not> found", Console: "panic"},
+	},
 	{Job: lab.Job{Experiment: &lab.Experiment{Name: "wide", About: "asks"}}, Err: errors.New("no kernel")},
 }
 
@@ -57,8 +63,11 @@ func TestLabMarkdown(t *testing.T) {
 
 func TestTableFitsAConsole(t *testing.T) {
 	var b strings.Builder
-	writeTable(&b, &lab.Table{Columns: []string{"One", "Two"}, Rows: [][]string{{strings.Repeat("word ", 30), strings.Repeat("x", 100)}, {"short"}, {}},
-		Notes: []string{strings.Repeat("note ", 40)}})
+	writeTable(
+		&b,
+		&lab.Table{Columns: []string{"One", "Two"}, Rows: [][]string{{strings.Repeat("word ", 30), strings.Repeat("x", 100)}, {"short"}, {}},
+			Notes: []string{strings.Repeat("note ", 40)}},
+	)
 	for line := range strings.Lines(b.String()) {
 		if n := len(strings.TrimRight(line, "\n")); n > tableWidth {
 			t.Errorf("%d columns: %s", n, line)
@@ -90,7 +99,12 @@ func TestHeadline(t *testing.T) {
 // TestFiguresEndWhereTheyEnd: no line of the table ends in spaces.
 func TestFiguresEndWhereTheyEnd(t *testing.T) {
 	var b strings.Builder
-	labFigures(&b, lab.Verdict{Stages: []lab.Stage{{Name: "check", Probes: map[string]string{"mtu": "1"}}, {Name: "recheck", Probes: map[string]string{"mtu": ""}}}})
+	labFigures(
+		&b,
+		lab.Verdict{
+			Stages: []lab.Stage{{Name: "check", Probes: map[string]string{"mtu": "1"}}, {Name: "recheck", Probes: map[string]string{"mtu": ""}}},
+		},
+	)
 	want := "                                trapped         fixed\n  mtu                           1               -\n"
 	if got := b.String(); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(want), " ") || strings.Contains(got, " \n") {
 		t.Errorf("%q", got)

@@ -115,7 +115,14 @@ func (o probeOptions) choose(all []serialname.Profile) ([]serialname.Profile, er
 	return out, nil
 }
 
-func ask(ctx context.Context, a *app.App, devices []string, profiles []serialname.Profile, held map[string][]serialname.Holder, o probeOptions) error {
+func ask(
+	ctx context.Context,
+	a *app.App,
+	devices []string,
+	profiles []serialname.Profile,
+	held map[string][]serialname.Holder,
+	o probeOptions,
+) error {
 	recognised := 0
 	var failed error
 	for _, dev := range devices {
@@ -131,7 +138,15 @@ func ask(ctx context.Context, a *app.App, devices []string, profiles []serialnam
 		case err == nil:
 			recognised++
 			if !o.quiet {
-				fmt.Fprintf(a.Stdout, "%s: %s, at %d baud: %s\n  %s\n", ui.Visible(dev), heard.Profile, heard.Speed, p.About, ui.Cut(fmt.Sprintf("%q", heard.Said), ui.Width(a.Stdout)-2))
+				fmt.Fprintf(
+					a.Stdout,
+					"%s: %s, at %d baud: %s\n  %s\n",
+					ui.Visible(dev),
+					heard.Profile,
+					heard.Speed,
+					p.About,
+					ui.Cut(fmt.Sprintf("%q", heard.Said), ui.Width(a.Stdout)-2),
+				)
 			}
 		case errors.Is(err, serialname.ErrNoAnswer):
 			if !o.quiet {
@@ -182,7 +197,9 @@ func listProfiles(a *app.App, all []serialname.Profile) error {
 		if p.Writes() {
 			how = "sends"
 		}
-		b.WriteString(ui.Wrap(fmt.Sprintf("%s (%s, up to %s): %s", p.Name, how, p.Limit(), ui.Visible(p.About)), ui.Width(a.Stdout), "", "    "))
+		b.WriteString(
+			ui.Wrap(fmt.Sprintf("%s (%s, up to %s): %s", p.Name, how, p.Limit(), ui.Visible(p.About)), ui.Width(a.Stdout), "", "    "),
+		)
 	}
 	_, err := fmt.Fprint(a.Stdout, b.String())
 	return err

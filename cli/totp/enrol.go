@@ -135,7 +135,8 @@ func issuerOf(given, host string) (string, error) {
 		given, _, _ = strings.Cut(host, ".")
 		return given, nil
 	}
-	if !utf8.ValidString(given) || strings.ContainsFunc(given, func(r rune) bool { return r == ':' || !unicode.IsPrint(r) }) || len(given) > 100 {
+	if !utf8.ValidString(given) || strings.ContainsFunc(given, func(r rune) bool { return r == ':' || !unicode.IsPrint(r) }) ||
+		len(given) > 100 {
 		return "", app.Usagef("--issuer %q: it is a short name of printable characters, without a colon", given[:min(len(given), 100)])
 	}
 	return given, nil
@@ -164,7 +165,11 @@ func privateFolder(dir string) (root *os.Root, err error) {
 		return root, app.Usagef("--out %s: secrets go only into a folder of mode 0700: install -d -m 0700 %s", ui.Quote(dir), ui.Quote(dir))
 	}
 	if s, ok := st.Sys().(*syscall.Stat_t); ok && int(s.Uid) != os.Geteuid() {
-		return root, app.Usagef("--out %s: secrets go only into a folder of your own; this one belongs to user %d, who could read them", ui.Quote(dir), s.Uid)
+		return root, app.Usagef(
+			"--out %s: secrets go only into a folder of your own; this one belongs to user %d, who could read them",
+			ui.Quote(dir),
+			s.Uid,
+		)
 	}
 	return root, nil
 }

@@ -70,13 +70,18 @@ func verify(ctx context.Context, a *app.App, args []string) error {
 	}
 	skew, ok := f.Secret.Search(code, time.Now(), f.StepSize())
 	if !ok {
-		return app.Failf("it is no code of %s's secret within %s of now: another secret, another user, or a clock that is off by more; compare the phone's clock with `date -u`",
-			h.name, (time.Duration(totp.Reach*f.StepSize()) * time.Second).String())
+		return app.Failf(
+			"it is no code of %s's secret within %s of now: another secret, another user, or a clock that is off by more; compare the phone's "+
+				"clock with `date -u`",
+			h.name,
+			(time.Duration(totp.Reach*f.StepSize()) * time.Second).String(),
+		)
 	}
 	if !f.Takes(skew) {
 		w := f.Window()
 		return app.Failf("the secret is right, but the code is %s; the module takes %d s before to %d s after its own time. "+
-			"Set the phone's clock by the network, and look at this host's: timedatectl", skewWords(skew, f.StepSize()), (w-1)/2*f.StepSize(), w/2*f.StepSize())
+			"Set the phone's clock by the network, "+
+			"and look at this host's: timedatectl", skewWords(skew, f.StepSize()), (w-1)/2*f.StepSize(), w/2*f.StepSize())
 	}
 	at := time.Now().Unix()/int64(f.StepSize()) + int64(skew)
 	if used, _ := f.Option("DISALLOW_REUSE"); slices.Contains(strings.Fields(used), strconv.FormatInt(at, 10)) {
@@ -102,7 +107,13 @@ func qrCmd(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Stdout, "%sSecret: %s\nURI:    %s\n", picture(a, f, issuer, h.name, noQR, ascii || !ui.UTF8(), ink), groups(f.Secret.Base32()), f.URI(issuer, h.name))
+			fmt.Fprintf(
+				a.Stdout,
+				"%sSecret: %s\nURI:    %s\n",
+				picture(a, f, issuer, h.name, noQR, ascii || !ui.UTF8(), ink),
+				groups(f.Secret.Base32()),
+				f.URI(issuer, h.name),
+			)
 			return nil
 		},
 	}
@@ -138,7 +149,14 @@ is locked out otherwise: see fettle totp who.`,
 				if err := h.place.Disable(); err != nil {
 					return app.Failf("%s: %w", h.name, err)
 				}
-				fmt.Fprintf(a.Stdout, "%s: %s is out of use. To bring it back: mv %s %s\n", h.name, h.place.Path, ui.Quote(h.place.Disabled()), ui.Quote(h.place.Path))
+				fmt.Fprintf(
+					a.Stdout,
+					"%s: %s is out of use. To bring it back: mv %s %s\n",
+					h.name,
+					h.place.Path,
+					ui.Quote(h.place.Disabled()),
+					ui.Quote(h.place.Path),
+				)
 			}
 			return nil
 		},

@@ -106,7 +106,8 @@ func (f ksmFlags) policy() (p tune.Policy, err error) {
 		flag, text string
 		into       *float64
 		least      float64
-	}{{"cpu", f.cpu, &p.Budget, 0.001}, {"peak", f.peak, &p.Peak, 0.01}, {"free", f.free, &p.Free, 0}, {"pressure", f.pressure, &p.Pressure, 0.001}} {
+	}{{"cpu", f.cpu, &p.Budget, 0.001}, {"peak", f.peak, &p.Peak, 0.01}, {"free", f.free, &p.Free, 0},
+		{"pressure", f.pressure, &p.Pressure, 0.001}} {
 		if *s.into, err = share(s.text, s.least); err != nil {
 			return p, app.Usagef("--%s %s: %w", s.flag, s.text, err)
 		}

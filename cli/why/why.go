@@ -273,7 +273,9 @@ func (p *printer) nothing() {
 		if i == 0 {
 			start = "The nearest is"
 		}
-		p.b.WriteString(ui.Wrap(fmt.Sprintf("%s %s (%d %%): %s", start, m.Trap, percent(m.Score), ui.Visible(p.a.Title(m.Trap))), p.width, "", "  "))
+		p.b.WriteString(
+			ui.Wrap(fmt.Sprintf("%s %s (%d %%): %s", start, m.Trap, percent(m.Score), ui.Visible(p.a.Title(m.Trap))), p.width, "", "  "),
+		)
 	}
 	p.b.WriteString(ui.Wrap("Try a few more lines around the message, or other words; fettle list shows all known traps.", p.width, "", ""))
 }

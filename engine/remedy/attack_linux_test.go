@@ -248,7 +248,12 @@ func TestHisFile(t *testing.T) {
 	p := newPrey(t)
 	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
 	ssh := p.home + "/.ssh"
-	applied(t, e, step.File{Path: ssh + "/new.d/config", Content: []byte("x"), Mode: 0o600}, step.Remove{Path: ssh + "/other", Was: []byte("his own\n")})
+	applied(
+		t,
+		e,
+		step.File{Path: ssh + "/new.d/config", Content: []byte("x"), Mode: 0o600},
+		step.Remove{Path: ssh + "/other", Was: []byte("his own\n")},
+	)
 	his := func(name string, mode uint32) {
 		t.Helper()
 		img, err := machine.Linux{}.Look(name, false)
@@ -372,7 +377,8 @@ func groupAttack(t *testing.T, where string, swap func(dir string), undo bool, n
 	}
 	filepath.WalkDir(dir, func(file string, d fs.DirEntry, _ error) error {
 		var st unix.Stat_t
-		if b, _ := os.ReadFile(file); d.Type().IsRegular() && string(b) == secret && (unix.Lstat(file, &st) != nil || st.Uid != 0 || st.Mode&0o077 != 0) {
+		if b, _ := os.ReadFile(file); d.Type().IsRegular() && string(b) == secret &&
+			(unix.Lstat(file, &st) != nil || st.Uid != 0 || st.Mode&0o077 != 0) {
 			t.Errorf("%s: %s is %o of %d (%v)", where, file, st.Mode, st.Uid, err)
 		}
 		return nil

@@ -19,13 +19,15 @@ func TestCommandsNeedGroundOfRootsAlone(t *testing.T) {
 		prepare func(served string) error
 		at      string // the place that the refusal names, below top; empty: not refused
 	}{
-		"root's alone":              {func(string) error { return nil }, ""},
-		"a group may write":         {func(d string) error { return errors.Join(os.Chown(d, 0, groupGG), os.Chmod(d, 0o2775)) }, "/served"},
-		"everybody, sticky":         {func(d string) error { return os.Chmod(d, 0o1777) }, "/served"},
-		"all of it is a user's":     {func(d string) error { return os.Chown(d, anaID, anaID) }, "/served"},
-		"a folder below":            {func(d string) error { return os.Chmod(d+"/installer/amd64", 0o775) }, "/served/installer/amd64"},
-		"a file below":              {func(d string) error { return os.Chown(d+"/installer/amd64/linux", anaID, 0) }, "/served/installer/amd64/linux"},
-		"an ACL":                    {func(d string) error { return setACL(t, d+"/installer", "u::rwx,u:65534:rwx,g::r-x,m::rwx,o::r-x") }, "/served/installer"},
+		"root's alone":          {func(string) error { return nil }, ""},
+		"a group may write":     {func(d string) error { return errors.Join(os.Chown(d, 0, groupGG), os.Chmod(d, 0o2775)) }, "/served"},
+		"everybody, sticky":     {func(d string) error { return os.Chmod(d, 0o1777) }, "/served"},
+		"all of it is a user's": {func(d string) error { return os.Chown(d, anaID, anaID) }, "/served"},
+		"a folder below":        {func(d string) error { return os.Chmod(d+"/installer/amd64", 0o775) }, "/served/installer/amd64"},
+		"a file below": {func(d string) error { return os.Chown(d+"/installer/amd64/linux", anaID, 0) },
+			"/served/installer/amd64/linux"},
+		"an ACL": {func(d string) error { return setACL(t, d+"/installer", "u::rwx,u:65534:rwx,g::r-x,m::rwx,o::r-x") },
+			"/served/installer"},
 		"a link of somebody else's": {func(d string) error { return errors.Join(os.Chmod(top, 0o777), os.Symlink("/etc", d+"/x")) }, "/served"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -104,7 +104,11 @@ func (k *killer) Create(p string, b []byte) (id machine.ID, err error) {
 	return id, err
 }
 func (k *killer) Overwrite(f machine.Ref, b []byte) error {
-	return k.around("overwrite "+f.Path, func() error { return k.Machine.Overwrite(f, b[:len(b)/2]) }, func() error { return k.Machine.Overwrite(f, b) })
+	return k.around(
+		"overwrite "+f.Path,
+		func() error { return k.Machine.Overwrite(f, b[:len(b)/2]) },
+		func() error { return k.Machine.Overwrite(f, b) },
+	)
 }
 func (k *killer) Unlink(f machine.Ref) error {
 	return k.around("unlink "+f.Path, nil, func() error { return k.Machine.Unlink(f) })
@@ -362,7 +366,14 @@ func crashMatrix(t *testing.T, worker, workers int) {
 		}
 		same(t, where+", resumed", was, world(t, root, i/workers%8 == 0))
 	}
-	t.Logf("%d points while applying, %d while undoing, %d distinct, of which this worker tried every %d. in %s", len(points), len(undoPoints), tried, workers, time.Since(began).Round(time.Millisecond))
+	t.Logf(
+		"%d points while applying, %d while undoing, %d distinct, of which this worker tried every %d. in %s",
+		len(points),
+		len(undoPoints),
+		tried,
+		workers,
+		time.Since(began).Round(time.Millisecond),
+	)
 }
 
 // forked waits until what the other worker starts has become another program:

@@ -187,7 +187,11 @@ func (fr frame) lay(t *testing.T, name string, id machine.ID, g guise, laid map[
 		must(t, "write", os.WriteFile(name, n.Content, 0o600))
 		laid[id] = name
 	}
-	must(t, "owner", errors.Join(os.Chown(name, int(n.UID), int(n.GID)), os.Chmod(name, os.FileMode(n.Mode&0o777)), unix.Chmod(name, n.Mode)))
+	must(
+		t,
+		"owner",
+		errors.Join(os.Chown(name, int(n.UID), int(n.GID)), os.Chmod(name, os.FileMode(n.Mode&0o777)), unix.Chmod(name, n.Mode)),
+	)
 	for attr, v := range n.Xattrs {
 		must(t, "attribute", unix.Setxattr(name, attr, v, 0))
 	}
@@ -247,7 +251,8 @@ func TestPowerCuts(t *testing.T) {
 	must(t, "look", err)
 	cuts := 0
 	for i, fr := range f.frames {
-		for k, g := range [][2]guise{{guises[0], guises[0]}, {guises[0], guises[3]}, {guises[3], guises[0]}, {guises[3], guises[1]}, {guises[3], guises[2]},
+		for k, g := range [][2]guise{{guises[0], guises[0]}, {guises[0], guises[3]}, {guises[3], guises[0]}, {guises[3], guises[1]},
+			{guises[3], guises[2]},
 			{guises[1], guises[3]}, {guises[2], guises[3]}, {guises[3], guises[3]}} {
 			if os.Getenv("FETTLE_LONG") == "" && k > 2 && (i+k)%4 != 0 {
 				continue // the two that lose most at every instant, of the others every fourth

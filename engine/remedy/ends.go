@@ -21,8 +21,14 @@ type NothingMended struct {
 }
 
 func (e *NothingMended) Error() string {
-	return fmt.Sprintf("the last fix (%s, %s) had nothing to fix; the change before it is %s, for %s: to undo that one, name it: fettle undo %s",
-		ui.Visible(e.What), e.When.Local().Format(time.DateTime), e.Last.ID, ui.Visible(e.Last.For()), e.Last.ID)
+	return fmt.Sprintf(
+		"the last fix (%s, %s) had nothing to fix; the change before it is %s, for %s: to undo that one, name it: fettle undo %s",
+		ui.Visible(e.What),
+		e.When.Local().Format(time.DateTime),
+		e.Last.ID,
+		ui.Visible(e.Last.For()),
+		e.Last.ID,
+	)
 }
 
 // RolledBack is the error of an apply that failed and was rolled back.
@@ -69,8 +75,14 @@ func (e *Incomplete) Error() string {
 type Unconfirmed struct{ ID, Path string }
 
 func (e *Unconfirmed) Error() string {
-	return fmt.Sprintf("change %s is not confirmed yet, and changed %s too: first confirm it (fettle confirm %s) or undo it (fettle undo %s); nothing was changed",
-		e.ID, ui.Visible(e.Path), e.ID, e.ID)
+	return fmt.Sprintf(
+		"change %s is not confirmed yet, and changed %s too: first confirm it "+
+			"(fettle confirm %s) or undo it (fettle undo %s); nothing was changed",
+		e.ID,
+		ui.Visible(e.Path),
+		e.ID,
+		e.ID,
+	)
 }
 
 // Unfinished is the refusal to begin while an earlier change stands half-way.

@@ -15,7 +15,8 @@ import (
 
 var journalSeed = []string{
 	`{"time":"2026-01-02T03:04:05Z","event":"begin","step":0,"boot":"b","pid":1}`,
-	`{"time":"2026-01-02T03:04:05Z","event":"intent","step":0,"boot":"b","items":[{"kind":"file","path":"/a","image":{"type":"file","mode":420,"uid":0,"gid":0,"xattrs":{"user.a":"AA=="},"sum":"00","blob":"pre/0-0"}}]}`,
+	`{"time":"2026-01-02T03:04:05Z","event":"intent","step":0,"boot":"b","items":[{"kind":"file","path":"/a","image":{"type":"file",` +
+		`"mode":420,"uid":0,"gid":0,"xattrs":{"user.a":"AA=="},"sum":"00","blob":"pre/0-0"}}]}`,
 	`{"time":"2026-01-02T03:04:05Z","event":"done","step":0,"items":[{"kind":"value","path":"/proc/sys/a","value":"1","aside":true}]}`,
 	`{"time":"2026-01-02T03:04:05Z","event":"armed","step":0,"deadline":"2026-01-02T03:09:05Z","guards":["process 7"]}`,
 	`{"time":"2026-01-02T03:04:05Z","event":"undoing","step":0,"why":"w","skip":true}`,
@@ -149,8 +150,19 @@ func TestPlanJSON(t *testing.T) {
 	p := Plan{Title: "t", Notes: []string{"n"}, CutsConnection: true, Settle: time.Second, Steps: []step.Step{
 		step.File{Path: "/a", Content: []byte{0, 255}, Was: []byte{}}, step.File{Path: "/b", Content: []byte("x"), Mode: 0o600, Secret: true},
 		step.Remove{Path: "/c", Was: []byte("x")}, step.Perm{Path: "/d", Mode: -1, UID: 0, GID: -1}, step.ACL{Path: "/e", Access: "none"},
-		step.Sysctl{Key: "a/b", Value: "1"}, step.Sysfs{Path: "/sys/a", Value: "2", Drifting: []string{"/sys/b"}}, step.Unit{Name: "a.service", Act: "reload"}, step.LinkMTU{Link: "br0", MTU: 1500, Bridge: true}, step.SolicitRouter{Link: "br0"}, step.Check{Run: []string{"/bin/true"}},
-		step.Command{Do: []string{"/bin/a", "b c"}, Undo: []string{"/bin/b"}, Probe: []string{"/bin/c"}, Require: []string{"/bin/d"}, Limit: time.Minute, Differs: "d"},
+		step.Sysctl{
+			Key:   "a/b",
+			Value: "1",
+		}, step.Sysfs{Path: "/sys/a", Value: "2", Drifting: []string{"/sys/b"}}, step.Unit{Name: "a.service", Act: "reload"},
+		step.LinkMTU{Link: "br0", MTU: 1500, Bridge: true}, step.SolicitRouter{Link: "br0"}, step.Check{Run: []string{"/bin/true"}},
+		step.Command{
+			Do:      []string{"/bin/a", "b c"},
+			Undo:    []string{"/bin/b"},
+			Probe:   []string{"/bin/c"},
+			Require: []string{"/bin/d"},
+			Limit:   time.Minute,
+			Differs: "d",
+		},
 		step.Command{Do: []string{"/bin/a"}, Again: true},
 	}}
 	b, err := json.Marshal(p)

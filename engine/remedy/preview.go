@@ -115,7 +115,14 @@ func (p *Preview) Text(width int, all bool) string {
 	for i := 0; i < len(p.Steps); i++ {
 		s := p.Steps[i]
 		if targets := p.alike(i); len(targets) >= fewAlike && !all {
-			text := fmt.Sprintf("%d files and folders below %s: %s (steps %d to %d)", len(targets), above(targets), strings.TrimSpace(s.effect), s.Number, p.Steps[i+len(targets)-1].Number)
+			text := fmt.Sprintf(
+				"%d files and folders below %s: %s (steps %d to %d)",
+				len(targets),
+				above(targets),
+				strings.TrimSpace(s.effect),
+				s.Number,
+				p.Steps[i+len(targets)-1].Number,
+			)
 			b.WriteString("\n" + ui.Wrap(ui.Visible(text), width, "  -  ", "     "))
 			i += len(targets) - 1
 			continue

@@ -10,12 +10,17 @@ import (
 // TestReadable: an export shows its reader what it does, whatever names it has.
 func TestReadable(t *testing.T) {
 	plan := func(name string) Plan {
-		return Plan{Title: "restart " + name, Notes: []string{"of " + name}, Steps: []step.Step{step.Perm{Path: "/srv/" + name, Mode: 0o600, UID: -1, GID: -1}}}
+		return Plan{
+			Title: "restart " + name,
+			Notes: []string{"of " + name},
+			Steps: []step.Step{step.Perm{Path: "/srv/" + name, Mode: 0o600, UID: -1, GID: -1}},
+		}
 	}
 	for _, name := range []string{"a\x1b[2J", "a\x7f", "a\u009b2J", "a\u202egnp.sh", "a\u2066", "a\xff", "a\r#"} {
 		for kind, export := range map[string]func(Plan) (string, error){"sh": Script, "ansible": Playbook} {
 			out, err := export(plan(name))
-			if strings.ContainsAny(out, "\x1b\x7f\r\u009b\u202e\u2066\ufffd") || err == nil && strings.Contains(name, "\xff") && kind == "ansible" {
+			if strings.ContainsAny(out, "\x1b\x7f\r\u009b\u202e\u2066\ufffd") ||
+				err == nil && strings.Contains(name, "\xff") && kind == "ansible" {
 				t.Errorf("%s of %q: %v\n%s", kind, name, err, out)
 			}
 			if err != nil && strings.ContainsAny(err.Error(), "\x1b\x7f\r\u009b\u202e\u2066") {

@@ -18,7 +18,12 @@ import (
 func Script(p Plan) (string, error) {
 	p = p.normal()
 	var b strings.Builder
-	b.WriteString("#!/bin/sh\n# shellcheck disable=SC2016,SC2317  # dollar signs in quotes are data; not every plan uses every function\n" + comment("# ", p.Title) + "# Written by fettle. It does not check afterwards whether it helped.\n")
+	b.WriteString(
+		"#!/bin/sh\n# shellcheck disable=SC2016,SC2317  # dollar signs in quotes are data; not every plan uses every function\n" + comment(
+			"# ",
+			p.Title,
+		) + "# Written by fettle. It does not check afterwards whether it helped.\n",
+	)
 	for _, n := range p.Notes {
 		b.WriteString(comment("# Note: ", n))
 	}

@@ -36,7 +36,11 @@ func scriptPlan(dir string) Plan {
 		step.Sysfs{Path: "/sys/class/net/v0/tx_queue_len", Value: "77"},
 		step.LinkMTU{Link: "v0", MTU: 1400},
 		step.SolicitRouter{Link: "v0"},
-		step.Command{Do: []string{"/usr/bin/touch", dir + "/made by command"}, Undo: []string{"/usr/bin/rm", dir + "/made by command"}, Require: []string{"/usr/bin/true"}},
+		step.Command{
+			Do:      []string{"/usr/bin/touch", dir + "/made by command"},
+			Undo:    []string{"/usr/bin/rm", dir + "/made by command"},
+			Require: []string{"/usr/bin/true"},
+		},
 	}}
 }
 
@@ -51,7 +55,15 @@ func scriptWorld(t *testing.T) string {
 	put(t, dir+"/perm", "", 0o640)
 	put(t, dir+"/listed", "", 0o640)
 	must(t, "xattr", machine.Linux{}.SetXattr(machine.At(dir+"/it's $HOME"), "user.note", []byte("keep")))
-	must(t, "ACL", machine.Linux{}.SetXattr(machine.At(dir+"/listed"), "system.posix_acl_access", accessList(t, "user::rw-,user:5:rwx,group::---,mask::rwx,other::---")))
+	must(
+		t,
+		"ACL",
+		machine.Linux{}.SetXattr(
+			machine.At(dir+"/listed"),
+			"system.posix_acl_access",
+			accessList(t, "user::rw-,user:5:rwx,group::---,mask::rwx,other::---"),
+		),
+	)
 	must(t, "veth", netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "v0"}, PeerName: "d0"}))
 	for _, n := range []string{"v0", "d0"} {
 		must(t, n, machine.Linux{}.WriteValue("/proc/sys/net/ipv6/conf/"+n+"/accept_dad", "0"))
@@ -112,9 +124,17 @@ func TestScriptRuns(t *testing.T) {
 func TestScriptIsClean(t *testing.T) {
 	bin := means.Tool(t, "shellcheck")
 	p := scriptPlan("/tmp/w")
-	p.Steps = append(p.Steps, step.Unit{Name: "a.service", Act: "restart"}, step.Unit{Act: "daemon-reload"}, step.Unit{Name: "a.service", Act: "enable"},
-		step.Unit{Name: "a.service", Act: "stop"}, step.Sysctl{Key: "vm/dirty_bytes", Value: "1048576"}, step.ACL{Path: "/a", Default: "none"})
-	for name, p := range map[string]Plan{"all": p, "one": {Title: "one", Steps: []step.Step{step.Sysctl{Key: "net/ipv4/conf/eth0.5/rp_filter", Value: "1"}}}} {
+	p.Steps = append(
+		p.Steps,
+		step.Unit{Name: "a.service", Act: "restart"},
+		step.Unit{Act: "daemon-reload"},
+		step.Unit{Name: "a.service", Act: "enable"},
+		step.Unit{Name: "a.service", Act: "stop"},
+		step.Sysctl{Key: "vm/dirty_bytes", Value: "1048576"},
+		step.ACL{Path: "/a", Default: "none"},
+	)
+	for name, p := range map[string]Plan{"all": p,
+		"one": {Title: "one", Steps: []step.Step{step.Sysctl{Key: "net/ipv4/conf/eth0.5/rp_filter", Value: "1"}}}} {
 		text, err := Script(p)
 		if err != nil {
 			t.Fatal(err)
@@ -134,7 +154,12 @@ func TestPlaybookSyntax(t *testing.T) {
 	bin := means.Tool(t, "ansible-playbook")
 	p := scriptPlan("/tmp/w")
 	p.Steps[1] = step.File{Path: "/tmp/w/jinja", Content: []byte("{{ lookup('pipe', 'touch /owned') }}\n{% raw %}\n")}
-	p.Steps = append(p.Steps, step.Unit{Name: "a.service", Act: "restart"}, step.Unit{Act: "daemon-reload"}, step.Unit{Name: "a.service", Act: "enable"})
+	p.Steps = append(
+		p.Steps,
+		step.Unit{Name: "a.service", Act: "restart"},
+		step.Unit{Act: "daemon-reload"},
+		step.Unit{Name: "a.service", Act: "enable"},
+	)
 	text, err := Playbook(p)
 	if err != nil {
 		t.Fatal(err)
@@ -197,13 +222,17 @@ func TestPlaybookRuns(t *testing.T) {
 	must(t, "his folder", os.MkdirAll(dir+"/his/n", 0o755))
 	must(t, "his folder", os.Chown(dir+"/his", anaID, anaID))
 	must(t, "his link", os.Symlink(dir+"/shadow", dir+"/his/n/a"))
-	if text, err = Playbook(Plan{Title: "t", Steps: []step.Step{step.Perm{Path: dir + "/his/n/a", Mode: 0o644, UID: anaID, GID: -1}}}); err != nil {
+	if text, err = Playbook(Plan{Title: "t",
+		Steps: []step.Step{step.Perm{Path: dir + "/his/n/a", Mode: 0o644, UID: anaID, GID: -1}}}); err != nil {
 		t.Fatal(err)
 	}
 	put(t, dir+"/mend.yml", text, 0o644)
 	out, err := run()
 	img, lerr := machine.Linux{}.Look(dir+"/shadow", true)
-	if err == nil || !strings.Contains(out, "others than root may write to") || !strings.Contains(out, "directory 65534 755 "+dir+"/his") || lerr != nil || img.UID != 0 || img.Mode != 0o600 {
+	if err == nil || !strings.Contains(out, "others than root may write to") || !strings.Contains(out, "directory 65534 755 "+dir+"/his") ||
+		lerr != nil ||
+		img.UID != 0 ||
+		img.Mode != 0o600 {
 		t.Errorf("on a user's ground: %v, %+v %v\n%s", err, img, lerr, out)
 	}
 }

@@ -30,7 +30,10 @@ func stackedPlan(name, root string) Plan {
 			step.Remove{Path: root + "/new/h", Was: []byte("1\n")},
 		}}
 	}
-	return Plan{Title: "beside", Steps: []step.Step{step.File{Path: g, Was: []byte("0\n"), Content: []byte("2\n")}, step.Perm{Path: g, Mode: 0o600, UID: -1, GID: -1}}}
+	return Plan{
+		Title: "beside",
+		Steps: []step.Step{step.File{Path: g, Was: []byte("0\n"), Content: []byte("2\n")}, step.Perm{Path: g, Mode: 0o600, UID: -1, GID: -1}},
+	}
 }
 
 // stack is a small world with its store, and what stands in it by name.
@@ -65,7 +68,11 @@ func (s *stack) now() map[string]string {
 // do does one thing; a kill before its end is no failure.
 func (s *stack) do(op, plan, id string, kill int) (points []string, killed bool) {
 	s.t.Helper()
-	return runChild(s.t, fmt.Sprintf("%s %s%s, kill %d", op, plan, id, kill), crashSpec{State: s.state, Root: s.root, Op: op, Plan: plan, ID: id, Kill: kill})
+	return runChild(
+		s.t,
+		fmt.Sprintf("%s %s%s, kill %d", op, plan, id, kill),
+		crashSpec{State: s.state, Root: s.root, Op: op, Plan: plan, ID: id, Kill: kill},
+	)
 }
 
 // unconfirmed makes a change one that waits for a confirming that is overdue.

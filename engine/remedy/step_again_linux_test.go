@@ -62,7 +62,12 @@ func TestReloadInAnotherBoot(t *testing.T) {
 			put(t, filepath.Dir(root)+"/boot", "first\n", 0o644)
 			e := engineAt(t, filepath.Join(t.TempDir(), "state"))
 			e.Machine = &killer{Machine: machineAt(root)}
-			c := applied(t, e, step.File{Path: root + "/etc/existing.conf", Was: []byte("old\n"), Content: []byte("new\n")}, step.Unit{Name: "a.service", Act: "reload"})
+			c := applied(
+				t,
+				e,
+				step.File{Path: root + "/etc/existing.conf", Was: []byte("old\n"), Content: []byte("new\n")},
+				step.Unit{Name: "a.service", Act: "reload"},
+			)
 			if got := read(t, root+"/bin/loaded"); got != "new\n" {
 				t.Fatalf("after the fix it has read %q", got)
 			}

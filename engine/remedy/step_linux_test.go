@@ -178,13 +178,21 @@ func TestTimer(t *testing.T) {
 	privately(t)
 	dir := t.TempDir()
 	must(t, "mkdir", os.Mkdir(dir+"/units", 0o755))
-	put(t, dir+"/systemd-run", "#!/bin/sh\nprintf '%s\\n' \"$@\" > "+dir+"/args\ncp "+dir+"/state/changes/0001/journal.jsonl "+dir+"/then\n", 0o755)
+	put(
+		t,
+		dir+"/systemd-run",
+		"#!/bin/sh\nprintf '%s\\n' \"$@\" > "+dir+"/args\ncp "+dir+"/state/changes/0001/journal.jsonl "+dir+"/then\n",
+		0o755,
+	)
 	put(t, dir+"/systemctl", "#!/bin/sh\necho \"$@\" >> "+dir+"/said\n", 0o755)
 	put(t, dir+"/a", "old\n", 0o644)
 	e := engineAt(t, dir+"/state")
 	e.Machine = here{machine.Linux{SystemctlPath: dir + "/systemctl"}}
 	e.Guard = Guard{Units: dir + "/units", SystemdRun: dir + "/systemd-run"}
-	head := Head{ConfirmWithin: 90 * time.Second, Plan: Plan{Steps: []step.Step{step.File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte("new\n")}}}}
+	head := Head{
+		ConfirmWithin: 90 * time.Second,
+		Plan:          Plan{Steps: []step.Step{step.File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte("new\n")}}},
+	}
 	c, err := e.Apply(t.Context(), head, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -199,7 +207,8 @@ func TestTimer(t *testing.T) {
 	if g := strings.Join(c.Guards(), "; "); g != "systemd timer fettle-undo-0001.timer; boot unit fettle-undo-0001-boot.service" {
 		t.Errorf("guards: %s", g)
 	}
-	if to, err := os.Readlink(dir + "/units/sysinit.target.wants/fettle-undo-0001-boot.service"); err != nil || to != "../fettle-undo-0001-boot.service" {
+	if to, err := os.Readlink(dir + "/units/sysinit.target.wants/fettle-undo-0001-boot.service"); err != nil ||
+		to != "../fettle-undo-0001-boot.service" {
 		t.Errorf("the boot unit is not wanted: %q %v", to, err)
 	}
 	// The guard finds its deadline in the journal, however early it fires.
@@ -220,7 +229,8 @@ func TestTimer(t *testing.T) {
 		t.Errorf("the boot unit in the same boot: %v, a says %q", err, read(t, dir+"/a"))
 	}
 	bin := means.Tool(t, "systemd-analyze")
-	if out, err := exec.Command(bin, "verify", dir+"/units/fettle-undo-0001-boot.service").CombinedOutput(); err != nil || strings.Contains(string(out), "fettle-undo-0001") {
+	if out, err := exec.Command(bin, "verify", dir+"/units/fettle-undo-0001-boot.service").CombinedOutput(); err != nil ||
+		strings.Contains(string(out), "fettle-undo-0001") {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}
 	// A kill while it confirms must not leave a change that nothing guards and
@@ -270,10 +280,12 @@ func TestArmFails(t *testing.T) {
 func TestResolve(t *testing.T) {
 	dir := t.TempDir()
 	must(t, "dir", os.MkdirAll(dir+"/real/sub", 0o755))
-	for name, to := range map[string]string{"rel": "real/sub", "abs": dir + "/real", "up": "real/../real/sub/../new", "loop": "loop", "dangling": "nowhere/x"} {
+	for name, to := range map[string]string{"rel": "real/sub", "abs": dir + "/real", "up": "real/../real/sub/../new", "loop": "loop",
+		"dangling": "nowhere/x"} {
 		must(t, name, os.Symlink(to, dir+"/"+name))
 	}
-	for in, want := range map[string]string{"/rel/a": "/real/sub/a", "/abs/sub": "/real/sub", "/up": "/real/new", "/dangling": "/nowhere/x", "/abs/../x": "/x", "/none/such": "/none/such"} {
+	for in, want := range map[string]string{"/rel/a": "/real/sub/a", "/abs/sub": "/real/sub", "/up": "/real/new",
+		"/dangling": "/nowhere/x", "/abs/../x": "/x", "/none/such": "/none/such"} {
 		if got, err := (machine.Linux{}).Resolve(dir + in); err != nil || got != dir+want {
 			t.Errorf("%s: %s, %v; want %s", in, strings.TrimPrefix(got, dir), err, want)
 		}
@@ -287,8 +299,10 @@ func TestResolve(t *testing.T) {
 	must(t, "victim", os.WriteFile(dir+"/real/victim", []byte("x"), 0o644))
 	_, create := machine.Linux{}.Create(dir+"/abs/new", nil)
 	for what, err := range map[string]error{
-		"overwrite": machine.Linux{}.Overwrite(machine.At(dir+"/abs/victim"), nil), "unlink": machine.Linux{}.Unlink(machine.At(dir + "/abs/victim")),
-		"create": create, "chmod": machine.Linux{}.Chmod(machine.At(dir+"/abs"), 0o777), "last": machine.Linux{}.Overwrite(machine.At(dir+"/rel"), nil),
+		"overwrite": machine.Linux{}.Overwrite(machine.At(dir+"/abs/victim"), nil),
+		"unlink":    machine.Linux{}.Unlink(machine.At(dir + "/abs/victim")),
+		"create":    create, "chmod": machine.Linux{}.Chmod(machine.At(dir+"/abs"), 0o777),
+		"last": machine.Linux{}.Overwrite(machine.At(dir+"/rel"), nil),
 	} {
 		if err == nil {
 			t.Errorf("%s went through a symlink", what)
@@ -355,11 +369,14 @@ func TestDiesWhileArming(t *testing.T) {
 	boot, err := e.Machine.BootID()
 	must(t, "boot", err)
 	must(t, "armed", c.append(Record{Event: evArmed, Boot: boot, Deadline: time.Now().Add(time.Minute)}))
-	if c, err = e.Resume(t.Context(), "", nil); err != nil || len(c.Guards()) != 2 || read(t, dir+"/armed") != "\n" || read(t, dir+"/a") != "new\n" {
+	if c, err = e.Resume(t.Context(), "", nil); err != nil || len(c.Guards()) != 2 || read(t, dir+"/armed") != "\n" ||
+		read(t, dir+"/a") != "new\n" {
 		t.Errorf("resume: %v, guards %v, a %q", err, c.Guards(), read(t, dir+"/a"))
 	}
 	// One whose time is over must not go on.
-	c, err = e.Store.create(Head{Format: 1, ConfirmWithin: time.Minute, Plan: Plan{Steps: []step.Step{step.File{Path: dir + "/b", Content: []byte("new\n")}}}})
+	c, err = e.Store.create(
+		Head{Format: 1, ConfirmWithin: time.Minute, Plan: Plan{Steps: []step.Step{step.File{Path: dir + "/b", Content: []byte("new\n")}}}},
+	)
 	must(t, "create", err)
 	must(t, "armed", c.append(Record{Event: evArmed, Boot: boot, Deadline: time.Now().Add(-time.Second), Guards: []string{"x"}}))
 	if _, err = e.Resume(t.Context(), "", nil); err == nil || !strings.Contains(err.Error(), "fettle undo 0002") {
@@ -379,7 +396,8 @@ func TestFileLooksAgain(t *testing.T) {
 	items, err := s.Items(t.Context(), machine.Linux{})
 	must(t, "look", err)
 	put(t, dir+"/a", "the admin's\n", 0o644)
-	if err := s.Apply(t.Context(), &step.Site{Machine: machine.Linux{}, Temp: ".tmp"}, items); !errors.As(err, new(*machine.Changed)) || read(t, dir+"/a") != "the admin's\n" {
+	if err := s.Apply(t.Context(), &step.Site{Machine: machine.Linux{}, Temp: ".tmp"}, items); !errors.As(err, new(*machine.Changed)) ||
+		read(t, dir+"/a") != "the admin's\n" {
 		t.Errorf("%v, a says %q", err, read(t, dir+"/a"))
 	}
 }
@@ -485,7 +503,11 @@ func TestAdvisor(t *testing.T) {
 	m := advised{v: map[string]string{"advisor_mode": "none", "pages_to_scan": "1234"}}
 	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
 	e.Machine = m
-	applied(t, e, step.Sysfs{Path: "/sys/kernel/mm/ksm/advisor_mode", Value: "scan-time", Drifting: []string{"/sys/kernel/mm/ksm/pages_to_scan"}})
+	applied(
+		t,
+		e,
+		step.Sysfs{Path: "/sys/kernel/mm/ksm/advisor_mode", Value: "scan-time", Drifting: []string{"/sys/kernel/mm/ksm/pages_to_scan"}},
+	)
 	m.v["pages_to_scan"] = "777" // the advisor's own doing
 	if _, err := e.Undo(t.Context(), "", UndoOptions{}); err != nil || m.v["pages_to_scan"] != "1234" || m.v["advisor_mode"] != "none" {
 		t.Errorf("undo: %v, %v", err, m.v)

@@ -40,7 +40,9 @@ type Store struct {
 var ErrNeedsRoot = errors.New("needs root: run it as root, or with sudo")
 
 // ErrStorePath: the folder named for changes cannot be one.
-var ErrStorePath = errors.New("FETTLE_STATE: the folder of changes must be an absolute path without quotes, dollars, backslashes and control characters")
+var ErrStorePath = errors.New(
+	"FETTLE_STATE: the folder of changes must be an absolute path without quotes, dollars, backslashes and control characters",
+)
 
 // OpenStore opens the folder that FETTLE_STATE names, or DefaultDir, and
 // makes it when it is not there.

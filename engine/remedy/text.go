@@ -34,7 +34,14 @@ func Text(p Plan, o TextOptions) string {
 		effect, n := o.alike(p.Steps[i:])
 		if n >= fewAlike && !o.All {
 			lead := fmt.Sprintf("%3d. ", i+1)
-			b.WriteString("\n" + ui.Wrap(ui.Visible(fmt.Sprintf("%d %s below %s: %s", n, o.what(p.Steps[i:i+n]), common(p.Steps[i:i+n]), effect)), width, lead, "     "))
+			b.WriteString(
+				"\n" + ui.Wrap(
+					ui.Visible(fmt.Sprintf("%d %s below %s: %s", n, o.what(p.Steps[i:i+n]), common(p.Steps[i:i+n]), effect)),
+					width,
+					lead,
+					"     ",
+				),
+			)
 			b.WriteString(ui.Wrap(ui.Visible(s.Reversal().String()), width, "     ", "       "))
 			i += n - 1
 			continue
@@ -56,7 +63,10 @@ func Text(p Plan, o TextOptions) string {
 	}
 	notes := p.Notes
 	if p.CutsConnection {
-		notes = append(notes[:len(notes):len(notes)], "This can cut your connection to the host. It is undone automatically unless you confirm it in time.")
+		notes = append(
+			notes[:len(notes):len(notes)],
+			"This can cut your connection to the host. It is undone automatically unless you confirm it in time.",
+		)
 	}
 	for i, n := range notes {
 		if i == 0 {

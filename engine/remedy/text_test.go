@@ -24,7 +24,8 @@ func TestAlikeIsOneLine(t *testing.T) {
 		return &machine.Image{Type: machine.Regular, Mode: 0o644, UID: 7}
 	}
 	got := Text(p, TextOptions{Width: 80, Now: now})
-	for _, want := range []string{"  1. 300 files below /srv: mode 0644 → 0640\n     undo: exact\n\n301. give /srv/other mode 0750", "302. reload a.service"} {
+	for _, want := range []string{"  1. 300 files below /srv: mode 0644 → 0640\n  " +
+		"   undo: exact\n\n301. give /srv/other mode 0750", "302. reload a.service"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
@@ -48,7 +49,8 @@ func TestAlikeIsOneLine(t *testing.T) {
 		}
 		return m
 	}
-	if got := Text(modes(20), TextOptions{Width: 80, Now: some}); !strings.Contains(got, "  1. 9 files below /srv: mode 0644 → 0640") || !strings.Contains(got, " 11. 10 files below /srv") {
+	if got := Text(modes(20), TextOptions{Width: 80, Now: some}); !strings.Contains(got, "  1. 9 files below /srv: mode 0644 → 0640") ||
+		!strings.Contains(got, " 11. 10 files below /srv") {
 		t.Errorf("unlike ones:\n%s", got)
 	}
 }

@@ -220,7 +220,15 @@ const nothingStays = "nothing"
 // undoStep puts back what one step changed, but for the items in leave. st is
 // the step as it stood before this undoing of it. It says what had to stay,
 // and why, and how things stand now.
-func (e *Engine) undoStep(ctx context.Context, c *Change, i int, a step.Step, st stepState, leave map[string]bool, sameBoot, force bool) (left string, now []step.Item, err error) {
+func (e *Engine) undoStep(
+	ctx context.Context,
+	c *Change,
+	i int,
+	a step.Step,
+	st stepState,
+	leave map[string]bool,
+	sameBoot, force bool,
+) (left string, now []step.Item, err error) {
 	if inv, ok := a.(step.Inverse); ok {
 		left, err = e.undoByInverse(ctx, c, i, a, inv, st, sameBoot, force)
 		return left, nil, err
@@ -282,7 +290,15 @@ func (e *Engine) undoStep(ctx context.Context, c *Change, i int, a step.Step, st
 	return left, now, nil
 }
 
-func (e *Engine) undoByInverse(ctx context.Context, c *Change, i int, a step.Step, inv step.Inverse, st stepState, sameBoot, force bool) (left string, err error) {
+func (e *Engine) undoByInverse(
+	ctx context.Context,
+	c *Change,
+	i int,
+	a step.Step,
+	inv step.Inverse,
+	st stepState,
+	sameBoot, force bool,
+) (left string, err error) {
 	if inv.Probed() {
 		there, err := a.Done(ctx, e.Machine, nil, nil)
 		if err != nil {

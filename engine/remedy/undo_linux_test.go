@@ -148,7 +148,8 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("changes %v", ids)
 	}
 	if _, err := e.Apply(t.Context(), Head{Plan: Plan{Steps: []step.Step{step.Command{
-		Do: []string{"/usr/bin/touch", dir + "/done"}, Require: []string{"/usr/bin/false"}}}}}, nil); err == nil || !strings.Contains(err.Error(), "precondition") {
+		Do: []string{"/usr/bin/touch", dir + "/done"}, Require: []string{"/usr/bin/false"}}}}}, nil); err == nil ||
+		!strings.Contains(err.Error(), "precondition") {
 		t.Errorf("precondition: %v", err)
 	}
 	if _, err := os.Stat(dir + "/done"); err == nil {
@@ -196,7 +197,8 @@ func TestSysctlConflict(t *testing.T) {
 	if !errors.As(err, &cf) || len(cf.List) != 1 || cf.List[0].Now.Path != "/proc/sys/net/ipv6/conf/v1/forwarding" {
 		t.Fatalf("undo said %v", err)
 	}
-	if d := cf.List[0].Diff(); !strings.Contains(d, "before:  0") || !strings.Contains(d, "fettle:  1") || !strings.Contains(d, "now:     2") {
+	if d := cf.List[0].Diff(); !strings.Contains(d, "before:  0") || !strings.Contains(d, "fettle:  1") ||
+		!strings.Contains(d, "now:     2") {
 		t.Errorf("diff:\n%s", d)
 	}
 	// An interface that is gone is no obstacle.
@@ -277,7 +279,8 @@ func TestAppendAfterTear(t *testing.T) {
 	must(t, "reading a torn journal", err)
 	must(t, "append", c.append(Record{Event: evNote, Why: "after"}))
 	got := read(t, name)
-	if !strings.HasPrefix(got, whole) || strings.Count(got, "\n") != strings.Count(whole, "\n")+1 || strings.Contains(got, "xxx") || !strings.HasSuffix(got, "}\n") {
+	if !strings.HasPrefix(got, whole) || strings.Count(got, "\n") != strings.Count(whole, "\n")+1 || strings.Contains(got, "xxx") ||
+		!strings.HasSuffix(got, "}\n") {
 		t.Errorf("the journal is now:\n%.300s…", strings.TrimPrefix(got, whole))
 	}
 }

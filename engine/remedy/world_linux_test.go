@@ -127,7 +127,8 @@ func fillCrashWorld(t *testing.T, root string) {
 		if name == "d0" {
 			must(t, "port", netlink.LinkSetMaster(d, br))
 		} else {
-			must(t, "macvlan", netlink.LinkAdd(&netlink.Macvlan{LinkAttrs: netlink.LinkAttrs{Name: "mv", ParentIndex: d.Index}, Mode: netlink.MACVLAN_MODE_BRIDGE}))
+			must(t, "macvlan", netlink.LinkAdd(&netlink.Macvlan{LinkAttrs: netlink.LinkAttrs{Name: "mv", ParentIndex: d.Index},
+				Mode: netlink.MACVLAN_MODE_BRIDGE}))
 		}
 	}
 	must(t, "forwarding", m.WriteValue("/proc/sys/net/ipv6/conf/d1/forwarding", "1"))
@@ -150,7 +151,11 @@ func crashPlan(root string) Plan {
 		step.Remove{Path: etc + "gone.conf", Was: []byte(before + "gone.conf\n")},
 		step.Perm{Path: etc + "perm.conf", Mode: 0o2750, UID: 7, GID: 8},
 		step.Perm{Path: etc + "existing.conf", Mode: 0o600, UID: -1, GID: -1}, // a second step on one file
-		step.ACL{Path: root + "/log", Access: "user::rwx,group::r-x,group:4:r-x,mask::r-x,other::---", Default: "u::rwx,g::r-x,g:4:r-x,m::r-x,o::---"},
+		step.ACL{
+			Path:    root + "/log",
+			Access:  "user::rwx,group::r-x,group:4:r-x,mask::r-x,other::---",
+			Default: "u::rwx,g::r-x,g:4:r-x,m::r-x,o::---",
+		},
 		step.ACL{Path: etc + "existing.conf", Access: "none"},
 		step.Sysctl{Key: "net/ipv4/ip_forward", Value: "1"},
 		step.Sysctl{Key: "net/ipv6/conf/all/forwarding", Value: "1"},
@@ -160,7 +165,11 @@ func crashPlan(root string) Plan {
 		step.LinkMTU{Link: "d0", MTU: 1400}, // the bridge follows its port
 		step.LinkMTU{Link: "d1", MTU: 1400}, // the macvlan is clamped
 		step.SolicitRouter{Link: "d1"},
-		step.Command{Do: []string{"/usr/bin/touch", root + "/made"}, Undo: []string{"/usr/bin/rm", root + "/made"}, Probe: []string{"/usr/bin/test", "-e", root + "/made"}},
+		step.Command{
+			Do:    []string{"/usr/bin/touch", root + "/made"},
+			Undo:  []string{"/usr/bin/rm", root + "/made"},
+			Probe: []string{"/usr/bin/test", "-e", root + "/made"},
+		},
 		step.Check{Run: []string{"/usr/bin/test", "-e", root + "/made"}},
 		step.Unit{Name: "a.service", Act: "stop"},
 		step.Unit{Name: "b.service", Act: "start"},

@@ -23,7 +23,8 @@ func BenchmarkParse(b *testing.B) {
 
 // BenchmarkExpr is the part of it that is one expression.
 func BenchmarkExpr(b *testing.B) {
-	const src = `fstab.filter(e, e.type in ["nfs", "nfs4"] && e.options.exists(o, o == "soft") && !e.options.exists(o, o == "ro")).map(e, e.mount)`
+	const src = `fstab.filter(e, e.type in ["nfs", "nfs4"] && e.options.exists(o, ` +
+		`o == "soft") && !e.options.exists(o, o == "ro")).map(e, e.mount)`
 	env := environment().With("fstab", cel.TypeFor[[]*fstabFact]())
 	b.ReportAllocs()
 	for b.Loop() {

@@ -85,7 +85,8 @@ TOKEN=hunter2-the-secret
 		}
 	}
 	for _, facts := range []string{
-		"  f: {regex: hunter, in: /tmp/*}", "  f: {regex: hunter, in: /tmp/innocent}", "  f: {regex: root, in: /*/app.d/*}", "  f: {log: hunter, in: /tmp/twice}",
+		"  f: {regex: hunter, in: /tmp/*}", "  f: {regex: hunter, in: /tmp/innocent}", "  f: {regex: root, in: /*/app.d/*}",
+		"  f: {log: hunter, in: /tmp/twice}",
 	} {
 		o := outcome(t, with(t, facts+"\n", "f.found", ""), h)
 		if o.Status != trap.Unknown || strings.Contains(fmt.Sprint(o), hidden) {
@@ -101,16 +102,21 @@ TOKEN=hunter2-the-secret
 			t.Errorf("%s: %v", facts, o)
 		}
 	}
-	for _, p := range []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/ssh/ssh_host_ed25519_key", "/root/.ssh/id_ed25519", "/home/a/.google_authenticator",
-		"/etc/ssl/private/x.pem", "/etc/krb5.keytab", "/proc/1/environ", "/proc/self/mem", "/proc/kcore", "/dev/sda", "/dev/mem", "/var/lib/fettle/changes/x",
-		"/etc/wireguard/wg0.conf", "/etc/NetworkManager/system-connections/a", "/root/.pgpass", "/run/credentials/x/y", "/root/.bash_history", "/proc/*/environ", "/proc/*/net/arp",
+	for _, p := range []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/ssh/ssh_host_ed25519_key", "/root/.ssh/id_ed25519",
+		"/home/a/.google_authenticator",
+		"/etc/ssl/private/x.pem", "/etc/krb5.keytab", "/proc/1/environ", "/proc/self/mem", "/proc/kcore", "/dev/sda", "/dev/mem",
+		"/var/lib/fettle/changes/x",
+		"/etc/wireguard/wg0.conf", "/etc/NetworkManager/system-connections/a", "/root/.pgpass", "/run/credentials/x/y",
+		"/root/.bash_history", "/proc/*/environ", "/proc/*/net/arp",
 		"/proc/self/net/../environ", "/proc/42/net/arp/../../environ", "/proc/42/netx", "/proc/42/mounts/x", "/proc/42/maps"} {
 		if !secretPath(p) {
 			t.Errorf("%s is a secret", p)
 		}
 	}
-	for _, p := range []string{"/etc/ssh/ssh_host_ed25519_key.pub", "/etc/ssh/sshd_config", "/root/.ssh/authorized_keys", "/etc/ssl/certs/a.pem", "/proc/sys/kernel/pid_max",
-		"/proc/mdstat", "/proc/net/arp", "/proc/42/net/arp", "/proc/self/net", "/proc/self/mounts", "/proc/42/net/stat/nf_conntrack", "/etc/fstab", "/var/log/syslog", "/sys/block/sda/queue/rotational", "/etc/letsencrypt/live/a/cert.pem"} {
+	for _, p := range []string{"/etc/ssh/ssh_host_ed25519_key.pub", "/etc/ssh/sshd_config", "/root/.ssh/authorized_keys",
+		"/etc/ssl/certs/a.pem", "/proc/sys/kernel/pid_max",
+		"/proc/mdstat", "/proc/net/arp", "/proc/42/net/arp", "/proc/self/net", "/proc/self/mounts", "/proc/42/net/stat/nf_conntrack",
+		"/etc/fstab", "/var/log/syslog", "/sys/block/sda/queue/rotational", "/etc/letsencrypt/live/a/cert.pem"} {
 		if secretPath(p) {
 			t.Errorf("%s is no secret", p)
 		}
@@ -153,7 +159,8 @@ func TestCannotHang(t *testing.T) {
 // TestLargeFile: a stranger's rule reads a mebibyte, no more.
 func TestLargeFile(t *testing.T) {
 	h := hosttest.New(t, "-- root/etc/a --\n"+strings.Repeat("x\n", 600000))
-	if o := outcome(t, with(t, "  f: {file: /etc/a}\n", "f.exists", ""), h); o.Status != trap.Unknown || !strings.Contains(o.Reason, "larger than fettle reads") {
+	if o := outcome(t, with(t, "  f: {file: /etc/a}\n", "f.exists", ""), h); o.Status != trap.Unknown ||
+		!strings.Contains(o.Reason, "larger than fettle reads") {
 		t.Error(o)
 	}
 }
@@ -165,17 +172,30 @@ func TestCertificates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tmpl := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "www.example.org"}, DNSNames: []string{"www.example.org"},
-		NotBefore: time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(2026, 1, 12, 3, 4, 5, 0, time.UTC)}
+	tmpl := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		Subject:      pkix.Name{CommonName: "www.example.org"},
+		DNSNames:     []string{"www.example.org"},
+		NotBefore:    time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC),
+		NotAfter:     time.Date(2026, 1, 12, 3, 4, 5, 0, time.UTC),
+	}
 	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	pkcs8, _ := x509.MarshalPKCS8PrivateKey(key)
-	both := string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})) + string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	both := string(
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8}),
+	) + string(
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+	)
 	h := hosttest.New(t, "-- root/etc/haproxy/a.pem --\n"+both)
-	r := with(t, "  c: {certificates: /etc/haproxy/*.pem}\n", `c.exists(x, x.left < duration("720h") && !x.expired && x.self_signed && x.names == ["www.example.org"])`,
-		"{{c[0].subject}} of {{c[0].path}} in {{asTime(c[0].left)}}")
+	r := with(
+		t,
+		"  c: {certificates: /etc/haproxy/*.pem}\n",
+		`c.exists(x, x.left < duration("720h") && !x.expired && x.self_signed && x.names == ["www.example.org"])`,
+		"{{c[0].subject}} of {{c[0].path}} in {{asTime(c[0].left)}}",
+	)
 	o := outcome(t, r, h)
 	if o.Status != trap.Found || o.Detail != "CN=www.example.org of /etc/haproxy/a.pem in 10 days" {
 		t.Errorf("%+v", o)

@@ -20,7 +20,11 @@ func FuzzCertificates(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	c := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "www.example.org"}, DNSNames: []string{"www.example.org"}}
+	c := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		Subject:      pkix.Name{CommonName: "www.example.org"},
+		DNSNames:     []string{"www.example.org"},
+	}
 	der, err := x509.CreateCertificate(nil, c, c, key.Public(), key)
 	if err != nil {
 		f.Fatal(err)

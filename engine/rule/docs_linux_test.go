@@ -24,7 +24,11 @@ var around = []struct{ begins, before, after string }{
 	{"facts:\n  disks:", docHead, ""},
 	{"facts:\n  conf:", docHead, strings.Replace(docLate, "%s", "conf.exists && conf.sets('Journal', 'Storage')", 1)},
 	{"  netback:", docHead + "facts:\n", strings.Replace(docLate, "%s", "netback.bad", 1)},
-	{"remedy:", docHead + "facts:\n  limit: {sysctl: vm.swappiness}\nlet:\n  x: \"'text'\"\n" + strings.Replace(docLate, "%s", "limit.int > 0", 1), ""},
+	{
+		"remedy:",
+		docHead + "facts:\n  limit: {sysctl: vm.swappiness}\nlet:\n  x: \"'text'\"\n" + strings.Replace(docLate, "%s", "limit.int > 0", 1),
+		"",
+	},
 }
 
 func fences(t *testing.T, lang string) []string {
@@ -93,7 +97,11 @@ func TestDocumentedRemedies(t *testing.T) {
 			continue
 		}
 		n++
-		h := hosttest.New(t, "-- root/proc/sys/vm/swappiness --\n60\n-- root/proc/sys/net/ipv4/neigh/default/gc_thresh3 --\n1024\n-- root/etc/example.conf --\nLimit=4\n-- units --\nexample.service loaded active running enabled\n")
+		h := hosttest.New(
+			t,
+			"-- root/proc/sys/vm/swappiness --\n60\n-- root/proc/sys/net/ipv4/neigh/default/gc_thresh3 --\n1024\n-- root/etc/example.conf "+
+				"--\nLimit=4\n-- units --\nexample.service loaded active running enabled\n",
+		)
 		plan, err := r.Trap().Plan(t.Context(), h, trap.Finding{})
 		if err != nil || len(plan.Steps) == 0 {
 			t.Errorf("%d steps, %v\n%s", len(plan.Steps), err, part)
@@ -114,7 +122,12 @@ func TestDocumentedSample(t *testing.T) {
 		}
 	}
 	r := whole(t, fences(t, "yaml")[1])
-	linked := strings.Replace(sample, "-- root/proc/net/arp --", "-- link/proc/net --\nself/net\n-- link/proc/self --\n4242\n-- root/proc/4242/net/arp --", 1)
+	linked := strings.Replace(
+		sample,
+		"-- root/proc/net/arp --",
+		"-- link/proc/net --\nself/net\n-- link/proc/self --\n4242\n-- root/proc/4242/net/arp --",
+		1,
+	)
 	for _, s := range []string{sample, linked} {
 		src, extra, err := hosttest.Parse([]byte(s))
 		if err != nil {

@@ -12,7 +12,8 @@ func TestEachMatch(t *testing.T) {
 	text := "Status: install ok installed\r\nPackage: a\n\nStatus: install ok half-installed\nxStatus: \nlast status"
 	for pattern, want := range map[string]string{
 		`^Status: \S+ \S+ half`: "4", `Status:`: "1 4 5", `(?i)status`: "1 4 5 6", `^$`: "3", `^Package`: "2", `status$`: "6",
-		`\Alast`: "6", `installed$`: "1 4", `nothing`: "", `(half|ok)`: "1 4", `(?:half-)+`: "4", `(half-)?installed`: "1 4", `[^x]us: $`: "5", `l{2}`: "1 4",
+		`\Alast`: "6", `installed$`: "1 4", `nothing`: "", `(half|ok)`: "1 4", `(?:half-)+`: "4", `(half-)?installed`: "1 4",
+		`[^x]us: $`: "5", `l{2}`: "1 4",
 	} {
 		var got []string
 		eachMatch(t.Context(), regexp.MustCompile(pattern), []byte(text), func(n int, _ string) { got = append(got, fmt.Sprint(n)) })

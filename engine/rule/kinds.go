@@ -58,38 +58,46 @@ func init() { kinds = sync.OnceValue(makeKinds) } // not in its declaration: som
 func makeKinds() map[string]*kind {
 	fsOpts := map[string]option{"type": texts, "mount": texts, "device": texts}
 	return map[string]*kind{
-		"file":          reads(onePath, nil, readFile),
-		"keyvalue":      reads(somePaths, map[string]option{"dropins": texts, "separator": text1, "comment": text1, "fold": flag}, readKeyValue),
-		"ini":           reads(somePaths, map[string]option{"dropins": texts}, readINI),
-		"regex":         reads(aRegex, map[string]option{"in": paths, "ignore": regex1}, readRegex),
-		"table":         reads(onePath, map[string]option{"header": flag, "columns": texts, "skip": number, "separator": regex1}, readTable),
-		"glob":          reads(patterns, nil, readGlob),
-		"dir":           reads(onePath, nil, readDir),
-		"stat":          reads(onePath, map[string]option{"follow": flag}, readStat),
-		"stats":         reads(patterns, nil, readStats),
-		"lock":          reads(onePath, nil, readLock),
-		"link":          reads(onePath, nil, readLink),
-		"package":       reads(names, nil, readPackage),
-		"packages":      reads(names, nil, readPackages),
-		"kernel":        reads(running, nil, readKernel),
-		"fixed-version": reads(optsOnly, map[string]option{"package": texts, "kernel": text1, "introduced": text1, "upstream": text1}, readFixed),
-		"unit":          reads(names, nil, readUnit),
-		"sysctl":        reads(oneName, nil, readSysctl),
-		"sysctl-conf":   reads(oneName, nil, readSysctlConf),
-		"process":       reads(names, map[string]option{"containers": flag}, readProcess),
-		"filesystem":    reads(onePath, nil, readFilesystem),
-		"filesystems":   reads(allOf, fsOpts, readFilesystems),
-		"fstab":         reads(allOf, nil, readFstab),
-		"links":         reads(allOf, map[string]option{"name": texts, "kind": texts}, readLinks),
-		"cmdline":       reads(running, nil, readCmdline),
-		"module":        reads(oneName, nil, readModule),
-		"modules":       reads(allOf, nil, readModules),
-		"memory":        reads(allOf, nil, readMemory),
-		"certificates":  reads(patterns, nil, readCertificates),
-		"log":           reads(aRegex, map[string]option{"in": paths, "optional": flag}, readLog),
-		"users":         reads(allOf, nil, readUsers),
-		"command":       reads(words, nil, readCommand),
-		"os":            reads(running, nil, readOS), // always there; nobody writes it
+		"file": reads(onePath, nil, readFile),
+		"keyvalue": reads(
+			somePaths,
+			map[string]option{"dropins": texts, "separator": text1, "comment": text1, "fold": flag},
+			readKeyValue,
+		),
+		"ini":      reads(somePaths, map[string]option{"dropins": texts}, readINI),
+		"regex":    reads(aRegex, map[string]option{"in": paths, "ignore": regex1}, readRegex),
+		"table":    reads(onePath, map[string]option{"header": flag, "columns": texts, "skip": number, "separator": regex1}, readTable),
+		"glob":     reads(patterns, nil, readGlob),
+		"dir":      reads(onePath, nil, readDir),
+		"stat":     reads(onePath, map[string]option{"follow": flag}, readStat),
+		"stats":    reads(patterns, nil, readStats),
+		"lock":     reads(onePath, nil, readLock),
+		"link":     reads(onePath, nil, readLink),
+		"package":  reads(names, nil, readPackage),
+		"packages": reads(names, nil, readPackages),
+		"kernel":   reads(running, nil, readKernel),
+		"fixed-version": reads(
+			optsOnly,
+			map[string]option{"package": texts, "kernel": text1, "introduced": text1, "upstream": text1},
+			readFixed,
+		),
+		"unit":         reads(names, nil, readUnit),
+		"sysctl":       reads(oneName, nil, readSysctl),
+		"sysctl-conf":  reads(oneName, nil, readSysctlConf),
+		"process":      reads(names, map[string]option{"containers": flag}, readProcess),
+		"filesystem":   reads(onePath, nil, readFilesystem),
+		"filesystems":  reads(allOf, fsOpts, readFilesystems),
+		"fstab":        reads(allOf, nil, readFstab),
+		"links":        reads(allOf, map[string]option{"name": texts, "kind": texts}, readLinks),
+		"cmdline":      reads(running, nil, readCmdline),
+		"module":       reads(oneName, nil, readModule),
+		"modules":      reads(allOf, nil, readModules),
+		"memory":       reads(allOf, nil, readMemory),
+		"certificates": reads(patterns, nil, readCertificates),
+		"log":          reads(aRegex, map[string]option{"in": paths, "optional": flag}, readLog),
+		"users":        reads(allOf, nil, readUsers),
+		"command":      reads(words, nil, readCommand),
+		"os":           reads(running, nil, readOS), // always there; nobody writes it
 	}
 }
 
@@ -103,8 +111,10 @@ func (f *Fact) celType() cel.Type {
 
 // volatilePath tells whether what a file says changes by itself.
 func volatilePath(p string) bool {
-	for _, stable := range []string{"/proc/sys/", "/proc/cmdline", "/proc/version", "/proc/filesystems", "/proc/cpuinfo", "/proc/swaps", "/proc/mdstat", "/proc/mounts"} {
-		if strings.HasPrefix(p, stable) && p != "/proc/sys/fs/file-nr" && p != "/proc/sys/fs/inode-nr" && !strings.Contains(p, "/random/") && !strings.HasSuffix(p, "_count") {
+	for _, stable := range []string{"/proc/sys/", "/proc/cmdline", "/proc/version", "/proc/filesystems", "/proc/cpuinfo", "/proc/swaps",
+		"/proc/mdstat", "/proc/mounts"} {
+		if strings.HasPrefix(p, stable) && p != "/proc/sys/fs/file-nr" && p != "/proc/sys/fs/inode-nr" && !strings.Contains(p, "/random/") &&
+			!strings.HasSuffix(p, "_count") {
 			return false
 		}
 	}

@@ -42,7 +42,11 @@ func TestLoad(t *testing.T) {
 	if s := strings.Join(got, " "); s != "a-rule b-rule" {
 		t.Errorf("loaded %s", s)
 	}
-	want := map[string]string{"bad.yaml": ":1:5: not YAML", "taken.yaml": "bridge-mtu is one of fettle's own traps", "twice.yaml": "a-rule is there already, from " + dir + "/a.yaml"}
+	want := map[string]string{
+		"bad.yaml":   ":1:5: not YAML",
+		"taken.yaml": "bridge-mtu is one of fettle's own traps",
+		"twice.yaml": "a-rule is there already, from " + dir + "/a.yaml",
+	}
 	for _, r := range refused {
 		if w := want[filepath.Base(r.Path)]; w == "" || !strings.Contains(r.Error(), w) {
 			t.Errorf("%s: %v", r.Path, r)

@@ -102,7 +102,8 @@ func TestMistakes(t *testing.T) {
 		{"    summary:", "    summary: the limit of {{nam.value}} is low", "26:29: nothing is called nam; did you mean name?"},
 		{"    summary:", "    summary: the limit of {{name.value is low", "26:27: {{ without }}"},
 		{"    summary:", "    summary: the limit of {{ }} is low", "26:27: {{}} without an expression"},
-		{"    summary:", "    summary: {{name.value}}", "26:15: not YAML: could not find flow map content; put quotes around text that begins with {{"},
+		{"    summary:", "    summary: {{name.value}}", "26:15: not YAML: could not find flow map " +
+			"content; put quotes around text that begins with {{"},
 		{"    summary:", "", "25:5: a finding: summary is missing"},
 		{"    summary:", "    sumary: x", "26:5: a finding has no key \"sumary\"; did you mean summary?"},
 		{"      is {{limit}}", "      is {{limt}}.", "29:12: nothing is called limt; did you mean limit?"},
@@ -164,7 +165,8 @@ func TestWarnings(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"the limit of {{name.value}}", "at {{now}} the limit of {{name.value}}", "now changes by itself"},
 		{"conf.exists\n", "conf.exists && host.running\n", ""},
-		{"name:\n    file: /etc/hostname", "unused: {file: /etc/x}\n  name:\n    file: /etc/hostname", "17:3: warning: no expression uses the fact unused"},
+		{"name:\n    file: /etc/hostname", "unused: {file: /etc/x}\n  " +
+			"name:\n    file: /etc/hostname", "17:3: warning: no expression uses the fact unused"},
 		{"file: /etc/hostname", "file: /proc/uptime", "value changes by itself"},
 	} {
 		r, ms := Parse("r.yaml", []byte(strings.Replace(sound, c.old, c.new, 1)), false)

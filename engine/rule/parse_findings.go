@@ -33,7 +33,12 @@ func (p *parsing) findings(n ast.Node) {
 			case "evidence":
 				f.Evidence = p.evidence(v)
 			default:
-				p.errorf(k, "a finding has no key %q%s", key, suggest(key, []string{"when", "severity", "subject", "summary", "detail", "by_hand", "evidence"}))
+				p.errorf(
+					k,
+					"a finding has no key %q%s",
+					key,
+					suggest(key, []string{"when", "severity", "subject", "summary", "detail", "by_hand", "evidence"}),
+				)
 			}
 		})
 		if !ok {

@@ -18,8 +18,12 @@ type stepForm struct {
 }
 
 var stepForms = map[string]stepForm{
-	"file":    {must: []string{"path", "content"}, may: []string{"mode"}},
-	"edit":    {must: []string{"path"}, may: []string{"append", "drop"}, maps: map[string][]string{"set": {"key", "value", "section", "separator"}, "replace": {"match", "with"}}},
+	"file": {must: []string{"path", "content"}, may: []string{"mode"}},
+	"edit": {
+		must: []string{"path"},
+		may:  []string{"append", "drop"},
+		maps: map[string][]string{"set": {"key", "value", "section", "separator"}, "replace": {"match", "with"}},
+	},
 	"remove":  {must: []string{"path"}},
 	"rename":  {must: []string{"path", "to"}},
 	"perm":    {must: []string{"path"}, may: []string{"mode", "uid", "gid"}},
@@ -62,7 +66,12 @@ func (p *parsing) remedy(n ast.Node) {
 				p.step(i)
 			}
 		default:
-			p.errorf(k, "remedy: no key is called %q%s", key, suggest(key, []string{"title", "notes", "refuse", "settle", "vanishes", "cuts_connection", "steps"}))
+			p.errorf(
+				k,
+				"remedy: no key is called %q%s",
+				key,
+				suggest(key, []string{"title", "notes", "refuse", "settle", "vanishes", "cuts_connection", "steps"}),
+			)
 		}
 	}) {
 		return

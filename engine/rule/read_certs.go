@@ -78,8 +78,22 @@ func (r *reading) cert(name string, number int, c *x509.Certificate) *certFact {
 	for _, ip := range c.IPAddresses {
 		names = append(names, ip.String())
 	}
-	return &certFact{seen: seen{fmt.Sprintf("%s, certificate %d", name, number), c.Subject.String() + ", until " + c.NotAfter.UTC().Format("2006-01-02")},
-		Path: name, Number: number, Subject: c.Subject.String(), Issuer: c.Issuer.String(), Names: names,
-		NotBefore: c.NotBefore, NotAfter: c.NotAfter, Left: c.NotAfter.Sub(now), Expired: now.After(c.NotAfter),
-		IsCA: c.IsCA, SelfSigned: bytes.Equal(c.RawSubject, c.RawIssuer), Signature: c.SignatureAlgorithm.String()}
+	return &certFact{
+		seen: seen{
+			fmt.Sprintf("%s, certificate %d", name, number),
+			c.Subject.String() + ", until " + c.NotAfter.UTC().Format("2006-01-02"),
+		},
+		Path:       name,
+		Number:     number,
+		Subject:    c.Subject.String(),
+		Issuer:     c.Issuer.String(),
+		Names:      names,
+		NotBefore:  c.NotBefore,
+		NotAfter:   c.NotAfter,
+		Left:       c.NotAfter.Sub(now),
+		Expired:    now.After(c.NotAfter),
+		IsCA:       c.IsCA,
+		SelfSigned: bytes.Equal(c.RawSubject, c.RawIssuer),
+		Signature:  c.SignatureAlgorithm.String(),
+	}
 }

@@ -96,8 +96,15 @@ func readPackages(r *reading, f *Fact) ([]*packageFact, error) {
 
 func (r *reading) packageFact(p host.Package) *packageFact {
 	manager := r.manager()
-	return &packageFact{seen: seen{"package " + p.Name, p.Version}, Installed: true, Name: p.Name, Version: p.Version, Status: p.Status, Manager: manager,
-		epochless: r.epochless(manager)}
+	return &packageFact{
+		seen:      seen{"package " + p.Name, p.Version},
+		Installed: true,
+		Name:      p.Name,
+		Version:   p.Version,
+		Status:    p.Status,
+		Manager:   manager,
+		epochless: r.epochless(manager),
+	}
 }
 
 // epochless: the list of rpm's packages in a sosreport leaves epochs out.
@@ -191,7 +198,17 @@ func readProcess(r *reading, f *Fact) ([]*processFact, error) {
 			fits, _ := path.Match(n, p.Comm)
 			return fits || len(n) > 15 && p.Comm == n[:15]
 		}) {
-			out = append(out, &processFact{seen: seen{"process " + strconv.Itoa(p.PID), p.Comm}, Comm: p.Comm, PID: p.PID, UID: p.UID, Unit: p.Unit, Container: p.Container})
+			out = append(
+				out,
+				&processFact{
+					seen:      seen{"process " + strconv.Itoa(p.PID), p.Comm},
+					Comm:      p.Comm,
+					PID:       p.PID,
+					UID:       p.UID,
+					Unit:      p.Unit,
+					Container: p.Container,
+				},
+			)
 		}
 	}
 	return out, nil
@@ -204,7 +221,17 @@ func readUsers(r *reading, _ *Fact) ([]*userFact, error) {
 	}
 	out := []*userFact{}
 	for _, u := range db.Users {
-		out = append(out, &userFact{seen: seen{fmt.Sprintf("%s:%d", u.File, u.Line), u.Name}, Name: u.Name, UID: uint32(u.UID), GID: uint32(u.GID), Home: u.Home, Shell: u.Shell})
+		out = append(
+			out,
+			&userFact{
+				seen:  seen{fmt.Sprintf("%s:%d", u.File, u.Line), u.Name},
+				Name:  u.Name,
+				UID:   uint32(u.UID),
+				GID:   uint32(u.GID),
+				Home:  u.Home,
+				Shell: u.Shell,
+			},
+		)
 	}
 	return out, nil
 }

@@ -75,7 +75,9 @@ type FixedIn struct {
 }
 
 // errBackports is why a version alone says nothing.
-var errBackports = errors.New("this distribution puts later fixes into old versions, and this rule does not list it: fettle cannot tell whether the fix is in")
+var errBackports = errors.New(
+	"this distribution puts later fixes into old versions, and this rule does not list it: fettle cannot tell whether the fix is in",
+)
 
 // readFixed compares a package, or the kernel, with the versions in which a
 // bug is mended.

@@ -65,7 +65,10 @@ func readRegex(r *reading, f *Fact) (*regexFact, error) {
 				return
 			}
 			if count++; count <= matchLimit {
-				found = append(found, &matchFact{seen: seen{fmt.Sprintf("%s:%d", name, n), excerpt(re, line)}, Path: name, Line: n, Text: line, Groups: groups(re, line)})
+				found = append(
+					found,
+					&matchFact{seen: seen{fmt.Sprintf("%s:%d", name, n), excerpt(re, line)}, Path: name, Line: n, Text: line, Groups: groups(re, line)},
+				)
 			}
 		})
 		if err != nil {

@@ -57,7 +57,14 @@ func readLog(r *reading, f *Fact) (*logFact, error) {
 	if looked == 0 && !optional {
 		return nil, fmt.Errorf("none of %s is there, and the journal is not read", strings.Join(files, ", "))
 	}
-	o := &logFact{seen: seen{strings.Join(files, ", "), "no line matches " + f.arg()}, Looked: looked > 0, Found: count > 0, Count: count, First: first, Last: last}
+	o := &logFact{
+		seen:   seen{strings.Join(files, ", "), "no line matches " + f.arg()},
+		Looked: looked > 0,
+		Found:  count > 0,
+		Count:  count,
+		First:  first,
+		Last:   last,
+	}
 	switch {
 	case count > 0:
 		o.source, o.brief = at, last

@@ -54,7 +54,8 @@ func TestRsync(t *testing.T) {
 		t.Fatal(ms)
 	}
 	for _, c := range []struct{ host, want string }{
-		{"-- packages --\nrsync 3.0.3-2\n-- root/etc/os-release --\nID=debian\nVERSION_ID=\"5\"\n", "found warning: this rsync has the token bug; fixed in 3.0.7"},
+		{"-- packages --\nrsync 3.0.3-2\n-- " +
+			"root/etc/os-release --\nID=debian\nVERSION_ID=\"5\"\n", "found warning: this rsync has the token bug; fixed in 3.0.7"},
 		{"-- packages --\nrsync 3.2.7-1\n-- root/etc/os-release --\nID=debian\n", "clear: this rsync does not have the token bug"},
 		{"-- packages --\nbash 5.2-1\n", "not-applicable: rsync is not installed"},
 		{"-- denied/var/lib/dpkg/status --\n", "unknown: needs root: reading /var/lib/dpkg/status: permission denied"},

@@ -19,12 +19,17 @@ var errSecret = errors.New("may hold secrets, which rules cannot read")
 // or the memory of processes. /proc/sys, /sys and logs are not among them.
 var secrets = lazy.Regexp(strings.Join([]string{
 	`^/etc/(g?shadow|security/opasswd)[^/]*$`, `^/var/backups/g?shadow`, `^/etc/sudoers`,
-	`^/etc/ssh/ssh_host_[^/]*key$`, `/\.ssh/(id_|identity)[^/]*$`, `/\.gnupg(/|$)`, `/\.(pgpass|netrc|my\.cnf|mylogin\.cnf|git-credentials|vault-token|htpasswd)$`,
-	`/\.(aws|kube|docker|config/gcloud)/`, `google_authenticator`, `\.(key|keytab|p12|pfx|jks|kdbx)$`, `keytab$`, `^/etc/ssl/private(/|$)`, `^/etc/pki/tls/private(/|$)`,
-	`/(private|secrets?)(/|$)`, `^/etc/(wireguard|ppp|ipsec\.secrets|ipsec\.d|swanctl|openvpn|krb5\.keytab|sssd|ldap\.secret|pam_ldap\.secret|nslcd\.conf|mysql/debian\.cnf|exim4/passwd|postfix/sasl)`,
-	`^/etc/NetworkManager/system-connections`, `^/etc/wpa_supplicant`, `^/var/lib/(fettle|iwd|sss|samba/private|systemd/random-seed|private|docker/swarm)`,
+	`^/etc/ssh/ssh_host_[^/]*key$`, `/\.ssh/(id_|identity)[^/]*$`, `/\.gnupg(/|$)`, `/\.(pgpass|netrc|my\.cnf|mylogin\.cnf|` +
+		`git-credentials|vault-token|htpasswd)$`,
+	`/\.(aws|kube|docker|config/gcloud)/`, `google_authenticator`, `\.(key|keytab|p12|pfx|jks|kdbx)$`, `keytab$`,
+	`^/etc/ssl/private(/|$)`, `^/etc/pki/tls/private(/|$)`,
+	`/(private|secrets?)(/|$)`, `^/etc/(wireguard|ppp|ipsec\.secrets|ipsec\.d|swanctl|openvpn|krb5\.keytab|sssd|ldap\.secret|` +
+		`pam_ldap\.secret|nslcd\.conf|mysql/debian\.cnf|exim4/passwd|postfix/sasl)`,
+	`^/etc/NetworkManager/system-connections`, `^/etc/wpa_supplicant`, `^/var/lib/(fettle|iwd|sss|samba/private|systemd/random-seed|` +
+		`private|docker/swarm)`,
 	`^/(root|home/[^/]+)/\.[^/]*history$`, `^/(dev|run/credentials|run/user)/`, `^/(boot|etc)/.*\.(gpg|luks)$`,
-	`^/proc/(\d+|self|thread-self)/`, `^/proc/(kcore|kmem|kallsyms|keys|key-users|sysrq-trigger|kmsg|vmcore)`, `^/sys/kernel/(debug|tracing)`, `^/sys/firmware/(efi/efivars|qemu_fw_cfg)`,
+	`^/proc/(\d+|self|thread-self)/`, `^/proc/(kcore|kmem|kallsyms|keys|` +
+		`key-users|sysrq-trigger|kmsg|vmcore)`, `^/sys/kernel/(debug|tracing)`, `^/sys/firmware/(efi/efivars|qemu_fw_cfg)`,
 	`^/proc/sys/kernel/random/`,
 }, "|"))
 

@@ -104,7 +104,8 @@ func (b *planner) step(ctx context.Context, st *Step) error {
 		next = step.Unit{Name: line("name"), Act: line("act")}
 	case "command":
 		c := step.Command{Differs: line("differs"), Again: line("again") == "true", Limit: commandLimit}
-		for arg, into := range map[string]*[]string{"do": &c.Do, "undo": &c.Undo, "probe": &c.Probe, "require": &c.Require, "undo_require": &c.UndoRequire} {
+		for arg, into := range map[string]*[]string{"do": &c.Do, "undo": &c.Undo, "probe": &c.Probe, "require": &c.Require,
+			"undo_require": &c.UndoRequire} {
 			for _, w := range st.Words[arg] {
 				var s string
 				if s, err = w.fill(ctx, b.scope); err != nil {

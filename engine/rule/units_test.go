@@ -46,7 +46,8 @@ func TestUnitsTogether(t *testing.T) {
 		t.Errorf("a unit of its own: %v, %d commands", o, c.n.Load())
 	}
 	none := hosttest.New(t, "")
-	if o := outcome(t, with(t, "  u: {unit: a.service}\n", "'!u.systemd && !u.exists'", ""), none); o.Status != trap.Found || !strings.Contains(o.Evidence[0].Value, "does not run systemd") {
+	if o := outcome(t, with(t, "  u: {unit: a.service}\n", "'!u.systemd && !u.exists'", ""), none); o.Status != trap.Found ||
+		!strings.Contains(o.Evidence[0].Value, "does not run systemd") {
 		t.Errorf("without systemd: %v", o)
 	}
 }

@@ -110,7 +110,8 @@ func parseSize(s string) (int64, error) {
 
 // timeUnits are those of systemd.time(7).
 var timeUnits = map[string]time.Duration{
-	"": time.Second, "usec": time.Microsecond, "us": time.Microsecond, "µs": time.Microsecond, "msec": time.Millisecond, "ms": time.Millisecond,
+	"": time.Second, "usec": time.Microsecond, "us": time.Microsecond, "µs": time.Microsecond, "msec": time.Millisecond,
+	"ms":      time.Millisecond,
 	"seconds": time.Second, "second": time.Second, "sec": time.Second, "s": time.Second,
 	"minutes": time.Minute, "minute": time.Minute, "min": time.Minute, "m": time.Minute,
 	"hours": time.Hour, "hour": time.Hour, "hr": time.Hour, "h": time.Hour,

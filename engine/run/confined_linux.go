@@ -43,7 +43,14 @@ type saying struct {
 
 // confined does the work of Check in a child. Not done: no child could
 // be had, the warning says why, and nothing has been emitted.
-func (e Engine) confined(ctx context.Context, tg Target, traps []*trap.Trap, opt trap.Options, begin func(About) error, emit func(trap.Result)) (done bool, warning string, err error) {
+func (e Engine) confined(
+	ctx context.Context,
+	tg Target,
+	traps []*trap.Trap,
+	opt trap.Options,
+	begin func(About) error,
+	emit func(trap.Result),
+) (done bool, warning string, err error) {
 	w := work{Target: tg, Options: opt}
 	for _, t := range traps {
 		w.Traps = append(w.Traps, t.ID())

@@ -70,7 +70,14 @@ type Engine struct {
 // begin once before the first emit; emit is called once per trap in the list's
 // order. Whatever happens to the child, every trap gets its result. The error
 // says that nothing could be looked at: then emit was not called.
-func (e Engine) Check(ctx context.Context, tg Target, traps []*trap.Trap, opt trap.Options, begin func(About) error, emit func(trap.Result)) error {
+func (e Engine) Check(
+	ctx context.Context,
+	tg Target,
+	traps []*trap.Trap,
+	opt trap.Options,
+	begin func(About) error,
+	emit func(trap.Result),
+) error {
 	done, warning, err := e.confined(ctx, tg, traps, opt, begin, emit)
 	if done {
 		return err

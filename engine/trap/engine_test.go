@@ -66,7 +66,8 @@ func TestMisbehavingChecks(t *testing.T) {
 	if d := time.Since(start); d > means.Patience {
 		t.Errorf("took %s", d)
 	}
-	for i, want := range []string{"took too long (over 200ms)", "took too long (over 200ms)", "oh no", "ended its goroutine", "reported nothing", "needs root"} {
+	for i, want := range []string{"took too long (over 200ms)", "took too long (over 200ms)", "oh no", "ended its goroutine",
+		"reported nothing", "needs root"} {
 		o := got[i].Outcomes[len(got[i].Outcomes)-1]
 		if o.Status != Unknown || !strings.Contains(o.Reason, want) {
 			t.Errorf("%s: %+v, want unknown with %q", got[i].Trap, o, want)

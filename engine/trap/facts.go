@@ -38,7 +38,11 @@ func FactsIn[T any](f Finding) (T, error) {
 	}
 	if err != nil {
 		var none T
-		return none, remedy.Refuse("another version of fettle made this finding, or it says too much (%v): run fettle check %s again", err, f.Trap)
+		return none, remedy.Refuse(
+			"another version of fettle made this finding, or it says too much (%v): run fettle check %s again",
+			err,
+			f.Trap,
+		)
 	}
 	return facts, nil
 }

@@ -29,7 +29,8 @@ func TestFacts(t *testing.T) {
 	}
 	for _, bad := range []string{"", `{"units":"a.service"}`, `{"unit":["a"]}`, `{}{}`, `{} x`, `[]`} {
 		var refusal *remedy.Refusal
-		if got, err := FactsIn[demoFacts](Finding{Trap: "demo", Facts: Facts(bad)}); !errors.As(err, &refusal) || !strings.Contains(err.Error(), "fettle check demo") {
+		if got, err := FactsIn[demoFacts](Finding{Trap: "demo", Facts: Facts(bad)}); !errors.As(err, &refusal) ||
+			!strings.Contains(err.Error(), "fettle check demo") {
 			t.Errorf("%s: %+v, %v", bad, got, err)
 		}
 	}

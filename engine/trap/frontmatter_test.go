@@ -52,8 +52,10 @@ func TestQuick(t *testing.T) {
 		{"id: a\ntitle: A b\nsymptoms:\n  - one: two\n", false},
 		{"id: a\ntitle: \"A: b\"\nsymptoms:\n  - \"one: two\"\n  - 'it''s'\n", false},
 		{"id: a\ntitle: \"A: b\"\nsymptoms:\n  - \"one: two\"\n  - 'it is'\ntags: [a, b-c, /d]\n", true},
-		{"id: a\nid: b\n", false}, {"id: 1\n", false}, {"id: yes\n", false}, {"idd: a\n", false}, {"id: a # b\n", false}, {"title: a\n  b\n", false},
-		{"tags: [a, \"b, c\"]\n", false}, {"tags: []\n", false}, {"since:\n", false}, {"title: \"a\\nb\"\n", false}, {"symptoms:\n  - a\n    b\n", false},
+		{"id: a\nid: b\n", false}, {"id: 1\n", false}, {"id: yes\n", false}, {"idd: a\n", false}, {"id: a # b\n", false},
+		{"title: a\n  b\n", false},
+		{"tags: [a, \"b, c\"]\n", false}, {"tags: []\n", false}, {"since:\n", false}, {"title: \"a\\nb\"\n", false},
+		{"symptoms:\n  - a\n    b\n", false},
 	} {
 		if got := same(t, c.front); got != c.quick {
 			t.Errorf("%q: quick %v", c.front, got)

@@ -40,8 +40,15 @@ func TestWaitingIsNotTheChecksTime(t *testing.T) {
 		want          Status
 	}{{0, 0, Clear}, {10 * limit, 0, Unknown}, {0, 10 * limit, Unknown}} {
 		var got Result
-		Run(t.Context(), host.New(slowHost{takes: 3 * limit}), []*Trap{check(c.before, c.after)}, Options{Limit: limit}, func(r Result) { got = r })
-		if len(got.Outcomes) != 1 || got.Outcomes[0].Status != c.want || c.want == Unknown && !strings.Contains(got.Outcomes[0].Reason, "took too long") {
+		Run(
+			t.Context(),
+			host.New(slowHost{takes: 3 * limit}),
+			[]*Trap{check(c.before, c.after)},
+			Options{Limit: limit},
+			func(r Result) { got = r },
+		)
+		if len(got.Outcomes) != 1 || got.Outcomes[0].Status != c.want ||
+			c.want == Unknown && !strings.Contains(got.Outcomes[0].Reason, "took too long") {
 			t.Errorf("%s before, %s after: %+v", c.before, c.after, got.Outcomes)
 		}
 	}

@@ -277,7 +277,8 @@ func (a *Agent) keep(m *message.Message) {
 		return
 	}
 	dropped := a.spool.Dropped
-	if err := a.spool.Add(spool.Entry{Instance: m.Instance, Seq: m.Seq, Kind: string(m.Kind), Boot: bootID(), Uptime: uptime().Milliseconds(), Wall: a.Now()}, b); err != nil {
+	if err := a.spool.Add(spool.Entry{Instance: m.Instance, Seq: m.Seq, Kind: string(m.Kind), Boot: bootID(),
+		Uptime: uptime().Milliseconds(), Wall: a.Now()}, b); err != nil {
 		a.Log("keeping a result for the hub: " + err.Error())
 	}
 	if a.spool.Dropped > dropped {

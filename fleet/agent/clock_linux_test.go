@@ -15,7 +15,8 @@ func TestAge(t *testing.T) {
 		e    spool.Entry
 		want time.Duration
 	}{
-		"of this start":                    {spool.Entry{Boot: bootID(), Uptime: (up - 20*time.Minute).Milliseconds(), Wall: now.Add(5 * day)}, 20 * time.Minute},
+		"of this start": {spool.Entry{Boot: bootID(), Uptime: (up - 20*time.Minute).Milliseconds(),
+			Wall: now.Add(5 * day)}, 20 * time.Minute},
 		"of this start, in the future":     {spool.Entry{Boot: bootID(), Uptime: (up + time.Hour).Milliseconds()}, 0},
 		"of an earlier start":              {spool.Entry{Boot: "earlier", Wall: now.Add(-9 * day)}, 9 * day},
 		"the clock was five days ahead":    {spool.Entry{Boot: "earlier", Wall: now.Add(5 * day)}, up},

@@ -35,7 +35,9 @@ func (a *Agent) connect() (*nats.Conn, error) {
 	}
 	a.subject = message.From(a.member.Agent, key)
 	opts := []nats.Option{
-		nats.UserCredentials(creds), nats.Name("fettle-agent"), nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true), nats.ReconnectBufSize(-1),
+		nats.UserCredentials(
+			creds,
+		), nats.Name("fettle-agent"), nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true), nats.ReconnectBufSize(-1),
 		nats.CustomReconnectDelay(backoff), nats.Timeout(30 * time.Second), nats.PingInterval(5 * time.Minute), nats.IgnoreAuthErrorAbort(),
 		nats.ConnectHandler(func(*nats.Conn) { a.wake(a.connected) }), nats.ReconnectHandler(func(*nats.Conn) { a.wake(a.connected) }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {

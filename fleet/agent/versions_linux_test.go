@@ -13,7 +13,11 @@ import (
 // so; what it knows it does, whatever else is said.
 func TestLaterHub(t *testing.T) {
 	var said []string
-	a := &Agent{Config: Config{Log: func(s string) { said = append(said, s) }}, acks: make(chan *message.Ack, 4), asks: make(chan *message.Ask, 4)}
+	a := &Agent{
+		Config: Config{Log: func(s string) { said = append(said, s) }},
+		acks:   make(chan *message.Ack, 4),
+		asks:   make(chan *message.Ask, 4),
+	}
 	hear := func(kind, data string) { a.hear(&nats.Msg{Subject: message.To("a", kind), Data: []byte(data)}) }
 	hear("ask", `{"format":"fettle-agent-ask","schema":2,"id":"q1","fix":"bridge-mtu"}`)
 	if len(a.asks) != 0 || len(said) != 1 || !strings.Contains(said[0], "version 2: of a later version than this program supports (1)") {

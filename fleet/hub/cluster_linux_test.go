@@ -54,7 +54,18 @@ func newCluster(w *world) *cluster {
 	for i := range 3 {
 		dir := filepath.Join(w.dir, fmt.Sprintf("nats%d", i))
 		file := dir + ".conf"
-		text := fmt.Sprintf("server_name: n%d\nlisten: 127.0.0.1:%d\njetstream: {store_dir: %q, max_file: 1G, max_mem: 64M}\ntls: {cert_file: %[6]q, key_file: %[7]q}\ncluster: {name: c, listen: 127.0.0.1:%[4]d, routes: [%[5]s]}\n%[8]s", i, ports[i], dir, ports[3+i], strings.Join(routes, ", "), filepath.Join(own, "nats.pem"), filepath.Join(own, "nats-key.pem"), conf)
+		text := fmt.Sprintf(
+			"server_name: n%d\nlisten: 127.0.0.1:%d\njetstream: {store_dir: %q, max_file: 1G, max_mem: 64M}\ntls: {cert_file: %[6]q, key_file: "+
+				"%[7]q}\ncluster: {name: c, listen: 127.0.0.1:%[4]d, routes: [%[5]s]}\n%[8]s",
+			i,
+			ports[i],
+			dir,
+			ports[3+i],
+			strings.Join(routes, ", "),
+			filepath.Join(own, "nats.pem"),
+			filepath.Join(own, "nats-key.pem"),
+			conf,
+		)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			w.Fatal(err)
 		}

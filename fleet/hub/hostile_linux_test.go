@@ -35,7 +35,8 @@ func TestHostile(t *testing.T) {
 	nc, key, refused := evil.connect()
 	defer nc.Close()
 
-	for _, subject := range []string{message.From(honest.agent, key) + ".report", message.From(evil.agent, key) + ".report.x", "$JS.API.STREAM.DELETE.FETTLE", message.ToAll, message.To(honest.agent, "ack"), message.Join, "$SYS.REQ.SERVER.PING"} {
+	for _, subject := range []string{message.From(honest.agent, key) + ".report", message.From(evil.agent, key) + ".report.x",
+		"$JS.API.STREAM.DELETE.FETTLE", message.ToAll, message.To(honest.agent, "ack"), message.Join, "$SYS.REQ.SERVER.PING"} {
 		w.refused(refused, subject, func() error { return nc.Publish(subject, []byte("{}")) })
 	}
 	for _, subject := range []string{message.AllFrom, ">", message.To(honest.agent, "*"), message.Join, "_INBOX.>", "$JS.>"} {

@@ -205,7 +205,15 @@ func (h *Hub) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	joins := &join.Service{DB: h.DB, Keys: h.keys, URLs: h.URLs(), KnownHosts: h.KnownHosts, Group: h.Group, Log: h.Log, Replaced: func() { h.ban(ctx) }}
+	joins := &join.Service{
+		DB:         h.DB,
+		Keys:       h.keys,
+		URLs:       h.URLs(),
+		KnownHosts: h.KnownHosts,
+		Group:      h.Group,
+		Log:        h.Log,
+		Replaced:   func() { h.ban(ctx) },
+	}
 	sub, err := joins.Serve(h.Conn)
 	if err != nil {
 		return err

@@ -36,7 +36,24 @@ func TestMain(m *testing.M) {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		defer stop()
 		lines := log.New(os.Stderr, "", log.Lmicroseconds)
-		h, err := hub.Start(ctx, hub.Config{Dir: dir, Listen: os.Getenv("HUB_LISTEN"), NATS: os.Getenv("HUB_NATS"), CA: os.Getenv("HUB_CA"), Cert: os.Getenv("HUB_CERT"), Key: os.Getenv("HUB_KEY"), Database: os.Getenv("HUB_DATABASE"), KnownHosts: os.Getenv("HUB_KNOWN_HOSTS"), Group: "ssh", Replicas: 1 + 2*len(os.Getenv("HUB_THREE")), MaxStore: 64 << 20, Keep: 24 * time.Hour, Log: func(s string) { lines.Print(s) }})
+		h, err := hub.Start(
+			ctx,
+			hub.Config{
+				Dir:        dir,
+				Listen:     os.Getenv("HUB_LISTEN"),
+				NATS:       os.Getenv("HUB_NATS"),
+				CA:         os.Getenv("HUB_CA"),
+				Cert:       os.Getenv("HUB_CERT"),
+				Key:        os.Getenv("HUB_KEY"),
+				Database:   os.Getenv("HUB_DATABASE"),
+				KnownHosts: os.Getenv("HUB_KNOWN_HOSTS"),
+				Group:      "ssh",
+				Replicas:   1 + 2*len(os.Getenv("HUB_THREE")),
+				MaxStore:   64 << 20,
+				Keep:       24 * time.Hour,
+				Log:        func(s string) { lines.Print(s) },
+			},
+		)
 		if err == nil {
 			if os.Getenv("HUB_AGAIN") != "" {
 				again(ctx, h)
@@ -211,11 +228,12 @@ func (h *host) run(every time.Duration) {
 	ctx, stop := context.WithCancel(context.Background())
 	h.stop, h.done = stop, make(chan error, 1)
 	go func() {
-		h.done <- agent.Run(ctx, agent.Config{Dir: h.dir, Fettle: fettle, Every: every, Beat: h.beat, Answer: h.wait, MaxKept: 1 << 20, Now: h.now, Log: func(s string) {
-			if strings.Contains(s, "lost") {
-				h.w.Error(s)
-			}
-		}})
+		h.done <- agent.Run(ctx, agent.Config{Dir: h.dir, Fettle: fettle, Every: every, Beat: h.beat, Answer: h.wait, MaxKept: 1 << 20,
+			Now: h.now, Log: func(s string) {
+				if strings.Contains(s, "lost") {
+					h.w.Error(s)
+				}
+			}})
 	}()
 	h.w.Cleanup(h.end)
 }

@@ -123,7 +123,8 @@ func Invite(ctx context.Context, dir string, known Known, db *store.DB, in Invit
 	if !in.SSH {
 		i.Token = join.NewToken()
 		expires = now.Add(in.Life)
-		if err := db.AddToken(ctx, store.Token{Hash: join.Hash(i.Token), Created: now, Expires: expires, Uses: in.Uses, Group: in.Group, Labels: in.Labels, Agent: in.Replace, Note: in.Note}); err != nil {
+		if err := db.AddToken(ctx, store.Token{Hash: join.Hash(i.Token), Created: now, Expires: expires, Uses: in.Uses, Group: in.Group,
+			Labels: in.Labels, Agent: in.Replace, Note: in.Note}); err != nil {
 			return "", err
 		}
 	}

@@ -36,14 +36,22 @@ func TestRenewed(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Without credentials the server ends what begins after TLS.
-		_, _ = nats.Connect("tls://"+w.listen, nats.NoReconnect(), nats.Secure(&tls.Config{RootCAs: pool, VerifyConnection: func(s tls.ConnectionState) error {
-			serial = s.PeerCertificates[0].SerialNumber.String()
-			return nil
-		}}))
+		_, _ = nats.Connect(
+			"tls://"+w.listen,
+			nats.NoReconnect(),
+			nats.Secure(&tls.Config{RootCAs: pool, VerifyConnection: func(s tls.ConnectionState) error {
+				serial = s.PeerCertificates[0].SerialNumber.String()
+				return nil
+			}}),
+		)
 		return serial
 	}
 	first := renew("127.0.0.1")
-	w.env = []string{"HUB_CERT=" + filepath.Join(own, "nats.pem"), "HUB_KEY=" + filepath.Join(own, "nats-key.pem"), "HUB_CA=" + filepath.Join(own, bus.CAFile)}
+	w.env = []string{
+		"HUB_CERT=" + filepath.Join(own, "nats.pem"),
+		"HUB_KEY=" + filepath.Join(own, "nats-key.pem"),
+		"HUB_CA=" + filepath.Join(own, bus.CAFile),
+	}
 	w.start()
 	known, db := w.open()
 	invite := w.invited(known, db, hub.Inviting{Uses: 2})

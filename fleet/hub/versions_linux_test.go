@@ -54,14 +54,19 @@ func TestVersions(t *testing.T) {
 		}
 		return r
 	}
-	later := fmt.Sprintf(`{"format":"fettle-agent-message","schema":%d,"fettle":"9.0","kind":"report","agent":%q,"instance":"one","seq":%%d,"run":%%s}`, message.Version+1, h.agent)
+	later := fmt.Sprintf(
+		`{"format":"fettle-agent-message","schema":%d,"fettle":"9.0","kind":"report","agent":%q,"instance":"one","seq":%%d,"run":%%s}`,
+		message.Version+1,
+		h.agent,
+	)
 	for i, run := range []string{`{"meta":{"host":"web1"}}`, `["another form"]`} {
 		ack := send("report", fmt.Appendf(nil, later, i+1, run))
 		if ack.Refused != "this agent is newer than the hub" || ack.Instance != "one" || ack.Seq != int64(i+1) || ack.Whole || ack.Again {
 			t.Errorf("%s: %+v", run, ack)
 		}
 	}
-	if r := row(); r.Bad != 2 || !strings.Contains(r.BadLast, "version 2: of a later version than this program supports (1)") || !r.Checked.IsZero() {
+	if r := row(); r.Bad != 2 || !strings.Contains(r.BadLast, "version 2: of a later version than this program supports (1)") ||
+		!r.Checked.IsZero() {
 		t.Errorf("the host's page: %+v", r)
 	}
 	// The same agent goes on: a change whose base was refused wants a whole report.
@@ -72,8 +77,13 @@ func TestVersions(t *testing.T) {
 		t.Errorf("a change of what was refused: %+v", ack)
 	}
 	// Within the version, an agent may say more, and be of a later fettle.
-	b = fmt.Appendf(nil, `{"format":"fettle-agent-message","schema":%d,"fettle":"9.0","mood":{"x":[1]},"kind":"report","agent":%q,"instance":"one","seq":4,"digest":"d",
-		"run":{"weather":"fine","meta":{"host":"web1","kind":"live","phase":"moon"},"results":[{"trap":"of-the-future","colour":1,"outcomes":[{"trap":"of-the-future","subject":"x","status":"found","severity":"warning","summary":"is so","shape":"round"}]}]}}`, message.Version, h.agent)
+	b = fmt.Appendf(
+		nil,
+		`{"format":"fettle-agent-message","schema":%d,"fettle":"9.0","mood":{"x":[1]},"kind":"report","agent":%q,"instance":"one","seq":4,"digest":"d",
+		"run":{"weather":"fine","meta":{"host":"web1","kind":"live","phase":"moon"},"results":[{"trap":"of-the-future","colour":1,"outcomes":[{"trap":"of-the-future","subject":"x","status":"found","severity":"warning","summary":"is so","shape":"round"}]}]}}`,
+		message.Version,
+		h.agent,
+	)
 	if ack := send("report", bytes.ReplaceAll(b, []byte("\n"), nil)); ack.Refused != "" || ack.Whole || ack.Seq != 4 {
 		t.Errorf("unknown fields: %+v", ack)
 	}

@@ -32,7 +32,12 @@ func TestRealHosts(t *testing.T) {
 	}
 	bin := filepath.Join(means.Programs(t, "fettle"), "fettle")
 	// The process namespace ends sshds and control masters with the child.
-	means.Elsewhere(t, syscall.CLONE_NEWNS|syscall.CLONE_NEWNET|syscall.CLONE_NEWPID|syscall.CLONE_NEWUTS, 300*time.Second, "FLEET_TEST="+bin)
+	means.Elsewhere(
+		t,
+		syscall.CLONE_NEWNS|syscall.CLONE_NEWNET|syscall.CLONE_NEWPID|syscall.CLONE_NEWUTS,
+		300*time.Second,
+		"FLEET_TEST="+bin,
+	)
 }
 
 const hostConfig = `Port 22
@@ -127,7 +132,8 @@ func inside(t *testing.T) {
 		must(os.Chown(home, 65100+i, 65100))
 		passwd += fmt.Sprintf("%s:*:%d:65100::%s:/bin/sh\n", u, 65100+i, home)
 	}
-	for name, text := range map[string]string{"passwd": passwd, "group": "root:x:0:\nusers:x:65100:\n", "sudoers": "admin ALL=(ALL) NOPASSWD: ALL\n"} {
+	for name, text := range map[string]string{"passwd": passwd, "group": "root:x:0:\nusers:x:65100:\n",
+		"sudoers": "admin ALL=(ALL) NOPASSWD: ALL\n"} {
 		write("/run/k/"+name, text, 0o444)
 		must(unix.Mount("/run/k/"+name, "/etc/"+name, "", unix.MS_BIND, ""))
 	}
@@ -139,8 +145,16 @@ func inside(t *testing.T) {
 	write("/run/k/known", "127.0.0.* "+string(pub), 0o644)
 	write("/run/k/sshd_config", hostConfig, 0o644)
 	write("/run/k/config", clientConfig, 0o644)
-	write("/run/k/chatty", "#!/bin/sh\necho 'Welcome to this host'\necho '{\"type\":\"hello\"}'\nexec /bin/sh -c \"$SSH_ORIGINAL_COMMAND\"\n", 0o755)
-	write("/run/k/bin/uname", "#!/bin/sh\ncase $1 in -s) echo Linux;; *) case $(id -un) in arm) echo aarch64;; *) echo riscv64;; esac;; esac\n", 0o755)
+	write(
+		"/run/k/chatty",
+		"#!/bin/sh\necho 'Welcome to this host'\necho '{\"type\":\"hello\"}'\nexec /bin/sh -c \"$SSH_ORIGINAL_COMMAND\"\n",
+		0o755,
+	)
+	write(
+		"/run/k/bin/uname",
+		"#!/bin/sh\ncase $1 in -s) echo Linux;; *) case $(id -un) in arm) echo aarch64;; *) echo riscv64;; esac;; esac\n",
+		0o755,
+	)
 	sshd := exec.Command("/usr/sbin/sshd", "-D", "-e", "-f", "/run/k/sshd_config")
 	log, err := os.Create("/run/k/log")
 	must(err)

@@ -83,7 +83,8 @@ func TestStream(t *testing.T) {
 		{"noise within", l[0] + "\nWelcome\n" + l[1], "no JSON", "begin", false},
 		{"newer", strings.Replace(l[0], `"schema":1`, `"schema":99`, 1), "version 99", "", false},
 		{"empty result", l[0] + "\n{\"type\":\"result\"}", "neither more nor less", "begin", false},
-		{"a result that ends", l[0] + "\n" + strings.Replace(l[1], `"type":"result"`, `"type":"end"`, 1), "neither more nor less", "begin", false},
+		{"a result that ends", l[0] + "\n" + strings.Replace(l[1], `"type":"result"`, `"type":"end"`, 1), "neither more nor less", "begin",
+			false},
 		{"begins twice", l[0] + "\n{\"type\":\"begin\",\"schema\":1}", "begins twice", "begin", false},
 		{"nothing", "", "", "", false},
 		{"banner without end", strings.Repeat("x\n", maxLines+1), "lines", "", false},
@@ -91,7 +92,8 @@ func TestStream(t *testing.T) {
 		var s stream
 		var types []string
 		err := s.read(strings.NewReader(c.in), func(l report.Line) { types = append(types, l.Type) })
-		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) || strings.Join(types, " ") != c.types || s.ended != c.ended {
+		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) || strings.Join(types, " ") != c.types ||
+			s.ended != c.ended {
 			t.Errorf("%s: %v, %v, ended %v", c.name, types, err, s.ended)
 		}
 	}

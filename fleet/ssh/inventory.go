@@ -100,7 +100,8 @@ func parseInventory(b []byte, groups []string) ([]string, error) {
 		seen[g] = true
 		text, ok := raw[g]
 		if !ok {
-			if g == "all" || g == "ungrouped" || slices.ContainsFunc(slices.Collect(maps.Values(raw)), func(t json.RawMessage) bool { return bytes.Contains(t, []byte(`"`+g+`"`)) }) {
+			if g == "all" || g == "ungrouped" ||
+				slices.ContainsFunc(slices.Collect(maps.Values(raw)), func(t json.RawMessage) bool { return bytes.Contains(t, []byte(`"`+g+`"`)) }) {
 				continue // a group without hosts is not printed
 			}
 			return nil, fmt.Errorf("the inventory has no group %q", g)

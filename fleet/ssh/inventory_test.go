@@ -55,7 +55,10 @@ x=1
 
 // What ssh is given is never an option, and never a word of a shell.
 func FuzzInventory(f *testing.F) {
-	f.Add(`{"_meta":{"hostvars":{"a":{"ansible_host":"-oProxyCommand=x","ansible_port":1e9}}},"all":{"children":["b"]},"b":{"hosts":["a","$(x)"],"children":["b"]}}`)
+	f.Add(
+		`{"_meta":{"hostvars":{"a":{"ansible_host":"-oProxyCommand=x","ansible_port":1e9}}},"all":{"children":["b"]},"b":{"hosts":["a",` +
+			`"$(x)"],"children":["b"]}}`,
+	)
 	f.Fuzz(func(t *testing.T, s string) {
 		hosts, err := parseInventory([]byte(s), nil)
 		if err != nil {

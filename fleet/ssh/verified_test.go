@@ -28,7 +28,9 @@ func TestVerified(t *testing.T) {
 	}
 	must(os.MkdirAll(dir, 0o700))
 	must(os.MkdirAll(filepath.Join(home, "bin"), 0o700))
-	must(os.WriteFile(filepath.Join(home, "bin", "sha256sum"), []byte("#!/bin/sh\necho hashed >> "+hashed+"\nexec /usr/bin/sha256sum\n"), 0o700))
+	must(
+		os.WriteFile(filepath.Join(home, "bin", "sha256sum"), []byte("#!/bin/sh\necho hashed >> "+hashed+"\nexec /usr/bin/sha256sum\n"), 0o700),
+	)
 	put := func(text string) {
 		t.Helper()
 		must(os.RemoveAll(file)) // a new inode: a script that runs cannot be written to

@@ -44,7 +44,8 @@ func TestParseText(t *testing.T) {
 			t.Errorf("ParseText(%q) = %s, %v; want %s", c.in, got, err, c.want)
 		}
 	}
-	for _, in := range []string{"u:rwx", "x::rwx", "u::rwxr", "u::", "m:adm:rwx", "g:nobodyknows:r", "g:4294967295:r", "u::9", "u:::r", "g:-1:r"} {
+	for _, in := range []string{"u:rwx", "x::rwx", "u::rwxr", "u::", "m:adm:rwx", "g:nobodyknows:r", "g:4294967295:r", "u::9", "u:::r",
+		"g:-1:r"} {
 		if a, err := ParseText(in, testNames); err == nil {
 			t.Errorf("ParseText(%q) = %s; want an error", in, a)
 		}

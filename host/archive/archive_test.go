@@ -232,8 +232,9 @@ func TestHostile(t *testing.T) {
 		lim  Limits
 		want string
 	}{
-		"climbs":      {pack(t, m{name: "ok"}, m{name: "a/../../etc/passwd", body: "x"}), Limits{}, `member "a/../../etc/passwd" leads out`},
-		"hard climbs": {pack(t, m{name: "h", typ: tar.TypeLink, link: "../../etc/shadow"}), Limits{}, `hard link "h": member "../../etc/shadow" leads out`},
+		"climbs": {pack(t, m{name: "ok"}, m{name: "a/../../etc/passwd", body: "x"}), Limits{}, `member "a/../../etc/passwd" leads out`},
+		"hard climbs": {pack(t, m{name: "h", typ: tar.TypeLink, link: "../../etc/shadow"}), Limits{}, `hard link "h": member ` +
+			`"../../etc/shadow" leads out`},
 		"hard to nil": {pack(t, m{name: "h", typ: tar.TypeLink, link: "none"}), Limits{}, `hard link "h" to "none", which is not before it`},
 		"entries":     {pack(t, many...), Limits{Entries: 20}, "more than 20 members"},
 		"long links":  {pack(t, links...), Limits{Names: 100_000}, "names and link targets add up to more than 97.7 KiB"},

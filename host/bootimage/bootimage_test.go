@@ -39,7 +39,11 @@ func arm(at int) []byte {
 	copy(b, "MZ")
 	copy(b[0x38:], "ARM\x64")
 	copy(b[5000:], "Linux version %s\x00")
-	copy(b[at:], "Linux version 6.1.0-50-arm64 (debian-kernel@lists.debian.org) (gcc-12 (Debian 12.2.0-14) 12.2.0) #1 SMP Debian 6.1.176-1 (2026-07-02)\n\x00")
+	copy(
+		b[at:],
+		"Linux version 6.1.0-50-arm64 (debian-kernel@lists.debian.org) (gcc-12 "+
+			"(Debian 12.2.0-14) 12.2.0) #1 SMP Debian 6.1.176-1 (2026-07-02)\n\x00",
+	)
 	return b
 }
 
@@ -78,7 +82,23 @@ func TestKernel(t *testing.T) {
 func cpio(files ...string) []byte {
 	var b bytes.Buffer
 	entry := func(name, content string, mode int) {
-		fmt.Fprintf(&b, "070701%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X", 1, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(name)+1, 0)
+		fmt.Fprintf(
+			&b,
+			"070701%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X",
+			1,
+			mode,
+			0,
+			0,
+			1,
+			0,
+			len(content),
+			0,
+			0,
+			0,
+			0,
+			len(name)+1,
+			0,
+		)
 		b.WriteString(name + "\x00")
 		b.Write(make([]byte, pad(int64(b.Len()))))
 		b.WriteString(content)
@@ -110,10 +130,23 @@ func xzed(b []byte) []byte {
 }
 
 func TestInitrd(t *testing.T) {
-	one := cpio("./lib/modules/6.1.0-50-amd64/kernel/fs/ext4.ko", "elf", "lib/modules/6.1.0-50-amd64/modules.dep", "x",
-		"etc/default-release", "bookworm\n", "etc/lsb-release", "DISTRIB_ID=Debian\nDISTRIB_RELEASE=\"12 (bookworm) - installer build 20230607+deb12u15\"\n")
-	two := cpio("usr/lib/modules/6.1.0-47-amd64/a/b.ko.xz", strings.Repeat("e", 70_001), "preseed.cfg",
-		"d-i mirror/http/hostname string deb.example.org\nd-i passwd/root-password password hunter2\nd-i mirror/http/proxy string http://me:secret@proxy/\n")
+	one := cpio(
+		"./lib/modules/6.1.0-50-amd64/kernel/fs/ext4.ko",
+		"elf",
+		"lib/modules/6.1.0-50-amd64/modules.dep",
+		"x",
+		"etc/default-release",
+		"bookworm\n",
+		"etc/lsb-release",
+		"DISTRIB_ID=Debian\nDISTRIB_RELEASE=\"12 (bookworm) - installer build 20230607+deb12u15\"\n",
+	)
+	two := cpio(
+		"usr/lib/modules/6.1.0-47-amd64/a/b.ko.xz",
+		strings.Repeat("e", 70_001),
+		"preseed.cfg",
+		"d-i mirror/http/hostname string deb.example.org\nd-i passwd/root-password password hunter2\nd-i mirror/http/proxy string "+
+			"http://me:secret@proxy/\n",
+	)
 	want := Initrd{Modules: map[string]int{"6.1.0-50-amd64": 1, "6.1.0-47-amd64": 1}, Codename: "bookworm", Distribution: "Debian",
 		Description: "12 (bookworm) - installer build 20230607+deb12u15", Preseed: []string{"d-i mirror/http/hostname string deb.example.org"}}
 	packers := map[string]func([]byte) []byte{"cpio": func(b []byte) []byte { return b }, "gzip": gz, "xz": xzed, "zstd": zst}

@@ -78,7 +78,9 @@ func ParseKernel(r io.Reader) (Kernel, error) {
 		return Kernel{}, err
 	}
 	switch {
-	case bytes.HasPrefix(head, []byte("\x1f\x8b")), bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")), bytes.HasPrefix(head, []byte("\xfd7zXZ\x00")):
+	case bytes.HasPrefix(head, []byte("\x1f\x8b")),
+		bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")),
+		bytes.HasPrefix(head, []byte("\xfd7zXZ\x00")):
 		in, _, err := open(b)
 		if err != nil {
 			return Kernel{}, fmt.Errorf("unpacking the kernel image: %w", err)

@@ -145,35 +145,45 @@ func TestEveryQuestion(t *testing.T) {
 }
 
 // nosy asks one question of every kind and reports every answer and error.
-var nosy = &trap.Trap{Lore: "---\nid: nosy\ntitle: asks everything\n---\n", Check: func(ctx context.Context, h *host.Host, r *trap.Report) error {
-	tell := func(q string, v any, err error) {
-		r.Found(trap.Finding{Subject: q, Severity: trap.Notice, Summary: fmt.Sprintf("%v | %v | %s | absent %v", v, err, host.Reason(err), host.IsAbsent(err))})
-	}
-	tell("host", []any{h.Running(), h.Name(), h.Now()}, nil)
-	for _, p := range []string{"/etc/hosts", "/etc/shadow", "/etc/none", "/etc/secret", "/etc", "/etc/dir", "/proc/sys/x", "/etc/link", "/etc/hosts/sub"} {
-		b, err := h.ReadString(ctx, p)
-		tell("read "+p, b, err)
-		i, err := h.Stat(ctx, p)
-		tell("stat "+p, i, err)
-		i, err = h.Lstat(ctx, p)
-		tell("lstat "+p, i, err)
-		es, err := h.ReadDir(ctx, p)
-		tell("dir "+p, es, err)
-		l, err := h.Readlink(ctx, p)
-		tell("link "+p, l, err)
-		x, err := h.Xattr(ctx, p, "system.posix_acl_access")
-		tell("xattr "+p, x, err)
-	}
-	for _, a := range [][]string{{"show", "ssh.service"}, {"show", "a/b"}, {"cat", "denied"}} {
-		o, err := h.Run(ctx, "systemctl", a...)
-		tell("run "+strings.Join(a, " "), o, err)
-	}
-	ls, err := h.Links(ctx)
-	tell("links", ls, err)
-	rs, err := h.Routes6(ctx)
-	tell("routes", rs, err)
-	return nil
-}}
+var nosy = &trap.Trap{
+	Lore: "---\nid: nosy\ntitle: asks everything\n---\n",
+	Check: func(ctx context.Context, h *host.Host, r *trap.Report) error {
+		tell := func(q string, v any, err error) {
+			r.Found(
+				trap.Finding{
+					Subject:  q,
+					Severity: trap.Notice,
+					Summary:  fmt.Sprintf("%v | %v | %s | absent %v", v, err, host.Reason(err), host.IsAbsent(err)),
+				},
+			)
+		}
+		tell("host", []any{h.Running(), h.Name(), h.Now()}, nil)
+		for _, p := range []string{"/etc/hosts", "/etc/shadow", "/etc/none", "/etc/secret", "/etc", "/etc/dir", "/proc/sys/x", "/etc/link",
+			"/etc/hosts/sub"} {
+			b, err := h.ReadString(ctx, p)
+			tell("read "+p, b, err)
+			i, err := h.Stat(ctx, p)
+			tell("stat "+p, i, err)
+			i, err = h.Lstat(ctx, p)
+			tell("lstat "+p, i, err)
+			es, err := h.ReadDir(ctx, p)
+			tell("dir "+p, es, err)
+			l, err := h.Readlink(ctx, p)
+			tell("link "+p, l, err)
+			x, err := h.Xattr(ctx, p, "system.posix_acl_access")
+			tell("xattr "+p, x, err)
+		}
+		for _, a := range [][]string{{"show", "ssh.service"}, {"show", "a/b"}, {"cat", "denied"}} {
+			o, err := h.Run(ctx, "systemctl", a...)
+			tell("run "+strings.Join(a, " "), o, err)
+		}
+		ls, err := h.Links(ctx)
+		tell("links", ls, err)
+		rs, err := h.Routes6(ctx)
+		tell("routes", rs, err)
+		return nil
+	},
+}
 
 // odd is a host whose answers are awkward.
 type odd struct{ host.Source }
@@ -294,7 +304,12 @@ func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 // FuzzManifest: a manifest may say anything, nothing crashes.
 func FuzzManifest(f *testing.F) {
-	f.Add([]byte(`{"format":"fettle-capture","version":1,"answers":[{"op":"read","path":"/a","member":"../../etc/passwd"},{"op":"stat","path":"/a"},{"op":"link","path":{"base64":"/w=="}},{"op":"command","path":"systemctl","args":["show","x"]}]}`))
+	f.Add(
+		[]byte(
+			`{"format":"fettle-capture","version":1,"answers":[{"op":"read","path":"/a","member":"../../etc/passwd"},{"op":"stat","path":"/a"},` +
+				`{"op":"link","path":{"base64":"/w=="}},{"op":"command","path":"systemctl","args":["show","x"]}]}`,
+		),
+	)
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, b []byte) {
 		os.WriteFile(dir+"/manifest.json", b, 0o600)

@@ -114,7 +114,9 @@ func (r *Recorder) Extract(ctx context.Context, kind, name string, of func(io.Re
 func (r *Recorder) Capture() *Capture {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := &Capture{Manifest: Manifest{Format: Format, Version: Version, Kind: r.src.Kind(), Name: text(r.src.Name()), Identity: r.src.Identity()}}
+	c := &Capture{
+		Manifest: Manifest{Format: Format, Version: Version, Kind: r.src.Kind(), Name: text(r.src.Name()), Identity: r.src.Identity()},
+	}
 	for _, a := range r.answers {
 		c.Answers = append(c.Answers, a)
 	}
@@ -130,7 +132,8 @@ type Capture struct{ Manifest }
 func (c *Capture) Unread() []Unread {
 	var out []Unread
 	for _, a := range c.Answers {
-		if err := a.Failure.err(); err != nil && !host.IsAbsent(err) && !errors.Is(err, host.ErrNotRunning) && !(a.Op == OpLink && errors.Is(err, syscall.EINVAL)) {
+		if err := a.Failure.err(); err != nil && !host.IsAbsent(err) && !errors.Is(err, host.ErrNotRunning) &&
+			!(a.Op == OpLink && errors.Is(err, syscall.EINVAL)) {
 			what := string(a.Path)
 			for _, arg := range a.Args {
 				what += " " + string(arg)

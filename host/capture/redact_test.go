@@ -124,7 +124,8 @@ func checkSense(t *testing.T, s *capture.Source, r *redact.Redactor) {
 	}
 	ll := netip.MustParseAddr(br.Addrs[2].Local)
 	b := ll.As16()
-	if mac := fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", b[8]^2, b[9], b[10], b[13], b[14], b[15]); !ll.IsLinkLocalUnicast() || mac != br.MAC {
+	if mac := fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", b[8]^2, b[9], b[10], b[13], b[14], b[15]); !ll.IsLinkLocalUnicast() ||
+		mac != br.MAC {
 		t.Errorf("link-local %s is not of %s", ll, br.MAC)
 	}
 	rs, err := h.Routes6(ctx)
@@ -182,7 +183,12 @@ func checkRedacted(t *testing.T, c *capture.Capture, want string, ts []*trap.Tra
 	}
 	got, want = without(got, want, "counter-wrap")
 	if a, b := essence(got), essence(want); a != b {
-		t.Errorf("redacted:\n%s\nhost:\n%s\ndropped: %q\n(a word that a check looks for belongs in host/redact/words.txt, a file's kind in kinds.go)", a, b, dropped)
+		t.Errorf(
+			"redacted:\n%s\nhost:\n%s\ndropped: %q\n(a word that a check looks for belongs in host/redact/words.txt, a file's kind in kinds.go)",
+			a,
+			b,
+			dropped,
+		)
 	}
 }
 

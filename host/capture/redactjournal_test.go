@@ -33,7 +33,8 @@ func TestJournalIsRedacted(t *testing.T) {
 		}
 	}
 	var back host.Journal
-	if err := json.Unmarshal(out, &back); err != nil || back.Failed.Messages[0].Count != 3 || !strings.HasPrefix(back.Failed.Messages[0].Text, "error: ") {
+	if err := json.Unmarshal(out, &back); err != nil || back.Failed.Messages[0].Count != 3 ||
+		!strings.HasPrefix(back.Failed.Messages[0].Text, "error: ") {
 		t.Errorf("%v %+v", err, back.Failed)
 	}
 }

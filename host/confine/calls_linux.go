@@ -30,7 +30,15 @@ var contentCalls = []uint32{unix.SYS_FALLOCATE, unix.SYS_FTRUNCATE, unix.SYS_FSY
 
 // socketCalls use a socket for something other than the talk with the parent,
 // which reads and writes.
-var socketCalls = []uint32{unix.SYS_SOCKET, unix.SYS_CONNECT, unix.SYS_BIND, unix.SYS_SENDTO, unix.SYS_SENDMSG, unix.SYS_SENDMMSG, unix.SYS_SETSOCKOPT}
+var socketCalls = []uint32{
+	unix.SYS_SOCKET,
+	unix.SYS_CONNECT,
+	unix.SYS_BIND,
+	unix.SYS_SENDTO,
+	unix.SYS_SENDMSG,
+	unix.SYS_SENDMMSG,
+	unix.SYS_SETSOCKOPT,
+}
 
 // kernelCalls change mounts, the kernel, its clock, its keys, other namespaces.
 var kernelCalls = append([]uint32{

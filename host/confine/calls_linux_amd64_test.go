@@ -10,6 +10,10 @@ var legacyCalls = []call{
 	{"mkdir", unix.SYS_MKDIR, args{bad}}, {"rmdir", unix.SYS_RMDIR, args{bad}}, {"mknod", unix.SYS_MKNOD, args{bad, unix.S_IFREG}},
 	{"link", unix.SYS_LINK, args{bad, bad}}, {"symlink", unix.SYS_SYMLINK, args{bad, bad}}, {"rename", unix.SYS_RENAME, args{bad, bad}},
 	{"unlink", unix.SYS_UNLINK, args{bad}}, {"modify_ldt", unix.SYS_MODIFY_LDT, args{99}},
-	{"fork", unix.SYS_FORK, args{}}, {"vfork", unix.SYS_VFORK, args{}}, {"iopl", unix.SYS_IOPL, args{99}}, {"ioperm", unix.SYS_IOPERM, args{bad, bad, 1}},
+	{
+		"fork",
+		unix.SYS_FORK,
+		args{},
+	}, {"vfork", unix.SYS_VFORK, args{}}, {"iopl", unix.SYS_IOPL, args{99}}, {"ioperm", unix.SYS_IOPERM, args{bad, bad, 1}},
 	{"_sysctl", unix.SYS__SYSCTL, args{bad}}, {"uselib", unix.SYS_USELIB, args{bad}},
 }

@@ -42,7 +42,11 @@ const (
 // calls has a row for every rule of a check's filter.
 var calls = append([]call{
 	// attributeCalls
-	{"fchmod", unix.SYS_FCHMOD, args{bad}}, {"fchmodat", unix.SYS_FCHMODAT, args{bad, bad}}, {"fchmodat2", unix.SYS_FCHMODAT2, args{bad, bad}},
+	{
+		"fchmod",
+		unix.SYS_FCHMOD,
+		args{bad},
+	}, {"fchmodat", unix.SYS_FCHMODAT, args{bad, bad}}, {"fchmodat2", unix.SYS_FCHMODAT2, args{bad, bad}},
 	{"fchown", unix.SYS_FCHOWN, args{bad}}, {"fchownat", unix.SYS_FCHOWNAT, args{bad, bad}},
 	{"setxattr", unix.SYS_SETXATTR, args{bad, bad, bad, 1}}, {"lsetxattr", unix.SYS_LSETXATTR, args{bad, bad, bad, 1}},
 	{"fsetxattr", unix.SYS_FSETXATTR, args{bad, bad, bad, 1}}, {"setxattrat", unix.SYS_SETXATTRAT, args{bad, bad, 0, bad, bad, 16}},
@@ -53,16 +57,28 @@ var calls = append([]call{
 	{"mkdirat", unix.SYS_MKDIRAT, args{bad, bad}}, {"mknodat", unix.SYS_MKNODAT, args{bad, bad, unix.S_IFREG}},
 	{"linkat", unix.SYS_LINKAT, args{bad, bad, bad, bad}}, {"symlinkat", unix.SYS_SYMLINKAT, args{bad, bad, bad}},
 	{"renameat", unix.SYS_RENAMEAT, args{bad, bad, bad, bad}}, {"renameat2", unix.SYS_RENAMEAT2, args{bad, bad, bad, bad}},
-	{"unlinkat", unix.SYS_UNLINKAT, args{bad, bad}}, {"truncate", unix.SYS_TRUNCATE, args{bad}}, {"mq_unlink", unix.SYS_MQ_UNLINK, args{bad}},
+	{
+		"unlinkat",
+		unix.SYS_UNLINKAT,
+		args{bad, bad},
+	}, {"truncate", unix.SYS_TRUNCATE, args{bad}}, {"mq_unlink", unix.SYS_MQ_UNLINK, args{bad}},
 	// contentCalls
-	{"fallocate", unix.SYS_FALLOCATE, args{bad, 0, 0, 1}}, {"ftruncate", unix.SYS_FTRUNCATE, args{bad}}, {"fsync", unix.SYS_FSYNC, args{bad}},
+	{
+		"fallocate",
+		unix.SYS_FALLOCATE,
+		args{bad, 0, 0, 1},
+	}, {"ftruncate", unix.SYS_FTRUNCATE, args{bad}}, {"fsync", unix.SYS_FSYNC, args{bad}},
 	{"fdatasync", unix.SYS_FDATASYNC, args{bad}}, {"sync_file_range", unix.SYS_SYNC_FILE_RANGE, args{bad}},
 	// socketCalls
 	{"socket", unix.SYS_SOCKET, args{unix.AF_UNIX, 99}}, {"socket-netlink", unix.SYS_SOCKET, args{unix.AF_NETLINK, 99}},
 	{"connect", unix.SYS_CONNECT, args{bad}}, {"bind", unix.SYS_BIND, args{bad}}, {"sendto", unix.SYS_SENDTO, args{bad}},
 	{"sendmsg", unix.SYS_SENDMSG, args{bad}}, {"sendmmsg", unix.SYS_SENDMMSG, args{bad}}, {"setsockopt", unix.SYS_SETSOCKOPT, args{bad}},
 	// kernelCalls
-	{"mount", unix.SYS_MOUNT, args{bad, bad, bad}}, {"umount2", unix.SYS_UMOUNT2, args{bad}}, {"pivot_root", unix.SYS_PIVOT_ROOT, args{bad, bad}},
+	{
+		"mount",
+		unix.SYS_MOUNT,
+		args{bad, bad, bad},
+	}, {"umount2", unix.SYS_UMOUNT2, args{bad}}, {"pivot_root", unix.SYS_PIVOT_ROOT, args{bad, bad}},
 	{"chroot", unix.SYS_CHROOT, args{bad}}, {"move_mount", unix.SYS_MOVE_MOUNT, args{bad, bad, bad, bad, 1 << 30}},
 	{"open_tree", unix.SYS_OPEN_TREE, args{bad, bad}}, {"open_tree_attr", unix.SYS_OPEN_TREE_ATTR, args{bad, bad, 1 << 30, bad, 32}},
 	{"fsopen", unix.SYS_FSOPEN, args{bad}}, {"fsconfig", unix.SYS_FSCONFIG, args{bad, 99}}, {"fsmount", unix.SYS_FSMOUNT, args{bad}},
@@ -80,24 +96,48 @@ var calls = append([]call{
 	{"syslog", unix.SYS_SYSLOG, args{99}}, {"vhangup", unix.SYS_VHANGUP, args{}}, {"bpf", unix.SYS_BPF, args{99, bad, 8}},
 	{"perf_event_open", unix.SYS_PERF_EVENT_OPEN, args{bad, bad, bad, bad, bad}}, {"userfaultfd", unix.SYS_USERFAULTFD, args{1 << 30}},
 	{"fanotify_init", unix.SYS_FANOTIFY_INIT, args{bad}}, {"add_key", unix.SYS_ADD_KEY, args{bad, bad, bad, 1}},
-	{"request_key", unix.SYS_REQUEST_KEY, args{bad, bad}}, {"keyctl", unix.SYS_KEYCTL, args{9999}}, {"ptrace", unix.SYS_PTRACE, args{unix.PTRACE_CONT, none}},
-	{"process_vm_readv", unix.SYS_PROCESS_VM_READV, args{none, 0, 0, 0, 0, 1}}, {"process_vm_writev", unix.SYS_PROCESS_VM_WRITEV, args{none, 0, 0, 0, 0, 1}},
+	{
+		"request_key",
+		unix.SYS_REQUEST_KEY,
+		args{bad, bad},
+	}, {"keyctl", unix.SYS_KEYCTL, args{9999}}, {"ptrace", unix.SYS_PTRACE, args{unix.PTRACE_CONT, none}},
+	{
+		"process_vm_readv",
+		unix.SYS_PROCESS_VM_READV,
+		args{none, 0, 0, 0, 0, 1},
+	}, {"process_vm_writev", unix.SYS_PROCESS_VM_WRITEV, args{none, 0, 0, 0, 0, 1}},
 	{"process_madvise", unix.SYS_PROCESS_MADVISE, args{bad, bad, 1, 0, 1}}, {"migrate_pages", unix.SYS_MIGRATE_PAGES, args{none}},
 	{"move_pages", unix.SYS_MOVE_PAGES, args{none}}, {"pidfd_getfd", unix.SYS_PIDFD_GETFD, args{bad, 0, 1}},
 	// processCalls
 	{"execve", unix.SYS_EXECVE, args{bad}}, {"execveat", unix.SYS_EXECVEAT, args{bad, bad}},
-	{"pidfd_send_signal", unix.SYS_PIDFD_SEND_SIGNAL, args{bad, 0, 0, bad}}, {"rt_sigqueueinfo", unix.SYS_RT_SIGQUEUEINFO, args{none, 0, bad}},
+	{
+		"pidfd_send_signal",
+		unix.SYS_PIDFD_SEND_SIGNAL,
+		args{bad, 0, 0, bad},
+	}, {"rt_sigqueueinfo", unix.SYS_RT_SIGQUEUEINFO, args{none, 0, bad}},
 	{"rt_tgsigqueueinfo", unix.SYS_RT_TGSIGQUEUEINFO, args{none, none, 0, bad}}, {"tkill", unix.SYS_TKILL, args{none}},
 	{"setpriority", unix.SYS_SETPRIORITY, args{99}}, {"ioprio_set", unix.SYS_IOPRIO_SET, args{99}},
 	{"sched_setscheduler", unix.SYS_SCHED_SETSCHEDULER, args{none, 0, bad}}, {"sched_setparam", unix.SYS_SCHED_SETPARAM, args{none, bad}},
 	{"sched_setattr", unix.SYS_SCHED_SETATTR, args{none, bad}}, {"sched_setaffinity", unix.SYS_SCHED_SETAFFINITY, args{none, 8, bad}},
 	{"shmget", unix.SYS_SHMGET, args{0x0fe77e}}, {"shmat", unix.SYS_SHMAT, args{bad}}, {"shmctl", unix.SYS_SHMCTL, args{bad, 99}},
-	{"semget", unix.SYS_SEMGET, args{0x0fe77e}}, {"semop", unix.SYS_SEMOP, args{bad, bad, 1}}, {"semtimedop", unix.SYS_SEMTIMEDOP, args{bad, bad, 1}},
-	{"semctl", unix.SYS_SEMCTL, args{bad, 0, 99}}, {"msgget", unix.SYS_MSGGET, args{0x0fe77e}}, {"msgsnd", unix.SYS_MSGSND, args{bad, bad, 1}},
+	{
+		"semget",
+		unix.SYS_SEMGET,
+		args{0x0fe77e},
+	}, {"semop", unix.SYS_SEMOP, args{bad, bad, 1}}, {"semtimedop", unix.SYS_SEMTIMEDOP, args{bad, bad, 1}},
+	{
+		"semctl",
+		unix.SYS_SEMCTL,
+		args{bad, 0, 99},
+	}, {"msgget", unix.SYS_MSGGET, args{0x0fe77e}}, {"msgsnd", unix.SYS_MSGSND, args{bad, bad, 1}},
 	{"msgrcv", unix.SYS_MSGRCV, args{bad, bad, 1}}, {"msgctl", unix.SYS_MSGCTL, args{bad, 99}}, {"mq_open", unix.SYS_MQ_OPEN, args{bad}},
 	{"listen", unix.SYS_LISTEN, args{bad}}, {"socketpair", unix.SYS_SOCKETPAIR, args{unix.AF_UNIX, 99, 0, bad}},
 	{"flock", unix.SYS_FLOCK, args{bad, unix.LOCK_EX}}, {"sync", unix.SYS_SYNC, args{}}, {"syncfs", unix.SYS_SYNCFS, args{bad}},
-	{"fadvise64", unix.SYS_FADVISE64, args{bad}}, {"readahead", unix.SYS_READAHEAD, args{bad}}, {"io_setup", unix.SYS_IO_SETUP, args{0, bad}},
+	{
+		"fadvise64",
+		unix.SYS_FADVISE64,
+		args{bad},
+	}, {"readahead", unix.SYS_READAHEAD, args{bad}}, {"io_setup", unix.SYS_IO_SETUP, args{0, bad}},
 	{"process_mrelease", unix.SYS_PROCESS_MRELEASE, args{bad, 1}}, {"lsm_set_self_attr", unix.SYS_LSM_SET_SELF_ATTR, args{bad, bad, 1, 1}},
 	// past any filter
 	{"io_uring_setup", unix.SYS_IO_URING_SETUP, args{0, bad}}, {"io_uring_enter", unix.SYS_IO_URING_ENTER, args{bad}},
@@ -105,8 +145,16 @@ var calls = append([]call{
 	// by argument
 	{"openat-wronly", unix.SYS_OPENAT, args{bad, bad, unix.O_WRONLY}}, {"openat-rdwr", unix.SYS_OPENAT, args{bad, bad, unix.O_RDWR}},
 	{"openat-creat", unix.SYS_OPENAT, args{bad, bad, unix.O_CREAT}}, {"openat-trunc", unix.SYS_OPENAT, args{bad, bad, unix.O_TRUNC}},
-	{"openat-tmpfile", unix.SYS_OPENAT, args{bad, bad, unix.O_TMPFILE | unix.O_RDWR}}, {"openat2", unix.SYS_OPENAT2, args{bad, bad, bad, 24}},
-	{"kill", unix.SYS_KILL, args{none}}, {"kill-group", unix.SYS_KILL, args{uintptr(1<<32 - none)}}, {"tgkill", unix.SYS_TGKILL, args{none, none}},
+	{
+		"openat-tmpfile",
+		unix.SYS_OPENAT,
+		args{bad, bad, unix.O_TMPFILE | unix.O_RDWR},
+	}, {"openat2", unix.SYS_OPENAT2, args{bad, bad, bad, 24}},
+	{
+		"kill",
+		unix.SYS_KILL,
+		args{none},
+	}, {"kill-group", unix.SYS_KILL, args{uintptr(1<<32 - none)}}, {"tgkill", unix.SYS_TGKILL, args{none, none}},
 	{"prlimit64", unix.SYS_PRLIMIT64, args{none}}, {"clone-process", unix.SYS_CLONE, args{unix.CLONE_SIGHAND}},
 	{"clone-namespace", unix.SYS_CLONE, args{unix.CLONE_THREAD | unix.CLONE_NEWNET}}, {"clone3", unix.SYS_CLONE3, args{0, 8}},
 	{"ioctl-setflags", unix.SYS_IOCTL, args{bad, unix.FS_IOC_SETFLAGS}}, {"ioctl-setown", unix.SYS_IOCTL, args{bad, 0x8901 /* FIOSETOWN */}},
@@ -118,13 +166,25 @@ var calls = append([]call{
 	{"fcntl-ofd_setlk", unix.SYS_FCNTL, args{bad, unix.F_OFD_SETLK}}, {"fcntl-ofd_setlkw", unix.SYS_FCNTL, args{bad, unix.F_OFD_SETLKW}},
 	{"fcntl-setpipe_sz", unix.SYS_FCNTL, args{bad, unix.F_SETPIPE_SZ}}, {"fcntl-add_seals", unix.SYS_FCNTL, args{bad, unix.F_ADD_SEALS}},
 	{"fcntl-set_rw_hint", unix.SYS_FCNTL, args{bad, unix.F_SET_RW_HINT}},
-	{"madvise-hwpoison", unix.SYS_MADVISE, args{0, 4096, unix.MADV_HWPOISON}}, {"madvise-soft_offline", unix.SYS_MADVISE, args{0, 4096, 101 /* MADV_SOFT_OFFLINE */}},
-	{"timerfd-alarm", unix.SYS_TIMERFD_CREATE, args{unix.CLOCK_BOOTTIME_ALARM, bad}}, {"timer-alarm", unix.SYS_TIMER_CREATE, args{unix.CLOCK_REALTIME_ALARM, bad, bad}},
+	{
+		"madvise-hwpoison",
+		unix.SYS_MADVISE,
+		args{0, 4096, unix.MADV_HWPOISON},
+	}, {"madvise-soft_offline", unix.SYS_MADVISE, args{0, 4096, 101 /* MADV_SOFT_OFFLINE */}},
+	{
+		"timerfd-alarm",
+		unix.SYS_TIMERFD_CREATE,
+		args{unix.CLOCK_BOOTTIME_ALARM, bad},
+	}, {"timer-alarm", unix.SYS_TIMER_CREATE, args{unix.CLOCK_REALTIME_ALARM, bad, bad}},
 }, legacyCalls...)
 
 // permitted are calls that checks and the Go runtime need: no filter may answer them.
 var permitted = []call{
-	{"openat", unix.SYS_OPENAT, args{bad, bad, unix.O_RDONLY | unix.O_NONBLOCK | unix.O_DIRECTORY}}, {"fcntl-dupfd", unix.SYS_FCNTL, args{bad, unix.F_DUPFD_CLOEXEC}},
+	{
+		"openat",
+		unix.SYS_OPENAT,
+		args{bad, bad, unix.O_RDONLY | unix.O_NONBLOCK | unix.O_DIRECTORY},
+	}, {"fcntl-dupfd", unix.SYS_FCNTL, args{bad, unix.F_DUPFD_CLOEXEC}},
 	{"fcntl-getfl", unix.SYS_FCNTL, args{bad, unix.F_GETFL}}, {"fcntl-nonblock", unix.SYS_FCNTL, args{bad, unix.F_SETFL, unix.O_NONBLOCK}},
 	{"ioctl-getflags", unix.SYS_IOCTL, args{bad, unix.FS_IOC_GETFLAGS}}, {"read", unix.SYS_READ, args{bad}},
 	{"setfsuid", unix.SYS_SETFSUID, args{bad}}, {"madvise", unix.SYS_MADVISE, args{1, 4096, unix.MADV_DONTNEED}},
@@ -386,7 +446,8 @@ func filterAnswers(t *testing.T, p program, arch, nr uint32, a args) uint32 {
 // TestUnknownCalls: other architectures' calls, x32's and those that came after
 // the list was read are refused, which no kernel here can show.
 func TestUnknownCalls(t *testing.T) {
-	for name, r := range map[string]Rules{"check": {}, "command": {Program: true}, "network": {Network: true}, "writing": {Write: []string{"/x"}}} {
+	for name, r := range map[string]Rules{"check": {}, "command": {Program: true}, "network": {Network: true},
+		"writing": {Write: []string{"/x"}}} {
 		p := filter(r)
 		for what, c := range map[string]struct{ arch, nr, want uint32 }{
 			"newer":      {auditArch, newest + 1, unheld},
@@ -474,7 +535,8 @@ func attack(layer string) (refused string) {
 	if err := unix.Pipe2(p[:], unix.O_NONBLOCK); err != nil {
 		return err.Error()
 	}
-	for _, c := range []struct{ cmd, arg int }{{unix.F_SETOWN, unix.Getppid()}, {unix.F_SETSIG, int(unix.SIGWINCH)}, {unix.F_SETFL, unix.O_ASYNC | unix.O_NONBLOCK}} {
+	for _, c := range []struct{ cmd, arg int }{{unix.F_SETOWN, unix.Getppid()}, {unix.F_SETSIG, int(unix.SIGWINCH)},
+		{unix.F_SETFL, unix.O_ASYNC | unix.O_NONBLOCK}} {
 		if _, err := unix.FcntlInt(uintptr(p[0]), c.cmd, c.arg); err != nil {
 			refused += fmt.Sprintf("fcntl %d: %v, ", c.cmd, err)
 		}

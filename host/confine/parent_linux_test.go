@@ -260,7 +260,8 @@ func TestContextEndsChild(t *testing.T) {
 
 // The filter's jumps must stay within the program, for every kind of rules.
 func TestFilterIsWellFormed(t *testing.T) {
-	for _, r := range []Rules{{}, {Network: true}, {Program: true}, {Program: true, Write: []string{"/x"}}, {Resolve: true, Write: []string{"/x"}}} {
+	for _, r := range []Rules{{}, {Network: true}, {Program: true}, {Program: true, Write: []string{"/x"}},
+		{Resolve: true, Write: []string{"/x"}}} {
 		p := filter(r)
 		if p == nil {
 			means.Missing(t, "needs an architecture that has a filter")

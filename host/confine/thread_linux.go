@@ -50,7 +50,11 @@ func restrictThread(r Rules, abi int) error {
 		return err
 	}
 	handled := r.handled(abi)
-	attr := ll.RulesetAttr{HandledAccessFS: uint64(handled.HandledAccessFS), HandledAccessNet: uint64(handled.HandledAccessNet), Scoped: uint64(handled.Scoped)}
+	attr := ll.RulesetAttr{
+		HandledAccessFS:  uint64(handled.HandledAccessFS),
+		HandledAccessNet: uint64(handled.HandledAccessNet),
+		Scoped:           uint64(handled.Scoped),
+	}
 	set, err := ll.LandlockCreateRuleset(&attr, 0)
 	if err != nil {
 		return fmt.Errorf("making a rule set: %w", err)

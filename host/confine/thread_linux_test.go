@@ -21,14 +21,19 @@ import (
 func confined(t testing.TB, r Rules, script string) host.Output {
 	t.Helper()
 	r.Program = true
-	out, err := host.ExecIn(t.Context(), host.CommandSpec{Limit: time.Minute, MaxOutput: 1 << 16}, []string{"/bin/sh", "-c", script}, func(run func()) (err error) {
-		inThread(func() {
-			if err = confineThread(r, ABI()); err == nil {
-				run()
-			}
-		})
-		return err
-	})
+	out, err := host.ExecIn(
+		t.Context(),
+		host.CommandSpec{Limit: time.Minute, MaxOutput: 1 << 16},
+		[]string{"/bin/sh", "-c", script},
+		func(run func()) (err error) {
+			inThread(func() {
+				if err = confineThread(r, ABI()); err == nil {
+					run()
+				}
+			})
+			return err
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,8 +46,15 @@ func TestThreadConfinesItsCommand(t *testing.T) {
 	file, open := filepath.Join(dir, "file"), filepath.Join(dir, "open")
 	os.WriteFile(file, []byte("kept"), 0o600)
 	os.Mkdir(open, 0o700)
-	tries := []string{"echo x >" + file, "mkdir " + dir + "/new", "rm " + file, "mv " + file + " " + dir + "/other", "chmod 644 " + file, "touch " + file,
-		"kill -0 " + fmt.Sprint(os.Getpid())}
+	tries := []string{
+		"echo x >" + file,
+		"mkdir " + dir + "/new",
+		"rm " + file,
+		"mv " + file + " " + dir + "/other",
+		"chmod 644 " + file,
+		"touch " + file,
+		"kill -0 " + fmt.Sprint(os.Getpid()),
+	}
 	if ABI() < 6 { // Landlock's first version that knows signals
 		tries = tries[:len(tries)-1]
 	}
@@ -51,7 +63,11 @@ func TestThreadConfinesItsCommand(t *testing.T) {
 			t.Errorf("%s: worked", try)
 		}
 	}
-	out := confined(t, Rules{Write: []string{open, dir + "/absent"}}, "cat "+file+" && echo x >/dev/null && echo y >"+open+"/new && grep -E '^(NoNewPrivs|Seccomp):' /proc/self/status")
+	out := confined(
+		t,
+		Rules{Write: []string{open, dir + "/absent"}},
+		"cat "+file+" && echo x >/dev/null && echo y >"+open+"/new && grep -E '^(NoNewPrivs|Seccomp):' /proc/self/status",
+	)
 	if want := "keptNoNewPrivs:\t1\nSeccomp:\t2\n"; out.Exit != 0 || string(out.Stdout) != want {
 		t.Errorf("exit %d, %q, %s; want %q", out.Exit, out.Stdout, out.Stderr, want)
 	}

@@ -93,7 +93,8 @@ type wireError struct {
 }
 
 var wireErrors = []error{host.ErrAbsent, host.ErrDenied, host.ErrNotCollected, host.ErrNotRunning, host.ErrNoCommand,
-	host.ErrTimeout, host.ErrTooBig, host.ErrNetworkMount, host.ErrNotRegular, host.ErrUnsupported, host.ErrSecret, host.ErrNotMounted, host.ErrHidden}
+	host.ErrTimeout, host.ErrTooBig, host.ErrNetworkMount, host.ErrNotRegular, host.ErrUnsupported, host.ErrSecret, host.ErrNotMounted,
+	host.ErrHidden}
 
 func (e *wireError) Error() string { return e.Text }
 

@@ -36,7 +36,8 @@ func FuzzFrame(f *testing.F) {
 }
 
 func TestErrorsCross(t *testing.T) {
-	for _, err := range append(append([]error{}, wireErrors...), errors.New("something else"), &fs.PathError{Op: "open", Path: "/x", Err: fs.ErrPermission}) {
+	for _, err := range append(append([]error{}, wireErrors...), errors.New("something else"),
+		&fs.PathError{Op: "open", Path: "/x", Err: fs.ErrPermission}) {
 		_, got := unpack(pack(nil, err))
 		if got.Error() != err.Error() {
 			t.Errorf("%v became %v", err, got)

@@ -15,8 +15,9 @@ import (
 func TestParseRealSuperblocks(t *testing.T) {
 	for file, want := range map[string]Superblock{
 		"testdata/raid1-1.2.sb": {Features: FeatureBitmap, SetUUID: "24e3c4d3:265b251c:ce30bb17:a6eb931f", SetName: "lab:0", Level: 1,
-			Size: 79872, RaidDisks: 2, BitmapOff: 8, DataOffset: 2048, DataSize: 79872, SuperOffset: 8, DeviceUUID: "2646f113:d61c124e:9ffa6f5d:72d708d4",
-			Events: 17, ResyncOff: 1<<64 - 1, Role: 0, BBLShift: 0, BBLSize: 8, BBLOffset: 16},
+			Size: 79872, RaidDisks: 2, BitmapOff: 8, DataOffset: 2048, DataSize: 79872, SuperOffset: 8,
+			DeviceUUID: "2646f113:d61c124e:9ffa6f5d:72d708d4",
+			Events:     17, ResyncOff: 1<<64 - 1, Role: 0, BBLShift: 0, BBLSize: 8, BBLOffset: 16},
 		"testdata/raid1-1.0.sb": {SetUUID: "ad6b6445:eb395518:2f31780a:ba1021d6", SetName: "lab:1", Level: 1,
 			Size: 81792, RaidDisks: 2, DataSize: 81888, SuperOffset: 81904, DeviceUUID: "6295d80b:b4196665:d8192b7c:cf3bdf2f",
 			Events: 17, ResyncOff: 1<<64 - 1, Role: 0, BBLSize: 8, BBLOffset: -8},

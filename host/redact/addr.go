@@ -6,8 +6,21 @@ import (
 
 // Ranges that keep their prefix, so that an address goes on meaning what it
 // means: private, carrier's, link-local, unique local, global.
-var kept = prefixes("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "169.254.0.0/16", "0.0.0.0/8", "127.0.0.0/8", "224.0.0.0/3",
-	"2000::/3", "fc00::/7", "fe80::/10", "ff00::/8", "::/8")
+var kept = prefixes(
+	"10.0.0.0/8",
+	"172.16.0.0/12",
+	"192.168.0.0/16",
+	"100.64.0.0/10",
+	"169.254.0.0/16",
+	"0.0.0.0/8",
+	"127.0.0.0/8",
+	"224.0.0.0/3",
+	"2000::/3",
+	"fc00::/7",
+	"fe80::/10",
+	"ff00::/8",
+	"::/8",
+)
 
 // whole addresses and ranges that say nothing of a host and stay as they are.
 var whole = prefixes("0.0.0.0/8", "127.0.0.0/8", "224.0.0.0/3", "169.254.169.254/32", "::/127")

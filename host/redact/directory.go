@@ -84,8 +84,14 @@ func (r *Redactor) certificates(b []byte) []byte {
 			continue
 		}
 		key := ed25519.NewKeyFromSeed(r.mac("certificate", string(c.Raw)))
-		t := &x509.Certificate{SerialNumber: big.NewInt(n), Subject: pkix.Name{CommonName: "certificate"}, NotBefore: c.NotBefore, NotAfter: c.NotAfter,
-			IsCA: c.IsCA, BasicConstraintsValid: true}
+		t := &x509.Certificate{
+			SerialNumber:          big.NewInt(n),
+			Subject:               pkix.Name{CommonName: "certificate"},
+			NotBefore:             c.NotBefore,
+			NotAfter:              c.NotAfter,
+			IsCA:                  c.IsCA,
+			BasicConstraintsValid: true,
+		}
 		by := t
 		if !bytes.Equal(c.RawIssuer, c.RawSubject) {
 			by = &x509.Certificate{Subject: pkix.Name{CommonName: "issuer"}}

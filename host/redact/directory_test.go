@@ -16,7 +16,8 @@ import (
 // Passwords that LDAP clients bind with never enter a capture, redacted or not.
 func TestDirectoryPasswords(t *testing.T) {
 	for name, text := range map[string]string{
-		"/etc/sssd/sssd.conf":       "[domain/a]\nldap_default_authtok_type = password\nldap_default_authtok = start host\n  user secret\n\tmore start\nldap_uri = ldap://a\n",
+		"/etc/sssd/sssd.conf": "[domain/a]\nldap_default_authtok_type = password\nldap_default_authtok = start host\n  user " +
+			"secret\n\tmore start\nldap_uri = ldap://a\n",
 		"/etc/sssd/conf.d/10.conf":  "[domain/a]\nldap_default_authtok=start\n",
 		"/etc/nslcd.conf":           "uri ldap://a\nbindpw start host\nrootpwmodpw\tuser\nBindPW start\n",
 		"/etc/ldap.conf":            "rootbindpw host\nbindpw start\n",
@@ -52,7 +53,9 @@ func redactorForTest(t *testing.T) *Redactor {
 }
 
 func TestEnvironmentFile(t *testing.T) {
-	b, ok := redactorForTest(t).File("/etc/environment", []byte("PATH=/usr/bin\nhttp_proxy=http://user:start@proxy:3128/\nexport LDAPTLS_REQCERT=never\n"))
+	b, ok := redactorForTest(
+		t,
+	).File("/etc/environment", []byte("PATH=/usr/bin\nhttp_proxy=http://user:start@proxy:3128/\nexport LDAPTLS_REQCERT=never\n"))
 	if want := "PATH=" + Dropped + "\nhttp_proxy=" + Dropped + "\nexport LDAPTLS_REQCERT=never\n"; !ok || string(b) != want {
 		t.Errorf("%t\n%s", ok, b)
 	}
@@ -63,7 +66,13 @@ func TestEnvironmentFile(t *testing.T) {
 func TestCertificates(t *testing.T) {
 	pub, key, _ := ed25519.GenerateKey(rand.Reader)
 	end := time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)
-	tmpl := &x509.Certificate{SerialNumber: big.NewInt(77), Subject: pkix.Name{CommonName: "Frotz CA"}, NotAfter: end, IsCA: true, BasicConstraintsValid: true}
+	tmpl := &x509.Certificate{
+		SerialNumber:          big.NewInt(77),
+		Subject:               pkix.Name{CommonName: "Frotz CA"},
+		NotAfter:              end,
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+	}
 	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, pub, key)
 	if err != nil {
 		t.Fatal(err)

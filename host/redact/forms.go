@@ -68,7 +68,8 @@ func (r *Redactor) form(s string, i int) (int, string) {
 	}
 	for _, re := range []func() *regexp.Regexp{quad, dashed} {
 		m := re().FindStringSubmatch(rest)
-		if m == nil || !ends(len(m[0])) || strings.HasPrefix(rest[len(m[0]):], ".") && len(rest) > len(m[0])+1 && rest[len(m[0])+1] <= '9' && rest[len(m[0])+1] >= '0' {
+		if m == nil || !ends(len(m[0])) ||
+			strings.HasPrefix(rest[len(m[0]):], ".") && len(rest) > len(m[0])+1 && rest[len(m[0])+1] <= '9' && rest[len(m[0])+1] >= '0' {
 			continue
 		}
 		a, err := netip.ParseAddr(strings.Join(m[1:], "."))

@@ -21,7 +21,8 @@ func TestKinStayKin(t *testing.T) {
 	device := mac("52:54:00:ab:cd:ef")
 	// RFC 4291, appendix A: the address that a device makes of its hardware address.
 	b := netip.MustParseAddr("2001:db8::5054:ff:feab:cdef")
-	if got := r.Addr(b).As16(); got[8] != device[0]^2 || [2]byte(got[9:11]) != [2]byte(device[1:3]) || [3]byte(got[13:]) != [3]byte(device[3:]) {
+	if got := r.Addr(b).As16(); got[8] != device[0]^2 || [2]byte(got[9:11]) != [2]byte(device[1:3]) ||
+		[3]byte(got[13:]) != [3]byte(device[3:]) {
 		t.Errorf("%s became %s, and its device %s", b, r.Addr(b), device)
 	}
 	for in, bits := range map[string]byte{"52:54:00:ab:cd:ef": 2, "00:16:3e:ab:cd:ef": 0, "03:16:3e:ab:cd:ef": 3, "01:16:3e:ab:cd:ef": 1} {
@@ -29,10 +30,12 @@ func TestKinStayKin(t *testing.T) {
 			t.Errorf("%s became %s: whether it is a group's, or local, is in two bits", in, got)
 		}
 	}
-	if a, other := mac("52:54:00:ab:cd:ef"), mac("52:54:00:11:22:33"); string(a[:3]) != string(other[:3]) || string(a[3:]) == string(other[3:]) {
+	if a, other := mac("52:54:00:ab:cd:ef"), mac("52:54:00:11:22:33"); string(a[:3]) != string(other[:3]) ||
+		string(a[3:]) == string(other[3:]) {
 		t.Errorf("two devices of one maker became %s and %s", a, other)
 	}
-	if got := r.Addr(netip.MustParseAddr("fe80::1%backbonezurich")).String(); strings.Contains(got, "zurich") || !strings.Contains(got, "%") {
+	if got := r.Addr(netip.MustParseAddr("fe80::1%backbonezurich")).String(); strings.Contains(got, "zurich") ||
+		!strings.Contains(got, "%") {
 		t.Errorf("the zone stays: %s", got)
 	}
 	v4, mapped := netip.MustParseAddr("192.0.2.77"), netip.MustParseAddr("::ffff:192.0.2.77")
@@ -47,7 +50,9 @@ func TestKinStayKin(t *testing.T) {
 	for _, in := range []string{"10.1.2.3", "172.20.1.1", "192.168.7.7", "100.64.3.4", "169.254.9.9", "fe80::9", "fd00:1::2", "2001:db8::7"} {
 		a := netip.MustParseAddr(in)
 		got := r.Addr(a)
-		if got.IsPrivate() != a.IsPrivate() || got.IsLinkLocalUnicast() != a.IsLinkLocalUnicast() || got.IsGlobalUnicast() != a.IsGlobalUnicast() || got == a {
+		if got.IsPrivate() != a.IsPrivate() || got.IsLinkLocalUnicast() != a.IsLinkLocalUnicast() ||
+			got.IsGlobalUnicast() != a.IsGlobalUnicast() ||
+			got == a {
 			t.Errorf("%s became %s, which means something else", a, got)
 		}
 	}

@@ -46,12 +46,26 @@ var kindsOf = []struct {
 	{"/etc/passwd", Accounts}, {"/etc/group", Accounts},
 	{"/var/lib/dpkg/status", Dpkg}, {"/var/lib/dpkg/status.d/*", Dpkg}, {"/var/lib/dpkg/info/*.conffiles", Values},
 	{"/proc/sys/net/ipv6/conf/*/stable_secret", Unknown}, {"/sys/class/dmi/", Unknown}, {"/sys/devices/virtual/dmi/", Unknown},
-	{"/sys/firmware/acpi/tables/SPCR", Firmware}, {"/sys/firmware/", Unknown}, {"/sys/kernel/security/", Unknown}, {"/sys/kernel/debug/", Unknown},
+	{
+		"/sys/firmware/acpi/tables/SPCR",
+		Firmware,
+	}, {"/sys/firmware/", Unknown}, {"/sys/kernel/security/", Unknown}, {"/sys/kernel/debug/", Unknown},
 	{"/etc/machine-id", Values}, {"/var/lib/dbus/machine-id", Values},
 	{"/proc/sys/", Values}, {"/sys/", Values},
-	{"/proc/*/cgroup", Values}, {"/proc/*/comm", Values}, {"/proc/*/status", Values}, {"/proc/*/limits", Values}, {"/proc/*/mountinfo", Values},
-	{"/proc/*/mounts", Values}, {"/proc/*/cmdline", Unknown}, {"/proc/*/environ", Unknown}, {"/proc/net/dev_snmp6/", Values}, {"/proc/net/dev", Values},
-	{"/proc/net/udp", Sockets}, {"/proc/net/udp6", Sockets}, {"/proc/net/netstat", Values}, {"/proc/net/snmp", Values}, {"/proc/net/arp", Values}, {"/proc/locks", Values}, {"/proc/net/route", Routes}, {"/proc/net/fib_trie", Lines}, {"/proc/net/stat/", Plain}, {"/proc/net/", Unknown}, {"/proc/*/stat", Values},
+	{
+		"/proc/*/cgroup",
+		Values,
+	}, {"/proc/*/comm", Values}, {"/proc/*/status", Values}, {"/proc/*/limits", Values}, {"/proc/*/mountinfo", Values},
+	{
+		"/proc/*/mounts",
+		Values,
+	}, {"/proc/*/cmdline", Unknown}, {"/proc/*/environ", Unknown}, {"/proc/net/dev_snmp6/", Values}, {"/proc/net/dev", Values},
+	{
+		"/proc/net/udp",
+		Sockets,
+	}, {"/proc/net/udp6", Sockets}, {"/proc/net/netstat", Values}, {"/proc/net/snmp", Values}, {"/proc/net/arp", Values},
+	{"/proc/locks", Values}, {"/proc/net/route", Routes}, {"/proc/net/fib_trie", Lines}, {"/proc/net/stat/", Plain},
+	{"/proc/net/", Unknown}, {"/proc/*/stat", Values},
 	{"/proc/cmdline", Values}, {"/proc/mdstat", Values}, {"/proc/mounts", Values}, {"/proc/meminfo", Values}, {"/proc/vmstat", Values},
 	{"/proc/stat", Values}, {"/proc/uptime", Values}, {"/proc/loadavg", Values}, {"/proc/diskstats", Values}, {"/proc/partitions", Values},
 	{"/proc/swaps", Values}, {"/proc/version", Values}, {"/proc/modules", Values}, {"/proc/filesystems", Values}, {"/proc/cpuinfo", Values},
@@ -62,36 +76,88 @@ var kindsOf = []struct {
 	{"/root/.ssh/known_hosts", KnownHosts}, {"/home/*/.ssh/known_hosts", KnownHosts}, {"/etc/ssh/ssh_known_hosts*", KnownHosts},
 	{"/root/.ssh/config", Lists}, {"/home/*/.ssh/config", Lists},
 	{"/etc/krb5.conf", Config}, {"/etc/krb5.conf.d/", Config}, {"/etc/update-motd.d/", Config}, {"/etc/security/", Config},
-	{"/etc/sysctl.conf", Config}, {"/etc/ufw/ufw.conf", Config}, {"/etc/ufw/sysctl.conf", Config}, {"/etc/network/", Config}, {"/etc/NetworkManager/", Config}, {"/etc/fstab", Config}, {"/etc/mdadm/", Config},
-	{"/etc/mdadm.conf", Config}, {"/etc/mdadm.conf.d/", Config}, {"/etc/default/", Config}, {"/etc/os-release", Config}, {"/etc/debian_version", Config},
-	{"/etc/redhat-release", Config}, {"/etc/ksmtuned.conf", Config}, {"/etc/rsyslog.conf", Config}, {"/etc/rsyslog.d/", Config}, {"/etc/adduser.conf", Config},
-	{"/etc/logrotate.conf", Config}, {"/etc/logrotate.d/", Config}, {"/etc/sysconfig/", Config}, {"/etc/radvd.conf", Config}, {"/etc/login.defs", Config},
+	{
+		"/etc/sysctl.conf",
+		Config,
+	}, {"/etc/ufw/ufw.conf", Config}, {"/etc/ufw/sysctl.conf", Config}, {"/etc/network/", Config}, {"/etc/NetworkManager/", Config},
+	{"/etc/fstab", Config}, {"/etc/mdadm/", Config},
+	{
+		"/etc/mdadm.conf",
+		Config,
+	}, {"/etc/mdadm.conf.d/", Config}, {"/etc/default/", Config}, {"/etc/os-release", Config}, {"/etc/debian_version", Config},
+	{
+		"/etc/redhat-release",
+		Config,
+	}, {"/etc/ksmtuned.conf", Config}, {"/etc/rsyslog.conf", Config}, {"/etc/rsyslog.d/", Config}, {"/etc/adduser.conf", Config},
+	{
+		"/etc/logrotate.conf",
+		Config,
+	}, {"/etc/logrotate.d/", Config}, {"/etc/sysconfig/", Config}, {"/etc/radvd.conf", Config}, {"/etc/login.defs", Config},
 	{"/etc/environment", Environment}, {"/etc/ldap/ldap.conf", Config}, {"/etc/openldap/ldap.conf", Config},
 	{"/root/.ldaprc", Config}, {"/root/ldaprc", Config}, {"/home/*/.ldaprc", Config}, {"/home/*/ldaprc", Config},
-	{"/etc/sssd/*.conf", Config}, {"/etc/sssd/conf.d/*.conf", Config}, {"/etc/nslcd.conf", Config}, {"/etc/ldap.conf", Config}, {"/etc/pam_ldap.conf", Config}, {"/etc/libnss-ldap.conf", Config},
-	{"/etc/ssl/certs/", Certificates}, {"/etc/pki/", Certificates}, {"/etc/openldap/certs/", Certificates}, {"/etc/openldap/cacerts/", Certificates},
+	{
+		"/etc/sssd/*.conf",
+		Config,
+	}, {"/etc/sssd/conf.d/*.conf", Config}, {"/etc/nslcd.conf", Config}, {"/etc/ldap.conf", Config}, {"/etc/pam_ldap.conf", Config},
+	{"/etc/libnss-ldap.conf", Config},
+	{
+		"/etc/ssl/certs/",
+		Certificates,
+	}, {"/etc/pki/", Certificates}, {"/etc/openldap/certs/", Certificates}, {"/etc/openldap/cacerts/", Certificates},
 	{"/etc/dnsmasq.conf", Config}, {"/etc/dnsmasq.d/", Config}, {"/etc/inetd.conf", Config}, {"/etc/xinetd.d/", Config},
-	{"/etc/apt/sources.list", Config}, {"/etc/apt/sources.list.d/", Config}, {"/etc/yum.repos.d/", Lines}, {"/etc/apt/apt.conf", Config}, {"/etc/apt/apt.conf.d/", Config},
-	{"/etc/apt/trusted.gpg", Keyring}, {"/etc/apt/trusted.gpg.d/", Keyring}, {"/etc/apt/keyrings/", Keyring}, {"/usr/share/keyrings/", Keyring},
+	{
+		"/etc/apt/sources.list",
+		Config,
+	}, {"/etc/apt/sources.list.d/", Config}, {"/etc/yum.repos.d/", Lines}, {"/etc/apt/apt.conf", Config}, {"/etc/apt/apt.conf.d/", Config},
+	{
+		"/etc/apt/trusted.gpg",
+		Keyring,
+	}, {"/etc/apt/trusted.gpg.d/", Keyring}, {"/etc/apt/keyrings/", Keyring}, {"/usr/share/keyrings/", Keyring},
 	{"/etc/gnupg/", Config}, {"/root/.gnupg/*", Config}, {"/home/*/.gnupg/*", Config},
-	{"/etc/adjtime", Values}, {"/etc/kernel/proxmox-boot-pin", Values}, {"/proc/tty/driver/serial", Plain}, {"/etc/locale.gen", Config}, {"/etc/locale.conf", Config}, {"/var/lib/locales/supported.d/", Config},
-	{"/etc/docker/daemon.json", Config}, {"/var/snap/docker/current/config/daemon.json", Config}, {"/etc/elasticsearch/elasticsearch.yml", Config},
+	{
+		"/etc/adjtime",
+		Values,
+	}, {"/etc/kernel/proxmox-boot-pin", Values}, {"/proc/tty/driver/serial", Plain}, {"/etc/locale.gen", Config},
+	{"/etc/locale.conf", Config}, {"/var/lib/locales/supported.d/", Config},
+	{
+		"/etc/docker/daemon.json",
+		Config,
+	}, {"/var/snap/docker/current/config/daemon.json", Config}, {"/etc/elasticsearch/elasticsearch.yml", Config},
 	{"/etc/postgresql/", Lines}, {"/var/lib/postgresql/", Lines}, {"/var/lib/pgsql/", Lines}, {"/var/lib/postgres/", Lines},
 	{"/etc/sudoers", Lines}, {"/usr/etc/sudoers", Lines}, {"/var/cache/debconf/config.dat", Lines},
-	{"/etc/crontab", Lines}, {"/var/spool/cron/", Lines}, {"/etc/cron.d/", Lines}, {"/etc/cron.hourly/", Lines}, {"/etc/cron.daily/", Lines}, {"/etc/cron.weekly/", Lines},
+	{
+		"/etc/crontab",
+		Lines,
+	}, {"/var/spool/cron/", Lines}, {"/etc/cron.d/", Lines}, {"/etc/cron.hourly/", Lines}, {"/etc/cron.daily/", Lines},
+	{"/etc/cron.weekly/", Lines},
 	{"/etc/cron.monthly/", Lines}, {"/etc/profile.d/", Lines}, {"/etc/init.d/", Lines},
-	{"/var/lib/dpkg/diversions", Config}, {"/usr/bin/dpkg", Config}, {"/usr/bin/apt-get", Config}, {"/usr/bin/apt", Config}, {"/usr/bin/aptitude", Config},
+	{
+		"/var/lib/dpkg/diversions",
+		Config,
+	}, {"/usr/bin/dpkg", Config}, {"/usr/bin/apt-get", Config}, {"/usr/bin/apt", Config}, {"/usr/bin/aptitude", Config},
 	{"/usr/bin/tasksel", Config}, {"/etc/ld.so.preload", Config},
 	{"/etc/nut/ups.conf", Config}, {"/etc/apcupsd/apcupsd.conf", Config}, {"/etc/ser2net.conf", Config}, {"/etc/ser2net.yaml", Config},
-	{"/opt/zigbee2mqtt/data/configuration.yaml", Config}, {"/var/lib/zigbee2mqtt/configuration.yaml", Config}, {"/var/lib/homeassistant/configuration.yaml", Config},
+	{
+		"/opt/zigbee2mqtt/data/configuration.yaml",
+		Config,
+	}, {"/var/lib/zigbee2mqtt/configuration.yaml", Config}, {"/var/lib/homeassistant/configuration.yaml", Config},
 	{"/usr/share/hassio/homeassistant/configuration.yaml", Config}, {"/run/udev/data/", Config},
-	{"/etc/dhcp/", Config}, {"/etc/dhcpcd.conf", Config}, {"/etc/wpa_supplicant/", Config}, {"/etc/modules", Config}, {"/etc/crypttab", Config},
+	{
+		"/etc/dhcp/",
+		Config,
+	}, {"/etc/dhcpcd.conf", Config}, {"/etc/wpa_supplicant/", Config}, {"/etc/modules", Config}, {"/etc/crypttab", Config},
 	{"/etc/lvm/lvm.conf", Config}, {"/etc/initramfs-tools/", Config}, {"/etc/dracut.conf", Config}, {"/etc/dracut.conf.d/", Config},
-	{"/etc/libvirt/qemu/networks/", Config}, {"/etc/tuned/", Config}, {"/etc/udev/", Config}, {"/etc/rc.local", Config}, {"/var/lib/systemd/", Config},
+	{
+		"/etc/libvirt/qemu/networks/",
+		Config,
+	}, {"/etc/tuned/", Config}, {"/etc/udev/", Config}, {"/etc/rc.local", Config}, {"/var/lib/systemd/", Config},
 	{"/var/lib/libvirt/network/", Config}, {"/run/systemd/journal/", Config},
 	// Folders of drop-ins that stand below /etc, /run, /usr/local/lib, /usr/lib and /lib.
 	{"*/sysctl.d/", Config}, {"*/tmpfiles.d/", Config}, {"*/modprobe.d/", Config}, {"*/modules-load.d/", Config}, {"*/netplan/", Config},
-	{"*/systemd/", Config}, {"*/NetworkManager/", Config}, {"*/os-release", Config}, {"*/udev/rules.d/", Config}, {"*/interfaces.d/", Config},
+	{
+		"*/systemd/",
+		Config,
+	}, {"*/NetworkManager/", Config}, {"*/os-release", Config}, {"*/udev/rules.d/", Config}, {"*/interfaces.d/", Config},
 }
 
 // KindOf tells what sort of file a path is.
@@ -184,17 +250,25 @@ var (
 	// secretWords is the same where a blank stands between: ifupdown, the
 	// passwords that nslcd, pam_ldap and nss_ldap bind with, ipsec's PSK, and
 	// options of commands.
-	secretWords = lazy.Regexp(`(?i)^(\s*(?:(?:wpa|wireless)[\w-]*(?:psk|password|passwd|key\d?|identity|passphrase)|(?:root)?bindpw|rootpwmodpw|secret|passphrase|preshared-key|key-string|mka-cak)\s+)(\S.*)$`)
-	secretPSK   = lazy.Regexp(`(?i)(:\s*(?:PSK|XAUTH|EAP|RSA|ECDSA|P12|PIN|PKCS8)\s+)(\S.*)$`)
-	secretFlag  = lazy.Regexp(`(?i)((?:^|[\s"'=])--?(?:user|proxy-user|password|passwd|pass|passphrase|secret|token|api-key|auth|oauth2-bearer)[ =])("[^"]*"|'[^']*'|\S+)`)
-	curlUser    = lazy.Regexp(`(\bcurl\b.*?\s-[a-zA-Z]*[uU]\s*)("[^"]*"|'[^']*'|\S+)`)
-	shortFlag   = lazy.Regexp(`(\b(?:mysql\w*|mariadb\w*|sshpass|mongo\w*|redis-cli)\b.*?\s-[pa]\s?)("[^"]*"|'[^']*'|\S+)`)
-	bearer      = lazy.Regexp(`(?i)(\b(?:Bearer|Basic|Digest|Negotiate)\s+)[\w.~+/=-]{6,}`)
-	macsecKey   = lazy.Regexp(`(?i)(\bmacsec\b.*\bkey\s+[0-9a-f]{2,32}\s+|^\s*key\s*=\s*)[^\s=]\S*`)
+	secretWords = lazy.Regexp(
+		`(?i)^(\s*(?:(?:wpa|wireless)[\w-]*(?:psk|password|passwd|key\d?|identity|passphrase)|(?:root)?bindpw|rootpwmodpw|secret|passphrase|` +
+			`preshared-key|key-string|mka-cak)\s+)(\S.*)$`,
+	)
+	secretPSK  = lazy.Regexp(`(?i)(:\s*(?:PSK|XAUTH|EAP|RSA|ECDSA|P12|PIN|PKCS8)\s+)(\S.*)$`)
+	secretFlag = lazy.Regexp(
+		`(?i)((?:^|[\s"'=])--?(?:user|proxy-user|password|passwd|pass|` +
+			`passphrase|secret|token|api-key|auth|oauth2-bearer)[ =])("[^"]*"|'[^']*'|\S+)`,
+	)
+	curlUser  = lazy.Regexp(`(\bcurl\b.*?\s-[a-zA-Z]*[uU]\s*)("[^"]*"|'[^']*'|\S+)`)
+	shortFlag = lazy.Regexp(`(\b(?:mysql\w*|mariadb\w*|sshpass|mongo\w*|redis-cli)\b.*?\s-[pa]\s?)("[^"]*"|'[^']*'|\S+)`)
+	bearer    = lazy.Regexp(`(?i)(\b(?:Bearer|Basic|Digest|Negotiate)\s+)[\w.~+/=-]{6,}`)
+	macsecKey = lazy.Regexp(`(?i)(\bmacsec\b.*\bkey\s+[0-9a-f]{2,32}\s+|^\s*key\s*=\s*)[^\s=]\S*`)
 )
 
 // secretName is a setting's name that says that its value is secret.
-const secretName = `"?[\w.-]*(?:passw(?:or)?d|passphrase|(?:\b|_|-|\.)pass|[a-z]Pass|(?:\b|_|-)pwd|psk|secret|private_?-?key|pre_?-?shared_?-?key|authtok|bindpw|wep_?-?key_?\d?|wep_?-?tx_?\d?|auth_?-?key|api_?-?key|access_?-?key|encryption_?-?key|(?:\b|_|-)cak|community|token|credentials|(?:\b|_|-)pin)(?:_?-?(?:raw|flags|key|id|access_?-?key|value|\d))*"?`
+const secretName = `"?[\w.-]*(?:passw(?:or)?d|passphrase|(?:\b|_|-|\.)pass|[a-z]Pass|(?:\b|_|-)pwd|psk|secret|private_?-?key|` +
+	`pre_?-?shared_?-?key|authtok|bindpw|wep_?-?key_?\d?|wep_?-?tx_?\d?|auth_?-?key|api_?-?key|access_?-?key|encryption_?-?key|(?:\b|_|` +
+	`-)cak|community|token|credentials|(?:\b|_|-)pin)(?:_?-?(?:raw|flags|key|id|access_?-?key|value|\d))*"?`
 
 // Secrets takes out key material and the values of settings that hold
 // secrets. Lines keep their numbers.

@@ -18,11 +18,19 @@ var partsOf = []struct {
 	instead    string // of a line that is left out
 }{
 	{lazy.Regexp(`^(?:/usr)?/etc/sudoers$`), lazy.Regexp(`^[@#]include(?:dir)?\s`), ""},
-	{lazy.Regexp(`^/etc/postgresql/|^/var/lib/(?:postgresql|pgsql|postgres)/`), lazy.Regexp(`(?i)^\s*(?:fsync|full_page_writes|data_directory)\s*[= \t]`), ""},
+	{
+		lazy.Regexp(`^/etc/postgresql/|^/var/lib/(?:postgresql|pgsql|postgres)/`),
+		lazy.Regexp(`(?i)^\s*(?:fsync|full_page_writes|data_directory)\s*[= \t]`),
+		"",
+	},
 	{lazy.Regexp(`^/proc/net/fib_trie$`), lazy.Regexp(`^(?:Main|Local|Id [0-9]+):$|^\s+/0 universe`), ""},
 	{lazy.Regexp(`^/var/cache/debconf/`), lazy.Regexp(`^(?:Name|Value): (?:grub-pc/install_devices$|/dev/)`), "Redacted: yes"},
 	{lazy.Regexp(`^/etc/yum\.repos\.d/`), lazy.Regexp(`(?i)^\[.*-els[]-]`), ""},
-	{lazy.Regexp(`^/etc/(?:cron|profile\.d/|init\.d/)|^/var/spool/cron/`), lazy.Regexp(`^[^#]*(?:keyserver|recv-key|checkarray|raid-check|logrotate)`), ""},
+	{
+		lazy.Regexp(`^/etc/(?:cron|profile\.d/|init\.d/)|^/var/spool/cron/`),
+		lazy.Regexp(`^[^#]*(?:keyserver|recv-key|checkarray|raid-check|logrotate)`),
+		"",
+	},
 }
 
 // keptLines redacts the lines of a file that checks look for.

@@ -43,7 +43,8 @@ func TestAnonymousTable(t *testing.T) {
 // of a host that is theirs.
 func TestPublic(t *testing.T) {
 	r := redactor(t)
-	for in, kept := range map[string]bool{"deb http://deb.debian.org/debian trixie": true, "keyserver hkps://hkps.pool.sks-keyservers.net": true, "deb http://debian.org.acme.example/x": false} {
+	for in, kept := range map[string]bool{"deb http://deb.debian.org/debian trixie": true,
+		"keyserver hkps://hkps.pool.sks-keyservers.net": true, "deb http://debian.org.acme.example/x": false} {
 		if out := r.Text(in); (out == in) != kept {
 			t.Errorf("%s became %s", in, out)
 		}
@@ -56,7 +57,9 @@ func TestPublic(t *testing.T) {
 
 // TestKeyFile: of a private key nothing is left, and that it was read is known.
 func TestKeyFile(t *testing.T) {
-	b, ok := redactor(t).File("/etc/nginx/ssl/a.key", []byte("-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIHunter2\n-----END PRIVATE KEY-----\n"))
+	b, ok := redactor(
+		t,
+	).File("/etc/nginx/ssl/a.key", []byte("-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIHunter2\n-----END PRIVATE KEY-----\n"))
 	if !ok || len(b) > 0 {
 		t.Errorf("%t %q", ok, b)
 	}

@@ -53,7 +53,14 @@ func New(key []byte) (*Redactor, error) {
 	if len(key) < 16 {
 		return nil, fmt.Errorf("redaction key of %d bytes: at least 16 are needed", len(key))
 	}
-	return &Redactor{key: key, names: map[string]string{}, addrs: map[netip.Addr]netip.Addr{}, replaced: map[string]string{}, people: map[string]bool{}, system: map[string]bool{}}, nil
+	return &Redactor{
+		key:      key,
+		names:    map[string]string{},
+		addrs:    map[netip.Addr]netip.Addr{},
+		replaced: map[string]string{},
+		people:   map[string]bool{},
+		system:   map[string]bool{},
+	}, nil
 }
 
 // Replaced lists the pseudonyms that were given, with what each stands for:
@@ -136,7 +143,9 @@ func (r *Redactor) LearnSerial(name string) { r.learn(serialName, name) }
 
 // public are domains whose names say nothing about who asks them, and that
 // checks look for: distributions' archives, and keyservers that are no more.
-var public = lazy.Regexp(`(?i)(?:^|\.)(?:debian\.org|ubuntu\.com|freexian\.com|pgp\.net|sks-keyservers\.net|keys\.gnupg\.net|keys\.openpgp\.org)$`)
+var public = lazy.Regexp(
+	`(?i)(?:^|\.)(?:debian\.org|ubuntu\.com|freexian\.com|pgp\.net|sks-keyservers\.net|keys\.gnupg\.net|keys\.openpgp\.org)$`,
+)
 
 // isPublic tells whether a name is of a public domain that this host is not of.
 func (r *Redactor) isPublic(name string) bool {

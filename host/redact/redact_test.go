@@ -26,9 +26,12 @@ func TestShortKey(t *testing.T) {
 func TestStays(t *testing.T) {
 	r := redactor(t)
 	for _, s := range []string{
-		"net.ipv6.conf.eth0.accept_ra = 2", "iface br0 inet6 static", "bridge_ports none", "IPv6AcceptRA=yes", "DHCP=ipv4", "127.0.0.1 ::1 0.0.0.0/0 ::/0",
-		"ff02::1 224.0.0.251 255.255.255.255", "255.255.254.0", "enp1s0f1 eno1 ens192 wlp3s0 vnet12 veth0 bond0.100 sda1 nvme0n1p2", "00:00:00:00:00:00 ff:ff:ff:ff:ff:ff",
-		"01:80:c2:00:00:00 33:33:00:00:00:01", "2026-03-04 05:06:07", "0000:00:1f.3", "12:34:56", "6.1.0-30-amd64", "x86_64", "/usr/lib/systemd/system/ssh.service",
+		"net.ipv6.conf.eth0.accept_ra = 2", "iface br0 inet6 static", "bridge_ports none", "IPv6AcceptRA=yes", "DHCP=ipv4",
+		"127.0.0.1 ::1 0.0.0.0/0 ::/0",
+		"ff02::1 224.0.0.251 255.255.255.255", "255.255.254.0", "enp1s0f1 eno1 ens192 wlp3s0 " +
+			"vnet12 veth0 bond0.100 sda1 nvme0n1p2", "00:00:00:00:00:00 ff:ff:ff:ff:ff:ff",
+		"01:80:c2:00:00:00 33:33:00:00:00:01", "2026-03-04 05:06:07", "0000:00:1f.3", "12:34:56", "6.1.0-30-amd64", "x86_64",
+		"/usr/lib/systemd/system/ssh.service",
 		"169.254.169.254", "10-network.conf", "mode 1775", "0x8001", "Storage=persistent", "systemd-journald", "2147483648",
 	} {
 		if got := r.Text(s); got != s {
@@ -44,10 +47,13 @@ func TestGoes(t *testing.T) {
 	r.LearnUser("zaphod")
 	for s, gone := range map[string]string{
 		"on WEB-PROD.acme-corp.example:": "prod acme", "x-web-prod-y": "web-prod", "zaphod@x": "zaphod", "Zaphod's": "zaphod",
-		"192.0.2.33": "192.0.2.33", "192.0.2.33:8080": "192.0.2.33", "::ffff:192.0.2.33": "192.0.2.33", "[2001:db8::33]:80": "db8::33", "fe80::1234%eth0": "1234",
-		"52:54:00:ab:cd:ef": "ab:cd:ef", "52-54-00-AB-CD-EF": "ab-cd-ef", "8000.52:54:0:ab:cd:ef": "ab:cd:ef", "8000.525400abcdef": "abcdef", "8000.525400123456": "123456", "enx525400123456": "123456", "enx525400abcdef": "abcdef",
-		"ff02::1:ffab:cdef": "ab:cdef", "33:33:ff:ab:cd:ef": "ab:cd:ef", "WD-WX12A3456789": "wx12 3456789", "S3Z9NB0K123456": "s3z9", "3e6be9de-8139-11d1-9106-a43f08d823a6": "3e6be9de a43f08d8 8139 9106",
-		"gr\u00fc\u00dfe-m\u00fcller": "m\u00fcller", "192.0.2.33.": "192.0.2.33", "a,192.0.2.33;b": "192.0.2.33",
+		"192.0.2.33": "192.0.2.33", "192.0.2.33:8080": "192.0.2.33", "::ffff:192.0.2.33": "192.0.2.33", "[2001:db8::33]:80": "db8::33",
+		"fe80::1234%eth0":   "1234",
+		"52:54:00:ab:cd:ef": "ab:cd:ef", "52-54-00-AB-CD-EF": "ab-cd-ef", "8000.52:54:0:ab:cd:ef": "ab:cd:ef",
+		"8000.525400abcdef": "abcdef", "8000.525400123456": "123456", "enx525400123456": "123456", "enx525400abcdef": "abcdef",
+		"ff02::1:ffab:cdef": "ab:cdef", "33:33:ff:ab:cd:ef": "ab:cd:ef", "WD-WX12A3456789": "wx12 3456789", "S3Z9NB0K123456": "s3z9",
+		"3e6be9de-8139-11d1-9106-a43f08d823a6": "3e6be9de a43f08d8 8139 9106",
+		"gr\u00fc\u00dfe-m\u00fcller":          "m\u00fcller", "192.0.2.33.": "192.0.2.33", "a,192.0.2.33;b": "192.0.2.33",
 	} {
 		got := strings.ToLower(r.Text(s))
 		for _, g := range strings.Fields(gone) {
@@ -62,8 +68,11 @@ func TestGoes(t *testing.T) {
 // that gives them their meaning.
 func TestPrefixes(t *testing.T) {
 	r := redactor(t)
-	list := strings.Fields("10.0.0.1 10.0.0.2 10.0.1.1 10.128.0.1 11.0.0.1 172.16.3.4 172.31.3.4 172.32.0.1 192.168.1.1 192.168.1.200 8.8.8.8 8.8.4.4 203.0.113.9 100.64.0.1 169.254.3.4 " +
-		"2001:db8::1 2001:db8::2 2001:db8:0:1::1 2a00:1450::1 fd00:1::1 fd00:2::1 fe80::1 fe80::2 fe80::5054:ff:feaa:bbcc")
+	list := strings.Fields(
+		"10.0.0.1 10.0.0.2 10.0.1.1 10.128.0.1 11.0.0.1 172.16.3.4 172.31.3.4 172.32.0.1 192.168.1.1 192.168.1.200 8.8.8.8 8.8.4.4 " +
+			"203.0.113.9 100.64.0.1 169.254.3.4 " +
+			"2001:db8::1 2001:db8::2 2001:db8:0:1::1 2a00:1450::1 fd00:1::1 fd00:2::1 fe80::1 fe80::2 fe80::5054:ff:feaa:bbcc",
+	)
 	common := func(a, b netip.Addr) int {
 		n := 0
 		for ; n < a.BitLen(); n++ {
@@ -85,7 +94,8 @@ func TestPrefixes(t *testing.T) {
 		if x == a {
 			t.Errorf("%s stayed", s)
 		}
-		if a.IsPrivate() != x.IsPrivate() || a.IsLinkLocalUnicast() != x.IsLinkLocalUnicast() || x.IsLoopback() || x.IsMulticast() || a.IsGlobalUnicast() != x.IsGlobalUnicast() {
+		if a.IsPrivate() != x.IsPrivate() || a.IsLinkLocalUnicast() != x.IsLinkLocalUnicast() || x.IsLoopback() || x.IsMulticast() ||
+			a.IsGlobalUnicast() != x.IsGlobalUnicast() {
 			t.Errorf("%s became %s, of another range", s, x)
 		}
 		for _, s2 := range list {
@@ -152,7 +162,8 @@ func TestFile(t *testing.T) {
 	if user := r.User("test"); string(got) != "adm:x:4:"+user+"\n" || string(got2) != user+":x:1000:1000::/home/"+user+":/bin/bash\n" {
 		t.Errorf("a user with an everyday name: %q, %q", got, got2)
 	}
-	for _, name := range []string{"/etc/shadow", "/etc/acme.conf", "/root/x", "/proc/net/tcp", "/proc/1/environ", "/sys/class/dmi/id/product_uuid", "/etc/ssh/ssh_host_rsa_key", "/var/log/syslog"} {
+	for _, name := range []string{"/etc/shadow", "/etc/acme.conf", "/root/x", "/proc/net/tcp", "/proc/1/environ",
+		"/sys/class/dmi/id/product_uuid", "/etc/ssh/ssh_host_rsa_key", "/var/log/syslog"} {
 		if _, ok := r.File(name, []byte("x\n")); ok {
 			t.Errorf("%s is of no known kind, and was kept", name)
 		}
@@ -167,7 +178,8 @@ func TestFuzz(t *testing.T) { means.Fuzz(t) }
 // FuzzText: nothing crashes, nothing but words changes, a word has one
 // pseudonym, and lines stay.
 func FuzzText(f *testing.F) {
-	for _, s := range []string{"web1 10.0.0.1/24 fe80::1%eth0", "52:54:00:ab:cd:ef 8000.de:4b:0:ed:12:0", "psk=x\n# y", "1.2.3.4:5", "::::", "enxffffffffffff", "a:b:c:d:e:f", "\xff\xfe"} {
+	for _, s := range []string{"web1 10.0.0.1/24 fe80::1%eth0", "52:54:00:ab:cd:ef 8000.de:4b:0:ed:12:0", "psk=x\n# y", "1.2.3.4:5",
+		"::::", "enxffffffffffff", "a:b:c:d:e:f", "\xff\xfe"} {
 		f.Add(s)
 	}
 	r := redactor(f)

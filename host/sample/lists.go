@@ -65,7 +65,15 @@ func (s *Source) show(c host.Command) (host.Output, bool) {
 		if !ok {
 			u = host.Unit{LoadState: "not-found", ActiveState: "inactive", SubState: "dead"}
 		}
-		fmt.Fprintf(&b, "Id=%s\nLoadState=%s\nActiveState=%s\nSubState=%s\nUnitFileState=%s\n\n", name, u.LoadState, u.ActiveState, u.SubState, u.UnitFileState)
+		fmt.Fprintf(
+			&b,
+			"Id=%s\nLoadState=%s\nActiveState=%s\nSubState=%s\nUnitFileState=%s\n\n",
+			name,
+			u.LoadState,
+			u.ActiveState,
+			u.SubState,
+			u.UnitFileState,
+		)
 	}
 	return host.Output{Stdout: []byte(b.String())}, true
 }

@@ -38,12 +38,16 @@ func TestMistakesAreNamed(t *testing.T) {
 }
 
 func TestHead(t *testing.T) {
-	src, _, err := Parse([]byte("hostname: web1\nrelease: 6.1.0-28-amd64\nversion: #1 SMP Debian 1:6.1.119-1 (2024-11-22)\nmachine: aarch64\neuid: 1000\n"))
+	src, _, err := Parse(
+		[]byte("hostname: web1\nrelease: 6.1.0-28-amd64\nversion: #1 SMP Debian 1:6.1.119-1 (2024-11-22)\nmachine: aarch64\neuid: 1000\n"),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	id := host.New(src).Identity()
-	if id.Hostname != "web1" || id.Release != "6.1.0-28-amd64" || id.Version != "#1 SMP Debian 1:6.1.119-1 (2024-11-22)" || id.Machine != "aarch64" || id.EUID != 1000 {
+	if id.Hostname != "web1" || id.Release != "6.1.0-28-amd64" || id.Version != "#1 SMP Debian 1:6.1.119-1 (2024-11-22)" ||
+		id.Machine != "aarch64" ||
+		id.EUID != 1000 {
 		t.Errorf("%+v", id)
 	}
 }

@@ -24,7 +24,8 @@ func TestParseUptime(t *testing.T) {
 			t.Errorf("%q: %v, %v, expected %v", text, got, ok, want)
 		}
 	}
-	for _, text := range []string{"", "uptime: command not found", " 10:00 up", " 10:00 up x", " 10:00 up -1 min", " 10:00 up 99999999 days", " up 1:x,"} {
+	for _, text := range []string{"", "uptime: command not found", " 10:00 up", " 10:00 up x", " 10:00 up -1 min",
+		" 10:00 up 99999999 days", " up 1:x,"} {
 		if got, ok := parseUptime(text); ok {
 			t.Errorf("%q: %v", text, got)
 		}
@@ -39,8 +40,9 @@ func TestBooted(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
-		"btime":     {map[string]string{"proc/stat": "cpu  1 2\nbtime 1795347120\nprocesses 3\n"}, "300.00 0.00\n"}, // 11:32
-		"uptime":    {map[string]string{"sos_commands/host/uptime": " 11:37:00 up 2 days,  1:00,  1 user,  load average: 0, 0, 0\n"}, "176400.00 0.00\n"},
+		"btime": {map[string]string{"proc/stat": "cpu  1 2\nbtime 1795347120\nprocesses 3\n"}, "300.00 0.00\n"}, // 11:32
+		"uptime": {map[string]string{"sos_commands/host/uptime": " 11:37:00 up 2 days,  1:00,  1 " +
+			"user,  load average: 0, 0, 0\n"}, "176400.00 0.00\n"},
 		"both":      {map[string]string{"proc/stat": "btime 1795347120\n", "uptime": " up 2 days,"}, "300.00 0.00\n"},
 		"of morrow": {map[string]string{"proc/stat": "btime 1895347420\n"}, ""},
 		"neither":   {map[string]string{"proc/stat": "cpu 1\n"}, ""},

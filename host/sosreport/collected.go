@@ -165,8 +165,15 @@ var (
 		"systemd":    {"/etc/systemd", "/lib/systemd/system", "/lib/systemd/user", "/etc/modules-load.d/*.conf"},
 	}
 	alwaysDebian = map[string][]string{
-		"ldap":       {"/etc/ldap/ldap.conf"},
-		"networking": {"/etc/network/interfaces", "/etc/network/interfaces.d", "/etc/netplan/*.yaml", "/lib/netplan/*.yaml", "/run/netplan/*.yaml", "/run/systemd/network"},
+		"ldap": {"/etc/ldap/ldap.conf"},
+		"networking": {
+			"/etc/network/interfaces",
+			"/etc/network/interfaces.d",
+			"/etc/netplan/*.yaml",
+			"/lib/netplan/*.yaml",
+			"/run/netplan/*.yaml",
+			"/run/systemd/network",
+		},
 	}
 )
 

@@ -151,7 +151,15 @@ func parseDpkgList(text string) ([]byte, error) {
 			continue
 		}
 		name, _, _ := strings.Cut(f[1], ":") // "libc6:amd64"
-		fmt.Fprintf(&b, "Package: %s\nStatus: %s ok %s\nArchitecture: %s\nVersion: %s\n\n", name, dpkgWant[f[0][0]], dpkgState[f[0][1]], f[3], f[2])
+		fmt.Fprintf(
+			&b,
+			"Package: %s\nStatus: %s ok %s\nArchitecture: %s\nVersion: %s\n\n",
+			name,
+			dpkgWant[f[0][0]],
+			dpkgState[f[0][1]],
+			f[3],
+			f[2],
+		)
 	}
 	if b.Len() == 0 {
 		return nil, host.ErrNotCollected

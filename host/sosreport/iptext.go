@@ -89,7 +89,16 @@ func linkHead(f []string) (host.Link, error) {
 }
 
 // notKinds begin lines that look like a link's kind and are not.
-var notKinds = map[string]bool{"altname": true, "alias": true, "vf": true, "RX:": true, "TX:": true, "RX": true, "TX": true, "prog/xdp": true}
+var notKinds = map[string]bool{
+	"altname":  true,
+	"alias":    true,
+	"vf":       true,
+	"RX:":      true,
+	"TX:":      true,
+	"RX":       true,
+	"TX":       true,
+	"prog/xdp": true,
+}
 
 // linkKind reads "vlan protocol 802.1Q id 7 …" and "bridge_slave state …".
 func linkKind(l *host.Link, f []string) {
@@ -148,8 +157,18 @@ func lifetime(s string) int64 {
 	return 1<<32 - 1
 }
 
-var routeTypes = map[string]bool{"unicast": true, "local": true, "broadcast": true, "anycast": true, "multicast": true, "unreachable": true,
-	"prohibit": true, "blackhole": true, "throw": true, "nat": true}
+var routeTypes = map[string]bool{
+	"unicast":     true,
+	"local":       true,
+	"broadcast":   true,
+	"anycast":     true,
+	"multicast":   true,
+	"unreachable": true,
+	"prohibit":    true,
+	"blackhole":   true,
+	"throw":       true,
+	"nat":         true,
+}
 
 // parseRoutes reads the text form of `ip -6 route show table all` (iproute2
 // 6.1, ip/iproute.c print_route). Of a route with several next hops the first is kept.

@@ -33,7 +33,8 @@ func TestJournal(t *testing.T) {
 			t.Errorf("%s: %v", file, err)
 			continue
 		}
-		if j.Kernel.Err() != nil || len(j.Kernel.Messages) != 1 || len(j.Manager.Messages) != 2 || len(j.Failed.Messages) != 5 || j.Recent.Lines != 5 {
+		if j.Kernel.Err() != nil || len(j.Kernel.Messages) != 1 || len(j.Manager.Messages) != 2 || len(j.Failed.Messages) != 5 ||
+			j.Recent.Lines != 5 {
 			t.Errorf("%s: %+v", file, j)
 		}
 		if whole := strings.HasPrefix(file, "sos"); j.Kernel.Cut == whole {
@@ -49,11 +50,15 @@ func TestJournal(t *testing.T) {
 // systemctl show, of services that failed. The names are those of Debian 12's krb5-kdc.
 func TestUnitsOfProcesses(t *testing.T) {
 	s := made(t, map[string]string{
-		"sos_commands/logs/journalctl_--no-pager_--boot": "Nov 22 11:00:00 a krb5kdc[56]: Cannot open DB2 database\nNov 22 11:00:00 a krb5kdc[5]: of an earlier run\n" +
-			"Nov 22 11:00:00 a kadmind[55]: aborting\nNov 22 11:00:01 a systemd[1]: krb5-kdc.service: Failed with result 'exit-code'.\nNov 22 11:00:02 a good[70]: fine\n",
-		"sos_commands/systemd/systemctl_list-units_--failed": "  UNIT LOAD ACTIVE SUB DESCRIPTION\n● krb5-admin-server.service loaded failed failed Kerberos 5 Admin Server\n● krb5-kdc.service loaded failed failed Kerberos 5 KDC\n",
+		"sos_commands/logs/journalctl_--no-pager_--boot": "Nov 22 11:00:00 a krb5kdc[56]: Cannot open DB2 database\nNov 22 11:00:00 a " +
+			"krb5kdc[5]: of an earlier run\n" +
+			"Nov 22 11:00:00 a kadmind[55]: aborting\nNov 22 11:00:01 a systemd[1]: krb5-kdc.service: Failed with result 'exit-code'.\nNov 22 " +
+			"11:00:02 a good[70]: fine\n",
+		"sos_commands/systemd/systemctl_list-units_--failed": "  UNIT LOAD ACTIVE SUB DESCRIPTION\n● krb5-admin-server.service loaded " +
+			"failed failed Kerberos 5 Admin Server\n● krb5-kdc.service loaded failed failed Kerberos 5 KDC\n",
 		"sos_commands/systemd/systemctl_show_service_--all": "Id=good.service\nExecMainPID=70\n\nExecMainPID=0\n" +
-			"ExecStart={ path=/usr/sbin/krb5kdc ; argv[]=/usr/sbin/krb5kdc -P /run/krb5-kdc.pid ; ignore_errors=no ; pid=56 ; code=exited ; status=1 }\nId=krb5-kdc.service\n\n" +
+			"ExecStart={ path=/usr/sbin/krb5kdc ; argv[]=/usr/sbin/krb5kdc -P /run/krb5-kdc.pid ; ignore_errors=no ; pid=56 ; code=exited ; " +
+			"status=1 }\nId=krb5-kdc.service\n\n" +
 			"ExecMainPID=55\nId=krb5-admin-server.service\n",
 		"sos_commands/date/date_--utc": "Sun Nov 22 11:37:00 UTC 2026\n"})
 	j, err := host.New(s).Journal(t.Context())
@@ -71,8 +76,11 @@ func TestUnitsOfProcesses(t *testing.T) {
 
 // TestOnlyDmesg: without a log there is the kernel's ring, and nothing is said of the rest.
 func TestOnlyDmesg(t *testing.T) {
-	s := made(t, map[string]string{"sos_commands/kernel/dmesg": "[    0.000000] Linux version 6.1.0\n[   12.500000] I/O error, dev sdb, sector 1\n",
-		"sos_commands/date/date_--utc": "Sun Nov 22 11:37:00 UTC 2026\n", "proc/stat": "cpu  1 2\nbtime 1795343820\n"})
+	s := made(
+		t,
+		map[string]string{"sos_commands/kernel/dmesg": "[    0.000000] Linux version 6.1.0\n[   12.500000] I/O error, dev sdb, sector 1\n",
+			"sos_commands/date/date_--utc": "Sun Nov 22 11:37:00 UTC 2026\n", "proc/stat": "cpu  1 2\nbtime 1795343820\n"},
+	)
 	j, err := host.New(s).Journal(t.Context())
 	if err != nil || j.Kernel.Lines != 2 || j.Kernel.Cut || j.Recent.Err() == nil || j.Failed.Err() == nil {
 		t.Fatalf("%v %+v", err, j)

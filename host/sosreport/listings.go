@@ -29,8 +29,10 @@ var (
 	recursiveList = lazy.Regexp(`^ls_-[A-Za-z]*R[A-Za-z]*_\.`)
 	// Mode, links, owner, group, sometimes a security context, size or device
 	// number, a date in one of ls's two forms, name.
-	listLine = lazy.Regexp(`^([-bcdlps])([-rwxsStT]{9})[.+@]?\s+(\d+)\s+(\S+)\s+(\S+)\s+(?:(?:\?|\S+:\S+:\S+)\s+)?(\d+,\s+\d+|[0-9.]+[KMGTP]?)\s+` +
-		`(?:[A-Z][a-z]{2}\s+\d+\s+[0-9:]+|\d{4}-\d\d-\d\d \d\d:\d\d)\s(.+)$`)
+	listLine = lazy.Regexp(
+		`^([-bcdlps])([-rwxsStT]{9})[.+@]?\s+(\d+)\s+(\S+)\s+(\S+)\s+(?:(?:\?|\S+:\S+:\S+)\s+)?(\d+,\s+\d+|[0-9.]+[KMGTP]?)\s+` +
+			`(?:[A-Z][a-z]{2}\s+\d+\s+[0-9:]+|\d{4}-\d\d-\d\d \d\d:\d\d)\s(.+)$`,
+	)
 )
 
 // readListings reads every recursive listing of the report.

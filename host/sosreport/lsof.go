@@ -13,8 +13,13 @@ import (
 // how many names are left, whether a mapping is executable (programs and .so
 // files are taken to be), and whether the process has another root.
 func (s *Source) openFiles() (host.OpenFiles, error) {
-	text, err := s.output("sos_commands/process/lsof_M_-n_-l_-c", "sos_commands/process/lsof_-b_M_-n_-l_-c", "sos_commands/process/lsof_-b_M_-n_-l",
-		"sos_commands/filesys/lsof_-b_M_-n_-l_-P", "lsof")
+	text, err := s.output(
+		"sos_commands/process/lsof_M_-n_-l_-c",
+		"sos_commands/process/lsof_-b_M_-n_-l_-c",
+		"sos_commands/process/lsof_-b_M_-n_-l",
+		"sos_commands/filesys/lsof_-b_M_-n_-l_-P",
+		"lsof",
+	)
 	if err != nil {
 		return host.OpenFiles{}, err
 	}

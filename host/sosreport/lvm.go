@@ -16,8 +16,11 @@ const dmsetupStatus = "sos_commands/devicemapper/dmsetup_status"
 // lvsFiles are where the plugin lvm2 keeps `lvs -a -o +…`: its fields and
 // options, which are the file's name, changed between releases.
 var lvsFiles = []string{
-	"sos_commands/lvm2/lvs_-a_-o_lv_tags_devices_lv_kernel_read_ahead_lv_read_ahead_stripes_stripesize_--config_global_metadata_read_only_1_--nolocking_--foreign",
-	"sos_commands/lvm2/lvs_-a_-o_lv_tags_devices_lv_kernel_read_ahead_lv_read_ahead_stripes_stripesize_--config_global_locking_type_0_metadata_read_only_1",
+	"sos_commands/lvm2/" +
+		"lvs_-a_-o_lv_tags_devices_lv_kernel_read_ahead_lv_read_ahead_stripe" +
+		"s_stripesize_--config_global_metadata_read_only_1_--nolocking_--foreign",
+	"sos_commands/lvm2/" +
+		"lvs_-a_-o_lv_tags_devices_lv_kernel_read_ahead_lv_read_ahead_stripes_stripesize_--config_global_locking_type_0_metadata_read_only_1",
 	"sos_commands/lvm2/lvs_-a_-o_lv_tags_devices_--config_global_locking_type_0",
 }
 
@@ -48,7 +51,14 @@ func (s *Source) lvs() (host.Output, error) {
 }
 
 // lvsFields are the columns of lvs's usual table whose fields checks ask for.
-var lvsFields = map[string]string{"LV": "lv_name", "VG": "vg_name", "Attr": "lv_attr", "Pool": "pool_lv", "Origin": "origin", "Data%": "data_percent"}
+var lvsFields = map[string]string{
+	"LV":     "lv_name",
+	"VG":     "vg_name",
+	"Attr":   "lv_attr",
+	"Pool":   "pool_lv",
+	"Origin": "origin",
+	"Data%":  "data_percent",
+}
 
 // lvsColumn finds the headings, of which only the tags' has a space before
 // those that sos adds.

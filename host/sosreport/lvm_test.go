@@ -22,7 +22,8 @@ const lvsTable = `  WARNING: locking_type (0) is deprecated, using --nolocking.
 func TestParseLVS(t *testing.T) {
 	got, err := parseLVS(lvsTable)
 	b, _ := json.Marshal(got)
-	want := `[{"data_percent":"99.90","lv_attr":"Cwi-a-C---","lv_name":"da-ta","origin":"[da-ta_corig]","pool_lv":"[fast_cpool]","vg_name":"vg-x"},` +
+	want := `[{"data_percent":"99.90","lv_attr":"Cwi-a-C---","lv_name":"da-ta",` +
+		`"origin":"[da-ta_corig]","pool_lv":"[fast_cpool]","vg_name":"vg-x"},` +
 		`{"data_percent":"","lv_attr":"owi-aoC---","lv_name":"[da-ta_corig]","origin":"","pool_lv":"","vg_name":"vg-x"},` +
 		`{"data_percent":"99.90","lv_attr":"Cwi---C---","lv_name":"[fast_cpool]","origin":"","pool_lv":"","vg_name":"vg-x"},` +
 		`{"lv_attr":"-wi-a-----","lv_name":"short","vg_name":"vg-x"}]`

@@ -16,7 +16,8 @@ func TestMdadmExamine(t *testing.T) {
 	if err := os.MkdirAll(md, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"mdadm_-E_.dev.sda1": "/dev/sda1:\n          Magic : a92b4efc\n        Version : 1.2\n", "mdadm_-E_.dev.sdb": "mdadm: No md superblock detected on /dev/sdb.\n"} {
+	for name, text := range map[string]string{"mdadm_-E_.dev.sda1": "/dev/sda1:\n          Magic : " +
+		"a92b4efc\n        Version : 1.2\n", "mdadm_-E_.dev.sdb": "mdadm: No md superblock detected on /dev/sdb.\n"} {
 		if err := os.WriteFile(filepath.Join(md, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}

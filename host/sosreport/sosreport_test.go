@@ -80,8 +80,10 @@ func checkReport(t *testing.T, s *Source, want map[string][]byte) {
 	ctx := t.Context()
 	h := host.New(s)
 	id := s.Identity()
-	if id.Hostname != "db1" || id.Release != "6.1.0-30-amd64" || id.Machine != "x86_64" || id.Version != "#1 SMP PREEMPT_DYNAMIC Debian 6.1.124-1 (2025-01-12)" ||
-		id.Time.Format("2006-01-02 15:04") != "2026-11-21 22:17" || !strings.HasPrefix(id.BootID, "0f0f") {
+	if id.Hostname != "db1" || id.Release != "6.1.0-30-amd64" || id.Machine != "x86_64" || id.Version != "#1 SMP PREEMPT_DYNAMIC "+
+		"Debian 6.1.124-1 (2025-01-12)" ||
+		id.Time.Format("2006-01-02 15:04") != "2026-11-21 22:17" ||
+		!strings.HasPrefix(id.BootID, "0f0f") {
 		t.Errorf("identity %+v", id)
 	}
 	for _, c := range []struct {
@@ -153,17 +155,54 @@ func checkReport(t *testing.T, s *Source, want map[string][]byte) {
 	of, err := h.OpenFiles(ctx)
 	dev := makedev(254, 0)
 	wantFiles := []host.OpenFile{
-		{PID: 612, Comm: "sshd", Unit: "ssh.service", FD: -1, Path: "/usr/lib/x86_64-linux-gnu/libcrypto.so.3", Deleted: true, Mapped: true, Exec: true, Dev: dev, Ino: 10599},
-		{PID: 701, Comm: "postgres", UID: 112, Unit: "postgresql@15-main.service", FD: 2, Path: "/var/log/postgresql/postgresql.log.1", Write: true, Dev: dev, Ino: 44001, Size: 731201, Blocks: 1429},
-		{PID: 702, Comm: "python3", Unit: "app.service", FD: 3, Path: "/tmp/del me", Deleted: true, Write: true, Dev: dev, Ino: 9978082, Size: 5000, Blocks: 10},
+		{
+			PID:     612,
+			Comm:    "sshd",
+			Unit:    "ssh.service",
+			FD:      -1,
+			Path:    "/usr/lib/x86_64-linux-gnu/libcrypto.so.3",
+			Deleted: true,
+			Mapped:  true,
+			Exec:    true,
+			Dev:     dev,
+			Ino:     10599,
+		},
+		{
+			PID:    701,
+			Comm:   "postgres",
+			UID:    112,
+			Unit:   "postgresql@15-main.service",
+			FD:     2,
+			Path:   "/var/log/postgresql/postgresql.log.1",
+			Write:  true,
+			Dev:    dev,
+			Ino:    44001,
+			Size:   731201,
+			Blocks: 1429,
+		},
+		{
+			PID:     702,
+			Comm:    "python3",
+			Unit:    "app.service",
+			FD:      3,
+			Path:    "/tmp/del me",
+			Deleted: true,
+			Write:   true,
+			Dev:     dev,
+			Ino:     9978082,
+			Size:    5000,
+			Blocks:  10,
+		},
 	}
 	if err != nil || of.Looked != 4 || of.Denied != 1 || !reflect.DeepEqual(of.Files, wantFiles) {
 		t.Errorf("open files %+v, %v\nwant %+v", of, err, wantFiles)
 	}
 	mounts, err := h.Filesystems(ctx)
-	if err != nil || len(mounts) != 4 || mounts[1] != (host.Filesystem{Device: "/dev/vda", Mount: "/", Type: "ext4", Options: "rw,relatime,discard", Dev: dev,
-		Size: 264212084 << 10, Free: (264212084 - 13880880) << 10, Avail: 81620384 << 10, Files: 16777216, FFree: 16306589}) ||
-		mounts[3].Mount != "/mnt/with blank" || !mounts[3].Network {
+	if err != nil || len(mounts) != 4 ||
+		mounts[1] != (host.Filesystem{Device: "/dev/vda", Mount: "/", Type: "ext4", Options: "rw,relatime,discard", Dev: dev,
+			Size: 264212084 << 10, Free: (264212084 - 13880880) << 10, Avail: 81620384 << 10, Files: 16777216, FFree: 16306589}) ||
+		mounts[3].Mount != "/mnt/with blank" ||
+		!mounts[3].Network {
 		t.Errorf("file systems %+v, %v", mounts, err)
 	}
 	ssh, err := h.Run(ctx, "systemctl", "show", "sshd.service", "--property=ActiveState,Id")
@@ -256,12 +295,41 @@ func TestLinkLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []host.Link{
-		{Index: 7, Name: "eth0.7", Parent: "eth0", Flags: []string{"BROADCAST", "MULTICAST", "UP", "LOWER_UP"}, MTU: 1500, OperState: "UP", LinkType: "ether",
-			MAC: "52:54:00:00:00:01", Info: host.LinkInfo{Kind: "vlan", Data: map[string]any{"id": 7}},
-			Addrs: []host.Addr{{Family: "inet", Local: "192.0.2.9", PrefixLen: 32, Scope: "global", Dynamic: true, Valid: 86389, Preferred: 3600}}},
-		{Index: 8, Name: "tun0", Flags: []string{"POINTOPOINT", "MULTICAST", "NOARP"}, MTU: 1500, OperState: "DOWN", LinkType: "none", Info: host.LinkInfo{Kind: "tun"}, Addrs: []host.Addr{}},
-		{Index: 9, Name: "veth2", Flags: []string{"BROADCAST", "MULTICAST"}, MTU: 1500, OperState: "DOWN", LinkType: "ether", MAC: "52:54:00:00:00:02",
-			Info: host.LinkInfo{Kind: "veth", SlaveKind: "bond"}, Addrs: []host.Addr{}},
+		{
+			Index:     7,
+			Name:      "eth0.7",
+			Parent:    "eth0",
+			Flags:     []string{"BROADCAST", "MULTICAST", "UP", "LOWER_UP"},
+			MTU:       1500,
+			OperState: "UP",
+			LinkType:  "ether",
+			MAC:       "52:54:00:00:00:01",
+			Info:      host.LinkInfo{Kind: "vlan", Data: map[string]any{"id": 7}},
+			Addrs: []host.Addr{
+				{Family: "inet", Local: "192.0.2.9", PrefixLen: 32, Scope: "global", Dynamic: true, Valid: 86389, Preferred: 3600},
+			},
+		},
+		{
+			Index:     8,
+			Name:      "tun0",
+			Flags:     []string{"POINTOPOINT", "MULTICAST", "NOARP"},
+			MTU:       1500,
+			OperState: "DOWN",
+			LinkType:  "none",
+			Info:      host.LinkInfo{Kind: "tun"},
+			Addrs:     []host.Addr{},
+		},
+		{
+			Index:     9,
+			Name:      "veth2",
+			Flags:     []string{"BROADCAST", "MULTICAST"},
+			MTU:       1500,
+			OperState: "DOWN",
+			LinkType:  "ether",
+			MAC:       "52:54:00:00:00:02",
+			Info:      host.LinkInfo{Kind: "veth", SlaveKind: "bond"},
+			Addrs:     []host.Addr{},
+		},
 	}
 	if !reflect.DeepEqual(ls, want) {
 		t.Errorf("got %+v\nwant %+v", ls, want)

@@ -217,7 +217,10 @@ func pickProps(block string, props []string, bare bool) string {
 	return b.String()
 }
 
-var installedRPMs = []string{"installed-rpms", "sos_commands/rpm/sh_-c_rpm_--nodigest_-qa_--qf_NAME_-_VERSION_-_RELEASE_._ARCH_INSTALLTIME_date_awk_-F_printf_-59s_s_n_1_2_sort_-V"}
+var installedRPMs = []string{
+	"installed-rpms",
+	"sos_commands/rpm/sh_-c_rpm_--nodigest_-qa_--qf_NAME_-_VERSION_-_RELEASE_._ARCH_INSTALLTIME_date_awk_-F_printf_-59s_s_n_1_2_sort_-V",
+}
 
 // rpmList answers `rpm -qa --qf` of name, version and architecture between
 // tabs from installed-rpms. That has no epochs, so versions come without.

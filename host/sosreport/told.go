@@ -154,7 +154,8 @@ func (s *Source) absentWithout(module, name string) error {
 // 0x…"; where it named others, and not this one, there is none.
 func (s *Source) withoutTable(table, name string) error {
 	text, err := s.output("sos_commands/kernel/dmesg", "sos_commands/boot/dmesg", "var/log/dmesg")
-	if err != nil || !strings.Contains(text, "Linux version ") || !strings.Contains(text, "ACPI: FACP ") || strings.Contains(text, "ACPI: "+table+" ") {
+	if err != nil || !strings.Contains(text, "Linux version ") || !strings.Contains(text, "ACPI: FACP ") ||
+		strings.Contains(text, "ACPI: "+table+" ") {
 		return notCollected("read", name)
 	}
 	return &pathError{Op: "read", Path: name, Err: host.ErrAbsent}

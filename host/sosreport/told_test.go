@@ -89,7 +89,8 @@ func TestTold(t *testing.T) {
 		debs += "ii  p" + strings.Repeat("x", i+1) + " 1 amd64 x\n"
 	}
 	s := made(t, map[string]string{
-		"sos_commands/host/hostnamectl_status": " Static hostname: a\n         Chassis: container \n      Machine ID: 4c4e434aa0a84f38b3e4230d93d1199e\n" +
+		"sos_commands/host/hostnamectl_status": " Static hostname: a\n         Chassis: container \n      Machine ID: " +
+			"4c4e434aa0a84f38b3e4230d93d1199e\n" +
 			"  Virtualization: lxc\n          Kernel: Linux 6.1.0\n",
 		"sos_commands/networking/ethtool_eth0": "Settings for eth0:\n\tSpeed: 100Mb/s\n\tDuplex: Half\n\tLink detected: yes\n",
 		"sos_commands/kernel/lsmod":            "Module Size Used by\nveth 1 0\n",
@@ -102,7 +103,8 @@ func TestTold(t *testing.T) {
 			t.Errorf("%s: %q %v", name, b, err)
 		}
 	}
-	for _, name := range []string{"/.dockerenv", "/sys/module/zfs/version", "/etc/sssd/sssd.conf", "/etc/nslcd.conf", "/sys/class/net/lo/duplex", "/etc/sysconfig/docker", "/etc/dnsmasq.conf",
+	for _, name := range []string{"/.dockerenv", "/sys/module/zfs/version", "/etc/sssd/sssd.conf", "/etc/nslcd.conf",
+		"/sys/class/net/lo/duplex", "/etc/sysconfig/docker", "/etc/dnsmasq.conf",
 		"/etc/yum.repos.d", "/usr/etc/sudoers", "/var/lib/postgres/data/postgresql.conf", "/var/snap/docker/current/config/daemon.json"} {
 		if _, err := s.Stat(t.Context(), name, true); !host.IsAbsent(err) {
 			t.Errorf("%s: %v", name, err)
@@ -120,7 +122,8 @@ func TestClockAnswered(t *testing.T) {
 	const file = "/run/systemd/timesync/synchronized"
 	for said, want := range map[string]error{
 		"               Local time: Tue 2026-11-24 12:05:36 UTC\nSystem clock synchronized: yes\n              NTP service: active\n": nil,
-		"System clock synchronized: no\n": host.ErrAbsent, "     NTP enabled: yes\nNTP synchronized: yes\n": nil, "Failed to query server: Connection timed out\n": host.ErrNotCollected,
+		"System clock synchronized: no\n": host.ErrAbsent, "     NTP enabled: yes\nNTP synchronized: yes\n": nil,
+		"Failed to query server: Connection timed out\n": host.ErrNotCollected,
 	} {
 		s := made(t, map[string]string{"sos_commands/systemd/timedatectl": said})
 		if _, err := s.Stat(t.Context(), file, true); !errors.Is(err, want) {
@@ -139,10 +142,13 @@ func TestRedHat(t *testing.T) {
 	s := made(t, map[string]string{
 		"installed-rpms":                       rpms + "systemd-239-13.el8_0.5.x86_64      Fri Sep 27 11:51:33 2019\n",
 		"sos_commands/host/hostnamectl_status": "Failed to query system properties: Connection timed out\n",
-		"sos_commands/process/ps_axo_pid_ppid_user_group_lwp_nlwp_start_time_comm_cgroup": "  PID  PPID USER     GROUP      LWP NLWP START COMMAND         CGROUP\n" +
-			"    1     0 root     root         1    1 02:19 systemd         1:name=systemd:/init.scope\n    2     0 root     root         2    1 02:19 kthreadd        -\n",
+		"sos_commands/process/" +
+			"ps_axo_pid_ppid_user_group_lwp_nlwp_start_time_comm_cgroup": "  PID  PPID USER     GROUP      LWP NLWP START COMMAND         CGROUP\n" +
+			"    1     0 root     root         1    1 02:19 systemd         1:name=systemd:/init.scope\n    2     0 root     root         2    " +
+			"1 02:19 kthreadd        -\n",
 		"sos_commands/process/ps_alxwww": "F   UID   PID  PPID PRI  NI    VSZ   RSS WCHAN  STAT TTY        TIME COMMAND\n" +
-			"4     0     1     0  20   0 244360 13796 -      Ss   ?          0:02 systemd\n1     0     2     0  20   0      0     0 -      S    ?          0:00 [kthreadd]\n",
+			"4     0     1     0  20   0 244360 13796 -      Ss   ?          0:02 systemd\n1     0     2     0  20   0      0     0 -      S    " +
+			"?          0:00 [kthreadd]\n",
 		"sos_commands/networking/ip_-d_address": "1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN group default qlen 1000\n" +
 			"2: eth0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc mq state UP group default qlen 1000\n",
 	})
@@ -151,7 +157,8 @@ func TestRedHat(t *testing.T) {
 	if err != nil || len(ps) != 61 || ps[59] != (host.Package{Name: "p59", Version: "1.59-2.el8", Arch: "noarch", Status: "installed"}) {
 		t.Errorf("%d packages, %v", len(ps), err)
 	}
-	for _, name := range []string{"/var/lib/dpkg/status", "/etc/apt/trusted.gpg.d", "/.dockerenv", "/run/systemd/container", "/run/.containerenv"} {
+	for _, name := range []string{"/var/lib/dpkg/status", "/etc/apt/trusted.gpg.d", "/.dockerenv", "/run/systemd/container",
+		"/run/.containerenv"} {
 		if ok, err := h.Exists(t.Context(), name); ok || err != nil {
 			t.Errorf("%s: %v, %v", name, ok, err)
 		}
@@ -182,7 +189,8 @@ func TestPlugins3(t *testing.T) {
 		"ran": {map[string]string{"version.txt": "sosreport: 3.6\n" + plugins, "sos_logs/sos.log": "INFO: x\n"},
 			[]string{"/etc/sysctl.d", "/etc/sysctl.conf", "/etc/systemd/journald.conf.d", "/etc/resolv.conf"},
 			[]string{"/etc/ldap.conf", "/etc/ldap/ldap.conf", "/run/sysctl.d", "/etc/ssh/sshd_config"}},
-		"failed": {map[string]string{"version.txt": "sosreport: 3.9.1\n" + plugins, "sos_logs/systemd-plugin-errors.txt": "Traceback (most recent call last):\n"},
+		"failed": {map[string]string{"version.txt": "sosreport: 3.9.1\n" + plugins,
+			"sos_logs/systemd-plugin-errors.txt": "Traceback (most recent call last):\n"},
 			[]string{"/etc/sysctl.d"}, []string{"/etc/systemd/journald.conf.d"}},
 		"timed out": {map[string]string{"version.txt": "sosreport: 3.8\n" + plugins, "sos_logs/ui.log": "\n Plugin kernel timed out\n"},
 			[]string{"/etc/systemd/system.conf"}, []string{"/etc/sysctl.d"}},
@@ -231,21 +239,30 @@ func TestToldByOthers(t *testing.T) {
 		path  string
 		want  error
 	}{
-		"no table":           {map[string]string{"sos_commands/kernel/dmesg": booted}, "/sys/firmware/acpi/tables/SPCR", host.ErrAbsent},
-		"a table":            {map[string]string{"sos_commands/kernel/dmesg": booted + "[ 0.0] ACPI: SPCR 0x0 000050\n"}, "/sys/firmware/acpi/tables/SPCR", host.ErrNotCollected},
-		"a log's end":        {map[string]string{"sos_commands/kernel/dmesg": "[ 9.0] eth0: up\n"}, "/sys/firmware/acpi/tables/SPCR", host.ErrNotCollected},
-		"a container":        {map[string]string{"sos_commands/dpkg/dpkg_-l": debs, "sos_commands/host/hostnamectl_status": container}, "/boot", host.ErrAbsent},
-		"a VM's image":       {map[string]string{"sos_commands/dpkg/dpkg_-l": debs + "ii  linux-image-amd64 1 amd64 x\n", "sos_commands/host/hostnamectl_status": container}, "/boot", host.ErrNotCollected},
-		"hardware":           {map[string]string{"sos_commands/dpkg/dpkg_-l": debs, "sos_commands/host/hostnamectl_status": strings.Replace(container, "container", "server", 1)}, "/boot", host.ErrNotCollected},
-		"apt found no fault": {map[string]string{"sos_commands/apt/apt-get_check": "Reading package lists...\nBuilding dependency tree...\n"}, "/var/lib/dpkg/updates", nil},
-		"apt was not asked":  {map[string]string{"sos_commands/apt/a": "x"}, "/var/lib/dpkg/updates", host.ErrNotCollected},
+		"no table": {map[string]string{"sos_commands/kernel/dmesg": booted}, "/sys/firmware/acpi/tables/SPCR", host.ErrAbsent},
+		"a table": {map[string]string{"sos_commands/kernel/dmesg": booted + "[ 0.0] ACPI: SPCR 0x0 000050\n"},
+			"/sys/firmware/acpi/tables/SPCR", host.ErrNotCollected},
+		"a log's end": {map[string]string{"sos_commands/kernel/dmesg": "[ 9.0] eth0: up\n"}, "/sys/firmware/acpi/tables/SPCR",
+			host.ErrNotCollected},
+		"a container": {map[string]string{"sos_commands/dpkg/dpkg_-l": debs, "sos_commands/host/hostnamectl_status": container}, "/boot",
+			host.ErrAbsent},
+		"a VM's image": {map[string]string{"sos_commands/dpkg/dpkg_-l": debs + "ii  linux-image-amd64 1 amd64 x\n",
+			"sos_commands/host/hostnamectl_status": container}, "/boot", host.ErrNotCollected},
+		"hardware": {map[string]string{"sos_commands/dpkg/dpkg_-l": debs,
+			"sos_commands/host/hostnamectl_status": strings.Replace(container, "container", "server", 1)}, "/boot", host.ErrNotCollected},
+		"apt found no fault": {map[string]string{"sos_commands/apt/apt-get_check": "Reading package " +
+			"lists...\nBuilding dependency tree...\n"}, "/var/lib/dpkg/updates", nil},
+		"apt was not asked": {map[string]string{"sos_commands/apt/a": "x"}, "/var/lib/dpkg/updates", host.ErrNotCollected},
 	} {
 		s := made(t, c.files)
 		if _, err := s.ReadDir(t.Context(), c.path); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 	}
-	s := made(t, map[string]string{"sos_commands/apt/apt-get_check": "E: dpkg was interrupted, you must manually run 'dpkg --configure -a'\n"})
+	s := made(
+		t,
+		map[string]string{"sos_commands/apt/apt-get_check": "E: dpkg was interrupted, you must manually run 'dpkg --configure -a'\n"},
+	)
 	if es, err := s.ReadDir(t.Context(), "/var/lib/dpkg/updates"); err != nil || len(es) != 1 {
 		t.Errorf("interrupted: %v %v", es, err)
 	}
@@ -253,7 +270,13 @@ func TestToldByOthers(t *testing.T) {
 
 // TestListedFolder: a folder whose content was listed is there.
 func TestListedFolder(t *testing.T) {
-	s := made(t, map[string]string{"sos_commands/boot/ls_-lanR_.boot": "/boot:\ntotal 8\ndrwxr-xr-x 2 0 0 4096 Jan  1 00:00 .\n-rw-r--r-- 1 0 0 5 Jan  1 00:00 vmlinuz-6.1\n"})
+	s := made(
+		t,
+		map[string]string{
+			"sos_commands/boot/ls_-lanR_.boot": "/boot:\ntotal 8\ndrwxr-xr-x 2 0 0 4096 Jan  1 " +
+				"00:00 .\n-rw-r--r-- 1 0 0 5 Jan  1 00:00 vmlinuz-6.1\n",
+		},
+	)
 	if st, err := s.Stat(t.Context(), "/boot", true); err != nil || !st.Mode.IsDir() {
 		t.Error(st, err)
 	}

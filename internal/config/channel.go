@@ -61,7 +61,8 @@ func (c *Channel) kinds() (out []string) {
 	for _, k := range []struct {
 		name string
 		set  bool
-	}{{"mail", len(c.Mail) > 0}, {"webhook", c.Webhook != ""}, {"alertmanager", c.Alertmanager != ""}, {"journal", c.Journal}, {"textfile", c.Textfile != ""}} {
+	}{{"mail", len(c.Mail) > 0}, {"webhook", c.Webhook != ""}, {"alertmanager", c.Alertmanager != ""}, {"journal", c.Journal},
+		{"textfile", c.Textfile != ""}} {
 		if k.set {
 			out = append(out, k.name)
 		}
@@ -111,7 +112,8 @@ func (c *Channel) valid() (at string, err error) {
 		return "", fmt.Errorf("a channel is one of mail, webhook, alertmanager, journal, textfile; this is %d of them", len(kinds))
 	}
 	kind := kinds[0]
-	for _, s := range []struct{ name, value, of string }{{"from", c.From, "mail"}, {"template", c.Template, "webhook"}, {"token_file", c.Token, "webhook alertmanager"},
+	for _, s := range []struct{ name, value, of string }{{"from", c.From, "mail"}, {"template", c.Template, "webhook"},
+		{"token_file", c.Token, "webhook alertmanager"},
 		{"valid", c.Valid, "alertmanager"}} {
 		if s.value != "" && !strings.Contains(s.of, kind) {
 			return "." + s.name, fmt.Errorf("%s does not go with %s", s.name, kind)
@@ -138,7 +140,10 @@ func (c *Channel) valid() (at string, err error) {
 		}
 	case "textfile":
 		if !path.IsAbs(c.Textfile) || !strings.HasSuffix(c.Textfile, ".prom") {
-			return ".textfile", fmt.Errorf("textfile %q: expected a path that begins with / and ends in .prom, which node_exporter reads", c.Textfile)
+			return ".textfile", fmt.Errorf(
+				"textfile %q: expected a path that begins with / and ends in .prom, which node_exporter reads",
+				c.Textfile,
+			)
 		}
 	}
 	if c.Token != "" && !path.IsAbs(c.Token) {

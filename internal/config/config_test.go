@@ -40,11 +40,16 @@ func TestWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.tree, c.name = nil, ""
-	want := &Config{Check: Check{[]string{"bridge-mtu", "boot-full"}, []string{"ksm-scan-rate"}, true, "10s"}, Severities: map[string]string{"bridge-mtu": "critical"},
-		Accepted: "/srv/accepted.yaml", History: History{30}, Notify: []Channel{{Mail: Words{"root"}},
+	want := &Config{
+		Check:      Check{[]string{"bridge-mtu", "boot-full"}, []string{"ksm-scan-rate"}, true, "10s"},
+		Severities: map[string]string{"bridge-mtu": "critical"},
+		Accepted:   "/srv/accepted.yaml",
+		History:    History{30},
+		Notify: []Channel{{Mail: Words{"root"}},
 			{Mail: Words{"ops@example.org", "x@example.org"}, From: "fettle@example.org", Severity: "warning"},
 			{Webhook: "/etc/fettle/slack.url", Template: "slack"}, {Alertmanager: "http://127.0.0.1:9093", Valid: "2h"}, {Journal: true},
-			{Textfile: "/var/lib/prometheus/node-exporter/fettle.prom"}}}
+			{Textfile: "/var/lib/prometheus/node-exporter/fettle.prom"}},
+	}
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("read %+v", c)
 	}
@@ -62,16 +67,17 @@ func TestWhole(t *testing.T) {
 
 func TestMistakesAreLocated(t *testing.T) {
 	for text, want := range map[string]string{
-		"chekc: {}\n":                                     `f:1:1: unknown field "chekc"`,
-		"check:\n  skip: [a]\n  sampel: 1s\n":             `f:3:3: unknown field "sampel"`,
-		"check:\n  skip: a\n":                             "f:2:",
-		"check:\n  sample: soon\n":                        `f:2:11: sample "soon": expected a time such as 10s`,
-		"check:\n  sample: -1s\n":                         "f:2:11:",
-		"check:\n  network: perhaps\n":                    "f:2:12:",
-		"severities:\n  a: notice\n  b-c: bad\n":          `f:3:8: severity "bad": expected notice, warning or critical`,
-		"accepted: here.yaml\n":                           "f:1:11: accepted",
-		"history:\n  keep: -3\n":                          "f:2:9: keep -3",
-		"notify:\n  - mail: root\n    journal: true\n":    "f:2:9: a channel is one of mail, webhook, alertmanager, journal, textfile; this is 2 of them",
+		"chekc: {}\n":                            `f:1:1: unknown field "chekc"`,
+		"check:\n  skip: [a]\n  sampel: 1s\n":    `f:3:3: unknown field "sampel"`,
+		"check:\n  skip: a\n":                    "f:2:",
+		"check:\n  sample: soon\n":               `f:2:11: sample "soon": expected a time such as 10s`,
+		"check:\n  sample: -1s\n":                "f:2:11:",
+		"check:\n  network: perhaps\n":           "f:2:12:",
+		"severities:\n  a: notice\n  b-c: bad\n": `f:3:8: severity "bad": expected notice, warning or critical`,
+		"accepted: here.yaml\n":                  "f:1:11: accepted",
+		"history:\n  keep: -3\n":                 "f:2:9: keep -3",
+		"notify:\n  - mail: root\n    journal: true\n": "f:2:9: a channel is one of mail, webhook, alertmanager, journal, textfile; this " +
+			"is 2 of them",
 		"notify:\n  - severity: notice\n":                 "f:2:",
 		"notify:\n  - mail: -bs\n":                        `f:2:11: mail "-bs"`,
 		"notify:\n  - mail: root\n  - mail: 'a b'\n":      `f:3:11: mail "a b"`,
@@ -172,7 +178,8 @@ func TestDocumented(t *testing.T) {
 		all.WriteString(line)
 	}
 	c, err := Parse("fettle.yaml", []byte(all.String()))
-	if err != nil || len(c.Notify) != 7 || len(c.Check.Only) != 2 || c.Severities["bridge-mtu"] != "critical" || c.Accepted == "" || c.History.Keep != 90 {
+	if err != nil || len(c.Notify) != 7 || len(c.Check.Only) != 2 || c.Severities["bridge-mtu"] != "critical" || c.Accepted == "" ||
+		c.History.Keep != 90 {
 		t.Errorf("with all that is commented out: %+v, %v\n%s", c, err, all.String())
 	}
 }

@@ -22,14 +22,17 @@ func TestReadByPrometheus(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, page.String())
 	}
-	if a := families["a_bytes"]; a.GetType().String() != "GAUGE" || a.GetHelp() != "Some bytes." || a.Metric[0].GetGauge().GetValue() != 1.5e300 {
+	if a := families["a_bytes"]; a.GetType().String() != "GAUGE" || a.GetHelp() != "Some bytes." ||
+		a.Metric[0].GetGauge().GetValue() != 1.5e300 {
 		t.Errorf("%v", a)
 	}
 	b := families["b_total"]
-	if b.GetType().String() != "COUNTER" || len(b.Metric) != 2 || b.Metric[0].GetCounter().GetValue() != 7 || b.Metric[1].GetCounter().GetValue() != 1 {
+	if b.GetType().String() != "COUNTER" || len(b.Metric) != 2 || b.Metric[0].GetCounter().GetValue() != 7 ||
+		b.Metric[1].GetCounter().GetValue() != 1 {
 		t.Fatalf("%v", b)
 	}
-	if y := b.Metric[0].Label[1]; y.GetName() != "y" || !strings.HasPrefix(y.GetValue(), `q"\`) || strings.Contains(y.GetValue(), "\x1b") || strings.Contains(y.GetValue(), "\xff") {
+	if y := b.Metric[0].Label[1]; y.GetName() != "y" || !strings.HasPrefix(y.GetValue(), `q"\`) || strings.Contains(y.GetValue(), "\x1b") ||
+		strings.Contains(y.GetValue(), "\xff") {
 		t.Errorf("%q", y.GetValue())
 	}
 }

@@ -35,7 +35,27 @@ func TestAsLibc(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	patterns := []string{"*", "a*", "?b*", "[a-c]*", "[!a-c]*", "[^a]*", "[]a]*", "[]-]*", "[a-]*", `\a*`, `[\]a]*`, "[[:alpha:]]*", "[[:digit:]-]*", "[[:upper:][:digit:]]?", "a[", "*.", "**x", "[a", "[!]a]*"}
+	patterns := []string{
+		"*",
+		"a*",
+		"?b*",
+		"[a-c]*",
+		"[!a-c]*",
+		"[^a]*",
+		"[]a]*",
+		"[]-]*",
+		"[a-]*",
+		`\a*`,
+		`[\]a]*`,
+		"[[:alpha:]]*",
+		"[[:digit:]-]*",
+		"[[:upper:][:digit:]]?",
+		"a[",
+		"*.",
+		"**x",
+		"[a",
+		"[!]a]*",
+	}
 	for range 400 {
 		patterns = append(patterns, word("abB1*?[]!-x.", 6))
 	}

@@ -14,9 +14,43 @@ import (
 // byPath change what a path leads to at that moment, which may be another file
 // than the one that was looked at. Remedies change files in engine/remedy/machine, by
 // descriptors of what was opened; the journal's through os.Root.
-var byPath = []string{"Chmod", "Chown", "Lchown", "Chtimes", "Create", "CreateTemp", "Fchmodat", "Fchownat", "Lchtimes", "Link", "Linkat", "Lsetxattr",
-	"Lremovexattr", "Mkdir", "MkdirAll", "MkdirTemp", "Mkdirat", "Mkfifo", "Mknod", "OpenFile", "Remove", "RemoveAll", "Removexattr", "Rename", "Renameat",
-	"Renameat2", "Rmdir", "Setxattr", "Symlink", "Truncate", "Unlink", "Unlinkat", "Utimes", "UtimesNanoAt", "WriteFile"}
+var byPath = []string{
+	"Chmod",
+	"Chown",
+	"Lchown",
+	"Chtimes",
+	"Create",
+	"CreateTemp",
+	"Fchmodat",
+	"Fchownat",
+	"Lchtimes",
+	"Link",
+	"Linkat",
+	"Lsetxattr",
+	"Lremovexattr",
+	"Mkdir",
+	"MkdirAll",
+	"MkdirTemp",
+	"Mkdirat",
+	"Mkfifo",
+	"Mknod",
+	"OpenFile",
+	"Remove",
+	"RemoveAll",
+	"Removexattr",
+	"Rename",
+	"Renameat",
+	"Renameat2",
+	"Rmdir",
+	"Setxattr",
+	"Symlink",
+	"Truncate",
+	"Unlink",
+	"Unlinkat",
+	"Utimes",
+	"UtimesNanoAt",
+	"WriteFile",
+}
 
 // descriptorRoom is the one that may: what it names by path is /proc/self/fd.
 const descriptorRoom = "engine/remedy/machine"
@@ -31,7 +65,8 @@ func TestRemediesChangeNothingByPath(t *testing.T) {
 		if err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 			rel, _ := filepath.Rel(root, name)
 			rel = filepath.ToSlash(rel)
-			if err != nil || d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(rel, descriptorRoom+"/") {
+			if err != nil || d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") ||
+				strings.HasPrefix(rel, descriptorRoom+"/") {
 				return err
 			}
 			f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
@@ -55,7 +90,8 @@ func changesByPath(f *ast.File) (found []string) {
 			return true
 		}
 		pkg, ok := sel.X.(*ast.Ident)
-		if ok && pkg.Obj == nil && slices.Contains([]string{"os", "unix", "syscall", "ioutil", "renameio"}, pkg.Name) && slices.Contains(byPath, sel.Sel.Name) {
+		if ok && pkg.Obj == nil && slices.Contains([]string{"os", "unix", "syscall", "ioutil", "renameio"}, pkg.Name) &&
+			slices.Contains(byPath, sel.Sel.Name) {
 			found = append(found, pkg.Name+"."+sel.Sel.Name)
 		}
 		return true

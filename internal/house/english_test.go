@@ -40,7 +40,11 @@ var translated = []struct {
 func TestEnglish(t *testing.T) {
 	eachFile(t, func(file string, _ []string) {
 		file = filepath.ToSlash(file)
-		if within(file, []string{"lab/", "why/", "internal/", "fleet/hub/emulate/", "fleet/hub/synthetic/", "traps/rules/", "cli/explain/short.go"}) || strings.Contains(file, "/proof/") {
+		if within(
+			file,
+			[]string{"lab/", "why/", "internal/", "fleet/hub/emulate/", "fleet/hub/synthetic/", "traps/rules/", "cli/explain/short.go"},
+		) ||
+			strings.Contains(file, "/proof/") {
 			return
 		}
 		parse(t, filepath.Join("..", "..", file), func(n ast.Node) {

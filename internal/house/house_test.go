@@ -97,7 +97,25 @@ var rooms = map[string][]string{
 
 // starters may start programs: the read-only commands of checks, the steps of
 // remedies, and the transports.
-var starters = []string{"host/exec_linux.go", "host/confine/", "host/archive/", "internal/means/", "internal/mutate/", "internal/sks/", "internal/ui/pager.go", "internal/ssh/", "fleet/hub/store/storetest/", "fleet/agent/", "engine/remedy/", "fleet/ssh/", "report/notify/", "cli/", "lab/", "tools/measure/", "tools/bisect/"}
+var starters = []string{
+	"host/exec_linux.go",
+	"host/confine/",
+	"host/archive/",
+	"internal/means/",
+	"internal/mutate/",
+	"internal/sks/",
+	"internal/ui/pager.go",
+	"internal/ssh/",
+	"fleet/hub/store/storetest/",
+	"fleet/agent/",
+	"engine/remedy/",
+	"fleet/ssh/",
+	"report/notify/",
+	"cli/",
+	"lab/",
+	"tools/measure/",
+	"tools/bisect/",
+}
 
 func TestWhoImportsWhom(t *testing.T) {
 	eachFile(t, func(file string, imports []string) {

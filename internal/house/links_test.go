@@ -54,7 +54,8 @@ func linked(t *testing.T) []string {
 func TestOneSort(t *testing.T) {
 	eachLinked(t, func(file string, f *ast.File) {
 		ast.Inspect(f, func(n ast.Node) bool {
-			if name := selected(n, "slices"); strings.HasPrefix(name, "Sort") && strings.HasSuffix(name, "Func") && !strings.HasPrefix(file, "internal/sorted/") {
+			if name := selected(n, "slices"); strings.HasPrefix(name, "Sort") && strings.HasSuffix(name, "Func") &&
+				!strings.HasPrefix(file, "internal/sorted/") {
 				t.Errorf("%s: use sorted.By or sorted.Of for slices.%s, which is compiled anew for each type", file, name)
 			}
 			return true

@@ -26,7 +26,9 @@ var may = map[string]string{
 func TestChecksAskTheHost(t *testing.T) {
 	eachFile(t, func(file string, imports []string) {
 		file = filepath.ToSlash(file)
-		if !strings.HasPrefix(file, "traps/") && !strings.HasPrefix(file, "host/fact/") && !strings.HasPrefix(file, "host/format/") || strings.Contains(file, "/proof/") || may[file] != "" {
+		if !strings.HasPrefix(file, "traps/") && !strings.HasPrefix(file, "host/fact/") && !strings.HasPrefix(file, "host/format/") ||
+			strings.Contains(file, "/proof/") ||
+			may[file] != "" {
 			return
 		}
 		for _, imp := range imports {
@@ -59,7 +61,14 @@ func constantsOnly(t *testing.T, file, imp string) bool {
 }
 
 // pure are functions that look at their arguments alone.
-var pure = map[string]bool{"os.FileMode": true, "unix.Major": true, "unix.Minor": true, "unix.Mkdev": true, "unix.Errno": true, "syscall.Errno": true}
+var pure = map[string]bool{
+	"os.FileMode":   true,
+	"unix.Major":    true,
+	"unix.Minor":    true,
+	"unix.Mkdev":    true,
+	"unix.Errno":    true,
+	"syscall.Errno": true,
+}
 
 // figure is a verb of fmt that prints a number.
 var figure = regexp.MustCompile(`%[-+# 0]*[0-9]*(\.[0-9]+)?[dfgeGxX]`)

@@ -127,7 +127,8 @@ func ask(ctx context.Context, u *url.URL, o Options) (res *Response, to string, 
 	if u.RawQuery != "" {
 		path += "?" + u.RawQuery
 	}
-	if _, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: fettle\r\nAccept-Encoding: identity\r\nConnection: close\r\n\r\n", path, u.Host); err != nil {
+	if _, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: "+
+		"fettle\r\nAccept-Encoding: identity\r\nConnection: close\r\n\r\n", path, u.Host); err != nil {
 		return nil, "", err
 	}
 	r := bufio.NewReader(c)

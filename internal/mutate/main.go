@@ -70,7 +70,9 @@ func run(ctx context.Context, only string, jobs int) error {
 // find reads all patches.
 func find(root string, match *regexp.Regexp) ([]*mutation, error) {
 	var all []*mutation
-	out, err := exec.Command("git", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard", "--", "*/testdata/mutations/*.patch").Output()
+	out, err := exec.Command("git", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard", "--",
+		"*/testdata/mutations/*.patch").
+		Output()
 	if err != nil {
 		return nil, fmt.Errorf("git ls-files: %w", err)
 	}

@@ -41,7 +41,13 @@ func Published(t *testing.T, name, description string, v any) {
 		}
 	}
 	if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, want.Bytes()) {
-		t.Errorf("%s is not the schema of %T (%v): rewrite it with go test -update-schemas, and read the diff: what went away or changed its meaning needs a new version", file, v, err)
+		t.Errorf(
+			"%s is not the schema of %T (%v): rewrite it with go test -update-schemas, and read the diff: what went away or changed its meaning "+
+				"needs a new version",
+			file,
+			v,
+			err,
+		)
 	}
 }
 
@@ -90,7 +96,8 @@ func Valid(doc []byte) error {
 	if err != nil {
 		return err
 	}
-	s, err := jsonschema.NewCompiler().Compile(filepath.Join(root, "docs", "schema", strings.TrimPrefix(head.Format, "fettle-")+"-1.schema.json"))
+	s, err := jsonschema.NewCompiler().
+		Compile(filepath.Join(root, "docs", "schema", strings.TrimPrefix(head.Format, "fettle-")+"-1.schema.json"))
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,8 @@ func Serve(t testing.TB, keys ...[]byte) (port int) {
 	t.Helper()
 	sks := means.Tool(t, "sks")
 	dir := t.TempDir()
-	for _, d := range []string{"var/log/sks", "var/lib/sks", "var/spool/sks", "var/run/sks", "etc/sks", "dump"} { // Debian's sks wants them below basedir
+	// Debian's sks wants them below basedir
+	for _, d := range []string{"var/log/sks", "var/lib/sks", "var/spool/sks", "var/run/sks", "etc/sks", "dump"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			t.Fatal(err)
 		}

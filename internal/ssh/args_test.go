@@ -20,7 +20,8 @@ func TestSSHIsGivenNothing(t *testing.T) {
 	if n := len(a); a[n-3] != "--" || a[n-2] != "web" || a[n-1] != "true" {
 		t.Errorf("a host may be taken for an option: %q", a)
 	}
-	if a := f.Anew().args("web", "true"); !slices.Contains(a, "ControlPath=none") || slices.ContainsFunc(a, func(s string) bool { return strings.Contains(s, "%C") }) {
+	if a := f.Anew().args("web", "true"); !slices.Contains(a, "ControlPath=none") ||
+		slices.ContainsFunc(a, func(s string) bool { return strings.Contains(s, "%C") }) {
 		t.Errorf("a new connection is asked of an old one: %q", a)
 	}
 }

@@ -49,7 +49,8 @@ func FuzzVisible(f *testing.F) {
 // TestQuoteInShell pastes quoted words into a real shell.
 func TestQuoteInShell(t *testing.T) {
 	bash := means.Tool(t, "bash")
-	for _, s := range []string{"", "br0", "a b", "it's", "$(id)", "`id`", "a\nb", "\x1b[2J", "x\x011", "\xff", `back\slash`, "-n", "*", "~root",
+	for _, s := range []string{"", "br0", "a b", "it's", "$(id)", "`id`", "a\nb", "\x1b[2J", "x\x011", "\xff", `back\slash`, "-n", "*",
+		"~root",
 		"é", "\u202e'", "a;b", "!x", "#x", "{a,b}"} {
 		q := Quote(s)
 		out, err := exec.Command(bash, "--norc", "-c", "printf %s "+q).Output()

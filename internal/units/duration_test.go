@@ -7,7 +7,8 @@ import (
 
 func TestDuration(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		0: "0 µs", 55 * time.Microsecond: "55 µs", 1500 * time.Microsecond: "1.5 ms", 2 * time.Millisecond: "2 ms", 37 * time.Millisecond: "37 ms",
+		0: "0 µs", 55 * time.Microsecond: "55 µs", 1500 * time.Microsecond: "1.5 ms", 2 * time.Millisecond: "2 ms",
+		37 * time.Millisecond:      "37 ms",
 		999_600 * time.Microsecond: "1 s", 1449 * time.Millisecond: "1.4 s", 9960 * time.Millisecond: "10 s", 59 * time.Second: "59 s",
 		59_600 * time.Millisecond: "1 min", 270 * time.Second: "4 min 30 s", 12 * time.Minute: "12 min", 90 * time.Minute: "1 h 30 min",
 		12 * time.Hour: "12 h", 47 * time.Hour: "47 h", 75 * time.Hour: "3 days", -90 * time.Minute: "-1 h 30 min",

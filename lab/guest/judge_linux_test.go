@@ -94,23 +94,32 @@ func TestLyingGuests(t *testing.T) {
 		{"the truth", whole, liar{}, "", ""},
 		{"the truth of no subject in particular", anything, liar{}, "", ""},
 		{"not found", whole, liar{lie: says("check", "clear")}, "check", "expected to be found, and was not"},
-		{"found in another subject", whole, liar{lie: map[string]string{"check": line("t", "z", "found")}}, "check", "expected to be found, and was not"},
+		{"found in another subject", whole, liar{lie: map[string]string{"check": line("t", "z", "found")}}, "check",
+			"expected to be found, and was not"},
 		{"a check that says nothing", whole, liar{lie: map[string]string{"check": ""}}, "check", "said nothing that could be read"},
 		{"fix fails", whole, liar{fails: "fix"}, "fix", "fettle fix t --yes --yes-irreversible --on s: exit status 3"},
 		{"still found", whole, liar{lie: says("recheck", "found")}, "recheck", "expected to be clear, and was found"},
 		{"unknown after the fix", whole, liar{lie: says("recheck", "unknown")}, "recheck", "could not be looked at"},
-		{"the whole host unknown after the fix", whole, liar{lie: map[string]string{"recheck": line("t", "s", "clear") + line("t", "", "unknown")}}, "recheck", "could not be looked at"},
-		{"does not apply after the fix", whole, liar{lie: says("recheck", "not-applicable")}, "recheck", "expected to be clear, and is not-applicable"},
-		{"not spoken of after the fix", whole, liar{lie: map[string]string{"recheck": line("t", "z", "clear")}}, "recheck", "does not speak of it any more"},
-		{"nothing applies after the fix", anything, liar{lie: says("recheck", "not-applicable")}, "recheck", "expected to be clear, and is not-applicable"},
+		{"the whole host unknown after the fix", whole,
+			liar{lie: map[string]string{"recheck": line("t", "s", "clear") + line("t", "", "unknown")}}, "recheck", "could not be looked at"},
+		{"does not apply after the fix", whole, liar{lie: says("recheck", "not-applicable")}, "recheck",
+			"expected to be clear, and is not-applicable"},
+		{"not spoken of after the fix", whole, liar{lie: map[string]string{"recheck": line("t", "z", "clear")}}, "recheck",
+			"does not speak of it any more"},
+		{"nothing applies after the fix", anything, liar{lie: says("recheck", "not-applicable")}, "recheck",
+			"expected to be clear, and is not-applicable"},
 		{"vanished as told", vanishes, liar{lie: map[string]string{"recheck": line("t", "z", "clear")}}, "", ""},
-		{"vanished as told, yet does not apply", vanishes, liar{lie: says("recheck", "not-applicable")}, "recheck", "expected not to be spoken of any more, and is not-applicable"},
+		{"vanished as told, yet does not apply", vanishes, liar{lie: says("recheck", "not-applicable")}, "recheck",
+			"expected not to be spoken of " +
+				"any more, and is not-applicable"},
 		{"the probe sees no change", whole, liar{said: "bad"}, "recheck", `probe login: expected "good", and it was "bad"`},
 		{"another trap is set", whole, liar{others: "found"}, "others", "the fix sets another trap: other:x"},
-		{"another trap cannot be looked for any more", whole, liar{others: "unknown"}, "others", "after the fix these cannot be looked at any more: other:x"},
+		{"another trap cannot be looked for any more", whole, liar{others: "unknown"}, "others", "after the fix these cannot be looked at " +
+			"any more: other:x"},
 		{"undo fails", whole, liar{fails: "undo"}, "undo", "fettle undo --yes: exit status 3"},
 		{"not back after the undo", whole, liar{lie: says("after-undo", "clear")}, "after-undo", "expected to be found, and was not"},
-		{"a daemon dies", whole, liar{died: "sshd -D: exit status 255"}, "fix", "what the scenario had started has ended: sshd -D: exit status 255"},
+		{"a daemon dies", whole, liar{died: "sshd -D: exit status 255"}, "fix", "what the scenario had started " +
+			"has ended: sshd -D: exit status 255"},
 		{"innocent", innocent, liar{lie: says("check", "clear")}, "", ""},
 		{"innocent, does not apply", innocent, liar{lie: says("check", "not-applicable")}, "", ""},
 		{"innocent, and found", innocent, liar{lie: says("check", "found")}, "innocent", "expected to be clear, and was found"},
@@ -124,7 +133,8 @@ func TestLyingGuests(t *testing.T) {
 			case c.stage != "" && (last.OK || last.Name != c.stage || !strings.Contains(last.Said, c.said)):
 				t.Errorf("%s, ok %v: %q, want %s to say %q", last.Name, last.OK, last.Said, c.stage, c.said)
 			}
-			if c.stage == "" && !c.scenario.Innocent && !strings.Contains(c.liar.said+said(c.liar.stages, "others"), "none of the 1 other traps that could be set here; 1 do not apply") {
+			if c.stage == "" && !c.scenario.Innocent &&
+				!strings.Contains(c.liar.said+said(c.liar.stages, "others"), "none of the 1 other traps that could be set here; 1 do not apply") {
 				t.Errorf("others: %q", said(c.liar.stages, "others"))
 			}
 		})
@@ -187,7 +197,8 @@ func TestProbeRatio(t *testing.T) {
 // What was started and ends is noticed, unless it may.
 func TestDaemonsEnd(t *testing.T) {
 	d := &daemons{}
-	for _, a := range []lab.Act{{Start: []string{"true"}, MayEnd: true}, {Start: []string{"sh", "-c", "exit 7"}}, {Start: []string{"sleep", "0.01"}}} {
+	for _, a := range []lab.Act{{Start: []string{"true"}, MayEnd: true}, {Start: []string{"sh", "-c", "exit 7"}},
+		{Start: []string{"sleep", "0.01"}}} {
 		if err := d.act(a); err != nil {
 			t.Fatal(err)
 		}

@@ -161,7 +161,11 @@ func (p *player) compare(before map[string]string) (string, error) {
 			could[name] = true
 		}
 	}
-	return fmt.Sprintf("the fix sets none of the %d other traps that could be set here; %d do not apply to this machine", len(could), len(all)-len(could)), nil
+	return fmt.Sprintf(
+		"the fix sets none of the %d other traps that could be set here; %d do not apply to this machine",
+		len(could),
+		len(all)-len(could),
+	), nil
 }
 
 // newlySet lists what is found after and was not before.
@@ -280,7 +284,8 @@ func innocent(all []outcome, s lab.Scenario) error {
 	switch {
 	case len(with("found", all, s.Subject)) > 0:
 		return errors.New("expected to be clear, and was found")
-	case len(with("unknown", all, s.Subject)) > 0 || s.Subject != "" && slices.ContainsFunc(all, func(o outcome) bool { return o.Subject == "" && o.Status == "unknown" }):
+	case len(with("unknown", all, s.Subject)) > 0 || s.Subject != "" &&
+		slices.ContainsFunc(all, func(o outcome) bool { return o.Subject == "" && o.Status == "unknown" }):
 		return errors.New("expected to be clear, and could not be looked at")
 	}
 	return nil

@@ -70,7 +70,11 @@ func prepare(root string, r Recipe, fettle string) error {
 	}
 	const lib, units = "usr/local/lib/park", "etc/systemd/system"
 	wants := filepath.Join(root, units, "graphical.target.wants")
-	err = errors.Join(os.MkdirAll(filepath.Join(root, lib), 0o755), os.MkdirAll(wants, 0o755), os.MkdirAll(filepath.Join(root, answers), 0o700))
+	err = errors.Join(
+		os.MkdirAll(filepath.Join(root, lib), 0o755),
+		os.MkdirAll(wants, 0o755),
+		os.MkdirAll(filepath.Join(root, answers), 0o700),
+	)
 	for name, content := range map[string]string{
 		"usr/local/bin/fettle": string(b), lib + "/ask": ask, lib + "/begin": r.Begin, lib + "/inside": r.Inside, units + "/park.service": unit,
 	} {
@@ -81,7 +85,18 @@ func prepare(root string, r Recipe, fettle string) error {
 
 // container boots a root folder under systemd-nspawn; ask ends it.
 func container(ctx context.Context, root string, r Recipe, dir string) error {
-	args := []string{"-q", "--register=no", "--keep-unit", "-M", "park-" + r.Name, "-D", root, "--private-network", "--resolv-conf=off", "--boot"}
+	args := []string{
+		"-q",
+		"--register=no",
+		"--keep-unit",
+		"-M",
+		"park-" + r.Name,
+		"-D",
+		root,
+		"--private-network",
+		"--resolv-conf=off",
+		"--boot",
+	}
 	if r.Privileged {
 		args = append([]string{"--capability=all", "--system-call-filter=@mount @raw-io @keyring bpf perf_event_open"}, args...)
 	}

@@ -18,12 +18,21 @@ var distributions = []distribution{
 	{
 		releases: []string{"bullseye", "bookworm", "trixie"},
 		packages: "dbus,openssh-server,sosreport,ca-certificates,libpam-systemd,systemd-sysv,locales,sudo,systemd-timesyncd,apparmor",
-		sources:  []string{"http://deb.debian.org/debian %s main", "http://deb.debian.org/debian %s-updates main", "http://deb.debian.org/debian-security %s-security main"},
+		sources: []string{
+			"http://deb.debian.org/debian %s main",
+			"http://deb.debian.org/debian %s-updates main",
+			"http://deb.debian.org/debian-security %s-security main",
+		},
 	},
 	{
-		releases:   []string{"noble", "jammy"},
-		packages:   "dbus,openssh-server,sosreport,ca-certificates,libpam-systemd,systemd-sysv,locales,sudo,systemd-timesyncd,apparmor,ubuntu-minimal,netplan.io,rsyslog,unattended-upgrades",
-		sources:    []string{"http://archive.ubuntu.com/ubuntu %s main", "http://archive.ubuntu.com/ubuntu %s-updates main", "http://archive.ubuntu.com/ubuntu %s-security main"},
+		releases: []string{"noble", "jammy"},
+		packages: "dbus,openssh-server,sosreport,ca-certificates,libpam-systemd,systemd-sysv,locales,sudo,systemd-timesyncd,apparmor," +
+			"ubuntu-minimal,netplan.io,rsyslog,unattended-upgrades",
+		sources: []string{
+			"http://archive.ubuntu.com/ubuntu %s main",
+			"http://archive.ubuntu.com/ubuntu %s-updates main",
+			"http://archive.ubuntu.com/ubuntu %s-security main",
+		},
 		keyring:    "ubuntu-keyring",
 		keyringSum: "80a36b0a6de2f69f49d2df75ef473ccde121e9e190b9ea01d20a4f63778d5c31",
 	},

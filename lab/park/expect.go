@@ -89,7 +89,19 @@ func Judge(look string, all []Outcome, own, common Expected) error {
 	for _, o := range all {
 		list, judged := lists[o.Status]
 		if judged && !slices.ContainsFunc(list, func(x Expectation) bool { return x.covers(look, o) }) {
-			errs = append(errs, fmt.Errorf("%s: - {trap: %s, on: %q, severity: %q, in: [%s], why: } # %s%s", o.Status, o.Trap, o.Subject, o.Severity, look, o.Summary, o.Reason))
+			errs = append(
+				errs,
+				fmt.Errorf(
+					"%s: - {trap: %s, on: %q, severity: %q, in: [%s], why: } # %s%s",
+					o.Status,
+					o.Trap,
+					o.Subject,
+					o.Severity,
+					look,
+					o.Summary,
+					o.Reason,
+				),
+			)
 		}
 	}
 	for _, x := range own.Found {

@@ -37,7 +37,12 @@ func TestCommitted(t *testing.T) {
 }
 
 func TestJudge(t *testing.T) {
-	own := Expected{Found: []Expectation{{Trap: "a", On: "x*", Severity: "warning", Why: "w"}, {Trap: "b", Severity: "notice", In: []string{"machine"}, Why: "w"}}}
+	own := Expected{
+		Found: []Expectation{
+			{Trap: "a", On: "x*", Severity: "warning", Why: "w"},
+			{Trap: "b", Severity: "notice", In: []string{"machine"}, Why: "w"},
+		},
+	}
 	common := Expected{Clear: []Expectation{{Trap: "c", Why: "w"}}, Unknown: []Expectation{{Trap: "a", In: []string{"sosreport"}, Why: "w"}}}
 	found := Outcome{Trap: "a", Subject: "x1", Status: "found", Severity: "warning"}
 	for name, c := range map[string]struct {
@@ -76,10 +81,12 @@ func TestSame(t *testing.T) {
 
 func TestSameRedacted(t *testing.T) {
 	live := []Outcome{{Trap: "a", Subject: "x", Status: "found", Severity: "notice"}, {Trap: "a", Subject: "y", Status: "clear"}}
-	if err := SameRedacted(live, []Outcome{{Trap: "a", Subject: "w2", Status: "clear"}, {Trap: "a", Subject: "w1", Status: "found", Severity: "notice"}}); err != nil {
+	if err := SameRedacted(live, []Outcome{{Trap: "a", Subject: "w2", Status: "clear"},
+		{Trap: "a", Subject: "w1", Status: "found", Severity: "notice"}}); err != nil {
 		t.Error(err)
 	}
-	for _, other := range [][]Outcome{live[:1], append([]Outcome{{Trap: "b", Status: "unknown"}}, live...), {{Trap: "a", Status: "found", Severity: "warning"}, live[1]}} {
+	for _, other := range [][]Outcome{live[:1], append([]Outcome{{Trap: "b", Status: "unknown"}}, live...),
+		{{Trap: "a", Status: "found", Severity: "warning"}, live[1]}} {
 		if SameRedacted(live, other) == nil {
 			t.Errorf("%v is not the same", other)
 		}

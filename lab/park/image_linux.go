@@ -54,7 +54,13 @@ func (im Images) base(ctx context.Context, release string) (string, error) {
 	d := distributionOf(release)
 	dir := im.path("base-"+release, d.packages, installed)
 	return dir, once(dir, func(tmp string) error {
-		args := []string{"--mode=root", "--variant=important", "--include=" + d.packages, "--dpkgopt=force-unsafe-io", `--aptopt=Acquire::Languages "none"`}
+		args := []string{
+			"--mode=root",
+			"--variant=important",
+			"--include=" + d.packages,
+			"--dpkgopt=force-unsafe-io",
+			`--aptopt=Acquire::Languages "none"`,
+		}
 		if d.keyring != "" {
 			key, err := im.keyring(ctx, d)
 			if err != nil {
@@ -108,7 +114,10 @@ func install(ctx context.Context, tmp, base string, r Recipe) error {
 		if r.Bare {
 			more = "--no-install-recommends "
 		}
-		text = "apt-get update -q\napt-get install -y -q -o Dpkg::Options::=--force-unsafe-io " + more + strings.Join(r.Packages, " ") + "\napt-get clean\n" + text
+		text = "apt-get update -q\napt-get install -y -q -o Dpkg::Options::=--force-unsafe-io " + more + strings.Join(
+			r.Packages,
+			" ",
+		) + "\napt-get clean\n" + text
 	}
 	return script(ctx, root, text)
 }

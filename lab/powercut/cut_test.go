@@ -38,7 +38,8 @@ func TestCuts(t *testing.T) {
 	if kinds[Durable] != 3+3 || kinds[Torn] != 1 || kinds[Subset] == 0 {
 		t.Errorf("kinds %v", kinds)
 	}
-	if i := slices.IndexFunc(cuts, func(c Cut) bool { return c.Kind == Torn }); cuts[i].Class != "sector 16" || cuts[i].Prefix != l.MarkAt("second")-2 {
+	if i := slices.IndexFunc(cuts, func(c Cut) bool { return c.Kind == Torn }); cuts[i].Class != "sector 16" ||
+		cuts[i].Prefix != l.MarkAt("second")-2 {
 		t.Errorf("the torn one: %v", cuts[i])
 	}
 	again, _ := Cuts(l, 0, len(l.Entries), class, testRand())
@@ -130,7 +131,11 @@ func TestDistinct(t *testing.T) {
 	data := bytes.Repeat([]byte{7}, 512)
 	data = append(data, bytes.Repeat([]byte{8}, 512)...)
 	l := &Log{SectorSize: 512, r: bytes.NewReader(data), Entries: []Entry{
-		{Sector: 1, Sectors: 1, at: 0}, {Sector: 2, Sectors: 1, at: 512}, {Sector: 1, Sectors: 1, at: 0}, {Sector: 1, Sectors: 1, at: 512}, {Mark: "m", Flags: Mark},
+		{
+			Sector:  1,
+			Sectors: 1,
+			at:      0,
+		}, {Sector: 2, Sectors: 1, at: 512}, {Sector: 1, Sectors: 1, at: 0}, {Sector: 1, Sectors: 1, at: 512}, {Mark: "m", Flags: Mark},
 		{Mark: writerMark + "7", Flags: Mark},
 	}}
 	whole := Piece{0, 9}

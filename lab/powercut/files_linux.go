@@ -36,7 +36,11 @@ func filesPlan() remedy.Plan {
 		step.File{Path: etc + "/existing.conf", Content: []byte(strings.Repeat("new\n", 3000)), Was: []byte(strings.Repeat("old\n", 5000))},
 		step.File{Path: etc + "/unit.d/fettle.conf", Content: []byte("[Service]\nNice=5\n"), Mode: 0o600},
 		step.Perm{Path: etc + "/perm", Mode: 0o640, UID: 1000, GID: 4},
-		step.ACL{Path: etc + "/journal", Access: "user::rwx,group::r-x,group:4:r-x,mask::r-x,other::r-x", Default: "user::rwx,group::r-x,group:4:r-x,mask::r-x,other::r-x"},
+		step.ACL{
+			Path:    etc + "/journal",
+			Access:  "user::rwx,group::r-x,group:4:r-x,mask::r-x,other::r-x",
+			Default: "user::rwx,group::r-x,group:4:r-x,mask::r-x,other::r-x",
+		},
 		step.Remove{Path: etc + "/away.conf", Was: []byte("away\n")},
 	}}
 }
@@ -127,7 +131,13 @@ func (fc filesCase) run(ctx context.Context, b *lab.Bench) error {
 var filesLies = []lie{
 	{"half a content", applied, mounted, halve(etc + "/existing.conf"), "neither its old content nor its new one"},
 	{"a mode that is the old one", applied, mounted, func(*disk) error { return os.Chmod(etc+"/perm", 0o604) }, "it was said to be applied"},
-	{"a new file that is gone", applied, mounted, func(*disk) error { return os.Remove(etc + "/unit.d/fettle.conf") }, "it was said to be applied"},
+	{
+		"a new file that is gone",
+		applied,
+		mounted,
+		func(*disk) error { return os.Remove(etc + "/unit.d/fettle.conf") },
+		"it was said to be applied",
+	},
 	{"no journal", applied, mounted, func(*disk) error { return os.RemoveAll(state + "/changes") }, "no journal tells of what was changed"},
 	{"half a content, undone", undone, mounted, halve(etc + "/existing.conf"), "neither its old content nor its new one"},
 	{"a removed file that is gone", undone, mounted, func(*disk) error { return os.Remove(etc + "/away.conf") }, "it was said to be undone"},

@@ -73,7 +73,8 @@ func TestReadLog(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("read  %v\nwrote %v", got, want)
 	}
-	if l.SectorSize != 512 || l.MarkAt("second") != slices.IndexFunc(want, func(b brief) bool { return b.mark == "second" }) || l.MarkAt("third") != -1 {
+	if l.SectorSize != 512 || l.MarkAt("second") != slices.IndexFunc(want, func(b brief) bool { return b.mark == "second" }) ||
+		l.MarkAt("third") != -1 {
 		t.Errorf("sectors of %d bytes, marks at %d and %d", l.SectorSize, l.MarkAt("second"), l.MarkAt("third"))
 	}
 }

@@ -35,8 +35,18 @@ func (t *tally) add(r result) {
 }
 
 func (t *tally) cells(name string) []string {
-	return []string{name, fmt.Sprint(t.cuts), fmt.Sprint(t.tried), fmt.Sprint(t.lost), fmt.Sprint(t.forced), fmt.Sprint(t.one), fmt.Sprint(t.more),
-		fmt.Sprint(t.data), fmt.Sprintf("%d/%d", t.resumed, t.resumes), fmt.Sprintf("%d/%d", t.undone, t.undos)}
+	return []string{
+		name,
+		fmt.Sprint(t.cuts),
+		fmt.Sprint(t.tried),
+		fmt.Sprint(t.lost),
+		fmt.Sprint(t.forced),
+		fmt.Sprint(t.one),
+		fmt.Sprint(t.more),
+		fmt.Sprint(t.data),
+		fmt.Sprintf("%d/%d", t.resumed, t.resumes),
+		fmt.Sprintf("%d/%d", t.undone, t.undos),
+	}
 }
 
 // trier looks at the disk as a cut left it, n-th. It tells the lie, if there is one.
@@ -132,8 +142,15 @@ func replayAll(ctx context.Context, b *lab.Bench, d *disk, l *Log, most int, try
 	b.Row(sum.cells("all")...)
 	b.Note("States: that a power cut can leave; Lost: arrays or roots that did not come back; Force: arrays that needed mdadm's --force; " +
 		"1 out, >1 out: arrays that came back with so many members missing; Data: of what was durable, something was gone.")
-	b.Note("%d writes in the log, %d flushes and FUA writes. Of the states tried, %d had what was durable only, %d some of the rest too, %d a torn write.",
-		len(l.Entries), points, kinds[Durable], kinds[Subset], kinds[Torn])
+	b.Note(
+		"%d writes in the log, %d flushes and FUA writes. Of the states tried, "+
+			"%d had what was durable only, %d some of the rest too, %d a torn write.",
+		len(l.Entries),
+		points,
+		kinds[Durable],
+		kinds[Subset],
+		kinds[Torn],
+	)
 	b.Note("%d more states are byte for byte the same as one of these.", every-len(all))
 	b.Note("%d of %d lies were told on purpose; unless the run failed, each was noticed.", told, len(lies))
 	if told != len(lies) {
@@ -141,8 +158,12 @@ func replayAll(ctx context.Context, b *lab.Bench, d *disk, l *Log, most int, try
 	}
 	b.Note("%d states in %s, the slowest in %s.", len(sample), time.Since(start).Round(time.Second), slowest.Round(time.Second/10))
 	if len(unequal) > 0 {
-		b.Note("In %d arrays md's check found copies that differ, in the end; repair made them equal, and all that was durable was there before and after. "+
-			"Unless the run failed, each time only where a write was not durable on all members yet, or after --force:", len(unequal))
+		b.Note(
+			"In %d arrays md's check found copies that differ, in the end; repair "+
+				"made them equal, and all that was durable was there before and after. "+
+				"Unless the run failed, each time only where a write was not durable on all members yet, or after --force:",
+			len(unequal),
+		)
 		for _, u := range unequal[:min(len(unequal), 8)] {
 			b.Note("%s", u)
 		}

@@ -245,7 +245,14 @@ func (rc raidCase) end(d *disk, l *Log, c Cut, k facts, r *result) error {
 	if err := d.unmountData(); err != nil {
 		return err
 	}
-	return rc.equal(d, l, c, k, r, fmt.Sprintf("%d missing, force: %t, resync asked for: %t, changes %q and %q at the end", r.missing, r.forced, r.asked, conf0, list))
+	return rc.equal(
+		d,
+		l,
+		c,
+		k,
+		r,
+		fmt.Sprintf("%d missing, force: %t, resync asked for: %t, changes %q and %q at the end", r.missing, r.forced, r.asked, conf0, list),
+	)
 }
 
 // equal has md compare the copies, now that every resync that the bitmap, or

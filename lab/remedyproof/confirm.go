@@ -49,16 +49,31 @@ var Scenarios = []lab.Scenario{
 			{Name: "fix", Acts: []lab.Act{expect(0, "Fixed", fix(soon)...)}},
 			{Name: "confirm", Acts: append([]lab.Act{expect(0, "confirmed and stays", "fettle", "confirm")}, guardsGone...)},
 			{Name: "stays", Acts: []lab.Act{{Run: []string{"sleep", "11"}}, expect(0, "Nothing found; 1 clear", check...)}},
-			{Name: "restart", Acts: []lab.Act{{Restart: lab.RestartClean}, expect(0, "", "fettle", "changes"), expect(0, "Nothing found; 1 clear", check...)}},
+			{
+				Name: "restart",
+				Acts: []lab.Act{{Restart: lab.RestartClean}, expect(0, "", "fettle", "changes"), expect(0, "Nothing found; 1 clear", check...)},
+			},
 		},
 	},
 	{
-		Name: "power-cut-before-confirm", About: "The power fails before anybody confirms: the next boot takes the change back before it sets sysctls",
+		Name: "power-cut-before-confirm", About: "The power fails before anybody confirms: the next " +
+			"boot takes the change back before it sets sysctls",
 		Needs: netNeeds, Long: true,
 		Steps: []lab.Step{
 			{Name: "prepare", Acts: raTrap},
 			{Name: "fix", Acts: []lab.Act{
-				expect(0, "boot unit fettle-undo-0001-boot.service", "fettle", "fix", "ipv6-ra-forwarding", "--on", "eth0", "--yes", "--confirm-within", "10m"),
+				expect(
+					0,
+					"boot unit fettle-undo-0001-boot.service",
+					"fettle",
+					"fix",
+					"ipv6-ra-forwarding",
+					"--on",
+					"eth0",
+					"--yes",
+					"--confirm-within",
+					"10m",
+				),
 				expect(0, "accept_ra=2", "cat", raFile),
 				expect(0, "2\n", "cat", "/proc/sys/net/ipv6/conf/eth0/accept_ra"),
 			}},
@@ -105,7 +120,13 @@ var journalTrap = []lab.Act{
 
 // guardsGone: nothing of the rollback is left to systemd.
 var guardsGone = []lab.Act{
-	{Expect: &lab.Expect{Run: []string{"systemctl", "list-units", "--all", "--no-legend", "fettle-undo*"}, Lacks: "fettle-undo", Within: 5 * time.Second}},
+	{
+		Expect: &lab.Expect{
+			Run:    []string{"systemctl", "list-units", "--all", "--no-legend", "fettle-undo*"},
+			Lacks:  "fettle-undo",
+			Within: 5 * time.Second,
+		},
+	},
 	{Expect: &lab.Expect{Run: []string{"systemctl", "list-unit-files", "fettle-undo*"}, Status: 1, Lacks: "fettle-undo"}},
 	expect(2, "No such file", "ls", "/etc/systemd/system/sysinit.target.wants"),
 	expect(0, "0 loaded", "systemctl", "list-units", "--failed", "--no-pager"),

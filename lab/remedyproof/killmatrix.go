@@ -14,10 +14,15 @@ import (
 // KillMatrix kills fettle at each of its points while it makes a change that
 // waits to be confirmed: systemd must take back whatever was done.
 var KillMatrix = lab.Experiment{
-	Name: Group + "/kill-matrix", About: "SIGKILL at each point of a change that waits to be confirmed; systemd's timer must leave all as before",
-	Needs: lab.Needs{Systemd: true, Tools: append([]string{"stat", "getfacl", "rm", "chmod", "chown", "sleep"}, needs.Tools...), Limit: 20 * time.Minute},
-	Long:  true,
-	Run:   killMatrix,
+	Name: Group + "/kill-matrix", About: "SIGKILL at each point of a change that waits to be " +
+		"confirmed; systemd's timer must leave all as before",
+	Needs: lab.Needs{
+		Systemd: true,
+		Tools:   append([]string{"stat", "getfacl", "rm", "chmod", "chown", "sleep"}, needs.Tools...),
+		Limit:   20 * time.Minute,
+	},
+	Long: true,
+	Run:  killMatrix,
 }
 
 const (
@@ -29,7 +34,8 @@ const (
 )
 
 func killMatrix(ctx context.Context, b *lab.Bench) error {
-	for _, argv := range [][]string{{"mkdir", "/var/log/journal"}, {"journalctl", "--flush"}, {"systemd-cat", "echo", "a line"}, {"journalctl", "--sync"}} {
+	for _, argv := range [][]string{{"mkdir", "/var/log/journal"}, {"journalctl", "--flush"}, {"systemd-cat", "echo", "a line"},
+		{"journalctl", "--sync"}} {
 		if _, err := b.Run(argv...); err != nil {
 			return err
 		}

@@ -95,7 +95,10 @@ func unitSteps(ctx context.Context, b *lab.Bench) error {
 		row := []string{c.act, was.since(unit{}), after.since(was), undone.since(after)}
 		b.Row(row...)
 		if row[2] != c.after || row[3] != c.undone {
-			wrong = append(wrong, fmt.Errorf("%s after %s: expected %q and after undo %q, and got %q and %q", c.act, c.before, c.after, c.undone, row[2], row[3]))
+			wrong = append(
+				wrong,
+				fmt.Errorf("%s after %s: expected %q and after undo %q, and got %q and %q", c.act, c.before, c.after, c.undone, row[2], row[3]),
+			)
 		}
 	}
 	return errors.Join(wrong...)

@@ -28,12 +28,20 @@ func Needs(tools ...string) lab.Needs {
 		Systemd: true,
 		// Whatever is sent to an address of its network is lost: a server that
 		// does not answer.
-		Modules:  []string{"dummy"},
-		Tools:    append([]string{"sshd", "ssh", "ssh-keygen", "sh", "cat", "cp", "ln", "mkdir", "rm", "kill", "env", "chown", "chmod"}, tools...),
+		Modules: []string{"dummy"},
+		Tools: append(
+			[]string{"sshd", "ssh", "ssh-keygen", "sh", "cat", "cp", "ln", "mkdir", "rm", "kill", "env", "chown", "chmod"},
+			tools...),
 		MayTools: []string{"sshd-session", "sshd-auth"}, // from OpenSSH 9.8 on
-		Libs:     []string{"security/pam_unix.so", "security/pam_deny.so", "security/pam_permit.so", "security/pam_nologin.so", "security/pam_motd.so"},
-		MemMiB:   320,
-		Limit:    4 * time.Minute,
+		Libs: []string{
+			"security/pam_unix.so",
+			"security/pam_deny.so",
+			"security/pam_permit.so",
+			"security/pam_nologin.so",
+			"security/pam_motd.so",
+		},
+		MemMiB: 320,
+		Limit:  4 * time.Minute,
 	}
 }
 
@@ -66,11 +74,13 @@ const hash = "$6$fettle$BBZ1B6Uj4cg3KEULgTbRjm1BbfaLKVfKDBtT4wgsQpwQkOPHVbvNJtSh
 // for SELinux, limits, the environment and mail, and without the pause of 2 s
 // after each login that is refused.
 var stack = map[string]string{
-	"common-auth":    "auth [success=1 default=ignore] pam_unix.so nullok nodelay\nauth requisite pam_deny.so\nauth required pam_permit.so\n",
-	"common-account": "account [success=1 new_authtok_reqd=done default=ignore] pam_unix.so\naccount requisite pam_deny.so\naccount required pam_permit.so\n",
-	"common-session": "session [default=1] pam_permit.so\nsession requisite pam_deny.so\nsession required pam_permit.so\nsession required pam_unix.so\n",
-	"other":          "@include common-auth\n@include common-account\n@include common-session\n",
-	"sshd":           Auth + Rest,
+	"common-auth": "auth [success=1 default=ignore] pam_unix.so nullok nodelay\nauth requisite pam_deny.so\nauth required pam_permit.so\n",
+	"common-account": "account [success=1 new_authtok_reqd=done default=ignore] pam_unix.so\naccount requisite pam_deny.so\naccount " +
+		"required pam_permit.so\n",
+	"common-session": "session [default=1] pam_permit.so\nsession requisite pam_deny.so\nsession required pam_permit.so\nsession required " +
+		"pam_unix.so\n",
+	"other": "@include common-auth\n@include common-account\n@include common-session\n",
+	"sshd":  Auth + Rest,
 }
 
 // Auth and Rest are the two parts of /etc/pam.d/sshd.
@@ -115,7 +125,13 @@ func Host(lines string, more ...lab.Act) []lab.Act {
 		{Run: []string{"ip", "address", "add", Addr + "/24", "dev", "dummy0"}},
 		{Run: []string{"ip", "link", "set", "dummy0", "up"}},
 		write("/etc/passwd", passwd), write("/etc/group", group),
-		{Write: &lab.File{Path: "/etc/shadow", Mode: 0o600, Content: "root:*:19000::::::\nsshd:!:19000::::::\nana:" + hash + ":19000::::::\nbo:" + hash + ":19000::::::\n"}},
+		{
+			Write: &lab.File{
+				Path:    "/etc/shadow",
+				Mode:    0o600,
+				Content: "root:*:19000::::::\nsshd:!:19000::::::\nana:" + hash + ":19000::::::\nbo:" + hash + ":19000::::::\n",
+			},
+		},
 		write("/etc/nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"),
 		write("/etc/hosts", "127.0.0.1 localhost\n"),
 		write("/etc/ssh/sshd_config", config+lines),

@@ -60,7 +60,8 @@ func TestMistakesAreLocated(t *testing.T) {
 }
 
 func TestNothingThereAcceptsNothing(t *testing.T) {
-	for _, f := range []string{filepath.Join(t.TempDir(), "absent"), file(t, ""), file(t, "# only a comment\n"), file(t, "---\n"), file(t, "[]\n")} {
+	for _, f := range []string{filepath.Join(t.TempDir(), "absent"), file(t, ""), file(t, "# only a comment\n"), file(t, "---\n"),
+		file(t, "[]\n")} {
 		if l, err := Load(f); err != nil || len(l.Entries) != 0 {
 			t.Errorf("%s: %v, %v", f, l, err)
 		}
@@ -70,7 +71,16 @@ func TestNothingThereAcceptsNothing(t *testing.T) {
 // TestEditsKeepTheRest: what an admin wrote survives adding and removing.
 func TestEditsKeepTheRest(t *testing.T) {
 	f := file(t, edited)
-	e := Entry{Trap: "deleted-open-files", Subject: "nasty: 'name' \"x\" #\n\x1b", Severity: "warning", Summary: "- a: b", Reason: "# none", Until: "2027-01-01", By: "root", On: "2026-11-21"}
+	e := Entry{
+		Trap:     "deleted-open-files",
+		Subject:  "nasty: 'name' \"x\" #\n\x1b",
+		Severity: "warning",
+		Summary:  "- a: b",
+		Reason:   "# none",
+		Until:    "2027-01-01",
+		By:       "root",
+		On:       "2026-11-21",
+	}
 	if err := Add(f, e); err != nil {
 		t.Fatal(err)
 	}

@@ -143,7 +143,10 @@ func (s *Seen) Mark(r *trap.Result) {
 		if !inspected[id] && !blind {
 			delete(s.now.Findings, id)
 			was := s.was.Findings[id]
-			r.Resolved = append(r.Resolved, trap.Resolved{Subject: strings.TrimPrefix(strings.TrimPrefix(id, r.Trap), ":"), Said: was.Said, Since: was.Since})
+			r.Resolved = append(
+				r.Resolved,
+				trap.Resolved{Subject: strings.TrimPrefix(strings.TrimPrefix(id, r.Trap), ":"), Said: was.Said, Since: was.Since},
+			)
 		}
 	}
 }

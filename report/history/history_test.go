@@ -118,7 +118,8 @@ func TestCompare(t *testing.T) {
 		"clear, then unknown":         {[]trap.Result{of(clear)}, []trap.Result{of(unknown("x"))}, "unseen a:x"},
 		"unknown, then not checked":   {[]trap.Result{of(unknown("x"))}, nil, ""},
 		"a new one beside an old one": {[]trap.Result{of(x)}, []trap.Result{of(x, found("y", trap.Critical, "z"))}, "new a:y"},
-		"new before resolved, gravest first": {[]trap.Result{of(x)}, []trap.Result{of(found("v", trap.Notice, "z"), found("w", trap.Critical, "z"))},
+		"new before resolved, gravest first": {[]trap.Result{of(x)},
+			[]trap.Result{of(found("v", trap.Notice, "z"), found("w", trap.Critical, "z"))},
 			"new a:w, new a:v, resolved a:x"},
 	} {
 		var got []string

@@ -65,7 +65,12 @@ func (s Sender) post(ctx context.Context, c *config.Channel, all []alert) error 
 	if err != nil {
 		return err
 	}
-	r := request{method: "POST", url: strings.TrimRight(c.Alertmanager, "/") + "/api/v2/alerts", headers: [][2]string{{"Content-Type", "application/json"}}, body: body}
+	r := request{
+		method:  "POST",
+		url:     strings.TrimRight(c.Alertmanager, "/") + "/api/v2/alerts",
+		headers: [][2]string{{"Content-Type", "application/json"}},
+		body:    body,
+	}
 	if err := authorize(&r, c.Token); err != nil {
 		return err
 	}

@@ -68,7 +68,10 @@ func TestAlertmanager(t *testing.T) {
 			if d := time.Until(a.EndsAt); d < config.DefaultValid-time.Minute || d > config.DefaultValid {
 				t.Errorf("%v ends in %s", a.Labels, d)
 			}
-			out = append(out, a.Labels["severity"]+" "+a.Labels["trap"]+":"+a.Labels["subject"]+" at "+a.Labels["instance"]+": "+a.Annotations["summary"])
+			out = append(
+				out,
+				a.Labels["severity"]+" "+a.Labels["trap"]+":"+a.Labels["subject"]+" at "+a.Labels["instance"]+": "+a.Annotations["summary"],
+			)
 		}
 		return out
 	}
@@ -80,7 +83,8 @@ func TestAlertmanager(t *testing.T) {
 		}
 	}
 	tell(found("x", trap.Warning, "one"), found(nasty, trap.Critical, "two"), found("", trap.Notice, "whole host"))
-	if got := strings.Join(alerts(), "\n"); strings.Count(got, "\n") != 2 || !strings.Contains(got, "warning a:x at web1: one") || !strings.Contains(got, `critical a:x\r\nBcc`) {
+	if got := strings.Join(alerts(), "\n"); strings.Count(got, "\n") != 2 || !strings.Contains(got, "warning a:x at web1: one") ||
+		!strings.Contains(got, `critical a:x\r\nBcc`) {
 		t.Errorf("after the first run:\n%s", got)
 	}
 	tell(found("x", trap.Warning, "one"))
@@ -157,11 +161,13 @@ func journalInside(t *testing.T) {
 		FETTLE_NEW, FETTLE_RESOLVED        []string
 	}
 	must(json.Unmarshal([]byte(lines[1]), &e))
-	if e.PRIORITY != "2" || e.FETTLE_CRITICAL != "1" || len(e.FETTLE_NEW) != 2 || e.FETTLE_NEW[0] != "a:s1" || len(e.FETTLE_RESOLVED) != named ||
+	if e.PRIORITY != "2" || e.FETTLE_CRITICAL != "1" || len(e.FETTLE_NEW) != 2 || e.FETTLE_NEW[0] != "a:s1" ||
+		len(e.FETTLE_RESOLVED) != named ||
 		!strings.HasPrefix(e.MESSAGE, "web1: 2 new (1 critical, 1 warning), 299 resolved; a:s1, a:x\\r\\nBcc") {
 		t.Errorf("%+v", e)
 	}
-	if said, err := exec.Command("/usr/bin/journalctl", "--no-pager", "-q", "-o", "cat", "FETTLE_TRAP=a", "PRIORITY=5").Output(); err != nil || !strings.HasPrefix(string(said), "web1: 300 new (300 notice)") {
+	if said, err := exec.Command("/usr/bin/journalctl", "--no-pager", "-q", "-o", "cat", "FETTLE_TRAP=a", "PRIORITY=5").Output(); err != nil ||
+		!strings.HasPrefix(string(said), "web1: 300 new (300 notice)") {
 		t.Errorf("the first: %v %s", err, said)
 	}
 }

@@ -21,7 +21,14 @@ func (s Sender) mail(ctx context.Context, c *config.Channel, m *Message) error {
 	if c.From != "" {
 		args = append(args, "-f", c.From)
 	}
-	_, err := started(ctx, s.Sendmail, append(append(args, "--"), c.Mail...), mailText(c, m), nil, "a mail server such as postfix or msmtp-mta has it")
+	_, err := started(
+		ctx,
+		s.Sendmail,
+		append(append(args, "--"), c.Mail...),
+		mailText(c, m),
+		nil,
+		"a mail server such as postfix or msmtp-mta has it",
+	)
 	return err
 }
 
@@ -32,8 +39,16 @@ func mailText(c *config.Channel, m *Message) []byte {
 	if c.From != "" {
 		fmt.Fprintf(&b, "From: %s\n", c.From)
 	}
-	fmt.Fprintf(&b, "To: %s\nSubject: %s\nDate: %s\n", strings.Join(c.Mail, ", "), ascii("fettle: "+m.Text), time.Now().Format(time.RFC1123Z))
-	b.WriteString("Auto-Submitted: auto-generated\nMIME-Version: 1.0\nContent-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: 8bit\n\n")
+	fmt.Fprintf(
+		&b,
+		"To: %s\nSubject: %s\nDate: %s\n",
+		strings.Join(c.Mail, ", "),
+		ascii("fettle: "+m.Text),
+		time.Now().Format(time.RFC1123Z),
+	)
+	b.WriteString(
+		"Auto-Submitted: auto-generated\nMIME-Version: 1.0\nContent-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: 8bit\n\n",
+	)
 	for line := range strings.Lines(m.body(76)) {
 		line = strings.TrimRight(line, "\n")
 		b.WriteString(strings.ToValidUTF8(line[:min(len(line), 990)], "") + "\n")

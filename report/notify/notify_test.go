@@ -31,7 +31,11 @@ func found(subject string, sev trap.Severity, summary string) trap.Outcome {
 }
 
 func runOf(outcomes ...trap.Outcome) Run {
-	return Run{Meta: report.Meta{Host: "web1", Kind: host.KindLive, Version: "1", Started: began}, Results: []trap.Result{{Trap: "a", Outcomes: outcomes}}, Took: time.Second}
+	return Run{
+		Meta:    report.Meta{Host: "web1", Kind: host.KindLive, Version: "1", Started: began},
+		Results: []trap.Result{{Trap: "a", Outcomes: outcomes}},
+		Took:    time.Second,
+	}
 }
 
 // script is a program of a few lines of shell.
@@ -76,7 +80,8 @@ func TestChangesAlone(t *testing.T) {
 	} {
 		os.Remove(out)
 		err := c.sender.Tell(t.Context(), dir, channels, c.run)
-		if (err != nil) != c.fails || c.fails && !strings.Contains(err.Error(), "telling mail to root: ") || c.fails && !strings.Contains(err.Error(), "no queue") {
+		if (err != nil) != c.fails || c.fails && !strings.Contains(err.Error(), "telling mail to root: ") ||
+			c.fails && !strings.Contains(err.Error(), "no queue") {
 			t.Errorf("run %d: error %v", i, err)
 		}
 		b, _ := os.ReadFile(out)
@@ -105,7 +110,8 @@ func TestLeast(t *testing.T) {
 		told bool
 	}{{trap.Notice, false}, {trap.Warning, true}, {trap.Notice, false}} {
 		os.Remove(out)
-		if err := s.Tell(t.Context(), dir, []config.Channel{{Mail: config.Words{"root"}, Severity: "warning"}}, runOf(found("x", c.sev, "one"))); err != nil {
+		if err := s.Tell(t.Context(), dir, []config.Channel{{Mail: config.Words{"root"}, Severity: "warning"}},
+			runOf(found("x", c.sev, "one"))); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := os.Stat(out); (err == nil) != c.told {
@@ -134,7 +140,8 @@ func TestMailForReal(t *testing.T) {
 	}()
 	conf := filepath.Join(t.TempDir(), "msmtprc")
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	if err := os.WriteFile(conf, fmt.Appendf(nil, "account default\nhost 127.0.0.1\nport %s\nfrom nobody@example.org\n", port), 0o600); err != nil {
+	if err := os.WriteFile(conf, fmt.Appendf(nil, "account default\nhost "+
+		"127.0.0.1\nport %s\nfrom nobody@example.org\n", port), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s := Sender{Sendmail: script(t, "exec "+msmtp+" -C "+conf+" \"$@\"\n")}
@@ -145,7 +152,8 @@ func TestMailForReal(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := strings.Join(<-got, "\n")
-	for _, want := range []string{"MAIL FROM:<fettle@example.org>", "RCPT TO:<ops@example.org>", "RCPT TO:<root@example.org>", "Subject: fettle: x\\r\\nBcc", "1 new (1 critical)", `CRITICAL a on x\r\nBcc`, "Auto-Submitted: auto-generated"} {
+	for _, want := range []string{"MAIL FROM:<fettle@example.org>", "RCPT TO:<ops@example.org>", "RCPT TO:<root@example.org>",
+		"Subject: fettle: x\\r\\nBcc", "1 new (1 critical)", `CRITICAL a on x\r\nBcc`, "Auto-Submitted: auto-generated"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is not in\n%s", want, said)
 		}
@@ -241,23 +249,31 @@ func TestWebhooks(t *testing.T) {
 		}
 	}
 	all := received()
-	if err := schematest.Valid([]byte(all[0].body)); err != nil || all[0].method != "POST" || all[0].path != "/hooks/s3cret" || all[0].header.Get("Content-Type") != "application/json" {
+	if err := schematest.Valid([]byte(all[0].body)); err != nil || all[0].method != "POST" || all[0].path != "/hooks/s3cret" ||
+		all[0].header.Get("Content-Type") != "application/json" {
 		t.Errorf("json: %v %+v", err, all[0])
 	}
 	var m Message
-	if err := json.Unmarshal([]byte(all[0].body), &m); err != nil || len(m.New) != 1 || m.New[0].Severity != "critical" || m.Counts.Found != 1 {
+	if err := json.Unmarshal([]byte(all[0].body), &m); err != nil || len(m.New) != 1 || m.New[0].Severity != "critical" ||
+		m.Counts.Found != 1 {
 		t.Errorf("json: %v %s", err, all[0].body)
 	}
 	var slack struct{ Text string }
-	if err := json.Unmarshal([]byte(all[1].body), &slack); err != nil || !strings.HasPrefix(slack.Text, "web1: 1 new (1 critical)\n") || strings.Contains(slack.Text, "<b>") || !strings.Contains(slack.Text, "&lt;b&gt;&amp;") {
+	if err := json.Unmarshal([]byte(all[1].body), &slack); err != nil || !strings.HasPrefix(slack.Text, "web1: 1 new (1 critical)\n") ||
+		strings.Contains(slack.Text, "<b>") ||
+		!strings.Contains(slack.Text, "&lt;b&gt;&amp;") {
 		t.Errorf("slack: %v %q", err, slack.Text)
 	}
 	var matrix struct{ Msgtype, Body string }
-	if err := json.Unmarshal([]byte(all[2].body), &matrix); err != nil || matrix.Msgtype != "m.text" || !strings.Contains(matrix.Body, "CRITICAL a on x") || all[2].method != "PUT" ||
-		!strings.HasPrefix(all[2].path, "/_matrix/client/v3/rooms/!r:example.org/send/m.room.message/fettle") || all[2].header.Get("Authorization") != "Bearer t0ken" {
+	if err := json.Unmarshal([]byte(all[2].body), &matrix); err != nil || matrix.Msgtype != "m.text" ||
+		!strings.Contains(matrix.Body, "CRITICAL a on x") ||
+		all[2].method != "PUT" ||
+		!strings.HasPrefix(all[2].path, "/_matrix/client/v3/rooms/!r:example.org/send/m.room.message/fettle") ||
+		all[2].header.Get("Authorization") != "Bearer t0ken" {
 		t.Errorf("matrix: %v %+v", err, all[2])
 	}
-	if n := all[3]; n.header.Get("Title") != "web1: 1 new (1 critical)" || n.header.Get("Priority") != "high" || !strings.Contains(n.body, "CRITICAL a on x") {
+	if n := all[3]; n.header.Get("Title") != "web1: 1 new (1 critical)" || n.header.Get("Priority") != "high" ||
+		!strings.Contains(n.body, "CRITICAL a on x") {
 		t.Errorf("ntfy: %+v", n)
 	}
 	b, err := os.ReadFile(argv)
@@ -272,12 +288,28 @@ func TestWebhookFailures(t *testing.T) {
 	curl := means.Tool(t, "curl")
 	for status, want := range map[int]string{301: "answered with status 301", 403: "403", 500: "500"} {
 		srv, received := receiver(t, status)
-		err := Sender{Curl: curl}.Tell(t.Context(), t.TempDir(), []config.Channel{{Webhook: srv.URL + "/s3cret"}}, runOf(found("x", trap.Warning, "one")))
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), srv.URL) || strings.Contains(err.Error(), "s3cret") || len(received()) != 1 {
+		err := Sender{
+			Curl: curl,
+		}.Tell(
+			t.Context(),
+			t.TempDir(),
+			[]config.Channel{{Webhook: srv.URL + "/s3cret"}},
+			runOf(found("x", trap.Warning, "one")),
+		)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), srv.URL) ||
+			strings.Contains(err.Error(), "s3cret") ||
+			len(received()) != 1 {
 			t.Errorf("%d: %v, %d requests", status, err, len(received()))
 		}
 	}
-	err := Sender{Curl: "/nonexistent/curl"}.Tell(t.Context(), t.TempDir(), []config.Channel{{Webhook: "http://127.0.0.1:1/"}}, runOf(found("x", trap.Warning, "one")))
+	err := Sender{
+		Curl: "/nonexistent/curl",
+	}.Tell(
+		t.Context(),
+		t.TempDir(),
+		[]config.Channel{{Webhook: "http://127.0.0.1:1/"}},
+		runOf(found("x", trap.Warning, "one")),
+	)
 	if err == nil || !strings.Contains(err.Error(), "install the package curl") {
 		t.Errorf("without curl: %v", err)
 	}
@@ -291,7 +323,8 @@ func TestTextfile(t *testing.T) {
 		if err := (Sender{}).Tell(t.Context(), t.TempDir(), c, r); err != nil {
 			t.Fatal(err)
 		}
-		if b, err := os.ReadFile(f); err != nil || !strings.Contains(string(b), `fettle_finding{trap="a",subject="x",severity="warning",state="open"} 1`) {
+		if b, err := os.ReadFile(f); err != nil ||
+			!strings.Contains(string(b), `fettle_finding{trap="a",subject="x",severity="warning",state="open"} 1`) {
 			t.Errorf("%v\n%s", err, b)
 		}
 	}

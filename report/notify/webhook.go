@@ -144,8 +144,27 @@ func (s Sender) ask(ctx context.Context, r request) error {
 	}()
 	// --disable first: no curlrc. A redirect is not followed, and so the message
 	// did not arrive: --fail takes only 400 and above for failures.
-	args := []string{"--disable", "--config", "/dev/fd/3", "--data-binary", "@-", "--silent", "--show-error", "--fail", "--proto", "=http,https", "--globoff",
-		"--connect-timeout", "10", "--max-time", "30", "--output", os.DevNull, "--write-out", "%{http_code}"}
+	args := []string{
+		"--disable",
+		"--config",
+		"/dev/fd/3",
+		"--data-binary",
+		"@-",
+		"--silent",
+		"--show-error",
+		"--fail",
+		"--proto",
+		"=http,https",
+		"--globoff",
+		"--connect-timeout",
+		"10",
+		"--max-time",
+		"30",
+		"--output",
+		os.DevNull,
+		"--write-out",
+		"%{http_code}",
+	}
 	code, err := started(ctx, s.Curl, args, r.body, in, "install the package curl")
 	if err == nil && !strings.HasPrefix(code, "2") {
 		err = fmt.Errorf("answered with status %s", code)

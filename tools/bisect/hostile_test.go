@@ -163,7 +163,8 @@ func TestHostileSubject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if log := (&Result{}).GitLog(h, Terms{"good", "bad"}); strings.ContainsAny(log, "\x1b\a\r\u009b\u202e") || !strings.Contains(log, `\x1b]0`) {
+	if log := (&Result{}).GitLog(h, Terms{"good", "bad"}); strings.ContainsAny(log, "\x1b\a\r\u009b\u202e") ||
+		!strings.Contains(log, `\x1b]0`) {
 		t.Errorf("%q", log)
 	}
 }

@@ -159,8 +159,14 @@ func (h *Hunt) begin() (*session, error) {
 		return nil, err
 	}
 	commits := h.History.Commits
-	b := begun{Good: commits[0].Hash, Bad: commits[len(commits)-1].Hash, Build: h.Command.Build, Run: h.Command.Run, In: strings.Join(h.Command.In, " "),
-		Tests: h.Command.Kind == belief.Tests}
+	b := begun{
+		Good:  commits[0].Hash,
+		Bad:   commits[len(commits)-1].Hash,
+		Build: h.Command.Build,
+		Run:   h.Command.Run,
+		In:    strings.Join(h.Command.In, " "),
+		Tests: h.Command.Kind == belief.Tests,
+	}
 	if h.Command.Match != nil {
 		b.Match = h.Command.Match.String()
 	}

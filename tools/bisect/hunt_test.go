@@ -187,7 +187,8 @@ func TestResume(t *testing.T) {
 		t.Errorf("%d runs were made for %d that count: some twice", n, len(r.Runs))
 	}
 	// Another command is another hunt.
-	if _, err := hunt(t, dir, hashes, Command{Run: "cat speed"}).Run(context.Background()); err == nil || !strings.Contains(err.Error(), "--fresh") {
+	if _, err := hunt(t, dir, hashes, Command{Run: "cat speed"}).Run(context.Background()); err == nil ||
+		!strings.Contains(err.Error(), "--fresh") {
 		t.Errorf("error: %v", err)
 	}
 }
@@ -203,7 +204,8 @@ func TestBadRevisions(t *testing.T) {
 			t.Errorf("%s..%s: %v, want %q", c.good, c.bad, err, c.want)
 		}
 	}
-	if _, err := ReadHistory(context.Background(), t.TempDir(), "a", "b"); err == nil || !strings.Contains(err.Error(), "not a git repository") {
+	if _, err := ReadHistory(context.Background(), t.TempDir(), "a", "b"); err == nil ||
+		!strings.Contains(err.Error(), "not a git repository") {
 		t.Errorf("error: %v", err)
 	}
 }

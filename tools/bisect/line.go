@@ -36,7 +36,13 @@ type EndError struct {
 }
 
 func (e *EndError) Error() string {
-	return fmt.Sprintf("%s (%s), an end of the history, gives no reading: %s; its log is %s", e.commit.Short(), ui.Visible(e.commit.Subject), e.why, e.log)
+	return fmt.Sprintf(
+		"%s (%s), an end of the history, gives no reading: %s; its log is %s",
+		e.commit.Short(),
+		ui.Visible(e.commit.Subject),
+		e.why,
+		e.log,
+	)
 }
 
 // line begins with what the journal has of its commits.

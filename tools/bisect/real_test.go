@@ -69,7 +69,12 @@ func TestRenamedBuildScript(t *testing.T) {
 	g.several("middle", 3)
 	g.commit("slow", 20)
 	g.several("after", 3)
-	h := hunt(t, g.dir, []string{"start", "main"}, Command{Build: "if test -e build.sh; then ./build.sh; else tools/make; fi", Run: "cat built"})
+	h := hunt(
+		t,
+		g.dir,
+		[]string{"start", "main"},
+		Command{Build: "if test -e build.sh; then ./build.sh; else tools/make; fi", Run: "cat built"},
+	)
 	r, err := h.Run(context.Background())
 	if err != nil {
 		t.Fatal(err)

@@ -39,7 +39,10 @@ func startSSH(t *testing.T) *sshServer {
 	}
 	port := freePort(t)
 	s := &sshServer{homes: filepath.Join(dir, "homes"), config: filepath.Join(dir, "ssh_config")}
-	server := fmt.Sprintf("HostKey %[1]s/host\nAuthorizedKeysFile %[1]s/user.pub\nStrictModes no\nUsePAM no\nPidFile none\nMaxStartups 100\nPermitRootLogin yes\n", dir)
+	server := fmt.Sprintf(
+		"HostKey %[1]s/host\nAuthorizedKeysFile %[1]s/user.pub\nStrictModes no\nUsePAM no\nPidFile none\nMaxStartups 100\nPermitRootLogin yes\n",
+		dir,
+	)
 	client := ""
 	for i, h := range []struct{ name, set string }{{"swift", "SPEED=1"}, {"slow", "SPEED=3"}, {"broken", "SPEED=0"}} {
 		address := fmt.Sprintf("127.0.0.%d", 31+i)
@@ -52,7 +55,12 @@ func startSSH(t *testing.T) *sshServer {
 		client += fmt.Sprintf("Host %s\n  HostName %s\n", h.name, address)
 	}
 	server += "Match LocalAddress 127.0.0.33\n  ForceCommand exit 1\n"
-	client += fmt.Sprintf("Host *\n  Port %d\n  IdentityFile %s/user\n  IdentitiesOnly yes\n  UserKnownHostsFile /dev/null\n  StrictHostKeyChecking no\n  LogLevel ERROR\n", port, dir)
+	client += fmt.Sprintf(
+		"Host *\n  Port %d\n  IdentityFile %s/user\n  IdentitiesOnly yes\n  UserKnownHostsFile /dev/null\n  StrictHostKeyChecking no\n  "+
+			"LogLevel ERROR\n",
+		port,
+		dir,
+	)
 	write(t, filepath.Join(dir, "sshd_config"), server, 0o600)
 	write(t, s.config, client, 0o600)
 	if os.Geteuid() == 0 {
@@ -123,7 +131,8 @@ func TestHosts(t *testing.T) {
 	commits[0][".gitignore"] = "*.o\n"
 	commits[0]["name with 'quote"] = "x"
 	dir, hashes := repository(t, commits)
-	const noisySpeed = `noise=$(od -An -N1 -tu1 /dev/urandom); echo $SPEED >&2; awk "BEGIN { print ($(cat speed) + ($noise - 128) / 1000) * $SPEED }"`
+	const noisySpeed = `noise=$(od -An -N1 -tu1 /dev/urandom); echo $SPEED >&2; awk "BEGIN { print ($(cat speed) + ($noise - 128) / 1000) ` +
+		`* $SPEED }"`
 	h := s.hunt(t, dir, hashes, Command{Build: `test -e "name with 'quote" && echo >>built.o`, Run: noisySpeed}, "swift", "slow")
 	h.Jobs = 2
 	used := map[string]int{}
@@ -272,7 +281,8 @@ func TestLostHosts(t *testing.T) {
 	h = s.hunt(t, dir, hashes, Command{Run: "cat speed"}, "broken")
 	h.Fresh = true
 	var gone *ssh.Error
-	if _, err = h.Run(context.Background()); err == nil || errors.As(err, &gone) && gone.Host != "broken" || !strings.Contains(err.Error(), "no host is left") {
+	if _, err = h.Run(context.Background()); err == nil || errors.As(err, &gone) && gone.Host != "broken" ||
+		!strings.Contains(err.Error(), "no host is left") {
 		t.Errorf("error: %v", err)
 	}
 }

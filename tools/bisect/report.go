@@ -207,9 +207,22 @@ func (r *Result) changes(h *History) []ReportChange {
 	out := []ReportChange{}
 	for _, c := range r.Verdict.Changes {
 		_, err := Effect(c)
-		change := ReportChange{First: h.Commits[c.First], Last: h.Commits[c.Last], Probability: c.Probability, Before: c.Before.Mean, After: c.After.Mean, Error: err}
+		change := ReportChange{
+			First:       h.Commits[c.First],
+			Last:        h.Commits[c.Last],
+			Probability: c.Probability,
+			Before:      c.Before.Mean,
+			After:       c.After.Mean,
+			Error:       err,
+		}
 		for _, b := range r.Brought[c.Last] {
-			in := ReportBranch{Tip: b.History.tip(), Commits: len(b.History.Commits) - 1, Unread: b.Why, Changes: []ReportChange{}, Runs: []ReportRun{}}
+			in := ReportBranch{
+				Tip:     b.History.tip(),
+				Commits: len(b.History.Commits) - 1,
+				Unread:  b.Why,
+				Changes: []ReportChange{},
+				Runs:    []ReportRun{},
+			}
 			if b.Result != nil {
 				in.Changes, in.Runs = b.Result.changes(b.History), b.Result.list(b.History)
 			}

@@ -89,7 +89,15 @@ func BenchmarkStrongSet(b *testing.B) {
 	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	b.Logf("%d keys, %d signatures, %d MB of keyring: index in %s, %d MB of it, %d MB of memory taken", x.Keys, x.Edges, src[0].Size>>20, time.Since(begun).Round(time.Millisecond), len(x.raw)>>20, m.Sys>>20)
+	b.Logf(
+		"%d keys, %d signatures, %d MB of keyring: index in %s, %d MB of it, %d MB of memory taken",
+		x.Keys,
+		x.Edges,
+		src[0].Size>>20,
+		time.Since(begun).Round(time.Millisecond),
+		len(x.raw)>>20,
+		m.Sys>>20,
+	)
 	kept := filepath.Join(b.TempDir(), "index")
 	if err := x.Save(kept); err != nil {
 		b.Fatal(err)

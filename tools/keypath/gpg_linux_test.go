@@ -36,7 +36,11 @@ func newGnuPG(t *testing.T) gnupg {
 
 func (g gnupg) run(stdin string, args ...string) []byte {
 	g.t.Helper()
-	cmd := exec.Command("/usr/bin/gpg", append([]string{"--homedir", g.home, "--batch", "--no-autostart", "--no-default-keyring", "--keyring", debian, "--with-colons"}, args...)...)
+	cmd := exec.Command(
+		"/usr/bin/gpg",
+		append(
+			[]string{"--homedir", g.home, "--batch", "--no-autostart", "--no-default-keyring", "--keyring", debian, "--with-colons"},
+			args...)...)
 	cmd.Env, cmd.Stdin = []string{"LC_ALL=C"}, strings.NewReader(stdin)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs

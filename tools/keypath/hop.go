@@ -129,7 +129,8 @@ func (w *Web) over(n liveName, signer *certificate, h *Hop) (*signature, string)
 			if why == "" {
 				why = where + against
 			}
-		case s.Type == openpgp.CertRevocation && slices.ContainsFunc(made[i+1:], func(o signature) bool { return o.Irrevocable && o.Type.Certifies() && genuine(o) }):
+		case s.Type == openpgp.CertRevocation &&
+			slices.ContainsFunc(made[i+1:], func(o signature) bool { return o.Irrevocable && o.Type.Certifies() && genuine(o) }):
 		case s.Type == openpgp.CertRevocation:
 			return nil, where + "was revoked by its signer on " + s.Created.UTC().Format(time.DateOnly)
 		case expired(s, w.Policy.Now):

@@ -136,7 +136,19 @@ func TestHostileForReal(t *testing.T) {
 			f.Close()
 			ctx, stop := context.WithTimeout(t.Context(), longest)
 			defer stop()
-			cmd := exec.CommandContext(ctx, filepath.Join(dir, "fettle-lab"), "keypath", "--cache", t.TempDir(), "--at", "2024-01-01", "--keyring", ring, "alice@example.org", "carol@example.org")
+			cmd := exec.CommandContext(
+				ctx,
+				filepath.Join(dir, "fettle-lab"),
+				"keypath",
+				"--cache",
+				t.TempDir(),
+				"--at",
+				"2024-01-01",
+				"--keyring",
+				ring,
+				"alice@example.org",
+				"carol@example.org",
+			)
 			cmd.Env = []string{"HOME=" + dir}
 			begun := time.Now()
 			said, err := cmd.CombinedOutput()
@@ -197,7 +209,9 @@ func shortcuts(w io.Writer, issuer uint64, signee []byte) {
 		id := binary.BigEndian.Uint64(sum[12:])
 		w.Write(certify(keys[i], id, over))
 		name := []byte("Shortcut")
-		own := append(binary.BigEndian.AppendUint32(append(append([]byte{0x99, 0, byte(len(body))}, body...), 0xb4), uint32(len(name))), name...)
+		own := append(
+			binary.BigEndian.AppendUint32(append(append([]byte{0x99, 0, byte(len(body))}, body...), 0xb4), uint32(len(name))),
+			name...)
 		bodies.Write(append([]byte{0x98, byte(len(body))}, body...))
 		bodies.Write(append([]byte{0xcd, byte(len(name))}, name...))
 		bodies.Write(certify(keys[i], id, own))

@@ -306,7 +306,10 @@ func (x *Index) nameText(k Key) []byte { return x.text[x.word(k, 5):x.word(k+1, 
 func (x *Index) blocksOf(k Key) (out []block) {
 	for i := x.word(k, 3); i < x.word(k+1, 3); i++ {
 		r := x.blocks[int(i)*blockRec:]
-		out = append(out, block{int(binary.LittleEndian.Uint32(r)), int64(binary.LittleEndian.Uint64(r[4:])), int64(binary.LittleEndian.Uint64(r[12:]))})
+		out = append(
+			out,
+			block{int(binary.LittleEndian.Uint32(r)), int64(binary.LittleEndian.Uint64(r[4:])), int64(binary.LittleEndian.Uint64(r[12:]))},
+		)
 	}
 	return out
 }

@@ -159,8 +159,14 @@ func TestHops(t *testing.T) {
 // takeBack revokes what signer said of a user id (RFC 9580, section 5.2.1.12).
 func takeBack(t testing.TB, signer, signee *openpgp.Entity, name string, when time.Time) {
 	t.Helper()
-	s := &packet.Signature{Version: signer.PrimaryKey.Version, SigType: packet.SigTypeCertificationRevocation, PubKeyAlgo: signer.PrimaryKey.PubKeyAlgo,
-		Hash: crypto.SHA256, CreationTime: when, IssuerKeyId: &signer.PrimaryKey.KeyId}
+	s := &packet.Signature{
+		Version:      signer.PrimaryKey.Version,
+		SigType:      packet.SigTypeCertificationRevocation,
+		PubKeyAlgo:   signer.PrimaryKey.PubKeyAlgo,
+		Hash:         crypto.SHA256,
+		CreationTime: when,
+		IssuerKeyId:  &signer.PrimaryKey.KeyId,
+	}
 	if err := s.SignUserId(idOf(name), signee.PrimaryKey, signer.PrivateKey, at(when)); err != nil {
 		t.Fatal(err)
 	}

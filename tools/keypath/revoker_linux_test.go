@@ -36,7 +36,11 @@ func newHome(t *testing.T) homely {
 
 func (g homely) run(stdin string, args ...string) []byte {
 	g.t.Helper()
-	cmd := exec.Command("/usr/bin/gpg", append([]string{"--homedir", g.home, "--no-tty", "--yes", "--pinentry-mode", "loopback", "--passphrase", "", "--command-fd", "0"}, args...)...)
+	cmd := exec.Command(
+		"/usr/bin/gpg",
+		append(
+			[]string{"--homedir", g.home, "--no-tty", "--yes", "--pinentry-mode", "loopback", "--passphrase", "", "--command-fd", "0"},
+			args...)...)
 	cmd.Env, cmd.Stdin = []string{"LC_ALL=C", "PATH=/usr/bin:/bin"}, strings.NewReader(stdin)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs

@@ -15,7 +15,8 @@ import (
 
 // TestConfirmedBySequoia: whom some have signed, as keypath has it, beside sq-wot,
 // Sequoia's web of trust, with each of them as its root. Sequoia takes SHA-1 in
-// signatures of before 2013, and none that are older than the ends' own: but for those, keypath without SHA-1 finds nothing that sq-wot does not, and
+// signatures of before 2013, and none that are older than the ends' own: but for those, keypath
+// without SHA-1 finds nothing that sq-wot does not, and
 // with it all that sq-wot does.
 func TestConfirmedBySequoia(t *testing.T) {
 	means.Long(t, "lets sq-wot read Debian's keyring ten times")
@@ -66,8 +67,15 @@ func TestConfirmedBySequoia(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d roots, and %d that sq-wot does not take: %d signatures of keypath's, of which %d are older than the ends' own and the others sq-wot's too; %d of sq-wot's, all keypath's with SHA-1",
-		roots, refused, hops, earlier, theirs)
+	t.Logf(
+		"%d roots, and %d that sq-wot does not take: %d signatures of keypath's, of which %d are older than the ends' own and the others "+
+			"sq-wot's too; %d of sq-wot's, all keypath's with SHA-1",
+		roots,
+		refused,
+		hops,
+		earlier,
+		theirs,
+	)
 	if hops < 10 || theirs < 10 {
 		t.Error("hardly anything was compared")
 	}

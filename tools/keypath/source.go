@@ -85,7 +85,10 @@ func sourceOf(path string, st fs.FileInfo) (Source, error) {
 	}
 	s.Form = openpgp.FormOf(head[:n])
 	if s.Form == openpgp.Unknown {
-		return s, fmt.Errorf("%s contains no OpenPGP public keys (expected what gpg --export writes, ASCII-armored or not, or a pubring.kbx)", path)
+		return s, fmt.Errorf(
+			"%s contains no OpenPGP public keys (expected what gpg --export writes, ASCII-armored or not, or a pubring.kbx)",
+			path,
+		)
 	}
 	return s, nil
 }

@@ -97,7 +97,9 @@ func idle(r udev.Rule) string {
 // About tells whether a rule is about serial devices at all.
 func About(r udev.Rule) bool {
 	for _, t := range r.Tokens {
-		if t.Op == "==" && (t.Key == "KERNEL" && strings.HasPrefix(t.Value, "tty") || t.Key == "SUBSYSTEM" && t.Value == "tty" || t.Key == "SUBSYSTEMS" && t.Value == "usb-serial") {
+		if t.Op == "==" &&
+			(t.Key == "KERNEL" && strings.HasPrefix(t.Value, "tty") || t.Key == "SUBSYSTEM" && t.Value == "tty" || t.Key == "SUBSYSTEMS" &&
+				t.Value == "usb-serial") {
 			return true
 		}
 	}

@@ -16,7 +16,8 @@ import (
 
 // speeds are the rates of termios(3).
 var speeds = map[int]uint32{300: unix.B300, 600: unix.B600, 1200: unix.B1200, 2400: unix.B2400, 4800: unix.B4800, 9600: unix.B9600,
-	19200: unix.B19200, 38400: unix.B38400, 57600: unix.B57600, 115200: unix.B115200, 230400: unix.B230400, 460800: unix.B460800, 921600: unix.B921600}
+	19200: unix.B19200, 38400: unix.B38400, 57600: unix.B57600, 115200: unix.B115200, 230400: unix.B230400, 460800: unix.B460800,
+	921600: unix.B921600}
 
 // Speeds are the rates that a profile may name, in baud.
 func Speeds() []int { return slices.Sorted(maps.Keys(speeds)) }

@@ -65,8 +65,17 @@ var talks = []struct {
 }{
 	{"nmea-gps", "", "$GPGGA,123519,4807.038,N,01131.000,E,1,08,0.9,545.4,M,46.9,M,,*47\r\n"},
 	{"nmea-gps", "", "$GNRMC,,V,,,,,,,,,,N*4D\r\n"},
-	{"current-cost", "", "<msg><src>CC128-v0.11</src><dsb>00089</dsb><time>13:02:39</time><tmpr>18.7</tmpr><sensor>1</sensor><id>01234</id><type>1</type><ch1><watts>00345</watts></ch1></msg>\r\n"},
-	{"current-cost", "", "<msg><date><dsb>00030</dsb><hr>00</hr><min>20</min><sec>11</sec></date><src><name>CC02</name><id>00077</id></src></msg>"},
+	{
+		"current-cost",
+		"",
+		"<msg><src>CC128-v0.11</src><dsb>00089</dsb><time>13:02:39</time><tmpr>18.7</tmpr><sensor>1</sensor><id>01234</id><type>1</" +
+			"type><ch1><watts>00345</watts></ch1></msg>\r\n",
+	},
+	{
+		"current-cost",
+		"",
+		"<msg><date><dsb>00030</dsb><hr>00</hr><min>20</min><sec>11</sec></date><src><name>CC02</name><id>00077</id></src></msg>",
+	},
 	{"at-modem", "AT\r", "AT\r\r\nOK\r\n"},
 	{"at-modem", "AT\r", "0\r"}, // ATV0
 	{"modbus-rtu", "\x01\x03\x00\x00\x00\x01\x84\x0a", "\x01\x03\x02\x00\x17\xf8\x4a"},

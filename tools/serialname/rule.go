@@ -43,7 +43,10 @@ type Wanted struct {
 var goodName = lazy.Regexp(`^[A-Za-z][A-Za-z0-9_.-]*(/[A-Za-z0-9_.-]+)?$`)
 
 // kernelNames are those that the kernel and udev give.
-var kernelNames = lazy.Regexp(`^(tty|serial/|sd[a-z]|hd[a-z]|loop|nvme|vcs|disk/|char/|block/|fd$|std|log$|null$|zero$|full$|random$|urandom$|console$|ptmx$|pts/|shm|mem$|input/|net/|bus/|mapper/|cpu/)`)
+var kernelNames = lazy.Regexp(
+	`^(tty|serial/|sd[a-z]|hd[a-z]|loop|nvme|vcs|disk/|char/|block/|fd$|std|log$|null$|zero$|full$|random$|urandom$|console$|ptmx$|pts/|` +
+		`shm|mem$|input/|net/|bus/|mapper/|cpu/)`,
+)
 
 // CheckName refuses names that would not be one, or are somebody else's.
 func CheckName(name string) error {
@@ -51,7 +54,10 @@ func CheckName(name string) error {
 	case len(name) > 64:
 		return errors.New("a name has at most 64 characters")
 	case !goodName().MatchString(name) || strings.Contains(name, ".."):
-		return fmt.Errorf("%q: a name below /dev is made of letters, digits, _, - and ., a letter first; it may be in one folder (meters/hall)", name)
+		return fmt.Errorf(
+			"%q: a name below /dev is made of letters, digits, _, - and ., a letter first; it may be in one folder (meters/hall)",
+			name,
+		)
 	case kernelNames().MatchString(name):
 		return fmt.Errorf("%q: such names are the kernel's or udev's own; choose another, for what the device does", name)
 	}
@@ -125,7 +131,10 @@ func asked(kind []string, key string, program []string) [][]string {
 	unknown := `ENV{` + key + `}==""`
 	return [][]string{
 		slices.Concat(kind, []string{`IMPORT{db}="` + key + `"`}),
-		slices.Concat(kind, []string{unknown, `ENV{FETTLE_SERIAL_NAME}==""`, `PROGRAM=="` + strings.Join(program, " ") + ` $devnode"`, `ENV{` + key + `}="yes"`}),
+		slices.Concat(
+			kind,
+			[]string{unknown, `ENV{FETTLE_SERIAL_NAME}==""`, `PROGRAM=="` + strings.Join(program, " ") + ` $devnode"`, `ENV{` + key + `}="yes"`},
+		),
 		slices.Concat(kind, []string{unknown, `ENV{` + key + `}="no"`}),
 	}
 }

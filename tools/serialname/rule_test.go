@@ -13,7 +13,8 @@ func TestNames(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for _, bad := range []string{"", "ttyUSB0", "serial/by-id", "../x", "a/../b", "/x", "a/b/c", "1x", "x y", "x\"y", "x,y", "null", "sda", "x$y", strings.Repeat("x", 65), "näme"} {
+	for _, bad := range []string{"", "ttyUSB0", "serial/by-id", "../x", "a/../b", "/x", "a/b/c", "1x", "x y", "x\"y", "x,y", "null",
+		"sda", "x$y", strings.Repeat("x", 65), "näme"} {
 		if err := CheckName(bad); err == nil {
 			t.Errorf("%q is a name", bad)
 		}
@@ -45,7 +46,8 @@ func TestPatternsAreQuoted(t *testing.T) {
 func TestNamesAreReplaced(t *testing.T) {
 	text := WithName(WithName("", "gps", "A\nB\n"), "meter", "C\n")
 	text = WithName(text, "gps", "D\n")
-	if strings.Contains(text, "A\n") || strings.Contains(text, "B\n") || strings.Count(text, "# name gps\n") != 1 || !strings.Contains(text, "# name meter\nC\n") {
+	if strings.Contains(text, "A\n") || strings.Contains(text, "B\n") || strings.Count(text, "# name gps\n") != 1 ||
+		!strings.Contains(text, "# name meter\nC\n") {
 		t.Error(text)
 	}
 	if again := WithName(text, "gps", "D\n"); again != text {

@@ -55,11 +55,16 @@ func TestOracles(t *testing.T) {
 		at := time.Unix(1_700_000_000+int64(i)*12_345_677, 0)
 		step := []int{30, 60, 15}[i%3]
 		ours := s.At(at, step)
-		theirs, err := ptotp.GenerateCodeCustom(s.Base32(), at, ptotp.ValidateOpts{Period: uint(step), Digits: otp.DigitsSix, Algorithm: otp.AlgorithmSHA1})
+		theirs, err := ptotp.GenerateCodeCustom(
+			s.Base32(),
+			at,
+			ptotp.ValidateOpts{Period: uint(step), Digits: otp.DigitsSix, Algorithm: otp.AlgorithmSHA1},
+		)
 		if err != nil || ours != theirs {
 			t.Errorf("pquerna/otp: %s, %v; ours %s", theirs, err, ours)
 		}
-		out, err := exec.Command(oathtool, "--totp", "-b", "-s", fmt.Sprint(step, "s"), "-N", fmt.Sprintf("@%d", at.Unix()), s.Base32()).Output()
+		out, err := exec.Command(oathtool, "--totp", "-b", "-s", fmt.Sprint(step, "s"), "-N", fmt.Sprintf("@%d", at.Unix()), s.Base32()).
+			Output()
 		if got := strings.TrimSpace(string(out)); err != nil || got != ours {
 			t.Errorf("oathtool: %s, %v; ours %s", got, err, ours)
 		}
@@ -68,7 +73,8 @@ func TestOracles(t *testing.T) {
 			t.Fatal(err)
 		}
 		key, err := otp.NewKeyFromURL(f.URI("web 1", "alice@b"))
-		if err != nil || key.Secret() != s.Base32() || key.Issuer() != "web 1" || key.AccountName() != "alice@b" || key.Period() != uint64(step) {
+		if err != nil || key.Secret() != s.Base32() || key.Issuer() != "web 1" || key.AccountName() != "alice@b" ||
+			key.Period() != uint64(step) {
 			t.Errorf("the URI is read as %v, %v", key, err)
 		}
 	}
@@ -155,7 +161,22 @@ func TestSilent(t *testing.T) {
 		t.Fatal(err)
 	}
 	js, _ := json.Marshal(f.Secret)
-	all := fmt.Sprintf("%v %+v %#v %s %q %d %x ", f.Secret, f.Secret, f.Secret, f.Secret, f.Secret, f.Secret, f.Secret) + string(js) + fmt.Sprintf("%v %+v", f, *f)
+	all := fmt.Sprintf(
+		"%v %+v %#v %s %q %d %x ",
+		f.Secret,
+		f.Secret,
+		f.Secret,
+		f.Secret,
+		f.Secret,
+		f.Secret,
+		f.Secret,
+	) + string(
+		js,
+	) + fmt.Sprintf(
+		"%v %+v",
+		f,
+		*f,
+	)
 	for _, secret := range []string{rfc.Base32(), "1234567890", fmt.Sprintf("%x", rfc.raw), "49 50 51"} {
 		if strings.Contains(all, secret) {
 			t.Errorf("%s is in %s", secret, all)
@@ -174,7 +195,8 @@ func TestFile(t *testing.T) {
 		t.Fatalf("%q", lines)
 	}
 	again, err := Parse(f.Bytes())
-	if err != nil || string(again.Bytes()) != string(f.Bytes()) || again.Window() != 17 || again.StepSize() != 60 || len(again.Scratch) != 5 {
+	if err != nil || string(again.Bytes()) != string(f.Bytes()) || again.Window() != 17 || again.StepSize() != 60 ||
+		len(again.Scratch) != 5 {
 		t.Errorf("%v %v", again, err)
 	}
 	for text, want := range map[string]string{
@@ -189,7 +211,9 @@ func TestFile(t *testing.T) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
-	if f, err := Parse([]byte(rfc.Base32() + "\r\n\" HOTP_COUNTER 7\r\n12345678\r\nnote\n87654321\n")); err != nil || !f.Counter() || len(f.Scratch) != 1 || !strings.Contains(f.URI("", "a"), "hotp/a?secret="+rfc.Base32()+"&counter=7") {
+	if f, err := Parse([]byte(rfc.Base32() + "\r\n\" HOTP_COUNTER 7\r\n12345678\r\nnote\n87654321\n")); err != nil || !f.Counter() ||
+		len(f.Scratch) != 1 ||
+		!strings.Contains(f.URI("", "a"), "hotp/a?secret="+rfc.Base32()+"&counter=7") {
 		t.Errorf("%v, %v", f, err)
 	}
 	for _, bad := range []Settings{{Window: 101}, {StepSize: 61}, {Window: -1}} {

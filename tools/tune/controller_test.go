@@ -17,7 +17,10 @@ type script struct {
 }
 
 func newScript(p Policy) *script {
-	return &script{c: &Controller{Policy: p}, r: Reading{Page: 4096, State: ksm.State{At: time.Unix(1e9, 0), Total: 16 << 30, Available: 2 << 30}, Offered: 4 << 30}}
+	return &script{
+		c: &Controller{Policy: p},
+		r: Reading{Page: 4096, State: ksm.State{At: time.Unix(1e9, 0), Total: 16 << 30, Available: 2 << 30}, Offered: 4 << 30},
+	}
 }
 
 // step lets so much time pass and returns the order.
@@ -210,7 +213,8 @@ func TestBudget(t *testing.T) {
 			if limit := time.Duration(budget * float64(window)); out.worst > limit {
 				t.Errorf("budget %.2f, %s a page: %s in a minute, over %s", budget, cost, out.worst, limit)
 			} else if budget < 1 && out.worst < limit*3/4 {
-				t.Errorf("budget %.2f, %s a page: only %s in the busiest minute of %s, with guests that start each second", budget, cost, out.worst, limit)
+				t.Errorf("budget %.2f, %s a page: only %s in the busiest "+
+					"minute of %s, with guests that start each second", budget, cost, out.worst, limit)
 			}
 		}
 	}

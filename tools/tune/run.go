@@ -47,7 +47,12 @@ func Alone(k *ksm.Kernel) error {
 
 func unadvised(k *ksm.Kernel) error {
 	if mode, err := k.Value("advisor_mode"); err == nil && mode != "none" {
-		return fmt.Errorf("%w: the kernel's advisor is on (advisor_mode is %s); turn it off with: echo none > %s/advisor_mode", ErrTwo, mode, ksm.Dir)
+		return fmt.Errorf(
+			"%w: the kernel's advisor is on (advisor_mode is %s); turn it off with: echo none > %s/advisor_mode",
+			ErrTwo,
+			mode,
+			ksm.Dir,
+		)
 	}
 	return nil
 }

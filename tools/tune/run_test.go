@@ -34,8 +34,10 @@ const statRest = " 2 0 0 0 -1 2097216 0 0 0 0 0 180 0 0 25 5 1 0 29 0 0 1 0 0 0 
 func fakeHost(t *testing.T) *ksm.Kernel {
 	t.Helper()
 	root := t.TempDir()
-	for name, value := range map[string]string{"run": "0", "pages_to_scan": "100", "sleep_millisecs": "20", "smart_scan": "0", "advisor_mode": "[none] scan-time",
-		"pages_shared": "0", "pages_sharing": "0", "pages_unshared": "0", "pages_volatile": "0", "full_scans": "0", "pages_scanned": "0", "general_profit": "-64"} {
+	for name, value := range map[string]string{"run": "0", "pages_to_scan": "100", "sleep_millisecs": "20", "smart_scan": "0",
+		"advisor_mode": "[none] scan-time",
+		"pages_shared": "0", "pages_sharing": "0", "pages_unshared": "0", "pages_volatile": "0", "full_scans": "0", "pages_scanned": "0",
+		"general_profit": "-64"} {
 		put(t, root, ksm.Dir+"/"+name, value+"\n")
 	}
 	put(t, root, "proc/37/stat", "37 (ksmd) S"+statRest)
@@ -177,7 +179,8 @@ func TestEyes(t *testing.T) {
 	see := func(started, guests int, suffers string) {
 		t.Helper()
 		e.look()
-		if e.started != started || len(e.seen.Guests) != guests || !strings.Contains(e.suffers, suffers) || (suffers == "") != (e.suffers == "") {
+		if e.started != started || len(e.seen.Guests) != guests || !strings.Contains(e.suffers, suffers) ||
+			(suffers == "") != (e.suffers == "") {
 			t.Errorf("%d started of %d, %q; expected %d of %d, %q", e.started, len(e.seen.Guests), e.suffers, started, guests, suffers)
 		}
 	}

@@ -41,7 +41,14 @@ type simPage struct {
 const simPageSize = 4096
 
 func newWorld(cost time.Duration) *world {
-	return &world{now: time.Unix(1e9, 0), cost: cost, merged: map[int]int{}, tree: map[int]int{}, rnd: rand.New(rand.NewPCG(1, 2)), total: 64 << 30}
+	return &world{
+		now:    time.Unix(1e9, 0),
+		cost:   cost,
+		merged: map[int]int{},
+		tree:   map[int]int{},
+		rnd:    rand.New(rand.NewPCG(1, 2)),
+		total:  64 << 30,
+	}
 }
 
 // guest starts one with so many pages, a share of which are equal to those of others.

@@ -71,7 +71,12 @@ func answer(w io.Writer, line string, page func() ([]byte, bool)) {
 	default:
 		body = b
 	}
-	fmt.Fprintf(w, "HTTP/1.1 %s\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n", status, len(body))
+	fmt.Fprintf(
+		w,
+		"HTTP/1.1 %s\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n",
+		status,
+		len(body),
+	)
 	if len(part) == 0 || part[0] != "HEAD" {
 		w.Write(body)
 	}

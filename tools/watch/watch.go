@@ -133,7 +133,14 @@ func (w *Watcher) compare(ms []Member) {
 		case len(fresh) > 0 && first:
 			w.Tell(fmt.Sprintf("%s: %d bad sectors are recorded: %s", m.key(), m.Sectors(), mdraid.Text(m.Bad, 8)))
 		case len(fresh) > 0:
-			w.Tell(fmt.Sprintf("%s: NEW bad blocks: %s (%d sectors recorded in all); see fettle explain mdadm-bad-blocks", m.key(), mdraid.Text(fresh, 8), m.Sectors()))
+			w.Tell(
+				fmt.Sprintf(
+					"%s: NEW bad blocks: %s (%d sectors recorded in all); see fettle explain mdadm-bad-blocks",
+					m.key(),
+					mdraid.Text(fresh, 8),
+					m.Sectors(),
+				),
+			)
 		case len(m.Bad) < len(was.Bad) || m.Sectors() < was.Sectors():
 			w.Tell(fmt.Sprintf("%s: %d bad sectors are recorded, %d fewer than before", m.key(), m.Sectors(), was.Sectors()-m.Sectors()))
 		}

@@ -14,7 +14,8 @@ import (
 
 func txt(bad, pending string) string {
 	d := "-- root/sys/block/md0/md/dev-"
-	return "x\n" + d + "sda1/bad_blocks --\n" + bad + d + "sda1/unacknowledged_bad_blocks --\n" + pending + d + "cciss!c0d0/bad_blocks --\n\n-- root/sys/block/md1/size --\n1\n"
+	return "x\n" + d + "sda1/bad_blocks --\n" + bad + d + "sda1/unacknowledged_bad_blocks --\n" + pending + d + "cciss!c0d0/bad_blocks --\n\n-- " +
+		"root/sys/block/md1/size --\n1\n"
 }
 
 func TestWatch(t *testing.T) {
@@ -39,7 +40,9 @@ func TestWatch(t *testing.T) {
 	step(hosttest.New(t, txt("100 8\n", "")), "md0/sda1: 8 bad sectors are recorded: 100+8", "watching 2 members")
 	step(hosttest.New(t, txt("100 8\n", "")))
 	step(hosttest.New(t, txt("100 8\n200 4\n", "108 2\n")), "md0/sda1: NEW bad blocks: 108+2, 200+4 (14 sectors")
-	if !strings.Contains(metrics, "fettle_md_bad_sectors{array=\"md0\",member=\"sda1\"} 14\n") || !strings.Contains(metrics, "{array=\"md0\",member=\"cciss/c0d0\"} 0\n") || !strings.Contains(metrics, "fettle_watch_up 1\n") {
+	if !strings.Contains(metrics, "fettle_md_bad_sectors{array=\"md0\",member=\"sda1\"} 14\n") ||
+		!strings.Contains(metrics, "{array=\"md0\",member=\"cciss/c0d0\"} 0\n") ||
+		!strings.Contains(metrics, "fettle_watch_up 1\n") {
 		t.Errorf("metrics:\n%s", metrics)
 	}
 	step(hosttest.New(t, txt("200 4\n", "")), "4 bad sectors are recorded, 10 fewer")

@@ -96,7 +96,20 @@ func subject(profile string) string {
 var (
 	denied   = lazy.Regexp(`apparmor="DENIED" operation="(?P<op>[^"]+)"`)
 	field    = lazy.Regexp(`\b(profile|name|comm|capname|requested_mask|peer)=(?:"([^"]*)"|([0-9A-F]+)\b)`)
-	harmless = []string{"net_admin", "sys_ptrace", "dac_read_search", "dac_override", "sys_nice", "perfmon", "bpf", "sys_admin", "sys_resource", "sys_rawio", "syslog", "checkpoint_restore"}
+	harmless = []string{
+		"net_admin",
+		"sys_ptrace",
+		"dac_read_search",
+		"dac_override",
+		"sys_nice",
+		"perfmon",
+		"bpf",
+		"sys_admin",
+		"sys_resource",
+		"sys_rawio",
+		"syslog",
+		"checkpoint_restore",
+	}
 )
 
 // profile is what one profile denied.
@@ -137,7 +150,11 @@ func profiles(l host.Log) []*profile {
 // and snaps, whose profiles are made so.
 func innocent(op string, f map[string]string) bool {
 	switch p := f["profile"]; {
-	case strings.HasPrefix(p, "snap."), strings.HasPrefix(p, "snap-"), strings.HasPrefix(p, "/snap/"), p == "unprivileged_userns", strings.HasPrefix(p, "ubuntu_pro_"):
+	case strings.HasPrefix(p, "snap."),
+		strings.HasPrefix(p, "snap-"),
+		strings.HasPrefix(p, "/snap/"),
+		p == "unprivileged_userns",
+		strings.HasPrefix(p, "ubuntu_pro_"):
 		return true
 	case op == "open" && (strings.HasSuffix(f["name"], "bin/") || p == "rsyslogd" && f["name"] == "/run/systemd/sessions/"):
 		return true // ntpd lists the folders of programs, rsyslogd the sessions
@@ -153,7 +170,8 @@ func (p *profile) finding(l host.Log) trap.Finding {
 		ByHand: "aa-logprof shows each denial, and adds what should be allowed to the profile"}
 	switch {
 	case p.name == lxc:
-		f.ByHand = "where services in a container fail with status=226/NAMESPACE, allow nesting (Proxmox: pct set ID --features nesting=1; LXD, Incus: security.nesting=true); otherwise nothing"
+		f.ByHand = "where services in a container fail with status=226/NAMESPACE, allow nesting (Proxmox: pct set ID --features nesting=1; " +
+			"LXD, Incus: security.nesting=true); otherwise nothing"
 	case p.count >= many:
 		f.Severity = trap.Warning
 	}

@@ -36,17 +36,34 @@ func (s *survey) running(b *bridge) []fault {
 			fmt.Sprintf("%s has %d, the smallest MTU of its ports %s; %s says %d.", b.name, b.mtu, list(b.like(b.mtu)), m.Source, m.N)}}
 	case m != nil && b.mtu != m.N:
 		return []fault{{trap.Warning, fmt.Sprintf("the bridge does not have the configured MTU %d", m.N),
-			fmt.Sprintf("%s has %d, which is not the value of its ports either, so it was set by hand. %s says %d.", b.name, b.mtu, m.Source, m.N)}}
+			fmt.Sprintf(
+				"%s has %d, which is not the value of its ports either, so it was set by hand. %s says %d.",
+				b.name,
+				b.mtu,
+				m.Source,
+				m.N,
+			)}}
 	case up > 0 && b.mtu > up:
 		return []fault{{trap.Warning, "the bridge's MTU exceeds that of its uplink " + uplink.name + ": larger packets are dropped",
-			fmt.Sprintf("%s has %d, %s %d: larger packets are dropped silently, because a bridge does not fragment.", b.name, b.mtu, uplink.name, up)}}
+			fmt.Sprintf(
+				"%s has %d, %s %d: larger packets are dropped silently, because a bridge does not fragment.",
+				b.name,
+				b.mtu,
+				uplink.name,
+				up,
+			)}}
 	case m == nil && up > 0 && b.mtu < up && b.mtu == least:
 		return []fault{{trap.Warning, "a local port makes the bridge's MTU smaller than that of its uplink " + uplink.name,
 			fmt.Sprintf("%s has %d because of %s; %s carries %d.", b.name, b.mtu, list(b.like(b.mtu)), uplink.name, up)}}
 	}
 	if odd := b.odd(); len(odd) > 0 {
 		return []fault{{trap.Notice, "the bridge's ports have different MTUs: packets too large for a port are dropped there",
-			fmt.Sprintf("%s has %d; these differ: %s. A bridge without a pinned MTU takes the smallest of its ports, and changes when that port goes.", b.name, b.mtu, list(odd))}}
+			fmt.Sprintf(
+				"%s has %d; these differ: %s. A bridge without a pinned MTU takes the smallest of its ports, and changes when that port goes.",
+				b.name,
+				b.mtu,
+				list(odd),
+			)}}
 	}
 	return nil
 }
@@ -93,7 +110,15 @@ func (s *survey) configured(b *bridge) []fault {
 		switch want, src := s.want(p); {
 		case want != 0 && want != m.N:
 			return []fault{{trap.Warning, fmt.Sprintf("the configuration gives the bridge the MTU %d, but its port %s %d", m.N, p.name, want),
-				fmt.Sprintf("%s says %d for %s, %s says %d for %s; at the next boot, the order in which they come up decides.", m.Source, m.N, b.name, src, want, p.name)}}
+				fmt.Sprintf(
+					"%s says %d for %s, %s says %d for %s; at the next boot, the order in which they come up decides.",
+					m.Source,
+					m.N,
+					b.name,
+					src,
+					want,
+					p.name,
+				)}}
 		case want == 0 && p.device && m.N > defaultMTU && b.conf.Manager != "" && !(p.present && p.mtu >= m.N):
 			// A driver may come up with more than the default by itself, as
 			// some cloud drivers do: without the running link this is a guess.
@@ -102,7 +127,14 @@ func (s *survey) configured(b *bridge) []fault {
 				severity = trap.Notice
 			}
 			return []fault{{severity, fmt.Sprintf("the configuration gives the bridge the MTU %d, but none to its port %s", m.N, p.name),
-				fmt.Sprintf("%s sets %d for %s; nothing sets more than the default %d for %s, and a bridge does not pass its MTU to its ports.", m.Source, m.N, b.name, defaultMTU, p.name)}}
+				fmt.Sprintf(
+					"%s sets %d for %s; nothing sets more than the default %d for %s, and a bridge does not pass its MTU to its ports.",
+					m.Source,
+					m.N,
+					b.name,
+					defaultMTU,
+					p.name,
+				)}}
 		}
 	}
 	return nil

@@ -101,32 +101,42 @@ func testCycle(t *testing.T) {
 			mtus: "br0 1500 p 1500",
 			more: "link add name r mtu 1400 type veth peer name s\nlink set dev r master br0"},
 		{name: "a guest's port lowers an unconfigured bridge",
-			ip:   "link add name br0 type bridge\nlink add name up mtu 9000 type vxlan id 5 dstport 4789\nlink set dev up master br0\nlink add name p mtu 1500 type veth peer name q\nlink set dev p master br0",
+			ip: "link add name br0 type bridge\nlink add name up mtu 9000 type vxlan id 5 dstport 4789\nlink set dev up master br0\nlink add " +
+				"name p mtu 1500 type veth peer name q\nlink set dev p master br0",
 			want: "warning a local port makes the bridge's MTU smaller than that of its uplink up",
 			mtus: "br0 9000 up 9000 p 9000"},
 		{name: "set above the uplink",
-			ip:   "link add name br0 type bridge\nlink add name up mtu 1500 type vxlan id 5 dstport 4789\nlink set dev up master br0\nlink set dev br0 mtu 9000",
+			ip: "link add name br0 type bridge\nlink add name up mtu 1500 type vxlan id 5 dstport 4789\nlink set dev up master br0\nlink set " +
+				"dev br0 mtu 9000",
 			want: "warning the bridge's MTU exceeds that of its uplink up: larger packets are dropped",
 			mtus: "br0 1500 up 1500"},
 		{name: "ports disagree",
-			ip:   "link add name br0 type bridge\nlink add name p mtu 8950 type veth peer name q\nlink set dev p master br0\nlink add name r type veth peer name s\nlink set dev r master br0",
+			ip: "link add name br0 type bridge\nlink add name p mtu 8950 type veth peer name q\nlink set dev p master br0\nlink add name r " +
+				"type veth peer name s\nlink set dev r master br0",
 			want: "notice the bridge's ports have different MTUs: packets too large for a port are dropped there",
 			mtus: "br0 1500 p 1500 r 1500"},
 		{name: "netplan gives a port another MTU",
-			etc: map[string]string{"/etc/netplan/50.yaml": "network:\n  ethernets:\n    up:\n      mtu: 9000 # too much\n  bridges:\n    br0:\n      interfaces: [up]\n      mtu: 1500\n"},
-			ip:  "link add name br0 type bridge\nlink add name up mtu 9000 type vxlan id 5 dstport 4789\nlink set dev up master br0", want: "warning the bridge does not have the configured MTU 1500: its ports set it",
-			mtus:    "br0 1500 up 1500",
-			changed: map[string]string{"/etc/netplan/50.yaml": "network:\n  ethernets:\n    up:\n      mtu: 1500 # too much\n  bridges:\n    br0:\n      interfaces: [up]\n      mtu: 1500\n"}},
+			etc: map[string]string{"/etc/netplan/50.yaml": "network:\n  ethernets:\n    up:\n      mtu: 9000 # too much\n  bridges:\n    br0:\n " +
+				"     interfaces: [up]\n      mtu: 1500\n"},
+			ip: "link add name br0 type bridge\nlink add name up mtu 9000 " +
+				"type vxlan id 5 dstport 4789\nlink set dev up master br0", want: "warning the bridge does not have the configured MTU 1500: its " +
+				"ports set it",
+			mtus: "br0 1500 up 1500",
+			changed: map[string]string{"/etc/netplan/50.yaml": "network:\n  ethernets:\n    up:\n      mtu: 1500 # too much\n  bridges:\n    " +
+				"br0:\n      interfaces: [up]\n      mtu: 1500\n"}},
 		{name: "a VLAN port below a jumbo bridge", // a macvlan stands in: like a VLAN, it may not exceed its lower device
-			etc:     map[string]string{interfaces: "iface up inet manual\niface br0 inet manual\n  mtu 9000\n  bridge_ports up.5\n"},
-			ip:      "link add name br0 type bridge\nlink add name up mtu 1500 type vxlan id 5 dstport 4789\nlink add link up name up.5 type macvlan\nlink set dev up.5 master br0",
+			etc: map[string]string{interfaces: "iface up inet manual\niface br0 inet manual\n  mtu 9000\n  bridge_ports up.5\n"},
+			ip: "link add name br0 type bridge\nlink add name up mtu 1500 type vxlan id 5 dstport 4789\nlink add link up name up.5 type " +
+				"macvlan\nlink set dev up.5 master br0",
 			want:    "warning the bridge does not have the configured MTU 9000: its ports set it",
 			mtus:    "br0 9000 up 9000 up.5 9000",
 			changed: map[string]string{interfaces: "iface up inet manual\n    mtu 9000\niface br0 inet manual\n  mtu 9000\n  bridge_ports up.5\n"}},
 		{name: "networkd",
 			etc: map[string]string{"/etc/systemd/network/br0.netdev": "[NetDev]\nName=br0\nKind=bridge\n",
-				"/etc/systemd/network/br0.network": "[Match]\nName=br0\n", "/etc/systemd/network/up.network": "[Match]\nName=up\n[Link]\nMTUBytes=9000\n[Network]\nBridge=br0\n"},
-			ip:      "link add name br0 type bridge\nlink add name up mtu 9000 type vxlan id 5 dstport 4789\nlink set dev up master br0\nlink add name p type veth peer name q\nlink set dev p master br0",
+				"/etc/systemd/network/br0.network": "[Match]\nName=br0\n",
+				"/etc/systemd/network/up.network":  "[Match]\nName=up\n[Link]\nMTUBytes=9000\n[Network]\nBridge=br0\n"},
+			ip: "link add name br0 type bridge\nlink add name up mtu 9000 type vxlan id 5 dstport 4789\nlink set dev up master br0\nlink " +
+				"add name p type veth peer name q\nlink set dev p master br0",
 			want:    "warning a local port makes the bridge's MTU smaller than that of its uplink up",
 			mtus:    "br0 9000 up 9000 p 9000",
 			changed: map[string]string{"/etc/systemd/network/br0.network.d/90-fettle-mtu.conf": "[Link]\nMTUBytes=9000\n"}},
@@ -189,10 +199,13 @@ func testCycle(t *testing.T) {
 func testInnocent(t *testing.T) {
 	for name, c := range map[string]struct{ etc, ip, want string }{
 		"an empty bridge without configuration": {"", "link add name br0 type bridge", "clear"},
-		"docker's bridge with containers":       {"", "link add name br0 type bridge\nlink add name p type veth peer name q\nlink set dev p master br0", "clear"},
-		"all of them jumbo":                     {"iface br0 inet manual\n mtu 9000\n bridge_ports up\n", "link add name up mtu 9000 type vxlan id 5 dstport 4789\nlink add name br0 type bridge\nlink set dev up master br0", "clear"},
-		"pinned below its uplink on purpose":    {"", "link add name up mtu 9000 type vxlan id 5 dstport 4789\nlink add name br0 type bridge\nlink set dev up master br0\nlink set dev br0 mtu 1500", "clear"},
-		"no bridge":                             {"iface eth0 inet dhcp\n", "link add name up mtu 1500 type vxlan id 5 dstport 4789", "not-applicable"},
+		"docker's bridge with containers": {"", "link add name br0 type bridge\nlink add name p " +
+			"type veth peer name q\nlink set dev p master br0", "clear"},
+		"all of them jumbo": {"iface br0 inet manual\n mtu 9000\n bridge_ports up\n", "link add name up mtu 9000 type vxlan id 5 dstport " +
+			"4789\nlink add name br0 type bridge\nlink set dev up master br0", "clear"},
+		"pinned below its uplink on purpose": {"", "link add name up mtu 9000 type vxlan id 5 dstport 4789\nlink add name br0 type " +
+			"bridge\nlink set dev up master br0\nlink set dev br0 mtu 1500", "clear"},
+		"no bridge": {"iface eth0 inet dhcp\n", "link add name up mtu 1500 type vxlan id 5 dstport 4789", "not-applicable"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			etcOf(t, map[string]string{interfaces: c.etc})

@@ -26,7 +26,11 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 		return remedy.Plan{}, remedy.Refuse("%s is correct now: nothing to do", b.name)
 	}
 	if hidden := s.hidden(b); len(hidden) > 0 {
-		return remedy.Plan{}, remedy.Refuse("not all of the configuration could be read, and its settings for %s must be known first: %s", b.name, host.Reason(hidden[0]))
+		return remedy.Plan{}, remedy.Refuse(
+			"not all of the configuration could be read, and its settings for %s must be known first: %s",
+			b.name,
+			host.Reason(hidden[0]),
+		)
 	}
 	p := &planner{survey: s, b: b, edits: map[string]netconf.Edit{}}
 	if err := p.target(); err != nil {
@@ -78,8 +82,16 @@ func (p *planner) target() error {
 	}
 	for _, port := range b.ports {
 		if want, src := p.want(port); port.uplink && want != 0 && want < p.mtu {
-			return remedy.Refuse("%s asks for the MTU %d for %s, and %s for %d for its uplink %s: which of them the network outside supports is not visible from here. "+
-				"Set both to the same value: the smaller one, unless every switch in between supports more", b.mtuSource(), p.mtu, b.name, src, want, port.name)
+			return remedy.Refuse(
+				"%s asks for the MTU %d for %s, and %s for %d for its uplink %s: which of them the network outside supports is not visible from here. "+
+					"Set both to the same value: the smaller one, unless every switch in between supports more",
+				b.mtuSource(),
+				p.mtu,
+				b.name,
+				src,
+				want,
+				port.name,
+			)
 		}
 		if other, has := p.above(port); has > p.mtu && p.lowers(port) {
 			return remedy.Refuse("%s would have to go down to %d, and with it %s, which is on top of it with %d. "+
@@ -218,7 +230,10 @@ func (p *planner) reload(ctx context.Context, h *host.Host) {
 			return
 		}
 	}
-	p.note("The network manager is not reloaded, because that could take links down: the running MTUs are set directly, and the files apply from the next boot.")
+	p.note(
+		"The network manager is not reloaded, because that could take links down: the running MTUs are set directly, and the files apply " +
+			"from the next boot.",
+	)
 }
 
 // now plans the running MTUs.
@@ -239,8 +254,15 @@ func (p *planner) now(release string) {
 		ports = append(ports, step.LinkMTU{Link: port.name, MTU: p.mtu})
 		switch {
 		case !port.uplink && port.conf.Manager == "" && port.conf.MTU == nil:
-			p.note("%s is not in the configuration: whatever adds it (libvirt, a container engine, a script) must give it the bridge's MTU, as in \"ip link set %s master %s mtu %d\", "+
-				"and its other end, in the guest or container, needs the same.", port.name, port.name, p.b.name, p.mtu)
+			p.note(
+				"%s is not in the configuration: whatever adds it (libvirt, a container engine, a script) must give it the bridge's MTU, as in "+
+					"\"ip link set %s master %s mtu %d\", "+
+					"and its other end, in the guest or container, needs the same.",
+				port.name,
+				port.name,
+				p.b.name,
+				p.mtu,
+			)
 		case port.uplink && port.mtu < p.mtu:
 			p.note("Some drivers take the link down for a moment when the MTU changes: %s.", port.name)
 		}

@@ -71,7 +71,13 @@ func (s *survey) judge(h *host.Host, r *trap.Report, b *bridge) {
 		return
 	}
 	sorted.By(faults, func(x, y fault) int { return int(y.severity - x.severity) })
-	f := trap.Finding{Subject: b.name, Severity: faults[0].severity, Summary: faults[0].summary, Detail: trap.Lines(faults[0].detail), Evidence: b.evidence()}
+	f := trap.Finding{
+		Subject:  b.name,
+		Severity: faults[0].severity,
+		Summary:  faults[0].summary,
+		Detail:   trap.Lines(faults[0].detail),
+		Evidence: b.evidence(),
+	}
 	for _, o := range faults[1:] {
 		f.Detail = f.Detail.Also("Also: " + o.summary + ". " + o.detail)
 	}

@@ -103,7 +103,9 @@ type mrtgPort struct {
 
 // The beginning of a target: interface by number, description, address, MAC,
 // name or type, or two objects; a community; and an agent.
-var mrtgTargetForm = lazy.Regexp(`^(-?(?:[0-9]+|[\\/!#%][^@]*?|[^&:@\s]+&[^:@\s]+)):((?:\\@|[^@\s])*)@(\[[^\]]+\]|[^:|\s]+)((?::[^:|\s]*)*)(\|\S+)?$`)
+var mrtgTargetForm = lazy.Regexp(
+	`^(-?(?:[0-9]+|[\\/!#%][^@]*?|[^&:@\s]+&[^:@\s]+)):((?:\\@|[^@\s])*)@(\[[^\]]+\]|[^:|\s]+)((?::[^:|\s]*)*)(\|\S+)?$`,
+)
 
 // port reads a target's value; false where it is a program, or several added up.
 func (t mrtgTarget) port() (mrtgPort, bool) {
@@ -194,7 +196,11 @@ func judgeMRTG(file string, b []byte) verdict {
 			v.bad = append(v.bad, trap.Ev(at, "Target[%s]: %s, MaxBytes %.0f, every %s", t.name, how, speed, c.every))
 		}
 	}
-	v.detail = fmt.Sprintf("MRTG asks for ifInOctets and ifOutOctets, which have 32 bits, unless a target says SNMP version 2 (\":::::2\" after the host)."+
-		" Polled every %s they wrap unseen above %.1f Mbit/s.", c.every, octets32*8/c.every.Seconds()/1e6)
+	v.detail = fmt.Sprintf(
+		"MRTG asks for ifInOctets and ifOutOctets, which have 32 bits, unless a target says SNMP version 2 (\":::::2\" after the host)."+
+			" Polled every %s they wrap unseen above %.1f Mbit/s.",
+		c.every,
+		octets32*8/c.every.Seconds()/1e6,
+	)
 	return v
 }

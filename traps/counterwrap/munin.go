@@ -47,7 +47,12 @@ func judgeMunin(file string, b []byte) verdict {
 			v.bad = append(v.bad, trap.Ev(fmt.Sprintf("%s:%d", file, n), "env.version 1, every %s", muninEvery))
 		}
 	}
-	v.detail = fmt.Sprintf("The file does not contain the speed of the links; 1 Gbit/s is assumed. Munin polls every %s; the plugin reads 32-bit counters by SNMP version 1,"+
-		" which wrap unseen above %.1f Mbit/s then, and 64-bit counters by versions 2 and 3.", muninEvery, octets32*8/muninEvery.Seconds()/1e6)
+	v.detail = fmt.Sprintf(
+		"The file does not contain the speed of the links; 1 Gbit/s is assumed. Munin polls every %s; the plugin reads 32-bit counters by "+
+			"SNMP version 1,"+
+			" which wrap unseen above %.1f Mbit/s then, and 64-bit counters by versions 2 and 3.",
+		muninEvery,
+		octets32*8/muninEvery.Seconds()/1e6,
+	)
 	return v
 }

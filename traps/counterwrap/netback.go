@@ -87,9 +87,16 @@ func checkNetback(ctx context.Context, h *host.Host, r *trap.Report) {
 	}
 	r.Found(trap.Finding{Subject: netback, Severity: trap.Warning,
 		Summary: "the traffic counters of guests wrap at 32 bits behind 64-bit files",
-		Detail: trap.Lines(fmt.Sprintf("%d interfaces. %s, so a counter wraps every 5 minutes at 114.5 Mbit/s, every minute at 573 Mbit/s: pollers then show less than there was,"+
-			" with SNMP's 64-bit counters too. Several queues are added up, so readings may exceed 2^32 and fall by 2^32.", len(vifs), capital(why)),
-			"To see it: fettle measure counters "+vifs[0]+" --for 10m"),
+		Detail: trap.Lines(
+			fmt.Sprintf(
+				"%d interfaces. %s, so a counter wraps every 5 minutes at 114.5 "+
+					"Mbit/s, every minute at 573 Mbit/s: pollers then show less than there was,"+
+					" with SNMP's 64-bit counters too. Several queues are added up, so readings may exceed 2^32 and fall by 2^32.",
+				len(vifs),
+				capital(why),
+			),
+			"To see it: fettle measure counters "+vifs[0]+" --for 10m",
+		),
 		Evidence: append(ev, trap.Ev("kernel", "%s", why))})
 }
 
@@ -112,7 +119,10 @@ func wide(ctx context.Context, h *host.Host, vifs []string) *trap.Evidence {
 			}
 			n, err := strconv.ParseUint(s, 10, 64)
 			if err == nil && n > uint64(len(queues))<<32 {
-				return &trap.Evidence{Source: dir + "/statistics/" + file, Value: fmt.Sprintf("%d, more than %d queues of 32 bits hold", n, len(queues))}
+				return &trap.Evidence{
+					Source: dir + "/statistics/" + file,
+					Value:  fmt.Sprintf("%d, more than %d queues of 32 bits hold", n, len(queues)),
+				}
 			}
 		}
 	}

@@ -74,7 +74,11 @@ func byNames(file string, b []byte, comment string, look func(line string) (is32
 	for _, n := range lines {
 		v.bad = append(v.bad, trap.Ev(fmt.Sprintf("%s:%d", file, n), "32-bit octet counters, every %s", d))
 	}
-	v.detail = fmt.Sprintf("The file does not contain the speed of the links; %s is assumed. Every %s, 32-bit counters wrap unseen above %.1f Mbit/s.",
-		"1 Gbit/s", d, octets32*8/d.Seconds()/1e6)
+	v.detail = fmt.Sprintf(
+		"The file does not contain the speed of the links; %s is assumed. Every %s, 32-bit counters wrap unseen above %.1f Mbit/s.",
+		"1 Gbit/s",
+		d,
+		octets32*8/d.Seconds()/1e6,
+	)
 	return v
 }

@@ -31,14 +31,24 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	case "Munin":
 		return planMunin(ctx, h, f.Subject)
 	case "Telegraf":
-		return remedy.Plan{}, remedy.Refuse("the 64-bit counters are different fields, and dashboards and alerts name the old ones. In %s ask for IF-MIB::ifHCInOctets and"+
-			" ifHCOutOctets (or the table IF-MIB::ifXTable), with version = 2 or 3, then change what reads the data; or poll every 30s", f.Subject)
+		return remedy.Plan{}, remedy.Refuse(
+			"the 64-bit counters are different fields, and dashboards and alerts name the old ones. In %s ask for IF-MIB::ifHCInOctets and"+
+				" ifHCOutOctets (or the table IF-MIB::ifXTable), with version = 2 or 3, then change what reads the data; or poll every 30s",
+			f.Subject,
+		)
 	case "Prometheus":
-		return remedy.Plan{}, remedy.Refuse("the 64-bit counters are different metrics, and dashboards and alerts name the old ones. Ask for module if_mib, or have the generator"+
-			" walk IF-MIB::ifXTable for the module in %s, with SNMP version 2 or 3; then change rate(ifInOctets...) to rate(ifHCInOctets...) in what reads the data", f.Subject)
+		return remedy.Plan{}, remedy.Refuse(
+			"the 64-bit counters are different metrics, and dashboards and alerts name the old ones. Ask for module if_mib, or have the generator"+
+				" walk IF-MIB::ifXTable for the module in %s, with SNMP version 2 or 3; then change rate(ifInOctets...) to rate(ifHCInOctets...) "+
+				"in what reads the data",
+			f.Subject,
+		)
 	case "collectd":
-		return remedy.Plan{}, remedy.Refuse("in the <Data> block of %s name \"IF-MIB::ifHCInOctets\" \"IF-MIB::ifHCOutOctets\" in Values, with Version 2 or 3 in the <Host> block,"+
-			" and restart collectd; the type if_octets and its files are not changed. Or poll every 30 seconds", f.Subject)
+		return remedy.Plan{}, remedy.Refuse(
+			"in the <Data> block of %s name \"IF-MIB::ifHCInOctets\" \"IF-MIB::ifHCOutOctets\" in Values, with Version 2 or 3 in the <Host> block,"+
+				" and restart collectd; the type if_octets and its files are not changed. Or poll every 30 seconds",
+			f.Subject,
+		)
 	}
 	return remedy.Plan{}, remedy.Refuse("fettle has no remedy for %s", f.Subject)
 }
@@ -84,19 +94,40 @@ func planMRTG(ctx context.Context, h *host.Host, file string) (remedy.Plan, erro
 		line := lines[t.line-1]
 		at := strings.LastIndex(line, t.text)
 		lines[t.line-1] = line[:at] + port.speaks2() + line[at+len(t.text):]
-		p.Notes = append(p.Notes, fmt.Sprintf("Line %d: Target[%s] asks %s by SNMP version 2, in which MRTG reads ifHCInOctets and ifHCOutOctets.", t.line, t.name, port.host))
+		p.Notes = append(
+			p.Notes,
+			fmt.Sprintf(
+				"Line %d: Target[%s] asks %s by SNMP version 2, in which MRTG reads ifHCInOctets and ifHCOutOctets.",
+				t.line,
+				t.name,
+				port.host,
+			),
+		)
 		changed++
 	}
 	if changed == 0 {
-		return p, remedy.Refuse("fettle cannot change these: %s in %s. Let them ask by SNMP version 2 (\":::::2\" after the host), without noHC,"+
-			" and for ifHCInOctets where objects are named", strings.Join(left, ", "), file)
+		return p, remedy.Refuse(
+			"fettle cannot change these: %s in %s. Let them ask by SNMP version 2 (\":::::2\" after the host), without noHC,"+
+				" and for ifHCInOctets where objects are named",
+			strings.Join(left, ", "),
+			file,
+		)
 	}
 	if len(left) > 0 {
-		return p, remedy.Refuse("fettle cannot change all of %s: %s. Let them ask by SNMP version 2 (\":::::2\" after the host), without noHC, and for ifHCInOctets where"+
-			" objects are named; then fettle does the other %d", file, strings.Join(left, ", "), changed)
+		return p, remedy.Refuse(
+			"fettle cannot change all of %s: %s. Let them ask by SNMP version 2 "+
+				"(\":::::2\" after the host), without noHC, and for ifHCInOctets where"+
+				" objects are named; then fettle does the other %d",
+			file,
+			strings.Join(left, ", "),
+			changed,
+		)
 	}
-	p.Notes = append(p.Notes, "An agent that speaks only version 1 will no longer answer: test each one first, `snmpget -v2c HOST IF-MIB::ifHCInOctets.1`.",
-		"The lines contain communities, so no diff is shown. MRTG reads the file again at each run from cron; a daemon must be restarted.")
+	p.Notes = append(
+		p.Notes,
+		"An agent that speaks only version 1 will no longer answer: test each one first, `snmpget -v2c HOST IF-MIB::ifHCInOctets.1`.",
+		"The lines contain communities, so no diff is shown. MRTG reads the file again at each run from cron; a daemon must be restarted.",
+	)
 	p.Steps = []step.Step{step.File{Path: file, Content: []byte(strings.Join(lines, "")), Was: was, Secret: true}}
 	return p, nil
 }
@@ -118,8 +149,11 @@ func planMunin(ctx context.Context, h *host.Host, file string) (remedy.Plan, err
 		lines[i] = muninVersion().ReplaceAllString(text, "${1}2${3}") + line[len(text):]
 		p.Notes = append(p.Notes, fmt.Sprintf("Line %d: env.version 1 becomes 2.", i+1))
 	}
-	p.Notes = append(p.Notes, "An agent that speaks only version 1 will no longer answer: test each one first, `snmpget -v2c HOST IF-MIB::ifHCInOctets.1`.",
-		"The file contains communities, so no diff is shown. Restart munin-node afterwards: it reads the file when it starts.")
+	p.Notes = append(
+		p.Notes,
+		"An agent that speaks only version 1 will no longer answer: test each one first, `snmpget -v2c HOST IF-MIB::ifHCInOctets.1`.",
+		"The file contains communities, so no diff is shown. Restart munin-node afterwards: it reads the file when it starts.",
+	)
 	p.Steps = []step.Step{step.File{Path: file, Content: []byte(strings.Join(lines, "")), Was: was, Secret: true}}
 	return p, nil
 }

@@ -53,8 +53,23 @@ func tooRare(octetsPerSecond float64, every time.Duration) bool {
 var known = []poller{
 	{name: "MRTG", files: []pattern{{"/etc", "mrtg.cfg"}, {"/etc/mrtg", "*.cfg"}}, judge: judgeMRTG},
 	{name: "Telegraf", files: []pattern{{"/etc/telegraf", "telegraf.conf"}, {"/etc/telegraf/telegraf.d", "*.conf"}}, judge: judgeTelegraf},
-	{name: "collectd", files: []pattern{{"/etc", "collectd.conf"}, {"/etc/collectd", "collectd.conf"}, {"/etc/collectd/collectd.conf.d", "*.conf"}, {"/etc/collectd.d", "*.conf"}}, judge: judgeCollectd},
-	{name: "Munin", files: []pattern{{"/etc/munin/plugin-conf.d", "*"}}, judge: judgeMunin, uses: pattern{"/etc/munin/plugins", "snmp_*_if_*"}, not: "_if_err_"},
+	{
+		name: "collectd",
+		files: []pattern{
+			{"/etc", "collectd.conf"},
+			{"/etc/collectd", "collectd.conf"},
+			{"/etc/collectd/collectd.conf.d", "*.conf"},
+			{"/etc/collectd.d", "*.conf"},
+		},
+		judge: judgeCollectd,
+	},
+	{
+		name:  "Munin",
+		files: []pattern{{"/etc/munin/plugin-conf.d", "*"}},
+		judge: judgeMunin,
+		uses:  pattern{"/etc/munin/plugins", "snmp_*_if_*"},
+		not:   "_if_err_",
+	},
 }
 
 func checkPollers(ctx context.Context, h *host.Host, r *trap.Report) {
@@ -102,7 +117,14 @@ func checkPollers(ctx context.Context, h *host.Host, r *trap.Report) {
 	case len(unseen) == 1:
 		r.Unknown(pollers, unseen[0])
 	case len(unseen) > 1:
-		r.Unknown(pollers, fmt.Errorf("%w (and %s of MRTG, Telegraf, collectd, Munin and snmp_exporter)", unseen[0], units.Count(len(unseen)-1, "more file or folder", "more files and folders")))
+		r.Unknown(
+			pollers,
+			fmt.Errorf(
+				"%w (and %s of MRTG, Telegraf, collectd, Munin and snmp_exporter)",
+				unseen[0],
+				units.Count(len(unseen)-1, "more file or folder", "more files and folders"),
+			),
+		)
 	case !found:
 		r.NotApplicable(pollers, "there is no configuration of MRTG, Telegraf, collectd, snmp_exporter or Munin's SNMP here")
 	}

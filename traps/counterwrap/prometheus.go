@@ -199,7 +199,8 @@ func judgeSNMP(file string, b []byte, conf *scrapeConf) verdict {
 	case polls || len(narrow) == 0:
 		v.unsure = ""
 	}
-	v.detail = "Prometheus's rate() and increase() treat a falling counter as one that was reset to 0: each wrap loses what was counted from the last scrape to" +
+	v.detail = "Prometheus's rate() and increase() treat a falling counter as one that was reset to 0: each wrap loses what was counted " +
+		"from the last scrape to" +
 		" the wrap. At 1 Gbit/s 32 bits wrap every 34 s: scraped every 15 s that is about a fifth of the traffic, every minute most of it."
 	return v
 }

@@ -70,7 +70,8 @@ func TestTargets(t *testing.T) {
 			t.Errorf("%s becomes %s, want %s", c.text, p.speaks2(), c.speaks)
 		}
 	}
-	for s, want := range map[string]time.Duration{"5": 5 * time.Minute, "1": time.Minute, "0:30": 30 * time.Second, "1:30": 90 * time.Second, "": 0, "x": 0, "-1": 0} {
+	for s, want := range map[string]time.Duration{"5": 5 * time.Minute, "1": time.Minute, "0:30": 30 * time.Second,
+		"1:30": 90 * time.Second, "": 0, "x": 0, "-1": 0} {
 		if d, _ := mrtgInterval(s); d != want {
 			t.Errorf("Interval: %q is %s, want %s", s, d, want)
 		}
@@ -140,7 +141,8 @@ func TestPlanMunin(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	for file, want := range map[string]string{"trapped": "Debian 10 and later", "trapped-32-bit-kernel": "64-bit kernel", "trapped-others": "ifHCInOctets", "trapped-prometheus": "ifHCInOctets"} {
+	for file, want := range map[string]string{"trapped": "Debian 10 and later", "trapped-32-bit-kernel": "64-bit kernel",
+		"trapped-others": "ifHCInOctets", "trapped-prometheus": "ifHCInOctets"} {
 		h, found := findings(t, file)
 		if len(found) == 0 {
 			t.Errorf("%s: nothing found", file)
@@ -158,20 +160,22 @@ func TestRefusals(t *testing.T) {
 // TestSNMPJobs: which modules and credentials a job asks for, and what comes of it.
 func TestSNMPJobs(t *testing.T) {
 	const conf = "auths:\n  old:\n    version: 1\n    community: secret-community\nmodules:\n" +
-		"  if_mib:\n    metrics:\n    - oid: 1.3.6.1.2.1.2.2.1.16\n    - oid: 1.3.6.1.2.1.31.1.1.1.10\n  narrow:\n    metrics:\n    - oid: \"1.3.6.1.2.1.2.2.1.10\"\n" +
+		"  if_mib:\n    metrics:\n    - oid: 1.3.6.1.2.1.2.2.1.16\n    - oid: 1.3.6.1.2.1.31.1.1.1.10\n  narrow:\n    metrics:\n    - oid: " +
+		"\"1.3.6.1.2.1.2.2.1.10\"\n" +
 		"  ups:\n    metrics:\n    - oid: 1.3.6.1.4.1.318.1\n"
 	for jobs, want := range map[string]string{
 		"[]": "unsure",
-		"[{job_name: a, metrics_path: /metrics}]":                                                                                         "unsure",
-		"[{job_name: a, metrics_path: /snmp}]":                                                                                            "fine",
-		"[{job_name: a, metrics_path: /snmp, params: {module: [narrow]}}]":                                                                "bad",
-		"[{job_name: a, metrics_path: /exporter/snmp/, params: {module: ['ups,narrow']}}]":                                                "bad",
-		"[{job_name: a, metrics_path: /snmp, params: {module: [narrow, if_mib]}}]":                                                        "fine",
-		"[{job_name: a, metrics_path: /snmp, params: {module: [if_mib], auth: [old]}}]":                                                   "bad",
-		"[{job_name: a, metrics_path: /snmp, params: {module: [ups]}}]":                                                                   "fine",
-		"[{job_name: a, metrics_path: /snmp, file_sd_configs: [{files: [x]}]}]":                                                           "unsure",
-		"[{job_name: a, metrics_path: /snmp, relabel_configs: [{target_label: __param_module}]}]":                                         "unsure",
-		"[{job_name: a, metrics_path: /snmp, static_configs: [{targets: [x], labels: {__param_auth: old}}], params: {module: [if_mib]}}]": "unsure",
+		"[{job_name: a, metrics_path: /metrics}]":                                                 "unsure",
+		"[{job_name: a, metrics_path: /snmp}]":                                                    "fine",
+		"[{job_name: a, metrics_path: /snmp, params: {module: [narrow]}}]":                        "bad",
+		"[{job_name: a, metrics_path: /exporter/snmp/, params: {module: ['ups,narrow']}}]":        "bad",
+		"[{job_name: a, metrics_path: /snmp, params: {module: [narrow, if_mib]}}]":                "fine",
+		"[{job_name: a, metrics_path: /snmp, params: {module: [if_mib], auth: [old]}}]":           "bad",
+		"[{job_name: a, metrics_path: /snmp, params: {module: [ups]}}]":                           "fine",
+		"[{job_name: a, metrics_path: /snmp, file_sd_configs: [{files: [x]}]}]":                   "unsure",
+		"[{job_name: a, metrics_path: /snmp, relabel_configs: [{target_label: __param_module}]}]": "unsure",
+		"[{job_name: a, metrics_path: /snmp, static_configs: [{targets: " +
+			"[x], labels: {__param_auth: old}}], params: {module: [if_mib]}}]": "unsure",
 	} {
 		var c scrapeConf
 		if err := yaml.Unmarshal([]byte("scrape_configs: "+jobs), &c); err != nil {
@@ -195,7 +199,9 @@ func TestSNMPJobs(t *testing.T) {
 func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzPollers(f *testing.F) {
-	for _, s := range []string{"Target[a]: 2:c@h\nMaxBytes[a]: 125000000\n", "Interval: 1:30\n x\nTarget[_]: x\n", "Target[a]: ifInOctets.1&ifOutOctets.1:c@[::1]:::::2|f\n",
+	for _, s := range []string{"Target[a]: 2:c@h\nMaxBytes[a]: 125000000\n", "Interval: 1:30\n x\nTarget[_]: x\n",
+		"Target[a]: ifInOctets.1&ifO" +
+			"utOctets.1:c@[::1]:::::2|f\n",
 		"[agent]\n interval = \"1m\"\noid = \"IF-MIB::ifTable\"\n", "Interval 300\nValues \"ifInOctets\"\n", "[snmp_*]\nenv.version 1\n",
 		"modules:\n  a:\n    metrics:\n    - name: x\n      oid: 1.3.6.1.2.1.2.2.1.10\nauths:\n  b:\n    version: 1\n", "a:\n  version: 1\n"} {
 		f.Add([]byte(s))

@@ -8,7 +8,8 @@ func TestInContainer(t *testing.T) {
 		inside    []string
 		want      string
 	}{
-		{"lxc/web1", []string{"init.scope", "nginx.service", "ssh.service"}, "restart them inside: lxc-attach -n web1 -- systemctl restart nginx.service ssh.service"},
+		{"lxc/web1", []string{"init.scope", "nginx.service", "ssh.service"}, "restart them inside: lxc-attach -n web1 -- systemctl restart " +
+			"nginx.service ssh.service"},
 		{"lxc/web1", []string{"init.scope"}, "have the container's systemd start its new program: lxc-attach -n web1 -- systemctl daemon-reexec"},
 		{"lxc/web1", []string{"session-1.scope", "user@0.service"}, "restart the container web1"},
 		{"nspawn/deb12", []string{"cron.service"}, "restart them inside: systemctl --machine=deb12 restart cron.service"},

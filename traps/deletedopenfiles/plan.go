@@ -40,8 +40,16 @@ var refused = []struct{ unit, why string }{
 
 // careful says what an admin ought to know before a unit is restarted.
 var careful = []struct{ unit, note string }{
-	{"ssh.service", "sshd: sessions that are open stay open, but a broken configuration would keep it from starting: run sshd -t first, and try a new login before you log out."},
-	{"sshd.service", "sshd: sessions that are open stay open, but a broken configuration would keep it from starting: run sshd -t first, and try a new login before you log out."},
+	{
+		"ssh.service",
+		"sshd: sessions that are open stay open, but a broken configuration would keep it from starting: run sshd -t first, and try a new " +
+			"login before you log out.",
+	},
+	{
+		"sshd.service",
+		"sshd: sessions that are open stay open, but a broken configuration would keep it from starting: run sshd -t first, and try a new " +
+			"login before you log out.",
+	},
 	{"docker.service", "docker: restarting it stops containers, unless live-restore is on."},
 	{"NetworkManager.service", "NetworkManager leaves links up over a restart."},
 	{"systemd-networkd.service", "systemd-networkd leaves links up over a restart."},
@@ -64,7 +72,8 @@ func leaves(subject string, told facts) (line, more string) {
 	case userSessions:
 		return "login sessions are their users' own: log out and in again", "These run with old files: " + told.loose()
 	case containers:
-		return "the programs belong to containers: let their manager create them again from a current image", "These run with old files: " + told.loose()
+		return "the programs belong to containers: let their " +
+			"manager create them again from a current image", "These run with old files: " + told.loose()
 	case shims:
 		return "restart the containers when it suits them: a restart of their service leaves these running", ""
 	case guests:
@@ -99,7 +108,11 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	}
 	states, err := h.Units(ctx, units...)
 	if errors.Is(err, host.ErrNoSystemd) {
-		return remedy.Plan{}, remedy.Refuse("%s belongs to a service manager that fettle cannot ask (%v): restart it by hand", strings.Join(units, " "), err)
+		return remedy.Plan{}, remedy.Refuse(
+			"%s belongs to a service manager that fettle cannot ask (%v): restart it by hand",
+			strings.Join(units, " "),
+			err,
+		)
 	}
 	if err != nil {
 		return remedy.Plan{}, err
@@ -111,9 +124,16 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 		st := states[u]
 		switch {
 		case st.LoadState != "loaded":
-			return remedy.Plan{}, remedy.Refuse("%s is %s to systemd: its unit file is gone, so a restart would only stop it. Restart it by hand", u, st.LoadState)
+			return remedy.Plan{}, remedy.Refuse(
+				"%s is %s to systemd: its unit file is gone, so a restart would only stop it. Restart it by hand",
+				u,
+				st.LoadState,
+			)
 		case st.NoManualStop || st.NoManualStart:
-			return remedy.Plan{}, remedy.Refuse("%s may not be restarted by hand (RefuseManualStart, RefuseManualStop): reboot at the next opportunity", u)
+			return remedy.Plan{}, remedy.Refuse(
+				"%s may not be restarted by hand (RefuseManualStart, RefuseManualStop): reboot at the next opportunity",
+				u,
+			)
 		case st.NeedsDaemonReload && len(p.Steps) == 0:
 			p.Steps = append(p.Steps, step.Unit{Act: "daemon-reload"})
 			p.Notes = append(p.Notes, u+" has a unit file that changed since systemd read it: it is read first, and counts from the restart on.")
@@ -138,10 +158,16 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 		p.Steps = append(p.Steps, step.Unit{Name: u, Act: act, Destroys: losses.of(u, into)})
 	}
 	if act == "restart" {
-		p.Notes = append(p.Notes, "A restart closes what the service has open, disconnects its clients, and discards what is only in its memory.")
+		p.Notes = append(
+			p.Notes,
+			"A restart closes what the service has open, disconnects its clients, and discards what is only in its memory.",
+		)
 	}
 	if into != "" {
-		p.Notes = append(p.Notes, "What is written to the deleted files between the copy and the "+act+" is not in the copies. Without copies: --with copy=no.")
+		p.Notes = append(
+			p.Notes,
+			"What is written to the deleted files between the copy and the "+act+" is not in the copies. Without copies: --with copy=no.",
+		)
 	}
 	if why != "" {
 		p.Notes = append(p.Notes, why)
@@ -161,9 +187,11 @@ func restartOrReload(ctx context.Context, h *host.Host, subject, kind string, st
 	case err != nil:
 		return "restart", "logrotate's configuration could not be read, so the plan restarts the service: " + host.Reason(err)
 	case rule == nil:
-		return "restart", "No block of logrotate's configuration rotates this log: whatever renames it must also notify its writer, or this happens again."
+		return "restart", "No block of logrotate's configuration rotates this log: whatever renames it must also notify its writer, or this " +
+			"happens again."
 	case rule.silent():
-		return "restart", rule.where() + " rotates this log and does not notify its writer: add a postrotate that makes the writer open it again, or copytruncate, or this happens again."
+		return "restart", rule.where() + " rotates this log and does not notify its writer: add a postrotate that makes the writer open it " +
+			"again, or copytruncate, or this happens again."
 	}
 	for _, u := range states {
 		if !u.CanReload {

@@ -29,7 +29,10 @@ type child struct {
 // run starts bin -c script; the script calls "ready" where it waits.
 func run(t *testing.T, bin string, env []string, script string, args ...string) *child {
 	t.Helper()
-	c := &child{t: t, cmd: exec.Command(bin, append([]string{"-c", "ready() { echo ready; read -r _ || exit; }\n" + script, "sh"}, args...)...)}
+	c := &child{
+		t:   t,
+		cmd: exec.Command(bin, append([]string{"-c", "ready() { echo ready; read -r _ || exit; }\n" + script, "sh"}, args...)...),
+	}
 	c.cmd.Env, c.cmd.Stderr = env, os.Stderr
 	var err error
 	if c.in, err = c.cmd.StdinPipe(); err != nil {
@@ -140,7 +143,8 @@ func TestRealSpace(t *testing.T) {
 	}
 	c.goOn()
 	o := at()
-	if o == nil || o.Status != trap.Found || o.Severity != trap.Warning || !strings.Contains(string(o.Detail), "40 MiB in 1 deleted file, 31 %") {
+	if o == nil || o.Status != trap.Found || o.Severity != trap.Warning ||
+		!strings.Contains(string(o.Detail), "40 MiB in 1 deleted file, 31 %") {
 		t.Errorf("deleted: %+v", o)
 	}
 	c.goOn()
@@ -167,7 +171,13 @@ func TestRealHardLink(t *testing.T) {
 func TestRealLog(t *testing.T) {
 	log := write(t, t.TempDir()+"/log/app.log", "1\n")
 	sh := means.Tool(t, "sh")
-	c := run(t, sh, nil, `exec 9>>"$1"; ready; mv "$1" "$1.1"; ready; exec 8>>"$1"; ready; exec 8>&-; rm "$1.1"; ready; exec 9>>"$1"; ready`, log)
+	c := run(
+		t,
+		sh,
+		nil,
+		`exec 9>>"$1"; ready; mv "$1" "$1.1"; ready; exec 8>>"$1"; ready; exec 8>&-; rm "$1.1"; ready; exec 9>>"$1"; ready`,
+		log,
+	)
 	at := func() string {
 		for _, o := range live(t) {
 			if o.Subject == log {

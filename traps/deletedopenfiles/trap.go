@@ -23,7 +23,11 @@ var lore string
 
 // Trap is deleted-open-files.
 var Trap = trap.Trap{Lore: trap.Lore(lore), Check: check, Plan: plan, Choices: []trap.Choice{
-	{Name: "copy", About: "where the content of deleted files is copied before a restart destroys it: a folder, or no; below " + remedy.DefaultDir + " unless given"},
+	{
+		Name: "copy",
+		About: "where the content of deleted files is copied " +
+			"before a restart destroys it: a folder, or no; below " + remedy.DefaultDir + " unless given",
+	},
 }}
 
 // The kinds of finding.

@@ -27,7 +27,10 @@ var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Limit: 30 * time.Second, Ch
 
 // The job's line has the unit alone since systemd 215; the status line has it
 // after "device" (systemd 248), or the path (before).
-var timedOut = lazy.Regexp(`^(?P<unit>dev-\S+\.device): Job \S+/start (?:timed out|failed with result 'timeout')|Timed out waiting for device (?P<dev>\S+?)\.?(?: - .*)?$`)
+var timedOut = lazy.Regexp(
+	`^(?P<unit>dev-\S+\.device): Job \S+/start (?:timed out|failed with ` +
+		`result 'timeout')|Timed out waiting for device (?P<dev>\S+?)\.?(?: - .*)?$`,
+)
 
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	if err := h.Systemd(ctx); errors.Is(err, host.ErrNoSystemd) {
@@ -56,8 +59,12 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	for _, dev := range slices.Sorted(maps.Keys(found)) {
 		ms := found[dev]
 		line, listed := lineOf(entries, dev)
-		f := trap.Finding{Subject: dev, Severity: trap.Warning, Summary: "the boot waited for it until the timeout, and continued without what needs it",
-			ByHand: "blkid shows which devices there are; " + wants(line, listed, dev)}
+		f := trap.Finding{
+			Subject:  dev,
+			Severity: trap.Warning,
+			Summary:  "the boot waited for it until the timeout, and continued without what needs it",
+			ByHand:   "blkid shows which devices there are; " + wants(line, listed, dev),
+		}
 		if listed && slices.Contains(line.Options, "nofail") {
 			f.Severity, f.Summary = trap.Notice, "did not come in time: nofail in fstab let the boot go on without it"
 		}
@@ -87,7 +94,8 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 // slight are devices that nothing but a login prompt, or nothing at all, waits for.
 func slight(dev string) bool {
 	base := path.Base(dev)
-	return strings.HasPrefix(base, "tpm") || strings.HasPrefix(base, "tty") || strings.HasPrefix(base, "hvc") || strings.HasPrefix(base, "sclp")
+	return strings.HasPrefix(base, "tpm") || strings.HasPrefix(base, "tty") || strings.HasPrefix(base, "hvc") ||
+		strings.HasPrefix(base, "sclp")
 }
 
 // lineOf is the line of fstab that asks for the device.

@@ -17,7 +17,11 @@ func judge(r *trap.Report, c *status, k verdict) {
 	}
 	switch {
 	case c.failed:
-		found(trap.Critical, "the cache failed: every request to it ends in an error", "Look in the kernel's log for the first error; cache_check and cache_repair fix its metadata.")
+		found(
+			trap.Critical,
+			"the cache failed: every request to it ends in an error",
+			"Look in the kernel's log for the first error; cache_check and cache_repair fix its metadata.",
+		)
 		return
 	case c.check:
 		found(trap.Critical, "the cache's metadata needs a check", "Take it offline and run cache_check, or lvconvert --repair.")
@@ -26,17 +30,35 @@ func judge(r *trap.Report, c *status, k verdict) {
 	}
 	switch {
 	case c.policy == "cleaner":
-		found(trap.Notice, "the policy is cleaner: the cache is being emptied and promotes nothing", "lvchange --cachepolicy smq makes it a cache again.")
+		found(
+			trap.Notice,
+			"the policy is cleaner: the cache is being emptied and promotes nothing",
+			"lvchange --cachepolicy smq makes it a cache again.",
+		)
 	case c.policy != "smq" && c.policy != "mq" && c.policy != "":
 		found(trap.Notice, "the policy is not smq", "It is "+c.policy+"; smq is what the kernel's documentation advises.")
 	}
 	if c.mode == "passthrough" {
-		found(trap.Notice, "the cache is in passthrough mode: all reads go to the slow device", "lvchange --cachemode writethrough makes it a cache again.")
+		found(
+			trap.Notice,
+			"the cache is in passthrough mode: all reads go to the slow device",
+			"lvchange --cachemode writethrough makes it a cache again.",
+		)
 	}
 	if c.mode == "writeback" && c.threshold > 0 && c.threshold < c.blockSectors {
-		found(trap.Notice, "migration_threshold is less than one block: dirty blocks are not written back while the disk is idle",
-			fmt.Sprintf("It is %d sectors, a block %d: the kernel considers itself busy all the time (drivers/md/dm-cache-target.c, spare_migration_bandwidth). %d blocks are dirty. "+
-				"LVM requires at least 8 blocks: lvchange --cachesettings migration_threshold=%d.", c.threshold, c.blockSectors, c.dirty, 8*c.blockSectors))
+		found(
+			trap.Notice,
+			"migration_threshold is less than one block: dirty blocks are not written back while the disk is idle",
+			fmt.Sprintf(
+				"It is %d sectors, a block %d: the kernel considers itself busy all the time (drivers/md/dm-cache-target.c, "+
+					"spare_migration_bandwidth). %d blocks are dirty. "+
+					"LVM requires at least 8 blocks: lvchange --cachesettings migration_threshold=%d.",
+				c.threshold,
+				c.blockSectors,
+				c.dirty,
+				8*c.blockSectors,
+			),
+		)
 	}
 	asked := c.policy == "" || smqPolicy(c.policy, k.release)
 	if asked && k.mend == before {
@@ -58,7 +80,12 @@ func judge(r *trap.Report, c *status, k verdict) {
 	case !c.counts:
 		r.Unknown(c.name, fmt.Errorf("this lvs output shows neither the policy nor the requests; dmsetup status does"), ev...)
 	case !c.moves && c.full() && c.accesses() > warmed*c.total && c.hitRatio() < poor:
-		r.Unknown(c.name, fmt.Errorf("few requests hit this full cache, and lvs does not show whether blocks are promoted and demoted in turn; dmsetup status does"), ev...)
+		r.Unknown(
+			c.name,
+			fmt.Errorf(
+				"few requests hit this full cache, and lvs does not show whether blocks are promoted and demoted in turn; dmsetup status does",
+			),
+			ev...)
 	default:
 		r.Clear(c.name, "the cache works as it should", ev...)
 	}
@@ -89,13 +116,24 @@ func (c *status) tooSmall() string {
 	}
 	why := ""
 	if c.accesses() > warmed*c.total && c.hitRatio() < poor && c.demotions > churning*c.total {
-		why = fmt.Sprintf("%.0f %% hits; %d blocks promoted and %d demoted, of a cache of %d.", 100*c.hitRatio(), c.promotions, c.demotions, c.total)
+		why = fmt.Sprintf(
+			"%.0f %% hits; %d blocks promoted and %d demoted, of a cache of %d.",
+			100*c.hitRatio(),
+			c.promotions,
+			c.demotions,
+			c.total,
+		)
 	}
 	if o := c.over; o != nil && o.accesses() >= busy {
 		all := o.exchange(c.total)
 		switch {
 		case o.hitRatio() < poor && o.demotions >= 10 && all < exchanged:
-			why += fmt.Sprintf(" Over %v: %s: at this rate, its whole content is replaced every %v.", o.took.Round(time.Second), o, all.Round(time.Second))
+			why += fmt.Sprintf(
+				" Over %v: %s: at this rate, its whole content is replaced every %v.",
+				o.took.Round(time.Second),
+				o,
+				all.Round(time.Second),
+			)
 		case why != "":
 			why += fmt.Sprintf(" That is since it was activated; over %v: %s.", o.took.Round(time.Second), o)
 		}
@@ -123,8 +161,11 @@ func (c *status) evidence() []trap.Evidence {
 		if c.moves {
 			moves = fmt.Sprintf(", promotions %d, demotions %d", c.promotions, c.demotions)
 		}
-		ev = append(ev, trap.Ev(c.from+" "+c.name, "%s, %s, %d of %d blocks used, read hits %d, misses %d, write hits %d, misses %d%s, dirty %d",
-			c.policy, c.mode, c.used, c.total, c.readHits, c.readMisses, c.writeHits, c.writeMisses, moves, c.dirty))
+		ev = append(
+			ev,
+			trap.Ev(c.from+" "+c.name, "%s, %s, %d of %d blocks used, read hits %d, misses %d, write hits %d, misses %d%s, dirty %d",
+				c.policy, c.mode, c.used, c.total, c.readHits, c.readMisses, c.writeHits, c.writeMisses, moves, c.dirty),
+		)
 	}
 	if c.over != nil {
 		ev = append(ev, trap.Ev(c.from+" "+c.name+" over "+c.over.took.Round(time.Second).String(), "%s", c.over))

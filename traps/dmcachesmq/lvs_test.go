@@ -32,7 +32,12 @@ func TestParseLVSRefuses(t *testing.T) {
 func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzLVS(f *testing.F) {
-	f.Add([]byte(`{"report":[{"lv":[{"vg_name":"v","lv_name":"a","lv_attr":"Cwi-aoC---","origin":"[a_corig]","cache_total_blocks":"9","chunk_size":"65536B"}]}]}`))
+	f.Add(
+		[]byte(
+			`{"report":[{"lv":[{"vg_name":"v","lv_name":"a","lv_attr":"Cwi-aoC---","origin":"[a_corig]","cache_total_blocks":"9","chunk_size":` +
+				`"65536B"}]}]}`,
+		),
+	)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		caches, err := parseLVS(b)
 		if err != nil && len(caches) > 0 {
@@ -58,11 +63,14 @@ func TestSosreport(t *testing.T) {
 		want  string
 	}{
 		"dmsetup": {map[string]string{"sos_commands/devicemapper/dmsetup_status": dm}, "clear vg--x-da--ta: the cache works as it should"},
-		"lvs": {map[string]string{lvs + "lv_kernel_read_ahead_lv_read_ahead_stripes_stripesize_--config_global_metadata_read_only_1_--nolocking_--foreign": table},
+		"lvs": {map[string]string{lvs + "lv_kernel_read_ahead_lv_read_ahead_stripes_stripesize_--config_global_metadata_read_only_1_--nolock" +
+			"ing_--foreign": table},
 			"unknown vg--x-da--ta: this lvs output shows neither the policy nor the requests; dmsetup status does"},
 		"lvs of another release": {map[string]string{lvs + "something_--new": table},
 			"unknown vg--x-da--ta: this lvs output shows neither the policy nor the requests; dmsetup status does"},
-		"both": {map[string]string{"sos_commands/devicemapper/dmsetup_status": dm, lvs + "--config_global_locking_type_0": table}, "clear vg--x-da--ta: the cache works as it should"},
+		"both": {map[string]string{"sos_commands/devicemapper/dmsetup_status": dm, lvs + "--config_global_locking_type_0": table},
+			"clear vg--x-da--ta: the " +
+				"cache works as it should"},
 		"none": {nil, "unknown: read sos_commands/devicemapper/dmsetup_status: not collected in this capture"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -34,7 +34,13 @@ func (c *change) exchange(total uint64) time.Duration {
 }
 
 func (c *change) String() string {
-	return fmt.Sprintf("%.0f %% hits of %d requests, %d blocks promoted, %d demoted", 100*c.hitRatio(), c.accesses(), c.promotions, c.demotions)
+	return fmt.Sprintf(
+		"%.0f %% hits of %d requests, %d blocks promoted, %d demoted",
+		100*c.hitRatio(),
+		c.accesses(),
+		c.promotions,
+		c.demotions,
+	)
 }
 
 // between is what happened from a to b. A table that was loaded anew in
@@ -43,14 +49,20 @@ func between(a, b *status, took time.Duration) *change {
 	if a == nil || a.failed || b.failed || a.total != b.total || took <= 0 {
 		return nil
 	}
-	for _, c := range [][2]uint64{{a.readHits, b.readHits}, {a.readMisses, b.readMisses}, {a.writeHits, b.writeHits}, {a.writeMisses, b.writeMisses},
+	for _, c := range [][2]uint64{{a.readHits, b.readHits}, {a.readMisses, b.readMisses}, {a.writeHits, b.writeHits},
+		{a.writeMisses, b.writeMisses},
 		{a.promotions, b.promotions}, {a.demotions, b.demotions}} {
 		if c[1] < c[0] {
 			return nil
 		}
 	}
-	return &change{took: took, hits: b.readHits + b.writeHits - a.readHits - a.writeHits, misses: b.readMisses + b.writeMisses - a.readMisses - a.writeMisses,
-		promotions: b.promotions - a.promotions, demotions: b.demotions - a.demotions}
+	return &change{
+		took:       took,
+		hits:       b.readHits + b.writeHits - a.readHits - a.writeHits,
+		misses:     b.readMisses + b.writeMisses - a.readMisses - a.writeMisses,
+		promotions: b.promotions - a.promotions,
+		demotions:  b.demotions - a.demotions,
+	}
 }
 
 // sample looks at the caches twice, and returns the second look with what

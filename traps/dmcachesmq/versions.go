@@ -62,7 +62,8 @@ func kernelOf(release, policy, target string) (m mend, why string) {
 	}
 	switch {
 	case major(target) >= reworkedIn:
-		return unsure, "dm-cache " + target + " is newer than this kernel: its distribution backported the rework of Linux 4.12; whether it also backported the fix of smq is not known"
+		return unsure, "dm-cache " + target + " is newer than this kernel: its distribution backported the rework of Linux 4.12; whether it " +
+			"also backported the fix of smq is not known"
 	case v.Candidate() > 1 && !v.Before("4.12-rc2"):
 		return unsure, "which release candidates of Linux 4.12 have the fix is not known"
 	case v.Before(smqCame) && policy == "smq":

@@ -55,7 +55,8 @@ func TestSMQPolicy(t *testing.T) {
 }
 
 func TestCacheTarget(t *testing.T) {
-	for text, want := range map[string]string{"cache            v2.3.0\nstriped          v1.6.0\n": "2.3.0", "writecache v1.0.0\n": "", "": "", "cache\n": ""} {
+	for text, want := range map[string]string{"cache            " +
+		"v2.3.0\nstriped          v1.6.0\n": "2.3.0", "writecache v1.0.0\n": "", "": "", "cache\n": ""} {
 		if got := cacheTarget([]byte(text)); got != want {
 			t.Errorf("%q: %q", text, got)
 		}

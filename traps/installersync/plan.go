@@ -88,7 +88,11 @@ func takeAway(ctx context.Context, h *host.Host, name string) (first, last []ste
 	if there {
 		return nil, nil, remedy.Refuse("%s is in the way: move it, and run this again", aside)
 	}
-	move := step.Command{Do: []string{"/bin/mv", "-T", "--", name, aside}, Undo: []string{"/bin/mv", "-T", "--", aside, name}, Probe: []string{"/usr/bin/test", "-e", aside}}
+	move := step.Command{
+		Do:    []string{"/bin/mv", "-T", "--", name, aside},
+		Undo:  []string{"/bin/mv", "-T", "--", aside, name},
+		Probe: []string{"/usr/bin/test", "-e", aside},
+	}
 	return []step.Step{move}, []step.Step{step.Remove{Path: aside, Was: was}}, nil
 }
 

@@ -125,10 +125,12 @@ func judge(ctx context.Context, h *host.Host, r *trap.Report, d diversion) (said
 			return false
 		}
 		f.Facts = trap.FactsOf(facts{wrapped, d.to, d.by})
-		f.Summary = d.from + " has run without fsync since the installation: a power cut during an upgrade can leave empty files and a broken package database"
+		f.Summary = d.from + " has run without fsync since the installation: a power cut during an upgrade can leave empty files and a " +
+			"broken package database"
 		if host.IsAbsent(toErr) {
 			f.Summary = d.from + " cannot run: it is the installer's wrapper, and the program that it runs is gone"
-			f.ByHand = "unpack the program from its package on another host (dpkg-deb -x), copy it to " + d.to + ", and run fettle fix installer-sync"
+			f.ByHand = "unpack the program from its package on " +
+				"another host (dpkg-deb -x), copy it to " + d.to + ", and run fettle fix installer-sync"
 		}
 		if m := bootID().FindStringSubmatch(text); m != nil && m[1] != h.Identity().BootID && toErr == nil {
 			f.Severity = trap.Notice

@@ -152,14 +152,20 @@ func (f *facts) detail(k kind, readers []reader, now, boot layout, conf *setting
 	case f.top.Link:
 		say("The next boot does not fix it: %s is a symlink, and systemd-tmpfiles leaves its target alone.", top)
 	case mendedByBoot(readers, boot):
-		say("The next boot fixes it for files that are written then: systemd-tmpfiles-setup.service applies %s. Archived files are not changed.", f.lines())
+		say(
+			"The next boot fixes it for files that are written then: systemd-tmpfiles-setup.service applies %s. Archived files are not changed.",
+			f.lines(),
+		)
 	case f.ownLines() == 0:
 		say("The next boot does not fix it: no line of tmpfiles.d covers %s (masked or removed).", top)
 	default:
 		say("The next boot does not fix it: the lines of tmpfiles.d (%s) do not give these groups what they need.", f.lines())
 	}
 	if k == toCome {
-		say("The default ACL or the setgid bit of the folder is missing: journald starts a new file when the present one is full, and at a reboot after a crash.")
+		say(
+			"The default ACL or the setgid bit of the folder is missing: journald starts a new file when the present one is full, and at a " +
+				"reboot after a crash.",
+		)
 	}
 	if f.noACL != "" {
 		say("The file system stores no ACLs (%s): only group systemd-journal can be given access.", f.noACL)

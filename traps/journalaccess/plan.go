@@ -30,7 +30,10 @@ func plan(ctx context.Context, h *host.Host, fd trap.Finding) (remedy.Plan, erro
 		return remedy.Plan{}, err
 	}
 	if f.tmp.Unread != nil {
-		return remedy.Plan{}, remedy.Refuse("tmpfiles.d cannot be read completely, so the effect of the next boot on the journal is not known: %v", f.tmp.Unread)
+		return remedy.Plan{}, remedy.Refuse(
+			"tmpfiles.d cannot be read completely, so the effect of the next boot on the journal is not known: %v",
+			f.tmp.Unread,
+		)
 	}
 	var s *store
 	own := fd.Subject == top
@@ -93,8 +96,13 @@ func (f *facts) refuse(s *store) error {
 	for _, n := range f.above {
 		for _, r := range f.readers {
 			if !allows(n.State, r, 1) {
-				return remedy.Refuse("%s is closed to members of %s (%s). Opening it gives access to all other logs too: if that is intended, run chmod o+x %s",
-					n.Path, r.Name, f.show(n).Value, n.Path)
+				return remedy.Refuse(
+					"%s is closed to members of %s (%s). Opening it gives access to all other logs too: if that is intended, run chmod o+x %s",
+					n.Path,
+					r.Name,
+					f.show(n).Value,
+					n.Path,
+				)
 			}
 		}
 	}

@@ -43,7 +43,11 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		}
 	}
 	if found == 0 {
-		r.Clear("", "the kernel log contains no complaint that matters", trap.Ev(l.Source, "%s %s", units.Count(l.Lines, "line", "lines"), journal.Looked(l)))
+		r.Clear(
+			"",
+			"the kernel log contains no complaint that matters",
+			trap.Ev(l.Source, "%s %s", units.Count(l.Lines, "line", "lines"), journal.Looked(l)),
+		)
 	}
 	return nil
 }
@@ -107,8 +111,13 @@ func judge(ctx context.Context, h *host.Host, l host.Log, c *complaint) (trap.Fi
 	if c.count < k.least || k.lately && (l.Until.Sub(c.last) > 48*time.Hour || c.last.Sub(c.first) > time.Duration(c.count)*24*time.Hour) {
 		return trap.Finding{}, false
 	}
-	f := trap.Finding{Subject: strings.TrimSpace(k.subject + " " + c.what), Severity: k.severity, Summary: k.summary, ByHand: k.advice(c.what),
-		Detail: trap.Prose(units.Count(c.count, "line", "lines") + " " + journal.Looked(l))}
+	f := trap.Finding{
+		Subject:  strings.TrimSpace(k.subject + " " + c.what),
+		Severity: k.severity,
+		Summary:  k.summary,
+		ByHand:   k.advice(c.what),
+		Detail:   trap.Prose(units.Count(c.count, "line", "lines") + " " + journal.Looked(l)),
+	}
 	if k.grows > 0 && c.count >= k.grows {
 		f.Severity++
 	}
@@ -120,7 +129,8 @@ func judge(ctx context.Context, h *host.Host, l host.Log, c *complaint) (trap.Fi
 		f.Severity, f.ByHand = trap.Notice, "nothing if somebody unplugged it; otherwise check its cable and power, and the file system: fsck -n"
 		f.Summary = "the kernel could not read or write this file system, and its disk is gone"
 	case k.subject == "disk" && path(ctx, h, c.what):
-		f.Severity, f.ByHand = trap.Notice, "nothing where the array refuses I/O on its passive paths; otherwise multipath -ll shows which path fails"
+		f.Severity, f.ByHand = trap.Notice, "nothing where the array refuses I/O on its passive "+
+			"paths; otherwise multipath -ll shows which path fails"
 		f.Summary = "the kernel reports I/O errors on this path of a multipath disk, which has others"
 	}
 	for _, m := range c.lines[max(0, len(c.lines)-5):] {

@@ -79,12 +79,20 @@ func planNodes(ctx context.Context, h *host.Host, k ksm, c config) (remedy.Plan,
 // set the pace while it is on.
 func planTuners(ctx context.Context, h *host.Host, k ksm, c config) (remedy.Plan, error) {
 	if !k.advisor {
-		return remedy.Plan{}, remedy.Refuse("fettle cannot tell which of the two should stay: stop ksmtuned (systemctl disable --now ksmtuned)" +
-			" or fettle tune ksm")
+		return remedy.Plan{}, remedy.Refuse(
+			"fettle cannot tell which of the two should stay: stop ksmtuned (systemctl disable --now ksmtuned)" +
+				" or fettle tune ksm",
+		)
 	}
-	return build(ctx, h, c, "turn off the kernel's advisor", []setting{{name: "advisor_mode", value: "none", drifting: []string{dir + "pages_to_scan"}}},
+	return build(
+		ctx,
+		h,
+		c,
+		"turn off the kernel's advisor",
+		[]setting{{name: "advisor_mode", value: "none", drifting: []string{dir + "pages_to_scan"}}},
 		[]string{"The other one is in charge from then on. To keep the advisor instead, stop the other: systemctl disable --now ksmtuned.",
-			"The kernel sets pages_to_scan to 100 when the advisor goes off; the other sets it again within its interval."})
+			"The kernel sets pages_to_scan to 100 when the advisor goes off; the other sets it again within its interval."},
+	)
 }
 
 // setting is a file below /sys/kernel/mm/ksm and its value.
@@ -102,7 +110,14 @@ func planRate(ctx context.Context, h *host.Host, k ksm, c config) (remedy.Plan, 
 	target := reachable(n, s.cost)
 	share := min(float64(n)*float64(s.cost)/float64(target), budget)
 	notes := []string{
-		fmt.Sprintf("Aim: a full scan of %s (%d pages; %s) in %s; now it takes about %s.", gib(float64(n*k.pageSize)), n, s.mem.source, spell(target), spell(s.scan)),
+		fmt.Sprintf(
+			"Aim: a full scan of %s (%d pages; %s) in %s; now it takes about %s.",
+			gib(float64(n*k.pageSize)),
+			n,
+			s.mem.source,
+			spell(target),
+			spell(s.scan),
+		),
 		fmt.Sprintf("ksmd will take about %s of one CPU, %s.", percent(share), s.costBy),
 	}
 	if c.tuned != nil {
@@ -173,7 +188,12 @@ func build(ctx context.Context, h *host.Host, c config, title string, set []sett
 			continue
 		}
 		if !strings.HasPrefix(l.File, "/etc/") {
-			return p, remedy.Refuse("%s:%d sets %s too, and belongs to a package: copy the file to /etc/tmpfiles.d and change it there", l.File, l.Num, l.Path)
+			return p, remedy.Refuse(
+				"%s:%d sets %s too, and belongs to a package: copy the file to /etc/tmpfiles.d and change it there",
+				l.File,
+				l.Num,
+				l.Path,
+			)
 		}
 		if others[l.File] == nil {
 			files = append(files, l.File)
@@ -207,7 +227,10 @@ func build(ctx context.Context, h *host.Host, c config, title string, set []sett
 		}
 	}
 	if c.wanted == "" && c.auto == "" {
-		p.Notes = append(p.Notes, "fettle found nothing that turns KSM on at boot. These settings are kept; whatever turns KSM on must do so again.")
+		p.Notes = append(
+			p.Notes,
+			"fettle found nothing that turns KSM on at boot. These settings are kept; whatever turns KSM on must do so again.",
+		)
 	}
 	return p, nil
 }

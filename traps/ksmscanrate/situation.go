@@ -77,9 +77,11 @@ func (s situation) evidence() []trap.Evidence {
 
 func (s situation) detail() trap.Prose {
 	n := s.mem.pages
-	out := []string{fmt.Sprintf("A full scan of %s takes about %s, and merging takes two; %s saved so far. %s are within reach for %s of one CPU.",
-		gib(float64(n*s.k.pageSize)), spell(s.scan), gib(float64(s.k.saved*s.k.pageSize)),
-		spell(reachable(n, s.cost)), percent(min(budget, float64(n)*float64(s.cost)/float64(reachable(n, s.cost)))))}
+	out := []string{
+		fmt.Sprintf("A full scan of %s takes about %s, and merging takes two; %s saved so far. %s are within reach for %s of one CPU.",
+			gib(float64(n*s.k.pageSize)), spell(s.scan), gib(float64(s.k.saved*s.k.pageSize)),
+			spell(reachable(n, s.cost)), percent(min(budget, float64(n)*float64(s.cost)/float64(reachable(n, s.cost))))),
+	}
 	if s.k.hasAdvisor && !s.k.advisor && s.c.tuned == nil {
 		out = append(out, "This kernel has an advisor that tunes KSM automatically (advisor_mode); it is off.")
 	}

@@ -157,7 +157,10 @@ func checkRate(ctx context.Context, h *host.Host, r *trap.Report, k ksm, c confi
 			Summary: "KSM is on, and no program here has memory that it may merge",
 			Detail: "Programs offer memory with madvise(MADV_MERGEABLE) or prctl(PR_SET_MEMORY_MERGE). Guests do not when their memory is" +
 				" backed by hugepages or shared files, or when it says <nosharepages/> or mem-merge=off.",
-			Evidence: []trap.Evidence{trap.Ev(dir+"full_scans", "%d", k.fullScans), trap.Ev(dir+"pages_*", "0 shared, sharing, unshared, volatile")}})
+			Evidence: []trap.Evidence{
+				trap.Ev(dir+"full_scans", "%d", k.fullScans),
+				trap.Ev(dir+"pages_*", "0 shared, sharing, unshared, volatile"),
+			}})
 		r.Clear(scanRate, "there is nothing to scan")
 		return nil
 	}
@@ -170,7 +173,14 @@ func checkRate(ctx context.Context, h *host.Host, r *trap.Report, k ksm, c confi
 		if next, where, ok := c.nextBoot(k.rate); ok && c.tuned == nil && tooSlow(next.fullScan(n, s.cost), n, s.cost) {
 			r.Found(trap.Finding{Subject: scanRate, Severity: trap.Notice, Evidence: ev,
 				Summary: "KSM scans quickly enough now, and too slowly again after a reboot: " + where + " sets pages_to_scan",
-				Detail:  trap.Lines(fmt.Sprintf("With %d pages every %d ms a full scan takes %s.", next.pages, next.sleep.Milliseconds(), spell(next.fullScan(n, s.cost))))})
+				Detail: trap.Lines(
+					fmt.Sprintf(
+						"With %d pages every %d ms a full scan takes %s.",
+						next.pages,
+						next.sleep.Milliseconds(),
+						spell(next.fullScan(n, s.cost)),
+					),
+				)})
 			return nil
 		}
 		if c.unknown != nil { // who sets the pace at the next boot, or how far ksmtuned goes, was not seen

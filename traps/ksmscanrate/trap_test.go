@@ -57,7 +57,8 @@ func TestFullScan(t *testing.T) {
 // within the budget, for every amount of memory and every sleep.
 func TestPlannedRateIsAccepted(t *testing.T) {
 	for _, pages := range []uint64{1000, 262144, 10485760, 78643200, 536870912} {
-		for _, sleep := range []time.Duration{time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond, 200 * time.Millisecond, 2 * time.Second} {
+		for _, sleep := range []time.Duration{time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond, 200 * time.Millisecond,
+			2 * time.Second} {
 			for _, cost := range []time.Duration{500 * time.Nanosecond, 2 * time.Microsecond, 10 * time.Microsecond} {
 				target := reachable(pages, cost)
 				r := rate{pagesFor(pages, sleep, target, cost), sleep}
@@ -232,7 +233,8 @@ func golden(t *testing.T, name string) string {
 
 // What a plan sets must make the check say clear.
 func TestPlanMends(t *testing.T) {
-	for _, name := range []string{"trapped", "trapped-measured", "trapped-advisor", "trapped-advisor-limit", "trapped-ksmtuned", "first-scan-slow", "next-boot"} {
+	for _, name := range []string{"trapped", "trapped-measured", "trapped-advisor", "trapped-advisor-limit", "trapped-ksmtuned",
+		"first-scan-slow", "next-boot"} {
 		t.Run(name, func(t *testing.T) {
 			text := golden(t, name)
 			h := func() *host.Host { src, _, _ := hosttest.Parse([]byte(text)); return host.New(src) }
@@ -265,7 +267,8 @@ func TestPlanMends(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if said := traptest.Lines(traptest.Run(t, &Trap, host.New(src))); strings.Contains(said, "found") || strings.Contains(said, "unknown") {
+			if said := traptest.Lines(traptest.Run(t, &Trap, host.New(src))); strings.Contains(said, "found") ||
+				strings.Contains(said, "unknown") {
 				t.Errorf("after the plan:\n%s\n%s", said, text)
 			}
 		})

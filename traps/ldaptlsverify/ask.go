@@ -48,7 +48,10 @@ func askAll(ctx context.Context, h *host.Host, r *trap.Report, cs []*ldapconf.Cl
 			continue
 		}
 		if c.Discovers.Value != "" {
-			r.Unknown(c.Name+" _srv_", fmt.Errorf("its servers are found through DNS, which fettle does not follow: give a server's name, or ask it with openssl s_client"))
+			r.Unknown(
+				c.Name+" _srv_",
+				fmt.Errorf("its servers are found through DNS, which fettle does not follow: give a server's name, or ask it with openssl s_client"),
+			)
 		}
 		if len(c.Servers) == 0 {
 			continue
@@ -158,7 +161,15 @@ func (ck *checker) server(subject string, sv ldapconf.Server, p host.Peer, s sto
 		if !c.Login || sv.Loopback() {
 			sev = trap.Warning
 		}
-		r.Found(trap.Finding{Subject: subject, Severity: sev, Evidence: ev, Summary: "the server's certificate is refused: " + v.Text(), Detail: hints(v, chain)})
+		r.Found(
+			trap.Finding{
+				Subject:  subject,
+				Severity: sev,
+				Evidence: ev,
+				Summary:  "the server's certificate is refused: " + v.Text(),
+				Detail:   hints(v, chain),
+			},
+		)
 	}
 }
 
@@ -170,7 +181,10 @@ func hints(v Verdict, chain []*x509.Certificate) trap.Prose {
 	switch v.Problems[0].Reason {
 	case UnknownIssuer:
 		if len(chain) == 1 {
-			s := fmt.Sprintf("The server sends one certificate only. If %s is an intermediate CA, the server has to send its certificate too.", issuerName(leaf))
+			s := fmt.Sprintf(
+				"The server sends one certificate only. If %s is an intermediate CA, the server has to send its certificate too.",
+				issuerName(leaf),
+			)
 			if len(leaf.IssuingCertificateURL) > 0 {
 				s += " According to the server's certificate, that of the issuer is at " + shortName(leaf.IssuingCertificateURL[0]) + "."
 			}
@@ -183,7 +197,8 @@ func hints(v Verdict, chain []*x509.Certificate) trap.Prose {
 	case WrongName:
 		return "The client must use a name that is in the certificate, or the server a certificate that contains the name used."
 	case WeakSignature, ShortKey:
-		return "It must be issued again with SHA-256 and a longer key; until then, newer versions of GnuTLS or OpenSSL refuse what older ones accepted."
+		return "It must be issued again with SHA-256 and a longer key; until then, newer versions of GnuTLS or OpenSSL refuse what older " +
+			"ones accepted."
 	case Incomplete:
 		return "Its certificate belongs in the server's file (slapd: TLSCertificateFile), behind the server's own."
 	}
@@ -194,7 +209,13 @@ func hints(v Verdict, chain []*x509.Certificate) trap.Prose {
 func showChain(p host.Peer, chain []*x509.Certificate) []trap.Evidence {
 	ev := []trap.Evidence{trap.Ev(p.Address, "%s, %d certificate(s) sent", orUnknown(p.Version), len(chain))}
 	for i, c := range chain {
-		s := fmt.Sprintf("%s; issued by %s; until %s; SHA-256 %s", subject(c), issuerName(c), c.NotAfter.UTC().Format(time.DateOnly), fingerprint(c))
+		s := fmt.Sprintf(
+			"%s; issued by %s; until %s; SHA-256 %s",
+			subject(c),
+			issuerName(c),
+			c.NotAfter.UTC().Format(time.DateOnly),
+			fingerprint(c),
+		)
 		if i == 0 {
 			s += "; for " + strings.Join(certNames(c), ", ")
 		}

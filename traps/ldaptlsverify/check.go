@@ -78,22 +78,36 @@ func (ck *checker) configuration(ctx context.Context) {
 		r.Found(trap.Finding{Subject: c.Name, Severity: sev, Summary: fmt.Sprintf(format, args...), Detail: trap.Lines(detail), Evidence: ev})
 	}
 	for _, e := range c.Errors {
-		say(trap.Notice, "", []trap.Evidence{trap.Ev(fmt.Sprintf("%s:%d", e.Path, e.Line), "%s", e.Msg)}, "fettle does not understand a line of its configuration: %s", e.Msg)
+		say(
+			trap.Notice,
+			"",
+			[]trap.Evidence{trap.Ev(fmt.Sprintf("%s:%d", e.Path, e.Line), "%s", e.Msg)},
+			"fettle does not understand a line of its configuration: %s",
+			e.Msg,
+		)
 	}
 	local := onlyLocal(c)
 	if !c.Verifies() && !local {
-		detail := "An attacker who can impersonate the server (ARP, DNS, a router in between) can read the passwords that are sent, and forge accounts."
+		detail := "An attacker who can impersonate the server (ARP, DNS, a router in between) can read the passwords that are sent, and " +
+			"forge accounts."
 		if c.Kerberos != "" {
 			detail = "Connections that Kerberos protects are not touched by it; any TLS connection is."
 		}
-		say(grave(c), detail, []trap.Evidence{trap.Ev(c.ReqCert.Place(), "%s", reqcertLine(c))}, "accepts any server certificate: open to interception")
+		say(
+			grave(c),
+			detail,
+			[]trap.Evidence{trap.Ev(c.ReqCert.Place(), "%s", reqcertLine(c))},
+			"accepts any server certificate: open to interception",
+		)
 	}
 	if c.ClearAuth != nil {
 		say(grave(c), "", []trap.Evidence{settingEv(*c.ClearAuth)}, "sends passwords over the network in the clear")
 	} else if c.Clear != nil && c.Bind.Given() {
-		say(grave(c), "", []trap.Evidence{settingEv(*c.Clear), trap.Ev(c.Bind.Place(), "%s is set", c.Bind.Value)}, "sends its own password over the network in the clear")
+		say(grave(c), "", []trap.Evidence{settingEv(*c.Clear), trap.Ev(c.Bind.Place(), "%s is set", c.Bind.Value)}, "sends its own password "+
+			"over the network in the clear")
 	} else if c.Clear != nil {
-		say(trap.Warning, "An attacker who can impersonate the server can forge group memberships. Passwords of logins still go through StartTLS.",
+		say(trap.Warning, "An attacker who can impersonate the server can forge group "+
+			"memberships. Passwords of logins still go through StartTLS.",
 			[]trap.Evidence{settingEv(*c.Clear)}, "looks up accounts without TLS")
 	}
 	if !usesTLS(c) || c.Kerberos != "" && len(c.Servers) == 0 {
@@ -107,8 +121,13 @@ func (ck *checker) configuration(ctx context.Context) {
 		return
 	}
 	if c.ReqSAN.Value == "never" && c.Verifies() && ck.lib == GnuTLS && !local {
-		say(grave(c), "With GnuTLS the OpenLDAP library then compares no name at all, not even the common name: any certificate from a trusted CA will do, whoever owns it.",
-			[]trap.Evidence{trap.Ev(c.ReqSAN.Place(), "TLS_REQSAN never"), ck.why}, "does not compare the server's name with its certificate")
+		say(
+			grave(c),
+			"With GnuTLS the OpenLDAP library then compares no name at all, not even the common name: any certificate from a trusted CA will "+
+				"do, whoever owns it.",
+			[]trap.Evidence{trap.Ev(c.ReqSAN.Place(), "TLS_REQSAN never"), ck.why},
+			"does not compare the server's name with its certificate",
+		)
 	}
 	wrong, err := usable(ctx, ck.h, c, ck.lib)
 	switch {
@@ -123,7 +142,13 @@ func (ck *checker) configuration(ctx context.Context) {
 		say(sev, "", []trap.Evidence{caEv(c), ck.why}, "cannot verify any server: %s", wrong)
 	case c.Name == "openldap" && c.CACert.Given():
 		if st, err := ck.h.Stat(ctx, c.CACert.Value); err == nil && st.Mode.Perm()&0o004 == 0 {
-			say(trap.Notice, "", []trap.Evidence{caEv(c), trap.Ev("stat "+c.CACert.Value, "mode %04o", st.Mode.Perm())}, "can verify servers only as root: not every user can read its CA file %s", c.CACert.Value)
+			say(
+				trap.Notice,
+				"",
+				[]trap.Evidence{caEv(c), trap.Ev("stat "+c.CACert.Value, "mode %04o", st.Mode.Perm())},
+				"can verify servers only as root: not every user can read its CA file %s",
+				c.CACert.Value,
+			)
 		}
 	}
 	if !found {
@@ -152,7 +177,8 @@ func (ck *checker) fine(local, talked bool) {
 
 // reqcertLine names the setting as the client's own file does.
 func reqcertLine(c *ldapconf.Client) string {
-	key := map[ldapconf.Program]string{ldapconf.OpenLDAP: "TLS_REQCERT ", ldapconf.SSSD: "ldap_tls_reqcert = ", ldapconf.NSLCD: "tls_reqcert ", ldapconf.PADL: "tls_checkpeer: "}[c.Program]
+	key := map[ldapconf.Program]string{ldapconf.OpenLDAP: "TLS_REQCERT ", ldapconf.SSSD: "ldap_tls_reqcert = ",
+		ldapconf.NSLCD: "tls_reqcert ", ldapconf.PADL: "tls_checkpeer: "}[c.Program]
 	if strings.HasSuffix(c.ReqCert.File, "ldap.conf") {
 		key = "TLS_REQCERT "
 	}

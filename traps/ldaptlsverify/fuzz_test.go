@@ -20,7 +20,12 @@ func TestFuzz(t *testing.T) { means.Fuzz(t) }
 func FuzzJudge(f *testing.F) {
 	key := ed25519.NewKeyFromSeed(make([]byte, 32))
 	for _, cn := range []string{"ldap.example.com", "a\x00b", "a\nb\x1b[31m", "*.example.com", ""} {
-		t := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: cn}, DNSNames: []string{"x\n" + "y"}, NotAfter: time.Unix(2e9, 0)}
+		t := &x509.Certificate{
+			SerialNumber: big.NewInt(1),
+			Subject:      pkix.Name{CommonName: cn},
+			DNSNames:     []string{"x\n" + "y"},
+			NotAfter:     time.Unix(2e9, 0),
+		}
 		if der, err := x509.CreateCertificate(nil, t, t, key.Public(), key); err == nil {
 			f.Add(der, der, "ldap.example.com", "try")
 		}

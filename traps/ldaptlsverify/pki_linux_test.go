@@ -102,7 +102,24 @@ func opensslIssue(t testing.TB, by *pair, algorithm, option, digest string) *pai
 	write(t, dir+"/ext", []byte("subjectAltName=IP:127.0.0.1\n"))
 	run("genpkey", "-algorithm", algorithm, "-pkeyopt", option, "-out", "key.pem")
 	run("req", "-new", "-key", "key.pem", "-subj", "/CN=short", "-out", "csr.pem")
-	run("x509", "-req", "-in", "csr.pem", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "ext", "-"+digest, "-out", "cert.pem")
+	run(
+		"x509",
+		"-req",
+		"-in",
+		"csr.pem",
+		"-CA",
+		"ca.pem",
+		"-CAkey",
+		"ca.key",
+		"-CAcreateserial",
+		"-days",
+		"2",
+		"-extfile",
+		"ext",
+		"-"+digest,
+		"-out",
+		"cert.pem",
+	)
 	b, err := os.ReadFile(dir + "/cert.pem")
 	if err != nil {
 		t.Fatal(err)

@@ -52,7 +52,10 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	}
 	steps, secret := p.steps()
 	if len(steps) == 0 {
-		return remedy.Plan{}, remedy.Refuse("fettle has nothing to change on this host: what is wrong is on the server's side, or has to be decided by hand (fettle explain %s)", "ldap-tls-verify")
+		return remedy.Plan{}, remedy.Refuse(
+			"fettle has nothing to change on this host: what is wrong is on the server's side, or has to be decided by hand (fettle explain %s)",
+			"ldap-tls-verify",
+		)
 	}
 	if secret {
 		p.notes = append(p.notes, "A file that changes contains a password, so no diff is shown. The lines that change:")
@@ -114,7 +117,11 @@ func (p *planner) protect(ctx context.Context) error {
 	}
 	if c.ReqSAN.Value == "never" && p.lib == GnuTLS {
 		if c.Program != ldapconf.OpenLDAP {
-			return remedy.Refuse("TLS_REQSAN never is set at %s, for all programs that use the OpenLDAP library: fix it there (fettle fix ldap-tls-verify --on openldap)", c.ReqSAN.Place())
+			return remedy.Refuse(
+				"TLS_REQSAN never is set at %s, for all programs that use the "+
+					"OpenLDAP library: fix it there (fettle fix ldap-tls-verify --on openldap)",
+				c.ReqSAN.Place(),
+			)
 		}
 		if err := p.set(ctx, c, k.reqsan, "allow", c.ReqSAN); err != nil {
 			return err
@@ -161,7 +168,14 @@ func (p *planner) simulate(ctx context.Context) error {
 			case o.Status == trap.Found && (o.Severity > trap.Notice || o.Subject == p.f.Subject):
 				bad = errors.Join(bad, remedy.Refuse("after all that can be changed here, %s would still be so: %s", o.Subject, o.Summary))
 			case o.Status == trap.Unknown && p.c.Login && strings.Contains(o.Subject, " ") && !strings.HasSuffix(o.Subject, " _srv_"):
-				bad = errors.Join(bad, remedy.Refuse("%s cannot be asked (%s), so whether logins would still work is not known: try again when it answers", o.Subject, o.Reason))
+				bad = errors.Join(
+					bad,
+					remedy.Refuse(
+						"%s cannot be asked (%s), so whether logins would still work is not known: try again when it answers",
+						o.Subject,
+						o.Reason,
+					),
+				)
 			}
 		}
 	})

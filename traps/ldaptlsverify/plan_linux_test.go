@@ -26,7 +26,11 @@ func TestPlans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answers := fmt.Sprintf("-- table/peer tls ldaps://ldap.example.com:636 --\n%s\n-- table/peer starttls ldap://ldap.example.com:389 --\n%s\n", b, b)
+	answers := fmt.Sprintf(
+		"-- table/peer tls ldaps://ldap.example.com:636 --\n%s\n-- table/peer starttls ldap://ldap.example.com:389 --\n%s\n",
+		b,
+		b,
+	)
 	bundle := "-- root/etc/ssl/certs/ca-certificates.crt --\n" + string(pemOf(root.cert))
 	debian := "-- root/etc/os-release --\nID=debian\n"
 	const caFile = "/etc/ssl/certs/ca-certificates.crt"
@@ -51,30 +55,41 @@ func TestPlans(t *testing.T) {
 			host: "-- root/etc/pam_ldap.conf --\nhost ldap.example.com\ntls_checkpeer no\ntls_cacertfile " + caFile + "\n",
 			want: map[string][]string{"/etc/pam_ldap.conf": {"2:tls_checkpeer yes", "4:ssl start_tls"}}},
 		{name: "sssd, told so by a fragment", subject: "sssd/corp",
-			host: "-- root/etc/sssd/sssd.conf --\n[sssd]\ndomains = corp\n[domain/corp]\nid_provider = ldap\nldap_uri = ldaps://ldap.example.com\nldap_tls_cacert = " + caFile + "\nldap_default_authtok = hunter2\n" +
+			host: "-- root/etc/sssd/sssd.conf --\n[sssd]\ndomains = corp\n[domain/corp]\nid_provider = ldap\nldap_uri = " +
+				"ldaps://ldap.example.com\nldap_tls_cacert = " + caFile + "\nldap_default_authtok = hunter2\n" +
 				"-- root/etc/sssd/conf.d/9.conf --\n[domain/corp]\n\nldap_tls_reqcert = never\n",
 			want: map[string][]string{"/etc/sssd/conf.d/9.conf": {"3:ldap_tls_reqcert = demand"}}},
 		{name: "sssd, lookups in the clear", subject: "sssd/corp", secret: true,
-			host: "-- root/etc/sssd/sssd.conf --\n[sssd]\ndomains = corp\n\n[domain/corp]\nid_provider = ldap\nldap_uri = ldap://ldap.example.com\nldap_default_authtok = hunter2\n\n[nss]\nx = y\n-- root/etc/ldap/ldap.conf --\nTLS_CACERT " + caFile + "\n",
+			host: "-- root/etc/sssd/sssd.conf --\n[sssd]\ndomains = corp\n\n[domain/corp]\nid_provider = ldap\nldap_uri = " +
+				"ldap://ldap.example.com\nldap_default_authtok = hunter2\n\n[nss]\nx = y\n-- root/etc/ldap/ldap.conf --\nTLS_CACERT " + caFile + "\n",
 			want: map[string][]string{"/etc/sssd/sssd.conf": {"8:ldap_id_use_start_tls = true", "10:[nss]"}}},
 		{name: "sssd, passwords in the clear", subject: "sssd/corp",
-			host: "-- root/etc/sssd/sssd.conf --\n[sssd]\ndomains = corp\n[domain/corp]\nid_provider = ldap\nldap_uri = ldap://ldap.example.com\nldap_auth_disable_tls_never_use_in_production = True\nldap_id_use_start_tls = False\nldap_tls_cacert = " + caFile + "\n",
-			want: map[string][]string{"/etc/sssd/sssd.conf": {"6:ldap_auth_disable_tls_never_use_in_production = false", "7:ldap_id_use_start_tls = true"}}},
-		{name: "sssd, a CA that came over the network", subject: "sssd/corp ldaps://ldap.example.com:636", choose: []string{"fingerprint=" + fingerprint(root.cert)},
-			host: "-- root/etc/ssl/certs/ca-certificates.crt --\n-- root/etc/sssd/sssd.conf --\n[sssd]\ndomains = corp\n[domain/corp]\nid_provider = ldap\nldap_uri = ldaps://ldap.example.com\nldap_tls_cacert = /etc/sssd/ca.pem\n" +
+			host: "-- root/etc/sssd/sssd.conf --\n[sssd]\ndomains = corp\n[domain/corp]\nid_provider = ldap\nldap_uri = " +
+				"ldap://ldap.example.com\nldap_auth_disable_tls_never_use_in_prod" +
+				"uction = True\nldap_id_use_start_tls = False\nldap_tls_cacert = " + caFile + "\n",
+			want: map[string][]string{"/etc/sssd/sssd.conf": {"6:ldap_auth_disable_tls_nev" +
+				"er_use_in_production = false", "7:ldap_id_use_start_tls = true"}}},
+		{name: "sssd, a CA that came over the network", subject: "sssd/corp ldaps://ldap.example.com:636",
+			choose: []string{"fingerprint=" + fingerprint(root.cert)},
+			host: "-- root/etc/ssl/certs/ca-certificates.crt --\n-- root/etc/sssd/sssd.conf --\n[sssd]\ndomains = " +
+				"corp\n[domain/corp]\nid_provider = ldap\nldap_uri = ldaps://ldap.example.com\nldap_tls_cacert = /etc/sssd/ca.pem\n" +
 				"-- root/etc/sssd/ca.pem --\n" + string(pemOf(issue(t, nil, "Former CA", 0, ca).cert)),
 			want: map[string][]string{"/etc/sssd/ca.pem": {"1:-----BEGIN CERTIFICATE-----"}}},
 		{name: "a server that does not answer", subject: "sssd/corp", refused: "cannot be asked",
-			host: "-- root/etc/sssd/sssd.conf --\n[sssd]\ndomains = corp\n[domain/corp]\nid_provider = ldap\nldap_uri = ldaps://ldap.example.com, ldaps://gone.example.com\nldap_tls_reqcert = never\nldap_tls_cacert = " + caFile + "\n"},
+			host: "-- root/etc/sssd/sssd.conf --\n[sssd]\ndomains = corp\n[domain/corp]\nid_provider = ldap\nldap_uri = " +
+				"ldaps://ldap.example.com, ldaps://gone.example.com\nldap_tls_reqcert = never\nldap_tls_cacert = " + caFile + "\n"},
 		{name: "a value over two lines", subject: "sssd/corp", refused: "continues on the next line",
-			host: "-- root/etc/sssd/sssd.conf --\n[sssd]\ndomains = corp\n[domain/corp]\nid_provider = ldap\nldap_uri = ldap://ldap.example.com\nldap_id_use_start_tls =\n  false\nldap_tls_cacert = " + caFile + "\n"},
+			host: "-- root/etc/sssd/sssd.conf --\n[sssd]\ndomains = corp\n[domain/corp]\nid_provider = ldap\nldap_uri = " +
+				"ldap://ldap.example.com\nldap_id_use_start_tls =\n  false\nldap_tls_cacert = " + caFile + "\n"},
 		{name: "never, by itself", subject: "openldap", choose: []string{"verify=never"}, refused: "is what the check reports",
 			host: "-- root/etc/ldap/ldap.conf --\nTLS_REQCERT allow\nTLS_CACERT " + caFile + "\n"},
 		{name: "a variable for everybody", subject: "openldap",
-			host: "-- root/etc/ldap/ldap.conf --\nURI ldaps://ldap.example.com\nTLS_CACERT " + caFile + "\n-- root/etc/environment --\nLANG=C\nLDAPTLS_REQCERT=never\n",
+			host: "-- root/etc/ldap/ldap.conf --\nURI " +
+				"ldaps://ldap.example.com\nTLS_CACERT " + caFile + "\n-- root/etc/environment --\nLANG=C\nLDAPTLS_REQCERT=never\n",
 			want: map[string][]string{"/etc/environment": {"1:LANG=C", "2:LDAPTLS_REQCERT=demand"}}},
 		{name: "a user's own file", subject: "openldap/alice",
-			host: "-- root/etc/passwd --\nalice:x:1000:1000::/home/alice:/bin/sh\n-- root/etc/group --\n-- root/etc/ldap/ldap.conf --\nURI ldaps://ldap.example.com\nTLS_CACERT " + caFile + "\n-- root/home/alice/.ldaprc --\ntls_reqcert  never\n",
+			host: "-- root/etc/passwd --\nalice:x:1000:1000::/home/alice:/bin/sh\n-- root/etc/group --\n-- root/etc/ldap/ldap.conf --\nURI " +
+				"ldaps://ldap.example.com\nTLS_CACERT " + caFile + "\n-- root/home/alice/.ldaprc --\ntls_reqcert  never\n",
 			want: map[string][]string{"/home/alice/.ldaprc": {"1:TLS_REQCERT\tdemand"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

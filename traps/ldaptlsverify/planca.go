@@ -66,7 +66,10 @@ func (p *planner) trust(ctx context.Context, c *ldapconf.Client) error {
 		return p.set(ctx, p.c, keysOf[c.Program].cacert, file, c.CACert)
 	}
 	if len(need) == 0 {
-		return remedy.Refuse("%s, and fettle finds no other file of CA certificates on this host; give one with --with ca=FILE once its servers can be asked", s.Wrong)
+		return remedy.Refuse(
+			"%s, and fettle finds no other file of CA certificates on this host; give one with --with ca=FILE once its servers can be asked",
+			s.Wrong,
+		)
 	}
 	for _, a := range need {
 		top, err := p.choose(ctx, a)
@@ -116,7 +119,10 @@ func (p *planner) onHost(ctx context.Context, c *ldapconf.Client, need []asked) 
 			v := judge(chain, Trust{Certs: files[f], From: f}, localName(p.h, sv.Host, certNames(chain[0])), c.ReqSAN.Value, p.h.Now(), p.lib)
 			if ok = ok && v.Trusted; ok {
 				top := v.Path[len(v.Path)-1]
-				p.notes = append(p.notes, fmt.Sprintf("%s is trusted through %s, SHA-256 %s, which %s already contains.", sv.URI(), subject(top), fingerprint(top), f))
+				p.notes = append(
+					p.notes,
+					fmt.Sprintf("%s is trusted through %s, SHA-256 %s, which %s already contains.", sv.URI(), subject(top), fingerprint(top), f),
+				)
 			}
 		}
 		if ok {
@@ -161,18 +167,31 @@ func (p *planner) choose(ctx context.Context, a asked) (*x509.Certificate, error
 	}
 	top := sentTop(chain)
 	if top == nil {
-		return nil, remedy.Refuse("the server at %s does not send the certificate of its CA, %s. Get it from the CA's operator, and give it with --with ca=FILE",
-			a.peer.Address, issuerName(chain[len(chain)-1]))
+		return nil, remedy.Refuse(
+			"the server at %s does not send the certificate of its CA, %s. Get it from the CA's operator, and give it with --with ca=FILE",
+			a.peer.Address,
+			issuerName(chain[len(chain)-1]),
+		)
 	}
 	given := p.f.Chosen("fingerprint")
 	switch {
 	case given == "":
-		return nil, remedy.Refuse("the server at %s sends what would have to be trusted: %s, SHA-256 %s. The network cannot tell whether that is the right one: "+
-			"ask its operator for the fingerprint, and if it matches, give it with --with fingerprint=SHA256; or give the certificate with --with ca=FILE",
-			a.peer.Address, subject(top), fingerprint(top))
+		return nil, remedy.Refuse(
+			"the server at %s sends what would have to be trusted: %s, SHA-256 %s. The network cannot tell whether that is the right one: "+
+				"ask its operator for the fingerprint, and if it matches, give it with --with fingerprint=SHA256; or give the certificate with "+
+				"--with ca=FILE",
+			a.peer.Address,
+			subject(top),
+			fingerprint(top),
+		)
 	case plainHex(given) != plainHex(fingerprint(top)):
-		return nil, remedy.Refuse("fingerprint=%s is not that of %s, which the server at %s sends (SHA-256 %s): somebody may be intercepting the connection",
-			given, subject(top), a.peer.Address, fingerprint(top))
+		return nil, remedy.Refuse(
+			"fingerprint=%s is not that of %s, which the server at %s sends (SHA-256 %s): somebody may be intercepting the connection",
+			given,
+			subject(top),
+			a.peer.Address,
+			fingerprint(top),
+		)
 	}
 	return top, nil
 }
@@ -221,7 +240,15 @@ func (p *planner) install(ctx context.Context, c *ldapconf.Client, s store, used
 		fmt.Fprintf(&b, "# %s\n# SHA-256 %s\n", subject(crt), fingerprint(crt))
 		pem.Encode(&b, &pem.Block{Type: "CERTIFICATE", Bytes: crt.Raw})
 		f.now = append(f.now, b.Bytes()...)
-		p.notes = append(p.notes, fmt.Sprintf("Trusted from now on, for LDAP: %s, until %s, SHA-256 %s", subject(crt), crt.NotAfter.UTC().Format("2006-01-02"), fingerprint(crt)))
+		p.notes = append(
+			p.notes,
+			fmt.Sprintf(
+				"Trusted from now on, for LDAP: %s, until %s, SHA-256 %s",
+				subject(crt),
+				crt.NotAfter.UTC().Format("2006-01-02"),
+				fingerprint(crt),
+			),
+		)
 	}
 	if c.CACert.Value == name && slices.Contains(p.c.Files, c.CACert.File) {
 		return nil

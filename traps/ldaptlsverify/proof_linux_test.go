@@ -206,7 +206,11 @@ func prove(t *testing.T) {
 	t.Log("the server's CA is in no file of this host")
 	s.search(false, "-ZZ")
 	s.search(true) // without TLS
-	s.says(own, "found warning "+subject+": the server's certificate is refused: its CA CN=Corp CA,O=Example is not in /etc/ssl/certs/ca-certificates.crt")
+	s.says(
+		own,
+		"found warning "+subject+": the server's certificate is refused: its CA CN=Corp "+
+			"CA,O=Example is not in /etc/ssl/certs/ca-certificates.crt",
+	)
 	s.refused(fingerprint(corp.cert), subject)
 	s.refused("somebody may be intercepting the connection", subject, "fingerprint="+fingerprint(public.cert))
 	s.refused("does not verify the server", subject, "ca=/etc/ssl/certs/ca-certificates.crt")
@@ -238,8 +242,11 @@ func prove(t *testing.T) {
 	s.conf(conf, asInstalled+"TLS_REQCERT never\n")
 	s.serve(imposter)
 	s.search(true, "-ZZ")
-	s.says("found warning openldap: accepts any server certificate: open to interception",
-		"not-applicable "+subject+": its client accepts any certificate; this one would be refused: its certificate is self-signed, and is not in /etc/ssl/certs/ca-certificates.crt")
+	s.says(
+		"found warning openldap: accepts any server certificate: open to interception",
+		"not-applicable "+subject+": its client accepts any certificate; this one would be refused: its certificate is self-signed, and is "+
+			"not in /etc/ssl/certs/ca-certificates.crt",
+	)
 	s.refused("ca=/run/corp.pem does not verify", "openldap", "ca=/run/corp.pem")
 	s.serve(right, corp.cert)
 	s.refused("ask its operator for the fingerprint", "openldap")
@@ -295,5 +302,8 @@ func prove(t *testing.T) {
 	s.says(own, "found notice "+subject+": the server does not support StartTLS: everything is sent in the clear")
 	s.stop()
 	s.stop = func() {}
-	s.says(own, "unknown "+subject+": asking ldap://"+serverName+":389: connecting: dial tcp "+serverAddr+":389: connect: connection refused")
+	s.says(
+		own,
+		"unknown "+subject+": asking ldap://"+serverName+":389: connecting: dial tcp "+serverAddr+":389: connect: connection refused",
+	)
 }

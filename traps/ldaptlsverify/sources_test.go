@@ -25,7 +25,8 @@ func TestSosreport(t *testing.T) {
 		"sos_commands/kernel/uname_-a": "Linux rocky9 5.14.0-503.el9.x86_64 #1 SMP x86_64 GNU/Linux\n",
 		"etc/os-release":               "ID=\"rocky\"\nID_LIKE=\"rhel centos fedora\"\n",
 		"etc/openldap/ldap.conf":       "URI ldaps://ldap.example.com\nTLS_CACERT /etc/openldap/certs/ca.pem\nTLS_REQCERT never\n",
-		"etc/sssd/sssd.conf":           "[sssd]\ndomains = example.com\n[domain/example.com]\nid_provider = ldap\nldap_uri = ldap://ldap.example.com\nldap_default_authtok = ********\nldap_tls_reqcert = allow\n",
+		"etc/sssd/sssd.conf": "[sssd]\ndomains = example.com\n[domain/example.com]\nid_provider = ldap\nldap_uri = " +
+			"ldap://ldap.example.com\nldap_default_authtok = ********\nldap_tls_reqcert = allow\n",
 		"sos_reports/manifest.json": `{"start_time": "2026-01-02 03:04:05", "policy": "Red Hat", "cmdline": "report --batch",
 			"components": {"report": {"sysroot": "/", "plugins": {"sssd": {"timeout_hit": false}, "ldap": {"timeout_hit": false}}}}}`,
 		"etc/passwd":                     "root:x:0:0:root:/root:/bin/bash\n",
@@ -85,7 +86,8 @@ func TestCaptureReplays(t *testing.T) {
 			t.Errorf("%s, replayed:\n%s\nwant:\n%s", f, got, want)
 		}
 		for _, name := range []string{"/etc/sssd/sssd.conf", "/etc/nslcd.conf"} {
-			if b, err := h.ReadFile(t.Context(), name); err == nil && (strings.Contains(string(b), "= secret") || strings.Contains(string(b), "bindpw secret")) {
+			if b, err := h.ReadFile(t.Context(), name); err == nil &&
+				(strings.Contains(string(b), "= secret") || strings.Contains(string(b), "bindpw secret")) {
 				t.Errorf("%s: the capture holds a password:\n%s", f, b)
 			}
 		}
@@ -120,8 +122,10 @@ func TestNothingIsLostOverTheNetwork(t *testing.T) {
 	src, _ := hosttest.Load(t, "testdata/trapped-network.txtar")
 	opt := trap.Options{Network: true}
 	before := traptest.Run(t, &Trap, host.New(src), opt)
-	for _, q := range []string{"peer tls ldaps://ldap2.example.com:636", "peer tls ldaps://ldap3.example.com:636", "peer starttls ldap://ldap4.example.com:389",
-		"peer tls ldaps://ldap5.example.com:636", "peer starttls ldap://ldap7.example.com:389", "/etc/ldap/ldap.conf", "/etc/ssl/certs/ca-certificates.crt", "/etc/os-release", "/etc/environment"} {
+	for _, q := range []string{"peer tls ldaps://ldap2.example.com:636", "peer tls ldaps://ldap3.example.com:636",
+		"peer starttls ldap://ldap4.example.com:389",
+		"peer tls ldaps://ldap5.example.com:636", "peer starttls ldap://ldap7.example.com:389", "/etc/ldap/ldap.conf",
+		"/etc/ssl/certs/ca-certificates.crt", "/etc/os-release", "/etc/environment"} {
 		for _, err := range []error{host.ErrDenied, host.ErrNotCollected, host.ErrTimeout} {
 			after := traptest.Run(t, &Trap, host.New(&hiding{src, q, err}), opt)
 			for _, o := range before {

@@ -21,6 +21,11 @@ var Trap = trap.Trap{
 	Choices: []trap.Choice{
 		{Name: "ca", About: "a file with the CA certificate to trust, in PEM"},
 		{Name: "fingerprint", About: "the SHA-256 fingerprint of the certificate to trust, as its owner told you"},
-		{Name: "verify", About: "never: accept any certificate, which is open to interception", Values: []string{"demand", "never"}, Default: "demand"},
+		{
+			Name:    "verify",
+			About:   "never: accept any certificate, which is open to interception",
+			Values:  []string{"demand", "never"},
+			Default: "demand",
+		},
 	},
 }

@@ -204,7 +204,8 @@ func elsewhere(ctx context.Context, h *host.Host, cs []*ldapconf.Client) map[str
 			files = append(files, f)
 		}
 	}
-	for _, glob := range []struct{ dir, pattern string }{{"/usr/local/share/ca-certificates", "*.crt"}, {"/etc/pki/ca-trust/source/anchors", "*"}} {
+	for _, glob := range []struct{ dir, pattern string }{{"/usr/local/share/ca-certificates", "*.crt"},
+		{"/etc/pki/ca-trust/source/anchors", "*"}} {
 		more, _ := h.Glob(ctx, glob.dir, glob.pattern)
 		files = append(files, more[:min(len(more), 100)]...)
 	}

@@ -45,8 +45,9 @@ func TestTrustAgrees(t *testing.T) {
 		file, dir string
 		works     bool
 	}{
-		"the CA":               {file: right, works: true},
-		"among others":         {file: write(t, filepath.Join(dir, "more.pem"), append([]byte("# text\n"), pemOf(other.cert, root.cert)...)), works: true},
+		"the CA": {file: right, works: true},
+		"among others": {file: write(t, filepath.Join(dir, "more.pem"),
+			append([]byte("# text\n"), pemOf(other.cert, root.cert)...)), works: true},
 		"another CA":           {file: write(t, filepath.Join(dir, "other.pem"), pemOf(other.cert))},
 		"missing":              {file: filepath.Join(dir, "none.pem")},
 		"empty":                {file: write(t, filepath.Join(dir, "empty.pem"), nil)},

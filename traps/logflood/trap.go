@@ -99,7 +99,9 @@ func (fl *flood) finding(l host.Log, rate float64) trap.Finding {
 		what = "the same few messages, over and over"
 	}
 	f := trap.Finding{Subject: who, Severity: trap.Notice, Summary: "floods the log with " + what,
-		Detail: trap.Prose(fmt.Sprintf("%d of the last %d lines, %.0f a second; at that pace %.1f million lines a day", fl.count, l.Lines, rate, rate*86400/1e6)),
+		Detail: trap.Prose(
+			fmt.Sprintf("%d of the last %d lines, %.0f a second; at that pace %.1f million lines a day", fl.count, l.Lines, rate, rate*86400/1e6),
+		),
 		ByHand: "fix what it complains about; until then LogRateLimitIntervalSec= and LogRateLimitBurst= in a drop-in of " + who}
 	switch {
 	case m.By == "kernel":

@@ -198,7 +198,10 @@ func (m *member) readSuperblock(ctx context.Context, h *host.Host, array string,
 			m.evidence = append(m.evidence, trap.Ev("superblock of /dev/"+m.name, "no bad blocks list"))
 			return
 		}
-		m.evidence = append(m.evidence, trap.Ev("superblock of /dev/"+m.name, "bad blocks list of %d sectors, %d sectors from the superblock", sb.BBLSize, sb.BBLOffset))
+		m.evidence = append(
+			m.evidence,
+			trap.Ev("superblock of /dev/"+m.name, "bad blocks list of %d sectors, %d sectors from the superblock", sb.BBLSize, sb.BBLOffset),
+		)
 		stored, err := sb.List(d.BadBlocks)
 		if err != nil {
 			m.err = fmt.Errorf("/dev/%s: %w", m.name, err)
@@ -247,9 +250,11 @@ func (a *array) sharing(m *member) (others []string, depth int) {
 func (a *array) loss(depth int) string {
 	switch {
 	case a.level == "raid10":
-		return "Where two of these hold the same data (mdadm --detail shows the layout), it has no good copy left; or one list was copied from another."
+		return "Where two of these hold the same data (mdadm --detail shows the layout), it has no good copy left; or one list was copied " +
+			"from another."
 	case depth > a.redundant():
-		return "For md, that data has no good copy left; unless one list was copied from another, which only reading the disks themselves can tell."
+		return "For md, that data has no good copy left; unless one list was " +
+			"copied from another, which only reading the disks themselves can tell."
 	}
 	return fmt.Sprintf("For md, %s can lose %d more there; or one list was copied from another.", a.name, a.redundant()-depth)
 }
@@ -274,7 +279,15 @@ func (m *member) badDetail() trap.Prose {
 	for _, r := range m.bad {
 		sectors += r.Count
 	}
-	s := trap.Lines(fmt.Sprintf("%d ranges, %d sectors of 512 bytes (start+count, from the start of %s): %s", len(m.bad), sectors, m.name, mdraid.Text(m.bad, 6)))
+	s := trap.Lines(
+		fmt.Sprintf(
+			"%d ranges, %d sectors of 512 bytes (start+count, from the start of %s): %s",
+			len(m.bad),
+			sectors,
+			m.name,
+			mdraid.Text(m.bad, 6),
+		),
+	)
 	if len(m.pending) > 0 {
 		s = s.Also(fmt.Sprintf("%d of these are not yet written to the list.", len(m.pending)))
 	}

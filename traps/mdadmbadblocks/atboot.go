@@ -78,18 +78,24 @@ func checkBoot(ctx context.Context, h *host.Host, r *trap.Report, arrays []array
 			continue
 		}
 		r.Found(trap.Finding{Subject: bootSubject, Severity: trap.Notice,
-			Summary:  "empty bad blocks lists stay when arrays are assembled at boot",
-			Detail:   "An alternative to removing them while the arrays run, and the only way for an array without redundancy: a script in the initramfs that assembles an array again without lists before anything uses it.",
+			Summary: "empty bad blocks lists stay when arrays are assembled at boot",
+			Detail: "An alternative to removing them while the arrays run, and the only way for an array without redundancy: a script in the " +
+				"initramfs that assembles an array again without lists before anything uses it.",
 			Evidence: []trap.Evidence{trap.Ev(name, "is not fettle's script")}})
 		return
 	}
-	r.Clear(bootSubject, "empty lists are removed when arrays are assembled at boot", trap.Ev(path.Dir(path.Dir(bootScripts[0])), "fettle-md-no-bbl"))
+	r.Clear(
+		bootSubject,
+		"empty lists are removed when arrays are assembled at boot",
+		trap.Ev(path.Dir(path.Dir(bootScripts[0])), "fettle-md-no-bbl"),
+	)
 }
 
 // planBoot installs the script and makes the initramfs anew.
 func planBoot(ctx context.Context, h *host.Host) (remedy.Plan, error) {
 	p := remedy.Plan{Title: "remove empty bad blocks lists when arrays are assembled at boot", Notes: []string{
-		"It acts at the next boot, before anything uses the arrays: one that has an empty list, is whole and not being rebuilt is stopped and assembled again without it. Lists with entries stay.",
+		"It acts at the next boot, before anything uses the arrays: one that has an empty list, is whole and not being rebuilt is stopped " +
+			"and assembled again without it. Lists with entries stay.",
 		"If the second assembly is refused, the array is assembled as it was. fettle.keep_bbl on the kernel's command line turns the script off.",
 		"update-initramfs -u rebuilds the newest kernel's initramfs; those of older kernels are not changed.",
 		"Once the lists are gone, it does nothing; fettle undo removes it.",

@@ -17,7 +17,8 @@ func TestConfLines(t *testing.T) {
 		{"# CREATE bbl=no\n\n   # more\n", ""},
 		{"CREATE bbl=no\n", "CREATE bbl=no"},
 		{"CREATE bbl=no", "CREATE bbl=no"},
-		{"CREATE owner=root\n\tgroup=disk # comment\n# at the margin\n bbl=no\nARRAY /dev/md0\n", "CREATE owner=root group=disk bbl=no|ARRAY /dev/md0"},
+		{"CREATE owner=root\n\tgroup=disk # " +
+			"comment\n# at the margin\n bbl=no\nARRAY /dev/md0\n", "CREATE owner=root group=disk bbl=no|ARRAY /dev/md0"},
 		{"CREATE owner=ro#ot bbl=no", "CREATE owner=ro#ot bbl=no"},
 		{"CREATE #bbl=no", "CREATE"},
 		{`CREATE "bbl=no"`, "CREATE bbl=no"},
@@ -90,9 +91,12 @@ func TestConfFiles(t *testing.T) {
 	for _, c := range []struct{ name, files, main, want string }{
 		{"debian", "/etc/mdadm/mdadm.conf", "/etc/mdadm/mdadm.conf", "/etc/mdadm/mdadm.conf"},
 		{"debian, both", "/etc/mdadm/mdadm.conf /etc/mdadm.conf", "/etc/mdadm/mdadm.conf", "/etc/mdadm/mdadm.conf"},
-		{"debian, only the other", "/etc/mdadm/README /etc/mdadm.conf /etc/mdadm.conf.d/a.conf /etc/mdadm/mdadm.conf.d/b.conf", "/etc/mdadm.conf", "/etc/mdadm.conf /etc/mdadm.conf.d/a.conf"},
-		{"debian, folder only", "/etc/mdadm/mdadm.conf.d/b.conf", "/etc/mdadm/mdadm.conf", "/etc/mdadm/mdadm.conf /etc/mdadm/mdadm.conf.d/b.conf"},
-		{"others", "/etc/mdadm.conf /etc/mdadm.conf.d/b.conf /etc/mdadm.conf.d/a.conf /etc/mdadm.conf.d/.x.conf /etc/mdadm.conf.d/.conf /etc/mdadm.conf.d/c.conf~", "/etc/mdadm.conf", "/etc/mdadm.conf /etc/mdadm.conf.d/a.conf /etc/mdadm.conf.d/b.conf"},
+		{"debian, only the other", "/etc/mdadm/README /etc/mdadm.conf " +
+			"/etc/mdadm.conf.d/a.conf /etc/mdadm/mdadm.conf.d/b.conf", "/etc/mdadm.conf", "/etc/mdadm.conf /etc/mdadm.conf.d/a.conf"},
+		{"debian, folder only", "/etc/mdadm/mdadm.conf.d/b.conf", "/etc/mdadm/mdadm.conf", "/etc/mdadm/mdadm.conf " +
+			"/etc/mdadm/mdadm.conf.d/b.conf"},
+		{"others", "/etc/mdadm.conf /etc/mdadm.conf.d/b.conf /etc/mdadm.conf.d/a.conf /etc/mdadm.conf.d/.x.conf /etc/mdadm.conf.d/.conf " +
+			"/etc/mdadm.conf.d/c.conf~", "/etc/mdadm.conf", "/etc/mdadm.conf /etc/mdadm.conf.d/a.conf /etc/mdadm.conf.d/b.conf"},
 		{"none", "/etc/fstab", "/etc/mdadm.conf", "/etc/mdadm.conf"},
 	} {
 		text := "x\n"
@@ -110,7 +114,8 @@ func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 // What is written has every setting off, and no other line's words changed.
 func FuzzWithoutList(f *testing.F) {
-	for _, s := range []string{"", "CREATE owner=root\n\tgroup=disk # x\nARRAY /dev/md0\n", "CREATE 'bbl=yes' \"bbl=no\n", "cre\n bbl=yes", "CREATE x\r\n#", "\"", "CREATE '"} {
+	for _, s := range []string{"", "CREATE owner=roo" +
+		"t\n\tgroup=disk # x\nARRAY /dev/md0\n", "CREATE 'bbl=yes' \"bbl=no\n", "cre\n bbl=yes", "CREATE x\r\n#", "\"", "CREATE '"} {
 		f.Add(s)
 	}
 	others := func(text string) (out []string) {

@@ -28,7 +28,19 @@ func TestRealInitramfs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tell(t, 10*time.Minute, means.Tool(t, "unshare"), "--mount", "--propagation", "private", "--", "/bin/sh", "testdata/initramfs/build.sh", out, script)
+	tell(
+		t,
+		10*time.Minute,
+		means.Tool(t, "unshare"),
+		"--mount",
+		"--propagation",
+		"private",
+		"--",
+		"/bin/sh",
+		"testdata/initramfs/build.sh",
+		out,
+		script,
+	)
 	disks := []string{out + "/d0", out + "/d1"}
 	for _, d := range disks {
 		if err := os.WriteFile(d, nil, 0o600); err != nil {
@@ -44,8 +56,22 @@ func TestRealInitramfs(t *testing.T) {
 		}
 	}
 	boot := func(initrd, args string) string {
-		argv := []string{"-accel", "tcg", "-m", "512", "-nographic", "-no-reboot", "-net", "none", "-kernel", out + "/vmlinuz", "-initrd", out + "/" + initrd,
-			"-append", "console=ttyS0 panic=-1 quiet " + args}
+		argv := []string{
+			"-accel",
+			"tcg",
+			"-m",
+			"512",
+			"-nographic",
+			"-no-reboot",
+			"-net",
+			"none",
+			"-kernel",
+			out + "/vmlinuz",
+			"-initrd",
+			out + "/" + initrd,
+			"-append",
+			"console=ttyS0 panic=-1 quiet " + args,
+		}
 		for _, d := range disks {
 			argv = append(argv, "-drive", "file="+d+",format=raw,if=virtio")
 		}
@@ -67,7 +93,10 @@ func TestRealInitramfs(t *testing.T) {
 	}
 	const none, empty = "No bad-blocks list configured on", "Bad-blocks list is empty in"
 	root := "root=LABEL=fettle-root ro"
-	want("making the arrays", boot("initrd-prepare", "rdinit=/prepare"), append(lists(empty, "vda1", "vdb1", "vda2", "vdb2", "vda3"), "4096 for 8 sectors", "PREPARED")...)
+	want(
+		"making the arrays",
+		boot("initrd-prepare", "rdinit=/prepare"),
+		append(lists(empty, "vda1", "vdb1", "vda2", "vdb2", "vda3"), "4096 for 8 sectors", "PREPARED")...)
 	fresh := make([][]byte, len(disks))
 	for i, d := range disks {
 		if fresh[i], err = os.ReadFile(d); err != nil {

@@ -20,8 +20,11 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 		return planConf(ctx, h)
 	case bootSubject:
 		if f.Chosen("at-boot") != "yes" {
-			return remedy.Plan{}, remedy.Refuse("lists that cannot go while their array runs can go at the next boot, by a script in the initramfs; fettle installs it only on request:\n" +
-				"  fettle fix mdadm-bad-blocks --on " + bootSubject + " --with at-boot=yes")
+			return remedy.Plan{}, remedy.Refuse(
+				"lists that cannot go while their array runs can go at the next boot, " +
+					"by a script in the initramfs; fettle installs it only on request:\n" +
+					"  fettle fix mdadm-bad-blocks --on " + bootSubject + " --with at-boot=yes",
+			)
 		}
 		return planBoot(ctx, h)
 	}
@@ -68,7 +71,10 @@ func planConf(ctx context.Context, h *host.Host) (remedy.Plan, error) {
 	}
 	with := withoutList(string(was))
 	if s, _ := settingsOf(c.main, with); len(s) == 0 || !s[len(s)-1].off {
-		return p, remedy.Refuse("%s ends in the middle of something that fettle does not understand: write CREATE bbl=no into it by hand", c.main)
+		return p, remedy.Refuse(
+			"%s ends in the middle of something that fettle does not understand: write CREATE bbl=no into it by hand",
+			c.main,
+		)
 	}
 	p.Steps = []step.Step{step.File{Path: c.main, Content: []byte(with), Was: was}}
 	return p, nil
@@ -82,15 +88,36 @@ func (a *array) planMember(m *member, c *conf) (remedy.Plan, error) {
 		return p, remedy.Refuse("%s", why)
 	}
 	p.Notes = []string{
-		fmt.Sprintf("%s leaves %s for a moment, and %s has one copy less until it is in sync again: with a bitmap only what was written meanwhile is copied.", m.name, a.name, a.name),
+		fmt.Sprintf(
+			"%s leaves %s for a moment, and %s has one copy less until it is in "+
+				"sync again: with a bitmap only what was written meanwhile is copied.",
+			m.name,
+			a.name,
+			a.name,
+		),
 		"mdadm --monitor, if it runs, will send mails about a failed member and a degraded array.",
 		"Do the members of one array one after the other; fettle ensures that.",
 	}
 	if a.level == "raid4" || a.level == "raid5" || a.level == "raid6" {
-		p.Notes = append(p.Notes, fmt.Sprintf("Should the power fail while %s is out, the array is dirty and degraded and does not start by itself: mdadm --assemble --force, then a repair. Do it at a quiet hour.", m.name))
+		p.Notes = append(
+			p.Notes,
+			fmt.Sprintf(
+				"Should the power fail while %s is out, the array is dirty and degraded and does not start by itself: mdadm --assemble --force, "+
+					"then a repair. Do it at a quiet hour.",
+				m.name,
+			),
+		)
 	}
 	if a.level == "raid10" {
-		p.Notes = append(p.Notes, fmt.Sprintf("Should the power fail while %s is out, its copies of what was being written may differ after fettle resume: echo repair > /sys/block/%s/md/sync_action makes them equal.", m.name, a.name))
+		p.Notes = append(
+			p.Notes,
+			fmt.Sprintf(
+				"Should the power fail while %s is out, its copies of what was being written may differ after fettle resume: echo repair > "+
+					"/sys/block/%s/md/sync_action makes them equal.",
+				m.name,
+				a.name,
+			),
+		)
 	}
 	readd := steps.Readd{Array: a.name, Member: m.name, ArrayUUID: m.array, DeviceUUID: m.device}
 	if a.bitmap != "none" {
@@ -110,10 +137,20 @@ func (a *array) unfit(m *member, c *conf) string {
 	case len(m.bad) > 0 || m.unlisted:
 		return a.unfitEntries(m)
 	case a.state == "inactive":
-		return fmt.Sprintf("%s is not started, so no member can be removed and added again. This assembles it without lists:\n%s", a.name, a.assemble("no-bbl"))
+		return fmt.Sprintf(
+			"%s is not started, so no member can be removed and added again. This assembles it without lists:\n%s",
+			a.name,
+			a.assemble("no-bbl"),
+		)
 	case slices.Contains(states, "spare"):
-		return fmt.Sprintf("%s is a spare of %s, and a spare cannot be re-added. Turn the list off for new members first (fettle fix mdadm-bad-blocks --on %s), then:\n"+
-			"  mdadm /dev/%[2]s --remove /dev/%[1]s\n  mdadm /dev/%[2]s --add /dev/%[1]s", m.name, a.name, confSubject)
+		return fmt.Sprintf(
+			"%s is a spare of %s, and a spare cannot be re-added. Turn the list "+
+				"off for new members first (fettle fix mdadm-bad-blocks --on %s), then:\n"+
+				"  mdadm /dev/%[2]s --remove /dev/%[1]s\n  mdadm /dev/%[2]s --add /dev/%[1]s",
+			m.name,
+			a.name,
+			confSubject,
+		)
 	case a.redundant() == 0:
 		return fmt.Sprintf("%s (%s of %s) has no redundancy: no member can leave it.\n%s", a.name, a.level, a.disks, a.offline("no-bbl"))
 	case len(a.unread) > 0:
@@ -129,13 +166,23 @@ func (a *array) unfit(m *member, c *conf) string {
 	case m.device == "":
 		return fmt.Sprintf("the superblock of %s was not read, so that fettle could not find it again after it left %s", m.name, a.name)
 	case a.policy == "journal" || a.policy == "ppl":
-		return fmt.Sprintf("%s keeps its consistency by a %s, which rules out the write-intent bitmap that a re-add needs.\n%s", a.name, a.policy, a.offline("no-bbl"))
+		return fmt.Sprintf(
+			"%s keeps its consistency by a %s, which rules out the write-intent bitmap that a re-add needs.\n%s",
+			a.name,
+			a.policy,
+			a.offline("no-bbl"),
+		)
 	case a.bitmap == "":
 		return fmt.Sprintf("the kernel does not tell whether %s has a write-intent bitmap", a.name)
 	case a.bitmap != "none" && !strings.HasPrefix(a.bitmap, "+") && !strings.HasPrefix(a.bitmap, "-"):
 		return fmt.Sprintf("%s keeps its bitmap in a file (%s): fettle knows internal ones only", a.name, a.bitmap)
 	case c.groups:
-		return fmt.Sprintf("%s puts arrays into a spare-group: mdadm --monitor may move a spare into the place of %s at once. Remove spare-group, or stop the monitor, for the duration", c.main, m.name)
+		return fmt.Sprintf(
+			"%s puts arrays into a spare-group: mdadm --monitor may move a spare into the place of %s at once. Remove spare-group, or stop the "+
+				"monitor, for the duration",
+			c.main,
+			m.name,
+		)
 	}
 	return a.unfitOthers(m)
 }
@@ -147,12 +194,25 @@ func (a *array) unfitEntries(m *member) string {
 	others, _ := a.sharing(m)
 	switch {
 	case len(others) > 0:
-		s += fmt.Sprintf("%s has entries at the same place: copy what can be read of %s elsewhere before anything else.\n", join(others), a.name)
+		s += fmt.Sprintf(
+			"%s has entries at the same place: copy what can be read of %s elsewhere before anything else.\n",
+			join(others),
+			a.name,
+		)
 	case a.redundant() == 0 || a.degraded != "0":
 	case a.level == "raid10":
-		s += fmt.Sprintf("While the other copies are good, a new disk takes its place without the entries:\n  mdadm /dev/%s --add /dev/NEW\n  mdadm /dev/%[1]s --replace /dev/%[2]s --with /dev/NEW\n", a.name, m.name)
+		s += fmt.Sprintf(
+			"While the other copies are good, a new disk takes its place without the entries:\n  mdadm /dev/%s --add /dev/NEW\n  mdadm "+
+				"/dev/%[1]s --replace /dev/%[2]s --with /dev/NEW\n",
+			a.name,
+			m.name,
+		)
 	default:
-		s += fmt.Sprintf("While the other copies are good, a repair rewrites these sectors, and if the disk accepts that, the entries disappear:\n  echo repair > /sys/block/%s/md/sync_action\nThen run fettle again. Replace a disk that has real faults (mdadm --replace).\n", a.name)
+		s += fmt.Sprintf(
+			"While the other copies are good, a repair rewrites these sectors, and if the disk accepts that, the entries disappear:\n  echo "+
+				"repair > /sys/block/%s/md/sync_action\nThen run fettle again. Replace a disk that has real faults (mdadm --replace).\n",
+			a.name,
+		)
 	}
 	return s + "A list with entries can be removed only offline; what was not written since is then old data. " + a.offline("force-no-bbl")
 }
@@ -175,7 +235,12 @@ func (a *array) unfitOthers(m *member) string {
 			return fmt.Sprintf("whether %s of %s has bad blocks recorded could not be determined: %v", o.name, a.name, o.err)
 		}
 		if len(o.bad) > 0 || o.unlisted {
-			return fmt.Sprintf("%s of %s has bad blocks recorded: their data is only on the other members, and %s must stay until that is fixed", o.name, a.name, m.name)
+			return fmt.Sprintf(
+				"%s of %s has bad blocks recorded: their data is only on the other members, and %s must stay until that is fixed",
+				o.name,
+				a.name,
+				m.name,
+			)
 		}
 	}
 	return ""

@@ -17,11 +17,18 @@ var lore trap.Lore
 
 // Trap is mdadm-bad-blocks.
 var Trap = trap.Trap{
-	Lore:    lore,
-	Cost:    trap.Instant,
-	Check:   check,
-	Plan:    plan,
-	Choices: []trap.Choice{{Name: "at-boot", About: "whether a script in the initramfs may take empty lists away (subject initramfs)", Values: []string{"no", "yes"}, Default: "no"}},
+	Lore:  lore,
+	Cost:  trap.Instant,
+	Check: check,
+	Plan:  plan,
+	Choices: []trap.Choice{
+		{
+			Name:    "at-boot",
+			About:   "whether a script in the initramfs may take empty lists away (subject initramfs)",
+			Values:  []string{"no", "yes"},
+			Default: "no",
+		},
+	},
 }
 
 // confSubject is the subject of what new arrays will get.

@@ -64,8 +64,29 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 }
 
 // ofKernel are file systems that are the kernel's own: systemd mounts them by itself.
-var ofKernel = []string{"proc", "sysfs", "devpts", "devtmpfs", "securityfs", "debugfs", "tracefs", "cgroup", "cgroup2", "pstore", "efivarfs", "bpf", "mqueue",
-	"hugetlbfs", "configfs", "fusectl", "binfmt_misc", "usbfs", "selinuxfs", "rpc_pipefs", "nfsd"}
+var ofKernel = []string{
+	"proc",
+	"sysfs",
+	"devpts",
+	"devtmpfs",
+	"securityfs",
+	"debugfs",
+	"tracefs",
+	"cgroup",
+	"cgroup2",
+	"pstore",
+	"efivarfs",
+	"bpf",
+	"mqueue",
+	"hugetlbfs",
+	"configfs",
+	"fusectl",
+	"binfmt_misc",
+	"usbfs",
+	"selinuxfs",
+	"rpc_pipefs",
+	"nfsd",
+}
 
 // configured lists what is to be mounted at boot.
 func configured(ctx context.Context, h *host.Host) ([]wanted, error) {
@@ -75,7 +96,9 @@ func configured(ctx context.Context, h *host.Host) ([]wanted, error) {
 	}
 	var out []wanted
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Mount, "/") || e.Mount == "/" || e.Type == "swap" || e.Type == "none" && !has(e, "bind", "rbind") || e.Type == "ignore" || slices.Contains(ofKernel, e.Type) ||
+		if !strings.HasPrefix(e.Mount, "/") || e.Mount == "/" || e.Type == "swap" || e.Type == "none" && !has(e, "bind", "rbind") ||
+			e.Type == "ignore" ||
+			slices.Contains(ofKernel, e.Type) ||
 			has(e, "noauto", "x-systemd.automount", "comment=systemd.automount", "x-initrd.mount") {
 			continue
 		}
@@ -91,8 +114,12 @@ func has(e fstab.Entry, options ...string) bool {
 }
 
 // wantsDirs are where systemctl enable links mount units.
-var wantsDirs = []string{"/etc/systemd/system/local-fs.target.wants", "/etc/systemd/system/remote-fs.target.wants", "/etc/systemd/system/multi-user.target.wants",
-	"/etc/systemd/system/local-fs.target.requires"}
+var wantsDirs = []string{
+	"/etc/systemd/system/local-fs.target.wants",
+	"/etc/systemd/system/remote-fs.target.wants",
+	"/etc/systemd/system/multi-user.target.wants",
+	"/etc/systemd/system/local-fs.target.requires",
+}
 
 // mountUnits are the enabled mount units that an admin wrote.
 func mountUnits(ctx context.Context, h *host.Host) ([]wanted, error) {
@@ -157,8 +184,12 @@ func judge(ctx context.Context, h *host.Host, w wanted, mounted map[string]bool)
 			return trap.Finding{}, false, nil
 		}
 	}
-	f := trap.Finding{Subject: w.Mount, Severity: trap.Warning, Summary: "is configured but not mounted: files written there go to the file system below",
-		Evidence: []trap.Evidence{trap.Ev(w.where, "%s", w.Entry), trap.Ev("mounts", "nothing on %s", real)}}
+	f := trap.Finding{
+		Subject:  w.Mount,
+		Severity: trap.Warning,
+		Summary:  "is configured but not mounted: files written there go to the file system below",
+		Evidence: []trap.Evidence{trap.Ev(w.where, "%s", w.Entry), trap.Ev("mounts", "nothing on %s", real)},
+	}
 	know := facts{Unit: unitName(w.Mount)}
 	dev := device(w.Device)
 	unplugged := false

@@ -94,7 +94,10 @@ func planHere(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, e
 	}
 	unit := "serial-getty@" + c.Device() + ".service"
 	p := remedy.Plan{Title: "show this host on " + c.String(),
-		Notes: []string{"The kernel and GRUB use the port from the next boot on; systemd then starts a getty there automatically. Until then there is only the getty."}}
+		Notes: []string{
+			"The kernel and GRUB use the port from the next boot on; systemd then " +
+				"starts a getty there automatically. Until then there is only the getty.",
+		}}
 	line, err := h.ReadString(ctx, "/proc/cmdline")
 	if err != nil {
 		return p, err
@@ -109,7 +112,11 @@ func planHere(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, e
 			return p, remedy.Refuse("this system's boot loader is not set up by update-grub: see by hand (fettle explain netboot-serial)")
 		}
 		if !talks && len(g.ports) > 0 {
-			return p, remedy.Refuse("%s names a serial console, and the kernel runs without %s: change it there, then update-grub and reboot", g.ports[0], c.Device())
+			return p, remedy.Refuse(
+				"%s names a serial console, and the kernel runs without %s: change it there, then update-grub and reboot",
+				g.ports[0],
+				c.Device(),
+			)
 		}
 		was, err := h.ReadFile(ctx, dropIn)
 		if err != nil && !host.IsAbsent(err) {

@@ -58,7 +58,11 @@ func TestUpdateGRUB(t *testing.T) {
 		write("/boot/initrd.img-"+v, "initrd")
 	}
 	os.MkdirAll("/boot/grub", 0o755)
-	write(grubDefaults, "GRUB_DEFAULT=0\nGRUB_TIMEOUT=5\nGRUB_DISTRIBUTOR=`lsb_release -i -s 2> /dev/null || echo Debian`\nGRUB_CMDLINE_LINUX_DEFAULT=\"quiet\"\nGRUB_CMDLINE_LINUX=\"net.ifnames=0\"\n")
+	write(
+		grubDefaults,
+		"GRUB_DEFAULT=0\nGRUB_TIMEOUT=5\nGRUB_DISTRIBUTOR=`lsb_release -i -s 2> /dev/null || echo "+
+			"Debian`\nGRUB_CMDLINE_LINUX_DEFAULT=\"quiet\"\nGRUB_CMDLINE_LINUX=\"net.ifnames=0\"\n",
+	)
 	write(grubDefaults+".d/50-cloudimg-settings.cfg", "GRUB_TERMINAL=console\n")
 	c := menu.Console{Port: 1, Speed: 57600}
 	talks := func() bool {
@@ -79,7 +83,8 @@ func TestUpdateGRUB(t *testing.T) {
 		b, _ := os.ReadFile(grubConfig)
 		t.Errorf("with the drop-in the menu is\n%s", b)
 	}
-	if b, _ := os.ReadFile(grubConfig); strings.Count(string(b), "net.ifnames=0 console=tty0 console=ttyS1,57600n8") < 4 || !strings.Contains(string(b), "serial --unit=1 --speed=57600") {
+	if b, _ := os.ReadFile(grubConfig); strings.Count(string(b), "net.ifnames=0 console=tty0 console=ttyS1,57600n8") < 4 ||
+		!strings.Contains(string(b), "serial --unit=1 --speed=57600") {
 		t.Errorf("the drop-in is not in the menu:\n%s", b)
 	}
 	write("/etc/default/grub.d/zzz.cfg", "GRUB_CMDLINE_LINUX_DEFAULT=\"quiet console=tty0\"\n")

@@ -68,11 +68,18 @@ func installed(ctx context.Context, h *host.Host, r *trap.Report, offered bmc.Po
 	byHand := kernelByHand(ctx, h, "console=tty0 "+fmt.Sprintf("console=%s,%dn8", want.Device(), max(want.Speed, 9600)))
 	switch {
 	case offered.Speed != 0 && offered.SOL.Speed != 0 && offered.Speed != offered.SOL.Speed:
-		found(trap.Warning, "the firmware and the BMC use the serial console at different speeds: the BMC shows garbage",
+		found(
+			trap.Warning,
+			"the firmware and the BMC use the serial console at different speeds: the BMC shows garbage",
 			fmt.Sprintf("The firmware is set to %d, serial over LAN to %d.", offered.Speed, offered.SOL.Speed),
-			"Set the speed of console redirection in the firmware's setup, or the BMC's: ipmitool sol set volatile-bit-rate, and non-volatile-bit-rate.")
+			"Set the speed of console redirection in the firmware's setup, or the "+
+				"BMC's: ipmitool sol set volatile-bit-rate, and non-volatile-bit-rate.",
+		)
 	case all == nil && nextBoot(ctx, h, want):
-		r.Clear(here, "from the next boot on the kernel and GRUB use "+want.Device(), append(ev, trap.Ev(grubConfig, "console=%s for every kernel", want.Device()))...)
+		r.Clear(
+			here,
+			"from the next boot on the kernel and GRUB use "+want.Device(),
+			append(ev, trap.Ev(grubConfig, "console=%s for every kernel", want.Device()))...)
 	case all == nil:
 		found(trap.Notice, "the system is silent on the serial console that its firmware and BMC offer",
 			fmt.Sprintf("The console offered is %s; the kernel uses %s.", want.Device(), told(last)), byHand)
@@ -105,7 +112,9 @@ func makeMenu(ctx context.Context, h *host.Host) string {
 // nothing is the knowledge that there is no table to be read: no firmware's, or a
 // container that is shown none.
 func nothing(err error) bool {
-	return errors.Is(err, bmc.ErrNone) || errors.Is(err, bmc.ErrDisabled) || errors.Is(err, host.ErrNotRunning) || errors.Is(err, host.ErrNotMounted) || errors.Is(err, host.ErrHidden)
+	return errors.Is(err, bmc.ErrNone) || errors.Is(err, bmc.ErrDisabled) || errors.Is(err, host.ErrNotRunning) ||
+		errors.Is(err, host.ErrNotMounted) ||
+		errors.Is(err, host.ErrHidden)
 }
 
 func told(c *menu.Console) string {
@@ -123,7 +132,14 @@ func speed(n int) string {
 }
 
 // getty looks for a login on the port, and for GRUB's own port.
-func getty(ctx context.Context, h *host.Host, r *trap.Report, c menu.Console, ev []trap.Evidence, found func(trap.Severity, string, string, string)) {
+func getty(
+	ctx context.Context,
+	h *host.Host,
+	r *trap.Report,
+	c menu.Console,
+	ev []trap.Evidence,
+	found func(trap.Severity, string, string, string),
+) {
 	unit := "serial-getty@" + c.Device() + ".service"
 	u, err := h.Unit(ctx, unit)
 	if err != nil && !host.IsAbsent(err) && !errors.Is(err, host.ErrNoCommand) {
@@ -131,8 +147,12 @@ func getty(ctx context.Context, h *host.Host, r *trap.Report, c menu.Console, ev
 		return
 	}
 	if err == nil && u.ActiveState != "active" {
-		found(trap.Warning, "there is no login on the serial console: no getty runs there", "The kernel writes to "+c.Device()+", "+unit+" is "+u.ActiveState+".",
-			"systemctl enable --now "+unit)
+		found(
+			trap.Warning,
+			"there is no login on the serial console: no getty runs there",
+			"The kernel writes to "+c.Device()+", "+unit+" is "+u.ActiveState+".",
+			"systemctl enable --now "+unit,
+		)
 		return
 	}
 	g, err := readGRUB(ctx, h)
@@ -141,8 +161,17 @@ func getty(ctx context.Context, h *host.Host, r *trap.Report, c menu.Console, ev
 		return
 	}
 	if g.there && !g.serial {
-		found(trap.Notice, "GRUB's menu does not appear on the serial console", "GRUB_TERMINAL of /etc/default/grub names no serial terminal: if the kernel does not boot, another cannot be chosen there.",
-			fmt.Sprintf("In /etc/default/grub set GRUB_TERMINAL=\"console serial\" and GRUB_SERIAL_COMMAND=\"serial --unit=%d --speed=%d\", then %s.", c.Port, c.Speed, makeMenu(ctx, h)))
+		found(
+			trap.Notice,
+			"GRUB's menu does not appear on the serial console",
+			"GRUB_TERMINAL of /etc/default/grub names no serial terminal: if the kernel does not boot, another cannot be chosen there.",
+			fmt.Sprintf(
+				"In /etc/default/grub set GRUB_TERMINAL=\"console serial\" and GRUB_SERIAL_COMMAND=\"serial --unit=%d --speed=%d\", then %s.",
+				c.Port,
+				c.Speed,
+				makeMenu(ctx, h),
+			),
+		)
 		return
 	}
 	r.Clear(here, "the kernel, GRUB and a getty use "+c.Device(), ev...)

@@ -33,8 +33,11 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 		return remedy.Plan{}, err
 	}
 	p := remedy.Plan{
-		Title:    "send the boot menus of " + f.Subject + " to " + c.String(),
-		Notes:    []string{"The port and its speed are " + from + ".", "Hosts that boot from here with only a screen see the loader's menu on both, and the installer on the serial port only."},
+		Title: "send the boot menus of " + f.Subject + " to " + c.String(),
+		Notes: []string{
+			"The port and its speed are " + from + ".",
+			"Hosts that boot from here with only a screen see the loader's menu on both, and the installer on the serial port only.",
+		},
 		Vanishes: "no TFTP server of this host is configured to serve the folder, so the check does not cover it",
 	}
 	for _, e := range m.Rewrite(c) {
@@ -61,7 +64,8 @@ func choose(ctx context.Context, h *host.Host, m *menu.Menus, port, speed string
 	if port != "" {
 		from = "as you said"
 	} else if c.Port < 0 {
-		return c, "", remedy.Refuse("nothing shows which serial port is wanted: name it (port=ttyS1, often the BMC's; ipmitool sol info and dmidecode -t 8 show it)")
+		return c, "", remedy.Refuse("nothing shows which serial port is wanted: name it (port=ttyS1, often the BMC's; ipmitool sol info and " +
+			"dmidecode -t 8 show it)")
 	} else {
 		port = c.Device()
 	}

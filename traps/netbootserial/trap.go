@@ -23,7 +23,10 @@ var Trap = trap.Trap{
 	Lore: lore, Cost: trap.Instant, Check: check, Plan: plan,
 	Setup: &trap.Setup{Name: "netboot-serial", Finding: trap.Finding{Summary: "switch boot menus and what they boot to a serial console"}},
 	Choices: []trap.Choice{
-		{Name: "port", About: "the serial port that the BMC shows: ttyS0 to ttyS3 (default: what most entries use, else what the firmware names)"},
+		{
+			Name:  "port",
+			About: "the serial port that the BMC shows: ttyS0 to ttyS3 (default: what most entries use, else what the firmware names)",
+		},
 		{Name: "speed", About: "its speed in bits per second (default: as the port's, else 115200)"},
 	},
 }

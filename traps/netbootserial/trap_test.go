@@ -19,13 +19,24 @@ import (
 func TestGolden(t *testing.T) { traptest.Golden(t, &Trap) }
 
 // spcrTTYS1 is a firmware's table that names ttyS1 at 115200.
-var spcrTTYS1 = "-- raw/sys/firmware/acpi/tables/SPCR --\n\"SPCR\\x50" + strings.Repeat("\\x00", 35) + "\\x01\\x08\\x00\\x00\\xf8\\x02" + strings.Repeat("\\x00", 12) + "\\x07" + strings.Repeat("\\x00", 21) + "\"\n"
+var spcrTTYS1 = "-- raw/sys/firmware/acpi/tables/SPCR --\n\"SPCR\\x50" + strings.Repeat(
+	"\\x00",
+	35,
+) + "\\x01\\x08\\x00\\x00\\xf8\\x02" + strings.Repeat(
+	"\\x00",
+	12,
+) + "\\x07" + strings.Repeat(
+	"\\x00",
+	21,
+) + "\"\n"
 
 // TestDropIn: a shell makes of GRUB's settings what is meant, whatever they were.
 func TestDropIn(t *testing.T) {
 	dir := t.TempDir()
 	os.WriteFile(dir+"/x.cfg", []byte(grubSettings(menu.Console{Port: 1, Speed: 57600}, true)), 0o600)
-	out, err := exec.Command(means.Tool(t, "sh"), "-c", `GRUB_CMDLINE_LINUX="a b=c"; . "$0"; echo "$GRUB_CMDLINE_LINUX|$GRUB_TERMINAL|$GRUB_SERIAL_COMMAND"`, dir+"/x.cfg").CombinedOutput()
+	out, err := exec.Command(means.Tool(t, "sh"), "-c", `GRUB_CMDLINE_LINUX="a b=c"; . "$0"; echo `+
+		`"$GRUB_CMDLINE_LINUX|$GRUB_TERMINAL|$GRUB_SERIAL_COMMAND"`, dir+"/x.cfg").
+		CombinedOutput()
 	if want := "a b=c console=tty0 console=ttyS1,57600n8|console serial|serial --unit=1 --speed=57600\n"; err != nil || string(out) != want {
 		t.Errorf("%q, %v; want %q", out, err, want)
 	}
@@ -50,10 +61,14 @@ func TestPlan(t *testing.T) {
 		"not there":      {"-- root/srv/tftp/a --\n", "/srv/other", nil, "does not exist"},
 		"no console":     {silent, here, nil, "no serial console"},
 		"no update-grub": {spcrTTYS1 + "-- root/proc/cmdline --\nquiet\n-- units --\n", here, nil, "not set up by update-grub"},
-		"named already":  {spcrTTYS1 + "-- root/proc/cmdline --\nquiet\n-- root/usr/sbin/update-grub --\n-- root/etc/default/grub.d/50-x.cfg --\nGRUB_CMDLINE_LINUX=\"console=ttyS0\"\n-- units --\n", here, nil, "50-x.cfg names a serial console"},
-		"the host's own": {spcrTTYS1 + "-- root/proc/cmdline --\nquiet\n-- root/usr/sbin/update-grub --\n-- root/etc/default/grub --\nGRUB_TIMEOUT=5\n-- units --\n", here, nil, "show this host on ttyS1 at 115200"},
-		"a getty alone":  {spcrTTYS1 + "-- root/proc/cmdline --\nconsole=ttyS1,115200n8\n-- units --\nserial-getty@ttyS1.service loaded inactive dead disabled\n", here, nil, "show this host on ttyS1 at 115200"},
-		"done":           {"-- root/srv/tftp/pxelinux.cfg/default --\nserial 1 115200\nlabel a\nkernel linux\nappend console=ttyS1,115200n8\n", "/srv/tftp", nil, "already"},
+		"named already": {spcrTTYS1 + "-- root/proc/cmdline --\nquiet\n-- root/usr/sbin/update-grub --\n-- root/etc/default/grub.d/50-x.cfg " +
+			"--\nGRUB_CMDLINE_LINUX=\"console=ttyS0\"\n-- units --\n", here, nil, "50-x.cfg names a serial console"},
+		"the host's own": {spcrTTYS1 + "-- root/proc/cmdline --\nquiet\n-- root/usr/sbin/update-grub --\n-- root/etc/default/grub " +
+			"--\nGRUB_TIMEOUT=5\n-- units --\n", here, nil, "show this host on ttyS1 at 115200"},
+		"a getty alone": {spcrTTYS1 + "-- root/proc/cmdline --\nconsole=ttyS1,115200n8\n-- units --\nserial-getty@ttyS1.service loaded " +
+			"inactive dead disabled\n", here, nil, "show this host on ttyS1 at 115200"},
+		"done": {"-- root/srv/tftp/pxelinux.cfg/default --\nserial 1 " +
+			"115200\nlabel a\nkernel linux\nappend console=ttyS1,115200n8\n", "/srv/tftp", nil, "already"},
 	} {
 		f, err := Trap.Choose(trap.Finding{Subject: tt.subject}, tt.with)
 		if err != nil {

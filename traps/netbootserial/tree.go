@@ -66,7 +66,12 @@ func served(r *trap.Report, m *menu.Menus, known bool, untold error) {
 		for _, l := range u.loaders {
 			f.Evidence = append(f.Evidence, trap.Ev(fmt.Sprintf("%s:%d", l.File, l.Number), "%s", l.Console))
 		}
-		say(trap.Warning, "boot loaders and kernels use different serial consoles: at some stage of the boot the screen goes dark or shows garbage", "In use: "+consoles(u.count)+".", nil)
+		say(
+			trap.Warning,
+			"boot loaders and kernels use different serial consoles: at some stage of the boot the screen goes dark or shows garbage",
+			"In use: "+consoles(u.count)+".",
+			nil,
+		)
 	case len(u.half) > 0:
 		say(trap.Notice, "the installer talks to a serial console, and the system that it installs will not",
 			"Parameters before --- are the installer's, those after it go to the installed system.", u.half)
@@ -74,7 +79,12 @@ func served(r *trap.Report, m *menu.Menus, known bool, untold error) {
 		c, _ := m.Most()
 		r.Clear(m.Root, "every boot entry talks to "+c.String())
 	case known:
-		say(trap.Notice, "its boot menus are silent on serial consoles, though this host's own firmware offers one", "Hosts of the same make offer theirs through the BMC; fettle netboot serial rewrites the menus.", u.silent)
+		say(
+			trap.Notice,
+			"its boot menus are silent on serial consoles, though this host's own firmware offers one",
+			"Hosts of the same make offer theirs through the BMC; fettle netboot serial rewrites the menus.",
+			u.silent,
+		)
 	case untold != nil:
 		r.Unknown(m.Root, untold)
 	default:

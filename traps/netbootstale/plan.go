@@ -20,7 +20,11 @@ import (
 func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error) {
 	root, rel, ok := renew.Root(f.Subject)
 	if !ok {
-		return remedy.Plan{}, remedy.Refuse("%s is not laid out as Debian's netboot.tar.gz (…/debian-installer/ARCH): fetch a tree with fettle netboot fetch and put it in place by hand", f.Subject)
+		return remedy.Plan{}, remedy.Refuse(
+			"%s is not laid out as Debian's netboot.tar.gz (…/debian-installer/ARCH): fetch a tree with fettle netboot fetch and put it in "+
+				"place by hand",
+			f.Subject,
+		)
 	}
 	st, err := h.Lstat(ctx, f.Subject)
 	if err != nil {
@@ -43,12 +47,18 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 		Title: "put a new installer in place of " + f.Subject,
 		Notes: []string{
 			"The new tree is verified up to the keys of Debian's archive before it is unpacked.",
-			"Files that you added and a serial console in the menus are carried over; other changes of the old menus, and archives appended to its initrd, are not.",
+			"Files that you added and a serial console in the menus are carried over; other changes of the old menus, and archives appended to " +
+				"its initrd, are not.",
 			"Clients that load files at that very moment may get parts of both; TFTP servers need no restart.",
 			"The old tree" + build + " stays in " + filepath.Join(stage, rel) + ".",
 		},
 		Steps: []step.Step{
-			step.Command{Do: fetch, Undo: []string{fettle, "netboot", "fetch", stage, "--remove"}, Probe: []string{"/usr/bin/test", "-d", stage}, Limit: 30 * time.Minute},
+			step.Command{
+				Do:    fetch,
+				Undo:  []string{fettle, "netboot", "fetch", stage, "--remove"},
+				Probe: []string{"/usr/bin/test", "-d", stage},
+				Limit: 30 * time.Minute,
+			},
 			step.Command{Do: []string{fettle, "netboot", "swap", root, stage}, Undo: []string{fettle, "netboot", "swap", "--back", root, stage},
 				Probe: []string{fettle, "netboot", "swap", "--check", root, stage}},
 		},
@@ -64,7 +74,11 @@ func source(ctx context.Context, h *host.Host, f trap.Finding, root string) (fla
 		return nil, "", err
 	}
 	if len(pairs) != 1 {
-		return nil, "", remedy.Refuse("%s holds %s kernels with initrds: choose the one to replace (fettle netboot fetch)", f.Subject, fmt.Sprint(len(pairs)))
+		return nil, "", remedy.Refuse(
+			"%s holds %s kernels with initrds: choose the one to replace (fettle netboot fetch)",
+			f.Subject,
+			fmt.Sprint(len(pairs)),
+		)
 	}
 	p := &pairs[0]
 	p.Read(ctx, h)
@@ -78,7 +92,10 @@ func source(ctx context.Context, h *host.Host, f trap.Finding, root string) (fla
 		return []string{"--deb", deb}, build, nil
 	}
 	if p.Suite() == "" || p.Arch() == "" {
-		return nil, "", remedy.Refuse("%s does not tell which suite and architecture it installs: fetch a tree with fettle netboot fetch", f.Subject)
+		return nil, "", remedy.Refuse(
+			"%s does not tell which suite and architecture it installs: fetch a tree with fettle netboot fetch",
+			f.Subject,
+		)
 	}
 	base := f.Chosen("mirror")
 	if base == "" {

@@ -101,7 +101,11 @@ func aptFile(ctx context.Context, h *host.Host, r *trap.Report, a *asker, v veri
 		return
 	}
 	if form == openpgp.Keybox {
-		found(trap.Notice, "gpgv reads a keybox; apt 3.0 and later ignore it.", "apt will ignore this file after an upgrade of the system: it is a GnuPG keybox")
+		found(
+			trap.Notice,
+			"gpgv reads a keybox; apt 3.0 and later ignore it.",
+			"apt will ignore this file after an upgrade of the system: it is a GnuPG keybox",
+		)
 		return
 	}
 	keys, err := keysIn(b, form)
@@ -119,7 +123,15 @@ func aptFile(ctx context.Context, h *host.Host, r *trap.Report, a *asker, v veri
 
 // readable tells whether apt reads the file at all; said is that it does not, or
 // that nobody knows.
-func readable(ctx context.Context, h *host.Host, r *trap.Report, v verifier, f keyservers.AptFile, form openpgp.Form, found func(trap.Severity, string, string, ...any)) (said bool) {
+func readable(
+	ctx context.Context,
+	h *host.Host,
+	r *trap.Report,
+	v verifier,
+	f keyservers.AptFile,
+	form openpgp.Form,
+	found func(trap.Severity, string, string, ...any),
+) (said bool) {
 	const user = "apt reads keys as the user _apt."
 	if ignored := v.ignores(f, form); ignored != "" {
 		found(trap.Warning, "Repositories that are signed with its keys fail with NO_PUBKEY.", "apt ignores this file: %s", ignored)
@@ -298,7 +310,9 @@ func judgeKeys(r *trap.Report, a *asker, v verifier, file string, keys []aptKey,
 		return
 	}
 	slices.Sort(bad)
-	detail := []string{"A repository that is signed with it fails with EXPKEYSIG, REVKEYSIG or a warning of a weak algorithm. Its publisher has the new key."}
+	detail := []string{
+		"A repository that is signed with it fails with EXPKEYSIG, REVKEYSIG or a warning of a weak algorithm. Its publisher has the new key.",
+	}
 	if a != nil {
 		more, ev := a.published(keys)
 		detail, evidence = append(detail, more...), append(evidence, ev...)

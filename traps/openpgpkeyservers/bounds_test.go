@@ -17,8 +17,11 @@ func TestOneUserIsNotAll(t *testing.T) {
 	for i := range 400_000 {
 		fmt.Fprintf(&many, "keyserver k%d.pgp.net\n", i)
 	}
-	h := hosttest.New(t, "-- root/etc/passwd --\nann:x:1001:1001::/home/ann:/bin/sh\nbob:x:1002:1002::/home/bob:/bin/sh\n-- root/etc/group --\nroot:x:0:\n"+
-		"-- root/home/ann/.gnupg/gpg.conf --\n"+many.String()+"-- root/home/bob/.gnupg/gpg.conf --\nkeyserver keys.gnupg.net\n")
+	h := hosttest.New(
+		t,
+		"-- root/etc/passwd --\nann:x:1001:1001::/home/ann:/bin/sh\nbob:x:1002:1002::/home/bob:/bin/sh\n-- root/etc/group --\nroot:x:0:\n"+
+			"-- root/home/ann/.gnupg/gpg.conf --\n"+many.String()+"-- root/home/bob/.gnupg/gpg.conf --\nkeyserver keys.gnupg.net\n",
+	)
 	got := map[string]trap.Status{}
 	for _, o := range traptest.Run(t, &Trap, h) {
 		got[o.Subject] = o.Status

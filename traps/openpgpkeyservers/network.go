@@ -169,7 +169,13 @@ func (a *asker) services(k aptKey, address string) (said string, evidence []trap
 		for _, s := range n.Services[:min(len(n.Services), 4)] {
 			evidence = append(evidence, trap.Ev("DNS of "+name, "%s:%d", s.Target, s.Port))
 			if said == "" && s.Target != "" {
-				said = fmt.Sprintf("Its domain names a keyserver in DNS: gpg --keyserver %s://%s:%d --recv-keys %s", []string{"hkps", "hkp"}[i], s.Target, s.Port, k.Fingerprint)
+				said = fmt.Sprintf(
+					"Its domain names a keyserver in DNS: gpg --keyserver %s://%s:%d --recv-keys %s",
+					[]string{"hkps", "hkp"}[i],
+					s.Target,
+					s.Port,
+					k.Fingerprint,
+				)
 			}
 		}
 	}
@@ -205,7 +211,8 @@ func (a *asker) webKey(k aptKey, address string) (said string, evidence []trap.E
 			if _, why := t.against(a.h.Now(), verifier{named: true}); why != "" {
 				text += ": " + why
 			} else if said == "" {
-				said = fmt.Sprintf("The domain of %s publishes %s, which is good: gpg --auto-key-locate clear,nodefault,wkd --locate-external-keys %s. Compare its fingerprint.", address, sameOrOther(t, k), address)
+				said = fmt.Sprintf("The domain of %s publishes %s, which is good: gpg --auto-key-locate clear,nodefault,wkd --locate-external-keys "+
+					"%s. Compare its fingerprint.", address, sameOrOther(t, k), address)
 			}
 			evidence = append(evidence, trap.Ev(u, "%s", text))
 		}

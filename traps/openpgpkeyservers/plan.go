@@ -23,7 +23,11 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	}
 	files := keyservers.AptFiles(ctx, h, func(error) {})
 	if i := slices.IndexFunc(files, func(k keyservers.AptFile) bool { return k.Path == f.Subject }); i >= 0 && files[i].Inline != "" {
-		return remedy.Plan{}, remedy.Refuse("only its owner can renew a key: get the repository's current key from its publisher, compare its fingerprint, and put it into Signed-By of %s", f.Subject)
+		return remedy.Plan{}, remedy.Refuse(
+			"only its owner can renew a key: get the repository's current key from its publisher, compare its fingerprint, and put it into "+
+				"Signed-By of %s",
+			f.Subject,
+		)
 	} else if i >= 0 {
 		return planKeys(ctx, h, f.Subject, b)
 	}
@@ -72,7 +76,11 @@ func planKeys(ctx context.Context, h *host.Host, file string, b []byte) (remedy.
 		if dir != "" {
 			return openFolder(ctx, h, file, dir)
 		}
-		return remedy.Plan{}, remedy.Refuse("only its owner can renew a key: get the repository's current key from its publisher, over HTTPS or as a package, compare its fingerprint, and put it in place of %s", file)
+		return remedy.Plan{}, remedy.Refuse(
+			"only its owner can renew a key: get the repository's current key from its publisher, over HTTPS or as a package, compare its "+
+				"fingerprint, and put it in place of %s",
+			file,
+		)
 	case form == openpgp.Armored:
 		var err error
 		if packets, err = openpgp.Dearmor(bytes.NewReader(b), keyservers.MaxKeyring); err != nil {

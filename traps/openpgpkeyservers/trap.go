@@ -41,7 +41,14 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 }
 
 // named judges files that name keyservers.
-func named(ctx context.Context, h *host.Host, r *trap.Report, a *asker, kind, about string, read func(context.Context, *host.Host, func(error)) []keyservers.File) bool {
+func named(
+	ctx context.Context,
+	h *host.Host,
+	r *trap.Report,
+	a *asker,
+	kind, about string,
+	read func(context.Context, *host.Host, func(error)) []keyservers.File,
+) bool {
 	closed := unread{about: about}
 	files := read(ctx, h, closed.add)
 	for _, f := range files {
@@ -72,7 +79,11 @@ func judgeNames(r *trap.Report, a *asker, f keyservers.File, kind string) {
 	finding := trap.Finding{Subject: f.Path, Severity: trap.Warning,
 		Detail: "Keys are neither found nor refreshed: revocations and new expiry dates never arrive."}
 	if len(dead) > 0 {
-		finding.Summary, finding.Evidence = fmt.Sprintf("%s uses a keyserver that no longer exists: %s", kind, strings.Join(dead, ", ")), evidence
+		finding.Summary, finding.Evidence = fmt.Sprintf(
+			"%s uses a keyserver that no longer exists: %s",
+			kind,
+			strings.Join(dead, ", "),
+		), evidence
 		r.Found(finding)
 		return
 	}
@@ -84,7 +95,11 @@ func judgeNames(r *trap.Report, a *asker, f keyservers.File, kind string) {
 	evidence = append(evidence, said.evidence...)
 	switch {
 	case len(said.gone) > 0:
-		finding.Summary, finding.Evidence = fmt.Sprintf("%s uses a keyserver whose name does not exist: %s", kind, strings.Join(said.gone, ", ")), evidence
+		finding.Summary, finding.Evidence = fmt.Sprintf(
+			"%s uses a keyserver whose name does not exist: %s",
+			kind,
+			strings.Join(said.gone, ", "),
+		), evidence
 		finding.Facts = trap.FactsOf(facts{said.gone})
 		r.Found(finding)
 	case len(said.unknown) > 0:

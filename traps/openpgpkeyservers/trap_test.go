@@ -29,7 +29,8 @@ func TestPlan(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	var refused *remedy.Refusal
-	if _, err = plan(t.Context(), h, trap.Finding{Subject: "/etc/apt/trusted.gpg.d/old.asc"}); !errors.As(err, &refused) || !strings.Contains(err.Error(), "publisher") {
+	if _, err = plan(t.Context(), h, trap.Finding{Subject: "/etc/apt/trusted.gpg.d/old.asc"}); !errors.As(err, &refused) ||
+		!strings.Contains(err.Error(), "publisher") {
 		t.Errorf("an expired key: %v", err)
 	}
 }
@@ -37,7 +38,10 @@ func TestPlan(t *testing.T) {
 // TestPlanGone: what DNS does not have is replaced, too.
 func TestPlanGone(t *testing.T) {
 	h := hosttest.New(t, "-- root/etc/gnupg/gpg.conf --\nkeyserver hkps://keys.example.org\nkeyserver hkps://Old.example.org:443\n")
-	f, err := Trap.Choose(trap.Finding{Subject: "/etc/gnupg/gpg.conf", Facts: trap.FactsOf(facts{[]string{"old.example.org"}})}, []string{"keyserver=hkps://new.example.org"})
+	f, err := Trap.Choose(
+		trap.Finding{Subject: "/etc/gnupg/gpg.conf", Facts: trap.FactsOf(facts{[]string{"old.example.org"}})},
+		[]string{"keyserver=hkps://new.example.org"},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

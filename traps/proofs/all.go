@@ -129,7 +129,9 @@ func Jobs() []lab.Job {
 	}
 	jobs = append(jobs, jobsOf(remedyproof.Group, remedyproof.Scenarios, nil)...)
 	jobs = append(jobs, jobsOf(rulesproof.Group, rulesproof.Scenarios, nil)...)
-	return append(jobs, jobsOf("", nil, slices.Concat([]lab.Experiment{filesemantics.Experiment}, remedyproof.Experiments, powercut.Experiments))...)
+	return append(
+		jobs,
+		jobsOf("", nil, slices.Concat([]lab.Experiment{filesemantics.Experiment}, remedyproof.Experiments, powercut.Experiments))...)
 }
 
 func jobsOf(group string, scenarios []lab.Scenario, experiments []lab.Experiment) []lab.Job {

@@ -51,7 +51,10 @@ func TestRemediesAreProven(t *testing.T) {
 		byTrap[p.Trap.ID()] = p
 	}
 	for _, tr := range traps.All() {
-		fixed := slices.ContainsFunc(byTrap[tr.ID()].Scenarios, func(s lab.Scenario) bool { return !s.Innocent && !s.Unfixable && len(s.Steps) == 0 })
+		fixed := slices.ContainsFunc(
+			byTrap[tr.ID()].Scenarios,
+			func(s lab.Scenario) bool { return !s.Innocent && !s.Unfixable && len(s.Steps) == 0 },
+		)
 		fixed = fixed || rulesproof.Rules()[tr.ID()]
 		_, excused := unproven[tr.ID()]
 		switch {

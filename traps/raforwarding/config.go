@@ -264,8 +264,11 @@ func (i intent) notes() []string {
 		out = append(out, e.Error()+".")
 	}
 	if i.notRead != nil {
-		out = append(out, fmt.Sprintf("%s (%s) is not applied at boot: nothing in sysctl.d links to that file, and systemd-sysctl does not read it by itself.",
-			i.notRead.text, i.notRead.where))
+		out = append(
+			out,
+			fmt.Sprintf("%s (%s) is not applied at boot: nothing in sysctl.d links to that file, and systemd-sysctl does not read it by itself.",
+				i.notRead.text, i.notRead.where),
+		)
 	}
 	return out
 }

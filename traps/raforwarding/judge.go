@@ -47,7 +47,10 @@ func judge(r *trap.Report, s state, i intent) {
 		r.Found(f)
 
 	case s.acceptRA == 0 && i.userspace() != "":
-		r.NotApplicable(name, fmt.Sprintf("%s handles router advertisements itself and keeps the kernel's accept_ra at 0", i.userspace()), append(ev, i.manager()...)...)
+		r.NotApplicable(
+			name,
+			fmt.Sprintf("%s handles router advertisements itself and keeps the kernel's accept_ra at 0", i.userspace()),
+			append(ev, i.manager()...)...)
 
 	case s.acceptRA == 0 && i.networkdUnread != nil:
 		r.Unknown(name, fmt.Errorf("accept_ra is 0; whether systemd-networkd keeps it so is not known: %w", i.networkdUnread), ev...)
@@ -59,7 +62,10 @@ func judge(r *trap.Report, s state, i intent) {
 		judgeWorking(r, s, i, f, taken)
 
 	case s.staticDefault() != nil && !i.wants() && len(i.unread) > 0:
-		r.Unknown(name, fmt.Errorf("it has a static default route; whether it should also accept router advertisements is not known: %w", several(i.unread)), ev...)
+		r.Unknown(
+			name,
+			fmt.Errorf("it has a static default route; whether it should also accept router advertisements is not known: %w", several(i.unread)),
+			ev...)
 
 	case s.staticDefault() != nil && !i.wants():
 		d := s.staticDefault()
@@ -98,7 +104,8 @@ func judgeWorking(r *trap.Report, s state, i intent, f trap.Finding, taken bool)
 	case taken && s.forwarding != 0 && !keeps && i.userspace() == "":
 		f.Summary = "accept_ra is 2 now, but no configuration keeps it: after the next boot router advertisements are ignored"
 	case taken && s.forwarding == 0 && i.forwards() && !keeps && (i.acceptRA == nil || i.acceptRA.value != "0") && i.userspace() == "":
-		f.Summary = "forwarding is off now, but the configuration turns it on without accept_ra 2: after the next boot router advertisements are ignored"
+		f.Summary = "forwarding is off now, but the configuration turns it on without accept_ra 2: after the next boot router advertisements " +
+			"are ignored"
 	default:
 		why := "accept_ra is 2, so router advertisements are accepted although it forwards"
 		if s.forwarding == 0 {
@@ -110,7 +117,10 @@ func judgeWorking(r *trap.Report, s state, i intent, f trap.Finding, taken bool)
 	// A file that could not be read may hold the line that is missed.
 	if len(i.unread) > 0 {
 		r.Clear(f.Subject, "router advertisements are accepted now", f.Evidence...)
-		r.Unknown(f.Subject, fmt.Errorf("they are accepted now; whether they will be after the next boot is not known: %w", several(i.unread)), f.Evidence...)
+		r.Unknown(
+			f.Subject,
+			fmt.Errorf("they are accepted now; whether they will be after the next boot is not known: %w", several(i.unread)),
+			f.Evidence...)
 		return
 	}
 	r.Found(f)
@@ -160,7 +170,10 @@ func (s *state) missing() string {
 func (i intent) persistence() string {
 	switch {
 	case i.keeps2():
-		return fmt.Sprintf("The configuration says 2 (%s), but the interface does not: it was set before the interface appeared, or changed since.", i.acceptRA.where)
+		return fmt.Sprintf(
+			"The configuration says 2 (%s), but the interface does not: it was set before the interface appeared, or changed since.",
+			i.acceptRA.where,
+		)
 	case i.forwards():
 		return fmt.Sprintf("The configuration turns forwarding on at boot (%s).", i.forwarding.where)
 	}

@@ -128,14 +128,18 @@ func TestFoundMendedAndUndone(t *testing.T) {
 	store, err := remedy.OpenStoreAt(filepath.Join(t.TempDir(), "changes"))
 	l.must(err)
 	e := &remedy.Engine{Store: store, Machine: machine.New(), Log: func(s string) { t.Log(s) }}
-	change, err := e.Apply(t.Context(), remedy.Head{Trap: f.Trap, Subject: f.Subject, Summary: f.Summary, Plan: p}, func(context.Context) error {
-		for _, o := range l.check() {
-			if o.Status != trap.Clear {
-				return &remedy.StillFound{Summary: fmt.Sprint(o)}
+	change, err := e.Apply(
+		t.Context(),
+		remedy.Head{Trap: f.Trap, Subject: f.Subject, Summary: f.Summary, Plan: p},
+		func(context.Context) error {
+			for _, o := range l.check() {
+				if o.Status != trap.Clear {
+					return &remedy.StillFound{Summary: fmt.Sprint(o)}
+				}
 			}
-		}
-		return nil
-	})
+			return nil
+		},
+	)
 	l.must(err)
 	if !l.routeComes() {
 		t.Error("mended, but no default route comes")
@@ -186,8 +190,10 @@ func TestInnocents(t *testing.T) {
 		more                []string
 	}{
 		{"no forwarding", "1", "0", "clear h0: forwarding is off", nil},
-		{"static, advertisements off", "0", "1", "not-applicable h0: router advertisements are turned off", []string{"address add 2001:db8:1::9/64 dev h0 nodad", "route add default via 2001:db8:1::1 dev h0"}},
-		{"static, advertisements not turned off", "1", "1", "not-applicable h0: IPv6 is configured by hand", []string{"address add 2001:db8:1::9/64 dev h0 nodad", "route add default via 2001:db8:1::1 dev h0"}},
+		{"static, advertisements off", "0", "1", "not-applicable h0: router " +
+			"advertisements are turned off", []string{"address add 2001:db8:1::9/64 dev h0 nodad", "route add default via 2001:db8:1::1 dev h0"}},
+		{"static, advertisements not turned off", "1", "1", "not-applicable h0: IPv6 is configured by hand",
+			[]string{"address add 2001:db8:1::9/64 dev h0 nodad", "route add default via 2001:db8:1::1 dev h0"}},
 	} {
 		l.clean()
 		exec.Command(l.ip, "-6", "route", "flush", "default").Run()

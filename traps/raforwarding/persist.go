@@ -35,7 +35,13 @@ func (e editor) persist(c *config, i intent) (step.Step, error) {
 	}
 	if c.ufw != nil {
 		if s := c.ufw.ForInterface("ipv6", i.name, "accept_ra").Present; s != nil {
-			return nil, remedy.Refuse("%s:%d sets %s to %s whenever the firewall starts: write 2 there yourself, then run fettle again", s.Path, s.Line, s.Key, s.Value)
+			return nil, remedy.Refuse(
+				"%s:%d sets %s to %s whenever the firewall starts: write 2 there yourself, then run fettle again",
+				s.Path,
+				s.Line,
+				s.Key,
+				s.Value,
+			)
 		}
 	}
 	return e.sysctl(c, i.name, "accept_ra", "2")
@@ -138,7 +144,12 @@ func (e editor) edit(name string, n int, change func(old string) (string, bool))
 	ending := string(ls[n-1])[len(old):]
 	text, ok := change(old)
 	if !ok {
-		return nil, remedy.Refuse("%s:%d is not in a form that fettle edits (%q): make the setting there yourself", name, n, strings.TrimSpace(old))
+		return nil, remedy.Refuse(
+			"%s:%d is not in a form that fettle edits (%q): make the setting there yourself",
+			name,
+			n,
+			strings.TrimSpace(old),
+		)
 	}
 	out := bytes.Join(ls[:n-1], nil)
 	out = append(append(out, text...), ending...)

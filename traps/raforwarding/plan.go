@@ -34,7 +34,10 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	}
 	i := c.of(name)
 	p := remedy.Plan{Title: "accept router advertisements on " + name, Settle: settle}
-	p.Notes = append(p.Notes, "Any router on the link can then give "+name+" a default route, addresses and prefixes: do this only where you trust the link.")
+	p.Notes = append(
+		p.Notes,
+		"Any router on the link can then give "+name+" a default route, addresses and prefixes: do this only where you trust the link.",
+	)
 	e := editor{ctx: ctx, h: h}
 	key := "net/ipv6/conf/" + name + "/"
 	told, err := trap.FactsIn[facts](f)
@@ -46,8 +49,14 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 		err = planNetworkd(&p, e, i)
 		return p, err
 	case caseOld:
-		p.Notes = append(p.Notes, fmt.Sprintf("Linux %s is older than 2.6.37 and does not support accept_ra 2: %s is set not to be a router, while the host still forwards.",
-			h.Identity().Release, name))
+		p.Notes = append(
+			p.Notes,
+			fmt.Sprintf(
+				"Linux %s is older than 2.6.37 and does not support accept_ra 2: %s is set not to be a router, while the host still forwards.",
+				h.Identity().Release,
+				name,
+			),
+		)
 		p.Steps = append(p.Steps, step.Sysctl{Key: key + "forwarding", Value: "0"}, step.SolicitRouter{Link: name})
 		dropIn, err := e.oldKernel(c, name)
 		p.Steps = append(p.Steps, dropIn)
@@ -82,7 +91,11 @@ func planNetworkd(p *remedy.Plan, e editor, i intent) error {
 		}
 	}
 	if unit == "" {
-		return remedy.Refuse("no .network file of systemd-networkd applies to %s alone: add IPv6AcceptRA=yes to the one that networkctl status %s names", i.name, i.name)
+		return remedy.Refuse(
+			"no .network file of systemd-networkd applies to %s alone: add IPv6AcceptRA=yes to the one that networkctl status %s names",
+			i.name,
+			i.name,
+		)
 	}
 	dropIn, err := e.whole("/etc/systemd/network/"+unit+".d/90-fettle-ra.conf",
 		"# Made by fettle (ipv6-ra-forwarding): take router advertisements although\n# this host forwards IPv6.\n[Network]\nIPv6AcceptRA=yes\n")

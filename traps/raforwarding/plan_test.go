@@ -113,7 +113,8 @@ func TestWhereThePlanPersists(t *testing.T) {
 	const forward = "-- root/etc/sysctl.d/10-f.conf --\nnet.ipv6.conf.all.forwarding = 1\n"
 	for _, tc := range []struct{ name, iface, files, path, content, refusal string }{
 		{name: "no manager", files: forward, path: "/etc/sysctl.d/90-fettle-ra-IF.conf", content: "net.ipv6.conf.eth0.accept_ra = 2\n"},
-		{name: "a VLAN's name has dots", iface: "eth0.7", files: forward, path: "/etc/sysctl.d/90-fettle-ra-IF.conf", content: "\nnet/ipv6/conf/eth0.7/accept_ra = 2\n"},
+		{name: "a VLAN's name has dots", iface: "eth0.7", files: forward, path: "/etc/sysctl.d/90-fettle-ra-IF.conf",
+			content: "\nnet/ipv6/conf/eth0.7/accept_ra = 2\n"},
 		{name: "the admin's own line", files: "-- root/etc/sysctl.d/50-a.conf --\n# mine\nnet.ipv6.conf.eth0.accept_ra=1  \nkernel.panic=3\n",
 			path: "/etc/sysctl.d/50-a.conf", content: "# mine\nnet.ipv6.conf.eth0.accept_ra=2\nkernel.panic=3\n"},
 		{name: "a vendor's line that comes late", files: "-- root/usr/lib/sysctl.d/99-v.conf --\nnet.ipv6.conf.eth0.accept_ra=1\n",
@@ -122,15 +123,20 @@ func TestWhereThePlanPersists(t *testing.T) {
 			path: "/etc/sysctl.d/90-fettle-ra-IF.conf", content: "net.ipv6.conf.eth0.accept_ra = 2\n"},
 		{name: "ifupdown, dhcp", files: "-- root/etc/network/interfaces --\nauto eth0\niface eth0 inet6 dhcp\n\nauto eth1\n",
 			path: "/etc/network/interfaces", content: "auto eth0\niface eth0 inet6 dhcp\n    accept_ra 2\n\nauto eth1\n"},
-		{name: "ifupdown, a line of its own", files: "-- root/etc/network/interfaces.d/eth0 --\nauto eth0\niface eth0 inet6 auto\n\taccept_ra 1\n\tprivext 2\n-- root/etc/network/interfaces --\nsource /etc/network/interfaces.d/*\n",
+		{name: "ifupdown, a line of its own", files: "-- root/etc/network/interfaces.d/eth0 --\nauto eth0\niface eth0 inet6 " +
+			"auto\n\taccept_ra 1\n\tprivext 2\n-- root/etc/network/interfaces --\nsource /etc/network/interfaces.d/*\n",
 			path: "/etc/network/interfaces.d/eth0", content: "auto eth0\niface eth0 inet6 auto\n\taccept_ra 2\n\tprivext 2\n"},
-		{name: "ifupdown, the recipe with pre-up lines", files: "-- root/etc/network/interfaces --\nauto eth0\niface eth0 inet6 static\n    address 2001:db8::2/64\n    pre-up echo 1 > /proc/sys/net/ipv6/conf/$IFACE/accept_ra\n",
-			path: "/etc/network/interfaces", content: "auto eth0\niface eth0 inet6 static\n    accept_ra 2\n    address 2001:db8::2/64\n    pre-up echo 1 > /proc/sys/net/ipv6/conf/$IFACE/accept_ra\n"},
-		{name: "ifupdown, an up line undoes it", files: "-- root/etc/network/interfaces --\nauto eth0\niface eth0 inet6 auto\n    up sysctl -w net.ipv6.conf.$IFACE.accept_ra=1\n",
+		{name: "ifupdown, the recipe with pre-up lines", files: "-- root/etc/network/interfaces --\nauto eth0\niface eth0 inet6 static\n    " +
+			"address 2001:db8::2/64\n    pre-up echo 1 > /proc/sys/net/ipv6/conf/$IFACE/accept_ra\n",
+			path: "/etc/network/interfaces", content: "auto eth0\niface eth0 inet6 static\n    accept_ra 2\n    address 2001:db8::2/64\n    " +
+				"pre-up echo 1 > /proc/sys/net/ipv6/conf/$IFACE/accept_ra\n"},
+		{name: "ifupdown, an up line undoes it", files: "-- root/etc/network/interfaces --\nauto eth0\niface eth0 inet6 auto\n    up sysctl " +
+			"-w net.ipv6.conf.$IFACE.accept_ra=1\n",
 			refusal: "/etc/network/interfaces:3 runs"},
 		{name: "ifupdown, IPv4 only", files: "-- root/etc/network/interfaces --\nauto eth0\niface eth0 inet dhcp\n",
 			path: "/etc/sysctl.d/90-fettle-ra-IF.conf", content: "net.ipv6.conf.eth0.accept_ra = 2\n"},
-		{name: "ufw sets it", files: "-- root/etc/ufw/ufw.conf --\nENABLED=yes\n-- root/etc/default/ufw --\nIPT_SYSCTL=/etc/ufw/sysctl.conf\n-- root/etc/ufw/sysctl.conf --\nnet/ipv6/conf/eth0/accept_ra=1\n",
+		{name: "ufw sets it", files: "-- root/etc/ufw/ufw.conf --\nENABLED=yes\n-- root/etc/default/ufw " +
+			"--\nIPT_SYSCTL=/etc/ufw/sysctl.conf\n-- root/etc/ufw/sysctl.conf --\nnet/ipv6/conf/eth0/accept_ra=1\n",
 			refusal: "/etc/ufw/sysctl.conf:1 sets"},
 		{name: "a name that is a pattern", iface: "e*", refusal: "rename the interface"},
 	} {
@@ -178,7 +184,8 @@ func TestPlanForNetworkd(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, ok := p.Steps[0].(step.File)
-	if !ok || f.Path != "/etc/systemd/network/20-eth0.network.d/90-fettle-ra.conf" || !strings.HasSuffix(string(f.Content), "[Network]\nIPv6AcceptRA=yes\n") {
+	if !ok || f.Path != "/etc/systemd/network/20-eth0.network.d/90-fettle-ra.conf" ||
+		!strings.HasSuffix(string(f.Content), "[Network]\nIPv6AcceptRA=yes\n") {
 		t.Errorf("first step %+v", p.Steps[0])
 	}
 	if _, ok := p.Steps[1].(step.Unit); !ok || !p.CutsConnection {
@@ -200,7 +207,8 @@ func TestPlanForOldKernels(t *testing.T) {
 		t.Errorf("first step %+v", p.Steps[0])
 	}
 	f, ok := p.Steps[2].(step.File)
-	if !ok || f.Path != "/etc/sysctl.conf" || !strings.HasPrefix(string(f.Content), "net.ipv6.conf.all.forwarding=1\nnet.ipv6.conf.eth0.forwarding = 0\n") {
+	if !ok || f.Path != "/etc/sysctl.conf" ||
+		!strings.HasPrefix(string(f.Content), "net.ipv6.conf.all.forwarding=1\nnet.ipv6.conf.eth0.forwarding = 0\n") {
 		t.Errorf("last step %+v", p.Steps[2])
 	}
 }

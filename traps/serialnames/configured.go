@@ -171,7 +171,8 @@ func (l *looked) stable(dev string) (name, why string) {
 		}
 		if rank > best {
 			best, name = rank, "/dev/"+g.Name
-			why = []string{"by the port it is plugged into now, because it has no serial number of its own", "by its serial number", "by its own name"}[rank]
+			why = []string{"by the port it is plugged into now, " +
+				"because it has no serial number of its own", "by its serial number", "by its own name"}[rank]
 		}
 	}
 	return name, why

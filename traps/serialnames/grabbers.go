@@ -46,7 +46,8 @@ func (l *looked) modemManager(ctx context.Context) (said bool) {
 		l.r.Found(trap.Finding{Subject: "ModemManager on " + d.Port + ":" + d.Interface, Severity: trap.Warning,
 			Evidence: []trap.Evidence{deviceEvidence(d), trap.Ev("systemctl show ModemManager", "%s", u.ActiveState)},
 			Facts:    trap.FactsOf(facts{Ignore: d.Kernel}),
-			Summary:  "ModemManager sends AT commands to a serial port in use: they disturb its reader for half a minute after each plug-in and start",
+			Summary: "ModemManager sends AT commands to a serial port in use: they " +
+				"disturb its reader for half a minute after each plug-in and start",
 		})
 	}
 	return true

@@ -28,8 +28,12 @@ func (l *looked) name(ctx context.Context, n serialname.Name) {
 	switch {
 	case len(n.Devices) > 1:
 		l.r.Found(trap.Finding{Subject: subject, Severity: trap.Warning, Evidence: ev, Facts: trap.FactsOf(facts{}),
-			Summary: subject + " is given to " + units.Count(len(n.Devices), "device", "devices") + " at once: which one it leads to depends on the order in which they are found",
-			Detail:  trap.Lines(fmt.Sprintf("To name one of them: fettle serialname set %s --for %s", n.Name, n.Devices[0].Dev()))})
+			Summary: subject + " is given to " + units.Count(
+				len(n.Devices),
+				"device",
+				"devices",
+			) + " at once: which one it leads to depends on the order in which they are found",
+			Detail: trap.Lines(fmt.Sprintf("To name one of them: fettle serialname set %s --for %s", n.Name, n.Devices[0].Dev()))})
 	case len(n.Devices) == 1:
 		l.one(n, subject, led, ev)
 	case len(n.Maybe) > 0:
@@ -55,8 +59,15 @@ func (l *looked) one(n serialname.Name, subject, led string, ev []trap.Evidence)
 		l.r.Found(trap.Finding{Subject: subject, Severity: trap.Warning, Evidence: ev, Facts: trap.FactsOf(facts{Trigger: d.Kernel}),
 			Summary: subject + " is missing, although its rule matches a device: udev has not applied the rule since it was written"})
 	default:
-		l.r.Found(trap.Finding{Subject: subject, Severity: trap.Warning, Evidence: append(ev, trap.Ev(subject, "leads to %s", led)), Facts: trap.FactsOf(facts{Trigger: d.Kernel}),
-			Summary: subject + " leads to a device other than its rule says"})
+		l.r.Found(
+			trap.Finding{
+				Subject:  subject,
+				Severity: trap.Warning,
+				Evidence: append(ev, trap.Ev(subject, "leads to %s", led)),
+				Facts:    trap.FactsOf(facts{Trigger: d.Kernel}),
+				Summary:  subject + " leads to a device other than its rule says",
+			},
+		)
 	}
 }
 
@@ -72,7 +83,9 @@ func (l *looked) nowhere(n serialname.Name, subject string, ev []trap.Evidence) 
 	}
 	l.r.Found(trap.Finding{Subject: subject, Severity: trap.Warning, Evidence: ev, Facts: trap.FactsOf(facts{}),
 		Summary: subject + " leads nowhere: its rule names a port, and a device of that kind is plugged into another one",
-		Detail:  trap.Lines(fmt.Sprintf("Plug it back, or name it where it is now: fettle serialname set %s --for %s", n.Name, moved[0].Dev()))})
+		Detail: trap.Lines(
+			fmt.Sprintf("Plug it back, or name it where it is now: fettle serialname set %s --for %s", n.Name, moved[0].Dev()),
+		)})
 }
 
 // leads is where a name below /dev leads; empty where there is none.

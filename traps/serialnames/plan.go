@@ -49,7 +49,11 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 // elsewhere, or gone.
 func apply(d *serialname.Device, name string) []step.Step {
 	trigger := func(match string) step.Step {
-		return step.Command{Do: []string{udevadm(), "trigger", "--action=change", "--settle", "--subsystem-match=tty", match}, Again: true, Limit: 2 * time.Minute}
+		return step.Command{
+			Do:    []string{udevadm(), "trigger", "--action=change", "--settle", "--subsystem-match=tty", match},
+			Again: true,
+			Limit: 2 * time.Minute,
+		}
 	}
 	steps := []step.Step{step.Command{Do: []string{udevadm(), "control", "--reload"}, Again: true}, trigger("--sysname-match=" + d.Kernel)}
 	if name != "" {
@@ -132,7 +136,11 @@ func (l *looked) distinguish(ctx context.Context, d *serialname.Device, w *seria
 			return remedy.Refuse("another device here has the serial number %s too: choose --by port or --by probe", d.Serial)
 		}
 	case serialname.ByPlug:
-		p.Notes = append(p.Notes, "The name belongs to the port "+d.Port+": plugged in elsewhere, the device loses it; another one of its kind that is plugged in there gets it.")
+		p.Notes = append(
+			p.Notes,
+			"The name belongs to the port "+d.Port+": plugged in elsewhere, the device loses it; another one of its kind that is plugged in "+
+				"there gets it.",
+		)
 	case serialname.ByProbe:
 		return l.byProbe(ctx, d, w, p, profile)
 	}
@@ -155,7 +163,10 @@ func (l *looked) byProbe(ctx context.Context, d *serialname.Device, w *serialnam
 	w.Profile = profile
 	w.Probe = []string{self, "serialname", "probe", "--quiet", "--profile", profile}
 	p.Settle = all[i].Limit() + 20*time.Second
-	p.Notes = append(p.Notes, fmt.Sprintf("Whenever a device of the kind %s is plugged in, udev waits up to %s for its answer.", d.IDs(), all[i].Limit()))
+	p.Notes = append(
+		p.Notes,
+		fmt.Sprintf("Whenever a device of the kind %s is plugged in, udev waits up to %s for its answer.", d.IDs(), all[i].Limit()),
+	)
 	if all[i].Writes() {
 		p.Notes = append(p.Notes, "The profile "+profile+" sends bytes to every device of that kind that has no name yet.")
 	}
@@ -279,7 +290,10 @@ func (l *looked) limitProgram(ctx context.Context, program string, know facts) (
 		return remedy.Plan{}, remedy.Refuse("%s does not say %q in one piece: put /usr/bin/timeout 10 before it by hand", file, command)
 	}
 	return remedy.Plan{Title: "end " + program + " after 10 s", Vanishes: "timeout(1) is what udev runs now",
-		Steps: []step.Step{step.File{Path: file, Content: []byte(now), Was: was}, step.Command{Do: []string{udevadm(), "control", "--reload"}, Again: true}}}, nil
+		Steps: []step.Step{
+			step.File{Path: file, Content: []byte(now), Was: was},
+			step.Command{Do: []string{udevadm(), "control", "--reload"}, Again: true},
+		}}, nil
 }
 
 // ignore has ModemManager leave a port alone.
@@ -293,7 +307,11 @@ func (l *looked) ignore(ctx context.Context, kernel string) (remedy.Plan, error)
 	if err != nil && !host.IsAbsent(err) {
 		return remedy.Plan{}, err
 	}
-	line := fmt.Sprintf("SUBSYSTEM==\"tty\", ATTRS{idVendor}==\"%s\", ATTRS{idProduct}==\"%s\", ENV{ID_MM_PORT_IGNORE}=\"1\"\n", d.Vendor, d.Product)
+	line := fmt.Sprintf(
+		"SUBSYSTEM==\"tty\", ATTRS{idVendor}==\"%s\", ATTRS{idProduct}==\"%s\", ENV{ID_MM_PORT_IGNORE}=\"1\"\n",
+		d.Vendor,
+		d.Product,
+	)
 	return remedy.Plan{Title: "have ModemManager leave " + d.IDs() + " alone", Vanishes: "ModemManager no longer uses the port",
 		Notes: []string{"ModemManager leaves the port when it is restarted, or the device is plugged in again."},
 		Steps: append([]step.Step{step.File{Path: file, Content: append(bytes.Clone(was), line...), Was: was}}, apply(d, "")...)}, nil
@@ -318,7 +336,11 @@ func (l *looked) rewrite(ctx context.Context, f trap.Finding) (remedy.Plan, erro
 		}
 		name, why := l.stable(at.dev)
 		if name == "" {
-			return remedy.Plan{}, remedy.Refuse("%s is not plugged in, so the device is not known: plug it in, or name another in %s by hand", at.dev, c.path)
+			return remedy.Plan{}, remedy.Refuse(
+				"%s is not plugged in, so the device is not known: plug it in, or name another in %s by hand",
+				at.dev,
+				c.path,
+			)
 		}
 		lines[at.n-1] = replaceDevice(lines[at.n-1], at.dev, name)
 		p.Notes = append(p.Notes, fmt.Sprintf("%s is named %s.", at.dev, why))

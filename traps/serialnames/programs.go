@@ -37,7 +37,10 @@ func (l *looked) programs(ctx context.Context) (said bool) {
 
 // talks tells whether a program is told the device's file.
 func talks(command string) bool {
-	return slices.ContainsFunc([]string{"$devnode", "$tempnode", "%N", "/dev/%k", "/dev/$kernel", "$root/%k", "%r/%k", "$name", "%D"}, func(s string) bool { return strings.Contains(command, s) })
+	return slices.ContainsFunc(
+		[]string{"$devnode", "$tempnode", "%N", "/dev/%k", "/dev/$kernel", "$root/%k", "%r/%k", "$name", "%D"},
+		func(s string) bool { return strings.Contains(command, s) },
+	)
 }
 
 // forSerial tells whether a rule is about serial devices, or matches one.
@@ -71,8 +74,9 @@ func (l *looked) program(ctx context.Context, r udev.Rule, t udev.Token) {
 		l.r.Clear(subject, "has a time limit", ev)
 	default:
 		l.r.Found(trap.Finding{Subject: subject, Severity: trap.Warning, Evidence: []trap.Evidence{ev},
-			Facts:   trap.FactsOf(facts{Rule: r.Path, Command: t.Value}),
-			Summary: bin + " probes serial devices without a time limit: at boot, a device that does not answer delays everything that waits for udev",
-			Detail:  "udev ends it after three minutes (event_timeout in udev.conf)."})
+			Facts: trap.FactsOf(facts{Rule: r.Path, Command: t.Value}),
+			Summary: bin + " probes serial devices without a time limit: at boot, a " +
+				"device that does not answer delays everything that waits for udev",
+			Detail: "udev ends it after three minutes (event_timeout in udev.conf)."})
 	}
 }

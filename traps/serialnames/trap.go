@@ -26,7 +26,11 @@ var Trap = trap.Trap{
 	Setup: &trap.Setup{Name: "serialname", Finding: trap.Finding{Summary: "give a serial device a name", Facts: trap.FactsOf(facts{})}},
 	Choices: []trap.Choice{
 		{Name: "device", About: "which device gets the name: its kernel name, as ttyUSB0"},
-		{Name: "by", About: "what identifies it: its serial number, the port it is plugged into, or its answer to a probe", Values: []string{"serial", "port", "probe"}},
+		{
+			Name:   "by",
+			About:  "what identifies it: its serial number, the port it is plugged into, or its answer to a probe",
+			Values: []string{"serial", "port", "probe"},
+		},
 		{Name: "profile", About: "by which profile a probe recognises it: fettle serialname probe --list shows them"},
 		{Name: "modem", About: "whether ModemManager may use the port", Values: []string{"yes", "no"}, Default: "no"},
 	},

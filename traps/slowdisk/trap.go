@@ -69,12 +69,28 @@ func judge(r *trap.Report, g disks.Group, over string) {
 	for _, s := range v.Slow {
 		f := trap.Finding{
 			Subject: g.Name + "/" + s.Member, Severity: trap.Warning,
-			Summary:  fmt.Sprintf("takes several times as long for a %s as its siblings in %s (%s), which wait for it", s.Direction, g.Name, g.Kind),
-			Detail:   trap.Lines(fmt.Sprintf("%s a %s, and %s with its siblings (median): %.1f times, %s.", disks.Wait(s.Wait), s.Direction, disks.Wait(s.Others), s.Ratio, over)),
+			Summary: fmt.Sprintf(
+				"takes several times as long for a %s as its siblings in %s (%s), which wait for it",
+				s.Direction,
+				g.Name,
+				g.Kind,
+			),
+			Detail: trap.Lines(
+				fmt.Sprintf(
+					"%s a %s, and %s with its siblings (median): %.1f times, %s.",
+					disks.Wait(s.Wait),
+					s.Direction,
+					disks.Wait(s.Others),
+					s.Ratio,
+					over,
+				),
+			),
 			Evidence: evidence(g),
 		}
 		if s.Gain > 0 {
-			f.Detail = f.Detail.Also(fmt.Sprintf("If it were like the slowest of them, I/O that waits for all members would be %.1f times as fast.", s.Gain))
+			f.Detail = f.Detail.Also(
+				fmt.Sprintf("If it were like the slowest of them, I/O that waits for all members would be %.1f times as fast.", s.Gain),
+			)
 		}
 		r.Found(f)
 	}
@@ -87,7 +103,10 @@ func evidence(g disks.Group) []trap.Evidence {
 		if m.Busy >= 0 && m.Time > 0 {
 			busy = fmt.Sprintf(", busy %.0f %%", 100*m.Busy)
 		}
-		out = append(out, trap.Ev(m.Name, "%.0f reads of %s, %.0f writes of %s%s", m.Reads, disks.Wait(m.ReadWait), m.Writes, disks.Wait(m.WriteWait), busy))
+		out = append(
+			out,
+			trap.Ev(m.Name, "%.0f reads of %s, %.0f writes of %s%s", m.Reads, disks.Wait(m.ReadWait), m.Writes, disks.Wait(m.WriteWait), busy),
+		)
 	}
 	return out
 }

@@ -33,8 +33,12 @@ func TestOneUserIsNotAll(t *testing.T) {
 		"known hosts":   {"known_hosts", repeat("h%d ssh-rsa A\n"), trap.Found},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := hosttest.New(t, "-- root/etc/passwd --\nroot:x:0:0::/root:/bin/sh\nann:x:1001:1001::/home/ann:/bin/sh\nbob:x:1002:1002::/home/bob:/bin/sh\n"+
-				"-- root/etc/group --\nroot:x:0:\n-- root/home/bob/.ssh/config --\nControlPath relative-%C\n-- root/home/ann/.ssh/"+c.file+" --\n"+c.text)
+			h := hosttest.New(
+				t,
+				"-- root/etc/passwd --\nroot:x:0:0::/root:/bin/sh\nann:x:1001:1001::/home/ann:/bin/sh\nbob:x:1002:1002::/home/bob:/bin/sh\n"+
+					"-- root/etc/group --\nroot:x:0:\n-- "+
+					"root/home/bob/.ssh/config --\nControlPath relative-%C\n-- root/home/ann/.ssh/"+c.file+" --\n"+c.text,
+			)
 			got := map[string]trap.Status{}
 			for _, o := range traptest.Run(t, &Trap, h) {
 				got[o.Subject] = o.Status

@@ -24,7 +24,10 @@ func TestRealSSH(t *testing.T) {
 	}
 	t.Parallel()
 	dir := t.TempDir()
-	h := hosttest.New(t, "-- root/etc/passwd --\nroot:x:0:0:root:/root:/bin/sh\n-- root/etc/group --\nroot:x:0:\n-- stat/root/.ssh --\nmode 0700 type dir\n")
+	h := hosttest.New(
+		t,
+		"-- root/etc/passwd --\nroot:x:0:0:root:/root:/bin/sh\n-- root/etc/group --\nroot:x:0:\n-- stat/root/.ssh --\nmode 0700 type dir\n",
+	)
 	f, err := Trap.Choose(trap.Finding{Subject: "root"}, nil)
 	if err != nil {
 		t.Fatal(err)

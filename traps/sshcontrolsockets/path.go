@@ -72,15 +72,26 @@ func (c *client) judge(ctx context.Context, h *host.Host, l sshconfig.Line) (fs 
 	}
 	if known && len(full)+temp+1 > sunPath {
 		fs = append(fs, fault{trap.Warning, "control socket names are too long: ssh exits instead of connecting",
-			fmt.Sprintf("The name takes %d bytes, and %d while it is created; a Unix socket has room for %d. %%C takes 40 whatever the host is called.",
-				len(full), len(full)+tempName, sunPath-1)})
+			fmt.Sprintf(
+				"The name takes %d bytes, and %d while it is created; a Unix socket has room for %d. %%C takes 40 whatever the host is called.",
+				len(full),
+				len(full)+tempName,
+				sunPath-1,
+			)})
 	}
 	dir := path.Dir(full)
 	if !known || strings.ContainsAny(dir, "%$") {
 		return fs, ev, nil
 	}
 	if !strings.HasPrefix(full, "/") {
-		return append(fs, fault{trap.Notice, "control sockets are created in whatever folder ssh is started from", "Give ControlPath an absolute name, or one that begins with ~/."}), ev, nil
+		return append(
+			fs,
+			fault{
+				trap.Notice,
+				"control sockets are created in whatever folder ssh is started from",
+				"Give ControlPath an absolute name, or one that begins with ~/.",
+			},
+		), ev, nil
 	}
 	if !h.Running() && (strings.HasPrefix(dir, "/run") || strings.HasPrefix(dir, "/var/run") || strings.HasPrefix(dir, "/tmp")) {
 		return fs, ev, nil // made at boot or login

@@ -28,7 +28,10 @@ func TestExpand(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	got := names("a.example.net,192.0.2.1 ssh-rsa AAAA\n[b]:2222 ssh-rsa AAAA c\n@revoked * ssh-rsa AAAA\n|1|x|y ssh-rsa AAAA\n# c d e\nshort x\n\n@cert-authority\n")
+	got := names(
+		"a.example.net,192.0.2.1 ssh-rsa AAAA\n[b]:2222 ssh-rsa AAAA c\n@revoked * ssh-rsa AAAA\n|1|x|y ssh-rsa AAAA\n# c d e\nshort " +
+			"x\n\n@cert-authority\n",
+	)
 	if want := []string{"a.example.net", "b]:2222", "*", ""}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

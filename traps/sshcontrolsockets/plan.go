@@ -178,7 +178,14 @@ func (c *client) block(ctx context.Context, h *host.Host, pattern, persist strin
 			text += "\n"
 		}
 	}
-	f.Content = fmt.Appendf(nil, "%s# Added by fettle (ssh-control-sockets):\n# commands to one host share a connection.\nHost %s\n    ControlMaster auto\n    ControlPath %s\n    ControlPersist %s\n",
-		text, pattern, socket, persist)
+	f.Content = fmt.Appendf(
+		nil,
+		"%s# Added by fettle (ssh-control-sockets):\n# commands to one host share a connection.\nHost %s\n    ControlMaster auto\n    "+
+			"ControlPath %s\n    ControlPersist %s\n",
+		text,
+		pattern,
+		socket,
+		persist,
+	)
 	return []step.Step{f}, nil // made in his folder, it is his
 }

@@ -114,13 +114,15 @@ func TestChoices(t *testing.T) {
 func TestLinks(t *testing.T) {
 	const users = "-- root/etc/passwd --\nalice:x:1000:1000::/home/alice:/bin/bash\n-- root/etc/group --\nalice:x:1000:\n"
 	for name, text := range map[string]string{
-		"config is a link":      "-- link/home/alice/.ssh/config --\n/etc/cron.d/x\n-- stat/home/alice/.ssh --\nmode 0700 type dir uid 1000\n",
-		"config is hard-linked": "-- root/home/alice/.ssh/config --\nx\n-- stat/home/alice/.ssh/config --\nmode 0600 uid 1000 nlink 2\n-- stat/home/alice/.ssh --\nmode 0700 type dir uid 1000\n",
-		"the folder is a link":  "-- link/home/alice/.ssh --\n/etc\n",
-		"the folder is root's":  "-- stat/home/alice/.ssh --\nmode 0700 type dir uid 0\n",
-		"there is no folder":    "",
+		"config is a link": "-- link/home/alice/.ssh/config --\n/etc/cron.d/x\n-- stat/home/alice/.ssh --\nmode 0700 type dir uid 1000\n",
+		"config is hard-linked": "-- root/home/alice/.ssh/config --\nx\n-- stat/home/alice/.ssh/config --\nmode 0600 uid 1000 nlink 2\n-- " +
+			"stat/home/alice/.ssh --\nmode 0700 type dir uid 1000\n",
+		"the folder is a link": "-- link/home/alice/.ssh --\n/etc\n",
+		"the folder is root's": "-- stat/home/alice/.ssh --\nmode 0700 type dir uid 0\n",
+		"there is no folder":   "",
 	} {
-		if _, err := plan(t.Context(), hosttest.New(t, users+text), trap.Finding{Subject: "alice"}); err == nil || !strings.Contains(err.Error(), "alice") {
+		if _, err := plan(t.Context(), hosttest.New(t, users+text), trap.Finding{Subject: "alice"}); err == nil ||
+			!strings.Contains(err.Error(), "alice") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -128,7 +130,8 @@ func TestLinks(t *testing.T) {
 
 func TestClash(t *testing.T) {
 	for name, want := range map[string]string{
-		"/x/%C": "", "/x/%r@%h:%p": "", "/x/%h-%p": "all users", "/x/%r@%h": "all ports", "/x/%r-%p": "all hosts", "/x/%%C": "all hosts", "/x/${HOST}": "",
+		"/x/%C": "", "/x/%r@%h:%p": "", "/x/%h-%p": "all users", "/x/%r@%h": "all ports", "/x/%r-%p": "all hosts", "/x/%%C": "all hosts",
+		"/x/${HOST}":  "",
 		"/x/%n-%r-%p": "",
 	} {
 		if got := clash(name, false); !strings.HasPrefix(got, want) || want == "" && got != "" {

@@ -94,7 +94,8 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 // person tells whether somebody logs in as u.
 func person(u accounts.User) bool {
 	shell := path.Base(u.Shell)
-	return (u.UID == 0 || u.UID >= 1000 && u.UID < 60000) && strings.HasPrefix(u.Home, "/") && u.Home != "/" && shell != "nologin" && shell != "false"
+	return (u.UID == 0 || u.UID >= 1000 && u.UID < 60000) && strings.HasPrefix(u.Home, "/") && u.Home != "/" && shell != "nologin" &&
+		shell != "false"
 }
 
 // client is one user's ssh.
@@ -140,7 +141,13 @@ func (c *client) report(ctx context.Context, h *host.Host, r *trap.Report) {
 	name := c.user.Name
 	faults, ev, err := c.faults(ctx, h)
 	if len(faults) > 0 {
-		f := trap.Finding{Subject: name, Severity: faults[0].severity, Summary: faults[0].summary, Detail: trap.Lines(faults[0].detail), Evidence: ev}
+		f := trap.Finding{
+			Subject:  name,
+			Severity: faults[0].severity,
+			Summary:  faults[0].summary,
+			Detail:   trap.Lines(faults[0].detail),
+			Evidence: ev,
+		}
 		for _, x := range faults[1:] {
 			f.Detail = f.Detail.Also("Also: " + x.summary + ". " + x.detail)
 		}
@@ -164,9 +171,14 @@ func (c *client) report(ctx context.Context, h *host.Host, r *trap.Report) {
 	default:
 		r.Found(trap.Finding{Subject: name, Severity: trap.Notice,
 			Summary: "connects to many hosts, and logs in again for each command: no control sockets",
-			Detail: trap.Lines("A second command over a shared connection skips key exchange and login. What that saves here: fettle measure login HOST. " +
-				fmt.Sprintf("known_hosts has about %d hosts.", c.hosts())),
-			Evidence: []trap.Evidence{trap.Ev(path.Join(c.user.Home, ".ssh/known_hosts"), "many hosts"), trap.Ev(c.file(), "no ControlMaster, no ControlPath")}})
+			Detail: trap.Lines(
+				"A second command over a shared connection skips key exchange and login. What that saves here: fettle measure login HOST. " +
+					fmt.Sprintf("known_hosts has about %d hosts.", c.hosts()),
+			),
+			Evidence: []trap.Evidence{
+				trap.Ev(path.Join(c.user.Home, ".ssh/known_hosts"), "many hosts"),
+				trap.Ev(c.file(), "no ControlMaster, no ControlPath"),
+			}})
 	}
 }
 

@@ -36,9 +36,15 @@ func (f *facts) gss(ctx context.Context, r *trap.Report) {
 		if kerberos.Realm == "" {
 			ev = append(ev, trap.Ev(krb5.File, "no default_realm"))
 		}
-		find(r, gssapi, trap.Notice, "sshd offers GSSAPI, which cannot succeed without a keytab; clients that try it lose time",
-			"Such clients look up the name of the server's address first, and then ask for a Kerberos realm. Where their resolver is silent, ssh of OpenSSH 9.2 "+
-				"asks twice: 20 s with one resolver, measured. "+measure, ev...)
+		find(
+			r,
+			gssapi,
+			trap.Notice,
+			"sshd offers GSSAPI, which cannot succeed without a keytab; clients that try it lose time",
+			"Such clients look up the name of the server's address first, and then ask for a Kerberos realm. Where their resolver is silent, "+
+				"ssh of OpenSSH 9.2 "+
+				"asks twice: 20 s with one resolver, measured. "+measure,
+			ev...)
 	}
 }
 

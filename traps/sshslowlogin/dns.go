@@ -49,8 +49,17 @@ func (f *facts) reverse(ctx context.Context, r *trap.Report) {
 	wait := f.resolver.Wait(max(asked, 1))
 	f2 := trap.Finding{Subject: reverseDNS, Severity: trap.Notice, Evidence: ev,
 		Summary: "each login waits for a lookup of the client's name",
-		Detail: trap.Lines(fmt.Sprintf("The lookup is made by %s. Resolvers that do not answer cost %s per lookup (%s, %s, %s), and a login needs one or two. %s",
-			who, wait, "timeout "+f.resolver.Timeout.String(), units.Count(f.resolver.Attempts, "attempt", "attempts"), units.Count(asked, "server", "servers"), measure))}
+		Detail: trap.Lines(
+			fmt.Sprintf(
+				"The lookup is made by %s. Resolvers that do not answer cost %s per lookup (%s, %s, %s), and a login needs one or two. %s",
+				who,
+				wait,
+				"timeout "+f.resolver.Timeout.String(),
+				units.Count(f.resolver.Attempts, "attempt", "attempts"),
+				units.Count(asked, "server", "servers"),
+				measure,
+			),
+		)}
 	if grace := f.grace(); grace > 0 && wait >= grace {
 		f2.Severity = trap.Warning
 		f2.Summary = "if resolvers do not answer, looking up the client's name exceeds LoginGraceTime: all logins fail"
@@ -72,7 +81,10 @@ func (f *facts) dnsOnly() bool {
 	if f.swErr != nil {
 		return false
 	}
-	return !slices.ContainsFunc(f.sw.Sources("hosts"), func(s nameservice.Source) bool { return s.Name != "files" && s.Name != "dns" && s.Name != "myhostname" })
+	return !slices.ContainsFunc(
+		f.sw.Sources("hosts"),
+		func(s nameservice.Source) bool { return s.Name != "files" && s.Name != "dns" && s.Name != "myhostname" },
+	)
 }
 
 func (f *facts) grace() time.Duration {
@@ -182,7 +194,11 @@ func (f *facts) wrappers(ctx context.Context) ([]trap.Evidence, error) {
 		}
 	}
 	if !linked && len(ev) > 0 {
-		return nil, fmt.Errorf("%s contains names, and whether this sshd uses tcp wrappers is not known: %s", ev[0].Source, host.Reason(f.sshd.VersionErr))
+		return nil, fmt.Errorf(
+			"%s contains names, and whether this sshd uses tcp wrappers is not known: %s",
+			ev[0].Source,
+			host.Reason(f.sshd.VersionErr),
+		)
 	}
 	return ev, nil
 }
@@ -235,7 +251,12 @@ func (f *facts) needsNames() string {
 		if d.Keyword == "allowusers" || d.Keyword == "denyusers" {
 			for _, a := range d.Args {
 				if _, from, ok := strings.Cut(a, "@"); ok && strings.ContainsAny(strings.ToLower(from), "ghijklmnopqrstuvwxyz") {
-					return fmt.Sprintf("%s: %s %s needs the names of clients: use addresses instead, or make the resolvers quick", d.Place, d.Spelling, a)
+					return fmt.Sprintf(
+						"%s: %s %s needs the names of clients: use addresses instead, or make the resolvers quick",
+						d.Place,
+						d.Spelling,
+						a,
+					)
 				}
 			}
 		}

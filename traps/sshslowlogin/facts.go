@@ -59,7 +59,11 @@ func (f *facts) setting(keyword string) (sshd.Setting, []sshd.Directive, error) 
 		if f.sshd.VersionErr == nil {
 			return s, nil, fmt.Errorf("no file sets %s, and its default is not known for %s", keyword, f.sshd.Server)
 		}
-		return s, nil, fmt.Errorf("no file sets %s, and its default depends on the version of sshd, which is not known: %s", keyword, host.Reason(f.sshd.VersionErr))
+		return s, nil, fmt.Errorf(
+			"no file sets %s, and its default depends on the version of sshd, which is not known: %s",
+			keyword,
+			host.Reason(f.sshd.VersionErr),
+		)
 	}
 	var others []sshd.Directive
 	for _, d := range f.sshd.Settings(keyword) {

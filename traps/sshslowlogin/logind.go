@@ -73,7 +73,10 @@ func (f *facts) older(ctx context.Context, r *trap.Report, l, bus host.Unit, ev 
 		r.Unknown(logind, err, ev...)
 		return
 	}
-	ev = append(ev, trap.Ev("/proc/PID/stat", "systemd-logind started %d s after boot, D-Bus %d s", int(own.Start.Seconds()), int(buses.Start.Seconds())))
+	ev = append(
+		ev,
+		trap.Ev("/proc/PID/stat", "systemd-logind started %d s after boot, D-Bus %d s", int(own.Start.Seconds()), int(buses.Start.Seconds())),
+	)
 	if buses.Start > own.Start+10*time.Second { // at boot both start together
 		find(r, logind, trap.Notice, "D-Bus was restarted after systemd-logind, which may have lost its connection: each login may wait",
 			"Where logind is off the bus, pam_systemd waits 25 s. "+measure, ev...)

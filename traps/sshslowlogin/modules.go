@@ -120,9 +120,16 @@ func (f *facts) lastlog(ctx context.Context, r *trap.Report, rule pam.Rule) {
 	case st.Size < slowBtmp:
 		r.Clear(subject, "counts failed logins in a file of moderate size", evidence(rule))
 	default:
-		findByHand(r, subject, trap.Notice, "each login reads all failed logins ever made: "+btmp+" is huge",
+		findByHand(
+			r,
+			subject,
+			trap.Notice,
+			"each login reads all failed logins ever made: "+btmp+" is huge",
 			fmt.Sprintf("%s is %d MiB; pam_lastlog reads all of it for showfailed.", btmp, st.Size>>20),
-			"rotate it (logrotate --force /etc/logrotate.d/btmp), and find out why there are so many failed logins", evidence(rule), trap.Ev(btmp, "%d bytes", st.Size))
+			"rotate it (logrotate --force /etc/logrotate.d/btmp), and find out why there are so many failed logins",
+			evidence(rule),
+			trap.Ev(btmp, "%d bytes", st.Size),
+		)
 	}
 }
 
@@ -142,8 +149,16 @@ func (f *facts) mount(ctx context.Context, r *trap.Report, rule pam.Rule) {
 	case len(remote) == 0:
 		r.Clear(subject, "mounts no volumes from other machines", evidence(rule))
 	default:
-		findByHand(r, subject, trap.Notice, "each login mounts volumes from other machines, and may wait for them", measure,
-			"let autofs or systemd mount them, which the login does not wait for", evidence(rule), trap.Ev(conf, "volume of type %s", strings.Join(remote, ", ")))
+		findByHand(
+			r,
+			subject,
+			trap.Notice,
+			"each login mounts volumes from other machines, and may wait for them",
+			measure,
+			"let autofs or systemd mount them, which the login does not wait for",
+			evidence(rule),
+			trap.Ev(conf, "volume of type %s", strings.Join(remote, ", ")),
+		)
 	}
 }
 

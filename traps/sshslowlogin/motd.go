@@ -15,12 +15,54 @@ import (
 
 // slowWords are programs that wait for other machines, in scripts that are
 // run at each login.
-var slowWords = []string{"curl", "wget", "apt", "apt-get", "aptitude", "apt-check", "yum", "dnf", "zypper", "dig", "nslookup", "ping", "nc", "ldapsearch", "ssh",
-	"docker", "kubectl", "virsh", "df", "repquota", "quota", "mount", "vault", "aws", "gcloud", "az"}
+var slowWords = []string{
+	"curl",
+	"wget",
+	"apt",
+	"apt-get",
+	"aptitude",
+	"apt-check",
+	"yum",
+	"dnf",
+	"zypper",
+	"dig",
+	"nslookup",
+	"ping",
+	"nc",
+	"ldapsearch",
+	"ssh",
+	"docker",
+	"kubectl",
+	"virsh",
+	"df",
+	"repquota",
+	"quota",
+	"mount",
+	"vault",
+	"aws",
+	"gcloud",
+	"az",
+}
 
 // shipped are the scripts of Debian and Ubuntu, which keep what they show in files.
-var shipped = []string{"00-header", "10-help-text", "10-uname", "50-landscape-sysinfo", "50-motd-news", "60-unminimize", "85-fwupd", "88-esm-announce",
-	"90-updates-available", "91-contract-ua-esm-status", "91-release-upgrade", "92-unattended-upgrades", "95-hwe-eol", "97-overlayroot", "98-fsck-at-reboot", "98-reboot-required"}
+var shipped = []string{
+	"00-header",
+	"10-help-text",
+	"10-uname",
+	"50-landscape-sysinfo",
+	"50-motd-news",
+	"60-unminimize",
+	"85-fwupd",
+	"88-esm-announce",
+	"90-updates-available",
+	"91-contract-ua-esm-status",
+	"91-release-upgrade",
+	"92-unattended-upgrades",
+	"95-hwe-eol",
+	"97-overlayroot",
+	"98-fsck-at-reboot",
+	"98-reboot-required",
+}
 
 const motdDir = "/etc/update-motd.d"
 

@@ -12,7 +12,22 @@ import (
 )
 
 // quick are sources that answer from the host itself, or that do not wait.
-var quick = []string{"files", "db", "compat", "dns", "myhostname", "mymachines", "systemd", "altfiles", "cache", "extrausers", "libvirt", "libvirt_guest", "gw_name", "cache_oslogin"}
+var quick = []string{
+	"files",
+	"db",
+	"compat",
+	"dns",
+	"myhostname",
+	"mymachines",
+	"systemd",
+	"altfiles",
+	"cache",
+	"extrausers",
+	"libvirt",
+	"libvirt_guest",
+	"gw_name",
+	"cache_oslogin",
+}
 
 // sources reports of the name services that a login asks.
 func (f *facts) sources(ctx context.Context, r *trap.Report) {
@@ -137,7 +152,8 @@ func (f *facts) mdns(ctx context.Context, r *trap.Report, subject string, s name
 	ev = append(ev, trap.Ev(nameservice.ResolvFile, "search %s", f.resolver.Search[local]))
 	what := "names of the search domain end in .local: each is looked up by multicast on the local network, and may wait there"
 	if s.Returns("NOTFOUND") {
-		what = "names of the search domain end in .local: each is looked up by multicast on the local network, may wait there, and is never looked up in DNS"
+		what = "names of the search domain end in .local: each is looked up by multicast on the local network, may wait there, and is never " +
+			"looked up in DNS"
 	}
 	f.hostsSource(r, subject, what, beforeDNS, ev)
 }
@@ -176,8 +192,13 @@ func (f *facts) ldap(ctx context.Context, r *trap.Report, subject, db string, ev
 		if line == 0 {
 			say = "no bind_policy: hard"
 		}
-		find(r, subject, trap.Warning, "when no LDAP server answers, every login hangs for minutes, root's too (bind_policy hard)",
-			"nss_ldap tries again with growing pauses for each account and group that is looked up. "+measure, append(ev, trap.Ev(src, "%s", say))...)
+		find(
+			r,
+			subject,
+			trap.Warning,
+			"when no LDAP server answers, every login hangs for minutes, root's too (bind_policy hard)",
+			"nss_ldap tries again with growing pauses for each account and group that is looked up. "+measure,
+			append(ev, trap.Ev(src, "%s", say))...)
 		return
 	}
 	findByHand(r, subject, trap.Notice, "accounts are looked up in LDAP by a module whose configuration was not found", measure,

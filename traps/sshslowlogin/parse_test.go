@@ -61,7 +61,9 @@ func TestSlowLine(t *testing.T) {
 }
 
 func TestVolumes(t *testing.T) {
-	got, err := volumes(`<?xml version="1.0" ?><pam_mount><volume fstype="cifs" path="x"/><volume fstype="crypt"/><volume fstype='nfs4'/></pam_mount>`)
+	got, err := volumes(
+		`<?xml version="1.0" ?><pam_mount><volume fstype="cifs" path="x"/><volume fstype="crypt"/><volume fstype='nfs4'/></pam_mount>`,
+	)
 	if err != nil || !slices.Equal(got, []string{"cifs", "nfs4"}) {
 		t.Errorf("%v %v", got, err)
 	}

@@ -28,7 +28,9 @@ func plan(ctx context.Context, h *host.Host, fd trap.Finding) (remedy.Plan, erro
 	case s == logind:
 		return remedy.Plan{Title: "restart systemd-logind",
 			Steps: []step.Step{step.Unit{Name: logindUnit, Act: "restart"}},
-			Notes: []string{"Sessions that are open stay open. If systemd-logind does not stay up, this is rolled back: journalctl -u " + logindUnit + " says why."},
+			Notes: []string{
+				"Sessions that are open stay open. If systemd-logind does not stay up, this is rolled back: journalctl -u " + logindUnit + " says why.",
+			},
 		}, nil
 	case s == nssPrefix+"ldap":
 		return f.softLDAP(ctx)
@@ -53,7 +55,11 @@ func (f *facts) dropSource(ctx context.Context, name string) (remedy.Plan, error
 	}
 	now := nameservice.Without(string(was), "hosts", name)
 	if after := nameservice.ParseSwitch(now); after.Has("hosts", name) || len(after.Sources("hosts")) == 0 {
-		return remedy.Plan{}, remedy.Refuse("%s: the line hosts would be empty without %s: write \"hosts: files dns\" by hand", nameservice.SwitchFile, name)
+		return remedy.Plan{}, remedy.Refuse(
+			"%s: the line hosts would be empty without %s: write \"hosts: files dns\" by hand",
+			nameservice.SwitchFile,
+			name,
+		)
 	}
 	if f.sw.File != nameservice.SwitchFile {
 		was = nil // of the package's file a copy is changed, as SUSE has it
@@ -62,7 +68,9 @@ func (f *facts) dropSource(ctx context.Context, name string) (remedy.Plan, error
 		Title:          "stop asking " + name + " for host names",
 		Steps:          []step.Step{step.File{Path: nameservice.SwitchFile, Was: was, Content: []byte(now)}},
 		CutsConnection: true,
-		Notes:          []string{"With glibc 2.33 or newer, running programs reread nsswitch.conf; with older ones, they use the old file until they are restarted."},
+		Notes: []string{
+			"With glibc 2.33 or newer, running programs reread nsswitch.conf; with older ones, they use the old file until they are restarted.",
+		},
 	}
 	if strings.HasPrefix(name, "mdns") {
 		p.Notes = append(p.Notes, "Names under .local that only multicast DNS knows (printers, other desktops) are no longer found.")
@@ -97,8 +105,10 @@ func (f *facts) softLDAP(ctx context.Context) (remedy.Plan, error) {
 			now.WriteString("bind_policy soft\n")
 		}
 		return remedy.Plan{
-			Title:          "give up on LDAP servers that do not answer",
-			Steps:          []step.Step{step.File{Path: name, Was: was, Content: []byte(now.String()), Secret: strings.Contains(strings.ToLower(string(was)), "bindpw")}},
+			Title: "give up on LDAP servers that do not answer",
+			Steps: []step.Step{
+				step.File{Path: name, Was: was, Content: []byte(now.String()), Secret: strings.Contains(strings.ToLower(string(was)), "bindpw")},
+			},
 			CutsConnection: true,
 			Notes:          []string{"While no LDAP server answers, users and groups that exist only there are unknown, but no login waits."},
 		}, nil
@@ -120,7 +130,9 @@ func (f *facts) dropScripts(ctx context.Context) (remedy.Plan, error) {
 	if len(p.Steps) == 0 {
 		return p, remedy.Refuse("the script no longer exists")
 	}
-	p.Notes = []string{"Their output will be missing from the greeting. A timer that writes it to a file in /etc/motd.d or /run would not delay logins."}
+	p.Notes = []string{
+		"Their output will be missing from the greeting. A timer that writes it to a file in /etc/motd.d or /run would not delay logins.",
+	}
 	return p, nil
 }
 
@@ -151,7 +163,9 @@ func (f *facts) dropModule(ctx context.Context, name string) (remedy.Plan, error
 		return remedy.Plan{}, remedy.Refuse("%s is no longer among sshd's session modules", name)
 	}
 	p := remedy.Plan{Title: "open SSH sessions without " + name, CutsConnection: true,
-		Notes: []string{"PAM reads its files at each login: nothing is restarted. Other services that include the file do without the module too."}}
+		Notes: []string{
+			"PAM reads its files at each login: nothing is restarted. Other services that include the file do without the module too.",
+		}}
 	files := []string{}
 	for _, u := range uses {
 		if why := f.cannotDrop(u); why != "" {

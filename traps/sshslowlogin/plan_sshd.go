@@ -69,7 +69,9 @@ func (f *facts) turnOff(ctx context.Context, keyword, name, title string, notes 
 func (f *facts) unit(ctx context.Context) (string, error) {
 	us, err := f.h.Units(ctx, "ssh.service", "sshd.service")
 	if errors.Is(err, host.ErrNoSystemd) {
-		return "", remedy.Refuse("this host does not run systemd, so fettle cannot reload sshd: make the change by hand, then sshd -t, then send the main sshd a SIGHUP")
+		return "", remedy.Refuse(
+			"this host does not run systemd, so fettle cannot reload sshd: make the change by hand, then sshd -t, then send the main sshd a SIGHUP",
+		)
 	}
 	if errors.Is(err, host.ErrNotRunning) {
 		return "", nil
@@ -117,7 +119,8 @@ func (f *facts) only(ctx context.Context, e *edits, keyword string) error {
 	}
 	for _, d := range f.sshd.Settings("authenticationmethods") {
 		for _, m := range d.Args {
-			if method := map[string]string{"gssapiauthentication": "gssapi", "hostbasedauthentication": "hostbased"}[keyword]; method != "" && strings.Contains(m, method) {
+			if method := map[string]string{"gssapiauthentication": "gssapi", "hostbasedauthentication": "hostbased"}[keyword]; method != "" &&
+				strings.Contains(m, method) {
 				return remedy.Refuse("%s requires it (%s %s): without it, all logins would fail", d.Place, d.Spelling, m)
 			}
 		}
@@ -146,7 +149,10 @@ func (e *edits) open(name string) *edit {
 	// A package's own file is replaced with the package; and a main file beside
 	// it would take the place of all that it says.
 	if strings.HasPrefix(name, "/usr/") || name == mainFile && !slices.Contains(e.f.sshd.Files, mainFile) {
-		e.err = errors.Join(e.err, remedy.Refuse("%s belongs to the package: make the setting in a file of %s that it includes", e.f.sshd.Files[0], sshd.DropIns))
+		e.err = errors.Join(
+			e.err,
+			remedy.Refuse("%s belongs to the package: make the setting in a file of %s that it includes", e.f.sshd.Files[0], sshd.DropIns),
+		)
 	}
 	b, err := e.f.h.ReadFile(e.ctx, name)
 	if err != nil && !host.IsAbsent(err) {

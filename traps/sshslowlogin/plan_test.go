@@ -179,7 +179,11 @@ func withTOTP(t *testing.T, a *txtar.Archive) *txtar.Archive {
 			s = strings.ReplaceAll(s, "ChallengeResponseAuthentication no", "ChallengeResponseAuthentication yes")
 			s = strings.Replace(s, "UsePAM yes\n", "UsePAM yes\nAuthenticationMethods publickey,keyboard-interactive keyboard-interactive\n", 1)
 		case "root/etc/ssh/sshd_config.d/50-redhat.conf":
-			s = strings.ReplaceAll(s, "ChallengeResponseAuthentication no", "ChallengeResponseAuthentication yes\nAuthenticationMethods keyboard-interactive")
+			s = strings.ReplaceAll(
+				s,
+				"ChallengeResponseAuthentication no",
+				"ChallengeResponseAuthentication yes\nAuthenticationMethods keyboard-interactive",
+			)
 		}
 		f.Data = []byte(s)
 		out.Files = append(out.Files, f)
@@ -224,8 +228,12 @@ func TestAdviceThatDisarms(t *testing.T) {
 	for name, a := range golden(t) {
 		totp := withTOTP(t, a)
 		was := ways(t, hostOf(t, totp))
-		bad := mended(t, totp, remedy.Plan{Steps: []step.Step{step.File{Path: "/etc/ssh/sshd_config", Content: []byte("ChallengeResponseAuthentication no\n" +
-			"KbdInteractiveAuthentication no\n" + string(fileOf(totp, "root/etc/ssh/sshd_config")))}}})
+		bad := mended(
+			t,
+			totp,
+			remedy.Plan{Steps: []step.Step{step.File{Path: "/etc/ssh/sshd_config", Content: []byte("ChallengeResponseAuthentication no\n" +
+				"KbdInteractiveAuthentication no\n" + string(fileOf(totp, "root/etc/ssh/sshd_config")))}}},
+		)
 		if ways(t, hostOf(t, bad)) == was {
 			t.Errorf("%s: nobody sees that codes are asked for no more", name)
 		}

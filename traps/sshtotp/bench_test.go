@@ -28,10 +28,19 @@ func BenchmarkCheck(b *testing.B) {
 				fmt.Fprintf(&pw, "u%d:x:%d:100::/home/u%d:/bin/bash\n", i, 3000+i, i)
 				if i%2 == 0 {
 					fmt.Fprintf(&group, ",u%d", i)
-					fmt.Fprintf(&stat, "-- stat/home/u%d --\nmode 700 uid %d type dir\n-- stat/home/u%d/.google_authenticator --\nmode 400 uid %d size 99\n", i, 3000+i, i, 3000+i)
+					fmt.Fprintf(
+						&stat,
+						"-- stat/home/u%d --\nmode 700 uid %d type dir\n-- stat/home/u%d/.google_authenticator --\nmode 400 uid %d size 99\n",
+						i,
+						3000+i,
+						i,
+						3000+i,
+					)
 				}
 			}
-			s := strings.NewReplacer("-- root/etc/group --", pw.String()+"-- root/etc/group --", "alice,bob", "alice,bob"+group.String(), "-- want --", stat.String()+"-- want --").Replace(string(text))
+			s := strings.NewReplacer("-- root/etc/group --", pw.String()+"-- root/etc/group --", "alice,bob", "alice,bob"+group.String(),
+				"-- want --", stat.String()+"-- want --").
+				Replace(string(text))
 			src, _, err := hosttest.Parse([]byte(s))
 			if err != nil {
 				b.Fatal(err)

@@ -29,9 +29,16 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	pamOn := v.logins.Sshd.For(sshd.Conn{}).Get("UsePAM").Is("yes")
 	switch {
 	case c.Fatal != nil && pamOn:
-		r.Found(trap.Finding{Subject: whole, Severity: trap.Critical, Facts: trap.FactsOf(facts{}), Summary: "PAM refuses every login over SSH: " + c.Fatal.Msg,
-			Evidence: []trap.Evidence{trap.Ev(c.Fatal.Path+fmt.Sprintf(":%d", c.Fatal.Line), "%s", c.Fatal.Msg)},
-			ByHand:   "mend " + c.Fatal.Error()})
+		r.Found(
+			trap.Finding{
+				Subject:  whole,
+				Severity: trap.Critical,
+				Facts:    trap.FactsOf(facts{}),
+				Summary:  "PAM refuses every login over SSH: " + c.Fatal.Msg,
+				Evidence: []trap.Evidence{trap.Ev(c.Fatal.Path+fmt.Sprintf(":%d", c.Fatal.Line), "%s", c.Fatal.Msg)},
+				ByHand:   "mend " + c.Fatal.Error(),
+			},
+		)
 		return nil
 	case len(v.lines) == 0 && otherFactor(c) != "":
 		r.NotApplicable(whole, "PAM asks for a second factor by "+otherFactor(c)+", which this check does not know")
@@ -73,16 +80,42 @@ func (v *survey) judge(r *trap.Report) bool {
 		r.Unknown(whole, fmt.Errorf("not everything that PAM's modules read could be read: %w", errors.Join(errs...)))
 	}
 	found := func(sev trap.Severity, summary string, detail trap.Prose, byHand, why string) {
-		r.Found(trap.Finding{Subject: whole, Severity: sev, Summary: summary, Detail: detail, ByHand: byHand, Evidence: ev, Facts: trap.FactsOf(facts{Why: why})})
+		r.Found(
+			trap.Finding{
+				Subject:  whole,
+				Severity: sev,
+				Summary:  summary,
+				Detail:   detail,
+				ByHand:   byHand,
+				Evidence: ev,
+				Facts:    trap.FactsOf(facts{Why: why}),
+			},
+		)
 	}
 	for i := range v.lines {
 		l := &v.lines[i]
 		if arg, bad := pam.BadTOTPArg(l); bad {
-			found(trap.Critical, fmt.Sprintf("%s refuses all users: it does not support the option %q", module, arg), "", fmt.Sprintf("correct %s:%d", l.File, l.Line), "")
+			found(
+				trap.Critical,
+				fmt.Sprintf("%s refuses all users: it does not support the option %q", module, arg),
+				"",
+				fmt.Sprintf("correct %s:%d", l.File, l.Line),
+				"",
+			)
 			return false
 		}
 		if v.logins.Sim.Missing[l.Module] {
-			found(trap.Critical, module+" is not installed, so its line refuses everybody", "", "install it (Debian: libpam-google-authenticator; Fedora and EPEL: google-authenticator), or remove the line "+fmt.Sprintf("%s:%d", l.File, l.Line), "")
+			found(
+				trap.Critical,
+				module+" is not installed, so its line refuses everybody",
+				"",
+				"install it (Debian: libpam-google-authenticator; Fedora and EPEL: google-authenticator), or remove the line "+fmt.Sprintf(
+					"%s:%d",
+					l.File,
+					l.Line,
+				),
+				"",
+			)
 			return false
 		}
 	}
@@ -132,18 +165,36 @@ func (v *survey) judge(r *trap.Report) bool {
 		found(trap.Critical, "PAM requires a code, and sshd never lets it ask: "+v.whyNever(never),
 			trap.Lines("These users, and what they log in with:").Also(table(never)...), "", "never")
 	case len(round) > 0:
-		found(trap.Critical, "users whom PAM should ask for a code get in with their password alone",
-			trap.Lines("A line before "+module+" ends the stack with success, or skips it.").Also(table(round)...), "move the line of "+module+" before the one that succeeds, or make that one required", "")
+		found(
+			trap.Critical,
+			"users whom PAM should ask for a code get in with their password alone",
+			trap.Lines("A line before "+module+" ends the stack with success, or skips it.").
+				Also(table(round)...),
+			"move the line of "+module+" before the one that succeeds, or make that one required",
+			"",
+		)
 	case len(unsure) > 0:
 		r.Unknown(whole, fmt.Errorf("whether the code is asked for depends on %s", strings.Join(unsure[0].held.Depends, ", ")), ev...)
 	default:
-		r.Clear(whole, "every user who needs a code is asked for it", append(ev, trap.Ev("simulated", "%s", strings.Join(table(asked), "; ")))...)
+		r.Clear(
+			whole,
+			"every user who needs a code is asked for it",
+			append(ev, trap.Ev("simulated", "%s", strings.Join(table(asked), "; ")))...)
 	}
 	if len(never) == 0 && len(byKey) > 0 {
-		r.Found(trap.Finding{Subject: keys, Severity: trap.Notice, Facts: trap.FactsOf(facts{}), Summary: roundTheCode(byKey) + " lets in users whom PAM would ask for a code", Evidence: ev,
-			Detail: trap.Lines("sshd decides this alone, without PAM. That may be intended: a key with a passphrase is two factors.",
-				"If not, AuthenticationMethods must require both.", "Affected: "+names(byKey))})
-	} else if i := slices.IndexFunc(asked, func(p *person) bool { return p.held.Ways[sshlogin.Means{Key: true}] == pam.Depends }); len(never) == 0 && i >= 0 {
+		r.Found(
+			trap.Finding{
+				Subject:  keys,
+				Severity: trap.Notice,
+				Facts:    trap.FactsOf(facts{}),
+				Summary:  roundTheCode(byKey) + " lets in users whom PAM would ask for a code",
+				Evidence: ev,
+				Detail: trap.Lines("sshd decides this alone, without PAM. That may be intended: a key with a passphrase is two factors.",
+					"If not, AuthenticationMethods must require both.", "Affected: "+names(byKey)),
+			},
+		)
+	} else if i := slices.IndexFunc(asked,
+		func(p *person) bool { return p.held.Ways[sshlogin.Means{Key: true}] == pam.Depends }); len(never) == 0 && i >= 0 {
 		r.Unknown(keys, fmt.Errorf("whether a key alone lets in depends on %s", strings.Join(asked[i].held.Depends, ", ")), ev...)
 	} else if len(never) == 0 {
 		r.Clear(keys, "no user who needs a code can log in with a key alone")
@@ -206,9 +257,15 @@ func (v *survey) judgeFiles(r *trap.Report) {
 			if p.now.GetsIn() == pam.No {
 				sev = trap.Critical
 			}
-			f := trap.Finding{Subject: subject, Severity: sev, Summary: fmt.Sprintf("the module refuses %s's codes: the file %s", p.user.Name, p.file.Why),
+			f := trap.Finding{
+				Subject:  subject,
+				Severity: sev,
+				Summary:  fmt.Sprintf("the module refuses %s's codes: the file %s", p.user.Name, p.file.Why),
 				Detail:   trap.Lines("What still lets in: " + p.now.Words()),
-				Evidence: []trap.Evidence{trap.Ev("stat "+p.file.Path, "mode %04o, owner %s, %d bytes", p.file.Info.Mode.Perm(), p.owner(), p.file.Info.Size)}}
+				Evidence: []trap.Evidence{
+					trap.Ev("stat "+p.file.Path, "mode %04o, owner %s, %d bytes", p.file.Info.Mode.Perm(), p.owner(), p.file.Info.Size),
+				},
+			}
 			if !strings.Contains(p.file.Why, "has mode") {
 				f.ByHand = "write it again: fettle totp enrol " + p.user.Name + " --replace"
 			}
@@ -216,10 +273,16 @@ func (v *survey) judgeFiles(r *trap.Report) {
 		case p.file.FrozenErr != nil:
 			frozen = append(frozen, p.file.FrozenErr)
 		case p.file.Frozen != "":
-			r.Found(trap.Finding{Subject: subject, Severity: trap.Warning, Summary: fmt.Sprintf("the module cannot record %s's used codes: %s", p.user.Name, p.file.Frozen),
-				Detail:   "With the option RATE_LIMIT or DISALLOW_REUSE in the file, as is usual, every login with a code fails then.",
-				Evidence: []trap.Evidence{trap.Ev("stat "+p.file.Path, "mode %04o, owner %s", p.file.Info.Mode.Perm(), p.owner())},
-				ByHand:   "make the file system writable, or keep the files elsewhere: the module's option secret=/var/lib/…/${USER}"})
+			r.Found(
+				trap.Finding{
+					Subject:  subject,
+					Severity: trap.Warning,
+					Summary:  fmt.Sprintf("the module cannot record %s's used codes: %s", p.user.Name, p.file.Frozen),
+					Detail:   "With the option RATE_LIMIT or DISALLOW_REUSE in the file, as is usual, every login with a code fails then.",
+					Evidence: []trap.Evidence{trap.Ev("stat "+p.file.Path, "mode %04o, owner %s", p.file.Info.Mode.Perm(), p.owner())},
+					ByHand:   "make the file system writable, or keep the files elsewhere: the module's option secret=/var/lib/…/${USER}",
+				},
+			)
 		}
 	}
 	if len(frozen) > 0 {
@@ -250,8 +313,14 @@ func (v *survey) judgeWithout(r *trap.Report, without []*person, all bool) {
 	case len(out) == 0 && all:
 		r.Clear(noFile, "no user is locked out because of a missing file")
 	case len(out) > 0:
-		f := trap.Finding{Subject: noFile, Severity: sev, Evidence: v.evidence(), Summary: "users who need a code but have no file are locked out",
-			Detail: trap.Lines("Without a file, what lets in is:").Also(table(out)...), Facts: trap.FactsOf(facts{Why: "strict"})}
+		f := trap.Finding{
+			Subject:  noFile,
+			Severity: sev,
+			Evidence: v.evidence(),
+			Summary:  "users who need a code but have no file are locked out",
+			Detail:   trap.Lines("Without a file, what lets in is:").Also(table(out)...),
+			Facts:    trap.FactsOf(facts{Why: "strict"}),
+		}
 		if nullok {
 			f.Summary = "nullok does not let in users without a file: nothing else in the stack succeeds for them"
 			f.Detail = "With nullok the module returns PAM_IGNORE, and a stack in which no module succeeds denies access.\n" + f.Detail
@@ -281,9 +350,16 @@ func (v *survey) judgeOutside(r *trap.Report) {
 	if len(out) == 0 {
 		return
 	}
-	f := trap.Finding{Subject: outside, Severity: trap.Warning, Facts: trap.FactsOf(facts{}), Summary: "users who need no code cannot log in with a password: no module in the stack succeeds for them",
-		Detail: trap.Lines("A stack in which no module succeeds denies access. These users: " + names(out)), Evidence: v.evidence(),
-		ByHand: "add the line `auth required pam_permit.so` after that of the code if no password is required, or the lines of the password before it"}
+	f := trap.Finding{
+		Subject:  outside,
+		Severity: trap.Warning,
+		Facts:    trap.FactsOf(facts{}),
+		Summary:  "users who need no code cannot log in with a password: no module in the stack succeeds for them",
+		Detail:   trap.Lines("A stack in which no module succeeds denies access. These users: " + names(out)),
+		Evidence: v.evidence(),
+		ByHand: "add the line `auth required pam_permit.so` after that of the code if no password is required, or the lines of the " +
+			"password before it",
+	}
 	if why != "" {
 		f.Summary = "users who need no code are refused: a line skips more lines than there are"
 		f.Detail = trap.Lines(why + ". Affected: " + names(out))
@@ -293,7 +369,19 @@ func (v *survey) judgeOutside(r *trap.Report) {
 }
 
 // clocks are the programs that keep the clock right.
-var clocks = []string{"chronyd", "ntpd", "systemd-timesyn", "systemd-timesyncd", "openntpd", "ntimed-client", "ptp4l", "phc2sys", "timemaster", "VBoxService", "clockspeed"}
+var clocks = []string{
+	"chronyd",
+	"ntpd",
+	"systemd-timesyn",
+	"systemd-timesyncd",
+	"openntpd",
+	"ntimed-client",
+	"ptp4l",
+	"phc2sys",
+	"timemaster",
+	"VBoxService",
+	"clockspeed",
+}
 
 // judgeClock: codes are made of the time.
 func (v *survey) judgeClock(ctx context.Context, h *host.Host, r *trap.Report) {
@@ -312,6 +400,14 @@ func (v *survey) judgeClock(ctx context.Context, h *host.Host, r *trap.Report) {
 			return
 		}
 	}
-	r.Found(trap.Finding{Subject: clock, Severity: trap.Notice, Facts: trap.FactsOf(facts{}), Summary: "no daemon synchronises the clock, and codes depend on the time",
-		Detail: "A code is accepted up to 30 s before and after its time (WINDOW_SIZE 3).", ByHand: "install chrony, or run timedatectl set-ntp true"})
+	r.Found(
+		trap.Finding{
+			Subject:  clock,
+			Severity: trap.Notice,
+			Facts:    trap.FactsOf(facts{}),
+			Summary:  "no daemon synchronises the clock, and codes depend on the time",
+			Detail:   "A code is accepted up to 30 s before and after its time (WINDOW_SIZE 3).",
+			ByHand:   "install chrony, or run timedatectl set-ntp true",
+		},
+	)
 }

@@ -40,7 +40,11 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	case f.Subject == keys && f.Chosen("factors") == "":
 		d.factors = "key"
 	case f.Subject == noFile && told.Why == "strict" && f.Chosen("mode") == "":
-		return remedy.Plan{}, remedy.Refuse("give them a file each: fettle totp enrol --group GROUP --out FOLDER. Or let them in without a code until they have one: fettle fix ssh-totp --on %s --with mode=nullok", noFile)
+		return remedy.Plan{}, remedy.Refuse(
+			"give them a file each: fettle totp enrol --group GROUP --out FOLDER. Or let them in without a code until they have one: fettle fix "+
+				"ssh-totp --on %s --with mode=nullok",
+			noFile,
+		)
 	case f.Subject == noFile, f.Subject == whole, f.Subject == keys:
 	default:
 		return remedy.Plan{}, remedy.Refuse("fettle has no remedy for %s", f.Subject)
@@ -70,7 +74,12 @@ func designOf(ctx context.Context, h *host.Host, f *trap.Finding, setup bool) (d
 		d.group = groupOf(c)
 		if len(lines) > 1 || len(lines[0].Args) > b2i(d.nullok) {
 			if setup || f.Subject != whole {
-				return d, remedy.Refuse("%s:%d asks for a code with its own options (%s), which fettle would lose: change it by hand", lines[0].File, lines[0].Line, strings.Join(lines[0].Args, " "))
+				return d, remedy.Refuse(
+					"%s:%d asks for a code with its own options (%s), which fettle would lose: change it by hand",
+					lines[0].File,
+					lines[0].Line,
+					strings.Join(lines[0].Args, " "),
+				)
 			}
 		}
 	}
@@ -142,7 +151,12 @@ func setUp(ctx context.Context, h *host.Host, d design) (remedy.Plan, error) {
 		return remedy.Plan{}, err
 	}
 	if cfg.Files[0] != sshd.Main && !cfg.DropIns {
-		return remedy.Plan{}, remedy.Refuse("%s belongs to the package: copy it to %s first, and have it include %s/*.conf at the top", cfg.Files[0], sshd.Main, sshd.DropIns)
+		return remedy.Plan{}, remedy.Refuse(
+			"%s belongs to the package: copy it to %s first, and have it include %s/*.conf at the top",
+			cfg.Files[0],
+			sshd.Main,
+			sshd.DropIns,
+		)
 	}
 	main, err := h.ReadFile(ctx, cfg.Files[0])
 	if err != nil {
@@ -168,7 +182,10 @@ func setUp(ctx context.Context, h *host.Host, d design) (remedy.Plan, error) {
 	if last == nil {
 		last = fmt.Errorf("%s has no line that authenticates", service)
 	}
-	return remedy.Plan{}, remedy.Refuse("fettle finds no way to add the code to this stack that works in simulation: %v. Nothing was changed", last)
+	return remedy.Plan{}, remedy.Refuse(
+		"fettle finds no way to add the code to this stack that works in simulation: %v. Nothing was changed",
+		last,
+	)
 }
 
 // readPAM reads the service's file, from the vendor's folder if the admin has
@@ -192,7 +209,13 @@ func (v *survey) ready(ctx context.Context, h *host.Host, d design) error {
 			if e := v.logins.DB.GroupsElsewhere; len(e) > 0 {
 				where = " (" + strings.Join(e, ", ") + " was not asked)"
 			}
-			return remedy.Refuse("there is no group %s in /etc/group%s: groupadd --system %s, then gpasswd -a USER %s", d.group, where, d.group, d.group)
+			return remedy.Refuse(
+				"there is no group %s in /etc/group%s: groupadd --system %s, then gpasswd -a USER %s",
+				d.group,
+				where,
+				d.group,
+				d.group,
+			)
 		}
 	}
 	for _, dir := range pam.ModuleDirs {
@@ -212,5 +235,8 @@ func (v *survey) ready(ctx context.Context, h *host.Host, d design) error {
 			break
 		}
 	}
-	return remedy.Refuse("%s.so is not installed. Install it first: apt install libpam-google-authenticator, or dnf install google-authenticator (EPEL)", module)
+	return remedy.Refuse(
+		"%s.so is not installed. Install it first: apt install libpam-google-authenticator, or dnf install google-authenticator (EPEL)",
+		module,
+	)
 }

@@ -82,22 +82,37 @@ func TestSetUp(t *testing.T) {
 		pam, sshd  []string // lines that must be there
 		not        string   // in sshd's
 	}{
-		{"dialog is on", "no-totp", nil, []string{"group=totp"}, map[string]string{"alice": "key, or password+code", "bob": "key, or password", "carol": "key, or password", "root": "key"},
-			[]string{"auth [success=1 default=ignore] pam_succeed_if.so quiet user notingroup totp", "auth required pam_google_authenticator.so nullok"}, nil, ""},
+		{"dialog is on", "no-totp", nil, []string{"group=totp"},
+			map[string]string{"alice": "key, or password+code", "bob": "key, or password", "carol": "key, or password", "root": "key"},
+			[]string{"auth [success=1 default=ignore] " +
+				"pam_succeed_if.so quiet user notingroup totp", "auth required pam_google_authenticator.so nullok"}, nil, ""},
 		{"dialog is off, passwords on", "no-totp", []string{dialogOff, "KbdInteractiveAuthentication no"}, []string{"group=totp"},
-			map[string]string{"alice": "key, or password+code", "carol": "key, or password"}, nil, []string{"Match Group totp", "    KbdInteractiveAuthentication yes", "Match all"}, ""},
-		{"keys only so far", "no-totp", []string{dialogOff, "KbdInteractiveAuthentication no\nPasswordAuthentication no"}, []string{"group=totp", "factors=key"},
-			map[string]string{"alice": "key+code", "bob": "key", "carol": "key"}, nil, []string{"Match Group totp", "    AuthenticationMethods publickey,keyboard-interactive:pam"}, ""},
-		{"key and code", "no-totp", nil, []string{"group=totp", "factors=key"}, map[string]string{"alice": "key+code", "bob": "key", "carol": "key, or password"},
-			[]string{"auth substack common-auth", "auth requisite pam_google_authenticator.so nullok", "auth required pam_permit.so"}, nil, "KbdInteractiveAuthentication"},
-		{"old sshd", "no-totp", []string{dialogOff, "ChallengeResponseAuthentication no", "1:9.2p1-2+deb12u3", "1:7.9p1-10+deb10u2"}, []string{"group=all"},
-			map[string]string{"alice": "key, or password+code", "carol": "key, or password", "root": "key"}, nil, []string{"ChallengeResponseAuthentication yes"}, "KbdInteractive"},
-		{"everybody, with a key", "no-totp", nil, []string{"group=all", "factors=key"}, map[string]string{"alice": "key+code", "carol": "key", "root": "key"}, nil, []string{"Match User *,!root", "    AuthenticationMethods publickey,keyboard-interactive:pam"}, "Group"},
-		{"include that ends the stack", "trapped-sufficient", []string{"auth required pam_google_authenticator.so nullok\n", ""}, []string{"group=totp"},
+			map[string]string{"alice": "key, or password+code", "carol": "key, or password"}, nil,
+			[]string{"Match Group totp", "    KbdInteractiveAuthentication yes", "Match all"}, ""},
+		{"keys only so far", "no-totp", []string{dialogOff, "KbdInteractiveAuthentication " +
+			"no\nPasswordAuthentication no"}, []string{"group=totp", "factors=key"},
+			map[string]string{"alice": "key+code", "bob": "key", "carol": "key"}, nil, []string{"Match Group totp", "    AuthenticationMethods " +
+				"publickey,keyboard-interactive:pam"}, ""},
+		{"key and code", "no-totp", nil, []string{"group=totp", "factors=key"},
+			map[string]string{"alice": "key+code", "bob": "key", "carol": "key, or password"},
+			[]string{"auth substack common-auth", "auth requisite pam_googl" +
+				"e_authenticator.so nullok", "auth required pam_permit.so"}, nil, "KbdInteractiveAuthentication"},
+		{"old sshd", "no-totp", []string{dialogOff, "ChallengeResponseAuthentication no", "1:9.2p1-2+deb12u3", "1:7.9p1-10+deb10u2"},
+			[]string{"group=all"},
+			map[string]string{"alice": "key, or password+code", "carol": "key, or password", "root": "key"}, nil,
+			[]string{"ChallengeResponseAuthentication yes"}, "KbdInteractive"},
+		{"everybody, with a key", "no-totp", nil, []string{"group=all", "factors=key"},
+			map[string]string{"alice": "key+code", "carol": "key", "root": "key"}, nil, []string{"Match User *,!root", "    AuthenticationMethods " +
+				"publickey,keyboard-interactive:pam"}, "Group"},
+		{"include that ends the stack", "trapped-sufficient", []string{"auth required pam_googl" +
+			"e_authenticator.so nullok\n", ""}, []string{"group=totp"},
 			map[string]string{"alice": "key, or password+code", "carol": "key, or password"}, []string{"auth substack password-auth"}, nil, ""},
-		{"again, with a key", "the-notes-own", nil, []string{"factors=key"}, map[string]string{"alice": "key+code", "bob": "key", "carol": "key, or password"}, []string{"auth substack common-auth"}, nil, ""},
-		{"without PAM so far", "no-totp", []string{"UsePAM yes", "UsePAM no"}, []string{"group=totp"}, map[string]string{"alice": "key, or password+code", "carol": "key, or password"}, nil, []string{"UsePAM yes"}, ""},
-		{"no drop-ins", "no-totp", []string{"Include /etc/ssh/sshd_config.d/*.conf\n", "", dialogOff, "KbdInteractiveAuthentication no\nPasswordAuthentication no"}, []string{"group=totp", "factors=key"},
+		{"again, with a key", "the-notes-own", nil, []string{"factors=key"},
+			map[string]string{"alice": "key+code", "bob": "key", "carol": "key, or password"}, []string{"auth substack common-auth"}, nil, ""},
+		{"without PAM so far", "no-totp", []string{"UsePAM yes", "UsePAM no"}, []string{"group=totp"},
+			map[string]string{"alice": "key, or password+code", "carol": "key, or password"}, nil, []string{"UsePAM yes"}, ""},
+		{"no drop-ins", "no-totp", []string{"Include /etc/ssh/sshd_config.d/*.conf\n", "", dialogOff, "KbdInteractiveAuthentication " +
+			"no\nPasswordAuthentication no"}, []string{"group=totp", "factors=key"},
 			map[string]string{"alice": "key+code", "carol": "key"}, nil, []string{"Match Group totp", "    KbdInteractiveAuthentication yes"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -150,20 +165,28 @@ func TestRefusals(t *testing.T) {
 		with    []string
 		want    string
 	}{
-		"strict, and one has no file": {"no-totp", []string{"KbdInteractiveAuthentication yes", "KbdInteractiveAuthentication yes\nPubkeyAuthentication no"}, setup, []string{"group=totp", "mode=strict"},
+		"strict, and one has no file": {"no-totp", []string{"KbdInteractiveAuthentication yes", "KbdInteractiveAuthentication " +
+			"yes\nPubkeyAuthentication no"}, setup, []string{"group=totp", "mode=strict"},
 			"this would lock out bob: /home/bob/.google_authenticator is not there. Give them a file first"},
-		"strict with a key, and one has no file": {"no-totp", nil, setup, []string{"group=totp", "mode=strict", "factors=key"}, "this would lock out bob"},
-		"strict with a key, no dialog so far": {"no-totp", []string{"KbdInteractiveAuthentication yes", "KbdInteractiveAuthentication no"}, setup, []string{"group=totp", "mode=strict", "factors=key"},
+		"strict with a key, and one has no file": {"no-totp", nil, setup, []string{"group=totp", "mode=strict", "factors=key"},
+			"this would lock out bob"},
+		"strict with a key, no dialog so far": {"no-totp", []string{"KbdInteractiveAuthentication yes", "KbdInteractiveAuthentication no"},
+			setup, []string{"group=totp", "mode=strict", "factors=key"},
 			"this would lock out bob: /home/bob/.google_authenticator is not there"},
-		"nobody named":       {"no-totp", nil, setup, nil, "name the users who need a code"},
-		"no such group":      {"no-totp", nil, setup, []string{"group=tot"}, "there is no group tot in /etc/group: groupadd"},
-		"odd group":          {"no-totp", nil, setup, []string{"group=a b"}, "fettle takes groups of letters"},
-		"no module":          {"no-totp", []string{"-- stat/usr/lib/x86_64-linux-gnu/security/pam_google_authenticator.so --\nmode 644\n", ""}, setup, []string{"group=totp"}, "is not installed. Install it first"},
-		"broken PAM":         {"trapped-pam-broken", nil, setup, []string{"group=totp"}, "PAM refuses its current configuration"},
-		"broken sshd":        {"no-totp", []string{"UsePAM yes", "UsePAM perhaps"}, setup, []string{"group=totp"}, "sshd refuses its current configuration: /etc/ssh/sshd_config:2"},
-		"options of its own": {"the-notes-own", []string{"nullok\n@", "nullok secret=/var/lib/x/${USER}\n@"}, setup, []string{"group=totp"}, "its own options"},
-		"strict, by hand":    {"trapped-strict", nil, trap.Finding{Subject: noFile, Facts: trap.FactsOf(facts{Why: "strict"})}, nil, "give them a file each"},
-		"owner":              {"trapped-mode", nil, trap.Finding{Subject: "user carol"}, nil, "write it again with fettle totp enrol carol --replace"},
+		"nobody named":  {"no-totp", nil, setup, nil, "name the users who need a code"},
+		"no such group": {"no-totp", nil, setup, []string{"group=tot"}, "there is no group tot in /etc/group: groupadd"},
+		"odd group":     {"no-totp", nil, setup, []string{"group=a b"}, "fettle takes groups of letters"},
+		"no module": {"no-totp", []string{"-- stat/usr/lib/x86_64-linux-gnu/security/" +
+			"pam_google_authenticator.so --\nmode 644\n", ""}, setup, []string{"group=totp"}, "is not installed. Install it first"},
+		"broken PAM": {"trapped-pam-broken", nil, setup, []string{"group=totp"}, "PAM refuses its current configuration"},
+		"broken sshd": {"no-totp", []string{"UsePAM yes", "UsePAM perhaps"}, setup, []string{"group=totp"}, "sshd refuses its current " +
+			"configuration: /etc/ssh/sshd_config:2"},
+		"options of its own": {"the-notes-own", []string{"nullok\n@", "nullok secret=/var/lib/x/${USER}\n@"}, setup,
+			[]string{"group=totp"}, "its own options"},
+		"strict, by hand": {"trapped-strict", nil, trap.Finding{Subject: noFile, Facts: trap.FactsOf(facts{Why: "strict"})}, nil,
+			"give them a file each"},
+		"owner": {"trapped-mode", nil, trap.Finding{Subject: "user carol"}, nil, "write it again with fettle " +
+			"totp enrol carol --replace"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := ask(t, start(t, c.host, c.replace...), c.finding, c.with...)

@@ -43,8 +43,12 @@ func (v *survey) compare(after *survey, d design) (err error, hard bool) {
 		if len(lack) < len(locked) {
 			return fmt.Errorf("it would lock out %s (%s)", names(locked), locked[0].now.Words()), false
 		}
-		return remedy.Refuse("this would lock out %s: %s %s. Give them a file first (fettle totp enrol), take them out of the group, or choose mode=nullok",
-			names(lack), lack[0].file.Path, lack[0].file.Why), !d.nullok
+		return remedy.Refuse(
+			"this would lock out %s: %s %s. Give them a file first (fettle totp enrol), take them out of the group, or choose mode=nullok",
+			names(lack),
+			lack[0].file.Path,
+			lack[0].file.Why,
+		), !d.nullok
 	}
 	return nil, false
 }
@@ -190,7 +194,13 @@ func notes(d design, before, after *survey) []string {
 	}
 	switch {
 	case without > 0 && d.nullok:
-		out = append(out, fmt.Sprintf("%d users of the group have no file yet and can log in without a code until they do (nullok): fettle totp enrol.", without))
+		out = append(
+			out,
+			fmt.Sprintf(
+				"%d users of the group have no file yet and can log in without a code until they do (nullok): fettle totp enrol.",
+				without,
+			),
+		)
 	case n == 0:
 		out = append(out, "No user is asked for a code yet: the group has no members with a file.")
 	}

@@ -47,7 +47,10 @@ func inNamespaces(t *testing.T) {
 	}
 	cmd := exec.Command("/proc/self/exe", "-test.run=^TestRealLogins$", "-test.v")
 	cmd.Env = append(os.Environ(), inside+"=yes")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS | syscall.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS | syscall.CLONE_NEWPID,
+		Pdeathsig:  syscall.SIGKILL,
+	}
 	out, err := cmd.CombinedOutput()
 	t.Logf("%s", out)
 	if err != nil {
@@ -77,13 +80,17 @@ func (w *world) matrix(t *testing.T) {
 	}{
 		{"the note's own", allOn, stackHead + stackGroup + stackAsk + stackTail, []string{"alice", "bob", "carol", "dave"}},
 		{"strict", allOn, stackHead + stackGroup + strict + stackTail, []string{"alice", "bob", "carol", "frank"}},
-		{"dialog off", "UsePAM yes\nPasswordAuthentication yes\nKbdInteractiveAuthentication no\n", stackHead + stackGroup + stackAsk + stackTail, []string{"alice", "bob"}},
-		{"key and dialog", allOn + "AuthenticationMethods publickey,keyboard-interactive\n", stackHead + stackGroup + stackAsk + stackTail, []string{"alice", "bob", "dave"}},
+		{"dialog off", "UsePAM yes\nPasswordAuthentication " +
+			"yes\nKbdInteractiveAuthentication no\n", stackHead + stackGroup + stackAsk + stackTail, []string{"alice", "bob"}},
+		{"key and dialog", allOn + "AuthenticationMethods " +
+			"publickey,keyboard-interactive\n", stackHead + stackGroup + stackAsk + stackTail, []string{"alice", "bob", "dave"}},
 		{"nullok at the end", allOn, stackAsk + stackTail, []string{"alice", "bob"}},
 		{"nullok, then permit", allOn, stackAsk + "auth required pam_permit.so\n" + stackTail, []string{"alice", "bob", "dave"}},
-		{"jump too far", allOn, stackHead + strings.Replace(stackGroup, "success=1", "success=2", 1) + stackAsk + stackTail, []string{"alice", "carol"}},
+		{"jump too far", allOn, stackHead + strings.Replace(stackGroup, "success=1", "success=2", 1) + stackAsk + stackTail,
+			[]string{"alice", "carol"}},
 		{"sufficient before it", allOn, "auth sufficient pam_unix.so nodelay\n" + strict + stackTail, []string{"alice", "bob"}},
-		{"password and code in one text", allOn, "auth required pam_google_authenticator.so forward_pass\nauth required pam_unix.so use_first_pass nodelay\n" + stackTail, []string{"alice", "bob"}},
+		{"password and code in one text", allOn, "auth required pam_google_authenticator.so forward_pass\nauth required pam_unix.so " +
+			"use_first_pass nodelay\n" + stackTail, []string{"alice", "bob"}},
 		{"unknown option", allOn, stackHead + strings.Replace(stackAsk, "nullok", "nulok", 1) + stackTail, []string{"alice"}},
 		{"module is not there", allOn, stackHead + strings.ReplaceAll(strict, "google_authenticator", "gone") + stackTail, []string{"alice"}},
 		{"substack", allOn, "auth substack common-auth\n" + stackGroup + stackAsk + stackTail, []string{"alice", "carol"}},
@@ -144,7 +151,8 @@ func (w *world) codes(t *testing.T) {
 	try("wrong code", "000000", false)
 	try("right code", code, true)
 	try("the same code again", code, false)
-	if b, err := (totp.Place{Path: "/home/alice/" + totp.FileName, UID: 2000, GID: 1000}).Read(); err != nil || !strings.Contains(string(b), "DISALLOW_REUSE "+fmt.Sprint(time.Now().Unix()/totp.Step)) {
+	if b, err := (totp.Place{Path: "/home/alice/" + totp.FileName, UID: 2000, GID: 1000}).Read(); err != nil ||
+		!strings.Contains(string(b), "DISALLOW_REUSE "+fmt.Sprint(time.Now().Unix()/totp.Step)) {
 		t.Errorf("the module has not noted the used code: %v", err)
 	}
 	try("a clock that is 30 s ahead", now(f, 1), true)

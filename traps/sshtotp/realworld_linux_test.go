@@ -58,8 +58,16 @@ func newWorld(t *testing.T) *world {
 	must(t, os.RemoveAll("/etc/pam.d"))
 	must(t, os.MkdirAll("/etc/pam.d", 0o755))
 	put(t, "/etc/nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\n")
-	put(t, "/etc/pam.d/common-auth", "auth [success=1 default=ignore] pam_unix.so nullok nodelay\nauth requisite pam_deny.so\nauth required pam_permit.so\n")
-	put(t, "/etc/pam.d/common-account", "account [success=1 new_authtok_reqd=done default=ignore] pam_unix.so\naccount requisite pam_deny.so\naccount required pam_permit.so\n")
+	put(
+		t,
+		"/etc/pam.d/common-auth",
+		"auth [success=1 default=ignore] pam_unix.so nullok nodelay\nauth requisite pam_deny.so\nauth required pam_permit.so\n",
+	)
+	put(
+		t,
+		"/etc/pam.d/common-account",
+		"account [success=1 new_authtok_reqd=done default=ignore] pam_unix.so\naccount requisite pam_deny.so\naccount required pam_permit.so\n",
+	)
 	put(t, "/etc/pam.d/other", "auth required pam_deny.so\naccount required pam_deny.so\n")
 	hash := run("openssl", "passwd", "-6", password)
 	pw, sh := "root:x:0:0:root:/root:/bin/bash\nsshd:x:100:65534::/run/sshd:/usr/sbin/nologin\n", "root:*:19000::::::\nsshd:*:19000::::::\n"
@@ -135,7 +143,12 @@ func (w *world) serve(t *testing.T, config, stack string) {
 	t.Helper()
 	put(t, "/etc/pam.d/sshd", stack)
 	put(t, "/etc/ssh/sshd_config", config+"Match all\n")
-	put(t, "/etc/ssh/test_config", "Port "+port+"\nHostKey /etc/ssh/test_host_key\nAuthorizedKeysFile /etc/ssh/authorized_keys\nMaxStartups 100\nMaxAuthTries 20\nLogLevel VERBOSE\nUseDNS no\nInclude /etc/ssh/sshd_config\n")
+	put(
+		t,
+		"/etc/ssh/test_config",
+		"Port "+port+"\nHostKey /etc/ssh/test_host_key\nAuthorizedKeysFile /etc/ssh/authorized_keys\nMaxStartups 100\nMaxAuthTries "+
+			"20\nLogLevel VERBOSE\nUseDNS no\nInclude /etc/ssh/sshd_config\n",
+	)
 	cmd := exec.Command("/usr/sbin/sshd", "-D", "-e", "-f", "/etc/ssh/test_config")
 	log, err := os.Create("/run/sshd.log")
 	must(t, err)
@@ -195,7 +208,11 @@ func (w *world) login(t *testing.T, user string, g gives) bool {
 	} else {
 		auth = append(auth, ssh.KeyboardInteractive(answer))
 	}
-	c, err := ssh.Dial("tcp", "127.0.0.1:"+port, &ssh.ClientConfig{User: user, Auth: auth, HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: 20 * time.Second})
+	c, err := ssh.Dial(
+		"tcp",
+		"127.0.0.1:"+port,
+		&ssh.ClientConfig{User: user, Auth: auth, HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: 20 * time.Second},
+	)
 	if err == nil {
 		c.Close()
 		return true

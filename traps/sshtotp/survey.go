@@ -169,7 +169,11 @@ func line(r *pam.Rule) trap.Evidence {
 	if strings.ContainsAny(ctl, "= ") {
 		ctl = "[" + ctl + "]"
 	}
-	return trap.Ev(fmt.Sprintf("%s:%d", r.File, r.Line), "%s", strings.TrimSpace(fmt.Sprintf("%s %s %s %s", r.Facility, ctl, r.Module, strings.Join(r.Args, " "))))
+	return trap.Ev(
+		fmt.Sprintf("%s:%d", r.File, r.Line),
+		"%s",
+		strings.TrimSpace(fmt.Sprintf("%s %s %s %s", r.Facility, ctl, r.Module, strings.Join(r.Args, " "))),
+	)
 }
 
 // maxNames bounds how many users one text names.

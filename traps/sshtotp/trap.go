@@ -17,11 +17,22 @@ var Trap = trap.Trap{
 	Cost:  trap.Instant,
 	Check: check,
 	Plan:  plan,
-	Setup: &trap.Setup{Name: "totp", Finding: trap.Finding{Subject: whole, Summary: "set up one-time codes for SSH logins", Facts: trap.FactsOf(facts{Setup: true})}},
+	Setup: &trap.Setup{
+		Name:    "totp",
+		Finding: trap.Finding{Subject: whole, Summary: "set up one-time codes for SSH logins", Facts: trap.FactsOf(facts{Setup: true})},
+	},
 	Choices: []trap.Choice{
 		{Name: "group", About: "who needs a code: the members of this group, or all"},
-		{Name: "mode", About: "what happens to them without a file: nullok lets them in without a code, strict does not", Values: []string{"nullok", "strict"}},
-		{Name: "factors", About: "what goes with the code: password (a key alone still lets in), or key (and no password)", Values: []string{"password", "key"}},
+		{
+			Name:   "mode",
+			About:  "what happens to them without a file: nullok lets them in without a code, strict does not",
+			Values: []string{"nullok", "strict"},
+		},
+		{
+			Name:   "factors",
+			About:  "what goes with the code: password (a key alone still lets in), or key (and no password)",
+			Values: []string{"password", "key"},
+		},
 	},
 }
 

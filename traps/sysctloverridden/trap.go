@@ -90,8 +90,25 @@ func conffiles(status []byte) map[string]bool {
 
 // brought are files in /etc/sysctl.d that packages of Debian, Ubuntu, Raspberry Pi OS, and the
 // images of Amazon and Google bring, for hosts whose dpkg status is not seen whole, or that use rpm.
-var brought = []string{"10-bufferbloat.conf", "10-console-messages.conf", "10-ipv6-privacy.conf", "10-kernel-hardening.conf", "10-link-restrictions.conf", "10-lxd-inotify.conf",
-	"10-magic-sysrq.conf", "10-map-count.conf", "10-network-security.conf", "10-ptrace.conf", "10-zeropage.conf", "30-postgresql-shm.conf", "98-rpi.conf", "99-cloudimg-ipv6.conf", "99-amazon.conf", "60-gce-network-security.conf", "protect-links.conf"}
+var brought = []string{
+	"10-bufferbloat.conf",
+	"10-console-messages.conf",
+	"10-ipv6-privacy.conf",
+	"10-kernel-hardening.conf",
+	"10-link-restrictions.conf",
+	"10-lxd-inotify.conf",
+	"10-magic-sysrq.conf",
+	"10-map-count.conf",
+	"10-network-security.conf",
+	"10-ptrace.conf",
+	"10-zeropage.conf",
+	"30-postgresql-shm.conf",
+	"98-rpi.conf",
+	"99-cloudimg-ipv6.conf",
+	"99-amazon.conf",
+	"60-gce-network-security.conf",
+	"protect-links.conf",
+}
 
 // admins tells whether an admin wrote the file.
 func (c *config) admins(file string) bool {
@@ -169,7 +186,10 @@ func (c *config) judge(ctx context.Context, h *host.Host, key string) (trap.Find
 		}
 	}
 	if forwards(key) && now == "1" && f.ByHand == "" {
-		f.ByHand = "Docker, libvirt, Kubernetes and VPNs turn it on when they start, and their guests need it: if one of them runs here, set it to 1 in " + at(win)
+		f.ByHand = "Docker, libvirt, Kubernetes and VPNs turn it on when they start, and their guests need it: if one of them runs here, set " +
+			"it to 1 in " + at(
+			win,
+		)
 	}
 	f.Summary = fmt.Sprintf("is %s%s, though %s sets %s", brief(now), by, win.Path, brief(win.Value))
 	f.Facts = trap.FactsOf(facts{Key: key, Value: win.Value})
@@ -200,7 +220,15 @@ func brief(v string) string {
 // set for each link.
 func skipped(key string) bool {
 	switch key {
-	case "kernel/printk", "kernel/core_pattern", "kernel/core_pipe_limit", "kernel/hostname", "kernel/domainname", "vm/nr_hugepages", "vm/drop_caches", "net/ipv4/route/flush", "kernel/perf_event_max_sample_rate",
+	case "kernel/printk",
+		"kernel/core_pattern",
+		"kernel/core_pipe_limit",
+		"kernel/hostname",
+		"kernel/domainname",
+		"vm/nr_hugepages",
+		"vm/drop_caches",
+		"net/ipv4/route/flush",
+		"kernel/perf_event_max_sample_rate",
 		"net/ipv4/ip_local_reserved_ports": // sorted and joined to ranges
 		return true
 	}
@@ -215,8 +243,12 @@ func forwards(key string) bool {
 
 // notRead speaks of the lines of /etc/sysctl.conf where nobody reads it.
 func (c *config) notRead(ctx context.Context, h *host.Host, r *trap.Report) bool {
-	f := trap.Finding{Subject: sysctlconf.MainFile, Severity: trap.Warning, Summary: "systemd does not read it at boot, and no file of sysctl.d sets what it sets",
-		ByHand: "move its lines to /etc/sysctl.d/99-local.conf, then systemctl restart systemd-sysctl"}
+	f := trap.Finding{
+		Subject:  sysctlconf.MainFile,
+		Severity: trap.Warning,
+		Summary:  "systemd does not read it at boot, and no file of sysctl.d sets what it sets",
+		ByHand:   "move its lines to /etc/sysctl.d/99-local.conf, then systemctl restart systemd-sysctl",
+	}
 	for i := range c.NotRead {
 		s := &c.NotRead[i]
 		if s.Exclude || s.Glob() {

@@ -91,13 +91,19 @@ func counters(ctx context.Context, h *host.Host, troubled []host.Unit, loops map
 		}
 		n, err := strconv.Atoi(v["NRestarts"])
 		if err == nil && n >= waiting && v["SubState"] == "auto-restart" && v["Result"] != "success" && v["Id"] != "" {
-			loops[v["Id"]] = append(loops[v["Id"]], trap.Ev("systemctl show "+v["Id"], "SubState=auto-restart Result=%s NRestarts=%d", v["Result"], n))
+			loops[v["Id"]] = append(
+				loops[v["Id"]],
+				trap.Ev("systemctl show "+v["Id"], "SubState=auto-restart Result=%s NRestarts=%d", v["Result"], n),
+			)
 		}
 	}
 	return nil
 }
 
-var failed = lazy.Regexp(`^(?P<unit>[^\s:]+\.service): (?:Failed with result|Unit entered failed state|Main process exited, code=(?:exited, status=[1-9]|killed|dumped))`)
+var failed = lazy.Regexp(
+	`^(?P<unit>[^\s:]+\.service): (?:Failed with result|Unit entered failed ` +
+		`state|Main process exited, code=(?:exited, status=[1-9]|killed|dumped))`,
+)
 
 // failures finds the services that failed again and again by the log. One that stays
 // failed is in no loop: systemd gave it up, or a timer starts it.
@@ -116,7 +122,15 @@ func failures(ctx context.Context, h *host.Host, troubled []host.Unit, loops map
 		case slices.ContainsFunc(troubled, func(u host.Unit) bool { return u.Name == unit && u.ActiveState == "failed" }):
 			continue // fettle explain units-failed
 		}
-		loops[unit] = append(loops[unit], trap.Ev(journal.Source(l, m.Message), "%s, on average %s apart", journal.Said(m.Message), units.Duration(m.Last.Sub(m.First)/time.Duration(m.Count-1))))
+		loops[unit] = append(
+			loops[unit],
+			trap.Ev(
+				journal.Source(l, m.Message),
+				"%s, on average %s apart",
+				journal.Said(m.Message),
+				units.Duration(m.Last.Sub(m.First)/time.Duration(m.Count-1)),
+			),
+		)
 	}
 	return journal.Looked(l), nil
 }

@@ -37,7 +37,13 @@ func startable(ctx context.Context, h *host.Host, name string) (ok bool, why str
 // plan starts a service again.
 func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error) {
 	if ok, why := startable(ctx, h, f.Subject); !ok {
-		return remedy.Plan{}, remedy.Refuse("%s: %s. Read journalctl -b -u %s, fix the cause, then systemctl restart %s", f.Subject, why, f.Subject, f.Subject)
+		return remedy.Plan{}, remedy.Refuse(
+			"%s: %s. Read journalctl -b -u %s, fix the cause, then systemctl restart %s",
+			f.Subject,
+			why,
+			f.Subject,
+			f.Subject,
+		)
 	}
 	return remedy.Plan{Title: "start " + f.Subject + " again", Settle: 5 * time.Second,
 		Vanishes: "the check reports only failed units, which this one no longer is",

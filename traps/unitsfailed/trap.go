@@ -66,10 +66,30 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 
 // hostOnly are units that distributions start and that a container may not have.
 func hostOnly(name string) bool {
-	return oneOf(name, "sys-*.mount", "dev-hugepages.mount", "dev-mqueue.mount", "proc-sys-fs-binfmt_misc.*", "run-rpc_pipefs.mount", "systemd-udev*", "systemd-modules-load.service",
-		"systemd-sysctl.service", "systemd-binfmt.service", "systemd-remount-fs.service", "modprobe@*.service", "kmod-static-nodes.service",
-		"systemd-hwdb-update.service", "systemd-random-seed.service", "systemd-rfkill.*", "ldconfig.service", "systemd-networkd-wait-online.service",
-		"systemd-journald-audit.socket", "auditd.service", "ifupdown-pre.service", "e2scrub_reap.service")
+	return oneOf(
+		name,
+		"sys-*.mount",
+		"dev-hugepages.mount",
+		"dev-mqueue.mount",
+		"proc-sys-fs-binfmt_misc.*",
+		"run-rpc_pipefs.mount",
+		"systemd-udev*",
+		"systemd-modules-load.service",
+		"systemd-sysctl.service",
+		"systemd-binfmt.service",
+		"systemd-remount-fs.service",
+		"modprobe@*.service",
+		"kmod-static-nodes.service",
+		"systemd-hwdb-update.service",
+		"systemd-random-seed.service",
+		"systemd-rfkill.*",
+		"ldconfig.service",
+		"systemd-networkd-wait-online.service",
+		"systemd-journald-audit.socket",
+		"auditd.service",
+		"ifupdown-pre.service",
+		"e2scrub_reap.service",
+	)
 }
 
 func oneOf(name string, patterns ...string) bool {
@@ -78,18 +98,62 @@ func oneOf(name string, patterns ...string) bool {
 
 // grave are units without which a host becomes unreachable or unusable.
 func grave(name string) bool {
-	return oneOf(name, "ssh.service", "ssh.socket", "sshd.service", "sshd.socket", "dropbear.service", "networking.service", "dhcpcd.service", "NetworkManager.service", "systemd-networkd.service", "wicked.service",
-		"dbus.service", "dbus-broker.service", "systemd-logind.service", "systemd-journald.service", "systemd-resolved.service", "sssd.service")
+	return oneOf(
+		name,
+		"ssh.service",
+		"ssh.socket",
+		"sshd.service",
+		"sshd.socket",
+		"dropbear.service",
+		"networking.service",
+		"dhcpcd.service",
+		"NetworkManager.service",
+		"systemd-networkd.service",
+		"wicked.service",
+		"dbus.service",
+		"dbus-broker.service",
+		"systemd-logind.service",
+		"systemd-journald.service",
+		"systemd-resolved.service",
+		"sssd.service",
+	)
 }
 
 // slight are units whose failure costs little.
 func slight(name string) bool {
-	return oneOf(name, "*.scope", "run-*", "user@*.service", "user-runtime-dir@*.service", "*-wait-online.service", "fwupd-refresh.service", "motd-news.service",
-		"apt-news.service", "esm-cache.service", "ua-auto-attach.service", "ua-reboot-cmds.service", "man-db.service", "systemd-coredump@*.service", "NetworkManager-dispatcher.service", "app-*.service",
-		"dnf-makecache.service", "packagekit*.service", "plocate-updatedb.service", "mlocate-updatedb.service", "update-notifier-*.service", "apport-autoreport.service", "whoopsie.service", "casper-md5check.service",
+	return oneOf(
+		name,
+		"*.scope",
+		"run-*",
+		"user@*.service",
+		"user-runtime-dir@*.service",
+		"*-wait-online.service",
+		"fwupd-refresh.service",
+		"motd-news.service",
+		"apt-news.service",
+		"esm-cache.service",
+		"ua-auto-attach.service",
+		"ua-reboot-cmds.service",
+		"man-db.service",
+		"systemd-coredump@*.service",
+		"NetworkManager-dispatcher.service",
+		"app-*.service",
+		"dnf-makecache.service",
+		"packagekit*.service",
+		"plocate-updatedb.service",
+		"mlocate-updatedb.service",
+		"update-notifier-*.service",
+		"apport-autoreport.service",
+		"whoopsie.service",
+		"casper-md5check.service",
 		"mcelog.service", // which knows Intel's processors alone
 		// Colours, fonts and keys of a console that a host without a screen may not have.
-		"setvtrgb.service", "console-setup.service", "keyboard-setup.service", "systemd-vconsole-setup.service", "plymouth-*.service")
+		"setvtrgb.service",
+		"console-setup.service",
+		"keyboard-setup.service",
+		"systemd-vconsole-setup.service",
+		"plymouth-*.service",
+	)
 }
 
 func finding(ctx context.Context, h *host.Host, u host.Unit, inside bool) trap.Finding {
@@ -103,7 +167,8 @@ func finding(ctx context.Context, h *host.Host, u host.Unit, inside bool) trap.F
 	}
 	f.Summary, f.Evidence = reason(ctx, h, u.Name, f.Evidence)
 	if inside && slices.ContainsFunc(f.Evidence, func(e trap.Evidence) bool { return strings.Contains(e.Value, "226/NAMESPACE") }) {
-		f.Detail = "systemd may not mount what the service is to see of its own: the container's host must allow nesting (Proxmox: pct set ID --features nesting=1; LXD, Incus: security.nesting=true)"
+		f.Detail = "systemd may not mount what the service is to see of its own: the container's host must allow nesting (Proxmox: pct set " +
+			"ID --features nesting=1; LXD, Incus: security.nesting=true)"
 	}
 	if u.LoadState == "not-found" {
 		f.Summary = "failed, and its unit file is gone: systemd still remembers it"

@@ -35,7 +35,11 @@ func of(l host.Log, unit string) []host.Message {
 func ofSystemd(m host.Message) bool { return m.By == "systemd" || strings.HasPrefix(m.By, "(") }
 
 var (
-	trouble = lazy.Regexp(`(?i)error|fail|fatal|cannot|can't|could not|couldn't|unable|denied|refused|no such|not found|not exist|invalid|in use|panic|exception|missing|killed|out of memory|timed out|timeout|\bbad\b|unknown|unrecognized|not permitted|no space|read-only|misconfig|incorrect|unsupported|illegal|abort|not allowed`)
+	trouble = lazy.Regexp(
+		`(?i)error|fail|fatal|cannot|can't|could not|couldn't|unable|denied|refused|no such|not found|not exist|invalid|in ` +
+			`use|panic|exception|missing|killed|out of memory|timed out|timeout|\bbad\b|unknown|unrecognized|not permitted|no ` +
+			`space|read-only|misconfig|incorrect|unsupported|illegal|abort|not allowed`,
+	)
 )
 
 // says tells whether a line has two words beside those of trouble: " failed!" has none.
@@ -68,7 +72,9 @@ func telling(said []host.Message) *host.Message {
 	if mild != nil {
 		return mild
 	}
-	for _, v := range []string{"Failed at step", "Failed to set up", "Failed to locate", "Failed to load", "Failed to create listening", "Failed to listen on", "Failed to run '", "Main process exited", "Control process exited", "timed out", "killed", "Failed with result", "ependency failed"} {
+	for _, v := range []string{"Failed at step", "Failed to set up", "Failed to locate", "Failed to load", "Failed to create listening",
+		"Failed to listen on", "Failed to run '", "Main process exited", "Control process exited", "timed out", "killed",
+		"Failed with result", "ependency failed"} {
 		for i := len(said) - 1; i >= 0; i-- {
 			if m := &said[i]; m.By == "systemd" && strings.Contains(m.Text, v) || strings.HasPrefix(v, "Failed ") && strings.HasPrefix(m.By, "(") {
 				return m

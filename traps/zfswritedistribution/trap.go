@@ -96,7 +96,16 @@ func (l look) pool(ctx context.Context, h *host.Host, r *trap.Report, p *disks.V
 	case len(slow) > 0:
 		s := slow[0]
 		f.Summary = fmt.Sprintf("%s takes several times as long for a write as the other vdevs, and slows the pool down", s.Member)
-		f.Detail = trap.Lines(fmt.Sprintf("%s a write, where the others take %s (median): %.1f times, over %s. %s", disks.Wait(s.Wait), disks.Wait(s.Others), s.Ratio, l.over, f.Detail))
+		f.Detail = trap.Lines(
+			fmt.Sprintf(
+				"%s a write, where the others take %s (median): %.1f times, over %s. %s",
+				disks.Wait(s.Wait),
+				disks.Wait(s.Others),
+				s.Ratio,
+				l.over,
+				f.Detail,
+			),
+		)
 	case len(kinds) > 1:
 		f.Summary = "the pool mixes solid state and spinning vdevs, so writes run at the speed of the spinning ones"
 	case most.Predicted*float64(len(shares)) > uneven:
@@ -117,7 +126,12 @@ func (l look) lines(shares []disks.Share, watched bool) (lines []string, most di
 	for _, s := range shares {
 		line := fmt.Sprintf("%s gets %.0f %% of the next writes", s.Vdev, 100*s.Predicted)
 		if s.High-s.Low >= 0.02 {
-			line += fmt.Sprintf(" (%.0f to %.0f %%, by the size of records%s)", 100*s.Low, 100*s.High, map[bool]string{true: " and by speed"}[l.rule.Slow == disks.Outrun])
+			line += fmt.Sprintf(
+				" (%.0f to %.0f %%, by the size of records%s)",
+				100*s.Low,
+				100*s.High,
+				map[bool]string{true: " and by speed"}[l.rule.Slow == disks.Outrun],
+			)
 		}
 		if s.Held >= 0 {
 			line += fmt.Sprintf(", holds %.0f %% of the data", 100*s.Held)

@@ -25,7 +25,8 @@ func TestPartitionOf(t *testing.T) {
 	for _, c := range []struct {
 		name, disk string
 		want       bool
-	}{{"sda1", "sda", true}, {"sda", "sda", false}, {"sdaa1", "sda", false}, {"nvme0n1p12", "nvme0n1", true}, {"nvme0n12", "nvme0n1", false}, {"mmcblk0p1", "mmcblk0", true}} {
+	}{{"sda1", "sda", true}, {"sda", "sda", false}, {"sdaa1", "sda", false}, {"nvme0n1p12", "nvme0n1", true},
+		{"nvme0n12", "nvme0n1", false}, {"mmcblk0p1", "mmcblk0", true}} {
 		if got := partitionOf(c.name, c.disk); got != c.want {
 			t.Errorf("%s of %s: %v", c.name, c.disk, got)
 		}
@@ -45,7 +46,10 @@ func TestSampled(t *testing.T) {
 		var said string
 		trap.Run(t.Context(), host.New(src), []*trap.Trap{&Trap}, trap.Options{Interval: 10 * time.Second}, func(r trap.Result) {
 			for _, o := range r.Outcomes {
-				got = append(got, strings.Join(strings.Fields(fmt.Sprintf("%s %s %s: %s%s", o.Status, o.Severity, o.Subject, o.Summary, o.Reason)), " "))
+				got = append(
+					got,
+					strings.Join(strings.Fields(fmt.Sprintf("%s %s %s: %s%s", o.Status, o.Severity, o.Subject, o.Summary, o.Reason)), " "),
+				)
 				for _, e := range o.Evidence {
 					said += e.Value + "\n"
 				}

@@ -21,9 +21,19 @@ type Shared struct {
 
 func (e *Shared) Error() string {
 	if e.Path == e.At {
-		return fmt.Sprintf("%s %s: whoever that is could redirect root's writes. Make it root's alone (chown -R root:root, chmod -R go-w), and run this again", e.At, e.Why)
+		return fmt.Sprintf(
+			"%s %s: whoever that is could redirect root's writes. Make it root's alone (chown -R root:root, chmod -R go-w), and run this again",
+			e.At,
+			e.Why,
+		)
 	}
-	return fmt.Sprintf("%s cannot be changed safely: %s %s, and could redirect root's writes. Make it root's alone (chown -R root:root, chmod -R go-w), and run this again", e.Path, e.At, e.Why)
+	return fmt.Sprintf(
+		"%s cannot be changed safely: %s %s, and could redirect root's writes. Make it root's alone (chown -R root:root, chmod -R go-w), and "+
+			"run this again",
+		e.Path,
+		e.At,
+		e.Why,
+	)
 }
 
 // RootsAlone tells whether only root can change what a path names, and, of a

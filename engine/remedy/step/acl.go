@@ -222,7 +222,13 @@ func (s ACL) Shell(name string) (string, error) {
 	out := fmt.Sprintf("getfacl -p -- %s > \"$backup/%s.acl\"\nundo setfacl --restore=./%s.acl\n", q, name, name)
 	if s.Access == "none" {
 		// setfacl -b would drop the default list too.
-		out += fmt.Sprintf("mode=$(getfacl -cp -- %s | sed -n 's/^group::\\([rwx-]*\\).*/\\1/p' | tr -d -)\nsetfattr -x system.posix_acl_access -- %s || :\nchmod \"g=$mode\" -- %s\n", q, q, q)
+		out += fmt.Sprintf(
+			"mode=$(getfacl -cp -- %s | sed -n 's/^group::\\([rwx-]*\\).*/\\1/p' | tr -d -)\nsetfattr -x system.posix_acl_access -- %s || "+
+				":\nchmod \"g=$mode\" -- %s\n",
+			q,
+			q,
+			q,
+		)
 		s.Access = ""
 	}
 	return out + ShellCommands(s), nil

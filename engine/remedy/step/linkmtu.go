@@ -109,7 +109,12 @@ func (s LinkMTU) Shell(string) (string, error) {
 	q := shell.Quote(octets.Name(s.Link))
 	// Into a variable first: set -e does not see a command that fails within
 	// the arguments of another.
-	return fmt.Sprintf("old=$(cat -- %s)\nundo ip link set dev %s mtu \"$old\"\n%s", shell.Quote("/sys/class/net/"+octets.Name(s.Link)+"/mtu"), q, ShellCommands(s)), nil
+	return fmt.Sprintf(
+		"old=$(cat -- %s)\nundo ip link set dev %s mtu \"$old\"\n%s",
+		shell.Quote("/sys/class/net/"+octets.Name(s.Link)+"/mtu"),
+		q,
+		ShellCommands(s),
+	), nil
 }
 
 func (s LinkMTU) Ansible(b *Tasks) error { return b.Commands(s) }

@@ -152,7 +152,14 @@ func (Perm) Keeps() (first, rest string) { return MetaItem, MetaItem }
 
 func (s Perm) Shell(string) (string, error) {
 	q := shell.Quote(s.Path)
-	return fmt.Sprintf("old=$(stat -c %%a -- %s)\nundo chmod \"$old\" -- %s\nold=$(stat -c %%u:%%g -- %s)\nundo chown \"$old\" -- %s\n%s", q, q, q, q, ShellCommands(s)), nil
+	return fmt.Sprintf(
+		"old=$(stat -c %%a -- %s)\nundo chmod \"$old\" -- %s\nold=$(stat -c %%u:%%g -- %s)\nundo chown \"$old\" -- %s\n%s",
+		q,
+		q,
+		q,
+		q,
+		ShellCommands(s),
+	), nil
 }
 
 func (s Perm) Ansible(b *Tasks) error {

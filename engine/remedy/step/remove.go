@@ -48,7 +48,10 @@ func (s Remove) Items(_ context.Context, m machine.Machine) ([]Item, error) {
 		return nil, err
 	}
 	if img.Links > 1 {
-		return nil, &machine.Changed{Path: s.Path, Why: fmt.Sprintf("has %d hard links: undo could bring back a file, but not this one", img.Links)}
+		return nil, &machine.Changed{
+			Path: s.Path,
+			Why:  fmt.Sprintf("has %d hard links: undo could bring back a file, but not this one", img.Links),
+		}
 	}
 	return []Item{{Kind: FileItem, Path: real, Image: &img}}, nil
 }
@@ -84,7 +87,16 @@ func (Remove) Keeps() (first, rest string) { return FileItem, FolderItem }
 
 func (s Remove) Shell(name string) (string, error) {
 	q := shell.Quote(s.Path)
-	return fmt.Sprintf("expect %s %s\ncp -a -- %s \"$backup/%s\"\nundo cp -a -- ./%s %s\nrm -- %s\n", q, machine.Sum(s.Was), q, name, name, q, q), nil
+	return fmt.Sprintf(
+		"expect %s %s\ncp -a -- %s \"$backup/%s\"\nundo cp -a -- ./%s %s\nrm -- %s\n",
+		q,
+		machine.Sum(s.Was),
+		q,
+		name,
+		name,
+		q,
+		q,
+	), nil
 }
 
 func (s Remove) Ansible(b *Tasks) error {

@@ -46,7 +46,8 @@ func replaceFile(s *Site, name string, now machine.Image, content []byte, meta f
 	if derr := DropTemp(s.Machine, tmp); derr != nil {
 		err = fmt.Errorf("%w (and the temporary file remains: %v)", err, derr)
 	}
-	if now.Type == machine.Regular && (errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.EPERM) || s.InPlace && errors.Is(err, syscall.ENOSPC)) {
+	if now.Type == machine.Regular &&
+		(errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.EPERM) || s.InPlace && errors.Is(err, syscall.ENOSPC)) {
 		return overwrite(s, name, now, content, meta)
 	}
 	return err

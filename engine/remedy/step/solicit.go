@@ -62,10 +62,16 @@ func (SolicitRouter) Done(context.Context, machine.Machine, []Item, []Item) (boo
 const dadLimit = 3 * time.Second
 
 func (s SolicitRouter) Shell(string) (string, error) {
-	return "if command -v rdisc6 > /dev/null; then rdisc6 -1 -q -r 1 -w 1000 -- " + shell.Quote(octets.Name(s.Link)) + " || :; fi # only speeds things up\n", nil
+	return "if command -v rdisc6 > /dev/null; then rdisc6 -1 -q -r 1 -w 1000 -- " + shell.Quote(
+		octets.Name(s.Link),
+	) + " || :; fi # only speeds things up\n", nil
 }
 
 func (s SolicitRouter) Ansible(b *Tasks) error {
-	b.Command(s.Describe()+" (only speeds things up)", []string{"rdisc6", "-1", "-q", "-r", "1", "-w", "1000", "--", octets.Name(s.Link)}, "      failed_when: false")
+	b.Command(
+		s.Describe()+" (only speeds things up)",
+		[]string{"rdisc6", "-1", "-q", "-r", "1", "-w", "1000", "--", octets.Name(s.Link)},
+		"      failed_when: false",
+	)
 	return nil
 }

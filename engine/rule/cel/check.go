@@ -238,7 +238,13 @@ func arithmetic(op string, a, b Type) (Type, bool) {
 var arithmeticOn = map[string][][3]Kind{
 	"+": {{Int, Int, Int}, {Double, Double, Double}, {String, String, String}, {Duration, Duration, Duration},
 		{Timestamp, Duration, Timestamp}, {Duration, Timestamp, Timestamp}},
-	"-": {{Int, Int, Int}, {Double, Double, Double}, {Duration, Duration, Duration}, {Timestamp, Duration, Timestamp}, {Timestamp, Timestamp, Duration}},
+	"-": {
+		{Int, Int, Int},
+		{Double, Double, Double},
+		{Duration, Duration, Duration},
+		{Timestamp, Duration, Timestamp},
+		{Timestamp, Timestamp, Duration},
+	},
 	"*": {{Int, Int, Int}, {Double, Double, Double}},
 	"/": {{Int, Int, Int}, {Double, Double, Double}},
 	"%": {{Int, Int, Int}},

@@ -25,7 +25,32 @@ type token struct {
 }
 
 // signs are the operators and brackets, the longer ones first.
-var signs = []string{"&&", "||", "==", "!=", "<=", ">=", "<", ">", "!", "+", "-", "*", "/", "%", "?", ":", ".", ",", "(", ")", "[", "]", "{", "}"}
+var signs = []string{
+	"&&",
+	"||",
+	"==",
+	"!=",
+	"<=",
+	">=",
+	"<",
+	">",
+	"!",
+	"+",
+	"-",
+	"*",
+	"/",
+	"%",
+	"?",
+	":",
+	".",
+	",",
+	"(",
+	")",
+	"[",
+	"]",
+	"{",
+	"}",
+}
 
 // lexer cuts an expression into tokens.
 type lexer struct {

@@ -277,8 +277,25 @@ func (p *parser) list(open, end string, trailing bool) ([]*node, error) {
 var (
 	constants = map[string]bool{"true": true, "false": true, "null": true}
 	// reserved words are no names (cel-spec, langdef.md).
-	reserved = map[string]bool{"as": true, "break": true, "const": true, "continue": true, "else": true, "for": true, "function": true, "if": true,
-		"import": true, "let": true, "loop": true, "package": true, "namespace": true, "return": true, "var": true, "void": true, "while": true}
+	reserved = map[string]bool{
+		"as":        true,
+		"break":     true,
+		"const":     true,
+		"continue":  true,
+		"else":      true,
+		"for":       true,
+		"function":  true,
+		"if":        true,
+		"import":    true,
+		"let":       true,
+		"loop":      true,
+		"package":   true,
+		"namespace": true,
+		"return":    true,
+		"var":       true,
+		"void":      true,
+		"while":     true,
+	}
 )
 
 func (p *parser) primary() (*node, error) {

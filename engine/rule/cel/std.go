@@ -28,14 +28,26 @@ func Standard(compile func(pattern string) (*regexp.Regexp, error)) Functions {
 			}
 			return matches(s, pattern)
 		})
-		f.add("size", member, Simple(Int), []Kind{String}, func(_ *run, a []any) (any, error) { return int64(utf8.RuneCountInString(a[0].(string))), nil })
+		f.add(
+			"size",
+			member,
+			Simple(Int),
+			[]Kind{String},
+			func(_ *run, a []any) (any, error) { return int64(utf8.RuneCountInString(a[0].(string))), nil },
+		)
 		for _, k := range []Type{ListOf(Type{}), MapOf(Type{}, Type{})} {
 			f["size"] = append(f["size"], &Overload{Member: member, Args: []Type{k}, Result: Simple(Int),
 				call: func(_ *run, a []any) (any, error) { return length(a[0]), nil }})
 		}
 	}
 	text := func(name string, do func(s, t string) bool) {
-		f.add(name, true, Simple(Bool), []Kind{String, String}, func(_ *run, a []any) (any, error) { return do(a[0].(string), a[1].(string)), nil })
+		f.add(
+			name,
+			true,
+			Simple(Bool),
+			[]Kind{String, String},
+			func(_ *run, a []any) (any, error) { return do(a[0].(string), a[1].(string)), nil },
+		)
 	}
 	text("contains", strings.Contains)
 	text("startsWith", strings.HasPrefix)

@@ -186,7 +186,12 @@ func objectType(t reflect.Type) *ObjectType {
 			continue
 		}
 		words := strings.Split(tag, ",")
-		o.Fields[words[0]] = &Field{Type: TypeOf(f.Type), Volatile: slices.Contains(words[1:], "volatile"), index: f.Index, later: f.Type.Kind() == reflect.Func}
+		o.Fields[words[0]] = &Field{
+			Type:     TypeOf(f.Type),
+			Volatile: slices.Contains(words[1:], "volatile"),
+			index:    f.Index,
+			later:    f.Type.Kind() == reflect.Func,
+		}
 	}
 	return o
 }

@@ -171,7 +171,8 @@ func TestDamaged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := memory(t)
 			add(t, opened(t, dir, 1<<20), "a", 1, 3, 10)
-			for _, err := range []error{spoil(dir), os.WriteFile(dir+"/.0000000000000004.msg1234", []byte("half"), 0o600), os.WriteFile(dir+"/note", []byte("an admin's"), 0o600)} {
+			for _, err := range []error{spoil(dir), os.WriteFile(dir+"/.0000000000000004.msg1234", []byte("half"), 0o600),
+				os.WriteFile(dir+"/note", []byte("an admin's"), 0o600)} {
 				if err != nil {
 					t.Fatal(err)
 				}

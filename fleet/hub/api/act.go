@@ -54,8 +54,19 @@ func (a *API) Accept(ctx context.Context, q AcceptQuery) (Done, error) {
 		}
 	}
 	by := who(ctx)
-	err := a.DB.Accept(ctx, store.Accepted{Host: store.HostRef{Agent: q.Host}, Trap: q.Trap, Subject: q.Subject, Reason: q.Reason, Until: q.Until, Who: by.Name, At: a.Now()},
-		store.Audit{At: a.Now(), Who: by.Name, From: by.From, What: "accept", On: onFinding(q.Host, q.Trap, q.Subject), Details: q.Reason})
+	err := a.DB.Accept(
+		ctx,
+		store.Accepted{
+			Host:    store.HostRef{Agent: q.Host},
+			Trap:    q.Trap,
+			Subject: q.Subject,
+			Reason:  q.Reason,
+			Until:   q.Until,
+			Who:     by.Name,
+			At:      a.Now(),
+		},
+		store.Audit{At: a.Now(), Who: by.Name, From: by.From, What: "accept", On: onFinding(q.Host, q.Trap, q.Subject), Details: q.Reason},
+	)
 	return Done{err == nil}, err
 }
 

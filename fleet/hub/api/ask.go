@@ -41,7 +41,15 @@ func params(t reflect.Type) []param {
 			continue
 		}
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		p := param{name: name, about: f.Tag.Get("about"), index: f.Index, required: f.Tag.Get("need") != "", kind: f.Type.Kind(), most: 1 << 31, long: maxText}
+		p := param{
+			name:     name,
+			about:    f.Tag.Get("about"),
+			index:    f.Index,
+			required: f.Tag.Get("need") != "",
+			kind:     f.Type.Kind(),
+			most:     1 << 31,
+			long:     maxText,
+		}
 		p.one = strings.Fields(f.Tag.Get("one"))
 		p.most = number(f.Tag.Get("most"), p.most)
 		p.long = number(f.Tag.Get("long"), p.long)

@@ -22,7 +22,14 @@ const MaxCapture = 16 << 20
 
 // captureLimits bound what looking at one may cost: somebody may attach what somebody
 // else sent.
-var captureLimits = archive.Limits{Entries: 100_000, Manifest: 16 << 20, Names: 16 << 20, Spooled: 256 << 20, Unpacked: 512 << 20, Window: 16 << 20}
+var captureLimits = archive.Limits{
+	Entries:  100_000,
+	Manifest: 16 << 20,
+	Names:    16 << 20,
+	Spooled:  256 << 20,
+	Unpacked: 512 << 20,
+	Window:   16 << 20,
+}
 
 // AttachQuery says whose capture it is.
 type AttachQuery struct {
@@ -44,7 +51,20 @@ func (a *API) Attach(ctx context.Context, q AttachQuery, content []byte) (Done, 
 	}
 	by := who(ctx)
 	c.At, c.Who = a.Now(), by.Name
-	err = a.DB.Attach(ctx, h.Agent, c, content, store.Audit{At: a.Now(), Who: by.Name, From: by.From, What: "attach a capture", On: h.Agent, Details: fmt.Sprintf("%d bytes, SHA-256 %s", c.Size, c.SHA256)})
+	err = a.DB.Attach(
+		ctx,
+		h.Agent,
+		c,
+		content,
+		store.Audit{
+			At:      a.Now(),
+			Who:     by.Name,
+			From:    by.From,
+			What:    "attach a capture",
+			On:      h.Agent,
+			Details: fmt.Sprintf("%d bytes, SHA-256 %s", c.Size, c.SHA256),
+		},
+	)
 	return Done{err == nil}, err
 }
 
@@ -80,7 +100,12 @@ func examine(ctx context.Context, content []byte) (c store.Capture, err error) {
 		return c, bad("this capture has names, addresses and secrets in it: attach one that fettle capture --redact made")
 	}
 	sum := sha256.Sum256(content)
-	return store.Capture{Taken: m.Identity.Time, Fettle: clip(strings.ReplaceAll(m.Fettle, "\x00", "")), Size: int64(len(content)), SHA256: hex.EncodeToString(sum[:])}, nil
+	return store.Capture{
+		Taken:  m.Identity.Time,
+		Fettle: clip(strings.ReplaceAll(m.Fettle, "\x00", "")),
+		Size:   int64(len(content)),
+		SHA256: hex.EncodeToString(sum[:]),
+	}, nil
 }
 
 // said is why a capture was refused, without the name of the copy that was looked at.
@@ -98,13 +123,21 @@ type CaptureQuery struct {
 // Capture hands a capture out.
 func (a *API) Capture(ctx context.Context, q CaptureQuery) (File, error) {
 	by := who(ctx)
-	c, content, agent, err := a.DB.CaptureContent(ctx, q.ID, store.Audit{At: a.Now(), Who: by.Name, From: by.From, What: "download a capture", Details: fmt.Sprintf("capture %d", q.ID)})
+	c, content, agent, err := a.DB.CaptureContent(
+		ctx,
+		q.ID,
+		store.Audit{At: a.Now(), Who: by.Name, From: by.From, What: "download a capture", Details: fmt.Sprintf("capture %d", q.ID)},
+	)
 	return File{Name: fmt.Sprintf("%s-%s.tar.zst", agent, c.At.UTC().Format("20060102-150405")), Type: zstdType, Content: content}, err
 }
 
 // Detach drops a capture.
 func (a *API) Detach(ctx context.Context, q CaptureQuery) (Done, error) {
 	by := who(ctx)
-	err := a.DB.Detach(ctx, q.ID, store.Audit{At: a.Now(), Who: by.Name, From: by.From, What: "remove a capture", Details: fmt.Sprintf("capture %d", q.ID)})
+	err := a.DB.Detach(
+		ctx,
+		q.ID,
+		store.Audit{At: a.Now(), Who: by.Name, From: by.From, What: "remove a capture", Details: fmt.Sprintf("capture %d", q.ID)},
+	)
 	return Done{err == nil}, err
 }

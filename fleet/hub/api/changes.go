@@ -42,7 +42,13 @@ func (c Changes) CSV() (header []string, lines [][]string) {
 
 // Changes answers what changed.
 func (a *API) Changes(ctx context.Context, q ChangesQuery) (c Changes, err error) {
-	ask := store.ChangeQuery{Trap: q.Trap, Group: group(q.Group), Rank: rank(q.Severity), Limit: limit(q.Limit) + 1, Kinds: []string{store.New, store.Resolved, store.Returned}}
+	ask := store.ChangeQuery{
+		Trap:  q.Trap,
+		Group: group(q.Group),
+		Rank:  rank(q.Severity),
+		Limit: limit(q.Limit) + 1,
+		Kinds: []string{store.New, store.Resolved, store.Returned},
+	}
 	switch q.Kind {
 	case "":
 	case "all":

@@ -30,14 +30,52 @@ type Hosts struct {
 func (h Hosts) CSV() (header []string, lines [][]string) {
 	for _, x := range h.Hosts {
 		c := x.Counts
-		lines = append(lines, texts(x.Name, x.Group, c.Critical, c.Warning, c.Notice, c.Unknown, c.Accepted, x.OS, x.Kernel, x.Arch, stamp(x.Seen), stamp(x.Checked), x.Agent))
+		lines = append(
+			lines,
+			texts(
+				x.Name,
+				x.Group,
+				c.Critical,
+				c.Warning,
+				c.Notice,
+				c.Unknown,
+				c.Accepted,
+				x.OS,
+				x.Kernel,
+				x.Arch,
+				stamp(x.Seen),
+				stamp(x.Checked),
+				x.Agent,
+			),
+		)
 	}
-	return []string{"host", "group", "critical", "warning", "notice", "unknown", "accepted", "os", "kernel", "arch", "seen", "checked", "host id"}, lines
+	return []string{
+		"host",
+		"group",
+		"critical",
+		"warning",
+		"notice",
+		"unknown",
+		"accepted",
+		"os",
+		"kernel",
+		"arch",
+		"seen",
+		"checked",
+		"host id",
+	}, lines
 }
 
 // Hosts answers which hosts there are.
 func (a *API) Hosts(ctx context.Context, q HostsQuery) (h Hosts, err error) {
-	ask := store.HostQuery{Contains: q.Q, Group: group(q.Group), Rank: rank(q.Severity), Order: q.Order, Offset: q.Offset, Limit: limit(q.Limit)}
+	ask := store.HostQuery{
+		Contains: q.Q,
+		Group:    group(q.Group),
+		Rank:     rank(q.Severity),
+		Order:    q.Order,
+		Offset:   q.Offset,
+		Limit:    limit(q.Limit),
+	}
 	if q.Silent {
 		ask.SilentBefore = a.silentBefore()
 	}

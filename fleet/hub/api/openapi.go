@@ -26,19 +26,30 @@ func OpenAPI() object {
 		}
 		at[strings.ToLower(o.method)] = s.operation(o)
 	}
-	s.named["Error"] = object{"type": "object", "required": []string{"error"}, "properties": object{"error": object{"type": "string"}}, "additionalProperties": false}
+	s.named["Error"] = object{
+		"type":                 "object",
+		"required":             []string{"error"},
+		"properties":           object{"error": object{"type": "string"}},
+		"additionalProperties": false,
+	}
 	return object{
 		"openapi": "3.1.0",
 		"info": object{"title": "fettle hub", "version": "1", "summary": "What the hosts of a fleet report, kept and compared.",
-			"description": "Everything that the hub's web page shows and does. Fields may be added at any time; one that is removed or changes its meaning comes with a new /api/v2.",
-			"license":     object{"name": "MIT", "identifier": "MIT"}},
+			"description": "Everything that the hub's web page shows and does. Fields may be added at any time; one that is removed or changes " +
+				"its meaning comes with a new /api/v2.",
+			"license": object{"name": "MIT", "identifier": "MIT"}},
 		"servers":  []object{{"url": "/"}},
 		"security": []object{{"token": []string{}}, {"basic": []string{}}, {"session": []string{}}},
 		"paths":    paths,
 		"components": object{"schemas": s.named, "securitySchemes": object{
-			"token":   object{"type": "http", "scheme": "bearer", "description": "A token of fettle-hub users token."},
-			"basic":   object{"type": "http", "scheme": "basic", "description": "The token as the password, with any name: for feed readers."},
-			"session": object{"type": "apiKey", "in": "cookie", "name": "fettle_session", "description": "The page's own; changes need the form token as X-Fettle-Form, too."},
+			"token": object{"type": "http", "scheme": "bearer", "description": "A token of fettle-hub users token."},
+			"basic": object{"type": "http", "scheme": "basic", "description": "The token as the password, with any name: for feed readers."},
+			"session": object{
+				"type":        "apiKey",
+				"in":          "cookie",
+				"name":        "fettle_session",
+				"description": "The page's own; changes need the form token as X-Fettle-Form, too.",
+			},
 		}},
 	}
 }
@@ -55,7 +66,12 @@ func (s *schemas) operation(o op) object {
 	}
 	out := object{
 		"operationId": o.id, "summary": o.summary,
-		"responses": object{"200": object{"description": "Done.", "content": ok}, "400": s.problem("The request is wrong."), "401": object{"description": "Not logged in."}, "404": s.problem("Not found.")},
+		"responses": object{
+			"200": object{"description": "Done.", "content": ok},
+			"400": s.problem("The request is wrong."),
+			"401": object{"description": "Not logged in."},
+			"404": s.problem("Not found."),
+		},
 	}
 	var query []object
 	fields, required := object{}, []string{}
@@ -76,7 +92,15 @@ func (s *schemas) operation(o op) object {
 		}
 	}
 	if o.rows {
-		query = append(query, object{"name": "format", "in": "query", "description": "csv: the rows as comma-separated values", "schema": object{"type": "string", "enum": []string{"json", "csv"}}})
+		query = append(
+			query,
+			object{
+				"name":        "format",
+				"in":          "query",
+				"description": "csv: the rows as comma-separated values",
+				"schema":      object{"type": "string", "enum": []string{"json", "csv"}},
+			},
+		)
 	}
 	if len(query) > 0 {
 		out["parameters"] = query
@@ -84,7 +108,10 @@ func (s *schemas) operation(o op) object {
 	switch {
 	case o.method == http.MethodGet:
 	case o.takes != "":
-		out["requestBody"] = object{"required": true, "content": object{o.takes: object{"schema": object{"type": "string", "contentMediaType": o.takes}}}}
+		out["requestBody"] = object{
+			"required": true,
+			"content":  object{o.takes: object{"schema": object{"type": "string", "contentMediaType": o.takes}}},
+		}
 	default:
 		body := object{"type": "object", "properties": fields, "additionalProperties": false}
 		if len(required) > 0 {
@@ -99,7 +126,10 @@ func (s *schemas) operation(o op) object {
 }
 
 func (s *schemas) problem(about string) object {
-	return object{"description": about, "content": object{"application/json": object{"schema": object{"$ref": "#/components/schemas/Error"}}}}
+	return object{
+		"description": about,
+		"content":     object{"application/json": object{"schema": object{"$ref": "#/components/schemas/Error"}}},
+	}
 }
 
 func (p *param) schema() object {

@@ -255,7 +255,18 @@ func (a *API) Why(ctx context.Context, q WhyQuery) (v Verdict, err error) {
 	for _, list := range [][]why.Match{matches, near} {
 		for _, m := range list {
 			lines, _ := cut(m.Lines, 5)
-			v.Traps = append(v.Traps, Hit{Trap: m.Trap, Title: a.Title(m.Trap), Score: m.Score, Symptom: m.Symptom, Lines: lines, Sums: sums[m.Trap].Cell, Near: len(matches) == 0})
+			v.Traps = append(
+				v.Traps,
+				Hit{
+					Trap:    m.Trap,
+					Title:   a.Title(m.Trap),
+					Score:   m.Score,
+					Symptom: m.Symptom,
+					Lines:   lines,
+					Sums:    sums[m.Trap].Cell,
+					Near:    len(matches) == 0,
+				},
+			)
 		}
 	}
 	slices.SortStableFunc(v.Traps, func(x, y Hit) int {

@@ -49,7 +49,12 @@ func OwnCertificate(dir string, names []string) (tls.Certificate, error) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return tls.Certificate{}, err
 	}
-	leaf := &x509.Certificate{Subject: pkix.Name{CommonName: names[0]}, NotAfter: time.Now().Add(2 * years), KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
+	leaf := &x509.Certificate{
+		Subject:     pkix.Name{CommonName: names[0]},
+		NotAfter:    time.Now().Add(2 * years),
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
 	for _, n := range names {
 		if ip := net.ParseIP(n); ip != nil {
 			leaf.IPAddresses = append(leaf.IPAddresses, ip)
@@ -107,7 +112,8 @@ func issue(dir, file, keyFile string, c *x509.Certificate, by *tls.Certificate) 
 	}
 	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
 	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	if err := errors.Join(renameio.WriteFile(filepath.Join(dir, keyFile), keyPEM, 0o600), renameio.WriteFile(filepath.Join(dir, file), certPEM, 0o644)); err != nil {
+	if err := errors.Join(renameio.WriteFile(filepath.Join(dir, keyFile), keyPEM, 0o600),
+		renameio.WriteFile(filepath.Join(dir, file), certPEM, 0o644)); err != nil {
 		return tls.Certificate{}, err
 	}
 	return tls.X509KeyPair(certPEM, keyPEM)

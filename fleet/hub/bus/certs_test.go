@@ -46,7 +46,12 @@ func TestReloading(t *testing.T) {
 	}()
 	shows := func(name string) *x509.Certificate {
 		t.Helper()
-		c, err := tls.DialWithDialer(&net.Dialer{Timeout: 10 * time.Second}, "tcp", l.Addr().String(), &tls.Config{InsecureSkipVerify: true, ServerName: name})
+		c, err := tls.DialWithDialer(
+			&net.Dialer{Timeout: 10 * time.Second},
+			"tcp",
+			l.Addr().String(),
+			&tls.Config{InsecureSkipVerify: true, ServerName: name},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -65,7 +65,8 @@ func makeKeys(file string) (*Keys, error) {
 		make func() (nkeys.KeyPair, error)
 		into *nkeys.KeyPair
 		seed *string
-	}{{nkeys.CreateOperator, &k.operator, &s.Operator}, {nkeys.CreateAccount, &k.system, &s.System}, {nkeys.CreateAccount, &k.account, &s.Account}, {nkeys.CreateAccount, &k.signing, &s.Signing}} {
+	}{{nkeys.CreateOperator, &k.operator, &s.Operator}, {nkeys.CreateAccount, &k.system, &s.System},
+		{nkeys.CreateAccount, &k.account, &s.Account}, {nkeys.CreateAccount, &k.signing, &s.Signing}} {
 		pair, err := one.make()
 		if err != nil {
 			return nil, err
@@ -186,7 +187,15 @@ func (k *Keys) ServerConfig() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("operator: %s\nsystem_account: %s\nresolver: MEMORY\nresolver_preload: {\n  %s: %s\n  %s: %s\n}\n", op, public(k.system), public(k.account), account, public(k.system), system), nil
+	return fmt.Sprintf(
+		"operator: %s\nsystem_account: %s\nresolver: MEMORY\nresolver_preload: {\n  %s: %s\n  %s: %s\n}\n",
+		op,
+		public(k.system),
+		public(k.account),
+		account,
+		public(k.system),
+		system,
+	), nil
 }
 
 func (k *Keys) systemClaims() *jwt.AccountClaims {

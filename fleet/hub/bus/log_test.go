@@ -20,7 +20,9 @@ func TestLog(t *testing.T) {
 	at = at.Add(sayEach)
 	l.Warnf(`127.0.0.1:3 - cid:9 - Readloop processing time: %v`, 3*time.Second)
 	want := []string{
-		`nats: 127.0.0.1:1 - cid:7 - "v1:go:emulated" - Readloop processing time: 1s`, "nats: 127.0.0.1:1 - cid:7 - Slow Consumer Detected", "nats: JetStream resource limits exceeded",
+		`nats: 127.0.0.1:1 - cid:7 - ` +
+			`"v1:go:emulated" - Readloop processing time: 1s`, "nats: 127.0.0.1:1 - cid:7 " +
+			"- Slow Consumer Detected", "nats: JetStream resource limits exceeded",
 		"nats: 127.0.0.1:3 - cid:9 - Readloop processing time: 3s (and 5 like this in between)",
 	}
 	if !slices.Equal(got, want) {

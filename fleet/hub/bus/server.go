@@ -104,7 +104,12 @@ func Start(c Config, k *Keys) (*Server, error) {
 		s.Shutdown()
 		return nil, fmt.Errorf("the NATS server on %s does not start: is the port taken?", c.Listen)
 	}
-	return &Server{Server: s, keys: k, js: natsserver.JetStreamConfig{MaxMemory: 16 << 20, MaxStore: c.MaxStore, StoreDir: store, SyncInterval: opts.SyncInterval}, banned: map[string]time.Time{}}, nil
+	return &Server{
+		Server: s,
+		keys:   k,
+		js:     natsserver.JetStreamConfig{MaxMemory: 16 << 20, MaxStore: c.MaxStore, StoreDir: store, SyncInterval: opts.SyncInterval},
+		banned: map[string]time.Time{},
+	}, nil
 }
 
 // Addr is where the server listens.
@@ -126,7 +131,12 @@ func (k *Keys) login() (nats.Option, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	return nats.UserJWT(func() (string, error) { return text, nil }, func(nonce []byte) ([]byte, error) { return pair.Sign(nonce) }), public(pair), nil
+	return nats.UserJWT(
+			func() (string, error) { return text, nil },
+			func(nonce []byte) ([]byte, error) { return pair.Sign(nonce) },
+		), public(
+			pair,
+		), nil
 }
 
 // ConnectTo connects the hub to a cluster of others.
@@ -135,7 +145,13 @@ func ConnectTo(urls string, k *Keys, tlsConfig *tls.Config) (*nats.Conn, error) 
 	if err != nil {
 		return nil, err
 	}
-	opts := []nats.Option{user, nats.Name("fettle-hub"), nats.MaxReconnects(-1), nats.ReconnectWait(time.Second), nats.RetryOnFailedConnect(false)}
+	opts := []nats.Option{
+		user,
+		nats.Name("fettle-hub"),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(time.Second),
+		nats.RetryOnFailedConnect(false),
+	}
 	if tlsConfig != nil {
 		opts = append(opts, nats.Secure(tlsConfig))
 	}

@@ -35,14 +35,16 @@ func OpenStream(ctx context.Context, nc *nats.Conn, maxBytes int64, replicas int
 	// and an acknowledgement goes wherever a publisher says, to all agents too.
 	s, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name: Stream, Subjects: []string{message.AllFrom}, NoAck: true, Storage: jetstream.FileStorage, Retention: jetstream.LimitsPolicy,
-		Discard: jetstream.DiscardOld, MaxAge: 3 * 24 * time.Hour, MaxBytes: maxBytes, MaxMsgsPerSubject: perSubject, MaxMsgSize: message.MaxPacked + 4<<10,
-		Replicas: replicas, Duplicates: 100 * time.Millisecond, DenyDelete: true,
+		Discard: jetstream.DiscardOld, MaxAge: 3 * 24 * time.Hour, MaxBytes: maxBytes, MaxMsgsPerSubject: perSubject,
+		MaxMsgSize: message.MaxPacked + 4<<10,
+		Replicas:   replicas, Duplicates: 100 * time.Millisecond, DenyDelete: true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the stream %s: %w", Stream, err)
 	}
 	c, err := s.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
-		Durable: Consumer, AckPolicy: jetstream.AckAllPolicy, AckWait: time.Minute, MaxAckPending: 50_000, DeliverPolicy: jetstream.DeliverAllPolicy,
+		Durable: Consumer, AckPolicy: jetstream.AckAllPolicy, AckWait: time.Minute, MaxAckPending: 50_000,
+		DeliverPolicy: jetstream.DeliverAllPolicy,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the consumer %s: %w", Consumer, err)

@@ -126,12 +126,15 @@ func (a *agent) connect() error {
 	if err != nil {
 		return err
 	}
-	hello, err := json.Marshal(map[string]any{"verbose": false, "pedantic": false, "lang": "go", "version": "1", "protocol": 1, "headers": true, "no_responders": true,
-		"jwt": token, "nkey": "", "sig": base64.RawURLEncoding.EncodeToString(sig), "tls_required": a.f.TLS != nil, "name": "emulated"})
+	hello, err := json.Marshal(
+		map[string]any{"verbose": false, "pedantic": false, "lang": "go", "version": "1", "protocol": 1, "headers": true, "no_responders": true,
+			"jwt": token, "nkey": "", "sig": base64.RawURLEncoding.EncodeToString(sig), "tls_required": a.f.TLS != nil, "name": "emulated"},
+	)
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(a.conn, "CONNECT %s\r\nSUB %s 1\r\nSUB %s 2\r\nPING\r\n", hello, message.ToAll, message.To(a.id, "*")); err != nil {
+	if _, err := fmt.Fprintf(a.conn, "CONNECT %s\r\nSUB %s 1\r\nSUB %s 2\r\nPING\r\n", hello, message.ToAll,
+		message.To(a.id, "*")); err != nil {
 		return err
 	}
 	for {
@@ -214,7 +217,14 @@ func (a *agent) publish(m *message.Message) error {
 	if err != nil {
 		return err
 	}
-	head := fmt.Sprintf("NATS/1.0\r\n%s: %d\r\n%s: %d\r\n%s: 0\r\n\r\n", message.HeaderClock, time.Now().UnixMilli(), message.HeaderPrev, m.Seq-1, message.HeaderAge)
+	head := fmt.Sprintf(
+		"NATS/1.0\r\n%s: %d\r\n%s: %d\r\n%s: 0\r\n\r\n",
+		message.HeaderClock,
+		time.Now().UnixMilli(),
+		message.HeaderPrev,
+		m.Seq-1,
+		message.HeaderAge,
+	)
 	out := fmt.Appendf(nil, "HPUB %s.%s %d %d\r\n%s", message.From(a.id, a.key), m.Kind, len(head), len(head)+len(b), head)
 	return a.write(append(append(out, b...), '\r', '\n'))
 }

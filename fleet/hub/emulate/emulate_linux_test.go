@@ -57,7 +57,10 @@ func serve(dir string) error {
 		}
 		conf = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
 	}
-	s, err := bus.Start(bus.Config{Dir: dir, Listen: os.Getenv("EMULATE_LISTEN"), TLS: conf, MaxStore: 4 << 30, Log: func(s string) { log.Print(s) }}, keys)
+	s, err := bus.Start(
+		bus.Config{Dir: dir, Listen: os.Getenv("EMULATE_LISTEN"), TLS: conf, MaxStore: 4 << 30, Log: func(s string) { log.Print(s) }},
+		keys,
+	)
 	if err != nil {
 		return err
 	}
@@ -110,7 +113,14 @@ func profile(name string) {
 	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	log.Printf("%s: %d MiB of heap in use, %d idle, %d of stacks, %d in all", name, m.HeapInuse>>20, (m.HeapIdle-m.HeapReleased)>>20, m.StackInuse>>20, (m.Sys-m.HeapReleased)>>20)
+	log.Printf(
+		"%s: %d MiB of heap in use, %d idle, %d of stacks, %d in all",
+		name,
+		m.HeapInuse>>20,
+		(m.HeapIdle-m.HeapReleased)>>20,
+		m.StackInuse>>20,
+		(m.Sys-m.HeapReleased)>>20,
+	)
 	f, err := os.Create(filepath.Join(to, "heap-"+name))
 	if err == nil {
 		err = errors.Join(pprof.WriteHeapProfile(f), f.Close())
@@ -185,7 +195,15 @@ func checkNow(t *testing.T, n int, secured bool) {
 	used := 0.0
 	lap := func(what string) {
 		now := processor(c.Process.Pid)
-		t.Logf("%d agents, tls %v: %s: %.1f s, of the hub's CPU %.1f s; its memory %s", n, secured, what, time.Since(step).Seconds(), now-used, memory(c.Process.Pid))
+		t.Logf(
+			"%d agents, tls %v: %s: %.1f s, of the hub's CPU %.1f s; its memory %s",
+			n,
+			secured,
+			what,
+			time.Since(step).Seconds(),
+			now-used,
+			memory(c.Process.Pid),
+		)
 		step, used = time.Now(), now
 	}
 	if err := f.Connect(16); err != nil {

@@ -39,8 +39,17 @@ func As(ctx context.Context, i Invite, host string, hostKey ssh.Signer) (*Admitt
 		return nil, err
 	}
 	trust := &trust{invite: i}
-	nc, err := nats.Connect(strings.Join(i.URLs, ","), nats.UserJWT(func() (string, error) { return i.JWT, nil }, func([]byte) ([]byte, error) { return nil, nil }),
-		nats.CustomInboxPrefix(message.JoinInbox), nats.Name("fettle-agent join"), trust.option(), nats.Timeout(20*time.Second), nats.NoReconnect())
+	nc, err := nats.Connect(
+		strings.Join(i.URLs, ","),
+		nats.UserJWT(func() (string, error) { return i.JWT, nil }, func([]byte) ([]byte, error) { return nil, nil }),
+		nats.CustomInboxPrefix(
+			message.JoinInbox,
+		),
+		nats.Name("fettle-agent join"),
+		trust.option(),
+		nats.Timeout(20*time.Second),
+		nats.NoReconnect(),
+	)
 	switch {
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired):
 		return nil, errors.New("the hub does not admit this invitation: it expired, or is of another hub")
@@ -81,7 +90,13 @@ func As(ctx context.Context, i Invite, host string, hostKey ssh.Signer) (*Admitt
 
 // credentials is the form of NATS's .creds files.
 func credentials(token string, seed []byte) []byte {
-	return fmt.Appendf(nil, "-----BEGIN NATS USER JWT-----\n%s\n------END NATS USER JWT------\n\n-----BEGIN USER NKEY SEED-----\n%s\n------END USER NKEY SEED------\n", token, seed)
+	return fmt.Appendf(
+		nil,
+		"-----BEGIN NATS USER JWT-----\n%s\n------END NATS USER "+
+			"JWT------\n\n-----BEGIN USER NKEY SEED-----\n%s\n------END USER NKEY SEED------\n",
+		token,
+		seed,
+	)
 }
 
 func ask(ctx context.Context, nc *nats.Conn, r Request) (*Reply, error) {

@@ -28,7 +28,10 @@ func listening(t *testing.T, expires time.Time) (*bus.Keys, *nats.Conn, Invite) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := bus.Start(bus.Config{Dir: dir, Listen: "127.0.0.1:0", TLS: &tls.Config{Certificates: []tls.Certificate{cert}}, MaxStore: 1 << 20}, keys)
+	s, err := bus.Start(
+		bus.Config{Dir: dir, Listen: "127.0.0.1:0", TLS: &tls.Config{Certificates: []tls.Certificate{cert}}, MaxStore: 1 << 20},
+		keys,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,8 @@ func TestInvite(t *testing.T) {
 		"no address at all": {at("tls://hub\x1b[2J"), "is no address of NATS"},
 	} {
 		got, err := ParseInvite(c.line)
-		if err == nil || !strings.Contains(err.Error(), c.why) || strings.ContainsAny(err.Error(), "\x1b\n") || !reflect.DeepEqual(got, Invite{}) {
+		if err == nil || !strings.Contains(err.Error(), c.why) || strings.ContainsAny(err.Error(), "\x1b\n") ||
+			!reflect.DeepEqual(got, Invite{}) {
 			t.Errorf("%s: %+v, %v, want %q", what, got, err, c.why)
 		}
 	}

@@ -42,7 +42,14 @@ func newDesk(t testing.TB) *desk {
 		t.Fatal(err)
 	}
 	d := &desk{TB: t, known: filepath.Join(dir, "known_hosts")}
-	d.Service = &Service{DB: storetest.SQLite(t), Keys: keys, URLs: []string{"tls://hub:4222"}, Group: "ssh", Log: func(string) {}, Replaced: func() { d.replaced++ }}
+	d.Service = &Service{
+		DB:       storetest.SQLite(t),
+		Keys:     keys,
+		URLs:     []string{"tls://hub:4222"},
+		Group:    "ssh",
+		Log:      func(string) {},
+		Replaced: func() { d.replaced++ },
+	}
 	return d
 }
 
@@ -117,17 +124,19 @@ func TestHostileRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	accountKey, _ := account.PublicKey()
-	const damaged, name, noKey, noToken = "the request is damaged", "the host's name is none", "the key is no user's NKey", "the token is not valid"
+	const damaged, name, noKey, noToken = "the request is damaged", "the host's name is none", "the key is no user's NKey",
+		"the token is not valid"
 	for what, c := range map[string]struct {
 		raw string // instead of the request
 		r   Request
 		why string
 	}{
-		"nothing":             {raw: " ", why: damaged},
-		"no JSON":             {raw: "\x00\xff", why: damaged},
-		"an array":            {raw: `[1]`, why: damaged},
-		"too deep":            {raw: strings.Repeat("[", 12_000), why: damaged},
-		"too large":           {raw: `{"version":1,"host":"a","key":"` + key + `","token":"` + token + `","x":"` + strings.Repeat("x", 16<<10) + `"}`, why: damaged},
+		"nothing":  {raw: " ", why: damaged},
+		"no JSON":  {raw: "\x00\xff", why: damaged},
+		"an array": {raw: `[1]`, why: damaged},
+		"too deep": {raw: strings.Repeat("[", 12_000), why: damaged},
+		"too large": {raw: `{"version":1,"host":"a","key":"` + key + `","token":"` + token + `","x":"` + strings.Repeat("x",
+			16<<10) + `"}`, why: damaged},
 		"newer":               {r: Request{Version: 2, Host: "a", Key: key, Token: token}, why: "newer than the hub"},
 		"no name":             {r: Request{Version: 1, Key: key, Token: token}, why: name},
 		"a long name":         {r: Request{Version: 1, Host: strings.Repeat("a", 256), Key: key, Token: token}, why: name},
@@ -191,7 +200,8 @@ func TestTokens(t *testing.T) {
 	before := key
 	got, key = ask(d.token(store.Token{Uses: 1, Agent: first.Agent}, time.Hour), "in-time")
 	d.admitted("anew", got, key)
-	if gone, err := d.DB.Revoked(t.Context()); err != nil || len(gone) != 1 || gone[0] != before || got.Agent != first.Agent || d.replaced != 1 {
+	if gone, err := d.DB.Revoked(t.Context()); err != nil || len(gone) != 1 || gone[0] != before || got.Agent != first.Agent ||
+		d.replaced != 1 {
 		t.Errorf("%+v; revoked %v, %v; told %d times", got, gone, err, d.replaced)
 	}
 	nobody := d.token(store.Token{Uses: 1, Agent: "nobody"}, time.Hour)
@@ -293,7 +303,8 @@ func TestHostKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	raw[7]++ // its time
-	for what, challenge := range map[string]string{"another hub's": elsewhere.make(r), "too old": aged.make(r), "of tomorrow": ahead.make(r), "bent": base64.RawURLEncoding.EncodeToString(raw), "short": r.Challenge[:10], "none such": "%"} {
+	for what, challenge := range map[string]string{"another hub's": elsewhere.make(r), "too old": aged.make(r),
+		"of tomorrow": ahead.make(r), "bent": base64.RawURLEncoding.EncodeToString(raw), "short": r.Challenge[:10], "none such": "%"} {
 		bent := r
 		bent.Challenge = challenge
 		d.refused("a challenge that is "+what, d.ask(signed(bent, mine)), old)

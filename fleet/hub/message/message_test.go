@@ -75,7 +75,8 @@ func TestHostile(t *testing.T) {
 		"no version":    {[]byte(`{"format":"fettle-agent-message"}`), "version 0"},
 		"deeply nested": {[]byte(strings.Repeat("[", 100_000)), "JSON"},
 	} {
-		if m, err := message.Unpack(c.b); err == nil || !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(c.want)) && c.want != "JSON" {
+		if m, err := message.Unpack(c.b); err == nil ||
+			!strings.Contains(strings.ToLower(err.Error()), strings.ToLower(c.want)) && c.want != "JSON" {
 			t.Errorf("%s: %+v, %v", name, m, err)
 		}
 	}
@@ -130,7 +131,9 @@ func TestVersions(t *testing.T) {
 	if got, err = message.Unpack(b); !errors.Is(err, message.ErrNewer) || got == nil || got.Agent != "h1" || got.Seq != 7 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err = message.Unpack(bytes.Replace(b, []byte(`"schema":2`), []byte(`"schema":1`), 1)); err == nil || errors.Is(err, message.ErrNewer) || got != nil {
+	if got, err = message.Unpack(bytes.Replace(b, []byte(`"schema":2`), []byte(`"schema":1`), 1)); err == nil ||
+		errors.Is(err, message.ErrNewer) ||
+		got != nil {
 		t.Errorf("of this version: %+v, %v", got, err)
 	}
 	// Fields that this version does not know are no mistake.
@@ -148,7 +151,18 @@ func TestStateFits(t *testing.T) {
 	for i := range 10 {
 		r := trap.Result{Trap: "trap-" + string(rune('a'+i))}
 		for range 1000 {
-			r.Outcomes = append(r.Outcomes, trap.Outcome{Trap: r.Trap, Subject: long[:len(r.Outcomes)+3], Status: trap.Found, Severity: trap.Notice, Summary: long[:2000], Facts: trap.Facts(`{}`), Evidence: make([]trap.Evidence, 50)})
+			r.Outcomes = append(
+				r.Outcomes,
+				trap.Outcome{
+					Trap:     r.Trap,
+					Subject:  long[:len(r.Outcomes)+3],
+					Status:   trap.Found,
+					Severity: trap.Notice,
+					Summary:  long[:2000],
+					Facts:    trap.Facts(`{}`),
+					Evidence: make([]trap.Evidence, 50),
+				},
+			)
 		}
 		results = append(results, r)
 	}
@@ -202,7 +216,9 @@ func TestAsk(t *testing.T) {
 	if a, err := message.UnpackAsk(b); err != nil || a.ID != "q1" || !a.Whole {
 		t.Errorf("%+v, %v", a, err)
 	}
-	for _, s := range []string{"", "{}", strings.Repeat(" ", 5000), `{"format":"fettle-agent-ask","schema":2,"id":"q"}`, `{"format":"fettle-agent-ask","schema":1,"id":"../q"}`, `{"format":"fettle-agent-ask","schema":1,"id":"q","within_ns":-1}`} {
+	for _, s := range []string{"", "{}", strings.Repeat(" ", 5000), `{"format":"fettle-agent-ask","schema":2,"id":"q"}`,
+		`{"format":"fettle-agent-ask","schema":1,"id":"../q"}`, `{"format":"fettle-agent-ask",` +
+			`"schema":1,"id":"q","within_ns":-1}`} {
 		if a, err := message.UnpackAsk([]byte(s)); err == nil {
 			t.Errorf("%q: %+v", s, a)
 		}

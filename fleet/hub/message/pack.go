@@ -26,14 +26,26 @@ var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 
 var (
 	packer = sync.OnceValue(func() *zstd.Encoder {
-		e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithWindowSize(128<<10), zstd.WithLowerEncoderMem(true))
+		e, err := zstd.NewWriter(
+			nil,
+			zstd.WithEncoderConcurrency(1),
+			zstd.WithEncoderLevel(zstd.SpeedDefault),
+			zstd.WithWindowSize(128<<10),
+			zstd.WithLowerEncoderMem(true),
+		)
 		if err != nil {
 			panic(err) // the options are constants
 		}
 		return e
 	})
 	unpacker = sync.OnceValue(func() *zstd.Decoder {
-		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(MaxPlain), zstd.WithDecoderMaxWindow(MaxPlain), zstd.WithDecoderLowmem(true))
+		d, err := zstd.NewReader(
+			nil,
+			zstd.WithDecoderConcurrency(2),
+			zstd.WithDecoderMaxMemory(MaxPlain),
+			zstd.WithDecoderMaxWindow(MaxPlain),
+			zstd.WithDecoderLowmem(true),
+		)
 		if err != nil {
 			panic(err)
 		}

@@ -80,13 +80,19 @@ func fit(o trap.Outcome) trap.Outcome {
 	}
 	o.Evidence = ev
 	if a := o.Accepted; a != nil {
-		o.Accepted = &trap.Acceptance{Reason: cut(a.Reason, maxText), Until: cut(a.Until, maxName), By: cut(a.By, maxName), Lapsed: cut(a.Lapsed, maxText)}
+		o.Accepted = &trap.Acceptance{
+			Reason: cut(a.Reason, maxText),
+			Until:  cut(a.Until, maxName),
+			By:     cut(a.By, maxName),
+			Lapsed: cut(a.Lapsed, maxText),
+		}
 	}
 	return o
 }
 
 func fitMeta(m *report.Meta) {
-	for _, s := range []*string{&m.Host, &m.Identity.Hostname, &m.Identity.Sysname, &m.Identity.Release, &m.Identity.Version, &m.Identity.Machine, &m.Identity.BootID, &m.Machine.Distribution, &m.Machine.Kind, &m.Version} {
+	for _, s := range []*string{&m.Host, &m.Identity.Hostname, &m.Identity.Sysname, &m.Identity.Release, &m.Identity.Version,
+		&m.Identity.Machine, &m.Identity.BootID, &m.Machine.Distribution, &m.Machine.Kind, &m.Version} {
 		*s = cut(*s, maxName)
 	}
 	m.Host = cmp.Or(m.Host, "unnamed")
@@ -153,7 +159,12 @@ func (r *Result) essence() Result {
 // Since is what a state says otherwise than the one before it.
 func (s *State) Since(before *State) *Run {
 	r := &Run{}
-	if m := s.Meta; m.Host != before.Meta.Host || m.Identity.Release != before.Meta.Identity.Release || m.Identity.BootID != before.Meta.Identity.BootID || m.Machine.Distribution != before.Meta.Machine.Distribution || m.Machine.Kind != before.Meta.Machine.Kind || m.Version != before.Meta.Version || m.Kind != before.Meta.Kind {
+	if m := s.Meta; m.Host != before.Meta.Host || m.Identity.Release != before.Meta.Identity.Release ||
+		m.Identity.BootID != before.Meta.Identity.BootID ||
+		m.Machine.Distribution != before.Meta.Machine.Distribution ||
+		m.Machine.Kind != before.Meta.Machine.Kind ||
+		m.Version != before.Meta.Version ||
+		m.Kind != before.Meta.Kind {
 		r.Meta = &m
 	}
 	had := before.byTrap()
@@ -217,7 +228,11 @@ func (s *State) With(k Kind, r *Run) (*State, error) {
 // Document is a state as a report, whose traps that tell nothing have no
 // outcomes; only, if given, are the traps to take.
 func (s *State) Document(only map[string]bool) *report.Document {
-	d := &report.Document{Envelope: jsondoc.Envelope{Format: report.DocumentFormat, Schema: jsondoc.Version, Fettle: s.Meta.Version}, Meta: s.Meta, Traps: s.Traps}
+	d := &report.Document{
+		Envelope: jsondoc.Envelope{Format: report.DocumentFormat, Schema: jsondoc.Version, Fettle: s.Meta.Version},
+		Meta:     s.Meta,
+		Traps:    s.Traps,
+	}
 	for _, r := range s.Results {
 		if only != nil && !only[r.Trap] {
 			continue

@@ -52,7 +52,9 @@ func (m *Message) valid() error {
 	if len(m.Fettle) > maxName || nul(m.Fettle, m.Why) {
 		return errors.New("its version or reason is out of bounds")
 	}
-	if m.Self != nil && (len(m.Self.Machine) > maxName || nul(m.Self.Machine) || m.Self.Waiting < 0 || m.Self.Dropped < 0 || m.Self.Refused < 0 || m.Self.Every < 0) {
+	if m.Self != nil &&
+		(len(m.Self.Machine) > maxName || nul(m.Self.Machine) || m.Self.Waiting < 0 || m.Self.Dropped < 0 || m.Self.Refused < 0 ||
+			m.Self.Every < 0) {
 		return errors.New("the agent's data about itself are out of bounds")
 	}
 	switch m.Kind {
@@ -72,7 +74,8 @@ func (m *Message) valid() error {
 }
 
 func (r *Run) valid() error {
-	if len(r.Failed) > maxLong || nul(r.Failed) || r.Took < 0 || len(r.Gone) > maxTraps || len(r.Traps) > maxTraps || len(r.Results) > maxTraps {
+	if len(r.Failed) > maxLong || nul(r.Failed) || r.Took < 0 || len(r.Gone) > maxTraps || len(r.Traps) > maxTraps ||
+		len(r.Results) > maxTraps {
 		return errors.New("its run is out of bounds")
 	}
 	if err := validMeta(r.Meta); err != nil {
@@ -115,7 +118,8 @@ func validMeta(m *report.Meta) error {
 	if m == nil {
 		return nil
 	}
-	for _, s := range []string{m.Host, string(m.Kind), m.Identity.Hostname, m.Identity.Sysname, m.Identity.Release, m.Identity.Version, m.Identity.Machine, m.Identity.BootID, m.Machine.Distribution, m.Machine.Kind, m.Version} {
+	for _, s := range []string{m.Host, string(m.Kind), m.Identity.Hostname, m.Identity.Sysname, m.Identity.Release, m.Identity.Version,
+		m.Identity.Machine, m.Identity.BootID, m.Machine.Distribution, m.Machine.Kind, m.Version} {
 		if len(s) > maxName || nul(s) {
 			return fmt.Errorf("its data about the host are out of bounds: %.40q", s)
 		}
@@ -153,11 +157,13 @@ func validOutcome(o *trap.Outcome) error {
 		return errors.New("a finding without a severity")
 	case o.Status != trap.Found && o.Status != trap.Unknown:
 		return fmt.Errorf("status %.40q: only findings and what is unknown are sent", o.Status)
-	case len(o.Subject) > maxText || len(o.Summary) > maxText || len(o.ByHand) > maxText || len(o.Reason) > maxLong || len(o.Detail) > maxLong || len(o.Evidence) > maxEvidence || len(o.Facts) > 0:
+	case len(o.Subject) > maxText || len(o.Summary) > maxText || len(o.ByHand) > maxText || len(o.Reason) > maxLong ||
+		len(o.Detail) > maxLong || len(o.Evidence) > maxEvidence || len(o.Facts) > 0:
 		return errors.New("an outcome is out of bounds")
 	case nul(o.Subject, o.Summary, o.Reason):
 		return errors.New("a subject, summary or reason has a NUL")
-	case o.Accepted != nil && (len(o.Accepted.Reason) > maxText || len(o.Accepted.Until) > maxName || len(o.Accepted.By) > maxName || len(o.Accepted.Lapsed) > maxText+maxName):
+	case o.Accepted != nil && (len(o.Accepted.Reason) > maxText || len(o.Accepted.Until) > maxName || len(o.Accepted.By) > maxName ||
+		len(o.Accepted.Lapsed) > maxText+maxName):
 		return errors.New("an acceptance is out of bounds")
 	}
 	for _, e := range o.Evidence {

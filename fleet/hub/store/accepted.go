@@ -60,12 +60,24 @@ func (db *DB) Accept(ctx context.Context, a Accepted, log Audit) error {
 	return db.judge(ctx, a, log, func(t *tx, host int64) error {
 		var rank int
 		var summary string
-		if err := t.scan(ctx, "SELECT rank, summary FROM findings WHERE host = ? AND trap = ? AND subject = ? AND rank > 0", []any{host, a.Trap, a.Subject}, &rank, &summary); err != nil {
+		if err := t.scan(ctx, "SELECT rank, summary FROM findings WHERE host "+
+			"= ? AND trap = ? AND subject = ? AND rank > 0", []any{host, a.Trap, a.Subject}, &rank, &summary); err != nil {
 			return err
 		}
-		_, err := t.exec(ctx, `INSERT INTO acceptances (host, trap, subject, rank, summary, reason, until, who, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+		_, err := t.exec(
+			ctx,
+			`INSERT INTO acceptances (host, trap, subject, rank, summary, reason, until, who, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (host, trap, subject) DO UPDATE SET rank = excluded.rank, summary = excluded.summary, reason = excluded.reason, until = excluded.until, who = excluded.who, at = excluded.at`,
-			host, a.Trap, a.Subject, rank, summary, a.Reason, a.Until, a.Who, millis(a.At))
+			host,
+			a.Trap,
+			a.Subject,
+			rank,
+			summary,
+			a.Reason,
+			a.Until,
+			a.Who,
+			millis(a.At),
+		)
 		return err
 	})
 }
@@ -118,7 +130,8 @@ func (b *batch) recount(ctx context.Context, host int64, group string) error {
 	for k, f := range rows {
 		var summary string
 		var own int
-		if err := b.scan(ctx, "SELECT summary, own FROM findings WHERE host = ? AND trap = ? AND subject = ?", []any{host, k.trap, k.subject}, &summary, &own); err != nil {
+		if err := b.scan(ctx, "SELECT summary, own FROM findings "+
+			"WHERE host = ? AND trap = ? AND subject = ?", []any{host, k.trap, k.subject}, &summary, &own); err != nil {
 			return err
 		}
 		is := own != 0 || accepts[k].holds(f.rank, summary, today)
@@ -127,7 +140,8 @@ func (b *batch) recount(ctx context.Context, host int64, group string) error {
 		}
 		f.accepted = is
 		rows[k] = f
-		if _, err := b.exec(ctx, "UPDATE findings SET accepted = ? WHERE host = ? AND trap = ? AND subject = ?", number(is), host, k.trap, k.subject); err != nil {
+		if _, err := b.exec(ctx, "UPDATE findings SET accepted = ? WHERE "+
+			"host = ? AND trap = ? AND subject = ?", number(is), host, k.trap, k.subject); err != nil {
 			return err
 		}
 	}
@@ -193,7 +207,20 @@ func (db *DB) Acceptances(ctx context.Context, host int64, limit int) ([]Accepte
 	return read(rows, err, func(row scanner) (a Accepted, err error) {
 		var rank int
 		var at int64
-		err = row.Scan(&a.ID, &a.Host.Agent, &a.Host.Name, &a.Host.Group, &a.Trap, &a.Subject, &rank, &a.Summary, &a.Reason, &a.Until, &a.Who, &at)
+		err = row.Scan(
+			&a.ID,
+			&a.Host.Agent,
+			&a.Host.Name,
+			&a.Host.Group,
+			&a.Trap,
+			&a.Subject,
+			&rank,
+			&a.Summary,
+			&a.Reason,
+			&a.Until,
+			&a.Who,
+			&at,
+		)
 		a.Severity, a.At = rankName(rank), moment(at)
 		return a, err
 	})

@@ -18,7 +18,15 @@ func TestAccept(t *testing.T) {
 		now := time.Now()
 		db.SetNow(func() time.Time { return now })
 		ingest(t, db, store.Taken, began, a.whole(state(found("a", "x", trap.Warning), found("b", "", trap.Notice))))
-		word := store.Accepted{Host: store.HostRef{Agent: "h1"}, Trap: "a", Subject: "x", Reason: "known", Who: "ann", At: now, Until: now.AddDate(0, 0, 2).UTC().Format(time.DateOnly)}
+		word := store.Accepted{
+			Host:    store.HostRef{Agent: "h1"},
+			Trap:    "a",
+			Subject: "x",
+			Reason:  "known",
+			Who:     "ann",
+			At:      now,
+			Until:   now.AddDate(0, 0, 2).UTC().Format(time.DateOnly),
+		}
 		log := store.Audit{At: now, Who: "ann", What: "accept"}
 		counts := func(what string, want store.Counts) {
 			t.Helper()
@@ -32,7 +40,8 @@ func TestAccept(t *testing.T) {
 			}
 		}
 		both, one := store.Counts{Warning: 1, Notice: 1}, store.Counts{Notice: 1, Accepted: 1}
-		for _, wrong := range []store.Accepted{{Host: store.HostRef{Agent: "h2"}, Trap: "a", Subject: "x"}, {Host: word.Host, Trap: "c"}, {Host: word.Host, Trap: "a"}} {
+		for _, wrong := range []store.Accepted{{Host: store.HostRef{Agent: "h2"}, Trap: "a", Subject: "x"}, {Host: word.Host, Trap: "c"},
+			{Host: word.Host, Trap: "a"}} {
 			if err := db.Accept(t.Context(), wrong, log); !errors.Is(err, store.ErrNone) {
 				t.Errorf("%+v: %v", wrong, err)
 			}
@@ -44,7 +53,8 @@ func TestAccept(t *testing.T) {
 		counts("accepted", one)
 		ingest(t, db, store.Taken, began, a.whole(state(found("a", "x", trap.Warning), found("b", "", trap.Notice))))
 		counts("reported again", one)
-		if l, err := db.Acceptances(t.Context(), 0, 10); err != nil || len(l) != 1 || l[0].Who != "ann" || l[0].Severity != "warning" || l[0].Host.Agent != "h1" {
+		if l, err := db.Acceptances(t.Context(), 0, 10); err != nil || len(l) != 1 || l[0].Who != "ann" || l[0].Severity != "warning" ||
+			l[0].Host.Agent != "h1" {
 			t.Errorf("%+v, %v", l, err)
 		}
 		ingest(t, db, store.Taken, began, a.whole(state(found("a", "x", trap.Critical), found("b", "", trap.Notice))))

@@ -19,7 +19,12 @@ func (db *DB) Audits(ctx context.Context, before int64, limit int) ([]Audit, err
 	if before == 0 {
 		before = 1 << 62
 	}
-	rows, err := db.query(ctx, "SELECT id, at, who, addr, what, subject, details FROM audit WHERE id < ? ORDER BY id DESC LIMIT ?", before, limit)
+	rows, err := db.query(
+		ctx,
+		"SELECT id, at, who, addr, what, subject, details FROM audit WHERE id < ? ORDER BY id DESC LIMIT ?",
+		before,
+		limit,
+	)
 	return read(rows, err, func(row scanner) (a Audit, err error) {
 		var at int64
 		err = row.Scan(&a.ID, &at, &a.Who, &a.From, &a.What, &a.On, &a.Details)

@@ -40,7 +40,8 @@ func (db *DB) Attach(ctx context.Context, agent string, c Capture, content []byt
 			host, millis(c.At), c.Who, millis(c.Taken), c.Fettle, c.Size, c.SHA256, content); err != nil {
 			return err
 		}
-		if _, err := t.exec(ctx, "DELETE FROM captures WHERE host = ? AND id NOT IN (SELECT id FROM captures WHERE host = ? ORDER BY at DESC, id DESC LIMIT ?)", host, host, CapturesKept); err != nil {
+		if _, err := t.exec(ctx, "DELETE FROM captures WHERE host = ? AND id NOT IN (SELECT id FROM captures WHERE host = ? ORDER BY at "+
+			"DESC, id DESC LIMIT ?)", host, host, CapturesKept); err != nil {
 			return err
 		}
 		_, err := t.exec(ctx, auditInsert, auditRow(log)...)
@@ -71,7 +72,11 @@ func (db *DB) Captures(ctx context.Context, host int64) ([]Capture, error) {
 // CaptureContent hands a capture out, with its host's id, and puts that into the audit's line.
 func (db *DB) CaptureContent(ctx context.Context, id int64, log Audit) (c Capture, content []byte, agent string, err error) {
 	err = db.within(ctx, func(t *tx) error {
-		s, err := t.stmt(ctx, "SELECT c.id, c.at, c.who, c.taken, c.fettle, c.size, c.sha256, c.content, h.agent FROM captures c JOIN hosts h ON h.id = c.host WHERE c.id = ?")
+		s, err := t.stmt(
+			ctx,
+			"SELECT c.id, c.at, c.who, c.taken, c.fettle, c.size, c.sha256, c.content, h.agent FROM captures c JOIN hosts h ON h.id = c.host "+
+				"WHERE c.id = ?",
+		)
 		if err != nil {
 			return err
 		}

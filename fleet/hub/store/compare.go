@@ -101,7 +101,13 @@ func (b *batch) findings(ctx context.Context, host int64) (map[findingKey]findin
 
 // record writes what changed, and returns since when findings that come back
 // into sight have been there.
-func (b *batch) record(ctx context.Context, h *hostRow, changes []history.Change, rows map[findingKey]finding, at int64) (map[findingKey]int64, error) {
+func (b *batch) record(
+	ctx context.Context,
+	h *hostRow,
+	changes []history.Change,
+	rows map[findingKey]finding,
+	at int64,
+) (map[findingKey]int64, error) {
 	since := map[findingKey]int64{}
 	for i := range changes {
 		c := &changes[i]
@@ -165,7 +171,13 @@ func said(o *trap.Outcome) string {
 // was there if it was not resolved meanwhile, and whether it was.
 func (b *batch) again(ctx context.Context, h *hostRow, k findingKey) (began int64, returned bool, err error) {
 	var since, resolved int64
-	err = b.scan(ctx, "SELECT since, resolved FROM past WHERE host = ? AND trap = ? AND subject = ?", []any{h.id, k.trap, k.subject}, &since, &resolved)
+	err = b.scan(
+		ctx,
+		"SELECT since, resolved FROM past WHERE host = ? AND trap = ? AND subject = ?",
+		[]any{h.id, k.trap, k.subject},
+		&since,
+		&resolved,
+	)
 	switch {
 	case errors.Is(err, ErrNone):
 		return 0, false, nil
@@ -194,7 +206,15 @@ func (b *batch) bury(ctx context.Context, h *hostRow, c *history.Change, was fin
 }
 
 // sync makes the rows of the touched traps those of the new state.
-func (b *batch) sync(ctx context.Context, h *hostRow, is *message.State, touched map[string]bool, rows map[findingKey]finding, since map[findingKey]int64, at int64) error {
+func (b *batch) sync(
+	ctx context.Context,
+	h *hostRow,
+	is *message.State,
+	touched map[string]bool,
+	rows map[findingKey]finding,
+	since map[findingKey]int64,
+	at int64,
+) error {
 	gone := map[findingKey]bool{}
 	for k := range rows {
 		gone[k] = touched[k.trap]
@@ -243,8 +263,19 @@ func (b *batch) put(ctx context.Context, host int64, o *trap.Outcome, f finding)
 	if err != nil {
 		return err
 	}
-	_, err = b.exec(ctx, `INSERT INTO findings (host, trap, subject, rank, accepted, own, summary, since, outcome) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+	_, err = b.exec(
+		ctx,
+		`INSERT INTO findings (host, trap, subject, rank, accepted, own, summary, since, outcome) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (host, trap, subject) DO UPDATE SET rank = excluded.rank, accepted = excluded.accepted, own = excluded.own, summary = excluded.summary, since = excluded.since, outcome = excluded.outcome`,
-		host, o.Trap, o.Subject, f.rank, number(f.accepted), number(f.own), said(o), f.since, doc)
+		host,
+		o.Trap,
+		o.Subject,
+		f.rank,
+		number(f.accepted),
+		number(f.own),
+		said(o),
+		f.since,
+		doc,
+	)
 	return err
 }

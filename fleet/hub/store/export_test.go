@@ -41,17 +41,25 @@ func (db *DB) Agree(ctx context.Context) error {
 				*at(cells, cellKey{name, g}).of(f)++
 			}
 			var h sums
-			if err := t.scan(ctx, "SELECT critical, warning, notice, unknown, accepted FROM hosts WHERE id = ?", []any{id}, &h.critical, &h.warning, &h.notice, &h.unknown, &h.accepted); err != nil {
+			if err := t.scan(ctx, "SELECT critical, warning, notice, "+
+				"unknown, accepted FROM hosts WHERE id = ?", []any{id}, &h.critical, &h.warning, &h.notice, &h.unknown, &h.accepted); err != nil {
 				return err
 			}
 			if h != s {
 				return fmt.Errorf("host %d: %+v, its findings %+v", id, h, s)
 			}
 		}
-		if err := same(ctx, t, "SELECT grp, '', hosts, critical, warning, notice, unknown, accepted FROM totals", func(a, _ string) *sums { return at(totals, a) }, len(totals)); err != nil {
+		if err := same(ctx, t, "SELECT grp, '', hosts, critical, "+
+			"warning, notice, unknown, accepted FROM totals", func(a, _ string) *sums { return at(totals, a) }, len(totals)); err != nil {
 			return err
 		}
-		return same(ctx, t, "SELECT trap, grp, 0, critical, warning, notice, unknown, accepted FROM cells", func(a, b string) *sums { return at(cells, cellKey{a, b}) }, len(cells))
+		return same(
+			ctx,
+			t,
+			"SELECT trap, grp, 0, critical, warning, notice, unknown, accepted FROM cells",
+			func(a, b string) *sums { return at(cells, cellKey{a, b}) },
+			len(cells),
+		)
 	})
 }
 

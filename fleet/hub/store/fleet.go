@@ -94,9 +94,12 @@ func (db *DB) TrapSums(ctx context.Context, group *string) ([]TrapSums, error) {
 	if group != nil {
 		w.and("c.grp = ?", *group)
 	}
-	rows, err := db.query(ctx, `SELECT c.trap, COALESCE(MAX(t.title), ''), SUM(c.critical) AS cr, SUM(c.warning) AS wa, SUM(c.notice) AS no, SUM(c.unknown), SUM(c.accepted)
+	rows, err := db.query(
+		ctx,
+		`SELECT c.trap, COALESCE(MAX(t.title), ''), SUM(c.critical) AS cr, SUM(c.warning) AS wa, SUM(c.notice) AS no, SUM(c.unknown), SUM(c.accepted)
 		FROM cells c LEFT JOIN traps t ON t.id = c.trap`+w.String()+` GROUP BY c.trap
-		HAVING SUM(c.critical + c.warning + c.notice + c.unknown + c.accepted) > 0 ORDER BY cr DESC, wa DESC, no DESC, c.trap`, w.args...)
+		HAVING SUM(c.critical + c.warning + c.notice + c.unknown + c.accepted) > 0 ORDER BY cr DESC, wa DESC, no DESC, c.trap`,
+		w.args...)
 	return read(rows, err, func(row scanner) (t TrapSums, err error) {
 		err = row.Scan(&t.Trap, &t.Title, &t.Critical, &t.Warning, &t.Notice, &t.Unknown, &t.Accepted)
 		return t, err
@@ -119,7 +122,10 @@ func (db *DB) Cells(ctx context.Context, groups []string) (map[Place]Cell, error
 		Place
 		Cell
 	}
-	rows, err := db.query(ctx, "SELECT trap, grp, critical, warning, notice, unknown, accepted FROM cells WHERE grp IN (?"+strings.Repeat(", ?", len(groups)-1)+")", args...)
+	rows, err := db.query(
+		ctx,
+		"SELECT trap, grp, critical, warning, notice, unknown, accepted FROM cells WHERE grp IN (?"+strings.Repeat(", ?", len(groups)-1)+")",
+		args...)
 	list, err := read(rows, err, func(row scanner) (r row, err error) {
 		err = row.Scan(&r.Trap, &r.Group, &r.Critical, &r.Warning, &r.Notice, &r.Unknown, &r.Accepted)
 		return r, err
@@ -165,8 +171,11 @@ func (db *DB) Days(ctx context.Context, group *string, from time.Time) ([]Day, e
 	if group != nil {
 		w.and("grp = ?", *group)
 	}
-	rows, err := db.query(ctx, `SELECT day, SUM(hosts), SUM(critical), SUM(warning), SUM(notice), SUM(unknown), SUM(accepted), SUM(appeared), SUM(resolved), SUM(returned)
-		FROM daily`+w.String()+" GROUP BY day ORDER BY day", w.args...)
+	rows, err := db.query(
+		ctx,
+		`SELECT day, SUM(hosts), SUM(critical), SUM(warning), SUM(notice), SUM(unknown), SUM(accepted), SUM(appeared), SUM(resolved), SUM(returned)
+		FROM daily`+w.String()+" GROUP BY day ORDER BY day",
+		w.args...)
 	return read(rows, err, func(row scanner) (d Day, err error) {
 		var n int64
 		err = row.Scan(&n, &d.Hosts, &d.Critical, &d.Warning, &d.Notice, &d.Unknown, &d.Accepted, &d.New, &d.Resolved, &d.Returned)
@@ -184,7 +193,12 @@ type TrapDay struct {
 
 // TrapDays are a trap's days from one on.
 func (db *DB) TrapDays(ctx context.Context, trap string, from time.Time) ([]TrapDay, error) {
-	rows, err := db.query(ctx, "SELECT day, hosts, appeared, resolved, returned FROM trap_daily WHERE trap = ? AND day >= ? ORDER BY day", trap, dayOf(from))
+	rows, err := db.query(
+		ctx,
+		"SELECT day, hosts, appeared, resolved, returned FROM trap_daily WHERE trap = ? AND day >= ? ORDER BY day",
+		trap,
+		dayOf(from),
+	)
 	return read(rows, err, func(row scanner) (d TrapDay, err error) {
 		var n int64
 		err = row.Scan(&n, &d.Hosts, &d.New, &d.Resolved, &d.Returned)

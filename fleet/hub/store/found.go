@@ -22,7 +22,11 @@ type Finding struct {
 
 // Findings are those of a host, the worst first.
 func (db *DB) Findings(ctx context.Context, host int64) ([]Finding, error) {
-	rows, err := db.query(ctx, "SELECT trap, subject, rank, accepted, summary, since, outcome FROM findings WHERE host = ? ORDER BY accepted, rank DESC, trap, subject", host)
+	rows, err := db.query(
+		ctx,
+		"SELECT trap, subject, rank, accepted, summary, since, outcome FROM findings WHERE host = ? ORDER BY accepted, rank DESC, trap, subject",
+		host,
+	)
 	return read(rows, err, func(row scanner) (f Finding, err error) {
 		var rank, accepted int
 		var since int64
@@ -68,7 +72,8 @@ func (db *DB) FoundOn(ctx context.Context, q FoundQuery) ([]FoundOn, error) {
 		w.and("h.grp = ?", *q.Group)
 	}
 	rows, err := db.query(ctx, `SELECT h.agent, h.name, h.grp, f.subject, f.rank, f.accepted, f.summary, f.since
-		FROM findings f JOIN hosts h ON h.id = f.host`+w.String()+" ORDER BY f.rank DESC, f.host LIMIT ? OFFSET ?", append(w.args, q.Limit, q.Offset)...)
+		FROM findings f JOIN hosts h ON h.id = f.host`+w.String()+" ORDER BY f.rank DESC, f.host LIMIT ? OFFSET ?",
+		append(w.args, q.Limit, q.Offset)...)
 	return read(rows, err, func(row scanner) (f FoundOn, err error) {
 		var rank, accepted int
 		var since int64
@@ -133,7 +138,11 @@ type Reason struct {
 
 // Reasons lists why checks could not look, the most frequent first.
 func (db *DB) Reasons(ctx context.Context, limit int) ([]Reason, error) {
-	rows, err := db.query(ctx, "SELECT trap, summary, COUNT(*) AS n FROM findings WHERE rank = 0 GROUP BY trap, summary ORDER BY n DESC, trap, summary LIMIT ?", limit)
+	rows, err := db.query(
+		ctx,
+		"SELECT trap, summary, COUNT(*) AS n FROM findings WHERE rank = 0 GROUP BY trap, summary ORDER BY n DESC, trap, summary LIMIT ?",
+		limit,
+	)
 	return read(rows, err, func(row scanner) (r Reason, err error) {
 		err = row.Scan(&r.Trap, &r.Reason, &r.Count)
 		return r, err

@@ -63,7 +63,10 @@ func (db *DB) Hosts(ctx context.Context, q HostQuery) ([]*Host, error) {
 		order = "critical DESC, warning DESC, notice DESC, id"
 	}
 	w := q.where()
-	return db.hosts(ctx, "SELECT "+hostColumns+" FROM hosts"+w.String()+" ORDER BY "+order+" LIMIT ? OFFSET ?", append(w.args, q.Limit, q.Offset)...)
+	return db.hosts(
+		ctx,
+		"SELECT "+hostColumns+" FROM hosts"+w.String()+" ORDER BY "+order+" LIMIT ? OFFSET ?",
+		append(w.args, q.Limit, q.Offset)...)
 }
 
 // CountHosts counts what Hosts would list without its limit.

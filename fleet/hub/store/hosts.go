@@ -63,8 +63,10 @@ func scanHost(r scanner) (*Host, error) {
 	var labels string
 	var joined, seen, checked, every, skew, twin, retired int64
 	c := &h.Counts
-	if err := r.Scan(&h.ID, &h.Agent, &h.Name, &h.Group, &labels, &h.OS, &h.Kernel, &h.Arch, &h.Kind, &h.BootID, &h.Fettle, &h.AgentVersion, &joined, &seen, &checked, &every, &skew,
-		&h.Waiting, &h.Dropped, &h.Refused, &h.Bad, &h.BadLast, &h.Failed, &twin, &retired, &h.LastAsk, &c.Critical, &c.Warning, &c.Notice, &c.Unknown, &c.Accepted, &c.Clear, &c.NotApplicable); err != nil {
+	if err := r.Scan(&h.ID, &h.Agent, &h.Name, &h.Group, &labels, &h.OS, &h.Kernel, &h.Arch, &h.Kind, &h.BootID, &h.Fettle,
+		&h.AgentVersion, &joined, &seen, &checked, &every, &skew,
+		&h.Waiting, &h.Dropped, &h.Refused, &h.Bad, &h.BadLast, &h.Failed, &twin, &retired, &h.LastAsk, &c.Critical, &c.Warning, &c.Notice,
+		&c.Unknown, &c.Accepted, &c.Clear, &c.NotApplicable); err != nil {
 		return nil, none(err)
 	}
 	h.Joined, h.Seen, h.Checked, h.Twin, h.Retired = moment(joined), moment(seen), moment(checked), moment(twin), moment(retired)
@@ -149,7 +151,13 @@ func (db *DB) HostEvents(ctx context.Context, host, before int64, limit int) ([]
 	if before <= 0 {
 		before = 1 << 62
 	}
-	rows, err := db.query(ctx, "SELECT id, at, host, trap, subject, kind, rank, summary FROM changes WHERE host = ? AND id < ? ORDER BY id DESC LIMIT ?", host, before, limit)
+	rows, err := db.query(
+		ctx,
+		"SELECT id, at, host, trap, subject, kind, rank, summary FROM changes WHERE host = ? AND id < ? ORDER BY id DESC LIMIT ?",
+		host,
+		before,
+		limit,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -169,5 +177,11 @@ func (db *DB) Bad(ctx context.Context, agent string, n int, why string) error {
 
 // HostsFrom are the hosts, not retired, whose names begin so, by name.
 func (db *DB) HostsFrom(ctx context.Context, name string, limit int) ([]*Host, error) {
-	return db.hosts(ctx, "SELECT "+hostColumns+" FROM hosts WHERE name >= ? AND name < ? AND retired = 0 ORDER BY name, id LIMIT ?", name, name+"\U0010ffff", limit)
+	return db.hosts(
+		ctx,
+		"SELECT "+hostColumns+" FROM hosts WHERE name >= ? AND name < ? AND retired = 0 ORDER BY name, id LIMIT ?",
+		name,
+		name+"\U0010ffff",
+		limit,
+	)
 }

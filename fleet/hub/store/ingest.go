@@ -181,7 +181,8 @@ func (b *batch) change(ctx context.Context, h *hostRow, it *Item, twin bool) err
 		return nil
 	}
 	_, err := b.exec(ctx, `INSERT INTO instances (agent, instance, seq, ended) VALUES (?, ?, ?, ?)
-		ON CONFLICT (agent, instance) DO UPDATE SET seq = excluded.seq, ended = excluded.ended`, it.Message.Agent, h.instance, h.seq, millis(it.At))
+		ON CONFLICT (agent, instance) DO UPDATE SET seq = excluded.seq, ended = excluded.ended`, it.Message.Agent, h.instance, h.seq,
+		millis(it.At))
 	return err
 }
 
@@ -213,7 +214,8 @@ func (b *batch) apply(ctx context.Context, h *hostRow, m *message.Message, at in
 	if err != nil {
 		return err
 	}
-	if _, err := b.exec(ctx, "INSERT INTO states (host, state) VALUES (?, ?) ON CONFLICT (host) DO UPDATE SET state = excluded.state", h.id, packed); err != nil {
+	if _, err := b.exec(ctx, "INSERT INTO states (host, state) VALUES (?, ?) ON "+
+		"CONFLICT (host) DO UPDATE SET state = excluded.state", h.id, packed); err != nil {
 		return err
 	}
 	if err := b.learn(ctx, m.Run); err != nil {
@@ -228,10 +230,29 @@ func (b *batch) apply(ctx context.Context, h *hostRow, m *message.Message, at in
 		sums.notApplicable += r.NotApplicable
 	}
 	id := is.Meta.Identity
-	_, err = b.exec(ctx, `UPDATE hosts SET name = ?, os = ?, kernel = ?, arch = ?, kind = ?, boot = ?, fettle = ?, digest = ?, last_check = ?, failed = '', last_ask = ?,
+	_, err = b.exec(
+		ctx,
+		`UPDATE hosts SET name = ?, os = ?, kernel = ?, arch = ?, kind = ?, boot = ?, fettle = ?, digest = ?, last_check = ?, failed = '', last_ask = ?,
 		critical = ?, warning = ?, notice = ?, unknown = ?, accepted = ?, clear = ?, not_applicable = ? WHERE id = ?`,
-		is.Meta.Host, is.Meta.Machine.Distribution, id.Release, id.Machine, is.Meta.Machine.Kind, id.BootID, is.Meta.Version, m.Digest, at, m.Ask,
-		sums.critical, sums.warning, sums.notice, sums.unknown, sums.accepted, sums.clear, sums.notApplicable, h.id)
+		is.Meta.Host,
+		is.Meta.Machine.Distribution,
+		id.Release,
+		id.Machine,
+		is.Meta.Machine.Kind,
+		id.BootID,
+		is.Meta.Version,
+		m.Digest,
+		at,
+		m.Ask,
+		sums.critical,
+		sums.warning,
+		sums.notice,
+		sums.unknown,
+		sums.accepted,
+		sums.clear,
+		sums.notApplicable,
+		h.id,
+	)
 	return err
 }
 
@@ -254,7 +275,8 @@ func (b *batch) learn(ctx context.Context, r *message.Run) error {
 		if t.Fixable {
 			fixable = 1
 		}
-		if _, err := b.exec(ctx, "INSERT INTO traps (id, title, cost, fixable) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO NOTHING", t.ID, t.Title, t.Cost, fixable); err != nil {
+		if _, err := b.exec(ctx, "INSERT INTO traps (id, title, cost, fixable) "+
+			"VALUES (?, ?, ?, ?) ON CONFLICT (id) DO NOTHING", t.ID, t.Title, t.Cost, fixable); err != nil {
 			return err
 		}
 	}

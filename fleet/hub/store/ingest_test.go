@@ -49,7 +49,8 @@ func (a *agent) change(s message.State) *message.Message {
 func join(t *testing.T, db *store.DB, name, group string) *agent {
 	t.Helper()
 	hash := "token of " + name
-	if err := db.AddToken(t.Context(), store.Token{Hash: hash, Created: time.Now(), Expires: time.Now().Add(time.Hour), Uses: 1, Group: group}); err != nil {
+	if err := db.AddToken(t.Context(), store.Token{Hash: hash, Created: time.Now(), Expires: time.Now().Add(time.Hour), Uses: 1,
+		Group: group}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := db.JoinByToken(t.Context(), hash, store.Joining{Agent: name, Host: name, Key: "U" + name, How: "token"})
@@ -86,11 +87,25 @@ func ingest(t *testing.T, db *store.DB, want store.Verdict, at time.Time, ms ...
 var began = time.Date(2026, 11, 22, 6, 0, 0, 0, time.UTC)
 
 func state(results ...trap.Result) message.State {
-	return message.StateOf(report.NewDocument(report.Meta{Host: "web1", Kind: host.KindLive, Version: "1", Started: began}, nil, results, time.Second))
+	return message.StateOf(
+		report.NewDocument(report.Meta{Host: "web1", Kind: host.KindLive, Version: "1", Started: began}, nil, results, time.Second),
+	)
 }
 
 func found(name, subject string, sev trap.Severity) trap.Result {
-	return trap.Result{Trap: name, Outcomes: []trap.Outcome{{Trap: name, Subject: subject, Status: trap.Found, Severity: sev, Summary: name + " is met", Evidence: []trap.Evidence{{Source: "/etc/x", Value: "y"}}}}}
+	return trap.Result{
+		Trap: name,
+		Outcomes: []trap.Outcome{
+			{
+				Trap:     name,
+				Subject:  subject,
+				Status:   trap.Found,
+				Severity: sev,
+				Summary:  name + " is met",
+				Evidence: []trap.Evidence{{Source: "/etc/x", Value: "y"}},
+			},
+		},
+	}
 }
 
 func blind(name string) trap.Result {
@@ -130,7 +145,8 @@ func TestAHostsHistory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := "new a:x at 0, new c:y at 1, resolved a:x at 1, returned a:x at 2, unseen c:y at 2, unseen c: at 2, seen c:y at 3, changed a:x at 3, seen b: at 3, seen c: at 3"
+		want := "new a:x at 0, new c:y at 1, resolved a:x at 1, returned a:x at 2, unseen c:y at 2, unseen c: at 2, seen c:y at 3, changed " +
+			"a:x at 3, seen b: at 3, seen c: at 3"
 		if got := events(t, db, h.ID); got != want {
 			t.Errorf("events\n%s\nwant\n%s", got, want)
 		}

@@ -59,7 +59,11 @@ func (db *DB) JoinByToken(ctx context.Context, hash string, j Joining) (string, 
 	err := db.within(ctx, func(t *tx) error {
 		var taken, labels string
 		now := db.now().UnixMilli()
-		if err := t.scan(ctx, "UPDATE tokens SET uses = uses - 1 WHERE hash = ? AND uses > 0 AND expires > ? RETURNING grp, labels, host", []any{hash, now}, &j.Group, &labels, &taken); errors.Is(err, ErrNone) {
+		if err := t.scan(ctx, "UPDATE tokens SET uses = uses - 1 WHERE hash = ? AND "+
+			"uses > 0 AND expires > ? RETURNING grp, labels, host", []any{hash, now}, &j.Group, &labels, &taken); errors.Is(
+			err,
+			ErrNone,
+		) {
 			return ErrToken
 		} else if err != nil {
 			return err
@@ -97,7 +101,8 @@ func (db *DB) JoinByHostKey(ctx context.Context, j Joining) (string, error) {
 }
 
 func (t *tx) addHost(ctx context.Context, j Joining, labels string, now int64) error {
-	if _, err := t.exec(ctx, "INSERT INTO hosts (agent, nkey, name, grp, labels, joined, last_seen) VALUES (?, ?, ?, ?, ?, ?, ?)", j.Agent, j.Key, j.Host, j.Group, labels, now, now); err != nil {
+	if _, err := t.exec(ctx, "INSERT INTO hosts (agent, nkey, name, grp, "+
+		"labels, joined, last_seen) VALUES (?, ?, ?, ?, ?, ?, ?)", j.Agent, j.Key, j.Host, j.Group, labels, now, now); err != nil {
 		return err
 	}
 	if err := addTotals(ctx, t, j.Group, sums{hosts: 1}); err != nil {
@@ -150,7 +155,8 @@ func (db *DB) Retire(ctx context.Context, host int64) error {
 		now := db.now().UnixMilli()
 		var agent string
 		h := hostRow{id: host}
-		if err := t.scan(ctx, "UPDATE hosts SET retired = ?, digest = '', critical = 0, warning = 0, notice = 0, unknown = 0, accepted = 0 WHERE id = ? AND retired = 0 RETURNING agent, grp", []any{now, host}, &agent, &h.group); err != nil {
+		if err := t.scan(ctx, "UPDATE hosts SET retired = ?, digest = '', critical = 0, warning = 0, notice = 0, unknown = 0, accepted = 0 "+
+			"WHERE id = ? AND retired = 0 RETURNING agent, grp", []any{now, host}, &agent, &h.group); err != nil {
 			return err
 		}
 		rows, err := b.findings(ctx, host)
@@ -161,7 +167,8 @@ func (db *DB) Retire(ctx context.Context, host int64) error {
 		before.hosts = 1
 		b.tally.host(h.group, before, sums{})
 		b.tally.cells(h.group, worst(rows), nil)
-		for _, q := range []string{"DELETE FROM findings WHERE host = ?", "DELETE FROM states WHERE host = ?", "DELETE FROM captures WHERE host = ?"} {
+		for _, q := range []string{"DELETE FROM findings WHERE host = ?", "DELETE FROM states WHERE host = ?",
+			"DELETE FROM captures WHERE host = ?"} {
 			if _, err := t.exec(ctx, q, host); err != nil {
 				return err
 			}

@@ -57,7 +57,17 @@ func (db *DB) openFile(name string) error {
 	db.file = abs
 	// synchronous=FULL: what was committed, and acknowledged to the agent, must
 	// outlive a loss of power.
-	pragmas := url.Values{"_pragma": {"journal_mode(WAL)", "synchronous(FULL)", "busy_timeout(10000)", "cache_size(-32768)", "temp_store(MEMORY)", "journal_size_limit(67108864)"}, "_txlock": {"immediate"}}
+	pragmas := url.Values{
+		"_pragma": {
+			"journal_mode(WAL)",
+			"synchronous(FULL)",
+			"busy_timeout(10000)",
+			"cache_size(-32768)",
+			"temp_store(MEMORY)",
+			"journal_size_limit(67108864)",
+		},
+		"_txlock": {"immediate"},
+	}
 	if db.write, err = sql.Open("sqlite", (&url.URL{Scheme: "file", Path: abs, RawQuery: pragmas.Encode()}).String()); err != nil {
 		return fmt.Errorf("%s: %w", abs, err)
 	}

@@ -154,7 +154,8 @@ func (t *tally) flush(ctx context.Context, x *tx) error {
 		traps[k.trap] = true
 		if _, err := x.exec(ctx, `INSERT INTO cells (trap, grp, critical, warning, notice, unknown, accepted) VALUES (?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (trap, grp) DO UPDATE SET critical = cells.critical + excluded.critical, warning = cells.warning + excluded.warning, notice = cells.notice + excluded.notice,
-			unknown = cells.unknown + excluded.unknown, accepted = cells.accepted + excluded.accepted`, k.trap, k.group, c.critical, c.warning, c.notice, c.unknown, c.accepted); err != nil {
+			unknown = cells.unknown + excluded.unknown, accepted = cells.accepted + excluded.accepted`, k.trap, k.group, c.critical,
+			c.warning, c.notice, c.unknown, c.accepted); err != nil {
 			return err
 		}
 	}

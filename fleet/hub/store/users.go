@@ -32,7 +32,8 @@ func (db *DB) PutUser(ctx context.Context, u User) error {
 			return err
 		}
 		_, err := t.exec(ctx, `INSERT INTO users (name, role, password, created) VALUES (?, ?, ?, ?)
-			ON CONFLICT (name) DO UPDATE SET role = excluded.role, password = excluded.password`, u.Name, string(u.Role), u.Password, millis(u.Created))
+			ON CONFLICT (name) DO UPDATE SET role = excluded.role, password = excluded.password`, u.Name, string(u.Role), u.Password,
+			millis(u.Created))
 		return err
 	})
 }

@@ -74,8 +74,15 @@ func (f Fleet) Document(i, day int) *report.Document {
 	id := rand.New(rand.NewPCG(f.Seed, uint64(i)))
 	at := f.Start.Add(time.Duration(day)*24*time.Hour + time.Duration(id.IntN(3600))*time.Second)
 	meta := report.Meta{Host: f.Name(i), Kind: host.KindLive, Version: "1.0", Started: at,
-		Identity: host.Identity{Hostname: f.Name(i), Sysname: "Linux", Release: fmt.Sprintf("6.1.0-%d-amd64", 20+id.IntN(8)), Machine: "x86_64", Time: at, BootID: fmt.Sprintf("%016x", id.Uint64())},
-		Machine:  machine.Facts{Distribution: oses[id.IntN(len(oses))], Kind: "KVM guest", Up: time.Duration(1+day) * 24 * time.Hour}}
+		Identity: host.Identity{
+			Hostname: f.Name(i),
+			Sysname:  "Linux",
+			Release:  fmt.Sprintf("6.1.0-%d-amd64", 20+id.IntN(8)),
+			Machine:  "x86_64",
+			Time:     at,
+			BootID:   fmt.Sprintf("%016x", id.Uint64()),
+		},
+		Machine: machine.Facts{Distribution: oses[id.IntN(len(oses))], Kind: "KVM guest", Up: time.Duration(1+day) * 24 * time.Hour}}
 	var results []trap.Result
 	var infos []report.TrapInfo
 	all := Samples()

@@ -56,7 +56,9 @@ func TestACME(t *testing.T) {
 	}
 	at := func(name string) string { return fmt.Sprintf("127.0.0.1:%d", ports[name]) }
 	conf, err := json.Marshal(map[string]any{"pebble": map[string]any{
-		"listenAddress": at("directory"), "managementListenAddress": at("management"), "tlsPort": ports["page"], "httpPort": 1, "ocspResponderURL": "",
+		"listenAddress": at(
+			"directory",
+		), "managementListenAddress": at("management"), "tlsPort": ports["page"], "httpPort": 1, "ocspResponderURL": "",
 		"certificate": filepath.Join(dir, "nats.pem"), "privateKey": filepath.Join(dir, "nats-key.pem"),
 	}})
 	if err != nil {
@@ -120,7 +122,9 @@ func nameServer(t *testing.T) string {
 		m := new(dns.Msg)
 		m.SetReply(q)
 		if q.Question[0].Qtype == dns.TypeA {
-			m.Answer = []dns.RR{&dns.A{Hdr: dns.RR_Header{Name: q.Question[0].Name, Rrtype: dns.TypeA, Class: dns.ClassINET}, A: net.IPv4(127, 0, 0, 1)}}
+			m.Answer = []dns.RR{
+				&dns.A{Hdr: dns.RR_Header{Name: q.Question[0].Name, Rrtype: dns.TypeA, Class: dns.ClassINET}, A: net.IPv4(127, 0, 0, 1)},
+			}
 		}
 		_ = w.WriteMsg(m)
 	})}
@@ -132,7 +136,8 @@ func nameServer(t *testing.T) string {
 // acmeClient serves a page by the settings, and visits it.
 func acmeClient(t *testing.T, dir string) {
 	file := filepath.Join(dir, "web.yaml")
-	if err := os.WriteFile(file, []byte("tls: {acme: [hub.example.org], acme_mail: admin@example.org, acme_directory: "+os.Getenv("ACME_DIRECTORY")+"}\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("tls: {acme: [hub.example.org], "+
+		"acme_mail: admin@example.org, acme_directory: "+os.Getenv("ACME_DIRECTORY")+"}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s, err := ReadSettings(file)
@@ -148,10 +153,17 @@ func acmeClient(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	go func() {
-		_ = Serve(t.Context(), tls.NewListener(l, conf), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "the page") }))
+		_ = Serve(
+			t.Context(),
+			tls.NewListener(l, conf),
+			http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "the page") }),
+		)
 	}()
 	visit := func(name string) (string, *x509.Certificate, error) {
-		c := &http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, ServerName: name}}}
+		c := &http.Client{
+			Timeout:   time.Minute,
+			Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, ServerName: name}},
+		}
 		defer c.CloseIdleConnections()
 		res, err := c.Get("https://" + os.Getenv("ACME_PAGE") + "/")
 		if err != nil {
@@ -162,7 +174,8 @@ func acmeClient(t *testing.T, dir string) {
 		return string(b), res.TLS.PeerCertificates[0], err
 	}
 	body, cert, err := visit("hub.example.org")
-	if err != nil || body != "the page" || cert.VerifyHostname("hub.example.org") != nil || !strings.HasPrefix(cert.Issuer.CommonName, "Pebble") {
+	if err != nil || body != "the page" || cert.VerifyHostname("hub.example.org") != nil ||
+		!strings.HasPrefix(cert.Issuer.CommonName, "Pebble") {
 		t.Fatalf("%q, %v, %+v", body, err, cert)
 	}
 	for _, name := range []string{"other.example.org", ""} {

@@ -73,7 +73,8 @@ func (d *document) holds(t *testing.T, path, method, status, body string) {
 	if err != nil {
 		t.Fatalf("%s: %v\n%.300s", path, err, body)
 	}
-	if err := d.schema(t, pointer("paths", path, strings.ToLower(method), "responses", status, "content", "application/json", "schema")).Validate(v); err != nil {
+	if err := d.schema(t, pointer("paths", path, strings.ToLower(method), "responses", status, "content", "application/json",
+		"schema")).Validate(v); err != nil {
 		t.Errorf("%s %s: %v\n%.500s", method, path, err, body)
 	}
 }
@@ -95,12 +96,28 @@ func TestOpenAPI(t *testing.T) {
 		return out
 	}
 	asks := map[string][]url.Values{
-		"fleet": {{}}, "curves": {{}, {"days": {"7"}, "group": {"ams-web"}}}, "matrix": {{}, {"severity": {"critical"}, "groups": {"2"}, "limit": {"3"}, "unknown": {"true"}}},
-		"changes": {{}, {"since": {"365d"}, "kind": {"all"}, "limit": {"5"}}, {"trap": {f.Trap}, "since": {"2026-01-01"}}}, "hosts": {{}, {"q": {"web"}, "silent": {"true"}}, {"limit": {"3"}, "order": {"name"}}},
-		"host": {{"id": {h.Agent}}, {"id": {h.Name}}}, "trap": {{"id": {f.Trap}}}, "found": {{"id": {f.Trap}}, {"id": {f.Trap}, "severity": {"unknown"}, "limit": {"1"}}}, "trapCurve": {{"id": {f.Trap}}},
-		"coverage": {{}}, "compare": {{"a": {h.Agent}, "b": {"h0000001"}}}, "search": {{"q": {"web"}}, {"q": {"mtu"}}}, "why": {{"text": {"the bridge's mtu changes by itself"}}, {"text": {"qwertz"}}},
+		"fleet": {
+			{},
+		}, "curves": {{}, {"days": {"7"}, "group": {"ams-web"}}},
+		"matrix": {{}, {"severity": {"critical"}, "groups": {"2"}, "limit": {"3"}, "unknown": {"true"}}},
+		"changes": {
+			{},
+			{"since": {"365d"}, "kind": {"all"}, "limit": {"5"}},
+			{"trap": {f.Trap}, "since": {"2026-01-01"}},
+		}, "hosts": {{}, {"q": {"web"}, "silent": {"true"}}, {"limit": {"3"}, "order": {"name"}}},
+		"host": {
+			{"id": {h.Agent}},
+			{"id": {h.Name}},
+		}, "trap": {{"id": {f.Trap}}}, "found": {{"id": {f.Trap}}, {"id": {f.Trap}, "severity": {"unknown"}, "limit": {"1"}}},
+		"trapCurve": {{"id": {f.Trap}}},
+		"coverage": {
+			{},
+		}, "compare": {{"a": {h.Agent}, "b": {"h0000001"}}}, "search": {{"q": {"web"}}, {"q": {"mtu"}}},
+		"why":    {{"text": {"the bridge's mtu changes by itself"}}, {"text": {"qwertz"}}},
 		"attach": {{"id": {h.Agent}}}, "capture": {{"id": {"1"}}}, "detach": {{"id": {"1"}}},
-		"accept": {with(finding, "reason", "known")}, "accepted": {{}}, "unaccept": {finding}, "ask": {{"host": {h.Agent}}}, "audit": {{}, {"limit": {"1"}}},
+		"accept": {
+			with(finding, "reason", "known"),
+		}, "accepted": {{}}, "unaccept": {finding}, "ask": {{"host": {h.Agent}}}, "audit": {{}, {"limit": {"1"}}},
 	}
 	order := []string{"accept", "accepted", "attach", "host", "capture", "detach", "unaccept"} // the others in any
 	done := map[string]bool{}
@@ -205,7 +222,8 @@ func TestCSV(t *testing.T) {
 		}
 		code, body, hd := w.get(path + join + "format=csv")
 		lines, err := csv.NewReader(strings.NewReader(body)).ReadAll()
-		if code != http.StatusOK || err != nil || !strings.HasPrefix(hd.Get("Content-Type"), "text/csv") || !strings.Contains(hd.Get("Content-Disposition"), "attachment") {
+		if code != http.StatusOK || err != nil || !strings.HasPrefix(hd.Get("Content-Type"), "text/csv") ||
+			!strings.Contains(hd.Get("Content-Disposition"), "attachment") {
 			t.Errorf("%s: %d %v\n%.300s", path, code, err, body)
 		} else if len(lines) < 2 && o.Path != "/api/v1/accepted" {
 			t.Errorf("%s has no rows: %q", path, body)

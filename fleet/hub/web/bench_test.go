@@ -30,8 +30,10 @@ func BenchmarkPages(b *testing.B) {
 	}
 	w := over(b, storetest.Open(b, file), now)
 	w.login("ann")
-	for _, path := range append(w.pages(), "/api/v1/curves?days=365", "/feed/changes.atom", "/hosts?q=00777", "/changes?since=365d&group=ams-web&severity=critical",
-		"/changes?since=365d&kind=returned&severity=critical&trap=bridge-mtu&group=waw-store", "/hosts?offset=1900&order=name", "/trap/units-failed?group=waw-store&severity=notice") {
+	for _, path := range append(w.pages(), "/api/v1/curves?days=365", "/feed/changes.atom", "/hosts?q=00777", "/changes?since=365d&grou"+
+		"p=ams-web&severity=critical",
+		"/changes?since=365d&kind=returned&severit"+
+			"y=critical&trap=bridge-mtu&group=waw-store", "/hosts?offset=1900&order=name", "/trap/units-failed?group=waw-store&severity=notice") {
 		b.Run(path, func(b *testing.B) {
 			for b.Loop() {
 				if code, body, _ := w.get(path); code != http.StatusOK {

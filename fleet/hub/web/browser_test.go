@@ -62,7 +62,10 @@ func TestPictures(t *testing.T) {
 func (c *chromium) judge(where, script string) {
 	c.t.Helper()
 	c.js(script + ";0")
-	out := c.js(`axe.run(document, {resultTypes: ["violations"]}).then(r => JSON.stringify({passes: r.passes.length, bad: r.violations.map(v => v.id + ": " + v.help + ": " + v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + " " + n.failureSummary).join(" | "))}))`)
+	out := c.js(
+		`axe.run(document, {resultTypes: ["violations"]}).then(r => JSON.stringify({passes: r.passes.length, bad: r.violations.map(v => v.id ` +
+			`+ ": " + v.help + ": " + v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + " " + n.failureSummary).join(" | "))}))`,
+	)
 	var text string
 	var said struct {
 		Passes int
@@ -107,7 +110,8 @@ func TestInChromium(t *testing.T) {
 	h := w.aHost()
 	w.withCaptures(h.Agent)
 	f := w.aFinding(h)
-	if err := w.db.Accept(t.Context(), store.Accepted{Host: store.HostRef{Agent: h.Agent}, Trap: f.Trap, Subject: f.Subject, Reason: "known", Who: "ann", At: w.now}, store.Audit{At: w.now, Who: "ann", What: "accept"}); err != nil {
+	if err := w.db.Accept(t.Context(), store.Accepted{Host: store.HostRef{Agent: h.Agent}, Trap: f.Trap, Subject: f.Subject,
+		Reason: "known", Who: "ann", At: w.now}, store.Audit{At: w.now, Who: "ann", What: "accept"}); err != nil {
 		t.Fatal(err)
 	}
 	c := newChromium(t)
@@ -146,7 +150,8 @@ func TestHostileInChromium(t *testing.T) {
 	c := newChromium(t)
 	c.look(390, "light")
 	c.login(w.server.URL, "ann")
-	for _, p := range append(w.pages(), "/trap/bridge-mtu", "/changes?kind=all", "/host/h000000a", "/host/h000000b", "/host/h000000n", "/coverage") {
+	for _, p := range append(w.pages(), "/trap/bridge-mtu", "/changes?kind=all", "/host/h000000a", "/host/h000000b", "/host/h000000n",
+		"/coverage") {
 		c.open(w.server.URL + p)
 		c.fits(p)
 		c.clean(p)
@@ -206,7 +211,10 @@ func TestScripts(t *testing.T) {
 		all := c.js("document.querySelectorAll('#list tbody tr').length")
 		c.js("document.querySelector('form.filters [name=q]').focus()")
 		c.write("web")
-		c.until("the list is filtered", "[...document.querySelectorAll('#list tbody tr')].every(r => r.innerText.includes('web')) && location.search == '?q=web'")
+		c.until(
+			"the list is filtered",
+			"[...document.querySelectorAll('#list tbody tr')].every(r => r.innerText.includes('web')) && location.search == '?q=web'",
+		)
 		if got := c.js("document.querySelectorAll('#list tbody tr').length"); got == all || got == "0" {
 			t.Errorf("%s rows of %s", got, all)
 		}
@@ -228,15 +236,26 @@ func TestScripts(t *testing.T) {
 		c.wait()
 		c.until("it says so", "document.querySelector('.done').innerText.startsWith('Accepted')")
 		c.until("and shows why", "document.body.innerText.includes('accepted here by ann: known since spring')")
-		c.js(`document.getElementById('attach').open = true; const file = new DataTransfer(); file.items.add(new File([Uint8Array.from(atob("` + base64.StdEncoding.EncodeToString(packed(t, [2]string{"manifest.json", manifest})) + `"), x => x.charCodeAt(0))], 'web1.tar.zst')); document.querySelector('#attach [name=capture]').files = file.files`)
+		c.js(
+			`document.getElementById('attach').open = true; const file = new ` +
+				`DataTransfer(); file.items.add(new File([Uint8Array.from(atob("` + base64.StdEncoding.EncodeToString(
+				packed(t, [2]string{"manifest.json", manifest}),
+			) + `"), x => x.charCodeAt(0))], 'web1.tar.zst')); document.querySelector('#attach [name=capture]').files = file.files`,
+		)
 		c.drain()
 		c.js("document.querySelector('#attach button').click()")
 		c.wait()
-		c.until("the capture is attached", "document.querySelector('.done').innerText == 'The capture is attached.' && document.querySelectorAll('#captures li').length == 1")
+		c.until(
+			"the capture is attached",
+			"document.querySelector('.done').innerText == 'The capture is attached.' && document.querySelectorAll('#captures li').length == 1",
+		)
 		c.drain()
 		c.js("document.querySelector('form[action=\"/theme\"] button').click()")
 		c.wait()
-		c.until("the theme is dark", "document.documentElement.dataset.theme == 'dark' && getComputedStyle(document.body).backgroundColor == 'rgb(20, 23, 27)'")
+		c.until(
+			"the theme is dark",
+			"document.documentElement.dataset.theme == 'dark' && getComputedStyle(document.body).backgroundColor == 'rgb(20, 23, 27)'",
+		)
 		c.drain()
 		c.js("document.querySelector('form[action=\"/logout\"] button').click()")
 		c.wait()
@@ -255,11 +274,23 @@ func liveTest(t *testing.T, w *world, c *chromium) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.Results = append(d.Results, trap.Result{Trap: "made-up", Outcomes: []trap.Outcome{{Trap: "made-up", Subject: "thing", Status: trap.Found, Severity: trap.Critical, Summary: "this appeared meanwhile"}}})
+	d.Results = append(
+		d.Results,
+		trap.Result{
+			Trap: "made-up",
+			Outcomes: []trap.Outcome{
+				{Trap: "made-up", Subject: "thing", Status: trap.Found, Severity: trap.Critical, Summary: "this appeared meanwhile"},
+			},
+		},
+	)
 	d.Meta = report.Meta{Host: h.Name, Kind: host.KindLive, Version: "1"}
 	s := message.StateOf(d)
 	m := message.New(message.Whole)
-	m.Agent, m.Instance, m.Seq, m.Sent, m.Digest, m.Run = h.Agent, "live", 1, w.now, s.Digest(), &message.Run{Meta: &s.Meta, Traps: s.Traps, Results: s.Results}
+	m.Agent, m.Instance, m.Seq, m.Sent, m.Digest, m.Run = h.Agent, "live", 1, w.now, s.Digest(), &message.Run{
+		Meta:    &s.Meta,
+		Traps:   s.Traps,
+		Results: s.Results,
+	}
 	if v, err := w.db.Ingest(t.Context(), []store.Item{{Message: m, At: w.now}}); err != nil || v[0].Verdict != store.Taken {
 		t.Fatal(v, err)
 	}
@@ -287,7 +318,8 @@ func TestLive(t *testing.T) {
 	time.Sleep(pollEvery / 2) // its first look at the database
 	h := w.aHost()
 	f := w.aFinding(h)
-	if err := w.db.Accept(t.Context(), store.Accepted{Host: store.HostRef{Agent: h.Agent}, Trap: f.Trap, Subject: f.Subject, Reason: "x", Who: "ann", At: w.now}, store.Audit{At: w.now}); err != nil {
+	if err := w.db.Accept(t.Context(), store.Accepted{Host: store.HostRef{Agent: h.Agent}, Trap: f.Trap, Subject: f.Subject,
+		Reason: "x", Who: "ann", At: w.now}, store.Audit{At: w.now}); err != nil {
 		t.Fatal(err)
 	}
 	if n, err = res.Body.Read(buf); err != nil || !strings.HasPrefix(string(buf[:n]), "event: changed\ndata: ") {

@@ -46,14 +46,17 @@ func packed(t testing.TB, members ...[2]string) []byte {
 	return b.Bytes()
 }
 
-const manifest = `{"format":"fettle-capture","version":1,"fettle":"<b>9\u0000","kind":"live","name":"w1","identity":{"time":"2026-11-20T01:02:03Z"},"redacted":true,"answers":[]}`
+const manifest = `{"format":"fettle-capture","version":1,"fettle":"<b>9\u0000","kind":"live","name":"w1","identity":{"time":` +
+	`"2026-11-20T01:02:03Z"},"redacted":true,"answers":[]}`
 
 // withCaptures attaches some to a host.
 func (w *world) withCaptures(agent string) {
 	w.t.Helper()
 	for n, who := range []string{"ann", "ben-of-the-night-shift@example.org"} {
 		at := w.now.Add(-time.Duration(n) * 30 * time.Hour)
-		if err := w.db.Attach(w.t.Context(), agent, store.Capture{At: at, Who: who, Taken: at.Add(-time.Hour), Fettle: "1", Size: 96_069 << (5 * n), SHA256: "x"}, []byte("x"), store.Audit{At: at, Who: who, What: "attach a capture", On: agent}); err != nil {
+		if err := w.db.Attach(w.t.Context(), agent,
+			store.Capture{At: at, Who: who, Taken: at.Add(-time.Hour), Fettle: "1", Size: 96_069 << (5 * n), SHA256: "x"}, []byte("x"),
+			store.Audit{At: at, Who: who, What: "attach a capture", On: agent}); err != nil {
 			w.t.Fatal(err)
 		}
 	}
@@ -110,26 +113,30 @@ func TestCaptures(t *testing.T) {
 		content []byte
 		says    string
 	}{
-		"nothing":                   {nil, "Choose the file of a capture"},
-		"an empty file":             {[]byte{}, "Choose the file of a capture"},
-		"a page":                    {[]byte("<script>alert(1)</script>"), "Not a capture: expected the file"},
-		"a plain tar":               {bytes.Repeat([]byte{0}, 10240), "Not a capture: expected the file"},
-		"noise after zstd's sign":   {noise[:1<<20], "Not a capture: "},
-		"too large":                 {noise, "larger than 16 MiB"},
-		"cut off":                   {good[:len(good)/2], "Not a capture: "},
-		"no manifest":               {packed(t, [2]string{"x", "y"}), "Not a capture: "},
-		"another's manifest":        {packed(t, [2]string{"manifest.json", `{"format":"<script>"}`}), "not a capture"},
-		"a manifest of a list":      {packed(t, [2]string{"manifest.json", strings.Repeat("[", 1<<20)}), "manifest.json"},
-		"of a later version":        {packed(t, [2]string{"manifest.json", strings.Replace(manifest, `"version":1`, `"version":2`, 1)}), "use a newer one"},
-		"with names and secrets":    {packed(t, [2]string{"manifest.json", strings.Replace(manifest, `"redacted":true`, `"redacted":false`, 1)}), "fettle capture --redact"},
-		"a bomb":                    {bomb, "Not a capture: "},
-		"a hundred thousand files":  {packed(t, append(many, [2]string{"manifest.json", manifest})...), "Not a capture: "},
-		"a way out of the folder":   {packed(t, [2]string{"manifest.json", manifest}, [2]string{"../../../../tmp/owned", "x"}), "leads out of the archive"},
+		"nothing":                 {nil, "Choose the file of a capture"},
+		"an empty file":           {[]byte{}, "Choose the file of a capture"},
+		"a page":                  {[]byte("<script>alert(1)</script>"), "Not a capture: expected the file"},
+		"a plain tar":             {bytes.Repeat([]byte{0}, 10240), "Not a capture: expected the file"},
+		"noise after zstd's sign": {noise[:1<<20], "Not a capture: "},
+		"too large":               {noise, "larger than 16 MiB"},
+		"cut off":                 {good[:len(good)/2], "Not a capture: "},
+		"no manifest":             {packed(t, [2]string{"x", "y"}), "Not a capture: "},
+		"another's manifest":      {packed(t, [2]string{"manifest.json", `{"format":"<script>"}`}), "not a capture"},
+		"a manifest of a list":    {packed(t, [2]string{"manifest.json", strings.Repeat("[", 1<<20)}), "manifest.json"},
+		"of a later version": {packed(t, [2]string{"manifest.json", strings.Replace(manifest, `"version":1`, `"version":2`, 1)}),
+			"use a newer one"},
+		"with names and secrets": {packed(t,
+			[2]string{"manifest.json", strings.Replace(manifest, `"redacted":true`, `"redacted":false`, 1)}), "fettle capture --redact"},
+		"a bomb":                   {bomb, "Not a capture: "},
+		"a hundred thousand files": {packed(t, append(many, [2]string{"manifest.json", manifest})...), "Not a capture: "},
+		"a way out of the folder": {packed(t, [2]string{"manifest.json", manifest}, [2]string{"../../../../tmp/owned", "x"}),
+			"leads out of the archive"},
 		"a manifest beyond measure": {packed(t, [2]string{"manifest.json", manifest + strings.Repeat(" ", 17<<20)}), "Not a capture: "},
 	} {
 		began := time.Now()
 		code, body, _ := w.upload(page, h.Agent, c.content)
-		if code != http.StatusBadRequest || !strings.Contains(body, c.says) && !(what == "too large" && strings.Contains(body, "too large")) || strings.Contains(body, "<script>alert") {
+		if code != http.StatusBadRequest || !strings.Contains(body, c.says) && !(what == "too large" && strings.Contains(body, "too large")) ||
+			strings.Contains(body, "<script>alert") {
 			t.Errorf("%s: %d, want %q in %.2000s", what, code, c.says, body)
 		}
 		if took := time.Since(began); took > 20*time.Second {
@@ -167,7 +174,8 @@ func (w *world) attached(page, agent string, good []byte) {
 		}
 	}
 	code, got, hd := w.get("/api/v1/captures/1")
-	if code != http.StatusOK || got != string(good) || hd.Get("Content-Type") != "application/zstd" || hd.Get("X-Content-Type-Options") != "nosniff" ||
+	if code != http.StatusOK || got != string(good) || hd.Get("Content-Type") != "application/zstd" ||
+		hd.Get("X-Content-Type-Options") != "nosniff" ||
 		!strings.HasPrefix(hd.Get("Content-Disposition"), `attachment; filename="`+agent+"-2026") {
 		t.Errorf("download: %d, %d bytes, %v", code, len(got), hd)
 	}
@@ -179,7 +187,8 @@ func (w *world) attached(page, agent string, good []byte) {
 		want    int
 	}{
 		"good": {good, formField.FindStringSubmatch(form)[1], http.StatusOK}, "forged": {good, "x", http.StatusForbidden},
-		"large": {append([]byte{0x28, 0xb5, 0x2f, 0xfd}, make([]byte, api.MaxCapture)...), formField.FindStringSubmatch(form)[1], http.StatusBadRequest},
+		"large": {append([]byte{0x28, 0xb5, 0x2f, 0xfd}, make([]byte, api.MaxCapture)...), formField.FindStringSubmatch(form)[1],
+			http.StatusBadRequest},
 	} {
 		req, _ := http.NewRequest(http.MethodPost, w.server.URL+"/api/v1/hosts/"+agent+"/captures", bytes.NewReader(c.content))
 		req.Header.Set("X-Fettle-Form", c.form)
@@ -208,7 +217,8 @@ func (w *world) attached(page, agent string, good []byte) {
 	if code, _, _ := w.get("/api/v1/captures/2"); code != http.StatusForbidden {
 		t.Errorf("a reader downloads: %d", code)
 	}
-	if _, body, _ := w.get(page); strings.Contains(body, "/attach") || strings.Contains(body, "Download</a>") || !strings.Contains(body, "<h2>Captures</h2>") {
+	if _, body, _ := w.get(page); strings.Contains(body, "/attach") || strings.Contains(body, "Download</a>") ||
+		!strings.Contains(body, "<h2>Captures</h2>") {
 		t.Error("a reader's page has what operators do")
 	}
 }

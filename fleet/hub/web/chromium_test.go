@@ -46,8 +46,23 @@ func newChromium(t testing.TB) *chromium {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(program, "--headless", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-		"--disable-component-update", "--disable-sync", "--disable-extensions", "--hide-scrollbars", "--disable-dev-shm-usage", "--user-data-dir="+t.TempDir(), "about:blank")
+	cmd := exec.Command(
+		program,
+		"--headless",
+		"--remote-debugging-pipe",
+		"--no-sandbox",
+		"--disable-gpu",
+		"--disable-quic",
+		"--no-first-run",
+		"--disable-background-networking",
+		"--disable-component-update",
+		"--disable-sync",
+		"--disable-extensions",
+		"--hide-scrollbars",
+		"--disable-dev-shm-usage",
+		"--user-data-dir="+t.TempDir(),
+		"about:blank",
+	)
 	cmd.ExtraFiles = []*os.File{theirs, theirOut} // 3 and 4
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -223,7 +238,11 @@ func (c *chromium) js(expression string) string {
 		Result           struct{ Value json.RawMessage }
 		ExceptionDetails json.RawMessage
 	}
-	c.do("Runtime.evaluate", map[string]any{"expression": expression, "awaitPromise": true, "returnByValue": true, "userGesture": true}, &out)
+	c.do(
+		"Runtime.evaluate",
+		map[string]any{"expression": expression, "awaitPromise": true, "returnByValue": true, "userGesture": true},
+		&out,
+	)
 	if out.ExceptionDetails != nil {
 		c.t.Fatalf("%.200s: %s", expression, out.ExceptionDetails)
 	}
@@ -268,8 +287,16 @@ func (c *chromium) write(s string) {
 // look sets the width of the window and the theme that the desktop prefers.
 func (c *chromium) look(width int, theme string) {
 	c.t.Helper()
-	c.do("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}, nil)
-	c.do("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": theme}}}, nil)
+	c.do(
+		"Emulation.setDeviceMetricsOverride",
+		map[string]any{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600},
+		nil,
+	)
+	c.do(
+		"Emulation.setEmulatedMedia",
+		map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": theme}}},
+		nil,
+	)
 }
 
 // picture writes the whole page to a file.

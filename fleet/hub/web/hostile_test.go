@@ -23,8 +23,10 @@ import (
 
 // evil are texts that a hostile host reports wherever a report takes text.
 var evil = []string{
-	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `' onmouseover='alert(1)`, `javascript:alert(1)`, `</title></textarea></pre><svg/onload=alert(1)>`, `{{.Visitor.Form}}`,
-	"\u202egnp.exe\u2066 turned", "\x1b[31mred\x1b[0m\x07", "a\u0000b", "line\nbreak\r\n\ttab", "=cmd|' /C calc'!A0", "\ufeff\u200bhidden\u00ad", "\U000e0041tags", strings.Repeat("W", 3000), strings.Repeat("\u0301", 500), "&lt;b&gt;&#60;",
+	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `' onmouseover='alert(1)`, `javascript:alert(1)`,
+	`</title></textarea></pre><svg/onload=alert(1)>`, `{{.Visitor.Form}}`,
+	"\u202egnp.exe\u2066 turned", "\x1b[31mred\x1b[0m\x07", "a\u0000b", "line\nbreak\r\n\ttab", "=cmd|' /C calc'!A0",
+	"\ufeff\u200bhidden\u00ad", "\U000e0041tags", strings.Repeat("W", 3000), strings.Repeat("\u0301", 500), "&lt;b&gt;&#60;",
 }
 
 // hostile is a world of hosts that report such things, one after the other.
@@ -35,19 +37,55 @@ func hostile(t *testing.T, db *store.DB) *world {
 		agent := "h" + strings.Repeat("0", 6) + string(rune('a'+i))
 		hash := "token" + agent
 		named := strings.ReplaceAll(s, "\x00", "") // neither an argument nor a message has one
-		if err := db.AddToken(t.Context(), store.Token{Hash: hash, Created: now, Expires: now.Add(time.Hour), Uses: 1, Group: named, Labels: map[string]string{"label": s, s: "x"}}); err != nil {
+		if err := db.AddToken(t.Context(), store.Token{Hash: hash, Created: now, Expires: now.Add(time.Hour), Uses: 1, Group: named,
+			Labels: map[string]string{"label": s, s: "x"}}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := db.JoinByToken(t.Context(), hash, store.Joining{Agent: agent, Host: named, Key: "U" + agent, How: "token"}); err != nil {
 			t.Fatal(err)
 		}
 		ev := []trap.Evidence{{Source: s, Value: s}, {Source: s, Value: s}}
-		outcome := trap.Outcome{Trap: "bridge-mtu", Subject: s, Status: trap.Found, Severity: trap.Critical, Summary: s, Detail: trap.Prose(s), Evidence: ev, ByHand: s, Accepted: &trap.Acceptance{Reason: s, By: s, Until: "2030-01-01"}}
-		fixable := trap.Outcome{Trap: "bridge-mtu", Subject: "-" + s, Status: trap.Found, Severity: trap.Warning, Summary: s, Evidence: ev, Fixable: true}
+		outcome := trap.Outcome{
+			Trap:     "bridge-mtu",
+			Subject:  s,
+			Status:   trap.Found,
+			Severity: trap.Critical,
+			Summary:  s,
+			Detail:   trap.Prose(s),
+			Evidence: ev,
+			ByHand:   s,
+			Accepted: &trap.Acceptance{Reason: s, By: s, Until: "2030-01-01"},
+		}
+		fixable := trap.Outcome{
+			Trap:     "bridge-mtu",
+			Subject:  "-" + s,
+			Status:   trap.Found,
+			Severity: trap.Warning,
+			Summary:  s,
+			Evidence: ev,
+			Fixable:  true,
+		}
 		unknown := trap.Outcome{Trap: "not-" + string(rune('a'+i)), Status: trap.Unknown, Reason: s}
-		meta := report.Meta{Host: s, Kind: host.KindLive, Version: s, Started: now, Warning: s, Identity: host.Identity{Hostname: s, Release: s, Machine: s, BootID: s}}
+		meta := report.Meta{
+			Host:     s,
+			Kind:     host.KindLive,
+			Version:  s,
+			Started:  now,
+			Warning:  s,
+			Identity: host.Identity{Hostname: s, Release: s, Machine: s, BootID: s},
+		}
 		meta.Machine.Distribution, meta.Machine.Kind = s, s
-		state := message.StateOf(report.NewDocument(meta, nil, []trap.Result{{Trap: "bridge-mtu", Outcomes: []trap.Outcome{outcome, fixable}}, {Trap: unknown.Trap, Outcomes: []trap.Outcome{unknown}}}, time.Second))
+		state := message.StateOf(
+			report.NewDocument(
+				meta,
+				nil,
+				[]trap.Result{
+					{Trap: "bridge-mtu", Outcomes: []trap.Outcome{outcome, fixable}},
+					{Trap: unknown.Trap, Outcomes: []trap.Outcome{unknown}},
+				},
+				time.Second,
+			),
+		)
 		state.Traps = append(state.Traps, report.TrapInfo{ID: unknown.Trap, Title: named})
 		for seq := range int64(2) {
 			m := message.New(message.Whole)
@@ -80,7 +118,8 @@ func brought(t *testing.T, page string) string {
 			continue
 		}
 		if slices.Contains([]string{"img", "svg", "iframe", "object", "embed", "style", "base", "meta", "script"}, n.Data) {
-			own := n.Data == "script" && strings.HasPrefix(attribute(n, "src"), "/assets/") && n.FirstChild == nil || n.Data == "meta" && n.Parent.Data == "head" && attribute(n, "http-equiv") == ""
+			own := n.Data == "script" && strings.HasPrefix(attribute(n, "src"), "/assets/") && n.FirstChild == nil ||
+				n.Data == "meta" && n.Parent.Data == "head" && attribute(n, "http-equiv") == ""
 			if !own {
 				return "<" + n.Data + ">"
 			}
@@ -89,7 +128,9 @@ func brought(t *testing.T, page string) string {
 			if strings.HasPrefix(a.Key, "on") || a.Key == "style" {
 				return n.Data + " " + a.Key
 			}
-			if slices.Contains([]string{"href", "src", "action", "formaction"}, a.Key) && !strings.HasPrefix(a.Val, "/") && !strings.HasPrefix(a.Val, "#") || strings.HasPrefix(a.Val, "//") {
+			if slices.Contains([]string{"href", "src", "action", "formaction"}, a.Key) && !strings.HasPrefix(a.Val, "/") &&
+				!strings.HasPrefix(a.Val, "#") ||
+				strings.HasPrefix(a.Val, "//") {
 				return n.Data + " " + a.Key + "=" + a.Val
 			}
 		}
@@ -115,7 +156,16 @@ func hostileFindings(t *testing.T, db *store.DB) {
 	if err != nil || len(hosts) != len(evil) {
 		t.Fatal(len(hosts), err)
 	}
-	paths := append(w.pages(), "/changes?kind=all", "/trap/bridge-mtu", "/trap/not-a", "/search?q="+url.QueryEscape(evil[0]), "/hosts?q="+url.QueryEscape(evil[1]), "/compare?a="+url.QueryEscape(evil[2])+"&b=x", "/changes?trap="+url.QueryEscape(evil[4]))
+	paths := append(
+		w.pages(),
+		"/changes?kind=all",
+		"/trap/bridge-mtu",
+		"/trap/not-a",
+		"/search?q="+url.QueryEscape(evil[0]),
+		"/hosts?q="+url.QueryEscape(evil[1]),
+		"/compare?a="+url.QueryEscape(evil[2])+"&b=x",
+		"/changes?trap="+url.QueryEscape(evil[4]),
+	)
 	accepted := 0
 	for i, h := range hosts {
 		paths = append(paths, "/host/"+h.Agent, "/compare?a="+h.Agent+"&b="+hosts[0].Agent)
@@ -124,7 +174,9 @@ func hostileFindings(t *testing.T, db *store.DB) {
 			continue
 		}
 		accepted++
-		if code, _, _ := w.send("/", "/accept", url.Values{"host": {h.Agent}, "trap": {f.Trap}, "subject": {url.QueryEscape(f.Subject)}, "reason": {evil[i%4]}}); code != http.StatusSeeOther {
+		if code, _, _ := w.send("/", "/accept",
+			url.Values{"host": {h.Agent}, "trap": {f.Trap}, "subject": {url.QueryEscape(f.Subject)},
+				"reason": {evil[i%4]}}); code != http.StatusSeeOther {
 			t.Errorf("accepting %.40q on %s: %d", f.Subject, h.Agent, code)
 		}
 	}
@@ -161,7 +213,8 @@ func hostileFindings(t *testing.T, db *store.DB) {
 		t.Errorf("the feed: %d entries, %v", len(f.Entries), err)
 	}
 	for _, name := range evil {
-		if code, _, _ := stranger(w).send("/login", "/login", url.Values{"name": {name}, "password": {name}}); code != http.StatusUnauthorized && code != http.StatusTooManyRequests {
+		if code, _, _ := stranger(w).send("/login", "/login", url.Values{"name": {name}, "password": {name}}); code != http.StatusUnauthorized &&
+			code != http.StatusTooManyRequests {
 			t.Errorf("logging in as %.40q: %d", name, code)
 		}
 	}
@@ -183,7 +236,8 @@ func stranger(w *world) *world {
 // TestPlain: what hides or turns text around is written out, and nothing else.
 func TestPlain(t *testing.T) {
 	for in, want := range map[string]string{
-		"<p>plain\n\tüñ — 日本</p>": "<p>plain\n\tüñ — 日本</p>", "a\u202eb": `a\u202eb`, "\x1b[31m": `\x1b[31m`, "a\xffb": `a\xffb`, "\u200b": `\u200b`, "a\r\n": "a\\r\n", "\ufffd": "\ufffd",
+		"<p>plain\n\tüñ — 日本</p>": "<p>plain\n\tüñ — 日本</p>", "a\u202eb": `a\u202eb`, "\x1b[31m": `\x1b[31m`,
+		"a\xffb": `a\xffb`, "\u200b": `\u200b`, "a\r\n": "a\\r\n", "\ufffd": "\ufffd",
 	} {
 		if got := string(plain([]byte(in))); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
@@ -196,10 +250,12 @@ func TestFeed(t *testing.T) {
 	w.login("bob")
 	code, body, h := w.get("/feed/changes.atom?since=60d&limit=7&kind=new")
 	var f atom
-	if err := xml.Unmarshal([]byte(body), &f); err != nil || code != http.StatusOK || !strings.HasPrefix(h.Get("Content-Type"), "application/atom+xml") {
+	if err := xml.Unmarshal([]byte(body), &f); err != nil || code != http.StatusOK ||
+		!strings.HasPrefix(h.Get("Content-Type"), "application/atom+xml") {
 		t.Fatal(code, err, body)
 	}
-	if len(f.Entries) != 7 || f.Updated != f.Entries[0].Updated || !strings.HasPrefix(f.ID, "https://hub.example/feed/changes.atom?") || !strings.HasPrefix(f.Entries[0].Title, "new: ") {
+	if len(f.Entries) != 7 || f.Updated != f.Entries[0].Updated || !strings.HasPrefix(f.ID, "https://hub.example/feed/changes.atom?") ||
+		!strings.HasPrefix(f.Entries[0].Title, "new: ") {
 		t.Errorf("%+v", f)
 	}
 	ids := map[string]bool{}

@@ -44,7 +44,15 @@ type page struct {
 
 type link struct{ Title, Href string }
 
-var nav = []link{{"Fleet", "/"}, {"Changes", "/changes"}, {"Traps", "/traps"}, {"Hosts", "/hosts"}, {"Unknowns", "/coverage"}, {"Compare", "/compare"}, {"Paste", "/paste"}}
+var nav = []link{
+	{"Fleet", "/"},
+	{"Changes", "/changes"},
+	{"Traps", "/traps"},
+	{"Hosts", "/hosts"},
+	{"Unknowns", "/coverage"},
+	{"Compare", "/compare"},
+	{"Paste", "/paste"},
+}
 
 // show serves a page, or says why there is none.
 func (s *site) show(make func(*http.Request) (*page, error)) http.HandlerFunc {
@@ -106,7 +114,18 @@ func (s *site) write(w http.ResponseWriter, r *http.Request, status int, p *page
 
 // done leads back to a page, which then says what was done.
 func (s *site) done(w http.ResponseWriter, r *http.Request, next, said string) {
-	http.SetCookie(w, &http.Cookie{Name: "fettle_done", Value: url.QueryEscape(said), Path: "/", MaxAge: 60, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: s.cfg.Login.Secure})
+	http.SetCookie(
+		w,
+		&http.Cookie{
+			Name:     "fettle_done",
+			Value:    url.QueryEscape(said),
+			Path:     "/",
+			MaxAge:   60,
+			HttpOnly: true,
+			SameSite: http.SameSiteLaxMode,
+			Secure:   s.cfg.Login.Secure,
+		},
+	)
 	http.Redirect(w, r, login.Local(next), http.StatusSeeOther)
 }
 

@@ -124,9 +124,16 @@ func (s *site) trap(r *http.Request) (*page, error) {
 	}
 	a := asking{ctx: r.Context()}
 	t := answer(&a, s.api.Trap, api.TrapQuery{ID: q.ID})
-	p := &page{Title: t.ID, Here: "/traps", template: "trap", Curves: true, Feeds: []link{{"Changes of " + t.ID, "/feed/changes.atom?trap=" + url.QueryEscape(t.ID)}}, Data: map[string]any{
-		"Trap": t, "Found": answer(&a, s.api.Found, q), "Q": q, "Prev": q.Offset > 0,
-	}}
+	p := &page{
+		Title:    t.ID,
+		Here:     "/traps",
+		template: "trap",
+		Curves:   true,
+		Feeds:    []link{{"Changes of " + t.ID, "/feed/changes.atom?trap=" + url.QueryEscape(t.ID)}},
+		Data: map[string]any{
+			"Trap": t, "Found": answer(&a, s.api.Found, q), "Q": q, "Prev": q.Offset > 0,
+		},
+	}
 	return p, a.err
 }
 
@@ -273,7 +280,12 @@ func acting(r *http.Request) context.Context {
 }
 
 // act does what a form with these fields asks for, and then leads back to a page that says so.
-func act[Q any](s *site, do func(context.Context, Q) (api.Done, error), after func(Q) (next, said string), names ...string) http.HandlerFunc {
+func act[Q any](
+	s *site,
+	do func(context.Context, Q) (api.Done, error),
+	after func(Q) (next, said string),
+	names ...string,
+) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		q, err := api.Read[Q](fields(r, names...))
 		if err == nil {

@@ -118,7 +118,8 @@ func (s *Settings) valid() (err error) {
 			return errors.New("oidc: needs issuer and client_id")
 		case s.URL == "":
 			return errors.New("oidc: needs url, to which the provider redirects")
-		case !strings.HasPrefix(o.Issuer, "https://") && !strings.HasPrefix(o.Issuer, "http://127.0.0.1") && !strings.HasPrefix(o.Issuer, "http://localhost"):
+		case !strings.HasPrefix(o.Issuer, "https://") && !strings.HasPrefix(o.Issuer, "http://127.0.0.1") &&
+			!strings.HasPrefix(o.Issuer, "http://localhost"):
 			return fmt.Errorf("oidc: issuer %q: expected https://…", o.Issuer)
 		}
 	}
@@ -144,7 +145,11 @@ func prefixes(what string, list []string) ([]netip.Prefix, error) {
 
 // Login is what the gate is told.
 func (s *Settings) Login() (login.Config, error) {
-	c := login.Config{Secure: strings.HasPrefix(s.URL, "https://") || s.TLS.Cert != "" || len(s.TLS.ACME) > 0, Proxies: s.from.forwarders, NoPasswords: s.Passwords != nil && !*s.Passwords}
+	c := login.Config{
+		Secure:      strings.HasPrefix(s.URL, "https://") || s.TLS.Cert != "" || len(s.TLS.ACME) > 0,
+		Proxies:     s.from.forwarders,
+		NoPasswords: s.Passwords != nil && !*s.Passwords,
+	}
 	if p := s.Proxy; p != nil {
 		c.Proxy = &login.Proxy{From: s.from.proxy, Header: p.Header, Groups: p.Groups, Operators: p.Operators}
 	}
@@ -164,15 +169,27 @@ func (s *Settings) Login() (login.Config, error) {
 		if name == "" {
 			name = "single sign-on"
 		}
-		c.OIDC = &login.OIDC{Name: name, Issuer: o.Issuer, ClientID: o.ClientID, Secret: secret, Redirect: strings.TrimSuffix(s.URL, "/") + "/login/oidc/back",
-			Claim: o.Claim, Groups: o.Groups, Readers: o.Readers, Operators: o.Operators}
+		c.OIDC = &login.OIDC{
+			Name:      name,
+			Issuer:    o.Issuer,
+			ClientID:  o.ClientID,
+			Secret:    secret,
+			Redirect:  strings.TrimSuffix(s.URL, "/") + "/login/oidc/back",
+			Claim:     o.Claim,
+			Groups:    o.Groups,
+			Readers:   o.Readers,
+			Operators: o.Operators,
+		}
 	}
 	return c, nil
 }
 
 // Certificates is the configuration of TLS; nil without any. get reads a
 // certificate from files, and again when they change; state is where ACME keeps its own.
-func (s *Settings) Certificates(state string, get func(cert, key string) (func(*tls.ClientHelloInfo) (*tls.Certificate, error), error)) (*tls.Config, error) {
+func (s *Settings) Certificates(
+	state string,
+	get func(cert, key string) (func(*tls.ClientHelloInfo) (*tls.Certificate, error), error),
+) (*tls.Config, error) {
 	switch {
 	case s.TLS.Cert != "":
 		by, err := get(s.TLS.Cert, s.TLS.Key)
@@ -181,7 +198,12 @@ func (s *Settings) Certificates(state string, get func(cert, key string) (func(*
 		}
 		return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: by, NextProtos: []string{"h2", "http/1.1"}}, nil
 	case len(s.TLS.ACME) > 0:
-		m := &autocert.Manager{Prompt: autocert.AcceptTOS, HostPolicy: autocert.HostWhitelist(s.TLS.ACME...), Cache: autocert.DirCache(filepath.Join(state, "acme")), Email: s.TLS.Mail}
+		m := &autocert.Manager{
+			Prompt:     autocert.AcceptTOS,
+			HostPolicy: autocert.HostWhitelist(s.TLS.ACME...),
+			Cache:      autocert.DirCache(filepath.Join(state, "acme")),
+			Email:      s.TLS.Mail,
+		}
 		if s.TLS.Directory != "" {
 			m.Client = &acme.Client{DirectoryURL: s.TLS.Directory}
 		}

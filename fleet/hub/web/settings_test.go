@@ -38,7 +38,9 @@ oidc: {name: Example, issuer: "https://id.example.org", client_id: hub, client_s
 		t.Fatal(err)
 	}
 	c, err := s.Login()
-	if err != nil || !c.Secure || !c.NoPasswords || len(c.Proxies) != 2 || c.Proxy.From[0].String() != "::1/128" || c.OIDC.Secret != "s3cret" || c.OIDC.Redirect != "https://hub.example.org/login/oidc/back" {
+	if err != nil || !c.Secure || !c.NoPasswords || len(c.Proxies) != 2 || c.Proxy.From[0].String() != "::1/128" ||
+		c.OIDC.Secret != "s3cret" ||
+		c.OIDC.Redirect != "https://hub.example.org/login/oidc/back" {
 		t.Errorf("%+v %v", c, err)
 	}
 	if s, err := ReadSettings(""); err != nil {
@@ -91,12 +93,17 @@ func TestACMEFails(t *testing.T) {
 	defer slog.SetDefault(was)
 	slog.SetDefault(slog.New(slog.NewTextHandler(&said, nil)))
 	for _, name := range []string{"other.example.org", "hub.example.org"} {
-		hello := &tls.ClientHelloInfo{ServerName: name, SupportedVersions: []uint16{tls.VersionTLS13}, CipherSuites: []uint16{tls.TLS_AES_128_GCM_SHA256}}
+		hello := &tls.ClientHelloInfo{
+			ServerName:        name,
+			SupportedVersions: []uint16{tls.VersionTLS13},
+			CipherSuites:      []uint16{tls.TLS_AES_128_GCM_SHA256},
+		}
 		if _, err := conf.GetCertificate(hello); err == nil {
 			t.Errorf("a certificate for %s", name)
 		}
 	}
-	if out := said.String(); strings.Count(out, "\n") != 1 || !strings.Contains(out, "for=hub.example.org") || !strings.Contains(out, "connection refused") {
+	if out := said.String(); strings.Count(out, "\n") != 1 || !strings.Contains(out, "for=hub.example.org") ||
+		!strings.Contains(out, "connection refused") {
 		t.Errorf("the log: %s", out)
 	}
 }

@@ -98,7 +98,12 @@ func (s *site) routes() http.Handler {
 func (s *site) operators(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !login.Who(r.Context()).Operator() {
-			s.write(w, r, http.StatusForbidden, &page{Title: "Not allowed", template: "problem", Error: "This needs the role operator; yours is reader."})
+			s.write(
+				w,
+				r,
+				http.StatusForbidden,
+				&page{Title: "Not allowed", template: "problem", Error: "This needs the role operator; yours is reader."},
+			)
 			return
 		}
 		next(w, r)
@@ -124,7 +129,18 @@ func (s *site) theme(w http.ResponseWriter, r *http.Request) {
 	if theme != "dark" && theme != "light" {
 		theme = ""
 	}
-	http.SetCookie(w, &http.Cookie{Name: "fettle_theme", Value: theme, Path: "/", MaxAge: 365 * 24 * 3600, SameSite: http.SameSiteLaxMode, HttpOnly: true, Secure: s.cfg.Login.Secure})
+	http.SetCookie(
+		w,
+		&http.Cookie{
+			Name:     "fettle_theme",
+			Value:    theme,
+			Path:     "/",
+			MaxAge:   365 * 24 * 3600,
+			SameSite: http.SameSiteLaxMode,
+			HttpOnly: true,
+			Secure:   s.cfg.Login.Secure,
+		},
+	)
 	http.Redirect(w, r, login.Local(r.PostForm.Get("next")), http.StatusSeeOther)
 }
 

@@ -69,8 +69,11 @@ func over(t testing.TB, db *store.DB, now time.Time) *world {
 		}
 	}
 	w := &world{t: t, db: db, now: now, asked: &asked{}}
-	handler, err := New(t.Context(), Config{DB: db, Traps: traps.All(), Asker: w.asked, URL: "https://hub.example", SilentAfter: 3 * time.Hour,
-		Login: login.Config{Effort: login.Effort{Memory: 8, Time: 1}}, Now: func() time.Time { return w.now }})
+	handler, err := New(
+		t.Context(),
+		Config{DB: db, Traps: traps.All(), Asker: w.asked, URL: "https://hub.example", SilentAfter: 3 * time.Hour,
+			Login: login.Config{Effort: login.Effort{Memory: 8, Time: 1}}, Now: func() time.Time { return w.now }},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,9 +159,14 @@ func (w *world) pages() []string {
 		w.t.Fatal(err)
 	}
 	return []string{
-		"/", "/?group=ams-web&severity=warning", "/changes", "/changes?since=365d&kind=resolved&severity=warning&group=ams-web", "/traps", "/traps?unknown=true",
-		"/trap/" + w.aFinding(h).Trap, "/trap/" + w.aFinding(h).Trap + "?severity=unknown", "/hosts", "/hosts?silent=true&order=seen", "/hosts?q=web&offset=2", "/host/" + h.Agent, "/coverage",
-		"/compare", "/compare?a=" + h.Agent + "&b=" + others[0].Name, "/search", "/search?q=web", "/search?q=mtu", "/paste", "/accepted", "/audit", "/api/",
+		"/", "/?group=ams-web&severity=warning", "/changes", "/changes?since=365d&kind=resolve" +
+			"d&severity=warning&group=ams-web", "/traps", "/traps?unknown=true",
+		"/trap/" + w.aFinding(
+			h,
+		).Trap, "/trap/" + w.aFinding(h).Trap + "?severity=unknown", "/hosts", "/hosts?silent=true&order=seen", "/hosts?q=web&offset=2",
+		"/host/" + h.Agent, "/coverage",
+		"/compare", "/compare?a=" + h.Agent + "&b=" + others[0].Name, "/search", "/search?q=web", "/search?q=mtu", "/paste", "/accepted",
+		"/audit", "/api/",
 	}
 }
 
@@ -178,13 +186,16 @@ func TestPages(t *testing.T) {
 		if csp := h.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") {
 			t.Errorf("%s: %s", p, csp)
 		}
-		if m := regexp.MustCompile(`(?i)<script(?:[^>]*src="/assets/[^"]+")? ?[^>]*>[^<]|<style|\sstyle=|\son[a-z]+=|javascript:|ZgotmplZ|%!|<no value>|&lt;nil`).FindString(body); m != "" {
+		if m := regexp.MustCompile(`(?i)<script(?:[^>]*src="/assets/[^"]+")? ` +
+			`?[^>]*>[^<]|<style|\sstyle=|\son[a-z]+=|javascript:|ZgotmplZ|%!|<no value>|&lt;nil`).FindString(body); m != "" {
 			t.Errorf("%s has %q", p, m)
 		}
 	}
 	for path, want := range map[string]int{
-		"/nothing": 404, "/trap/no-such-trap": 404, "/host/h9999999": 404, "/hosts?order=sideways": 400, "/hosts?limit=x": 400, "/hosts?limit=100000": 400,
-		"/changes?since=never": 400, "/changes?before=x": 400, "/changes?bogus=1": 400, "/hosts?q=a&q=b": 400, "/hosts?q=%ff": 400, "/hosts?%zz": 400, "/trap/%2e%2e": 404, "/assets/nothing.js": 404,
+		"/nothing": 404, "/trap/no-such-trap": 404, "/host/h9999999": 404, "/hosts?order=sideways": 400, "/hosts?limit=x": 400,
+		"/hosts?limit=100000":  400,
+		"/changes?since=never": 400, "/changes?before=x": 400, "/changes?bogus=1": 400, "/hosts?q=a&q=b": 400, "/hosts?q=%ff": 400,
+		"/hosts?%zz": 400, "/trap/%2e%2e": 404, "/assets/nothing.js": 404,
 		"/compare?a=h9999999&b=x": 200,
 	} {
 		if code, body, _ := w.get(path); code != want {
@@ -199,7 +210,8 @@ func TestWhatPagesSay(t *testing.T) {
 	h := w.aHost()
 	f := w.aFinding(h)
 	for path, want := range map[string][]string{
-		"/":                       {"on 60 hosts", `href="/trap/` + f.Trap, "new / resolved since yesterday", `data-curve="/api/v1/curves?days=90`},
+		"/": {"on 60 hosts", `href="/trap/` + f.Trap, "new / resolved since yesterday",
+			`data-curve="/api/v1/curves?days=90`},
 		"/host/" + h.Agent:        {h.Name, f.Trap, h.Kernel, "Evidence", `name="b"`},
 		"/trap/" + f.Trap:         {"Where it is found", h.Name, "Symptoms", "Who resolved it"},
 		"/search?q=" + h.Name[:8]: {h.Name},
@@ -216,7 +228,11 @@ func TestWhatPagesSay(t *testing.T) {
 	if _, body, _ := w.get("/"); strings.Contains(body, "/audit") || strings.Contains(body, "Ask all hosts") {
 		t.Error("a reader is offered what only operators may do")
 	}
-	code, body, _ := w.send("/paste", "/paste", url.Values{"text": {"files in /tmp vanish <script>alert(1)</script>; br0: the bridge's mtu changes by itself when a VM starts"}})
+	code, body, _ := w.send(
+		"/paste",
+		"/paste",
+		url.Values{"text": {"files in /tmp vanish <script>alert(1)</script>; br0: the bridge's mtu changes by itself when a VM starts"}},
+	)
 	if code != http.StatusOK || !strings.Contains(body, "/trap/bridge-mtu") || strings.Contains(body, "<script>alert") {
 		t.Errorf("paste: %d\n%.1500s", code, body)
 	}
@@ -226,7 +242,13 @@ func TestRoles(t *testing.T) {
 	w := ofHosts(t, 20)
 	h := w.aHost()
 	f := w.aFinding(h)
-	accept := url.Values{"host": {h.Agent}, "trap": {f.Trap}, "subject": {url.QueryEscape(f.Subject)}, "reason": {"known"}, "until": {"2026-12-24"}}
+	accept := url.Values{
+		"host":    {h.Agent},
+		"trap":    {f.Trap},
+		"subject": {url.QueryEscape(f.Subject)},
+		"reason":  {"known"},
+		"until":   {"2026-12-24"},
+	}
 	w.login("bob")
 	for action, fields := range map[string]url.Values{"/accept": accept, "/unaccept": accept, "/ask": {"host": {h.Agent}}} {
 		if code, _, _ := w.send("/paste", action, fields); code != http.StatusForbidden {
@@ -243,15 +265,17 @@ func TestRoles(t *testing.T) {
 	if code, body, hd := w.send("/host/"+h.Agent, "/accept", accept); code != http.StatusSeeOther || hd.Get("Location") != "/host/"+h.Agent {
 		t.Fatalf("accept: %d %s", code, body)
 	}
-	if _, body, _ := w.get("/host/" + h.Agent); !strings.Contains(body, "accepted here by ann until 2026-12-24: known") || !strings.Contains(body, "Accepted: "+f.Trap) {
+	if _, body, _ := w.get("/host/" + h.Agent); !strings.Contains(body, "accepted here by ann until 2026-12-24: known") ||
+		!strings.Contains(body, "Accepted: "+f.Trap) {
 		t.Error("the host's page does not say that the finding is accepted")
 	}
 	if _, body, _ := w.get("/accepted"); !strings.Contains(body, h.Name) {
 		t.Error("the list of accepted findings lacks it")
 	}
 	for what, wrong := range map[string]url.Values{
-		"a day that is past": {"host": {h.Agent}, "trap": {f.Trap}, "subject": {url.QueryEscape(f.Subject)}, "reason": {"x"}, "until": {"2020-01-01"}},
-		"no reason":          {"host": {h.Agent}, "trap": {f.Trap}, "subject": {url.QueryEscape(f.Subject)}},
+		"a day that is past": {"host": {h.Agent}, "trap": {f.Trap}, "subject": {url.QueryEscape(f.Subject)}, "reason": {"x"},
+			"until": {"2020-01-01"}},
+		"no reason": {"host": {h.Agent}, "trap": {f.Trap}, "subject": {url.QueryEscape(f.Subject)}},
 	} {
 		if code, _, _ := w.send("/host/"+h.Agent, "/accept", wrong); code != http.StatusBadRequest {
 			t.Errorf("%s: %d", what, code)
@@ -286,7 +310,8 @@ func TestThemes(t *testing.T) {
 		t.Error("a theme that nobody chose")
 	}
 	for _, theme := range []string{"dark", "light"} {
-		if code, _, h := w.send("/hosts", "/theme", url.Values{"theme": {theme}, "next": {"/hosts"}}); code != http.StatusSeeOther || h.Get("Location") != "/hosts" {
+		if code, _, h := w.send("/hosts", "/theme", url.Values{"theme": {theme}, "next": {"/hosts"}}); code != http.StatusSeeOther ||
+			h.Get("Location") != "/hosts" {
 			t.Error(theme, code)
 		}
 		if _, body, _ := w.get("/hosts"); !strings.Contains(body, `data-theme="`+theme+`"`) {
@@ -307,7 +332,8 @@ func TestAssets(t *testing.T) {
 	}
 	for _, m := range refs {
 		code, _, h := w.get(m[1])
-		if code != http.StatusOK || !strings.Contains(h.Get("Cache-Control"), "immutable") || strings.HasPrefix(h.Get("Content-Type"), "text/plain") {
+		if code != http.StatusOK || !strings.Contains(h.Get("Cache-Control"), "immutable") ||
+			strings.HasPrefix(h.Get("Content-Type"), "text/plain") {
 			t.Error(m[1], code, h)
 		}
 	}

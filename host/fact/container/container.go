@@ -65,14 +65,38 @@ func rootMount(ctx context.Context, h *host.Host, file string) (string, error) {
 
 // own are the settings below /proc/sys that each container has for itself:
 // those of its network, IPC, UTS and user namespaces (namespaces(7)).
-var own = []string{"net/", "user/", "fs/mqueue/", "kernel/sem", "kernel/shm", "kernel/msg", "kernel/auto_msgmni", "kernel/hostname", "kernel/domainname"}
+var own = []string{
+	"net/",
+	"user/",
+	"fs/mqueue/",
+	"kernel/sem",
+	"kernel/shm",
+	"kernel/msg",
+	"kernel/auto_msgmni",
+	"kernel/hostname",
+	"kernel/domainname",
+}
 
 // global are those below net/ that are the whole kernel's: other network
 // namespaces do not have them, or read them only (the kernel's
 // Documentation/networking, net_conntrack_standalone.c, neighbour.c).
-var global = []string{"net/core/rmem_", "net/core/wmem_", "net/core/optmem_max", "net/core/netdev_", "net/core/dev_weight", "net/core/bpf_", "net/core/message_",
-	"net/netfilter/nf_conntrack_max", "net/netfilter/nf_conntrack_buckets", "net/nf_conntrack_max", "net/ipv4/neigh/default/gc_thresh", "net/ipv6/neigh/default/gc_thresh",
-	"net/ipv4/tcp_mem", "net/ipv4/udp_mem", "net/bridge/"}
+var global = []string{
+	"net/core/rmem_",
+	"net/core/wmem_",
+	"net/core/optmem_max",
+	"net/core/netdev_",
+	"net/core/dev_weight",
+	"net/core/bpf_",
+	"net/core/message_",
+	"net/netfilter/nf_conntrack_max",
+	"net/netfilter/nf_conntrack_buckets",
+	"net/nf_conntrack_max",
+	"net/ipv4/neigh/default/gc_thresh",
+	"net/ipv6/neigh/default/gc_thresh",
+	"net/ipv4/tcp_mem",
+	"net/ipv4/udp_mem",
+	"net/bridge/",
+}
 
 // Has tells whether a container has a setting for itself; key is a path below
 // /proc/sys.

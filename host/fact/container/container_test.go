@@ -23,11 +23,12 @@ func TestOf(t *testing.T) {
 		"hostname: web\n":                                   "",
 		"incomplete: true\n":                                "",
 		// A virtual machine made of docker's image, and a container in its host's PID namespace.
-		mark + "1 0 8:1 / / rw - ext4 /dev/vda rw\n-- root/proc/1/mountinfo --\n1 0 8:1 / / rw - ext4 /dev/vda rw\n":                                       "",
-		mark + "2 0 8:1 / /x rw - ext4 /dev/vdb rw\n7 0 0:9 / / rw - overlay overlay rw\n-- root/proc/1/mountinfo --\n1 0 8:1 / / rw - ext4 /dev/vda rw\n": "docker",
-		"-- link/proc/self/ns/pid --\npid:[4026531836]\n-- root/.dockerenv --\n":                                                                           "",
-		"kind: root\n-- root/run/systemd/container --\nlxc\n":                                                                                              "",
-		"-- denied/run/systemd/container --\n-- root/.dockerenv --":                                                                                        "docker",
+		mark + "1 0 8:1 / / rw - ext4 /dev/vda rw\n-- root/proc/1/mountinfo --\n1 0 8:1 / / rw - ext4 /dev/vda rw\n": "",
+		mark + "2 0 8:1 / /x rw - ext4 /dev/vdb rw\n7 0 0:9 / / rw - overlay overlay rw\n-- root/proc/1/mountinfo --\n1 0 8:1 / / rw - ext4 " +
+			"/dev/vda rw\n": "docker",
+		"-- link/proc/self/ns/pid --\npid:[4026531836]\n-- root/.dockerenv --\n": "",
+		"kind: root\n-- root/run/systemd/container --\nlxc\n":                    "",
+		"-- denied/run/systemd/container --\n-- root/.dockerenv --":              "docker",
 	} {
 		if got := Of(t.Context(), hosttest.New(t, sample)); got != want {
 			t.Errorf("%q: %q, want %q", sample, got, want)
@@ -55,8 +56,10 @@ func TestOfNamespace(t *testing.T) {
 }
 
 func TestHas(t *testing.T) {
-	for key, want := range map[string]bool{"vm/swappiness": false, "kernel/pid_max": false, "fs/inotify/max_user_instances": false, "net/ipv4/ip_forward": true,
-		"net/core/somaxconn": true, "net/core/rmem_max": false, "net/netfilter/nf_conntrack_max": false, "kernel/shmmax": true, "kernel/sem": true, "net/ipv4/conf/all/rp_filter": true,
+	for key, want := range map[string]bool{"vm/swappiness": false, "kernel/pid_max": false, "fs/inotify/max_user_instances": false,
+		"net/ipv4/ip_forward": true,
+		"net/core/somaxconn":  true, "net/core/rmem_max": false, "net/netfilter/nf_conntrack_max": false, "kernel/shmmax": true,
+		"kernel/sem": true, "net/ipv4/conf/all/rp_filter": true,
 		"net/ipv4/neigh/default/gc_thresh3": false} {
 		if Has(key) != want {
 			t.Errorf("%s: %v", key, !want)
@@ -69,7 +72,8 @@ func TestHas(t *testing.T) {
 func TestHasInNamespace(t *testing.T) {
 	means.Root(t)
 	unshare := means.Tool(t, "unshare")
-	for _, key := range []string{"net/ipv4/ip_forward", "net/core/somaxconn", "net/core/netdev_max_backlog", "net/core/rmem_default", "net/ipv4/neigh/default/gc_thresh3", "net/ipv4/conf/all/rp_filter"} {
+	for _, key := range []string{"net/ipv4/ip_forward", "net/core/somaxconn", "net/core/netdev_max_backlog", "net/core/rmem_default",
+		"net/ipv4/neigh/default/gc_thresh3", "net/ipv4/conf/all/rp_filter"} {
 		if _, err := os.Stat("/proc/sys/" + key); err != nil {
 			continue
 		}

@@ -22,7 +22,10 @@ func Mild(text string) bool {
 
 // How loggers tell how bad a line is, where it has no fields: glog's letter and date, a
 // word in capitals, or one in brackets.
-var mild = lazy.Regexp(`^[WI]\d{4} |^[^a-z]*\b(?:WARNING|WARN|NOTICE|INFO|DEBUG)\b|^[^"']{0,80}\b(?:WARNING|WARN|NOTICE|INFO|DEBUG)[\]:| ]|\[(?:[a-z_]+:)?(?:warning|warn|notice|info|debug)\]`)
+var mild = lazy.Regexp(
+	`^[WI]\d{4} |^[^a-z]*\b(?:WARNING|WARN|NOTICE|INFO|DEBUG)\b|^[^"']{0,80}\b(?:WARNING|WARN|NOTICE|INFO|DEBUG)[\]:| ` +
+		`]|\[(?:[a-z_]+:)?(?:warning|warn|notice|info|debug)\]`,
+)
 
 // glog is how Kubernetes' programs begin a line: "E1124 12:05:36.123456    1234 server.go:205] ".
 var glog = lazy.Regexp(`^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [^\s\]]+\] `)

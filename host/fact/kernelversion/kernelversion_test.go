@@ -8,7 +8,25 @@ import (
 )
 
 func TestCompare(t *testing.T) {
-	order := []string{"2.6.26", "2.6.32.71", "2.6.33", "3.2", "3.10.0-862.el7.x86_64", "4.9.30", "4.10-rc1", "4.10", "4.10.1", "4.12-rc1", "4.12-rc5+", "4.12", "5.4.0", "5.15.131", "6.1.128", "6.10", "10.0"}
+	order := []string{
+		"2.6.26",
+		"2.6.32.71",
+		"2.6.33",
+		"3.2",
+		"3.10.0-862.el7.x86_64",
+		"4.9.30",
+		"4.10-rc1",
+		"4.10",
+		"4.10.1",
+		"4.12-rc1",
+		"4.12-rc5+",
+		"4.12",
+		"5.4.0",
+		"5.15.131",
+		"6.1.128",
+		"6.10",
+		"10.0",
+	}
 	for i, a := range order {
 		for j, b := range order {
 			got, err := Compare(a, b)
@@ -20,8 +38,10 @@ func TestCompare(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	for text, same := range map[string]string{"6.1.0-30-amd64": "6.1", " v6.1\n": "6.1", "4.4.0-98-generic": "4.4", "4.18.0-553.el8_10.x86_64": "4.18", "3.10.0-1160.119.1.el7.x86_64": "3.10",
-		"5.10.0-0.deb10.16-amd64": "5.10", "6.8.12-4-pve": "6.8.12", "4.1.12-124.el7uek.x86_64": "4.1.12", "4.13.0-rc7": "4.13-rc7", "4.12.": "4.12", "4.12-rc": "4.12", "4.12-rc0x": "4.12-rc0"} {
+	for text, same := range map[string]string{"6.1.0-30-amd64": "6.1", " v6.1\n": "6.1", "4.4.0-98-generic": "4.4",
+		"4.18.0-553.el8_10.x86_64": "4.18", "3.10.0-1160.119.1.el7.x86_64": "3.10",
+		"5.10.0-0.deb10.16-amd64": "5.10", "6.8.12-4-pve": "6.8.12", "4.1.12-124.el7uek.x86_64": "4.1.12", "4.13.0-rc7": "4.13-rc7",
+		"4.12.": "4.12", "4.12-rc": "4.12", "4.12-rc0x": "4.12-rc0"} {
 		if c, err := Compare(text, same); c != 0 || err != nil {
 			t.Errorf("%q is not %s: %d, %v", text, same, c, err)
 		}
@@ -41,7 +61,8 @@ func TestBefore(t *testing.T) {
 		v, than string
 		want    bool
 		rc      int
-	}{{"4.11.12", "4.12", true, 0}, {"4.12-rc1", "4.12", true, 1}, {"4.12-rc1", "4.12-rc2", true, 1}, {"4.12.0", "4.12", false, 0}, {"6.1.0-30-amd64", "4.12", false, 0}} {
+	}{{"4.11.12", "4.12", true, 0}, {"4.12-rc1", "4.12", true, 1}, {"4.12-rc1", "4.12-rc2", true, 1}, {"4.12.0", "4.12", false, 0},
+		{"6.1.0-30-amd64", "4.12", false, 0}} {
 		v, err := Parse(c.v)
 		if err != nil || v.Before(c.than) != c.want || v.Candidate() != c.rc {
 			t.Errorf("%s before %s: %v, candidate %d, %v", c.v, c.than, v.Before(c.than), v.Candidate(), err)
@@ -58,7 +79,8 @@ func TestBefore(t *testing.T) {
 func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"6.1.0-30-amd64", "4.12-rc1", "2.6.32.71", "v5.4", "3.10.0-1160.el7", "1.-rc", "0.0.0.0.0-rc9999999999999999999"} {
+	for _, s := range []string{"6.1.0-30-amd64", "4.12-rc1", "2.6.32.71", "v5.4", "3.10.0-1160.el7", "1.-rc",
+		"0.0.0.0.0-rc9999999999999999999"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

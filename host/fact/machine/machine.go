@@ -165,8 +165,16 @@ func containers(ctx context.Context, h *host.Host) []Containers {
 }
 
 // keepers are the engines by the names that a process's container has.
-var keepers = map[string]string{"docker": "Docker", "podman": "Podman", "crio": "CRI-O", "containerd": "containerd", "kubernetes": "Kubernetes",
-	"lxc": "LXC", "nspawn": "nspawn", "libvirt-lxc": "libvirt LXC"}
+var keepers = map[string]string{
+	"docker":      "Docker",
+	"podman":      "Podman",
+	"crio":        "CRI-O",
+	"containerd":  "containerd",
+	"kubernetes":  "Kubernetes",
+	"lxc":         "LXC",
+	"nspawn":      "nspawn",
+	"libvirt-lxc": "libvirt LXC",
+}
 
 // inhabited are the containers that processes live in.
 func inhabited(ctx context.Context, h *host.Host) []Containers {

@@ -17,21 +17,30 @@ func TestRead(t *testing.T) {
 		want Facts
 	}{
 		"guest": {"kind: live\n" + debian + "-- root/proc/uptime --\n93784.51 1.0\n-- root/sys/class/dmi/id/sys_vendor --\nQEMU\n" +
-			"-- root/sys/fs/cgroup/system.slice/docker-" + id + ".scope/cgroup.procs --\n1\n-- root/sys/fs/cgroup/system.slice/ssh.service/cgroup.procs --\n2\n" +
+			"-- root/sys/fs/cgroup/system.slice/docker-" + id + ".scope/cgroup.procs --\n1\n-- " +
+			"root/sys/fs/cgroup/system.slice/ssh.service/cgroup.procs --\n2\n" +
 			"-- root/sys/fs/cgroup/system.slice/docker-f" + id[1:] + ".scope/cgroup.events --\npopulated 0\nfrozen 0\n",
 			Facts{"Debian 12", "KVM guest", 93784 * time.Second, []Containers{{"Docker", 1}}}},
-		"node": {"kind: live\n" + debian + "-- root/sys/fs/cgroup/kubepods.slice/kubepods-pod1.slice/cgroup.procs --\n-- root/sys/fs/cgroup/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod2.slice/x --\n" +
-			"-- root/sys/fs/cgroup/kubepods.slice/kubepods-besteffort.slice/x --\n", Facts{Distribution: "Debian 12", Containers: []Containers{{"Kubernetes pods", 2}}}},
-		"hardware": {"kind: live\n" + debian + "-- root/sys/class/dmi/id/sys_vendor --\nDell Inc.\n-- root/sys/class/dmi/id/product_name --\nPowerEdge R640\n",
+		"node": {"kind: live\n" + debian + "-- root/sys/fs/cgroup/kubepods.slice/kubepods-pod1.slice/cgroup.procs --\n-- " +
+			"root/sys/fs/cgroup/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod2.slice/x --\n" +
+			"-- root/sys/fs/cgroup/" +
+			"kubepods.slice/kubepods-besteffort.slice/x --\n", Facts{Distribution: "Debian 12", Containers: []Containers{{"Kubernetes pods", 2}}}},
+		"hardware": {"kind: live\n" + debian + "-- root/sys/class/dmi/id/sys_vendor --\nDell Inc.\n-- root/sys/class/dmi/id/product_name " +
+			"--\nPowerEdge R640\n",
 			Facts{Distribution: "Debian 12", Kind: "Dell Inc. PowerEdge R640"}},
-		"container": {"kind: live\n" + debian + "-- root/run/systemd/container --\nlxc\n", Facts{Distribution: "Debian 12", Kind: "LXC container"}},
-		"container's uptime": {"kind: live\n" + debian + "-- root/run/systemd/container --\nsystemd-nspawn\n-- root/proc/uptime --\n1000.5 1.0\n-- root/proc/self/mountinfo --\n1 0 0:1 / / rw - overlay overlay rw\n" +
-			"-- root/proc/1/stat --\n1 (sys (t) d) S 0 1 1 0 -1 4194560 1 1 1 1 1 1 1 1 20 0 1 0 90000 1 1\n", Facts{"Debian 12", "nspawn container", 100 * time.Second, nil}},
+		"container": {"kind: live\n" + debian + "-- root/run/systemd/container --\nlxc\n",
+			Facts{Distribution: "Debian 12", Kind: "LXC container"}},
+		"container's uptime": {"kind: live\n" + debian + "-- root/run/systemd/container --\nsystemd-nspawn\n-- root/proc/uptime --\n1000.5 " +
+			"1.0\n-- root/proc/self/mountinfo --\n1 0 0:1 / / rw - overlay overlay rw\n" +
+			"-- root/proc/1/stat --\n1 (sys (t) d) S 0 1 1 0 " +
+			"-1 4194560 1 1 1 1 1 1 1 1 20 0 1 0 90000 1 1\n", Facts{"Debian 12", "nspawn container", 100 * time.Second, nil}},
 		"sosreport": {"kind: sosreport\n" + debian + "-- root/proc/uptime --\n93784.51 0.00\n-- root/sys/class/dmi/id/sys_vendor --\nQEMU\n" +
-			"-- table/processes --\n" + `[{"pid":1,"comm":"systemd"},{"pid":7,"comm":"pod","container":"crio/1"},{"pid":8,"comm":"etcd","container":"crio/1"},` +
+			"-- table/processes --\n" + `[{"pid":1,"comm":"systemd"},{"pid":7,"comm":"pod","container":"crio/1"},{"pid":8,"comm":"etcd",` +
+			`"container":"crio/1"},` +
 			`{"pid":9,"comm":"x","container":"docker/2"},{"pid":10,"comm":"x","container":"docker/3"}]` + "\n",
 			Facts{"Debian 12", "KVM guest", 93784 * time.Second, []Containers{{"CRI-O", 1}, {"Docker", 2}}}},
-		"sosreport of a container": {"kind: sosreport\n" + debian + "-- root/proc/uptime --\n93784.51 0.00\n-- root/run/systemd/container --\nlxc\n",
+		"sosreport of a container": {"kind: sosreport\n" + debian + "-- root/proc/uptime --\n93784.51 " +
+			"0.00\n-- root/run/systemd/container --\nlxc\n",
 			Facts{Distribution: "Debian 12", Kind: "LXC container"}},
 		"capture": {debian + "-- root/proc/uptime --\n5.0 1.0\n", Facts{Distribution: "Debian 12"}},
 		"nothing": {"kind: live\n", Facts{}},

@@ -44,7 +44,16 @@ func (m Means) within(n Means) bool {
 }
 
 // All are the combinations, the smaller ones first.
-var All = []Means{{}, {Key: true}, {Password: true}, {Code: true}, {Key: true, Password: true}, {Key: true, Code: true}, {Password: true, Code: true}, {true, true, true}}
+var All = []Means{
+	{},
+	{Key: true},
+	{Password: true},
+	{Code: true},
+	{Key: true, Password: true},
+	{Key: true, Code: true},
+	{Password: true, Code: true},
+	{true, true, true},
+}
 
 // Logins is what decides.
 type Logins struct {
@@ -217,7 +226,8 @@ func (l *Logins) from(u *pam.User, conn sshd.Conn) Access {
 		a.Ways[m] = best
 	}
 	for _, chain := range t.chains {
-		if o := strings.Join(chain, "+"); len(chain) > 0 && !slices.ContainsFunc(chain, func(m string) bool { return !elsewhere(m) || t.methods[base(m)] == pam.No }) {
+		if o := strings.Join(chain, "+"); len(chain) > 0 &&
+			!slices.ContainsFunc(chain, func(m string) bool { return !elsewhere(m) || t.methods[base(m)] == pam.No }) {
 			a.Other = append(a.Other, o)
 		}
 	}

@@ -60,20 +60,25 @@ func TestFor(t *testing.T) {
 			"alice": "key", "bob": "key, or password", "dave": "key"}},
 		"key and code": {"UsePAM yes\nAuthenticationMethods publickey,keyboard-interactive\n", stackNote, map[string]string{
 			"alice": "key+password+code", "bob": "key+password", "root": "nothing lets in"}},
-		"key and code, stack without password": {"UsePAM yes\nPasswordAuthentication no\nAuthenticationMethods publickey,keyboard-interactive:pam\n",
+		"key and code, stack without password": {"UsePAM yes\nPasswordAuthentication " +
+			"no\nAuthenticationMethods publickey,keyboard-interactive:pam\n",
 			strings.Replace(stackNote, "@include common-auth\n", "", 1) + "auth required pam_permit.so\n", map[string]string{
 				"alice": "key+code", "bob": "key", "carol": "key", "dave": "nothing lets in"}},
-		"impossible chain": {"UsePAM yes\nKbdInteractiveAuthentication no\nAuthenticationMethods publickey,keyboard-interactive\n", stackNote, map[string]string{
+		"impossible chain": {"UsePAM yes\nKbdInteractiveAuthentication " +
+			"no\nAuthenticationMethods publickey,keyboard-interactive\n", stackNote, map[string]string{
 			"alice": "nothing lets in", "carol": "nothing lets in"}},
-		"Match by group": {"UsePAM yes\nPasswordAuthentication no\nMatch Group totp\nAuthenticationMethods publickey,keyboard-interactive\n", stackNote, map[string]string{
+		"Match by group": {"UsePAM yes\nPasswordAuthentication no\nMatch Group " +
+			"totp\nAuthenticationMethods publickey,keyboard-interactive\n", stackNote, map[string]string{
 			"alice": "key+password+code", "carol": "key, or password"}},
 		"no PAM": {"UsePAM no\n", stackNote, map[string]string{"alice": "key, or password", "root": "key"}},
 		"denied": {"UsePAM yes\nAllowGroups totp root\nDenyUsers b*\nPermitRootLogin no\n", stackNote, map[string]string{
 			"carol": "never: /etc/ssh/sshd_config:2 (allowgroups totp root)", "bob": "never: /etc/ssh/sshd_config:3 (denyusers b*)",
 			"root": "never: /etc/ssh/sshd_config:4 (permitrootlogin no)", "alice": "key, or password+code"}},
-		"from one network without": {"UsePAM yes\nAuthenticationMethods publickey,keyboard-interactive\nMatch Address 10.0.0.0/8,!10.9.9.9\nAuthenticationMethods publickey\n", stackNote, map[string]string{
+		"from one network without": {"UsePAM yes\nAuthenticationMethods publickey,keyboard-interactive\nMatch Address " +
+			"10.0.0.0/8,!10.9.9.9\nAuthenticationMethods publickey\n", stackNote, map[string]string{
 			"alice": "key+password+code | from 10.0.0.0: key"}},
-		"gssapi skips it": {"UsePAM yes\nGSSAPIAuthentication yes\n", stackNote, map[string]string{"alice": "key, or password+code, or gssapi-with-mic"}},
+		"gssapi skips it": {"UsePAM yes\nGSSAPIAuthentication yes\n", stackNote,
+			map[string]string{"alice": "key, or password+code, or gssapi-with-mic"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := hosttest.New(t, base1+c.pam+"-- root/etc/ssh/sshd_config --\n"+c.sshd)
@@ -111,7 +116,12 @@ func BenchmarkHost(b *testing.B) {
 	for i := range 1000 {
 		fmt.Fprintf(&pw, "u%d:x:%d:100::/home/u%d:/bin/bash\n", i, 2000+i, i)
 	}
-	text := strings.Replace(base1, "-- root/etc/group --", pw.String()+"-- root/etc/group --", 1) + stackNote + "-- root/etc/ssh/sshd_config --\nUsePAM yes\n"
+	text := strings.Replace(
+		base1,
+		"-- root/etc/group --",
+		pw.String()+"-- root/etc/group --",
+		1,
+	) + stackNote + "-- root/etc/ssh/sshd_config --\nUsePAM yes\n"
 	l, err := Read(b.Context(), hosttest.New(b, text))
 	if err != nil {
 		b.Fatal(err)

@@ -49,7 +49,13 @@ func (l *Logins) terms(u *pam.User, e *sshd.Effective) *terms {
 		}
 		if !root.Known {
 			t.unsure = "PermitRootLogin (its default depends on sshd's version)"
-			t.methods["password"], t.methods["keyboard-interactive"] = min(t.methods["password"], pam.Depends), min(t.methods["keyboard-interactive"], pam.Depends)
+			t.methods["password"], t.methods["keyboard-interactive"] = min(
+				t.methods["password"],
+				pam.Depends,
+			), min(
+				t.methods["keyboard-interactive"],
+				pam.Depends,
+			)
 		}
 	}
 	want := e.Get("AuthenticationMethods").Values
@@ -104,8 +110,19 @@ func (l *Logins) denied(u *pam.User, e *sshd.Effective) string {
 }
 
 // deciding are the keywords that this package looks at.
-var deciding = []string{"authenticationmethods", "pubkeyauthentication", "passwordauthentication", "kbdinteractiveauthentication", "permitrootlogin",
-	"gssapiauthentication", "hostbasedauthentication", "allowusers", "denyusers", "allowgroups", "denygroups"}
+var deciding = []string{
+	"authenticationmethods",
+	"pubkeyauthentication",
+	"passwordauthentication",
+	"kbdinteractiveauthentication",
+	"permitrootlogin",
+	"gssapiauthentication",
+	"hostbasedauthentication",
+	"allowusers",
+	"denyusers",
+	"allowgroups",
+	"denygroups",
+}
 
 // maxOrigins bounds how many are tried.
 const maxOrigins = 16
@@ -130,7 +147,8 @@ func (l *Logins) origins(u *pam.User) []sshd.Conn {
 				}
 			}
 		}
-		if (c.Addr != "" || c.Host != "") && !slices.ContainsFunc(d.Match, func(m *sshd.Match) bool { return !m.Matches(c) }) && len(out) < maxOrigins {
+		if (c.Addr != "" || c.Host != "") && !slices.ContainsFunc(d.Match, func(m *sshd.Match) bool { return !m.Matches(c) }) &&
+			len(out) < maxOrigins {
 			if !slices.ContainsFunc(out, func(o sshd.Conn) bool { return o.Addr == c.Addr && o.Host == c.Host }) {
 				out = append(out, c)
 			}

@@ -76,8 +76,12 @@ func TestRead(t *testing.T) {
 // TestWithHomes: root and whom somebody made, each home once; no services, no
 // nobody, no home that is none.
 func TestWithHomes(t *testing.T) {
-	db, err := Read(t.Context(), hosttest.New(t, "-- root/etc/passwd --\nroot:x:0:0::/root:/bin/sh\ndaemon:x:1:1::/usr/sbin:/bin/sh\nlast:x:999:1::/srv:/bin/sh\n"+
-		"alice:x:1000:1::/home/alice:/bin/sh\ntoor:x:0:0::/root:/bin/sh\nbob:x:1001:1:::/bin/sh\ncarol:x:1002:1::here:/bin/sh\nnobody:x:65534:1::/nonexistent:/bin/sh\nafter:x:65535:1::/home/after:/bin/sh\n-- root/etc/group --\n"))
+	db, err := Read(
+		t.Context(),
+		hosttest.New(t, "-- root/etc/passwd --\nroot:x:0:0::/root:/bin/sh\ndaemon:x:1:1::/usr/sbin:/bin/sh\nlast:x:999:1::/srv:/bin/sh\n"+
+			"alice:x:1000:1::/home/alice:/bin/sh\ntoor:x:0:0::/root:/bin/sh\nbob:x:1001:1:::/bin/sh\ncarol:x:1002:1::here:/bin/sh\nnobody:x:"+
+			"65534:1::/nonexistent:/bin/sh\nafter:x:65535:1::/home/after:/bin/sh\n-- root/etc/group --\n"),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +106,14 @@ func TestReadWhatIsThere(t *testing.T) {
 	if err != nil || !slices.Equal(db.UsersElsewhere, []string{"nis"}) || db.GroupsElsewhere != nil {
 		t.Errorf("compat: %+v, %v", db, err)
 	}
-	db, err = Read(t.Context(), hosttest.New(t, "-- root/etc/nsswitch.conf --\npasswd: files altfiles\n-- root/etc/passwd --\n-- root/etc/group --\n-- root/usr/lib/group --\nadm:x:4:\n"))
+	db, err = Read(
+		t.Context(),
+		hosttest.New(
+			t,
+			"-- root/etc/nsswitch.conf --\npasswd: files altfiles\n-- "+
+				"root/etc/passwd --\n-- root/etc/group --\n-- root/usr/lib/group --\nadm:x:4:\n",
+		),
+	)
 	if _, ok := db.Group("adm"); err != nil || !ok || db.UsersElsewhere != nil {
 		t.Errorf("altfiles: %+v, %v", db, err)
 	}

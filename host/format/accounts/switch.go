@@ -8,7 +8,16 @@ import (
 
 // known are services that know accounts, of which one counts even when it
 // stands in a comment: see nameservice.Source.
-var known = map[string]bool{"sss": true, "ldap": true, "winbind": true, "nis": true, "nisplus": true, "hesiod": true, "vas4": true, "centrifydc": true}
+var known = map[string]bool{
+	"sss":        true,
+	"ldap":       true,
+	"winbind":    true,
+	"nis":        true,
+	"nisplus":    true,
+	"hesiod":     true,
+	"vas4":       true,
+	"centrifydc": true,
+}
 
 // elsewhere lists the services of these databases that know accounts which
 // no file of the host shows.

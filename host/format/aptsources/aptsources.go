@@ -75,7 +75,10 @@ func oneLine(file, text string) (out []Source) {
 			f = f[end+1:]
 		}
 		if len(f) >= 2 {
-			out = append(out, Source{strings.TrimRight(f[0], "/"), f[1], f[2:], fmt.Sprintf("%s:%d", file, i+1), signedBy != "", keyFiles(signedBy), ""})
+			out = append(
+				out,
+				Source{strings.TrimRight(f[0], "/"), f[1], f[2:], fmt.Sprintf("%s:%d", file, i+1), signedBy != "", keyFiles(signedBy), ""},
+			)
 		}
 	}
 	return out
@@ -88,7 +91,18 @@ func deb822(file, text string) (out []Source) {
 		if !strings.EqualFold(fields["enabled"], "no") && slices.Contains(strings.Fields(fields["types"]), "deb") {
 			for _, uri := range strings.Fields(fields["uris"]) {
 				for _, suite := range strings.Fields(fields["suites"]) {
-					out = append(out, Source{strings.TrimRight(uri, "/"), suite, strings.Fields(fields["components"]), fmt.Sprintf("%s:%d", file, begun), fields["signed-by"] != "", keyFiles(fields["signed-by"]), inline(fields["signed-by"], armor)})
+					out = append(
+						out,
+						Source{
+							strings.TrimRight(uri, "/"),
+							suite,
+							strings.Fields(fields["components"]),
+							fmt.Sprintf("%s:%d", file, begun),
+							fields["signed-by"] != "",
+							keyFiles(fields["signed-by"]),
+							inline(fields["signed-by"], armor),
+						},
+					)
 				}
 			}
 		}
@@ -143,7 +157,8 @@ var fingerprint = lazy.Regexp(`^[0-9A-Fa-f]{16,64}!?$`)
 // inline is armor, or where there is none the value that names neither files nor keys.
 func inline(signedBy, armor string) string {
 	named := words(signedBy)
-	if armor != "" || len(named) == 0 || slices.ContainsFunc(named, func(w string) bool { return strings.HasPrefix(w, "/") || fingerprint().MatchString(w) }) {
+	if armor != "" || len(named) == 0 ||
+		slices.ContainsFunc(named, func(w string) bool { return strings.HasPrefix(w, "/") || fingerprint().MatchString(w) }) {
 		return armor
 	}
 	return signedBy

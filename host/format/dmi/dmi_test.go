@@ -7,13 +7,19 @@ import (
 	"fettle/internal/means"
 )
 
-const table = "# dmidecode 3.4\nGetting SMBIOS data from sysfs.\nSMBIOS 2.8 present.\n\nHandle 0x0800, DMI type 8, 9 bytes\nPort Connector Information\n\tInternal Reference Designator: COM2\n\tExternal Connector Type: None\n\tPort Type: Serial Port 16550A Compatible\n\n" +
-	"Handle 0x2600, DMI type 38, 18 bytes\nIPMI Device Information\n\tInterface Type: KCS (Keyboard Control Style)\n\tFlags:\n\t\tA: b\n\nHandle 0x7F00, DMI type 127, 4 bytes\nEnd Of Table\n\n"
+const table = "# dmidecode 3.4\nGetting SMBIOS data from sysfs.\nSMBIOS 2.8 present.\n\nHandle 0x0800, DMI type 8, 9 bytes\nPort " +
+	"Connector Information\n\tInternal Reference Designator: " +
+	"COM2\n\tExternal Connector Type: None\n\tPort Type: Serial Port 16550A Compatible\n\n" +
+	"Handle 0x2600, DMI type 38, 18 bytes\nIPMI Device Information\n\tInterface Type: KCS (Keyboard Control Style)\n\tFlags:\n\t\tA: " +
+	"b\n\nHandle 0x7F00, DMI type 127, 4 bytes\nEnd Of Table\n\n"
 
 func TestParse(t *testing.T) {
 	r, err := Parse(table)
-	if err != nil || len(r) != 3 || r[0].Type != 8 || r[0].Title != "Port Connector Information" || r[0].Values["Internal Reference Designator"] != "COM2" ||
-		r[1].Type != 38 || r[1].Values["Interface Type"] != "KCS (Keyboard Control Style)" || r[1].Values["A"] != "" || len(r[2].Values) != 0 {
+	if err != nil || len(r) != 3 || r[0].Type != 8 || r[0].Title != "Port Connector Information" ||
+		r[0].Values["Internal Reference Designator"] != "COM2" ||
+		r[1].Type != 38 || r[1].Values["Interface Type"] != "KCS (Keyboard Control Style)" ||
+		r[1].Values["A"] != "" ||
+		len(r[2].Values) != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	for text, want := range map[string]string{

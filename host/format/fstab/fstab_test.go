@@ -12,9 +12,13 @@ import (
 )
 
 var tables = []string{
-	"UUID=1-2 / ext4 errors=remount-ro 0 1\n", "/dev/sda1\t/boot\text4\tdefaults\t0\t2\n", "# a comment\n\n/dev/sdb1 /srv xfs noauto\n", "  /dev/sdb1   /mnt/a\\040b  xfs  defaults,nofail  1  2  \n",
-	"nas:/export /mnt nfs soft,rw 0 0\n//win/share /w cifs credentials=/etc/c 0 0\n", "tmpfs /tmp tmpfs\n", "/dev/sda2 none swap sw 0 0\n", "/dev/sda2 swap swap\n",
-	"/dev/sda1 / ext4 defaults 0 1", "LABEL=a\\011b /x ext4 defaults 0 0\n", "/dev/x /y ext4 context=\"system_u:object_r:t:s0:c1,c2\",ro 0 0\n", "#/dev/x /y ext4 defaults 0 0\n /dev/y /z ext4 ro 0 0\n",
+	"UUID=1-2 / ext4 errors=remount-ro 0 1\n", "/dev/sda1\t/boot\text4\tdefaults\t0\t2\n", "# a comment\n\n/dev/sdb1 /srv xfs noauto\n",
+	"  /dev/sdb1   /mnt/a\\040b  " +
+		"xfs  defaults,nofail  1  2  \n",
+	"nas:/export /mnt nfs soft,rw 0 " +
+		"0\n//win/share /w cifs credentials=/etc/c 0 0\n", "tmpfs /tmp tmpfs\n", "/dev/sda2 none swap sw 0 0\n", "/dev/sda2 swap swap\n",
+	"/dev/sda1 / ext4 defaults 0 1", "LABEL=a\\011b /x ext4 defaults 0 0\n", "/dev/x /y ext4 contex" +
+		"t=\"system_u:object_r:t:s0:c1,c2\",ro 0 0\n", "#/dev/x /y ext4 defaults 0 0\n /dev/y /z ext4 ro 0 0\n",
 	"/dev/x /y auto defaults 0 0 # the disk\n",
 }
 
@@ -26,7 +30,9 @@ func TestAsFindmnt(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		out, err := exec.Command(findmnt, "--fstab", "--tab-file", file, "--list", "--json", "--output", "SOURCE,TARGET,FSTYPE,OPTIONS,FREQ,PASSNO").Output()
+		out, err := exec.Command(findmnt, "--fstab", "--tab-file", file, "--list", "--json", "--output",
+			"SOURCE,TARGET,FSTYPE,OPTIONS,FREQ,PASSNO").
+			Output()
 		if err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
@@ -44,7 +50,10 @@ func TestAsFindmnt(t *testing.T) {
 			if f.Options == "" {
 				f.Options = "defaults"
 			}
-			want = append(want, Entry{Device: f.Source, Mount: f.Target, Type: f.Fstype, Options: splitOptions(f.Options), Dump: f.Freq, Pass: f.Passno}.String())
+			want = append(
+				want,
+				Entry{Device: f.Source, Mount: f.Target, Type: f.Fstype, Options: splitOptions(f.Options), Dump: f.Freq, Pass: f.Passno}.String(),
+			)
 		}
 		for _, e := range Parse(text) {
 			got = append(got, e.String())

@@ -21,7 +21,23 @@ import (
 func TestAsSystemd(t *testing.T) {
 	analyze := means.Tool(t, "systemd-analyze")
 	rnd := rand.New(rand.NewPCG(1, 2))
-	pieces := []string{"[Unit]", " [Service] ", "K%d=1", "K%d = 2 \\", "K%d=3\\\\", "K%d=4\\\\\\", "K%d=5 \\ ", "# c", "  ; c \\", "", "word%d", "=v", "\tK%d=6", "K%d=[x]", "[Service]"}
+	pieces := []string{
+		"[Unit]",
+		" [Service] ",
+		"K%d=1",
+		"K%d = 2 \\",
+		"K%d=3\\\\",
+		"K%d=4\\\\\\",
+		"K%d=5 \\ ",
+		"# c",
+		"  ; c \\",
+		"",
+		"word%d",
+		"=v",
+		"\tK%d=6",
+		"K%d=[x]",
+		"[Service]",
+	}
 	for round := range 40 {
 		text := "[Unit]\nDescription=x\n[Service]\nExecStart=/bin/true\n"
 		for i := range 30 {

@@ -28,17 +28,19 @@ func TestAlive(t *testing.T) {
 }
 
 func TestGone(t *testing.T) {
-	if got := Alive("keyserver hkps://Old.example.org\nkeyserver a.example.org\n", "hkps://new", "old.example.org"); got != "keyserver hkps://new\nkeyserver a.example.org\n" {
+	if got := Alive("keyserver hkps://"+
+		"Old.example.org\nkeyserver a.example.org\n", "hkps://new", "old.example.org"); got != "keyserver hkps://new\nkeyserver a.example.org\n" {
 		t.Errorf("%q", got)
 	}
 }
 
 func TestQuestions(t *testing.T) {
 	for line, want := range map[string]string{
-		"keyserver hkps://Keys.example.org":       "https://keys.example.org/pks/lookup?op=stats",
-		"keyserver hkp://keys.example.org":        "http://keys.example.org:11371/pks/lookup?op=stats",
-		"keyserver hkp://keys.example.org:80":     "http://keys.example.org:80/pks/lookup?op=stats",
-		"keyserver keys.example.org":              "https://keys.example.org/pks/lookup?op=stats http://keys.example.org:11371/pks/lookup?op=stats",
+		"keyserver hkps://Keys.example.org":   "https://keys.example.org/pks/lookup?op=stats",
+		"keyserver hkp://keys.example.org":    "http://keys.example.org:11371/pks/lookup?op=stats",
+		"keyserver hkp://keys.example.org:80": "http://keys.example.org:80/pks/lookup?op=stats",
+		"keyserver keys.example.org": "https://keys.example.org/pks/lookup?op=stats " +
+			"http://keys.example.org:11371/pks/lookup?op=stats",
 		"gpg --keyserver=ldap://keys.example.org": "",
 	} {
 		if m := Find(line); len(m) != 1 || m[0].Host != "keys.example.org" || strings.Join(m[0].Questions(), " ") != want {
@@ -77,8 +79,12 @@ func TestWebKeyURLs(t *testing.T) {
 
 // TestNames: only what the host's files name may be asked.
 func TestNames(t *testing.T) {
-	h := hosttest.New(t, "-- root/etc/passwd --\nroot:x:0:0::/root:/bin/sh\n-- root/etc/group --\nroot:x:0:\n-- root/root/.gnupg/gpg.conf --\nkeyserver hkps://keys.example.org\n"+
-		"-- root/etc/apt/trusted.gpg.d/a.asc --\n"+goodKey)
+	h := hosttest.New(
+		t,
+		"-- root/etc/passwd --\nroot:x:0:0::/root:/bin/sh\n-- root/etc/group --\nroot:x:0:\n-- root/root/.gnupg/gpg.conf --\nkeyserver "+
+			"hkps://keys.example.org\n"+
+			"-- root/etc/apt/trusted.gpg.d/a.asc --\n"+goodKey,
+	)
 	for q, want := range map[host.Table]bool{
 		host.AddressTable("keys.example.org"):                                    true,
 		host.AddressTable("example.org"):                                         false,

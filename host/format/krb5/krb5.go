@@ -87,7 +87,8 @@ func (r *reader) folder(ctx context.Context, dir string, at int) error {
 		return err
 	}
 	for _, e := range entries {
-		if e.Type.IsDir() || strings.Trim(strings.TrimSuffix(e.Name, ".conf"), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
+		if e.Type.IsDir() ||
+			strings.Trim(strings.TrimSuffix(e.Name, ".conf"), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
 			continue
 		}
 		if err := r.file(ctx, path.Join(dir, e.Name), at); err != nil {

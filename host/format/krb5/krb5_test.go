@@ -21,13 +21,41 @@ var cases = []struct {
 	keytab     string
 }{
 	{name: "empty", keytab: "/etc/krb5.keytab"},
-	{name: "both", conf: "[libdefaults]\n  default_realm = A.EXAMPLE\n default_keytab_name = FILE:/srv/a.keytab\n", realm: "A.EXAMPLE", keytab: "/srv/a.keytab"},
-	{name: "the first counts", conf: "[libdefaults]\ndefault_realm = A\n[realms]\nA = {\n kdc = 127.0.0.1:9\n}\n[libdefaults]\ndefault_realm = B\ndefault_keytab_name = /1\ndefault_keytab_name = /2\n", realm: "A", keytab: "/1"},
-	{name: "comments", conf: "; [libdefaults]\n# x\n[libdefaults]\n# default_realm = A\n;default_realm = B\ndefault_realm = C\n", realm: "C", keytab: "/etc/krb5.keytab"},
+	{
+		name:   "both",
+		conf:   "[libdefaults]\n  default_realm = A.EXAMPLE\n default_keytab_name = FILE:/srv/a.keytab\n",
+		realm:  "A.EXAMPLE",
+		keytab: "/srv/a.keytab",
+	},
+	{
+		name: "the first counts",
+		conf: "[libdefaults]\ndefault_realm = A\n[realms]\nA = {\n kdc = 127.0.0.1:9\n}\n[libdefaults]\ndefault_realm = " +
+			"B\ndefault_keytab_name = /1\ndefault_keytab_name = /2\n",
+		realm:  "A",
+		keytab: "/1",
+	},
+	{
+		name:   "comments",
+		conf:   "; [libdefaults]\n# x\n[libdefaults]\n# default_realm = A\n;default_realm = B\ndefault_realm = C\n",
+		realm:  "C",
+		keytab: "/etc/krb5.keytab",
+	},
 	{name: "another section", conf: "[realms]\ndefault_realm = A\n", keytab: "/etc/krb5.keytab"},
-	{name: "a folder", conf: "includedir DIR/d\n[libdefaults]\ndefault_realm = Z\n", more: map[string]string{"d/a.conf": "[libdefaults]\ndefault_realm = A\n",
-		"d/b~": "[libdefaults]\ndefault_keytab_name = /no\n", "d/c_1": "[libdefaults]\ndefault_keytab_name = /c\n"}, realm: "A", keytab: "/c"},
-	{name: "a file", conf: "include DIR/x\n", more: map[string]string{"x": "[libdefaults]\ndefault_realm = X\n"}, realm: "X", keytab: "/etc/krb5.keytab"},
+	{
+		name: "a folder",
+		conf: "includedir DIR/d\n[libdefaults]\ndefault_realm = Z\n",
+		more: map[string]string{"d/a.conf": "[libdefaults]\ndefault_realm = A\n",
+			"d/b~": "[libdefaults]\ndefault_keytab_name = /no\n", "d/c_1": "[libdefaults]\ndefault_keytab_name = /c\n"},
+		realm:  "A",
+		keytab: "/c",
+	},
+	{
+		name:   "a file",
+		conf:   "include DIR/x\n",
+		more:   map[string]string{"x": "[libdefaults]\ndefault_realm = X\n"},
+		realm:  "X",
+		keytab: "/etc/krb5.keytab",
+	},
 }
 
 func TestRead(t *testing.T) {

@@ -21,7 +21,19 @@ func TestLargeFiles(t *testing.T) {
 		"many keys": "[domain/a]\n" + strings.Repeat("key = value\n", 300_000),
 	} {
 		begin := time.Now()
-		All(t.Context(), host.New(files{"/etc/ldap/ldap.conf": s, "/etc/sssd/sssd.conf": s, "/etc/nslcd.conf": s, "/etc/environment": s, "/etc/passwd": "", "/etc/group": ""}))
+		All(
+			t.Context(),
+			host.New(
+				files{
+					"/etc/ldap/ldap.conf": s,
+					"/etc/sssd/sssd.conf": s,
+					"/etc/nslcd.conf":     s,
+					"/etc/environment":    s,
+					"/etc/passwd":         "",
+					"/etc/group":          "",
+				},
+			),
+		)
 		if d := time.Since(begin); d > means.Patience {
 			t.Errorf("%s: %s", name, d)
 		} else {

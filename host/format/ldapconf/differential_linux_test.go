@@ -31,10 +31,18 @@ var ways = map[string][]string{
 	"TLS_REQSAN":    {"never", "allow", "try", "demand", "hard", "maybe"},
 	"TLS_CACERT":    {"/a/ca.pem", "/b/ca with blanks.pem", "relative.pem"},
 	"TLS_CACERTDIR": {"/a/certs", "/b:/c"},
-	"URI":           {"ldap://one", "ldaps://two:7636,ldap://three", "ldap://", "LDAPS://Four/dc=x??sub", "ldap://five:x", "nonsense", "ldap://[2001:db8::1]:390 ldapi://%2frun%2fldapi"},
-	"HOST":          {"old", "old1 old2:1389"},
-	"PORT":          {"1390", "x", "0", "1391x"},
-	"BASE":          {"dc=example,dc=com"},
+	"URI": {
+		"ldap://one",
+		"ldaps://two:7636,ldap://three",
+		"ldap://",
+		"LDAPS://Four/dc=x??sub",
+		"ldap://five:x",
+		"nonsense",
+		"ldap://[2001:db8::1]:390 ldapi://%2frun%2fldapi",
+	},
+	"HOST": {"old", "old1 old2:1389"},
+	"PORT": {"1390", "x", "0", "1391x"},
+	"BASE": {"dc=example,dc=com"},
 }
 
 func lines(r *rand.Rand) string {
@@ -86,7 +94,8 @@ func TestAgainstLibrary(t *testing.T) {
 			env.Vars[k] = Setting{Value: v, File: "environment"}
 			vars = append(vars, k+"="+v)
 		}
-		for _, f := range []string{home + "/ldaprc", home + "/.ldaprc", cwd + "/ldaprc", home + "/extra", home + "/.extra", cwd + "/extra", dir + "/conf"} {
+		for _, f := range []string{home + "/ldaprc", home + "/.ldaprc", cwd + "/ldaprc", home + "/extra", home + "/.extra", cwd + "/extra",
+			dir + "/conf"} {
 			if r.IntN(3) == 0 {
 				put(f, f)
 			}

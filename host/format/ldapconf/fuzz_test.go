@@ -50,7 +50,8 @@ func sound(t *testing.T, cs []*Client, secret string) {
 		}
 		for _, s := range c.Servers {
 			again, err := ParseURI(s.URI())
-			if s.Port >= 0 && s.Port < 65536 && (err != nil || again.Host != s.Host || again.Port != s.Port || again.Scheme != s.Scheme) && plainHost(s) {
+			if s.Port >= 0 && s.Port < 65536 && (err != nil || again.Host != s.Host || again.Port != s.Port || again.Scheme != s.Scheme) &&
+				plainHost(s) {
 				t.Fatalf("%+v is %q, which is %+v, %v", s, s.URI(), again, err)
 			}
 		}
@@ -76,7 +77,8 @@ func TestFuzz(t *testing.T) { means.Fuzz(t) }
 func FuzzClients(f *testing.F) {
 	for _, s := range []string{
 		"URI ldap://a ldaps://b:7 ldapi://%2frun%2fx\nTLS_CACERT /x # y\n #TLS_REQCERT never\ntls_reqcert Never\n",
-		"[sssd]\ndomains = a, b\n[domain/a]\nid_provider = ldap\nldap_uri = ldap://x,\n  ldaps://y\nldap_default_authtok = Zq7xPassword\n  more\n[domain/b]\nid_provider=ad\n",
+		"[sssd]\ndomains = a, b\n[domain/a]\nid_provider = ldap\nldap_uri = ldap://x,\n  ldaps://y\nldap_default_authtok = Zq7xPassword\n  " +
+			"more\n[domain/b]\nid_provider=ad\n",
 		"uri ldap://x DNS:example.com\nuri DNS\nssl start_tls\ntls_reqcert no\nbindpw Zq7xPassword\nhost a b:3\nport 99999\n",
 		"HOST a:b:c\nPORT -1\nURI ldap://[::1\nURI ldap://[::1]:70000\n\x00\n",
 		strings.Repeat("x", 5000) + "\n[domain/" + strings.Repeat("URI ldap://a\n", 300),
@@ -84,8 +86,10 @@ func FuzzClients(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		h := host.New(files{"/etc/ldap/ldap.conf": s, "/etc/sssd/sssd.conf": s, "/etc/nslcd.conf": s, "/etc/ldap.conf": s, "/etc/environment": s,
-			"/etc/passwd": "root:x:0:0::/root:/bin/sh\n", "/etc/group": "", "/root/.ldaprc": s})
+		h := host.New(
+			files{"/etc/ldap/ldap.conf": s, "/etc/sssd/sssd.conf": s, "/etc/nslcd.conf": s, "/etc/ldap.conf": s, "/etc/environment": s,
+				"/etc/passwd": "root:x:0:0::/root:/bin/sh\n", "/etc/group": "", "/root/.ldaprc": s},
+		)
 		cs, _ := All(t.Context(), h)
 		secret := ""
 		if strings.Contains(s, "Zq7xPassword") {
@@ -104,7 +108,8 @@ func TestParseURI(t *testing.T) {
 			t.Errorf("%q is %q, %v; want %q", in, s.URI(), err, want)
 		}
 	}
-	for _, bad := range []string{"", "ldap", "http://x", "ldap://a:b", "ldap://a:0", "ldap://a:65536", "ldap://[::1", "ldap://[::1]x", "ldap://a b", "ldap://a%", "ldap://1:2:3", "ldap://a%00b"} {
+	for _, bad := range []string{"", "ldap", "http://x", "ldap://a:b", "ldap://a:0", "ldap://a:65536", "ldap://[::1", "ldap://[::1]x",
+		"ldap://a b", "ldap://a%", "ldap://1:2:3", "ldap://a%00b"} {
 		if s, err := ParseURI(bad); err == nil {
 			t.Errorf("%q is taken for %+v", bad, s)
 		}

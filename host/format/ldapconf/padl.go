@@ -127,7 +127,8 @@ func (f *flat) line(key string, s Setting) {
 	case "bindpw", "rootpwmodpw":
 		c.Bind = Setting{key, s.File, s.Line} // not the value
 	case "sasl_mech", "use_sasl":
-		f.sasl = f.sasl || key == "use_sasl" && strings.EqualFold(s.Value, "on") || key == "sasl_mech" && strings.HasPrefix(strings.ToUpper(s.Value), "GSS")
+		f.sasl = f.sasl || key == "use_sasl" && strings.EqualFold(s.Value, "on") ||
+			key == "sasl_mech" && strings.HasPrefix(strings.ToUpper(s.Value), "GSS")
 	}
 }
 

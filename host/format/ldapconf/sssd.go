@@ -104,7 +104,8 @@ func ReadSSSD(ctx context.Context, h *host.Host) ([]*Client, error) {
 func (in *sections) domains() []string {
 	var out []string
 	for _, d := range list(in.get("sssd", "domains").Value) {
-		if s := "domain/" + d; in.keys[s] != nil && !strings.EqualFold(in.get(s, "enabled").Value, "false") && len(out) < maxDomains && !slices.Contains(out, d) {
+		if s := "domain/" + d; in.keys[s] != nil && !strings.EqualFold(in.get(s, "enabled").Value, "false") && len(out) < maxDomains &&
+			!slices.Contains(out, d) {
 			out = append(out, d)
 		}
 	}

@@ -15,12 +15,17 @@ import (
 // for passwd. No module is called nosuch: glibc takes it as unavailable.
 var switches = []string{
 	"passwd: files\n", "passwd: nosuch\n", "passwd: nosuch files\n", "passwd: files\npasswd: nosuch\n", "passwd: nosuch\npasswd: files\n",
-	"passwd:files\n", "  passwd:\tfiles\n", "passwd : files\n", "passwd junk: files\n", "PASSWD: files\n", "group: nosuch\n", "", "# passwd: nosuch\n",
-	"passwd: # files\n", "passwd: nosuch # files\n", "passwd: nosuch #files\n", "passwd: nosuch # for now [UNAVAIL=return] files\n", "#passwd: files\npasswd: nosuch\n", " # passwd: nosuch\n", "passwd: nosuch [UNAVAIL=return] files\n", "passwd: nosuch [unavail=RETURN] files\n",
+	"passwd:files\n", "  passwd:\tfiles\n", "passwd : files\n", "passwd junk: files\n", "PASSWD: files\n", "group: nosuch\n", "",
+	"# passwd: nosuch\n",
+	"passwd: # files\n", "passwd: nosuch # files\n", "passwd: nosuch #files\n", "passwd: nosuch # for now " +
+		"[UNAVAIL=return] files\n", "#passwd: files\npasswd: nosuch\n", " # passwd: nosuch\n", "passwd: nosuch [UNAVAIL=return] files\n",
+	"passwd: nosuch [unavail=RETURN] files\n",
 	"passwd: nosuch [!SUCCESS=return] files\n", "passwd: nosuch [!UNAVAIL=return] files\n", "passwd: nosuch [NOTFOUND=return] files\n",
-	"passwd: nosuch [NOTFOUND=return UNAVAIL=continue] files\n", "passwd: nosuch [ UNAVAIL = return ] files\n", "passwd: nosuch[UNAVAIL=return]files\n",
+	"passwd: nosuch [NOTFOUND=return UNAVAIL=continue] files\n", "passwd: nosuch [ UNAVAIL = return ] files\n",
+	"passwd: nosuch[UNAVAIL=return]files\n",
 	"passwd: files [SUCCESS=continue] nosuch\n", "passwd: files [SUCCESS=return] nosuch\n", "passwd: files [!NOTFOUND=continue] nosuch\n",
-	"passwd: nosuch [UNAVAIL=return] [UNAVAIL=continue] files\n", "passwd: nosuch\\\n files\n", "passwd: nosuch files", "passwd files\n", ": files\n", "passwd: nosuch\n: files\n",
+	"passwd: nosuch [UNAVAIL=return] [UNAVAIL=continue] files\n", "passwd: nosuch\\\n files\n", "passwd: nosuch files",
+	"passwd files\n", ": files\n", "passwd: nosuch\n: files\n",
 	"passwd: nosuch [UNAVAIL=return files\n", "passwd: nosuch ] files\n", "passwd:\n", "passwd: \n passwd: nosuch\n",
 }
 
@@ -54,7 +59,8 @@ func TestSwitchAsGlibc(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const script = `for f in "$1"/*; do mount --bind "$f" /etc/nsswitch.conf && { "$2" passwd root >/dev/null; echo $?; }; umount /etc/nsswitch.conf; done`
+	const script = `for f in "$1"/*; do mount --bind "$f" /etc/nsswitch.conf && { "$2" passwd root >/dev/null; echo $?; }; umount ` +
+		`/etc/nsswitch.conf; done`
 	out, err := exec.Command(unshare, "--mount", "sh", "-c", script, "sh", dir, getent).Output()
 	if err != nil {
 		t.Fatal(err)

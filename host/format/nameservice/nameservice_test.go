@@ -14,7 +14,8 @@ passwd:         files systemd
  hosts:  files mdns4_minimal [NOTFOUND=return  !unavail = CONTINUE] dns[SUCCESS=return]mymachines # end
 nothing
 `)
-	if got := fmt.Sprint(s.Sources("hosts")); got != "[files mdns4_minimal [NOTFOUND=return !UNAVAIL=continue] dns [SUCCESS=return] mymachines # end]" {
+	if got := fmt.Sprint(s.Sources("hosts")); got != "[files mdns4_minimal [NOTFOUND=return !UNAVAIL=continue] dns [SUCCESS=return] "+
+		"mymachines # end]" {
 		t.Error(got)
 	}
 	if !s.Has("passwd", "systemd") || s.Has("hosts", "systemd") || !s.Has("group", "files") {
@@ -49,10 +50,11 @@ func TestWait(t *testing.T) {
 	for conf, want := range map[string]time.Duration{
 		"nameserver 192.0.2.1":                       10 * time.Second,
 		"nameserver 192.0.2.1\nnameserver 192.0.2.2": 20 * time.Second,
-		"nameserver 192.0.2.1\nnameserver 192.0.2.2\nnameserver 192.0.2.3\nnameserver 192.0.2.4":                                   28 * time.Second,
-		"nameserver 192.0.2.1\nnameserver 192.0.2.2\nnameserver 192.0.2.3\noptions timeout:2 attempts:3":                           15 * time.Second,
-		"options timeout:1 attempts:1 rotate\nnameserver 192.0.2.1":                                                                time.Second,
-		"; c\n# c\nnameserver bogus\nnameserver fe80::1%eth0\nsearch a b\ndomain c\noptions timeout:x attempts:99 timeout:99\nx y": 150 * time.Second,
+		"nameserver 192.0.2.1\nnameserver 192.0.2.2\nnameserver 192.0.2.3\nnameserver 192.0.2.4":         28 * time.Second,
+		"nameserver 192.0.2.1\nnameserver 192.0.2.2\nnameserver 192.0.2.3\noptions timeout:2 attempts:3": 15 * time.Second,
+		"options timeout:1 attempts:1 rotate\nnameserver 192.0.2.1":                                      time.Second,
+		"; c\n# c\nnameserver bogus\nnameserver fe80::1%eth0\nsearch " +
+			"a b\ndomain c\noptions timeout:x attempts:99 timeout:99\nx y": 150 * time.Second,
 	} {
 		r := ParseResolver(conf)
 		if got := r.Wait(len(r.Servers)); got != want {
@@ -64,7 +66,8 @@ func TestWait(t *testing.T) {
 func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzSwitch(f *testing.F) {
-	for _, s := range []string{"hosts: files dns", "hosts: [", "hosts:a[b=c]d", "hosts: mdns4 [!x=y z=w] dns # c", "hosts:\fmdns4", "hosts:\u0085mdns4\vmdns4"} {
+	for _, s := range []string{"hosts: files dns", "hosts: [", "hosts:a[b=c]d", "hosts: mdns4 [!x=y z=w] dns # c", "hosts:\fmdns4",
+		"hosts:\u0085mdns4\vmdns4"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -35,7 +35,12 @@ func (c *Config) SetMTU(name string, mtu int) (Edit, error) {
 		return Edit{}, nil
 	}
 	if len(i.Claims) > 1 {
-		return Edit{}, fmt.Errorf("%s is configured by %v at once: decide which of them is to have it, and set its MTU to %d there", name, i.Claims, mtu)
+		return Edit{}, fmt.Errorf(
+			"%s is configured by %v at once: decide which of them is to have it, and set its MTU to %d there",
+			name,
+			i.Claims,
+			mtu,
+		)
 	}
 	var edit Edit
 	var err error
@@ -51,7 +56,11 @@ func (c *Config) SetMTU(name string, mtu int) (Edit, error) {
 	case NetworkManager:
 		edit, err = c.setKeyfile(i, mtu)
 	case Libvirt:
-		return Edit{}, fmt.Errorf("libvirt keeps %s's definition itself: set <mtu size='%d'/> with virsh net-edit, then net-destroy and net-start the network", name, mtu)
+		return Edit{}, fmt.Errorf(
+			"libvirt keeps %s's definition itself: set <mtu size='%d'/> with virsh net-edit, then net-destroy and net-start the network",
+			name,
+			mtu,
+		)
 	}
 	if err != nil {
 		return Edit{}, err

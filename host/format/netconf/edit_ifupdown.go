@@ -39,7 +39,12 @@ func (c *Config) setIfupdown(i Iface, mtu int) (Edit, error) {
 		case s.Phase != "" || mine[s.Source]:
 			at[s.Source] = true
 		default:
-			return Edit{}, fmt.Errorf("%s inherits its MTU from the stanza at %s, which others may inherit too: set the MTU to %d by hand", i.Name, s.Source, mtu)
+			return Edit{}, fmt.Errorf(
+				"%s inherits its MTU from the stanza at %s, which others may inherit too: set the MTU to %d by hand",
+				i.Name,
+				s.Source,
+				mtu,
+			)
 		}
 	}
 	if len(at) > 0 {

@@ -22,9 +22,16 @@ func (c *Config) setNetworkd(i Iface, mtu int) (Edit, error) {
 		return Edit{}, fmt.Errorf("no .network file is about %s: make one with MTUBytes=%d in its [Link] section", i.Name, mtu)
 	}
 	if other := c.strangers(p, i); other != "" {
-		return Edit{}, fmt.Errorf("%s is also about %s: give %s a .network file of its own with MTUBytes=%d in its [Link] section", p.src, other, i.Name, mtu)
+		return Edit{}, fmt.Errorf(
+			"%s is also about %s: give %s a .network file of its own with MTUBytes=%d in its [Link] section",
+			p.src,
+			other,
+			i.Name,
+			mtu,
+		)
 	}
-	if i.MTU != nil && !shipped(i.MTU.Path) && path.Ext(p.src.Path) == ".network" && strings.HasPrefix(i.MTU.Path, strings.TrimSuffix(p.src.Path, ".network")) {
+	if i.MTU != nil && !shipped(i.MTU.Path) && path.Ext(p.src.Path) == ".network" &&
+		strings.HasPrefix(i.MTU.Path, strings.TrimSuffix(p.src.Path, ".network")) {
 		return c.replaceOne(i, i.MTU.Source, mtuBytesLine(), mtu)
 	}
 	section := "Link"

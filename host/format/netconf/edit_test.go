@@ -12,8 +12,10 @@ func TestSetMTU(t *testing.T) {
 		name, host, iface string
 		path, want        string // the changed lines, or the refusal
 	}{
-		{"ifupdown replace", "-- root/etc/network/interfaces --\n# mtu 9000\niface eth0 inet manual\n\tmtu   9000\niface eth0 inet6 manual\n\tmtu 9000\n\tup ip link set dev eth0 mtu 9000\n",
-			"eth0", "/etc/network/interfaces", "# mtu 9000\niface eth0 inet manual\n\tmtu   1500\niface eth0 inet6 manual\n\tmtu 1500\n\tup ip link set dev eth0 mtu 1500\n"},
+		{"ifupdown replace", "-- root/etc/network/interfaces --\n# mtu 9000\niface eth0 inet manual\n\tmtu   9000\niface eth0 inet6 " +
+			"manual\n\tmtu 9000\n\tup ip link set dev eth0 mtu 9000\n",
+			"eth0", "/etc/network/interfaces", "# mtu 9000\niface eth0 inet manual\n\tmtu   1500\niface eth0 inet6 manual\n\tmtu 1500\n\tup ip " +
+				"link set dev eth0 mtu 1500\n"},
 		{"ifupdown add", "-- root/etc/network/interfaces --\niface eth0 inet \\\n static\n\taddress 192.0.2.1\n",
 			"eth0", "/etc/network/interfaces", "iface eth0 inet \\\n static\n\tmtu 1500\n\taddress 192.0.2.1\n"},
 		{"ifupdown dhcp", "-- root/etc/network/interfaces --\niface eth0 inet dhcp",
@@ -22,19 +24,26 @@ func TestSetMTU(t *testing.T) {
 			"br0", "/etc/network/interfaces", "iface br0 inet dhcp\n  post-up ip link set dev br0 mtu 1500\n  bridge-ports eth0\n"},
 		{"ifupdown port without stanza", "-- root/etc/network/interfaces --\niface br0 inet static\n  bridge_ports eth0\n",
 			"eth0", "/etc/network/interfaces", "iface br0 inet static\n  pre-up ip link set dev eth0 mtu 1500\n  bridge_ports eth0\n"},
-		{"ifupdown bridge gives it", "-- root/etc/network/interfaces --\niface br0 inet static\n  bridge_ports eth0\n  mtu 1500\n", "eth0", "", ""},
-		{"ifupdown template", "-- root/etc/network/interfaces --\niface t inet manual\n  mtu 9000\niface eth0 inet static inherits t\n  address 192.0.2.1/24\n",
-			"eth0", "", "eth0 inherits its MTU from the stanza at /etc/network/interfaces:2, which others may inherit too: set the MTU to 1500 by hand"},
+		{"ifupdown bridge gives it", "-- root/etc/network/interfaces --\niface br0 " +
+			"inet static\n  bridge_ports eth0\n  mtu 1500\n", "eth0", "", ""},
+		{"ifupdown template", "-- root/etc/network/interfaces --\niface t inet manual\n  mtu 9000\niface eth0 inet static inherits t\n  " +
+			"address 192.0.2.1/24\n",
+			"eth0", "", "eth0 inherits its MTU from the stanza at " +
+				"/etc/network/interfaces:2, which others may inherit too: set the MTU to 1500 by hand"},
 		{"ifupdown dhcp with an mtu that does nothing", "-- root/etc/network/interfaces --\niface eth0 inet dhcp\n  mtu 1500\n",
 			"eth0", "/etc/network/interfaces", "iface eth0 inet dhcp\n  pre-up ip link set dev eth0 mtu 1500\n  mtu 1500\n"},
-		{"ifupdown both families", "-- root/etc/network/interfaces --\niface eth0 inet6 static\n  address 2001:db8::1/64\niface eth0 inet static\n  address 192.0.2.1/24\n",
-			"eth0", "/etc/network/interfaces", "iface eth0 inet6 static\n  address 2001:db8::1/64\niface eth0 inet static\n  mtu 1500\n  address 192.0.2.1/24\n"},
+		{"ifupdown both families", "-- root/etc/network/interfaces --\niface eth0 inet6 static\n  address 2001:db8::1/64\niface eth0 inet " +
+			"static\n  address 192.0.2.1/24\n",
+			"eth0", "/etc/network/interfaces", "iface eth0 inet6 static\n  address 2001:db8::1/64\niface eth0 inet static\n  mtu 1500\n  " +
+				"address 192.0.2.1/24\n"},
 		{"ifupdown inet6 alone", "-- root/etc/network/interfaces --\niface eth0 inet6 static\n  address 2001:db8::1/64\n",
 			"eth0", "/etc/network/interfaces", "iface eth0 inet6 static\n  pre-up ip link set dev eth0 mtu 1500\n  address 2001:db8::1/64\n"},
 		{"netplan replace", "-- root/etc/netplan/a.yaml --\nnetwork:\n  ethernets:\n    eth0:\n      mtu: 9000 # jumbo\n      dhcp4: yes\n",
 			"eth0", "/etc/netplan/a.yaml", "network:\n  ethernets:\n    eth0:\n      mtu: 1500 # jumbo\n      dhcp4: yes\n"},
-		{"netplan add", "-- root/etc/netplan/a.yaml --\nnetwork:\n  ethernets:\n    # the uplink\n    eth0:\n      # no mtu yet\n      dhcp4: yes\n",
-			"eth0", "/etc/netplan/a.yaml", "network:\n  ethernets:\n    # the uplink\n    eth0:\n      # no mtu yet\n      mtu: 1500\n      dhcp4: yes\n"},
+		{"netplan add", "-- root/etc/netplan/a.yaml --\nnetwork:\n  ethernets:\n    # " +
+			"the uplink\n    eth0:\n      # no mtu yet\n      dhcp4: yes\n",
+			"eth0", "/etc/netplan/a.yaml", "network:\n  ethernets:\n    # the uplink\n    eth0:\n  " +
+				"    # no mtu yet\n      mtu: 1500\n      dhcp4: yes\n"},
 		{"netplan flow", "-- root/etc/netplan/a.yaml --\nnetwork:\n  ethernets:\n    eth0: {dhcp4: yes} # é\n    eth1: {}\n",
 			"eth0", "/etc/netplan/a.yaml", "network:\n  ethernets:\n    eth0: {mtu: 1500, dhcp4: yes} # é\n    eth1: {}\n"},
 		{"netplan empty", "-- root/etc/netplan/a.yaml --\nnetwork:\n  ethernets:\n    eth0: {dhcp4: yes}\n    eth1: {}\n",
@@ -50,20 +59,25 @@ func TestSetMTU(t *testing.T) {
 		{"networkd netdev", "-- root/etc/systemd/network/br0.netdev --\n[NetDev]\nName=br0\nKind=bridge\n",
 			"br0", "/etc/systemd/network/br0.netdev.d/90-fettle-mtu.conf", "[NetDev]\nMTUBytes=1500\n"},
 		{"networkd pattern", linksTable + "-- root/etc/systemd/network/eth.network --\n[Match]\nName=eth*\n[Network]\nDHCP=yes\n",
-			"eth0", "", "/etc/systemd/network/eth.network is also about eth1: give eth0 a .network file of its own with MTUBytes=1500 in its [Link] section"},
+			"eth0", "", "/etc/systemd/network/eth.network is also about eth1: give eth0 a .network file of its own with MTUBytes=1500 in its " +
+				"[Link] section"},
 		{"networkd pattern of ports", linksTable + "-- root/etc/systemd/network/eth.network --\n[Match]\nName=eth*\n[Network]\nBridge=br0\n",
 			"eth0", "/etc/systemd/network/eth.network.d/90-fettle-mtu.conf", "[Link]\nMTUBytes=1500\n"},
 		{"keyfile replace", "-- root/etc/NetworkManager/system-connections/a --\n[connection]\ninterface-name=eth0\n[ethernet]\nmtu=9000\n",
 			"eth0", "/etc/NetworkManager/system-connections/a", "[connection]\ninterface-name=eth0\n[ethernet]\nmtu=1500\n"},
-		{"keyfile empty section", "-- root/etc/NetworkManager/system-connections/a --\n[connection]\ninterface-name=eth0\n\n[ethernet]\n\n[ipv4]\nmethod=auto\n",
-			"eth0", "/etc/NetworkManager/system-connections/a", "[connection]\ninterface-name=eth0\n\n[ethernet]\nmtu=1500\n\n[ipv4]\nmethod=auto\n"},
+		{"keyfile empty section", "-- root/etc/NetworkManager/system-connections/a " +
+			"--\n[connection]\ninterface-name=eth0\n\n[ethernet]\n\n[ipv4]\nmethod=auto\n",
+			"eth0", "/etc/NetworkManager/system-connections/a", "[connection]\ninterface-name=eth" +
+				"0\n\n[ethernet]\nmtu=1500\n\n[ipv4]\nmethod=auto\n"},
 		{"keyfile no section", "-- root/etc/NetworkManager/system-connections/a --\n[connection]\ninterface-name=eth0\n",
 			"eth0", "/etc/NetworkManager/system-connections/a", "[connection]\ninterface-name=eth0\n\n[ethernet]\nmtu=1500\n"},
 		{"libvirt", "-- root/etc/libvirt/qemu/networks/a.xml --\n<network><bridge name='virbr1'/></network>\n",
-			"virbr1", "", "libvirt keeps virbr1's definition itself: set <mtu size='1500'/> with virsh net-edit, then net-destroy and net-start the network"},
+			"virbr1", "", "libvirt keeps virbr1's definition itself: set <mtu size='1500'/> with virsh net-edit, then net-destroy and net-start " +
+				"the network"},
 		{"nobody", "\n", "tap0", "", "no configuration that fettle reads is about tap0: whatever makes it must give it the MTU 1500"},
 		{"quarrel", "-- root/etc/network/interfaces --\niface eth0 inet dhcp\n-- root/etc/systemd/network/eth0.network --\n[Match]\nName=eth0\n",
-			"eth0", "", "eth0 is configured by [ifupdown systemd-networkd] at once: decide which of them is to have it, and set its MTU to 1500 there"},
+			"eth0", "", "eth0 is configured by [ifupdown systemd-networkd] at once: " +
+				"decide which of them is to have it, and set its MTU to 1500 there"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg, _ := Read(t.Context(), hosttest.New(t, c.host))

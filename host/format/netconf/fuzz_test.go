@@ -48,20 +48,37 @@ func fuzzRead(f *testing.F, file string, seeds ...string) {
 func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzIfupdown(f *testing.F) {
-	fuzzRead(f, "/etc/network/interfaces",
+	fuzzRead(
+		f,
+		"/etc/network/interfaces",
 		"auto br0\niface br0 inet static\n\tbridge_ports eth0 regex e.* noregex\n\tmtu 1500\n\tup ip link set dev $IFACE mtu 9000\n",
-		"source /etc/network/interfaces\nsource-directory /etc/*\niface a inherits a\niface eth0.1 inet6 auto\n", "iface\nmtu\\\n", "mapping eth*\n script x\n")
+		"source /etc/network/interfaces\nsource-directory /etc/*\niface a inherits a\niface eth0.1 inet6 auto\n",
+		"iface\nmtu\\\n",
+		"mapping eth*\n script x\n",
+	)
 }
 
 func FuzzNetplan(f *testing.F) {
-	fuzzRead(f, "/etc/netplan/a.yaml",
+	fuzzRead(
+		f,
+		"/etc/netplan/a.yaml",
 		"network:\n  version: 2\n  bridges:\n    br0:\n      interfaces: [eth0]\n      mtu: 1500 # c\n",
-		"network: {ethernets: {a: {match: {name: 'e*'}, mtu: 1, set-name: b}}, renderer: NetworkManager}\n", "a: &a [*a]\n", "? x\n: y\n", "network:\n\tmtu: 1\n")
+		"network: {ethernets: {a: {match: {name: 'e*'}, mtu: 1, set-name: b}}, renderer: NetworkManager}\n",
+		"a: &a [*a]\n",
+		"? x\n: y\n",
+		"network:\n\tmtu: 1\n",
+	)
 }
 
 func FuzzNetworkd(f *testing.F) {
-	fuzzRead(f, "/etc/systemd/network/a.network",
-		"[Match]\nName=br0 e*\nMACAddress=\n[Link]\nMTUBytes=1K\n[Network]\nBridge=br0\\\n;x\n1\nIPForward=kernel\n", "[", "[]\n=\n", "\ufeff[Match]\nName=!")
+	fuzzRead(
+		f,
+		"/etc/systemd/network/a.network",
+		"[Match]\nName=br0 e*\nMACAddress=\n[Link]\nMTUBytes=1K\n[Network]\nBridge=br0\\\n;x\n1\nIPForward=kernel\n",
+		"[",
+		"[]\n=\n",
+		"\ufeff[Match]\nName=!",
+	)
 }
 
 func FuzzNetdev(f *testing.F) {
@@ -69,10 +86,20 @@ func FuzzNetdev(f *testing.F) {
 }
 
 func FuzzKeyfile(f *testing.F) {
-	fuzzRead(f, "/etc/NetworkManager/system-connections/a",
-		"[connection]\nid=a\nuuid=b\nmaster=b\nslave-type=bridge\n[802-3-ethernet]\nmtu=auto\nmac-address=52:54:00:00:00:01\n[ipv6]\nmethod=auto\n")
+	fuzzRead(
+		f,
+		"/etc/NetworkManager/system-connections/a",
+		"[connection]\nid=a\nuuid=b\nmaster=b\nslave-type=bridge\n[802-3-ethe"+
+			"rnet]\nmtu=auto\nmac-address=52:54:00:00:00:01\n[ipv6]\nmethod=auto\n",
+	)
 }
 
 func FuzzLibvirt(f *testing.F) {
-	fuzzRead(f, "/etc/libvirt/qemu/networks/a.xml", "<network><bridge name='br0'/><mtu size='1'/></network>", "<a><mtu size='-1'/>", "<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>")
+	fuzzRead(
+		f,
+		"/etc/libvirt/qemu/networks/a.xml",
+		"<network><bridge name='br0'/><mtu size='1'/></network>",
+		"<a><mtu size='-1'/>",
+		"<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>",
+	)
 }

@@ -248,7 +248,14 @@ func (r *reader) options(p *profile, s *stanza, opts []option) {
 				continue
 			}
 			if mtu.Line != 0 {
-				r.problem(Ifupdown, &host.SyntaxError{Path: o.Path, Line: o.Line, Msg: fmt.Sprintf("mtu of %s is set here and at %s: ifupdown joins both into a command that fails", s.name, mtu.Source)})
+				r.problem(
+					Ifupdown,
+					&host.SyntaxError{
+						Path: o.Path,
+						Line: o.Line,
+						Msg:  fmt.Sprintf("mtu of %s is set here and at %s: ifupdown joins both into a command that fails", s.name, mtu.Source),
+					},
+				)
 			}
 			o.value, mtu = strconv.FormatUint(n, 10), o
 			if bridgeStanza(opts) || s.setsMTU(int(n), r.c.mtuOf(s.name)) {

@@ -33,7 +33,8 @@ func (r *reader) managers() {
 		switch st := states[u.unit]; {
 		case st.Active() || st.UnitFileState == "enabled":
 			r.c.active[u.manager] = true
-		case st.LoadState == "not-found", !st.Partial && st.ActiveState == "inactive" && slices.Contains([]string{"disabled", "masked"}, st.UnitFileState):
+		case st.LoadState == "not-found",
+			!st.Partial && st.ActiveState == "inactive" && slices.Contains([]string{"disabled", "masked"}, st.UnitFileState):
 			r.c.idle[u.manager] = true
 		}
 	}

@@ -115,9 +115,11 @@ iface dmy0 inet manual
 iface dmy1 inet manual
    mtu 1300
 `, map[string]string{
-			"eth0":    "ifupdown mtu=1500@/etc/network/interfaces:16 bridge=br0@/etc/network/interfaces:15 pre-up:net/ipv6/conf/eth0/accept_ra=2 up:net/ipv6/conf/eth0.10/forwarding=1",
-			"eth1":    " mtu=1500@/etc/network/interfaces:16 bridge=br0@/etc/network/interfaces:15",
-			"br0":     "ifupdown bridge mtu=1500@/etc/network/interfaces:16 port=eth0@/etc/network/interfaces:15 port=eth1@/etc/network/interfaces:15 ra=2@/etc/network/interfaces:20 method6=static",
+			"eth0": "ifupdown mtu=1500@/etc/network/interfaces:16 bridge=br0@/etc/network/interfaces:15 pre-up:net/ipv6/conf/eth0/accept_ra=2 " +
+				"up:net/ipv6/conf/eth0.10/forwarding=1",
+			"eth1": " mtu=1500@/etc/network/interfaces:16 bridge=br0@/etc/network/interfaces:15",
+			"br0": "ifupdown bridge mtu=1500@/etc/network/interfaces:16 port=eth0@/etc/network/interfaces:15 " +
+				"port=eth1@/etc/network/interfaces:15 ra=2@/etc/network/interfaces:20 method6=static",
 			"eth2":    " mtu=1400@/etc/network/interfaces:18",
 			"eth3":    "ifupdown mtu=1492@/etc/network/interfaces:22",
 			"eth5":    "ifupdown mtu=9000@/etc/network/interfaces:27 method6=static",
@@ -159,7 +161,8 @@ iface t inet manual
   mtu 9000
 iface eth0 inet static inherits t
   mtu 1500
-`, map[string]string{"eth0": "ifupdown mtu=1500@/etc/network/interfaces:4"}, "/etc/network/interfaces:4: mtu of eth0 is set here and at /etc/network/interfaces:2"},
+`, map[string]string{"eth0": "ifupdown mtu=1500@/etc/network/interfaces:4"}, "/etc/network/interfaces:4: mtu of eth0 is set here and " +
+			"at /etc/network/interfaces:2"},
 		{"netplan", linksTable + `
 -- root/etc/netplan/01-a.yaml --
 network:
@@ -185,7 +188,8 @@ network:
 -- root/usr/lib/netplan/02-b.yaml --
 network: {bridges: {br0: {mtu: 1}}}
 `, map[string]string{
-			"br0":  "netplan bridge mtu=9000@/etc/netplan/02-b.yaml:7 port=eth0@/etc/netplan/01-a.yaml:11 port=eth1@/etc/netplan/02-b.yaml:6 dhcp6=yes",
+			"br0": "netplan bridge mtu=9000@/etc/netplan/02-b.yaml:7 " +
+				"port=eth0@/etc/netplan/01-a.yaml:11 port=eth1@/etc/netplan/02-b.yaml:6 dhcp6=yes",
 			"eth0": "netplan mtu=1500@/etc/netplan/01-a.yaml:7 bridge=br0@/etc/netplan/01-a.yaml:11",
 			"eth1": "netplan mtu=9000@/etc/netplan/01-a.yaml:8 bridge=br0@/etc/netplan/02-b.yaml:6 ra=no@/etc/netplan/01-a.yaml:8",
 		}, ""},
@@ -259,9 +263,15 @@ Driver=virtio_net
 [Link]
 MTUBytes=1400
 `, map[string]string{
-			"br0":  "systemd-networkd bridge mtu=1500@/etc/systemd/network/20-br0.network:4 port=eth0@/etc/systemd/network/30-eth.network:5 port=eth1@/etc/systemd/network/10-eth1.network:4 ra=no@/etc/systemd/network/20-br0.network:6 fwd=yes@/etc/systemd/network/20-br0.network:7 dhcp6=yes unsure(/etc/systemd/network/06-card.network may be about br0: it matches by Driver, which is not known here)",
-			"eth0": "systemd-networkd mtu=9000@/etc/systemd/network/30-eth.network.d/mtu.conf:3 bridge=br0@/etc/systemd/network/30-eth.network:5 unsure(/etc/systemd/network/06-card.network may be about eth0: it matches by Driver, which is not known here)",
-			"eth1": "systemd-networkd bridge=br0@/etc/systemd/network/10-eth1.network:4 unsure(/etc/systemd/network/06-card.network may be about eth1: it matches by Driver, which is not known here)",
+			"br0": "systemd-networkd bridge mtu=1500@/etc/systemd/network/20-br0.network:4 port=eth0@/etc/systemd/network/30-eth.network:5 " +
+				"port=eth1@/etc/systemd/network/10-eth1.network:4 ra=no@/etc/systemd/network/20-br0.network:6 " +
+				"fwd=yes@/etc/systemd/network/20-br0.network:7 dhcp6=yes unsure(/etc/systemd/network/06-card.network may be about br0: it matches " +
+				"by Driver, which is not known here)",
+			"eth0": "systemd-networkd mtu=9000@/etc/systemd/network/30-eth.network.d/mtu.conf:3 " +
+				"bridge=br0@/etc/systemd/network/30-eth.network:5 unsure(/etc/systemd/network/06-card.network may be about eth0: it matches by " +
+				"Driver, which is not known here)",
+			"eth1": "systemd-networkd bridge=br0@/etc/systemd/network/10-eth1.network:4 unsure(/etc/systemd/network/06-card.network may be " +
+				"about eth1: it matches by Driver, which is not known here)",
 		}, ""},
 		{"networkd broken", `
 -- root/etc/systemd/network/br0.network --
@@ -313,8 +323,10 @@ autoconnect-priority=-10
 [ethernet]
 mtu=1234
 `, map[string]string{
-			"br0":  "NetworkManager bridge mtu=1500@/etc/NetworkManager/system-connections/br0.nmconnection:8 port=eth0@/etc/NetworkManager/system-connections/port.nmconnection:6 method6=auto",
-			"eth0": "NetworkManager mtu=9000@/etc/NetworkManager/system-connections/port.nmconnection:11 bridge=br0@/etc/NetworkManager/system-connections/port.nmconnection:6",
+			"br0": "NetworkManager bridge mtu=1500@/etc/NetworkManager/system-connections/br0.nmconnection:8 " +
+				"port=eth0@/etc/NetworkManager/system-connections/port.nmconnection:6 method6=auto",
+			"eth0": "NetworkManager mtu=9000@/etc/NetworkManager/system-connections/port.nmconnection:11 " +
+				"bridge=br0@/etc/NetworkManager/system-connections/port.nmconnection:6",
 		}, ""},
 		{"libvirt", `
 -- root/etc/libvirt/qemu/networks/default.xml --

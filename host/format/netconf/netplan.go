@@ -87,7 +87,13 @@ func (np *netplan) renderer(section, file string, p pair) {
 	if np.renderers == nil {
 		np.renderers = map[string]Statement{}
 	}
-	np.renderers[section] = Statement{Source: Source{file, p.line}, Manager: Netplan, Key: KeyRenderer, Value: scalar(p.value), Text: "renderer: " + scalar(p.value)}
+	np.renderers[section] = Statement{
+		Source:  Source{file, p.line},
+		Manager: Netplan,
+		Key:     KeyRenderer,
+		Value:   scalar(p.value),
+		Text:    "renderer: " + scalar(p.value),
+	}
 }
 
 // define merges one device's definition into what earlier files said of it:

@@ -30,7 +30,8 @@ func (f Fingerprint) String() string { return strings.ToUpper(hex.EncodeToString
 type Algorithm byte
 
 var algorithms = map[Algorithm]string{
-	1: "RSA", 2: "RSA", 3: "RSA", 16: "ElGamal", 17: "DSA", 18: "ECDH", 19: "ECDSA", 20: "ElGamal", 22: "EdDSA", 25: "X25519", 26: "X448", 27: "Ed25519", 28: "Ed448",
+	1: "RSA", 2: "RSA", 3: "RSA", 16: "ElGamal", 17: "DSA", 18: "ECDH", 19: "ECDSA", 20: "ElGamal", 22: "EdDSA", 25: "X25519",
+	26: "X448", 27: "Ed25519", 28: "Ed448",
 }
 
 func (a Algorithm) String() string {

@@ -38,7 +38,9 @@ func TestForm(t *testing.T) {
 // compared.
 func gpg(t *testing.T, home string, args ...string) string {
 	t.Helper()
-	c := exec.Command("/usr/bin/gpg", append([]string{"--homedir", home, "--batch", "--quiet", "--no-tty", "--faked-system-time", "20200101T000000!"}, args...)...)
+	c := exec.Command(
+		"/usr/bin/gpg",
+		append([]string{"--homedir", home, "--batch", "--quiet", "--no-tty", "--faked-system-time", "20200101T000000!"}, args...)...)
 	c.Env = []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}
 	out, err := c.Output()
 	if err != nil {

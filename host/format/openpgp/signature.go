@@ -35,7 +35,8 @@ const (
 )
 
 var hashes = map[Hash]string{
-	MD5: "MD5", SHA1: "SHA-1", RIPEMD160: "RIPEMD-160", 8: "SHA-256", 9: "SHA-384", 10: "SHA-512", 11: "SHA-224", 12: "SHA3-256", 14: "SHA3-512",
+	MD5: "MD5", SHA1: "SHA-1", RIPEMD160: "RIPEMD-160", 8: "SHA-256", 9: "SHA-384", 10: "SHA-512", 11: "SHA-224", 12: "SHA3-256",
+	14: "SHA3-512",
 }
 
 func (h Hash) String() string {

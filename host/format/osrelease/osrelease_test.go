@@ -12,7 +12,8 @@ import (
 // TestAsTheShell: os-release is made to be sourced, so a shell is the judge.
 func TestAsTheShell(t *testing.T) {
 	sh := means.Tool(t, "sh")
-	const text = "NAME=\"Debian GNU/Linux\"\nID=debian\n# a comment\nVERSION='12 (x)'\nPRETTY_NAME=\"a \\\"b\\\" \\$HOME \\\\ \\`c\\`\"\nEMPTY=\nTWICE=1\nTWICE=2\n"
+	const text = "NAME=\"Debian GNU/Linux\"\nID=debian\n# a comment\nVERSION='12 (x)'\nPRETTY_NAME=\"a \\\"b\\\" \\$HOME \\\\ " +
+		"\\`c\\`\"\nEMPTY=\nTWICE=1\nTWICE=2\n"
 	file := t.TempDir() + "/os-release"
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)

@@ -40,9 +40,21 @@ func (s *Sim) file(r *Rule, u *User) FileState {
 }
 
 // ModuleDirs are where distributions keep modules.
-var ModuleDirs = []string{"/usr/lib/x86_64-linux-gnu/security", "/usr/lib/aarch64-linux-gnu/security", "/usr/lib/arm-linux-gnueabihf/security",
-	"/usr/lib/i386-linux-gnu/security", "/usr/lib/riscv64-linux-gnu/security", "/usr/lib/powerpc64le-linux-gnu/security", "/usr/lib/s390x-linux-gnu/security",
-	"/usr/lib64/security", "/usr/lib/security", "/lib/x86_64-linux-gnu/security", "/lib/aarch64-linux-gnu/security", "/lib64/security", "/lib/security"}
+var ModuleDirs = []string{
+	"/usr/lib/x86_64-linux-gnu/security",
+	"/usr/lib/aarch64-linux-gnu/security",
+	"/usr/lib/arm-linux-gnueabihf/security",
+	"/usr/lib/i386-linux-gnu/security",
+	"/usr/lib/riscv64-linux-gnu/security",
+	"/usr/lib/powerpc64le-linux-gnu/security",
+	"/usr/lib/s390x-linux-gnu/security",
+	"/usr/lib64/security",
+	"/usr/lib/security",
+	"/lib/x86_64-linux-gnu/security",
+	"/lib/aarch64-linux-gnu/security",
+	"/lib64/security",
+	"/lib/security",
+}
 
 // NewSim reads what the stacks of c refer to. What cannot be looked at makes
 // answers depend on it.

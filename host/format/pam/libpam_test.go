@@ -182,7 +182,15 @@ func (g *generator) line(limit int) string {
 		return dash + fac + " " + g.control() + " /absent/" + "x.so ret=0\n"
 	}
 	code := g.pick("0", "0", "0", "0", "7", "7", "25", "25", "6", "12", "10", "28", "26", "30", "99", "-3", strconv.Itoa(g.IntN(31)))
-	return dash + fac + sep + g.control() + sep + g.module + g.pick(" ", " [a b\\]c] ", " x#") + "ret=" + code + g.pick("", " # note", " x") + "\n"
+	return dash + fac + sep + g.control() + sep + g.module + g.pick(
+		" ",
+		" [a b\\]c] ",
+		" x#",
+	) + "ret=" + code + g.pick(
+		"",
+		" # note",
+		" x",
+	) + "\n"
 }
 
 func (g *generator) control() string {
@@ -192,7 +200,20 @@ func (g *generator) control() string {
 	var b strings.Builder
 	b.WriteByte('[')
 	for range 1 + g.IntN(3) {
-		b.WriteString(g.pick("success", "success", "auth_err", "ignore", "default", "user_unknown", "new_authtok_reqd", "perm_denied", "module_unknown", codeNames[g.IntN(31)]))
+		b.WriteString(
+			g.pick(
+				"success",
+				"success",
+				"auth_err",
+				"ignore",
+				"default",
+				"user_unknown",
+				"new_authtok_reqd",
+				"perm_denied",
+				"module_unknown",
+				codeNames[g.IntN(31)],
+			),
+		)
 		b.WriteString(g.pick("=", "=", "=", " = "))
 		b.WriteString(g.pick("ok", "ok", "done", "bad", "die", "ignore", "reset", "1", "1", "2", "3", "7"))
 		b.WriteString(g.pick(" ", " ", " ", "\t"))

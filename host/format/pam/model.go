@@ -22,7 +22,15 @@ func (w *walker) module(r *Rule, tok token) []outcome {
 
 // guess is the answer of a module that fettle knows nothing of.
 func guess(tok token) []outcome {
-	return []outcome{{Success, tok}, {AuthErr, tok}, {Ignore, tok}, {UserUnknown, tok}, {AuthinfoUnavail, tok}, {PermDenied, tok}, {ServiceErr, tok}}
+	return []outcome{
+		{Success, tok},
+		{AuthErr, tok},
+		{Ignore, tok},
+		{UserUnknown, tok},
+		{AuthinfoUnavail, tok},
+		{PermDenied, tok},
+		{ServiceErr, tok},
+	}
 }
 
 // either is one of some codes.

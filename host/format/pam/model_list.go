@@ -31,7 +31,9 @@ func listfile(w *walker, r *Rule, tok token) []outcome {
 	sense, _ := r.Value("sense")
 	name, _ := r.Value("file")
 	apply, limited := r.Value("apply")
-	if name == "" || !slices.Contains([]string{"allow", "deny"}, sense) || !slices.Contains([]string{"user", "group", "shell", "tty", "rhost", "ruser"}, item) || limited && apply == "" {
+	if name == "" || !slices.Contains([]string{"allow", "deny"}, sense) ||
+		!slices.Contains([]string{"user", "group", "shell", "tty", "rhost", "ruser"}, item) ||
+		limited && apply == "" {
 		return either(tok, onerr)
 	}
 	if limited && item != "user" && item != "group" && item != "ruser" && item != "shell" {

@@ -25,16 +25,28 @@ var moduleLines = []string{
 	"pam_usertype.so isregular", "pam_usertype.so issystem", "pam_usertype.so", "pam_securetty.so", "pam_gone.so", "pam_cap.so",
 	"pam_wheel.so root_only", "pam_faillock.so preauth nodelay dir=/run/faillock", "pam_faillock.so authfail nodelay dir=/run/faillock",
 	"pam_succeed_if.so", "pam_succeed_if.so quiet", "pam_succeed_if.so user ingroup totp", "pam_succeed_if.so quiet user notingroup totp",
-	"pam_succeed_if.so user ingroup none", "pam_succeed_if.so user notingroup none", "pam_succeed_if.so uid >= 2001", "pam_succeed_if.so uid < 2001 uid > 5",
-	"pam_succeed_if.so uid eq 0x7d0", "pam_succeed_if.so uid ne abc", "pam_succeed_if.so gid = 1000", "pam_succeed_if.so user = alice", "pam_succeed_if.so user != alice",
-	"pam_succeed_if.so user in bob:alice:x", "pam_succeed_if.so user notin bob:alice", "pam_succeed_if.so user =~ a*", "pam_succeed_if.so user !~ a*", "pam_succeed_if.so home =~ /home/*e",
-	"pam_succeed_if.so shell = /bin/sh", "pam_succeed_if.so uid", "pam_succeed_if.so uid >=", "pam_succeed_if.so colour = red", "pam_succeed_if.so user ~ alice",
-	"pam_succeed_if.so use_uid user = root", "pam_succeed_if.so use_uid user ingroup root", "pam_succeed_if.so service = sv48", "pam_succeed_if.so USER INGROUP totp",
+	"pam_succeed_if.so user ingroup none", "pam_succeed_if.so user notingroup none", "pam_succeed_if.so uid >= 2001",
+	"pam_succeed_if.so uid < 2001 uid > 5",
+	"pam_succeed_if.so uid eq 0x7d0", "pam_succeed_if.so uid ne abc", "pam_succeed_if.so gid = 1000", "pam_succeed_if.so user = alice",
+	"pam_succeed_if.so user != alice",
+	"pam_succeed_if.so user in bob:alice:x", "pam_succeed_if.so user notin bob:alice", "pam_succeed_if.so user =~ a*",
+	"pam_succeed_if.so user !~ a*", "pam_succeed_if.so home =~ /home/*e",
+	"pam_succeed_if.so shell = /bin/sh", "pam_succeed_if.so uid", "pam_succeed_if.so uid >=", "pam_succeed_if.so colour = red",
+	"pam_succeed_if.so user ~ alice",
+	"pam_succeed_if.so use_uid user = root", "pam_succeed_if.so use_uid user ingroup root", "pam_succeed_if.so service = sv48",
+	"pam_succeed_if.so USER INGROUP totp",
 	"pam_succeed_if.so user ingroup totp uid >= 3000", "pam_succeed_if.so user glob [ab]*",
-	"pam_listfile.so item=user sense=allow file=/etc/list", "pam_listfile.so item=user sense=deny file=/etc/list onerr=succeed", "pam_listfile.so item=group sense=allow file=/etc/list",
-	"pam_listfile.so item=shell sense=deny file=/etc/list", "pam_listfile.so item=user sense=allow file=/etc/none", "pam_listfile.so item=user sense=allow file=/etc/none onerr=succeed",
-	"pam_listfile.so item=user sense=allow file=/etc/open", "pam_listfile.so item=user file=/etc/list", "pam_listfile.so item=user sense=allow", "pam_listfile.so item=colour sense=allow file=/etc/list onerr=succeed",
-	"pam_access.so accessfile=/etc/access1", "pam_access.so accessfile=/etc/access2", "pam_access.so accessfile=/etc/access3", "pam_access.so accessfile=/etc/access4 fieldsep=|",
+	"pam_listfile.so item=user sense=allow file=/etc/list", "pam_listfile.so item=user " +
+		"sense=deny file=/etc/list onerr=succeed", "pam_listfile.so item=group sense=allow file=/etc/list",
+	"pam_listfile.so item=shell sense=deny file=/etc/list", "pam_listfile.so item=user " +
+		"sense=allow file=/etc/none", "pam_listfile.so item=user " +
+		"sense=allow file=/etc/none onerr=succeed",
+	"pam_listfile.so item=user sense=allow file=/etc/open", "pam_listfile.so item=user file=/etc/list",
+	"pam_listfile.so item=user sense=allow", "pam_listfile.so item=colour " +
+		"sense=allow file=/etc/list onerr=succeed",
+	"pam_access.so accessfile=/etc/access1", "pam_access.so accessfile=/etc/access2", "pam_access.so accessfile=/etc/access3",
+	"pam_access.so accessfil" +
+		"e=/etc/access4 fieldsep=|",
 }
 
 // TestAgainstModules compares the models with the modules themselves, over
@@ -67,14 +79,15 @@ func TestAgainstModules(t *testing.T) {
 	run("mount", "-t", "tmpfs", "none", "/run")
 	for name, text := range map[string]string{
 		"/etc/nsswitch.conf": "passwd: files\ngroup: files\nshadow: files\n",
-		"/etc/passwd":        "root:x:0:0:root:/root:/bin/bash\nalice:x:2000:1000::/home/alice:/bin/sh\nbob:x:2001:1000::/home/bob:/bin/odd\nsvc:x:500:500::/srv:/bin/sh\nnobody:x:65534:65534::/:/usr/sbin/nologin\n",
-		"/etc/group":         "root:x:0:\nusers:x:1000:\nsvc:x:500:\ntotp:x:2000:alice\nnogroup:x:65534:\n",
-		"/etc/shells":        "# shells\n/bin/sh\n/bin/bash\n",
-		"/etc/list":          "alice\n\ntotp\n/bin/odd\nsvc\n",
-		"/etc/access1":       "# first\n+ : alice root : ALL\n- : ALL EXCEPT svc : ALL\n",
-		"/etc/access2":       "- : (totp) : ALL\n+:bob:ALL\n- : users : ALL\n",
-		"/etc/access3":       "nonsense\n",
-		"/etc/access4":       "-|alice|ALL\n+|ALL|ALL\n",
+		"/etc/passwd": "root:x:0:0:root:/root:/bin/bash\nalice:x:2000:1000::/home/alice:/bin/sh\nbob:x:2001:1000::/home/bob:/bin/" +
+			"odd\nsvc:x:500:500::/srv:/bin/sh\nnobody:x:65534:65534::/:/usr/sbin/nologin\n",
+		"/etc/group":   "root:x:0:\nusers:x:1000:\nsvc:x:500:\ntotp:x:2000:alice\nnogroup:x:65534:\n",
+		"/etc/shells":  "# shells\n/bin/sh\n/bin/bash\n",
+		"/etc/list":    "alice\n\ntotp\n/bin/odd\nsvc\n",
+		"/etc/access1": "# first\n+ : alice root : ALL\n- : ALL EXCEPT svc : ALL\n",
+		"/etc/access2": "- : (totp) : ALL\n+:bob:ALL\n- : users : ALL\n",
+		"/etc/access3": "nonsense\n",
+		"/etc/access4": "-|alice|ALL\n+|ALL|ALL\n",
 	} {
 		write(t, name, text)
 	}

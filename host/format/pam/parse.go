@@ -41,7 +41,10 @@ func Parse(service string, open Opener) (*Config, error) {
 		}
 	}
 	if !read {
-		c.Fatal = &host.SyntaxError{Path: "/etc/pam.d/" + service, Msg: "is not there, and neither is /etc/pam.d/other: every login through it fails"}
+		c.Fatal = &host.SyntaxError{
+			Path: "/etc/pam.d/" + service,
+			Msg:  "is not there, and neither is /etc/pam.d/other: every login through it fails",
+		}
 	}
 	return c, nil
 }

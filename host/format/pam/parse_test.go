@@ -51,7 +51,20 @@ auth required pam_deny.so
 	for _, f := range Facilities {
 		rules, _ := c.Stack(f)
 		for _, r := range rules {
-			got = append(got, fmt.Sprintf("%s:%d %s %d [%s] %s %q %d", strings.TrimPrefix(r.File, "/etc/pam.d/"), r.Line, r.Facility, r.Kind, r.Control, r.Name(), r.Args, r.Level))
+			got = append(
+				got,
+				fmt.Sprintf(
+					"%s:%d %s %d [%s] %s %q %d",
+					strings.TrimPrefix(r.File, "/etc/pam.d/"),
+					r.Line,
+					r.Facility,
+					r.Kind,
+					r.Control,
+					r.Name(),
+					r.Args,
+					r.Level,
+				),
+			)
 		}
 	}
 	want := []string{
@@ -70,7 +83,10 @@ auth required pam_deny.so
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if !slices.Equal(c.Files, []string{"/etc/pam.d/sshd", "/etc/pam.d/common-auth", "/usr/lib/pam.d/accounts", "/usr/lib/pam.d/deeper", "/etc/pam.d/other"}) {
+	if !slices.Equal(
+		c.Files,
+		[]string{"/etc/pam.d/sshd", "/etc/pam.d/common-auth", "/usr/lib/pam.d/accounts", "/usr/lib/pam.d/deeper", "/etc/pam.d/other"},
+	) {
 		t.Error(c.Files)
 	}
 	var problems []string
@@ -88,18 +104,24 @@ auth required pam_deny.so
 
 func TestReadElsewhere(t *testing.T) {
 	for name, c := range map[string]struct{ host, want string }{
-		"pam.conf alone":      {"-- root/etc/pam.conf --\nlogin auth required a.so\nsshd auth required b.so \\\n x\nother auth required c.so\n", "/etc/pam.conf:2 b [x] false"},
-		"pam.conf, other":     {"-- root/etc/pam.conf --\nother auth required c.so\n", "/etc/pam.conf:1 c [] true"},
-		"vendor's":            {"-- root/usr/lib/pam.d/sshd --\nauth required d.so\n", "/usr/lib/pam.d/sshd:1 d [] false"},
-		"the admin's counts":  {"-- root/usr/lib/pam.d/sshd --\nauth required d.so\n-- root/etc/pam.d/sshd --\nauth required e.so\n", "/etc/pam.d/sshd:1 e [] false"},
-		"other":               {"-- root/etc/pam.d/other --\nauth required f.so\n", "/etc/pam.d/other:1 f [] true"},
-		"both confs":          {"-- root/etc/pam.d/other --\nauth required f.so\n-- root/etc/pam.conf --\nsshd auth required b.so\n", "/etc/pam.conf:1 b [] false"},
-		"nothing":             {"-- root/etc/hosts --\n", "fatal /etc/pam.d/sshd: is not there, and neither is /etc/pam.d/other: every login through it fails"},
-		"cut off":             {"-- root/etc/pam.d/sshd --\nauth required x.so \\\n", "fatal /etc/pam.d/sshd:1: ends in the middle of a continued line"},
-		"@include of nothing": {"-- root/etc/pam.d/sshd --\n\n@include nothere\n", "fatal /etc/pam.d/sshd:2: @include fails, so libpam refuses the service"},
-		"@include loop":       {"-- root/etc/pam.d/sshd --\n@include sshd\n", "fatal /etc/pam.d/sshd:1: @include fails, so libpam refuses the service"},
-		"not collected":       {"incomplete: true\n-- root/etc/pam.d/sshd --\nauth include x\n", "error /etc/pam.d/sshd:1: reading /etc/pam.d/x: not collected in this capture"},
-		"denied":              {"-- root/etc/pam.d/other --\n-- denied/etc/pam.d/sshd --\n", "error reading /etc/pam.d/sshd: permission denied"},
+		"pam.conf alone": {"-- root/etc/pam.conf --\nlogin auth required " +
+			"a.so\nsshd auth required b.so \\\n x\nother auth required c.so\n", "/etc/pam.conf:2 b [x] false"},
+		"pam.conf, other": {"-- root/etc/pam.conf --\nother auth required c.so\n", "/etc/pam.conf:1 c [] true"},
+		"vendor's":        {"-- root/usr/lib/pam.d/sshd --\nauth required d.so\n", "/usr/lib/pam.d/sshd:1 d [] false"},
+		"the admin's counts": {"-- root/usr/lib/pam.d/sshd --\nauth required " +
+			"d.so\n-- root/etc/pam.d/sshd --\nauth required e.so\n", "/etc/pam.d/sshd:1 e [] false"},
+		"other": {"-- root/etc/pam.d/other --\nauth required f.so\n", "/etc/pam.d/other:1 f [] true"},
+		"both confs": {"-- root/etc/pam.d/other --\nauth required " +
+			"f.so\n-- root/etc/pam.conf --\nsshd auth required b.so\n", "/etc/pam.conf:1 b [] false"},
+		"nothing": {"-- root/etc/hosts --\n", "fatal /etc/pam.d/sshd: is not there, and neither is /etc/pam.d/other: every login " +
+			"through it fails"},
+		"cut off": {"-- root/etc/pam.d/sshd --\nauth required x.so \\\n", "fatal /etc/pam.d/sshd:1: ends in the middle of a continued line"},
+		"@include of nothing": {"-- root/etc/pam.d/sshd --\n\n@include nothere\n", "fatal /etc/pam.d/sshd:2: @include fails, so libpam " +
+			"refuses the service"},
+		"@include loop": {"-- root/etc/pam.d/sshd --\n@include sshd\n", "fatal /etc/pam.d/sshd:1: @include fails, so libpam refuses the service"},
+		"not collected": {"incomplete: true\n-- root/etc/pam.d/sshd --\nauth include x\n", "error /etc/pam.d/sshd:1: reading " +
+			"/etc/pam.d/x: not collected in this capture"},
+		"denied": {"-- root/etc/pam.d/other --\n-- denied/etc/pam.d/sshd --\n", "error reading /etc/pam.d/sshd: permission denied"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg, err := Read(t.Context(), hosttest.New(t, c.host), "sshd")
@@ -118,7 +140,9 @@ func TestReadElsewhere(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Read(t.Context(), hosttest.New(t, "-- root/etc/pam.d/other --\n-- denied/etc/pam.d/sshd --\n"), "sshd"); host.IsAbsent(err) {
+	if _, err := Read(t.Context(), hosttest.New(t, "-- root/etc/pam.d/other --\n-- denied/etc/pam.d/sshd --\n"), "sshd"); host.IsAbsent(
+		err,
+	) {
 		t.Error("denied is not absent")
 	}
 }

@@ -46,7 +46,10 @@ var people = map[string]struct {
 
 func simOf(t testing.TB, auth string) *Sim {
 	t.Helper()
-	c, err := Parse("sshd", files(map[string]string{"sshd": auth + "account required pam_permit.so\n", "password-auth": redhatAuth, "common-auth": debianAuth}))
+	c, err := Parse(
+		"sshd",
+		files(map[string]string{"sshd": auth + "account required pam_permit.so\n", "password-auth": redhatAuth, "common-auth": debianAuth}),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,15 +70,18 @@ func TestAsk(t *testing.T) {
 		{"the note's own", "@include common-auth\n" + groupLimit + nullok, "unseen", "depends no depends | depends depends"},
 		{"strict", "@include common-auth\n" + groupLimit + strict, "without", "no no no | no no"},
 		{"strict", "@include common-auth\n" + groupLimit + strict, "outside", "yes no yes | yes yes"},
-		{"jump past the end", "@include common-auth\n" + strings.Replace(groupLimit, "success=1", "success=2", 1) + nullok, "outside", "no no no | no no"},
+		{"jump past the end", "@include common-auth\n" + strings.Replace(groupLimit, "success=1", "success=2", 1) + nullok, "outside",
+			"no no no | no no"},
 		{"the code instead of the password, nullok, nothing after", nullok, "without", "no no no | no no"},
 		{"the code instead of the password, nullok, nothing after", nullok, "with", "no yes yes | no yes"},
 		{"the same with permit after it", nullok + "auth required pam_permit.so\n", "without", "yes yes yes | yes yes"},
 		{"sufficient code", "auth sufficient pam_google_authenticator.so nullok\n@include common-auth\n", "with", "yes yes yes | yes yes"},
 		{"sufficient code", "auth sufficient pam_google_authenticator.so nullok\n@include common-auth\n", "without", "yes no yes | yes yes"},
 		{"sufficient password first", "auth sufficient pam_unix.so\n" + strict, "with", "yes yes yes | yes yes"},
-		{"code in the password's line", "auth required pam_google_authenticator.so forward_pass\nauth required pam_unix.so use_first_pass\n", "with", "no no yes | no yes"},
-		{"code after the password, in one text", "auth required pam_unix.so\nauth required pam_google_authenticator.so use_first_pass\n", "with", "no no no | no no"},
+		{"code in the password's line", "auth required pam_google_authenticator.so " +
+			"forward_pass\nauth required pam_unix.so use_first_pass\n", "with", "no no yes | no yes"},
+		{"code after the password, in one text", "auth required pam_unix.so\nauth required " +
+			"pam_google_authenticator.so use_first_pass\n", "with", "no no no | no no"},
 		{"Red Hat's", "auth substack password-auth\n" + groupLimit + nullok, "with", "no no yes | no no"},
 		{"Red Hat's", "auth substack password-auth\n" + groupLimit + nullok, "outside", "yes no yes | yes yes"},
 		{"Red Hat's", "auth substack password-auth\n" + groupLimit + nullok, "directory", "no no yes | no no"},
@@ -84,10 +90,14 @@ func TestAsk(t *testing.T) {
 		{"unknown option", "@include common-auth\nauth required pam_google_authenticator.so nulok\n", "with", "no no no | no no"},
 		{"unknown module, required", "@include common-auth\nauth required pam_duo.so\n", "with", "depends no depends | depends depends"},
 		{"unknown module, optional", "@include common-auth\nauth optional pam_duo.so\n", "with", "yes no yes | yes yes"},
-		{"list", "@include common-auth\nauth [success=1 default=ignore] pam_listfile.so item=user sense=deny file=/list onerr=fail\n" + strict, "outside", "no no no | no no"},
-		{"list", "@include common-auth\nauth [success=1 default=ignore] pam_listfile.so item=user sense=deny file=/list onerr=fail\n" + strict, "without", "yes no yes | yes yes"},
-		{"access by address", "@include common-auth\nauth [success=1 default=ignore] pam_access.so accessfile=/access\n" + strict, "with", "depends no yes | depends depends"},
-		{"access by name", "@include common-auth\nauth [success=1 default=ignore] pam_access.so accessfile=/access\n" + strict, "outside", "yes no yes | yes yes"},
+		{"list", "@include common-auth\nauth [success=1 default=ignore] " +
+			"pam_listfile.so item=user sense=deny file=/list onerr=fail\n" + strict, "outside", "no no no | no no"},
+		{"list", "@include common-auth\nauth [success=1 default=ignore] " +
+			"pam_listfile.so item=user sense=deny file=/list onerr=fail\n" + strict, "without", "yes no yes | yes yes"},
+		{"access by address", "@include common-auth\nauth [success=1 " +
+			"default=ignore] pam_access.so accessfile=/access\n" + strict, "with", "depends no yes | depends depends"},
+		{"access by name", "@include common-auth\nauth [success=1 " +
+			"default=ignore] pam_access.so accessfile=/access\n" + strict, "outside", "yes no yes | yes yes"},
 		{"uid", "auth required pam_succeed_if.so uid >= 1001 quiet_success\n", "with", "no no no | no no"},
 		{"uid", "auth required pam_succeed_if.so uid >= 1001 quiet_success\n", "without", "yes yes yes | yes yes"},
 		{"incomplete condition", "auth required pam_succeed_if.so uid >=\n", "with", "no no no | no no"},
@@ -108,7 +118,10 @@ func TestAsk(t *testing.T) {
 
 func TestDepends(t *testing.T) {
 	p := people["with"]
-	a := simOf(t, "@include common-auth\nauth optional pam_gnome.so\nauth required pam_duo.so\n").Ask(Auth, &p.User, Give{Password: true}, Dialog)
+	a := simOf(
+		t,
+		"@include common-auth\nauth optional pam_gnome.so\nauth required pam_duo.so\n",
+	).Ask(Auth, &p.User, Give{Password: true}, Dialog)
 	if got := strings.Join(a.Depends, ", "); got != "/etc/pam.d/sshd:3 pam_duo" {
 		t.Errorf("depends on %q", got)
 	}
@@ -174,7 +187,13 @@ func BenchmarkThousandUsers(b *testing.B) {
 	s.File = func(_ *Rule, u *User) FileState { return FileState(u.UID % 4) }
 	users := make([]User, 1000)
 	for i := range users {
-		users[i] = User{Name: fmt.Sprint("u", i), UID: uint32(1000 + i), Home: "/home/x", Groups: []string{"users", []string{"totp", "staff"}[i%2]}, Local: true}
+		users[i] = User{
+			Name:   fmt.Sprint("u", i),
+			UID:    uint32(1000 + i),
+			Home:   "/home/x",
+			Groups: []string{"users", []string{"totp", "staff"}[i%2]},
+			Local:  true,
+		}
 	}
 	for b.Loop() {
 		for i := range users {

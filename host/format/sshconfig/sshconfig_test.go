@@ -32,7 +32,8 @@ Host late
 func TestLikeSSH(t *testing.T) {
 	ssh := means.Tool(t, "ssh")
 	dir := t.TempDir()
-	for name, text := range map[string]string{"config": strings.Replace(sample, "conf.d", dir+"/conf.d", 1), "conf.d/1.conf": included, "conf.d/.x.conf": "User hidden\n"} {
+	for name, text := range map[string]string{"config": strings.Replace(sample, "conf.d", dir+"/conf.d", 1), "conf.d/1.conf": included,
+		"conf.d/.x.conf": "User hidden\n"} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +41,11 @@ func TestLikeSSH(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h := hosttest.New(t, "-- root/home/a/.ssh/config --\n"+sample+"-- root/home/a/.ssh/conf.d/1.conf --\n"+included+"-- root/home/a/.ssh/conf.d/.x.conf --\nUser hidden\n")
+	h := hosttest.New(
+		t,
+		"-- root/home/a/.ssh/config --\n"+sample+"-- root/home/a/.ssh/conf.d/1.conf --\n"+included+"-- root/home/a/.ssh/conf.d/.x.conf "+
+			"--\nUser hidden\n",
+	)
 	c, err := Read(t.Context(), h, "/home/a/.ssh/config", "/home/a/.ssh", "/home/a")
 	if err != nil || len(c.Errors) > 0 || c.Unread != nil {
 		t.Fatal(err, c.Errors, c.Unread)

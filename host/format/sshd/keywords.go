@@ -129,9 +129,11 @@ var table = []keyword{
 	{name: "hostkeyalgorithms", kind: kAlgo, def: perBuild},
 	{name: "pubkeyacceptedalgorithms", kind: kAlgo, match: true, def: perBuild},
 	{name: "loglevel", kind: kMulti, match: true, def: "INFO",
-		words: "silent=SILENT quiet=SILENT fatal=FATAL error=ERROR info=INFO verbose=VERBOSE debug=DEBUG debug1=DEBUG debug2=DEBUG2 debug3=DEBUG3"},
+		words: "silent=SILENT quiet=SILENT fatal=FATAL error=ERROR info=INFO " +
+			"verbose=VERBOSE debug=DEBUG debug1=DEBUG debug2=DEBUG2 debug3=DEBUG3"},
 	{name: "syslogfacility", kind: kMulti, def: "AUTH",
-		words: "daemon=DAEMON user=USER auth=AUTH authpriv=AUTHPRIV local0=LOCAL0 local1=LOCAL1 local2=LOCAL2 local3=LOCAL3 local4=LOCAL4 local5=LOCAL5 local6=LOCAL6 local7=LOCAL7"},
+		words: "daemon=DAEMON user=USER auth=AUTH authpriv=AUTHPRIV local0=LOCAL0 local1=LOCAL1 local2=LOCAL2 local3=LOCAL3 local4=LOCAL4 " +
+			"local5=LOCAL5 local6=LOCAL6 local7=LOCAL7"},
 	{name: "authorizedkeysfile", kind: kFirst, match: true, def: ".ssh/authorized_keys .ssh/authorized_keys2"},
 	{name: "hostkey", kind: kAppend, def: perBuild},
 	{name: "hostcertificate", kind: kAppend},

@@ -154,8 +154,10 @@ func TestBounds(t *testing.T) {
 func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzRead(f *testing.F) {
-	for _, s := range []string{"", "Port 22", "Match User a\nPermitTTY no", "Include *.conf", "Banner \"a", "A=\"b\" c", "Match Address 10.0.0.0/8,!::1 User \"x",
-		"RekeyLimit 1.5G 1h", "ListenAddress [::]:1", "IPQoS 0x10", "MaxStartups 1:2:3", "\\\"'\\ ", "Match\x00", "Subsystem a \"", "Match all # x", "=", "\"\""} {
+	for _, s := range []string{"", "Port 22", "Match User a\nPermitTTY no", "Include *.conf", "Banner \"a", "A=\"b\" c",
+		"Match Address 10.0.0.0/8,!::1 User \"x",
+		"RekeyLimit 1.5G 1h", "ListenAddress [::]:1", "IPQoS 0x10", "MaxStartups 1:2:3", "\\\"'\\ ", "Match\x00", "Subsystem a \"",
+		"Match all # x", "=", "\"\""} {
 		f.Add(s, "user=alice")
 	}
 	f.Fuzz(func(t *testing.T, text, who string) {
@@ -167,7 +169,8 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, conn := range []Conn{{}, {User: who, Groups: []string{who}, Host: who, Addr: "192.0.2.1", LocalAddr: who, LocalPort: 22, RDomain: who}} {
+		for _, conn := range []Conn{{}, {User: who, Groups: []string{who}, Host: who, Addr: "192.0.2.1", LocalAddr: who, LocalPort: 22,
+			RDomain: who}} {
 			e := c.For(conn)
 			for i := range table {
 				e.Get(table[i].name)

@@ -82,7 +82,11 @@ kernel.b = yyyy
    # kernel.c = x
 kernel.d = some # text
 `},
-	{"spaces and signs in values", "kernel/a kernel/b kernel/c", "-- root/etc/sysctl.d/10-a.conf --\nkernel.a =  10 20\t30  \nkernel.b==x=y\nkernel.c=\n"},
+	{
+		"spaces and signs in values",
+		"kernel/a kernel/b kernel/c",
+		"-- root/etc/sysctl.d/10-a.conf --\nkernel.a =  10 20\t30  \nkernel.b==x=y\nkernel.c=\n",
+	},
 	{"not assignments", "kernel/a kernel/b", `-- root/etc/sysctl.d/10-a.conf --
 kernel.a
 just words

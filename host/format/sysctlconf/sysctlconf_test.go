@@ -55,7 +55,10 @@ net.ipv6.conf.eth0.accept_ra = 0
 }
 
 func TestWhatCannotBeReadIsSaid(t *testing.T) {
-	h := hosttest.New(t, "-- denied/etc/sysctl.d/10-a.conf --\n-- root/etc/sysctl.d/10-a.conf --\nkernel.a=1\n-- uncollected/usr/lib/sysctl.d --\n")
+	h := hosttest.New(
+		t,
+		"-- denied/etc/sysctl.d/10-a.conf --\n-- root/etc/sysctl.d/10-a.conf --\nkernel.a=1\n-- uncollected/usr/lib/sysctl.d --\n",
+	)
 	c, err := Read(t.Context(), h, Systemd)
 	if err != nil || len(c.Unread) != 2 {
 		t.Errorf("err %v, unread %v; want the denied file and the uncollected folder", err, c.Unread)
@@ -153,7 +156,8 @@ func FuzzParse(f *testing.F) {
 				}
 			}
 			for _, s := range set {
-				if s.Key == "" || s.Line < 1 || s.Line > n || s.Exclude && s.Value != "" || Normalize(s.Key) != s.Key && !strings.ContainsAny(s.Key, ".") {
+				if s.Key == "" || s.Line < 1 || s.Line > n || s.Exclude && s.Value != "" ||
+					Normalize(s.Key) != s.Key && !strings.ContainsAny(s.Key, ".") {
 					t.Fatalf("setting %+v of %q", s, b)
 				}
 				if !s.Glob() && !match(s.Key, s.Key) && !strings.Contains(s.Key, `\`) {
@@ -173,8 +177,16 @@ func FuzzParse(f *testing.F) {
 // TestOrderIsByName: files of all folders are read in the order of their names,
 // not folder by folder (sysctl.d(5)).
 func TestOrderIsByName(t *testing.T) {
-	c, err := Read(t.Context(), hosttest.New(t, "-- root/etc/sysctl.d/10-early.conf --\nvm.swappiness = 1\n-- root/usr/lib/sysctl.d/90-late.conf --\nvm.swappiness = 2\n-- root/etc/sysctl.d/50-mid.conf --\nvm.swappiness = 3\n"+
-		"-- root/run/sysctl.d/99-last.conf --\nvm.dirty_ratio = 4\n-- root/usr/lib/sysctl.d/10-first.conf --\nvm.dirty_ratio = 5\n"), Systemd)
+	c, err := Read(
+		t.Context(),
+		hosttest.New(
+			t,
+			"-- root/etc/sysctl.d/10-early.conf --\nvm.swappiness = 1\n-- root/usr/lib/sysctl.d/90-late.conf --\nvm.swappiness = 2\n-- "+
+				"root/etc/sysctl.d/50-mid.conf --\nvm.swappiness = 3\n"+
+				"-- root/run/sysctl.d/99-last.conf --\nvm.dirty_ratio = 4\n-- root/usr/lib/sysctl.d/10-first.conf --\nvm.dirty_ratio = 5\n",
+		),
+		Systemd,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +200,10 @@ func TestOrderIsByName(t *testing.T) {
 // TestMergedUsr: where /lib is a link to /usr/lib nothing masks itself.
 func TestMergedUsr(t *testing.T) {
 	for link, masked := range map[string]int{"-- link/lib --\nusr/lib\n": 0, "": 1} {
-		h := hosttest.New(t, link+"-- root/usr/lib/sysctl.d/10-a.conf --\nkernel.sysrq = 1\n-- root/lib/sysctl.d/10-a.conf --\nkernel.sysrq = 1\n")
+		h := hosttest.New(
+			t,
+			link+"-- root/usr/lib/sysctl.d/10-a.conf --\nkernel.sysrq = 1\n-- root/lib/sysctl.d/10-a.conf --\nkernel.sysrq = 1\n",
+		)
 		c, err := Read(t.Context(), h, Systemd)
 		if err != nil || len(c.Masked) != masked {
 			t.Errorf("%q: masked %q, %v", link, c.Masked, err)

@@ -27,7 +27,8 @@ func Roots(ctx context.Context, h *host.Host) (roots []Root, unread []error) {
 	r.dnsmasq()
 	r.variable("/etc/default/tftpd-hpa", "TFTP_DIRECTORY", "tftpd-hpa")
 	r.variable("/etc/default/atftpd", "OPTIONS", "atftpd")
-	for _, f := range []string{"/etc/inetd.conf", "/etc/xinetd.d/tftp", "/etc/systemd/system/tftp.service", "/usr/lib/systemd/system/tftp.service", "/lib/systemd/system/tftp.service"} {
+	for _, f := range []string{"/etc/inetd.conf", "/etc/xinetd.d/tftp", "/etc/systemd/system/tftp.service",
+		"/usr/lib/systemd/system/tftp.service", "/lib/systemd/system/tftp.service"} {
 		r.commandLines(f)
 	}
 	return r.roots, r.unread

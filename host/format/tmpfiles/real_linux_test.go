@@ -29,7 +29,8 @@ func TestAgainstCatConfig(t *testing.T) {
 	}
 	var want []string
 	for line := range bytes.Lines(out) {
-		if name, ok := strings.CutPrefix(strings.TrimSpace(string(line)), "# /"); ok && strings.HasSuffix(name, ".conf") && strings.Contains(name, "tmpfiles.d/") {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(string(line)), "# /"); ok && strings.HasSuffix(name, ".conf") &&
+			strings.Contains(name, "tmpfiles.d/") {
 			want = append(want, "/"+name)
 		}
 	}

@@ -45,7 +45,19 @@ d /hidden
 	}
 	var got strings.Builder
 	for _, l := range c.Lines {
-		fmt.Fprintf(&got, "%d %c %s mode=%v %o user=%v group=%v age=%s arg=%s\n", l.Num, l.Type, l.Path, l.Mode.Set, l.Mode.Bits, l.User, l.Group, l.Age, l.Argument)
+		fmt.Fprintf(
+			&got,
+			"%d %c %s mode=%v %o user=%v group=%v age=%s arg=%s\n",
+			l.Num,
+			l.Type,
+			l.Path,
+			l.Mode.Set,
+			l.Mode.Bits,
+			l.User,
+			l.Group,
+			l.Age,
+			l.Argument,
+		)
 	}
 	for _, e := range c.Errors {
 		fmt.Fprintln(&got, e)
@@ -76,7 +88,13 @@ skipped /usr/lib/tmpfiles.d/a.conf:16: path: specifier %b has no value here: the
 }
 
 func TestUnread(t *testing.T) {
-	c := Read(t.Context(), hosttest.New(t, "-- root/etc/tmpfiles.d/a.conf --\nd /a\n-- denied/etc/tmpfiles.d/b.conf --\n-- stat/etc/tmpfiles.d/b.conf --\nmode 600 size 3\n"))
+	c := Read(
+		t.Context(),
+		hosttest.New(
+			t,
+			"-- root/etc/tmpfiles.d/a.conf --\nd /a\n-- denied/etc/tmpfiles.d/b.conf --\n-- stat/etc/tmpfiles.d/b.conf --\nmode 600 size 3\n",
+		),
+	)
 	if len(c.Lines) != 1 || c.Unread == nil {
 		t.Errorf("%+v", c)
 	}
@@ -124,7 +142,8 @@ func FuzzParse(f *testing.F) {
 // TestSecondOwner: a second line that makes the same path is a duplicate and
 // ignored, unless it appends (parse_line of tmpfiles.c, item_compatible).
 func TestSecondOwner(t *testing.T) {
-	for text, want := range map[string]string{"f /p 0600\nf /p 0640\n": "1", "f /p 0600\nf+ /p 0640\n": "1 2", "f+ /p 0600\nf /p 0640\n": "1"} {
+	for text, want := range map[string]string{"f /p 0600\nf /p 0640\n": "1", "f /p 0600\nf+ /p 0640\n": "1 2",
+		"f+ /p 0600\nf /p 0640\n": "1"} {
 		c := &Config{}
 		c.parse("t", text, func(s string) (string, error) { return s, nil })
 		var got []string

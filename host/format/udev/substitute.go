@@ -7,7 +7,8 @@ const unknown = "\x00"
 
 // long and short are the names of substitutions (udev(7)).
 var long = map[string]byte{"kernel": 'k', "number": 'n', "id": 'b', "devpath": 'p', "driver": 'd', "attr": 's', "sysfs": 's', "env": 'E',
-	"major": 'M', "minor": 'm', "result": 'c', "parent": 'P', "name": 'D', "links": 'L', "root": 'r', "sys": 'S', "devnode": 'N', "tempnode": 'N'}
+	"major": 'M', "minor": 'm', "result": 'c', "parent": 'P', "name": 'D', "links": 'L', "root": 'r', "sys": 'S', "devnode": 'N',
+	"tempnode": 'N'}
 
 // substitute replaces $kernel, %k and their like. Of a result that is longer
 // than a rule may be, udev drops the end.

@@ -74,19 +74,26 @@ func converter(serial string) *Device {
 			{Kernel: "ttyUSB0", Subsystem: "tty", Attr: attrs(map[string]string{"dev": "188:0\n"})},
 			{Kernel: "ttyUSB0", Subsystem: "usb-serial", Driver: "ftdi_sio", Attr: attrs(map[string]string{"port_number": "0\n"})},
 			{Kernel: "1-1:1.0", Subsystem: "usb", Driver: "ftdi_sio", Attr: attrs(map[string]string{"bInterfaceNumber": "00\n"})},
-			{Kernel: "1-1", Subsystem: "usb", Driver: "usb", Attr: attrs(map[string]string{"idVendor": "0403\n", "idProduct": "6001\n", "serial": serial + "\n", "product": "USB Serial \n"})},
+			{
+				Kernel:    "1-1",
+				Subsystem: "usb",
+				Driver:    "usb",
+				Attr:      attrs(map[string]string{"idVendor": "0403\n", "idProduct": "6001\n", "serial": serial + "\n", "product": "USB Serial \n"}),
+			},
 		}}
 }
 
 func TestApply(t *testing.T) {
 	for name, c := range map[string]struct{ rules, want string }{
-		"the note's":               {`KERNEL=="ttyUSB*", ATTRS{idVendor}=="0403", ATTRS{idProduct}=="6001", ATTRS{serial}=="A8003Ye7", SYMLINK+="radish"`, "radish"},
-		"another serial":           {`KERNEL=="ttyUSB*", ATTRS{serial}=="B*", SYMLINK+="radish"`, ""},
-		"attributes of two":        {`ATTRS{idVendor}=="0403", ATTRS{bInterfaceNumber}=="00", SYMLINK+="radish"`, ""},
-		"a missing attribute, !=":  {`ATTR{nothing}!="x", SYMLINK+="radish"`, ""},
-		"blanks at the end":        {`ATTRS{product}=="USB Serial", SYMLINK+="a"` + "\n" + `ATTRS{product}=="USB Serial ", SYMLINK+="b"`, "a"},
-		"a program":                {`PROGRAM="/usr/bin/usbtest /dev/%k", SYMLINK+="%c"` + "\n" + `PROGRAM=="/bin/true $devnode", SYMLINK+="meter"`, "meter?"},
-		"jumps":                    {`SUBSYSTEM=="tty", GOTO="end"` + "\n" + `SYMLINK+="radish"` + "\n" + `LABEL="end", SYMLINK+="after"`, "after"},
+		"the note's": {`KERNEL=="ttyUSB*", ATTRS{idVendor}=="0403", ATTRS{idProduct}=="6001", ATTRS{serial}=="A8003Ye7", ` +
+			`SYMLINK+="radish"`, "radish"},
+		"another serial":          {`KERNEL=="ttyUSB*", ATTRS{serial}=="B*", SYMLINK+="radish"`, ""},
+		"attributes of two":       {`ATTRS{idVendor}=="0403", ATTRS{bInterfaceNumber}=="00", SYMLINK+="radish"`, ""},
+		"a missing attribute, !=": {`ATTR{nothing}!="x", SYMLINK+="radish"`, ""},
+		"blanks at the end":       {`ATTRS{product}=="USB Serial", SYMLINK+="a"` + "\n" + `ATTRS{product}=="USB Serial ", SYMLINK+="b"`, "a"},
+		"a program":               {`PROGRAM="/usr/bin/usbtest /dev/%k", SYMLINK+="%c"` + "\n" + `PROGRAM=="/bin/true $devnode", SYMLINK+="meter"`, "meter?"},
+		"jumps": {`SUBSYSTEM=="tty", GOTO="end"` + "\n" + `SYMLINK+="radish"` + "\n" + `LABEL="end", SYMLINK+="after"`,
+			"after"},
 		"no jump, no label":        {`SUBSYSTEM!="tty", GOTO="end"` + "\n" + `SYMLINK+="radish"` + "\n" + `LABEL="end"`, "radish"},
 		"environment":              {`ENV{x}="$attr{port_number}$$%%"` + "\n" + `ENV{x}=="0$%", ENV{ID_PATH}=="pci-*", SYMLINK+="p-$env{x}-%n-%k"`, "p-0$%-0-ttyUSB0"},
 		"what a program decides":   {`IMPORT{program}="/bin/x /dev/%k", ENV{y}="1"` + "\n" + `ENV{y}=="1", SYMLINK+="a"`, "a?"},
@@ -115,7 +122,11 @@ func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 // FuzzRules: no rules make the reader or what follows them panic or hang.
 func FuzzRules(f *testing.F) {
-	f.Add([]byte(`KERNEL=="ttyUSB*", ATTRS{a}!="[!x-z]*", PROGRAM="x", GOTO="e"` + "\n" + `LABEL="e", SYMLINK+="$attr{serial} %c %E{A}", ENV{B}="$env{A}"`))
+	f.Add(
+		[]byte(
+			`KERNEL=="ttyUSB*", ATTRS{a}!="[!x-z]*", PROGRAM="x", GOTO="e"` + "\n" + `LABEL="e", SYMLINK+="$attr{serial} %c %E{A}", ENV{B}="$env{A}"`,
+		),
+	)
 	f.Add([]byte("# x\nA==\"\\\n\"b\"\nSYMLINK:=e\"a\\\"b\"\n"))
 	f.Add([]byte(strings.Repeat("ENV{A}=\"x$env{A}$env{A}\"\n", 100) + `SYMLINK+="$env{A}"`))
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -17,7 +17,11 @@ import (
 func TestNastyNames(t *testing.T) {
 	const nasty = "\x1b[31m<script>alert(1)</script>&\x00\xff\u202e"
 	var curves, bars bytes.Buffer
-	err := Write(&curves, chart.Plot{Title: nasty, X: nasty, Y: nasty, Curves: []chart.Curve{{Name: nasty, X: []float64{1, 2}, Y: []float64{1, 2}}}}, "svg")
+	err := Write(
+		&curves,
+		chart.Plot{Title: nasty, X: nasty, Y: nasty, Curves: []chart.Curve{{Name: nasty, X: []float64{1, 2}, Y: []float64{1, 2}}}},
+		"svg",
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

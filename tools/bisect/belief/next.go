@@ -131,7 +131,9 @@ func (p *Posterior) exactly() func(at int) float64 {
 	// Without a change all commits are on one of the two: which, the readings tell.
 	all := 0.0
 	for _, pl := range p.planes {
-		all += pl.weight * math.Exp(pl.zero-pl.logZ) * (pl.seg[0][len(p.sites)-1].mean - p.prior.Levels[0]) / (p.prior.Levels[1] - p.prior.Levels[0])
+		all += pl.weight * math.Exp(
+			pl.zero-pl.logZ,
+		) * (pl.seg[0][len(p.sites)-1].mean - p.prior.Levels[0]) / (p.prior.Levels[1] - p.prior.Levels[0])
 	}
 	return func(at int) float64 {
 		passed := all

@@ -19,7 +19,8 @@ func TestExactly(t *testing.T) {
 	}{
 		{"nothing read", Tests, knowing(0, 0.2, 0.8), nil},
 		{"between", Tests, knowing(0, 0.2, 0.8), []Reading{{At: 64, Figure: 1}, {At: 32}, {At: 48, Figure: 1}, {At: 40}, {At: 40, Figure: 1}}},
-		{"the first, or none", Tests, knowing(0, 0.2, 0.8), []Reading{{At: 64, Figure: 1}, {At: 8, Figure: 1}, {At: 2, Figure: 1}, {At: 1, Figure: 1}, {At: 1, Figure: 1}, {At: 1, Figure: 1}}},
+		{"the first, or none", Tests, knowing(0, 0.2, 0.8),
+			[]Reading{{At: 64, Figure: 1}, {At: 8, Figure: 1}, {At: 2, Figure: 1}, {At: 1, Figure: 1}, {At: 1, Figure: 1}, {At: 1, Figure: 1}}},
 		{"a figure", Figures, knowing(1, 10, 12), []Reading{{At: 64, Figure: 11.5}, {At: 32, Figure: 10.5}, {At: 48, Figure: 11.1}}},
 	} {
 		p := New(tt.kind, 128, tt.readings, tt.prior)
@@ -34,7 +35,8 @@ func TestExactly(t *testing.T) {
 			}
 		}
 	}
-	if New(Figures, 128, nil, knowing(0, 10, 12)).exactly() != nil || New(Tests, 128, nil, Prior{Extra: 2, Levels: []float64{0.2, 0.8}}).exactly() != nil {
+	if New(Figures, 128, nil, knowing(0, 10, 12)).exactly() != nil ||
+		New(Tests, 128, nil, Prior{Extra: 2, Levels: []float64{0.2, 0.8}}).exactly() != nil {
 		t.Error("with the noise not told, or several changes, draws are needed")
 	}
 }

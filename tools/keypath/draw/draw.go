@@ -40,8 +40,20 @@ func SVG(out io.Writer, p Picture) error {
 	width := 2*margin + boxWidth + longest*(boxWidth+gap)
 	height := top + max(len(p.Rows), 1)*rowHeight + margin
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img" aria-label="%s" font-family="sans-serif">`+"\n", width, height, width, height, escape(p.Title))
-	b.WriteString(`<defs><marker id="a" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z" fill="#57606a"/></marker></defs>` + "\n")
+	fmt.Fprintf(
+		&b,
+		`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" `+
+			`viewBox="0 0 %d %d" role="img" aria-label="%s" font-family="sans-serif">`+"\n",
+		width,
+		height,
+		width,
+		height,
+		escape(p.Title),
+	)
+	b.WriteString(
+		`<defs><marker id="a" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z" ` +
+			`fill="#57606a"/></marker></defs>` + "\n",
+	)
 	b.WriteString(`<rect width="100%" height="100%" fill="#ffffff"/>` + "\n")
 	fmt.Fprintf(&b, `<text x="%d" y="34" font-size="17" fill="#1f2328">%s</text>`+"\n", margin, escape(cut(p.Title, (width-2*margin)/9)))
 	middle := top + (len(p.Rows)*rowHeight-rowHeight)/2
@@ -103,7 +115,13 @@ func hop(b *strings.Builder, from, to point, row int, text string) {
 		fmt.Fprintf(b, "H%d", right)
 	}
 	b.WriteString(`" fill="none" stroke="#57606a" stroke-width="1.5" marker-end="url(#a)"/>` + "\n")
-	fmt.Fprintf(b, `<text x="%d" y="%d" font-size="11" fill="#57606a" text-anchor="middle">%s</text>`+"\n", (left+right)/2, row-6, escape(text))
+	fmt.Fprintf(
+		b,
+		`<text x="%d" y="%d" font-size="11" fill="#57606a" text-anchor="middle">%s</text>`+"\n",
+		(left+right)/2,
+		row-6,
+		escape(text),
+	)
 }
 
 func box(b *strings.Builder, x, y int, k Node, end bool) {
@@ -111,9 +129,32 @@ func box(b *strings.Builder, x, y int, k Node, end bool) {
 	if end {
 		fill, line = "#ddf4ff", "#0969da"
 	}
-	fmt.Fprintf(b, `<g><title>%s %s</title><rect x="%d" y="%d" width="%d" height="%d" rx="7" fill="%s" stroke="%s"/>`, escape(k.ID), escape(k.Name), x, y, boxWidth, boxHeight, fill, line)
-	fmt.Fprintf(b, `<text x="%d" y="%d" font-size="13" fill="#1f2328" text-anchor="middle">%s</text>`, x+boxWidth/2, y+19, escape(cut(person(k.Name), 24)))
-	fmt.Fprintf(b, `<text x="%d" y="%d" font-size="11" font-family="monospace" fill="#57606a" text-anchor="middle">%s</text></g>`+"\n", x+boxWidth/2, y+36, escape(k.ID))
+	fmt.Fprintf(
+		b,
+		`<g><title>%s %s</title><rect x="%d" y="%d" width="%d" height="%d" rx="7" fill="%s" stroke="%s"/>`,
+		escape(k.ID),
+		escape(k.Name),
+		x,
+		y,
+		boxWidth,
+		boxHeight,
+		fill,
+		line,
+	)
+	fmt.Fprintf(
+		b,
+		`<text x="%d" y="%d" font-size="13" fill="#1f2328" text-anchor="middle">%s</text>`,
+		x+boxWidth/2,
+		y+19,
+		escape(cut(person(k.Name), 24)),
+	)
+	fmt.Fprintf(
+		b,
+		`<text x="%d" y="%d" font-size="11" font-family="monospace" fill="#57606a" text-anchor="middle">%s</text></g>`+"\n",
+		x+boxWidth/2,
+		y+36,
+		escape(k.ID),
+	)
 }
 
 // person is a user id without its address.
@@ -141,7 +182,12 @@ func escape(s string) string {
 // DOT writes the picture for Graphviz.
 func DOT(out io.Writer, p Picture) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "digraph keypath {\n  rankdir=LR; label=%s; labelloc=t;\n  node [shape=box, style=rounded, fontname=\"sans-serif\"]; edge [fontname=\"sans-serif\", fontsize=10];\n", quote(p.Title))
+	fmt.Fprintf(
+		&b,
+		"digraph keypath {\n  rankdir=LR; label=%s; labelloc=t;\n  node [shape=box, style=rounded, fontname=\"sans-serif\"]; edge "+
+			"[fontname=\"sans-serif\", fontsize=10];\n",
+		quote(p.Title),
+	)
 	seen := map[string]bool{}
 	for _, r := range p.Rows {
 		for _, k := range r.Keys {

@@ -264,7 +264,8 @@ func parseFioSize(s string) (int64, error) {
 func parseFioTime(s string) (time.Duration, error) {
 	unit := time.Second
 	t := strings.ToLower(s)
-	for suffix, u := range map[string]time.Duration{"ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour} {
+	for suffix, u := range map[string]time.Duration{"ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour,
+		"d": 24 * time.Hour} {
 		if n, ok := strings.CutSuffix(t, suffix); ok && n != "" && n[len(n)-1] <= '9' {
 			t, unit = n, u
 			break

@@ -13,13 +13,20 @@ func TestParseJob(t *testing.T) {
 	if err != nil || j.Writes || j.Size() != 4<<30 || j.Jobs() != 2 || j.Runtime != 15*time.Minute {
 		t.Errorf("%+v, %v", j, err)
 	}
-	j, err = ParseJob("j", strings.NewReader("; two loads\n[global]\nbs=8k\nsize=1M\nfilename=/dev/sda\nwrite_iops_log=/etc/x-${T}\n[a]\nrw=randrw\n[global]\nruntime=90\n[b]\nsize=512k\nnumjobs=3\n"))
+	j, err = ParseJob(
+		"j",
+		strings.NewReader(
+			"; two loads\n[global]\nbs=8k\nsize=1M\nfilename=/dev/sda\nwrite_iops_log=/etc/"+
+				"x-${T}\n[a]\nrw=randrw\n[global]\nruntime=90\n[b]\nsize=512k\nnumjobs=3\n",
+		),
+	)
 	if err != nil || !j.Writes || j.Size() != 1<<20+3*512<<10 || j.Runtime != 90*time.Second {
 		t.Errorf("%+v, %v", j, err)
 	}
 	m := Measurement{Job: j, Runtime: time.Minute, Interval: time.Second}
 	text := m.jobText(true, true)
-	for _, want := range []string{"[a]\nbs=8k\nrw=randrw\nnumjobs=1\nsize=1048576\noffset=2621440\noffset_increment=1048576\n", "[b]\nbs=8k\nnumjobs=3\nsize=524288\noffset=3670016\noffset_increment=524288\n"} {
+	for _, want := range []string{"[a]\nbs=8k\nrw=randrw\nnumjobs=1\nsize=104857" +
+		"6\noffset=2621440\noffset_increment=1048576\n", "[b]\nbs=8k\nnumjobs=3\nsize=524288\noffset=3670016\noffset_increment=524288\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s\nwithout\n%s", text, want)
 		}

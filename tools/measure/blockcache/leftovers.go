@@ -27,7 +27,10 @@ func filesDir(dir string) (made string, release func() error, err error) {
 	if made, err = os.MkdirTemp(dir, filesPrefix); err != nil {
 		return "", nil, err
 	}
-	unlock, err := own(filepath.Join(made, ownerFile), fmt.Sprintf("%s, process %d, since %s\n", ownerMark, os.Getpid(), time.Now().UTC().Format(time.RFC3339)))
+	unlock, err := own(
+		filepath.Join(made, ownerFile),
+		fmt.Sprintf("%s, process %d, since %s\n", ownerMark, os.Getpid(), time.Now().UTC().Format(time.RFC3339)),
+	)
 	if err != nil {
 		os.RemoveAll(made)
 		return "", nil, err

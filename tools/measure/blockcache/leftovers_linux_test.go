@@ -139,8 +139,11 @@ func TestTwoAtOnce(t *testing.T) {
 func TestKilled(t *testing.T) {
 	const env = "FETTLE_TEST_MEASURE"
 	if dir := os.Getenv(env); dir != "" { // in the process that will be killed
-		_, err := Do(context.Background(), Measurement{Slow: filepath.Join(dir, "slow"), Job: parsed(t, smallJob), Runtime: time.Minute, Out: filepath.Join(dir, "out"),
-			Tell: func(p Progress) { os.Stdout.WriteString(p.Doing + "\n") }})
+		_, err := Do(
+			context.Background(),
+			Measurement{Slow: filepath.Join(dir, "slow"), Job: parsed(t, smallJob), Runtime: time.Minute, Out: filepath.Join(dir, "out"),
+				Tell: func(p Progress) { os.Stdout.WriteString(p.Doing + "\n") }},
+		)
 		t.Fatalf("ended: %v", err)
 	}
 	t.Parallel()
@@ -171,7 +174,13 @@ func TestKilled(t *testing.T) {
 		t.Fatal("SIGKILL left nothing to remove: this test tests nothing")
 	}
 	var notes []string
-	m := Measurement{Slow: slow, Job: parsed(t, smallJob), Runtime: time.Minute, Out: filepath.Join(dir, "again"), Tell: func(p Progress) { notes = append(notes, p.Note) }}
+	m := Measurement{
+		Slow:    slow,
+		Job:     parsed(t, smallJob),
+		Runtime: time.Minute,
+		Out:     filepath.Join(dir, "again"),
+		Tell:    func(p Progress) { notes = append(notes, p.Note) },
+	}
 	places, err := m.check()
 	if err == nil {
 		err = m.prepare(places)
@@ -221,7 +230,13 @@ func TestRefusesPlaces(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				m := Measurement{Slow: dir, Job: parsed(t, smallJob), Runtime: time.Minute, Out: filepath.Join(t.TempDir(), "out"), Tell: func(Progress) {}}
+				m := Measurement{
+					Slow:    dir,
+					Job:     parsed(t, smallJob),
+					Runtime: time.Minute,
+					Out:     filepath.Join(t.TempDir(), "out"),
+					Tell:    func(Progress) {},
+				}
 				places, err := m.check()
 				if err == nil {
 					err = m.prepare(places)
@@ -248,7 +263,8 @@ func TestRefusesDevices(t *testing.T) {
 	writes := parsed(t, strings.Replace(smallJob, "randread", "randrw", 1))
 	for want, m := range map[string]Measurement{
 		"the job writes, and --slow " + dev + " is a block device: its data would be lost. --destroy allows it": {Slow: dev, Job: writes},
-		"--slow: open " + dev + ": no such device or address":                                                   {Slow: dev, Job: parsed(t, smallJob)},
+		"--slow: open " + dev + ": no such device or address": {Slow: dev,
+			Job: parsed(t, smallJob)},
 	} {
 		m.Runtime, m.Out = time.Minute, filepath.Join(t.TempDir(), "out")
 		_, err := Do(t.Context(), m)

@@ -41,14 +41,16 @@ func TestSum(t *testing.T) {
 		want []float64
 	}{
 		{"one job", []string{"500, 100, 0, 0, 0\n1000, 200, 0, 0, 0\n"}, []float64{100, 200}},
-		{"two jobs, other times", []string{"500, 100, 0, 0\n1000, 100, 0, 0\n1500, 100, 0, 0\n", "504, 300, 0, 0\n1001, 300, 0, 0\n1500, 300, 0, 0\n"}, []float64{400, 400, 400}},
+		{"two jobs, other times", []string{"500, 100, 0, 0\n1000, " +
+			"100, 0, 0\n1500, 100, 0, 0\n", "504, 300, 0, 0\n1001, 300, 0, 0\n1500, 300, 0, 0\n"}, []float64{400, 400, 400}},
 		{"a late line is spread over its time", []string{"500, 100, 0, 0\n1250, 200, 0, 0\n1500, 100, 0, 0\n"}, []float64{100, 200, 150}},
 		{"a duplicate counts once", []string{"500, 100, 0, 0\n500, 9000, 0, 0\n1000, 100, 0, 0\n1000, 70, 0, 0\n"}, []float64{100, 100}},
 		{"a short last interval, beyond the whole ones", []string{"500, 100, 0, 0\n1000, 100, 0, 0\n1004, 9000, 0, 0\n"}, []float64{100, 100}},
 		{"the last whole interval ends early", []string{"500, 100, 0, 0\n1000, 100, 0, 0\n1497, 100, 0, 0\n"}, []float64{100, 100, 100}},
 		{"reads and writes", []string{"500, 100, 0, 4096\n500, 10, 1, 4096\n1000, 100, 0, 4096\n1000, 10, 1, 4096\n"}, []float64{110, 110}},
 		{"a stall writes no lines", []string{"500, 100, 0, 0\n2500, 100, 0, 0\n"}, []float64{100, 0, 0, 0, 100}},
-		{"one job stalls at the end", []string{"500, 100, 0, 0\n1000, 100, 0, 0\n1500, 100, 0, 0\n2000, 100, 0, 0\n", "500, 50, 0, 0\n"}, []float64{150, 100, 100, 100}},
+		{"one job stalls at the end", []string{"500, 100, 0, 0\n1000, 100, 0, " +
+			"0\n1500, 100, 0, 0\n2000, 100, 0, 0\n", "500, 50, 0, 0\n"}, []float64{150, 100, 100, 100}},
 	} {
 		var logs []Log
 		for _, text := range c.logs {
@@ -73,13 +75,18 @@ func TestSumRefuses(t *testing.T) {
 	unaveraged := readLog(t, "a.log", strings.Repeat("1, 1, 0, 4096\n", 5)+strings.Repeat("2, 1, 0, 4096\n", 5)+"900, 1, 0, 4096\n")
 	short := readLog(t, "b.log", "30, 1, 0, 4096\n")
 	far := readLog(t, "c.log", "1, 5, 0, 0\n1000000000000, 5, 0, 0\n")
-	for want, logs := range map[string][]Log{"a.log:1: each line is one request": {unaveraged}, "b.log:1: the run ended after 30 ms": {short}, "no log": nil, "c.log:2: 2000000000 intervals": {far}} {
+	for want, logs := range map[string][]Log{"a.log:1: each line is one request": {unaveraged},
+		"b.log:1: the run ended after 30 ms": {short}, "no log": nil, "c.log:2: 2000000000 intervals": {far}} {
 		if _, err := Sum(logs, 500*time.Millisecond); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
 	// A disk of one request a second is no such log.
-	slow := readLog(t, "d.log", "500, 1, 0, 0\n1000, 1, 0, 0\n1500, 1, 0, 0\n2000, 1, 0, 0\n2500, 1, 0, 0\n3000, 1, 0, 0\n3500, 1, 0, 0\n4000, 1, 0, 0\n")
+	slow := readLog(
+		t,
+		"d.log",
+		"500, 1, 0, 0\n1000, 1, 0, 0\n1500, 1, 0, 0\n2000, 1, 0, 0\n2500, 1, 0, 0\n3000, 1, 0, 0\n3500, 1, 0, 0\n4000, 1, 0, 0\n",
+	)
 	if s, err := Sum([]Log{slow}, 500*time.Millisecond); err != nil || s.IOPS[3] != 1 {
 		t.Errorf("%+v, %v", s, err)
 	}
@@ -87,7 +94,10 @@ func TestSumRefuses(t *testing.T) {
 
 func TestMeanLatency(t *testing.T) {
 	iops := []Log{readLog(t, "i1", "500, 300, 0, 0\n1000, 300, 0, 0\n"), readLog(t, "i2", "500, 100, 0, 0\n1000, 300, 0, 0\n")}
-	lat := []Log{readLog(t, "l1", "500, 1000000, 0, 0\n1000, 1000000, 0, 0\n"), readLog(t, "l2", "500, 5000000, 0, 0\n1000, 3000000, 0, 0\n")}
+	lat := []Log{
+		readLog(t, "l1", "500, 1000000, 0, 0\n1000, 1000000, 0, 0\n"),
+		readLog(t, "l2", "500, 5000000, 0, 0\n1000, 3000000, 0, 0\n"),
+	}
 	got, err := Mean(lat, iops, 500*time.Millisecond)
 	if err != nil || len(got.Y) != 2 || got.Y[0] != 2 || got.Y[1] != 2 || got.X[1] != 0.75 {
 		t.Errorf("%+v, %v", got, err)

@@ -206,7 +206,13 @@ func (m *Measurement) prepare(places []*site) error {
 			return refusef("%s: %w", p.option, err)
 		}
 		if room < need {
-			return refusef("%s %s has room for %s; the runs on it need %s: give a smaller --size", p.option, p.Path, units.Size(room), units.Size(need))
+			return refusef(
+				"%s %s has room for %s; the runs on it need %s: give a smaller --size",
+				p.option,
+				p.Path,
+				units.Size(room),
+				units.Size(need),
+			)
 		}
 	}
 	return nil

@@ -47,7 +47,8 @@ func TestDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	empty(t, cached)
-	if len(runs) != 3 || !strings.Contains(strings.Join(said, "\n"), "making files: cache, other data") || strings.Contains(strings.Join(said, "\n"), "making files: cache, same data") {
+	if len(runs) != 3 || !strings.Contains(strings.Join(said, "\n"), "making files: cache, other data") ||
+		strings.Contains(strings.Join(said, "\n"), "making files: cache, same data") {
 		t.Errorf("%d runs; %q", len(runs), said)
 	}
 	for _, r := range runs {
@@ -58,7 +59,8 @@ func TestDo(t *testing.T) {
 		if n := float64(r.Totals.Requests); sum < 0.9*n || sum > 1.1*n {
 			t.Errorf("%s: the logs come to %.0f requests, fio counted %.0f", r.Kind, sum, n)
 		}
-		if len(r.Series.IOPS) < 40 || len(r.Latency.Y) == 0 || r.Totals.At(99) <= 0 || r.Conditions.Kernel == "" || r.Conditions.FileSystem == "" {
+		if len(r.Series.IOPS) < 40 || len(r.Latency.Y) == 0 || r.Totals.At(99) <= 0 || r.Conditions.Kernel == "" ||
+			r.Conditions.FileSystem == "" {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -66,7 +68,9 @@ func TestDo(t *testing.T) {
 	if err != nil || len(back) != 3 || back[2].Kind != "other" || back[2].Series.IOPS[3] != runs[2].Series.IOPS[3] {
 		t.Errorf("%+v, %v", back, err)
 	}
-	if _, err := Do(context.Background(), Measurement{Cached: cached, Job: parsed(t, smallJob), Runtime: 5 * time.Second, Out: out}); err == nil || !strings.Contains(err.Error(), "is there already") {
+	if _, err := Do(context.Background(), Measurement{Cached: cached, Job: parsed(t, smallJob), Runtime: 5 * time.Second,
+		Out: out}); err == nil ||
+		!strings.Contains(err.Error(), "is there already") {
 		t.Errorf("stored runs would be overwritten: %v", err)
 	}
 }
@@ -171,7 +175,8 @@ func TestUsers(t *testing.T) {
 	write("sys/dev/block/8:32/holders/dm-0", "")
 	write("proc/self/mountinfo", "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n30 22 8:16 / /srv rw - xfs /dev/sdb rw\n")
 	write("proc/swaps", "Filename Type Size Used Priority\n/nonexistent/swapfile file 1 0 -2\n")
-	for number, want := range map[string]string{"8:0": "its partition sda1 is mounted on /", "8:1": "it is mounted on /", "8:16": "it is mounted on /srv", "8:32": "it is part of dm-0", "8:48": ""} {
+	for number, want := range map[string]string{"8:0": "its partition sda1 is mounted on /", "8:1": "it is mounted on /",
+		"8:16": "it is mounted on /srv", "8:32": "it is part of dm-0", "8:48": ""} {
 		if got, err := users(root, number); got != want || err != nil {
 			t.Errorf("%s: %q, %v; want %q", number, got, err, want)
 		}
@@ -181,8 +186,21 @@ func TestUsers(t *testing.T) {
 func TestJudgeAllAndFigure(t *testing.T) {
 	run := func(kind string, v float64, dm string) *Run {
 		r := &Run{Format: runFormat, Schema: 1, Kind: kind, Series: made(3, 100, noises["white"], flat(v)), Totals: Totals{IOPS: v}}
-		r.Conditions = Conditions{Before: dm, After: dm, Target: Target{Path: "/srv/<script>alert(1)</script>"}, Kernel: "6.1.0-30-amd64", Fio: "fio-3.33", Device: "dm-3 (254:3)",
-			Bytes: 3 << 39, Model: "WDC WD10", Scheduler: "mq-deadline", Rotational: "1", FileSystem: "xfs", Load: "0.31 0.42 0.50", Table: "0 9 cache 254:1 254:0"}
+		r.Conditions = Conditions{
+			Before:     dm,
+			After:      dm,
+			Target:     Target{Path: "/srv/<script>alert(1)</script>"},
+			Kernel:     "6.1.0-30-amd64",
+			Fio:        "fio-3.33",
+			Device:     "dm-3 (254:3)",
+			Bytes:      3 << 39,
+			Model:      "WDC WD10",
+			Scheduler:  "mq-deadline",
+			Rotational: "1",
+			FileSystem: "xfs",
+			Load:       "0.31 0.42 0.50",
+			Table:      "0 9 cache 254:1 254:0",
+		}
 		r.Conditions.Host, r.Conditions.Processors, r.Started = "nas7", 2, time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 		if kind == "fast" {
 			r.Conditions.Load = "22.14 18.00 9.50 3/812 4711"
@@ -190,12 +208,26 @@ func TestJudgeAllAndFigure(t *testing.T) {
 		r.Runtime, r.Job = 90*time.Minute, "[load]\nrw=randread\n"
 		return r
 	}
-	got := JudgeAll([]Set{{Runs: []*Run{run("slow", 400, ""), run("fast", 3000, ""), run("empty", 420, "0 9 cache 8 1/2 128 100/256 0"), run("other", 2950, "0 9 cache 8 1/2 128 256/256 0")}},
-		{Name: "old<b>", Runs: []*Run{run("other", 410, "")}}})
-	if len(got) != 5 || got[2].Verdict.Answer != Slow || got[3].Verdict.Answer != Fast || got[4].Verdict.Answer != Slow || got[4].Label != "old<b>: cache, other data" {
+	got := JudgeAll(
+		[]Set{
+			{
+				Runs: []*Run{
+					run("slow", 400, ""),
+					run("fast", 3000, ""),
+					run("empty", 420, "0 9 cache 8 1/2 128 100/256 0"),
+					run("other", 2950, "0 9 cache 8 1/2 128 256/256 0"),
+				},
+			},
+			{Name: "old<b>", Runs: []*Run{run("other", 410, "")}},
+		},
+	)
+	if len(got) != 5 || got[2].Verdict.Answer != Slow || got[3].Verdict.Answer != Fast || got[4].Verdict.Answer != Slow ||
+		got[4].Label != "old<b>: cache, other data" {
 		t.Fatalf("%+v", got)
 	}
-	if n := got[2].Notes; len(n) != 1 || n[0] != "the cache was not empty: 100 of its 256 blocks were used" || len(got[3].Notes) != 0 || len(got[4].Notes) != 2 || !strings.Contains(got[4].Notes[1], "judged by those of the new measurement") {
+	if n := got[2].Notes; len(n) != 1 || n[0] != "the cache was not empty: 100 of its 256 blocks were used" || len(got[3].Notes) != 0 ||
+		len(got[4].Notes) != 2 ||
+		!strings.Contains(got[4].Notes[1], "judged by those of the new measurement") {
 		t.Errorf("%q, %q, %q", n, got[3].Notes, got[4].Notes)
 	}
 	var pic bytes.Buffer

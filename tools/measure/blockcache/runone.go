@@ -12,7 +12,13 @@ import (
 )
 
 // on does the runs on one target.
-func (m *Measurement) on(ctx context.Context, fio Fio, p *site, tell func(kind, doing string, left time.Duration), ended func(*Run)) (err error) {
+func (m *Measurement) on(
+	ctx context.Context,
+	fio Fio,
+	p *site,
+	tell func(kind, doing string, left time.Duration),
+	ended func(*Run),
+) (err error) {
 	if !p.Device {
 		var release func() error
 		if p.dir, release, err = filesDir(p.Path); err != nil {

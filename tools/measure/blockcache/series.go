@@ -93,7 +93,13 @@ func newGrid(logs []Log, interval time.Duration) (grid, error) {
 	g.cells = int((g.end + 0.1*step) / step)
 	switch {
 	case g.cells == 0:
-		return g, fmt.Errorf("%s:%d: the run ended after %.0f ms, before one interval of %v was over", logs[0].File, len(logs[0].Samples), g.end, interval)
+		return g, fmt.Errorf(
+			"%s:%d: the run ended after %.0f ms, before one interval of %v was over",
+			logs[0].File,
+			len(logs[0].Samples),
+			g.end,
+			interval,
+		)
 	case g.cells > maxLogSamples:
 		return g, fmt.Errorf("%s:%d: %d intervals of %v: no run is so long", logs[0].File, len(logs[0].Samples), g.cells, interval)
 	}

@@ -145,7 +145,14 @@ func parseRun(b []byte) (*Run, error) {
 func (r *Run) Notes() []string {
 	var out []string
 	if c := &r.Conditions; c.busy() {
-		out = append(out, fmt.Sprintf("the host was busy before: a load of %s on %d processors; what it did then may have slowed this run", c.load(), c.Processors))
+		out = append(
+			out,
+			fmt.Sprintf(
+				"the host was busy before: a load of %s on %d processors; what it did then may have slowed this run",
+				c.load(),
+				c.Processors,
+			),
+		)
 	}
 	return append(out, r.filled()...)
 }

@@ -15,7 +15,13 @@ type Row struct {
 func Table(runs []Judged) []Row {
 	var out []Row
 	for _, j := range runs {
-		r := Row{Label: j.Label, Median: number(j.Median), Mean: number(j.Run.Totals.IOPS), P50: latency(j.Run.Totals.At(50)), P99: latency(j.Run.Totals.At(99))}
+		r := Row{
+			Label:  j.Label,
+			Median: number(j.Median),
+			Mean:   number(j.Run.Totals.IOPS),
+			P50:    latency(j.Run.Totals.At(50)),
+			P99:    latency(j.Run.Totals.At(99)),
+		}
 		switch {
 		case j.Verdict != nil:
 			r.Verdict, r.Short = j.Verdict.String(), string(j.Verdict.Answer)

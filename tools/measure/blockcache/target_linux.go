@@ -135,7 +135,13 @@ func users(root, number string) (string, error) {
 
 // conditions reads what a run is measured under.
 func (t Target) conditions(ctx context.Context) Conditions {
-	c := Conditions{Target: t, Kernel: line("/proc/sys/kernel/osrelease"), Load: line("/proc/loadavg"), Host: line("/proc/sys/kernel/hostname"), Processors: runtime.NumCPU()}
+	c := Conditions{
+		Target:     t,
+		Kernel:     line("/proc/sys/kernel/osrelease"),
+		Load:       line("/proc/loadavg"),
+		Host:       line("/proc/sys/kernel/hostname"),
+		Processors: runtime.NumCPU(),
+	}
 	major, minor, err := t.number()
 	if err != nil {
 		return c

@@ -75,7 +75,12 @@ func Judge(slow, fast, cached Series) (Verdict, error) {
 		return v, fmt.Errorf("the slow device stalled for most of its run: there is nothing to compare with")
 	}
 	if v.Fast < apart*v.Slow {
-		return v, fmt.Errorf("the fast device makes %.0f requests a second, the slow one %.0f: less than %.1f times as many, so nothing tells the two apart", v.Fast, v.Slow, apart)
+		return v, fmt.Errorf(
+			"the fast device makes %.0f requests a second, the slow one %.0f: less than %.1f times as many, so nothing tells the two apart",
+			v.Fast,
+			v.Slow,
+			apart,
+		)
 	}
 	rnd := rand.New(rand.NewPCG(uint64(n), 20170514))
 	half := len(fourth) / 2

@@ -159,7 +159,16 @@ func TestHowOftenWrong(t *testing.T) {
 					}
 				}
 			}
-			t.Logf("%d intervals, %s: %d of %d certain; of these %d wrong, %d needlessly asked to run longer; %d wrong of all", n, name, certain, all, misled, longer, wrong)
+			t.Logf(
+				"%d intervals, %s: %d of %d certain; of these %d wrong, %d needlessly asked to run longer; %d wrong of all",
+				n,
+				name,
+				certain,
+				all,
+				misled,
+				longer,
+				wrong,
+			)
 			if misled*50 > all {
 				t.Errorf("%d intervals, %s: %d of %d certain verdicts are wrong, expected 2 %% at most", n, name, misled, certain)
 			}

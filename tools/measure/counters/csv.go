@@ -135,7 +135,10 @@ func columns(rec []string) (*table, bool, error) {
 	}
 	switch {
 	case t.time < 0:
-		return nil, false, fmt.Errorf("no column of times: %s is neither a time nor the name of such a column (time, timestamp, ...)", strconv.Quote(shorten(rec[0])))
+		return nil, false, fmt.Errorf(
+			"no column of times: %s is neither a time nor the name of such a column (time, timestamp, ...)",
+			strconv.Quote(shorten(rec[0])),
+		)
 	case len(t.values) == 0:
 		return nil, false, errors.New("no column of counters")
 	}

@@ -44,7 +44,8 @@ func TestJudge(t *testing.T) {
 			[]counters.Mark{counters.Ambiguous, counters.Ambiguous, counters.Ambiguous, counters.Ambiguous},
 			[]uint64{3000e6, 3000e6, 3000e6, 3000e6}},
 		{"two queues of 32 bits behind a 64-bit file, as xen-netback had it: the sum exceeds 2^32 and drops by 2^32",
-			poll(10*time.Second, counters.Facts{Width: 64, Queues: 2, MaxRate: 1e9}, 8_000_000_000, 8_469_862_875, 8_900_000_000-gig, 9_350_000_000-gig, 9_800_000_000-gig),
+			poll(10*time.Second, counters.Facts{Width: 64, Queues: 2, MaxRate: 1e9}, 8_000_000_000, 8_469_862_875, 8_900_000_000-gig,
+				9_350_000_000-gig, 9_800_000_000-gig),
 			[]counters.Event{counters.Rise, counters.PartialWrap, counters.Rise, counters.Rise},
 			[]counters.Mark{counters.Certain, counters.Certain, counters.Certain, counters.Certain},
 			[]uint64{469862875, 430137125, 450e6, 450e6}},
@@ -138,13 +139,24 @@ func TestFuzz(t *testing.T) { means.Fuzz(t) }
 func FuzzJudge(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, uint8(32), uint8(2), true, 1e9, int64(1e9))
 	f.Fuzz(func(t *testing.T, b []byte, width, queues uint8, yes bool, rate float64, dt int64) {
-		s := counters.Series{Rates: len(b)%7 == 3, Facts: counters.Facts{Width: int(width), Queues: int(queues), Trusted: yes, Told: len(b)%2 == 0, MaxRate: rate}}
+		s := counters.Series{
+			Rates: len(b)%7 == 3,
+			Facts: counters.Facts{Width: int(width), Queues: int(queues), Trusted: yes, Told: len(b)%2 == 0, MaxRate: rate},
+		}
 		for i := 0; i+8 <= len(b); i += 8 {
 			var v uint64
 			for _, x := range b[i : i+8] {
 				v = v<<8 | uint64(x)
 			}
-			s.Samples = append(s.Samples, counters.Sample{T: start.Add(time.Duration(i) * time.Duration(dt%1e12)), V: v >> (b[i] % 64), Gone: b[i] == 77, Index: int(b[i+1] % 2)})
+			s.Samples = append(
+				s.Samples,
+				counters.Sample{
+					T:     start.Add(time.Duration(i) * time.Duration(dt%1e12)),
+					V:     v >> (b[i] % 64),
+					Gone:  b[i] == 77,
+					Index: int(b[i+1] % 2),
+				},
+			)
 		}
 		for _, iv := range counters.Judge(s).Intervals {
 			if math.IsNaN(iv.Rate) || math.IsInf(iv.Rate, 0) || iv.Rate < 0 {

@@ -173,7 +173,10 @@ func one(r *rand.Rand, m *matrix) (lies []string) {
 			cell.wrong++
 		}
 		if iv.Mark == counters.Certain && iv.Octets != tr.Octets {
-			lies = append(lies, fmt.Sprintf("interval %d: said %d octets, %d passed; %+v\nof %+v\nfacts %+v truth %+v", i, iv.Octets, tr.Octets, iv, c, f, tr))
+			lies = append(
+				lies,
+				fmt.Sprintf("interval %d: said %d octets, %d passed; %+v\nof %+v\nfacts %+v truth %+v", i, iv.Octets, tr.Octets, iv, c, f, tr),
+			)
 		}
 		if bits := iv.Rate; math.IsNaN(bits) || math.IsInf(bits, 0) {
 			lies = append(lies, fmt.Sprintf("interval %d: rate %v", i, bits))
@@ -255,9 +258,11 @@ func TestFalseFactsLie(t *testing.T) {
 		conf  simulate.Config
 		facts counters.Facts
 	}{
-		"a speed that is exceeded": {simulate.Config{Width: 32, Queues: 1, Polls: 50, Interval: time.Minute, Rate: simulate.Steady(r, 2e9, 0.2, 0)},
+		"a speed that is exceeded": {simulate.Config{Width: 32, Queues: 1, Polls: 50, Interval: time.Minute,
+			Rate: simulate.Steady(r, 2e9, 0.2, 0)},
 			counters.Facts{Width: 32, Trusted: true, MaxRate: 500e6, Told: true, Queues: 1}},
-		"silent resets": {simulate.Config{Width: 32, Queues: 1, Polls: 50, Interval: time.Second, Reset: 0.3, Rate: simulate.Steady(r, 500e6, 0.2, 1e9)},
+		"silent resets": {simulate.Config{Width: 32, Queues: 1, Polls: 50, Interval: time.Second, Reset: 0.3,
+			Rate: simulate.Steady(r, 500e6, 0.2, 1e9)},
 			counters.Facts{Width: 32, Trusted: true, MaxRate: 1e9, Told: true, Queues: 1}},
 	} {
 		samples, truth := simulate.Run(r, c.conf)
@@ -275,7 +280,14 @@ func TestFalseFactsLie(t *testing.T) {
 
 func BenchmarkJudge(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
-	c := simulate.Config{Width: 32, Queues: 2, Polls: 1000, Interval: time.Minute, Rate: simulate.Steady(r, 300e6, 0.3, 1e9), Start: time.Unix(1.7e9, 0)}
+	c := simulate.Config{
+		Width:    32,
+		Queues:   2,
+		Polls:    1000,
+		Interval: time.Minute,
+		Rate:     simulate.Steady(r, 300e6, 0.3, 1e9),
+		Start:    time.Unix(1.7e9, 0),
+	}
 	samples, _ := simulate.Run(r, c)
 	s := counters.Series{Samples: samples, Facts: counters.Facts{MaxRate: 1e9}}
 	b.ReportAllocs()

@@ -62,7 +62,8 @@ func readProm(name string, b []byte) ([]Series, error) {
 			var at json.Number
 			var text string
 			var pair []json.RawMessage
-			if json.Unmarshal(raw, &pair) != nil || len(pair) != 2 || json.Unmarshal(pair[0], &at) != nil || json.Unmarshal(pair[1], &text) != nil {
+			if json.Unmarshal(raw, &pair) != nil || len(pair) != 2 || json.Unmarshal(pair[0], &at) != nil ||
+				json.Unmarshal(pair[1], &text) != nil {
 				return nil, bad("%s, value %d: %s is not a pair of time and value", s.Name, k+1, shorten(string(raw)))
 			}
 			t, err := moment(at.String())
@@ -106,7 +107,11 @@ func jsonError(name string, b []byte, err error) error {
 	case errors.As(err, &se):
 		return &host.SyntaxError{Path: name, Line: lineAt(b, se.Offset), Msg: "broken JSON: " + se.Error()}
 	case errors.As(err, &te):
-		return &host.SyntaxError{Path: name, Line: lineAt(b, te.Offset), Msg: fmt.Sprintf("%s where Prometheus has something else (%s)", te.Value, te.Field)}
+		return &host.SyntaxError{
+			Path: name,
+			Line: lineAt(b, te.Offset),
+			Msg:  fmt.Sprintf("%s where Prometheus has something else (%s)", te.Value, te.Field),
+		}
 	}
 	return &host.SyntaxError{Path: name, Line: lineAt(b, math.MaxInt32), Msg: "broken JSON: " + err.Error()}
 }

@@ -32,7 +32,11 @@ func ParseRate(text string) (float64, error) {
 	}
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil || !(f > 0) || f*times > Ceiling {
-		return 0, fmt.Errorf("%s is not a rate: expected something like 100Mbit/s or 10G, up to %s", strconv.Quote(shorten(text)), FormatRate(Ceiling))
+		return 0, fmt.Errorf(
+			"%s is not a rate: expected something like 100Mbit/s or 10G, up to %s",
+			strconv.Quote(shorten(text)),
+			FormatRate(Ceiling),
+		)
 	}
 	return f * times, nil
 }

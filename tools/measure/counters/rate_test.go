@@ -19,7 +19,8 @@ func TestRates(t *testing.T) {
 			t.Errorf("%q: %v, want an error", text, got)
 		}
 	}
-	for rate, want := range map[float64]string{0: "0 bit/s", 950: "950 bit/s", 1e3: "1.00 kbit/s", 114.53e6: "114.5 Mbit/s", 99.999e6: "100.0 Mbit/s", 2.5e9: "2.50 Gbit/s", 12.34e9: "12.3 Gbit/s"} {
+	for rate, want := range map[float64]string{0: "0 bit/s", 950: "950 bit/s", 1e3: "1.00 kbit/s", 114.53e6: "114.5 Mbit/s",
+		99.999e6: "100.0 Mbit/s", 2.5e9: "2.50 Gbit/s", 12.34e9: "12.3 Gbit/s"} {
 		if got := counters.FormatRate(rate); got != want {
 			t.Errorf("%g: %s, want %s", rate, got, want)
 		}

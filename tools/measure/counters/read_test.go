@@ -19,17 +19,23 @@ const rrdHead = `<?xml version="1.0"?><rrd><version>0003</version><step>300</ste
 <rra><cf>AVERAGE</cf><pdp_per_row>1</pdp_per_row><database>`
 
 func prom(values string) string {
-	return `{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"__name__":"node_network_receive_bytes_total","device":"eth0"},"values":[` + values + `]}]}}`
+	return `{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"__name__":"node_network_receive_bytes_total","device":` +
+		`"eth0"},"values":[` + values + `]}]}}`
 }
 
 func TestRead(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"two columns", "1700000000,100\n1700000060,200\n", "column 2: 100@0 200@60"},
 		{"semicolons", "time;rx;tx\n1700000000;1;2\n1700000060;3;4\n", "rx: 1@0 3@60\ntx: 2@0 4@60"},
-		{"one line an interface", "time,iface,ifindex,rx_bytes\n1700000000,eth0,2,1\n1700000000,eth1,3,7\n1700000060,eth0,2,5\n", "eth0 rx_bytes: 1@0#2 5@60#2\neth1 rx_bytes: 7@0#3"},
-		{"gaps and comments", "# from the switch\ntime,rx\n2023-11-14T22:13:20Z,1\n2023-11-14T22:14:20Z,NaN\n2023-11-14 22:15:20,U\n1700000180,9\n", "rx: 1@0 -@60 -@120 9@180"},
-		{"the agent restarted", "time,uptime,discontinuity,rx\n1700000000,100,0,5\n1700000060,160,0,6\n1700000120,20,0,7\n1700000180,80,4711,8\n", "rx: 5@0 6@60 7@120/1 8@180/2"},
-		{"Prometheus", prom(`[1700000000,"12345678901234567"],[1700000060.5,"1.5e+10"],[1700000120,"NaN"]`), "eth0 node_network_receive_bytes_total: 12345678901234567@0 15000000000@60 -@120"},
+		{"one line an interface", "time,iface,ifindex,rx_bytes\n1700000000,eth0,2," +
+			"1\n1700000000,eth1,3,7\n1700000060,eth0,2,5\n", "eth0 rx_bytes: 1@0#2 5@60#2\neth1 rx_bytes: 7@0#3"},
+		{"gaps and comments", "# from the switch\ntime,rx\n2023-11-14T22:13:20Z," +
+			"1\n2023-11-14T22:14:20Z,NaN\n2023-11-14 22:15:20,U\n1700000180,9\n", "rx: 1@0 -@60 -@120 9@180"},
+		{"the agent restarted", "time,uptime,discontinuity,rx\n1700000000,100,0," +
+			"5\n1700000060,160,0,6\n1700000120,20,0,7\n1700000180,80,4711,8\n", "rx: 5@0 6@60 7@120/1 8@180/2"},
+		{"Prometheus", prom(`[1700000000,"12345678901234567"],` +
+			`[1700000060.5,"1.5e+10"],[1700000120,"NaN"]`), "eth0 node_network_receive_bytes_total: 12345678901234567@0 " +
+			"15000000000@60 -@120"},
 		{"rrdtool", rrdHead + `<row><v>1.0e+01</v></row><row><v>NaN</v></row></database></rra></rrd>`, "in: -@-500 3000@-200 -@100"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -72,7 +78,8 @@ func TestReadErrors(t *testing.T) {
 		{"white space", " \n", "FILE: is empty: no readings"},
 		{"one reading", "1700000000,1\n", "FILE: holds one reading: a rate needs two"},
 		{"all missing", "1700000000,U\n1700000001,NaN\n", "FILE: holds no reading of a counter"},
-		{"clock back", "time,rx\n1700000060,1\n1700000000,2\n", "FILE:3: 2023-11-14T22:13:20Z is before the reading above it (2023-11-14T22:14:20Z): the clock went back, or the readings are not sorted"},
+		{"clock back", "time,rx\n1700000060,1\n1700000000,2\n", "FILE:3: 2023-11-14T22:13:20Z is before the reading above it " +
+			"(2023-11-14T22:14:20Z): the clock went back, or the readings are not sorted"},
 		{"twice", "1700000000,1\n1700000000,2\n", "FILE:2: a second reading at 2023-11-14T22:13:20Z"},
 		{"negative", "1700000000,1\n1700000001,-5\n", "FILE:2: -5: a counter is never negative"},
 		{"a rate", "1700000000,1.5\n", "FILE:1: 1.5 is not a whole number of octets: give the counter itself, not its rate"},
@@ -87,12 +94,15 @@ func TestReadErrors(t *testing.T) {
 		{"no counter", "time,iface\n1700000000,eth0\n", "FILE:1: no column of counters"},
 		{"one column", "1700000000\n", `FILE:1: expected a time and a counter, and there is one column: "1700000000"`},
 		{"other JSON", `{"a":1}`, "FILE: is JSON, but not an answer of Prometheus' query_range (no data.resultType)"},
-		{"instant query", `{"status":"success","data":{"resultType":"vector","result":[]}}`, "FILE: holds a vector: only the answer of a range query holds a series (resultType matrix)"},
+		{"instant query", `{"status":"success","data":{"resultType":"vector","result":[]}}`, "FILE: holds a vector: only the answer of a " +
+			"range query holds a series (resultType matrix)"},
 		{"error", `{"status":"error","error":"parse error"}`, "FILE: Prometheus answered with an error: parse error"},
 		{"cut JSON", "{\"status\":\n", "FILE:2: broken JSON: unexpected EOF"},
 		{"no matches", `{"status":"success","data":{"resultType":"matrix","result":[]}}`, "FILE: holds no reading of a counter"},
-		{"rate()", prom(`[1700000000,"1.25"]`), "FILE: eth0 node_network_receive_bytes_total, value 1: 1.25 is not a whole number of octets: give the counter itself, not its rate"},
-		{"not a pair", prom(`[1700000000]`), "FILE: eth0 node_network_receive_bytes_total, value 1: [1700000000] is not a pair of time and value"},
+		{"rate()", prom(`[1700000000,"1.25"]`), "FILE: eth0 node_network_receive_bytes_total, value 1: 1.25 is not a whole number of octets: " +
+			"give the counter itself, not its rate"},
+		{"not a pair", prom(`[1700000000]`), "FILE: eth0 node_network_receive_bytes_total, " +
+			"value 1: [1700000000] is not a pair of time and value"},
 		{"other XML", "<html></html>", "FILE:1: is XML, but not of `rrdtool dump`: it begins with <html>"},
 		{"cut XML", rrdHead + "<row>", "FILE:3: broken XML: XML syntax error on line 3: unexpected EOF"},
 		{"row of two", rrdHead + "<row><v>1</v><v>2</v></row>", "FILE:3: a row of 2 values for 1 data sources"},
@@ -127,7 +137,8 @@ func TestGzip(t *testing.T) {
 	}
 	defer counters.LowerText(2 << 20)()
 	bomb := packed(make([]byte, 3<<20)) // 3 kB of gzip
-	if _, err := counters.Read("FILE", bytes.NewReader(bomb)); err == nil || err.Error() != "FILE: larger than fettle reads (2 MiB unpacked)" {
+	if _, err := counters.Read("FILE", bytes.NewReader(bomb)); err == nil ||
+		err.Error() != "FILE: larger than fettle reads (2 MiB unpacked)" {
 		t.Errorf("bomb: %v", err)
 	}
 }

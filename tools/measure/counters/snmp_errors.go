@@ -24,7 +24,8 @@ func (s *snmp) why(doing string, err error) error {
 		return err
 	case errors.Is(err, gosnmp.ErrUnknownUsername):
 		return say("the agent has no user %s", strconv.Quote(s.c.User))
-	case errors.Is(err, gosnmp.ErrWrongDigest), strings.Contains(err.Error(), "not authentic"): // gosnmp 1.47 has no error value for its own refusal
+	case errors.Is(err, gosnmp.ErrWrongDigest),
+		strings.Contains(err.Error(), "not authentic"): // gosnmp 1.47 has no error value for its own refusal
 		return say("wrong authentication key or protocol for user %s", strconv.Quote(s.c.User))
 	case errors.Is(err, gosnmp.ErrDecryption):
 		return say("wrong privacy key or protocol for user %s", strconv.Quote(s.c.User))

@@ -16,14 +16,33 @@ import (
 // FuzzSNMP is an agent that answers what it likes, one datagram for each line of
 // its text, and an error ever after: what it says is read or refused.
 func FuzzSNMP(f *testing.F) {
-	const name, in64, speed, gap = ".1.3.6.1.2.1.31.1.1.1.1.7", ".1.3.6.1.2.1.31.1.1.1.6.7", ".1.3.6.1.2.1.31.1.1.1.15.7", ".1.3.6.1.2.1.31.1.1.1.19.7"
+	const name, in64, speed, gap = ".1.3.6.1.2.1.31.1.1.1.1.7", ".1.3.6.1.2.1.31.1.1.1.6.7", ".1.3.6.1.2.1.31.1.1.1.15.7",
+		".1.3.6.1.2.1.31.1.1.1.19.7"
 	beyond := answer(f, gosnmp.SnmpPDU{Name: ".1.3.6.1.2.1.31.1.1.1.2.7", Type: gosnmp.Integer, Value: 1})
 	names := answer(f, gosnmp.SnmpPDU{Name: name, Type: gosnmp.OctetString, Value: "eth0"})
-	kinds := answer(f, gosnmp.SnmpPDU{Name: in64, Type: gosnmp.Counter64, Value: uint64(1) << 40}, gosnmp.SnmpPDU{Name: speed, Type: gosnmp.Gauge32, Value: uint32(1000)},
-		gosnmp.SnmpPDU{Name: gap, Type: gosnmp.TimeTicks, Value: uint32(0)})
-	read := answer(f, gosnmp.SnmpPDU{Name: ".1.3.6.1.2.1.1.3.0", Type: gosnmp.TimeTicks, Value: uint32(100)}, gosnmp.SnmpPDU{Name: ".1.3.6.1.2.1.31.1.5.0", Type: gosnmp.TimeTicks, Value: uint32(1)},
-		gosnmp.SnmpPDU{Name: in64, Type: gosnmp.Counter64, Value: uint64(1) << 40}, gosnmp.SnmpPDU{Name: ".1.3.6.1.2.1.31.1.1.1.10.7", Type: gosnmp.Counter64, Value: uint64(1) << 41},
-		gosnmp.SnmpPDU{Name: gap, Type: gosnmp.TimeTicks, Value: uint32(0)}, gosnmp.SnmpPDU{Name: name, Type: gosnmp.OctetString, Value: "eth0"})
+	kinds := answer(
+		f,
+		gosnmp.SnmpPDU{Name: in64, Type: gosnmp.Counter64, Value: uint64(1) << 40},
+		gosnmp.SnmpPDU{Name: speed, Type: gosnmp.Gauge32, Value: uint32(1000)},
+		gosnmp.SnmpPDU{Name: gap, Type: gosnmp.TimeTicks, Value: uint32(0)},
+	)
+	read := answer(
+		f,
+		gosnmp.SnmpPDU{Name: ".1.3.6.1.2.1.1.3.0", Type: gosnmp.TimeTicks, Value: uint32(100)},
+		gosnmp.SnmpPDU{Name: ".1.3.6.1.2.1.31.1.5.0", Type: gosnmp.TimeTicks, Value: uint32(1)},
+		gosnmp.SnmpPDU{
+			Name:  in64,
+			Type:  gosnmp.Counter64,
+			Value: uint64(1) << 40,
+		},
+		gosnmp.SnmpPDU{Name: ".1.3.6.1.2.1.31.1.1.1.10.7", Type: gosnmp.Counter64, Value: uint64(1) << 41},
+		gosnmp.SnmpPDU{
+			Name:  gap,
+			Type:  gosnmp.TimeTicks,
+			Value: uint32(0),
+		},
+		gosnmp.SnmpPDU{Name: name, Type: gosnmp.OctetString, Value: "eth0"},
+	)
 	f.Add(strings.Join([]string{names, beyond, kinds, read}, separator))
 	f.Add(strings.Join([]string{names, beyond, kinds, read, read}, separator))
 	f.Add(strings.Join([]string{beyond, names, beyond, answer(f, gosnmp.SnmpPDU{Name: in64, Type: gosnmp.NoSuchInstance}), read}, separator))
@@ -60,8 +79,12 @@ func FuzzSNMP(f *testing.F) {
 		script.Store(&lines)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		src, err := counters.OpenSNMP(ctx, counters.SNMP{Host: "127.0.0.1", Port: uint16(agent.LocalAddr().(*net.UDPAddr).Port), Timeout: 5 * time.Millisecond,
-			Secrets: counters.Secrets{Community: "public"}}, nil)
+		src, err := counters.OpenSNMP(
+			ctx,
+			counters.SNMP{Host: "127.0.0.1", Port: uint16(agent.LocalAddr().(*net.UDPAddr).Port), Timeout: 5 * time.Millisecond,
+				Secrets: counters.Secrets{Community: "public"}},
+			nil,
+		)
 		for range 2 {
 			if err != nil {
 				break

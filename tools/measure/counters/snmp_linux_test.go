@@ -105,7 +105,8 @@ func TestSNMP(t *testing.T) {
 			{"community", quick(v2c("wrong-community")), "va", 0, "no answer in 1 tries of 300ms: a wrong community"},
 			{"port", closed, "va", 0, "no agent listens there"},
 			{"interface", v2c("right-community"), "eth7", 0, "eth7: there is no such interface; there are lo, va, vb"},
-			{"auth key", quick(anna("SHA-256", "AES", "anna is another", "anna has privacy")), "va", 0, `wrong authentication key or protocol for user "anna"`},
+			{"auth key", quick(anna("SHA-256", "AES", "anna is another", "anna has privacy")), "va", 0, `wrong authentication key ` +
+				`or protocol for user "anna"`},
 			{"priv key", quick(anna("SHA-256", "AES", "anna authenticates", "anna is no one")), "va", 0, "privacy key"},
 			{"user", quick(bob), "va", 0, `the agent has no user "bob"`},
 			{"short key", anna("SHA-256", "", "short", ""), "va", 0, "must have 8 characters"},
@@ -140,7 +141,8 @@ func TestSNMP(t *testing.T) {
 
 func noSecret(t *testing.T, text string) {
 	t.Helper()
-	for _, s := range []string{"right-community", "wrong-community", "anna authenticates", "anna has privacy", "anna is another", "anna is no one", "long enough"} {
+	for _, s := range []string{"right-community", "wrong-community", "anna authenticates", "anna has privacy", "anna is another",
+		"anna is no one", "long enough"} {
 		if strings.Contains(text, s) {
 			t.Errorf("a secret is printed: %s", text)
 		}
@@ -300,7 +302,15 @@ func TestPastTwoToThe32(t *testing.T) {
 				uncertain++
 			}
 		}
-		t.Logf("the kernel counted %d octets, SNMP's 32 bits gave %d, in %d intervals with %d wraps, %d not certain; %+v", after-before, sum, len(v.Intervals), wraps, uncertain, v.Width)
+		t.Logf(
+			"the kernel counted %d octets, SNMP's 32 bits gave %d, in %d intervals with %d wraps, %d not certain; %+v",
+			after-before,
+			sum,
+			len(v.Intervals),
+			wraps,
+			uncertain,
+			v.Width,
+		)
 		if sum != after-before || wraps != 1 || uncertain != 0 || after < 1<<32 {
 			t.Errorf("they must agree, with one wrap and all rates certain: %v", v.Intervals)
 		}

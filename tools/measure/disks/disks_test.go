@@ -33,7 +33,8 @@ func TestJudge(t *testing.T) {
 		{"all idle", []Load{member("a", 0, 0), member("b", 0, 0)}, "", false, 0},
 		{"alone", []Load{member("a", 900, 5)}, "", false, 0},
 		{"two of four", []Load{member("a", 900, 5), member("b", 900, 50), member("c", 900, 5), member("d", 900, 50)}, "b d", true, 10},
-		{"wide spread: within the fence", []Load{member("a", 900, 2), member("b", 900, 9), member("c", 900, 3), member("d", 900, 12), member("e", 900, 20)}, "", true, 0},
+		{"wide spread: within the fence", []Load{member("a", 900, 2), member("b", 900, 9), member("c", 900, 3), member("d", 900, 12),
+			member("e", 900, 20)}, "", true, 0},
 	} {
 		v := Group{Name: "g", Members: c.members}.Judge()
 		var got []string
@@ -91,7 +92,17 @@ func TestBetween(t *testing.T) {
 		t.Fatal(err)
 	}
 	l, err := Between(a["sda"], b["sda"], 10*time.Second)
-	want := Load{Name: "sda", Time: 10 * time.Second, Reads: 10, Writes: 20, ReadBytes: 40960, WriteBytes: 81920, ReadWait: 10 * time.Millisecond, WriteWait: 10 * time.Millisecond, Busy: 0.5}
+	want := Load{
+		Name:       "sda",
+		Time:       10 * time.Second,
+		Reads:      10,
+		Writes:     20,
+		ReadBytes:  40960,
+		WriteBytes: 81920,
+		ReadWait:   10 * time.Millisecond,
+		WriteWait:  10 * time.Millisecond,
+		Busy:       0.5,
+	}
 	if err != nil || l != want {
 		t.Errorf("%+v, %v; want %+v", l, err, want)
 	}
@@ -107,8 +118,10 @@ func TestBetween(t *testing.T) {
 
 func TestParseIostat(t *testing.T) {
 	for file, want := range map[string]Load{
-		"iostat-12.txt": {Name: "sdb", Time: 2 * time.Second, Reads: 10, Writes: 300, ReadBytes: 40960, WriteBytes: 1228800, ReadWait: 4 * time.Millisecond, WriteWait: 40 * time.Millisecond, Busy: 0.75},
-		"iostat-10.txt": {Name: "sdb", Time: time.Second, Reads: 5, Writes: 100, ReadBytes: 20480, WriteBytes: 409600, ReadWait: 4 * time.Millisecond, WriteWait: 40 * time.Millisecond, Busy: 0.5},
+		"iostat-12.txt": {Name: "sdb", Time: 2 * time.Second, Reads: 10, Writes: 300, ReadBytes: 40960, WriteBytes: 1228800,
+			ReadWait: 4 * time.Millisecond, WriteWait: 40 * time.Millisecond, Busy: 0.75},
+		"iostat-10.txt": {Name: "sdb", Time: time.Second, Reads: 5, Writes: 100, ReadBytes: 20480, WriteBytes: 409600,
+			ReadWait: 4 * time.Millisecond, WriteWait: 40 * time.Millisecond, Busy: 0.5},
 	} {
 		f, err := os.Open("testdata/" + file)
 		if err != nil {
@@ -173,7 +186,8 @@ func TestParseZpool(t *testing.T) {
 func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzParse(f *testing.F) {
-	for _, file := range []string{"iostat-12.txt", "iostat-10.txt", "zpool-iostat-vl.txt", "zpool-list-v.txt", "zpool-2.1.11-list-vpP.txt", "zpool-2.1.11-iostat-vl-twice.txt"} {
+	for _, file := range []string{"iostat-12.txt", "iostat-10.txt", "zpool-iostat-vl.txt", "zpool-list-v.txt",
+		"zpool-2.1.11-list-vpP.txt", "zpool-2.1.11-iostat-vl-twice.txt"} {
 		b, err := os.ReadFile("testdata/" + file)
 		if err != nil {
 			f.Fatal(err)
@@ -189,7 +203,8 @@ func FuzzParse(f *testing.F) {
 				for _, g := range p.Groups() {
 					g.Judge()
 				}
-				for _, r := range []Rule{DefaultRule, {Policy: ByFree, Slow: Outrun, Aliquot: 2 << 20, Averaged: true}, {Policy: ByCapacity, Slow: Outrun, Aliquot: 1, Averaged: true}} {
+				for _, r := range []Rule{DefaultRule, {Policy: ByFree, Slow: Outrun, Aliquot: 2 << 20, Averaged: true},
+					{Policy: ByCapacity, Slow: Outrun, Aliquot: 1, Averaged: true}} {
 					shares := r.Shares(p.Data())
 					for _, sh := range shares {
 						if !(0 <= sh.Low && sh.Low <= sh.Predicted+1e-9 && sh.Predicted <= sh.High+1e-9 && sh.High <= 1+1e-9) || math.IsNaN(sh.Written) {

@@ -90,7 +90,8 @@ func TestLook(t *testing.T) {
 			if got := strings.Join(groups, " "); got != c.groups {
 				t.Errorf("%s: groups %q, want %q", c.name, got, c.groups)
 			}
-			if len(seen.Pools) > 0 && (seen.Rule.Policy != Evenly || seen.Pools[0].Children[0].Load.WriteBytes != 2e6*max(1, seen.ZFSOver.Seconds())) {
+			if len(seen.Pools) > 0 &&
+				(seen.Rule.Policy != Evenly || seen.Pools[0].Children[0].Load.WriteBytes != 2e6*max(1, seen.ZFSOver.Seconds())) {
 				t.Errorf("%s: %+v by %s", c.name, seen.Pools[0].Children[0].Load, seen.Rule)
 			}
 		})

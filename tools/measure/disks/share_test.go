@@ -98,7 +98,8 @@ func TestRuleOf(t *testing.T) {
 			Rule{Policy: ByFree, Slow: PassedOver, Aliquot: 1 << 20}, "by free space; a slow one is passed over while its queue is full"},
 		{"2.1, bias and throttle off", dir + "metaslab_bias_enabled --\n0\n" + dir + "metaslab_aliquot --\n524288\n" + dir + "zio_dva_throttle_enabled --\n0\n",
 			Rule{Policy: Evenly, Slow: Waits, Aliquot: 1 << 19}, "evenly; all wait for a slow one"},
-		{"0.6: no throttle", dir + "metaslab_bias_enabled --\n1\n", Rule{Policy: ByFree, Slow: Waits, Aliquot: 1 << 20}, "by free space; all wait for a slow one"},
+		{"0.6: no throttle", dir + "metaslab_bias_enabled --\n1\n", Rule{Policy: ByFree, Slow: Waits, Aliquot: 1 << 20},
+			"by free space; all wait for a slow one"},
 		{"2.4", dir + "metaslab_bias_enabled --\n1\n" + dir + "metaslab_perf_bias --\n1\n" + dir + "metaslab_aliquot --\n2097152\n" + dir + "zio_dva_throttle_enabled --\n1\n",
 			Rule{Policy: ByFree, Slow: Outrun, Aliquot: 2 << 20, Averaged: true}, "by free space; a faster one may take up to 2.5 times its part"},
 		{"2.4, both off", dir + "metaslab_bias_enabled --\n0\n" + dir + "metaslab_perf_bias --\n0\n",
@@ -109,7 +110,9 @@ func TestRuleOf(t *testing.T) {
 		got, err := RuleOf(t.Context(), hosttest.New(t, c.text))
 		read := len(got.Read)
 		got.Read = nil
-		if err != nil || got.String() != c.words || got.Policy != c.want.Policy || got.Slow != c.want.Slow || got.Aliquot != c.want.Aliquot || got.Averaged != c.want.Averaged || got.Assumed != c.want.Assumed {
+		if err != nil || got.String() != c.words || got.Policy != c.want.Policy || got.Slow != c.want.Slow || got.Aliquot != c.want.Aliquot ||
+			got.Averaged != c.want.Averaged ||
+			got.Assumed != c.want.Assumed {
 			t.Errorf("%s: %+v (%s), %v; want %+v", c.name, got, got, err, c.want)
 		}
 		if (read == 0) != c.want.Assumed {
@@ -122,7 +125,8 @@ func TestRuleOf(t *testing.T) {
 }
 
 func TestDataDisks(t *testing.T) {
-	for name, want := range map[string]int{"raidz1-0": 10, "raidz-0": 10, "raidz3-7": 8, "draid2:4d:11c:1s-0": 8, "draid1:8d:11c:0s-2": 10, "mirror-1": 1, "/dev/sda": 1, "raidzilla": 1} {
+	for name, want := range map[string]int{"raidz1-0": 10, "raidz-0": 10, "raidz3-7": 8, "draid2:4d:11c:1s-0": 8,
+		"draid1:8d:11c:0s-2": 10, "mirror-1": 1, "/dev/sda": 1, "raidzilla": 1} {
 		v := Vdev{Name: name}
 		if want > 1 || name == "mirror-1" {
 			v.Children = make([]*Vdev, 11)

@@ -14,13 +14,22 @@ func TestRealZpool(t *testing.T) {
 		reports          int
 		rest             string // further top-level vdevs, with their classes
 	}{
-		{"zpool-2.1.11-list-vpP.txt", "tank", "mirror-0 0 117440512 2, mirror-1 0 503316480 2", 0, "/dev/mapper/disk6 special, /dev/mapper/disk4 logs, /dev/mapper/disk5 cache"},
-		{"zpool-2.1.11-list-v.txt", "tank", "mirror-0 3932160 113246208 2, mirror-1 16148070 487587840 2", 0, "disk6 special, disk4 logs, disk5 cache"},
-		{"zpool-2.1.11-iostat-vlpPy.txt", "tank", "mirror-0 11010048 106430464 2, mirror-1 46792704 456523776 2", 1, "/dev/mapper/disk6 special, /dev/mapper/disk4 logs, /dev/mapper/disk5 cache"},
-		{"zpool-2.1.11-iostat-vl-twice.txt", "tank", "mirror-0 17616077 99824435 2, mirror-1 74973184 427819008 2", 2, "disk6 special, disk4 logs, disk5 cache"},
+		{"zpool-2.1.11-list-vpP.txt", "tank", "mirror-0 0 117440512 2, mirror-1 0 503316480 2", 0, "/dev/mapper/disk6 special, " +
+			"/dev/mapper/disk4 logs, /dev/mapper/disk5 cache"},
+		{"zpool-2.1.11-list-v.txt", "tank", "mirror-0 3932160 113246208 2, " +
+			"mirror-1 16148070 487587840 2", 0, "disk6 special, disk4 logs, disk5 cache"},
+		{"zpool-2.1.11-iostat-vlpPy.txt", "tank", "mirror-0 11010048 106430464 2, " +
+			"mirror-1 46792704 456523776 2", 1, "/dev/mapper/disk6 special, /dev/mapper/disk4 logs, " +
+			"/dev/mapper/disk5 cache"},
+		{"zpool-2.1.11-iostat-vl-twice.txt", "tank", "mirror-0 17616077 99824435 2, " +
+			"mirror-1 74973184 427819008 2", 2, "disk6 special, disk4 logs, disk5 cache"},
 		{"zpool-2.1.11-iostat-vlpP.txt", "plain", "/dev/mapper/disk0 52224 117388288 0, /dev/mapper/disk2 55296 503261184 0", 1, ""},
-		{"zpool-2.4.4-list-vpP.txt", "tank", "mirror-0 6422528 111017984 2, mirror-1 33030144 470286336 2", 0, "/dev/mapper/disk6 special, /dev/mapper/disk4 logs, /dev/mapper/disk5 cache"},
-		{"zpool-2.4.4-iostat-vlpPy.txt", "tank", "mirror-0 22282240 95158272 2, mirror-1 102236160 401080320 2", 1, "/dev/mapper/disk6 special, /dev/mapper/disk4 logs, /dev/mapper/disk5 cache"},
+		{"zpool-2.4.4-list-vpP.txt", "tank", "mirror-0 6422528 111017984 2, " +
+			"mirror-1 33030144 470286336 2", 0, "/dev/mapper/disk6 special, /dev/mapper/disk4 logs, " +
+			"/dev/mapper/disk5 cache"},
+		{"zpool-2.4.4-iostat-vlpPy.txt", "tank", "mirror-0 22282240 95158272 2, " +
+			"mirror-1 102236160 401080320 2", 1, "/dev/mapper/disk6 special, /dev/mapper/disk4 logs, " +
+			"/dev/mapper/disk5 cache"},
 	} {
 		f, err := os.Open("testdata/" + c.file)
 		if err != nil {

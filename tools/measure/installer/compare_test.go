@@ -12,8 +12,16 @@ func TestCompare(t *testing.T) {
 	packages := timed("packages", 64*time.Minute)
 	faster := timed("packages", 44*time.Minute)
 	got := Compare([]Run{
-		{Name: "a", Packages: &packages, Phases: []Phase{timed("x", 2*time.Minute), timed("x", 2*time.Minute), {Name: "open"}, timed("instant", 0)}},
-		{Name: "b", Packages: &faster, Phases: []Phase{timed("x", 5*time.Minute), timed("open", time.Minute), timed("instant", time.Second), timed("new", 1)}},
+		{
+			Name:     "a",
+			Packages: &packages,
+			Phases:   []Phase{timed("x", 2*time.Minute), timed("x", 2*time.Minute), {Name: "open"}, timed("instant", 0)},
+		},
+		{
+			Name:     "b",
+			Packages: &faster,
+			Phases:   []Phase{timed("x", 5*time.Minute), timed("open", time.Minute), timed("instant", time.Second), timed("new", 1)},
+		},
 		{Name: "c", Phases: []Phase{{Name: "x", Done: true, Jumped: true}}},
 	})
 	for _, c := range []struct {

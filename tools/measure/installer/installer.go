@@ -78,7 +78,11 @@ func Read(name string, r io.Reader) (Run, error) {
 		return run, fmt.Errorf("reading %s: %w", name, err)
 	}
 	if len(run.Phases) == 0 && run.Packages == nil {
-		return run, fmt.Errorf("%s has no line of main-menu or pkgsel: expected the syslog of Debian's installer, which an installed system keeps as /var/log/installer/syslog", name)
+		return run, fmt.Errorf(
+			"%s has no line of main-menu or pkgsel: expected the syslog of Debian's installer, which an installed system keeps as "+
+				"/var/log/installer/syslog",
+			name,
+		)
 	}
 	run.end(c.last)
 	return run, nil

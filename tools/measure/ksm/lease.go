@@ -139,8 +139,17 @@ func (l *Lease) obtain(wait bool) error {
 // order is that in which settings are given back. The advisor goes first: while
 // it is on, the kernel refuses pages_to_scan, and when it goes off it sets that
 // to 100 (mm/ksm.c, set_advisor_defaults and advisor_mode_store). run goes last.
-var order = []string{"advisor_mode", "advisor_target_scan_time", "advisor_max_cpu", "advisor_min_pages_to_scan", "advisor_max_pages_to_scan",
-	"smart_scan", "pages_to_scan", "sleep_millisecs", "run"}
+var order = []string{
+	"advisor_mode",
+	"advisor_target_scan_time",
+	"advisor_max_cpu",
+	"advisor_min_pages_to_scan",
+	"advisor_max_pages_to_scan",
+	"smart_scan",
+	"pages_to_scan",
+	"sleep_millisecs",
+	"run",
+}
 
 // Set makes a setting be value, once it is on file what it was. A setting that
 // is no longer what we made it belongs to somebody else: the error is Taken.

@@ -28,7 +28,8 @@ func must(t *testing.T, err error) {
 func TestLeaseGivesBack(t *testing.T) {
 	k, dir := fake(t), filepath.Join(t.TempDir(), "lease")
 	l := take(t, k, dir)
-	for _, s := range [][2]string{{"pages_to_scan", "5000"}, {"sleep_millisecs", "500"}, {"run", "1"}, {"pages_to_scan", "0"}, {"smart_scan", "1"}} {
+	for _, s := range [][2]string{{"pages_to_scan", "5000"}, {"sleep_millisecs", "500"}, {"run", "1"}, {"pages_to_scan", "0"},
+		{"smart_scan", "1"}} {
 		must(t, l.Set(s[0], s[1]))
 		wants(t, k, s[0], s[1])
 	}

@@ -106,7 +106,16 @@ func TestTry(t *testing.T) {
 	wants(t, k, "run", "0")
 	// Somebody else sets it meanwhile: the trial is worth nothing, and theirs stays.
 	var taken *Taken
-	_, err = Trial{Every: 10 * time.Millisecond, For: 50 * time.Millisecond}.Try(t.Context(), k, dir, s, func(Series) { set(t, k, "sleep_millisecs", "7") })
+	_, err = Trial{
+		Every: 10 * time.Millisecond,
+		For:   50 * time.Millisecond,
+	}.Try(
+		t.Context(),
+		k,
+		dir,
+		s,
+		func(Series) { set(t, k, "sleep_millisecs", "7") },
+	)
 	if !errors.As(err, &taken) {
 		t.Errorf("%v", err)
 	}
@@ -114,7 +123,9 @@ func TestTry(t *testing.T) {
 	wants(t, k, "pages_to_scan", "333")
 	// Unmerging needs room.
 	must(t, os.WriteFile(k.proc("meminfo"), []byte("MemTotal: 24000000 kB\nMemAvailable: 200000 kB\n"), 0o644))
-	if _, err = (Trial{Every: time.Millisecond, For: time.Millisecond, Unmerge: true}).Try(t.Context(), k, dir, s, func(Series) {}); err == nil || !strings.Contains(err.Error(), "nothing was unmerged") {
+	if _, err = (Trial{Every: time.Millisecond, For: time.Millisecond, Unmerge: true}).Try(t.Context(), k, dir, s,
+		func(Series) {}); err == nil ||
+		!strings.Contains(err.Error(), "nothing was unmerged") {
 		t.Errorf("%v", err)
 	}
 	wants(t, k, "run", "0")
@@ -124,7 +135,10 @@ func TestSeries(t *testing.T) {
 	begin := time.Unix(1e9, 0)
 	s := Series{Page: 4096}
 	for i := range 181 { // 30 s idle, 30 s at a whole CPU, 2 min idle
-		s.States = append(s.States, State{At: begin.Add(time.Duration(i) * time.Second), Sharing: uint64(i), CPU: time.Duration(min(max(i-30, 0), 30)) * time.Second})
+		s.States = append(
+			s.States,
+			State{At: begin.Add(time.Duration(i) * time.Second), Sharing: uint64(i), CPU: time.Duration(min(max(i-30, 0), 30)) * time.Second},
+		)
 	}
 	if s.WorstMinute() != 30*time.Second || s.CPU() != 30*time.Second || s.Took() != 3*time.Minute || s.Saved() != 180*4096 {
 		t.Errorf("%s, %s, %s, %d", s.WorstMinute(), s.CPU(), s.Took(), s.Saved())
@@ -156,7 +170,8 @@ func TestProcesses(t *testing.T) {
 	}
 	put("100", "ksm_stat", "ksm_rmap_items 25600\nksm_zero_pages 0\nksm_merging_pages 12800\nksm_process_profit -50790400\n")
 	got, closed, err := k.Processes()
-	if err != nil || closed != 0 || len(got) != 2 || got[0].PID != 101 || got[1].Known != 25600 || got[1].Profit != -50790400 || got[0].HasProfit {
+	if err != nil || closed != 0 || len(got) != 2 || got[0].PID != 101 || got[1].Known != 25600 || got[1].Profit != -50790400 ||
+		got[0].HasProfit {
 		t.Errorf("%+v, %d, %v", got, closed, err)
 	}
 	put("100", "statm", "900000 30000 4400 1 0 40000 0\n")

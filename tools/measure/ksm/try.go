@@ -47,7 +47,10 @@ func ParseSetting(text string) (Setting, error) {
 			return Setting{}, fmt.Errorf("%q: %q is not a number of milliseconds", text, sleep)
 		}
 	}
-	return Setting{Name: text, Values: []Value{{"pages_to_scan", strconv.FormatUint(uint64(n), 10)}, {"sleep_millisecs", strconv.FormatUint(ms, 10)}}}, nil
+	return Setting{
+		Name:   text,
+		Values: []Value{{"pages_to_scan", strconv.FormatUint(uint64(n), 10)}, {"sleep_millisecs", strconv.FormatUint(ms, 10)}},
+	}, nil
 }
 
 // Trial is how settings are tried.

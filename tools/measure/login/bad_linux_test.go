@@ -148,7 +148,8 @@ Host faulty
 				}
 			})
 		}
-		if _, err := login.Measure(t.Context(), login.Options{Host: "learns", N: 1, Config: "/run/k/config-all", Limit: 10 * time.Second}); err != nil {
+		if _, err := login.Measure(t.Context(),
+			login.Options{Host: "learns", N: 1, Config: "/run/k/config-all", Limit: 10 * time.Second}); err != nil {
 			t.Error(err)
 		}
 		if after := known(); after != before {
@@ -208,7 +209,8 @@ func TestJump(t *testing.T) {
 	}
 	inWorld(t, func(t *testing.T) {
 		w := newWorld(t, []fault{pamSession, func(w *world) {
-			w.client = "Host inner\n HostName " + serverAddr + "\n ProxyJump nobody@gate\n HostbasedAuthentication yes\nHost gate\n HostName " + serverAddr + "\n" + w.client
+			w.client = "Host inner\n HostName " + serverAddr + "\n ProxyJump nobody@gate\n " +
+				"HostbasedAuthentication yes\nHost gate\n HostName " + serverAddr + "\n" + w.client
 		}})
 		r, err := login.Measure(t.Context(), login.Options{Host: "inner", N: 1, Config: w.config, Limit: 20 * time.Second})
 		if err != nil {

@@ -152,7 +152,10 @@ func stretch(causes []cause.Cause, waited float64) float64 {
 	for i := range causes {
 		if c := &causes[i]; lookup(c) {
 			c.Seconds *= waited / sum
-			c.Evidence = append(c.Evidence, "many versions of sshd answer the first attempt, which always fails, after one to two times what the lookup takes")
+			c.Evidence = append(
+				c.Evidence,
+				"many versions of sshd answer the first attempt, which always fails, after one to two times what the lookup takes",
+			)
 		}
 	}
 	return waited - sum
@@ -183,7 +186,10 @@ func (e *Explanation) off(ctx context.Context, o Options, r *Result, s Stat, nam
 	if gain < s.Median/2 {
 		c.Seconds = gain
 	}
-	c.Evidence = append(c.Evidence, fmt.Sprintf("with -o %s the login takes %.2f s instead of %.2f s", option, less.Total.Min, r.Total.Median))
+	c.Evidence = append(
+		c.Evidence,
+		fmt.Sprintf("with -o %s the login takes %.2f s instead of %.2f s", option, less.Total.Min, r.Total.Median),
+	)
 	e.Causes = append(e.Causes, c)
 	return nil
 }

@@ -25,11 +25,20 @@ func (p *parser) failed(ctx context.Context, o *Options, at time.Duration, err e
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s: interrupted in the phase %q", o.Host, p.phase)
 	case p.why == keyChanged:
-		return fmt.Errorf("%s: its host key is not the one in known_hosts. Nothing was accepted and nothing was changed. If the host was really reinstalled: ssh-keygen -R removes the old key, and a login by hand shows the new one", o.Host)
+		return fmt.Errorf(
+			"%s: its host key is not the one in known_hosts. Nothing was accepted and nothing was changed. If the host was really reinstalled: "+
+				"ssh-keygen -R removes the old key, and a login by hand shows the new one",
+			o.Host,
+		)
 	case p.why == keyUnknown:
 		return fmt.Errorf("%s: its host key is not in known_hosts, and fettle accepts none: log in once by hand first", o.Host)
 	case p.why == notAccepted:
-		return fmt.Errorf("%s refused the login of %s (%s). fettle asks for no password: a key, an agent or a Kerberos ticket is needed", o.Host, p.user(), said)
+		return fmt.Errorf(
+			"%s refused the login of %s (%s). fettle asks for no password: a key, an agent or a Kerberos ticket is needed",
+			o.Host,
+			p.user(),
+			said,
+		)
 	case p.phase == Start && said != "":
 		return fmt.Errorf("%s: ssh did not begin: %s", o.Host, said)
 	case said != "":

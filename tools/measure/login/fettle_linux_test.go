@@ -78,7 +78,9 @@ func TestFettle(t *testing.T) {
 		if err != nil || json.Unmarshal([]byte(out), &rep) != nil {
 			t.Fatalf("%v: %s%s", err, out, errs)
 		}
-		if rep.Format != "fettle-login" || rep.User != "anna" || rep.Total.Median < 0.5 || len(rep.Slow) != 1 || rep.Slow[0].Phase != "auth none" || rep.Each[0]["auth none"] < 0.5 {
+		if rep.Format != "fettle-login" || rep.User != "anna" || rep.Total.Median < 0.5 || len(rep.Slow) != 1 ||
+			rep.Slow[0].Phase != "auth none" ||
+			rep.Each[0]["auth none"] < 0.5 {
 			t.Errorf("%+v", rep)
 		}
 		if left, _ := filepath.Glob("/run/fettle-login-*"); len(left) > 0 {
@@ -117,7 +119,17 @@ func (w *world) dropbear(port string) {
 	w.must(err)
 	w.must(os.MkdirAll("/run/k/home/.ssh", 0o700))
 	w.write("/run/k/home/.ssh/authorized_keys", string(pub), 0o600)
-	cmd := exec.Command(means.Tool(w.t, "dropbear"), "-F", "-E", "-p", serverAddr+":"+port, "-r", "/run/k/dropbear", "-P", "/run/k/dropbear.pid")
+	cmd := exec.Command(
+		means.Tool(w.t, "dropbear"),
+		"-F",
+		"-E",
+		"-p",
+		serverAddr+":"+port,
+		"-r",
+		"/run/k/dropbear",
+		"-P",
+		"/run/k/dropbear.pid",
+	)
 	w.must(cmd.Start())
 	for range 200 {
 		if _, err := os.Stat("/run/k/dropbear.pid"); err == nil {

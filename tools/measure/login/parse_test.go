@@ -136,9 +136,27 @@ func TestEachLine(t *testing.T) {
 func TestSum(t *testing.T) {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	r := Result{Logins: []Login{
-		{Total: ms(1300), Spans: []Span{{Phase: Connect, Took: ms(100), Tries: 1}, {Phase: Exchange, Took: ms(250)}, {Phase: Session, Took: ms(900), Server: ms(900)}}},
-		{Total: ms(1100), Spans: []Span{{Phase: Connect, Took: ms(90), Tries: 1}, {Phase: Exchange, Took: ms(240)}, {Phase: Auth("none"), Took: ms(10)}, {Phase: Session, Took: ms(700)}}},
-		{Total: ms(1400), Spans: []Span{{Phase: Connect, Took: ms(10), Tries: 2}, {Phase: Exchange, Took: ms(230)}, {Phase: Session, Took: ms(800)}}},
+		{
+			Total: ms(1300),
+			Spans: []Span{
+				{Phase: Connect, Took: ms(100), Tries: 1},
+				{Phase: Exchange, Took: ms(250)},
+				{Phase: Session, Took: ms(900), Server: ms(900)},
+			},
+		},
+		{
+			Total: ms(1100),
+			Spans: []Span{
+				{Phase: Connect, Took: ms(90), Tries: 1},
+				{Phase: Exchange, Took: ms(240)},
+				{Phase: Auth("none"), Took: ms(10)},
+				{Phase: Session, Took: ms(700)},
+			},
+		},
+		{
+			Total: ms(1400),
+			Spans: []Span{{Phase: Connect, Took: ms(10), Tries: 2}, {Phase: Exchange, Took: ms(230)}, {Phase: Session, Took: ms(800)}},
+		},
 	}}
 	r.sum()
 	if r.Total.Median != 1.3 || r.Total.Min != 1.1 || r.Total.Max != 1.4 || r.RTT() != ms(90) {

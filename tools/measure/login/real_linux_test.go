@@ -46,17 +46,47 @@ var scenarios = []scenario{
 	{name: "absent kdc", slow: []fault{absentKDC}, want: []string{"client gssapi"}},
 	{name: "gssapi for those who have a ticket", slow: []fault{namelessGSSAPI}, ifTried: "gssapi"},
 	{name: "logind", slow: []fault{slowLogind}, want: []string{"server logind"}, long: true},
-	{name: "motd", slow: []fault{slowMotd}, want: []string{"server pam:pam_motd"}, evidence: "/etc/update-motd.d/50-news takes 0.8", long: true},
+	{
+		name:     "motd",
+		slow:     []fault{slowMotd},
+		want:     []string{"server pam:pam_motd"},
+		evidence: "/etc/update-motd.d/50-news takes 0.8",
+		long:     true,
+	},
 	{name: "shell", slow: []fault{slowShell}, want: []string{"server shell-startup"}, long: true},
 	{name: "source of names on the client", slow: []fault{clientSource}, want: []string{"client nss:sleep"}, long: true},
 	{name: "hostbased", slow: []fault{deadDNS, hostbased}, want: []string{"client hostbased"}, long: true},
 
-	{name: "dead name server and pam", slow: []fault{useDNS, deadDNS, pamSession}, want: []string{"server pam:pam_sleep", "server reverse-dns"}},
-	{name: "two pam modules", slow: []fault{pamSession, pamSession2}, want: []string{"server pam:pam_sleep", "server pam:pam_sleep2"}, long: true},
-	{name: "silent source and dead name server", slow: []fault{useDNS, deadDNS, silentSource}, want: []string{"server nss:sleep", "server reverse-dns"}, long: true},
-	{name: "silent source and pam", slow: []fault{useDNS, silentSource, pamSession}, want: []string{"server nss:sleep", "server pam:pam_sleep"}, long: true},
+	{
+		name: "dead name server and pam",
+		slow: []fault{useDNS, deadDNS, pamSession},
+		want: []string{"server pam:pam_sleep", "server reverse-dns"},
+	},
+	{
+		name: "two pam modules",
+		slow: []fault{pamSession, pamSession2},
+		want: []string{"server pam:pam_sleep", "server pam:pam_sleep2"},
+		long: true,
+	},
+	{
+		name: "silent source and dead name server",
+		slow: []fault{useDNS, deadDNS, silentSource},
+		want: []string{"server nss:sleep", "server reverse-dns"},
+		long: true,
+	},
+	{
+		name: "silent source and pam",
+		slow: []fault{useDNS, silentSource, pamSession},
+		want: []string{"server nss:sleep", "server pam:pam_sleep"},
+		long: true,
+	},
 	{name: "absent kdc and pam", slow: []fault{absentKDC, pamSession}, want: []string{"client gssapi", "server pam:pam_sleep"}, long: true},
-	{name: "absent kdc and dead name server", slow: []fault{absentKDC, useDNS, deadDNS}, want: []string{"client gssapi", "server reverse-dns"}, long: true},
+	{
+		name: "absent kdc and dead name server",
+		slow: []fault{absentKDC, useDNS, deadDNS},
+		want: []string{"client gssapi", "server reverse-dns"},
+		long: true,
+	},
 	{name: "shell and logind", slow: []fault{slowShell, slowLogind}, want: []string{"server logind", "server shell-startup"}, long: true},
 }
 

@@ -118,7 +118,11 @@ Host *
 		must(os.Link("/run/k/pam_sleep.so", "/run/k/"+copy+".so"))
 	}
 	w.run("/usr/bin/gcc", "-shared", "-fPIC", "-w", "-o", filepath.Dir(libs[0])+"/libnss_sleep.so.2", "testdata/nss_sleep.c")
-	w.write("/etc/passwd", "root:x:0:0:root:/run/k/home:/bin/sh\nsshd:x:100:65534::/run/sshd:/usr/sbin/nologin\nnobody:x:65534:65534::/nonexistent:/bin/sh\n", 0o644)
+	w.write(
+		"/etc/passwd",
+		"root:x:0:0:root:/run/k/home:/bin/sh\nsshd:x:100:65534::/run/sshd:/usr/sbin/nologin\nnobody:x:65534:65534::/nonexistent:/bin/sh\n",
+		0o644,
+	)
 	w.write("/etc/hosts", "127.0.0.1 localhost\n", 0o644)
 	w.write("/etc/resolv.conf", "nameserver "+dnsAddr+"\noptions timeout:1 attempts:1\n", 0o644)
 	os.RemoveAll("/etc/krb5.conf")
@@ -134,7 +138,8 @@ Host *
 	w.write("/etc/nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\nhosts: "+w.hosts+"\n", 0o644)
 	w.write("/etc/pam.d/common-session", "session optional pam_keyinit.so revoke\n"+w.session, 0o644)
 	w.write("/etc/pam.d/sshd", "auth required pam_permit.so\n"+w.auth+w.account+
-		"account required pam_nologin.so\naccount required pam_permit.so\n@include common-session\nsession required pam_limits.so\npassword required pam_deny.so\n", 0o644)
+		"account required pam_nologin.so\naccount required pam_permit.so\n@include common-session\nsession required pam_limits.so\npassword "+
+		"required pam_deny.so\n", 0o644)
 	w.write("/etc/ssh/sshd_config", w.sshd, 0o600)
 	w.write(w.config, w.client, 0o600)
 	pc, err := net.ListenPacket("udp", dnsAddr+":53")

@@ -31,8 +31,15 @@ func (c Counters) Text(Terminal) string {
 			quiet++
 			continue
 		}
-		fmt.Fprintf(&b, "%-22s %13s %13s  %-12s %s\n", ui.Cut(ui.Visible(j.Series.Name), 22), counters.FormatRate(sum.Mean), counters.FormatRate(sum.Highest),
-			widthWord(j.Verdict.Width), sum.Worst)
+		fmt.Fprintf(
+			&b,
+			"%-22s %13s %13s  %-12s %s\n",
+			ui.Cut(ui.Visible(j.Series.Name), 22),
+			counters.FormatRate(sum.Mean),
+			counters.FormatRate(sum.Highest),
+			widthWord(j.Verdict.Width),
+			sum.Worst,
+		)
 	}
 	if quiet > 0 {
 		fmt.Fprintf(&b, "%d more counters did not move\n", quiet)
@@ -114,25 +121,43 @@ func caveats(j counters.Judged) (lines []string) {
 		lines = append(lines, ui.Wrap(fmt.Sprintf(format, args...), 80, "  ", "    "))
 	}
 	if v.Width.Summed && v.Width.Bits > 0 {
-		say("Readings exceed %d bits: it adds up several counters of that width, and falls by about 2^%d when one of them wraps.", v.Width.Bits, v.Width.Bits)
+		say(
+			"Readings exceed %d bits: it adds up several counters of that width, and falls by about 2^%d when one of them wraps.",
+			v.Width.Bits,
+			v.Width.Bits,
+		)
 	}
-	if declared := s.Facts.Width; v.Width.Bits > 0 && !v.Width.Known && (declared == 0 || declared > v.Width.Bits) && v.Width.Confidence > 0.5 {
+	if declared := s.Facts.Width; v.Width.Bits > 0 && !v.Width.Known && (declared == 0 || declared > v.Width.Bits) &&
+		v.Width.Confidence > 0.5 {
 		say("This counter is read as 64 bits wide, but has only %d. See fettle explain counter-wrap.", v.Width.Bits)
 	}
 	if v.Crowded {
 		say("Between readings it moves by more than half of its range: further wraps would go unseen, and higher rates fit as well.")
 	}
 	if v.Conflicts > 0 {
-		say("%d intervals fit no explanation: it is reset although that should be told, or it is faster than its bound, or readings are older than taken for (--lag).", v.Conflicts)
+		say(
+			"%d intervals fit no explanation: it is reset although that should be told, or it is faster than its bound, or readings are older "+
+				"than taken for (--lag).",
+			v.Conflicts,
+		)
 	}
 	if s.Rates {
 		say("These are rates that rrdtool computed: which of them it took for wraps is not recorded.")
 	}
 	if sum.Poll > 0 && sum.Poll < time.Hour {
-		say("At its highest rate it wraps every %s: poll every %s or more often.", counters.FormatTime(sum.WrapsEvery), counters.FormatTime(sum.Poll))
+		say(
+			"At its highest rate it wraps every %s: poll every %s or more often.",
+			counters.FormatTime(sum.WrapsEvery),
+			counters.FormatTime(sum.Poll),
+		)
 	}
 	if sum.PollAtMost > 0 && sum.PollAtMost < time.Hour {
-		say("At %s it wraps every %s: every %s is safe at any load.", counters.FormatRate(s.Facts.MaxRate), counters.FormatTime(sum.WrapsEveryAtMost), counters.FormatTime(sum.PollAtMost))
+		say(
+			"At %s it wraps every %s: every %s is safe at any load.",
+			counters.FormatRate(s.Facts.MaxRate),
+			counters.FormatTime(sum.WrapsEveryAtMost),
+			counters.FormatTime(sum.PollAtMost),
+		)
 	}
 	return lines
 }
@@ -245,19 +270,29 @@ type intervalDocument struct {
 
 // Document is the judged counters with all their intervals.
 func (c Counters) Document() any {
-	out := countersDocument{Envelope: jsondoc.New("counters"), Source: c.Source, Interval: c.Interval.Seconds(), Counters: []counterDocument{}}
+	out := countersDocument{
+		Envelope: jsondoc.New("counters"),
+		Source:   c.Source,
+		Interval: c.Interval.Seconds(),
+		Counters: []counterDocument{},
+	}
 	if rec := c.Recording; rec != nil {
 		out.Took, out.Polls, out.Lost, out.Interrupted = rec.Took.Seconds(), rec.Rounds, rec.Lost, c.Interrupted()
 	}
 	for _, j := range c.Counters {
 		s, v, sum := j.Series, j.Verdict, j.Summary
 		d := counterDocument{Name: s.Name, Readings: sum.Readings, Missed: sum.Missed, Mean: sum.Mean, Highest: sum.Highest, Mark: sum.Worst,
-			Crowded: v.Crowded, Conflicts: v.Conflicts, WrapsEvery: sum.WrapsEvery.Seconds(), Poll: sum.Poll.Seconds(), PollAtBound: sum.PollAtMost.Seconds(),
-			Marks: sum.Marks, Events: sum.Events, Intervals: []intervalDocument{}}
-		d.Width.Bits, d.Width.Least, d.Width.Confidence, d.Width.Known, d.Width.Summed = v.Width.Bits, v.Width.Least, v.Width.Confidence, v.Width.Known, v.Width.Summed
+			Crowded: v.Crowded, Conflicts: v.Conflicts, WrapsEvery: sum.WrapsEvery.Seconds(), Poll: sum.Poll.Seconds(),
+			PollAtBound: sum.PollAtMost.Seconds(),
+			Marks:       sum.Marks, Events: sum.Events, Intervals: []intervalDocument{}}
+		d.Width.Bits, d.Width.Least, d.Width.Confidence, d.Width.Known, d.Width.Summed = v.Width.Bits, v.Width.Least, v.Width.Confidence,
+			v.Width.Known, v.Width.Summed
 		d.Facts.MaxRate, d.Facts.Queues, d.Facts.Lag, d.Facts.Told = s.Facts.MaxRate, s.Facts.Queues, s.Facts.Lag.Seconds(), s.Facts.Told
 		for _, i := range v.Intervals {
-			d.Intervals = append(d.Intervals, intervalDocument{i.From.UTC(), i.To.UTC(), i.Event, i.Mark, i.Octets, i.Rate, i.Least, i.Most, i.Drop, i.Polls})
+			d.Intervals = append(
+				d.Intervals,
+				intervalDocument{i.From.UTC(), i.To.UTC(), i.Event, i.Mark, i.Octets, i.Rate, i.Least, i.Most, i.Drop, i.Polls},
+			)
 		}
 		out.Counters = append(out.Counters, d)
 	}

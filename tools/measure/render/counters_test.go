@@ -47,7 +47,13 @@ func TestCounters(t *testing.T) {
 		return r
 	}
 	sim, at, truth := simulate.HalfDay(600e6)
-	simulated := &counters.Result{Source: "made-up traffic", Interval: time.Minute, Counters: counters.JudgeAll([]counters.Series{sim}), TruthAt: at, Truth: truth}
+	simulated := &counters.Result{
+		Source:   "made-up traffic",
+		Interval: time.Minute,
+		Counters: counters.JudgeAll([]counters.Series{sim}),
+		TruthAt:  at,
+		Truth:    truth,
+	}
 	for _, c := range []struct {
 		name string
 		of   Counters
@@ -58,7 +64,8 @@ func TestCounters(t *testing.T) {
 		{"many-events", Counters{Result: recorded(noisy)}},
 		{"live", Counters{Result: live(50*time.Second, counters.Recording{Rounds: 6, Took: 50 * time.Second})}},
 		{"until-interrupted", Counters{Result: live(0, counters.Recording{Rounds: 6, Took: 50 * time.Second})}},
-		{"interrupted", Counters{Result: live(5*time.Minute, counters.Recording{Rounds: 6, Lost: 2, LastErr: errors.New("no answer\x1b[2J"), Took: 50200 * time.Millisecond, Left: 3})}},
+		{"interrupted", Counters{Result: live(5*time.Minute,
+			counters.Recording{Rounds: 6, Lost: 2, LastErr: errors.New("no answer\x1b[2J"), Took: 50200 * time.Millisecond, Left: 3})}},
 		{"full", Counters{Result: live(90*time.Hour, counters.Recording{Rounds: 6, Took: 50 * time.Second, Full: true})}},
 		{"two-pollers", Counters{Result: recorded(renamed, rates), Against: 20 * time.Second}},
 	} {
@@ -66,7 +73,8 @@ func TestCounters(t *testing.T) {
 	}
 	// 720 intervals are too many to keep: the text alone.
 	text := Counters{Result: simulated, Against: 5 * time.Minute}.Text(plain)
-	for _, want := range []string{"simulated, polled every 1m\n", "simulated, polled every 5m\n", "what passed\n", "and 278 more (--verbose shows all)"} {
+	for _, want := range []string{"simulated, polled every 1m\n", "simulated, polled every 5m\n", "what passed\n",
+		"and 278 more (--verbose shows all)"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

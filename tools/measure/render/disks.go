@@ -41,7 +41,16 @@ func groupText(g disks.Group, width int) string {
 		if m.Busy >= 0 {
 			busy = fmt.Sprintf("%.0f %%", 100*m.Busy)
 		}
-		fmt.Fprintf(&b, "  %-16s %9.0f %9s %9.0f %9s %5s\n", ui.Visible(m.Name), m.Reads, millis(m.ReadWait), m.Writes, millis(m.WriteWait), busy)
+		fmt.Fprintf(
+			&b,
+			"  %-16s %9.0f %9s %9.0f %9s %5s\n",
+			ui.Visible(m.Name),
+			m.Reads,
+			millis(m.ReadWait),
+			m.Writes,
+			millis(m.WriteWait),
+			busy,
+		)
 	}
 	say := func(s string) { b.WriteString(ui.Wrap(s, width, "  ", "  ")) }
 	v := g.Judge()
@@ -85,7 +94,9 @@ func (d Disks) sharesText(p *disks.Vdev, width int) string {
 	compared := disks.Compare(shares)
 	switch {
 	case d.ZFSOver == 0 && p.Reports == 1:
-		say("Written since the pool was imported; the vdevs may have had more free space then. Two reports (zpool iostat -v 10 2) show an interval.")
+		say(
+			"Written since the pool was imported; the vdevs may have had more free space then. Two reports (zpool iostat -v 10 2) show an interval.",
+		)
 	case d.ZFSOver == 0 && p.Reports == 0: // zpool list
 	case d.ZFSOver > 0 && !compared.Enough:
 		say("Too little was written to compare.")
@@ -169,7 +180,17 @@ func groupDocument(g disks.Group) diskGroup {
 	v := g.Judge()
 	d := diskGroup{Name: g.Name, Kind: g.Kind, Enough: v.Compared, Slow: []slowMember{}}
 	for _, m := range g.Members {
-		dm := diskMember{m.Name, m.Time.Seconds(), m.Reads, m.Writes, m.ReadWait.Seconds() * 1000, m.WriteWait.Seconds() * 1000, m.ReadBytes, m.WriteBytes, nil}
+		dm := diskMember{
+			m.Name,
+			m.Time.Seconds(),
+			m.Reads,
+			m.Writes,
+			m.ReadWait.Seconds() * 1000,
+			m.WriteWait.Seconds() * 1000,
+			m.ReadBytes,
+			m.WriteBytes,
+			nil,
+		}
 		if m.Busy >= 0 {
 			dm.Busy = &m.Busy
 		}

@@ -41,7 +41,11 @@ p           2.00G  2.00G      0    100      0  90.0M
 		s.Groups, s.ZFSOver = nil, over
 		return Disks(s)
 	}
-	slow := disks.Group{Name: "md0\x1b[2J", Kind: "md raid1", Members: []disks.Load{load("sda", 900, 5, 0.5), load("sdb\n", 900, 50, 1), load("sdc", 900, 6, -1)}}
+	slow := disks.Group{
+		Name:    "md0\x1b[2J",
+		Kind:    "md raid1",
+		Members: []disks.Load{load("sda", 900, 5, 0.5), load("sdb\n", 900, 50, 1), load("sdc", 900, 6, -1)},
+	}
 	for _, c := range []struct {
 		name string
 		of   Disks
@@ -55,7 +59,8 @@ p           2.00G  2.00G      0    100      0  90.0M
 			{Name: "md1", Kind: "md raid1", Members: []disks.Load{load("sda", 900, 5, 0.5), load("sdb", 900, 6, 0.5)}},
 			{Name: "md2", Kind: "md raid1", Members: []disks.Load{load("sdc", 3, 5, 0), load("sdd", 3, 500, 0)}}}}, plain},
 		{"list", look(0, "NAME SIZE ALLOC FREE CKPOINT EXPANDSZ FRAG CAP DEDUP HEALTH ALTROOT\n"+
-			"tank 2.34G 524M 1.83G - - 0% 21% 1.00x ONLINE -\n  vdb 480M 118M 362M - - 0% 24% - ONLINE\n  vdc 1.88G 406M 1.48G - - 0% 21% - ONLINE\n"), plain},
+			"tank 2.34G 524M 1.83G - - 0% 21% 1.00x ONLINE -\n  vdb 480M 118M "+
+			"362M - - 0% 24% - ONLINE\n  vdc 1.88G 406M 1.48G - - 0% 21% - ONLINE\n"), plain},
 		{"since-import", look(0, head), plain},
 		{"interval", look(0, head+uneven), plain},
 		{"live-lags", look(10*time.Second, head+uneven), plain},

@@ -13,10 +13,24 @@ func TestInstaller(t *testing.T) {
 	}
 	packages := func(p installer.Phase) *installer.Phase { return &p }
 	plainRun := installer.Run{Name: "/var/log/plain.log", Packages: packages(done("packages", 64*time.Minute)), Phases: []installer.Phase{
-		done("localechooser", 5*time.Second), done("partman-base", 3*time.Minute), done("pkgsel", 65*time.Minute), done("partman-base", time.Minute)}}
-	hooks := installer.Run{Name: "/var/log/hooks\x1b[31m.log", Packages: packages(done("packages", 44*time.Minute)), Phases: []installer.Phase{
-		done("partman-base", 5*time.Minute), {Name: "pkgsel", Jumped: true, Done: true}, done("lilo\x1b[2J", 1500*time.Millisecond), {Name: "grub"}}}
-	failed := installer.Run{Name: "failed.log", Packages: packages(installer.Phase{Name: "packages"}), Phases: []installer.Phase{done("localechooser", 0)}}
+		done(
+			"localechooser",
+			5*time.Second,
+		), done("partman-base", 3*time.Minute), done("pkgsel", 65*time.Minute), done("partman-base", time.Minute)}}
+	hooks := installer.Run{
+		Name:     "/var/log/hooks\x1b[31m.log",
+		Packages: packages(done("packages", 44*time.Minute)),
+		Phases: []installer.Phase{
+			done(
+				"partman-base",
+				5*time.Minute,
+			), {Name: "pkgsel", Jumped: true, Done: true}, done("lilo\x1b[2J", 1500*time.Millisecond), {Name: "grub"}},
+	}
+	failed := installer.Run{
+		Name:     "failed.log",
+		Packages: packages(installer.Phase{Name: "packages"}),
+		Phases:   []installer.Phase{done("localechooser", 0)},
+	}
 	bare := installer.Run{Name: "bare.log", Phases: []installer.Phase{done("pkgsel", time.Hour)}}
 	for _, c := range []struct {
 		name string

@@ -35,12 +35,20 @@ func (k KSM) Text(t Terminal) string {
 	table := ui.Table{Header: []string{"setting", "saved", "ksmd CPU", "MiB/CPU s", "worst min", "passes", "parted"},
 		Right: []bool{false, true, true, true, true, true, true}}
 	for _, r := range k.Runs {
-		table.Rows = append(table.Rows, []string{ui.Visible(r.Name), units.Size(r.Last().Saved() * r.Page), units.Duration(r.CPU()), perCPU(r.Series),
-			fmt.Sprintf("%.1f %%", 100*r.WorstShare()), fmt.Sprint(r.Last().Scans - r.First().Scans), fmt.Sprint(r.Last().Breaks - r.First().Breaks)})
+		table.Rows = append(
+			table.Rows,
+			[]string{ui.Visible(r.Name), units.Size(r.Last().Saved() * r.Page), units.Duration(r.CPU()), perCPU(r.Series),
+				fmt.Sprintf(
+					"%.1f %%",
+					100*r.WorstShare(),
+				), fmt.Sprint(r.Last().Scans - r.First().Scans), fmt.Sprint(r.Last().Breaks - r.First().Breaks)},
+		)
 	}
 	b.WriteString(table.Text(t.Width, "", ui.Painter(t.Colour)))
-	b.WriteString(ui.Wrap("saved: at the end. MiB/CPU s: saved in addition, for a second of ksmd's CPU time. worst min: ksmd's share of one CPU in its"+
-		" busiest minute. parted: merged pages that a write parted again.", t.Width, "", ""))
+	b.WriteString(
+		ui.Wrap("saved: at the end. MiB/CPU s: saved in addition, for a second of ksmd's CPU time. worst min: ksmd's share of one CPU in its"+
+			" busiest minute. parted: merged pages that a write parted again.", t.Width, "", ""),
+	)
 	if last := k.Runs[len(k.Runs)-1].Last(); last.HasProfit {
 		fmt.Fprintf(&b, "\nSaved less the kernel's records of pages: %s\n", signedSize(last.Profit))
 	}
@@ -55,13 +63,19 @@ func (k KSM) processesText(t Terminal) string {
 	case len(k.Processes) == 0 && k.Closed == 0:
 		b.WriteString("\nNo process has merged pages.\n")
 	case len(k.Processes) > 0:
-		table := ui.Table{Header: []string{"process", "name", "merged", "known", "saved less records"}, Right: []bool{true, false, true, true, true}}
+		table := ui.Table{
+			Header: []string{"process", "name", "merged", "known", "saved less records"},
+			Right:  []bool{true, false, true, true, true},
+		}
 		for _, p := range k.Processes[:min(len(k.Processes), mostProcesses)] {
 			profit := "-"
 			if p.HasProfit {
 				profit = signedSize(p.Profit)
 			}
-			table.Rows = append(table.Rows, []string{fmt.Sprint(p.PID), ui.Visible(p.Comm), units.Size(p.Merging * k.Page), units.Size(p.Known * k.Page), profit})
+			table.Rows = append(
+				table.Rows,
+				[]string{fmt.Sprint(p.PID), ui.Visible(p.Comm), units.Size(p.Merging * k.Page), units.Size(p.Known * k.Page), profit},
+			)
 		}
 		b.WriteString("\n" + table.Text(t.Width, "", ui.Painter(t.Colour)))
 		if more := len(k.Processes) - mostProcesses; more > 0 {
@@ -69,7 +83,14 @@ func (k KSM) processesText(t Terminal) string {
 		}
 	}
 	if k.Closed > 0 {
-		b.WriteString(ui.Wrap(fmt.Sprintf("Could not inspect %s of other users: run this as root.", units.Count(k.Closed, "process", "processes")), t.Width, "", ""))
+		b.WriteString(
+			ui.Wrap(
+				fmt.Sprintf("Could not inspect %s of other users: run this as root.", units.Count(k.Closed, "process", "processes")),
+				t.Width,
+				"",
+				"",
+			),
+		)
 	}
 	return b.String()
 }
@@ -150,13 +171,31 @@ func (k KSM) Document() any {
 
 func trialDocument(r ksm.Run) ksmTrial {
 	first, last := r.First(), r.Last()
-	t := ksmTrial{Setting: r.Name, Seconds: inSeconds(r.Took()), SavedBytes: int64(last.Saved() * r.Page), GainedBytes: r.Saved(), CPUSeconds: inSeconds(r.CPU()),
-		WorstMinute: round4(r.WorstShare()), Passes: last.Scans - first.Scans, Parted: last.Breaks - first.Breaks, Readings: []ksmSample{}}
+	t := ksmTrial{
+		Setting:     r.Name,
+		Seconds:     inSeconds(r.Took()),
+		SavedBytes:  int64(last.Saved() * r.Page),
+		GainedBytes: r.Saved(),
+		CPUSeconds:  inSeconds(r.CPU()),
+		WorstMinute: round4(r.WorstShare()),
+		Passes:      last.Scans - first.Scans,
+		Parted:      last.Breaks - first.Breaks,
+		Readings:    []ksmSample{},
+	}
 	if last.HasProfit {
 		t.Profit = &last.Profit
 	}
 	for _, s := range r.States {
-		t.Readings = append(t.Readings, ksmSample{inSeconds(s.At.Sub(first.At)), s.Saved() * r.Page, s.Known() * r.Page, inSeconds(s.CPU - first.CPU), s.Breaks - first.Breaks})
+		t.Readings = append(
+			t.Readings,
+			ksmSample{
+				inSeconds(s.At.Sub(first.At)),
+				s.Saved() * r.Page,
+				s.Known() * r.Page,
+				inSeconds(s.CPU - first.CPU),
+				s.Breaks - first.Breaks,
+			},
+		)
 	}
 	return t
 }

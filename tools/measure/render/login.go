@@ -41,7 +41,14 @@ func (r Login) Text(t Terminal) string {
 	if r.Total.N > 1 {
 		times = fmt.Sprintf("%d times, %s to %s", r.Total.N, seconds(r.Total.Min), seconds(r.Total.Max))
 	}
-	say("%s as %s, %s: %s to the first output (%s)", ui.Visible(r.Host), ui.Visible(orUser(l.User)), ui.Visible(l.Server), seconds(r.Total.Median), times)
+	say(
+		"%s as %s, %s: %s to the first output (%s)",
+		ui.Visible(r.Host),
+		ui.Visible(orUser(l.User)),
+		ui.Visible(l.Server),
+		seconds(r.Total.Median),
+		times,
+	)
 	fmt.Fprintf(&b, "\n  seconds, median\n%s\n", r.Bars().Text(t.Width, t.block()))
 	if r.Control != nil {
 		say("Over a connection that is already open (ControlMaster): %s instead of %s. fettle fix %s sets it up.",

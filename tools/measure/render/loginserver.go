@@ -17,8 +17,20 @@ type LoginServer struct{ *cause.Report }
 // Text is the steps of a login as bars, and what each cause costs.
 func (r LoginServer) Text(t Terminal) string {
 	var b strings.Builder
-	b.WriteString(ui.Wrap(fmt.Sprintf("Logins of %s from %s: %s, of which any login here takes %s", ui.Visible(r.User), r.Client, seconds(r.Total), seconds(r.Floor)),
-		t.Width, "", "  ") + "\n")
+	b.WriteString(
+		ui.Wrap(
+			fmt.Sprintf(
+				"Logins of %s from %s: %s, of which any login here takes %s",
+				ui.Visible(r.User),
+				r.Client,
+				seconds(r.Total),
+				seconds(r.Floor),
+			),
+			t.Width,
+			"",
+			"  ",
+		) + "\n",
+	)
 	bars := chart.Bars{}
 	for _, s := range r.Steps {
 		bars.Bars = append(bars.Bars, chart.Bar{Name: ui.Cut(ui.Visible(s.Name), 50), Value: s.Seconds})

@@ -46,10 +46,23 @@ func Silent(s SOL, power string, speed int) []string {
 		out = append(out, "serial over LAN is disabled in the BMC (ipmitool sol set enabled true 1)")
 	}
 	if s.Speed != 0 && speed != 0 && s.Speed != speed {
-		out = append(out, fmt.Sprintf("the BMC's end of the port runs at %d bits per second, and %d are expected (ipmitool sol set volatile-bit-rate %s 1)", s.Speed, speed, kbps(speed)))
+		out = append(
+			out,
+			fmt.Sprintf(
+				"the BMC's end of the port runs at %d bits per second, and %d are expected (ipmitool sol set volatile-bit-rate %s 1)",
+				s.Speed,
+				speed,
+				kbps(speed),
+			),
+		)
 	}
 	if len(out) == 0 {
-		out = append(out, "the host may wait for a key: press Enter", "or what runs there writes to another port or to the screen alone (fettle explain netboot-serial), or the firmware does not redirect its console to the BMC's port")
+		out = append(
+			out,
+			"the host may wait for a key: press Enter",
+			"or what runs there writes to another port or to the screen alone (fettle explain netboot-serial), or the firmware does not "+
+				"redirect its console to the BMC's port",
+		)
 	}
 	return out
 }
@@ -60,9 +73,22 @@ func kbps(speed int) string { return strconv.FormatFloat(float64(speed)/1000, 'f
 // defaults are logins as BMCs came from their makers (the makers' manuals). Newer
 // ones print a password of their own on a label: laws ask for that.
 var defaults = []struct{ user, password, maker string }{
-	{"ADMIN", "ADMIN", "Supermicro"}, {"root", "calvin", "Dell (iDRAC)"}, {"USERID", "PASSW0RD", "IBM and Lenovo"}, {"admin", "admin", "several makers"},
-	{"root", "changeme", "Sun and Oracle (ILOM)"}, {"root", "0penBmc", "OpenBMC"}, {"admin", "password", "several makers"}, {"root", "root", "several makers"},
-	{"Administrator", "Admin@9000", "Huawei"}, {"root", "Huawei12#$", "Huawei"}, {"sysadmin", "superuser", "AMI"}, {"root", "superuser", "AMI"}, {"admin", "cmb9.admin", "Advantech and others"},
+	{
+		"ADMIN",
+		"ADMIN",
+		"Supermicro",
+	}, {"root", "calvin", "Dell (iDRAC)"}, {"USERID", "PASSW0RD", "IBM and Lenovo"}, {"admin", "admin", "several makers"},
+	{
+		"root",
+		"changeme",
+		"Sun and Oracle (ILOM)",
+	}, {"root", "0penBmc", "OpenBMC"}, {"admin", "password", "several makers"}, {"root", "root", "several makers"},
+	{
+		"Administrator",
+		"Admin@9000",
+		"Huawei",
+	}, {"root", "Huawei12#$", "Huawei"}, {"sysadmin", "superuser", "AMI"}, {"root", "superuser", "AMI"},
+	{"admin", "cmb9.admin", "Advantech and others"},
 }
 
 // DefaultOf is the maker that ships a login; empty: nobody known.
@@ -78,7 +104,8 @@ func DefaultOf(user, password string) string {
 // Refused tells from ipmitool's words that a login was refused, so that trying
 // again would only lock it.
 func Refused(said string) bool {
-	for _, w := range []string{"RAKP 2", "RAKP 4", "HMAC is invalid", "unauthorized name", "Invalid role", "insufficient privilege", "Unable to establish IPMI v2 / RMCP+ session"} {
+	for _, w := range []string{"RAKP 2", "RAKP 4", "HMAC is invalid", "unauthorized name", "Invalid role", "insufficient privilege",
+		"Unable to establish IPMI v2 / RMCP+ session"} {
 		if strings.Contains(said, w) {
 			return true
 		}

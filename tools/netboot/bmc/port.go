@@ -166,7 +166,11 @@ func unplugged(records []dmi.Record) (unit int, name string, err error) {
 		}
 	}
 	if found != 1 {
-		return 0, "", fmt.Errorf("of %d serial ports that dmidecode lists %d have a number and no plug; on many boards it is ttyS1", serial, found)
+		return 0, "", fmt.Errorf(
+			"of %d serial ports that dmidecode lists %d have a number and no plug; on many boards it is ttyS1",
+			serial,
+			found,
+		)
 	}
 	return unit, name, nil
 }

@@ -10,7 +10,8 @@ import (
 
 func TestParseUARTs(t *testing.T) {
 	for text, want := range map[string][]int{
-		"serinfo:1.0 driver revision:\n0: uart:16550A port:000003F8 irq:4 tx:0 rx:0\n1: uart:16550A port:000002F8 irq:3 tx:4 rx:0 RTS|CTS\n2: uart:unknown port:000003E8 irq:4\n": {0, 1},
+		"serinfo:1.0 driver revision:\n0: uart:16550A port:000003F8 irq:4 tx:0 rx:0\n1: uart:16550A port:000002F8 irq:3 tx:4 rx:0 " +
+			"RTS|CTS\n2: uart:unknown port:000003E8 irq:4\n": {0, 1},
 		"1: uart:16550A port:000002F8 irq:3\n":        {1},
 		"4: uart:16550A port:0000E000 irq:17\n":       nil, // on a PCI card
 		"0: uart:16550A mmio:0xFE030000 irq:4\n":      nil,

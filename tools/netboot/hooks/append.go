@@ -75,8 +75,13 @@ func Find(initrd []byte) (Appended, error) {
 	}
 	found := Appended{Files: files[1:]}
 	_, err = fmt.Sscanf(string(files[0].Content), markerFormat, &found.Before)
-	if err != nil || found.Before < 0 || found.Before > int64(start) || int64(start)-found.Before > 3 || len(bytes.Trim(initrd[found.Before:start], "\x00")) > 0 {
-		return Appended{}, fmt.Errorf("fettle's hooks in it are damaged: they say %q, and begin at byte %d", strings.TrimSpace(string(files[0].Content)), start)
+	if err != nil || found.Before < 0 || found.Before > int64(start) || int64(start)-found.Before > 3 ||
+		len(bytes.Trim(initrd[found.Before:start], "\x00")) > 0 {
+		return Appended{}, fmt.Errorf(
+			"fettle's hooks in it are damaged: they say %q, and begin at byte %d",
+			strings.TrimSpace(string(files[0].Content)),
+			start,
+		)
 	}
 	return found, nil
 }
@@ -135,7 +140,8 @@ func readArchive(b []byte) (out []File, rest []byte, err error) {
 // isInitrd refuses what the kernel could not unpack: init/initramfs.c and
 // lib/decompress.c know these beginnings.
 func isInitrd(b []byte) error {
-	for _, m := range []string{magic, "070702", "\x1f\x8b", "\xfd7zXZ\x00", "\x28\xb5\x2f\xfd", "BZh", "\x5d\x00\x00", "\x02\x21\x4c\x18", "\x89LZO"} {
+	for _, m := range []string{magic, "070702", "\x1f\x8b", "\xfd7zXZ\x00", "\x28\xb5\x2f\xfd", "BZh", "\x5d\x00\x00",
+		"\x02\x21\x4c\x18", "\x89LZO"} {
 		if bytes.HasPrefix(b, []byte(m)) {
 			return nil
 		}

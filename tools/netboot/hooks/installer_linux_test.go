@@ -22,7 +22,25 @@ type installer struct {
 }
 
 // applets are what the installer's initrd has of busybox and uses here.
-var applets = []string{"sh", "ash", "ln", "mv", "rm", "mkdir", "chmod", "cat", "grep", "cp", "chroot", "sync", "touch", "true", "echo", "kill", "ls"}
+var applets = []string{
+	"sh",
+	"ash",
+	"ln",
+	"mv",
+	"rm",
+	"mkdir",
+	"chmod",
+	"cat",
+	"grep",
+	"cp",
+	"chroot",
+	"sync",
+	"touch",
+	"true",
+	"echo",
+	"kill",
+	"ls",
+}
 
 func newInstaller(t *testing.T) *installer {
 	means.Root(t)
@@ -211,7 +229,9 @@ func TestLeavesAlone(t *testing.T) {
 		t.Error("apt-install failed:", out, code)
 	}
 	in.do(os.Remove(in.path("apt-fails")))
-	in.run("chroot /target dpkg-divert --quiet --local --rename --add /usr/bin/tasksel; cp /target/usr/bin/tasksel.distrib /target/usr/bin/tasksel")
+	in.run(
+		"chroot /target dpkg-divert --quiet --local --rename --add /usr/bin/tasksel; cp /target/usr/bin/tasksel.distrib /target/usr/bin/tasksel",
+	)
 	was = in.target()
 	if out, code := in.run(before); code != 0 {
 		t.Error(out, code)
@@ -308,7 +328,13 @@ func TestEatmydataLeavesOutFsync(t *testing.T) {
 	}
 	must(os.MkdirAll(dir+"/p/DEBIAN", 0o755))
 	must(os.MkdirAll(dir+"/p/usr/share/p", 0o755))
-	must(os.WriteFile(dir+"/p/DEBIAN/control", []byte("Package: p\nVersion: 1\nArchitecture: all\nMaintainer: x <x@example.org>\nDescription: x\n"), 0o644))
+	must(
+		os.WriteFile(
+			dir+"/p/DEBIAN/control",
+			[]byte("Package: p\nVersion: 1\nArchitecture: all\nMaintainer: x <x@example.org>\nDescription: x\n"),
+			0o644,
+		),
+	)
 	must(os.WriteFile(dir+"/p/usr/share/p/file", []byte("x"), 0o644))
 	if out, err := exec.Command(means.Tool(t, "dpkg-deb"), "-Znone", "-b", dir+"/p", dir+"/p.deb").CombinedOutput(); err != nil {
 		t.Fatal(err, string(out))
@@ -320,7 +346,9 @@ func TestEatmydataLeavesOutFsync(t *testing.T) {
 		}
 		must(os.WriteFile(root+"/var/lib/dpkg/status", nil, 0o644))
 		argv = append(argv, dpkg, "--root="+root, "--unpack", dir+"/p.deb")
-		cmd := exec.Command(strace, append([]string{"-f", "-qq", "-e", "trace=fsync,fdatasync,sync_file_range", "-o", dir + "/trace"}, argv...)...)
+		cmd := exec.Command(
+			strace,
+			append([]string{"-f", "-qq", "-e", "trace=fsync,fdatasync,sync_file_range", "-o", dir + "/trace"}, argv...)...)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatal(err, string(out))
 		}

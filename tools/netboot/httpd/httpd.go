@@ -109,7 +109,13 @@ func (s *Server) answer(conn net.Conn, client string, q request) error {
 		_, err := fmt.Fprintf(conn, "HTTP/1.1 416 Range Not Satisfiable\r\nContent-Range: bytes */%d\r\nContent-Length: 0\r\n\r\n", size)
 		return err
 	}
-	_, err := fmt.Fprintf(conn, "HTTP/1.1 %s\r\nContent-Type: application/octet-stream\r\nAccept-Ranges: bytes\r\n%sContent-Length: %d\r\n\r\n", status, extra, to-from)
+	_, err := fmt.Fprintf(
+		conn,
+		"HTTP/1.1 %s\r\nContent-Type: application/octet-stream\r\nAccept-Ranges: bytes\r\n%sContent-Length: %d\r\n\r\n",
+		status,
+		extra,
+		to-from,
+	)
 	if err != nil || q.head {
 		return err
 	}

@@ -23,7 +23,8 @@ func serve(t *testing.T) (address string, told func() string) {
 	t.Helper()
 	dir := t.TempDir()
 	big := bytes.Repeat([]byte("0123456789"), 100_000)
-	for name, text := range map[string][]byte{"root/linux": big, "root/a b/c": []byte("hello"), "root/empty": nil, "secret": []byte("secret")} {
+	for name, text := range map[string][]byte{"root/linux": big, "root/a b/c": []byte("hello"), "root/empty": nil,
+		"secret": []byte("secret")} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +148,8 @@ func TestRefuses(t *testing.T) {
 		if !strings.HasPrefix(string(b), "HTTP/1.1 "+want) {
 			t.Errorf("%.40q: %.40q, %v", in, b, err)
 		}
-		if n := strings.Count(in, "HTTP/1.1\r\n") - strings.Count(in, "x\r\n"); want == "200" && strings.Count(string(b), "HTTP/1.1 200") != max(n, 1) {
+		if n := strings.Count(in, "HTTP/1.1\r\n") - strings.Count(in, "x\r\n"); want == "200" &&
+			strings.Count(string(b), "HTTP/1.1 200") != max(n, 1) {
 			t.Errorf("%.40q: %q", in, b)
 		}
 	}

@@ -101,7 +101,9 @@ var (
 	synKernel = lazy.Regexp(`(?i)^[ \t]*(?:kernel|linux)[ \t]+(\S+)(.*)$`)
 	synAppend = lazy.Regexp(`(?i)^([ \t]*append)(?:[ \t]+(.*?))?([ \t]*)$`)
 	synDirect = lazy.Regexp(`(?i)^([ \t]*(?:default|ontimeout|onerror)[ \t]+(\S+)[ \t]+)(\S.*?)([ \t]*)$`)
-	synOther  = lazy.Regexp(`(?i)^[ \t]*(?:com32|boot|bss|pxe|fdimage|comboot|config|localboot)(?:[ \t]|$)|\.(?:c32|com|cbt|0|bin|bs|bss|img)$`)
+	synOther  = lazy.Regexp(
+		`(?i)^[ \t]*(?:com32|boot|bss|pxe|fdimage|comboot|config|localboot)(?:[ \t]|$)|\.(?:c32|com|cbt|0|bin|bs|bss|img)$`,
+	)
 )
 
 // eachSyslinux goes through the lines by label. What a module (menu.c32) or

@@ -80,13 +80,19 @@ func TestRewrite(t *testing.T) {
 	}
 	const c = "console=ttyS1,115200n8"
 	want := map[string]string{
-		"screens/syslinux.cfg": "serial 1 115200\n# D-I config version 2.0\npath di/screens/\nprompt 0\ntimeout 0\ninclude di/screens/menu.cfg\ndefault di/screens/vesamenu.c32\n",
-		"screens/txt.cfg": "label install\n\tmenu label ^Install\n\tkernel di/linux\n\tappend initrd=di/initrd.gz " + c + " --- quiet " + c + "\n" +
+		"screens/syslinux.cfg": "serial 1 115200\n# D-I config version 2.0\npath di/screens/\nprompt 0\ntimeout 0\ninclude " +
+			"di/screens/menu.cfg\ndefault di/screens/vesamenu.c32\n",
+		"screens/txt.cfg": "label install\n\tmenu label " +
+			"^Install\n\tkernel di/linux\n\tappend initrd=di/initrd.gz " + c + " --- quiet " + c + "\n" +
 			"label expert\n\tkernel di/linux\n\tappend priority=low console=tty0 initrd=di/initrd.gz " + c + " --- " + c + "\n" +
 			"label bare\n\tlinux di/linux\n\tappend " + c + "\nlabel local\n\tlocalboot 0\n",
-		"grub/grub.cfg": "serial --unit=1 --speed=115200 --word=8 --parity=no --stop=1\nterminal_input serial console\nterminal_output serial console\n" +
-			"if loadfont $font ; then\n  terminal_output serial console\nfi\nmenuentry 'Install' {\n    linux    /di/linux " + c + " --- quiet " + c + " # as the others\n    initrd   /di/initrd.gz\n}\n" +
-			"menuentry \"One line\" { linux /di/linux \"a b\" " + c + " ; initrd /di/initrd.gz ; }\n# linux /di/linux commented\nsource /di/grub/more.cfg\n",
+		"grub/grub.cfg": "serial --unit=1 --speed=115200 --word=8 --parity=no --stop=1\nterminal_input serial console\nterminal_output " +
+			"serial console\n" +
+			"if loadfont $font ; then\n  terminal_output serial " +
+			"console\nfi\nmenuentry 'Install' {\n    linux    /di/linux " + c + " --- quiet " + c + " # as the others\n    " +
+			"initrd   /di/initrd.gz\n}\n" +
+			"menuentry \"One line\" { linux /di/linux \"a b\" " + c + " ; initrd /di/initrd.gz ; }\n# linux /di/linux commented\nsource " +
+			"/di/grub/more.cfg\n",
 	}
 	for name, text := range want {
 		if got[name] != text {
@@ -123,7 +129,11 @@ func TestAgain(t *testing.T) {
 }
 
 func TestPlainMenuIsTaken(t *testing.T) {
-	got, _ := rewritten(t, "-- root/srv/tftp/di/syslinux.cfg --\nui gfxboot bootlogo\nserial 0x3f8 9600\ndefault vesamenu.c32\n-- root/srv/tftp/di/menu.c32 --\n", Console{0, 115200})
+	got, _ := rewritten(
+		t,
+		"-- root/srv/tftp/di/syslinux.cfg --\nui gfxboot bootlogo\nserial 0x3f8 9600\ndefault vesamenu.c32\n-- root/srv/tftp/di/menu.c32 --\n",
+		Console{0, 115200},
+	)
 	if want := "serial 0 115200\ndefault menu.c32\n"; got["syslinux.cfg"] != want {
 		t.Errorf("%q, want %q", got["syslinux.cfg"], want)
 	}
@@ -131,7 +141,9 @@ func TestPlainMenuIsTaken(t *testing.T) {
 
 func TestReadRefuses(t *testing.T) {
 	for name, tt := range map[string]struct{ text, want string }{
-		"a circle":     {"-- root/srv/tftp/syslinux.cfg --\ninclude a.cfg\n-- root/srv/tftp/a.cfg --\nmenu include b.cfg\n-- root/srv/tftp/b.cfg --\ninclude a.cfg\n", "in a circle: /srv/tftp/syslinux.cfg → /srv/tftp/a.cfg → /srv/tftp/b.cfg → /srv/tftp/a.cfg"},
+		"a circle": {"-- root/srv/tftp/syslinux.cfg --\ninclude a.cfg\n-- root/srv/tftp/a.cfg --\nmenu include b.cfg\n-- " +
+			"root/srv/tftp/b.cfg --\ninclude a.cfg\n", "in a circle: /srv/tftp/syslinux.cfg → " +
+			"/srv/tftp/a.cfg → /srv/tftp/b.cfg → /srv/tftp/a.cfg"},
 		"itself":       {"-- root/srv/tftp/grub.cfg --\nsource /grub.cfg\n", "in a circle"},
 		"nothing":      {"-- root/srv/tftp/readme --\n", "no boot menu"},
 		"no text":      {"-- raw/srv/tftp/grub.cfg --\n\"a\\x00b\"\n", "is no boot menu"},
@@ -149,7 +161,10 @@ func TestReadRefuses(t *testing.T) {
 		}
 	}
 	var loop *Loop
-	if _, err := Read(t.Context(), hosttest.New(t, "-- root/srv/tftp/grub.cfg --\nsource /grub.cfg\n"), "/srv/tftp"); !errors.As(err, &loop) {
+	if _, err := Read(t.Context(), hosttest.New(t, "-- root/srv/tftp/grub.cfg --\nsource /grub.cfg\n"), "/srv/tftp"); !errors.As(
+		err,
+		&loop,
+	) {
 		t.Errorf("%v", err)
 	}
 }
@@ -181,7 +196,8 @@ func TestDebian(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	for text, want := range map[string]string{"ttyS1 115200": "", "/dev/ttyS0 9600": "", "ttyS4 9600": "expected ttyS0", "ttyS01 9600": "expected ttyS0", "ttyUSB0 9600": "expected ttyS0", "ttyS0 1": "speed 1: expected 9600", "ttyS-1 9600": "expected ttyS0"} {
+	for text, want := range map[string]string{"ttyS1 115200": "", "/dev/ttyS0 9600": "", "ttyS4 9600": "expected ttyS0",
+		"ttyS01 9600": "expected ttyS0", "ttyUSB0 9600": "expected ttyS0", "ttyS0 1": "speed 1: expected 9600", "ttyS-1 9600": "expected ttyS0"} {
 		var port string
 		var speed int
 		fmt.Sscan(text, &port, &speed)

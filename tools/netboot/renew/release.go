@@ -88,7 +88,11 @@ func (s Source) Find(ctx context.Context) (Tarball, error) {
 		return Tarball{}, err
 	}
 	if sha(sums) != want {
-		return Tarball{}, untrusted("%s/%s/SHA256SUMS is not the file that Debian signed: the mirror is being updated, or was tampered with", dists, images)
+		return Tarball{}, untrusted(
+			"%s/%s/SHA256SUMS is not the file that Debian signed: the mirror is being updated, or was tampered with",
+			dists,
+			images,
+		)
 	}
 	name := "netboot/netboot.tar.gz"
 	if s.GTK {

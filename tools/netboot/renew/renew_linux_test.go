@@ -47,9 +47,16 @@ func tarball(entries ...entry) []byte {
 
 func tree(build string) []entry {
 	d := "./debian-installer/amd64/"
-	return []entry{{name: d + "linux", text: "kernel " + build}, {name: d + "initrd.gz", text: "initrd " + build}, {name: "./version.info", text: build},
+	return []entry{
+		{name: d + "linux", text: "kernel " + build},
+		{name: d + "initrd.gz", text: "initrd " + build},
+		{name: "./version.info", text: build},
 		{name: "./pxelinux.0", link: "debian-installer/amd64/pxelinux.0", kind: tar.TypeSymlink},
-		{name: d + "boot-screens/syslinux.cfg", text: "default install\nlabel install\n\tkernel debian-installer/amd64/linux\n\tappend vga=788 --- quiet\n"}}
+		{
+			name: d + "boot-screens/syslinux.cfg",
+			text: "default install\nlabel install\n\tkernel debian-installer/amd64/linux\n\tappend vga=788 --- quiet\n",
+		},
+	}
 }
 
 // mirror is a mirror on the loopback, signed with a key made for it.
@@ -101,7 +108,18 @@ func newMirror(t *testing.T) *mirror {
 		if err := os.WriteFile(m.keyring, run(nil, "--export"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return run(text, "--faked-system-time", day+"T000000", "--local-user", user, "--default-sig-expire", sigFor, "--clearsign", "--output", "-")
+		return run(
+			text,
+			"--faked-system-time",
+			day+"T000000",
+			"--local-user",
+			user,
+			"--default-sig-expire",
+			sigFor,
+			"--clearsign",
+			"--output",
+			"-",
+		)
 	}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := strings.TrimPrefix(r.URL.Path, "/debian/dists/bookworm/")
@@ -135,16 +153,23 @@ func (m *mirror) put(tarball []byte, extra string) {
 }
 
 func (m *mirror) source() Source {
-	return Source{Mirror: m.url, Suite: "bookworm", Arch: "amd64", Keyring: m.keyring, Now: time.Now, GPGV: func(ctx context.Context, args ...string) ([]byte, error) {
-		var said bytes.Buffer
-		c := exec.CommandContext(ctx, "/usr/bin/gpgv", args...)
-		c.Stderr = &said
-		out, err := c.Output()
-		if err != nil {
-			err = fmt.Errorf("%w: %s", err, &said)
-		}
-		return out, err
-	}}
+	return Source{
+		Mirror:  m.url,
+		Suite:   "bookworm",
+		Arch:    "amd64",
+		Keyring: m.keyring,
+		Now:     time.Now,
+		GPGV: func(ctx context.Context, args ...string) ([]byte, error) {
+			var said bytes.Buffer
+			c := exec.CommandContext(ctx, "/usr/bin/gpgv", args...)
+			c.Stderr = &said
+			out, err := c.Output()
+			if err != nil {
+				err = fmt.Errorf("%w: %s", err, &said)
+			}
+			return out, err
+		},
+	}
 }
 
 func (m *mirror) fetch(ctx context.Context) (Tarball, []byte, error) {
@@ -179,16 +204,19 @@ func TestMirrorsThatLie(t *testing.T) {
 		"was valid until 2001-01-01":           func() { m.put(tarball(tree("a")...), "Valid-Until: Mon, 01 Jan 2001 00:00:00 UTC\n") },
 		"signature is not good  ":              func() { m.files["InRelease"] = []byte("Codename: bookworm\n") },
 		"has expired; a newer debian-archive": func() {
-			m.files["InRelease"] = m.signAt("20200101", "10d", "0", fmt.Appendf(nil, "Codename: bookworm\nDate: %s\n", time.Now().UTC().Format(time.RFC1123)))
+			m.files["InRelease"] = m.signAt("20200101", "10d", "0",
+				fmt.Appendf(nil, "Codename: bookworm\nDate: %s\n", time.Now().UTC().Format(time.RFC1123)))
 		},
 		"not good: exit status 1: gpgv: Signature": func() { // the signature itself has expired
-			m.files["InRelease"] = m.signAt("20240101", "9y", "5d", fmt.Appendf(nil, "Codename: bookworm\nDate: %s\n", time.Now().UTC().Format(time.RFC1123)))
+			m.files["InRelease"] = m.signAt("20240101", "9y", "5d",
+				fmt.Appendf(nil, "Codename: bookworm\nDate: %s\n", time.Now().UTC().Format(time.RFC1123)))
 		},
 		"sends more than is expected: 8388608": func() { m.endless = "InRelease" },
 		"sends more than is expected: 4194304": func() { m.endless = images + "/SHA256SUMS" },
 		"lists no netboot/netboot.tar.gz": func() {
 			m.files[images+"/SHA256SUMS"] = []byte("x")
-			m.files["InRelease"] = m.sign(fmt.Appendf(nil, "Codename: bookworm\nDate: %s\nSHA256:\n %s 1 %s/SHA256SUMS\n", time.Now().UTC().Format(time.RFC1123), sha([]byte("x")), images))
+			m.files["InRelease"] = m.sign(fmt.Appendf(nil, "Codename: bookworm\nDate: "+
+				"%s\nSHA256:\n %s 1 %s/SHA256SUMS\n", time.Now().UTC().Format(time.RFC1123), sha([]byte("x")), images))
 		},
 		"it is of trixie (), and bookworm was": func() {
 			m.files["InRelease"] = m.sign(fmt.Appendf(nil, "Codename: trixie\nDate: %s\n", time.Now().UTC().Format(time.RFC1123)))
@@ -283,8 +311,13 @@ const rel = "debian-installer/amd64"
 // point where the work can be cut off it is whole, and can be finished or undone.
 func TestSwap(t *testing.T) {
 	root := lay(t, "old")
-	os.WriteFile(filepath.Join(root, rel, "boot-screens/syslinux.cfg"),
-		[]byte("serial 1 57600\nlabel install\n\tkernel debian-installer/amd64/linux\n\tappend console=ttyS1,57600n8 --- console=ttyS1,57600n8\n"), 0o644)
+	os.WriteFile(
+		filepath.Join(root, rel, "boot-screens/syslinux.cfg"),
+		[]byte(
+			"serial 1 57600\nlabel install\n\tkernel debian-installer/amd64/linux\n\tappend console=ttyS1,57600n8 --- console=ttyS1,57600n8\n",
+		),
+		0o644,
+	)
 	os.WriteFile(filepath.Join(root, rel, "web1.cfg"), []byte("d-i x"), 0o600)
 	held, err := os.OpenRoot(root)
 	if err != nil {

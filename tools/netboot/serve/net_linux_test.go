@@ -73,7 +73,8 @@ func TestProbe(t *testing.T) {
 	}
 	run(t, "", "ip", "link", "set", "far", "netns", pid)
 	for _, args := range []string{"addr add 192.0.2.1/24 dev far", "link set far up"} {
-		if out, err := exec.Command(there[0], append(append([]string{}, there[1:]...), append([]string{"ip"}, strings.Fields(args)...)...)...).CombinedOutput(); err != nil {
+		if out, err := exec.Command(there[0],
+			append(append([]string{}, there[1:]...), append([]string{"ip"}, strings.Fields(args)...)...)...).CombinedOutput(); err != nil {
 			t.Fatal(args, err, string(out))
 		}
 	}
@@ -86,8 +87,12 @@ func TestProbe(t *testing.T) {
 	if found, err := Probe(t.Context(), "near", link.HardwareAddr, time.Second); err != nil || len(found) != 0 {
 		t.Errorf("nobody is there: %v, %v", found, err)
 	}
-	c := exec.Command(there[0], append(append([]string{}, there[1:]...), dnsmasq, "--keep-in-foreground", "--conf-file=-", "--pid-file", "--log-facility=-")...)
-	c.Stdin = strings.NewReader("port=0\ninterface=far\nexcept-interface=lo\nbind-interfaces\nleasefile-ro\ndhcp-range=192.0.2.50,192.0.2.99\n")
+	c := exec.Command(
+		there[0],
+		append(append([]string{}, there[1:]...), dnsmasq, "--keep-in-foreground", "--conf-file=-", "--pid-file", "--log-facility=-")...)
+	c.Stdin = strings.NewReader(
+		"port=0\ninterface=far\nexcept-interface=lo\nbind-interfaces\nleasefile-ro\ndhcp-range=192.0.2.50,192.0.2.99\n",
+	)
 	var log bytes.Buffer
 	c.Stderr = &log
 	if err := c.Start(); err != nil {
@@ -116,7 +121,8 @@ func TestFirewallsAsTheirProgramsPrintThem(t *testing.T) {
 		return
 	}
 	chain := func(policy, rules string) string {
-		return "flush ruleset\ntable inet f {\n chain in {\n type filter hook input priority 0; policy " + policy + ";\n" + rules + "\n }\n chain more {\n udp dport { 67, 69 } accept\n }\n}\n"
+		return "flush ruleset\ntable inet f {\n chain in " +
+			"{\n type filter hook input priority 0; policy " + policy + ";\n" + rules + "\n }\n chain more {\n udp dport { 67, 69 } accept\n }\n}\n"
 	}
 	for rules, want := range map[string]Fate{
 		"":                                       Passes,

@@ -52,8 +52,10 @@ func (c *client) title() string {
 }
 
 var (
-	logVendor  = lazy.Regexp(`dnsmasq-dhcp(?:\[\d+\])?: (\d+) vendor class: (\S+)`)
-	logDHCP    = lazy.Regexp(`dnsmasq-dhcp(?:\[\d+\])?: (?:(\d+) )?(DHCPDISCOVER|DHCPOFFER|DHCPREQUEST|DHCPACK|DHCPNAK|DHCPDECLINE|PXE)\(\S+?\) (.*)$`)
+	logVendor = lazy.Regexp(`dnsmasq-dhcp(?:\[\d+\])?: (\d+) vendor class: (\S+)`)
+	logDHCP   = lazy.Regexp(
+		`dnsmasq-dhcp(?:\[\d+\])?: (?:(\d+) )?(DHCPDISCOVER|DHCPOFFER|DHCPREQUEST|DHCPACK|DHCPNAK|DHCPDECLINE|PXE)\(\S+?\) (.*)$`,
+	)
 	logSent    = lazy.Regexp(`dnsmasq-tftp(?:\[\d+\])?: sent (.+) to (\S+)$`)
 	logMissing = lazy.Regexp(`dnsmasq-tftp(?:\[\d+\])?: file (.+) not found(?: for (\S+))?$`)
 	logError   = lazy.Regexp(`dnsmasq-tftp(?:\[\d+\])?: error (\d+) (.*) received from (\S+)$`)
@@ -119,7 +121,8 @@ func (p *Progress) vendor(xid, class string) {
 func (p *Progress) identify(c *client, class string) {
 	m := pxeClient().FindStringSubmatch(class)
 	if c.pxe = m != nil; c.pxe {
-		c.arch = map[string]string{"00000": "BIOS", "00007": "UEFI, x86-64", "00009": "UEFI, x86-64", "00011": "UEFI, arm64", "00006": "UEFI, 32 bits",
+		c.arch = map[string]string{"00000": "BIOS", "00007": "UEFI, x86-64", "00009": "UEFI, x86-64", "00011": "UEFI, arm64",
+			"00006": "UEFI, 32 bits",
 			"00016": "UEFI by HTTP, x86-64", "00019": "UEFI by HTTP, arm64"}[m[1]]
 	}
 }

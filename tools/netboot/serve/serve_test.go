@@ -17,9 +17,15 @@ import (
 )
 
 func conf() Conf {
-	return Conf{Interface: "lo", Address: netip.MustParsePrefix("192.0.2.1/24"), From: netip.MustParseAddr("192.0.2.50"), To: netip.MustParseAddr("192.0.2.99"),
-		Root: "/", Loaders: Loaders{BIOS: "pxelinux.0", EFI64: "debian-installer/amd64/bootnetx64.efi", EFIArm64: "arm64/bootnetaa64.efi"},
-		Hosts: []Host{{Name: "web1", MAC: "52:54:00:12:34:56", IP: netip.MustParseAddr("192.0.2.9")}}}
+	return Conf{
+		Interface: "lo",
+		Address:   netip.MustParsePrefix("192.0.2.1/24"),
+		From:      netip.MustParseAddr("192.0.2.50"),
+		To:        netip.MustParseAddr("192.0.2.99"),
+		Root:      "/",
+		Loaders:   Loaders{BIOS: "pxelinux.0", EFI64: "debian-installer/amd64/bootnetx64.efi", EFIArm64: "arm64/bootnetaa64.efi"},
+		Hosts:     []Host{{Name: "web1", MAC: "52:54:00:12:34:56", IP: netip.MustParseAddr("192.0.2.9")}},
+	}
 }
 
 // TestDnsmasqTakesIt: both forms of the configuration, in dnsmasq's own judgement.
@@ -43,7 +49,8 @@ func TestDnsmasqTakesIt(t *testing.T) {
 func TestStrangers(t *testing.T) {
 	only, all := conf(), conf()
 	all.All = true
-	if !strings.Contains(only.Text(), "\ndhcp-ignore=tag:!known\n") || !strings.Contains(only.Text(), "dhcp-host=52:54:00:12:34:56,set:known,192.0.2.9,web1\n") {
+	if !strings.Contains(only.Text(), "\ndhcp-ignore=tag:!known\n") ||
+		!strings.Contains(only.Text(), "dhcp-host=52:54:00:12:34:56,set:known,192.0.2.9,web1\n") {
 		t.Errorf("strangers are served:\n%s", only.Text())
 	}
 	if strings.Contains(all.Text(), "dhcp-ignore") {
@@ -70,7 +77,8 @@ func TestCheck(t *testing.T) {
 
 func TestRange(t *testing.T) {
 	for prefix, want := range map[string]string{"192.0.2.1/24": "192.0.2.205-192.0.2.254", "192.0.2.254/24": "192.0.2.205-192.0.2.253",
-		"192.0.2.206/24": "192.0.2.207-192.0.2.254", "10.0.0.1/8": "10.255.255.205-10.255.255.254", "192.0.2.1/29": "192.0.2.2-192.0.2.6", "192.0.2.1/30": ""} {
+		"192.0.2.206/24": "192.0.2.207-192.0.2.254", "10.0.0.1/8": "10.255.255.205-10.255.255.254", "192.0.2.1/29": "192.0.2.2-192.0.2.6",
+		"192.0.2.1/30": ""} {
 		from, to, err := Range(netip.MustParsePrefix(prefix))
 		if got := from.String() + "-" + to.String(); want == "" && err == nil || want != "" && got != want {
 			t.Errorf("%s: %s, %v; want %s", prefix, got, err, want)
@@ -97,7 +105,10 @@ func TestHosts(t *testing.T) {
 			t.Errorf("%q: %+v, %v; want %q", text, h, err, want)
 		}
 	}
-	hosts, err := ParseHosts([]byte("hosts:\n  - {name: a, mac: '52:54:00:12:34:56', preseed: a.cfg}\n  - name: b\n    mac: 52:54:00:12:34:57\n    ip: 192.0.2.7\n"), "/etc/x")
+	hosts, err := ParseHosts(
+		[]byte("hosts:\n  - {name: a, mac: '52:54:00:12:34:56', preseed: a.cfg}\n  - name: b\n    mac: 52:54:00:12:34:57\n    ip: 192.0.2.7\n"),
+		"/etc/x",
+	)
 	if err != nil || len(hosts) != 2 || hosts[0].Preseed != "/etc/x/a.cfg" || hosts[1].IP.String() != "192.0.2.7" {
 		t.Errorf("%+v, %v", hosts, err)
 	}
@@ -109,8 +120,10 @@ func TestHosts(t *testing.T) {
 // TestProgress reads what dnsmasq 2.90 logged while qemu booted Debian's tree.
 func TestProgress(t *testing.T) {
 	for kind, want := range map[string]string{
-		"bios": "web1 (52:54:00:12:34:56): asks for an address (BIOS)|has the address 192.0.2.58|was sent the boot loader pxelinux.0|was sent the kernel|was sent the initrd",
-		"efi":  "web1 (52:54:00:12:34:56): asks for an address (UEFI, x86-64)|has the address 192.0.2.58|was sent the boot loader bootnetx64.efi|was sent the boot loader grubx64.efi|was sent the kernel|was sent the initrd",
+		"bios": "web1 (52:54:00:12:34:56): asks for an address (BIOS)|has the address 192.0.2.58|was sent the boot loader pxelinux.0|was " +
+			"sent the kernel|was sent the initrd",
+		"efi": "web1 (52:54:00:12:34:56): asks for an address (UEFI, x86-64)|has the address 192.0.2.58|was sent the boot loader " +
+			"bootnetx64.efi|was sent the boot loader grubx64.efi|was sent the kernel|was sent the initrd",
 	} {
 		b, err := os.ReadFile("testdata/" + kind + ".log")
 		if err != nil {
@@ -148,14 +161,17 @@ func TestProgressTellsWhatWentWrong(t *testing.T) {
 	vendor := "dnsmasq-dhcp[9]: 5 vendor class: PXEClient:Arch:00000:UNDI:002001"
 	ask, ack := "dnsmasq-dhcp[9]: 5 DHCPDISCOVER(br0) 52:54:00:12:34:56 ", "dnsmasq-dhcp[9]: 5 DHCPACK(br0) 192.0.2.9 52:54:00:12:34:56 web1"
 	for want, lines := range map[string][]string{
-		"another DHCP server was faster":                           {vendor, ask},
-		"did not ask for a boot loader: a firewall blocks":         {vendor, ask, ack},
-		"was sent pxelinux.0, and never asked for the kernel":      {vendor, ask, ack, "dnsmasq-tftp[9]: sent /x/pxelinux.0 to 192.0.2.9"},
-		"did not get is ldlinux.c32":                               {vendor, ask, ack, "dnsmasq-tftp[9]: sent /x/pxelinux.0 to 192.0.2.9", "dnsmasq-tftp[9]: file /x/ldlinux.c32 not found for 192.0.2.9"},
-		"and no initrd":                                            {vendor, ask, ack, "dnsmasq-tftp[9]: sent /x/linux to 192.0.2.9"},
-		"asked for grubx64.efi, which the tree does not have":      {vendor, ask, ack, "dnsmasq-tftp[9]: file //grubx64.efi not found for 192.0.2.9"},
+		"another DHCP server was faster":                      {vendor, ask},
+		"did not ask for a boot loader: a firewall blocks":    {vendor, ask, ack},
+		"was sent pxelinux.0, and never asked for the kernel": {vendor, ask, ack, "dnsmasq-tftp[9]: sent /x/pxelinux.0 to 192.0.2.9"},
+		"did not get is ldlinux.c32": {vendor, ask, ack, "dnsmasq-tftp[9]: sent /x/pxelinux.0 to 192.0.2.9", "dnsmasq-tftp[9]: file " +
+			"/x/ldlinux.c32 not found for 192.0.2.9"},
+		"and no initrd": {vendor, ask, ack, "dnsmasq-tftp[9]: sent /x/linux to 192.0.2.9"},
+		"asked for grubx64.efi, which the tree does not have": {vendor, ask, ack, "dnsmasq-tftp[9]: file " +
+			"//grubx64.efi not found for 192.0.2.9"},
 		"is not expected: it is left alone (--host NAME=52:54:00:": {"dnsmasq-dhcp[9]: 6 DHCPDISCOVER(br0) 52:54:00:99:99:99 ignored"},
-		"stopped answering while it was sent initrd.gz":            {vendor, ask, ack, "dnsmasq-tftp[9]: failed sending /x/initrd.gz to 192.0.2.9"},
+		"stopped answering while it was sent initrd.gz": {vendor, ask, ack, "dnsmasq-tftp[9]: failed " +
+			"sending /x/initrd.gz to 192.0.2.9"},
 	} {
 		var got []string
 		p := Progress{Conf: conf(), Tell: func(s string) { got = append(got, s) }}
@@ -178,8 +194,9 @@ func TestMake(t *testing.T) {
 	for name, text := range map[string]string{
 		"debian-installer/amd64/linux": "k", "debian-installer/amd64/initrd.gz": "i", "debian-installer/amd64/pxelinux.0": "p",
 		"debian-installer/amd64/bootnetx64.efi": "s", "debian-installer/amd64/grubx64.efi": "g",
-		"debian-installer/amd64/boot-screens/syslinux.cfg": "default install\nlabel install\n\tkernel debian-installer/amd64/linux\n\tappend vga=788 --- quiet\n",
-		"debian-installer/amd64/grub/grub.cfg":             "menuentry 'Install' {\n linux /debian-installer/amd64/linux vga=788\n}\n",
+		"debian-installer/amd64/boot-screens/syslinux.cfg": "default install\nlabel install\n\tkernel debian-installer/amd64/linux\n\tappend " +
+			"vga=788 --- quiet\n",
+		"debian-installer/amd64/grub/grub.cfg": "menuentry 'Install' {\n linux /debian-installer/amd64/linux vga=788\n}\n",
 	} {
 		os.MkdirAll(filepath.Join(source, filepath.Dir(name)), 0o755)
 		os.WriteFile(filepath.Join(source, name), []byte(text), 0o644)
@@ -210,9 +227,11 @@ func TestMake(t *testing.T) {
 		t.Errorf("%+v", s.Loaders)
 	}
 	for name, want := range map[string][]string{
-		"pxelinux.cfg/default":                      {"serial 1 115200", "console=ttyS1,115200n8 --- quiet console=ttyS1,115200n8"},
-		"pxelinux.cfg/01-52-54-00-12-34-56":         {"serial 1 115200\n", "kernel debian-installer/amd64/linux", "initrd=debian-installer/amd64/initrd.gz", "preseed/url=tftp://192.0.2.1/preseed/web1.cfg", "hostname=web1"},
-		"debian-installer/amd64/grub/grub.cfg":      {"net_default_mac\" = \"52:54:00:12:34:56\"", "linux /debian-installer/amd64/linux hostname=web1", "initrd /debian-installer/amd64/initrd.gz", "serial --unit=1"},
+		"pxelinux.cfg/default": {"serial 1 115200", "console=ttyS1,115200n8 --- quiet console=ttyS1,115200n8"},
+		"pxelinux.cfg/01-52-54-00-12-34-56": {"serial 1 115200\n", "kernel debian-installer/amd64/linux",
+			"initrd=debian-installer/amd64/initrd.gz", "preseed/url=tftp://192.0.2.1/preseed/web1.cfg", "hostname=web1"},
+		"debian-installer/amd64/grub/grub.cfg": {"net_default_mac\" = \"52:54:00:12:34:56\"", "linux /debian-installer/" +
+			"amd64/linux hostname=web1", "initrd /debian-installer/amd64/initrd.gz", "serial --unit=1"},
 		"debian-installer/amd64/initrd.gz":          {"i"},
 		"preseed/web1.cfg":                          {"d-i x"},
 		"debian-installer/amd64/pxelinux.cfg/../..": nil,
@@ -235,7 +254,8 @@ func TestMake(t *testing.T) {
 		t.Errorf("the tree changed:\n%s\nwas\n%s", after, before)
 	}
 	os.Chmod(filepath.Join(source, "debian-installer/amd64/linux"), 0o600)
-	if _, err := Make(context.Background(), host.New(src), stages, source, "192.0.2.1", nil, nil); err == nil || !strings.Contains(err.Error(), "chmod o+rX") {
+	if _, err := Make(context.Background(), host.New(src), stages, source, "192.0.2.1", nil, nil); err == nil ||
+		!strings.Contains(err.Error(), "chmod o+rX") {
 		t.Errorf("a kernel that dnsmasq may not read: %v", err)
 	}
 	if len(names(t, stages)) != 0 {

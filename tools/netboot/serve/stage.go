@@ -319,7 +319,16 @@ func (s *Stage) grubHosts(source, address string, hosts []Host, pairs []tree.Pai
 		var b strings.Builder
 		for _, h := range hosts {
 			words := parameters(h, address, console)
-			fmt.Fprintf(&b, "if [ \"$net_default_mac\" = \"%s\" ]; then\n  set timeout=1\n  set default=0\n  menuentry 'Install %s' {\n    linux /%s %s\n    initrd /%s\n  }\nfi\n", h.MAC, h.Name, linux, words, initrd)
+			fmt.Fprintf(
+				&b,
+				"if [ \"$net_default_mac\" = \"%s\" ]; then\n  set timeout=1\n  set default=0\n  menuentry 'Install %s' {\n    linux /%s %s\n    "+
+					"initrd /%s\n  }\nfi\n",
+				h.MAC,
+				h.Name,
+				linux,
+				words,
+				initrd,
+			)
 		}
 		if err := os.Remove(name); err != nil {
 			return err

@@ -101,7 +101,11 @@ func (v *Verdict) mixed(p *tree.Pair) bool {
 		return false
 	}
 	v.Kind, v.Summary = Mixed, "the kernel and its initrd do not belong together: the installer finds no network card"
-	v.Detail = fmt.Sprintf("The kernel is %s, the initrd has modules for %s. Take both from one tree.", p.Release(), strings.Join(p.Modules(), ", "))
+	v.Detail = fmt.Sprintf(
+		"The kernel is %s, the initrd has modules for %s. Take both from one tree.",
+		p.Release(),
+		strings.Join(p.Modules(), ", "),
+	)
 	return true
 }
 

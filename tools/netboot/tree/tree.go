@@ -96,7 +96,8 @@ func paired(dir string, es []host.Entry) []Pair {
 		i := ""
 		_, version, _ := strings.Cut(k, "-")
 		for _, name := range initrds {
-			if version != "" && strings.Contains(name, version) || len(initrds) == 1 && len(kernels) == 1 || version == "" && !strings.Contains(name, "-") && i == "" {
+			if version != "" && strings.Contains(name, version) || len(initrds) == 1 && len(kernels) == 1 ||
+				version == "" && !strings.Contains(name, "-") && i == "" {
 				i = name
 			}
 		}
@@ -172,7 +173,10 @@ func (p *Pair) Build() string {
 
 // architectures by the ends of Debian's releases of Linux.
 var architectures = []struct{ suffix, arch string }{
-	{"-amd64", "amd64"}, {"-arm64", "arm64"}, {"-686", "i386"}, {"-686-pae", "i386"}, {"-586", "i386"}, {"-486", "i386"}, {"-armmp", "armhf"},
+	{
+		"-amd64",
+		"amd64",
+	}, {"-arm64", "arm64"}, {"-686", "i386"}, {"-686-pae", "i386"}, {"-586", "i386"}, {"-486", "i386"}, {"-armmp", "armhf"},
 	{"-marvell", "armel"}, {"-powerpc64le", "ppc64el"}, {"-s390x", "s390x"}, {"-riscv64", "riscv64"},
 	{"-loongson-3", "mips64el"}, {"-5kc-malta", "mips64el"}, {"-octeon", "mips64el"}, {"-4kc-malta", "mipsel"},
 }

@@ -9,16 +9,29 @@ import (
 )
 
 func pair(folder, kernel, initrd, release string) string {
-	return fmt.Sprintf("-- root%[1]s/%[2]s --\n-- root%[1]s/%[3]s --\n-- table/kernel %[1]s/%[2]s --\n{\"form\":\"bzImage\",\"release\":%[4]q}\n-- table/initrd %[1]s/%[3]s --\n{\"modules\":{%[4]q:5},\"parts\":[\"gzip\"],\"codename\":\"bookworm\",\"distribution\":\"Debian\",\"description\":\"12 (bookworm) - installer build 20230607+deb12u15\"}\n", folder, kernel, initrd, release)
+	return fmt.Sprintf(
+		"-- root%[1]s/%[2]s --\n-- root%[1]s/%[3]s --\n-- table/kernel %[1]s/%[2]s --\n{\"form\":\"bzImage\",\"release\":%[4]q}\n-- "+
+			"table/initrd %[1]s/%[3]s "+
+			"--\n{\"modules\":{%[4]q:5},\"parts\":[\"gzip\"],\"codename\":\"bookworm\",\"distribution\":\"Debian\",\"description\":\"12 "+
+			"(bookworm) - installer build 20230607+deb12u15\"}\n",
+		folder,
+		kernel,
+		initrd,
+		release,
+	)
 }
 
 // TestInfo: version.info tells the build where the initrd does not.
 func TestInfo(t *testing.T) {
-	tree := "-- root/srv/tftp/debian-installer/amd64/linux --\n-- root/srv/tftp/debian-installer/amd64/initrd.gz --\n-- table/kernel /srv/tftp/debian-installer/amd64/linux --\n{\"form\":\"bzImage\",\"release\":\"6.1.0-50-amd64\"}\n" +
-		"-- table/initrd /srv/tftp/debian-installer/amd64/initrd.gz --\n{\"modules\":{\"6.1.0-50-amd64\":5},\"parts\":[\"gzip\"],\"description\":\"DESC\"}\n-- root/srv/tftp/version.info --\nDebian version:  12 (bookworm)\nInstaller build: 20230607+deb12u15\n"
+	tree := "-- root/srv/tftp/debian-installer/amd64/linux --\n-- root/srv/tftp/debian-installer/amd64/initrd.gz --\n-- table/kernel " +
+		"/srv/tftp/debian-installer/amd64/linux --\n{\"form\":\"bzImage\",\"release\":\"6.1.0-50-amd64\"}\n" +
+		"-- table/initrd /srv/tftp/debian-installer/amd64/initrd.gz " +
+		"--\n{\"modules\":{\"6.1.0-50-amd64\":5},\"parts\":[\"gzip\"],\"description\":\"DESC\"}\n-- root/srv/tftp/version.info --\nDebian " +
+		"version:  12 (bookworm)\nInstaller build: 20230607+deb12u15\n"
 	for described, build := range map[string]string{"": "20230607+deb12u15", "12 (bookworm) - installer build 20230607": "20230607"} {
 		pairs, err := Find(t.Context(), hosttest.New(t, strings.Replace(tree, "DESC", described, 1)), "/srv/tftp")
-		if err != nil || len(pairs) != 1 || pairs[0].Build() != build || pairs[0].Info != (Info{"/srv/tftp/version.info", "12 (bookworm)", "20230607+deb12u15"}) {
+		if err != nil || len(pairs) != 1 || pairs[0].Build() != build ||
+			pairs[0].Info != (Info{"/srv/tftp/version.info", "12 (bookworm)", "20230607+deb12u15"}) {
 			t.Errorf("%q: %+v, %v", described, pairs, err)
 		}
 	}
@@ -28,7 +41,8 @@ func TestFind(t *testing.T) {
 	h := hosttest.New(t, pair("/srv/tftp/debian-installer/amd64", "linux", "initrd.gz", "6.1.0-50-amd64")+
 		pair("/srv/tftp/live", "vmlinuz-6.1", "initrd.img-6.1", "6.1.0-1-arm64")+
 		pair("/srv/tftp/live", "vmlinuz-6.2", "initrd.img-6.2", "6.2.0-1-arm64")+
-		"-- root/srv/tftp/debian-installer/amd64/grub/x86_64-efi/linux.mod --\n-- root/srv/tftp/alone/linux --\n-- link/srv/tftp/loop --\n.\n-- root/srv/tftp/.old/linux --\n-- root/srv/tftp/.old/initrd.gz --\n")
+		"-- root/srv/tftp/debian-installer/amd64/grub/x86_64-efi/linux.mod --\n-- root/srv/tftp/alone/linux --\n-- link/srv/tftp/loop "+
+		"--\n.\n-- root/srv/tftp/.old/linux --\n-- root/srv/tftp/.old/initrd.gz --\n")
 	pairs, err := Find(t.Context(), h, "/srv/tftp")
 	var got []string
 	for i := range pairs {
@@ -47,7 +61,8 @@ func TestFind(t *testing.T) {
 // are served, and for nothing else.
 func TestNames(t *testing.T) {
 	h := hosttest.New(t, pair("/srv/tftp/debian-installer/amd64", "linux", "initrd.gz", "6.1.0-50-amd64")+
-		"-- root/etc/default/tftpd-hpa --\nTFTP_DIRECTORY=/srv/tftp\n-- root/etc/apt/sources.list --\ndeb http://m.example.org/debian bookworm main\n")
+		"-- root/etc/default/tftpd-hpa --\nTFTP_DIRECTORY=/srv/tftp\n-- "+
+		"root/etc/apt/sources.list --\ndeb http://m.example.org/debian bookworm main\n")
 	for url, want := range map[string]bool{
 		"http://m.example.org/debian/dists/bookworm/main/debian-installer/binary-amd64/Packages.xz":    true,
 		"http://m.example.org/debian/dists/bookworm/main/debian-installer/binary-arm64/Packages.xz":    false,

@@ -30,7 +30,14 @@ var Scenarios = []lab.Scenario{
 	{
 		Name: "denied-file", About: "A program whose profile denies it a file", Needs: needs, Unfixable: true, Subject: "reader",
 		Prepare: load(profile),
-		Probes:  []lab.Probe{{Name: "the program", Run: []string{"sh", "-c", "/usr/local/bin/reader /etc/hostname 2>&1"}, Find: "(Permission denied)", Want: []string{"Permission denied"}}},
+		Probes: []lab.Probe{
+			{
+				Name: "the program",
+				Run:  []string{"sh", "-c", "/usr/local/bin/reader /etc/hostname 2>&1"},
+				Find: "(Permission denied)",
+				Want: []string{"Permission denied"},
+			},
+		},
 	},
 	{
 		Name: "allowed", About: "The same program, and a profile that lets it", Needs: needs, Innocent: true,

@@ -16,8 +16,13 @@ func probes(trapped string) []lab.Probe {
 	return []lab.Probe{
 		{Name: "MTU of br0", Run: []string{"cat", "/sys/class/net/br0/mtu"}, Want: []string{trapped, "1500", trapped}},
 		{Name: "MTU of its port", Run: []string{"cat", "/sys/class/net/port/mtu"}, Want: []string{trapped, "1500", trapped}},
-		{Name: "1,400 bytes through br0", Run: []string{"ip", "netns", "exec", "a", "ping", "-n", "-c", "1", "-W", "2", "-M", "do", "-s", "1372", "192.0.2.2"},
-			Find: `(\d) received`, Want: []string{"1", "1", "1"}, Within: 5 * time.Second},
+		{
+			Name:   "1,400 bytes through br0",
+			Run:    []string{"ip", "netns", "exec", "a", "ping", "-n", "-c", "1", "-W", "2", "-M", "do", "-s", "1372", "192.0.2.2"},
+			Find:   `(\d) received`,
+			Want:   []string{"1", "1", "1"},
+			Within: 5 * time.Second,
+		},
 	}
 }
 
@@ -40,7 +45,8 @@ func between(mtu string) []lab.Act {
 		{Run: []string{"ip", "link", "set", "other", "master", "br0"}},
 		{Run: []string{"ip", "link", "set", "br0", "up"}},
 	}
-	for _, end := range []struct{ ns, far, port, address string }{{"a", "far", "port", "192.0.2.1/24"}, {"b", "farther", "other", "192.0.2.2/24"}} {
+	for _, end := range []struct{ ns, far, port, address string }{{"a", "far", "port", "192.0.2.1/24"},
+		{"b", "farther", "other", "192.0.2.2/24"}} {
 		acts = append(acts,
 			lab.Act{Run: []string{"ip", "netns", "add", end.ns}},
 			lab.Act{Run: []string{"ip", "link", "set", end.far, "netns", end.ns}},

@@ -24,7 +24,9 @@ var Scenarios = []lab.Scenario{
 	{
 		Name: "munin-version-1", About: "Munin that polls a port by SNMP version 1",
 		Needs: needs, Subject: muninFile,
-		Probes: []lab.Probe{{Name: "version", Run: []string{"grep", "version", muninFile}, Want: []string{"env.version 1", "env.version 2", "env.version 1"}}},
+		Probes: []lab.Probe{
+			{Name: "version", Run: []string{"grep", "version", muninFile}, Want: []string{"env.version 1", "env.version 2", "env.version 1"}},
+		},
 		Prepare: []lab.Act{
 			{Write: &lab.File{Path: "/etc/munin/plugins/snmp_switch1_if_2", Content: "#!/bin/sh\n", Mode: 0o755}},
 			{Write: &lab.File{Path: muninFile, Mode: 0o640, Content: "[snmp_switch1_*]\nenv.version 1\nenv.community secret\n"}},
@@ -32,10 +34,14 @@ var Scenarios = []lab.Scenario{
 	},
 	{
 		Name: "mrtg-version-2", About: "The same by version 2", Needs: needs, Innocent: true,
-		Prepare: []lab.Act{{Write: &lab.File{Path: mrtgFile, Mode: 0o600, Content: "Target[uplink]: 2:secret@switch1:::::2\nMaxBytes[uplink]: 125000000\n"}}},
+		Prepare: []lab.Act{
+			{Write: &lab.File{Path: mrtgFile, Mode: 0o600, Content: "Target[uplink]: 2:secret@switch1:::::2\nMaxBytes[uplink]: 125000000\n"}},
+		},
 	},
 	{
 		Name: "mrtg-every-minute-100M", About: "Version 1, but ports of 100 Mbit/s every minute", Needs: needs, Innocent: true,
-		Prepare: []lab.Act{{Write: &lab.File{Path: mrtgFile, Mode: 0o600, Content: "Interval: 1\nTarget[a]: 2:secret@switch1\nMaxBytes[a]: 12500000\n"}}},
+		Prepare: []lab.Act{
+			{Write: &lab.File{Path: mrtgFile, Mode: 0o600, Content: "Interval: 1\nTarget[a]: 2:secret@switch1\nMaxBytes[a]: 12500000\n"}},
+		},
 	},
 }

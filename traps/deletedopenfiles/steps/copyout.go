@@ -41,7 +41,10 @@ func (CopyOut) Reversal() step.Reversal {
 func (s CopyOut) from() string { return fmt.Sprintf("/proc/%d/fd/%d", s.Open.PID, s.Open.FD) }
 
 func (s CopyOut) Commands() [][]string {
-	return [][]string{{"install", "-d", "-m", "0700", "--", path.Dir(s.To)}, {"cp", "--sparse=always", "--no-preserve=mode", "--", s.from(), s.To}}
+	return [][]string{
+		{"install", "-d", "-m", "0700", "--", path.Dir(s.To)},
+		{"cp", "--sparse=always", "--no-preserve=mode", "--", s.from(), s.To},
+	}
 }
 
 // Shell stops where the descriptor is another file by now.
@@ -75,8 +78,13 @@ func (s CopyOut) fits(m machine.Machine) error {
 		return err
 	}
 	if size+Spare > room {
-		return fmt.Errorf("%s has %s, and %s has room for %s: name another folder with --with copy=/FOLDER, or lose the content with --with copy=no",
-			s.Name, units.Size(size), path.Dir(s.To), units.Size(max(0, room-Spare)))
+		return fmt.Errorf(
+			"%s has %s, and %s has room for %s: name another folder with --with copy=/FOLDER, or lose the content with --with copy=no",
+			s.Name,
+			units.Size(size),
+			path.Dir(s.To),
+			units.Size(max(0, room-Spare)),
+		)
 	}
 	return nil
 }

@@ -110,7 +110,8 @@ func TestCopyOutOfAnotherFile(t *testing.T) {
 	if err := unix.Dup2(int(other.Fd()), int(f.Fd())); err != nil {
 		t.Fatal(err)
 	}
-	for what, err := range map[string]error{"items": second(s.Items(t.Context(), machine.Linux{})), "apply": s.Apply(t.Context(), site(t), nil)} {
+	for what, err := range map[string]error{"items": second(s.Items(t.Context(), machine.Linux{})),
+		"apply": s.Apply(t.Context(), site(t), nil)} {
 		var changed *machine.Changed
 		if !errors.As(err, &changed) {
 			t.Errorf("%s: %v", what, err)
@@ -131,7 +132,8 @@ func TestCopyOutNeedsRoom(t *testing.T) {
 	_, open := held(t, bytes.Repeat([]byte("x"), 4<<20), 0)
 	dir := ground(t, "size=18m,mode=0700")
 	s := CopyOut{Open: open, Name: "/srv/db", To: dir + "/db"}
-	if _, err := s.Items(t.Context(), machine.Linux{}); err == nil || !strings.Contains(err.Error(), "has room for 2 MiB: name another folder") {
+	if _, err := s.Items(t.Context(), machine.Linux{}); err == nil ||
+		!strings.Contains(err.Error(), "has room for 2 MiB: name another folder") {
 		t.Errorf("items: %v", err)
 	}
 	var u *step.Untouched
@@ -184,7 +186,8 @@ func TestCopyOutIsJournaled(t *testing.T) {
 		t.Errorf("%s: %v, %v", b, q, err)
 	}
 	text, err := remedy.Script(p)
-	if err != nil || !strings.Contains(text, "cp --sparse=always --no-preserve=mode -- /proc/1/fd/2 /t") || !strings.Contains(text, "stat -Lc %i -- /proc/1/fd/2)\" = 4") {
+	if err != nil || !strings.Contains(text, "cp --sparse=always --no-preserve=mode -- /proc/1/fd/2 /t") ||
+		!strings.Contains(text, "stat -Lc %i -- /proc/1/fd/2)\" = 4") {
 		t.Errorf("%v\n%s", err, text)
 	}
 }

@@ -52,7 +52,11 @@ func (k killedCopy) run() error {
 		return err
 	}
 	e := &remedy.Engine{Store: store, Machine: dying{machine.Linux{}}, Who: "test"}
-	_, err = e.Apply(context.Background(), remedy.Head{Trap: "x", Plan: remedy.Plan{Title: "x", Steps: []step.Step{k.Step}}}, func(context.Context) error { return nil })
+	_, err = e.Apply(
+		context.Background(),
+		remedy.Head{Trap: "x", Plan: remedy.Plan{Title: "x", Steps: []step.Step{k.Step}}},
+		func(context.Context) error { return nil },
+	)
 	return err
 }
 
@@ -89,7 +93,8 @@ func TestKilledCopyIsUndone(t *testing.T) {
 			var said strings.Builder
 			e := &remedy.Engine{Store: store, Machine: machine.Linux{}, Who: "test", Log: func(l string) { said.WriteString(l + "\n") }}
 			if then == "resume" {
-				if _, err := e.Resume(t.Context(), "", func(remedy.Head) remedy.Verify { return func(context.Context) error { return nil } }); err != nil {
+				if _, err := e.Resume(t.Context(), "",
+					func(remedy.Head) remedy.Verify { return func(context.Context) error { return nil } }); err != nil {
 					t.Fatal(err)
 				}
 				if b, err := os.ReadFile(k.Step.To); err != nil || string(b) != "precious" {

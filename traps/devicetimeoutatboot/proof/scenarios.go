@@ -17,7 +17,13 @@ var Scenarios = []lab.Scenario{
 		Prepare: []lab.Act{unit("srv.mount", "[Mount]\nWhat=/dev/lostdisk\nWhere=/srv\nType=ext4\n"),
 			unit("dev-lostdisk.device.d/short.conf", "[Unit]\nJobRunningTimeoutSec=3s\n"), {Run: []string{"systemctl", "daemon-reload"}},
 			{Run: []string{"sh", "-c", "! systemctl start srv.mount"}}, {Run: []string{"journalctl", "--sync"}}},
-		Probes: []lab.Probe{{Name: "systemd's word", Run: []string{"sh", "-c", "journalctl -b _PID=1 | grep -c 'Timed out waiting for device'"}, Want: []string{"[1-9]"}}},
+		Probes: []lab.Probe{
+			{
+				Name: "systemd's word",
+				Run:  []string{"sh", "-c", "journalctl -b _PID=1 | grep -c 'Timed out waiting for device'"},
+				Want: []string{"[1-9]"},
+			},
+		},
 	},
 	{
 		Name: "tmpfs", About: "A mount that needs no device", Needs: needs, Innocent: true,

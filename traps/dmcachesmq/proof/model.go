@@ -67,8 +67,15 @@ func besideModel(b *lab.Bench, policy, other string) error {
 	if err != nil {
 		return err
 	}
-	b.Note("Measured on this machine, %d in flight: %v from the cache's device, %v from the origin, %v for a block of 64 KiB, %v for a write to be on disk.",
-		modelDepth, conf.Hit.Round(10*time.Microsecond), conf.Miss.Round(100*time.Microsecond), conf.Copy.Round(100*time.Microsecond), conf.Commit.Round(10*time.Microsecond))
+	b.Note(
+		"Measured on this machine, %d in flight: %v from the cache's device, %v from the origin, %v for a block of 64 KiB, %v for a write to "+
+			"be on disk.",
+		modelDepth,
+		conf.Hit.Round(10*time.Microsecond),
+		conf.Miss.Round(100*time.Microsecond),
+		conf.Copy.Round(100*time.Microsecond),
+		conf.Commit.Round(10*time.Microsecond),
+	)
 	over := chart.Plot{Name: "over-time", Title: policy + ": hit ratio so far, kernel and model", X: "thousand requests", Y: "% hits"}
 	real := chart.Curve{Name: "kernel " + kernelRelease()}
 	var wrong error
@@ -88,8 +95,16 @@ func besideModel(b *lab.Bench, policy, other string) error {
 			for _, r := range runs {
 				lo, hi = min(lo, r.at(i).ratio()), max(hi, r.at(i).ratio())
 			}
-			b.Row(fmt.Sprintf("%d MiB", mib), fmt.Sprint(at.requests), percent(at.ratio()), percent(m.ratio()), percent(lo)+"-"+percent(hi), fmt.Sprintf("%+.1f", 100*(m.ratio()-at.ratio())),
-				fmt.Sprintf("%d/%d", at.promotions, m.promotions), fmt.Sprintf("%d/%d", at.demotions, m.demotions))
+			b.Row(
+				fmt.Sprintf("%d MiB", mib),
+				fmt.Sprint(at.requests),
+				percent(at.ratio()),
+				percent(m.ratio()),
+				percent(lo)+"-"+percent(hi),
+				fmt.Sprintf("%+.1f", 100*(m.ratio()-at.ratio())),
+				fmt.Sprintf("%d/%d", at.promotions, m.promotions),
+				fmt.Sprintf("%d/%d", at.demotions, m.demotions),
+			)
 		}
 		if off := 100 * (model.last().ratio() - last.ratio()); off < -modelMayBeOff || off > modelMayBeOff {
 			wrong = fmt.Errorf("cache of %d MiB: the model is %.1f points off; it should be at most %d", mib, off, modelMayBeOff)
@@ -97,7 +112,14 @@ func besideModel(b *lab.Bench, policy, other string) error {
 		real.X, real.Y = append(real.X, float64(mib)), append(real.Y, 100*last.ratio())
 		over.Curves = append(over.Curves, curveOf(fmt.Sprintf("kernel, %d MiB", mib), seen), curveOf(fmt.Sprintf("model, %d MiB", mib), model))
 	}
-	bySize := chart.Plot{Name: "by-size", Title: "zipf 1.2 over 256 MiB: hit ratio of the kernel's smq and of models", X: "MiB of cache", Y: "% hits", LogX: true, Curves: []chart.Curve{real}}
+	bySize := chart.Plot{
+		Name:   "by-size",
+		Title:  "zipf 1.2 over 256 MiB: hit ratio of the kernel's smq and of models",
+		X:      "MiB of cache",
+		Y:      "% hits",
+		LogX:   true,
+		Curves: []chart.Curve{real},
+	}
 	for _, k := range []string{policy, other, "lru", "belady-bypass"} {
 		c := chart.Curve{Name: "model: " + k}
 		for _, mib := range []int{4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64} {
@@ -114,7 +136,11 @@ func besideModel(b *lab.Bench, policy, other string) error {
 	b.Plot(bySize)
 	b.Plot(over)
 	b.Note("Hit ratio since the start. Promoted and demoted: blocks, by the kernel and by the model.")
-	b.Note("Model: the median of %d runs, each with somewhat other times, and their range: which blocks come first, and so stay, is a matter of milliseconds.", len(jitter))
+	b.Note(
+		"Model: the median of %d runs, each with somewhat other times, and their range: which blocks come first, and so stay, is a matter of "+
+			"milliseconds.",
+		len(jitter),
+	)
 	return wrong
 }
 

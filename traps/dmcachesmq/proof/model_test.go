@@ -14,7 +14,8 @@ func TestParseCounted(t *testing.T) {
 	if want := (counted{requests: 40010, hits: 30419, promotions: 267, demotions: 11}); err != nil || got != want {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
-	for _, bad := range []string{"", "0 524288 linear 8:0 0\n", "0 524288 cache Fail\n", "0 524288 cache 8 29/1024 128 256/512 a 1 2 3 4 5\n"} {
+	for _, bad := range []string{"", "0 524288 linear 8:0 0\n", "0 524288 cache Fail\n", "0 524288 cache 8 29/1024 " +
+		"128 256/512 a 1 2 3 4 5\n"} {
 		if _, err := parseCounted(bad); err == nil {
 			t.Errorf("%q was read", bad)
 		}
@@ -31,7 +32,18 @@ func TestVariations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runs := variations(load, "smq", 8, cachesim.SMQ{Depth: modelDepth, OriginBlocks: modelOrigin / modelBlock, Hit: 500 * time.Microsecond, Miss: 20 * time.Millisecond, Copy: 20 * time.Millisecond})
+	runs := variations(
+		load,
+		"smq",
+		8,
+		cachesim.SMQ{
+			Depth:        modelDepth,
+			OriginBlocks: modelOrigin / modelBlock,
+			Hit:          500 * time.Microsecond,
+			Miss:         20 * time.Millisecond,
+			Copy:         20 * time.Millisecond,
+		},
+	)
 	worst, best := runs[0].last(), runs[len(runs)-1].last()
 	if len(runs) != 25 || worst.requests != 20_000 || worst.hits >= best.hits {
 		t.Errorf("%d runs from %+v to %+v", len(runs), worst, best)

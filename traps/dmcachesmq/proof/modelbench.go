@@ -120,8 +120,9 @@ func (l *modelBench) timings() (conf cachesim.SMQ, err error) {
 
 // latency is the mean one of fio's requests over two seconds.
 func (l *modelBench) latency(dev string, args ...string) (time.Duration, error) {
-	out, err := l.Run(append([]string{"fio", "--name=t", "--filename=" + dev, "--direct=1", "--ioengine=libaio", "--time_based", "--runtime=2",
-		"--output-format=json"}, args...)...)
+	out, err := l.Run(
+		append([]string{"fio", "--name=t", "--filename=" + dev, "--direct=1", "--ioengine=libaio", "--time_based", "--runtime=2",
+			"--output-format=json"}, args...)...)
 	if err != nil {
 		return 0, err
 	}
@@ -165,7 +166,15 @@ func (l *modelBench) play(mib int) (history, error) {
 	var done atomic.Bool
 	ended := make(chan error, 1)
 	go func() {
-		_, err := l.Run("fio", "--name=replay", "--read_iolog="+l.iolog, "--replay_no_stall=1", "--ioengine=libaio", "--direct=1", fmt.Sprint("--iodepth=", modelDepth))
+		_, err := l.Run(
+			"fio",
+			"--name=replay",
+			"--read_iolog="+l.iolog,
+			"--replay_no_stall=1",
+			"--ioengine=libaio",
+			"--direct=1",
+			fmt.Sprint("--iodepth=", modelDepth),
+		)
 		done.Store(true)
 		ended <- err
 	}()

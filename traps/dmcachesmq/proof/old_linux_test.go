@@ -24,7 +24,17 @@ func TestOldKernels(t *testing.T) {
 		{Run: []string{"losetup", "/dev/loop0", "/run/origin"}},
 		{Run: []string{"losetup", "/dev/loop1", "/run/cache"}},
 		{Run: []string{"losetup", "/dev/loop2", "/run/meta"}},
-		{Run: []string{"dmsetup", "create", "--noudevrules", "--noudevsync", "cached", "--table", "0 32768 cache /dev/loop2 /dev/loop1 /dev/loop0 128 1 writeback smq 0"}},
+		{
+			Run: []string{
+				"dmsetup",
+				"create",
+				"--noudevrules",
+				"--noudevsync",
+				"cached",
+				"--table",
+				"0 32768 cache /dev/loop2 /dev/loop1 /dev/loop0 128 1 writeback smq 0",
+			},
+		},
 		{Expect: &lab.Expect{Run: []string{"dmsetup", "status", "cached"}, Has: " smq 0 rw "}},
 	}
 	var old []lab.Act

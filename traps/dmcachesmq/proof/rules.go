@@ -52,10 +52,23 @@ func whichRule(b *lab.Bench) error {
 		if err != nil {
 			return fmt.Errorf("mended %s: %w", name, err)
 		}
-		b.Row(name, percent(n.ratio()), fmt.Sprintf("%.0f", float64(n.requests)/rulesLast.Seconds()), fmt.Sprint(n.promotions), fmt.Sprint(n.demotions))
+		b.Row(
+			name,
+			percent(n.ratio()),
+			fmt.Sprintf("%.0f", float64(n.requests)/rulesLast.Seconds()),
+			fmt.Sprint(n.promotions),
+			fmt.Sprint(n.demotions),
+		)
 	}
-	b.Note("A new cache, %s of the load, then %s on other data; the last %s of these count. %d MiB of cache for %d MiB of data, disk of %s ms.",
-		rulesFill, rulesOther, rulesLast, runsCache>>20, runsData>>20, modelDelay)
+	b.Note(
+		"A new cache, %s of the load, then %s on other data; the last %s of these count. %d MiB of cache for %d MiB of data, disk of %s ms.",
+		rulesFill,
+		rulesOther,
+		rulesLast,
+		runsCache>>20,
+		runsData>>20,
+		modelDelay,
+	)
 	return nil
 }
 
@@ -95,7 +108,11 @@ func (l *modelBench) otherData() (n counted, err error) {
 
 // load is runsJob from an offset on.
 func (l *modelBench) load(offset int64, d time.Duration) error {
-	job := runsJob + fmt.Sprintf("filename=/dev/mapper/cached\noffset=%d\noffset_increment=16m\ntime_based=1\nruntime=%d\n", offset, int(d.Seconds()))
+	job := runsJob + fmt.Sprintf(
+		"filename=/dev/mapper/cached\noffset=%d\noffset_increment=16m\ntime_based=1\nruntime=%d\n",
+		offset,
+		int(d.Seconds()),
+	)
 	if err := os.WriteFile("/run/rules.fio", []byte(job), 0o644); err != nil {
 		return err
 	}

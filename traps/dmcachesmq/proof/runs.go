@@ -145,13 +145,32 @@ func tellRuns(b *lab.Bench, runs []blockcache.Judged) error {
 			n := after.since(before)
 			hits, promoted, demoted = percent(n.ratio()), fmt.Sprint(n.promotions), fmt.Sprint(n.demotions)
 		}
-		b.Row(r.Label, r.Median, fmt.Sprintf("%.0f", 100*j.Median/top), r.P50, r.P99, cacheFill(c.Before), hits, promoted, demoted, verdict, confidence)
+		b.Row(
+			r.Label,
+			r.Median,
+			fmt.Sprintf("%.0f", 100*j.Median/top),
+			r.P50,
+			r.P99,
+			cacheFill(c.Before),
+			hits,
+			promoted,
+			demoted,
+			verdict,
+			confidence,
+		)
 	}
 	plot := blockcache.Figure(runs)
 	plot.Title = "dm-cache, smq, " + kernelRelease() + ": requests a second"
 	b.Plot(plot)
-	b.Note("IOPS: median, of a baseline after its first quarter, of the cached runs in their last quarter. Baselines %s, cached runs %s each; slow is dm-delay, %s ms; %d MiB of cache for %d MiB of data.",
-		runsBaseline, runsRuntime, modelDelay, runsCache>>20, runsData>>20)
+	b.Note(
+		"IOPS: median, of a baseline after its first quarter, of the cached runs in their last quarter. Baselines %s, cached runs %s each; "+
+			"slow is dm-delay, %s ms; %d MiB of cache for %d MiB of data.",
+		runsBaseline,
+		runsRuntime,
+		modelDelay,
+		runsCache>>20,
+		runsData>>20,
+	)
 	b.Note("Sure: how many of the runs drawn anew from the readings come to the same verdict; below 90 it is not certain.")
 	return nil
 }
@@ -168,7 +187,8 @@ func kindOrder(kind string) int {
 // writesGuarded tries a load that writes: it must be refused without --destroy,
 // refused with it on a device in use, and done on a free one.
 func writesGuarded(b *lab.Bench, used, free string) error {
-	if err := os.WriteFile("/run/write.fio", []byte("[w]\nioengine=libaio\ndirect=1\niodepth=8\nrw=randwrite\nbs=4k\nsize=16m\n"), 0o644); err != nil {
+	if err := os.WriteFile("/run/write.fio", []byte("[w]\nioengine=libai"+
+		"o\ndirect=1\niodepth=8\nrw=randwrite\nbs=4k\nsize=16m\n"), 0o644); err != nil {
 		return err
 	}
 	for _, try := range []struct {
@@ -180,12 +200,35 @@ func writesGuarded(b *lab.Bench, used, free string) error {
 		{used, "--destroy", 2, "is in use: it is part of dm-"},
 		{free, "--destroy", 0, "slow device"},
 	} {
-		out, code, err := b.Exec([]string{"fettle", "measure", "blockcache", "--slow", try.dev, try.destroy, "--job", "/run/write.fio", "--runtime", "5s", "--out", "/run/written"})
+		out, code, err := b.Exec(
+			[]string{
+				"fettle",
+				"measure",
+				"blockcache",
+				"--slow",
+				try.dev,
+				try.destroy,
+				"--job",
+				"/run/write.fio",
+				"--runtime",
+				"5s",
+				"--out",
+				"/run/written",
+			},
+		)
 		if err != nil {
 			return err
 		}
 		if code != try.code || !strings.Contains(out, try.says) {
-			return fmt.Errorf("a job that writes to %s with %s: exit status %d, and not %d with %q: %s", try.dev, try.destroy, code, try.code, try.says, out)
+			return fmt.Errorf(
+				"a job that writes to %s with %s: exit status %d, and not %d with %q: %s",
+				try.dev,
+				try.destroy,
+				code,
+				try.code,
+				try.says,
+				out,
+			)
 		}
 	}
 	return nil

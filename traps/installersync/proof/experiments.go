@@ -14,11 +14,16 @@ import (
 
 // Experiments measure what dpkg's fsyncs cost, and what they keep.
 var Experiments = []lab.Experiment{
-	{Name: "slow-disk", About: "dpkg on a slow disk with and without fsync: time, flushes, and what a power cut leaves", Long: true, Run: slowDisk,
+	{
+		Name:  "slow-disk",
+		About: "dpkg on a slow disk with and without fsync: time, flushes, and what a power cut leaves",
+		Long:  true,
+		Run:   slowDisk,
 		Needs: lab.Needs{Engine: "uml", MemMiB: 900, Limit: 20 * time.Minute, Modules: []string{"loop", "dm-mod", "dm-delay"},
 			Tools: []string{"losetup", "dmsetup", "mkfs.ext4", "e2fsck", "mount", "umount", "sync", "env", "sh", "cp",
 				"dpkg", "dpkg-deb", "dpkg-split", "tar", "rm", "diff", "ldconfig", "start-stop-daemon"},
-			Libs: []string{"libeatmydata.so"}}},
+			Libs: []string{"libeatmydata.so"}},
+	},
 }
 
 const (
@@ -57,8 +62,18 @@ func slowDisk(ctx context.Context, b *lab.Bench) error {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
 	}
-	b.Note("%d packages of %d files of %d bytes each onto ext4 on dm-delay, %d ms for each request and more as its clock ticks. User-Mode Linux, one processor.", debs, perDeb, fileSize, diskWait)
-	b.Note("A power cut is what the disk holds at that moment, whatever is still in memory. packages: installed, as dpkg's database says; broken: of these, a file is missing or has another content.")
+	b.Note(
+		"%d packages of %d files of %d bytes each onto ext4 on dm-delay, %d ms for each request and more as its clock ticks. User-Mode "+
+			"Linux, one processor.",
+		debs,
+		perDeb,
+		fileSize,
+		diskWait,
+	)
+	b.Note(
+		"A power cut is what the disk holds at that moment, whatever is still in memory. packages: installed, as dpkg's database says; " +
+			"broken: of these, a file is missing or has another content.",
+	)
 	return nil
 }
 
@@ -159,7 +174,8 @@ func (w way) install(ctx context.Context, b *lab.Bench) error {
 	}
 	b.Row(w.name, fmt.Sprintf("%.1f s", took.Seconds()), fmt.Sprintf("%.1f s", syncTook.Seconds()), strconv.Itoa(after-before),
 		strconv.Itoa(middle.installed), strconv.Itoa(middle.broken), strconv.Itoa(end.installed), strconv.Itoa(end.broken))
-	for _, argv := range [][]string{{"umount", target}, {"dmsetup", "remove", "--noudevrules", "--noudevsync", "slow"}, {"losetup", "-d", loop}} {
+	for _, argv := range [][]string{{"umount", target}, {"dmsetup", "remove", "--noudevrules", "--noudevsync", "slow"},
+		{"losetup", "-d", loop}} {
 		if _, err := b.Run(argv...); err != nil {
 			return err
 		}
@@ -188,7 +204,8 @@ func newDisk(b *lab.Bench) (loop string, err error) {
 	loop = strings.TrimSpace(out)
 	for _, argv := range [][]string{
 		{"mkfs.ext4", "-q", "-F", loop},
-		{"dmsetup", "create", "--noudevrules", "--noudevsync", "slow", "--table", fmt.Sprintf("0 %d delay %s 0 %d", diskSize/512, loop, diskWait)},
+		{"dmsetup", "create", "--noudevrules", "--noudevsync", "slow", "--table",
+			fmt.Sprintf("0 %d delay %s 0 %d", diskSize/512, loop, diskWait)},
 		{"dmsetup", "mknodes", "slow"},
 		{"mount", "-t", "ext4", mapped, target},
 	} {

@@ -3,12 +3,19 @@ package proof
 
 import "fettle/lab"
 
-var needs = lab.Needs{Tools: []string{"dpkg", "dpkg-divert", "sh", "rm", "ln", "mv", "sync", "test", "head", "grep", "mkdir", "chmod", "cp"}}
+var needs = lab.Needs{
+	Tools: []string{"dpkg", "dpkg-divert", "sh", "rm", "ln", "mv", "sync", "test", "head", "grep", "mkdir", "chmod", "cp"},
+}
 
 // database is an empty one of dpkg's, as debootstrap begins with.
 var database = []lab.Act{
 	{Run: []string{"mkdir", "-p", "/var/lib/dpkg/updates", "/var/lib/dpkg/info", "/etc/dpkg"}},
-	{Write: &lab.File{Path: "/var/lib/dpkg/status", Content: "Package: dpkg\nStatus: install ok installed\nVersion: 1.21.22\nArchitecture: amd64\nMaintainer: x\nDescription: x\n"}},
+	{
+		Write: &lab.File{
+			Path:    "/var/lib/dpkg/status",
+			Content: "Package: dpkg\nStatus: install ok installed\nVersion: 1.21.22\nArchitecture: amd64\nMaintainer: x\nDescription: x\n",
+		},
+	},
 	{Write: &lab.File{Path: "/var/lib/dpkg/diversions"}},
 }
 
@@ -26,9 +33,21 @@ const (
 
 // diverted asks dpkg-divert, and the program itself, how it stands.
 var (
-	diverted = lab.Probe{Name: "dpkg-divert", Run: []string{"sh", "-c", "dpkg-divert --listpackage /usr/bin/dpkg | grep . || echo none"}, Want: []string{"LOCAL", "none", "LOCAL"}}
-	runs     = lab.Probe{Name: "/usr/bin/dpkg begins with", Run: []string{"sh", "-c", "head -c 4 /usr/bin/dpkg 2>/dev/null | grep -ao -e '#!' -e ELF || echo nothing"}, Want: []string{"#!", "ELF", "#!"}}
-	works    = lab.Probe{Name: "dpkg --version", Run: []string{"sh", "-c", "dpkg --version | head -1"}, Want: []string{"", "Debian 'dpkg'.*", ""}}
+	diverted = lab.Probe{
+		Name: "dpkg-divert",
+		Run:  []string{"sh", "-c", "dpkg-divert --listpackage /usr/bin/dpkg | grep . || echo none"},
+		Want: []string{"LOCAL", "none", "LOCAL"},
+	}
+	runs = lab.Probe{
+		Name: "/usr/bin/dpkg begins with",
+		Run:  []string{"sh", "-c", "head -c 4 /usr/bin/dpkg 2>/dev/null | grep -ao -e '#!' -e ELF || echo nothing"},
+		Want: []string{"#!", "ELF", "#!"},
+	}
+	works = lab.Probe{
+		Name: "dpkg --version",
+		Run:  []string{"sh", "-c", "dpkg --version | head -1"},
+		Want: []string{"", "Debian 'dpkg'.*", ""},
+	}
 )
 
 var Scenarios = []lab.Scenario{
@@ -38,8 +57,12 @@ var Scenarios = []lab.Scenario{
 	},
 	{
 		Name: "link", About: "the wrapper is a link, as Debian Edu makes it", Needs: needs, Subject: "/usr/bin/dpkg",
-		Prepare: append(divert(noteWrapper), lab.Act{Run: []string{"mv", "/usr/bin/dpkg", "/usr/bin/dpkg.edu"}}, lab.Act{Run: []string{"ln", "-s", "./dpkg.edu", "/usr/bin/dpkg"}}),
-		Probes:  []lab.Probe{diverted, runs, works}, Vanishes: true,
+		Prepare: append(
+			divert(noteWrapper),
+			lab.Act{Run: []string{"mv", "/usr/bin/dpkg", "/usr/bin/dpkg.edu"}},
+			lab.Act{Run: []string{"ln", "-s", "./dpkg.edu", "/usr/bin/dpkg"}},
+		),
+		Probes: []lab.Probe{diverted, runs, works}, Vanishes: true,
 	},
 	{
 		Name: "nothing-in-its-place", About: "dpkg was moved away, and the installation ended there", Needs: needs, Subject: "/usr/bin/dpkg",

@@ -32,7 +32,11 @@ const (
 var whoReads = []lab.Probe{
 	{Name: "what ana of adm reads", Run: as("1000", "4", last...), Want: []string{nothing, line, nothing}},
 	{Name: "what nobody reads", Run: as("65534", "65534", last...), Want: []string{nothing, nothing, nothing}},
-	{Name: "what nobody may write to", Run: as("65534", "65534", "sh", "-c", "find "+top+" ! -type l -writable 2>/dev/null"), Want: []string{nothing, nothing, nothing}},
+	{
+		Name: "what nobody may write to",
+		Run:  as("65534", "65534", "sh", "-c", "find "+top+" ! -type l -writable 2>/dev/null"),
+		Want: []string{nothing, nothing, nothing},
+	},
 }
 
 // journal starts a real journald that keeps its journal in /var/log/journal,

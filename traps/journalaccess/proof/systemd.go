@@ -6,7 +6,10 @@ import (
 	"fettle/lab"
 )
 
-var underSystemd = lab.Needs{Systemd: true, Tools: []string{"mkdir", "systemd-cat", "journalctl", "setpriv", "echo", "ls", "getfacl", "stat", "sh", "find"}}
+var underSystemd = lab.Needs{
+	Systemd: true,
+	Tools:   []string{"mkdir", "systemd-cat", "journalctl", "setpriv", "echo", "ls", "getfacl", "stat", "sh", "find"},
+}
 
 // byHand makes the folder on a running host, and tells journald.
 var byHand = []lab.Act{
@@ -37,7 +40,12 @@ var systemdProof = []lab.Scenario{
 				{Expect: &lab.Expect{Run: []string{"getfacl", "-p", top}, Has: "default:group:adm:r-x"}},
 				{Expect: &lab.Expect{Run: as("1000", "4", append(last[:len(last):len(last)], "-b", "0")...), Within: 5 * time.Second}},
 			}},
-			{Name: "archive", Acts: []lab.Act{{Expect: &lab.Expect{Run: []string{"fettle", "check", "journal-access"}, Status: 1, Has: "cannot read older journal files"}}}},
+			{
+				Name: "archive",
+				Acts: []lab.Act{
+					{Expect: &lab.Expect{Run: []string{"fettle", "check", "journal-access"}, Status: 1, Has: "cannot read older journal files"}},
+				},
+			},
 			{Name: "fix", Acts: []lab.Act{{Expect: &lab.Expect{Run: []string{"fettle", "fix", "journal-access", "--yes"}, Has: "Mended"}}}},
 			{Name: "clear", Acts: []lab.Act{{Expect: &lab.Expect{Run: []string{"fettle", "check", "journal-access"}, Has: "0 found, 0 unknown"}}}},
 		},

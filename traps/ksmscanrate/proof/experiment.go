@@ -14,7 +14,11 @@ import (
 
 // tools are those of the scenarios, and what ksmtuned is made of where it is
 // installed: it is the real script.
-var tools = lab.Needs{Engine: "qemu", Tools: []string{"cat"}, MayTools: []string{"ksmtuned", "bash", "awk", "pgrep", "ps", "sleep", "touch", "env"}}
+var tools = lab.Needs{
+	Engine:   "qemu",
+	Tools:    []string{"cat"},
+	MayTools: []string{"ksmtuned", "bash", "awk", "pgrep", "ps", "sleep", "touch", "env"},
+}
 
 func sized(mem int, limit time.Duration) lab.Needs {
 	n := tools
@@ -31,7 +35,8 @@ var Experiments = append([]lab.Experiment{
 	},
 	{
 		Name: "service", About: "fettle tune ksm under systemd, ended in every way: is KSM as it was?",
-		Long: true, Needs: lab.Needs{Engine: "qemu", Systemd: true, MemMiB: 768, Limit: 8 * time.Minute, Tools: []string{"systemctl", "journalctl"}},
+		Long: true, Needs: lab.Needs{Engine: "qemu", Systemd: true, MemMiB: 768, Limit: 8 * time.Minute,
+			Tools: []string{"systemctl", "journalctl"}},
 		Run: service,
 	},
 	{
@@ -104,6 +109,9 @@ func tabled(ctx context.Context, b *lab.Bench, l Load, length time.Duration) err
 	if _, err := lab.FindTool(Ksmtuned); err != nil {
 		b.Note("ksmtuned is not installed here: its pace is missing.")
 	}
-	b.Note("An emulated CPU takes several times a real one's time. ksmtuned runs with KSM_THRES_COEF=100, so that it starts whatever memory is free.")
+	b.Note(
+		"An emulated CPU takes several times a real one's time. ksmtuned runs " +
+			"with KSM_THRES_COEF=100, so that it starts whatever memory is free.",
+	)
 	return errors.Join(r.Promises(0.2)...)
 }

@@ -30,7 +30,18 @@ type Place struct {
 }
 
 // Columns are those of the rows that Compare tells.
-var Columns = []string{"Load", "Pace", "MiB at 10 s", "at 60 s", "at the end", "mean", "Half after", "ksmd CPU s", "Worst minute", "Passes"}
+var Columns = []string{
+	"Load",
+	"Pace",
+	"MiB at 10 s",
+	"at 60 s",
+	"at the end",
+	"mean",
+	"Half after",
+	"ksmd CPU s",
+	"Worst minute",
+	"Passes",
+}
 
 // recording is a document of fettle measure ksm.
 type recording struct {
@@ -94,8 +105,18 @@ func (p Place) Compare(ctx context.Context, l Load, length time.Duration, row fu
 			return r, err
 		}
 		r.paces = append(r.paces, one)
-		row(l.Name, name, mib(one.at(10)), mib(one.at(60)), mib(one.at(one.length)), mib(one.mean), r.half(one), fmt.Sprintf("%.2f", one.cpu[len(one.cpu)-1]),
-			fmt.Sprintf("%.1f %%", 100*one.worst), fmt.Sprint(one.passes))
+		row(
+			l.Name,
+			name,
+			mib(one.at(10)),
+			mib(one.at(60)),
+			mib(one.at(one.length)),
+			mib(one.mean),
+			r.half(one),
+			fmt.Sprintf("%.2f", one.cpu[len(one.cpu)-1]),
+			fmt.Sprintf("%.1f %%", 100*one.worst),
+			fmt.Sprint(one.passes),
+		)
 	}
 	return r, nil
 }

@@ -12,7 +12,13 @@ import (
 var needs = lab.Needs{Engine: "qemu", MemMiB: 640, Limit: 8 * time.Minute, Tools: []string{"cat", "grep"}}
 
 // advised is a kernel that has an advisor (Linux 6.8).
-var advised = lab.Needs{Engine: "qemu", Kernel: "linux-image-6.12-cloud-amd64", MemMiB: 640, Limit: 15 * time.Minute, Tools: []string{"cat", "grep"}}
+var advised = lab.Needs{
+	Engine: "qemu",
+	Kernel: "linux-image-6.12-cloud-amd64",
+	MemMiB: 640,
+	Limit:  15 * time.Minute,
+	Tools:  []string{"cat", "grep"},
+}
 
 // ready is made when the memory is written.
 const ready = "/run/mergeable"
@@ -23,7 +29,13 @@ const guestMiB = 192
 var probes = []lab.Probe{
 	{Name: "pages_to_scan", Run: []string{"cat", dir + "pages_to_scan"}},
 	{Name: "advisor_mode", Run: []string{"grep", "-s", "", dir + "advisor_mode"}},
-	{Name: "pages saved", Run: []string{"cat", dir + "pages_sharing"}, Ratio: 2, Lasts: true, Within: 5 * time.Minute}, // half a minute, where nobody else wants the CPU
+	{
+		Name:   "pages saved",
+		Run:    []string{"cat", dir + "pages_sharing"},
+		Ratio:  2,
+		Lasts:  true,
+		Within: 5 * time.Minute,
+	}, // half a minute, where nobody else wants the CPU
 }
 
 // merging turns KSM on at a pace, with memory to merge. Pages a batch, and
@@ -51,7 +63,11 @@ var Scenarios = []lab.Scenario{
 		Needs: advised, Subject: "scan-rate", Long: true,
 		// 500 pages every 2 s, the advisor's least: a full scan takes 200 s, and pages merge in the second.
 		Probes: []lab.Probe{
-			{Name: "mode", Run: []string{"cat", dir + "advisor_mode"}, Want: []string{`\[none\] scan-time`, `none \[scan-time\]`, `\[none\] scan-time`}},
+			{
+				Name: "mode",
+				Run:  []string{"cat", dir + "advisor_mode"},
+				Want: []string{`\[none\] scan-time`, `none \[scan-time\]`, `\[none\] scan-time`},
+			},
 			{Name: "pages saved", Run: []string{"cat", dir + "pages_sharing"}, Ratio: 2, Lasts: true, Within: 6 * time.Minute},
 		},
 		Prepare: merging(100, 2000),

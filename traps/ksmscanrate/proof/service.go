@@ -15,7 +15,22 @@ import (
 // in every way: each time KSM must be again what it was.
 func service(_ context.Context, b *lab.Bench) error {
 	const unit = "fettle-ksm.service"
-	text, err := b.Run("fettle", "tune", "ksm", "--cpu", "50%", "--free", "100%", "--pressure", "100%", "--every", "5s", "--textfile", "/run/ksm.prom", "--unit")
+	text, err := b.Run(
+		"fettle",
+		"tune",
+		"ksm",
+		"--cpu",
+		"50%",
+		"--free",
+		"100%",
+		"--pressure",
+		"100%",
+		"--every",
+		"5s",
+		"--textfile",
+		"/run/ksm.prom",
+		"--unit",
+	)
 	if err != nil {
 		return err
 	}

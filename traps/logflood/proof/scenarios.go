@@ -11,8 +11,18 @@ var needs = lab.Needs{Systemd: true, Tools: []string{"sh", "systemctl", "systemd
 var Scenarios = []lab.Scenario{
 	{
 		Name: "same-line", About: "A program that logs one message 4,000 times", Needs: needs, Unfixable: true, Subject: "fettle-lab.service",
-		Prepare: []lab.Act{{Run: []string{"sh", "-c", "systemd-cat -t flood sh -c 'for i in $(seq 4000); do echo connection $i refused; done; journalctl --sync'"}}},
-		Probes:  []lab.Probe{{Name: "lines in the journal", Run: []string{"sh", "-c", "journalctl -b -t flood -o cat -q | wc -l"}, Want: []string{"[34]\\d\\d\\d"}}},
+		Prepare: []lab.Act{
+			{
+				Run: []string{
+					"sh",
+					"-c",
+					"systemd-cat -t flood sh -c 'for i in $(seq 4000); do echo connection $i refused; done; journalctl --sync'",
+				},
+			},
+		},
+		Probes: []lab.Probe{
+			{Name: "lines in the journal", Run: []string{"sh", "-c", "journalctl -b -t flood -o cat -q | wc -l"}, Want: []string{"[34]\\d\\d\\d"}},
+		},
 	},
 	{
 		Name: "quiet", About: "A program that logs a hundred lines", Needs: needs, Innocent: true,

@@ -42,7 +42,8 @@ func atBoot(_ context.Context, b *lab.Bench) error {
 			if err := os.WriteFile(speedLimit, []byte("1000\n"), 0); err != nil { // KiB/s
 				return err
 			}
-			return cmds("mdadm --stop /dev/md0", "mdadm --assemble /dev/md0 --update=resync /dev/loop0 /dev/loop1", "grep -qx resync /sys/block/md0/md/sync_action")(r)
+			return cmds("mdadm --stop /dev/md0", "mdadm --assemble /dev/md0 "+
+				"--update=resync /dev/loop0 /dev/loop1", "grep -qx resync /sys/block/md0/md/sync_action")(r)
 		}},
 		{"1", 2, "misses a member", "empty", nil, cmds("mdadm /dev/md0 --fail /dev/loop1", "mdadm /dev/md0 --remove /dev/loop1")},
 		{"1", 2, "mounted", "empty", nil, func(r *rig) error {
@@ -107,7 +108,8 @@ func (r *rig) boot(c bootCase) error {
 		return err
 	}
 	data2 := "as written"
-	if got, err := readAll(len(data)); err != nil || !bytes.Equal(got, data) && !strings.Contains(c.state, "mounted") && !strings.Contains(c.state, "entry") {
+	if got, err := readAll(len(data)); err != nil ||
+		!bytes.Equal(got, data) && !strings.Contains(c.state, "mounted") && !strings.Contains(c.state, "entry") {
 		data2 = fmt.Sprintf("differs (%v)", err)
 	}
 	r.Row("RAID"+c.level, c.state, before, after, cmp.Or(md("degraded"), "none"), data2)

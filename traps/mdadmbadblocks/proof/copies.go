@@ -38,7 +38,8 @@ func copies(_ context.Context, b *lab.Bench) error {
 			do              func() error
 		}{
 			{"the member with entries fails, a new one is added", spare, "", run("--fail /dev/loop1", "--remove /dev/loop1", "--add /dev/"+spare)},
-			{"another fails, a new one is rebuilt from the member with entries", spare, "loop1", run("--fail /dev/loop0", "--remove /dev/loop0", "--add /dev/"+spare)},
+			{"another fails, a new one is " +
+				"rebuilt from the member with entries", spare, "loop1", run("--fail /dev/loop0", "--remove /dev/loop0", "--add /dev/"+spare)},
 			{"the member with entries is replaced", spare, "", run("--add /dev/"+spare, "--replace /dev/loop1 --with /dev/"+spare)},
 			{"another is replaced", spare, "loop1", run("--add /dev/"+spare, "--replace /dev/loop0 --with /dev/"+spare)},
 			{"the member with entries is re-added", "", "loop1", run("--fail /dev/loop1", "--remove /dev/loop1", "--re-add /dev/loop1")},
@@ -95,6 +96,13 @@ func (r *rig) copied(k arrayKind, about, newDev, old string, do func() error) er
 	if err != nil {
 		return err
 	}
-	r.Row("RAID"+k.level, about, entries(newDev), entries(old), md("degraded"), map[bool]string{true: "yes", false: "no: I/O error"}[code == 0])
+	r.Row(
+		"RAID"+k.level,
+		about,
+		entries(newDev),
+		entries(old),
+		md("degraded"),
+		map[bool]string{true: "yes", false: "no: I/O error"}[code == 0],
+	)
 	return r.remove()
 }

@@ -68,7 +68,11 @@ func (c *crasher) run(choose func([]string) []int) error {
 	if err == nil {
 		err = w.verify()
 	}
-	c.Note("%d blocks were written meanwhile, and read back as written; degraded was looked at %d times; the members agreed in a check at the end.", w.n.Load(), watch.looks.Load())
+	c.Note(
+		"%d blocks were written meanwhile, and read back as written; degraded was looked at %d times; the members agreed in a check at the end.",
+		w.n.Load(),
+		watch.looks.Load(),
+	)
 	return err
 }
 
@@ -123,10 +127,23 @@ func (c *crasher) matrix(while, verb string, choose func([]string) []int, watch 
 			}
 		}
 	}
-	c.Row(while, fmt.Sprint(len(points)), fmt.Sprint(len(at)), fmt.Sprint(resumed), fmt.Sprint(undone), fmt.Sprint(watch.most.Load()), fmt.Sprint(refused),
-		time.Since(begun).Round(time.Second).String())
+	c.Row(
+		while,
+		fmt.Sprint(len(points)),
+		fmt.Sprint(len(at)),
+		fmt.Sprint(resumed),
+		fmt.Sprint(undone),
+		fmt.Sprint(watch.most.Load()),
+		fmt.Sprint(refused),
+		time.Since(begun).Round(time.Second).String(),
+	)
 	if escaped > 0 {
-		c.Note("While %s, %d points were not reached again in %d attempts: how often fettle looks at a sync is up to the array.", while, escaped, attempts)
+		c.Note(
+			"While %s, %d points were not reached again in %d attempts: how often fettle looks at a sync is up to the array.",
+			while,
+			escaped,
+			attempts,
+		)
 	}
 	if escaped > len(at)/4 {
 		return fmt.Errorf("%d of %d points were not reached again", escaped, 2*len(at))
@@ -271,7 +288,8 @@ func chosenPoints(points []string) []int {
 	var at []int
 	waits := 0
 	for i, p := range points {
-		changes := strings.Contains(p, "--grow") || strings.Contains(p, "--fail") || strings.Contains(p, "--remove") || strings.Contains(p, "--re-add")
+		changes := strings.Contains(p, "--grow") || strings.Contains(p, "--fail") || strings.Contains(p, "--remove") ||
+			strings.Contains(p, "--re-add")
 		if changes && strings.HasPrefix(p, "after") {
 			at = append(at, i+1)
 		}

@@ -32,14 +32,29 @@ var afterInstall = lab.Scenario{
 	Needs: lab.Needs{Systemd: true, MemMiB: 512, Limit: 4 * time.Minute, Modules: []string{"raid1", "loop"},
 		Tools: []string{"mdadm", "losetup", "truncate", "grep", "cat", "sysctl"}},
 	Steps: []lab.Step{
-		{Name: "install", Acts: append(disks(2),
+		{Name: "install", Acts: append(
+			disks(2),
 			lab.Act{Run: []string{"sysctl", "-qw", "dev.raid.speed_limit_max=2000"}}, // KiB/s: the sync takes some ten seconds
-			lab.Act{Run: []string{"mdadm", "--create", "/dev/md0", "--run", "--quiet", "--level=1", "--raid-devices=2", "--bitmap=internal", "/dev/loop0", "/dev/loop1"}},
+			lab.Act{
+				Run: []string{
+					"mdadm",
+					"--create",
+					"/dev/md0",
+					"--run",
+					"--quiet",
+					"--level=1",
+					"--raid-devices=2",
+					"--bitmap=internal",
+					"/dev/loop0",
+					"/dev/loop1",
+				},
+			},
 			lab.Act{Write: &lab.File{Path: "/etc/systemd/system/fettle-md-no-bbl.service", Content: onceService}},
 			lab.Act{Write: &lab.File{Path: "/etc/systemd/system/fettle-md-no-bbl.timer", Content: quick(onceTimer)}},
 			lab.Act{Run: []string{"systemctl", "daemon-reload"}},
 			lab.Act{Run: []string{"systemctl", "enable", "--now", "fettle-md-no-bbl.timer"}},
-			lab.Act{Run: []string{"grep", "-qx", "resync", "/sys/block/md0/md/sync_action"}})},
+			lab.Act{Run: []string{"grep", "-qx", "resync", "/sys/block/md0/md/sync_action"}},
+		)},
 		{Name: "too-early", Acts: []lab.Act{
 			expect(0, "failed", "systemctl", "show", "-P", "ActiveState", "fettle-md-no-bbl.service"),
 			expect(0, "is empty", "mdadm", "--examine-badblocks", "/dev/loop1"),
@@ -54,7 +69,10 @@ var afterInstall = lab.Scenario{
 			expect(0, "CREATE bbl=no", "cat", "/etc/mdadm.conf"), // this root has no /etc/mdadm
 			expect(0, "0 found, 0 unknown", "fettle", "check", "mdadm-bad-blocks"),
 		}},
-		{Name: "next-boot", Acts: []lab.Act{{Restart: lab.RestartClean}, expect(1, "disabled", "systemctl", "is-enabled", "fettle-md-no-bbl.timer")}},
+		{
+			Name: "next-boot",
+			Acts: []lab.Act{{Restart: lab.RestartClean}, expect(1, "disabled", "systemctl", "is-enabled", "fettle-md-no-bbl.timer")},
+		},
 	},
 }
 
@@ -68,13 +86,28 @@ var bootScripts = []string{
 // would, and takes it out again. What makes the initramfs only counts here.
 var inInitramfs = lab.Scenario{
 	Name: "initramfs", About: "The script for the initramfs is installed when asked for, works, and is taken out again",
-	Needs: lab.Needs{MemMiB: 512, Modules: []string{"raid1", "loop"}, Tools: []string{"mdadm", "losetup", "truncate", "mknod", "grep", "sh", "cat", "stat", "mkdir"}},
+	Needs: lab.Needs{
+		MemMiB:  512,
+		Modules: []string{"raid1", "loop"},
+		Tools:   []string{"mdadm", "losetup", "truncate", "mknod", "grep", "sh", "cat", "stat", "mkdir"},
+	},
 	Steps: []lab.Step{
-		{Name: "prepare", Acts: append(create("1", 2, "--bitmap=internal"),
+		{Name: "prepare", Acts: append(
+			create("1", 2, "--bitmap=internal"),
 			lab.Act{Run: []string{"mkdir", "-p", "/etc/initramfs-tools/scripts/local-top", "/etc/initramfs-tools/scripts/local-premount"}},
-			lab.Act{Write: &lab.File{Path: "/usr/sbin/update-initramfs", Mode: 0o755, Content: "#!/bin/sh\necho made anew with: \"$@\" /etc/initramfs-tools/scripts/*/* >> /run/made\n"}})},
+			lab.Act{
+				Write: &lab.File{
+					Path:    "/usr/sbin/update-initramfs",
+					Mode:    0o755,
+					Content: "#!/bin/sh\necho made anew with: \"$@\" /etc/initramfs-tools/scripts/*/* >> /run/made\n",
+				},
+			},
+		)},
 		{Name: "found", Acts: []lab.Act{expect(1, "initramfs", "fettle", "check", "mdadm-bad-blocks")}},
-		{Name: "not-unasked", Acts: []lab.Act{expect(5, "--with at-boot=yes", "fettle", "fix", "mdadm-bad-blocks", "--on", "initramfs", "--yes")}},
+		{
+			Name: "not-unasked",
+			Acts: []lab.Act{expect(5, "--with at-boot=yes", "fettle", "fix", "mdadm-bad-blocks", "--on", "initramfs", "--yes")},
+		},
 		{Name: "installed", Acts: []lab.Act{
 			expect(0, "Fixed", "fettle", "fix", "mdadm-bad-blocks", "--on", "initramfs", "--with", "at-boot=yes", "--yes"),
 			expect(0, "755", "stat", "-c", "%a", bootScripts[0]),

@@ -35,7 +35,16 @@ func cmds(lines ...string) func(*rig) error {
 
 var refusalCases = []refusal{
 	{"an entry", "1", 2, nil, func(r *rig) error { return r.enterBad("loop1", 8192, 8) }, "loop1", 5, "--update=force-no-bbl"},
-	{"an entry on the other member", "1", 2, nil, func(r *rig) error { return r.enterBad("loop0", 8192, 8) }, "loop1", 5, "bad blocks recorded"},
+	{
+		"an entry on the other member",
+		"1",
+		2,
+		nil,
+		func(r *rig) error { return r.enterBad("loop0", 8192, 8) },
+		"loop1",
+		5,
+		"bad blocks recorded",
+	},
 	{"degraded", "1", 2, nil, cmds("mdadm /dev/md0 --fail /dev/loop0", "mdadm /dev/md0 --remove /dev/loop0"), "loop1", 5, "misses 1"},
 	{"a failed member still in", "10", 4, nil, cmds("mdadm /dev/md0 --fail /dev/loop0"), "loop1", 5, "misses 1"},
 	{"a check is running", "1", 2, nil, func(r *rig) error {

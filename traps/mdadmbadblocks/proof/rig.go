@@ -51,7 +51,9 @@ func loop(i int) string { return fmt.Sprintf("loop%d", i) }
 
 // create makes md0 of the first n disks and waits until it is in sync.
 func (r *rig) create(level string, n int, args ...string) error {
-	argv := append([]string{"mdadm", "--create", "/dev/md0", "--run", "--quiet", "--level=" + level, fmt.Sprintf("--raid-devices=%d", n)}, args...)
+	argv := append(
+		[]string{"mdadm", "--create", "/dev/md0", "--run", "--quiet", "--level=" + level, fmt.Sprintf("--raid-devices=%d", n)},
+		args...)
 	for i := range n {
 		argv = append(argv, "/dev/"+loop(i))
 	}
@@ -168,7 +170,16 @@ func (r *rig) enterBad(dev string, start, count int) error {
 	})
 	if err != nil {
 		list, _ := r.badblocks(dev)
-		return fmt.Errorf("the entry %d+%d of %s: %w; in sysfs %q, on the disk %q, %s", start, count, dev, err, md("dev-"+dev+"/bad_blocks"), list, said)
+		return fmt.Errorf(
+			"the entry %d+%d of %s: %w; in sysfs %q, on the disk %q, %s",
+			start,
+			count,
+			dev,
+			err,
+			md("dev-"+dev+"/bad_blocks"),
+			list,
+			said,
+		)
 	}
 	return nil
 }

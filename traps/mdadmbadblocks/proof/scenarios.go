@@ -30,7 +30,9 @@ func sized(n int, size string) []lab.Act {
 
 // create makes md0 of loop0 … loopN-1 and waits until it is in sync.
 func create(level string, n int, args ...string) []lab.Act {
-	argv := append([]string{"mdadm", "--create", "/dev/md0", "--run", "--quiet", "--level=" + level, fmt.Sprintf("--raid-devices=%d", n)}, args...)
+	argv := append(
+		[]string{"mdadm", "--create", "/dev/md0", "--run", "--quiet", "--level=" + level, fmt.Sprintf("--raid-devices=%d", n)},
+		args...)
 	for i := range n {
 		argv = append(argv, fmt.Sprintf("/dev/loop%d", i))
 	}
@@ -52,7 +54,11 @@ func probes(bitmap string) []lab.Probe {
 	return []lab.Probe{
 		{Name: "list of loop1", Run: []string{"mdadm", "--examine-badblocks", "/dev/loop1"}, Want: []string{emptyList, noList, emptyList}},
 		{Name: "members missing", Run: []string{"cat", "/sys/block/md0/md/degraded"}, Want: []string{"0", "0", "0"}},
-		{Name: "state of loop1", Run: []string{"cat", "/sys/block/md0/md/dev-loop1/state"}, Want: []string{"(.*,)?in_sync(,.*)?", "(.*,)?in_sync(,.*)?", "(.*,)?in_sync(,.*)?"}},
+		{
+			Name: "state of loop1",
+			Run:  []string{"cat", "/sys/block/md0/md/dev-loop1/state"},
+			Want: []string{"(.*,)?in_sync(,.*)?", "(.*,)?in_sync(,.*)?", "(.*,)?in_sync(,.*)?"},
+		},
 		{Name: "bitmap", Run: []string{"cat", "/sys/block/md0/md/bitmap/location"}, Want: []string{bitmap, bitmap, bitmap}},
 	}
 }
@@ -70,7 +76,14 @@ func online(name, about, level string, n int, args ...string) lab.Scenario {
 	if slices.Contains(args, "--bitmap=none") {
 		bitmap = "none"
 	}
-	return lab.Scenario{Name: name, About: about, Needs: needs, Probes: probes(bitmap), Subject: "md0/loop1", Prepare: create(level, n, args...)}
+	return lab.Scenario{
+		Name:    name,
+		About:   about,
+		Needs:   needs,
+		Probes:  probes(bitmap),
+		Subject: "md0/loop1",
+		Prepare: create(level, n, args...),
+	}
 }
 
 // long leaves a scenario to the long runs: fettle's part in it is shown by a shorter one.
@@ -90,7 +103,15 @@ var external = lab.Scenario{
 
 // refused is a scenario that is found, and that fettle leaves alone.
 func refused(name, about, list string, prepare []lab.Act) lab.Scenario {
-	return lab.Scenario{Name: name, About: about, Needs: needs, Probes: listed(list), Subject: "md0/loop1", Unfixable: true, Prepare: prepare}
+	return lab.Scenario{
+		Name:      name,
+		About:     about,
+		Needs:     needs,
+		Probes:    listed(list),
+		Subject:   "md0/loop1",
+		Unfixable: true,
+		Prepare:   prepare,
+	}
 }
 
 // enter writes an entry into a member's list, and something to the array, so
@@ -115,7 +136,14 @@ var Scenarios = []lab.Scenario{
 	online("no-bitmap", "Mirror without a bitmap, as small arrays are made: one is added for the time", "1", 2, "--bitmap=none"),
 	{
 		Name: "write-mostly", About: "A write-mostly and --failfast member stays so", Needs: needs, Subject: "md0/loop1",
-		Probes: append(probes("[+-]\\d+"), lab.Probe{Name: "loop1 is write-mostly and failfast", Run: []string{"grep", "-c", "write_mostly.*failfast\\|failfast.*write_mostly", "/sys/block/md0/md/dev-loop1/state"}, Want: []string{"1", "1", "1"}}),
+		Probes: append(
+			probes("[+-]\\d+"),
+			lab.Probe{
+				Name: "loop1 is write-mostly and failfast",
+				Run:  []string{"grep", "-c", "write_mostly.*failfast\\|failfast.*write_mostly", "/sys/block/md0/md/dev-loop1/state"},
+				Want: []string{"1", "1", "1"},
+			},
+		),
 		Prepare: append(append(disks(2),
 			lab.Act{Run: []string{"mdadm", "--create", "/dev/md0", "--run", "--quiet", "--level=1", "--raid-devices=2", "--bitmap=internal",
 				"/dev/loop0", "--write-mostly", "--failfast", "/dev/loop1"}}), idle...),
@@ -124,24 +152,48 @@ var Scenarios = []lab.Scenario{
 		Name: "configuration", About: "mdadm.conf that lets new arrays have a list", Needs: needs, Subject: "mdadm.conf",
 		Probes: []lab.Probe{{Name: "mdadm.conf", Run: []string{"grep", "-i", "create", "/etc/mdadm/mdadm.conf"},
 			Want: []string{"CREATE owner=root # as installed", ".*bbl=no.*", "CREATE owner=root # as installed"}}},
-		Prepare: append(create("1", 2, "--bitmap=internal"),
-			lab.Act{Write: &lab.File{Path: "/etc/mdadm/mdadm.conf", Content: "HOMEHOST <system>\nCREATE owner=root # as installed\nMAILADDR root\n"}}),
+		Prepare: append(
+			create("1", 2, "--bitmap=internal"),
+			lab.Act{
+				Write: &lab.File{Path: "/etc/mdadm/mdadm.conf", Content: "HOMEHOST <system>\nCREATE owner=root # as installed\nMAILADDR root\n"},
+			},
+		),
 	},
 	{
 		Name: "no-list", About: "An array made under CREATE bbl=no", Needs: needs, Innocent: true,
-		Prepare: append([]lab.Act{{Write: &lab.File{Path: "/etc/mdadm/mdadm.conf", Content: "CREATE bbl=no\n"}}}, create("1", 2, "--bitmap=internal")...),
+		Prepare: append(
+			[]lab.Act{{Write: &lab.File{Path: "/etc/mdadm/mdadm.conf", Content: "CREATE bbl=no\n"}}},
+			create("1", 2, "--bitmap=internal")...),
 	},
 	{
 		Name: "old-metadata", About: "Metadata 0.90 has no list", Needs: needs, Innocent: true, Long: true,
-		Prepare: append([]lab.Act{{Write: &lab.File{Path: "/etc/mdadm/mdadm.conf", Content: "CREATE bbl=no\n"}}}, create("1", 2, "--metadata=0.90")...),
+		Prepare: append(
+			[]lab.Act{{Write: &lab.File{Path: "/etc/mdadm/mdadm.conf", Content: "CREATE bbl=no\n"}}},
+			create("1", 2, "--metadata=0.90")...),
 	},
 	external,
 	inInitramfs,
 	afterInstall,
-	refused("entries", "A list with an entry is told as critical, and left alone", "Bad-blocks on /dev/loop1:", append(create("1", 2, "--bitmap=internal"), enter("loop1")...)),
-	long(refused("shared-entries", "Both members of a mirror have the same entry", "Bad-blocks on /dev/loop1:", append(create("1", 2, "--bitmap=internal"), enter("loop0", "loop1")...))),
+	refused(
+		"entries",
+		"A list with an entry is told as critical, and left alone",
+		"Bad-blocks on /dev/loop1:",
+		append(create("1", 2, "--bitmap=internal"), enter("loop1")...),
+	),
+	long(
+		refused(
+			"shared-entries",
+			"Both members of a mirror have the same entry",
+			"Bad-blocks on /dev/loop1:",
+			append(create("1", 2, "--bitmap=internal"), enter("loop0", "loop1")...),
+		),
+	),
 	long(refused("degraded", "A mirror that misses a member is left alone", emptyList, append(create("1", 2, "--bitmap=internal"),
 		lab.Act{Run: []string{"mdadm", "/dev/md0", "--fail", "/dev/loop0", "--remove", "/dev/loop0"}}))),
-	long(refused("stripe", "RAID0 has no redundancy: the way with the array stopped is printed", emptyList, append(disks(2),
-		lab.Act{Run: []string{"mdadm", "--create", "/dev/md0", "--run", "--quiet", "--level=0", "--raid-devices=2", "/dev/loop0", "/dev/loop1"}}))),
+	long(refused("stripe", "RAID0 has no redundancy: the way with the array stopped is printed", emptyList, append(
+		disks(2),
+		lab.Act{
+			Run: []string{"mdadm", "--create", "/dev/md0", "--run", "--quiet", "--level=0", "--raid-devices=2", "/dev/loop0", "/dev/loop1"},
+		},
+	))),
 }

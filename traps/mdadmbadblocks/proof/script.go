@@ -40,7 +40,15 @@ func script(_ context.Context, b *lab.Bench) error {
 		}
 		b.Row(bitmap, before, after, md("degraded"), md("bitmap/location"))
 		if before != "empty" || after != "none" || md("degraded") != "0" || (md("bitmap/location") == "none") != (bitmap == "none") {
-			return fmt.Errorf("with bitmap %s the list was %s and is %s, %s members are missing, the bitmap is at %s: %s", bitmap, before, after, md("degraded"), md("bitmap/location"), out)
+			return fmt.Errorf(
+				"with bitmap %s the list was %s and is %s, %s members are missing, the bitmap is at %s: %s",
+				bitmap,
+				before,
+				after,
+				md("degraded"),
+				md("bitmap/location"),
+				out,
+			)
 		}
 		if err := r.remove(); err != nil {
 			return err

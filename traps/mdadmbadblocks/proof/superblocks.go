@@ -26,7 +26,8 @@ func superblocks(ctx context.Context, b *lab.Bench) error {
 	for _, k := range []struct {
 		arrayKind
 		bitmap string
-	}{{arrayKind{"0", 2}, "none"}, {arrayKind{"1", 2}, "internal"}, {arrayKind{"5", 3}, "internal"}, {arrayKind{"6", 4}, "none"}, {arrayKind{"10", 4}, "internal"}} {
+	}{{arrayKind{"0", 2}, "none"}, {arrayKind{"1", 2}, "internal"}, {arrayKind{"5", 3}, "internal"}, {arrayKind{"6", 4}, "none"},
+		{arrayKind{"10", 4}, "internal"}} {
 		for _, version := range []string{"1.0", "1.1", "1.2"} {
 			for _, lists := range []string{"none", "empty", "entries"} {
 				diffs, compared, err := r.compare(ctx, k.arrayKind, k.bitmap, version, lists)

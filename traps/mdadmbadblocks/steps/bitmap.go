@@ -143,7 +143,14 @@ func (s Bitmap) Shell(string) (string, error) {
 	if !s.Internal {
 		was = "grep -q '^[+-]' " + location
 	}
-	return fmt.Sprintf("mdadm --detail %[1]s | grep -q 'UUID : %[2]s'\n%[3]s\nmdadm --grow %[1]s %[4]s\nundo mdadm --grow %[1]s %[5]s\n", md, s.ArrayUUID, was, s.to(), other.to()), nil
+	return fmt.Sprintf(
+		"mdadm --detail %[1]s | grep -q 'UUID : %[2]s'\n%[3]s\nmdadm --grow %[1]s %[4]s\nundo mdadm --grow %[1]s %[5]s\n",
+		md,
+		s.ArrayUUID,
+		was,
+		s.to(),
+		other.to(),
+	), nil
 }
 
 func (s Bitmap) Ansible(b *step.Tasks) error { return b.Commands(s) }

@@ -25,7 +25,8 @@ func TestBitmap(t *testing.T) {
 		{name: "md0 is another array by now", step: add, location: "none", want: "none", err: "is not running",
 			spoil: func(f *fakeMD) { f.devs["sda1"].array, f.devs["sdb1"].array = "else", "else" }},
 		{name: "after a resync", step: add, location: "none", spoil: func(f *fakeMD) { f.syncs("resync", 5) }, want: "+8"},
-		{name: "during a check", step: add, location: "none", spoil: func(f *fakeMD) { f.files["sync_action"] = "check" }, want: "none", err: "while array is resyncing"},
+		{name: "during a check", step: add, location: "none", spoil: func(f *fakeMD) { f.files["sync_action"] = "check" }, want: "none",
+			err: "while array is resyncing"},
 		{name: "somebody added one", step: add, location: "+8", want: "+8", err: "somebody else"},
 		{name: "somebody dropped it", step: drop, location: "none", want: "none", err: "somebody else"},
 		{name: "in a file", step: drop, location: "file", want: "file", err: "internal ones only"},
@@ -53,7 +54,8 @@ func TestBitmap(t *testing.T) {
 			if done, err := c.step.Done(t.Context(), f, nil, nil); !done || err != nil {
 				t.Errorf("done: %v, %v", done, err)
 			}
-			if err := c.step.Invert(t.Context(), &step.Site{Machine: f}); err != nil || (f.files["bitmap/location"] == "none") != (c.location == "none") {
+			if err := c.step.Invert(t.Context(), &step.Site{Machine: f}); err != nil ||
+				(f.files["bitmap/location"] == "none") != (c.location == "none") {
 				t.Errorf("undo: %v, the bitmap is at %q", err, f.files["bitmap/location"])
 			}
 		})

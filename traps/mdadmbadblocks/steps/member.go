@@ -152,7 +152,10 @@ func (f found) Running(was, uuid string) (string, error) {
 	case 1:
 		return f.arrays[0], nil
 	case 0:
-		return "", &lost{fmt.Sprintf("array %s (%s) is not running: assemble it first%s", was, uuid, f.doubt()), len(f.members) == 0 && len(f.unread) == 0}
+		return "", &lost{
+			fmt.Sprintf("array %s (%s) is not running: assemble it first%s", was, uuid, f.doubt()),
+			len(f.members) == 0 && len(f.unread) == 0,
+		}
 	}
 	return "", fmt.Errorf("the array %s runs more than once on this host", uuid)
 }
@@ -203,5 +206,10 @@ func (s Readd) locate(_ context.Context, m machine.Machine) (Readd, error) {
 			return s, nil
 		}
 	}
-	return was, fmt.Errorf("more than one device has the superblock of %s: %s; add the right one to %s by hand", was.Member, strings.Join(mine, ", "), s.Array)
+	return was, fmt.Errorf(
+		"more than one device has the superblock of %s: %s; add the right one to %s by hand",
+		was.Member,
+		strings.Join(mine, ", "),
+		s.Array,
+	)
 }

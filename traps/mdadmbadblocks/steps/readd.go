@@ -139,7 +139,11 @@ func (s Readd) Invert(ctx context.Context, st *step.Site) error {
 
 // byHand is what leads a member back that fettle could not.
 func (s Readd) byHand() string {
-	return fmt.Sprintf("by hand: mdadm /dev/%s --re-add /dev/%s; where that is refused: mdadm /dev/%[1]s --add /dev/%[2]s", s.Array, s.Member)
+	return fmt.Sprintf(
+		"by hand: mdadm /dev/%s --re-add /dev/%s; where that is refused: mdadm /dev/%[1]s --add /dev/%[2]s",
+		s.Array,
+		s.Member,
+	)
 }
 
 // act leads the member on from wherever it stands, so that a cut-off step is
@@ -172,7 +176,12 @@ func (s Readd) Apply(ctx context.Context, st *step.Site, _ []step.Item) error {
 				return err
 			}
 		case readds > 0:
-			return fmt.Errorf("%s left %s again while it was synced: the disk or its connection is faulty; check the kernel log (dmesg) before you add it, or replace it", s.Member, s.Array)
+			return fmt.Errorf(
+				"%s left %s again while it was synced: the disk or its connection is "+
+					"faulty; check the kernel log (dmesg) before you add it, or replace it",
+				s.Member,
+				s.Array,
+			)
 		case at == faulty:
 			if err := s.remove(firm, st); err != nil {
 				return err
@@ -191,7 +200,11 @@ func (s Readd) Apply(ctx context.Context, st *step.Site, _ []step.Item) error {
 // sync what was being written elsewhere (fettle lab powercut/raid10).
 func (s Readd) warn(st *step.Site) {
 	if level, err := st.Machine.ReadValue(s.sysfs("level")); err == nil && level != "raid1" {
-		st.Note("if it was a power cut that left %s out, make the copies agree when this is done: echo repair > %s", s.Member, s.sysfs("sync_action"))
+		st.Note(
+			"if it was a power cut that left %s out, make the copies agree when this is done: echo repair > %s",
+			s.Member,
+			s.sysfs("sync_action"),
+		)
 	}
 }
 
@@ -217,7 +230,9 @@ func (s Readd) in(ctx context.Context, st *step.Site, refused error, readds int)
 	case ctx.Err() != nil:
 		return true, &step.Untouched{Err: ctx.Err()}
 	case entries:
-		return true, &step.Untouched{Err: fmt.Errorf("%s now has entries in its bad blocks list; mdadm does not drop a list with entries online", s.Member)}
+		return true, &step.Untouched{
+			Err: fmt.Errorf("%s now has entries in its bad blocks list; mdadm does not drop a list with entries online", s.Member),
+		}
 	}
 	if err := calm(ctx, st, s.Array, s.sysfs("")); err != nil {
 		return true, &step.Untouched{Err: err}
@@ -249,7 +264,15 @@ func (s Readd) remove(ctx context.Context, st *step.Site) error {
 		}
 		time.Sleep(retryAfter)
 	}
-	return fmt.Errorf("taking the failed %s out of %s: %w; when nothing uses it any more: mdadm /dev/%s --remove /dev/%s, then %s", s.Member, s.Array, err, s.Array, s.Member, s.byHand())
+	return fmt.Errorf(
+		"taking the failed %s out of %s: %w; when nothing uses it any more: mdadm /dev/%s --remove /dev/%s, then %s",
+		s.Member,
+		s.Array,
+		err,
+		s.Array,
+		s.Member,
+		s.byHand(),
+	)
 }
 
 // readd adds the member again: as wanted, else as it is, else anew. refused
@@ -258,7 +281,13 @@ func (s Readd) readd(ctx context.Context, st *step.Site) (refused, err error) {
 	md, dev := "/dev/"+s.Array, "/dev/"+s.Member
 	sb, err := st.Machine.MDSuperblock(s.Member)
 	if err != nil || !s.mine(sb) {
-		return nil, fmt.Errorf("%s is out of %s, and %s no longer holds its superblock (%w); nothing was written to it", s.Member, s.Array, dev, orMismatch(err))
+		return nil, fmt.Errorf(
+			"%s is out of %s, and %s no longer holds its superblock (%w); nothing was written to it",
+			s.Member,
+			s.Array,
+			dev,
+			orMismatch(err),
+		)
 	}
 	has, entries, err := s.hasList(st.Machine)
 	first := []string{mdadm, md, "--re-add", dev}
@@ -285,7 +314,13 @@ func (s Readd) readd(ctx context.Context, st *step.Site) (refused, err error) {
 			st.Note("%v", refused)
 		}
 	}
-	return refused, fmt.Errorf("%s is out of %s and could not be added again: %w; %s", s.Member, s.Array, err, strings.Replace(s.byHand(), "by hand", "do it by hand", 1))
+	return refused, fmt.Errorf(
+		"%s is out of %s and could not be added again: %w; %s",
+		s.Member,
+		s.Array,
+		err,
+		strings.Replace(s.byHand(), "by hand", "do it by hand", 1),
+	)
 }
 
 func orMismatch(err error) error {

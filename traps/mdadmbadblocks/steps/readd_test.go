@@ -52,8 +52,17 @@ func newFakeMD(t *testing.T) *fakeMD {
 	t.Cleanup(func() { startLimit, pollEvery, retryAfter = start, every, after })
 	startLimit, pollEvery, retryAfter = 20*time.Millisecond, time.Millisecond, 0
 	return &fakeMD{t: t, name: "md0", polls: 3,
-		files: map[string]string{"level": "raid1", "metadata_version": "1.2", "sync_action": "idle", "resync_start": "none", "raid_disks": "2", "array_state": "clean",
-			"bitmap/location": "+8", "bitmap/metadata": "internal", "consistency_policy": "bitmap"},
+		files: map[string]string{
+			"level":              "raid1",
+			"metadata_version":   "1.2",
+			"sync_action":        "idle",
+			"resync_start":       "none",
+			"raid_disks":         "2",
+			"array_state":        "clean",
+			"bitmap/location":    "+8",
+			"bitmap/metadata":    "internal",
+			"consistency_policy": "bitmap",
+		},
 		devs: map[string]*fakeDev{
 			"sda1": {state: "in_sync,write_mostly", list: true, array: mdArray, device: mdFirst, writeMostly: true},
 			"sdb1": {state: "in_sync", list: true, array: mdArray, device: "aaaaaaaa:00000000:00000000:00000002"},
@@ -188,7 +197,8 @@ func (f *fakeMD) Run(_ context.Context, argv []string, _ time.Duration) (machine
 }
 
 func TestReadd(t *testing.T) {
-	const fail, remove, readd, plain, add = "--fail /dev/sda1", "--remove /dev/sda1", "--re-add /dev/sda1 --update=no-bbl", "--re-add /dev/sda1", "--add --write-mostly /dev/sda1"
+	const fail, remove, readd, plain, add = "--fail /dev/sda1", "--remove /dev/sda1", "--re-add /dev/sda1 --update=no-bbl",
+		"--re-add /dev/sda1", "--add --write-mostly /dev/sda1"
 	no := func(verbs ...string) func(*fakeMD) {
 		return func(f *fakeMD) {
 			f.refuse = func(cmd string, _ *fakeDev) (string, int) {
@@ -231,10 +241,12 @@ func TestReadd(t *testing.T) {
 
 		// Refused before anything is touched.
 		{name: "degraded", spoil: func(f *fakeMD) { f.devs["sdb1"].state = "" }, err: []string{"md0 lacks 1"}},
-		{name: "fewer members than it counts", spoil: func(f *fakeMD) { f.files["raid_disks"], f.files["degraded"] = "3", "0" }, err: []string{"2 of 3 members"}},
+		{name: "fewer members than it counts", spoil: func(f *fakeMD) { f.files["raid_disks"], f.files["degraded"] = "3", "0" },
+			err: []string{"2 of 3 members"}},
 		{name: "busy", spoil: file("sync_action", "check"), err: []string{"busy: check"}},
 		{name: "resync to come", spoil: file("resync_start", "0"), err: []string{"not stopped cleanly"}},
-		{name: "read-only, resync to come", spoil: func(f *fakeMD) { f.files["resync_start"], f.files["array_state"] = "0", "read-auto" }, err: []string{"--readwrite"}},
+		{name: "read-only, resync to come", spoil: func(f *fakeMD) { f.files["resync_start"], f.files["array_state"] = "0", "read-auto" },
+			err: []string{"--readwrite"}},
 		{name: "frozen", spoil: file("sync_action", "frozen"), err: []string{"busy: frozen"}},
 		{name: "stripe", spoil: file("level", "raid0"), err: []string{"no redundancy"}},
 		{name: "old metadata", spoil: file("metadata_version", "0.90"), err: []string{"0.90"}},
@@ -244,11 +256,14 @@ func TestReadd(t *testing.T) {
 		{name: "cluster", spoil: file("bitmap/metadata", "clustered"), err: []string{"clustered"}},
 		{name: "journal", spoil: file("consistency_policy", "journal"), err: []string{"journal"}},
 		{name: "spare", spoil: func(f *fakeMD) { f.devs["sdc1"].state = "spare" }, err: []string{"--remove /dev/sdc1"}},
-		{name: "replacement wanted", spoil: func(f *fakeMD) { f.devs["sdb1"].state = "in_sync,want_replacement" }, err: []string{"want_replacement"}},
+		{name: "replacement wanted", spoil: func(f *fakeMD) { f.devs["sdb1"].state = "in_sync,want_replacement" },
+			err: []string{"want_replacement"}},
 		{name: "bad blocks of the other", spoil: func(f *fakeMD) { f.devs["sdb1"].bad = "4000 8" }, err: []string{"sdb1", "bad blocks recorded"}},
 		{name: "entries by now", spoil: func(f *fakeMD) { f.devs["sda1"].entries = true }, err: []string{"entries"}},
-		{name: "array stopped", spoil: func(f *fakeMD) { delete(f.files, "level"); f.devs["sda1"].state, f.devs["sdb1"].state = "", "" }, err: []string{"is not running"}, out: true},
-		{name: "another disk by now", spoil: func(f *fakeMD) { f.devs["sda1"].array = "somebody"; f.devs["sda1"].state = "" }, err: []string{"no device has"}, out: true},
+		{name: "array stopped", spoil: func(f *fakeMD) { delete(f.files, "level"); f.devs["sda1"].state, f.devs["sdb1"].state = "", "" },
+			err: []string{"is not running"}, out: true},
+		{name: "another disk by now", spoil: func(f *fakeMD) { f.devs["sda1"].array = "somebody"; f.devs["sda1"].state = "" },
+			err: []string{"no device has"}, out: true},
 
 		// Failures underway.
 		{name: "fail refused", spoil: no(fail), ran: []string{fail}, err: []string{"status 1"}},
@@ -394,7 +409,8 @@ func TestReaddInterrupt(t *testing.T) {
 	f.polls = 20
 	f.refuse = func(string, *fakeDev) (string, int) { cancel(); return "", 0 }
 	var notes []string
-	if err := s.Apply(ctx, &step.Site{Machine: f, Log: func(l string) { notes = append(notes, l) }}, nil); err != nil || f.missing() != 0 || f.devs["sda1"].list {
+	if err := s.Apply(ctx, &step.Site{Machine: f, Log: func(l string) { notes = append(notes, l) }}, nil); err != nil || f.missing() != 0 ||
+		f.devs["sda1"].list {
 		t.Errorf("interrupted underway: %v, member %+v", err, f.devs["sda1"])
 	}
 	if !strings.Contains(strings.Join(notes, "\n"), "Ctrl-C") {
@@ -478,7 +494,16 @@ func TestReaddWarns(t *testing.T) {
 		f := newFakeMD(t)
 		f.files["level"], f.devs["sda1"].state = c.level, c.state
 		var notes []string
-		err := Readd{Array: "md0", Member: "sda1", ArrayUUID: mdArray, DeviceUUID: mdFirst}.Apply(t.Context(), &step.Site{Machine: f, Log: func(l string) { notes = append(notes, l) }}, nil)
+		err := Readd{
+			Array:      "md0",
+			Member:     "sda1",
+			ArrayUUID:  mdArray,
+			DeviceUUID: mdFirst,
+		}.Apply(
+			t.Context(),
+			&step.Site{Machine: f, Log: func(l string) { notes = append(notes, l) }},
+			nil,
+		)
 		if got := strings.Contains(strings.Join(notes, "\n"), "echo repair"); err != nil || got != c.want {
 			t.Errorf("%s, %q: %v, %q", c.level, c.state, err, notes)
 		}

@@ -20,7 +20,9 @@ func TestScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"mdadm /dev/md0 --fail /dev/cciss/c0d0\n", "--update=no-bbl ||", "mdadm --grow /dev/md0 --bitmap=internal\nundo mdadm --grow /dev/md0 --bitmap=none\n", "'/sys/block/md0/md/dev-cciss!c0d0/state'"} {
+	for _, want := range []string{"mdadm /dev/md0 --fail /dev/cciss/c0d0\n", "--update=no-bbl ||", "mdadm --grow /dev/md0 " +
+		"--bitmap=internal\nundo mdadm --grow " +
+		"/dev/md0 --bitmap=none\n", "'/sys/block/md0/md/dev-cciss!c0d0/state'"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

@@ -72,7 +72,14 @@ func (s Readd) fitMembers(m machine.Machine, disks int) error {
 			switch w {
 			case "in_sync", "write_mostly", "failfast":
 			case "spare":
-				return fmt.Errorf("%s has the spare %s, which would take the place of %s: take it out first (mdadm /dev/%s --remove /dev/%s)", s.Array, dev, s.Member, s.Array, dev)
+				return fmt.Errorf(
+					"%s has the spare %s, which would take the place of %s: take it out first (mdadm /dev/%s --remove /dev/%s)",
+					s.Array,
+					dev,
+					s.Member,
+					s.Array,
+					dev,
+				)
 			default:
 				return fmt.Errorf("%s of %s is %s", dev, s.Array, state)
 			}

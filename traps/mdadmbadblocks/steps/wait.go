@@ -38,9 +38,19 @@ func (s Readd) wait(ctx context.Context, st *step.Site) error {
 		case err == nil && action != "idle" && action != "frozen":
 			active = time.Now()
 		case time.Since(active) > startLimit && action == "frozen":
-			return fmt.Errorf("%s is back in %s, but its recovery is held up (sync_action is frozen): echo idle > %s", s.Member, s.Array, s.sysfs("sync_action"))
+			return fmt.Errorf(
+				"%s is back in %s, but its recovery is held up (sync_action is frozen): echo idle > %s",
+				s.Member,
+				s.Array,
+				s.sysfs("sync_action"),
+			)
 		case time.Since(active) > startLimit:
-			return fmt.Errorf("%s is back in %s, but nothing syncs it: see mdadm --detail /dev/%s; if it is a spare there, another took its place", s.Member, s.Array, s.Array)
+			return fmt.Errorf(
+				"%s is back in %s, but nothing syncs it: see mdadm --detail /dev/%s; if it is a spare there, another took its place",
+				s.Member,
+				s.Array,
+				s.Array,
+			)
 		}
 		if p := progress(st.Machine, s.sysfs("")); p != told && p != "" {
 			told = p
@@ -49,7 +59,11 @@ func (s Readd) wait(ctx context.Context, st *step.Site) error {
 		select {
 		case <-interrupt:
 			interrupt = nil
-			st.Note("interrupted: %s is being synced, fettle ends when that is done; press Ctrl-C again to leave that to md, and run fettle resume to finish", s.Member)
+			st.Note(
+				"interrupted: %s is being synced, fettle ends when that is done; "+
+					"press Ctrl-C again to leave that to md, and run fettle resume to finish",
+				s.Member,
+			)
 		case <-time.After(pollEvery):
 		}
 	}

@@ -11,17 +11,29 @@ func unit(name, text string) lab.Act {
 
 const srv = "[Mount]\nWhat=tmpfs\nWhere=/srv\nType=tmpfs\n[Install]\nWantedBy=local-fs.target\n"
 
-var mounted = []lab.Probe{{Name: "its unit", Run: []string{"systemctl", "is-active", "srv.mount"}, Want: []string{"inactive", "active", "inactive"}}}
+var mounted = []lab.Probe{
+	{Name: "its unit", Run: []string{"systemctl", "is-active", "srv.mount"}, Want: []string{"inactive", "active", "inactive"}},
+}
 
 // Scenarios: an enabled mount that nobody mounted, and one that is.
 var Scenarios = []lab.Scenario{
 	{
 		Name: "never-mounted", About: "A mount unit that was enabled, and never started", Needs: needs, Subject: "/srv",
-		Prepare: []lab.Act{{Run: []string{"mkdir", "-p", "/srv"}}, unit("srv.mount", srv), {Run: []string{"systemctl", "daemon-reload"}}, {Run: []string{"systemctl", "enable", "srv.mount"}}},
-		Probes:  mounted,
+		Prepare: []lab.Act{
+			{Run: []string{"mkdir", "-p", "/srv"}},
+			unit("srv.mount", srv),
+			{Run: []string{"systemctl", "daemon-reload"}},
+			{Run: []string{"systemctl", "enable", "srv.mount"}},
+		},
+		Probes: mounted,
 	},
 	{
 		Name: "mounted", About: "The same, started", Needs: needs, Innocent: true, Subject: "/srv",
-		Prepare: []lab.Act{{Run: []string{"mkdir", "-p", "/srv"}}, unit("srv.mount", srv), {Run: []string{"systemctl", "daemon-reload"}}, {Run: []string{"systemctl", "enable", "--now", "srv.mount"}}},
+		Prepare: []lab.Act{
+			{Run: []string{"mkdir", "-p", "/srv"}},
+			unit("srv.mount", srv),
+			{Run: []string{"systemctl", "daemon-reload"}},
+			{Run: []string{"systemctl", "enable", "--now", "srv.mount"}},
+		},
 	},
 }

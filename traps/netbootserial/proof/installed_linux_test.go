@@ -62,10 +62,35 @@ func (m *installed) boot(t *testing.T) {
 	if err := os.WriteFile(file("spcr"), spcr(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	m.qemu = exec.CommandContext(t.Context(), means.Tool(t, "qemu-system-x86_64"), "-nodefaults", "-no-user-config", "-display", "none", "-vga", "std", "-no-reboot", "-m", "768",
-		"-accel", "tcg", "-acpitable", "file="+file("spcr"), "-serial", "null", "-serial", "file:"+file("serial"),
-		"-drive", "if=virtio,format=raw,file="+m.disk, "-device", "virtio-serial-pci",
-		"-chardev", "socket,id=shell,server=on,wait=on,path="+file("shell"), "-device", "virtserialport,chardev=shell,name=shell")
+	m.qemu = exec.CommandContext(
+		t.Context(),
+		means.Tool(t, "qemu-system-x86_64"),
+		"-nodefaults",
+		"-no-user-config",
+		"-display",
+		"none",
+		"-vga",
+		"std",
+		"-no-reboot",
+		"-m",
+		"768",
+		"-accel",
+		"tcg",
+		"-acpitable",
+		"file="+file("spcr"),
+		"-serial",
+		"null",
+		"-serial",
+		"file:"+file("serial"),
+		"-drive",
+		"if=virtio,format=raw,file="+m.disk,
+		"-device",
+		"virtio-serial-pci",
+		"-chardev",
+		"socket,id=shell,server=on,wait=on,path="+file("shell"),
+		"-device",
+		"virtserialport,chardev=shell,name=shell",
+	)
 	var said bytes.Buffer
 	m.qemu.Stderr = &said
 	if err := m.qemu.Start(); err != nil {
@@ -200,7 +225,17 @@ func installDebian(t *testing.T) (disk string) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute)
 	defer cancel()
-	c := exec.CommandContext(ctx, means.Tool(t, "unshare"), "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", filepath.Join(dir, "install"), dir)
+	c := exec.CommandContext(
+		ctx,
+		means.Tool(t, "unshare"),
+		"--mount",
+		"--pid",
+		"--fork",
+		"--kill-child",
+		"--mount-proc",
+		filepath.Join(dir, "install"),
+		dir,
+	)
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out[max(0, len(out)-4000):])
 	}

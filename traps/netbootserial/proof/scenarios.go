@@ -57,7 +57,13 @@ func booted(name, about string, uefi bool) lab.Scenario {
 			{Run: []string{"mkdir", "-p", "/var/lib/misc"}},
 			{Start: []string{"dnsmasq", "--keep-in-foreground", "--pid-file", "--user=root"}},
 		}),
-		Probes: []lab.Probe{{Name: "on the client's ttyS1", Run: []string{"/usr/bin/boot-client"}, Want: []string{"nothing", "the installer's first question", "nothing"}}},
+		Probes: []lab.Probe{
+			{
+				Name: "on the client's ttyS1",
+				Run:  []string{"/usr/bin/boot-client"},
+				Want: []string{"nothing", "the installer's first question", "nothing"},
+			},
+		},
 	}
 }
 
@@ -66,8 +72,11 @@ var Scenarios = []lab.Scenario{
 	booted("uefi", "the same by UEFI", true),
 	{
 		Name: "rewritten", About: "menus that talk to the serial port", Innocent: true, Subject: tree,
-		Needs:   lab.Needs{MemMiB: 512, Tools: []string{"mkdir", "cp"}, Files: []string{images}},
-		Prepare: append(served[:len(served):len(served)], lab.Act{Run: []string{"fettle", "netboot", "serial", tree, "--port", "ttyS1", "--yes"}}),
+		Needs: lab.Needs{MemMiB: 512, Tools: []string{"mkdir", "cp"}, Files: []string{images}},
+		Prepare: append(
+			served[:len(served):len(served)],
+			lab.Act{Run: []string{"fettle", "netboot", "serial", tree, "--port", "ttyS1", "--yes"}},
+		),
 	},
 }
 

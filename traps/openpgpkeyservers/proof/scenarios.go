@@ -16,12 +16,33 @@ const (
 )
 
 var needs = lab.Needs{MemMiB: 512, Limit: 4 * time.Minute, Files: []string{archiveKey},
-	Tools: []string{"sh", "mkdir", "cp", "grep", "chmod", "test", "rm", "cat", "gpg", "gpg-agent", "gpgconf", "gpg-connect-agent", "dirmngr", "sks", "dnsmasq"}}
+	Tools: []string{
+		"sh",
+		"mkdir",
+		"cp",
+		"grep",
+		"chmod",
+		"test",
+		"rm",
+		"cat",
+		"gpg",
+		"gpg-agent",
+		"gpgconf",
+		"gpg-connect-agent",
+		"dirmngr",
+		"sks",
+		"dnsmasq",
+	}}
 
 // fetches is what gpg says when it asks for the key, with a dirmngr that has
 // just read its configuration.
 func fetches() []string {
-	return []string{"sh", "-c", "rm -f /root/.gnupg/pubring.kbx; gpgconf --kill dirmngr; gpg --batch --recv-keys " + keyID + " 2>&1 | grep -E 'imported: 1|receive failed'"}
+	return []string{
+		"sh",
+		"-c",
+		"rm -f /root/.gnupg/pubring.kbx; gpgconf " +
+			"--kill dirmngr; gpg --batch --recv-keys " + keyID + " 2>&1 | grep -E 'imported: 1|receive failed'",
+	}
 }
 
 var received = []string{"gpg: keyserver receive failed: .*", ".*imported: 1", "gpg: keyserver receive failed: .*"}
@@ -30,13 +51,48 @@ var received = []string{"gpg: keyserver receive failed: .*", ".*imported: 1", "g
 // root's know none of the dead ones.
 func keyserver(conf ...lab.Act) []lab.Act {
 	return append([]lab.Act{
-		{Run: []string{"mkdir", "-p", "/run/sks/dump", "/run/sks/etc/sks", "/run/sks/var/log/sks", "/run/sks/var/lib/sks", "/run/sks/var/spool/sks", "/run/sks/var/run/sks", "/root/.gnupg", "/tmp"}},
+		{
+			Run: []string{
+				"mkdir",
+				"-p",
+				"/run/sks/dump",
+				"/run/sks/etc/sks",
+				"/run/sks/var/log/sks",
+				"/run/sks/var/lib/sks",
+				"/run/sks/var/spool/sks",
+				"/run/sks/var/run/sks",
+				"/root/.gnupg",
+				"/tmp",
+			},
+		},
 		{Run: []string{"chmod", "700", "/root/.gnupg"}},
 		{Run: []string{"cp", archiveKey, "/run/sks/dump/0.pgp"}},
-		{Write: &lab.File{Path: "/run/sks/etc/sks/sksconf", Content: "hostname: localhost\nhkp_address: 127.0.0.1\nhkp_port: 11371\ndisable_mailsync:\n"}},
+		{
+			Write: &lab.File{
+				Path:    "/run/sks/etc/sks/sksconf",
+				Content: "hostname: localhost\nhkp_address: 127.0.0.1\nhkp_port: 11371\ndisable_mailsync:\n",
+			},
+		},
 		{Run: []string{"sh", "-c", "cd /run/sks && sks build dump/0.pgp -basedir /run/sks"}},
 		{Start: []string{"sks", "db", "-basedir", "/run/sks"}},
-		{Start: []string{"dnsmasq", "-k", "-u", "root", "-C", "/dev/null", "-x", "/run/dnsmasq.pid", "-R", "-h", "-A", "/#/", "-a", "127.0.0.1"}},
+		{
+			Start: []string{
+				"dnsmasq",
+				"-k",
+				"-u",
+				"root",
+				"-C",
+				"/dev/null",
+				"-x",
+				"/run/dnsmasq.pid",
+				"-R",
+				"-h",
+				"-A",
+				"/#/",
+				"-a",
+				"127.0.0.1",
+			},
+		},
 		{Write: &lab.File{Path: "/etc/hosts", Content: "127.0.0.1 localhost keys.lab\n"}}, // dirmngr's resolver wants the file
 		{Write: &lab.File{Path: "/etc/resolv.conf", Content: "nameserver 127.0.0.1\n"}},
 		{Until: []string{"sh", "-c", "gpgconf --kill dirmngr; gpg --batch --keyserver " + server + " --recv-keys " + keyID}},
@@ -55,8 +111,15 @@ var Scenarios = []lab.Scenario{
 		Name: "dead-keyserver-in-script", About: "A daily script asks a keyserver of pgp.net",
 		Needs: needs, Long: true, Subject: "/etc/cron.daily/refresh", FixArgs: []string{"--with", "keyserver=" + server},
 		Prepare: keyserver(lab.Act{Write: &lab.File{Path: "/etc/cron.daily/refresh", Mode: 0o755,
-			Content: "#!/bin/sh\ngpg --batch --keyserver hkp://subkeys.pgp.net --recv-keys " + keyID + " 2>&1 | grep -E 'imported: 1|receive failed'\n"}}),
-		Probes: []lab.Probe{{Name: "the script", Run: []string{"sh", "-c", "rm -f /root/.gnupg/pubring.kbx; gpgconf --kill dirmngr; exec /etc/cron.daily/refresh"}, Want: received}},
+			Content: "#!/bin/sh\ngpg --batch --keyserver " +
+				"hkp://subkeys.pgp.net --recv-keys " + keyID + " 2>&1 | grep -E 'imported: 1|receive failed'\n"}}),
+		Probes: []lab.Probe{
+			{
+				Name: "the script",
+				Run:  []string{"sh", "-c", "rm -f /root/.gnupg/pubring.kbx; gpgconf --kill dirmngr; exec /etc/cron.daily/refresh"},
+				Want: received,
+			},
+		},
 	},
 	{
 		Name: "living-keyserver", About: "A keyserver that answers raises nothing",

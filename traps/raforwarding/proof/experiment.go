@@ -31,7 +31,13 @@ var Experiments = []lab.Experiment{{
 		err = a.Table(func(r arena.Row) {
 			b.Row(r.AcceptRA, r.Forwarding, r.First, yes[r.Route], yes[r.Address])
 			if r.Route != r.Want() || r.Address != r.Want() {
-				b.Note("accept_ra %s with forwarding %s, %s first: the kernel's documentation says %s.", r.AcceptRA, r.Forwarding, r.First, yes[r.Want()])
+				b.Note(
+					"accept_ra %s with forwarding %s, %s first: the kernel's documentation says %s.",
+					r.AcceptRA,
+					r.Forwarding,
+					r.First,
+					yes[r.Want()],
+				)
 			}
 		})
 		b.Note("Both are set on the interface alone. Three advertisements went by before a \"no\".")

@@ -5,7 +5,11 @@ import "fettle/lab"
 var needs = lab.Needs{Modules: []string{"veth", "ipv6"}, Tools: []string{"cat", "grep", "sysctl", "radvd"}}
 
 var probes = []lab.Probe{
-	{Name: "default route", Run: []string{"ip", "-6", "route", "show", "default"}, Want: []string{"()", "default via fe80::.* dev eth0 proto ra .*"}},
+	{
+		Name: "default route",
+		Run:  []string{"ip", "-6", "route", "show", "default"},
+		Want: []string{"()", "default via fe80::.* dev eth0 proto ra .*"},
+	},
 	{Name: "accept_ra of eth0", Run: []string{"cat", "/proc/sys/net/ipv6/conf/eth0/accept_ra"}, Want: []string{"1", "2", "1"}},
 }
 
@@ -31,10 +35,27 @@ func router(sysctls ...string) []lab.Act {
 	for _, s := range sysctls {
 		acts = append(acts, lab.Act{Run: []string{"sysctl", "-qw", s}})
 	}
-	return append(acts,
+	return append(
+		acts,
 		lab.Act{Run: []string{"ip", "link", "set", "eth0", "up"}},
-		lab.Act{Start: []string{"ip", "netns", "exec", "router", "radvd", "--nodaemon", "--logmethod", "none", "--config", "/etc/radvd.conf", "--pidfile", "/run/radvd.pid"}},
-		lab.Act{Until: []string{"grep", "-qE", "Icmp6InRouterAdvertisements\\s+[1-9]", "/proc/net/dev_snmp6/eth0"}})
+		lab.Act{
+			Start: []string{
+				"ip",
+				"netns",
+				"exec",
+				"router",
+				"radvd",
+				"--nodaemon",
+				"--logmethod",
+				"none",
+				"--config",
+				"/etc/radvd.conf",
+				"--pidfile",
+				"/run/radvd.pid",
+			},
+		},
+		lab.Act{Until: []string{"grep", "-qE", "Icmp6InRouterAdvertisements\\s+[1-9]", "/proc/net/dev_snmp6/eth0"}},
+	)
 }
 
 var Scenarios = []lab.Scenario{
@@ -51,7 +72,10 @@ var Scenarios = []lab.Scenario{
 	{
 		Name: "told-to-listen", About: "accept_ra=2, set now and kept in sysctl.d, listens although the host forwards",
 		Needs: needs, Innocent: true,
-		Prepare: append([]lab.Act{{Write: &lab.File{Path: "/etc/sysctl.d/60-ra.conf", Content: "net.ipv6.conf.all.forwarding=1\nnet.ipv6.conf.eth0.accept_ra=2\n"}}},
+		Prepare: append(
+			[]lab.Act{
+				{Write: &lab.File{Path: "/etc/sysctl.d/60-ra.conf", Content: "net.ipv6.conf.all.forwarding=1\nnet.ipv6.conf.eth0.accept_ra=2\n"}},
+			},
 			router("net.ipv6.conf.all.forwarding=1", "net.ipv6.conf.eth0.accept_ra=2")...),
 	},
 }

@@ -72,7 +72,13 @@ var Scenarios = []lab.Scenario{
 		Prepare: slices.Concat([]lab.Act{{Write: &lab.File{Path: "/etc/udev/rules.d/60-local.rules",
 			Content: "KERNEL==\"ttyUSB*\", \\\n    ATTRS{idVendor}==\"0403\", ATTRS{idProduct}==\"6001\", \\\n    SYMLINK+=\"radish\"\n"}}}, udevd),
 		// Both devices claim the link: what udev itself says.
-		Probes: []lab.Probe{{Name: "devices that claim /dev/radish", Run: []string{"sh", "-c", "grep -l S:radish /run/udev/data/c188:* | wc -l"}, Want: []string{"2"}}},
+		Probes: []lab.Probe{
+			{
+				Name: "devices that claim /dev/radish",
+				Run:  []string{"sh", "-c", "grep -l S:radish /run/udev/data/c188:* | wc -l"},
+				Want: []string{"2"},
+			},
+		},
 	},
 	{
 		Name: "by-serial", About: "the note's rule, by serial number", Needs: needs, Innocent: true,
@@ -113,12 +119,24 @@ var Scenarios = []lab.Scenario{
 			{Name: "four converters", Acts: slices.Concat(udevd, []lab.Act{{Until: []string{"test", "-e", "/dev/ttyUSB3"}},
 				// ttyUSB0 and ttyUSB1 are wired to each other, as are ttyUSB2 and ttyUSB3.
 				{Run: []string{"stty", "-F", "/dev/ttyUSB0", "raw", "-echo"}}, {Run: []string{"stty", "-F", "/dev/ttyUSB2", "raw", "-echo"}},
-				{Start: []string{"sh", "-c", `while :; do printf '$GPGGA,123519,4807.038,N,01131.000,E,1,08,0.9,545.4,M,46.9,M,,*47\r\n'; sleep 0.3; done > /dev/ttyUSB0`}},
+				{
+					Start: []string{
+						"sh",
+						"-c",
+						`while :; do printf '$GPGGA,123519,4807.038,N,01131.000,E,1,08,0.9,545.4,M,46.9,M,,*47\r\n'; sleep 0.3; done > /dev/ttyUSB0`,
+					},
+				},
 				{Start: []string{"sh", "-c", `while :; do printf 'radish 1.0: 21 C\r\n'; sleep 0.3; done > /dev/ttyUSB2`}},
 			})},
 			{Name: "probed", Acts: []lab.Act{
 				is([]string{"fettle", "serialname", "probe", "--profile", "nmea-gps", "/dev/ttyUSB1"}, "GPGGA"),
-				{Expect: &lab.Expect{Run: []string{"fettle", "serialname", "probe", "--profile", "nmea-gps", "/dev/ttyUSB3"}, Status: 1, Has: "not recognised"}},
+				{
+					Expect: &lab.Expect{
+						Run:    []string{"fettle", "serialname", "probe", "--profile", "nmea-gps", "/dev/ttyUSB3"},
+						Status: 1,
+						Has:    "not recognised",
+					},
+				},
 			}},
 			{Name: "named by what it says", Acts: []lab.Act{
 				{Run: []string{"chmod", "755", "/"}}, // udev runs nothing as root that others could replace
@@ -131,16 +149,24 @@ var Scenarios = []lab.Scenario{
 	},
 }
 
-const byNumber = "KERNEL==\"ttyUSB*\", \\\n    ATTRS{idVendor}==\"0403\", ATTRS{idProduct}==\"6001\", \\\n    ATTRS{serial}==\"A8003Ye7\", \\\n    SYMLINK+=\"radish\"\n"
+const byNumber = "KERNEL==\"ttyUSB*\", \\\n    ATTRS{idVendor}==\"0403\", ATTRS{idProduct}==\"6001\", \\\n    " +
+	"ATTRS{serial}==\"A8003Ye7\", \\\n    SYMLINK+=\"radish\"\n"
 
 var gps = func() lab.Needs {
 	n := needs
 	n.Tools = append(slices.Clone(n.Tools), "sleep", "chmod", "stty")
 	n.Devices = []string{"-device", "qemu-xhci,id=usb"}
-	for i, chardev := range []string{"socket,id=c0,server=on,wait=off,path=/tmp/x", "socket,id=c1,path=/tmp/x", "socket,id=c2,server=on,wait=off,path=/tmp/y", "socket,id=c3,path=/tmp/y"} {
+	for i, chardev := range []string{"socket,id=c0,server=on,wait=off,path=/tmp/x", "socket,id=c1,path=/tmp/x",
+		"socket,id=c2,server=on,wait=off,path=/tmp/y", "socket,id=c3,path=/tmp/y"} {
 		id := string(rune('0' + i))
 		port := string(rune('1' + i))
-		n.Devices = append(n.Devices, "-chardev", chardev, "-device", "usb-serial,bus=usb.0,port="+port+",chardev=c"+id+",always-plugged=on,serial=")
+		n.Devices = append(
+			n.Devices,
+			"-chardev",
+			chardev,
+			"-device",
+			"usb-serial,bus=usb.0,port="+port+",chardev=c"+id+",always-plugged=on,serial=",
+		)
 	}
 	return n
 }()

@@ -20,10 +20,21 @@ func needs(limit time.Duration) lab.Needs {
 }
 
 var Experiments = []lab.Experiment{
-	{Name: "ratios", About: "One slow member at several ratios: is it named, and does the stated gain come true", Needs: needs(4 * time.Minute), Run: ratios([]array{{"raid1", 2}}, []int{1, 8})},
+	{
+		Name:  "ratios",
+		About: "One slow member at several ratios: is it named, and does the stated gain come true",
+		Needs: needs(4 * time.Minute),
+		Run:   ratios([]array{{"raid1", 2}}, []int{1, 8}),
+	},
 	{Name: "all-ratios", About: "The same for mirrors, RAID10 and RAID5, at six ratios", Long: true, Needs: needs(20 * time.Minute),
 		Run: ratios([]array{{"raid1", 2}, {"raid1", 3}, {"raid10", 4}, {"raid5", 4}}, []int{1, 2, 4, 8, 16, 32})},
-	{Name: "quiet", About: "A hundred looks at an array without a slow member: false alarms", Long: true, Needs: needs(20 * time.Minute), Run: quiet},
+	{
+		Name:  "quiet",
+		About: "A hundred looks at an array without a slow member: false alarms",
+		Long:  true,
+		Needs: needs(20 * time.Minute),
+		Run:   quiet,
+	},
 }
 
 type array struct {
@@ -86,7 +97,11 @@ func ratios(arrays []array, times []int) func(context.Context, *lab.Bench) error
 				return err
 			}
 		}
-		b.Note("4 KiB writes at random places, 8 in flight; each disk is delayed by %d ms (dm-delay, which counts in ticks: 20 ms as seen), the slow one by what stands there.", baseDelay)
+		b.Note(
+			"4 KiB writes at random places, 8 in flight; each disk is delayed by %d ms (dm-delay, which counts in ticks: 20 ms as seen), the "+
+				"slow one by what stands there.",
+			baseDelay,
+		)
 		b.Note("The measured gain is the array's writes a second with all members alike, by those with the slow one.")
 		return nil
 	}
@@ -138,7 +153,18 @@ func quiet(ctx context.Context, lb *lab.Bench) error {
 
 // make builds md0 of disks that all take baseDelay.
 func (b bench) make(a array) error {
-	argv := []string{"mdadm", "--create", "/dev/md0", "--run", "--quiet", "--assume-clean", "--bitmap=none", "--metadata=1.2", "--level=" + a.level, fmt.Sprintf("--raid-devices=%d", a.disks)}
+	argv := []string{
+		"mdadm",
+		"--create",
+		"/dev/md0",
+		"--run",
+		"--quiet",
+		"--assume-clean",
+		"--bitmap=none",
+		"--metadata=1.2",
+		"--level=" + a.level,
+		fmt.Sprintf("--raid-devices=%d", a.disks),
+	}
 	for i := range a.disks {
 		file := fmt.Sprintf("/run/disk%d", i)
 		if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -218,8 +244,20 @@ func (b bench) look(seconds int) (iops float64, found []finding, err error) {
 	}
 	fio := make(chan ended, 1)
 	go func() {
-		out, err := b.Run("fio", "--name=w", "--filename=/dev/md0", "--rw=randwrite", "--bs=4k", "--direct=1", "--ioengine=libaio", "--iodepth=8",
-			"--time_based", fmt.Sprintf("--runtime=%d", seconds+2), "--norandommap", "--output-format=json")
+		out, err := b.Run(
+			"fio",
+			"--name=w",
+			"--filename=/dev/md0",
+			"--rw=randwrite",
+			"--bs=4k",
+			"--direct=1",
+			"--ioengine=libaio",
+			"--iodepth=8",
+			"--time_based",
+			fmt.Sprintf("--runtime=%d", seconds+2),
+			"--norandommap",
+			"--output-format=json",
+		)
 		fio <- ended{out, err}
 	}()
 	time.Sleep(time.Second)

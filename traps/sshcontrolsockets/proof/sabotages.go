@@ -7,5 +7,9 @@ import (
 
 // Sabotages are plans that must be noticed.
 var Sabotages = []sabotage.Sabotage{
-	{Name: "configuration-stays-root's", Scenario: "login-for-each-command", Spoil: sabotage.Also(step.Perm{Path: "/home/ana/.ssh/config", Mode: 0o600, UID: 0, GID: 0})},
+	{
+		Name:     "configuration-stays-root's",
+		Scenario: "login-for-each-command",
+		Spoil:    sabotage.Also(step.Perm{Path: "/home/ana/.ssh/config", Mode: 0o600, UID: 0, GID: 0}),
+	},
 }

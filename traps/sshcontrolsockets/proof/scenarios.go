@@ -29,14 +29,24 @@ func knows(n int) []lab.Act {
 // twice are two commands of ana's to one host, one after the other.
 var twice = []lab.Probe{
 	{Name: "ssh lab true, first", Run: sshhost.As("ssh", sshhost.Name, "true"), Timed: true},
-	{Name: "ssh lab true, once more", Run: sshhost.As("ssh", sshhost.Name, "true"), Timed: true, Ratio: 0.6, Lasts: true, Within: 10 * time.Second}, // a busy machine: asked again
+	{
+		Name:   "ssh lab true, once more",
+		Run:    sshhost.As("ssh", sshhost.Name, "true"),
+		Timed:  true,
+		Ratio:  0.6,
+		Lasts:  true,
+		Within: 10 * time.Second,
+	}, // a busy machine: asked again
 }
 
 // whose asks bo's account who it is, while ana has a connection open to her own.
-var whose = []lab.Probe{{Name: "ssh bo@lab id -un", Run: sshhost.As("sh", "-c", "ssh ana@lab true; exec ssh bo@lab id -un"), Want: []string{"ana", "bo", "ana"}}}
+var whose = []lab.Probe{
+	{Name: "ssh bo@lab id -un", Run: sshhost.As("sh", "-c", "ssh ana@lab true; exec ssh bo@lab id -un"), Want: []string{"ana", "bo", "ana"}},
+}
 
 // clashing is a configuration without the user in the socket's name.
-const clashing = "Host lab\n    HostName " + sshhost.Addr + "\n    ControlMaster auto\n    ControlPath ~/.ssh/%h:%p\n    ControlPersist 1m\n"
+const clashing = "Host lab\n    HostName " + sshhost.Addr + "\n    ControlMaster auto\n    " +
+	"ControlPath ~/.ssh/%h:%p\n    ControlPersist 1m\n"
 
 var Scenarios = []lab.Scenario{
 	{

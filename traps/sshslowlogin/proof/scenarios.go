@@ -8,7 +8,9 @@ import (
 )
 
 // login is how long a login takes, to its end.
-var login = []lab.Probe{{Name: "ssh " + sshhost.Name + " true", Run: sshhost.Key("true"), Timed: true, Ratio: 0.5, Within: 10 * time.Second}} // sshd may still be reloading
+var login = []lab.Probe{
+	{Name: "ssh " + sshhost.Name + " true", Run: sshhost.Key("true"), Timed: true, Ratio: 0.5, Within: 10 * time.Second},
+} // sshd may still be reloading
 
 func write(name, text string) lab.Act { return lab.Act{Write: &lab.File{Path: name, Content: text}} }
 
@@ -69,7 +71,10 @@ var Scenarios = []lab.Scenario{
 				expect(0, "UseDNS no", "cat", "/etc/ssh/sshd_config.d/00-fettle-slow-login.conf"),
 			}},
 			{Name: "clear", Acts: []lab.Act{expect(0, "0 found", "fettle", "check", "ssh-slow-login")}},
-			{Name: "undone", Acts: []lab.Act{{Expect: &lab.Expect{Run: []string{"fettle", "changes"}, Has: "nobody confirmed it", Within: 40 * time.Second}}}},
+			{
+				Name: "undone",
+				Acts: []lab.Act{{Expect: &lab.Expect{Run: []string{"fettle", "changes"}, Has: "nobody confirmed it", Within: 40 * time.Second}}},
+			},
 			{Name: "found again", Acts: []lab.Act{expect(1, "1 found", "fettle", "check", "ssh-slow-login"), {Run: sshhost.Key("true")}}},
 		},
 	},

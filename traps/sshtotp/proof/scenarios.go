@@ -120,7 +120,8 @@ var Scenarios = []lab.Scenario{
 		Prepare: guarded(reusable, "auth sufficient pam_unix.so\n"+code, "KbdInteractiveAuthentication yes\n"),
 	},
 	{
-		Name: "client-tries-password-first", About: "A client that tries the method password before the dialog: sshd ends the connection, though the code is right",
+		Name: "client-tries-password-first", About: "A client that tries the method password before the dialog: sshd ends the connection, " +
+			"though the code is right",
 		Needs: needs, Long: true,
 		Steps: []lab.Step{
 			{Name: "prepare", Acts: guarded(reusable, sshhost.Auth+inGroup+code, "KbdInteractiveAuthentication yes\n")},

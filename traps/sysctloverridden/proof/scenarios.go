@@ -16,18 +16,28 @@ var swappiness = []string{"sysctl", "-n", "vm.swappiness"}
 var Scenarios = []lab.Scenario{
 	{
 		Name: "by-hand", About: "A parameter set at boot, and changed by hand", Needs: needs, Subject: "vm.swappiness", Vanishes: true,
-		Prepare: []lab.Act{file("/etc/sysctl.d/50-mine.conf", "vm.swappiness = 11\n"), {Run: []string{"systemctl", "restart", "systemd-sysctl"}}, {Run: []string{"sysctl", "-q", "vm.swappiness=77"}}},
-		Probes:  []lab.Probe{{Name: "vm.swappiness", Run: swappiness, Want: []string{"77", "11", "77"}}},
+		Prepare: []lab.Act{
+			file("/etc/sysctl.d/50-mine.conf", "vm.swappiness = 11\n"),
+			{Run: []string{"systemctl", "restart", "systemd-sysctl"}},
+			{Run: []string{"sysctl", "-q", "vm.swappiness=77"}},
+		},
+		Probes: []lab.Probe{{Name: "vm.swappiness", Run: swappiness, Want: []string{"77", "11", "77"}}},
 	},
 	{
 		Name: "undone", About: "A file in /etc whose name comes before one in /usr/lib", Needs: needs, Unfixable: true, Subject: "vm.swappiness",
-		Prepare: []lab.Act{file("/etc/sysctl.d/10-mine.conf", "vm.swappiness = 11\n"), file("/usr/lib/sysctl.d/50-vendor.conf", "vm.swappiness = 33\n"),
-			{Run: []string{"systemctl", "restart", "systemd-sysctl"}}},
+		Prepare: []lab.Act{
+			file("/etc/sysctl.d/10-mine.conf", "vm.swappiness = 11\n"),
+			file("/usr/lib/sysctl.d/50-vendor.conf", "vm.swappiness = 33\n"),
+			{Run: []string{"systemctl", "restart", "systemd-sysctl"}},
+		},
 		Probes: []lab.Probe{{Name: "vm.swappiness", Run: swappiness, Want: []string{"33"}}},
 	},
 	{
 		Name: "agree", About: "A file in /etc that overrides one in /usr/lib", Needs: needs, Innocent: true,
-		Prepare: []lab.Act{file("/etc/sysctl.d/90-mine.conf", "vm.swappiness = 11\n"), file("/usr/lib/sysctl.d/50-vendor.conf", "vm.swappiness = 33\n"),
-			{Run: []string{"systemctl", "restart", "systemd-sysctl"}}},
+		Prepare: []lab.Act{
+			file("/etc/sysctl.d/90-mine.conf", "vm.swappiness = 11\n"),
+			file("/usr/lib/sysctl.d/50-vendor.conf", "vm.swappiness = 33\n"),
+			{Run: []string{"systemctl", "restart", "systemd-sysctl"}},
+		},
 	},
 }

@@ -41,8 +41,11 @@ var Scenarios = []lab.Scenario{
 				started, {Until: []string{"systemctl", "--quiet", "is-failed", "shop"}}, {Run: []string{"journalctl", "--sync"}}}},
 			{Name: "found", Acts: []lab.Act{expect(1, "failed: cannot open /run/shop.ready", "fettle", "check", "units-failed")}},
 			{Name: "cause-there", Acts: []lab.Act{expect(6, "shop", "fettle", "fix", "units-failed", "--yes")}},
-			{Name: "fix", Acts: []lab.Act{{Run: []string{"touch", "/run/shop.ready"}}, expect(0, "Fixed", "fettle", "fix", "units-failed", "--yes"),
-				expect(0, "active", "systemctl", "is-active", "shop")}},
+			{
+				Name: "fix",
+				Acts: []lab.Act{{Run: []string{"touch", "/run/shop.ready"}}, expect(0, "Fixed", "fettle", "fix", "units-failed", "--yes"),
+					expect(0, "active", "systemctl", "is-active", "shop")},
+			},
 			{Name: "clear", Acts: []lab.Act{expect(0, "Nothing found", "fettle", "check", "units-failed")}},
 			{Name: "undo", Acts: []lab.Act{expect(0, "", "fettle", "undo", "--yes"), expect(3, "inactive", "systemctl", "is-active", "shop")}},
 		},
@@ -52,11 +55,15 @@ var Scenarios = []lab.Scenario{
 		Subject: "shop.service", Vanishes: true, UndoKeeps: true,
 		Prepare: []lab.Act{service("shop.service", shop), {Run: []string{"systemctl", "daemon-reload"}}, started,
 			{Until: []string{"systemctl", "--quiet", "is-failed", "shop"}}, {Run: []string{"touch", "/run/shop.ready"}}},
-		Probes: []lab.Probe{{Name: "state of shop", Run: []string{"systemctl", "is-active", "shop"}, Want: []string{"failed", "active", "inactive"}}},
+		Probes: []lab.Probe{
+			{Name: "state of shop", Run: []string{"systemctl", "is-active", "shop"}, Want: []string{"failed", "active", "inactive"}},
+		},
 	},
 	{
 		Name: "done", About: "A oneshot service that has done its work, and one that was stopped", Needs: needs, Innocent: true,
 		Prepare: []lab.Act{service("tidy.service", tidy), service("shop.service", shop), {Run: []string{"touch", "/run/shop.ready"}},
-			{Run: []string{"systemctl", "daemon-reload"}}, {Run: []string{"systemctl", "start", "tidy", "shop"}}, {Run: []string{"systemctl", "stop", "shop"}}},
+			{
+				Run: []string{"systemctl", "daemon-reload"},
+			}, {Run: []string{"systemctl", "start", "tidy", "shop"}}, {Run: []string{"systemctl", "stop", "shop"}}},
 	},
 }

@@ -44,14 +44,43 @@ var trials = []trial{
 	{name: "fast alone", disks: []disk{{mib: 1024}}, write: 256, slow: -1},
 	{name: "slow alone", disks: []disk{{mib: 1024, delay: slowDelay}}, write: 64, slow: -1},
 	{name: "512M + 2G", disks: []disk{{mib: 512}, {mib: 2048}}, write: 512, field: []string{"118M, 22.5 %", "406M, 77.5 %"}, slow: -1},
-	{name: "512M + 2G, recordsize=1M", disks: []disk{{mib: 512}, {mib: 2048}}, write: 256, create: []string{"-O", "recordsize=1M"}, slow: -1},
-	{name: "512M + 2G, bias off", disks: []disk{{mib: 512}, {mib: 2048}}, write: 256, set: map[string]string{"metaslab_bias_enabled": "0"}, slow: -1},
+	{
+		name:   "512M + 2G, recordsize=1M",
+		disks:  []disk{{mib: 512}, {mib: 2048}},
+		write:  256,
+		create: []string{"-O", "recordsize=1M"},
+		slow:   -1,
+	},
+	{
+		name:  "512M + 2G, bias off",
+		disks: []disk{{mib: 512}, {mib: 2048}},
+		write: 256,
+		set:   map[string]string{"metaslab_bias_enabled": "0"},
+		slow:  -1,
+	},
 	{name: "equal, one slow, throttle off", disks: []disk{{mib: 512}, {mib: 512, delay: slowDelay}}, write: 512,
-		set: map[string]string{"zio_dva_throttle_enabled": "0", "metaslab_perf_bias": "0"}, field: []string{"266M, 49.7 %", "269M, 50.3 %"}, slow: 1},
+		set: map[string]string{
+			"zio_dva_throttle_enabled": "0",
+			"metaslab_perf_bias":       "0",
+		}, field: []string{"266M, 49.7 %", "269M, 50.3 %"}, slow: 1},
 	{name: "equal, one slow, defaults", disks: []disk{{mib: 512}, {mib: 512, delay: slowDelay}}, write: 512, slow: 1},
 	{name: "full + added", disks: []disk{{mib: 512}, {mib: 512}}, later: 1, fill: 330, write: 128, slow: -1},
-	{name: "mirrors", disks: []disk{{mib: 256}, {mib: 256}, {mib: 1024}, {mib: 1024}}, vdevs: [][]int{{0, 1}, {2, 3}}, kind: []string{"mirror", "mirror"}, write: 192, slow: -1},
-	{name: "raidz1 of 3 x 256M + 768M", disks: []disk{{mib: 256}, {mib: 256}, {mib: 256}, {mib: 768}}, vdevs: [][]int{{3}, {0, 1, 2}}, kind: []string{"", "raidz1"}, write: 192, slow: -1},
+	{
+		name:  "mirrors",
+		disks: []disk{{mib: 256}, {mib: 256}, {mib: 1024}, {mib: 1024}},
+		vdevs: [][]int{{0, 1}, {2, 3}},
+		kind:  []string{"mirror", "mirror"},
+		write: 192,
+		slow:  -1,
+	},
+	{
+		name:  "raidz1 of 3 x 256M + 768M",
+		disks: []disk{{mib: 256}, {mib: 256}, {mib: 256}, {mib: 768}},
+		vdevs: [][]int{{3}, {0, 1, 2}},
+		kind:  []string{"", "raidz1"},
+		write: 192,
+		slow:  -1,
+	},
 }
 
 type bench struct{ *lab.Bench }
@@ -83,10 +112,19 @@ func run(_ context.Context, lb *lab.Bench) error {
 		}
 		wrong = append(wrong, r.wrong...)
 	}
-	b.Note("OpenZFS %s; ashift=13 and compression=off, as in the field note. Predicted: by fettle, from free space and the module's parameters; in brackets by the size of records, and by speed. "+
-		"fettle saw: fettle measure disks, a part of the time. On disk: blocks of the files behind the disks, as the field note has it.", strings.TrimSpace(string(version)))
-	b.Note("The slow disk takes %d ms longer for each request. With a slow vdev the pool of two wrote at %.2f of the pace of the fast disk alone, all waiting for it (throttle off), and at %.2f with the defaults.",
-		slowDelay, pace["equal, one slow, throttle off"]/pace["fast alone"], pace["equal, one slow, defaults"]/pace["fast alone"])
+	b.Note(
+		"OpenZFS %s; ashift=13 and compression=off, as in the field note. Predicted: by fettle, from free space and the module's parameters; "+
+			"in brackets by the size of records, and by speed. "+
+			"fettle saw: fettle measure disks, a part of the time. On disk: blocks of the files behind the disks, as the field note has it.",
+		strings.TrimSpace(string(version)),
+	)
+	b.Note(
+		"The slow disk takes %d ms longer for each request. With a slow vdev the pool of two wrote at %.2f of the pace of the fast disk "+
+			"alone, all waiting for it (throttle off), and at %.2f with the defaults.",
+		slowDelay,
+		pace["equal, one slow, throttle off"]/pace["fast alone"],
+		pace["equal, one slow, defaults"]/pace["fast alone"],
+	)
 	if len(wrong) > 0 {
 		return fmt.Errorf("%s", strings.Join(wrong, "; "))
 	}
@@ -133,7 +171,12 @@ func (b bench) try(t trial) (r result, err error) {
 		}
 	}
 	at := len(t.vdevs) - t.later
-	argv := slices.Concat([]string{"zpool", "create", "-f", "-o", "ashift=13", "-O", "compression=off"}, t.create, []string{"test"}, t.spec(0, at))
+	argv := slices.Concat(
+		[]string{"zpool", "create", "-f", "-o", "ashift=13", "-O", "compression=off"},
+		t.create,
+		[]string{"test"},
+		t.spec(0, at),
+	)
 	if _, err := b.Run(argv...); err != nil {
 		return r, err
 	}

@@ -25,12 +25,33 @@ const (
 const slowDelay = 100
 
 var Scenarios = []lab.Scenario{
-	{Name: "unequal-sizes", About: "A pool of 512 MiB and 2 GiB: one vdev gets three quarters of the writes", Subject: "test", Unfixable: true, Long: true,
-		Needs: needs(stable, 2*time.Minute), Prepare: pool(disk{mib: 512}, disk{mib: 2048})},
-	{Name: "one-slow", About: "Two of one size, one of them slow, while the pool is written to", Subject: "test", Unfixable: true, Long: true,
-		Needs: needs(stable, 2*time.Minute), Prepare: append(pool(disk{mib: 512}, disk{mib: 512, delay: slowDelay}), load...), CheckArgs: []string{"--sample", "10s"}},
+	{
+		Name:      "unequal-sizes",
+		About:     "A pool of 512 MiB and 2 GiB: one vdev gets three quarters of the writes",
+		Subject:   "test",
+		Unfixable: true,
+		Long:      true,
+		Needs:     needs(stable, 2*time.Minute),
+		Prepare:   pool(disk{mib: 512}, disk{mib: 2048}),
+	},
+	{
+		Name:      "one-slow",
+		About:     "Two of one size, one of them slow, while the pool is written to",
+		Subject:   "test",
+		Unfixable: true,
+		Long:      true,
+		Needs: needs(
+			stable,
+			2*time.Minute,
+		),
+		Prepare:   append(pool(disk{mib: 512}, disk{mib: 512, delay: slowDelay}), load...),
+		CheckArgs: []string{"--sample", "10s"},
+	},
 	{Name: "alike", About: "Two of one size and speed, while the pool is written to", Innocent: true, Long: true,
-		Needs: needs(stable, 2*time.Minute), Prepare: append(pool(disk{mib: 512}, disk{mib: 512}), load...), CheckArgs: []string{"--sample", "10s"}},
+		Needs: needs(
+			stable,
+			2*time.Minute,
+		), Prepare: append(pool(disk{mib: 512}, disk{mib: 512}), load...), CheckArgs: []string{"--sample", "10s"}},
 }
 
 // load writes for longer than the check looks; the first transaction group has
@@ -65,7 +86,15 @@ func (d disk) make(i int) [][]string {
 	return [][]string{
 		{"truncate", "-s", fmt.Sprintf("%dM", d.mib), backing(i)},
 		{"losetup", loop(i), backing(i)},
-		{"dmsetup", "create", "--noudevrules", "--noudevsync", name(i), "--table", fmt.Sprintf("0 %d delay %s 0 %d", d.mib<<20/512, loop(i), d.delay)},
+		{
+			"dmsetup",
+			"create",
+			"--noudevrules",
+			"--noudevsync",
+			name(i),
+			"--table",
+			fmt.Sprintf("0 %d delay %s 0 %d", d.mib<<20/512, loop(i), d.delay),
+		},
 		{"dmsetup", "mknodes", name(i)},
 	}
 }

@@ -125,7 +125,9 @@ func (o *Oracle) Compile(src string) (*Program, error) {
 		return nil, iss.Err()
 	}
 	prog, err := o.env.Program(ast)
-	name := strings.NewReplacer("google.protobuf.Timestamp", "timestamp", "google.protobuf.Duration", "duration", "fact.", "", "null_type", "null").Replace(ast.OutputType().String())
+	name := strings.NewReplacer("google.protobuf.Timestamp", "timestamp", "google.protobuf.Duration", "duration", "fact.", "",
+		"null_type", "null").
+		Replace(ast.OutputType().String())
 	return &Program{name, prog}, err
 }
 

@@ -37,7 +37,10 @@ func (l Large) Fill(t testing.TB, file string) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	raw, err := sql.Open("sqlite", "file:"+file+"?_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)&_pragma=cache_size(-400000)&_pragma=temp_store(MEMORY)")
+	raw, err := sql.Open(
+		"sqlite",
+		"file:"+file+"?_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)&_pragma=cache_size(-400000)&_pragma=temp_store(MEMORY)",
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,10 +110,23 @@ func (w *filling) host(i int) {
 		seen = w.Now.Add(-time.Duration(2+w.r.IntN(20)) * 24 * time.Hour)
 	}
 	m := s.Meta
-	w.exec(`INSERT INTO hosts (id, agent, name, grp, os, kernel, arch, kind, boot, fettle, agent_version, instance, seq, digest, joined, last_seen, last_check, every_ms)
+	w.exec(
+		`INSERT INTO hosts (id, agent, name, grp, os, kernel, arch, kind, boot, fettle, agent_version, instance, seq, digest, joined, last_seen, last_check, every_ms)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '1.0', '1.0', 'i', 1, ?, ?, ?, ?, 3600000)`,
-		id, w.Agent(i), w.Name(i), w.Group(i), m.Machine.Distribution, m.Identity.Release, m.Identity.Machine, m.Machine.Kind, m.Identity.BootID, s.Digest(),
-		w.Now.AddDate(0, 0, -w.Days).UnixMilli(), seen.UnixMilli(), seen.UnixMilli())
+		id,
+		w.Agent(i),
+		w.Name(i),
+		w.Group(i),
+		m.Machine.Distribution,
+		m.Identity.Release,
+		m.Identity.Machine,
+		m.Machine.Kind,
+		m.Identity.BootID,
+		s.Digest(),
+		w.Now.AddDate(0, 0, -w.Days).UnixMilli(),
+		seen.UnixMilli(),
+		seen.UnixMilli(),
+	)
 	w.exec("INSERT INTO states (host, state) VALUES (?, ?)", id, packed)
 	clear, not := 0, 0
 	for _, res := range s.Results {
@@ -127,10 +143,28 @@ func (w *filling) host(i int) {
 		o := sample.Outcomes[0][0]
 		kind := []string{"new", "resolved", "new", "resolved", "changed", "unseen", "seen", "returned"}[w.r.IntN(8)]
 		at := w.ago()
-		w.exec("INSERT INTO changes (at, host, trap, subject, kind, rank, summary) VALUES (?, ?, ?, ?, ?, ?, ?)", at, id, sample.ID, o.Subject, kind, int(o.Severity), o.Summary+o.Reason)
+		w.exec(
+			"INSERT INTO changes (at, host, trap, subject, kind, rank, summary) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			at,
+			id,
+			sample.ID,
+			o.Subject,
+			kind,
+			int(o.Severity),
+			o.Summary+o.Reason,
+		)
 		if kind == "resolved" {
-			w.exec("INSERT OR IGNORE INTO past (host, trap, subject, rank, summary, since, ended, resolved, returns) VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?)",
-				id, sample.ID, o.Subject, int(o.Severity), o.Summary, at-int64(w.r.IntN(1e9)), at, w.r.IntN(8)/6)
+			w.exec(
+				"INSERT OR IGNORE INTO past (host, trap, subject, rank, summary, since, ended, resolved, returns) VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?)",
+				id,
+				sample.ID,
+				o.Subject,
+				int(o.Severity),
+				o.Summary,
+				at-int64(w.r.IntN(1e9)),
+				at,
+				w.r.IntN(8)/6,
+			)
 		}
 	}
 }
@@ -152,8 +186,10 @@ func (w *filling) findings(id int64, res *message.Result) {
 
 // sums are made of what was written, as ingestion keeps them.
 func (w *filling) sums() {
-	w.exec(`UPDATE hosts SET (critical, warning, notice, unknown) = (SELECT COUNT(CASE WHEN rank = 3 THEN 1 END), COUNT(CASE WHEN rank = 2 THEN 1 END),
-		COUNT(CASE WHEN rank = 1 THEN 1 END), COUNT(CASE WHEN rank = 0 THEN 1 END) FROM findings WHERE host = hosts.id)`)
+	w.exec(
+		`UPDATE hosts SET (critical, warning, notice, unknown) = (SELECT COUNT(CASE WHEN rank = 3 THEN 1 END), COUNT(CASE WHEN rank = 2 THEN 1 END),
+		COUNT(CASE WHEN rank = 1 THEN 1 END), COUNT(CASE WHEN rank = 0 THEN 1 END) FROM findings WHERE host = hosts.id)`,
+	)
 	w.exec(`INSERT INTO totals (grp, hosts, critical, warning, notice, unknown, accepted)
 		SELECT grp, COUNT(*), SUM(critical), SUM(warning), SUM(notice), SUM(unknown), 0 FROM hosts GROUP BY grp`)
 	w.exec(`INSERT INTO cells (trap, grp, critical, warning, notice, unknown, accepted)

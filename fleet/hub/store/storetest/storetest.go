@@ -100,7 +100,8 @@ func NewServer(t testing.TB) *Server {
 			t.Fatal(err)
 		}
 	}
-	if out, err := s.command(program(t, "initdb"), "-D", s.dir+"/data", "-U", "fettle", "--auth=trust", "--no-sync", "-E", "UTF8", "--no-locale").CombinedOutput(); err != nil {
+	if out, err := s.command(program(t, "initdb"), "-D", s.dir+"/data", "-U", "fettle", "--auth=trust", "--no-sync", "-E", "UTF8",
+		"--no-locale").CombinedOutput(); err != nil {
 		t.Fatalf("initdb: %v\n%s", err, out)
 	}
 	s.Start(t)
@@ -166,7 +167,8 @@ func (s *Server) Stop(sig syscall.Signal) {
 func (s *Server) Database(t testing.TB) string {
 	t.Helper()
 	name := fmt.Sprintf("hub%d", s.made.Add(1))
-	if out, err := s.command(program(t, "psql"), "-h", s.dir, "-U", "fettle", "-c", "CREATE DATABASE "+name, "postgres").CombinedOutput(); err != nil {
+	if out, err := s.command(program(t, "psql"), "-h", s.dir, "-U", "fettle", "-c", "CREATE DATABASE "+name,
+		"postgres").CombinedOutput(); err != nil {
 		t.Fatalf("creating a database: %v\n%s", err, out)
 	}
 	return "postgres://fettle@/" + name + "?host=" + url.QueryEscape(s.dir)

@@ -12,7 +12,8 @@ func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 // FuzzLocal: wherever somebody is to be led after the log-in, it is here.
 func FuzzLocal(f *testing.F) {
-	for _, s := range []string{"/hosts?q=a", "//evil.example", `/\evil.example`, "https://evil.example", "/%2f/evil", "/\tx", "/login", "/a#b", "/..//evil"} {
+	for _, s := range []string{"/hosts?q=a", "//evil.example", `/\evil.example`, "https://evil.example", "/%2f/evil", "/\tx", "/login",
+		"/a#b", "/..//evil"} {
 		f.Add(s)
 	}
 	base, err := url.Parse("https://hub.example/login")
@@ -22,7 +23,8 @@ func FuzzLocal(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		got := Local(s)
 		u, err := base.Parse(got)
-		if err != nil || u.Host != "hub.example" || u.Scheme != "https" || !strings.HasPrefix(got, "/") || strings.HasPrefix(got, "//") || strings.ContainsAny(got, "\\\r\n\t") {
+		if err != nil || u.Host != "hub.example" || u.Scheme != "https" || !strings.HasPrefix(got, "/") || strings.HasPrefix(got, "//") ||
+			strings.ContainsAny(got, "\\\r\n\t") {
 			t.Errorf("%q leads to %q", s, got)
 		}
 	})

@@ -116,10 +116,15 @@ func newWorld(t *testing.T, change func(*Config)) *world {
 		"bob": {Name: "bob", Role: store.Reader, Password: hash},
 		"oid": {Name: "oid", Role: store.Reader},
 	}}}
-	cfg := Config{Store: w.memory, Effort: cheap, Now: func() time.Time { return w.now }, Render: func(rw http.ResponseWriter, r *http.Request, p Page) {
-		rw.WriteHeader(p.Status)
-		fmt.Fprintf(rw, "log-in page form=%s error=%s next=%s", Who(r.Context()).Form, p.Error, p.Next)
-	}}
+	cfg := Config{
+		Store:  w.memory,
+		Effort: cheap,
+		Now:    func() time.Time { return w.now },
+		Render: func(rw http.ResponseWriter, r *http.Request, p Page) {
+			rw.WriteHeader(p.Status)
+			fmt.Fprintf(rw, "log-in page form=%s error=%s next=%s", Who(r.Context()).Form, p.Error, p.Next)
+		},
+	}
 	if change != nil {
 		change(&cfg)
 	}
@@ -213,7 +218,8 @@ func TestLogIn(t *testing.T) {
 			t.Errorf("a strange program at %s: %d", path, code)
 		}
 	}
-	for _, c := range []struct{ name, password string }{{"ann", "wrong"}, {"nobody", secret}, {"oid", ""}, {"oid", secret}, {"", ""}, {"ann", strings.Repeat("x", 5000)}} {
+	for _, c := range []struct{ name, password string }{{"ann", "wrong"}, {"nobody", secret}, {"oid", ""}, {"oid", secret}, {"", ""},
+		{"ann", strings.Repeat("x", 5000)}} {
 		if code, body, _ := w.login(c.name, c.password, "/"); code != 401 || !strings.Contains(body, "error=Name or password is wrong.") {
 			t.Errorf("%q with %.20q: %d %s", c.name, c.password, code, body)
 		}
@@ -237,7 +243,8 @@ func TestLogIn(t *testing.T) {
 	if code, body, _ := w.get("/x"); code != 200 || !strings.Contains(body, "GET /x is ann, operator, by password") {
 		t.Errorf("logged in: %d %s", code, body)
 	}
-	if !strings.Contains(w.audited(), "ann: log in (password, operator)\n") || !strings.Contains(w.audited(), "nobody: log-in refused (name or password)\n") {
+	if !strings.Contains(w.audited(), "ann: log in (password, operator)\n") ||
+		!strings.Contains(w.audited(), "nobody: log-in refused (name or password)\n") {
 		t.Error(w.audited())
 	}
 	if code, _, _ := w.post("/logout", url.Values{"form": {w.form("/x")}}); code != 303 {
@@ -251,7 +258,8 @@ func TestLogIn(t *testing.T) {
 func TestNextStaysHere(t *testing.T) {
 	for in, want := range map[string]string{
 		"/hosts?a=b": "/hosts?a=b", "": "/", "hosts": "/", "//evil.example/": "/", "https://evil.example/": "/", `/\evil.example`: "/",
-		"/\t/evil.example": "/", "javascript:alert(1)": "/", "/login": "/", "/login/oidc": "/", "/%2f/evil": "/%2f/evil", "/%2fevil.example/%20 ": "/", "/%2f ": "/", "/a\r\nX: y": "/",
+		"/\t/evil.example": "/", "javascript:alert(1)": "/", "/login": "/", "/login/oidc": "/", "/%2f/evil": "/%2f/evil",
+		"/%2fevil.example/%20 ": "/", "/%2f ": "/", "/a\r\nX: y": "/",
 	} {
 		if got := Local(in); got != want {
 			t.Errorf("Local(%q) = %q, want %q", in, got, want)
@@ -358,7 +366,8 @@ func TestLimitIsBounded(t *testing.T) {
 }
 
 func TestNeighbours(t *testing.T) {
-	for in, want := range map[string]string{"192.0.2.7": "192.0.2.7", "::ffff:192.0.2.7": "192.0.2.7", "2001:db8:1:2:3::4": "2001:db8:1:2::/64", "fe80::1%eth0": "fe80::/64"} {
+	for in, want := range map[string]string{"192.0.2.7": "192.0.2.7", "::ffff:192.0.2.7": "192.0.2.7",
+		"2001:db8:1:2:3::4": "2001:db8:1:2::/64", "fe80::1%eth0": "fe80::/64"} {
 		if got := neighbours(netip.MustParseAddr(in)); got != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
 		}
@@ -368,7 +377,12 @@ func TestNeighbours(t *testing.T) {
 func TestProxyHeader(t *testing.T) {
 	proxy := func(from string) func(*Config) {
 		return func(c *Config) {
-			c.Proxy = &Proxy{From: []netip.Prefix{netip.MustParsePrefix(from)}, Header: "X-Remote-User", Groups: "X-Groups", Operators: []string{"sre", "user:root"}}
+			c.Proxy = &Proxy{
+				From:      []netip.Prefix{netip.MustParsePrefix(from)},
+				Header:    "X-Remote-User",
+				Groups:    "X-Groups",
+				Operators: []string{"sre", "user:root"},
+			}
 		}
 	}
 	w := newWorld(t, proxy("127.0.0.0/8"))
@@ -398,7 +412,8 @@ func TestTokens(t *testing.T) {
 	w := newWorld(t, nil)
 	token, hash := NewSecret()
 	w.sessions[hash] = store.Session{Hash: hash, User: "ci", Role: store.Operator, How: "token", Expires: w.now.Add(time.Hour)}
-	if code, body, _ := w.post("/api/x", nil, "Authorization", "Bearer "+token); code != 200 || !strings.Contains(body, "ci, operator, by token") {
+	if code, body, _ := w.post("/api/x", nil, "Authorization", "Bearer "+token); code != 200 ||
+		!strings.Contains(body, "ci, operator, by token") {
 		t.Errorf("%d %s", code, body)
 	}
 	req, _ := http.NewRequest(http.MethodGet, w.server.URL+"/feed/x", nil)
@@ -454,8 +469,10 @@ func TestPasswords(t *testing.T) {
 			t.Errorf("%.30q: %v %v", in, got, err)
 		}
 	}
-	for _, bad := range []string{"", "plain", "$argon2id$v=19$m=8,t=1,p=1$$", "$argon2i$v=19$m=8,t=1,p=1$c2FsdHNhbHQ$" + strings.Repeat("A", 43),
-		"$argon2id$v=19$m=4294967295,t=1,p=1$c2FsdHNhbHQ$" + strings.Repeat("A", 43), "$argon2id$v=19$m=8,t=0,p=1$c2FsdHNhbHQ$" + strings.Repeat("A", 43)} {
+	for _, bad := range []string{"", "plain", "$argon2id$v=19$m=8,t=1,p=1$$",
+		"$argon2i$v=19$m=8,t=1,p=1$c2FsdHNhbHQ$" + strings.Repeat("A", 43),
+		"$argon2id$v=19$m=4294967295,t=1,p=1$c2FsdHNhbHQ$" + strings.Repeat("A", 43),
+		"$argon2id$v=19$m=8,t=0,p=1$c2FsdHNhbHQ$" + strings.Repeat("A", 43)} {
 		if _, err := matches(secret, bad); err == nil {
 			t.Errorf("%q was taken for a hash", bad)
 		}

@@ -170,7 +170,8 @@ func (o *OIDC) read(claims map[string]any) (identity, error) {
 		}
 	}
 	role := roleOf(name, groups, o.Operators)
-	if len(o.Readers) > 0 && role != store.Operator && !slices.ContainsFunc(groups, func(g string) bool { return slices.Contains(o.Readers, g) }) {
+	if len(o.Readers) > 0 && role != store.Operator &&
+		!slices.ContainsFunc(groups, func(g string) bool { return slices.Contains(o.Readers, g) }) {
 		return identity{}, fmt.Errorf("%s: %w", name, errNoGroup)
 	}
 	return identity{name, role}, nil

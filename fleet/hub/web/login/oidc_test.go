@@ -36,8 +36,16 @@ func newProvider(t *testing.T) *provider {
 	p := &provider{t: t, key: key, signWith: key}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-		p.json(w, map[string]any{"issuer": p.URL, "authorization_endpoint": p.URL + "/auth", "token_endpoint": p.URL + "/token", "jwks_uri": p.URL + "/keys",
-			"id_token_signing_alg_values_supported": []string{"RS256"}})
+		p.json(
+			w,
+			map[string]any{
+				"issuer":                                p.URL,
+				"authorization_endpoint":                p.URL + "/auth",
+				"token_endpoint":                        p.URL + "/token",
+				"jwks_uri":                              p.URL + "/keys",
+				"id_token_signing_alg_values_supported": []string{"RS256"},
+			},
+		)
 	})
 	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
 		p.json(w, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: &key.PublicKey, KeyID: "k", Algorithm: "RS256", Use: "sig"}}})
@@ -80,7 +88,14 @@ func (p *provider) token(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, `{"error":"invalid_grant"}`, http.StatusBadRequest)
 		return
 	}
-	claims := map[string]any{"iss": p.URL, "aud": "hub", "sub": "1", "exp": time.Now().Add(time.Minute).Unix(), "iat": time.Now().Unix(), "nonce": p.nonce}
+	claims := map[string]any{
+		"iss":   p.URL,
+		"aud":   "hub",
+		"sub":   "1",
+		"exp":   time.Now().Add(time.Minute).Unix(),
+		"iat":   time.Now().Unix(),
+		"nonce": p.nonce,
+	}
 	for k, v := range p.claims {
 		claims[k] = v
 	}
@@ -125,22 +140,34 @@ func TestOIDC(t *testing.T) {
 		{"groups of another kind", map[string]any{"preferred_username": "ann", "groups": "sre"}, "", nil, 403, "in no group that"},
 		{"no name", map[string]any{"groups": []any{"sre"}}, "", nil, 401, "failed"},
 		{"a name with a line end", map[string]any{"preferred_username": "a\nb", "groups": []any{"sre"}}, "", nil, 401, "failed"},
-		{"mail", map[string]any{"email": "a@b.example", "email_verified": true, "groups": []any{"sre"}}, "email", nil, 303, "a@b.example, operator"},
+		{"mail", map[string]any{"email": "a@b.example", "email_verified": true, "groups": []any{"sre"}}, "email", nil, 303,
+			"a@b.example, operator"},
 		{"mail that nobody verified", map[string]any{"email": "a@b.example", "groups": []any{"sre"}}, "email", nil, 401, "failed"},
 		{"another's state", groups("sre"), "", func(_ *provider, back string) string { return back + "x" }, 401, "failed"},
-		{"another's code", groups("sre"), "", func(_ *provider, back string) string { return strings.Replace(back, "thecode", "other", 1) }, 401, "failed"},
+		{"another's code", groups("sre"), "",
+			func(_ *provider, back string) string { return strings.Replace(back, "thecode", "other", 1) }, 401, "failed"},
 		{"another's nonce", groups("sre"), "", func(p *provider, back string) string { p.nonce = "x"; return back }, 401, "failed"},
 		{"another's verifier", groups("sre"), "", func(p *provider, back string) string { p.challenge = "x"; return back }, 401, "failed"},
 		{"another's key", groups("sre"), "", func(p *provider, back string) string { p.signWith = stranger; return back }, 401, "failed"},
 		{"for another client", map[string]any{"preferred_username": "ann", "groups": []any{"sre"}, "aud": "mail"}, "", nil, 401, "failed"},
 		{"old", map[string]any{"preferred_username": "ann", "groups": []any{"sre"}, "exp": 1}, "", nil, 401, "failed"},
-		{"the provider refuses", groups("sre"), "", func(_ *provider, back string) string { return back + "&error=access_denied" }, 401, "failed"},
+		{"the provider refuses", groups("sre"), "", func(_ *provider, back string) string { return back + "&error=access_denied" }, 401,
+			"failed"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			p := newProvider(t)
 			p.claims = c.claims
-			o := &OIDC{Name: "Example", Issuer: p.URL, ClientID: "hub", Secret: "s", Redirect: "http://hub.invalid/login/oidc/back", Claim: c.claim,
-				Readers: []string{"staff"}, Operators: []string{"sre"}, Client: p.Client()}
+			o := &OIDC{
+				Name:      "Example",
+				Issuer:    p.URL,
+				ClientID:  "hub",
+				Secret:    "s",
+				Redirect:  "http://hub.invalid/login/oidc/back",
+				Claim:     c.claim,
+				Readers:   []string{"staff"},
+				Operators: []string{"sre"},
+				Client:    p.Client(),
+			}
 			w := newWorld(t, func(cfg *Config) { cfg.OIDC = o })
 			code, _, h := w.get("/login/oidc?next=" + url.QueryEscape("/trap/x?a=b"))
 			if code != 303 {

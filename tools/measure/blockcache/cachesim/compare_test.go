@@ -115,7 +115,23 @@ func TestSpeedBesideLibCacheSim(t *testing.T) {
 		w := trace.Workload{Pattern: pattern, Blocks: 1 << 20, Requests: requests, Seed: 1, BlockSize: 65536}
 		_, oracle := written(t, w)
 		for _, policy := range []string{"lru", "lfu", "arc", "2q", "s3fifo", "sieve", "belady"} {
-			own := used(t, bin, "measure", "cachesim", oracle, "--block-size", "64KiB", "--cores", "1", "--policy", policy, "--size", "10%", "--format", "json")
+			own := used(
+				t,
+				bin,
+				"measure",
+				"cachesim",
+				oracle,
+				"--block-size",
+				"64KiB",
+				"--cores",
+				"1",
+				"--policy",
+				policy,
+				"--size",
+				"10%",
+				"--format",
+				"json",
+			)
 			var sim struct {
 				Curves []struct {
 					Points []struct{ Blocks, Requests, Hits int }
@@ -196,7 +212,12 @@ func withLibCacheSim(t *testing.T) string {
 		python = "python3"
 	}
 	if out, err := exec.Command(python, "-c", "import libcachesim").CombinedOutput(); err != nil {
-		t.Fatalf("%s has no libcachesim (python3 -m venv D && D/bin/pip install libcachesim, LIBCACHESIM_PYTHON=D/bin/python): %v %s", python, err, out)
+		t.Fatalf(
+			"%s has no libcachesim (python3 -m venv D && D/bin/pip install libcachesim, LIBCACHESIM_PYTHON=D/bin/python): %v %s",
+			python,
+			err,
+			out,
+		)
 	}
 	return python
 }
@@ -205,7 +226,9 @@ func libCacheSim(t *testing.T, python, oracle, policy string, sizes []int) []pee
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, python, append([]string{"testdata/peer.py", oracle, policy}, strings.Fields(strings.Trim(fmt.Sprint(sizes), "[]"))...)...).Output()
+	out, err := exec.CommandContext(ctx, python,
+		append([]string{"testdata/peer.py", oracle, policy}, strings.Fields(strings.Trim(fmt.Sprint(sizes), "[]"))...)...).
+		Output()
 	if err != nil {
 		t.Fatalf("libCacheSim: %v %s", err, stderr(err))
 	}

@@ -154,7 +154,16 @@ func TestSweepIsTheSameOnManyCores(t *testing.T) {
 	var results [][]Curve
 	for _, cores := range []int{1, 3} {
 		done := int64(0)
-		c, _, err := Sweep{Kinds: Kinds, Sizes: Sizes(2000, 6), Cores: cores, Warmup: 3_000, Progress: func(d, all int64) { done = d }}.Run(context.Background(), tr)
+		c, _, err := Sweep{
+			Kinds:    Kinds,
+			Sizes:    Sizes(2000, 6),
+			Cores:    cores,
+			Warmup:   3_000,
+			Progress: func(d, all int64) { done = d },
+		}.Run(
+			context.Background(),
+			tr,
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,9 +27,19 @@ var smqLoads = []struct {
 	quiet time.Duration
 }{
 	{"zipf:1.2, reads", trace.Workload{Pattern: "zipf:1.2", Blocks: 8_000, Requests: 60_000, Seed: 1, Rate: 1999}, 800, 0},
-	{"zipf:0.9, a third writes", trace.Workload{Pattern: "zipf:0.9", Blocks: 8_000, Requests: 60_000, Seed: 2, WritePct: 33, Rate: 701}, 2000, 3 * time.Minute},
+	{
+		"zipf:0.9, a third writes",
+		trace.Workload{Pattern: "zipf:0.9", Blocks: 8_000, Requests: 60_000, Seed: 2, WritePct: 33, Rate: 701},
+		2000,
+		3 * time.Minute,
+	},
 	{"hot tenth, slowly", trace.Workload{Pattern: "hot:10:90", Blocks: 20_000, Requests: 60_000, Seed: 3, WritePct: 10, Rate: 151}, 1000, 0},
-	{"hot tenth that moves", trace.Workload{Pattern: "moved", Blocks: 8_000, Requests: 60_000, Seed: 4, WritePct: 5, Rate: 503}, 600, time.Minute},
+	{
+		"hot tenth that moves",
+		trace.Workload{Pattern: "moved", Blocks: 8_000, Requests: 60_000, Seed: 4, WritePct: 5, Rate: 503},
+		600,
+		time.Minute,
+	},
 	{"uniform, small", trace.Workload{Pattern: "uniform", Blocks: 100_000, Requests: 40_000, Seed: 5, WritePct: 50, Rate: 307}, 64, 0},
 }
 
@@ -76,7 +86,8 @@ func TestAsKernelSMQ(t *testing.T) {
 		got := kernelSMQ(t)
 		if os.Getenv("UPDATE") == "1" {
 			out, _ := json.MarshalIndent(got, "", " ")
-			out = regexp.MustCompile(`\n\s+(\d+,?)(\n\s+\])?`).ReplaceAllFunc(out, func(b []byte) []byte { return bytes.Join(bytes.Fields(b), nil) })
+			out = regexp.MustCompile(`\n\s+(\d+,?)(\n\s+\])?`).
+				ReplaceAllFunc(out, func(b []byte) []byte { return bytes.Join(bytes.Fields(b), nil) })
 			if err := os.WriteFile(file, append(out, '\n'), 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -90,7 +101,12 @@ func TestAsKernelSMQ(t *testing.T) {
 	}
 	for i, policy := range smqPolicies {
 		if got := levelsOf(t, policy); !slices.Equal(got, want.Levels[i]) {
-			t.Errorf("%s: promotions need the levels\n%s\nthe kernel's smq says\n%s", policy, strings.Join(got, "\n"), strings.Join(want.Levels[i], "\n"))
+			t.Errorf(
+				"%s: promotions need the levels\n%s\nthe kernel's smq says\n%s",
+				policy,
+				strings.Join(got, "\n"),
+				strings.Join(want.Levels[i], "\n"),
+			)
 		}
 	}
 	for _, want := range want.Runs {
@@ -168,7 +184,15 @@ func compareSMQ(t *testing.T, load int, want smqRun) {
 		}
 		c := p.(*smq).Moved()
 		if got, k := [4]int64{hits, c.Promotions, c.Demotions, c.Writebacks}, want.Counts[i/smqEvery]; got != k {
-			t.Fatalf("after %d requests the model has %d hits, %d promotions, %d demotions, %d writebacks; the kernel's smq %v", i+1, got[0], got[1], got[2], got[3], k)
+			t.Fatalf(
+				"after %d requests the model has %d hits, %d promotions, %d demotions, %d writebacks; the kernel's smq %v",
+				i+1,
+				got[0],
+				got[1],
+				got[2],
+				got[3],
+				k,
+			)
 		}
 	}
 }
@@ -194,9 +218,21 @@ func kernelSMQ(t *testing.T) (out smqKernel) {
 		}
 		return out
 	}
-	run(nil, "tar", "-xf", source, "-C", dir, "--strip-components=1", "--wildcards", "*/drivers/md/dm-cache-policy*", "*/drivers/md/dm-cache-b*.h")
+	run(
+		nil,
+		"tar",
+		"-xf",
+		source,
+		"-C",
+		dir,
+		"--strip-components=1",
+		"--wildcards",
+		"*/drivers/md/dm-cache-policy*",
+		"*/drivers/md/dm-cache-b*.h",
+	)
 	// Its headers are in testdata/smq/kernel.h.
-	for _, name := range []string{"dm.h", "persistent-data/dm-block-manager.h", "linux/hash.h", "linux/jiffies.h", "linux/module.h", "linux/mutex.h", "linux/vmalloc.h", "linux/math64.h", "linux/device-mapper.h"} {
+	for _, name := range []string{"dm.h", "persistent-data/dm-block-manager.h", "linux/hash.h", "linux/jiffies.h", "linux/module.h",
+		"linux/mutex.h", "linux/vmalloc.h", "linux/math64.h", "linux/device-mapper.h"} {
 		name = filepath.Join(md, name)
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)

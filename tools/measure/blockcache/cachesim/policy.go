@@ -41,16 +41,32 @@ type input struct {
 
 // Kinds are all policies, in the order in which they are shown.
 var Kinds = []Kind{
-	{"smq", "Linux's dm-cache since 4.14: promotes in the background, demotes ahead", func(n int, in *input) Policy { return newSMQ(n, in, Mended) }},
+	{
+		"smq",
+		"Linux's dm-cache since 4.14: promotes in the background, demotes ahead",
+		func(n int, in *input) Policy { return newSMQ(n, in, Mended) },
+	},
 	{"smq-4.11", "Linux's dm-cache before May 2017", func(n int, in *input) Policy { return newSMQ(n, in, Before2017) }},
 	{"lru", "evicts the least recently used", func(n int, _ *input) Policy { return newLRU(n) }},
 	{"lfu", "evicts the least frequently used since it was cached, the oldest of equals", func(n int, _ *input) Policy { return newLFU(n) }},
-	{"arc", "balances recency against frequency by what it regrets (Megiddo, Modha 2003)", func(n int, _ *input) Policy { return newARC(n) }},
+	{
+		"arc",
+		"balances recency against frequency by what it regrets (Megiddo, Modha 2003)",
+		func(n int, _ *input) Policy { return newARC(n) },
+	},
 	{"2q", "first in first out until asked for again (Johnson, Shasha 1994)", func(n int, _ *input) Policy { return newTwoQ(n) }},
 	{"s3fifo", "three queues (Yang et al. 2023)", func(n int, _ *input) Policy { return newS3FIFO(n) }},
 	{"sieve", "one queue and a hand (Zhang et al. 2024)", func(n int, _ *input) Policy { return newSieve(n) }},
-	{"belady", "offline optimum of caches that admit every requested block", func(n int, in *input) Policy { return newBelady(n, in.next, false) }},
-	{"belady-bypass", "offline optimum of caches that may leave a block out, as smq does", func(n int, in *input) Policy { return newBelady(n, in.next, true) }},
+	{
+		"belady",
+		"offline optimum of caches that admit every requested block",
+		func(n int, in *input) Policy { return newBelady(n, in.next, false) },
+	},
+	{
+		"belady-bypass",
+		"offline optimum of caches that may leave a block out, as smq does",
+		func(n int, in *input) Policy { return newBelady(n, in.next, true) },
+	},
 }
 
 // maxSize keeps indices in 31 bits.

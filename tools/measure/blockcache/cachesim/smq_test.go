@@ -225,7 +225,11 @@ func TestSwitches(t *testing.T) {
 	same := func(a, b [][2]int64) bool { return a[0] == b[0] && a[1] == b[1] }
 	other := map[string][2]string{ // value that differs from that of smq, and of smq-4.11
 		"hotspot-always": {"on", "off"}, "eager": {"off", "on"}, "write-extra": {"2", "0"}, "enter-top": {"off", "on"},
-		"evict-at-once": {"on", "off"}, "sentinels": {"on", "off"}, "raise-to-head": {"on", "off"}, "idle-writeback": {"off", "on"}, "old-core": {"on", "off"}, "cache-period": {"10s", "60s"},
+		"evict-at-once": {
+			"on",
+			"off",
+		}, "sentinels": {"on", "off"}, "raise-to-head": {"on", "off"}, "idle-writeback": {"off", "on"}, "old-core": {"on", "off"},
+		"cache-period": {"10s", "60s"},
 	}
 	base := [][][2]int64{outcome("smq"), outcome("smq-4.11")}
 	for _, s := range Switches() {
@@ -240,7 +244,8 @@ func TestSwitches(t *testing.T) {
 	if !same(outcome(all), base[1]) {
 		t.Error("smq with all switches of smq-4.11 is not smq-4.11")
 	}
-	for _, bad := range []string{"smq+eager", "smq+eager=maybe", "smq+nothing=on", "smq+write-extra=65", "smq+cache-period=0s", "lru+eager=on", "fifo", ""} {
+	for _, bad := range []string{"smq+eager", "smq+eager=maybe", "smq+nothing=on", "smq+write-extra=65", "smq+cache-period=0s",
+		"lru+eager=on", "fifo", ""} {
 		if _, err := Find(bad); err == nil {
 			t.Errorf("policy %q was taken", bad)
 		}

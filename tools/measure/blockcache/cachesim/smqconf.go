@@ -51,7 +51,15 @@ type Rules struct {
 // Mended is smq of 4.14 to 6.1, Before2017 of 4.9 to 4.11.
 var (
 	Mended     = Rules{Eager: true, EnterTop: true, IdleWriteback: true, CachePeriod: 60 * time.Second}
-	Before2017 = Rules{HotspotAlways: true, WriteExtra: 2, EvictAtOnce: true, Sentinels: true, RaiseToHead: true, OldCore: true, CachePeriod: 10 * time.Second}
+	Before2017 = Rules{
+		HotspotAlways: true,
+		WriteExtra:    2,
+		EvictAtOnce:   true,
+		Sentinels:     true,
+		RaiseToHead:   true,
+		OldCore:       true,
+		CachePeriod:   10 * time.Second,
+	}
 )
 
 // switches are the fields of Rules by name, as Find reads them.

@@ -82,7 +82,12 @@ func (b *builder) add(offset, length int64, write bool, ns int64) error {
 	}
 	for n := offset / b.opt.BlockSize; n <= (offset+length-1)/b.opt.BlockSize; n++ {
 		if n >= math.MaxUint32 {
-			return fmt.Errorf("offset %d is block %d: with blocks of %d bytes that is more than can be counted; give a larger --block-size", offset, n, b.opt.BlockSize)
+			return fmt.Errorf(
+				"offset %d is block %d: with blocks of %d bytes that is more than can be counted; give a larger --block-size",
+				offset,
+				n,
+				b.opt.BlockSize,
+			)
 		}
 		if err := b.push(uint32(n), write, ns); err != nil {
 			return err

@@ -89,7 +89,10 @@ func columns(names []string, header bool) (*csvColumns, error) {
 		}
 	}
 	if wheres != 1 {
-		return nil, fmt.Errorf("one column must tell where: offset, sector, block or id; %d do (name the columns with --columns, for example time,op,offset,size)", wheres)
+		return nil, fmt.Errorf(
+			"one column must tell where: offset, sector, block or id; %d do (name the columns with --columns, for example time,op,offset,size)",
+			wheres,
+		)
 	}
 	return c, nil
 }

@@ -17,8 +17,10 @@ func TestZipfAsFio(t *testing.T) {
 	fio := means.Tool(t, "fio")
 	const blocks, requests = 1000, 100_000
 	log := filepath.Join(t.TempDir(), "iolog")
-	out, err := exec.Command(fio, "--name=z", "--ioengine=null", "--rw=randread", "--bs=64k", "--size=64000k", "--norandommap", "--io_size=6400000k",
-		"--random_distribution=zipf:1.2", "--write_iolog="+log).CombinedOutput()
+	out, err := exec.Command(fio, "--name=z", "--ioengine=null", "--rw=randread", "--bs=64k", "--size=64000k", "--norandommap",
+		"--io_size=6400000k",
+		"--random_distribution=zipf:1.2", "--write_iolog="+log).
+		CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v %s", err, out)
 	}

@@ -58,7 +58,11 @@ func Open(format string, opt Options, files ...string) (*Trace, error) {
 		return nil, &Error{File: strings.Join(files, ", "), Offset: -1, Err: err}
 	}
 	if len(files) > 1 && t.Times == nil {
-		return nil, &Error{File: strings.Join(files, ", "), Offset: -1, Err: fmt.Errorf("several files are put in order by time, and these have none")}
+		return nil, &Error{
+			File:   strings.Join(files, ", "),
+			Offset: -1,
+			Err:    fmt.Errorf("several files are put in order by time, and these have none"),
+		}
 	}
 	t.Name = filepath.Base(files[0])
 	return t, nil
@@ -179,7 +183,11 @@ func sniff(in *bufio.Reader, name string) (string, error) {
 		}
 		break
 	}
-	return "", &Error{File: name, Offset: -1, Err: fmt.Errorf("is not a trace with a known beginning; name its format, one of %s", strings.Join(Formats, ", "))}
+	return "", &Error{
+		File:   name,
+		Offset: -1,
+		Err:    fmt.Errorf("is not a trace with a known beginning; name its format, one of %s", strings.Join(Formats, ", ")),
+	}
 }
 
 // maxLine is more than any format's lines have.

@@ -25,7 +25,11 @@ func (b *builder) oracle(in *bufio.Reader, name string) error {
 		sec, id := binary.LittleEndian.Uint32(rec), binary.LittleEndian.Uint64(rec[4:])
 		next := int64(binary.LittleEndian.Uint64(rec[16:]))
 		if n := at / oracleRecord; next >= 0 && next <= n && next != 0 {
-			return &Error{File: name, Offset: at, Err: fmt.Errorf("request %d says that its next access is request %d, which is no later one: no oracleGeneral trace", n, next)}
+			return &Error{
+				File:   name,
+				Offset: at,
+				Err:    fmt.Errorf("request %d says that its next access is request %d, which is no later one: no oracleGeneral trace", n, next),
+			}
 		}
 		if err := b.addID(id, false, int64(sec)*1_000_000_000); err != nil {
 			return &Error{File: name, Offset: at, Err: err}

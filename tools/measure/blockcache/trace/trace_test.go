@@ -49,11 +49,14 @@ CPU0 (8,0):
 Throughput (R/W): 0KiB/s / 0KiB/s
 Events (8,0): 7 entries
 `, "blkparse", []uint32{1, 0, 1}, []bool{false, true, true}, []int64{0, 1499999900, 1499999900}},
-		{"iolog v3", "fio version 3 iolog\n21 /dev/sda add\n283 /dev/sda open\n288 /dev/sda read 65536 4096\n305 /dev/sda write 0 4096\n305 /dev/sda sync 0 0\n391 /dev/sda close\n",
+		{"iolog v3", "fio version 3 iolog\n21 /dev/sda add\n283 /dev/sda open\n288 /dev/sda read 65536 4096\n305 /dev/sda write 0 4096\n305 " +
+			"/dev/sda sync 0 0\n391 /dev/sda close\n",
 			"iolog", []uint32{1, 0}, []bool{false, true}, []int64{0, 17000}},
-		{"iolog v2", "fio version 2 iolog\n/dev/sda add\n/dev/sda open\n/dev/sda read 0 4096\n/dev/sda wait 500 0\n/dev/sda read 196608 65536\n/dev/sda trim 0 4096\n/dev/sda close\n",
+		{"iolog v2", "fio version 2 iolog\n/dev/sda add\n/dev/sda open\n/dev/sda read 0 4096\n/dev/sda wait 500 0\n/dev/sda read 196608 " +
+			"65536\n/dev/sda trim 0 4096\n/dev/sda close\n",
 			"iolog", []uint32{0, 3}, nil, []int64{0, 500000}},
-		{"csv with a header", "timestamp,host,op,offset,size\n1.5,a,Read,65536,131072\n2.5,a,Write,0,512\n", "csv", []uint32{1, 2, 0}, []bool{false, false, true}, []int64{0, 0, 1e9}},
+		{"csv with a header", "timestamp,host,op,offset,size\n1.5,a," +
+			"Read,65536,131072\n2.5,a,Write,0,512\n", "csv", []uint32{1, 2, 0}, []bool{false, false, true}, []int64{0, 0, 1e9}},
 		{"csv of sectors", "# made by hand\nlba;sectors\n127;2\n", "csv", []uint32{0, 1}, nil, nil},
 		{"csv of objects", "obj_id\n7\n9\n7\n", "", []uint32{7, 9, 7}, nil, nil},
 	} {
@@ -73,7 +76,12 @@ Events (8,0): 7 entries
 // TestColumns is the MSR Cambridge form: no header, Windows' clock.
 func TestColumns(t *testing.T) {
 	opt := Options{BlockSize: block, Columns: strings.Split("time-100ns,-,-,op,offset,size,-", ",")}
-	tr, err := Read(strings.NewReader("128166372003061629,hm,1,Read,383496192,32768,413\n128166372013061629,hm,1,Write,310983680,4096,1\n"), "hm", "csv", opt)
+	tr, err := Read(
+		strings.NewReader("128166372003061629,hm,1,Read,383496192,32768,413\n128166372013061629,hm,1,Write,310983680,4096,1\n"),
+		"hm",
+		"csv",
+		opt,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,10 +120,12 @@ func TestBlktrace(t *testing.T) {
 		b = append(b, record(order, queueRead|blkDiscard, 3000, 0, 4096, 8<<20, "")...)
 		b = append(b, record(order, blkRead|1<<23|blkComplete, 3000, 0, 4096, 8<<20, "")...)
 		tr := read(t, "", string(b))
-		if want := []uint32{1, 2, 2}; !reflect.DeepEqual(tr.Blocks, want) || !reflect.DeepEqual(tr.Writes, []bool{false, false, true}) || tr.Times[2] != 1000 {
+		if want := []uint32{1, 2, 2}; !reflect.DeepEqual(tr.Blocks, want) || !reflect.DeepEqual(tr.Writes, []bool{false, false, true}) ||
+			tr.Times[2] != 1000 {
 			t.Errorf("%v: blocks %v, writes %v, times %v", order, tr.Blocks, tr.Writes, tr.Times)
 		}
-		if _, err := Read(bytes.NewReader(b[:len(b)-9]), "t", "", Options{BlockSize: block}); err == nil || !strings.Contains(err.Error(), "t: at byte ") {
+		if _, err := Read(bytes.NewReader(b[:len(b)-9]), "t", "", Options{BlockSize: block}); err == nil ||
+			!strings.Contains(err.Error(), "t: at byte ") {
 			t.Errorf("a file cut off: %v", err)
 		}
 	}
@@ -251,7 +261,10 @@ func TestBadInput(t *testing.T) {
 		{"magic", "blktrace", strings.Repeat("x", 48), "t: at byte 0: no record of blktrace"},
 		{"version", "blktrace", "\x06tae" + strings.Repeat("\x00", 44), "record of version 6"},
 		{"oracle cut off", "oracleGeneral", strings.Repeat("\x00", 30), "t: at byte 24: the record is cut off"},
-		{"oracle that is none", "oracleGeneral", strings.Repeat("\x01", 16) + "\x02" + strings.Repeat("\x00", 7) + strings.Repeat("\x01", 16) + "\x01" + strings.Repeat("\x00", 7), "t: at byte 24: request 1 says that its next access is request 1"},
+		{"oracle that is none", "oracleGeneral",
+			strings.Repeat("\x01", 16) + "\x02" + strings.Repeat("\x00", 7) + strings.Repeat("\x01", 16) + "\x01" + strings.Repeat("\x00", 7),
+			"t: at byte 24: request 1 says " +
+				"that its next access is request 1"},
 		{"a line too long", "iolog", "fio version 2 iolog\n" + strings.Repeat("x", 70000), "t:2: a line of more than"},
 	} {
 		_, err := Read(strings.NewReader(c.text), "t", c.format, Options{BlockSize: block})
@@ -263,7 +276,8 @@ func TestBadInput(t *testing.T) {
 			t.Errorf("%s: %T is not about a place in a file", c.name, err)
 		}
 	}
-	if _, err := Read(strings.NewReader("offset\n1\n2\n"), "t", "csv", Options{BlockSize: block, MaxRequests: 1}); err == nil || !strings.Contains(err.Error(), "t:3: more than 1 requests") {
+	if _, err := Read(strings.NewReader("offset\n1\n2\n"), "t", "csv", Options{BlockSize: block, MaxRequests: 1}); err == nil ||
+		!strings.Contains(err.Error(), "t:3: more than 1 requests") {
 		t.Errorf("too many requests: %v", err)
 	}
 	if _, err := Open("", Options{BlockSize: block}, "/nonexistent"); !os.IsNotExist(err) {
@@ -276,7 +290,8 @@ func TestBomb(t *testing.T) {
 	z, _ := zstd.NewWriter(nil)
 	packed := z.EncodeAll(bytes.Repeat([]byte("4096\n"), 4<<20), nil)
 	packed = append(z.EncodeAll([]byte("offset\n"), nil), packed...)
-	if _, err := Read(bytes.NewReader(packed), "t", "csv", Options{BlockSize: block, MaxRequests: 1000}); err == nil || !strings.Contains(err.Error(), "more than 1000 requests") {
+	if _, err := Read(bytes.NewReader(packed), "t", "csv", Options{BlockSize: block, MaxRequests: 1000}); err == nil ||
+		!strings.Contains(err.Error(), "more than 1000 requests") {
 		t.Errorf("%v", err)
 	}
 }

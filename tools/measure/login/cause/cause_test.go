@@ -66,7 +66,8 @@ func TestHostSources(t *testing.T) {
 
 func TestAnswered(t *testing.T) {
 	f := answered([]byte("passwd: files\nhosts: mdns [NOTFOUND=return] dns # x\n"), []byte("127.0.0.1 localhost\n"), "192.0.2.7")
-	if got := string(f["/etc/nsswitch.conf"]); !strings.HasPrefix(got, "passwd: files\n") || !strings.HasSuffix(got, "\nhosts: files mdns [NOTFOUND=return] dns\n") {
+	if got := string(f["/etc/nsswitch.conf"]); !strings.HasPrefix(got, "passwd: files\n") ||
+		!strings.HasSuffix(got, "\nhosts: files mdns [NOTFOUND=return] dns\n") {
 		t.Errorf("%q", got)
 	}
 	if got := string(f["/etc/hosts"]); !strings.HasPrefix(got, "192.0.2.7 ") || !strings.HasSuffix(got, "127.0.0.1 localhost\n") {
@@ -111,9 +112,12 @@ func (f files) open(name string) (string, []byte, bool, error) {
 func (f files) read(name string) ([]byte, error) { return []byte(f[name]), nil }
 
 var debian = files{
-	"/etc/pam.d/sshd": "@include common-auth\naccount required pam_nologin.so\n@include common-session\nsession optional pam_motd.so  motd=/run/motd.dynamic\n" +
-		"session optional pam_motd.so noupdate\nsession [success=ok ignore=ignore module_unknown=ignore default=bad] \\\n  pam_selinux.so open\nsession optional pam_exec.so [/bin/x y] z\n",
-	"/etc/pam.d/common-auth":    "auth [success=1 default=ignore] pam_unix.so nullok\nauth requisite pam_deny.so\nauth required pam_permit.so\n",
+	"/etc/pam.d/sshd": "@include common-auth\naccount required pam_nologin.so\n@include common-session\nsession optional pam_motd.so  " +
+		"motd=/run/motd.dynamic\n" +
+		"session optional pam_motd.so noupdate\nsession [success=ok ignore=ignore module_unknown=ignore default=bad] \\\n  pam_selinux.so " +
+		"open\nsession optional pam_exec.so [/bin/x y] z\n",
+	"/etc/pam.d/common-auth": "auth [success=1 default=ignore] pam_unix.so " +
+		"nullok\nauth requisite pam_deny.so\nauth required pam_permit.so\n",
 	"/etc/pam.d/common-session": "session required pam_unix.so\nsession\toptional pam_systemd.so # slow\nsession optional pam_systemd.so",
 }
 
@@ -129,7 +133,8 @@ func TestModules(t *testing.T) {
 	}
 	want := []string{
 		"auth optional pam_unix.so nullok x1", "account optional pam_nologin.so x1", "session optional pam_unix.so x1",
-		"session optional pam_systemd.so x2", "session optional pam_motd.so motd=/run/motd.dynamic x1", "session optional pam_motd.so noupdate x1",
+		"session optional pam_systemd.so x2", "session optional " +
+			"pam_motd.so motd=/run/motd.dynamic x1", "session optional pam_motd.so noupdate x1",
 		"session optional pam_selinux.so open x1", "session optional pam_exec.so [/bin/x y] z x1",
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -199,7 +204,10 @@ func TestOptions(t *testing.T) {
 func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzForeign(f *testing.F) {
-	f.Add("nameserver 10.0.0.1\noptions timeout:1", []byte("l\x02\x01\x01\x00\x00\x00\x00\x0b\x00\x00\x00\x08\x00\x00\x00\x05\x01u\x00\x02\x00\x00\x00"))
+	f.Add(
+		"nameserver 10.0.0.1\noptions timeout:1",
+		[]byte("l\x02\x01\x01\x00\x00\x00\x00\x0b\x00\x00\x00\x08\x00\x00\x00\x05\x01u\x00\x02\x00\x00\x00"),
+	)
 	f.Add("hosts: a [NOTFOUND=return] b", call(1, "a.b", "/a", "a.b", "Ping"))
 	f.Add(debian["/etc/pam.d/sshd"], []byte("B\x03"))
 	f.Fuzz(func(t *testing.T, text string, raw []byte) {

@@ -18,8 +18,23 @@ type settings [][2]string
 
 // effective asks sshd itself what holds for this connection.
 func effective(ctx context.Context, o *Options) (settings, error) {
-	out, err := command(ctx, 30*time.Second, o.SSHD, "-T", "-f", o.Config, "-C",
-		fmt.Sprintf("user=%s,host=%s,addr=%s,laddr=%s,lport=%d", o.User, o.Client.WithZone(""), o.Client.WithZone(""), o.Server.Addr().WithZone(""), o.Server.Port()))
+	out, err := command(
+		ctx,
+		30*time.Second,
+		o.SSHD,
+		"-T",
+		"-f",
+		o.Config,
+		"-C",
+		fmt.Sprintf(
+			"user=%s,host=%s,addr=%s,laddr=%s,lport=%d",
+			o.User,
+			o.Client.WithZone(""),
+			o.Client.WithZone(""),
+			o.Server.Addr().WithZone(""),
+			o.Server.Port(),
+		),
+	)
 	if err != nil {
 		return nil, fmt.Errorf("asking sshd for its effective configuration (%s -T -f %s): %w", o.SSHD, o.Config, err)
 	}

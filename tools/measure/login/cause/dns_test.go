@@ -50,7 +50,8 @@ func TestAsk(t *testing.T) {
 	})
 	r := Resolvers{Servers: []netip.AddrPort{silent, stranger, named, none, alias, ailing}, Timeout: time.Second, Attempts: 1}
 	got := r.Ask(context.Background(), netip.MustParseAddr("192.0.2.7"))
-	for i, want := range []string{"no answer in ", "no answer in ", "NOERROR, web1.example.org. after 0.", "NXDOMAIN after 0.", "NOERROR, web2.example.org. after 0.", "SERVFAIL after 0."} {
+	for i, want := range []string{"no answer in ", "no answer in ", "NOERROR, web1.example.org. after 0.", "NXDOMAIN after 0.",
+		"NOERROR, web2.example.org. after 0.", "SERVFAIL after 0."} {
 		if !strings.Contains(got[i].String(), want) {
 			t.Errorf("%s, want %s", got[i], want)
 		}

@@ -73,7 +73,10 @@ func (x *experiments) modules(ctx context.Context, seconds float64, named, bare 
 			c.Seconds = min(f.took, seconds)
 		}
 		for _, r := range f.rules {
-			c.Evidence = append(c.Evidence, fmt.Sprintf("%s:%d: %s %s %s", r.File, r.Line, r.Facility, r.Control, strings.Join(append([]string{r.Module}, r.Args...), " ")))
+			c.Evidence = append(
+				c.Evidence,
+				fmt.Sprintf("%s:%d: %s %s %s", r.File, r.Line, r.Facility, r.Control, strings.Join(append([]string{r.Module}, r.Args...), " ")),
+			)
 		}
 		c.Evidence = append(c.Evidence, fmt.Sprintf("a login with this module alone takes %.2f s more than one with none", f.took))
 		left -= c.Seconds
@@ -124,7 +127,8 @@ func (x *experiments) motd(ctx context.Context) (out []string) {
 	files, _ := os.ReadDir(dir) // ReadDir sorts
 	for _, f := range files {
 		path := filepath.Join(dir, f.Name())
-		if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() || unix.Access(path, unix.X_OK) != nil || strings.Contains(f.Name(), ".") { // run-parts(8) skips names with dots
+		if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() || unix.Access(path, unix.X_OK) != nil ||
+			strings.Contains(f.Name(), ".") { // run-parts(8) skips names with dots
 			continue
 		}
 		x.o.Tell(path)

@@ -76,7 +76,8 @@ func TestPingSilentBus(t *testing.T) {
 // this host is given none of them.
 func TestWire(t *testing.T) {
 	means.Root(t)
-	for _, c := range [][2]string{{"192.0.2.7", "198.51.100.1:22"}, {"2001:db8::7", "[2001:db8::1]:22"}, {"127.0.0.1", "127.0.0.1:22"}, {"fe80::1", "[fe80::2]:22"}} {
+	for _, c := range [][2]string{{"192.0.2.7", "198.51.100.1:22"}, {"2001:db8::7", "[2001:db8::1]:22"}, {"127.0.0.1", "127.0.0.1:22"},
+		{"fe80::1", "[fe80::2]:22"}} {
 		w, err := newWire(netip.MustParseAddr(c[0]), netip.MustParseAddrPort(c[1]))
 		if err != nil {
 			t.Fatal(c, err)
@@ -135,7 +136,13 @@ Match LocalPort 2222
 `), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{User: "anna", Client: netip.MustParseAddr("192.0.2.7"), Config: file, SSHD: sshd, Server: netip.MustParseAddrPort("192.0.2.1:2222")}
+	o := Options{
+		User:   "anna",
+		Client: netip.MustParseAddr("192.0.2.7"),
+		Config: file,
+		SSHD:   sshd,
+		Server: netip.MustParseAddrPort("192.0.2.1:2222"),
+	}
 	if err := o.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -151,8 +158,9 @@ Match LocalPort 2222
 	if err != nil {
 		t.Fatal(err)
 	}
-	for key, want := range map[string]string{"authorizedkeysfile": "/run/x/keys", "authenticationmethods": "publickey", "passwordauthentication": "no",
-		"authorizedkeyscommand": "none", "usepam": "yes", "nonsense": "", "subsystem": "", "forcecommand": "/bin/date"} {
+	for key, want := range map[string]string{"authorizedkeysfile": "/run/x/keys", "authenticationmethods": "publickey",
+		"passwordauthentication": "no",
+		"authorizedkeyscommand":  "none", "usepam": "yes", "nonsense": "", "subsystem": "", "forcecommand": "/bin/date"} {
 		if got := private.get(key); got != want {
 			t.Errorf("%s is %q, want %q", key, got, want)
 		}

@@ -102,7 +102,14 @@ func (x *experiments) run(ctx context.Context) error {
 	}
 	if shell >= x.least() {
 		x.r.Causes = append(x.r.Causes, Cause{Name: Shell, On: "server", Seconds: shell,
-			Evidence: []string{fmt.Sprintf("a command through the shell of %s answers after %.2f s, sftp without a shell after %.2f s", x.o.User, bare.output.Seconds(), floor.output.Seconds())}})
+			Evidence: []string{
+				fmt.Sprintf(
+					"a command through the shell of %s answers after %.2f s, sftp without a shell after %.2f s",
+					x.o.User,
+					bare.output.Seconds(),
+					floor.output.Seconds(),
+				),
+			}})
 		less.sftp = true
 	}
 	x.r.Without = x.r.Total
@@ -114,7 +121,10 @@ func (x *experiments) run(ctx context.Context) error {
 		x.r.Without = t.output.Seconds()
 	}
 	if x.noise.Seconds() >= Slow {
-		x.unknown("what takes less than %.2f s: this host is busy, and one and the same login takes that much more or less; measure again when it is calm", x.noise.Seconds())
+		x.unknown(
+			"what takes less than %.2f s: this host is busy, and one and the same login takes that much more or less; measure again when it is calm",
+			x.noise.Seconds(),
+		)
 	}
 	x.ifTried(ctx)
 	sorted.By(x.r.Causes, func(a, b Cause) int {
@@ -280,7 +290,15 @@ func (x *experiments) nameServers(ctx context.Context) (out []string) {
 		}
 	}
 	if silent == len(r.Servers) {
-		out = append(out, fmt.Sprintf("resolv.conf: timeout:%.0f attempts:%d, so a lookup gives up after %.0f s", r.Timeout.Seconds(), r.Attempts, r.Longest().Seconds()))
+		out = append(
+			out,
+			fmt.Sprintf(
+				"resolv.conf: timeout:%.0f attempts:%d, so a lookup gives up after %.0f s",
+				r.Timeout.Seconds(),
+				r.Attempts,
+				r.Longest().Seconds(),
+			),
+		)
 	}
 	return out
 }
@@ -300,6 +318,8 @@ func (x *experiments) ifTried(ctx context.Context) {
 	x.r.Steps = append(x.r.Steps, Step{"sshd's answer to GSSAPI", took.Seconds()})
 	if s := took.Seconds(); s >= Slow {
 		x.r.IfTried = append(x.r.IfTried, Cause{Name: GSSAPI, On: "server", Seconds: s,
-			Evidence: []string{fmt.Sprintf("sshd takes %.2f s to answer a client that has a Kerberos ticket: the library looks up this host's own name then", s)}})
+			Evidence: []string{
+				fmt.Sprintf("sshd takes %.2f s to answer a client that has a Kerberos ticket: the library looks up this host's own name then", s),
+			}})
 	}
 }

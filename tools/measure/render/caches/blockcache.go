@@ -40,8 +40,23 @@ func (r Blockcache) Text(on render.Terminal) string {
 		switch {
 		case j.Verdict != nil:
 			v := j.Verdict
-			b.WriteString(ui.Wrap(fmt.Sprintf("%s: %s. %.0f requests a second in the last quarter (95 %%: %.0f to %.0f), %.1f times the slow device, %.0f %% of the fast one.",
-				j.Label, v, v.Cached, v.Within[0], v.Within[1], v.Cached/v.Slow, 100*v.Cached/v.Fast), on.Width, "", "  "))
+			b.WriteString(
+				ui.Wrap(
+					fmt.Sprintf(
+						"%s: %s. %.0f requests a second in the last quarter (95 %%: %.0f to %.0f), %.1f times the slow device, %.0f %% of the fast one.",
+						j.Label,
+						v,
+						v.Cached,
+						v.Within[0],
+						v.Within[1],
+						v.Cached/v.Slow,
+						100*v.Cached/v.Fast,
+					),
+					on.Width,
+					"",
+					"  ",
+				),
+			)
 		case j.Why != "":
 			b.WriteString(ui.Wrap(j.Label+": no verdict: "+j.Why+".", on.Width, "", "  "))
 		}

@@ -31,8 +31,15 @@ func TestBlockcache(t *testing.T) {
 	runs := Blockcache{
 		{Run: run("slow", 400, 40*time.Millisecond), Label: "slow", Median: 400},
 		{Run: run("cached", 3000, 500*time.Microsecond), Label: "cached, behind smq", Median: 3000,
-			Verdict: &blockcache.Verdict{Answer: blockcache.Fast, Confidence: 0.99, Slow: 400, Fast: 3100, Cached: 3000, Within: [2]float64{2900, 3050}},
-			Notes:   []string{"its job is not that of the baselines"}},
+			Verdict: &blockcache.Verdict{
+				Answer:     blockcache.Fast,
+				Confidence: 0.99,
+				Slow:       400,
+				Fast:       3100,
+				Cached:     3000,
+				Within:     [2]float64{2900, 3050},
+			},
+			Notes: []string{"its job is not that of the baselines"}},
 		{Run: run("cached", 10, 0), Label: "short", Median: 10, Why: "it has 3 intervals, and 24 are needed"},
 	}
 	want := `
@@ -64,7 +71,8 @@ func TestCachesim(t *testing.T) {
 		of   Cachesim
 		want string
 	}{
-		{"blocks of a device", Cachesim{Trace: &trace.Trace{Name: "job\x1b[2J", BlockSize: 65536, Blocks: []uint32{1, 2, 2}, Span: 1024}, Warmup: 1, Curves: curves, Cost: cost},
+		{"blocks of a device", Cachesim{Trace: &trace.Trace{Name: "job\x1b[2J", BlockSize: 65536, Blocks: []uint32{1, 2, 2}, Span: 1024},
+			Warmup: 1, Curves: curves, Cost: cost},
 			`job\x1b[2J: 3 requests for 2 different blocks of 64 KiB: 128 KiB, of a device of
 64 MiB; the first 1 do not count.
 
@@ -75,7 +83,8 @@ Miss ratio, %:
 
 Simulated 12 million requests in 2.0 s, 3.0 s of CPU time: 4.0 million per CPU second.
 `},
-		{"objects", Cachesim{Trace: &trace.Trace{Name: "cdn", Blocks: []uint32{1, 2, 2}, Span: 3, Renumbered: true}, SMQ: cachesim.SMQ{OriginBlocks: 2048}, Curves: curves[:1],
+		{"objects", Cachesim{Trace: &trace.Trace{Name: "cdn", Blocks: []uint32{1, 2, 2}, Span: 3, Renumbered: true},
+			SMQ: cachesim.SMQ{OriginBlocks: 2048}, Curves: curves[:1],
 			Cost: cachesim.Took{Requests: 9_999_999}},
 			`cdn: 3 requests for 2 different blocks.
 The trace's ids were renumbered: smq cannot see which blocks are neighbours.
@@ -102,7 +111,8 @@ Simulated 9999999 requests in 0.0 s, 0.0 s of CPU time: 10000.0 million per CPU 
 }
 
 func TestSize(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1 KiB", 65536: "64 KiB", 3 << 29: "1.5 GiB", 1 << 40: "1 TiB", 5 << 50: "5120 TiB"} {
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1 KiB", 65536: "64 KiB", 3 << 29: "1.5 GiB",
+		1 << 40: "1 TiB", 5 << 50: "5120 TiB"} {
 		if got := size(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}

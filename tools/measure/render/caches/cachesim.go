@@ -100,7 +100,13 @@ func size(n int64) string {
 
 // Plot is the miss ratio over the size.
 func (s Cachesim) Plot() chart.Plot {
-	p := chart.Plot{Name: "miss-ratio", Title: "Miss ratio over the cache's size: " + ui.Visible(s.Trace.Name), X: "cache, blocks", Y: "% of the requests miss", LogX: true}
+	p := chart.Plot{
+		Name:  "miss-ratio",
+		Title: "Miss ratio over the cache's size: " + ui.Visible(s.Trace.Name),
+		X:     "cache, blocks",
+		Y:     "% of the requests miss",
+		LogX:  true,
+	}
 	scale := 1.0
 	if s.Trace.BlockSize > 0 {
 		unit := "GiB"

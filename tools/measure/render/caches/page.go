@@ -14,10 +14,11 @@ import (
 	"fettle/tools/measure/blockcache"
 )
 
-var page = template.Must(template.New("page").Funcs(template.FuncMap{"whole": units.Whole, "size": func(n int64) string { return units.Size(n) },
-	"disk": func(rotational string) string {
-		return map[string]string{"0": "solid state", "1": "rotating"}[rotational]
-	}}).Parse(`<!DOCTYPE html>
+var page = template.Must(
+	template.New("page").Funcs(template.FuncMap{"whole": units.Whole, "size": func(n int64) string { return units.Size(n) },
+		"disk": func(rotational string) string {
+			return map[string]string{"0": "solid state", "1": "rotating"}[rotational]
+		}}).Parse(`<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Block cache{{with .About}}: {{.}}{{end}}</title>
 <style>
@@ -58,7 +59,8 @@ h3 { margin-bottom: 0 } h3 + table { margin-top: .3em }
 {{end}}{{end}}
 {{range .Jobs}}<h2>Job{{with .Name}} of {{.}}{{end}}</h2><pre>{{.Text}}</pre>
 {{end}}</body></html>
-`))
+`),
+)
 
 // job is the job file of a set's first run.
 type job struct{ Name, Text string }

@@ -18,8 +18,21 @@ func TestPage(t *testing.T) {
 		for i := range 100 {
 			r.Series.IOPS = append(r.Series.IOPS, v*(1+0.01*float64(i*7%5-2)))
 		}
-		r.Conditions = blockcache.Conditions{Before: dm, After: dm, Target: blockcache.Target{Path: "/srv/<script>alert(1)</script>"}, Kernel: "6.1.0-30-amd64", Fio: "fio-3.33",
-			Device: "dm-3 (254:3)", Bytes: 3 << 39, Model: "WDC WD10", Scheduler: "mq-deadline", Rotational: "1", FileSystem: "xfs", Load: "0.31 0.42 0.50", Table: "0 9 cache 254:1 254:0"}
+		r.Conditions = blockcache.Conditions{
+			Before:     dm,
+			After:      dm,
+			Target:     blockcache.Target{Path: "/srv/<script>alert(1)</script>"},
+			Kernel:     "6.1.0-30-amd64",
+			Fio:        "fio-3.33",
+			Device:     "dm-3 (254:3)",
+			Bytes:      3 << 39,
+			Model:      "WDC WD10",
+			Scheduler:  "mq-deadline",
+			Rotational: "1",
+			FileSystem: "xfs",
+			Load:       "0.31 0.42 0.50",
+			Table:      "0 9 cache 254:1 254:0",
+		}
 		r.Conditions.Host, r.Conditions.Processors, r.Started = "nas7", 2, time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 		if kind == "fast" {
 			r.Conditions.Load = "22.14 18.00 9.50 3/812 4711"
@@ -27,8 +40,13 @@ func TestPage(t *testing.T) {
 		r.Runtime, r.Job = 90*time.Minute, "[load]\nrw=randread\n"
 		return r
 	}
-	got := blockcache.JudgeAll([]blockcache.Set{{Runs: []*blockcache.Run{run("slow", 400, ""), run("fast", 3000, ""), run("empty", 420, "0 9 cache 8 1/2 128 100/256 0"),
-		run("other", 2950, "0 9 cache 8 1/2 128 256/256 0")}}, {Name: "old<b>", Runs: []*blockcache.Run{run("other", 410, "")}}})
+	got := blockcache.JudgeAll(
+		[]blockcache.Set{
+			{Runs: []*blockcache.Run{run("slow", 400, ""), run("fast", 3000, ""), run("empty", 420, "0 9 cache 8 1/2 128 100/256 0"),
+				run("other", 2950, "0 9 cache 8 1/2 128 256/256 0")}},
+			{Name: "old<b>", Runs: []*blockcache.Run{run("other", 410, "")}},
+		},
+	)
 	var page bytes.Buffer
 	if err := Blockcache(got).Page(&page); err != nil {
 		t.Fatal(err)
@@ -39,8 +57,11 @@ func TestPage(t *testing.T) {
 			t.Errorf("%q is in the page", bad)
 		}
 	}
-	for _, want := range []string{"<svg", "converges to fast", "stays at slow", "not empty: 100 of its 256", "for 1h30m, a reading each 500ms", "6.1.0-30-amd64, fio-3.33", "(xfs)",
-		"dm-3 (254:3), WDC WD10, 1.5 TiB, rotating", "mq-deadline", "0.31 0.42 0.50", "0 9 cache 254:1 254:0", "<title>Block cache: nas7, 2026-03-01<", "<p>nas7, 2026-03-01<", "a load of 22.14 on 2 processors", "256/256", "Job of old&lt;b&gt;", "prefers-color-scheme: dark"} {
+	for _, want := range []string{"<svg", "converges to fast", "stays at slow", "not empty: 100 of its 256",
+		"for 1h30m, a reading each 500ms", "6.1.0-30-amd64, fio-3.33", "(xfs)",
+		"dm-3 (254:3), WDC WD10, 1.5 TiB, rotating", "mq-deadline", "0.31 0.42 0.50", "0 9 cache 254:1 254:0",
+		"<title>Block cache: nas7, 2026-03-01<", "<p>nas7, 2026-03-01<", "a load of 22.14 on 2 processors", "256/256",
+		"Job of old&lt;b&gt;", "prefers-color-scheme: dark"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in the page", want)
 		}

@@ -29,7 +29,20 @@ const FastRadvd = `interface r0 {
 
 // RadvdArgs starts radvd in the router's namespace.
 func RadvdArgs(conf string) []string {
-	return []string{"ip", "netns", "exec", "rt", "radvd", "--nodaemon", "--logmethod", "stderr", "--config", conf, "--pidfile", "/run/radvd.pid"}
+	return []string{
+		"ip",
+		"netns",
+		"exec",
+		"rt",
+		"radvd",
+		"--nodaemon",
+		"--logmethod",
+		"stderr",
+		"--config",
+		conf,
+		"--pidfile",
+		"/run/radvd.pid",
+	}
 }
 
 // Build makes the namespace, the link and its addresses; radvd is the caller's.
