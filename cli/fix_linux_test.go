@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"fettle/internal/means"
-
 	"golang.org/x/sys/unix"
+
+	"fettle/internal/means"
 )
 
 // fixHost is a folder with the program fettle-fix, its traps, and the places

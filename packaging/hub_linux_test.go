@@ -1,13 +1,12 @@
 package packaging
 
 import (
+	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
-
-	"os"
 )
 
 // TestHubAndAgent boots a real Debian host with both packages: the services

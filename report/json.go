@@ -4,9 +4,8 @@ import (
 	"io"
 	"time"
 
-	"fettle/internal/jsondoc"
-
 	"fettle/engine/trap"
+	"fettle/internal/jsondoc"
 )
 
 // Document is a whole report as JSON. docs/schema/report-1.schema.json

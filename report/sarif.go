@@ -8,10 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"fettle/internal/jsondoc"
-
 	"fettle/engine/trap"
 	"fettle/host"
+	"fettle/internal/jsondoc"
 )
 
 // sarifLog is the part of SARIF 2.1.0 that fettle writes (OASIS, "Static

@@ -11,12 +11,11 @@ import (
 	"strings"
 	"time"
 
-	"fettle/internal/jsondoc"
-
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
 	"fettle/engine/trap"
+	"fettle/internal/jsondoc"
 	"fettle/internal/lazy"
 	"fettle/internal/ui"
 	"fettle/report/accept"

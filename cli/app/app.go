@@ -8,12 +8,11 @@ import (
 	"fmt"
 	"io"
 
-	"fettle/internal/jsondoc"
-
 	"fettle/engine/remedy"
 	"fettle/engine/run"
 	"fettle/engine/trap"
 	"fettle/host"
+	"fettle/internal/jsondoc"
 	"fettle/internal/ui"
 )
 

@@ -3,10 +3,10 @@ package app
 import (
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"fettle/engine/trap"
 	"fettle/internal/ui"
-
-	"github.com/spf13/cobra"
 )
 
 // CompleteFound completes --on: the subjects on which the trap that the command

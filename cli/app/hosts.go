@@ -6,12 +6,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	transport "fettle/internal/ssh"
-
 	"github.com/spf13/cobra"
 
 	"fettle/fleet/ssh"
 	"fettle/internal/files"
+	transport "fettle/internal/ssh"
 	"fettle/report/accept"
 )
 

@@ -6,11 +6,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"fettle/internal/build"
-	"fettle/internal/lazy"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"fettle/internal/build"
+	"fettle/internal/lazy"
 )
 
 // ManCmd writes the man pages of all verbs, made from their help. It is

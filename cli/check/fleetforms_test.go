@@ -9,13 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"fettle/internal/jsondoc"
-
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
 	"fettle/engine/trap"
 	"fettle/fleet/ssh"
+	"fettle/internal/jsondoc"
 	"fettle/internal/junit"
 	"fettle/internal/schematest"
 	"fettle/report"

@@ -9,11 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"fettle/internal/jsondoc"
-
 	"fettle/cli/app"
 	"fettle/engine/trap"
 	"fettle/fleet/ssh"
+	"fettle/internal/jsondoc"
 	"fettle/report"
 	"fettle/report/history"
 )

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"fettle/internal/jsondoc"
-
 	"fettle/fleet/ssh"
+	"fettle/internal/jsondoc"
 	"fettle/report"
 )
 

@@ -6,10 +6,9 @@ import (
 	"io"
 	"time"
 
-	"fettle/internal/jsondoc"
-
 	"fettle/engine/trap"
 	"fettle/fleet/ssh"
+	"fettle/internal/jsondoc"
 	"fettle/internal/junit"
 	"fettle/internal/ui"
 	"fettle/internal/units"

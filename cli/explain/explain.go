@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"strings"
 
-	"fettle/internal/jsondoc"
-
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
 	"fettle/engine/trap"
+	"fettle/internal/jsondoc"
 	"fettle/internal/ui"
 	"fettle/report"
 )

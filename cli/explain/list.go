@@ -3,11 +3,10 @@ package explain
 import (
 	"io"
 
-	"fettle/internal/jsondoc"
-
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
+	"fettle/internal/jsondoc"
 	"fettle/internal/ui"
 	"fettle/report"
 )

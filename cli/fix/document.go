@@ -11,12 +11,11 @@ import (
 	"os"
 	"time"
 
-	"fettle/internal/jsondoc"
-
 	"fettle/cli/app"
 	"fettle/engine/remedy"
 	"fettle/engine/remedy/step"
 	"fettle/engine/trap"
+	"fettle/internal/jsondoc"
 )
 
 // document is fettle fix --format json: what Ansible's module and fix --host read.

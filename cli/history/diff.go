@@ -7,13 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/internal/jsondoc"
-
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
 	"fettle/engine/trap"
 	"fettle/host/capture"
+	"fettle/internal/jsondoc"
 	"fettle/internal/sorted"
 	"fettle/report"
 	"fettle/report/history"

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"fettle/internal/jsondoc"
-
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
 	"fettle/engine/trap"
+	"fettle/internal/jsondoc"
 	"fettle/internal/ui"
 	"fettle/report"
 	"fettle/report/accept"

@@ -6,10 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"fettle/internal/jsondoc"
-
 	"github.com/google/renameio/v2"
 
+	"fettle/internal/jsondoc"
 	"fettle/internal/ui"
 	"fettle/tools/keypath"
 	"fettle/tools/keypath/draw"

@@ -5,12 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/internal/nearest"
-	"fettle/internal/ui"
-
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
+	"fettle/internal/nearest"
+	"fettle/internal/ui"
 	"fettle/lab"
 	"fettle/traps"
 	"fettle/traps/proofs"

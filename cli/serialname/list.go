@@ -6,11 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/internal/jsondoc"
-
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
+	"fettle/internal/jsondoc"
 	"fettle/internal/ui"
 	"fettle/tools/serialname"
 )

@@ -8,12 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/internal/jsondoc"
-
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
 	"fettle/engine/trap"
+	"fettle/internal/jsondoc"
 	"fettle/internal/ui"
 	"fettle/report"
 	"fettle/why"

@@ -1,10 +1,11 @@
 package remedy
 
 import (
-	"fettle/internal/ui"
 	"fmt"
 	"strings"
 	"time"
+
+	"fettle/internal/ui"
 )
 
 // StillFound is Verify's answer that the finding is still there.

@@ -2,15 +2,14 @@ package hub_test
 
 import (
 	"bytes"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"crypto/tls"
-	"crypto/x509"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"

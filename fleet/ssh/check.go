@@ -9,7 +9,6 @@ import (
 	"io"
 
 	"fettle/internal/jsondoc"
-
 	"fettle/report"
 )
 

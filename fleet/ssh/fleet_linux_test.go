@@ -11,11 +11,10 @@ import (
 	"testing"
 	"time"
 
-	transport "fettle/internal/ssh"
-
 	"golang.org/x/sys/unix"
 
 	"fettle/internal/means"
+	transport "fettle/internal/ssh"
 )
 
 // TestRealHosts reaches real sshds in namespaces of a child: good ones, one

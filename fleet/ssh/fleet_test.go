@@ -7,10 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"fettle/internal/jsondoc"
-
 	"fettle/engine/trap"
 	"fettle/host"
+	"fettle/internal/jsondoc"
 	"fettle/internal/means"
 	"fettle/report"
 )

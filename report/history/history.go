@@ -14,11 +14,10 @@ import (
 	"strings"
 	"time"
 
-	"fettle/internal/jsondoc"
-
 	"github.com/google/renameio/v2"
 	"github.com/klauspost/compress/zstd"
 
+	"fettle/internal/jsondoc"
 	"fettle/internal/sorted"
 	"fettle/report"
 )

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"fettle/internal/jsondoc"
-
 	"fettle/engine/trap"
+	"fettle/internal/jsondoc"
 	"fettle/internal/sorted"
 	"fettle/internal/ui"
 	"fettle/report"

@@ -12,11 +12,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"fettle/internal/jsondoc"
-
 	"fettle/engine/trap"
 	"fettle/internal/config"
 	"fettle/internal/files"
+	"fettle/internal/jsondoc"
 )
 
 // request is one HTTP request; its body is sent as it is.

@@ -6,10 +6,9 @@ package message
 import (
 	"time"
 
-	"fettle/internal/jsondoc"
-
 	"fettle/engine/trap"
 	"fettle/internal/build"
+	"fettle/internal/jsondoc"
 	"fettle/report"
 )
 

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"fettle/internal/jsondoc"
-
 	"github.com/klauspost/compress/zstd"
+
+	"fettle/internal/jsondoc"
 )
 
 // Bounds of a message: packed, as NATS carries it, and unpacked.

@@ -12,9 +12,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"fettle/internal/jsondoc"
-
 	"fettle/engine/trap"
+	"fettle/internal/jsondoc"
 	"fettle/report"
 )
 

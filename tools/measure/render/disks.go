@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"fettle/internal/jsondoc"
-
 	"fettle/internal/ui"
 	"fettle/internal/units"
 	"fettle/tools/measure/disks"

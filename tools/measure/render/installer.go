@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"fettle/internal/jsondoc"
-
 	"fettle/internal/ui"
 	"fettle/internal/units"
 	"fettle/tools/measure/installer"

@@ -5,9 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"fettle/internal/jsondoc"
-
 	"fettle/internal/chart"
+	"fettle/internal/jsondoc"
 	"fettle/internal/ui"
 	"fettle/internal/units"
 	"fettle/tools/measure/ksm"

@@ -5,9 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"fettle/internal/jsondoc"
-
 	"fettle/internal/chart"
+	"fettle/internal/jsondoc"
 	"fettle/internal/ui"
 	"fettle/tools/measure/login"
 	"fettle/tools/measure/login/cause"

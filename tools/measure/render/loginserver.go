@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"fettle/internal/jsondoc"
-
 	"fettle/internal/chart"
+	"fettle/internal/jsondoc"
 	"fettle/internal/ui"
 	"fettle/tools/measure/login/cause"
 )

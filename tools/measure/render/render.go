@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"fettle/internal/jsondoc"
-
 	"fettle/internal/ui"
 )
 

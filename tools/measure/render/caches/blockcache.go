@@ -7,9 +7,8 @@ import (
 	"fmt"
 	"strings"
 
-	"fettle/internal/jsondoc"
-
 	"fettle/internal/chart"
+	"fettle/internal/jsondoc"
 	"fettle/internal/ui"
 	"fettle/tools/measure/blockcache"
 	"fettle/tools/measure/render"
