@@ -86,6 +86,8 @@ func TestMistakesAreLocated(t *testing.T) {
 		"notify:\n  - mail: root\n    severity: bad\n":    "f:3:15: severity",
 		"notify:\n  - webhook: example.org\n":             "f:2:14: webhook",
 		"notify:\n  - webhook: file:///etc/passwd\n":      "f:2:14: webhook",
+		"notify:\n  - webhook: http:///x\n":               "f:2:14: webhook",
+		"notify:\n  - alertmanager: https:///\n":          "f:2:19: alertmanager",
 		"notify:\n  - webhook: /u\n    template: teams\n": `f:3:15: template "teams": expected json, slack, matrix, ntfy`,
 		"notify:\n  - alertmanager: 127.0.0.1\n":          "f:2:19: alertmanager",
 		"notify:\n  - textfile: /tmp/x\n":                 "f:2:15: textfile",

@@ -42,7 +42,7 @@ func TestAlertmanager(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { cmd.Process.Kill(); cmd.Wait() }()
-	s, c := Sender{Curl: curl}, []config.Channel{{Alertmanager: "http://" + addr}}
+	s, c := Sender{Timeout: time.Minute, Curl: curl}, []config.Channel{{Alertmanager: "http://" + addr}}
 	for i := 0; ; i++ {
 		if s.testAlertmanager(t.Context(), &c[0]) == nil {
 			break

@@ -85,7 +85,7 @@ func started(ctx context.Context, program string, args []string, stdin []byte, e
 	case errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("%s is not there; %s", program, missing)
 	case ctx.Err() != nil:
-		return "", fmt.Errorf("%s took longer than %s", program, timeout)
+		return "", fmt.Errorf("%s: %w", program, context.Cause(ctx))
 	case err != nil:
 		return "", fmt.Errorf("%s: %w: %s", program, err, strings.Join(strings.Fields(string(said.b)), " "))
 	}

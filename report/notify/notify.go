@@ -29,15 +29,19 @@ type Sender struct {
 	Sendmail string // sendmail(8)
 	Curl     string // curl(1)
 	Journal  string // journald's socket for entries
+
+	Timeout time.Duration // how long one channel may take
 }
 
 // System is the sender of a usual system.
 func System() Sender {
-	return Sender{Sendmail: "/usr/sbin/sendmail", Curl: "/usr/bin/curl", Journal: "/run/systemd/journal/socket"}
+	return Sender{Sendmail: "/usr/sbin/sendmail", Curl: "/usr/bin/curl", Journal: "/run/systemd/journal/socket", Timeout: time.Minute}
 }
 
-// timeout is how long one channel may take.
-const timeout = time.Minute
+// limited is the time that one channel has.
+func (s Sender) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, s.Timeout, fmt.Errorf("took longer than %s", s.Timeout))
+}
 
 // Tell tells each channel what changed since it was last told, and keeps in the
 // state folder what it was told. A channel that fails does not keep the others
@@ -60,7 +64,7 @@ func (s Sender) tell(ctx context.Context, state string, c *config.Channel, r Run
 		return err
 	}
 	results := marked(seen, r.Results, least)
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := s.limited(ctx)
 	defer cancel()
 	if err := s.send(ctx, c, messageOf(r.Meta, results), results, r); err != nil {
 		return err
@@ -123,7 +127,7 @@ func (s Sender) Test(ctx context.Context, channels []config.Channel, m report.Me
 	msg.Text = msg.Host + ": a test message of fettle notify"
 	for i := range channels {
 		c := &channels[i]
-		ctx, cancel := context.WithTimeout(ctx, timeout)
+		ctx, cancel := s.limited(ctx)
 		var err error
 		switch c.Kind() {
 		case "textfile":

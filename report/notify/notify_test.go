@@ -53,8 +53,8 @@ func script(t *testing.T, text string) string {
 func TestChangesAlone(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(t.TempDir(), "mail")
-	works := Sender{Sendmail: script(t, "cat >> "+out+"\n")}
-	broken := Sender{Sendmail: script(t, "echo no queue >&2; exit 75\n")}
+	works := Sender{Timeout: time.Minute, Sendmail: script(t, "cat >> "+out+"\n")}
+	broken := Sender{Timeout: time.Minute, Sendmail: script(t, "echo no queue >&2; exit 75\n")}
 	channels := []config.Channel{{Mail: config.Words{"root"}}}
 	accepted := found("x", trap.Warning, "one")
 	accepted.Accepted = &trap.Acceptance{Reason: "known"}
@@ -104,7 +104,7 @@ func TestChangesAlone(t *testing.T) {
 func TestLeast(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(t.TempDir(), "mail")
-	s := Sender{Sendmail: script(t, "cat >> "+out+"\n")}
+	s := Sender{Timeout: time.Minute, Sendmail: script(t, "cat >> "+out+"\n")}
 	for i, c := range []struct {
 		sev  trap.Severity
 		told bool
@@ -144,7 +144,7 @@ func TestMailForReal(t *testing.T) {
 		"127.0.0.1\nport %s\nfrom nobody@example.org\n", port), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := Sender{Sendmail: script(t, "exec "+msmtp+" -C "+conf+" \"$@\"\n")}
+	s := Sender{Timeout: time.Minute, Sendmail: script(t, "exec "+msmtp+" -C "+conf+" \"$@\"\n")}
 	c := config.Channel{Mail: config.Words{"ops@example.org", "root@example.org"}, From: "fettle@example.org"}
 	r := runOf(found(nasty, trap.Critical, "it says "+nasty))
 	r.Meta.Host = nasty
@@ -231,7 +231,7 @@ func TestWebhooks(t *testing.T) {
 		return f
 	}
 	argv := filepath.Join(dir, "argv")
-	s := Sender{Curl: script(t, `echo "$@" >> `+argv+"\nexec "+curl+" \"$@\"\n")}
+	s := Sender{Timeout: time.Minute, Curl: script(t, `echo "$@" >> `+argv+"\nexec "+curl+" \"$@\"\n")}
 	secretURL := write("url", srv.URL+"/hooks/s3cret\n")
 	token := write("token", "t0ken\n")
 	r := runOf(found(nasty, trap.Critical, "a \"quoted\" \\ summary"))
@@ -288,7 +288,7 @@ func TestWebhookFailures(t *testing.T) {
 	curl := means.Tool(t, "curl")
 	for status, want := range map[int]string{301: "answered with status 301", 403: "403", 500: "500"} {
 		srv, received := receiver(t, status)
-		err := Sender{
+		err := Sender{Timeout: time.Minute,
 			Curl: curl,
 		}.Tell(
 			t.Context(),
@@ -302,7 +302,7 @@ func TestWebhookFailures(t *testing.T) {
 			t.Errorf("%d: %v, %d requests", status, err, len(received()))
 		}
 	}
-	err := Sender{
+	err := Sender{Timeout: time.Minute,
 		Curl: "/nonexistent/curl",
 	}.Tell(
 		t.Context(),

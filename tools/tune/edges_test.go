@@ -83,7 +83,8 @@ func TestRestFollowsTheGain(t *testing.T) {
 func TestNodeWithoutTicks(t *testing.T) {
 	k := fakeHost(t)
 	e := &eyes{kernel: k, programs: k.Programs(), limit: 0.2}
-	put(t, k.Root, "sys/devices/system/node/node0/cpulist", "0-3\n")
+	put(t, k.Root, "sys/devices/system/node/node0/cpulist", "0-1\n")
+	put(t, k.Root, "sys/devices/system/node/node1/cpulist", "2-3\n")
 	if _, err := k.Read(); err != nil {
 		t.Fatal(err)
 	}

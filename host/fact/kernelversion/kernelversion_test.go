@@ -46,6 +46,12 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q is not %s: %d, %v", text, same, c, err)
 		}
 	}
+	// A candidate, whatever its number, comes before its release.
+	for _, rc := range []string{"4.12-rc1000000", "4.12-rc2147483647", "4.12-rc9223372036854775807"} {
+		if c, err := Compare(rc, "4.12"); c != -1 || err != nil {
+			t.Errorf("%s is not before 4.12: %d, %v", rc, c, err)
+		}
+	}
 	for _, bad := range []string{"", "6", "x.y", "..", "-1.2", "6.", "4 .1", "99999999999999999999.1", "v"} {
 		if v, err := Parse(bad); err == nil || !strings.Contains(err.Error(), "is not a version of Linux") || v != (Version{}) {
 			t.Errorf("%q: %v, %v", bad, v, err)

@@ -74,6 +74,10 @@ func TestFor(t *testing.T) {
 		"denied": {"UsePAM yes\nAllowGroups totp root\nDenyUsers b*\nPermitRootLogin no\n", stackNote, map[string]string{
 			"carol": "never: /etc/ssh/sshd_config:2 (allowgroups totp root)", "bob": "never: /etc/ssh/sshd_config:3 (denyusers b*)",
 			"root": "never: /etc/ssh/sshd_config:4 (permitrootlogin no)", "alice": "key, or password+code"}},
+		"only some users": {"UsePAM yes\nAllowUsers alice dave@10.0.0.0/8\n", stackNote, map[string]string{
+			"alice": "key, or password+code", "dave": "key", "bob": "never: /etc/ssh/sshd_config:2 (allowusers alice dave@10.0.0.0/8)"}},
+		"not one group": {"UsePAM yes\nDenyGroups totp\n", stackNote, map[string]string{
+			"alice": "never: /etc/ssh/sshd_config:2 (denygroups totp)", "carol": "key, or password"}},
 		"from one network without": {"UsePAM yes\nAuthenticationMethods publickey,keyboard-interactive\nMatch Address " +
 			"10.0.0.0/8,!10.9.9.9\nAuthenticationMethods publickey\n", stackNote, map[string]string{
 			"alice": "key+password+code | from 10.0.0.0: key"}},

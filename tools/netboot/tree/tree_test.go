@@ -90,3 +90,21 @@ func TestFromPreseed(t *testing.T) {
 		}
 	}
 }
+
+// TestBounds: trees are looked at six folders deep, and no deeper; a folder of
+// thousands of folders is an error, not an answer.
+func TestBounds(t *testing.T) {
+	deep := func(n int) string { return "/srv/tftp" + strings.Repeat("/d", n) }
+	h := hosttest.New(t, pair(deep(maxDepth), "linux", "initrd.gz", "6.1.0-1-amd64")+pair(deep(maxDepth+1), "linux", "initrd.gz", "6.1.0-2-amd64"))
+	pairs, err := Locate(t.Context(), h, "/srv/tftp")
+	if err != nil || len(pairs) != 1 || pairs[0].Folder != deep(maxDepth) {
+		t.Errorf("%+v, %v", pairs, err)
+	}
+	var many strings.Builder
+	for i := range maxFolders {
+		fmt.Fprintf(&many, "-- root/srv/tftp/%d/x --\n", i)
+	}
+	if _, err := Locate(t.Context(), hosttest.New(t, many.String()), "/srv/tftp"); err == nil || !strings.Contains(err.Error(), "more than 2000 folders") {
+		t.Errorf("%v", err)
+	}
+}
