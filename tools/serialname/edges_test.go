@@ -62,6 +62,8 @@ func TestHolders(t *testing.T) {
 minicom
 -- root/proc/8/comm --
 ended
+-- root/proc/10/comm --
+ended too
 -- root/proc/9/comm --
 root's
 -- denied/proc/9/fd --
