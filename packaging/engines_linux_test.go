@@ -62,7 +62,8 @@ func TestDashboard(t *testing.T) {
 		t.Fatal(err)
 	}
 	conf := fmt.Sprintf(
-		"global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [%s]\nscrape_configs:\n- job_name: node\n  static_configs: [{targets: [%q]}]\n",
+		"global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [%s]\n"+
+			"scrape_configs:\n- job_name: node\n  static_configs: [{targets: [%q]}]\n",
 		rules,
 		strings.TrimPrefix(exporter.URL, "http://"),
 	)

@@ -22,7 +22,8 @@ func TestHTMLIsInert(t *testing.T) {
 			evil,
 			`"`,
 			`'`,
-		) + "\"\n---\n# " + evil + "\n\n" + evil + "\n\n- " + evil + "\n\n    " + evil + "\n\n```\n" + evil + "\n```\n\n| " + evil + " | b |\n|---|---|\n| c | " + evil + " |\n",
+		) + "\"\n---\n# " + evil + "\n\n" + evil + "\n\n- " + evil + "\n\n    " + evil +
+			"\n\n```\n" + evil + "\n```\n\n| " + evil + " | b |\n|---|---|\n| c | " + evil + " |\n",
 	)
 	var b bytes.Buffer
 	w, err := New("html", &b, Options{})

@@ -37,9 +37,20 @@ func plainServer(t *testing.T) string {
 // idle is an agent with an empty spool that logs into said.
 func idle(t *testing.T, conn *nats.Conn, said *[]string) *Agent {
 	t.Helper()
-	a := &Agent{Config: Config{Dir: t.TempDir(), Answer: time.Second, Beat: time.Hour, Now: time.Now, Log: func(s string) { *said = append(*said, s) }},
-		member: &Member{Agent: "aaaaaaaaaaaaaaaa", Machine: "m"}, instance: newInstance(), conn: conn, wait: time.Second,
-		beat: time.NewTimer(time.Hour)}
+	a := &Agent{
+		Config: Config{
+			Dir:    t.TempDir(),
+			Answer: time.Second,
+			Beat:   time.Hour,
+			Now:    time.Now,
+			Log:    func(s string) { *said = append(*said, s) },
+		},
+		member:   &Member{Agent: "aaaaaaaaaaaaaaaa", Machine: "m"},
+		instance: newInstance(),
+		conn:     conn,
+		wait:     time.Second,
+		beat:     time.NewTimer(time.Hour),
+	}
 	var err error
 	if a.spool, err = spool.Open(filepath.Join(a.Dir, spoolDir), 1<<20); err != nil {
 		t.Fatal(err)

@@ -82,7 +82,18 @@ func (g *generation) run(ctx context.Context, w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "| %s | %d | %d | %d | %d | %d | %d | %d |\n", s.pkg, s.all, s.noticed, s.missed, s.hung, s.left, s.percent(), s.wanted())
+		fmt.Fprintf(
+			w,
+			"| %s | %d | %d | %d | %d | %d | %d | %d |\n",
+			s.pkg,
+			s.all,
+			s.noticed,
+			s.missed,
+			s.hung,
+			s.left,
+			s.percent(),
+			s.wanted(),
+		)
 		for _, m := range s.survivors {
 			fmt.Fprintf(g.log, "NOT NOTICED %s\n", m)
 		}
@@ -226,7 +237,9 @@ func (g *generation) goTest(ctx context.Context, file string, changed []byte, te
 	}
 	ctx, cancel := context.WithTimeout(ctx, g.limit+2*time.Minute) // for the compiler
 	defer cancel()
-	args := append([]string{"test", "-short", "-failfast", "-vet=off", "-timeout", g.limit.String(), "-overlay", filepath.Join(dir, "overlay.json")}, tests...)
+	args := append(
+		[]string{"test", "-short", "-failfast", "-vet=off", "-timeout", g.limit.String(), "-overlay", filepath.Join(dir, "overlay.json")},
+		tests...)
 	out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput()
 	switch {
 	case err == nil:

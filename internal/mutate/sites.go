@@ -43,7 +43,16 @@ var units = map[string]string{"Millisecond": "Second", "Second": "Millisecond", 
 
 // removable are calls whose only trace is what happens later: what is not on disk,
 // a lock that stays, a descriptor that leaks.
-var removable = map[string]bool{"Sync": true, "Unlock": true, "RUnlock": true, "Lock": true, "RLock": true, "Close": true, "Reset": true, "Stop": true}
+var removable = map[string]bool{
+	"Sync":    true,
+	"Unlock":  true,
+	"RUnlock": true,
+	"Lock":    true,
+	"RLock":   true,
+	"Close":   true,
+	"Reset":   true,
+	"Stop":    true,
+}
 
 // sites finds where a file can be mistaken.
 func sites(file string, src []byte) ([]*mutant, error) {

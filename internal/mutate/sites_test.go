@@ -86,7 +86,8 @@ func TestCoverage(t *testing.T) {
 // A mistake that is said to change nothing says why.
 func TestEquivalents(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "list")
-	for text, ok := range map[string]bool{"# a comment\n\np/f.go: < becomes <=: if n < 3 { # three is not reached\n": true, "p/f.go: < becomes <=: if n < 3 {\n": false} {
+	for text, ok := range map[string]bool{"# a comment\n\np/f.go: < becomes <=: if n < 3 { # three is not reached\n": true,
+		"p/f.go: < becomes <=: if n < 3 {\n": false} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

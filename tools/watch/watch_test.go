@@ -14,7 +14,8 @@ import (
 
 func txt(bad, pending string) string {
 	d := "-- root/sys/block/md0/md/dev-"
-	return "x\n" + d + "sda1/bad_blocks --\n" + bad + d + "sda1/unacknowledged_bad_blocks --\n" + pending + d + "cciss!c0d0/bad_blocks --\n\n-- " +
+	return "x\n" + d + "sda1/bad_blocks --\n" + bad + d + "sda1/unacknowledged_bad_blocks --\n" + pending +
+		d + "cciss!c0d0/bad_blocks --\n\n-- " +
 		"root/sys/block/md1/size --\n1\n"
 }
 

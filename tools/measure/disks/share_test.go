@@ -96,11 +96,13 @@ func TestRuleOf(t *testing.T) {
 	}{
 		{"2.1", dir + "metaslab_bias_enabled --\n1\n" + dir + "metaslab_aliquot --\n1048576\n" + dir + "zio_dva_throttle_enabled --\n1\n",
 			Rule{Policy: ByFree, Slow: PassedOver, Aliquot: 1 << 20}, "by free space; a slow one is passed over while its queue is full"},
-		{"2.1, bias and throttle off", dir + "metaslab_bias_enabled --\n0\n" + dir + "metaslab_aliquot --\n524288\n" + dir + "zio_dva_throttle_enabled --\n0\n",
+		{"2.1, bias and throttle off", dir + "metaslab_bias_enabled --\n0\n" + dir + "metaslab_aliquot --\n524288\n" +
+			dir + "zio_dva_throttle_enabled --\n0\n",
 			Rule{Policy: Evenly, Slow: Waits, Aliquot: 1 << 19}, "evenly; all wait for a slow one"},
 		{"0.6: no throttle", dir + "metaslab_bias_enabled --\n1\n", Rule{Policy: ByFree, Slow: Waits, Aliquot: 1 << 20},
 			"by free space; all wait for a slow one"},
-		{"2.4", dir + "metaslab_bias_enabled --\n1\n" + dir + "metaslab_perf_bias --\n1\n" + dir + "metaslab_aliquot --\n2097152\n" + dir + "zio_dva_throttle_enabled --\n1\n",
+		{"2.4", dir + "metaslab_bias_enabled --\n1\n" + dir + "metaslab_perf_bias --\n1\n" + dir + "metaslab_aliquot --\n2097152\n" +
+			dir + "zio_dva_throttle_enabled --\n1\n",
 			Rule{Policy: ByFree, Slow: Outrun, Aliquot: 2 << 20, Averaged: true}, "by free space; a faster one may take up to 2.5 times its part"},
 		{"2.4, both off", dir + "metaslab_bias_enabled --\n0\n" + dir + "metaslab_perf_bias --\n0\n",
 			Rule{Policy: ByCapacity, Slow: Waits, Aliquot: 1 << 20, Averaged: true}, "by capacity; all wait for a slow one"},

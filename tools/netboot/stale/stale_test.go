@@ -29,7 +29,11 @@ func TestRenewedInParts(t *testing.T) {
 			t.Fatal(pairs, err)
 		}
 		v := Judge(&pairs[0], func(*tree.Pair) (mirror.Index, error) {
-			return mirror.Index{From: "a mirror", Udebs: 1, Kernels: []mirror.Kernel{{Release: "6.1.0-50-amd64", Version: "6.1.176-1", Ext4: true}}}, nil
+			return mirror.Index{
+				From:    "a mirror",
+				Udebs:   1,
+				Kernels: []mirror.Kernel{{Release: "6.1.0-50-amd64", Version: "6.1.176-1", Ext4: true}},
+			}, nil
 		})
 		if v.Err != nil || v.Kind != Fine {
 			t.Errorf("%s: %+v", build, v)

@@ -95,7 +95,10 @@ func TestFromPreseed(t *testing.T) {
 // thousands of folders is an error, not an answer.
 func TestBounds(t *testing.T) {
 	deep := func(n int) string { return "/srv/tftp" + strings.Repeat("/d", n) }
-	h := hosttest.New(t, pair(deep(maxDepth), "linux", "initrd.gz", "6.1.0-1-amd64")+pair(deep(maxDepth+1), "linux", "initrd.gz", "6.1.0-2-amd64"))
+	h := hosttest.New(
+		t,
+		pair(deep(maxDepth), "linux", "initrd.gz", "6.1.0-1-amd64")+pair(deep(maxDepth+1), "linux", "initrd.gz", "6.1.0-2-amd64"),
+	)
 	pairs, err := Locate(t.Context(), h, "/srv/tftp")
 	if err != nil || len(pairs) != 1 || pairs[0].Folder != deep(maxDepth) {
 		t.Errorf("%+v, %v", pairs, err)
@@ -104,7 +107,8 @@ func TestBounds(t *testing.T) {
 	for i := range maxFolders {
 		fmt.Fprintf(&many, "-- root/srv/tftp/%d/x --\n", i)
 	}
-	if _, err := Locate(t.Context(), hosttest.New(t, many.String()), "/srv/tftp"); err == nil || !strings.Contains(err.Error(), "more than 2000 folders") {
+	if _, err := Locate(t.Context(), hosttest.New(t, many.String()), "/srv/tftp"); err == nil ||
+		!strings.Contains(err.Error(), "more than 2000 folders") {
 		t.Errorf("%v", err)
 	}
 }
