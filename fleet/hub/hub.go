@@ -62,6 +62,7 @@ type Hub struct {
 	Conn   *nats.Conn
 	keys   *bus.Keys
 	server *bus.Server // nil: others'
+	lock   *os.File    // of the state folder
 	// trouble is what was last said of a stream that takes nothing.
 	trouble saying
 }
@@ -85,14 +86,22 @@ func Start(ctx context.Context, c Config) (*Hub, error) {
 	}
 	h := &Hub{Config: c}
 	var err error
-	if h.keys, err = bus.LoadKeys(c.Dir); err != nil {
+	if h.lock, err = alone(c.Dir); err != nil {
 		return nil, err
+	}
+	if h.keys, err = bus.LoadKeys(c.Dir); err != nil {
+		return nil, errors.Join(err, h.lock.Close())
 	}
 	if h.DB, err = store.Open(ctx, c.Where()); err != nil {
-		return nil, err
+		return nil, errors.Join(err, h.lock.Close())
+	}
+	if c.Database == "" { // in the folder that this hub has alone: a lease there is of one that was killed
+		if err := h.DB.Abandon(ctx); err != nil {
+			return nil, errors.Join(err, h.DB.Close(), h.lock.Close())
+		}
 	}
 	if err := h.connect(); err != nil {
-		return nil, errors.Join(err, h.DB.Close())
+		return nil, errors.Join(err, h.DB.Close(), h.lock.Close())
 	}
 	if err := h.writeKnown(); err != nil {
 		return nil, errors.Join(err, h.Close())
@@ -254,7 +263,7 @@ func (h *Hub) Close() error {
 		h.server.Shutdown()
 		h.server.WaitForShutdown()
 	}
-	return h.DB.Close()
+	return errors.Join(h.DB.Close(), h.lock.Close())
 }
 
 // Ask asks an agent, or all for "", to check now, and returns the question's

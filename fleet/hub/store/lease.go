@@ -21,6 +21,13 @@ func (db *DB) Release(ctx context.Context, name, holder string) error {
 	return err
 }
 
+// Abandon ends all leases, whoever holds them: for a hub that alone has the
+// database, after one that was killed.
+func (db *DB) Abandon(ctx context.Context) error {
+	_, err := db.exec(ctx, "DELETE FROM leases")
+	return err
+}
+
 // Prune deletes changes, and what is only kept beside them, from before a time.
 // It deletes a bounded number, and tells whether there may be more.
 func (db *DB) Prune(ctx context.Context, before time.Time) (more bool, err error) {
