@@ -34,6 +34,9 @@ type Scenario struct {
 	// Probes are commands whose first line of output is shown before the fix,
 	// after it, and after the undo.
 	Probes []Probe
+	// Files is what files hold once the trap is mended, whole: what a plan does to
+	// the lines that are not its own is seen here alone.
+	Files map[string]string `json:",omitempty"`
 	// Confirm is how somebody confirms the change once it is clear, from a login
 	// of its own; for remedies that could cut the admin off.
 	Confirm []string `json:",omitempty"`
@@ -149,7 +152,7 @@ type Probe struct {
 
 // Stage is one step of a scenario's story, as the guest tells it.
 type Stage struct {
-	Name   string            `json:"name"` // prepare, check, fix, recheck, confirm, others, undo, after-undo
+	Name   string            `json:"name"` // prepare, check, fix, recheck, files, confirm, others, undo, as-before, after-undo
 	OK     bool              `json:"ok"`
 	Said   string            `json:"said,omitempty"`   // what was found, or why it failed; what a command printed
 	Status int               `json:"status,omitempty"` // of a command

@@ -13,14 +13,31 @@ import (
 
 // liar is a guest in which fettle mends and undoes as it should, but for one lie.
 type liar struct {
-	fixed, undone bool
-	lie           map[string]string // by stage: what the check says of the subject instead
-	others        string            // status of another trap, once it is fixed
-	fails         string            // the verb that ends with status 3
-	said          string            // by the probe once it is fixed
-	died          string            // what was started and has ended, by stage
-	stages        []lab.Stage
-	checks        int
+	fixed, undone  bool
+	lie            map[string]string // by stage: what the check says of the subject instead
+	others         string            // status of another trap, once it is fixed
+	fails          string            // the verb that ends with status 3
+	said           string            // by the probe once it is fixed
+	died           string            // what was started and has ended, by stage
+	stages         []lab.Stage
+	checks         int
+	spoils, leaves bool // a line of the file that is not its own; something behind the undo
+}
+
+// tree is one file, of which the fix changes one line.
+func (l *liar) tree() (map[string]string, error) {
+	text := "a = 1\nb = 2\n"
+	if l.fixed && !l.undone {
+		text = "a = 3\nb = 2\n"
+		if l.spoils {
+			text = "a = 3\n"
+		}
+	}
+	out := map[string]string{"/etc/x": "mode 0100644 owner 0:0\n" + text}
+	if l.undone && l.leaves {
+		out["/etc/x.bak"] = "mode 0100644 owner 0:0\n"
+	}
+	return out, nil
 }
 
 func (l *liar) Stage(s lab.Stage) error { l.stages = append(l.stages, s); return nil }
@@ -66,7 +83,7 @@ func line(trap, subject, status string) string {
 
 // play tells the story of the lying guest, and returns the last stage.
 func (l *liar) play(s lab.Scenario) lab.Stage {
-	p := &player{orders: lab.Orders{Trap: "t", Scenario: s}, host: l, run: l.run, act: func(lab.Act) error { return nil },
+	p := &player{orders: lab.Orders{Trap: "t", Scenario: s}, host: l, run: l.run, tree: l.tree, act: func(lab.Act) error { return nil },
 		ended: func() string {
 			if len(l.stages) == 2 { // at the third stage, the fix
 				return l.died
@@ -120,6 +137,11 @@ func TestLyingGuests(t *testing.T) {
 		{"not back after the undo", whole, liar{lie: says("after-undo", "clear")}, "after-undo", "expected to be found, and was not"},
 		{"a daemon dies", whole, liar{died: "sshd -D: exit status 255"}, "fix", "what the scenario had started " +
 			"has ended: sshd -D: exit status 255"},
+		{"a file as it should be", lab.Scenario{Subject: "s", Files: map[string]string{"/etc/x": "a = 3\nb = 2\n"}}, liar{}, "", ""},
+		{"a line of a file is lost", lab.Scenario{Subject: "s", Files: map[string]string{"/etc/x": "a = 3\nb = 2\n"}}, liar{spoils: true},
+			"files", `/etc/x holds "a = 3\n", and should hold "a = 3\nb = 2\n"`},
+		{"a file is missing", lab.Scenario{Subject: "s", Files: map[string]string{"/etc/y": ""}}, liar{}, "files", "/etc/y is not there"},
+		{"something stays behind the undo", whole, liar{leaves: true}, "as-before", "/etc/x.bak was not there"},
 		{"innocent", innocent, liar{lie: says("check", "clear")}, "", ""},
 		{"innocent, does not apply", innocent, liar{lie: says("check", "not-applicable")}, "", ""},
 		{"innocent, and found", innocent, liar{lie: says("check", "found")}, "innocent", "expected to be clear, and was found"},

@@ -22,6 +22,8 @@ type player struct {
 	act func(lab.Act) error
 	// ended names what was started to run on, and has ended.
 	ended func() string
+	// tree describes the host's files.
+	tree func() (map[string]string, error)
 
 	trapped, fixed map[string]string // what the probes showed in these stages
 }
@@ -31,7 +33,7 @@ type teller interface{ Stage(lab.Stage) error }
 
 func newPlayer(o lab.Orders, host teller) *player {
 	d := &daemons{}
-	return &player{orders: o, host: host, run: run, act: d.act, ended: d.ended}
+	return &player{orders: o, host: host, run: run, act: d.act, ended: d.ended, tree: tree}
 }
 
 // outcome is the part of fettle's JSON that a story needs.
@@ -69,9 +71,12 @@ func (p *player) story() {
 	if s.Unfixable {
 		return
 	}
-	var before map[string]string
+	var before, files map[string]string
 	p.stage("fix", func() (string, error) {
 		var err error
+		if files, err = p.tree(); err != nil {
+			return "", fmt.Errorf("reading the files before the fix: %w", err)
+		}
 		if before, err = p.others(); err != nil {
 			return "", fmt.Errorf("looking for other traps before the fix: %w", err)
 		}
@@ -82,6 +87,15 @@ func (p *player) story() {
 		return p.verb(append(argv, s.FixArgs...))
 	})
 	p.stage("recheck", p.expect(mended))
+	if len(s.Files) > 0 {
+		p.stage("files", func() (string, error) {
+			now, err := p.tree()
+			if err != nil {
+				return "", err
+			}
+			return mendedFiles(s.Files, now)
+		})
+	}
 	if s.Confirm != nil {
 		p.stage("confirm", func() (string, error) {
 			out, err := p.verb(s.Confirm)
@@ -94,6 +108,16 @@ func (p *player) story() {
 	p.stage("others", func() (string, error) { return p.compare(before) })
 	p.stage("undo", func() (string, error) { return p.verb([]string{"fettle", "undo", "--yes"}) })
 	if !s.UndoKeeps {
+		p.stage("as-before", func() (string, error) {
+			now, err := p.tree()
+			if err != nil {
+				return "", err
+			}
+			if left := differing(files, now); len(left) > 0 {
+				return "", fmt.Errorf("the undo does not bring back: %s", strings.Join(left, "; "))
+			}
+			return "all files are as before the fix", nil
+		})
 		p.stage("after-undo", p.expect(found))
 	}
 }
