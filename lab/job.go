@@ -85,4 +85,4 @@ func (v *Verdict) turn(sabotage string) {
 const NothingToSpoil = "the plan has no step to spoil"
 
 // noticing are the stages in which a spoilt plan is noticed.
-var noticing = []string{"fix", "recheck", "others", "undo", "after-undo"}
+var noticing = []string{"fix", "recheck", "files", "others", "undo", "as-before", "after-undo"}

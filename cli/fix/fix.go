@@ -237,7 +237,7 @@ func answered(ctx context.Context, a *app.App, no string, questions ...string) e
 // engine is the engine of this host, telling what it does on standard output.
 func engine(a *app.App, store *remedy.Store, who string, wait bool) *remedy.Engine {
 	a.Acted = true
-	e := &remedy.Engine{Store: store, Machine: machine.New(), Who: who, Wait: wait,
+	e := &remedy.Engine{Store: store, Machine: machine.New(), Who: who, Wait: wait, Lasting: remedy.Lasting,
 		Log: func(line string) { fmt.Fprintln(a.Stdout, "  "+ui.Visible(line)) }}
 	if a.Change != nil {
 		a.Change(e)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"time"
 
 	"fettle/engine/remedy/machine"
@@ -22,9 +23,17 @@ type Engine struct {
 	Who string
 	// Wait waits for another fettle to finish instead of giving up.
 	Wait bool
+	// Lasting is how long a unit that a plan has started must stay as it should
+	// be: systemd calls a service of Type=simple started before its program has
+	// read its files. See Lasting.
+	Lasting time.Duration
 	// Log, if set, is told what happens, a line each.
 	Log func(line string)
 }
+
+// Lasting is long enough for a program that dies at once, also one that systemd
+// starts again after RestartSec (100 ms), and short enough to wait for.
+const Lasting = 3 * time.Second
 
 // Verify tells whether the finding is gone: nil says so; StillFound says that
 // it is not; any other error that nobody could look, which is not the same as
@@ -188,6 +197,9 @@ func (e *Engine) run(ctx context.Context, c *Change, verify Verify) error {
 	if err := e.verify(ctx, c.Plan.Settle, verify); err != nil {
 		return e.rollback(ctx, c, err)
 	}
+	if err := e.lasts(ctx, c.Plan, verify); err != nil {
+		return e.rollback(ctx, c, err)
+	}
 	if err := c.append(Record{Event: evApplied, Boot: boot}); err != nil {
 		return e.rollback(ctx, c, err)
 	}
@@ -287,4 +299,21 @@ func (e *Engine) verify(ctx context.Context, settle time.Duration, verify Verify
 			return cause(ctx)
 		}
 	}
+}
+
+// lasts looks again, some time after a plan that starts units: what was started may
+// have ended since.
+func (e *Engine) lasts(ctx context.Context, p Plan, verify Verify) error {
+	if e.Lasting <= 0 || verify == nil || !slices.ContainsFunc(p.Steps, step.Starts) {
+		return nil
+	}
+	select {
+	case <-time.After(e.Lasting):
+	case <-ctx.Done():
+		return cause(ctx)
+	}
+	if err := e.verify(ctx, 0, verify); err != nil {
+		return fmt.Errorf("it did not last for %s: %w", e.Lasting, err)
+	}
+	return nil
 }

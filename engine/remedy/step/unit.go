@@ -56,6 +56,12 @@ func (s Unit) Reversal() Reversal {
 	return Reversal{Irreversible, "unknown act: " + s.Act}
 }
 
+// Starts tells whether a step starts a unit, or starts it again.
+func Starts(s Step) bool {
+	u, ok := s.(Unit)
+	return ok && (u.Act == "start" || u.Act == "restart" || u.Act == "reload-or-restart")
+}
+
 // Running: what was started is gone after a reboot, what was enabled is not.
 func (s Unit) Running() bool { return s.Act != "enable" && s.Act != "disable" }
 

@@ -11,6 +11,12 @@ func unit(name, text string) lab.Act {
 
 const srv = "[Mount]\nWhat=tmpfs\nWhere=/srv\nType=tmpfs\n[Install]\nWantedBy=local-fs.target\n"
 
+// small and large are sizes of what is mounted.
+const (
+	small = "[Mount]\nOptions=size=1m\n"
+	large = "[Mount]\nOptions=size=4m\n"
+)
+
 var mounted = []lab.Probe{
 	{Name: "its unit", Run: []string{"systemctl", "is-active", "srv.mount"}, Want: []string{"inactive", "active", "inactive"}},
 }
@@ -26,6 +32,17 @@ var Scenarios = []lab.Scenario{
 			{Run: []string{"systemctl", "enable", "srv.mount"}},
 		},
 		Probes: mounted,
+	},
+	{
+		Name: "edited-since", About: "A mount unit that was changed after systemd read it", Needs: needs, Subject: "/srv",
+		Prepare: []lab.Act{
+			{Run: []string{"mkdir", "-p", "/srv"}},
+			unit("srv.mount", srv+small),
+			{Run: []string{"systemctl", "daemon-reload"}},
+			{Run: []string{"systemctl", "enable", "srv.mount"}},
+			unit("srv.mount", srv+large),
+		},
+		Probes: []lab.Probe{{Name: "blocks of 4 KiB in /srv", Run: []string{"stat", "-f", "-c", "%b", "/srv"}, Want: []string{"", "1024", ""}}},
 	},
 	{
 		Name: "mounted", About: "The same, started", Needs: needs, Innocent: true, Subject: "/srv",

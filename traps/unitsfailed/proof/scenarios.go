@@ -21,6 +21,11 @@ ExecStart=/usr/bin/sh -c 'if test ! -e /run/shop.ready; then echo "cannot open /
 // ends.
 var started = lab.Act{Run: []string{"systemctl", "start", "--no-block", "shop"}}
 
+// frail runs for a second.
+const frail = `[Service]
+ExecStart=/usr/bin/sh -c 'sleep 1; echo "lost my mind"; exit 7'
+`
+
 // tidy does its work once, and ends well.
 const tidy = `[Service]
 Type=oneshot
@@ -57,6 +62,17 @@ var Scenarios = []lab.Scenario{
 			{Until: []string{"systemctl", "--quiet", "is-failed", "shop"}}, {Run: []string{"touch", "/run/shop.ready"}}},
 		Probes: []lab.Probe{
 			{Name: "state of shop", Run: []string{"systemctl", "is-active", "shop"}, Want: []string{"failed", "active", "inactive"}},
+		},
+	},
+	{
+		Name: "dies-later", About: "A service that starts, and dies a second later: that is not mended", Needs: needs,
+		Steps: []lab.Step{
+			{Name: "prepare", Acts: []lab.Act{service("frail.service", frail), {Run: []string{"systemctl", "daemon-reload"}},
+				{Run: []string{"systemctl", "start", "--no-block", "frail"}}, {Until: []string{"systemctl", "--quiet", "is-failed", "frail"}},
+				{Run: []string{"journalctl", "--sync"}}}},
+			// whether it is seen dead at the first look or at the second depends on how busy the machine is
+			{Name: "fix", Acts: []lab.Act{{Expect: &lab.Expect{Run: []string{"fettle", "fix", "units-failed", "--yes", "--on", "frail.service"},
+				Status: 6, Lacks: "Fixed"}}}},
 		},
 	},
 	{
