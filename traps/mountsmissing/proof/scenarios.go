@@ -42,7 +42,7 @@ var Scenarios = []lab.Scenario{
 			{Run: []string{"systemctl", "enable", "srv.mount"}},
 			unit("srv.mount", srv+large),
 		},
-		Probes: []lab.Probe{{Name: "blocks of 4 KiB in /srv", Run: []string{"stat", "-f", "-c", "%b", "/srv"}, Want: []string{"", "1024", ""}}},
+		Probes: []lab.Probe{{Name: "blocks of 4 KiB in /srv", Run: []string{"stat", "-f", "-c", "%b", "/srv"}, Want: []string{"0", "1024", "0"}}},
 	},
 	{
 		Name: "mounted", About: "The same, started", Needs: needs, Innocent: true, Subject: "/srv",
