@@ -81,12 +81,14 @@ func kernelOfPackage(ctx context.Context, name string, tell func(string)) (Kerne
 		return Kernel{}, err
 	}
 	real := name
-	if out, err := command(ctx, 30*time.Second, "/", "apt-cache", "depends", name); err == nil {
-		for line := range strings.Lines(out) {
-			if dep, ok := strings.CutPrefix(strings.TrimSpace(line), "Depends: linux-image-"); ok {
-				real = "linux-image-" + dep
-				break
-			}
+	out, err := command(ctx, time.Minute, "/", "apt-cache", "depends", name)
+	if err != nil {
+		return Kernel{}, fmt.Errorf("asking apt what %s depends on: %w; has apt-get update been run?", name, err)
+	}
+	for line := range strings.Lines(out) {
+		if dep, ok := strings.CutPrefix(strings.TrimSpace(line), "Depends: linux-image-"); ok {
+			real = "linux-image-" + dep
+			break
 		}
 	}
 	if have, _ := filepath.Glob(filepath.Join(cache, "*", "package-"+real)); len(have) > 0 {
