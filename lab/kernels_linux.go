@@ -83,7 +83,7 @@ func kernelOfPackage(ctx context.Context, name string, tell func(string)) (Kerne
 	real := name
 	out, err := command(ctx, time.Minute, "/", "apt-cache", "depends", name)
 	if err != nil {
-		return Kernel{}, fmt.Errorf("asking apt what %s depends on: %w; has apt-get update been run?", name, err)
+		return Kernel{}, fmt.Errorf("asking apt what %s depends on: %w; is the name right, and has apt-get update been run?", name, err)
 	}
 	for line := range strings.Lines(out) {
 		if dep, ok := strings.CutPrefix(strings.TrimSpace(line), "Depends: linux-image-"); ok {
