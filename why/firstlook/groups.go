@@ -1,0 +1,212 @@
+package firstlook
+
+import (
+	"bytes"
+	"slices"
+)
+
+// Bounds: of a log of any length no more is kept.
+const (
+	maxGroups  = 2000
+	maxKnown   = 40000 // masked texts whose group is known at once
+	maxBucket  = 40    // groups among which a new text looks for its like
+	maxText    = 600   // bytes of a text
+	maxTokens  = 64
+	maxPending = 8 << 10 // bytes of one line; the rest of it is passed over
+)
+
+// alike is how many of a template's words must be the same in a text of the group, as Drain
+// has it (He et al., "Drain: An Online Log Parsing Approach with Fixed Depth Tree", ICWS 2017).
+const alike = 0.6
+
+// group is what like messages of one program have in common.
+type group struct {
+	by, unit, host string
+	template       []string // words; a place where texts differ is wild
+	text           string   // the first of them
+	lastText       string
+	id             string
+	prio           int // the most severe; -1 where none is known
+	count          int64
+	firstLine      int64
+	lastLine       int64
+	first, last    string // stamps
+	verdict        verdict
+	lastWords      int64 // how often it came last before its program or unit failed
+	hash           uint64
+}
+
+const wild = "<*>"
+
+// groups sorts messages into groups, as Drain does: by who says them and how many words they
+// have, then by their first word, then by likeness. What masks alike needs no search.
+type groups struct {
+	known   map[uint64]*group
+	buckets map[bucket][]*group
+	all     []*group
+	dropped int64 // lines of groups that were given up, or found no room
+}
+
+// bucket is the fixed part of Drain's tree.
+type bucket struct {
+	by    string
+	words int
+	first string
+}
+
+func newGroups() *groups {
+	return &groups{known: map[uint64]*group{}, buckets: map[bucket][]*group{}}
+}
+
+// add counts a message. It returns its group; nil where there was no room for one.
+func (g *groups) add(r *record, line int64) *group {
+	h := maskedHash(hashOf(r.by), r.text)
+	if found := g.known[h]; found != nil {
+		found.count1(r, line)
+		return found
+	}
+	if len(r.text) > maxText {
+		r.text = r.text[:maxText]
+	}
+	words := tokens(masked(r.text))
+	b := bucket{by: string(r.by), words: len(words)}
+	if len(words) > 0 {
+		b.first = words[0]
+	}
+	found := likest(g.buckets[b], words)
+	if found == nil {
+		if found = g.begin(r, line, words, b, h); found == nil {
+			g.dropped++
+			return nil
+		}
+	} else {
+		found.widen(words)
+	}
+	if len(g.known) < maxKnown {
+		g.known[h] = found
+	}
+	found.count1(r, line)
+	return found
+}
+
+// begin makes a group, if need be in the place of others.
+func (g *groups) begin(r *record, line int64, words []string, b bucket, h uint64) *group {
+	v := judge(r)
+	if len(g.all) >= maxGroups && !g.makeRoom(v.score) || len(g.buckets[b]) >= maxBucket && v.score < telling {
+		return nil
+	}
+	n := &group{by: b.by, unit: string(r.unit), host: string(r.host), template: words, text: string(r.text), id: string(r.id),
+		prio: r.prio, firstLine: line, first: string(r.stamp), verdict: v, hash: h}
+	g.all = append(g.all, n)
+	g.buckets[b] = append(g.buckets[b], n)
+	return n
+}
+
+// makeRoom gives up a quarter of the groups: those that tell least, the rarest first. False:
+// all tell more than one with this score.
+func (g *groups) makeRoom(score float64) bool {
+	order := slices.Clone(g.all)
+	slices.SortStableFunc(order, func(a, b *group) int {
+		if a.verdict.score != b.verdict.score {
+			return less(a.verdict.score < b.verdict.score)
+		}
+		return less(a.count < b.count)
+	})
+	order = order[:len(order)/4]
+	gone := map[*group]bool{}
+	for _, o := range order {
+		if o.verdict.score <= score {
+			gone[o] = true
+			g.dropped += o.count
+		}
+	}
+	if len(gone) == 0 {
+		return false
+	}
+	drop := func(x *group) bool { return gone[x] }
+	g.all = slices.DeleteFunc(g.all, drop)
+	for b, list := range g.buckets {
+		if g.buckets[b] = slices.DeleteFunc(list, drop); len(g.buckets[b]) == 0 {
+			delete(g.buckets, b)
+		}
+	}
+	for h, x := range g.known {
+		if gone[x] {
+			delete(g.known, h)
+		}
+	}
+	return true
+}
+
+func less(yes bool) int {
+	if yes {
+		return -1
+	}
+	return 1
+}
+
+// count1 counts one message more.
+func (n *group) count1(r *record, line int64) {
+	n.count++
+	n.lastLine = line
+	if string(r.stamp) != n.last { // comparing makes no string
+		n.last = string(r.stamp)
+	}
+	if r.prio >= 0 && (n.prio < 0 || r.prio < n.prio) {
+		n.prio = r.prio
+		if v := judge(r); v.score > n.verdict.score {
+			n.verdict = v
+		}
+	}
+	if n.count > 1 && n.count&(n.count-1) == 0 { // now and then: it is shown as an example only
+		n.lastText = string(r.text[:min(len(r.text), maxText)])
+	}
+}
+
+// widen makes the places of the template wild that differ in words.
+func (n *group) widen(words []string) {
+	for i, w := range words {
+		if n.template[i] != w {
+			n.template[i] = wild
+		}
+	}
+}
+
+// likest is the group of a bucket whose template fits words best, if any fits well enough.
+func likest(in []*group, words []string) *group {
+	var best *group
+	most := 0.0
+	for _, n := range in {
+		same := 0
+		for i, w := range words {
+			if n.template[i] == w {
+				same++
+			}
+		}
+		if s := float64(same) / float64(max(len(words), 1)); s >= alike && s > most {
+			best, most = n, s
+		}
+	}
+	return best
+}
+
+// tokens are the words of a masked text.
+func tokens(text []byte) []string {
+	f := bytes.Fields(text)
+	if len(f) > maxTokens {
+		f = f[:maxTokens]
+	}
+	out := make([]string, len(f))
+	for i, w := range f {
+		out[i] = string(w)
+	}
+	return out
+}
+
+func hashOf(b []byte) uint64 {
+	h := uint64(fnvStart)
+	for _, c := range b {
+		h = (h ^ uint64(c)) * fnvPrime
+	}
+	return h
+}

@@ -1,0 +1,401 @@
+package firstlook
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fettle/host"
+)
+
+// Question is what a confined process is asked about this host: only whether lines are its own,
+// and about things that such lines name.
+type Question struct {
+	Hosts  []string `json:"hosts"` // all host names in the log
+	Boots  []string `json:"boots"` // all boots that it names
+	Claims []Claim  `json:"claims"`
+	// Days is how many days back the journal is compared; 0: it is not.
+	Days int `json:"days,omitempty"`
+}
+
+// Claim is a line that the log has, and what it names.
+type Claim struct {
+	By       string   `json:"by"`
+	Text     string   `json:"text"`
+	Template []string `json:"template"`
+	Things   []Thing  `json:"things"`
+}
+
+// Here is what this host says of a log that is its own.
+type Here struct {
+	Own bool `json:"own"`
+	// Reason says why the log is not taken for this host's.
+	Reason string `json:"reason,omitempty"`
+	Facts  []Fact `json:"facts,omitempty"`
+	// Compared tells over how many days the journal was compared; 0: not.
+	Compared int `json:"compared_days,omitempty"`
+	// Known says of each claim, in their order, whether the days before had its like; null
+	// where that was not looked at.
+	Known []*bool `json:"known,omitempty"`
+}
+
+// Fact is what this host knows of one thing.
+type Fact struct {
+	Thing
+	Says    string `json:"says"`
+	Command string `json:"command"` // shows more
+}
+
+// maxClaims and maxDays bound what is asked.
+const (
+	maxClaims = shown
+	maxDays   = 30
+	ownLines  = 20000
+)
+
+// Ask is the question that a report has for this host; days back its journal is compared.
+func (r *Report) Ask(boots []string, days int) Question {
+	q := Question{Hosts: r.Hosts, Boots: boots, Days: min(max(days, 0), maxDays)}
+	for _, g := range r.Groups[:min(len(r.Groups), maxClaims)] {
+		q.Claims = append(q.Claims, Claim{By: g.By, Text: g.Text, Template: strings.Fields(g.Template), Things: things(g.Text, g.Unit)})
+	}
+	return q
+}
+
+// Boots are the boots that the log names.
+func (l *Look) Boots() []string {
+	out := make([]string, 0, len(l.boots))
+	for b := range l.boots {
+		out = append(out, b)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Settle takes over what the host said.
+func (r *Report) Settle(h Here) {
+	r.Here = &h
+	for i, k := range h.Known {
+		if i < len(r.Groups) {
+			r.Groups[i].Known = k
+		}
+	}
+}
+
+// Answer answers a question about this host, in the process that may look and no more. A line
+// is this host's own where its host name and boot are, and where this boot's journal has that
+// very line by that program: a log from elsewhere does not choose what is looked at.
+func Answer(ctx context.Context, h *host.Host, q Question) Here {
+	if why := foreign(q, h.Identity()); why != "" {
+		return Here{Reason: why}
+	}
+	own, err := ownLinesOf(ctx, h, q)
+	switch {
+	case err != nil:
+		return Here{Reason: "this host's journal could not be read: " + host.Reason(err)}
+	case len(own) == 0:
+		return Here{Reason: "this host's journal of this boot does not have these lines"}
+	}
+	out := Here{Own: true}
+	seen := map[Thing]bool{}
+	for i, c := range q.Claims {
+		if _, ok := own[i]; !ok {
+			continue
+		}
+		for _, t := range c.Things {
+			if !seen[t] && t.valid() && len(seen) < 12 {
+				seen[t] = true
+				if f, ok := lookUp(ctx, h, t); ok {
+					out.Facts = append(out.Facts, f)
+				}
+			}
+		}
+	}
+	if q.Days > 0 {
+		out.compare(ctx, h, q, own)
+	}
+	return out
+}
+
+// foreign says why a log is not this host's; empty where its names are this host's.
+func foreign(q Question, id host.Identity) string {
+	short, _, _ := strings.Cut(id.Hostname, ".")
+	if len(q.Hosts) == 0 {
+		return "its lines have no host name"
+	}
+	for _, n := range q.Hosts {
+		if s, _, _ := strings.Cut(n, "."); s != short || strings.Contains(n, ".") && strings.Contains(id.Hostname, ".") && n != id.Hostname {
+			return "it has lines of other hosts"
+		}
+	}
+	boot := strings.ReplaceAll(id.BootID, "-", "")
+	for _, b := range q.Boots {
+		if boot != "" && b != boot {
+			return "it has lines of other boots"
+		}
+	}
+	return ""
+}
+
+// identifier is what may stand as SYSLOG_IDENTIFIER= in a match.
+func identifier(s string) bool {
+	return s != "" && len(s) <= 64 &&
+		strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.@()/:-") == ""
+}
+
+// matches are journalctl's matches for who said the claims.
+func matches(q Question) []string {
+	var out []string
+	kernel := false
+	for _, c := range q.Claims {
+		if c.By == "kernel" {
+			kernel = true
+		} else if m := "SYSLOG_IDENTIFIER=" + c.By; identifier(c.By) && !slices.Contains(out, m) {
+			out = append(out, m)
+		}
+	}
+	if kernel {
+		if len(out) > 0 {
+			out = append(out, "+")
+		}
+		out = append(out, "_TRANSPORT=kernel")
+	}
+	return out
+}
+
+// ownLinesOf finds which claims this boot's journal has, and when each was logged first.
+func ownLinesOf(ctx context.Context, h *host.Host, q Question) (map[int]time.Time, error) {
+	m := matches(q)
+	if len(m) == 0 {
+		return nil, nil
+	}
+	own := map[int]time.Time{}
+	args := append([]string{"-b", "-o", "json", "--no-pager", "-n", strconv.Itoa(ownLines), host.JournalFields}, m...)
+	return own, journal(ctx, h, args, func(l host.LogLine) {
+		for i, c := range q.Claims {
+			if _, have := own[i]; !have && c.By == l.By && c.Text == trimmed(l.Text) {
+				own[i] = l.At
+			}
+		}
+	})
+}
+
+// trimmed is a text as a group keeps it.
+func trimmed(s string) string {
+	s = strings.TrimSpace(s)
+	return s[:min(len(s), maxText)]
+}
+
+func journal(ctx context.Context, h *host.Host, args []string, each func(host.LogLine)) error {
+	out, err := h.Run(ctx, "journalctl", args...)
+	if err != nil {
+		return err
+	}
+	if out.Exit != 0 && len(out.Stdout) == 0 {
+		return fmt.Errorf("journalctl failed: %s", strings.TrimSpace(string(out.Stderr[:min(len(out.Stderr), 200)])))
+	}
+	for line := range strings.Lines(string(out.Stdout)) {
+		if l, ok := host.JournalLine([]byte(line)); ok {
+			each(l)
+		}
+	}
+	return nil
+}
+
+// compare looks in the journal of the days before for messages that are like the claims.
+func (out *Here) compare(ctx context.Context, h *host.Host, q Question, own map[int]time.Time) {
+	first := h.Now()
+	for _, at := range own {
+		if at.Before(first) {
+			first = at
+		}
+	}
+	since := first.AddDate(0, 0, -min(q.Days, maxDays))
+	args := []string{"-o", "json", "--no-pager", "-n", strconv.Itoa(ownLines), "--since=@" + strconv.FormatInt(since.Unix(), 10),
+		"--until=@" + strconv.FormatInt(first.Unix()-1, 10), host.JournalFields}
+	found := make([]bool, len(q.Claims))
+	err := journal(ctx, h, append(args, matches(q)...), func(l host.LogLine) {
+		words := tokens(masked([]byte(trimmed(l.Text))))
+		for i, c := range q.Claims {
+			found[i] = found[i] || c.By == l.By && fits(c.Template, words)
+		}
+	})
+	if err != nil {
+		return
+	}
+	out.Compared = q.Days
+	for i := range q.Claims {
+		var known *bool
+		if _, ok := own[i]; ok {
+			known = &found[i]
+		}
+		out.Known = append(out.Known, known)
+	}
+}
+
+// fits tells whether a text has the words of a template.
+func fits(template, words []string) bool {
+	if len(template) != len(words) {
+		return false
+	}
+	for i, w := range words {
+		if template[i] != w && template[i] != wild {
+			return false
+		}
+	}
+	return true
+}
+
+// lookUp tells what the host knows of one thing, without opening it.
+func lookUp(ctx context.Context, h *host.Host, t Thing) (Fact, bool) {
+	f := Fact{Thing: t}
+	switch t.Kind {
+	case "unit":
+		f.Command = "systemctl status " + t.Name
+		f.Says = unitState(ctx, h, t.Name)
+	case "disk":
+		f.Command = "lsblk /dev/" + t.Name
+		f.Says = diskState(ctx, h, t.Name)
+	case "port":
+		f.Command = "ss -ltnp 'sport = :" + t.Name + "'"
+		f.Says = portState(ctx, h, t.Name)
+	case "file":
+		f.Command = "stat " + t.Name
+		f.Says = fileState(ctx, h, t.Name)
+	}
+	return f, f.Says != ""
+}
+
+func unitState(ctx context.Context, h *host.Host, name string) string {
+	res, err := h.Run(ctx, "systemctl", "show", "--property=LoadState,ActiveState,SubState,StateChangeTimestamp,User,NRestarts,Result",
+		"--", name)
+	if err != nil || res.Exit != 0 {
+		return ""
+	}
+	v := map[string]string{}
+	for line := range strings.Lines(string(res.Stdout)) {
+		k, val, _ := strings.Cut(strings.TrimRight(line, "\n"), "=")
+		v[k] = val
+	}
+	if v["LoadState"] != "loaded" {
+		return "systemd has it as " + v["LoadState"]
+	}
+	says := v["ActiveState"] + " (" + v["SubState"] + ")"
+	if v["StateChangeTimestamp"] != "" {
+		says += " since " + v["StateChangeTimestamp"]
+	}
+	if v["Result"] != "" && v["Result"] != "success" {
+		says += ", result " + v["Result"]
+	}
+	if v["NRestarts"] != "" && v["NRestarts"] != "0" {
+		says += ", restarted " + v["NRestarts"] + " times"
+	}
+	if v["User"] != "" {
+		says += ", runs as " + v["User"]
+	}
+	return says
+}
+
+func diskState(ctx context.Context, h *host.Host, name string) string {
+	sys := "/sys/class/block/" + name
+	sectors, err := h.ReadString(ctx, sys+"/size")
+	if host.IsAbsent(err) {
+		return "there is no such block device now"
+	}
+	n, err := strconv.ParseInt(sectors, 10, 64)
+	if err != nil {
+		return ""
+	}
+	says := fmt.Sprintf("%.1f GB", float64(n)*512/1e9)
+	if model, err := h.ReadString(ctx, sys+"/device/model"); err == nil && model != "" {
+		says = model + ", " + says
+	}
+	if ro, err := h.ReadString(ctx, sys+"/ro"); err == nil && ro == "1" {
+		says += ", read-only"
+	}
+	if at := mountedAt(ctx, h, name); at != "" {
+		says += ", mounted on " + at
+	}
+	return says
+}
+
+func mountedAt(ctx context.Context, h *host.Host, disk string) string {
+	b, err := h.ReadFile(ctx, "/proc/self/mountinfo")
+	if err != nil {
+		return ""
+	}
+	for _, m := range host.ParseMountinfo(string(b)) {
+		if m.Device == "/dev/"+disk {
+			mode, _, _ := strings.Cut(m.Options, ",")
+			return m.Point + " (" + m.Type + ", " + mode + ")"
+		}
+	}
+	return ""
+}
+
+func portState(ctx context.Context, h *host.Host, port string) string {
+	res, err := h.Run(ctx, "ss", "-ltn")
+	if err != nil || res.Exit != 0 {
+		return ""
+	}
+	var on []string
+	for line := range strings.Lines(string(res.Stdout)) {
+		if f := strings.Fields(line); len(f) > 3 && f[0] == "LISTEN" && strings.HasSuffix(f[3], ":"+port) {
+			on = append(on, f[3])
+		}
+	}
+	if len(on) == 0 {
+		return "nothing listens on this TCP port now"
+	}
+	return "a program listens on " + strings.Join(on[:min(len(on), 3)], ", ") + " (TCP)"
+}
+
+// fileState tells owner and mode. What a file system of another machine holds is left alone: it
+// may not answer.
+func fileState(ctx context.Context, h *host.Host, name string) string {
+	b, err := h.ReadFile(ctx, "/proc/self/mountinfo")
+	if err != nil {
+		return ""
+	}
+	best := host.MountInfo{}
+	for _, m := range host.ParseMountinfo(string(b)) {
+		if (name == m.Point || strings.HasPrefix(name, strings.TrimSuffix(m.Point, "/")+"/")) && len(m.Point) >= len(best.Point) {
+			best = m
+		}
+	}
+	if host.MayHang(best.Type) {
+		return ""
+	}
+	i, err := h.Lstat(ctx, name)
+	switch {
+	case host.IsAbsent(err):
+		return "does not exist now" + nearest(ctx, h, name)
+	case err != nil:
+		return ""
+	}
+	what := "file"
+	switch {
+	case i.Mode.IsDir():
+		what = "folder"
+	case i.Mode&fs.ModeSymlink != 0:
+		what = "symbolic link"
+	case i.Mode&fs.ModeSocket != 0:
+		what = "socket"
+	}
+	return fmt.Sprintf("%s, mode %04o, owner %d:%d, changed %s",
+		what, i.Mode.Perm(), i.UID, i.GID, i.ModTime.Format("2006-01-02 15:04"))
+}
+
+// nearest names the folder on the way that is not there either.
+func nearest(ctx context.Context, h *host.Host, name string) string {
+	dir := path.Dir(name)
+	if ok, err := h.Exists(ctx, dir); err == nil && !ok && dir != "/" {
+		return ", nor does " + dir
+	}
+	return ""
+}

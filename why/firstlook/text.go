@@ -1,0 +1,135 @@
+package firstlook
+
+import (
+	"fmt"
+	"strings"
+
+	"fettle/internal/ui"
+	"fettle/internal/units"
+)
+
+// Rows is how many lines the text has at most: a screen, with the prompt.
+const Rows = 23
+
+// Text is the report for a screen of the given width.
+func (r *Report) Text(width int) string {
+	s := screen{width: width, room: Rows}
+	s.head(r)
+	here, before := r.hereLines(width), r.beforeLines(width)
+	reserve := len(here) + len(before)
+	for i := range r.Groups {
+		lines := r.group(i, width)
+		if left := s.room - reserve; len(lines) > left {
+			if i >= 3 || left < 2 {
+				break
+			}
+			lines = lines[:left]
+		}
+		s.add(lines)
+	}
+	s.add(before)
+	s.add(here)
+	return s.b.String()
+}
+
+type screen struct {
+	b     strings.Builder
+	width int
+	room  int
+}
+
+func (s *screen) add(lines []string) {
+	for _, l := range lines[:min(len(lines), s.room)] {
+		s.b.WriteString(l + "\n")
+		s.room--
+	}
+}
+
+func (s *screen) head(r *Report) {
+	first := "Not a known trap. "
+	switch {
+	case len(r.Groups) == 0:
+		s.add([]string{first + "There are no messages in this text."})
+		return
+	case r.Failing:
+		first += "What stands out in "
+	default:
+		first += "No line says that something failed. The rarest in "
+	}
+	first += units.Count(int(r.Messages), "line", "lines")
+	if r.First != "" && r.Last != "" && r.First != r.Last {
+		first += ", " + r.First + " to " + r.Last
+	}
+	s.add(wrapped(ui.Visible(first)+":", s.width, "", "  ", 2))
+}
+
+// wrapped wraps s into at most n lines.
+func wrapped(s string, width int, lead, rest string, n int) []string {
+	lines := strings.Split(strings.TrimRight(ui.Wrap(s, width, lead, rest), "\n"), "\n")
+	if len(lines) > n {
+		lines = lines[:n]
+		lines[n-1] = ui.Cut(lines[n-1], width-4) + " ..."
+	}
+	for i := range lines {
+		lines[i] = ui.Cut(lines[i], width)
+	}
+	return lines
+}
+
+// group is one of the groups: who and how often, what, and what that means.
+func (r *Report) group(i, width int) []string {
+	g := &r.Groups[i]
+	who := g.By
+	if who == "" {
+		who = "line " + fmt.Sprint(g.FirstLine)
+	}
+	if len(r.Hosts) > 1 && g.Host != "" {
+		who += " on " + g.Host
+	}
+	head := fmt.Sprintf("%d. %s, %s", i+1, ui.Visible(who), units.Count(int(g.Count), "time", "times"))
+	switch {
+	case g.First == "":
+	case g.Count > 1 && g.First != g.Last:
+		head += ", " + ui.Visible(g.First) + " to " + ui.Visible(g.Last)
+	default:
+		head += ", " + ui.Visible(g.First)
+	}
+	if g.Known != nil && !*g.Known {
+		head += fmt.Sprintf(" (new: not in the %d days before)", r.Here.Compared)
+	}
+	out := []string{ui.Cut(head, width)}
+	out = append(out, wrapped(ui.Visible(g.Text), width, "   | ", "   |   ", 2)...)
+	for _, m := range g.Meanings[:min(len(g.Meanings), 2)] {
+		out = append(out, wrapped(ui.Visible(m.Term)+" = "+ui.Visible(m.Says), width, "   ", "     ", 2)...)
+	}
+	return out
+}
+
+func (r *Report) beforeLines(width int) []string {
+	if len(r.Before) == 0 {
+		return nil
+	}
+	out := []string{"Began shortly before the first failure:"}
+	for _, g := range r.Before {
+		said := g.Text
+		if g.By != "" {
+			said = g.By + ": " + said
+		}
+		if g.First != "" {
+			said = g.First + " " + said
+		}
+		out = append(out, ui.Cut("   | "+ui.Visible(said), width))
+	}
+	return out
+}
+
+func (r *Report) hereLines(width int) []string {
+	if r.Here == nil || !r.Here.Own || len(r.Here.Facts) == 0 {
+		return nil
+	}
+	out := []string{"This host now:"}
+	for _, f := range r.Here.Facts[:min(len(r.Here.Facts), 3)] {
+		out = append(out, ui.Cut("   "+ui.Visible(f.Name)+": "+ui.Visible(f.Says), width))
+	}
+	return append(out, ui.Cut("   more: "+r.Here.Facts[0].Command, width))
+}

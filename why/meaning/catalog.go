@@ -1,0 +1,46 @@
+package meaning
+
+const catalogSource = "systemd's message catalogue (journalctl -x)"
+
+// Catalogue are systemd's messages by MESSAGE_ID (systemd.catalog, sd-messages.h): those that
+// tell an admin something that the text does not.
+var Catalogue = map[string]Entry{
+	"a596d6fe7bfa4994828e72309e95d61e": {"Messages from a service have been suppressed",
+		"the service logs faster than journald keeps (LogRateLimitIntervalSec=, LogRateLimitBurst=): lines are missing here"},
+	"e9bf28e6e834481bb6f48f548ad13606": {"Journal messages have been missed",
+		"kernel messages came faster than journald reads: lines are missing here"},
+	"fc2e22bc6ee647b6b90729ab34a250b1": {"dumped core", "a program crashed; coredumpctl info shows where"},
+	"5aadd8e954dc4b1a8c954d63fd9e1137": {"Core file was truncated", "the core dump is larger than the limit, and cut off"},
+	"c7a787079b354eaaa9e77b371893cd27": {"Time change", "the clock was set: stamps before and after do not compare"},
+	"45f82f4aef7a4bbf942ce861d1f20990": {"Time zone change", "the time zone was changed"},
+	"98268866d1d54a499c4e98921d93bc40": {"System shutdown initiated", "somebody or something asked for a shutdown"},
+	"be02cf6855d2428ba40df7e9d022f03d": {"A start job for unit @UNIT@ has failed",
+		"the unit could not be started; its own lines before this one say more"},
+	"641257651c1b4ec9a8624d7a40a9e1e7": {"could not be executed", "systemd could not run the program: see the error behind it"},
+	"0027229ca0644181a76c4e92458afa2e": {"could not be forwarded to syslog",
+		"the syslog daemon does not keep up: its files lack lines"},
+	"1dee0369c7fc4736b7099b38ecb46ee7": {"Mount point is not empty",
+		"a file system was mounted over a folder with files, which are hidden now"},
+	"36db2dfa5a9045e1bd4af5f93e1cf057": {"DNSSEC mode has been turned off",
+		"the DNS server does not support DNSSEC, and systemd-resolved goes on without"},
+	"1675d7f172174098b1108bf8c7dc8f5d": {"DNSSEC validation failed",
+		"an answer of DNS is not signed as it should be: a wrong server, clock or zone"},
+	"4d4408cfd0d144859184d1e65d7c8a65": {"trust anchor has been revoked",
+		"a DNSSEC trust anchor is no longer valid: systemd needs an update"},
+	"5eb03494b6584870a536b337290809b3": {"Automatic restarting of a unit has been scheduled",
+		"systemd starts the unit again because of Restart="},
+	"0e4284a0caca4bfc81c0bb6786972673": {"Unit skipped", "a condition of the unit is not met (Condition…=), which is no failure"},
+	"d9b373ed55a64feb8242e02dbe79a49c": {"Unit failed", "the unit is in the failed state now"},
+	"98e322203f7a4ed290d09fe03c09fe15": {"Unit process exited", "a process of the unit ended: its exit status says how"},
+	"50876a9db00f4c40bde1a2ad381c3a1b": {"configured in a way that might cause problems",
+		"systemd found something unusual in how this system is set up"},
+	"fe6faa94e7774663a0da52717891d8ef": {"killed by the OOM killer",
+		"the kernel killed a process of the unit because memory was used up"},
+	"b61fdac612e94b9182285b998843061f": {"does not match strict user/group name rules",
+		"a user or group has an unusual name, which some programs do not accept"},
+	"1b3bb94037f04bbf81028e135a12d293": {"Failed to generate valid unit name",
+		"a mount point's path is too long for a unit's name: systemd does not manage it"},
+	"b480325f9c394a7b802c231e51a2752c": {"Special user",
+		"the unit runs as nobody, who may own files of other services: give it a user of its own"},
+	"1c0454c1bd2241e0ac6fefb4bc631433": {"is deprecated", "a unit pulls in systemd-udev-settle, which delays the boot"},
+}
