@@ -48,7 +48,7 @@ func MainWith(all []*trap.Trap, args []string, stdin io.Reader, stdout, stderr i
 }
 
 func start(a *app.App, args []string) int {
-	if code, ok := run.Child(args, a.Traps, a.Stderr); ok {
+	if code, ok := run.Child(args, a.Traps, why.Answers, a.Stderr); ok {
 		return code
 	}
 	a.Program = "fettle"

@@ -147,19 +147,18 @@ func systemctlReads(args []string) bool {
 	return true
 }
 
-// journalctlReads allows the last lines of this boot as JSON, by matches:
+// journalctlReads allows the last lines of this boot, or of a time, as JSON, by matches:
 // other options rotate, vacuum and flush the journal, or read other files.
 func journalctlReads(args []string) bool {
-	if len(args) < 6 || !slices.Equal(args[:5], []string{"-b", "-o", "json", "--no-pager", "-n"}) {
+	rest, ok := journalctlPeriod(args)
+	if !ok {
 		return false
 	}
-	if n, err := strconv.Atoi(args[5]); err != nil || n < 1 || n > 20000 {
-		return false
-	}
-	for rest := args[6:]; len(rest) > 0; rest = rest[1:] {
+	for ; len(rest) > 0; rest = rest[1:] {
 		switch {
 		case rest[0] == JournalFields:
 		case strings.HasPrefix(rest[0], "_"), strings.HasPrefix(rest[0], "PRIORITY="), rest[0] == "+":
+		case strings.HasPrefix(rest[0], "SYSLOG_IDENTIFIER="):
 		case len(rest) > 1 && (rest[0] == "-u" && validUnitName(rest[1])):
 			rest = rest[1:]
 		default:
@@ -168,6 +167,34 @@ func journalctlReads(args []string) bool {
 	}
 	return true
 }
+
+// journalctlPeriod reads "-b -o json --no-pager -n LINES", and the same without -b but with
+// --since=@SECONDS and --until=@SECONDS behind it.
+func journalctlPeriod(args []string) (rest []string, ok bool) {
+	boot := len(args) > 0 && args[0] == "-b"
+	if boot {
+		args = args[1:]
+	}
+	if len(args) < 5 || !slices.Equal(args[:4], []string{"-o", "json", "--no-pager", "-n"}) {
+		return nil, false
+	}
+	if n, err := strconv.Atoi(args[4]); err != nil || n < 1 || n > 20000 {
+		return nil, false
+	}
+	rest = args[5:]
+	if boot {
+		return rest, true
+	}
+	if len(rest) < 2 {
+		return nil, false
+	}
+	since, ok1 := strings.CutPrefix(rest[0], "--since=@")
+	until, ok2 := strings.CutPrefix(rest[1], "--until=@")
+	return rest[2:], ok1 && ok2 && seconds(since) && seconds(until)
+}
+
+// seconds tells whether s is a number of seconds.
+func seconds(s string) bool { return s != "" && len(s) < 12 && strings.Trim(s, "0123456789") == "" }
 
 // zpoolReads allows the tables of pools, once, over a minute at most.
 func zpoolReads(args []string) bool {

@@ -108,6 +108,11 @@ func (a *App) CheckLive(ctx context.Context, traps []*trap.Trap, opt trap.Option
 	return ended(run.Engine{Rules: a.Rules.loaded}.Live(ctx, traps, opt, emit))
 }
 
+// Ask puts a question about this host to one of run.Answers, in a confined child.
+func (a *App) Ask(ctx context.Context, name string, question, answer any) error {
+	return run.Engine{}.Ask(ctx, name, question, answer)
+}
+
 // ended gives an error of a run its exit status.
 func ended(err error) error {
 	var s *Status

@@ -16,11 +16,13 @@ import (
 	"fettle/internal/ui"
 	"fettle/report"
 	"fettle/why"
+	"fettle/why/firstlook"
 )
 
 type whyOptions struct {
 	format  string
 	noCheck bool
+	since   int // days of this host's journal to compare a log with
 }
 
 // Cmd is fettle why.
@@ -32,6 +34,10 @@ func Cmd(a *app.App) *cobra.Command {
 		Long: `Name the trap behind an error message, lines of a log, or a problem in your own
 words. The text is taken from the arguments, or from standard input. Addresses,
 paths, numbers and interface names need not match.
+
+If no trap explains a log, the messages that stand out are shown, worst first, with
+what their words mean. If the log is this host's own, also what it knows of the units,
+disks, files and ports that they name.
 
 If the text matches several traps, up to three are named. On a Linux host, their
 checks are run, unless --no-check is given: traps found here come first, and
@@ -49,6 +55,7 @@ Exit status:
 		return fmt.Errorf("%w; text that begins with a dash goes into quotes, or behind --", err)
 	})
 	app.FormatFlag(c, &o.format, "text", "json")
+	firstLookFlags(c, &o)
 	c.Flags().BoolVar(&o.noCheck, "no-check", false, "do not check this host for the traps that match")
 	return c
 }
@@ -86,6 +93,7 @@ func answer(ctx context.Context, a *app.App, o whyOptions, args []string) error 
 	if err != nil {
 		return app.Failf("%w", err)
 	}
+	look, in := beginFirstLook(in)
 	ranked, err := x.Rank(interruptible{ctx, in})
 	if ctx.Err() != nil {
 		return app.Failf("interrupted while reading the text")
@@ -96,6 +104,9 @@ func answer(ctx context.Context, a *app.App, o whyOptions, args []string) error 
 	said := newVerdict(why.Told(ranked))
 	if !o.noCheck && runtime.GOOS == "linux" {
 		said.look(ctx, a)
+	}
+	if len(said.matches)+len(said.refuted) == 0 {
+		said.first = look.report(ctx, a, o)
 	}
 	if o.format == "json" {
 		err = whyJSON(a, said)
@@ -131,6 +142,7 @@ type verdict struct {
 	refuted []why.Match // of which the check is clear here, or does not apply
 	near    []why.Match // no matches, and this host says nothing either
 	here    map[string]trap.Result
+	first   *firstlook.Report // no trap matches a log: what an experienced admin would see in it
 }
 
 func newVerdict(matches, near []why.Match) *verdict {
@@ -209,6 +221,7 @@ func whyJSON(a *app.App, v *verdict) error {
 	if len(out) == 0 && len(v.near) > 0 {
 		d.Near = &v.near[0]
 	}
+	d.FirstLook = v.first
 	return a.JSON(d)
 }
 
@@ -217,6 +230,8 @@ type document struct {
 	jsondoc.Envelope
 	Matches []match    `json:"matches"`
 	Near    *why.Match `json:"near,omitempty"` // no match, but the nearest
+	// FirstLook is what stands out in a log that no trap explains.
+	FirstLook *firstlook.Report `json:"first_look,omitempty"`
 }
 
 type match struct {
@@ -266,6 +281,10 @@ type printer struct {
 }
 
 func (p *printer) nothing() {
+	if p.v.first != nil {
+		p.b.WriteString(p.v.first.Text(min(p.width, firstLookWidth)))
+		return
+	}
 	p.b.WriteString("No known trap matches this.\n")
 	for i, m := range p.v.near {
 		start := "or"
@@ -273,10 +292,12 @@ func (p *printer) nothing() {
 			start = "The nearest is"
 		}
 		p.b.WriteString(
-			ui.Wrap(fmt.Sprintf("%s %s (%d %%): %s", start, m.Trap, percent(m.Score), ui.Visible(p.a.Title(m.Trap))), p.width, "", "  "),
+			ui.Wrap(fmt.Sprintf("%s %s (%d %%): %s", start, m.Trap, percent(m.Score), ui.Visible(p.a.Title(m.Trap))), p.width, "",
+				"  "),
 		)
 	}
-	p.b.WriteString(ui.Wrap("Try a few more lines around the message, or other words; fettle list shows all known traps.", p.width, "", ""))
+	p.b.WriteString(ui.Wrap("Try a few more lines around the message, or other words; fettle list shows all known traps.", p.width, "",
+		""))
 }
 
 func (p *printer) match(m *why.Match) {

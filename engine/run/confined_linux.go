@@ -30,15 +30,19 @@ type work struct {
 	Rules   []json.RawMessage `json:"rules,omitempty"`
 	Options trap.Options      `json:"options"`
 	Spooled bool              `json:"spooled,omitempty"` // a file was handed over to unpack an archive into
+	// Ask is one of Answers, instead of checks, and Question what it is asked.
+	Ask      string          `json:"ask,omitempty"`
+	Question json.RawMessage `json:"question,omitempty"`
 }
 
 // saying is one message of the child: first about or failed, then results as
 // they settle.
 type saying struct {
-	About  *About       `json:"about,omitempty"`
-	Failed string       `json:"failed,omitempty"`
-	Place  int          `json:"place"`
-	Result *trap.Result `json:"result,omitempty"`
+	About  *About          `json:"about,omitempty"`
+	Failed string          `json:"failed,omitempty"`
+	Place  int             `json:"place"`
+	Result *trap.Result    `json:"result,omitempty"`
+	Answer json.RawMessage `json:"answer,omitempty"`
 }
 
 // confined does the work of Check in a child. Not done: no child could
@@ -145,13 +149,13 @@ func receive(ctx context.Context, child *confine.Child) (saying, error) {
 
 // Child is what a copy of fettle does that was started under one of the
 // verbs of package confine; false: args are a user's.
-func Child(args []string, traps []*trap.Trap, stderr io.Writer) (code int, ok bool) {
+func Child(args []string, traps []*trap.Trap, answers Answers, stderr io.Writer) (code int, ok bool) {
 	if len(args) == 0 {
 		return 0, false
 	}
 	switch args[0] {
 	case confine.CheckVerb:
-		if err := child(traps); err != nil {
+		if err := child(traps, answers); err != nil {
 			fmt.Fprintf(stderr, "%v\n", err)
 			return childFailed, true
 		}
@@ -162,7 +166,7 @@ func Child(args []string, traps []*trap.Trap, stderr io.Writer) (code int, ok bo
 
 // child is what the confined child does: it confines itself before it opens what it
 // shall look at, and runs the checks.
-func child(all []*trap.Trap) error {
+func child(all []*trap.Trap, answers Answers) error {
 	parent, body, err := confine.Join()
 	if err != nil {
 		return err
@@ -170,6 +174,9 @@ func child(all []*trap.Trap) error {
 	var w work
 	if err := json.Unmarshal(body, &w); err != nil {
 		return fmt.Errorf("reading the job: %w", err)
+	}
+	if w.Ask != "" {
+		return answer(parent, w, answers)
 	}
 	own, err := decoded(w.Rules)
 	if err != nil {

@@ -4,6 +4,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"fettle/engine/trap"
@@ -15,4 +16,9 @@ func (e Engine) confined(context.Context, Target, []*trap.Trap, trap.Options, fu
 }
 
 // Child: there is no confined child here.
-func Child([]string, []*trap.Trap, io.Writer) (int, bool) { return 0, false }
+func Child([]string, []*trap.Trap, Answers, io.Writer) (int, bool) { return 0, false }
+
+// Ask: nor is there anything to ask.
+func (e Engine) Ask(context.Context, string, any, any) error {
+	return errors.New("this host can only be looked at on Linux")
+}

@@ -4,6 +4,7 @@ package run
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"fettle/engine/rule"
@@ -109,3 +110,7 @@ func (e Engine) Live(ctx context.Context, traps []*trap.Trap, opt trap.Options, 
 // OpenLive opens this host in this process, for what reads it itself (the
 // plans of fix). Reading is not confined then; commands are.
 func OpenLive() (host.Source, error) { return confine.Live() }
+
+// Answers are what a confined child can be asked besides the results of checks, by name: each
+// looks at a host and makes an answer that goes into JSON. A copy of fettle has the same ones.
+type Answers map[string]func(ctx context.Context, h *host.Host, question json.RawMessage) (any, error)

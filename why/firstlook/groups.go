@@ -45,6 +45,8 @@ type groups struct {
 	buckets map[bucket][]*group
 	all     []*group
 	dropped int64 // lines of groups that were given up, or found no room
+	// full: there is no room for what tells no more than this.
+	full float64
 }
 
 // bucket is the fixed part of Drain's tree.
@@ -55,7 +57,7 @@ type bucket struct {
 }
 
 func newGroups() *groups {
-	return &groups{known: map[uint64]*group{}, buckets: map[bucket][]*group{}}
+	return &groups{known: map[uint64]*group{}, buckets: map[bucket][]*group{}, full: -100}
 }
 
 // add counts a message. It returns its group; nil where there was no room for one.
@@ -92,7 +94,7 @@ func (g *groups) add(r *record, line int64) *group {
 // begin makes a group, if need be in the place of others.
 func (g *groups) begin(r *record, line int64, words []string, b bucket, h uint64) *group {
 	v := judge(r)
-	if len(g.all) >= maxGroups && !g.makeRoom(v.score) || len(g.buckets[b]) >= maxBucket && v.score < telling {
+	if len(g.all) >= maxGroups && (v.score <= g.full || !g.makeRoom(v.score)) || len(g.buckets[b]) >= maxBucket && v.score < telling {
 		return nil
 	}
 	n := &group{by: b.by, unit: string(r.unit), host: string(r.host), template: words, text: string(r.text), id: string(r.id),
@@ -121,8 +123,10 @@ func (g *groups) makeRoom(score float64) bool {
 		}
 	}
 	if len(gone) == 0 {
+		g.full = score
 		return false
 	}
+	g.full = -100
 	drop := func(x *group) bool { return gone[x] }
 	g.all = slices.DeleteFunc(g.all, drop)
 	for b, list := range g.buckets {

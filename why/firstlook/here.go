@@ -91,9 +91,10 @@ func (r *Report) Settle(h Here) {
 // is this host's own where its host name and boot are, and where this boot's journal has that
 // very line by that program: a log from elsewhere does not choose what is looked at.
 func Answer(ctx context.Context, h *host.Host, q Question) Here {
-	if why := foreign(q, h.Identity()); why != "" {
-		return Here{Reason: why}
+	if id := h.Identity(); q.Foreign(id.Hostname, id.BootID) != "" {
+		return Here{Reason: q.Foreign(id.Hostname, id.BootID)}
 	}
+	q = q.bounded()
 	own, err := ownLinesOf(ctx, h, q)
 	switch {
 	case err != nil:
@@ -122,24 +123,37 @@ func Answer(ctx context.Context, h *host.Host, q Question) Here {
 	return out
 }
 
-// foreign says why a log is not this host's; empty where its names are this host's.
-func foreign(q Question, id host.Identity) string {
-	short, _, _ := strings.Cut(id.Hostname, ".")
+// Foreign says why a log is not this host's; empty where its names are this host's. boot is empty
+// where it is not known.
+func (q Question) Foreign(hostname, boot string) string {
+	short, _, _ := strings.Cut(hostname, ".")
 	if len(q.Hosts) == 0 {
 		return "its lines have no host name"
 	}
 	for _, n := range q.Hosts {
-		if s, _, _ := strings.Cut(n, "."); s != short || strings.Contains(n, ".") && strings.Contains(id.Hostname, ".") && n != id.Hostname {
+		if s, _, _ := strings.Cut(n, "."); s != short || strings.Contains(n, ".") && strings.Contains(hostname, ".") && n != hostname {
 			return "it has lines of other hosts"
 		}
 	}
-	boot := strings.ReplaceAll(id.BootID, "-", "")
+	boot = strings.ReplaceAll(boot, "-", "")
 	for _, b := range q.Boots {
 		if boot != "" && b != boot {
 			return "it has lines of other boots"
 		}
 	}
 	return ""
+}
+
+// bounded is a question within its bounds: it comes from another process.
+func (q Question) bounded() Question {
+	q.Claims = slices.Clone(q.Claims[:min(len(q.Claims), maxClaims)])
+	for i := range q.Claims {
+		c := &q.Claims[i]
+		c.Things = c.Things[:min(len(c.Things), maxThings)]
+		c.Template = c.Template[:min(len(c.Template), maxTokens)]
+	}
+	q.Days = min(max(q.Days, 0), maxDays)
+	return q
 }
 
 // identifier is what may stand as SYSLOG_IDENTIFIER= in a match.

@@ -11,6 +11,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"fettle/why/meaning"
 )
 
 // Look is a first look at a log. Write the log to it, then ask for the Report.
@@ -179,9 +181,19 @@ func (l *Look) ranked() []*group {
 		weight[g] = l.weight(g)
 	}
 	out := slices.Clone(l.groups.all)
-	slices.SortStableFunc(out, func(a, b *group) int {
-		return cmp.Or(cmp.Compare(weight[b], weight[a]), cmp.Compare(a.firstLine, b.firstLine))
-	})
+	sort := func(of []*group) {
+		slices.SortStableFunc(of, func(a, b *group) int {
+			return cmp.Or(cmp.Compare(weight[b], weight[a]), cmp.Compare(a.firstLine, b.firstLine))
+		})
+	}
+	sort(out)
+	top := out[:min(len(out), 3*shown)]
+	for _, g := range top { // a reason with a name is worth more than a complaint
+		if !g.verdict.effect && l.failing(g) && len(meaning.Of(g.text, g.id)) > 0 {
+			weight[g]++
+		}
+	}
+	sort(top)
 	return out
 }
 

@@ -11,8 +11,8 @@ const (
 
 // kinds of bytes.
 const (
-	other = iota
-	letter
+	other  = 0
+	letter = 1 << (iota - 1)
 	hexLetter
 	digit
 )
@@ -41,18 +41,24 @@ func maskedHash(seed uint64, text []byte) uint64 {
 			i++
 			continue
 		}
-		end, digits, foreign := word(text, i)
-		switch {
-		case digits == 0:
-			for ; i < end; i++ {
-				h = (h ^ uint64(text[i])) * fnvPrime
+		// Most words are letters alone: they are hashed while it is found out.
+		plain, all, start := h, uint8(0), i
+		for ; i < len(text); i++ {
+			k := kind[text[i]]
+			if k == other {
+				break
 			}
-		case !foreign:
+			all |= k
+			plain = (plain ^ uint64(text[i])) * fnvPrime
+		}
+		switch {
+		case all&digit == 0:
+			h = plain
+		case all&letter == 0:
 			h = (h ^ '#') * fnvPrime
 		default:
-			h = mixed(h, text[i:end])
+			h = mixed(h, text[start:i])
 		}
-		i = end
 	}
 	return h
 }

@@ -29,21 +29,23 @@ type Report struct {
 
 // Group is what like messages of one program have in common.
 type Group struct {
-	By        string            `json:"by,omitempty"`
-	Unit      string            `json:"unit,omitempty"`
-	Host      string            `json:"host,omitempty"`
-	Text      string            `json:"text"`     // the first of them
-	Template  string            `json:"template"` // with <*> where they differ, # for numbers
-	MessageID string            `json:"message_id,omitempty"`
-	Priority  *int              `json:"priority,omitempty"`
-	Count     int64             `json:"count"`
-	First     string            `json:"first,omitempty"`
-	Last      string            `json:"last,omitempty"`
-	FirstLine int64             `json:"first_line"`
-	LastLine  int64             `json:"last_line"`
-	Failure   bool              `json:"failure"` // it says that something failed
-	Why       []string          `json:"why,omitempty"`
-	Meanings  []meaning.Meaning `json:"meanings,omitempty"`
+	By        string `json:"by,omitempty"`
+	Unit      string `json:"unit,omitempty"`
+	Host      string `json:"host,omitempty"`
+	Text      string `json:"text"`     // the first of them
+	Template  string `json:"template"` // with <*> where they differ, # for numbers
+	MessageID string `json:"message_id,omitempty"`
+	Priority  *int   `json:"priority,omitempty"`
+	Count     int64  `json:"count"`
+	First     string `json:"first,omitempty"`
+	Last      string `json:"last,omitempty"`
+	FirstLine int64  `json:"first_line"`
+	LastLine  int64  `json:"last_line"`
+	Failure   bool   `json:"failure"` // it says that something failed
+	// Effect: systemd's report that a unit ended badly, which says of no reason.
+	Effect   bool              `json:"effect,omitempty"`
+	Why      []string          `json:"why,omitempty"`
+	Meanings []meaning.Meaning `json:"meanings,omitempty"`
 	// Known: this host's journal of the days before has such a message too (true), or none
 	// (false). Absent: it was not compared.
 	Known *bool `json:"known,omitempty"`
@@ -84,7 +86,7 @@ func (l *Look) failing(g *group) bool {
 func (l *Look) public(g *group) Group {
 	out := Group{By: g.by, Unit: g.unit, Host: g.host, Text: g.text, Template: join(g.template), MessageID: g.id, Count: g.count,
 		First: readable(g.first), Last: readable(g.last), FirstLine: g.firstLine, LastLine: g.lastLine, Failure: l.failing(g),
-		Why: slices.Clone(g.verdict.why)}
+		Effect: g.verdict.effect && g.verdict.score < telling, Why: slices.Clone(g.verdict.why)}
 	if g.prio >= 0 {
 		p := g.prio
 		out.Priority = &p
@@ -154,3 +156,11 @@ func (l *Look) before(order []*group) []Group {
 	slices.Reverse(out)
 	return out
 }
+
+// Explains tells whether any message has a word whose meaning is known.
+func (r *Report) Explains() bool {
+	return slices.ContainsFunc(r.Groups, func(g Group) bool { return g.Failure && len(g.Meanings) > 0 })
+}
+
+// IsLog tells whether most of what was read has stamps, as logs have.
+func (l *Look) IsLog() bool { return l.records > 0 && 2*l.stamped >= l.records }

@@ -174,6 +174,9 @@ func isSystemd(by []byte) bool {
 
 func (v *verdict) level(text string) {
 	head := text[:min(len(text), 160)]
+	if !hasLevel(head) {
+		return
+	}
 	for _, l := range levels {
 		if l.re.MatchString(head) {
 			v.score += l.score
@@ -183,6 +186,20 @@ func (v *verdict) level(text string) {
 			return
 		}
 	}
+}
+
+// hasLevel is a quick look whether any of levels may match.
+func hasLevel(head string) bool {
+	if strings.IndexByte(head, '[') >= 0 || strings.Contains(head, "level") {
+		return true
+	}
+	for _, w := range [...]string{"FATAL", "PANIC", "EMERG", "ALERT", "CRIT", "ERR", "SEVERE", "WARN", "INFO", "DEBUG", "NOTICE",
+		"TRACE"} {
+		if strings.Contains(head, w) {
+			return true
+		}
+	}
+	return len(head) > 5 && head[5] == ' ' && strings.IndexByte("IWEF", head[0]) >= 0
 }
 
 func (v *verdict) add(score float64, why string) {

@@ -17,7 +17,13 @@ func (r *Report) Text(width int) string {
 	s.head(r)
 	here, before := r.hereLines(width), r.beforeLines(width)
 	reserve := len(here) + len(before)
+	effects := 0
 	for i := range r.Groups {
+		if r.Groups[i].Effect {
+			if effects++; effects > 1 {
+				continue // one tells as much as the others
+			}
+		}
 		lines := r.group(i, width)
 		if left := s.room - reserve; len(lines) > left {
 			if i >= 3 || left < 2 {

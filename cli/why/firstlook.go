@@ -1,0 +1,82 @@
+package why
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fettle/cli/app"
+	"fettle/engine/run"
+	"fettle/host"
+	"fettle/why/firstlook"
+)
+
+// firstLookWidth is how wide a first look is at most: lines of logs are hard to read wider.
+const firstLookWidth = 100
+
+// askTime is how long this host may be looked at for a log of its own.
+const askTime = 20 * time.Second
+
+// answerName is what the confined child is asked by.
+const answerName = "first-look"
+
+// Answers are what fettle's confined child can be asked.
+var Answers = run.Answers{
+	answerName: func(ctx context.Context, h *host.Host, question json.RawMessage) (any, error) {
+		var q firstlook.Question
+		if err := json.Unmarshal(question, &q); err != nil {
+			return nil, fmt.Errorf("reading the question: %w", err)
+		}
+		ctx, cancel := context.WithTimeout(ctx, askTime)
+		defer cancel()
+		return firstlook.Answer(ctx, h, q), nil
+	},
+}
+
+func firstLookFlags(c *cobra.Command, o *whyOptions) {
+	c.Flags().IntVar(&o.since, "since", 0, "mark messages that this host's journal does not have in the `DAYS` before")
+}
+
+// firstLook reads along while the text is searched for traps.
+type firstLook struct{ look *firstlook.Look }
+
+func beginFirstLook(in io.Reader) (firstLook, io.Reader) {
+	l := firstLook{firstlook.New()}
+	return l, io.TeeReader(in, l.look)
+}
+
+// report is the first look at a log that no trap explains; nil where the text is no log and
+// none of its words has a meaning that is written down.
+func (l firstLook) report(ctx context.Context, a *app.App, o whyOptions) *firstlook.Report {
+	r := l.look.Report()
+	if !l.look.IsLog() && !r.Explains() {
+		return nil
+	}
+	q := r.Ask(l.look.Boots(), o.since)
+	name, err := os.Hostname()
+	switch {
+	case o.noCheck || runtime.GOOS != "linux" || err != nil:
+	case q.Foreign(name, "") != "":
+		r.Settle(firstlook.Here{Reason: q.Foreign(name, "")})
+	default:
+		var here firstlook.Here
+		if err := a.Ask(ctx, answerName, q, &here); err != nil {
+			here = firstlook.Here{Reason: err.Error()}
+		}
+		r.Settle(here)
+	}
+	if o.since > 0 && (r.Here == nil || r.Here.Compared == 0) {
+		reason := "--no-check was given"
+		if r.Here != nil && r.Here.Reason != "" {
+			reason = r.Here.Reason
+		}
+		fmt.Fprintf(a.Stderr, "fettle: the log was not compared with this host's journal: %s\n", reason)
+	}
+	return r
+}

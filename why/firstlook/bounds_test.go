@@ -1,0 +1,113 @@
+package firstlook
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// memory is how much lives on the heap.
+func memory() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// TestMemoryIsBounded reads logs whose every line is another, a line without an end, and entries
+// of JSON: what is kept stays within some MiB.
+func TestMemoryIsBounded(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	word := func() string {
+		b := make([]byte, 3+rng.IntN(8))
+		for i := range b {
+			b[i] = 'a' + byte(rng.IntN(26))
+		}
+		return string(b)
+	}
+	for name, write := range map[string]func(*Look){
+		"every line another": func(l *Look) {
+			for range 100_000 {
+				fmt.Fprintf(l, "Jan  2 03:04:05 host %s[1]: %s %s %s failed\n", word(), word(), word(), word())
+			}
+		},
+		"every host another": func(l *Look) {
+			for i := range 100_000 {
+				fmt.Fprintf(l, "Jan  2 03:04:05 host-%s-%d cron[1]: nothing\n", word(), i)
+			}
+		},
+		"a line without end": func(l *Look) {
+			chunk := bytes.Repeat([]byte("error "), 10_000)
+			for range 1000 {
+				l.Write(chunk)
+			}
+		},
+		"an entry without end": func(l *Look) {
+			fmt.Fprintf(l, "__CURSOR=x\n")
+			for range 100_000 {
+				fmt.Fprintf(l, "MESSAGE=%s\n", strings.Repeat("x", 300))
+			}
+		},
+	} {
+		before := memory()
+		l := New()
+		write(l)
+		kept := int64(memory()) - int64(before)
+		r := l.Report()
+		if kept > 16<<20 {
+			t.Errorf("%s: %d MiB are kept", name, kept>>20)
+		}
+		if len(l.groups.all) > maxGroups || len(l.groups.known) > maxKnown || len(l.hosts) > maxNames {
+			t.Errorf("%s: %d groups, %d known texts, %d hosts", name, len(l.groups.all), len(l.groups.known), len(l.hosts))
+		}
+		t.Logf("%s: %d MiB kept, %d lines, %d groups", name, kept>>20, r.Lines, r.Kinds)
+		runtime.KeepAlive(l)
+	}
+}
+
+// TestFailureSurvivesTheFlood: what fails is found among ever other lines, wherever it stands.
+func TestFailureSurvivesTheFlood(t *testing.T) {
+	for _, at := range []int{0, 10_000, 29_999} {
+		l := New()
+		for i := range 30_000 {
+			if i == at {
+				fmt.Fprintf(l, "Jan  2 03:04:05 host backupd[7]: Fatal: cannot write the archive: No space left on device\n")
+			}
+			fmt.Fprintf(l, "Jan  2 03:04:05 host app%c[1]: %s was looked at by %s\n", 'a'+byte(i%26), letters(i), letters(i*7))
+		}
+		if r := l.Report(); len(r.Groups) == 0 || r.Groups[0].By != "backupd" {
+			t.Errorf("at line %d: %v", at, r.Text(80))
+		}
+	}
+}
+
+// letters writes a number in letters.
+func letters(n int) string {
+	b := []byte{'q'}
+	for ; n > 0; n /= 26 {
+		b = append(b, 'a'+byte(n%26))
+	}
+	return string(b)
+}
+
+func BenchmarkLook(b *testing.B) {
+	boot, err := os.ReadFile("../testdata/healthy/debian12-boot.log")
+	if err != nil {
+		b.Fatal(err)
+	}
+	log := bytes.Repeat(append(boot, '\n'), 1024)
+	b.SetBytes(int64(len(log)))
+	for b.Loop() {
+		l := New()
+		for part := log; len(part) > 0; {
+			n := min(len(part), 64<<10)
+			l.Write(part[:n])
+			part = part[n:]
+		}
+		l.Report()
+	}
+}
