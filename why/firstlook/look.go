@@ -189,13 +189,16 @@ func (l *Look) ranked() []*group {
 	sort(out)
 	top := out[:min(len(out), 3*shown)]
 	for _, g := range top { // a reason with a name is worth more than a complaint
-		if !g.verdict.effect && l.failing(g) && len(meaning.Of(g.text, g.id)) > 0 {
+		if !g.verdict.effect && l.failing(g) && slices.ContainsFunc(meaning.Of(g.text, g.id), reason) {
 			weight[g]++
 		}
 	}
 	sort(top)
 	return out
 }
+
+// reason: how a program ended is not yet one.
+func reason(m meaning.Meaning) bool { return !strings.HasPrefix(m.Says, "SIG") }
 
 // weight puts together what a message says by itself and where it stands.
 func (l *Look) weight(g *group) float64 {

@@ -74,13 +74,16 @@ var private = regexp.MustCompile(`(?i)shadow|secret|private|passw|credential|tok
 // valid tells whether a thing has a name of its kind, and one that may be asked about. It is asked on
 // both sides: by who reads the log, and by who looks.
 func (t Thing) valid() bool {
+	if t.Name == "" {
+		return false
+	}
 	switch t.Kind {
 	case "unit":
-		return unitName.FindString(t.Name) == t.Name && t.Name[0] != '-'
+		return unitName.FindString(t.Name) == t.Name
 	case "disk":
 		return diskName.FindString(t.Name) == t.Name
 	case "port":
-		return len(t.Name) <= 5 && t.Name != "" && t.Name[0] != '0' && strings.Trim(t.Name, "0123456789") == ""
+		return len(t.Name) <= 5 && t.Name[0] != '0' && strings.Trim(t.Name, "0123456789") == ""
 	case "file":
 		return path.Clean(t.Name) == t.Name && placed(t.Name) && !private.MatchString(t.Name)
 	}

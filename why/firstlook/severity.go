@@ -28,7 +28,7 @@ var severe = func() map[string]float64 {
 			"killed kill killing crash crashed crashes denied refused refusing rejected unreachable timeout timeouts cannot unable " +
 			"invalid illegal bad broken missing mismatch expired overflow exhausted unsupported disappeared offline terminated dumped",
 		3: "warn warning warnings disconnect disconnected reset resetting retry retrying retries dropped dropping lost deferred " +
-			"throttling throttled degraded unclean deprecated unknown ignored ignoring interrupted down stuck stall stalled hung " +
+			"throttling throttled degraded unclean deprecated unknown ignored ignoring interrupted stuck stall stalled hung " +
 			"suspicious violation violates skew limit",
 	} {
 		for _, w := range strings.Fields(words) {
@@ -52,7 +52,8 @@ var phrases = []struct {
 	{"could not", 5}, {"couldn't", 5}, {"no such", 5}, {"not found", 5}, {"does not exist", 5}, {"not responding", 5}, {"not ready", 5},
 	{"not supported", 5}, {"no route", 5}, {"went away", 5}, {"blocked for more", 5}, {"not received", 5}, {"error:", 5}, {"exception:",
 		5},
-	{"in the future", 3}, {"too many", 3}, {"too large", 3}, {"too long", 3}, {"too old", 3}, {"too low", 3},
+	{"in the future", 3}, {" is down", 3}, {"went down", 3}, {"link down", 3}, {"too many", 3}, {"too large", 3}, {"too long",
+		3}, {"too old", 3}, {"too low", 3},
 }
 
 // inWord keeps names such as raw_read_error_rate whole: they say nothing.
@@ -91,7 +92,8 @@ var harmless = regexp.MustCompile(`(?i)\b(?:(?:0|no|zero|without(?: any)?) (?:\w
 	`(?:error|failure)s?=(?:none|null|nil|<nil>|success|false)|errors=(?:remount-ro|continue|panic)|` +
 	`code=exited,? status=0(?:/SUCCESS)?|` +
 	`(?:error|fail)[_-]?(?:log|count|handler|handling|over|back|safe)\w*|log level|err(?:or)?=(?:null|nil|0)\b|last known|` +
-	`(?:terminated|exited|ended) (?:normally|gracefully|with success|successfully)|(?:with|without|no) (?:success|problems?)|` +
+	`(?:terminated|exited|ended) (?:normally|gracefully|with success|successfully)|(?:with|without|no) (?:success|problems?)|(?:is|` +
+	`was) shut down|` +
 	`succe(?:ss|eded)\w*|if (?:this|it) fails|crash ?kernel|panic[=_]\w+|no such limit|` +
 	`exception(?:al)? handling|reset (?:controller|gpio)|` +
 	`watchdog timeout set)\b`)
@@ -102,15 +104,19 @@ var levels = []struct {
 	name  string
 	re    *regexp.Regexp
 }{
-	{4, "fatal", regexp.MustCompile(`^\W{0,3}(?:FATAL|PANIC|EMERG|ALERT|CRIT(?:ICAL)?)\b|\[(?:emerg|alert|crit(?:ical)?|fatal)\]|` +
+	{4, "fatal", regexp.MustCompile(`^\W{0,3}(?:FATAL|PANIC|EMERG|ALERT|CRIT(?:ICAL)?)\b|(?i:\[(?:emerg|alert|crit(?:ical)?|` +
+		`fatal)\])|` +
 		`\blevel=(?:fatal|panic|critical)\b|\b(?:FATAL|PANIC|CRITICAL):|^F\d{4} `)},
 	{3, "an error",
-		regexp.MustCompile(`^\W{0,3}(?:ERROR|ERR|SEVERE)\b|\[(?:error|err)\s*\]|\blevel=err(?:or)?\b|(?:\]|\b)\s?ERROR:?\s|^E\d{4} |` +
+		regexp.MustCompile(`^\W{0,3}(?:ERROR|ERR|SEVERE)\b|(?i:\[(?:error|err)\s*\])|^<error>|\blevel=err(?:or)?\b|(?:\]|` +
+			`\b)\s?ERROR:?\s|^E\d{4} |` +
 			`"level":"error"`)},
 	{1, "a warning",
-		regexp.MustCompile(`^\W{0,3}WARN(?:ING)?\b|\[warn(?:ing)?\s*\]|\blevel=warn(?:ing)?\b|\bWARN(?:ING)?:?\s|^W\d{4} |` +
+		regexp.MustCompile(`^\W{0,3}WARN(?:ING)?\b|(?i:\[warn(?:ing)?\s*\])|^<warn>|\blevel=warn(?:ing)?\b|\bWARN(?:ING)?:?\s|` +
+			`^W\d{4} |` +
 			`"level":"warn`)},
-	{-3, "", regexp.MustCompile(`^\W{0,3}(?:INFO|DEBUG|NOTICE|TRACE)\b|\[(?:info|debug|notice|note|trace)\s*\]|\blevel=(?:info|` +
+	{-3, "", regexp.MustCompile(`^\W{0,3}(?:INFO|DEBUG|NOTICE|TRACE)\b|(?i:\[(?:info|debug|notice|note|trace)\s*\])|^<(?:info|debug|` +
+		`trace)>|\blevel=(?:info|` +
 		`debug|trace)\b|` +
 		`\b(?:INFO|DEBUG|NOTICE):?\s|^I\d{4} |"level":"(?:info|debug)"`)},
 }
@@ -190,7 +196,7 @@ func (v *verdict) level(text string) {
 
 // hasLevel is a quick look whether any of levels may match.
 func hasLevel(head string) bool {
-	if strings.IndexByte(head, '[') >= 0 || strings.Contains(head, "level") {
+	if strings.ContainsAny(head, "[<") || strings.Contains(head, "level") {
 		return true
 	}
 	for _, w := range [...]string{"FATAL", "PANIC", "EMERG", "ALERT", "CRIT", "ERR", "SEVERE", "WARN", "INFO", "DEBUG", "NOTICE",

@@ -30,7 +30,7 @@ var SenseKeys = []Entry{
 var senseCodes = map[string]string{
 	"04/00": "not ready, the drive does not say why",
 	"04/01": "it is becoming ready",
-	"04/02": "it waits to be started",
+	"04/02": "it waits for a command that starts it",
 	"04/03": "somebody has to act on the drive",
 	"08/00": "the logical unit does not communicate",
 	"0c/02": "a write failed and the place could not be reallocated",
@@ -50,7 +50,7 @@ var senseCodes = map[string]string{
 	"32/00": "no spare sectors left to reallocate to",
 	"3a/00": "no medium",
 	"3f/0e": "the list of logical units changed",
-	"40/00": "the drive's memory failed",
+	"40/00": "the drive's own memory (RAM) failed",
 	"44/00": "an internal failure of the drive",
 	"47/00": "a parity error on the link",
 	"47/03": "a CRC error on the link: cables or connectors are common",

@@ -39,7 +39,7 @@ var SystemdExits = map[int]Entry{
 	228: {"SECCOMP", "the system call filter could not be applied (SystemCallFilter=)"},
 	229: {"SELINUX_CONTEXT", "the SELinux context could not be determined or set (SELinuxContext=)"},
 	230: {"PERSONALITY", "the execution domain could not be set (Personality=)"},
-	231: {"APPARMOR_PROFILE", "the AppArmor profile could not be prepared (AppArmorProfile=)"},
+	231: {"APPARMOR", "the AppArmor profile could not be prepared (AppArmorProfile=)"},
 	232: {"ADDRESS_FAMILIES", "the address families could not be restricted (RestrictAddressFamilies=)"},
 	233: {"RUNTIME_DIRECTORY", "the runtime directory could not be set up (RuntimeDirectory=)"},
 	235: {"CHOWN", "the owner of a socket could not be changed (SocketUser=, SocketGroup=)"},
@@ -51,7 +51,7 @@ var SystemdExits = map[int]Entry{
 	241: {"CONFIGURATION_DIRECTORY", "the configuration directory could not be set up (ConfigurationDirectory=)"},
 	242: {"NUMA_POLICY", "the NUMA memory policy could not be set (NUMAPolicy=)"},
 	243: {"CREDENTIALS", "credentials could not be set up (LoadCredential=, SetCredential=)"},
-	245: {"BPF", "BPF restrictions could not be applied (RestrictFileSystems=)"},
+	244: {"BPF", "BPF restrictions could not be applied (RestrictFileSystems=)"},
 }
 
 // LSBExits are those of init scripts (Linux Standard Base, "Init Script Actions") and those of
