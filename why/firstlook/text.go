@@ -52,21 +52,20 @@ func (s *screen) add(lines []string) {
 }
 
 func (s *screen) head(r *Report) {
-	first := "Not a known trap. "
+	s.add([]string{"No known trap matches this."})
+	said := "What stands out in "
 	switch {
 	case len(r.Groups) == 0:
-		s.add([]string{first + "There are no messages in this text."})
+		s.add([]string{"It has no messages."})
 		return
-	case r.Failing:
-		first += "What stands out in "
-	default:
-		first += "No line says that something failed. The rarest in "
+	case !r.Failing:
+		said = "No line says that something failed. The rarest in "
 	}
-	first += units.Count(int(r.Messages), "line", "lines")
+	said += units.Count(int(r.Messages), "line", "lines")
 	if r.First != "" && r.Last != "" && r.First != r.Last {
-		first += ", " + r.First + " to " + r.Last
+		said += ", " + r.First + " to " + r.Last
 	}
-	s.add(wrapped(ui.Visible(first)+":", s.width, "", "  ", 2))
+	s.add(wrapped(ui.Visible(said)+":", s.width, "", "  ", 2))
 }
 
 // wrapped wraps s into at most n lines.
