@@ -49,6 +49,8 @@ var rooms = map[string][]string{
 	"engine/rule/cel/oracle": {"engine/rule/cel"},
 	"engine/run":             {"host", "engine/trap", "engine/rule", "tools/netboot/tree"},
 	"why":                    {"host", "engine/trap", "engine/remedy"},
+	"why/firstlook":          {"host", "why/meaning"},
+	"why/meaning":            {},
 	"report":                 {"engine/trap", "host"},
 	"report/accept":          {"engine/trap"},
 	"report/history":         {"engine/trap", "report"},

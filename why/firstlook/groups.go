@@ -3,6 +3,8 @@ package firstlook
 import (
 	"bytes"
 	"slices"
+
+	"fettle/internal/sorted"
 )
 
 // Bounds: of a log of any length no more is kept.
@@ -108,7 +110,7 @@ func (g *groups) begin(r *record, line int64, words []string, b bucket, h uint64
 // all tell more than one with this score.
 func (g *groups) makeRoom(score float64) bool {
 	order := slices.Clone(g.all)
-	slices.SortStableFunc(order, func(a, b *group) int {
+	sorted.By(order, func(a, b *group) int {
 		if a.verdict.score != b.verdict.score {
 			return less(a.verdict.score < b.verdict.score)
 		}

@@ -164,7 +164,8 @@ func TestHostileNames(t *testing.T) {
 		Text: "bind() to 0.0.0.0:80 failed (98: Address already in use)"}}}
 	for _, n := range []Thing{
 		{"unit", "--root=/tmp/x.service"}, {"unit", "-H"}, {"unit", "a b.service"}, {"unit", "x.service\n--all"}, {"unit", ""},
-		{"disk", "../../etc/shadow"}, {"disk", "sda; rm"}, {"disk", "sda\n"}, {"disk", ""}, {"port", "80 or src :1"}, {"port", "99999999"}, {"port", ""},
+		{"disk", "../../etc/shadow"}, {"disk", "sda; rm"}, {"disk", "sda\n"}, {"disk", ""},
+		{"port", "80 or src :1"}, {"port", "99999999"}, {"port", ""},
 		{"file", "/etc/shadow"}, {"file", "/etc/ssh/ssh_host_rsa_key"}, {"file", "/root/.ssh/id_ed25519"}, {"file", "/home/ana/x"},
 		{"file", "/etc/../root/x"}, {"file", "/proc/1/environ"}, {"file", "/etc/ssl/private/a.pem"}, {"file", "/etc/krb5.keytab"},
 		{"file", "relative"}, {"file", "/var/lib/x\x00y"}, {"file", "/etc/x y"}, {"else", "x"},

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"fettle/internal/sorted"
 	"fettle/why/meaning"
 )
 
@@ -182,7 +183,7 @@ func (l *Look) ranked() []*group {
 	}
 	out := slices.Clone(l.groups.all)
 	sort := func(of []*group) {
-		slices.SortStableFunc(of, func(a, b *group) int {
+		sorted.By(of, func(a, b *group) int {
 			return cmp.Or(cmp.Compare(weight[b], weight[a]), cmp.Compare(a.firstLine, b.firstLine))
 		})
 	}

@@ -2,8 +2,9 @@ package firstlook
 
 import (
 	"path"
-	"regexp"
 	"strings"
+
+	"fettle/internal/lazy"
 )
 
 // Thing is something of a host that a message names.
@@ -16,12 +17,12 @@ type Thing struct {
 const maxThings = 3
 
 var (
-	unitName = regexp.MustCompile(`\b[A-Za-z0-9][\w@:.\\-]{0,200}\.(?:service|socket|mount|automount|swap|timer|path|target|scope|` +
+	unitName = lazy.Regexp(`\b[A-Za-z0-9][\w@:.\\-]{0,200}\.(?:service|socket|mount|automount|swap|timer|path|target|scope|` +
 		`slice|device)\b`)
-	diskName = regexp.MustCompile(`\b(?:sd[a-z]{1,2}\d{0,3}|vd[a-z]\d{0,3}|xvd[a-z]\d{0,3}|nvme\d{1,3}n\d{1,3}(?:p\d{1,3})?|` +
+	diskName = lazy.Regexp(`\b(?:sd[a-z]{1,2}\d{0,3}|vd[a-z]\d{0,3}|xvd[a-z]\d{0,3}|nvme\d{1,3}n\d{1,3}(?:p\d{1,3})?|` +
 		`mmcblk\d{1,2}(?:p\d{1,2})?|md\d{1,3}|dm-\d{1,4}|loop\d{1,3})\b`)
-	portName = regexp.MustCompile(`(?:\bport |(?:\d+\.\d+\.\d+\.\d+|\*|\]|localhost):)(\d{1,5})\b`)
-	fileName = regexp.MustCompile(`(?:^|[\s"'=(:])(/[A-Za-z0-9][\w./@+-]{1,200})`)
+	portName = lazy.Regexp(`(?:\bport |(?:\d+\.\d+\.\d+\.\d+|\*|\]|localhost):)(\d{1,5})\b`)
+	fileName = lazy.Regexp(`(?:^|[\s"'=(:])(/[A-Za-z0-9][\w./@+-]{1,200})`)
 )
 
 // things are what a text names, by names that are valid as such.
@@ -38,22 +39,22 @@ func things(text, unit string) []Thing {
 			out = append(out, t)
 		}
 	}
-	for _, u := range unitName.FindAllString(text, maxThings) {
+	for _, u := range unitName().FindAllString(text, maxThings) {
 		add("unit", u)
 	}
 	if strings.HasSuffix(unit, ".service") || strings.HasSuffix(unit, ".mount") {
 		add("unit", unit)
 	}
-	for _, d := range diskName.FindAllString(text, maxThings) {
+	for _, d := range diskName().FindAllString(text, maxThings) {
 		add("disk", d)
 	}
-	if m := portName.FindStringSubmatch(text); m != nil {
+	if m := portName().FindStringSubmatch(text); m != nil {
 		add("port", m[1])
 	}
-	for _, m := range fileName.FindAllStringSubmatch(text, maxThings) {
+	for _, m := range fileName().FindAllStringSubmatch(text, maxThings) {
 		name := strings.TrimRight(m[1], ".:,/")
 		if d, ok := strings.CutPrefix(name, "/dev/"); ok {
-			if diskName.FindString(d) == d {
+			if diskName().FindString(d) == d {
 				add("disk", d)
 			}
 			continue
@@ -68,7 +69,7 @@ func things(text, unit string) []Thing {
 var places = []string{"/etc/", "/usr/", "/bin/", "/sbin/", "/lib/", "/opt/", "/srv/", "/var/", "/run/", "/boot/", "/mnt/", "/media/"}
 
 // private are words in paths whose owner and mode nobody needs to know from a log.
-var private = regexp.MustCompile(`(?i)shadow|secret|private|passw|credential|token|\.ssh|\.gnupg|keytab|_key\b|\bid_[a-z]|\.key\b|` +
+var private = lazy.Regexp(`(?i)shadow|secret|private|passw|credential|token|\.ssh|\.gnupg|keytab|_key\b|\bid_[a-z]|\.key\b|` +
 	`\.pem\b|/cron/|/root/|/home/`)
 
 // valid tells whether a thing has a name of its kind, and one that may be asked about. It is asked on
@@ -79,13 +80,13 @@ func (t Thing) valid() bool {
 	}
 	switch t.Kind {
 	case "unit":
-		return unitName.FindString(t.Name) == t.Name
+		return unitName().FindString(t.Name) == t.Name
 	case "disk":
-		return diskName.FindString(t.Name) == t.Name
+		return diskName().FindString(t.Name) == t.Name
 	case "port":
 		return len(t.Name) <= 5 && t.Name[0] != '0' && strings.Trim(t.Name, "0123456789") == ""
 	case "file":
-		return path.Clean(t.Name) == t.Name && placed(t.Name) && !private.MatchString(t.Name)
+		return path.Clean(t.Name) == t.Name && placed(t.Name) && !private().MatchString(t.Name)
 	}
 	return false
 }
@@ -93,7 +94,7 @@ func (t Thing) valid() bool {
 func placed(name string) bool {
 	for _, p := range places {
 		if strings.HasPrefix(name, p) {
-			return fileName.FindString(name) == name
+			return fileName().FindString(name) == name
 		}
 	}
 	return false

@@ -1,8 +1,10 @@
 package firstlook
 
 import (
+	"cmp"
 	"slices"
 
+	"fettle/internal/sorted"
 	"fettle/why/meaning"
 )
 
@@ -148,7 +150,7 @@ func (l *Look) before(order []*group) []Group {
 		}
 		found = append(found, g)
 	}
-	slices.SortFunc(found, func(a, b *group) int { return int(b.firstLine - a.firstLine) })
+	sorted.By(found, func(a, b *group) int { return cmp.Compare(b.firstLine, a.firstLine) })
 	var out []Group
 	for _, g := range found[:min(len(found), maxBefore)] {
 		out = append(out, l.public(g))

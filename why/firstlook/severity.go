@@ -3,6 +3,9 @@ package firstlook
 import (
 	"regexp"
 	"strings"
+	"sync"
+
+	"fettle/internal/lazy"
 )
 
 // verdict is how bad a message looks by itself, and why.
@@ -19,7 +22,7 @@ const telling = 2.5
 const serious = 4.5
 
 // severe are words of failure by their score, in lower case.
-var severe = func() map[string]float64 {
+var severe = sync.OnceValue(func() map[string]float64 {
 	m := map[string]float64{}
 	for score, words := range map[float64]string{
 		6: "panic fatal oops segfault corrupt corrupted corruption corruptions uncorrectable uncorrected unrecoverable unrecovered",
@@ -36,7 +39,7 @@ var severe = func() map[string]float64 {
 		}
 	}
 	return m
-}()
+})
 
 // phrases are those that need more than one word, in lower case.
 var phrases = []struct {
@@ -61,6 +64,7 @@ func inWord(c byte) bool { return c >= 'a' && c <= 'z' || c == '_' || c >= '0' &
 
 // worst is the worst that a text in lower case says, and in which words.
 func worst(lower string) (score float64, said string) {
+	severe := severe()
 	for i := 0; i < len(lower); {
 		if !inWord(lower[i]) {
 			i++
@@ -87,7 +91,7 @@ func worst(lower string) (score float64, said string) {
 }
 
 // harmless are words of failure that tell of none: counts of nothing, options, and success.
-var harmless = regexp.MustCompile(`(?i)\b(?:(?:0|no|zero|without(?: any)?) (?:\w+ )?(?:errors?|failures?|warnings?)|` +
+var harmless = lazy.Regexp(`(?i)\b(?:(?:0|no|zero|without(?: any)?) (?:\w+ )?(?:errors?|failures?|warnings?)|` +
 	`errors?[=:] ?0\b|failed[=:] ?0\b|` +
 	`(?:error|failure)s?=(?:none|null|nil|<nil>|success|false)|errors=(?:remount-ro|continue|panic)|` +
 	`code=exited,? status=0(?:/SUCCESS)?|` +
@@ -102,20 +106,20 @@ var harmless = regexp.MustCompile(`(?i)\b(?:(?:0|no|zero|without(?: any)?) (?:\w
 var levels = []struct {
 	score float64
 	name  string
-	re    *regexp.Regexp
+	re    func() *regexp.Regexp
 }{
-	{4, "fatal", regexp.MustCompile(`^\W{0,3}(?:FATAL|PANIC|EMERG|ALERT|CRIT(?:ICAL)?)\b|(?i:\[(?:emerg|alert|crit(?:ical)?|` +
+	{4, "fatal", lazy.Regexp(`^\W{0,3}(?:FATAL|PANIC|EMERG|ALERT|CRIT(?:ICAL)?)\b|(?i:\[(?:emerg|alert|crit(?:ical)?|` +
 		`fatal)\])|` +
 		`\blevel=(?:fatal|panic|critical)\b|\b(?:FATAL|PANIC|CRITICAL):|^F\d{4} `)},
 	{3, "an error",
-		regexp.MustCompile(`^\W{0,3}(?:ERROR|ERR|SEVERE)\b|(?i:\[(?:error|err)\s*\])|^<error>|\blevel=err(?:or)?\b|(?:\]|` +
+		lazy.Regexp(`^\W{0,3}(?:ERROR|ERR|SEVERE)\b|(?i:\[(?:error|err)\s*\])|^<error>|\blevel=err(?:or)?\b|(?:\]|` +
 			`\b)\s?ERROR:?\s|^E\d{4} |` +
 			`"level":"error"`)},
 	{1, "a warning",
-		regexp.MustCompile(`^\W{0,3}WARN(?:ING)?\b|(?i:\[warn(?:ing)?\s*\])|^<warn>|\blevel=warn(?:ing)?\b|\bWARN(?:ING)?:?\s|` +
+		lazy.Regexp(`^\W{0,3}WARN(?:ING)?\b|(?i:\[warn(?:ing)?\s*\])|^<warn>|\blevel=warn(?:ing)?\b|\bWARN(?:ING)?:?\s|` +
 			`^W\d{4} |` +
 			`"level":"warn`)},
-	{-3, "", regexp.MustCompile(`^\W{0,3}(?:INFO|DEBUG|NOTICE|TRACE)\b|(?i:\[(?:info|debug|notice|note|trace)\s*\])|^<(?:info|debug|` +
+	{-3, "", lazy.Regexp(`^\W{0,3}(?:INFO|DEBUG|NOTICE|TRACE)\b|(?i:\[(?:info|debug|notice|note|trace)\s*\])|^<(?:info|debug|` +
 		`trace)>|\blevel=(?:info|` +
 		`debug|trace)\b|` +
 		`\b(?:INFO|DEBUG|NOTICE):?\s|^I\d{4} |"level":"(?:info|debug)"`)},
@@ -123,14 +127,14 @@ var levels = []struct {
 
 // effects are systemd's own reports that something ended badly (src/core/unit.c, job.c,
 // service.c). Exit statuses from 200 on are systemd's, and name the step that failed.
-var effects = regexp.MustCompile(`(?i)^(?:Failed to start |Unit \S+ entered failed state|Dependency failed for |Job for \S+ failed)|` +
+var effects = lazy.Regexp(`(?i)^(?:Failed to start |Unit \S+ entered failed state|Dependency failed for |Job for \S+ failed)|` +
 	`: (?:Failed with result|Main process exited|Control process exited|Unit entered failed state|Start request repeated too quickly|` +
 	`Scheduled restart job|Service hold-off time over|Triggering OnFailure|Job \S+ failed with result|Service RestartSec=\S+ expired|` +
 	`main process exited|Consumed |Killing process|State '[a-z-]+' timed out)|^[\w@.\\-]+\.service (?:failed\.|holdoff time over|` +
 	`: main process exited)|^[Ss]tart request repeated`)
 
 // knocks are what every host on the Internet logs all day: strangers who try to log in.
-var knocks = regexp.MustCompile(`^(?:error: )?(?:Invalid user |Failed password for |Connection (?:closed|reset) by (?:invalid|` +
+var knocks = lazy.Regexp(`^(?:error: )?(?:Invalid user |Failed password for |Connection (?:closed|reset) by (?:invalid|` +
 	`authenticating) user |` +
 	`Disconnected from |Received disconnect from |kex_exchange_identification|Unable to negotiate with |` +
 	`maximum authentication attempts|` +
@@ -138,7 +142,7 @@ var knocks = regexp.MustCompile(`^(?:error: )?(?:Invalid user |Failed password f
 	`Bad protocol version|` +
 	`Protocol major versions differ|input_userauth_request: invalid user)|\[preauth\]$`)
 
-var systemdStep = regexp.MustCompile(`status=2[0-4]\d/|code=(?:dumped|killed)`)
+var systemdStep = lazy.Regexp(`status=2[0-4]\d/|code=(?:dumped|killed)`)
 
 // judge looks at one message alone.
 func judge(r *record) verdict {
@@ -156,18 +160,18 @@ func judge(r *record) verdict {
 		v.score -= 2
 	}
 	if score, said := worst(strings.ToLower(text)); score > 0 {
-		score, said = worst(strings.ToLower(harmless.ReplaceAllString(text, "")))
+		score, said = worst(strings.ToLower(harmless().ReplaceAllString(text, "")))
 		if said != "" {
 			v.add(score, `it says "`+said+`"`)
 		}
 	}
-	if v.score > 0 && knocks.MatchString(text) {
+	if v.score > 0 && knocks().MatchString(text) {
 		v.score = min(v.score, telling)
 	}
-	if isSystemd(r.by) && effects.MatchString(text) {
+	if isSystemd(r.by) && effects().MatchString(text) {
 		v.effect = true
 		v.score = 2
-		if systemdStep.MatchString(text) {
+		if systemdStep().MatchString(text) {
 			v.score = 7
 		}
 	}
@@ -184,7 +188,7 @@ func (v *verdict) level(text string) {
 		return
 	}
 	for _, l := range levels {
-		if l.re.MatchString(head) {
+		if l.re().MatchString(head) {
 			v.score += l.score
 			if l.name != "" {
 				v.why = append(v.why, "the program calls it "+l.name)

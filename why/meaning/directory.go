@@ -1,10 +1,13 @@
 package meaning
 
 import (
-	"regexp"
-	"sort"
+	"cmp"
+	"maps"
 	"strconv"
 	"strings"
+
+	"fettle/internal/lazy"
+	"fettle/internal/sorted"
 )
 
 // Kerberos are error codes (RFC 4120, 7.5.9) with the texts of MIT Kerberos (krb5_err.et).
@@ -66,21 +69,21 @@ const (
 )
 
 var (
-	ldapWord  = regexp.MustCompile(`(?i)ldap|slapd|\bBIND\b|sssd|nslcd|SEARCH RESULT`)
-	ldapCode  = regexp.MustCompile(`\bRESULT tag=\d+ err=(\d{1,3})\b|(?i:ldap)[^:]*: [A-Z][^()]* \((\d{1,3})\)`)
-	krbWord   = regexp.MustCompile(`(?i)kerberos|krb5|\bkdc\b|kinit|gss|sssd|keytab|KRB_|KDC_`)
-	krbSymbol = regexp.MustCompile(`\bK(?:DC|RB)_(?:AP_)?ERR_[A-Z_]+\b`)
+	ldapWord  = lazy.Regexp(`(?i)ldap|slapd|\bBIND\b|sssd|nslcd|SEARCH RESULT`)
+	ldapCode  = lazy.Regexp(`\bRESULT tag=\d+ err=(\d{1,3})\b|(?i:ldap)[^:]*: [A-Z][^()]* \((\d{1,3})\)`)
+	krbWord   = lazy.Regexp(`(?i)kerberos|krb5|\bkdc\b|kinit|gss|sssd|keytab|KRB_|KDC_`)
+	krbSymbol = lazy.Regexp(`\bK(?:DC|RB)_(?:AP_)?ERR_[A-Z_]+\b`)
 )
 
 func kerberos(text string) []Meaning {
-	if m := krbSymbol.FindString(text); m != "" {
+	if m := krbSymbol().FindString(text); m != "" {
 		for _, e := range Kerberos {
 			if e.Name == m {
 				return []Meaning{{m, e.Says, kerberosSource}}
 			}
 		}
 	}
-	if !krbWord.MatchString(text) && !strings.Contains(text, "Clock skew too great") && !strings.Contains(text, "Preauthentication "+
+	if !krbWord().MatchString(text) && !strings.Contains(text, "Clock skew too great") && !strings.Contains(text, "Preauthentication "+
 		"failed") {
 		return nil
 	}
@@ -94,10 +97,10 @@ func kerberos(text string) []Meaning {
 }
 
 func ldap(text string) []Meaning {
-	if !ldapWord.MatchString(text) {
+	if !ldapWord().MatchString(text) {
 		return nil
 	}
-	if m := ldapCode.FindStringSubmatch(text); m != nil {
+	if m := ldapCode().FindStringSubmatch(text); m != nil {
 		for n, e := range LDAP {
 			if m[1]+m[2] == strconv.Itoa(n) {
 				return []Meaning{{"err=" + strconv.Itoa(n), e.Name + ": " + e.Says, ldapSource}}
@@ -115,13 +118,7 @@ func ldap(text string) []Meaning {
 
 // longest orders a table by its texts, so that one that contains another comes first.
 func longest(table map[int]struct{ Name, Text, Says string }) []int {
-	var all []int
-	for n := range table {
-		all = append(all, n)
-	}
-	sort.Slice(all, func(i, j int) bool {
-		a, b := table[all[i]].Text, table[all[j]].Text
-		return len(a) > len(b) || len(a) == len(b) && all[i] < all[j]
+	return sorted.Of(maps.Keys(table), func(a, b int) int {
+		return cmp.Or(cmp.Compare(len(table[b].Text), len(table[a].Text)), cmp.Compare(a, b))
 	})
-	return all
 }

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"fettle/internal/lazy"
 )
 
 // SenseKeys are SCSI's (SPC-4, 4.5.6; scsi/scsi.h and drivers/scsi/constants.c have the names).
@@ -67,10 +69,10 @@ const (
 )
 
 var (
-	senseKey  = regexp.MustCompile(`Sense Key ?: ?(?:0x([0-9a-fA-F])\b|([A-Z][a-z]+ [A-Z][a-z]+))`)
-	senseCode = regexp.MustCompile(`(?i)\basc[=: ]+(?:0x)?([0-9a-f]{1,2}),? ?ascq[=: ]+(?:0x)?([0-9a-f]{1,2})\b`)
-	addSense  = regexp.MustCompile(`Add\. Sense: ([A-Za-z][\w ,/-]+)`)
-	hostByte  = regexp.MustCompile(`hostbyte=(DID_\w+)`)
+	senseKey  = lazy.Regexp(`Sense Key ?: ?(?:0x([0-9a-fA-F])\b|([A-Z][a-z]+ [A-Z][a-z]+))`)
+	senseCode = lazy.Regexp(`(?i)\basc[=: ]+(?:0x)?([0-9a-f]{1,2}),? ?ascq[=: ]+(?:0x)?([0-9a-f]{1,2})\b`)
+	addSense  = lazy.Regexp(`Add\. Sense: ([A-Za-z][\w ,/-]+)`)
+	hostByte  = lazy.Regexp(`hostbyte=(DID_\w+)`)
 )
 
 // hostBytes are what the host adapter's driver says (include/scsi/scsi_status.h, enum scsi_host_status).
@@ -90,22 +92,22 @@ var hostBytes = map[string]string{
 
 func scsi(text string) []Meaning {
 	var out []Meaning
-	if m := senseKey.FindStringSubmatch(text); m != nil {
+	if m := senseKey().FindStringSubmatch(text); m != nil {
 		for i, k := range SenseKeys {
 			if n, err := strconv.ParseInt(m[1], 16, 8); m[1] != "" && err == nil && int(n) == i || m[2] == k.Name {
 				out = append(out, Meaning{m[0], k.Name + ": " + k.Says, senseSource})
 			}
 		}
 	}
-	if m := senseCode.FindStringSubmatch(text); m != nil {
+	if m := senseCode().FindStringSubmatch(text); m != nil {
 		if says := senseCodes[two(m[1])+"/"+two(m[2])]; says != "" {
 			out = append(out, Meaning{m[0], says, senseSource})
 		}
 	}
-	if m := addSense.FindStringSubmatch(text); m != nil && strings.HasPrefix(m[1], "Unrecovered read error") {
+	if m := addSense().FindStringSubmatch(text); m != nil && strings.HasPrefix(m[1], "Unrecovered read error") {
 		out = append(out, Meaning{m[0], senseCodes["11/00"], senseSource})
 	}
-	if m := hostByte.FindStringSubmatch(text); m != nil && hostBytes[m[1]] != "" {
+	if m := hostByte().FindStringSubmatch(text); m != nil && hostBytes[m[1]] != "" {
 		out = append(out, Meaning{m[0], hostBytes[m[1]], "the kernel's include/scsi/scsi_status.h"})
 	}
 	return out
@@ -121,35 +123,35 @@ func two(hex string) string {
 
 // ATA's words as libata prints them (drivers/ata/libata-eh.c).
 var ataWords = []struct {
-	re   *regexp.Regexp
+	re   func() *regexp.Regexp
 	says string
 }{
-	{regexp.MustCompile(`\berror: \{[^}]*\bUNC\b[^}]*\}`), "UNC: the drive could not read this place of its medium"},
-	{regexp.MustCompile(`\berror: \{[^}]*\bICRC\b[^}]*\}`), "ICRC: data was damaged on the link: cable, connector or port"},
-	{regexp.MustCompile(`\berror: \{[^}]*\bIDNF\b[^}]*\}`), "IDNF: the drive did not find this address"},
-	{regexp.MustCompile(`\berror: \{ ABRT \}`), "ABRT: the drive refused the command"},
-	{regexp.MustCompile(`\bEmask 0x[0-9a-f]+ \(timeout\)`), "the drive did not answer in time"},
-	{regexp.MustCompile(`\bEmask 0x[0-9a-f]+ \(ATA bus error\)`), "an error on the link between controller and drive"},
-	{regexp.MustCompile(`\bEmask 0x[0-9a-f]+ \(media error\)`), "the drive could not read or write its medium"},
-	{regexp.MustCompile(`\bEmask 0x[0-9a-f]+ \(device error\)`), "the drive itself reported an error"},
-	{regexp.MustCompile(`\bEmask 0x[0-9a-f]+ \(host bus error\)`), "an error between controller and memory"},
-	{regexp.MustCompile(`\bSError: \{[^}]*\b(?:BadCRC|UnrecovData|Dispar|10B8B|Handshk|LinkSeq|TrStaTrns)\b[^}]*\}`),
+	{lazy.Regexp(`\berror: \{[^}]*\bUNC\b[^}]*\}`), "UNC: the drive could not read this place of its medium"},
+	{lazy.Regexp(`\berror: \{[^}]*\bICRC\b[^}]*\}`), "ICRC: data was damaged on the link: cable, connector or port"},
+	{lazy.Regexp(`\berror: \{[^}]*\bIDNF\b[^}]*\}`), "IDNF: the drive did not find this address"},
+	{lazy.Regexp(`\berror: \{ ABRT \}`), "ABRT: the drive refused the command"},
+	{lazy.Regexp(`\bEmask 0x[0-9a-f]+ \(timeout\)`), "the drive did not answer in time"},
+	{lazy.Regexp(`\bEmask 0x[0-9a-f]+ \(ATA bus error\)`), "an error on the link between controller and drive"},
+	{lazy.Regexp(`\bEmask 0x[0-9a-f]+ \(media error\)`), "the drive could not read or write its medium"},
+	{lazy.Regexp(`\bEmask 0x[0-9a-f]+ \(device error\)`), "the drive itself reported an error"},
+	{lazy.Regexp(`\bEmask 0x[0-9a-f]+ \(host bus error\)`), "an error between controller and memory"},
+	{lazy.Regexp(`\bSError: \{[^}]*\b(?:BadCRC|UnrecovData|Dispar|10B8B|Handshk|LinkSeq|TrStaTrns)\b[^}]*\}`),
 		"the link lost or damaged frames: cable, connector, power or port"},
-	{regexp.MustCompile(`\bSError: \{[^}]*\b(?:PHYRdyChg|DevExch|CommWake|PHYInt)\b[^}]*\}`),
+	{lazy.Regexp(`\bSError: \{[^}]*\b(?:PHYRdyChg|DevExch|CommWake|PHYInt)\b[^}]*\}`),
 		"the link to the drive went away and came again"},
-	{regexp.MustCompile(`\binterface fatal error\b`), "the controller saw an error on the link that it could not recover"},
-	{regexp.MustCompile(`\bhard resetting link\b`), "the kernel resets the link because commands failed"},
-	{regexp.MustCompile(`\bfailed command: (?:READ|WRITE)[A-Z ]*`),
+	{lazy.Regexp(`\binterface fatal error\b`), "the controller saw an error on the link that it could not recover"},
+	{lazy.Regexp(`\bhard resetting link\b`), "the kernel resets the link because commands failed"},
+	{lazy.Regexp(`\bfailed command: (?:READ|WRITE)[A-Z ]*`),
 		"this command of the kernel to the drive failed; the lines with status and error say how"},
-	{regexp.MustCompile(`\blimiting SATA link speed to [\d.]+ Gbps`), "the kernel slows the link down because of its errors"},
-	{regexp.MustCompile(`\bSATA link down\b`), "no drive answers at this port"},
-	{regexp.MustCompile(`\bCOMRESET failed\b`), "the drive did not answer a reset"},
+	{lazy.Regexp(`\blimiting SATA link speed to [\d.]+ Gbps`), "the kernel slows the link down because of its errors"},
+	{lazy.Regexp(`\bSATA link down\b`), "no drive answers at this port"},
+	{lazy.Regexp(`\bCOMRESET failed\b`), "the drive did not answer a reset"},
 }
 
 func ata(text string) []Meaning {
 	var out []Meaning
 	for _, w := range ataWords {
-		if m := w.re.FindString(text); m != "" {
+		if m := w.re().FindString(text); m != "" {
 			out = append(out, Meaning{m, w.says, ataSource})
 		}
 	}
@@ -183,26 +185,26 @@ var nvmeStatus = map[string]string{
 }
 
 var (
-	nvmePair   = regexp.MustCompile(`\(?sct 0x([0-9a-f]) / sc 0x([0-9a-f]{1,2})\)?`)
-	nvmeAbsent = regexp.MustCompile(`CSTS=0xffffffff`)
-	nvmeTime   = regexp.MustCompile(`I/O (?:tag )?\d+ .*?QID (\d+) timeout(?:, (aborting|reset controller|disable controller|` +
+	nvmePair   = lazy.Regexp(`\(?sct 0x([0-9a-f]) / sc 0x([0-9a-f]{1,2})\)?`)
+	nvmeAbsent = lazy.Regexp(`CSTS=0xffffffff`)
+	nvmeTime   = lazy.Regexp(`I/O (?:tag )?\d+ .*?QID (\d+) timeout(?:, (aborting|reset controller|disable controller|` +
 		`completion polled))?`)
-	nvmeReady = regexp.MustCompile(`Device not ready; aborting (?:reset|initialisation)`)
-	nvmeProbe = regexp.MustCompile(`Removing after probe failure status: (-?\d+)`)
+	nvmeReady = lazy.Regexp(`Device not ready; aborting (?:reset|initialisation)`)
+	nvmeProbe = lazy.Regexp(`Removing after probe failure status: (-?\d+)`)
 )
 
 func nvme(text string) []Meaning {
 	var out []Meaning
-	if m := nvmePair.FindStringSubmatch(text); m != nil {
+	if m := nvmePair().FindStringSubmatch(text); m != nil {
 		if says := nvmeStatus[m[1]+"/"+two(m[2])]; says != "" {
 			out = append(out, Meaning{strings.Trim(m[0], "()"), says, nvmeSource})
 		}
 	}
-	if m := nvmeAbsent.FindString(text); m != "" {
+	if m := nvmeAbsent().FindString(text); m != "" {
 		out = append(out, Meaning{m, "all bits set: the controller no longer answers on the bus (power, link, or a power saving state)",
 			nvmeSource})
 	}
-	if m := nvmeTime.FindStringSubmatch(text); m != nil {
+	if m := nvmeTime().FindStringSubmatch(text); m != nil {
 		queue := "a queue for data"
 		if m[1] == "0" {
 			queue = "the queue for administration"
@@ -211,11 +213,11 @@ func nvme(text string) []Meaning {
 			"the controller did not answer a command of " + queue + " in time (nvme_core.io_timeout, admin_timeout)",
 			"the kernel's drivers/nvme/host/pci.c, nvme_timeout"})
 	}
-	if m := nvmeReady.FindString(text); m != "" {
+	if m := nvmeReady().FindString(text); m != "" {
 		out = append(out, Meaning{m, "the controller did not become ready again after a reset",
 			"the kernel's drivers/nvme/host/core.c"})
 	}
-	if m := nvmeProbe.FindString(text); m != "" {
+	if m := nvmeProbe().FindString(text); m != "" {
 		out = append(out, Meaning{m, "the kernel gave the drive up: its block device is gone", "the kernel's drivers/nvme/host/pci.c"})
 	}
 	return out

@@ -1,10 +1,14 @@
 package meaning
 
 import (
-	"regexp"
-	"sort"
+	"cmp"
+	"maps"
 	"strconv"
 	"strings"
+	"sync"
+
+	"fettle/internal/lazy"
+	"fettle/internal/sorted"
 )
 
 // Errnos are Linux's error numbers (errno(3), asm-generic/errno-base.h and errno.h) with the
@@ -99,19 +103,13 @@ var Errnos = map[int]struct{ Name, Text, Says string }{
 const errnoSource = "errno(3)"
 
 var (
-	errnoNumber = regexp.MustCompile(`(?i)\b(?:errno|error code|err|error|ret|retval|code)(?:[=: ]+| no\.? ?)-?(\d{1,3})\b|` +
+	errnoNumber = lazy.Regexp(`(?i)\b(?:errno|error code|err|error|ret|retval|code)(?:[=: ]+| no\.? ?)-?(\d{1,3})\b|` +
 		`\b(?:failed|returned|with error|status|failed with) -(\d{1,3})\b|\((\d{1,3}): [A-Z]`)
-	errnoName  = regexp.MustCompile(`\bE[A-Z0-9]{2,14}\b`)
-	errnoTexts = func() []int {
-		var all []int
-		for n := range Errnos {
-			all = append(all, n)
-		}
-		sort.Slice(all, func(i, j int) bool { // "Too many open files in system" before "Too many open files"
-			return len(Errnos[all[i]].Text) > len(Errnos[all[j]].Text)
-		})
-		return all
-	}()
+	errnoName  = lazy.Regexp(`\bE[A-Z0-9]{2,14}\b`)
+	errnoTexts = sync.OnceValue(func() []int {
+		// "Too many open files in system" before "Too many open files"
+		return sorted.Of(maps.Keys(Errnos), func(a, b int) int { return cmp.Compare(len(Errnos[b].Text), len(Errnos[a].Text)) })
+	})
 )
 
 func errnos(text string) []Meaning {
@@ -120,13 +118,13 @@ func errnos(text string) []Meaning {
 		e := Errnos[n]
 		out = append(out, Meaning{term, e.Name + ": " + e.Says, errnoSource})
 	}
-	for _, n := range errnoTexts {
+	for _, n := range errnoTexts() {
 		if i := index(text, Errnos[n].Text); i >= 0 {
 			say(text[i:i+len(Errnos[n].Text)], n)
 			break
 		}
 	}
-	for _, name := range errnoName.FindAllString(text, most) {
+	for _, name := range errnoName().FindAllString(text, most) {
 		for n, e := range Errnos {
 			if e.Name == name {
 				say(name, n)
@@ -137,7 +135,7 @@ func errnos(text string) []Meaning {
 	if len(out) > 0 {
 		return out
 	}
-	for _, m := range errnoNumber.FindAllStringSubmatch(text, 1) {
+	for _, m := range errnoNumber().FindAllStringSubmatch(text, 1) {
 		n, _ := strconv.Atoi(m[1] + m[2] + m[3])
 		if e, ok := Errnos[n]; ok && (strings.Contains(strings.ToLower(m[0]), "errno") || strings.Contains(m[0], "-")) {
 			out = append(out, Meaning{m[0], "if it is an errno, " + e.Name + " (" + e.Text + "): " + e.Says, errnoSource})

@@ -54,9 +54,9 @@ type Entry struct {
 }
 
 // numbered finds the numbers that re captures first in a table.
-func numbered(text string, re *regexp.Regexp, table map[int]Entry, source string) []Meaning {
+func numbered(text string, re func() *regexp.Regexp, table map[int]Entry, source string) []Meaning {
 	var out []Meaning
-	for _, m := range re.FindAllStringSubmatch(text, most) {
+	for _, m := range re().FindAllStringSubmatch(text, most) {
 		n, err := strconv.ParseInt(m[1], 0, 32)
 		if err != nil {
 			continue

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"fettle/internal/lazy"
 )
 
 // HTTP are status codes (RFC 9110, section 15, and IANA's registry): those that tell of trouble.
@@ -37,21 +39,21 @@ var HTTP = map[int]Entry{
 }
 
 var (
-	httpInLog = regexp.MustCompile(`" ([45]\d\d) \d+|(?:HTTP/[\d.]+"? |HTTP (?:status |code |error )?|[Ss]tatus(?: code)?[:= ]+|` +
+	httpInLog = lazy.Regexp(`" ([45]\d\d) \d+|(?:HTTP/[\d.]+"? |HTTP (?:status |code |error )?|[Ss]tatus(?: code)?[:= ]+|` +
 		`returned error: )([45]\d\d)\b`)
-	httpName = regexp.MustCompile(`\b([45]\d\d) (Bad Gateway|Service Unavailable|Gateway Time-?[Oo]ut|Internal Server Error|` +
+	httpName = lazy.Regexp(`\b([45]\d\d) (Bad Gateway|Service Unavailable|Gateway Time-?[Oo]ut|Internal Server Error|` +
 		`Forbidden|Not Found|Unauthorized|Too Many Requests)\b`)
 )
 
 func http(text string) []Meaning {
-	for _, re := range []*regexp.Regexp{httpName, httpInLog} {
-		m := re.FindStringSubmatch(text)
+	for _, re := range []func() *regexp.Regexp{httpName, httpInLog} {
+		m := re().FindStringSubmatch(text)
 		if m == nil {
 			continue
 		}
 		code := m[1]
-		if re == httpInLog {
-			code += m[2]
+		if code == "" { // the other half of httpInLog
+			code = m[2]
 		}
 		n, _ := strconv.Atoi(code)
 		if e, ok := HTTP[n]; ok {
@@ -100,16 +102,17 @@ var Enhanced = map[string]string{
 }
 
 var (
-	enhanced  = regexp.MustCompile(`\b(?:dsn=)?([245])\.(\d\.\d{1,2})\b(?:[^.\d]|$)`)
-	smtpReply = regexp.MustCompile(`said: (\d{3})[ -]`)
+	enhanced  = lazy.Regexp(`\b(?:dsn=)?([245])\.(\d\.\d{1,2})\b(?:[^.\d]|$)`)
+	smtpWord  = lazy.Regexp(`dsn=|said:|status=(?:deferred|bounced|sent)|SMTP`)
+	smtpReply = lazy.Regexp(`said: (\d{3})[ -]`)
 )
 
 func smtp(text string) []Meaning {
-	if !strings.Contains(text, "dsn=") && !strings.Contains(text, "said:") && !strings.Contains(text, "status=") && !strings.Contains(text, "SMTP") {
+	if !smtpWord().MatchString(text) {
 		return nil
 	}
 	out := numbered(text, smtpReply, SMTP, "RFC 5321, 4.2.3")
-	if m := enhanced.FindStringSubmatch(text); m != nil && m[1] != "2" {
+	if m := enhanced().FindStringSubmatch(text); m != nil && m[1] != "2" {
 		how := map[string]string{"4": "for now", "5": "for good"}[m[1]]
 		if says := Enhanced[m[2]]; says != "" {
 			out = append(out, Meaning{m[1] + "." + m[2], "refused " + how + ": " + says, "RFC 3463 and IANA, SMTP Enhanced Status " +
@@ -149,8 +152,8 @@ var Alerts = map[int]Entry{
 }
 
 var (
-	alertNumber = regexp.MustCompile(`(?i)SSL alert number (\d{1,3})\b`)
-	alertName   = regexp.MustCompile(`(?i)(?:alert|tls:) (?:certificate )?((?:[a-z]+ ){0,3}[a-z]+)`)
+	alertNumber = lazy.Regexp(`(?i)SSL alert number (\d{1,3})\b`)
+	alertName   = lazy.Regexp(`(?i)(?:alert|tls:) (?:certificate )?((?:[a-z]+ ){0,3}[a-z]+)`)
 	alertWords  = map[string]int{"handshake failure": 40, "bad certificate": 42, "certificate expired": 45, "unknown " +
 		"ca": 48, "protocol version": 70,
 		"unrecognized name": 112, "expired": 45, "decrypt error": 51, "internal error": 80, "access denied": 49, "certificate " +
@@ -163,7 +166,7 @@ func tlsAlerts(text string) []Meaning {
 	if out := numbered(text, alertNumber, Alerts, alertSource); len(out) > 0 {
 		return out
 	}
-	if m := alertName.FindStringSubmatch(text); m != nil {
+	if m := alertName().FindStringSubmatch(text); m != nil {
 		for word, n := range alertWords {
 			if strings.HasPrefix(strings.ToLower(m[1]), word) {
 				return []Meaning{{m[0], Alerts[n].Name + ": " + Alerts[n].Says, alertSource}}
@@ -186,10 +189,10 @@ var Rcodes = map[int]Entry{
 	9: {"NOTAUTH", "the server is not authoritative for the zone, or the key is not accepted"},
 }
 
-var rcode = regexp.MustCompile(`\b(FORMERR|SERVFAIL|NXDOMAIN|NOTIMP|REFUSED|YXDOMAIN|YXRRSET|NXRRSET|NOTAUTH)\b`)
+var rcode = lazy.Regexp(`\b(FORMERR|SERVFAIL|NXDOMAIN|NOTIMP|REFUSED|YXDOMAIN|YXRRSET|NXRRSET|NOTAUTH)\b`)
 
 func dns(text string) []Meaning {
-	m := rcode.FindString(text)
+	m := rcode().FindString(text)
 	for _, e := range Rcodes {
 		if e.Name == m {
 			return []Meaning{{m, e.Says, "IANA, DNS RCODEs"}}

@@ -1,9 +1,10 @@
 package meaning
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
+
+	"fettle/internal/lazy"
 )
 
 // Signals are those of Linux on x86 and ARM (signal(7)). Core tells that the default action
@@ -35,13 +36,13 @@ var Signals = map[int]struct {
 const signalSource = "signal(7)"
 
 var (
-	signalStatus = regexp.MustCompile(`code=(?:killed|dumped), ?(?:status|signal)=(\d{1,2}/[A-Z]+|[A-Z]+)`)
-	signalNumber = regexp.MustCompile(`(?i)(?:terminated by |killed by |on |caught |got |received |` +
+	signalStatus = lazy.Regexp(`code=(?:killed|dumped), ?(?:status|signal)=(\d{1,2}/[A-Z]+|[A-Z]+)`)
+	signalNumber = lazy.Regexp(`(?i)(?:terminated by |killed by |on |caught |got |received |` +
 		`Program terminated with )signal (\d{1,2})\b`)
-	signalName = regexp.MustCompile(`\bSIG(HUP|INT|QUIT|ILL|TRAP|ABRT|BUS|FPE|KILL|SEGV|PIPE|ALRM|TERM|XCPU|XFSZ|SYS)\b|<(SEGV|` +
+	signalName = lazy.Regexp(`\bSIG(HUP|INT|QUIT|ILL|TRAP|ABRT|BUS|FPE|KILL|SEGV|PIPE|ALRM|TERM|XCPU|XFSZ|SYS)\b|<(SEGV|` +
 		`ABRT|BUS|ILL)>`)
-	segfault   = regexp.MustCompile(`\bsegfault at ([0-9a-f]+) .*error (\d+)`)
-	exitSignal = regexp.MustCompile(`(?i)exit(?:ed with)? (?:code|status):? ?(1[2-5]\d)\b`)
+	segfault   = lazy.Regexp(`\bsegfault at ([0-9a-f]+) .*error (\d+)`)
+	exitSignal = lazy.Regexp(`(?i)exit(?:ed with)? (?:code|status):? ?(1[2-5]\d)\b`)
 )
 
 func signals(text string) []Meaning {
@@ -55,7 +56,7 @@ func signals(text string) []Meaning {
 			out = append(out, Meaning{term, says, signalSource})
 		}
 	}
-	if m := signalStatus.FindStringSubmatch(text); m != nil {
+	if m := signalStatus().FindStringSubmatch(text); m != nil {
 		number, _, ok := strings.Cut(m[1], "/")
 		n, err := strconv.Atoi(number)
 		if !ok || err != nil {
@@ -63,17 +64,17 @@ func signals(text string) []Meaning {
 		}
 		add(m[0], n)
 	}
-	if m := segfault.FindStringSubmatch(text); m != nil {
+	if m := segfault().FindStringSubmatch(text); m != nil {
 		out = append(out, fault(m[0], m[1], m[2]))
 	}
-	if m := signalNumber.FindStringSubmatch(text); m != nil {
+	if m := signalNumber().FindStringSubmatch(text); m != nil {
 		n, _ := strconv.Atoi(m[1])
 		add(m[0], n)
 	}
-	if m := signalName.FindStringSubmatch(text); m != nil {
+	if m := signalName().FindStringSubmatch(text); m != nil {
 		add(m[0], signalCalled(m[1]+m[2]))
 	}
-	if m := exitSignal.FindStringSubmatch(text); m != nil {
+	if m := exitSignal().FindStringSubmatch(text); m != nil {
 		n, _ := strconv.Atoi(m[1])
 		add(m[0], n-128) // POSIX: a shell adds 128 to the number of the signal
 	}

@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 	"golang.org/x/sys/unix"
+
+	"fettle/internal/means"
 )
 
 // header reads a file that a package of headers brings.
@@ -20,7 +22,7 @@ func header(t *testing.T, file string) string {
 	t.Helper()
 	b, err := os.ReadFile(file)
 	if err != nil {
-		t.Skipf("%v: nothing to compare with", err)
+		means.Missing(t, err.Error()+": nothing to compare with")
 	}
 	return string(b)
 }
@@ -30,7 +32,7 @@ func header(t *testing.T, file string) string {
 func TestSystemdExits(t *testing.T) {
 	out, err := exec.Command("systemd-analyze", "exit-status").Output()
 	if err != nil {
-		t.Skipf("systemd-analyze exit-status: %v", err)
+		means.Missing(t, "systemd-analyze exit-status: "+err.Error())
 	}
 	ours := map[int]string{}
 	for n, e := range SystemdExits {
@@ -84,7 +86,7 @@ func TestErrnos(t *testing.T) {
 	}
 	python, err := exec.LookPath("python3")
 	if err != nil {
-		t.Skip("no python3, which would ask the C library")
+		means.Missing(t, "python3, to ask the C library")
 	}
 	out, err := exec.Command(python, "-c", "import os\nfor n in range(1,134): print(n, os.strerror(n), sep='\\t')").Output()
 	if err != nil {
@@ -126,7 +128,7 @@ func sensePart(text string) string {
 // be the same failure in other words.
 func TestSenseCodes(t *testing.T) {
 	if _, err := exec.LookPath("sg_decode_sense"); err != nil {
-		t.Skip("no sg_decode_sense (sg3-utils)")
+		means.Missing(t, "sg_decode_sense (sg3-utils)")
 	}
 	for code, says := range senseCodes {
 		asc, ascq, _ := strings.Cut(code, "/")

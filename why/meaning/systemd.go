@@ -1,6 +1,6 @@
 package meaning
 
-import "regexp"
+import "fettle/internal/lazy"
 
 // SystemdExits are the exit statuses with which systemd says which step of starting a program
 // failed (systemd.exec(5), "Process Exit Codes"; systemd-analyze exit-status lists them). The
@@ -93,8 +93,8 @@ const (
 )
 
 var (
-	namedExit = regexp.MustCompile(`status=(\d{1,3})/[A-Z][A-Z_]*`)
-	plainExit = regexp.MustCompile(`(?:code=exited, ?status=|exited with (?:status|code) |[Ee]xit (?:status|code):? )(\d{1,3})\b`)
+	namedExit = lazy.Regexp(`status=(\d{1,3})/[A-Z][A-Z_]*`)
+	plainExit = lazy.Regexp(`(?:code=exited, ?status=|exited with (?:status|code) |[Ee]xit (?:status|code):? )(\d{1,3})\b`)
 )
 
 func systemdExits(text string) []Meaning {
@@ -102,7 +102,7 @@ func systemdExits(text string) []Meaning {
 	if len(out) == 0 {
 		out = append(out, numbered(text, plainExit, SystemdExits, exitSource)...)
 	}
-	if signalStatus.MatchString(text) {
+	if signalStatus().MatchString(text) {
 		return out // "code=killed, status=9/KILL" is a signal
 	}
 	out = append(out, numbered(text, namedExit, LSBExits, exitSource)...)
