@@ -1,0 +1,134 @@
+package firstlook
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"fettle/internal/means"
+)
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
+
+// FuzzLook: whatever is read, the answer fits a screen, and nothing that a terminal acts on is in it.
+func FuzzLook(f *testing.F) {
+	boot, err := os.ReadFile("../testdata/healthy/debian12-boot.log")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(boot, 7)
+	f.Add([]byte("__CURSOR=a\n__REALTIME_TIMESTAMP=1768149440000000\nMESSAGE=fatal \x1b[2J\nPRIORITY=2\n\n"), 1)
+	f.Add([]byte(`{"MESSAGE":"\u001b]0;x\u0007 error","PRIORITY":"3","_HOSTNAME":"h","X":[1,{"a":"]"}],"__REALTIME_TIMESTAMP":"1768149440000000"}`), 5)
+	f.Add([]byte("<11>1 2026-01-02T03:04:05Z h app 7 ID [x y=\"z\"] segfault at 0 ip 0 sp 0 error 4\n[    1.0][    C1] x\n"), 3)
+	f.Fuzz(func(t *testing.T, log []byte, cut int) {
+		l := New()
+		cut = max(1, cut%4096)
+		for b := log; len(b) > 0; {
+			n := min(len(b), cut)
+			l.Write(b[:n])
+			b = b[n:]
+		}
+		r := l.Report()
+		fits80(t, r)
+		for _, g := range append(r.Groups, r.Before...) {
+			if g.Count < 1 || g.FirstLine < 1 || g.LastLine < g.FirstLine || g.LastLine > r.Lines {
+				t.Errorf("%+v", g)
+			}
+		}
+	})
+}
+
+func fits80(t *testing.T, r *Report) {
+	t.Helper()
+	lines := strings.Split(strings.TrimRight(r.Text(80), "\n"), "\n")
+	if len(lines) > Rows {
+		t.Errorf("%d lines", len(lines))
+	}
+	for _, s := range lines {
+		if utf8.RuneCountInString(s) > 80 || strings.ContainsFunc(s, unicode.IsControl) {
+			t.Errorf("%q", s)
+		}
+	}
+}
+
+// TestOneScreen: every incident is answered on one screen of 80 columns, also with all that this
+// host says.
+func TestOneScreen(t *testing.T) {
+	for _, in := range incidents(t) {
+		r := looked(in.log)
+		r.Settle(Here{Own: true, Facts: []Fact{{Thing{"unit", "a.service"}, strings.Repeat("says ", 40), "systemctl status a.service"},
+			{Thing{"port", "80"}, "x", "y"}, {Thing{"disk", "sda"}, "x", "y"}, {Thing{"file", "/etc/x"}, "x", "y"}}})
+		fits80(t, r)
+		if text := r.Text(80); !strings.Contains(text, "This host now") || !strings.Contains(text, "1. ") {
+			t.Errorf("%s:\n%s", in.name, text)
+		}
+	}
+}
+
+// TestFormats: the same messages are the same groups in every form in which people have logs.
+func TestFormats(t *testing.T) {
+	for name, log := range map[string]string{
+		"short":          "Jan 11 16:37:20 web1 nginx[3]: no luck: Permission denied\n",
+		"short-precise":  "Jan 11 16:37:20.123456 web1 nginx[3]: no luck: Permission denied\n",
+		"short-iso":      "2026-01-11T16:37:20+0100 web1 nginx[3]: no luck: Permission denied\n",
+		"rsyslog":        "2026-01-11T16:37:20.123456+01:00 web1 nginx[3]: no luck: Permission denied\n",
+		"RFC 5424":       "<11>1 2026-01-11T16:37:20.123Z web1 nginx 3 - - no luck: Permission denied\n",
+		"with priority":  "<11>Jan 11 16:37:20 web1 nginx[3]: no luck: Permission denied\n",
+		"quoted":         "> Jan 11 16:37:20 web1 nginx[3]: no luck: Permission denied\n",
+		"quoted by a |":  "| Jan 11 16:37:20 web1 nginx[3]: no luck: Permission denied\n",
+		"coloured":       "\x1b[0;1;31mJan 11 16:37:20 web1 nginx[3]: no luck: Permission denied\x1b[0m\n",
+		"CRLF":           "Jan 11 16:37:20 web1 nginx[3]: no luck: Permission denied\r\n",
+		"without an end": "Jan 11 16:37:20 web1 nginx[3]: no luck: Permission denied",
+		"other months":   "gen. 11 16:37:20 web1 nginx[3]: no luck: Permission denied\n",
+		"JSON": `{"__REALTIME_TIMESTAMP":"1768149440000000","MESSAGE":"no luck: Permission denied","X":[1,2],"SYSLOG_IDENTIFIER":"nginx",` +
+			`"_HOSTNAME":"web1","PRIORITY":"3"}` + "\n",
+		"export": "__CURSOR=s=1\n__REALTIME_TIMESTAMP=1768149440000000\n_HOSTNAME=web1\nSYSLOG_IDENTIFIER=nginx\n" +
+			"MESSAGE=no luck: Permission denied\nPRIORITY=3\n\n",
+	} {
+		r := looked(log)
+		if len(r.Groups) != 1 || r.Groups[0].By != "nginx" || r.Groups[0].Text != "no luck: Permission denied" || r.Groups[0].First == "" ||
+			r.Groups[0].Host != "web1" || len(r.Groups[0].Meanings) != 1 {
+			t.Errorf("%s: %+v", name, r.Groups)
+		}
+	}
+	for name, log := range map[string]string{
+		"dmesg":           "[   12.345678] EXT4-fs error (device sda1): x\n",
+		"dmesg -T":        "[Sun Jan 11 16:37:20 2026] EXT4-fs error (device sda1): x\n",
+		"kern.log":        "Jan 11 16:37:20 web1 kernel: [   12.345678] EXT4-fs error (device sda1): x\n",
+		"with its caller": "[   12.345678][    C1] EXT4-fs error (device sda1): x\n",
+	} {
+		r := looked(log)
+		if len(r.Groups) != 1 || r.Groups[0].By != "kernel" || r.Groups[0].Text != "EXT4-fs error (device sda1): x" {
+			t.Errorf("%s: %+v", name, r.Groups)
+		}
+	}
+}
+
+// TestWhatBeganBefore: what was first said shortly before the first failure is told, and what was said
+// all along is not.
+func TestWhatBeganBefore(t *testing.T) {
+	log := ""
+	for i := range 9 {
+		log += "Jan 11 16:1" + string(rune('0'+i)) + ":00 web1 cron[1]: tick\n"
+	}
+	log += "Jan 11 16:19:30 web1 kernel: usb 3-2: new full-speed USB device number 24\n" +
+		"Jan 11 16:19:31 web1 cron[1]: tick\n" +
+		"Jan 11 16:19:40 web1 app[1]: fatal: cannot open the port\n" +
+		"Jan 11 16:19:41 web1 late[1]: something else began\n"
+	r := looked(log)
+	if len(r.Before) != 1 || !strings.Contains(r.Before[0].Text, "new full-speed") {
+		t.Errorf("%+v", r.Before)
+	}
+}
+
+// TestNothingFails: of a healthy boot nothing is called a failure that is none.
+func TestNothingFails(t *testing.T) {
+	for _, line := range []string{"Finished with 0 errors", "errors=remount-ro was given", "Main process exited, code=exited, status=0/SUCCESS",
+		"no error was found", "Background saving terminated with success", "err=0 text=", "Raw_Read_Error_Rate changed from 83 to 82"} {
+		if r := looked("Jan 11 16:37:20 web1 app[1]: " + line + "\n"); r.Failing {
+			t.Errorf("%q: %v", line, r.Groups[0].Why)
+		}
+	}
+}
