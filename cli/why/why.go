@@ -35,9 +35,9 @@ func Cmd(a *app.App) *cobra.Command {
 words. The text is taken from the arguments, or from standard input. Addresses,
 paths, numbers and interface names need not match.
 
-If no trap explains a log, the messages that stand out are shown, worst first, with
-what their words mean. If the log is this host's own, also what it knows of the units,
-disks, files and ports that they name.
+If no trap explains a log, the messages that stand out are shown, worst first,
+with what their words mean. If the log is this host's own, also the state of the
+units, disks, files and ports that they name.
 
 If the text matches several traps, up to three are named. On a Linux host, their
 checks are run, unless --no-check is given: traps found here come first, and

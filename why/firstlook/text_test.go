@@ -88,8 +88,8 @@ func TestFormats(t *testing.T) {
 			"MESSAGE=no luck: Permission denied\nPRIORITY=3\n\n",
 	} {
 		r := looked(log)
-		if len(r.Groups) != 1 || r.Groups[0].By != "nginx" || r.Groups[0].Text != "no luck: Permission denied" || r.Groups[0].First == "" ||
-			r.Groups[0].Host != "web1" || len(r.Groups[0].Meanings) != 1 {
+		if len(r.Groups) != 1 || r.Groups[0].By != "nginx" || r.Groups[0].Text != "no luck: Permission denied" ||
+			r.Groups[0].First == "" || r.Groups[0].Host != "web1" || len(r.Groups[0].Meanings) != 1 {
 			t.Errorf("%s: %+v", name, r.Groups)
 		}
 	}
@@ -125,7 +125,8 @@ func TestWhatBeganBefore(t *testing.T) {
 
 // TestNothingFails: of a healthy boot nothing is called a failure that is none.
 func TestNothingFails(t *testing.T) {
-	for _, line := range []string{"Finished with 0 errors", "errors=remount-ro was given", "Main process exited, code=exited, status=0/SUCCESS",
+	for _, line := range []string{"Finished with 0 errors", "errors=remount-ro was given",
+		"Main process exited, code=exited, status=0/SUCCESS",
 		"no error was found", "Background saving terminated with success", "err=0 text=", "Raw_Read_Error_Rate changed from 83 to 82"} {
 		if r := looked("Jan 11 16:37:20 web1 app[1]: " + line + "\n"); r.Failing {
 			t.Errorf("%q: %v", line, r.Groups[0].Why)
