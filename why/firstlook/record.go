@@ -163,7 +163,7 @@ func (r *record) said(b []byte, year bool) []byte {
 // program reads "nginx[123]", "postfix/smtp[7]", "(sd-pam)".
 func program(b []byte) ([]byte, bool) {
 	name, pid, hasPID := bytes.Cut(b, []byte("["))
-	if len(name) == 0 || len(name) > 64 || bytes.ContainsAny(name, " \t\"=<>{}") || hasPID && !bytes.HasSuffix(pid, []byte("]")) {
+	if len(name) == 0 || len(name) > 128 || bytes.ContainsAny(name, " \t\"=<>{}") || hasPID && !bytes.HasSuffix(pid, []byte("]")) {
 		return nil, false
 	}
 	return name, true

@@ -69,7 +69,7 @@ const (
 )
 
 var (
-	ldapWord  = lazy.Regexp(`(?i)ldap|slapd|\bBIND\b|sssd|nslcd|SEARCH RESULT`)
+	ldapWord  = lazy.Regexp(`(?i)ldap|slapd|\bBIND\b|sssd|nslcd|\bRESULT tag=`)
 	ldapCode  = lazy.Regexp(`\bRESULT tag=\d+ err=(\d{1,3})\b|(?i:ldap)[^:]*: [A-Z][^()]* \((\d{1,3})\)`)
 	krbWord   = lazy.Regexp(`(?i)kerberos|krb5|\bkdc\b|kinit|gss|sssd|keytab|KRB_|KDC_`)
 	krbSymbol = lazy.Regexp(`\bK(?:DC|RB)_(?:AP_)?ERR_[A-Z_]+\b`)
@@ -103,7 +103,11 @@ func ldap(text string) []Meaning {
 	if m := ldapCode().FindStringSubmatch(text); m != nil {
 		for n, e := range LDAP {
 			if m[1]+m[2] == strconv.Itoa(n) {
-				return []Meaning{{"err=" + strconv.Itoa(n), e.Name + ": " + e.Says, ldapSource}}
+				term := "err=" + m[1]
+				if m[1] == "" {
+					term = "(" + m[2] + ")"
+				}
+				return []Meaning{{term, e.Name + ": " + e.Says, ldapSource}}
 			}
 		}
 	}

@@ -105,8 +105,10 @@ const errnoSource = "errno(3)"
 var (
 	errnoNumber = lazy.Regexp(`(?i)\b(?:errno|error code|err|error|ret|retval|code)(?:[=: ]+| no\.? ?)-?(\d{1,3})\b|` +
 		`\b(?:failed|returned|with error|status|failed with) -(\d{1,3})\b|\((\d{1,3}): [A-Z]`)
-	errnoName  = lazy.Regexp(`\bE[A-Z0-9]{2,14}\b`)
-	errnoTexts = sync.OnceValue(func() []int {
+	// ssh's refusal of a login is worded as an errno, and is none.
+	loginRefused = lazy.Regexp(`Permission denied(?: \((?:[a-z-]+,?)+\)|, please try again)`)
+	errnoName    = lazy.Regexp(`\bE[A-Z0-9]{2,14}\b`)
+	errnoTexts   = sync.OnceValue(func() []int {
 		// "Too many open files in system" before "Too many open files"
 		return sorted.Of(maps.Keys(Errnos), func(a, b int) int { return cmp.Compare(len(Errnos[b].Text), len(Errnos[a].Text)) })
 	})
@@ -120,7 +122,9 @@ func errnos(text string) []Meaning {
 	}
 	for _, n := range errnoTexts() {
 		if i := index(text, Errnos[n].Text); i >= 0 {
-			say(text[i:i+len(Errnos[n].Text)], n)
+			if !loginRefused().MatchString(text) {
+				say(text[i:i+len(Errnos[n].Text)], n)
+			}
 			break
 		}
 	}

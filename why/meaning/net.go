@@ -102,7 +102,7 @@ var Enhanced = map[string]string{
 }
 
 var (
-	enhanced  = lazy.Regexp(`\b(?:dsn=)?([245])\.(\d\.\d{1,2})\b(?:[^.\d]|$)`)
+	enhanced  = lazy.Regexp(`(?:^|[^.\d])([245])\.(\d\.\d{1,2})\b(?:[^.\d]|$)`)
 	smtpWord  = lazy.Regexp(`dsn=|said:|status=(?:deferred|bounced|sent)|SMTP`)
 	smtpReply = lazy.Regexp(`said: (\d{3})[ -]`)
 )
@@ -153,6 +153,7 @@ var Alerts = map[int]Entry{
 
 var (
 	alertNumber = lazy.Regexp(`(?i)SSL alert number (\d{1,3})\b`)
+	tlsWord     = lazy.Regexp(`(?i)\b(?:ssl|tls|x509|certificate)`)
 	alertName   = lazy.Regexp(`(?i)(?:alert|tls:) (?:certificate )?((?:[a-z]+ ){0,3}[a-z]+)`)
 	alertWords  = map[string]int{"handshake failure": 40, "bad certificate": 42, "certificate expired": 45, "unknown " +
 		"ca": 48, "protocol version": 70,
@@ -166,7 +167,7 @@ func tlsAlerts(text string) []Meaning {
 	if out := numbered(text, alertNumber, Alerts, alertSource); len(out) > 0 {
 		return out
 	}
-	if m := alertName().FindStringSubmatch(text); m != nil {
+	if m := alertName().FindStringSubmatch(text); m != nil && tlsWord().MatchString(text) {
 		for word, n := range alertWords {
 			if strings.HasPrefix(strings.ToLower(m[1]), word) {
 				return []Meaning{{m[0], Alerts[n].Name + ": " + Alerts[n].Says, alertSource}}
@@ -189,10 +190,15 @@ var Rcodes = map[int]Entry{
 	9: {"NOTAUTH", "the server is not authoritative for the zone, or the key is not accepted"},
 }
 
+var dnsWord = lazy.Regexp(`(?i)\bdns|named|unbound|resolv|dnsmasq|\bquery|\blookup|zone`)
+
 var rcode = lazy.Regexp(`\b(FORMERR|SERVFAIL|NXDOMAIN|NOTIMP|REFUSED|YXDOMAIN|YXRRSET|NXRRSET|NOTAUTH)\b`)
 
 func dns(text string) []Meaning {
 	m := rcode().FindString(text)
+	if m == "REFUSED" && !dnsWord().MatchString(text) {
+		return nil
+	}
 	for _, e := range Rcodes {
 		if e.Name == m {
 			return []Meaning{{m, e.Says, "IANA, DNS RCODEs"}}

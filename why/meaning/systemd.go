@@ -94,7 +94,8 @@ const (
 
 var (
 	namedExit = lazy.Regexp(`status=(\d{1,3})/[A-Z][A-Z_]*`)
-	plainExit = lazy.Regexp(`(?:code=exited, ?status=|exited with (?:status|code) |[Ee]xit (?:status|code):? )(\d{1,3})\b`)
+	plainExit = lazy.Regexp(`code=exited, ?status=(\d{1,3})\b`)
+	shellExit = lazy.Regexp(`(?:code=exited, ?status=|exited with (?:status|code) |[Ee]xit (?:status|code):? )(\d{1,3})\b`)
 )
 
 func systemdExits(text string) []Meaning {
@@ -106,5 +107,5 @@ func systemdExits(text string) []Meaning {
 		return out // "code=killed, status=9/KILL" is a signal
 	}
 	out = append(out, numbered(text, namedExit, LSBExits, exitSource)...)
-	return append(out, numbered(text, plainExit, shellExits, shellSource)...)
+	return append(out, numbered(text, shellExit, shellExits, shellSource)...)
 }
