@@ -7,12 +7,14 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
 	"fettle/engine/run"
+	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/why/firstlook"
 )
@@ -69,6 +71,9 @@ func (l firstLook) report(ctx context.Context, a *app.App, o whyOptions) *firstl
 		if err := a.Ask(ctx, answerName, q, &here); err != nil {
 			here = firstlook.Here{Reason: err.Error()}
 		}
+		if len(here.Facts) > 0 {
+			check(ctx, a, here.Facts)
+		}
 		r.Settle(here)
 	}
 	if o.since > 0 && (r.Here == nil || r.Here.Compared == 0) {
@@ -79,4 +84,42 @@ func (l firstLook) report(ctx context.Context, a *app.App, o whyOptions) *firstl
 		fmt.Fprintf(a.Stderr, "fettle: the log was not compared with this host's journal: %s\n", reason)
 	}
 	return r
+}
+
+// check runs the checks that cost nothing, and notes which of them find something in what a log
+// of this host names.
+func check(ctx context.Context, a *app.App, facts []firstlook.Fact) {
+	var traps []*trap.Trap
+	for _, t := range a.Traps {
+		if t.Cost == trap.Instant && !t.Talks {
+			traps = append(traps, t)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	err := a.CheckLive(ctx, traps, trap.Options{}, func(r trap.Result) { note(facts, r) })
+	if err != nil {
+		fmt.Fprintf(a.Stderr, "fettle: could not check this host: %v\n", err)
+	}
+}
+
+// note notes what one check found of things.
+func note(facts []firstlook.Fact, r trap.Result) {
+	for _, o := range r.Outcomes {
+		for i := range facts {
+			if f := &facts[i]; o.Status == trap.Found && f.Trap == "" && names(o.Subject, f.Name) {
+				f.Trap, f.Finding = r.Trap, o.Summary
+			}
+		}
+	}
+}
+
+// names tells whether a finding's subject is a thing, or has its name as one of its words.
+func names(subject, thing string) bool {
+	for _, w := range strings.FieldsFunc(subject, func(r rune) bool { return r == ' ' || r == ',' }) {
+		if strings.TrimPrefix(w, "/dev/") == thing {
+			return true
+		}
+	}
+	return false
 }

@@ -49,6 +49,9 @@ type Fact struct {
 	Thing
 	Says    string `json:"says"`
 	Command string `json:"command"` // shows more
+	// Trap is the trap whose check finds this very thing in it now, and Finding what it says.
+	Trap    string `json:"trap,omitempty"`
+	Finding string `json:"finding,omitempty"`
 }
 
 // maxClaims and maxDays bound what is asked.

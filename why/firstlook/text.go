@@ -135,6 +135,9 @@ func (r *Report) hereLines(width int) []string {
 	out := []string{"This host now:"}
 	for _, f := range r.Here.Facts[:min(len(r.Here.Facts), 3)] {
 		out = append(out, ui.Cut("   "+ui.Visible(f.Name)+": "+ui.Visible(f.Says), width))
+		if f.Trap != "" {
+			out = append(out, ui.Cut("     fettle check "+f.Trap+": "+ui.Visible(f.Finding), width))
+		}
 	}
 	return append(out, ui.Cut("   more: "+r.Here.Facts[0].Command, width))
 }
