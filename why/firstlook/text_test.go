@@ -58,8 +58,10 @@ func fits80(t *testing.T, r *Report) {
 func TestOneScreen(t *testing.T) {
 	for _, in := range incidents(t) {
 		r := looked(in.log)
-		r.Settle(Here{Own: true, Facts: []Fact{{Thing{"unit", "a.service"}, strings.Repeat("says ", 40), "systemctl status a.service"},
-			{Thing{"port", "80"}, "x", "y"}, {Thing{"disk", "sda"}, "x", "y"}, {Thing{"file", "/etc/x"}, "x", "y"}}})
+		r.Settle(Here{Own: true, Facts: []Fact{
+			{Thing: Thing{"unit", "a.service"}, Says: strings.Repeat("says ", 40), Command: "systemctl status a.service", Trap: "x", Finding: "y"},
+			{Thing: Thing{"port", "80"}, Says: "x", Trap: "x", Finding: "y"}, {Thing: Thing{"disk", "sda"}, Says: "x", Trap: "x", Finding: "y"},
+			{Thing: Thing{"file", "/etc/x"}, Says: "x"}}})
 		fits80(t, r)
 		if text := r.Text(80); !strings.Contains(text, "This host now") || !strings.Contains(text, "1. ") {
 			t.Errorf("%s:\n%s", in.name, text)
