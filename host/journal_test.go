@@ -139,9 +139,21 @@ func TestJournalCommands(t *testing.T) {
 	for _, args := range [][]string{{"--vacuum-size=1"}, {"-b", "-o", "json", "--no-pager", "-n", "10", "--rotate"},
 		{"-b", "-o", "json", "--no-pager", "-n", "10", "-u", "--flush"},
 		{"-b", "-o", "json", "--no-pager", "-n", "9999999"}, {"-b", "-o", "json", "--no-pager", "-n", "10", "--file=/etc/shadow"},
-		{"-b", "-o", "json", "--no-pager", "-n", "10", "-u"}} {
+		{"-b", "-o", "json", "--no-pager", "-n", "10", "-u"},
+		{"-o", "json", "--no-pager", "-n", "10"}, {"-o", "json", "--no-pager", "-n", "10", "--since=@1", "_PID=1"},
+		{"-o", "json", "--no-pager", "-n", "10", "--since=@1", "--until=@2; x"},
+		{"-o", "json", "--no-pager", "-n", "10", "--since=@", "--until=@2"},
+		{"-o", "json", "--no-pager", "-n", "10", "--since=@1", "--until=@2", "--vacuum-time=1s"},
+		{"-o", "json", "--no-pager", "-n", "10", "--since=yesterday", "--until=@2"}, {"-b"}, {}} {
 		if (Command{Name: "journalctl", Args: args}).Allowed() == nil {
 			t.Errorf("%q is allowed", args)
+		}
+	}
+	for _, args := range [][]string{
+		{"-o", "json", "--no-pager", "-n", "10", "--since=@1", "--until=@2", JournalFields, "SYSLOG_IDENTIFIER=a", "+", "_PID=1"},
+		{"-b", "-o", "json", "--no-pager", "-n", "10", "SYSLOG_IDENTIFIER=a b"}} {
+		if err := (Command{Name: "journalctl", Args: args}).Allowed(); err != nil {
+			t.Error(err)
 		}
 	}
 	if (Command{Name: "dmesg", Args: []string{"-C"}}).Allowed() == nil {
