@@ -30,9 +30,7 @@ type Look struct {
 	hosts        map[string]int64
 	boots        map[string]bool
 	recent       [64]saying // the last messages, by turns
-	saidBy       map[string]*group
 	firstFailure *group
-	timeOf       func(string) (float64, bool)
 }
 
 // saying is who said what last.
@@ -46,8 +44,7 @@ const maxNames = 512
 
 // New begins a look.
 func New() *Look {
-	return &Look{groups: newGroups(), hosts: map[string]int64{}, boots: map[string]bool{}, saidBy: map[string]*group{},
-		timeOf: seconds}
+	return &Look{groups: newGroups(), hosts: map[string]int64{}, boots: map[string]bool{}}
 }
 
 // Write reads more of the log. It never fails.

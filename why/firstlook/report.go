@@ -135,13 +135,13 @@ func (l *Look) before(order []*group) []Group {
 		}
 		start = order[0]
 	}
-	at, timed := l.timeOf(start.first)
+	at, timed := seconds(start.first)
 	var found []*group
 	for _, g := range l.groups.all {
 		if g.firstLine >= start.firstLine || l.failing(g) || g.firstLine == 1 && l.records > nearLines {
 			continue
 		}
-		if when, ok := l.timeOf(g.first); timed && ok {
+		if when, ok := seconds(g.first); timed && ok {
 			if d := at - when; d < 0 || d > nearSeconds {
 				continue
 			}
