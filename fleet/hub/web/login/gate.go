@@ -128,6 +128,10 @@ func (g *Gate) Wrap(next http.Handler) http.Handler {
 	return g.cross.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		confine(w.Header(), g.cfg.Secure)
 		v, token, err := g.identify(r)
+		if errors.Is(err, errIdentity) {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
 		if err != nil {
 			slog.Error("log-in", "err", err)
 			http.Error(w, "the hub's database does not answer", http.StatusServiceUnavailable)
@@ -165,9 +169,9 @@ func (g *Gate) refuse(w http.ResponseWriter, r *http.Request) {
 // sends by itself, so that forms need no token of their own.
 func (g *Gate) identify(r *http.Request) (v Visitor, token bool, err error) {
 	v.From = g.from(r).String()
-	if name, role, ok := g.cfg.Proxy.user(r); ok {
+	if name, role, err := g.cfg.Proxy.user(r); err != nil || name != "" {
 		v.Name, v.Role, v.How = name, role, "proxy"
-		return v, false, nil
+		return v, false, err
 	}
 	secret, token := bearer(r)
 	if !token {

@@ -394,9 +394,20 @@ func TestProxyHeader(t *testing.T) {
 		{[]string{"X-Remote-User", "eve"}, "eve, reader, by proxy from 127.0.0.1", 200},
 		{[]string{"X-Remote-User", "eve", "X-Groups", "staff,sre"}, "eve, operator, by proxy", 200},
 		{[]string{"X-Remote-User", "root", "X-Forwarded-For", "10.0.0.1, 192.0.2.9"}, "root, operator, by proxy from 192.0.2.9", 200},
-		{[]string{"X-Remote-User", "eve", "X-Remote-User", "root"}, "", 303},
-		{[]string{"X-Remote-User", "a b"}, "", 303},
+		{[]string{"x-remote-USER", "eve"}, "eve, reader, by proxy", 200},
+		{[]string{"X-Remote-User", "eve", "X-Remote-User", "root"}, "", 400},
+		{[]string{"X-Remote-User", "a b"}, "", 400},
+		{[]string{"X-Remote-User", ""}, "", 303}, // a proxy that lets strangers through
 		{nil, "", 303},
+		// What a visitor adds to what the proxy says.
+		{[]string{"X-Remote-User", "eve", "X-Groups", "staff", "X-Groups", "sre"}, "", 400},
+		{[]string{"X-Remote-User", "eve", "X-Groups", "sre", "X-Groups", "staff"}, "", 400},
+		{[]string{"X-Remote-User", "eve", "X-Groups", "staff", "X_Groups", "sre"}, "", 400},
+		{[]string{"X-Remote-User", "eve", "X_Groups", "sre"}, "", 400},
+		{[]string{"X-Remote-User", "eve", "X_REMOTE_USER", "root"}, "", 400},
+		{[]string{"X_Remote-User", "root"}, "", 400},
+		{[]string{"X.Remote.User", "root"}, "", 400},
+		{[]string{"X-Remote-User", "eve", "Connection", "x-groups"}, "", 400},
 	} {
 		if code, body, _ := w.get("/x", c.header...); code != c.code || !strings.Contains(body, c.want) {
 			t.Errorf("%q: %d %s", c.header, code, body)
