@@ -150,3 +150,31 @@ func (a *API) Audit(ctx context.Context, q AuditQuery) (l Audits, err error) {
 	}
 	return l, nil
 }
+
+// AttemptsQuery asks which logins were refused.
+type AttemptsQuery struct {
+	Offset int `json:"offset" most:"1000000" about:"number to skip"`
+	Limit  int `json:"limit" most:"1000" about:"maximum number; default 50"`
+}
+
+// Attempts are logins that were refused, the latest first.
+type Attempts struct {
+	Attempts []store.Attempt `json:"attempts"`
+	Count    int             `json:"count"` // without the limit
+	Next     int             `json:"next"`  // the offset of those that follow; 0: there are none
+}
+
+// CSV is a line for each address, reason and day.
+func (l Attempts) CSV() (header []string, lines [][]string) {
+	for _, x := range l.Attempts {
+		lines = append(lines, texts(x.Day, x.From, x.Why, x.Name, x.Count, stamp(x.First), stamp(x.Last)))
+	}
+	return []string{"day", "from", "why", "name tried last", "count", "first", "last"}, lines
+}
+
+// Attempts answers which logins were refused.
+func (a *API) Attempts(ctx context.Context, q AttemptsQuery) (l Attempts, err error) {
+	l.Attempts, l.Count, err = a.DB.Attempts(ctx, q.Offset, limit(q.Limit))
+	l.Next = following(q.Offset, len(l.Attempts), l.Count)
+	return l, err
+}

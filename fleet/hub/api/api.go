@@ -82,6 +82,8 @@ var operations = []op{
 	).forReaders(),
 	operation(http.MethodGet, "/api/v1/accepted", "accepted", "Findings that operators accepted here", (*API).Accepted),
 	operation(http.MethodGet, "/api/v1/audit", "audit", "Who did what, the newest first", (*API).Audit).forOperators(),
+	operation(http.MethodGet, "/api/v1/attempts", "attempts", "Logins that were refused, counted by day, address and reason", (*API).Attempts).
+		forOperators(),
 	uploading(
 		"/api/v1/hosts/{id}/captures",
 		"attach",
@@ -199,6 +201,14 @@ func cut[T any](list []T, n int) ([]T, bool) {
 		return list, false
 	}
 	return slices.Clip(list[:n]), true
+}
+
+// following is the offset of the page after one; 0: there is none.
+func following(offset, shown, all int) int {
+	if end := offset + shown; shown > 0 && end < all {
+		return end
+	}
+	return 0
 }
 
 func limit(n int) int {

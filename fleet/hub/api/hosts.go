@@ -83,9 +83,7 @@ func (a *API) Hosts(ctx context.Context, q HostsQuery) (h Hosts, err error) {
 		return h, err
 	}
 	h.Count, err = a.DB.CountHosts(ctx, ask)
-	if end := q.Offset + len(h.Hosts); end < h.Count && len(h.Hosts) > 0 {
-		h.Next = end
-	}
+	h.Next = following(q.Offset, len(h.Hosts), h.Count)
 	return h, err
 }
 

@@ -94,3 +94,28 @@ func (db *DB) MigrateTo(ctx context.Context, from fs.FS, last int) error {
 
 // SetNow gives the database another clock.
 func (db *DB) SetNow(now func() time.Time) { db.now = now }
+
+// OpenAt opens a database with the tables of an older version.
+func OpenAt(ctx context.Context, where string, version int) (*DB, error) {
+	db, err := connect(where)
+	if err != nil {
+		return nil, err
+	}
+	return db, db.migrateTo(ctx, migrations, version)
+}
+
+// Exec runs a statement, and Number one that answers a number.
+func (db *DB) Exec(ctx context.Context, q string, args ...any) error {
+	_, err := db.exec(ctx, q, args...)
+	return err
+}
+
+func (db *DB) Number(ctx context.Context, q string, args ...any) (n int64, err error) {
+	return n, db.row(ctx, q, args...).Scan(&n)
+}
+
+// Versions is how many migrations there are.
+func Versions() int {
+	files, _ := fs.Glob(migrations, "migrations/*.sql")
+	return len(files)
+}

@@ -42,6 +42,8 @@ func (db *DB) Prune(ctx context.Context, before time.Time) (more bool, err error
 		{"DELETE FROM instances WHERE ended < ?", []any{ms}},
 		{"DELETE FROM tokens WHERE expires < ?", []any{ms}},
 		{"DELETE FROM captures WHERE at < ?", []any{ms}},
+		{"DELETE FROM attempts WHERE ended < ?", []any{max(ms, millis(db.now().Add(-attemptsKept)))}},
+		{"DELETE FROM devices WHERE at < ?", []any{millis(db.now().Add(-deviceLasts))}},
 		{"DELETE FROM daily WHERE day < ?", []any{ms / dayMillis}},
 		{"DELETE FROM trap_daily WHERE day < ?", []any{ms / dayMillis}},
 	} {

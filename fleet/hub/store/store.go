@@ -30,6 +30,17 @@ type DB struct {
 // Open opens a database, postgres://… or the name of SQLite's file, and brings
 // its tables to the version of this program.
 func Open(ctx context.Context, where string) (*DB, error) {
+	db, err := connect(where)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.migrate(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("the database: %w", err), db.Close())
+	}
+	return db, nil
+}
+
+func connect(where string) (*DB, error) {
 	db := &DB{now: time.Now}
 	var err error
 	if strings.HasPrefix(where, "postgres://") || strings.HasPrefix(where, "postgresql://") {
@@ -42,9 +53,6 @@ func Open(ctx context.Context, where string) (*DB, error) {
 		db.read = db.write
 	} else if err := db.openFile(where); err != nil {
 		return nil, err
-	}
-	if err := db.migrate(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("the database: %w", err), db.Close())
 	}
 	return db, nil
 }

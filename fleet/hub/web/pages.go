@@ -95,6 +95,39 @@ func (s *site) changes(r *http.Request) (*page, error) {
 	return p, a.err
 }
 
+// pages says which part of a list a page shows, and leads to the others.
+type pages struct {
+	First, Last, Count int
+	Prev, Next         string // addresses; empty: there is none
+}
+
+// pagesOf are those of a list that is asked for by offset and limit.
+func pagesOf(r *http.Request, offset, shown, count int) pages {
+	p := pages{First: offset + 1, Last: offset + shown, Count: count}
+	at := func(offset int) string {
+		v := r.URL.Query()
+		v.Del("offset")
+		if offset > 0 {
+			v.Set("offset", strconv.Itoa(offset))
+		}
+		if len(v) == 0 {
+			return r.URL.Path
+		}
+		return r.URL.Path + "?" + v.Encode()
+	}
+	if offset > 0 {
+		size := 50
+		if n, err := strconv.Atoi(r.URL.Query().Get("limit")); err == nil && n > 0 {
+			size = n
+		}
+		p.Prev = at(max(0, offset-size))
+	}
+	if shown > 0 && p.Last < count {
+		p.Next = at(p.Last)
+	}
+	return p
+}
+
 // further is the address of what follows on a page; empty where nothing does.
 func further(r *http.Request, name, next string) string {
 	if next == "" {
@@ -267,6 +300,19 @@ func (s *site) audit(r *http.Request) (*page, error) {
 		return nil, err
 	}
 	return &page{Title: "Audit log", template: "audit", Data: l}, nil
+}
+
+func (s *site) attempts(r *http.Request) (*page, error) {
+	q, err := ask[api.AttemptsQuery](r)
+	if err != nil {
+		return nil, err
+	}
+	l, err := s.api.Attempts(r.Context(), q)
+	if err != nil {
+		return nil, err
+	}
+	return &page{Title: "Refused logins", template: "attempts", Data: map[string]any{
+		"List": l.Attempts, "Pages": pagesOf(r, q.Offset, len(l.Attempts), l.Count)}}, nil
 }
 
 func (s *site) apiPage(*http.Request) (*page, error) {

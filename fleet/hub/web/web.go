@@ -76,6 +76,7 @@ func (s *site) routes() http.Handler {
 		mux.HandleFunc(path, s.show(page))
 	}
 	mux.HandleFunc("GET /audit", s.operators(s.show(s.audit)))
+	mux.HandleFunc("GET /attempts", s.operators(s.show(s.attempts)))
 	mux.HandleFunc("POST /accept", s.operators(act(s, s.api.Accept, afterAccept, "host", "trap", "subject", "reason", "until")))
 	mux.HandleFunc("POST /unaccept", s.operators(act(s, s.api.Unaccept, afterUnaccept, "host", "trap", "subject")))
 	mux.HandleFunc("POST /ask", s.operators(act(s, s.api.Ask, afterAsk, "host")))

@@ -166,7 +166,7 @@ func (w *world) pages() []string {
 		).Trap, "/trap/" + w.aFinding(h).Trap + "?severity=unknown", "/hosts", "/hosts?silent=true&order=seen", "/hosts?q=web&offset=2",
 		"/host/" + h.Agent, "/coverage",
 		"/compare", "/compare?a=" + h.Agent + "&b=" + others[0].Name, "/search", "/search?q=web", "/search?q=mtu", "/paste", "/accepted",
-		"/audit", "/api/",
+		"/audit", "/attempts", "/api/",
 	}
 }
 

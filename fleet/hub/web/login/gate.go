@@ -26,7 +26,11 @@ type Store interface {
 	PutSession(ctx context.Context, s store.Session) error
 	TouchSession(ctx context.Context, hash string, seen time.Time) error
 	DropSession(ctx context.Context, hash string) error
+	ConfirmSession(ctx context.Context, hash string, role store.Role, at time.Time) error
 	AddAudit(ctx context.Context, a store.Audit) error
+	AddAttempts(ctx context.Context, list []store.Attempt) error
+	LoggedInBefore(ctx context.Context, user, hash, from string) (browser, address bool, err error)
+	PutDevice(ctx context.Context, d store.Device) error
 }
 
 // Config says who may come in, and how.
@@ -62,9 +66,9 @@ type Page struct {
 type Gate struct {
 	cfg     Config
 	dummy   string // what an unknown user's password is compared with
-	byFrom  *limit
-	byName  *limit
-	hashing chan struct{} // hashes at a time: each takes its memory
+	limits  limits
+	refused attempts
+	hashing map[bool]chan struct{} // hashes at a time: each takes its memory. Known browsers wait for no stranger.
 	cross   *http.CrossOriginProtection
 }
 
@@ -81,8 +85,8 @@ func New(cfg Config) (*Gate, error) {
 		return nil, err
 	}
 	return &Gate{
-		cfg: cfg, dummy: dummy, cross: http.NewCrossOriginProtection(), hashing: make(chan struct{}, 2),
-		byFrom: newLimit(10, 30*time.Second), byName: newLimit(20, 30*time.Second),
+		cfg: cfg, dummy: dummy, cross: http.NewCrossOriginProtection(), limits: newLimits(), refused: attempts{keep: cfg.Store.AddAttempts},
+		hashing: map[bool]chan struct{}{false: make(chan struct{}, 2), true: make(chan struct{}, 1)},
 	}, nil
 }
 
@@ -231,6 +235,11 @@ func within(list []netip.Prefix, a netip.Addr) bool {
 		}
 	}
 	return false
+}
+
+// fail counts a login that was refused.
+func (g *Gate) fail(r *http.Request, why, name string) {
+	g.refused.add(neighbours(g.from(r)), why, name, g.cfg.Now())
 }
 
 // audit records an act; what cannot be recorded is at least logged.

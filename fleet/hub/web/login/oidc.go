@@ -93,7 +93,7 @@ func (g *Gate) oidcBack(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	slog.Warn("OIDC", "err", err)
-	g.audit(r, "", "log-in refused", "oidc: "+err.Error())
+	g.fail(r, byProvider, "")
 	p := Page{Error: "The log-in by " + g.cfg.OIDC.Name + " failed. Try again.", Status: http.StatusUnauthorized}
 	if errors.Is(err, errNoGroup) {
 		p.Error, p.Status = "You are logged in at "+g.cfg.OIDC.Name+", but in no group that may see this hub.", http.StatusForbidden
