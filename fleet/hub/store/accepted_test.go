@@ -130,12 +130,29 @@ func TestUsersAndSessions(t *testing.T) {
 		}
 		there("p", false)
 		there("t", false)
-		there("o", true)
+		there("o", false) // whoever vouched for it: it may log in again, if that one still does
 		put("q", "password", now.Add(time.Hour))
-		if err := db.DropSession(t.Context(), "o"); err != nil {
+		put("l", "oidc", now.Add(time.Hour))
+		put("t", "token", now.Add(time.Hour))
+		if n, err := db.EndSessions(t.Context(), "ann", false); err != nil || n != 2 {
+			t.Errorf("logging out: %d, %v", n, err)
+		}
+		there("l", false)
+		there("t", true)
+		if n, err := db.EndSessions(t.Context(), "ann", true); err != nil || n != 1 {
+			t.Errorf("revoking: %d, %v", n, err)
+		}
+		// A login that began before the password was changed.
+		late := store.Session{Hash: "late", User: "ann", Role: store.Operator, How: "password", Expires: now.Add(time.Hour), Password: "old"}
+		if err := db.PutSession(t.Context(), late); !errors.Is(err, store.ErrNone) {
+			t.Errorf("a session by the password of before: %v", err)
+		}
+		put("q", "password", now.Add(time.Hour))
+		if err := db.DropSession(t.Context(), "q"); err != nil {
 			t.Fatal(err)
 		}
-		there("o", false)
+		there("q", false)
+		put("q", "oidc", now.Add(time.Hour))
 		if l, err := db.Users(t.Context()); err != nil || len(l) != 1 || l[0].Role != store.Reader {
 			t.Errorf("%+v, %v", l, err)
 		}

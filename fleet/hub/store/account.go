@@ -43,6 +43,9 @@ type Session struct {
 	Note    string // of tokens: what it is for
 	// Confirmed is when OpenID Connect's provider last said what the role is.
 	Confirmed time.Time
+	// Password is what the user's was compared with. If it is another by now, the
+	// session is not kept. It is not in the database.
+	Password string
 }
 
 // Audit is one act of a user.

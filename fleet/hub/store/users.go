@@ -28,12 +28,12 @@ func (db *DB) Users(ctx context.Context) ([]User, error) {
 // PutUser adds a user or changes one, whose sessions and tokens then end.
 func (db *DB) PutUser(ctx context.Context, u User) error {
 	return db.within(ctx, func(t *tx) error {
-		if _, err := t.exec(ctx, "DELETE FROM sessions WHERE name = ?", u.Name); err != nil {
+		if _, err := t.exec(ctx, `INSERT INTO users (name, role, password, created) VALUES (?, ?, ?, ?)
+			ON CONFLICT (name) DO UPDATE SET role = excluded.role, password = excluded.password`, u.Name, string(u.Role), u.Password,
+			millis(u.Created)); err != nil {
 			return err
 		}
-		_, err := t.exec(ctx, `INSERT INTO users (name, role, password, created) VALUES (?, ?, ?, ?)
-			ON CONFLICT (name) DO UPDATE SET role = excluded.role, password = excluded.password`, u.Name, string(u.Role), u.Password,
-			millis(u.Created))
+		_, err := t.exec(ctx, "DELETE FROM sessions WHERE name = ?", u.Name)
 		return err
 	})
 }
@@ -41,11 +41,9 @@ func (db *DB) PutUser(ctx context.Context, u User) error {
 // DropUser removes a user; all sessions and tokens of that name end, whoever vouched for it.
 func (db *DB) DropUser(ctx context.Context, name string) error {
 	return db.within(ctx, func(t *tx) error {
-		gone, err := t.exec(ctx, "DELETE FROM sessions WHERE name = ?", name)
-		if err != nil {
-			return err
-		}
-		for _, q := range []string{"DELETE FROM users WHERE name = ?", "DELETE FROM devices WHERE name = ?"} {
+		gone := int64(0)
+		for _, q := range []string{"DELETE FROM users WHERE name = ?", "DELETE FROM sessions WHERE name = ?",
+			"DELETE FROM devices WHERE name = ?"} {
 			n, err := t.exec(ctx, q, name)
 			if err != nil {
 				return err
@@ -96,6 +94,15 @@ const sessionsKept = 50
 // PutSession keeps a new session or token, and drops those that have ended.
 func (db *DB) PutSession(ctx context.Context, s Session) error {
 	return db.within(ctx, func(t *tx) error {
+		if s.Password != "" { // the row stays locked: whoever changes the password meanwhile ends this session
+			n, err := t.exec(ctx, "UPDATE users SET role = role WHERE name = ? AND password = ?", s.User, s.Password)
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				return ErrNone
+			}
+		}
 		if _, err := t.exec(ctx, "DELETE FROM sessions WHERE expires < ?", millis(db.now())); err != nil {
 			return err
 		}

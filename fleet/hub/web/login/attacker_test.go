@@ -128,3 +128,20 @@ func TestAttemptsFillNothing(t *testing.T) {
 		t.Errorf("%d attempts in %d rows", n, len(w.attempts))
 	}
 }
+
+// TestRoleOfPasswords: what a user may do, and whether there still is one, is looked up
+// for each request.
+func TestRoleOfPasswords(t *testing.T) {
+	w := newWorld(t, nil)
+	w.login("ann", secret, "/")
+	ann := w.users["ann"]
+	ann.Role = "reader"
+	w.users["ann"] = ann
+	if _, body, _ := w.get("/x"); !strings.Contains(body, "ann, reader, by password") {
+		t.Error(body)
+	}
+	delete(w.users, "ann")
+	if code, body, _ := w.get("/x"); code != 303 {
+		t.Errorf("a user who was removed: %d %s", code, body)
+	}
+}

@@ -100,6 +100,8 @@ type Visitor struct {
 	Form string
 
 	session string // its hash
+	// stale is the session of somebody whose role must be looked up again, who is nobody until then.
+	stale *store.Session
 }
 
 // Operator tells whether the visitor may act.
@@ -142,7 +144,7 @@ func (g *Gate) Wrap(next http.Handler) http.Handler {
 			return
 		}
 		if v.Name == "" && !open(r.URL.Path) {
-			g.refuse(w, r)
+			g.refuse(w, r, v)
 			return
 		}
 		v.Form = g.formToken(w, r, v)
@@ -159,14 +161,22 @@ func changes(r *http.Request) bool {
 }
 
 // refuse sends people to the log-in page, and tells programs.
-func (g *Gate) refuse(w http.ResponseWriter, r *http.Request) {
-	if changes(r) || strings.HasPrefix(r.URL.Path, "/api/") && r.URL.Path != "/api/" || strings.HasPrefix(r.URL.Path, "/feed/") ||
+func (g *Gate) refuse(w http.ResponseWriter, r *http.Request, v Visitor) {
+	if changes(r) || r.Header.Get("X-Fettle-Part") != "" || strings.HasPrefix(r.URL.Path, "/api/") && r.URL.Path != "/api/" || strings.HasPrefix(r.URL.Path, "/feed/") ||
 		r.URL.Path == "/live" {
 		w.Header().Set("WWW-Authenticate", `Basic realm="fettle-hub", charset="UTF-8"`)
-		http.Error(w, "log in first, or give a token", http.StatusUnauthorized)
+		said := "log in first, or give a token"
+		if v.stale != nil {
+			said = "your role must be looked up again: load a page of the hub, go back, and send this once more"
+		}
+		http.Error(w, said, http.StatusUnauthorized)
 		return
 	}
-	http.Redirect(w, r, "/login?next="+escape(r.URL.RequestURI()), http.StatusSeeOther)
+	where := "/login"
+	if v.stale != nil {
+		where = "/login/oidc"
+	}
+	http.Redirect(w, r, where+"?next="+escape(r.URL.RequestURI()), http.StatusSeeOther)
 }
 
 // identify finds out who makes a request. token: by a secret that no browser
@@ -188,6 +198,10 @@ func (g *Gate) identify(r *http.Request) (v Visitor, token bool, err error) {
 	}
 	s, err := g.session(r.Context(), secret, token)
 	if errors.Is(err, store.ErrNone) {
+		return v, token, nil
+	}
+	if errors.Is(err, errStale) {
+		v.stale, v.session = &s, s.Hash
 		return v, token, nil
 	}
 	if err != nil {
