@@ -12,6 +12,7 @@ import (
 	"fettle/cli/app"
 	"fettle/fleet/hub"
 	"fettle/internal/units"
+	"fettle/traps"
 )
 
 // day is the unit of --keep.
@@ -47,6 +48,9 @@ sets who may log in; docs/hub-web.md describes --web-config.`,
 			}
 			if keep < 1 || gib < 1 {
 				return app.Usagef("--keep and --nats-store are at least 1")
+			}
+			for _, t := range traps.All() {
+				c.Traps = append(c.Traps, t.ID())
 			}
 			if err := pg.read(p.dir); err != nil {
 				return err

@@ -25,8 +25,9 @@ func (p *program) usersCmd() *cobra.Command {
 log in by OpenID Connect or through a proxy need no entry.
 
 A reader sees everything; an operator may also accept findings and ask hosts for
-a run. If a user is changed or removed, that user's sessions and tokens end, also
-sessions by OpenID Connect; users logout ends sessions and changes nothing else.`,
+a run. If a user is changed or removed, that user's sessions and tokens end,
+also sessions by OpenID Connect; users logout ends sessions and changes nothing
+else.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	c.AddCommand(p.usersListCmd(), p.usersAddCmd(), p.usersRemoveCmd(), p.usersLogoutCmd())
@@ -141,9 +142,9 @@ func (p *program) usersLogoutCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "logout NAME", Args: cobra.ExactArgs(1),
 		Short: "End all sessions of a name, by password and by OpenID Connect",
-		Long: `Ends all sessions of NAME, however NAME logged in, and prints their number. Whoever
-is still allowed to log in can do so again: remove the user, or change the
-password or the groups at the provider, first.`,
+		Long: `Ends all sessions of NAME, however NAME logged in, and prints their number.
+Whoever is still allowed to log in can do so again: remove the user, or change
+the password or the groups at the provider, first.`,
 		Example: `  fettle-hub users logout ann --tokens`,
 		RunE: p.withDB(func(cmd *cobra.Command, args []string, db *store.DB) error {
 			n, err := db.EndSessions(cmd.Context(), args[0], tokens)

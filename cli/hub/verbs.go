@@ -65,13 +65,18 @@ hosts whose ssh host keys are listed in the file of fettle-hub serve
 }
 
 func (p *program) hostsCmd() *cobra.Command {
-	return &cobra.Command{
+	var from string
+	c := &cobra.Command{
 		Use: "hosts [NAME]", Args: cobra.MaximumNArgs(1),
-		Short: "List hosts and their findings",
+		Short: "List hosts whose names begin with NAME, and their findings",
 		RunE: p.withDB(func(cmd *cobra.Command, args []string, db *store.DB) error {
-			hosts, err := db.HostsFrom(cmd.Context(), app.First(args), listed)
+			hosts, err := db.HostsFrom(cmd.Context(), app.First(args), from, listed+1)
 			if err != nil {
 				return err
+			}
+			if len(hosts) > listed {
+				hosts = hosts[:listed]
+				fmt.Fprintf(p.Stderr, "the first %d are listed; begin after them: fettle-hub hosts --from NAME\n", listed)
 			}
 			var rows [][]string
 			for _, h := range hosts {
@@ -85,6 +90,8 @@ func (p *program) hostsCmd() *cobra.Command {
 			return nil
 		}),
 	}
+	c.Flags().StringVar(&from, "from", "", "begin the list at this `NAME`")
+	return c
 }
 
 func (p *program) askCmd() *cobra.Command {
@@ -128,17 +135,31 @@ few such requests an hour; the result is stored like that of any other check.`,
 }
 
 func (p *program) retireCmd() *cobra.Command {
-	return &cobra.Command{
+	var forget bool
+	c := &cobra.Command{
 		Use: "retire HOST", Args: cobra.ExactArgs(1),
 		Short: "Remove a host: its agent is locked out, its history is kept",
+		Long: `Removes a host: its agent is locked out, its findings and captures are deleted.
+Its history is kept, and with --forget deleted, too, with all else that is known
+of the host; only the fleet's totals by day, and the lock on its credentials,
+remain. A host that was retired before is named by its ID.`,
+		Example: `  fettle-hub retire web1
+  fettle-hub retire web1 --forget`,
 		RunE: p.withDB(func(cmd *cobra.Command, args []string, db *store.DB) error {
 			h, err := find(cmd.Context(), db, args[0])
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
+			case forget:
+				return db.Forget(cmd.Context(), h.ID)
+			case !h.Retired.IsZero():
+				return app.Usagef("%s is retired already; --forget deletes its history", args[0])
 			}
 			return db.Retire(cmd.Context(), h.ID)
 		}),
 	}
+	c.Flags().BoolVar(&forget, "forget", false, "also delete its history and all else that is known of it")
+	return c
 }
 
 func (p *program) backupCmd() *cobra.Command {

@@ -85,7 +85,7 @@ func (w *world) latest(db *store.DB, h *host) (n int) {
 	if err != nil {
 		return 0
 	}
-	if f, err := db.Findings(w.Context(), row.ID); err == nil && len(f) > 0 {
+	if f, err := db.Findings(w.Context(), row.ID, 0, 100); err == nil && len(f) > 0 {
 		_, _ = fmt.Sscanf(f[0].Subject, "run-%d", &n)
 	}
 	return n

@@ -41,6 +41,7 @@ type Config struct {
 	Group      string // of hosts that join by ssh host key
 	MaxStore   int64
 	Keep       time.Duration // changes and curves
+	Traps      []string      // those that this hub knows: only these count over the fleet
 	Log        func(string)
 }
 
@@ -98,6 +99,11 @@ func Start(ctx context.Context, c Config) (*Hub, error) {
 	if c.Database == "" { // in the folder that this hub has alone: a lease there is of one that was killed
 		if err := h.DB.Abandon(ctx); err != nil {
 			return nil, errors.Join(err, h.DB.Close(), h.lock.Close())
+		}
+	}
+	if len(c.Traps) > 0 {
+		if err := h.DB.Know(ctx, c.Traps); err != nil {
+			return nil, errors.Join(fmt.Errorf("the database: %w", err), h.DB.Close())
 		}
 	}
 	if err := h.connect(); err != nil {
@@ -382,13 +388,14 @@ func (h *Hub) tidy(ctx context.Context) {
 	if err := h.DB.Snapshot(ctx); err != nil {
 		h.Log("the database: " + err.Error())
 	}
-	for ctx.Err() == nil {
-		more, err := h.DB.Prune(ctx, time.Now().Add(-h.Keep))
-		if err != nil {
-			h.Log("the database: " + err.Error())
-		}
-		if err != nil || !more {
-			return
+	prune := func(ctx context.Context) (bool, error) { return h.DB.Prune(ctx, time.Now().Add(-h.Keep)) }
+	for _, clean := range []func(context.Context) (bool, error){prune, h.DB.Fold} {
+		for more := true; more && ctx.Err() == nil; {
+			var err error
+			if more, err = clean(ctx); err != nil {
+				h.Log("the database: " + err.Error())
+				more = false
+			}
 		}
 	}
 }

@@ -68,6 +68,7 @@ var operations = []op{
 		"One trap: its article, the hosts that have it, and those that resolved it",
 		(*API).Trap,
 	),
+	operation(http.MethodGet, "/api/v1/foreign", "foreign", "Traps that this hub does not know, by the hosts that report them", (*API).Foreign),
 	operation(http.MethodGet, "/api/v1/traps/{id}/hosts", "found", "Where a trap is found, the worst first", (*API).Found),
 	operation(http.MethodGet, "/api/v1/traps/{id}/curve", "trapCurve", "Hosts with a trap, day by day", (*API).TrapCurve),
 	operation(http.MethodGet, "/api/v1/coverage", "coverage", "What could not be inspected, and why", (*API).Coverage),
@@ -117,14 +118,6 @@ func (a *API) Title(id string) string {
 		return t.Title()
 	}
 	return ""
-}
-
-// title prefers the hub's own to what a host said.
-func (a *API) title(id, said string) string {
-	if t := a.Title(id); t != "" {
-		return t
-	}
-	return said
 }
 
 func (a *API) silentBefore() time.Time { return a.Now().Add(-a.SilentAfter) }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 
 	"fettle/engine/trap"
@@ -89,13 +90,14 @@ func (a *API) Hosts(ctx context.Context, q HostsQuery) (h Hosts, err error) {
 
 // HostQuery asks for one host.
 type HostQuery struct {
-	ID string `json:"id" need:"yes" about:"its id, or its name if no other host has that"`
+	ID     string `json:"id" need:"yes" about:"its id, or its name if no other host has that"`
+	Offset int    `json:"offset" most:"1000000" about:"number of findings and unknown outcomes to skip"`
+	Limit  int    `json:"limit" most:"1000" about:"maximum number of them; default 200"`
 }
 
 // Finding is a finding on a host, and what to run against it there.
 type Finding struct {
 	store.Finding
-	Title    string          `json:"title"`
 	Fix      string          `json:"fix,omitempty"` // a command line; empty: by hand
 	Accepted *store.Accepted `json:"accepted_here,omitempty"`
 }
@@ -107,6 +109,8 @@ type Host struct {
 	Twins    []*store.Host  `json:"twins"` // others of that name
 	Findings []Finding      `json:"findings"`
 	Unknown  []Finding      `json:"unknown"`
+	Count    int            `json:"count"`   // of both, without the limit
+	Next     int            `json:"next"`    // the offset of those that follow; 0: there are none
 	Changes  []Change       `json:"changes"` // the newest
 	Mended   []store.Mended `json:"mended"`
 	// Captures that operators attached, the newest first.
@@ -140,7 +144,7 @@ func (a *API) Host(ctx context.Context, q HostQuery) (out Host, err error) {
 			out.Twins = append(out.Twins, t)
 		}
 	}
-	if err := a.findings(ctx, h, &out); err != nil {
+	if err := a.findings(ctx, h, q, &out); err != nil {
 		return out, err
 	}
 	changes, err := a.DB.Changes(ctx, store.ChangeQuery{Host: h.ID, Limit: 30})
@@ -155,12 +159,18 @@ func (a *API) Host(ctx context.Context, q HostQuery) (out Host, err error) {
 	return out, err
 }
 
-func (a *API) findings(ctx context.Context, h *store.Host, out *Host) error {
-	list, err := a.DB.Findings(ctx, h.ID)
+// FindingsShown is how many findings of a host are shown at a time.
+const FindingsShown = 200
+
+func (a *API) findings(ctx context.Context, h *store.Host, q HostQuery, out *Host) error {
+	list, err := a.DB.Findings(ctx, h.ID, q.Offset, cmp.Or(q.Limit, FindingsShown))
 	if err != nil {
 		return err
 	}
-	accepted, err := a.DB.Acceptances(ctx, h.ID, 1000)
+	c := h.Counts
+	out.Count = c.Critical + c.Warning + c.Notice + c.Unknown + c.Accepted
+	out.Next = following(q.Offset, len(list), out.Count)
+	accepted, err := a.DB.Acceptances(ctx, h.ID, 0, 10_000)
 	if err != nil {
 		return err
 	}
@@ -169,7 +179,10 @@ func (a *API) findings(ctx context.Context, h *store.Host, out *Host) error {
 		by[[2]string{accepted[i].Trap, accepted[i].Subject}] = &accepted[i]
 	}
 	for _, f := range list {
-		x := Finding{Finding: f, Title: a.Title(f.Trap), Accepted: by[[2]string{f.Trap, f.Subject}]}
+		x := Finding{Finding: f, Accepted: by[[2]string{f.Trap, f.Subject}]}
+		if t := a.Title(f.Trap); t != "" {
+			x.Title = t
+		}
 		if f.Outcome.Status == trap.Found {
 			x.Fix = fixOf(&f.Outcome)
 			out.Findings = append(out.Findings, x)

@@ -97,7 +97,7 @@ func (d *desk) admitted(what string, got Reply, key string) *store.Host {
 
 func (d *desk) hosts(want int) {
 	d.Helper()
-	if all, err := d.DB.HostsFrom(d.Context(), "", 100); err != nil || len(all) != want {
+	if all, err := d.DB.HostsFrom(d.Context(), "", "", 100); err != nil || len(all) != want {
 		d.Errorf("%d hosts, %v, want %d", len(all), err, want)
 	}
 }

@@ -45,7 +45,7 @@ func TestAttemptsAreFewRows(t *testing.T) {
 		if _, all, err := db.Attempts(ctx, 0, 1000); err != nil || all != 201 {
 			t.Errorf("%d rows after 90 days, %v", all, err)
 		}
-		if acts, err := db.Audits(ctx, 0, 10); err != nil || len(acts) != 1 || acts[0].On != act.On {
+		if acts, err := db.Audits(ctx, 0, 0, 10); err != nil || len(acts) != 1 || acts[0].On != act.On {
 			t.Errorf("%+v, %v", acts, err)
 		}
 	})
@@ -94,7 +94,7 @@ func TestMigrateAttempts(t *testing.T) {
 			!list[1].Last.Equal(began.Add(2*time.Millisecond)) {
 			t.Errorf("%d: %+v, %v", all, list, err)
 		}
-		if acts, err := db.Audits(t.Context(), 0, 10); err != nil || len(acts) != 1 || acts[0].What != "log in" {
+		if acts, err := db.Audits(t.Context(), 0, 0, 10); err != nil || len(acts) != 1 || acts[0].What != "log in" {
 			t.Errorf("%+v, %v", acts, err)
 		}
 		if s, err := db.Session(t.Context(), "h"); err != nil || !s.Confirmed.IsZero() {

@@ -36,7 +36,7 @@ func (db *DB) Agree(ctx context.Context) error {
 			}
 			s := sumOf(fs)
 			hosts[id] = &s
-			at(totals, g).add(s, 1)
+			at(totals, g).add(fleetSum(fs), 1)
 			for name, f := range worst(fs) {
 				*at(cells, cellKey{name, g}).of(f)++
 			}
@@ -119,3 +119,18 @@ func Versions() int {
 	files, _ := fs.Glob(migrations, "migrations/*.sql")
 	return len(files)
 }
+
+// Busy holds the database's write lock until the function that it returns is called.
+func (db *DB) Busy(t interface{ Fatal(...any) }) func() {
+	tx, err := db.write.BeginTx(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec("UPDATE pulse SET n = n"); err != nil {
+		t.Fatal(err)
+	}
+	return func() { _ = tx.Rollback() }
+}
+
+// SetBounds bounds what a host may cost, as a test can reach it.
+func (db *DB) SetBounds(b Bounds) { db.bounds = b }

@@ -129,7 +129,14 @@ func (t *tx) replaceKey(ctx context.Context, agent string, j Joining, now int64)
 			return err
 		}
 	}
-	if _, err := t.exec(ctx, "UPDATE hosts SET name = ?, nkey = ?, retired = 0, twin = 0 WHERE agent = ?", j.Host, j.Key, agent); err != nil {
+	if _, err := t.exec(ctx, "UPDATE hosts SET name = ?, nkey = ?, retired = 0, twin = 0, machine = '', digest = '' WHERE agent = ?", j.Host, j.Key,
+		agent); err != nil {
+		return err
+	}
+	if _, err := t.exec(ctx, "DELETE FROM speakers WHERE host = (SELECT id FROM hosts WHERE agent = ?)", agent); err != nil {
+		return err
+	}
+	if _, err := t.exec(ctx, "DELETE FROM instances WHERE agent = ?", agent); err != nil {
 		return err
 	}
 	if _, err := t.exec(ctx, "UPDATE agents SET revoked = ? WHERE agent = ? AND revoked = 0", now, agent); err != nil {
@@ -145,6 +152,36 @@ func (db *DB) Revoked(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	return all(rows, func(r scanner) (k string, err error) { return k, r.Scan(&k) })
+}
+
+// Forget removes a host with all that is known of it. Its keys stay revoked.
+func (db *DB) Forget(ctx context.Context, host int64) error {
+	if err := db.Retire(ctx, host); err != nil && !errors.Is(err, ErrNone) {
+		return err
+	}
+	for n := int64(1); n > 0; { // a few at a time: others write meanwhile
+		var err error
+		if n, err = db.exec(ctx, "DELETE FROM changes WHERE id IN (SELECT id FROM changes WHERE host = ? LIMIT ?)", host, foldAtOnce); err != nil {
+			return err
+		}
+	}
+	return db.within(ctx, func(t *tx) error {
+		var agent string
+		if err := t.scan(ctx, "SELECT agent FROM hosts WHERE id = ?", []any{host}, &agent); err != nil {
+			return err
+		}
+		for _, table := range []string{"past", "acceptances", "changes"} {
+			if _, err := t.exec(ctx, "DELETE FROM "+table+" WHERE host = ?", host); err != nil {
+				return err
+			}
+		}
+		for _, table := range []string{"instances", "hostkeys", "hosts"} {
+			if _, err := t.exec(ctx, "DELETE FROM "+table+" WHERE agent = ?", agent); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // Retire takes a host out: its key is revoked, its findings and captures go, its
@@ -163,11 +200,12 @@ func (db *DB) Retire(ctx context.Context, host int64) error {
 		if err != nil {
 			return err
 		}
-		before := sumOf(rows)
+		before := fleetSum(rows)
 		before.hosts = 1
 		b.tally.host(h.group, before, sums{})
 		b.tally.cells(h.group, worst(rows), nil)
 		for _, q := range []string{"DELETE FROM findings WHERE host = ?", "DELETE FROM states WHERE host = ?",
+			"DELETE FROM speakers WHERE host = ?",
 			"DELETE FROM captures WHERE host = ?"} {
 			if _, err := t.exec(ctx, q, host); err != nil {
 				return err

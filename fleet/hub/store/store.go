@@ -25,6 +25,9 @@ type DB struct {
 	pg    bool
 	file  string // of SQLite
 	now   func() time.Time
+
+	bounds    Bounds
+	catalogue map[string]bool // the traps that count; empty: all
 }
 
 // Open opens a database, postgres://… or the name of SQLite's file, and brings
@@ -41,7 +44,7 @@ func Open(ctx context.Context, where string) (*DB, error) {
 }
 
 func connect(where string) (*DB, error) {
-	db := &DB{now: time.Now}
+	db := &DB{now: time.Now, bounds: usual}
 	var err error
 	if strings.HasPrefix(where, "postgres://") || strings.HasPrefix(where, "postgresql://") {
 		db.pg = true
@@ -69,7 +72,7 @@ func (db *DB) openFile(name string) error {
 		"_pragma": {
 			"journal_mode(WAL)",
 			"synchronous(FULL)",
-			"busy_timeout(10000)",
+			"busy_timeout(30000)",
 			"cache_size(-32768)",
 			"temp_store(MEMORY)",
 			"journal_size_limit(67108864)",

@@ -69,7 +69,7 @@ func New(ctx context.Context, cfg Config) (http.Handler, error) {
 func (s *site) routes() http.Handler {
 	mux := http.NewServeMux()
 	for path, page := range map[string]func(*http.Request) (*page, error){
-		"GET /{$}": s.fleet, "GET /changes": s.changes, "GET /traps": s.traps, "GET /trap/{id}": s.trap,
+		"GET /{$}": s.fleet, "GET /changes": s.changes, "GET /traps": s.traps, "GET /foreign": s.foreign, "GET /trap/{id}": s.trap,
 		"GET /hosts": s.hosts, "GET /host/{id}": s.host, "GET /coverage": s.coverage, "GET /compare": s.compare,
 		"GET /search": s.search, "GET /paste": s.paste, "POST /paste": s.paste, "GET /accepted": s.accepted, "GET /api/{$}": s.apiPage,
 	} {

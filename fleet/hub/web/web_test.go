@@ -144,7 +144,7 @@ func (w *world) aHost() *store.Host {
 // aFinding is one of a host's.
 func (w *world) aFinding(h *store.Host) store.Finding {
 	w.t.Helper()
-	list, err := w.db.Findings(w.t.Context(), h.ID)
+	list, err := w.db.Findings(w.t.Context(), h.ID, 0, 100)
 	if err != nil || len(list) == 0 {
 		w.t.Fatal(list, err)
 	}

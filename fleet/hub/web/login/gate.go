@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"fettle/fleet/hub/store"
@@ -50,6 +51,7 @@ type Config struct {
 	Render func(w http.ResponseWriter, r *http.Request, p Page)
 	Now    func() time.Time // nil: time.Now
 	Effort Effort           // of an unknown user's hash; zero: Usual
+	Later  func(func())     // does what no answer waits for; nil: at once, beside it
 }
 
 // Page is what the log-in page shows.
@@ -68,14 +70,19 @@ type Gate struct {
 	dummy   string // what an unknown user's password is compared with
 	limits  limits
 	refused attempts
-	hashing map[bool]chan struct{} // hashes at a time: each takes its memory. Known browsers wait for no stranger.
-	cross   *http.CrossOriginProtection
+	// touching: a session's use is being noted.
+	touching atomic.Bool
+	hashing  map[bool]chan struct{} // hashes at a time: each takes its memory. Known browsers wait for no stranger.
+	cross    *http.CrossOriginProtection
 }
 
 // New makes a gate.
 func New(cfg Config) (*Gate, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if cfg.Later == nil {
+		cfg.Later = func(f func()) { go f() }
 	}
 	if cfg.Effort == (Effort{}) {
 		cfg.Effort = Usual

@@ -172,6 +172,7 @@ func newWorld(t *testing.T, change func(*Config)) *world {
 	cfg := Config{
 		Store:  w.memory,
 		Effort: cheap,
+		Later:  func(f func()) { f() },
 		Now:    func() time.Time { return w.now },
 		Render: func(rw http.ResponseWriter, r *http.Request, p Page) {
 			rw.WriteHeader(p.Status)

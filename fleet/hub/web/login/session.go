@@ -74,11 +74,24 @@ func (g *Gate) session(ctx context.Context, secret string, token bool) (store.Se
 		}
 	}
 	if now.Sub(s.Seen) > time.Minute {
-		if err := g.cfg.Store.TouchSession(ctx, s.Hash, now); err != nil {
-			slog.Warn("session", "err", err)
-		}
+		g.touch(ctx, s.Hash, now)
 	}
 	return s, nil
+}
+
+// touch notes that a session was used. No page waits for it, or for who writes meanwhile.
+func (g *Gate) touch(ctx context.Context, hash string, now time.Time) {
+	if !g.touching.CompareAndSwap(false, true) {
+		return // another request does; this session's next one may
+	}
+	g.cfg.Later(func() {
+		defer g.touching.Store(false)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+		defer cancel()
+		if err := g.cfg.Store.TouchSession(ctx, hash, now); err != nil {
+			slog.Warn("session", "err", err)
+		}
+	})
 }
 
 // begin logs somebody in and leads where they wanted to go.
