@@ -101,6 +101,9 @@ func Start(ctx context.Context, c Config) (*Hub, error) {
 			return nil, errors.Join(err, h.DB.Close(), h.lock.Close())
 		}
 	}
+	if err := recall(ctx, c.Dir, h.DB); err != nil {
+		return nil, errors.Join(err, h.DB.Close())
+	}
 	if len(c.Traps) > 0 {
 		if err := h.DB.Know(ctx, c.Traps); err != nil {
 			return nil, errors.Join(fmt.Errorf("the database: %w", err), h.DB.Close())
@@ -313,6 +316,9 @@ func (h *Hub) floods() {
 
 // ban shuts out the keys that were revoked.
 func (h *Hub) ban(ctx context.Context) {
+	if err := Remember(ctx, h.Dir, h.DB); err != nil && ctx.Err() == nil {
+		h.Log("keeping the list of revoked keys: " + err.Error())
+	}
 	if h.server == nil {
 		return
 	}

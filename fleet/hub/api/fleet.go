@@ -16,8 +16,10 @@ type Fleet struct {
 	Day    store.Happened `json:"day"`    // since yesterday
 	Week   store.Happened `json:"week"`
 	Groups []store.Group  `json:"groups"`
-	Quiet  []*store.Host  `json:"quiet"` // the hosts that have been silent longest, a few
-	Pulse  int64          `json:"pulse"` // grows whenever something was stored
+	Quiet  []*store.Host  `json:"quiet"`  // the hosts that have been silent longest, a few
+	Shared int            `json:"shared"` // hosts whose key two machines use
+	Twins  []*store.Host  `json:"twins"`  // some of them
+	Pulse  int64          `json:"pulse"`  // grows whenever something was stored
 }
 
 // Nothing is a question without parameters.
@@ -34,6 +36,13 @@ func (a *API) Fleet(ctx context.Context, _ Nothing) (f Fleet, err error) {
 		return f, err
 	}
 	if f.Quiet, err = a.DB.Hosts(ctx, quiet); err != nil {
+		return f, err
+	}
+	twins := store.HostQuery{Twins: true, Order: "name", Limit: 10}
+	if f.Shared, err = a.DB.CountHosts(ctx, twins); err != nil {
+		return f, err
+	}
+	if f.Twins, err = a.DB.Hosts(ctx, twins); err != nil {
 		return f, err
 	}
 	week, err := a.DB.Days(ctx, nil, a.Now().AddDate(0, 0, -6))

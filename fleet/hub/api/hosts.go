@@ -15,6 +15,7 @@ type HostsQuery struct {
 	Group    string `json:"group" about:"one group; - is the one without a name"`
 	Severity string `json:"severity" one:"notice warning critical" about:"only hosts with findings of at least this severity"`
 	Silent   bool   `json:"silent" about:"only silent hosts"`
+	Twins    bool   `json:"twins" about:"only hosts whose key two machines use"`
 	Order    string `json:"order" one:"worst name seen" about:"worst unless given"`
 	Offset   int    `json:"offset" most:"1000000" about:"number to skip"`
 	Limit    int    `json:"limit" most:"1000" about:"maximum number; default 50"`
@@ -73,6 +74,7 @@ func (a *API) Hosts(ctx context.Context, q HostsQuery) (h Hosts, err error) {
 		Contains: q.Q,
 		Group:    group(q.Group),
 		Rank:     rank(q.Severity),
+		Twins:    q.Twins,
 		Order:    q.Order,
 		Offset:   q.Offset,
 		Limit:    limit(q.Limit),
@@ -115,6 +117,8 @@ type Host struct {
 	Mended   []store.Mended `json:"mended"`
 	// Captures that operators attached, the newest first.
 	Captures []store.Capture `json:"captures"`
+	// Speakers are the machines that use the host's key, where it is more than one.
+	Speakers []store.Speaker `json:"speakers"`
 }
 
 // CSV is a line for each finding, and each subject that is unknown.
@@ -155,7 +159,10 @@ func (a *API) Host(ctx context.Context, q HostQuery) (out Host, err error) {
 	if out.Mended, err = a.DB.Mended(ctx, "", h.ID, 30); err != nil {
 		return out, err
 	}
-	out.Captures, err = a.DB.Captures(ctx, h.ID)
+	if out.Captures, err = a.DB.Captures(ctx, h.ID); err != nil || h.Twin.IsZero() {
+		return out, err
+	}
+	out.Speakers, err = a.DB.Speakers(ctx, h.ID)
 	return out, err
 }
 
