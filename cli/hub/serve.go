@@ -11,6 +11,7 @@ import (
 
 	"fettle/cli/app"
 	"fettle/fleet/hub"
+	"fettle/internal/folded"
 	"fettle/internal/units"
 	"fettle/traps"
 )
@@ -56,7 +57,7 @@ sets who may log in; docs/hub-web.md describes --web-config.`,
 				return err
 			}
 			lines := log.New(p.Stderr, "", 0)
-			c.Log = func(s string) { lines.Print(s) }
+			c.Log = func(s string) { lines.Print(folded.Line(s)) }
 			// Connections cost memory that is not garbage: half of it on top is enough.
 			debug.SetGCPercent(50)
 			h, err := hub.Start(cmd.Context(), c)

@@ -124,7 +124,7 @@ func (h *Hub) connect() (err error) {
 		if err != nil {
 			return err
 		}
-		h.Conn, err = bus.ConnectTo(h.NATS, h.keys, conf)
+		h.Conn, err = bus.ConnectTo(h.NATS, h.keys, conf, h.Log)
 		return err
 	}
 	conf, err := h.serverTLS()
@@ -134,7 +134,10 @@ func (h *Hub) connect() (err error) {
 	if h.server, err = bus.Start(bus.Config{Dir: h.Dir, Listen: h.Listen, TLS: conf, MaxStore: h.MaxStore, Log: h.Log}, h.keys); err != nil {
 		return err
 	}
-	if h.Conn, err = h.server.Connect(); err != nil {
+	if h.Conn, err = h.server.Connect(); err == nil {
+		err = h.server.Doorkeeper()
+	}
+	if err != nil {
 		h.server.Shutdown()
 	}
 	return err
@@ -305,6 +308,13 @@ func (h *Hub) floods() {
 	if h.server == nil {
 		return
 	}
+	addresses, err := h.server.QuietJoins()
+	if err != nil {
+		h.Log(err.Error())
+	}
+	for _, a := range addresses {
+		h.Log("hosts that join: too many requests from " + a + "; its connections are ended for a quarter of an hour")
+	}
 	keys, err := h.server.Floods()
 	if err != nil {
 		h.Log(err.Error())
@@ -367,7 +377,7 @@ func (s *saying) say(log func(string), text string) {
 
 // keepHouse does what is to be done now and then.
 func (h *Hub) keepHouse(ctx context.Context) {
-	always, often, hourly := time.NewTicker(3*time.Second), time.NewTicker(30*time.Second), time.NewTicker(time.Hour)
+	always, often, hourly := time.NewTicker(time.Second), time.NewTicker(30*time.Second), time.NewTicker(time.Hour)
 	defer always.Stop()
 	defer often.Stop()
 	defer hourly.Stop()

@@ -157,7 +157,7 @@ func Ask(dir string, known Known, agent string, whole bool, within time.Duration
 	if err != nil {
 		return "", err
 	}
-	nc, err := bus.ConnectTo(strings.Join(known.URLs, ","), keys, conf)
+	nc, err := bus.ConnectTo(strings.Join(known.URLs, ","), keys, conf, nil)
 	if err != nil {
 		return "", err
 	}

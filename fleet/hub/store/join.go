@@ -55,10 +55,17 @@ var ErrToken = errors.New("the token is not valid: it was used up, it expired, o
 
 // JoinByToken admits an agent whose token has this hash, and returns its name.
 func (db *DB) JoinByToken(ctx context.Context, hash string, j Joining) (string, error) {
-	agent := j.Agent
+	agent, now := j.Agent, db.now().UnixMilli()
+	// Whoever has no token of this hub does not get as far as the lock of those who write.
+	var uses int
+	if err := none(db.row(ctx, "SELECT uses FROM tokens WHERE hash = ? AND uses > 0 AND expires > ?", hash, now).Scan(&uses)); err != nil {
+		if errors.Is(err, ErrNone) {
+			err = ErrToken
+		}
+		return "", err
+	}
 	err := db.within(ctx, func(t *tx) error {
 		var taken, labels string
-		now := db.now().UnixMilli()
 		if err := t.scan(ctx, "UPDATE tokens SET uses = uses - 1 WHERE hash = ? AND "+
 			"uses > 0 AND expires > ? RETURNING grp, labels, host", []any{hash, now}, &j.Group, &labels, &taken); errors.Is(
 			err,
