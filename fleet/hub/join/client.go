@@ -100,14 +100,25 @@ func credentials(token string, seed []byte) []byte {
 	)
 }
 
+const (
+	asks    = 4
+	askEach = 5 * time.Second
+)
+
 func ask(ctx context.Context, nc *nats.Conn, r Request) (*Reply, error) {
 	b, err := json.Marshal(r)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
-	defer cancel()
-	m, err := nc.RequestWithContext(ctx, message.Join, b)
+	var m *nats.Msg
+	for range asks { // a hub that is flooded may drop a request; the same key is admitted once
+		once, cancel := context.WithTimeout(ctx, askEach)
+		m, err = nc.RequestWithContext(once, message.Join, b)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+			break
+		}
+	}
 	switch {
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded):
 		return nil, errors.New("no hub answers there: is fettle-hub serve running?")

@@ -108,7 +108,10 @@ func (s *Service) admit(ctx context.Context, r Request) (Reply, error) {
 	var agent string
 	var err error
 	if r.Token != "" {
-		agent, err = s.DB.JoinByToken(ctx, Hash(r.Token), j)
+		if agent, err = s.DB.JoinByToken(ctx, Hash(r.Token), j); errors.Is(err, store.ErrToken) {
+			agent, err = s.again(ctx, r, err)
+			j.Agent = agent // nobody's place
+		}
 	} else {
 		challenge, herr := s.byHostKey(r, &j)
 		if herr != nil || challenge != "" {
@@ -128,6 +131,16 @@ func (s *Service) admit(ctx context.Context, r Request) (Reply, error) {
 	}
 	s.Log(fmt.Sprintf("%q joined by %s as %s", r.Host, j.How, agent))
 	return Reply{Agent: agent, JWT: token, URLs: s.URLs}, nil
+}
+
+// again is the agent of a key that was admitted a moment ago: its answer was lost. The
+// credentials are of use to whoever has the key alone.
+func (s *Service) again(ctx context.Context, r Request, refused error) (string, error) {
+	agent, err := s.DB.AdmittedAs(ctx, r.Key, time.Now().Add(-time.Minute))
+	if errors.Is(err, store.ErrNone) {
+		return "", refused
+	}
+	return agent, err
 }
 
 // byHostKey returns a challenge, or nothing for a host that met one.

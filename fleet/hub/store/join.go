@@ -84,6 +84,12 @@ func (db *DB) JoinByToken(ctx context.Context, hash string, j Joining) (string, 
 	return agent, err
 }
 
+// AdmittedAs is the agent that a key was admitted as, by a token, since a time.
+func (db *DB) AdmittedAs(ctx context.Context, key string, since time.Time) (agent string, err error) {
+	return agent, none(db.row(ctx, "SELECT agent FROM agents WHERE nkey = ? AND how = 'token' AND joined >= ? AND revoked = 0", key, millis(since)).
+		Scan(&agent))
+}
+
 // JoinByHostKey admits an agent that has proven to hold an ssh host key, and
 // returns its name: that of before, where the key joined before.
 func (db *DB) JoinByHostKey(ctx context.Context, j Joining) (string, error) {
