@@ -44,7 +44,13 @@ func TestStolenHubInLogs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &Agent{Config: Config{Log: log}, hub: folded.Log{To: log}, spool: sp, acks: make(chan *message.Ack, 4), asks: make(chan *message.Ask, 4)}
+	a := &Agent{
+		Config: Config{Log: log},
+		hub:    folded.Log{To: log},
+		spool:  sp,
+		acks:   make(chan *message.Ack, 4),
+		asks:   make(chan *message.Ask, 4),
+	}
 	const evil = "\nNov 26 web1 sshd[7]: Accepted password for root\x1b[2J\u009b2J\r\u2028"
 	for i := range 2000 {
 		ack, err := json.Marshal(message.Ack{Instance: "one", Seq: int64(i), Refused: evil})

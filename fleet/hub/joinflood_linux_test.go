@@ -39,9 +39,16 @@ func TestJoinFlood(t *testing.T) {
 		n := 0
 		defer func() { sent <- n }()
 		for {
-			nc, err := nats.Connect(strings.Join(invite.URLs, ","), nats.NoReconnect(), nats.CustomInboxPrefix(message.JoinInbox),
+			nc, err := nats.Connect(
+				strings.Join(invite.URLs, ","),
+				nats.NoReconnect(),
+				nats.CustomInboxPrefix(message.JoinInbox),
 				nats.UserJWT(func() (string, error) { return invite.JWT, nil }, func([]byte) ([]byte, error) { return nil, nil }),
-				nats.Secure(&tls.Config{InsecureSkipVerify: true}), nats.SetCustomDialer(&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}))
+				nats.Secure(
+					&tls.Config{InsecureSkipVerify: true},
+				),
+				nats.SetCustomDialer(&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}),
+			)
 			for i := 0; err == nil && i < 20_000 && nc.IsConnected(); i++ {
 				n++
 				err = nc.PublishRequest(message.Join, nc.NewRespInbox(), request)

@@ -68,7 +68,13 @@ var operations = []op{
 		"One trap: its article, the hosts that have it, and those that resolved it",
 		(*API).Trap,
 	),
-	operation(http.MethodGet, "/api/v1/foreign", "foreign", "Traps that this hub does not know, by the hosts that report them", (*API).Foreign),
+	operation(
+		http.MethodGet,
+		"/api/v1/foreign",
+		"foreign",
+		"Traps that this hub does not know, by the hosts that report them",
+		(*API).Foreign,
+	),
 	operation(http.MethodGet, "/api/v1/traps/{id}/hosts", "found", "Where a trap is found, the worst first", (*API).Found),
 	operation(http.MethodGet, "/api/v1/traps/{id}/curve", "trapCurve", "Hosts with a trap, day by day", (*API).TrapCurve),
 	operation(http.MethodGet, "/api/v1/coverage", "coverage", "What could not be inspected, and why", (*API).Coverage),
@@ -83,7 +89,13 @@ var operations = []op{
 	).forReaders(),
 	operation(http.MethodGet, "/api/v1/accepted", "accepted", "Findings that operators accepted here", (*API).Accepted),
 	operation(http.MethodGet, "/api/v1/audit", "audit", "Who did what, the newest first", (*API).Audit).forOperators(),
-	operation(http.MethodGet, "/api/v1/attempts", "attempts", "Logins that were refused, counted by day, address and reason", (*API).Attempts).
+	operation(
+		http.MethodGet,
+		"/api/v1/attempts",
+		"attempts",
+		"Logins that were refused, counted by day, address and reason",
+		(*API).Attempts,
+	).
 		forOperators(),
 	uploading(
 		"/api/v1/hosts/{id}/captures",

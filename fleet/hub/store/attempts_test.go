@@ -87,7 +87,8 @@ func TestMigrateAttempts(t *testing.T) {
 		fmt.Sprintf(row, at+1, "eve", "203.0.113.9", "log-in refused", "name or password"),
 		fmt.Sprintf(row, at+2, "ann", "203.0.113.9", "log-in refused", "name or password"),
 		fmt.Sprintf(row, at+3, "", "203.0.113.9", "log-in refused", "oidc: the provider says: x"),
-		"INSERT INTO sessions (hash, name, role, how, created, seen, expires, note) VALUES ('h', 'ann', 'operator', 'oidc', 1, 1, 99999999999999, '')",
+		"INSERT INTO sessions (hash, name, role, how, created, seen, expires, note) " +
+			"VALUES ('h', 'ann', 'operator', 'oidc', 1, 1, 99999999999999, '')",
 	}, func(t *testing.T, db *store.DB) {
 		list, all, err := db.Attempts(t.Context(), 0, 10)
 		if err != nil || all != 2 || list[0].Why != "single sign-on" || list[1].Count != 2 || list[1].Name != "eve" ||

@@ -85,7 +85,8 @@ type Foreign struct {
 
 // Foreigns lists them, by host, and says how many there are.
 func (db *DB) Foreigns(ctx context.Context, offset, limit int) (list []Foreign, all int, err error) {
-	if err := db.row(ctx, "SELECT COUNT(*) FROM (SELECT host, trap FROM findings WHERE known = 0 GROUP BY host, trap) f").Scan(&all); err != nil {
+	const count = "SELECT COUNT(*) FROM (SELECT host, trap FROM findings WHERE known = 0 GROUP BY host, trap) f"
+	if err := db.row(ctx, count).Scan(&all); err != nil {
 		return nil, 0, err
 	}
 	rows, err := db.query(ctx, `SELECT h.agent, h.name, h.grp, f.trap, f.title, f.worst, f.n FROM

@@ -221,11 +221,17 @@ func TestMigrateBounds(t *testing.T) {
 		"INSERT INTO totals (grp, hosts, critical, warning, notice, unknown, accepted) VALUES ('web', 1, 1, 0, 0, 0, 0)",
 		"INSERT INTO cells (trap, grp, critical, warning, notice, unknown, accepted) VALUES ('invented', 'web', 1, 0, 0, 0, 0)",
 		"INSERT INTO traps (id, title) VALUES ('invented', 'the words of the first')",
-		fmt.Sprintf("INSERT INTO findings (host, trap, subject, rank, summary, since, outcome) VALUES (7, 'invented', '', 3, 's', %d, '{}')", at),
+		fmt.Sprintf(
+			"INSERT INTO findings (host, trap, subject, rank, summary, since, outcome) VALUES (7, 'invented', '', 3, 's', %d, '{}')",
+			at,
+		),
 	}
 	for i := range 60 {
-		fill = append(fill, fmt.Sprintf("INSERT INTO changes (at, host, trap, subject, kind, rank, summary) VALUES (%d, 7, 'a', '%d', 'new', 1, 's')",
-			at+int64(i), i))
+		fill = append(
+			fill,
+			fmt.Sprintf("INSERT INTO changes (at, host, trap, subject, kind, rank, summary) VALUES (%d, 7, 'a', '%d', 'new', 1, 's')",
+				at+int64(i), i),
+		)
 	}
 	upgraded(t, 4, fill, func(t *testing.T, db *store.DB) {
 		agree(t, db)

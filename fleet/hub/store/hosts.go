@@ -67,7 +67,8 @@ func scanHost(r scanner) (*Host, error) {
 	c := &h.Counts
 	if err := r.Scan(&h.ID, &h.Agent, &h.Name, &h.Group, &labels, &h.OS, &h.Kernel, &h.Arch, &h.Kind, &h.BootID, &h.Fettle,
 		&h.AgentVersion, &joined, &seen, &checked, &every, &skew,
-		&h.Waiting, &h.Dropped, &h.Refused, &h.Bad, &h.BadLast, &h.Failed, &h.Folded, &held, &twin, &retired, &h.LastAsk, &c.Critical, &c.Warning, &c.Notice,
+		&h.Waiting, &h.Dropped, &h.Refused, &h.Bad, &h.BadLast, &h.Failed, &h.Folded, &held, &twin, &retired, &h.LastAsk,
+		&c.Critical, &c.Warning, &c.Notice,
 		&c.Unknown, &c.Accepted, &c.Clear, &c.NotApplicable); err != nil {
 		return nil, none(err)
 	}

@@ -86,8 +86,10 @@ func (db *DB) JoinByToken(ctx context.Context, hash string, j Joining) (string, 
 
 // AdmittedAs is the agent that a key was admitted as, by a token, since a time.
 func (db *DB) AdmittedAs(ctx context.Context, key string, since time.Time) (agent string, err error) {
-	return agent, none(db.row(ctx, "SELECT agent FROM agents WHERE nkey = ? AND how = 'token' AND joined >= ? AND revoked = 0", key, millis(since)).
-		Scan(&agent))
+	return agent, none(
+		db.row(ctx, "SELECT agent FROM agents WHERE nkey = ? AND how = 'token' AND joined >= ? AND revoked = 0", key, millis(since)).
+			Scan(&agent),
+	)
 }
 
 // JoinByHostKey admits an agent that has proven to hold an ssh host key, and
@@ -142,7 +144,8 @@ func (t *tx) replaceKey(ctx context.Context, agent string, j Joining, now int64)
 			return err
 		}
 	}
-	if _, err := t.exec(ctx, "UPDATE hosts SET name = ?, nkey = ?, retired = 0, twin = 0, machine = '', digest = '' WHERE agent = ?", j.Host, j.Key,
+	if _, err := t.exec(ctx, "UPDATE hosts SET name = ?, nkey = ?, retired = 0, twin = 0, machine = '', digest = '' "+
+		"WHERE agent = ?", j.Host, j.Key,
 		agent); err != nil {
 		return err
 	}
@@ -174,7 +177,8 @@ func (db *DB) Forget(ctx context.Context, host int64) error {
 	}
 	for n := int64(1); n > 0; { // a few at a time: others write meanwhile
 		var err error
-		if n, err = db.exec(ctx, "DELETE FROM changes WHERE id IN (SELECT id FROM changes WHERE host = ? LIMIT ?)", host, foldAtOnce); err != nil {
+		const some = "DELETE FROM changes WHERE id IN (SELECT id FROM changes WHERE host = ? LIMIT ?)"
+		if n, err = db.exec(ctx, some, host, foldAtOnce); err != nil {
 			return err
 		}
 	}

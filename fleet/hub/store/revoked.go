@@ -15,8 +15,11 @@ type RevokedKey struct {
 
 // RevokedKeys lists them.
 func (db *DB) RevokedKeys(ctx context.Context) ([]RevokedKey, error) {
-	rows, err := db.query(ctx, "SELECT a.nkey, a.agent, a.revoked, COALESCE(h.retired, 1) FROM agents a LEFT JOIN hosts h ON h.agent = a.agent "+
-		"WHERE a.revoked > 0 ORDER BY a.revoked, a.nkey")
+	rows, err := db.query(
+		ctx,
+		"SELECT a.nkey, a.agent, a.revoked, COALESCE(h.retired, 1) FROM agents a LEFT JOIN hosts h ON h.agent = a.agent "+
+			"WHERE a.revoked > 0 ORDER BY a.revoked, a.nkey",
+	)
 	return read(rows, err, func(row scanner) (k RevokedKey, err error) {
 		var at, retired int64
 		err = row.Scan(&k.Key, &k.Agent, &at, &retired)

@@ -117,7 +117,8 @@ func TestOpenAPI(t *testing.T) {
 		"attach": {{"id": {h.Agent}}}, "capture": {{"id": {"1"}}}, "detach": {{"id": {"1"}}},
 		"accept": {
 			with(finding, "reason", "known"),
-		}, "accepted": {{}}, "unaccept": {finding}, "ask": {{"host": {h.Agent}}}, "audit": {{}, {"limit": {"1"}}}, "attempts": {{}, {"limit": {"1"}}}, "foreign": {{}, {"limit": {"1"}}},
+		}, "accepted": {{}}, "unaccept": {finding}, "ask": {{"host": {h.Agent}}}, "audit": {{}, {"limit": {"1"}}},
+		"attempts": {{}, {"limit": {"1"}}}, "foreign": {{}, {"limit": {"1"}}},
 	}
 	order := []string{"accept", "accepted", "attach", "host", "capture", "detach", "unaccept"} // the others in any
 	done := map[string]bool{}

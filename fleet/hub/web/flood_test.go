@@ -47,7 +47,8 @@ func besideAFlood(t *testing.T, where string) {
 		n := 0
 		for ; ctx.Err() == nil; n++ {
 			m := flood(fmt.Sprint("h", n%hosts), n)
-			if _, err := db.Ingest(context.WithoutCancel(ctx), []store.Item{{Message: m, Key: "Uh" + fmt.Sprint(n%hosts), At: time.Now()}}); err != nil {
+			items := []store.Item{{Message: m, Key: "Uh" + fmt.Sprint(n%hosts), At: time.Now()}}
+			if _, err := db.Ingest(context.WithoutCancel(ctx), items); err != nil {
 				t.Error(err)
 			}
 			time.Sleep(5 * time.Millisecond)

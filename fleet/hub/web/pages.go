@@ -90,7 +90,8 @@ func (s *site) changes(r *http.Request) (*page, error) {
 		feed = link{"These changes", fleetFeed.Href + "?" + f}
 	}
 	p := &page{Title: "Changes", Here: "/changes", template: "changelist", Feeds: []link{feed}, Data: map[string]any{
-		"List": list.Changes, "Pages": along(r, list.Prev, list.Next, list.Count, store.CountedChanges), "Q": q, "Groups": answer(&a, s.api.Groups, api.Nothing{}),
+		"List": list.Changes, "Pages": along(r, list.Prev, list.Next, list.Count, store.CountedChanges), "Q": q,
+		"Groups": answer(&a, s.api.Groups, api.Nothing{}),
 		"Kinds":  []string{"new", "resolved", "returned", "changed", "seen", "unseen"},
 		"Export": template.URL(without(r.URL.Query(), "before", "after", "limit").Encode()), // which escapes
 	}}

@@ -169,7 +169,8 @@ func changes(r *http.Request) bool {
 
 // refuse sends people to the log-in page, and tells programs.
 func (g *Gate) refuse(w http.ResponseWriter, r *http.Request, v Visitor) {
-	if changes(r) || r.Header.Get("X-Fettle-Part") != "" || strings.HasPrefix(r.URL.Path, "/api/") && r.URL.Path != "/api/" || strings.HasPrefix(r.URL.Path, "/feed/") ||
+	if changes(r) || r.Header.Get("X-Fettle-Part") != "" || strings.HasPrefix(r.URL.Path, "/api/") && r.URL.Path != "/api/" ||
+		strings.HasPrefix(r.URL.Path, "/feed/") ||
 		r.URL.Path == "/live" {
 		w.Header().Set("WWW-Authenticate", `Basic realm="fettle-hub", charset="UTF-8"`)
 		said := "log in first, or give a token"
