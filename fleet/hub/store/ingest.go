@@ -92,7 +92,8 @@ func (b *batch) take(ctx context.Context, it *Item) (Result, error) {
 	var h hostRow
 	err := b.scan(ctx, "SELECT id, nkey, grp, instance, seq, digest, last_check, retired, machine, last_seen, last_sent, "+
 		"twin, cost_day, cost_work, cost_rows, cost_bytes FROM hosts WHERE agent = ?", []any{m.Agent},
-		&h.id, &h.key, &h.group, &h.instance, &h.seq, &h.digest, &h.lastCheck, &h.retired, &h.machine, &h.seen, &h.sent, &h.twin, &h.cost.day, &h.cost.work, &h.cost.rows, &h.cost.bytes)
+		&h.id, &h.key, &h.group, &h.instance, &h.seq, &h.digest,
+		&h.lastCheck, &h.retired, &h.machine, &h.seen, &h.sent, &h.twin, &h.cost.day, &h.cost.work, &h.cost.rows, &h.cost.bytes)
 	switch {
 	case errors.Is(err, ErrNone) || err == nil && h.key != it.Key:
 		if adopted, err := b.adopt(ctx, &h, it); err != nil || !adopted {
