@@ -22,6 +22,7 @@ import (
 	"fettle/fleet/agent"
 	"fettle/fleet/hub/join"
 	"fettle/internal/files"
+	"fettle/internal/folded"
 )
 
 // Name is the program's.
@@ -140,7 +141,7 @@ check each time; flags after -- are passed to it.`,
 				return app.Usagef("--keep is at least 1")
 			}
 			lines := log.New(p.Stderr, "", 0)
-			c.Log = func(s string) { lines.Print(strings.ToValidUTF8(s, "?")) }
+			c.Log = func(s string) { lines.Print(folded.Line(s)) }
 			var err error
 			if c.Fettle, err = findFettle(c.Fettle); err != nil {
 				return app.Failf("%w", err)

@@ -49,7 +49,8 @@ func remarks(h *store.Host) string {
 		says string
 	}{
 		{!h.Retired.IsZero(), "retired"},
-		{!h.Twin.IsZero(), "two hosts use its credentials"},
+		{!h.Twin.IsZero(), "two machines use its key"},
+		{!h.Held.IsZero(), "sent too much: some reports were not stored"},
 		{h.Failed != "", "its last check failed"},
 		{h.Bad > 0, "sent what no agent sends"},
 		{h.Dropped > 0, "lost results"},

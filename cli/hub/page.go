@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"time"
@@ -21,6 +22,7 @@ import (
 // page is the web page of a hub that serves.
 type page struct {
 	listen, file string
+	insecure     bool
 	silent       time.Duration
 	settings     *web.Settings
 	login        login.Config
@@ -31,6 +33,7 @@ func (p *page) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&p.listen, "web", "127.0.0.1:8422", "`HOST:PORT` of the web page; empty: none")
 	f.StringVar(&p.file, "web-config", "", "`FILE` with who may log in, and the page's certificate")
+	f.BoolVar(&p.insecure, "insecure-web", false, "serve the page by HTTP on other addresses than the loopback: passwords travel readable")
 	f.DurationVar(&p.silent, "silent-after", 3*time.Hour, "a host that has sent nothing for this long is silent")
 	_ = cmd.MarkFlagFilename("web-config", "yaml")
 }
@@ -60,7 +63,18 @@ func (p *page) read(state string) (err error) {
 	if conf != nil {
 		p.listener = tls.NewListener(p.listener, conf)
 	}
+	if !p.login.Secure && !p.insecure && !loopback(p.listener.Addr()) {
+		return errors.Join(app.Usagef(`--web %s: this is HTTP on an address that others reach: passwords, tokens and session cookies could be read on the way.
+Set tls or url: https://… (of the proxy in front) in --web-config, listen on 127.0.0.1, or confirm with --insecure-web`, p.listen),
+			p.listener.Close())
+	}
 	return nil
+}
+
+// loopback tells whether an address is reached from this machine alone.
+func loopback(a net.Addr) bool {
+	t, ok := a.(*net.TCPAddr)
+	return ok && t.IP.IsLoopback()
 }
 
 // url is where the page is.

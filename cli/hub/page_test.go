@@ -89,6 +89,8 @@ func TestThePage(t *testing.T) {
 		{"", with("attach", "web1", conf), 2, "no host has the name or id \"web1\""},
 		{"", with("serve", "--web", "nowhere"), 2, "--web nowhere"},
 		{"", with("serve", "--web-config", dir+"/nothing"), 2, "--web-config"},
+		{"", with("serve", "--web", ":0"), 2, "passwords, tokens and session cookies could be read on the way"},
+		{"", with("serve", "--web", "0.0.0.0:0", "--web-config", conf), 2, "--insecure-web"},
 	} {
 		code, out, errs := run(t, t.Context(), c.stdin, c.args...)
 		if code != c.code || !strings.Contains(out+errs, c.says) {
@@ -129,6 +131,12 @@ func TestThePage(t *testing.T) {
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	if code, body := get(req, nil); code != http.StatusOK || !strings.Contains(body, "<h1>Hosts</h1>") {
 		t.Errorf("the log-in: %d %s", code, body)
+	}
+	if code, out, errs := run(t, t.Context(), "", with("users", "logout", "ann")...); code != 0 || out != "1 ended\n" {
+		t.Errorf("users logout: %d %s%s", code, out, errs)
+	}
+	if _, body := get(http.NewRequest(http.MethodGet, base+"/hosts", nil)); !strings.Contains(body, "Password<input") {
+		t.Errorf("after users logout: %s", body)
 	}
 	code, secret, errs := run(t, t.Context(), "", with("token", "add", "ci")...)
 	if code != 0 {

@@ -11,7 +11,9 @@ import (
 
 	"fettle/cli/app"
 	"fettle/fleet/hub"
+	"fettle/internal/folded"
 	"fettle/internal/units"
+	"fettle/traps"
 )
 
 // day is the unit of --keep.
@@ -48,11 +50,14 @@ sets who may log in; docs/hub-web.md describes --web-config.`,
 			if keep < 1 || gib < 1 {
 				return app.Usagef("--keep and --nats-store are at least 1")
 			}
+			for _, t := range traps.All() {
+				c.Traps = append(c.Traps, t.ID())
+			}
 			if err := pg.read(p.dir); err != nil {
 				return err
 			}
 			lines := log.New(p.Stderr, "", 0)
-			c.Log = func(s string) { lines.Print(s) }
+			c.Log = func(s string) { lines.Print(folded.Line(s)) }
 			// Connections cost memory that is not garbage: half of it on top is enough.
 			debug.SetGCPercent(50)
 			h, err := hub.Start(cmd.Context(), c)

@@ -25,10 +25,12 @@ func (p *program) usersCmd() *cobra.Command {
 log in by OpenID Connect or through a proxy need no entry.
 
 A reader sees everything; an operator may also accept findings and ask hosts for
-a run. If a user is changed or removed, that user's sessions and tokens end.`,
+a run. If a user is changed or removed, that user's sessions and tokens end,
+also sessions by OpenID Connect; users logout ends sessions and changes nothing
+else.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(p.usersListCmd(), p.usersAddCmd(), p.usersRemoveCmd())
+	c.AddCommand(p.usersListCmd(), p.usersAddCmd(), p.usersRemoveCmd(), p.usersLogoutCmd())
 	return c
 }
 
@@ -122,14 +124,38 @@ func (p *program) usersRemoveCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove NAME", Args: cobra.ExactArgs(1),
 		Short: "Remove a user, whose sessions and tokens end",
+		Long: `Removes a user with all sessions and tokens of that name. A name that logs in by
+OpenID Connect is logged out, and may log in again as long as the provider lets
+it.`,
 		RunE: p.withDB(func(cmd *cobra.Command, args []string, db *store.DB) error {
 			err := db.DropUser(cmd.Context(), args[0])
 			if errors.Is(err, store.ErrNone) {
-				return app.Usagef("there is no user %q", args[0])
+				return app.Usagef("there is no user %q, and nobody of that name is logged in", args[0])
 			}
 			return err
 		}),
 	}
+}
+
+func (p *program) usersLogoutCmd() *cobra.Command {
+	var tokens bool
+	c := &cobra.Command{
+		Use: "logout NAME", Args: cobra.ExactArgs(1),
+		Short: "End all sessions of a name, by password and by OpenID Connect",
+		Long: `Ends all sessions of NAME, however NAME logged in, and prints their number.
+Whoever is still allowed to log in can do so again: remove the user, or change
+the password or the groups at the provider, first.`,
+		Example: `  fettle-hub users logout ann --tokens`,
+		RunE: p.withDB(func(cmd *cobra.Command, args []string, db *store.DB) error {
+			n, err := db.EndSessions(cmd.Context(), args[0], tokens)
+			if err == nil {
+				fmt.Fprintln(p.Stdout, n, "ended")
+			}
+			return err
+		}),
+	}
+	c.Flags().BoolVar(&tokens, "tokens", false, "also revoke the tokens of that name")
+	return c
 }
 
 func (p *program) tokenCmd() *cobra.Command {

@@ -65,13 +65,18 @@ hosts whose ssh host keys are listed in the file of fettle-hub serve
 }
 
 func (p *program) hostsCmd() *cobra.Command {
-	return &cobra.Command{
+	var from string
+	c := &cobra.Command{
 		Use: "hosts [NAME]", Args: cobra.MaximumNArgs(1),
-		Short: "List hosts and their findings",
+		Short: "List hosts whose names begin with NAME, and their findings",
 		RunE: p.withDB(func(cmd *cobra.Command, args []string, db *store.DB) error {
-			hosts, err := db.HostsFrom(cmd.Context(), app.First(args), listed)
+			hosts, err := db.HostsFrom(cmd.Context(), app.First(args), from, listed+1)
 			if err != nil {
 				return err
+			}
+			if len(hosts) > listed {
+				hosts = hosts[:listed]
+				fmt.Fprintf(p.Stderr, "the first %d are listed; begin after them: fettle-hub hosts --from NAME\n", listed)
 			}
 			var rows [][]string
 			for _, h := range hosts {
@@ -85,6 +90,8 @@ func (p *program) hostsCmd() *cobra.Command {
 			return nil
 		}),
 	}
+	c.Flags().StringVar(&from, "from", "", "begin the list at this `NAME`")
+	return c
 }
 
 func (p *program) askCmd() *cobra.Command {
@@ -128,17 +135,74 @@ few such requests an hour; the result is stored like that of any other check.`,
 }
 
 func (p *program) retireCmd() *cobra.Command {
-	return &cobra.Command{
+	var forget bool
+	c := &cobra.Command{
 		Use: "retire HOST", Args: cobra.ExactArgs(1),
 		Short: "Remove a host: its agent is locked out, its history is kept",
+		Long: `Removes a host: its agent is locked out, its findings and captures are deleted.
+Its history is kept, and with --forget deleted, too, with all else that is known
+of the host; only the fleet's totals by day, and the lock on its credentials,
+remain. A host that was retired before is named by its ID.`,
+		Example: `  fettle-hub retire web1
+  fettle-hub retire web1 --forget`,
 		RunE: p.withDB(func(cmd *cobra.Command, args []string, db *store.DB) error {
+			h, err := find(cmd.Context(), db, args[0])
+			switch {
+			case err != nil:
+				return err
+			case forget:
+				err = db.Forget(cmd.Context(), h.ID)
+			case !h.Retired.IsZero():
+				return app.Usagef("%s is retired already; --forget deletes its history", args[0])
+			default:
+				err = db.Retire(cmd.Context(), h.ID)
+			}
+			if err != nil {
+				return err
+			}
+			return hub.Remember(cmd.Context(), p.dir, db)
+		}),
+	}
+	c.Flags().BoolVar(&forget, "forget", false, "also delete its history and all else that is known of it")
+	return c
+}
+
+func (p *program) rekeyCmd() *cobra.Command {
+	var life time.Duration
+	c := &cobra.Command{
+		Use: "rekey HOST", Args: cobra.ExactArgs(1),
+		Short: "Revoke a host's key, and print the line with which it gets another",
+		Long: `Revokes the key of a host, for whoever uses it, and prints a line with a
+one-time token, for fettle-agent join LINE on the real host. Use it when two
+machines use one key: a clone, or a thief. The host keeps its entry and history.
+A clone that is to be a host of its own joins with fettle-hub invite.`,
+		Example: `  fettle-hub rekey web1`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			known, db, err := p.open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer db.Close()
+			if life <= 0 {
+				return app.Usagef("--for must be above zero")
+			}
 			h, err := find(cmd.Context(), db, args[0])
 			if err != nil {
 				return err
 			}
-			return db.Retire(cmd.Context(), h.ID)
-		}),
+			if !h.Retired.IsZero() {
+				return app.Usagef("%s is retired: fettle-hub invite --host %s lets it in again", args[0], h.Agent)
+			}
+			line, err := hub.Rekey(cmd.Context(), p.dir, known, db, h, life)
+			if err != nil {
+				return app.Failf("%w", err)
+			}
+			fmt.Fprintln(p.Stdout, "fettle-agent join "+line)
+			return nil
+		},
 	}
+	c.Flags().DurationVar(&life, "for", time.Hour, "validity of the token")
+	return c
 }
 
 func (p *program) backupCmd() *cobra.Command {
@@ -162,19 +226,35 @@ file. For a hub with --database, also back up that database with pg_dump.`,
 }
 
 func (p *program) restoreCmd() *cobra.Command {
-	return &cobra.Command{
+	var revoked string
+	var rejoin bool
+	c := &cobra.Command{
 		Use: "restore FILE", Args: cobra.ExactArgs(1),
 		Short: "Make a hub of a backup, in an empty folder",
-		Long: `Creates the folder --state from a backup. Agents connect to the restored hub as
-before, and send what it lacks, if they still have it; a host that joined after
-the backup remains joined.`,
+		Long: `Creates the folder --state from a backup. The backup does not know which hosts
+were retired or got another key after it was made. So give one of:
+
+--revoked LIST  the newest revoked.txt of the lost hub's folder, or your copy of
+                it: who is in it stays out. All other agents connect as before,
+                and send what the hub lacks, also those that joined after the
+                backup. /dev/null: nothing was revoked since.
+--rejoin        there is no such list: all credentials end, and each host joins
+                again, with fettle-hub invite --host or by its ssh host key.`,
+		Example: `  fettle-hub restore hub.backup --revoked /var/lib/fettle-hub.lost/revoked.txt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := hub.Restore(p.dir, args[0]); err != nil {
+			if (revoked == "") != rejoin {
+				return app.Usagef("give --revoked LIST or --rejoin: hosts that were retired after the backup must stay out")
+			}
+			if err := hub.Restore(p.dir, args[0], revoked); err != nil {
 				return app.Failf("%w", err)
 			}
 			return nil
 		},
 	}
+	c.Flags().StringVar(&revoked, "revoked", "", "the `LIST` of keys that were revoked: revoked.txt")
+	c.Flags().BoolVar(&rejoin, "rejoin", false, "end the credentials of all agents")
+	_ = c.MarkFlagFilename("revoked", "txt")
+	return c
 }
 
 func (p *program) natsConfigCmd() *cobra.Command {

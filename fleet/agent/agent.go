@@ -18,6 +18,7 @@ import (
 
 	"fettle/fleet/agent/spool"
 	"fettle/fleet/hub/message"
+	"fettle/internal/folded"
 )
 
 // Config is what fettle-agent run is told.
@@ -73,6 +74,9 @@ type Agent struct {
 	asked     time.Duration // uptime, of the last question
 	refused   int64
 
+	hub       folded.Log    // what is logged at the hub's instance
+	wholes    float64       // whole reports that the hub may ask for now
+	wholeAt   time.Duration // uptime, when it last did
 	acks      chan *message.Ack
 	asks      chan *message.Ask
 	connected chan struct{}
@@ -91,7 +95,8 @@ func Run(ctx context.Context, c Config) error {
 		c.Now = time.Now
 	}
 	c.Answer, c.Beat = cmp.Or(c.Answer, answerFirst), cmp.Or(c.Beat, BeatAfter)
-	a := &Agent{Config: c, member: member, instance: newInstance(), wait: c.Answer, needWhole: true, allowance: asksBurst,
+	a := &Agent{Config: c, member: member, instance: newInstance(), wait: c.Answer, needWhole: true, allowance: asksBurst, wholes: asksBurst,
+		hub:  folded.Log{To: c.Log},
 		acks: make(chan *message.Ack, 64), asks: make(chan *message.Ask, 4), connected: make(chan struct{}, 1)}
 	if a.spool, err = spool.Open(filepath.Join(c.Dir, spoolDir), c.MaxKept); err != nil {
 		return err
@@ -151,7 +156,7 @@ func (a *Agent) loop(ctx context.Context) error {
 			return nil
 		case ack := <-a.acks:
 			a.answered(ack)
-			if ack.Whole && a.last != nil {
+			if ack.Whole && a.last != nil && a.mayTell() {
 				a.tell(a.last, 0, "whole", "")
 			}
 		case <-a.connected:
@@ -179,6 +184,19 @@ func (a *Agent) loop(ctx context.Context) error {
 		}
 		a.send()
 	}
+}
+
+// mayTell tells whether the hub gets one more whole report at once: else the next check's
+// is whole.
+func (a *Agent) mayTell() bool {
+	now := uptime()
+	a.wholes = min(asksBurst, a.wholes+float64(now-a.wholeAt)/float64(asksEach))
+	a.wholeAt = now
+	if a.wholes < 1 {
+		return false
+	}
+	a.wholes--
+	return true
 }
 
 func spread(d time.Duration) time.Duration {

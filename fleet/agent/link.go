@@ -42,10 +42,10 @@ func (a *Agent) connect() (*nats.Conn, error) {
 		nats.ConnectHandler(func(*nats.Conn) { a.wake(a.connected) }), nats.ReconnectHandler(func(*nats.Conn) { a.wake(a.connected) }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
-				a.Log("the hub: " + err.Error())
+				a.hub.Say("ended", "the hub: "+err.Error())
 			}
 		}),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { a.Log("the hub: " + err.Error()) }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { a.hub.Say("error", "the hub: "+err.Error()) }),
 	}
 	conf := &tls.Config{MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(1)}
 	if a.member.CA != "" {
@@ -87,7 +87,7 @@ func (a *Agent) hear(m *nats.Msg) {
 	}
 	ask, err := message.UnpackAsk(m.Data)
 	if err != nil {
-		a.Log("the hub asks for what this agent does not know: " + err.Error())
+		a.hub.Say("ask", "the hub asks for what this agent does not know: "+err.Error())
 		return
 	}
 	select {
@@ -126,7 +126,7 @@ func (a *Agent) send() {
 		m.Header.Set(message.HeaderClock, strconv.FormatInt(a.Now().UnixMilli(), 10))
 		m.Header.Set(message.HeaderPrev, strconv.FormatInt(prev, 10))
 		if err := a.conn.PublishMsg(m); err != nil {
-			a.Log("sending: " + err.Error())
+			a.hub.Say("sending", "sending: "+err.Error())
 			return
 		}
 		a.sent++
@@ -145,7 +145,7 @@ func (a *Agent) answered(ack *message.Ack) {
 		a.ackedOf, a.acked = ack.Instance, ack.Seq
 	}
 	if ack.Refused != "" {
-		a.Log("the hub does not take a result: " + strings.ToValidUTF8(ack.Refused, ""))
+		a.hub.Say("refused", "the hub does not take a result: "+ack.Refused)
 	}
 	if ack.Again {
 		a.sent = 0

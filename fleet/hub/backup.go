@@ -35,7 +35,7 @@ func Backup(ctx context.Context, dir string, known Known, file string) (err erro
 		return err
 	}
 	w := tar.NewWriter(z)
-	for _, name := range append(bus.Files(), knownFile) {
+	for _, name := range append(bus.Files(), RevokedFile, knownFile) {
 		if err := addFile(w, filepath.Join(dir, name), name); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
@@ -86,15 +86,27 @@ func addFile(w *tar.Writer, file, name string) error {
 	return err
 }
 
-// Restore makes a hub's folder of a backup: one that has nothing of a hub yet.
-func Restore(dir, file string) error {
+// Restore makes a hub's folder of a backup: one that has nothing of a hub yet. What was
+// revoked after the backup is in the list revoked, a file; without one, the hub gets a new
+// key to sign with, and no agent is admitted until it joins again.
+func Restore(dir, file, revoked string) error {
 	if err := vacant(dir); err != nil {
 		return err
+	}
+	var list []store.RevokedKey
+	if revoked != "" {
+		var err error
+		if list, err = readRevoked(revoked); err != nil {
+			return err
+		}
 	}
 	if err := OpenDir(dir); err != nil {
 		return err
 	}
 	err := unpack(dir, file)
+	if err == nil {
+		err = keepOut(dir, list, revoked == "")
+	}
 	if err == nil {
 		err = hand(dir)
 	}
@@ -108,10 +120,23 @@ func Restore(dir, file string) error {
 	return nil
 }
 
+// keepOut has the restored hub admit nobody who was shut out after the backup.
+func keepOut(dir string, list []store.RevokedKey, all bool) error {
+	if all {
+		return bus.NewSigning(dir)
+	}
+	file := filepath.Join(dir, RevokedFile)
+	had, err := readRevoked(file)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return writeRevoked(file, merged(had, list))
+}
+
 // hubFiles are the files of a hub, but for what NATS keeps. SQLite would take a
 // log that is beside a database for that one's own.
 func hubFiles() []string {
-	out := append(bus.Files(), knownFile, DatabaseFile)
+	out := append(bus.Files(), knownFile, RevokedFile, DatabaseFile)
 	for _, suffix := range []string{"-wal", "-shm", "-journal"} {
 		out = append(out, DatabaseFile+suffix)
 	}
@@ -189,7 +214,7 @@ func unpack(dir, file string) error {
 }
 
 func restoreFile(r io.Reader, h *tar.Header, dir string) error {
-	ours := h.Name == DatabaseFile
+	ours := h.Name == DatabaseFile || h.Name == RevokedFile
 	for _, name := range bus.Files() {
 		ours = ours || h.Name == name
 	}

@@ -58,7 +58,7 @@ func TestBackup(t *testing.T) {
 	from := ended.checks() + 1
 	ended.run(300 * time.Millisecond)
 	w.until("checks wait", func() bool { return ended.checks() >= from+3 })
-	w.restore(file)
+	w.restore(file, os.DevNull)
 	w.endLease()
 	w.start()
 	_, db = w.open()
@@ -85,16 +85,16 @@ func (w *world) latest(db *store.DB, h *host) (n int) {
 	if err != nil {
 		return 0
 	}
-	if f, err := db.Findings(w.Context(), row.ID); err == nil && len(f) > 0 {
+	if f, err := db.Findings(w.Context(), row.ID, 0, 100); err == nil && len(f) > 0 {
 		_, _ = fmt.Sscanf(f[0].Subject, "run-%d", &n)
 	}
 	return n
 }
 
 // restore makes the hub's folder anew, where none was before, and only there.
-func (w *world) restore(file string) {
+func (w *world) restore(file, revoked string) {
 	w.Helper()
-	if err := hub.Restore(w.hubDir(), file); err == nil || !strings.Contains(err.Error(), "of another hub already") {
+	if err := hub.Restore(w.hubDir(), file, os.DevNull); err == nil || !strings.Contains(err.Error(), "of another hub already") {
 		w.Errorf("restored over a hub: %v", err)
 	}
 	if err := os.Rename(w.hubDir(), w.hubDir()+"-lost"); err != nil {
@@ -109,7 +109,7 @@ func (w *world) restore(file string) {
 		if err := os.WriteFile(bent, bad, 0o600); err != nil {
 			w.Fatal(err)
 		}
-		if err := hub.Restore(filepath.Join(w.dir, "from-"+name), bent); err == nil || !strings.Contains(err.Error(), bent) {
+		if err := hub.Restore(filepath.Join(w.dir, "from-"+name), bent, os.DevNull); err == nil || !strings.Contains(err.Error(), bent) {
 			w.Errorf("restored from a file that is %s: %v", name, err)
 		}
 		if left, err := os.ReadDir(filepath.Join(w.dir, "from-"+name)); err != nil || len(left) > 0 {
@@ -118,7 +118,7 @@ func (w *world) restore(file string) {
 	}
 	if os.Geteuid() == 0 {
 		theirs := filepath.Join(w.dir, "theirs")
-		if err := errors.Join(os.Mkdir(theirs, 0o700), os.Chown(theirs, 65534, 65534), hub.Restore(theirs, file)); err != nil {
+		if err := errors.Join(os.Mkdir(theirs, 0o700), os.Chown(theirs, 65534, 65534), hub.Restore(theirs, file, os.DevNull)); err != nil {
 			w.Fatal(err)
 		}
 		es, err := os.ReadDir(theirs)
@@ -140,14 +140,14 @@ func (w *world) restore(file string) {
 		if err := os.WriteFile(filepath.Join(left, name), []byte("another's"), 0o600); err != nil {
 			w.Fatal(err)
 		}
-		if err := hub.Restore(left, file); err == nil || !strings.Contains(err.Error(), left+" has "+name+" of another hub") {
+		if err := hub.Restore(left, file, os.DevNull); err == nil || !strings.Contains(err.Error(), left+" has "+name+" of another hub") {
 			w.Errorf("restored beside another's %s: %v", name, err)
 		}
 		if b, err := os.ReadFile(filepath.Join(left, name)); string(b) != "another's" {
 			w.Errorf("%s, which was there before: %q, %v", name, b, err)
 		}
 	}
-	if err := hub.Restore(w.hubDir(), file); err != nil {
+	if err := hub.Restore(w.hubDir(), file, revoked); err != nil {
 		w.Fatal(err)
 	}
 }

@@ -41,6 +41,7 @@ type Config struct {
 	Group      string // of hosts that join by ssh host key
 	MaxStore   int64
 	Keep       time.Duration // changes and curves
+	Traps      []string      // those that this hub knows: only these count over the fleet
 	Log        func(string)
 }
 
@@ -100,6 +101,14 @@ func Start(ctx context.Context, c Config) (*Hub, error) {
 			return nil, errors.Join(err, h.DB.Close(), h.lock.Close())
 		}
 	}
+	if err := recall(ctx, c.Dir, h.DB); err != nil {
+		return nil, errors.Join(err, h.DB.Close())
+	}
+	if len(c.Traps) > 0 {
+		if err := h.DB.Know(ctx, c.Traps); err != nil {
+			return nil, errors.Join(fmt.Errorf("the database: %w", err), h.DB.Close())
+		}
+	}
 	if err := h.connect(); err != nil {
 		return nil, errors.Join(err, h.DB.Close(), h.lock.Close())
 	}
@@ -115,7 +124,7 @@ func (h *Hub) connect() (err error) {
 		if err != nil {
 			return err
 		}
-		h.Conn, err = bus.ConnectTo(h.NATS, h.keys, conf)
+		h.Conn, err = bus.ConnectTo(h.NATS, h.keys, conf, h.Log)
 		return err
 	}
 	conf, err := h.serverTLS()
@@ -125,7 +134,10 @@ func (h *Hub) connect() (err error) {
 	if h.server, err = bus.Start(bus.Config{Dir: h.Dir, Listen: h.Listen, TLS: conf, MaxStore: h.MaxStore, Log: h.Log}, h.keys); err != nil {
 		return err
 	}
-	if h.Conn, err = h.server.Connect(); err != nil {
+	if h.Conn, err = h.server.Connect(); err == nil {
+		err = h.server.Doorkeeper()
+	}
+	if err != nil {
 		h.server.Shutdown()
 	}
 	return err
@@ -296,6 +308,13 @@ func (h *Hub) floods() {
 	if h.server == nil {
 		return
 	}
+	addresses, err := h.server.QuietJoins()
+	if err != nil {
+		h.Log(err.Error())
+	}
+	for _, a := range addresses {
+		h.Log("hosts that join: too many requests from " + a + "; its connections are ended for a quarter of an hour")
+	}
 	keys, err := h.server.Floods()
 	if err != nil {
 		h.Log(err.Error())
@@ -307,6 +326,9 @@ func (h *Hub) floods() {
 
 // ban shuts out the keys that were revoked.
 func (h *Hub) ban(ctx context.Context) {
+	if err := Remember(ctx, h.Dir, h.DB); err != nil && ctx.Err() == nil {
+		h.Log("keeping the list of revoked keys: " + err.Error())
+	}
 	if h.server == nil {
 		return
 	}
@@ -355,7 +377,7 @@ func (s *saying) say(log func(string), text string) {
 
 // keepHouse does what is to be done now and then.
 func (h *Hub) keepHouse(ctx context.Context) {
-	always, often, hourly := time.NewTicker(3*time.Second), time.NewTicker(30*time.Second), time.NewTicker(time.Hour)
+	always, often, hourly := time.NewTicker(time.Second), time.NewTicker(30*time.Second), time.NewTicker(time.Hour)
 	defer always.Stop()
 	defer often.Stop()
 	defer hourly.Stop()
@@ -382,13 +404,14 @@ func (h *Hub) tidy(ctx context.Context) {
 	if err := h.DB.Snapshot(ctx); err != nil {
 		h.Log("the database: " + err.Error())
 	}
-	for ctx.Err() == nil {
-		more, err := h.DB.Prune(ctx, time.Now().Add(-h.Keep))
-		if err != nil {
-			h.Log("the database: " + err.Error())
-		}
-		if err != nil || !more {
-			return
+	prune := func(ctx context.Context) (bool, error) { return h.DB.Prune(ctx, time.Now().Add(-h.Keep)) }
+	for _, clean := range []func(context.Context) (bool, error){prune, h.DB.Fold} {
+		for more := true; more && ctx.Err() == nil; {
+			var err error
+			if more, err = clean(ctx); err != nil {
+				h.Log("the database: " + err.Error())
+				more = false
+			}
 		}
 	}
 }

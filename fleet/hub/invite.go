@@ -134,6 +134,18 @@ func Invite(ctx context.Context, dir string, known Known, db *store.DB, in Invit
 	return i.String(), nil
 }
 
+// Rekey revokes a host's key, and makes the invitation with which it gets another.
+func Rekey(ctx context.Context, dir string, known Known, db *store.DB, h *store.Host, life time.Duration) (string, error) {
+	line, err := Invite(ctx, dir, known, db, Inviting{Uses: 1, Life: life, Replace: h.Agent, Group: h.Group, Note: "rekey"})
+	if err != nil {
+		return "", err
+	}
+	if err := db.Rekey(ctx, h.ID); err != nil {
+		return "", err
+	}
+	return line, Remember(ctx, dir, db)
+}
+
 // Ask asks in the name of the hub that serves from a folder; hub.Hub.Ask is for
 // that hub itself.
 func Ask(dir string, known Known, agent string, whole bool, within time.Duration) (string, error) {
@@ -145,7 +157,7 @@ func Ask(dir string, known Known, agent string, whole bool, within time.Duration
 	if err != nil {
 		return "", err
 	}
-	nc, err := bus.ConnectTo(strings.Join(known.URLs, ","), keys, conf)
+	nc, err := bus.ConnectTo(strings.Join(known.URLs, ","), keys, conf, nil)
 	if err != nil {
 		return "", err
 	}

@@ -32,8 +32,9 @@ ss -Hltn > /result/listening 2>&1
 # From a backup that root made, in an empty folder, by root.
 fettle-hub backup /root/backup
 systemctl stop fettle-hub
+cp $state/revoked.txt /root/revoked.txt
 find $state/ -mindepth 1 -delete
-fettle-hub restore /root/backup
+fettle-hub restore /root/backup --revoked /root/revoked.txt
 echo "$?" > /result/restored
 sleep 25
 fettle-hub hosts

@@ -9,12 +9,15 @@ import (
 
 // AcceptedQuery asks for acceptances.
 type AcceptedQuery struct {
-	Limit int `json:"limit" most:"1000" about:"maximum number; default 50"`
+	Offset int `json:"offset" most:"1000000" about:"number to skip"`
+	Limit  int `json:"limit" most:"1000" about:"maximum number; default 50"`
 }
 
 // Acceptances are what operators accepted here.
 type Acceptances struct {
 	Accepted []store.Accepted `json:"accepted"`
+	Count    int              `json:"count"` // without the limit
+	Next     int              `json:"next"`  // the offset of those that follow; 0: there are none
 }
 
 // CSV is a line for each.
@@ -27,7 +30,11 @@ func (l Acceptances) CSV() (header []string, lines [][]string) {
 
 // Accepted answers what operators accepted here.
 func (a *API) Accepted(ctx context.Context, q AcceptedQuery) (l Acceptances, err error) {
-	l.Accepted, err = a.DB.Acceptances(ctx, 0, limit(q.Limit))
+	if l.Accepted, err = a.DB.Acceptances(ctx, 0, q.Offset, limit(q.Limit)); err != nil {
+		return l, err
+	}
+	l.Count, err = a.DB.CountAcceptances(ctx)
+	l.Next = following(q.Offset, len(l.Accepted), l.Count)
 	return l, err
 }
 
@@ -120,13 +127,15 @@ func (a *API) Ask(ctx context.Context, q AskQuery) (Done, error) {
 // AuditQuery asks who did what.
 type AuditQuery struct {
 	Before int64 `json:"before" about:"the id of the last one of an earlier answer"`
+	Offset int   `json:"offset" most:"1000000" about:"number to skip"`
 	Limit  int   `json:"limit" most:"1000" about:"maximum number; default 50"`
 }
 
 // Audits are acts, the newest first.
 type Audits struct {
-	Acts []store.Audit `json:"acts"`
-	Next int64         `json:"next"` // as before, for older ones; 0: there are none
+	Acts  []store.Audit `json:"acts"`
+	Count int           `json:"count"` // of all acts
+	Next  int64         `json:"next"`  // as before, for older ones; 0: there are none
 }
 
 // CSV is a line for each act.
@@ -139,7 +148,7 @@ func (l Audits) CSV() (header []string, lines [][]string) {
 
 // Audit answers who did what.
 func (a *API) Audit(ctx context.Context, q AuditQuery) (l Audits, err error) {
-	list, err := a.DB.Audits(ctx, q.Before, limit(q.Limit)+1)
+	list, err := a.DB.Audits(ctx, q.Before, q.Offset, limit(q.Limit)+1)
 	if err != nil {
 		return l, err
 	}
@@ -148,5 +157,34 @@ func (a *API) Audit(ctx context.Context, q AuditQuery) (l Audits, err error) {
 	if more {
 		l.Next = list[len(list)-1].ID
 	}
-	return l, nil
+	l.Count, err = a.DB.CountAudits(ctx)
+	return l, err
+}
+
+// AttemptsQuery asks which logins were refused.
+type AttemptsQuery struct {
+	Offset int `json:"offset" most:"1000000" about:"number to skip"`
+	Limit  int `json:"limit" most:"1000" about:"maximum number; default 50"`
+}
+
+// Attempts are logins that were refused, the latest first.
+type Attempts struct {
+	Attempts []store.Attempt `json:"attempts"`
+	Count    int             `json:"count"` // without the limit
+	Next     int             `json:"next"`  // the offset of those that follow; 0: there are none
+}
+
+// CSV is a line for each address, reason and day.
+func (l Attempts) CSV() (header []string, lines [][]string) {
+	for _, x := range l.Attempts {
+		lines = append(lines, texts(x.Day, x.From, x.Why, x.Name, x.Count, stamp(x.First), stamp(x.Last)))
+	}
+	return []string{"day", "from", "why", "name tried last", "count", "first", "last"}, lines
+}
+
+// Attempts answers which logins were refused.
+func (a *API) Attempts(ctx context.Context, q AttemptsQuery) (l Attempts, err error) {
+	l.Attempts, l.Count, err = a.DB.Attempts(ctx, q.Offset, limit(q.Limit))
+	l.Next = following(q.Offset, len(l.Attempts), l.Count)
+	return l, err
 }

@@ -68,6 +68,13 @@ var operations = []op{
 		"One trap: its article, the hosts that have it, and those that resolved it",
 		(*API).Trap,
 	),
+	operation(
+		http.MethodGet,
+		"/api/v1/foreign",
+		"foreign",
+		"Traps that this hub does not know, by the hosts that report them",
+		(*API).Foreign,
+	),
 	operation(http.MethodGet, "/api/v1/traps/{id}/hosts", "found", "Where a trap is found, the worst first", (*API).Found),
 	operation(http.MethodGet, "/api/v1/traps/{id}/curve", "trapCurve", "Hosts with a trap, day by day", (*API).TrapCurve),
 	operation(http.MethodGet, "/api/v1/coverage", "coverage", "What could not be inspected, and why", (*API).Coverage),
@@ -82,6 +89,14 @@ var operations = []op{
 	).forReaders(),
 	operation(http.MethodGet, "/api/v1/accepted", "accepted", "Findings that operators accepted here", (*API).Accepted),
 	operation(http.MethodGet, "/api/v1/audit", "audit", "Who did what, the newest first", (*API).Audit).forOperators(),
+	operation(
+		http.MethodGet,
+		"/api/v1/attempts",
+		"attempts",
+		"Logins that were refused, counted by day, address and reason",
+		(*API).Attempts,
+	).
+		forOperators(),
 	uploading(
 		"/api/v1/hosts/{id}/captures",
 		"attach",
@@ -115,14 +130,6 @@ func (a *API) Title(id string) string {
 		return t.Title()
 	}
 	return ""
-}
-
-// title prefers the hub's own to what a host said.
-func (a *API) title(id, said string) string {
-	if t := a.Title(id); t != "" {
-		return t
-	}
-	return said
 }
 
 func (a *API) silentBefore() time.Time { return a.Now().Add(-a.SilentAfter) }
@@ -199,6 +206,14 @@ func cut[T any](list []T, n int) ([]T, bool) {
 		return list, false
 	}
 	return slices.Clip(list[:n]), true
+}
+
+// following is the offset of the page after one; 0: there is none.
+func following(offset, shown, all int) int {
+	if end := offset + shown; shown > 0 && end < all {
+		return end
+	}
+	return 0
 }
 
 func limit(n int) int {

@@ -16,7 +16,9 @@ type ChangesQuery struct {
 	Severity string `json:"severity" one:"notice warning critical" about:"at least this severity"`
 	Trap     string `json:"trap" about:"one trap"`
 	Group    string `json:"group" about:"one group; - is the one without a name"`
+	Host     string `json:"host" about:"one host, by its id"`
 	Before   string `json:"before" about:"next, as an earlier answer gave it"`
+	After    string `json:"after" about:"prev, as an earlier answer gave it: newer ones"`
 	Limit    int    `json:"limit" most:"1000" about:"maximum number; default 50"`
 }
 
@@ -29,7 +31,9 @@ type Change struct {
 // Changes are changes, the newest first.
 type Changes struct {
 	Changes []Change `json:"changes"`
-	Next    string   `json:"next"` // as before, for older ones; empty: there are none
+	Count   int      `json:"count"` // of all, counted up to 10,000
+	Next    string   `json:"next"`  // as before, for older ones; empty: there are none
+	Prev    string   `json:"prev"`  // as after, for newer ones; empty: there are none
 }
 
 // CSV is a line for each change.
@@ -66,17 +70,47 @@ func (a *API) Changes(ctx context.Context, q ChangesQuery) (c Changes, err error
 	if ask.Before, err = before(q.Before); err != nil {
 		return c, err
 	}
+	if ask.After, err = before(q.After); err != nil {
+		return c, err
+	}
+	if ask.Before != nil && ask.After != nil {
+		return c, bad("give before or after, not both")
+	}
+	if q.Host != "" {
+		h, err := a.DB.HostByAgent(ctx, q.Host)
+		if err != nil {
+			return c, err
+		}
+		ask.Host = h.ID
+	}
 	list, err := a.DB.Changes(ctx, ask)
 	if err != nil {
 		return c, err
 	}
-	list, more := cut(list, limit(q.Limit))
-	c.Changes = a.titled(list)
-	if more {
-		last := list[len(list)-1]
-		c.Next = fmt.Sprintf("%d.%d", last.At.UnixMilli(), last.ID)
+	a.page(&c, ask, list, limit(q.Limit))
+	c.Count, err = a.DB.CountChanges(ctx, ask)
+	return c, err
+}
+
+// page takes a page of changes, of which one more was asked for, and leads to those
+// before and after.
+func (a *API) page(c *Changes, ask store.ChangeQuery, list []store.FleetChange, n int) {
+	more := len(list) > n
+	if more && ask.After != nil {
+		list = list[1:]
 	}
-	return c, nil
+	list, _ = cut(list, n)
+	c.Changes = a.titled(list)
+	if len(list) == 0 {
+		return
+	}
+	edge := func(x store.FleetChange) string { return fmt.Sprintf("%d.%d", x.At.UnixMilli(), x.ID) }
+	if more || ask.After != nil {
+		c.Next = edge(list[len(list)-1])
+	}
+	if ask.Before != nil || more && ask.After != nil {
+		c.Prev = edge(list[0])
+	}
 }
 
 func (a *API) titled(list []store.FleetChange) []Change {
@@ -95,7 +129,7 @@ func before(s string) (*store.FleetChange, error) {
 	at, id, ok := strings.Cut(s, ".")
 	ms, n := number(at, -1), number(id, -1)
 	if !ok || ms < 0 || n < 0 {
-		return nil, bad("before %q: expected the next of an earlier answer", clip(s))
+		return nil, bad("before or after %q: expected the next or prev of an earlier answer", clip(s))
 	}
 	return &store.FleetChange{At: time.UnixMilli(int64(ms)), ID: int64(n)}, nil
 }

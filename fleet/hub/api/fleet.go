@@ -16,8 +16,10 @@ type Fleet struct {
 	Day    store.Happened `json:"day"`    // since yesterday
 	Week   store.Happened `json:"week"`
 	Groups []store.Group  `json:"groups"`
-	Quiet  []*store.Host  `json:"quiet"` // the hosts that have been silent longest, a few
-	Pulse  int64          `json:"pulse"` // grows whenever something was stored
+	Quiet  []*store.Host  `json:"quiet"`  // the hosts that have been silent longest, a few
+	Shared int            `json:"shared"` // hosts whose key two machines use
+	Twins  []*store.Host  `json:"twins"`  // some of them
+	Pulse  int64          `json:"pulse"`  // grows whenever something was stored
 }
 
 // Nothing is a question without parameters.
@@ -34,6 +36,13 @@ func (a *API) Fleet(ctx context.Context, _ Nothing) (f Fleet, err error) {
 		return f, err
 	}
 	if f.Quiet, err = a.DB.Hosts(ctx, quiet); err != nil {
+		return f, err
+	}
+	twins := store.HostQuery{Twins: true, Order: "name", Limit: 10}
+	if f.Shared, err = a.DB.CountHosts(ctx, twins); err != nil {
+		return f, err
+	}
+	if f.Twins, err = a.DB.Hosts(ctx, twins); err != nil {
 		return f, err
 	}
 	week, err := a.DB.Days(ctx, nil, a.Now().AddDate(0, 0, -6))
@@ -107,12 +116,14 @@ type MatrixQuery struct {
 	Severity string `json:"severity" one:"notice warning critical" about:"at least this severity"`
 	Unknown  bool   `json:"unknown" about:"also traps that are only unknown somewhere"`
 	Groups   int    `json:"groups" most:"500" about:"number of groups, worst first; default 8"`
+	Offset   int    `json:"offset" most:"1000000" about:"number to skip"`
 	Limit    int    `json:"limit" most:"1000" about:"number of traps; default 50"`
 }
 
 // Row is a trap in all groups, and in each of the matrix's.
 type Row struct {
 	store.TrapSums
+	Title string       `json:"title"`
 	Cells []store.Cell `json:"cells"` // in the order of Groups
 }
 
@@ -138,7 +149,10 @@ func Worst(c store.Cell) string {
 type Matrix struct {
 	Groups []string `json:"groups"`
 	Rows   []Row    `json:"rows"`
-	Left   int      `json:"left"` // traps that the limit left out
+	Left   int      `json:"left"`    // traps that the limit left out
+	Count  int      `json:"count"`   // of traps, without the limit
+	Next   int      `json:"next"`    // the offset of those that follow; 0: there are none
+	Other  int      `json:"unknown"` // traps that this hub does not know, by hosts: see foreign
 }
 
 // CSV is a line for each trap.
@@ -165,9 +179,12 @@ func (a *API) Matrix(ctx context.Context, q MatrixQuery) (m Matrix, err error) {
 		worst := rank(Worst(s.Cell))
 		return worst == 0 && !q.Unknown || worst < floor
 	})
-	all := len(sums)
-	sums, _ = cut(sums, limit(q.Limit))
-	m.Left = all - len(sums)
+	m.Count = len(sums)
+	sums, _ = cut(sums[min(q.Offset, len(sums)):], limit(q.Limit))
+	m.Left, m.Next = m.Count-len(sums), following(q.Offset, len(sums), m.Count)
+	if _, m.Other, err = a.DB.Foreigns(ctx, 0, 0); err != nil {
+		return m, err
+	}
 	if m.Groups, err = a.columns(ctx, q); err != nil {
 		return m, err
 	}
@@ -177,8 +194,7 @@ func (a *API) Matrix(ctx context.Context, q MatrixQuery) (m Matrix, err error) {
 	}
 	m.Rows = []Row{}
 	for _, s := range sums {
-		s.Title = a.title(s.Trap, s.Title)
-		r := Row{TrapSums: s, Cells: []store.Cell{}}
+		r := Row{TrapSums: s, Title: a.Title(s.Trap), Cells: []store.Cell{}}
 		for _, g := range m.Groups {
 			r.Cells = append(r.Cells, cells[store.Place{Trap: s.Trap, Group: g}])
 		}
@@ -209,13 +225,16 @@ func (a *API) columns(ctx context.Context, q MatrixQuery) ([]string, error) {
 
 // CoverageQuery asks what is unknown.
 type CoverageQuery struct {
-	Limit int `json:"limit" most:"1000" about:"number of reasons; default 50"`
+	Offset int `json:"offset" most:"1000000" about:"number of reasons to skip"`
+	Limit  int `json:"limit" most:"1000" about:"number of reasons; default 50"`
 }
 
 // Coverage is what checks could not look at.
 type Coverage struct {
 	Sums    store.Sums     `json:"sums"`
 	Reasons []store.Reason `json:"reasons"`
+	Count   int            `json:"count"`  // of reasons, without the limit
+	Next    int            `json:"next"`   // the offset of those that follow; 0: there are none
 	Failed  []*store.Host  `json:"failed"` // hosts whose last check gave no report
 }
 
@@ -234,9 +253,10 @@ func (a *API) Coverage(ctx context.Context, q CoverageQuery) (c Coverage, err er
 		return c, err
 	}
 	c.Sums = sumsOf(groups)
-	if c.Reasons, err = a.DB.Reasons(ctx, limit(q.Limit)); err != nil {
+	if c.Reasons, c.Count, err = a.DB.Reasons(ctx, q.Offset, limit(q.Limit)); err != nil {
 		return c, err
 	}
+	c.Next = following(q.Offset, len(c.Reasons), c.Count)
 	c.Failed, err = a.DB.FailedHosts(ctx, 20)
 	return c, err
 }

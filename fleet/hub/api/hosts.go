@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 
 	"fettle/engine/trap"
@@ -14,6 +15,7 @@ type HostsQuery struct {
 	Group    string `json:"group" about:"one group; - is the one without a name"`
 	Severity string `json:"severity" one:"notice warning critical" about:"only hosts with findings of at least this severity"`
 	Silent   bool   `json:"silent" about:"only silent hosts"`
+	Twins    bool   `json:"twins" about:"only hosts whose key two machines use"`
 	Order    string `json:"order" one:"worst name seen" about:"worst unless given"`
 	Offset   int    `json:"offset" most:"1000000" about:"number to skip"`
 	Limit    int    `json:"limit" most:"1000" about:"maximum number; default 50"`
@@ -72,6 +74,7 @@ func (a *API) Hosts(ctx context.Context, q HostsQuery) (h Hosts, err error) {
 		Contains: q.Q,
 		Group:    group(q.Group),
 		Rank:     rank(q.Severity),
+		Twins:    q.Twins,
 		Order:    q.Order,
 		Offset:   q.Offset,
 		Limit:    limit(q.Limit),
@@ -83,21 +86,20 @@ func (a *API) Hosts(ctx context.Context, q HostsQuery) (h Hosts, err error) {
 		return h, err
 	}
 	h.Count, err = a.DB.CountHosts(ctx, ask)
-	if end := q.Offset + len(h.Hosts); end < h.Count && len(h.Hosts) > 0 {
-		h.Next = end
-	}
+	h.Next = following(q.Offset, len(h.Hosts), h.Count)
 	return h, err
 }
 
 // HostQuery asks for one host.
 type HostQuery struct {
-	ID string `json:"id" need:"yes" about:"its id, or its name if no other host has that"`
+	ID     string `json:"id" need:"yes" about:"its id, or its name if no other host has that"`
+	Offset int    `json:"offset" most:"1000000" about:"number of findings and unknown outcomes to skip"`
+	Limit  int    `json:"limit" most:"1000" about:"maximum number of them; default 200"`
 }
 
 // Finding is a finding on a host, and what to run against it there.
 type Finding struct {
 	store.Finding
-	Title    string          `json:"title"`
 	Fix      string          `json:"fix,omitempty"` // a command line; empty: by hand
 	Accepted *store.Accepted `json:"accepted_here,omitempty"`
 }
@@ -109,10 +111,14 @@ type Host struct {
 	Twins    []*store.Host  `json:"twins"` // others of that name
 	Findings []Finding      `json:"findings"`
 	Unknown  []Finding      `json:"unknown"`
+	Count    int            `json:"count"`   // of both, without the limit
+	Next     int            `json:"next"`    // the offset of those that follow; 0: there are none
 	Changes  []Change       `json:"changes"` // the newest
 	Mended   []store.Mended `json:"mended"`
 	// Captures that operators attached, the newest first.
 	Captures []store.Capture `json:"captures"`
+	// Speakers are the machines that use the host's key, where it is more than one.
+	Speakers []store.Speaker `json:"speakers"`
 }
 
 // CSV is a line for each finding, and each subject that is unknown.
@@ -142,7 +148,7 @@ func (a *API) Host(ctx context.Context, q HostQuery) (out Host, err error) {
 			out.Twins = append(out.Twins, t)
 		}
 	}
-	if err := a.findings(ctx, h, &out); err != nil {
+	if err := a.findings(ctx, h, q, &out); err != nil {
 		return out, err
 	}
 	changes, err := a.DB.Changes(ctx, store.ChangeQuery{Host: h.ID, Limit: 30})
@@ -153,16 +159,25 @@ func (a *API) Host(ctx context.Context, q HostQuery) (out Host, err error) {
 	if out.Mended, err = a.DB.Mended(ctx, "", h.ID, 30); err != nil {
 		return out, err
 	}
-	out.Captures, err = a.DB.Captures(ctx, h.ID)
+	if out.Captures, err = a.DB.Captures(ctx, h.ID); err != nil || h.Twin.IsZero() {
+		return out, err
+	}
+	out.Speakers, err = a.DB.Speakers(ctx, h.ID)
 	return out, err
 }
 
-func (a *API) findings(ctx context.Context, h *store.Host, out *Host) error {
-	list, err := a.DB.Findings(ctx, h.ID)
+// FindingsShown is how many findings of a host are shown at a time.
+const FindingsShown = 200
+
+func (a *API) findings(ctx context.Context, h *store.Host, q HostQuery, out *Host) error {
+	list, err := a.DB.Findings(ctx, h.ID, q.Offset, cmp.Or(q.Limit, FindingsShown))
 	if err != nil {
 		return err
 	}
-	accepted, err := a.DB.Acceptances(ctx, h.ID, 1000)
+	c := h.Counts
+	out.Count = c.Critical + c.Warning + c.Notice + c.Unknown + c.Accepted
+	out.Next = following(q.Offset, len(list), out.Count)
+	accepted, err := a.DB.Acceptances(ctx, h.ID, 0, 10_000)
 	if err != nil {
 		return err
 	}
@@ -171,7 +186,10 @@ func (a *API) findings(ctx context.Context, h *store.Host, out *Host) error {
 		by[[2]string{accepted[i].Trap, accepted[i].Subject}] = &accepted[i]
 	}
 	for _, f := range list {
-		x := Finding{Finding: f, Title: a.Title(f.Trap), Accepted: by[[2]string{f.Trap, f.Subject}]}
+		x := Finding{Finding: f, Accepted: by[[2]string{f.Trap, f.Subject}]}
+		if t := a.Title(f.Trap); t != "" {
+			x.Title = t
+		}
 		if f.Outcome.Status == trap.Found {
 			x.Fix = fixOf(&f.Outcome)
 			out.Findings = append(out.Findings, x)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -61,7 +62,9 @@ func (a *API) Trap(ctx context.Context, q TrapQuery) (t Trap, err error) {
 		return t, err
 	}
 	if !t.Known && len(t.Groups) == 0 && len(days) == 0 {
-		return t, store.ErrNone
+		if n, err := a.DB.CountFound(ctx, store.FoundQuery{Trap: q.ID}); err != nil || n == 0 {
+			return t, cmp.Or(err, store.ErrNone)
+		}
 	}
 	if t.First, err = a.DB.FirstDay(ctx, q.ID); err != nil {
 		return t, err
@@ -102,7 +105,8 @@ type FoundQuery struct {
 // Found is where a trap is.
 type Found struct {
 	Found []store.FoundOn `json:"found"`
-	Next  int             `json:"next"` // the offset of those that follow; 0: there are none
+	Count int             `json:"count"` // without the limit
+	Next  int             `json:"next"`  // the offset of those that follow; 0: there are none
 }
 
 // CSV is a line for each.
@@ -115,21 +119,17 @@ func (f Found) CSV() (header []string, lines [][]string) {
 
 // Found answers where a trap is found.
 func (a *API) Found(ctx context.Context, q FoundQuery) (f Found, err error) {
-	ask := store.FoundQuery{Trap: q.ID, Group: group(q.Group), Offset: q.Offset, Limit: limit(q.Limit) + 1}
+	ask := store.FoundQuery{Trap: q.ID, Group: group(q.Group), Offset: q.Offset, Limit: limit(q.Limit)}
 	if q.Severity != "" {
 		n := rank(q.Severity)
 		ask.Rank = &n
 	}
-	list, err := a.DB.FoundOn(ctx, ask)
-	if err != nil {
+	if f.Found, err = a.DB.FoundOn(ctx, ask); err != nil {
 		return f, err
 	}
-	list, more := cut(list, limit(q.Limit))
-	f.Found = list
-	if more {
-		f.Next = q.Offset + len(list)
-	}
-	return f, nil
+	f.Count, err = a.DB.CountFound(ctx, ask)
+	f.Next = following(q.Offset, len(f.Found), f.Count)
+	return f, err
 }
 
 // TrapCurveQuery asks for a trap's curve.
@@ -196,7 +196,7 @@ func (a *API) Search(ctx context.Context, q SearchQuery) (s Hits, err error) {
 	add := func(h Hit) {
 		if !seen[h.Trap] && len(s.Traps) < 20 {
 			seen[h.Trap] = true
-			h.Title, h.Sums = a.title(h.Trap, sums[h.Trap].Title), sums[h.Trap].Cell
+			h.Title, h.Sums = a.Title(h.Trap), sums[h.Trap].Cell
 			s.Traps = append(s.Traps, h)
 		}
 	}
@@ -204,11 +204,6 @@ func (a *API) Search(ctx context.Context, q SearchQuery) (s Hits, err error) {
 	for _, t := range a.Traps {
 		if strings.Contains(t.ID(), words) || strings.Contains(strings.ToLower(t.Title()), words) {
 			add(Hit{Trap: t.ID()})
-		}
-	}
-	for id := range sums { // of hosts with a newer fettle
-		if a.traps[id] == nil && strings.Contains(id, words) {
-			add(Hit{Trap: id})
 		}
 	}
 	ranked, err := a.find.Rank(strings.NewReader(q.Q))

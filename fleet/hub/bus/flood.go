@@ -39,7 +39,7 @@ func (s *Server) Floods() ([]string, error) {
 		}
 		looked[c.Cid] = sent{c.InMsgs, now}
 		n, span := c.InMsgs-was.messages, max(now.Sub(was.at).Seconds(), 0.1)
-		if n > floodMin && float64(n)/span > floodRate && c.AuthorizedUser != "" && c.AuthorizedUser != s.own {
+		if n > floodMin && float64(n)/span > floodRate && c.AuthorizedUser != "" && c.AuthorizedUser != s.own && !joins(c) {
 			out = append(out, c.AuthorizedUser)
 		}
 	}

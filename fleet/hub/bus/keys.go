@@ -59,6 +59,33 @@ func LoadKeys(dir string) (*Keys, error) {
 	return k, nil
 }
 
+// NewSigning gives a hub another key to sign with: the credentials of all agents, and all
+// invitations, end.
+func NewSigning(dir string) error {
+	file := filepath.Join(dir, keyFile)
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var s seeds
+	if err := json.Unmarshal(b, &s); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	pair, err := nkeys.CreateAccount()
+	if err != nil {
+		return err
+	}
+	seed, err := pair.Seed()
+	if err != nil {
+		return err
+	}
+	s.Signing = string(seed)
+	if b, err = json.Marshal(s); err != nil {
+		return err
+	}
+	return renameio.WriteFile(file, b, 0o600)
+}
+
 func makeKeys(file string) (*Keys, error) {
 	k, s := &Keys{}, seeds{}
 	for _, one := range []struct {

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"fettle/fleet/hub/message"
+	"fettle/internal/folded"
 )
 
 func claimsOf(t *testing.T, token string, err error) *jwt.UserClaims {
@@ -71,12 +72,12 @@ func TestWhatKeysMay(t *testing.T) {
 func TestLogCountsAnew(t *testing.T) {
 	var got []string
 	at := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
-	l := &logger{log: func(s string) { got = append(got, s) }, now: func() time.Time { return at }}
+	l := &logger{folded.Log{To: func(s string) { got = append(got, s) }, Now: func() time.Time { return at }}}
 	for range 3 {
 		for range 4 {
 			l.Errorf("x")
 		}
-		at = at.Add(sayEach)
+		at = at.Add(folded.Each)
 	}
 	want := []string{"nats: x", "nats: x (and 3 like this in between)", "nats: x (and 3 like this in between)"}
 	if !slices.Equal(got, want) {

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"fettle/fleet/hub/message"
+	"fettle/internal/folded"
 )
 
 // maxBuffered is how many messages may wait for the stream: all agents of a
@@ -46,6 +47,8 @@ type Server struct {
 	mend   sync.Mutex
 	// revived is when JetStream was last started again.
 	revived time.Time
+	joining map[string]strikes
+	log     func(string)
 	own     string // the key of the hub itself, which may send as much as it likes
 }
 
@@ -98,7 +101,7 @@ func Start(c Config, k *Keys) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the NATS server: %w", err)
 	}
-	s.SetLogger(&logger{log: c.Log}, false, false)
+	s.SetLogger(&logger{folded.Log{To: c.Log}}, false, false)
 	s.Start()
 	if !s.ReadyForConnections(time.Minute) {
 		s.Shutdown()
@@ -109,6 +112,7 @@ func Start(c Config, k *Keys) (*Server, error) {
 		keys:   k,
 		js:     natsserver.JetStreamConfig{MaxMemory: 16 << 20, MaxStore: c.MaxStore, StoreDir: store, SyncInterval: opts.SyncInterval},
 		banned: map[string]time.Time{},
+		log:    c.Log,
 	}, nil
 }
 
@@ -122,7 +126,14 @@ func (s *Server) Connect() (*nats.Conn, error) {
 		return nil, err
 	}
 	s.own = own
-	return nats.Connect("", nats.InProcessServer(s.Server), user, nats.Name("fettle-hub"), nats.MaxReconnects(-1))
+	return nats.Connect("", nats.InProcessServer(s.Server), user, nats.Name("fettle-hub"), nats.MaxReconnects(-1), quiet(s.log))
+}
+
+// quiet logs what goes wrong on the hub's own connection: its client would print a line
+// for each message that a flood costs.
+func quiet(log func(string)) nats.Option {
+	l := &folded.Log{To: log}
+	return nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { l.Say(err.Error(), "NATS: "+err.Error()) })
 }
 
 // login is the hub's own credentials, made anew for each connection.
@@ -140,7 +151,7 @@ func (k *Keys) login() (nats.Option, string, error) {
 }
 
 // ConnectTo connects the hub to a cluster of others.
-func ConnectTo(urls string, k *Keys, tlsConfig *tls.Config) (*nats.Conn, error) {
+func ConnectTo(urls string, k *Keys, tlsConfig *tls.Config, log func(string)) (*nats.Conn, error) {
 	user, _, err := k.login()
 	if err != nil {
 		return nil, err
@@ -151,6 +162,7 @@ func ConnectTo(urls string, k *Keys, tlsConfig *tls.Config) (*nats.Conn, error) 
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(time.Second),
 		nats.RetryOnFailedConnect(false),
+		quiet(log),
 	}
 	if tlsConfig != nil {
 		opts = append(opts, nats.Secure(tlsConfig))

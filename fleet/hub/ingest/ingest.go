@@ -223,10 +223,29 @@ func number(h nats.Header, name string) int64 {
 	return n
 }
 
+// breath is between two transactions: another process that waits to write to SQLite's
+// file tries from time to time, and must find it free.
+const breath = 5 * time.Millisecond
+
 // keep writes items, for as long as it takes; nil if this hub ends or loses its
-// lease before. What the database refuses by itself is dropped, so that
-// it does not hold up the others.
+// lease before.
 func (in *intake) keep(ctx context.Context, items []store.Item) []store.Result {
+	out := make([]store.Result, 0, len(items))
+	for {
+		results := in.some(ctx, items[len(out):])
+		if results == nil {
+			return nil
+		}
+		if out = append(out, results...); len(out) >= len(items) {
+			return out
+		}
+		pause(ctx, breath)
+	}
+}
+
+// some writes the first of some items, or all. What the database refuses by itself is
+// dropped, so that it does not hold up the others.
+func (in *intake) some(ctx context.Context, items []store.Item) []store.Result {
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		results, err := in.DB.Ingest(ctx, items)
 		if err == nil {

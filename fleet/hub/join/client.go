@@ -16,6 +16,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"fettle/fleet/hub/message"
+	"fettle/internal/folded"
 )
 
 // Admitted is what a host got by joining.
@@ -54,7 +55,7 @@ func As(ctx context.Context, i Invite, host string, hostKey ssh.Signer) (*Admitt
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired):
 		return nil, errors.New("the hub does not admit this invitation: it expired, or is of another hub")
 	case err != nil:
-		return nil, fmt.Errorf("connecting to %s: %w", strings.Join(i.URLs, ", "), err)
+		return nil, fmt.Errorf("connecting to %s: %s", strings.Join(i.URLs, ", "), folded.Line(err.Error()))
 	}
 	defer nc.Close()
 	r := Request{Version: Version, Host: host, Key: key, Token: i.Token}
@@ -99,14 +100,25 @@ func credentials(token string, seed []byte) []byte {
 	)
 }
 
+const (
+	asks    = 4
+	askEach = 5 * time.Second
+)
+
 func ask(ctx context.Context, nc *nats.Conn, r Request) (*Reply, error) {
 	b, err := json.Marshal(r)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
-	defer cancel()
-	m, err := nc.RequestWithContext(ctx, message.Join, b)
+	var m *nats.Msg
+	for range asks { // a hub that is flooded may drop a request; the same key is admitted once
+		once, cancel := context.WithTimeout(ctx, askEach)
+		m, err = nc.RequestWithContext(once, message.Join, b)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+			break
+		}
+	}
 	switch {
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded):
 		return nil, errors.New("no hub answers there: is fettle-hub serve running?")
@@ -118,20 +130,9 @@ func ask(ctx context.Context, nc *nats.Conn, r Request) (*Reply, error) {
 		return nil, errReply
 	}
 	if reply.Error != "" {
-		return nil, fmt.Errorf("the hub says: %s", printable(reply.Error))
+		return nil, fmt.Errorf("the hub says: %s", folded.Line(reply.Error))
 	}
 	return &reply, nil
-}
-
-// printable keeps a server that is no hub from writing to a terminal.
-func printable(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return -1
-		}
-		return r
-	}, s)
-	return s[:min(len(s), 300)]
 }
 
 // trust says whom a host believes that joins.

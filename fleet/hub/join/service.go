@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -14,6 +15,7 @@ import (
 
 	"fettle/fleet/hub/message"
 	"fettle/fleet/hub/store"
+	"fettle/internal/folded"
 )
 
 // Signer makes the credentials of agents.
@@ -32,6 +34,9 @@ type Service struct {
 	Log        func(string)
 	// Replaced is called after keys were revoked.
 	Replaced func()
+
+	log  folded.Log
+	once sync.Once
 }
 
 // queue is the group of hubs of which one answers.
@@ -39,7 +44,7 @@ const queue = "hubs"
 
 // Serve answers until the connection ends.
 func (s *Service) Serve(nc *nats.Conn) (*nats.Subscription, error) {
-	return nc.QueueSubscribe(message.Join, queue, func(m *nats.Msg) {
+	sub, err := nc.QueueSubscribe(message.Join, queue, func(m *nats.Msg) {
 		// A reply elsewhere would reach agents, in the hub's name.
 		if !strings.HasPrefix(m.Reply, message.JoinInbox+".") {
 			return
@@ -51,14 +56,24 @@ func (s *Service) Serve(nc *nats.Conn) (*nats.Subscription, error) {
 			err = m.Respond(b)
 		}
 		if err != nil {
-			s.Log("answering a host that joins: " + err.Error())
+			s.say("answer", "answering a host that joins: "+err.Error())
 		}
 	})
+	if err == nil { // what a flood brings beyond this is dropped: hosts ask again
+		err = sub.SetPendingLimits(waiting, waiting*maxRequest)
+	}
+	return sub, err
 }
+
+// waiting is how many requests wait for an answer, and maxRequest how large one may be.
+const (
+	waiting    = 2000
+	maxRequest = 16 << 10
+)
 
 func (s *Service) answer(ctx context.Context, b []byte) Reply {
 	var r Request
-	if len(b) > 16<<10 || json.Unmarshal(b, &r) != nil {
+	if len(b) > maxRequest || json.Unmarshal(b, &r) != nil {
 		return Reply{Error: "the request is damaged"}
 	}
 	switch {
@@ -72,13 +87,18 @@ func (s *Service) answer(ctx context.Context, b []byte) Reply {
 	reply, err := s.admit(ctx, r)
 	switch {
 	case errors.Is(err, store.ErrToken) || errors.Is(err, errRefused):
-		s.Log(fmt.Sprintf("%q may not join: %v", r.Host, err))
+		s.say("refused", fmt.Sprintf("%q may not join: %v", r.Host, err))
 		return Reply{Error: err.Error()}
 	case err != nil:
-		s.Log(fmt.Sprintf("%q joins: %v", r.Host, err))
+		s.say("trouble", fmt.Sprintf("%q joins: %v", r.Host, err))
 		return Reply{Error: "the hub has trouble with its database; try again"}
 	}
 	return reply
+}
+
+func (s *Service) say(kind, text string) {
+	s.once.Do(func() { s.log.To = s.Log })
+	s.log.Say(kind, text)
 }
 
 var errRefused = errors.New("refused")
@@ -88,7 +108,10 @@ func (s *Service) admit(ctx context.Context, r Request) (Reply, error) {
 	var agent string
 	var err error
 	if r.Token != "" {
-		agent, err = s.DB.JoinByToken(ctx, Hash(r.Token), j)
+		if agent, err = s.DB.JoinByToken(ctx, Hash(r.Token), j); errors.Is(err, store.ErrToken) {
+			agent, err = s.again(ctx, r, err)
+			j.Agent = agent // nobody's place
+		}
 	} else {
 		challenge, herr := s.byHostKey(r, &j)
 		if herr != nil || challenge != "" {
@@ -110,6 +133,16 @@ func (s *Service) admit(ctx context.Context, r Request) (Reply, error) {
 	return Reply{Agent: agent, JWT: token, URLs: s.URLs}, nil
 }
 
+// again is the agent of a key that was admitted a moment ago: its answer was lost. The
+// credentials are of use to whoever has the key alone.
+func (s *Service) again(ctx context.Context, r Request, refused error) (string, error) {
+	agent, err := s.DB.AdmittedAs(ctx, r.Key, time.Now().Add(-time.Minute))
+	if errors.Is(err, store.ErrNone) {
+		return "", refused
+	}
+	return agent, err
+}
+
 // byHostKey returns a challenge, or nothing for a host that met one.
 func (s *Service) byHostKey(r Request, j *store.Joining) (string, error) {
 	if s.KnownHosts == "" {
@@ -122,7 +155,7 @@ func (s *Service) byHostKey(r Request, j *store.Joining) (string, error) {
 	err = knows(s.KnownHosts, r.Host, pub)
 	switch {
 	case errors.Is(err, errKnownHosts):
-		s.Log(err.Error())
+		s.say("known_hosts", err.Error())
 		return "", fmt.Errorf("%w: the hub cannot read its known_hosts", errRefused)
 	case err != nil:
 		return "", fmt.Errorf("%w: the hub's known_hosts does not name this key for %s", errRefused, r.Host)

@@ -97,7 +97,7 @@ func (d *desk) admitted(what string, got Reply, key string) *store.Host {
 
 func (d *desk) hosts(want int) {
 	d.Helper()
-	if all, err := d.DB.HostsFrom(d.Context(), "", 100); err != nil || len(all) != want {
+	if all, err := d.DB.HostsFrom(d.Context(), "", "", 100); err != nil || len(all) != want {
 		d.Errorf("%d hosts, %v, want %d", len(all), err, want)
 	}
 }
@@ -186,6 +186,13 @@ func TestTokens(t *testing.T) {
 	}
 	got, _ := ask(twice, "web2")
 	d.refused("used up", got, invalid)
+	// The answer was lost, and the same host asks once more.
+	once := d.token(store.Token{Uses: 1, Group: "web"}, time.Hour)
+	lost, lostKey := ask(once, "web3")
+	d.admitted("at first", lost, lostKey)
+	if again := d.ask(Request{Version: 1, Host: "web3", Key: lostKey, Token: once}); again.Agent != lost.Agent {
+		t.Errorf("once more: %+v", again)
+	}
 	got, _ = ask(d.token(store.Token{Uses: 1}, -time.Second), "late")
 	d.refused("expired", got, invalid)
 	soon := d.token(store.Token{Uses: 2}, time.Second)
@@ -194,7 +201,7 @@ func TestTokens(t *testing.T) {
 	time.Sleep(1100 * time.Millisecond)
 	got, _ = ask(soon, "too-late")
 	d.refused("after its end", got, invalid)
-	d.hosts(3)
+	d.hosts(4)
 
 	// In the place of a host that was installed anew, and of none that there is not.
 	before := key
@@ -207,7 +214,7 @@ func TestTokens(t *testing.T) {
 	nobody := d.token(store.Token{Uses: 1, Agent: "nobody"}, time.Hour)
 	got, _ = ask(nobody, "x")
 	d.refused("nobody's place", got, "trouble with its database")
-	d.hosts(3)
+	d.hosts(4)
 }
 
 // TestTokenAtOnce: of many that come at the same moment with a token for one, one

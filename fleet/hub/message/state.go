@@ -211,6 +211,12 @@ func (s *State) With(k Kind, r *Run) (*State, error) {
 		if len(have) > maxTraps {
 			return nil, fmt.Errorf("more than %d traps", maxTraps)
 		}
+		outcomes := 0
+		for _, res := range have {
+			if outcomes += len(res.Outcomes); outcomes > maxOutcomes {
+				return nil, fmt.Errorf("more than %d outcomes", maxOutcomes)
+			}
+		}
 		for _, res := range have {
 			out.Results = append(out.Results, *res)
 		}
@@ -222,6 +228,50 @@ func (s *State) With(k Kind, r *Run) (*State, error) {
 	}
 	slices.SortFunc(out.Results, func(a, b Result) int { return strings.Compare(a.Trap, b.Trap) })
 	return out, nil
+}
+
+// And is all that two states say, of two machines that claim to be one host: of one
+// subject the graver outcome. Beyond what a message may hold, what this state says stays.
+func (s *State) And(o *State) *State {
+	out := &State{Meta: s.Meta}
+	if out.Meta.Host == "" {
+		out.Meta = o.Meta
+	}
+	have, room := s.byTrap(), maxOutcomes
+	for i := range s.Results {
+		room -= len(s.Results[i].Outcomes)
+	}
+	for i := range o.Results {
+		r := &o.Results[i]
+		was := have[r.Trap]
+		if was == nil {
+			if len(have) >= maxTraps {
+				continue
+			}
+			was = &Result{Trap: r.Trap, Clear: r.Clear, NotApplicable: r.NotApplicable}
+		}
+		both := *was
+		both.Outcomes = slices.Clone(was.Outcomes)
+		for _, add := range r.Outcomes {
+			at := slices.IndexFunc(both.Outcomes, func(x trap.Outcome) bool { return x.Subject == add.Subject })
+			switch {
+			case at >= 0 && add.Status == trap.Found && add.Severity > both.Outcomes[at].Severity:
+				both.Outcomes[at] = add
+			case at < 0 && room > 0:
+				room--
+				both.Outcomes = append(both.Outcomes, add)
+			}
+		}
+		have[r.Trap] = &both
+	}
+	for _, r := range have {
+		out.Results = append(out.Results, *r)
+	}
+	slices.SortFunc(out.Results, func(a, b Result) int { return strings.Compare(a.Trap, b.Trap) })
+	out.Traps = infosOf(append(slices.Clone(s.Traps), o.Traps...), out.Results)
+	slices.SortStableFunc(out.Traps, func(a, b report.TrapInfo) int { return strings.Compare(a.ID, b.ID) })
+	out.Traps = slices.CompactFunc(out.Traps, func(a, b report.TrapInfo) bool { return a.ID == b.ID })
+	return out
 }
 
 // Document is a state as a report, whose traps that tell nothing have no
@@ -248,6 +298,9 @@ func (s *State) Document(only map[string]bool) *report.Document {
 // Pack makes the bytes in which a state is kept.
 func (s *State) Pack() ([]byte, error) {
 	b, err := json.Marshal(s)
+	if err == nil && len(b) > MaxPlain {
+		err = ErrTooLarge
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -125,7 +125,7 @@ func (b *batch) recount(ctx context.Context, host int64, group string) error {
 	if err != nil {
 		return err
 	}
-	before, cells := sumOf(rows), worst(rows)
+	before, cells := fleetSum(rows), worst(rows)
 	today := b.db.now().UTC().Format(time.DateOnly)
 	for k, f := range rows {
 		var summary string
@@ -146,7 +146,7 @@ func (b *batch) recount(ctx context.Context, host int64, group string) error {
 		}
 	}
 	after := sumOf(rows)
-	b.tally.host(group, before, after)
+	b.tally.host(group, before, fleetSum(rows))
 	b.tally.cells(group, cells, worst(rows))
 	_, err = b.exec(ctx, "UPDATE hosts SET critical = ?, warning = ?, notice = ?, unknown = ?, accepted = ? WHERE id = ?",
 		after.critical, after.warning, after.notice, after.unknown, after.accepted, host)
@@ -196,14 +196,19 @@ func (db *DB) Lapse(ctx context.Context) (int, error) {
 	return n, err
 }
 
+// CountAcceptances counts them all.
+func (db *DB) CountAcceptances(ctx context.Context) (n int, err error) {
+	return n, db.row(ctx, "SELECT COUNT(*) FROM acceptances a JOIN hosts h ON h.id = a.host").Scan(&n)
+}
+
 // Acceptances lists what operators accepted, the newest first.
-func (db *DB) Acceptances(ctx context.Context, host int64, limit int) ([]Accepted, error) {
+func (db *DB) Acceptances(ctx context.Context, host int64, offset, limit int) ([]Accepted, error) {
 	var w where
 	if host != 0 {
 		w.and("a.host = ?", host)
 	}
 	rows, err := db.query(ctx, `SELECT a.id, h.agent, h.name, h.grp, a.trap, a.subject, a.rank, a.summary, a.reason, a.until, a.who, a.at
-		FROM acceptances a JOIN hosts h ON h.id = a.host`+w.String()+" ORDER BY a.at DESC, a.id DESC LIMIT ?", append(w.args, limit)...)
+		FROM acceptances a JOIN hosts h ON h.id = a.host`+w.String()+" ORDER BY a.at DESC, a.id DESC LIMIT ? OFFSET ?", append(w.args, limit, offset)...)
 	return read(rows, err, func(row scanner) (a Accepted, err error) {
 		var rank int
 		var at int64

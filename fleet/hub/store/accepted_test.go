@@ -53,7 +53,7 @@ func TestAccept(t *testing.T) {
 		counts("accepted", one)
 		ingest(t, db, store.Taken, began, a.whole(state(found("a", "x", trap.Warning), found("b", "", trap.Notice))))
 		counts("reported again", one)
-		if l, err := db.Acceptances(t.Context(), 0, 10); err != nil || len(l) != 1 || l[0].Who != "ann" || l[0].Severity != "warning" ||
+		if l, err := db.Acceptances(t.Context(), 0, 0, 10); err != nil || len(l) != 1 || l[0].Who != "ann" || l[0].Severity != "warning" ||
 			l[0].Host.Agent != "h1" {
 			t.Errorf("%+v, %v", l, err)
 		}
@@ -81,7 +81,7 @@ func TestAccept(t *testing.T) {
 		if err := db.Unaccept(t.Context(), word, log); !errors.Is(err, store.ErrNone) {
 			t.Error(err)
 		}
-		if l, err := db.Audits(t.Context(), 0, 10); err != nil || len(l) != 3 || l[0].ID <= l[1].ID {
+		if l, err := db.Audits(t.Context(), 0, 0, 10); err != nil || len(l) != 3 || l[0].ID <= l[1].ID {
 			t.Errorf("%+v, %v", l, err)
 		}
 	})
@@ -130,12 +130,29 @@ func TestUsersAndSessions(t *testing.T) {
 		}
 		there("p", false)
 		there("t", false)
-		there("o", true)
+		there("o", false) // whoever vouched for it: it may log in again, if that one still does
 		put("q", "password", now.Add(time.Hour))
-		if err := db.DropSession(t.Context(), "o"); err != nil {
+		put("l", "oidc", now.Add(time.Hour))
+		put("t", "token", now.Add(time.Hour))
+		if n, err := db.EndSessions(t.Context(), "ann", false); err != nil || n != 2 {
+			t.Errorf("logging out: %d, %v", n, err)
+		}
+		there("l", false)
+		there("t", true)
+		if n, err := db.EndSessions(t.Context(), "ann", true); err != nil || n != 1 {
+			t.Errorf("revoking: %d, %v", n, err)
+		}
+		// A login that began before the password was changed.
+		late := store.Session{Hash: "late", User: "ann", Role: store.Operator, How: "password", Expires: now.Add(time.Hour), Password: "old"}
+		if err := db.PutSession(t.Context(), late); !errors.Is(err, store.ErrNone) {
+			t.Errorf("a session by the password of before: %v", err)
+		}
+		put("q", "password", now.Add(time.Hour))
+		if err := db.DropSession(t.Context(), "q"); err != nil {
 			t.Fatal(err)
 		}
-		there("o", false)
+		there("q", false)
+		put("q", "oidc", now.Add(time.Hour))
 		if l, err := db.Users(t.Context()); err != nil || len(l) != 1 || l[0].Role != store.Reader {
 			t.Errorf("%+v, %v", l, err)
 		}

@@ -41,6 +41,11 @@ type Session struct {
 	Seen    time.Time // of tokens and sessions: last used, to the minute
 	Expires time.Time
 	Note    string // of tokens: what it is for
+	// Confirmed is when OpenID Connect's provider last said what the role is.
+	Confirmed time.Time
+	// Password is what the user's was compared with. If it is another by now, the
+	// session is not kept. It is not in the database.
+	Password string
 }
 
 // Audit is one act of a user.
@@ -49,7 +54,7 @@ type Audit struct {
 	At      time.Time `json:"at"`
 	Who     string    `json:"who"`
 	From    string    `json:"from"` // the address
-	What    string    `json:"what"` // "log in", "log-in refused", "accept", "ask"
+	What    string    `json:"what"` // "log in", "accept", "ask"
 	On      string    `json:"on,omitempty"`
 	Details string    `json:"details,omitempty"`
 }

@@ -78,7 +78,7 @@ func TestCaptures(t *testing.T) {
 		if err := db.Detach(t.Context(), is[0].ID, store.Audit{At: began, Who: "ann", What: "remove"}); !errors.Is(err, store.ErrNone) {
 			t.Errorf("removed twice: %v", err)
 		}
-		acts, err := db.Audits(t.Context(), 0, 2)
+		acts, err := db.Audits(t.Context(), 0, 0, 2)
 		if err != nil || acts[0].What != "remove" || acts[0].On != "h1" || acts[1].What != "download" || acts[1].Who != "bob" ||
 			acts[1].On != "h1" {
 			t.Errorf("%+v %v", acts, err)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 )
@@ -22,6 +23,7 @@ type FleetChange struct {
 type ChangeQuery struct {
 	Since  time.Time
 	Before *FleetChange // those older than this one: its At and ID; nil: from the newest
+	After  *FleetChange // those newer than this one, the nearest of them
 	Kinds  []string     // nil: all
 	Trap   string
 	Host   int64
@@ -30,27 +32,65 @@ type ChangeQuery struct {
 	Limit  int
 }
 
-// Changes lists changes.
+// CountedChanges is how far changes are counted: the whole history of a fleet is not
+// read for a number.
+const CountedChanges = 10_000
+
+// CountChanges counts changes, whatever comes before or after, up to CountedChanges.
+func (db *DB) CountChanges(ctx context.Context, q ChangeQuery) (n int, err error) {
+	w := q.where()
+	err = db.row(ctx, "SELECT COUNT(*) FROM (SELECT c.id FROM changes c JOIN hosts h ON h.id = c.host"+w.String()+" LIMIT ?) f",
+		append(w.args, CountedChanges)...).Scan(&n)
+	return n, err
+}
+
+// Changes lists changes, the newest first.
 func (db *DB) Changes(ctx context.Context, q ChangeQuery) ([]FleetChange, error) {
-	var w where
-	order := "c.at DESC, c.id DESC"
+	w := q.where()
+	from, order, than := q.Before, " DESC", "<"
+	if q.After != nil {
+		from, order, than = q.After, "", ">"
+	}
+	by := "c.id" + order
+	// One host's changes, and one trap's, are in the order of their numbers.
+	if q.Trap != "" || q.Host != 0 {
+		if from != nil {
+			w.and("c.id "+than+" ?", from.ID)
+		}
+	} else {
+		if from != nil {
+			w.and("(c.at, c.id) "+than+" (?, ?)", millis(from.At), from.ID)
+		}
+		by = "c.at" + order + ", " + by
+	}
+	rows, err := db.query(ctx, `SELECT c.id, c.at, c.kind, c.trap, c.subject, c.rank, c.summary, h.agent, h.name, h.grp
+		FROM changes c JOIN hosts h ON h.id = c.host`+w.String()+" ORDER BY "+by+" LIMIT ?", append(w.args, q.Limit)...)
+	list, err := read(rows, err, func(row scanner) (c FleetChange, err error) {
+		var at int64
+		var rank int
+		err = row.Scan(&c.ID, &at, &c.Kind, &c.Trap, &c.Subject, &rank, &c.Summary, &c.Host.Agent, &c.Host.Name, &c.Host.Group)
+		c.At, c.Severity = moment(at), rankName(rank)
+		return c, err
+	})
+	if q.After != nil {
+		slices.Reverse(list)
+	}
+	return list, err
+}
+
+func (q *ChangeQuery) where() *where {
+	w := &where{}
 	switch {
 	case q.Trap != "":
 		w.and("c.trap = ?", q.Trap)
-		order = "c.id DESC"
-	case q.Host != 0:
+	case q.Host == 0: // what a host invents is on its own page
+		w.and("(c.trap IN (SELECT trap FROM catalogue) OR NOT EXISTS (SELECT 1 FROM catalogue))")
+	}
+	if q.Host != 0 {
 		w.and("c.host = ?", q.Host)
-		order = "c.id DESC"
 	}
 	if !q.Since.IsZero() {
 		w.and("c.at >= ?", millis(q.Since))
-	}
-	if b := q.Before; b != nil {
-		if order == "c.id DESC" {
-			w.and("c.id < ?", b.ID)
-		} else {
-			w.and("(c.at, c.id) < (?, ?)", millis(b.At), b.ID)
-		}
 	}
 	if len(q.Kinds) > 0 {
 		args := make([]any, len(q.Kinds))
@@ -65,13 +105,5 @@ func (db *DB) Changes(ctx context.Context, q ChangeQuery) ([]FleetChange, error)
 	if q.Rank > 0 {
 		w.and("c.rank >= ?", q.Rank)
 	}
-	rows, err := db.query(ctx, `SELECT c.id, c.at, c.kind, c.trap, c.subject, c.rank, c.summary, h.agent, h.name, h.grp
-		FROM changes c JOIN hosts h ON h.id = c.host`+w.String()+" ORDER BY "+order+" LIMIT ?", append(w.args, q.Limit)...)
-	return read(rows, err, func(row scanner) (c FleetChange, err error) {
-		var at int64
-		var rank int
-		err = row.Scan(&c.ID, &at, &c.Kind, &c.Trap, &c.Subject, &rank, &c.Summary, &c.Host.Agent, &c.Host.Name, &c.Host.Group)
-		c.At, c.Severity = moment(at), rankName(rank)
-		return c, err
-	})
+	return w
 }

@@ -27,6 +27,7 @@ type finding struct {
 	rank     int
 	accepted bool // on the host, or on the hub
 	own      bool // on the host
+	foreign  bool // of a trap that this hub does not know
 	since    int64
 }
 
@@ -38,7 +39,7 @@ func (b *batch) compare(ctx context.Context, h *hostRow, was, is *message.State,
 	if err != nil {
 		return sums{}, err
 	}
-	before := sumOf(rows)
+	before := fleetSum(rows)
 	touched := touchedBy(m, was, is)
 	worstBefore := worst(rows)
 	changes := history.Compare(was.Document(touched), is.Document(touched))
@@ -49,10 +50,9 @@ func (b *batch) compare(ctx context.Context, h *hostRow, was, is *message.State,
 	if err := b.sync(ctx, h, is, touched, rows, since, at); err != nil {
 		return sums{}, err
 	}
-	after := sumOf(rows)
-	b.tally.host(h.group, before, after)
+	b.tally.host(h.group, before, fleetSum(rows))
 	b.tally.cells(h.group, worstBefore, worst(rows))
-	return after, nil
+	return sumOf(rows), nil
 }
 
 // touchedBy are the traps of which a message speaks.
@@ -76,7 +76,7 @@ func touchedBy(m *message.Message, was, is *message.State) map[string]bool {
 }
 
 func (b *batch) findings(ctx context.Context, host int64) (map[findingKey]finding, error) {
-	s, err := b.stmt(ctx, "SELECT trap, subject, rank, accepted, since FROM findings WHERE host = ?")
+	s, err := b.stmt(ctx, "SELECT trap, subject, rank, accepted, known, since FROM findings WHERE host = ?")
 	if err != nil {
 		return nil, err
 	}
@@ -89,11 +89,11 @@ func (b *batch) findings(ctx context.Context, host int64) (map[findingKey]findin
 	for rows.Next() {
 		var k findingKey
 		var f finding
-		var accepted int
-		if err := rows.Scan(&k.trap, &k.subject, &f.rank, &accepted, &f.since); err != nil {
+		var accepted, known int
+		if err := rows.Scan(&k.trap, &k.subject, &f.rank, &accepted, &known, &f.since); err != nil {
 			return nil, err
 		}
-		f.accepted = accepted != 0
+		f.accepted, f.foreign = accepted != 0, known == 0
 		out[k] = f
 	}
 	return out, rows.Err()
@@ -130,13 +130,27 @@ func (b *batch) record(
 			}
 		}
 		o := telling(c)
+		if !b.room(h, c, said(o)) {
+			b.tally.change(h.group, b.counted(c.Trap), kind, at)
+			continue
+		}
+		h.cost.work++
 		if _, err := b.exec(ctx, "INSERT INTO changes (at, host, trap, subject, kind, rank, summary) VALUES (?, ?, ?, ?, ?, ?, ?)",
 			at, h.id, c.Trap, c.Subject, kind, rankOf(o), said(o)); err != nil {
 			return nil, err
 		}
-		b.tally.change(h.group, c.Trap, kind, at)
+		b.tally.change(h.group, b.counted(c.Trap), kind, at)
 	}
 	return since, nil
+}
+
+// counted is a trap as a day's sums name it; the empty string, which has none, for one
+// that this hub does not know.
+func (b *batch) counted(trap string) string {
+	if b.db.knows(trap) {
+		return trap
+	}
+	return ""
 }
 
 // telling is the side of a change that has something to say.
@@ -195,6 +209,8 @@ func (b *batch) bury(ctx context.Context, h *hostRow, c *history.Change, was fin
 	if c.Kind == history.Unseen && (c.Before == nil || c.Before.Status != trap.Found) {
 		return nil
 	}
+	h.cost.work++
+	h.cost.ended++
 	resolved := 0
 	if c.Kind == history.Resolved {
 		resolved = 1
@@ -224,6 +240,10 @@ func (b *batch) sync(
 		return err
 	}
 	today := b.db.now().UTC().Format(time.DateOnly)
+	titles := map[string]string{}
+	for _, t := range is.Traps {
+		titles[t.ID] = t.Title
+	}
 	for i := range is.Results {
 		r := &is.Results[i]
 		if !touched[r.Trap] {
@@ -233,14 +253,15 @@ func (b *batch) sync(
 			o := &r.Outcomes[j]
 			k := findingKey{o.Trap, o.Subject}
 			delete(gone, k)
-			f := finding{rank: rankOf(o), own: o.Accepted != nil && o.Accepted.Lapsed == "", since: at}
+			f := finding{rank: rankOf(o), own: o.Accepted != nil && o.Accepted.Lapsed == "", since: at, foreign: !b.db.knows(o.Trap)}
 			f.accepted = f.own || accepts[k].holds(f.rank, said(o), today)
 			if was, ok := rows[k]; ok && (was.rank > 0) == (f.rank > 0) {
 				f.since = was.since
 			} else if began := since[k]; began != 0 {
 				f.since = began
 			}
-			if err := b.put(ctx, h.id, o, f); err != nil {
+			h.cost.work++
+			if err := b.put(ctx, h.id, o, f, titles[o.Trap]); err != nil {
 				return err
 			}
 			rows[k] = f
@@ -250,6 +271,7 @@ func (b *batch) sync(
 		if !gone[k] {
 			continue
 		}
+		h.cost.work++
 		if _, err := b.exec(ctx, "DELETE FROM findings WHERE host = ? AND trap = ? AND subject = ?", h.id, k.trap, k.subject); err != nil {
 			return err
 		}
@@ -258,15 +280,19 @@ func (b *batch) sync(
 	return nil
 }
 
-func (b *batch) put(ctx context.Context, host int64, o *trap.Outcome, f finding) error {
+func (b *batch) put(ctx context.Context, host int64, o *trap.Outcome, f finding, title string) error {
+	if !f.foreign {
+		title = "" // the hub's own
+	}
 	doc, err := encoded(o)
 	if err != nil {
 		return err
 	}
 	_, err = b.exec(
 		ctx,
-		`INSERT INTO findings (host, trap, subject, rank, accepted, own, summary, since, outcome) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (host, trap, subject) DO UPDATE SET rank = excluded.rank, accepted = excluded.accepted, own = excluded.own, summary = excluded.summary, since = excluded.since, outcome = excluded.outcome`,
+		`INSERT INTO findings (host, trap, subject, rank, accepted, own, summary, since, outcome, known, title) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (host, trap, subject) DO UPDATE SET rank = excluded.rank, accepted = excluded.accepted, own = excluded.own, summary = excluded.summary, since = excluded.since, outcome = excluded.outcome,
+		known = excluded.known, title = excluded.title`,
 		host,
 		o.Trap,
 		o.Subject,
@@ -276,6 +302,8 @@ func (b *batch) put(ctx context.Context, host int64, o *trap.Outcome, f finding)
 		said(o),
 		f.since,
 		doc,
+		number(!f.foreign),
+		title,
 	)
 	return err
 }

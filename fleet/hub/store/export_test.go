@@ -36,7 +36,7 @@ func (db *DB) Agree(ctx context.Context) error {
 			}
 			s := sumOf(fs)
 			hosts[id] = &s
-			at(totals, g).add(s, 1)
+			at(totals, g).add(fleetSum(fs), 1)
 			for name, f := range worst(fs) {
 				*at(cells, cellKey{name, g}).of(f)++
 			}
@@ -94,3 +94,43 @@ func (db *DB) MigrateTo(ctx context.Context, from fs.FS, last int) error {
 
 // SetNow gives the database another clock.
 func (db *DB) SetNow(now func() time.Time) { db.now = now }
+
+// OpenAt opens a database with the tables of an older version.
+func OpenAt(ctx context.Context, where string, version int) (*DB, error) {
+	db, err := connect(where)
+	if err != nil {
+		return nil, err
+	}
+	return db, db.migrateTo(ctx, migrations, version)
+}
+
+// Exec runs a statement, and Number one that answers a number.
+func (db *DB) Exec(ctx context.Context, q string, args ...any) error {
+	_, err := db.exec(ctx, q, args...)
+	return err
+}
+
+func (db *DB) Number(ctx context.Context, q string, args ...any) (n int64, err error) {
+	return n, db.row(ctx, q, args...).Scan(&n)
+}
+
+// Versions is how many migrations there are.
+func Versions() int {
+	files, _ := fs.Glob(migrations, "migrations/*.sql")
+	return len(files)
+}
+
+// Busy holds the database's write lock until the function that it returns is called.
+func (db *DB) Busy(t interface{ Fatal(...any) }) func() {
+	tx, err := db.write.BeginTx(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec("UPDATE pulse SET n = n"); err != nil {
+		t.Fatal(err)
+	}
+	return func() { _ = tx.Rollback() }
+}
+
+// SetBounds bounds what a host may cost, as a test can reach it.
+func (db *DB) SetBounds(b Bounds) { db.bounds = b }

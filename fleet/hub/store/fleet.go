@@ -82,8 +82,7 @@ func (c *Cell) Add(o Cell) {
 
 // TrapSums is a trap, as the fleet meets it.
 type TrapSums struct {
-	Trap  string `json:"trap"`
-	Title string `json:"title"`
+	Trap string `json:"trap"`
 	Cell
 }
 
@@ -96,12 +95,12 @@ func (db *DB) TrapSums(ctx context.Context, group *string) ([]TrapSums, error) {
 	}
 	rows, err := db.query(
 		ctx,
-		`SELECT c.trap, COALESCE(MAX(t.title), ''), SUM(c.critical) AS cr, SUM(c.warning) AS wa, SUM(c.notice) AS no, SUM(c.unknown), SUM(c.accepted)
-		FROM cells c LEFT JOIN traps t ON t.id = c.trap`+w.String()+` GROUP BY c.trap
+		`SELECT c.trap, SUM(c.critical) AS cr, SUM(c.warning) AS wa, SUM(c.notice) AS no, SUM(c.unknown), SUM(c.accepted)
+		FROM cells c`+w.String()+` GROUP BY c.trap
 		HAVING SUM(c.critical + c.warning + c.notice + c.unknown + c.accepted) > 0 ORDER BY cr DESC, wa DESC, no DESC, c.trap`,
 		w.args...)
 	return read(rows, err, func(row scanner) (t TrapSums, err error) {
-		err = row.Scan(&t.Trap, &t.Title, &t.Critical, &t.Warning, &t.Notice, &t.Unknown, &t.Accepted)
+		err = row.Scan(&t.Trap, &t.Critical, &t.Warning, &t.Notice, &t.Unknown, &t.Accepted)
 		return t, err
 	})
 }

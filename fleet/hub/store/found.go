@@ -17,21 +17,19 @@ type Finding struct {
 	Accepted bool         `json:"accepted"`
 	Summary  string       `json:"summary"`
 	Since    time.Time    `json:"since"`
+	Title    string       `json:"title"`   // the host's words, of a trap that this hub does not know
 	Outcome  trap.Outcome `json:"outcome"` // with detail, evidence, and on the host's side accepted
 }
 
 // Findings are those of a host, the worst first.
-func (db *DB) Findings(ctx context.Context, host int64) ([]Finding, error) {
-	rows, err := db.query(
-		ctx,
-		"SELECT trap, subject, rank, accepted, summary, since, outcome FROM findings WHERE host = ? ORDER BY accepted, rank DESC, trap, subject",
-		host,
-	)
+func (db *DB) Findings(ctx context.Context, host int64, offset, limit int) ([]Finding, error) {
+	rows, err := db.query(ctx, "SELECT trap, subject, rank, accepted, summary, since, outcome, title FROM findings WHERE host = ? "+
+		"ORDER BY accepted, rank DESC, trap, subject LIMIT ? OFFSET ?", host, limit, offset)
 	return read(rows, err, func(row scanner) (f Finding, err error) {
 		var rank, accepted int
 		var since int64
 		var doc []byte
-		if err = row.Scan(&f.Trap, &f.Subject, &rank, &accepted, &f.Summary, &since, &doc); err != nil {
+		if err = row.Scan(&f.Trap, &f.Subject, &rank, &accepted, &f.Summary, &since, &doc, &f.Title); err != nil {
 			return f, err
 		}
 		f.Severity, f.Accepted, f.Since = rankName(rank), accepted != 0, moment(since)
@@ -61,9 +59,15 @@ type FoundQuery struct {
 	Limit  int
 }
 
-// FoundOn lists where a trap is found or unknown, the worst first.
-func (db *DB) FoundOn(ctx context.Context, q FoundQuery) ([]FoundOn, error) {
-	var w where
+// CountFound counts what FoundOn would list without its limit.
+func (db *DB) CountFound(ctx context.Context, q FoundQuery) (n int, err error) {
+	w := q.where()
+	err = db.row(ctx, "SELECT COUNT(*) FROM findings f JOIN hosts h ON h.id = f.host"+w.String(), w.args...).Scan(&n)
+	return n, err
+}
+
+func (q *FoundQuery) where() *where {
+	w := &where{}
 	w.and("f.trap = ?", q.Trap)
 	if q.Rank != nil {
 		w.and("f.rank = ?", *q.Rank)
@@ -71,6 +75,12 @@ func (db *DB) FoundOn(ctx context.Context, q FoundQuery) ([]FoundOn, error) {
 	if q.Group != nil {
 		w.and("h.grp = ?", *q.Group)
 	}
+	return w
+}
+
+// FoundOn lists where a trap is found or unknown, the worst first.
+func (db *DB) FoundOn(ctx context.Context, q FoundQuery) ([]FoundOn, error) {
+	w := q.where()
 	rows, err := db.query(ctx, `SELECT h.agent, h.name, h.grp, f.subject, f.rank, f.accepted, f.summary, f.since
 		FROM findings f JOIN hosts h ON h.id = f.host`+w.String()+" ORDER BY f.rank DESC, f.host LIMIT ? OFFSET ?",
 		append(w.args, q.Limit, q.Offset)...)
@@ -133,18 +143,22 @@ func (db *DB) FirstDay(ctx context.Context, trapID string) (string, error) {
 type Reason struct {
 	Trap   string `json:"trap"`
 	Reason string `json:"reason"`
-	Count  int    `json:"count"` // subjects of hosts
+	Count  int    `json:"count"` // hosts
 }
 
-// Reasons lists why checks could not look, the most frequent first.
-func (db *DB) Reasons(ctx context.Context, limit int) ([]Reason, error) {
-	rows, err := db.query(
-		ctx,
-		"SELECT trap, summary, COUNT(*) AS n FROM findings WHERE rank = 0 GROUP BY trap, summary ORDER BY n DESC, trap, summary LIMIT ?",
-		limit,
-	)
-	return read(rows, err, func(row scanner) (r Reason, err error) {
+// Reasons lists why checks of the traps that this hub knows could not look, those of the
+// most hosts first, and says how many there are. Hosts count, not subjects: of these one
+// host may name many.
+func (db *DB) Reasons(ctx context.Context, offset, limit int) (list []Reason, all int, err error) {
+	if err := db.row(ctx, "SELECT COUNT(*) FROM (SELECT trap, summary FROM findings WHERE rank = 0 AND known = 1 GROUP BY trap, summary) r").
+		Scan(&all); err != nil {
+		return nil, 0, err
+	}
+	rows, err := db.query(ctx, "SELECT trap, summary, COUNT(DISTINCT host) AS n FROM findings WHERE rank = 0 AND known = 1 "+
+		"GROUP BY trap, summary ORDER BY n DESC, trap, summary LIMIT ? OFFSET ?", limit, offset)
+	list, err = read(rows, err, func(row scanner) (r Reason, err error) {
 		err = row.Scan(&r.Trap, &r.Reason, &r.Count)
 		return r, err
 	})
+	return list, all, err
 }

@@ -28,6 +28,7 @@ type HostQuery struct {
 	Group        *string   // nil: all
 	SilentBefore time.Time // only those that said nothing since; zero: all
 	Rank         int       // only those with findings of at least this severity
+	Twins        bool      // only those whose key two machines use
 	Order        string    // "worst", "name", "seen"
 	Offset       int
 	Limit        int
@@ -44,6 +45,9 @@ func (q *HostQuery) where() *where {
 	}
 	if !q.SilentBefore.IsZero() {
 		w.and("last_seen < ?", millis(q.SilentBefore))
+	}
+	if q.Twins {
+		w.and("twin > 0")
 	}
 	switch q.Rank {
 	case 1:

@@ -35,6 +35,8 @@ type Host struct {
 	Bad          int64             `json:"bad,omitempty"` // messages that no agent would send
 	BadLast      string            `json:"bad_last,omitempty"`
 	Failed       string            `json:"failed,omitempty"`   // why the last check gave no report
+	Folded       int               `json:"folded,omitempty"`   // changes that have no row of their own: too many came
+	Held         time.Time         `json:"held,omitzero"`      // a report was not stored: too much came that day
 	Twin         time.Time         `json:"twin,omitzero"`      // two hosts used these credentials
 	Retired      time.Time         `json:"retired,omitzero"`   // taken out
 	LastAsk      string            `json:"last_ask,omitempty"` // the question it answered last
@@ -53,7 +55,7 @@ type Counts struct {
 }
 
 const hostColumns = `id, agent, name, grp, labels, os, kernel, arch, kind, boot, fettle, agent_version, joined, last_seen, last_check, every_ms, skew_ms,
-	waiting, dropped, refused, bad, bad_last, failed, twin, retired, last_ask, critical, warning, notice, unknown, accepted, clear, not_applicable`
+	waiting, dropped, refused, bad, bad_last, failed, folded, held, twin, retired, last_ask, critical, warning, notice, unknown, accepted, clear, not_applicable`
 
 // scanner is a row.
 type scanner interface{ Scan(...any) error }
@@ -61,15 +63,17 @@ type scanner interface{ Scan(...any) error }
 func scanHost(r scanner) (*Host, error) {
 	h := &Host{}
 	var labels string
-	var joined, seen, checked, every, skew, twin, retired int64
+	var joined, seen, checked, every, skew, held, twin, retired int64
 	c := &h.Counts
 	if err := r.Scan(&h.ID, &h.Agent, &h.Name, &h.Group, &labels, &h.OS, &h.Kernel, &h.Arch, &h.Kind, &h.BootID, &h.Fettle,
 		&h.AgentVersion, &joined, &seen, &checked, &every, &skew,
-		&h.Waiting, &h.Dropped, &h.Refused, &h.Bad, &h.BadLast, &h.Failed, &twin, &retired, &h.LastAsk, &c.Critical, &c.Warning, &c.Notice,
+		&h.Waiting, &h.Dropped, &h.Refused, &h.Bad, &h.BadLast, &h.Failed, &h.Folded, &held, &twin, &retired, &h.LastAsk,
+		&c.Critical, &c.Warning, &c.Notice,
 		&c.Unknown, &c.Accepted, &c.Clear, &c.NotApplicable); err != nil {
 		return nil, none(err)
 	}
 	h.Joined, h.Seen, h.Checked, h.Twin, h.Retired = moment(joined), moment(seen), moment(checked), moment(twin), moment(retired)
+	h.Held = moment(held)
 	h.Every, h.Skew = time.Duration(every)*time.Millisecond, time.Duration(skew)*time.Millisecond
 	return h, json.Unmarshal([]byte(labels), &h.Labels)
 }
@@ -175,12 +179,12 @@ func (db *DB) Bad(ctx context.Context, agent string, n int, why string) error {
 	return err
 }
 
-// HostsFrom are the hosts, not retired, whose names begin so, by name.
-func (db *DB) HostsFrom(ctx context.Context, name string, limit int) ([]*Host, error) {
+// HostsFrom are the hosts, not retired, whose names begin so, by name, from one on.
+func (db *DB) HostsFrom(ctx context.Context, name, from string, limit int) ([]*Host, error) {
 	return db.hosts(
 		ctx,
 		"SELECT "+hostColumns+" FROM hosts WHERE name >= ? AND name < ? AND retired = 0 ORDER BY name, id LIMIT ?",
-		name,
+		max(name, from),
 		name+"\U0010ffff",
 		limit,
 	)

@@ -37,17 +37,24 @@ const (
 	Refused           // the database does not take it
 )
 
-// Ingest takes messages in one transaction: all or none.
+// slice is how long one transaction takes messages: whoever else writes (a login, an
+// acceptance) waits no longer than that and one message.
+const slice = 100 * time.Millisecond
+
+// Ingest takes messages, the first of them at least, and as many as there is time for, in
+// one transaction: it says what became of those.
 func (db *DB) Ingest(ctx context.Context, items []Item) ([]Result, error) {
-	out := make([]Result, len(items))
+	out, end := make([]Result, 0, len(items)), time.Now().Add(slice)
 	err := db.within(ctx, func(t *tx) error {
-		b := &batch{tx: t, tally: newTally(), traps: map[string]bool{}}
+		b := &batch{tx: t, tally: newTally()}
 		for i := range items {
 			v, err := b.take(ctx, &items[i])
 			if err != nil {
 				return err
 			}
-			out[i] = v
+			if out = append(out, v); time.Now().After(end) {
+				break
+			}
 		}
 		return b.tally.flush(ctx, t)
 	})
@@ -61,7 +68,6 @@ func (db *DB) Ingest(ctx context.Context, items []Item) ([]Result, error) {
 type batch struct {
 	*tx
 	tally tally
-	traps map[string]bool // known to the table
 }
 
 // hostRow is what ingestion needs of a host.
@@ -74,13 +80,20 @@ type hostRow struct {
 	digest    string
 	lastCheck int64
 	retired   int64
+	machine   string
+	seen      int64 // when its last message was made, by the hub's clock
+	sent      int64 // and by the host's
+	twin      int64 // since when two machines use its key; 0: one does
+	cost      cost
 }
 
 func (b *batch) take(ctx context.Context, it *Item) (Result, error) {
 	m := it.Message
 	var h hostRow
-	err := b.scan(ctx, "SELECT id, nkey, grp, instance, seq, digest, last_check, retired FROM hosts WHERE agent = ?", []any{m.Agent},
-		&h.id, &h.key, &h.group, &h.instance, &h.seq, &h.digest, &h.lastCheck, &h.retired)
+	err := b.scan(ctx, "SELECT id, nkey, grp, instance, seq, digest, last_check, retired, machine, last_seen, last_sent, "+
+		"twin, cost_day, cost_work, cost_rows, cost_bytes FROM hosts WHERE agent = ?", []any{m.Agent},
+		&h.id, &h.key, &h.group, &h.instance, &h.seq, &h.digest,
+		&h.lastCheck, &h.retired, &h.machine, &h.seen, &h.sent, &h.twin, &h.cost.day, &h.cost.work, &h.cost.rows, &h.cost.bytes)
 	switch {
 	case errors.Is(err, ErrNone) || err == nil && h.key != it.Key:
 		if adopted, err := b.adopt(ctx, &h, it); err != nil || !adopted {
@@ -92,21 +105,34 @@ func (b *batch) take(ctx context.Context, it *Item) (Result, error) {
 		return Result{}, err
 	}
 	last, err := b.last(ctx, &h, m)
+	if err == nil && h.twin == 0 {
+		var other bool
+		if other, err = b.other(ctx, &h, it, last); err == nil && other {
+			err = b.dispute(ctx, &h, it)
+		}
+	}
 	switch {
 	case err != nil:
 		return Result{}, err
+	case m.Seq <= last && h.twin != 0 && m.Instance == h.instance: // the other one took its numbers
+		_, err := b.disputed(ctx, &h, it)
+		return Result{Again, last}, err
 	case m.Seq <= last:
 		return Result{Again, last}, nil
 	case it.Prev > last:
 		return Result{Gap, last}, nil
 	}
 	if m.Instance != h.instance {
-		if err := b.change(ctx, &h, it, last > 0); err != nil {
+		if err := b.change(ctx, &h, it); err != nil {
 			return Result{}, err
 		}
 	}
 	if err := b.seen(ctx, &h, it); err != nil {
 		return Result{}, err
+	}
+	if h.twin != 0 {
+		v, err := b.disputed(ctx, &h, it)
+		return Result{v, m.Seq}, err
 	}
 	v, err := b.content(ctx, &h, it)
 	return Result{v, m.Seq}, err
@@ -132,7 +158,10 @@ func (b *batch) content(ctx context.Context, h *hostRow, it *Item) (Verdict, err
 		_, err := b.exec(ctx, "UPDATE hosts SET last_check = ?, failed = '', last_ask = ? WHERE id = ?", at, m.Ask, h.id)
 		return Taken, err
 	}
-	return Taken, b.apply(ctx, h, m, at)
+	if b.spent(h) {
+		return Taken, b.hold(ctx, h)
+	}
+	return b.apply(ctx, h, m, at)
 }
 
 // adopt takes in an agent whose key the hub has signed, and the database does
@@ -169,30 +198,40 @@ func (b *batch) last(ctx context.Context, h *hostRow, m *message.Message) (int64
 	return ended, err
 }
 
-// change notes that another instance speaks. If it spoke before the last one
-// did, two hosts use one agent's credentials.
-func (b *batch) change(ctx context.Context, h *hostRow, it *Item, twin bool) error {
-	if twin {
-		if _, err := b.exec(ctx, "UPDATE hosts SET twin = ? WHERE id = ?", millis(it.At), h.id); err != nil {
-			return err
-		}
-	}
+// change notes that another instance speaks. What the one before it said is kept until
+// the next change: this one may be another machine's.
+func (b *batch) change(ctx context.Context, h *hostRow, it *Item) error {
 	if h.instance == "" {
 		return nil
 	}
-	_, err := b.exec(ctx, `INSERT INTO instances (agent, instance, seq, ended) VALUES (?, ?, ?, ?)
-		ON CONFLICT (agent, instance) DO UPDATE SET seq = excluded.seq, ended = excluded.ended`, it.Message.Agent, h.instance, h.seq,
-		millis(it.At))
+	agent := it.Message.Agent
+	if h.twin == 0 {
+		if _, err := b.exec(ctx, "UPDATE instances SET state = NULL WHERE agent = ? AND state IS NOT NULL", agent); err != nil {
+			return err
+		}
+	}
+	if _, err := b.exec(ctx, `INSERT INTO instances (agent, instance, seq, ended, state) VALUES (?, ?, ?, ?, (SELECT state FROM states WHERE host = ?))
+		ON CONFLICT (agent, instance) DO UPDATE SET seq = excluded.seq, ended = excluded.ended`, agent, h.instance, h.seq, millis(it.At),
+		h.id); err != nil {
+		return err
+	}
+	_, err := b.exec(ctx, "DELETE FROM instances WHERE agent = ? AND instance NOT IN (SELECT instance FROM instances WHERE agent = ? "+
+		"ORDER BY ended DESC, instance LIMIT ?)", agent, agent, instancesKept)
 	return err
 }
 
 // seen notes that the agent spoke, and what it says of itself.
 func (b *batch) seen(ctx context.Context, h *hostRow, it *Item) error {
 	m := it.Message
-	const spoke = "UPDATE hosts SET instance = ?, seq = ?, last_seen = ?, skew_ms = ?, agent_version = ?"
-	args := []any{m.Instance, m.Seq, millis(it.At), it.Skew.Milliseconds(), m.Fettle}
+	const spoke = "UPDATE hosts SET instance = ?, seq = ?, last_seen = ?, last_sent = ?, skew_ms = ?, agent_version = ?"
+	sent := min(millis(m.Sent), b.db.now().UnixMilli()) // who claims to be of tomorrow would never be passed
+	args := []any{m.Instance, m.Seq, millis(it.At), sent, it.Skew.Milliseconds(), m.Fettle}
 	if s := m.Self; s != nil {
-		args = append(args, s.Machine, s.Every.Milliseconds(), s.Waiting, s.Dropped, s.Refused, h.id)
+		machine := h.machine
+		if machine == "" {
+			machine = s.Machine
+		}
+		args = append(args, machine, s.Every.Milliseconds(), s.Waiting, s.Dropped, s.Refused, h.id)
 		_, err := b.exec(ctx, spoke+", machine = ?, every_ms = ?, waiting = ?, dropped = ?, refused = ? WHERE id = ?", args...)
 		return err
 	}
@@ -201,24 +240,31 @@ func (b *batch) seen(ctx context.Context, h *hostRow, it *Item) error {
 }
 
 // apply brings a host to the state that a report or a change leads to.
-func (b *batch) apply(ctx context.Context, h *hostRow, m *message.Message, at int64) error {
+func (b *batch) apply(ctx context.Context, h *hostRow, m *message.Message, at int64) (Verdict, error) {
 	was, err := b.state(ctx, h.id)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	is, err := was.With(m.Kind, m.Run)
 	if err != nil {
-		return err
+		return NeedWhole, nil // changes that add up to more than a report may hold
 	}
 	packed, err := is.Pack()
-	if err != nil {
-		return err
+	if errors.Is(err, message.ErrTooLarge) {
+		return NeedWhole, nil
 	}
+	if err == nil {
+		err = b.store(ctx, h, m, was, is, packed, at)
+	}
+	if err == nil {
+		err = b.charge(ctx, h)
+	}
+	return Taken, err
+}
+
+func (b *batch) store(ctx context.Context, h *hostRow, m *message.Message, was, is *message.State, packed []byte, at int64) error {
 	if _, err := b.exec(ctx, "INSERT INTO states (host, state) VALUES (?, ?) ON "+
 		"CONFLICT (host) DO UPDATE SET state = excluded.state", h.id, packed); err != nil {
-		return err
-	}
-	if err := b.learn(ctx, m.Run); err != nil {
 		return err
 	}
 	sums, err := b.compare(ctx, h, was, is, m, at)
@@ -262,25 +308,6 @@ func (b *batch) state(ctx context.Context, host int64) (*message.State, error) {
 		return nil, err
 	}
 	return message.UnpackState(packed)
-}
-
-// learn keeps the titles of traps, also of ones that this hub does not have.
-func (b *batch) learn(ctx context.Context, r *message.Run) error {
-	for _, t := range r.Traps {
-		if b.traps[t.ID] {
-			continue
-		}
-		b.traps[t.ID] = true
-		fixable := 0
-		if t.Fixable {
-			fixable = 1
-		}
-		if _, err := b.exec(ctx, "INSERT INTO traps (id, title, cost, fixable) "+
-			"VALUES (?, ?, ?, ?) ON CONFLICT (id) DO NOTHING", t.ID, t.Title, t.Cost, fixable); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func encoded(v any) ([]byte, error) { return json.Marshal(v) }

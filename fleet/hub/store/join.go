@@ -55,10 +55,17 @@ var ErrToken = errors.New("the token is not valid: it was used up, it expired, o
 
 // JoinByToken admits an agent whose token has this hash, and returns its name.
 func (db *DB) JoinByToken(ctx context.Context, hash string, j Joining) (string, error) {
-	agent := j.Agent
+	agent, now := j.Agent, db.now().UnixMilli()
+	// Whoever has no token of this hub does not get as far as the lock of those who write.
+	var uses int
+	if err := none(db.row(ctx, "SELECT uses FROM tokens WHERE hash = ? AND uses > 0 AND expires > ?", hash, now).Scan(&uses)); err != nil {
+		if errors.Is(err, ErrNone) {
+			err = ErrToken
+		}
+		return "", err
+	}
 	err := db.within(ctx, func(t *tx) error {
 		var taken, labels string
-		now := db.now().UnixMilli()
 		if err := t.scan(ctx, "UPDATE tokens SET uses = uses - 1 WHERE hash = ? AND "+
 			"uses > 0 AND expires > ? RETURNING grp, labels, host", []any{hash, now}, &j.Group, &labels, &taken); errors.Is(
 			err,
@@ -75,6 +82,14 @@ func (db *DB) JoinByToken(ctx context.Context, hash string, j Joining) (string, 
 		return t.addHost(ctx, j, labels, now)
 	})
 	return agent, err
+}
+
+// AdmittedAs is the agent that a key was admitted as, by a token, since a time.
+func (db *DB) AdmittedAs(ctx context.Context, key string, since time.Time) (agent string, err error) {
+	return agent, none(
+		db.row(ctx, "SELECT agent FROM agents WHERE nkey = ? AND how = 'token' AND joined >= ? AND revoked = 0", key, millis(since)).
+			Scan(&agent),
+	)
 }
 
 // JoinByHostKey admits an agent that has proven to hold an ssh host key, and
@@ -129,7 +144,15 @@ func (t *tx) replaceKey(ctx context.Context, agent string, j Joining, now int64)
 			return err
 		}
 	}
-	if _, err := t.exec(ctx, "UPDATE hosts SET name = ?, nkey = ?, retired = 0, twin = 0 WHERE agent = ?", j.Host, j.Key, agent); err != nil {
+	if _, err := t.exec(ctx, "UPDATE hosts SET name = ?, nkey = ?, retired = 0, twin = 0, machine = '', digest = '' "+
+		"WHERE agent = ?", j.Host, j.Key,
+		agent); err != nil {
+		return err
+	}
+	if _, err := t.exec(ctx, "DELETE FROM speakers WHERE host = (SELECT id FROM hosts WHERE agent = ?)", agent); err != nil {
+		return err
+	}
+	if _, err := t.exec(ctx, "DELETE FROM instances WHERE agent = ?", agent); err != nil {
 		return err
 	}
 	if _, err := t.exec(ctx, "UPDATE agents SET revoked = ? WHERE agent = ? AND revoked = 0", now, agent); err != nil {
@@ -145,6 +168,37 @@ func (db *DB) Revoked(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	return all(rows, func(r scanner) (k string, err error) { return k, r.Scan(&k) })
+}
+
+// Forget removes a host with all that is known of it. Its keys stay revoked.
+func (db *DB) Forget(ctx context.Context, host int64) error {
+	if err := db.Retire(ctx, host); err != nil && !errors.Is(err, ErrNone) {
+		return err
+	}
+	for n := int64(1); n > 0; { // a few at a time: others write meanwhile
+		var err error
+		const some = "DELETE FROM changes WHERE id IN (SELECT id FROM changes WHERE host = ? LIMIT ?)"
+		if n, err = db.exec(ctx, some, host, foldAtOnce); err != nil {
+			return err
+		}
+	}
+	return db.within(ctx, func(t *tx) error {
+		var agent string
+		if err := t.scan(ctx, "SELECT agent FROM hosts WHERE id = ?", []any{host}, &agent); err != nil {
+			return err
+		}
+		for _, table := range []string{"past", "acceptances", "changes"} {
+			if _, err := t.exec(ctx, "DELETE FROM "+table+" WHERE host = ?", host); err != nil {
+				return err
+			}
+		}
+		for _, table := range []string{"instances", "hostkeys", "hosts"} {
+			if _, err := t.exec(ctx, "DELETE FROM "+table+" WHERE agent = ?", agent); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // Retire takes a host out: its key is revoked, its findings and captures go, its
@@ -163,11 +217,12 @@ func (db *DB) Retire(ctx context.Context, host int64) error {
 		if err != nil {
 			return err
 		}
-		before := sumOf(rows)
+		before := fleetSum(rows)
 		before.hosts = 1
 		b.tally.host(h.group, before, sums{})
 		b.tally.cells(h.group, worst(rows), nil)
 		for _, q := range []string{"DELETE FROM findings WHERE host = ?", "DELETE FROM states WHERE host = ?",
+			"DELETE FROM speakers WHERE host = ?",
 			"DELETE FROM captures WHERE host = ?"} {
 			if _, err := t.exec(ctx, q, host); err != nil {
 				return err

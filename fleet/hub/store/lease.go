@@ -28,6 +28,9 @@ func (db *DB) Abandon(ctx context.Context) error {
 	return err
 }
 
+// instancesLast is how long an instance that ended is known: nothing is kept on its way longer.
+const instancesLast = 30 * 24 * time.Hour
+
 // Prune deletes changes, and what is only kept beside them, from before a time.
 // It deletes a bounded number, and tells whether there may be more.
 func (db *DB) Prune(ctx context.Context, before time.Time) (more bool, err error) {
@@ -39,9 +42,11 @@ func (db *DB) Prune(ctx context.Context, before time.Time) (more bool, err error
 	}{
 		{"DELETE FROM changes WHERE id IN (SELECT id FROM changes WHERE at < ? ORDER BY at LIMIT ?)", []any{ms, atOnce}},
 		{"DELETE FROM past WHERE ended < ?", []any{ms}},
-		{"DELETE FROM instances WHERE ended < ?", []any{ms}},
+		{"DELETE FROM instances WHERE ended < ?", []any{max(ms, millis(db.now().Add(-instancesLast)))}},
 		{"DELETE FROM tokens WHERE expires < ?", []any{ms}},
 		{"DELETE FROM captures WHERE at < ?", []any{ms}},
+		{"DELETE FROM attempts WHERE ended < ?", []any{max(ms, millis(db.now().Add(-attemptsKept)))}},
+		{"DELETE FROM devices WHERE at < ?", []any{millis(db.now().Add(-deviceLasts))}},
 		{"DELETE FROM daily WHERE day < ?", []any{ms / dayMillis}},
 		{"DELETE FROM trap_daily WHERE day < ?", []any{ms / dayMillis}},
 	} {

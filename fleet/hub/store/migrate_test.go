@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"database/sql"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -119,17 +120,40 @@ func TestMigrateBack(t *testing.T) {
 			!strings.Contains(err.Error(), "of a later fettle-hub; this one supports 1") {
 			t.Errorf("tables of a later hub: %v", err)
 		}
-		broken := fstest.MapFS{
-			"migrations/0001_a.sql": {},
-			"migrations/0002_b.sql": {},
-			"migrations/0003_c.sql": {},
-			"migrations/0004_d.sql": {Data: []byte("DELETE FROM hosts;\nINSERT INTO nothing (a) VALUES (1);\n")},
+		broken, last := fstest.MapFS{}, store.Versions()+1
+		for n := range last {
+			broken[fmt.Sprintf("migrations/%04d_x.sql", n+1)] = &fstest.MapFile{}
 		}
-		if err := db.MigrateTo(t.Context(), broken, 4); err == nil || !strings.Contains(err.Error(), "migrations/0004_d.sql") {
+		name := fmt.Sprintf("migrations/%04d_x.sql", last)
+		broken[name].Data = []byte("DELETE FROM hosts;\nINSERT INTO nothing (a) VALUES (1);\n")
+		if err := db.MigrateTo(t.Context(), broken, last); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("a migration that fails: %v", err)
 		}
 		if h, err := db.HostByAgent(t.Context(), "h1"); err != nil || h.Name != "h1" {
 			t.Errorf("%+v, %v", h, err)
 		}
 	})
+}
+
+// upgraded makes databases of an older version, fills them by statements, and tests what
+// becomes of them.
+func upgraded(t *testing.T, version int, fill []string, test func(*testing.T, *store.DB)) {
+	t.Helper()
+	from := func(t *testing.T, where string) {
+		old, err := store.OpenAt(t.Context(), where, version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range fill {
+			if err := old.Exec(t.Context(), q); err != nil {
+				t.Fatalf("%s: %v", q, err)
+			}
+		}
+		if err := old.Close(); err != nil {
+			t.Fatal(err)
+		}
+		test(t, storetest.Open(t, where))
+	}
+	t.Run("sqlite", func(t *testing.T) { from(t, filepath.Join(storetest.Dir(t), "hub.db")) })
+	t.Run("postgres", func(t *testing.T) { from(t, storetest.NewServer(t).Database(t)) })
 }

@@ -25,12 +25,26 @@ type DB struct {
 	pg    bool
 	file  string // of SQLite
 	now   func() time.Time
+
+	bounds    Bounds
+	catalogue map[string]bool // the traps that count; empty: all
 }
 
 // Open opens a database, postgres://… or the name of SQLite's file, and brings
 // its tables to the version of this program.
 func Open(ctx context.Context, where string) (*DB, error) {
-	db := &DB{now: time.Now}
+	db, err := connect(where)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.migrate(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("the database: %w", err), db.Close())
+	}
+	return db, nil
+}
+
+func connect(where string) (*DB, error) {
+	db := &DB{now: time.Now, bounds: usual}
 	var err error
 	if strings.HasPrefix(where, "postgres://") || strings.HasPrefix(where, "postgresql://") {
 		db.pg = true
@@ -42,9 +56,6 @@ func Open(ctx context.Context, where string) (*DB, error) {
 		db.read = db.write
 	} else if err := db.openFile(where); err != nil {
 		return nil, err
-	}
-	if err := db.migrate(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("the database: %w", err), db.Close())
 	}
 	return db, nil
 }
@@ -61,7 +72,7 @@ func (db *DB) openFile(name string) error {
 		"_pragma": {
 			"journal_mode(WAL)",
 			"synchronous(FULL)",
-			"busy_timeout(10000)",
+			"busy_timeout(30000)",
 			"cache_size(-32768)",
 			"temp_store(MEMORY)",
 			"journal_size_limit(67108864)",

@@ -19,10 +19,22 @@ type sums struct {
 	clear, notApplicable                                int // of a host
 }
 
+// sumOf counts a host's findings.
 func sumOf(rows map[findingKey]finding) sums {
 	var s sums
 	for _, f := range rows {
 		*s.of(f)++
+	}
+	return s
+}
+
+// fleetSum counts those that count over the fleet: of the traps that this hub knows.
+func fleetSum(rows map[findingKey]finding) sums {
+	var s sums
+	for _, f := range rows {
+		if !f.foreign {
+			*s.of(f)++
+		}
 	}
 	return s
 }
@@ -51,7 +63,7 @@ func (s *sums) add(o sums, sign int) {
 	s.accepted += sign * o.accepted
 }
 
-// worst is the finding of each trap that counts in its cell: what is not
+// worst is the finding of each trap that this hub knows that counts in its cell: what is not
 // accepted goes before what is, and a finding before what is unknown.
 func worst(rows map[findingKey]finding) map[string]finding {
 	weight := func(f finding) int {
@@ -65,6 +77,9 @@ func worst(rows map[findingKey]finding) map[string]finding {
 	}
 	out := map[string]finding{}
 	for k, f := range rows {
+		if f.foreign {
+			continue
+		}
 		if had, ok := out[k.trap]; !ok || weight(f) > weight(had) {
 			out[k.trap] = f
 		}
@@ -136,7 +151,9 @@ func (t *tally) cells(group string, before, after map[string]finding) {
 func (t *tally) change(group, trap, kind string, ms int64) {
 	day := ms / dayMillis
 	at(t.group, dayKey{day, group}).count(kind)
-	at(t.trap, dayKey{day, trap}).count(kind)
+	if trap != "" {
+		at(t.trap, dayKey{day, trap}).count(kind)
+	}
 }
 
 // flush writes the sums, in one order always: two hubs must not wait for each

@@ -28,33 +28,47 @@ func (db *DB) Users(ctx context.Context) ([]User, error) {
 // PutUser adds a user or changes one, whose sessions and tokens then end.
 func (db *DB) PutUser(ctx context.Context, u User) error {
 	return db.within(ctx, func(t *tx) error {
-		if err := t.endSessions(ctx, u.Name); err != nil {
+		if _, err := t.exec(ctx, `INSERT INTO users (name, role, password, created) VALUES (?, ?, ?, ?)
+			ON CONFLICT (name) DO UPDATE SET role = excluded.role, password = excluded.password`, u.Name, string(u.Role), u.Password,
+			millis(u.Created)); err != nil {
 			return err
 		}
-		_, err := t.exec(ctx, `INSERT INTO users (name, role, password, created) VALUES (?, ?, ?, ?)
-			ON CONFLICT (name) DO UPDATE SET role = excluded.role, password = excluded.password`, u.Name, string(u.Role), u.Password,
-			millis(u.Created))
+		_, err := t.exec(ctx, "DELETE FROM sessions WHERE name = ?", u.Name)
 		return err
 	})
 }
 
-// DropUser removes a user, whose sessions and tokens end.
+// DropUser removes a user; all sessions and tokens of that name end, whoever vouched for it.
 func (db *DB) DropUser(ctx context.Context, name string) error {
 	return db.within(ctx, func(t *tx) error {
-		if err := t.endSessions(ctx, name); err != nil {
-			return err
+		gone := int64(0)
+		for _, q := range []string{"DELETE FROM users WHERE name = ?", "DELETE FROM sessions WHERE name = ?",
+			"DELETE FROM devices WHERE name = ?"} {
+			n, err := t.exec(ctx, q, name)
+			if err != nil {
+				return err
+			}
+			gone += n
 		}
-		n, err := t.exec(ctx, "DELETE FROM users WHERE name = ?", name)
-		if err == nil && n == 0 {
+		if gone == 0 {
 			return ErrNone
 		}
-		return err
+		return nil
 	})
 }
 
-// endSessions spares those of people of the same name whom somebody else vouches for.
-func (t *tx) endSessions(ctx context.Context, name string) error {
-	_, err := t.exec(ctx, "DELETE FROM sessions WHERE name = ? AND how <> 'oidc'", name)
+// EndSessions ends what a name is logged in with, by password and by OpenID Connect, and
+// says how many that were; tokens with it, if so asked.
+func (db *DB) EndSessions(ctx context.Context, name string, tokens bool) (int64, error) {
+	if tokens {
+		return db.exec(ctx, "DELETE FROM sessions WHERE name = ?", name)
+	}
+	return db.exec(ctx, "DELETE FROM sessions WHERE name = ? AND how <> 'token'", name)
+}
+
+// ConfirmSession notes a role that was looked up anew.
+func (db *DB) ConfirmSession(ctx context.Context, hash string, role Role, at time.Time) error {
+	_, err := db.exec(ctx, "UPDATE sessions SET role = ?, confirmed = ?, seen = ? WHERE hash = ?", string(role), millis(at), millis(at), hash)
 	return err
 }
 
@@ -65,23 +79,42 @@ func (db *DB) Session(ctx context.Context, hash string) (Session, error) {
 	return s, none(err)
 }
 
-const sessionColumns = "hash, name, role, how, created, seen, expires, note"
+const sessionColumns = "hash, name, role, how, created, seen, expires, note, confirmed"
 
 func sessionFrom(row scanner) (s Session, err error) {
-	var created, seen, expires int64
-	err = row.Scan(&s.Hash, &s.User, &s.Role, &s.How, &created, &seen, &expires, &s.Note)
-	s.Created, s.Seen, s.Expires = moment(created), moment(seen), moment(expires)
+	var created, seen, expires, confirmed int64
+	err = row.Scan(&s.Hash, &s.User, &s.Role, &s.How, &created, &seen, &expires, &s.Note, &confirmed)
+	s.Created, s.Seen, s.Expires, s.Confirmed = moment(created), moment(seen), moment(expires), moment(confirmed)
 	return s, err
 }
+
+// sessionsKept is how many sessions one user has: those used last.
+const sessionsKept = 50
 
 // PutSession keeps a new session or token, and drops those that have ended.
 func (db *DB) PutSession(ctx context.Context, s Session) error {
 	return db.within(ctx, func(t *tx) error {
+		if s.Password != "" { // the row stays locked: whoever changes the password meanwhile ends this session
+			n, err := t.exec(ctx, "UPDATE users SET role = role WHERE name = ? AND password = ?", s.User, s.Password)
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				return ErrNone
+			}
+		}
 		if _, err := t.exec(ctx, "DELETE FROM sessions WHERE expires < ?", millis(db.now())); err != nil {
 			return err
 		}
-		_, err := t.exec(ctx, "INSERT INTO sessions ("+sessionColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-			s.Hash, s.User, string(s.Role), s.How, millis(s.Created), millis(s.Seen), millis(s.Expires), s.Note)
+		if _, err := t.exec(ctx, "INSERT INTO sessions ("+sessionColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			s.Hash, s.User, string(s.Role), s.How, millis(s.Created), millis(s.Seen), millis(s.Expires), s.Note, millis(s.Confirmed)); err != nil {
+			return err
+		}
+		if s.How == "token" {
+			return nil
+		}
+		_, err := t.exec(ctx, "DELETE FROM sessions WHERE name = ? AND how = ? AND hash NOT IN (SELECT hash FROM sessions WHERE name = ? AND "+
+			"how = ? ORDER BY seen DESC, hash LIMIT ?)", s.User, s.How, s.User, s.How, sessionsKept)
 		return err
 	})
 }

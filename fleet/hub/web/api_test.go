@@ -118,6 +118,7 @@ func TestOpenAPI(t *testing.T) {
 		"accept": {
 			with(finding, "reason", "known"),
 		}, "accepted": {{}}, "unaccept": {finding}, "ask": {{"host": {h.Agent}}}, "audit": {{}, {"limit": {"1"}}},
+		"attempts": {{}, {"limit": {"1"}}}, "foreign": {{}, {"limit": {"1"}}},
 	}
 	order := []string{"accept", "accepted", "attach", "host", "capture", "detach", "unaccept"} // the others in any
 	done := map[string]bool{}
@@ -203,6 +204,18 @@ func TestCSV(t *testing.T) {
 	w := ofHosts(t, 30)
 	w.login("bob")
 	h := w.aHost()
+	sums, err := w.db.TrapSums(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := sums[0].Trap
+	var ids []string
+	for _, s := range sums[:len(sums)-1] { // the last one is foreign
+		ids = append(ids, s.Trap)
+	}
+	if err := w.db.Know(t.Context(), ids); err != nil {
+		t.Fatal(err)
+	}
 	rows := 0
 	for _, o := range api.Operations() {
 		if !o.Rows || o.Operator {
@@ -211,7 +224,7 @@ func TestCSV(t *testing.T) {
 		rows++
 		path := strings.Replace(o.Path, "{id}", h.Agent, 1)
 		if strings.Contains(path, "/traps/") {
-			path = strings.Replace(o.Path, "{id}", w.aFinding(h).Trap, 1)
+			path = strings.Replace(o.Path, "{id}", known, 1)
 		}
 		if strings.HasSuffix(path, "compare") {
 			path += "?a=" + h.Agent + "&b=h0000002"

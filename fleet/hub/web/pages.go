@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"fettle/fleet/hub/api"
+	"fettle/fleet/hub/store"
 	"fettle/fleet/hub/web/login"
 )
 
@@ -70,8 +71,9 @@ func (s *site) traps(r *http.Request) (*page, error) {
 		q.Limit = 500
 	}
 	a := asking{ctx: r.Context()}
+	m := answer(&a, s.api.Matrix, q)
 	p := &page{Title: "Traps", Here: "/traps", template: "traps", Data: map[string]any{
-		"Matrix": answer(&a, s.api.Matrix, q), "Groups": answer(&a, s.api.Groups, api.Nothing{}), "Q": q,
+		"Matrix": m, "Pages": pagesOf(r, q.Offset, q.Limit, len(m.Rows), m.Count), "Groups": answer(&a, s.api.Groups, api.Nothing{}), "Q": q,
 	}}
 	return p, a.err
 }
@@ -84,25 +86,16 @@ func (s *site) changes(r *http.Request) (*page, error) {
 	a := asking{ctx: r.Context()}
 	list := answer(&a, s.api.Changes, q)
 	feed := fleetFeed
-	if f := without(r.URL.Query(), "before", "limit", "since").Encode(); f != "" {
+	if f := without(r.URL.Query(), "before", "after", "limit", "since").Encode(); f != "" {
 		feed = link{"These changes", fleetFeed.Href + "?" + f}
 	}
 	p := &page{Title: "Changes", Here: "/changes", template: "changelist", Feeds: []link{feed}, Data: map[string]any{
-		"List": list.Changes, "Next": further(r, "before", list.Next), "Q": q, "Groups": answer(&a, s.api.Groups, api.Nothing{}),
+		"List": list.Changes, "Pages": along(r, list.Prev, list.Next, list.Count, store.CountedChanges), "Q": q,
+		"Groups": answer(&a, s.api.Groups, api.Nothing{}),
 		"Kinds":  []string{"new", "resolved", "returned", "changed", "seen", "unseen"},
-		"Export": template.URL(without(r.URL.Query(), "before", "limit").Encode()), // which escapes
+		"Export": template.URL(without(r.URL.Query(), "before", "after", "limit").Encode()), // which escapes
 	}}
 	return p, a.err
-}
-
-// further is the address of what follows on a page; empty where nothing does.
-func further(r *http.Request, name, next string) string {
-	if next == "" {
-		return ""
-	}
-	v := r.URL.Query()
-	v.Set(name, next)
-	return r.URL.Path + "?" + v.Encode()
 }
 
 func without(v url.Values, names ...string) url.Values {
@@ -124,6 +117,7 @@ func (s *site) trap(r *http.Request) (*page, error) {
 	}
 	a := asking{ctx: r.Context()}
 	t := answer(&a, s.api.Trap, api.TrapQuery{ID: q.ID})
+	found := answer(&a, s.api.Found, q)
 	p := &page{
 		Title:    t.ID,
 		Here:     "/traps",
@@ -131,7 +125,7 @@ func (s *site) trap(r *http.Request) (*page, error) {
 		Curves:   true,
 		Feeds:    []link{{"Changes of " + t.ID, "/feed/changes.atom?trap=" + url.QueryEscape(t.ID)}},
 		Data: map[string]any{
-			"Trap": t, "Found": answer(&a, s.api.Found, q), "Q": q, "Prev": q.Offset > 0,
+			"Trap": t, "Found": found, "Q": q, "Pages": pagesOf(r, q.Offset, 50, len(found.Found), found.Count),
 		},
 	}
 	return p, a.err
@@ -144,12 +138,8 @@ func (s *site) hosts(r *http.Request) (*page, error) {
 	}
 	a := asking{ctx: r.Context()}
 	list := answer(&a, s.api.Hosts, q)
-	next := ""
-	if list.Next > 0 {
-		next = strconv.Itoa(list.Next)
-	}
 	p := &page{Title: "Hosts", Here: "/hosts", template: "hosts", Data: map[string]any{
-		"List": list, "Next": further(r, "offset", next), "Q": q, "Groups": answer(&a, s.api.Groups, api.Nothing{}),
+		"List": list, "Pages": pagesOf(r, q.Offset, 50, len(list.Hosts), list.Count), "Q": q, "Groups": answer(&a, s.api.Groups, api.Nothing{}),
 		"Export": template.URL(without(r.URL.Query(), "offset", "limit").Encode()), // which escapes
 	}}
 	return p, a.err
@@ -164,7 +154,8 @@ func (s *site) host(r *http.Request) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &page{Title: h.Host.Name, Here: "/hosts", template: "host", Data: map[string]any{"Host": h, "MayAsk": s.cfg.Asker != nil}}, nil
+	return &page{Title: h.Host.Name, Here: "/hosts", template: "host", Data: map[string]any{"Host": h, "MayAsk": s.cfg.Asker != nil,
+		"Pages": pagesOf(r, q.Offset, api.FindingsShown, len(h.Findings)+len(h.Unknown), h.Count)}}, nil
 }
 
 func (s *site) coverage(r *http.Request) (*page, error) {
@@ -176,9 +167,10 @@ func (s *site) coverage(r *http.Request) (*page, error) {
 		q.Limit = 150
 	}
 	a := asking{ctx: r.Context()}
+	c := answer(&a, s.api.Coverage, q)
 	p := &page{Title: "Unknowns", Here: "/coverage", template: "coverage", Data: map[string]any{
-		"Coverage": answer(&a, s.api.Coverage, q),
-		"Quiet":    answer(&a, s.api.Hosts, api.HostsQuery{Silent: true, Order: "seen", Limit: 50}),
+		"Coverage": c, "Pages": pagesOf(r, q.Offset, q.Limit, len(c.Reasons), c.Count),
+		"Quiet": answer(&a, s.api.Hosts, api.HostsQuery{Silent: true, Order: "seen", Limit: 50}),
 	}}
 	return p, a.err
 }
@@ -250,11 +242,16 @@ func (s *site) paste(r *http.Request) (*page, error) {
 }
 
 func (s *site) accepted(r *http.Request) (*page, error) {
-	l, err := s.api.Accepted(r.Context(), api.AcceptedQuery{Limit: 500})
+	q, err := ask[api.AcceptedQuery](r)
 	if err != nil {
 		return nil, err
 	}
-	return &page{Title: "Accepted", template: "accepted", Data: l}, nil
+	l, err := s.api.Accepted(r.Context(), q)
+	if err != nil {
+		return nil, err
+	}
+	return &page{Title: "Accepted", template: "accepted", Data: map[string]any{
+		"List": l.Accepted, "Pages": pagesOf(r, q.Offset, 50, len(l.Accepted), l.Count)}}, nil
 }
 
 func (s *site) audit(r *http.Request) (*page, error) {
@@ -266,7 +263,34 @@ func (s *site) audit(r *http.Request) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &page{Title: "Audit log", template: "audit", Data: l}, nil
+	return &page{Title: "Audit log", template: "audit", Data: map[string]any{
+		"List": l.Acts, "Pages": pagesOf(r, q.Offset, 50, len(l.Acts), l.Count)}}, nil
+}
+
+func (s *site) foreign(r *http.Request) (*page, error) {
+	q, err := ask[api.ForeignQuery](r)
+	if err != nil {
+		return nil, err
+	}
+	f, err := s.api.Foreign(r.Context(), q)
+	if err != nil {
+		return nil, err
+	}
+	return &page{Title: "Traps that this hub does not know", Here: "/traps", template: "foreign", Data: map[string]any{
+		"List": f.Foreign, "Pages": pagesOf(r, q.Offset, 50, len(f.Foreign), f.Count)}}, nil
+}
+
+func (s *site) attempts(r *http.Request) (*page, error) {
+	q, err := ask[api.AttemptsQuery](r)
+	if err != nil {
+		return nil, err
+	}
+	l, err := s.api.Attempts(r.Context(), q)
+	if err != nil {
+		return nil, err
+	}
+	return &page{Title: "Refused logins", template: "attempts", Data: map[string]any{
+		"List": l.Attempts, "Pages": pagesOf(r, q.Offset, 50, len(l.Attempts), l.Count)}}, nil
 }
 
 func (s *site) apiPage(*http.Request) (*page, error) {

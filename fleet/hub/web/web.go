@@ -69,13 +69,14 @@ func New(ctx context.Context, cfg Config) (http.Handler, error) {
 func (s *site) routes() http.Handler {
 	mux := http.NewServeMux()
 	for path, page := range map[string]func(*http.Request) (*page, error){
-		"GET /{$}": s.fleet, "GET /changes": s.changes, "GET /traps": s.traps, "GET /trap/{id}": s.trap,
+		"GET /{$}": s.fleet, "GET /changes": s.changes, "GET /traps": s.traps, "GET /foreign": s.foreign, "GET /trap/{id}": s.trap,
 		"GET /hosts": s.hosts, "GET /host/{id}": s.host, "GET /coverage": s.coverage, "GET /compare": s.compare,
 		"GET /search": s.search, "GET /paste": s.paste, "POST /paste": s.paste, "GET /accepted": s.accepted, "GET /api/{$}": s.apiPage,
 	} {
 		mux.HandleFunc(path, s.show(page))
 	}
 	mux.HandleFunc("GET /audit", s.operators(s.show(s.audit)))
+	mux.HandleFunc("GET /attempts", s.operators(s.show(s.attempts)))
 	mux.HandleFunc("POST /accept", s.operators(act(s, s.api.Accept, afterAccept, "host", "trap", "subject", "reason", "until")))
 	mux.HandleFunc("POST /unaccept", s.operators(act(s, s.api.Unaccept, afterUnaccept, "host", "trap", "subject")))
 	mux.HandleFunc("POST /ask", s.operators(act(s, s.api.Ask, afterAsk, "host")))

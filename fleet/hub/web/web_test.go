@@ -144,7 +144,7 @@ func (w *world) aHost() *store.Host {
 // aFinding is one of a host's.
 func (w *world) aFinding(h *store.Host) store.Finding {
 	w.t.Helper()
-	list, err := w.db.Findings(w.t.Context(), h.ID)
+	list, err := w.db.Findings(w.t.Context(), h.ID, 0, 100)
 	if err != nil || len(list) == 0 {
 		w.t.Fatal(list, err)
 	}
@@ -166,7 +166,7 @@ func (w *world) pages() []string {
 		).Trap, "/trap/" + w.aFinding(h).Trap + "?severity=unknown", "/hosts", "/hosts?silent=true&order=seen", "/hosts?q=web&offset=2",
 		"/host/" + h.Agent, "/coverage",
 		"/compare", "/compare?a=" + h.Agent + "&b=" + others[0].Name, "/search", "/search?q=web", "/search?q=mtu", "/paste", "/accepted",
-		"/audit", "/api/",
+		"/audit", "/attempts", "/api/",
 	}
 }
 

@@ -51,7 +51,6 @@ func (l Large) Fill(t testing.TB, file string) {
 		t.Fatal(err)
 	}
 	w := &filling{Large: l, t: t, tx: tx, r: rand.New(rand.NewPCG(l.Seed, 1)), ready: map[string]*sql.Stmt{}}
-	w.traps()
 	for i := range l.Hosts {
 		w.host(i)
 	}
@@ -84,12 +83,6 @@ func (w *filling) exec(q string, args ...any) {
 	}
 	if _, err := s.Exec(args...); err != nil {
 		w.t.Fatal(q, err)
-	}
-}
-
-func (w *filling) traps() {
-	for _, s := range synthetic.Samples() {
-		w.exec("INSERT INTO traps (id, title, cost, fixable) VALUES (?, ?, ?, ?)", s.ID, s.Title, s.Cost, s.Fixable)
 	}
 }
 

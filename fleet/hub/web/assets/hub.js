@@ -11,6 +11,10 @@
   async function refresh(url) {
     const mine = ++turn;
     const res = await fetch(url, { headers: { "X-Fettle-Part": "1" }, redirect: "error" });
+    if (res.status === 401) { // the session has ended, or the role is to be looked up again
+      if (!/^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement?.tagName)) location.reload();
+      return false;
+    }
     if (!res.ok || mine !== turn) return false;
     const page = new DOMParser().parseFromString(await res.text(), "text/html");
     if (mine !== turn) return false;
@@ -43,6 +47,7 @@
       } catch { say("The hub does not answer; trying again"); }
     };
     source.addEventListener("changed", go);
+    source.addEventListener("error", () => { if (source.readyState === EventSource.CLOSED) go(); });
     document.addEventListener("visibilitychange", () => { if (!document.hidden && waiting) { waiting = false; go(); } });
     addEventListener("pagehide", () => source.close());
     addEventListener("pageshow", (e) => { if (e.persisted) location.reload(); });

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"fettle/fleet/hub/store"
@@ -26,7 +27,11 @@ type Store interface {
 	PutSession(ctx context.Context, s store.Session) error
 	TouchSession(ctx context.Context, hash string, seen time.Time) error
 	DropSession(ctx context.Context, hash string) error
+	ConfirmSession(ctx context.Context, hash string, role store.Role, at time.Time) error
 	AddAudit(ctx context.Context, a store.Audit) error
+	AddAttempts(ctx context.Context, list []store.Attempt) error
+	LoggedInBefore(ctx context.Context, user, hash, from string) (browser, address bool, err error)
+	PutDevice(ctx context.Context, d store.Device) error
 }
 
 // Config says who may come in, and how.
@@ -46,6 +51,7 @@ type Config struct {
 	Render func(w http.ResponseWriter, r *http.Request, p Page)
 	Now    func() time.Time // nil: time.Now
 	Effort Effort           // of an unknown user's hash; zero: Usual
+	Later  func(func())     // does what no answer waits for; nil: at once, beside it
 }
 
 // Page is what the log-in page shows.
@@ -62,16 +68,21 @@ type Page struct {
 type Gate struct {
 	cfg     Config
 	dummy   string // what an unknown user's password is compared with
-	byFrom  *limit
-	byName  *limit
-	hashing chan struct{} // hashes at a time: each takes its memory
-	cross   *http.CrossOriginProtection
+	limits  limits
+	refused attempts
+	// touching: a session's use is being noted.
+	touching atomic.Bool
+	hashing  map[bool]chan struct{} // hashes at a time: each takes its memory. Known browsers wait for no stranger.
+	cross    *http.CrossOriginProtection
 }
 
 // New makes a gate.
 func New(cfg Config) (*Gate, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if cfg.Later == nil {
+		cfg.Later = func(f func()) { go f() }
 	}
 	if cfg.Effort == (Effort{}) {
 		cfg.Effort = Usual
@@ -81,8 +92,8 @@ func New(cfg Config) (*Gate, error) {
 		return nil, err
 	}
 	return &Gate{
-		cfg: cfg, dummy: dummy, cross: http.NewCrossOriginProtection(), hashing: make(chan struct{}, 2),
-		byFrom: newLimit(10, 30*time.Second), byName: newLimit(20, 30*time.Second),
+		cfg: cfg, dummy: dummy, cross: http.NewCrossOriginProtection(), limits: newLimits(), refused: attempts{keep: cfg.Store.AddAttempts},
+		hashing: map[bool]chan struct{}{false: make(chan struct{}, 2), true: make(chan struct{}, 1)},
 	}, nil
 }
 
@@ -96,6 +107,8 @@ type Visitor struct {
 	Form string
 
 	session string // its hash
+	// stale is the session of somebody whose role must be looked up again, who is nobody until then.
+	stale *store.Session
 }
 
 // Operator tells whether the visitor may act.
@@ -128,13 +141,17 @@ func (g *Gate) Wrap(next http.Handler) http.Handler {
 	return g.cross.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		confine(w.Header(), g.cfg.Secure)
 		v, token, err := g.identify(r)
+		if errors.Is(err, errIdentity) {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
 		if err != nil {
 			slog.Error("log-in", "err", err)
 			http.Error(w, "the hub's database does not answer", http.StatusServiceUnavailable)
 			return
 		}
 		if v.Name == "" && !open(r.URL.Path) {
-			g.refuse(w, r)
+			g.refuse(w, r, v)
 			return
 		}
 		v.Form = g.formToken(w, r, v)
@@ -151,23 +168,32 @@ func changes(r *http.Request) bool {
 }
 
 // refuse sends people to the log-in page, and tells programs.
-func (g *Gate) refuse(w http.ResponseWriter, r *http.Request) {
-	if changes(r) || strings.HasPrefix(r.URL.Path, "/api/") && r.URL.Path != "/api/" || strings.HasPrefix(r.URL.Path, "/feed/") ||
+func (g *Gate) refuse(w http.ResponseWriter, r *http.Request, v Visitor) {
+	if changes(r) || r.Header.Get("X-Fettle-Part") != "" || strings.HasPrefix(r.URL.Path, "/api/") && r.URL.Path != "/api/" ||
+		strings.HasPrefix(r.URL.Path, "/feed/") ||
 		r.URL.Path == "/live" {
 		w.Header().Set("WWW-Authenticate", `Basic realm="fettle-hub", charset="UTF-8"`)
-		http.Error(w, "log in first, or give a token", http.StatusUnauthorized)
+		said := "log in first, or give a token"
+		if v.stale != nil {
+			said = "your role must be looked up again: load a page of the hub, go back, and send this once more"
+		}
+		http.Error(w, said, http.StatusUnauthorized)
 		return
 	}
-	http.Redirect(w, r, "/login?next="+escape(r.URL.RequestURI()), http.StatusSeeOther)
+	where := "/login"
+	if v.stale != nil {
+		where = "/login/oidc"
+	}
+	http.Redirect(w, r, where+"?next="+escape(r.URL.RequestURI()), http.StatusSeeOther)
 }
 
 // identify finds out who makes a request. token: by a secret that no browser
 // sends by itself, so that forms need no token of their own.
 func (g *Gate) identify(r *http.Request) (v Visitor, token bool, err error) {
 	v.From = g.from(r).String()
-	if name, role, ok := g.cfg.Proxy.user(r); ok {
+	if name, role, err := g.cfg.Proxy.user(r); err != nil || name != "" {
 		v.Name, v.Role, v.How = name, role, "proxy"
-		return v, false, nil
+		return v, false, err
 	}
 	secret, token := bearer(r)
 	if !token {
@@ -180,6 +206,10 @@ func (g *Gate) identify(r *http.Request) (v Visitor, token bool, err error) {
 	}
 	s, err := g.session(r.Context(), secret, token)
 	if errors.Is(err, store.ErrNone) {
+		return v, token, nil
+	}
+	if errors.Is(err, errStale) {
+		v.stale, v.session = &s, s.Hash
 		return v, token, nil
 	}
 	if err != nil {
@@ -227,6 +257,11 @@ func within(list []netip.Prefix, a netip.Addr) bool {
 		}
 	}
 	return false
+}
+
+// fail counts a login that was refused.
+func (g *Gate) fail(r *http.Request, why, name string) {
+	g.refused.add(neighbours(g.from(r)), why, name, g.cfg.Now())
 }
 
 // audit records an act; what cannot be recorded is at least logged.

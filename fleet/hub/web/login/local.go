@@ -42,56 +42,63 @@ func (g *Gate) password(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	now := g.cfg.Now()
-	from := neighbours(g.from(r))
-	wait := max(g.byFrom.take(from, now), g.byName.take(name, now))
-	if wait > 0 {
-		g.audit(r, name, "log-in refused", "too many attempts")
+	a, err := g.attempt(r, name)
+	if err != nil {
+		g.trouble(w, r, back, err)
+		return
+	}
+	if wait := a.take(now); wait > 0 {
+		g.fail(r, tooMany, name)
 		w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
 		back.Error, back.Status = "Too many attempts. Wait half a minute, then try again.", http.StatusTooManyRequests
 		g.show(w, r, back)
 		return
 	}
-	u, err := g.check(r, name)
+	u, err := g.check(r, name, a.known)
+	if err != nil && !errors.Is(err, errRefused) {
+		g.trouble(w, r, back, err)
+		return
+	}
 	if err != nil {
-		if !errors.Is(err, errRefused) {
-			slog.Error("log-in", "err", err)
-			back.Error, back.Status = "The hub's database does not answer. Try again.", http.StatusServiceUnavailable
-			g.show(w, r, back)
-			return
-		}
-		g.audit(r, name, "log-in refused", "name or password")
+		g.fail(r, wrongPassword, name)
 		back.Error, back.Status = "Name or password is wrong.", http.StatusUnauthorized
 		g.show(w, r, back)
 		return
 	}
-	g.byFrom.back(from, now)
-	g.byName.back(name, now)
-	g.begin(w, r, u.Name, u.Role, "password", next)
+	a.succeeded(now)
+	g.remember(w, r, a)
+	g.begin(w, r, store.Session{User: u.Name, Role: u.Role, How: "password", Password: u.Password}, next)
+}
+
+func (g *Gate) trouble(w http.ResponseWriter, r *http.Request, back Page, err error) {
+	slog.Error("log-in", "err", err)
+	back.Error, back.Status = "The hub's database does not answer. Try again.", http.StatusServiceUnavailable
+	g.show(w, r, back)
 }
 
 var errRefused = errors.New("name or password is wrong")
 
-func (g *Gate) check(r *http.Request, name string) (store.User, error) {
+func (g *Gate) check(r *http.Request, name string, known bool) (store.User, error) {
 	u, err := g.cfg.Store.User(r.Context(), name)
-	known := err == nil && u.Password != ""
+	mayBe := err == nil && u.Password != ""
 	if err != nil && !errors.Is(err, store.ErrNone) {
 		return u, err
 	}
 	hash := g.dummy
-	if known {
+	if mayBe {
 		hash = u.Password
 	}
 	select {
-	case g.hashing <- struct{}{}:
+	case g.hashing[known] <- struct{}{}:
 	case <-r.Context().Done():
 		return u, r.Context().Err()
 	}
 	ok, err := matches(r.PostForm.Get("password"), hash)
-	<-g.hashing
+	<-g.hashing[known]
 	if err != nil {
 		return u, err
 	}
-	if !known || !ok {
+	if !mayBe || !ok {
 		return u, errRefused
 	}
 	return u, nil

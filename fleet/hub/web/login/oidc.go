@@ -88,12 +88,21 @@ func (g *Gate) oidcBack(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		var id identity
 		if id, err = g.cfg.OIDC.redeem(r.Context(), r.URL.Query().Get("code"), way); err == nil {
-			g.begin(w, r, id.name, id.role, "oidc", way.next)
+			if s := Who(r.Context()).stale; s != nil && s.User == id.name {
+				g.confirm(w, r, s, id.role, way.next)
+				return
+			}
+			g.begin(w, r, store.Session{User: id.name, Role: id.role, How: "oidc"}, way.next)
 			return
 		}
 	}
+	if s := Who(r.Context()).stale; s != nil && errors.Is(err, errNoGroup) {
+		if derr := g.cfg.Store.DropSession(r.Context(), s.Hash); derr != nil {
+			slog.Error("session", "err", derr)
+		}
+	}
 	slog.Warn("OIDC", "err", err)
-	g.audit(r, "", "log-in refused", "oidc: "+err.Error())
+	g.fail(r, byProvider, "")
 	p := Page{Error: "The log-in by " + g.cfg.OIDC.Name + " failed. Try again.", Status: http.StatusUnauthorized}
 	if errors.Is(err, errNoGroup) {
 		p.Error, p.Status = "You are logged in at "+g.cfg.OIDC.Name+", but in no group that may see this hub.", http.StatusForbidden

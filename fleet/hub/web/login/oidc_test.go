@@ -210,3 +210,58 @@ func TestOIDCProviderDown(t *testing.T) {
 		t.Error("passwords go on working:", code)
 	}
 }
+
+// TestRoleIsLookedUpAgain: who is no longer an operator, or no longer anybody, at the
+// provider, is soon none here; the others notice nothing.
+func TestRoleIsLookedUpAgain(t *testing.T) {
+	p := newProvider(t)
+	p.claims = map[string]any{"preferred_username": "ann", "groups": []any{"staff", "sre"}}
+	o := &OIDC{Name: "Example", Issuer: p.URL, ClientID: "hub", Secret: "s", Redirect: "http://hub.invalid/login/oidc/back",
+		Readers: []string{"staff"}, Operators: []string{"sre"}, Client: p.Client()}
+	w := newWorld(t, func(cfg *Config) { cfg.OIDC = o })
+	_, _, h := w.get("/login/oidc?next=/x")
+	w.get(p.authorise(h.Get("Location")))
+	if _, body, _ := w.get("/x"); !strings.Contains(body, "ann, operator, by oidc") {
+		t.Fatal(body)
+	}
+	again := func() (int, string) {
+		t.Helper()
+		w.now = w.now.Add(11 * time.Minute)
+		code, body, h := w.get("/trap/x?a=b")
+		if code != 303 || h.Get("Location") != "/login/oidc?next=%2Ftrap%2Fx%3Fa%3Db" {
+			t.Fatalf("11 minutes later: %d %q %s", code, h.Get("Location"), body)
+		}
+		for _, path := range []string{"/api/v1/hosts", "/live"} {
+			if code, _, _ := w.get(path); code != 401 {
+				t.Errorf("a program at %s meanwhile: %d", path, code)
+			}
+		}
+		if code, _, _ := w.get("/x", "X-Fettle-Part", "1"); code != 401 {
+			t.Errorf("a page that looks for news: %d", code)
+		}
+		if code, _, _ := w.post("/x", nil); code != 401 {
+			t.Errorf("an act meanwhile: %d", code)
+		}
+		_, _, h = w.get(h.Get("Location"))
+		code, _, h = w.get(p.authorise(h.Get("Location")))
+		if code != 303 {
+			return code, ""
+		}
+		_, body, _ = w.get(h.Get("Location"))
+		return code, body
+	}
+	if code, body := again(); code != 303 || !strings.Contains(body, "ann, operator, by oidc") || len(w.sessions) != 1 {
+		t.Errorf("nothing has changed: %d %s, %d sessions", code, body, len(w.sessions))
+	}
+	p.claims["groups"] = []any{"staff"}
+	if code, body := again(); code != 303 || !strings.Contains(body, "ann, reader, by oidc") {
+		t.Errorf("no longer an operator: %d %s", code, body)
+	}
+	if got := w.audited(); got != "ann: log in (oidc, operator)\nann: role changed (oidc, reader)\n" {
+		t.Error(got)
+	}
+	p.claims["groups"] = []any{"former"}
+	if code, _ := again(); code != 403 || len(w.sessions) != 0 {
+		t.Errorf("no longer staff: %d, %d sessions", code, len(w.sessions))
+	}
+}

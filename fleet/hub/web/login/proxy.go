@@ -1,6 +1,8 @@
 package login
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -20,25 +22,74 @@ type Proxy struct {
 	Operators []string
 }
 
-// user is whom the proxy names. A header that is there twice is refused: one of
-// the two was somebody else's.
-func (p *Proxy) user(r *http.Request) (string, store.Role, bool) {
+// errIdentity: the headers of a request do not tell whom the proxy means.
+var errIdentity = errors.New("the proxy's headers do not say who you are")
+
+func errTwice(header string) error {
+	return fmt.Errorf("%w: %s came twice, or in another spelling; the proxy must remove this header from requests", errIdentity, header)
+}
+
+// user is whom the proxy names; the empty string is nobody. A request in which a
+// visitor's own header may stand beside the proxy's is refused: proxies and what is
+// behind them differ in which of the two they take.
+func (p *Proxy) user(r *http.Request) (string, store.Role, error) {
 	if p == nil || !within(p.From, peer(r)) {
-		return "", "", false
+		return "", "", nil
 	}
-	names := r.Header.Values(p.Header)
-	if len(names) != 1 {
-		return "", "", false
+	if err := p.unmistakable(r.Header); err != nil {
+		return "", "", err
 	}
-	name := strings.TrimSpace(names[0])
+	name := strings.TrimSpace(r.Header.Get(p.Header))
+	if name == "" {
+		return "", "", nil
+	}
 	if !Plausible(name) {
-		return "", "", false
+		return "", "", fmt.Errorf("%w: %s: expected a name of up to 200 characters without blanks", errIdentity, p.Header)
 	}
 	var groups []string
 	if p.Groups != "" {
-		groups = strings.FieldsFunc(strings.Join(r.Header.Values(p.Groups), ","), func(c rune) bool { return c == ',' || c == ' ' })
+		groups = strings.FieldsFunc(r.Header.Get(p.Groups), func(c rune) bool { return c == ',' || c == ' ' })
 	}
-	return name, roleOf(name, groups, p.Operators), true
+	return name, roleOf(name, groups, p.Operators), nil
+}
+
+// unmistakable wants each header of the identity once at most, and in its own spelling:
+// CGI made X_Remote_User and X-Remote-User one variable (RFC 3875, 4.1.18), and much
+// between a browser and a program still takes one for the other. Nor may a visitor have
+// the proxy drop one, by naming it in Connection (RFC 9110, 7.6.1).
+func (p *Proxy) unmistakable(h http.Header) error {
+	for _, own := range []string{p.Header, p.Groups} {
+		if own == "" {
+			continue
+		}
+		sound := letters(own)
+		for name, values := range h {
+			if letters(name) == sound && (name != http.CanonicalHeaderKey(own) || len(values) != 1) {
+				return errTwice(own)
+			}
+		}
+		for _, list := range h.Values("Connection") {
+			for name := range strings.SplitSeq(list, ",") {
+				if letters(name) == sound {
+					return errTwice(own)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// letters is a header's name without what may be written in more than one way.
+func letters(name string) string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+			return c
+		case c >= 'A' && c <= 'Z':
+			return c - 'A' + 'a'
+		}
+		return -1
+	}, name)
 }
 
 // Plausible keeps names out that could be read as something else.

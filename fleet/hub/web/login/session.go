@@ -2,6 +2,7 @@ package login
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -17,6 +18,10 @@ const (
 
 	lasts = 7 * 24 * time.Hour // a session, at most
 	idle  = 24 * time.Hour     // a session that nobody uses
+
+	// roleLasts is how long a role is believed that an OpenID provider gave: then the
+	// browser asks there again, which its user does not notice while logged in there.
+	roleLasts = 10 * time.Minute
 )
 
 // cookie is a cookie's name: with https it has the prefix that keeps other
@@ -37,6 +42,9 @@ func (g *Gate) setCookie(w http.ResponseWriter, name, value string, age time.Dur
 
 func (g *Gate) dropCookie(w http.ResponseWriter, name string) { g.setCookie(w, name, "", -time.Second) }
 
+// errStale: whether a session's user may still come in must be asked elsewhere.
+var errStale = errors.New("the role must be looked up again")
+
 // session is the living session or token of a secret, or store.ErrNone.
 func (g *Gate) session(ctx context.Context, secret string, token bool) (store.Session, error) {
 	if len(secret) > 200 {
@@ -50,16 +58,44 @@ func (g *Gate) session(ctx context.Context, secret string, token bool) (store.Se
 	if token != (s.How == "token") || !now.Before(s.Expires) || !token && now.Sub(s.Seen) > idle {
 		return store.Session{}, store.ErrNone
 	}
-	if now.Sub(s.Seen) > time.Minute {
-		if err := g.cfg.Store.TouchSession(ctx, s.Hash, now); err != nil {
-			slog.Warn("session", "err", err)
+	switch s.How {
+	case "password":
+		u, err := g.cfg.Store.User(ctx, s.User)
+		if err != nil {
+			return store.Session{}, err
 		}
+		s.Role = u.Role
+	case "oidc":
+		if g.cfg.OIDC == nil {
+			return store.Session{}, store.ErrNone
+		}
+		if now.Sub(s.Confirmed) > roleLasts {
+			return s, errStale
+		}
+	}
+	if now.Sub(s.Seen) > time.Minute {
+		g.touch(ctx, s.Hash, now)
 	}
 	return s, nil
 }
 
+// touch notes that a session was used. No page waits for it, or for who writes meanwhile.
+func (g *Gate) touch(ctx context.Context, hash string, now time.Time) {
+	if !g.touching.CompareAndSwap(false, true) {
+		return // another request does; this session's next one may
+	}
+	g.cfg.Later(func() {
+		defer g.touching.Store(false)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+		defer cancel()
+		if err := g.cfg.Store.TouchSession(ctx, hash, now); err != nil {
+			slog.Warn("session", "err", err)
+		}
+	})
+}
+
 // begin logs somebody in and leads where they wanted to go.
-func (g *Gate) begin(w http.ResponseWriter, r *http.Request, user string, role store.Role, how, next string) {
+func (g *Gate) begin(w http.ResponseWriter, r *http.Request, who store.Session, next string) {
 	if old := Who(r.Context()).session; old != "" {
 		if err := g.cfg.Store.DropSession(r.Context(), old); err != nil {
 			slog.Warn("session", "err", err)
@@ -67,14 +103,32 @@ func (g *Gate) begin(w http.ResponseWriter, r *http.Request, user string, role s
 	}
 	secret, hash := NewSecret()
 	now := g.cfg.Now()
-	s := store.Session{Hash: hash, User: user, Role: role, How: how, Created: now, Seen: now, Expires: now.Add(lasts)}
-	if err := g.cfg.Store.PutSession(r.Context(), s); err != nil {
+	who.Hash, who.Created, who.Seen, who.Confirmed, who.Expires = hash, now, now, now, now.Add(lasts)
+	err := g.cfg.Store.PutSession(r.Context(), who)
+	if errors.Is(err, store.ErrNone) {
+		g.show(w, r, Page{Error: "The password was changed meanwhile. Log in again.", Status: http.StatusUnauthorized, Next: next})
+		return
+	}
+	if err != nil {
 		slog.Error("session", "err", err)
 		g.show(w, r, Page{Error: "The hub could not keep the session. Try again.", Status: http.StatusServiceUnavailable, Next: next})
 		return
 	}
-	g.audit(r, user, "log in", how+", "+string(role))
+	g.audit(r, who.User, "log in", who.How+", "+string(who.Role))
 	g.setCookie(w, sessionCookie, secret, lasts)
+	http.Redirect(w, r, Local(next), http.StatusSeeOther)
+}
+
+// confirm goes on with a session whose role was looked up again.
+func (g *Gate) confirm(w http.ResponseWriter, r *http.Request, s *store.Session, role store.Role, next string) {
+	if err := g.cfg.Store.ConfirmSession(r.Context(), s.Hash, role, g.cfg.Now()); err != nil {
+		slog.Error("session", "err", err)
+		g.show(w, r, Page{Error: "The hub could not keep the session. Try again.", Status: http.StatusServiceUnavailable, Next: next})
+		return
+	}
+	if role != s.Role {
+		g.audit(r, s.User, "role changed", s.How+", "+string(role))
+	}
 	http.Redirect(w, r, Local(next), http.StatusSeeOther)
 }
 
