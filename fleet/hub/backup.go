@@ -88,7 +88,7 @@ func addFile(w *tar.Writer, file, name string) error {
 
 // Restore makes a hub's folder of a backup: one that has nothing of a hub yet.
 func Restore(dir, file string) error {
-	if err := vacant(dir); err != nil {
+	if err := requireEmpty(dir); err != nil {
 		return err
 	}
 	if err := OpenDir(dir); err != nil {
@@ -137,9 +137,9 @@ func hand(dir string) error {
 	return nil
 }
 
-// vacant refuses a folder that has something of a hub: what is left of another
+// requireEmpty refuses a folder that has something of a hub: what is left of another
 // one would become a part of the restored one.
-func vacant(dir string) error {
+func requireEmpty(dir string) error {
 	for _, name := range append(hubFiles(), bus.Folder) {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 			return fmt.Errorf("%s has %s of another hub already: restore into an empty folder, or move this one away", dir, name)
