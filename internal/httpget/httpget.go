@@ -1,6 +1,7 @@
 // Package httpget fetches a file over HTTP/1.1. It has what a host
-// needs of net/http, which would add 5 MB to the binary: GET, redirects, chunked
-// bodies, TLS with the system's certificates, and bounds on all of it.
+// needs of net/http, which would add 0.7 MB to the binary and 0.6 ms to each start: GET,
+// redirects, chunked bodies, TLS with the system's certificates, proxies, and bounds on
+// all of it.
 package httpget
 
 import (
