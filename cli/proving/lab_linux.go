@@ -60,7 +60,8 @@ not be built.`,
 		&f.kernel,
 		"kernel",
 		"",
-		"for qemu: `KERNEL`, a bzImage, a linux-image .deb, or a linux-image package's name\n(default: the newest in /boot, else linux-image-cloud-amd64)",
+		"for qemu: `KERNEL`, a bzImage, a linux-image .deb, or a linux-image package's name\n"+
+			"(default: the newest in /boot, else linux-image-cloud-amd64)",
 	)
 	fl.StringVar(&f.modules, "modules", "", "`FOLDER` of the kernel's modules (the one with modules.dep)")
 	fl.IntVar(&f.mem, "mem", 0, "memory of the machine in MiB (default: what the scenario needs)")

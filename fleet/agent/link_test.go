@@ -84,7 +84,7 @@ func TestBeatsAlone(t *testing.T) {
 	}
 	conn.Close()
 	b := idle(t, conn, &said)
-	if b.alive(); b.spool.Len() != 0 {
+	if b.heartbeat(); b.spool.Len() != 0 {
 		t.Errorf("a beat that nobody hears: %q", kinds(b))
 	}
 }
