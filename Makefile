@@ -22,7 +22,6 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 LDFLAGS := -s -w -funcalign=1 -X fettle/internal/build.version=$(VERSION)
 # How long make test tries odd input on each fuzz target; empty: their seeds alone.
 FETTLE_FUZZ ?= 1s
-STATICCHECK := honnef.co/go/tools/cmd/staticcheck@latest
 
 .PHONY: build test test-deps mutate park lab-long lab-smq-old lab-zfs bench man lint dist packages release clean
 
@@ -88,7 +87,7 @@ lint:
 	$(GO) vet ./...
 	@test -z "$$(gofmt -l .)" || { echo "gofmt these:"; gofmt -l .; exit 1; }
 	GOOS=darwin $(GO) vet ./cmd/... ./cli/... && GOARCH=arm64 $(GO) vet ./...
-	$(GO) run $(STATICCHECK) ./...
+	$(GO) tool staticcheck ./...
 
 dist:
 	for a in amd64 arm64; do \

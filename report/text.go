@@ -87,7 +87,7 @@ func (t *text) brief(b *strings.Builder, results []trap.Result) {
 			unknown += t.wrapped(ui.Visible(act), indent, further)
 		}
 	}
-	t.entries(b, entries(results), screen-aside-strings.Count(unknown, "\n"))
+	t.entries(b, entries(results), screen-reserved-strings.Count(unknown, "\n"))
 	b.WriteString(unknown)
 }
 
@@ -100,11 +100,11 @@ func newlyUnknown(results []trap.Result) []trap.Result {
 	return out
 }
 
-// A terminal of old has screen lines; aside of them are for the host, the figures and
+// A terminal of old has screen lines; reserved of them are for the host, the figures and
 // what parts them from the findings.
 const (
-	screen = 24
-	aside  = 5
+	screen   = 24
+	reserved = 5
 )
 
 // entries shows what fits into so many lines, and only names the least grave of what

@@ -9,25 +9,24 @@ import (
 	"strings"
 	"testing"
 
+	"fettle/engine/trap"
 	"fettle/traps"
 )
 
-// TestLearned: weights are there for traps that are there. FETTLE_UPDATE=1 learns them
-// anew, and says how good they are on texts that they were not learned from.
+// TestLearned: the weights fit their file, and rank what they know. A trap that they do
+// not know, and one that is gone, need none. FETTLE_LEARN=1 learns them anew, and says how
+// good they are on texts that they were not learned from.
 func TestLearned(t *testing.T) {
-	if os.Getenv("FETTLE_UPDATE") != "" {
+	if os.Getenv("FETTLE_LEARN") != "" {
 		learnAnew(t)
 		return
 	}
-	x, err := New(traps.All())
+	x, err := New(append(traps.All(), newTrap))
 	if err != nil {
 		t.Fatal(err)
 	}
-	const again = "FETTLE_UPDATE=1 go test ./why -run Learned writes learned.bin anew"
+	const again = "FETTLE_LEARN=1 go test ./why -run Learned -timeout 1h writes learned.bin anew"
 	l := x.learned
-	if slices.ContainsFunc(l.class, func(c class) bool { return c.trap < 0 }) {
-		t.Errorf("learned.bin: a trap that isn't there; %s", again)
-	}
 	if !l.known[len(x.ids)] || l.count < 1000 || len(l.words) != l.count*(entryHead+len(l.hidden)/2) {
 		t.Errorf("%d words in %d bytes; %s", l.count, len(l.words), again)
 	}
@@ -40,11 +39,80 @@ func TestLearned(t *testing.T) {
 		last = h
 	}
 	z := l.weigh(said([][]string{tokens("nf_conntrack: table full, dropping packet")}))
-	if best := slices.Index(z, slices.Max(z)); best == len(x.ids) || x.ids[best] != "conntrack-table-full" {
+	best := len(x.ids) // nothing known
+	for trap, known := range l.known {
+		if known && z[trap] > z[best] {
+			best = trap
+		}
+	}
+	if best == len(x.ids) || x.ids[best] != "conntrack-table-full" {
 		t.Errorf("a full table of connections is class %d of %d", best, len(x.ids))
 	}
 	if l.weigh(map[string]bool{"qwertzuiop": true}) != nil {
 		t.Error("a word that no text has says something")
+	}
+}
+
+// newTrap is one that the weights do not know.
+var newTrap = &trap.Trap{Lore: `---
+id: zz-frobnicator
+title: The frobnicator was paired with another gizmo
+symptoms:
+  - "frobd[<pid>]: gizmo <name> rejects the handshake of its sprocket"
+  - the frobnicator blinks and no gizmo answers
+  - every sprocket falls back to legacy torque
+tags: [frobnicator]
+since: never
+refs: [none]
+---
+# What happens
+
+The gizmo keeps the key of the frobnicator that it was first paired with.
+
+# What to do
+
+Pair them again.
+`}
+
+// TestNewTrapWithoutTraining: a trap that the weights do not know is found by its
+// symptoms, and those that they know are found as before.
+func TestNewTrapWithoutTraining(t *testing.T) {
+	before, err := New(traps.All())
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := New(append(traps.All(), newTrap))
+	if err != nil {
+		t.Fatal(err)
+	}
+	find := func(x *Index, text string) string {
+		found, err := x.Find(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(found) == 0 {
+			return ""
+		}
+		return found[0].Trap
+	}
+	for _, text := range []string{
+		"Nov 02 11:08:31 lab3 frobd[4177]: gizmo left-hand rejects the handshake of its sprocket",
+		"my frobnicator blinks and no gizmo answers",
+	} {
+		if got := find(after, text); got != newTrap.ID() {
+			t.Errorf("%q: found %q", text, got)
+		}
+	}
+	changed := 0
+	all := pastes(t, "seen")
+	for _, p := range all {
+		if find(before, p.text) != find(after, p.text) {
+			t.Logf("%s: %q was %q", p.name, find(after, p.text), find(before, p.text))
+			changed++
+		}
+	}
+	if changed > 0 {
+		t.Errorf("%d of %d pastes are judged otherwise", changed, len(all))
 	}
 }
 

@@ -23,7 +23,7 @@ func OneTrap(c *cobra.Command, args []string) error {
 	case len(args) == 0:
 		return Usagef("which trap? %s TRAP; fettle list shows them", c.CommandPath())
 	case len(args) > 1:
-		return Usagef("%s takes one trap, not %d", c.CommandPath(), len(args))
+		return Usagef("%s: expected one TRAP, %d given\nusage: %s", c.CommandPath(), len(args), c.UseLine())
 	}
 	return nil
 }

@@ -94,22 +94,29 @@ func RefuseOtherShells(root *cobra.Command) {
 
 // What cobra and pflag say of arguments and flags.
 var (
-	tooFew    = lazy.Regexp(`^(?:requires at least|accepts) (\d+) arg\(s\), (?:only )?received (\d+)$`)
-	tooMany   = lazy.Regexp(`^accepts at most (\d+) arg\(s\), received (\d+)$`)
 	exclusive = lazy.Regexp(`^if any flags in the group \[.*\] are set none of the others can be; \[(.+)\] were all set$`)
+	noVerb    = lazy.Regexp(`(?s)^unknown command "(.*?)" for "([a-z-]+)"(.*)$`)
 	badValue  = lazy.Regexp(`^invalid argument "(.*)" for "(?:-., )?(--[a-z-]+)" flag: (.*)$`)
 )
+
+// otherTools are verbs that people type because other programs have them.
+var otherTools = map[string]string{
+	"plan":   "fettle fix TRAP --plan shows what a fix would do, and changes nothing",
+	"apply":  "fettle fix TRAP shows the plan, asks, and applies it",
+	"revert": "fettle undo takes the last change back",
+	"scan":   "fettle check looks at this host",
+}
 
 // reworded is what cobra and pflag say, in fettle's words.
 func reworded(msg string) string {
 	if m := exclusive().FindStringSubmatch(msg); m != nil {
 		return "--" + strings.Join(strings.Fields(m[1]), " and --") + " do not go together"
 	}
-	if m := tooFew().FindStringSubmatch(msg); m != nil {
-		return "expected arguments: " + m[1] + ", given: " + m[2] + "; see --help"
-	}
-	if m := tooMany().FindStringSubmatch(msg); m != nil {
-		return "expected arguments: at most " + m[1] + ", given: " + m[2] + "; see --help"
+	if m := noVerb().FindStringSubmatch(msg); m != nil {
+		if hint := otherTools[m[1]]; hint != "" {
+			return "no verb is called " + m[1] + ": " + hint
+		}
+		return "no verb is called " + m[1] + "; " + m[2] + " help lists them" + strings.Replace(m[3], "\n\nDid", "\ndid", 1)
 	}
 	if m := badValue().FindStringSubmatch(msg); m != nil {
 		return m[2] + " " + m[1] + ": " + expected(m[3])

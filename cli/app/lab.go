@@ -22,14 +22,17 @@ const labProgram = "fettle-lab"
 const agentProgram = "fettle-agent"
 
 // InLab is a verb of fettle-lab, which it is handed to as it was typed.
-func InLab(use, short string) *cobra.Command { return elsewhere(labProgram, use, short, 1) }
+// It speaks of itself as fettle there: that is what was typed.
+func InLab(use, short string) *cobra.Command { return elsewhere(labProgram, "fettle", use, short, 1) }
 
 // InAgent is fettle agent, whose verbs are fettle-agent's.
-func InAgent(short string) *cobra.Command { return elsewhere(agentProgram, "agent", short, 2) }
+func InAgent(short string) *cobra.Command {
+	return elsewhere(agentProgram, agentProgram, "agent", short, 2)
+}
 
 // elsewhere is a verb of another program, which is handed the words of the
 // command line from a number on.
-func elsewhere(program, use, short string, from int) *cobra.Command {
+func elsewhere(program, as, use, short string, from int) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short,
 		Long: short + ".\n\nThis is in a program of its own, " + program + ", which stands beside fettle " +
@@ -41,7 +44,7 @@ func elsewhere(program, use, short string, from int) *cobra.Command {
 			if err != nil {
 				return Failf("%s: %w", c.CommandPath(), err)
 			}
-			err = syscall.Exec(bin, append([]string{program}, typed(c, args, from)...), os.Environ())
+			err = syscall.Exec(bin, append([]string{as}, typed(c, args, from)...), os.Environ())
 			return Failf("starting %s: %w", bin, err)
 		},
 		ValidArgsFunction: func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {

@@ -54,6 +54,7 @@ func Grow(root *cobra.Command, verbs ...*cobra.Command) *cobra.Command {
 	root.AddCommand(ManCmd())
 	root.InitDefaultCompletionCmd()
 	RefuseOtherShells(root)
+	tellUsage(root)
 	return root
 }
 

@@ -10,8 +10,8 @@ import (
 	"fettle/internal/ui"
 )
 
-// patience is how long a run may take before it shows how far it is.
-const patience = time.Second
+// showAfter is how long a run may take before it shows how far it is.
+const showAfter = time.Second
 
 // progress shows on a terminal how far a long run is, and what it waits for.
 type progress struct {
@@ -25,7 +25,7 @@ type progress struct {
 
 func newProgress(a *app.App, traps []*trap.Trap) *progress {
 	p := &progress{line: ui.NewProgress(a.Stderr), traps: traps}
-	p.timer = time.AfterFunc(patience, func() {
+	p.timer = time.AfterFunc(showAfter, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.slow = true

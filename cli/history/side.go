@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -73,7 +74,7 @@ func lastTwo() ([]string, error) {
 	}
 	if len(names) < 2 {
 		return nil, app.Usagef(
-			"compare what? Without arguments, the last two recorded runs are compared; recorded: %d (fettle check --record)",
+			"expected two runs to compare: without arguments, the last two recorded ones; recorded: %d (fettle check --record records one)",
 			len(names),
 		)
 	}
@@ -102,9 +103,12 @@ func one(arg string) (*side, error) {
 	}
 	if _, serr := os.Stat(arg); serr != nil {
 		if strings.ContainsAny(arg, "/.") {
-			return nil, app.Usagef("%w", serr)
+			return nil, app.Usagef("comparing %s: %w; it is neither a file nor a recorded run (fettle history lists those)", arg, unwrapped(serr))
 		}
-		return nil, app.Usagef("%w, and there is no such file", err)
+		if names, nerr := s.Names(); nerr == nil && len(names) == 0 {
+			return nil, app.Usagef("comparing %s: no run is recorded yet; fettle check --record records one", arg)
+		}
+		return nil, app.Usagef("comparing %s: %w, and there is no such file", arg, err)
 	}
 	return file(arg)
 }
@@ -234,4 +238,13 @@ func (s *side) facts(ctx context.Context, a *app.App, dir string, traps []*trap.
 		return nil, app.Failf("reading what the checks read: %w", err)
 	}
 	return src, nil
+}
+
+// unwrapped is an error without the system call and the path, which the message has.
+func unwrapped(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
 }

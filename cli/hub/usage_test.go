@@ -10,3 +10,7 @@ import (
 func TestHelpFits(t *testing.T) {
 	apptest.HelpFits(t, (&program{App: &app.App{}}).root(), Main, 10)
 }
+
+func TestUsageTells(t *testing.T) {
+	apptest.UsageTells(t, (&program{App: &app.App{}}).root(), Main)
+}

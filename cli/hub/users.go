@@ -78,7 +78,7 @@ the password; otherwise it reads the first line of standard input.`,
 			return db.PutUser(cmd.Context(), store.User{Name: args[0], Role: r, Password: hash, Created: time.Now()})
 		}),
 	}
-	c.Flags().StringVar(&role, "role", string(store.Reader), "reader or operator")
+	c.Flags().StringVar(&role, "role", string(store.Reader), "`ROLE`: reader or operator")
 	return c
 }
 
@@ -196,8 +196,8 @@ func (p *program) tokenAddCmd() *cobra.Command {
 		}),
 	}
 	f := c.Flags()
-	f.StringVar(&role, "role", string(store.Reader), "reader or operator")
-	f.StringVar(&note, "note", "", "what it is for")
+	f.StringVar(&role, "role", string(store.Reader), "`ROLE`: reader or operator")
+	f.StringVar(&note, "note", "", "`TEXT`: what it is for")
 	f.IntVar(&life, "days", 365, "`DAYS` until it expires")
 	return c
 }

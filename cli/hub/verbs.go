@@ -59,7 +59,7 @@ hosts whose ssh host keys are listed in the file of fettle-hub serve
 	f.StringToStringVar(&in.Labels, "label", nil, "a label of the hosts, `NAME=VALUE`; may be repeated")
 	f.StringVar(&host, "host", "", "the `HOST` that was reinstalled, by its name or ID")
 	f.BoolVar(&in.SSH, "ssh", false, "for hosts that join by ssh host key")
-	f.StringVar(&in.Note, "note", "", "what it is for")
+	f.StringVar(&in.Note, "note", "", "`TEXT`: what it is for")
 	c.MarkFlagsMutuallyExclusive("ssh", "host")
 	return c
 }

@@ -20,8 +20,8 @@ func (v *verb) client() *fetch.Client {
 	return &fetch.Client{Folder: filepath.Join(dir, "keys"), Left: v.fetch}
 }
 
-// expedition fetches what a path may need.
-type expedition struct {
+// fetchSession fetches what a path may need.
+type fetchSession struct {
 	*verb
 	c     *fetch.Client
 	args  []string
@@ -33,7 +33,7 @@ type expedition struct {
 // overNetwork finds the keys named, and goes on fetching the keys around both
 // ends until there are paths, or no more may be asked for.
 func (v *verb) overNetwork(w *keypath.Web, args []string, files map[string]string) (*keypath.Web, question, error) {
-	e := &expedition{v, v.client(), args, files, w, w.Policy}
+	e := &fetchSession{v, v.client(), args, files, w, w.Policy}
 	servers := v.servers
 	if len(servers) == 0 {
 		servers = []string{fetch.DefaultServer}
@@ -60,7 +60,7 @@ func (v *verb) overNetwork(w *keypath.Web, args []string, files map[string]strin
 }
 
 // ends fetches the keys that the arguments name and no keyring has.
-func (e *expedition) ends() error {
+func (e *fetchSession) ends() error {
 	fetched := false
 	for _, a := range append(append([]string(nil), e.args...), roots(e.trust)...) {
 		if e.files[a] != "" || len(e.w.Find(a)) > 0 {
@@ -78,7 +78,7 @@ func (e *expedition) ends() error {
 	return nil
 }
 
-func (e *expedition) name(a string) error {
+func (e *fetchSession) name(a string) error {
 	id := strings.ToUpper(strings.TrimPrefix(strings.ToLower(strings.Join(strings.Fields(a), "")), "0x"))
 	if n := len(id); (n == 16 || n == 40 || n == 64) && strings.Trim(id, "0123456789ABCDEF") == "" {
 		_, err := e.c.ByID(e.ctx, id)
@@ -91,7 +91,7 @@ func (e *expedition) name(a string) error {
 }
 
 // again indexes the keyrings with what has come.
-func (e *expedition) again() error {
+func (e *fetchSession) again() error {
 	e.w.Close()
 	w, _, err := e.open(e.args)
 	if err == nil {
@@ -105,7 +105,7 @@ const batch = 16
 
 // around fetches the signers of TO, and of the roots: who signed a root has
 // often been signed by it. Keyservers cannot tell whom a key has signed.
-func (e *expedition) around(ask question) (question, error) {
+func (e *fetchSession) around(ask question) (question, error) {
 	rim := newRim()
 	for e.ctx.Err() == nil {
 		paths, err := e.find(e.w, ask)
@@ -134,7 +134,7 @@ func (e *expedition) around(ask question) (question, error) {
 }
 
 // fetchAll gets keys by id; that some are nowhere is usual.
-func (e *expedition) fetchAll(ctx context.Context, ids []uint64) (fetched int, _ error) {
+func (e *fetchSession) fetchAll(ctx context.Context, ids []uint64) (fetched int, _ error) {
 	var failed error
 	failures := 0
 	for _, id := range ids {

@@ -16,11 +16,7 @@ func Cmd(a *app.App) *cobra.Command {
 		Short: "Measure what a trap costs, and what its fix gains",
 		Long: `Instruments. Each measures one thing over time and reports it with the
 conditions under which it was measured.`,
-		Args:        cobra.NoArgs,
 		Annotations: app.NoRules,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return app.Usagef("which instrument? `fettle measure --help` lists them")
-		},
 	}
 	c.AddCommand(CountersCmd(a), LoginCmd(a), DisksCmd(a), KSMCmd(a), InstallerCmd(a))
 	c.AddCommand(app.InLab("blockcache", "Does a block cache become as fast as its fast device?"),

@@ -49,7 +49,7 @@ func testBoot(t *testing.T) {
 		{[]string{"--kernel", "/etc/passwd", "--", "true"}, 125, "", "/etc/passwd"},
 		{[]string{"--tool", "nosuch", "--", "true"}, 125, "", "nosuch"},
 		{[]string{"--timeout", "5s", "--", "sleep", "60"}, 125, "", "stopped after 5s"},
-		{nil, 2, "", "expected arguments: 1"},
+		{nil, 2, "", "none given"},
 		{[]string{"--mem", "3", "--", "true"}, 2, "", "at least 64 MiB"},
 		{[]string{"--timeout", "0", "--", "true"}, 2, "", "--timeout"},
 	} {

@@ -69,26 +69,26 @@ Exit status: 0 simulated, 2 usage error or unreadable trace, 3 failed.`,
 		&f.workload,
 		"workload",
 		"",
-		"generate requests: zipf:THETA, uniform, hot:BLOCKS:REQUESTS or moved:BLOCKS:REQUESTS (percent)",
+		"generate requests by this `LAW`: zipf:THETA, uniform, hot:BLOCKS:REQUESTS or moved:BLOCKS:REQUESTS (percent)",
 	)
 	fl.StringVar(&f.origin, "origin", "", "`SIZE` of the slow device (default 64GiB; of a trace, as far as it reaches)")
 	fl.StringVar(&f.block, "block-size", "64KiB", "`SIZE` of a cache block")
-	fl.StringVar(&f.requests, "requests", "5M", "number of requests to generate")
+	fl.StringVar(&f.requests, "requests", "5M", "`NUMBER` of requests to generate")
 	fl.Uint64Var(&f.seed, "seed", 1, "the same seed generates the same requests")
 	fl.Float64Var(&f.writes, "writes", 0, "share of writes among generated requests, in percent")
-	fl.StringVar(&f.traceFormat, "trace-format", "", "format of the traces, if it is not recognised: "+strings.Join(trace.Formats, ", "))
-	fl.StringVar(&f.device, "device", "", "the device of the trace (8,16), or the file of an iolog")
-	fl.StringVar(&f.action, "action", "", "blktrace's event that counts: Q (queued, the default), D or C")
-	fl.StringSliceVar(&f.columns, "columns", nil, "what the columns of a CSV without a header are: "+trace.ColumnNames)
-	fl.StringVar(&f.maxRequests, "max-requests", "256M", "read or generate at most this number of requests")
-	fl.StringSliceVar(&f.policies, "policy", []string{"smq", "lru", "arc", "s3fifo", "belady-bypass"}, "what to simulate")
+	fl.StringVar(&f.traceFormat, "trace-format", "", "`FORMAT` of the traces, if it is not recognised: "+strings.Join(trace.Formats, ", "))
+	fl.StringVar(&f.device, "device", "", "the `DEVICE` of the trace (8,16), or the file of an iolog")
+	fl.StringVar(&f.action, "action", "", "blktrace's `EVENT` that counts: Q (queued, the default), D or C")
+	fl.StringSliceVar(&f.columns, "columns", nil, "what the `COLUMNS` of a CSV without a header are: "+trace.ColumnNames)
+	fl.StringVar(&f.maxRequests, "max-requests", "256M", "read or generate at most this `NUMBER` of requests")
+	fl.StringSliceVar(&f.policies, "policy", []string{"smq", "lru", "arc", "s3fifo", "belady-bypass"}, "the `POLICIES` to simulate")
 	fl.StringSliceVar(
 		&f.sizes,
 		"size",
 		nil,
 		"the caches: `SIZE`s, percents of the origin, or a number of them (default 16, from 0.1 % to all of it)",
 	)
-	fl.StringVar(&f.warmup, "warmup", "0", "requests at the start that do not count: a number, or a percentage")
+	fl.StringVar(&f.warmup, "warmup", "0", "`REQUESTS` at the start that do not count: a number, or a percentage")
 	fl.Float64Var(&f.smq.Rate, "rate", 0, "smq: requests a second (default: the trace's times, or --depth)")
 	fl.IntVar(&f.smq.Depth, "depth", 8, "smq: requests in flight")
 	fl.DurationVar(&f.smq.Hit, "hit", 100*time.Microsecond, "smq: duration of a request to the fast device")

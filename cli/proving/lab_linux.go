@@ -54,22 +54,23 @@ not be built.`,
 	fl.BoolVar(&f.all, "all", false, "every scenario of every trap, and every experiment")
 	fl.BoolVar(&f.long, "long", false, "include long scenarios")
 	fl.BoolVar(&f.list, "list", false, "list all scenarios and experiments")
-	fl.StringVar(&f.engine, "engine", "", "uml or qemu (default: what the scenario needs, else uml)")
+	fl.StringVar(&f.engine, "engine", "", "`ENGINE`: uml or qemu (default: what the scenario needs, else uml)")
 	c.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions([]string{"uml", "qemu"}, cobra.ShellCompDirectiveNoFileComp))
 	fl.StringVar(
 		&f.kernel,
 		"kernel",
 		"",
-		"for qemu: a bzImage, a linux-image .deb, or a linux-image package's name\n(default: the newest in /boot, else linux-image-cloud-amd64)",
+		"for qemu: `KERNEL`, a bzImage, a linux-image .deb, or a linux-image package's name\n"+
+			"(default: the newest in /boot, else linux-image-cloud-amd64)",
 	)
-	fl.StringVar(&f.modules, "modules", "", "folder of the kernel's modules (the one with modules.dep)")
+	fl.StringVar(&f.modules, "modules", "", "`FOLDER` of the kernel's modules (the one with modules.dep)")
 	fl.IntVar(&f.mem, "mem", 0, "memory of the machine in MiB (default: what the scenario needs)")
 	fl.IntVarP(&f.jobs, "jobs", "j", 0, "machines at once (default: three for two cores, as memory allows)")
 	fl.BoolVar(&f.keep, "keep", false, "open a shell in the machine at the end of the scenario")
 	fl.BoolVar(&f.shell, "shell", false, "open a shell in the machine when the trap is set, instead of running the scenario")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "show the machine's console and what each stage said")
-	fl.StringVar(&f.format, "format", "text", "text, json, markdown or junit")
-	fl.StringVar(&f.plots, "plots", "", "folder for the plots of experiments, as SVG and PNG")
+	fl.StringVar(&f.format, "format", "text", "output `FORMAT`: text, json, markdown or junit")
+	fl.StringVar(&f.plots, "plots", "", "`FOLDER` for the plots of experiments, as SVG and PNG")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		jobs, err := a.labJobs(cmd.Context(), args, f)
 		if err != nil {

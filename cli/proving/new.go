@@ -10,10 +10,7 @@ import (
 )
 
 func (a program) newCmd() *cobra.Command {
-	c := &cobra.Command{Use: "new", Short: "Begin something in fettle's own sources", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return app.Usagef("new what? `%s new trap NAME` begins a trap", Name)
-		}}
+	c := &cobra.Command{Use: "new", Short: "Begin something in fettle's own sources"}
 	c.AddCommand(&cobra.Command{
 		Use: "trap NAME", Short: "Write a commented, passing trap to start from",
 		Long: `trap writes the folder traps/NAME in the checkout you stand in, and adds the

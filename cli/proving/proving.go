@@ -3,9 +3,11 @@
 package proving
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -27,15 +29,23 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if code, ok := role(args, stdin, stdout, stderr); ok {
 		return code
 	}
-	a := program{&app.App{Program: Name, Stdin: stdin, Stdout: stdout, Stderr: stderr}}
+	a := program{&app.App{Program: called(os.Args), Stdin: stdin, Stdout: stdout, Stderr: stderr}}
 	ctx, stop := app.Interruptible(context.Background())
 	defer stop()
 	return a.Execute(ctx, args, a.root)
 }
 
+// called is what the user typed: fettle hands verbs over under its own name.
+func called(argv []string) string {
+	if len(argv) > 0 && argv[0] == "fettle" {
+		return argv[0]
+	}
+	return Name
+}
+
 func (a program) root() *cobra.Command {
 	c := &cobra.Command{
-		Use:   Name,
+		Use:   cmp.Or(a.Program, Name),
 		Short: "Prove on throwaway machines what fettle finds and fixes",
 		Long: `fettle-lab tests traps and their fixes on real kernels in throwaway machines,
 measures and simulates block caches, and finds the commits that moved a figure.
@@ -43,10 +53,7 @@ The commands fettle lab, fettle bisect, fettle measure blockcache and fettle
 measure cachesim run it.`,
 		PersistentPreRunE: app.NoEmptyFlags,
 	}
-	measure := &cobra.Command{Use: "measure", Short: "Measure and simulate block caches", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return app.Usagef("which instrument? `%s measure --help` lists them", Name)
-		}}
+	measure := &cobra.Command{Use: "measure", Short: "Measure and simulate block caches"}
 	measure.AddCommand(a.measureBlockcacheCmd(), a.measureCachesimCmd())
 	return app.Grow(c, a.labCmd(), a.bootCmd(), measure, a.bisectCmd(), a.figureCmd(), a.newCmd(), a.drawCmd(),
 		keypath.New(keypath.Given{Stdout: a.Stdout, Stderr: a.Stderr, Usagef: app.Usagef, Failf: app.Failf}))

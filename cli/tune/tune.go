@@ -26,11 +26,7 @@ func Cmd(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:         "tune",
 		Short:       "Adjust a kernel setting while the load changes",
-		Args:        cobra.NoArgs,
 		Annotations: app.NoRules,
-		RunE: func(*cobra.Command, []string) error {
-			return app.Usagef("tune what? `fettle tune --help` lists it")
-		},
 	}
 	c.AddCommand(KSMCmd(a))
 	return c

@@ -128,7 +128,7 @@ func (e *Engine) preflight(ctx context.Context, p Plan, seen []step.Item) (touch
 		}
 		items, err := s.Items(ctx, e.Machine)
 		for _, it := range items {
-			touches[it.Path] = touches[it.Path] || !it.Aside && it.Kind != step.FolderItem
+			touches[it.Path] = touches[it.Path] || !it.SideEffect && it.Kind != step.FolderItem
 		}
 		if err == nil {
 			err = recognise(items, nil, seen)
@@ -159,7 +159,7 @@ func overlaps(all []*Change, touches map[string]bool) error {
 		}
 		for _, st := range c.steps {
 			for _, it := range st.before {
-				if touches[it.Path] && !st.undone && !it.Aside && it.Kind != step.FolderItem {
+				if touches[it.Path] && !st.undone && !it.SideEffect && it.Kind != step.FolderItem {
 					return &Unconfirmed{c.ID, it.Path}
 				}
 			}

@@ -6,9 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"fettle/internal/shell"
 )
 
 // rootsPath resolves a folder's path, and refuses one below a folder in which
@@ -72,10 +75,27 @@ func ownFolder(up *os.Root, name string, not uint32, means string) (*os.Root, er
 	}
 	st, err := up.Lstat(name)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading who owns the folder of changes %s: %w", filepath.Join(up.Name(), name), err)
 	}
 	if s := st.Sys().(*syscall.Stat_t); !st.IsDir() || s.Uid != 0 || uint32(s.Mode)&not != 0 {
-		return nil, fmt.Errorf("%s must be a folder that belongs to root and that %s", filepath.Join(up.Name(), name), means)
+		return nil, unfit(filepath.Join(up.Name(), name), st, not, means)
 	}
 	return up.OpenRoot(name)
+}
+
+// unfit says how a folder must be, how it is, and what sets it right.
+func unfit(dir string, st fs.FileInfo, not uint32, means string) error {
+	s := st.Sys().(*syscall.Stat_t)
+	must := fmt.Sprintf("%s must be a folder that belongs to root and that %s", dir, means)
+	if !st.IsDir() {
+		return fmt.Errorf("%s; it is no folder: move it away (mv %s %[2]s.old)", must, shell.Quote(dir))
+	}
+	var mend []string
+	if s.Uid != 0 {
+		mend = append(mend, "chown root: "+shell.Quote(dir))
+	}
+	if uint32(s.Mode)&not != 0 {
+		mend = append(mend, map[uint32]string{0o022: "chmod go-w ", 0o077: "chmod go-rwx "}[not]+shell.Quote(dir))
+	}
+	return fmt.Errorf("%s; it belongs to user %d and has mode %04o: %s", must, s.Uid, s.Mode&0o7777, strings.Join(mend, " && "))
 }

@@ -40,6 +40,7 @@ func TestJournalsOfEarlierVersions(t *testing.T) {
 		"cut in the last step": bytes.Join(lines[:46], nil),
 	} {
 		operateHere("apply")
+		must(t, "copy", os.Remove(root+"/etc/came.conf")) // that version copied no files
 		mended := world(t, root, true)
 		forget(t, store)
 		must(t, "copy", os.CopyFS(store.folder("0001"), os.DirFS("testdata/journals/every-step")))

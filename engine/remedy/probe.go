@@ -33,7 +33,7 @@ func probe(ctx context.Context, m machine.Machine, a step.Step, before, after, n
 		allBefore = false
 		switch {
 		case after != nil && after[i].Same(n):
-		case cut && (n.Aside || keeps && keeper.Between(b, n)):
+		case cut && (n.SideEffect || keeps && keeper.Between(b, n)):
 		case b.Kind == step.FolderItem: // a parent that somebody removed meanwhile
 		default:
 			foreign = append(foreign, n)

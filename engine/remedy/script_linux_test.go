@@ -26,6 +26,7 @@ func scriptPlan(dir string) Plan {
 		step.File{Path: dir + "/new.d/deep/raw", Content: []byte("no newline at the end, \x00 and \xff"), Mode: 0o640},
 		step.File{Path: dir + "/empty", Was: []byte("x"), Content: []byte{}},
 		step.File{Path: dir + "/hard", Was: []byte("old\n"), Content: []byte("new\n")},
+		step.File{Path: dir + "/new.d/gone", Content: []byte("bye\n"), Like: dir + "/gone", Secret: true},
 		step.Remove{Path: dir + "/gone", Was: []byte("bye\n")},
 		step.Perm{Path: dir + "/perm", Mode: 0o4711, UID: 3, GID: -1},
 		step.ACL{Path: dir + "/perm", Access: "user::rwx,user:12:r--,group::r-x,mask::r-x,other::---"},
@@ -52,6 +53,8 @@ func scriptWorld(t *testing.T) string {
 	put(t, dir+"/hard", "old\n", 0o644)
 	must(t, "link", os.Link(dir+"/hard", dir+"/hard too"))
 	put(t, dir+"/gone", "bye\n", 0o620)
+	must(t, "chown", os.Chown(dir+"/gone", 7, 8))
+	must(t, "xattr", machine.Linux{}.SetXattr(machine.At(dir+"/gone"), "user.note", []byte("keep")))
 	put(t, dir+"/perm", "", 0o640)
 	put(t, dir+"/listed", "", 0o640)
 	must(t, "xattr", machine.Linux{}.SetXattr(machine.At(dir+"/it's $HOME"), "user.note", []byte("keep")))

@@ -148,6 +148,7 @@ func crashPlan(root string) Plan {
 		step.File{Path: etc + "new.d/sub/drop.conf", Content: after, Mode: 0o600},
 		step.File{Path: etc + "hard.conf", Content: after, Was: []byte(before + "hard.conf\n")},
 		step.File{Path: etc + "bound.conf", Content: after, Was: []byte(before)},
+		step.File{Path: etc + "came.conf", Content: []byte(before + "gone.conf\n"), Like: etc + "gone.conf"},
 		step.Remove{Path: etc + "gone.conf", Was: []byte(before + "gone.conf\n")},
 		step.Perm{Path: etc + "perm.conf", Mode: 0o2750, UID: 7, GID: 8},
 		step.Perm{Path: etc + "existing.conf", Mode: 0o600, UID: -1, GID: -1}, // a second step on one file

@@ -175,8 +175,9 @@ func (b *planner) file(name, mode string, change func(was []byte, exists bool) (
 	return nil
 }
 
-// rename writes a file under another name, and removes the old one: two steps
-// that are undone byte for byte. What is there already is not overwritten.
+// rename writes a file under another name, with the owner, mode, ACL, xattrs and time
+// that it has, and removes the old one: two steps that are undone byte for byte. What is
+// there already is not overwritten.
 func (b *planner) rename(ctx context.Context, name, to string) error {
 	content, err := b.before(name, nil)
 	if err != nil {
@@ -192,7 +193,10 @@ func (b *planner) rename(ctx context.Context, name, to string) error {
 	case !host.IsAbsent(err):
 		return err
 	}
-	b.steps = append(b.steps, step.File{Path: to, Content: content, Mode: st.Mode.Perm()}, step.Remove{Path: name, Was: content})
+	secret := st.Mode.Perm()&0o004 == 0
+	b.steps = append(b.steps,
+		step.File{Path: to, Content: content, Mode: st.Mode.Perm(), Like: name, Secret: secret},
+		step.Remove{Path: name, Was: content, Secret: secret})
 	return nil
 }
 

@@ -97,6 +97,29 @@ unit`
 	}
 }
 
+// TestRename: the new file is a copy of the old one, and what others may not read is
+// in no diff.
+func TestRename(t *testing.T) {
+	for mode, secret := range map[string]bool{"0600": true, "0440": true, "0644": false} {
+		p, err := planned(t, `    - rename: {path: /etc/a.conf, to: /etc/b.conf}
+`, "-- root/etc/a.conf --\nLimit = 1\n-- stat/etc/a.conf --\nmode "+mode+" uid 7 gid 8\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.Steps) != 2 {
+			t.Fatalf("%d steps", len(p.Steps))
+		}
+		f, isFile := p.Steps[0].(step.File)
+		r, isRemove := p.Steps[1].(step.Remove)
+		if !isFile || !isRemove || f.Path != "/etc/b.conf" || f.Like != "/etc/a.conf" || r.Path != "/etc/a.conf" {
+			t.Errorf("steps %+v", p.Steps)
+		}
+		if shown := remedy.Text(p, remedy.TextOptions{}); strings.Contains(shown, "Limit") == secret {
+			t.Errorf("mode %s:\n%s", mode, shown)
+		}
+	}
+}
+
 func TestPlanRefused(t *testing.T) {
 	const conf = "-- root/etc/a.conf --\nLimit = 1\n"
 	for steps, want := range map[string]string{

@@ -59,16 +59,16 @@ type Agent struct {
 	instance string
 	seq      int64
 
-	spool     *spool.Spool
-	sent      int // of what waits, how much is under way
-	acked     int64
-	ackedOf   string // the instance
-	wait      time.Duration
-	patience  <-chan time.Time
-	needWhole bool
-	lastWhole time.Duration // uptime
-	last      *message.State
-	beat      *time.Timer // told nothing for long
+	spool          *spool.Spool
+	sent           int // of what waits, how much is under way
+	acked          int64
+	ackedOf        string // the instance
+	wait           time.Duration
+	ackTimeout     <-chan time.Time
+	needWhole      bool
+	lastWhole      time.Duration // uptime
+	last           *message.State
+	heartbeatTimer *time.Timer // told nothing for long
 
 	allowance float64
 	asked     time.Duration // uptime, of the last question
@@ -147,8 +147,8 @@ func (a *Agent) loop(ctx context.Context) error {
 	}
 	timer := time.NewTimer(mrand.N(a.Soon + 1))
 	defer timer.Stop()
-	a.beat = time.NewTimer(a.Beat)
-	defer a.beat.Stop()
+	a.heartbeatTimer = time.NewTimer(a.Beat)
+	defer a.heartbeatTimer.Stop()
 	why, ask := "start", (*message.Ask)(nil)
 	for {
 		select {
@@ -160,11 +160,11 @@ func (a *Agent) loop(ctx context.Context) error {
 				a.tell(a.last, 0, "whole", "")
 			}
 		case <-a.connected:
-			a.sent, a.patience, a.wait = 0, nil, a.Answer
-		case <-a.beat.C:
-			a.alive()
-		case <-a.patience:
-			a.impatient()
+			a.sent, a.ackTimeout, a.wait = 0, nil, a.Answer
+		case <-a.heartbeatTimer.C:
+			a.heartbeat()
+		case <-a.ackTimeout:
+			a.resend()
 		case event := <-events:
 			if why == "schedule" {
 				why = event
@@ -260,9 +260,9 @@ func (a *Agent) tell(s *message.State, took time.Duration, why, id string) {
 	a.keep(m)
 }
 
-// alive says that the agent is there, where nothing else that it has to say does.
-func (a *Agent) alive() {
-	a.beat.Reset(a.Beat)
+// heartbeat says that the agent is there, where nothing else that it has to say does.
+func (a *Agent) heartbeat() {
+	a.heartbeatTimer.Reset(a.Beat)
 	if a.spool.Len() > 0 || !a.conn.IsConnected() {
 		return
 	}
@@ -283,7 +283,7 @@ func (a *Agent) message(kind message.Kind, why, ask string) *message.Message {
 
 // keep puts a message among those that wait.
 func (a *Agent) keep(m *message.Message) {
-	a.beat.Reset(a.Beat)
+	a.heartbeatTimer.Reset(a.Beat)
 	b, err := m.Pack()
 	for n := 1; err != nil && n <= 3; n++ { // a report beyond all measure
 		m.Run.Shrink(n)

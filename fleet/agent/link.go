@@ -131,8 +131,8 @@ func (a *Agent) send() {
 		}
 		a.sent++
 	}
-	if a.sent > 0 && a.patience == nil {
-		a.patience = time.After(a.wait)
+	if a.sent > 0 && a.ackTimeout == nil {
+		a.ackTimeout = time.After(a.wait)
 	}
 }
 
@@ -156,11 +156,11 @@ func (a *Agent) answered(ack *message.Ack) {
 	if had > a.spool.Len() {
 		a.wait = a.Answer
 	}
-	a.patience = nil
+	a.ackTimeout = nil
 }
 
-// impatient sends again what was not answered.
-func (a *Agent) impatient() {
-	a.sent, a.patience = 0, nil
+// resend sends again what was not answered.
+func (a *Agent) resend() {
+	a.sent, a.ackTimeout = 0, nil
 	a.wait = min(2*a.wait, answerMax)
 }

@@ -45,11 +45,11 @@ func idle(t *testing.T, conn *nats.Conn, said *[]string) *Agent {
 			Now:    time.Now,
 			Log:    func(s string) { *said = append(*said, s) },
 		},
-		member:   &Member{Agent: "aaaaaaaaaaaaaaaa", Machine: "m"},
-		instance: newInstance(),
-		conn:     conn,
-		wait:     time.Second,
-		beat:     time.NewTimer(time.Hour),
+		member:         &Member{Agent: "aaaaaaaaaaaaaaaa", Machine: "m"},
+		instance:       newInstance(),
+		conn:           conn,
+		wait:           time.Second,
+		heartbeatTimer: time.NewTimer(time.Hour),
 	}
 	var err error
 	if a.spool, err = spool.Open(filepath.Join(a.Dir, spoolDir), 1<<20); err != nil {
@@ -75,16 +75,16 @@ func TestBeatsAlone(t *testing.T) {
 	defer conn.Close()
 	var said []string
 	a := idle(t, conn, &said)
-	a.alive()
+	a.heartbeat()
 	if got := kinds(a); !slices.Equal(got, []string{"beat"}) {
 		t.Fatalf("connected, and nothing waits: %q; %q", got, said)
 	}
-	if a.alive(); a.spool.Len() != 1 {
+	if a.heartbeat(); a.spool.Len() != 1 {
 		t.Errorf("a beat behind what waits: %q", kinds(a))
 	}
 	conn.Close()
 	b := idle(t, conn, &said)
-	if b.alive(); b.spool.Len() != 0 {
+	if b.heartbeat(); b.spool.Len() != 0 {
 		t.Errorf("a beat that nobody hears: %q", kinds(b))
 	}
 }
@@ -121,12 +121,12 @@ func TestWaitDoubles(t *testing.T) {
 	var said []string
 	a := idle(t, nil, &said)
 	for _, want := range []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second} {
-		if a.impatient(); a.wait != want {
+		if a.resend(); a.wait != want {
 			t.Errorf("waits %s, want %s", a.wait, want)
 		}
 	}
 	for range 20 {
-		a.impatient()
+		a.resend()
 	}
 	if a.wait != answerMax {
 		t.Errorf("waits %s at most, want %s", a.wait, answerMax)

@@ -90,7 +90,7 @@ func addFile(w *tar.Writer, file, name string) error {
 // revoked after the backup is in the list revoked, a file; without one, the hub gets a new
 // key to sign with, and no agent is admitted until it joins again.
 func Restore(dir, file, revoked string) error {
-	if err := vacant(dir); err != nil {
+	if err := requireEmpty(dir); err != nil {
 		return err
 	}
 	var list []store.RevokedKey
@@ -162,9 +162,9 @@ func hand(dir string) error {
 	return nil
 }
 
-// vacant refuses a folder that has something of a hub: what is left of another
+// requireEmpty refuses a folder that has something of a hub: what is left of another
 // one would become a part of the restored one.
-func vacant(dir string) error {
+func requireEmpty(dir string) error {
 	for _, name := range append(hubFiles(), bus.Folder) {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 			return fmt.Errorf("%s has %s of another hub already: restore into an empty folder, or move this one away", dir, name)

@@ -14,9 +14,9 @@ var errNoFilter = errors.New("no system call filters here")
 
 // A filter's answers.
 const (
-	allow  = unix.SECCOMP_RET_ALLOW
-	refuse = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
-	unheld = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS) // callers have something older to fall back on
+	allow          = unix.SECCOMP_RET_ALLOW
+	refuse         = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
+	notImplemented = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS) // callers have something older to fall back on
 )
 
 // Offsets in struct seccomp_data, include/uapi/linux/seccomp.h; of arguments
@@ -143,10 +143,10 @@ func filter(r Rules) program {
 	p.load(offNr)
 	// Also the x32 calls of amd64, whose numbers have bit 30 set.
 	p = append(p, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JGT | unix.BPF_K, Jf: 1, K: newest})
-	p.ret(unheld)
+	p.ret(notImplemented)
 	p.when(refuse, attributeCalls...)
 	p.when(refuse, kernelCalls...)
-	p.when(unheld, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER) // past any filter
+	p.when(notImplemented, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER) // past any filter
 	if len(r.Write) == 0 {
 		p.when(refuse, nameCalls...)
 	}
@@ -160,7 +160,7 @@ func filter(r Rules) program {
 		openLegacy(&p)
 	}
 	if !r.Resolve {
-		p.when(unheld, unix.SYS_OPENAT2)
+		p.when(notImplemented, unix.SYS_OPENAT2)
 	}
 	p.when(refuse, processCalls...)
 	self := uint32(os.Getpid())
@@ -168,7 +168,7 @@ func filter(r Rules) program {
 	p.only(unix.SYS_TGKILL, 0, self)
 	p.only(unix.SYS_PRLIMIT64, 0, 0, self)
 	p.thread()
-	p.when(unheld, unix.SYS_CLONE3) // its flags are behind a pointer; callers fall back on clone
+	p.when(notImplemented, unix.SYS_CLONE3) // its flags are behind a pointer; callers fall back on clone
 	p.only(unix.SYS_IOCTL, 1, ioctls...)
 	p.fcntl()
 	p.only(unix.SYS_MADVISE, 2, advice...)

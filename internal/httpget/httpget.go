@@ -1,12 +1,12 @@
 // Package httpget fetches a file over HTTP/1.1. It has what a host
-// needs of net/http, which would add 5 MB to the binary: GET, redirects, chunked
-// bodies, TLS with the system's certificates, and bounds on all of it.
+// needs of net/http, which would add 0.7 MB to the binary and 0.6 ms to each start: GET,
+// redirects, chunked bodies, TLS with the system's certificates, proxies, and bounds on
+// all of it.
 package httpget
 
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -106,7 +106,11 @@ func Parse(address string) (*url.URL, error) {
 
 // ask makes one request; to is where a redirect leads.
 func ask(ctx context.Context, u *url.URL, o Options) (res *Response, to string, err error) {
-	conn, err := dial(ctx, u, o)
+	proxy, err := proxyOf(u)
+	if err != nil {
+		return nil, "", err
+	}
+	conn, err := dial(ctx, u, proxy, o)
 	if err != nil {
 		return nil, "", err
 	}
@@ -127,14 +131,21 @@ func ask(ctx context.Context, u *url.URL, o Options) (res *Response, to string, 
 	if u.RawQuery != "" {
 		path += "?" + u.RawQuery
 	}
-	if _, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: "+
-		"fettle\r\nAccept-Encoding: identity\r\nConnection: close\r\n\r\n", path, u.Host); err != nil {
+	login := ""
+	if proxy != nil && u.Scheme == "http" { // else it is in the tunnel
+		path, login = "http://"+u.Host+path, credentials(proxy)
+	}
+	if _, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: fettle\r\nAccept-Encoding: identity\r\n%s"+
+		"Connection: close\r\n\r\n", path, u.Host, login); err != nil {
 		return nil, "", err
 	}
 	r := bufio.NewReader(c)
 	h, err := header(r)
 	if err != nil {
 		return nil, "", err
+	}
+	if h.status == 407 && proxy != nil {
+		return nil, "", through(proxy, fmt.Errorf("it wants a login: set %s_proxy to http://USER:PASSWORD@%s", u.Scheme, proxy.Host))
 	}
 	res = &Response{URL: u.String(), Status: h.status, Reason: h.reason, Size: h.length}
 	body := &body{close: c.Close, limit: o.Limit, name: u.Host, ctx: ctx}
@@ -154,26 +165,6 @@ func ask(ctx context.Context, u *url.URL, o Options) (res *Response, to string, 
 		to = h.location
 	}
 	return res, to, nil
-}
-
-func dial(ctx context.Context, u *url.URL, o Options) (net.Conn, error) {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	d := net.Dialer{Timeout: o.Stall}
-	conn, err := d.DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
-	if err != nil || u.Scheme == "http" {
-		return conn, err
-	}
-	t := tls.Client(conn, &tls.Config{ServerName: u.Hostname(), RootCAs: o.Roots, MinVersion: tls.VersionTLS12})
-	shake, cancel := context.WithTimeout(ctx, o.Stall)
-	defer cancel()
-	if err := t.HandshakeContext(shake); err != nil {
-		conn.Close()
-		return nil, err
-	}
-	return t, nil
 }
 
 // connection fails when nothing moves.

@@ -15,14 +15,14 @@ import (
 // line is the search on one line of commits; one goroutine owns it.
 type line struct {
 	*session
-	history *History
-	index   map[string]int // by hash
-	runs    []Run
-	skipped map[int]string
-	flying  []job // being read
-	rng     *rand.Rand
-	search  belief.Search
-	thought struct {
+	history  *History
+	index    map[string]int // by hash
+	runs     []Run
+	skipped  map[int]string
+	inFlight []job // being read
+	rng      *rand.Rand
+	search   belief.Search
+	thought  struct {
 		runs int // after so many
 		is   *belief.Thought
 	}
@@ -86,22 +86,22 @@ func (l *line) run(ctx context.Context) (*Result, error) {
 			if ctx.Err() != nil || l.done() {
 				break
 			}
-			if slices.ContainsFunc(l.flying, func(j job) bool { return j.at == p }) {
+			if slices.ContainsFunc(l.inFlight, func(j job) bool { return j.at == p }) {
 				continue
 			}
 			if at, ok := l.next(p.host()); ok {
-				l.flying = append(l.flying, job{at: p, run: Run{At: at, Host: p.host()}})
+				l.inFlight = append(l.inFlight, job{at: p, run: Run{At: at, Host: p.host()}})
 				go l.send(ctx, at, p, results)
 			}
 		}
-		if len(l.flying) == 0 {
+		if len(l.inFlight) == 0 {
 			if err := context.Cause(ctx); err != nil {
 				return nil, err
 			}
 			return l.result(), nil
 		}
 		j := <-results
-		l.flying = slices.DeleteFunc(l.flying, func(f job) bool { return f.at == j.at })
+		l.inFlight = slices.DeleteFunc(l.inFlight, func(f job) bool { return f.at == j.at })
 		if err := l.take(j); err != nil {
 			stop(err)
 		}
@@ -146,7 +146,7 @@ func (l *line) count(of func(Run) bool) int {
 			n++
 		}
 	}
-	for _, j := range l.flying {
+	for _, j := range l.inFlight {
 		if of(j.run) {
 			n++
 		}
@@ -157,7 +157,7 @@ func (l *line) count(of func(Run) bool) int {
 // done: sure enough, or out of runs.
 func (l *line) done() bool {
 	t := l.think()
-	return l.session.runs()+len(l.flying) >= l.MaxRuns || t != nil && t.Sure
+	return l.session.runs()+len(l.inFlight) >= l.MaxRuns || t != nil && t.Sure
 }
 
 // next is the commit to read next on a host.
@@ -165,7 +165,7 @@ func (l *line) next(host string) (at int, ok bool) {
 	p := belief.Pace{
 		Runs:  l.count(func(r Run) bool { return r.Host == host }),
 		Count: func(at int) int { return l.count(func(r Run) bool { return r.At == at }) },
-		Busy:  func(at int) bool { return slices.ContainsFunc(l.flying, func(j job) bool { return j.run.At == at }) },
+		Busy:  func(at int) bool { return slices.ContainsFunc(l.inFlight, func(j job) bool { return j.run.At == at }) },
 	}
 	if len(l.Hosts) > 1 || len(l.machines) > 1 {
 		p.Here = func(at int) int { return l.count(func(r Run) bool { return r.At == at && r.Host == host }) }

@@ -25,17 +25,17 @@ type Hop struct {
 // Valid tells whether the hop counts.
 func (h *Hop) Valid() bool { return len(h.Against) == 0 }
 
-// patience is how many claims of signatures on one key, or by one, may prove
+// lieLimit is how many claims of signatures on one key, or by one, may prove
 // false before the others are verified as soon as they are met: then somebody
 // forged them. After general ones that prove false, that goes for all.
 const (
-	patience = 8
+	lieLimit = 8
 	general  = 512
 )
 
 // forged tells whether claims of the one key on the other have lost their credit.
 func (w *Web) forged(from, to Key) bool {
-	return w.lies > general || w.lied[to] > patience || w.lied[from] > patience
+	return w.lies > general || w.lied[to] > lieLimit || w.lied[from] > lieLimit
 }
 
 // Hop verifies one key's signatures on another, and both keys.

@@ -131,13 +131,13 @@ type Controller struct {
 	rest   time.Duration
 	moved  mark // when ksmd last did something while it was made to
 	state  Activity
-	// deaf multiplies the growth of memory that wakes ksmd: it rises when
+	// wakeBackoff multiplies the growth of memory that wakes ksmd: it rises when
 	// growth turned out to be nothing that can be merged.
-	deaf    float64
-	woke    uint64 // what was known when growth woke ksmd; 0: it did not
-	grown   uint64 // by how many pages
-	yield   float64
-	yielded time.Time
+	wakeBackoff float64
+	knownAtWake uint64    // what was known when growth woke ksmd; 0: it did not
+	grownAtWake uint64    // by how many pages
+	budgetShare float64   // of the policy's, 1 while nothing suffers
+	pressureAt  time.Time // when it was judged last
 
 	// Passes is how many ended; LastGain is what the last one merged, in pages,
 	// and LastCost its CPU time.
@@ -186,8 +186,8 @@ func (c *Controller) Step(r Reading) Order {
 
 func (c *Controller) begin(r Reading) {
 	c.begun, c.due, c.why = true, 2, "first two passes"
-	c.rest, c.deaf, c.yield = restMin, 1, 1
-	c.cost, c.pass, c.rested, c.yielded = assumedCost, markOf(r), markOf(r), r.At
+	c.rest, c.wakeBackoff, c.budgetShare = restMin, 1, 1
+	c.cost, c.pass, c.rested, c.pressureAt = assumedCost, markOf(r), markOf(r), r.At
 	c.costAt.scanned, c.costAt.cpu = r.Scanned, r.CPU
 	if r.Scanned > 1e6 && r.CPU > time.Second {
 		c.learn(r.CPU / time.Duration(r.Scanned))
@@ -222,14 +222,14 @@ func (c *Controller) learn(cost time.Duration) {
 // pressure halves the budget while something suffers, and raises it slowly
 // again when nothing does.
 func (c *Controller) pressure(r Reading) {
-	if r.At.Sub(c.yielded) < yieldEvery {
+	if r.At.Sub(c.pressureAt) < yieldEvery {
 		return
 	}
-	c.yielded = r.At
+	c.pressureAt = r.At
 	if r.Suffers != "" {
-		c.yield = max(c.yield/2, giveWay)
+		c.budgetShare = max(c.budgetShare/2, giveWay)
 	} else {
-		c.yield = min(c.yield+giveWay, 1)
+		c.budgetShare = min(c.budgetShare+giveWay, 1)
 	}
 }
 
@@ -244,7 +244,7 @@ func (c *Controller) passEnded(r Reading) {
 	if r.Scanned == 0 && r.Known() > 0 && n == 1 {
 		c.learn(cost / time.Duration(r.Known()))
 	}
-	c.hear(r)
+	c.judgeWake(r)
 	c.pass, c.rested = markOf(r), markOf(r)
 	if c.due > 0 {
 		return
@@ -263,18 +263,18 @@ func (c *Controller) passEnded(r Reading) {
 	}
 }
 
-// hear judges the passes that growth asked for: growth that brought ksmd
+// judgeWake judges the passes that growth asked for: growth that brought ksmd
 // nothing to know of must be larger the next time.
-func (c *Controller) hear(r Reading) {
-	if c.woke == 0 || c.due > 0 {
+func (c *Controller) judgeWake(r Reading) {
+	if c.knownAtWake == 0 || c.due > 0 {
 		return
 	}
-	if r.Known() < c.woke+c.grown/10 {
-		c.deaf = min(2*c.deaf, 64)
+	if r.Known() < c.knownAtWake+c.grownAtWake/10 {
+		c.wakeBackoff = min(2*c.wakeBackoff, 64)
 	} else {
-		c.deaf = 1
+		c.wakeBackoff = 1
 	}
-	c.woke = 0
+	c.knownAtWake = 0
 }
 
 // wake finds reasons for passes.
@@ -283,13 +283,13 @@ func (c *Controller) wake(r Reading) {
 	case r.Started > 0 && c.due > 0:
 		// ksmd enters new memory behind the place where it is (mm/ksm.c,
 		// __ksm_enter): this pass does not come by there any more.
-		c.due, c.why, c.deaf, c.rest = 3, started(r), 1, restMin
+		c.due, c.why, c.wakeBackoff, c.rest = 3, started(r), 1, restMin
 		return
 	case r.Started > 0:
-		c.due, c.why, c.deaf, c.rest = 2, started(r), 1, restMin
+		c.due, c.why, c.wakeBackoff, c.rest = 2, started(r), 1, restMin
 	case c.due == 0 && r.At.Sub(c.rested.at) >= restMin && c.growth(r) > 0:
 		c.due, c.why = 2, "memory that may merge grew by "+units.Size(c.growth(r)*r.Page)
-		c.woke, c.grown = max(r.Known(), 1), c.growth(r)
+		c.knownAtWake, c.grownAtWake = max(r.Known(), 1), c.growth(r)
 		c.rest = restMin
 	case c.due == 0 && r.At.Sub(c.rested.at) >= c.rest:
 		c.due, c.why = 1, "looked again after "+units.Duration(c.rest)
@@ -309,7 +309,7 @@ func (c *Controller) growth(r Reading) uint64 {
 		return 0
 	}
 	pages := (r.Offered - c.rested.offered) / r.Page
-	enough := max(c.deaf*float64(16<<20)/float64(r.Page), c.deaf*0.02*float64(r.Known()))
+	enough := max(c.wakeBackoff*float64(16<<20)/float64(r.Page), c.wakeBackoff*0.02*float64(r.Known()))
 	if float64(pages) < enough {
 		return 0
 	}
@@ -332,7 +332,7 @@ func (c *Controller) order(r Reading) Order {
 	// The pages that a scan has to look at; before the first one is through,
 	// nobody knows more than how much memory is in use.
 	pages := r.Known()
-	if r.Scans == 0 || c.woke > 0 {
+	if r.Scans == 0 || c.knownAtWake > 0 {
 		pages = max(pages, r.Offered/max(r.Page, 1))
 	}
 	need := time.Duration(c.due) * time.Duration(pages) * c.cost
@@ -366,8 +366,8 @@ func (c *Controller) share(r Reading) (share float64, why string) {
 		share *= idle
 		why = "memory is free anyway; "
 	}
-	if c.yield < 1 {
-		share *= c.yield
+	if c.budgetShare < 1 {
+		share *= c.budgetShare
 		why += "giving way"
 		if r.Suffers != "" {
 			why += ": " + r.Suffers

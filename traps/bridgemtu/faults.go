@@ -104,7 +104,7 @@ func (b *bridge) uplinksDiffer() bool {
 func (s *survey) configured(b *bridge) []fault {
 	m := b.conf.MTU
 	if m == nil {
-		return s.quarrel(b)
+		return s.conflictingPorts(b)
 	}
 	for _, p := range b.ports {
 		switch want, src := s.want(p); {
@@ -140,8 +140,8 @@ func (s *survey) configured(b *bridge) []fault {
 	return nil
 }
 
-// quarrel finds ports that are configured with different MTUs where the bridge has none.
-func (s *survey) quarrel(b *bridge) []fault {
+// conflictingPorts finds ports that are configured with different MTUs where the bridge has none.
+func (s *survey) conflictingPorts(b *bridge) []fault {
 	var first *brPort
 	var had int
 	for _, p := range b.ports {

@@ -80,20 +80,20 @@ func takeAway(ctx context.Context, h *host.Host, name string) (first, last []ste
 	if err != nil {
 		return nil, nil, err
 	}
-	aside := name + ".eatmydata"
-	there, err := h.Exists(ctx, aside)
+	backup := name + ".eatmydata"
+	there, err := h.Exists(ctx, backup)
 	if err != nil {
 		return nil, nil, err
 	}
 	if there {
-		return nil, nil, remedy.Refuse("%s is in the way: move it, and run this again", aside)
+		return nil, nil, remedy.Refuse("%s is in the way: move it, and run this again", backup)
 	}
 	move := step.Command{
-		Do:    []string{"/bin/mv", "-T", "--", name, aside},
-		Undo:  []string{"/bin/mv", "-T", "--", aside, name},
-		Probe: []string{"/usr/bin/test", "-e", aside},
+		Do:    []string{"/bin/mv", "-T", "--", name, backup},
+		Undo:  []string{"/bin/mv", "-T", "--", backup, name},
+		Probe: []string{"/usr/bin/test", "-e", backup},
 	}
-	return []step.Step{move}, []step.Step{step.Remove{Path: aside, Was: was}}, nil
+	return []step.Step{move}, []step.Step{step.Remove{Path: backup, Was: was}}, nil
 }
 
 // unload takes libeatmydata out of ld.so.preload.

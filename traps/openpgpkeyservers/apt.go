@@ -244,13 +244,13 @@ func keysIn(b []byte, form openpgp.Form) (out []aptKey, _ error) {
 			k.name = strings.ToValidUTF8(string(p.Body[:min(len(p.Body), 120)]), "?")
 		}
 		if p.Tag == openpgp.TagSignature {
-			k.heed(p.Body)
+			k.readSelfSignature(p.Body)
 		}
 	}
 }
 
-// heed takes in what a key says of itself.
-func (k *aptKey) heed(body []byte) {
+// readSelfSignature takes in what a key says of itself.
+func (k *aptKey) readSelfSignature(body []byte) {
 	s, err := openpgp.ParseSignature(body)
 	if err != nil || s.Issuer != k.Fingerprint.ID() {
 		return

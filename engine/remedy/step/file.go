@@ -26,11 +26,17 @@ type File struct {
 	Was []byte `json:"was"`
 	// Secret keeps the content out of diffs.
 	Secret bool `json:"secret,omitempty"`
+	// Like is the file that a new one is a copy of: it takes mode, owner, ACL, xattrs
+	// and time of that one.
+	Like string `json:"like,omitempty"`
 }
 
 func (File) Kind() string { return "file" }
 
 func (s File) Describe() string {
+	if s.Was == nil && s.Like != "" {
+		return "copy " + s.Like + " to " + s.Path + ", with owner, mode and time"
+	}
 	if s.Was == nil {
 		return "create " + s.Path
 	}
@@ -43,7 +49,12 @@ func (s File) Target() string { return s.Path }
 
 func (File) Running() bool { return false }
 
-func (s File) Commands() [][]string { return nil }
+func (s File) Commands() [][]string {
+	if s.Like != "" && s.Was == nil {
+		return [][]string{{"cp", "-aL", "--", s.Like, s.Path}}
+	}
+	return nil
+}
 
 // Items: the file itself, then the folders above it that are not there yet,
 // the deepest first.
@@ -54,6 +65,9 @@ func (s File) Items(_ context.Context, m machine.Machine) ([]Item, error) {
 	}
 	if !(img.Type == machine.Regular && bytes.Equal(img.Content, s.Content)) { // else it says already what it should
 		if err := unchanged(s.Path, s.Was, img); err != nil {
+			return nil, err
+		}
+		if _, err := s.like(m); err != nil {
 			return nil, err
 		}
 	}
@@ -92,9 +106,16 @@ func (s File) Apply(_ context.Context, st *Site, before []Item) error {
 	if n := (Item{Kind: FileItem, Image: &now}); !it.Same(n) && !s.Between(it, n) {
 		return &machine.Changed{Path: it.Path, Why: "was changed a moment ago"}
 	}
+	like, err := s.like(st.Machine)
+	if err != nil {
+		return err
+	}
 	// A journal that was read back has the attributes, so a second go over a
 	// half-written file gives it those of the first.
 	return replaceFile(st, it.Path, now, s.Content, func(made machine.Image) machine.Image {
+		if it.Image.Type == machine.Absent && like != nil {
+			return *like
+		}
 		if it.Image.Type == machine.Absent {
 			made.Mode, made.ModNS = s.mode(), 0
 			return made
@@ -105,12 +126,19 @@ func (s File) Apply(_ context.Context, st *Site, before []Item) error {
 	})
 }
 
-func (s File) Done(_ context.Context, _ machine.Machine, before, now []Item) (bool, error) {
+func (s File) Done(_ context.Context, m machine.Machine, before, now []Item) (bool, error) {
 	b, n := before[0].Image, now[0].Image
 	if n.Type != machine.Regular || n.Sum != machine.Sum(s.Content) {
 		return false, nil
 	}
 	if b.Type == machine.Absent {
+		like, err := s.like(m)
+		if err != nil {
+			return true, nil // a later step removed it, and none begins before this one is done
+		}
+		if like != nil {
+			return SameMeta(*n, *like) && n.ModNS == like.ModNS, nil
+		}
 		return n.Mode == s.mode(), nil
 	}
 	return SameMeta(*n, *b), nil
@@ -166,6 +194,19 @@ func unchanged(name string, was []byte, img machine.Image) error {
 	return nil
 }
 
+// like is how the file stands whose attributes a new one takes; nil: it takes those of
+// no other.
+func (s File) like(m machine.Machine) (*machine.Image, error) {
+	if s.Like == "" || s.Was != nil {
+		return nil, nil
+	}
+	_, img, err := lookFile(m, s.Like)
+	if err == nil && img.Type == machine.Absent {
+		err = &machine.Changed{Path: s.Like, Why: "was deleted since the plan was made"}
+	}
+	return &img, err
+}
+
 func (s File) mode() uint32 {
 	if s.Mode == 0 {
 		return 0o644
@@ -174,8 +215,12 @@ func (s File) mode() uint32 {
 }
 
 // Diff is what the step does to a file's content, as a unified diff; empty
-// for steps that leave content alone. Of a secret file it says sizes only.
+// for steps that leave content alone. Of a secret file it says sizes only; a copy is
+// told by its command.
 func (s File) Diff() string {
+	if s.Like != "" && s.Was == nil {
+		return ""
+	}
 	from := s.Path
 	if s.Was == nil {
 		from = devNull
@@ -199,10 +244,14 @@ func (s File) Writes() (content []byte, there bool) { return s.Content, true }
 func (File) Keeps() (first, rest string) { return FileItem, FolderItem }
 
 func (s File) Shell(name string) (string, error) {
+	q := shell.Quote(s.Path)
+	if s.Like != "" && s.Was == nil {
+		return fmt.Sprintf("expect %s ''\nexpect %s %s\nundo rm -f -- %s\nmkdir -p -- %s\n", q, shell.Quote(s.Like), machine.Sum(s.Content), q,
+			shell.Quote(path.Dir(s.Path))) + ShellCommands(s), nil
+	}
 	if s.Secret {
 		return "", ErrSecret
 	}
-	q := shell.Quote(s.Path)
 	var b strings.Builder
 	was := "''"
 	if s.Was != nil {
@@ -235,10 +284,11 @@ func (s File) Shell(name string) (string, error) {
 }
 
 func (s File) Ansible(b *Tasks) error {
-	if s.Secret {
+	like := s.Like != "" && s.Was == nil
+	if s.Secret && !like {
 		return ErrSecret
 	}
-	if !IsText(s.Content) {
+	if !IsText(s.Content) && !like {
 		return errors.New("a playbook cannot contain content that is not text")
 	}
 	b.Expect(s.Path, s.Was, append([]byte{}, s.Content...)) // an empty file is one
@@ -247,6 +297,12 @@ func (s File) Ansible(b *Tasks) error {
 	b.Line("        path: %s", YAML(path.Dir(s.Path)))
 	b.Line("        state: directory")
 	b.Task(s.Describe())
+	if like {
+		b.argv(s.Commands()[0])
+		b.Line("        creates: %s", YAML(s.Path))
+		b.Changer()
+		return nil
+	}
 	b.Line("      ansible.builtin.copy:")
 	b.Line("        dest: %s", YAML(s.Path))
 	b.Line("        content: %s", YAML(string(s.Content)))

@@ -23,9 +23,9 @@ type Item struct {
 	Image *machine.Image `json:"image,omitempty"` // of file, meta and folder items
 	Value string         `json:"value,omitempty"` // of the others
 	Index int            `json:"index,omitempty"` // of an mtu item: the link's index
-	// Aside is set for what the step does not aim at but may change on the
+	// SideEffect is set for what the step does not aim at but may change on the
 	// way: the interfaces' columns of conf/all.
-	Aside bool `json:"aside,omitempty"`
+	SideEffect bool `json:"aside,omitempty"`
 	// Drifts is set for a value that the kernel itself changes: it is put
 	// back, and never taken for somebody's change.
 	Drifts bool `json:"drifts,omitempty"`

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 )
 
 // kinds decode what journals hold, by the name of the kind. Journals are read
@@ -30,6 +32,9 @@ func Register[S Step]() bool {
 
 var _ = Register[File]() && Register[Remove]() && Register[Perm]() && Register[ACL]() && Register[Sysctl]() && Register[Sysfs]() &&
 	Register[Unit]() && Register[LinkMTU]() && Register[SolicitRouter]() && Register[Check]() && Register[Command]()
+
+// Kinds are the names of all kinds, sorted.
+func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
 
 // Encode is a step as JSON, with its kind.
 func Encode(s Step) ([]byte, error) {

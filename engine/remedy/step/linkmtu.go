@@ -53,8 +53,8 @@ func (s LinkMTU) Items(_ context.Context, m machine.Machine) ([]Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	item := func(l machine.Link, aside bool) Item {
-		return Item{Kind: MTUItem, Path: l.Name, Value: strconv.Itoa(l.MTU), Index: l.Index, Aside: aside}
+	item := func(l machine.Link, sideEffect bool) Item {
+		return Item{Kind: MTUItem, Path: l.Name, Value: strconv.Itoa(l.MTU), Index: l.Index, SideEffect: sideEffect}
 	}
 	var out []Item
 	reached := map[int]bool{}

@@ -16,6 +16,8 @@ import (
 type Remove struct {
 	Path string `json:"path"`
 	Was  []byte `json:"was"`
+	// Secret keeps the content out of diffs.
+	Secret bool `json:"secret,omitempty"`
 }
 
 func (Remove) Kind() string { return "remove" }
@@ -53,7 +55,7 @@ func (s Remove) Items(_ context.Context, m machine.Machine) ([]Item, error) {
 			Why:  fmt.Sprintf("has %d hard links: undo could bring back a file, but not this one", img.Links),
 		}
 	}
-	return []Item{{Kind: FileItem, Path: real, Image: &img}}, nil
+	return []Item{{Kind: FileItem, Path: real, Image: &img, Secret: s.Secret}}, nil
 }
 
 func (s Remove) Apply(_ context.Context, st *Site, before []Item) error {
@@ -80,8 +82,13 @@ func (Remove) Done(_ context.Context, _ machine.Machine, _, now []Item) (bool, e
 
 func (Remove) Between(_, now Item) bool { return now.Image.Type == machine.Absent }
 
-// Diff shows the content that goes.
-func (s Remove) Diff() string { return Diff(s.Path, devNull, s.Was, nil) }
+// Diff shows the content that goes; of a secret file its size.
+func (s Remove) Diff() string {
+	if s.Secret {
+		return Hidden(s.Path, devNull, s.Was, nil)
+	}
+	return Diff(s.Path, devNull, s.Was, nil)
+}
 
 func (Remove) Keeps() (first, rest string) { return FileItem, FolderItem }
 

@@ -51,7 +51,7 @@ func (s Sysctl) Items(_ context.Context, m machine.Machine) ([]Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys, err := asideOf(m, s.Key)
+	keys, err := sideEffectsOf(m, s.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (s Sysctl) Items(_ context.Context, m machine.Machine) ([]Item, error) {
 		if err != nil {
 			return nil, fmt.Errorf("saving %s, which the write may change: %w", k, err)
 		}
-		out = append(out, Item{Kind: ValueItem, Path: procSys + k, Value: v, Aside: true})
+		out = append(out, Item{Kind: ValueItem, Path: procSys + k, Value: v, SideEffect: true})
 	}
 	return out, nil
 }
@@ -99,10 +99,10 @@ var twins = map[string]string{
 	"vm/overcommit_kbytes": "vm/overcommit_ratio",
 }
 
-// asideOf lists the other keys that writing key may change, in the order in
+// sideEffectsOf lists the other keys that writing key may change, in the order in
 // which they are put back: "all" before "default" before the interfaces,
 // because each of them writes over those after it.
-func asideOf(m machine.Machine, key string) ([]string, error) {
+func sideEffectsOf(m machine.Machine, key string) ([]string, error) {
 	for a, b := range twins {
 		if key == a {
 			return []string{b}, nil
@@ -153,14 +153,14 @@ func (Sysctl) Keeps() (first, rest string) { return ValueItem, ValueItem }
 
 func (s Sysctl) Shell(name string) (string, error) {
 	main := shell.Quote(procSys + s.Key)
-	return fmt.Sprintf("keep %s %s%s\nprintf '%%s\\n' %s > %s\n", name, main, shellAside(s.Key), shell.Quote(s.Value), main), nil
+	return fmt.Sprintf("keep %s %s%s\nprintf '%%s\\n' %s > %s\n", name, main, shellSideEffects(s.Key), shell.Quote(s.Value), main), nil
 }
 
 func (s Sysctl) Ansible(b *Tasks) error { return b.Commands(s) }
 
-// shellAside is asideOf for the host that the script will run on: globs, in
+// shellSideEffects is sideEffectsOf for the host that the script will run on: globs, in
 // the order in which the values are put back.
-func shellAside(key string) string {
+func shellSideEffects(key string) string {
 	for a, b := range twins {
 		if key == a {
 			return " " + procSys + b

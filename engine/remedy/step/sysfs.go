@@ -48,7 +48,7 @@ func (s Sysfs) Items(_ context.Context, m machine.Machine) ([]Item, error) {
 		if err != nil {
 			return nil, err
 		}
-		its[0].Aside, its[0].Drifts = true, true
+		its[0].SideEffect, its[0].Drifts = true, true
 		out = append(out, its[0])
 	}
 	return out, nil
@@ -68,11 +68,11 @@ func (Sysfs) Keeps() (first, rest string) { return ValueItem, ValueItem }
 
 func (s Sysfs) Shell(name string) (string, error) {
 	q := shell.Quote(s.Path)
-	aside := ""
+	drifting := ""
 	for _, d := range s.Drifting {
-		aside += " " + shell.Quote(d)
+		drifting += " " + shell.Quote(d)
 	}
-	return fmt.Sprintf("keep %s %s%s\nprintf '%%s\\n' %s > %s\n", name, q, aside, shell.Quote(s.Value), q), nil
+	return fmt.Sprintf("keep %s %s%s\nprintf '%%s\\n' %s > %s\n", name, q, drifting, shell.Quote(s.Value), q), nil
 }
 
 func (s Sysfs) Ansible(b *Tasks) error {

@@ -125,14 +125,14 @@ func (a *announcer) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	end := time.NewTimer(streamLasts)
 	defer end.Stop()
-	alive := time.NewTicker(20 * time.Second)
-	defer alive.Stop()
+	heartbeat := time.NewTicker(20 * time.Second)
+	defer heartbeat.Stop()
 	for {
 		ok := true
 		select {
 		case n := <-c:
 			ok = send("event: changed\ndata: %d\n\n", n)
-		case <-alive.C:
+		case <-heartbeat.C:
 			ok = send(": alive\n\n")
 		case <-end.C:
 			return

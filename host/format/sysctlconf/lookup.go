@@ -49,13 +49,13 @@ func (c *Config) reaches(w Setting, key string) bool {
 	if !w.Glob() {
 		return w.Key == key
 	}
-	return match(w.Key, key) && !c.shields(key)
+	return match(w.Key, key) && !c.exempts(key)
 }
 
-// shields tells whether globs leave key alone because a line names it. Only
+// exempts tells whether globs leave key alone because a line names it. Only
 // names count after a dash, no patterns: systemd 252 and procps 4.0.2 both.
 // (procps' later sources take patterns, too.)
-func (c *Config) shields(key string) bool {
+func (c *Config) exempts(key string) bool {
 	c.prepare()
 	return c.named[key]
 }

@@ -27,7 +27,7 @@ func (p *Posterior) steady(readings []Reading, prior Prior) (calm *Posterior, dr
 			rest[i] = r.Figure - levels[r.At]
 		}
 		flat := slices.Clone(readings)
-		if !unwalk(flat, rest, calm.Scale()) {
+		if !removeDrift(flat, rest, calm.Scale()) {
 			return p, false
 		}
 		calm = New(p.kind, p.sites[len(p.sites)-1].at, flat, prior)
@@ -35,9 +35,9 @@ func (p *Posterior) steady(readings []Reading, prior Prior) (calm *Posterior, dr
 	return calm, true
 }
 
-// unwalk takes out of readings the walk of each host that shows in what is left
+// removeDrift takes out of readings the walk of each host that shows in what is left
 // of them beside their levels; false: none does.
-func unwalk(readings []Reading, rest []float64, scale float64) bool {
+func removeDrift(readings []Reading, rest []float64, scale float64) bool {
 	of := map[int][]int{}
 	for i, r := range readings {
 		of[r.Host] = append(of[r.Host], i)

@@ -5,31 +5,31 @@ import (
 	"slices"
 )
 
-// footing is how the figures of one host become those of the first.
-type footing struct {
+// calibration is how the figures of one host become those of the first.
+type calibration struct {
 	by    float64 // logarithm of the ratio, or the difference
 	rough float64 // its noise over that of all
 	known bool
 }
 
-// footings brings readings of several hosts on the footing of the first. Hosts
+// calibrations brings readings of several hosts to the scale of the first. Hosts
 // differ by a factor, as machines of different speed do, or, where figures may
 // be 0 or below, by a difference; and each has noise of its own.
-type footings struct {
+type calibrations struct {
 	ratio bool
-	of    map[int]*footing
+	of    map[int]*calibration
 }
 
 // An estimate of noise counts as if so many readings had shown the common one.
 const alikeAs = 3
 
-// even brings all readings on the first host's footing. What it is comes from
+// even brings all readings on the first host's scale. What it is comes from
 // commits that both have read, then from all that is believed of the levels. A
 // reading of a host that cannot be compared yet is left out.
 func (s *Search) even(readings []Reading) []Reading {
-	f := footings{ratio: true, of: map[int]*footing{}}
+	f := calibrations{ratio: true, of: map[int]*calibration{}}
 	for _, r := range readings {
-		f.of[r.Host] = &footing{rough: 1}
+		f.of[r.Host] = &calibration{rough: 1}
 		f.ratio = f.ratio && r.Figure > 0
 	}
 	if s.Kind == Tests || len(f.of) < 2 {
@@ -49,7 +49,7 @@ func (s *Search) even(readings []Reading) []Reading {
 }
 
 // first compares hosts at commits that both have read.
-func (f *footings) first(readings []Reading) {
+func (f *calibrations) first(readings []Reading) {
 	ref := slices.MinFunc(readings, func(a, b Reading) int { return a.Host - b.Host }).Host
 	at := map[int][]float64{}
 	for _, r := range readings {
@@ -65,13 +65,13 @@ func (f *footings) first(readings []Reading) {
 		}
 	}
 	for host, list := range apart {
-		*f.of[host] = footing{by: median(list), rough: 1, known: true}
+		*f.of[host] = calibration{by: median(list), rough: 1, known: true}
 	}
 }
 
-// refine estimates the footings anew from what is left of readings beside the
+// refine estimates the calibrations anew from what is left of readings beside the
 // levels that are believed.
-func (f *footings) refine(readings []Reading, p *Posterior) {
+func (f *calibrations) refine(readings []Reading, p *Posterior) {
 	levels, scale := p.expected(), p.Scale()
 	ref := slices.MinFunc(readings, func(a, b Reading) int { return a.Host - b.Host }).Host
 	rest := map[int][]float64{}
@@ -97,7 +97,7 @@ func (f *footings) refine(readings []Reading, p *Posterior) {
 	for host, one := range f.of {
 		one.by -= zero
 		if host != ref {
-			// The footing itself is only as sure as the readings it comes from.
+			// The calibration itself is only as sure as the readings it comes from.
 			one.rough *= math.Sqrt(1 + 1/float64(max(1, len(rest[host]))))
 		}
 	}
@@ -116,8 +116,8 @@ func roughness(list []float64, at, scale float64) float64 {
 	return math.Sqrt(sum / float64(alikeAs+len(list)))
 }
 
-// apply brings readings on the first host's footing.
-func (f *footings) apply(readings []Reading) []Reading {
+// apply brings readings on the first host's scale.
+func (f *calibrations) apply(readings []Reading) []Reading {
 	flat := make([]Reading, 0, len(readings))
 	for _, r := range readings {
 		own := f.of[r.Host]
@@ -135,7 +135,7 @@ func (f *footings) apply(readings []Reading) []Reading {
 	return flat
 }
 
-func (f *footings) in(figure float64) float64 {
+func (f *calibrations) in(figure float64) float64 {
 	if f.ratio {
 		return math.Log(figure)
 	}

@@ -136,7 +136,7 @@ type Summary struct {
 	WrapsEveryAtMost, PollAtMost time.Duration
 }
 
-var gravity = map[Mark]int{Certain: 0, NoWrap: 1, OneWrap: 2, Lost: 3, Ambiguous: 4}
+var rank = map[Mark]int{Certain: 0, NoWrap: 1, OneWrap: 2, Lost: 3, Ambiguous: 4}
 
 // Summarize adds up what Judge said of a series.
 func Summarize(s Series, v Verdict) Summary {
@@ -157,7 +157,7 @@ func Summarize(s Series, v Verdict) Summary {
 		if i.Event != Rise {
 			sum.Events[i.Event]++
 		}
-		if gravity[i.Mark] > gravity[sum.Worst] {
+		if rank[i.Mark] > rank[sum.Worst] {
 			sum.Worst = i.Mark
 		}
 		if i.Mark == Lost {

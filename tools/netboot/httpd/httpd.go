@@ -55,20 +55,20 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 			defer func() { <-room; all.Done() }()
 			defer context.AfterFunc(ctx, func() { conn.Close() })()
 			defer conn.Close()
-			s.talk(&patient{conn})
+			s.talk(&deadlineConn{conn})
 		}()
 	}
 }
 
-// patient gives each read and write a time limit of its own.
-type patient struct{ net.Conn }
+// deadlineConn gives each read and write a time limit of its own.
+type deadlineConn struct{ net.Conn }
 
-func (p *patient) Read(b []byte) (int, error) {
+func (p *deadlineConn) Read(b []byte) (int, error) {
 	p.SetDeadline(time.Now().Add(idle))
 	return p.Conn.Read(b)
 }
 
-func (p *patient) Write(b []byte) (int, error) {
+func (p *deadlineConn) Write(b []byte) (int, error) {
 	p.SetDeadline(time.Now().Add(idle))
 	return p.Conn.Write(b)
 }

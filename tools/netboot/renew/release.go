@@ -141,11 +141,11 @@ func (t Tarball) Fetch(ctx context.Context, to io.Writer, progress func(done, al
 	return nil
 }
 
-// patience is how long a small file may take, however it drips.
-const patience = 5 * time.Minute
+// fetchLimit is how long a small file may take, however it drips.
+const fetchLimit = 5 * time.Minute
 
 func get(ctx context.Context, url string, limit int64) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, fetchLimit)
 	defer cancel()
 	res, err := httpget.Get(ctx, url, httpget.Options{Limit: limit})
 	if err != nil {
@@ -157,7 +157,7 @@ func get(ctx context.Context, url string, limit int64) ([]byte, error) {
 	}
 	b, err := io.ReadAll(res.Body)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, fmt.Errorf("%s: is not whole after %s", url, patience)
+		return nil, fmt.Errorf("%s: is not whole after %s", url, fetchLimit)
 	}
 	return b, sent(err)
 }

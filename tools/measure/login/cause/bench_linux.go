@@ -100,9 +100,9 @@ func (b *bench) open(ctx context.Context, set settings) error {
 func (b *bench) close() {
 	ended := make(chan struct{})
 	go func() { b.ends.Wait(); close(ended) }()
-	select { // each ends within patience
+	select { // each ends within closeLimit
 	case <-ended:
-	case <-time.After(patience + 2*time.Second):
+	case <-time.After(closeLimit + 2*time.Second):
 	}
 	if b.wire != nil {
 		b.wire.close()
@@ -113,9 +113,9 @@ func (b *bench) close() {
 	os.RemoveAll(b.dir)
 }
 
-// patience is how long a session may take to close by itself: PAM modules
+// closeLimit is how long a session may take to close by itself: PAM modules
 // clean up then.
-const patience = 10 * time.Second
+const closeLimit = 10 * time.Second
 
 // login makes one login.
 func (b *bench) login(ctx context.Context, v variant) (t times, err error) {
@@ -172,7 +172,7 @@ func (b *bench) connect(ctx context.Context, v variant, talk func(*connection) e
 	b.ends.Add(1)
 	go func() {
 		defer b.ends.Done()
-		end := time.AfterFunc(b.o.Limit+patience, func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+		end := time.AfterFunc(b.o.Limit+closeLimit, func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 		defer end.Stop()
 		cmd.Wait()
 	}()
