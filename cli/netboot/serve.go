@@ -32,6 +32,7 @@ type serveOptions struct {
 	probe                time.Duration
 	source               string           // of the tree, absolute
 	http                 *net.TCPListener // port 80, until its server has it; nil: not served
+	httpPID              int              // of its server; 0: not served
 	console              *menu.Console
 	expected             []serve.Host
 	from, to, routerAddr netip.Addr

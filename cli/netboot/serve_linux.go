@@ -195,7 +195,8 @@ func ask(ctx context.Context, name string, args ...string) ([]byte, error) {
 func supervise(ctx context.Context, a *app.App, o *serveOptions, conf serve.Conf) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	lines, done, err := start(ctx, dnsmasqCmd(ctx, conf.Text()))
+	tftp := dnsmasqCmd(ctx, conf.Text())
+	lines, done, err := start(ctx, tftp)
 	if err != nil {
 		return app.Failf("starting dnsmasq: %w", err)
 	}
@@ -251,6 +252,7 @@ func supervise(ctx context.Context, a *app.App, o *serveOptions, conf serve.Conf
 				web = nil
 			}
 		case now := <-tick.C:
+			p.Under(append(serve.Transfers(tftp.Process.Pid), serve.Transfers(o.httpPID)...), now)
 			p.Quiet(now, quiet)
 		}
 	}
