@@ -56,7 +56,7 @@ func runServe(ctx context.Context, a *app.App, o *serveOptions) error {
 	if err := serve.Sweep(dir); err != nil {
 		return app.Failf("%w", err)
 	}
-	stage, err := serve.Make(ctx, host.New(src), dir, o.source, conf.Address.Addr().String(), conf.Hosts, o.console)
+	stage, err := serve.Make(ctx, host.New(src), dir, o.source, conf.Address.Addr().String(), conf.Hosts, o.console, o.parts()...)
 	if err != nil {
 		return app.Usagef("%w", err)
 	}
