@@ -58,7 +58,8 @@ func ReadHistory(ctx context.Context, repo, good, bad string) (*History, error) 
 		return nil, fmt.Errorf("%s and %s are the same commit: there is nothing between them", good, bad)
 	}
 	if _, err := git(ctx, repo, "merge-base", "--is-ancestor", from, to); err != nil {
-		return nil, fmt.Errorf("%s is not an ancestor of %s: neither comes after the other, or the newer was named as the older; bisect from their merge base (git merge-base)", good, bad)
+		return nil, fmt.Errorf("%s is not an ancestor of %s: neither comes after the other, or the newer was "+
+			"named as the older; bisect from their merge base (git merge-base)", good, bad)
 	}
 	return h, h.fill(ctx, from, to)
 }

@@ -117,7 +117,8 @@ func TestPartial(t *testing.T) {
 		{400, 450, 5, []belief.Change{change(400, 900)}, true}, // something takes it back
 		{400, 1500, 50, nil, false},
 	} {
-		r := Result{Verdict: belief.Verdict{Changes: c.changes}, Ends: [2]belief.Level{{Mean: c.first, Error: c.err}, {Mean: c.last, Error: c.err}}}
+		r := Result{Verdict: belief.Verdict{Changes: c.changes},
+			Ends: [2]belief.Level{{Mean: c.first, Error: c.err}, {Mean: c.last, Error: c.err}}}
 		if r.Partial() != c.want {
 			t.Errorf("%+v", c)
 		}

@@ -11,7 +11,8 @@ func TestFilesystemOf(t *testing.T) {
 		return host.Filesystem{Mount: mount, Type: "tmpfs", Dev: dev, Size: 1 << 30, Files: 1000}
 	}
 	overlay := func(mount, upper string, dev uint64) host.Filesystem {
-		return host.Filesystem{Mount: mount, Type: "overlay", Dev: dev, Size: 1 << 30, Files: 1000, Options: "rw,lowerdir=/l,upperdir=" + upper + ",workdir=/w"}
+		return host.Filesystem{Mount: mount, Type: "overlay", Dev: dev, Size: 1 << 30, Files: 1000,
+			Options: "rw,lowerdir=/l,upperdir=" + upper + ",workdir=/w"}
 	}
 	ext4 := func(mount string, dev uint64) host.Filesystem {
 		return host.Filesystem{Mount: mount, Type: "ext4", Dev: dev, Size: 20 << 30, Files: 5000}

@@ -109,7 +109,8 @@ func evidence(g disks.Group) []trap.Evidence {
 		}
 		out = append(
 			out,
-			trap.Ev(m.Name, "%.0f reads%s of %s, %.0f writes%s of %s%s", reads, per, disks.Wait(m.ReadWait), writes, per, disks.Wait(m.WriteWait), busy),
+			trap.Ev(m.Name, "%.0f reads%s of %s, %.0f writes%s of %s%s",
+				reads, per, disks.Wait(m.ReadWait), writes, per, disks.Wait(m.WriteWait), busy),
 		)
 	}
 	return out

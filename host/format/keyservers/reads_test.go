@@ -35,7 +35,8 @@ func TestWhoReadsWhat(t *testing.T) {
 		{"vim 2:9.0", strings.Join(all, " "), "gpg.conf dirmngr.conf"},
 	} {
 		var b strings.Builder
-		b.WriteString("-- root/etc/passwd --\nana:x:1000:1000::/home/ana:/bin/bash\n-- root/etc/group --\nana:x:1000:\n-- root/var/lib/dpkg/status --\n")
+		b.WriteString("-- root/etc/passwd --\nana:x:1000:1000::/home/ana:/bin/bash\n" +
+			"-- root/etc/group --\nana:x:1000:\n-- root/var/lib/dpkg/status --\n")
 		for p := range strings.SplitSeq(c.packages, ", ") {
 			name, v, _ := strings.Cut(p, " ")
 			fmt.Fprintf(&b, "Package: %s\nStatus: install ok installed\nArchitecture: amd64\nVersion: %s\n\n", name, v)

@@ -48,7 +48,8 @@ func TestRatesAreCounted(t *testing.T) {
 		{"said: a minute", none, time.Minute, 1, true, 60, time.Minute, false},
 		{"stamped: ten seconds", []string{"07/27/2026 11:59:55 PM", "07/28/2026 12:00:05 AM"}, 0, 42, true, 420, 10 * time.Second, false},
 		{"stamped: two seconds", []string{"2026-07-27T22:44:01+0200", "2026-07-27T22:44:03+0200"}, 0, 20, false, 0, 0, false},
-		{"stamped, three reports", []string{"27/07/26 23:59:59", "28/07/26 00:00:01", "28/07/26 00:00:03"}, 0, 20, true, 80, 4 * time.Second, false},
+		{"stamped, three reports", []string{"27/07/26 23:59:59", "28/07/26 00:00:01", "28/07/26 00:00:03"},
+			0, 20, true, 80, 4 * time.Second, false},
 	} {
 		loads, err := ParseIostat("f", strings.NewReader(iostatText(c.stamps, c.rate)), c.interval)
 		if err != nil {
@@ -57,7 +58,8 @@ func TestRatesAreCounted(t *testing.T) {
 		v := Alike(loads)[0].Judge()
 		if len(v.Slow) == 1 != c.slow || v.Compared != c.slow {
 			t.Errorf("%s: %+v", c.name, v)
-		} else if c.slow && (v.Slow[0].Member != "sdc" || v.Slow[0].Requests != c.requests || loads[2].Time != c.took || loads[2].Assumed != c.assumed) {
+		} else if c.slow && (v.Slow[0].Member != "sdc" || v.Slow[0].Requests != c.requests ||
+			loads[2].Time != c.took || loads[2].Assumed != c.assumed) {
 			t.Errorf("%s: %+v of %+v", c.name, v.Slow[0], loads[2])
 		}
 	}

@@ -38,7 +38,8 @@ func TestSlowInitrd(t *testing.T) {
 	var told []string
 	p := Progress{Conf: conf(), Tell: func(s string) { told = append(told, s) }}
 	now := time.Date(2026, 1, 2, 22, 44, 46, 0, time.UTC)
-	for _, l := range []string{"dnsmasq-dhcp[9]: 5 vendor class: PXEClient:Arch:00000:UNDI:002001", "dnsmasq-dhcp[9]: 5 DHCPDISCOVER(br0) 52:54:00:12:34:56 ",
+	for _, l := range []string{"dnsmasq-dhcp[9]: 5 vendor class: PXEClient:Arch:00000:UNDI:002001",
+		"dnsmasq-dhcp[9]: 5 DHCPDISCOVER(br0) 52:54:00:12:34:56 ",
 		"dnsmasq-dhcp[9]: 5 DHCPACK(br0) 127.0.0.1 52:54:00:12:34:56 web1", "dnsmasq-tftp[9]: sent /x/linux to 127.0.0.1"} {
 		p.Line(l, now)
 	}
