@@ -172,7 +172,10 @@ func fix(ctx context.Context, a *app.App, id string, o Options) error {
 // wanted is what to set up where nothing is wrong, if the choice that asks for it
 // was made, for the subjects that were named.
 func (o *Options) wanted(t *trap.Trap) []trap.Finding {
-	if t.Setup == nil || t.Setup.Choice == "" || !slices.ContainsFunc(o.With, func(w string) bool { return strings.HasPrefix(w, t.Setup.Choice+"=") }) {
+	if t.Setup == nil || t.Setup.Choice == "" {
+		return nil
+	}
+	if !slices.ContainsFunc(o.With, func(w string) bool { return strings.HasPrefix(w, t.Setup.Choice+"=") }) {
 		return nil
 	}
 	var out []trap.Finding
@@ -200,7 +203,7 @@ func nothingToMend(a *app.App, t *trap.Trap, o Options) {
 	}
 	fmt.Fprintf(a.Stdout, "%s%s is not found %s: there is nothing to fix.\n%s", lead, t.ID(), ui.Visible(where), rest)
 	if s := t.Setup; s != nil && s.Choice != "" && o.Format == "text" {
-		fmt.Fprintf(a.Stdout, "To set it up all the same: fettle fix %s --on SUBJECT --with %s=VALUE\n", t.ID(), s.Choice)
+		fmt.Fprintf(a.Stdout, "To set it up anyway: fettle fix %s --on SUBJECT --with %s=VALUE\n", t.ID(), s.Choice)
 	}
 	if o.Plan {
 		return

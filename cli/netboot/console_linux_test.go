@@ -196,7 +196,8 @@ func TestConsole(t *testing.T) {
 		t.Parallel()
 		port := simulator(t, serialPort(t, ""), "other")
 		err := console(t, way{"ipmi", "127.0.0.1"}, consoleOptions{port: port, cipher: 17}, "other", nil)
-		if err == nil || !strings.Contains(err.Error(), "does not support the cipher suite (Error in open session response message : invalid auth") {
+		const want = "does not support the cipher suite (Error in open session response message : invalid auth"
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -208,7 +209,8 @@ func TestConsole(t *testing.T) {
 		}
 		port := pc.LocalAddr().(*net.UDPAddr).Port
 		pc.Close()
-		err = console(t, way{"ipmi", "127.0.0.1"}, consoleOptions{port: port, silent: time.Minute}, "other", func(out, warn *lockedBuffer, _ io.Writer) {
+		o := consoleOptions{port: port, silent: time.Minute}
+		err = console(t, way{"ipmi", "127.0.0.1"}, o, "other", func(out, warn *lockedBuffer, _ io.Writer) {
 			warn.has(t, fmt.Sprintf("nothing listens on UDP port %d of 127.0.0.1", port))
 			simulatorAt(t, port, serialPort(t, "hello again\r\n"), "other")
 			out.has(t, "hello again")

@@ -59,7 +59,8 @@ func (s *session) failed(ctx context.Context, err error) (why string, _ error) {
 	case bmc.Refused:
 		return final, app.Failf("the BMC refuses the login of %s: %s", ui.Quote(s.o.user), ui.Visible(line(said, bmc.Refused)))
 	case bmc.NoCipher:
-		return final, app.Failf("the BMC does not support the cipher suite (%s): try --cipher 3 or --cipher 17", ui.Visible(line(said, bmc.NoCipher)))
+		return final, app.Failf("the BMC does not support the cipher suite (%s): try --cipher 3 or --cipher 17",
+			ui.Visible(line(said, bmc.NoCipher)))
 	case bmc.Silence:
 		return "the BMC answers, but opens no session: all of its sessions may be in use", err
 	}

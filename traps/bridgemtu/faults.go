@@ -57,7 +57,8 @@ func (s *survey) adrift(b *bridge) []fault {
 		fmt.Sprintf("%s has %d because of %s, whatever MTU it was made with; it follows the next port that is added or removed.",
 			b.name, b.mtu, list(b.like(b.mtu))))
 	out[0].byHand = fmt.Sprintf("if %d is wanted, in this order: %s; what adds ports must then give them that MTU "+
-		"(ip link set PORT master %s mtu %d). If %d is wanted, ip link set dev %s mtu %d and then mtu %d pins it, and its MTU belongs in the network configuration",
+		"(ip link set PORT master %s mtu %d). If %d is wanted, "+
+		"ip link set dev %s mtu %d and then mtu %d pins it, and its MTU belongs in the network configuration",
 		defaultMTU, strings.Join(set[:min(len(set), maxEvidence)], "; "), name, defaultMTU, b.mtu, name, b.mtu-1, b.mtu)
 	return out
 }
