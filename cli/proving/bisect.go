@@ -59,7 +59,7 @@ in speed and noise; bisect calibrates them with commits that all of them ran.
 
 The ends are --old and --new, or --good and --bad in either order: with --good
 the newer one, the hunt is for a fix. The figures tell which way it went. If one
-change explains only a part of what the ends differ by, bisect looks on for more,
+change explains only a part of what the ends differ by, bisect looks for more,
 with as many runs again at most.
 
 bisect follows first parents. If a merge moved the figure, it searches the
