@@ -41,6 +41,14 @@ func FixTraps() []*trap.Trap {
 			r.Clear("a", "a is well")
 			return nil
 		}, Plan: demoPlan},
+		{
+			Lore: lore("demo-setup"), Plan: demoPlan, Choices: []trap.Choice{{Name: "to", About: "what for"}},
+			Setup: &trap.Setup{Name: "demo-setup", Choice: "to", Finding: trap.Finding{Summary: "set a up"}},
+			Check: func(_ context.Context, _ *host.Host, r *trap.Report) error {
+				r.Clear("a", "a is well")
+				return nil
+			},
+		},
 	}
 }
 

@@ -111,6 +111,8 @@ func (l *Live) Table(ctx context.Context, t Table) ([]byte, error) {
 		return readOpenFiles(ctx, &l.mounts)
 	case TableFilesystems:
 		return readFilesystems(ctx, &l.mounts)
+	case TableHeld:
+		return readHeld(ctx)
 	case TableMD:
 		return readMD(ctx)
 	case TableJournal:

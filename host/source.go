@@ -90,4 +90,6 @@ const (
 	// TableFilesystems is a []Filesystem: mounts and how full each is,
 	// network file systems without figures. Read it with Host.Filesystems.
 	TableFilesystems Table = "filesystems"
+	// TableHeld is a []Held: what servers of files hold on to. Read it with Host.Held.
+	TableHeld Table = "held"
 )

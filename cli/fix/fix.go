@@ -156,6 +156,10 @@ func fix(ctx context.Context, a *app.App, id string, o Options) error {
 	}
 	o.doc.found(found)
 	if len(found) == 0 {
+		if wanted := o.wanted(t); len(wanted) > 0 {
+			o.setUp = true
+			return mendAll(ctx, a, t, wanted, o)
+		}
 		nothingToMend(a, t, o)
 		return nil
 	}
@@ -163,6 +167,24 @@ func fix(ctx context.Context, a *app.App, id string, o Options) error {
 		return app.Exit(exitNotDone, fmt.Errorf("fettle finds %s but has no remedy to apply; what to do by hand: fettle explain %s", id, id))
 	}
 	return mendAll(ctx, a, t, found, o)
+}
+
+// wanted is what to set up where nothing is wrong, if the choice that asks for it
+// was made, for the subjects that were named.
+func (o *Options) wanted(t *trap.Trap) []trap.Finding {
+	if t.Setup == nil || t.Setup.Choice == "" {
+		return nil
+	}
+	if !slices.ContainsFunc(o.With, func(w string) bool { return strings.HasPrefix(w, t.Setup.Choice+"=") }) {
+		return nil
+	}
+	var out []trap.Finding
+	for _, subject := range app.Subjects(o.On) {
+		f := t.Setup.Finding
+		f.Trap, f.Severity, f.Status, f.Subject = t.ID(), trap.Notice, trap.Found, subject
+		out = append(out, f)
+	}
+	return out
 }
 
 // nothingToMend says so: as a script or playbook that does nothing, where one
@@ -180,6 +202,9 @@ func nothingToMend(a *app.App, t *trap.Trap, o Options) {
 		lead, rest = "---\n# ", "[]\n"
 	}
 	fmt.Fprintf(a.Stdout, "%s%s is not found %s: there is nothing to fix.\n%s", lead, t.ID(), ui.Visible(where), rest)
+	if s := t.Setup; s != nil && s.Choice != "" && o.Format == "text" {
+		fmt.Fprintf(a.Stdout, "To set it up anyway: fettle fix %s --on SUBJECT --with %s=VALUE\n", t.ID(), s.Choice)
+	}
 	if o.Plan {
 		return
 	}

@@ -20,6 +20,7 @@ import (
 
 type disksFlags struct {
 	interval time.Duration
+	given    time.Duration // the interval where it was said; 0: it was not
 	group    []string
 	format   string
 }
@@ -34,7 +35,9 @@ func DisksCmd(a *app.App) *cobra.Command {
 devices over several disks, of btrfs, of ZFS vdevs. Measures this host over an
 interval, or reads the output of iostat -x or zpool iostat -vl (- is standard
 input). iostat does not print which disks belong together: use --group; without
-it, all disks whose names begin with the same letters are compared.
+it, all disks whose names begin with the same letters are compared. Neither
+prints its interval: --interval tells it, or the times that iostat -t and zpool
+iostat -T print; else 10 seconds are assumed.
 
 For ZFS pools it also predicts each vdev's share of the writes from its free
 space and the module's parameters, and shows the actual share beside it; the
@@ -47,16 +50,19 @@ would be if the slow one were like the slowest of the others.
 Exit status: 0 measured (whether or not a disk is slow), 2 usage error or a file
 that cannot be read, 3 the disks could not be inspected.`,
 		Example: `  fettle measure disks --interval 30s
-  iostat -dx 10 2 | fettle measure disks --group sda,sdb,sdc -
+  iostat -dxt 10 2 | fettle measure disks --group sda,sdb,sdc -
   zpool iostat -vlp 10 2 | fettle measure disks -
   fettle measure disks zpool-list-v.txt`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("interval") {
+				f.given = f.interval
+			}
 			return measureDisks(cmd.Context(), a, app.First(args), f)
 		},
 	}
 	fl := c.Flags()
-	fl.DurationVar(&f.interval, "interval", 10*time.Second, "measure for this `TIME`, 1s to 10m")
+	fl.DurationVar(&f.interval, "interval", 10*time.Second, "measure for this `TIME`, 1s to 10m; of a FILE, the interval of its reports")
 	fl.StringArrayVar(&f.group, "group", nil, "`DISKS` that belong together, comma-separated; may be repeated")
 	app.FormatFlag(c, &f.format, render.Formats()...)
 	return c
@@ -100,13 +106,13 @@ func recordedDisks(a *app.App, file string, f disksFlags) (seen disks.Seen, err 
 		if len(f.group) > 0 {
 			return seen, app.Usagef("--group is for output of iostat; zpool tells which disks belong together")
 		}
-		pools, err := disks.ParseZpool(name, br)
+		pools, err := disks.ParseZpool(name, br, f.given)
 		if err != nil {
 			return seen, app.Usagef("%w", err)
 		}
 		return disks.Recorded(pools), nil
 	}
-	loads, err := disks.ParseIostat(name, br)
+	loads, err := disks.ParseIostat(name, br, f.given)
 	if err != nil {
 		return seen, app.Usagef("%w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"os/user"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -150,6 +151,9 @@ func measureLogin(ctx context.Context, a *app.App, host string, f loginFlags) er
 			return app.Failf("%w", err)
 		}
 		result.Control = &st
+		if u, err := user.Current(); err == nil {
+			result.LocalUser = u.Username
+		}
 	}
 	if f.explain {
 		server := func(ctx context.Context, l *login.Login) (*cause.Report, error) {

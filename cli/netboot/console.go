@@ -25,6 +25,7 @@ type consoleOptions struct {
 	silent             time.Duration
 	start              string
 	take, once         bool
+	cipher             int // of IPMI; -1: ipmitool chooses
 }
 
 // way is how a console is reached.
@@ -59,6 +60,10 @@ func (o *consoleOptions) valid(f *pflag.FlagSet, w way) error {
 		return fmt.Errorf("--port %d: expected 1 to 65535", o.port)
 	case o.start != "" && w.kind != "ssh":
 		return fmt.Errorf("--start has no effect without ssh:HOST")
+	case f.Changed("cipher") && (o.cipher < 0 || o.cipher > 255):
+		return fmt.Errorf("--cipher %d: expected 0 to 255", o.cipher)
+	case f.Changed("cipher") && w.kind != "ipmi":
+		return fmt.Errorf("--cipher has no effect with %s:", w.kind)
 	case f.Changed("port") && w.kind != "ssh" && w.kind != "ipmi":
 		return fmt.Errorf("--port has no effect with %s:", w.kind)
 	case menu.CheckSpeed(o.speed) != nil:
@@ -99,8 +104,9 @@ virtual machine (virsh console), unix:/PATH a socket of qemu (-serial
 unix:PATH,server).
 
 --log writes all output to a file that only its owner can read. If the
-connection breaks, fettle reconnects, with increasing delays, unless the login
-was refused. After the time --silent without output, fettle asks the BMC whether
+connection breaks, or nothing answers, fettle says why and tries again, with
+increasing delays. It ends where that is no use: the login was refused, or there
+is no common cipher suite. After the time --silent without output, fettle asks the BMC whether
 the host is off, serial over LAN is disabled, or its speed differs from --speed.
 
 To end the session, type Enter and "~." (ipmitool), or Ctrl-] (virsh,
@@ -130,6 +136,7 @@ Exit status: 0 ended by the user, 2 usage error, 3 no connection.`,
 	f.StringVar(&o.user, "user", "ADMIN", "log in to the BMC as `USER`")
 	f.StringVar(&o.passwordFile, "password-file", "", "read the password from the first line of this `FILE`")
 	f.IntVar(&o.port, "port", 0, "the BMC's `PORT` (default: 623; with ssh: as ssh's configuration says)")
+	f.IntVar(&o.cipher, "cipher", -1, "IPMI cipher suite `NUMBER`, such as 3 or 17 (default: ipmitool chooses)")
 	f.StringVar(&o.start, "start", "", "with ssh: the `COMMAND` in the BMC's shell that opens the console")
 	f.StringVar(&o.log, "log", "", "append all output to this `FILE`")
 	f.IntVar(&o.speed, "speed", 115200, "expected speed in `BITS` per second")

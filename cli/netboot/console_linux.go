@@ -2,7 +2,6 @@ package netboot
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,12 +45,21 @@ func runConsole(ctx context.Context, a *app.App, w way, o consoleOptions) error 
 	pause := time.Second
 	for {
 		begun := time.Now()
-		ended, err := s.connect(ctx)
+		why, out := s.unreached(ctx)
+		ended, err := false, error(nil)
+		if !out {
+			ended, err = s.connect(ctx)
+		}
+		if ctx.Err() == nil && !ended && why == "" {
+			if why, err = s.failed(ctx, err); why == final {
+				return err
+			}
+		}
 		switch {
 		case ended || ctx.Err() != nil:
 			return nil
-		case bmc.Refused(s.said()):
-			return app.Failf("the BMC refuses the login of %s: %s", ui.Quote(o.user), ui.Visible(s.lastWords()))
+		case o.once && why != "":
+			return app.Failf("no console: %s", why)
 		case o.once && err != nil:
 			return app.Failf("the console broke off: %w", err)
 		case o.once:
@@ -60,7 +68,10 @@ func runConsole(ctx context.Context, a *app.App, w way, o consoleOptions) error 
 		if time.Since(begun) > time.Minute {
 			pause = time.Second
 		}
-		a.Warn(fmt.Sprintf("the connection ended (%s); trying again in %s, Ctrl-C ends it", ui.Visible(s.lastWords()), pause))
+		if why == "" {
+			why = "the connection ended (" + ui.Visible(s.lastWords()) + ")"
+		}
+		a.Warn(fmt.Sprintf("%s; trying again in %s, Ctrl-C ends it", why, pause))
 		select {
 		case <-ctx.Done():
 			return nil
@@ -77,8 +88,9 @@ type session struct {
 	o        consoleOptions
 	password string
 	log      *os.File
-	asked    bool // why it is silent was told; by mu
-	endTyped bool // the key that ends virsh was; by mu
+	reach    bmc.Reach // of the BMC, before the connection at hand
+	asked    bool      // why it is silent was told; by mu
+	endTyped bool      // the key that ends virsh was; by mu
 
 	typing sync.Once
 	mu     sync.Mutex
@@ -142,9 +154,11 @@ func (s *session) ask() (string, error) {
 
 // ipmi are ipmitool's arguments: the password goes by its environment (-E).
 func (s *session) ipmi(args ...string) *exec.Cmd {
-	c := exec.Command(
-		ipmitool,
-		append([]string{"-I", "lanplus", "-H", s.way.name, "-p", strconv.Itoa(cmp.Or(s.o.port, 623)), "-U", s.o.user, "-E"}, args...)...)
+	to := []string{"-I", "lanplus", "-H", s.way.name, "-p", strconv.Itoa(s.port()), "-U", s.o.user, "-E"}
+	if s.o.cipher >= 0 {
+		to = append(to, "-C", strconv.Itoa(s.o.cipher))
+	}
+	c := exec.Command(ipmitool, append(to, args...)...)
 	c.Env = []string{"IPMI_PASSWORD=" + s.password, "LC_ALL=C", "TERM=" + os.Getenv("TERM"), "HOME=/nonexistent"}
 	return c
 }

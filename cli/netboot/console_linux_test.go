@@ -2,6 +2,7 @@ package netboot
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -82,7 +83,6 @@ func serialPort(t *testing.T, text string) (address string) {
 // simulator starts OpenIPMI's BMC simulator with a user ADMIN; its port is a UDP port of the loopback.
 func simulator(t *testing.T, serial, password string) (port int) {
 	t.Helper()
-	sim := means.Tool(t, "ipmi_sim")
 	means.Tool(t, "ipmitool")
 	pc, err := net.ListenPacket("udp4", "127.0.0.1:0")
 	if err != nil {
@@ -90,6 +90,13 @@ func simulator(t *testing.T, serial, password string) (port int) {
 	}
 	port = pc.LocalAddr().(*net.UDPAddr).Port
 	pc.Close()
+	simulatorAt(t, port, serial, password)
+	return port
+}
+
+func simulatorAt(t *testing.T, port int, serial, password string) {
+	t.Helper()
+	sim := means.Tool(t, "ipmi_sim")
 	dir := t.TempDir()
 	lan := fmt.Sprintf(`name "bmc"
 set_working_mc 0x20
@@ -111,7 +118,6 @@ set_working_mc 0x20
 	}
 	t.Cleanup(func() { c.Process.Kill(); c.Wait() })
 	time.Sleep(time.Second)
-	return port
 }
 
 func console(t *testing.T, w way, o consoleOptions, password string, until func(out, warn *lockedBuffer, keys io.Writer)) error {
@@ -123,7 +129,10 @@ func console(t *testing.T, w way, o consoleOptions, password string, until func(
 	in, keys := io.Pipe()
 	defer keys.Close()
 	var out, warn lockedBuffer
-	o.user, o.passwordFile = "ADMIN", file
+	o.user, o.passwordFile = cmp.Or(o.user, "ADMIN"), file
+	if o.cipher == 0 {
+		o.cipher = -1
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	done := make(chan error, 1)
@@ -172,6 +181,61 @@ func TestConsole(t *testing.T) {
 		port := simulator(t, serialPort(t, ""), "other")
 		err := console(t, way{"ipmi", "127.0.0.1"}, consoleOptions{port: port}, "wrong", nil)
 		if err == nil || !strings.Contains(err.Error(), "refuses the login of ADMIN") {
+			t.Errorf("%v", err)
+		}
+	})
+	t.Run("no such user", func(t *testing.T) {
+		t.Parallel()
+		port := simulator(t, serialPort(t, ""), "other")
+		err := console(t, way{"ipmi", "127.0.0.1"}, consoleOptions{port: port, user: "nobody"}, "other", nil)
+		if err == nil || !strings.Contains(err.Error(), "refuses the login of nobody: RAKP 2 message indicates an error : unauthorized name") {
+			t.Errorf("%v", err)
+		}
+	})
+	t.Run("no such cipher suite", func(t *testing.T) {
+		t.Parallel()
+		port := simulator(t, serialPort(t, ""), "other")
+		err := console(t, way{"ipmi", "127.0.0.1"}, consoleOptions{port: port, cipher: 17}, "other", nil)
+		const want = "does not support the cipher suite (Error in open session response message : invalid auth"
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v", err)
+		}
+	})
+	t.Run("nothing listens, then the BMC is there", func(t *testing.T) {
+		t.Parallel()
+		pc, err := net.ListenPacket("udp4", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		port := pc.LocalAddr().(*net.UDPAddr).Port
+		pc.Close()
+		o := consoleOptions{port: port, silent: time.Minute}
+		err = console(t, way{"ipmi", "127.0.0.1"}, o, "other", func(out, warn *lockedBuffer, _ io.Writer) {
+			warn.has(t, fmt.Sprintf("nothing listens on UDP port %d of 127.0.0.1", port))
+			simulatorAt(t, port, serialPort(t, "hello again\r\n"), "other")
+			out.has(t, "hello again")
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("mute", func(t *testing.T) {
+		t.Parallel()
+		pc, err := net.ListenPacket("udp4", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer pc.Close()
+		port := pc.LocalAddr().(*net.UDPAddr).Port
+		err = console(t, way{"ipmi", "127.0.0.1"}, consoleOptions{port: port, once: true}, "other", nil)
+		if err == nil || !strings.Contains(err.Error(), "does not answer on UDP port") {
+			t.Errorf("%v", err)
+		}
+	})
+	t.Run("no such name", func(t *testing.T) {
+		t.Parallel()
+		err := console(t, way{"ipmi", "bmc.invalid"}, consoleOptions{once: true}, "other", nil)
+		if err == nil || strings.Contains(err.Error(), "refuses") || !strings.Contains(err.Error(), "bmc.invalid") {
 			t.Errorf("%v", err)
 		}
 	})

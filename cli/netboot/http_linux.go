@@ -89,6 +89,9 @@ func (o *serveOptions) serveHTTP(ctx context.Context, conf serve.Conf) (lines <-
 	c.ExtraFiles = []*os.File{file}
 	lines, done, err = start(ctx, c)
 	o.http.Close()
+	if err == nil {
+		o.httpPID = c.Process.Pid
+	}
 	return lines, done, err
 }
 

@@ -15,6 +15,7 @@ import (
 	"fettle/cli/app"
 	"fettle/internal/ui"
 	"fettle/internal/yamlfile"
+	"fettle/tools/netboot/hooks"
 	"fettle/tools/netboot/menu"
 	"fettle/tools/netboot/serve"
 )
@@ -28,10 +29,12 @@ type serveOptions struct {
 	proxy, force, once   bool
 	all, show            bool
 	port                 string
+	hooks                string // all, or one part's name; empty: none
 	speed                int
 	probe                time.Duration
 	source               string           // of the tree, absolute
 	http                 *net.TCPListener // port 80, until its server has it; nil: not served
+	httpPID              int              // of its server; 0: not served
 	console              *menu.Console
 	expected             []serve.Host
 	from, to, routerAddr netip.Addr
@@ -45,7 +48,7 @@ func serveCmd(a *app.App) *cobra.Command {
 		Long: `Starts dnsmasq on one interface, as a user with no rights except for the network
 ports, and prints its configuration. BIOS hosts get pxelinux, UEFI hosts shim
 and GRUB, by TFTP or HTTP, if the tree has them. The tree is not changed: for
---serial and --host, its menus are rewritten in a copy.
+--serial, --host and --hooks, its menus and initrd are rewritten in a copy.
 
 It assigns addresses itself, and refuses to if a DHCP server answers; with
 --proxy, that server assigns addresses, and fettle tells clients where to boot
@@ -90,10 +93,23 @@ answers.`,
 	f.BoolVar(&o.force, "force", false, "assign addresses even if another DHCP server answers")
 	f.BoolVar(&o.once, "once", false, "exit when the given hosts (or any) run the installer")
 	f.StringVar(&o.port, "serial", "", "make menus and installers use this serial `PORT`: ttyS0 to ttyS3")
+	app.WordFlag(c, &o.hooks, "hooks", "append fettle's hooks to the initrd that is served: `PARTS`, all, sync or bbl (see netboot hooks)",
+		"all", string(hooks.Sync), string(hooks.BBL))
 	f.IntVar(&o.speed, "speed", 115200, "with --serial: its speed in `BITS` per second")
 	f.BoolVar(&o.show, "show-config", false, "print dnsmasq's configuration and serve nothing")
 	f.DurationVar(&o.probe, "probe", 6*time.Second, "wait this `TIME` for an answer from another DHCP server")
 	return c
+}
+
+// parts are those of the hooks that are asked for.
+func (o *serveOptions) parts() []hooks.Part {
+	switch o.hooks {
+	case "":
+		return nil
+	case "all":
+		return hooks.Parts
+	}
+	return []hooks.Part{hooks.Part(o.hooks)}
 }
 
 // idle refuses flags that would have no effect.

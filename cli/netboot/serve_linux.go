@@ -56,7 +56,7 @@ func runServe(ctx context.Context, a *app.App, o *serveOptions) error {
 	if err := serve.Sweep(dir); err != nil {
 		return app.Failf("%w", err)
 	}
-	stage, err := serve.Make(ctx, host.New(src), dir, o.source, conf.Address.Addr().String(), conf.Hosts, o.console)
+	stage, err := serve.Make(ctx, host.New(src), dir, o.source, conf.Address.Addr().String(), conf.Hosts, o.console, o.parts()...)
 	if err != nil {
 		return app.Usagef("%w", err)
 	}
@@ -195,7 +195,8 @@ func ask(ctx context.Context, name string, args ...string) ([]byte, error) {
 func supervise(ctx context.Context, a *app.App, o *serveOptions, conf serve.Conf) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	lines, done, err := start(ctx, dnsmasqCmd(ctx, conf.Text()))
+	tftp := dnsmasqCmd(ctx, conf.Text())
+	lines, done, err := start(ctx, tftp)
 	if err != nil {
 		return app.Failf("starting dnsmasq: %w", err)
 	}
@@ -251,6 +252,7 @@ func supervise(ctx context.Context, a *app.App, o *serveOptions, conf serve.Conf
 				web = nil
 			}
 		case now := <-tick.C:
+			p.Under(append(serve.Transfers(tftp.Process.Pid), serve.Transfers(o.httpPID)...), now)
 			p.Quiet(now, quiet)
 		}
 	}

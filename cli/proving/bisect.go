@@ -23,6 +23,7 @@ import (
 // bisectFlags are what a hunt is asked for.
 type bisectFlags struct {
 	repo, good, bad, build, run, match string
+	old, new, termOld, termNew         string
 	boot, measure, sshConfig           string
 	termGood, termBad, format, plots   string
 	tests, several, fresh, firstParent bool
@@ -35,7 +36,7 @@ type bisectFlags struct {
 func (a program) bisectCmd() *cobra.Command {
 	var f bisectFlags
 	c := &cobra.Command{
-		Use:   "bisect --good REV --bad REV {--run COMMAND|--measure INSTR}",
+		Use:   "bisect --old REV --new REV {--run COMMAND|--measure INSTR}",
 		Short: "Find the commits that changed a measured figure",
 		Long: `bisect finds the commits that moved a figure: a time, a rate, a size. It runs a
 command that prints the figure at some commits, repeats a commit only if the
@@ -56,6 +57,11 @@ Instead of COMMAND, --measure takes one of fettle's instruments, with its flags:
 what git tracks, and what earlier builds left and git ignores. Hosts may differ
 in speed and noise; bisect calibrates them with commits that all of them ran.
 
+The ends are --old and --new, or --good and --bad in either order: with --good
+the newer one, the hunt is for a fix. The figures tell which way it went. If one
+change explains only a part of what the ends differ by, bisect looks for more,
+with as many runs again at most.
+
 bisect follows first parents. If a merge moved the figure, it searches the
 merged commits, unless --first-parent is given. If it is interrupted or killed,
 run the same command line again to continue.
@@ -69,6 +75,8 @@ usage error, or an end of the history gives no figure, 3 failed.`,
     --boot 'linux --mem 512 --tool fio' --run "$(cat job)"
   fettle bisect --good v6.1 --bad v6.6 --build 'make -j8 ARCH=um' \
     --boot linux --measure boot
+  fettle bisect --old v4.11 --new v4.13-rc1 --term-old broken \
+    --term-new fixed --run ./bench
   fettle bisect --good v1.2 --bad main --build make --run ./bench \
     --host bench1,bench2
   fettle bisect --good HEAD~50 --bad HEAD --tests \
@@ -78,8 +86,10 @@ usage error, or an end of the history gives no figure, 3 failed.`,
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.repo, "repo", ".", "the `FOLDER` of the repository")
-	fl.StringVar(&f.good, "good", "", "the older end, `REV`")
-	fl.StringVar(&f.bad, "bad", "", "the newer end, `REV`")
+	fl.StringVar(&f.old, "old", "", "the older end, `REV`")
+	fl.StringVar(&f.new, "new", "", "the newer end, `REV`")
+	fl.StringVar(&f.good, "good", "", "an end that is as it should be, `REV`: the older one, or the newer in the hunt for a fix")
+	fl.StringVar(&f.bad, "bad", "", "the other end, `REV`")
 	fl.StringVar(&f.build, "build", "", "run this `COMMAND` first; a commit for which it fails is skipped")
 	fl.StringVar(&f.run, "run", "", "the `COMMAND` that prints the figure")
 	fl.StringVar(&f.measure, "measure", "", "measure with this `INSTRUMENT` instead of --run; its flags may follow its name")
@@ -107,8 +117,10 @@ usage error, or an end of the history gives no figure, 3 failed.`,
 	fl.IntVar(&f.maxRuns, "max-runs", 500, "maximum number of runs")
 	fl.IntVar(&f.jobs, "jobs", 1, "number of commits run in parallel, on each host")
 	fl.DurationVar(&f.timeout, "timeout", time.Hour, "stop a build or a run that takes longer, and skip the commit")
-	fl.StringVar(&f.termGood, "term-good", "good", "your `WORD` for the older end")
-	fl.StringVar(&f.termBad, "term-bad", "bad", "your `WORD` for the newer end")
+	fl.StringVar(&f.termGood, "term-good", "", "your `WORD` for the good end")
+	fl.StringVar(&f.termBad, "term-bad", "", "your `WORD` for the bad end")
+	fl.StringVar(&f.termOld, "term-old", "", "your `WORD` for the older end, such as broken")
+	fl.StringVar(&f.termNew, "term-new", "", "your `WORD` for the newer end, such as fixed")
 	fl.BoolVar(&f.fresh, "fresh", false, "discard the results of earlier searches in this repository")
 	fl.StringVar(&f.plots, "plots", "", "write the figure over the history as SVG and PNG into this `FOLDER`")
 	app.FormatFlag(c, &f.format, "text", "json", "git-log")
@@ -117,8 +129,9 @@ usage error, or an end of the history gives no figure, 3 failed.`,
 
 // hunt is what the flags ask for.
 func (f bisectFlags) hunt(cmd *cobra.Command) (*bisect.Hunt, error) {
-	if f.good == "" || f.bad == "" || f.run == "" && f.measure == "" {
-		return nil, app.Usagef("%s is missing: a hunt needs --good, --bad, and --run or --measure", f.missing())
+	terms, err := f.ends(cmd.Context())
+	if err != nil {
+		return nil, err
 	}
 	switch {
 	case f.confidence <= 0.5 || f.confidence >= 1:
@@ -148,6 +161,7 @@ func (f bisectFlags) hunt(cmd *cobra.Command) (*bisect.Hunt, error) {
 		Fresh:       f.fresh,
 		FirstParent: f.firstParent,
 		Prior:       belief.One,
+		Terms:       terms,
 		Command:     bisect.Command{Build: f.build, Run: f.run, Limit: f.timeout},
 	}
 	if f.tests {
@@ -161,7 +175,6 @@ func (f bisectFlags) hunt(cmd *cobra.Command) (*bisect.Hunt, error) {
 	}
 	h.Prior.Noise = f.noise
 	h.SSH = ssh.Options{Config: f.sshConfig}
-	var err error
 	for _, host := range f.hosts {
 		if h.Hosts, err = ssh.ParseHosts("--host", host, h.Hosts, nil); err != nil {
 			return nil, app.Usagef("%w", err)
@@ -183,20 +196,10 @@ func (f bisectFlags) hunt(cmd *cobra.Command) (*bisect.Hunt, error) {
 			return nil, app.Usagef("--match: %w", err)
 		}
 	}
-	if h.History, err = bisect.ReadHistory(cmd.Context(), f.repo, f.good, f.bad); err != nil {
+	if h.History, err = bisect.ReadHistory(cmd.Context(), f.repo, f.old, f.new); err != nil {
 		return nil, app.Exit(app.ExitUsage, err)
 	}
 	return h, nil
-}
-
-func (f bisectFlags) missing() string {
-	switch "" {
-	case f.good:
-		return "--good"
-	case f.bad:
-		return "--bad"
-	}
-	return "--run"
 }
 
 // inMachine is what runs the command on a machine with the checkout's kernel;
@@ -284,7 +287,6 @@ func (a program) bisect(cmd *cobra.Command, f bisectFlags) error {
 }
 
 func (a program) tellBisect(h *bisect.Hunt, r *bisect.Result, f bisectFlags) error {
-	terms := bisect.Terms{Good: f.termGood, Bad: f.termBad}
 	if f.plots != "" {
 		for _, p := range r.Plot(h.History) {
 			if _, err := draw.Files(f.plots, "bisect", p); err != nil {
@@ -298,7 +300,7 @@ func (a program) tellBisect(h *bisect.Hunt, r *bisect.Result, f bisectFlags) err
 		doc.Figure = h.Figure
 		return a.JSON(doc)
 	case "git-log":
-		_, err := fmt.Fprint(a.Stdout, r.GitLog(h.History, terms))
+		_, err := fmt.Fprint(a.Stdout, r.GitLog(h.History, h.Terms))
 		return err
 	}
 	_, err := fmt.Fprint(a.Stdout, bisectText(h, r, ui.Width(a.Stdout)))

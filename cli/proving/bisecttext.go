@@ -42,9 +42,10 @@ func bisectText(h *bisect.Hunt, r *bisect.Result, width int) string {
 		return b.String()
 	}
 	changesText(&b, h, h.History, r, "")
+	b.WriteString("\n" + ui.Wrap(endsText(h, r), width, "", ""))
 	fmt.Fprintf(
 		&b,
-		"\n%.1f %% sure, after %s over %s",
+		"%.1f %% sure, after %s over %s",
 		100*r.Confidence(),
 		units.Count(r.Total, "run", "runs"),
 		units.Count(len(commits)-1, "commit", "commits"),
@@ -75,6 +76,23 @@ func bisectText(h *bisect.Hunt, r *bisect.Result, width int) string {
 		fmt.Fprintf(&b, "Skipped %s that gave no figure; their logs are in %s.\n", units.Count(n, "commit", "commits"), h.Logs())
 	}
 	return b.String()
+}
+
+// endsText is what the ends differ by, and whether the changes explain it.
+func endsText(h *bisect.Hunt, r *bisect.Result) string {
+	was, is := r.Ends[0].Mean, r.Ends[1].Mean
+	says := fmt.Sprintf("From %s to %s the figure went from %.4g to %.4g.", h.Terms.Good, h.Terms.Bad, was, is)
+	if h.Command.Kind == belief.Tests {
+		says = fmt.Sprintf("From %s to %s the failures went from %.0f %% to %.0f %% of runs.", h.Terms.Good, h.Terms.Bad, 100*was, 100*is)
+	}
+	if !r.Partial() {
+		return says
+	}
+	says += " What is named above explains only a part of it: other commits moved the figure too."
+	if h.Prior.Extra < belief.Several.Extra {
+		says += " To find them, run the same command with --several."
+	}
+	return says
 }
 
 // changesText names the changes of a line, and what is known of those inside

@@ -175,6 +175,7 @@ func readSysctlConf(r *reading, f *Fact) (*confFact, error) {
 		o.Losers = append(o.Losers, at(l))
 	}
 	if v, ok := res.Value(); ok {
+		v = sysctlconf.Taken(v)
 		o.Set, o.Value, o.Where = true, v, at(*res.Winner)
 		o.seen = seen{o.Where, f.arg() + " = " + v}
 	}

@@ -52,6 +52,9 @@ func Together(traps []*Trap) []*Trap {
 type Setup struct {
 	Name    string  // what for: "totp" of fettle totp setup
 	Finding Finding // what the plan is asked about
+	// Choice is the one whose presence asks for it in fettle fix: --on SUBJECT --with
+	// CHOICE=VALUE; empty: another verb does.
+	Choice string
 }
 
 // ID is the trap's name: "bridge-mtu".

@@ -51,7 +51,7 @@ var kindsOf = []struct {
 		Firmware,
 	}, {"/sys/firmware/", Unknown}, {"/sys/kernel/security/", Unknown}, {"/sys/kernel/debug/", Unknown},
 	{"/etc/machine-id", Values}, {"/var/lib/dbus/machine-id", Values},
-	{"/proc/sys/", Values}, {"/sys/", Values},
+	{"/proc/sys/", Values}, {"/sys/", Values}, {"/proc/spl/kstat/zfs/", Values},
 	{
 		"/proc/*/cgroup",
 		Values,

@@ -30,6 +30,13 @@ func (c Commit) Short() string { return c.Hash[:min(12, len(c.Hash))] }
 // tip is the last commit of a line.
 func (h *History) tip() Commit { return h.Commits[len(h.Commits)-1] }
 
+// Older tells which of two revisions is the older one: true where the second is an
+// ancestor of the first.
+func Older(ctx context.Context, repo, first, second string) bool {
+	_, err := git(ctx, repo, "merge-base", "--is-ancestor", second+"^{commit}", first+"^{commit}")
+	return err == nil
+}
+
 // ReadHistory lists the commits after good up to bad along first parents
 // (git-rev-list(1)), good itself at the front.
 func ReadHistory(ctx context.Context, repo, good, bad string) (*History, error) {
@@ -51,7 +58,8 @@ func ReadHistory(ctx context.Context, repo, good, bad string) (*History, error) 
 		return nil, fmt.Errorf("%s and %s are the same commit: there is nothing between them", good, bad)
 	}
 	if _, err := git(ctx, repo, "merge-base", "--is-ancestor", from, to); err != nil {
-		return nil, fmt.Errorf("%s is not an ancestor of %s: name the older end with --good, or bisect from their merge base", good, bad)
+		return nil, fmt.Errorf("%s is not an ancestor of %s: neither comes after the other, or the newer was "+
+			"named as the older; bisect from their merge base (git merge-base)", good, bad)
 	}
 	return h, h.fill(ctx, from, to)
 }

@@ -22,6 +22,7 @@ type Hunt struct {
 	History    *History
 	Command    Command
 	Figure     *Figure // what it reads, where that is known
+	Terms      Terms   // the user's words for the ends
 	Confidence float64 // at which it stops
 	Prior      belief.Prior
 	MaxRuns    int  // at which it gives up
@@ -90,6 +91,8 @@ type Result struct {
 	Skipped map[int]string
 	Total   int              // runs of the whole hunt up to now
 	Brought map[int][]Branch // of merges that moved the figure: what was found in them
+	// Ends are the levels of the two ends, by the readings of these alone.
+	Ends [2]belief.Level
 }
 
 // session is what all lines of one hunt share: its journal, and where it runs
@@ -125,6 +128,10 @@ func (h *Hunt) Run(ctx context.Context) (*Result, error) {
 func (s *session) hunt(ctx context.Context, h *History, prior belief.Prior, risk float64) (*Result, error) {
 	l := s.line(h, prior, 1-risk)
 	r, err := l.run(ctx)
+	if err == nil && r.Sure && l.search.Prior.Extra < belief.Several.Extra && (r.Partial() || l.search.More(l.readings())) {
+		r, err = l.lookOn(ctx, r)
+		prior = l.search.Prior
+	}
 	if err != nil || s.FirstParent || len(r.merges(h)) == 0 {
 		return r, err
 	}
@@ -134,6 +141,26 @@ func (s *session) hunt(ctx context.Context, h *History, prior belief.Prior, risk
 		return r, err
 	}
 	return r, s.descend(ctx, h, r, prior, risk/2)
+}
+
+// lookOn looks for more changes where one explains a part of what the ends differ
+// by. It takes as many runs again as that one took, at most: a rest that they do not
+// find is told with the change that is sure.
+func (l *line) lookOn(ctx context.Context, first *Result) (*Result, error) {
+	one := l.search.Prior
+	l.most = 2 * l.session.runs()
+	l.search.Prior, l.thought.is = l.search.Wider(), nil
+	r, err := l.run(ctx)
+	if err != nil || r.Sure {
+		l.most = 0
+		return r, err
+	}
+	l.search.Prior, l.thought.is, l.most = one, nil, 0
+	if r = l.result(); r.Sure {
+		return r, nil
+	}
+	first.Runs, first.Total = r.Runs, r.Total
+	return first, nil
 }
 
 // dir is the hunt's folder, below the repository's git folder.

@@ -83,6 +83,48 @@ func wantChanges(t *testing.T, r *Result, want ...int) {
 	}
 }
 
+// One change that explains a part only is not the end of it: nobody asked for several.
+func TestLooksOn(t *testing.T) {
+	dir, hashes := repository(t, speeds(40, map[int]string{0: "4", 16: "9", 23: "15"}))
+	for _, prior := range []belief.Prior{belief.One, {None: 0.02, Extra: 1e-9}} {
+		h := hunt(t, dir, hashes, Command{Run: noisy})
+		h.Prior, h.Fresh = prior, true
+		r, err := h.Run(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantChanges(t, r, 16, 23)
+		if r.Partial() {
+			t.Errorf("%+v explain only a part of %+v", r.Verdict.Changes, r.Ends)
+		}
+	}
+}
+
+func TestPartial(t *testing.T) {
+	change := func(before, after float64) belief.Change {
+		return belief.Change{Before: belief.Level{Mean: before}, After: belief.Level{Mean: after}}
+	}
+	for _, c := range []struct {
+		first, last, err float64
+		changes          []belief.Change
+		want             bool
+	}{
+		{400, 1500, 50, []belief.Change{change(400, 900)}, true},
+		{400, 1500, 50, []belief.Change{change(400, 900), change(900, 1500)}, false},
+		{400, 1500, 400, []belief.Change{change(400, 900)}, false}, // noise
+		{1500, 400, 50, []belief.Change{change(1500, 900)}, true},
+		{400, 900, 50, []belief.Change{change(430, 880)}, false},
+		{400, 450, 5, []belief.Change{change(400, 900)}, true}, // something takes it back
+		{400, 1500, 50, nil, false},
+	} {
+		r := Result{Verdict: belief.Verdict{Changes: c.changes},
+			Ends: [2]belief.Level{{Mean: c.first, Error: c.err}, {Mean: c.last, Error: c.err}}}
+		if r.Partial() != c.want {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
 func TestTwoChangesAndABrokenBuild(t *testing.T) {
 	commits := speeds(40, map[int]string{0: "10", 12: "20", 29: "15"})
 	commits[20]["broken"], commits[21]["broken"] = "yes", ""

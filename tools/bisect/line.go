@@ -22,6 +22,7 @@ type line struct {
 	inFlight []job // being read
 	rng      *rand.Rand
 	search   belief.Search
+	most     int // runs of the whole hunt before it stops looking on; 0: MaxRuns
 	thought  struct {
 		runs int // after so many
 		is   *belief.Thought
@@ -157,7 +158,11 @@ func (l *line) count(of func(Run) bool) int {
 // done: sure enough, or out of runs.
 func (l *line) done() bool {
 	t := l.think()
-	return l.session.runs()+len(l.inFlight) >= l.MaxRuns || t != nil && t.Sure
+	most := l.MaxRuns
+	if l.most > 0 {
+		most = min(most, l.most)
+	}
+	return l.session.runs()+len(l.inFlight) >= most || t != nil && t.Sure
 }
 
 // next is the commit to read next on a host.
@@ -209,6 +214,7 @@ func (l *line) result() *Result {
 	r := &Result{Runs: l.runs, Skipped: l.skipped, Total: l.session.runs()}
 	if t := l.think(); t != nil {
 		r.Verdict, r.Gaps, r.Scale, r.Drifted, r.Sure = t.Verdict, t.Gaps(), t.Scale(), t.Drifted, t.Sure
+		r.Ends[0], r.Ends[1] = t.Ends()
 	}
 	return r
 }

@@ -45,6 +45,34 @@ func Effect(c belief.Change) (by, err float64) {
 	return c.After.Mean - c.Before.Mean, math.Hypot(c.Before.Error, c.After.Error)
 }
 
+// Partial tells whether the changes explain only a part of what the ends differ by,
+// judged by the readings of the ends alone: a fifth of it is missing, or more, and
+// that is more than the noise of these readings makes.
+func (r *Result) Partial() bool {
+	if len(r.Verdict.Changes) == 0 {
+		return false
+	}
+	rest, whole, err := r.rest()
+	return math.Abs(rest) > partialShare*math.Abs(whole) && math.Abs(rest) > partialErrors*err
+}
+
+const (
+	partialShare  = 0.2
+	partialErrors = 1.5
+)
+
+// rest is what the changes leave of the difference between the ends.
+func (r *Result) rest() (rest, whole, err float64) {
+	first, last := r.Ends[0], r.Ends[1]
+	whole = last.Mean - first.Mean
+	rest = whole
+	for _, c := range r.Verdict.Changes {
+		by, _ := Effect(c)
+		rest -= by
+	}
+	return rest, whole, math.Hypot(first.Error, last.Error)
+}
+
 // Plot is the readings and the levels over the history, and the belief.
 func (r *Result) Plot(h *History) []chart.Plot {
 	readings := chart.Curve{Name: "readings", Points: true}
@@ -165,7 +193,9 @@ type Report struct {
 	Sure       bool           `json:"sure"`
 	Confidence float64        `json:"confidence"`
 	Drifted    bool           `json:"drifted"`
-	Noise      float64        `json:"noise"` // of one run, in the figure's unit
+	Noise      float64        `json:"noise"`   // of one run, in the figure's unit
+	Ends       [2]float64     `json:"ends"`    // the figure at both ends
+	Partial    bool           `json:"partial"` // the changes explain only a part of what the ends differ by
 	Changes    []ReportChange `json:"changes"`
 	Runs       []ReportRun    `json:"runs"`
 }
@@ -200,6 +230,7 @@ type ReportRun struct {
 // Report puts names to the places in the history.
 func (r *Result) Report(h *History) Report {
 	return Report{Sure: r.Sure, Confidence: r.Confidence(), Drifted: r.Drifted, Noise: r.Scale,
+		Ends: [2]float64{r.Ends[0].Mean, r.Ends[1].Mean}, Partial: r.Partial(),
 		Changes: r.changes(h), Runs: r.list(h)}
 }
 

@@ -42,6 +42,7 @@ func TestKernel(t *testing.T) {
 	ip(t, "link", "del", "dev", "probe")
 	t.Run("what pins", testPins)
 	t.Run("cycle", testCycle)
+	t.Run("adrift", testAdrift)
 	t.Run("innocent", testInnocent)
 }
 
@@ -99,7 +100,7 @@ func testCycle(t *testing.T) {
 			ip:   "link add name br0 mtu 1500 type bridge\nlink add name p mtu 8950 type veth peer name q mtu 8950\nlink set dev p master br0",
 			want: "warning the bridge does not have the configured MTU 1500: its ports set it",
 			mtus: "br0 1500 p 1500",
-			more: "link add name r mtu 1400 type veth peer name s\nlink set dev r master br0"},
+			more: "link add name new mtu 1400 type veth peer name old\nlink set dev new master br0"},
 		{name: "a guest's port lowers an unconfigured bridge",
 			ip: "link add name br0 type bridge\nlink add name up mtu 9000 type vxlan id 5 dstport 4789\nlink set dev up master br0\nlink add " +
 				"name p mtu 1500 type veth peer name q\nlink set dev p master br0",
@@ -114,7 +115,8 @@ func testCycle(t *testing.T) {
 			ip: "link add name br0 type bridge\nlink add name p mtu 8950 type veth peer name q\nlink set dev p master br0\nlink add name r " +
 				"type veth peer name s\nlink set dev r master br0",
 			want: "notice the bridge's ports have different MTUs: packets too large for a port are dropped there",
-			mtus: "br0 1500 p 1500 r 1500"},
+			mtus: "br0 1500 p 1500 r 1500",
+			more: "link add name new mtu 1400 type veth peer name old\nlink set dev new master br0"},
 		{name: "netplan gives a port another MTU",
 			etc: map[string]string{"/etc/netplan/50.yaml": "network:\n  ethernets:\n    up:\n      mtu: 9000 # too much\n  bridges:\n    br0:\n " +
 				"     interfaces: [up]\n      mtu: 1500\n"},
@@ -174,7 +176,7 @@ func testCycle(t *testing.T) {
 				if got := mtu(t, "br0"); got != pinned {
 					t.Errorf("the bridge has %d after %q: nothing pins it", got, c.more)
 				}
-				script(t, "link del dev r")
+				script(t, "link del dev new")
 			}
 			_, err = eng.Undo(t.Context(), ch.ID, remedy.UndoOptions{})
 			must(t, err)
@@ -195,6 +197,31 @@ func testCycle(t *testing.T) {
 	}
 }
 
+// testAdrift: the field note's bridge, made with 1500 and configured nowhere. The
+// commands that are named keep the next port from moving it.
+func testAdrift(t *testing.T) {
+	etcOf(t, nil)
+	clean(t)
+	script(t, "link add name br9 mtu 1500 type bridge\nlink add name j0 mtu 8950 type veth peer name j1\nlink set dev j0 master br9")
+	f := one(t)
+	if f.Status != trap.Found || f.Severity != trap.Notice || mtu(t, "br9") != 8950 {
+		t.Fatalf("%+v", f)
+	}
+	if _, err := Trap.Plan(t.Context(), live(t), f); err == nil || !strings.Contains(err.Error(), "which MTU is wanted") {
+		t.Errorf("%v", err)
+	}
+	_, named, _ := strings.Cut(f.ByHand, "in this order: ")
+	named, _, _ = strings.Cut(named, "; what adds")
+	script(t, strings.ReplaceAll(strings.ReplaceAll(named, "; ", "\n"), "ip link", "link"))
+	if o := one(t); o.Status != trap.Clear {
+		t.Errorf("after %q: %+v", named, o)
+	}
+	script(t, "link add name new mtu 8950 type veth peer name old\nlink set dev new master br9")
+	if got := mtu(t, "br9"); got != 1500 {
+		t.Errorf("after %q the next port makes it %d", named, got)
+	}
+}
+
 // testInnocent: hosts that are in order, and must not be cried at.
 func testInnocent(t *testing.T) {
 	for name, c := range map[string]struct{ etc, ip, want string }{
@@ -205,6 +232,12 @@ func testInnocent(t *testing.T) {
 			"4789\nlink add name br0 type bridge\nlink set dev up master br0", "clear"},
 		"pinned below its uplink on purpose": {"", "link add name up mtu 9000 type vxlan id 5 dstport 4789\nlink add name br0 type " +
 			"bridge\nlink set dev up master br0\nlink set dev br0 mtu 1500", "clear"},
+		"a tunnel's MTU on its ports": {"", "link add name br0 type bridge\nlink add name p mtu 1450 type veth peer name q\nlink set dev p " +
+			"master br0", "clear"},
+		"jumbo like its uplink": {"", "link add name up mtu 9000 type vxlan id 5 dstport 4789\nlink add name br0 type bridge\nlink set dev up " +
+			"master br0\nlink add name p mtu 9000 type veth peer name q\nlink set dev p master br0", "clear"},
+		"docker's, of 9001": {"", "link add name docker0 type bridge\nlink add name p mtu 9001 type veth peer name q\nlink set dev p " +
+			"master docker0", "clear"},
 		"no bridge": {"iface eth0 inet dhcp\n", "link add name up mtu 1500 type vxlan id 5 dstport 4789", "not-applicable"},
 	} {
 		t.Run(name, func(t *testing.T) {

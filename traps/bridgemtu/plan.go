@@ -25,6 +25,9 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	if len(s.faults(b)) == 0 {
 		return remedy.Plan{}, remedy.Refuse("%s is correct now: nothing to do", b.name)
 	}
+	if by := s.faults(b)[0].byHand; by != "" {
+		return remedy.Plan{}, remedy.Refuse("which MTU is wanted is not visible: %s", by)
+	}
 	if hidden := s.hidden(b); len(hidden) > 0 {
 		return remedy.Plan{}, remedy.Refuse(
 			"not all of the configuration could be read, and its settings for %s must be known first: %s",
@@ -267,12 +270,15 @@ func (p *planner) now(release string) {
 			p.note("Some drivers take the link down for a moment when the MTU changes: %s.", port.name)
 		}
 	}
-	if p.b.mtu == p.mtu {
+	if p.b.mtu == p.mtu && (len(ports) == 0 || before417(release)) {
 		p.Steps = append(p.Steps, ports...)
 		return
 	}
 	own := step.LinkMTU{Link: p.b.name, MTU: p.mtu, Bridge: true}
 	p.note("Setting the MTU of %s pins it: it no longer follows its ports until it is created again.", p.b.name)
+	if p.b.mtu == p.mtu { // only a change pins, or the next port moves it again
+		p.Steps = append(p.Steps, step.LinkMTU{Link: p.b.name, MTU: p.mtu + 1, Bridge: true})
+	}
 	if before417(release) { // a bridge may not have more than its ports, and nothing pins
 		p.Steps = append(append(p.Steps, ports...), own)
 		return

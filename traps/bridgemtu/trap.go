@@ -72,6 +72,7 @@ func (s *survey) judge(h *host.Host, r *trap.Report, b *bridge) {
 	}
 	sorted.By(faults, func(x, y fault) int { return int(y.severity - x.severity) })
 	f := trap.Finding{
+		ByHand:   faults[0].byHand,
 		Subject:  b.name,
 		Severity: faults[0].severity,
 		Summary:  faults[0].summary,

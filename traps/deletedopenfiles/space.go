@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"fettle/engine/trap"
 	"fettle/host"
@@ -86,42 +85,6 @@ func heldSpace(files []host.OpenFile, fss []host.Filesystem) []*held {
 		}
 	}
 	return out
-}
-
-// filesystemOf finds the file system that a file takes room on: by device;
-// where stat(2) answers with a device of its own (btrfs subvolumes, overlayfs
-// with several lower file systems) by the longest mount point above the path.
-// An overlay takes its room from the file system of its upper folder, which
-// has the same figures: statfs(2) of an overlay passes them on
-// (fs/overlayfs/super.c, ovl_statfs).
-func filesystemOf(f host.OpenFile, fss []host.Filesystem) (best host.Filesystem, ok bool) {
-	better := func(v host.Filesystem) bool { return !ok || len(v.Mount) < len(best.Mount) }
-	for _, v := range fss {
-		if v.Dev == f.Dev && v.Size > 0 && better(v) {
-			best, ok = v, true
-		}
-	}
-	if !ok && !f.Elsewhere {
-		for _, v := range fss {
-			above := v.Mount == "/" || strings.HasPrefix(f.Path, v.Mount+"/")
-			if above && (!ok || len(v.Mount) > len(best.Mount)) {
-				best, ok = v, true
-			}
-		}
-	}
-	if ok && best.Type == "overlay" {
-		overlay := best
-		ok = false
-		for _, v := range fss {
-			if v.Type != "overlay" && v.Size == overlay.Size && v.Files == overlay.Files && better(v) {
-				best, ok = v, true
-			}
-		}
-		if !ok {
-			best, ok = overlay, true
-		}
-	}
-	return best, ok && best.Size > 0
 }
 
 // used is the share of what an ordinary user could have that is taken, as df

@@ -18,6 +18,9 @@ import (
 // folder. Both acts are fettle's own commands: they tell by themselves how far
 // an earlier try came.
 func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error) {
+	if len(f.Facts) > 0 {
+		return restart(f)
+	}
 	root, rel, ok := renew.Root(f.Subject)
 	if !ok {
 		return remedy.Plan{}, remedy.Refuse(
@@ -47,8 +50,8 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 		Title: "put a new installer in place of " + f.Subject,
 		Notes: []string{
 			"The new tree is verified up to the keys of Debian's archive before it is unpacked.",
-			"Files that you added and a serial console in the menus are carried over; other changes of the old menus, and archives appended to " +
-				"its initrd, are not.",
+			"Files that you added, a serial console in the menus and fettle's hooks in the initrd are carried over; other changes of the old " +
+				"menus, and archives that others appended to its initrd, are not.",
 			"Clients that load files at that very moment may get parts of both; TFTP servers need no restart.",
 			"The old tree" + build + " stays in " + filepath.Join(stage, rel) + ".",
 		},

@@ -36,6 +36,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	for _, err := range unread {
 		r.Unknown("", fmt.Errorf("a TFTP server's configuration: %w", err))
 	}
+	heldFolders(ctx, h, r, roots)
 	if len(roots) == 0 && len(unread) == 0 {
 		r.NotApplicable("", "no TFTP server is configured here")
 	}

@@ -75,7 +75,7 @@ func ofSetting(s *sysctlconf.Setting) *line {
 	if s == nil {
 		return nil
 	}
-	return &line{s.Value, fmt.Sprintf("%s:%d", s.Path, s.Line), sysctlconf.Dotted(s.Key) + " = " + s.Value}
+	return &line{sysctlconf.Taken(s.Value), fmt.Sprintf("%s:%d", s.Path, s.Line), sysctlconf.Dotted(s.Key) + " = " + s.Value}
 }
 
 func ofStatement(s *netconf.Statement) *line {

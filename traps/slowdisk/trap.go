@@ -103,9 +103,14 @@ func evidence(g disks.Group) []trap.Evidence {
 		if m.Busy >= 0 && m.Time > 0 {
 			busy = fmt.Sprintf(", busy %.0f %%", 100*m.Busy)
 		}
+		per, reads, writes := "", m.Reads, m.Writes
+		if m.Assumed { // zpool iostat printed rates, of a time that nobody knows
+			per, reads, writes = " per second", reads/m.Time.Seconds(), writes/m.Time.Seconds()
+		}
 		out = append(
 			out,
-			trap.Ev(m.Name, "%.0f reads of %s, %.0f writes of %s%s", m.Reads, disks.Wait(m.ReadWait), m.Writes, disks.Wait(m.WriteWait), busy),
+			trap.Ev(m.Name, "%.0f reads%s of %s, %.0f writes%s of %s%s",
+				reads, per, disks.Wait(m.ReadWait), writes, per, disks.Wait(m.WriteWait), busy),
 		)
 	}
 	return out

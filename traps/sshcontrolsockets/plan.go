@@ -72,6 +72,14 @@ func plan(ctx context.Context, h *host.Host, fd trap.Finding) (remedy.Plan, erro
 		p.Steps = append(p.Steps, steps...)
 		return p, err
 	}
+	for _, cfg := range []*sshconfig.Config{c.own, c.system} {
+		if cfg == nil {
+			continue
+		}
+		if l, ok := cfg.Get(fd.Chosen("host"), "controlmaster"); ok { // the first line counts (ssh_config(5))
+			return remedy.Plan{}, remedy.Refuse("%s already says ControlMaster %s for %s: change it there", l.Place(), l.Args[0], fd.Chosen("host"))
+		}
+	}
 	steps, err := c.block(ctx, h, fd.Chosen("host"), fd.Chosen("persist"))
 	p.Steps = append(p.Steps, steps...)
 	return p, err

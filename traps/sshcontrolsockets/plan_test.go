@@ -110,6 +110,41 @@ func TestChoices(t *testing.T) {
 	}
 }
 
+// TestOneHost: one host after the other is set up for somebody who knows few, whom
+// the check leaves in peace, and none twice.
+func TestOneHost(t *testing.T) {
+	a := txtar.Parse([]byte("-- root/etc/passwd --\nalice:x:1000:1000::/home/alice:/bin/bash\n-- root/etc/group --\nalice:x:1000:\n" +
+		"-- root/home/alice/.ssh/known_hosts --\nweb1 ssh-ed25519 AAAA\n-- stat/home/alice/.ssh --\nmode 0700 type dir uid 1000\n"))
+	for _, name := range []string{"web1", "web2", "web1"} {
+		h := hostOf(t, a)
+		if o := traptest.Run(t, &Trap, h); len(o) != 1 || o[0].Status != trap.Clear {
+			t.Fatalf("%s: %+v", name, o)
+		}
+		f, err := Trap.Choose(trap.Finding{Subject: "alice"}, []string{"host=" + name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := plan(t.Context(), h, f)
+		if err != nil {
+			if strings.Contains(err.Error(), "/home/alice/.ssh/config:4 already says ControlMaster auto for web1") {
+				return
+			}
+			t.Fatalf("%s: %v", name, err)
+		}
+		if text := string(p.Steps[0].(step.File).Content); !strings.Contains(text, "\nHost "+name+"\n") {
+			t.Errorf("%s: %s", name, text)
+		}
+		a = mended(t, a, p)
+		for i := range a.Files { // made with the user's rights
+			if strings.HasSuffix(a.Files[i].Name, ".ssh/config") {
+				a.Files = append(a.Files, txtar.File{Name: "stat/home/alice/.ssh/config", Data: []byte("mode 0600 uid 1000\n")})
+				break
+			}
+		}
+	}
+	t.Error("web1 was set up twice")
+}
+
 // TestLinks: root does not write where a user's links lead.
 func TestLinks(t *testing.T) {
 	const users = "-- root/etc/passwd --\nalice:x:1000:1000::/home/alice:/bin/bash\n-- root/etc/group --\nalice:x:1000:\n"

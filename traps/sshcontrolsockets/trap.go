@@ -20,10 +20,15 @@ import (
 var lore trap.Lore
 
 // Trap is the trap ssh-control-sockets. Its subjects are users.
-var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Check: check, Plan: plan, Choices: []trap.Choice{
+var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Check: check, Plan: plan, Setup: setup, Choices: []trap.Choice{
 	{Name: "host", About: "the hosts to share connections with, a pattern as in ssh_config(5)", Default: "*"},
 	{Name: "persist", About: "how long an idle connection is kept, as in ControlPersist", Default: "10m"},
 }}
+
+// setup is for who connects to few hosts and wants it all the same: fettle measure
+// login --control shows what one host would gain.
+var setup = &trap.Setup{Name: "ssh-control-sockets", Choice: "host",
+	Finding: trap.Finding{Summary: "share the SSH connections to a host"}}
 
 // many is from how many known hosts on a user is told that he could share
 // connections: below that it is nobody's trouble.

@@ -130,10 +130,10 @@ func (c *config) keys() []string {
 	return slices.Compact(out)
 }
 
-// same compares values as the kernel does: the number of blanks does not count, and
-// numbers may be octal or hexadecimal (kernel/sysctl.c, proc_get_long()).
+// same compares values as the kernel does: the number of blanks does not count, nor what
+// follows numbers as a comment, and numbers may be octal or hexadecimal (kernel/sysctl.c, proc_get_long()).
 func same(a, b string) bool {
-	return slices.EqualFunc(strings.Fields(a), strings.Fields(b), func(a, b string) bool {
+	return slices.EqualFunc(strings.Fields(sysctlconf.Taken(a)), strings.Fields(sysctlconf.Taken(b)), func(a, b string) bool {
 		x, err1 := strconv.ParseInt(a, 0, 64)
 		y, err2 := strconv.ParseInt(b, 0, 64)
 		return a == b || err1 == nil && err2 == nil && x == y
@@ -159,6 +159,16 @@ func (c *config) judge(ctx context.Context, h *host.Host, key string) (trap.Find
 		f.Summary = fmt.Sprintf("%s sets %s, but %s overrides it with %s", lost.Path, brief(lost.Value), win.Path, brief(win.Value))
 		f.ByHand = "remove the line that is wrong: " + at(lost) + " or " + at(win)
 		f.Evidence = append(f.Evidence, trap.Ev(at(lost), "%s", lost.Value))
+	}
+	if text, comment := sysctlconf.MeantAsComment(key, win.Value); comment != "" && f.Severity == 0 && c.admins(win.Path) {
+		f.Severity = trap.Warning
+		f.Summary = fmt.Sprintf("%s has a comment behind the value %s, which the kernel takes for a part of it", win.Path, brief(text))
+		f.Detail = trap.Prose("After text, the whole rest of the line is the value; the kernel uses it as it is or refuses it.")
+		f.ByHand = "put the comment on a line of its own: " + at(win)
+		if now, err := h.ReadString(ctx, "/proc/sys/"+key); err == nil && h.Running() {
+			f.Evidence = append(f.Evidence, trap.Ev("/proc/sys/"+key, "%s", now))
+		}
+		return f, true, nil
 	}
 	if !h.Running() || skipped(key) || c.container && !container.Has(key) {
 		return f, f.Severity > 0, nil

@@ -16,11 +16,12 @@ type File struct {
 	Mentions []Mention
 }
 
-// Configured are gpg's and dirmngr's files, the system's and each user's. missed
-// is told what could not be read.
+// Configured are gpg's and dirmngr's files, the system's and each user's, that an
+// installed GnuPG reads. missed is told what could not be read.
 func Configured(ctx context.Context, h *host.Host, missed func(error)) (out []File) {
-	look := func(ctx context.Context, dir string) {
-		for _, name := range []string{"gpg.conf", "dirmngr.conf", "options"} {
+	versions := installed(ctx, h)
+	look := func(ctx context.Context, dir string, names []string) {
+		for _, name := range names {
 			file := path.Join(dir, name)
 			text, err := h.ReadString(ctx, file)
 			if err != nil {
@@ -32,14 +33,17 @@ func Configured(ctx context.Context, h *host.Host, missed func(error)) (out []Fi
 			}
 		}
 	}
-	look(ctx, "/etc/gnupg")
+	if slices.ContainsFunc(versions, func(v version) bool { return v.reads().system }) {
+		look(ctx, "/etc/gnupg", []string{"gpg.conf", "dirmngr.conf"})
+	}
 	db, err := accounts.Read(ctx, h)
 	if err != nil {
 		missed(err)
 		return out
 	}
 	for _, u := range db.WithHomes() {
-		look(host.As(ctx, u.UID), path.Join(u.Home, ".gnupg"))
+		as, dir := host.As(ctx, u.UID), path.Join(u.Home, ".gnupg")
+		look(as, dir, used(as, h, dir, versions))
 	}
 	return out
 }

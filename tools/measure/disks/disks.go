@@ -13,6 +13,7 @@ import (
 type Load struct {
 	Name          string
 	Time          time.Duration // how long was looked; 0 when the source does not tell
+	Assumed       bool          // Time is Assumed, and so are the counts
 	Reads, Writes float64       // requests completed
 	ReadBytes     float64
 	WriteBytes    float64

@@ -127,7 +127,7 @@ func TestParseIostat(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		loads, err := ParseIostat(file, f)
+		loads, err := ParseIostat(file, f, time.Second)
 		f.Close()
 		if err != nil || len(loads) != 2 {
 			t.Fatalf("%s: %v, %v", file, loads, err)
@@ -143,7 +143,7 @@ func TestParseIostat(t *testing.T) {
 		"Device r/s r_await %util\nsda 1 x 3\n":  "f:2: r_await is \"x\"",
 		"Device r/s r_await %util\nsda -1 1 3\n": "f:2: r/s is \"-1\"",
 	} {
-		if _, err := ParseIostat("f", strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := ParseIostat("f", strings.NewReader(text), 0); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
@@ -155,7 +155,7 @@ func TestParseZpool(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	pools, err := ParseZpool("f", f)
+	pools, err := ParseZpool("f", f, 0)
 	if err != nil || len(pools) != 2 {
 		t.Fatalf("%v, %v", pools, err)
 	}
@@ -177,7 +177,7 @@ func TestParseZpool(t *testing.T) {
 		"pool alloc free read write read write\ntank 1 2 3 4 5 x\n":                           "f:2: \"x\" is no figure",
 		"pool alloc free read write read write\ntank 1 2 3 4 5 6\n        deep 1 2 3 4 5 6\n": "f:3: deep is indented deeper",
 	} {
-		if _, err := ParseZpool("f", strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := ParseZpool("f", strings.NewReader(text), 0); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
@@ -195,10 +195,10 @@ func FuzzParse(f *testing.F) {
 		f.Add(string(b))
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		if loads, err := ParseIostat("f", strings.NewReader(s)); err == nil {
+		if loads, err := ParseIostat("f", strings.NewReader(s), 0); err == nil {
 			Group{Members: loads}.Judge()
 		}
-		if pools, err := ParseZpool("f", strings.NewReader(s)); err == nil {
+		if pools, err := ParseZpool("f", strings.NewReader(s), 0); err == nil {
 			for _, p := range pools {
 				for _, g := range p.Groups() {
 					g.Judge()

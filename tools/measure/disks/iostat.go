@@ -18,10 +18,11 @@ const deviceLimit = 10000
 
 // ParseIostat reads what iostat -x prints (sysstat 10 to 12), one report or
 // several. The first of several is of the time since boot and left out; the
-// others are added up, each counting as one second, since iostat does not
-// print its interval. name is what errors call the file.
-func ParseIostat(name string, r io.Reader) ([]Load, error) {
-	p := iostat{name: name}
+// others are added up. iostat prints rates per second and not its interval: a
+// report covers the interval given, else the time between the stamps of iostat
+// -t, else Assumed. name is what errors call the file.
+func ParseIostat(name string, r io.Reader, interval time.Duration) ([]Load, error) {
+	p := iostat{name: name, span: span{given: interval}}
 	if err := eachLine(name, r, &p.n, p.line); err != nil {
 		return nil, err
 	}
@@ -57,6 +58,9 @@ type iostat struct {
 	n       int
 	columns map[string]int // of the report being read; nil outside of one
 	width   int
+	took    time.Duration // the interval of the report being read
+	assumed bool          // it is Assumed
+	span    span
 	reports [][]Load
 }
 
@@ -77,10 +81,12 @@ func (p *iostat) line(s string) error {
 			return fmt.Errorf("%s:%d: no columns r_await and %%util; run iostat with -x (sysstat 10.1 or newer)", p.name, p.n)
 		}
 		p.reports = append(p.reports, nil)
+		p.took, p.assumed = p.span.next()
 		return nil
 	}
 	if p.columns == nil {
-		return nil // the head of a report, or its figures of the CPU
+		p.span.line(f) // the head of a report, or its figures of the CPU
+		return nil
 	}
 	if len(f) != p.width {
 		return fmt.Errorf("%s:%d: %d columns, expected %d as in the heading", p.name, p.n, len(f), p.width)
@@ -89,7 +95,7 @@ func (p *iostat) line(s string) error {
 	if len(*last) >= deviceLimit {
 		return fmt.Errorf("%s:%d: more than %d devices", p.name, p.n, deviceLimit)
 	}
-	l := Load{Name: f[0], Time: time.Second}
+	l := Load{Name: f[0], Time: p.took, Assumed: p.assumed}
 	var err error
 	get := func(scale float64, names ...string) float64 {
 		for _, c := range names {
@@ -105,9 +111,10 @@ func (p *iostat) line(s string) error {
 		}
 		return 0
 	}
-	l.Reads, l.Writes = get(1, "r/s"), get(1, "w/s")
-	l.ReadBytes = get(1024, "rkB/s") + get(1<<20, "rMB/s") + get(512, "rsec/s")
-	l.WriteBytes = get(1024, "wkB/s") + get(1<<20, "wMB/s") + get(512, "wsec/s")
+	s1 := p.took.Seconds()
+	l.Reads, l.Writes = get(s1, "r/s"), get(s1, "w/s")
+	l.ReadBytes = get(1024*s1, "rkB/s") + get(s1*(1<<20), "rMB/s") + get(512*s1, "rsec/s")
+	l.WriteBytes = get(1024*s1, "wkB/s") + get(s1*(1<<20), "wMB/s") + get(512*s1, "wsec/s")
 	l.ReadWait, l.WriteWait = ms(get(1, "r_await")), ms(get(1, "w_await"))
 	l.Busy = min(1, get(0.01, "%util"))
 	if err != nil {
@@ -127,28 +134,31 @@ func ms(v float64) time.Duration {
 func addUp(reports [][]Load) []Load {
 	var out []Load
 	at := map[string]int{}
-	times := map[string]float64{}
 	for _, rep := range reports {
 		for _, l := range rep {
 			i, ok := at[l.Name]
 			if !ok {
 				at[l.Name] = len(out)
-				times[l.Name] = 1
 				out = append(out, l)
 				continue
 			}
-			o := &out[i]
-			o.ReadWait = weigh(o.ReadWait, o.Reads, l.ReadWait, l.Reads)
-			o.WriteWait = weigh(o.WriteWait, o.Writes, l.WriteWait, l.Writes)
-			o.Reads, o.Writes = o.Reads+l.Reads, o.Writes+l.Writes
-			o.ReadBytes, o.WriteBytes = o.ReadBytes+l.ReadBytes, o.WriteBytes+l.WriteBytes
-			o.Time += l.Time
-			n := times[l.Name]
-			o.Busy = (o.Busy*n + l.Busy) / (n + 1)
-			times[l.Name]++
+			out[i].add(l)
 		}
 	}
 	return out
+}
+
+// add adds what the same disk did in a later report.
+func (l *Load) add(m Load) {
+	l.ReadWait = weigh(l.ReadWait, l.Reads, m.ReadWait, m.Reads)
+	l.WriteWait = weigh(l.WriteWait, l.Writes, m.WriteWait, m.Writes)
+	l.Reads, l.Writes = l.Reads+m.Reads, l.Writes+m.Writes
+	l.ReadBytes, l.WriteBytes = l.ReadBytes+m.ReadBytes, l.WriteBytes+m.WriteBytes
+	if all := (l.Time + m.Time).Seconds(); all > 0 {
+		l.Busy = (l.Busy*l.Time.Seconds() + m.Busy*m.Time.Seconds()) / all
+	}
+	l.Time += m.Time
+	l.Assumed = l.Assumed || m.Assumed
 }
 
 func weigh(a time.Duration, na float64, b time.Duration, nb float64) time.Duration {

@@ -30,22 +30,47 @@ func Pools(ctx context.Context, h *host.Host, interval time.Duration) ([]*Vdev, 
 	if out.Exit != 0 {
 		return nil, fmt.Errorf("zpool %s: exit status %d: %s", strings.Join(args, " "), out.Exit, strings.TrimSpace(string(out.Stderr)))
 	}
-	ps, err := pools(out.Stdout)
-	for _, p := range ps {
-		p.last(max(1, interval/time.Second))
+	ps, err := pools(out.Stdout, interval.Truncate(time.Second))
+	if interval < time.Second {
+		for _, p := range ps {
+			if d := sinceImport(ctx, h, p.Name); d > 0 {
+				p.lasted(d)
+			}
+		}
 	}
 	return ps, err
 }
 
-// last makes rates of a second into what was done in n of them.
-func (v *Vdev) last(n time.Duration) {
-	l := &v.Load
-	l.Time = n * time.Second
+// sinceImport is for how long a pool has been imported; 0: not known. The heads of
+// its kstats tell when they were made, which is at the import, and when they were
+// read, in nanoseconds (module/os/linux/spl/spl-kstat.c, kstat_seq_show_headers).
+func sinceImport(ctx context.Context, h *host.Host, pool string) time.Duration {
+	text, err := h.ReadString(ctx, "/proc/spl/kstat/zfs/"+pool+"/txgs")
+	if err != nil {
+		return 0
+	}
+	head, _, _ := strings.Cut(text, "\n")
+	f := strings.Fields(head)
+	if len(f) != 7 {
+		return 0
+	}
+	made, err1 := strconv.ParseInt(f[5], 10, 64)
+	read, err2 := strconv.ParseInt(f[6], 10, 64)
+	if err1 != nil || err2 != nil || made < 0 || read <= made {
+		return 0
+	}
+	return time.Duration(read - made)
+}
+
+// lasted makes what was counted over an assumed time into that of the real one.
+func (v *Vdev) lasted(d time.Duration) {
+	l, times := &v.Load, float64(d)/float64(v.Load.Time)
+	l.Time, l.Assumed = d, false
 	for _, f := range []*float64{&l.Reads, &l.Writes, &l.ReadBytes, &l.WriteBytes} {
-		*f *= float64(n)
+		*f *= times
 	}
 	for _, c := range v.Children {
-		c.last(n)
+		c.lasted(d)
 	}
 }
 
@@ -72,12 +97,12 @@ func Vdevs(ctx context.Context, h *host.Host) ([]*Vdev, error) {
 	if out.Exit != 0 {
 		return nil, fmt.Errorf("zpool list: exit status %d: %s", out.Exit, strings.TrimSpace(string(out.Stderr)))
 	}
-	return pools(out.Stdout)
+	return pools(out.Stdout, 0)
 }
 
-func pools(out []byte) ([]*Vdev, error) {
+func pools(out []byte, interval time.Duration) ([]*Vdev, error) {
 	if bytes.Contains(out, []byte("no pools available")) || len(bytes.TrimSpace(out)) == 0 {
 		return nil, nil
 	}
-	return ParseZpool("zpool", bytes.NewReader(out))
+	return ParseZpool("zpool", bytes.NewReader(out), interval)
 }

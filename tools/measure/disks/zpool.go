@@ -3,6 +3,7 @@ package disks
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,7 +14,7 @@ type Vdev struct {
 	Name     string
 	Alloc    float64 // bytes
 	Free     float64 // bytes
-	Load     Load    // of zpool iostat; rates a second
+	Load     Load    // of zpool iostat
 	HasWaits bool    // -l was given
 	Class    string  // of top-level vdevs: "" is normal; logs, cache, special, dedup, spares
 	Children []*Vdev
@@ -41,15 +42,18 @@ var classes = map[string]bool{"logs": true, "log": true, "cache": true, "special
 
 // ParseZpool reads what zpool iostat -v (with or without -l, -p, -P) or zpool
 // list -v prints: the pools, each with its tree. Of several reports of zpool
-// iostat the last counts; the first is of the time since the pool was imported.
-func ParseZpool(name string, r io.Reader) ([]*Vdev, error) {
-	p := zpool{name: name}
+// iostat the first, which is of the time since the pool was imported, is left
+// out, and the others are added up. A report covers the interval given, else
+// the time between the stamps of zpool iostat -T, else Assumed.
+func ParseZpool(name string, r io.Reader, interval time.Duration) ([]*Vdev, error) {
+	p := zpool{name: name, span: span{given: interval}}
 	if err := eachLine(name, r, &p.n, p.line); err != nil {
 		return nil, err
 	}
 	if p.form == none {
 		return nil, fmt.Errorf("%s: no output of zpool iostat -v or zpool list -v in it", name)
 	}
+	carry(p.sum, p.pools)
 	return p.pools, nil
 }
 
@@ -67,6 +71,10 @@ type zpool struct {
 	form  zpoolForm
 	list  map[string]int // columns of zpool list
 	nth   int            // report of zpool iostat
+	span  span
+	took  time.Duration // the interval of the report being read
+	guess bool          // it is Assumed
+	sum   []*Vdev       // the reports before, but for the first, added up
 	pools []*Vdev
 	above []*Vdev // the nodes that the next line may belong to, by depth
 	class string
@@ -80,8 +88,7 @@ func (p *zpool) line(s string) error {
 	case len(f) == 0, strings.Trim(trimmed, "- \t") == "", f[0] == "capacity":
 		return nil
 	case f[0] == "pool" && len(f) > 2 && f[1] == "alloc" || f[0] == "vdev" && len(f) > 2 && f[1] == "alloc":
-		p.form, p.pools, p.above = iostatForm, nil, nil // a new report
-		p.nth++
+		p.report()
 		return nil
 	case f[0] == "NAME" && len(f) > 3:
 		p.form, p.pools, p.above = listForm, nil, nil
@@ -90,8 +97,8 @@ func (p *zpool) line(s string) error {
 			p.list[c] = i
 		}
 		return nil
-	case p.form == none:
-		return nil // whatever stands above, such as the date
+	case p.span.line(f), p.form == none:
+		return nil // the date, or whatever stands above
 	}
 	depth := (len(s) - len(trimmed)) / 2
 	if classes[f[0]] && depth == 0 || len(f) > 1 && strings.Trim(f[1], "-") == "" && classes[f[0]] {
@@ -124,8 +131,33 @@ func (p *zpool) line(s string) error {
 	return nil
 }
 
+// report begins a new report of zpool iostat.
+func (p *zpool) report() {
+	if p.nth > 1 { // what was read is not of the time since the import
+		carry(p.sum, p.pools)
+		p.sum = p.pools
+	}
+	p.form, p.pools, p.above = iostatForm, nil, nil
+	p.took, p.guess = p.span.next()
+	p.nth++
+}
+
+// carry adds what vdevs did in earlier reports to the later ones of their name.
+func carry(earlier, later []*Vdev) {
+	for _, v := range later {
+		i := slices.IndexFunc(earlier, func(e *Vdev) bool { return e.Name == v.Name })
+		if i < 0 {
+			continue
+		}
+		before := earlier[i]
+		v.Load.add(before.Load)
+		v.HasWaits = v.HasWaits || before.HasWaits
+		carry(before.Children, v.Children)
+	}
+}
+
 func (p *zpool) vdev(f []string) (*Vdev, error) {
-	v := &Vdev{Name: f[0], Load: Load{Name: f[0], Time: time.Second, Busy: -1}}
+	v := &Vdev{Name: f[0], Load: Load{Name: f[0], Time: p.took, Assumed: p.guess, Busy: -1}}
 	var err error
 	get := func(i int) float64 {
 		if i >= len(f) {
@@ -146,7 +178,8 @@ func (p *zpool) vdev(f []string) (*Vdev, error) {
 	}
 	v.Alloc, v.Free = get(1), get(2)
 	l := &v.Load
-	l.Reads, l.Writes, l.ReadBytes, l.WriteBytes = get(3), get(4), get(5), get(6)
+	s := p.took.Seconds()
+	l.Reads, l.Writes, l.ReadBytes, l.WriteBytes = s*get(3), s*get(4), s*get(5), s*get(6)
 	if len(f) >= 11 { // total_wait, then disk_wait
 		v.HasWaits = true
 		l.ReadWait, l.WriteWait = ns(get(9)), ns(get(10))

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestRealZpool reads what zpool of OpenZFS 2.1.11 and 2.4.4 printed in the lab.
@@ -35,7 +36,7 @@ func TestRealZpool(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pools, err := ParseZpool(c.file, f)
+		pools, err := ParseZpool(c.file, f, 0)
 		f.Close()
 		if err != nil || len(pools) != 1 || pools[0].Name != c.pool || pools[0].Reports != c.reports {
 			t.Errorf("%s: %+v, %v", c.file, pools, err)
@@ -65,7 +66,7 @@ func TestRealMirrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	pools, err := ParseZpool("f", f)
+	pools, err := ParseZpool("f", f, time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,6 +54,9 @@ func groupText(g disks.Group, width int) string {
 	}
 	say := func(s string) { b.WriteString(ui.Wrap(s, width, "  ", "  ")) }
 	v := g.Judge()
+	if slices.ContainsFunc(g.Members, func(l disks.Load) bool { return l.Assumed }) {
+		say("Counts assume " + disks.Assumed.String() + " per report: the file does not say. --interval sets it.")
+	}
 	switch {
 	case !v.Compared:
 		say("Too little activity to compare its members.")
@@ -97,7 +101,7 @@ func (d Disks) sharesText(p *disks.Vdev, width int) string {
 			"Written since the pool was imported; the vdevs may have had more free space then. Two reports (zpool iostat -v 10 2) show an interval.",
 		)
 	case d.ZFSOver == 0 && p.Reports == 0: // zpool list
-	case d.ZFSOver > 0 && !compared.Enough:
+	case !compared.Enough:
 		say("Too little was written to compare.")
 	case compared.Lags != nil:
 		say(ui.Visible(compared.Lags.Vdev) + " received less than its share: it does not keep up with the others.")

@@ -14,7 +14,7 @@ func TestDisks(t *testing.T) {
 			WriteWait: time.Duration(ms * float64(time.Millisecond)), Busy: busy}
 	}
 	pool := func(list string) []*disks.Vdev {
-		p, err := disks.ParseZpool("test", strings.NewReader(list))
+		p, err := disks.ParseZpool("test", strings.NewReader(list), time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ type Login struct {
 	*login.Result
 	Control     *login.Stat        // over a connection that is already open; nil: not asked for
 	Explanation *login.Explanation // nil: not asked for
+	LocalUser   string             // who measured, for the command that sets up Control; empty: not known
 }
 
 // Bars is the phases of a login.
@@ -28,6 +29,17 @@ func (r Login) Bars() chart.Bars {
 	}
 	return b
 }
+
+// local is the user here, whose ssh it is.
+func (r Login) local() string {
+	if r.LocalUser == "" {
+		return "USER"
+	}
+	return r.LocalUser
+}
+
+// pattern is the host as ssh_config(5) matches it: without the user.
+func (r Login) pattern() string { return r.Host[strings.LastIndexByte(r.Host, '@')+1:] }
 
 // Text is the phases as bars, and what is slow, or why.
 func (r Login) Text(t Terminal) string {
@@ -50,9 +62,9 @@ func (r Login) Text(t Terminal) string {
 	)
 	fmt.Fprintf(&b, "\n  seconds, median\n%s\n", r.Bars().Text(t.Width, t.block()))
 	if r.Control != nil {
-		say("Over a connection that is already open (ControlMaster): %s instead of %s. fettle fix %s sets it up.",
-			seconds(r.Control.Median), seconds(r.Total.Median), login.TrapSharedConnection)
-		b.WriteByte('\n')
+		say("Over a connection that is already open (ControlMaster): %s instead of %s. To set it up for this host:",
+			seconds(r.Control.Median), seconds(r.Total.Median))
+		fmt.Fprintf(&b, "    fettle fix %s --on %s --with host=%s\n\n", login.TrapSharedConnection, ui.Quote(r.local()), ui.Quote(r.pattern()))
 	}
 	if first, ok := r.Cold(); ok {
 		say("The first login took %s. Its answers were then cached by a name server or nscd: measure with -n 1 after a pause.", seconds(first))

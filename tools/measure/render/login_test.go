@@ -49,7 +49,7 @@ func TestLogin(t *testing.T) {
 		on   Terminal
 	}{
 		{"once", Login{Result: nobody}, plain},
-		{"quick", Login{Result: logins(0.31, 0.3, 0.29), Control: &login.Stat{Median: 0.02}}, Terminal{Width: 80, UTF8: true}},
+		{"quick", Login{Result: logins(0.31, 0.3, 0.29), Control: &login.Stat{Median: 0.02}, LocalUser: "anna"}, Terminal{Width: 80, UTF8: true}},
 		{"cold", Login{Result: logins(3, 0.3, 0.29)}, plain},
 		{"slow-client", Login{Result: slowLogins(onClient(login.Start), onClient(login.Resolve), onClient(login.Connect),
 			onClient(login.Proxy), onClient(login.Banner),

@@ -100,15 +100,3 @@ func DefaultOf(user, password string) string {
 	}
 	return ""
 }
-
-// Refused tells from ipmitool's words that a login was refused, so that trying
-// again would only lock it.
-func Refused(said string) bool {
-	for _, w := range []string{"RAKP 2", "RAKP 4", "HMAC is invalid", "unauthorized name", "Invalid role", "insufficient privilege",
-		"Unable to establish IPMI v2 / RMCP+ session"} {
-		if strings.Contains(said, w) {
-			return true
-		}
-	}
-	return false
-}

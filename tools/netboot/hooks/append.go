@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/cavaliergopher/cpio"
@@ -26,6 +27,20 @@ var ErrNotThere = errors.New("has no fettle hooks")
 type Appended struct {
 	Before int64 // length of the initrd without them, in bytes
 	Files  []File
+}
+
+// Parts are those of which an initrd has every file.
+func (a Appended) Parts() []Part {
+	var out []Part
+	for _, p := range Parts {
+		all := !slices.ContainsFunc(Files([]Part{p}), func(f File) bool {
+			return !slices.ContainsFunc(a.Files, func(g File) bool { return g.Name == f.Name })
+		})
+		if all {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // Append returns an initrd with the hooks of parts, in place of those that it

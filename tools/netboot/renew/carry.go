@@ -3,6 +3,7 @@ package renew
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -10,7 +11,9 @@ import (
 	"strings"
 
 	"fettle/host"
+	"fettle/internal/files"
 	"fettle/internal/lazy"
+	"fettle/tools/netboot/hooks"
 	"fettle/tools/netboot/menu"
 )
 
@@ -18,7 +21,8 @@ import (
 var grubModule = lazy.Regexp(`/grub/[a-z0-9_]+-efi/`)
 
 // Carry brings into a new tree what an admin added to the old one: files that
-// the new one does not have, and the serial console of its menus. rel is the
+// the new one does not have, the serial console of its menus, and fettle's hooks in
+// its initrds, as this fettle writes them. rel is the
 // kernel's folder below both roots, as "debian-installer/amd64".
 func Carry(ctx context.Context, h *host.Host, oldRoot, newRoot, rel string) error {
 	old, new := filepath.Join(oldRoot, rel), filepath.Join(newRoot, rel)
@@ -31,7 +35,9 @@ func Carry(ctx context.Context, h *host.Host, oldRoot, newRoot, rel string) erro
 			return err
 		}
 		to := filepath.Join(new, rel)
-		if _, err := os.Lstat(to); err == nil || grubModule().MatchString("/"+rel) {
+		if _, err := os.Lstat(to); err == nil && d.Type().IsRegular() && strings.HasPrefix(d.Name(), "initrd") {
+			return carryHooks(name, to)
+		} else if err == nil || grubModule().MatchString("/"+rel) {
 			return nil
 		}
 		switch {
@@ -52,6 +58,41 @@ func Carry(ctx context.Context, h *host.Host, oldRoot, newRoot, rel string) erro
 		return err
 	}
 	return console(ctx, h, oldRoot, newRoot)
+}
+
+// initrdLimit bounds an initrd that is read into memory, in bytes.
+const initrdLimit = 512 << 20
+
+// carryHooks appends to a new initrd the parts of fettle's hooks that the old one has.
+func carryHooks(old, new string) error {
+	had, err := files.ReadAtMost(old, initrdLimit)
+	if err != nil {
+		return err
+	}
+	found, err := hooks.Find(had)
+	if errors.Is(err, hooks.ErrNotThere) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", old, err)
+	}
+	parts := found.Parts()
+	if len(parts) == 0 {
+		return nil
+	}
+	fresh, err := files.ReadAtMost(new, initrdLimit)
+	if err != nil {
+		return err
+	}
+	with, err := hooks.Append(fresh, parts)
+	if err != nil {
+		return fmt.Errorf("appending the hooks to %s: %w", new, err)
+	}
+	st, err := os.Stat(new)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(new, with, st.Mode().Perm())
 }
 
 // console sends the new menus where most entries of the old ones went.

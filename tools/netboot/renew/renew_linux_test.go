@@ -145,7 +145,7 @@ func newMirror(t *testing.T) *mirror {
 
 // put serves a tarball with all that signs it; extra goes into the Release file.
 func (m *mirror) put(tarball []byte, extra string) {
-	sums := []byte(sha(tarball) + "  ./tools/netboot/netboot.tar.gz\n")
+	sums := []byte(sha(tarball) + "  ./netboot/netboot.tar.gz\n")
 	m.files[images+"/netboot/netboot.tar.gz"] = tarball
 	m.files[images+"/SHA256SUMS"] = sums
 	m.files["InRelease"] = m.sign([]byte(fmt.Sprintf("Suite: oldstable\nCodename: bookworm\nDate: %s\n%sSHA256:\n %s %d %s/SHA256SUMS\n",

@@ -19,6 +19,7 @@ type Progress struct {
 	clients []*client
 	xid     map[string]*client // by the number of a DHCP exchange
 	archs   map[string]string  // of exchanges whose client is not told yet
+	read    map[string]int64   // how far files that are being sent were read
 }
 
 // client is one card that asked.
@@ -30,6 +31,7 @@ type client struct {
 	missing       []string
 	stage         stage
 	last          time.Time
+	spoken        time.Time // when it was last told of
 	warned        bool
 }
 
@@ -103,7 +105,7 @@ func (p *Progress) Line(line string, now time.Time) {
 }
 
 func (p *Progress) say(c *client, now time.Time, format string, args ...any) {
-	c.last = now
+	c.last, c.spoken = now, now
 	p.Tell(fmt.Sprintf("%s  %s: %s", now.Format("15:04:05"), c.title(), fmt.Sprintf(format, args...)))
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"fettle/host"
 	"fettle/internal/means"
+	"fettle/tools/netboot/hooks"
 	"fettle/tools/netboot/menu"
 )
 
@@ -192,7 +193,7 @@ func TestMake(t *testing.T) {
 	top := t.TempDir()
 	source := filepath.Join(top, "tree")
 	for name, text := range map[string]string{
-		"debian-installer/amd64/linux": "k", "debian-installer/amd64/initrd.gz": "i", "debian-installer/amd64/pxelinux.0": "p",
+		"debian-installer/amd64/linux": "k", "debian-installer/amd64/initrd.gz": "\x1f\x8bi", "debian-installer/amd64/pxelinux.0": "p",
 		"debian-installer/amd64/bootnetx64.efi": "s", "debian-installer/amd64/grubx64.efi": "g",
 		"debian-installer/amd64/boot-screens/syslinux.cfg": "default install\nlabel install\n\tkernel debian-installer/amd64/linux\n\tappend " +
 			"vga=788 --- quiet\n",
@@ -219,7 +220,7 @@ func TestMake(t *testing.T) {
 			os.Chmod(dir, st.Mode().Perm()|1)
 		}
 	}
-	s, err := Make(t.Context(), host.New(src), stages, source, "192.0.2.1", hosts, &menu.Console{Port: 1, Speed: 115200})
+	s, err := Make(t.Context(), host.New(src), stages, source, "192.0.2.1", hosts, &menu.Console{Port: 1, Speed: 115200}, hooks.BBL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +233,7 @@ func TestMake(t *testing.T) {
 			"initrd=debian-installer/amd64/initrd.gz", "preseed/url=tftp://192.0.2.1/preseed/web1.cfg", "hostname=web1"},
 		"debian-installer/amd64/grub/grub.cfg": {"net_default_mac\" = \"52:54:00:12:34:56\"", "linux /debian-installer/" +
 			"amd64/linux hostname=web1", "initrd /debian-installer/amd64/initrd.gz", "serial --unit=1"},
-		"debian-installer/amd64/initrd.gz":          {"i"},
+		"debian-installer/amd64/initrd.gz":          {"\x1f\x8bi", "fettle-bbl.conf"},
 		"preseed/web1.cfg":                          {"d-i x"},
 		"debian-installer/amd64/pxelinux.cfg/../..": nil,
 	} {

@@ -15,6 +15,7 @@ import (
 
 	"fettle/host"
 	"fettle/internal/files"
+	"fettle/tools/netboot/hooks"
 	"fettle/tools/netboot/menu"
 	"fettle/tools/netboot/tree"
 )
@@ -62,14 +63,17 @@ func Sweep(dir string) error {
 }
 
 // Make builds a stage below dir from a tree. console nil: menus stay as they are.
-// address is where clients find this server.
-func Make(ctx context.Context, h *host.Host, dir, source, address string, hosts []Host, console *menu.Console) (*Stage, error) {
+// address is where clients find this server. parts of fettle's hooks are appended to
+// the initrds that the stage serves.
+func Make(
+	ctx context.Context, h *host.Host, dir, source, address string, hosts []Host, console *menu.Console, parts ...hooks.Part,
+) (*Stage, error) {
 	top, err := os.MkdirTemp(dir, stagePrefix)
 	if err != nil {
 		return nil, fmt.Errorf("making a folder to serve: %w", err)
 	}
 	s := &Stage{dir: top, Root: filepath.Join(top, "root")}
-	if err := s.fill(ctx, h, source, address, hosts, console); err != nil {
+	if err := s.fill(ctx, h, source, address, hosts, console, parts); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -85,7 +89,9 @@ func (s *Stage) Close() error {
 	return err
 }
 
-func (s *Stage) fill(ctx context.Context, h *host.Host, source, address string, hosts []Host, console *menu.Console) (err error) {
+func (s *Stage) fill(
+	ctx context.Context, h *host.Host, source, address string, hosts []Host, console *menu.Console, parts []hooks.Part,
+) (err error) {
 	if s.lock, err = os.OpenFile(filepath.Join(s.dir, "lock"), os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_CLOEXEC, 0o600); err == nil {
 		err = unix.Flock(int(s.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	}
@@ -112,6 +118,9 @@ func (s *Stage) fill(ctx context.Context, h *host.Host, source, address string, 
 	if len(pairs) == 0 {
 		return fmt.Errorf("%s contains no kernel with an initrd beside it", source)
 	}
+	if err := hooked(pairs, parts, replaced); err != nil {
+		return err
+	}
 	if err := s.copy(source, "", replaced, 0); err != nil {
 		return err
 	}
@@ -124,6 +133,28 @@ func (s *Stage) fill(ctx context.Context, h *host.Host, source, address string, 
 		}
 	}
 	return s.grubHosts(source, address, hosts, pairs, console)
+}
+
+// initrdLimit bounds an initrd that is read into memory, in bytes.
+const initrdLimit = 512 << 20
+
+// hooked puts the initrds of pairs with hooks in place of their own.
+func hooked(pairs []tree.Pair, parts []hooks.Part, replaced map[string]string) error {
+	if len(parts) == 0 {
+		return nil
+	}
+	for _, p := range pairs {
+		b, err := files.ReadAtMost(p.Initrd, initrdLimit)
+		if err != nil {
+			return fmt.Errorf("reading the initrd: %w", err)
+		}
+		with, err := hooks.Append(b, parts)
+		if err != nil {
+			return fmt.Errorf("appending the hooks: %s %w", p.Initrd, err)
+		}
+		replaced[p.Initrd] = string(with)
+	}
+	return nil
 }
 
 const maxStaged = 8 // folders deep

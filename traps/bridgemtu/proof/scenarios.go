@@ -76,8 +76,8 @@ var Scenarios = []lab.Scenario{
 		Prepare: append([]lab.Act{ifupdown, newBridge}, port("1500")...),
 	},
 	{
-		Name: "nothing-configured", About: "A bridge that nobody configured, with ports of one MTU, is nobody's trap",
+		Name: "nothing-configured", About: "A bridge that nobody configured, with ports of a tunnel's MTU, is no trap",
 		Needs: needs, Innocent: true,
-		Prepare: append([]lab.Act{newBridge}, port("9000")...),
+		Prepare: append([]lab.Act{newBridge}, port("1450")...),
 	},
 }

@@ -1,0 +1,53 @@
+package renew
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"fettle/host"
+	"fettle/tools/netboot/hooks"
+)
+
+// Hooks that the old initrd has are in the new one too, in its own place.
+func TestCarryHooks(t *testing.T) {
+	src, err := host.NewLive()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	for name, parts := range map[string][]hooks.Part{"none": nil, "bbl": {hooks.BBL}, "all": hooks.Parts} {
+		old, fresh := t.TempDir(), t.TempDir()
+		for root, content := range map[string]string{old: "\x1f\x8b old", fresh: "\x1f\x8b new initrd"} {
+			initrd := []byte(content)
+			if root == old && len(parts) > 0 {
+				var err error
+				if initrd, err = hooks.Append(initrd, parts); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.MkdirAll(filepath.Join(root, rel), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(root, rel, "initrd.gz"), initrd, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := Carry(t.Context(), host.New(src), old, fresh, rel); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		b, err := os.ReadFile(filepath.Join(fresh, rel, "initrd.gz"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []byte("\x1f\x8b new initrd")
+		if len(parts) > 0 {
+			want, _ = hooks.Append(want, parts)
+		}
+		if !bytes.Equal(b, want) {
+			found, err := hooks.Find(b)
+			t.Errorf("%s: the new initrd has %d bytes, want %d; parts %v, %v", name, len(b), len(want), found.Parts(), err)
+		}
+	}
+}
