@@ -17,6 +17,7 @@ type manifest struct {
 	specs    [][]string
 	commands map[string]command // by the file in the report
 	byExec   map[string]command
+	gone     map[string]bool // files that were looked for in vain
 }
 
 // command is one that sos ran.
@@ -202,6 +203,9 @@ var partial = []string{"/var/log", "/proc/net/rpc", "/proc/net/cdp", "/proc/fs",
 // knownAbsent tells whether a path that is not in the report was not on the
 // host either: a specification covers it, and nothing kept sos from it.
 func (m *manifest) knownAbsent(name string) bool {
+	if m.gone[name] {
+		return true
+	}
 	for _, p := range partial {
 		if name == p || strings.HasPrefix(name, p+"/") {
 			return false
