@@ -56,10 +56,11 @@ func TestHost(t *testing.T) {
 		t.Errorf("looked at %s", got)
 	}
 	for name, want := range map[string]string{
-		"/etc/sysctl.conf":            "vm.swappiness = 10\n",
-		"/etc/sysctl.d/90-db.conf":    "vm.swappiness = 60\n",
-		"/proc/sys/vm/swappiness":     "10\n",
-		"/proc/mdstat":                "Personalities : [raid1] \nmd0 : active raid1 vdb[0]\n      1046528 blocks super 1.2 [2/1] [U_]\nunused devices: <none>\n",
+		"/etc/sysctl.conf":         "vm.swappiness = 10\n",
+		"/etc/sysctl.d/90-db.conf": "vm.swappiness = 60\n",
+		"/proc/sys/vm/swappiness":  "10\n",
+		"/proc/mdstat": "Personalities : [raid1] \nmd0 : active raid1 vdb[0]\n" +
+			"      1046528 blocks super 1.2 [2/1] [U_]\nunused devices: <none>\n",
 		"/etc/os-release":             "NAME=\"SLES\"\nVERSION=\"15-SP5\"",
 		"/etc/mdadm.conf":             "absent",
 		"/etc/sysctl.d/10-other.conf": "absent", // all of /etc/sysctl.d/*.conf was taken
@@ -121,8 +122,8 @@ func TestArchive(t *testing.T) {
 func TestLabels(t *testing.T) {
 	l := newLayout()
 	const file = "#==[ Configuration File ]===#\n# "
-	for _, s := range sections(file + "/../../etc/passwd\nx\n" + file + "relative\ny\n" + file + "/sos_commands/a\nz\n" +
-		file + "/etc\nv\n" + file + "/etc/a*\nw\n#==[ Command ]==#\n#==[ Command ]==#\n# \nq\n#==[ Command ]==#\n# /bin/date | cut -c1\nnow\n#==[") {
+	for _, s := range sections(file + "/../../etc/passwd\nx\n" + file + "relative\ny\n" +
+		file + "/sos_commands/a\nz\n" + file + "/etc\nv\n" + file + "/etc/a*\nw\n#==[ Command ]==#\n#==[ Command ]==#\n# \nq\n#==[ Command ]==#\n# /bin/date | cut -c1\nnow\n#==[") {
 		l.add("x.txt", s)
 	}
 	if len(l.files) != 1 || string(l.files["/etc/passwd"]) != "x\n" {

@@ -1,0 +1,84 @@
+// Package mdstat reads /proc/mdstat: which MD arrays run, and how many of their
+// members (drivers/md/md.c, md_seq_show and status_resync; Linux 6.1).
+package mdstat
+
+import (
+	"context"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"fettle/host"
+	"fettle/internal/lazy"
+)
+
+// File is where the kernel lists its arrays. Without MD it is not there.
+const File = "/proc/mdstat"
+
+// Array is one running array.
+type Array struct {
+	Name   string // "md0"
+	Level  string // "raid1"; empty where it is inactive
+	Active bool
+	// Redundant: the level tells members that work from those that are missing.
+	Redundant bool
+	Disks     int    // members that it should have
+	Missing   int    // of these
+	Marks     string // "[2/1] [U_]"
+	Action    string // "recovery", "resync", "check", "reshape"; empty while it is idle
+}
+
+// Rebuilding tells that a member is being filled.
+func (a *Array) Rebuilding() bool { return a.Action == "recovery" || a.Action == "reshape" }
+
+var (
+	headLine = lazy.Regexp(`^(\S+) : (active|inactive|broken)((?: \([a-z-]+\))*)(?: (raid[0-9]+|linear|multipath|faulty))?(?: |$)`)
+	members  = lazy.Regexp(`\[(\d{1,5})/(\d{1,5})\] \[[U_]+\]`)
+	action   = lazy.Regexp(`\b(recovery|resync|reshape|check|repair) ?=`)
+)
+
+// Read reads the arrays of a host; none where the kernel has no MD.
+func Read(ctx context.Context, h *host.Host) ([]Array, error) {
+	b, err := h.ReadFile(ctx, File)
+	if host.IsAbsent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return Parse(string(b)), nil
+}
+
+// Parse reads the text. An array's lines after the first are indented.
+func Parse(text string) []Array {
+	var all []Array
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		if m := headLine().FindStringSubmatch(line); m != nil {
+			all = append(all, Array{Name: m[1], Active: m[2] == "active", Level: m[4]})
+			continue
+		}
+		if len(all) == 0 || !strings.HasPrefix(line, " ") {
+			continue
+		}
+		a := &all[len(all)-1]
+		a.count(members(), line)
+		if m := action().FindStringSubmatch(line); m != nil {
+			a.Action = m[1]
+		}
+	}
+	return all
+}
+
+func (a *Array) count(marks *regexp.Regexp, line string) {
+	m := marks.FindStringSubmatch(line)
+	if m == nil || !a.Active {
+		return
+	}
+	all, err1 := strconv.Atoi(m[1])
+	working, err2 := strconv.Atoi(m[2])
+	if err1 != nil || err2 != nil {
+		return
+	}
+	a.Redundant, a.Disks, a.Missing, a.Marks = true, all, max(all-working, 0), m[0]
+}
