@@ -257,7 +257,7 @@ func (s *Source) ReadDir(_ context.Context, name string) ([]host.Entry, error) {
 		return nil, &pathError{Op: "readdir", Path: name, Err: host.ErrAbsent}
 	case !have:
 		return nil, notCollected("readdir", name)
-	case !s.man.listed(name):
+	case !s.man.listed(name) || s.man.lacks(name, es):
 		return nil, notCollected("readdir", name)
 	}
 	return es, nil
