@@ -26,15 +26,17 @@ type Array struct {
 	Missing   int    // of these
 	Marks     string // "[2/1] [U_]"
 	Action    string // "recovery", "resync", "check", "reshape"; empty while it is idle
+	Members   []string
 }
 
 // Rebuilding tells that a member is being filled.
 func (a *Array) Rebuilding() bool { return a.Action == "recovery" || a.Action == "reshape" }
 
 var (
-	headLine = lazy.Regexp(`^(\S+) : (active|inactive|broken)((?: \([a-z-]+\))*)(?: (raid[0-9]+|linear|multipath|faulty))?(?: |$)`)
-	members  = lazy.Regexp(`\[(\d{1,5})/(\d{1,5})\] \[[U_]+\]`)
-	action   = lazy.Regexp(`\b(recovery|resync|reshape|check|repair) ?=`)
+	headLine  = lazy.Regexp(`^(\S+) : (active|inactive|broken)((?: \([a-z-]+\))*)(?: (raid[0-9]+|linear|multipath|faulty))?(?: |$)`)
+	members   = lazy.Regexp(`\[(\d{1,5})/(\d{1,5})\] \[[U_]+\]`)
+	oneMember = lazy.Regexp(`^([^\s\[\]]+)\[\d+\](?:\([A-Z]\))*$`)
+	action    = lazy.Regexp(`\b(recovery|resync|reshape|check|repair) ?=`)
 )
 
 // Read reads the arrays of a host; none where the kernel has no MD.
@@ -55,7 +57,7 @@ func Parse(text string) []Array {
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
 		if m := headLine().FindStringSubmatch(line); m != nil {
-			all = append(all, Array{Name: m[1], Active: m[2] == "active", Level: m[4]})
+			all = append(all, Array{Name: m[1], Active: m[2] == "active", Level: m[4], Members: memberNames(line)})
 			continue
 		}
 		if len(all) == 0 || !strings.HasPrefix(line, " ") {
@@ -68,6 +70,16 @@ func Parse(text string) []Array {
 		}
 	}
 	return all
+}
+
+// memberNames reads "sdb1[1](F) sda1[0]".
+func memberNames(line string) (names []string) {
+	for _, word := range strings.Fields(line) {
+		if m := oneMember().FindStringSubmatch(word); m != nil {
+			names = append(names, m[1])
+		}
+	}
+	return names
 }
 
 func (a *Array) count(marks *regexp.Regexp, line string) {
