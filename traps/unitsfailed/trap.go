@@ -38,7 +38,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		return err
 	}
 	inside := container.Of(ctx, h) != ""
-	var left []string
+	var left, usual []string
 	found := 0
 	for _, u := range troubled {
 		if u.ActiveState != "failed" {
@@ -48,14 +48,22 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 			left = append(left, u.Name)
 			continue
 		}
+		if inside && hardware(u.Name) {
+			usual = append(usual, u.Name)
+			continue
+		}
 		found++
 		if found <= maxUnits {
 			r.Found(finding(ctx, h, u, inside))
 		}
 	}
+	if len(usual) > 0 {
+		r.Found(usualIn(usual, left))
+	}
 	switch {
 	case found > maxUnits:
 		r.Found(trap.Finding{Subject: "(others)", Severity: trap.Warning, Summary: "more units have failed: systemctl --failed lists them"})
+	case len(usual) > 0:
 	case found == 0 && len(left) > 0:
 		r.Clear("", "no unit has failed that could run in a container", trap.Ev("systemctl --failed", "%s", strings.Join(left, " ")))
 	case found == 0:
@@ -90,6 +98,58 @@ func hostOnly(name string) bool {
 		"ifupdown-pre.service",
 		"e2scrub_reap.service",
 	)
+}
+
+// hardware are units of packages that drive disks, sensors or the machine: installed in a
+// container, they fail in every one of its kind.
+func hardware(name string) bool {
+	return oneOf(
+		name,
+		"openipmi.service",
+		"ipmievd.service",
+		"multipathd.*",
+		"iscsid.*",
+		"open-iscsi.service",
+		"lvm2-*",
+		"mdmonitor.service",
+		"mdadm*.service",
+		"smartd.service",
+		"smartmontools.service",
+		"zfs-*",
+		"nvmefc-*",
+		"nvmf-*",
+		"irqbalance.service",
+		"thermald.service",
+		"lm-sensors.service",
+		"lm_sensors.service",
+		"fancontrol.service",
+		"acpid.*",
+		"upower.service",
+		"fwupd.service",
+		"bolt.service",
+		"mcelog.service",
+		"rasdaemon.service",
+		"ras-mc-ctl.service",
+		"rngd.service",
+		"rng-tools*.service",
+		"kdump*.service",
+		"kexec*.service",
+		"console-setup.service",
+		"keyboard-setup.service",
+		"setvtrgb.service",
+		"hwclock*.service",
+	)
+}
+
+// usualIn is one finding for all of them.
+func usualIn(usual, left []string) trap.Finding {
+	return trap.Finding{
+		Subject: "(hardware)", Severity: trap.Notice,
+		Summary:  "units that need hardware or the kernel to themselves fail here, as in every container",
+		Detail:   trap.Prose(strings.Join(append(slices.Clone(usual), left...), ", ")),
+		ByHand:   "systemctl mask " + strings.Join(usual, " ") + ", or remove their packages from the container",
+		Evidence: []trap.Evidence{trap.Ev("systemctl --failed", "%s", strings.Join(usual, " "))},
+	}
 }
 
 func oneOf(name string, patterns ...string) bool {

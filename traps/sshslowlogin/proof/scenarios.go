@@ -67,15 +67,15 @@ var Scenarios = []lab.Scenario{
 		Steps: []lab.Step{
 			{Name: "prepare", Acts: sshhost.Host("UseDNS yes\n", sshhost.Silent("1"))},
 			{Name: "fix", Acts: []lab.Act{
-				expect(0, "Fixed", "fettle", "fix", "ssh-slow-login", "--on", "reverse-dns", "--yes", "--confirm-within", "10s"),
+				lab.Mended("ssh-slow-login", "--on", "reverse-dns", "--yes", "--confirm-within", "10s"),
 				expect(0, "UseDNS no", "cat", "/etc/ssh/sshd_config.d/00-fettle-slow-login.conf"),
 			}},
-			{Name: "clear", Acts: []lab.Act{expect(0, "0 found", "fettle", "check", "ssh-slow-login")}},
+			{Name: "clear", Acts: []lab.Act{lab.Checked("ssh-slow-login", lab.Nothing)}},
 			{
 				Name: "undone",
 				Acts: []lab.Act{{Expect: &lab.Expect{Run: []string{"fettle", "changes"}, Has: "nobody confirmed it", Within: 40 * time.Second}}},
 			},
-			{Name: "found again", Acts: []lab.Act{expect(1, "1 found", "fettle", "check", "ssh-slow-login"), {Run: sshhost.Key("true")}}},
+			{Name: "found again", Acts: []lab.Act{lab.Checked("ssh-slow-login", map[string]string{"reverse-dns": "found"}), {Run: sshhost.Key("true")}}},
 		},
 	},
 }
