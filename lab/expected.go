@@ -46,7 +46,7 @@ func (e *Expect) Judge(out string) error {
 	if e.Outcomes == nil && e.Result == "" {
 		return nil
 	}
-	start := strings.Index(out, "{") // what is said on standard error comes before it
+	start := strings.LastIndex("\n"+out, "\n{") // the plan and warnings come before it
 	if start < 0 {
 		return fmt.Errorf("expected a JSON document")
 	}

@@ -23,6 +23,7 @@ func TestJudge(t *testing.T) {
 		{Checked("a", Nothing), unknown, false},
 		{Checked("a", Nothing), "Nothing found", false},
 		{Mended("a"), `{"result":"mended"}`, true},
+		{Mended("a"), "+  for f in x; { y; }\n+}\n{\n \"result\": \"mended\",\n \"plan\": {\n }\n}\n", true},
 		{Mended("a"), `{"result":"nothing-to-mend"}`, false},
 		{Act{Expect: &Expect{Has: "x"}}, "no document", true},
 	} {

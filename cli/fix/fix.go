@@ -53,7 +53,7 @@ func Cmd(a *app.App) *cobra.Command {
 		Short: "Fix a finding: show the plan, ask, apply, verify; can be undone",
 		Long: `Runs the check on this host and makes a plan for each finding. The plan is shown
 as diffs and commands, with how each step is undone. If you confirm it, it is
-applied step by step; the original state is saved under` + remedy.DefaultDir + `.
+applied step by step; the original state is saved under ` + remedy.DefaultDir + `.
 Then the trap's check runs again: if it still finds the trap, everything is
 rolled back.
 

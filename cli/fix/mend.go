@@ -182,7 +182,7 @@ func (m *mending) apply(ctx context.Context, a *app.App, store *remedy.Store, o 
 	outliveTerminal()
 	head := remedy.Head{Version: build.Version(), Trap: m.trap.ID(), ConfirmWithin: within, Plan: m.plan, Seen: seen}
 	m.name(&head)
-	c, err := engine(a, store, "fettle fix "+head.For(), o.Wait).Apply(ctx, head, verify(a, m.trap, m.parts))
+	c, err := engine(a, store, "fettle fix "+head.For(), o.Wait).Apply(ctx, head, verify(a, m.trap, m.parts, m.plan))
 	if err != nil {
 		return err
 	}
