@@ -41,7 +41,7 @@ func elsewhere(program, use, short string, from int) *cobra.Command {
 			if err != nil {
 				return Failf("%s: %w", c.CommandPath(), err)
 			}
-			err = syscall.Exec(bin, append([]string{program}, typed(c, args, from)...), os.Environ())
+			err = syscall.Exec(bin, append([]string{handedOver}, typed(c, args, from)...), os.Environ())
 			return Failf("starting %s: %w", bin, err)
 		},
 		ValidArgsFunction: func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
@@ -64,6 +64,18 @@ func elsewhere(program, use, short string, from int) *cobra.Command {
 // typed is the command line without its first words: "measure", "cachesim", …
 func typed(c *cobra.Command, args []string, from int) []string {
 	return append(strings.Fields(c.CommandPath())[from:], args...)
+}
+
+// handedOver is the name by which another program is called that does a verb of
+// fettle's: its messages are then fettle's.
+const handedOver = "fettle"
+
+// CalledAs is the name in a program's messages: its own, or fettle's where fettle called it.
+func CalledAs(name string) string {
+	if len(os.Args) > 0 && os.Args[0] == handedOver {
+		return handedOver
+	}
+	return name
 }
 
 // FindLab finds fettle-lab beside this program, or on PATH.

@@ -100,6 +100,7 @@ func planAll(ctx context.Context, a *app.App, t *trap.Trap, found []trap.Finding
 	default:
 		m.plan = remedy.Join(fmt.Sprintf("fix %d findings of %s", len(plans), t.ID()), plans)
 	}
+	m.plan.Notes = append(ownedNotes(ctx, host.New(src), t.ID(), m.plan), m.plan.Notes...)
 	return m, nil
 }
 

@@ -27,7 +27,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if code, ok := role(args, stdin, stdout, stderr); ok {
 		return code
 	}
-	a := program{&app.App{Program: Name, Stdin: stdin, Stdout: stdout, Stderr: stderr}}
+	a := program{&app.App{Program: app.CalledAs(Name), Stdin: stdin, Stdout: stdout, Stderr: stderr}}
 	ctx, stop := app.Interruptible(context.Background())
 	defer stop()
 	return a.Execute(ctx, args, a.root)
@@ -35,7 +35,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 func (a program) root() *cobra.Command {
 	c := &cobra.Command{
-		Use:   Name,
+		Use:   a.Program,
 		Short: "Prove on throwaway machines what fettle finds and fixes",
 		Long: `fettle-lab tests traps and their fixes on real kernels in throwaway machines,
 measures and simulates block caches, and finds the commits that moved a figure.

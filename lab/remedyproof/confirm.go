@@ -51,7 +51,8 @@ var Scenarios = []lab.Scenario{
 			{Name: "stays", Acts: []lab.Act{{Run: []string{"sleep", "11"}}, lab.Checked(trapped, map[string]string{journalFolder: "clear"})}},
 			{
 				Name: "restart",
-				Acts: []lab.Act{{Restart: lab.RestartClean}, expect(0, "", "fettle", "changes"), lab.Checked(trapped, map[string]string{journalFolder: "clear"})},
+				Acts: []lab.Act{{Restart: lab.RestartClean}, expect(0, "", "fettle", "changes"),
+					lab.Checked(trapped, map[string]string{journalFolder: "clear"})},
 			},
 		},
 	},

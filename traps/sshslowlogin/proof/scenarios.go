@@ -72,7 +72,7 @@ var Scenarios = []lab.Scenario{
 			}},
 			{Name: "clear", Acts: []lab.Act{lab.Checked("ssh-slow-login", lab.Nothing)}},
 			{Name: "undone", Acts: []lab.Act{within(40*time.Second, lab.Checked("ssh-slow-login", map[string]string{"reverse-dns": "found"}))}},
-			{Name: "found again", Acts: []lab.Act{{Run: sshhost.Key("true")}}},
+			{Name: "found again", Acts: []lab.Act{{Until: sshhost.Key("true")}}},
 		},
 	},
 }
