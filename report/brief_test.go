@@ -59,7 +59,8 @@ func TestNothingFoundIsThreeLines(t *testing.T) {
 func TestFiguresCountCauses(t *testing.T) {
 	var out []trap.Outcome
 	for i := range 16 {
-		out = append(out, trap.Outcome{Status: trap.Found, Severity: trap.Warning, Subject: fmt.Sprintf("u%02d", i), Summary: "runs deleted files"})
+		subject := fmt.Sprintf("u%02d", i)
+		out = append(out, trap.Outcome{Status: trap.Found, Severity: trap.Warning, Subject: subject, Summary: "runs deleted files"})
 	}
 	one := trap.Outcome{Status: trap.Found, Severity: trap.Notice, Subject: "x", Summary: "another"}
 	for _, opt := range []Options{{}, {Verbose: true}} {

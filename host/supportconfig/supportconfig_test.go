@@ -122,8 +122,9 @@ func TestArchive(t *testing.T) {
 func TestLabels(t *testing.T) {
 	l := newLayout()
 	const file = "#==[ Configuration File ]===#\n# "
-	for _, s := range sections(file + "/../../etc/passwd\nx\n" + file + "relative\ny\n" +
-		file + "/sos_commands/a\nz\n" + file + "/etc\nv\n" + file + "/etc/a*\nw\n#==[ Command ]==#\n#==[ Command ]==#\n# \nq\n#==[ Command ]==#\n# /bin/date | cut -c1\nnow\n#==[") {
+	text := file + "/../../etc/passwd\nx\n" + file + "relative\ny\n" + file + "/sos_commands/a\nz\n" + file + "/etc\nv\n" +
+		file + "/etc/a*\nw\n#==[ Command ]==#\n#==[ Command ]==#\n# \nq\n#==[ Command ]==#\n# /bin/date | cut -c1\nnow\n#==["
+	for _, s := range sections(text) {
 		l.add("x.txt", s)
 	}
 	if len(l.files) != 1 || string(l.files["/etc/passwd"]) != "x\n" {

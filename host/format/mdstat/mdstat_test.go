@@ -33,12 +33,18 @@ unused devices: <none>
 
 func TestParse(t *testing.T) {
 	want := []Array{
-		{Name: "md127", Level: "raid1", Active: true, Redundant: true, Disks: 2, Marks: "[2/2] [UU]", Action: "resync", Members: []string{"vdb1", "vdc1"}},
-		{Name: "md1", Level: "raid1", Active: true, Redundant: true, Disks: 2, Missing: 1, Marks: "[2/1] [U_]", Members: []string{"sdb1", "sda1"}},
-		{Name: "md2", Level: "raid5", Active: true, Redundant: true, Disks: 3, Missing: 1, Marks: "[3/2] [UU_]", Action: "recovery", Members: []string{"sdd", "sdc", "sdb"}},
-		{Name: "md_d3", Level: "raid0", Active: true, Members: []string{"sde", "sdf"}},
-		{Name: "md4", Members: []string{"sdg"}},
-		{Name: "md5", Level: "raid10", Active: true, Redundant: true, Disks: 4, Missing: 1, Marks: "[4/3] [UUU_]", Action: "check", Members: []string{"sdh", "sdi", "sdj"}},
+		{Name: "md127", Level: "raid1", Active: true, Redundant: true, Disks: 2, Marks: "[2/2] [UU]", Action: "resync",
+			Members: []string{"vdb1", "vdc1"}},
+		{Name: "md1", Level: "raid1", Active: true, Redundant: true, Disks: 2, Missing: 1, Marks: "[2/1] [U_]",
+			Members: []string{"sdb1", "sda1"}},
+		{Name: "md2", Level: "raid5", Active: true, Redundant: true, Disks: 3, Missing: 1, Marks: "[3/2] [UU_]", Action: "recovery",
+			Members: []string{"sdd", "sdc", "sdb"}},
+		{Name: "md_d3", Level: "raid0", Active: true,
+			Members: []string{"sde", "sdf"}},
+		{Name: "md4",
+			Members: []string{"sdg"}},
+		{Name: "md5", Level: "raid10", Active: true, Redundant: true, Disks: 4, Missing: 1, Marks: "[4/3] [UUU_]", Action: "check",
+			Members: []string{"sdh", "sdi", "sdj"}},
 	}
 	if got := Parse(text); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)

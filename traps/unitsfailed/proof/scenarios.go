@@ -44,7 +44,9 @@ var Scenarios = []lab.Scenario{
 		Steps: []lab.Step{
 			{Name: "prepare", Acts: []lab.Act{service("shop.service", shop), {Run: []string{"systemctl", "daemon-reload"}},
 				started, {Until: []string{"systemctl", "--quiet", "is-failed", "shop"}}, {Run: []string{"journalctl", "--sync"}}}},
-			{Name: "found", Acts: []lab.Act{expect(1, "failed: cannot open /run/shop.ready", "fettle", "check", "units-failed", "--format", "json")}},
+			{Name: "found", Acts: []lab.Act{
+				expect(1, "failed: cannot open /run/shop.ready", "fettle", "check", "units-failed", "--format", "json"),
+			}},
 			{Name: "cause-there", Acts: []lab.Act{expect(6, `"result": "rolled-back"`, "fettle", "fix", "units-failed", "--yes", "--format", "json")}},
 			{
 				Name: "fix",
