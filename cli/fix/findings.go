@@ -17,9 +17,10 @@ import (
 )
 
 // look runs one check on the live host and returns its outcomes.
-func look(ctx context.Context, a *app.App, t *trap.Trap) ([]trap.Outcome, error) {
+// A check that talks to other hosts does so only with network.
+func look(ctx context.Context, a *app.App, t *trap.Trap, network bool) ([]trap.Outcome, error) {
 	var out []trap.Outcome
-	opt := trap.Options{Network: t.Talks}
+	opt := trap.Options{Network: t.Talks && network}
 	if t.Cost == trap.Sampled || t.Samples {
 		opt.Interval = 10 * time.Second
 	}
@@ -28,8 +29,8 @@ func look(ctx context.Context, a *app.App, t *trap.Trap) ([]trap.Outcome, error)
 }
 
 // findings returns what is to be mended; none when there is nothing. What could not be looked at is an error of status 4.
-func findings(ctx context.Context, a *app.App, t *trap.Trap, on []string) ([]trap.Finding, error) {
-	outcomes, err := look(ctx, a, t)
+func findings(ctx context.Context, a *app.App, t *trap.Trap, on []string, network bool) ([]trap.Finding, error) {
+	outcomes, err := look(ctx, a, t, network)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func chosen(a *app.App, t *trap.Trap, outcomes []trap.Outcome, on []string) ([]t
 // anything else in the files that the plan writes.
 func verify(a *app.App, t *trap.Trap, parts []remedy.Part, plan remedy.Plan) remedy.Verify {
 	return func(ctx context.Context) error {
-		outcomes, err := look(ctx, a, t)
+		outcomes, err := look(ctx, a, t, true)
 		if err != nil {
 			return err
 		}

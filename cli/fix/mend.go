@@ -222,7 +222,7 @@ func (m *mending) stillFound(ctx context.Context, a *app.App) []refusal {
 	if len(m.refused) == 0 {
 		return nil
 	}
-	outcomes, err := look(ctx, a, m.trap)
+	outcomes, err := look(ctx, a, m.trap, true)
 	if err != nil {
 		return m.refused
 	}
