@@ -148,3 +148,5 @@ func FuzzSections(f *testing.F) {
 		l.host("x").Close()
 	})
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }

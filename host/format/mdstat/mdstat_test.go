@@ -3,6 +3,8 @@ package mdstat
 import (
 	"reflect"
 	"testing"
+
+	"fettle/internal/means"
 )
 
 const text = `Personalities : [raid1] [raid6] [raid5] [raid4] [raid0] [raid10] 
@@ -64,3 +66,5 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
