@@ -57,8 +57,8 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 			r.Found(finding(ctx, h, u, inside))
 		}
 	}
-	if len(usual) > 0 {
-		r.Found(usualIn(usual, left))
+	for _, name := range usual[:min(len(usual), maxUnits)] {
+		r.Found(usualIn(name))
 	}
 	switch {
 	case found > maxUnits:
@@ -141,14 +141,13 @@ func hardware(name string) bool {
 	)
 }
 
-// usualIn is one finding for all of them.
-func usualIn(usual, left []string) trap.Finding {
+// usualIn says the same of each, so that they are one entry.
+func usualIn(name string) trap.Finding {
 	return trap.Finding{
-		Subject: "(hardware)", Severity: trap.Notice,
+		Subject: name, Severity: trap.Notice,
 		Summary:  "units that need hardware or the kernel to themselves fail here, as in every container",
-		Detail:   trap.Prose(strings.Join(append(slices.Clone(usual), left...), ", ")),
-		ByHand:   "systemctl mask " + strings.Join(usual, " ") + ", or remove their packages from the container",
-		Evidence: []trap.Evidence{trap.Ev("systemctl --failed", "%s", strings.Join(usual, " "))},
+		ByHand:   "systemctl mask each of them, or remove their packages from the container",
+		Evidence: []trap.Evidence{trap.Ev("systemctl --failed", "%s failed", name)},
 	}
 }
 

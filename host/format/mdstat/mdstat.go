@@ -3,7 +3,11 @@
 package mdstat
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -46,9 +50,54 @@ func Read(ctx context.Context, h *host.Host) ([]Array, error) {
 		return nil, nil
 	}
 	if err != nil {
+		if errors.Is(err, host.ErrNotCollected) { // a capture of before anybody asked for it
+			if all, serr := fromSysfs(ctx, h); serr == nil {
+				return all, nil
+			}
+		}
 		return nil, err
 	}
 	return Parse(string(b)), nil
+}
+
+// fromSysfs is what the folders of the arrays say (Documentation/admin-guide/md.rst).
+func fromSysfs(ctx context.Context, h *host.Host) ([]Array, error) {
+	if disks, err := h.ReadDir(ctx, "/sys/block"); err != nil || len(disks) == 0 {
+		return nil, cmp.Or(err, host.ErrNotCollected) // that there are none was not seen
+	}
+	dirs, err := h.Glob(ctx, "/sys/block", "md*")
+	if err != nil {
+		return nil, err
+	}
+	var all []Array
+	for _, dir := range dirs {
+		degraded, err := h.ReadString(ctx, dir+"/md/degraded")
+		if host.IsAbsent(err) { // none behind it, or one of a level without redundancy
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		a := Array{Name: path.Base(dir), Active: true, Redundant: true}
+		if a.Missing, err = strconv.Atoi(degraded); err != nil {
+			return nil, err
+		}
+		disks, _ := h.ReadString(ctx, dir+"/md/raid_disks")
+		a.Disks, _ = strconv.Atoi(disks)
+		a.Disks = max(a.Disks, a.Missing)
+		a.Level, _ = h.ReadString(ctx, dir+"/md/level")
+		doing, _ := h.ReadString(ctx, dir+"/md/sync_action")
+		switch doing {
+		case "recover":
+			a.Action = "recovery"
+		case "idle":
+		default:
+			a.Action = doing
+		}
+		a.Marks = fmt.Sprintf("[%d/%d]", a.Disks, a.Disks-a.Missing)
+		all = append(all, a)
+	}
+	return all, nil
 }
 
 // Parse reads the text. An array's lines after the first are indented.

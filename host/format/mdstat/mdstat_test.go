@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"testing"
 
+	"fettle/host/hosttest"
 	"fettle/internal/means"
 )
 
@@ -68,3 +69,17 @@ func FuzzParse(f *testing.F) {
 }
 
 func TestFuzz(t *testing.T) { means.Fuzz(t) }
+
+// TestOlderCapture: one that was made before anybody asked for the file has the folders
+// of the arrays.
+func TestOlderCapture(t *testing.T) {
+	h := hosttest.New(t, "incomplete: true\n-- root/sys/block/md0/md/degraded --\n1\n-- root/sys/block/md0/md/raid_disks --\n2\n"+
+		"-- root/sys/block/md0/md/level --\nraid1\n-- root/sys/block/md0/md/sync_action --\nrecover\n")
+	want := []Array{{Name: "md0", Level: "raid1", Active: true, Redundant: true, Disks: 2, Missing: 1, Marks: "[2/1]", Action: "recovery"}}
+	if got, err := Read(t.Context(), h); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := Read(t.Context(), hosttest.New(t, "incomplete: true\n")); err == nil {
+		t.Errorf("of one without either: %+v", got)
+	}
+}
