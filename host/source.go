@@ -13,7 +13,7 @@ const (
 	KindLive      Kind = "live"      // the running machine, seen from /
 	KindRoot      Kind = "root"      // a root folder somewhere else: configuration only
 	KindCapture   Kind = "capture"   // a file made by fettle capture
-	KindSosreport Kind = "sosreport" // a folder or archive made by sos report
+	KindSosreport Kind = "sosreport" // a folder or archive made by sos report, or by SUSE's supportconfig
 )
 
 // Source answers what checks ask. Paths are absolute, clean, and as seen from
@@ -51,6 +51,8 @@ type Identity struct {
 	Time     time.Time `json:"time"`    // the host's clock when it was looked at
 	EUID     int       `json:"euid"`    // who looked; -1 when not known
 	BootID   string    `json:"boot_id,omitempty"`
+	// Collector is what made the report, where it was not sos: "supportconfig".
+	Collector string `json:"collector,omitempty"`
 }
 
 // Info is the part of stat(2) that checks use.

@@ -107,6 +107,10 @@ type Expect struct {
 	Status int      `json:"status,omitempty"` // -1: killed by a signal
 	Has    string   `json:"has,omitempty"`    // stands in what it printed
 	Lacks  string   `json:"lacks,omitempty"`  // does not
+	// Outcomes is what a JSON report must say of which subject, Result what came of a
+	// fix: see Checked and Mended.
+	Outcomes map[string]string `json:"outcomes,omitempty"`
+	Result   string            `json:"result,omitempty"`
 	// Within waits for it to end so, asking again and again.
 	Within time.Duration `json:"within,omitempty"`
 }

@@ -54,6 +54,27 @@ func TestNothingFoundIsThreeLines(t *testing.T) {
 	}
 }
 
+// TestFiguresCountCauses: the last line counts what the entries do, and the subjects
+// beside it, also where each is shown with its evidence.
+func TestFiguresCountCauses(t *testing.T) {
+	var out []trap.Outcome
+	for i := range 16 {
+		subject := fmt.Sprintf("u%02d", i)
+		out = append(out, trap.Outcome{Status: trap.Found, Severity: trap.Warning, Subject: subject, Summary: "runs deleted files"})
+	}
+	one := trap.Outcome{Status: trap.Found, Severity: trap.Notice, Subject: "x", Summary: "another"}
+	for _, opt := range []Options{{}, {Verbose: true}} {
+		got := lines(t, opt, []trap.Result{result("a", out...), result("b", one)})
+		if last := strings.Join(got, " "); !strings.Contains(last, "2 found (1 warning, 1 notice; 17 subjects); 0 clear,") {
+			t.Errorf("%+v: %q", opt, last)
+		}
+	}
+	got := lines(t, Options{}, []trap.Result{result("b", one)})
+	if last := strings.Join(got, " "); !strings.Contains(last, "1 found (1 notice); 0 clear,") {
+		t.Errorf("%q", last)
+	}
+}
+
 // TestOneEntryForOneCause: eighteen units with one fault are one entry, with
 // one command; a second cause of the same trap is another.
 func TestOneEntryForOneCause(t *testing.T) {

@@ -57,11 +57,27 @@ func (c *Counts) addFound(o *trap.Outcome) {
 		c.Known++
 		return
 	}
+	c.one(o.Severity)
+}
+
+// byEntry counts causes, as the entries for people do: a cause that is met in sixteen
+// services is one thing to do.
+func byEntry(c Counts, results []trap.Result) Counts {
+	c.Found = 0
+	c.Severities.Critical, c.Severities.Warning, c.Severities.Notice = 0, 0, 0
+	for _, e := range entries(results) {
+		c.one(e.severity)
+	}
+	return c
+}
+
+// one counts one finding.
+func (c *Counts) one(severity trap.Severity) {
 	c.Found++
 	switch {
-	case o.Severity >= trap.Critical:
+	case severity >= trap.Critical:
 		c.Severities.Critical++
-	case o.Severity == trap.Warning:
+	case severity == trap.Warning:
 		c.Severities.Warning++
 	default:
 		c.Severities.Notice++

@@ -8,6 +8,14 @@ import (
 	"fettle/internal/units"
 )
 
+// made is what the host is read from: "capture", "sosreport", "supportconfig".
+func made(m *Meta) string {
+	if m.Identity.Collector != "" {
+		return m.Identity.Collector
+	}
+	return string(m.Kind)
+}
+
 // header says in a line what was checked: "web1: Debian 12, Linux 6.1.0,
 // KVM guest, up 12 days, 4 Docker containers".
 func header(m *Meta) string {
@@ -22,7 +30,7 @@ func header(m *Meta) string {
 	case host.KindRoot:
 		add("a root folder, not running")
 	default:
-		of := string(m.Kind)
+		of := made(m)
 		if !m.Identity.Time.IsZero() {
 			of += " of " + m.Identity.Time.UTC().Format("2006-01-02 15:04 UTC")
 		}

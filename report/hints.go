@@ -46,7 +46,7 @@ func hint(m *Meta, o *trap.Outcome) string {
 	live := m.Kind == host.KindLive
 	switch {
 	case is(host.ErrNotCollected) && m.Kind == host.KindSosreport:
-		return "the sosreport does not have it; on the host itself: " + again
+		return "the " + made(m) + " does not have it; on the host itself: " + again
 	case is(host.ErrNotCollected):
 		return "capture again on the host, as root: sudo fettle capture"
 	case is(host.ErrDenied) && m.Kind == host.KindRoot && m.Identity.EUID != 0:

@@ -240,10 +240,13 @@ func (t *text) resolved(b *strings.Builder) {
 
 // figures is the last line.
 func (t *text) figures(took time.Duration) string {
-	c := &t.counts
+	c := byEntry(t.counts, t.results)
 	s := c.String()
-	if c.Found == 0 {
+	switch {
+	case c.Found == 0:
 		s = "Nothing found" + strings.TrimPrefix(s, "0 found")
+	case c.Found != t.counts.Found:
+		s = strings.Replace(s, ")", fmt.Sprintf("; %d subjects)", t.counts.Found), 1)
 	}
 	return s + " (" + units.Duration(took) + ")"
 }

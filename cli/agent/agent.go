@@ -39,7 +39,7 @@ type program struct {
 
 // Main runs one command line and returns the exit status.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	p := &program{App: &app.App{Program: Name, Stdin: stdin, Stdout: stdout, Stderr: stderr}}
+	p := &program{App: &app.App{Program: app.CalledAs(Name), Stdin: stdin, Stdout: stdout, Stderr: stderr}}
 	ctx, stop := app.Interruptible(context.Background())
 	defer stop()
 	return p.Execute(ctx, args, p.root)

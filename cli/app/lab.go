@@ -22,17 +22,16 @@ const labProgram = "fettle-lab"
 const agentProgram = "fettle-agent"
 
 // InLab is a verb of fettle-lab, which it is handed to as it was typed.
-// It speaks of itself as fettle there: that is what was typed.
-func InLab(use, short string) *cobra.Command { return elsewhere(labProgram, "fettle", use, short, 1) }
+func InLab(use, short string) *cobra.Command { return elsewhere(labProgram, use, short, 1) }
 
 // InAgent is fettle agent, whose verbs are fettle-agent's.
 func InAgent(short string) *cobra.Command {
-	return elsewhere(agentProgram, agentProgram, "agent", short, 2)
+	return elsewhere(agentProgram, "agent", short, 2)
 }
 
 // elsewhere is a verb of another program, which is handed the words of the
 // command line from a number on.
-func elsewhere(program, as, use, short string, from int) *cobra.Command {
+func elsewhere(program, use, short string, from int) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short,
 		Long: short + ".\n\nThis is in a program of its own, " + program + ", which stands beside fettle " +
@@ -44,7 +43,7 @@ func elsewhere(program, as, use, short string, from int) *cobra.Command {
 			if err != nil {
 				return Failf("%s: %w", c.CommandPath(), err)
 			}
-			err = syscall.Exec(bin, append([]string{as}, typed(c, args, from)...), os.Environ())
+			err = syscall.Exec(bin, append([]string{handedOver}, typed(c, args, from)...), os.Environ())
 			return Failf("starting %s: %w", bin, err)
 		},
 		ValidArgsFunction: func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
@@ -67,6 +66,18 @@ func elsewhere(program, as, use, short string, from int) *cobra.Command {
 // typed is the command line without its first words: "measure", "cachesim", …
 func typed(c *cobra.Command, args []string, from int) []string {
 	return append(strings.Fields(c.CommandPath())[from:], args...)
+}
+
+// handedOver is the name by which another program is called that does a verb of
+// fettle's: its messages are then fettle's.
+const handedOver = "fettle"
+
+// CalledAs is the name in a program's messages: its own, or fettle's where fettle called it.
+func CalledAs(name string) string {
+	if len(os.Args) > 0 && os.Args[0] == handedOver {
+		return handedOver
+	}
+	return name
 }
 
 // FindLab finds fettle-lab beside this program, or on PATH.

@@ -67,7 +67,7 @@ CRITICAL, 3 UNKNOWN; a lone notice is OK.`,
 	}
 	f := c.Flags()
 	f.StringVar(&o.root, "root", "", "check the root folder `DIR`, which is not running here")
-	f.StringVar(&o.from, "from", "", "check a capture or sosreport: `FILE` or folder")
+	f.StringVar(&o.from, "from", "", "check a capture, sosreport or supportconfig: `FILE` or folder (of several in one archive: FILE/NAME)")
 	f.StringVar(&o.config, "config", "", "take the configuration of this host from `FILE` (default: "+config.File+")")
 	c.MarkFlagFilename("config", "yaml")
 	f.DurationVar(&o.sample, "sample", 0, "run sampling checks too, over this `TIME` (10s)")
@@ -186,20 +186,21 @@ func (o *checkOptions) leastToFail() trap.Severity {
 // target makes the flags' paths absolute and real: the child works elsewhere,
 // and may read no more than what they name.
 func (o *checkOptions) target() (run.Target, error) {
-	tg := run.Target{Root: o.root, From: o.from, Network: o.network}
-	for flag, p := range map[string]*string{"root": &tg.Root, "from": &tg.From} {
-		if *p == "" {
-			continue
-		}
-		abs, err := filepath.Abs(*p)
-		if err == nil {
-			*p, err = filepath.EvalSymlinks(abs)
-		}
-		if err != nil {
-			return tg, app.Usagef("--%s: %w", flag, err)
+	tg := run.Target{Root: o.root, Network: o.network}
+	if o.from != "" {
+		var err error
+		if tg.From, tg.Inside, err = run.FromPath(o.from); err != nil {
+			return tg, app.Usagef("--from: %w", err)
 		}
 	}
 	if tg.Root != "" {
+		abs, err := filepath.Abs(tg.Root)
+		if err == nil {
+			tg.Root, err = filepath.EvalSymlinks(abs)
+		}
+		if err != nil {
+			return tg, app.Usagef("--root: %w", err)
+		}
 		if st, err := os.Stat(tg.Root); err != nil {
 			return tg, app.Usagef("--root: %w", err)
 		} else if !st.IsDir() {

@@ -5,19 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"fettle/cli/app"
 	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
 	"fettle/engine/trap"
 	"fettle/internal/ui"
 )
 
 // look runs one check on the live host and returns its outcomes.
-func look(ctx context.Context, a *app.App, t *trap.Trap) ([]trap.Outcome, error) {
+// A check that talks to other hosts does so only with network.
+func look(ctx context.Context, a *app.App, t *trap.Trap, network bool) ([]trap.Outcome, error) {
 	var out []trap.Outcome
-	opt := trap.Options{Network: t.Talks}
+	opt := trap.Options{Network: t.Talks && network}
 	if t.Cost == trap.Sampled || t.Samples {
 		opt.Interval = 10 * time.Second
 	}
@@ -26,12 +29,16 @@ func look(ctx context.Context, a *app.App, t *trap.Trap) ([]trap.Outcome, error)
 }
 
 // findings returns what is to be mended; none when there is nothing. What could not be looked at is an error of status 4.
-func findings(ctx context.Context, a *app.App, t *trap.Trap, on []string) ([]trap.Finding, error) {
-	on = app.Subjects(on)
-	outcomes, err := look(ctx, a, t)
+func findings(ctx context.Context, a *app.App, t *trap.Trap, on []string, network bool) ([]trap.Finding, error) {
+	outcomes, err := look(ctx, a, t, network)
 	if err != nil {
 		return nil, err
 	}
+	return chosen(a, t, outcomes, app.Subjects(on))
+}
+
+// chosen are the findings about the subjects that were named; none named is all.
+func chosen(a *app.App, t *trap.Trap, outcomes []trap.Outcome, on []string) ([]trap.Finding, error) {
 	var found []trap.Finding
 	var unknown []string
 	seen := map[string]bool{}
@@ -64,15 +71,53 @@ func findings(ctx context.Context, a *app.App, t *trap.Trap, on []string) ([]tra
 	return found, nil
 }
 
-// verify is the trap's own check, asked about the subjects that a plan mends.
-func verify(a *app.App, t *trap.Trap, parts []remedy.Part) remedy.Verify {
+// verify is the trap's own check: it must no longer find what the plan mends, nor
+// anything else in the files that the plan writes.
+func verify(a *app.App, t *trap.Trap, parts []remedy.Part, plan remedy.Plan) remedy.Verify {
 	return func(ctx context.Context) error {
-		outcomes, err := look(ctx, a, t)
+		outcomes, err := look(ctx, a, t, true)
 		if err != nil {
 			return err
 		}
-		return allMended(outcomes, parts)
+		if err := allMended(outcomes, parts); err != nil {
+			return err
+		}
+		return brought(outcomes, plan)
 	}
+}
+
+// brought finds what the plan itself set: a finding whose evidence is in what the plan
+// wrote. Findings elsewhere are as they were, or came by themselves meanwhile.
+func brought(outcomes []trap.Outcome, plan remedy.Plan) error {
+	for _, o := range outcomes {
+		if o.Status != trap.Found {
+			continue
+		}
+		for _, e := range o.Evidence {
+			for _, s := range plan.Steps {
+				if line, ok := written(s, e.Source); ok {
+					return &remedy.StillFound{Summary: fmt.Sprintf("%s: %s (%s, which this change wrote)", o.Subject, o.Summary, line)}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// written tells whether a source of evidence, "FILE:LINE", is a line that a step put into
+// its file and that was not there before.
+func written(s step.Step, source string) (string, bool) {
+	f, ok := s.(step.File)
+	if !ok {
+		return "", false
+	}
+	rest, ok := strings.CutPrefix(source, f.Path+":")
+	n, err := strconv.Atoi(rest)
+	now := strings.Split(string(f.Content), "\n")
+	if !ok || err != nil || n < 1 || n > len(now) || slices.Contains(strings.Split(string(f.Was), "\n"), now[n-1]) {
+		return "", false
+	}
+	return source, true
 }
 
 // allMended wants every subject mended; the error names the first that is not,

@@ -6,8 +6,31 @@ import (
 	"testing"
 
 	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
 	"fettle/engine/trap"
 )
+
+// What the plan wrote must not be found either: the trap's whole check is asked, not
+// its subject alone. What was in the file before, or is elsewhere, is not the plan's.
+func TestBrought(t *testing.T) {
+	const file = "/etc/udev/rules.d/70-x.rules"
+	plan := remedy.Plan{Steps: []step.Step{step.File{Path: file, Was: []byte("a\nold\n"), Content: []byte("a\nnew\nold\n")}}}
+	for source, want := range map[string]bool{
+		file + ":2": true, file + ":1": false, file + ":3": false, file + ":9": false, file: false, "/etc/other:2": false, "": false,
+	} {
+		found := trap.Outcome{Subject: "/usr/bin/probe", Status: trap.Found, Summary: "it is missing",
+			Evidence: []trap.Evidence{{Source: source}}}
+		err := brought([]trap.Outcome{{Subject: "tty", Status: trap.Clear}, found}, plan)
+		var still *remedy.StillFound
+		if errors.As(err, &still) != want {
+			t.Errorf("%s: %v", source, err)
+		}
+		found.Status = trap.Clear
+		if err := brought([]trap.Outcome{found}, plan); err != nil {
+			t.Errorf("%s, clear: %v", source, err)
+		}
+	}
+}
 
 // Only clear is mended: of that very subject.
 func TestMended(t *testing.T) {

@@ -29,6 +29,7 @@ type Options struct {
 	On           []string
 	With         []string
 	Plan         bool
+	Network      bool   // with Plan: let the check talk to other hosts
 	Format       string // of the plan
 	Yes          bool
 	Irreversible bool
@@ -53,7 +54,7 @@ func Cmd(a *app.App) *cobra.Command {
 		Short: "Fix a finding: show the plan, ask, apply, verify; can be undone",
 		Long: `Runs the check on this host and makes a plan for each finding. The plan is shown
 as diffs and commands, with how each step is undone. If you confirm it, it is
-applied step by step; the original state is saved under` + remedy.DefaultDir + `.
+applied step by step; the original state is saved under ` + remedy.DefaultDir + `.
 Then the trap's check runs again: if it still finds the trap, everything is
 rolled back.
 
@@ -88,6 +89,7 @@ first failure, and confirms over a new connection.` + StatusHelp,
 	f.BoolVar(&o.Plan, "plan", false, "show the plan and change nothing")
 	o.Format = "text"
 	app.WordFlag(c, &o.Format, "format", "`FORMAT`: text or json; of the plan also sh or ansible", "text", "json", "sh", "ansible")
+	f.BoolVar(&o.Network, "network", false, "with --plan: let the check talk to other hosts (applying does)")
 	f.BoolVar(&o.Yes, "yes", false, "do not ask (steps that cannot be undone need --yes-irreversible too)")
 	f.BoolVar(&o.Irreversible, "yes-irreversible", false, "with --yes: also apply steps that cannot be undone")
 	f.DurationVar(&o.Confirm, "confirm-within", 0, "undo unless fettle confirm comes within this `TIME` (5m where the connection can be cut)")
@@ -113,6 +115,10 @@ func SetUp(ctx context.Context, a *app.App, t *trap.Trap, o Options) error {
 	}
 	return mendAll(ctx, a, t, []trap.Finding{f}, o)
 }
+
+// asks tells whether the check may talk to other hosts: a plan is only shown, so that this
+// has to be said.
+func (o *Options) asks() bool { return !o.Plan || o.Network }
 
 // valid refuses flags that cannot be meant.
 func (o *Options) valid(t *trap.Trap) error {
@@ -150,7 +156,7 @@ func fix(ctx context.Context, a *app.App, id string, o Options) error {
 	if err := o.valid(t); err != nil {
 		return err
 	}
-	found, err := findings(ctx, a, t, o.On)
+	found, err := findings(ctx, a, t, o.On, o.asks())
 	if err != nil {
 		return err
 	}
@@ -193,6 +199,9 @@ func nothingToMend(a *app.App, t *trap.Trap, o Options) {
 	where := "on this host"
 	if len(o.On) > 0 {
 		where = "on " + strings.Join(o.On, ", ")
+	}
+	if t.Talks && !o.asks() {
+		where += " without asking other hosts (--network asks them)"
 	}
 	lead, rest := "", ""
 	switch o.Format {

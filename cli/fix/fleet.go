@@ -74,7 +74,7 @@ func fixFleet(ctx context.Context, a *app.App, id string, o Options, limited boo
 	if !limited {
 		f.apply = f.fleet.Limited(applyLimit)
 	}
-	fates := f.ask(ctx, f.fleet, hosts, func(string) []string { return []string{"--plan"} }, nil)
+	fates := f.ask(ctx, f.fleet, hosts, func(string) []string { return planArguments(o) }, nil)
 	planned, err := f.show(fates)
 	if err != nil || o.Plan || len(planned) == 0 {
 		return err
@@ -83,6 +83,14 @@ func fixFleet(ctx context.Context, a *app.App, id string, o Options, limited boo
 		return err
 	}
 	return cmp.Or(f.batches(ctx, planned), worst(fates))
+}
+
+// planArguments have hosts show their plans: as asked for, or for what is applied next.
+func planArguments(o Options) []string {
+	if o.Plan && !o.Network {
+		return []string{"--plan"}
+	}
+	return []string{"--plan", "--network"}
 }
 
 // arguments are fix's own, without those about many hosts.

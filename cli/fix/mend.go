@@ -100,6 +100,7 @@ func planAll(ctx context.Context, a *app.App, t *trap.Trap, found []trap.Finding
 	default:
 		m.plan = remedy.Join(fmt.Sprintf("fix %d findings of %s", len(plans), t.ID()), plans)
 	}
+	m.plan.Notes = append(ownedNotes(ctx, host.New(src), t.ID(), m.plan), m.plan.Notes...)
 	return m, nil
 }
 
@@ -182,7 +183,7 @@ func (m *mending) apply(ctx context.Context, a *app.App, store *remedy.Store, o 
 	outliveTerminal()
 	head := remedy.Head{Version: build.Version(), Trap: m.trap.ID(), ConfirmWithin: within, Plan: m.plan, Seen: seen}
 	m.name(&head)
-	c, err := engine(a, store, "fettle fix "+head.For(), o.Wait).Apply(ctx, head, verify(a, m.trap, m.parts))
+	c, err := engine(a, store, "fettle fix "+head.For(), o.Wait).Apply(ctx, head, verify(a, m.trap, m.parts, m.plan))
 	if err != nil {
 		return err
 	}
@@ -221,7 +222,7 @@ func (m *mending) stillFound(ctx context.Context, a *app.App) []refusal {
 	if len(m.refused) == 0 {
 		return nil
 	}
-	outcomes, err := look(ctx, a, m.trap)
+	outcomes, err := look(ctx, a, m.trap, true)
 	if err != nil {
 		return m.refused
 	}

@@ -101,7 +101,7 @@ func one(arg string) (*side, error) {
 	case !errors.Is(err, history.ErrNoRun):
 		return nil, app.Failf("%w", err)
 	}
-	if _, serr := os.Stat(arg); serr != nil {
+	if _, _, serr := run.FromPath(arg); serr != nil {
 		if strings.ContainsAny(arg, "/.") {
 			return nil, app.Usagef("comparing %s: %w; it is neither a file nor a recorded run (fettle history lists those)", arg, unwrapped(serr))
 		}
@@ -132,14 +132,11 @@ func file(name string) (*side, error) {
 			return &side{said: name, doc: d}, nil
 		}
 	}
-	abs, err := filepath.Abs(name)
-	if err == nil {
-		abs, err = filepath.EvalSymlinks(abs)
-	}
+	file, inside, err := run.FromPath(name)
 	if err != nil {
 		return nil, app.Usagef("%w", err)
 	}
-	return &side{said: name, target: &run.Target{From: abs}}, nil
+	return &side{said: name, target: &run.Target{From: file, Inside: inside}}, nil
 }
 
 func head(name string) ([]byte, error) {

@@ -179,7 +179,7 @@ func (a program) blockcacheProgress() func(blockcache.Progress) {
 	return func(p blockcache.Progress) {
 		switch {
 		case p.Note != "":
-			fmt.Fprintf(a.Stderr, Name+": %s\n", ui.Visible(p.Note))
+			fmt.Fprintf(a.Stderr, a.Program+": %s\n", ui.Visible(p.Note))
 		case p.Ends:
 			say("")
 			fmt.Fprintf(

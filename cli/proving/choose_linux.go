@@ -60,6 +60,16 @@ func withoutNamed(jobs []lab.Job, args []string) []lab.Job {
 	})
 }
 
+// inOneMachine is what a shell is opened in: a scenario that was named in full, without
+// the plans that are spoilt for it.
+func inOneMachine(jobs []lab.Job, args []string) []lab.Job {
+	full := func(j lab.Job) bool { return slices.Contains(args, j.Name()) }
+	if !slices.ContainsFunc(jobs, full) {
+		return slices.DeleteFunc(jobs, func(j lab.Job) bool { return j.Sabotage != "" })
+	}
+	return slices.DeleteFunc(jobs, func(j lab.Job) bool { return !full(j) })
+}
+
 // withoutUnbuilt drops the jobs whose kernel make has not built here, and says so.
 func (a program) withoutUnbuilt(jobs []lab.Job) []lab.Job {
 	return slices.DeleteFunc(jobs, func(j lab.Job) bool {

@@ -100,8 +100,14 @@ func (a program) labJobs(ctx context.Context, args []string, f labFlags) ([]lab.
 		return chosen, err
 	}
 	chosen = withoutNamed(chosen, args)
-	if f.all {
+	if f.shell || f.keep {
+		chosen = inOneMachine(chosen, args)
+	}
+	if len(chosen) > 1 {
 		chosen = a.withoutUnbuilt(chosen)
+		if len(chosen) == 0 {
+			return nil, app.Failf("none of what was named can be played here")
+		}
 	}
 	if (f.shell || f.keep) && len(chosen) != 1 {
 		return nil, app.Usagef("--shell and --keep take one scenario, not %d: name it as TRAP/SCENARIO", len(chosen))

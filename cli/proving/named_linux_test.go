@@ -1,6 +1,7 @@
 package proving
 
 import (
+	"slices"
 	"testing"
 
 	"fettle/lab"
@@ -43,5 +44,30 @@ func TestLabNamed(t *testing.T) {
 	}
 	if jobs := withoutNamed(nil, nil); len(jobs) != 0 {
 		t.Errorf("of none: %v", []lab.Job(jobs))
+	}
+}
+
+// A shell is opened in the scenario that was named, whatever plans are spoilt for it;
+// where a name leaves no doubt, the trap's alone does.
+func TestLabShell(t *testing.T) {
+	a := program{}
+	for arg, want := range map[string][]string{
+		"bridge-mtu/port-raises-mtu":                  {"bridge-mtu/port-raises-mtu"},
+		"bridge-mtu/port-raises-mtu/bridge-left-down": {"bridge-mtu/port-raises-mtu/bridge-left-down"},
+		"ssh-control-sockets/login-for-each-command":  {"ssh-control-sockets/login-for-each-command"},
+		"file-semantics":                              {"file-semantics"},
+		"mounts-missing":                              {"mounts-missing/never-mounted", "mounts-missing/mounted"},
+	} {
+		all, err := a.chooseLab([]string{arg}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, j := range inOneMachine(all, []string{arg}) {
+			names = append(names, j.Name())
+		}
+		if !slices.Equal(names, want) {
+			t.Errorf("%s: %q, expected %q", arg, names, want)
+		}
 	}
 }

@@ -104,7 +104,7 @@ func (a program) labPlots(o lab.Outcome, f labFlags) {
 	for _, p := range o.Verdict.Table.Plots {
 		names, err := draw.Files(f.plots, strings.ReplaceAll(o.Job.Name(), "/", "-"), p)
 		if err != nil {
-			fmt.Fprintln(a.Stderr, Name+":", err)
+			fmt.Fprintln(a.Stderr, a.Program+":", err)
 			continue
 		}
 		if f.format == "text" {

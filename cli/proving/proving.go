@@ -3,11 +3,9 @@
 package proving
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -29,23 +27,15 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if code, ok := role(args, stdin, stdout, stderr); ok {
 		return code
 	}
-	a := program{&app.App{Program: called(os.Args), Stdin: stdin, Stdout: stdout, Stderr: stderr}}
+	a := program{&app.App{Program: app.CalledAs(Name), Stdin: stdin, Stdout: stdout, Stderr: stderr}}
 	ctx, stop := app.Interruptible(context.Background())
 	defer stop()
 	return a.Execute(ctx, args, a.root)
 }
 
-// called is what the user typed: fettle hands verbs over under its own name.
-func called(argv []string) string {
-	if len(argv) > 0 && argv[0] == "fettle" {
-		return argv[0]
-	}
-	return Name
-}
-
 func (a program) root() *cobra.Command {
 	c := &cobra.Command{
-		Use:   cmp.Or(a.Program, Name),
+		Use:   a.Program,
 		Short: "Prove on throwaway machines what fettle finds and fixes",
 		Long: `fettle-lab tests traps and their fixes on real kernels in throwaway machines,
 measures and simulates block caches, and finds the commits that moved a figure.

@@ -46,7 +46,7 @@ The place and owner of the file follow the module's options secret= and user= in
 
 Exit status: 0 done, 2 usage error or bad input, 3 it could not be written.`,
 		Example: `  fettle totp enrol
-  fettle totp enrol --group totp --out /root/sheets
+  install -d -m 0700 /root/sheets && fettle totp enrol --group totp --out /root/sheets
   fettle totp enrol alice --existing < secret.txt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("window") && o.set.Window < 1 {
@@ -146,6 +146,9 @@ func issuerOf(given, host string) (string, error) {
 // sheets go into what was opened and judged: its name may lead elsewhere soon.
 func privateFolder(dir string) (root *os.Root, err error) {
 	named, err := os.Lstat(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, app.Usagef("--out %s: there is no such folder; make it first: install -d -m 0700 %s", ui.Quote(dir), ui.Quote(dir))
+	}
 	if err != nil {
 		return nil, app.Usagef("--out: %w", err)
 	}

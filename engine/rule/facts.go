@@ -222,6 +222,17 @@ type fsFact struct {
 	InodesUsedPercent float64  `cel:"inodes_used_percent,volatile"`
 }
 
+type arrayFact struct {
+	seen
+	Name       string `cel:"name"`
+	Level      string `cel:"level"`
+	Active     bool   `cel:"active"`
+	Redundant  bool   `cel:"redundant"`
+	Disks      int    `cel:"disks"`
+	Missing    int    `cel:"missing"`
+	Rebuilding bool   `cel:"rebuilding"`
+}
+
 type fstabFact struct {
 	seen
 	Device  string   `cel:"device"`

@@ -87,6 +87,7 @@ func makeKinds() map[string]*kind {
 		"process":      reads(names, map[string]option{"containers": flag}, readProcess),
 		"filesystem":   reads(onePath, nil, readFilesystem),
 		"filesystems":  reads(allOf, fsOpts, readFilesystems),
+		"arrays":       reads(allOf, nil, readArrays),
 		"fstab":        reads(allOf, nil, readFstab),
 		"links":        reads(allOf, map[string]option{"name": texts, "kind": texts}, readLinks),
 		"cmdline":      reads(running, nil, readCmdline),

@@ -10,6 +10,7 @@ import (
 
 	"fettle/host"
 	"fettle/host/format/fstab"
+	"fettle/host/format/mdstat"
 	"fettle/internal/units"
 )
 
@@ -80,6 +81,23 @@ func readFstab(r *reading, _ *Fact) ([]*fstabFact, error) {
 	for i, e := range entries {
 		out[i] = &fstabFact{seen: seen{fmt.Sprintf("%s:%d", fstab.File, e.Line), e.String()},
 			Device: e.Device, Mount: e.Mount, Type: e.Type, Options: e.Options, Dump: e.Dump, Pass: e.Pass, Line: e.Line}
+	}
+	return out, nil
+}
+
+func readArrays(r *reading, _ *Fact) ([]*arrayFact, error) {
+	arrays, err := mdstat.Read(r.ctx, r.h)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*arrayFact, len(arrays))
+	for i, a := range arrays {
+		said := strings.TrimSpace(a.Level + " " + a.Marks)
+		if a.Action != "" {
+			said += ", " + a.Action
+		}
+		out[i] = &arrayFact{seen: seen{mdstat.File + ", " + a.Name, said}, Name: a.Name, Level: a.Level, Active: a.Active,
+			Redundant: a.Redundant, Disks: a.Disks, Missing: a.Missing, Rebuilding: a.Rebuilding()}
 	}
 	return out, nil
 }

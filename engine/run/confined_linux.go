@@ -249,7 +249,7 @@ func (w *work) open(parent *confine.Parent) (host.Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		return openFrom(w.Target.From, spool)
+		return openFrom(w.Target.From, w.Target.Inside, spool)
 	}
 	if !w.Target.live() {
 		return w.Target.open()

@@ -16,8 +16,9 @@ import (
 
 // Target is what checks look at. The zero Target is this host.
 type Target struct {
-	Root    string `json:"root,omitempty"` // a folder, absolute
-	From    string `json:"from,omitempty"` // a file or folder, absolute
+	Root    string `json:"root,omitempty"`   // a folder, absolute
+	From    string `json:"from,omitempty"`   // a file or folder, absolute
+	Inside  string `json:"inside,omitempty"` // a folder in the archive From
 	Network bool   `json:"network,omitempty"`
 	// Record, if set, has what the checks read written to a capture.
 	Record *Recording `json:"record,omitempty"`
@@ -31,7 +32,7 @@ func (t Target) open() (host.Source, error) {
 	case t.Root != "":
 		return host.NewRoot(t.Root)
 	case t.From != "":
-		return openFrom(t.From, nil)
+		return openFrom(t.From, t.Inside, nil)
 	}
 	return confine.Live()
 }
@@ -79,6 +80,9 @@ func (e Engine) Check(
 	begin func(About) error,
 	emit func(trap.Result),
 ) error {
+	if err := tg.look(ctx); err != nil {
+		return err
+	}
 	done, warning, err := e.confined(ctx, tg, traps, opt, begin, emit)
 	if done {
 		return err

@@ -93,6 +93,7 @@ var kindsOf = []struct {
 		"/etc/logrotate.conf",
 		Config,
 	}, {"/etc/logrotate.d/", Config}, {"/etc/sysconfig/", Config}, {"/etc/radvd.conf", Config}, {"/etc/login.defs", Config},
+	{"/etc/lsb-release", Config}, {"/etc/oracle-release", Config}, {"/etc/SuSE-release", Config}, {"/etc/alpine-release", Config},
 	{"/etc/environment", Environment}, {"/etc/ldap/ldap.conf", Config}, {"/etc/openldap/ldap.conf", Config},
 	{"/root/.ldaprc", Config}, {"/root/ldaprc", Config}, {"/home/*/.ldaprc", Config}, {"/home/*/ldaprc", Config},
 	{

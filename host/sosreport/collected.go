@@ -3,6 +3,7 @@ package sosreport
 import (
 	"encoding/json"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,6 +18,8 @@ type manifest struct {
 	specs    [][]string
 	commands map[string]command // by the file in the report
 	byExec   map[string]command
+	gone     map[string]bool // files that were looked for in vain
+	copied   []string        // files that were taken along, sorted
 }
 
 // command is one that sos ran.
@@ -87,7 +90,10 @@ func (m *manifest) parse(b []byte) {
 				Plugins map[string]struct {
 					TimeoutHit bool `json:"timeout_hit"`
 					Commands   []command
-					Files      []struct{ Specification string }
+					Files      []struct {
+						Specification string
+						Copied        []string `json:"files_copied"` // sos 4.2 and later
+					}
 				}
 			}
 		}
@@ -104,6 +110,11 @@ func (m *manifest) parse(b []byte) {
 			m.commands[c.File] = c
 			m.byExec[c.Exec] = c
 		}
+		for _, f := range p.Files {
+			for _, name := range f.Copied {
+				m.copied = append(m.copied, path.Clean("/"+name))
+			}
+		}
 		if p.TimeoutHit || partly {
 			continue // cut off: what it lacks may be there
 		}
@@ -118,6 +129,38 @@ func (m *manifest) parse(b []byte) {
 			m.addSpecs(f.Specification)
 		}
 	}
+	slices.Sort(m.copied)
+}
+
+// took tells whether sos copied a file, or any below a folder, though the report may
+// lack it by now: whoever passed it on had cut it down.
+func (m *manifest) took(name string) bool {
+	_, found := slices.BinarySearch(m.copied, name)
+	return found || m.below(name)
+}
+
+// below tells whether any copied file lies in a folder.
+func (m *manifest) below(name string) bool {
+	i, _ := slices.BinarySearch(m.copied, name+"/")
+	return i < len(m.copied) && strings.HasPrefix(m.copied[i], name+"/")
+}
+
+// lacks tells whether a folder as the report has it lacks any name that sos copied.
+func (m *manifest) lacks(dir string, has []host.Entry) bool {
+	dir = strings.TrimSuffix(dir, "/") + "/"
+	i, _ := slices.BinarySearch(m.copied, dir)
+	last := ""
+	for ; i < len(m.copied) && strings.HasPrefix(m.copied[i], dir); i++ {
+		name, _, _ := strings.Cut(m.copied[i][len(dir):], "/")
+		if name == last {
+			continue
+		}
+		last = name
+		if !slices.ContainsFunc(has, func(e host.Entry) bool { return e.Name == name }) {
+			return true
+		}
+	}
+	return false
 }
 
 // followsIncludes: sos 4.9 takes what ssh_config and sshd_config include, and 4.0
@@ -202,6 +245,11 @@ var partial = []string{"/var/log", "/proc/net/rpc", "/proc/net/cdp", "/proc/fs",
 // knownAbsent tells whether a path that is not in the report was not on the
 // host either: a specification covers it, and nothing kept sos from it.
 func (m *manifest) knownAbsent(name string) bool {
+	return m.gone[name] || !m.took(name) && m.covered(name)
+}
+
+// covered tells whether a specification covers a path, and nothing kept sos from it.
+func (m *manifest) covered(name string) bool {
 	for _, p := range partial {
 		if name == p || strings.HasPrefix(name, p+"/") {
 			return false
@@ -249,7 +297,7 @@ func covers(spec, name []string) bool {
 // the folder, or every name in it, or every name with the ending that
 // programs read there (/etc/netplan/*.yaml).
 func (m *manifest) listed(name string) bool {
-	if m.knownAbsent(name) {
+	if m.covered(name) {
 		return true
 	}
 	want := split(name)

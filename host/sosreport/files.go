@@ -19,6 +19,7 @@ var files = map[string]func(*Source) ([]byte, error){
 	"/proc/meminfo":        (*Source).memory,
 	"/proc/modules":        (*Source).modules,
 	"/proc/uptime":         (*Source).uptimeFile,
+	"/etc/adjtime":         (*Source).adjtime,
 }
 
 // derived answers a file from command output, or says that it is missing.

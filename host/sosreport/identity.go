@@ -10,7 +10,7 @@ import (
 
 // identity reads who the host is and when it was looked at. sos runs as root.
 func (s *Source) identity() host.Identity {
-	id := host.Identity{Sysname: "Linux", EUID: 0}
+	id := host.Identity{Sysname: "Linux", EUID: 0, Collector: s.id.Collector}
 	if text, err := s.output("sos_commands/kernel/uname_-a", "uname"); err == nil {
 		parseUname(text, &id)
 	}

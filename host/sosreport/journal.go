@@ -37,7 +37,7 @@ func (s *Source) journal() (host.Journal, error) {
 			return s.withDmesg(j, t), nil
 		}
 	}
-	none := host.Log{Missing: "sos collected neither the journal nor a file of syslog"}
+	none := host.Log{Missing: s.collector() + " collected neither the journal nor a file of syslog"}
 	j := s.withDmesg(host.Journal{Kernel: none, Manager: none, Failed: none, Recent: none}, t)
 	if j.Kernel.Missing != "" {
 		return j, missing

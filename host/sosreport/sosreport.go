@@ -56,7 +56,7 @@ func Open(ctx context.Context, file string) (*Source, error) {
 // Find finds the report in a tree: at its root, or in the only folder there,
 // as in the archives that sos makes.
 func Find(t *archive.Tree) (*archive.Tree, bool) {
-	if isReport(t) {
+	if Is(t) {
 		return t, true
 	}
 	es, err := t.ReadDir("/")
@@ -65,7 +65,7 @@ func Find(t *archive.Tree) (*archive.Tree, bool) {
 	}
 	for _, e := range es {
 		if e.Type == fs.ModeDir {
-			if sub, err := t.Sub("/" + e.Name); err == nil && isReport(sub) {
+			if sub, err := t.Sub("/" + e.Name); err == nil && Is(sub) {
 				return sub, true
 			}
 		}
@@ -73,15 +73,32 @@ func Find(t *archive.Tree) (*archive.Tree, bool) {
 	return nil, false
 }
 
-func isReport(t *archive.Tree) bool {
+// Is tells whether a tree is a report.
+func Is(t *archive.Tree) bool {
 	i, err := t.Stat("/sos_commands", true)
 	return err == nil && i.Mode.IsDir()
 }
 
 // FromTree makes a host of an open report; its Close closes the tree.
-func FromTree(t *archive.Tree) *Source {
-	s := &Source{tree: t}
-	s.man = readManifest(t)
+func FromTree(t *archive.Tree) *Source { return build(t, readManifest(t), "") }
+
+// Layout is the report of another collector, with files where sos has them.
+type Layout struct {
+	Tree      *archive.Tree
+	Collector string
+	Looked    []string        // patterns of which all that matches was collected
+	Absent    map[string]bool // files that the collector looked for in vain
+}
+
+// FromLayout makes a host of it; its Close closes the tree.
+func FromLayout(l Layout) *Source {
+	m := manifest{commands: map[string]command{}, byExec: map[string]command{}, gone: l.Absent}
+	m.addSpecs(l.Looked...)
+	return build(l.Tree, m, l.Collector)
+}
+
+func build(t *archive.Tree, m manifest, collector string) *Source {
+	s := &Source{tree: t, man: m}
 	to, err := t.Readlink("/lib")
 	merged := err == nil && strings.TrimPrefix(to, "/") == "usr/lib"
 	if merged {
@@ -97,6 +114,7 @@ func FromTree(t *archive.Tree) *Source {
 		}
 		return l
 	})
+	s.id.Collector = collector
 	s.id = s.identity()
 	return s
 }
@@ -118,7 +136,19 @@ func (s *Source) output(files ...string) (string, error) {
 			return string(b), nil
 		}
 	}
+	if s.id.Collector != "" { // it has other names for its files
+		command := strings.ReplaceAll(path.Base(files[0]), "_", " ")
+		return "", fmt.Errorf("the output of %s: %w", command, host.ErrNotCollected)
+	}
 	return "", notCollected("read", files[0])
+}
+
+// collector is what made the report.
+func (s *Source) collector() string {
+	if s.id.Collector != "" {
+		return s.id.Collector
+	}
+	return "sos"
 }
 
 func notCollected(op, name string) error {
@@ -227,7 +257,7 @@ func (s *Source) ReadDir(_ context.Context, name string) ([]host.Entry, error) {
 		return nil, &pathError{Op: "readdir", Path: name, Err: host.ErrAbsent}
 	case !have:
 		return nil, notCollected("readdir", name)
-	case !s.man.listed(name):
+	case !s.man.listed(name) || s.man.lacks(name, es):
 		return nil, notCollected("readdir", name)
 	}
 	return es, nil

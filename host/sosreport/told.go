@@ -88,25 +88,6 @@ func (s *Source) machineID() ([]byte, error) {
 	return []byte(values["Machine ID"] + "\n"), nil
 }
 
-// clockAnswered: timedatectl asks the kernel whether the clock is synchronized, which
-// systemd-timesyncd tells it when it touches the file.
-func (s *Source) clockAnswered(name string) error {
-	text, err := s.output("sos_commands/systemd/timedatectl", "sos_commands/date/timedatectl")
-	if err != nil {
-		return err
-	}
-	for line := range strings.Lines(text) {
-		switch k, v, _ := strings.Cut(strings.TrimSpace(line), ": "); {
-		case k != "System clock synchronized" && k != "NTP synchronized": // the latter up to systemd 238
-		case v == "yes":
-			return nil
-		case v == "no":
-			return &pathError{Op: "read", Path: name, Err: host.ErrAbsent}
-		}
-	}
-	return notCollected("read", name)
-}
-
 // nicFile answers what ethtool says of a card: its duplex and whether it has a
 // link. Of an interface without such (lo, a bridge) the kernel has no answer.
 func (s *Source) nicFile(name string) ([]byte, error) {
@@ -214,6 +195,7 @@ var belongs = []struct {
 	{"/etc/mrtg", []string{"mrtg"}},
 	{"/etc/mrtg.cfg", []string{"mrtg"}},
 	{"/etc/mrtg.d", []string{"mrtg"}},
+	{"/etc/letsencrypt", []string{"certbot", "letsencrypt", "dehydrated"}}, // certbot also as a snap
 	{"/etc/telegraf", []string{"telegraf"}},
 	{"/etc/collectd", []string{"collectd"}},
 	{"/etc/collectd.conf", []string{"collectd"}},
@@ -300,6 +282,12 @@ func (s *Source) packageNames() ([]string, error) {
 	}
 	if len(names) < 50 { // no whole system
 		return nil, fmt.Errorf("the list of packages: %w", host.ErrNotCollected)
+	}
+	if text, err := s.output("sos_commands/snap/snap_list", "installed-snaps"); err == nil {
+		for line := range strings.Lines(text) {
+			n, _, _ := strings.Cut(line, " ")
+			names = append(names, n)
+		}
 	}
 	return names, nil
 }

@@ -84,7 +84,11 @@ func (p Plot) Text(width, height int) string {
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", p.Title)
+	title := p.Title
+	if p.Y != "" { // there is no room beside the numbers
+		title += " (" + p.Y + ")"
+	}
+	fmt.Fprintf(&b, "%s\n", title)
 	for i, line := range grid {
 		label := ""
 		if i%4 == 0 || i == h-1 {

@@ -14,7 +14,7 @@ var hyperbola = Plot{Name: "h", Title: "One over x", X: "x", Y: "y", LogX: true,
 func TestText(t *testing.T) {
 	got := hyperbola.Text(40, 5)
 	// Numbers stand at every fourth line and the last.
-	want := `One over x
+	want := `One over x (y)
       1 |AAABBBBBBBBBBBBBBBBBBBBBBBBBBBB
         |   AAAA
         |       AAAAA

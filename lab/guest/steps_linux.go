@@ -75,5 +75,5 @@ func judge(e *lab.Expect, out string, code int) error {
 	case e.Lacks != "" && strings.Contains(out, e.Lacks):
 		return fmt.Errorf("expected not to print %q", e.Lacks)
 	}
-	return nil
+	return e.Judge(out)
 }

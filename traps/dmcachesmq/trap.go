@@ -50,6 +50,10 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		return nil
 	}
 	caches, err := look(ctx, h)
+	if nowhere(err) && unloaded(ctx, h) {
+		r.NotApplicable("", "there is no dm-cache here: its module is not loaded")
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -88,6 +92,13 @@ func look(ctx context.Context, h *host.Host) ([]*status, error) {
 // nowhere tells that a command's output is not to be had.
 func nowhere(err error) bool {
 	return errors.Is(err, host.ErrNoCommand) || errors.Is(err, host.ErrNotCollected)
+}
+
+// unloaded tells whether the kernel's list of modules is known and dm_cache, which no
+// distribution builds in, is not in it.
+func unloaded(ctx context.Context, h *host.Host) bool {
+	b, err := h.ReadFile(ctx, "/proc/modules")
+	return err == nil && len(b) > 0 && !strings.Contains("\n"+string(b), "\ndm_cache ")
 }
 
 func viaDmsetup(ctx context.Context, h *host.Host) ([]*status, error) {

@@ -3,6 +3,7 @@ package ldaptlsverify
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -22,6 +23,9 @@ var libldap = lazy.Regexp(`^libldap(2|-2\.[0-9]+-[0-9]+)(t64)?$`)
 // library's package depends on. dpkg's status is large, and read only then.
 func libraryOf(ctx context.Context, h *host.Host) (Library, trap.Evidence, error) {
 	id, err := release(ctx, h)
+	if err == nil && id.name == "" {
+		err = errors.New("no file in /etc names the distribution")
+	}
 	if err == nil && !id.debian {
 		return OpenSSL, trap.Ev(id.file, "ID=%s: its OpenLDAP library uses OpenSSL", id.name), nil
 	}

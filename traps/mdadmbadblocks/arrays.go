@@ -5,24 +5,27 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"fettle/engine/trap"
 	"fettle/host"
+	"fettle/host/format/mdstat"
 	"fettle/host/mdraid"
 )
 
 // array is one running MD array as sysfs shows it (Documentation/admin-guide/md.rst).
 type array struct {
-	name     string // "md0"
-	level    string // "raid1", "raid10", …
-	metadata string // "1.2", "0.90", "external:imsm/…"
-	disks    string // raid_disks
-	degraded string // number of missing members
-	action   string // idle, resync, recover, check, …
-	bitmap   string // "none", "+8", "file"; empty where the kernel does not say
-	state    string // clean, active, inactive, …
-	policy   string // consistency_policy: bitmap, resync, journal, ppl; empty before Linux 4.12
+	name     string       // "md0"
+	level    string       // "raid1", "raid10", …
+	metadata string       // "1.2", "0.90", "external:imsm/…"
+	disks    string       // raid_disks
+	degraded string       // number of missing members
+	action   string       // idle, resync, recover, check, …
+	bitmap   string       // "none", "+8", "file"; empty where the kernel does not say
+	state    string       // clean, active, inactive, …
+	policy   string       // consistency_policy: bitmap, resync, journal, ppl; empty before Linux 4.12
+	listed   mdstat.Array // what /proc/mdstat says, where that can be read
 	members  []member
 	err      error   // why the array could not be read at all
 	unread   []error // what the check does without, and a plan does not
@@ -66,12 +69,23 @@ func readArrays(ctx context.Context, h *host.Host) ([]array, error) {
 		return nil, nil
 	}
 	dirs, err := h.Glob(ctx, "/sys/block", "md*")
+	listed := known(ctx, h)
 	if err != nil {
-		return nil, err
+		if len(listed) == 0 {
+			return nil, err
+		}
+		for _, a := range listed { // a report that was cut down holds some of their folders
+			dirs = append(dirs, "/sys/block/"+a.Name)
+		}
 	}
 	var out []array
 	for _, dir := range dirs {
 		a := array{name: path.Base(dir)}
+		for _, l := range listed {
+			if l.Name == a.name {
+				a.listed = l
+			}
+		}
 		there, err := h.Exists(ctx, dir+"/md")
 		if err == nil && there {
 			err = a.read(ctx, h, dir+"/md")
@@ -94,8 +108,14 @@ func (a *array) read(ctx context.Context, h *host.Host, md string) (err error) {
 		to   *string
 	}{{"level", &a.level}, {"metadata_version", &a.metadata}, {"raid_disks", &a.disks}, {"array_state", &a.state}} {
 		if *f.to, err = h.ReadString(ctx, md+"/"+f.file); err != nil && !host.IsAbsent(err) {
-			return err
+			if len(a.listed.Members) == 0 {
+				return err
+			}
+			a.unread = append(a.unread, err)
 		}
+	}
+	if a.level == "" {
+		a.level = a.listed.Level
 	}
 	if a.state == "clear" {
 		return nil
@@ -106,6 +126,12 @@ func (a *array) read(ctx context.Context, h *host.Host, md string) (err error) {
 	a.bitmap = a.maybe(ctx, h, md+"/bitmap/location")
 	a.policy = a.maybe(ctx, h, md+"/consistency_policy")
 	return a.readMembers(ctx, h, md)
+}
+
+// known are the arrays of /proc/mdstat; none where it cannot be read.
+func known(ctx context.Context, h *host.Host) []mdstat.Array {
+	all, _ := mdstat.Read(ctx, h)
+	return all
 }
 
 // maybe reads a file that need not be there, and remembers when it is there
@@ -121,7 +147,15 @@ func (a *array) maybe(ctx context.Context, h *host.Host, file string) string {
 func (a *array) readMembers(ctx context.Context, h *host.Host, md string) error {
 	dirs, err := h.Glob(ctx, md, "dev-*")
 	if err != nil {
-		return err
+		if len(a.listed.Members) == 0 {
+			return err
+		}
+		a.unread = append(a.unread, err)
+	}
+	for _, name := range a.listed.Members { // one whose folder a report lacks does not hide the others
+		if dir := md + "/dev-" + strings.ReplaceAll(name, "/", "!"); !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
 	}
 	raw, tableErr := h.MDMembers(ctx)
 	for _, dir := range dirs {

@@ -285,6 +285,12 @@ func (l *looked) limitProgram(ctx context.Context, program string, know facts) (
 	if !strings.HasPrefix(file, "/etc/udev/rules.d/") || !path.IsAbs(command) {
 		return remedy.Plan{}, remedy.Refuse("%s: put /usr/bin/timeout 10 before the program by hand", file)
 	}
+	const timeout = "/usr/bin/timeout"
+	if there, err := l.h.Exists(ctx, timeout); err != nil {
+		return remedy.Plan{}, err
+	} else if !there {
+		return remedy.Plan{}, remedy.Refuse("%s, which would end it after 10 s, is not installed (package coreutils)", timeout)
+	}
 	now := strings.ReplaceAll(string(was), `"`+command+`"`, `"/usr/bin/timeout 10 `+command+`"`)
 	if now == string(was) {
 		return remedy.Plan{}, remedy.Refuse("%s does not say %q in one piece: put /usr/bin/timeout 10 before it by hand", file, command)

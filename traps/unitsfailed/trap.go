@@ -38,7 +38,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		return err
 	}
 	inside := container.Of(ctx, h) != ""
-	var left []string
+	var left, usual []string
 	found := 0
 	for _, u := range troubled {
 		if u.ActiveState != "failed" {
@@ -48,14 +48,22 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 			left = append(left, u.Name)
 			continue
 		}
+		if inside && hardware(u.Name) {
+			usual = append(usual, u.Name)
+			continue
+		}
 		found++
 		if found <= maxUnits {
 			r.Found(finding(ctx, h, u, inside))
 		}
 	}
+	for _, name := range usual[:min(len(usual), maxUnits)] {
+		r.Found(usualIn(name))
+	}
 	switch {
 	case found > maxUnits:
 		r.Found(trap.Finding{Subject: "(others)", Severity: trap.Warning, Summary: "more units have failed: systemctl --failed lists them"})
+	case len(usual) > 0:
 	case found == 0 && len(left) > 0:
 		r.Clear("", "no unit has failed that could run in a container", trap.Ev("systemctl --failed", "%s", strings.Join(left, " ")))
 	case found == 0:
@@ -90,6 +98,57 @@ func hostOnly(name string) bool {
 		"ifupdown-pre.service",
 		"e2scrub_reap.service",
 	)
+}
+
+// hardware are units of packages that drive disks, sensors or the machine: installed in a
+// container, they fail in every one of its kind.
+func hardware(name string) bool {
+	return oneOf(
+		name,
+		"openipmi.service",
+		"ipmievd.service",
+		"multipathd.*",
+		"iscsid.*",
+		"open-iscsi.service",
+		"lvm2-*",
+		"mdmonitor.service",
+		"mdadm*.service",
+		"smartd.service",
+		"smartmontools.service",
+		"zfs-*",
+		"nvmefc-*",
+		"nvmf-*",
+		"irqbalance.service",
+		"thermald.service",
+		"lm-sensors.service",
+		"lm_sensors.service",
+		"fancontrol.service",
+		"acpid.*",
+		"upower.service",
+		"fwupd.service",
+		"bolt.service",
+		"mcelog.service",
+		"rasdaemon.service",
+		"ras-mc-ctl.service",
+		"rngd.service",
+		"rng-tools*.service",
+		"kdump*.service",
+		"kexec*.service",
+		"console-setup.service",
+		"keyboard-setup.service",
+		"setvtrgb.service",
+		"hwclock*.service",
+	)
+}
+
+// usualIn says the same of each, so that they are one entry.
+func usualIn(name string) trap.Finding {
+	return trap.Finding{
+		Subject: name, Severity: trap.Notice,
+		Summary:  "units that need hardware or the kernel to themselves fail here, as in every container",
+		ByHand:   "systemctl mask each of them, or remove their packages from the container",
+		Evidence: []trap.Evidence{trap.Ev("systemctl --failed", "%s failed", name)},
+	}
 }
 
 func oneOf(name string, patterns ...string) bool {

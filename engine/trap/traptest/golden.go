@@ -45,6 +45,13 @@ func Golden(t *testing.T, tr *trap.Trap) {
 			if want := strings.TrimSpace(extra["want"]); got != want {
 				t.Errorf("check said:\n%s\n\nwant:\n%s", got, want)
 			}
+			for _, o := range outcomes {
+				for _, e := range o.Evidence {
+					if e.Source == "" {
+						t.Errorf("%s: evidence from nothing: %q: %q", o.Subject, e.Source, e.Value)
+					}
+				}
+			}
 			compareSaid(t, f, said(outcomes))
 		})
 	}

@@ -1,4 +1,5 @@
-// Package osrelease reads os-release(5), which names the distribution.
+// Package osrelease reads os-release(5), which names the distribution, or the file that
+// named it before there was one.
 package osrelease
 
 import (
@@ -9,25 +10,39 @@ import (
 	"fettle/host"
 )
 
-// File is what an os-release file says. The zero File is of a host without one.
+// File is what an os-release file says, or an older one in its words. The zero File is of
+// a host without any.
 type File struct {
-	Path   string // which of the two was read
+	Path   string // which was read
 	Fields map[string]string
 }
 
-// Read reads /etc/os-release, or where that is missing /usr/lib/os-release.
+// Read reads /etc/os-release, or where that is missing /usr/lib/os-release; where
+// neither can be read, the older files. The error is of os-release.
 func Read(ctx context.Context, h *host.Host) (File, error) {
+	var first error
 	for _, name := range []string{"/etc/os-release", "/usr/lib/os-release"} {
 		b, err := h.ReadFile(ctx, name)
-		if host.IsAbsent(err) {
+		switch {
+		case err == nil:
+			return File{Path: name, Fields: Parse(string(b))}, nil
+		case !host.IsAbsent(err) && first == nil:
+			first = err
+		}
+	}
+	for _, o := range older {
+		b, err := h.ReadFile(ctx, o.path)
+		if err != nil {
+			if !host.IsAbsent(err) && first == nil {
+				first = err
+			}
 			continue
 		}
-		if err != nil {
-			return File{}, err
+		if fields := o.read(string(b)); fields["ID"] != "" {
+			return File{Path: o.path, Fields: fields}, nil
 		}
-		return File{Path: name, Fields: Parse(string(b))}, nil
 	}
-	return File{}, nil
+	return File{}, first
 }
 
 // Parse reads the assignments; what is none is passed over, as

@@ -142,7 +142,7 @@ func architecture(machine string) (string, error) {
 // osRelease reads one field of os-release(5); a field that is not there is empty.
 func (s *specifiers) osRelease(spec, field string) (string, error) {
 	f, err := osrelease.Read(s.ctx, s.h)
-	if err == nil && f.Path == "" {
+	if err == nil && !strings.HasSuffix(f.Path, "/os-release") { // systemd reads no other
 		err = errors.New("there is no os-release")
 	}
 	if err != nil {

@@ -84,9 +84,15 @@ func Read(name string, r io.Reader) (Run, error) {
 			name,
 		)
 	}
-	run.end(c.last)
+	if n := len(run.Phases); n > 0 && run.Phases[n-1].Name == lastPhase { // the machine restarts, and the log ends with it
+		run.end(c.last)
+	}
 	return run, nil
 }
+
+// lastPhase is the menu's item that ends with the restart; of any other that is open
+// at the end of the log nobody knows how long it took.
+const lastPhase = "finish-install"
 
 // clock gives times without a year their order.
 type clock struct {

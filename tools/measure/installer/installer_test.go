@@ -81,6 +81,16 @@ func TestPhases(t *testing.T) {
 	}
 }
 
+// TestCutLog: of a phase that is open where the log ends nobody knows how long it took;
+// only the last one ends with it, since the machine restarts.
+func TestCutLog(t *testing.T) {
+	r := read(t, "Jan  1 00:00:00 main-menu[1]: INFO: Menu item 'localechooser' selected\n"+
+		"Jan  1 00:00:10 main-menu[1]: INFO: Menu item 'pkgsel' selected\n")
+	if p := r.Sums(); len(p) != 2 || !p[0].Done || p[1].Done || p[1].Untimed() != "did not end" {
+		t.Errorf("%+v", p)
+	}
+}
+
 // A selection that failed and was begun again counts from its last beginning;
 // one that never ended is not timed.
 func TestPackagesFail(t *testing.T) {

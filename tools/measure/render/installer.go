@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"fettle/internal/jsondoc"
 	"fettle/internal/ui"
@@ -67,6 +68,9 @@ func timingCell(t *installer.Timing) string {
 		return why
 	}
 	s := units.Duration(t.Took)
+	if t.Took < time.Second { // the log's times are in seconds
+		s = "under 1 s"
+	}
 	switch {
 	case !t.Compared:
 		return s

@@ -61,6 +61,10 @@ func (k KSM) processesText(t Terminal) string {
 		b.WriteString("\n" + ui.Wrap(k.Unknown.Error()+".", t.Width, "", ""))
 	case len(k.Processes) == 0 && k.Closed == 0:
 		b.WriteString("\nNo process has merged pages.\n")
+		if last := k.Runs[len(k.Runs)-1].Last(); last.Saved() == 0 {
+			b.WriteString(ui.Wrap("None offers memory to KSM: only what a program marks with MADV_MERGEABLE (QEMU marks its guests') or "+
+				"prctl(PR_SET_MEMORY_MERGE) is merged. The figures above say nothing about the settings.", t.Width, "", ""))
+		}
 	case len(k.Processes) > 0:
 		table := ui.Table{
 			Header: []string{"process", "name", "merged", "known", "saved less records"},

@@ -43,6 +43,8 @@ func TestKSM(t *testing.T) {
 		{"colour", ksm.Result{Page: 4096, Runs: []ksm.Run{idle, fast}, Processes: some}, Terminal{Width: 80, Colour: true}},
 		{"narrow", ksm.Result{Page: 4096, Runs: []ksm.Run{idle, fast}, Processes: some}, Terminal{Width: 40}},
 		{"old-kernel", ksm.Result{Page: 16384, Runs: []ksm.Run{idle}, Unknown: ksm.ErrPerProcess}, plain},
+		{"nothing-mergeable", ksm.Result{Page: 4096, Runs: []ksm.Run{
+			{Name: "now", Series: ksm.Series{Page: 4096, States: []ksm.State{{At: start}, {At: start.Add(10 * time.Second)}}}}}}, plain},
 		{"not-root", ksm.Result{Page: 4096, Runs: []ksm.Run{now}, Closed: 12}, plain},
 	} {
 		golden(t, "ksm/"+c.name, KSM(c.of), c.on)

@@ -45,8 +45,8 @@ var refusalCases = []refusal{
 		5,
 		"bad blocks recorded",
 	},
-	{"degraded", "1", 2, nil, cmds("mdadm /dev/md0 --fail /dev/loop0", "mdadm /dev/md0 --remove /dev/loop0"), "loop1", 5, "misses 1"},
-	{"a failed member still in", "10", 4, nil, cmds("mdadm /dev/md0 --fail /dev/loop0"), "loop1", 5, "misses 1"},
+	{"degraded", "1", 2, nil, cmds("mdadm /dev/md0 --fail /dev/loop0", "mdadm /dev/md0 --remove /dev/loop0"), "loop1", 5, "lacks 1"},
+	{"a failed member still in", "10", 4, nil, cmds("mdadm /dev/md0 --fail /dev/loop0"), "loop1", 5, "lacks 1"},
 	{"a check is running", "1", 2, nil, func(r *rig) error {
 		setMD("sync_speed_min", "100")
 		setMD("sync_speed_max", "100")

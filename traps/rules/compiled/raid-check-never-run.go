@@ -51,8 +51,8 @@ echo check > /sys/block/md0/md/sync_action.
 			Title:    "Nothing reads the RAID arrays through, so a bad sector shows only when a disk fails",
 			Severity: 2,
 			Facts: []rule.Fact{
-				{Name: "arrays", Kind: "glob", Args: []string{
-					"/sys/block/md*/md/sync_action",
+				{Name: "all", Kind: "arrays", Args: []string{
+					"all",
 				}},
 				{Name: "cron", Kind: "package", Args: []string{
 					"cron",
@@ -98,7 +98,7 @@ echo check > /sys/block/md0/md/sync_action.
 				{When: &rule.Expr{Source: `host.container == ""`, Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container's arrays are its host's concern"},
 				}}},
-				{When: &rule.Expr{Source: "size(arrays) > 0", Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "all.exists(a, a.redundant)", Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no redundant MD array is running"},
 				}}},
 			},

@@ -30,7 +30,7 @@ tags:
 since: "every Linux with MD"
 refs:
   - "man md(4)"
-  - "Documentation/admin-guide/md.rst, degraded"
+  - "drivers/md/md.c, md_seq_show"
 ---
 # What happens
 
@@ -49,33 +49,12 @@ and its cable before adding it again: mdadm /dev/md0 --re-add or --add.
 			Title:    "An MD array runs without one of its disks",
 			Severity: 3,
 			Facts: []rule.Fact{
-				{
-					Name: "degraded",
-					Kind: "regex",
-					Args: []string{
-						"^[1-9]",
-					},
-					Opts: map[string][]string{
-						"in": []string{
-							"/sys/block/md*/md/degraded",
-						},
-					},
-				},
-				{
-					Name: "rebuilding",
-					Kind: "regex",
-					Args: []string{
-						"^(recover|reshape)",
-					},
-					Opts: map[string][]string{
-						"in": []string{
-							"/sys/block/md*/md/sync_action",
-						},
-					},
-				},
-				{Name: "arrays", Kind: "glob", Args: []string{
-					"/sys/block/md*/md/degraded",
+				{Name: "all", Kind: "arrays", Args: []string{
+					"all",
 				}},
+			},
+			Lets: []rule.Let{
+				{Name: "redundant", Expr: &rule.Expr{Source: "all.filter(a, a.redundant)", Line: 38}},
 			},
 			Applies: []rule.Condition{
 				{When: &rule.Expr{Source: "host.running", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
@@ -84,18 +63,18 @@ and its cable before adding it again: mdadm /dev/md0 --re-add or --add.
 				{When: &rule.Expr{Source: `host.container == ""`, Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container's arrays are its host's concern"},
 				}}},
-				{When: &rule.Expr{Source: "size(arrays) > 0", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(redundant) > 0", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no redundant MD array is running"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "arrays", Line: 46},
+			Each: &rule.Expr{Source: "redundant", Line: 46},
 			As:   "it",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "base(dir(dir(it)))", Line: 47}},
+				{Expr: &rule.Expr{Source: "it.name", Line: 47}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "degraded.matches.exists(m, m.path == it) && rebuilding.matches.exists(m, dir(m.path) == dir(it))", Line: 50},
+					When:     &rule.Expr{Source: "it.missing > 0 && it.rebuilding", Line: 50},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the array is rebuilding, and has less redundancy until that is done"},
@@ -105,13 +84,15 @@ and its cable before adding it again: mdadm /dev/md0 --re-add or --add.
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "degraded.matches.exists(m, m.path == it)", Line: 54},
+					When:     &rule.Expr{Source: "it.missing > 0", Line: 54},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the array is degraded: it lacks at least one member"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "degraded.matches.filter(m, m.path == it).map(m, m.text).join('')", Line: 56}},
+						{Expr: &rule.Expr{Source: "it.missing", Line: 56}},
+						{Text: " of "},
+						{Expr: &rule.Expr{Source: "it.disks", Line: 56}},
 						{Text: " missing or rebuilding"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{

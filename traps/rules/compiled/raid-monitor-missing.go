@@ -50,8 +50,8 @@ accept this finding.
 			Title:    "Nobody is told when an MD array loses a disk",
 			Severity: 2,
 			Facts: []rule.Fact{
-				{Name: "arrays", Kind: "glob", Args: []string{
-					"/sys/block/md*/md/degraded",
+				{Name: "all", Kind: "arrays", Args: []string{
+					"all",
 				}},
 				{
 					Name: "conf",
@@ -95,7 +95,7 @@ accept this finding.
 				{When: &rule.Expr{Source: `host.container == ""`, Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container's arrays are its host's concern"},
 				}}},
-				{When: &rule.Expr{Source: "size(arrays) > 0", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "all.exists(a, a.redundant)", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no redundant MD array is running"},
 				}}},
 				{When: &rule.Expr{Source: "size(exporter) == 0", Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{

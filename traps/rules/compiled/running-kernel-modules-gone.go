@@ -65,28 +65,35 @@ Restart. To keep going until then, reinstall the package of the running version 
 				{Name: "loaded", Kind: "modules", Args: []string{
 					"all",
 				}},
+				{Name: "owners", Kind: "packages", Args: []string{
+					"linux-modules-*",
+					"linux-image-*",
+				}},
+			},
+			Lets: []rule.Let{
+				{Name: "owned", Expr: &rule.Expr{Source: `host.kind == "sosreport" && owners.exists(p, p.name.endsWith("-" + kernel.release))`, Line: 44}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `host.running && host.container == ""`, Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.running && host.container == ""`, Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container or root folder runs no kernel of its own"},
 				}}},
-				{When: &rule.Expr{Source: "size(loaded) > 0", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(loaded) > 0", Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the running kernel has no modules loaded"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "!folders.exists(f, base(f) == kernel.release) || folders.all(f, f.startsWith('/lib/') || f.startsWith('/usr/')) && size(whole) > 0 && !whole.exists(w, base(dir(w)) == kernel.release)", Line: 47},
+					When:     &rule.Expr{Source: "!owned && (!folders.exists(f, base(f) == kernel.release) || folders.all(f, f.startsWith('/lib/') || f.startsWith('/usr/')) && size(whole) > 0 && !whole.exists(w, base(dir(w)) == kernel.release))", Line: 51},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the running kernel's modules are gone from disk: no module can be loaded"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "running: "},
-						{Expr: &rule.Expr{Source: "kernel.release", Line: 50}},
+						{Expr: &rule.Expr{Source: "kernel.release", Line: 54}},
 						{Text: "; on disk: "},
-						{Expr: &rule.Expr{Source: "(size(whole) > 0 ? whole.map(w, base(dir(w))) : folders.map(f, base(f))).distinct().join(', ')", Line: 50}},
+						{Expr: &rule.Expr{Source: "(size(whole) > 0 ? whole.map(w, base(dir(w))) : folders.map(f, base(f))).distinct().join(', ')", Line: 54}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "reboot"},

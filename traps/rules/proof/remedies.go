@@ -50,16 +50,16 @@ func story(all []remedy) []lab.Step {
 			return lab.Act{Expect: &lab.Expect{Run: argv, Status: status, Has: has}}
 		}
 		judged := func(want string) lab.Act { return expect(0, want, sh("echo \"judge: $("+r.judge[2]+")\"")...) }
-		fix := []string{"fettle", "fix", r.rule, "--yes"}
+		fix := []string{r.rule, "--yes"}
 		if r.final {
 			fix = append(fix, "--yes-irreversible")
 		}
 		acts := append(append([]lab.Act{}, r.prepare...),
-			expect(1, r.rule, "fettle", "check", r.rule), judged(r.trapped),
-			expect(0, "Fixed", fix...),
+			lab.Checked(r.rule, map[string]string{"*": "found"}), judged(r.trapped),
+			lab.Mended(fix...),
 			expect(0, "", "fettle", "check", r.rule), judged(r.fixed))
 		if !r.final {
-			acts = append(acts, expect(0, "", "fettle", "undo", "--yes"), expect(1, r.rule, "fettle", "check", r.rule), judged(r.trapped))
+			acts = append(acts, expect(0, "", "fettle", "undo", "--yes"), lab.Checked(r.rule, map[string]string{"*": "found"}), judged(r.trapped))
 		}
 		steps = append(steps, lab.Step{Name: r.rule, Acts: acts})
 	}

@@ -67,17 +67,19 @@ var Scenarios = []lab.Scenario{
 		Steps: []lab.Step{
 			{Name: "prepare", Acts: sshhost.Host("UseDNS yes\n", sshhost.Silent("1"))},
 			{Name: "fix", Acts: []lab.Act{
-				expect(0, "Fixed", "fettle", "fix", "ssh-slow-login", "--on", "reverse-dns", "--yes", "--confirm-within", "10s"),
+				lab.Mended("ssh-slow-login", "--on", "reverse-dns", "--yes", "--confirm-within", "10s"),
 				expect(0, "UseDNS no", "cat", "/etc/ssh/sshd_config.d/00-fettle-slow-login.conf"),
 			}},
-			{Name: "clear", Acts: []lab.Act{expect(0, "0 found", "fettle", "check", "ssh-slow-login")}},
-			{
-				Name: "undone",
-				Acts: []lab.Act{{Expect: &lab.Expect{Run: []string{"fettle", "changes"}, Has: "nobody confirmed it", Within: 40 * time.Second}}},
-			},
-			{Name: "found again", Acts: []lab.Act{expect(1, "1 found", "fettle", "check", "ssh-slow-login"), {Run: sshhost.Key("true")}}},
+			{Name: "clear", Acts: []lab.Act{lab.Checked("ssh-slow-login", lab.Nothing)}},
+			{Name: "undone", Acts: []lab.Act{within(40*time.Second, lab.Checked("ssh-slow-login", map[string]string{"reverse-dns": "found"}))}},
+			{Name: "found again", Acts: []lab.Act{{Until: sshhost.Key("true")}}},
 		},
 	},
+}
+
+func within(d time.Duration, a lab.Act) lab.Act {
+	a.Expect.Within = d
+	return a
 }
 
 func expect(status int, has string, argv ...string) lab.Act {

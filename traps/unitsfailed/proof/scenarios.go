@@ -44,14 +44,16 @@ var Scenarios = []lab.Scenario{
 		Steps: []lab.Step{
 			{Name: "prepare", Acts: []lab.Act{service("shop.service", shop), {Run: []string{"systemctl", "daemon-reload"}},
 				started, {Until: []string{"systemctl", "--quiet", "is-failed", "shop"}}, {Run: []string{"journalctl", "--sync"}}}},
-			{Name: "found", Acts: []lab.Act{expect(1, "failed: cannot open /run/shop.ready", "fettle", "check", "units-failed")}},
-			{Name: "cause-there", Acts: []lab.Act{expect(6, "shop", "fettle", "fix", "units-failed", "--yes")}},
+			{Name: "found", Acts: []lab.Act{
+				expect(1, "failed: cannot open /run/shop.ready", "fettle", "check", "units-failed", "--format", "json"),
+			}},
+			{Name: "cause-there", Acts: []lab.Act{expect(6, `"result": "rolled-back"`, "fettle", "fix", "units-failed", "--yes", "--format", "json")}},
 			{
 				Name: "fix",
-				Acts: []lab.Act{{Run: []string{"touch", "/run/shop.ready"}}, expect(0, "Fixed", "fettle", "fix", "units-failed", "--yes"),
+				Acts: []lab.Act{{Run: []string{"touch", "/run/shop.ready"}}, lab.Mended("units-failed", "--yes"),
 					expect(0, "active", "systemctl", "is-active", "shop")},
 			},
-			{Name: "clear", Acts: []lab.Act{expect(0, "Nothing found", "fettle", "check", "units-failed")}},
+			{Name: "clear", Acts: []lab.Act{lab.Checked("units-failed", lab.Nothing)}},
 			{Name: "undo", Acts: []lab.Act{expect(0, "", "fettle", "undo", "--yes"), expect(3, "inactive", "systemctl", "is-active", "shop")}},
 		},
 	},
@@ -71,8 +73,9 @@ var Scenarios = []lab.Scenario{
 				{Run: []string{"systemctl", "start", "--no-block", "frail"}}, {Until: []string{"systemctl", "--quiet", "is-failed", "frail"}},
 				{Run: []string{"journalctl", "--sync"}}}},
 			// whether it is seen dead at the first look or at the second depends on how busy the machine is
-			{Name: "fix", Acts: []lab.Act{{Expect: &lab.Expect{Run: []string{"fettle", "fix", "units-failed", "--yes", "--on", "frail.service"},
-				Status: 6, Lacks: "Fixed"}}}},
+			{Name: "fix", Acts: []lab.Act{{Expect: &lab.Expect{
+				Run:    []string{"fettle", "fix", "units-failed", "--yes", "--on", "frail.service", "--format", "json"},
+				Status: 6, Result: "rolled-back"}}}},
 		},
 	},
 	{

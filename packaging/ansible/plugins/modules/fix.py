@@ -106,7 +106,7 @@ from ansible_collections.fettle.fettle.plugins.module_utils.program import ARGUM
 
 def arguments(params, check_mode):
     """The command line."""
-    args = ["fix", "--format=json", "--plan" if check_mode else "--yes"]
+    args = ["fix", "--format=json"] + (["--plan", "--network"] if check_mode else ["--yes"])
     args += words("--on", params["on"])
     args += words("--with", ["%s=%s" % (name, value) for name, value in sorted(params["options"].items())])
     if params["irreversible"] and not check_mode:
