@@ -31,7 +31,11 @@ func Folder(dir string) (*os.Root, error) {
 		d.Close()
 	}
 	if err == nil && (want.Dev != got.Dev || want.Ino != got.Ino) {
-		err = &fs.PathError{Op: "opening", Path: dir, Err: errors.New("somebody exchanged a folder on the way at that moment: look who can write there")}
+		err = &fs.PathError{
+			Op:   "opening",
+			Path: dir,
+			Err:  errors.New("somebody exchanged a folder on the way at that moment: look who can write there"),
+		}
 	}
 	if err != nil {
 		root.Close()
@@ -146,5 +150,9 @@ func foreign(dir unix.Stat_t) bool {
 type Led struct{ Path, Target string }
 
 func (e *Led) Error() string {
-	return fmt.Sprintf("%s is a link to %s that another user can have made: fettle does not follow it; name the folder itself", e.Path, e.Target)
+	return fmt.Sprintf(
+		"%s is a link to %s that another user can have made: fettle does not follow it; name the folder itself",
+		e.Path,
+		e.Target,
+	)
 }
