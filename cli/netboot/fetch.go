@@ -193,7 +193,11 @@ func rootsAlone(folders ...string) error {
 		if err != nil {
 			return err
 		}
-		if err := machine.RootsAlone(machine.New(), abs); err != nil {
+		err = machine.RootsAlone(machine.New(), abs)
+		if shared := new(machine.Shared); errors.As(err, &shared) && shared.Owner != 0 {
+			return fmt.Errorf("%w; or run it as user ID %d: fetching a tree needs no root", err, shared.Owner)
+		}
+		if err != nil {
 			return err
 		}
 	}
