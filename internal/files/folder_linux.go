@@ -156,3 +156,6 @@ func (e *Led) Error() string {
 		e.Target,
 	)
 }
+
+// nonblock: nothing waits for the other end of a pipe.
+const nonblock = unix.O_NONBLOCK

@@ -137,6 +137,24 @@ func WriteNew(name string, b []byte, mode fs.FileMode) error {
 	return err
 }
 
+// Append opens a regular file to write to its end, and makes it where there is none.
+func Append(name string, mode fs.FileMode) (*os.File, error) {
+	root, err := Folder(filepath.Dir(name))
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f, err := root.OpenFile(filepath.Base(name), os.O_WRONLY|os.O_APPEND|os.O_CREATE|nonblock, mode)
+	if err != nil {
+		return nil, err
+	}
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		f.Close()
+		return nil, errors.Join(err, &fs.PathError{Op: "opening", Path: name, Err: ErrSpecial})
+	}
+	return f, nil
+}
+
 func replace(name string, mode fs.FileMode, write func(io.Writer) error) error {
 	p, err := Create(name, mode)
 	if err != nil {
