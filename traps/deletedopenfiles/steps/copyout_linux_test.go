@@ -122,7 +122,10 @@ func TestCopyOutAmongOthers(t *testing.T) {
 		}
 		s := CopyOut{Open: open, Name: "x", To: dir + "/app.log"}
 		var shared *machine.Shared
-		for what, err := range map[string]error{"items": second(s.Items(t.Context(), machine.Linux{})), "apply": s.Apply(t.Context(), site(t), nil)} {
+		for what, err := range map[string]error{
+			"items": second(s.Items(t.Context(), machine.Linux{})),
+			"apply": s.Apply(t.Context(), site(t), nil),
+		} {
 			if !errors.As(err, &shared) {
 				t.Errorf("%s, %s: %v", name, what, err)
 			}
