@@ -235,8 +235,8 @@ func TestCapabilities(t *testing.T) {
 			t.Errorf("capability %d is kept for nothing", c)
 		}
 	}
-	for _, c := range []int{unix.CAP_PERFMON, unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE, unix.CAP_DAC_OVERRIDE, unix.CAP_NET_RAW, unix.CAP_FOWNER,
-		unix.CAP_NET_ADMIN, unix.CAP_SYS_RAWIO, unix.CAP_SYS_NICE, unix.CAP_SYSLOG, unix.CAP_BPF, unix.CAP_SYS_MODULE} {
+	for _, c := range []int{unix.CAP_PERFMON, unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE, unix.CAP_DAC_OVERRIDE, unix.CAP_NET_RAW,
+		unix.CAP_FOWNER, unix.CAP_NET_ADMIN, unix.CAP_SYS_RAWIO, unix.CAP_SYS_NICE, unix.CAP_SYSLOG, unix.CAP_BPF, unix.CAP_SYS_MODULE} {
 		if want&(1<<c) != 0 {
 			t.Errorf("capability %d is kept", c)
 		}
