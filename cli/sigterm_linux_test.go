@@ -171,7 +171,9 @@ func filled(t *testing.T, line string) []string {
 	}
 	var out []string
 	for _, w := range strings.Fields(line) {
-		out = append(out, strings.NewReplacer("FIFO", fifo, "LISTENER", listener, "DATAGRAMS", datagrams.LocalAddr().String(), "ADDRESS", host, "PORT", port, "SOCKET", "unix:"+socket,
+		out = append(out, strings.NewReplacer("FIFO", fifo, "LISTENER", listener,
+			"DATAGRAMS", datagrams.LocalAddr().String(), "ADDRESS", host, "PORT", port,
+			"SOCKET", "unix:"+socket,
 			"EMPTY", dir, "TREE", filepath.Join(dir, "tree"), "REPO", repo).Replace(w))
 	}
 	for i, w := range out {
