@@ -298,6 +298,8 @@ func TestNetworkChecks(t *testing.T) {
 		"udp":     trap.Clear,
 		"listen":  trap.NotApplicable,
 		"unix":    trap.NotApplicable,
+		"raw":     trap.NotApplicable,
+		"raw6":    trap.NotApplicable,
 		"write":   trap.NotApplicable,
 	}
 	err := a.CheckLive(t.Context(), traps, trap.Options{}, func(r trap.Result) {

@@ -110,10 +110,42 @@ var mutations = map[string]func() error{
 		fd, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, 1, uintptr(pointer(params)), 0)
 		return closing(int(fd), errnoErr(errno))
 	},
+	// Root's other processes hold secrets in their environments.
+	"environ":     func() error { return readSome("/proc/" + strconv.Itoa(os.Getppid()) + "/environ") },
+	"environ-1":   func() error { return readSome("/proc/1/environ") },
+	"mem-of-1":    func() error { return open("/proc/1/mem", os.O_RDONLY) },
+	"raw-socket":  func() error { return closing(unix.Socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP)) },
+	"raw-socket6": func() error { return closing(unix.Socket(unix.AF_INET6, unix.SOCK_RAW, unix.IPPROTO_ICMPV6)) },
+	"inotify":     func() error { return closing(unix.InotifyInit1(0)) },
+	"msync":       func() error { return onPage(func(p []byte) error { return unix.Msync(p, unix.MS_SYNC) }) },
+	"mbind": func() error {
+		return onPage(func(p []byte) error {
+			_, _, e := unix.Syscall6(unix.SYS_MBIND, uintptr(pointer(p)), uintptr(len(p)), 0, 0, 0, 1<<2 /* MPOL_MF_MOVE_ALL */)
+			return errnoErr(e)
+		})
+	},
 	"sysv-shm": func() error { _, err := unix.SysvShmGet(0x0fe77e, 4096, 0o600|unix.IPC_CREAT); return err },
 }
 
 func open(name string, flags int) error { return closing(unix.Open(name, flags|unix.O_CLOEXEC, 0o644)) }
+
+// readSome fails where nothing comes: what must not be read may look empty.
+func readSome(name string) error {
+	b, err := os.ReadFile(name)
+	if err == nil && len(b) == 0 {
+		err = fs.ErrPermission
+	}
+	return err
+}
+
+func onPage(f func([]byte) error) error {
+	p, err := unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return err
+	}
+	defer unix.Munmap(p)
+	return f(p)
+}
 
 func closing(fd int, err error) error {
 	if err == nil {
@@ -178,7 +210,8 @@ func EvilTraps() []*trap.Trap {
 	sampled.Cost = trap.Sampled
 	network := evil("network", func(_ context.Context, _ *host.Host, r *trap.Report) error {
 		for subject, err := range map[string]error{"connect": dial("tcp", "127.0.0.1:9"), "udp": dial("udp", "127.0.0.1:9"),
-			"listen": listen("tcp", "127.0.0.1:0"), "unix": dial("unix", victims+"/socket"), "write": mutations["write-tmp"]()} {
+			"listen": listen("tcp", "127.0.0.1:0"), "unix": dial("unix", victims+"/socket"), "raw": mutations["raw-socket"](),
+			"raw6": mutations["raw-socket6"](), "write": mutations["write-tmp"]()} {
 			switch {
 			case errors.Is(err, fs.ErrPermission):
 				r.NotApplicable(subject, "refused")

@@ -9,6 +9,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"fettle/cli"
+	"fettle/cli/agent"
+	"fettle/cli/hub"
 	"fettle/cli/proving"
 	"fettle/internal/schematest"
 )
@@ -27,10 +29,12 @@ func TestMain(m *testing.M) {
 			}
 			os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 		},
-		"fettle-lab":  func() { os.Exit(proving.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
-		"fettle-evil": func() { os.Exit(cli.MainWith(cli.EvilTraps(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
-		"fettle-fix":  func() { os.Exit(cli.MainWith(cli.FixTraps(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
-		"fettle-sham": func() { os.Exit(cli.MainWith(cli.ShamTraps(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"fettle-lab":   func() { os.Exit(proving.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"fettle-evil":  func() { os.Exit(cli.MainWith(cli.EvilTraps(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"fettle-fix":   func() { os.Exit(cli.MainWith(cli.FixTraps(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"fettle-hub":   func() { os.Exit(hub.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"fettle-agent": func() { os.Exit(agent.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"fettle-sham":  func() { os.Exit(cli.MainWith(cli.ShamTraps(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})
 }
 

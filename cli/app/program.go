@@ -4,19 +4,69 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"sync"
+	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"fettle/internal/build"
 )
 
+// grace is how long a verb may take to end after a signal. What waits where ctx
+// does not reach, as for somebody to open the other end of a pipe, is cut off.
+const grace = 1500 * time.Millisecond
+
+// changing is set while a change to the host is under way, which comes to its own end:
+// half of a change is worse than the wait.
+var changing atomic.Bool
+
 // Interruptible is ctx until SIGINT or SIGTERM; the second signal ends the program
-// on the spot.
+// on the spot, and what did not end by itself ends after the time of grace.
 func Interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	return ctx, stop
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer cancel()
+		select {
+		case <-ended:
+			signal.Stop(signals)
+			return
+		case s := <-signals:
+			cancel()
+			signal.Stop(signals)
+			cutOff(ended, s)
+		}
+	}()
+	return ctx, sync.OnceFunc(func() { close(ended); cancel() })
+}
+
+// cutOff ends the program with the status of one that a signal ended (bash(1), EXIT
+// STATUS), unless it ends by itself.
+func cutOff(ended <-chan struct{}, s os.Signal) {
+	for wait := grace; ; wait = grace / 10 {
+		select {
+		case <-ended:
+			return
+		case <-time.After(wait):
+		}
+		if !changing.Load() {
+			code := 128
+			if n, ok := s.(syscall.Signal); ok {
+				code += int(n)
+			}
+			os.Exit(code)
+		}
+	}
+}
+
+// Act says that a change to the host begins.
+func (a *App) Act() {
+	a.Acted = true
+	changing.Store(true)
 }
 
 // Execute runs one command line and returns the exit status. root makes the

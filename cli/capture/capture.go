@@ -2,7 +2,6 @@ package capture
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -17,6 +16,8 @@ import (
 	"fettle/engine/run"
 	"fettle/engine/trap"
 	"fettle/host"
+	"fettle/host/archive"
+	"fettle/internal/files"
 	"fettle/internal/ui"
 	"fettle/internal/units"
 )
@@ -78,13 +79,12 @@ func capture(ctx context.Context, a *app.App, o captureOptions, ids []string) er
 	if o.file == "-" && ui.IsTerminal(a.Stdout) {
 		return app.Usagef("-o -: standard output is a terminal; send it to a file or through ssh")
 	}
-	through := "" // a device or pipe, which is written to and not replaced
-	if st, err := os.Stat(o.file); err == nil {
+	if st, err := os.Stat(o.file); err == nil && o.file != "-" {
 		switch {
 		case st.IsDir():
 			return app.Usagef("-o %s: it is a folder; name a file", o.file)
 		case !st.Mode().IsRegular():
-			through = o.file
+			return app.Usagef("-o %s: it is no regular file; for a pipe, use -o - and standard output", o.file)
 		}
 	}
 	tg := run.Target{Network: o.network}
@@ -104,25 +104,20 @@ func capture(ctx context.Context, a *app.App, o captureOptions, ids []string) er
 			return err
 		}
 	}
-	// The file is made in a folder of its own beside where it shall be: the
-	// confined process may write there and nowhere else.
-	where := os.TempDir()
-	if o.file != "-" && through == "" {
-		where = filepath.Dir(o.file)
-	}
-	dir, err := os.MkdirTemp(where, ".fettle-capture-")
-	if err != nil {
-		hint := ""
-		if where == os.TempDir() {
-			hint = "; set TMPDIR to a folder that can be written to"
+	// The confined process writes to a file that it is handed open, and opens none.
+	var file *files.Pending
+	if o.file == "-" {
+		if rec.Out, err = archive.TempFile(); err != nil {
+			return app.Usagef("making a file for the capture: %w; set TMPDIR to a folder that can be written to", err)
 		}
-		return app.Usagef("making a folder for the capture: %w%s", err, hint)
+		defer rec.Out.Close()
+	} else {
+		if file, err = files.Create(o.file, 0o600); err != nil {
+			return app.Usagef("making a file for the capture: %w", err)
+		}
+		defer file.Cleanup()
+		rec.Out = file.File
 	}
-	defer os.RemoveAll(dir)
-	if dir, err = filepath.Abs(dir); err != nil {
-		return app.Failf("%w", err)
-	}
-	rec.File = filepath.Join(dir, "capture")
 	tg.Record = rec
 	var id host.Identity
 	err = a.Check(ctx, tg, traps, trap.Options{Limit: o.limit, Network: o.network}, func(ab run.About) error {
@@ -135,18 +130,13 @@ func capture(ctx context.Context, a *app.App, o captureOptions, ids []string) er
 	if err != nil {
 		return err
 	}
-	var sum run.Recorded
-	b, err := os.ReadFile(rec.File + ".json")
-	if err == nil {
-		err = json.Unmarshal(b, &sum)
+	switch {
+	case rec.Sum == nil:
+		return app.Failf("the checks ended without writing a capture")
+	case rec.Sum.Failed != "":
+		return app.Failf("writing the capture: %s", rec.Sum.Failed)
 	}
-	if err != nil {
-		return app.Failf("the checks ended without writing a capture: %w", err)
-	}
-	if sum.Failed != "" {
-		return app.Failf("writing the capture below %s: %s", where, sum.Failed)
-	}
-	return deliver(a, o, through, rec, sum, id)
+	return deliver(a, o, file, rec, id)
 }
 
 // instant are the traps named, or all that a capture can be made of.
@@ -167,36 +157,23 @@ func instant(a *app.App, ids []string) ([]*trap.Trap, error) {
 }
 
 // deliver puts the capture where it was asked for and tells what it is.
-func deliver(a *app.App, o captureOptions, through string, rec *run.Recording, sum run.Recorded, id host.Identity) error {
-	st, err := os.Stat(rec.File)
+func deliver(a *app.App, o captureOptions, file *files.Pending, rec *run.Recording, id host.Identity) error {
+	st, err := rec.Out.Stat()
 	if err != nil {
 		return app.Failf("%w", err)
 	}
-	say := a.Stdout
-	name := o.file
-	switch {
-	case name == "-":
+	sum, say, name := rec.Sum, a.Stdout, o.file
+	if file == nil {
 		say, name = a.Stderr, "standard output"
-		if err := copyTo(a.Stdout, rec.File); err != nil {
-			return err
+		if _, err := io.Copy(a.Stdout, io.NewSectionReader(rec.Out, 0, st.Size())); err != nil {
+			return app.Failf("writing the capture: %w", err)
 		}
-	case through != "":
-		f, err := os.OpenFile(through, os.O_WRONLY, 0)
-		if err != nil {
-			return app.Usagef("-o: %w", err)
-		}
-		err = copyTo(f, rec.File)
-		if cerr := f.Close(); err == nil && cerr != nil {
-			err = app.Failf("writing the capture: %w", cerr)
-		}
-		if err != nil {
-			return err
-		}
-	default:
+	} else {
 		if name == "" {
 			name = captureName(sum.Name, id.Time)
+			file.Rename(name)
 		}
-		if err := os.Rename(rec.File, name); err != nil {
+		if err := file.Commit(); err != nil {
 			return app.Failf("writing the capture: %w", err)
 		}
 	}
@@ -220,18 +197,6 @@ func deliver(a *app.App, o captureOptions, through string, rec *run.Recording, s
 	}
 	if id.EUID != 0 && (sum.Denied || o.root == "") { // tables of running state may lack a part without any refusal
 		fmt.Fprintf(say, "made without root: run as root for a complete capture\n")
-	}
-	return nil
-}
-
-func copyTo(w io.Writer, file string) error {
-	f, err := os.Open(file)
-	if err != nil {
-		return app.Failf("%w", err)
-	}
-	defer f.Close()
-	if _, err := io.Copy(w, f); err != nil {
-		return app.Failf("writing the capture: %w", err)
 	}
 	return nil
 }

@@ -4,9 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 
 	"fettle/cli/app"
@@ -21,8 +19,13 @@ func redactKey(file string) ([]byte, error) {
 	if file == "" {
 		return key, nil
 	}
-	b, err := files.ReadAtMost(file, 4096)
+	f, err := files.Hold(file)
 	if err == nil {
+		defer f.Close()
+		b, err := files.AtMost(f, file, 4096)
+		if err != nil {
+			return nil, app.Usagef("--redact-key: %w", err)
+		}
 		key, err := hex.DecodeString(strings.TrimSpace(string(b)))
 		if err != nil || len(key) < 16 {
 			return nil, app.Usagef("--redact-key %s: not a key: at least 32 hexadecimal digits are needed", file)
@@ -32,15 +35,7 @@ func redactKey(file string) ([]byte, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, app.Usagef("--redact-key: %w", err)
 	}
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, app.Usagef("--redact-key: %w", err)
-	}
-	if _, err = fmt.Fprintln(f, hex.EncodeToString(key)); err == nil {
-		err = f.Close()
-	}
-	if err != nil {
-		os.Remove(file) // half a key would be refused next time
+	if err := files.WriteNew(file, []byte(hex.EncodeToString(key)+"\n"), 0o600); err != nil {
 		return nil, app.Failf("--redact-key: %w", err)
 	}
 	return key, nil

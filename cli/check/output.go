@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
@@ -85,7 +84,7 @@ type output struct {
 	seen   *accept.Seen
 	counts report.Counts
 	run    recorder
-	file   *renameio.PendingFile // nil when the output is not replaced atomically
+	file   *files.Pending // nil when the output is not replaced atomically
 	close  io.Closer
 }
 
@@ -128,7 +127,7 @@ func (out *output) open(stdout io.Writer) (io.Writer, error) {
 		out.close = f
 		return f, nil
 	}
-	f, err := renameio.NewPendingFile(name, renameio.WithStaticPermissions(0o644))
+	f, err := files.Create(name, 0o644)
 	if err != nil {
 		return nil, app.Usagef("-o %s: making a file there: %w", name, files.WithoutPath(err))
 	}
@@ -197,7 +196,7 @@ func (out *output) End(took time.Duration) error {
 		out.close = nil
 	}
 	if err == nil && out.file != nil {
-		err = out.file.CloseAtomicallyReplace()
+		err = out.file.Commit()
 	}
 	if err := written(err); err != nil {
 		return err

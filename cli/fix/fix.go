@@ -260,7 +260,7 @@ func answered(ctx context.Context, a *app.App, no string, questions ...string) e
 	in := bufio.NewReader(a.Stdin)
 	for _, q := range questions {
 		fmt.Fprint(a.Stdout, q)
-		answer, _ := in.ReadString('\n')
+		answer := lineOf(ctx, in)
 		if ctx.Err() != nil || !slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))) {
 			return app.Exit(exitNotDone, errors.New(no))
 		}
@@ -268,9 +268,24 @@ func answered(ctx context.Context, a *app.App, no string, questions ...string) e
 	return nil
 }
 
+// lineOf is the next line, or nothing once ctx has ended: whoever was asked may be gone.
+func lineOf(ctx context.Context, in *bufio.Reader) string {
+	line := make(chan string, 1)
+	go func() {
+		s, _ := in.ReadString('\n')
+		line <- s
+	}()
+	select {
+	case s := <-line:
+		return s
+	case <-ctx.Done():
+		return ""
+	}
+}
+
 // engine is the engine of this host, telling what it does on standard output.
 func engine(a *app.App, store *remedy.Store, who string, wait bool) *remedy.Engine {
-	a.Acted = true
+	a.Act()
 	e := &remedy.Engine{Store: store, Machine: machine.New(), Who: who, Wait: wait, Lasting: remedy.Lasting,
 		Log: func(line string) { fmt.Fprintln(a.Stdout, "  "+ui.Visible(line)) }}
 	if a.Change != nil {

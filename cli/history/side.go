@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -165,8 +164,9 @@ func (s *side) look(ctx context.Context, a *app.App, o diffOptions, dir string, 
 		if err != nil {
 			return nil, err
 		}
-		d, err := checked(ctx, a, run.Target{Record: f}, traps)
-		s.target = &run.Target{From: f.File}
+		defer f.Close()
+		d, err := checked(ctx, a, run.Target{Record: &run.Recording{Out: f}}, traps)
+		s.target = &run.Target{From: f.Name()}
 		return d, err
 	}
 	return checked(ctx, a, *s.target, traps)
@@ -183,25 +183,25 @@ func (s *side) fetch(ctx context.Context, o diffOptions, dir string) error {
 	if err != nil {
 		return err
 	}
+	rec.Close()
 	var ferr error
 	f.Each(ctx, []string{s.host}, func(ctx context.Context, h string) {
-		_, ferr = f.Capture(ctx, h, nil, rec.File)
+		_, ferr = f.Capture(ctx, h, nil, rec.Name())
 	})
 	if ferr != nil {
 		return app.Failf("%w", ferr)
 	}
-	s.target = &run.Target{From: rec.File}
+	s.target = &run.Target{From: rec.Name()}
 	return nil
 }
 
-// recordingIn is a recording in a new folder of its own below dir: the confined
-// process may write there and nowhere else.
-func recordingIn(dir, name string) (*run.Recording, error) {
-	d, err := os.MkdirTemp(dir, name+"-")
+// recordingIn is a new file for a recording in dir, a folder of this process's own.
+func recordingIn(dir, name string) (*os.File, error) {
+	f, err := os.CreateTemp(dir, name+"-*.tar.zst")
 	if err != nil {
-		return nil, app.Failf("making a folder for a capture: %w", err)
+		return nil, app.Failf("making a file for a capture: %w", err)
 	}
-	return &run.Recording{File: filepath.Join(d, "capture")}, nil
+	return f, nil
 }
 
 // checked runs checks over a target, and returns what they say.
@@ -226,11 +226,12 @@ func (s *side) facts(ctx context.Context, a *app.App, dir string, traps []*trap.
 	if err != nil {
 		return nil, err
 	}
-	tg.Record = rec
+	defer rec.Close()
+	tg.Record = &run.Recording{Out: rec}
 	if _, err := checked(ctx, a, tg, traps); err != nil {
 		return nil, err
 	}
-	src, err := capture.Open(ctx, tg.Record.File)
+	src, err := capture.Open(ctx, rec.Name())
 	if err != nil {
 		return nil, app.Failf("reading what the checks read: %w", err)
 	}

@@ -6,8 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
-
+	"fettle/internal/files"
 	"fettle/internal/jsondoc"
 	"fettle/internal/ui"
 	"fettle/tools/keypath"
@@ -33,7 +32,7 @@ func (v *verb) write(a answer) error {
 		_, err = io.WriteString(out, v.text(a))
 	}
 	if err == nil && file.Len() > 0 {
-		if err := renameio.WriteFile(v.output, []byte(file.String()), 0o644); err != nil {
+		if err := files.WriteFile(v.output, []byte(file.String()), 0o644); err != nil {
 			return v.Usagef("-o: %w", err)
 		}
 	}

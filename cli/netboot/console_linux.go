@@ -118,7 +118,7 @@ func (s *session) prepare() (err error) {
 		}
 	}
 	if s.o.log != "" {
-		s.log, err = os.OpenFile(s.o.log, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+		s.log, err = files.Append(s.o.log, 0o600)
 		if err != nil {
 			return app.Usagef("--log: %w", err)
 		}

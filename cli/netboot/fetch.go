@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path"
@@ -19,6 +20,8 @@ import (
 	"fettle/cli/app"
 	"fettle/engine/remedy/machine"
 	"fettle/host"
+	"fettle/host/archive"
+	"fettle/internal/files"
 	"fettle/internal/httpget"
 	"fettle/internal/lazy"
 	"fettle/internal/ui"
@@ -106,7 +109,7 @@ func (o *fetchOptions) valid() error {
 	case o.deb != "":
 		file, flag = o.deb, "--deb"
 	}
-	if f, err := os.Open(file); err == nil {
+	if f, err := files.Hold(file); err == nil {
 		f.Close()
 	} else if o.keyring == renew.Keyring && o.deb == "" {
 		return fmt.Errorf("the keys of Debian's archive: %w; install debian-archive-keyring, or name another file with --keyring", err)
@@ -128,7 +131,7 @@ func fetch(ctx context.Context, a *app.App, folder string, o fetchOptions) error
 		return app.Failf("%w", err)
 	}
 	if o.stage || o.remove {
-		unlock, err := renew.Lock(filepath.Dir(to))
+		unlock, err := renew.Lock(ctx, filepath.Dir(to))
 		if err != nil {
 			return app.Failf("%w", err)
 		}
@@ -140,14 +143,17 @@ func fetch(ctx context.Context, a *app.App, folder string, o fetchOptions) error
 		}
 		return nil
 	}
-	if _, err := os.Stat(to); o.stage && err == nil {
+	if _, err := os.Lstat(to); o.stage && err == nil {
+		if err := renew.Verify(to); err != nil {
+			return app.Failf("a tree fetched earlier: %w", err)
+		}
 		return nil
 	}
 	part, err := renew.Prepare(to)
 	if err != nil {
 		return app.Usagef("%w", err)
 	}
-	defer os.RemoveAll(part)
+	defer part.Drop()
 	if o.deb != "" {
 		err = fromPackage(ctx, &o, part)
 	} else {
@@ -165,10 +171,10 @@ func fetch(ctx context.Context, a *app.App, folder string, o fetchOptions) error
 			return app.Failf("copying what was added to the old tree: %w", err)
 		}
 	}
-	if err := renew.Note(part, rel); err != nil {
+	if err := renew.Note(part.Root, rel); err != nil {
 		return app.Usagef("the tree is not laid out as Debian's: %w", err)
 	}
-	if err := renew.Finish(part, to); err != nil {
+	if err := part.Finish(o.stage); err != nil {
 		return app.Failf("%w", err)
 	}
 	fmt.Fprintf(a.Stdout, "%s holds the installer\n", ui.Visible(to))
@@ -187,14 +193,18 @@ func rootsAlone(folders ...string) error {
 		if err != nil {
 			return err
 		}
-		if err := machine.RootsAlone(machine.New(), abs); err != nil {
+		err = machine.RootsAlone(machine.New(), abs)
+		if shared := new(machine.Shared); errors.As(err, &shared) && shared.Owner != 0 {
+			return fmt.Errorf("%w; or run it as user ID %d: fetching a tree needs no root", err, shared.Owner)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func carry(ctx context.Context, a *app.App, old, new, rel string) error {
+func carry(ctx context.Context, a *app.App, old string, new *renew.Part, rel string) error {
 	src, err := a.OpenLive()
 	if err != nil {
 		return err
@@ -206,7 +216,7 @@ func carry(ctx context.Context, a *app.App, old, new, rel string) error {
 	return renew.Carry(ctx, host.New(src), old, new, rel)
 }
 
-func fromMirror(ctx context.Context, a *app.App, o fetchOptions, part string) error {
+func fromMirror(ctx context.Context, a *app.App, o fetchOptions, part *renew.Part) error {
 	s := renew.Source{Mirror: o.mirror, Suite: o.suite, Arch: o.arch, Keyring: o.keyring, GTK: o.gtk, GPGV: gpgv, Now: time.Now}
 	t, err := s.Find(ctx)
 	if err != nil {
@@ -215,14 +225,11 @@ func fromMirror(ctx context.Context, a *app.App, o fetchOptions, part string) er
 	if o.sum != "" && o.sum != t.SHA {
 		return fmt.Errorf("the mirror now has another installer (SHA-256 %s; expected %s)", t.SHA, o.sum)
 	}
-	file, err := os.CreateTemp("", "fettle-netboot-")
+	file, err := archive.TempFile()
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	if err := os.Remove(file.Name()); err != nil {
-		return err
-	}
 	fmt.Fprintf(a.Stderr, "fetching %s\n", ui.Visible(t.URL))
 	if err := t.Fetch(ctx, file, nil); err != nil {
 		return err
@@ -230,20 +237,26 @@ func fromMirror(ctx context.Context, a *app.App, o fetchOptions, part string) er
 	if _, err := file.Seek(0, 0); err != nil {
 		return err
 	}
-	return renew.UnpackGzip(file, part)
+	return renew.UnpackGzip(file, part.Root)
 }
 
 // gpgv runs gpgv, which trusts the keys of the keyring that it is given and no others.
 func gpgv(ctx context.Context, args ...string) ([]byte, error) {
-	return output(ctx, "/usr/bin/gpgv", args...)
+	return output(ctx, nil, "/usr/bin/gpgv", args...)
 }
 
+// handed is where a program finds the file that it is handed open.
+const handed = "/proc/self/fd/3"
+
 // output is what a program prints, or its own last word.
-func output(ctx context.Context, name string, args ...string) ([]byte, error) {
+func output(ctx context.Context, file *os.File, name string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	c := exec.CommandContext(ctx, name, args...)
 	c.Env = []string{"LC_ALL=C", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/nonexistent"}
+	if file != nil {
+		c.ExtraFiles = []*os.File{file}
+	}
 	var said strings.Builder
 	c.Stderr = &said
 	out, err := c.Output()
@@ -256,13 +269,40 @@ func output(ctx context.Context, name string, args ...string) ([]byte, error) {
 
 var installerPackage = lazy.Regexp(`^debian-installer-([0-9]+)-netboot-([a-z0-9]+)$`)
 
+// maxPackage is more than such packages have, in bytes.
+const maxPackage = 1 << 30
+
+// copied is a copy of a file that has no name: nobody changes it between its
+// verification and its use.
+func copied(name string) (*os.File, error) {
+	in, err := files.Hold(name)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	out, err := archive.TempFile()
+	if err != nil {
+		return nil, err
+	}
+	n, err := io.Copy(out, io.LimitReader(in, maxPackage+1))
+	if err == nil && n > maxPackage {
+		err = fmt.Errorf("%s is larger than %d bytes", name, maxPackage)
+	}
+	if err != nil {
+		out.Close()
+		return nil, err
+	}
+	return out, nil
+}
+
 // fromPackage takes the tree out of a package whose hash apt's lists have.
-func fromPackage(ctx context.Context, o *fetchOptions, part string) error {
-	deb, err := filepath.Abs(o.deb)
+func fromPackage(ctx context.Context, o *fetchOptions, part *renew.Part) error {
+	deb, err := copied(o.deb)
 	if err != nil {
 		return err
 	}
-	fields, err := output(ctx, "/usr/bin/dpkg-deb", "--field", deb, "Package", "Version")
+	defer deb.Close()
+	fields, err := output(ctx, deb, "/usr/bin/dpkg-deb", "--field", handed, "Package", "Version")
 	if err != nil {
 		return err
 	}
@@ -271,11 +311,11 @@ func fromPackage(ctx context.Context, o *fetchOptions, part string) error {
 	if m == nil || !regexp.MustCompile(`^[0-9][0-9A-Za-z.+:~-]*$`).MatchString(version) {
 		return fmt.Errorf("%s is package %s: expected debian-installer-NUMBER-netboot-ARCH", o.deb, ui.Quote(name))
 	}
-	sum, err := output(ctx, "/usr/bin/sha256sum", "--", deb)
+	sum, err := output(ctx, deb, "/usr/bin/sha256sum", "--", handed)
 	if err != nil {
 		return err
 	}
-	known, err := output(ctx, "/usr/bin/apt-cache", "show", "--no-all-versions", name+"="+version)
+	known, err := output(ctx, nil, "/usr/bin/apt-cache", "show", "--no-all-versions", name+"="+version)
 	if err != nil {
 		return fmt.Errorf("asking apt for the hash of %s %s: %w", name, version, err)
 	}
@@ -287,7 +327,8 @@ func fromPackage(ctx context.Context, o *fetchOptions, part string) error {
 	if o.gtk {
 		kind = "gtk"
 	}
-	c := exec.CommandContext(ctx, "/usr/bin/dpkg-deb", "--fsys-tarfile", deb)
+	c := exec.CommandContext(ctx, "/usr/bin/dpkg-deb", "--fsys-tarfile", handed)
+	c.ExtraFiles = []*os.File{deb}
 	c.Env = []string{"LC_ALL=C", "PATH=/usr/bin:/bin"}
 	r, err := c.StdoutPipe()
 	if err != nil {
@@ -296,7 +337,7 @@ func fromPackage(ctx context.Context, o *fetchOptions, part string) error {
 	if err := c.Start(); err != nil {
 		return err
 	}
-	err = renew.Unpack(r, path.Join("usr/lib/debian-installer/images", m[1], m[2], kind), part)
+	err = renew.Unpack(r, path.Join("usr/lib/debian-installer/images", m[1], m[2], kind), part.Root)
 	if werr := c.Wait(); err == nil && werr != nil {
 		err = fmt.Errorf("dpkg-deb: %w", werr)
 	}

@@ -2,12 +2,11 @@ package netboot
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
@@ -87,10 +86,11 @@ func runHooks(a *app.App, o hooksOptions) error {
 	case o.removeFrom != "":
 		return rewrite(a, o.removeFrom, "is as it was before the hooks", hooks.Remove)
 	case o.look != "":
-		b, err := readInitrd(o.look)
+		f, b, err := readInitrd(o.look)
 		if err != nil {
 			return err
 		}
+		f.Close()
 		found, err := hooks.Find(b)
 		if err != nil {
 			return app.Usagef("%s %w", ui.Quote(o.look), err)
@@ -103,10 +103,11 @@ func runHooks(a *app.App, o hooksOptions) error {
 // rewrite replaces an initrd by what change makes of it, in one step, with its
 // mode and owner; the same content is not written again.
 func rewrite(a *app.App, name, done string, change func([]byte) ([]byte, error)) error {
-	b, err := readInitrd(name)
+	f, b, err := readInitrd(name)
 	if err != nil {
 		return err
 	}
+	defer f.Close()
 	now, err := change(b)
 	if err != nil {
 		return app.Usagef("%s %w; nothing was changed", ui.Quote(name), err)
@@ -115,45 +116,28 @@ func rewrite(a *app.App, name, done string, change func([]byte) ([]byte, error))
 		fmt.Fprintf(a.Stdout, "%s %s already\n", ui.Visible(name), done)
 		return nil
 	}
-	if err := replaceInitrd(name, now); err != nil {
+	if err := f.Replace(now); err != nil {
 		return app.Failf("writing %s: %w; it is unchanged", ui.Quote(name), files.WithoutPath(err))
 	}
 	fmt.Fprintf(a.Stdout, "%s %s (%s, was %s)\n", ui.Visible(name), done, units.Size(len(now)), units.Size(len(b)))
 	return nil
 }
 
-func readInitrd(name string) ([]byte, error) {
-	if files.Special(name) {
-		return nil, app.Usagef("%s is not a regular file: expected the initrd of an installer", ui.Quote(name))
+// readInitrd holds the initrd open: what is replaced is what was read.
+func readInitrd(name string) (*files.Held, []byte, error) {
+	f, err := files.Hold(name)
+	if errors.Is(err, files.ErrSpecial) {
+		return nil, nil, app.Usagef("%s is not a regular file: expected the initrd of an installer", ui.Quote(name))
 	}
-	b, err := files.ReadAtMost(name, initrdLimit)
 	if err != nil {
-		return nil, app.Usagef("reading the initrd: %w", err)
+		return nil, nil, app.Usagef("reading the initrd: %w", err)
 	}
-	return b, nil
-}
-
-// replaceInitrd follows a symlink to the file, and keeps mode and owner.
-func replaceInitrd(name string, content []byte) (err error) {
-	if name, err = resolved(name); err != nil {
-		return err
-	}
-	st, err := os.Stat(name)
+	b, err := files.AtMost(f, name, initrdLimit)
 	if err != nil {
-		return err
+		f.Close()
+		return nil, nil, app.Usagef("reading the initrd: %w", err)
 	}
-	f, err := renameio.NewPendingFile(name, renameio.WithStaticPermissions(st.Mode().Perm()))
-	if err != nil {
-		return err
-	}
-	defer f.Cleanup()
-	if err := keepOwner(f.File, st); err != nil {
-		return err
-	}
-	if _, err := f.Write(content); err != nil {
-		return err
-	}
-	return f.CloseAtomicallyReplace()
+	return f, b, nil
 }
 
 func list(a *app.App, fs []hooks.File, show bool) error {

@@ -11,11 +11,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
 	"fettle/internal/chart/draw"
+	"fettle/internal/files"
 	"fettle/internal/ui"
 	"fettle/tools/measure/blockcache"
 	"fettle/tools/measure/render"
@@ -215,7 +215,7 @@ func (a program) blockcacheResult(runs []blockcache.Judged, f blockcacheFlags) e
 			return app.Failf("making the page: %w", err)
 		}
 		name := filepath.Join(f.out, "blockcache.html")
-		if err := renameio.WriteFile(name, page.Bytes(), 0o644); err != nil {
+		if err := files.WriteFile(name, page.Bytes(), 0o644); err != nil {
 			return app.Failf("writing the page: %w", err)
 		}
 		defer fmt.Fprintf(a.Stderr, "wrote %s\n", strings.Join(append(made, name), ", "))

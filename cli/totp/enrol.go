@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
+	"fettle/internal/files"
 	"fettle/internal/ui"
 	"fettle/tools/totp"
 )
@@ -152,7 +153,7 @@ func privateFolder(dir string) (root *os.Root, err error) {
 	if err != nil {
 		return nil, app.Usagef("--out: %w", err)
 	}
-	if root, err = os.OpenRoot(dir); err != nil {
+	if root, err = files.Folder(dir); err != nil {
 		return nil, app.Usagef("--out: %w", err)
 	}
 	defer func() {

@@ -12,10 +12,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
+	"fettle/internal/files"
 	"fettle/internal/ui"
 	"fettle/tools/measure/ksm"
 	"fettle/tools/tune"
@@ -200,7 +200,7 @@ func tuneKSM(ctx context.Context, a *app.App, f ksmFlags) error {
 			if f.textfile == "" {
 				return nil
 			}
-			if err := renameio.WriteFile(f.textfile, b, 0o644); err != nil {
+			if err := files.WriteFile(f.textfile, b, 0o644); err != nil {
 				return fmt.Errorf("writing the metrics: %w", err)
 			}
 			return nil

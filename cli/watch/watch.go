@@ -6,11 +6,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
 	"fettle/host"
+	"fettle/internal/files"
 	"fettle/internal/ui"
 	"fettle/tools/watch"
 )
@@ -77,7 +77,7 @@ func start(ctx context.Context, a *app.App, o watchOptions) error {
 			if o.textfile == "" {
 				return nil
 			}
-			if err := renameio.WriteFile(o.textfile, b, 0o644); err != nil {
+			if err := files.WriteFile(o.textfile, b, 0o644); err != nil {
 				return app.Failf("writing the metrics: %w", err)
 			}
 			return nil

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"fettle/engine/trap"
@@ -38,11 +37,12 @@ type work struct {
 // saying is one message of the child: first about or failed, then results as
 // they settle.
 type saying struct {
-	About  *About          `json:"about,omitempty"`
-	Failed string          `json:"failed,omitempty"`
-	Place  int             `json:"place"`
-	Result *trap.Result    `json:"result,omitempty"`
-	Answer json.RawMessage `json:"answer,omitempty"`
+	About    *About          `json:"about,omitempty"`
+	Failed   string          `json:"failed,omitempty"`
+	Recorded *Recorded       `json:"recorded,omitempty"` // before the last result
+	Place    int             `json:"place"`
+	Result   *trap.Result    `json:"result,omitempty"`
+	Answer   json.RawMessage `json:"answer,omitempty"`
 }
 
 // confined does the work of Check in a child. Not done: no child could
@@ -62,7 +62,7 @@ func (e Engine) confined(
 	if w.Rules, err = e.encoded(traps); err != nil {
 		return true, "", err
 	}
-	job := confine.Job{Messages: len(traps) + 1}
+	job := confine.Job{Messages: len(traps) + 2}
 	if tg.live() {
 		if job.Host, err = confine.Live(); err != nil {
 			return true, "", err
@@ -78,6 +78,9 @@ func (e Engine) confined(
 		}
 		defer spool.Close()
 		w.Spooled, job.Files = true, []*os.File{spool}
+	}
+	if tg.Record != nil {
+		job.Files = append(job.Files, tg.Record.Out)
 	}
 	if job.Body, err = json.Marshal(w); err != nil {
 		return true, "", err
@@ -101,7 +104,7 @@ func (e Engine) confined(
 	if err := begin(ab); err != nil {
 		return true, "", err
 	}
-	collect(ctx, child, traps, trap.InOrder(len(traps), emit))
+	collect(ctx, child, traps, tg.Record, trap.InOrder(len(traps), emit))
 	return true, "", nil
 }
 
@@ -118,10 +121,14 @@ func configured(ctx context.Context, src host.Source, t host.Table) bool {
 }
 
 // collect hands on the child's results, and makes up those that it owes.
-func collect(ctx context.Context, child *confine.Child, traps []*trap.Trap, settled func(int, trap.Result)) {
+func collect(ctx context.Context, child *confine.Child, traps []*trap.Trap, rec *Recording, settled func(int, trap.Result)) {
 	have := make([]bool, len(traps))
 	for range traps {
 		s, err := receive(ctx, child)
+		if err == nil && s.Recorded != nil && rec != nil && rec.Sum == nil {
+			rec.Sum = s.Recorded
+			s, err = receive(ctx, child)
+		}
 		if err == nil && (s.Result == nil || s.Place < 0 || s.Place >= len(traps) || have[s.Place]) {
 			err = errors.New("the confined child sent an invalid message")
 		}
@@ -193,6 +200,13 @@ func child(all []*trap.Trap, answers Answers) error {
 		return err
 	}
 	src, err := w.open(parent)
+	if rec := w.Target.Record; rec != nil && err == nil {
+		at := 0
+		if w.Spooled {
+			at = 1
+		}
+		rec.Out, err = confine.Handed(at)
+	}
 	if err != nil {
 		return say(parent, saying{Failed: err.Error()})
 	}
@@ -205,7 +219,10 @@ func child(all []*trap.Trap, answers Answers) error {
 	left := len(traps)
 	trap.Each(context.Background(), host.New(src), traps, w.Options, func(i int, r trap.Result) {
 		if left--; left == 0 {
-			err = recorded() // before the last result: then the parent ends this process
+			recorded() // before the last result: then the parent ends this process
+			if w.Target.Record != nil {
+				err = say(parent, saying{Recorded: w.Target.Record.Sum})
+			}
 		}
 		say(parent, saying{Place: i, Result: &r}) // without a parent this process ends
 	})
@@ -236,9 +253,6 @@ func (w *work) rules() confine.Rules {
 		r.Read, r.Resolve = []string{w.Target.Root, "/proc/self"}, true
 	case w.Target.From != "":
 		r.Read, r.Resolve = []string{w.Target.From, "/proc/self"}, true
-	}
-	if w.Target.Record != nil {
-		r.Write = append(r.Write, filepath.Dir(w.Target.Record.File))
 	}
 	return r
 }

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -14,10 +13,12 @@ import (
 	"fettle/internal/files"
 )
 
-// Recording tells a check run to write what was read to File.
+// Recording has a check run write what was read to a file. A confined child is
+// handed the file open, and can open none.
 type Recording struct {
-	File string `json:"file"`          // absolute; beside it comes File + ".json", a Recorded
-	Key  []byte `json:"key,omitempty"` // redact with this key
+	Out *os.File  `json:"-"`             // open for writing, empty
+	Key []byte    `json:"key,omitempty"` // redact with this key
+	Sum *Recorded `json:"-"`             // what came of it, once the run is over; nil: it ended without a capture
 }
 
 // Recorded is what a Recording was.
@@ -33,28 +34,21 @@ type Recorded struct {
 // start puts a recorder around src; done writes the file. The path of a
 // capture below its own root is no business of the host's, so both belong to
 // the process that runs the checks.
-func (r *Recording) start(src host.Source) (_ host.Source, done func() error) {
+func (r *Recording) start(src host.Source) (_ host.Source, done func()) {
 	if r == nil {
-		return src, func() error { return nil }
+		return src, func() {}
 	}
 	rec := capture.NewRecorder(src)
-	return rec, func() error { return r.write(rec.Capture()) }
+	return rec, func() { r.write(rec.Capture()) }
 }
 
-// write writes the capture and its account. Where there is no room for the
-// one, there is for the other once the first is gone.
-func (r *Recording) write(c *capture.Capture) error {
+// write writes the capture, and sums up.
+func (r *Recording) write(c *capture.Capture) {
 	sum := Recorded{Name: c.Identity.Hostname}
-	err := r.fill(c, &sum)
-	if err != nil {
-		os.Remove(r.File)
+	if err := r.fill(c, &sum); err != nil {
 		sum = Recorded{Failed: files.WithoutPath(err).Error()}
 	}
-	b, jerr := json.Marshal(sum)
-	if jerr == nil {
-		jerr = os.WriteFile(r.File+".json", b, 0o600)
-	}
-	return errors.Join(err, jerr)
+	r.Sum = &sum
 }
 
 func (r *Recording) fill(c *capture.Capture, sum *Recorded) error {
@@ -83,16 +77,5 @@ func (r *Recording) fill(c *capture.Capture, sum *Recorded) error {
 		sum.Name = c.Identity.Hostname
 	}
 	sum.Answers = len(c.Answers)
-	f, err := os.OpenFile(r.File, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	if err := c.Write(f); err != nil {
-		f.Close()
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	return f.Close()
+	return c.Write(r.Out)
 }

@@ -14,9 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
-
 	"fettle/fleet/hub/join"
+	"fettle/internal/files"
 )
 
 // Member is what an agent knows of its hub.
@@ -79,10 +78,10 @@ func Save(dir, name string, a *join.Admitted) error {
 	if err := os.RemoveAll(filepath.Join(dir, spoolDir)); err != nil {
 		return err
 	}
-	if err := renameio.WriteFile(filepath.Join(dir, credsFile), a.Creds, 0o600); err != nil {
+	if err := files.WriteFile(filepath.Join(dir, credsFile), a.Creds, 0o600); err != nil {
 		return err
 	}
-	return renameio.WriteFile(filepath.Join(dir, memberFile), b, 0o600)
+	return files.WriteFile(filepath.Join(dir, memberFile), b, 0o600)
 }
 
 // ErrCopied: the state folder came here from another machine.

@@ -8,7 +8,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/google/renameio/v2"
+	"fettle/internal/files"
 )
 
 // maxCapture is the most that is taken from one host, in bytes.
@@ -18,7 +18,7 @@ const maxCapture = 2 << 30
 // what comes back to a file, which it replaces whole; size is in bytes. A host
 // that fails leaves no file behind.
 func (f *Fleet) Capture(ctx context.Context, host string, args []string, name string) (size int64, err error) {
-	file, err := renameio.NewPendingFile(name, renameio.WithStaticPermissions(0o600)) // it shows much of a host
+	file, err := files.Create(name, 0o600) // it shows much of a host
 	if err != nil {
 		return 0, err
 	}
@@ -35,7 +35,7 @@ func (f *Fleet) Capture(ctx context.Context, host string, args []string, name st
 	case w.n == 0:
 		return 0, fmt.Errorf("%s: no capture came back", host)
 	}
-	return w.n, file.CloseAtomicallyReplace()
+	return w.n, file.Commit()
 }
 
 // archiveWriter passes a zstd stream on, and drops what a login shell printed before it.

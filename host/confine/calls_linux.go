@@ -68,5 +68,8 @@ var processCalls = append([]uint32{
 	// A datagram socket of a pair sends to any other by name (unix(7)).
 	unix.SYS_SOCKETPAIR,
 	unix.SYS_FLOCK, unix.SYS_SYNC, unix.SYS_SYNCFS, unix.SYS_FADVISE64, unix.SYS_READAHEAD,
+	// msync writes a page that somebody else has changed; mbind moves pages of others;
+	// watches count against root's limit.
+	unix.SYS_MSYNC, unix.SYS_MBIND, unix.SYS_INOTIFY_INIT1,
 	unix.SYS_IO_SETUP, unix.SYS_PROCESS_MRELEASE, unix.SYS_LSM_SET_SELF_ATTR,
 }, legacyProcessCalls...)

@@ -16,7 +16,7 @@ var (
 		unix.SYS_RENAME,
 		unix.SYS_UNLINK,
 	}
-	legacyProcessCalls = []uint32{unix.SYS_FORK, unix.SYS_VFORK, unix.SYS_MODIFY_LDT}
+	legacyProcessCalls = []uint32{unix.SYS_FORK, unix.SYS_VFORK, unix.SYS_MODIFY_LDT, unix.SYS_INOTIFY_INIT}
 	// _sysctl(2) writes kernel settings up to Linux 5.5.
 	legacyKernelCalls = []uint32{unix.SYS_IOPL, unix.SYS_IOPERM, unix.SYS__SYSCTL, unix.SYS_USELIB}
 )

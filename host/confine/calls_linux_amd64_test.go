@@ -15,5 +15,6 @@ var legacyCalls = []call{
 		unix.SYS_FORK,
 		args{},
 	}, {"vfork", unix.SYS_VFORK, args{}}, {"iopl", unix.SYS_IOPL, args{99}}, {"ioperm", unix.SYS_IOPERM, args{bad, bad, 1}},
+	{"inotify_init", unix.SYS_INOTIFY_INIT, args{}},
 	{"_sysctl", unix.SYS__SYSCTL, args{bad}}, {"uselib", unix.SYS_USELIB, args{bad}},
 }

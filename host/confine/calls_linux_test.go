@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -21,6 +22,8 @@ import (
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
+
+	"fettle/internal/means"
 )
 
 // call is a system call that changes something, with arguments with which the
@@ -132,6 +135,8 @@ var calls = append([]call{
 	}, {"msgget", unix.SYS_MSGGET, args{0x0fe77e}}, {"msgsnd", unix.SYS_MSGSND, args{bad, bad, 1}},
 	{"msgrcv", unix.SYS_MSGRCV, args{bad, bad, 1}}, {"msgctl", unix.SYS_MSGCTL, args{bad, 99}}, {"mq_open", unix.SYS_MQ_OPEN, args{bad}},
 	{"listen", unix.SYS_LISTEN, args{bad}}, {"socketpair", unix.SYS_SOCKETPAIR, args{unix.AF_UNIX, 99, 0, bad}},
+	{"msync", unix.SYS_MSYNC, args{1, 1, unix.MS_SYNC}}, {"mbind", unix.SYS_MBIND, args{1, 1, 99}},
+	{"inotify_init1", unix.SYS_INOTIFY_INIT1, args{99}},
 	{"flock", unix.SYS_FLOCK, args{bad, unix.LOCK_EX}}, {"sync", unix.SYS_SYNC, args{}}, {"syncfs", unix.SYS_SYNCFS, args{bad}},
 	{
 		"fadvise64",
@@ -193,7 +198,7 @@ var permitted = []call{
 
 // untried are the calls that no arguments keep from acting: without the filter
 // they are left alone.
-var untried = []string{"fork", "vfork", "sync", "vhangup"}
+var untried = []string{"fork", "vfork", "inotify_init", "sync", "vhangup"}
 
 // tryCalls makes every call and tells the error number of each.
 func tryCalls(all bool) map[string]int {
@@ -212,9 +217,45 @@ func tryCalls(all bool) map[string]int {
 type tried struct {
 	Calls      map[string]int
 	Files      map[string]int
-	NewPrivs   int // threads that may still gain privileges
+	NewPrivs   int      // threads that may still gain privileges
+	Able       []string // what each thread is capable of (proc_pid_status(5), CapPrm and CapEff)
 	Confined   State
 	CannotTell string // what went wrong
+}
+
+var capLine = regexp.MustCompile(`(?m)^Cap(Inh|Prm|Eff|Amb):\t[0-9a-f]+`)
+
+// TestCapabilities: all threads of a check have the capabilities that are kept, with
+// their reasons, and each other one is gone.
+func TestCapabilities(t *testing.T) {
+	means.Root(t)
+	want := uint64(0)
+	for c, why := range kept {
+		if want |= 1 << c; why == "" {
+			t.Errorf("capability %d is kept for nothing", c)
+		}
+	}
+	for _, c := range []int{unix.CAP_PERFMON, unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE, unix.CAP_DAC_OVERRIDE, unix.CAP_NET_RAW,
+		unix.CAP_FOWNER, unix.CAP_NET_ADMIN, unix.CAP_SYS_RAWIO, unix.CAP_SYS_NICE, unix.CAP_SYSLOG, unix.CAP_BPF, unix.CAP_SYS_MODULE} {
+		if want&(1<<c) != 0 {
+			t.Errorf("capability %d is kept", c)
+		}
+	}
+	for _, layer := range []string{"filter", "both"} {
+		got := asked(t, layer).Able
+		if len(got) == 0 {
+			t.Errorf("%s: no thread was looked at", layer)
+		}
+		for _, line := range got {
+			is := uint64(0)
+			if strings.HasPrefix(line, "CapPrm") || strings.HasPrefix(line, "CapEff") {
+				is = want
+			}
+			if !strings.HasSuffix(line, fmt.Sprintf("\t%016x", is)) {
+				t.Errorf("%s: %s, want %016x", layer, line, is)
+			}
+		}
+	}
 }
 
 // tryLayer confines this process with one layer, or with both, and tries
@@ -244,6 +285,8 @@ func tryLayer(layer, dir string) (out tried) {
 	for _, task := range tasks {
 		if b, err := os.ReadFile(task); err == nil && !strings.Contains(string(b), "NoNewPrivs:\t1") {
 			out.NewPrivs++
+		} else if err == nil {
+			out.Able = append(out.Able, capLine.FindAllString(string(b), -1)...)
 		}
 	}
 	return out
@@ -486,7 +529,10 @@ func TestRulesOfOthers(t *testing.T) {
 		{"command", Rules{Program: true}, "bpf", unix.SYS_BPF, args{}, refuse},
 		{"command", Rules{Program: true}, "setns", unix.SYS_SETNS, args{}, refuse},
 		{"locking command", Rules{Program: true, Write: []string{"/x"}}, "unlink", unix.SYS_UNLINKAT, args{}, allow},
-		{"network", Rules{Network: true}, "TCP", unix.SYS_SOCKET, args{unix.AF_INET}, allow},
+		{"network", Rules{Network: true}, "TCP", unix.SYS_SOCKET, args{unix.AF_INET, unix.SOCK_STREAM | unix.SOCK_CLOEXEC}, allow},
+		{"network", Rules{Network: true}, "UDP", unix.SYS_SOCKET, args{unix.AF_INET6, unix.SOCK_DGRAM | unix.SOCK_NONBLOCK}, allow},
+		{"network", Rules{Network: true}, "raw IPv4", unix.SYS_SOCKET, args{unix.AF_INET, unix.SOCK_RAW}, refuse},
+		{"network", Rules{Network: true}, "raw IPv6", unix.SYS_SOCKET, args{unix.AF_INET6, unix.SOCK_RAW | unix.SOCK_CLOEXEC}, refuse},
 		{"network", Rules{Network: true}, "Unix socket", unix.SYS_SOCKET, args{unix.AF_UNIX}, refuse},
 		{"network", Rules{Network: true}, "netlink", unix.SYS_SOCKET, args{unix.AF_NETLINK}, refuse},
 		{"network", Rules{Network: true}, "listen", unix.SYS_LISTEN, args{}, refuse},

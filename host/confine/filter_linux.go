@@ -91,6 +91,21 @@ func (p *program) thread() {
 	p.sub(unix.SYS_CLONE, body)
 }
 
+// inet lets TCP and UDP sockets be made: no raw ones.
+func (p *program) inet() {
+	var kind, body program
+	kind.load(offArgs + 8*1)
+	kind.stmt(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, ^uint32(unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK))
+	kind.when(allow, unix.SOCK_STREAM, unix.SOCK_DGRAM)
+	kind.ret(refuse)
+	body.load(offArgs)
+	body = append(body, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: 2, K: unix.AF_INET},
+		unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: 1, K: unix.AF_INET6})
+	body.ret(refuse)
+	body = append(body, kind...)
+	p.sub(unix.SYS_SOCKET, body)
+}
+
 // fcntl lets a descriptor be copied, and its flags be read and set. Not leases
 // and locks, which hold others up, nor owners of signals: a descriptor signals
 // whoever F_SETOWN names, which Landlock refuses from Linux 6.12 on only.
@@ -176,7 +191,7 @@ func filter(r Rules) program {
 		p.not(nr, 0, unix.CLOCK_REALTIME_ALARM, unix.CLOCK_BOOTTIME_ALARM) // wakes a machine that sleeps
 	}
 	if r.Network {
-		p.only(unix.SYS_SOCKET, 0, unix.AF_INET, unix.AF_INET6)
+		p.inet()
 	} else {
 		p.when(refuse, socketCalls...)
 	}

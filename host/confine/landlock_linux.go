@@ -30,6 +30,9 @@ func Self(r Rules) (State, error) { return confineSelf(r, ABI()) }
 // confineSelf is Self on a kernel with this ABI of Landlock.
 func confineSelf(r Rules, abi int) (State, error) {
 	s := State{Landlock: abi}
+	if err := dropCapabilities(); err != nil {
+		return s, err
+	}
 	if s.Landlock > 0 {
 		if err := restrict(r); err != nil {
 			return s, fmt.Errorf("restricting with Landlock: %w", err)

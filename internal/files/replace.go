@@ -7,8 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
-
-	"github.com/google/renameio/v2"
+	"path/filepath"
 )
 
 // Replace replaces a regular file in one step. A device or pipe is written
@@ -25,16 +24,11 @@ func Replace(name string, write func(io.Writer) error) error {
 		}
 		return err
 	}
-	f, err := renameio.NewPendingFile(name, renameio.WithStaticPermissions(0o644))
-	if err != nil {
-		return err
-	}
-	defer f.Cleanup()
-	if err := write(f); err != nil {
-		return err
-	}
-	return f.CloseAtomicallyReplace()
+	return replace(name, 0o644, write)
 }
+
+// ErrSpecial: a device, socket or pipe stands where a file is expected.
+var ErrSpecial = errors.New("not a regular file")
 
 // Special tells whether something other than a regular file is there.
 func Special(name string) bool {
@@ -45,12 +39,12 @@ func Special(name string) bool {
 // Makeable tries whether a file can be made in a folder, and leaves none: what
 // takes long asks before it begins.
 func Makeable(dir string) error {
-	f, err := os.CreateTemp(dir, ".fettle-*")
+	f, err := Create(filepath.Join(dir, "x"), 0o600)
 	if err != nil {
 		return fmt.Errorf("making a file there: %w", WithoutPath(err))
 	}
-	f.Close()
-	return os.Remove(f.Name())
+	f.Cleanup()
+	return nil
 }
 
 // WithoutPath is err without the path it names, which is that of a passing file beside

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -13,9 +14,9 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
-	"github.com/google/renameio/v2"
 
 	"fettle/engine/trap"
+	"fettle/internal/files"
 	"fettle/internal/yamlfile"
 )
 
@@ -158,10 +159,18 @@ func edit(file string, change func([]byte, []Entry, []int) ([]byte, []Entry, err
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	if err := renameio.WriteFile(file, text, 0o644, renameio.WithExistingPermissions()); err != nil {
+	if err := files.WriteFile(file, text, modeOf(file, 0o644)); err != nil {
 		return fmt.Errorf("writing accepted findings: %w", err)
 	}
 	return nil
+}
+
+// modeOf is the mode that a file has, or else a new one's.
+func modeOf(file string, usual fs.FileMode) fs.FileMode {
+	if st, err := os.Stat(file); err == nil {
+		return st.Mode().Perm()
+	}
+	return usual
 }
 
 // cut takes the i-th entry's lines out. Comments and blank lines that stand

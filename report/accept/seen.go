@@ -11,9 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
-
 	"fettle/engine/trap"
+	"fettle/internal/files"
 )
 
 // Seen remembers what runs of check --new showed of one host.
@@ -186,7 +185,7 @@ func (s *Seen) Save() error {
 	if err := os.MkdirAll(filepath.Dir(s.file), 0o700); err != nil {
 		return fmt.Errorf("recording what was shown: %w", err)
 	}
-	if err := renameio.WriteFile(s.file, append(b, '\n'), 0o644); err != nil {
+	if err := files.WriteFile(s.file, append(b, '\n'), 0o644); err != nil {
 		return fmt.Errorf("recording what was shown: %w", err)
 	}
 	return nil

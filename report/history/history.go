@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"github.com/klauspost/compress/zstd"
 
+	"fettle/internal/files"
 	"fettle/internal/jsondoc"
 	"fettle/internal/sorted"
 	"fettle/report"
@@ -140,7 +140,7 @@ func (s Store) Add(d *report.Document, keep int) error {
 		return fmt.Errorf("recording the run: %w", err)
 	}
 	file := filepath.Join(s.dir, d.Meta.Started.UTC().Format(layout)+suffix)
-	if err := renameio.WriteFile(file, b, 0o600); err != nil {
+	if err := files.WriteFile(file, b, 0o600); err != nil {
 		return fmt.Errorf("recording the run: %w", err)
 	}
 	return s.prune(keep)

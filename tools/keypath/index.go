@@ -14,10 +14,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/renameio/v2"
 	"golang.org/x/sys/unix"
 
 	"fettle/host/format/openpgp"
+	"fettle/internal/files"
 )
 
 // The index is one run of bytes, searched where it lies: a line of magic, the
@@ -260,7 +260,7 @@ func mapped(file string) ([]byte, error) {
 
 // Save keeps the index, for its owner alone.
 func (x *Index) Save(file string) error {
-	if err := renameio.WriteFile(file, x.raw, 0o600); err != nil {
+	if err := files.WriteFile(file, x.raw, 0o600); err != nil {
 		return fmt.Errorf("keeping the index: %w", err)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"fettle/engine/remedy/step"
 	"fettle/engine/trap"
 	"fettle/host"
+	"fettle/internal/files"
 	"fettle/tools/netboot/renew"
 	"fettle/tools/netboot/tree"
 )
@@ -44,7 +45,8 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	if err != nil {
 		return remedy.Plan{}, err
 	}
-	stage := filepath.Join(root, ".fettle-netboot-"+h.Now().UTC().Format("20060102-150405"))
+	// Nobody can have put anything there before.
+	stage := filepath.Join(root, files.Unguessable(".fettle-netboot-"+h.Now().UTC().Format("20060102-150405")+"-"))
 	fetch := append([]string{fettle, "netboot", "fetch", stage, "--stage", "--like", root}, get...)
 	return remedy.Plan{
 		Title: "put a new installer in place of " + f.Subject,

@@ -17,6 +17,8 @@ type Shared struct {
 	Path string // what the program was to work on
 	At   string // the first place on the way to it, or below it, that others can change
 	Why  string
+	// Owner is the user whose it is; 0: root's, and others may write to it.
+	Owner uint32
 }
 
 func (e *Shared) Error() string {
@@ -83,7 +85,7 @@ func onTheWay(m Machine, real string) error {
 		}
 		dir = next
 	}
-	return &Shared{real, real, "can be renamed by others than root"}
+	return &Shared{real, real, "can be renamed by others than root", 0}
 }
 
 // alone judges one name, and what is below it while left is not used up.
@@ -93,11 +95,11 @@ func alone(m Machine, target, at string, img Image, left *int) error {
 	}
 	switch {
 	case img.UID != 0:
-		return &Shared{target, at, fmt.Sprintf("belongs to user ID %d", img.UID)}
+		return &Shared{target, at, fmt.Sprintf("belongs to user ID %d", img.UID), img.UID}
 	case img.Mode&0o002 != 0:
-		return &Shared{target, at, fmt.Sprintf("can be written by everybody (mode %04o)", img.Mode)}
+		return &Shared{target, at, fmt.Sprintf("can be written by everybody (mode %04o)", img.Mode), 0}
 	case img.Mode&0o020 != 0: // with an ACL, the mask (acl(5))
-		return &Shared{target, at, fmt.Sprintf("can be written by others than root (mode %04o, group ID %d)", img.Mode, img.GID)}
+		return &Shared{target, at, fmt.Sprintf("can be written by others than root (mode %04o, group ID %d)", img.Mode, img.GID), 0}
 	case img.Type != Folder || *left == 0:
 		return nil
 	}

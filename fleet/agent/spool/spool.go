@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
+	"fettle/internal/files"
 )
 
 // Entry is one message that waits.
@@ -145,7 +145,7 @@ func (s *Spool) Add(e Entry, payload []byte) error {
 		s.drop(0)
 		s.Dropped++
 	}
-	werr := renameio.WriteFile(s.file(e.number), b, 0o600, renameio.WithTempDir(s.dir))
+	werr := files.WriteFile(s.file(e.number), b, 0o600)
 	if werr != nil {
 		e.payload = payload
 		s.boundUnwritten()

@@ -8,7 +8,6 @@ import (
 	"io"
 	"path/filepath"
 
-	"github.com/google/renameio/v2"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
@@ -17,6 +16,7 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 
 	"fettle/internal/chart"
+	"fettle/internal/files"
 )
 
 // Okabe and Ito's colours can be told apart by those who see red and green
@@ -169,7 +169,7 @@ func Files(dir, base string, p chart.Plot) ([]string, error) {
 		var b bytes.Buffer
 		err := Write(&b, p, format)
 		if err == nil {
-			err = renameio.WriteFile(name, b.Bytes(), 0o644)
+			err = files.WriteFile(name, b.Bytes(), 0o644)
 		}
 		if err != nil {
 			return out, err

@@ -17,10 +17,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
-
 	"fettle/host/format/keyservers"
 	"fettle/host/format/openpgp"
+	"fettle/internal/files"
 	"fettle/internal/httpget"
 )
 
@@ -129,7 +128,7 @@ func (c *Client) get(ctx context.Context, name string, right func(openpgp.Finger
 }
 
 func write(file string, b []byte) error {
-	if err := renameio.WriteFile(file, b, 0o600); err != nil {
+	if err := files.WriteFile(file, b, 0o600); err != nil {
 		return fmt.Errorf("keeping a key: %w", err)
 	}
 	return nil

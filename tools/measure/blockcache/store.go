@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
+	"fettle/internal/files"
 )
 
 const runFormat = "fettle-blockcache-run"
@@ -69,7 +69,7 @@ func (r *Run) store(dir string) error {
 	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(filepath.Join(dir, "run.json"), append(b, '\n'), 0o644)
+	return files.WriteFile(filepath.Join(dir, "run.json"), append(b, '\n'), 0o644)
 }
 
 // Load reads the stored runs of a measurement's folder, or of one run.

@@ -12,8 +12,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/google/renameio/v2"
-
+	"fettle/internal/files"
 	"fettle/internal/sorted"
 )
 
@@ -241,7 +240,7 @@ func (l *Lease) file() error {
 	if err != nil {
 		return err
 	}
-	if err := renameio.WriteFile(filepath.Join(l.dir, leaseFile), b, 0o600); err != nil {
+	if err := files.WriteFile(filepath.Join(l.dir, leaseFile), b, 0o600); err != nil {
 		return fmt.Errorf("keeping KSM's settings in %s: %w", l.dir, err)
 	}
 	return nil

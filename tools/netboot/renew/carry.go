@@ -22,81 +22,149 @@ var grubModule = lazy.Regexp(`/grub/[a-z0-9_]+-efi/`)
 
 // Carry brings into a new tree what an admin added to the old one: files that
 // the new one does not have, the serial console of its menus, and fettle's hooks in
-// its initrds, as this fettle writes them. rel is the
-// kernel's folder below both roots, as "debian-installer/amd64".
-func Carry(ctx context.Context, h *host.Host, oldRoot, newRoot, rel string) error {
-	old, new := filepath.Join(oldRoot, rel), filepath.Join(newRoot, rel)
-	err := filepath.WalkDir(old, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(old, name)
-		if err != nil || rel == "." {
-			return err
-		}
-		to := filepath.Join(new, rel)
-		if _, err := os.Lstat(to); err == nil && d.Type().IsRegular() && strings.HasPrefix(d.Name(), "initrd") {
-			return carryHooks(name, to)
-		} else if err == nil || grubModule().MatchString("/"+rel) {
-			return nil
-		}
-		switch {
-		case d.IsDir():
-			return os.Mkdir(to, 0o755)
-		case d.Type()&fs.ModeSymlink != 0:
-			target, err := os.Readlink(name)
-			if err == nil {
-				err = os.Symlink(target, to)
-			}
-			return err
-		case d.Type().IsRegular():
-			return copyFile(name, to)
-		}
-		return nil
-	})
+// its initrds, as this fettle writes them. rel is the kernel's folder below both roots, as
+// "debian-installer/amd64". A file is copied
+// if it is what its name says in the old tree, and not by way of a link.
+func Carry(ctx context.Context, h *host.Host, oldRoot string, p *Part, rel string) error {
+	root, err := files.Folder(oldRoot)
 	if err != nil {
 		return err
 	}
-	return console(ctx, h, oldRoot, newRoot)
+	defer root.Close()
+	old, err := root.OpenRoot(rel)
+	if err != nil {
+		return err
+	}
+	defer old.Close()
+	new, err := p.OpenRoot(rel)
+	if err != nil {
+		return err
+	}
+	defer new.Close()
+	c := carrying{old: old, new: new}
+	if err := fs.WalkDir(old.FS(), ".", c.one); err != nil {
+		return err
+	}
+	return console(ctx, h, oldRoot, p)
+}
+
+// carrying counts what it copies: somebody may add to the old tree for ever.
+type carrying struct {
+	old, new *os.Root
+	files    int
+	bytes    int64
+}
+
+func (c *carrying) one(name string, d fs.DirEntry, err error) error {
+	if err != nil || name == "." {
+		return err
+	}
+	if _, err := c.new.Lstat(name); err == nil && d.Type().IsRegular() && strings.HasPrefix(d.Name(), "initrd") {
+		return c.hooks(name, d)
+	} else if err == nil || grubModule().MatchString("/"+name) {
+		return nil
+	}
+	if c.files++; c.files > maxFiles {
+		return fmt.Errorf("more than %d files were added", maxFiles)
+	}
+	switch {
+	case d.IsDir():
+		return c.new.Mkdir(name, 0o755)
+	case d.Type()&fs.ModeSymlink != 0:
+		target, err := c.old.Readlink(name)
+		if err == nil {
+			err = c.new.Symlink(target, name)
+		}
+		return err
+	case d.Type().IsRegular():
+		return c.file(name, d)
+	}
+	return nil
+}
+
+func (c *carrying) file(name string, d fs.DirEntry) error {
+	st, err := d.Info()
+	if err != nil {
+		return err
+	}
+	in, err := openFile(c.old, name, st)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := c.new.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, st.Mode().Perm())
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(out, io.LimitReader(in, maxTree-c.bytes+1))
+	if c.bytes += n; err == nil && c.bytes > maxTree {
+		err = fmt.Errorf("more than %d GiB were added", maxTree>>30)
+	}
+	return errors.Join(err, out.Sync(), out.Close())
 }
 
 // initrdLimit bounds an initrd that is read into memory, in bytes.
 const initrdLimit = 512 << 20
 
-// carryHooks appends to a new initrd the parts of fettle's hooks that the old one has.
-func carryHooks(old, new string) error {
-	had, err := files.ReadAtMost(old, initrdLimit)
+// hooks appends to a new initrd the parts of fettle's hooks that the old one has.
+func (c *carrying) hooks(name string, d fs.DirEntry) error {
+	st, err := d.Info()
 	if err != nil {
 		return err
+	}
+	in, err := openFile(c.old, name, st)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	had, err := bounded(in)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	found, err := hooks.Find(had)
 	if errors.Is(err, hooks.ErrNotThere) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", old, err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	parts := found.Parts()
 	if len(parts) == 0 {
 		return nil
 	}
-	fresh, err := files.ReadAtMost(new, initrdLimit)
+	out, err := c.new.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
 		return err
+	}
+	defer out.Close()
+	fresh, err := bounded(out)
+	if err != nil {
+		return fmt.Errorf("the new %s: %w", name, err)
 	}
 	with, err := hooks.Append(fresh, parts)
 	if err != nil {
-		return fmt.Errorf("appending the hooks to %s: %w", new, err)
+		return fmt.Errorf("appending the hooks to the new %s: %w", name, err)
 	}
-	st, err := os.Stat(new)
-	if err != nil {
+	if err := out.Truncate(0); err != nil {
 		return err
 	}
-	return os.WriteFile(new, with, st.Mode().Perm())
+	if _, err := out.WriteAt(with, 0); err != nil {
+		return err
+	}
+	return out.Sync()
+}
+
+// bounded reads an initrd.
+func bounded(r io.Reader) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, initrdLimit+1))
+	if err == nil && len(b) > initrdLimit {
+		err = fmt.Errorf("larger than %d MiB", initrdLimit>>20)
+	}
+	return b, err
 }
 
 // console sends the new menus where most entries of the old ones went.
-func console(ctx context.Context, h *host.Host, old, new string) error {
+func console(ctx context.Context, h *host.Host, old string, new *Part) error {
 	before, err := menu.Read(ctx, h, old)
 	if errors.Is(err, menu.ErrNone) {
 		return nil
@@ -108,34 +176,28 @@ func console(ctx context.Context, h *host.Host, old, new string) error {
 	if !ok {
 		return nil
 	}
-	after, err := menu.Read(ctx, h, new)
+	at, err := filepath.EvalSymlinks(new.Path())
+	if err != nil {
+		return err
+	}
+	after, err := menu.Read(ctx, h, at)
 	if err != nil {
 		return err
 	}
 	for _, e := range after.Rewrite(c) {
-		if err := os.WriteFile(e.Path, []byte(e.New), 0o644); err != nil {
+		name, err := filepath.Rel(at, e.Path)
+		if err != nil {
+			return err
+		}
+		// What was read by path is what lies below the open folder.
+		if b, err := new.ReadFile(name); err != nil || string(b) != e.Old {
+			return errors.Join(err, fmt.Errorf("the menu %s was exchanged at that moment", name))
+		}
+		if err := new.WriteFile(name, []byte(e.New), 0o644); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func copyFile(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	st, err := in.Stat()
-	if err != nil {
-		return err
-	}
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, st.Mode().Perm())
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Sync(), out.Close())
 }
 
 // Root is the served root of a kernel's folder as debian-installer/ARCH below

@@ -34,7 +34,12 @@ func TestCarryHooks(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := Carry(t.Context(), host.New(src), old, fresh, rel); err != nil {
+		held, err := os.OpenRoot(fresh)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer held.Close()
+		if err := Carry(t.Context(), host.New(src), old, &Part{Root: held}, rel); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		b, err := os.ReadFile(filepath.Join(fresh, rel, "initrd.gz"))

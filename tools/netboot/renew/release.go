@@ -186,7 +186,7 @@ func (s Source) verify(ctx context.Context, signed []byte) ([]byte, error) {
 	if _, err := os.Stat(s.Keyring); err != nil {
 		return nil, fmt.Errorf("the keys of Debian's archive are missing: %w; install debian-archive-keyring, or name another keyring", err)
 	}
-	dir, err := os.MkdirTemp("", "fettle-release-")
+	dir, err := files.Private("fettle-release-")
 	if err != nil {
 		return nil, err
 	}

@@ -263,21 +263,31 @@ func TestUnpackRefuses(t *testing.T) {
 		if want == "hard links" {
 			in, want = tarball(entry{name: "a", link: "b", kind: tar.TypeLink}), "neither a file"
 		}
-		if err := UnpackGzip(bytes.NewReader(in), t.TempDir()); err == nil || !strings.Contains(err.Error(), want) {
+		if err := UnpackGzip(bytes.NewReader(in), folder(t)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %q", err, want)
 		}
 	}
 	through := tarball(entry{name: "a", link: ".", kind: tar.TypeSymlink}, entry{name: "a/b", text: "x"})
-	dir := t.TempDir()
-	if err := UnpackGzip(bytes.NewReader(through), dir); err != nil {
+	if err := UnpackGzip(bytes.NewReader(through), folder(t)); err != nil {
 		t.Errorf("a link within the tree: %v", err)
 	}
 	whole := tarball(tree("x")...)
 	for _, cut := range []int{10, len(whole) / 2, len(whole) - 5} {
-		if err := UnpackGzip(bytes.NewReader(whole[:cut]), t.TempDir()); err == nil {
+		if err := UnpackGzip(bytes.NewReader(whole[:cut]), folder(t)); err == nil {
 			t.Errorf("a tarball cut off at %d is taken", cut)
 		}
 	}
+}
+
+// folder is an empty one, held open.
+func folder(t *testing.T) *os.Root {
+	t.Helper()
+	r, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
 }
 
 func lay(t *testing.T, build string) string {
@@ -285,10 +295,10 @@ func lay(t *testing.T, build string) string {
 	dir := filepath.Join(t.TempDir(), "tftp")
 	part, err := Prepare(dir)
 	if err == nil {
-		err = UnpackGzip(bytes.NewReader(tarball(tree(build)...)), part)
+		err = UnpackGzip(bytes.NewReader(tarball(tree(build)...)), part.Root)
 	}
 	if err == nil {
-		err = Finish(part, dir)
+		err = part.Finish(false)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -325,22 +335,22 @@ func TestSwap(t *testing.T) {
 	}
 	defer held.Close()
 	stage := filepath.Join(root, ".fettle-netboot-x")
-	if err := os.MkdirAll(stage+".part/rubbish", 0o755); err != nil { // of a try that was killed
+	if err := os.MkdirAll(stage+".part-abc/rubbish", 0o755); err != nil { // of a try that was killed
 		t.Fatal(err)
 	}
 	part, err := Prepare(stage)
 	if err == nil {
-		err = UnpackGzip(bytes.NewReader(tarball(tree("new")...)), part)
+		err = UnpackGzip(bytes.NewReader(tarball(tree("new")...)), part.Root)
 	}
 	src, _ := host.NewLive()
 	if err == nil {
 		err = Carry(t.Context(), host.New(src), root, part, rel)
 	}
 	if err == nil {
-		err = Note(part, rel)
+		err = Note(part.Root, rel)
 	}
 	if err == nil {
-		err = Finish(part, stage)
+		err = part.Finish(true)
 	}
 	if err != nil {
 		t.Fatal(err)

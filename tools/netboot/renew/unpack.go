@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
@@ -19,14 +17,9 @@ const (
 	maxTree  = 2 << 30 // bytes, unpacked
 )
 
-// Unpack unpacks what lies below prefix in a tar archive into a new folder.
+// Unpack unpacks what lies below prefix in a tar archive into an empty folder.
 // Names and links stay inside of it; devices are refused.
-func Unpack(r io.Reader, prefix, into string) error {
-	root, err := os.OpenRoot(into)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
+func Unpack(r io.Reader, prefix string, root *os.Root) error {
 	var total int64
 	files := 0
 	for t := tar.NewReader(r); ; {
@@ -96,7 +89,7 @@ func member(root *os.Root, t *tar.Reader, h *tar.Header, name string) error {
 }
 
 // UnpackGzip unpacks a netboot.tar.gz.
-func UnpackGzip(file io.Reader, into string) error {
+func UnpackGzip(file io.Reader, into *os.Root) error {
 	z, err := gzip.NewReader(file)
 	if err != nil {
 		return untrusted("unpacking: %w", err)
@@ -109,48 +102,4 @@ func UnpackGzip(file io.Reader, into string) error {
 		return untrusted("unpacking: %w", err)
 	}
 	return nil
-}
-
-// Prepare makes an empty folder beside a new one's place, in which it is
-// built: to exists only when it is whole. What an earlier try left is removed.
-func Prepare(to string) (part string, err error) {
-	if _, err := os.Lstat(to); err == nil {
-		return "", fmt.Errorf("%s is there already", to)
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return "", err
-	}
-	part = to + ".part"
-	if err := os.RemoveAll(part); err != nil {
-		return "", err
-	}
-	return part, os.Mkdir(part, 0o755)
-}
-
-// Finish gives a whole folder its name.
-func Finish(part, to string) error {
-	if err := syncTree(part); err != nil {
-		return err
-	}
-	if err := os.Rename(part, to); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(to))
-}
-
-// syncTree makes the names in all folders durable; files were synced as they were written.
-func syncTree(dir string) error {
-	return filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || !d.IsDir() {
-			return err
-		}
-		return syncDir(name)
-	})
-}
-
-func syncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -254,6 +255,27 @@ func TestMake(t *testing.T) {
 	if after := listing(t, source); after != before {
 		t.Errorf("the tree changed:\n%s\nwas\n%s", after, before)
 	}
+	// Whoever may write to the tree has no menu made of what only root may read.
+	secret, menu := filepath.Join(top, "secret"), filepath.Join(source, "debian-installer/amd64/grub/grub.cfg")
+	os.WriteFile(secret, []byte("root's own"), 0o600)
+	os.Remove(menu)
+	for _, plant := range []func() error{
+		func() error { return os.Symlink(secret, menu) },
+		func() error { os.Remove(menu); return os.WriteFile(menu, []byte("root's own"), 0o600) },
+		func() error { os.Remove(menu); return syscall.Mkfifo(menu, 0o666) },
+	} {
+		if err := plant(); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := Make(t.Context(), host.New(src), stages, source, "192.0.2.1", hosts, nil); err == nil {
+			b, _ := os.ReadFile(filepath.Join(s.Root, "debian-installer/amd64/grub/grub.cfg"))
+			if bytes.Contains(b, []byte("root's own")) {
+				t.Errorf("served: %s", b)
+			}
+			s.Close()
+		}
+	}
+	os.Remove(menu)
 	os.Chmod(filepath.Join(source, "debian-installer/amd64/linux"), 0o600)
 	if _, err := Make(context.Background(), host.New(src), stages, source, "192.0.2.1", nil, nil); err == nil ||
 		!strings.Contains(err.Error(), "chmod o+rX") {

@@ -25,7 +25,9 @@ import (
 type Stage struct {
 	Root    string // that dnsmasq serves
 	Loaders Loaders
-	dir     string
+	dir     string // its folder, and the one in which that is, held open
+	in      *os.Root
+	root    *os.Root // Root
 	lock    *os.File
 }
 
@@ -35,7 +37,12 @@ const stagePrefix = "fettle-netboot-"
 // Sweep removes the stages in a folder that nobody holds any more: their
 // fettle was killed.
 func Sweep(dir string) error {
-	es, err := os.ReadDir(dir)
+	in, err := files.Folder(dir)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	es, err := fs.ReadDir(in.FS(), ".")
 	if err != nil {
 		return err
 	}
@@ -43,8 +50,7 @@ func Sweep(dir string) error {
 		if !strings.HasPrefix(e.Name(), stagePrefix) || !e.IsDir() {
 			continue
 		}
-		old := filepath.Join(dir, e.Name())
-		lock, err := os.OpenFile(filepath.Join(old, "lock"), os.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		lock, err := in.OpenFile(path.Join(e.Name(), "lock"), os.O_RDWR|unix.O_NONBLOCK, 0)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			continue // another user's
 		}
@@ -55,7 +61,7 @@ func Sweep(dir string) error {
 				continue
 			}
 		}
-		if err := os.RemoveAll(old); err != nil {
+		if err := in.RemoveAll(e.Name()); err != nil {
 			return fmt.Errorf("removing what an earlier fettle left: %w", err)
 		}
 	}
@@ -68,11 +74,12 @@ func Sweep(dir string) error {
 func Make(
 	ctx context.Context, h *host.Host, dir, source, address string, hosts []Host, console *menu.Console, parts ...hooks.Part,
 ) (*Stage, error) {
-	top, err := os.MkdirTemp(dir, stagePrefix)
+	in, err := files.Folder(dir)
 	if err != nil {
 		return nil, fmt.Errorf("making a folder to serve: %w", err)
 	}
-	s := &Stage{dir: top, Root: filepath.Join(top, "root")}
+	name := files.Unguessable(stagePrefix)
+	s := &Stage{dir: name, in: in, Root: filepath.Join(dir, name, "root")}
 	if err := s.fill(ctx, h, source, address, hosts, console, parts); err != nil {
 		s.Close()
 		return nil, err
@@ -80,26 +87,47 @@ func Make(
 	return s, nil
 }
 
-// Close removes the stage.
+// Close removes the stage. Closed again it does nothing.
 func (s *Stage) Close() error {
-	err := os.RemoveAll(s.dir)
-	if s.lock != nil {
-		s.lock.Close()
+	if s.in == nil {
+		return nil
 	}
+	err := s.in.RemoveAll(s.dir)
+	s.lock.Close()
+	if s.root != nil {
+		s.root.Close()
+	}
+	s.in.Close()
+	s.in = nil
 	return err
+}
+
+// make makes the folders, locked, of mode 0755: dnsmasq is another user.
+func (s *Stage) make() error {
+	root := path.Join(s.dir, "root")
+	err := s.in.Mkdir(s.dir, 0o700)
+	if err == nil {
+		if s.lock, err = s.in.OpenFile(path.Join(s.dir, "lock"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+			err = unix.Flock(int(s.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		}
+	}
+	if err == nil {
+		err = errors.Join(s.in.Mkdir(root, 0o755), s.in.Chmod(s.dir, 0o755))
+	}
+	if err == nil {
+		s.root, err = s.in.OpenRoot(root)
+	}
+	if err != nil {
+		return fmt.Errorf("making a folder to serve: %w", err)
+	}
+	return nil
 }
 
 func (s *Stage) fill(
 	ctx context.Context, h *host.Host, source, address string, hosts []Host, console *menu.Console, parts []hooks.Part,
 ) (err error) {
-	if s.lock, err = os.OpenFile(filepath.Join(s.dir, "lock"), os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_CLOEXEC, 0o600); err == nil {
-		err = unix.Flock(int(s.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	}
-	if err == nil {
-		err = os.Chmod(s.dir, 0o755) // dnsmasq is another user
-	}
-	if err != nil {
-		return fmt.Errorf("making a folder to serve: %w", err)
+	if err := s.make(); err != nil {
+		return err
 	}
 	replaced := map[string]string{}
 	if console != nil {
@@ -144,7 +172,7 @@ func hooked(pairs []tree.Pair, parts []hooks.Part, replaced map[string]string) e
 		return nil
 	}
 	for _, p := range pairs {
-		b, err := files.ReadAtMost(p.Initrd, initrdLimit)
+		b, err := within(p.Initrd)
 		if err != nil {
 			return fmt.Errorf("reading the initrd: %w", err)
 		}
@@ -157,6 +185,22 @@ func hooked(pairs []tree.Pair, parts []hooks.Part, replaced map[string]string) e
 	return nil
 }
 
+// within reads a file of the served tree: a link in its place leads no further than
+// its folder.
+func within(name string) ([]byte, error) {
+	dir, err := files.Folder(filepath.Dir(name))
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	f, err := dir.Open(filepath.Base(name))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return files.AtMost(f, name, initrdLimit)
+}
+
 const maxStaged = 8 // folders deep
 
 // copy makes folders, links files, and writes what is replaced.
@@ -164,8 +208,10 @@ func (s *Stage) copy(source, rel string, replaced map[string]string, depth int) 
 	if depth > maxStaged {
 		return fmt.Errorf("%s: folders deeper than %d", source, maxStaged)
 	}
-	if err := os.Mkdir(filepath.Join(s.Root, rel), 0o755); err != nil {
-		return err
+	if rel != "" {
+		if err := s.root.Mkdir(rel, 0o755); err != nil {
+			return err
+		}
 	}
 	es, err := os.ReadDir(filepath.Join(source, rel))
 	if err != nil {
@@ -173,23 +219,23 @@ func (s *Stage) copy(source, rel string, replaced map[string]string, depth int) 
 	}
 	for _, e := range es {
 		name := path.Join(rel, e.Name())
-		from, to := filepath.Join(source, name), filepath.Join(s.Root, name)
+		from := filepath.Join(source, name)
 		text, change := replaced[from]
 		switch {
 		case change:
-			err = os.WriteFile(to, []byte(text), 0o644)
+			err = s.root.WriteFile(name, []byte(text), 0o644)
 		case e.IsDir():
 			err = s.copy(source, name, replaced, depth+1)
 		case e.Type()&fs.ModeSymlink != 0: // relative ones lead within the stage
 			var target string
 			if target, err = os.Readlink(from); err == nil {
 				s.loader(e.Name(), name, from)
-				err = os.Symlink(target, to)
+				err = s.root.Symlink(target, name)
 			}
 		case e.Type().IsRegular():
 			s.loader(e.Name(), name, from)
 			if err = readable(from); err == nil {
-				err = os.Symlink(from, to)
+				err = s.root.Symlink(from, name)
 			}
 		}
 		if err != nil {
@@ -288,11 +334,10 @@ func (s *Stage) preseed(h Host) error {
 	if err != nil {
 		return fmt.Errorf("host %s, its preseed file: %w", h.Name, err)
 	}
-	dir := filepath.Join(s.Root, preseedFolder)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := s.root.MkdirAll(preseedFolder, 0o755); err != nil {
 		return err
 	}
-	return os.Symlink(abs, filepath.Join(dir, h.Name+".cfg"))
+	return s.root.Symlink(abs, path.Join(preseedFolder, h.Name+".cfg"))
 }
 
 // host writes the menu that pxelinux asks for first: 01-MAC (syslinux's
@@ -316,9 +361,9 @@ func (s *Stage) host(h Host, source, address string, pairs []tree.Pair, console 
 		if err != nil || !strings.HasPrefix(real, s.Root+"/") {
 			continue
 		}
-		name := filepath.Join(real, "01-"+strings.ReplaceAll(h.MAC, ":", "-"))
-		os.Remove(name)
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		name := path.Join(strings.TrimPrefix(real, s.Root+"/"), "01-"+strings.ReplaceAll(h.MAC, ":", "-"))
+		s.root.Remove(name)
+		if err := s.root.WriteFile(name, []byte(text), 0o644); err != nil {
 			return err
 		}
 	}
@@ -331,13 +376,23 @@ func (s *Stage) grubHosts(source, address string, hosts []Host, pairs []tree.Pai
 	if len(hosts) == 0 {
 		return nil
 	}
-	return filepath.WalkDir(s.Root, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || d.Name() != "grub.cfg" || filepath.Base(filepath.Dir(name)) != "grub" {
+	tree, err := files.Folder(source)
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	return fs.WalkDir(s.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || d.Name() != "grub.cfg" || path.Base(path.Dir(name)) != "grub" {
 			return err
 		}
-		old, err := os.ReadFile(name)
+		// As rewritten, or else from the tree: whoever may write there could have
+		// made a link to what only root may read.
+		old, err := s.root.ReadFile(name)
 		if err != nil {
-			return err
+			old, err = menuOf(tree, name)
+		}
+		if err != nil {
+			return fmt.Errorf("the menu %s: %w", filepath.Join(source, name), err)
 		}
 		arch := ""
 		if strings.Contains(name, "arm64") {
@@ -361,9 +416,29 @@ func (s *Stage) grubHosts(source, address string, hosts []Host, pairs []tree.Pai
 				initrd,
 			)
 		}
-		if err := os.Remove(name); err != nil {
+		if err := s.root.Remove(name); err != nil {
 			return err
 		}
-		return os.WriteFile(name, append([]byte(b.String()), old...), 0o644)
+		return s.root.WriteFile(name, append([]byte(b.String()), old...), 0o644)
 	})
+}
+
+// maxMenu is more than boot menus have, in bytes.
+const maxMenu = 1 << 20
+
+// menuOf reads a file of the tree that everybody may read.
+func menuOf(tree *os.Root, name string) ([]byte, error) {
+	f, err := tree.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() || st.Mode().Perm()&0o004 == 0 {
+		return nil, errors.New("is served, and must be a regular file that everybody may read")
+	}
+	return files.AtMost(f, name, maxMenu)
 }

@@ -62,6 +62,9 @@ func (s CopyOut) Items(_ context.Context, m machine.Machine) ([]step.Item, error
 	if !path.IsAbs(s.To) || path.Clean(s.To) != s.To || s.Open.PID <= 0 || s.Open.FD < 0 {
 		return nil, fmt.Errorf("%q is no file to copy descriptor %d of process %d to", s.To, s.Open.FD, s.Open.PID)
 	}
+	if err := machine.RootsAlone(m, s.To); err != nil {
+		return nil, err
+	}
 	if there, err := s.Done(context.Background(), m, nil, nil); there || err != nil {
 		return nil, err
 	}
@@ -89,7 +92,12 @@ func (s CopyOut) fits(m machine.Machine) error {
 	return nil
 }
 
+// Apply takes a copy for made only where nobody but root can have put it: it is all
+// that will be left of the file.
 func (s CopyOut) Apply(ctx context.Context, st *step.Site, _ []step.Item) error {
+	if err := machine.RootsAlone(st.Machine, s.To); err != nil {
+		return &step.Untouched{Err: err}
+	}
 	if there, err := s.Done(ctx, st.Machine, nil, nil); there || err != nil {
 		return err
 	}

@@ -101,6 +101,38 @@ func TestCopyOut(t *testing.T) {
 	}
 }
 
+// A copy that somebody else put there, or could exchange, is none: the content would
+// be lost with the restart.
+func TestCopyOutAmongOthers(t *testing.T) {
+	_, open := held(t, []byte("precious"), 0)
+	for name, prepare := range map[string]func(dir string) error{
+		"a group's folder":   func(dir string) error { return errors.Join(os.Chown(dir, 0, means.Staff), os.Chmod(dir, 0o2775)) },
+		"everybody's folder": func(dir string) error { return os.Chmod(dir, 0o1777) },
+		"a user's folder":    func(dir string) error { return os.Chown(dir, means.Nobody, means.Nobody) },
+		"a user's empty copy": func(dir string) error {
+			return errors.Join(os.WriteFile(dir+"/app.log", nil, 0o600), os.Chown(dir+"/app.log", means.Nobody, 0))
+		},
+		"one others may write": func(dir string) error {
+			return errors.Join(os.WriteFile(dir+"/app.log", nil, 0o600), os.Chmod(dir+"/app.log", 0o666))
+		},
+	} {
+		dir := ground(t, "")
+		if err := errors.Join(os.Chmod(dir, 0o755), prepare(dir)); err != nil {
+			t.Fatal(err)
+		}
+		s := CopyOut{Open: open, Name: "x", To: dir + "/app.log"}
+		var shared *machine.Shared
+		for what, err := range map[string]error{
+			"items": second(s.Items(t.Context(), machine.Linux{})),
+			"apply": s.Apply(t.Context(), site(t), nil),
+		} {
+			if !errors.As(err, &shared) {
+				t.Errorf("%s, %s: %v", name, what, err)
+			}
+		}
+	}
+}
+
 // A number of a descriptor is used again: another file is not copied.
 func TestCopyOutOfAnotherFile(t *testing.T) {
 	f, open := held(t, []byte("a"), 0)
@@ -153,7 +185,7 @@ func TestCopyOutOnOthersGround(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := CopyOut{Open: open, Name: "x", To: dir + "/x"}
-	if err := s.Apply(t.Context(), site(t), nil); err == nil || !strings.Contains(err.Error(), "others than root may write to") {
+	if err := s.Apply(t.Context(), site(t), nil); err == nil || !strings.Contains(err.Error(), "can be written by everybody") {
 		t.Errorf("%v", err)
 	}
 	if _, err := os.Stat(s.To); err == nil {

@@ -1,0 +1,53 @@
+package means
+
+import (
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Nobody is a user without any rights, whom every host has; Staff is a group.
+const (
+	Nobody = 65534
+	Staff  = 50
+)
+
+// Attacker repeats an act until stop, with the rights to files of Nobody as a
+// member of Staff: whatever he may not do fails. Stop tells how often it ran.
+func Attacker(t *testing.T, act func()) (stop func() int) {
+	t.Helper()
+	Root(t)
+	var over atomic.Bool
+	rounds := make(chan int, 1)
+	go func() {
+		runtime.LockOSThread() // which ends with the goroutine, and its rights with it
+		groups := []uint32{Staff}
+		_, _, e := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(groups)), uintptr(unsafe.Pointer(&groups[0])), 0)
+		unix.Setfsgid(Nobody)
+		unix.Setfsuid(Nobody)
+		if now, _ := unix.SetfsuidRetUid(-1); e != 0 || now != Nobody {
+			t.Errorf("becoming the attacker: %v", e)
+			rounds <- 0
+			return
+		}
+		n := 0
+		for ; !over.Load(); n++ {
+			act()
+		}
+		rounds <- n
+	}()
+	stopped := false
+	stop = func() int {
+		if stopped {
+			return 0
+		}
+		stopped = true
+		over.Store(true)
+		return <-rounds
+	}
+	t.Cleanup(func() { stop() })
+	return stop
+}
