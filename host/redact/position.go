@@ -16,9 +16,10 @@ var (
 	afterAt   = lazy.Regexp(`^@([A-Za-z0-9][\w-]*(?:\.[\w-]+)*)`)
 	export    = lazy.Regexp(`^([A-Za-z][\w.-]{0,253}):/(?:[^/]|$)`)
 	// A Kerberos principal of a service: HTTP/web.example.com.
-	principal = lazy.Regexp(`^(?i:http|host|ldap|nfs|cifs|imap|smtp|postgres|mssqlsvc|termsrv|dns|ftp|rcmd)/([A-Za-z0-9][\w-]*(?:\.[\w-]+)*)`)
-	unitType  = lazy.Regexp(`\.(service|socket|target|timer|mount|automount|slice|scope|path|device|swap)(\.\w+)?$`)
-	terminal  = lazy.Regexp(`^(tty\w*|pts\d*|console|\d+|[a-z]+)$`)
+	principal = lazy.Regexp(`^(?i:http|host|ldap|nfs|cifs|imap|smtp|postgres|mssqlsvc|termsrv|dns|ftp|` +
+		`rcmd)/([A-Za-z0-9][\w-]*(?:\.[\w-]+)*)`)
+	unitType = lazy.Regexp(`\.(service|socket|target|timer|mount|automount|slice|scope|path|device|swap)(\.\w+)?$`)
+	terminal = lazy.Regexp(`^(tty\w*|pts\d*|console|\d+|[a-z]+)$`)
 )
 
 // positioned replaces a name at s[i:] that its position tells.
@@ -62,7 +63,8 @@ func (r *Redactor) hostAt(name string) string {
 }
 
 var (
-	ofUsers = lazy.Regexp(`(?i)^(\s*(?:AllowUsers|DenyUsers|User|AuthorizedKeysCommandUser|AuthorizedPrincipalsCommandUser)[ \t=]+)(\S.*)$`)
+	ofUsers = lazy.Regexp(`(?i)^(\s*(?:AllowUsers|DenyUsers|User|AuthorizedKeysCommandUser|` +
+		`AuthorizedPrincipalsCommandUser)[ \t=]+)(\S.*)$`)
 	ofHosts = lazy.Regexp(`(?i)^(\s*(?:HostName|ProxyJump|HostKeyAlias|Host)[ \t=]+)(\S.*)$`)
 	match   = lazy.Regexp(`(?i)^\s*Match\s`)
 )
