@@ -34,8 +34,12 @@ var afterWords = set(`is was are not and or for from of in on at to by with has 
 	file service failed: responding process session bus controller memory adapter bridge system unit link request
 	prompt manager reset mode names running starting stopped slice limit down up`)
 
-// Log redacts a message of a log.
+// longestLine is how much of a message is read with care: fettle's digests keep 500 bytes.
+const longestLine = 1000
+
+// Log redacts a message of a log. Of a longer one than a digest has, the rest is left out.
 func (r *Redactor) Log(s string) string {
+	s = strings.ToValidUTF8(s[:min(len(s), longestLine)], "")
 	s = Secrets(s)
 	if at := logCommand().FindStringIndex(s); at != nil {
 		return r.logWords(s[:at[1]]) + r.Command(s[at[1]:])

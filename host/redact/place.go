@@ -85,6 +85,9 @@ func plainKey(key string) string {
 	return strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(key))
 }
 
+// nested is how many settings are looked for in the value of one, each in that before.
+const nested = 20
+
 // value redacts what a setting of the name key is set to.
 func (r *Redactor) value(key, value string) string {
 	k := plainKey(key)
@@ -95,6 +98,8 @@ func (r *Redactor) value(key, value string) string {
 		return r.commandOf(value)
 	case plain().MatchString(value):
 		return value
+	case strings.Count(value, "=") > nested && !strings.ContainsAny(value, " \t"):
+		return r.unknown(value)
 	case strings.Contains(k, "cmdline"):
 		return r.kernelLine(value)
 	case takesUser().MatchString(k):
