@@ -22,7 +22,10 @@ func Masked(source, value string) string {
 	for _, re := range handedOver {
 		v = re().ReplaceAllString(v, "${1}"+Dropped+"${3}")
 	}
-	v = ldapPassword().ReplaceAllString(urlPassword().ReplaceAllString(v, "${1}"+Dropped+"${2}"), "${1}"+Dropped)
+	v = urlPassword().ReplaceAllString(v, "${1}"+Dropped+"${2}")
+	if strings.Contains(source, "gnupg/") || strings.Contains(v, "ldapserver") {
+		v = withoutLDAP(v)
+	}
 	return wellKnown().ReplaceAllString(v, Dropped)
 }
 
@@ -56,7 +59,7 @@ var (
 	shownSecret = lazy.Regexp(`(?i)(^|[\s"',;{(\[?&/:])(` + secretName + `\s?=\s?|` + secretName + `:\s+)("[^"]*"|'[^']*'|[^\s,;&)}]+)`)
 	mountKey    = lazy.Regexp(`(?i)((?:^|[\s,])(?:key|ecryptfs_\w*(?:sig|key)|passwd|passphrase_passwd)=)[^\s,]+`)
 	// noSecret are values of such settings that open nothing: a path, a switch, a variable.
-	noSecret = lazy.Regexp(`(?i)^["']?(?:/[\w./@%-]*|~/[\w./-]*|yes|no|true|false|on|off|none|null|files?|required|optional|enabled|disabled|` +
+	noSecret = lazy.Regexp(`(?i)^["']?(?:~?/\S*|yes|no|true|false|on|off|none|null|files?|required|optional|enabled|disabled|` +
 		`prompt|ask|\$\{?\w+\}?|%\w|<[\w -]+>|\*+|redacted|set|unset|missing|empty|absent)["']?[.,;]?$`)
 )
 

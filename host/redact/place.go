@@ -20,16 +20,16 @@ var (
 		`command|program|notifycmd|` +
 		`shutdowncmd|serverargs|run|install|remove|spawn|twist|kernel\.corepattern|\w*opts|\w*options|\w*args|\w*flags|` +
 		`postinvoke|preinvoke)$`)
-	takesUser = lazy.Regexp(`(?i)^(?:user|username|login|owner|identity|anonymousidentity|(?:[a-z]*sasl|` +
+	takesUser = lazy.Regexp(`(?i)^(?:[a-z]*user|[a-z]*username|login|owner|identity|anonymousidentity|(?:[a-z]*sasl|` +
 		`bind)[a-z]*(?:user|id|dn)|authcid|authzid|binddn|` +
 		`remoteuser|mailfrom|mailto|mailaddr|mail|acct|ruser|auser|customer|admin|superuser|secname|loginname|account|` +
 		`simpleallowusers|rootbinddn)$`)
 	takesHost = lazy.Regexp(`(?i)^(?:(?:[a-z]*dhcp|node|ad|kernel\.|systemd\.|get)?host(?:name|addr|id)?|fqdn(?:\.fqdn)?|` +
-		`server|domain(?:name)?|kernel\.domainname|search|peer|` +
+		`server|[a-z]+server|ntp|fallbackntp|domain(?:name)?|kernel\.domainname|search|peer|` +
 		`remote|endpoint|node|realm|defaultrealm|workgroup|netbiosname|relayhost|homehost|dhcphost|hostrecord|cname|` +
 		`ptrrecord|srvhost|rhost|helo|nodename|` +
 		`client|lookup|target|upsname|dnssearch|txtrecord|addresses?)$`)
-	takesAnything = lazy.Regexp(`(?i)^(?:description|desc|title|comment|contact|location|room|labels?|statustext|note|` +
+	takesAnything = lazy.Regexp(`(?i)^(?:setenv|cluster\.name|node\.name|description|desc|title|comment|contact|location|room|labels?|statustext|note|` +
 		`banner|provider|ssid|w?wpassid|wpassid|essid|apn|` +
 		`wirelessessid|permissions|vendorclassidentifier|userclass|clientid(?:entifier)?|dhcpclient(?:id|identifier)|number|` +
 		`simid|serial(?:number|no)?|assettag|` +
@@ -57,6 +57,9 @@ func (r *Redactor) setting(file, line string) string {
 	}
 	if strings.TrimSpace(sign) == "" && !takesOne(key) { // words of a language that is not known here
 		return r.pairs(line)
+	}
+	if key == "Domains" && strings.Contains(file, "/systemd/") { // in sssd.conf, they are names of sections
+		return lead + key + sign + r.hosts(value)
 	}
 	return lead + r.free(key) + sign + r.value(key, value)
 }
