@@ -17,7 +17,8 @@ func TestNoSecretLeaves(t *testing.T) {
 	const cron = "0 3 * * * gpg --passphrase hunter2 --recv-keys 1"
 	check := &trap.Trap{Lore: "---\nid: quotes\ntitle: quotes\n---\n", Check: func(_ context.Context, _ *host.Host, r *trap.Report) error {
 		ev := []trap.Evidence{trap.Ev("netlink", "mtu 1500"), trap.Ev("/var/spool/cron/crontabs/root:3", "%s", cron),
-			trap.Ev("/etc/fstab:2", "/dev/a /b ecryptfs key=hunter2 0 0"), trap.Ev("/etc/sysctl.d/a.conf:1", "net.ipv4.tcp_fastopen_key = hunter2")}
+			trap.Ev("/etc/fstab:2", "/dev/a /b ecryptfs key=hunter2 0 0"), trap.Ev("/etc/sysctl.d/a.conf:1",
+				"net.ipv4.tcp_fastopen_key = hunter2")}
 		r.Found(trap.Finding{Subject: "a", Severity: trap.Warning, Summary: "app failed: password=hunter2 was refused", Evidence: ev,
 			Detail: "it ran sshpass -p hunter2 ssh x", ByHand: "look at https://a:hunter2@b/"})
 		r.Clear("b", "token=hunter2", ev...)

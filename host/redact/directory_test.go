@@ -37,7 +37,8 @@ func TestDirectoryPasswords(t *testing.T) {
 			if strings.Count(got, "\n") != strings.Count(text, "\n") && got != "" {
 				t.Errorf("%s, %s: the lines are others:\n%s", name, what, got)
 			}
-			if strings.Contains(text, "ldap_uri") && (!strings.Contains(got, "ldap_uri = ldap://") || !strings.Contains(got, "_type = password")) {
+			if strings.Contains(text, "ldap_uri") && (!strings.Contains(got, "ldap_uri = ldap://") || !strings.Contains(got,
+				"_type = password")) {
 				t.Errorf("%s, %s: a setting is lost:\n%s", name, what, got)
 			}
 		}
@@ -103,7 +104,8 @@ func TestCertificates(t *testing.T) {
 // or not.
 func TestNeverStored(t *testing.T) {
 	for _, c := range []struct{ file, in, want string }{
-		{"/etc/gnupg/dirmngr.conf", "ldapserver ldap.example.org:389:cn=a:hunter2:dc=b:\n", "ldapserver ldap.example.org:389:cn=a:redacted:dc=b:\n"},
+		{"/etc/gnupg/dirmngr.conf", "ldapserver ldap.example.org:389:cn=a:hunter2:dc=b:\n",
+			"ldapserver ldap.example.org:389:cn=a:redacted:dc=b:\n"},
 		{"/etc/gnupg/dirmngr.conf", "  --ldapserver l:636:u:12345678\n", "  --ldapserver l:636:u:redacted\n"},
 		{"/root/.gnupg/dirmngr_ldapservers.conf", "# ours\nl::u:backup:o=x\n", "# ours\nl::u:redacted:o=x\n"},
 		{"/home/a/.gnupg/dirmngr.conf", "http-proxy http://u:pw@p:3128\n", "http-proxy http://u:redacted@p:3128\n"},

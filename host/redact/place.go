@@ -29,7 +29,8 @@ var (
 		`remote|endpoint|node|realm|defaultrealm|workgroup|netbiosname|relayhost|homehost|dhcphost|hostrecord|cname|` +
 		`ptrrecord|srvhost|rhost|helo|nodename|` +
 		`client|lookup|target|upsname|dnssearch|txtrecord|addresses?)$`)
-	takesAnything = lazy.Regexp(`(?i)^(?:setenv|cluster\.name|node\.name|description|desc|title|comment|contact|location|room|labels?|statustext|note|` +
+	takesAnything = lazy.Regexp(`(?i)^(?:setenv|cluster\.name|node\.name|description|desc|title|comment|contact|` +
+		`location|room|labels?|statustext|note|` +
 		`banner|provider|ssid|w?wpassid|wpassid|essid|apn|` +
 		`wirelessessid|permissions|vendorclassidentifier|userclass|clientid(?:entifier)?|dhcpclient(?:id|identifier)|number|` +
 		`simid|serial(?:number|no)?|assettag|` +
