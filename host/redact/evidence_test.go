@@ -76,10 +76,11 @@ func TestNotMasked(t *testing.T) {
 		"netlink":            {"br0 mtu 1500, port eth0 mtu 8950", "52:54:00:12:34:56"},
 		"systemctl show ssh": {"ExecStart=/usr/sbin/sshd -D -p 2222", "Environment=SSHD_OPTS=-4"},
 		"/proc/keys":         {"kernel.keys.maxkeys = 200", "kernel.keys.maxbytes=20000"},
-		"journalctl (sshd)":  {"Accepted publickey for a from 192.0.2.7 port 50 ssh2: ED25519 SHA256:Zk3v0tXfJq1sYw8d5nB7uQe2rT4yU6iO", "Failed password for root from 192.0.2.7"},
-		"journalctl (app)":   {"ts=2026-01-02T03:00:03.996Z caller=main.go:178 level=error err=\"No private IP address found: auth\""},
-		"gpg":                {"key 0123456789abcdef0123456789abcdef01234567 expired 2024-01-01"},
-		"apt":                {"deb [signed-by=/usr/share/keyrings/x.gpg] https://deb.debian.org/debian bookworm main"},
+		"journalctl (sshd)": {"Accepted publickey for a from 192.0.2.7 port 50 ssh2: ED25519 SHA256:Zk3v0tXfJq1sYw8d5nB7uQe2rT4yU6iO",
+			"Failed password for root from 192.0.2.7"},
+		"journalctl (app)": {"ts=2026-01-02T03:00:03.996Z caller=main.go:178 level=error err=\"No private IP address found: auth\""},
+		"gpg":              {"key 0123456789abcdef0123456789abcdef01234567 expired 2024-01-01"},
+		"apt":              {"deb [signed-by=/usr/share/keyrings/x.gpg] https://deb.debian.org/debian bookworm main"},
 	} {
 		for _, v := range values {
 			if got := Masked(source, v); got != v {
