@@ -3,6 +3,8 @@ package trap
 import (
 	"fmt"
 	"unicode/utf8"
+
+	"fettle/host/redact"
 )
 
 // Bounds of what one check may say, so that a check that meets a million
@@ -22,31 +24,54 @@ const moreSubject = "(more)"
 
 // bound cuts an outcome to size, and charges it to the check's budget.
 func (r *Report) bound(o Outcome) Outcome {
-	o.Summary, o.ByHand = cut(o.Summary, maxText), cut(o.ByHand, maxText)
-	o.Reason, o.Detail = cut(o.Reason, maxDetail), Prose(cut(string(o.Detail), maxDetail))
+	o.Summary, o.ByHand = safe(o.Summary, maxText), safe(o.ByHand, maxText)
+	o.Reason, o.Detail = safe(o.Reason, maxDetail), Prose(safe(string(o.Detail), maxDetail))
 	if extra := len(o.Evidence) - maxEvidence; extra > 0 {
 		o.Evidence = o.Evidence[:maxEvidence:maxEvidence]
 		o.Detail = o.Detail.Also(fmt.Sprintf("%d more pieces of evidence are left out", extra))
 	}
-	for i, e := range o.Evidence {
-		if len(e.Source) > maxText || len(e.Value) > maxText {
-			o.Evidence = append([]Evidence(nil), o.Evidence...) // the check may still hold the old ones
-			for j := i; j < len(o.Evidence); j++ {
-				o.Evidence[j] = Evidence{cut(o.Evidence[j].Source, maxText), cut(o.Evidence[j].Value, maxText)}
-			}
-			break
-		}
+	if r.bytes+sizeCut(o) > maxBytes {
+		o.Evidence, o.Detail = nil, "detail and evidence are left out: the check says too much"
 	}
+	o.Evidence = shown(o.Evidence)
 	if len(o.Facts) > maxDetail {
 		o.Facts, o.Detail = nil, o.Detail.Also("what a plan needs to know is left out: it is too much")
 	}
-	n := size(o)
-	if r.bytes+n > maxBytes {
-		o.Evidence, o.Detail = nil, "detail and evidence are left out: the check says too much"
-		n = size(o)
-	}
-	r.bytes += n
+	r.bytes += size(o)
 	return o
+}
+
+// safe is a sentence, which may quote a line of a log or of a file.
+func safe(s string, n int) string { return redact.MaskedProse(cut(s, n)) }
+
+// shown is evidence as anybody may see it: cut, and without what looks like a secret. It is
+// the one place where evidence of every trap and rule, here or from another host, passes.
+func shown(ev []Evidence) []Evidence {
+	var out []Evidence
+	for i, e := range ev {
+		safe := Evidence{cut(e.Source, maxText), redact.Masked(e.Source, cut(e.Value, maxText))}
+		if safe == e && out == nil {
+			continue
+		}
+		if out == nil {
+			out = append(make([]Evidence, 0, len(ev)), ev[:i]...) // the check may still hold the old ones
+		}
+		out = append(out, safe)
+	}
+	if out == nil {
+		return ev
+	}
+	return out
+}
+
+// sizeCut is size with evidence as long as it may be: what is over the budget is not looked
+// at for secrets.
+func sizeCut(o Outcome) int {
+	n := size(o)
+	for _, e := range o.Evidence {
+		n -= max(0, len(e.Source)-maxText) + max(0, len(e.Value)-maxText)
+	}
+	return n
 }
 
 // size is about what an outcome costs, in bytes.

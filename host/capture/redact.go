@@ -105,7 +105,8 @@ func redactOutput(r *redact.Redactor, s string) string {
 			b.WriteString(k + "=" + redact.Dropped + "\n")
 			continue
 		}
-		b.WriteString(r.Text(line))
+		body := strings.TrimSuffix(line, "\n")
+		b.WriteString(r.Output(body) + line[len(body):])
 	}
 	return b.String()
 }
@@ -135,25 +136,11 @@ func redactJournal(r *redact.Redactor, b []byte) ([]byte, bool) {
 		l.Missing = r.Text(l.Missing)
 		for i := range l.Messages {
 			m := &l.Messages[i]
-			m.Text, m.By, m.Unit = escaped(r, redact.Secrets(m.Text)), r.Text(m.By), escaped(r, m.Unit)
+			m.Text, m.By, m.Unit = r.Log(m.Text), r.Text(m.By), r.Text(m.Unit)
 		}
 	}
 	b, err := json.Marshal(j)
 	return b, err == nil
-}
-
-// escaped redacts a text in which units are named: their escapes (\x2d) are no
-// part of a word.
-func escaped(r *redact.Redactor, s string) string {
-	var b strings.Builder
-	for {
-		i := strings.Index(s, `\x`)
-		if i < 0 || i+4 > len(s) {
-			return b.String() + r.Text(s)
-		}
-		b.WriteString(r.Text(s[:i]) + s[i:i+4])
-		s = s[i+4:]
-	}
 }
 
 // redactJSON replaces in every string of a table.

@@ -17,6 +17,9 @@ func Kept(name string, b []byte) []byte {
 	if strings.HasSuffix(name, "/configuration.yaml") {
 		return onlyDevices(b)
 	}
+	if strings.Contains(name, "gnupg/") {
+		return []byte(withoutLDAP(string(b)))
+	}
 	rc := strings.HasSuffix(name, "/.ldaprc") || strings.HasSuffix(name, "/ldaprc")
 	if !rc && (!strings.HasPrefix(name, "/etc/") || !strings.HasSuffix(name, ".conf")) {
 		return b
@@ -63,7 +66,7 @@ func continued(s string) string {
 func (r *Redactor) variable(line string) string {
 	k, _, ok := strings.Cut(line, "=")
 	if name := strings.TrimPrefix(strings.TrimSpace(k), "export "); !ok || strings.HasPrefix(name, "LDAP") {
-		return r.Text(line)
+		return r.setting("", Secrets(line))
 	}
 	return r.Text(k) + "=" + Dropped
 }

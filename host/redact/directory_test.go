@@ -37,7 +37,8 @@ func TestDirectoryPasswords(t *testing.T) {
 			if strings.Count(got, "\n") != strings.Count(text, "\n") && got != "" {
 				t.Errorf("%s, %s: the lines are others:\n%s", name, what, got)
 			}
-			if strings.Contains(text, "ldap_uri") && (!strings.Contains(got, "ldap_uri = ldap://") || !strings.Contains(got, "_type = password")) {
+			if strings.Contains(text, "ldap_uri") && (!strings.Contains(got, "ldap_uri = ldap://") || !strings.Contains(got,
+				"_type = password")) {
 				t.Errorf("%s, %s: a setting is lost:\n%s", name, what, got)
 			}
 		}
@@ -96,5 +97,23 @@ func TestCertificates(t *testing.T) {
 	}
 	if n != 2 {
 		t.Errorf("%d certificates", n)
+	}
+}
+
+// TestNeverStored: what dirmngr opens a directory or a proxy with is in no capture, redacted
+// or not.
+func TestNeverStored(t *testing.T) {
+	for _, c := range []struct{ file, in, want string }{
+		{"/etc/gnupg/dirmngr.conf", "ldapserver ldap.example.org:389:cn=a:hunter2:dc=b:\n",
+			"ldapserver ldap.example.org:389:cn=a:redacted:dc=b:\n"},
+		{"/etc/gnupg/dirmngr.conf", "  --ldapserver l:636:u:12345678\n", "  --ldapserver l:636:u:redacted\n"},
+		{"/root/.gnupg/dirmngr_ldapservers.conf", "# ours\nl::u:backup:o=x\n", "# ours\nl::u:redacted:o=x\n"},
+		{"/home/a/.gnupg/dirmngr.conf", "http-proxy http://u:pw@p:3128\n", "http-proxy http://u:redacted@p:3128\n"},
+		{"/etc/gnupg/dirmngr.conf", "keyserver hkps://keys.openpgp.org:443\n", "keyserver hkps://keys.openpgp.org:443\n"},
+		{"/etc/gnupg/dirmngr.conf", "ldapserver ldap.example.org:389:::dc=b\n", "ldapserver ldap.example.org:389:::dc=b\n"},
+	} {
+		if got := string(Kept(c.file, []byte(c.in))); got != c.want {
+			t.Errorf("%s: %q is kept as %q", c.file, c.in, got)
+		}
 	}
 }

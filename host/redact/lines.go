@@ -70,7 +70,10 @@ func (r *Redactor) resolvLine(line string) string {
 // dpkgLine keeps the fields that checks read; versions hold no addresses.
 func (r *Redactor) dpkgLine(line string) string {
 	for _, f := range []string{"Package: ", "Status: ", "Architecture: ", "Version: ", "Source: ", "Depends: ", "Pre-Depends: "} {
-		if strings.HasPrefix(line, f) {
+		switch {
+		case f == "Version: " && strings.HasPrefix(line, f):
+			return f + r.version(line[len(f):])
+		case strings.HasPrefix(line, f):
 			return f + r.words(line[len(f):])
 		}
 	}

@@ -42,7 +42,7 @@ func (r *Redactor) keptLines(name, s string) string {
 			switch {
 			case !p.file().MatchString(name):
 			case p.line().MatchString(body):
-				b.WriteString(r.Text(Secrets(body)))
+				b.WriteString(r.keptLine(name, body))
 			case strings.TrimSpace(body) != "":
 				b.WriteString(p.instead)
 			}
@@ -50,6 +50,50 @@ func (r *Redactor) keptLines(name, s string) string {
 		b.WriteString(line[len(body):])
 	}
 	return b.String()
+}
+
+// fieldsOfCron is how many fields of a line of cron's tables come before its command.
+func fieldsOfCron(name string) int {
+	switch {
+	case name == "/etc/crontab", strings.HasPrefix(name, "/etc/cron.d/"):
+		return 6
+	case strings.HasPrefix(name, "/var/spool/cron/"):
+		return 5
+	}
+	return 0
+}
+
+var cronTime = lazy.Regexp(`^\s*(?:@\w+|[\d*][\d*,/-]*\s)`)
+
+// keptLine redacts a line that checks look for: in cron's tables and programs for the
+// shell, it is a command.
+func (r *Redactor) keptLine(name, line string) string {
+	if strings.HasPrefix(name, "/etc/postgresql/") || strings.HasPrefix(name, "/var/lib/p") {
+		return r.setting(name, Secrets(line))
+	}
+	if !strings.HasPrefix(name, "/etc/cron") && !strings.HasPrefix(name, "/etc/profile.d/") && !strings.HasPrefix(name, "/etc/init.d/") &&
+		!strings.HasPrefix(name, "/var/spool/cron/") {
+		return r.free(Secrets(line))
+	}
+	n := fieldsOfCron(name)
+	if n == 0 || !cronTime().MatchString(line) {
+		return r.Command(tokenSecrets(line))
+	}
+	if strings.HasPrefix(strings.TrimSpace(line), "@") {
+		n -= 4
+	}
+	at := 0
+	for range n {
+		at += len(line[at:]) - len(strings.TrimLeft(line[at:], " \t"))
+		at += strings.IndexAny(line[at:]+" ", " \t")
+	}
+	at = min(at, len(line))
+	when, who := line[:at], ""
+	if n == 6 || n == 2 {
+		i := strings.LastIndexAny(strings.TrimRight(when, " \t"), " \t") + 1
+		when, who = line[:i], line[i:at]
+	}
+	return r.Text(when) + r.userWord(who) + r.Command(tokenSecrets(line[at:]))
 }
 
 // routes redacts /proc/net/route, whose addresses are words of memory in

@@ -14,11 +14,14 @@ var (
 	// A URL's, a CIFS or a UNC share's host, with who logs in.
 	authority = lazy.Regexp(`^(?://|\\\\)(?:([^\s/@"'<>]{0,200})@)?([A-Za-z0-9][\w.-]{0,253})`)
 	afterAt   = lazy.Regexp(`^@([A-Za-z0-9][\w-]*(?:\.[\w-]+)*)`)
-	export    = lazy.Regexp(`^([A-Za-z][\w.-]{0,253}):/(?:[^/]|$)`)
+	// A mailbox, or who logs in where.
+	mailbox = lazy.Regexp(`^([A-Za-z][\w.+-]{0,63})@([A-Za-z][\w-]{0,62}(?:\.[\w-]{1,62}){0,8})`)
+	export  = lazy.Regexp(`^([A-Za-z][\w.-]{0,253}):/(?:[^/]|$)`)
 	// A Kerberos principal of a service: HTTP/web.example.com.
-	principal = lazy.Regexp(`^(?i:http|host|ldap|nfs|cifs|imap|smtp|postgres|mssqlsvc|termsrv|dns|ftp|rcmd)/([A-Za-z0-9][\w-]*(?:\.[\w-]+)*)`)
-	unitType  = lazy.Regexp(`\.(service|socket|target|timer|mount|automount|slice|scope|path|device|swap)(\.\w+)?$`)
-	terminal  = lazy.Regexp(`^(tty\w*|pts\d*|console|\d+|[a-z]+)$`)
+	principal = lazy.Regexp(`^(?i:http|host|ldap|nfs|cifs|imap|smtp|postgres|mssqlsvc|termsrv|dns|ftp|` +
+		`rcmd)/([A-Za-z0-9][\w-]*(?:\.[\w-]+)*)`)
+	unitType = lazy.Regexp(`\.(service|socket|target|timer|mount|automount|slice|scope|path|device|swap)(\.\w+)?$`)
+	terminal = lazy.Regexp(`^(tty\w*|pts\d*|console|\d+|[a-z]+)$`)
 )
 
 // positioned replaces a name at s[i:] that its position tells.
@@ -38,7 +41,13 @@ func (r *Redactor) positioned(s string, i int) (int, string) {
 		if m != nil && !unitType().MatchString(m[1]) && !terminal().MatchString(m[1]) {
 			return len(m[0]), "@" + r.hostAt(m[1])
 		}
-	case i == 0 || strings.IndexByte(" \t\"'=,(\n", s[i-1]) >= 0:
+	case i == 0 || strings.IndexByte(" \t\"'=,(<:\n", s[i-1]) >= 0:
+		if m := mailbox().FindStringSubmatch(rest); m != nil && !unitType().MatchString(m[2]) && !terminal().MatchString(m[2]) {
+			return len(m[0]), r.userWord(m[0])
+		}
+		if i > 0 && strings.IndexByte("<:", s[i-1]) >= 0 {
+			return 0, ""
+		}
 		if m := export().FindStringSubmatch(rest); m != nil && m[1] != "external" { // of MD metadata
 			return len(m[1]), r.hostAt(m[1])
 		}
@@ -62,7 +71,8 @@ func (r *Redactor) hostAt(name string) string {
 }
 
 var (
-	ofUsers = lazy.Regexp(`(?i)^(\s*(?:AllowUsers|DenyUsers|User|AuthorizedKeysCommandUser|AuthorizedPrincipalsCommandUser)[ \t=]+)(\S.*)$`)
+	ofUsers = lazy.Regexp(`(?i)^(\s*(?:AllowUsers|DenyUsers|User|AuthorizedKeysCommandUser|` +
+		`AuthorizedPrincipalsCommandUser)[ \t=]+)(\S.*)$`)
 	ofHosts = lazy.Regexp(`(?i)^(\s*(?:HostName|ProxyJump|HostKeyAlias|Host)[ \t=]+)(\S.*)$`)
 	match   = lazy.Regexp(`(?i)^\s*Match\s`)
 )

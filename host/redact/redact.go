@@ -18,7 +18,6 @@ package redact
 import (
 	"crypto/hmac"
 	"crypto/sha256"
-	_ "embed"
 	"encoding/base32"
 	"encoding/hex"
 	"fmt"
@@ -26,7 +25,6 @@ import (
 	"net/netip"
 	"sort"
 	"strings"
-	"sync"
 
 	"fettle/internal/lazy"
 )
@@ -105,7 +103,8 @@ const (
 // word would change its sense.
 func (r *Redactor) learn(kind, name string) {
 	name = strings.ToLower(strings.Trim(name, ". \t\n"))
-	if len(name) < 3 || harmless(name) || name == "localhost" {
+	numbered := kind == serialName && len(name) > 4 && strings.ContainsAny(name, "0123456789") && !strings.Contains(name, ":")
+	if len(name) < 3 || harmless(name) && !numbered || name == "localhost" {
 		return
 	}
 	if _, err := netip.ParseAddr(name); err == nil {
@@ -184,84 +183,6 @@ func (r *Redactor) Host(name string) string {
 
 // User replaces the name of a user who is no part of the system.
 func (r *Redactor) User(name string) string { return r.pseudonym(userName, name) }
-
-// words.txt holds lower-case words: of kernel settings, of the units and
-// drop-ins that distributions ship, of configuration files' keywords, of
-// programs and system accounts, and those that checks look for. A check that
-// misses a word in a redacted capture has the word added there.
-//
-//go:embed words.txt
-var wordList string
-
-var vocabulary = sync.OnceValue(func() map[string]bool {
-	m := map[string]bool{}
-	for w := range strings.FieldsSeq(wordList) {
-		m[w] = true
-	}
-	return m
-})
-
-var (
-	humps = lazy.Regexp(`[A-Z]?[a-z]+|[A-Z]+|[0-9]+`)
-	// netName is a predictable interface name (systemd.net-naming-scheme(7)).
-	netName = lazy.Regexp(`^(en|eth|wl|ww|ib|sl)(o\d{1,3}|[psfdnucbv]\d{1,3}){1,6}$`)
-	// portSpeed is how the kernel's console= gives a serial line's speed, parity and
-	// bits (Documentation/admin-guide/serial-console.rst).
-	portSpeed = lazy.Regexp(`^(1200|2400|4800|9600|19200|38400|57600|115200|230400|460800|921600)[noe][78]r?$`)
-	hexMAC    = lazy.Regexp(`^([a-z]{2,3})?([0-9a-fA-F]{12})$`)
-)
-
-// harmless tells whether a word (letters and digits) says nothing about whose
-// host it is.
-func harmless(w string) bool {
-	low := strings.ToLower(w)
-	if len(w) <= 2 || vocabulary()[low] {
-		return true
-	}
-	if strings.Trim(w, "0123456789") == "" {
-		return true
-	}
-	if netName().MatchString(low) || portSpeed().MatchString(low) {
-		return true
-	}
-	if len(w) <= 10 && strings.HasPrefix(low, "0x") && strings.Trim(low[2:], "0123456789abcdef") == "" {
-		return true
-	}
-	return harmlessParts(w)
-}
-
-// harmlessParts looks at the parts of a word: "IPv6AcceptRA", "sda1", "deb12u4".
-func harmlessParts(w string) bool {
-	parts := humps().FindAllString(w, -1)
-	if strings.Join(parts, "") != w { // letters beyond ASCII
-		return false
-	}
-	digits, runs, short, known, longest := 0, 0, 0, 0, 0
-	for _, p := range parts {
-		if p[0] > '9' {
-			longest = max(longest, len(p))
-		}
-		switch {
-		case p[0] <= '9':
-			digits += len(p)
-			runs++
-		case vocabulary()[strings.ToLower(p)]:
-			known++
-		case len(p) <= 2:
-			short++
-		default:
-			// "DHCPv": a row of capitals runs into the next hump.
-			if !vocabulary()[strings.ToLower(p[:len(p)-1])] {
-				return false
-			}
-		}
-	}
-	// Serial numbers and hashes are letters and digits in turn, or many digits.
-	if runs > 1 && longest < 3 && len(w) >= 8 {
-		return false
-	}
-	return digits <= 5 && (short <= 1 || short == 2 && known > 0 || short == 3 && digits <= 2 && known > 0)
-}
 
 // one replaces a single word of letters and digits.
 func (r *Redactor) one(w string) string {

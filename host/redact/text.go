@@ -3,73 +3,132 @@ package redact
 import (
 	"encoding/hex"
 	"fmt"
-	"net/netip"
 	"strings"
 	"unicode/utf8"
 )
 
+// reading is what is looked for in a text besides names and unknown words.
+type reading int
+
+const (
+	addresses reading = 1 << iota
+	positions         // names that their position tells
+	numbers           // numbers that may be anybody's
+	nothing           // no word is kept, whatever it is
+	digits            // nor one that has a digit
+	versions          // words of versions stay
+)
+
 // Text replaces every name, address and unknown word in a text. What lies
 // between words stays, so lines and columns of separators keep their sense.
-func (r *Redactor) Text(s string) string { return r.text(s, true, true) }
+func (r *Redactor) Text(s string) string { return r.text(s, addresses|positions) }
+
+// free is Text where people write what they like: long numbers are replaced, too.
+func (r *Redactor) free(s string) string { return r.text(s, addresses|positions|numbers) }
+
+// opaque keeps no word at all, where nothing is known of what may stand there.
+func (r *Redactor) opaque(s string) string {
+	if s == Dropped || strings.Trim(s, `"'`) == Dropped {
+		return s
+	}
+	return r.text(s, addresses|positions|numbers|nothing)
+}
+
+// opaqueNumbers is free, but keeps no number at all, and no word with one.
+func (r *Redactor) opaqueNumbers(s string) string { return r.text(s, addresses|numbers|digits) }
 
 // plainText is Text without a look for names by their position.
-func (r *Redactor) plainText(s string) string { return r.text(s, true, false) }
+func (r *Redactor) plainText(s string) string { return r.text(s, addresses) }
 
-// words is Text without a look for addresses: for versions, which may look
-// like them.
-func (r *Redactor) words(s string) string { return r.text(s, false, false) }
+// words is Text without a look for addresses.
+func (r *Redactor) words(s string) string { return r.text(s, 0) }
 
-func (r *Redactor) text(s string, addresses, positions bool) string {
+// version is words of a package's version, which may look like an address.
+func (r *Redactor) version(s string) string { return r.text(s, versions) }
+
+func (r *Redactor) text(s string, how reading) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
-		if positions {
-			if n, p := r.positioned(s, i); n > 0 {
-				b.WriteString(p)
-				i += n
-				continue
-			}
-		}
-		if !wordByte(s[i]) && s[i] != ':' {
-			b.WriteByte(s[i])
-			i++
-			continue
-		}
-		// At the beginning of a word.
-		if n, p := r.name(s[i:]); n > 0 {
-			b.WriteString(p)
-			i += n
-			continue
-		}
-		if n, p := r.uuid(s[i:]); n > 0 {
-			b.WriteString(p)
-			i += n
-			continue
-		}
-		if addresses {
-			if n, p := r.address(s[i:]); n > 0 {
-				b.WriteString(p)
-				i += n
-				continue
-			}
-			if n, p := r.form(s, i); n > 0 {
-				b.WriteString(p)
-				i += n
-				continue
-			}
-		}
-		if s[i] == ':' {
-			b.WriteByte(':')
-			i++
-			continue
-		}
-		end := i
-		for end < len(s) && wordByte(s[end]) {
-			end++
-		}
-		b.WriteString(r.one(s[i:end]))
-		i = end
+		n, p := r.next(s, i, how)
+		b.WriteString(p)
+		i += n
 	}
 	return b.String()
+}
+
+// next replaces what begins at s[i], and tells how long it was.
+func (r *Redactor) next(s string, i int, how reading) (int, string) {
+	if n := escape(s[i:]); n > 0 {
+		return n, s[i : i+n]
+	}
+	if how&positions != 0 {
+		if n, p := r.positioned(s, i); n > 0 {
+			return n, p
+		}
+	}
+	if how&numbers != 0 && (s[i] == '+' || s[i] == '(' || s[i] >= '0' && s[i] <= '9') {
+		if n, p := r.phoneAt(s[i:]); n > 0 {
+			return n, p
+		}
+	}
+	if !wordByte(s[i]) && s[i] != ':' {
+		return 1, s[i : i+1]
+	}
+	// At the beginning of a word.
+	if n, p := r.name(s[i:]); n > 0 {
+		return n, p
+	}
+	if n, p := r.uuid(s[i:]); n > 0 {
+		return n, p
+	}
+	if n, p := r.volume(s, i); n > 0 {
+		return n, p
+	}
+	if how&addresses != 0 {
+		if n, p := r.address(s[i:]); n > 0 {
+			return n, p
+		}
+		if n, p := r.form(s, i); n > 0 {
+			return n, p
+		}
+	}
+	if s[i] == ':' {
+		return 1, ":"
+	}
+	end := i
+	for end < len(s) && wordByte(s[end]) {
+		end++
+	}
+	return end - i, r.wordAs(s[i:end], how)
+}
+
+// wordAs replaces a word as its place asks for.
+func (r *Redactor) wordAs(w string, how reading) string {
+	switch {
+	case (how&nothing != 0 || how&digits != 0 && strings.ContainsAny(w, "0123456789")) && w != Dropped:
+		if kind, ok := r.names[strings.ToLower(w)]; ok {
+			return r.pseudonym(kind, w)
+		}
+		return r.pseudonym(word, w)
+	case how&numbers != 0 && strings.Trim(w, "0123456789") == "":
+		return r.number(w)
+	case how&versions != 0 && harmlessVersion(w):
+		return w
+	}
+	return r.one(w)
+}
+
+// escape is how long an escape at the beginning of s is that stands for a separator: \040
+// of the kernel's lists (proc(5)), \x2d of systemd's units.
+func escape(s string) int {
+	if len(s) < 4 || s[0] != '\\' {
+		return 0
+	}
+	switch s[:4] {
+	case `\040`, `\011`, `\012`, `\134`, `\043`, `\x2d`, `\x20`, `\x5c`, `\x40`, `\x7e`, `\x2f`:
+		return 4
+	}
+	return 0
 }
 
 // wordByte: "_" separates, so that names of settings are looked at word by
@@ -106,75 +165,20 @@ func (r *Redactor) uuid(s string) (int, string) {
 	return n, p
 }
 
-// address finds an IP or hardware address at the beginning of s.
-func (r *Redactor) address(s string) (int, string) {
-	end := 0
-	for end < len(s) && end <= 64 && strings.IndexByte("0123456789abcdefABCDEF:.", s[end]) >= 0 {
-		end++
-	}
-	dash := end
-	for dash < len(s) && dash < 17 && strings.IndexByte("0123456789abcdefABCDEF-", s[dash]) >= 0 {
-		dash++
-	}
-	if dash == 17 && (len(s) == 17 || !wordByte(s[17])) {
-		if p, ok := r.hardwareText(s[:17], "-"); ok {
-			return 17, p
-		}
-	}
-	if end < 3 || end > 64 || end < len(s) && wordByte(s[end]) {
+// volume replaces the number of a FAT file system, A1B2-C3D4.
+func (r *Redactor) volume(s string, i int) (int, string) {
+	const n = 9
+	if len(s) < i+n || s[i+4] != '-' || len(s) > i+n && (wordByte(s[i+n]) || s[i+n] == '-') {
 		return 0, ""
 	}
-	// A trailing ":" or "." belongs to the text, unless it is of "fe80::".
-	for end > 0 && (s[end-1] == '.' || s[end-1] == ':' && !strings.HasSuffix(s[:end], "::")) {
-		end--
-	}
-	tok := s[:end]
-	if strings.Count(tok, ":") == 5 && !strings.Contains(tok, ".") {
-		if p, ok := r.hardwareText(tok, ":"); ok {
-			return end, p
-		}
-	}
-	// iproute2 writes a bridge's id as priority, dot, address without leading zeros.
-	if prio, mac, ok := strings.Cut(tok, "."); ok && len(prio) == 4 && strings.Count(mac, ":") == 5 {
-		if p, ok := r.hardwareText(mac, ":"); ok {
-			return end, prio + "." + p
-		}
-	}
-	// The kernel writes it as priority, dot, twelve digits.
-	if len(tok) == 17 && tok[4] == '.' && isHex(tok[:4]) && isHex(tok[5:]) {
-		b, _ := hex.DecodeString(tok[5:])
-		p := hex.EncodeToString(r.hardware(b))
-		r.replaced[p] = tok[5:]
-		return end, tok[:5] + p
-	}
-	if strings.Count(tok, ":") < 2 && strings.Count(tok, ".") != 3 {
+	w := s[i : i+n]
+	if !isHex(w[:4]+w[5:]) || strings.ToUpper(w) != w || !strings.ContainsAny(w, "ABCDEF") && !strings.HasSuffix(s[:i], "UUID=") {
 		return 0, ""
 	}
-	a, err := netip.ParseAddr(tok)
-	if err != nil { // "192.0.2.1:80"
-		ap, err := netip.ParseAddrPort(tok)
-		if err != nil || !ap.Addr().Is4() {
-			return 0, ""
-		}
-		return end, fmt.Sprintf("%s:%d", r.Addr(ap.Addr()), ap.Port())
-	}
-	out := r.Addr(a)
-	// Of a network, "10.1.0.0/16", the rest stays zero.
-	if end < len(s) && s[end] == '/' {
-		n, digits := 0, 0
-		for j := end + 1; j < len(s) && s[j] >= '0' && s[j] <= '9' && digits < 3; j++ {
-			n, digits = n*10+int(s[j]-'0'), digits+1
-		}
-		if p, err := a.Prefix(n); digits > 0 && err == nil && p.Addr() == a {
-			if q, err := out.Prefix(n); err == nil {
-				out = q.Addr()
-				if out != a {
-					r.replaced[out.String()] = a.String()
-				}
-			}
-		}
-	}
-	return end, out.String()
+	h := strings.ToUpper(hex.EncodeToString(r.mac("volume", w)))
+	p := h[:4] + "-" + h[4:8]
+	r.replaced[p] = w
+	return n, p
 }
 
 func isHex(s string) bool { return strings.Trim(strings.ToLower(s), "0123456789abcdef") == "" }

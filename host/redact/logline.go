@@ -1,0 +1,124 @@
+package redact
+
+import (
+	"strings"
+
+	"fettle/internal/lazy"
+)
+
+// Of a line of a log, the words stay that checks and why look for: those of the
+// vocabulary. Who and what is named there stands behind certain words, and goes, also
+// where its name is such a word; so do arguments of commands, and settings.
+
+var (
+	// namedWord is a word behind which a name stands, of a user, a host, a thing, and the name.
+	namedWord = lazy.Regexp(`(?i)(?:^|[\s(\["'])((?:invalid |illegal |unknown |session opened for |` +
+		`session closed for )?(?:user|username|account|acct|login|logname|owner|customer|ruser|` +
+		`publickey for|password for|host|hostname|host-name|server|peer|node|lookup|helo|ehlo|serialnumber|serial|` +
+		`serial number|called|named|label|` +
+		`passphrase|password|secret|token|pin|code|tel|phone|ssid)(?: is|:)? {1,2}["'(<]?)([^\s"'()<>\[\],;:=]{1,200})`)
+	// logCommand is where in a line a command begins.
+	logCommand = lazy.Regexp(`(?:COMMAND=|\bCMD \(|(?i:\bexecuting:? |\brunning:? |\bcommand:? ["'\x60]?|^failed: |^\+ ))`)
+	// logOption is an option with what may be its value.
+	logOption = lazy.Regexp(`(?:^|[\s"'(])(--?[A-Za-z][\w-]*)([= ]["']?)([^\s"']+)`)
+	leased    = lazy.Regexp(`^(DHCP[A-Z]+\S* .*?(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2} )(\S+)(.*)$`)
+	inSudo    = lazy.Regexp(`^\s*([\w.@-]+)( : (?:.* ; )?(?:TTY|PWD|USER)=)`)
+	auditWord = lazy.Regexp(`\b(a\d{1,2}|proctitle|cmd|data|acct|hostname|terminal|vm|exe_args)=("[^"]*"|\S+)`)
+)
+
+// afterWords are words that stand behind user, host, password and the like in lines that
+// name nobody.
+var afterWords = set(`is was are not and or for from of in on at to by with has had been the a an no does did failed failure
+	authentication root nobody error errors invalid expired changed check required denied refused rejected unknown closed
+	connection timed timeout unreachable offline port may can cannot could will would that this which name names id ids key
+	file service failed: responding process session bus controller memory adapter bridge system unit link request
+	prompt manager reset mode names running starting stopped slice limit down up`)
+
+// longestLine is how much of a message is read with care: fettle's digests keep 500 bytes.
+const longestLine = 1000
+
+// Log redacts a message of a log. Of a longer one than a digest has, the rest is left out.
+func (r *Redactor) Log(s string) string {
+	s = strings.ToValidUTF8(s[:min(len(s), longestLine)], "")
+	s = Secrets(s)
+	if at := logCommand().FindStringIndex(s); at != nil {
+		return r.logWords(s[:at[1]]) + r.Command(s[at[1]:])
+	}
+	return r.logWords(s)
+}
+
+// spot is a part of a line that is replaced in a way of its own.
+type spot struct {
+	from, to int
+	by       func(string) string
+}
+
+// logWords redacts what is not a command.
+func (r *Redactor) logWords(s string) string {
+	var b strings.Builder
+	at := 0
+	for {
+		p, ok := r.firstSpot(s, at)
+		if !ok {
+			return b.String() + r.free(s[at:])
+		}
+		b.WriteString(r.free(s[at:p.from]) + p.by(s[p.from:p.to]))
+		at = p.to
+	}
+}
+
+// firstSpot finds where in s, from at on, a name, an argument or a setting stands.
+func (r *Redactor) firstSpot(s string, at int) (spot, bool) {
+	best, found := spot{from: len(s) + 1}, false
+	take := func(from, to int, by func(string) string) {
+		if from < best.from && from < to {
+			best, found = spot{from, to, by}, true
+		}
+	}
+	rest := s[at:]
+	if m := namedWord().FindStringSubmatchIndex(rest); m != nil {
+		take(at+m[4], at+m[5], r.namedInLog)
+	}
+	if m := logOption().FindStringSubmatchIndex(rest); m != nil {
+		take(at+m[6], at+m[7], r.argument)
+	}
+	if m := auditWord().FindStringSubmatchIndex(rest); m != nil {
+		take(at+m[4], at+m[5], r.argument)
+	}
+	if m := pair().FindStringSubmatchIndex(rest); m != nil {
+		key := rest[m[2]:m[3]]
+		take(at+m[6], at+m[7], func(v string) string { return r.logValue(key, v) })
+	}
+	if at == 0 {
+		if m := leased().FindStringSubmatchIndex(s); m != nil {
+			take(m[4], m[5], r.opaque)
+		}
+		if m := inSudo().FindStringSubmatchIndex(s); m != nil {
+			take(m[2], m[3], r.userWord)
+		}
+	}
+	return best, found
+}
+
+// namedInLog replaces what stands behind a word that names somebody, unless it is a word
+// of a sentence, an address or a path.
+func (r *Redactor) namedInLog(w string) string {
+	if afterWords[strings.ToLower(w)] || strings.HasPrefix(w, "/") || unitType().MatchString(w) {
+		return r.free(w)
+	}
+	return r.opaque(w)
+}
+
+// logValue is the value of a setting in a log, where numbers and words of the kernel stand.
+func (r *Redactor) logValue(key, value string) string {
+	k := plainKey(key)
+	switch {
+	case takesUser().MatchString(k):
+		return eachWord(value, r.userWord)
+	case takesHost().MatchString(k) && k != "name" && k != "target":
+		return r.hosts(value)
+	case takesAnything().MatchString(k) && k != "id":
+		return r.opaque(value)
+	}
+	return r.free(value)
+}
