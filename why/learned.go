@@ -284,13 +284,13 @@ func (f *finder) judge(prose []window) {
 		}
 		x := weighed(z[t]-z[none], z[t]-rival, question)
 		v := judge(&f.x.learned.judge, &x)
-		if b.whole {
+		if b.whole || b.weight > 0 {
 			v = max(v, b.value)
 		}
 		if b.value = v; v < Near {
 			b.value = 0
 		} else if b.lines == nil {
-			b.lines = w.lines
+			b.lines = f.x.telling(t, w.lines)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"fettle/engine/message"
 	"fettle/engine/trap"
 )
 
@@ -27,6 +28,8 @@ type Index struct {
 	asks     map[string][]*ask // by the first words of their anchors
 	vetoes   []*ask            // those that rule a trap out
 	learned  *learned
+	messages *message.Set
+	owner    []int // of each message, its trap
 }
 
 // word is what the lore knows of one stem.
@@ -71,7 +74,7 @@ func New(traps []*trap.Trap) (*Index, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	return index(read), nil
+	return index(read)
 }
 
 // article is an article in tokens.
@@ -79,6 +82,7 @@ type article struct {
 	*trap.Article
 	id, tags, body []string
 	symptoms       []*symptom // the title first
+	messages       []string
 	asks           []*ask
 }
 
@@ -86,6 +90,11 @@ func tokenise(tk tokenizer, a *trap.Article) *article {
 	t := &article{Article: a, id: tk.tokens(a.ID), body: tk.tokens(a.Body), tags: tk.tokens(strings.Join(a.Tags, " "))}
 	for _, s := range append([]string{a.Title}, a.Symptoms...) {
 		t.symptoms = append(t.symptoms, newSymptom(s, templateTokens(tk, s)))
+	}
+	for _, m := range a.Messages {
+		if !m.Harmless {
+			t.messages = append(t.messages, tk.tokens(m.Words())...)
+		}
 	}
 	for _, s := range a.Asked {
 		t.asks = append(t.asks, newAsk(tk, s))
@@ -109,7 +118,7 @@ func each(n int, do func(tk tokenizer, i int)) {
 	wg.Wait()
 }
 
-func index(articles []*article) *Index {
+func index(articles []*article) (*Index, error) {
 	x := &Index{words: make(map[string]*word, 200*len(articles)), asks: map[string][]*ask{}}
 	ix := &indexer{x: x, lens: make([]float64, len(articles))}
 	for i, a := range articles {
@@ -123,7 +132,20 @@ func index(articles []*article) *Index {
 		s.weigh(i, x)
 	}
 	x.learned = learn(x.ids)
-	return x
+	return x, x.addMessages(articles)
+}
+
+// addMessages makes one set of the messages of all traps.
+func (x *Index) addMessages(articles []*article) (err error) {
+	var all []message.Message
+	for i, a := range articles {
+		for _, m := range a.Messages {
+			all = append(all, m)
+			x.owner = append(x.owner, i)
+		}
+	}
+	x.messages, err = message.NewSet(all)
+	return err
 }
 
 type indexer struct {
@@ -144,6 +166,7 @@ func (ix *indexer) article(i int, a *article) {
 		weight = symptomWeight
 		ix.x.symptoms = append(ix.x.symptoms, s)
 	}
+	ix.add(i, a.messages, symptomWeight)
 	ix.add(i, a.tags, tagWeight)
 	ix.add(i, a.body, bodyWeight)
 	for _, w := range ix.now {

@@ -111,9 +111,8 @@ func (x *Index) newScratch() *scratch {
 	}
 }
 
-// score calls each for every trap that shares anything with the window. In a log
-// only the messages of the lore count: its words are a program's.
-func (x *Index) score(w *window, sc *scratch, log bool, each func(trap int, s *score, value float64)) {
+// score calls each for every trap that shares anything with the window.
+func (x *Index) score(w *window, sc *scratch, each func(trap int, s *score, value float64)) {
 	sc.touched, sc.symptoms = sc.touched[:0], sc.symptoms[:0]
 	clear(sc.seen)
 	var all float64
@@ -176,27 +175,22 @@ func (x *Index) score(w *window, sc *scratch, log bool, each func(trap int, s *s
 			s.message = s.message || c.whole
 		}
 	}
-	if !log {
-		x.ask(w, &sc.piece, func(t int, info float64, how met) {
-			if sc.traps[t].bm25 == 0 && sc.asked[t] == 0 {
-				sc.touched = append(sc.touched, t)
-			}
-			switch now := &sc.asked[t]; {
-			case how == fully:
-				*now = max(*now, info)
-			case *now <= 0:
-				*now = min(*now, -info)
-			}
-		})
-	}
-	asks := !log && onlyAsks(w.tokens)
+	x.ask(w, &sc.piece, func(t int, info float64, how met) {
+		if sc.traps[t].bm25 == 0 && sc.asked[t] == 0 {
+			sc.touched = append(sc.touched, t)
+		}
+		switch now := &sc.asked[t]; {
+		case how == fully:
+			*now = max(*now, info)
+		case *now <= 0:
+			*now = min(*now, -info)
+		}
+	})
+	asks := onlyAsks(w.tokens)
 	for _, t := range sc.touched {
 		s := &sc.traps[t]
 		s.share = s.bm25 / math.Max(all, 1)
 		v := s.logistic(words)
-		if log && !s.message {
-			v = 0
-		}
 		switch info := sc.asked[t]; {
 		case info > 0:
 			v = 1 - (1-askValue(info, all))*(1-0.3*v)

@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/goccy/go-yaml"
+
+	"fettle/engine/message"
 )
 
 // Lore is the written knowledge of a trap: Markdown with YAML front matter,
@@ -31,6 +33,9 @@ type Article struct {
 	// Symptoms are what an admin sees or pastes: sentences and log lines.
 	// <…> stands for a part that differs from case to case.
 	Symptoms []string `yaml:"symptoms"`
+	// Messages are what programs print, as typed templates: fettle why finds them in
+	// logs, and the trap's check may.
+	Messages []message.Message `yaml:"messages"`
 	// Asked are the words by which people ask for it, for fettle why alone: a
 	// line of words that must all be there, "a|b" for either, "-a" for none of it.
 	Asked []string `yaml:"asked"`
@@ -86,4 +91,13 @@ func (l Lore) Article() (*Article, error) {
 	}
 	articles.Store(l, a)
 	return a, nil
+}
+
+// Messages are those of the lore; that they can be read, a test tells.
+func (l Lore) Messages() []message.Message {
+	a, err := l.Article()
+	if err != nil {
+		return nil
+	}
+	return a.Messages
 }

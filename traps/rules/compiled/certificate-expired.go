@@ -9,10 +9,17 @@ var certificateExpired = Rule{
 id: certificate-expired
 title: "A certificate on this host has expired, or is about to"
 symptoms:
-  - "SSL: certificate verify failed: certificate has expired"
-  - "x509: certificate has expired or is not yet valid: current time <time> is after <time>"
-  - "curl: (60) SSL certificate problem: certificate has expired"
-  - "TLS handshake error: remote error: tls: expired certificate"
+  - "clients refuse to connect since the certificate expired"
+messages:
+  - text: "certificate has expired"
+    says: "a program that uses OpenSSL"
+    since: "OpenSSL 0.9.8, crypto/x509/x509_txt.c"
+  - text: "x509: certificate has expired or is not yet valid"
+    says: "a program written in Go"
+    since: "Go 1.0, crypto/x509/verify.go"
+  - text: "remote error: tls: expired certificate"
+    says: "a program written in Go"
+    since: "Go 1.0, crypto/tls/alert.go"
 asked:
   - "certificate|cert expired|expire|expires|expiry|expiring|expiration -keyring -dst"
   - "certificate-has-expired"
@@ -87,58 +94,58 @@ status certbot.timer. kubeadm: kubeadm certs check-expiration.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "leaves", Expr: &rule.Expr{Source: `certs.filter(c, c.number == 1 && !c.path.matches("/(ca-bundle[.](crt|pem|trust[.]crt)|ca-certificates[.]crt)$|^/etc/ssl/cert[.]pem$"))`, Line: 73}},
-				{Name: "made_here", Expr: &rule.Expr{Source: `["/etc/ssl/certs/ssl-cert-snakeoil.pem", "/etc/pki/tls/certs/localhost.crt", "/var/lib/kubelet/pki/kubelet.crt"]`, Line: 75}},
+				{Name: "leaves", Expr: &rule.Expr{Source: `certs.filter(c, c.number == 1 && !c.path.matches("/(ca-bundle[.](crt|pem|trust[.]crt)|ca-certificates[.]crt)$|^/etc/ssl/cert[.]pem$"))`, Line: 80}},
+				{Name: "made_here", Expr: &rule.Expr{Source: `["/etc/ssl/certs/ssl-cert-snakeoil.pem", "/etc/pki/tls/certs/localhost.crt", "/var/lib/kubelet/pki/kubelet.crt"]`, Line: 82}},
 			},
-			Each: &rule.Expr{Source: "leaves", Line: 76},
+			Each: &rule.Expr{Source: "leaves", Line: 83},
 			As:   "c",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "c.path", Line: 78}},
+				{Expr: &rule.Expr{Source: "c.path", Line: 85}},
 			}},
 			None: &rule.Text{Parts: []rule.Part{
 				{Text: "no certificates in the usual places"},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "c.path in made_here && c.expired", Line: 81},
+					When:     &rule.Expr{Source: "c.path in made_here && c.expired", Line: 88},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "has expired"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "c.subject", Line: 84}},
+						{Expr: &rule.Expr{Source: "c.subject", Line: 91}},
 						{Text: ", valid until "},
-						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 84}},
+						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 91}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "if a service uses it, create it again (on Debian, make-ssl-cert generate-default-snakeoil --force-overwrite), then reload the service"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "c.expired", Line: 86},
+					When:     &rule.Expr{Source: "c.expired", Line: 93},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "has expired"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "c.subject", Line: 88}},
+						{Expr: &rule.Expr{Source: "c.subject", Line: 95}},
 						{Text: ", valid until "},
-						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 88}},
+						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 95}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "renew it, then reload the services that use it"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: `c.left < duration("168h") && !(c.path in made_here) && (c.self_signed || c.left + c.left + c.left < c.not_after - c.not_before)`, Line: 92},
+					When:     &rule.Expr{Source: `c.left < duration("168h") && !(c.path in made_here) && (c.self_signed || c.left + c.left + c.left < c.not_after - c.not_before)`, Line: 99},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "expires within a week"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "c.subject", Line: 94}},
+						{Expr: &rule.Expr{Source: "c.subject", Line: 101}},
 						{Text: ", valid until "},
-						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 94}},
+						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 101}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "renew it; if that should happen automatically, find out why it did not"},
@@ -147,7 +154,7 @@ status certbot.timer. kubeadm: kubeadm certs check-expiration.
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "is valid until "},
-				{Expr: &rule.Expr{Source: "string(c.not_after).substring(0, 10)", Line: 96}},
+				{Expr: &rule.Expr{Source: "string(c.not_after).substring(0, 10)", Line: 103}},
 			}},
 			Path:    "certificate-expired/rule.yaml",
 			Shipped: true,

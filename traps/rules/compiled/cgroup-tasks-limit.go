@@ -9,10 +9,22 @@ var cgroupTasksLimit = Rule{
 id: cgroup-tasks-limit
 title: "A service reached its limit of tasks, and cannot create threads"
 symptoms:
-  - "cgroup: fork rejected by pids controller in /system.slice/<unit>.service"
-  - "java.lang.OutOfMemoryError: unable to create new native thread"
-  - "fork: retry: Resource temporarily unavailable"
-  - "runtime: failed to create new OS thread (have <n> already; errno=11)"
+  - "a service cannot start more threads although the host has memory"
+messages:
+  - text: "cgroup: fork rejected by pids controller in <path>"
+    says: "kernel"
+    since: "Linux 4.3, kernel/cgroup/pids.c"
+  - text: "java.lang.OutOfMemoryError: unable to create <new native|native> thread"
+    says: "java"
+    since: "OpenJDK 7, hotspot/src/share/vm/prims/jvm.cpp"
+    perhaps: true
+  - text: "fork: retry: Resource temporarily unavailable"
+    says: "bash"
+    since: "bash 4.0, jobs.c"
+    perhaps: true
+  - text: "runtime: failed to create new OS thread (have <n> already; errno=11)"
+    says: "a program written in Go"
+    since: "Go 1.3, runtime/os_linux.go"
 asked:
   - "pids-controller|pids.max|pids-max|pids-limit|pids_max"
   - "fork-rejected"
@@ -112,44 +124,44 @@ creates so many.
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "reached", Expr: &rule.Expr{Source: `events.matches.filter(e, !unlimited.matches.exists(u, dir(u.path) == dir(e.path)) && !local.matches.exists(l, dir(l.path) == dir(e.path) && l.groups["n"] == "0"))`, Line: 46}},
+				{Name: "reached", Expr: &rule.Expr{Source: `events.matches.filter(e, !unlimited.matches.exists(u, dir(u.path) == dir(e.path)) && !local.matches.exists(l, dir(l.path) == dir(e.path) && l.groups["n"] == "0"))`, Line: 58}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 49}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 61}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "control groups are visible only on a running host"},
 				}}},
-				{When: &rule.Expr{Source: "events.exists", Line: 51}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "events.exists", Line: 63}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no service here has a task limit"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "reached", Line: 53},
+			Each: &rule.Expr{Source: "reached", Line: 65},
 			As:   "e",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 55}},
+				{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 67}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `!base(dir(e.path)).matches("^[A-Za-z0-9:_.@-]+[.]service$") || !limits.matches.exists(l, dir(l.path) == dir(e.path))`, Line: 57},
+					When:     &rule.Expr{Source: `!base(dir(e.path)).matches("^[A-Za-z0-9:_.@-]+[.]service$") || !limits.matches.exists(l, dir(l.path) == dir(e.path))`, Line: 69},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "reached its task limit, and could not create new threads or processes"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "e.groups['n']", Line: 59}},
+						{Expr: &rule.Expr{Source: "e.groups['n']", Line: 71}},
 						{Text: " times since the service started"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "base(dir(e.path)).endsWith('.scope') ? 'raise the limit where its container is created (--pids-limit)' : 'raise TasksMax: systemctl edit ' + base(dir(e.path))", Line: 60}},
+						{Expr: &rule.Expr{Source: "base(dir(e.path)).endsWith('.scope') ? 'raise the limit where its container is created (--pids-limit)' : 'raise TasksMax: systemctl edit ' + base(dir(e.path))", Line: 72}},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "true", Line: 61},
+					When:     &rule.Expr{Source: "true", Line: 73},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "reached its task limit, and could not create new threads or processes"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "e.groups['n']", Line: 63}},
+						{Expr: &rule.Expr{Source: "e.groups['n']", Line: 75}},
 						{Text: " times since the service started"},
 					}},
 				},
@@ -160,7 +172,7 @@ creates so many.
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
 					{Text: "double the task limit of "},
-					{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 66}},
+					{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 78}},
 				}},
 				Notes: []*rule.Text{
 					{Parts: []rule.Part{
@@ -170,31 +182,31 @@ creates so many.
 				Settle:   5000000000,
 				Vanishes: "the rule lists only what is wrong, which this no longer is",
 				Steps: []rule.Step{
-					{Kind: "file", Line: 71, Args: map[string]*rule.Text{
+					{Kind: "file", Line: 83, Args: map[string]*rule.Text{
 						"content": {Parts: []rule.Part{
 							{Text: `[Service]
 TasksMax=`},
-							{Expr: &rule.Expr{Source: "limits.matches.filter(l, dir(l.path) == dir(e.path)).map(l, int(l.groups['max']) * 2)[0]", Line: 71}},
+							{Expr: &rule.Expr{Source: "limits.matches.filter(l, dir(l.path) == dir(e.path)).map(l, int(l.groups['max']) * 2)[0]", Line: 83}},
 							{Text: `
 `},
 						}},
 						"path": {Parts: []rule.Part{
 							{Text: "/etc/systemd/system/"},
-							{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 71}},
+							{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 83}},
 							{Text: ".d/50-fettle-tasks.conf"},
 						}},
 					}},
-					{Kind: "unit", Line: 72, Args: map[string]*rule.Text{
+					{Kind: "unit", Line: 84, Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "daemon-reload"},
 						}},
 					}},
-					{Kind: "unit", Line: 73, Args: map[string]*rule.Text{
+					{Kind: "unit", Line: 85, Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "restart"},
 						}},
 						"name": {Parts: []rule.Part{
-							{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 73}},
+							{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 85}},
 						}},
 					}},
 				},

@@ -11,7 +11,10 @@ title: "Docker keeps the output of containers without a limit"
 symptoms:
   - "/var/lib/docker/containers/<id>/<id>-json.log grows until the disk is full"
   - "no space left on device, and du finds it below /var/lib/docker/containers"
-  - "Error response from daemon: write /var/lib/docker/tmp/<file>: no space left on device"
+messages:
+  - text: "Error response from daemon: write /var/lib/docker/<word>: no space left on device"
+    says: "dockerd"
+    since: "Docker 1.10"
 asked:
   - "docker|container|containers log|logs|json-file|json.log|logfile|stdout @grow|full|fills|rotate|rotation"
   - "json.log|json-log @grow|gb|g|full|fill|space|disk|delete|truncate"
@@ -69,17 +72,17 @@ In /etc/docker/daemon.json: "log-driver": "local", or "log-opts": {"max-size": "
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "text", Expr: &rule.Expr{Source: `conf.exists ? conf.text : snap.exists ? snap.text : ""`, Line: 38}},
+				{Name: "text", Expr: &rule.Expr{Source: `conf.exists ? conf.text : snap.exists ? snap.text : ""`, Line: 41}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(docker) > 0", Line: 35}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(docker) > 0", Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "Docker is not running here"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `!unit.found && !text.contains("\"max-size\"") && (!text.contains("\"log-driver\"") || text.matches("\"log-driver\"\\s*:\\s*\"json-file\""))`, Line: 41},
+					When:     &rule.Expr{Source: `!unit.found && !text.contains("\"max-size\"") && (!text.contains("\"log-driver\"") || text.matches("\"log-driver\"\\s*:\\s*\"json-file\""))`, Line: 44},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "Docker keeps container logs without a size limit"},

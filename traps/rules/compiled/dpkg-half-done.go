@@ -9,11 +9,20 @@ var dpkgHalfDone = Rule{
 id: dpkg-half-done
 title: "Packages are half installed, and updates stop at them"
 symptoms:
-  - "E: dpkg was interrupted, you must manually run 'dpkg --configure -a' to correct the problem."
-  - "dpkg: error processing package <package> (--configure):"
-  - "E: Sub-process /usr/bin/dpkg returned an error code (1)"
-  - "Errors were encountered while processing:"
   - "unattended upgrades have installed nothing for weeks"
+messages:
+  - text: "dpkg was interrupted, you must manually run"
+    says: "apt"
+    since: "apt 0.7, apt-pkg/deb/debsystem.cc"
+  - text: "dpkg: error processing <package |archive ><word> (--<configure|unpack|install|remove>)"
+    says: "dpkg"
+    since: "dpkg 1.10, src/errors.c"
+  - text: "Sub-process /usr/bin/dpkg returned an error code (<n>)"
+    says: "apt"
+    since: "apt 0.5, apt-pkg/deb/dpkgpm.cc"
+  - text: "Errors were encountered while processing"
+    says: "dpkg"
+    since: "dpkg 1.10, src/errors.c"
 asked:
   - "dpkg-was-interrupted"
   - "dpkg-configure|configure-a|dpkg-configure-a"
@@ -81,26 +90,26 @@ for free space first (/boot, /var).
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "at_work", Expr: &rule.Expr{Source: `host.kind == "sosreport" ? size(workers) > 0 : frontend.held || backend.held`, Line: 45}},
+				{Name: "at_work", Expr: &rule.Expr{Source: `host.kind == "sosreport" ? size(workers) > 0 : frontend.held || backend.held`, Line: 54}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "status.exists", Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "status.exists", Line: 56}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "dpkg is not used here"},
 				}}},
-				{When: &rule.Expr{Source: "!host.running || !at_work", Line: 49}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!host.running || !at_work", Line: 58}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "apt or dpkg is running"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `status.matches.exists(m, m.text.endsWith("half-installed"))`, Line: 52},
+					When:     &rule.Expr{Source: `status.matches.exists(m, m.text.endsWith("half-installed"))`, Line: 61},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "packages are half installed or not configured"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "status.count", Line: 54}},
+						{Expr: &rule.Expr{Source: "status.count", Line: 63}},
 						{Text: " packages; dpkg --audit lists them"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
@@ -108,17 +117,17 @@ for free space first (/boot, /var).
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "status.found", Line: 56},
+					When:     &rule.Expr{Source: "status.found", Line: 65},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "packages are half installed or not configured"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "status.count", Line: 58}},
+						{Expr: &rule.Expr{Source: "status.count", Line: 67}},
 						{Text: " packages; dpkg --audit lists them"},
 					}},
 				},
-				{When: &rule.Expr{Source: `updates.exists && updates.names.exists(n, n.matches("^[0-9]+$"))`, Line: 59}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `updates.exists && updates.names.exists(n, n.matches("^[0-9]+$"))`, Line: 68}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "dpkg was interrupted, and apt refuses to run until dpkg has finished"},
 				}}},
 			},
@@ -135,12 +144,12 @@ for free space first (/boot, /var).
 					}},
 				},
 				Refuse: []rule.Refusal{
-					{When: &rule.Expr{Source: `host.kind == "root"`, Line: 66}, Why: &rule.Text{Parts: []rule.Part{
+					{When: &rule.Expr{Source: `host.kind == "root"`, Line: 75}, Why: &rule.Text{Parts: []rule.Part{
 						{Text: "packages in a root folder must be configured inside it: chroot, then dpkg --configure -a"},
 					}}},
 				},
 				Steps: []rule.Step{
-					{Kind: "command", Line: 69, Words: map[string][]*rule.Text{
+					{Kind: "command", Line: 78, Words: map[string][]*rule.Text{
 						"do": []*rule.Text{
 							{Parts: []rule.Part{
 								{Text: "/usr/bin/dpkg"},

@@ -9,9 +9,16 @@ var letsencryptOldOpenssl = Rule{
 id: letsencrypt-old-openssl
 title: "Old OpenSSL refuses Let's Encrypt certificates because of an expired root"
 symptoms:
-  - "SSL certificate problem: certificate has expired (DST Root CA X3)"
-  - "curl: (60) Peer's Certificate issuer is not recognized since 30 September 2021"
-  - "server certificate verification failed. CAfile: /etc/ssl/certs/ca-certificates.crt"
+  - "old machines reject the certificates of web sites that browsers accept"
+messages:
+  - text: "Peer's Certificate issuer is not recognized"
+    says: "curl"
+    since: "NSS 3.x, curl 7.19"
+    perhaps: true
+  - text: "server certificate verification failed. CAfile: <path>"
+    says: "git"
+    since: "curl 7.10, lib/vtls/gtls.c"
+    perhaps: true
 asked:
   - "dst-root|dst-root-ca|dst-root-ca-x3"
   - "isrg-root|isrg-root-x1"
@@ -80,19 +87,19 @@ update-ca-certificates (Debian, Ubuntu), or update the package ca-certificates.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "redhat", Expr: &rule.Expr{Source: `authorities.installed && authorities.manager == "rpm" && authorities.version.matches("^20[0-9][0-9][.]") && authorities.before("2021.2.50")`, Line: 44}},
+				{Name: "redhat", Expr: &rule.Expr{Source: `authorities.installed && authorities.manager == "rpm" && authorities.version.matches("^20[0-9][0-9][.]") && authorities.before("2021.2.50")`, Line: 51}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "openssl.installed", Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "openssl.installed", Line: 53}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "OpenSSL is not installed as a package"},
 				}}},
-				{When: &rule.Expr{Source: `openssl.name in ["libssl1.0.0", "libssl1.0.2"] || openssl.before("1:1.1.0") && openssl.manager == "rpm" || openssl.before("1.1.0") && openssl.manager == "dpkg"`, Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `openssl.name in ["libssl1.0.0", "libssl1.0.2"] || openssl.before("1:1.1.0") && openssl.manager == "rpm" || openssl.before("1.1.0") && openssl.manager == "dpkg"`, Line: 55}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this OpenSSL tries other chains"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{When: &rule.Expr{Source: "root.exists || redhat", Line: 51}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "root.exists || redhat", Line: 58}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "the expired DST Root CA X3 is still trusted, and this OpenSSL fails on it"},
 				}}},
 			},
@@ -102,11 +109,11 @@ update-ca-certificates (Debian, Ubuntu), or update the package ca-certificates.
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
 				{Text: "stop trusting DST Root CA X3"},
 			}}, Refuse: []rule.Refusal{
-				{When: &rule.Expr{Source: "size(tool) == 0 || !conf.found", Line: 57}, Why: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(tool) == 0 || !conf.found", Line: 64}, Why: &rule.Text{Parts: []rule.Part{
 					{Text: "this host does not manage CAs as Debian does; on Red Hat, blacklist the certificate with trust(1)"},
 				}}},
 			}, Steps: []rule.Step{
-				{Kind: "edit", Line: 60, Args: map[string]*rule.Text{
+				{Kind: "edit", Line: 67, Args: map[string]*rule.Text{
 					"path": {Parts: []rule.Part{
 						{Text: "/etc/ca-certificates.conf"},
 					}},
@@ -119,7 +126,7 @@ update-ca-certificates (Debian, Ubuntu), or update the package ca-certificates.
 				}},
 				{
 					Kind: "command",
-					Line: 61,
+					Line: 68,
 					Args: map[string]*rule.Text{
 						"again": {Parts: []rule.Part{
 							{Text: "true"},

@@ -9,10 +9,20 @@ var localeNotGenerated = Rule{
 id: locale-not-generated
 title: "The default locale was never generated"
 symptoms:
-  - "perl: warning: Setting locale failed."
-  - "perl: warning: Falling back to the standard locale (\"C\")."
-  - "bash: warning: setlocale: LC_ALL: cannot change locale (<locale>)"
-  - "locale: Cannot set LC_CTYPE to default locale: No such file or directory"
+  - "programs warn that the locale cannot be set"
+messages:
+  - text: "perl: warning: Setting locale failed"
+    says: "perl"
+    since: "Perl 5.004, locale.c"
+  - text: 'perl: warning: Falling back to <the standard locale|a fallback locale> ("<word>")'
+    says: "perl"
+    since: "Perl 5.004, locale.c"
+  - text: "warning: setlocale: <word>: cannot change locale (<word>)"
+    says: "bash"
+    since: "bash 3.2, locale.c"
+  - text: "locale: Cannot set <word> to default locale: No such file or directory"
+    says: "locale"
+    since: "glibc 2.2, locale/programs/locale.c"
 asked:
   - "locale|locales|setlocale|lc_all|lc_ctype|lang warning|failed|fail|cannot|can't|cannot-set|not|generated|missing|perl|error|unsupported|falling|utf|utf-8|locale-gen|invalid|generate|set|bash -grub-install -timezone"
   - "perl-warning|setting-locale-failed"
@@ -94,22 +104,22 @@ which need not be generated.
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "lang", Expr: &rule.Expr{Source: `conf.get("LANG", "")`, Line: 44}},
-				{Name: "plain", Expr: &rule.Expr{Source: `lang.lower().replace("-", "")`, Line: 46}},
+				{Name: "lang", Expr: &rule.Expr{Source: `conf.get("LANG", "")`, Line: 54}},
+				{Name: "plain", Expr: &rule.Expr{Source: `lang.lower().replace("-", "")`, Line: 56}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "listed.exists", Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "listed.exists", Line: 58}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this host has no list of locales to generate"},
 				}}},
-				{When: &rule.Expr{Source: `lang != "" && !(plain in ["c", "posix", "c.utf8"])`, Line: 50}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `lang != "" && !(plain in ["c", "posix", "c.utf8"])`, Line: 60}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the default locale does not need to be generated"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{When: &rule.Expr{Source: "!(os.is('debian') && all.installed) && !made.exists(f, base(f).lower().replace('-', '') == plain) && !gen.matches.exists(m, m.groups['name'].lower().replace('-', '') == plain || m.groups['name'].lower().replace('-', '') + '.utf8' == plain)", Line: 53}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!(os.is('debian') && all.installed) && !made.exists(f, base(f).lower().replace('-', '') == plain) && !gen.matches.exists(m, m.groups['name'].lower().replace('-', '') == plain || m.groups['name'].lower().replace('-', '') + '.utf8' == plain)", Line: 63}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "the default locale "},
-					{Expr: &rule.Expr{Source: "lang", Line: 55}},
+					{Expr: &rule.Expr{Source: "lang", Line: 65}},
 					{Text: " was never generated"},
 				}}},
 			},
@@ -118,22 +128,22 @@ which need not be generated.
 			}},
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
 				{Text: "generate "},
-				{Expr: &rule.Expr{Source: "lang", Line: 58}},
+				{Expr: &rule.Expr{Source: "lang", Line: 68}},
 			}}, Refuse: []rule.Refusal{
-				{When: &rule.Expr{Source: "size(tool) == 0", Line: 60}, Why: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(tool) == 0", Line: 70}, Why: &rule.Text{Parts: []rule.Part{
 					{Text: "locale-gen is missing; install the package locales"},
 				}}},
-				{When: &rule.Expr{Source: "!known.matches.exists(m, m.groups['name'] == lang)", Line: 62}, Why: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!known.matches.exists(m, m.groups['name'] == lang)", Line: 72}, Why: &rule.Text{Parts: []rule.Part{
 					{Text: "this host cannot generate "},
-					{Expr: &rule.Expr{Source: "lang", Line: 63}},
+					{Expr: &rule.Expr{Source: "lang", Line: 73}},
 					{Text: "; set one from /usr/share/i18n/SUPPORTED in /etc/default/locale"},
 				}}},
 			}, Steps: []rule.Step{
-				{Kind: "edit", Line: 65, Args: map[string]*rule.Text{
+				{Kind: "edit", Line: 75, Args: map[string]*rule.Text{
 					"append": {Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "lang", Line: 65}},
+						{Expr: &rule.Expr{Source: "lang", Line: 75}},
 						{Text: " "},
-						{Expr: &rule.Expr{Source: "known.matches.filter(m, m.groups['name'] == lang)[0].groups['charset']", Line: 65}},
+						{Expr: &rule.Expr{Source: "known.matches.filter(m, m.groups['name'] == lang)[0].groups['charset']", Line: 75}},
 					}},
 					"path": {Parts: []rule.Part{
 						{Text: "/etc/locale.gen"},
@@ -141,7 +151,7 @@ which need not be generated.
 				}},
 				{
 					Kind: "command",
-					Line: 66,
+					Line: 76,
 					Args: map[string]*rule.Text{
 						"again": {Parts: []rule.Part{
 							{Text: "true"},

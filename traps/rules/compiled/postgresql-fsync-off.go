@@ -9,10 +9,17 @@ var postgresqlFsyncOff = Rule{
 id: postgresql-fsync-off
 title: "PostgreSQL does not wait for the disk, and a crash can destroy the whole cluster"
 symptoms:
-  - "PANIC:  could not locate a valid checkpoint record"
-  - "invalid page in block <n> of relation base/<n>/<n>"
   - "fsync = off was set to load data faster and never taken back"
   - "postgres lost data after a power failure"
+messages:
+  - text: "could not locate a valid checkpoint record"
+    says: "postgres"
+    since: "PostgreSQL 8.0, src/backend/access/transam/xlog.c"
+    perhaps: true
+  - text: "invalid page in block <n> of relation <word>"
+    says: "postgres"
+    since: "PostgreSQL 9.1, src/backend/storage/buffer/bufmgr.c"
+    perhaps: true
 asked:
   - "postgres|postgresql|pg|pgsql fsync|full_page_writes|synchronous_commit off|disabled|data|crash|lost|power|corrupt|turned"
   - "postgres|postgresql|pg|pgsql|postmaster power|power-failure|crash|outage|power-cut|reset|unplugged|blackout corrupt|corrupted|lost|loses|not-start|start|starts|broken|damaged|destroyed|cannot|won't|doesn't|invalid"
@@ -92,38 +99,38 @@ synchronous_commit = off.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "off", Expr: &rule.Expr{Source: `set.matches.filter(m, m.groups["value"].lower() in ["off", "no", "false", "0", "of", "n", "f", "fal", "fals"])`, Line: 42}},
-				{Name: "effective", Expr: &rule.Expr{Source: `off.filter(o, !set.matches.exists(m, m.groups["key"].lower() == o.groups["key"].lower() && !(m in off) && (m.path == o.path && m.line > o.line || dir(m.path) == dir(o.path) + "/conf.d" || m.path == "/var/lib/postgresql/" + dir(o.path).replace("/etc/postgresql/", "") + "/postgresql.auto.conf" || m.path == dir(o.path) + "/postgresql.auto.conf" && m.path != o.path)))`, Line: 45}},
-				{Name: "wrong", Expr: &rule.Expr{Source: `effective.filter(o, o.groups["key"].lower() == "fsync" || ! [[o.path.startsWith("/etc/") ? "/var/lib/postgresql" + dir(o.path).replace("/conf.d", "").replace("/etc/postgresql", "") : dir(o.path)] + folder.matches.filter(f, dir(f.path).replace("/conf.d", "") == dir(o.path).replace("/conf.d", "")).map(f, f.groups["dir"])] .map(l, l[size(l) - 1]).map(d, mounts.filter(m, m.mount == "/" || (d + "/").startsWith(m.mount + "/"))) .exists(c, c.exists(m, m.type == "zfs" && !c.exists(n, size(n.mount) > size(m.mount)))))`, Line: 51}},
+				{Name: "off", Expr: &rule.Expr{Source: `set.matches.filter(m, m.groups["value"].lower() in ["off", "no", "false", "0", "of", "n", "f", "fal", "fals"])`, Line: 49}},
+				{Name: "effective", Expr: &rule.Expr{Source: `off.filter(o, !set.matches.exists(m, m.groups["key"].lower() == o.groups["key"].lower() && !(m in off) && (m.path == o.path && m.line > o.line || dir(m.path) == dir(o.path) + "/conf.d" || m.path == "/var/lib/postgresql/" + dir(o.path).replace("/etc/postgresql/", "") + "/postgresql.auto.conf" || m.path == dir(o.path) + "/postgresql.auto.conf" && m.path != o.path)))`, Line: 52}},
+				{Name: "wrong", Expr: &rule.Expr{Source: `effective.filter(o, o.groups["key"].lower() == "fsync" || ! [[o.path.startsWith("/etc/") ? "/var/lib/postgresql" + dir(o.path).replace("/conf.d", "").replace("/etc/postgresql", "") : dir(o.path)] + folder.matches.filter(f, dir(f.path).replace("/conf.d", "") == dir(o.path).replace("/conf.d", "")).map(f, f.groups["dir"])] .map(l, l[size(l) - 1]).map(d, mounts.filter(m, m.mount == "/" || (d + "/").startsWith(m.mount + "/"))) .exists(c, c.exists(m, m.type == "zfs" && !c.exists(n, size(n.mount) > size(m.mount)))))`, Line: 58}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "set.exists", Line: 57}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "set.exists", Line: 64}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no PostgreSQL configuration in the usual places"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "wrong", Line: 59},
+			Each: &rule.Expr{Source: "wrong", Line: 66},
 			As:   "o",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "o.path", Line: 61}},
+				{Expr: &rule.Expr{Source: "o.path", Line: 68}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `o.path.endsWith(".auto.conf")`, Line: 63},
+					When:     &rule.Expr{Source: `o.path.endsWith(".auto.conf")`, Line: 70},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "sets "},
-						{Expr: &rule.Expr{Source: "o.groups['key'].lower()", Line: 64}},
+						{Expr: &rule.Expr{Source: "o.groups['key'].lower()", Line: 71}},
 						{Text: " to off: a crash can destroy the cluster"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "as a database superuser, run ALTER SYSTEM RESET "},
-						{Expr: &rule.Expr{Source: "o.groups['key'].lower()", Line: 65}},
+						{Expr: &rule.Expr{Source: "o.groups['key'].lower()", Line: 72}},
 						{Text: "; then reload, and run sync once"},
 					}},
 				},
-				{When: &rule.Expr{Source: "true", Line: 66}, Severity: 3, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "true", Line: 73}, Severity: 3, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "sets "},
-					{Expr: &rule.Expr{Source: "o.groups['key'].lower()", Line: 67}},
+					{Expr: &rule.Expr{Source: "o.groups['key'].lower()", Line: 74}},
 					{Text: " to off: a crash can destroy the cluster"},
 				}}},
 			},
@@ -141,9 +148,9 @@ synchronous_commit = off.
 				},
 				Vanishes: "the rule lists only what is wrong, which this no longer is",
 				Steps: []rule.Step{
-					{Kind: "edit", Line: 74, Args: map[string]*rule.Text{
+					{Kind: "edit", Line: 81, Args: map[string]*rule.Text{
 						"path": {Parts: []rule.Part{
-							{Expr: &rule.Expr{Source: "o.path", Line: 74}},
+							{Expr: &rule.Expr{Source: "o.path", Line: 81}},
 						}},
 						"replace.match": {Parts: []rule.Part{
 							{Text: `(?i)^(\s*(?:fsync|full_page_writes)\s*(?:=\s*|\s)).*$`},
@@ -154,8 +161,8 @@ synchronous_commit = off.
 					}},
 					{
 						Kind: "unit",
-						Line: 75,
-						When: &rule.Expr{Source: "running.exists && running.is_active", Line: 76},
+						Line: 82,
+						When: &rule.Expr{Source: "running.exists && running.is_active", Line: 83},
 						Args: map[string]*rule.Text{
 							"act": {Parts: []rule.Part{
 								{Text: "reload"},

@@ -9,10 +9,15 @@ var raidCheckNeverRun = Rule{
 id: raid-check-never-run
 title: "Nothing reads the RAID arrays through, so a bad sector shows only when a disk fails"
 symptoms:
-  - "md/raid:<md0>: read error not correctable (sector <n> on <sdb1>)."
-  - "md/raid1:<md0>: <sda1>: unrecoverable I/O read error for block <n>"
   - "a rebuild stops because the last good disk has unreadable sectors"
   - "mismatch_cnt was never looked at"
+messages:
+  - text: "md/raid:<md>: read error not correctable (sector <n> on <dev>)"
+    says: "kernel"
+    since: "Linux 3.0, drivers/md/raid5.c"
+  - text: "md/raid1:<md>: <dev>: unrecoverable I/O read error for block <n>"
+    says: "kernel"
+    since: "Linux 3.0, drivers/md/raid1.c"
 asked:
   - "md|mdadm|raid|array|raid1|raid5|raid6|rebuild unreadable|unrecoverable|read-error|read-errors|latent|uncorrectable|bad-sector|bad-sectors rebuild|recovery|second|other|scrub|check|sector|stopped|aborts|failed|not-correctable|fails|resync|last"
   - "mismatch_cnt|mismatch-count"
@@ -89,23 +94,23 @@ echo check > /sys/block/md0/md/sync_action.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "by_cron", Expr: &rule.Expr{Source: `cron.installed && (checkarray.found && auto.get("AUTOCHECK", "true") != "false" || size(scripts) > 0)`, Line: 50}},
+				{Name: "by_cron", Expr: &rule.Expr{Source: `cron.installed && (checkarray.found && auto.get("AUTOCHECK", "true") != "false" || size(scripts) > 0)`, Line: 55}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "arrays are visible only on a running host"},
 				}}},
-				{When: &rule.Expr{Source: `host.container == ""`, Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.container == ""`, Line: 50}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container's arrays are its host's concern"},
 				}}},
-				{When: &rule.Expr{Source: "size(arrays) > 0", Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(arrays) > 0", Line: 52}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no redundant MD array is running"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "!by_cron && (!timers.exists || timers.is_masked) && !timer2.is_active && !timer2.is_enabled", Line: 52},
+					When:     &rule.Expr{Source: "!by_cron && (!timers.exists || timers.is_masked) && !timer2.is_active && !timer2.is_enabled", Line: 57},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "nothing checks the MD arrays for unreadable sectors"},
@@ -114,7 +119,7 @@ echo check > /sys/block/md0/md/sync_action.
 						{Text: "enable mdcheck_start.timer or raid-check.timer, or install cron if /etc/cron.d/mdadm has the line"},
 					}},
 				},
-				{When: &rule.Expr{Source: "!by_cron && !timers.is_active && !timers.is_enabled && !timer2.is_active && !timer2.is_enabled", Line: 55}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!by_cron && !timers.is_active && !timers.is_enabled && !timer2.is_active && !timer2.is_enabled", Line: 60}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "nothing checks the MD arrays for unreadable sectors"},
 				}}},
 			},
@@ -130,23 +135,23 @@ echo check > /sys/block/md0/md/sync_action.
 			}, Steps: []rule.Step{
 				{
 					Kind: "unit",
-					Line: 62,
-					When: &rule.Expr{Source: `timers.file_state == "disabled"`, Line: 63},
+					Line: 67,
+					When: &rule.Expr{Source: `timers.file_state == "disabled"`, Line: 68},
 					Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "enable"},
 						}},
 						"name": {Parts: []rule.Part{
-							{Expr: &rule.Expr{Source: "timers.name", Line: 62}},
+							{Expr: &rule.Expr{Source: "timers.name", Line: 67}},
 						}},
 					},
 				},
-				{Kind: "unit", Line: 64, Args: map[string]*rule.Text{
+				{Kind: "unit", Line: 69, Args: map[string]*rule.Text{
 					"act": {Parts: []rule.Part{
 						{Text: "start"},
 					}},
 					"name": {Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "timers.name", Line: 64}},
+						{Expr: &rule.Expr{Source: "timers.name", Line: 69}},
 					}},
 				}},
 			}},

@@ -10,9 +10,23 @@ id: raid-degraded
 title: "An MD array runs without one of its disks"
 symptoms:
   - "/proc/mdstat marks a disk as faulty: sdb1[1](F)"
-  - "md/raid1:<md0>: Disk failure on <sdb1>, disabling device."
-  - "A DegradedArray event had been detected on md device /dev/<md0>."
-  - "/proc/mdstat shows [U_]"
+  - "mdstat shows [U_] for an array"
+messages:
+  - text: "<md/raid1:|md/raid10:|md/raid:><md>: Disk failure on <dev>, disabling device"
+    says: "kernel"
+    since: "Linux 3.0, drivers/md/raid1.c, raid10.c, raid5.c"
+  - text: "DegradedArray event detected on md device <path>"
+    says: "mdadm"
+    since: "mdadm 2.6, Monitor.c"
+  - text: "Fail event detected on md device <path>"
+    says: "mdadm"
+    since: "mdadm 2.6, Monitor.c"
+  - text: "FailSpare event detected on md device <path>"
+    says: "mdadm"
+    since: "mdadm 2.6, Monitor.c"
+  - text: "A <DegradedArray|Fail> event had been detected on md device <path>"
+    says: "mdadm"
+    since: "mdadm 2.6 to 4.2, Monitor.c (its mail)"
 asked:
   - "degradedarray|degraded-array"
   - "degraded md|mdadm|raid|array|mdstat|raid1|raid5|md0 -found-months -months-after -nobody -mail -zfs -btrfs"
@@ -78,24 +92,24 @@ and its cable before adding it again: mdadm /dev/md0 --re-add or --add.
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 54}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "arrays are visible only on a running host"},
 				}}},
-				{When: &rule.Expr{Source: `host.container == ""`, Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.container == ""`, Line: 56}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container's arrays are its host's concern"},
 				}}},
-				{When: &rule.Expr{Source: "size(arrays) > 0", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(arrays) > 0", Line: 58}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no redundant MD array is running"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "arrays", Line: 46},
+			Each: &rule.Expr{Source: "arrays", Line: 60},
 			As:   "it",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "base(dir(dir(it)))", Line: 47}},
+				{Expr: &rule.Expr{Source: "base(dir(dir(it)))", Line: 61}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "degraded.matches.exists(m, m.path == it) && rebuilding.matches.exists(m, dir(m.path) == dir(it))", Line: 50},
+					When:     &rule.Expr{Source: "degraded.matches.exists(m, m.path == it) && rebuilding.matches.exists(m, dir(m.path) == dir(it))", Line: 64},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the array is rebuilding, and has less redundancy until that is done"},
@@ -105,13 +119,13 @@ and its cable before adding it again: mdadm /dev/md0 --re-add or --add.
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "degraded.matches.exists(m, m.path == it)", Line: 54},
+					When:     &rule.Expr{Source: "degraded.matches.exists(m, m.path == it)", Line: 68},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the array is degraded: it lacks at least one member"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "degraded.matches.filter(m, m.path == it).map(m, m.text).join('')", Line: 56}},
+						{Expr: &rule.Expr{Source: "degraded.matches.filter(m, m.path == it).map(m, m.text).join('')", Line: 70}},
 						{Text: " missing or rebuilding"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{

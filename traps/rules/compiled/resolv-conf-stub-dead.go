@@ -9,10 +9,19 @@ var resolvConfStubDead = Rule{
 id: resolv-conf-stub-dead
 title: "Names are looked up at a local resolver that is not running"
 symptoms:
-  - "Could not resolve host: <host>"
-  - ";; communications error to 127.0.0.53#53: connection refused"
-  - "Failed to resolve '<host>': Temporary failure resolving"
   - "cannot resolve DNS, 127.0.0.53 connection refused"
+messages:
+  - text: "communications error to 127.0.0.53#53: connection refused"
+    says: "dig"
+    since: "BIND 9.18, bin/dig/dighost.c"
+  - text: "Could not resolve host: <host>"
+    says: "curl"
+    since: "curl 7.1, lib/hostip.c"
+    perhaps: true
+  - text: "Temporary failure resolving '<host>'"
+    says: "apt"
+    since: "apt 0.7, methods/connect.cc"
+    perhaps: true
 asked:
   - "127.0.0.53"
   - "temporary-failure-in-name-resolution|temporary-failure-resolving -sudo"
@@ -110,34 +119,34 @@ Start systemd-resolved, or put real name servers into /etc/resolv.conf (remove t
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "servers", Expr: &rule.Expr{Source: `conf.matches.map(m, m.groups["server"])`, Line: 42}},
+				{Name: "servers", Expr: &rule.Expr{Source: `conf.matches.map(m, m.groups["server"])`, Line: 51}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 58}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 67}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the resolver is visible only on a running host"},
 				}}},
-				{When: &rule.Expr{Source: "conf.exists || link.exists", Line: 60}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "conf.exists || link.exists", Line: 69}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "there is no /etc/resolv.conf"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "link.exists && link.dangling", Line: 44},
+					When:     &rule.Expr{Source: "link.exists && link.dangling", Line: 53},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/resolv.conf points to a file that does not exist"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "it points to "},
-						{Expr: &rule.Expr{Source: "link.target", Line: 46}},
+						{Expr: &rule.Expr{Source: "link.target", Line: 55}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "start what writes it (systemd-resolved, NetworkManager), or replace the link with a file that lists name servers"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: `host.running && size(servers) > 0 && servers.all(s, s == "127.0.0.53" || s == "127.0.0.54") && size(stub) == 0 && (!resolved.exists || resolved.is_masked)`, Line: 48},
+					When:     &rule.Expr{Source: `host.running && size(servers) > 0 && servers.all(s, s == "127.0.0.53" || s == "127.0.0.54") && size(stub) == 0 && (!resolved.exists || resolved.is_masked)`, Line: 57},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/resolv.conf names only systemd-resolved, which is not running"},
@@ -146,11 +155,11 @@ Start systemd-resolved, or put real name servers into /etc/resolv.conf (remove t
 						{Text: "put other name servers into /etc/resolv.conf, or install systemd-resolved"},
 					}},
 				},
-				{When: &rule.Expr{Source: `host.running && size(servers) > 0 && servers.all(s, s == "127.0.0.53" || s == "127.0.0.54") && size(stub) == 0`, Line: 51}, Severity: 3, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.running && size(servers) > 0 && servers.all(s, s == "127.0.0.53" || s == "127.0.0.54") && size(stub) == 0`, Line: 60}, Severity: 3, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "/etc/resolv.conf names only systemd-resolved, which is not running"},
 				}}},
 				{
-					When:     &rule.Expr{Source: `host.running && size(servers) > 0 && servers.all(s, s == "127.0.0.1" || s == "::1") && size(others) == 0 && size(stub) == 0`, Line: 53},
+					When:     &rule.Expr{Source: `host.running && size(servers) > 0 && servers.all(s, s == "127.0.0.1" || s == "::1") && size(others) == 0 && size(stub) == 0`, Line: 62},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/resolv.conf names only this host, which runs no resolver known to fettle"},
@@ -168,8 +177,8 @@ Start systemd-resolved, or put real name servers into /etc/resolv.conf (remove t
 			}}, Settle: 5000000000, Steps: []rule.Step{
 				{
 					Kind: "unit",
-					Line: 67,
-					When: &rule.Expr{Source: `resolved.file_state == "disabled"`, Line: 68},
+					Line: 76,
+					When: &rule.Expr{Source: `resolved.file_state == "disabled"`, Line: 77},
 					Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "enable"},
@@ -179,7 +188,7 @@ Start systemd-resolved, or put real name servers into /etc/resolv.conf (remove t
 						}},
 					},
 				},
-				{Kind: "unit", Line: 69, Args: map[string]*rule.Text{
+				{Kind: "unit", Line: 78, Args: map[string]*rule.Text{
 					"act": {Parts: []rule.Part{
 						{Text: "start"},
 					}},

@@ -9,9 +9,14 @@ var rtcLocalTime = Rule{
 id: rtc-local-time
 title: "The hardware clock runs in local time, and jumps with daylight saving"
 symptoms:
-  - "RTC in local TZ: yes"
-  - "Warning: The system is configured to read the RTC time in the local time zone."
   - "the clock is off by an hour after a restart in spring and autumn"
+messages:
+  - text: "RTC in local TZ: yes"
+    says: "timedatectl"
+    since: "systemd 195, src/timedate/timedatectl.c"
+  - text: "Warning: The system is configured to read the RTC time in the local time zone"
+    says: "timedatectl"
+    since: "systemd 195, src/timedate/timedatectl.c"
 asked:
   - "-local-tz-no"
   - "rtc-in-local-tz|local-rtc|set-local-rtc|rtc-in-local"
@@ -62,13 +67,13 @@ Unless Windows shares the machine, keep it in UTC: timedatectl set-local-rtc 0.
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "adjtime.exists", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "adjtime.exists", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "there is no /etc/adjtime, so the hardware clock is read as UTC"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{When: &rule.Expr{Source: `size(adjtime.lines) >= 3 && adjtime.lines[2].trim() == "LOCAL"`, Line: 42}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `size(adjtime.lines) >= 3 && adjtime.lines[2].trim() == "LOCAL"`, Line: 47}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "the hardware clock is read as local time, and jumps with daylight saving"},
 				}}},
 			},
@@ -85,12 +90,12 @@ Unless Windows shares the machine, keep it in UTC: timedatectl set-local-rtc 0.
 					}},
 				},
 				Refuse: []rule.Refusal{
-					{When: &rule.Expr{Source: "clock.exists && size(tool) == 0", Line: 49}, Why: &rule.Text{Parts: []rule.Part{
+					{When: &rule.Expr{Source: "clock.exists && size(tool) == 0", Line: 54}, Why: &rule.Text{Parts: []rule.Part{
 						{Text: "hwclock, which sets the hardware clock, is not installed (package util-linux-extra); timedatectl set-local-rtc 0 does the same"},
 					}}},
 				},
 				Steps: []rule.Step{
-					{Kind: "edit", Line: 52, Args: map[string]*rule.Text{
+					{Kind: "edit", Line: 57, Args: map[string]*rule.Text{
 						"path": {Parts: []rule.Part{
 							{Text: "/etc/adjtime"},
 						}},
@@ -103,8 +108,8 @@ Unless Windows shares the machine, keep it in UTC: timedatectl set-local-rtc 0.
 					}},
 					{
 						Kind: "command",
-						Line: 53,
-						When: &rule.Expr{Source: "clock.exists", Line: 54},
+						Line: 58,
+						When: &rule.Expr{Source: "clock.exists", Line: 59},
 						Args: map[string]*rule.Text{
 							"differs": {Parts: []rule.Part{
 								{Text: "the hardware clock is set from the system's"},

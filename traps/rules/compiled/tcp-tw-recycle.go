@@ -9,9 +9,13 @@ var tcpTwRecycle = Rule{
 id: tcp-tw-recycle
 title: "tcp_tw_recycle makes the host drop connections from behind NAT"
 symptoms:
-  - "passive connections rejected because of time stamp"
   - "some users behind one router cannot connect, others can, and it changes by the minute"
   - "SYN packets arrive and are not answered"
+messages:
+  - text: "passive connections rejected because of time stamp"
+    says: "netstat"
+    since: "net-tools 1.60, statistics.c"
+    perhaps: true
 asked:
   - "tcp_tw_recycle|tw_recycle|net.ipv4.tcp_tw_recycle"
   - "passive-connections-rejected|rejected-because-of-time-stamp|because-of-timestamp"
@@ -55,13 +59,13 @@ does not exist, and a line in sysctl.conf only gives an error at boot.
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "running.exists || conf.set && !host.running", Line: 36}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "running.exists || conf.set && !host.running", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this kernel has no tcp_tw_recycle (4.12 and newer)"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{When: &rule.Expr{Source: "running.exists && running.int != 0", Line: 39}, Severity: 3, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "running.exists && running.int != 0", Line: 43}, Severity: 3, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "connections from behind NAT are dropped at random"},
 				}}},
 			},
@@ -71,7 +75,7 @@ does not exist, and a line in sysctl.conf only gives an error at boot.
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
 				{Text: "turn off tcp_tw_recycle"},
 			}}, Steps: []rule.Step{
-				{Kind: "sysctl", Line: 44, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 48, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "net.ipv4.tcp_tw_recycle"},
 					}},

@@ -10,8 +10,16 @@ id: unattended-upgrades-idle
 title: "Unattended upgrades are installed and do nothing"
 symptoms:
   - "apt list --upgradable shows security updates that are months old"
-  - "APT::Periodic::Unattended-Upgrade \"0\";"
-  - "apt-daily-upgrade.timer; masked"
+messages:
+  - text: 'APT::Periodic::Unattended-Upgrade "0";'
+    says: "a file"
+    since: "apt 0.6, apt.systemd.daily"
+  - text: "apt-daily-upgrade.timer masked"
+    says: "systemctl"
+    since: "systemd 205"
+  - text: "apt-daily-upgrade.timer; masked"
+    says: "systemctl"
+    since: "systemd 205"
 asked:
   - "unattended-upgrades|unattended-upgrade|unattended|automatic-updates|automatic-upgrades|automatic-security|auto-updates|auto-upgrades @not|nothing|disabled|idle|masked|stop|run|runs|months|old|0|finds|never|weeks -dpkg-was -reboot-required -interrupted -lock -lock-frontend"
   - "apt-daily|apt-daily.timer|apt-daily-upgrade|apt-daily-upgrade.timer|apt.systemd.daily disabled|masked|never|not|inactive|nothing|dead|finds|run|runs|update|updates|skip -lock -locked"
@@ -75,34 +83,34 @@ APT::Periodic::Update-Package-Lists "1"; and APT::Periodic::Unattended-Upgrade "
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "read", Expr: &rule.Expr{Source: `lines.matches.filter(m, m.path == "/etc/apt/apt.conf" || base(m.path).matches("^[A-Za-z0-9_-]+([.]conf)?$"))`, Line: 44}},
-				{Name: "setting", Expr: &rule.Expr{Source: `read.filter(m, m.groups["key"] == "Unattended-Upgrade")`, Line: 45}},
-				{Name: "enable", Expr: &rule.Expr{Source: `read.filter(m, m.groups["key"] == "Enable" && m.text.contains("Periodic::Enable"))`, Line: 46}},
-				{Name: "days", Expr: &rule.Expr{Source: `size(setting) > 0 ? setting[size(setting) - 1].groups["days"] : "0"`, Line: 47}},
+				{Name: "read", Expr: &rule.Expr{Source: `lines.matches.filter(m, m.path == "/etc/apt/apt.conf" || base(m.path).matches("^[A-Za-z0-9_-]+([.]conf)?$"))`, Line: 52}},
+				{Name: "setting", Expr: &rule.Expr{Source: `read.filter(m, m.groups["key"] == "Unattended-Upgrade")`, Line: 53}},
+				{Name: "enable", Expr: &rule.Expr{Source: `read.filter(m, m.groups["key"] == "Enable" && m.text.contains("Periodic::Enable"))`, Line: 54}},
+				{Name: "days", Expr: &rule.Expr{Source: `size(setting) > 0 ? setting[size(setting) - 1].groups["days"] : "0"`, Line: 55}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "pkg.installed", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "pkg.installed", Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "unattended-upgrades is not installed"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{When: &rule.Expr{Source: `days == "0"`, Line: 49}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `days == "0"`, Line: 57}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "unattended-upgrades is installed but not enabled"},
 				}}},
 				{
-					When:     &rule.Expr{Source: `size(enable) > 0 && enable[size(enable) - 1].groups["days"] == "0"`, Line: 51},
+					When:     &rule.Expr{Source: `size(enable) > 0 && enable[size(enable) - 1].groups["days"] == "0"`, Line: 59},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "unattended-upgrades never runs, because APT::Periodic::Enable is 0"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "enable[size(enable) - 1].path", Line: 53}},
+						{Expr: &rule.Expr{Source: "enable[size(enable) - 1].path", Line: 61}},
 						{Text: " sets it: remove the line, or set it to 1"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "host.running && size(systemd) > 0 && upgrade.systemd && upgrade.is_masked", Line: 54},
+					When:     &rule.Expr{Source: "host.running && size(systemd) > 0 && upgrade.systemd && upgrade.is_masked", Line: 62},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the timer that runs unattended-upgrades is not active"},
@@ -111,7 +119,7 @@ APT::Periodic::Update-Package-Lists "1"; and APT::Periodic::Unattended-Upgrade "
 						{Text: "systemctl unmask apt-daily.timer apt-daily-upgrade.timer; systemctl enable --now apt-daily.timer apt-daily-upgrade.timer"},
 					}},
 				},
-				{When: &rule.Expr{Source: "host.running && size(systemd) > 0 && upgrade.systemd && upgrade.exists && !upgrade.is_active", Line: 57}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running && size(systemd) > 0 && upgrade.systemd && upgrade.exists && !upgrade.is_active", Line: 65}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "the timer that runs unattended-upgrades is not active"},
 				}}},
 			},
@@ -127,8 +135,8 @@ APT::Periodic::Update-Package-Lists "1"; and APT::Periodic::Unattended-Upgrade "
 			}, Steps: []rule.Step{
 				{
 					Kind: "file",
-					Line: 64,
-					When: &rule.Expr{Source: `days == "0"`, Line: 65},
+					Line: 72,
+					When: &rule.Expr{Source: `days == "0"`, Line: 73},
 					Args: map[string]*rule.Text{
 						"content": {Parts: []rule.Part{
 							{Text: `APT::Periodic::Update-Package-Lists "1";
@@ -142,8 +150,8 @@ APT::Periodic::Unattended-Upgrade "1";
 				},
 				{
 					Kind: "unit",
-					Line: 66,
-					When: &rule.Expr{Source: `days != "0" && upgrade.file_state == "disabled"`, Line: 67},
+					Line: 74,
+					When: &rule.Expr{Source: `days != "0" && upgrade.file_state == "disabled"`, Line: 75},
 					Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "enable"},
@@ -155,8 +163,8 @@ APT::Periodic::Unattended-Upgrade "1";
 				},
 				{
 					Kind: "unit",
-					Line: 68,
-					When: &rule.Expr{Source: `days != "0"`, Line: 69},
+					Line: 76,
+					When: &rule.Expr{Source: `days != "0"`, Line: 77},
 					Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "start"},
