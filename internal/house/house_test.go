@@ -50,6 +50,7 @@ var rooms = map[string][]string{
 	"engine/rule/cel/oracle": {"engine/rule/cel"},
 	"engine/run":             {"host", "engine/trap", "engine/rule", "tools/netboot/tree"},
 	"why":                    {"host", "engine/message", "engine/trap", "engine/remedy"},
+	"why/paste":              {"host", "engine/message", "engine/trap"},
 	"report":                 {"engine/trap", "host"},
 	"report/accept":          {"engine/trap"},
 	"report/history":         {"engine/trap", "report"},
