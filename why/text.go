@@ -89,6 +89,7 @@ func isSentence(line string) bool {
 var shapes = []func() *regexp.Regexp{
 	lazy.Regexp(`^\[[^\]]+\]$|^</?[a-zA-Z!?]|^[{}()\[\]]|[{;]$`), // a section, markup, code
 	lazy.Regexp(`^[\w./*@-]+\s*(?:=|:=|\+=)\s*\S*(?:\s+\S+)?$`),  // a setting
+	lazy.Regexp(`^\S*\d\S*\s+[\w@-]+\.\w+$|^\S+\s\S+\.\w+\s*$`),  // a table of two columns
 	lazy.Regexp(`\S(?:\s{2,}|\t)\S.*\S(?:\s{2,}|\t)\S`),          // columns
 	lazy.Regexp(`^(?:if|then|else|elif|fi|for|do|done|case|esac|while|exit|return|export|test|echo|set|\.)\b.*[\[\]$;"'=|]`),
 	prompt,

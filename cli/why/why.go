@@ -352,6 +352,9 @@ func (p *printer) shown() {
 				on = " on " + ui.Visible(o.Subject)
 			}
 			line("found" + on + ": " + ui.Visible(string(o.Summary)))
+			if o.Detail != "" {
+				line(ui.Visible(string(o.Detail)))
+			}
 		}
 		line("read from " + ui.Visible(strings.Join(p.v.of, ", ")) + "; the rest of that host was not seen")
 		line("fettle explain " + r.Trap)

@@ -4,7 +4,9 @@
 package paste
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -49,7 +51,31 @@ func Host(text string) (*host.Host, []string) {
 	if err != nil {
 		return nil, nil
 	}
-	return host.New(src), p.of
+	return host.New(listed{src, p.folders}), p.of
+}
+
+// listed is a host of which some folders were shown as a whole: what they do not have is
+// absent.
+type listed struct {
+	host.Source
+	folders []string
+}
+
+func (l listed) ReadFile(ctx context.Context, path string, limit int64) ([]byte, error) {
+	b, err := l.Source.ReadFile(ctx, path, limit)
+	return b, l.absent(path, err)
+}
+
+func (l listed) Stat(ctx context.Context, path string, follow bool) (host.Info, error) {
+	i, err := l.Source.Stat(ctx, path, follow)
+	return i, l.absent(path, err)
+}
+
+func (l listed) absent(path string, err error) error {
+	if errors.Is(err, host.ErrNotCollected) && slices.ContainsFunc(l.folders, func(f string) bool { return strings.HasPrefix(path, f) }) {
+		return host.ErrAbsent
+	}
+	return err
 }
 
 // Empty is a host of which nothing is known: what a check says of it, a paste does not say.
@@ -62,9 +88,10 @@ func Empty() *host.Host {
 }
 
 type parts struct {
-	lines []string
-	files map[string]string
-	of    []string
+	lines   []string
+	folders []string // shown as a whole
+	files   map[string]string
+	of      []string
 }
 
 func (p *parts) saw(what string) {
@@ -134,6 +161,7 @@ func (p *parts) ksm() {
 	for name, value := range found {
 		p.files[name] = value
 	}
+	p.folders = append(p.folders, ksmDir)
 	p.saw(ksmDir)
 }
 

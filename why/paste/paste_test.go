@@ -41,7 +41,7 @@ const bridge = `2: eth0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 9000 qdisc fq mas
 
 func TestHost(t *testing.T) {
 	ksm := "/sys/kernel/mm/ksm/full_scans:0\n/sys/kernel/mm/ksm/pages_shared:211\n/sys/kernel/mm/ksm/pages_sharing:903\n" +
-		"/sys/kernel/mm/ksm/pages_to_scan:100\n/sys/kernel/mm/ksm/pages_unshared:5120044\n/sys/kernel/mm/ksm/run:1\n" +
+		"/sys/kernel/mm/ksm/pages_to_scan:100\n/sys/kernel/mm/ksm/pages_unshared:512004400\n/sys/kernel/mm/ksm/run:1\n" +
 		"/sys/kernel/mm/ksm/sleep_millisecs:20\n"
 	for name, c := range map[string]struct {
 		text string
@@ -51,7 +51,7 @@ func TestHost(t *testing.T) {
 			"unused devices: <none>\n", []string{"raid-degraded md0"}},
 		"whole": {"md0 : active raid1 sdb1[1] sda1[0]\n      1046528 blocks super 1.2 [2/2] [UU]\n", nil},
 		"KSM":   {ksm, []string{"ksm-scan-rate scan-rate"}},
-		"KSM by name": {"pages_shared 1022\npages_sharing 4410\npages_unshared 5120044\npages_to_scan 100\nsleep_millisecs 20\nfull_scans 2\n",
+		"KSM by name": {"pages_shared 1022\npages_sharing 4410\npages_unshared 512004400\npages_to_scan 100\nsleep_millisecs 20\nfull_scans 2\n",
 			[]string{"ksm-scan-rate scan-rate"}},
 		"bridge":         {bridge, []string{"bridge-mtu br0"}},
 		"bridge of 1500": {strings.ReplaceAll(bridge, "mtu 9000", "mtu 1500"), nil},
