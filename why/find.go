@@ -196,28 +196,24 @@ func (f *finder) prose(text string) {
 		}
 	}
 	f.judge(prose)
-	f.ruleOut(prose)
+	f.neighbours(w.lines)
+}
+
+// neighbours drops the traps of whose messages a line has the words, but not what they
+// speak of, where none of their messages is there.
+func (f *finder) neighbours(lines []string) {
+	for _, line := range lines {
+		l := message.ParseLine(line)
+		for _, i := range f.x.messages.Missed(&l) {
+			if b := &f.best[f.x.owner[i]]; b.weight == 0 {
+				*b = best{}
+			}
+		}
+	}
 }
 
 // windowTokens is how much text is read together.
 const windowTokens = 70
-
-// ruleOut drops the traps that something anywhere in a short paste rules out: a
-// version, mostly.
-func (f *finder) ruleOut(prose []window) {
-	var all window
-	for _, w := range prose {
-		all.lines = append(all.lines, w.lines...)
-		all.tokens = append(all.tokens, w.tokens...)
-	}
-	f.sc.piece.lines, f.sc.piece.text = all.lines, ""
-	f.sc.piece.set(all.tokens)
-	for t := range f.best {
-		if f.best[t].value > 0 && f.best[t].weight == 0 && f.x.ruledOut(t, &f.sc.piece) {
-			f.best[t] = best{}
-		}
-	}
-}
 
 func (f *finder) weigh(w *window) {
 	f.x.score(w, f.sc, func(t int, s *score, v float64) {

@@ -1,10 +1,12 @@
 // Package why finds the trap from its symptom: an error message, lines of a
 // log, or a problem in somebody's own words.
 //
-// Addresses, numbers, interface names and other parts that differ from case to
-// case are reduced to their class first. Then the symptoms of every trap are
-// tried as templates (a placeholder <…> stands for anything short), the lines of
-// asked as sets of words, and all words of the lore are weighed: see score.go.
+// A log is searched for the messages that traps list (engine/message), line by line. What
+// somebody wrote is judged by its words: addresses, numbers, interface names and other parts
+// that differ from case to case are reduced to their class, the symptoms of every trap are
+// tried as templates (a placeholder <…> stands for anything short), and all words of the
+// lore are weighed: see score.go and learned.go. In files and output that nobody complains
+// in (text.go) only messages count.
 package why
 
 import (
@@ -25,8 +27,6 @@ type Index struct {
 	ids      []string
 	symptoms []*symptom
 	words    map[string]*word
-	asks     map[string][]*ask // by the first words of their anchors
-	vetoes   []*ask            // those that rule a trap out
 	learned  *learned
 	messages *message.Set
 	owner    []int // of each message, its trap
@@ -83,7 +83,6 @@ type article struct {
 	id, tags, body []string
 	symptoms       []*symptom // the title first
 	messages       []string
-	asks           []*ask
 }
 
 func tokenise(tk tokenizer, a *trap.Article) *article {
@@ -95,9 +94,6 @@ func tokenise(tk tokenizer, a *trap.Article) *article {
 		if !m.Harmless {
 			t.messages = append(t.messages, tk.tokens(m.Words())...)
 		}
-	}
-	for _, s := range a.Asked {
-		t.asks = append(t.asks, newAsk(tk, s))
 	}
 	return t
 }
@@ -119,15 +115,12 @@ func each(n int, do func(tk tokenizer, i int)) {
 }
 
 func index(articles []*article) (*Index, error) {
-	x := &Index{words: make(map[string]*word, 200*len(articles)), asks: map[string][]*ask{}}
+	x := &Index{words: make(map[string]*word, 200*len(articles))}
 	ix := &indexer{x: x, lens: make([]float64, len(articles))}
 	for i, a := range articles {
 		ix.article(i, a)
 	}
 	ix.weigh(float64(len(articles)))
-	for i, a := range articles {
-		x.addAsks(i, a.asks)
-	}
 	for i, s := range x.symptoms {
 		s.weigh(i, x)
 	}

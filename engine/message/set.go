@@ -55,6 +55,27 @@ func (s *Set) Said(by, text string) []Hit {
 	return hits
 }
 
+// Missed are the messages whose words a line has, with something else where a placeholder
+// stands: another sort of device, another version. Such a line is a neighbour, and says
+// that it is not that message.
+func (s *Set) Missed(l *Line) []int {
+	var out []int
+	text := []byte(l.full())
+	for from := 0; ; {
+		end, found := s.scan.next(text, from)
+		if end < 0 {
+			return out
+		}
+		from = end - windowSize + 1
+		for _, i := range found {
+			t := s.all[i]
+			if _, ok := t.match(l); !ok && t.loose().Match(text) && !slices.Contains(out, i) {
+				out = append(out, i)
+			}
+		}
+	}
+}
+
 // Match finds the messages in what one line says.
 func (s *Set) Match(l *Line) []Hit {
 	if l.informs() {

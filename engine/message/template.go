@@ -15,6 +15,7 @@ type template struct {
 	fields  []string
 	words   int // bytes of its words: what it says beside its placeholders
 	re      func() *regexp.Regexp
+	loose   func() *regexp.Regexp // with anything for each placeholder
 }
 
 // windowSize is how many bytes of a template's words a line must have before the
@@ -38,15 +39,18 @@ func parse(m Message) (*template, error) {
 	if !utf8.ValidString(m.Text) || strings.ContainsAny(m.Text, "\n\t") || m.Text != strings.TrimSpace(m.Text) || m.Text == "" {
 		return nil, fmt.Errorf("message %q: it is one line without spaces at its ends", m.Text)
 	}
-	var form strings.Builder
+	var form, loose strings.Builder
 	parts := split(m.Text)
 	for _, p := range parts {
 		switch {
 		case p.words != "":
 			t.words += len(p.words)
-			form.WriteString(strings.ReplaceAll(regexp.QuoteMeta(p.words), " ", " +"))
+			words := strings.ReplaceAll(regexp.QuoteMeta(p.words), " ", " +")
+			form.WriteString(words)
+			loose.WriteString(words)
 		case p.all != nil:
 			form.WriteString("(?:" + quoted(p.all) + ")")
+			loose.WriteString(`\S*`)
 		default:
 			k, ok := kinds[p.field]
 			if !ok {
@@ -54,6 +58,7 @@ func parse(m Message) (*template, error) {
 			}
 			t.fields = append(t.fields, p.field)
 			form.WriteString("(" + k.form + ")")
+			loose.WriteString(`.*`)
 		}
 	}
 	if t.windows = windows(parts); t.windows == nil {
@@ -61,6 +66,8 @@ func parse(m Message) (*template, error) {
 	}
 	source := bounded(m.Text, form.String())
 	t.re = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(source) })
+	anything := loose.String()
+	t.loose = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(anything) })
 	return t, nil
 }
 

@@ -21,9 +21,8 @@ type Rule struct {
 	ID         string            `json:"id"`
 	Title      string            `json:"title"`
 	Severity   trap.Severity     `json:"-"` // of findings that do not say their own
-	Symptoms   []string          `json:"-"` // these seven are the lore, which goes its own way
+	Symptoms   []string          `json:"-"` // these six are the lore, which goes its own way
 	Messages   []message.Message `json:"-"`
-	Asked      []string          `json:"-"`
 	Tags       []string          `json:"-"`
 	Since      string            `json:"-"`
 	References []string          `json:"-"`
@@ -125,7 +124,6 @@ func (r *Rule) Lore() trap.Lore {
 	fmt.Fprintf(&b, "---\nid: %s\ntitle: %s\n", r.ID, quote(r.Title))
 	list("symptoms", r.Symptoms)
 	writeMessages(&b, r.Messages)
-	list("asked", r.Asked)
 	list("tags", r.Tags)
 	fmt.Fprintf(&b, "since: %s\n", quote(r.Since))
 	list("refs", r.References)

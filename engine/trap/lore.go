@@ -36,9 +36,6 @@ type Article struct {
 	// Messages are what programs print, as typed templates: fettle why finds them in
 	// logs, and the trap's check may.
 	Messages []message.Message `yaml:"messages"`
-	// Asked are the words by which people ask for it, for fettle why alone: a
-	// line of words that must all be there, "a|b" for either, "-a" for none of it.
-	Asked []string `yaml:"asked"`
 	// Tags are further words that somebody might search by.
 	Tags []string `yaml:"tags"`
 	// Since says from which version to which the trap holds.

@@ -20,16 +20,6 @@ messages:
   - text: "remote error: tls: expired certificate"
     says: "a program written in Go"
     since: "Go 1.0, crypto/tls/alert.go"
-asked:
-  - "certificate|cert expired|expire|expires|expiry|expiring|expiration -keyring -dst"
-  - "certificate-has-expired"
-  - "certificate|cert|tls|ssl renew|renewal|renewed forgot|forget|expired|not|never|fail|old|outdated|run-out"
-  - "notafter"
-  - "certificate|cert no-longer-valid|not-valid-any|out-of-date|outdated|ran-out"
-  - "browser|curl|wget certificate|cert expired|date-invalid|outdated"
-  - "cert_has_expired|err_cert_date_invalid|sec_error_expired_certificate"
-  - "x509 expired|not-yet-valid"
-  - "-local-issuer|self-signed|issuer-certificate"
 tags:
   - "tls"
   - "x509"
@@ -94,58 +84,58 @@ status certbot.timer. kubeadm: kubeadm certs check-expiration.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "leaves", Expr: &rule.Expr{Source: `certs.filter(c, c.number == 1 && !c.path.matches("/(ca-bundle[.](crt|pem|trust[.]crt)|ca-certificates[.]crt)$|^/etc/ssl/cert[.]pem$"))`, Line: 80}},
-				{Name: "made_here", Expr: &rule.Expr{Source: `["/etc/ssl/certs/ssl-cert-snakeoil.pem", "/etc/pki/tls/certs/localhost.crt", "/var/lib/kubelet/pki/kubelet.crt"]`, Line: 82}},
+				{Name: "leaves", Expr: &rule.Expr{Source: `certs.filter(c, c.number == 1 && !c.path.matches("/(ca-bundle[.](crt|pem|trust[.]crt)|ca-certificates[.]crt)$|^/etc/ssl/cert[.]pem$"))`, Line: 70}},
+				{Name: "made_here", Expr: &rule.Expr{Source: `["/etc/ssl/certs/ssl-cert-snakeoil.pem", "/etc/pki/tls/certs/localhost.crt", "/var/lib/kubelet/pki/kubelet.crt"]`, Line: 72}},
 			},
-			Each: &rule.Expr{Source: "leaves", Line: 83},
+			Each: &rule.Expr{Source: "leaves", Line: 73},
 			As:   "c",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "c.path", Line: 85}},
+				{Expr: &rule.Expr{Source: "c.path", Line: 75}},
 			}},
 			None: &rule.Text{Parts: []rule.Part{
 				{Text: "no certificates in the usual places"},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "c.path in made_here && c.expired", Line: 88},
+					When:     &rule.Expr{Source: "c.path in made_here && c.expired", Line: 78},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "has expired"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "c.subject", Line: 91}},
+						{Expr: &rule.Expr{Source: "c.subject", Line: 81}},
 						{Text: ", valid until "},
-						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 91}},
+						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 81}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "if a service uses it, create it again (on Debian, make-ssl-cert generate-default-snakeoil --force-overwrite), then reload the service"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "c.expired", Line: 93},
+					When:     &rule.Expr{Source: "c.expired", Line: 83},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "has expired"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "c.subject", Line: 95}},
+						{Expr: &rule.Expr{Source: "c.subject", Line: 85}},
 						{Text: ", valid until "},
-						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 95}},
+						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 85}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "renew it, then reload the services that use it"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: `c.left < duration("168h") && !(c.path in made_here) && (c.self_signed || c.left + c.left + c.left < c.not_after - c.not_before)`, Line: 99},
+					When:     &rule.Expr{Source: `c.left < duration("168h") && !(c.path in made_here) && (c.self_signed || c.left + c.left + c.left < c.not_after - c.not_before)`, Line: 89},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "expires within a week"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "c.subject", Line: 101}},
+						{Expr: &rule.Expr{Source: "c.subject", Line: 91}},
 						{Text: ", valid until "},
-						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 101}},
+						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 91}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "renew it; if that should happen automatically, find out why it did not"},
@@ -154,7 +144,7 @@ status certbot.timer. kubeadm: kubeadm certs check-expiration.
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "is valid until "},
-				{Expr: &rule.Expr{Source: "string(c.not_after).substring(0, 10)", Line: 103}},
+				{Expr: &rule.Expr{Source: "string(c.not_after).substring(0, 10)", Line: 93}},
 			}},
 			Path:    "certificate-expired/rule.yaml",
 			Shipped: true,

@@ -29,17 +29,6 @@ messages:
   - text: "Reason: OOMKilled"
     says: "kubectl"
     since: "Kubernetes 1.0, kubectl describe"
-asked:
-  - "-systemd-oomd"
-  - "memory-cgroup|memcg|cgroup out-of-memory|oom|kill|killed|memory-limit"
-  - "constraint_memcg"
-  - "oomkilled|oom-killed"
-  - "oom-kill|oom result|unit|service|systemd|scope"
-  - "exit-code|exited|code 137"
-  - "memorymax|memory_limit|memorylimit|memoryhigh|memory-max kill|killed|oom|dies|limit|reach|hit|exceeds"
-  - "container|pod|service|unit killed|kill|dies|killing memory-limit|limit-of-memory|out-of-memory|oom -swap -desktop"
-  - "container|pod killed|dies|restarts|restarted memory limit|limits"
-  - "killed service|unit|daemon memory|ram limit though|although|while|but|even free|plenty|enough"
 tags:
   - "cgroup"
   - "oom"
@@ -149,36 +138,36 @@ systemctl show UNIT -p MemoryPeak says how much it used at most (systemd 255).
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "killed", Expr: &rule.Expr{Source: `kills.matches.filter(k, limits.matches.exists(l, dir(l.path) == dir(k.path)) && reached.matches.exists(o, dir(o.path) == dir(k.path)) && !local.matches.exists(l, dir(l.path) == dir(k.path) && l.groups["n"] == "0"))`, Line: 64}},
+				{Name: "killed", Expr: &rule.Expr{Source: `kills.matches.filter(k, limits.matches.exists(l, dir(l.path) == dir(k.path)) && reached.matches.exists(o, dir(o.path) == dir(k.path)) && !local.matches.exists(l, dir(l.path) == dir(k.path) && l.groups["n"] == "0"))`, Line: 53}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 68}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 57}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "control groups are visible only on a running host"},
 				}}},
-				{When: &rule.Expr{Source: "counted.found", Line: 70}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "counted.found", Line: 59}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no control group here counts kills"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "killed", Line: 72},
+			Each: &rule.Expr{Source: "killed", Line: 61},
 			As:   "k",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "base(dir(k.path))", Line: 74}},
+				{Expr: &rule.Expr{Source: "base(dir(k.path))", Line: 63}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "true", Line: 76},
+					When:     &rule.Expr{Source: "true", Line: 65},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "reached its memory limit, and the kernel killed processes in it"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "k.groups['n']", Line: 78}},
+						{Expr: &rule.Expr{Source: "k.groups['n']", Line: 67}},
 						{Text: " killed since it was started; limit "},
-						{Expr: &rule.Expr{Source: "asSize(int(limits.matches.filter(l, dir(l.path) == dir(k.path))[0].text))", Line: 78}},
+						{Expr: &rule.Expr{Source: "asSize(int(limits.matches.filter(l, dir(l.path) == dir(k.path))[0].text))", Line: 67}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "raise "},
-						{Expr: &rule.Expr{Source: "k.path.contains('.service/') ? 'its MemoryMax' : 'its limit (for a container: where it was created)'", Line: 79}},
+						{Expr: &rule.Expr{Source: "k.path.contains('.service/') ? 'its MemoryMax' : 'its limit (for a container: where it was created)'", Line: 68}},
 						{Text: ", or find out what uses the memory"},
 					}},
 				},

@@ -25,18 +25,6 @@ messages:
   - text: "runtime: failed to create new OS thread (have <n> already; errno=11)"
     says: "a program written in Go"
     since: "Go 1.3, runtime/os_linux.go"
-asked:
-  - "pids-controller|pids.max|pids-max|pids-limit|pids_max"
-  - "fork-rejected"
-  - "taskmax|tasksmax|defaulttasksmax|tasks-limit"
-  - "fork|clone|vfork|forking|pthread_create|spawn resource-temporarily-unavailable|eagain|rejected"
-  - "cannot-create|unable-to-create|can't-create|couldn't-create|could-not-create|failed-to-create thread|threads|native-thread|process"
-  - "new-native-thread|native-thread"
-  - "new-os-thread|pthread_create"
-  - "service|container|unit|jenkins|java|systemd threads|tasks|number-of-processes|number-of-threads limit|maximum|4915|512"
-  - "resource-temporarily-unavailable fork|thread|threads|process|processes|pthread|spawn"
-  - "too-many tasks|threads|processes service|container|cgroup|limit"
-  - "can't-fork|cannot-fork"
 tags:
   - "systemd"
   - "tasksmax"
@@ -124,44 +112,44 @@ creates so many.
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "reached", Expr: &rule.Expr{Source: `events.matches.filter(e, !unlimited.matches.exists(u, dir(u.path) == dir(e.path)) && !local.matches.exists(l, dir(l.path) == dir(e.path) && l.groups["n"] == "0"))`, Line: 58}},
+				{Name: "reached", Expr: &rule.Expr{Source: `events.matches.filter(e, !unlimited.matches.exists(u, dir(u.path) == dir(e.path)) && !local.matches.exists(l, dir(l.path) == dir(e.path) && l.groups["n"] == "0"))`, Line: 46}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 61}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 49}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "control groups are visible only on a running host"},
 				}}},
-				{When: &rule.Expr{Source: "events.exists", Line: 63}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "events.exists", Line: 51}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no service here has a task limit"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "reached", Line: 65},
+			Each: &rule.Expr{Source: "reached", Line: 53},
 			As:   "e",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 67}},
+				{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 55}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `!base(dir(e.path)).matches("^[A-Za-z0-9:_.@-]+[.]service$") || !limits.matches.exists(l, dir(l.path) == dir(e.path))`, Line: 69},
+					When:     &rule.Expr{Source: `!base(dir(e.path)).matches("^[A-Za-z0-9:_.@-]+[.]service$") || !limits.matches.exists(l, dir(l.path) == dir(e.path))`, Line: 57},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "reached its task limit, and could not create new threads or processes"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "e.groups['n']", Line: 71}},
+						{Expr: &rule.Expr{Source: "e.groups['n']", Line: 59}},
 						{Text: " times since the service started"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "base(dir(e.path)).endsWith('.scope') ? 'raise the limit where its container is created (--pids-limit)' : 'raise TasksMax: systemctl edit ' + base(dir(e.path))", Line: 72}},
+						{Expr: &rule.Expr{Source: "base(dir(e.path)).endsWith('.scope') ? 'raise the limit where its container is created (--pids-limit)' : 'raise TasksMax: systemctl edit ' + base(dir(e.path))", Line: 60}},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "true", Line: 73},
+					When:     &rule.Expr{Source: "true", Line: 61},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "reached its task limit, and could not create new threads or processes"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "e.groups['n']", Line: 75}},
+						{Expr: &rule.Expr{Source: "e.groups['n']", Line: 63}},
 						{Text: " times since the service started"},
 					}},
 				},
@@ -172,7 +160,7 @@ creates so many.
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
 					{Text: "double the task limit of "},
-					{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 78}},
+					{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 66}},
 				}},
 				Notes: []*rule.Text{
 					{Parts: []rule.Part{
@@ -182,31 +170,31 @@ creates so many.
 				Settle:   5000000000,
 				Vanishes: "the rule lists only what is wrong, which this no longer is",
 				Steps: []rule.Step{
-					{Kind: "file", Line: 83, Args: map[string]*rule.Text{
+					{Kind: "file", Line: 71, Args: map[string]*rule.Text{
 						"content": {Parts: []rule.Part{
 							{Text: `[Service]
 TasksMax=`},
-							{Expr: &rule.Expr{Source: "limits.matches.filter(l, dir(l.path) == dir(e.path)).map(l, int(l.groups['max']) * 2)[0]", Line: 83}},
+							{Expr: &rule.Expr{Source: "limits.matches.filter(l, dir(l.path) == dir(e.path)).map(l, int(l.groups['max']) * 2)[0]", Line: 71}},
 							{Text: `
 `},
 						}},
 						"path": {Parts: []rule.Part{
 							{Text: "/etc/systemd/system/"},
-							{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 83}},
+							{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 71}},
 							{Text: ".d/50-fettle-tasks.conf"},
 						}},
 					}},
-					{Kind: "unit", Line: 84, Args: map[string]*rule.Text{
+					{Kind: "unit", Line: 72, Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "daemon-reload"},
 						}},
 					}},
-					{Kind: "unit", Line: 85, Args: map[string]*rule.Text{
+					{Kind: "unit", Line: 73, Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "restart"},
 						}},
 						"name": {Parts: []rule.Part{
-							{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 85}},
+							{Expr: &rule.Expr{Source: "base(dir(e.path))", Line: 73}},
 						}},
 					}},
 				},

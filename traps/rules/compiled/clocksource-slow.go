@@ -23,15 +23,6 @@ messages:
   - text: "Marking TSC unstable due to <text>"
     says: "kernel"
     since: "Linux 2.6.18, arch/x86/kernel/tsc.c"
-asked:
-  - "clock_gettime|gettimeofday|clock-gettime|time.now slow|syscall|syscalls|system-call|system-calls|kernel|vdso|long|times|strace|expensive"
-  - "tsc unstable|skew|watchdog|marking|disabled"
-  - "clocksource hpet|acpi_pm|xen|slow|tsc|unstable|watchdog|jiffies"
-  - "vdso syscall|syscalls|slow|fall|system-call|system-calls|fallback"
-  - "read_hpet|acpi_pm_read"
-  - "hpet slow|slower|cpu|perf"
-  - "time-stamp-counter|timestamp-counter"
-  - "reading|asking|getting clock|the-time|timestamp|timestamps slow|expensive|slower|syscall"
 tags:
   - "tsc"
   - "hpet"
@@ -73,26 +64,26 @@ tsc=reliable on the command line keeps it. In a guest, use the hypervisor's cloc
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `current.exists && host.machine == "x86_64"`, Line: 51}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `current.exists && host.machine == "x86_64"`, Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "only x86 machines are affected"},
 				}}},
-				{When: &rule.Expr{Source: `!asked.sets("clocksource") && asked.get("tsc", "") != "unstable" && !asked.sets("notsc")`, Line: 53}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `!asked.sets("clocksource") && asked.get("tsc", "") != "unstable" && !asked.sets("notsc")`, Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the clock source is set on the kernel command line"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `current.value in ["hpet", "acpi_pm", "refined-jiffies", "jiffies", "pit"]`, Line: 56},
+					When:     &rule.Expr{Source: `current.value in ["hpet", "acpi_pm", "refined-jiffies", "jiffies", "pit"]`, Line: 47},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the clock source is "},
-						{Expr: &rule.Expr{Source: "current.value", Line: 57}},
+						{Expr: &rule.Expr{Source: "current.value", Line: 48}},
 						{Text: ", which is slow to read"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "available: "},
-						{Expr: &rule.Expr{Source: "available.value", Line: 58}},
+						{Expr: &rule.Expr{Source: "available.value", Line: 49}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "see the kernel log for why it gave up tsc; a reboot brings tsc back"},

@@ -23,17 +23,6 @@ messages:
   - text: "Errors were encountered while processing"
     says: "dpkg"
     since: "dpkg 1.10, src/errors.c"
-asked:
-  - "dpkg-was-interrupted"
-  - "dpkg-configure|configure-a|dpkg-configure-a"
-  - "dpkg|apt|apt-get|aptitude half|interrupted|broken|unconfigured|aborted|half-configured|half-installed|partly|partially|stuck|middle"
-  - "reboot|rebooted|power|killed|crash|ctrl|interrupted|closed middle|during|while install|upgrade|update|apt|dpkg apt|apt-get|dpkg|refuses|refuse|packages"
-  - "sub-process dpkg error-code"
-  - "error-processing-package"
-  - "errors-were-encountered"
-  - "unmet-dependencies fix-broken|install-f|broken"
-  - "packages|package not-fully-installed|not-configured|half-configured|half-installed|unconfigured"
-  - "post-installation-script|postinst-script|postinst|subprocess error|exit-status|returned dpkg|package|configure"
 tags:
   - "dpkg"
   - "apt"
@@ -90,26 +79,26 @@ for free space first (/boot, /var).
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "at_work", Expr: &rule.Expr{Source: `host.kind == "sosreport" ? size(workers) > 0 : frontend.held || backend.held`, Line: 54}},
+				{Name: "at_work", Expr: &rule.Expr{Source: `host.kind == "sosreport" ? size(workers) > 0 : frontend.held || backend.held`, Line: 43}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "status.exists", Line: 56}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "status.exists", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "dpkg is not used here"},
 				}}},
-				{When: &rule.Expr{Source: "!host.running || !at_work", Line: 58}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!host.running || !at_work", Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "apt or dpkg is running"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `status.matches.exists(m, m.text.endsWith("half-installed"))`, Line: 61},
+					When:     &rule.Expr{Source: `status.matches.exists(m, m.text.endsWith("half-installed"))`, Line: 50},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "packages are half installed or not configured"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "status.count", Line: 63}},
+						{Expr: &rule.Expr{Source: "status.count", Line: 52}},
 						{Text: " packages; dpkg --audit lists them"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
@@ -117,17 +106,17 @@ for free space first (/boot, /var).
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "status.found", Line: 65},
+					When:     &rule.Expr{Source: "status.found", Line: 54},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "packages are half installed or not configured"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "status.count", Line: 67}},
+						{Expr: &rule.Expr{Source: "status.count", Line: 56}},
 						{Text: " packages; dpkg --audit lists them"},
 					}},
 				},
-				{When: &rule.Expr{Source: `updates.exists && updates.names.exists(n, n.matches("^[0-9]+$"))`, Line: 68}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `updates.exists && updates.names.exists(n, n.matches("^[0-9]+$"))`, Line: 57}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "dpkg was interrupted, and apt refuses to run until dpkg has finished"},
 				}}},
 			},
@@ -144,12 +133,12 @@ for free space first (/boot, /var).
 					}},
 				},
 				Refuse: []rule.Refusal{
-					{When: &rule.Expr{Source: `host.kind == "root"`, Line: 75}, Why: &rule.Text{Parts: []rule.Part{
+					{When: &rule.Expr{Source: `host.kind == "root"`, Line: 64}, Why: &rule.Text{Parts: []rule.Part{
 						{Text: "packages in a root folder must be configured inside it: chroot, then dpkg --configure -a"},
 					}}},
 				},
 				Steps: []rule.Step{
-					{Kind: "command", Line: 78, Words: map[string][]*rule.Text{
+					{Kind: "command", Line: 67, Words: map[string][]*rule.Text{
 						"do": []*rule.Text{
 							{Parts: []rule.Part{
 								{Text: "/usr/bin/dpkg"},

@@ -18,17 +18,6 @@ messages:
     says: "systemd"
     since: "systemd 205, src/core/manager.c"
     perhaps: true
-asked:
-  - "entropy|entropy_avail|haveged|rng-tools|rngd|virtio-rng @slow|not|low|no|enough|boot|start|starved|block|blocks|blocked|little|wait|few|random"
-  - "crng-init|crng"
-  - "urandom|getrandom|dev-random|dev-urandom block|blocks|blocked|blocking|hang|hangs|slow|wait|stuck|boot|warning|uninitialized|init|missed"
-  - "random-data|random-numbers|random-bytes|randomness|random-seed|random-number wait|waits|waiting|block|blocked|blocks|enough|not|hang|hangs|slow|kernel|more|lack"
-  - "crypto-rand"
-  - "sshd|ssh|boot|server|service keyboard|key|keys|type|typing|console|mouse|press until|then|after|unless|there|only|comes start|boot|answer|answers|wait|up|available"
-  - "uninitialized-urandom"
-  - "gpg|gen-key|key-generation|keygen|generate random|entropy|bytes hang|long|forever|enough|stuck|wait|takes"
-  - "not-enough-random-bytes"
-  - "load-save-random-seed"
 tags:
   - "entropy"
   - "random"
@@ -72,23 +61,23 @@ Give the guest virtio-rng and run rng-tools in it, or haveged; newer kernels nee
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running && available.exists", Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running && available.exists", Line: 36}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the running kernel is not visible"},
 				}}},
-				{When: &rule.Expr{Source: `kernel.before("5.6")`, Line: 49}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `kernel.before("5.6")`, Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "since Linux 5.6, programs wait for random numbers only at boot"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "available.int < 200 && size(feeders) == 0", Line: 52},
+					When:     &rule.Expr{Source: "available.int < 200 && size(feeders) == 0", Line: 41},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "entropy is low, and no daemon replenishes it"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "available.int", Line: 54}},
+						{Expr: &rule.Expr{Source: "available.int", Line: 43}},
 						{Text: " bits available"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{

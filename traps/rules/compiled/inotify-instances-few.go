@@ -41,12 +41,6 @@ messages:
   - text: "inotify resources exhausted"
     says: "tail"
     since: "coreutils 7.5, src/tail.c"
-asked:
-  - "fsnotify|inotify_init|inotify_init1|fs.inotify.max_user_instances|max_user_instances"
-  - "inotify instance|instances|128|too-many|emfile|exhausted|limit|limits -watch-limit -watches -max_user_watches"
-  - "too-many-open-files watch|watcher|watches|fsnotify|inotify|kubectl|lxc|lxd"
-  - "failed-to-allocate-directory-watch"
-  - "kubectl-logs|logs-f fsnotify|too-many|watcher|watch"
 tags:
   - "inotify"
   - "kubernetes"
@@ -90,13 +84,13 @@ fs.inotify.max_user_watches=524288 as well.
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(containers) > 0", Line: 63}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(containers) > 0", Line: 57}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "nothing here runs many containers"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{When: &rule.Expr{Source: "instances.int <= 128", Line: 66}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "instances.int <= 128", Line: 60}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "all containers of a user share 128 inotify instances"},
 				}}},
 			},
@@ -106,7 +100,7 @@ fs.inotify.max_user_watches=524288 as well.
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
 				{Text: "allow 1024 inotify instances"},
 			}}, Steps: []rule.Step{
-				{Kind: "sysctl", Line: 72, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 66, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "fs.inotify.max_user_instances"},
 					}},

@@ -19,15 +19,6 @@ messages:
     says: "journalctl"
     since: "systemd 242, src/journal/journalctl.c"
     perhaps: true
-asked:
-  - "journal|journalctl|logs|log|messages|journald previous|last|before|earlier|old|older|prior|b-1|across|survive|persist|persistent|lost|gone|volatile|keep|kept reboot|boot|boots|reboots|restart|crash|power|shutdown"
-  - "no-such-boot-id|specified-boot|no-persistent-journal"
-  - "storage|journald volatile|persistent|auto journal|journald|logs|reboot|var-log-journal|run-log-journal"
-  - "run-log-journal"
-  - "no-logs|no-log reboot|crash|restart|boot"
-  - "persistent-journal|persistent-logging|journal-persistent"
-  - "journalctl list-boots|b-1|boot-1 only|one|nothing|empty|no|not|current|single"
-  - "boot-id|boot-offset no|effect|such|not-available"
 tags:
   - "journald"
   - "logging"
@@ -92,19 +83,19 @@ access lists), then journalctl --flush; or Storage=persistent in /etc/systemd/jo
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "storage", Expr: &rule.Expr{Source: `conf.get("Journal", "Storage", "auto")`, Line: 46}},
+				{Name: "storage", Expr: &rule.Expr{Source: `conf.get("Journal", "Storage", "auto")`, Line: 37}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(journald) > 0", Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(journald) > 0", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "journald is not running here"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{When: &rule.Expr{Source: `(storage == "volatile" || storage == "auto" && !folder.exists) && size(syslog) == 0`, Line: 51}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `(storage == "volatile" || storage == "auto" && !folder.exists) && size(syslog) == 0`, Line: 42}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "a reboot loses all logs: the journal is only in memory, and nothing else keeps logs"},
 				}}},
-				{When: &rule.Expr{Source: `storage == "none" && size(syslog) == 0`, Line: 53}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `storage == "none" && size(syslog) == 0`, Line: 44}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "the journal is discarded, and nothing else keeps logs"},
 				}}},
 			},
@@ -118,7 +109,7 @@ access lists), then journalctl --flush; or Storage=persistent in /etc/systemd/jo
 					{Text: "The journal takes up to a tenth of /var's file system, at most 4 GB, unless SystemMaxUse= says otherwise. Messages since boot are kept, too. Undo leaves /var/log/journal in place."},
 				}},
 			}, Steps: []rule.Step{
-				{Kind: "file", Line: 61, Args: map[string]*rule.Text{
+				{Kind: "file", Line: 52, Args: map[string]*rule.Text{
 					"content": {Parts: []rule.Part{
 						{Text: `[Journal]
 Storage=persistent
@@ -128,7 +119,7 @@ Storage=persistent
 						{Text: "/etc/systemd/journald.conf.d/zz-fettle.conf"},
 					}},
 				}},
-				{Kind: "unit", Line: 62, Args: map[string]*rule.Text{
+				{Kind: "unit", Line: 53, Args: map[string]*rule.Text{
 					"act": {Parts: []rule.Part{
 						{Text: "restart"},
 					}},
@@ -136,7 +127,7 @@ Storage=persistent
 						{Text: "systemd-journald.service"},
 					}},
 				}},
-				{Kind: "unit", Line: 63, Args: map[string]*rule.Text{
+				{Kind: "unit", Line: 54, Args: map[string]*rule.Text{
 					"act": {Parts: []rule.Part{
 						{Text: "restart"},
 					}},

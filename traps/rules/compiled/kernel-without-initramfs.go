@@ -5,7 +5,7 @@ package compiled
 import "fettle/engine/rule"
 
 var kernelWithoutInitramfs = Rule{
-	Lore:   "---\nid: kernel-without-initramfs\ntitle: \"A kernel is installed whose initramfs is missing\"\nsymptoms:\n  - \"the host does not come back after a kernel upgrade\"\nmessages:\n  - text: \"Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(<n>,<n>)\"\n    says: \"kernel\"\n    since: \"Linux 2.6.12, init/do_mounts.c\"\n  - text: \"VFS: Cannot open root device <text> or unknown-block(<n>,<n>)\"\n    says: \"kernel\"\n    since: \"Linux 2.6.12, init/do_mounts.c\"\n  - text: \"error: file `<path>' not found\"\n    says: \"grub\"\n    since: \"GRUB 1.99, grub-core\"\n    perhaps: true\nasked:\n  - \"unable-to-mount-root|vfs-unable|cannot-open-root-device|unknown-block\"\n  - \"kernel-panic new-kernel|kernel-update|update|upgrade|initrd|initramfs|boot|root|vfs|startup|kernel-upgrade -boot-partition -full\"\n  - \"initrd|initramfs missing|not-created|not-create|no-initrd|no-initramfs|without|not-generated|not-found|lack|absent kernel|grub|grub.cfg|boot|update|new -full -space -no-space -embedded\"\n  - \"vfs root-fs|root kernel-panic|not-syncing|unable\"\n  - \"initrd.img not-found\"\n  - \"kernel new|update|upgrade|upgraded panic|panics|not-boot|doesn't-boot|won't-boot|doesn't-come|no-volume-groups old|older|previous|initrd|initramfs|vfs|root|works\"\n  - \"no-volume-groups-found|volume-group-not-found|alert-dev|gave-up-waiting-for-root initrd|initramfs|kernel\"\ntags:\n  - \"kernel\"\n  - \"initramfs\"\n  - \"dracut\"\n  - \"grub\"\n  - \"boot\"\nsince: \"distributions that boot with an initramfs\"\nrefs:\n  - \"man update-initramfs(8)\"\n  - \"man dracut(8)\"\n---\n# What happens\n\nThe kernel's package is unpacked, but its initramfs was never made: the upgrade was interrupted,\nor /boot was full. The boot loader picks the newest kernel first; without an initramfs that\nkernel cannot find the root file system, and the host stops with a panic at the next restart.\n\n# What to do\n\nMake sure /boot has room, then build it: update-initramfs -c -k VERSION (Debian, Ubuntu) or\ndracut /boot/initramfs-VERSION.img VERSION (Red Hat, SUSE), and let the boot loader know\n(update-grub, or grub2-mkconfig).\n",
+	Lore:   "---\nid: kernel-without-initramfs\ntitle: \"A kernel is installed whose initramfs is missing\"\nsymptoms:\n  - \"the host does not come back after a kernel upgrade\"\nmessages:\n  - text: \"Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(<n>,<n>)\"\n    says: \"kernel\"\n    since: \"Linux 2.6.12, init/do_mounts.c\"\n  - text: \"VFS: Cannot open root device <text> or unknown-block(<n>,<n>)\"\n    says: \"kernel\"\n    since: \"Linux 2.6.12, init/do_mounts.c\"\n  - text: \"error: file `<path>' not found\"\n    says: \"grub\"\n    since: \"GRUB 1.99, grub-core\"\n    perhaps: true\ntags:\n  - \"kernel\"\n  - \"initramfs\"\n  - \"dracut\"\n  - \"grub\"\n  - \"boot\"\nsince: \"distributions that boot with an initramfs\"\nrefs:\n  - \"man update-initramfs(8)\"\n  - \"man dracut(8)\"\n---\n# What happens\n\nThe kernel's package is unpacked, but its initramfs was never made: the upgrade was interrupted,\nor /boot was full. The boot loader picks the newest kernel first; without an initramfs that\nkernel cannot find the root file system, and the host stops with a panic at the next restart.\n\n# What to do\n\nMake sure /boot has room, then build it: update-initramfs -c -k VERSION (Debian, Ubuntu) or\ndracut /boot/initramfs-VERSION.img VERSION (Red Hat, SUSE), and let the boot loader know\n(update-grub, or grub2-mkconfig).\n",
 	Remedy: true,
 	Make: func() *rule.Rule {
 		return &rule.Rule{
@@ -35,22 +35,22 @@ var kernelWithoutInitramfs = Rule{
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "version", Expr: &rule.Expr{Source: `"^/boot/vmlinuz-(?P<v>.*?)(?:[.]old|[.]signed|[.]efi[.]signed)?$"`, Line: 54}},
-				{Name: "bare", Expr: &rule.Expr{Source: `kernels.filter(k, !base(k).startsWith("vmlinuz-0-rescue") && !k.contains(".dpkg-") && !images.exists(i, i in [["initrd.img-", ""], ["initramfs-", ".img"], ["initramfs-", ""], ["initrd-", ""], ["initrd-", ".img"], ["booster-", ".img"]] .map(n, "/boot/" + n[0] + k.capture(version)["v"] + n[1])) && (host.kind == "sosreport" || size(unified) == 0))`, Line: 56}},
+				{Name: "version", Expr: &rule.Expr{Source: `"^/boot/vmlinuz-(?P<v>.*?)(?:[.]old|[.]signed|[.]efi[.]signed)?$"`, Line: 46}},
+				{Name: "bare", Expr: &rule.Expr{Source: `kernels.filter(k, !base(k).startsWith("vmlinuz-0-rescue") && !k.contains(".dpkg-") && !images.exists(i, i in [["initrd.img-", ""], ["initramfs-", ".img"], ["initramfs-", ""], ["initrd-", ""], ["initrd-", ".img"], ["booster-", ".img"]] .map(n, "/boot/" + n[0] + k.capture(version)["v"] + n[1])) && (host.kind == "sosreport" || size(unified) == 0))`, Line: 48}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(images) > 0", Line: 50}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(images) > 0", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "there is no initramfs in /boot"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "bare", Line: 60},
+			Each: &rule.Expr{Source: "bare", Line: 52},
 			As:   "it",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "it", Line: 61}},
+				{Expr: &rule.Expr{Source: "it", Line: 53}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "size(tool) == 0", Line: 63},
+					When:     &rule.Expr{Source: "size(tool) == 0", Line: 55},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "has no initramfs: the host cannot boot it"},
@@ -59,7 +59,7 @@ var kernelWithoutInitramfs = Rule{
 						{Text: "free space in /boot, then create one with dracut, mkinitrd, mkinitcpio or mkinitfs"},
 					}},
 				},
-				{When: &rule.Expr{Source: "true", Line: 66}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "true", Line: 58}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "has no initramfs: the host cannot boot it"},
 				}}},
 			},
@@ -69,16 +69,16 @@ var kernelWithoutInitramfs = Rule{
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
 					{Text: "create an initramfs for "},
-					{Expr: &rule.Expr{Source: "base(it)", Line: 70}},
+					{Expr: &rule.Expr{Source: "base(it)", Line: 62}},
 				}},
 				Refuse: []rule.Refusal{
-					{When: &rule.Expr{Source: "boot.avail < 150000000", Line: 72}, Why: &rule.Text{Parts: []rule.Part{
+					{When: &rule.Expr{Source: "boot.avail < 150000000", Line: 64}, Why: &rule.Text{Parts: []rule.Part{
 						{Text: "/boot has less than 150 MB free; remove an old kernel first"},
 					}}},
 				},
 				Vanishes: "the rule lists only what is wrong, which this no longer is",
 				Steps: []rule.Step{
-					{Kind: "command", Line: 76, Words: map[string][]*rule.Text{
+					{Kind: "command", Line: 68, Words: map[string][]*rule.Text{
 						"do": []*rule.Text{
 							{Parts: []rule.Part{
 								{Text: "/usr/sbin/update-initramfs"},
@@ -90,7 +90,7 @@ var kernelWithoutInitramfs = Rule{
 								{Text: "-k"},
 							}},
 							{Parts: []rule.Part{
-								{Expr: &rule.Expr{Source: "base(it).replace('vmlinuz-', '')", Line: 76}},
+								{Expr: &rule.Expr{Source: "base(it).replace('vmlinuz-', '')", Line: 68}},
 							}},
 						},
 						"probe": []*rule.Text{
@@ -102,7 +102,7 @@ var kernelWithoutInitramfs = Rule{
 							}},
 							{Parts: []rule.Part{
 								{Text: "/boot/initrd.img-"},
-								{Expr: &rule.Expr{Source: "base(it).replace('vmlinuz-', '')", Line: 76}},
+								{Expr: &rule.Expr{Source: "base(it).replace('vmlinuz-', '')", Line: 68}},
 							}},
 						},
 						"undo": []*rule.Text{
@@ -116,7 +116,7 @@ var kernelWithoutInitramfs = Rule{
 								{Text: "-k"},
 							}},
 							{Parts: []rule.Part{
-								{Expr: &rule.Expr{Source: "base(it).replace('vmlinuz-', '')", Line: 76}},
+								{Expr: &rule.Expr{Source: "base(it).replace('vmlinuz-', '')", Line: 68}},
 							}},
 						},
 					}},

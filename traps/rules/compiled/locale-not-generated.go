@@ -23,15 +23,6 @@ messages:
   - text: "locale: Cannot set <word> to default locale: No such file or directory"
     says: "locale"
     since: "glibc 2.2, locale/programs/locale.c"
-asked:
-  - "locale|locales|setlocale|lc_all|lc_ctype|lang warning|failed|fail|cannot|can't|cannot-set|not|generated|missing|perl|error|unsupported|falling|utf|utf-8|locale-gen|invalid|generate|set|bash -grub-install -timezone"
-  - "perl-warning|setting-locale-failed"
-  - "locale-gen"
-  - "lc_all lang"
-  - "unsupported-locale|locale-error"
-  - "can't-set-locale|cannot-set-locale|cannot-set-lc_all|cannot-set-lc_ctype|cannot-change-locale"
-  - "umlauts|accents|utf-8|utf8|unicode|special-characters terminal|shell|ssh|postgres|python|initdb|characters locale|lang|lc_all|ascii"
-  - "locale.error|unsupported-locale-setting"
 tags:
   - "locale"
   - "perl"
@@ -104,22 +95,22 @@ which need not be generated.
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "lang", Expr: &rule.Expr{Source: `conf.get("LANG", "")`, Line: 54}},
-				{Name: "plain", Expr: &rule.Expr{Source: `lang.lower().replace("-", "")`, Line: 56}},
+				{Name: "lang", Expr: &rule.Expr{Source: `conf.get("LANG", "")`, Line: 45}},
+				{Name: "plain", Expr: &rule.Expr{Source: `lang.lower().replace("-", "")`, Line: 47}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "listed.exists", Line: 58}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "listed.exists", Line: 49}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this host has no list of locales to generate"},
 				}}},
-				{When: &rule.Expr{Source: `lang != "" && !(plain in ["c", "posix", "c.utf8"])`, Line: 60}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `lang != "" && !(plain in ["c", "posix", "c.utf8"])`, Line: 51}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the default locale does not need to be generated"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{When: &rule.Expr{Source: "!(os.is('debian') && all.installed) && !made.exists(f, base(f).lower().replace('-', '') == plain) && !gen.matches.exists(m, m.groups['name'].lower().replace('-', '') == plain || m.groups['name'].lower().replace('-', '') + '.utf8' == plain)", Line: 63}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!(os.is('debian') && all.installed) && !made.exists(f, base(f).lower().replace('-', '') == plain) && !gen.matches.exists(m, m.groups['name'].lower().replace('-', '') == plain || m.groups['name'].lower().replace('-', '') + '.utf8' == plain)", Line: 54}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "the default locale "},
-					{Expr: &rule.Expr{Source: "lang", Line: 65}},
+					{Expr: &rule.Expr{Source: "lang", Line: 56}},
 					{Text: " was never generated"},
 				}}},
 			},
@@ -128,22 +119,22 @@ which need not be generated.
 			}},
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
 				{Text: "generate "},
-				{Expr: &rule.Expr{Source: "lang", Line: 68}},
+				{Expr: &rule.Expr{Source: "lang", Line: 59}},
 			}}, Refuse: []rule.Refusal{
-				{When: &rule.Expr{Source: "size(tool) == 0", Line: 70}, Why: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(tool) == 0", Line: 61}, Why: &rule.Text{Parts: []rule.Part{
 					{Text: "locale-gen is missing; install the package locales"},
 				}}},
-				{When: &rule.Expr{Source: "!known.matches.exists(m, m.groups['name'] == lang)", Line: 72}, Why: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!known.matches.exists(m, m.groups['name'] == lang)", Line: 63}, Why: &rule.Text{Parts: []rule.Part{
 					{Text: "this host cannot generate "},
-					{Expr: &rule.Expr{Source: "lang", Line: 73}},
+					{Expr: &rule.Expr{Source: "lang", Line: 64}},
 					{Text: "; set one from /usr/share/i18n/SUPPORTED in /etc/default/locale"},
 				}}},
 			}, Steps: []rule.Step{
-				{Kind: "edit", Line: 75, Args: map[string]*rule.Text{
+				{Kind: "edit", Line: 66, Args: map[string]*rule.Text{
 					"append": {Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "lang", Line: 75}},
+						{Expr: &rule.Expr{Source: "lang", Line: 66}},
 						{Text: " "},
-						{Expr: &rule.Expr{Source: "known.matches.filter(m, m.groups['name'] == lang)[0].groups['charset']", Line: 75}},
+						{Expr: &rule.Expr{Source: "known.matches.filter(m, m.groups['name'] == lang)[0].groups['charset']", Line: 66}},
 					}},
 					"path": {Parts: []rule.Part{
 						{Text: "/etc/locale.gen"},
@@ -151,7 +142,7 @@ which need not be generated.
 				}},
 				{
 					Kind: "command",
-					Line: 76,
+					Line: 67,
 					Args: map[string]*rule.Text{
 						"again": {Parts: []rule.Part{
 							{Text: "true"},

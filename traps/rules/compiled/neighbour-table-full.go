@@ -21,13 +21,6 @@ messages:
     says: "ping"
     since: "iputils s20121221, ping/ping_common.c"
     perhaps: true
-asked:
-  - "neighbor-table|neighbour-table|neighbor|neighbour table overflow|overflows|full|limit|gc_thresh3|no-buffer-space"
-  - "table-overflow arp_cache|neighbor|neighbour|ndisc_cache|arp"
-  - "arp|arp-cache|arp_cache|neighbour|neighbor|neighbours|neighbors gc_thresh|gc_thresh1|gc_thresh2|gc_thresh3|overflow|full|purged|many|1024|evicted|garbage|too-many"
-  - "gc_thresh1|gc_thresh2|gc_thresh3"
-  - "no-buffer-space-available arp|neighbour|neighbours|neighbor|ping|sendmsg|network|nodes|hosts|pods|rtnetlink"
-  - "arp-table|arp-cache full|limit|overflow|small|1024|size|entries"
 tags:
   - "arp"
   - "ndisc"
@@ -114,37 +107,37 @@ added. An entry costs about half a kilobyte. IPv6 has a table and limits of its 
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "set", Expr: &rule.Expr{Source: `entries.rows.filter(r, r.get("flags", "") in ["0x4", "0x6", "0xc", "0xe"])`, Line: 52}},
-				{Name: "known", Expr: &rule.Expr{Source: `size(entries.rows) - (size(set) > 0 && kernel.since("5.0") ? size(set) : 0)`, Line: 53}},
+				{Name: "set", Expr: &rule.Expr{Source: `entries.rows.filter(r, r.get("flags", "") in ["0x4", "0x6", "0xc", "0xe"])`, Line: 45}},
+				{Name: "known", Expr: &rule.Expr{Source: `size(entries.rows) - (size(set) > 0 && kernel.since("5.0") ? size(set) : 0)`, Line: 46}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "limit.exists", Line: 55}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "limit.exists", Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the neighbour table limits are visible on the host, not in its containers"},
 				}}},
-				{When: &rule.Expr{Source: "entries.exists", Line: 57}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "entries.exists", Line: 50}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this kernel has no ARP"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "known * 10 >= limit.int * 9", Line: 60},
+					When:     &rule.Expr{Source: "known * 10 >= limit.int * 9", Line: 53},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the neighbour table is nearly full"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "known", Line: 62}},
+						{Expr: &rule.Expr{Source: "known", Line: 55}},
 						{Text: " of "},
-						{Expr: &rule.Expr{Source: "limit.int", Line: 62}},
+						{Expr: &rule.Expr{Source: "limit.int", Line: 55}},
 						{Text: " entries"},
 					}},
 				},
-				{When: &rule.Expr{Source: "limit.int <= 1024 && refused.found", Line: 64}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "limit.int <= 1024 && refused.found", Line: 57}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "the neighbour table has been full since boot, at the default limit"},
 				}}},
 				{
-					When:     &rule.Expr{Source: "limit6.exists && limit6.int <= 1024 && refused6.found", Line: 67},
+					When:     &rule.Expr{Source: "limit6.exists && limit6.int <= 1024 && refused6.found", Line: 60},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the IPv6 neighbour table has been full since boot, at the default limit"},
@@ -160,11 +153,11 @@ added. An entry costs about half a kilobyte. IPv6 has a table and limits of its 
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
 				{Text: "allow four times as many neighbours"},
 			}}, Refuse: []rule.Refusal{
-				{When: &rule.Expr{Source: "limit.int >= 131072", Line: 75}, Why: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "limit.int >= 131072", Line: 68}, Why: &rule.Text{Parts: []rule.Part{
 					{Text: "the limit is already high; find out what talks to so many neighbours (ip neigh)"},
 				}}},
 			}, Steps: []rule.Step{
-				{Kind: "sysctl", Line: 78, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 71, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "net.ipv4.neigh.default.gc_thresh3"},
 					}},
@@ -172,10 +165,10 @@ added. An entry costs about half a kilobyte. IPv6 has a table and limits of its 
 						{Text: "true"},
 					}},
 					"value": {Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "limit.int * 4", Line: 78}},
+						{Expr: &rule.Expr{Source: "limit.int * 4", Line: 71}},
 					}},
 				}},
-				{Kind: "sysctl", Line: 79, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 72, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "net.ipv4.neigh.default.gc_thresh2"},
 					}},
@@ -183,10 +176,10 @@ added. An entry costs about half a kilobyte. IPv6 has a table and limits of its 
 						{Text: "true"},
 					}},
 					"value": {Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "limit.int * 2", Line: 79}},
+						{Expr: &rule.Expr{Source: "limit.int * 2", Line: 72}},
 					}},
 				}},
-				{Kind: "sysctl", Line: 80, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 73, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "net.ipv4.neigh.default.gc_thresh1"},
 					}},
@@ -194,7 +187,7 @@ added. An entry costs about half a kilobyte. IPv6 has a table and limits of its 
 						{Text: "true"},
 					}},
 					"value": {Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "limit.int", Line: 80}},
+						{Expr: &rule.Expr{Source: "limit.int", Line: 73}},
 					}},
 				}},
 			}},

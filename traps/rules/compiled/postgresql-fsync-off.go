@@ -20,13 +20,6 @@ messages:
     says: "postgres"
     since: "PostgreSQL 9.1, src/backend/storage/buffer/bufmgr.c"
     perhaps: true
-asked:
-  - "postgres|postgresql|pg|pgsql fsync|full_page_writes|synchronous_commit off|disabled|data|crash|lost|power|corrupt|turned"
-  - "postgres|postgresql|pg|pgsql|postmaster power|power-failure|crash|outage|power-cut|reset|unplugged|blackout corrupt|corrupted|lost|loses|not-start|start|starts|broken|damaged|destroyed|cannot|won't|doesn't|invalid"
-  - "valid-checkpoint-record|checkpoint-record|primary-checkpoint"
-  - "postgres|postgresql|relation|pg invalid-page|missing-chunk|corrupt-page|page-header|invalid-page-in-block -replica"
-  - "invalid-page relation|block"
-  - "fsync off postgres|postgresql|database|conf|db"
 tags:
   - "postgresql"
   - "fsync"
@@ -99,38 +92,38 @@ synchronous_commit = off.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "off", Expr: &rule.Expr{Source: `set.matches.filter(m, m.groups["value"].lower() in ["off", "no", "false", "0", "of", "n", "f", "fal", "fals"])`, Line: 49}},
-				{Name: "effective", Expr: &rule.Expr{Source: `off.filter(o, !set.matches.exists(m, m.groups["key"].lower() == o.groups["key"].lower() && !(m in off) && (m.path == o.path && m.line > o.line || dir(m.path) == dir(o.path) + "/conf.d" || m.path == "/var/lib/postgresql/" + dir(o.path).replace("/etc/postgresql/", "") + "/postgresql.auto.conf" || m.path == dir(o.path) + "/postgresql.auto.conf" && m.path != o.path)))`, Line: 52}},
-				{Name: "wrong", Expr: &rule.Expr{Source: `effective.filter(o, o.groups["key"].lower() == "fsync" || ! [[o.path.startsWith("/etc/") ? "/var/lib/postgresql" + dir(o.path).replace("/conf.d", "").replace("/etc/postgresql", "") : dir(o.path)] + folder.matches.filter(f, dir(f.path).replace("/conf.d", "") == dir(o.path).replace("/conf.d", "")).map(f, f.groups["dir"])] .map(l, l[size(l) - 1]).map(d, mounts.filter(m, m.mount == "/" || (d + "/").startsWith(m.mount + "/"))) .exists(c, c.exists(m, m.type == "zfs" && !c.exists(n, size(n.mount) > size(m.mount)))))`, Line: 58}},
+				{Name: "off", Expr: &rule.Expr{Source: `set.matches.filter(m, m.groups["value"].lower() in ["off", "no", "false", "0", "of", "n", "f", "fal", "fals"])`, Line: 42}},
+				{Name: "effective", Expr: &rule.Expr{Source: `off.filter(o, !set.matches.exists(m, m.groups["key"].lower() == o.groups["key"].lower() && !(m in off) && (m.path == o.path && m.line > o.line || dir(m.path) == dir(o.path) + "/conf.d" || m.path == "/var/lib/postgresql/" + dir(o.path).replace("/etc/postgresql/", "") + "/postgresql.auto.conf" || m.path == dir(o.path) + "/postgresql.auto.conf" && m.path != o.path)))`, Line: 45}},
+				{Name: "wrong", Expr: &rule.Expr{Source: `effective.filter(o, o.groups["key"].lower() == "fsync" || ! [[o.path.startsWith("/etc/") ? "/var/lib/postgresql" + dir(o.path).replace("/conf.d", "").replace("/etc/postgresql", "") : dir(o.path)] + folder.matches.filter(f, dir(f.path).replace("/conf.d", "") == dir(o.path).replace("/conf.d", "")).map(f, f.groups["dir"])] .map(l, l[size(l) - 1]).map(d, mounts.filter(m, m.mount == "/" || (d + "/").startsWith(m.mount + "/"))) .exists(c, c.exists(m, m.type == "zfs" && !c.exists(n, size(n.mount) > size(m.mount)))))`, Line: 51}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "set.exists", Line: 64}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "set.exists", Line: 57}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no PostgreSQL configuration in the usual places"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "wrong", Line: 66},
+			Each: &rule.Expr{Source: "wrong", Line: 59},
 			As:   "o",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "o.path", Line: 68}},
+				{Expr: &rule.Expr{Source: "o.path", Line: 61}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `o.path.endsWith(".auto.conf")`, Line: 70},
+					When:     &rule.Expr{Source: `o.path.endsWith(".auto.conf")`, Line: 63},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "sets "},
-						{Expr: &rule.Expr{Source: "o.groups['key'].lower()", Line: 71}},
+						{Expr: &rule.Expr{Source: "o.groups['key'].lower()", Line: 64}},
 						{Text: " to off: a crash can destroy the cluster"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "as a database superuser, run ALTER SYSTEM RESET "},
-						{Expr: &rule.Expr{Source: "o.groups['key'].lower()", Line: 72}},
+						{Expr: &rule.Expr{Source: "o.groups['key'].lower()", Line: 65}},
 						{Text: "; then reload, and run sync once"},
 					}},
 				},
-				{When: &rule.Expr{Source: "true", Line: 73}, Severity: 3, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "true", Line: 66}, Severity: 3, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "sets "},
-					{Expr: &rule.Expr{Source: "o.groups['key'].lower()", Line: 74}},
+					{Expr: &rule.Expr{Source: "o.groups['key'].lower()", Line: 67}},
 					{Text: " to off: a crash can destroy the cluster"},
 				}}},
 			},
@@ -148,9 +141,9 @@ synchronous_commit = off.
 				},
 				Vanishes: "the rule lists only what is wrong, which this no longer is",
 				Steps: []rule.Step{
-					{Kind: "edit", Line: 81, Args: map[string]*rule.Text{
+					{Kind: "edit", Line: 74, Args: map[string]*rule.Text{
 						"path": {Parts: []rule.Part{
-							{Expr: &rule.Expr{Source: "o.path", Line: 81}},
+							{Expr: &rule.Expr{Source: "o.path", Line: 74}},
 						}},
 						"replace.match": {Parts: []rule.Part{
 							{Text: `(?i)^(\s*(?:fsync|full_page_writes)\s*(?:=\s*|\s)).*$`},
@@ -161,8 +154,8 @@ synchronous_commit = off.
 					}},
 					{
 						Kind: "unit",
-						Line: 82,
-						When: &rule.Expr{Source: "running.exists && running.is_active", Line: 83},
+						Line: 75,
+						When: &rule.Expr{Source: "running.exists && running.is_active", Line: 76},
 						Args: map[string]*rule.Text{
 							"act": {Parts: []rule.Part{
 								{Text: "reload"},

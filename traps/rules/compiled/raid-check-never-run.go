@@ -18,12 +18,6 @@ messages:
   - text: "md/raid1:<md>: <dev>: unrecoverable I/O read error for block <n>"
     says: "kernel"
     since: "Linux 3.0, drivers/md/raid1.c"
-asked:
-  - "md|mdadm|raid|array|raid1|raid5|raid6|rebuild unreadable|unrecoverable|read-error|read-errors|latent|uncorrectable|bad-sector|bad-sectors rebuild|recovery|second|other|scrub|check|sector|stopped|aborts|failed|not-correctable|fails|resync|last"
-  - "mismatch_cnt|mismatch-count"
-  - "checkarray|raid-check|mdcheck|sync_action|scrub|scrubbing md|mdadm|raid|array never|not|run|runs|monthly|disabled|schedule|timer|no|long|slow -zfs -btrfs -ceph"
-  - "rebuild|resync|recovery fails|failed|stops|aborts|stopped read-error|unreadable|bad-sector|bad-sectors|second-disk|sectors"
-  - "unrecoverable-i/o-read-error|read-error-not-correctable"
 tags:
   - "raid"
   - "mdadm"
@@ -94,23 +88,23 @@ echo check > /sys/block/md0/md/sync_action.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "by_cron", Expr: &rule.Expr{Source: `cron.installed && (checkarray.found && auto.get("AUTOCHECK", "true") != "false" || size(scripts) > 0)`, Line: 55}},
+				{Name: "by_cron", Expr: &rule.Expr{Source: `cron.installed && (checkarray.found && auto.get("AUTOCHECK", "true") != "false" || size(scripts) > 0)`, Line: 49}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "arrays are visible only on a running host"},
 				}}},
-				{When: &rule.Expr{Source: `host.container == ""`, Line: 50}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.container == ""`, Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container's arrays are its host's concern"},
 				}}},
-				{When: &rule.Expr{Source: "size(arrays) > 0", Line: 52}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(arrays) > 0", Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no redundant MD array is running"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "!by_cron && (!timers.exists || timers.is_masked) && !timer2.is_active && !timer2.is_enabled", Line: 57},
+					When:     &rule.Expr{Source: "!by_cron && (!timers.exists || timers.is_masked) && !timer2.is_active && !timer2.is_enabled", Line: 51},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "nothing checks the MD arrays for unreadable sectors"},
@@ -119,7 +113,7 @@ echo check > /sys/block/md0/md/sync_action.
 						{Text: "enable mdcheck_start.timer or raid-check.timer, or install cron if /etc/cron.d/mdadm has the line"},
 					}},
 				},
-				{When: &rule.Expr{Source: "!by_cron && !timers.is_active && !timers.is_enabled && !timer2.is_active && !timer2.is_enabled", Line: 60}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!by_cron && !timers.is_active && !timers.is_enabled && !timer2.is_active && !timer2.is_enabled", Line: 54}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "nothing checks the MD arrays for unreadable sectors"},
 				}}},
 			},
@@ -135,23 +129,23 @@ echo check > /sys/block/md0/md/sync_action.
 			}, Steps: []rule.Step{
 				{
 					Kind: "unit",
-					Line: 67,
-					When: &rule.Expr{Source: `timers.file_state == "disabled"`, Line: 68},
+					Line: 61,
+					When: &rule.Expr{Source: `timers.file_state == "disabled"`, Line: 62},
 					Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "enable"},
 						}},
 						"name": {Parts: []rule.Part{
-							{Expr: &rule.Expr{Source: "timers.name", Line: 67}},
+							{Expr: &rule.Expr{Source: "timers.name", Line: 61}},
 						}},
 					},
 				},
-				{Kind: "unit", Line: 69, Args: map[string]*rule.Text{
+				{Kind: "unit", Line: 63, Args: map[string]*rule.Text{
 					"act": {Parts: []rule.Part{
 						{Text: "start"},
 					}},
 					"name": {Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "timers.name", Line: 69}},
+						{Expr: &rule.Expr{Source: "timers.name", Line: 63}},
 					}},
 				}},
 			}},

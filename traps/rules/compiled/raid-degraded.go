@@ -27,15 +27,6 @@ messages:
   - text: "A <DegradedArray|Fail> event had been detected on md device <path>"
     says: "mdadm"
     since: "mdadm 2.6 to 4.2, Monitor.c (its mail)"
-asked:
-  - "degradedarray|degraded-array"
-  - "degraded md|mdadm|raid|array|mdstat|raid1|raid5|md0 -found-months -months-after -nobody -mail -zfs -btrfs"
-  - "mdstat u_|_u|uu_|u__|f|faulty|degraded|missing|removed|failed|uuu_"
-  - "raid1|raid5|raid6|raid10 f active|mdstat|md0|md"
-  - "md0|md1|md2|md127|md raid1|raid5|raid6|raid10|active u_|_u|uu_|_uu|u_u|uuu_|f|degraded"
-  - "disk-failure disabling|md|raid"
-  - "raid|array|raid1|raid5|mirror|md|md0|mdadm disk|drive|device|devices|member|one failed|faulty|missing|down|removed|fell|kicked|dropped|degraded|out -mail -email -notified -nobody -zfs -hardware -notify -alert -assemble"
-  - "operation-continuing-on devices|disks"
 tags:
   - "raid"
   - "mdadm"
@@ -92,24 +83,24 @@ and its cable before adding it again: mdadm /dev/md0 --re-add or --add.
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 54}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "arrays are visible only on a running host"},
 				}}},
-				{When: &rule.Expr{Source: `host.container == ""`, Line: 56}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.container == ""`, Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container's arrays are its host's concern"},
 				}}},
-				{When: &rule.Expr{Source: "size(arrays) > 0", Line: 58}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(arrays) > 0", Line: 49}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no redundant MD array is running"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "arrays", Line: 60},
+			Each: &rule.Expr{Source: "arrays", Line: 51},
 			As:   "it",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "base(dir(dir(it)))", Line: 61}},
+				{Expr: &rule.Expr{Source: "base(dir(dir(it)))", Line: 52}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "degraded.matches.exists(m, m.path == it) && rebuilding.matches.exists(m, dir(m.path) == dir(it))", Line: 64},
+					When:     &rule.Expr{Source: "degraded.matches.exists(m, m.path == it) && rebuilding.matches.exists(m, dir(m.path) == dir(it))", Line: 55},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the array is rebuilding, and has less redundancy until that is done"},
@@ -119,13 +110,13 @@ and its cable before adding it again: mdadm /dev/md0 --re-add or --add.
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "degraded.matches.exists(m, m.path == it)", Line: 68},
+					When:     &rule.Expr{Source: "degraded.matches.exists(m, m.path == it)", Line: 59},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the array is degraded: it lacks at least one member"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "degraded.matches.filter(m, m.path == it).map(m, m.text).join('')", Line: 70}},
+						{Expr: &rule.Expr{Source: "degraded.matches.filter(m, m.path == it).map(m, m.text).join('')", Line: 61}},
 						{Text: " missing or rebuilding"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{

@@ -22,15 +22,6 @@ messages:
     says: "apt"
     since: "apt 0.7, methods/connect.cc"
     perhaps: true
-asked:
-  - "127.0.0.53"
-  - "temporary-failure-in-name-resolution|temporary-failure-resolving -sudo"
-  - "resolv.conf|stub-resolv.conf|stub-resolver systemd-resolved|resolved|symlink|dangling|link|stub|127 dead|not|stopped|broken|missing|disabled|inactive|no|removed|gone|lookups|dns|dangling -more-than -omitted -servers-refused -kubelet"
-  - "systemd-resolved stop|stopped|disabled|masked|dead|inactive|restart|not-running|crash|crashed|removed|fails|down dns|name|names|resolve|resolution|lookup|lookups|internet|host"
-  - "dns|name-resolution|names|name|lookups|domain-names|hostnames cannot|can't|not|no|fail|fails|failed|failure|broken|stop|stopped|dead|doesn't|unable|temporary resolve|resolution|resolves|resolving|lookup|lookups resolv.conf|systemd-resolved|resolved|stub|but-ip|ip|ping|8.8.8.8|ip-address -refused -sudo -own -more-than -omitted -ipv6-ra"
-  - "could-not-resolve-host|couldn't-resolve-host|name-resolution-failed|eai_again|getaddrinfo"
-  - "ping|curl|apt ip|ip-address|8.8.8.8|1.1.1.1|addresses works|work|ok|fine names|name|dns|domain|domains|hostnames"
-  - "gaierror|eai_again"
 tags:
   - "dns"
   - "resolved"
@@ -119,34 +110,34 @@ Start systemd-resolved, or put real name servers into /etc/resolv.conf (remove t
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "servers", Expr: &rule.Expr{Source: `conf.matches.map(m, m.groups["server"])`, Line: 51}},
+				{Name: "servers", Expr: &rule.Expr{Source: `conf.matches.map(m, m.groups["server"])`, Line: 42}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 67}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 58}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the resolver is visible only on a running host"},
 				}}},
-				{When: &rule.Expr{Source: "conf.exists || link.exists", Line: 69}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "conf.exists || link.exists", Line: 60}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "there is no /etc/resolv.conf"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "link.exists && link.dangling", Line: 53},
+					When:     &rule.Expr{Source: "link.exists && link.dangling", Line: 44},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/resolv.conf points to a file that does not exist"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "it points to "},
-						{Expr: &rule.Expr{Source: "link.target", Line: 55}},
+						{Expr: &rule.Expr{Source: "link.target", Line: 46}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "start what writes it (systemd-resolved, NetworkManager), or replace the link with a file that lists name servers"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: `host.running && size(servers) > 0 && servers.all(s, s == "127.0.0.53" || s == "127.0.0.54") && size(stub) == 0 && (!resolved.exists || resolved.is_masked)`, Line: 57},
+					When:     &rule.Expr{Source: `host.running && size(servers) > 0 && servers.all(s, s == "127.0.0.53" || s == "127.0.0.54") && size(stub) == 0 && (!resolved.exists || resolved.is_masked)`, Line: 48},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/resolv.conf names only systemd-resolved, which is not running"},
@@ -155,11 +146,11 @@ Start systemd-resolved, or put real name servers into /etc/resolv.conf (remove t
 						{Text: "put other name servers into /etc/resolv.conf, or install systemd-resolved"},
 					}},
 				},
-				{When: &rule.Expr{Source: `host.running && size(servers) > 0 && servers.all(s, s == "127.0.0.53" || s == "127.0.0.54") && size(stub) == 0`, Line: 60}, Severity: 3, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.running && size(servers) > 0 && servers.all(s, s == "127.0.0.53" || s == "127.0.0.54") && size(stub) == 0`, Line: 51}, Severity: 3, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "/etc/resolv.conf names only systemd-resolved, which is not running"},
 				}}},
 				{
-					When:     &rule.Expr{Source: `host.running && size(servers) > 0 && servers.all(s, s == "127.0.0.1" || s == "::1") && size(others) == 0 && size(stub) == 0`, Line: 62},
+					When:     &rule.Expr{Source: `host.running && size(servers) > 0 && servers.all(s, s == "127.0.0.1" || s == "::1") && size(others) == 0 && size(stub) == 0`, Line: 53},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/resolv.conf names only this host, which runs no resolver known to fettle"},
@@ -177,8 +168,8 @@ Start systemd-resolved, or put real name servers into /etc/resolv.conf (remove t
 			}}, Settle: 5000000000, Steps: []rule.Step{
 				{
 					Kind: "unit",
-					Line: 76,
-					When: &rule.Expr{Source: `resolved.file_state == "disabled"`, Line: 77},
+					Line: 67,
+					When: &rule.Expr{Source: `resolved.file_state == "disabled"`, Line: 68},
 					Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "enable"},
@@ -188,7 +179,7 @@ Start systemd-resolved, or put real name servers into /etc/resolv.conf (remove t
 						}},
 					},
 				},
-				{Kind: "unit", Line: 78, Args: map[string]*rule.Text{
+				{Kind: "unit", Line: 69, Args: map[string]*rule.Text{
 					"act": {Parts: []rule.Part{
 						{Text: "start"},
 					}},

@@ -15,12 +15,6 @@ messages:
   - text: "Nameserver limits <were |>exceeded"
     says: "kubelet"
     since: "Kubernetes 1.6, pkg/kubelet/network/dns/dns.go"
-asked:
-  - "nameserver|nameservers|name-server|name-servers|dns-server|dns-servers limit|limits|exceeded|omitted|more-than|too-many|four|4|three|3|3rd|fourth|maximum|max|ignored|ignores|maxns -mx"
-  - "resolv.conf four|4|more-than|too-many|3|three|fourth|maxns nameserver|nameservers|servers|entries|name"
-  - "nameserver-limits|nameserver-limits-exceeded|nameserver-limits-were-exceeded"
-  - "kubelet|k8s|kubernetes|microk8s|pod|pods|coredns|k3s nameserver|nameservers|resolv.conf|dns limit|limits|exceeded|omitted|three|3|many"
-  - "libc-resolver may-not-support|more-than"
 tags:
   - "dns"
   - "resolv.conf"
@@ -66,17 +60,17 @@ Keep three at most, those that answer first. More redundancy than that needs a l
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "extra", Expr: &rule.Expr{Source: `conf.matches.filter(m, size(conf.matches.filter(o, o.line < m.line)) >= 3).map(m, m.groups["server"]).distinct()`, Line: 38}},
-				{Name: "first", Expr: &rule.Expr{Source: `conf.matches.filter(m, size(conf.matches.filter(o, o.line < m.line)) < 3).map(m, m.groups["server"])`, Line: 39}},
+				{Name: "extra", Expr: &rule.Expr{Source: `conf.matches.filter(m, size(conf.matches.filter(o, o.line < m.line)) >= 3).map(m, m.groups["server"]).distinct()`, Line: 32}},
+				{Name: "first", Expr: &rule.Expr{Source: `conf.matches.filter(m, size(conf.matches.filter(o, o.line < m.line)) < 3).map(m, m.groups["server"])`, Line: 33}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "conf.exists", Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "conf.exists", Line: 35}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "there is no /etc/resolv.conf"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{When: &rule.Expr{Source: "conf.count > 3", Line: 44}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "conf.count > 3", Line: 38}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "/etc/resolv.conf lists more than three name servers; the rest are never queried"},
 				}}},
 			},
@@ -86,19 +80,19 @@ Keep three at most, those that answer first. More redundancy than that needs a l
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
 				{Text: "remove the name servers that are never queried"},
 			}}, Refuse: []rule.Refusal{
-				{When: &rule.Expr{Source: "link.exists", Line: 50}, Why: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "link.exists", Line: 44}, Why: &rule.Text{Parts: []rule.Part{
 					{Text: "/etc/resolv.conf is a link to "},
-					{Expr: &rule.Expr{Source: "link.target", Line: 51}},
+					{Expr: &rule.Expr{Source: "link.target", Line: 45}},
 					{Text: ": whatever writes that file would overwrite the change; give it three name servers"},
 				}}},
-				{When: &rule.Expr{Source: "extra.exists(e, e in first)", Line: 52}, Why: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "extra.exists(e, e in first)", Line: 46}, Why: &rule.Text{Parts: []rule.Part{
 					{Text: "a name server is listed twice; remove the second line from /etc/resolv.conf by hand"},
 				}}},
 			}, Steps: []rule.Step{
-				{Kind: "edit", Line: 55, Args: map[string]*rule.Text{
+				{Kind: "edit", Line: 49, Args: map[string]*rule.Text{
 					"drop": {Parts: []rule.Part{
 						{Text: `^\s*nameserver\s+(`},
-						{Expr: &rule.Expr{Source: `extra.map(e, e.replace(".", "[.]")).join("|")`, Line: 55}},
+						{Expr: &rule.Expr{Source: `extra.map(e, e.replace(".", "[.]")).join("|")`, Line: 49}},
 						{Text: `)\s*$`},
 					}},
 					"path": {Parts: []rule.Part{

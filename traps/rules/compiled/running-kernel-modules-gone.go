@@ -19,16 +19,6 @@ messages:
     says: "mount"
     since: "util-linux 2.20, sys-utils/mount.c"
     perhaps: true
-asked:
-  - "modprobe|module|modules|insmod|kmod_search_moddep|modules.dep|depmod not-found|fatal|missing|could-not-open|gone|no|cannot|can't|removed|only|no-such-file|unable lib-modules|running|uname|kernel|directory|modules.dep -symbol -grub -apache -php -plugin -nvidia-smi -zfs-dkms"
-  - "lib-modules uname|running|missing|not-found|empty|only|no|different|gone|newer"
-  - "modules running-kernel|current-kernel gone|removed|missing|deleted|no"
-  - "update|updated|upgrade|upgraded|pacman|apt|autoremove kernel reboot|rebooted|restart|until|before module|modules|usb|vfat|iptables|wireguard|vpn|docker|load|modprobe not|no|cannot|can't|unknown|fails|fail|removed|without|missing"
-  - "unknown-filesystem-type kernel|update|reboot|vfat|upgrade|mount"
-  - "table-does-not-exist iptables|ip6tables|insmod"
-  - "perhaps-iptables|perhaps-ip6tables|can't-initialize-iptables"
-  - "no-chain/target/match kernel|update|modules|reboot"
-  - "cannot-find-device|unknown-device-type|operation-not-supported wg0|wireguard|bridge|dummy|veth|tun kernel|update|module|reboot|upgrade"
 tags:
   - "kernel"
   - "modules"
@@ -73,26 +63,26 @@ Restart. To keep going until then, reinstall the package of the running version 
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `host.running && host.container == ""`, Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.running && host.container == ""`, Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container or root folder runs no kernel of its own"},
 				}}},
-				{When: &rule.Expr{Source: "size(loaded) > 0", Line: 50}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(loaded) > 0", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the running kernel has no modules loaded"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "!folders.exists(f, base(f) == kernel.release) || folders.all(f, f.startsWith('/lib/') || f.startsWith('/usr/')) && size(whole) > 0 && !whole.exists(w, base(dir(w)) == kernel.release)", Line: 53},
+					When:     &rule.Expr{Source: "!folders.exists(f, base(f) == kernel.release) || folders.all(f, f.startsWith('/lib/') || f.startsWith('/usr/')) && size(whole) > 0 && !whole.exists(w, base(dir(w)) == kernel.release)", Line: 43},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the running kernel's modules are gone from disk: no module can be loaded"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "running: "},
-						{Expr: &rule.Expr{Source: "kernel.release", Line: 56}},
+						{Expr: &rule.Expr{Source: "kernel.release", Line: 46}},
 						{Text: "; on disk: "},
-						{Expr: &rule.Expr{Source: "(size(whole) > 0 ? whole.map(w, base(dir(w))) : folders.map(f, base(f))).distinct().join(', ')", Line: 56}},
+						{Expr: &rule.Expr{Source: "(size(whole) > 0 ? whole.map(w, base(dir(w))) : folders.map(f, base(f))).distinct().join(', ')", Line: 46}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "reboot"},

@@ -26,14 +26,6 @@ messages:
     says: "chronyd"
     since: "chrony 1.24, reference.c"
     perhaps: true
-asked:
-  - "systemd-timesyncd|timesyncd ntp|ntpd|chrony|chronyd|openntpd|ntpsec both|two|conflict|fight|together|same|other|another|alongside|installed|also|and -not-synchronised -no-ntp"
-  - "ntpd|ntp|openntpd|ntpsec chrony|chronyd|timesyncd|systemd-timesyncd|ntpdate|vmware-tools both|two|conflict|fight|together|same-time|other|also|installed|running|alongside|conflicts"
-  - "two|both|several|multiple|competing ntp|time daemon|daemons|clients|services|client clock|time|ntp|adjust|set|sync"
-  - "another-process-may-be-running|unable-to-bind-to-wildcard"
-  - "ntp|ntpd|123|chronyd|chrony address-already-in-use|port-in-use|already-in-use|bind"
-  - "clock stepped|steps|jumps|back-and-forth|forth|oscillates|swings|fight|fights ntp|chrony|chronyd|ntpd|timesyncd|vmware|guest-agent|vboxservice|hypervisor"
-  - "time_error clock-unsynchronized|kernel-reports"
 tags:
   - "ntp"
   - "chrony"
@@ -81,38 +73,38 @@ ptp4l and phc2sys beside chrony are fine where chrony is told to leave the clock
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "names", Expr: &rule.Expr{Source: `["chronyd", "ntpd", "systemd-timesyn", "openntpd", "ntp-daemon", "ntimed-client"].filter(n, running.exists(p, p.comm == n))`, Line: 55}},
+				{Name: "names", Expr: &rule.Expr{Source: `["chronyd", "ntpd", "systemd-timesyn", "openntpd", "ntp-daemon", "ntimed-client"].filter(n, running.exists(p, p.comm == n))`, Line: 47}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(running) > 0", Line: 57}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(running) > 0", Line: 49}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no time daemon is running"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `size(names) > 1 && !("systemd-timesyn" in names && size(names) == 2 && timesyncd.is_active)`, Line: 60},
+					When:     &rule.Expr{Source: `size(names) > 1 && !("systemd-timesyn" in names && size(names) == 2 && timesyncd.is_active)`, Line: 52},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "names.join(' and ')", Line: 61}},
+						{Expr: &rule.Expr{Source: "names.join(' and ')", Line: 53}},
 						{Text: " both set the clock"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "running.map(p, p.comm + ' (' + string(p.pid) + ')').join(', ')", Line: 62}},
+						{Expr: &rule.Expr{Source: "running.map(p, p.comm + ' (' + string(p.pid) + ')').join(', ')", Line: 54}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "stop and disable all but one"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "size(names) > 1", Line: 64},
+					When:     &rule.Expr{Source: "size(names) > 1", Line: 56},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "names.join(' and ')", Line: 65}},
+						{Expr: &rule.Expr{Source: "names.join(' and ')", Line: 57}},
 						{Text: " both set the clock"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "running.map(p, p.comm + ' (' + string(p.pid) + ')').join(', ')", Line: 66}},
+						{Expr: &rule.Expr{Source: "running.map(p, p.comm + ' (' + string(p.pid) + ')').join(', ')", Line: 58}},
 					}},
 				},
 			},
@@ -121,12 +113,12 @@ ptp4l and phc2sys beside chrony are fine where chrony is told to leave the clock
 			}},
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
 				{Text: "leave the clock to "},
-				{Expr: &rule.Expr{Source: `names.filter(n, n != "systemd-timesyn").join(" and ")`, Line: 69}},
+				{Expr: &rule.Expr{Source: `names.filter(n, n != "systemd-timesyn").join(" and ")`, Line: 61}},
 			}}, Steps: []rule.Step{
 				{
 					Kind: "unit",
-					Line: 71,
-					When: &rule.Expr{Source: `timesyncd.file_state == "enabled"`, Line: 72},
+					Line: 63,
+					When: &rule.Expr{Source: `timesyncd.file_state == "enabled"`, Line: 64},
 					Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "disable"},
@@ -136,7 +128,7 @@ ptp4l and phc2sys beside chrony are fine where chrony is told to leave the clock
 						}},
 					},
 				},
-				{Kind: "unit", Line: 73, Args: map[string]*rule.Text{
+				{Kind: "unit", Line: 65, Args: map[string]*rule.Text{
 					"act": {Parts: []rule.Part{
 						{Text: "stop"},
 					}},
