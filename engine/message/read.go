@@ -109,9 +109,17 @@ func (w *walk) bounds(b []byte, from, at int) (start, end int) {
 	if w.export {
 		mark = "\n\n"
 	}
-	start = from
-	if i := bytes.LastIndex(b[from:at], []byte(mark)); i >= 0 {
-		start = from + i + len(mark)
+	start = at
+	for start > from {
+		i := bytes.LastIndexByte(b[from:start], '\n')
+		if i < 0 {
+			start = from
+			break
+		}
+		if start = from + i; !w.export || start == from || b[start-1] == '\n' {
+			start++
+			break
+		}
 	}
 	if i := bytes.Index(b[at:], []byte(mark)); i >= 0 {
 		return start, at + i + len(mark)

@@ -3,6 +3,8 @@ package message
 import (
 	"errors"
 	"slices"
+
+	"fettle/internal/sorted"
 )
 
 // Set is many messages that one pass over a log looks for. It may be used concurrently.
@@ -51,7 +53,7 @@ func (s *Set) Said(by, text string) []Hit {
 	if slices.ContainsFunc(hits, func(h Hit) bool { return s.all[h.Index].Harmless }) {
 		return nil
 	}
-	slices.SortFunc(hits, func(a, b Hit) int { return a.Index - b.Index })
+	sorted.By(hits, func(a, b Hit) int { return a.Index - b.Index })
 	return hits
 }
 
