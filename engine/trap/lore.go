@@ -1,6 +1,7 @@
 package trap
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -18,7 +19,6 @@ import (
 //	title: A bridge's MTU is changed by the ports it is given
 //	symptoms:
 //	  - large packets vanish after a VM was started
-//	  - "br0: mtu less than device minimum"
 //	since: Linux 2.6 …
 //	refs:
 //	  - https://…
@@ -42,6 +42,17 @@ type Article struct {
 	Since string   `yaml:"since"`
 	Refs  []string `yaml:"refs"`
 	Body  string   `yaml:"-"` // Markdown
+}
+
+// Seen is what people see: the symptoms, and the messages that speak for the trap.
+func (a *Article) Seen() []string {
+	out := slices.Clone(a.Symptoms)
+	for _, m := range a.Messages {
+		if !m.Harmless && !slices.Contains(out, m.Text) {
+			out = append(out, m.Text)
+		}
+	}
+	return out
 }
 
 // field scans the front matter for one "name: value" line at its top level.

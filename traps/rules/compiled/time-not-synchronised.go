@@ -25,6 +25,7 @@ messages:
   - text: "Clock skew too great"
     says: "a program that uses Kerberos"
     since: "MIT Kerberos 1.0, KRB5KRB_AP_ERR_SKEW; RFC 4120, 7.5.9"
+    perhaps: true
   - text: "is not valid yet (invalid for another <text>). Updates for this repository will not be applied"
     says: "apt"
     since: "apt 1.5, apt-pkg/acquire-item.cc"
@@ -100,14 +101,14 @@ Install and start one: chrony (apt install chrony, dnf install chrony), or enabl
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `host.container == ""`, Line: 57}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.container == ""`, Line: 58}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container uses its host's clock"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `size(running) == 0 && !(size(units) > 0 && booted.exists && !(masked.exists && masked.target == "/dev/null"))`, Line: 60},
+					When:     &rule.Expr{Source: `size(running) == 0 && !(size(units) > 0 && booted.exists && !(masked.exists && masked.target == "/dev/null"))`, Line: 61},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "no daemon synchronises the clock"},
@@ -116,11 +117,11 @@ Install and start one: chrony (apt install chrony, dnf install chrony), or enabl
 						{Text: "install chrony"},
 					}},
 				},
-				{When: &rule.Expr{Source: "size(running) == 0", Line: 63}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(running) == 0", Line: 64}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "no daemon synchronises the clock"},
 				}}},
 				{
-					When:     &rule.Expr{Source: `running.all(p, p.comm == "systemd-timesyn") && started.exists && started.age > duration("1h") && !answered.exists`, Line: 65},
+					When:     &rule.Expr{Source: `running.all(p, p.comm == "systemd-timesyn") && started.exists && started.age > duration("1h") && !answered.exists`, Line: 66},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "systemd-timesyncd is running, but no time server has answered since boot"},
@@ -144,7 +145,7 @@ Install and start one: chrony (apt install chrony, dnf install chrony), or enabl
 				},
 				Settle: 5000000000,
 				Steps: []rule.Step{
-					{Kind: "unit", Line: 74, Args: map[string]*rule.Text{
+					{Kind: "unit", Line: 75, Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "enable"},
 						}},
@@ -152,7 +153,7 @@ Install and start one: chrony (apt install chrony, dnf install chrony), or enabl
 							{Text: "systemd-timesyncd.service"},
 						}},
 					}},
-					{Kind: "unit", Line: 75, Args: map[string]*rule.Text{
+					{Kind: "unit", Line: 76, Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "start"},
 						}},
