@@ -195,7 +195,7 @@ func (f *finder) prose(text string) {
 			}
 		}
 	}
-	f.judge(prose)
+	f.judge(prose, w.spoken)
 	f.neighbours(w.lines)
 }
 

@@ -14,6 +14,7 @@ messages:
   - text: "certificate has expired"
     says: "a program that uses OpenSSL"
     since: "OpenSSL 0.9.8, crypto/x509/x509_txt.c"
+    perhaps: true
   - text: "x509: certificate has expired or is not yet valid"
     says: "a program written in Go"
     since: "Go 1.0, crypto/x509/verify.go"
@@ -84,58 +85,58 @@ status certbot.timer. kubeadm: kubeadm certs check-expiration.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "leaves", Expr: &rule.Expr{Source: `certs.filter(c, c.number == 1 && !c.path.matches("/(ca-bundle[.](crt|pem|trust[.]crt)|ca-certificates[.]crt)$|^/etc/ssl/cert[.]pem$"))`, Line: 70}},
-				{Name: "made_here", Expr: &rule.Expr{Source: `["/etc/ssl/certs/ssl-cert-snakeoil.pem", "/etc/pki/tls/certs/localhost.crt", "/var/lib/kubelet/pki/kubelet.crt"]`, Line: 72}},
+				{Name: "leaves", Expr: &rule.Expr{Source: `certs.filter(c, c.number == 1 && !c.path.matches("/(ca-bundle[.](crt|pem|trust[.]crt)|ca-certificates[.]crt)$|^/etc/ssl/cert[.]pem$"))`, Line: 71}},
+				{Name: "made_here", Expr: &rule.Expr{Source: `["/etc/ssl/certs/ssl-cert-snakeoil.pem", "/etc/pki/tls/certs/localhost.crt", "/var/lib/kubelet/pki/kubelet.crt"]`, Line: 73}},
 			},
-			Each: &rule.Expr{Source: "leaves", Line: 73},
+			Each: &rule.Expr{Source: "leaves", Line: 74},
 			As:   "c",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "c.path", Line: 75}},
+				{Expr: &rule.Expr{Source: "c.path", Line: 76}},
 			}},
 			None: &rule.Text{Parts: []rule.Part{
 				{Text: "no certificates in the usual places"},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "c.path in made_here && c.expired", Line: 78},
+					When:     &rule.Expr{Source: "c.path in made_here && c.expired", Line: 79},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "has expired"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "c.subject", Line: 81}},
+						{Expr: &rule.Expr{Source: "c.subject", Line: 82}},
 						{Text: ", valid until "},
-						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 81}},
+						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 82}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "if a service uses it, create it again (on Debian, make-ssl-cert generate-default-snakeoil --force-overwrite), then reload the service"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "c.expired", Line: 83},
+					When:     &rule.Expr{Source: "c.expired", Line: 84},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "has expired"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "c.subject", Line: 85}},
+						{Expr: &rule.Expr{Source: "c.subject", Line: 86}},
 						{Text: ", valid until "},
-						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 85}},
+						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 86}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "renew it, then reload the services that use it"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: `c.left < duration("168h") && !(c.path in made_here) && (c.self_signed || c.left + c.left + c.left < c.not_after - c.not_before)`, Line: 89},
+					When:     &rule.Expr{Source: `c.left < duration("168h") && !(c.path in made_here) && (c.self_signed || c.left + c.left + c.left < c.not_after - c.not_before)`, Line: 90},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "expires within a week"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "c.subject", Line: 91}},
+						{Expr: &rule.Expr{Source: "c.subject", Line: 92}},
 						{Text: ", valid until "},
-						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 91}},
+						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 92}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "renew it; if that should happen automatically, find out why it did not"},
@@ -144,7 +145,7 @@ status certbot.timer. kubeadm: kubeadm certs check-expiration.
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "is valid until "},
-				{Expr: &rule.Expr{Source: "string(c.not_after).substring(0, 10)", Line: 93}},
+				{Expr: &rule.Expr{Source: "string(c.not_after).substring(0, 10)", Line: 94}},
 			}},
 			Path:    "certificate-expired/rule.yaml",
 			Shipped: true,
