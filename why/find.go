@@ -87,7 +87,7 @@ func (x *Index) Rank(r io.Reader) ([]Match, error) {
 }
 
 func (x *Index) newFinder() *finder {
-	return &finder{x: x, tk: tokenizer{}, sc: x.newScratch(), best: make([]best, len(x.ids)), covered: map[string]bool{}}
+	return &finder{x: x, tk: tokenizer{}, sc: x.newScratch(), best: make([]best, len(x.ids)), covered: map[string]bool{}, heard: map[string]bool{}}
 }
 
 type finder struct {
@@ -97,10 +97,14 @@ type finder struct {
 	best    []best
 	sure    bool            // a message says which trap it is
 	covered map[string]bool // lines that are a message and nothing else
+	heard   map[string]bool // lines that hold one
 }
 
 // said notes what the messages of one line say.
 func (f *finder) said(l *message.Line, hits []message.Hit) {
+	if len(f.heard) < proseLines {
+		f.heard[l.Raw] = true
+	}
 	harmless := map[int]bool{}
 	for _, h := range hits {
 		if f.x.messages.Message(h.Index).Harmless {
@@ -195,7 +199,7 @@ func (f *finder) prose(text string) {
 			}
 		}
 	}
-	f.judge(prose, w.spoken)
+	f.judge(prose, slices.ContainsFunc(w.lines, func(line string) bool { return !f.heard[line] && isSentence(line) }))
 	f.neighbours(w.lines)
 }
 

@@ -19,8 +19,6 @@ const (
 type wording struct {
 	// lines are those that are read together as prose; none where nobody wrote them.
 	lines []string
-	// spoken: some of them are sentences.
-	spoken bool
 }
 
 // read tells what somebody wrote from logs, configuration and the output of programs. In
@@ -56,9 +54,9 @@ func read(text string) wording {
 	switch n := len(rest); {
 	case n == 0:
 	case n <= 3 && shaped == 0 && printed < n: // what people type into a search engine has no grammar
-		return wording{rest, sentences > 0}
+		return wording{rest}
 	case first, last, sentences*4 >= n:
-		return wording{rest, true}
+		return wording{rest}
 	}
 	return wording{}
 }
