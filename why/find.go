@@ -87,7 +87,10 @@ func (x *Index) Rank(r io.Reader) ([]Match, error) {
 }
 
 func (x *Index) newFinder() *finder {
-	return &finder{x: x, tk: tokenizer{}, sc: x.newScratch(), best: make([]best, len(x.ids)), covered: map[string]bool{}, heard: map[string]bool{}}
+	return &finder{
+		x: x, tk: tokenizer{}, sc: x.newScratch(), best: make([]best, len(x.ids)),
+		covered: map[string]bool{}, heard: map[string]bool{},
+	}
 }
 
 type finder struct {

@@ -62,7 +62,8 @@ func parse(m Message) (*template, error) {
 		}
 	}
 	if t.windows = windows(parts); t.windows == nil {
-		return nil, fmt.Errorf("message %q: it needs %d characters in a row that are always the same, without quotation marks", m.Text, windowSize)
+		return nil, fmt.Errorf(
+			"message %q: it needs %d characters in a row that are always the same, without quotation marks", m.Text, windowSize)
 	}
 	source := bounded(m.Text, form.String())
 	t.re = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(source) })
