@@ -27,7 +27,8 @@ func ShamFile() string {
 
 func shamTrap(id, title, symptom string, fixable bool) *trap.Trap {
 	t := &trap.Trap{
-		Lore: trap.Lore("---\nid: " + id + "\ntitle: " + title + "\nsymptoms:\n  - \"" + symptom + "\"\ntags: [sham]\nsince: the first test\n" +
+		Lore: trap.Lore("---\nid: " + id + "\ntitle: " + title + "\nsymptoms:\n  - \"" + symptom + "\"\nmessages:\n  - text: \"" +
+			symptom + "\"\n    says: kernel\n    since: \"the first test\"\ntags: [sham]\nsince: the first test\n" +
 			"refs:\n  - https://example.org/" + id + "\n---\n# What happens\n\nA **test** happens; see `sham.json`.\n\n- one\n- two\n"),
 	}
 	t.Check = func(ctx context.Context, h *host.Host, r *trap.Report) error {

@@ -1,16 +1,16 @@
 package why
 
 import (
-	"bufio"
+	"bytes"
 	"errors"
-	"hash/maphash"
 	"io"
 	"math"
 	"slices"
 	"sort"
 	"strings"
-	"time"
 	"unicode/utf8"
+
+	"fettle/engine/message"
 )
 
 // Match is one trap that a paste speaks of.
@@ -20,28 +20,24 @@ type Match struct {
 	// Lines are those of the paste that say so, as pasted: they may hold
 	// anything, also escape sequences.
 	Lines []string `json:"lines"`
-	// Symptom is the line of the lore that fits best; empty when none does.
+	// Symptom is the message or the line of the lore that fits best; empty when none does.
 	Symptom string `json:"symptom,omitempty"`
+	// Hosts are those whose logs the lines are from, as far as they tell.
+	Hosts []string `json:"hosts,omitempty"`
 }
 
+// Scores of messages: what only the trap's victims print, and what others print, too.
 const (
-	// lineLimit is where a line is cut in two, in bytes.
-	lineLimit = 4096
-	// shortLine is what is too short to be text behind binary data, in bytes.
-	shortLine = 24
-	// proseLines is how long a paste may be for its lines to be read together.
-	// In a log, which is longer, each line stands for itself: two that follow
-	// each other have nothing to do with each other.
-	proseLines = 120
-	// chosenLines is how many lines of a log somebody picks by hand.
-	chosenLines = 5
-	// windowTokens is how much text is read together.
-	windowTokens = 70
+	sureScore    = 0.99
+	perhapsScore = 0.6
 )
+
+// shownLines is how many lines are kept of each trap.
+const shownLines = 4
 
 // Find ranks the traps that a paste or log speaks of, the likeliest first;
 // none when nothing reaches Threshold. It reads to the end, however long, and
-// remembers as much as a few lines, words and hashes take.
+// remembers a few lines.
 func (x *Index) Find(r io.Reader) ([]Match, error) {
 	all, err := x.Rank(r)
 	matches, _ := Told(all)
@@ -69,127 +65,131 @@ func Told(ranked []Match) (matches, near []Match) {
 	return nil, ranked[:min(from(Near), possibilities)]
 }
 
-// Rank is Find without the threshold.
+// Rank is Find without the threshold. Messages are looked for line by line, and a line's
+// verdict depends on nothing else; what somebody wrote is read as a whole, where no line
+// is a message that only one trap's victims print.
 func (x *Index) Rank(r io.Reader) ([]Match, error) {
-	f := x.newFinder()
-	err := eachLine(r, f.line)
-	f.end()
-	var out []Match
-	for i, b := range f.best {
-		if b.value > 0 {
-			m := Match{Trap: x.ids[i], Score: math.Round(b.value*1000) / 1000, Lines: x.telling(i, b.lines)}
-			if b.score.whole || b.score.cover >= 0.6 {
-				m.Symptom = b.score.symptom
-			}
-			out = append(out, m)
-		}
+	head := make([]byte, proseBytes+1)
+	n, err := io.ReadFull(r, head)
+	head = head[:n]
+	whole := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	if err != nil && !whole {
+		return nil, err
 	}
-	sort.SliceStable(out, func(i, j int) bool { return out[i].Score > out[j].Score })
-	return out, err
+	f := x.newFinder()
+	if err := x.messages.Read(io.MultiReader(bytes.NewReader(head), r), f.said); err != nil {
+		return nil, err
+	}
+	if whole && !f.sure {
+		f.prose(string(head))
+	}
+	return f.matches(), nil
 }
 
 func (x *Index) newFinder() *finder {
 	return &finder{
-		x:    x,
-		tk:   tokenizer{},
-		sc:   x.newScratch(),
-		best: make([]best, len(x.ids)),
-		seen: map[uint64]bool{},
-		seed: maphash.MakeSeed(),
+		x: x, tk: tokenizer{}, sc: x.newScratch(), best: make([]best, len(x.ids)),
+		covered: map[string]bool{}, heard: map[string]bool{},
+	}
+}
+
+type finder struct {
+	x       *Index
+	tk      tokenizer
+	sc      *scratch
+	best    []best
+	sure    bool            // a message says which trap it is
+	covered map[string]bool // lines that are a message and nothing else
+	heard   map[string]bool // lines that hold one
+}
+
+// said notes what the messages of one line say.
+func (f *finder) said(l *message.Line, hits []message.Hit) {
+	if len(f.heard) < proseLines {
+		f.heard[l.Raw] = true
+	}
+	harmless := map[int]bool{}
+	for _, h := range hits {
+		if f.x.messages.Message(h.Index).Harmless {
+			harmless[f.x.owner[h.Index]] = true
+		}
+	}
+	for _, h := range hits {
+		t, m := f.x.owner[h.Index], f.x.messages.Message(h.Index)
+		if (h.Whole || m.Harmless) && len(f.covered) < proseLines {
+			f.covered[l.Raw] = true
+		}
+		if harmless[t] {
+			continue
+		}
+		f.best[t].message(&m, f.x.messages.Weight(h.Index), l)
+		f.sure = f.sure || !m.Perhaps
 	}
 }
 
 type best struct {
-	value float64
-	score score
-	lines []string
-	whole bool // a symptom stood there as it is
+	value   float64
+	weight  int // of the message: how much it says
+	symptom string
+	lines   []string
+	hosts   []string
+	whole   bool // a symptom stood there as it is
 }
 
-type finder struct {
-	x    *Index
-	tk   tokenizer
-	sc   *scratch
-	best []best
-	head []window // the first lines, kept while the paste may be prose
-	n    int
-	seen map[uint64]bool // lines of a log repeat: each is weighed once
-	seed maphash.Seed
-}
-
-// seenLimit bounds the memory of lines seen.
-const seenLimit = 1 << 17
-
-func (f *finder) line(text string) {
-	w := window{lines: []string{text}, tokens: f.tk.tokens(text)}
-	f.n++
-	switch {
-	case f.n <= proseLines: // log or not, that shows at the end
-		f.head = append(f.head, w)
-	default:
-		for i := range f.head {
-			f.weighOnce(&f.head[i])
-		}
-		f.head = nil
-		f.weighOnce(&w)
+func (b *best) message(m *message.Message, weight int, l *message.Line) {
+	v := sureScore
+	if m.Perhaps {
+		v = perhapsScore
+	}
+	if v > b.value || v == b.value && weight > b.weight {
+		b.value, b.weight, b.symptom = v, weight, m.Text
+	}
+	if len(b.lines) < shownLines && !slices.Contains(b.lines, l.Raw) {
+		b.lines = append(b.lines, l.Raw)
+	}
+	if l.Host != "" && len(b.hosts) < shownLines && !slices.Contains(b.hosts, l.Host) {
+		b.hosts = append(b.hosts, l.Host)
 	}
 }
 
-// weighOnce weighs a line of a log.
-func (f *finder) weighOnce(w *window) {
-	if len(w.tokens) == 0 || informs(w.lines[0]) {
-		return
-	}
-	var h maphash.Hash
-	h.SetSeed(f.seed)
-	for _, t := range w.tokens {
-		h.WriteString(t)
-		h.WriteByte(0)
-	}
-	if k := h.Sum64(); f.seen[k] {
-		return
-	} else if len(f.seen) < seenLimit {
-		f.seen[k] = true
-	}
-	f.weigh(w, true)
-}
-
-// informs tells whether a program itself says of a line that nothing is wrong, as
-// containerd does of each plugin whose kernel module the host lacks: level=info.
-func informs(line string) bool {
-	for _, key := range []string{"level", "lvl", "severity"} {
-		_, value, ok := strings.Cut(line, key)
-		if !ok {
-			continue
-		}
-		value = strings.ToLower(strings.TrimLeft(value[:min(len(value), 16)], `"'=: `))
-		for _, calm := range []string{"info", "debug", "trace"} {
-			if strings.HasPrefix(value, calm) {
-				return true
-			}
+func (f *finder) matches() []Match {
+	var out []Match
+	weight := map[string]int{}
+	for i, b := range f.best {
+		if b.value > 0 {
+			weight[f.x.ids[i]] = b.weight
+			out = append(out, Match{Trap: f.x.ids[i], Score: math.Round(b.value*1000) / 1000, Lines: b.lines, Symptom: b.symptom, Hosts: b.hosts})
 		}
 	}
-	return false
+	sort.SliceStable(out, func(i, j int) bool {
+		if out[i].Score != out[j].Score {
+			return out[i].Score > out[j].Score
+		}
+		return weight[out[i].Trap] > weight[out[j].Trap]
+	})
+	return out
 }
 
-// end weighs the lines of a short paste: those of a log each for itself, the
-// others also together.
-func (f *finder) end() {
-	if f.n > proseLines {
-		return
-	}
+// prose weighs what somebody wrote.
+func (f *finder) prose(text string) {
+	w := read(text)
 	var prose []window
-	for i := range f.head {
-		if w := &f.head[i]; isLog(w.lines[0]) && (f.n > chosenLines || !complains(w.tokens)) {
-			f.weighOnce(w)
-		} else {
-			prose = append(prose, *w)
+	for _, line := range w.lines {
+		if !f.covered[line] {
+			prose = append(prose, window{lines: []string{line}, tokens: f.tk.tokens(line)})
 		}
+	}
+	if len(prose) == 0 {
+		return
+	}
+	prose = nil
+	for _, line := range w.lines { // a message is a word in a sentence about it
+		prose = append(prose, window{lines: []string{line}, tokens: f.tk.tokens(line)})
 	}
 	for i := range prose {
 		w := window{lines: prose[i].lines, tokens: prose[i].tokens}
 		if len(w.tokens) > 0 {
-			f.weigh(&w, false)
+			f.weigh(&w)
 		}
 		for _, next := range prose[i+1:] {
 			if len(w.tokens)+len(next.tokens) > windowTokens {
@@ -198,75 +198,42 @@ func (f *finder) end() {
 			w.lines = append(w.lines[:len(w.lines):len(w.lines)], next.lines...)
 			w.tokens = append(w.tokens[:len(w.tokens):len(w.tokens)], next.tokens...)
 			if len(next.tokens) > 0 {
-				f.weigh(&w, false)
+				f.weigh(&w)
 			}
 		}
 	}
-	f.judge(prose)
-	f.ruleOut()
+	f.judge(prose, slices.ContainsFunc(w.lines, func(line string) bool { return !f.heard[line] && isSentence(line) }))
+	f.neighbours(w.lines)
 }
 
-// ruleOut drops the traps that something anywhere in a short paste rules out: a
-// version, mostly.
-func (f *finder) ruleOut() {
-	var all window
-	for _, w := range f.head {
-		all.lines = append(all.lines, w.lines...)
-		all.tokens = append(all.tokens, w.tokens...)
-	}
-	f.sc.piece.lines, f.sc.piece.text = all.lines, ""
-	f.sc.piece.set(all.tokens)
-	for t := range f.best {
-		if f.best[t].value > 0 && f.x.ruledOut(t, &f.sc.piece) {
-			f.best[t] = best{}
+// neighbours drops the traps of whose messages a line has the words, but not what they
+// speak of, where none of their messages is there.
+func (f *finder) neighbours(lines []string) {
+	for _, line := range lines {
+		l := message.ParseLine(line)
+		for _, i := range f.x.messages.Missed(&l) {
+			if b := &f.best[f.x.owner[i]]; b.weight == 0 {
+				*b = best{}
+			}
 		}
 	}
 }
 
-func (f *finder) weigh(w *window, log bool) {
-	f.x.score(w, f.sc, log, func(t int, s *score, v float64) {
+// windowTokens is how much text is read together.
+const windowTokens = 70
+
+func (f *finder) weigh(w *window) {
+	f.x.score(w, f.sc, func(t int, s *score, v float64) {
 		b := &f.best[t]
 		b.whole = b.whole || s.whole || s.exact
-		if v > b.value && !(log && f.ruledOutIn(t, w)) {
-			b.value, b.score, b.lines = v, *s, w.lines
+		if v <= b.value {
+			return
+		}
+		b.value, b.lines, b.symptom = v, f.x.telling(t, w.lines), ""
+		if s.whole || s.cover >= 0.6 {
+			b.symptom = s.symptom
 		}
 	})
-}
-
-func (f *finder) ruledOutIn(t int, w *window) bool {
-	f.sc.piece.lines, f.sc.piece.text = w.lines, ""
-	f.sc.piece.set(w.tokens)
-	return f.x.ruledOut(t, &f.sc.piece)
-}
-
-// isLog tells a line of a log from what somebody wrote: it begins with a time as
-// syslog, the kernel or a program write it, or with the name of one that speaks.
-func isLog(line string) bool {
-	line = strings.TrimLeft(line, " [")
-	if line == "" {
-		return false
-	}
-	if _, after, ok := strings.Cut(line, "T"); ok && len(line) > 19 && line[4] == '-' && len(after) > 8 && after[2] == ':' {
-		line = line[:10] + " " + line[11:]
-	}
-	for _, layout := range []string{time.DateTime, time.Stamp} {
-		if len(line) > len(layout) {
-			if _, err := time.Parse(layout, line[:len(layout)]); err == nil {
-				return true
-			}
-		}
-	}
-	first, rest, _ := strings.Cut(line, " ")
-	if name, digits, ok := strings.Cut(strings.TrimSuffix(first, ":"), "["); ok && name != "" && strings.HasSuffix(first, "]:") &&
-		allDigits(strings.TrimSuffix(digits, "]")) {
-		return rest != "" // systemd[1]:
-	}
-	stamp, _, closed := strings.Cut(first, "]") // a kernel with PRINTK_CALLER goes on with "[", without a space
-	seconds, fraction, ok := strings.Cut(stamp, ".")
-	if name, ok := strings.CutSuffix(first, ":"); ok && strings.ContainsRune(name, '-') && !strings.ContainsAny(name, "/:") {
-		return true // update-initramfs:
-	}
-	return first == "kernel:" || closed && ok && allDigits(seconds) && allDigits(fraction)
 }
 
 // complains tells whether a line says that something is wrong.
@@ -306,28 +273,6 @@ func (x *Index) telling(tr int, lines []string) []string {
 		out = append(out, strings.TrimSpace(lines[s.i]))
 	}
 	return out
-}
-
-// eachLine reads lines of any length, cut at lineLimit. Binary data is left
-// out, and short lines behind it with it: random bytes make words now and then.
-func eachLine(r io.Reader, do func(string)) error {
-	br := bufio.NewReaderSize(r, lineLimit)
-	binary := false
-	for {
-		line, err := br.ReadSlice('\n')
-		if short := len(line) < shortLine; !short || !binary {
-			binary = !isText(line)
-			if len(line) > 0 && !binary {
-				do(strings.TrimRight(string(line), "\r\n"))
-			}
-		}
-		switch {
-		case err == io.EOF:
-			return nil
-		case err != nil && !errors.Is(err, bufio.ErrBufferFull):
-			return err
-		}
-	}
 }
 
 // isText tells lines from pieces of binary data, by control characters that no

@@ -104,7 +104,7 @@ func TestNeedleInLog(t *testing.T) {
 	var log strings.Builder
 	hay := pastes(t, "seen")
 	for i := 0; log.Len() < 1<<20; i++ {
-		if p := hay[i%len(hay)]; p.trap == "" && p.name != "none.nic-mtu" && p.name != "none.tls" {
+		if p := hay[i%len(hay)]; p.trap == "" && p.name != "none.nic-mtu" && p.name != "none.tls" && p.name != "none.tar-full" {
 			fmt.Fprintf(&log, "Jan  1 00:00:%02d host x[%d]: %s", i%60, i, p.text)
 		}
 	}
@@ -364,28 +364,5 @@ func BenchmarkLog16MiB(b *testing.B) {
 	b.SetBytes(int64(log.Len()))
 	for b.Loop() {
 		x.Find(strings.NewReader(log.String()))
-	}
-}
-
-// TestIsLog tells lines of a log from what somebody wrote.
-func TestIsLog(t *testing.T) {
-	for line, want := range map[string]bool{
-		"[   12.345678] sda: gone":            true,
-		"[   12.345678][  T123] sda: gone":    true, // CONFIG_PRINTK_CALLER
-		"[   12.345678] [   C12] sda: gone":   true,
-		"Jan  2 03:00:00 h kernel: sda: gone": true,
-		"2026-01-02T03:00:00+00:00 h a[1]: b": true,
-		"systemd[1]: x.service: failed":       true,
-		"kernel: sda: gone":                   true,
-		"update-initramfs: Generating":        true,
-		"[1.5 GB] are missing":                false,
-		"[1]: see there":                      false,
-		"12.5 seconds until ssh answers":      false,
-		"my disk is gone":                     false,
-		"":                                    false,
-	} {
-		if isLog(line) != want {
-			t.Errorf("%q: %v", line, !want)
-		}
 	}
 }

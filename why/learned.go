@@ -244,7 +244,7 @@ func isProse(words map[string]bool) bool {
 
 // judge weighs a short text as a whole, by what was learned of strangers' words. Only a
 // symptom that stands there as it is may say more.
-func (f *finder) judge(prose []window) {
+func (f *finder) judge(prose []window, spoken bool) {
 	var lines [][]string
 	var all []string
 	w := window{}
@@ -284,13 +284,14 @@ func (f *finder) judge(prose []window) {
 		}
 		x := weighed(z[t]-z[none], z[t]-rival, question)
 		v := judge(&f.x.learned.judge, &x)
-		if b.whole {
+		// Somebody tells what happened: that says which of its causes a message has.
+		if b.whole || b.weight > 0 && !spoken {
 			v = max(v, b.value)
 		}
 		if b.value = v; v < Near {
 			b.value = 0
 		} else if b.lines == nil {
-			b.lines = w.lines
+			b.lines = f.x.telling(t, w.lines)
 		}
 	}
 }

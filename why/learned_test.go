@@ -169,6 +169,11 @@ func learnAnew(t *testing.T) {
 		for _, s := range append([]string{a.Title, strings.Join(a.Tags, " ")}, a.Symptoms...) {
 			sayers[s] = append(sayers[s], class)
 		}
+		for _, m := range a.Messages {
+			if !m.Harmless {
+				sayers[m.Words()] = append(sayers[m.Words()], class)
+			}
+		}
 		for para := range strings.SplitSeq(a.Body, "\n\n") {
 			if !strings.HasPrefix(para, "#") && len(para) > 40 {
 				l.always = append(l.always, l.example(para, []int{class}, bodyText))

@@ -1,10 +1,12 @@
 // Package why finds the trap from its symptom: an error message, lines of a
 // log, or a problem in somebody's own words.
 //
-// Addresses, numbers, interface names and other parts that differ from case to
-// case are reduced to their class first. Then the symptoms of every trap are
-// tried as templates (a placeholder <…> stands for anything short), the lines of
-// asked as sets of words, and all words of the lore are weighed: see score.go.
+// A log is searched for the messages that traps list (engine/message), line by line. What
+// somebody wrote is judged by its words: addresses, numbers, interface names and other parts
+// that differ from case to case are reduced to their class, the symptoms of every trap are
+// tried as templates (a placeholder <…> stands for anything short), and all words of the
+// lore are weighed: see score.go and learned.go. In files and output that nobody complains
+// in (text.go) only messages count.
 package why
 
 import (
@@ -16,6 +18,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"fettle/engine/message"
 	"fettle/engine/trap"
 )
 
@@ -24,9 +27,9 @@ type Index struct {
 	ids      []string
 	symptoms []*symptom
 	words    map[string]*word
-	asks     map[string][]*ask // by the first words of their anchors
-	vetoes   []*ask            // those that rule a trap out
 	learned  *learned
+	messages *message.Set
+	owner    []int // of each message, its trap
 }
 
 // word is what the lore knows of one stem.
@@ -71,7 +74,7 @@ func New(traps []*trap.Trap) (*Index, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	return index(read), nil
+	return index(read)
 }
 
 // article is an article in tokens.
@@ -79,7 +82,7 @@ type article struct {
 	*trap.Article
 	id, tags, body []string
 	symptoms       []*symptom // the title first
-	asks           []*ask
+	messages       []string
 }
 
 func tokenise(tk tokenizer, a *trap.Article) *article {
@@ -87,8 +90,10 @@ func tokenise(tk tokenizer, a *trap.Article) *article {
 	for _, s := range append([]string{a.Title}, a.Symptoms...) {
 		t.symptoms = append(t.symptoms, newSymptom(s, templateTokens(tk, s)))
 	}
-	for _, s := range a.Asked {
-		t.asks = append(t.asks, newAsk(tk, s))
+	for _, m := range a.Messages {
+		if !m.Harmless {
+			t.messages = append(t.messages, tk.tokens(m.Words())...)
+		}
 	}
 	return t
 }
@@ -109,21 +114,31 @@ func each(n int, do func(tk tokenizer, i int)) {
 	wg.Wait()
 }
 
-func index(articles []*article) *Index {
-	x := &Index{words: make(map[string]*word, 200*len(articles)), asks: map[string][]*ask{}}
+func index(articles []*article) (*Index, error) {
+	x := &Index{words: make(map[string]*word, 200*len(articles))}
 	ix := &indexer{x: x, lens: make([]float64, len(articles))}
 	for i, a := range articles {
 		ix.article(i, a)
 	}
 	ix.weigh(float64(len(articles)))
-	for i, a := range articles {
-		x.addAsks(i, a.asks)
-	}
 	for i, s := range x.symptoms {
 		s.weigh(i, x)
 	}
 	x.learned = learn(x.ids)
-	return x
+	return x, x.addMessages(articles)
+}
+
+// addMessages makes one set of the messages of all traps.
+func (x *Index) addMessages(articles []*article) (err error) {
+	var all []message.Message
+	for i, a := range articles {
+		for _, m := range a.Messages {
+			all = append(all, m)
+			x.owner = append(x.owner, i)
+		}
+	}
+	x.messages, err = message.NewSet(all)
+	return err
 }
 
 type indexer struct {
@@ -144,6 +159,7 @@ func (ix *indexer) article(i int, a *article) {
 		weight = symptomWeight
 		ix.x.symptoms = append(ix.x.symptoms, s)
 	}
+	ix.add(i, a.messages, symptomWeight)
 	ix.add(i, a.tags, tagWeight)
 	ix.add(i, a.body, bodyWeight)
 	for _, w := range ix.now {

@@ -1,7 +1,7 @@
 package why
 
-// How a text is scored. Each line, and in prose each run of lines that follow
-// each other, is a window. What speaks for a trap in a window:
+// How what somebody wrote is scored. Each line, and each run of lines that follow each
+// other, is a window. What speaks for a trap in a window:
 //
 //   - Words. Each word of the lore has a weight: nothing for stop words, a quarter
 //     for words that are in every message, one for others, times how few traps have
@@ -10,16 +10,12 @@ package why
 //     heavier than the body's. What they are of all that the window says, its share,
 //     counts most.
 //   - Symptoms. One that stands there as it is, placeholders filled, is worth most.
-//     Of a message, most words without those that say what was wrong are nothing.
-//   - Asks (asked.go). A set of words that are all there: how much they say, and
-//     their share.
 //
 // A short text as a whole is judged by what was learned of strangers' words (learned.go);
-// of the above only a symptom that stands there as it is may say more. In a longer one, and
-// for a trap that nothing was learned of, a rule of the admin's, a logistic function makes
-// a value from 0 to 1 of each; the best window counts. In a line of a log only whole
-// symptoms count. A line of asked that is made of absences takes the trap away. A question
-// that complains of nothing makes a trap near, no match.
+// of the above only a symptom that stands there as it is may say more. For a trap that
+// nothing was learned of, a new one or a rule of the admin's, a logistic function makes a
+// value from 0 to 1 of each; the best window counts. A question that complains of nothing
+// makes a trap near, no match.
 
 import (
 	"math"
@@ -97,8 +93,6 @@ type scratch struct {
 	cover    []float64 // of each symptom, the information met
 	count    []int     // and the words
 	symptoms []int
-	piece    piece
-	asked    []float64 // of each trap, the most that an ask said; below zero where it lacks a word
 }
 
 func (x *Index) newScratch() *scratch {
@@ -107,13 +101,11 @@ func (x *Index) newScratch() *scratch {
 		seen:  map[string]bool{},
 		cover: make([]float64, len(x.symptoms)),
 		count: make([]int, len(x.symptoms)),
-		asked: make([]float64, len(x.ids)),
 	}
 }
 
-// score calls each for every trap that shares anything with the window. In a log
-// only the messages of the lore count: its words are a program's.
-func (x *Index) score(w *window, sc *scratch, log bool, each func(trap int, s *score, value float64)) {
+// score calls each for every trap that shares anything with the window.
+func (x *Index) score(w *window, sc *scratch, each func(trap int, s *score, value float64)) {
 	sc.touched, sc.symptoms = sc.touched[:0], sc.symptoms[:0]
 	clear(sc.seen)
 	var all float64
@@ -176,37 +168,14 @@ func (x *Index) score(w *window, sc *scratch, log bool, each func(trap int, s *s
 			s.message = s.message || c.whole
 		}
 	}
-	if !log {
-		x.ask(w, &sc.piece, func(t int, info float64, how met) {
-			if sc.traps[t].bm25 == 0 && sc.asked[t] == 0 {
-				sc.touched = append(sc.touched, t)
-			}
-			switch now := &sc.asked[t]; {
-			case how == fully:
-				*now = max(*now, info)
-			case *now <= 0:
-				*now = min(*now, -info)
-			}
-		})
-	}
-	asks := !log && onlyAsks(w.tokens)
+	asks := onlyAsks(w.tokens)
 	for _, t := range sc.touched {
 		s := &sc.traps[t]
 		s.share = s.bm25 / math.Max(all, 1)
 		v := s.logistic(words)
-		if log && !s.message {
-			v = 0
-		}
-		switch info := sc.asked[t]; {
-		case info > 0:
-			v = 1 - (1-askValue(info, all))*(1-0.3*v)
-		case info < 0:
-			v = max(v, min(askNearly, askValue(-info, all)))
-		}
 		if asks && !s.whole && !s.exact {
-			v = min(v, askNearly)
+			v = min(v, Threshold-0.05)
 		}
-		sc.asked[t] = 0
 		each(t, s, v)
 		*s = score{}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"fettle/engine/message"
 	"fettle/engine/trap"
 	"fettle/internal/lazy"
 )
@@ -22,7 +23,11 @@ func Validate(a *trap.Article) error {
 	}
 	need(idForm().MatchString(a.ID), "id %q: it is lower-case words joined by dashes", a.ID)
 	need(a.Title != "" && len(a.Title) <= 100, "title: one line of at most 100 characters is needed")
-	need(len(a.Symptoms) >= 3, "symptoms: at least three, as people see and paste them")
+	need(len(a.Symptoms)+len(a.Messages) >= 3 && len(a.Symptoms) > 0,
+		"symptoms: at least one, and three with the messages, as people see and paste them")
+	for _, m := range a.Messages {
+		errs = append(errs, message.Check(m))
+	}
 	need(strings.TrimSpace(a.Since) != "", "since: from which version on the trap holds")
 	need(len(a.Refs) > 0, "refs: at least one")
 	need(strings.Count("\n"+a.Body, "\n# ") >= 2, "the body needs at least two sections, each headed by a line \"# …\"")

@@ -45,7 +45,7 @@ func TestLoreIsComplete(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	err := Validate(&trap.Article{ID: "Bad_id", Symptoms: []string{"a", "a"}, Body: "# One\n"})
-	for _, want := range []string{"Bad_id", "title", "at least three", `"a" is there twice`, "since", "refs", "two sections"} {
+	for _, want := range []string{"Bad_id", "title", "three with the messages", `"a" is there twice`, "since", "refs", "two sections"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)
 		}

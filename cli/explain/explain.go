@@ -42,7 +42,7 @@ terminal it goes through $PAGER, or less.
 				_, err := fmt.Fprint(a.Stdout, string(traps[0].Lore))
 				return err
 			case format == "json":
-				return a.JSON(document{jsondoc.New("article"), report.Infos(traps)[0], art.Symptoms, art.Tags, art.Since, art.Refs, art.Body})
+				return a.JSON(document{jsondoc.New("article"), report.Infos(traps)[0], art.Seen(), art.Tags, art.Since, art.Refs, art.Body})
 			case all:
 				return ui.Page(a.Stdout, p.long())
 			}
@@ -88,7 +88,7 @@ func (p *page) short() string {
 func (p *page) long() string {
 	p.title()
 	p.b.WriteString(ui.Markdown(p.art.Body, p.width, p.paint))
-	p.section("Seen as", p.art.Symptoms)
+	p.section("Seen as", p.art.Seen())
 	if p.art.Since != "" {
 		p.b.WriteString("\n" + p.paint.Paint(ui.Bold, "Since") + "\n\n" + ui.Wrap(ui.Visible(p.art.Since), p.width, "  ", "  "))
 	}

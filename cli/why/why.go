@@ -1,9 +1,11 @@
 package why
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -17,6 +19,7 @@ import (
 	"fettle/report"
 	"fettle/why"
 	"fettle/why/firstlook"
+	"fettle/why/paste"
 )
 
 type whyOptions struct {
@@ -94,7 +97,8 @@ func answer(ctx context.Context, a *app.App, o whyOptions, args []string) error 
 		return app.Failf("%w", err)
 	}
 	look, in := beginFirstLook(in)
-	ranked, err := x.Rank(interruptible{ctx, in})
+	var head bytes.Buffer // what a short paste shows is read a second time
+	ranked, err := x.Rank(io.TeeReader(interruptible{ctx, in}, &bounded{&head}))
 	if ctx.Err() != nil {
 		return app.Failf("interrupted while reading the text")
 	}
@@ -102,10 +106,11 @@ func answer(ctx context.Context, a *app.App, o whyOptions, args []string) error 
 		return app.Usagef("reading the text: %w", err)
 	}
 	said := newVerdict(why.Told(ranked))
+	said.paste(ctx, a, head.String())
 	if !o.noCheck && runtime.GOOS == "linux" {
 		said.look(ctx, a)
 	}
-	if len(said.matches)+len(said.refuted) == 0 {
+	if len(said.matches)+len(said.refuted)+len(said.shown) == 0 {
 		said.first = look.report(ctx, a, o)
 	}
 	if o.format == "json" {
@@ -116,7 +121,7 @@ func answer(ctx context.Context, a *app.App, o whyOptions, args []string) error 
 	if err != nil {
 		return err
 	}
-	if len(said.matches)+len(said.refuted) == 0 {
+	if len(said.matches)+len(said.refuted)+len(said.shown) == 0 {
 		return app.Exit(app.ExitFound, nil)
 	}
 	return nil
@@ -143,6 +148,9 @@ type verdict struct {
 	near    []why.Match // no matches, and this host says nothing either
 	here    map[string]trap.Result
 	first   *firstlook.Report // no trap matches a log: what an experienced admin would see in it
+	shown   []trap.Result     // what checks find on the host that the paste shows
+	of      []string          // and what of it was read
+	host    string            // this one's name
 }
 
 func newVerdict(matches, near []why.Match) *verdict {
@@ -152,13 +160,17 @@ func newVerdict(matches, near []why.Match) *verdict {
 // look asks this host. What is found here beats any score: also what is only near
 // is a match then.
 func (v *verdict) look(ctx context.Context, a *app.App) {
-	asked := append(slices.Clone(v.matches), v.near...)
+	if len(v.shown) > 0 {
+		return // a paste that shows the trap is of the host that it was taken from
+	}
+	v.host, _ = os.Hostname()
+	asked := slices.DeleteFunc(append(slices.Clone(v.matches), v.near...), v.foreign)
 	if len(asked) == 0 {
 		return
 	}
 	v.here = lookHere(ctx, a, asked)
 	var found, open, near []why.Match
-	for i, m := range asked {
+	for i, m := range append(slices.Clone(v.matches), v.near...) {
 		r, looked := v.here[m.Trap]
 		switch met := looked && has(&r, trap.Found); {
 		case met:
@@ -174,6 +186,39 @@ func (v *verdict) look(ctx context.Context, a *app.App) {
 		}
 	}
 	v.matches, v.near = append(found, open...), near
+}
+
+// foreign tells whether the lines that speak for a trap are all from other hosts' logs.
+func (v *verdict) foreign(m why.Match) bool {
+	short := func(name string) string {
+		name, _, _ = strings.Cut(strings.ToLower(name), ".")
+		return name
+	}
+	return len(m.Hosts) > 0 && v.host != "" && !slices.ContainsFunc(m.Hosts, func(h string) bool {
+		return short(h) == short(v.host) || short(h) == "localhost"
+	})
+}
+
+// paste has the checks judge what a paste shows.
+func (v *verdict) paste(ctx context.Context, a *app.App, text string) {
+	h, of := paste.Host(text)
+	if h == nil {
+		return
+	}
+	v.shown, v.of = paste.Checked(ctx, h, a.Traps), of
+	for _, r := range v.shown { // said once
+		v.matches = slices.DeleteFunc(v.matches, func(m why.Match) bool { return m.Trap == r.Trap })
+	}
+}
+
+// bounded keeps as much as a paste may have, and drops what is longer: a log.
+type bounded struct{ b *bytes.Buffer }
+
+func (w *bounded) Write(p []byte) (int, error) {
+	if w.b.Len() <= paste.Limit {
+		w.b.Write(p)
+	}
+	return len(p), nil
 }
 
 // found tells whether this host is in the trap.
@@ -218,7 +263,10 @@ func whyJSON(a *app.App, v *verdict) error {
 		out = append(out, j)
 	}
 	d := document{Envelope: jsondoc.New("why"), Matches: out}
-	if len(out) == 0 && len(v.near) > 0 {
+	for _, r := range v.shown {
+		d.Shown = append(d.Shown, shown{Trap: r.Trap, Title: a.Title(r.Trap), From: v.of, Outcomes: r.Outcomes})
+	}
+	if len(out)+len(v.shown) == 0 && len(v.near) > 0 {
 		d.Near = &v.near[0]
 	}
 	d.FirstLook = v.first
@@ -229,9 +277,17 @@ func whyJSON(a *app.App, v *verdict) error {
 type document struct {
 	jsondoc.Envelope
 	Matches []match    `json:"matches"`
-	Near    *why.Match `json:"near,omitempty"` // no match, but the nearest
+	Shown   []shown    `json:"shown,omitempty"` // what checks find on the host that the paste shows
+	Near    *why.Match `json:"near,omitempty"`  // no match, but the nearest
 	// FirstLook is what stands out in a log that no trap explains.
 	FirstLook *firstlook.Report `json:"first_look,omitempty"`
+}
+
+type shown struct {
+	Trap     string         `json:"trap"`
+	Title    string         `json:"title"`
+	From     []string       `json:"from"` // what of the paste was read
+	Outcomes []trap.Outcome `json:"outcomes"`
 }
 
 type match struct {
@@ -248,14 +304,15 @@ func talks(a *app.App, id string) bool {
 func whyText(a *app.App, v *verdict) error {
 	p := printer{a: a, v: v, width: ui.Width(a.Stdout), paint: ui.Painter(ui.Colour(a.Stdout))}
 	matches, refuted := v.matches, v.refuted
-	if len(matches) == 0 && len(refuted) > 0 { // the text may be another host's
+	if len(matches) == 0 && len(refuted) > 0 && len(v.shown) == 0 { // the text may be another host's
 		matches, refuted = refuted[:1], refuted[1:]
 	}
-	if len(matches) == 0 {
+	p.shown()
+	if len(matches) == 0 && len(v.shown) == 0 {
 		p.nothing()
 	}
 	for i := range matches {
-		if i > 0 {
+		if i+len(v.shown) > 0 {
 			p.b.WriteByte('\n')
 		}
 		p.match(&matches[i])
@@ -300,6 +357,31 @@ func (p *printer) nothing() {
 		""))
 }
 
+// shown prints what the checks find on the host that the paste shows.
+func (p *printer) shown() {
+	for i := range p.v.shown {
+		r := &p.v.shown[i]
+		if i > 0 {
+			p.b.WriteByte('\n')
+		}
+		p.b.WriteString(p.paint.Paint(ui.Bold, r.Trap) + "  (shown by the paste)\n")
+		line := func(s string) { p.b.WriteString(ui.Wrap(s, p.width, "  ", "    ")) }
+		line(ui.Visible(p.a.Title(r.Trap)))
+		for _, o := range r.Outcomes[:min(3, len(r.Outcomes))] {
+			on := ""
+			if o.Subject != "" {
+				on = " on " + ui.Visible(o.Subject)
+			}
+			line("found" + on + ": " + ui.Visible(string(o.Summary)))
+			if o.Detail != "" {
+				line(ui.Visible(string(o.Detail)))
+			}
+		}
+		line("read from " + ui.Visible(strings.Join(p.v.of, ", ")) + "; the rest of that host was not seen")
+		line("fettle explain " + r.Trap)
+	}
+}
+
 func (p *printer) match(m *why.Match) {
 	sure := likely(m.Score)
 	if p.v.found(m.Trap) {
@@ -313,6 +395,9 @@ func (p *printer) match(m *why.Match) {
 	}
 	if m.Symptom != "" {
 		line("fits: " + ui.Visible(m.Symptom))
+	}
+	if p.v.foreign(*m) {
+		line("this log is of host " + ui.Visible(strings.Join(m.Hosts, ", ")) + ", not of this one: run fettle check " + m.Trap + " there")
 	}
 	if r, ok := p.v.here[m.Trap]; ok {
 		for _, s := range saysHere(&r, talks(p.a, m.Trap)) {

@@ -61,7 +61,7 @@ func TestMistakes(t *testing.T) {
 		{"title:", "", "1:1: title is missing"},
 		{"severity:", "severity: fatal", "3:11: severity: it is notice, warning or critical"},
 		{"severity:", "", "24:5: severity is missing, here and at the top"},
-		{"symptoms:", "symptoms: [one, two]", "4:11: symptoms: at least three"},
+		{"symptoms:", "symptoms: [one, two]", "4:11: symptoms: at least one, and three with the messages"},
 		{"symptoms:", "symptoms: [one, two, one]", "4:22: symptoms: this one is there twice"},
 		{"symptoms:", "symptoms: [one, two, {a: b}]", "4:22: symptoms must be a list of texts; this is a map"},
 		{"since:", "", "1:1: since is missing"},

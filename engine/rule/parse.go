@@ -57,7 +57,7 @@ type parsing struct {
 }
 
 // keys are the top-level keys in the order of the documentation.
-var keys = []string{"id", "title", "severity", "symptoms", "asked", "tags", "since", "references", "about", "facts", "let", "applies",
+var keys = []string{"id", "title", "severity", "symptoms", "messages", "tags", "since", "references", "about", "facts", "let", "applies",
 	"each", "as", "subject", "none", "findings", "clear", "remedy"}
 
 func (p *parsing) rule(top *ast.MappingNode) {
@@ -130,8 +130,9 @@ func (p *parsing) words() {
 		p.errorf(p.top["title"], "title: one line of at most 100 characters, without double quotes and backslashes")
 	}
 	r.Severity = p.severity(p.top["severity"])
-	r.Symptoms = many("symptoms", 3, "at least three, as people see and paste them")
-	r.Asked = many("asked", 0, "")
+	r.Messages = p.messages(p.top["messages"])
+	least := max(1, 3-len(r.Messages))
+	r.Symptoms = many("symptoms", least, "at least one, and three with the messages, as people see and paste them")
 	r.Tags = many("tags", 0, "")
 	r.Since = one("since")
 	r.References = many("references", 1, "at least one")

@@ -12,20 +12,21 @@ import (
 	"fmt"
 	"strings"
 
+	"fettle/engine/message"
 	"fettle/engine/trap"
 )
 
 // Rule is one rule, checked and ready to run.
 type Rule struct {
-	ID         string        `json:"id"`
-	Title      string        `json:"title"`
-	Severity   trap.Severity `json:"-"` // of findings that do not say their own
-	Symptoms   []string      `json:"-"` // these six are the lore, which goes its own way
-	Asked      []string      `json:"-"`
-	Tags       []string      `json:"-"`
-	Since      string        `json:"-"`
-	References []string      `json:"-"`
-	About      string        `json:"-"`
+	ID         string            `json:"id"`
+	Title      string            `json:"title"`
+	Severity   trap.Severity     `json:"-"` // of findings that do not say their own
+	Symptoms   []string          `json:"-"` // these six are the lore, which goes its own way
+	Messages   []message.Message `json:"-"`
+	Tags       []string          `json:"-"`
+	Since      string            `json:"-"`
+	References []string          `json:"-"`
+	About      string            `json:"-"`
 
 	Facts    []Fact      `json:"facts,omitempty"`
 	Lets     []Let       `json:"let,omitempty"`
@@ -122,7 +123,7 @@ func (r *Rule) Lore() trap.Lore {
 	}
 	fmt.Fprintf(&b, "---\nid: %s\ntitle: %s\n", r.ID, quote(r.Title))
 	list("symptoms", r.Symptoms)
-	list("asked", r.Asked)
+	writeMessages(&b, r.Messages)
 	list("tags", r.Tags)
 	fmt.Fprintf(&b, "since: %s\n", quote(r.Since))
 	list("refs", r.References)
@@ -130,11 +131,32 @@ func (r *Rule) Lore() trap.Lore {
 	return trap.Lore(b.String())
 }
 
+func writeMessages(b *strings.Builder, messages []message.Message) {
+	if len(messages) > 0 {
+		b.WriteString("messages:\n")
+	}
+	for _, m := range messages {
+		fmt.Fprintf(b, "  - text: %s\n    says: %s\n    since: %s\n", quote(m.Text), quote(m.Says), quote(m.Since))
+		if m.About != "" {
+			fmt.Fprintf(b, "    about: %s\n", quote(m.About))
+		}
+		if m.Perhaps {
+			b.WriteString("    perhaps: true\n")
+		}
+		if m.Harmless {
+			b.WriteString("    harmless: true\n")
+		}
+	}
+}
+
 // quote writes text as YAML. Plain where it can be: trap.Lore scans for its
 // title without undoing escapes.
 func quote(s string) string {
 	if !strings.ContainsAny(s, "\"\\\n\t") && strings.IndexFunc(s, func(r rune) bool { return r < ' ' }) < 0 {
 		return `"` + s + `"`
+	}
+	if !strings.ContainsAny(s, "'\\\n\t") && strings.IndexFunc(s, func(r rune) bool { return r < ' ' }) < 0 {
+		return "'" + s + "'"
 	}
 	var b strings.Builder // JSON is YAML
 	e := json.NewEncoder(&b)

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"fettle/engine/message"
 )
 
 // quick reads front matter that is as plain as nearly all of it is: a line a
@@ -15,10 +17,21 @@ func (a *Article) quick(front string) bool {
 		return false
 	}
 	text := map[string]*string{"id": &a.ID, "title": &a.Title, "since": &a.Since}
-	lists := map[string]*[]string{"symptoms": &a.Symptoms, "asked": &a.Asked, "tags": &a.Tags, "refs": &a.Refs}
+	lists := map[string]*[]string{"symptoms": &a.Symptoms, "tags": &a.Tags, "refs": &a.Refs}
 	var open *[]string // the list whose items may follow
+	messages := false  // theirs may
 	for line := range strings.Lines(front) {
 		line = strings.TrimRight(line, "\n")
+		if messages && strings.HasPrefix(line, "  ") {
+			if !a.quickMessage(line) {
+				return false
+			}
+			continue
+		}
+		if messages = line == "messages:" && a.Messages == nil; messages {
+			open = nil
+			continue
+		}
 		if item, ok := strings.CutPrefix(line, "  - "); ok && open != nil {
 			v, ok := plainScalar(item)
 			if !ok {
@@ -50,6 +63,31 @@ func (a *Article) quick(front string) bool {
 		}
 	}
 	return true
+}
+
+// quickMessage reads a line of a message: "  - text: …" begins one, "    says: …" goes on.
+func (a *Article) quickMessage(line string) bool {
+	if rest, ok := strings.CutPrefix(line, "  - "); ok {
+		a.Messages = append(a.Messages, message.Message{})
+		line = "    " + rest
+	}
+	line, ok := strings.CutPrefix(line, "    ")
+	key, value, _ := strings.Cut(line, ": ")
+	if !ok || len(a.Messages) == 0 {
+		return false
+	}
+	m := &a.Messages[len(a.Messages)-1]
+	to := map[string]*string{"text": &m.Text, "says": &m.Says, "since": &m.Since, "about": &m.About}[key]
+	flag := map[string]*bool{"perhaps": &m.Perhaps, "harmless": &m.Harmless}[key]
+	switch {
+	case to != nil && *to == "":
+		*to, ok = plainScalar(value)
+		return ok
+	case flag != nil && !*flag && value == "true":
+		*flag = true
+		return true
+	}
+	return false
 }
 
 // unprintable tells what parsers of YAML replace, drop or take for the end of a line.

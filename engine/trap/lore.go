@@ -1,10 +1,13 @@
 package trap
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/goccy/go-yaml"
+
+	"fettle/engine/message"
 )
 
 // Lore is the written knowledge of a trap: Markdown with YAML front matter,
@@ -16,7 +19,6 @@ import (
 //	title: A bridge's MTU is changed by the ports it is given
 //	symptoms:
 //	  - large packets vanish after a VM was started
-//	  - "br0: mtu less than device minimum"
 //	since: Linux 2.6 …
 //	refs:
 //	  - https://…
@@ -31,15 +33,26 @@ type Article struct {
 	// Symptoms are what an admin sees or pastes: sentences and log lines.
 	// <…> stands for a part that differs from case to case.
 	Symptoms []string `yaml:"symptoms"`
-	// Asked are the words by which people ask for it, for fettle why alone: a
-	// line of words that must all be there, "a|b" for either, "-a" for none of it.
-	Asked []string `yaml:"asked"`
+	// Messages are what programs print, as typed templates: fettle why finds them in
+	// logs, and the trap's check may.
+	Messages []message.Message `yaml:"messages"`
 	// Tags are further words that somebody might search by.
 	Tags []string `yaml:"tags"`
 	// Since says from which version to which the trap holds.
 	Since string   `yaml:"since"`
 	Refs  []string `yaml:"refs"`
 	Body  string   `yaml:"-"` // Markdown
+}
+
+// Seen is what people see: the symptoms, and the messages that speak for the trap.
+func (a *Article) Seen() []string {
+	out := slices.Clone(a.Symptoms)
+	for _, m := range a.Messages {
+		if !m.Harmless && !slices.Contains(out, m.Text) {
+			out = append(out, m.Text)
+		}
+	}
+	return out
 }
 
 // field scans the front matter for one "name: value" line at its top level.
@@ -86,4 +99,13 @@ func (l Lore) Article() (*Article, error) {
 	}
 	articles.Store(l, a)
 	return a, nil
+}
+
+// Messages are those of the lore; that they can be read, a test tells.
+func (l Lore) Messages() []message.Message {
+	a, err := l.Article()
+	if err != nil {
+		return nil
+	}
+	return a.Messages
 }

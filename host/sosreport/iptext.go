@@ -9,7 +9,7 @@ import (
 	"fettle/host"
 )
 
-// parseLinks reads the text form of `ip -d address` (iproute2 6.1,
+// ParseLinks reads the text form of `ip -d address` (iproute2 6.1,
 // ip/ipaddress.c print_linkinfo and print_addrinfo):
 //
 //	4: veth0@veth1: <BROADCAST,UP> mtu 1500 qdisc noqueue master br0 state UP group default
@@ -20,7 +20,7 @@ import (
 //	       valid_lft forever preferred_lft forever
 //
 // Each attribute of a link is found by the word before it, since new versions add words.
-func parseLinks(text string) ([]host.Link, error) {
+func ParseLinks(text string) ([]host.Link, error) {
 	out := []host.Link{}
 	var l *host.Link
 	for line := range strings.Lines(text) {

@@ -67,7 +67,7 @@ func (s *Source) readListings() listings {
 
 // interfaces makes /sys/class/net of what ip listed; of what is below nothing is told.
 func (l listings) interfaces(text string) {
-	links, err := parseLinks(text)
+	links, err := ParseLinks(text)
 	if err != nil {
 		return
 	}

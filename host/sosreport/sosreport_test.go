@@ -276,7 +276,7 @@ func TestCutOff(t *testing.T) {
 }
 
 func TestLinkLines(t *testing.T) {
-	ls, err := parseLinks(`Warning: something
+	ls, err := ParseLinks(`Warning: something
 7: eth0.7@eth0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc noqueue state UP group default qlen 1000
     link/ether 52:54:00:00:00:01 brd ff:ff:ff:ff:ff:ff promiscuity 0 minmtu 0 maxmtu 65535
     vlan protocol 802.1Q id 7 <REORDER_HDR> numtxqueues 1 numrxqueues 1
@@ -334,7 +334,7 @@ func TestLinkLines(t *testing.T) {
 	if !reflect.DeepEqual(ls, want) {
 		t.Errorf("got %+v\nwant %+v", ls, want)
 	}
-	if _, err := parseLinks("ip: command not found\n"); !errors.Is(err, host.ErrNotCollected) {
+	if _, err := ParseLinks("ip: command not found\n"); !errors.Is(err, host.ErrNotCollected) {
 		t.Errorf("no link: %v", err)
 	}
 }
@@ -370,7 +370,7 @@ func FuzzParsers(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		parseUptime(s)
-		parseLinks(s)
+		ParseLinks(s)
 		parseRoutes(s)
 		ps := parseProcesses(s, s)
 		parseLsof(s, ps)

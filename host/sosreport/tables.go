@@ -18,7 +18,7 @@ var tables = map[host.Table]func(*Source) (any, error){
 		if err != nil {
 			return nil, err
 		}
-		return parseLinks(text)
+		return ParseLinks(text)
 	},
 	host.TableRoutes6: func(s *Source) (any, error) {
 		text, err := s.output("sos_commands/networking/ip_-6_route_show_table_all")

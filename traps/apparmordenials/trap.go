@@ -8,8 +8,10 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"fettle/engine/message"
 	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/host/fact/container"
@@ -94,7 +96,7 @@ func subject(profile string) string {
 }
 
 var (
-	denied   = lazy.Regexp(`apparmor="DENIED" operation="(?P<op>[^"]+)"`)
+	denied   = sync.OnceValue(func() *message.Set { return message.MustSet(lore.Messages()) })
 	field    = lazy.Regexp(`\b(profile|name|comm|capname|requested_mask|peer)=(?:"([^"]*)"|([0-9A-F]+)\b)`)
 	harmless = []string{
 		"net_admin",
@@ -122,15 +124,19 @@ type profile struct {
 func profiles(l host.Log) []*profile {
 	var out []*profile
 	// A kernel whose audit lines journald reads a second time has each twice.
-	kernel := slices.ContainsFunc(l.Messages, func(m host.Message) bool { return m.By == "kernel" && denied().MatchString(m.Text) })
-	for _, m := range journal.Find(l, denied()) {
+	kernel := slices.ContainsFunc(l.Messages, func(m host.Message) bool { return m.By == "kernel" && operation(m.Text) != "" })
+	for _, m := range l.Messages {
+		op := operation(m.Text)
+		if op == "" {
+			continue
+		}
 		f := map[string]string{}
 		for _, g := range field().FindAllStringSubmatch(m.Text, -1) {
 			if f[g[1]] == "" {
 				f[g[1]] = g[2] + g[3]
 			}
 		}
-		if kernel && m.By != "kernel" || f["profile"] == "" || innocent(m.Groups["op"], f) {
+		if kernel && m.By != "kernel" || f["profile"] == "" || innocent(op, f) {
 			continue
 		}
 		name := subject(f["profile"])
@@ -140,10 +146,18 @@ func profiles(l host.Log) []*profile {
 			out = append(out, &profile{name: name})
 		}
 		out[i].count += m.Count
-		out[i].messages = append(out[i].messages, m.Message)
+		out[i].messages = append(out[i].messages, m)
 	}
 	sorted.By(out, func(a, b *profile) int { return strings.Compare(a.name, b.name) })
 	return out
+}
+
+// operation is what was denied by a line; empty where nothing was.
+func operation(text string) string {
+	for _, h := range denied().Said("kernel", text) {
+		return h.Field("word")
+	}
+	return ""
 }
 
 // innocent are denials that programs live with: what libraries try in vain,

@@ -10,13 +10,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
+	"fettle/engine/message"
 	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/host/fact/journal"
 	"fettle/host/format/fstab"
-	"fettle/internal/lazy"
 )
 
 //go:embed lore.md
@@ -25,12 +26,9 @@ var lore trap.Lore
 // Trap is device-timeout-at-boot.
 var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Limit: 30 * time.Second, Check: check}
 
-// The job's line has the unit alone since systemd 215; the status line has it
-// after "device" (systemd 248), or the path (before).
-var timedOut = lazy.Regexp(
-	`^(?P<unit>dev-\S+\.device): Job \S+/start (?:timed out|failed with ` +
-		`result 'timeout')|Timed out waiting for device (?P<dev>\S+?)\.?(?: - .*)?$`,
-)
+// said is what systemd prints, as the lore lists it. The job's line has the unit alone
+// since systemd 215; the status line has it after "device" (systemd 248), or the path (before).
+var said = sync.OnceValue(func() *message.Set { return message.MustSet(lore.Messages()) })
 
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	if err := h.Systemd(ctx); errors.Is(err, host.ErrNoSystemd) {
@@ -43,16 +41,22 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	if err != nil {
 		return err
 	}
-	found := map[string][]journal.Match{}
-	for _, m := range journal.Find(l, timedOut()) {
-		dev := m.Groups["dev"]
-		if dev == "" || strings.HasSuffix(dev, ".device") {
-			dev = host.UnitPath(strings.TrimSuffix(m.Groups["unit"]+dev, ".device") + ".device")
+	found := map[string][]host.Message{}
+	for _, m := range l.Messages {
+		for _, h := range said().Said(m.By, m.Text) {
+			if said().Message(h.Index).About != "timeout" {
+				continue
+			}
+			dev := strings.TrimSuffix(h.Field("device", "word"), ".")
+			if strings.HasSuffix(dev, ".device") {
+				dev = host.UnitPath(dev)
+			}
+			found[dev] = append(found[dev], m)
+			break
 		}
-		found[dev] = append(found[dev], m)
 	}
 	entries, _ := fstab.Read(ctx, h)
-	maps.DeleteFunc(found, func(dev string, _ []journal.Match) bool {
+	maps.DeleteFunc(found, func(dev string, _ []host.Message) bool {
 		e, ok := lineOf(entries, dev)
 		return ok && optional(e)
 	})
@@ -77,7 +81,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 			f.ByHand = "systemctl mask " + unitName(dev) + " if nothing needs it"
 		}
 		for _, m := range ms[:min(3, len(ms))] {
-			f.Evidence = append(f.Evidence, trap.Ev(journal.Source(l, m.Message), "%s", journal.Said(m.Message)))
+			f.Evidence = append(f.Evidence, trap.Ev(journal.Source(l, m), "%s", journal.Said(m)))
 		}
 		r.Found(f)
 	}

@@ -86,23 +86,30 @@ func group(l host.Log) []*complaint {
 	return out
 }
 
+// kindOf is the kind of the first message that a line holds, and what it speaks of.
 func kindOf(text string) (*kind, string) {
-	for i := range kinds {
-		k := &kinds[i]
-		groups, ok := journal.Groups(k.re(), text)
-		if !ok {
-			continue
-		}
-		what := groups["what"]
-		if k.name != nil {
-			what = k.name(what)
-		}
-		if k.innocent != nil && k.innocent(what) {
-			return nil, ""
-		}
-		return k, what
+	hits := said().Said("kernel", text)
+	if len(hits) == 0 {
+		return nil, ""
 	}
-	return nil, ""
+	h := hits[0]
+	k := kinds[said().Message(h.Index).About]
+	what := h.Field("disk", "dm", "md", "dev", "nvme", "ata", "iface", "name", "host")
+	switch k.subject {
+	case "task":
+		what = h.Field("text")
+	case "program":
+		what = h.Field("name", "word")
+	case "CPU", "kernel", "power supply":
+		what = ""
+	}
+	if k.name != nil {
+		what = k.name(what)
+	}
+	if k.innocent != nil && k.innocent(what) {
+		return nil, ""
+	}
+	return k, what
 }
 
 // judge makes a finding of a complaint that is heard often enough.

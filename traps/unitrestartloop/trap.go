@@ -12,12 +12,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
+	"fettle/engine/message"
 	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/host/fact/journal"
-	"fettle/internal/lazy"
 	"fettle/internal/units"
 )
 
@@ -103,10 +104,18 @@ func counters(ctx context.Context, h *host.Host, troubled []host.Unit, loops map
 	return nil
 }
 
-var failed = lazy.Regexp(
-	`^(?P<unit>[^\s:]+\.service): (?:Failed with result|Unit entered failed ` +
-		`state|Main process exited, code=(?:exited, status=[1-9]|killed|dumped))`,
-)
+// said is what systemd prints, as the lore lists it.
+var said = sync.OnceValue(func() *message.Set { return message.MustSet(lore.Messages()) })
+
+// failed is the service of which a line says that it failed; empty where none does.
+func failed(m host.Message) string {
+	for _, h := range said().Said(m.By, m.Text) {
+		if unit := h.Field("unit"); said().Message(h.Index).About == "failed" && strings.HasSuffix(unit, ".service") {
+			return unit
+		}
+	}
+	return ""
+}
 
 // failures finds the services that failed again and again by the log. One that stays
 // failed is in no loop: systemd gave it up, or a timer starts it.
@@ -115,9 +124,11 @@ func failures(ctx context.Context, h *host.Host, troubled []host.Unit, loops map
 	if err != nil {
 		return looked, err
 	}
-	for _, m := range journal.Find(l, failed()) {
-		unit := m.Groups["unit"]
+	for _, m := range l.Messages {
+		unit := failed(m)
 		switch {
+		case unit == "":
+			continue
 		case m.Count < often, l.Until.Sub(m.Last) > lately, m.Last.Sub(m.First) > time.Duration(m.Count-1)*apart:
 			continue
 		case strings.HasPrefix(unit, "getty@"), strings.HasPrefix(unit, "user@"), strings.HasPrefix(unit, "session-"):
@@ -128,9 +139,9 @@ func failures(ctx context.Context, h *host.Host, troubled []host.Unit, loops map
 		loops[unit] = append(
 			loops[unit],
 			trap.Ev(
-				journal.Source(l, m.Message),
+				journal.Source(l, m),
 				"%s, on average %s apart",
-				journal.Said(m.Message),
+				journal.Said(m),
 				units.Duration(m.Last.Sub(m.First)/time.Duration(m.Count-1)),
 			),
 		)

@@ -86,7 +86,7 @@ func (a *API) lore(t *Trap) error {
 	if err != nil {
 		return err
 	}
-	t.Known, t.Symptoms, t.Since, t.Refs, t.Body = true, art.Symptoms, art.Since, art.Refs, art.Body
+	t.Known, t.Symptoms, t.Since, t.Refs, t.Body = true, art.Seen(), art.Since, art.Refs, art.Body
 	if known.Plan != nil {
 		t.Fix = "fettle fix " + t.ID
 	}

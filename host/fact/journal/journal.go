@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -89,38 +88,6 @@ func Said(m host.Message) string {
 		return fmt.Sprintf("%s (%s, last %s)", m.Text, units.Count(m.Count, "time", "times"), at)
 	}
 	return m.Text + " (" + at + ")"
-}
-
-// Match is a message that an expression matches, with the named groups.
-type Match struct {
-	host.Message
-	Groups map[string]string
-}
-
-// Find lists the messages of a log that re matches.
-func Find(l host.Log, re *regexp.Regexp) []Match {
-	var out []Match
-	for _, m := range l.Messages {
-		if groups, ok := Groups(re, m.Text); ok {
-			out = append(out, Match{m, groups})
-		}
-	}
-	return out
-}
-
-// Groups are the named groups of re that matched something in text.
-func Groups(re *regexp.Regexp, text string) (map[string]string, bool) {
-	g := re.FindStringSubmatch(text)
-	if g == nil {
-		return nil, false
-	}
-	out := map[string]string{}
-	for i, name := range re.SubexpNames() {
-		if name != "" && g[i] != "" {
-			out[name] = g[i]
-		}
-	}
-	return out, true
 }
 
 // Base is a unit's name without its kind: "nginx", "getty@tty1".

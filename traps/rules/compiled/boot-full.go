@@ -9,24 +9,26 @@ var bootFull = Rule{
 id: boot-full
 title: "/boot has no room for another kernel"
 symptoms:
-  - "cp: error writing '/boot/initrd.img-<n>.new': No space left on device"
-  - "gzip: stdout: No space left on device"
-  - "update-initramfs: failed for /boot/initrd.img-<n> with 1."
-  - "At least 43MB more space needed on the /boot filesystem."
   - "/boot is full"
-  - "E: mkinitramfs failure zstd 70"
   - "upgrades stop half-way at the kernel's package"
-asked:
-  - "boot full|space|room|small|100 partition|filesystem|kernel|kernels|df|initramfs|initrd|dnf|apt|dpkg|upgrade|disk"
-  - "boot no-space-left-on-device|enospc|no-space"
-  - "boot fill|fills|filled old-kernel|kernels"
-  - "update-initramfs|mkinitramfs|dracut|initramfs|initrd no-space-left-on-device|no-space|full|write-error|space"
-  - "at-least more-space boot"
-  - "old-kernels|old-kernel autoremove|remove|purge|delete|clean @full|boot"
-  - "kernel-update|new-kernel|kernel-upgrade @fail boot space|full|small"
-  - "too-many-kernels|many-kernels"
-  - "boot out-of-space"
-  - "gzip|zstd|xz|lz4|cpio|mkinitramfs stdout|error no-space-left-on-device"
+messages:
+  - text: "cp: error writing '/boot/<word>': No space left on device"
+    says: "cp"
+    since: "coreutils 5, src/copy.c"
+  - text: "update-initramfs: failed for /boot/<word> with <n>"
+    says: "update-initramfs"
+    since: "initramfs-tools 0.60"
+  - text: "more space needed on the /boot filesystem"
+    says: "dnf"
+    since: "rpm 4.0, lib/rpmprob.c; dnf 2"
+  - text: "gzip: stdout: No space left on device"
+    says: "gzip"
+    since: "gzip 1.3"
+    perhaps: true
+  - text: "E: mkinitramfs failure <word>"
+    says: "update-initramfs"
+    since: "initramfs-tools 0.142"
+    perhaps: true
 tags:
   - "kernel"
   - "upgrade"
@@ -72,31 +74,31 @@ the running one (uname -r) and the one before it. Where that is not enough, MODU
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "built", Expr: &rule.Expr{Source: `initrds.filter(i, !i.path.matches("rescue|fallback|kdump"))`, Line: 50}},
-				{Name: "beside", Expr: &rule.Expr{Source: `images.exists(k, base(k).matches("^vmlinuz-[0-9]")) ? 10485760 : 0`, Line: 51}},
-				{Name: "next", Expr: &rule.Expr{Source: "kernels.filter(k, !kernels.exists(o, o.size > k.size))[0].size + beside + (size(built) == 0 ? 0 : built.filter(i, !built.exists(o, o.size > i.size))[0].size)", Line: 53}},
-				{Name: "need", Expr: &rule.Expr{Source: `host.kind == "sosreport" ? 125829120 : size(images) == 0 ? 20971520 : next`, Line: 56}},
+				{Name: "built", Expr: &rule.Expr{Source: `initrds.filter(i, !i.path.matches("rescue|fallback|kdump"))`, Line: 52}},
+				{Name: "beside", Expr: &rule.Expr{Source: `images.exists(k, base(k).matches("^vmlinuz-[0-9]")) ? 10485760 : 0`, Line: 53}},
+				{Name: "next", Expr: &rule.Expr{Source: "kernels.filter(k, !kernels.exists(o, o.size > k.size))[0].size + beside + (size(built) == 0 ? 0 : built.filter(i, !built.exists(o, o.size > i.size))[0].size)", Line: 55}},
+				{Name: "need", Expr: &rule.Expr{Source: `host.kind == "sosreport" ? 125829120 : size(images) == 0 ? 20971520 : next`, Line: 58}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `boot.mount == "/boot"`, Line: 58}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `boot.mount == "/boot"`, Line: 60}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "/boot is not a separate file system"},
 				}}},
-				{When: &rule.Expr{Source: "!boot.network", Line: 60}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!boot.network", Line: 62}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "/boot is mounted only while in use"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "boot.avail < 20 * 1024 * 1024", Line: 63},
+					When:     &rule.Expr{Source: "boot.avail < 20 * 1024 * 1024", Line: 65},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "/boot is full"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "asSize(boot.avail)", Line: 66}},
+						{Expr: &rule.Expr{Source: "asSize(boot.avail)", Line: 68}},
 						{Text: " free; "},
-						{Expr: &rule.Expr{Source: "size(images)", Line: 66}},
+						{Expr: &rule.Expr{Source: "size(images)", Line: 68}},
 						{Text: " kernels installed"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
@@ -104,15 +106,15 @@ the running one (uname -r) and the one before it. Where that is not enough, MODU
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "boot.avail < need", Line: 68},
+					When:     &rule.Expr{Source: "boot.avail < need", Line: 70},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "/boot has no room for another kernel and its initramfs"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "asSize(boot.avail)", Line: 70}},
+						{Expr: &rule.Expr{Source: "asSize(boot.avail)", Line: 72}},
 						{Text: " free; "},
-						{Expr: &rule.Expr{Source: "size(images)", Line: 70}},
+						{Expr: &rule.Expr{Source: "size(images)", Line: 72}},
 						{Text: " kernels installed"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{

@@ -9,20 +9,18 @@ var certificateExpired = Rule{
 id: certificate-expired
 title: "A certificate on this host has expired, or is about to"
 symptoms:
-  - "SSL: certificate verify failed: certificate has expired"
-  - "x509: certificate has expired or is not yet valid: current time <time> is after <time>"
-  - "curl: (60) SSL certificate problem: certificate has expired"
-  - "TLS handshake error: remote error: tls: expired certificate"
-asked:
-  - "certificate|cert expired|expire|expires|expiry|expiring|expiration -keyring -dst"
-  - "certificate-has-expired"
-  - "certificate|cert|tls|ssl renew|renewal|renewed forgot|forget|expired|not|never|fail|old|outdated|run-out"
-  - "notafter"
-  - "certificate|cert no-longer-valid|not-valid-any|out-of-date|outdated|ran-out"
-  - "browser|curl|wget certificate|cert expired|date-invalid|outdated"
-  - "cert_has_expired|err_cert_date_invalid|sec_error_expired_certificate"
-  - "x509 expired|not-yet-valid"
-  - "-local-issuer|self-signed|issuer-certificate"
+  - "clients refuse to connect since the certificate expired"
+messages:
+  - text: "certificate has expired"
+    says: "a program that uses OpenSSL"
+    since: "OpenSSL 0.9.8, crypto/x509/x509_txt.c"
+    perhaps: true
+  - text: "x509: certificate has expired or is not yet valid"
+    says: "a program written in Go"
+    since: "Go 1.0, crypto/x509/verify.go"
+  - text: "remote error: tls: expired certificate"
+    says: "a program written in Go"
+    since: "Go 1.0, crypto/tls/alert.go"
 tags:
   - "tls"
   - "x509"
@@ -87,58 +85,58 @@ status certbot.timer. kubeadm: kubeadm certs check-expiration.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "leaves", Expr: &rule.Expr{Source: `certs.filter(c, c.number == 1 && !c.path.matches("/(ca-bundle[.](crt|pem|trust[.]crt)|ca-certificates[.]crt)$|^/etc/ssl/cert[.]pem$"))`, Line: 73}},
-				{Name: "made_here", Expr: &rule.Expr{Source: `["/etc/ssl/certs/ssl-cert-snakeoil.pem", "/etc/pki/tls/certs/localhost.crt", "/var/lib/kubelet/pki/kubelet.crt"]`, Line: 75}},
+				{Name: "leaves", Expr: &rule.Expr{Source: `certs.filter(c, c.number == 1 && !c.path.matches("/(ca-bundle[.](crt|pem|trust[.]crt)|ca-certificates[.]crt)$|^/etc/ssl/cert[.]pem$"))`, Line: 71}},
+				{Name: "made_here", Expr: &rule.Expr{Source: `["/etc/ssl/certs/ssl-cert-snakeoil.pem", "/etc/pki/tls/certs/localhost.crt", "/var/lib/kubelet/pki/kubelet.crt"]`, Line: 73}},
 			},
-			Each: &rule.Expr{Source: "leaves", Line: 76},
+			Each: &rule.Expr{Source: "leaves", Line: 74},
 			As:   "c",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "c.path", Line: 78}},
+				{Expr: &rule.Expr{Source: "c.path", Line: 76}},
 			}},
 			None: &rule.Text{Parts: []rule.Part{
 				{Text: "no certificates in the usual places"},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "c.path in made_here && c.expired", Line: 81},
+					When:     &rule.Expr{Source: "c.path in made_here && c.expired", Line: 79},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "has expired"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "c.subject", Line: 84}},
+						{Expr: &rule.Expr{Source: "c.subject", Line: 82}},
 						{Text: ", valid until "},
-						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 84}},
+						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 82}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "if a service uses it, create it again (on Debian, make-ssl-cert generate-default-snakeoil --force-overwrite), then reload the service"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "c.expired", Line: 86},
+					When:     &rule.Expr{Source: "c.expired", Line: 84},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "has expired"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "c.subject", Line: 88}},
+						{Expr: &rule.Expr{Source: "c.subject", Line: 86}},
 						{Text: ", valid until "},
-						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 88}},
+						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 86}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "renew it, then reload the services that use it"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: `c.left < duration("168h") && !(c.path in made_here) && (c.self_signed || c.left + c.left + c.left < c.not_after - c.not_before)`, Line: 92},
+					When:     &rule.Expr{Source: `c.left < duration("168h") && !(c.path in made_here) && (c.self_signed || c.left + c.left + c.left < c.not_after - c.not_before)`, Line: 90},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "expires within a week"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "c.subject", Line: 94}},
+						{Expr: &rule.Expr{Source: "c.subject", Line: 92}},
 						{Text: ", valid until "},
-						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 94}},
+						{Expr: &rule.Expr{Source: "string(c.not_after)", Line: 92}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "renew it; if that should happen automatically, find out why it did not"},
@@ -147,7 +145,7 @@ status certbot.timer. kubeadm: kubeadm certs check-expiration.
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
 				{Text: "is valid until "},
-				{Expr: &rule.Expr{Source: "string(c.not_after).substring(0, 10)", Line: 96}},
+				{Expr: &rule.Expr{Source: "string(c.not_after).substring(0, 10)", Line: 94}},
 			}},
 			Path:    "certificate-expired/rule.yaml",
 			Shipped: true,

@@ -9,21 +9,26 @@ var cgroupMemoryKills = Rule{
 id: cgroup-memory-kills
 title: "Processes of a service were killed because of its memory limit"
 symptoms:
-  - "Memory cgroup out of memory: Killed process <n> (<java>) total-vm:<n>kB, anon-rss:<n>kB"
-  - "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/system.slice/<unit>.service"
-  - "<unit>.service: A process of this unit has been killed by the OOM killer."
-  - "OOMKilled: true"
-asked:
-  - "-systemd-oomd"
-  - "memory-cgroup|memcg|cgroup out-of-memory|oom|kill|killed|memory-limit"
-  - "constraint_memcg"
-  - "oomkilled|oom-killed"
-  - "oom-kill|oom result|unit|service|systemd|scope"
-  - "exit-code|exited|code 137"
-  - "memorymax|memory_limit|memorylimit|memoryhigh|memory-max kill|killed|oom|dies|limit|reach|hit|exceeds"
-  - "container|pod|service|unit killed|kill|dies|killing memory-limit|limit-of-memory|out-of-memory|oom -swap -desktop"
-  - "container|pod killed|dies|restarts|restarted memory limit|limits"
-  - "killed service|unit|daemon memory|ram limit though|although|while|but|even free|plenty|enough"
+  - "a service is killed although the host has free memory"
+messages:
+  - text: "Memory cgroup out of memory: <Kill|Killed> process <pid> (<name>)"
+    says: "kernel"
+    since: "Linux 2.6.36, mm/oom_kill.c"
+  - text: "oom-kill:constraint=CONSTRAINT_MEMCG"
+    says: "kernel"
+    since: "Linux 4.19, mm/oom_kill.c"
+  - text: "Task in <path> killed as a result of limit of <path>"
+    says: "kernel"
+    since: "Linux 2.6.25, mm/memcontrol.c"
+  - text: "<unit>: A process of this unit has been killed by the OOM killer"
+    says: "systemd"
+    since: "systemd 243, src/core/unit.c"
+  - text: '"OOMKilled": true'
+    says: "docker"
+    since: "Docker 1.9, docker inspect"
+  - text: "Reason: OOMKilled"
+    says: "kubectl"
+    since: "Kubernetes 1.0, kubectl describe"
 tags:
   - "cgroup"
   - "oom"
@@ -133,36 +138,36 @@ systemctl show UNIT -p MemoryPeak says how much it used at most (systemd 255).
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "killed", Expr: &rule.Expr{Source: `kills.matches.filter(k, limits.matches.exists(l, dir(l.path) == dir(k.path)) && reached.matches.exists(o, dir(o.path) == dir(k.path)) && !local.matches.exists(l, dir(l.path) == dir(k.path) && l.groups["n"] == "0"))`, Line: 48}},
+				{Name: "killed", Expr: &rule.Expr{Source: `kills.matches.filter(k, limits.matches.exists(l, dir(l.path) == dir(k.path)) && reached.matches.exists(o, dir(o.path) == dir(k.path)) && !local.matches.exists(l, dir(l.path) == dir(k.path) && l.groups["n"] == "0"))`, Line: 53}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 52}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 57}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "control groups are visible only on a running host"},
 				}}},
-				{When: &rule.Expr{Source: "counted.found", Line: 54}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "counted.found", Line: 59}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no control group here counts kills"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "killed", Line: 56},
+			Each: &rule.Expr{Source: "killed", Line: 61},
 			As:   "k",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "base(dir(k.path))", Line: 58}},
+				{Expr: &rule.Expr{Source: "base(dir(k.path))", Line: 63}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "true", Line: 60},
+					When:     &rule.Expr{Source: "true", Line: 65},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "reached its memory limit, and the kernel killed processes in it"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "k.groups['n']", Line: 62}},
+						{Expr: &rule.Expr{Source: "k.groups['n']", Line: 67}},
 						{Text: " killed since it was started; limit "},
-						{Expr: &rule.Expr{Source: "asSize(int(limits.matches.filter(l, dir(l.path) == dir(k.path))[0].text))", Line: 62}},
+						{Expr: &rule.Expr{Source: "asSize(int(limits.matches.filter(l, dir(l.path) == dir(k.path))[0].text))", Line: 67}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "raise "},
-						{Expr: &rule.Expr{Source: "k.path.contains('.service/') ? 'its MemoryMax' : 'its limit (for a container: where it was created)'", Line: 63}},
+						{Expr: &rule.Expr{Source: "k.path.contains('.service/') ? 'its MemoryMax' : 'its limit (for a container: where it was created)'", Line: 68}},
 						{Text: ", or find out what uses the memory"},
 					}},
 				},

@@ -9,22 +9,22 @@ var cgroupTasksLimit = Rule{
 id: cgroup-tasks-limit
 title: "A service reached its limit of tasks, and cannot create threads"
 symptoms:
-  - "cgroup: fork rejected by pids controller in /system.slice/<unit>.service"
-  - "java.lang.OutOfMemoryError: unable to create new native thread"
-  - "fork: retry: Resource temporarily unavailable"
-  - "runtime: failed to create new OS thread (have <n> already; errno=11)"
-asked:
-  - "pids-controller|pids.max|pids-max|pids-limit|pids_max"
-  - "fork-rejected"
-  - "taskmax|tasksmax|defaulttasksmax|tasks-limit"
-  - "fork|clone|vfork|forking|pthread_create|spawn resource-temporarily-unavailable|eagain|rejected"
-  - "cannot-create|unable-to-create|can't-create|couldn't-create|could-not-create|failed-to-create thread|threads|native-thread|process"
-  - "new-native-thread|native-thread"
-  - "new-os-thread|pthread_create"
-  - "service|container|unit|jenkins|java|systemd threads|tasks|number-of-processes|number-of-threads limit|maximum|4915|512"
-  - "resource-temporarily-unavailable fork|thread|threads|process|processes|pthread|spawn"
-  - "too-many tasks|threads|processes service|container|cgroup|limit"
-  - "can't-fork|cannot-fork"
+  - "a service cannot start more threads although the host has memory"
+messages:
+  - text: "cgroup: fork rejected by pids controller in <path>"
+    says: "kernel"
+    since: "Linux 4.3, kernel/cgroup/pids.c"
+  - text: "java.lang.OutOfMemoryError: unable to create <new native|native> thread"
+    says: "java"
+    since: "OpenJDK 7, hotspot/src/share/vm/prims/jvm.cpp"
+    perhaps: true
+  - text: "fork: retry: Resource temporarily unavailable"
+    says: "bash"
+    since: "bash 4.0, jobs.c"
+    perhaps: true
+  - text: "runtime: failed to create new OS thread (have <n> already; errno=11)"
+    says: "a program written in Go"
+    since: "Go 1.3, runtime/os_linux.go"
 tags:
   - "systemd"
   - "tasksmax"

@@ -9,19 +9,20 @@ var clocksourceSlow = Rule{
 id: clocksource-slow
 title: "The kernel gave up the fast clock, and reading the time is slow"
 symptoms:
-  - "clocksource: timekeeping watchdog on CPU<n>: Marking clocksource 'tsc' as unstable because the skew is too large:"
-  - "Clocksource tsc unstable (delta = <n> ns)"
-  - "TSC found unstable after boot, most likely due to broken BIOS. Use 'tsc=unstable'."
   - "a database got several times slower after a restart, and perf shows read_hpet"
-asked:
-  - "clock_gettime|gettimeofday|clock-gettime|time.now slow|syscall|syscalls|system-call|system-calls|kernel|vdso|long|times|strace|expensive"
-  - "tsc unstable|skew|watchdog|marking|disabled"
-  - "clocksource hpet|acpi_pm|xen|slow|tsc|unstable|watchdog|jiffies"
-  - "vdso syscall|syscalls|slow|fall|system-call|system-calls|fallback"
-  - "read_hpet|acpi_pm_read"
-  - "hpet slow|slower|cpu|perf"
-  - "time-stamp-counter|timestamp-counter"
-  - "reading|asking|getting clock|the-time|timestamp|timestamps slow|expensive|slower|syscall"
+messages:
+  - text: "Marking clocksource 'tsc' as unstable because the skew is too large"
+    says: "kernel"
+    since: "Linux 2.6.21, kernel/time/clocksource.c"
+  - text: "Clocksource tsc unstable (delta = <n> ns)"
+    says: "kernel"
+    since: "Linux 2.6.21 to 4.0, kernel/time/clocksource.c"
+  - text: "TSC found unstable after boot, most likely due to broken BIOS"
+    says: "kernel"
+    since: "Linux 4.14, kernel/time/clocksource.c"
+  - text: "Marking TSC unstable due to <text>"
+    says: "kernel"
+    since: "Linux 2.6.18, arch/x86/kernel/tsc.c"
 tags:
   - "tsc"
   - "hpet"
@@ -63,26 +64,26 @@ tsc=reliable on the command line keeps it. In a guest, use the hypervisor's cloc
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `current.exists && host.machine == "x86_64"`, Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `current.exists && host.machine == "x86_64"`, Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "only x86 machines are affected"},
 				}}},
-				{When: &rule.Expr{Source: `!asked.sets("clocksource") && asked.get("tsc", "") != "unstable" && !asked.sets("notsc")`, Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `!asked.sets("clocksource") && asked.get("tsc", "") != "unstable" && !asked.sets("notsc")`, Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the clock source is set on the kernel command line"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `current.value in ["hpet", "acpi_pm", "refined-jiffies", "jiffies", "pit"]`, Line: 46},
+					When:     &rule.Expr{Source: `current.value in ["hpet", "acpi_pm", "refined-jiffies", "jiffies", "pit"]`, Line: 47},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the clock source is "},
-						{Expr: &rule.Expr{Source: "current.value", Line: 47}},
+						{Expr: &rule.Expr{Source: "current.value", Line: 48}},
 						{Text: ", which is slow to read"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "available: "},
-						{Expr: &rule.Expr{Source: "available.value", Line: 48}},
+						{Expr: &rule.Expr{Source: "available.value", Line: 49}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "see the kernel log for why it gave up tsc; a reboot brings tsc back"},

@@ -9,16 +9,12 @@ var conntrackTableFull = Rule{
 id: conntrack-table-full
 title: "The connection tracking table is nearly full, and new connections are dropped"
 symptoms:
-  - "nf_conntrack: table full, dropping packet"
-  - "nf_conntrack: nf_conntrack: table full, dropping packet"
-  - "ip_conntrack: table full, dropping packet."
   - "new connections fail at random while those that exist go on"
-asked:
-  - "conntrack|nf_conntrack|ip_conntrack|connection-tracking table-full|full|drop|dropped|dropping|maximum|max|fill|fills|limit|exhausted|overflow|entries|nearly"
-  - "nf_conntrack_max|ip_conntrack_max|nf_conntrack_count"
-  - "conntrack packet-loss|packets|new-connections|insert_failed"
-  - "tracking-table full|fill|drop|limit"
-  - "nat-table|nat|firewall|iptables table-full|table-is-full"
+  - "a firewall or NAT router drops packets under load"
+messages:
+  - text: "<nf_conntrack|ip_conntrack>: table full, dropping packet"
+    says: "kernel"
+    since: "Linux 2.6.20, net/netfilter/nf_conntrack_core.c; ip_conntrack before"
 tags:
   - "netfilter"
   - "conntrack"
@@ -68,38 +64,38 @@ day is enough almost everywhere. Traffic that needs no tracking can bypass it
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "count.exists && limit.exists", Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "count.exists && limit.exists", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "connections are not tracked"},
 				}}},
-				{When: &rule.Expr{Source: "limit.int > 0", Line: 49}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "limit.int > 0", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the table has no limit"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "count.int * 100 >= limit.int * 98", Line: 52},
+					When:     &rule.Expr{Source: "count.int * 100 >= limit.int * 98", Line: 48},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the connection tracking table is full, and new connections are dropped"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "count.int", Line: 54}},
+						{Expr: &rule.Expr{Source: "count.int", Line: 50}},
 						{Text: " of "},
-						{Expr: &rule.Expr{Source: "limit.int", Line: 54}},
+						{Expr: &rule.Expr{Source: "limit.int", Line: 50}},
 						{Text: " entries"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "count.int * 100 >= limit.int * 80", Line: 55},
+					When:     &rule.Expr{Source: "count.int * 100 >= limit.int * 80", Line: 51},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the connection tracking table is nearly full"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "count.int", Line: 58}},
+						{Expr: &rule.Expr{Source: "count.int", Line: 54}},
 						{Text: " of "},
-						{Expr: &rule.Expr{Source: "limit.int", Line: 58}},
+						{Expr: &rule.Expr{Source: "limit.int", Line: 54}},
 						{Text: " entries"},
 					}},
 				},
@@ -110,7 +106,7 @@ day is enough almost everywhere. Traffic that needs no tracking can bypass it
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
 					{Text: "double the connection tracking table to "},
-					{Expr: &rule.Expr{Source: "limit.int * 2", Line: 61}},
+					{Expr: &rule.Expr{Source: "limit.int * 2", Line: 57}},
 					{Text: " entries"},
 				}},
 				Notes: []*rule.Text{
@@ -125,12 +121,12 @@ day is enough almost everywhere. Traffic that needs no tracking can bypass it
 					}},
 				},
 				Refuse: []rule.Refusal{
-					{When: &rule.Expr{Source: "limit.int >= 4194304", Line: 67}, Why: &rule.Text{Parts: []rule.Part{
+					{When: &rule.Expr{Source: "limit.int >= 4194304", Line: 63}, Why: &rule.Text{Parts: []rule.Part{
 						{Text: "the limit already exceeds four million; find out what opens so many connections (conntrack -L, or /proc/net/nf_conntrack)"},
 					}}},
 				},
 				Steps: []rule.Step{
-					{Kind: "sysctl", Line: 70, Args: map[string]*rule.Text{
+					{Kind: "sysctl", Line: 66, Args: map[string]*rule.Text{
 						"key": {Parts: []rule.Part{
 							{Text: "net.netfilter.nf_conntrack_max"},
 						}},
@@ -138,7 +134,7 @@ day is enough almost everywhere. Traffic that needs no tracking can bypass it
 							{Text: "true"},
 						}},
 						"value": {Parts: []rule.Part{
-							{Expr: &rule.Expr{Source: "limit.int * 2", Line: 70}},
+							{Expr: &rule.Expr{Source: "limit.int * 2", Line: 66}},
 						}},
 					}},
 				},

@@ -13,14 +13,6 @@ symptoms:
   - "run-parts --test /etc/cron.daily does not list the script"
   - "a backup script called backup.sh was put into /etc/cron.daily and never ran"
   - "a cron job in /etc/cron.d never runs"
-asked:
-  - "cron.d|cron.daily|cron.hourly|cron.weekly|cron.monthly @not|dot|dots|extension|.sh|suffix|skip|ending"
-  - "cron|crontab|run-parts script|file|job|link|symlink|name|filename dot|dots|period|extension|.sh|sh|suffix|ignored|ignores|underscore|writable"
-  - "cron.d|cron.daily|cron.hourly|cron.weekly|cron.monthly execute|executed|run|runs|ran|picked|works @not -run-parts-exited"
-  - "run-parts script|file|dot|extension|ignored|list|not|skip"
-  - "cron-job|cronjob|cron-jobs never|not-run|doesn't-run|isn't-run|doesnt-run|ignored|silently dot|.sh|script|cron.d|file|name"
-  - "bad-file-mode cron"
-  - "insecure-mode|wrong-file-owner|not-owned-by-root cron|crontab|cron.d"
 tags:
   - "cron"
   - "run-parts"
@@ -79,36 +71,36 @@ fine: chmod 644 and chown root for /etc/cron.d, chmod 755 for scripts.
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "copy", Expr: &rule.Expr{Source: `"(~|[.](bak|old|orig|save|swp|disabled|off|rpmsave|rpmnew|rpmorig|ucf-.*|dpkg-.*))$"`, Line: 51}},
-				{Name: "loose", Expr: &rule.Expr{Source: `"(~|[.](bak|old|orig|save))$"`, Line: 52}},
-				{Name: "visible", Expr: &rule.Expr{Source: `files.filter(f, f.exists && f.type == "file" && !base(f.path).startsWith(".") && !base(f.path).startsWith("#"))`, Line: 53}},
-				{Name: "named", Expr: &rule.Expr{Source: `visible.filter(f, base(f.path).matches("^[A-Za-z0-9_-]+$"))`, Line: 54}},
-				{Name: "misnamed", Expr: &rule.Expr{Source: `visible.filter(f, !base(f.path).matches("^[A-Za-z0-9_-]+$") && !f.path.matches(copy) && !(cron.name == "cronie" && dir(f.path) == "/etc/cron.d"))`, Line: 55}},
-				{Name: "orphans", Expr: &rule.Expr{Source: "visible.filter(f, f.path.matches(loose) && !named.exists(n, f.path.startsWith(n.path)))", Line: 56}},
-				{Name: "refused", Expr: &rule.Expr{Source: `named.filter(f, dir(f.path) == "/etc/cron.d" && (f.uid != 0 || f.group_writable || f.world_writable))`, Line: 57}},
-				{Name: "inert", Expr: &rule.Expr{Source: `named.filter(f, dir(f.path) != "/etc/cron.d" && f.mode.matches("^0[0246]{3}$") && !shipped.matches.exists(m, m.text.trim() == f.path))`, Line: 59}},
-				{Name: "ignored", Expr: &rule.Expr{Source: "misnamed + orphans + refused + inert", Line: 60}},
-				{Name: "plain", Expr: &rule.Expr{Source: `misnamed.filter(f, base(f.path).matches("^[A-Za-z0-9_.-]+$") && f.uid == 0 && !f.group_writable && !f.world_writable && (dir(f.path) == "/etc/cron.d" || !f.mode.matches("^0[0246]{3}$")) && !files.exists(o, o.exists && o.path == dir(f.path) + "/" + base(f.path).replace(".sh", "").replace(".", "_")))`, Line: 63}},
+				{Name: "copy", Expr: &rule.Expr{Source: `"(~|[.](bak|old|orig|save|swp|disabled|off|rpmsave|rpmnew|rpmorig|ucf-.*|dpkg-.*))$"`, Line: 43}},
+				{Name: "loose", Expr: &rule.Expr{Source: `"(~|[.](bak|old|orig|save))$"`, Line: 44}},
+				{Name: "visible", Expr: &rule.Expr{Source: `files.filter(f, f.exists && f.type == "file" && !base(f.path).startsWith(".") && !base(f.path).startsWith("#"))`, Line: 45}},
+				{Name: "named", Expr: &rule.Expr{Source: `visible.filter(f, base(f.path).matches("^[A-Za-z0-9_-]+$"))`, Line: 46}},
+				{Name: "misnamed", Expr: &rule.Expr{Source: `visible.filter(f, !base(f.path).matches("^[A-Za-z0-9_-]+$") && !f.path.matches(copy) && !(cron.name == "cronie" && dir(f.path) == "/etc/cron.d"))`, Line: 47}},
+				{Name: "orphans", Expr: &rule.Expr{Source: "visible.filter(f, f.path.matches(loose) && !named.exists(n, f.path.startsWith(n.path)))", Line: 48}},
+				{Name: "refused", Expr: &rule.Expr{Source: `named.filter(f, dir(f.path) == "/etc/cron.d" && (f.uid != 0 || f.group_writable || f.world_writable))`, Line: 49}},
+				{Name: "inert", Expr: &rule.Expr{Source: `named.filter(f, dir(f.path) != "/etc/cron.d" && f.mode.matches("^0[0246]{3}$") && !shipped.matches.exists(m, m.text.trim() == f.path))`, Line: 51}},
+				{Name: "ignored", Expr: &rule.Expr{Source: "misnamed + orphans + refused + inert", Line: 52}},
+				{Name: "plain", Expr: &rule.Expr{Source: `misnamed.filter(f, base(f.path).matches("^[A-Za-z0-9_.-]+$") && f.uid == 0 && !f.group_writable && !f.world_writable && (dir(f.path) == "/etc/cron.d" || !f.mode.matches("^0[0246]{3}$")) && !files.exists(o, o.exists && o.path == dir(f.path) + "/" + base(f.path).replace(".sh", "").replace(".", "_")))`, Line: 55}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `os.is("debian")`, Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `os.is("debian")`, Line: 35}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "only Debian and its derivatives ignore such names"},
 				}}},
-				{When: &rule.Expr{Source: "cron.installed", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "cron.installed", Line: 37}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "cron is not installed"},
 				}}},
-				{When: &rule.Expr{Source: `cron.name != "systemd-cron"`, Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `cron.name != "systemd-cron"`, Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "systemd-cron accepts any name"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "ignored", Line: 66},
+			Each: &rule.Expr{Source: "ignored", Line: 58},
 			As:   "f",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "f.path", Line: 68}},
+				{Expr: &rule.Expr{Source: "f.path", Line: 60}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "f in misnamed && !(f in plain)", Line: 70},
+					When:     &rule.Expr{Source: "f in misnamed && !(f in plain)", Line: 62},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "cron ignores this file: its name contains invalid characters"},
@@ -117,11 +109,11 @@ fine: chmod 644 and chown root for /etc/cron.d, chmod 755 for scripts.
 						{Text: "rename it, using only letters, digits, dashes and underscores"},
 					}},
 				},
-				{When: &rule.Expr{Source: "f in misnamed", Line: 73}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "f in misnamed", Line: 65}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "cron ignores this file: its name contains invalid characters"},
 				}}},
 				{
-					When:     &rule.Expr{Source: "f in orphans", Line: 75},
+					When:     &rule.Expr{Source: "f in orphans", Line: 67},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "cron ignores this file as a copy, but the original is missing"},
@@ -131,31 +123,31 @@ fine: chmod 644 and chown root for /etc/cron.d, chmod 755 for scripts.
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "f in refused", Line: 79},
+					When:     &rule.Expr{Source: "f in refused", Line: 71},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "cron refuses this file: wrong owner or mode"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "mode "},
-						{Expr: &rule.Expr{Source: "f.mode", Line: 81}},
+						{Expr: &rule.Expr{Source: "f.mode", Line: 73}},
 						{Text: ", owner "},
-						{Expr: &rule.Expr{Source: "f.owner", Line: 81}},
+						{Expr: &rule.Expr{Source: "f.owner", Line: 73}},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "f in inert", Line: 82},
+					When:     &rule.Expr{Source: "f in inert", Line: 74},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "cron ignores this script: it is not executable"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "mode "},
-						{Expr: &rule.Expr{Source: "f.mode", Line: 84}},
+						{Expr: &rule.Expr{Source: "f.mode", Line: 76}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "chmod 755 "},
-						{Expr: &rule.Expr{Source: "f.path", Line: 85}},
+						{Expr: &rule.Expr{Source: "f.path", Line: 77}},
 						{Text: ", unless it was disabled on purpose"},
 					}},
 				},
@@ -166,7 +158,7 @@ fine: chmod 644 and chown root for /etc/cron.d, chmod 755 for scripts.
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
 					{Text: "have cron read "},
-					{Expr: &rule.Expr{Source: "f.path", Line: 88}},
+					{Expr: &rule.Expr{Source: "f.path", Line: 80}},
 				}},
 				Notes: []*rule.Text{
 					{Parts: []rule.Part{
@@ -177,23 +169,23 @@ fine: chmod 644 and chown root for /etc/cron.d, chmod 755 for scripts.
 				Steps: []rule.Step{
 					{
 						Kind: "rename",
-						Line: 93,
-						When: &rule.Expr{Source: "f in plain", Line: 94},
+						Line: 85,
+						When: &rule.Expr{Source: "f in plain", Line: 86},
 						Args: map[string]*rule.Text{
 							"path": {Parts: []rule.Part{
-								{Expr: &rule.Expr{Source: "f.path", Line: 93}},
+								{Expr: &rule.Expr{Source: "f.path", Line: 85}},
 							}},
 							"to": {Parts: []rule.Part{
-								{Expr: &rule.Expr{Source: "dir(f.path)", Line: 93}},
+								{Expr: &rule.Expr{Source: "dir(f.path)", Line: 85}},
 								{Text: "/"},
-								{Expr: &rule.Expr{Source: "base(f.path).replace('.sh', '').replace('.', '_')", Line: 93}},
+								{Expr: &rule.Expr{Source: "base(f.path).replace('.sh', '').replace('.', '_')", Line: 85}},
 							}},
 						},
 					},
 					{
 						Kind: "perm",
-						Line: 95,
-						When: &rule.Expr{Source: "f in refused", Line: 96},
+						Line: 87,
+						When: &rule.Expr{Source: "f in refused", Line: 88},
 						Args: map[string]*rule.Text{
 							"gid": {Parts: []rule.Part{
 								{Text: "0"},
@@ -202,7 +194,7 @@ fine: chmod 644 and chown root for /etc/cron.d, chmod 755 for scripts.
 								{Text: "0644"},
 							}},
 							"path": {Parts: []rule.Part{
-								{Expr: &rule.Expr{Source: "f.path", Line: 95}},
+								{Expr: &rule.Expr{Source: "f.path", Line: 87}},
 							}},
 							"uid": {Parts: []rule.Part{
 								{Text: "0"},

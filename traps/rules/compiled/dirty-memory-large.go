@@ -9,19 +9,13 @@ var dirtyMemoryLarge = Rule{
 id: dirty-memory-large
 title: "Gigabytes of writes may wait in memory, and then hold everything up"
 symptoms:
-  - "INFO: task <name>:<n> blocked for more than 120 seconds."
   - "sync or umount takes many minutes"
   - "a copy to a slow disk is done at once, and then the whole host stalls"
-asked:
-  - "dirty|vm.dirty_ratio|vm.dirty_bytes|dirty_ratio|dirty_bytes|dirty_background_ratio write|writes|meminfo|memory|cache|pages|writeback|hang|stall|gb|usb|flush"
-  - "copy|copying|write|writing|writes|dd|save usb|pendrive|stick|sd|sdcard|slow|hdd|nas whole|system|everything|desktop|machine|freeze|host|hang|unresponsive hang|freeze|stall|stuck|slow|unresponsive|blocked|lag"
-  - "large|big|lots|huge|heavy write|writes|copy|copying|file|files|io system|everything|host|machine|server|desktop freeze|hang|stall|unresponsive|slow|block|blocked|lag memory|cache|ram|buffer|buffered|page-cache|disk"
-  - "sync|umount|unmount|eject|fsync takes|minutes|long|forever|ages|hang"
-  - "writeback memory|gb|gigabytes|stall|stalls|storm"
-  - "blocked-for-more-than seconds task|jbd2|flush|kworker"
-  - "hung_task_timeout_secs|hung-task|hung_task"
-  - "page-cache|write-cache|buffer-cache flush|write|dirty|written hang|stall|freeze|slow|block"
-  - "copy|copying|cp finishes|done|finished|progress|complete|instantly immediately|still|sync|umount|eject|writing|minutes"
+messages:
+  - text: "INFO: task <sync|umount>:<pid> blocked for more than <n> seconds"
+    says: "kernel"
+    since: "Linux 2.6.24, kernel/hung_task.c"
+    perhaps: true
 tags:
   - "writeback"
   - "dirty_ratio"
@@ -104,38 +98,38 @@ storage only can leave it: then accept this finding.
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "usable", Expr: &rule.Expr{Source: `memory.total - memory.fields.get("HugePages_Total", 0) * memory.fields.get("Hugepagesize", 0)`, Line: 56}},
+				{Name: "usable", Expr: &rule.Expr{Source: `memory.total - memory.fields.get("HugePages_Total", 0) * memory.fields.get("Hugepagesize", 0)`, Line: 50}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running && ratio.exists", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running && ratio.exists", Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "memory size is visible only on a running host"},
 				}}},
-				{When: &rule.Expr{Source: `host.container == ""`, Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.container == ""`, Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container's host limits unwritten data"},
 				}}},
-				{When: &rule.Expr{Source: "!hypervisor.found", Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!hypervisor.found", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "whether a virtual machine's disks spin is visible only on its host"},
 				}}},
-				{When: &rule.Expr{Source: "spinning.found", Line: 50}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "spinning.found", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no directly attached disk spins"},
 				}}},
-				{When: &rule.Expr{Source: "size(cached) > 0", Line: 52}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(cached) > 0", Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no file system here writes through the page cache to a disk"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "limit.int == 0 && usable / 100 * ratio.int > 12884901888", Line: 58},
+					When:     &rule.Expr{Source: "limit.int == 0 && usable / 100 * ratio.int > 12884901888", Line: 52},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "vm.dirty_ratio allows more unwritten data than the disks can write in a minute"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "vm.dirty_ratio is "},
-						{Expr: &rule.Expr{Source: "ratio.int", Line: 60}},
+						{Expr: &rule.Expr{Source: "ratio.int", Line: 54}},
 						{Text: " % of "},
-						{Expr: &rule.Expr{Source: "asSize(usable)", Line: 60}},
+						{Expr: &rule.Expr{Source: "asSize(usable)", Line: 54}},
 					}},
 				},
 			},
@@ -149,7 +143,7 @@ storage only can leave it: then accept this finding.
 					{Text: "Programs that write a lot at once will wait for the disk sooner than before."},
 				}},
 			}, Steps: []rule.Step{
-				{Kind: "sysctl", Line: 66, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 60, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "vm.dirty_background_bytes"},
 					}},
@@ -160,7 +154,7 @@ storage only can leave it: then accept this finding.
 						{Text: "268435456"},
 					}},
 				}},
-				{Kind: "sysctl", Line: 67, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 61, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "vm.dirty_bytes"},
 					}},

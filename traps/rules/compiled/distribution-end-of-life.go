@@ -9,20 +9,18 @@ var distributionEndOfLife = Rule{
 id: distribution-end-of-life
 title: "The distribution gets no security updates any more"
 symptoms:
-  - "E: The repository 'http://security.debian.org buster/updates Release' does not have a Release file."
-  - "Error: Failed to download metadata for repo 'appstream': Cannot prepare internal mirrorlist: No URLs in mirrorlist"
-  - "Err:1 http://archive.ubuntu.com/ubuntu <codename> Release  404  Not Found"
-asked:
-  - "unsupported distribution|distro|debian|ubuntu|centos|fedora|raspbian"
-  - "does-not-have-a-release-file|no-longer-has-a-release-file|does-no-longer-have-a-release-file|no-release-file|no-longer-have-a-release-file"
-  - "release 404|not-found buster|stretch|jessie|wheezy|squeeze|lenny|buster-backports|trusty|xenial|zesty|artful|cosmic|disco|eoan|groovy|hirsute|impish|kinetic|lunar|mantic|eol|codename"
-  - "end-of-life|eol|end-of-support|unsupported|no-longer-supported|not-supported-any|support-ended|out-of-support distribution|distro|debian|ubuntu|centos|release|os|fedora|raspbian|security|updates|rhel|apt|server"
-  - "mirrorlist|appstream|vault.centos.org|centos-8|centos fail|failed|cannot|no-urls|404|vault"
-  - "no-urls-in-mirrorlist"
-  - "old-releases|old-releases.ubuntu.com|archive.debian.org"
-  - "buster|stretch|jessie|wheezy|squeeze|lenny update|updates|upgrade|apt|security|repository|mirror|404|sources.list 404|gone|archived|archive|not|no|unsupported|removed|moved"
-  - "repository|repo|apt release-file"
-  - "404-not-found apt|apt-get|ubuntu|debian|mirror|packages old|release|eol|version|unsupported"
+  - "apt update fails with 404 on a release that was archived"
+messages:
+  - text: "E: The repository '<url> <text>' does not have a Release file"
+    says: "apt"
+    since: "apt 1.5, apt-pkg/acquire-item.cc"
+  - text: "E: The repository '<url> <text>' no longer has a Release file"
+    says: "apt"
+    since: "apt 1.5, apt-pkg/acquire-item.cc"
+  - text: "Cannot prepare internal mirrorlist: No URLs in mirrorlist"
+    says: "dnf"
+    since: "dnf 3, librepo"
+    perhaps: true
 tags:
   - "debian"
   - "ubuntu"
@@ -87,34 +85,34 @@ Upgrade to a supported release. Until then: archive.debian.org or old-releases.u
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "ends", Expr: &rule.Expr{Source: `{"debian 7": "2018-05-31", "debian 8": "2020-06-30", "debian 9": "2022-06-30", "debian 10": "2024-06-30", "debian 11": "2026-08-31", "debian 12": "2028-06-30", "debian 13": "2030-06-30", "proxmox 6": "2022-07-31", "proxmox 7": "2024-07-31", "proxmox 8": "2026-08-31", "ubuntu 14.04": "2019-04-30", "ubuntu 14.10": "2015-07-23", "ubuntu 15.04": "2016-02-04", "ubuntu 15.10": "2016-07-28", "ubuntu 16.04": "2021-04-30", "ubuntu 16.10": "2017-07-20", "ubuntu 17.04": "2018-01-13", "ubuntu 17.10": "2018-07-19", "ubuntu 18.04": "2023-05-31", "ubuntu 18.10": "2019-07-18", "ubuntu 19.04": "2020-01-23", "ubuntu 19.10": "2020-07-17", "ubuntu 20.04": "2025-05-31", "ubuntu 20.10": "2021-07-22", "ubuntu 21.04": "2022-01-20", "ubuntu 21.10": "2022-07-14", "ubuntu 22.04": "2027-06-01", "ubuntu 22.10": "2023-07-20", "ubuntu 23.04": "2024-01-25", "ubuntu 23.10": "2024-07-11", "ubuntu 24.04": "2029-05-31", "ubuntu 24.10": "2025-07-10", "ubuntu 25.04": "2026-01-15", "ubuntu 25.10": "2026-07-09", "ubuntu 26.04": "2031-05-29", "ubuntu 26.10": "2027-07-15", "centos 6": "2020-11-30", "centos 7": "2024-06-30", "centos 8": "2024-05-31", "centos 9": "2027-05-31", "rhel 6": "2020-11-30", "rhel 7": "2024-06-30", "rhel 8": "2029-05-31", "rhel 9": "2032-05-31", "rhel 10": "2035-05-31", "rocky 8": "2029-05-31", "rocky 9": "2032-05-31", "rocky 10": "2035-05-31", "almalinux 8": "2029-03-01", "almalinux 9": "2032-05-31", "almalinux 10": "2035-05-31", "ol 6": "2021-03-31", "ol 7": "2024-12-31", "ol 8": "2029-07-31", "ol 9": "2032-06-30", "amzn 2018.03": "2023-12-31", "amzn 2": "2026-06-30", "amzn 2023": "2029-06-30", "fedora 36": "2023-05-16", "fedora 37": "2023-12-05", "fedora 38": "2024-05-21", "fedora 39": "2024-11-26", "fedora 40": "2025-05-13", "fedora 41": "2025-12-15", "fedora 42": "2026-05-28", "opensuse-leap 15.2": "2022-01-04", "opensuse-leap 15.3": "2022-12-31", "opensuse-leap 15.4": "2023-12-07", "opensuse-leap 15.5": "2024-12-31", "opensuse-leap 15.6": "2026-04-30", "alpine 3.14": "2023-05-01", "alpine 3.15": "2023-11-01", "alpine 3.16": "2024-05-23", "alpine 3.17": "2024-11-22", "alpine 3.18": "2025-05-09", "alpine 3.19": "2025-11-01", "alpine 3.20": "2026-04-01", "alpine 3.21": "2026-11-01", "alpine 3.22": "2027-05-01", "alpine 3.23": "2027-11-01"}`, Line: 48}},
-				{Name: "major", Expr: &rule.Expr{Source: `os.version_id.split(".")[0]`, Line: 74}},
-				{Name: "key", Expr: &rule.Expr{Source: `os.id == "debian" && major != "" && host.kind != "sosreport" && size(pve) > 0 ? "proxmox " + string(int(major) - 4) : os.id in ["rocky", "almalinux", "rhel", "ol"] ? os.id + " " + major : os.id == "alpine" ? "alpine " + os.version_id.capture("^(?P<v>[0-9]+[.][0-9]+)").get("v", "") : os.id + " " + os.version_id`, Line: 76}},
-				{Name: "names", Expr: &rule.Expr{Source: `{"debian": "Debian", "ubuntu": "Ubuntu", "centos": "CentOS", "rocky": "Rocky Linux", "almalinux": "AlmaLinux", "proxmox": "Proxmox VE", "rhel": "RHEL", "ol": "Oracle Linux", "amzn": "Amazon Linux", "fedora": "Fedora", "opensuse-leap": "openSUSE Leap", "alpine": "Alpine Linux"}`, Line: 80}},
-				{Name: "id", Expr: &rule.Expr{Source: `key.split(" ")[0]`, Line: 83}},
-				{Name: "version", Expr: &rule.Expr{Source: `id in ["proxmox", "alpine"] ? key.split(" ")[1] : os.version_id`, Line: 84}},
-				{Name: "name", Expr: &rule.Expr{Source: "names.get(id, id)", Line: 85}},
-				{Name: "end", Expr: &rule.Expr{Source: `key == "centos 8" && os.pretty.startsWith("CentOS Linux") ? "2021-12-31" : ends.get(key, "")`, Line: 87}},
+				{Name: "ends", Expr: &rule.Expr{Source: `{"debian 7": "2018-05-31", "debian 8": "2020-06-30", "debian 9": "2022-06-30", "debian 10": "2024-06-30", "debian 11": "2026-08-31", "debian 12": "2028-06-30", "debian 13": "2030-06-30", "proxmox 6": "2022-07-31", "proxmox 7": "2024-07-31", "proxmox 8": "2026-08-31", "ubuntu 14.04": "2019-04-30", "ubuntu 14.10": "2015-07-23", "ubuntu 15.04": "2016-02-04", "ubuntu 15.10": "2016-07-28", "ubuntu 16.04": "2021-04-30", "ubuntu 16.10": "2017-07-20", "ubuntu 17.04": "2018-01-13", "ubuntu 17.10": "2018-07-19", "ubuntu 18.04": "2023-05-31", "ubuntu 18.10": "2019-07-18", "ubuntu 19.04": "2020-01-23", "ubuntu 19.10": "2020-07-17", "ubuntu 20.04": "2025-05-31", "ubuntu 20.10": "2021-07-22", "ubuntu 21.04": "2022-01-20", "ubuntu 21.10": "2022-07-14", "ubuntu 22.04": "2027-06-01", "ubuntu 22.10": "2023-07-20", "ubuntu 23.04": "2024-01-25", "ubuntu 23.10": "2024-07-11", "ubuntu 24.04": "2029-05-31", "ubuntu 24.10": "2025-07-10", "ubuntu 25.04": "2026-01-15", "ubuntu 25.10": "2026-07-09", "ubuntu 26.04": "2031-05-29", "ubuntu 26.10": "2027-07-15", "centos 6": "2020-11-30", "centos 7": "2024-06-30", "centos 8": "2024-05-31", "centos 9": "2027-05-31", "rhel 6": "2020-11-30", "rhel 7": "2024-06-30", "rhel 8": "2029-05-31", "rhel 9": "2032-05-31", "rhel 10": "2035-05-31", "rocky 8": "2029-05-31", "rocky 9": "2032-05-31", "rocky 10": "2035-05-31", "almalinux 8": "2029-03-01", "almalinux 9": "2032-05-31", "almalinux 10": "2035-05-31", "ol 6": "2021-03-31", "ol 7": "2024-12-31", "ol 8": "2029-07-31", "ol 9": "2032-06-30", "amzn 2018.03": "2023-12-31", "amzn 2": "2026-06-30", "amzn 2023": "2029-06-30", "fedora 36": "2023-05-16", "fedora 37": "2023-12-05", "fedora 38": "2024-05-21", "fedora 39": "2024-11-26", "fedora 40": "2025-05-13", "fedora 41": "2025-12-15", "fedora 42": "2026-05-28", "opensuse-leap 15.2": "2022-01-04", "opensuse-leap 15.3": "2022-12-31", "opensuse-leap 15.4": "2023-12-07", "opensuse-leap 15.5": "2024-12-31", "opensuse-leap 15.6": "2026-04-30", "alpine 3.14": "2023-05-01", "alpine 3.15": "2023-11-01", "alpine 3.16": "2024-05-23", "alpine 3.17": "2024-11-22", "alpine 3.18": "2025-05-09", "alpine 3.19": "2025-11-01", "alpine 3.20": "2026-04-01", "alpine 3.21": "2026-11-01", "alpine 3.22": "2027-05-01", "alpine 3.23": "2027-11-01"}`, Line: 46}},
+				{Name: "major", Expr: &rule.Expr{Source: `os.version_id.split(".")[0]`, Line: 72}},
+				{Name: "key", Expr: &rule.Expr{Source: `os.id == "debian" && major != "" && host.kind != "sosreport" && size(pve) > 0 ? "proxmox " + string(int(major) - 4) : os.id in ["rocky", "almalinux", "rhel", "ol"] ? os.id + " " + major : os.id == "alpine" ? "alpine " + os.version_id.capture("^(?P<v>[0-9]+[.][0-9]+)").get("v", "") : os.id + " " + os.version_id`, Line: 74}},
+				{Name: "names", Expr: &rule.Expr{Source: `{"debian": "Debian", "ubuntu": "Ubuntu", "centos": "CentOS", "rocky": "Rocky Linux", "almalinux": "AlmaLinux", "proxmox": "Proxmox VE", "rhel": "RHEL", "ol": "Oracle Linux", "amzn": "Amazon Linux", "fedora": "Fedora", "opensuse-leap": "openSUSE Leap", "alpine": "Alpine Linux"}`, Line: 78}},
+				{Name: "id", Expr: &rule.Expr{Source: `key.split(" ")[0]`, Line: 81}},
+				{Name: "version", Expr: &rule.Expr{Source: `id in ["proxmox", "alpine"] ? key.split(" ")[1] : os.version_id`, Line: 82}},
+				{Name: "name", Expr: &rule.Expr{Source: "names.get(id, id)", Line: 83}},
+				{Name: "end", Expr: &rule.Expr{Source: `key == "centos 8" && os.pretty.startsWith("CentOS Linux") ? "2021-12-31" : ends.get(key, "")`, Line: 85}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `end != ""`, Line: 89}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `end != ""`, Line: 87}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "fettle does not know when this release's support ends"},
 				}}},
-				{When: &rule.Expr{Source: "!longer.found && !extended.found", Line: 91}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!longer.found && !extended.found", Line: 89}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the package sources include extended support"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `now > timestamp(end + "T23:59:59Z")`, Line: 94},
+					When:     &rule.Expr{Source: `now > timestamp(end + "T23:59:59Z")`, Line: 92},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "name", Line: 95}},
+						{Expr: &rule.Expr{Source: "name", Line: 93}},
 						{Text: " "},
-						{Expr: &rule.Expr{Source: "version", Line: 95}},
+						{Expr: &rule.Expr{Source: "version", Line: 93}},
 						{Text: " got its last security updates on "},
-						{Expr: &rule.Expr{Source: "end", Line: 95}},
+						{Expr: &rule.Expr{Source: "end", Line: 93}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "upgrade to a supported release, or accept this finding if extended support was bought"},
@@ -122,11 +120,11 @@ Upgrade to a supported release. Until then: archive.debian.org or old-releases.u
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "name", Line: 97}},
+				{Expr: &rule.Expr{Source: "name", Line: 95}},
 				{Text: " "},
-				{Expr: &rule.Expr{Source: "version", Line: 97}},
+				{Expr: &rule.Expr{Source: "version", Line: 95}},
 				{Text: " is supported until "},
-				{Expr: &rule.Expr{Source: "end", Line: 97}},
+				{Expr: &rule.Expr{Source: "end", Line: 95}},
 			}},
 			Path:    "distribution-end-of-life/rule.yaml",
 			Shipped: true,

@@ -12,13 +12,6 @@ symptoms:
   - "virtual machines lost the network when Docker was installed on their host"
   - "guests on a bridge reach the host, and nothing beyond it"
   - "since Docker runs, bridged guests get no answers, and iptables -S FORWARD says -P FORWARD DROP"
-asked:
-  - "docker|dockerd|docker-ce|microk8s|containerd|moby @guest|bridge|bridged|br0 @fail|lose|lost|gone|forward|iptables|stop|stopped|unreachable|network bridge|forward|iptables|kvm|vm|guest|bridged|virsh|libvirt|lxc|lxd -ipv6 -overlap -overlaps -swarm -mtu -ra"
-  - "docker @guest @net @fail install|installed|installing|start|started|running|since|after -ipv6"
-  - "br_netfilter|bridge-nf-call-iptables|bridge-nf @net|drop|dropped|vm|guest|forward|docker|arp"
-  - "policy-drop|forward-drop|forward-policy|p-forward-drop|chain-forward docker|bridge|bridged|kvm|vm"
-  - "docker @guest bridge|lan|internet|network not|no|cannot|can't|lost|lose|stop|broke|break|breaks|broken|unreachable -ipv6"
-  - "container|containers|docker iptables|firewall|forward bridge|bridged guests|guest|vm|vms"
 tags:
   - "docker"
   - "libvirt"
@@ -66,30 +59,30 @@ allow them: iptables -I DOCKER-USER -i br0 -o br0 -j ACCEPT, made to survive res
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "hands_off", Expr: &rule.Expr{Source: `conf.exists && conf.text.matches("\"iptables\"\\s*:\\s*false")`, Line: 40}},
-				{Name: "guests", Expr: &rule.Expr{Source: `links.filter(l, l.master != "" && !l.master.matches("^(virbr|lxcbr|lxdbr|incusbr|docker)[0-9]") && l.name.matches("^(vnet|tap|fwpr|veth[0-9]+i)[0-9]"))`, Line: 41}},
+				{Name: "hands_off", Expr: &rule.Expr{Source: `conf.exists && conf.text.matches("\"iptables\"\\s*:\\s*false")`, Line: 33}},
+				{Name: "guests", Expr: &rule.Expr{Source: `links.filter(l, l.master != "" && !l.master.matches("^(virbr|lxcbr|lxdbr|incusbr|docker)[0-9]") && l.name.matches("^(vnet|tap|fwpr|veth[0-9]+i)[0-9]"))`, Line: 34}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(docker) > 0 && size(guests) > 0", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(docker) > 0 && size(guests) > 0", Line: 36}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this host does not run both Docker and bridged virtual machines"},
 				}}},
-				{When: &rule.Expr{Source: "!hands_off", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!hands_off", Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "Docker is configured to leave the firewall alone"},
 				}}},
-				{When: &rule.Expr{Source: `!(forward.set && forward.value == "1") && !(conf.exists && conf.text.matches("\"(ip-forward-no-drop\"\\s*:\\s*true|firewall-backend\"\\s*:\\s*\"nftables)"))`, Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `!(forward.set && forward.value == "1") && !(conf.exists && conf.text.matches("\"(ip-forward-no-drop\"\\s*:\\s*true|firewall-backend\"\\s*:\\s*\"nftables)"))`, Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "Docker does not set the policy of the FORWARD chain here"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "call.exists && call.int == 1", Line: 51},
+					When:     &rule.Expr{Source: "call.exists && call.int == 1", Line: 44},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "bridged traffic of virtual machines goes through Docker's firewall, which drops by default"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "guests.map(g, g.name + ' on ' + g.master).join(', ')", Line: 53}},
+						{Expr: &rule.Expr{Source: "guests.map(g, g.name + ' on ' + g.master).join(', ')", Line: 46}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "allow it in the DOCKER-USER chain, or set net.bridge.bridge-nf-call-iptables to 0 if nothing else needs it; then accept this finding"},

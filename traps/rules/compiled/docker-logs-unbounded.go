@@ -11,13 +11,10 @@ title: "Docker keeps the output of containers without a limit"
 symptoms:
   - "/var/lib/docker/containers/<id>/<id>-json.log grows until the disk is full"
   - "no space left on device, and du finds it below /var/lib/docker/containers"
-  - "Error response from daemon: write /var/lib/docker/tmp/<file>: no space left on device"
-asked:
-  - "docker|container|containers log|logs|json-file|json.log|logfile|stdout @grow|full|fills|rotate|rotation"
-  - "json.log|json-log @grow|gb|g|full|fill|space|disk|delete|truncate"
-  - "docker|container|containers json-file|log-driver|log-opts|max-size|log-opt"
-  - "docker|containers|container logs|log fill|full|huge|space|gigabytes|rotate|limit|rotation|truncate|size"
-  - "var-lib-docker-containers @grow|log|json|gb|space|full|fill"
+messages:
+  - text: "Error response from daemon: write /var/lib/docker/<word>: no space left on device"
+    says: "dockerd"
+    since: "Docker 1.10"
 tags:
   - "docker"
   - "json-file"
@@ -69,17 +66,17 @@ In /etc/docker/daemon.json: "log-driver": "local", or "log-opts": {"max-size": "
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "text", Expr: &rule.Expr{Source: `conf.exists ? conf.text : snap.exists ? snap.text : ""`, Line: 38}},
+				{Name: "text", Expr: &rule.Expr{Source: `conf.exists ? conf.text : snap.exists ? snap.text : ""`, Line: 35}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(docker) > 0", Line: 35}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(docker) > 0", Line: 32}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "Docker is not running here"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `!unit.found && !text.contains("\"max-size\"") && (!text.contains("\"log-driver\"") || text.matches("\"log-driver\"\\s*:\\s*\"json-file\""))`, Line: 41},
+					When:     &rule.Expr{Source: `!unit.found && !text.contains("\"max-size\"") && (!text.contains("\"log-driver\"") || text.matches("\"log-driver\"\\s*:\\s*\"json-file\""))`, Line: 38},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "Docker keeps container logs without a size limit"},

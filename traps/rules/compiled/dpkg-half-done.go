@@ -9,22 +9,20 @@ var dpkgHalfDone = Rule{
 id: dpkg-half-done
 title: "Packages are half installed, and updates stop at them"
 symptoms:
-  - "E: dpkg was interrupted, you must manually run 'dpkg --configure -a' to correct the problem."
-  - "dpkg: error processing package <package> (--configure):"
-  - "E: Sub-process /usr/bin/dpkg returned an error code (1)"
-  - "Errors were encountered while processing:"
   - "unattended upgrades have installed nothing for weeks"
-asked:
-  - "dpkg-was-interrupted"
-  - "dpkg-configure|configure-a|dpkg-configure-a"
-  - "dpkg|apt|apt-get|aptitude half|interrupted|broken|unconfigured|aborted|half-configured|half-installed|partly|partially|stuck|middle"
-  - "reboot|rebooted|power|killed|crash|ctrl|interrupted|closed middle|during|while install|upgrade|update|apt|dpkg apt|apt-get|dpkg|refuses|refuse|packages"
-  - "sub-process dpkg error-code"
-  - "error-processing-package"
-  - "errors-were-encountered"
-  - "unmet-dependencies fix-broken|install-f|broken"
-  - "packages|package not-fully-installed|not-configured|half-configured|half-installed|unconfigured"
-  - "post-installation-script|postinst-script|postinst|subprocess error|exit-status|returned dpkg|package|configure"
+messages:
+  - text: "dpkg was interrupted, you must manually run"
+    says: "apt"
+    since: "apt 0.7, apt-pkg/deb/debsystem.cc"
+  - text: "dpkg: error processing <package |archive ><word> (--<configure|unpack|install|remove>)"
+    says: "dpkg"
+    since: "dpkg 1.10, src/errors.c"
+  - text: "Sub-process /usr/bin/dpkg returned an error code (<n>)"
+    says: "apt"
+    since: "apt 0.5, apt-pkg/deb/dpkgpm.cc"
+  - text: "Errors were encountered while processing"
+    says: "dpkg"
+    since: "dpkg 1.10, src/errors.c"
 tags:
   - "dpkg"
   - "apt"
@@ -81,26 +79,26 @@ for free space first (/boot, /var).
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "at_work", Expr: &rule.Expr{Source: `host.kind == "sosreport" ? size(workers) > 0 : frontend.held || backend.held`, Line: 45}},
+				{Name: "at_work", Expr: &rule.Expr{Source: `host.kind == "sosreport" ? size(workers) > 0 : frontend.held || backend.held`, Line: 43}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "status.exists", Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "status.exists", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "dpkg is not used here"},
 				}}},
-				{When: &rule.Expr{Source: "!host.running || !at_work", Line: 49}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!host.running || !at_work", Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "apt or dpkg is running"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `status.matches.exists(m, m.text.endsWith("half-installed"))`, Line: 52},
+					When:     &rule.Expr{Source: `status.matches.exists(m, m.text.endsWith("half-installed"))`, Line: 50},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "packages are half installed or not configured"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "status.count", Line: 54}},
+						{Expr: &rule.Expr{Source: "status.count", Line: 52}},
 						{Text: " packages; dpkg --audit lists them"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
@@ -108,17 +106,17 @@ for free space first (/boot, /var).
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "status.found", Line: 56},
+					When:     &rule.Expr{Source: "status.found", Line: 54},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "packages are half installed or not configured"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "status.count", Line: 58}},
+						{Expr: &rule.Expr{Source: "status.count", Line: 56}},
 						{Text: " packages; dpkg --audit lists them"},
 					}},
 				},
-				{When: &rule.Expr{Source: `updates.exists && updates.names.exists(n, n.matches("^[0-9]+$"))`, Line: 59}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `updates.exists && updates.names.exists(n, n.matches("^[0-9]+$"))`, Line: 57}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "dpkg was interrupted, and apt refuses to run until dpkg has finished"},
 				}}},
 			},
@@ -135,12 +133,12 @@ for free space first (/boot, /var).
 					}},
 				},
 				Refuse: []rule.Refusal{
-					{When: &rule.Expr{Source: `host.kind == "root"`, Line: 66}, Why: &rule.Text{Parts: []rule.Part{
+					{When: &rule.Expr{Source: `host.kind == "root"`, Line: 64}, Why: &rule.Text{Parts: []rule.Part{
 						{Text: "packages in a root folder must be configured inside it: chroot, then dpkg --configure -a"},
 					}}},
 				},
 				Steps: []rule.Step{
-					{Kind: "command", Line: 69, Words: map[string][]*rule.Text{
+					{Kind: "command", Line: 67, Words: map[string][]*rule.Text{
 						"do": []*rule.Text{
 							{Parts: []rule.Part{
 								{Text: "/usr/bin/dpkg"},

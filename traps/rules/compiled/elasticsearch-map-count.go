@@ -9,18 +9,15 @@ var elasticsearchMapCount = Rule{
 id: elasticsearch-map-count
 title: "Elasticsearch has too few memory maps"
 symptoms:
-  - "max virtual memory areas vm.max_map_count [65530] is too low, increase to at least [262144]"
-  - "bootstrap check failure [1] of [1]: max virtual memory areas vm.max_map_count [65530] is too low"
-  - "java.io.IOException: Map failed"
-asked:
-  - "max_map_count"
-  - "vm.max_map_count"
-  - "elasticsearch|elastic|opensearch|sonarqube|es mmap|map-count|memory-areas|virtual-memory|bootstrap-check|bootstrap-checks|map-failed|max-map-count"
-  - "virtual-memory-areas"
-  - "elasticsearch|elastic|opensearch exit|exits|fails|fail|start|crash bootstrap|65530|262144|mmap|virtual"
-  - "too-few memory-maps|mmaps|maps"
-  - "262144|65530"
-  - "map-failed java|elasticsearch|lucene|outofmemoryerror|ioexception"
+  - "Elasticsearch does not start, its bootstrap checks fail"
+messages:
+  - text: "max virtual memory areas vm.max_map_count [<n>] is too low"
+    says: "elasticsearch"
+    since: "Elasticsearch 5.0, BootstrapChecks.java"
+  - text: "java.io.IOException: Map failed"
+    says: "java"
+    since: "OpenJDK 7, sun/nio/ch/FileChannelImpl.java"
+    perhaps: true
 tags:
   - "elasticsearch"
   - "opensearch"
@@ -69,24 +66,24 @@ vm.max_map_count=262144 at least (newer manuals of Elastic recommend 1048576), n
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "pkg.installed", Line: 36}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "pkg.installed", Line: 33}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "neither Elasticsearch nor OpenSearch is installed"},
 				}}},
-				{When: &rule.Expr{Source: "!unmapped.found", Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!unmapped.found", Line: 35}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "memory mapping is turned off (node.store.allow_mmap)"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "limit.int < 262144", Line: 41},
+					When:     &rule.Expr{Source: "limit.int < 262144", Line: 38},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "Elasticsearch needs more memory maps than the kernel allows"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "vm.max_map_count is "},
-						{Expr: &rule.Expr{Source: "limit.int", Line: 43}},
+						{Expr: &rule.Expr{Source: "limit.int", Line: 40}},
 						{Text: "; 262144 is required"},
 					}},
 				},
@@ -97,7 +94,7 @@ vm.max_map_count=262144 at least (newer manuals of Elastic recommend 1048576), n
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
 				{Text: "allow 262144 memory maps"},
 			}}, Steps: []rule.Step{
-				{Kind: "sysctl", Line: 48, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 45, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "vm.max_map_count"},
 					}},

@@ -9,21 +9,15 @@ var entropyStarved = Rule{
 id: entropy-starved
 title: "Programs wait for random numbers"
 symptoms:
-  - "random: crng init done (after minutes)"
   - "sshd takes minutes to start after boot in a virtual machine"
-  - "gpg: Not enough random bytes available.  Please do some other work to give the OS a chance to collect more entropy!"
-  - "A start job is running for Load/Save Random Seed"
-asked:
-  - "entropy|entropy_avail|haveged|rng-tools|rngd|virtio-rng @slow|not|low|no|enough|boot|start|starved|block|blocks|blocked|little|wait|few|random"
-  - "crng-init|crng"
-  - "urandom|getrandom|dev-random|dev-urandom block|blocks|blocked|blocking|hang|hangs|slow|wait|stuck|boot|warning|uninitialized|init|missed"
-  - "random-data|random-numbers|random-bytes|randomness|random-seed|random-number wait|waits|waiting|block|blocked|blocks|enough|not|hang|hangs|slow|kernel|more|lack"
-  - "crypto-rand"
-  - "sshd|ssh|boot|server|service keyboard|key|keys|type|typing|console|mouse|press until|then|after|unless|there|only|comes start|boot|answer|answers|wait|up|available"
-  - "uninitialized-urandom"
-  - "gpg|gen-key|key-generation|keygen|generate random|entropy|bytes hang|long|forever|enough|stuck|wait|takes"
-  - "not-enough-random-bytes"
-  - "load-save-random-seed"
+messages:
+  - text: "Not enough random bytes available.  Please do some other work"
+    says: "gpg"
+    since: "GnuPG 1.0, cipher/random.c"
+  - text: "A start job is running for Load/Save Random Seed"
+    says: "systemd"
+    since: "systemd 205, src/core/manager.c"
+    perhaps: true
 tags:
   - "entropy"
   - "random"
@@ -67,23 +61,23 @@ Give the guest virtio-rng and run rng-tools in it, or haveged; newer kernels nee
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running && available.exists", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running && available.exists", Line: 36}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the running kernel is not visible"},
 				}}},
-				{When: &rule.Expr{Source: `kernel.before("5.6")`, Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `kernel.before("5.6")`, Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "since Linux 5.6, programs wait for random numbers only at boot"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "available.int < 200 && size(feeders) == 0", Line: 47},
+					When:     &rule.Expr{Source: "available.int < 200 && size(feeders) == 0", Line: 41},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "entropy is low, and no daemon replenishes it"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "available.int", Line: 49}},
+						{Expr: &rule.Expr{Source: "available.int", Line: 43}},
 						{Text: " bits available"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{

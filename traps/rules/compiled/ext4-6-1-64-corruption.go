@@ -12,10 +12,6 @@ symptoms:
   - "Debian 12.3 was held back because of ext4 data corruption in kernel 6.1.64-1"
   - "files written with O_DIRECT and O_SYNC are damaged on ext4"
   - "a database or disk image on ext4 is corrupt after an upgrade to Linux 6.1.64"
-asked:
-  - "6.1.64|6.1.65|6.1.0-14 ext4|kernel|corruption|corrupt|debian|bookworm|data"
-  - "debian|bookworm|12.3 ext4 corrupt|corruption|corrupted kernel|image|held|delayed|point-release"
-  - "ext4 data-corruption|corrupts|corrupted|corruption|damaged o_direct|direct-io|iomap|o_sync|6.1"
 tags:
   - "ext4"
   - "data corruption"
@@ -65,25 +61,25 @@ Install 6.1.66 or newer and restart; compare files written in the meantime with 
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 34}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the running kernel is not visible"},
 				}}},
-				{When: &rule.Expr{Source: `release.upstream.startsWith("6.1.")`, Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `release.upstream.startsWith("6.1.")`, Line: 36}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "only Linux 6.1.64 and 6.1.65 are affected"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "kernel.bad", Line: 43},
+					When:     &rule.Expr{Source: "kernel.bad", Line: 39},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "after direct, synchronous writes, this kernel writes ext4 at the wrong offset; fixed in "},
-						{Expr: &rule.Expr{Source: "kernel.fixed_in", Line: 44}},
+						{Expr: &rule.Expr{Source: "kernel.fixed_in", Line: 40}},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "running: "},
-						{Expr: &rule.Expr{Source: "kernel.version", Line: 45}},
+						{Expr: &rule.Expr{Source: "kernel.version", Line: 41}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "install 6.1.66 or newer, and reboot"},

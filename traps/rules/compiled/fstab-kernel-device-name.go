@@ -9,17 +9,16 @@ var fstabKernelDeviceName = Rule{
 id: fstab-kernel-device-name
 title: "fstab names a disk by the order in which it was found"
 symptoms:
-  - "mount: /data: special device /dev/sdc1 does not exist."
-  - "Timed out waiting for device /dev/<sdb1>."
   - "after a disk was added, another one is mounted at /data"
-asked:
-  - "fstab|mount|mounted|disk|disks|drive|drives|device|volume|volumes sda|sdb|sdc|sdd|sda1|sdb1|sdc1|vda|vdb|device-name|device-names|letters|names|drive-letters|xvdf|nvme0n1|nvme1n1 change|changes|changed|swap|swapped|instead|order|different|random|randomly|switch|switched|moves|moved|another|differ|becomes|become|renamed|rename"
-  - "disks|drives|volumes|disk|drive|volume swapped|swap|exchanged|order|mixed-up|another|other|wrong|different|letters boot|reboot|restart|mount|mounted|fstab|added"
-  - "special-device does-not-exist"
-  - "fstab uuid|by-uuid|label|by-id instead|stable|persistent|should|use|rather sda|sdb|sdb1|dev|device|names|name|sda1"
-  - "disk|drive|volume added|adding|new|removed|second another|other|wrong|different|shift|shifted mount|mounted|boot|fstab|sda|sdb"
-  - "device-naming|persistent-naming|persistent-names|enumeration disk|disks|drive|nvme|volume|fstab|mount"
-  - "mounted wrong|other|another|different disk|drive|partition|volume|contents|one reboot|boot|fstab|sda|sdb|sdc"
+messages:
+  - text: "Timed out waiting for device /dev/<disk>"
+    says: "systemd"
+    since: "systemd 183"
+    perhaps: true
+  - text: "special device /dev/<disk> does not exist"
+    says: "mount"
+    since: "util-linux 2.20, sys-utils/mount.c"
+    perhaps: true
 tags:
   - "fstab"
   - "disk"
@@ -59,53 +58,53 @@ are two or more, do not.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "controllers", Expr: &rule.Expr{Source: `nvmes.map(n, base(n).capture("^(?P<c>nvme[0-9]+)n[0-9]+$").get("c", "")).filter(c, c != "").distinct()`, Line: 40}},
-				{Name: "loose", Expr: &rule.Expr{Source: `fstab.filter(e, !e.options.exists(o, o == "noauto") && (e.device.matches("^/dev/sd[a-z]+[0-9]*$") || e.device.matches("^/dev/nvme[0-9]+n[0-9]+(p[0-9]+)?$") && host.running && size(controllers) > 1))`, Line: 42}},
+				{Name: "controllers", Expr: &rule.Expr{Source: `nvmes.map(n, base(n).capture("^(?P<c>nvme[0-9]+)n[0-9]+$").get("c", "")).filter(c, c != "").distinct()`, Line: 39}},
+				{Name: "loose", Expr: &rule.Expr{Source: `fstab.filter(e, !e.options.exists(o, o == "noauto") && (e.device.matches("^/dev/sd[a-z]+[0-9]*$") || e.device.matches("^/dev/nvme[0-9]+n[0-9]+(p[0-9]+)?$") && host.running && size(controllers) > 1))`, Line: 41}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(fstab) > 0", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(fstab) > 0", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "/etc/fstab has no entries"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "loose", Line: 47},
+			Each: &rule.Expr{Source: "loose", Line: 46},
 			As:   "e",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "e.mount == 'none' ? e.device : e.mount", Line: 49}},
+				{Expr: &rule.Expr{Source: "e.mount == 'none' ? e.device : e.mount", Line: 48}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `host.running && size(disks) == 1 && e.device.startsWith("/dev/sd")`, Line: 51},
+					When:     &rule.Expr{Source: `host.running && size(disks) == 1 && e.device.startsWith("/dev/sd")`, Line: 50},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "is on "},
-						{Expr: &rule.Expr{Source: "e.device", Line: 53}},
+						{Expr: &rule.Expr{Source: "e.device", Line: 52}},
 						{Text: ", a name that may refer to another disk once there are two"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/fstab:"},
-						{Expr: &rule.Expr{Source: "e.line", Line: 54}},
+						{Expr: &rule.Expr{Source: "e.line", Line: 53}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "use its UUID in /etc/fstab; blkid "},
-						{Expr: &rule.Expr{Source: "e.device", Line: 55}},
+						{Expr: &rule.Expr{Source: "e.device", Line: 54}},
 						{Text: " shows it"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "true", Line: 56},
+					When:     &rule.Expr{Source: "true", Line: 55},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "is on "},
-						{Expr: &rule.Expr{Source: "e.device", Line: 57}},
+						{Expr: &rule.Expr{Source: "e.device", Line: 56}},
 						{Text: ", a name that may refer to another disk after a reboot"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/fstab:"},
-						{Expr: &rule.Expr{Source: "e.line", Line: 58}},
+						{Expr: &rule.Expr{Source: "e.line", Line: 57}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "use its UUID in /etc/fstab; blkid "},
-						{Expr: &rule.Expr{Source: "e.device", Line: 59}},
+						{Expr: &rule.Expr{Source: "e.device", Line: 58}},
 						{Text: " shows it"},
 					}},
 				},

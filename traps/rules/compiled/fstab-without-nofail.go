@@ -9,23 +9,22 @@ var fstabWithoutNofail = Rule{
 id: fstab-without-nofail
 title: "A disk or share that is missing stops the host at start"
 symptoms:
-  - "You are in emergency mode. After logging in, type \"journalctl -xb\" to view system logs"
-  - "A start job is running for /dev/disk/by-uuid/<id> (1min 2s / 1min 30s)"
-  - "Timed out waiting for device /dev/disk/by-uuid/<id>."
-  - "Dependency failed for Local File Systems."
   - "failed to mount a disk at boot, dropped to emergency mode"
-asked:
-  - "emergency-mode|maintenance-shell|maintenance-mode|emergency-shell|rescue-mode|rescue-shell|emergency-target|notfall fstab|disk|mount|drive|partition|usb|nfs|share|boot|system|filesystem|file-system|missing|root-password|journalctl|local -grub"
-  - "nofail|nobootwait boot|boots|emergency|missing|blocks|hang|hangs|start|stops"
-  - "boot|boots|booting|start|starts|starting|bootet|boote disk|drive|partition|mount|share|nfs|nas|usb|external|file-system|filesystem|fstab|volume|platte missing|removed|unplugged|unavailable|gone|not-there|disconnected|absent|failed|corrupt|invalid|without|offline|dead emergency|hang|hangs|stop|stops|block|blocks|not|prevents|keeps|fail|fails|wait|waits|stuck|maintenance|cannot|can't -sda -swapped"
-  - "give-root-password-for-maintenance|root-password-for-maintenance"
-  - "dependency-failed mount|mnt|local|file|fsck|home|data|srv|media"
-  - "timed-out-waiting-for-device"
-  - "a-start-job-is-running-for|start-job-is-running dev|disk|device|mount|mnt|uuid|nfs|by-uuid"
-  - "fstab entry|line|mount missing|unplugged|removed|gone|disconnected boot|start|hang|emergency"
-  - "failed-to-mount boot|emergency|local-fs|fstab|start"
-  - "local-file-systems|local-fs.target|local-fs dependency|failed|fail|emergency"
-  - "boot|reboot|start 90 mount|disk|device|fstab|uuid|swap"
+messages:
+  - text: 'You are in emergency mode. After logging in, type "journalctl -xb"'
+    says: "systemd"
+    since: "systemd 23, rescue.target's emergency.service; sulogin-shell since 236"
+  - text: "Dependency failed for <Local File Systems|local-fs.target>"
+    says: "systemd"
+    since: "systemd 183"
+  - text: "Dependency failed for <word>.mount"
+    says: "systemd"
+    since: "systemd 248, src/core/job.c"
+    perhaps: true
+  - text: "Timed out waiting for device <word>"
+    says: "systemd"
+    since: "systemd 183"
+    perhaps: true
 tags:
   - "fstab"
   - "systemd"
@@ -86,55 +85,55 @@ it out for what the host cannot do without: /, /usr, /var, /boot; /home as you l
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "vital", Expr: &rule.Expr{Source: `["/", "/usr", "/var", "/boot", "/boot/efi", "/boot/firmware", "/efi", "/home", "/tmp", "/var/log", "/var/log/audit", "/var/tmp", "/var/lib", "/opt", "/usr/local", "/root"]`, Line: 50}},
-				{Name: "here", Expr: &rule.Expr{Source: "named + nodes", Line: 52}},
-				{Name: "required", Expr: &rule.Expr{Source: `fstab.filter(e, e.mount.startsWith("/") && e.type in ["ext4", "ext3", "ext2", "xfs", "btrfs", "vfat", "exfat", "ntfs", "ntfs3", "ntfs-3g", "f2fs", "auto"] && !e.options.exists(o, o in ["nofail", "noauto", "bind", "rbind", "x-systemd.automount", "_netdev"]) && !e.options.exists(o, o.startsWith("x-initrd")))`, Line: 54}},
-				{Name: "looked", Expr: &rule.Expr{Source: "host.running && size(named) > 0 && !container.exists", Line: 59}},
-				{Name: "missing", Expr: &rule.Expr{Source: `!looked ? [] : required.filter(e, e.mount != "/" && !mounted.exists(m, m.mount == e.mount) && (e.device.startsWith("/dev/") && !(e.device in here) || e.device.startsWith("UUID=") && !(("/dev/disk/by-uuid/" + e.device.substring(5, size(e.device))) in here) || e.device.startsWith("LABEL=") && !(("/dev/disk/by-label/" + e.device.substring(6, size(e.device))) in here) || e.device.startsWith("PARTUUID=") && !(("/dev/disk/by-partuuid/" + e.device.substring(9, size(e.device))) in here) || e.device.startsWith("PARTLABEL=") && !(("/dev/disk/by-partlabel/" + e.device.substring(10, size(e.device))) in here)))`, Line: 61}},
-				{Name: "disk", Expr: &rule.Expr{Source: `"^(?P<d>/dev/(?:[shv]d[a-z]+|xvd[a-z]+|nvme[0-9]+n[0-9]+|mmcblk[0-9]+|mapper/(?:[^-/]|--)+))(?:[0-9]|p[0-9]|-[^-])"`, Line: 68}},
-				{Name: "named_by", Expr: &rule.Expr{Source: `["/dev/mapper/luks", "/dev/mapper/crypt", "/dev/mapper/dm_crypt", "/dev/mapper/cr"]`, Line: 69}},
-				{Name: "roots", Expr: &rule.Expr{Source: `(fstab.filter(e, e.mount == "/").map(e, e.device) + (host.running ? mounted.filter(m, m.mount == "/").map(m, m.device) : [])) .map(d, [d, d.capture(disk).get("d", "")])`, Line: 71}},
-				{Name: "beside", Expr: &rule.Expr{Source: `required.filter(e, roots.exists(r, r[0] == e.device || r[1] != "" && !(r[1] in named_by) && (e.device.capture(disk).get("d", "") == r[1] || host.running && mounted.exists(m, m.mount == e.mount && m.device.capture(disk).get("d", "") == r[1]))))`, Line: 74}},
-				{Name: "risky", Expr: &rule.Expr{Source: "required.filter(e, !(e.mount in vital) && !(e in beside) || e in missing)", Line: 77}},
+				{Name: "vital", Expr: &rule.Expr{Source: `["/", "/usr", "/var", "/boot", "/boot/efi", "/boot/firmware", "/efi", "/home", "/tmp", "/var/log", "/var/log/audit", "/var/tmp", "/var/lib", "/opt", "/usr/local", "/root"]`, Line: 49}},
+				{Name: "here", Expr: &rule.Expr{Source: "named + nodes", Line: 51}},
+				{Name: "required", Expr: &rule.Expr{Source: `fstab.filter(e, e.mount.startsWith("/") && e.type in ["ext4", "ext3", "ext2", "xfs", "btrfs", "vfat", "exfat", "ntfs", "ntfs3", "ntfs-3g", "f2fs", "auto"] && !e.options.exists(o, o in ["nofail", "noauto", "bind", "rbind", "x-systemd.automount", "_netdev"]) && !e.options.exists(o, o.startsWith("x-initrd")))`, Line: 53}},
+				{Name: "looked", Expr: &rule.Expr{Source: "host.running && size(named) > 0 && !container.exists", Line: 58}},
+				{Name: "missing", Expr: &rule.Expr{Source: `!looked ? [] : required.filter(e, e.mount != "/" && !mounted.exists(m, m.mount == e.mount) && (e.device.startsWith("/dev/") && !(e.device in here) || e.device.startsWith("UUID=") && !(("/dev/disk/by-uuid/" + e.device.substring(5, size(e.device))) in here) || e.device.startsWith("LABEL=") && !(("/dev/disk/by-label/" + e.device.substring(6, size(e.device))) in here) || e.device.startsWith("PARTUUID=") && !(("/dev/disk/by-partuuid/" + e.device.substring(9, size(e.device))) in here) || e.device.startsWith("PARTLABEL=") && !(("/dev/disk/by-partlabel/" + e.device.substring(10, size(e.device))) in here)))`, Line: 60}},
+				{Name: "disk", Expr: &rule.Expr{Source: `"^(?P<d>/dev/(?:[shv]d[a-z]+|xvd[a-z]+|nvme[0-9]+n[0-9]+|mmcblk[0-9]+|mapper/(?:[^-/]|--)+))(?:[0-9]|p[0-9]|-[^-])"`, Line: 67}},
+				{Name: "named_by", Expr: &rule.Expr{Source: `["/dev/mapper/luks", "/dev/mapper/crypt", "/dev/mapper/dm_crypt", "/dev/mapper/cr"]`, Line: 68}},
+				{Name: "roots", Expr: &rule.Expr{Source: `(fstab.filter(e, e.mount == "/").map(e, e.device) + (host.running ? mounted.filter(m, m.mount == "/").map(m, m.device) : [])) .map(d, [d, d.capture(disk).get("d", "")])`, Line: 70}},
+				{Name: "beside", Expr: &rule.Expr{Source: `required.filter(e, roots.exists(r, r[0] == e.device || r[1] != "" && !(r[1] in named_by) && (e.device.capture(disk).get("d", "") == r[1] || host.running && mounted.exists(m, m.mount == e.mount && m.device.capture(disk).get("d", "") == r[1]))))`, Line: 73}},
+				{Name: "risky", Expr: &rule.Expr{Source: "required.filter(e, !(e.mount in vital) && !(e in beside) || e in missing)", Line: 76}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(systemd_here) > 0", Line: 79}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(systemd_here) > 0", Line: 78}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this host does not boot with systemd"},
 				}}},
-				{When: &rule.Expr{Source: "size(fstab) > 0", Line: 81}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(fstab) > 0", Line: 80}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "/etc/fstab has no entries"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "risky", Line: 83},
+			Each: &rule.Expr{Source: "risky", Line: 82},
 			As:   "e",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "e.mount", Line: 85}},
+				{Expr: &rule.Expr{Source: "e.mount", Line: 84}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "e in missing", Line: 87},
+					When:     &rule.Expr{Source: "e in missing", Line: 86},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "its device does not exist: the next boot will end in emergency mode"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/fstab:"},
-						{Expr: &rule.Expr{Source: "e.line", Line: 90}},
+						{Expr: &rule.Expr{Source: "e.line", Line: 89}},
 						{Text: ": "},
-						{Expr: &rule.Expr{Source: "e.device", Line: 90}},
+						{Expr: &rule.Expr{Source: "e.device", Line: 89}},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "true", Line: 91},
+					When:     &rule.Expr{Source: "true", Line: 90},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "if its disk is missing, the boot ends in emergency mode"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/fstab:"},
-						{Expr: &rule.Expr{Source: "e.line", Line: 93}},
+						{Expr: &rule.Expr{Source: "e.line", Line: 92}},
 						{Text: ": "},
-						{Expr: &rule.Expr{Source: "e.device", Line: 93}},
+						{Expr: &rule.Expr{Source: "e.device", Line: 92}},
 					}},
 				},
 			},
@@ -144,7 +143,7 @@ it out for what the host cannot do without: /, /usr, /var, /boot; /home as you l
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
 					{Text: "let the host boot without "},
-					{Expr: &rule.Expr{Source: "e.mount", Line: 96}},
+					{Expr: &rule.Expr{Source: "e.mount", Line: 95}},
 				}},
 				Notes: []*rule.Text{
 					{Parts: []rule.Part{
@@ -152,21 +151,21 @@ it out for what the host cannot do without: /, /usr, /var, /boot; /home as you l
 					}},
 				},
 				Refuse: []rule.Refusal{
-					{When: &rule.Expr{Source: `!e.mount.matches("^[A-Za-z0-9/_.-]+$")`, Line: 100}, Why: &rule.Text{Parts: []rule.Part{
+					{When: &rule.Expr{Source: `!e.mount.matches("^[A-Za-z0-9/_.-]+$")`, Line: 99}, Why: &rule.Text{Parts: []rule.Part{
 						{Text: "fettle cannot match the characters in its name; add nofail to line "},
-						{Expr: &rule.Expr{Source: "e.line", Line: 101}},
+						{Expr: &rule.Expr{Source: "e.line", Line: 100}},
 						{Text: " of /etc/fstab by hand"},
 					}}},
 				},
 				Vanishes: "the rule lists only what is wrong, which this no longer is",
 				Steps: []rule.Step{
-					{Kind: "edit", Line: 104, Args: map[string]*rule.Text{
+					{Kind: "edit", Line: 103, Args: map[string]*rule.Text{
 						"path": {Parts: []rule.Part{
 							{Text: "/etc/fstab"},
 						}},
 						"replace.match": {Parts: []rule.Part{
 							{Text: `^(\s*[^#\s]\S*\s+`},
-							{Expr: &rule.Expr{Source: "e.mount", Line: 104}},
+							{Expr: &rule.Expr{Source: "e.mount", Line: 103}},
 							{Text: `/?\s+\S+\s+)(\S+)(.*)$`},
 						}},
 						"replace.with": {Parts: []rule.Part{

@@ -11,14 +11,10 @@ title: "Solid state disks are never told which blocks are free"
 symptoms:
   - "writes to an SSD get slower over months, reads do not"
   - "a thin-provisioned disk of a guest grows and never shrinks, though files were deleted"
-  - "fstrim.timer; disabled"
-asked:
-  - "fstrim|trim|discard|unmap ssd|nvme|thin|timer|fstab|mount|slow|run|schedule|scheduled|enable|disabled|weekly|never|lvm|guest|vm|disk|luks|used|deleted|qcow2|automatically|shrink"
-  - "fstrim.timer"
-  - "ssd|nvme|solid-state slow|slower|performance|degrade|degrades|worse write|writes|over-time|months|years|full|time|bad|used|age"
-  - "thin|thin-pool|thinpool|thin-provisioned|thin-volume|qcow2|sparse|zvol|image shrink|shrinks|deleted|delete|reclaim|reclaimed|used|grow|grows|free|freed|space not|never|still|only|grows|grow|back|how|doesn't|space -snapshot"
-  - "lvs|thin df deleted|used|different|shows|reports"
-  - "smartctl|smart ssd used full|df|only"
+messages:
+  - text: "fstrim.timer; disabled"
+    says: "systemctl"
+    since: "systemd 205, systemctl status"
 tags:
   - "ssd"
   - "nvme"
@@ -95,36 +91,36 @@ so at each deletion, which is slow on some disks. Through LUKS it needs the opti
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "able", Expr: &rule.Expr{Source: `discard.matches.map(m, base(dir(dir(m.path)))).filter(d, d.matches("^(sd|nvme|vd|xvd|mmcblk)") && flash.matches.exists(f, base(dir(dir(f.path))) == d))`, Line: 41}},
-				{Name: "disk", Expr: &rule.Expr{Source: `"^/dev/(?P<d>(?:sd|vd|xvd)[a-z]+|(?:nvme[0-9]+n|mmcblk)[0-9]+)"`, Line: 44}},
-				{Name: "untold", Expr: &rule.Expr{Source: `mounted.filter(f, !f.options.exists(o, o.startsWith("discard")) && f.device.capture(disk).get("d", able[0]) in able)`, Line: 45}},
+				{Name: "able", Expr: &rule.Expr{Source: `discard.matches.map(m, base(dir(dir(m.path)))).filter(d, d.matches("^(sd|nvme|vd|xvd|mmcblk)") && flash.matches.exists(f, base(dir(dir(f.path))) == d))`, Line: 37}},
+				{Name: "disk", Expr: &rule.Expr{Source: `"^/dev/(?P<d>(?:sd|vd|xvd)[a-z]+|(?:nvme[0-9]+n|mmcblk)[0-9]+)"`, Line: 40}},
+				{Name: "untold", Expr: &rule.Expr{Source: `mounted.filter(f, !f.options.exists(o, o.startsWith("discard")) && f.device.capture(disk).get("d", able[0]) in able)`, Line: 41}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "whether disks support discard is visible only on a running host"},
 				}}},
-				{When: &rule.Expr{Source: `host.container == ""`, Line: 49}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.container == ""`, Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container's host discards its free blocks"},
 				}}},
-				{When: &rule.Expr{Source: "size(able) > 0", Line: 51}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(able) > 0", Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no solid-state disk here supports discard"},
 				}}},
-				{When: &rule.Expr{Source: "size(untold) > 0", Line: 53}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(untold) > 0", Line: 49}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the mounted file systems discard on their own, or lie on other disks"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "!timer.is_active && !timer.is_enabled && size(cron) == 0", Line: 56},
+					When:     &rule.Expr{Source: "!timer.is_active && !timer.is_enabled && size(cron) == 0", Line: 52},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "nothing runs fstrim: solid-state disks are never told which blocks are free"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "able.join(', ')", Line: 58}},
+						{Expr: &rule.Expr{Source: "able.join(', ')", Line: 54}},
 						{Text: "; mounted without discard: "},
-						{Expr: &rule.Expr{Source: "untold.map(f, f.mount).join(', ')", Line: 58}},
+						{Expr: &rule.Expr{Source: "untold.map(f, f.mount).join(', ')", Line: 54}},
 					}},
 				},
 			},
@@ -134,11 +130,11 @@ so at each deletion, which is slow on some disks. Through LUKS it needs the opti
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
 				{Text: "discard free blocks once a week"},
 			}}, Refuse: []rule.Refusal{
-				{When: &rule.Expr{Source: "!timer.exists", Line: 63}, Why: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!timer.exists", Line: 59}, Why: &rule.Text{Parts: []rule.Part{
 					{Text: "this host has no fstrim.timer; run fstrim -a from cron.weekly"},
 				}}},
 			}, Steps: []rule.Step{
-				{Kind: "unit", Line: 66, Args: map[string]*rule.Text{
+				{Kind: "unit", Line: 62, Args: map[string]*rule.Text{
 					"act": {Parts: []rule.Part{
 						{Text: "enable"},
 					}},
@@ -146,7 +142,7 @@ so at each deletion, which is slow on some disks. Through LUKS it needs the opti
 						{Text: "fstrim.timer"},
 					}},
 				}},
-				{Kind: "unit", Line: 67, Args: map[string]*rule.Text{
+				{Kind: "unit", Line: 63, Args: map[string]*rule.Text{
 					"act": {Parts: []rule.Part{
 						{Text: "start"},
 					}},

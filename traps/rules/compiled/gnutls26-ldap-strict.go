@@ -5,7 +5,7 @@ package compiled
 import "fettle/engine/rule"
 
 var gnutls26LdapStrict = Rule{
-	Lore: "---\nid: gnutls26-ldap-strict\ntitle: \"Since a security update, GnuTLS 2 refuses LDAP servers that it cannot verify\"\nsymptoms:\n  - \"after an update of gnutls26 programs cannot connect to the LDAP server any more\"\n  - \"TLS: peer cert untrusted or revoked (0x42)\"\n  - \"gnutls26 (2.4.2-6+lenny<n>) stable-security: fixed CVE-2009-2730\"\nasked:\n  - \"gnutls|gnutls26|libgnutls ldap|ldaps|slapd|starttls|libldap update|upgrade|security|lenny|etch|cannot|fail|untrusted|cert|certificate|v1|refuse\"\n  - \"cve-2009-2730\"\n  - \"peer-cert-untrusted\"\n  - \"lenny|etch|squeeze ldap|ldaps tls|gnutls|ssl|certificate\"\n  - \"v1|x509v1 ca certificate|certificates ldap gnutls\"\ntags:\n  - \"gnutls\"\n  - \"gnutls26\"\n  - \"libgnutls26\"\n  - \"ldap\"\n  - \"tls\"\n  - \"certificate\"\n  - \"lenny\"\nsince: \"libgnutls26 2.4.2-6+lenny2 (November 2009, CVE-2009-2730)\"\nrefs:\n  - \"https://security-tracker.debian.org/tracker/CVE-2009-2730\"\n  - \"man ldap.conf(5), TLS_CACERT and TLS_REQCERT\"\n---\n# What happens\n\nUp to 2.4.2-6+lenny1 a client that used libldap with GnuTLS could connect to servers\nwhose certificate authority it did not have. Since the update it cannot: users who\nlog in by LDAP are locked out.\n\n# What to do\n\nPut the authority's certificate on the host and name it in /etc/ldap/ldap.conf:\n\n    TLS_CACERT /etc/ssl/certs/our-ca.pem\n\n`TLS_REQCERT never` also ends the refusals, but lets anybody between client and\nserver read the passwords.\n",
+	Lore: "---\nid: gnutls26-ldap-strict\ntitle: \"Since a security update, GnuTLS 2 refuses LDAP servers that it cannot verify\"\nsymptoms:\n  - \"after an update of gnutls26 programs cannot connect to the LDAP server any more\"\n  - \"gnutls26 (2.4.2-6+lenny<n>) stable-security: fixed CVE-2009-2730\"\nmessages:\n  - text: \"TLS: peer cert untrusted or revoked (<hex>)\"\n    says: \"a program that uses libldap\"\n    since: \"OpenLDAP 2.4.12 with GnuTLS, libraries/libldap/tls_g.c\"\n    perhaps: true\ntags:\n  - \"gnutls\"\n  - \"gnutls26\"\n  - \"libgnutls26\"\n  - \"ldap\"\n  - \"tls\"\n  - \"certificate\"\n  - \"lenny\"\nsince: \"libgnutls26 2.4.2-6+lenny2 (November 2009, CVE-2009-2730)\"\nrefs:\n  - \"https://security-tracker.debian.org/tracker/CVE-2009-2730\"\n  - \"man ldap.conf(5), TLS_CACERT and TLS_REQCERT\"\n---\n# What happens\n\nUp to 2.4.2-6+lenny1 a client that used libldap with GnuTLS could connect to servers\nwhose certificate authority it did not have. Since the update it cannot: users who\nlog in by LDAP are locked out.\n\n# What to do\n\nPut the authority's certificate on the host and name it in /etc/ldap/ldap.conf:\n\n    TLS_CACERT /etc/ssl/certs/our-ca.pem\n\n`TLS_REQCERT never` also ends the refusals, but lets anybody between client and\nserver read the passwords.\n",
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "gnutls26-ldap-strict",
@@ -32,37 +32,37 @@ var gnutls26LdapStrict = Rule{
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "demand", Expr: &rule.Expr{Source: `!(conf.get("TLS_REQCERT", "demand").lower() in ["never", "allow", "try"])`, Line: 39}},
-				{Name: "trusts", Expr: &rule.Expr{Source: `conf.sets("TLS_CACERT") || conf.sets("TLS_CACERTDIR")`, Line: 40}},
+				{Name: "demand", Expr: &rule.Expr{Source: `!(conf.get("TLS_REQCERT", "demand").lower() in ["never", "allow", "try"])`, Line: 37}},
+				{Name: "trusts", Expr: &rule.Expr{Source: `conf.sets("TLS_CACERT") || conf.sets("TLS_CACERTDIR")`, Line: 38}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "gnutls.installed", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "gnutls.installed", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "libgnutls26 is not installed"},
 				}}},
-				{When: &rule.Expr{Source: `conf.get("URI").lower().contains("ldaps:")`, Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `conf.get("URI").lower().contains("ldaps:")`, Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "/etc/ldap/ldap.conf names no ldaps server"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `gnutls.since("2.4.2-6+lenny2") && demand && !trusts`, Line: 47},
+					When:     &rule.Expr{Source: `gnutls.since("2.4.2-6+lenny2") && demand && !trusts`, Line: 45},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/ldap/ldap.conf names no CA, and this GnuTLS refuses servers that it cannot verify"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "libgnutls26 "},
-						{Expr: &rule.Expr{Source: "gnutls.version", Line: 49}},
+						{Expr: &rule.Expr{Source: "gnutls.version", Line: 47}},
 						{Text: "; servers: "},
-						{Expr: &rule.Expr{Source: "conf.get('URI')", Line: 49}},
+						{Expr: &rule.Expr{Source: "conf.get('URI')", Line: 47}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "set TLS_CACERT in /etc/ldap/ldap.conf to the CA's certificate"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: `gnutls.before("2.4.2-6+lenny2") && demand && !trusts`, Line: 51},
+					When:     &rule.Expr{Source: `gnutls.before("2.4.2-6+lenny2") && demand && !trusts`, Line: 49},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/ldap/ldap.conf names no CA: the next GnuTLS update will refuse the server"},

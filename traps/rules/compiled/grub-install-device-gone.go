@@ -5,7 +5,7 @@ package compiled
 import "fettle/engine/rule"
 
 var grubInstallDeviceGone = Rule{
-	Lore: "---\nid: grub-install-device-gone\ntitle: \"The boot loader's package would be installed on a disk that is gone\"\nsymptoms:\n  - \"error: symbol `grub_calloc' not found.\"\n  - \"error: symbol 'grub_is_shim_lock_enabled' not found.\"\n  - \"grub-install: error: cannot find a GRUB drive for /dev/disk/by-id/<id>.  Check your device.map.\"\n  - \"GRUB failed to install to the following devices: /dev/disk/by-id/<id>\"\n  - \"the host stops at the GRUB rescue prompt after an upgrade\"\nasked:\n  - \"-no-such-partition\"\n  - \"grub_calloc|grub_is_shim_lock_enabled|grub_register_command_lockdown|grub_verify_string|grub_disk_native_sectors\"\n  - \"grub symbol not-found\"\n  - \"grub-rescue|rescue-prompt|grub-prompt -no-such-partition -no-such-device -unknown-filesystem -windows -dual-boot\"\n  - \"grub|boot-loader|bootloader update|upgrade|modules|older|install|devices|disk|postinst|package|unbootable symbol|rescue|gone|replaced|failed-to-install|missing|wrong|older|old|mismatch|unbootable|removed|device-map|by-id -locale\"\n  - \"grub-install error|cannot|failed|fail disk|device|drive|by-id|devices -locale\"\n  - \"grub-pc|install_devices|grub-pc-install_devices\"\n  - \"grub failed-to-install\"\n  - \"boot|start|unbootable|prompt grub rescue upgrade|update|disk|symbol -windows -dual-boot\"\n  - \"mbr|core-image|core.img grub old|older|update|upgrade|modules|mismatch|disk\"\ntags:\n  - \"grub\"\n  - \"boot\"\n  - \"disk\"\n  - \"clone\"\n  - \"debconf\"\nsince: \"Debian and Ubuntu with grub-pc (BIOS)\"\nrefs:\n  - \"https://wiki.debian.org/Grub\"\n  - \"man grub-install(8)\"\n  - \"Debian bug 966575\"\n---\n# What happens\n\nOn machines that boot by BIOS, GRUB is in two parts: its core in the disk's first sectors, its\nmodules in /boot/grub. An upgrade of grub-pc writes both, the core to the disks that debconf\nremembers (grub-pc/install_devices). When a disk was replaced, or the host is a clone of\nanother, the remembered disk is not there: the modules are new, the\ncore stays old, and at the next boot they do not match.\n\n# What to do\n\nChoose the disks again: run dpkg-reconfigure grub-pc, and select every disk that the\nfirmware may boot from (all members of a RAID), but none of their partitions.\n",
+	Lore: "---\nid: grub-install-device-gone\ntitle: \"The boot loader's package would be installed on a disk that is gone\"\nsymptoms:\n  - \"the host stops at the GRUB rescue prompt after an upgrade\"\nmessages:\n  - text: \"error: symbol `<grub_calloc|grub_is_shim_lock_enabled|grub_register_command_lockdown>' not found\"\n    says: \"grub\"\n    since: \"GRUB 2.02, grub-core/kern/dl.c\"\n  - text: \"error: symbol '<grub_calloc|grub_is_shim_lock_enabled|grub_register_command_lockdown>' not found\"\n    says: \"grub\"\n    since: \"GRUB 2.02, grub-core/kern/dl.c\"\n  - text: \"cannot find a GRUB drive for <path>\"\n    says: \"grub-install\"\n    since: \"GRUB 2.00, util/grub-install.c\"\n  - text: \"GRUB failed to install to the following devices\"\n    says: \"grub-pc's postinst\"\n    since: \"grub2 2.02 in Debian, debian/postinst.in\"\ntags:\n  - \"grub\"\n  - \"boot\"\n  - \"disk\"\n  - \"clone\"\n  - \"debconf\"\nsince: \"Debian and Ubuntu with grub-pc (BIOS)\"\nrefs:\n  - \"https://wiki.debian.org/Grub\"\n  - \"man grub-install(8)\"\n  - \"Debian bug 966575\"\n---\n# What happens\n\nOn machines that boot by BIOS, GRUB is in two parts: its core in the disk's first sectors, its\nmodules in /boot/grub. An upgrade of grub-pc writes both, the core to the disks that debconf\nremembers (grub-pc/install_devices). When a disk was replaced, or the host is a clone of\nanother, the remembered disk is not there: the modules are new, the\ncore stays old, and at the next boot they do not match.\n\n# What to do\n\nChoose the disks again: run dpkg-reconfigure grub-pc, and select every disk that the\nfirmware may boot from (all members of a RAID), but none of their partitions.\n",
 	Make: func() *rule.Rule {
 		return &rule.Rule{
 			ID:       "grub-install-device-gone",
@@ -29,31 +29,31 @@ var grubInstallDeviceGone = Rule{
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "answer", Expr: &rule.Expr{Source: `debconf.text.capture("(?s)(?:^|\\n)Name: grub-pc/install_devices\\n(?:[A-Z][^\\n]*\\n)*?Value: (?P<disks>[^\\n]*)")`, Line: 46}},
-				{Name: "disks", Expr: &rule.Expr{Source: `answer.get("disks", "").split(",").map(d, d.trim()).filter(d, d != "")`, Line: 47}},
+				{Name: "answer", Expr: &rule.Expr{Source: `debconf.text.capture("(?s)(?:^|\\n)Name: grub-pc/install_devices\\n(?:[A-Z][^\\n]*\\n)*?Value: (?P<disks>[^\\n]*)")`, Line: 44}},
+				{Name: "disks", Expr: &rule.Expr{Source: `answer.get("disks", "").split(",").map(d, d.trim()).filter(d, d != "")`, Line: 45}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "grub.installed", Line: 49}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "grub.installed", Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "grub-pc is not installed"},
 				}}},
-				{When: &rule.Expr{Source: "host.running", Line: 51}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 49}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "whether a disk exists is visible only on a running host"},
 				}}},
-				{When: &rule.Expr{Source: "debconf.exists", Line: 53}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "debconf.exists", Line: 51}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "there are no stored debconf answers here"},
 				}}},
-				{When: &rule.Expr{Source: "size(disks) > 0", Line: 55}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(disks) > 0", Line: 53}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no disk was chosen for GRUB"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "disks", Line: 57},
+			Each: &rule.Expr{Source: "disks", Line: 55},
 			As:   "it",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "it", Line: 58}},
+				{Expr: &rule.Expr{Source: "it", Line: 56}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `it.matches("^/dev/(disk/by-id/|sd|vd|xvd|hd|nvme|mmcblk)") && !(it in here)`, Line: 60},
+					When:     &rule.Expr{Source: `it.matches("^/dev/(disk/by-id/|sd|vd|xvd|hd|nvme|mmcblk)") && !(it in here)`, Line: 58},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "grub-pc is set to install GRUB on this disk, which does not exist"},

@@ -12,10 +12,6 @@ symptoms:
   - "HugePages_Free equals HugePages_Total in /proc/meminfo"
   - "the kernel kills processes although free memory seems to be missing from every list"
   - "memory is used, and no process has it"
-asked:
-  - "hugepages|huge-pages|hugepages_total|hugepages_free|nr_hugepages|hugetlb|hugepage unused|free|reserved|reserve|used|use|memory|ram|missing|wasted|allocated|nobody|total|available|gb|disappear|lost -hugepages_free-0 -transparent -thp -transparent_hugepage -windows -mimalloc -khugepaged -redis"
-  - "memory|ram missing|gone|disappeared|used|unaccounted|lost|reserved nobody|no-process|no-processes|nothing|none|not-by-any|unaccounted|no-application process|processes|hugepages|top|ps|free|list|application"
-  - "vm.nr_hugepages"
 tags:
   - "memory"
   - "hugepages"
@@ -49,33 +45,33 @@ from /etc/sysctl.d and the kernel's command line.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "total", Expr: &rule.Expr{Source: `memory.fields.get("HugePages_Total", 0)`, Line: 31}},
-				{Name: "free", Expr: &rule.Expr{Source: `memory.fields.get("HugePages_Free", 0)`, Line: 32}},
-				{Name: "reserved", Expr: &rule.Expr{Source: `memory.fields.get("HugePages_Rsvd", 0)`, Line: 33}},
-				{Name: "each", Expr: &rule.Expr{Source: `memory.fields.get("Hugepagesize", 0)`, Line: 34}},
+				{Name: "total", Expr: &rule.Expr{Source: `memory.fields.get("HugePages_Total", 0)`, Line: 27}},
+				{Name: "free", Expr: &rule.Expr{Source: `memory.fields.get("HugePages_Free", 0)`, Line: 28}},
+				{Name: "reserved", Expr: &rule.Expr{Source: `memory.fields.get("HugePages_Rsvd", 0)`, Line: 29}},
+				{Name: "each", Expr: &rule.Expr{Source: `memory.fields.get("Hugepagesize", 0)`, Line: 30}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `host.container == ""`, Line: 36}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.container == ""`, Line: 32}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "huge pages are set aside by the host of a container"},
 				}}},
-				{When: &rule.Expr{Source: "total > 0", Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "total > 0", Line: 34}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no huge pages are set aside"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "(free - reserved) * 2 > total && (free - reserved) * each > 1073741824", Line: 41},
+					When:     &rule.Expr{Source: "(free - reserved) * 2 > total && (free - reserved) * each > 1073741824", Line: 37},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "most of the memory set aside for huge pages is unused"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "free - reserved", Line: 43}},
+						{Expr: &rule.Expr{Source: "free - reserved", Line: 39}},
 						{Text: " of "},
-						{Expr: &rule.Expr{Source: "total", Line: 43}},
+						{Expr: &rule.Expr{Source: "total", Line: 39}},
 						{Text: " pages, "},
-						{Expr: &rule.Expr{Source: "asSize((free - reserved) * each)", Line: 43}},
+						{Expr: &rule.Expr{Source: "asSize((free - reserved) * each)", Line: 39}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "configure the program to use them, or lower vm.nr_hugepages"},

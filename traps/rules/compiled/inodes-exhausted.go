@@ -9,19 +9,38 @@ var inodesExhausted = Rule{
 id: inodes-exhausted
 title: "A file system has room, and no inodes left to make files in it"
 symptoms:
-  - "No space left on device, and df shows free space"
-  - "touch: cannot touch 'x': No space left on device"
   - "df -i shows IUse% 100%"
   - "df -i shows 100%"
-  - "npm ERR! nospc ENOSPC: no space left on device, open although the disk is half empty"
   - "no space left on device, but df -h shows plenty of free space"
-asked:
-  - "inode|inodes|iuse|iused|ifree full|100|exhausted|run-out|ran-out|enospc|many-files|small-files|space|zero|0|100%|used-up|limit"
-  - "out-of-inodes|no-inodes|no-free-inodes|no-more-inodes|inode-usage|free-inodes|inodes-left|iuse"
-  - "df-i"
-  - "no-space-left-on-device|enospc|no-space|disk-full|device-full|out-of-space free|plenty|space|df|room|empty|available|gb|tb|inodes|half|enough|lots -json.log -containers -watch -watches -inotify -boot -deleted -lsof -initramfs -btrfs"
-  - "cannot-create|can't-create|unable-to-create file|files|directory space|room|disk|free plenty|free|available|left|enough"
-  - "millions|many|lots|small files|file sessions|session|cache|mail|tmp|small|php|inode|directory space|full|inodes|disk|inode"
+messages:
+  - text: "inotify_add_watch"
+    says: "any program"
+    since: "man inotify_add_watch(2), ENOSPC"
+    harmless: true
+  - text: "directory watch: No space left on device"
+    says: "any program"
+    since: "man inotify_add_watch(2), ENOSPC"
+    harmless: true
+  - text: "file watchers"
+    says: "any program"
+    since: "man inotify_add_watch(2), ENOSPC"
+    harmless: true
+  - text: "inotify watch limit"
+    says: "any program"
+    since: "man inotify_add_watch(2), ENOSPC"
+    harmless: true
+  - text: "inotify watches"
+    says: "any program"
+    since: "man inotify_add_watch(2), ENOSPC"
+    harmless: true
+  - text: "No space left on device"
+    says: "any program"
+    since: "glibc 2.0, ENOSPC (man errno 3)"
+    perhaps: true
+  - text: "nospc ENOSPC: no space left on device"
+    says: "npm"
+    since: "npm 2"
+    perhaps: true
 tags:
   - "inode"
   - "ext4"
@@ -69,56 +88,56 @@ number cannot be raised later (but for tmpfs: mount -o remount,nr_inodes=N); a l
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "once", Expr: &rule.Expr{Source: `disks.filter(d, d.files > 0 && !d.options.exists(o, o == "ro") && !disks.exists(o, o.device == d.device && o.mount < d.mount))`, Line: 40}},
-				{Name: "tight", Expr: &rule.Expr{Source: `memory.filter(d, d.files > 0 && !d.options.exists(o, o == "ro") && d.inodes_used_percent >= 90.0)`, Line: 42}},
+				{Name: "once", Expr: &rule.Expr{Source: `disks.filter(d, d.files > 0 && !d.options.exists(o, o == "ro") && !disks.exists(o, o.device == d.device && o.mount < d.mount))`, Line: 59}},
+				{Name: "tight", Expr: &rule.Expr{Source: `memory.filter(d, d.files > 0 && !d.options.exists(o, o == "ro") && d.inodes_used_percent >= 90.0)`, Line: 61}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 67}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "mounts are visible only on a running host"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "once + tight", Line: 43},
+			Each: &rule.Expr{Source: "once + tight", Line: 62},
 			As:   "d",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "d.mount", Line: 45}},
+				{Expr: &rule.Expr{Source: "d.mount", Line: 64}},
 			}},
 			None: &rule.Text{Parts: []rule.Part{
 				{Text: "no file system here has a fixed number of inodes"},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "d.inodes_used_percent >= 99.0", Line: 51},
+					When:     &rule.Expr{Source: "d.inodes_used_percent >= 99.0", Line: 70},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "has no inodes left: new files cannot be created"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "d.ffree", Line: 54}},
+						{Expr: &rule.Expr{Source: "d.ffree", Line: 73}},
 						{Text: " of "},
-						{Expr: &rule.Expr{Source: "d.files", Line: 54}},
+						{Expr: &rule.Expr{Source: "d.files", Line: 73}},
 						{Text: " inodes free"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "du --inodes -x "},
-						{Expr: &rule.Expr{Source: "d.mount", Line: 55}},
+						{Expr: &rule.Expr{Source: "d.mount", Line: 74}},
 						{Text: " shows which folder has so many files"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "d.inodes_used_percent >= 90.0", Line: 56},
+					When:     &rule.Expr{Source: "d.inodes_used_percent >= 90.0", Line: 75},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "is running out of inodes"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "d.ffree", Line: 58}},
+						{Expr: &rule.Expr{Source: "d.ffree", Line: 77}},
 						{Text: " of "},
-						{Expr: &rule.Expr{Source: "d.files", Line: 58}},
+						{Expr: &rule.Expr{Source: "d.files", Line: 77}},
 						{Text: " inodes free"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "du --inodes -x "},
-						{Expr: &rule.Expr{Source: "d.mount", Line: 59}},
+						{Expr: &rule.Expr{Source: "d.mount", Line: 78}},
 						{Text: " shows which folder has so many files"},
 					}},
 				},

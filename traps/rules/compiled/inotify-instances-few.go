@@ -9,16 +9,38 @@ var inotifyInstancesFew = Rule{
 id: inotify-instances-few
 title: "Containers share 128 inotify instances"
 symptoms:
-  - "failed to create fsnotify watcher: too many open files"
-  - "inotify_init: Too many open files"
-  - "Failed to allocate directory watch: Too many open files"
   - "kubectl logs -f ends at once with: failed to create fsnotify watcher"
-asked:
-  - "fsnotify|inotify_init|inotify_init1|fs.inotify.max_user_instances|max_user_instances"
-  - "inotify instance|instances|128|too-many|emfile|exhausted|limit|limits -watch-limit -watches -max_user_watches"
-  - "too-many-open-files watch|watcher|watches|fsnotify|inotify|kubectl|lxc|lxd"
-  - "failed-to-allocate-directory-watch"
-  - "kubectl-logs|logs-f fsnotify|too-many|watcher|watch"
+messages:
+  - text: "failed to create fsnotify watcher: too many open files"
+    says: "kubelet"
+    since: "fsnotify 1.0, backend_inotify.go"
+  - text: "inotify_init: Too many open files"
+    says: "any program"
+    since: "man inotify_init(2), EMFILE"
+  - text: "Failed to allocate directory watch: Too many open files"
+    says: "systemd"
+    since: "systemd 205, src/core/path.c"
+  - text: "inotify_add_watch(<text>) failed: No space left on device"
+    says: "udevd"
+    since: "systemd 38, src/udev/udev-watch.c"
+  - text: "to directory watch: No space left on device"
+    says: "systemd-tty-ask-password-agent"
+    since: "systemd 183, src/tty-ask-password-agent"
+  - text: "upper limit on inotify watches reached"
+    says: "inotifywait"
+    since: "inotify-tools 3.14, src/inotifywait.c"
+  - text: "System limit for number of file watchers reached"
+    says: "node"
+    since: "chokidar, VS Code: libuv's inotify"
+  - text: "inotify cannot be used, reverting to polling: Too many open files"
+    says: "tail"
+    since: "coreutils 8.4, src/tail.c"
+  - text: "inotify watch limit reached"
+    says: "systemd"
+    since: "systemd 240, src/basic/inotify-util.c"
+  - text: "inotify resources exhausted"
+    says: "tail"
+    since: "coreutils 7.5, src/tail.c"
 tags:
   - "inotify"
   - "kubernetes"
@@ -62,13 +84,13 @@ fs.inotify.max_user_watches=524288 as well.
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(containers) > 0", Line: 35}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(containers) > 0", Line: 57}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "nothing here runs many containers"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{When: &rule.Expr{Source: "instances.int <= 128", Line: 38}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "instances.int <= 128", Line: 60}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "all containers of a user share 128 inotify instances"},
 				}}},
 			},
@@ -78,7 +100,7 @@ fs.inotify.max_user_watches=524288 as well.
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
 				{Text: "allow 1024 inotify instances"},
 			}}, Steps: []rule.Step{
-				{Kind: "sysctl", Line: 44, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 66, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "fs.inotify.max_user_instances"},
 					}},

@@ -9,19 +9,16 @@ var journalLostAtRestart = Rule{
 id: journal-lost-at-restart
 title: "Logs are kept in memory only, and a restart loses them"
 symptoms:
-  - "Specifying boot ID or boot offset has no effect, no persistent journal was found."
   - "journalctl -b -1 shows nothing after a crash"
-  - "Data from the specified boot (-1) is not available: No such boot ID in journal"
   - "journalctl shows no entries from before the reboot"
-asked:
-  - "journal|journalctl|logs|log|messages|journald previous|last|before|earlier|old|older|prior|b-1|across|survive|persist|persistent|lost|gone|volatile|keep|kept reboot|boot|boots|reboots|restart|crash|power|shutdown"
-  - "no-such-boot-id|specified-boot|no-persistent-journal"
-  - "storage|journald volatile|persistent|auto journal|journald|logs|reboot|var-log-journal|run-log-journal"
-  - "run-log-journal"
-  - "no-logs|no-log reboot|crash|restart|boot"
-  - "persistent-journal|persistent-logging|journal-persistent"
-  - "journalctl list-boots|b-1|boot-1 only|one|nothing|empty|no|not|current|single"
-  - "boot-id|boot-offset no|effect|such|not-available"
+messages:
+  - text: "Specifying boot ID or boot offset has no effect, no persistent journal was found"
+    says: "journalctl"
+    since: "systemd 231, src/journal/journalctl.c"
+  - text: "Data from the specified boot (<n>) is not available"
+    says: "journalctl"
+    since: "systemd 242, src/journal/journalctl.c"
+    perhaps: true
 tags:
   - "journald"
   - "logging"
@@ -86,19 +83,19 @@ access lists), then journalctl --flush; or Storage=persistent in /etc/systemd/jo
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "storage", Expr: &rule.Expr{Source: `conf.get("Journal", "Storage", "auto")`, Line: 40}},
+				{Name: "storage", Expr: &rule.Expr{Source: `conf.get("Journal", "Storage", "auto")`, Line: 37}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(journald) > 0", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(journald) > 0", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "journald is not running here"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{When: &rule.Expr{Source: `(storage == "volatile" || storage == "auto" && !folder.exists) && size(syslog) == 0`, Line: 45}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `(storage == "volatile" || storage == "auto" && !folder.exists) && size(syslog) == 0`, Line: 42}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "a reboot loses all logs: the journal is only in memory, and nothing else keeps logs"},
 				}}},
-				{When: &rule.Expr{Source: `storage == "none" && size(syslog) == 0`, Line: 47}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `storage == "none" && size(syslog) == 0`, Line: 44}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "the journal is discarded, and nothing else keeps logs"},
 				}}},
 			},
@@ -112,7 +109,7 @@ access lists), then journalctl --flush; or Storage=persistent in /etc/systemd/jo
 					{Text: "The journal takes up to a tenth of /var's file system, at most 4 GB, unless SystemMaxUse= says otherwise. Messages since boot are kept, too. Undo leaves /var/log/journal in place."},
 				}},
 			}, Steps: []rule.Step{
-				{Kind: "file", Line: 55, Args: map[string]*rule.Text{
+				{Kind: "file", Line: 52, Args: map[string]*rule.Text{
 					"content": {Parts: []rule.Part{
 						{Text: `[Journal]
 Storage=persistent
@@ -122,7 +119,7 @@ Storage=persistent
 						{Text: "/etc/systemd/journald.conf.d/zz-fettle.conf"},
 					}},
 				}},
-				{Kind: "unit", Line: 56, Args: map[string]*rule.Text{
+				{Kind: "unit", Line: 53, Args: map[string]*rule.Text{
 					"act": {Parts: []rule.Part{
 						{Text: "restart"},
 					}},
@@ -130,7 +127,7 @@ Storage=persistent
 						{Text: "systemd-journald.service"},
 					}},
 				}},
-				{Kind: "unit", Line: 57, Args: map[string]*rule.Text{
+				{Kind: "unit", Line: 54, Args: map[string]*rule.Text{
 					"act": {Parts: []rule.Part{
 						{Text: "restart"},
 					}},

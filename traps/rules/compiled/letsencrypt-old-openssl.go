@@ -9,17 +9,16 @@ var letsencryptOldOpenssl = Rule{
 id: letsencrypt-old-openssl
 title: "Old OpenSSL refuses Let's Encrypt certificates because of an expired root"
 symptoms:
-  - "SSL certificate problem: certificate has expired (DST Root CA X3)"
-  - "curl: (60) Peer's Certificate issuer is not recognized since 30 September 2021"
-  - "server certificate verification failed. CAfile: /etc/ssl/certs/ca-certificates.crt"
-asked:
-  - "dst-root|dst-root-ca|dst-root-ca-x3"
-  - "isrg-root|isrg-root-x1"
-  - "let's-encrypt|letsencrypt|lets-encrypt|le expired|root|old|openssl|expire|rejected|fail|fails|trust|trusted|verify|verification|gnutls|not-trusted openssl|root|old|centos-7|september|2021|1.0|jessie|wheezy|xenial|trusty|client|clients|android|x3|curl|wget|git|debian-8|ubuntu-14|ubuntu-16|gnutls|java -acme -challenge -certbot-failed -http-01"
-  - "cross-sign|cross-signed|cross-signature root|let's|openssl|expired|letsencrypt|chain"
-  - "openssl-1.0|openssl-1.0.1|openssl-1.0.2|openssl-0.9 certificate|root|chain|let's|letsencrypt|expired"
-  - "september-2021|sep-2021|sept-2021|30-september|september-30 certificate|root|expired|ssl|tls|curl|git|let's"
-  - "server-certificate-verification-failed cafile"
+  - "old machines reject the certificates of web sites that browsers accept"
+messages:
+  - text: "Peer's Certificate issuer is not recognized"
+    says: "curl"
+    since: "NSS 3.x, curl 7.19"
+    perhaps: true
+  - text: "server certificate verification failed. CAfile: <path>"
+    says: "git"
+    since: "curl 7.10, lib/vtls/gtls.c"
+    perhaps: true
 tags:
   - "openssl"
   - "letsencrypt"
@@ -80,19 +79,19 @@ update-ca-certificates (Debian, Ubuntu), or update the package ca-certificates.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "redhat", Expr: &rule.Expr{Source: `authorities.installed && authorities.manager == "rpm" && authorities.version.matches("^20[0-9][0-9][.]") && authorities.before("2021.2.50")`, Line: 44}},
+				{Name: "redhat", Expr: &rule.Expr{Source: `authorities.installed && authorities.manager == "rpm" && authorities.version.matches("^20[0-9][0-9][.]") && authorities.before("2021.2.50")`, Line: 43}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "openssl.installed", Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "openssl.installed", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "OpenSSL is not installed as a package"},
 				}}},
-				{When: &rule.Expr{Source: `openssl.name in ["libssl1.0.0", "libssl1.0.2"] || openssl.before("1:1.1.0") && openssl.manager == "rpm" || openssl.before("1.1.0") && openssl.manager == "dpkg"`, Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `openssl.name in ["libssl1.0.0", "libssl1.0.2"] || openssl.before("1:1.1.0") && openssl.manager == "rpm" || openssl.before("1.1.0") && openssl.manager == "dpkg"`, Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this OpenSSL tries other chains"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{When: &rule.Expr{Source: "root.exists || redhat", Line: 51}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "root.exists || redhat", Line: 50}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "the expired DST Root CA X3 is still trusted, and this OpenSSL fails on it"},
 				}}},
 			},
@@ -102,11 +101,11 @@ update-ca-certificates (Debian, Ubuntu), or update the package ca-certificates.
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
 				{Text: "stop trusting DST Root CA X3"},
 			}}, Refuse: []rule.Refusal{
-				{When: &rule.Expr{Source: "size(tool) == 0 || !conf.found", Line: 57}, Why: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(tool) == 0 || !conf.found", Line: 56}, Why: &rule.Text{Parts: []rule.Part{
 					{Text: "this host does not manage CAs as Debian does; on Red Hat, blacklist the certificate with trust(1)"},
 				}}},
 			}, Steps: []rule.Step{
-				{Kind: "edit", Line: 60, Args: map[string]*rule.Text{
+				{Kind: "edit", Line: 59, Args: map[string]*rule.Text{
 					"path": {Parts: []rule.Part{
 						{Text: "/etc/ca-certificates.conf"},
 					}},
@@ -119,7 +118,7 @@ update-ca-certificates (Debian, Ubuntu), or update the package ca-certificates.
 				}},
 				{
 					Kind: "command",
-					Line: 61,
+					Line: 60,
 					Args: map[string]*rule.Text{
 						"again": {Parts: []rule.Part{
 							{Text: "true"},

@@ -9,19 +9,20 @@ var localeNotGenerated = Rule{
 id: locale-not-generated
 title: "The default locale was never generated"
 symptoms:
-  - "perl: warning: Setting locale failed."
-  - "perl: warning: Falling back to the standard locale (\"C\")."
-  - "bash: warning: setlocale: LC_ALL: cannot change locale (<locale>)"
-  - "locale: Cannot set LC_CTYPE to default locale: No such file or directory"
-asked:
-  - "locale|locales|setlocale|lc_all|lc_ctype|lang warning|failed|fail|cannot|can't|cannot-set|not|generated|missing|perl|error|unsupported|falling|utf|utf-8|locale-gen|invalid|generate|set|bash -grub-install -timezone"
-  - "perl-warning|setting-locale-failed"
-  - "locale-gen"
-  - "lc_all lang"
-  - "unsupported-locale|locale-error"
-  - "can't-set-locale|cannot-set-locale|cannot-set-lc_all|cannot-set-lc_ctype|cannot-change-locale"
-  - "umlauts|accents|utf-8|utf8|unicode|special-characters terminal|shell|ssh|postgres|python|initdb|characters locale|lang|lc_all|ascii"
-  - "locale.error|unsupported-locale-setting"
+  - "programs warn that the locale cannot be set"
+messages:
+  - text: "perl: warning: Setting locale failed"
+    says: "perl"
+    since: "Perl 5.004, locale.c"
+  - text: 'perl: warning: Falling back to <the standard locale|a fallback locale> ("<word>")'
+    says: "perl"
+    since: "Perl 5.004, locale.c"
+  - text: "warning: setlocale: <word>: cannot change locale (<word>)"
+    says: "bash"
+    since: "bash 3.2, locale.c"
+  - text: "locale: Cannot set <word> to default locale: No such file or directory"
+    says: "locale"
+    since: "glibc 2.2, locale/programs/locale.c"
 tags:
   - "locale"
   - "perl"
@@ -94,22 +95,22 @@ which need not be generated.
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "lang", Expr: &rule.Expr{Source: `conf.get("LANG", "")`, Line: 44}},
-				{Name: "plain", Expr: &rule.Expr{Source: `lang.lower().replace("-", "")`, Line: 46}},
+				{Name: "lang", Expr: &rule.Expr{Source: `conf.get("LANG", "")`, Line: 45}},
+				{Name: "plain", Expr: &rule.Expr{Source: `lang.lower().replace("-", "")`, Line: 47}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "listed.exists", Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "listed.exists", Line: 49}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this host has no list of locales to generate"},
 				}}},
-				{When: &rule.Expr{Source: `lang != "" && !(plain in ["c", "posix", "c.utf8"])`, Line: 50}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `lang != "" && !(plain in ["c", "posix", "c.utf8"])`, Line: 51}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the default locale does not need to be generated"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{When: &rule.Expr{Source: "!(os.is('debian') && all.installed) && !made.exists(f, base(f).lower().replace('-', '') == plain) && !gen.matches.exists(m, m.groups['name'].lower().replace('-', '') == plain || m.groups['name'].lower().replace('-', '') + '.utf8' == plain)", Line: 53}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!(os.is('debian') && all.installed) && !made.exists(f, base(f).lower().replace('-', '') == plain) && !gen.matches.exists(m, m.groups['name'].lower().replace('-', '') == plain || m.groups['name'].lower().replace('-', '') + '.utf8' == plain)", Line: 54}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "the default locale "},
-					{Expr: &rule.Expr{Source: "lang", Line: 55}},
+					{Expr: &rule.Expr{Source: "lang", Line: 56}},
 					{Text: " was never generated"},
 				}}},
 			},
@@ -118,22 +119,22 @@ which need not be generated.
 			}},
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
 				{Text: "generate "},
-				{Expr: &rule.Expr{Source: "lang", Line: 58}},
+				{Expr: &rule.Expr{Source: "lang", Line: 59}},
 			}}, Refuse: []rule.Refusal{
-				{When: &rule.Expr{Source: "size(tool) == 0", Line: 60}, Why: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(tool) == 0", Line: 61}, Why: &rule.Text{Parts: []rule.Part{
 					{Text: "locale-gen is missing; install the package locales"},
 				}}},
-				{When: &rule.Expr{Source: "!known.matches.exists(m, m.groups['name'] == lang)", Line: 62}, Why: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!known.matches.exists(m, m.groups['name'] == lang)", Line: 63}, Why: &rule.Text{Parts: []rule.Part{
 					{Text: "this host cannot generate "},
-					{Expr: &rule.Expr{Source: "lang", Line: 63}},
+					{Expr: &rule.Expr{Source: "lang", Line: 64}},
 					{Text: "; set one from /usr/share/i18n/SUPPORTED in /etc/default/locale"},
 				}}},
 			}, Steps: []rule.Step{
-				{Kind: "edit", Line: 65, Args: map[string]*rule.Text{
+				{Kind: "edit", Line: 66, Args: map[string]*rule.Text{
 					"append": {Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "lang", Line: 65}},
+						{Expr: &rule.Expr{Source: "lang", Line: 66}},
 						{Text: " "},
-						{Expr: &rule.Expr{Source: "known.matches.filter(m, m.groups['name'] == lang)[0].groups['charset']", Line: 65}},
+						{Expr: &rule.Expr{Source: "known.matches.filter(m, m.groups['name'] == lang)[0].groups['charset']", Line: 66}},
 					}},
 					"path": {Parts: []rule.Part{
 						{Text: "/etc/locale.gen"},
@@ -141,7 +142,7 @@ which need not be generated.
 				}},
 				{
 					Kind: "command",
-					Line: 66,
+					Line: 67,
 					Args: map[string]*rule.Text{
 						"again": {Parts: []rule.Part{
 							{Text: "true"},

@@ -10,15 +10,13 @@ id: logrotate-never-runs
 title: "Logs are never rotated, because nothing starts logrotate"
 symptoms:
   - "/var/log is full, and there is a single syslog of many gigabytes"
-  - "logrotate.timer; disabled"
   - "/var/lib/logrotate/status was last written a year ago"
   - "a log grew to many gigabytes because logrotate does not run"
   - "access.log is 40G, logrotate does nothing"
-asked:
-  - "logrotate|logrotate.timer @not|inactive|timer|disabled|status|huge|gb|cron|dead|year -keeps-writing -rotated-file -still-writes -still-writing -open -rsyslog-goes -syslog.1 -deleted -insecure -docker"
-  - "log|logs|logfile|syslog|var-log|access.log|mail.log never|not|no|without rotated|rotate|rotating|rotation -docker -container -containers -json"
-  - "var-log|syslog|access.log|kern.log|auth.log|log-file|logfile|log @full|gb|huge|g|gigabytes|gigs|size|big|40g rotate|rotated|rotation|logrotate|year|years|single|months|one-file -docker -container -json -containers -space-is-not"
-  - "logrotate.timer|logrotate.service"
+messages:
+  - text: "logrotate.timer; disabled"
+    says: "systemctl"
+    since: "systemd 205, systemctl status"
 tags:
   - "logrotate"
   - "cron"
@@ -93,20 +91,20 @@ systemctl enable --now logrotate.timer where it exists, otherwise install cron.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "cron_starts", Expr: &rule.Expr{Source: "size(crons) > 0 && (size(daily) > 0 || own.found)", Line: 43}},
+				{Name: "cron_starts", Expr: &rule.Expr{Source: "size(crons) > 0 && (size(daily) > 0 || own.found)", Line: 41}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "pkg.installed && host.running", Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "pkg.installed && host.running", Line: 36}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "logrotate is not installed, or the host is not running"},
 				}}},
-				{When: &rule.Expr{Source: "size(docker) == 0 || size(inits) > 0", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(docker) == 0 || size(inits) > 0", Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container without an init system writes its logs elsewhere"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "!timer.is_active && !cron_starts && (!timer.exists || timer.is_masked)", Line: 45},
+					When:     &rule.Expr{Source: "!timer.is_active && !cron_starts && (!timer.exists || timer.is_masked)", Line: 43},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "nothing starts logrotate: logs grow without limit"},
@@ -115,7 +113,7 @@ systemctl enable --now logrotate.timer where it exists, otherwise install cron.
 						{Text: "install cron, or unmask and start logrotate.timer"},
 					}},
 				},
-				{When: &rule.Expr{Source: "!timer.is_active && !cron_starts", Line: 48}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!timer.is_active && !cron_starts", Line: 46}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "nothing starts logrotate: logs grow without limit"},
 				}}},
 			},
@@ -131,8 +129,8 @@ systemctl enable --now logrotate.timer where it exists, otherwise install cron.
 			}, Steps: []rule.Step{
 				{
 					Kind: "unit",
-					Line: 55,
-					When: &rule.Expr{Source: `timer.file_state == "disabled"`, Line: 56},
+					Line: 53,
+					When: &rule.Expr{Source: `timer.file_state == "disabled"`, Line: 54},
 					Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "enable"},
@@ -142,7 +140,7 @@ systemctl enable --now logrotate.timer where it exists, otherwise install cron.
 						}},
 					},
 				},
-				{Kind: "unit", Line: 57, Args: map[string]*rule.Text{
+				{Kind: "unit", Line: 55, Args: map[string]*rule.Text{
 					"act": {Parts: []rule.Part{
 						{Text: "start"},
 					}},

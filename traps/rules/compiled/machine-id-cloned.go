@@ -11,17 +11,16 @@ title: "The machine id is missing, or two files disagree on it"
 symptoms:
   - "two clones of an image get the same address from DHCP"
   - "journals of two hosts are mixed in one folder on the log server"
-  - "System cannot boot: Missing /etc/machine-id and /etc is mounted read-only."
-  - "D-Bus library appears to be incorrectly set up: see the manual page for dbus-uuidgen to correct this issue."
   - "two cloned VMs get the same IP address from DHCP"
-asked:
-  - "machine-id|etc-machine-id|machineid clone|cloned|clones|same|duplicate|template|image|identical|copy|dhcp|missing|unique|empty|copied|two|dbus|differ|different|reset|regenerate"
-  - "clone|clones|cloned|cloning|template|image|copies|copy|copied|golden|snapshot|packer|same-image|guest|new-vm|vagrant @same ip|ips|dhcp|address|addresses|duid|ip-address|client-id|dhcp-lease|lease -docker -pool -bridge-mac"
-  - "dhcp same|identical @guest|machines|hosts|two|nodes|clients|boxes|servers mac|macs|different|clone|cloned|template|another|previous|two|every|each|apply|ip|address"
-  - "dbus-uuidgen"
-  - "duid|dhcp-identifier|client-identifier same|mac|duplicate|clone|cloned|machine-id|identical|dhcp"
-  - "missing-etc-machine-id"
-  - "two|both vms|guests|servers|machines|clones|hosts|vm same-ip|same-address|same-ipv4|same-dhcp|identical-ip"
+messages:
+  - text: "System cannot boot: Missing /etc/machine-id and /etc is mounted read-only"
+    says: "systemd"
+    since: "systemd 220, src/core/machine-id-setup.c"
+    perhaps: true
+  - text: "D-Bus library appears to be incorrectly set up"
+    says: "dbus"
+    since: "D-Bus 1.0, dbus/dbus-internals.c"
+    perhaps: true
 tags:
   - "machine-id"
   - "clone"
@@ -71,17 +70,17 @@ both, run systemd-machine-id-setup, make the link, restart.
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "!host.running || host.container == '' && size(engine) == 0 || booted.exists", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!host.running || host.container == '' && size(engine) == 0 || booted.exists", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container without systemd needs no machine ID"},
 				}}},
-				{When: &rule.Expr{Source: "size(systemd) > 0", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(systemd) > 0", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this host does not boot with systemd"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `host.running && (!id.exists || id.value == "")`, Line: 48},
+					When:     &rule.Expr{Source: `host.running && (!id.exists || id.value == "")`, Line: 47},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "this host has no machine ID, and generates a new one at each boot"},
@@ -91,7 +90,7 @@ both, run systemd-machine-id-setup, make the link, restart.
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: `id.exists && id.value != "" && id.value != "uninitialized" && !id.value.matches("^[0-9a-f]{32}$")`, Line: 51},
+					When:     &rule.Expr{Source: `id.exists && id.value != "" && id.value != "uninitialized" && !id.value.matches("^[0-9a-f]{32}$")`, Line: 50},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "/etc/machine-id is malformed"},
@@ -101,7 +100,7 @@ both, run systemd-machine-id-setup, make the link, restart.
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: `id.exists && dbus.exists && id.value != "" && dbus.value != "" && id.value != dbus.value`, Line: 54},
+					When:     &rule.Expr{Source: `id.exists && dbus.exists && id.value != "" && dbus.value != "" && id.value != dbus.value`, Line: 53},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "D-Bus and systemd have different machine IDs, as on a half-fixed clone"},

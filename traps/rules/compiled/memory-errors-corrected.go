@@ -12,15 +12,18 @@ symptoms:
   - "EDAC MC0: <n> CE memory read error on CPU_SrcID#0_MC#0_Chan#0_DIMM#0"
   - "mce: [Hardware Error]: Machine check events logged"
   - "[Hardware Error]: Corrected error, no action required."
-  - "kernel: EDAC MC0: 1 CE memory read error"
-asked:
-  - "edac|ecc|mce|mcelog|rasdaemon|edac-util corrected|ce|error|errors|dimm|correctable"
-  - "corrected-error|correctable-error|corrected-errors|correctable-errors|correctable memory|dimm|ram|ecc|hardware|machine-check|no-action|memory-errors"
-  - "machine-check|hardware-error memory|corrected|mce|ram|events|logged -gpu"
-  - "dimm|memory-module|memory-stick corrected|correctable|ecc|going-bad|bit-flip|flips"
-  - "ram|memory going-bad|goes-bad|bit-flip|bit-flips|correctable|corrected"
-  - "ce-memory"
-  - "no-action-required corrected|hardware|error"
+  - "the kernel counts corrected memory errors on a DIMM"
+messages:
+  - text: "[Hardware Error]: Corrected error, no action required"
+    says: "kernel"
+    since: "Linux 2.6.34, drivers/edac/mce_amd.c"
+  - text: "[Hardware Error]: Machine check events logged"
+    says: "kernel"
+    since: "Linux 3.2, arch/x86/kernel/cpu/mce/core.c"
+    perhaps: true
+  - text: "EDAC MC<n>: <n> CE memory <read|write|scrubbing> error"
+    says: "kernel"
+    since: "Linux 2.6.18, drivers/edac/edac_mc.c"
 tags:
   - "ecc"
   - "edac"
@@ -76,39 +79,39 @@ below /sys/devices/system/edac/mc. Reseat or replace it at the next opportunity;
 				},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "error counts are visible only on a running host"},
 				}}},
-				{When: &rule.Expr{Source: `host.container == ""`, Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.container == ""`, Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container's memory is its host's concern"},
 				}}},
-				{When: &rule.Expr{Source: "corrected.exists || uncorrected.exists", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "corrected.exists || uncorrected.exists", Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no EDAC driver monitors the memory here"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "uncorrected.found", Line: 46},
+					When:     &rule.Expr{Source: "uncorrected.found", Line: 49},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the memory had uncorrectable errors"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "uncorrected.matches.map(m, m.path + ': ' + m.text).join(', ')", Line: 49}},
+						{Expr: &rule.Expr{Source: "uncorrected.matches.map(m, m.path + ': ' + m.text).join(', ')", Line: 52}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "replace the module that ras-mc-ctl --error-count reports"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "corrected.found", Line: 51},
+					When:     &rule.Expr{Source: "corrected.found", Line: 54},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the memory has errors, which ECC still corrects"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "corrected.matches.map(m, m.path + ': ' + m.text).join(', ')", Line: 53}},
+						{Expr: &rule.Expr{Source: "corrected.matches.map(m, m.path + ': ' + m.text).join(', ')", Line: 56}},
 						{Text: " since the driver was loaded"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{

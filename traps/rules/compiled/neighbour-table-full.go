@@ -9,18 +9,18 @@ var neighbourTableFull = Rule{
 id: neighbour-table-full
 title: "The neighbour table is nearly full, and hosts of the same network cannot be reached"
 symptoms:
-  - "neighbour: arp_cache: neighbor table overflow!"
-  - "neighbour: ndisc_cache: neighbor table overflow!"
-  - "Neighbour table overflow."
-  - "ping: sendmsg: No buffer space available"
   - "connections to new hosts of the same network fail at random"
-asked:
-  - "neighbor-table|neighbour-table|neighbor|neighbour table overflow|overflows|full|limit|gc_thresh3|no-buffer-space"
-  - "table-overflow arp_cache|neighbor|neighbour|ndisc_cache|arp"
-  - "arp|arp-cache|arp_cache|neighbour|neighbor|neighbours|neighbors gc_thresh|gc_thresh1|gc_thresh2|gc_thresh3|overflow|full|purged|many|1024|evicted|garbage|too-many"
-  - "gc_thresh1|gc_thresh2|gc_thresh3"
-  - "no-buffer-space-available arp|neighbour|neighbours|neighbor|ping|sendmsg|network|nodes|hosts|pods|rtnetlink"
-  - "arp-table|arp-cache full|limit|overflow|small|1024|size|entries"
+messages:
+  - text: "neighbour: <arp_cache|ndisc_cache>: neighbor table overflow!"
+    says: "kernel"
+    since: "Linux 3.10, net/core/neighbour.c"
+  - text: "Neighbour table overflow"
+    says: "kernel"
+    since: "Linux 2.6.12 to 3.9, net/ipv4/route.c"
+  - text: "sendmsg: No buffer space available"
+    says: "ping"
+    since: "iputils s20121221, ping/ping_common.c"
+    perhaps: true
 tags:
   - "arp"
   - "ndisc"

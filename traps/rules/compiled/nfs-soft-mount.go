@@ -9,15 +9,12 @@ var nfsSoftMount = Rule{
 id: nfs-soft-mount
 title: "An NFS share is mounted soft, and writes can be lost without a word"
 symptoms:
-  - "nfs: server <nas> not responding, timed out"
   - "files on NFS have holes of zeros after the server was restarted"
   - "programs see EIO from NFS at times, and few of them look"
-asked:
-  - "nfs|nfs4|nfsv3|nfsv4 soft|timeo|retrans|softerr|softreval"
-  - "nfs server not-responding timed-out"
-  - "nfs|nfs-mount|nas eio|input/output|input-output-error|i/o-error|lost-data|corrupt|corrupted|corruption|zeros|holes|silently|read-only|truncated timeout|timed|timeo|server|writes|write|soft|unavailable|restart|restarted|rebooted|minutes|short|mount"
-  - "-still-trying"
-  - "soft-mount|soft-mounted|mounted-soft|soft-option nfs|share|mount|data"
+messages:
+  - text: "nfs: server <host> not responding, timed out"
+    says: "kernel"
+    since: "Linux 2.6.12, net/sunrpc/clnt.c"
 tags:
   - "nfs"
   - "soft"
@@ -57,23 +54,23 @@ x-systemd.automount. soft is all right for shares that are mounted read-only.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "running", Expr: &rule.Expr{Source: `mounted.filter(m, m.options.exists(o, o == "soft") && m.options.exists(o, o == "rw")).map(m, m.mount)`, Line: 35}},
-				{Name: "planned", Expr: &rule.Expr{Source: `fstab.filter(e, e.type in ["nfs", "nfs4"] && e.options.exists(o, o == "soft") && !e.options.exists(o, o == "ro")).map(e, e.mount)`, Line: 36}},
-				{Name: "both", Expr: &rule.Expr{Source: "(host.running ? running : []) + planned.filter(p, !host.running || !(p in running))", Line: 37}},
+				{Name: "running", Expr: &rule.Expr{Source: `mounted.filter(m, m.options.exists(o, o == "soft") && m.options.exists(o, o == "rw")).map(m, m.mount)`, Line: 32}},
+				{Name: "planned", Expr: &rule.Expr{Source: `fstab.filter(e, e.type in ["nfs", "nfs4"] && e.options.exists(o, o == "soft") && !e.options.exists(o, o == "ro")).map(e, e.mount)`, Line: 33}},
+				{Name: "both", Expr: &rule.Expr{Source: "(host.running ? running : []) + planned.filter(p, !host.running || !(p in running))", Line: 34}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `host.running && size(mounted) > 0 || fstab.exists(e, e.type in ["nfs", "nfs4"])`, Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.running && size(mounted) > 0 || fstab.exists(e, e.type in ["nfs", "nfs4"])`, Line: 36}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no NFS share is mounted, and none is in /etc/fstab"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "both", Line: 41},
+			Each: &rule.Expr{Source: "both", Line: 38},
 			As:   "it",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "it", Line: 42}},
+				{Expr: &rule.Expr{Source: "it", Line: 39}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "host.running && it in running", Line: 44},
+					When:     &rule.Expr{Source: "host.running && it in running", Line: 41},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "is a writable NFS share mounted soft: a server outage can lose writes"},
@@ -82,7 +79,7 @@ x-systemd.automount. soft is all right for shares that are mounted read-only.
 						{Text: "remove soft from its options, then unmount and mount it; a remount does not change it"},
 					}},
 				},
-				{When: &rule.Expr{Source: "true", Line: 47}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "true", Line: 44}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "is a writable NFS share mounted soft: a server outage can lose writes"},
 				}}},
 			},
@@ -92,7 +89,7 @@ x-systemd.automount. soft is all right for shares that are mounted read-only.
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
 					{Text: "mount "},
-					{Expr: &rule.Expr{Source: "it", Line: 51}},
+					{Expr: &rule.Expr{Source: "it", Line: 48}},
 					{Text: " hard"},
 				}},
 				Notes: []*rule.Text{
@@ -101,19 +98,19 @@ x-systemd.automount. soft is all right for shares that are mounted read-only.
 					}},
 				},
 				Refuse: []rule.Refusal{
-					{When: &rule.Expr{Source: `!it.matches("^[A-Za-z0-9/_.-]+$")`, Line: 54}, Why: &rule.Text{Parts: []rule.Part{
+					{When: &rule.Expr{Source: `!it.matches("^[A-Za-z0-9/_.-]+$")`, Line: 51}, Why: &rule.Text{Parts: []rule.Part{
 						{Text: "fettle cannot match the characters in its name; remove soft from its line by hand"},
 					}}},
 				},
 				Vanishes: "the rule lists only what is wrong, which this no longer is",
 				Steps: []rule.Step{
-					{Kind: "edit", Line: 58, Args: map[string]*rule.Text{
+					{Kind: "edit", Line: 55, Args: map[string]*rule.Text{
 						"path": {Parts: []rule.Part{
 							{Text: "/etc/fstab"},
 						}},
 						"replace.match": {Parts: []rule.Part{
 							{Text: `^(\s*[^#\s]\S*\s+`},
-							{Expr: &rule.Expr{Source: "it", Line: 58}},
+							{Expr: &rule.Expr{Source: "it", Line: 55}},
 							{Text: `/?\s+nfs4?\s+(?:\S*,)?)soft((?:,\S*)?(?:\s.*)?)$`},
 						}},
 						"replace.with": {Parts: []rule.Part{

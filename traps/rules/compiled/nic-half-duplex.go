@@ -9,17 +9,18 @@ var nicHalfDuplex = Rule{
 id: nic-half-duplex
 title: "A network card runs at half duplex"
 symptoms:
-  - "<eth0>: Link is Up - 100Mbps/Half - flow control off"
   - "collisions and late collisions are counted on a switched network"
   - "transfers crawl at some Mbit/s in one direction"
-  - "Speed: 100Mb/s Duplex: Half"
-asked:
-  - "100mbps|100mb/s|100-mbit|10mbps cable|replug|replugging|negotiate|negotiated|negotiates ethernet|gigabit|1gbps|1000mb/s|link|port -wifi -wlan -vlan"
-  - "half-duplex|duplex-half|half/duplex|100mbps/half|10mbps/half|duplex-mismatch|halfduplex"
-  - "duplex half|mismatch|wrong|forced|autoneg|autonegotiation|negotiation"
-  - "late-collision|late-collisions|collisions network|interface|switch|nic|ethernet|link|cable|counted|ifconfig|eth0|port"
-  - "autonegotiation|autoneg|auto-negotiation|negotiation|negotiates|negotiated half|mismatch|off|disabled|forced"
-  - "100mb/s|10mb/s|10mbps|100mbps half|collisions"
+messages:
+  - text: "Duplex: Half"
+    says: "ethtool"
+    since: "ethtool 2.6, ethtool.c"
+  - text: "Link is Up - <10Mbps|100Mbps|1Gbps>/Half"
+    says: "kernel"
+    since: "Linux 2.6.30, drivers/net/phy/phy.c"
+  - text: "Link is Up <10|100> Mbps Half Duplex"
+    says: "kernel"
+    since: "Linux 2.6.12, drivers/net/ethernet/intel"
 tags:
   - "ethernet"
   - "autonegotiation"
@@ -91,24 +92,24 @@ cable when a card falls back to 100 Mbit/s.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "cards", Expr: &rule.Expr{Source: `known.matches.filter(m, m.text != "half" || !untold.exists(u, base(u) == base(dir(m.path)))).map(m, base(dir(m.path))) .filter(c, carrier.matches.exists(m, base(dir(m.path)) == c))`, Line: 42}},
+				{Name: "cards", Expr: &rule.Expr{Source: `known.matches.filter(m, m.text != "half" || !untold.exists(u, base(u) == base(dir(m.path)))).map(m, base(dir(m.path))) .filter(c, carrier.matches.exists(m, base(dir(m.path)) == c))`, Line: 43}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "links are visible only on a running host"},
 				}}},
-				{When: &rule.Expr{Source: "size(cards) > 0", Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(cards) > 0", Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no network card with a link reports its duplex mode"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "cards", Line: 49},
+			Each: &rule.Expr{Source: "cards", Line: 50},
 			As:   "it",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "it", Line: 50}},
+				{Expr: &rule.Expr{Source: "it", Line: 51}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "half.matches.exists(m, base(dir(m.path)) == it)", Line: 52},
+					When:     &rule.Expr{Source: "half.matches.exists(m, base(dir(m.path)) == it)", Line: 53},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "runs at half duplex"},

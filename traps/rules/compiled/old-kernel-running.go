@@ -9,16 +9,14 @@ var oldKernelRunning = Rule{
 id: old-kernel-running
 title: "A newer kernel is installed than the one that runs"
 symptoms:
-  - "Pending kernel upgrade!"
-  - "*** System restart required ***"
   - "a security hole of the kernel is mended on disk, and open in memory"
-asked:
-  - "pending-kernel|newer-kernel|kernel-not-active|new-kernel|outdated-kernel|old-kernel|new-linux-kernel|running-kernel|kernel-update|kernel-upgrade reboot|rebooted|rebooting|running|uname|restart|pending|needed|not-active|still|old|installed|expected|required -panic -panics -modules-gone -iptables -lib-modules -module -modprobe -boot-partition -full -space -initrd -crash"
-  - "system-restart-required|reboot-required|restart-required|reboot-is-required"
-  - "needrestart-ksta|needrestart kernel"
-  - "kernel reboot|rebooted|restart needed|pending|nobody|never|not|months|uptime|necessary|required|since|forgot security|patch|patched|update|updated|installed|upgrade|vulnerable|hole|cve|unattended -panic -initrd -modprobe -boot-full -before-updating"
-  - "uname-r|uname old|older|installed|different|newer|still kernel|version dpkg|installed|newer|old|reboot -modprobe -modules -module"
-  - "livepatch|kexec reboot|kernel needed|pending|old|required"
+messages:
+  - text: "Pending kernel upgrade!"
+    says: "needrestart"
+    since: "needrestart 1.0, perl/lib/NeedRestart/UI"
+  - text: "*** System restart required ***"
+    says: "update-notifier"
+    since: "update-notifier 0.99, /usr/share/update-notifier"
 tags:
   - "kernel"
   - "reboot"
@@ -78,36 +76,36 @@ nobody has tried for a year seldom works.
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "installed", Expr: &rule.Expr{Source: `images.map(i, base(i).replace("vmlinuz-", "")).filter(v, v.matches("^[0-9]") && !v.startsWith("0-rescue"))`, Line: 37}},
-				{Name: "named", Expr: &rule.Expr{Source: `(installed + [kernel.release]).map(v, v + " " + v.replace("+", "-").replace(".", "-").split("-") .map(w, w.capture("^[0-9]*(?P<w>[a-z]+[0-9]*uek|[a-z]+)").get("w", "")).filter(w, !(w in ["", "bpo", "deb", "rc", "rpt", "trunk"])) .distinct().sorted().join("-"))`, Line: 41}},
-				{Name: "same", Expr: &rule.Expr{Source: `named.filter(n, n.endsWith(" " + named[size(named) - 1].split(" ")[1])).map(n, n.split(" ")[0])`, Line: 44}},
-				{Name: "debian", Expr: &rule.Expr{Source: `kernel.distribution in ["debian", "ubuntu"]`, Line: 45}},
-				{Name: "newer", Expr: &rule.Expr{Source: "same.filter(v, v != kernel.release && (debian ? debCompare(v, kernel.release) > 0 : rpmCompare(v, kernel.release) > 0))", Line: 47}},
+				{Name: "installed", Expr: &rule.Expr{Source: `images.map(i, base(i).replace("vmlinuz-", "")).filter(v, v.matches("^[0-9]") && !v.startsWith("0-rescue"))`, Line: 35}},
+				{Name: "named", Expr: &rule.Expr{Source: `(installed + [kernel.release]).map(v, v + " " + v.replace("+", "-").replace(".", "-").split("-") .map(w, w.capture("^[0-9]*(?P<w>[a-z]+[0-9]*uek|[a-z]+)").get("w", "")).filter(w, !(w in ["", "bpo", "deb", "rc", "rpt", "trunk"])) .distinct().sorted().join("-"))`, Line: 39}},
+				{Name: "same", Expr: &rule.Expr{Source: `named.filter(n, n.endsWith(" " + named[size(named) - 1].split(" ")[1])).map(n, n.split(" ")[0])`, Line: 42}},
+				{Name: "debian", Expr: &rule.Expr{Source: `kernel.distribution in ["debian", "ubuntu"]`, Line: 43}},
+				{Name: "newer", Expr: &rule.Expr{Source: "same.filter(v, v != kernel.release && (debian ? debCompare(v, kernel.release) > 0 : rpmCompare(v, kernel.release) > 0))", Line: 45}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `host.running && host.container == ""`, Line: 50}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.running && host.container == ""`, Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container or root folder runs no kernel of its own"},
 				}}},
-				{When: &rule.Expr{Source: `size(installed) > 0 && (kernel.release in installed || kernel.distribution in ["debian", "ubuntu", "redhat"])`, Line: 52}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `size(installed) > 0 && (kernel.release in installed || kernel.distribution in ["debian", "ubuntu", "redhat"])`, Line: 50}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the running kernel is not from a package in /boot"},
 				}}},
-				{When: &rule.Expr{Source: `size(newer) == 0 || !(grub.matches.exists(m, m.text.contains(kernel.release)) || kernel.release.endsWith("-pve") && proxmox.matches.exists(m, m.text.contains(kernel.release)))`, Line: 54}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `size(newer) == 0 || !(grub.matches.exists(m, m.text.contains(kernel.release)) || kernel.release.endsWith("-pve") && proxmox.matches.exists(m, m.text.contains(kernel.release)))`, Line: 52}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the boot loader is configured to start the running kernel"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "size(newer) > 0", Line: 57},
+					When:     &rule.Expr{Source: "size(newer) > 0", Line: 55},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "a newer kernel is installed but not running"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "running: "},
-						{Expr: &rule.Expr{Source: "kernel.release", Line: 59}},
+						{Expr: &rule.Expr{Source: "kernel.release", Line: 57}},
 						{Text: "; installed: "},
-						{Expr: &rule.Expr{Source: "newer.join(', ')", Line: 59}},
+						{Expr: &rule.Expr{Source: "newer.join(', ')", Line: 57}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "reboot at the next opportunity"},

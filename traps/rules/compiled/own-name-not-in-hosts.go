@@ -9,18 +9,14 @@ var ownNameNotInHosts = Rule{
 id: own-name-not-in-hosts
 title: "The host cannot look up its own name"
 symptoms:
-  - "sudo: unable to resolve host <host>: Name or service not known"
-  - "sudo: unable to resolve host <host>: Temporary failure in name resolution"
-  - "hostname: Name or service not known"
   - "sudo takes 10 seconds before it asks for the password"
-asked:
-  - "unable-to-resolve-host"
-  - "sudo resolve|resolving|hostname|host|hosts|name unable|slow|seconds|10|delay|complains|cannot|can't|warning|changed|long|takes|every|not-known|wait -dns-server -smtp -directory"
-  - "hostname|host-name|own-name|computer-name hosts|etc-hosts changed|change|renamed|missing|not|add|wrong|update|resolve|resolves sudo|resolve|ping|lookup|unknown|127.0.1.1|own|fqdn|itself|name"
-  - "hostname name-or-service-not-known|unknown-host hostname|f|fqdn|own"
-  - "hostname-f|hostname-fqdn fail|fails|error|unknown|name-or-service|not|slow"
-  - "cannot-resolve|can't-resolve|doesn't-resolve own|itself|its own|its|hostname|name hostname|host-name|own-name|own-hostname"
-  - "unknownhostexception hostname|localhost|own|name"
+messages:
+  - text: "sudo: unable to resolve host <host>"
+    says: "sudo"
+    since: "sudo 1.8, plugins/sudoers"
+  - text: "hostname: <Name or service not known|Temporary failure in name resolution>"
+    says: "hostname"
+    since: "hostname 3.0, hostname.c"
 tags:
   - "sudo"
   - "hostname"
@@ -97,24 +93,24 @@ put myhostname into the hosts line of /etc/nsswitch.conf.
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "own", Expr: &rule.Expr{Source: "name.value.lower().split('.')[0]", Line: 42}},
-				{Name: "known", Expr: &rule.Expr{Source: `hosts.lines.map(l, l.split("#")[0].lower().fields()).exists(f, f.exists(w, w == own || w.startsWith(own + ".")))`, Line: 43}},
-				{Name: "renamed", Expr: &rule.Expr{Source: `hosts.lines.exists(l, l.trim().startsWith("127.0.1.1"))`, Line: 45}},
+				{Name: "own", Expr: &rule.Expr{Source: "name.value.lower().split('.')[0]", Line: 38}},
+				{Name: "known", Expr: &rule.Expr{Source: `hosts.lines.map(l, l.split("#")[0].lower().fields()).exists(f, f.exists(w, w == own || w.startsWith(own + ".")))`, Line: 39}},
+				{Name: "renamed", Expr: &rule.Expr{Source: `hosts.lines.exists(l, l.trim().startsWith("127.0.1.1"))`, Line: 41}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(engine) == 0", Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(engine) == 0", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the container engine writes /etc/hosts"},
 				}}},
-				{When: &rule.Expr{Source: `name.exists && name.value != "" && name.value != "localhost"`, Line: 49}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `name.exists && name.value != "" && name.value != "localhost"`, Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "/etc/hostname sets no name for this host"},
 				}}},
-				{When: &rule.Expr{Source: "nss.found || known || renamed || asked.exists && !asked.found || !servers.found", Line: 51}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "nss.found || known || renamed || asked.exists && !asked.found || !servers.found", Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the host looks up its own name in DNS or a directory, which a check does not query"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{When: &rule.Expr{Source: "!nss.found && !known", Line: 54}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!nss.found && !known", Line: 50}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "neither /etc/hosts nor nss-myhostname resolves the host's own name"},
 				}}},
 			},
@@ -124,10 +120,10 @@ put myhostname into the hosts line of /etc/nsswitch.conf.
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
 				{Text: "add the host's own name to /etc/hosts"},
 			}}, Steps: []rule.Step{
-				{Kind: "edit", Line: 60, Args: map[string]*rule.Text{
+				{Kind: "edit", Line: 56, Args: map[string]*rule.Text{
 					"append": {Parts: []rule.Part{
 						{Text: "127.0.1.1\t"},
-						{Expr: &rule.Expr{Source: "name.value.contains('.') ? name.value + ' ' + own : own", Line: 60}},
+						{Expr: &rule.Expr{Source: "name.value.contains('.') ? name.value + ' ' + own : own", Line: 56}},
 					}},
 					"path": {Parts: []rule.Part{
 						{Text: "/etc/hosts"},

@@ -9,17 +9,17 @@ var postgresqlFsyncOff = Rule{
 id: postgresql-fsync-off
 title: "PostgreSQL does not wait for the disk, and a crash can destroy the whole cluster"
 symptoms:
-  - "PANIC:  could not locate a valid checkpoint record"
-  - "invalid page in block <n> of relation base/<n>/<n>"
   - "fsync = off was set to load data faster and never taken back"
   - "postgres lost data after a power failure"
-asked:
-  - "postgres|postgresql|pg|pgsql fsync|full_page_writes|synchronous_commit off|disabled|data|crash|lost|power|corrupt|turned"
-  - "postgres|postgresql|pg|pgsql|postmaster power|power-failure|crash|outage|power-cut|reset|unplugged|blackout corrupt|corrupted|lost|loses|not-start|start|starts|broken|damaged|destroyed|cannot|won't|doesn't|invalid"
-  - "valid-checkpoint-record|checkpoint-record|primary-checkpoint"
-  - "postgres|postgresql|relation|pg invalid-page|missing-chunk|corrupt-page|page-header|invalid-page-in-block -replica"
-  - "invalid-page relation|block"
-  - "fsync off postgres|postgresql|database|conf|db"
+messages:
+  - text: "could not locate a valid checkpoint record"
+    says: "postgres"
+    since: "PostgreSQL 8.0, src/backend/access/transam/xlog.c"
+    perhaps: true
+  - text: "invalid page in block <n> of relation <word>"
+    says: "postgres"
+    since: "PostgreSQL 9.1, src/backend/storage/buffer/bufmgr.c"
+    perhaps: true
 tags:
   - "postgresql"
   - "fsync"

@@ -9,16 +9,15 @@ var raidCheckNeverRun = Rule{
 id: raid-check-never-run
 title: "Nothing reads the RAID arrays through, so a bad sector shows only when a disk fails"
 symptoms:
-  - "md/raid:<md0>: read error not correctable (sector <n> on <sdb1>)."
-  - "md/raid1:<md0>: <sda1>: unrecoverable I/O read error for block <n>"
   - "a rebuild stops because the last good disk has unreadable sectors"
   - "mismatch_cnt was never looked at"
-asked:
-  - "md|mdadm|raid|array|raid1|raid5|raid6|rebuild unreadable|unrecoverable|read-error|read-errors|latent|uncorrectable|bad-sector|bad-sectors rebuild|recovery|second|other|scrub|check|sector|stopped|aborts|failed|not-correctable|fails|resync|last"
-  - "mismatch_cnt|mismatch-count"
-  - "checkarray|raid-check|mdcheck|sync_action|scrub|scrubbing md|mdadm|raid|array never|not|run|runs|monthly|disabled|schedule|timer|no|long|slow -zfs -btrfs -ceph"
-  - "rebuild|resync|recovery fails|failed|stops|aborts|stopped read-error|unreadable|bad-sector|bad-sectors|second-disk|sectors"
-  - "unrecoverable-i/o-read-error|read-error-not-correctable"
+messages:
+  - text: "md/raid:<md>: read error not correctable (sector <n> on <dev>)"
+    says: "kernel"
+    since: "Linux 3.0, drivers/md/raid5.c"
+  - text: "md/raid1:<md>: <dev>: unrecoverable I/O read error for block <n>"
+    says: "kernel"
+    since: "Linux 3.0, drivers/md/raid1.c"
 tags:
   - "raid"
   - "mdadm"
@@ -89,23 +88,23 @@ echo check > /sys/block/md0/md/sync_action.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "by_cron", Expr: &rule.Expr{Source: `cron.installed && (checkarray.found && auto.get("AUTOCHECK", "true") != "false" || size(scripts) > 0)`, Line: 50}},
+				{Name: "by_cron", Expr: &rule.Expr{Source: `cron.installed && (checkarray.found && auto.get("AUTOCHECK", "true") != "false" || size(scripts) > 0)`, Line: 49}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "arrays are visible only on a running host"},
 				}}},
-				{When: &rule.Expr{Source: `host.container == ""`, Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.container == ""`, Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container's arrays are its host's concern"},
 				}}},
-				{When: &rule.Expr{Source: "all.exists(a, a.redundant)", Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "all.exists(a, a.redundant)", Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no redundant MD array is running"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "!by_cron && (!timers.exists || timers.is_masked) && !timer2.is_active && !timer2.is_enabled", Line: 52},
+					When:     &rule.Expr{Source: "!by_cron && (!timers.exists || timers.is_masked) && !timer2.is_active && !timer2.is_enabled", Line: 51},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "nothing checks the MD arrays for unreadable sectors"},
@@ -114,7 +113,7 @@ echo check > /sys/block/md0/md/sync_action.
 						{Text: "enable mdcheck_start.timer or raid-check.timer, or install cron if /etc/cron.d/mdadm has the line"},
 					}},
 				},
-				{When: &rule.Expr{Source: "!by_cron && !timers.is_active && !timers.is_enabled && !timer2.is_active && !timer2.is_enabled", Line: 55}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!by_cron && !timers.is_active && !timers.is_enabled && !timer2.is_active && !timer2.is_enabled", Line: 54}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "nothing checks the MD arrays for unreadable sectors"},
 				}}},
 			},
@@ -130,23 +129,23 @@ echo check > /sys/block/md0/md/sync_action.
 			}, Steps: []rule.Step{
 				{
 					Kind: "unit",
-					Line: 62,
-					When: &rule.Expr{Source: `timers.file_state == "disabled"`, Line: 63},
+					Line: 61,
+					When: &rule.Expr{Source: `timers.file_state == "disabled"`, Line: 62},
 					Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "enable"},
 						}},
 						"name": {Parts: []rule.Part{
-							{Expr: &rule.Expr{Source: "timers.name", Line: 62}},
+							{Expr: &rule.Expr{Source: "timers.name", Line: 61}},
 						}},
 					},
 				},
-				{Kind: "unit", Line: 64, Args: map[string]*rule.Text{
+				{Kind: "unit", Line: 63, Args: map[string]*rule.Text{
 					"act": {Parts: []rule.Part{
 						{Text: "start"},
 					}},
 					"name": {Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "timers.name", Line: 64}},
+						{Expr: &rule.Expr{Source: "timers.name", Line: 63}},
 					}},
 				}},
 			}},

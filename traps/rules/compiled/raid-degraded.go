@@ -10,18 +10,23 @@ id: raid-degraded
 title: "An MD array runs without one of its disks"
 symptoms:
   - "/proc/mdstat marks a disk as faulty: sdb1[1](F)"
-  - "md/raid1:<md0>: Disk failure on <sdb1>, disabling device."
-  - "A DegradedArray event had been detected on md device /dev/<md0>."
-  - "/proc/mdstat shows [U_]"
-asked:
-  - "degradedarray|degraded-array"
-  - "degraded md|mdadm|raid|array|mdstat|raid1|raid5|md0 -found-months -months-after -nobody -mail -zfs -btrfs"
-  - "mdstat u_|_u|uu_|u__|f|faulty|degraded|missing|removed|failed|uuu_"
-  - "raid1|raid5|raid6|raid10 f active|mdstat|md0|md"
-  - "md0|md1|md2|md127|md raid1|raid5|raid6|raid10|active u_|_u|uu_|_uu|u_u|uuu_|f|degraded"
-  - "disk-failure disabling|md|raid"
-  - "raid|array|raid1|raid5|mirror|md|md0|mdadm disk|drive|device|devices|member|one failed|faulty|missing|down|removed|fell|kicked|dropped|degraded|out -mail -email -notified -nobody -zfs -hardware -notify -alert -assemble"
-  - "operation-continuing-on devices|disks"
+  - "mdstat shows [U_] for an array"
+messages:
+  - text: "<md/raid1:|md/raid10:|md/raid:><md>: Disk failure on <dev>, disabling device"
+    says: "kernel"
+    since: "Linux 3.0, drivers/md/raid1.c, raid10.c, raid5.c"
+  - text: "DegradedArray event detected on md device <path>"
+    says: "mdadm"
+    since: "mdadm 2.6, Monitor.c"
+  - text: "Fail event detected on md device <path>"
+    says: "mdadm"
+    since: "mdadm 2.6, Monitor.c"
+  - text: "FailSpare event detected on md device <path>"
+    says: "mdadm"
+    since: "mdadm 2.6, Monitor.c"
+  - text: "A <DegradedArray|Fail> event had been detected on md device <path>"
+    says: "mdadm"
+    since: "mdadm 2.6 to 4.2, Monitor.c (its mail)"
 tags:
   - "raid"
   - "mdadm"
@@ -54,27 +59,27 @@ and its cable before adding it again: mdadm /dev/md0 --re-add or --add.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "redundant", Expr: &rule.Expr{Source: "all.filter(a, a.redundant)", Line: 38}},
+				{Name: "redundant", Expr: &rule.Expr{Source: "all.filter(a, a.redundant)", Line: 43}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "arrays are visible only on a running host"},
 				}}},
-				{When: &rule.Expr{Source: `host.container == ""`, Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.container == ""`, Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container's arrays are its host's concern"},
 				}}},
-				{When: &rule.Expr{Source: "size(redundant) > 0", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(redundant) > 0", Line: 49}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no redundant MD array is running"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "redundant", Line: 46},
+			Each: &rule.Expr{Source: "redundant", Line: 51},
 			As:   "it",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "it.name", Line: 47}},
+				{Expr: &rule.Expr{Source: "it.name", Line: 52}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "it.missing > 0 && it.rebuilding", Line: 50},
+					When:     &rule.Expr{Source: "it.missing > 0 && it.rebuilding", Line: 55},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the array is rebuilding, and has less redundancy until that is done"},
@@ -84,15 +89,15 @@ and its cable before adding it again: mdadm /dev/md0 --re-add or --add.
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "it.missing > 0", Line: 54},
+					When:     &rule.Expr{Source: "it.missing > 0", Line: 59},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the array is degraded: it lacks at least one member"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "it.missing", Line: 56}},
+						{Expr: &rule.Expr{Source: "it.missing", Line: 61}},
 						{Text: " of "},
-						{Expr: &rule.Expr{Source: "it.disks", Line: 56}},
+						{Expr: &rule.Expr{Source: "it.disks", Line: 61}},
 						{Text: " missing or rebuilding"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{

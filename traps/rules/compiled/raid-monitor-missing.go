@@ -9,15 +9,12 @@ var raidMonitorMissing = Rule{
 id: raid-monitor-missing
 title: "Nobody is told when an MD array loses a disk"
 symptoms:
-  - "mdadm: No mail address or alert command - not monitoring."
-  - "mdadm: Monitor using email address \"root\" will relay to program, but nothing delivers it"
+  - 'mdadm: Monitor using email address "root" will relay to program, but nothing delivers it'
   - "a degraded array was found months after the disk had failed"
-asked:
-  - "mdadm|raid|array|md|mdmonitor mail|email|mailaddr|notify|notified|notification|alert|told|warning|warned|e-mail|monitor|monitoring no|not|never|nobody|without|didn't|did-not|missing|none|any|found|weeks|months|address|get|noticed|silently"
-  - "no-mail-address-or-alert-command"
-  - "mailaddr"
-  - "mdmonitor|mdmonitor.service|mdadm-monitor"
-  - "raid|array|mirror|disk-failure degraded|failed|bad|died noticed|months|weeks|nobody|unnoticed|without-notice"
+messages:
+  - text: "No mail address or alert command - not monitoring"
+    says: "mdadm"
+    since: "mdadm 2.6, Monitor.c"
 tags:
   - "raid"
   - "mdadm"
@@ -89,23 +86,23 @@ accept this finding.
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 37}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "arrays are visible only on a running host"},
 				}}},
-				{When: &rule.Expr{Source: `host.container == ""`, Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.container == ""`, Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container's arrays are its host's concern"},
 				}}},
-				{When: &rule.Expr{Source: "all.exists(a, a.redundant)", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "all.exists(a, a.redundant)", Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no redundant MD array is running"},
 				}}},
-				{When: &rule.Expr{Source: "size(exporter) == 0", Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(exporter) == 0", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "node_exporter runs here and reports the arrays"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "!conf.found", Line: 49},
+					When:     &rule.Expr{Source: "!conf.found", Line: 46},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "mdadm alerts nobody when a disk fails: no MAILADDR or PROGRAM is set"},
@@ -115,7 +112,7 @@ accept this finding.
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "size(monitor) == 0 && (!unit.exists || unit.is_masked)", Line: 52},
+					When:     &rule.Expr{Source: "size(monitor) == 0 && (!unit.exists || unit.is_masked)", Line: 49},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "mdadm reports no failed disks: its monitor is not running"},
@@ -124,7 +121,7 @@ accept this finding.
 						{Text: "start mdadm --monitor --scan; accept this finding if something else monitors the arrays"},
 					}},
 				},
-				{When: &rule.Expr{Source: "size(monitor) == 0", Line: 55}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(monitor) == 0", Line: 52}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "mdadm reports no failed disks: its monitor is not running"},
 				}}},
 			},
@@ -144,8 +141,8 @@ accept this finding.
 				Steps: []rule.Step{
 					{
 						Kind: "unit",
-						Line: 63,
-						When: &rule.Expr{Source: `unit.file_state == "disabled"`, Line: 64},
+						Line: 60,
+						When: &rule.Expr{Source: `unit.file_state == "disabled"`, Line: 61},
 						Args: map[string]*rule.Text{
 							"act": {Parts: []rule.Part{
 								{Text: "enable"},
@@ -155,7 +152,7 @@ accept this finding.
 							}},
 						},
 					},
-					{Kind: "unit", Line: 65, Args: map[string]*rule.Text{
+					{Kind: "unit", Line: 62, Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "start"},
 						}},

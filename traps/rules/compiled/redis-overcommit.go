@@ -9,17 +9,21 @@ var redisOvercommit = Rule{
 id: redis-overcommit
 title: "Redis cannot fork to save when memory is half full"
 symptoms:
-  - "WARNING overcommit_memory is set to 0! Background save may fail under low memory condition."
-  - "WARNING Memory overcommit must be enabled! Without it, a background save or replication may fail under low memory condition."
-  - "Can't save in background: fork: Cannot allocate memory"
-  - "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk."
-asked:
-  - "redis|redis-server|valkey overcommit|overcommit_memory|fork|bgsave|background|misconf|rdb|save|snapshot|persist|snapshots cannot|can't|fail|fails|failed|warning|unable|memory|disabled|not|allocate|error|stop-writes|readonly -windows -sentinel -thp -transparent -hugepage -replica -slave -maxmemory -replication"
-  - "overcommit_memory|vm.overcommit_memory|memory-overcommit redis|warning|background|enabled|0|fork|cannot"
-  - "misconf redis|rdb|snapshots|save|persist"
-  - "can't-save-in-background|cannot-save-in-background|background-save"
-  - "stop-writes-on-bgsave-error|bgsave"
-  - "redis writes|write|insert|commands errors|disabled|refuses|rejects|refused|stop|stops -replica -slave -maxmemory -oom"
+  - "Redis cannot save to disk although memory is free"
+messages:
+  - text: "WARNING overcommit_memory is set to 0! Background save may fail"
+    says: "redis-server"
+    since: "Redis 1.2, src/server.c"
+  - text: "WARNING Memory overcommit must be enabled! Without it, a background save or replication may fail"
+    says: "redis-server"
+    since: "Redis 7.0, src/syscheck.c"
+  - text: "Can't save in background: fork: Cannot allocate memory"
+    says: "redis-server"
+    since: "Redis 2.0, src/rdb.c"
+  - text: "MISCONF Redis is configured to save RDB snapshots"
+    says: "redis-server"
+    since: "Redis 2.6, src/server.c"
+    perhaps: true
 tags:
   - "redis"
   - "valkey"
@@ -74,16 +78,16 @@ than it has: where others share the host, leave it and give the host more memory
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(redis) > 0", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(redis) > 0", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "Redis is not running here"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{When: &rule.Expr{Source: `overcommit.int == 0 && kernel.since("5.2")`, Line: 43}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `overcommit.int == 0 && kernel.since("5.2")`, Line: 47}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "Redis may fail to save: the kernel may refuse the fork"},
 				}}},
-				{When: &rule.Expr{Source: "overcommit.int != 1", Line: 46}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "overcommit.int != 1", Line: 50}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "Redis may fail to save: the kernel may refuse the fork"},
 				}}},
 			},
@@ -97,7 +101,7 @@ than it has: where others share the host, leave it and give the host more memory
 					{Text: "This applies to all programs on this host."},
 				}},
 			}, Steps: []rule.Step{
-				{Kind: "sysctl", Line: 53, Args: map[string]*rule.Text{
+				{Kind: "sysctl", Line: 57, Args: map[string]*rule.Text{
 					"key": {Parts: []rule.Part{
 						{Text: "vm.overcommit_memory"},
 					}},

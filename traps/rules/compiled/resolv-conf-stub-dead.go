@@ -9,19 +9,19 @@ var resolvConfStubDead = Rule{
 id: resolv-conf-stub-dead
 title: "Names are looked up at a local resolver that is not running"
 symptoms:
-  - "Could not resolve host: <host>"
-  - ";; communications error to 127.0.0.53#53: connection refused"
-  - "Failed to resolve '<host>': Temporary failure resolving"
   - "cannot resolve DNS, 127.0.0.53 connection refused"
-asked:
-  - "127.0.0.53"
-  - "temporary-failure-in-name-resolution|temporary-failure-resolving -sudo"
-  - "resolv.conf|stub-resolv.conf|stub-resolver systemd-resolved|resolved|symlink|dangling|link|stub|127 dead|not|stopped|broken|missing|disabled|inactive|no|removed|gone|lookups|dns|dangling -more-than -omitted -servers-refused -kubelet"
-  - "systemd-resolved stop|stopped|disabled|masked|dead|inactive|restart|not-running|crash|crashed|removed|fails|down dns|name|names|resolve|resolution|lookup|lookups|internet|host"
-  - "dns|name-resolution|names|name|lookups|domain-names|hostnames cannot|can't|not|no|fail|fails|failed|failure|broken|stop|stopped|dead|doesn't|unable|temporary resolve|resolution|resolves|resolving|lookup|lookups resolv.conf|systemd-resolved|resolved|stub|but-ip|ip|ping|8.8.8.8|ip-address -refused -sudo -own -more-than -omitted -ipv6-ra"
-  - "could-not-resolve-host|couldn't-resolve-host|name-resolution-failed|eai_again|getaddrinfo"
-  - "ping|curl|apt ip|ip-address|8.8.8.8|1.1.1.1|addresses works|work|ok|fine names|name|dns|domain|domains|hostnames"
-  - "gaierror|eai_again"
+messages:
+  - text: "communications error to 127.0.0.53#53: connection refused"
+    says: "dig"
+    since: "BIND 9.18, bin/dig/dighost.c"
+  - text: "Could not resolve host: <host>"
+    says: "curl"
+    since: "curl 7.1, lib/hostip.c"
+    perhaps: true
+  - text: "Temporary failure resolving '<host>'"
+    says: "apt"
+    since: "apt 0.7, methods/connect.cc"
+    perhaps: true
 tags:
   - "dns"
   - "resolved"

@@ -9,15 +9,12 @@ var resolvConfTooManyServers = Rule{
 id: resolv-conf-too-many-servers
 title: "/etc/resolv.conf lists more name servers than are ever asked"
 symptoms:
-  - "Nameserver limits were exceeded, some nameservers have been omitted, the applied nameserver line is: <addr> <addr> <addr>"
   - "the fourth name server would answer, and lookups fail all the same"
   - "resolv.conf has more than 3 nameservers"
-asked:
-  - "nameserver|nameservers|name-server|name-servers|dns-server|dns-servers limit|limits|exceeded|omitted|more-than|too-many|four|4|three|3|3rd|fourth|maximum|max|ignored|ignores|maxns -mx"
-  - "resolv.conf four|4|more-than|too-many|3|three|fourth|maxns nameserver|nameservers|servers|entries|name"
-  - "nameserver-limits|nameserver-limits-exceeded|nameserver-limits-were-exceeded"
-  - "kubelet|k8s|kubernetes|microk8s|pod|pods|coredns|k3s nameserver|nameservers|resolv.conf|dns limit|limits|exceeded|omitted|three|3|many"
-  - "libc-resolver may-not-support|more-than"
+messages:
+  - text: "Nameserver limits <were |>exceeded"
+    says: "kubelet"
+    since: "Kubernetes 1.6, pkg/kubelet/network/dns/dns.go"
 tags:
   - "dns"
   - "resolv.conf"
@@ -63,17 +60,17 @@ Keep three at most, those that answer first. More redundancy than that needs a l
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "extra", Expr: &rule.Expr{Source: `conf.matches.filter(m, size(conf.matches.filter(o, o.line < m.line)) >= 3).map(m, m.groups["server"]).distinct()`, Line: 35}},
-				{Name: "first", Expr: &rule.Expr{Source: `conf.matches.filter(m, size(conf.matches.filter(o, o.line < m.line)) < 3).map(m, m.groups["server"])`, Line: 36}},
+				{Name: "extra", Expr: &rule.Expr{Source: `conf.matches.filter(m, size(conf.matches.filter(o, o.line < m.line)) >= 3).map(m, m.groups["server"]).distinct()`, Line: 32}},
+				{Name: "first", Expr: &rule.Expr{Source: `conf.matches.filter(m, size(conf.matches.filter(o, o.line < m.line)) < 3).map(m, m.groups["server"])`, Line: 33}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "conf.exists", Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "conf.exists", Line: 35}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "there is no /etc/resolv.conf"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{When: &rule.Expr{Source: "conf.count > 3", Line: 41}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "conf.count > 3", Line: 38}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "/etc/resolv.conf lists more than three name servers; the rest are never queried"},
 				}}},
 			},
@@ -83,19 +80,19 @@ Keep three at most, those that answer first. More redundancy than that needs a l
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
 				{Text: "remove the name servers that are never queried"},
 			}}, Refuse: []rule.Refusal{
-				{When: &rule.Expr{Source: "link.exists", Line: 47}, Why: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "link.exists", Line: 44}, Why: &rule.Text{Parts: []rule.Part{
 					{Text: "/etc/resolv.conf is a link to "},
-					{Expr: &rule.Expr{Source: "link.target", Line: 48}},
+					{Expr: &rule.Expr{Source: "link.target", Line: 45}},
 					{Text: ": whatever writes that file would overwrite the change; give it three name servers"},
 				}}},
-				{When: &rule.Expr{Source: "extra.exists(e, e in first)", Line: 49}, Why: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "extra.exists(e, e in first)", Line: 46}, Why: &rule.Text{Parts: []rule.Part{
 					{Text: "a name server is listed twice; remove the second line from /etc/resolv.conf by hand"},
 				}}},
 			}, Steps: []rule.Step{
-				{Kind: "edit", Line: 52, Args: map[string]*rule.Text{
+				{Kind: "edit", Line: 49, Args: map[string]*rule.Text{
 					"drop": {Parts: []rule.Part{
 						{Text: `^\s*nameserver\s+(`},
-						{Expr: &rule.Expr{Source: `extra.map(e, e.replace(".", "[.]")).join("|")`, Line: 52}},
+						{Expr: &rule.Expr{Source: `extra.map(e, e.replace(".", "[.]")).join("|")`, Line: 49}},
 						{Text: `)\s*$`},
 					}},
 					"path": {Parts: []rule.Part{

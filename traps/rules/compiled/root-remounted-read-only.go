@@ -9,18 +9,21 @@ var rootRemountedReadOnly = Rule{
 id: root-remounted-read-only
 title: "A file system went read-only after an error"
 symptoms:
-  - "EXT4-fs (<sda1>): Remounting filesystem read-only"
-  - "EXT4-fs error (device <sda1>): ext4_journal_check_start:83: Detected aborted journal"
-  - "BTRFS info (device <sda1>): forced readonly"
-  - "touch: cannot touch 'x': Read-only file system"
-  - "EXT4-fs error (device <sda1>): ext4_find_entry:1455: inode #2: comm ls: reading directory lblock 0"
-asked:
-  - "read-only|readonly|read-only-file-system|mounted-ro remount|remounted|remounting|suddenly|turned|went|became|goes|becomes|switched|after|error|errors|forced|changed|suddenly|everything|again -nfs -docker -initramfs -redis -windows -soft"
-  - "read-only-file-system|read-only-filesystem|readonly-file-system|readonly-filesystem -nfs -container -snap -boot -firmware"
-  - "aborted-journal|journal-aborted|journal-has-aborted|detected-aborted-journal"
-  - "remounting-filesystem-read-only|forced-readonly"
-  - "file-system|filesystem|root|disk|partition|fs read-only|readonly|mounted-ro cannot|can't|not|write|error|touch|fsck|reboot|suddenly|sometimes|writable -nfs -kernel-upgrade"
-  - "ext4-fs-error|ext3-fs-error|xfs-error|btrfs-error|ext4_journal_check_start|ext4_find_entry"
+  - "the root file system became read-only by itself"
+messages:
+  - text: "EXT4-fs (<dev>): Remounting filesystem read-only"
+    says: "kernel"
+    since: "Linux 2.6.19, fs/ext4/super.c"
+  - text: "ext4_journal_check_start:<n>: Detected aborted journal"
+    says: "kernel"
+    since: "Linux 2.6.19, fs/ext4/ext4_jbd2.c"
+  - text: "BTRFS info (device <text>): forced readonly"
+    says: "kernel"
+    since: "Linux 2.6.29, fs/btrfs/super.c"
+  - text: "Read-only file system"
+    says: "any program"
+    since: "glibc 2.0, EROFS (man errno 3)"
+    perhaps: true
 tags:
   - "ext4"
   - "btrfs"
@@ -80,25 +83,25 @@ read-write.
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "wanted", Expr: &rule.Expr{Source: `fstab.filter(e, e.mount.startsWith("/") && !e.options.exists(o, o == "ro"))`, Line: 42}},
-				{Name: "both", Expr: &rule.Expr{Source: "mounted.filter(m, wanted.exists(e, e.mount == m.mount))", Line: 43}},
+				{Name: "wanted", Expr: &rule.Expr{Source: `fstab.filter(e, e.mount.startsWith("/") && !e.options.exists(o, o == "ro"))`, Line: 45}},
+				{Name: "both", Expr: &rule.Expr{Source: "mounted.filter(m, wanted.exists(e, e.mount == m.mount))", Line: 46}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "mounts are visible only on a running host"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "both", Line: 47},
+			Each: &rule.Expr{Source: "both", Line: 50},
 			As:   "m",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "m.mount", Line: 49}},
+				{Expr: &rule.Expr{Source: "m.mount", Line: 52}},
 			}},
 			None: &rule.Text{Parts: []rule.Part{
 				{Text: "nothing that fstab mounts read-write is mounted"},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `m.options.exists(o, o in ["ro", "emergency_ro"])`, Line: 52},
+					When:     &rule.Expr{Source: `m.options.exists(o, o in ["ro", "emergency_ro"])`, Line: 55},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "is mounted read-only, although fstab says read-write"},
@@ -108,7 +111,7 @@ read-write.
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: `m.type == "ext4" && m.options.exists(o, o == "errors=remount-ro") && kernel.since("6.12") && kernel.before("6.15") && errors.matches.exists(e, base(dir(e.path)) == base(m.device) || m.device.startsWith("/dev/mapper/") && base(dir(e.path)).startsWith("dm-"))`, Line: 57},
+					When:     &rule.Expr{Source: `m.type == "ext4" && m.options.exists(o, o == "errors=remount-ro") && kernel.since("6.12") && kernel.before("6.15") && errors.matches.exists(e, base(dir(e.path)) == base(m.device) || m.device.startsWith("/dev/mapper/") && base(dir(e.path)).startsWith("dm-"))`, Line: 60},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "has errors, and this kernel does not show whether it went read-only"},

@@ -9,16 +9,12 @@ var rpFilterAsymmetric = Rule{
 id: rp-filter-asymmetric
 title: "Strict reverse path filtering on a host with several ways out"
 symptoms:
-  - "IPv4: martian source <addr> from <addr>, on dev <eth1>"
   - "the second address answers pings from its own network only"
   - "packets arrive (tcpdump shows them) and the host does not answer"
-asked:
-  - "rp_filter|rp-filter|reverse-path|reverse-path-filter|reverse-path-filtering|rpfilter -cannot-stat -no-such-file"
-  - "martian|martians|martian-source"
-  - "two|multiple|several|second|both|2|dual nic|nics|interface|interfaces|interfac|network-cards|uplinks|gateways|default-routes|isps|ports|ip|address reply|answer|answers|respond|responds|reach|reachable|replies|ping|pings|incoming|asymmetric|routing|traffic only|not|no|never|one|cannot|can't|own|remote|other|drop|dropped|doesn't -dhcp -bond -mac -docker -clone -cloned"
-  - "asymmetric|asymmetrical rout|routing|route|routes|traffic|path|paths"
-  - "tcpdump packets|packet|syn|requests|request|icmp arrive|arrives|comes|see|sees|shows|incoming|in answer|answers|reply|replies|respond|response|no|not|never -nat -timestamp -recycle -mtu"
-  - "multihomed|multi-homed"
+messages:
+  - text: "martian source <ip> from <ip>, on dev <iface>"
+    says: "kernel"
+    since: "Linux 2.6.12, net/ipv4/route.c, fib_frontend.c"
 tags:
   - "routing"
   - "multihoming"
@@ -111,39 +107,39 @@ concerned, now and in /etc/sysctl.d, or give each address its own routing table 
 				},
 			},
 			Lets: []rule.Let{
-				{Name: "defaults", Expr: &rule.Expr{Source: `routes.rows.filter(r, r["Destination"] == "00000000" && r["Mask"] == "00000000")`, Line: 41}},
-				{Name: "ways", Expr: &rule.Expr{Source: `defaults.map(r, r["Iface"])`, Line: 42}},
-				{Name: "spare", Expr: &rule.Expr{Source: `defaults.filter(r, defaults.exists(o, int(o["Metric"]) < int(r["Metric"]))).map(r, r["Iface"]).distinct().filter(w, !defaults.exists(r, r["Iface"] == w && !defaults.exists(o, int(o["Metric"]) < int(r["Metric"]))))`, Line: 44}},
-				{Name: "ruled", Expr: &rule.Expr{Source: `tables.matches.exists(t, t.text.startsWith("Id ") && leads.matches.exists(l, l.line > t.line && !tables.matches.exists(n, n.line > t.line && n.line < l.line)))`, Line: 47}},
-				{Name: "all_strict", Expr: &rule.Expr{Source: `strict.matches.exists(m, m.path == "/proc/sys/net/ipv4/conf/all/rp_filter")`, Line: 49}},
-				{Name: "filtered", Expr: &rule.Expr{Source: `spare.filter(w, !loose.matches.exists(m, m.path == "/proc/sys/net/ipv4/conf/" + w + "/rp_filter" || m.path == "/proc/sys/net/ipv4/conf/all/rp_filter") && (all_strict || strict.matches.exists(m, m.path == "/proc/sys/net/ipv4/conf/" + w + "/rp_filter")) && !ruled)`, Line: 51}},
+				{Name: "defaults", Expr: &rule.Expr{Source: `routes.rows.filter(r, r["Destination"] == "00000000" && r["Mask"] == "00000000")`, Line: 37}},
+				{Name: "ways", Expr: &rule.Expr{Source: `defaults.map(r, r["Iface"])`, Line: 38}},
+				{Name: "spare", Expr: &rule.Expr{Source: `defaults.filter(r, defaults.exists(o, int(o["Metric"]) < int(r["Metric"]))).map(r, r["Iface"]).distinct().filter(w, !defaults.exists(r, r["Iface"] == w && !defaults.exists(o, int(o["Metric"]) < int(r["Metric"]))))`, Line: 40}},
+				{Name: "ruled", Expr: &rule.Expr{Source: `tables.matches.exists(t, t.text.startsWith("Id ") && leads.matches.exists(l, l.line > t.line && !tables.matches.exists(n, n.line > t.line && n.line < l.line)))`, Line: 43}},
+				{Name: "all_strict", Expr: &rule.Expr{Source: `strict.matches.exists(m, m.path == "/proc/sys/net/ipv4/conf/all/rp_filter")`, Line: 45}},
+				{Name: "filtered", Expr: &rule.Expr{Source: `spare.filter(w, !loose.matches.exists(m, m.path == "/proc/sys/net/ipv4/conf/" + w + "/rp_filter" || m.path == "/proc/sys/net/ipv4/conf/all/rp_filter") && (all_strict || strict.matches.exists(m, m.path == "/proc/sys/net/ipv4/conf/" + w + "/rp_filter")) && !ruled)`, Line: 47}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 55}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 51}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "routes are visible only on a running host"},
 				}}},
-				{When: &rule.Expr{Source: "routes.exists", Line: 57}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "routes.exists", Line: 53}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this kernel has no IPv4 routes"},
 				}}},
-				{When: &rule.Expr{Source: "ways.exists(w, w != ways[0])", Line: 59}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "ways.exists(w, w != ways[0])", Line: 55}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "at most one interface has a default route"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "filtered", Line: 61},
+			Each: &rule.Expr{Source: "filtered", Line: 57},
 			As:   "it",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "it", Line: 62}},
+				{Expr: &rule.Expr{Source: "it", Line: 58}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "true", Line: 64},
+					When:     &rule.Expr{Source: "true", Line: 60},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "drops packets whose reply would leave through another interface"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "default routes: "},
-						{Expr: &rule.Expr{Source: "ways.join(', ')", Line: 66}},
+						{Expr: &rule.Expr{Source: "ways.join(', ')", Line: 62}},
 					}},
 				},
 			},
@@ -153,7 +149,7 @@ concerned, now and in /etc/sysctl.d, or give each address its own routing table 
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
 					{Text: "accept packets on "},
-					{Expr: &rule.Expr{Source: "it", Line: 69}},
+					{Expr: &rule.Expr{Source: "it", Line: 65}},
 					{Text: " whose replies may go out elsewhere"},
 				}},
 				Notes: []*rule.Text{
@@ -162,18 +158,18 @@ concerned, now and in /etc/sysctl.d, or give each address its own routing table 
 					}},
 				},
 				Refuse: []rule.Refusal{
-					{When: &rule.Expr{Source: `it.contains(".") || it.contains("/")`, Line: 72}, Why: &rule.Text{Parts: []rule.Part{
+					{When: &rule.Expr{Source: `it.contains(".") || it.contains("/")`, Line: 68}, Why: &rule.Text{Parts: []rule.Part{
 						{Text: "a rule cannot write the name "},
-						{Expr: &rule.Expr{Source: "it", Line: 73}},
+						{Expr: &rule.Expr{Source: "it", Line: 69}},
 						{Text: " as a sysctl key; set its rp_filter to 2 by hand"},
 					}}},
 				},
 				Vanishes: "the rule lists only what is wrong, which this no longer is",
 				Steps: []rule.Step{
-					{Kind: "sysctl", Line: 76, Args: map[string]*rule.Text{
+					{Kind: "sysctl", Line: 72, Args: map[string]*rule.Text{
 						"key": {Parts: []rule.Part{
 							{Text: "net.ipv4.conf."},
-							{Expr: &rule.Expr{Source: "it", Line: 76}},
+							{Expr: &rule.Expr{Source: "it", Line: 72}},
 							{Text: ".rp_filter"},
 						}},
 						"persist": {Parts: []rule.Part{

@@ -9,15 +9,18 @@ var rsyncTokenError = Rule{
 id: rsync-token-error
 title: "rsync before 3.0.7 breaks off transfers of compressed files"
 symptoms:
-  - "inflate (token) returned -5"
-  - "rsync error: error in rsync protocol data stream (code 12) at token.c(<n>) [receiver=3.0.<n>]"
-  - "rsync: writefd_unbuffered failed to write <n> bytes [generator]: Broken pipe (32)"
   - "the rsync backup of a large gzip file fails again and again"
-asked:
-  - "inflate-token|inflate|deflate token returned"
-  - "rsync|rsyncd 3.0|2.6|centos-5|centos-6|squeeze|lenny|old|older|compressed|compression|gzip|gz|zip token|inflate|gzip|gz|compressed|zip|compress|z -zstd -3.1 -3.2 -3.3 -3.4"
-  - "token.c rsync code|error|stream"
-  - "-3.1|3.2|3.3|3.4"
+messages:
+  - text: "inflate (token) returned <n>"
+    says: "rsync"
+    since: "rsync 2.0, token.c"
+  - text: "error in rsync protocol data stream (code 12) at token.c(<n>) [<receiver|sender|generator>=<3.0.0|3.0.1|3.0.2|3.0.3|3.0.4|3.0.5|3.0.6>]"
+    says: "rsync"
+    since: "rsync 3.0, io.c"
+  - text: "writefd_unbuffered failed to write <n> bytes"
+    says: "rsync"
+    since: "rsync 3.0, io.c"
+    perhaps: true
 tags:
   - "rsync"
   - "backup"
@@ -86,23 +89,23 @@ Until then leave out -z.
 				},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "rsync.installed", Line: 51}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "rsync.installed", Line: 54}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "rsync is not installed"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "rsync.bad", Line: 54},
+					When:     &rule.Expr{Source: "rsync.bad", Line: 57},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "this rsync can abort transfers of compressed files; fixed in "},
-						{Expr: &rule.Expr{Source: "rsync.fixed_in", Line: 55}},
+						{Expr: &rule.Expr{Source: "rsync.fixed_in", Line: 58}},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "installed: "},
-						{Expr: &rule.Expr{Source: "rsync.version", Line: 56}},
-						{Expr: &rule.Expr{Source: "signs.found ? '; the log says: ' + signs.last : ''", Line: 56}},
+						{Expr: &rule.Expr{Source: "rsync.version", Line: 59}},
+						{Expr: &rule.Expr{Source: "signs.found ? '; the log says: ' + signs.last : ''", Line: 59}},
 					}},
 				},
 			},

@@ -9,17 +9,14 @@ var rtcLocalTime = Rule{
 id: rtc-local-time
 title: "The hardware clock runs in local time, and jumps with daylight saving"
 symptoms:
-  - "RTC in local TZ: yes"
-  - "Warning: The system is configured to read the RTC time in the local time zone."
   - "the clock is off by an hour after a restart in spring and autumn"
-asked:
-  - "-local-tz-no"
-  - "rtc-in-local-tz|local-rtc|set-local-rtc|rtc-in-local"
-  - "rtc|hardware-clock|hwclock|bios-clock|cmos-clock|real-time-clock local|localtime|local-time|utc|hour|hours|timezone|daylight|dst|windows -drift -battery -synchronized -synchronised"
-  - "dual-boot|dualboot|windows|dual-booting clock|time hour|hours|wrong|off|differ|differs|shift|ahead|behind linux|ubuntu|debian|arch|fedora|switch|boot|switching -wsl -nfs -share"
-  - "clock|time hour|hours off|wrong|jumps|jump|jumped|shift|ahead|behind|late|early daylight|summer|winter|dst|spring|autumn|reboot|restart|windows|boot -certificate -ntp-server"
-  - "localtime|local-time utc rtc|clock|hwclock|bios|windows"
-  - "adjtime local|utc"
+messages:
+  - text: "RTC in local TZ: yes"
+    says: "timedatectl"
+    since: "systemd 195, src/timedate/timedatectl.c"
+  - text: "Warning: The system is configured to read the RTC time in the local time zone"
+    says: "timedatectl"
+    since: "systemd 195, src/timedate/timedatectl.c"
 tags:
   - "clock"
   - "hwclock"
@@ -62,13 +59,13 @@ Unless Windows shares the machine, keep it in UTC: timedatectl set-local-rtc 0.
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "adjtime.exists", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "adjtime.exists", Line: 36}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "there is no /etc/adjtime, so the hardware clock is read as UTC"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{When: &rule.Expr{Source: `size(adjtime.lines) >= 3 && adjtime.lines[2].trim() == "LOCAL"`, Line: 42}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `size(adjtime.lines) >= 3 && adjtime.lines[2].trim() == "LOCAL"`, Line: 39}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "the hardware clock is read as local time, and jumps with daylight saving"},
 				}}},
 			},
@@ -85,12 +82,12 @@ Unless Windows shares the machine, keep it in UTC: timedatectl set-local-rtc 0.
 					}},
 				},
 				Refuse: []rule.Refusal{
-					{When: &rule.Expr{Source: "clock.exists && size(tool) == 0", Line: 49}, Why: &rule.Text{Parts: []rule.Part{
+					{When: &rule.Expr{Source: "clock.exists && size(tool) == 0", Line: 46}, Why: &rule.Text{Parts: []rule.Part{
 						{Text: "hwclock, which sets the hardware clock, is not installed (package util-linux-extra); timedatectl set-local-rtc 0 does the same"},
 					}}},
 				},
 				Steps: []rule.Step{
-					{Kind: "edit", Line: 52, Args: map[string]*rule.Text{
+					{Kind: "edit", Line: 49, Args: map[string]*rule.Text{
 						"path": {Parts: []rule.Part{
 							{Text: "/etc/adjtime"},
 						}},
@@ -103,8 +100,8 @@ Unless Windows shares the machine, keep it in UTC: timedatectl set-local-rtc 0.
 					}},
 					{
 						Kind: "command",
-						Line: 53,
-						When: &rule.Expr{Source: "clock.exists", Line: 54},
+						Line: 50,
+						When: &rule.Expr{Source: "clock.exists", Line: 51},
 						Args: map[string]*rule.Text{
 							"differs": {Parts: []rule.Part{
 								{Text: "the hardware clock is set from the system's"},

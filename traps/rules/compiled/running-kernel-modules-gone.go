@@ -9,20 +9,16 @@ var runningKernelModulesGone = Rule{
 id: running-kernel-modules-gone
 title: "The modules of the running kernel are gone from the disk"
 symptoms:
-  - "modprobe: FATAL: Module <nf_tables> not found in directory /lib/modules/<n>"
-  - "mount: unknown filesystem type 'vfat'"
-  - "wireguard: Cannot find device \"wg0\""
   - "a USB stick, a VPN or a firewall works again only after a restart"
-asked:
-  - "modprobe|module|modules|insmod|kmod_search_moddep|modules.dep|depmod not-found|fatal|missing|could-not-open|gone|no|cannot|can't|removed|only|no-such-file|unable lib-modules|running|uname|kernel|directory|modules.dep -symbol -grub -apache -php -plugin -nvidia-smi -zfs-dkms"
-  - "lib-modules uname|running|missing|not-found|empty|only|no|different|gone|newer"
-  - "modules running-kernel|current-kernel gone|removed|missing|deleted|no"
-  - "update|updated|upgrade|upgraded|pacman|apt|autoremove kernel reboot|rebooted|restart|until|before module|modules|usb|vfat|iptables|wireguard|vpn|docker|load|modprobe not|no|cannot|can't|unknown|fails|fail|removed|without|missing"
-  - "unknown-filesystem-type kernel|update|reboot|vfat|upgrade|mount"
-  - "table-does-not-exist iptables|ip6tables|insmod"
-  - "perhaps-iptables|perhaps-ip6tables|can't-initialize-iptables"
-  - "no-chain/target/match kernel|update|modules|reboot"
-  - "cannot-find-device|unknown-device-type|operation-not-supported wg0|wireguard|bridge|dummy|veth|tun kernel|update|module|reboot|upgrade"
+messages:
+  - text: "modprobe: FATAL: Module <word> not found in directory /lib/modules/<word>"
+    says: "modprobe"
+    since: "kmod 8, tools/modprobe.c"
+    perhaps: true
+  - text: "unknown filesystem type '<word>'"
+    says: "mount"
+    since: "util-linux 2.20, sys-utils/mount.c"
+    perhaps: true
 tags:
   - "kernel"
   - "modules"
@@ -71,29 +67,29 @@ Restart. To keep going until then, reinstall the package of the running version 
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "owned", Expr: &rule.Expr{Source: `host.kind == "sosreport" && owners.exists(p, p.name.endsWith("-" + kernel.release))`, Line: 44}},
+				{Name: "owned", Expr: &rule.Expr{Source: `host.kind == "sosreport" && owners.exists(p, p.name.endsWith("-" + kernel.release))`, Line: 40}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `host.running && host.container == ""`, Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.running && host.container == ""`, Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container or root folder runs no kernel of its own"},
 				}}},
-				{When: &rule.Expr{Source: "size(loaded) > 0", Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(loaded) > 0", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "the running kernel has no modules loaded"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "!owned && (!folders.exists(f, base(f) == kernel.release) || folders.all(f, f.startsWith('/lib/') || f.startsWith('/usr/')) && size(whole) > 0 && !whole.exists(w, base(dir(w)) == kernel.release))", Line: 51},
+					When:     &rule.Expr{Source: "!owned && (!folders.exists(f, base(f) == kernel.release) || folders.all(f, f.startsWith('/lib/') || f.startsWith('/usr/')) && size(whole) > 0 && !whole.exists(w, base(dir(w)) == kernel.release))", Line: 47},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the running kernel's modules are gone from disk: no module can be loaded"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "running: "},
-						{Expr: &rule.Expr{Source: "kernel.release", Line: 54}},
+						{Expr: &rule.Expr{Source: "kernel.release", Line: 50}},
 						{Text: "; on disk: "},
-						{Expr: &rule.Expr{Source: "(size(whole) > 0 ? whole.map(w, base(dir(w))) : folders.map(f, base(f))).distinct().join(', ')", Line: 54}},
+						{Expr: &rule.Expr{Source: "(size(whole) > 0 ? whole.map(w, base(dir(w))) : folders.map(f, base(f))).distinct().join(', ')", Line: 50}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "reboot"},

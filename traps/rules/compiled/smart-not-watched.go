@@ -9,15 +9,13 @@ var smartNotWatched = Rule{
 id: smart-not-watched
 title: "Nobody watches the health of the disks"
 symptoms:
-  - "Device: /dev/<sda> [SAT], <n> Currently unreadable (pending) sectors"
   - "smartctl -H says FAILED, and nobody knew"
   - "a disk died whose reallocated sectors had grown for months"
   - "smartd is not running"
-asked:
-  - "smart|smartd|smartctl|smartmontools not|nobody|nothing|never|no|isn't|disabled|inactive|without|unmonitored|missing|unknown|knew running|run|installed|watch|watched|watches|monitor|monitored|notice|noticed|notify|notified|started|enabled|active|checks|errors|warned -mail-package -mailx -mail"
-  - "smart|smartctl|smartd pending|reallocated|failed|failing|prefail|unreadable|uncorrectable sector|sectors|nobody|disk|knew -passed"
-  - "currently-unreadable|offline-uncorrectable|pending-sectors|pending-sector|reallocated-sectors"
-  - "disk|disks|drive|drives|hdd|ssd|hard-disk|physical monitor|monitoring|monitored|health|unmonitored|watch|watched|notice|warning|warn|notification|notified error|errors|died|failure|failures|failing|unmonitored|fail|smart|dead|health no|nothing|nobody|not|never|without|unmonitored|before|missing -raid -md -mdadm -array -battery"
+messages:
+  - text: "<n> Currently unreadable (pending) sectors"
+    says: "smartd"
+    since: "smartmontools 5.33, smartd.cpp"
 tags:
   - "smart"
   - "smartd"
@@ -126,23 +124,23 @@ RAID controller, a storage agent or node_exporter's smartmon script watches the 
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "disks are visible only on a running host"},
 				}}},
-				{When: &rule.Expr{Source: `host.container == ""`, Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.container == ""`, Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container's disks are its host's concern"},
 				}}},
-				{When: &rule.Expr{Source: "!hypervisor.found || size(first) > 0", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "!hypervisor.found || size(first) > 0", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a virtual machine's disks are its host's concern"},
 				}}},
-				{When: &rule.Expr{Source: "ata.matches.exists(m, !lent.matches.exists(l, dir(l.path) == dir(m.path))) || nvme.matches.exists(m, !lent.matches.exists(l, l.path == m.path))", Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "ata.matches.exists(m, !lent.matches.exists(l, dir(l.path) == dir(m.path))) || nvme.matches.exists(m, !lent.matches.exists(l, l.path == m.path))", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "there are no disks that smartd could query directly"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "size(watchers) == 0 && (!smartd.exists || smartd.is_masked)", Line: 50},
+					When:     &rule.Expr{Source: "size(watchers) == 0 && (!smartd.exists || smartd.is_masked)", Line: 48},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "nothing monitors the health of the disks"},
@@ -151,7 +149,7 @@ RAID controller, a storage agent or node_exporter's smartmon script watches the 
 						{Text: "install smartmontools, set an address in smartd.conf, and start smartd"},
 					}},
 				},
-				{When: &rule.Expr{Source: "size(watchers) == 0", Line: 53}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(watchers) == 0", Line: 51}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "nothing monitors the health of the disks"},
 				}}},
 			},
@@ -171,23 +169,23 @@ RAID controller, a storage agent or node_exporter's smartmon script watches the 
 				Steps: []rule.Step{
 					{
 						Kind: "unit",
-						Line: 61,
-						When: &rule.Expr{Source: `smartd.file_state == "disabled"`, Line: 62},
+						Line: 59,
+						When: &rule.Expr{Source: `smartd.file_state == "disabled"`, Line: 60},
 						Args: map[string]*rule.Text{
 							"act": {Parts: []rule.Part{
 								{Text: "enable"},
 							}},
 							"name": {Parts: []rule.Part{
-								{Expr: &rule.Expr{Source: "smartd.name", Line: 61}},
+								{Expr: &rule.Expr{Source: "smartd.name", Line: 59}},
 							}},
 						},
 					},
-					{Kind: "unit", Line: 63, Args: map[string]*rule.Text{
+					{Kind: "unit", Line: 61, Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "start"},
 						}},
 						"name": {Parts: []rule.Part{
-							{Expr: &rule.Expr{Source: "smartd.name", Line: 63}},
+							{Expr: &rule.Expr{Source: "smartd.name", Line: 61}},
 						}},
 					}},
 				},

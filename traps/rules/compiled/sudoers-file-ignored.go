@@ -9,15 +9,16 @@ var sudoersFileIgnored = Rule{
 id: sudoers-file-ignored
 title: "sudo ignores a file in sudoers.d because of its name"
 symptoms:
-  - "<user> is not in the sudoers file.  This incident will be reported."
-  - "Sorry, user <user> is not allowed to execute '<command>' as root on <host>."
   - "a rule in /etc/sudoers.d has no effect, and visudo -c finds nothing wrong"
-asked:
-  - "sudoers.d|etc-sudoers.d ignored|ignore|ignores|not|no|never|dot|dots|cannot|can't|asked|password|nopasswd|effect|read|works|tilde|wrong-owner|file|include|includedir"
-  - "sudo|sudoers rule|file|nopasswd|entry|drop-in|snippet|name ignored|ignores|dot|dots|no-effect|effect|still-asks|still-asked|silently -requiretty"
-  - "not-in-the-sudoers-file"
-  - "not-allowed-to-execute|not-allowed-to-run sudo|root|as"
-  - "sudo nopasswd still|not|asks|asked|password|ignored|works"
+messages:
+  - text: "is not in the sudoers file."
+    says: "sudo"
+    since: "sudo 1.6, plugins/sudoers/logging.c"
+    perhaps: true
+  - text: "Sorry, user <user> is not allowed to execute '<text>' as <user>"
+    says: "sudo"
+    since: "sudo 1.6, plugins/sudoers/logging.c"
+    perhaps: true
 tags:
   - "sudo"
   - "sudoers"
@@ -65,24 +66,24 @@ Rename the file, without dots: jane_doe. Check with sudo -l -U jane.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "copy", Expr: &rule.Expr{Source: `"(~|[.](bak|old|orig|save|swp|disabled|off|example|sample|dist|tmp|rpmsave|rpmnew|rpmorig|pacnew|pacsave|pacorig|apk-new|ucf-.*|dpkg-.*))$"`, Line: 38}},
-				{Name: "named", Expr: &rule.Expr{Source: `files.filter(f, !base(f).contains(".") && !f.endsWith("~"))`, Line: 39}},
-				{Name: "dotted", Expr: &rule.Expr{Source: `files.filter(f, base(f).contains(".") && !base(f).startsWith(".") && !f.matches(copy))`, Line: 40}},
-				{Name: "orphans", Expr: &rule.Expr{Source: `files.filter(f, f.matches("(~|[.](bak|old|orig|save))$") && !named.exists(n, f.startsWith(n)))`, Line: 41}},
+				{Name: "copy", Expr: &rule.Expr{Source: `"(~|[.](bak|old|orig|save|swp|disabled|off|example|sample|dist|tmp|rpmsave|rpmnew|rpmorig|pacnew|pacsave|pacorig|apk-new|ucf-.*|dpkg-.*))$"`, Line: 39}},
+				{Name: "named", Expr: &rule.Expr{Source: `files.filter(f, !base(f).contains(".") && !f.endsWith("~"))`, Line: 40}},
+				{Name: "dotted", Expr: &rule.Expr{Source: `files.filter(f, base(f).contains(".") && !base(f).startsWith(".") && !f.matches(copy))`, Line: 41}},
+				{Name: "orphans", Expr: &rule.Expr{Source: `files.filter(f, f.matches("(~|[.](bak|old|orig|save))$") && !named.exists(n, f.startsWith(n)))`, Line: 42}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "included.found", Line: 35}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "included.found", Line: 36}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "/etc/sudoers does not include /etc/sudoers.d"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "dotted + orphans", Line: 42},
+			Each: &rule.Expr{Source: "dotted + orphans", Line: 43},
 			As:   "it",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "it", Line: 43}},
+				{Expr: &rule.Expr{Source: "it", Line: 44}},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: "it in dotted && size(tool) == 0", Line: 45},
+					When:     &rule.Expr{Source: "it in dotted && size(tool) == 0", Line: 46},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "sudo ignores this file: its name contains a dot"},
@@ -91,11 +92,11 @@ Rename the file, without dots: jane_doe. Check with sudo -l -U jane.
 						{Text: "check its syntax with visudo -cf FILE, then rename it without the dot"},
 					}},
 				},
-				{When: &rule.Expr{Source: "it in dotted", Line: 48}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "it in dotted", Line: 49}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "sudo ignores this file: its name contains a dot"},
 				}}},
 				{
-					When:     &rule.Expr{Source: "it in orphans", Line: 50},
+					When:     &rule.Expr{Source: "it in orphans", Line: 51},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "sudo ignores this file as a copy, but the original is missing"},
@@ -111,7 +112,7 @@ Rename the file, without dots: jane_doe. Check with sudo -l -U jane.
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
 					{Text: "have sudo read "},
-					{Expr: &rule.Expr{Source: "it", Line: 56}},
+					{Expr: &rule.Expr{Source: "it", Line: 57}},
 				}},
 				Notes: []*rule.Text{
 					{Parts: []rule.Part{
@@ -120,7 +121,7 @@ Rename the file, without dots: jane_doe. Check with sudo -l -U jane.
 				},
 				Vanishes: "the rule lists only what is wrong, which this no longer is",
 				Steps: []rule.Step{
-					{Kind: "command", Line: 61, Words: map[string][]*rule.Text{
+					{Kind: "command", Line: 62, Words: map[string][]*rule.Text{
 						"do": []*rule.Text{
 							{Parts: []rule.Part{
 								{Text: "/usr/sbin/visudo"},
@@ -135,7 +136,7 @@ Rename the file, without dots: jane_doe. Check with sudo -l -U jane.
 								{Text: "-f"},
 							}},
 							{Parts: []rule.Part{
-								{Expr: &rule.Expr{Source: "it", Line: 61}},
+								{Expr: &rule.Expr{Source: "it", Line: 62}},
 							}},
 						},
 						"probe": []*rule.Text{
@@ -149,13 +150,13 @@ Rename the file, without dots: jane_doe. Check with sudo -l -U jane.
 							}},
 						},
 					}},
-					{Kind: "rename", Line: 62, Args: map[string]*rule.Text{
+					{Kind: "rename", Line: 63, Args: map[string]*rule.Text{
 						"path": {Parts: []rule.Part{
-							{Expr: &rule.Expr{Source: "it", Line: 62}},
+							{Expr: &rule.Expr{Source: "it", Line: 63}},
 						}},
 						"to": {Parts: []rule.Part{
 							{Text: "/etc/sudoers.d/"},
-							{Expr: &rule.Expr{Source: "base(it).replace('.', '_')", Line: 62}},
+							{Expr: &rule.Expr{Source: "base(it).replace('.', '_')", Line: 63}},
 						}},
 					}},
 				},

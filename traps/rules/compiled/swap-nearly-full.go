@@ -9,17 +9,14 @@ var swapNearlyFull = Rule{
 id: swap-nearly-full
 title: "Swap is nearly used up"
 symptoms:
-  - "Out of memory: Killed process <n> (<java>) total-vm:<n>kB, anon-rss:<n>kB"
   - "free shows no free swap"
   - "everything is slow, and the disk is busy with reads though nothing reads files"
   - "swap usage is at 100%"
-asked:
-  - "swap full|100|nearly|exhausted|used-up|no-free|almost|completely|99|98|95|thrash|thrashing|usage-at|usage-high|high -file-system -zram-size -hibernate -sda -fstab -disks -order -volumes -swapped"
-  - "swapping|swaps|thrashing|thrash slow|all-the-time|heavily|constantly|memory|load|disk|ssh|unresponsive|server|kswapd|hang -ksm -merging -sleep_millisecs -swapped"
-  - "out-of-memory killed|kill|killer|oom|process|invoked memory|swap|process|total-vm|server|java|mysqld -cgroup -memcg -container -pod -memorymax -unit -kubernetes -desktop"
-  - "oom-killer|oom-kill swap|memory|process|server|mysql|java|random|kills -cgroup -memcg -container -pod -unit -service -systemd-oomd -memorymax -constraint_memcg -kubernetes"
-  - "kswapd0|kswapd cpu|100|swap|busy|high|slow"
-  - "ran-out-of-memory|run-out-of-memory|run-out-of-swap|out-of-swap swap|swaps|server|slow|load"
+messages:
+  - text: "Out of memory: <Kill|Killed> process <pid> (<name>)"
+    says: "kernel"
+    since: "Linux 2.6.36, mm/oom_kill.c"
+    perhaps: true
 tags:
   - "memory"
   - "swap"
@@ -52,27 +49,27 @@ MemoryMax for its unit; a host that is too small needs more memory. More swap bu
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "memory.swap_total > 0", Line: 36}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "memory.swap_total > 0", Line: 33}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "there is no swap"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `memory.swap_free * 10 < memory.swap_total && memory.available * 5 < memory.total && (memory.available < parseSize("4G") || memory.available * 20 < memory.total)`, Line: 41},
+					When:     &rule.Expr{Source: `memory.swap_free * 10 < memory.swap_total && memory.available * 5 < memory.total && (memory.available < parseSize("4G") || memory.available * 20 < memory.total)`, Line: 38},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "swap is nearly full, and little memory is left"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "swap: "},
-						{Expr: &rule.Expr{Source: "asSize(memory.swap_free)", Line: 44}},
+						{Expr: &rule.Expr{Source: "asSize(memory.swap_free)", Line: 41}},
 						{Text: " of "},
-						{Expr: &rule.Expr{Source: "asSize(memory.swap_total)", Line: 44}},
+						{Expr: &rule.Expr{Source: "asSize(memory.swap_total)", Line: 41}},
 						{Text: " free; memory: "},
-						{Expr: &rule.Expr{Source: "asSize(memory.available)", Line: 44}},
+						{Expr: &rule.Expr{Source: "asSize(memory.available)", Line: 41}},
 						{Text: " of "},
-						{Expr: &rule.Expr{Source: "asSize(memory.total)", Line: 44}},
+						{Expr: &rule.Expr{Source: "asSize(memory.total)", Line: 41}},
 						{Text: " available"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{

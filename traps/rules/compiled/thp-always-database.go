@@ -9,13 +9,17 @@ var thpAlwaysDatabase = Rule{
 id: thp-always-database
 title: "Transparent huge pages are always on, under a database that suffers from them"
 symptoms:
-  - "WARNING: /sys/kernel/mm/transparent_hugepage/enabled is 'always'. We suggest setting it to 'never'"
-  - "WARNING You have Transparent Huge Pages (THP) support enabled in your kernel. This will create latency and memory usage issues with Redis."
   - "latency spikes, and khugepaged or compaction in the profile"
-asked:
-  - "transparent_hugepage|transparent-hugepage|transparent-huge-pages|transparent-hugepages|transparent-huge-page|thp|khugepaged"
-  - "huge-pages|hugepages redis|mongodb|mongo|mongod|latency|oracle|couchbase|mariadb|mysql|postgres|database always|transparent|disable|never|off|latency"
-  - "mongodb|mongod|redis|couchbase|splunk hugepage|huge-page|huge-pages|hugepages"
+messages:
+  - text: "you have Transparent Huge Pages (THP) support enabled in your kernel"
+    says: "redis-server"
+    since: "Redis 3.0, src/latency.c"
+  - text: "You have Transparent Huge Pages (THP) support enabled in your kernel"
+    says: "redis-server"
+    since: "Redis 3.0, src/latency.c"
+  - text: "/sys/kernel/mm/transparent_hugepage/enabled is 'always'"
+    says: "mongod"
+    since: "MongoDB 3.0, src/mongo/db/startup_warnings_mongod.cpp"
 tags:
   - "thp"
   - "khugepaged"
@@ -112,25 +116,25 @@ MongoDB 8.0 and newer are made for huge pages, and want "always": leave it so fo
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "mongo_suffers", Expr: &rule.Expr{Source: `mongo.exists(p, p.container == "") && !(mongo_package.installed && mongo_package.since("8.0"))`, Line: 40}},
-				{Name: "contained", Expr: &rule.Expr{Source: `mongo.exists(p, p.container != "")`, Line: 41}},
-				{Name: "redis_suffers", Expr: &rule.Expr{Source: `redis.exists(p, p.container == "") && redis_package.installed && redis_package.version.matches("^([0-9]+:)?([0-5][.]|6[.][01]([.]|-))")`, Line: 42}},
+				{Name: "mongo_suffers", Expr: &rule.Expr{Source: `mongo.exists(p, p.container == "") && !(mongo_package.installed && mongo_package.since("8.0"))`, Line: 44}},
+				{Name: "contained", Expr: &rule.Expr{Source: `mongo.exists(p, p.container != "")`, Line: 45}},
+				{Name: "redis_suffers", Expr: &rule.Expr{Source: `redis.exists(p, p.container == "") && redis_package.installed && redis_package.version.matches("^([0-9]+:)?([0-5][.]|6[.][01]([.]|-))")`, Line: 46}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "mode.exists", Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "mode.exists", Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "this kernel has no transparent huge pages"},
 				}}},
-				{When: &rule.Expr{Source: "mongo_suffers || contained || redis_suffers || size(oracle) > 0 || size(couch) > 0", Line: 46}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "mongo_suffers || contained || redis_suffers || size(oracle) > 0 || size(couch) > 0", Line: 50}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no affected database is running"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{When: &rule.Expr{Source: `mode.text.contains("[always]") && (mongo_suffers || redis_suffers || size(oracle) > 0 || size(couch) > 0)`, Line: 49}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `mode.text.contains("[always]") && (mongo_suffers || redis_suffers || size(oracle) > 0 || size(couch) > 0)`, Line: 53}, Severity: 1, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "transparent huge pages are always on, which harms the database running here"},
 				}}},
 				{
-					When:     &rule.Expr{Source: `mode.text.contains("[always]")`, Line: 52},
+					When:     &rule.Expr{Source: `mode.text.contains("[always]")`, Line: 56},
 					Severity: 1,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "transparent huge pages are always on, which harms a containerised MongoDB older than 8.0"},
@@ -150,7 +154,7 @@ MongoDB 8.0 and newer are made for huge pages, and want "always": leave it so fo
 					{Text: "The database gets no new ones, but keeps those it has until it is restarted."},
 				}},
 			}, Steps: []rule.Step{
-				{Kind: "file", Line: 60, Args: map[string]*rule.Text{
+				{Kind: "file", Line: 64, Args: map[string]*rule.Text{
 					"content": {Parts: []rule.Part{
 						{Text: `w /sys/kernel/mm/transparent_hugepage/enabled - - - - madvise
 `},
@@ -159,7 +163,7 @@ MongoDB 8.0 and newer are made for huge pages, and want "always": leave it so fo
 						{Text: "/etc/tmpfiles.d/fettle-thp.conf"},
 					}},
 				}},
-				{Kind: "sysfs", Line: 61, Args: map[string]*rule.Text{
+				{Kind: "sysfs", Line: 65, Args: map[string]*rule.Text{
 					"path": {Parts: []rule.Part{
 						{Text: "/sys/kernel/mm/transparent_hugepage/enabled"},
 					}},

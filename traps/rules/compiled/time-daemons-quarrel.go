@@ -9,19 +9,23 @@ var timeDaemonsQuarrel = Rule{
 id: time-daemons-quarrel
 title: "Two daemons set the clock, and pull it to and fro"
 symptoms:
-  - "chronyd: System clock was stepped by <n> seconds"
-  - "ntpd: kernel reports TIME_ERROR: 0x41: Clock Unsynchronized"
-  - "systemd-timesyncd: Timed out waiting for reply from <addr>:123 (ntp.ubuntu.com)."
-  - "unable to bind to wildcard address 0.0.0.0 - another process may be running - EXITING"
   - "the clock's frequency correction swings and never settles"
-asked:
-  - "systemd-timesyncd|timesyncd ntp|ntpd|chrony|chronyd|openntpd|ntpsec both|two|conflict|fight|together|same|other|another|alongside|installed|also|and -not-synchronised -no-ntp"
-  - "ntpd|ntp|openntpd|ntpsec chrony|chronyd|timesyncd|systemd-timesyncd|ntpdate|vmware-tools both|two|conflict|fight|together|same-time|other|also|installed|running|alongside|conflicts"
-  - "two|both|several|multiple|competing ntp|time daemon|daemons|clients|services|client clock|time|ntp|adjust|set|sync"
-  - "another-process-may-be-running|unable-to-bind-to-wildcard"
-  - "ntp|ntpd|123|chronyd|chrony address-already-in-use|port-in-use|already-in-use|bind"
-  - "clock stepped|steps|jumps|back-and-forth|forth|oscillates|swings|fight|fights ntp|chrony|chronyd|ntpd|timesyncd|vmware|guest-agent|vboxservice|hypervisor"
-  - "time_error clock-unsynchronized|kernel-reports"
+messages:
+  - text: "kernel reports TIME_ERROR: 0x41: Clock Unsynchronized"
+    says: "ntpd"
+    since: "ntp 4.2.8, ntpd/ntp_loopfilter.c"
+    perhaps: true
+  - text: "unable to bind to wildcard address <ip> - another process may be running"
+    says: "ntpd"
+    since: "ntp 4.2.6, ntpd/ntp_io.c"
+  - text: "Timed out waiting for reply from <text>"
+    says: "systemd-timesyncd"
+    since: "systemd 213, src/timesync/timesyncd-manager.c"
+    perhaps: true
+  - text: "System clock was stepped by <n> seconds"
+    says: "chronyd"
+    since: "chrony 1.24, reference.c"
+    perhaps: true
 tags:
   - "ntp"
   - "chrony"
@@ -69,31 +73,17 @@ ptp4l and phc2sys beside chrony are fine where chrony is told to leave the clock
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "names", Expr: &rule.Expr{Source: `["chronyd", "ntpd", "systemd-timesyn", "openntpd", "ntp-daemon", "ntimed-client"].filter(n, running.exists(p, p.comm == n))`, Line: 43}},
+				{Name: "names", Expr: &rule.Expr{Source: `["chronyd", "ntpd", "systemd-timesyn", "openntpd", "ntp-daemon", "ntimed-client"].filter(n, running.exists(p, p.comm == n))`, Line: 47}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "size(running) > 0", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(running) > 0", Line: 49}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no time daemon is running"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `size(names) > 1 && !("systemd-timesyn" in names && size(names) == 2 && timesyncd.is_active)`, Line: 48},
-					Severity: 2,
-					Summary: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "names.join(' and ')", Line: 49}},
-						{Text: " both set the clock"},
-					}},
-					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "running.map(p, p.comm + ' (' + string(p.pid) + ')').join(', ')", Line: 50}},
-					}},
-					ByHand: &rule.Text{Parts: []rule.Part{
-						{Text: "stop and disable all but one"},
-					}},
-				},
-				{
-					When:     &rule.Expr{Source: "size(names) > 1", Line: 52},
+					When:     &rule.Expr{Source: `size(names) > 1 && !("systemd-timesyn" in names && size(names) == 2 && timesyncd.is_active)`, Line: 52},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Expr: &rule.Expr{Source: "names.join(' and ')", Line: 53}},
@@ -102,6 +92,20 @@ ptp4l and phc2sys beside chrony are fine where chrony is told to leave the clock
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Expr: &rule.Expr{Source: "running.map(p, p.comm + ' (' + string(p.pid) + ')').join(', ')", Line: 54}},
 					}},
+					ByHand: &rule.Text{Parts: []rule.Part{
+						{Text: "stop and disable all but one"},
+					}},
+				},
+				{
+					When:     &rule.Expr{Source: "size(names) > 1", Line: 56},
+					Severity: 2,
+					Summary: &rule.Text{Parts: []rule.Part{
+						{Expr: &rule.Expr{Source: "names.join(' and ')", Line: 57}},
+						{Text: " both set the clock"},
+					}},
+					Detail: &rule.Text{Parts: []rule.Part{
+						{Expr: &rule.Expr{Source: "running.map(p, p.comm + ' (' + string(p.pid) + ')').join(', ')", Line: 58}},
+					}},
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
@@ -109,12 +113,12 @@ ptp4l and phc2sys beside chrony are fine where chrony is told to leave the clock
 			}},
 			Remedy: &rule.Remedy{Title: &rule.Text{Parts: []rule.Part{
 				{Text: "leave the clock to "},
-				{Expr: &rule.Expr{Source: `names.filter(n, n != "systemd-timesyn").join(" and ")`, Line: 57}},
+				{Expr: &rule.Expr{Source: `names.filter(n, n != "systemd-timesyn").join(" and ")`, Line: 61}},
 			}}, Steps: []rule.Step{
 				{
 					Kind: "unit",
-					Line: 59,
-					When: &rule.Expr{Source: `timesyncd.file_state == "enabled"`, Line: 60},
+					Line: 63,
+					When: &rule.Expr{Source: `timesyncd.file_state == "enabled"`, Line: 64},
 					Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "disable"},
@@ -124,7 +128,7 @@ ptp4l and phc2sys beside chrony are fine where chrony is told to leave the clock
 						}},
 					},
 				},
-				{Kind: "unit", Line: 61, Args: map[string]*rule.Text{
+				{Kind: "unit", Line: 65, Args: map[string]*rule.Text{
 					"act": {Parts: []rule.Part{
 						{Text: "stop"},
 					}},

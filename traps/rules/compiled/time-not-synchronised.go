@@ -9,23 +9,26 @@ var timeNotSynchronised = Rule{
 id: time-not-synchronised
 title: "Nothing keeps the clock right"
 symptoms:
-  - "System clock synchronized: no"
-  - "NTP service: inactive"
-  - "NTP service: n/a"
-  - "Clock skew too great while getting initial credentials"
-  - "Release file for <url> is not valid yet (invalid for another 2h 11min). Updates for this repository will not be applied."
   - "certificates are not yet valid, or codes of the second factor are refused"
   - "the system clock drifts by minutes a day"
   - "apt update: Release file is not valid yet"
-asked:
-  - "-synchronized-yes"
-  - "clock|time|uhr|system-clock|system-time|date drift|drifts|drifted|skew|skewed|wrong|off|behind|ahead|unsynchronized|not-synchronized|not-synchronised|out-of-sync|slow|fast|sync|synchronized|synchronised|synced|differ|differs minutes|days|hours|ntp|cluster|machines|vm|host|server|hosts|synchronized|synchronised|kerberos|node|nodes|seconds|timedatectl|day|years|guest|suspended|timesyncd|chrony -windows -dual -rtc -daylight -summer -dst -fight -tsc -syscall -both"
-  - "system-clock-synchronized|ntp-synchronized|ntp-service-inactive|ntp-service-n/a"
-  - "clock-skew|clock-drift|time-drift|clock-skew-too-great|time-skew|krb_ap_err_skew"
-  - "release-file not-valid-yet|not-yet-valid|invalid-for-another"
-  - "not-valid-yet|not-yet-valid certificate|release|x509|cert|clock|apt"
-  - "ntp|time-sync|time-synchronization|time-synchronisation not|disabled|inactive|off|no|never|unreachable|isn't|doesn't|stopped|fail|fails working|work|running|sync|synced|synchronized|enabled|active|disabled|inactive|time|clock -fight -both -conflict"
-  - "totp|second-factor|authenticator|kerberos|token|jwt|oauth|ceph clock|time|skew wrong|off|skew|drift|drifted|invalid|rejected|refused -google_authenticator"
+messages:
+  - text: "System clock synchronized: no"
+    says: "timedatectl"
+    since: "systemd 239, src/timedate/timedatectl.c"
+  - text: "NTP service: inactive"
+    says: "timedatectl"
+    since: "systemd 239, src/timedate/timedatectl.c"
+  - text: "NTP service: n/a"
+    says: "timedatectl"
+    since: "systemd 239, src/timedate/timedatectl.c"
+  - text: "Clock skew too great"
+    says: "a program that uses Kerberos"
+    since: "MIT Kerberos 1.0, KRB5KRB_AP_ERR_SKEW; RFC 4120, 7.5.9"
+    perhaps: true
+  - text: "is not valid yet (invalid for another <text>). Updates for this repository will not be applied"
+    says: "apt"
+    since: "apt 1.5, apt-pkg/acquire-item.cc"
 tags:
   - "ntp"
   - "chrony"
@@ -98,14 +101,14 @@ Install and start one: chrony (apt install chrony, dnf install chrony), or enabl
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `host.container == ""`, Line: 55}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.container == ""`, Line: 58}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container uses its host's clock"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `size(running) == 0 && !(size(units) > 0 && booted.exists && !(masked.exists && masked.target == "/dev/null"))`, Line: 58},
+					When:     &rule.Expr{Source: `size(running) == 0 && !(size(units) > 0 && booted.exists && !(masked.exists && masked.target == "/dev/null"))`, Line: 61},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "no daemon synchronises the clock"},
@@ -114,11 +117,11 @@ Install and start one: chrony (apt install chrony, dnf install chrony), or enabl
 						{Text: "install chrony"},
 					}},
 				},
-				{When: &rule.Expr{Source: "size(running) == 0", Line: 61}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(running) == 0", Line: 64}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "no daemon synchronises the clock"},
 				}}},
 				{
-					When:     &rule.Expr{Source: `running.all(p, p.comm == "systemd-timesyn") && started.exists && started.age > duration("1h") && !answered.exists`, Line: 63},
+					When:     &rule.Expr{Source: `running.all(p, p.comm == "systemd-timesyn") && started.exists && started.age > duration("1h") && !answered.exists`, Line: 66},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "systemd-timesyncd is running, but no time server has answered since boot"},
@@ -142,7 +145,7 @@ Install and start one: chrony (apt install chrony, dnf install chrony), or enabl
 				},
 				Settle: 5000000000,
 				Steps: []rule.Step{
-					{Kind: "unit", Line: 72, Args: map[string]*rule.Text{
+					{Kind: "unit", Line: 75, Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "enable"},
 						}},
@@ -150,7 +153,7 @@ Install and start one: chrony (apt install chrony, dnf install chrony), or enabl
 							{Text: "systemd-timesyncd.service"},
 						}},
 					}},
-					{Kind: "unit", Line: 73, Args: map[string]*rule.Text{
+					{Kind: "unit", Line: 76, Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "start"},
 						}},

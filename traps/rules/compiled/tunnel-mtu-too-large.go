@@ -13,16 +13,11 @@ symptoms:
   - "small pages load, large ones do not"
   - "ICMP: fragmentation needed and DF set is never seen"
   - "docker pull hangs inside the VPN"
-asked:
-  - "wireguard|wg|wg0|vpn|openvpn|tunnel|ipsec|strongswan|gre|vxlan|pppoe|ipip|tailscale|l2tp|ppp|overlay|flannel|calico mtu|mss|fragmentation|frag|fragment|fragmented|packets-are-too-large|large-packets|big-packets|df|pmtu|clamp|need-to-frag -bridge"
-  - "wireguard|wg|wg0|vpn|openvpn|tunnel|ipsec|gre|vxlan|pppoe|tailscale|overlay some|ping|small|only|kex|large|certain|ssh|pings @site|large|hang|hangs|load|stall|stalls|big|output|works|freeze hang|hangs|never|not|stall|stalls|freeze|fail|fails|slow|stuck|timeout|others|large -bridge"
-  - "expecting-ssh2_msg_kex_ecdh_reply|ssh2_msg_kex_ecdh_reply|ssh2_msg_kexinit|kex_ecdh_reply"
-  - "path-mtu|pmtu|pmtud|mtu-discovery|path-mtu-discovery|mtu-black-hole -bridge"
-  - "need-to-frag|frag-needed|fragmentation-needed mtu|tunnel|vpn|df|1420|1400|1380 -bridge"
-  - "small|tiny pages|packets|files|requests|transfers large|big|bigger load|works|hang|fail|fine|stall|not|never -bridge -nfs -disk -inode -usb -ssd"
-  - "ssh connects|logs|login|works hangs|freezes|stalls|hang|freeze ls|output|long|large|top|cat|screen -slow-login -disk"
-  - "tls|ssl|https|docker-pull|docker handshake|pull|pulls|handshakes hang|hangs|stall|timeout|never vpn|tunnel|wireguard|mtu|pppoe"
-  - "mss-clamping|clamp-mss|tcpmss|mss-clamp vpn|tunnel|wireguard|pppoe|hang|hangs|stall"
+messages:
+  - text: "From <ip> icmp_seq=<n> Frag needed and DF set (mtu = <n>)"
+    says: "ping"
+    since: "iputils s20150815, ping/ping.c"
+    perhaps: true
 tags:
   - "mtu"
   - "wireguard"
@@ -70,47 +65,47 @@ WireGuard: 1420), or raise the link's, on every hop.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "own", Expr: &rule.Expr{Source: "tunnels.filter(t, t.up && !t.external && t.mtu < 32768)", Line: 43}},
-				{Name: "ethernet", Expr: &rule.Expr{Source: `all.filter(l, l.kind == "" && l.up && l.mtu >= 576 && l.name != "lo").map(l, l.mtu)`, Line: 44}},
-				{Name: "room", Expr: &rule.Expr{Source: `{"vxlan": 50, "geneve": 50, "wireguard": 60, "gre": 24, "gretap": 38, "ipip": 20, "sit": 20}`, Line: 46}},
+				{Name: "own", Expr: &rule.Expr{Source: "tunnels.filter(t, t.up && !t.external && t.mtu < 32768)", Line: 38}},
+				{Name: "ethernet", Expr: &rule.Expr{Source: `all.filter(l, l.kind == "" && l.up && l.mtu >= 576 && l.name != "lo").map(l, l.mtu)`, Line: 39}},
+				{Name: "room", Expr: &rule.Expr{Source: `{"vxlan": 50, "geneve": 50, "wireguard": 60, "gre": 24, "gretap": 38, "ipip": 20, "sit": 20}`, Line: 41}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 48}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "links are visible only on a running host"},
 				}}},
-				{When: &rule.Expr{Source: "size(own) > 0", Line: 50}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(own) > 0", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no tunnel that adds a header is up"},
 				}}},
-				{When: &rule.Expr{Source: "size(ethernet) > 0", Line: 52}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(ethernet) > 0", Line: 47}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "no network card is up"},
 				}}},
 			},
-			Each: &rule.Expr{Source: `own.filter(t, t.name != "gre0" && t.name != "gretap0" && t.name != "tunl0" && t.name != "sit0")`, Line: 54},
+			Each: &rule.Expr{Source: `own.filter(t, t.name != "gre0" && t.name != "gretap0" && t.name != "tunl0" && t.name != "sit0")`, Line: 49},
 			As:   "t",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "t.name", Line: 56}},
+				{Expr: &rule.Expr{Source: "t.name", Line: 51}},
 			}},
 			None: &rule.Text{Parts: []rule.Part{
 				{Text: "no tunnel that adds a header is up"},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `t.parent == "" && ethernet.all(m, t.mtu + room[t.kind] > m) || t.parent != "" && all.exists(l, l.name == t.parent && t.mtu + room[t.kind] > l.mtu)`, Line: 59},
+					When:     &rule.Expr{Source: `t.parent == "" && ethernet.all(m, t.mtu + room[t.kind] > m) || t.parent != "" && all.exists(l, l.name == t.parent && t.mtu + room[t.kind] > l.mtu)`, Line: 54},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "its MTU leaves no room for the tunnel header on the underlying link"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "t.kind", Line: 61}},
+						{Expr: &rule.Expr{Source: "t.kind", Line: 56}},
 						{Text: " with MTU "},
-						{Expr: &rule.Expr{Source: "t.mtu", Line: 61}},
+						{Expr: &rule.Expr{Source: "t.mtu", Line: 56}},
 						{Text: ", whose header takes "},
-						{Expr: &rule.Expr{Source: "room[t.kind]", Line: 61}},
+						{Expr: &rule.Expr{Source: "room[t.kind]", Line: 56}},
 						{Text: " bytes or more"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "in the configuration that creates it, set its MTU to that of the underlying link minus "},
-						{Expr: &rule.Expr{Source: "room[t.kind]", Line: 62}},
+						{Expr: &rule.Expr{Source: "room[t.kind]", Line: 57}},
 					}},
 				},
 			},

@@ -10,14 +10,16 @@ id: unattended-upgrades-idle
 title: "Unattended upgrades are installed and do nothing"
 symptoms:
   - "apt list --upgradable shows security updates that are months old"
-  - "APT::Periodic::Unattended-Upgrade \"0\";"
-  - "apt-daily-upgrade.timer; masked"
-asked:
-  - "unattended-upgrades|unattended-upgrade|unattended|automatic-updates|automatic-upgrades|automatic-security|auto-updates|auto-upgrades @not|nothing|disabled|idle|masked|stop|run|runs|months|old|0|finds|never|weeks -dpkg-was -reboot-required -interrupted -lock -lock-frontend"
-  - "apt-daily|apt-daily.timer|apt-daily-upgrade|apt-daily-upgrade.timer|apt.systemd.daily disabled|masked|never|not|inactive|nothing|dead|finds|run|runs|update|updates|skip -lock -locked"
-  - "apt-periodic|apt::periodic|20auto-upgrades|10periodic|periodic unattended-upgrade|update-package-lists|0|not|disabled|upgrade"
-  - "security-updates|security-patches|security-upgrades|upgradable not-installed|not|never|months|automatically|waiting|old|missing|pending|installed automatically|unattended|months|installed|weeks|old|apt|themselves|own -end-of-life -eol -buster -kernel"
-  - "upgradable|upgradeable months|weeks|security|old"
+messages:
+  - text: 'APT::Periodic::Unattended-Upgrade "0";'
+    says: "a file"
+    since: "apt 0.6, apt.systemd.daily"
+  - text: "apt-daily-upgrade.timer masked"
+    says: "systemctl"
+    since: "systemd 205"
+  - text: "apt-daily-upgrade.timer; masked"
+    says: "systemctl"
+    since: "systemd 205"
 tags:
   - "apt"
   - "unattended-upgrades"
@@ -75,34 +77,34 @@ APT::Periodic::Update-Package-Lists "1"; and APT::Periodic::Unattended-Upgrade "
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "read", Expr: &rule.Expr{Source: `lines.matches.filter(m, m.path == "/etc/apt/apt.conf" || base(m.path).matches("^[A-Za-z0-9_-]+([.]conf)?$"))`, Line: 44}},
-				{Name: "setting", Expr: &rule.Expr{Source: `read.filter(m, m.groups["key"] == "Unattended-Upgrade")`, Line: 45}},
-				{Name: "enable", Expr: &rule.Expr{Source: `read.filter(m, m.groups["key"] == "Enable" && m.text.contains("Periodic::Enable"))`, Line: 46}},
-				{Name: "days", Expr: &rule.Expr{Source: `size(setting) > 0 ? setting[size(setting) - 1].groups["days"] : "0"`, Line: 47}},
+				{Name: "read", Expr: &rule.Expr{Source: `lines.matches.filter(m, m.path == "/etc/apt/apt.conf" || base(m.path).matches("^[A-Za-z0-9_-]+([.]conf)?$"))`, Line: 46}},
+				{Name: "setting", Expr: &rule.Expr{Source: `read.filter(m, m.groups["key"] == "Unattended-Upgrade")`, Line: 47}},
+				{Name: "enable", Expr: &rule.Expr{Source: `read.filter(m, m.groups["key"] == "Enable" && m.text.contains("Periodic::Enable"))`, Line: 48}},
+				{Name: "days", Expr: &rule.Expr{Source: `size(setting) > 0 ? setting[size(setting) - 1].groups["days"] : "0"`, Line: 49}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "pkg.installed", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "pkg.installed", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "unattended-upgrades is not installed"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
-				{When: &rule.Expr{Source: `days == "0"`, Line: 49}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `days == "0"`, Line: 51}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "unattended-upgrades is installed but not enabled"},
 				}}},
 				{
-					When:     &rule.Expr{Source: `size(enable) > 0 && enable[size(enable) - 1].groups["days"] == "0"`, Line: 51},
+					When:     &rule.Expr{Source: `size(enable) > 0 && enable[size(enable) - 1].groups["days"] == "0"`, Line: 53},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "unattended-upgrades never runs, because APT::Periodic::Enable is 0"},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "enable[size(enable) - 1].path", Line: 53}},
+						{Expr: &rule.Expr{Source: "enable[size(enable) - 1].path", Line: 55}},
 						{Text: " sets it: remove the line, or set it to 1"},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: "host.running && size(systemd) > 0 && upgrade.systemd && upgrade.is_masked", Line: 54},
+					When:     &rule.Expr{Source: "host.running && size(systemd) > 0 && upgrade.systemd && upgrade.is_masked", Line: 56},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "the timer that runs unattended-upgrades is not active"},
@@ -111,7 +113,7 @@ APT::Periodic::Update-Package-Lists "1"; and APT::Periodic::Unattended-Upgrade "
 						{Text: "systemctl unmask apt-daily.timer apt-daily-upgrade.timer; systemctl enable --now apt-daily.timer apt-daily-upgrade.timer"},
 					}},
 				},
-				{When: &rule.Expr{Source: "host.running && size(systemd) > 0 && upgrade.systemd && upgrade.exists && !upgrade.is_active", Line: 57}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running && size(systemd) > 0 && upgrade.systemd && upgrade.exists && !upgrade.is_active", Line: 59}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "the timer that runs unattended-upgrades is not active"},
 				}}},
 			},
@@ -127,8 +129,8 @@ APT::Periodic::Update-Package-Lists "1"; and APT::Periodic::Unattended-Upgrade "
 			}, Steps: []rule.Step{
 				{
 					Kind: "file",
-					Line: 64,
-					When: &rule.Expr{Source: `days == "0"`, Line: 65},
+					Line: 66,
+					When: &rule.Expr{Source: `days == "0"`, Line: 67},
 					Args: map[string]*rule.Text{
 						"content": {Parts: []rule.Part{
 							{Text: `APT::Periodic::Update-Package-Lists "1";
@@ -142,8 +144,8 @@ APT::Periodic::Unattended-Upgrade "1";
 				},
 				{
 					Kind: "unit",
-					Line: 66,
-					When: &rule.Expr{Source: `days != "0" && upgrade.file_state == "disabled"`, Line: 67},
+					Line: 68,
+					When: &rule.Expr{Source: `days != "0" && upgrade.file_state == "disabled"`, Line: 69},
 					Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "enable"},
@@ -155,8 +157,8 @@ APT::Periodic::Unattended-Upgrade "1";
 				},
 				{
 					Kind: "unit",
-					Line: 68,
-					When: &rule.Expr{Source: `days != "0"`, Line: 69},
+					Line: 70,
+					When: &rule.Expr{Source: `days != "0"`, Line: 71},
 					Args: map[string]*rule.Text{
 						"act": {Parts: []rule.Part{
 							{Text: "start"},

@@ -9,15 +9,12 @@ var writeBarriersOff = Rule{
 id: write-barriers-off
 title: "A file system is mounted without write barriers"
 symptoms:
-  - "EXT4-fs (<sda1>): mounted filesystem with ordered data mode. Opts: nobarrier"
   - "the file system is damaged after each power failure"
-  - "XFS (<sda1>): log recovery fails after a power cut on a disk with a volatile cache"
-asked:
-  - "barrier|barriers|nobarrier|barrier=0 off|ext4|xfs|mount|mounted|option|disabled|power|corrupt|corruption|fstab|write|safe|without|performance|cache|battery"
-  - "nobarrier"
-  - "write-cache|volatile-cache|disk-cache power|power-cut|power-failure|power-loss corrupt|damaged|lost|broken|journal|barrier|file-system|filesystem"
-  - "file-system|filesystem|ext4|xfs|journal damaged|corrupt|corrupted|broken|fsck power-failure|power-cut|power-loss|outage|blackout|power-outage|unplugged -postgres -postgresql -nfs"
-  - "xfs log-recovery|log power|power-cut|failed|fails"
+  - "a disk is mounted with nobarrier"
+messages:
+  - text: "mounted filesystem with <ordered|writeback|journalled> data mode. Opts: <text><nobarrier|barrier=0>"
+    says: "kernel"
+    since: "Linux 2.6.19, fs/ext4/super.c"
 tags:
   - "ext4"
   - "xfs"
@@ -70,27 +67,27 @@ cache below has a working battery, and there it gains nothing: such controllers 
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "once", Expr: &rule.Expr{Source: "mounted.filter(m, !mounted.exists(o, o.device == m.device && o.mount < m.mount))", Line: 36}},
+				{Name: "once", Expr: &rule.Expr{Source: "mounted.filter(m, !mounted.exists(o, o.device == m.device && o.mount < m.mount))", Line: 33}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "host.running", Line: 42}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "host.running", Line: 39}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "mounts are visible only on a running host"},
 				}}},
-				{When: &rule.Expr{Source: `host.container == ""`, Line: 44}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.container == ""`, Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container's file systems are mounted by its host"},
 				}}},
 			},
-			Each: &rule.Expr{Source: "once", Line: 37},
+			Each: &rule.Expr{Source: "once", Line: 34},
 			As:   "m",
 			Subject: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "m.mount", Line: 39}},
+				{Expr: &rule.Expr{Source: "m.mount", Line: 36}},
 			}},
 			None: &rule.Text{Parts: []rule.Part{
 				{Text: "no file system that supports barriers is mounted"},
 			}},
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `m.options.exists(o, o in ["nobarrier", "barrier=0"]) && !(m.type in ["ext3", "ext4"])`, Line: 47},
+					When:     &rule.Expr{Source: `m.options.exists(o, o in ["nobarrier", "barrier=0"]) && !(m.type in ["ext3", "ext4"])`, Line: 44},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "is mounted without write barriers: a power cut can damage it"},
@@ -99,7 +96,7 @@ cache below has a working battery, and there it gains nothing: such controllers 
 						{Text: "remove nobarrier from its line in /etc/fstab, then remount it"},
 					}},
 				},
-				{When: &rule.Expr{Source: `m.options.exists(o, o in ["nobarrier", "barrier=0"])`, Line: 50}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `m.options.exists(o, o in ["nobarrier", "barrier=0"])`, Line: 47}, Severity: 2, Summary: &rule.Text{Parts: []rule.Part{
 					{Text: "is mounted without write barriers: a power cut can damage it"},
 				}}},
 			},
@@ -109,7 +106,7 @@ cache below has a working battery, and there it gains nothing: such controllers 
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
 					{Text: "mount "},
-					{Expr: &rule.Expr{Source: "m.mount", Line: 54}},
+					{Expr: &rule.Expr{Source: "m.mount", Line: 51}},
 					{Text: " with write barriers"},
 				}},
 				Notes: []*rule.Text{
@@ -118,22 +115,22 @@ cache below has a working battery, and there it gains nothing: such controllers 
 					}},
 				},
 				Refuse: []rule.Refusal{
-					{When: &rule.Expr{Source: `!m.mount.matches("^[A-Za-z0-9/_.-]+$")`, Line: 57}, Why: &rule.Text{Parts: []rule.Part{
+					{When: &rule.Expr{Source: `!m.mount.matches("^[A-Za-z0-9/_.-]+$")`, Line: 54}, Why: &rule.Text{Parts: []rule.Part{
 						{Text: "fettle cannot match the characters in its name; do it by hand"},
 					}}},
 				},
 				Steps: []rule.Step{
 					{
 						Kind: "edit",
-						Line: 60,
-						When: &rule.Expr{Source: "planned.found", Line: 61},
+						Line: 57,
+						When: &rule.Expr{Source: "planned.found", Line: 58},
 						Args: map[string]*rule.Text{
 							"path": {Parts: []rule.Part{
 								{Text: "/etc/fstab"},
 							}},
 							"replace.match": {Parts: []rule.Part{
 								{Text: `^(\s*[^#\s]\S*\s+`},
-								{Expr: &rule.Expr{Source: "m.mount", Line: 60}},
+								{Expr: &rule.Expr{Source: "m.mount", Line: 57}},
 								{Text: `/?\s+\S+\s+(?:\S*,)?)(?:nobarrier|barrier=0)((?:,\S*)?(?:\s.*)?)$`},
 							}},
 							"replace.with": {Parts: []rule.Part{
@@ -141,7 +138,7 @@ cache below has a working battery, and there it gains nothing: such controllers 
 							}},
 						},
 					},
-					{Kind: "command", Line: 62, Words: map[string][]*rule.Text{
+					{Kind: "command", Line: 59, Words: map[string][]*rule.Text{
 						"do": []*rule.Text{
 							{Parts: []rule.Part{
 								{Text: "/usr/bin/mount"},
@@ -153,7 +150,7 @@ cache below has a working battery, and there it gains nothing: such controllers 
 								{Text: "remount,barrier=1"},
 							}},
 							{Parts: []rule.Part{
-								{Expr: &rule.Expr{Source: "m.mount", Line: 62}},
+								{Expr: &rule.Expr{Source: "m.mount", Line: 59}},
 							}},
 						},
 						"probe": []*rule.Text{
@@ -170,7 +167,7 @@ cache below has a working battery, and there it gains nothing: such controllers 
 								{Text: "nobarrier"},
 							}},
 							{Parts: []rule.Part{
-								{Expr: &rule.Expr{Source: "m.mount", Line: 62}},
+								{Expr: &rule.Expr{Source: "m.mount", Line: 59}},
 							}},
 						},
 						"undo": []*rule.Text{
@@ -184,7 +181,7 @@ cache below has a working battery, and there it gains nothing: such controllers 
 								{Text: "remount,barrier=0"},
 							}},
 							{Parts: []rule.Part{
-								{Expr: &rule.Expr{Source: "m.mount", Line: 62}},
+								{Expr: &rule.Expr{Source: "m.mount", Line: 59}},
 							}},
 						},
 					}},

@@ -9,15 +9,13 @@ var xzBackdoor = Rule{
 id: xz-backdoor
 title: "This liblzma contains a backdoor"
 symptoms:
-  - "CVE-2024-3094"
   - "sshd takes half a second more for each login since an update of xz"
   - "valgrind reports invalid writes in liblzma's _get_cpuid"
-asked:
-  - "cve-2024-3094"
-  - "xz|liblzma|xz-utils|lzma backdoor|backdoored|5.6.0|5.6.1|compromised|jia-tan|infected|malicious|supply-chain"
-  - "liblzma|_get_cpuid valgrind|sshd|backdoor|ssh"
-  - "jia-tan"
-  - "sshd|ssh xz|liblzma slow|half-second|500ms|update|login|backdoor"
+messages:
+  - text: "CVE-2024-3094"
+    says: "any program"
+    since: "the number that MITRE gave"
+    perhaps: true
 tags:
   - "xz"
   - "liblzma"
@@ -51,22 +49,22 @@ compromised: reinstall it, and change its keys.
 				}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: "pkg.installed", Line: 32}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "pkg.installed", Line: 30}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "xz is not installed as a package"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `pkg.version.matches("^([0-9]+:)?5[.]6[.][01]([^0-9].*)?$") && !pkg.version.contains("really") && !pkg.version.contains("revert")`, Line: 35},
+					When:     &rule.Expr{Source: `pkg.version.matches("^([0-9]+:)?5[.]6[.][01]([^0-9].*)?$") && !pkg.version.contains("really") && !pkg.version.contains("revert")`, Line: 33},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "this is one of the two releases of xz with the backdoor"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
-						{Expr: &rule.Expr{Source: "pkg.name", Line: 37}},
+						{Expr: &rule.Expr{Source: "pkg.name", Line: 35}},
 						{Text: " "},
-						{Expr: &rule.Expr{Source: "pkg.version", Line: 37}},
+						{Expr: &rule.Expr{Source: "pkg.version", Line: 35}},
 					}},
 					ByHand: &rule.Text{Parts: []rule.Part{
 						{Text: "replace it at once, and check whether sshd was reachable in the meantime"},

@@ -12,11 +12,6 @@ symptoms:
   - "files copied on ZFS shortly after they were written hold blocks of zeros"
   - "emerge or a compiler on ZFS 2.2.0 gives corrupt binaries"
   - "OpenZFS 2.2.0 block cloning data corruption"
-asked:
-  - "zfs|openzfs|zpool zeros|zeroes|zero|zeroed|holes|hole|null|nul|corrupt|corrupted|corruption|corrupts|damaged copy|copied|copies|cp|files|file|cloning|block_cloning|block-cloning|bclone|coreutils|2.2.0|2.2|2.1|reflink|emerge|compile|sparse|silent|dirty-dnode -send-corrupt -encryption -encrypted"
-  - "block-cloning|block_cloning|bclone|zfs_dmu_offset_next_sync|zfs_bclone_enabled|dnode_is_dirty"
-  - "seek_hole|seek_data|lseek zfs|openzfs"
-  - "zfs 2.2.0|2.1.4 corrupt|corruption|data|bug|zeros"
 tags:
   - "zfs"
   - "openzfs"
@@ -57,51 +52,51 @@ rarer. Copies made in the meantime can only be checked against their sources.
 				}},
 			},
 			Lets: []rule.Let{
-				{Name: "v", Expr: &rule.Expr{Source: `version.value.capture("^(?P<v>[0-9.]+)").get("v", "0")`, Line: 35}},
-				{Name: "mended", Expr: &rule.Expr{Source: `version.value.startsWith("2.1.11-1+deb12u") || version.value.startsWith("2.1.5-1ubuntu6~22.04.") && debCompare(version.value, "2.1.5-1ubuntu6~22.04.3") >= 0`, Line: 38}},
-				{Name: "turned_off", Expr: &rule.Expr{Source: `next_sync.exists && next_sync.value == "0"`, Line: 39}},
+				{Name: "v", Expr: &rule.Expr{Source: `version.value.capture("^(?P<v>[0-9.]+)").get("v", "0")`, Line: 30}},
+				{Name: "mended", Expr: &rule.Expr{Source: `version.value.startsWith("2.1.11-1+deb12u") || version.value.startsWith("2.1.5-1ubuntu6~22.04.") && debCompare(version.value, "2.1.5-1ubuntu6~22.04.3") >= 0`, Line: 33}},
+				{Name: "turned_off", Expr: &rule.Expr{Source: `next_sync.exists && next_sync.value == "0"`, Line: 34}},
 			},
 			Applies: []rule.Condition{
-				{When: &rule.Expr{Source: `host.container == ""`, Line: 41}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: `host.container == ""`, Line: 36}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "a container uses its host's ZFS"},
 				}}},
-				{When: &rule.Expr{Source: "version.exists", Line: 43}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "version.exists", Line: 38}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "ZFS is not loaded"},
 				}}},
-				{When: &rule.Expr{Source: "size(pools) > 0", Line: 45}, Otherwise: &rule.Text{Parts: []rule.Part{
+				{When: &rule.Expr{Source: "size(pools) > 0", Line: 40}, Otherwise: &rule.Text{Parts: []rule.Part{
 					{Text: "ZFS is loaded, but no pool is imported"},
 				}}},
 			},
 			As: "it",
 			Findings: []rule.Finding{
 				{
-					When:     &rule.Expr{Source: `kernelCompare(v, "2.2.0") >= 0 && kernelCompare(v, "2.2.2") < 0 && !turned_off`, Line: 48},
+					When:     &rule.Expr{Source: `kernelCompare(v, "2.2.0") >= 0 && kernelCompare(v, "2.2.2") < 0 && !turned_off`, Line: 43},
 					Severity: 3,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "this OpenZFS can write zeros into copies of fresh files; fixed in 2.2.2"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "loaded: "},
-						{Expr: &rule.Expr{Source: "version.value", Line: 50}},
+						{Expr: &rule.Expr{Source: "version.value", Line: 45}},
 						{Text: "; zfs_dmu_offset_next_sync is "},
-						{Expr: &rule.Expr{Source: "next_sync.exists ? next_sync.value : 'not there'", Line: 50}},
+						{Expr: &rule.Expr{Source: "next_sync.exists ? next_sync.value : 'not there'", Line: 45}},
 					}},
 				},
 				{
-					When:     &rule.Expr{Source: `kernelCompare(v, "2.1.14") < 0 && !mended && !turned_off`, Line: 51},
+					When:     &rule.Expr{Source: `kernelCompare(v, "2.1.14") < 0 && !mended && !turned_off`, Line: 46},
 					Severity: 2,
 					Summary: &rule.Text{Parts: []rule.Part{
 						{Text: "in rare cases, this OpenZFS writes zeros into copies of fresh files; fixed in 2.1.14"},
 					}},
 					Detail: &rule.Text{Parts: []rule.Part{
 						{Text: "loaded: "},
-						{Expr: &rule.Expr{Source: "version.value", Line: 54}},
+						{Expr: &rule.Expr{Source: "version.value", Line: 49}},
 						{Text: "; the distribution may have backported the fix: look for 15526 in the package's changelog"},
 					}},
 				},
 			},
 			Clear: &rule.Text{Parts: []rule.Part{
-				{Expr: &rule.Expr{Source: "turned_off ? 'zfs_dmu_offset_next_sync is 0, which makes the error rare' : 'this OpenZFS does not have the error'", Line: 55}},
+				{Expr: &rule.Expr{Source: "turned_off ? 'zfs_dmu_offset_next_sync is 0, which makes the error rare' : 'this OpenZFS does not have the error'", Line: 50}},
 			}},
 			Remedy: &rule.Remedy{
 				Title: &rule.Text{Parts: []rule.Part{
@@ -113,12 +108,12 @@ rarer. Copies made in the meantime can only be checked against their sources.
 					}},
 				},
 				Refuse: []rule.Refusal{
-					{When: &rule.Expr{Source: "!next_sync.exists", Line: 60}, Why: &rule.Text{Parts: []rule.Part{
+					{When: &rule.Expr{Source: "!next_sync.exists", Line: 55}, Why: &rule.Text{Parts: []rule.Part{
 						{Text: "this OpenZFS has no parameter zfs_dmu_offset_next_sync; install 2.2.2, or 2.1.14, or newer"},
 					}}},
 				},
 				Steps: []rule.Step{
-					{Kind: "file", Line: 63, Args: map[string]*rule.Text{
+					{Kind: "file", Line: 58, Args: map[string]*rule.Text{
 						"content": {Parts: []rule.Part{
 							{Text: `options zfs zfs_dmu_offset_next_sync=0
 `},
@@ -127,7 +122,7 @@ rarer. Copies made in the meantime can only be checked against their sources.
 							{Text: "/etc/modprobe.d/fettle-zfs-holes.conf"},
 						}},
 					}},
-					{Kind: "sysfs", Line: 64, Args: map[string]*rule.Text{
+					{Kind: "sysfs", Line: 59, Args: map[string]*rule.Text{
 						"path": {Parts: []rule.Part{
 							{Text: "/sys/module/zfs/parameters/zfs_dmu_offset_next_sync"},
 						}},
