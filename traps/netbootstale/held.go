@@ -34,7 +34,7 @@ func heldFolders(ctx context.Context, h *host.Host, r *trap.Report, roots []tftp
 	}
 	servers, err := h.Held(ctx)
 	if err != nil {
-		if !errors.Is(err, host.ErrNotCollected) { // by an older fettle: what it said stands
+		if len(roots) > 0 || !errors.Is(err, host.ErrNotCollected) {
 			r.Unknown("", fmt.Errorf("what the running servers hold: %w", err))
 		}
 		return
