@@ -58,9 +58,13 @@ var newTrap = &trap.Trap{Lore: `---
 id: zz-frobnicator
 title: The frobnicator was paired with another gizmo
 symptoms:
-  - "frobd[<pid>]: gizmo <name> rejects the handshake of its sprocket"
+  - the handshake of a sprocket is rejected
   - the frobnicator blinks and no gizmo answers
   - every sprocket falls back to legacy torque
+messages:
+  - text: "gizmo <word> rejects the handshake of its sprocket"
+    says: frobd
+    since: "frobd 1.0"
 tags: [frobnicator]
 since: never
 refs: [none]
@@ -75,7 +79,7 @@ Pair them again.
 `}
 
 // TestNewTrapWithoutTraining: a trap that the weights do not know is found by its
-// symptoms, and those that they know are found as before.
+// messages and symptoms, and those that they know are found as before.
 func TestNewTrapWithoutTraining(t *testing.T) {
 	before, err := New(traps.All())
 	if err != nil {
