@@ -90,7 +90,7 @@ func verify(a *app.App, t *trap.Trap, parts []remedy.Part, plan remedy.Plan) rem
 // wrote. Findings elsewhere are as they were, or came by themselves meanwhile.
 func brought(outcomes []trap.Outcome, plan remedy.Plan) error {
 	for _, o := range outcomes {
-		if o.Status != trap.Found {
+		if o.Status != trap.Found || o.Severity < trap.Warning { // what is worth a notice the plan says itself
 			continue
 		}
 		for _, e := range o.Evidence {

@@ -18,7 +18,7 @@ func TestBrought(t *testing.T) {
 	for source, want := range map[string]bool{
 		file + ":2": true, file + ":1": false, file + ":3": false, file + ":9": false, file: false, "/etc/other:2": false, "": false,
 	} {
-		found := trap.Outcome{Subject: "/usr/bin/probe", Status: trap.Found, Summary: "it is missing",
+		found := trap.Outcome{Severity: trap.Warning, Subject: "/usr/bin/probe", Status: trap.Found, Summary: "it is missing",
 			Evidence: []trap.Evidence{{Source: source}}}
 		err := brought([]trap.Outcome{{Subject: "tty", Status: trap.Clear}, found}, plan)
 		var still *remedy.StillFound

@@ -3,12 +3,12 @@ package message
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"fettle/engine/trap"
+	"fettle/internal/lazy"
 	"fettle/report"
 )
 
@@ -24,17 +24,17 @@ const (
 )
 
 var (
-	anID   = regexp.MustCompile(`^[a-z0-9]{1,32}$`)
-	aTrap  = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,99}$`)
-	digest = regexp.MustCompile(`^[0-9a-zA-Z_-]{0,64}$`)
+	anID   = lazy.Regexp(`^[a-z0-9]{1,32}$`)
+	aTrap  = lazy.Regexp(`^[a-z0-9][a-z0-9-]{0,99}$`)
+	digest = lazy.Regexp(`^[0-9a-zA-Z_-]{0,64}$`)
 )
 
 // IsID tells whether s can name an agent, an instance or a question: what may
 // stand in a NATS subject.
-func IsID(s string) bool { return anID.MatchString(s) }
+func IsID(s string) bool { return anID().MatchString(s) }
 
 // IsTrap tells whether s can name a trap.
-func IsTrap(s string) bool { return aTrap.MatchString(s) }
+func IsTrap(s string) bool { return aTrap().MatchString(s) }
 
 func (m *Message) valid() error {
 	switch {
@@ -46,7 +46,7 @@ func (m *Message) valid() error {
 		return fmt.Errorf("seq is %d: messages count from 1", m.Seq)
 	case len(m.Why) > maxName || m.Ask != "" && !IsID(m.Ask):
 		return errors.New("its reason is none that an agent gives")
-	case !digest.MatchString(m.Digest) || !digest.MatchString(m.Base):
+	case !digest().MatchString(m.Digest) || !digest().MatchString(m.Base):
 		return errors.New("its digests are none that an agent makes")
 	}
 	if len(m.Fettle) > maxName || nul(m.Fettle, m.Why) {
