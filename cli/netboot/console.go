@@ -106,8 +106,9 @@ unix:PATH,server).
 --log writes all output to a file that only its owner can read. If the
 connection breaks, or nothing answers, fettle says why and tries again, with
 increasing delays. It ends where that is no use: the login was refused, or there
-is no common cipher suite. After the time --silent without output, fettle asks the BMC whether
-the host is off, serial over LAN is disabled, or its speed differs from --speed.
+is no common cipher suite. After the time --silent without output, fettle asks
+the BMC whether the host is off, serial over LAN is disabled, or its speed
+differs from --speed.
 
 To end the session, type Enter and "~." (ipmitool), or Ctrl-] (virsh,
 unix:PATH). The password comes from --password-file, the variable IPMI_PASSWORD,

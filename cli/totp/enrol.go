@@ -47,7 +47,8 @@ The place and owner of the file follow the module's options secret= and user= in
 
 Exit status: 0 done, 2 usage error or bad input, 3 it could not be written.`,
 		Example: `  fettle totp enrol
-  install -d -m 0700 /root/sheets && fettle totp enrol --group totp --out /root/sheets
+  install -d -m 0700 /root/sheets
+  fettle totp enrol --group totp --out /root/sheets
   fettle totp enrol alice --existing < secret.txt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("window") && o.set.Window < 1 {
