@@ -150,7 +150,8 @@ func update() bool { return os.Getenv("FETTLE_UPDATE") == "1" }
 // accepts it, typed at the top of the repository.
 func differs(test, what, want, got string) string {
 	test, _, _ = strings.Cut(test, "/")
-	return fmt.Sprintf("%s differs:\n%s\nIf the new text is right, write it with this, and read what it changed:\n  FETTLE_UPDATE=1 go test %s -run '^%s$'",
+	return fmt.Sprintf("%s differs:\n%s\nIf the new text is right, write it with this, and read what it changed:\n"+
+		"  FETTLE_UPDATE=1 go test %s -run '^%s$'",
 		what, step.Diff("kept", "now", []byte(want+"\n"), []byte(got+"\n")), tested(), test)
 }
 

@@ -33,7 +33,8 @@ func TestRewrite(t *testing.T) {
 	const before = "hostname: a\nwhat this host is\n-- root/etc/a --\n x \n\n-- plan --\n-- want --\n\nclear: b\n"
 	for _, c := range []struct{ want, plan, after string }{
 		{"clear: b", "", before},
-		{"clear: c", "/etc/a: set\n  1. do", "hostname: a\nwhat this host is\n-- root/etc/a --\n x \n\n-- plan --\n/etc/a: set\n  1. do\n-- want --\nclear: c\n"},
+		{"clear: c", "/etc/a: set\n  1. do", "hostname: a\nwhat this host is\n-- root/etc/a --\n x \n\n" +
+			"-- plan --\n/etc/a: set\n  1. do\n-- want --\nclear: c\n"},
 	} {
 		file := filepath.Join(t.TempDir(), "a.txtar")
 		if err := os.WriteFile(file, []byte(before), 0o644); err != nil {
