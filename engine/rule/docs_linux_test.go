@@ -21,6 +21,7 @@ const (
 // part begins.
 var around = []struct{ begins, before, after string }{
 	{"id:", "", ""},
+	{"messages:", docHead + "facts:\n  limit: {sysctl: vm.swappiness}\n" + strings.Replace(docLate, "%s", "limit.int < 0", 1), ""},
 	{"facts:\n  disks:", docHead, ""},
 	{"facts:\n  conf:", docHead, strings.Replace(docLate, "%s", "conf.exists && conf.sets('Journal', 'Storage')", 1)},
 	{"  netback:", docHead + "facts:\n", strings.Replace(docLate, "%s", "netback.bad", 1)},

@@ -21,7 +21,8 @@ func alone(dir string) (*os.File, error) {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		f.Close()
 		if err == unix.EWOULDBLOCK {
-			return nil, fmt.Errorf("another fettle-hub runs with the state folder %s: stop it first, or give this one a folder of its own (--dir)", dir)
+			return nil, fmt.Errorf("another fettle-hub runs with the state folder %s: stop it first, "+
+				"or give this one a folder of its own (--dir)", dir)
 		}
 		return nil, fmt.Errorf("locking %s: %w", filepath.Join(dir, lockFile), err)
 	}

@@ -47,6 +47,9 @@ var keyed = lazy.Regexp(`^(\s*(?:(?:export|set|send|option|` +
 
 // setting redacts a line of configuration.
 func (r *Redactor) setting(file, line string) string {
+	if plain := withoutComment(line); plain != line && strings.Contains(file, "sysctl") {
+		return r.setting(file, plain) + " # comment" // the kernel may take it for a part of the value: it is not lost
+	}
 	line = withoutComment(line)
 	m := keyed().FindStringSubmatch(line)
 	if m == nil {

@@ -179,7 +179,7 @@ func TestCarried(t *testing.T) {
 	const run = `test "$(cat sub/part-inner)" = 5 || exit 9
 		case $(cat part-* | sort -n | tail -1) in 1) test -L link || exit 7;; 2) test -e link && exit 8;; esac
 		test -e mess && exit 6
-		echo >mess; echo >>kept.o; wc -l <kept.o >&2; ./engine/run.sh`
+		echo >mess; echo >>kept.o; wc -l <kept.o >&2; ./run.sh`
 	h := s.hunt(t, g.dir, []string{"one", "two"}, Command{Run: run}, "swift")
 	r, err := h.Run(context.Background())
 	if err != nil {

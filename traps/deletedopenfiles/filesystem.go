@@ -27,6 +27,15 @@ func filesystemOf(f host.OpenFile, fss []host.Filesystem) (best host.Filesystem,
 	return best, ok && best.Size > 0
 }
 
+// roomFor is the file system that a new file in a folder takes room on.
+func roomFor(folder string, fss []host.Filesystem) (host.Filesystem, bool) {
+	v, ok := above(folder+"/x", fss)
+	if ok && v.Type == "overlay" {
+		v = upper(v, fss)
+	}
+	return v, ok && v.Size > 0
+}
+
 // above is the file system with the longest mount point above a path.
 func above(path string, fss []host.Filesystem) (best host.Filesystem, ok bool) {
 	for _, v := range fss {

@@ -89,7 +89,7 @@ func copiesOf(ctx context.Context, h *host.Host, f trap.Finding, lost losses) (o
 	if err != nil {
 		return nil, "", err
 	}
-	if fs, ok := filesystemOf(host.OpenFile{Path: into + "/x"}, fss); ok && uint64(size)+steps.Spare > fs.Avail {
+	if fs, ok := roomFor(into, fss); ok && uint64(size)+steps.Spare > fs.Avail {
 		return nil, "", remedy.Refuse(
 			"%s has %s in deleted files, which are lost when it exits, and %s has %s free for a copy: name another folder (--with "+
 				"copy=/FOLDER), or lose the content (--with copy=no)",

@@ -34,7 +34,7 @@ func heldFolders(ctx context.Context, h *host.Host, r *trap.Report, roots []tftp
 	}
 	servers, err := h.Held(ctx)
 	if err != nil {
-		if !errors.Is(err, host.ErrNotCollected) { // by an older fettle: what it said stands
+		if len(roots) > 0 || !errors.Is(err, host.ErrNotCollected) {
 			r.Unknown("", fmt.Errorf("what the running servers hold: %w", err))
 		}
 		return
@@ -58,6 +58,7 @@ func heldFolders(ctx context.Context, h *host.Host, r *trap.Report, roots []tftp
 func reportHeld(ctx context.Context, h *host.Host, r *trap.Report, subject string, servers []host.Held, roots []tftpd.Root) {
 	var found *trap.Finding
 	denied, fine := false, false
+	var lost error
 	for _, s := range servers {
 		if s.Denied { // every web server's is, to a user without root
 			denied = denied || worksIn[s.Comm]
@@ -68,13 +69,18 @@ func reportHeld(ctx context.Context, h *host.Host, r *trap.Report, subject strin
 			f.Subject = subject
 			found = &f
 		}
-		fine = fine || !ok && worksIn[s.Comm]
+		if !ok && worksIn[s.Comm] {
+			err := unseen(ctx, h, s, roots)
+			fine, lost = fine || err == nil, errors.Join(lost, err)
+		}
 	}
 	switch {
 	case fine:
 		r.Clear(subject, "serves the folder that has its name now")
 	case found != nil:
 		r.Found(*found)
+	case lost != nil:
+		r.Unknown(subject, lost)
 	case denied:
 		r.Unknown(subject, fmt.Errorf("what it holds: %w", host.ErrDenied))
 	}
@@ -94,12 +100,7 @@ func subjectOf(s host.Held) string {
 // judgeHeld compares what a server holds with what its arguments and the
 // configuration name.
 func judgeHeld(ctx context.Context, h *host.Host, s host.Held, roots []tftpd.Root) (trap.Finding, bool) {
-	named := slices.Clone(s.Paths)
-	for _, root := range roots {
-		if names(root.Server, s.Comm) {
-			named = append(named, root.Path)
-		}
-	}
+	named := namedFor(s, roots)
 	proc := fmt.Sprintf("/proc/%d/", s.PID)
 	if worksIn[s.Comm] && s.Own() && old(ctx, h, s.Cwd, named, s.Root.Path) {
 		return holding(s, proc+"cwd", "its working folder is ", s.Cwd), true
@@ -118,6 +119,28 @@ func judgeHeld(ctx context.Context, h *host.Host, s host.Held, roots []tftpd.Roo
 		}
 	}
 	return trap.Finding{}, false
+}
+
+// namedFor are the folders that a server is told to serve.
+func namedFor(s host.Held, roots []tftpd.Root) []string {
+	named := slices.Clone(s.Paths)
+	for _, root := range roots {
+		if names(root.Server, s.Comm) {
+			named = append(named, root.Path)
+		}
+	}
+	return named
+}
+
+// unseen is why a folder that a server is told to serve cannot be compared with what
+// it holds; nil where all can be.
+func unseen(ctx context.Context, h *host.Host, s host.Held, roots []tftpd.Root) error {
+	for _, n := range namedFor(s, roots) {
+		if _, err := h.Stat(ctx, n); err != nil && !host.IsAbsent(err) {
+			return err
+		}
+	}
+	return nil
 }
 
 // names tells whether a configuration is this server's.

@@ -63,13 +63,19 @@ func (v version) names() []string {
 
 // installed are the versions of GnuPG on a host, by its packages: old releases
 // have 1.4 and 2.0 side by side.
-func installed(ctx context.Context, h *host.Host) []version {
+func installed(ctx context.Context, h *host.Host, missed func(error)) []version {
 	var out []version
 	for _, name := range []string{"gpg", "gnupg", "gnupg1", "gnupg2"} {
-		if p, err := h.Package(ctx, name); err == nil {
-			if v, ok := parseVersion(p.Version); ok && !slices.Contains(out, v) {
-				out = append(out, v)
+		p, err := h.Package(ctx, name)
+		if err != nil {
+			if host.IsAbsent(err) {
+				continue
 			}
+			missed(err) // the same of each
+			break
+		}
+		if v, ok := parseVersion(p.Version); ok && !slices.Contains(out, v) {
+			out = append(out, v)
 		}
 	}
 	if len(out) == 0 {

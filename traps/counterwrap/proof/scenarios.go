@@ -8,7 +8,8 @@ const (
 	mrtgFile  = "/etc/mrtg.cfg"
 	muninFile = "/etc/munin/plugin-conf.d/snmp"
 	// muninRest is what else such a file has; its last line has no end.
-	muninRest = "env.community secret\n\n# the printers answer to nobody else\n[snmp_printer_*]\nenv.version 3\n  env.v3username admin\nhost_name printers"
+	muninRest = "env.community secret\n\n# the printers answer to nobody else\n[snmp_printer_*]\nenv.version 3\n  env.v3username " +
+		"admin\nhost_name printers"
 )
 
 // No kernel that Debian still ships has the bug of xen-netback, and none of
@@ -27,10 +28,15 @@ var Scenarios = []lab.Scenario{
 			"Target[slow]: 3:secret@switch1\nMaxBytes[slow]: 1250000\n"},
 	},
 	{
-		Name: "munin-version-1", Files: map[string]string{muninFile: "[snmp_switch1_*]\nenv.version 2\n" + muninRest}, About: "Munin that polls a port by SNMP version 1",
+		Name: "munin-version-1", Files: map[string]string{muninFile: "[snmp_switch1_*]\nenv.version 2\n" + muninRest},
+		About: "Munin that polls a port by SNMP version 1",
 		Needs: needs, Subject: muninFile,
 		Probes: []lab.Probe{
-			{Name: "version", Run: []string{"grep", "-m1", "version", muninFile}, Want: []string{"env.version 1", "env.version 2", "env.version 1"}},
+			{
+				Name: "version",
+				Run:  []string{"grep", "-m1", "version", muninFile},
+				Want: []string{"env.version 1", "env.version 2", "env.version 1"},
+			},
 		},
 		Prepare: []lab.Act{
 			{Write: &lab.File{Path: "/etc/munin/plugins/snmp_switch1_if_2", Content: "#!/bin/sh\n", Mode: 0o755}},

@@ -25,7 +25,7 @@ initrd "$release" /tmp/new/debian-installer/amd64/initrd.gz
 gzip -d "$dists/$current/netboot/netboot.tar.gz"
 tar -C /tmp/new -rf "$dists/$current/netboot/netboot.tar" ./debian-installer/amd64/initrd.gz
 gzip -1 "$dists/$current/netboot/netboot.tar"
-(cd "$dists/$current" && sha256sum ./tools/netboot/netboot.tar.gz >SHA256SUMS)
+(cd "$dists/$current" && sha256sum ./netboot/netboot.tar.gz >SHA256SUMS)
 
 for p in kernel-image nic-modules ext4-modules; do
 	printf 'Package: %s-%s-di\nVersion: 6.1.176-1\nArchitecture: amd64\nKernel-Version: %s\n\n' $p "$release" "$release"
