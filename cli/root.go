@@ -87,6 +87,6 @@ settings that undo each other, the versions with a bug.`,
 		app.InLab("new", "Start a new trap in fettle's own sources"),
 	)
 	c.AddCommand(app.InAgent("Check this host on a schedule, and report to a hub"))
-	c.AddCommand(app.InLab("keypath", "Signature paths between OpenPGP keys"))
+	c.AddCommand(app.InLab("keypath", "Find signature paths between OpenPGP keys"))
 	return app.Grow(c, versionCmd(a))
 }

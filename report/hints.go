@@ -44,6 +44,13 @@ func hint(m *Meta, o *trap.Outcome) string {
 	again := "fettle check " + ui.Quote(o.Trap)
 	is := func(err error) bool { return strings.Contains(o.Reason, err.Error()) }
 	live := m.Kind == host.KindLive
+	if limit, ok := trap.TookTooLong(o.Reason); ok {
+		hint := "give it longer: " + again + " --limit " + limit
+		if live {
+			hint += "; if it still does not end, look whether the machine or a mount hangs"
+		}
+		return hint
+	}
 	switch {
 	case is(host.ErrNotCollected) && m.Kind == host.KindSosreport:
 		return "the " + made(m) + " does not have it; on the host itself: " + again

@@ -236,6 +236,27 @@ func TestCommand(t *testing.T) {
 	}
 }
 
+// A check that reached its limit: the option that raises it. What the check itself waited
+// for has limits of its own.
+func TestHintOfTime(t *testing.T) {
+	for _, c := range []struct {
+		kind         host.Kind
+		reason, hint string
+	}{
+		{host.KindLive, "took too long (over 2s)", "give it longer: fettle check a --limit 8s; if it still does not end, look whether the " +
+			"machine or a mount hangs"},
+		{host.KindCapture, "took too long (over 30s)", "give it longer: fettle check a --limit 2m"},
+		{host.KindLive, "took too long (over 100ms)", "give it longer: fettle check a --limit 1s; if it still does not end, look whether the " +
+			"machine or a mount hangs"},
+		{host.KindLive, "running rpm: took too long (over 2s)", "look whether the machine or a mount hangs, then: fettle check a"},
+		{host.KindCapture, "took too long (over the hill)", ""},
+	} {
+		if got := hint(&Meta{Kind: c.kind}, &trap.Outcome{Trap: "a", Status: trap.Unknown, Reason: c.reason}); got != c.hint {
+			t.Errorf("%s %s: %q, want %q", c.kind, c.reason, got, c.hint)
+		}
+	}
+}
+
 // TestWhereToRun: what to run next must not be taken for a command for the
 // machine that looks at another one.
 func TestWhereToRun(t *testing.T) {

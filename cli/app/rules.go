@@ -39,7 +39,7 @@ func (a *App) loadRules() error {
 	dirs := rule.Dirs()
 	if a.Rules.Dir != "" {
 		if st, err := os.Stat(a.Rules.Dir); err != nil {
-			return Usagef("--traps: %w", err)
+			return Usagef("--traps: %w; expected a folder of rules (fettle lore new writes one)", err)
 		} else if !st.IsDir() {
 			return Usagef("--traps %s: not a folder", a.Rules.Dir)
 		}

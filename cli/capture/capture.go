@@ -90,10 +90,10 @@ func capture(ctx context.Context, a *app.App, o captureOptions, ids []string) er
 	tg := run.Target{Network: o.network}
 	if o.root != "" {
 		if tg.Root, err = filepath.Abs(o.root); err != nil {
-			return app.Usagef("--root: %w", err)
+			return app.Usagef("--root: %w; expected the folder that holds the root file system", err)
 		}
 		if st, err := os.Stat(tg.Root); err != nil {
-			return app.Usagef("--root: %w", err)
+			return app.Usagef("--root: %w; expected the folder that holds the root file system", err)
 		} else if !st.IsDir() {
 			return app.Usagef("--root %s: not a folder", o.root)
 		}

@@ -16,11 +16,16 @@ import (
 	"fettle/internal/ui"
 )
 
+// looking says how a check is run for a fix.
+type looking struct {
+	network bool          // a check that talks to other hosts may
+	limit   time.Duration // 0: the check's own
+}
+
 // look runs one check on the live host and returns its outcomes.
-// A check that talks to other hosts does so only with network.
-func look(ctx context.Context, a *app.App, t *trap.Trap, network bool) ([]trap.Outcome, error) {
+func look(ctx context.Context, a *app.App, t *trap.Trap, l looking) ([]trap.Outcome, error) {
 	var out []trap.Outcome
-	opt := trap.Options{Network: t.Talks && network}
+	opt := trap.Options{Network: t.Talks && l.network, Limit: l.limit}
 	if t.Cost == trap.Sampled || t.Samples {
 		opt.Interval = 10 * time.Second
 	}
@@ -29,8 +34,8 @@ func look(ctx context.Context, a *app.App, t *trap.Trap, network bool) ([]trap.O
 }
 
 // findings returns what is to be mended; none when there is nothing. What could not be looked at is an error of status 4.
-func findings(ctx context.Context, a *app.App, t *trap.Trap, on []string, network bool) ([]trap.Finding, error) {
-	outcomes, err := look(ctx, a, t, network)
+func findings(ctx context.Context, a *app.App, t *trap.Trap, on []string, l looking) ([]trap.Finding, error) {
+	outcomes, err := look(ctx, a, t, l)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +56,7 @@ func chosen(a *app.App, t *trap.Trap, outcomes []trap.Outcome, on []string) ([]t
 		case trap.Found:
 			found = append(found, o)
 		case trap.Unknown:
-			unknown = append(unknown, ui.Visible(o.ID()+": "+o.Reason))
+			unknown = append(unknown, ui.Visible(o.ID()+": "+o.Reason+longer(o)))
 		}
 	}
 	if len(found) == 0 && len(unknown) > 0 {
@@ -71,11 +76,20 @@ func chosen(a *app.App, t *trap.Trap, outcomes []trap.Outcome, on []string) ([]t
 	return found, nil
 }
 
+// longer names the option that gives a check more time, where that is what it lacked.
+func longer(o trap.Outcome) string {
+	limit, ok := trap.TookTooLong(o.Reason)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("; fettle fix --limit %s %s gives it longer", limit, ui.Quote(o.Trap))
+}
+
 // verify is the trap's own check: it must no longer find what the plan mends, nor
 // anything else in the files that the plan writes.
-func verify(a *app.App, t *trap.Trap, parts []remedy.Part, plan remedy.Plan) remedy.Verify {
+func verify(a *app.App, t *trap.Trap, l looking, parts []remedy.Part, plan remedy.Plan) remedy.Verify {
 	return func(ctx context.Context) error {
-		outcomes, err := look(ctx, a, t, true)
+		outcomes, err := look(ctx, a, t, l)
 		if err != nil {
 			return err
 		}

@@ -29,8 +29,9 @@ type Options struct {
 	On           []string
 	With         []string
 	Plan         bool
-	Network      bool   // with Plan: let the check talk to other hosts
-	Format       string // of the plan
+	Network      bool          // with Plan: let the check talk to other hosts
+	Limit        time.Duration // of the check; 0: its own
+	Format       string        // of the plan
 	Yes          bool
 	Irreversible bool
 	Confirm      time.Duration // 0: where the connection can be cut
@@ -90,6 +91,7 @@ first failure, and confirms over a new connection.` + StatusHelp,
 	o.Format = "text"
 	app.WordFlag(c, &o.Format, "format", "`FORMAT`: text or json; of the plan also sh or ansible", "text", "json", "sh", "ansible")
 	f.BoolVar(&o.Network, "network", false, "with --plan: let the check talk to other hosts (applying does)")
+	f.DurationVar(&o.Limit, "limit", 0, "stop the check after this `TIME` (default: the trap's own)")
 	f.BoolVar(&o.Yes, "yes", false, "do not ask (steps that cannot be undone need --yes-irreversible too)")
 	f.BoolVar(&o.Irreversible, "yes-irreversible", false, "with --yes: also apply steps that cannot be undone")
 	f.DurationVar(&o.Confirm, "confirm-within", 0, "undo unless fettle confirm comes within this `TIME` (5m where the connection can be cut)")
@@ -125,6 +127,8 @@ func (o *Options) valid(t *trap.Trap) error {
 	switch {
 	case o.Format != "text" && !o.Plan:
 		return app.Usagef("--format is about the plan; use it with --plan")
+	case o.Limit < 0:
+		return app.Usagef("--limit %s: must not be negative", o.Limit)
 	case o.Confirm < 0 || o.Confirm > 0 && o.Confirm < time.Second:
 		return app.Usagef("--confirm-within %s is too short", o.Confirm)
 	}
@@ -156,7 +160,7 @@ func fix(ctx context.Context, a *app.App, id string, o Options) error {
 	if err := o.valid(t); err != nil {
 		return err
 	}
-	found, err := findings(ctx, a, t, o.On, o.asks())
+	found, err := findings(ctx, a, t, o.On, looking{o.asks(), o.Limit})
 	if err != nil {
 		return err
 	}

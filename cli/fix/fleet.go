@@ -105,6 +105,9 @@ func (f *fleetFix) arguments() []string {
 	if f.opt.Wait {
 		args = append(args, "--wait")
 	}
+	if f.opt.Limit > 0 {
+		args = append(args, "--limit="+f.opt.Limit.String())
+	}
 	if f.opt.Confirm > 0 {
 		args = append(args, "--confirm-within="+f.opt.Confirm.String())
 	}

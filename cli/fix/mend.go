@@ -58,7 +58,7 @@ func mendAll(ctx context.Context, a *app.App, t *trap.Trap, found []trap.Finding
 	if err := m.apply(ctx, a, store, o); err != nil {
 		return err
 	}
-	return refusals(m.stillFound(ctx, a))
+	return refusals(m.stillFound(ctx, a, o))
 }
 
 // planAll asks the trap for a plan for each finding, each made from the host as
@@ -183,7 +183,7 @@ func (m *mending) apply(ctx context.Context, a *app.App, store *remedy.Store, o 
 	outliveTerminal()
 	head := remedy.Head{Version: build.Version(), Trap: m.trap.ID(), ConfirmWithin: within, Plan: m.plan, Seen: seen}
 	m.name(&head)
-	c, err := engine(a, store, "fettle fix "+head.For(), o.Wait).Apply(ctx, head, verify(a, m.trap, m.parts, m.plan))
+	c, err := engine(a, store, "fettle fix "+head.For(), o.Wait).Apply(ctx, head, verify(a, m.trap, looking{true, o.Limit}, m.parts, m.plan))
 	if err != nil {
 		return err
 	}
@@ -218,11 +218,11 @@ func (m *mending) done(setUp bool) string {
 
 // stillFound are those of the refused findings that what was done for the others
 // has not mended too.
-func (m *mending) stillFound(ctx context.Context, a *app.App) []refusal {
+func (m *mending) stillFound(ctx context.Context, a *app.App, o Options) []refusal {
 	if len(m.refused) == 0 {
 		return nil
 	}
-	outcomes, err := look(ctx, a, m.trap, true)
+	outcomes, err := look(ctx, a, m.trap, looking{true, o.Limit})
 	if err != nil {
 		return m.refused
 	}

@@ -43,7 +43,7 @@ func resume(ctx context.Context, a *app.App, id string, wait bool) error {
 				if len(parts) == 0 {
 					parts = []remedy.Part{{Subject: h.Subject, Summary: h.Summary, Vanishes: h.Plan.Vanishes}}
 				}
-				return verify(a, t, parts, h.Plan)
+				return verify(a, t, looking{network: true}, parts, h.Plan)
 			}
 		}
 		return func(context.Context) error { return fmt.Errorf("this fettle has no trap %q to check with", h.Trap) }

@@ -48,7 +48,7 @@ func New(g Given) *cobra.Command {
 	v := &verb{Given: g}
 	c := &cobra.Command{
 		Use:   "keypath FROM... TO",
-		Short: "Signature paths between OpenPGP keys",
+		Short: "Find signature paths between OpenPGP keys",
 		Long: `Finds chains of signatures that lead from one OpenPGP key to another: FROM
 signed a key, which signed another, and so on to TO. FROM and TO are user IDs or
 parts of them, email addresses, key IDs, fingerprints, or files with one key.

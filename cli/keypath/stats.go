@@ -13,7 +13,7 @@ func (v *verb) statsCmd() *cobra.Command {
 	verify := false
 	c := &cobra.Command{
 		Use:   "stats",
-		Short: "Mean shortest distance and strong set of a web of keys",
+		Short: "Compute mean shortest distance and strong set of a web of keys",
 		Long: `Describes the web of trust in keyrings: the number of live keys, the number of
 signatures between them that count, the strong set (the largest set of keys in
 which each has a path to each other) and its mean shortest distance. Without

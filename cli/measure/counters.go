@@ -42,7 +42,7 @@ func CountersCmd(a *app.App) *cobra.Command {
 	var f counterFlags
 	c := &cobra.Command{
 		Use:   "counters [INTERFACE...]",
-		Short: "Rates of interface counters, and how sure they are",
+		Short: "Measure rates of interface counters, and how sure they are",
 		Long: `Reads octet counters of network interfaces and computes the rates behind them.
 It distinguishes a counter that wrapped from one that was reset or now belongs
 to another interface, infers the counter's real width, marks each rate with its

@@ -19,7 +19,7 @@ func InstallerCmd(a *app.App) *cobra.Command {
 	var format string
 	c := &cobra.Command{
 		Use:   "installer LOG...",
-		Short: "How long the phases of Debian's installer took, from its log",
+		Short: "Time the phases of Debian's installer, from its log",
 		Long: `Reads the syslog of Debian's installer (/var/log/installer/syslog on an
 installed system), and shows the duration of each menu item and of the package
 installation: from "pkgsel: starting tasksel" to "pkgsel: finishing up". Further

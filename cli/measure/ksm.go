@@ -30,7 +30,7 @@ func KSMCmd(a *app.App) *cobra.Command {
 	var f ksmFlags
 	c := &cobra.Command{
 		Use:   "ksm",
-		Short: "Memory saved by merging equal pages, and ksmd's CPU time",
+		Short: "Measure memory saved by merging equal pages, and ksmd's CPU time",
 		Long: `Measures kernel samepage merging: memory saved, ksmd's CPU time, the net saving
 after the kernel's own records, merged pages that writes split again, and the
 processes with merged pages. On a terminal it draws a live chart.

@@ -40,7 +40,7 @@ func LoginCmd(a *app.App) *cobra.Command {
 	var f loginFlags
 	c := &cobra.Command{
 		Use:   "login HOST",
-		Short: "Where an SSH login spends its time, and why",
+		Short: "Show where an SSH login spends its time, and why",
 		Long: `Logs in to HOST repeatedly and shows how long each phase takes: name resolution,
 connection, key exchange, each authentication method, opening the session, first
 output. It runs ssh itself, so your ssh configuration, keys, agent, known hosts

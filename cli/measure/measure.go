@@ -19,7 +19,7 @@ conditions under which it was measured.`,
 		Annotations: app.NoRules,
 	}
 	c.AddCommand(CountersCmd(a), LoginCmd(a), DisksCmd(a), KSMCmd(a), InstallerCmd(a))
-	c.AddCommand(app.InLab("blockcache", "Does a block cache become as fast as its fast device?"),
+	c.AddCommand(app.InLab("blockcache", "Test whether a block cache becomes as fast as its fast device"),
 		app.InLab("cachesim", "Simulate a block cache: how many requests would miss"))
 	return c
 }

@@ -35,7 +35,7 @@ func (a program) measureBlockcacheCmd() *cobra.Command {
 	var f blockcacheFlags
 	c := &cobra.Command{
 		Use:   "blockcache",
-		Short: "Does a block cache become as fast as its fast device?",
+		Short: "Test whether a block cache becomes as fast as its fast device",
 		Long: `Runs fio on the slow device, on the fast one, and three times on the cached one:
 as found (empty, if you emptied it), the same data again, and other data of the
 same size. Reports whether the cached device becomes as fast as the fast one.

@@ -10,7 +10,7 @@ import (
 )
 
 func (a program) newCmd() *cobra.Command {
-	c := &cobra.Command{Use: "new", Short: "Begin something in fettle's own sources"}
+	c := &cobra.Command{Use: "new", Short: "Start a new trap in fettle's own sources"}
 	c.AddCommand(&cobra.Command{
 		Use: "trap NAME", Short: "Write a commented, passing trap to start from",
 		Long: `trap writes the folder traps/NAME in the checkout you stand in, and adds the

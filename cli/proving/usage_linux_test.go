@@ -18,5 +18,5 @@ func TestUsageTells(t *testing.T) {
 	for _, verb := range []string{"lab", "bisect", "measure", "new", "keypath"} {
 		fettle.AddCommand(&cobra.Command{Use: verb, Run: func(*cobra.Command, []string) {}})
 	}
-	apptest.UsageTells(t, program{&app.App{}}.root(), Main, fettle)
+	apptest.UsageTells(t, program{&app.App{Program: Name}}.root(), Main, fettle)
 }

@@ -16,7 +16,7 @@ import (
 func Cmd(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serialname",
-		Short: "USB serial devices: what tells them apart, and names that stay",
+		Short: "Tell USB serial devices apart, and give them names that stay",
 		Long: `The kernel numbers USB serial devices in the order in which it finds them: after
 the next boot, ttyUSB0 may be another device. list shows what distinguishes
 them, set gives one a permanent name, probe finds out which device it is.`,

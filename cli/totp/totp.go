@@ -25,7 +25,7 @@ import (
 func Cmd(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "totp",
-		Short: "One-time codes as a second factor for SSH",
+		Short: "Set up one-time codes as a second factor for SSH",
 		Long: `Sets up one-time codes for SSH logins: a file with a secret for each user
 (enrol), and the lines in PAM's and sshd's configuration that ask for a code
 (setup). who shows how each user can log in.

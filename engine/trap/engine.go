@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -173,12 +174,31 @@ func call(ctx context.Context, h *host.Host, t *Trap, r *Report, limit time.Dura
 	select {
 	case err = <-done:
 	case <-watch.out:
-		return fmt.Errorf("%w (over %s)", host.ErrTimeout, limit)
+		return tooLong(limit)
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%w (over %s)", host.ErrTimeout, limit)
+		return tooLong(limit)
 	}
 	return err
+}
+
+func tooLong(limit time.Duration) error { return fmt.Errorf("%w (over %s)", host.ErrTimeout, limit) }
+
+// TookTooLong tells whether a reason is that a check reached its limit, not that
+// something the check waited for did; longer is a limit to try next, as flags are
+// given it.
+func TookTooLong(reason string) (longer string, ok bool) {
+	text, ok := strings.CutPrefix(reason, host.ErrTimeout.Error()+" (over ")
+	text, closed := strings.CutSuffix(text, ")")
+	limit, err := time.ParseDuration(text)
+	if !ok || !closed || err != nil || limit <= 0 {
+		return "", false
+	}
+	longer = (4*limit + time.Second - 1).Truncate(time.Second).String()
+	if cut, whole := strings.CutSuffix(longer, "m0s"); whole {
+		longer = cut + "m"
+	}
+	return longer, true
 }

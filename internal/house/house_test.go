@@ -42,7 +42,7 @@ var rooms = map[string][]string{
 	"host/fact/":             {"host", "host/format", "host/fact"},
 	"engine/message":         {},
 	"engine/trap":            {"host", "engine/message", "engine/remedy"},
-	"engine/trap/":           {"engine/trap", "host"},
+	"engine/trap/":           {"engine/trap", "engine/remedy", "host"},
 	"engine/remedy":          {"host", "engine/remedy"},
 	"engine/remedy/":         {"host", "engine/remedy"},
 	"engine/rule":            {"host", "engine/message", "engine/trap", "engine/remedy", "engine/rule/cel"},

@@ -50,7 +50,25 @@ func HelpFits(t *testing.T, root *cobra.Command, main func(args []string, stdin 
 // rawTypes are the names that pflag gives to values without a name of their own.
 var rawTypes = []string{"string", "strings", "int", "ints", "uint", "float", "duration", "stringArray", "stringSlice", "value"}
 
-// UsageTells: every flag that takes a value names it, every example begins with a program
+// imperatives are what the short texts of verbs begin with: a verb that does something, as
+// one would tell it to. A new one is added here.
+var imperatives = strings.Fields(`Accept Add Adjust Ask Attach Check Compute End Exchange Explain Fetch Find Finish Fix Gather
+	Generate Give Hand Have Install Join Keep List Make Manage Measure Name Print Prove Read Remove Report Revoke Run Save Send
+	Serve Set Show Simulate Spend Start Switch Take Tell Test Time Undo Write`)
+
+// short tells what is wrong with the short text of a verb.
+func short(text string) string {
+	first, _, _ := strings.Cut(text, " ")
+	switch {
+	case !slices.Contains(imperatives, strings.TrimSuffix(first, ",")):
+		return "begins with none of the imperatives: " + strings.Join(imperatives, " ")
+	case strings.HasSuffix(text, ".") || strings.HasSuffix(text, "?"):
+		return "ends like a sentence"
+	}
+	return ""
+}
+
+// UsageTells: every verb says in one form what it does, every flag that takes a value names it, every example begins with a program
 // that has the verb, and every wrong number of arguments ends with status 2, what is
 // expected and the usage line. others has the trees of further programs that examples name.
 func UsageTells(t *testing.T, root *cobra.Command, main func(args []string, stdin io.Reader, stdout, stderr io.Writer) int,
@@ -60,6 +78,9 @@ func UsageTells(t *testing.T, root *cobra.Command, main func(args []string, stdi
 	walk = func(c *cobra.Command, path []string) {
 		if c.Hidden || c.Name() == "completion" || c.DisableFlagParsing {
 			return
+		}
+		if bad := short(c.Short); bad != "" {
+			t.Errorf("%s: its short text %q %s", c.CommandPath(), c.Short, bad)
 		}
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			if name, _ := pflag.UnquoteUsage(f); slices.Contains(rawTypes, name) {

@@ -3,16 +3,25 @@
 package traptest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"golang.org/x/tools/txtar"
+
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
 	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/host/hosttest"
+	"fettle/internal/ui"
 )
 
 // Golden runs tr over every testdata/*.txtar and compares what it says, line
@@ -24,8 +33,12 @@ import (
 //	not-applicable: the reason
 //
 // What findings say beyond that, their detail and evidence, is compared with
-// testdata/said/NAME.txt. With FETTLE_UPDATE=1 in the environment these files are
-// written anew: read them before they are committed.
+// testdata/said/NAME.txt. A file with a section "plan", which may be empty at
+// first, holds what fettle fix would do about each finding: the whole plan with
+// its diffs, or why there is none.
+//
+// With FETTLE_UPDATE=1 in the environment all these are written anew: read them
+// before they are committed.
 //
 // Every trap needs at least a healthy, a trapped and an incomplete host.
 func Golden(t *testing.T, tr *trap.Trap) {
@@ -37,23 +50,126 @@ func Golden(t *testing.T, tr *trap.Trap) {
 		}
 	}
 	for _, f := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(f), ".txtar"), func(t *testing.T) {
-			src, extra := hosttest.Load(t, f)
-			_, network := extra["network"]
-			outcomes := Run(t, tr, host.New(src), trap.Options{Network: network})
-			got := Lines(outcomes)
-			if want := strings.TrimSpace(extra["want"]); got != want {
-				t.Errorf("check said:\n%s\n\nwant:\n%s", got, want)
+		t.Run(strings.TrimSuffix(filepath.Base(f), ".txtar"), func(t *testing.T) { golden(t, tr, f) })
+	}
+}
+
+func golden(t *testing.T, tr *trap.Trap, file string) {
+	src, extra := hosttest.Load(t, file)
+	_, network := extra["network"]
+	h := host.New(src)
+	outcomes := Run(t, tr, h, trap.Options{Network: network})
+	for _, o := range outcomes {
+		for _, e := range o.Evidence {
+			if e.Source == "" {
+				t.Errorf("%s: evidence from nothing: %q: %q", o.Subject, e.Source, e.Value)
 			}
-			for _, o := range outcomes {
-				for _, e := range o.Evidence {
-					if e.Source == "" {
-						t.Errorf("%s: evidence from nothing: %q: %q", o.Subject, e.Source, e.Value)
-					}
-				}
-			}
-			compareSaid(t, f, said(outcomes))
-		})
+		}
+	}
+	got := sections(t, tr, h, outcomes, extra)
+	if update() {
+		if err := rewrite(file, got); err != nil {
+			t.Fatal(err)
+		}
+		extra = got
+	}
+	for _, bad := range sectionsDiffer(t.Name(), file, extra, got) {
+		t.Error(bad)
+	}
+	compareSaid(t, file, said(outcomes))
+}
+
+// sections are those that a golden host has or must have, as they should be.
+func sections(t testing.TB, tr *trap.Trap, h *host.Host, outcomes []trap.Outcome, has map[string]string) map[string]string {
+	t.Helper()
+	out := map[string]string{"want": Lines(outcomes)}
+	if _, asked := has["plan"]; asked {
+		out["plan"] = strings.TrimSpace(Plans(t, tr, h, outcomes))
+	}
+	return out
+}
+
+// Plans is what fettle fix would do about each finding, as it shows it.
+func Plans(t testing.TB, tr *trap.Trap, h *host.Host, outcomes []trap.Outcome) string {
+	t.Helper()
+	var b strings.Builder
+	for _, o := range outcomes {
+		if o.Status != trap.Found {
+			continue
+		}
+		if tr.Plan == nil {
+			t.Errorf("%s has no Plan: the section \"plan\" of its golden hosts cannot be filled", tr.ID())
+			return ""
+		}
+		plan, err := tr.Plan(t.Context(), h, o)
+		text := remedy.Text(plan, remedy.TextOptions{Width: 100, All: true})
+		if err != nil {
+			text = ui.Wrap(err.Error(), 100, "no plan: ", "  ")
+		}
+		fmt.Fprintf(&b, "%s: %s\n", o.Subject, text)
+	}
+	return b.String()
+}
+
+// sectionsDiffer compares sections of a golden host with what they should hold.
+func sectionsDiffer(test, file string, has, got map[string]string) (bad []string) {
+	for _, section := range slices.Sorted(maps.Keys(got)) {
+		if want := strings.TrimSpace(has[section]); got[section] != want {
+			bad = append(bad, differs(test, file+", section "+section, want, got[section]))
+		}
+	}
+	return bad
+}
+
+// rewrite puts sections into a golden host's file, and leaves the rest of it.
+func rewrite(file string, sections map[string]string) error {
+	old, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	ar := txtar.Parse(old)
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(sections))) {
+		i := slices.IndexFunc(ar.Files, func(f txtar.File) bool { return f.Name == name })
+		if i < 0 {
+			i = len(ar.Files)
+			ar.Files = append(ar.Files, txtar.File{Name: name})
+		}
+		if strings.TrimSpace(string(ar.Files[i].Data)) != sections[name] {
+			ar.Files[i].Data = []byte(sections[name] + "\n")
+		}
+	}
+	if now := txtar.Format(ar); !bytes.Equal(now, old) {
+		return os.WriteFile(file, now, 0o644)
+	}
+	return nil
+}
+
+func update() bool { return os.Getenv("FETTLE_UPDATE") == "1" }
+
+// differs is what a failing golden host says: a diff, and the command that
+// accepts it, typed at the top of the repository.
+func differs(test, what, want, got string) string {
+	test, _, _ = strings.Cut(test, "/")
+	return fmt.Sprintf("%s differs:\n%s\nIf the new text is right, write it with this, and read what it changed:\n"+
+		"  FETTLE_UPDATE=1 go test %s -run '^%s$'",
+		what, step.Diff("kept", "now", []byte(want+"\n"), []byte(got+"\n")), tested(), test)
+}
+
+// tested is the package under test, as go test is given it at the top of the
+// repository: tests run in their package's folder.
+func tested() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "."
+	}
+	for top := dir; ; top = filepath.Dir(top) {
+		if _, err := os.Stat(filepath.Join(top, "go.mod")); err == nil {
+			rel, _ := filepath.Rel(top, dir)
+			return "./" + filepath.ToSlash(rel)
+		}
+		if top == filepath.Dir(top) {
+			return "."
+		}
 	}
 }
 
@@ -82,17 +198,17 @@ func compareSaid(t *testing.T, golden, got string) {
 		return
 	}
 	file := filepath.Join("testdata", "said", strings.TrimSuffix(filepath.Base(golden), ".txtar")+".txt")
-	if os.Getenv("FETTLE_UPDATE") == "1" {
+	if update() {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(got), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v; FETTLE_UPDATE=1 makes it: read it then", err)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("findings say:\n%s\n%s has:\n%s", got, file, want)
+		t.Error(differs(t.Name(), file, strings.TrimSuffix(string(want), "\n"), strings.TrimSuffix(got, "\n")))
 	}
 }
 
