@@ -91,7 +91,8 @@ func (r *Redactor) aptLine(line string) string {
 
 var (
 	jsonString = lazy.Regexp(`("(?:\\.|[^"\\])*")(\s*:)?`)
-	jsonWord   = lazy.Regexp(`^"(?:\d{1,6}(?:[.\d]*)?[kmgKMG]?[bB]?|true|false|json-file|local|journald|syslog|none|gelf|fluentd|awslogs|splunk|` +
+	jsonWord   = lazy.Regexp(`^"(?:\d{1,6}(?:[.\d]*)?[kmgKMG]?[bB]?|true|false|json-file|local|journald|syslog|none|gelf|fluentd|` +
+		`awslogs|splunk|` +
 		`overlay2?|btrfs|zfs|vfs|aufs|devicemapper|fuse-overlayfs|systemd|cgroupfs|native\.\w+=\w+|runc|info|debug|warn|error|fatal|` +
 		`non-blocking|blocking|host|private|default|[\d.:/a-fA-F]*[.:/][\d.:/a-fA-F]*)"$`)
 )
@@ -117,7 +118,8 @@ func (r *Redactor) jsonLine(line string) string {
 	return b.String() + r.free(line[at:])
 }
 
-var serialWord = lazy.Regexp(`^(?:NONE|EVEN|ODD|MARK|SPACE|\dSTOPBITS?|\dDATABITS|-?[A-Z]+|remctl|banner|\d+|nobreak|local|on|off|raw|rawlp|telnet|` +
+var serialWord = lazy.Regexp(`^(?:NONE|EVEN|ODD|MARK|SPACE|\dSTOPBITS?|\dDATABITS|-?[A-Z]+|remctl|banner|\d+|nobreak|local|on|off|raw|` +
+	`rawlp|telnet|` +
 	`rotator|max-connections=\d+)$`)
 
 // portLine redacts a line of ser2net.conf(8): behind a port's speed stand names of banners.

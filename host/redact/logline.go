@@ -19,7 +19,9 @@ var (
 		`serial number|called|named|label|` +
 		`passphrase|password|secret|token|pin|code|tel|phone|ssid)(?: is|:)? {1,2}["'(<]?)([^\s"'()<>\[\],;:=]{1,200})`)
 	// logCommand is where in a line a command begins.
-	logCommand = lazy.Regexp(`COMMAND=()|\bCMD \(()|(?i:\b(?:executing|running|command):? (?:["'\x60]()|()/)|\b(?:executing|running|command): ()|\bexecuting ()|` +
+	logCommand = lazy.Regexp(`COMMAND=()|\bCMD \(()|(?i:\b(?:executing|running|command):? (?:["'\x60]()|()/)|` +
+		`\b(?:executing|running|command): ()|` +
+		`\bexecuting ()|` +
 		`^failed: ()|^\+ ())`)
 	// logOption is an option with what may be its value.
 	logOption = lazy.Regexp(`(?:^|[\s"'(])(--?[A-Za-z][\w-]*)([= ]["']?)([^\s"']+)`)
@@ -30,7 +32,8 @@ var (
 	byWhom = lazy.Regexp(`(?i)\b(?:by|from|connect to service|mount request from|user|UPS|group|for)(?: <?|=<?)([A-Za-z][\w.-]*)` +
 		`(?:$|[:;,\[@>]| (?:port|copied|refused|denied|rejected|connected|disconnected|initially|on pts|for /)\b)`)
 	// lostPeer is who a line begins with that speaks of a connection.
-	lostPeer = lazy.Regexp(`(?i)^([A-Za-z][\w.-]*)(?:: | )(?:\(ipv[46]:|connection |connect |unreachable|disconnected|lost\b|timed out|not responding|` +
+	lostPeer = lazy.Regexp(`(?i)^([A-Za-z][\w.-]*)(?:: | )(?:\(ipv[46]:|connection |connect |unreachable|disconnected|lost\b|timed out|` +
+		`not responding|` +
 		`no route|is down|offline|login|logged)`)
 	// inCron is whose table it is.
 	inCron = lazy.Regexp(`^\(([^()\s]+)\) (?:CMD|RELOAD|LIST|BEGIN|END|REPLACE|ORPHAN|INFO|MAIL|DEATH)\b`)

@@ -19,7 +19,8 @@ var logVocabulary = sync.OnceValue(func() map[string]bool { return set(logWordLi
 
 // ownPlace are tokens that are called the same elsewhere in a capture: paths, units and
 // names of settings.
-var ownPlace = lazy.Regexp(`(?:[a-z]+:)?/[^\s"'(),;]*|[\w.-]+=|^[\w.+-]+\[\d+\]:|[\w@\\:.-]+\.(?:service|socket|target|timer|mount|automount|slice|scope|path|device|swap)\b`)
+var ownPlace = lazy.Regexp(`(?:[a-z]+:)?/[^\s"'(),;]*|[\w.-]+=|^[\w.+-]+\[\d+\]:|` +
+	`[\w@\\:.-]+\.(?:service|socket|target|timer|mount|automount|slice|scope|path|device|swap)\b`)
 
 // logFree redacts words of a log that stand at no place of their own.
 func (r *Redactor) logFree(s string) string {

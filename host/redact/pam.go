@@ -46,6 +46,7 @@ func (r *Redactor) moduleOptions(s string) string {
 // conditions are arguments of pam_succeed_if(8); condition is one about users and groups.
 var (
 	conditions = lazy.Regexp(`\bpam_succeed_if\.so\s`)
-	condition  = lazy.Regexp(`(\b(?:user|group|ruser|rhost|shell|home|service|tty|uid|gid)\s+(?:=|!=|eq|ne|in|notin|ingroup|notingroup|=~|!~)\s+|` +
+	condition  = lazy.Regexp(`(\b(?:user|group|ruser|rhost|shell|home|service|tty|uid|gid)\s+(?:=|!=|eq|ne|in|notin|` +
+		`ingroup|notingroup|=~|!~)\s+|` +
 		`innetgroup\s+)([A-Za-z][^\s]*)`)
 )

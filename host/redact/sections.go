@@ -133,7 +133,8 @@ func (r *Redactor) pointLines(name string) func(string) string {
 	}
 }
 
-var wrapped = lazy.Regexp(`(?i)^(?:ALL|LOCAL|KNOWN|UNKNOWN|PARANOID|EXCEPT|allow|deny|spawn|twist|severity|banners|user|umask|keepalive|nice|setenv|rfc931|linger|aclexec)$`)
+var wrapped = lazy.Regexp(`(?i)^(?:ALL|LOCAL|KNOWN|UNKNOWN|PARANOID|EXCEPT|allow|deny|spawn|twist|severity|banners|user|umask|` +
+	`keepalive|nice|setenv|rfc931|linger|aclexec)$`)
 
 // wrapperLine redacts a line of hosts_access(5): services, clients, and a command.
 func (r *Redactor) wrapperLine(line string) string {
