@@ -103,8 +103,9 @@ func (j *jsonl) End(took time.Duration) error {
 	return jsondoc.Encode(j.w, Line{Type: "end", Counts: &j.counts, Took: &took}, "")
 }
 
-// filled writes no list as null, for readers in strict languages.
+// filled writes no list as null, for readers in strict languages, and no facts.
 func filled(r trap.Result) trap.Result {
+	r = r.WithoutFacts()
 	if r.Outcomes == nil {
 		r.Outcomes = []trap.Outcome{}
 	}

@@ -258,13 +258,14 @@ func whyJSON(a *app.App, v *verdict) error {
 	for _, m := range slices.Concat(v.matches, v.refuted) {
 		j := match{Match: m, Title: a.Title(m.Trap)}
 		if r, ok := v.here[m.Trap]; ok {
+			r = r.WithoutFacts()
 			j.Here = &r
 		}
 		out = append(out, j)
 	}
 	d := document{Envelope: jsondoc.New("why"), Matches: out}
 	for _, r := range v.shown {
-		d.Shown = append(d.Shown, shown{Trap: r.Trap, Title: a.Title(r.Trap), From: v.of, Outcomes: r.Outcomes})
+		d.Shown = append(d.Shown, shown{Trap: r.Trap, Title: a.Title(r.Trap), From: v.of, Outcomes: r.WithoutFacts().Outcomes})
 	}
 	if len(out)+len(v.shown) == 0 && len(v.near) > 0 {
 		d.Near = &v.near[0]

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"fettle/engine/remedy"
 )
@@ -22,6 +23,16 @@ func FactsOf[T any](facts T) Facts {
 		panic(fmt.Sprintf("%T cannot be facts: %v", facts, err))
 	}
 	return b
+}
+
+// WithoutFacts is a result for readers other than a plan, which is made in the run that
+// looked: what plans need to know may hold secrets.
+func (r Result) WithoutFacts() Result {
+	r.Outcomes = slices.Clone(r.Outcomes)
+	for i := range r.Outcomes {
+		r.Outcomes[i].Facts = nil
+	}
+	return r
 }
 
 // FactsIn reads what FactsOf made. A finding without facts, or with others than

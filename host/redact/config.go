@@ -32,7 +32,7 @@ func (r *Redactor) configLine(name string) func(string) string {
 	case strings.HasSuffix(name, "os-release"), strings.HasSuffix(name, "-release"):
 		return r.Text
 	case strings.HasSuffix(name, "ldap.conf"), strings.HasSuffix(name, "ldaprc"):
-		return r.ldapLine
+		return func(l string) string { return r.directoryNames(r.ldapLine(l)) }
 	case in("/etc/NetworkManager/"):
 		return r.networkLine
 	case in("/etc/dnsmasq"):
@@ -42,7 +42,50 @@ func (r *Redactor) configLine(name string) func(string) string {
 	case strings.Contains(name, "gnupg/"):
 		return r.gnupgLine
 	}
+	if line := r.namesLine(name); line != nil {
+		return line
+	}
 	return func(l string) string { return r.setting(name, l) }
+}
+
+var arrayHost = lazy.Regexp(`(\bname=)([A-Za-z][^\s:]*)(:)`)
+
+// namesLine is how a line is redacted of a file in which names stand that may be any word;
+// nil: the file is none.
+func (r *Redactor) namesLine(name string) func(string) string {
+	of := func(f func(name, line string) string) func(string) string {
+		return func(l string) string { return f(name, l) }
+	}
+	in := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+	switch {
+	case in("/etc/krb5.conf"):
+		return r.realmLines()
+	case in("/etc/mdadm"):
+		return func(l string) string {
+			return each(arrayHost(), r.setting(name, l), func(m []string) string { return m[1] + r.hostAt(m[2]) + m[3] })
+		}
+	case in("/etc/rsyslog"):
+		return of(r.forwardLine)
+	case in("/etc/sssd/"), in("/etc/nut/"), in("/etc/nslcd.conf"):
+		return of(r.sectionLine)
+	case strings.Contains(name, "/netplan/"):
+		return r.pointLines(name)
+	case in("/etc/default/"), in("/etc/sysconfig/"):
+		return of(r.defaultLine)
+	case in("/etc/network/interfaces"):
+		return of(r.interfacesLine)
+	case in("/etc/apt/apt.conf"):
+		return r.aptLine
+	case in("/etc/apt/sources.list"):
+		return of(r.sourceLine)
+	case strings.HasSuffix(name, "/daemon.json"):
+		return r.jsonLine
+	case in("/etc/ser2net.conf"):
+		return of(r.portLine)
+	case in("/etc/apcupsd/"):
+		return of(r.monitorLine)
+	}
+	return nil
 }
 
 // ldapLine redacts a line of ldap.conf, where nothing behind a value is a comment.
@@ -145,7 +188,7 @@ func (r *Redactor) rotationLines() func(string) string {
 
 var dnsmasqKey = lazy.Regexp(`^(\s*(?:--)?(?:dhcp-host|host-record|cname|address|server|local|txt-record|ptr-record|` +
 	`srv-host|mx-host|rev-server|domain|dhcp-option|dhcp-boot|` +
-	`auth-zone|auth-server|naptr-record|dhcp-relay|dhcp-mac|dhcp-userclass|dhcp-vendorclass)\s*=\s*)(.*)$`)
+	`auth-zone|auth-server|naptr-record|dhcp-relay|dhcp-mac|dhcp-name-match|interface-name|dhcp-userclass|dhcp-vendorclass)\s*=\s*)(.*)$`)
 
 // dnsmasqLine: there, names stand between commas and slashes.
 func (r *Redactor) dnsmasqLine(line string) string {
@@ -190,6 +233,8 @@ func (r *Redactor) moduleLine(line string) string {
 		switch {
 		case !ok || i < 2:
 			return r.Text(w)
+		case k == "id" || k == "label":
+			return r.Text(k) + "=" + r.opaque(v)
 		case r.Text(k) == k || strings.Trim(v, "-0123456789,xabcdefABCDEFyYnN") == "" && len(v) < 22:
 			return r.Text(w)
 		}

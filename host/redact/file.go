@@ -147,6 +147,9 @@ func eachField(line string, f func(int, string) string) string {
 
 // Path redacts a path. What follows /home is a user, whatever its name.
 func (r *Redactor) Path(p string) string {
+	if strings.HasPrefix(p, "//") { // a share
+		return r.Text(p)
+	}
 	parts := strings.Split(p, "/")
 	for i, c := range parts {
 		if i == 2 && parts[1] == "home" && parts[0] == "" && c != "" {

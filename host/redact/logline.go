@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"slices"
 	"strings"
 
 	"fettle/internal/lazy"
@@ -18,10 +19,26 @@ var (
 		`serial number|called|named|label|` +
 		`passphrase|password|secret|token|pin|code|tel|phone|ssid)(?: is|:)? {1,2}["'(<]?)([^\s"'()<>\[\],;:=]{1,200})`)
 	// logCommand is where in a line a command begins.
-	logCommand = lazy.Regexp(`(?:COMMAND=|\bCMD \(|(?i:\bexecuting:? |\brunning:? |\bcommand:? ["'\x60]?|^failed: |^\+ ))`)
+	logCommand = lazy.Regexp(`COMMAND=()|\bCMD \(()|(?i:\b(?:executing|running|command):? (?:["'\x60]()|()/)|` +
+		`\b(?:executing|running|command): ()|` +
+		`\bexecuting ()|` +
+		`^failed: ()|^\+ ())`)
 	// logOption is an option with what may be its value.
 	logOption = lazy.Regexp(`(?:^|[\s"'(])(--?[A-Za-z][\w-]*)([= ]["']?)([^\s"']+)`)
 	leased    = lazy.Regexp(`^(DHCP[A-Z]+\S* .*?(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2} )(\S+)(.*)$`)
+	// inSu is who becomes whom: (to root) alice on pts/1.
+	inSu = lazy.Regexp(`\(to ([^\s()]+)\) (\S+) on \S`)
+	// byWhom is somebody after by, from and the like, at the end of what is said or before a port.
+	byWhom = lazy.Regexp(`(?i)\b(?:by|from|connect to service|mount request from|user|UPS|group|for)(?: <?|=<?)([A-Za-z][\w.-]*)` +
+		`(?:$|[:;,\[@>]| (?:port|copied|refused|denied|rejected|connected|disconnected|initially|on pts|for /)\b)`)
+	// lostPeer is who a line begins with that speaks of a connection.
+	lostPeer = lazy.Regexp(`(?i)^([A-Za-z][\w.-]*)(?:: | )(?:\(ipv[46]:|connection |connect |unreachable|disconnected|lost\b|timed out|` +
+		`not responding|` +
+		`no route|is down|offline|login|logged)`)
+	// inCron is whose table it is.
+	inCron = lazy.Regexp(`^\(([^()\s]+)\) (?:CMD|RELOAD|LIST|BEGIN|END|REPLACE|ORPHAN|INFO|MAIL|DEATH)\b`)
+	// namedAt is a UPS, or a user, at a host.
+	namedAt   = lazy.Regexp(`(?:^|\s)([A-Za-z][\w.-]*@[A-Za-z][\w.-]*)(?:$|[\s,;:.)])`)
 	inSudo    = lazy.Regexp(`^\s*([\w.@-]+)( : (?:.* ; )?(?:TTY|PWD|USER)=)`)
 	auditWord = lazy.Regexp(`\b(a\d{1,2}|proctitle|cmd|data|acct|hostname|terminal|vm|exe_args)=("[^"]*"|\S+)`)
 )
@@ -32,6 +49,9 @@ var afterWords = set(`is was are not and or for from of in on at to by with has 
 	authentication root nobody error errors invalid expired changed check required denied refused rejected unknown closed
 	connection timed timeout unreachable offline port may can cannot could will would that this which name names id ids key
 	file service failed: responding process session bus controller memory adapter bridge system unit link request
+	certificate certificates attempts https http ldap ldaps wildcard address
+	setup monitoring 
+	peer client remote kernel device destination program
 	prompt manager reset mode names running starting stopped slice limit down up`)
 
 // longestLine is how much of a message is read with care: fettle's digests keep 500 bytes.
@@ -40,12 +60,24 @@ const longestLine = 1000
 // Log redacts a message of a log. Of a longer one than a digest has, the rest is left out.
 func (r *Redactor) Log(s string) string {
 	s = strings.ToValidUTF8(s[:min(len(s), longestLine)], "")
-	s = Secrets(s)
-	if at := logCommand().FindStringIndex(s); at != nil {
-		return r.logWords(s[:at[1]]) + r.Command(s[at[1]:])
+	s = logSecrets(s)
+	if at := logCommand().FindStringSubmatchIndex(s); at != nil {
+		begins := slices.Max(at[2:])
+		return r.logWords(s[:begins]) + r.Command(s[begins:])
 	}
 	return r.logWords(s)
 }
+
+// logSecrets is Secrets of a line of a log, which does not begin with a setting as the
+// lines of ifupdown do: "Secret file … must be owned by …".
+func logSecrets(s string) string {
+	if m := sentence().FindString(s); m != "" {
+		return m + Secrets(s[len(m):])
+	}
+	return Secrets(s)
+}
+
+var sentence = lazy.Regexp(`(?i)^(?:secret|passphrase) (?:file|is|must|does|cannot|not|with|for)\b`)
 
 // spot is a part of a line that is replaced in a way of its own.
 type spot struct {
@@ -60,9 +92,9 @@ func (r *Redactor) logWords(s string) string {
 	for {
 		p, ok := r.firstSpot(s, at)
 		if !ok {
-			return b.String() + r.free(s[at:])
+			return b.String() + r.logFree(s[at:])
 		}
-		b.WriteString(r.free(s[at:p.from]) + p.by(s[p.from:p.to]))
+		b.WriteString(r.logFree(s[at:p.from]) + p.by(s[p.from:p.to]))
 		at = p.to
 	}
 }
@@ -89,7 +121,22 @@ func (r *Redactor) firstSpot(s string, at int) (spot, bool) {
 		key := rest[m[2]:m[3]]
 		take(at+m[6], at+m[7], func(v string) string { return r.logValue(key, v) })
 	}
+	for _, m := range [][]int{byWhom().FindStringSubmatchIndex(rest), namedAt().FindStringSubmatchIndex(rest)} {
+		if m != nil {
+			take(at+m[2], at+m[3], r.someone)
+		}
+	}
+	if m := inSu().FindStringSubmatchIndex(rest); m != nil {
+		take(at+m[2], at+m[3], r.userWord)
+		take(at+m[4], at+m[5], r.userWord)
+	}
 	if at == 0 {
+		if m := inCron().FindStringSubmatchIndex(s); m != nil {
+			take(m[2], m[3], r.userWord)
+		}
+		if m := lostPeer().FindStringSubmatchIndex(s); m != nil {
+			take(m[2], m[3], r.speaker)
+		}
 		if m := leased().FindStringSubmatchIndex(s); m != nil {
 			take(m[4], m[5], r.opaque)
 		}
@@ -100,10 +147,31 @@ func (r *Redactor) firstSpot(s string, at int) (spot, bool) {
 	return best, found
 }
 
+// someone replaces who may be a user or a host, unless it is a word of messages.
+func (r *Redactor) someone(w string) string {
+	if name, from, ok := strings.Cut(w, "@"); ok && !unitType().MatchString(w) {
+		return r.userWord(name) + "@" + r.hostAt(from)
+	}
+	if strings.Contains(w, ".") || strings.ContainsAny(w, "0123456789") || strings.Contains(w, "_") ||
+		afterWords[strings.ToLower(w)] || daemons()[w] {
+		return r.logFree(w)
+	}
+	return r.opaque(w)
+}
+
+// speaker replaces who a line begins with, unless messages begin so.
+func (r *Redactor) speaker(w string) string {
+	if logVocabulary()[strings.ToLower(w)] {
+		return w
+	}
+	return r.someone(w)
+}
+
 // namedInLog replaces what stands behind a word that names somebody, unless it is a word
 // of a sentence, an address or a path.
 func (r *Redactor) namedInLog(w string) string {
-	if afterWords[strings.ToLower(w)] || strings.HasPrefix(w, "/") || unitType().MatchString(w) {
+	number := len(w) < 4 && strings.Trim(w, "-0123456789") == "" // of an error
+	if afterWords[strings.ToLower(w)] || number || strings.HasPrefix(w, "/") || unitType().MatchString(w) {
 		return r.free(w)
 	}
 	return r.opaque(w)
@@ -120,5 +188,5 @@ func (r *Redactor) logValue(key, value string) string {
 	case takesAnything().MatchString(k) && k != "id":
 		return r.opaque(value)
 	}
-	return r.free(value)
+	return r.text(value, addresses|positions|numbers|said)
 }

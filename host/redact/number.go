@@ -2,6 +2,7 @@ package redact
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -97,4 +98,25 @@ func roundNumber(n uint64, w string) bool {
 		odd /= 2
 	}
 	return odd < 32
+}
+
+// hexAddress replaces a private IPv4 address in hexadecimal, in either order of bytes.
+func (r *Redactor) hexAddress(w string) string {
+	var b [4]byte
+	if n, err := hex.Decode(b[:], []byte(w[2:])); err != nil || n != 4 {
+		return r.one(w)
+	}
+	back := [4]byte{b[3], b[2], b[1], b[0]}
+	switch {
+	case netip.AddrFrom4(b).IsPrivate():
+		b = r.Addr(netip.AddrFrom4(b)).As4()
+	case netip.AddrFrom4(back).IsPrivate():
+		back = r.Addr(netip.AddrFrom4(back)).As4()
+		b = [4]byte{back[3], back[2], back[1], back[0]}
+	default:
+		return r.one(w)
+	}
+	p := "0x" + hex.EncodeToString(b[:])
+	r.replaced[p] = w
+	return p
 }

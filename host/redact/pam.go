@@ -12,7 +12,14 @@ func (r *Redactor) listLine(name, line string) string {
 	if l, ok := r.keyworded(line); ok {
 		return l
 	}
+	if strings.HasPrefix(name, "/etc/hosts.") {
+		return r.wrapperLine(line)
+	}
 	line = listSecret(flagSecrets(line))
+	if at := conditions().FindStringIndex(line); at != nil {
+		one := func(m []string) string { return r.free(m[1]) + r.userAt(m[2]) }
+		return r.free(line[:at[1]]) + around(condition(), line[at[1]:], one, r.pairs)
+	}
 	ofSSH := strings.Contains(name, "ssh") && !strings.Contains(name, "/pam")
 	if m := keyed().FindStringSubmatch(line); m != nil && ofSSH && takesOne(m[2]) {
 		return m[1] + r.free(m[2]) + m[3] + r.value(m[2], m[4])
@@ -35,3 +42,11 @@ func (r *Redactor) moduleOptions(s string) string {
 	}
 	return r.free(s)
 }
+
+// conditions are arguments of pam_succeed_if(8); condition is one about users and groups.
+var (
+	conditions = lazy.Regexp(`\bpam_succeed_if\.so\s`)
+	condition  = lazy.Regexp(`(\b(?:user|group|ruser|rhost|shell|home|service|tty|uid|gid)\s+(?:=|!=|eq|ne|in|notin|` +
+		`ingroup|notingroup|=~|!~)\s+|` +
+		`innetgroup\s+)([A-Za-z][^\s]*)`)
+)

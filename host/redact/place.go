@@ -22,19 +22,19 @@ var (
 		`postinvoke|preinvoke)$`)
 	takesUser = lazy.Regexp(`(?i)^(?:[a-z]*user|[a-z]*username|login|owner|identity|anonymousidentity|(?:[a-z]*sasl|` +
 		`bind)[a-z]*(?:user|id|dn)|authcid|authzid|binddn|` +
-		`remoteuser|mailfrom|mailto|mailaddr|mail|acct|ruser|auser|customer|admin|superuser|secname|loginname|account|` +
+		`remoteuser|mailfrom|mailto|mailaddr|mail|acct|ruser|auser|customer|admin|superuser|secname|xauthid|loginname|account|` +
 		`simpleallowusers|rootbinddn)$`)
 	takesHost = lazy.Regexp(`(?i)^(?:(?:[a-z]*dhcp|node|ad|kernel\.|systemd\.|get)?host(?:name|addr|id)?|fqdn(?:\.fqdn)?|` +
 		`server|[a-z]+server|ntp|fallbackntp|domain(?:name)?|kernel\.domainname|search|peer|` +
 		`remote|endpoint|node|realm|defaultrealm|workgroup|netbiosname|relayhost|homehost|dhcphost|hostrecord|cname|` +
 		`ptrrecord|srvhost|rhost|helo|nodename|` +
-		`client|lookup|target|upsname|dnssearch|txtrecord|addresses?)$`)
+		`client|lookup|target|gateway|dns|relay|upsname|dnssearch|txtrecord|addresses?)$`)
 	takesAnything = lazy.Regexp(`(?i)^(?:setenv|cluster\.name|node\.name|description|desc|title|comment|contact|` +
 		`location|room|labels?|statustext|note|` +
 		`banner|provider|ssid|w?wpassid|wpassid|essid|apn|` +
 		`wirelessessid|permissions|vendorclassidentifier|userclass|clientid(?:entifier)?|dhcpclient(?:id|identifier)|number|` +
 		`simid|serial(?:number|no)?|assettag|` +
-		`statusline|call|duidrawdata|phone|fixedaddress)$`)
+		`statusline|call|syslogidentifier|tag|openvpn|duidrawdata|phone|fixedaddress)$`)
 )
 
 // pair is a setting within a line: user=x, "key": "value".
@@ -109,6 +109,11 @@ func (r *Redactor) value(key, value string) string {
 		return r.unknown(value)
 	case strings.Contains(k, "cmdline"):
 		return r.kernelLine(value)
+	case k == "environment" || k == "setenv":
+		return around(oneVariable(), value, func(m []string) string { return r.free(m[1]) + "=" + r.setTo(m[1], m[2]) }, r.unknown)
+	case k == "sendoption" || k == "sendvendoroption":
+		at := strings.LastIndexByte(value, ':') + 1
+		return r.free(value[:at]) + r.opaque(value[at:])
 	case takesUser().MatchString(k):
 		return eachWord(value, r.userWord)
 	case takesHost().MatchString(k):
@@ -120,6 +125,8 @@ func (r *Redactor) value(key, value string) string {
 	}
 	return r.pairs(value)
 }
+
+var oneVariable = lazy.Regexp(`([A-Za-z_]\w*)=("[^"]*"|'[^']*'|[^\s"']*)`)
 
 // plain is a value that says nothing of anybody.
 var plain = lazy.Regexp(`(?i)^["']?(?:yes|no|true|false|on|off|none|auto|all|any|\d{1,3}|0x[0-9a-f]{1,3}|\{|\[|null|` +
@@ -186,6 +193,9 @@ func (r *Redactor) hosts(value string) string {
 		switch {
 		case err == nil, plain().MatchString(w), strings.ContainsAny(w, "/@%$*=\\"), w[0] == '-', strings.Contains(w, "::"), r.isPublic(w):
 			return r.free(w)
+		}
+		if server, name, ok := strings.Cut(w, "#"); ok && server != "" && name != "" { // of DNS over TLS
+			return r.hosts(server) + "#" + r.hosts(name)
 		}
 		lead := len(w) - len(strings.TrimLeft(w, "~.!"))
 		name, port, colon := strings.Cut(w[lead:], ":")

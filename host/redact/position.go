@@ -34,7 +34,11 @@ func (r *Redactor) positioned(s string, i int) (int, string) {
 			if m[1] != "" {
 				out += Dropped + "@"
 			}
-			return len(m[0]), out + r.hostAt(m[2])
+			n := len(m[0])
+			if i == 0 || s[i-1] != ':' { // no URL: what is shared has a name, too
+				n += len(share().FindString(rest[n:]))
+			}
+			return n, out + r.hostAt(m[2]) + r.sharePath(rest[len(m[0]):n])
 		}
 	case c == '@' && i > 0 && (wordByte(s[i-1]) || s[i-1] == '-' || s[i-1] == '_' || s[i-1] == '.'):
 		m := afterAt().FindStringSubmatch(rest)
@@ -49,7 +53,8 @@ func (r *Redactor) positioned(s string, i int) (int, string) {
 			return 0, ""
 		}
 		if m := export().FindStringSubmatch(rest); m != nil && m[1] != "external" { // of MD metadata
-			return len(m[1]), r.hostAt(m[1])
+			n := len(m[1]) + 1 + len(share().FindString(rest[len(m[1])+1:]))
+			return n, r.hostAt(m[1]) + ":" + r.sharePath(rest[len(m[1])+1:n])
 		}
 		if m := principal().FindStringSubmatch(rest); m != nil {
 			return len(m[0]), m[0][:len(m[0])-len(m[1])] + r.hostAt(m[1])
@@ -57,6 +62,23 @@ func (r *Redactor) positioned(s string, i int) (int, string) {
 	}
 	return 0, ""
 }
+
+var (
+	share     = lazy.Regexp(`^[/\\][^\s"'<>,;|()\[\]]*`)
+	ofSystems = set(`srv home export exports mnt media data var lib opt usr local vol volume volumes tmp nfs`)
+)
+
+// sharePath is the path on a server: but for usual folders, names.
+func (r *Redactor) sharePath(p string) string {
+	return each(shareName(), p, func(m []string) string {
+		if ofSystems[m[0]] {
+			return m[0]
+		}
+		return r.opaque(m[0])
+	})
+}
+
+var shareName = lazy.Regexp(`[^/\\]+`)
 
 // hostAt replaces what stands where a host does: a name, or an address.
 func (r *Redactor) hostAt(name string) string {
@@ -72,10 +94,15 @@ func (r *Redactor) hostAt(name string) string {
 
 var (
 	ofUsers = lazy.Regexp(`(?i)^(\s*(?:AllowUsers|DenyUsers|User|AuthorizedKeysCommandUser|` +
-		`AuthorizedPrincipalsCommandUser)[ \t=]+)(\S.*)$`)
-	ofHosts = lazy.Regexp(`(?i)^(\s*(?:HostName|ProxyJump|HostKeyAlias|Host)[ \t=]+)(\S.*)$`)
-	match   = lazy.Regexp(`(?i)^\s*Match\s`)
+		`AuthorizedPrincipalsCommandUser|AllowGroups|DenyGroups)[ \t=]+)(\S.*)$`)
+	ofHosts   = lazy.Regexp(`(?i)^(\s*(?:HostName|ProxyJump|HostKeyAlias|Host)[ \t=]+)(\S.*)$`)
+	ofTargets = lazy.Regexp(`(?i)^(\s*(?:RemoteForward|LocalForward|PermitOpen|PermitListen|DynamicForward|CanonicalDomains|` +
+		`PermitRemoteOpen)[ \t=]+)(\S.*)$`)
+	match = lazy.Regexp(`(?i)^\s*Match\s`)
 )
+
+// matchExec is a command in a line of conditions.
+var matchExec = lazy.Regexp(`(?i)^(\s*match\b.*?)(\s!?exec\s+)("[^"]*"?|\S+)(.*)$`)
 
 // keyworded replaces in a line of ssh's or sshd's configuration the users and
 // hosts that its keyword takes; false: its keyword takes none.
@@ -86,8 +113,16 @@ func (r *Redactor) keyworded(line string) (string, bool) {
 	if m := ofHosts().FindStringSubmatch(line); m != nil {
 		return m[1] + eachField(m[2], func(_ int, f string) string { return r.patterns(f, r.hostAt) }), true
 	}
+	if m := ofTargets().FindStringSubmatch(line); m != nil {
+		return m[1] + eachField(m[2], func(_ int, f string) string { return r.hosts(f) }), true
+	}
 	if !match().MatchString(line) {
 		return "", false
+	}
+	if m := matchExec().FindStringSubmatch(line); m != nil {
+		before, _ := r.keyworded(m[1])
+		after, _ := r.keyworded("Match " + m[4])
+		return before + m[2] + r.quotedCommand(m[3], 0) + strings.TrimPrefix(after, "Match "), true
 	}
 	key := ""
 	return eachField(line, func(i int, f string) string {
@@ -99,7 +134,7 @@ func (r *Redactor) keyworded(line string) (string, bool) {
 			}
 		}()
 		switch key {
-		case "user", "localuser":
+		case "user", "localuser", "group", "tagged":
 			return r.userAt(f)
 		case "host", "originalhost":
 			return r.patterns(f, r.hostAt)

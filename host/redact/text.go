@@ -17,6 +17,8 @@ const (
 	nothing           // no word is kept, whatever it is
 	digits            // nor one that has a digit
 	versions          // words of versions stay
+	said              // words of messages stay, and hexadecimal numbers their form
+	logged            // and no other words
 )
 
 // Text replaces every name, address and unknown word in a text. What lies
@@ -112,6 +114,16 @@ func (r *Redactor) wordAs(w string, how reading) string {
 		return r.pseudonym(word, w)
 	case how&numbers != 0 && strings.Trim(w, "0123456789") == "":
 		return r.number(w)
+	case how&numbers != 0 && len(w) == 10 && strings.HasPrefix(w, "0x"):
+		return r.hexAddress(w)
+	case how&said != 0 && logVocabulary()[strings.ToLower(w)]:
+		return w
+	case how&said != 0 && len(w) > 4 && len(w) < 16 && isHex(w) && strings.ContainsAny(w, "0123456789") && !harmless(w):
+		p := hex.EncodeToString(r.mac("hex", strings.ToLower(w)))[:len(w)]
+		r.replaced[p] = w
+		return p
+	case how&logged != 0 && len(w) > 2 && vocabulary()[strings.ToLower(w)] && !numbered().MatchString(strings.ToLower(w)):
+		return r.pseudonym(word, w)
 	case how&versions != 0 && harmlessVersion(w):
 		return w
 	}

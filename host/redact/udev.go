@@ -23,6 +23,8 @@ func (r *Redactor) udevLine(line string) string {
 	switch {
 	case strings.Contains(k, "WWN"):
 		return "E:" + r.Text(k) + "=" + r.opaque(v)
+	case strings.Contains(k, "SERIAL") && loneWord().MatchString(v):
+		return "E:" + r.Text(k) + "=" + r.opaque(v)
 	case strings.Contains(k, "SERIAL"), udevKnown().MatchString(k):
 		return "E:" + r.Text(k) + "=" + r.Path(v)
 	}
@@ -46,6 +48,8 @@ func (r *Redactor) ruleLine(line string) string {
 			b.WriteString(r.quotedCommand(value, 1))
 		case up == "OWNER", up == "GROUP":
 			b.WriteString(eachWord(value, r.userWord))
+		case unknownProperty(up) && !strings.ContainsAny(value, "$%*?["):
+			b.WriteString(r.valueOf(value))
 		case serialKey().MatchString(up):
 			b.WriteString(r.serialValue(value))
 		default:
@@ -63,5 +67,25 @@ func (r *Redactor) serialValue(v string) string {
 	if strings.ContainsAny(v, "*?[") {
 		return r.free(v)
 	}
+	if loneWord().MatchString(v) {
+		return r.opaque(v)
+	}
 	return r.opaqueNumbers(v)
 }
+
+// unknownProperty tells of ENV{SITE}, which somebody made.
+func unknownProperty(key string) bool {
+	name, ok := strings.CutPrefix(key, "ENV{")
+	return ok && !strings.HasPrefix(name, ".") && !udevKnown().MatchString(strings.TrimSuffix(name, "}"))
+}
+
+// valueOf is the value of a property that is not known.
+func (r *Redactor) valueOf(value string) string {
+	if plain().MatchString(value) {
+		return value
+	}
+	return eachWord(value, r.argument)
+}
+
+// loneWord is a serial number without a number, and without the names of maker and model.
+var loneWord = lazy.Regexp(`^"?[A-Za-z]{3,}"?$`)

@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"flag"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"fettle/engine/message"
+	"fettle/host/redact"
+	"fettle/traps"
+	"fettle/why"
+)
+
+var writeLogWords = flag.Bool("logwords", false, "write the words of all messages into host/redact")
+
+// spoken are the messages of all traps, and what people see of them.
+func spoken(t *testing.T) map[string][]message.Message {
+	all := map[string][]message.Message{}
+	for _, tr := range traps.All() {
+		a, err := tr.Lore.Article()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[a.ID] = a.Messages
+	}
+	return all
+}
+
+// TestLogWords: the words that redaction leaves in logs are those of the messages.
+func TestLogWords(t *testing.T) {
+	known := map[string]bool{}
+	for _, ms := range spoken(t) {
+		for _, m := range ms {
+			for _, w := range regexp.MustCompile(`[A-Za-z0-9]*[A-Za-z][A-Za-z0-9]*`).FindAllString(m.Words(), -1) {
+				if len(w) > 2 {
+					known[strings.ToLower(w)] = true
+				}
+			}
+		}
+	}
+	words := make([]string, 0, len(known))
+	for w := range known {
+		words = append(words, w)
+	}
+	slices.Sort(words)
+	want := strings.Join(words, "\n") + "\n"
+	const file = "../host/redact/logwords.txt"
+	if *writeLogWords {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(file); err != nil || string(got) != want {
+		t.Errorf("%s does not have the words of the messages: %v; go test ./cli -run TestLogWords -logwords", file, err)
+	}
+}
+
+// TestRedactedLineSaysTheSame: of a redacted line of a log, why says what it says of the line:
+// each message of each trap, as its program prints it.
+func TestRedactedLineSaysTheSame(t *testing.T) {
+	x, err := why.New(traps.All())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := redact.New([]byte("0123456789abcdef0123456789abcdef"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.LearnHost("web1.example.com")
+	n, missed := 0, 0
+	for id, ms := range spoken(t) {
+		for _, m := range ms {
+			by := m.Says
+			if i := strings.IndexAny(by, ", "); i > 0 {
+				by = by[:i]
+			}
+			named := func(text string) bool {
+				ranked, err := x.Rank(strings.NewReader("Jan  2 03:04:05 web1 " + by + ": " + text + "\n"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				matches, _ := why.Told(ranked)
+				return slices.ContainsFunc(matches, func(m why.Match) bool { return m.Trap == id })
+			}
+			plain := strings.ReplaceAll(m.Sample(), "something else", "something else ")
+			if !named(plain) {
+				continue
+			}
+			n++
+			if hidden := r.Log(plain); !named(hidden) {
+				missed++
+				t.Errorf("%s: %s: %q is no longer told when it is redacted: %q", id, by, plain, hidden)
+			}
+		}
+	}
+	t.Logf("%d messages, %d missed", n, missed)
+	if n < 300 {
+		t.Errorf("only %d messages", n)
+	}
+}
