@@ -199,7 +199,8 @@ func TestProbeFlooded(t *testing.T) {
 			answer := append([]byte{}, b[:240]...)
 			answer[0] = 2
 			for i := range 3000 {
-				pc.WriteTo(append(answer[:240:240], 53, 1, 2, 54, 4, 10, 9, byte(i>>8), byte(i), 255), &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 68})
+				pc.WriteTo(append(answer[:240:240], 53, 1, 2, 54, 4, 10, 9, byte(i>>8), byte(i), 255),
+					&net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 68})
 			}
 		}
 	}()
