@@ -3,6 +3,7 @@ package serve
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -331,4 +332,25 @@ func FuzzFirewall(f *testing.F) {
 func FuzzOffer(f *testing.F) {
 	f.Add(discover(1, []byte{0x52, 0x54, 0, 1, 2, 3}))
 	f.Fuzz(func(t *testing.T, b []byte) { offer(b, 1) })
+}
+
+// TestExpectedHostsHaveAPlace: a flood of made-up cards does not keep the hosts that
+// are waited for from being seen.
+func TestExpectedHostsHaveAPlace(t *testing.T) {
+	p := Progress{Conf: conf(), Tell: func(string) {}}
+	now := time.Now()
+	for i := range maxClients + 10 {
+		p.Line(fmt.Sprintf("dnsmasq-dhcp: %d DHCPDISCOVER(br0) 02:00:00:00:%02x:%02x ", i, i>>8, i&255), now)
+	}
+	if len(p.clients) != maxClients {
+		t.Errorf("%d clients are kept", len(p.clients))
+	}
+	for _, line := range []string{"dnsmasq-dhcp: 77 DHCPDISCOVER(br0) 52:54:00:12:34:56 ",
+		"dnsmasq-dhcp: 77 DHCPACK(br0) 192.0.2.58 52:54:00:12:34:56 web1", "dnsmasq-tftp: sent " + p.Conf.Root + "/initrd.gz to 192.0.2.58",
+		"dnsmasq-dhcp: 78 DHCPACK(br0) 192.0.2.58 52:54:00:12:34:56 web1"} {
+		p.Line(line, now)
+	}
+	if !p.Booted() {
+		t.Error("web1 was not seen")
+	}
 }
