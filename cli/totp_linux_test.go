@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	mathrand "math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -47,6 +48,7 @@ func TestTOTP(t *testing.T) {
 	t.Run("input", w.input)
 	t.Run("verify", w.verify)
 	t.Run("group", w.group)
+	t.Run("among-others", w.amongOthers)
 	t.Run("set-up", w.setUp)
 	t.Run("guard", w.guard)
 	t.Run("silence", w.silence)
@@ -214,6 +216,78 @@ func (w *totpWorld) group(t *testing.T) {
 	}
 	w.refused(t, 2, "is there already", "", "totp", "enrol", "--group", "totp", "--replace", "--out", "/root/sheets")
 	os.RemoveAll("/root/sheets")
+}
+
+// amongOthers: somebody who may write around the folder for the sheets exchanges it,
+// and the one that it is in, for links to a folder of root's own. A sheet lies where
+// root made a folder for it, or nowhere; and a secret that has no sheet is nobody's.
+func (w *totpWorld) amongOthers(t *testing.T) {
+	shared, sub := "/home/shared", "/home/shared/sub"
+	for _, d := range []string{shared, "/home/roots", "/home/roots/in"} {
+		os.Mkdir(d, 0o700)
+	}
+	os.Chown(shared, 0, means.Staff)
+	os.Chmod(shared, 0o2775)
+	os.Mkdir(sub, 0o777)
+	os.Chown(sub, 0, means.Staff)
+	os.Chmod(sub, 0o2775)
+	os.Mkdir(sub+"/in", 0o700)
+	os.Chmod(sub+"/in", 0o700)
+	own, err := os.OpenRoot(sub + "/in")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	swap := func(name, to string) {
+		if os.Rename(name, name+"-away") == nil {
+			os.Symlink(to, name)
+			time.Sleep(mathrand.N(5 * time.Millisecond))
+			os.Remove(name)
+			os.Rename(name+"-away", name)
+		}
+		time.Sleep(mathrand.N(20 * time.Millisecond))
+	}
+	stop := means.Attacker(t, func() {
+		swap(sub+"/in", "/home/roots/in")
+		swap(sub, "/home/roots")
+		if os.Rename(sub+"/in", sub+"/in-away") == nil { // a folder that he can read
+			os.Mkdir(sub+"/in", 0o700)
+			time.Sleep(mathrand.N(5 * time.Millisecond))
+			os.RemoveAll(sub + "/in")
+			os.Rename(sub+"/in-away", sub+"/in")
+		}
+	})
+	done := 0
+	const rounds = 60
+	for i := range rounds {
+		before, _ := os.ReadFile("/home/alice/.google_authenticator")
+		_, errs, code := w.fettle(t, false, "", "totp", "enrol", "alice", "--replace", "--no-qr", "--out",
+			sub+"/in"+[]string{"", "/", "/."}[i%3])
+		after, _ := os.ReadFile("/home/alice/.google_authenticator")
+		text, err := own.ReadFile("alice.txt")
+		if code == 0 {
+			done++
+			if err != nil || !strings.HasPrefix(string(after), w.learn(t, string(text))+"\n") {
+				t.Errorf("round %d: enrolled, and the sheet has another secret, or is not there: %v", i, err)
+			}
+			if st, err := own.Stat("alice.txt"); err != nil || st.Mode() != 0o600 || st.Sys().(*syscall.Stat_t).Uid != 0 {
+				t.Errorf("round %d: the sheet: %v, %v", i, st, err)
+			}
+			own.Remove("alice.txt")
+		} else if code > 3 || err == nil || !bytes.Equal(before, after) {
+			t.Errorf("round %d: status %d, a sheet: %v, a new secret: %v\n%s", i, code, err == nil, !bytes.Equal(before, after), errs)
+		}
+		if es, _ := os.ReadDir("/home/roots/in"); len(es) != 0 {
+			t.Fatalf("round %d: in root's own folder: %v", i, es)
+		}
+	}
+	t.Logf("%d of %d sheets were written beside %d rounds of the attack", done, rounds, stop())
+	filepath.WalkDir(shared, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			t.Errorf("left: %s", p)
+		}
+		return nil
+	})
 }
 
 // startSSHD runs sshd as its init script knows it.

@@ -140,9 +140,7 @@ func possible(ctx context.Context, a *app.App, o *serveOptions, link *net.Interf
 func join(addrs []netip.Addr) string {
 	var out []string
 	for _, ad := range addrs {
-		if s := ad.String(); !strings.Contains(strings.Join(out, " "), s) {
-			out = append(out, s)
-		}
+		out = append(out, ad.String())
 	}
 	return strings.Join(out, ", ")
 }

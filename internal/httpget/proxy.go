@@ -8,15 +8,30 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/net/http/httpproxy"
 )
 
 // proxyOf is the proxy for a URL, by http_proxy, https_proxy and no_proxy as Go's
-// net/http and, but for this host's own addresses, curl read them; nil: none.
+// net/http and, but for this host's own addresses, curl read them; nil: none. A
+// variable that names no proxy is an error: net/http would go without one, past
+// whatever the admin wants all to pass.
 func proxyOf(u *url.URL) (*url.URL, error) {
-	p, err := httpproxy.FromEnvironment().ProxyFunc()(u)
+	set := httpproxy.FromEnvironment()
+	value := map[string]string{"http": set.HTTPProxy, "https": set.HTTPSProxy}[u.Scheme]
+	if value != "" && !isProxy(value) {
+		set.HTTPProxy, set.HTTPSProxy = "http://proxy.invalid", "http://proxy.invalid"
+		if p, err := set.ProxyFunc()(u); p == nil && err == nil { // no_proxy
+			return nil, nil
+		}
+		// The value is not told: it can have a password.
+		return nil, fmt.Errorf("%s_proxy names no proxy: expected http://HOST:PORT, or http://USER:PASSWORD@HOST:PORT, "+
+			"with %%XX for special characters; correct it or unset it", u.Scheme)
+	}
+	p, err := set.ProxyFunc()(u)
 	if err != nil {
 		return nil, fmt.Errorf("the proxy for %s in %s_proxy: %w", u.Host, u.Scheme, err)
 	}
@@ -25,6 +40,22 @@ func proxyOf(u *url.URL) (*url.URL, error) {
 			p.Redacted(), u.Scheme)
 	}
 	return p, nil
+}
+
+// isProxy tells whether a variable names a proxy: HOST:PORT, or a URL.
+func isProxy(value string) bool {
+	if !strings.Contains(value, "://") {
+		value = "http://" + value
+	}
+	u, err := url.Parse(value)
+	if err != nil || u.Hostname() == "" || strings.ContainsAny(u.Hostname(), " @/") {
+		return false
+	}
+	if u.Port() == "" {
+		return true
+	}
+	_, err = strconv.ParseUint(u.Port(), 10, 16)
+	return err == nil
 }
 
 // authority is a URL's host and port.

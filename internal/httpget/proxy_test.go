@@ -212,3 +212,31 @@ func TestProxyRefuses(t *testing.T) {
 		})
 	}
 }
+
+// TestBrokenProxyVariables: one that cannot be read does not let the request out past
+// the proxy, or to another host, and its password is not told. What no_proxy names
+// needs none.
+func TestBrokenProxyVariables(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(server.Close)
+	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
+	for _, value := range []string{"http://me:wrong%zz@proxy.invalid:3128", "http://me:wrong @proxy.invalid:3128", "http://:3128", "//",
+		"http://me:wrong@proxy.invalid:99999999", "http://me:wrong\x1b@proxy.invalid", "me:wrong%@proxy.invalid:1", "http://[::1", "http:///x"} {
+		t.Run(value, func(t *testing.T) {
+			t.Setenv("http_proxy", value)
+			t.Setenv("https_proxy", value)
+			for _, u := range []string{"http://www.corp.invalid/", "https://www.corp.invalid/"} {
+				_, err := Get(t.Context(), u, Options{Stall: 2 * time.Second})
+				if err == nil || !strings.Contains(err.Error(), "_proxy names no proxy") || strings.Contains(err.Error(), "wrong") {
+					t.Errorf("%s: said %v", u, err)
+				}
+			}
+			t.Setenv("no_proxy", "127.0.0.1")
+			r, err := Get(t.Context(), "http://127.0.0.1:"+port+"/", Options{Stall: 2 * time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Body.Close()
+		})
+	}
+}

@@ -26,14 +26,20 @@ type Server struct {
 	// goroutines, one at a time.
 	Sent func(client, name, trouble string)
 	mu   sync.Mutex
+	open map[string]int // connections by address
 }
 
 const (
 	// maxClients are served at once; others wait in the kernel's queue.
 	maxClients = 128
+	// maxOfOne are one address's: firmware and boot loaders open one, or a few.
+	maxOfOne = 16
 	// idle is how long a client may say or take nothing.
 	idle = 60 * time.Second
 )
+
+// headLimit is how long a request may take to be said, and the next to begin.
+var headLimit = idle
 
 // Serve answers until ctx ends or the listener breaks.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
@@ -50,9 +56,15 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		if err != nil {
 			return fmt.Errorf("waiting for HTTP clients: %w", err)
 		}
+		of, _, _ := net.SplitHostPort(conn.RemoteAddr().String())
+		if !s.enter(of) {
+			conn.Close()
+			<-room
+			continue
+		}
 		all.Add(1)
 		go func() {
-			defer func() { <-room; all.Done() }()
+			defer func() { s.leave(of); <-room; all.Done() }()
 			defer context.AfterFunc(ctx, func() { conn.Close() })()
 			defer conn.Close()
 			s.talk(&deadlineConn{conn})
@@ -60,24 +72,46 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 }
 
-// deadlineConn gives each read and write a time limit of its own.
-type deadlineConn struct{ net.Conn }
-
-func (p *deadlineConn) Read(b []byte) (int, error) {
-	p.SetDeadline(time.Now().Add(idle))
-	return p.Conn.Read(b)
+// enter counts a connection of an address, unless that has as many as it may: one
+// client that holds all keeps the others out.
+func (s *Server) enter(address string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open == nil {
+		s.open = map[string]int{}
+	}
+	if s.open[address] >= maxOfOne {
+		return false
+	}
+	s.open[address]++
+	return true
 }
 
+func (s *Server) leave(address string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open[address]--; s.open[address] == 0 {
+		delete(s.open, address)
+	}
+}
+
+// deadlineConn gives each write a time limit of its own, and all reads of one
+// request one: it is short, and could be said a byte a minute.
+type deadlineConn struct{ net.Conn }
+
+func (p *deadlineConn) begin() { p.SetReadDeadline(time.Now().Add(headLimit)) }
+
 func (p *deadlineConn) Write(b []byte) (int, error) {
-	p.SetDeadline(time.Now().Add(idle))
+	p.SetWriteDeadline(time.Now().Add(idle))
 	return p.Conn.Write(b)
 }
 
 // talk answers one client's requests, one after the other.
-func (s *Server) talk(conn net.Conn) {
+func (s *Server) talk(conn *deadlineConn) {
 	r := bufio.NewReaderSize(conn, maxLine)
 	client, _, _ := net.SplitHostPort(conn.RemoteAddr().String())
 	for {
+		conn.begin()
 		q, err := readRequest(r)
 		if bad := new(refusal); errors.As(err, &bad) {
 			fmt.Fprintf(conn, "HTTP/1.1 %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", bad.status)
@@ -91,7 +125,7 @@ func (s *Server) talk(conn net.Conn) {
 
 // answer sends what was asked for; an error ends the connection.
 func (s *Server) answer(conn net.Conn, client string, q request) error {
-	f, size, status := s.open(q.path)
+	f, size, status := s.file(q.path)
 	if f == nil {
 		if !q.head {
 			s.tell(client, q.path, status)
@@ -131,8 +165,8 @@ func (s *Server) answer(conn net.Conn, client string, q request) error {
 	return err
 }
 
-// open opens a regular file below the root. Without one the status says why.
-func (s *Server) open(path string) (*os.File, int64, string) {
+// file opens a regular file below the root. Without one the status says why.
+func (s *Server) file(path string) (*os.File, int64, string) {
 	f, err := os.OpenFile(filepath.Join(s.Root, path), os.O_RDONLY|nonblock, 0)
 	if err == nil {
 		st, serr := f.Stat()

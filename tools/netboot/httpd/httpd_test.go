@@ -175,3 +175,55 @@ func FuzzRequest(f *testing.F) {
 		}
 	})
 }
+
+// TestOneClientKeepsNobodyOut: one that opens all the connections that it can, and
+// says nothing, or a byte at a time, takes no other client's place.
+func TestOneClientKeepsNobodyOut(t *testing.T) {
+	short := headLimit
+	headLimit = 3 * time.Second
+	t.Cleanup(func() { headLimit = short })
+	address, _ := serve(t)
+	from := func(ip string) (net.Conn, error) {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}, Timeout: means.Patience}
+		return d.Dial("tcp", address)
+	}
+	var held []net.Conn
+	for range maxClients + 10 {
+		c, err := from("127.0.0.2")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		held = append(held, c)
+	}
+	drip := time.NewTicker(100 * time.Millisecond) // shorter than any limit for one byte
+	defer drip.Stop()
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		for n := 0; ; n++ {
+			select {
+			case <-stop:
+				return
+			case <-drip.C:
+			}
+			for _, c := range held {
+				c.Write([]byte("GET /linux HTTP/1.1\r\nX: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"[n%60:][:1]))
+			}
+		}
+	}()
+	c, err := from("127.0.0.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(2 * time.Second)) // before the others have to be done
+	fmt.Fprint(c, "GET /a%20b/c HTTP/1.0\r\n\r\n")
+	if b, err := io.ReadAll(c); err != nil || !strings.HasSuffix(string(b), "hello") {
+		t.Errorf("the other client: %q, %v", b, err)
+	}
+	held[0].SetReadDeadline(time.Now().Add(means.Patience))
+	if _, err := held[0].Read(make([]byte, 1)); err == nil || os.IsTimeout(err) {
+		t.Errorf("a request that drips is still waited for: %v", err)
+	}
+}

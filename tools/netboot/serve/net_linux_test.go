@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"context"
 	"net"
 	"net/netip"
 	"os"
@@ -165,5 +166,53 @@ func TestFirewallsAsTheirProgramsPrintThem(t *testing.T) {
 		if got := IPTables(string(run(t, "", "iptables", "-S")), "eth0", Port{"udp", 67}); got != want {
 			t.Errorf("%s\n%v; want %v", rules, got, want)
 		}
+	}
+}
+
+// TestProbeFlooded: a host on the wire that answers for thousands of servers ends the
+// question early, and an end of the caller's ends it at once.
+func TestProbeFlooded(t *testing.T) {
+	if !inNamespace(t) {
+		return
+	}
+	for _, args := range []string{"link set lo up", "route add default dev lo", "addr add 192.0.2.2/24 dev lo"} {
+		run(t, "", append([]string{"ip"}, strings.Fields(args)...)...)
+	}
+	pc, err := net.ListenPacket("udp4", ":67")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pc.Close()
+	quiet := make(chan bool, 1)
+	go func() {
+		b := make([]byte, 1500)
+		for {
+			if _, _, err := pc.ReadFrom(b); err != nil {
+				return
+			}
+			select {
+			case <-quiet:
+				quiet <- true
+				continue
+			default:
+			}
+			answer := append([]byte{}, b[:240]...)
+			answer[0] = 2
+			for i := range 3000 {
+				pc.WriteTo(append(answer[:240:240], 53, 1, 2, 54, 4, 10, 9, byte(i>>8), byte(i), 255),
+					&net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 68})
+			}
+		}
+	}()
+	found, err := Probe(t.Context(), "lo", net.HardwareAddr{2, 0, 0, 0, 0, 1}, means.Patience)
+	if err != nil || len(found) == 0 || len(found) > maxServers {
+		t.Errorf("%d servers, %v", len(found), err)
+	}
+	quiet <- true
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	if _, err := Probe(ctx, "lo", net.HardwareAddr{2, 0, 0, 0, 0, 1}, means.Patience); err == nil || time.Since(began) > means.Patience/3 {
+		t.Errorf("after %s: %v", time.Since(began), err)
 	}
 }

@@ -8,11 +8,16 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"slices"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
+
+// maxServers are told of: one is too many already, and anybody on the wire can answer
+// for as many as there are addresses.
+const maxServers = 16
 
 // Probe asks on an interface whether a DHCP server answers (RFC 2131): it sends
 // a DISCOVER and takes no address. It returns the servers that offered one
@@ -35,17 +40,18 @@ func Probe(ctx context.Context, link string, hw net.HardwareAddr, wait time.Dura
 	defer pc.Close()
 	xid := rand.Uint32()
 	msg := discover(xid, hw)
+	defer context.AfterFunc(ctx, func() { pc.Close() })()
 	var found []netip.Addr
 	buf := make([]byte, 1500)
 	for again := range 2 {
-		if _, err := pc.WriteTo(msg, &net.UDPAddr{IP: net.IPv4bcast, Port: 67}); err != nil {
+		if _, err := pc.WriteTo(msg, &net.UDPAddr{IP: net.IPv4bcast, Port: 67}); err != nil && ctx.Err() == nil {
 			return nil, fmt.Errorf("asking for DHCP servers on %s: %w", link, err)
 		}
 		end := time.Now().Add(wait / 2)
 		for {
 			pc.SetReadDeadline(end)
 			n, from, err := pc.ReadFrom(buf)
-			if err != nil {
+			if err != nil || len(found) == maxServers {
 				break
 			}
 			if id, ok := offer(buf[:n], xid); ok {
@@ -53,7 +59,9 @@ func Probe(ctx context.Context, link string, hw net.HardwareAddr, wait time.Dura
 					ap, _ := netip.ParseAddrPort(from.String())
 					id = ap.Addr()
 				}
-				found = append(found, id)
+				if !slices.Contains(found, id) {
+					found = append(found, id)
+				}
 			}
 		}
 		if ctx.Err() != nil {

@@ -135,14 +135,14 @@ func (p *Progress) client(mac string) *client {
 			return c
 		}
 	}
-	if len(p.clients) >= maxClients {
-		return nil
-	}
 	c := &client{mac: mac, stage: -1}
 	for _, h := range p.Conf.Hosts {
 		if h.MAC == mac {
 			c.name = h.Name
 		}
+	}
+	if len(p.clients) >= maxClients && c.name == "" { // those that are expected have a place
+		return nil
 	}
 	p.clients = append(p.clients, c)
 	return c

@@ -3,6 +3,7 @@ package serve
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -331,4 +332,79 @@ func FuzzFirewall(f *testing.F) {
 func FuzzOffer(f *testing.F) {
 	f.Add(discover(1, []byte{0x52, 0x54, 0, 1, 2, 3}))
 	f.Fuzz(func(t *testing.T, b []byte) { offer(b, 1) })
+}
+
+// TestExpectedHostsHaveAPlace: a flood of made-up cards does not keep the hosts that
+// are waited for from being seen.
+func TestExpectedHostsHaveAPlace(t *testing.T) {
+	p := Progress{Conf: conf(), Tell: func(string) {}}
+	now := time.Now()
+	for i := range maxClients + 10 {
+		p.Line(fmt.Sprintf("dnsmasq-dhcp: %d DHCPDISCOVER(br0) 02:00:00:00:%02x:%02x ", i, i>>8, i&255), now)
+	}
+	if len(p.clients) != maxClients {
+		t.Errorf("%d clients are kept", len(p.clients))
+	}
+	for _, line := range []string{"dnsmasq-dhcp: 77 DHCPDISCOVER(br0) 52:54:00:12:34:56 ",
+		"dnsmasq-dhcp: 77 DHCPACK(br0) 192.0.2.58 52:54:00:12:34:56 web1", "dnsmasq-tftp: sent " + p.Conf.Root + "/initrd.gz to 192.0.2.58",
+		"dnsmasq-dhcp: 78 DHCPACK(br0) 192.0.2.58 52:54:00:12:34:56 web1"} {
+		p.Line(line, now)
+	}
+	if !p.Booted() {
+		t.Error("web1 was not seen")
+	}
+}
+
+// TestLinksOutOfTheTree: a tree that somebody made has links to the host's own files and
+// folders, straight, through others, or through a folder. None is served; those within
+// the tree are, also by the long way round.
+func TestLinksOutOfTheTree(t *testing.T) {
+	src, err := host.NewLive()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	stage := func(links map[string]string) (*Stage, error) {
+		top := t.TempDir()
+		os.Chmod(top, 0o755)
+		os.Chmod(filepath.Dir(top), 0o755)
+		source := filepath.Join(top, "tree")
+		for name, text := range map[string]string{"d/amd64/linux": "kernel", "d/amd64/initrd.gz": "\x1f\x8bi"} {
+			os.MkdirAll(filepath.Dir(filepath.Join(source, name)), 0o755)
+			os.WriteFile(filepath.Join(source, name), []byte(text), 0o644)
+		}
+		for name, to := range links {
+			if err := os.Symlink(strings.ReplaceAll(to, "TREE", source), filepath.Join(source, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s, err := Make(t.Context(), host.New(src), t.TempDir(), source, "192.0.2.1", nil, nil)
+		if err == nil {
+			t.Cleanup(func() { s.Close() })
+		}
+		return s, err
+	}
+	up := strings.Repeat("../", 20)
+	for _, links := range []map[string]string{{"x": "/"}, {"x": "/etc/passwd"}, {"d/x": up + "etc/passwd"},
+		{"x": ".."}, {"x": "y", "y": "/etc"},
+		{"d/x": "amd64/y", "d/amd64/y": "../../.."}, {"x": "/proc/self/root"}, {"x": "/proc/self/cwd"}} {
+		if s, err := stage(links); err == nil || !strings.Contains(err.Error(), "leads out of the tree") {
+			t.Errorf("%v: %v, %v", links, s, err)
+		}
+	}
+	s, err := stage(map[string]string{"linux": "d/amd64/linux", "a": "TREE/d/amd64/linux", "b": "../tree/d/amd64/linux", "d/f": "amd64",
+		"nowhere": "/no/such/file", "c": "b", "loose": "/etc/passwd/x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"linux", "a", "b", "c", "d/f/linux"} {
+		if b, err := os.ReadFile(filepath.Join(s.Root, name)); string(b) != "kernel" {
+			t.Errorf("%s: %q, %v", name, b, err)
+		}
+	}
+	for _, name := range []string{"nowhere", "loose"} {
+		if _, err := os.Lstat(filepath.Join(s.Root, name)); err == nil {
+			t.Errorf("%s is there", name)
+		}
+	}
 }

@@ -226,9 +226,9 @@ func (s *Stage) copy(source, rel string, replaced map[string]string, depth int) 
 			err = s.root.WriteFile(name, []byte(text), 0o644)
 		case e.IsDir():
 			err = s.copy(source, name, replaced, depth+1)
-		case e.Type()&fs.ModeSymlink != 0: // relative ones lead within the stage
+		case e.Type()&fs.ModeSymlink != 0:
 			var target string
-			if target, err = os.Readlink(from); err == nil {
+			if target, err = leads(source, name); err == nil && target != "" {
 				s.loader(e.Name(), name, from)
 				err = s.root.Symlink(target, name)
 			}
@@ -243,6 +243,29 @@ func (s *Stage) copy(source, rel string, replaced map[string]string, depth int) 
 		}
 	}
 	return nil
+}
+
+// leads is where a link of the tree leads, relative to its folder; "" is nowhere. One
+// that leads out of the tree is an error: a tree that somebody else made could have
+// one to /, and clients would read what everybody may read on this host.
+func leads(source, name string) (string, error) {
+	top, err := filepath.EvalSymlinks(source)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(filepath.Join(source, name))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	in, err := filepath.Rel(top, real)
+	if err != nil || !filepath.IsLocal(in) {
+		return "", fmt.Errorf("%s is a link that leads out of the tree, to %s: what is there would be served to everybody; "+
+			"put a copy in its place, or remove it", filepath.Join(source, name), real)
+	}
+	return filepath.Rel(filepath.Dir(name), in)
 }
 
 // loader notes the boot loaders that a tree has; shim before GRUB. pxelinux takes
