@@ -72,7 +72,7 @@ type Needs struct {
 	// Systemd is process 1, as on a host: the host's own, with its own units of
 	// a minimal boot. /etc and /var are on a disk, which outlives a restart.
 	Systemd bool `json:",omitempty"`
-	MemMiB  int  // 0 is 256
+	MemMiB  int  // 0 is 320
 	Limit   time.Duration
 }
 

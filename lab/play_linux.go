@@ -15,7 +15,7 @@ import (
 )
 
 // defaultMemMiB holds fettle, a few tools and the scenario's own files.
-const defaultMemMiB = 256
+const defaultMemMiB = 320
 
 // defaultLimit is how long a scenario may take, boot included.
 const defaultLimit = 2 * time.Minute

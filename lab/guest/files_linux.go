@@ -31,6 +31,9 @@ func tree() (map[string]string, error) {
 			if err != nil {
 				return err
 			}
+			if d.Type()&fs.ModeSocket != 0 { // a running program's, such as ssh's control sockets
+				return nil
+			}
 			out[name], err = described(name, d)
 			if errors.Is(err, fs.ErrNotExist) { // it went meanwhile
 				delete(out, name)

@@ -18,7 +18,7 @@ var build = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	cmd := exec.Command("go", "build", "-o", dir, "fettle/cmd/fettle", "fettle/cmd/fettle-lab")
+	cmd := exec.Command("go", "build", "-ldflags", "-s -w", "-o", dir, "fettle/cmd/fettle", "fettle/cmd/fettle-lab")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	cmd.Stderr = os.Stderr
 	return dir, cmd.Run()
