@@ -16,6 +16,9 @@ func TestArchitectureIsDrawnAsItStands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if n := strings.Count(string(b), "\n"); n > 200 {
+		t.Errorf("ARCHITECTURE.md has %d lines: it is to be read in one sitting, in 200; decisions belong in docs/decisions.md", n)
+	}
 	_, rest, _ := strings.Cut(string(b), "```\n")
 	tree, rest, _ := strings.Cut(rest, "```\n")
 	drawn := map[string]bool{}
