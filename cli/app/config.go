@@ -3,6 +3,7 @@ package app
 import (
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 
 	"fettle/internal/config"
@@ -15,6 +16,9 @@ func (a *App) Config(file string) (*config.Config, error) {
 	var c *config.Config
 	var err error
 	if file != "" {
+		if _, err := os.Stat(file); err != nil { // one that is named is meant
+			return nil, Unread(err, "a file such as "+config.File)
+		}
 		c, err = config.Load(file)
 	} else {
 		var skipped error

@@ -63,7 +63,7 @@ func loreCheck(a *app.App, args []string) error {
 		file := ruleFile(name)
 		b, err := rule.Read(file)
 		if err != nil {
-			fmt.Fprintln(a.Stdout, ui.Visible(err.Error()))
+			fmt.Fprintln(a.Stdout, ui.Visible(app.Unread(err, "a rule: rule.yaml, or its folder").Error()))
 			wrong++
 			continue
 		}
@@ -127,13 +127,13 @@ func loreTest(ctx context.Context, a *app.App, dir string) error {
 		if err == nil {
 			dir = filepath.Dir(dir)
 		} else {
-			return app.Usagef("%w", err)
+			return app.Unread(err, "a rule's folder, with rule.yaml and its samples")
 		}
 	}
 	file := filepath.Join(dir, "rule.yaml")
 	b, err := rule.Read(file)
 	if err != nil {
-		return app.Usagef("%w", err)
+		return app.Unread(err, "a rule beside its samples")
 	}
 	r, mistakes := rule.Parse(file, b, false)
 	if r == nil {

@@ -92,7 +92,7 @@ func recordedDisks(a *app.App, file string, f disksFlags) (seen disks.Seen, err 
 	if file != "-" {
 		fh, err := os.Open(file)
 		if err != nil {
-			return seen, app.Usagef("%w", err)
+			return seen, app.Unread(err, "output of iostat -dx or zpool iostat -vl, or -")
 		}
 		defer fh.Close()
 		in, name = fh, file

@@ -78,7 +78,6 @@ not fetched.`,
 	f.MarkHidden("stage")
 	f.MarkHidden("remove")
 	c.MarkFlagsMutuallyExclusive("suite", "deb", "remove")
-	c.MarkFlagsOneRequired("suite", "deb", "remove")
 	return c
 }
 
@@ -86,6 +85,9 @@ var word = lazy.Regexp(`^[a-z0-9][a-z0-9-]{0,40}$`)
 
 // valid refuses what no mirror needs to be asked for.
 func (o *fetchOptions) valid() error {
+	if o.suite == "" && o.deb == "" && !o.remove {
+		return errors.New("which installer? name a suite (--suite bookworm), or a package (--deb FILE)")
+	}
 	for name, v := range map[string]string{"--suite": o.suite, "--arch": o.arch} {
 		if v != "" && !word().MatchString(v) {
 			return fmt.Errorf("%s %s: expected a name as bookworm or amd64", name, ui.Quote(v))
