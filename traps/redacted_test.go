@@ -78,9 +78,14 @@ func sameWhenRedacted(t *testing.T, tr *trap.Trap, golden string) {
 	defer replay.Close()
 	after := traptest.Run(t, tr, host.New(replay), trap.Options{Network: network})
 	if was, is := sorts(before), sorts(after); was != is {
-		t.Errorf("%s, redacted %s\n%s\nredacted:\n%s\ndropped: %q", was, is, traptest.Lines(before), traptest.Lines(after), dropped)
+		t.Errorf("%s, redacted %s\n%s\nredacted:\n%s\ndropped: %q\n%s",
+			was, is, traptest.Lines(before), traptest.Lines(after), dropped, hint)
 	}
 }
+
+// hint is what to do about a host that a redacted capture says less of.
+const hint = "say in host/redact/kinds.go what kind of file it is that was dropped, and in host/redact/words.txt which of its words " +
+	"the check looks for"
 
 // sorts counts outcomes by status and severity.
 func sorts(all []trap.Outcome) string {
