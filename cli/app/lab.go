@@ -43,7 +43,7 @@ func elsewhere(program, use, short string, from int) *cobra.Command {
 			if err != nil {
 				return Failf("%s: %w", c.CommandPath(), err)
 			}
-			err = syscall.Exec(bin, append([]string{handedOver}, typed(c, args, from)...), os.Environ())
+			err = syscall.Exec(bin, append([]string{handedOver + program}, typed(c, args, from)...), os.Environ())
 			return Failf("starting %s: %w", bin, err)
 		},
 		ValidArgsFunction: func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
@@ -68,14 +68,15 @@ func typed(c *cobra.Command, args []string, from int) []string {
 	return append(strings.Fields(c.CommandPath())[from:], args...)
 }
 
-// handedOver is the name by which another program is called that does a verb of
-// fettle's: its messages are then fettle's.
-const handedOver = "fettle"
+// handedOver begins the name by which another program is called that does a verb of
+// fettle's: its messages are then fettle's. The program's own name stays at the end,
+// for programs that are several in one file and go by it.
+const handedOver = "fettle/"
 
 // CalledAs is the name in a program's messages: its own, or fettle's where fettle called it.
 func CalledAs(name string) string {
-	if len(os.Args) > 0 && os.Args[0] == handedOver {
-		return handedOver
+	if len(os.Args) > 0 && os.Args[0] == handedOver+name {
+		return "fettle"
 	}
 	return name
 }
