@@ -90,10 +90,10 @@ func capture(ctx context.Context, a *app.App, o captureOptions, ids []string) er
 	tg := run.Target{Network: o.network}
 	if o.root != "" {
 		if tg.Root, err = filepath.Abs(o.root); err != nil {
-			return app.Usagef("--root: %w; expected the folder that holds the root file system", err)
+			return app.Unread(err, "the folder that holds a root file system (--root)")
 		}
 		if st, err := os.Stat(tg.Root); err != nil {
-			return app.Usagef("--root: %w; expected the folder that holds the root file system", err)
+			return app.Unread(err, "the folder that holds a root file system (--root)")
 		} else if !st.IsDir() {
 			return app.Usagef("--root %s: not a folder", o.root)
 		}

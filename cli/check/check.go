@@ -190,7 +190,7 @@ func (o *checkOptions) target() (run.Target, error) {
 	if o.from != "" {
 		var err error
 		if tg.From, tg.Inside, err = run.FromPath(o.from); err != nil {
-			return tg, app.Usagef("--from: %w; expected a capture, a sosreport or its folder", err)
+			return tg, app.Unread(err, "a capture, a sosreport or its folder (--from)")
 		}
 	}
 	if tg.Root != "" {
@@ -199,10 +199,10 @@ func (o *checkOptions) target() (run.Target, error) {
 			tg.Root, err = filepath.EvalSymlinks(abs)
 		}
 		if err != nil {
-			return tg, app.Usagef("--root: %w; expected the folder that holds the root file system", err)
+			return tg, app.Unread(err, "the folder that holds a root file system (--root)")
 		}
 		if st, err := os.Stat(tg.Root); err != nil {
-			return tg, app.Usagef("--root: %w; expected the folder that holds the root file system", err)
+			return tg, app.Unread(err, "the folder that holds a root file system (--root)")
 		} else if !st.IsDir() {
 			return tg, app.Usagef("--root %s: not a folder", o.root)
 		}

@@ -132,7 +132,7 @@ func liarsTraps(t *testing.T, db *store.DB) {
 	next := regexp.MustCompile(`href="([^"]+)" rel="next"`)
 	for ; path != "" && n < 100; n++ {
 		_, body, _ := w.get(path)
-		for _, m := range regexp.MustCompile(`href="/host/(\w+)">[^<]*</a></td><td><a href="/trap/([^"]+)`).FindAllStringSubmatch(body, -1) {
+		for _, m := range regexp.MustCompile(`href="/host/(\w+)"\s*>[^<]*</a></td>\s*<td><a\s+href="/trap/([^"]+)`).FindAllStringSubmatch(body, -1) {
 			seen[m[1]+" "+m[2]] = true
 		}
 		path = ""
