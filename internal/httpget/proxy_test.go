@@ -59,8 +59,9 @@ func (p *proxy) serve(c net.Conn, plain, secure string) {
 	p.mu.Lock()
 	login, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(r.Header.Get("Proxy-Authorization"), "Basic "))
 	p.asked = append(p.asked, strings.TrimSpace(r.Method+" "+r.RequestURI+" "+string(login)))
+	wanted := p.login
 	p.mu.Unlock()
-	if p.login != "" && string(login) != p.login {
+	if wanted != "" && string(login) != wanted {
 		fmt.Fprint(c, "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\n\r\n")
 		return
 	}
@@ -164,7 +165,9 @@ func TestProxyAsCurl(t *testing.T) {
 				k, v, _ := strings.Cut(strings.NewReplacer("//P", "//"+p.address, "=P", "="+p.address, "@P", "@"+p.address).Replace(e), "=")
 				t.Setenv(k, v)
 			}
+			p.mu.Lock()
 			p.login = c.login
+			p.mu.Unlock()
 			p.heard()
 			res, err := Get(t.Context(), c.url, Options{Stall: 500 * time.Millisecond, Roots: pool})
 			if err == nil {
