@@ -117,9 +117,9 @@ func (c *carrying) hooks(name string, d fs.DirEntry) error {
 		return err
 	}
 	defer in.Close()
-	had, err := bounded(in)
+	had, err := files.AtMost(in, name, initrdLimit)
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return err
 	}
 	found, err := hooks.Find(had)
 	if errors.Is(err, hooks.ErrNotThere) {
@@ -137,9 +137,9 @@ func (c *carrying) hooks(name string, d fs.DirEntry) error {
 		return err
 	}
 	defer out.Close()
-	fresh, err := bounded(out)
+	fresh, err := files.AtMost(out, "the new "+name, initrdLimit)
 	if err != nil {
-		return fmt.Errorf("the new %s: %w", name, err)
+		return err
 	}
 	with, err := hooks.Append(fresh, parts)
 	if err != nil {
@@ -152,15 +152,6 @@ func (c *carrying) hooks(name string, d fs.DirEntry) error {
 		return err
 	}
 	return out.Sync()
-}
-
-// bounded reads an initrd.
-func bounded(r io.Reader) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(r, initrdLimit+1))
-	if err == nil && len(b) > initrdLimit {
-		err = fmt.Errorf("larger than %d MiB", initrdLimit>>20)
-	}
-	return b, err
 }
 
 // console sends the new menus where most entries of the old ones went.
