@@ -15,7 +15,14 @@ import (
 //go:embed logwords.txt
 var logWordList string
 
-var logVocabulary = sync.OnceValue(func() map[string]bool { return set(logWordList) })
+// checkWords are those that checks look for in logs without a message of their own: by which
+// units-failed tells what went wrong, of systemd about sockets, loggers' fields and levels, and
+// netfilter's fields (Linux 6.1, net/netfilter/nf_log_syslog.c).
+const checkWords = `listening misconfigured misconfiguration incorrect illegal aborted aborting
+	level lvl severity msg message err error ts time caller trace debug info notice warn warning fatal
+	ufw block mac src dst len tos prec ttl proto spt dpt window res urgp syn ack`
+
+var logVocabulary = sync.OnceValue(func() map[string]bool { return set(logWordList + checkWords) })
 
 // ownPlace are tokens that are called the same elsewhere in a capture: paths, units and
 // names of settings.
