@@ -10,6 +10,7 @@ import (
 
 	"fettle/cli/accept"
 	"fettle/cli/app"
+	"fettle/cli/before"
 	"fettle/cli/capture"
 	"fettle/cli/check"
 	"fettle/cli/explain"
@@ -71,7 +72,7 @@ settings that undo each other, the versions with a bug.`,
 	}
 	c.PersistentFlags().StringVar(&a.Rules.Dir, "traps", "", "also load the rules in `DIR` (see fettle lore)")
 	c.MarkPersistentFlagDirname("traps")
-	c.AddCommand(check.Cmd(a), capture.Cmd(a))
+	c.AddCommand(check.Cmd(a), before.Cmd(a), capture.Cmd(a))
 	c.AddCommand(history.Cmd(a), history.DiffCmd(a), notify.Cmd(a))
 	c.AddCommand(fix.Cmd(a), fix.UndoCmd(a), fix.ResumeCmd(a), fix.ConfirmCmd(a), fix.ChangesCmd(a))
 	c.AddCommand(explain.ListCmd(a), explain.Cmd(a), why.Cmd(a), accept.Cmd(a), lore.Cmd(a))

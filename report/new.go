@@ -16,6 +16,8 @@ type Options struct {
 	Detail  bool          // text: a block for each finding, with its evidence
 	Quiet   bool          // text: findings and what changed, nothing else
 	New     bool          // what an earlier run showed is marked Known
+	Lead    string        // text: a sentence between the host and what was found
+	Last    string        // text: a sentence after what is unknown
 	Timing  bool          // what each check took: text, prometheus
 	FailOn  trap.Severity // findings below it do not fail; 0 is all of them
 }

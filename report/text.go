@@ -42,11 +42,17 @@ func (t *text) End(took time.Duration) error {
 		t.brief(&body, results)
 	}
 	t.resolved(&body)
+	if t.opt.Last != "" {
+		body.WriteString(t.wrapped(ui.Visible(t.opt.Last), "", "  "))
+	}
 	var out strings.Builder
 	if !t.opt.Quiet {
 		out.WriteString(t.wrapped(t.paint.Paint(ui.Bold, header(&t.meta)), "", "  "))
 		if t.meta.Warning != "" && t.opt.Verbose {
 			out.WriteString(t.wrapped(ui.Visible(t.meta.Warning), "", "  "))
+		}
+		if t.opt.Lead != "" {
+			out.WriteString(t.wrapped(t.paint.Paint(ui.Bold, ui.Visible(t.opt.Lead)), "", "  "))
 		}
 		roomy := body.Len() > 0 && (t.counts.Found > 0 || t.opt.Verbose || t.opt.Detail)
 		if roomy {

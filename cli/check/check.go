@@ -2,8 +2,6 @@ package check
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -19,16 +17,16 @@ import (
 
 // checkOptions are check's flags.
 type checkOptions struct {
-	root, from string
-	config     string // --config
-	conf       *config.Config
-	sample     time.Duration
-	network    bool
-	limit      time.Duration
-	skip       []string
-	failOn     string
-	out        outputOptions
-	fleet      app.HostFlags
+	app.TargetFlags
+	config  string // --config
+	conf    *config.Config
+	sample  time.Duration
+	network bool
+	limit   time.Duration
+	skip    []string
+	failOn  string
+	out     outputOptions
+	fleet   app.HostFlags
 }
 
 // Cmd is fettle check.
@@ -66,8 +64,7 @@ CRITICAL, 3 UNKNOWN; a lone notice is OK.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.root, "root", "", "check the root folder `DIR`, which is not running here")
-	f.StringVar(&o.from, "from", "", "check a capture, sosreport or supportconfig: `FILE` or folder (of several in one archive: FILE/NAME)")
+	o.TargetFlags.Flags(c)
 	f.StringVar(&o.config, "config", "", "take the configuration of this host from `FILE` (default: "+config.File+")")
 	c.MarkFlagFilename("config", "yaml")
 	f.DurationVar(&o.sample, "sample", 0, "run sampling checks too, over this `TIME` (10s)")
@@ -86,8 +83,6 @@ CRITICAL, 3 UNKNOWN; a lone notice is OK.`,
 	)
 	o.out.flags(c)
 	o.fleet.Flags(c)
-	c.MarkFlagsMutuallyExclusive("root", "from")
-	c.MarkFlagDirname("root")
 	return c
 }
 
@@ -98,7 +93,7 @@ func check(ctx context.Context, a *app.App, o checkOptions, ids []string) error 
 			return app.Usagef("--%s %s: must not be negative", name, d)
 		}
 	}
-	if o.out.notify && (o.root != "" || o.from != "" || o.fleet.Asked()) {
+	if o.out.notify && (o.Root != "" || o.From != "" || o.fleet.Asked()) {
 		return app.Usagef("--notify is for this host only: it cannot be used with --root, --from or --host")
 	}
 	traps, err := selected(a, o, ids)
@@ -111,15 +106,16 @@ func check(ctx context.Context, a *app.App, o checkOptions, ids []string) error 
 		}
 		return checkFleet(ctx, a, o, failOn, traps, ids)
 	}
-	if o.out.record && (o.root != "" || o.from != "") {
+	if o.out.record && (o.Root != "" || o.From != "") {
 		return app.Usagef(
 			"--record records runs on this host: it goes neither with --root nor with --from; keep these with --format json -o FILE",
 		)
 	}
-	tg, err := o.target()
+	tg, err := o.Target()
 	if err != nil {
 		return err
 	}
+	tg.Network = o.network
 	o.out.detail = len(ids) > 0
 	out, err := newOutput(a, o.out, failOn)
 	if err != nil {
@@ -183,33 +179,6 @@ func (o *checkOptions) leastToFail() trap.Severity {
 	return trap.Notice
 }
 
-// target makes the flags' paths absolute and real: the child works elsewhere,
-// and may read no more than what they name.
-func (o *checkOptions) target() (run.Target, error) {
-	tg := run.Target{Root: o.root, Network: o.network}
-	if o.from != "" {
-		var err error
-		if tg.From, tg.Inside, err = run.FromPath(o.from); err != nil {
-			return tg, app.Unread(err, "a capture, a sosreport or its folder (--from)")
-		}
-	}
-	if tg.Root != "" {
-		abs, err := filepath.Abs(tg.Root)
-		if err == nil {
-			tg.Root, err = filepath.EvalSymlinks(abs)
-		}
-		if err != nil {
-			return tg, app.Unread(err, "the folder that holds a root file system (--root)")
-		}
-		if st, err := os.Stat(tg.Root); err != nil {
-			return tg, app.Unread(err, "the folder that holds a root file system (--root)")
-		} else if !st.IsDir() {
-			return tg, app.Usagef("--root %s: not a folder", o.root)
-		}
-	}
-	return tg, nil
-}
-
 // selected are the traps named, or all whose cost the flags allow.
 func selected(a *app.App, o checkOptions, ids []string) ([]*trap.Trap, error) {
 	named, err := a.Find(ids)
@@ -237,7 +206,7 @@ func selected(a *app.App, o checkOptions, ids []string) ([]*trap.Trap, error) {
 		return slices.DeleteFunc(named, skip), nil
 	}
 	var out []*trap.Trap
-	for _, t := range a.Traps {
+	for _, t := range trap.At(a.Traps, trap.Now) {
 		if allowed(t) && !skip(t) {
 			out = append(out, t)
 		}

@@ -14,7 +14,7 @@ import (
 // host's: other hosts have their own, and captures and root folders none.
 func (o *checkOptions) configure(a *app.App, flags *cobra.Command) error {
 	o.conf = &config.Config{}
-	if o.root != "" || o.from != "" || o.fleet.Asked() {
+	if o.Root != "" || o.From != "" || o.fleet.Asked() {
 		if o.config != "" {
 			return app.Usagef("--config is for this host only: it cannot be used with --root, --from or --host")
 		}

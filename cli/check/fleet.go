@@ -14,7 +14,7 @@ import (
 
 // checkFleet is check on other hosts.
 func checkFleet(ctx context.Context, a *app.App, o checkOptions, failOn trap.Severity, traps []*trap.Trap, ids []string) error {
-	if o.root != "" || o.from != "" {
+	if o.Root != "" || o.From != "" {
 		return app.Usagef("--host checks running hosts: it cannot be used with --root or --from")
 	}
 	hosts, err := o.fleet.List(ctx, a.Stdin)

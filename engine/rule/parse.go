@@ -57,8 +57,8 @@ type parsing struct {
 }
 
 // keys are the top-level keys in the order of the documentation.
-var keys = []string{"id", "title", "severity", "symptoms", "messages", "tags", "since", "references", "about", "facts", "let", "applies",
-	"each", "as", "subject", "none", "findings", "clear", "remedy"}
+var keys = []string{"id", "title", "severity", "horizon", "covers", "symptoms", "messages", "tags", "since", "references", "about",
+	"facts", "let", "applies", "each", "as", "subject", "none", "findings", "clear", "remedy"}
 
 func (p *parsing) rule(top *ast.MappingNode) {
 	p.entries(top, "the rule", func(key string, k, v ast.Node) {
@@ -130,6 +130,8 @@ func (p *parsing) words() {
 		p.errorf(p.top["title"], "title: one line of at most 100 characters, without double quotes and backslashes")
 	}
 	r.Severity = p.severity(p.top["severity"])
+	r.Horizon = p.among("horizon", trap.HorizonNames)
+	r.Covers = p.among("covers", trap.AreaNames)
 	r.Messages = p.messages(p.top["messages"])
 	least := max(1, 3-len(r.Messages))
 	r.Symptoms = many("symptoms", least, "at least one, and three with the messages, as people see and paste them")
@@ -140,6 +142,21 @@ func (p *parsing) words() {
 	if n := p.top["about"]; n != nil && strings.Count("\n"+r.About, "\n# ") < 2 {
 		p.errorf(n, "about: at least two sections, each headed by a line \"# ...\"")
 	}
+}
+
+// among reads a list of names, of which each must be known.
+func (p *parsing) among(key string, known []string) []string {
+	n := p.top[key]
+	if n == nil {
+		return nil
+	}
+	out := p.list(n, key)
+	for i, s := range out {
+		if !slices.Contains(known, s) {
+			p.errorf(items(n)[i], "%s %q: expected one of %s", key, s, strings.Join(known, ", "))
+		}
+	}
+	return out
 }
 
 func (p *parsing) severity(n ast.Node) trap.Severity {

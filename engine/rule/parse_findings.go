@@ -1,6 +1,8 @@
 package rule
 
 import (
+	"fettle/engine/trap"
+
 	"github.com/goccy/go-yaml/ast"
 )
 
@@ -30,6 +32,10 @@ func (p *parsing) findings(n ast.Node) {
 				f.Detail = p.text(v, key, freeText)
 			case "by_hand":
 				f.ByHand = p.text(v, key, freeText)
+			case "start":
+				f.Start = p.start(v)
+			case "lost":
+				f.Lost = p.text(v, key, summaryText)
 			case "evidence":
 				f.Evidence = p.evidence(v)
 			default:
@@ -37,7 +43,7 @@ func (p *parsing) findings(n ast.Node) {
 					k,
 					"a finding has no key %q%s",
 					key,
-					suggest(key, []string{"when", "severity", "subject", "summary", "detail", "by_hand", "evidence"}),
+					suggest(key, []string{"when", "severity", "subject", "summary", "detail", "by_hand", "start", "lost", "evidence"}),
 				)
 			}
 		})
@@ -52,6 +58,15 @@ func (p *parsing) findings(n ast.Node) {
 		}
 		p.r.Findings = append(p.r.Findings, f)
 	}
+}
+
+func (p *parsing) start(n ast.Node) trap.Start {
+	switch s := trap.Start(p.str(n, "start")); s {
+	case trap.StartFails, trap.StartWithout, trap.StartSame:
+		return s
+	}
+	p.errorf(n, "start: it is %s, %s or %s", trap.StartFails, trap.StartWithout, trap.StartSame)
+	return ""
 }
 
 func (p *parsing) evidence(n ast.Node) []Evidence {

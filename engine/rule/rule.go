@@ -21,7 +21,9 @@ type Rule struct {
 	ID         string            `json:"id"`
 	Title      string            `json:"title"`
 	Severity   trap.Severity     `json:"-"` // of findings that do not say their own
-	Symptoms   []string          `json:"-"` // these six are the lore, which goes its own way
+	Symptoms   []string          `json:"-"` // these eight are the lore, which goes its own way
+	Horizon    []string          `json:"-"`
+	Covers     []string          `json:"-"`
 	Messages   []message.Message `json:"-"`
 	Tags       []string          `json:"-"`
 	Since      string            `json:"-"`
@@ -99,6 +101,8 @@ type Finding struct {
 	Summary  *Text         `json:"summary"`
 	Detail   *Text         `json:"detail,omitempty"`
 	ByHand   *Text         `json:"by_hand,omitempty"`
+	Start    trap.Start    `json:"start,omitempty"`
+	Lost     *Text         `json:"lost,omitempty"`
 	Evidence []Evidence    `json:"evidence,omitempty"`
 }
 
@@ -122,6 +126,13 @@ func (r *Rule) Lore() trap.Lore {
 		}
 	}
 	fmt.Fprintf(&b, "---\nid: %s\ntitle: %s\n", r.ID, quote(r.Title))
+	row := func(name string, values []string) {
+		if len(values) > 0 {
+			fmt.Fprintf(&b, "%s: [%s]\n", name, strings.Join(values, ", "))
+		}
+	}
+	row("horizon", r.Horizon)
+	row("covers", r.Covers)
 	list("symptoms", r.Symptoms)
 	writeMessages(&b, r.Messages)
 	list("tags", r.Tags)

@@ -181,7 +181,7 @@ func (r *Rule) judge(ctx context.Context, s *scope, subject string, rep *trap.Re
 }
 
 func (r *Rule) finding(ctx context.Context, s *scope, f *Finding, used []string) (trap.Finding, error) {
-	o := trap.Finding{Severity: f.Severity}
+	o := trap.Finding{Severity: f.Severity, Start: f.Start}
 	var err error
 	if o.Summary, err = f.Summary.line(ctx, s); err != nil {
 		return o, err
@@ -190,6 +190,9 @@ func (r *Rule) finding(ctx context.Context, s *scope, f *Finding, used []string)
 		return o, err
 	}
 	if o.ByHand, err = f.ByHand.line(ctx, s); err != nil {
+		return o, err
+	}
+	if o.Lost, err = f.Lost.line(ctx, s); err != nil {
 		return o, err
 	}
 	if len(f.Evidence) == 0 {

@@ -126,7 +126,7 @@ func Lines(outcomes []trap.Outcome) string {
 		if o.Subject != "" {
 			b.WriteString(" " + o.Subject)
 		}
-		b.WriteString(": " + o.Summary + o.Reason + "\n")
+		b.WriteString(": " + o.Summary + o.Reason + o.Next() + "\n")
 	}
 	return strings.TrimSpace(b.String())
 }

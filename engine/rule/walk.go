@@ -31,7 +31,7 @@ func (r *Rule) eachExpr(do func(*Expr) error) error {
 	text(r.Subject, r.None, r.Clear)
 	for _, f := range r.Findings {
 		expr(f.When)
-		text(f.Subject, f.Summary, f.Detail, f.ByHand)
+		text(f.Subject, f.Summary, f.Detail, f.ByHand, f.Lost)
 		for _, e := range f.Evidence {
 			text(e.Source, e.Value)
 		}

@@ -38,6 +38,10 @@ type Article struct {
 	Messages []message.Message `yaml:"messages"`
 	// Tags are further words that somebody might search by.
 	Tags []string `yaml:"tags"`
+	// Horizon says when the trap bites (see Horizon), and Covers which areas of the next start
+	// its check looks at (see Area).
+	Horizon []string `yaml:"horizon"`
+	Covers  []string `yaml:"covers"`
 	// Since says from which version to which the trap holds.
 	Since string   `yaml:"since"`
 	Refs  []string `yaml:"refs"`

@@ -149,6 +149,10 @@ type Outcome struct {
 	// Reason says why the outcome is unknown or not applicable.
 	Reason   string     `json:"reason,omitempty"`
 	Evidence []Evidence `json:"evidence,omitempty"`
+	// Start says what a finding means for the host's next start, and Lost what the host comes
+	// back without ("the address 10.0.0.9 on eth1"): of traps whose horizon is NextStart.
+	Start Start  `json:"start,omitempty"`
+	Lost  string `json:"lost,omitempty"`
 	// Facts are what Plan needs to know beyond the subject: see FactsOf.
 	Facts Facts `json:"facts,omitempty"`
 	// ByHand is set by the check for a finding that the trap's remedy does not

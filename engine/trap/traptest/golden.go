@@ -231,7 +231,7 @@ func Lines(outcomes []trap.Outcome) string {
 		if o.Subject != "" {
 			b.WriteString(" " + o.Subject)
 		}
-		fmt.Fprintf(&b, ": %s%s\n", o.Summary, o.Reason)
+		fmt.Fprintf(&b, ": %s%s\n", o.Summary, o.Reason+o.Next())
 	}
 	return strings.TrimSpace(b.String())
 }

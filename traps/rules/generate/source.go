@@ -29,6 +29,7 @@ func source(id string, yaml []byte) ([]byte, error) {
 	}
 	w.b.WriteString("Make: func() *rule.Rule {\nreturn ")
 	r.Symptoms, r.Messages, r.Tags, r.References, r.Since, r.About = nil, nil, nil, nil, "", "" // they are the lore
+	r.Horizon, r.Covers = nil, nil
 	w.value(reflect.ValueOf(r))
 	w.b.WriteString("\n},\n}\n")
 	return format.Source([]byte(header + "import \"fettle/engine/rule\"\n\n" + w.b.String()))

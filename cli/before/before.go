@@ -1,0 +1,182 @@
+// Package before is fettle before: what will happen to the host, told while it can still be helped.
+package before
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	judge "fettle/before"
+	"fettle/cli/app"
+	"fettle/engine/run"
+	"fettle/engine/trap"
+	"fettle/internal/build"
+	"fettle/internal/jsondoc"
+	"fettle/internal/ui"
+	"fettle/report"
+	"fettle/report/accept"
+)
+
+// Cmd is fettle before.
+func Cmd(a *app.App) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "before",
+		Short: "Tell what a restart will break, while it can still be fixed",
+	}
+	c.AddCommand(rebootCmd(a))
+	return c
+}
+
+// options are the flags of fettle before reboot.
+type options struct {
+	target  app.TargetFlags
+	format  string
+	verbose bool
+	limit   time.Duration
+}
+
+// Exit statuses of fettle before reboot, besides those of every verb.
+const exitDoesNotCome = 5
+
+func rebootCmd(a *app.App) *cobra.Command {
+	var o options
+	c := &cobra.Command{
+		Use:   "reboot",
+		Short: "Does this host come back from a restart as it is?",
+		Long: `Looks at the host as the boot loader, the initramfs, systemd and the network will
+find it at the next start, without the state that only the running system has,
+and gives a verdict: it comes back, comes back without something, does not come
+back, or fettle cannot say. Then the reasons, worst first. Nothing is changed.
+
+It says that the host comes back only where it ran as root and could read the
+boot chain, the initramfs, fstab and all enabled units.
+
+Exit status:
+  0  it comes back as it is
+  1  it comes back without something
+  2  usage error, or input that cannot be read
+  3  checking itself failed
+  4  nothing found that stops it, but not everything could be inspected
+  5  it does not come back`,
+		Example: `  sudo fettle before reboot
+  sudo fettle before reboot && sudo systemctl reboot
+  fettle before reboot --from capture-web1.tar.zst`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return reboot(cmd.Context(), a, o) },
+	}
+	app.FormatFlag(c, &o.format, "text", "json")
+	c.Flags().BoolVarP(&o.verbose, "verbose", "v", false, "show every subject with its evidence, including clear ones")
+	c.Flags().DurationVar(&o.limit, "limit", 0, "stop every check after this `TIME` (default: each trap's own)")
+	o.target.Flags(c)
+	return c
+}
+
+// looked is what the checks of the next start said.
+type looked struct {
+	meta    report.Meta
+	traps   []*trap.Trap
+	results []trap.Result
+	took    time.Duration
+}
+
+func reboot(ctx context.Context, a *app.App, o options) error {
+	if o.limit < 0 {
+		return app.Usagef("--limit %s: must not be negative", o.limit)
+	}
+	tg, err := o.target.Target()
+	if err != nil {
+		return err
+	}
+	l, err := look(ctx, a, tg, o.limit)
+	if err != nil {
+		return err
+	}
+	r := judge.Judge(&l.meta, l.traps, l.results)
+	if o.format == "json" {
+		err = a.JSON(document{jsondoc.New("before-reboot"), r, report.NewDocument(l.meta, l.traps, l.results, l.took)})
+	} else {
+		err = write(a, o, l, &r)
+	}
+	if err != nil {
+		return err
+	}
+	return status(r.Verdict)
+}
+
+// look runs the checks of the next start.
+func look(ctx context.Context, a *app.App, tg run.Target, limit time.Duration) (*looked, error) {
+	l := &looked{traps: slices.DeleteFunc(trap.At(a.Traps, trap.NextStart), func(t *trap.Trap) bool { return t.Cost != trap.Instant })}
+	list := &accept.List{}
+	if tg.Root == "" && tg.From == "" {
+		var err error
+		if list, err = a.Acceptances(""); err != nil {
+			return nil, err
+		}
+	}
+	started := time.Now()
+	progress := ui.NewProgress(a.Stderr)
+	progress.Show("looking at the next start …")
+	err := a.Check(ctx, tg, l.traps, trap.Options{Limit: limit}, func(ab run.About) error {
+		l.meta = report.Meta{Host: ab.Name, Kind: ab.Kind, Identity: ab.Identity, Machine: ab.Machine, Version: build.Version(),
+			Warning: ab.Warning, Started: started}
+		return nil
+	}, func(r trap.Result) {
+		list.Mark(&r, time.Now())
+		l.results = append(l.results, r)
+	})
+	progress.End()
+	l.took = time.Since(started)
+	return l, err
+}
+
+// document is the verdict as JSON, with all that was found.
+type document struct {
+	jsondoc.Envelope
+	judge.Restart
+	Report *report.Document `json:"report"`
+}
+
+func write(a *app.App, o options, l *looked, r *judge.Restart) error {
+	w, err := report.New("text", a.Stdout, report.Options{
+		Colour:  ui.Colour(a.Stdout),
+		Width:   ui.Width(a.Stdout),
+		Verbose: o.verbose,
+		Lead:    r.Says(filepath.Base(l.meta.Host)),
+		Last:    last(r),
+	})
+	if err != nil {
+		return err
+	}
+	if err := w.Begin(l.meta, l.traps); err != nil {
+		return err
+	}
+	for _, res := range l.results {
+		if err := w.Result(res); err != nil {
+			return err
+		}
+	}
+	return w.End(l.took)
+}
+
+// last says what nobody can know.
+func last(r *judge.Restart) string {
+	if len(r.NotValidated) == 0 {
+		return ""
+	}
+	return "not validated, because no program can check their configuration without starting them: " + ui.Few(r.NotValidated, 6)
+}
+
+func status(v judge.Verdict) error {
+	switch v {
+	case judge.Without:
+		return app.Exit(app.ExitFound, nil)
+	case judge.CannotSay:
+		return app.Exit(app.ExitUnknown, nil)
+	case judge.DoesNotCome:
+		return app.Exit(exitDoesNotCome, nil)
+	}
+	return nil
+}
