@@ -45,11 +45,12 @@ func rebootCmd(a *app.App) *cobra.Command {
 	var o options
 	c := &cobra.Command{
 		Use:   "reboot",
-		Short: "Does this host come back from a restart as it is?",
-		Long: `Looks at the host as the boot loader, the initramfs, systemd and the network will
-find it at the next start, without the state that only the running system has,
-and gives a verdict: it comes back, comes back without something, does not come
-back, or fettle cannot say. Then the reasons, worst first. Nothing is changed.
+		Short: "Tell whether this host comes back from a restart as it is",
+		Long: `Looks at the host as the boot loader, the initramfs, systemd and the network
+will find it at the next start, without the state that only the running system
+has, and gives a verdict: it comes back, comes back without something, does not
+come back, or fettle cannot say. Then the reasons, worst first. Nothing is
+changed.
 
 It says that the host comes back only where it ran as root and could read the
 boot chain, the initramfs, fstab and all enabled units.
