@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -40,11 +41,14 @@ type CommandSpec struct {
 	// Write lists files and folders that the command must be able to write to
 	// although it changes nothing (lock files). Everything else is read-only to it.
 	Write []string
+	// Isolated: it runs without network, in namespaces of its own, with empty folders for
+	// what runs and for logs, which it may write to. That takes root.
+	Isolated bool
 }
 
 // Commands is everything that a check may run. Each entry says which
 // arguments are harmless; anything else is refused before it starts.
-var Commands = map[string]CommandSpec{
+var Commands = with(validators, map[string]CommandSpec{
 	"systemctl": {
 		Paths: []string{"/usr/bin/systemctl", "/bin/systemctl"},
 		Allow: systemctlReads,
@@ -120,6 +124,12 @@ var Commands = map[string]CommandSpec{
 		Limit: 10 * time.Second, MaxOutput: 8 << 20,
 		Write: []string{"/var/lib/rpm", "/usr/lib/sysimage/rpm"}, // rpm opens its database for locking
 	},
+})
+
+// with adds more commands to a list.
+func with(more, all map[string]CommandSpec) map[string]CommandSpec {
+	maps.Copy(all, more)
+	return all
 }
 
 // LVMReadOnly is the configuration with which LVM's commands take no locks and

@@ -32,6 +32,9 @@ func runCommand(ctx context.Context, c Command) (Output, error) {
 		return Output{}, err
 	}
 	spec := Commands[c.Name]
+	if spec.Isolated {
+		return Output{}, fmt.Errorf("%s runs in a confinement only", c.Name)
+	}
 	bin, err := spec.Path()
 	if err != nil {
 		return Output{}, err

@@ -6,6 +6,7 @@ import (
 	"fettle/engine/trap"
 	"fettle/traps/apparmordenials"
 	"fettle/traps/bridgemtu"
+	"fettle/traps/configurationrefused"
 	"fettle/traps/counterwrap"
 	"fettle/traps/deletedopenfiles"
 	"fettle/traps/devicetimeoutatboot"
@@ -65,5 +66,6 @@ func All() []*trap.Trap {
 		&slowdisk.Trap,
 		&dmcachesmq.Trap,
 		&zfswritedistribution.Trap,
+		&configurationrefused.Trap,
 	}, rules.All()...))
 }

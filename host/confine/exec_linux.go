@@ -24,7 +24,15 @@ func Command(ctx context.Context, c host.Command) (out host.Output, err error) {
 	return host.ExecIn(ctx, spec, append([]string{file}, c.Args...), func(run func()) error {
 		var err error
 		inThread(func() {
-			if err = confineThread(Rules{Write: spec.Write, Program: true}, ABI()); err == nil {
+			write := spec.Write
+			if spec.Isolated {
+				var own []string
+				if own, err = isolate(); err != nil {
+					return
+				}
+				write = append(own, write...)
+			}
+			if err = confineThread(Rules{Write: write, Program: true}, ABI()); err == nil {
 				run()
 			}
 		})

@@ -1,0 +1,172 @@
+// Package configurationrefused finds services that run, and will not start again: since they were
+// started somebody changed what they read then, or took away a file that it names.
+package configurationrefused
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"path"
+	"strings"
+	"time"
+
+	"fettle/engine/trap"
+	"fettle/host"
+	"fettle/host/fact/container"
+)
+
+//go:embed lore.md
+var lore trap.Lore
+
+// Trap is configuration-refused.
+var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Units: unitNames(), Limit: time.Minute, Check: check}
+
+func check(ctx context.Context, h *host.Host, r *trap.Report) error {
+	if err := h.Systemd(ctx); errors.Is(err, host.ErrNoSystemd) {
+		if c := container.Of(ctx, h); c != "" {
+			r.NotApplicable("", "no service manager: what starts the container starts its program")
+			return nil
+		}
+		return err
+	} else if err != nil {
+		return err
+	}
+	all := services
+	php, err := phpServices(ctx, h)
+	if err != nil {
+		return err
+	}
+	all = append(all[:len(all):len(all)], php...)
+	us, err := h.Units(ctx, names(all)...)
+	if err != nil {
+		return err
+	}
+	looked := false
+	for _, s := range all {
+		for _, name := range s.units {
+			u := us[name]
+			waits := s.socket != "" && us[s.socket].Active() && u.LoadState == "loaded"
+			if !u.Active() && !waits || u.ID != "" && u.ID != name { // an alias is looked at by its own name
+				continue
+			}
+			looked = true
+			s.judge(ctx, h, us[name], r)
+			break // the next name is an older one, or one that only stands for it
+		}
+	}
+	for _, name := range unvalidated {
+		if u := us[name]; u.Active() && (u.ID == "" || u.ID == name) {
+			looked = true
+			r.NotApplicable(name, "no program checks its configuration without starting it")
+		}
+	}
+	if !looked {
+		r.NotApplicable("", "none of the services whose configuration fettle can check is running")
+	}
+	return nil
+}
+
+// names are the units of all services, and those that nothing can validate.
+func names(all []service) []string {
+	out := append([]string(nil), unvalidated...)
+	for _, s := range all {
+		out = append(out, s.units...)
+		if s.socket != "" {
+			out = append(out, s.socket)
+		}
+	}
+	return out
+}
+
+func unitNames() []string { return names(services) }
+
+// judge looks at what one service would read if it started now.
+func (s *service) judge(ctx context.Context, h *host.Host, u host.Unit, r *trap.Report) {
+	where, err := s.elsewhere(ctx, h, u)
+	switch {
+	case err != nil:
+		r.Unknown(u.Name, err)
+		return
+	case where != "":
+		r.NotApplicable(u.Name, "it is started with options of its own ("+where+"): fettle checks the default configuration")
+		return
+	}
+	var said []trap.Evidence
+	for _, look := range s.looks {
+		v := look(ctx, h)
+		switch {
+		case v.err != nil:
+			r.Unknown(u.Name, v.err)
+			return
+		case v.refused != "":
+			r.Found(s.finding(u.Name, v))
+			return
+		}
+		if v.ev.Source != "" {
+			said = append(said, v.ev)
+		}
+	}
+	r.Clear(u.Name, "its configuration is accepted", said...)
+}
+
+// verdict is what one look says: refused is the line that tells why the service won't start.
+type verdict struct {
+	refused string
+	lost    string // what is missing then, where the service itself starts; empty: the service
+	err     error
+	ev      trap.Evidence
+	command bool // ev is what a command said
+}
+
+func (s *service) finding(unit string, v verdict) trap.Finding {
+	f := trap.Finding{
+		Subject:  unit,
+		Severity: trap.Warning,
+		Summary:  "runs, but will not start again: it refuses its configuration as it is now",
+		Detail:   trap.Prose(v.refused),
+		Lost:     v.lost,
+		ByHand:   "fix " + v.ev.Source,
+		Evidence: []trap.Evidence{v.ev},
+	}
+	if v.command {
+		f.ByHand = "fix its configuration until this accepts it: " + v.ev.Source
+	}
+	if v.lost != "" {
+		f.Summary = "starts again, but not with all of its configuration as it is now"
+	}
+	if s.login {
+		f.Severity, f.Start = trap.Critical, trap.StartFails
+		f.Summary = "runs, but will not start again: nobody will be able to log in over SSH"
+	}
+	return f
+}
+
+// elsewhere says where the unit, or the file of options beside it, names another configuration.
+func (s *service) elsewhere(ctx context.Context, h *host.Host, u host.Unit) (string, error) {
+	if s.other == nil {
+		return "", nil
+	}
+	files := append([]string{u.FragmentPath}, s.options...)
+	drops, err := h.Glob(ctx, "/etc/systemd/system/"+u.Name+".d", "*.conf")
+	if err != nil {
+		return "", err
+	}
+	for _, f := range append(files, drops...) {
+		if !path.IsAbs(f) {
+			continue
+		}
+		b, err := h.ReadFile(ctx, f)
+		if host.IsAbsent(err) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		for line := range strings.Lines(string(b)) {
+			if t := strings.TrimSpace(line); !strings.HasPrefix(t, "#") && s.other(t) {
+				return f, nil
+			}
+		}
+	}
+	return "", nil
+}
