@@ -30,6 +30,7 @@ import (
 	"fettle/traps/sshslowlogin"
 	"fettle/traps/sshtotp"
 	"fettle/traps/sysctloverridden"
+	"fettle/traps/unitnotstartedatboot"
 	"fettle/traps/unitrestartloop"
 	"fettle/traps/unitsfailed"
 	"fettle/traps/zfswritedistribution"
@@ -66,6 +67,7 @@ func All() []*trap.Trap {
 		&slowdisk.Trap,
 		&dmcachesmq.Trap,
 		&zfswritedistribution.Trap,
+		&unitnotstartedatboot.Trap,
 		&configurationrefused.Trap,
 	}, rules.All()...))
 }

@@ -61,6 +61,8 @@ import (
 	sshtotpproof "fettle/traps/sshtotp/proof"
 	"fettle/traps/sysctloverridden"
 	sysctloverriddenproof "fettle/traps/sysctloverridden/proof"
+	"fettle/traps/unitnotstartedatboot"
+	unitnotstartedatbootproof "fettle/traps/unitnotstartedatboot/proof"
 	"fettle/traps/unitrestartloop"
 	unitrestartloopproof "fettle/traps/unitrestartloop/proof"
 	"fettle/traps/unitsfailed"
@@ -91,6 +93,7 @@ func All() []Proof {
 		{&unitsfailed.Trap, unitsfailedproof.Scenarios, nil, unitsfailedproof.Sabotages},
 		{&kernelcomplaints.Trap, kernelcomplaintsproof.Scenarios, nil, nil},
 		{&unitrestartloop.Trap, unitrestartloopproof.Scenarios, nil, nil},
+		{&unitnotstartedatboot.Trap, unitnotstartedatbootproof.Scenarios, nil, unitnotstartedatbootproof.Sabotages},
 		{&devicetimeoutatboot.Trap, devicetimeoutatbootproof.Scenarios, nil, nil},
 		{&logflood.Trap, logfloodproof.Scenarios, nil, nil},
 		{&apparmordenials.Trap, apparmordenialsproof.Scenarios, nil, nil},

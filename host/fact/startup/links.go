@@ -1,0 +1,45 @@
+package startup
+
+import (
+	"context"
+	"path"
+	"strings"
+
+	"fettle/host"
+)
+
+// folders are where systemctl enable makes links, and packages bring them, and what generators
+// made at the last start (systemd.unit(5), "Unit File Load Path"). /run/systemd/system is not
+// among them: it is empty at the next start.
+var folders = []string{"/etc/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system",
+	"/run/systemd/generator", "/run/systemd/generator.late", "/run/systemd/generator.early"}
+
+// Pulls are the units that units pull in by links in folders of theirs, by the name of the unit
+// that pulls: NAME.wants, NAME.requires and NAME.upholds.
+func Pulls(ctx context.Context, h *host.Host) (map[string][]string, error) {
+	out := map[string][]string{}
+	for _, dir := range folders {
+		es, err := h.ReadDir(ctx, dir)
+		if host.IsAbsent(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range es {
+			ext := path.Ext(e.Name)
+			if ext != ".wants" && ext != ".requires" && ext != ".upholds" {
+				continue
+			}
+			in, err := h.ReadDir(ctx, path.Join(dir, e.Name))
+			if err != nil && !host.IsAbsent(err) {
+				return nil, err
+			}
+			by := strings.TrimSuffix(e.Name, ext)
+			for _, l := range in {
+				out[by] = append(out[by], l.Name)
+			}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,206 @@
+package unitnotstartedatboot
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"fettle/engine/trap"
+	"fettle/host"
+	"fettle/host/fact/startup"
+	"fettle/internal/lazy"
+)
+
+// world is what a unit is compared with.
+type world struct {
+	units   map[string]*startup.Unit
+	started map[string]bool     // at boot, by what systemd has loaded
+	pulls   map[string][]string // by links that the next start finds
+	bus     map[string]bool     // units that D-Bus starts when somebody asks
+}
+
+func newWorld(ctx context.Context, h *host.Host, all []startup.Unit) (*world, error) {
+	w := &world{units: map[string]*startup.Unit{}, started: map[string]bool{}, bus: map[string]bool{}}
+	for i := range all {
+		w.units[all[i].ID] = &all[i]
+	}
+	var err error
+	if w.pulls, err = startup.Pulls(ctx, h); err != nil {
+		return nil, err
+	}
+	if err := w.spread(ctx, h, all); err != nil {
+		return nil, err
+	}
+	return w, w.readBus(ctx, h)
+}
+
+// spread finds what is started at boot: from the default target and from devices, which udev
+// makes appear, along what wants and requires what.
+func (w *world) spread(ctx context.Context, h *host.Host, all []startup.Unit) error {
+	def, err := defaultTarget(ctx, h)
+	if err != nil {
+		return err
+	}
+	w.started[def] = true
+	if w.units[def] == nil { // the host was brought to another target by hand
+		for _, u := range w.pulls[def] {
+			w.started[u] = true
+		}
+		w.started["multi-user.target"] = true // graphical.target requires it
+	}
+	for again := true; again; {
+		again = false
+		for i := range all {
+			u := &all[i]
+			if !w.started[u.ID] && (slices.ContainsFunc(u.By, w.starts) || slices.ContainsFunc(u.TriggeredBy, w.starts)) {
+				w.started[u.ID], again = true, true
+			}
+		}
+	}
+	return nil
+}
+
+func (w *world) starts(id string) bool { return w.started[id] || strings.HasSuffix(id, ".device") }
+
+// defaultTarget is what default.target leads to (systemd.special(7)); on Debian, without a link
+// in /etc, that is graphical.target.
+func defaultTarget(ctx context.Context, h *host.Host) (string, error) {
+	for _, dir := range []string{"/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"} {
+		to, err := h.Readlink(ctx, dir+"/default.target")
+		if host.IsAbsent(err) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		return path.Base(to), nil
+	}
+	return "graphical.target", nil
+}
+
+// busFolder is where D-Bus finds whom to start (dbus-daemon(1), "INTEGRATING SYSTEM SERVICES").
+const busFolder = "/usr/share/dbus-1/system-services"
+
+func (w *world) readBus(ctx context.Context, h *host.Host) error {
+	files, err := h.Glob(ctx, busFolder, "*.service")
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		b, err := h.ReadFile(ctx, f)
+		if host.IsAbsent(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(string(b)) {
+			if unit, ok := strings.CutPrefix(strings.TrimSpace(line), "SystemdService="); ok {
+				w.bus[unit] = true
+				w.alias(ctx, h, unit)
+			}
+		}
+	}
+	return nil
+}
+
+// alias follows a name such as dbus-org.freedesktop.hostname1.service to its unit.
+func (w *world) alias(ctx context.Context, h *host.Host, name string) {
+	if strings.Contains(name, "/") || !strings.HasPrefix(name, "dbus-") {
+		return
+	}
+	for _, dir := range []string{"/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"} {
+		if to, err := h.Readlink(ctx, path.Join(dir, name)); err == nil {
+			w.bus[path.Base(to)] = true
+			return
+		}
+	}
+}
+
+// ofPodman are transient units by which podman checks a container's health; it makes them
+// again when it starts the container.
+var ofPodman = lazy.Regexp(`^[0-9a-f]{64}(?:-[0-9a-f]+)?\.(?:service|timer)$`)
+
+// lost says why nothing starts an active unit at boot; nil: something does, or it is started
+// when it is needed.
+func (w *world) lost(ctx context.Context, h *host.Host, u *startup.Unit) (*cause, error) {
+	switch {
+	case u.Transient:
+		if ofPodman().MatchString(u.ID) {
+			return nil, nil
+		}
+		return &cause{"runs, but was made by systemd-run, and is gone after a restart", "Transient=yes",
+			"write a unit file for it in /etc/systemd/system", trap.Warning}, nil
+	case u.LoadState == "masked":
+		return &cause{"runs, but is masked: nothing can start it again", "LoadState=masked", "systemctl unmask " + u.ID, trap.Warning}, nil
+	case u.LoadState == "not-found":
+		return &cause{"runs, but its unit file is gone", "LoadState=not-found", restore, trap.Warning}, nil
+	case u.FragmentPath != "" && inRun(u.FragmentPath):
+		return &cause{"runs, but its unit file is in /run, which is empty after a restart", "FragmentPath=" + u.FragmentPath,
+			"copy " + u.FragmentPath + " to /etc/systemd/system, and enable it", trap.Warning}, nil
+	}
+	if u.FragmentPath != "" && !strings.HasPrefix(u.FragmentPath, "/run/") && u.SourcePath == "" {
+		there, err := h.Exists(ctx, u.FragmentPath)
+		if err != nil {
+			return nil, err
+		}
+		if !there {
+			return &cause{"runs, but its unit file is gone", u.FragmentPath + " does not exist", restore, trap.Warning}, nil
+		}
+	}
+	return w.unpulled(u), nil
+}
+
+const restore = "restore its unit file, or stop it"
+
+// inRun tells whether a unit file will not be there after a restart: what generators make, is
+// made again.
+func inRun(file string) bool {
+	return strings.HasPrefix(file, "/run/") && !strings.HasPrefix(file, "/run/systemd/generator")
+}
+
+func (w *world) unpulled(u *startup.Unit) *cause {
+	onDemand := w.bus[u.ID] || slices.ContainsFunc(u.TriggeredBy, func(t string) bool { return w.units[t] != nil })
+	switch {
+	case onDemand: // its trigger is a unit of its own
+	case u.UnitFileState == "enabled-runtime" && !w.linked(u.ID):
+		return &cause{"runs, but is enabled only until the next restart", "UnitFileState=enabled-runtime", "", trap.Warning}
+	case w.started[u.ID]:
+	case u.UnitFileState == "disabled":
+		return &cause{"runs, but nothing starts it at boot: it is disabled", "UnitFileState=disabled", "", trap.Warning}
+	case u.UnitFileState == "enabled":
+		return &cause{"is enabled for a target that is not reached at boot: nothing starts it",
+			"UnitFileState=enabled, wanted by " + orNothing(w.wanters(u.ID)),
+			"set WantedBy=multi-user.target in its section [Install], and systemctl reenable " + u.ID, trap.Warning}
+	case u.UnitFileState == "static" && strings.HasPrefix(u.FragmentPath, "/etc/"):
+		return &cause{"runs, but nothing starts it at boot: its unit file has no section [Install]", "UnitFileState=static",
+			"add [Install] with WantedBy=multi-user.target to " + u.FragmentPath + ", and enable it", trap.Warning}
+	case u.UnitFileState == "generated" && strings.HasPrefix(u.SourcePath, "/etc/init.d/"):
+		return &cause{"runs, but nothing starts it at boot: no runlevel has a link to its script", "SourcePath=" + u.SourcePath,
+			"update-rc.d " + path.Base(u.SourcePath) + " defaults", trap.Warning}
+	}
+	return nil
+}
+
+// linked tells whether a link that is there after a restart pulls the unit in.
+func (w *world) linked(id string) bool { return len(w.wanters(id)) > 0 }
+
+// wanters are the units whose folders have a link to id, sorted.
+func (w *world) wanters(id string) []string {
+	var out []string
+	for by, ids := range w.pulls {
+		if slices.Contains(ids, id) {
+			out = append(out, by)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func orNothing(names []string) string {
+	if len(names) == 0 {
+		return "nothing"
+	}
+	return strings.Join(names, " ")
+}
