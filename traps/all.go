@@ -5,6 +5,7 @@ package traps
 import (
 	"fettle/engine/trap"
 	"fettle/traps/apparmordenials"
+	"fettle/traps/bootdevicegone"
 	"fettle/traps/bridgemtu"
 	"fettle/traps/configurationrefused"
 	"fettle/traps/counterwrap"
@@ -67,6 +68,7 @@ func All() []*trap.Trap {
 		&slowdisk.Trap,
 		&dmcachesmq.Trap,
 		&zfswritedistribution.Trap,
+		&bootdevicegone.Trap,
 		&unitnotstartedatboot.Trap,
 		&configurationrefused.Trap,
 	}, rules.All()...))
