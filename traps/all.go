@@ -6,6 +6,7 @@ import (
 	"fettle/engine/trap"
 	"fettle/traps/apparmordenials"
 	"fettle/traps/bootdevicegone"
+	"fettle/traps/bootentrybroken"
 	"fettle/traps/bridgemtu"
 	"fettle/traps/configurationrefused"
 	"fettle/traps/counterwrap"
@@ -68,6 +69,7 @@ func All() []*trap.Trap {
 		&slowdisk.Trap,
 		&dmcachesmq.Trap,
 		&zfswritedistribution.Trap,
+		&bootentrybroken.Trap,
 		&bootdevicegone.Trap,
 		&unitnotstartedatboot.Trap,
 		&configurationrefused.Trap,

@@ -22,6 +22,7 @@ import (
 
 // unlike are golden hosts that are told differently when redacted, and why.
 var unlike = map[string]string{
+	"boot-entry-broken/":                           "a boot loader's configuration may hold passwords: it is left out",
 	"configuration-refused/":                       "databases' files hold passwords: they are left out",
 	"counter-wrap/":                                "pollers have community strings, each in a form of its own: they are left out",
 	"letsencrypt-old-openssl/healthy-sosreport":    "captures are made of live hosts, whose rpm tells the epochs",

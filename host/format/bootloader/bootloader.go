@@ -1,0 +1,102 @@
+// Package bootloader reads which kernel a boot loader starts by itself: GRUB's grub.cfg with
+// its environment block, and entries of the Boot Loader Specification for GRUB and systemd-boot.
+package bootloader
+
+import (
+	"context"
+	"errors"
+	"path"
+	"strings"
+
+	"fettle/host"
+)
+
+// ErrNone: no boot loader's configuration was found where distributions have it.
+var ErrNone = errors.New("no configuration of GRUB or systemd-boot was found")
+
+// Entry is one entry of a boot loader's menu.
+type Entry struct {
+	Title string
+	ID    string // --id of GRUB; the file's name, without .conf, of a BLS entry
+	// Kernel and Initrds are paths on this host, as far as they exist; Options is the kernel's
+	// command line.
+	Kernel  string
+	Initrds []string
+	Options string
+	// Source is the file that the entry is in.
+	Source string
+
+	inner []Entry // of a submenu
+	other bool    // it starts something else: another loader, the firmware's set-up
+}
+
+// Option is the value of a parameter of the kernel's command line, the last one of that name.
+func (e *Entry) Option(name string) string {
+	v := ""
+	for _, f := range strings.Fields(e.Options) {
+		if val, ok := strings.CutPrefix(f, name+"="); ok {
+			v = strings.Trim(val, `"`)
+		}
+	}
+	return v
+}
+
+// Linux tells whether the entry starts a Linux kernel.
+func (e *Entry) Linux() bool { return e.Kernel != "" && !e.other }
+
+// grubFiles are where distributions have GRUB's configuration.
+var grubFiles = []string{"/boot/grub/grub.cfg", "/boot/grub2/grub.cfg"}
+
+// Default is the entry that is started when nobody touches a key. ErrNone: there is no
+// boot loader that this package reads.
+func Default(ctx context.Context, h *host.Host) (*Entry, error) {
+	for _, f := range grubFiles {
+		b, err := h.ReadFile(ctx, f)
+		if host.IsAbsent(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return grubDefault(ctx, h, f, string(b))
+	}
+	for _, dir := range []string{"/efi", "/boot/efi", "/boot"} {
+		b, err := h.ReadFile(ctx, dir+"/loader/loader.conf")
+		if host.IsAbsent(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return systemdBoot(ctx, h, dir, string(b))
+	}
+	return nil, ErrNone
+}
+
+// onHost finds a path that a boot loader knows, from the top of its file system, on this host:
+// /boot may be a file system of its own, and Btrfs has a subvolume's name before it. What is
+// nowhere, is named as it would be below /boot.
+func onHost(ctx context.Context, h *host.Host, name string, tops ...string) (string, error) {
+	if strings.HasPrefix(name, "(") { // a device: (hd0,gpt2)/vmlinuz
+		if i := strings.IndexByte(name, ')'); i > 0 {
+			name = name[i+1:]
+		}
+	}
+	name = path.Clean("/" + name)
+	tried := []string{name}
+	for _, top := range append(tops, "/boot") {
+		tried = append(tried, path.Join(top, name))
+	}
+	if _, rest, ok := strings.Cut(name[1:], "/"); ok {
+		tried = append(tried, "/"+rest)
+	}
+	for _, n := range tried {
+		if there, err := h.Exists(ctx, n); err != nil || there {
+			return n, err
+		}
+	}
+	if strings.HasPrefix(name, "/boot/") || len(tops) > 0 {
+		return tried[min(len(tops), 1)], nil
+	}
+	return "/boot" + name, nil
+}
