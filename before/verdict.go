@@ -159,7 +159,7 @@ func (r *Restart) Says(name string) string {
 		}
 		return name + " comes back from a restart without " + said
 	case ComesBack:
-		return name + " comes back from a restart as it is"
+		return name + " comes back from a restart; nothing that fettle looks at is lost"
 	}
 	var areas []string
 	for _, g := range r.NotLooked {

@@ -25,13 +25,15 @@ type TrapInfo struct {
 	Title   string `json:"title"`
 	Cost    string `json:"cost"`
 	Fixable bool   `json:"fixable"`
+	// Horizon says when it bites: trap.Horizons.
+	Horizon []trap.Horizon `json:"horizon,omitempty"`
 }
 
 // Infos lists traps for a report.
 func Infos(traps []*trap.Trap) []TrapInfo {
 	out := make([]TrapInfo, 0, len(traps))
 	for _, t := range traps {
-		out = append(out, TrapInfo{ID: t.ID(), Title: t.Title(), Cost: t.Cost.String(), Fixable: t.Plan != nil})
+		out = append(out, TrapInfo{ID: t.ID(), Title: t.Title(), Cost: t.Cost.String(), Fixable: t.Plan != nil, Horizon: t.Horizons()})
 	}
 	return out
 }

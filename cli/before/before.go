@@ -53,10 +53,11 @@ come back, or fettle cannot say. Then the reasons, worst first. Nothing is
 changed.
 
 It says that the host comes back only where it ran as root and could read the
-boot chain, the initramfs, fstab and all enabled units.
+boot chain, the initramfs, fstab and all enabled units. fettle list names the
+traps of the next start, which are all that it looks at.
 
 Exit status:
-  0  it comes back as it is
+  0  it comes back, and nothing is lost that fettle looks at
   1  it comes back without something
   2  usage error, or input that cannot be read
   3  checking itself failed

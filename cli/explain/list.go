@@ -2,10 +2,12 @@ package explain
 
 import (
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
+	"fettle/engine/trap"
 	"fettle/internal/jsondoc"
 	"fettle/internal/ui"
 	"fettle/report"
@@ -23,7 +25,8 @@ can apply a fix, and title.
 Costs:
   instant  reads files and running state; what check does by default
   sampled  compares two readings: check --sample 10s
-  network  talks to other hosts: check --network`,
+  network  talks to other hosts: check --network
+  before   bites at the next start: fettle before reboot`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return list(a, format) },
 	}
@@ -42,7 +45,11 @@ func list(a *app.App, format string) error {
 		if !i.Fixable {
 			fix = "-"
 		}
-		t.Rows = append(t.Rows, []string{i.ID, i.Cost, fix, ui.Visible(i.Title)})
+		cost := i.Cost
+		if len(i.Horizon) > 0 && !slices.Contains(i.Horizon, trap.Now) {
+			cost = "before"
+		}
+		t.Rows = append(t.Rows, []string{i.ID, cost, fix, ui.Visible(i.Title)})
 	}
 	_, err := io.WriteString(a.Stdout, t.Text(ui.Width(a.Stdout), "", false))
 	return err

@@ -24,6 +24,15 @@ func (t *Trap) At(h Horizon) bool {
 	return len(names) == 0 && h == Now || slices.Contains(names, string(h))
 }
 
+// Horizons are the horizons of a trap that does not bite now alone; nil for one that does.
+func (t *Trap) Horizons() []Horizon {
+	var out []Horizon
+	for _, n := range t.Lore.names("horizon") {
+		out = append(out, Horizon(n))
+	}
+	return out
+}
+
 // At are the traps that bite at that horizon.
 func At(traps []*Trap, h Horizon) []*Trap {
 	var out []*Trap

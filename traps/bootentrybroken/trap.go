@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"time"
 
 	"fettle/engine/trap"
 	"fettle/host"
@@ -21,7 +22,7 @@ import (
 var lore trap.Lore
 
 // Trap is boot-entry-broken.
-var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Check: check}
+var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Limit: 30 * time.Second, Check: check}
 
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	if c := container.Of(ctx, h); c != "" {

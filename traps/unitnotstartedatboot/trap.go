@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"fettle/engine/remedy"
 	"fettle/engine/remedy/step"
@@ -20,7 +21,7 @@ import (
 var lore trap.Lore
 
 // Trap is unit-not-started-at-boot.
-var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Check: check, Plan: plan}
+var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Limit: 20 * time.Second, Check: check, Plan: plan}
 
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	all, err := startup.Units(ctx, h)
