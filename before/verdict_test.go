@@ -37,7 +37,8 @@ func TestJudge(t *testing.T) {
 		want    Verdict
 		says    string
 	}{
-		{"all clear", live, []trap.Result{result("chain", clear), result("units", clear)}, ComesBack, "h comes back from a restart; nothing that fettle looks at is lost"},
+		{"all clear", live, []trap.Result{result("chain", clear), result("units", clear)}, ComesBack,
+			"h comes back from a restart; nothing that fettle looks at is lost"},
 		{"a notice loses nothing", live, []trap.Result{result("chain", clear), result("units", found(trap.Notice, "", "x", ""))}, ComesBack, ""},
 		{"without", live, []trap.Result{result("chain", clear), result("units", found(trap.Warning, "", "a.service", ""),
 			found(trap.Warning, "", "eth1 10.0.0.9", "the address 10.0.0.9"))}, Without,
