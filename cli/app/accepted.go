@@ -14,7 +14,7 @@ func (a *App) Acceptances(file string) (*accept.List, error) {
 	var err error
 	if file != "" {
 		if _, err := os.Stat(file); err != nil {
-			return nil, Usagef("--accepted: %w", err)
+			return nil, Unread(err, "a file of accepted findings (--accepted)")
 		}
 		l, err = accept.Load(file)
 	} else {

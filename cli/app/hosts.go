@@ -2,7 +2,9 @@ package app
 
 import (
 	"context"
+	"errors"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -71,6 +73,10 @@ func (o *HostFlags) List(ctx context.Context, stdin io.Reader) ([]string, error)
 			b, err = files.AtMost(stdin, "standard input", hostsFileLimit)
 		} else {
 			b, err = files.ReadAtMost(o.file, hostsFileLimit)
+		}
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			return nil, Unread(err, "a file that names a host on each line (--hosts-file)")
 		}
 		if err == nil {
 			hosts, err = transport.ParseHosts(o.file, string(b), hosts, expand)

@@ -219,7 +219,7 @@ func (f cachesimFlags) trace(inBytes string, files []string) (*trace.Trace, erro
 		if err != nil {
 			var pe *fs.PathError
 			if errors.As(err, &pe) {
-				return nil, app.Usagef("reading a trace: %w", err)
+				return nil, app.Unread(err, "a recorded trace")
 			}
 			return nil, app.Usagef("%w", err)
 		}

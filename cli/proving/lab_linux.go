@@ -2,8 +2,10 @@ package proving
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 
@@ -167,7 +169,7 @@ func (f labFlags) valid(args []string) error {
 	}
 	if f.plots != "" {
 		if st, err := os.Stat(f.plots); err != nil {
-			return app.Usagef("--plots: %v", err)
+			return app.Unread(err, "a folder to write pictures into (--plots)")
 		} else if !st.IsDir() {
 			return app.Usagef("--plots %s: not a folder", f.plots)
 		}
@@ -210,7 +212,11 @@ func (a program) labKernels(ctx context.Context, jobs []lab.Job, f labFlags) err
 			if engine == "qemu" {
 				k, err = lab.FindKernel(ctx, f.kernel, f.modules, func(s string) { fmt.Fprintln(a.Stderr, s) })
 			}
-			if err != nil {
+			var pe *fs.PathError
+			switch {
+			case errors.As(err, &pe) && pe.Path == f.kernel:
+				return app.Unread(err, "a bzImage, a linux-image .deb, or a package's name (--kernel)")
+			case err != nil:
 				return &app.Status{Code: app.ExitFailed, Err: err}
 			}
 			kernels[engine] = k
