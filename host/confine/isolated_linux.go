@@ -127,8 +127,11 @@ func skeleton(dir string) []folder {
 			return fs.SkipAll
 		}
 		st, err := e.Info()
+		if err != nil { // it is gone by now
+			return fs.SkipDir
+		}
 		sys, ok := st.Sys().(*syscall.Stat_t)
-		if err != nil || !ok {
+		if !ok {
 			return fs.SkipDir
 		}
 		out = append(out, folder{name, st.Mode() & (fs.ModePerm | fs.ModeSetgid | fs.ModeSticky), int(sys.Uid), int(sys.Gid)})

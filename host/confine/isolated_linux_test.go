@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -90,6 +91,30 @@ func TestIsolated(t *testing.T) {
 	if unix.Statfs("/run", &now) != nil || unix.Statfs(run, &before) != nil || now.Fsid != before.Fsid {
 		t.Error("this process's own /run is another one")
 	}
+}
+
+// TestFoldersThatVanish: other programs make and remove folders while they are listed.
+func TestFoldersThatVanish(t *testing.T) {
+	dir := t.TempDir()
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+				name := filepath.Join(dir, fmt.Sprint(i%50))
+				os.Mkdir(name, 0o700)
+				os.Remove(name)
+			}
+		}
+	})
+	for range 3000 {
+		skeleton(dir)
+	}
+	close(stop)
+	wg.Wait()
 }
 
 func running(mark string) bool {
