@@ -32,6 +32,7 @@ import (
 	"fettle/traps/sshslowlogin"
 	"fettle/traps/sshtotp"
 	"fettle/traps/sysctloverridden"
+	"fettle/traps/unitcannotstartagain"
 	"fettle/traps/unitnotstartedatboot"
 	"fettle/traps/unitrestartloop"
 	"fettle/traps/unitsfailed"
@@ -72,6 +73,7 @@ func All() []*trap.Trap {
 		&bootentrybroken.Trap,
 		&bootdevicegone.Trap,
 		&unitnotstartedatboot.Trap,
+		&unitcannotstartagain.Trap,
 		&configurationrefused.Trap,
 	}, rules.All()...))
 }

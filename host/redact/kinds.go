@@ -147,7 +147,8 @@ var kindsOf = []struct {
 		"/etc/libvirt/qemu/networks/",
 		Config,
 	}, {"/etc/tuned/", Config}, {"/etc/udev/", Config}, {"/etc/rc.local", Config}, {"/var/lib/systemd/", Config},
-	{"/var/lib/libvirt/network/", Config}, {"/usr/share/dbus-1/system-services/", Config}, {"/run/systemd/journal/", Config},
+	{"/var/lib/libvirt/network/", Config}, {"/usr/share/dbus-1/system-services/", Config},
+	{"/usr/lib/sysusers.d/", Lists}, {"/etc/sysusers.d/", Lists}, {"/run/systemd/journal/", Config},
 	// Folders of drop-ins that stand below /etc, /run, /usr/local/lib, /usr/lib and /lib.
 	{"*/sysctl.d/", Config}, {"*/tmpfiles.d/", Config}, {"*/modprobe.d/", Config}, {"*/modules-load.d/", Config}, {"*/netplan/", Config},
 	{

@@ -40,7 +40,8 @@ func TestUnits(t *testing.T) {
 	if err != nil || len(us) != 2 {
 		t.Fatal(us, err)
 	}
-	if u := us[1]; u.ID != "ssh.service" || u.MainPID != 69 || !u.NeedsReload || u.Transient || !slices.Equal(u.By, []string{"multi-user.target"}) ||
+	if u := us[1]; u.ID != "ssh.service" || u.MainPID != 69 || !u.NeedsReload || u.Transient ||
+		!slices.Equal(u.By, []string{"multi-user.target"}) ||
 		len(u.DropIns) != 2 || u.Kind() != "service" {
 		t.Errorf("%+v", u)
 	}
@@ -82,7 +83,8 @@ User=gone
 	if w := text.Words("Service", "Environment"); !slices.Equal(w, []string{"A=1", "B=2"}) || text.Value("Service", "User") != "u" {
 		t.Errorf("%q %q", w, text.Value("Service", "User"))
 	}
-	if text, err := Read(t.Context(), h, &Unit{ID: "b.service", FragmentPath: "/lib/systemd/system/b.service"}); err != nil || text.File != "" {
+	b := Unit{ID: "b.service", FragmentPath: "/lib/systemd/system/b.service"}
+	if text, err := Read(t.Context(), h, &b); err != nil || text.File != "" {
 		t.Error(text, err)
 	}
 }
