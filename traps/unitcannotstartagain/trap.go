@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/engine/remedy"
-	"fettle/engine/remedy/step"
 	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/host/fact/container"
@@ -21,12 +19,7 @@ import (
 var lore trap.Lore
 
 // Trap is unit-cannot-start-again.
-var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Check: check, Plan: plan}
-
-// facts is what a plan needs.
-type facts struct {
-	Reload bool `json:"reload"` // systemd's own copy of the unit is old, and nothing else is wrong
-}
+var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Check: check}
 
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	all, err := startup.Units(ctx, h)
@@ -69,7 +62,7 @@ func report(ctx context.Context, h *host.Host, w *world, u *startup.Unit, r *tra
 		}
 	}
 	if u.NeedsReload {
-		r.Found(trap.Finding{Subject: u.ID, Severity: trap.Notice, Start: trap.StartSame, Facts: trap.FactsOf(facts{Reload: true}),
+		r.Found(trap.Finding{Subject: u.ID, Severity: trap.Notice, Start: trap.StartSame, ByHand: "systemctl daemon-reload",
 			Summary:  "its unit file was edited after systemd read it: the next start uses the new text",
 			Evidence: []trap.Evidence{trap.Ev("systemctl show "+u.ID, "NeedDaemonReload=yes")}})
 		return
@@ -110,12 +103,4 @@ func (s *service) finding(f *fault) trap.Finding {
 		out.Summary = "runs, but cannot start again, and nobody will be able to log in over SSH: " + f.says
 	}
 	return out
-}
-
-func plan(_ context.Context, _ *host.Host, f trap.Finding) (remedy.Plan, error) {
-	in, err := trap.FactsIn[facts](f)
-	if err != nil || !in.Reload {
-		return remedy.Plan{}, remedy.Refuse("%s: %s", f.Subject, f.ByHand)
-	}
-	return remedy.Plan{Title: "have systemd read the unit file of " + f.Subject, Steps: []step.Step{step.Unit{Act: "daemon-reload"}}}, nil
 }
