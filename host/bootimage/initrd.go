@@ -14,7 +14,8 @@ import (
 	"fettle/internal/lazy"
 )
 
-var errCut = errors.New("the initrd is cut off")
+// ErrCut: the initrd ends before it is whole.
+var ErrCut = errors.New("the initrd is cut off")
 
 // ParseInitrd reads an initrd as the kernel does (init/initramfs.c,
 // unpack_to_rootfs): cpio archives in the new ASCII form, packed or not, one
@@ -116,7 +117,7 @@ func (p *parser) archives(b *bufio.Reader, plain bool, raw *bufio.Reader) error 
 // unexpected is for a stream that ends where more must come.
 func unexpected(err error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		return errCut
+		return ErrCut
 	}
 	return err
 }
@@ -195,7 +196,7 @@ func (p *parser) entry(b *bufio.Reader, name string, mode, size int64) error {
 	}
 	n, err := io.CopyN(io.Discard, b, size)
 	if n < size && err == io.EOF {
-		return errCut
+		return ErrCut
 	}
 	return unexpected(err)
 }

@@ -127,17 +127,23 @@ func (j *judge) initrd(ctx context.Context) error {
 // readable tells what is wrong with an initramfs: it is cut off, or has modules, and none of its kernel.
 func (j *judge) readable(ctx context.Context, name string) (string, error) {
 	image, err := bootimage.ReadInitrd(ctx, j.h, name)
-	switch {
-	case errors.Is(err, host.ErrNotCollected), errors.Is(err, host.ErrDenied), host.IsAbsent(err), errors.Is(err, context.DeadlineExceeded):
-		return "", err
-	case err != nil:
-		return "cannot be unpacked: " + err.Error(), nil
+	if err != nil {
+		return unpacked(err)
 	}
 	v := j.version()
 	if len(image.Modules) > 0 && v != "" && image.Modules[v] == 0 {
 		return "has no modules of the kernel " + v, nil
 	}
 	return "", nil
+}
+
+// unpacked parts an initramfs that is cut off from one that fettle cannot unpack (lz4, lzma, its
+// bounds): of that nobody knows whether it is whole. From a capture an error comes as text.
+func unpacked(err error) (why string, unknown error) {
+	if strings.Contains(err.Error(), bootimage.ErrCut.Error()) {
+		return "cannot be unpacked: " + err.Error(), nil
+	}
+	return "", err
 }
 
 // version is the kernel's, as its file is named: vmlinuz-6.1.0-50-amd64.
