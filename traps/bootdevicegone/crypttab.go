@@ -9,6 +9,7 @@ import (
 
 	"fettle/engine/trap"
 	"fettle/host"
+	"fettle/host/format/fstab"
 )
 
 const crypttabFile = "/etc/crypttab"
@@ -83,30 +84,23 @@ func (w *world) volume(ctx context.Context, v volume, r *trap.Report) {
 
 // locked says why a volume cannot be unlocked; empty if nothing is seen that keeps it locked.
 func (w *world) locked(ctx context.Context, v volume) (string, error) {
-	if dev, dir := device(v.device); dev != "" {
-		there, err := w.h.Exists(ctx, dev)
-		if err != nil {
-			return "", err
-		}
-		if !there {
-			if dir != "" {
-				if _, err := w.h.ReadDir(ctx, dir); err != nil {
-					return "", fmt.Errorf("no device has a link in %s: %w", dir, err)
-				}
-			}
-			return dev + " does not exist", nil
-		}
-	} else if path.IsAbs(v.device) { // a file
-		if there, err := w.h.Exists(ctx, v.device); err != nil || !there {
-			return v.device + " does not exist", err
-		}
+	dev, there, err := fstab.There(ctx, w.h, v.device)
+	if dev == "" && path.IsAbs(v.device) { // a file
+		dev = v.device
+		there, err = w.h.Exists(ctx, dev)
+	}
+	if err != nil {
+		return "", err
+	}
+	if !there {
+		return dev + " does not exist", nil
 	}
 	// With ":" the key is on another device, and with a script it is no file to be read.
 	script := slices.ContainsFunc(v.options, func(o string) bool { return strings.HasPrefix(o, "keyscript=") })
 	if !path.IsAbs(v.key) || strings.Contains(v.key, ":") || strings.HasPrefix(v.key, "/dev/") || script {
 		return "", nil
 	}
-	there, err := w.h.Exists(ctx, v.key)
+	there, err = w.h.Exists(ctx, v.key)
 	if err != nil || there {
 		return "", err
 	}

@@ -54,10 +54,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 
 // waits tells whether boot starts the entry at all, and reports its failure (systemd.mount(5), "fstab").
 func waits(e fstab.Entry) bool {
-	has := func(options ...string) bool {
-		return slices.ContainsFunc(e.Options, func(o string) bool { return slices.Contains(options, o) })
-	}
-	if has("noauto", "x-systemd.automount", "comment=systemd.automount", "nofail") || e.Type == "ignore" {
+	if has(e, "noauto", "x-systemd.automount", "comment=systemd.automount", "nofail") || e.Type == "ignore" {
 		return false
 	}
 	return e.Type == "swap" || strings.HasPrefix(e.Mount, "/")
@@ -87,10 +84,7 @@ func (w *world) entry(ctx context.Context, e fstab.Entry, r *trap.Report) {
 	f := trap.Finding{Subject: subject, Severity: trap.Critical, Start: trap.StartFails, Evidence: []trap.Evidence{trap.Ev(at, "%s", e),
 		trap.Ev(e.Device, "%s", missing)}, ByHand: "correct " + at + ", or add nofail to its options if the host can do without it"}
 	switch {
-	case e.Type == "swap":
-		f.Severity, f.Start = trap.Warning, trap.StartWithout
-		f.Summary = "its device is not there: the next start waits 90 s for it, and goes on without it"
-	case slices.Contains(e.Options, "_netdev"):
+	case e.Type == "swap", has(e, "_netdev"):
 		f.Severity, f.Start = trap.Warning, trap.StartWithout
 		f.Summary = "its device is not there: the next start waits 90 s for it, and goes on without it"
 	case e.Mount == "/":
@@ -121,62 +115,9 @@ func (w *world) missing(ctx context.Context, e fstab.Entry) (string, error) {
 	if name, ok := strings.CutPrefix(e.Device, "/dev/mapper/"); ok && w.gone[name] != "" {
 		return w.gone[name], nil
 	}
-	dev, dir := device(e.Device)
-	if dev == "" {
-		return "", nil
-	}
-	there, err := w.h.Exists(ctx, dev)
+	dev, there, err := fstab.There(ctx, w.h, e.Device)
 	if err != nil || there {
 		return "", err
 	}
-	if dir != "" { // udev makes the links: without any, nobody knows
-		if _, err := w.h.ReadDir(ctx, dir); err != nil {
-			return "", fmt.Errorf("no device has a link in %s: %w", dir, err)
-		}
-	}
 	return "no such device: " + dev + " does not exist", nil
-}
-
-// device is the path of a local device, and the folder of udev's links that it is in; empty for
-// what has none: network shares and file systems of the kernel's own.
-func device(spec string) (dev, dir string) {
-	tag, v, tagged := strings.Cut(spec, "=")
-	switch {
-	case strings.HasPrefix(spec, "/dev/disk/"):
-		return spec, path.Dir(spec)
-	case strings.HasPrefix(spec, "/dev/"):
-		return spec, ""
-	case !tagged:
-		return "", ""
-	}
-	tag = strings.ToLower(tag)
-	if !slices.Contains([]string{"uuid", "label", "partuuid", "partlabel", "id"}, tag) {
-		return "", ""
-	}
-	v = strings.Trim(v, `"'`)
-	switch tag {
-	case "uuid", "partuuid":
-		v = strings.ToLower(v) // but FAT's and NTFS's, which have capitals
-		if len(v) < 17 {
-			v = strings.ToUpper(v)
-		}
-	default:
-		v = linkName(v)
-	}
-	dir = "/dev/disk/by-" + tag
-	return dir + "/" + v, dir
-}
-
-// linkName is how udev writes a label: what is no plain character is escaped
-// (blkid_encode_string(3), systemd's src/shared/udev-util.c).
-func linkName(label string) string {
-	var b strings.Builder
-	for _, c := range []byte(label) {
-		if c >= 0x80 || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || strings.IndexByte("#+-.:=@_", c) >= 0 {
-			b.WriteByte(c)
-			continue
-		}
-		fmt.Fprintf(&b, `\x%02x`, c)
-	}
-	return b.String()
 }

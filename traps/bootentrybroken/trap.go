@@ -16,6 +16,7 @@ import (
 	"fettle/host/bootimage"
 	"fettle/host/fact/container"
 	"fettle/host/format/bootloader"
+	"fettle/host/format/fstab"
 )
 
 //go:embed lore.md
@@ -159,41 +160,16 @@ func (j *judge) version() string {
 
 func (j *judge) root(ctx context.Context) error {
 	root := j.e.Option("root")
-	dev, dir := device(root)
-	if dev == "" || !j.h.Running() {
-		return nil // made by the initramfs: ZFS, NFS, a live system; or nobody can see devices
+	if !j.h.Running() || strings.Contains(root, "/PARTNROFF=") {
+		return nil // nobody can see devices; or it is counted from another partition
 	}
-	there, err := j.h.Exists(ctx, dev)
+	dev, there, err := fstab.There(ctx, j.h, root) // what is no device, the initramfs makes: ZFS, NFS, a live system
 	if err != nil || there {
 		return err
-	}
-	if dir != "" {
-		if _, err := j.h.ReadDir(ctx, dir); err != nil {
-			return fmt.Errorf("no device has a link in %s: %w", dir, err)
-		}
 	}
 	j.fails("root="+root+" of the default entry is a device that does not exist: the start ends in the initramfs' shell",
 		"correct root= ("+rebuild+")", trap.Ev(dev, "does not exist"))
 	return nil
-}
-
-// device is the path of what root= names, and the folder of udev's links that it is in.
-func device(root string) (dev, dir string) {
-	if strings.HasPrefix(root, "/dev/") {
-		if strings.HasPrefix(root, "/dev/disk/") {
-			dir = path.Dir(root)
-		}
-		return root, dir
-	}
-	tag, v, ok := strings.Cut(root, "=")
-	switch tag = strings.ToLower(tag); tag {
-	case "uuid", "label", "partuuid", "partlabel":
-		if ok && !strings.Contains(v, "/PARTNROFF") {
-			dir = "/dev/disk/by-" + tag
-			return dir + "/" + v, dir
-		}
-	}
-	return "", ""
 }
 
 // moduleFolders are where modules are, on systems with and without a merged /usr.

@@ -191,7 +191,7 @@ func judge(ctx context.Context, h *host.Host, w wanted, mounted map[string]bool)
 		Evidence: []trap.Evidence{trap.Ev(w.where, "%s", w.Entry), trap.Ev("mounts", "nothing on %s", real)},
 	}
 	know := facts{Unit: unitName(w.Mount)}
-	dev := device(w.Device)
+	dev := fstab.Device(w.Device)
 	unplugged := false
 	switch {
 	case dev == "" && has(w.Entry, "nofail"):
@@ -246,18 +246,6 @@ func written(ctx context.Context, h *host.Host, dir string, mounted map[string]b
 		out = append(out, e)
 	}
 	return out, err
-}
-
-// device is the path of a local device; empty for what has none.
-func device(spec string) string {
-	if strings.HasPrefix(spec, "/dev/") {
-		return spec
-	}
-	tag, v, ok := strings.Cut(spec, "=")
-	if !ok || !slices.Contains([]string{"UUID", "LABEL", "PARTUUID", "PARTLABEL", "ID"}, tag) {
-		return ""
-	}
-	return "/dev/disk/by-" + strings.ToLower(tag) + "/" + strings.ReplaceAll(strings.Trim(v, `"`), " ", `\x20`)
 }
 
 // resolve follows the symlinks of a folder's name.
