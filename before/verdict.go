@@ -55,8 +55,12 @@ func Judge(m *report.Meta, traps []*trap.Trap, results []trap.Result) Restart {
 		}
 	}
 	r.Without = slices.Compact(r.Without)
-	r.NotLooked = gaps(m, traps, results)
-	r.NotValidated = notValidated(traps, results)
+	of := map[string][]trap.Outcome{}
+	for _, res := range results {
+		of[res.Trap] = res.Outcomes
+	}
+	r.NotLooked = gaps(m, traps, of)
+	r.NotValidated = notValidated(traps, of)
 	switch {
 	case len(r.Fails) > 0:
 		r.Verdict = DoesNotCome
@@ -84,39 +88,34 @@ func worst(results []trap.Result) []*trap.Outcome {
 	return out
 }
 
-// gaps are the needed areas that were not looked at. A root folder has no running state: what
-// only the running system has, nobody can compare with it.
-func gaps(m *report.Meta, traps []*trap.Trap, results []trap.Result) []Gap {
+// gaps are the needed areas that were not looked at.
+func gaps(m *report.Meta, traps []*trap.Trap, of map[string][]trap.Outcome) []Gap {
 	var out []Gap
-	if m.Kind == host.KindRoot {
-		out = append(out, Gap{trap.StartUnits, host.ErrNotRunning.Error()})
-	}
-	of := map[string]*trap.Result{}
-	for i := range results {
-		of[results[i].Trap] = &results[i]
-	}
 	for _, a := range trap.Needed {
-		if why := unlooked(a, m, traps, of); why != "" && !slices.ContainsFunc(out, func(g Gap) bool { return g.Area == a }) {
+		if why := unlooked(a, m, traps, of); why != "" {
 			out = append(out, Gap{a, why})
 		}
 	}
 	return out
 }
 
-// unlooked says why an area was not looked at; empty if it was.
-func unlooked(a trap.Area, m *report.Meta, traps []*trap.Trap, of map[string]*trap.Result) string {
+// unlooked says why an area was not looked at; empty if it was. A root folder has no running
+// state: what only the running system has, nobody can compare with it.
+func unlooked(a trap.Area, m *report.Meta, traps []*trap.Trap, of map[string][]trap.Outcome) string {
+	if a == trap.StartUnits && m.Kind == host.KindRoot {
+		return host.ErrNotRunning.Error()
+	}
 	covered := false
 	for _, t := range traps {
-		r := of[t.ID()]
-		if !t.Covers(a) || r == nil {
+		if !t.Covers(a) {
 			continue
 		}
-		for i := range r.Outcomes {
-			if o := &r.Outcomes[i]; o.Status == trap.Unknown {
+		for _, o := range of[t.ID()] {
+			if o.Status == trap.Unknown {
 				return fmt.Sprintf("%s: %s", t.ID(), o.Reason)
 			}
+			covered = true
 		}
-		covered = covered || len(r.Outcomes) > 0
 	}
 	switch {
 	case !covered:
@@ -128,17 +127,15 @@ func unlooked(a trap.Area, m *report.Meta, traps []*trap.Trap, of map[string]*tr
 }
 
 // notValidated are the subjects to which checks of configuration do not apply.
-func notValidated(traps []*trap.Trap, results []trap.Result) []string {
+func notValidated(traps []*trap.Trap, of map[string][]trap.Outcome) []string {
 	var out []string
 	for _, t := range traps {
 		if !t.Covers(trap.Configuration) {
 			continue
 		}
-		for _, r := range results {
-			for _, o := range r.Outcomes {
-				if r.Trap == t.ID() && o.Status == trap.NotApplicable && o.Subject != "" {
-					out = append(out, o.Subject)
-				}
+		for _, o := range of[t.ID()] {
+			if o.Status == trap.NotApplicable && o.Subject != "" {
+				out = append(out, o.Subject)
 			}
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"fettle/cli/app"
 	"fettle/engine/run"
 	"fettle/engine/trap"
-	"fettle/internal/build"
 	"fettle/internal/jsondoc"
 	"fettle/internal/ui"
 	"fettle/report"
@@ -122,8 +121,7 @@ func look(ctx context.Context, a *app.App, tg run.Target, limit time.Duration) (
 	progress := ui.NewProgress(a.Stderr)
 	progress.Show("looking at the next start …")
 	err := a.Check(ctx, tg, l.traps, trap.Options{Limit: limit}, func(ab run.About) error {
-		l.meta = report.Meta{Host: ab.Name, Kind: ab.Kind, Identity: ab.Identity, Machine: ab.Machine, Version: build.Version(),
-			Warning: ab.Warning, Started: started}
+		l.meta = app.Meta(ab, started)
 		return nil
 	}, func(r trap.Result) {
 		list.Mark(&r, time.Now())

@@ -10,9 +10,7 @@ import (
 	"fettle/cli/app"
 	"fettle/engine/run"
 	"fettle/engine/trap"
-	"fettle/internal/build"
 	"fettle/internal/config"
-	"fettle/report"
 )
 
 // checkOptions are check's flags.
@@ -136,16 +134,7 @@ func check(ctx context.Context, a *app.App, o checkOptions, ids []string) error 
 	}
 	var werr error
 	err = a.Check(ctx, tg, traps, opt, func(ab run.About) error {
-		m := report.Meta{
-			Host:     ab.Name,
-			Kind:     ab.Kind,
-			Identity: ab.Identity,
-			Machine:  ab.Machine,
-			Version:  build.Version(),
-			Warning:  ab.Warning,
-			Started:  started,
-		}
-		return out.Begin(m, listed)
+		return out.Begin(app.Meta(ab, started), listed)
 	}, func(r trap.Result) {
 		progress.next()
 		if werr == nil {

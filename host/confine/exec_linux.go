@@ -24,20 +24,25 @@ func Command(ctx context.Context, c host.Command) (out host.Output, err error) {
 	return host.ExecIn(ctx, spec, append([]string{file}, c.Args...), func(run func()) error {
 		var err error
 		inThread(func() {
-			write := spec.Write
-			if spec.Isolated {
-				var own []string
-				if own, err = isolate(); err != nil {
-					return
-				}
-				write = append(own, write...)
-			}
-			if err = confineThread(Rules{Write: write, Program: true}, ABI()); err == nil {
+			if err = confineFor(spec, ABI()); err == nil {
 				run()
 			}
 		})
 		return err
 	})
+}
+
+// confineFor confines the calling thread as the command needs it.
+func confineFor(spec host.CommandSpec, abi int) error {
+	write := spec.Write
+	if spec.Isolated {
+		own, err := isolate()
+		if err != nil {
+			return err
+		}
+		write = append(own, write...)
+	}
+	return confineThread(Rules{Write: write, Program: true}, abi)
 }
 
 // Live is the running machine with confined commands: for verbs that check in

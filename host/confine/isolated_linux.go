@@ -75,17 +75,13 @@ func readOnly() error {
 	if err != nil {
 		return fmt.Errorf("reading the mounts: %w", err)
 	}
-	for line := range strings.Lines(string(b)) {
-		f := strings.Fields(line)
-		if len(f) < 6 {
-			continue
-		}
+	for _, m := range host.ParseMountinfo(string(b)) {
 		flags := uintptr(unix.MS_REMOUNT | unix.MS_BIND | unix.MS_RDONLY)
-		for _, o := range strings.Split(f[5], ",") {
+		for o := range strings.SplitSeq(m.Options, ",") {
 			flags |= mountFlags[o]
 		}
-		if err := unix.Mount("", unescaped.Replace(f[4]), "", flags, ""); err != nil {
-			return fmt.Errorf("making %s read-only: %w", f[4], err)
+		if err := unix.Mount("", m.Point, "", flags, ""); err != nil {
+			return fmt.Errorf("making %s read-only: %w", m.Point, err)
 		}
 	}
 	return nil
@@ -94,9 +90,6 @@ func readOnly() error {
 // mountFlags are the options of a mount that a remount has to repeat (mount(2)).
 var mountFlags = map[string]uintptr{"nosuid": unix.MS_NOSUID, "nodev": unix.MS_NODEV, "noexec": unix.MS_NOEXEC,
 	"noatime": unix.MS_NOATIME, "nodiratime": unix.MS_NODIRATIME, "relatime": unix.MS_RELATIME}
-
-// unescaped undoes what mountinfo does to names (proc(5)).
-var unescaped = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
 // folder is one that the host has.
 type folder struct {

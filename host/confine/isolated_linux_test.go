@@ -18,19 +18,15 @@ import (
 // isolated runs a shell script as a validator is run.
 func isolated(t *testing.T, abi int, script string, limit time.Duration) (host.Output, error) {
 	t.Helper()
-	return host.ExecIn(t.Context(), host.CommandSpec{Limit: limit, MaxOutput: 1 << 16}, []string{"/bin/sh", "-c", script},
-		func(run func()) (err error) {
-			inThread(func() {
-				var own []string
-				if own, err = isolate(); err != nil {
-					return
-				}
-				if err = confineThread(Rules{Write: own, Program: true}, abi); err == nil {
-					run()
-				}
-			})
-			return err
+	spec := host.CommandSpec{Limit: limit, MaxOutput: 1 << 16, Isolated: true}
+	return host.ExecIn(t.Context(), spec, []string{"/bin/sh", "-c", script}, func(run func()) (err error) {
+		inThread(func() {
+			if err = confineFor(spec, abi); err == nil {
+				run()
+			}
 		})
+		return err
+	})
 }
 
 // TestIsolated: a validator writes to nothing that the host has, reaches no network and no

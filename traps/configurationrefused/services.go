@@ -80,35 +80,30 @@ var unvalidated = []string{"redis-server.service", "redis.service", "vsftpd.serv
 	"zabbix-agent.service", "snmpd.service", "openvpn.service", "strongswan-starter.service", "stunnel4.service", "docker.service",
 	"libvirtd.service", "mongod.service", "varnish.service", "caddy.service", "influxdb.service", "prometheus.service"}
 
-// phpServices are PHP's process managers, which have the name of their version.
+// phpServices are PHP's process managers; on Debian unit and program have the version's name.
 func phpServices(ctx context.Context, h *host.Host) ([]service, error) {
-	out := []service{}
 	dirs, err := h.Glob(ctx, "/etc/php", "*")
 	if err != nil {
 		return nil, err
 	}
-	add := func(name string) {
-		out = append(out, service{units: []string{name + ".service"}, looks: looks(command(name, "-t").judge([]string{"ERROR:", "ALERT:"}))})
+	var out []service
+	add := func(conf, unit, program string) error {
+		there, err := h.Exists(ctx, conf)
+		if err == nil && there {
+			out = append(out, service{units: []string{unit}, looks: looks(command(program, "-t").judge([]string{"ERROR:", "ALERT:"}))})
+		}
+		return err
 	}
 	for _, d := range dirs {
 		v := path.Base(d)
 		if _, known := host.Commands["php-fpm"+v]; !known {
 			continue
 		}
-		there, err := h.Exists(ctx, d+"/fpm/php-fpm.conf")
-		if err != nil {
+		if err := add(d+"/fpm/php-fpm.conf", "php"+v+"-fpm.service", "php-fpm"+v); err != nil {
 			return nil, err
 		}
-		if there {
-			add("php" + v + "-fpm")
-			out[len(out)-1].looks = looks(command("php-fpm"+v, "-t").judge([]string{"ERROR:", "ALERT:"}))
-		}
 	}
-	there, err := h.Exists(ctx, "/etc/php-fpm.conf")
-	if there {
-		add("php-fpm")
-	}
-	return out, err
+	return out, add("/etc/php-fpm.conf", "php-fpm.service", "php-fpm")
 }
 
 // ifThere looks only where the file is there.

@@ -5,38 +5,36 @@ package configurationrefused
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
 	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/host/fact/container"
+	"fettle/host/fact/startup"
 )
 
 //go:embed lore.md
 var lore trap.Lore
 
 // Trap is configuration-refused.
-var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Units: unitNames(), Limit: time.Minute, Check: check}
+var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Limit: time.Minute, Check: check}
 
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
-	if err := h.Systemd(ctx); errors.Is(err, host.ErrNoSystemd) {
-		if c := container.Of(ctx, h); c != "" {
-			r.NotApplicable("", "no service manager: what starts the container starts its program")
-			return nil
-		}
-		return err
-	} else if err != nil {
+	err := h.Systemd(ctx)
+	if startup.WithoutManager(ctx, h, err) {
+		r.NotApplicable("", startup.NoManager)
+		return nil
+	}
+	if err != nil {
 		return err
 	}
-	all := services
 	php, err := phpServices(ctx, h)
 	if err != nil {
 		return err
 	}
-	all = append(all[:len(all):len(all)], php...)
+	all := append(slices.Clip(services), php...)
 	us, err := h.Units(ctx, names(all)...)
 	if err != nil {
 		return err
@@ -68,7 +66,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 
 // names are the units of all services, and those that nothing can validate.
 func names(all []service) []string {
-	out := append([]string(nil), unvalidated...)
+	out := slices.Clone(unvalidated)
 	for _, s := range all {
 		out = append(out, s.units...)
 		if s.socket != "" {
@@ -77,8 +75,6 @@ func names(all []service) []string {
 	}
 	return out
 }
-
-func unitNames() []string { return names(services) }
 
 // judge looks at what one service would read if it started now.
 func (s *service) judge(ctx context.Context, h *host.Host, u host.Unit, r *trap.Report) {

@@ -27,7 +27,7 @@ func conditions(ctx context.Context, h *host.Host, s *service) (*fault, error) {
 
 // tests are the questions about files.
 var tests = map[string]func(ctx context.Context, h *host.Host, name string) (bool, error){
-	"PathExists": (func(ctx context.Context, h *host.Host, name string) (bool, error) { return h.Exists(ctx, name) }),
+	"PathExists": func(ctx context.Context, h *host.Host, name string) (bool, error) { return h.Exists(ctx, name) },
 	"PathIsDirectory": func(ctx context.Context, h *host.Host, name string) (bool, error) {
 		st, err := h.Stat(ctx, name)
 		return st.Mode.IsDir(), unlessAbsent(err)

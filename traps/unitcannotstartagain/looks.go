@@ -9,7 +9,6 @@ import (
 
 	"fettle/host"
 	"fettle/host/fact/startup"
-	"fettle/host/format/ini"
 )
 
 // service is a unit that runs, and what its files say now.
@@ -27,8 +26,7 @@ var looks = []func(ctx context.Context, h *host.Host, s *service) (*fault, error
 // elsewhere tells whether paths of the unit are not paths of the host.
 func (s *service) elsewhere() bool {
 	for _, key := range []string{"RootDirectory", "RootImage", "BindPaths", "BindReadOnlyPaths", "TemporaryFileSystem", "MountImages",
-		"ExtensionImages",
-		"ExtensionDirectories"} {
+		"ExtensionImages", "ExtensionDirectories"} {
 		if s.Value("Service", key) != "" {
 			return true
 		}
@@ -71,10 +69,11 @@ func users(_ context.Context, _ *host.Host, s *service) (*fault, error) {
 		return nil, nil
 	}
 	for _, q := range []struct{ key, says string }{{"User", "user"}, {"Group", "group"}, {"SupplementaryGroups", "group"}} {
-		for _, e := range s.List("Service", q.key) {
-			if e != last(s.List("Service", q.key)) && q.key != "SupplementaryGroups" {
-				continue
-			}
+		named := s.List("Service", q.key)
+		if q.key != "SupplementaryGroups" { // the last one counts
+			named = named[max(0, len(named)-1):]
+		}
+		for _, e := range named {
 			for _, name := range strings.Fields(e.Value) {
 				name, ok := s.Expand(name)
 				if !ok || strings.Trim(name, "0123456789") == "" {
@@ -93,8 +92,6 @@ func users(_ context.Context, _ *host.Host, s *service) (*fault, error) {
 	}
 	return nil, nil
 }
-
-func last(es []ini.Entry) ini.Entry { return es[len(es)-1] }
 
 // folders: the program starts in one (status 200/CHDIR); "-" before it and "~" are tolerant.
 func folders(ctx context.Context, h *host.Host, s *service) (*fault, error) {

@@ -5,13 +5,11 @@ package unitcannotstartagain
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"slices"
 	"strings"
 
 	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/host/fact/container"
 	"fettle/host/fact/startup"
 )
 
@@ -23,8 +21,8 @@ var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Check: check}
 
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	all, err := startup.Units(ctx, h)
-	if errors.Is(err, host.ErrNoSystemd) && container.Of(ctx, h) != "" {
-		r.NotApplicable("", "no service manager: what starts the container starts its program")
+	if startup.WithoutManager(ctx, h, err) {
+		r.NotApplicable("", startup.NoManager)
 		return nil
 	}
 	if err != nil {

@@ -4,7 +4,6 @@ package unitnotstartedatboot
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"fettle/engine/remedy/step"
 	"fettle/engine/trap"
 	"fettle/host"
-	"fettle/host/fact/container"
 	"fettle/host/fact/startup"
 )
 
@@ -25,8 +23,8 @@ var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Limit: 20 * time.Second, Ch
 
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	all, err := startup.Units(ctx, h)
-	if errors.Is(err, host.ErrNoSystemd) && container.Of(ctx, h) != "" {
-		r.NotApplicable("", "no service manager: what starts the container starts its program")
+	if startup.WithoutManager(ctx, h, err) {
+		r.NotApplicable("", startup.NoManager)
 		return nil
 	}
 	if err != nil {
@@ -77,13 +75,12 @@ type cause struct {
 	says     string
 	evidence string
 	by       string // what the admin does by hand; empty where systemctl enable does it
-	severity trap.Severity
 }
 
 func (c *cause) finding(u *startup.Unit) trap.Finding {
 	return trap.Finding{
 		Subject:  u.ID,
-		Severity: c.severity,
+		Severity: trap.Warning,
 		Summary:  c.says,
 		ByHand:   c.by,
 		Evidence: []trap.Evidence{trap.Ev("systemctl show "+u.ID, "%s", c.evidence)},

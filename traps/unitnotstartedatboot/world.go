@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/host/fact/startup"
 	"fettle/internal/lazy"
@@ -131,14 +130,14 @@ func (w *world) lost(ctx context.Context, h *host.Host, u *startup.Unit) (*cause
 			return nil, nil
 		}
 		return &cause{"runs, but was made by systemd-run, and is gone after a restart", "Transient=yes",
-			"write a unit file for it in /etc/systemd/system", trap.Warning}, nil
+			"write a unit file for it in /etc/systemd/system"}, nil
 	case u.LoadState == "masked":
-		return &cause{"runs, but is masked: nothing can start it again", "LoadState=masked", "systemctl unmask " + u.ID, trap.Warning}, nil
+		return &cause{"runs, but is masked: nothing can start it again", "LoadState=masked", "systemctl unmask " + u.ID}, nil
 	case u.LoadState == "not-found":
-		return &cause{"runs, but its unit file is gone", "LoadState=not-found", restore, trap.Warning}, nil
-	case u.FragmentPath != "" && inRun(u.FragmentPath):
+		return &cause{"runs, but its unit file is gone", "LoadState=not-found", restore}, nil
+	case startup.UntilRestart(u.FragmentPath):
 		return &cause{"runs, but its unit file is in /run, which is empty after a restart", "FragmentPath=" + u.FragmentPath,
-			"copy " + u.FragmentPath + " to /etc/systemd/system, and enable it", trap.Warning}, nil
+			"copy " + u.FragmentPath + " to /etc/systemd/system, and enable it"}, nil
 	}
 	if u.FragmentPath != "" && !strings.HasPrefix(u.FragmentPath, "/run/") && u.SourcePath == "" {
 		there, err := h.Exists(ctx, u.FragmentPath)
@@ -146,7 +145,7 @@ func (w *world) lost(ctx context.Context, h *host.Host, u *startup.Unit) (*cause
 			return nil, err
 		}
 		if !there {
-			return &cause{"runs, but its unit file is gone", u.FragmentPath + " does not exist", restore, trap.Warning}, nil
+			return &cause{"runs, but its unit file is gone", u.FragmentPath + " does not exist", restore}, nil
 		}
 	}
 	return w.unpulled(u), nil
@@ -154,31 +153,25 @@ func (w *world) lost(ctx context.Context, h *host.Host, u *startup.Unit) (*cause
 
 const restore = "restore its unit file, or stop it"
 
-// inRun tells whether a unit file will not be there after a restart: what generators make, is
-// made again.
-func inRun(file string) bool {
-	return strings.HasPrefix(file, "/run/") && !strings.HasPrefix(file, "/run/systemd/generator")
-}
-
 func (w *world) unpulled(u *startup.Unit) *cause {
 	onDemand := w.bus[u.ID] || slices.ContainsFunc(u.TriggeredBy, func(t string) bool { return w.units[t] != nil })
 	switch {
 	case onDemand: // its trigger is a unit of its own
 	case u.UnitFileState == "enabled-runtime" && !w.linked(u.ID):
-		return &cause{"runs, but is enabled only until the next restart", "UnitFileState=enabled-runtime", "", trap.Warning}
+		return &cause{"runs, but is enabled only until the next restart", "UnitFileState=enabled-runtime", ""}
 	case w.started[u.ID]:
 	case u.UnitFileState == "disabled":
-		return &cause{"runs, but nothing starts it at boot: it is disabled", "UnitFileState=disabled", "", trap.Warning}
+		return &cause{"runs, but nothing starts it at boot: it is disabled", "UnitFileState=disabled", ""}
 	case u.UnitFileState == "enabled":
 		return &cause{"is enabled for a target that is not reached at boot: nothing starts it",
 			"UnitFileState=enabled, wanted by " + orNothing(w.wanters(u.ID)),
-			"set WantedBy=multi-user.target in its section [Install], and systemctl reenable " + u.ID, trap.Warning}
+			"set WantedBy=multi-user.target in its section [Install], and systemctl reenable " + u.ID}
 	case u.UnitFileState == "static" && strings.HasPrefix(u.FragmentPath, "/etc/"):
 		return &cause{"runs, but nothing starts it at boot: its unit file has no section [Install]", "UnitFileState=static",
-			"add [Install] with WantedBy=multi-user.target to " + u.FragmentPath + ", and enable it", trap.Warning}
+			"add [Install] with WantedBy=multi-user.target to " + u.FragmentPath + ", and enable it"}
 	case u.UnitFileState == "generated" && strings.HasPrefix(u.SourcePath, "/etc/init.d/"):
 		return &cause{"runs, but nothing starts it at boot: no runlevel has a link to its script", "SourcePath=" + u.SourcePath,
-			"update-rc.d " + path.Base(u.SourcePath) + " defaults", trap.Warning}
+			"update-rc.d " + path.Base(u.SourcePath) + " defaults"}
 	}
 	return nil
 }

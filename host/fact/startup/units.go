@@ -4,12 +4,14 @@ package startup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"fettle/host"
+	"fettle/host/fact/container"
 	"fettle/internal/sorted"
 )
 
@@ -30,9 +32,6 @@ type Unit struct {
 
 // Kind is the unit's type: "service".
 func (u *Unit) Kind() string { return u.ID[strings.LastIndexByte(u.ID, '.')+1:] }
-
-// Instance tells whether it is made of a template.
-func (u *Unit) Instance() bool { return strings.Contains(u.ID, "@") }
 
 const properties = "Id,LoadState,ActiveState,SubState,UnitFileState,FragmentPath,SourcePath,DropInPaths,Transient,NeedDaemonReload," +
 	"WantedBy,RequiredBy,RequisiteOf,BoundBy,UpheldBy,TriggeredBy,Type,MainPID,Slice"
@@ -60,6 +59,15 @@ func Units(ctx context.Context, h *host.Host) ([]Unit, error) {
 	return us, nil
 }
 
+// NoManager is why there are no units in a container that no systemd runs.
+const NoManager = "no service manager: what starts the container starts its program"
+
+// WithoutManager tells whether err says that systemd does not run the host, and the host is a
+// container, in which that is usual.
+func WithoutManager(ctx context.Context, h *host.Host, err error) bool {
+	return errors.Is(err, host.ErrNoSystemd) && container.Of(ctx, h) != ""
+}
+
 // parse reads paragraphs of name=value lines, one a unit. In which order systemctl prints a
 // unit's properties differs by version.
 func parse(text string) []Unit {
@@ -79,9 +87,25 @@ func parse(text string) []Unit {
 }
 
 func (u *Unit) set(key, value string) {
-	text := map[string]*string{"Id": &u.ID, "LoadState": &u.LoadState, "ActiveState": &u.ActiveState, "SubState": &u.SubState,
-		"UnitFileState": &u.UnitFileState, "FragmentPath": &u.FragmentPath, "SourcePath": &u.SourcePath, "Type": &u.Type, "Slice": &u.Slice}
 	switch key {
+	case "Id":
+		u.ID = value
+	case "LoadState":
+		u.LoadState = value
+	case "ActiveState":
+		u.ActiveState = value
+	case "SubState":
+		u.SubState = value
+	case "UnitFileState":
+		u.UnitFileState = value
+	case "FragmentPath":
+		u.FragmentPath = value
+	case "SourcePath":
+		u.SourcePath = value
+	case "Type":
+		u.Type = value
+	case "Slice":
+		u.Slice = value
 	case "DropInPaths":
 		u.DropIns = strings.Fields(value)
 	case "Transient":
@@ -94,9 +118,5 @@ func (u *Unit) set(key, value string) {
 		u.By = append(u.By, strings.Fields(value)...)
 	case "TriggeredBy":
 		u.TriggeredBy = strings.Fields(value)
-	default:
-		if at := text[key]; at != nil {
-			*at = value
-		}
 	}
 }
