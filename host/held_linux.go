@@ -114,6 +114,9 @@ func (v *Held) mounts(dirfd int) {
 		held := HeldFile{Path: m.Point, Deleted: deleted}
 		var st unix.Stat_t
 		if unix.Fstatat(dirfd, "root"+m.Point, &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
+			if st.Mode&unix.S_IFMT != unix.S_IFDIR { // a file that a container's manager mounts: boot_id, resolv.conf
+				continue
+			}
 			held.Dev, held.Ino = uint64(st.Dev), st.Ino
 		}
 		v.Mounts = append(v.Mounts, held)

@@ -94,6 +94,12 @@ func TestRealTFTPD(t *testing.T) {
 	}
 	want(t, trap.Found, "")
 	stop(c)
+
+	// A file that is mounted over another, and deleted, as systemd-nspawn does with boot_id: no folder is served there.
+	c = start("/usr/bin/unshare", "-m", "/bin/sh", "-c", `cd "$1" && : >id && : >over && mount --bind id over && rm id && shift && exec "$@"`,
+		"sh", base)
+	want(t, trap.Clear, "")
+	stop(c)
 }
 
 func want(t *testing.T, status trap.Status, named string) {
