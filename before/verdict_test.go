@@ -66,6 +66,16 @@ func TestJudge(t *testing.T) {
 			t.Errorf("%s: says %q", c.name, r.Says("h"))
 		}
 	}
+	root := Judge(&report.Meta{Kind: host.KindRoot}, traps, []trap.Result{result("chain", clear), result("units", clear)})
+	if want := []Gap{{trap.StartUnits, host.ErrNotRunning.Error()}}; !slices.Equal(root.NotLooked, want) {
+		t.Errorf("a root folder: not looked at %+v, want %+v", root.NotLooked, want)
+	}
+	for n, want := range map[int]string{4: "a, b, c, d", 5: "a, b, c, d and 1 more"} {
+		r := Restart{Verdict: Without, Without: []string{"a", "b", "c", "d", "e"}[:n]}
+		if got := r.Says("h"); got != "h comes back from a restart without "+want {
+			t.Errorf("%d: %q", n, got)
+		}
+	}
 	r := Judge(&live, traps, []trap.Result{result("valid", trap.Outcome{Status: trap.NotApplicable, Subject: "redis.service"},
 		trap.Outcome{Status: trap.NotApplicable}), result("chain", trap.Outcome{Status: trap.NotApplicable, Subject: "/"})})
 	if !slices.Equal(r.NotValidated, []string{"redis.service"}) {

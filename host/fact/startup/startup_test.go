@@ -2,6 +2,7 @@ package startup
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"testing"
 
@@ -98,5 +99,63 @@ func TestExpand(t *testing.T) {
 	}
 	if _, ok := u.Expand("%H"); ok {
 		t.Error("the host's name is not known here")
+	}
+}
+
+func TestPulls(t *testing.T) {
+	got, err := Pulls(t.Context(), hosttest.New(t, `-- root/etc/systemd/system/aaa.conf.d/x --
+x
+-- link/etc/systemd/system/multi-user.target.wants/a.service --
+/lib/systemd/system/a.service
+-- link/usr/lib/systemd/system/sysinit.target.requires/b.service --
+../b.service
+-- link/run/systemd/generator/c.target.upholds/d.service --
+/x
+-- link/run/systemd/system/multi-user.target.wants/until-restart.service --
+/x
+`))
+	want := map[string][]string{"multi-user.target": {"a.service"}, "sysinit.target": {"b.service"}, "c.target": {"d.service"}}
+	if err != nil || !maps.EqualFunc(got, want, slices.Equal[[]string]) {
+		t.Errorf("%v, %v; want %v", got, err, want)
+	}
+}
+
+// TestDenied: what may not be read is an error, wherever it is; it is never taken for absent.
+func TestDenied(t *testing.T) {
+	const files = `-- root/lib/systemd/system/a.service --
+[Service]
+-- root/etc/systemd/system/a.service.d/1.conf --
+[Service]
+-- link/etc/systemd/system/x.target.wants/a.service --
+/x
+`
+	u := &Unit{ID: "a.service", FragmentPath: "/lib/systemd/system/a.service"}
+	for _, name := range []string{"/lib/systemd/system/a.service", "/etc/systemd/system/a.service", "/etc/systemd/system/a.service.d",
+		"/etc/systemd/system/a.service.d/1.conf"} {
+		if text, err := Read(t.Context(), hosttest.New(t, files+"-- denied"+name+" --\n"), u); !errors.Is(err, host.ErrDenied) {
+			t.Errorf("%s: %v, %v", name, text, err)
+		}
+	}
+	for _, name := range []string{"/etc/systemd/system", "/etc/systemd/system/x.target.wants", "/run/systemd/generator"} {
+		if got, err := Pulls(t.Context(), hosttest.New(t, files+"-- denied"+name+" --\n")); !errors.Is(err, host.ErrDenied) {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}
+
+func TestUntilRestart(t *testing.T) {
+	for file, want := range map[string]bool{"": false, "/etc/systemd/system/a.service": false, "/run/systemd/system/a.service": true,
+		"/run/systemd/transient/a.service": true, "/run/systemd/generator/a.service": false, "/run/systemd/generator.late/a.service": false} {
+		if UntilRestart(file) != want {
+			t.Errorf("%q: %t", file, !want)
+		}
+	}
+}
+
+func TestUnescape(t *testing.T) {
+	for in, want := range map[string]string{"": "", "a-b": "a/b", `a\x2db`: "a-b", `\x`: `\x`, `a\x2`: `a\x2`, `a\x2d`: "a-", `a\xzz`: `a\xzz`} {
+		if got := unescape(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
 	}
 }

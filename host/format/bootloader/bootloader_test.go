@@ -1,6 +1,7 @@
 package bootloader
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -101,4 +102,66 @@ func FuzzGrub(f *testing.F) {
 		}
 		first(c.entries)
 	})
+}
+
+// TestUnread: what may not be read is an error, and never another default entry.
+func TestUnread(t *testing.T) {
+	const grub = "-- root/boot/grub/grub.cfg --\nset default=0\nmenuentry a {\nlinux /v\n}\n"
+	const bls = "-- root/boot/grub2/grub.cfg --\nblscfg\n-- root/boot/loader/entries/a.conf --\ntitle a\nlinux /v\n"
+	const boot = "-- root/efi/loader/loader.conf --\ntimeout 1\n-- root/efi/loader/entries/a.conf --\ntitle a\nlinux /v\n"
+	for _, c := range []struct{ files, denied string }{
+		{grub, "/boot/grub/grub.cfg"}, {grub, "/boot/grub/grubenv"}, {grub, "/boot/v"}, {bls, "/boot/grub2/grub.cfg"},
+		{bls, "/boot/loader/entries"}, {bls, "/boot/loader/entries/a.conf"}, {boot, "/efi/loader/loader.conf"}, {boot, "/efi/loader/entries"},
+	} {
+		if e, err := Default(t.Context(), hosttest.New(t, c.files)); err != nil || e.Title != "a" {
+			t.Errorf("%s: as it is: %+v, %v", c.denied, e, err)
+		}
+		if e, err := Default(t.Context(), hosttest.New(t, c.files+"-- denied"+c.denied+" --\n")); err == nil {
+			t.Errorf("%s may not be read: %+v", c.denied, e)
+		}
+	}
+	if _, err := Default(t.Context(), hosttest.New(t, "")); !errors.Is(err, ErrNone) {
+		t.Error(err)
+	}
+}
+
+// TestSystemdBoot: the default is a pattern, and without one the newest entry.
+func TestSystemdBoot(t *testing.T) {
+	const entries = "-- root/efi/loader/entries/linux-6.1.conf --\nlinux /a\n-- root/efi/loader/entries/linux-6.12.conf --\nlinux /b\n"
+	for def, want := range map[string]string{"": "/efi/b", "default linux-6.1.conf": "/efi/a", "default linux-6.1*": "/efi/b",
+		"default nosuch": "/efi/b", "default *.1": "/efi/a"} {
+		h := hosttest.New(t, "-- root/efi/loader/loader.conf --\n"+def+"\n"+entries)
+		if e, err := Default(t.Context(), h); err != nil || e.Kernel != want {
+			t.Errorf("%q: %+v, %v; want %s", def, e, err, want)
+		}
+	}
+	if _, err := Default(t.Context(), hosttest.New(t, "-- root/efi/loader/loader.conf --\ndefault @saved\n"+entries)); err == nil {
+		t.Error("an EFI variable that is not read was taken for a name")
+	}
+	if _, err := Default(t.Context(), hosttest.New(t, "-- root/efi/loader/loader.conf --\ntimeout 1\n")); !errors.Is(err, ErrNone) {
+		t.Error(err)
+	}
+}
+
+// TestBlocks: other blocks part entries, a brace too much ends nothing, and an option may lack its value.
+func TestBlocks(t *testing.T) {
+	c := parseGrub("x", `}
+function load_video {
+	insmod all_video
+}
+menuentry 'one' {
+	linux /a
+}
+menuentry 'two' { linux /lost }
+menuentry 'three' --id x {
+	linux /c
+}
+`)
+	var got []string
+	for _, e := range c.entries {
+		got = append(got, e.Title+" "+e.ID+" "+e.Kernel)
+	}
+	if want := "one  /a|two  |three x /c"; strings.Join(got, "|") != want {
+		t.Errorf("%q, want %q", strings.Join(got, "|"), want)
+	}
 }
