@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -119,13 +118,13 @@ func (out *output) open(stdout io.Writer) (io.Writer, error) {
 	if name == "" || name == "-" {
 		return stdout, nil
 	}
-	if st, err := os.Stat(name); err == nil && !st.Mode().IsRegular() {
-		f, err := os.OpenFile(name, os.O_WRONLY, 0)
-		if err != nil {
-			return nil, app.Usagef("-o: %w", err)
-		}
-		out.close = f
-		return f, nil
+	device, err := files.Device(name)
+	if err != nil {
+		return nil, app.Usagef("-o: %w", err)
+	}
+	if device != nil {
+		out.close = device
+		return device, nil
 	}
 	f, err := files.Create(name, 0o644)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"fettle/cli/app"
 	"fettle/engine/trap"
 	"fettle/host/capture"
+	"fettle/internal/files"
 	"fettle/internal/jsondoc"
 	"fettle/internal/sorted"
 	"fettle/report"
@@ -102,7 +103,7 @@ func diff(ctx context.Context, a *app.App, o diffOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "fettle-diff-")
+	dir, err := files.Private("fettle-diff-")
 	if err != nil {
 		return app.Failf("making a folder for captures: %w", err)
 	}

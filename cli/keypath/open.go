@@ -2,9 +2,7 @@ package keypath
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"fettle/internal/files"
 	"fettle/internal/ui"
 	"fettle/tools/keypath"
 )
@@ -140,9 +139,12 @@ func (v *verb) folder() (string, error) {
 		}
 		dir = filepath.Join(base, "fettle/tools/keypath")
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	root, err := files.MakeFolder(dir, 0o700)
+	if err != nil {
 		fmt.Fprintf(v.Stderr, "fettle: %v; nothing is kept for the next run\n", err)
+		return dir, v.mine(dir)
 	}
+	defer root.Close()
 	return dir, v.mine(dir)
 }
 

@@ -44,6 +44,24 @@ func Folder(dir string) (*os.Root, error) {
 	return root, nil
 }
 
+// MakeFolder opens a folder as Folder does, and makes it and those above it where they
+// are missing, with this mode.
+func MakeFolder(dir string, mode fs.FileMode) (*os.Root, error) {
+	root, err := Folder(dir)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return root, err
+	}
+	above, err := MakeFolder(filepath.Dir(dir), mode)
+	if err != nil {
+		return nil, err
+	}
+	defer above.Close()
+	if err := above.Mkdir(filepath.Base(dir), mode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return Folder(dir)
+}
+
 // maxLinks is the kernel's own bound (MAXSYMLINKS, include/linux/namei.h).
 const maxLinks = 40
 
@@ -53,8 +71,14 @@ func walk(dir string) (int, error) {
 	fd, err := unix.Open(at, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	for links := 0; err == nil && len(todo) > 0; {
 		var next int
+		var kind uint32
 		var target string
-		if next, target, err = enter(fd, at, todo[0], unix.S_IFDIR); err != nil {
+		if next, kind, target, err = enter(fd, at, todo[0]); err != nil {
+			break
+		}
+		if target == "" && kind != unix.S_IFDIR {
+			unix.Close(next)
+			err = unix.ENOTDIR
 			break
 		}
 		at, todo = filepath.Join(at, todo[0]), todo[1:]
@@ -101,35 +125,27 @@ func start(name string) (at string, parts []string) {
 	return at, parts
 }
 
-// enter opens one name in an open folder (O_PATH), which must be of this type, or
-// tells where a link leads.
-func enter(dir int, at, name string, kind uint32) (fd int, target string, err error) {
+// enter opens one name in an open folder (O_PATH) and tells what it is (stat(2),
+// S_IFMT), or where a link leads.
+func enter(dir int, at, name string) (fd int, kind uint32, target string, err error) {
 	if fd, err = unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err != nil {
-		return -1, "", err
+		return -1, 0, "", err
 	}
 	var st, in unix.Stat_t
 	if err = errors.Join(unix.Fstat(fd, &st), unix.Fstat(dir, &in)); err == nil {
-		switch st.Mode & unix.S_IFMT {
-		case kind:
-			return fd, "", nil
-		case unix.S_IFLNK:
-			b := make([]byte, unix.PathMax)
-			var n int
-			n, err = unix.Readlinkat(fd, "", b)
-			target = string(b[:max(n, 0)])
-			if err == nil && (!mine(st.Uid) || foreign(in)) {
-				err = &Led{filepath.Join(at, name), target}
-			}
-		case unix.S_IFDIR:
-			err = unix.EISDIR
-		default:
-			if err = unix.ENOTDIR; kind == unix.S_IFREG {
-				err = ErrSpecial
-			}
+		if kind = st.Mode & unix.S_IFMT; kind != unix.S_IFLNK {
+			return fd, kind, "", nil
+		}
+		b := make([]byte, unix.PathMax)
+		var n int
+		n, err = unix.Readlinkat(fd, "", b)
+		target = string(b[:max(n, 0)])
+		if err == nil && (!mine(st.Uid) || foreign(in)) {
+			err = &Led{filepath.Join(at, name), target}
 		}
 	}
 	unix.Close(fd)
-	return -1, target, err
+	return -1, kind, target, err
 }
 
 // mine: what belongs to root or to the caller is nobody else's to change.

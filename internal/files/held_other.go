@@ -20,3 +20,12 @@ func open(name string) (root *os.Root, base string, f *os.File, err error) {
 	}
 	return root, base, f, err
 }
+
+// Device opens what is written to as it is, and never replaced. A regular file, or
+// none: nil.
+func Device(name string) (*os.File, error) {
+	if !Special(name) {
+		return nil, nil
+	}
+	return os.OpenFile(name, os.O_WRONLY, 0)
+}

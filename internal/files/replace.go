@@ -13,16 +13,12 @@ import (
 // Replace replaces a regular file in one step. A device or pipe is written
 // to, and never replaced: --svg /dev/null must leave that what it is.
 func Replace(name string, write func(io.Writer) error) error {
-	if Special(name) {
-		f, err := os.OpenFile(name, os.O_WRONLY, 0)
-		if err != nil {
-			return err
-		}
-		err = write(f)
-		if cerr := f.Close(); err == nil {
-			err = cerr
-		}
+	f, err := Device(name)
+	if err != nil {
 		return err
+	}
+	if f != nil {
+		return errors.Join(write(f), f.Close())
 	}
 	return replace(name, 0o644, write)
 }

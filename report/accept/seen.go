@@ -182,9 +182,11 @@ func (s *Seen) Save() error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(s.file), 0o700); err != nil {
+	dir, err := files.MakeFolder(filepath.Dir(s.file), 0o700)
+	if err != nil {
 		return fmt.Errorf("recording what was shown: %w", err)
 	}
+	defer dir.Close()
 	if err := files.WriteFile(s.file, append(b, '\n'), 0o644); err != nil {
 		return fmt.Errorf("recording what was shown: %w", err)
 	}

@@ -132,9 +132,11 @@ func Parse(r io.Reader) (*report.Document, error) {
 
 // Add records a run, then deletes the oldest beyond keep.
 func (s Store) Add(d *report.Document, keep int) error {
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+	dir, err := files.MakeFolder(s.dir, 0o700)
+	if err != nil {
 		return fmt.Errorf("recording the run: %w", err)
 	}
+	defer dir.Close()
 	b, err := packed(d)
 	if err != nil {
 		return fmt.Errorf("recording the run: %w", err)
@@ -143,7 +145,7 @@ func (s Store) Add(d *report.Document, keep int) error {
 	if err := files.WriteFile(file, b, 0o600); err != nil {
 		return fmt.Errorf("recording the run: %w", err)
 	}
-	return s.prune(keep)
+	return s.prune(dir, keep)
 }
 
 func packed(d *report.Document) ([]byte, error) {
@@ -159,13 +161,13 @@ func packed(d *report.Document) ([]byte, error) {
 	return z.EncodeAll(b, nil), nil
 }
 
-func (s Store) prune(keep int) error {
+func (s Store) prune(dir *os.Root, keep int) error {
 	names, err := s.Names()
 	if err != nil {
 		return err
 	}
 	for i := max(keep, 1); i < len(names); i++ {
-		if err := os.Remove(filepath.Join(s.dir, names[i]+suffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := dir.Remove(names[i] + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("deleting an old recorded run: %w", err)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -91,14 +90,4 @@ func textfile(name string, r Run) error {
 		return err
 	}
 	return files.Replace(name, func(w io.Writer) error { _, err := w.Write(b.Bytes()); return err })
-}
-
-// writable tells whether a file can be made beside name.
-func writable(name string) error {
-	f, err := os.CreateTemp(name[:strings.LastIndexByte(name, '/')+1], ".fettle-*")
-	if err != nil {
-		return err
-	}
-	f.Close()
-	return os.Remove(f.Name())
 }

@@ -12,6 +12,7 @@ import (
 
 	"fettle/engine/trap"
 	"fettle/internal/config"
+	"fettle/internal/files"
 	"fettle/report"
 	"fettle/report/accept"
 )
@@ -131,7 +132,7 @@ func (s Sender) Test(ctx context.Context, channels []config.Channel, m report.Me
 		var err error
 		switch c.Kind() {
 		case "textfile":
-			err = writable(c.Textfile)
+			err = files.Makeable(filepath.Dir(c.Textfile))
 		case "alertmanager":
 			err = s.testAlertmanager(ctx, c)
 		default:

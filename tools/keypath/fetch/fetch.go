@@ -187,10 +187,11 @@ func fileName(address string) string {
 
 // Prepare makes the folder for its owner alone.
 func (c *Client) Prepare() error {
-	if err := os.MkdirAll(c.Folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	root, err := files.MakeFolder(c.Folder, 0o700)
+	if err != nil {
 		return fmt.Errorf("a folder for keys that are fetched: %w", err)
 	}
-	return nil
+	return root.Close()
 }
 
 // Kept are the files of keys that were fetched.
