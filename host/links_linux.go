@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"strings"
 
 	"github.com/vishvananda/netlink"
@@ -122,48 +121,3 @@ func addrOf(a netlink.Addr) Addr {
 	}
 	return v
 }
-
-// readRoutes6 asks rtnetlink for the IPv6 routes of all tables and writes them
-// as `ip -j -6 route show table all` would.
-func readRoutes6(ctx context.Context) ([]byte, error) {
-	routes, err := netdump.Whole(ctx, func() ([]netlink.Route, error) {
-		// RTA_TABLE 0 as filter is "all tables", netlink.RouteListFiltered.
-		return netlink.RouteListFiltered(netlink.FAMILY_V6, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("listing IPv6 routes over netlink: %w", err)
-	}
-	links, err := ipv6Links(ctx)
-	if err != nil {
-		return nil, err
-	}
-	names := map[int]string{}
-	for _, l := range links {
-		names[l.index] = l.name
-	}
-	out := make([]Route, 0, len(routes))
-	for _, r := range routes {
-		v := Route{Dev: names[r.LinkIndex], Metric: r.Priority, Protocol: r.Protocol.String(), Dst: "default"}
-		if r.Dst != nil {
-			if ones, _ := r.Dst.Mask.Size(); ones > 0 || !r.Dst.IP.Equal(net.IPv6zero) {
-				v.Dst = r.Dst.String()
-			}
-		}
-		if r.Gw != nil {
-			v.Gateway = r.Gw.String()
-		}
-		switch r.Table {
-		case unix.RT_TABLE_MAIN:
-		case unix.RT_TABLE_LOCAL:
-			v.Table = "local"
-		default:
-			v.Table = fmt.Sprint(r.Table)
-		}
-		v.Type = routeTypes[r.Type]
-		out = append(out, v)
-	}
-	return json.Marshal(out)
-}
-
-var routeTypes = map[int]string{unix.RTN_LOCAL: "local", unix.RTN_ANYCAST: "anycast", unix.RTN_MULTICAST: "multicast",
-	unix.RTN_BLACKHOLE: "blackhole", unix.RTN_UNREACHABLE: "unreachable", unix.RTN_PROHIBIT: "prohibit"}

@@ -105,6 +105,8 @@ func (l *Live) Table(ctx context.Context, t Table) ([]byte, error) {
 		return readLinks(ctx)
 	case TableRoutes6:
 		return readRoutes6(ctx)
+	case TableRoutes4:
+		return readRoutes4(ctx)
 	case TableProcesses:
 		return readProcesses(ctx)
 	case TableOpenFiles:

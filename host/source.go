@@ -83,6 +83,8 @@ const (
 	TableLinks Table = "links"
 	// TableRoutes6 is what `ip -j -6 route show table all` prints. Read it with Host.Routes6.
 	TableRoutes6 Table = "routes6"
+	// TableRoutes4 is what `ip -j -4 route show table all` prints. Read it with Host.Routes4.
+	TableRoutes4 Table = "routes4"
 	// TableProcesses is a []Process, without open files. Read it with Host.Processes.
 	TableProcesses Table = "processes"
 	// TableOpenFiles is an OpenFiles: regular files that processes hold open

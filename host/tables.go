@@ -65,7 +65,7 @@ func (l Link) Has(flag string) bool {
 	return false
 }
 
-// Route is one IPv6 route, in the form `ip -j -6 route show table all` prints.
+// Route is one route, in the form `ip -j -6 route show table all` prints, or -4.
 type Route struct {
 	Type     string `json:"type,omitempty"` // empty is unicast
 	Dst      string `json:"dst"`            // "default" or a prefix
@@ -168,6 +168,11 @@ func (h *Host) Links(ctx context.Context) ([]Link, error) {
 // Routes6 lists the IPv6 routes of all tables.
 func (h *Host) Routes6(ctx context.Context) ([]Route, error) {
 	return readTable[[]Route](ctx, h, TableRoutes6)
+}
+
+// Routes4 lists the IPv4 routes of all tables.
+func (h *Host) Routes4(ctx context.Context) ([]Route, error) {
+	return readTable[[]Route](ctx, h, TableRoutes4)
 }
 
 // Processes lists what runs.

@@ -18,6 +18,7 @@ import (
 	"fettle/traps/kernelcomplaints"
 	"fettle/traps/ksmscanrate"
 	"fettle/traps/ldaptlsverify"
+	"fettle/traps/listenaddressbyhand"
 	"fettle/traps/logflood"
 	"fettle/traps/mdadmbadblocks"
 	"fettle/traps/mountsmissing"
@@ -75,5 +76,6 @@ func All() []*trap.Trap {
 		&unitnotstartedatboot.Trap,
 		&unitcannotstartagain.Trap,
 		&configurationrefused.Trap,
+		&listenaddressbyhand.Trap,
 	}, rules.All()...))
 }
