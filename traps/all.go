@@ -24,6 +24,7 @@ import (
 	"fettle/traps/mountsmissing"
 	"fettle/traps/netbootserial"
 	"fettle/traps/netbootstale"
+	"fettle/traps/networkbyhand"
 	"fettle/traps/openpgpkeyservers"
 	"fettle/traps/raforwarding"
 	"fettle/traps/rules"
@@ -77,5 +78,6 @@ func All() []*trap.Trap {
 		&unitcannotstartagain.Trap,
 		&configurationrefused.Trap,
 		&listenaddressbyhand.Trap,
+		&networkbyhand.Trap,
 	}, rules.All()...))
 }

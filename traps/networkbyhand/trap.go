@@ -1,0 +1,161 @@
+// Package networkbyhand finds addresses, links and routes that no configuration names.
+package networkbyhand
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"fettle/engine/trap"
+	"fettle/host"
+	"fettle/host/fact/container"
+	"fettle/host/fact/netstart"
+)
+
+//go:embed lore.md
+var lore trap.Lore
+
+// Trap is network-by-hand.
+var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Check: check}
+
+func check(ctx context.Context, h *host.Host, r *trap.Report) error {
+	if !h.Running() {
+		return host.ErrNotRunning
+	}
+	if c := container.Of(ctx, h); c != "" && c != "systemd-nspawn" {
+		r.NotApplicable("", "whoever runs the container sets up its network")
+		return nil
+	}
+	s, err := netstart.Read(ctx, h)
+	if err != nil {
+		return err
+	}
+	found := links(s, r)
+	more, err := routes(ctx, h, s, r)
+	if err != nil {
+		r.Unknown("routes", err)
+		found = true
+	}
+	if !found && !more {
+		r.Clear("", "files name every link, address and route, or a program brings it back")
+	}
+	return nil
+}
+
+// unsure reports what nobody can tell, and tells whether it did.
+func unsure(s *netstart.Start, r *trap.Report, subject string) bool {
+	if s.Unsure != nil {
+		r.Unknown(subject, s.Unsure)
+	}
+	return s.Unsure != nil
+}
+
+func links(s *netstart.Start, r *trap.Report) (found bool) {
+	told := map[string]bool{}
+	for _, l := range s.Links {
+		if s.LinkByHand(l) {
+			found = true
+			if !told[l.Parent] || l.Info.Kind != "veth" { // a pair is one finding
+				link(s, r, l)
+			}
+			told[l.Name] = true
+			continue
+		}
+		for _, a := range l.Addrs {
+			if !s.AddressByHand(l, a) {
+				continue
+			}
+			found = true
+			what := fmt.Sprintf("%s/%d on %s", a.Local, a.PrefixLen, l.Name)
+			if unsure(s, r, what) {
+				continue
+			}
+			r.Found(trap.Finding{
+				Subject: what, Severity: trap.Warning, Lost: "the address " + what,
+				Summary:  "was added by hand: no configuration names it, and it is gone after a restart",
+				ByHand:   persist(s, l.Name),
+				Evidence: []trap.Evidence{trap.Ev("ip address show "+l.Name, "%s/%d, without a lifetime", a.Local, a.PrefixLen)},
+			})
+		}
+	}
+	return found
+}
+
+// link reports a link, with the addresses that are gone with it.
+func link(s *netstart.Start, r *trap.Report, l host.Link) {
+	if m := s.Maker(); m != "" {
+		r.Unknown(l.Name, fmt.Errorf("no file names it, but %s may have made it", m))
+		return
+	}
+	if unsure(s, r, l.Name) {
+		return
+	}
+	lost, evidence := "the link "+l.Name, l.Info.Kind
+	var with []string
+	for _, a := range l.Addrs {
+		if a.Scope == "global" {
+			with = append(with, fmt.Sprintf("%s/%d", a.Local, a.PrefixLen))
+		}
+	}
+	if len(with) > 0 {
+		lost += " with " + strings.Join(with, ", ")
+		evidence += ", " + strings.Join(with, ", ")
+	}
+	r.Found(trap.Finding{
+		Subject: l.Name, Severity: trap.Warning, Lost: lost,
+		Summary:  "was made by hand: no configuration names it, and it is gone after a restart",
+		ByHand:   persist(s, l.Name),
+		Evidence: []trap.Evidence{trap.Ev("ip -d link show "+l.Name, "%s", evidence)},
+	})
+}
+
+func routes(ctx context.Context, h *host.Host, s *netstart.Start, r *trap.Report) (found bool, err error) {
+	four, err := h.Routes4(ctx)
+	if err != nil {
+		return false, err
+	}
+	six, err := h.Routes6(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, rt := range append(four, six...) {
+		if !s.RouteByHand(rt) {
+			continue
+		}
+		found = true
+		what := "route to " + rt.Dst
+		if m := s.Maker(); m != "" {
+			r.Unknown(what, fmt.Errorf("no file names it, but %s may have added it", m))
+			continue
+		}
+		if unsure(s, r, what) {
+			continue
+		}
+		r.Found(trap.Finding{
+			Subject: what, Severity: trap.Warning, Lost: "the " + what,
+			Summary:  "was added by hand: no configuration names it, and it is gone after a restart",
+			ByHand:   persist(s, rt.Dev),
+			Evidence: []trap.Evidence{trap.Ev("ip route", "%s", says(rt))},
+		})
+	}
+	return found, nil
+}
+
+func says(rt host.Route) string {
+	out := rt.Dst
+	for _, p := range [][2]string{{"via", rt.Gateway}, {"dev", rt.Dev}, {"proto", rt.Protocol}} {
+		if p[1] != "" {
+			out += " " + p[0] + " " + p[1]
+		}
+	}
+	return strings.TrimSpace(rt.Type + " " + out)
+}
+
+// persist says where it belongs.
+func persist(s *netstart.Start, dev string) string {
+	if m := s.Manager(dev); m != "" {
+		return fmt.Sprintf("if it is wanted, add it to the configuration of %s", m)
+	}
+	return "if it is wanted, add it to the configuration of the program that sets up this host's network"
+}
