@@ -91,3 +91,13 @@ func onlyAsks(tokens []string) bool {
 
 // complaints are the concepts of which each is one.
 var complaints = map[string]bool{"@slow": true, "@fail": true, "@not": true, "@gone": true, "@full": true, "@sudden": true}
+
+// isA tells whether a word is one of a concept's.
+func isA(word, concept string) bool {
+	for _, c := range concepts()[word] {
+		if c.name == concept {
+			return true
+		}
+	}
+	return false
+}

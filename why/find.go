@@ -203,7 +203,23 @@ func (f *finder) prose(text string) {
 		}
 	}
 	f.judge(prose, slices.ContainsFunc(w.lines, func(line string) bool { return !f.heard[line] && isSentence(line) }))
+	f.later(prose)
 	f.neighbours(w.lines)
+}
+
+// later drops the traps that bite at the next start, where nobody speaks of one, unless
+// their symptom stands there as it is.
+func (f *finder) later(prose []window) {
+	for _, w := range prose {
+		if slices.ContainsFunc(w.tokens, func(t string) bool { return isA(t, "@boot") }) {
+			return
+		}
+	}
+	for t, later := range f.x.later {
+		if b := &f.best[t]; later && b.weight == 0 && !b.whole {
+			*b = best{}
+		}
+	}
 }
 
 // neighbours drops the traps of whose messages a line has the words, but not what they

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -29,7 +30,8 @@ type Index struct {
 	words    map[string]*word
 	learned  *learned
 	messages *message.Set
-	owner    []int // of each message, its trap
+	owner    []int  // of each message, its trap
+	later    []bool // of each trap: it bites at the next start or upgrade alone
 }
 
 // word is what the lore knows of one stem.
@@ -150,6 +152,7 @@ type indexer struct {
 
 func (ix *indexer) article(i int, a *article) {
 	ix.x.ids = append(ix.x.ids, a.ID)
+	ix.x.later = append(ix.x.later, len(a.Horizon) > 0 && !slices.Contains(a.Horizon, string(trap.Now)))
 	ix.now = ix.now[:0]
 	ix.add(i, a.id, titleWeight)
 	weight := titleWeight
