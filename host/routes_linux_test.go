@@ -22,7 +22,8 @@ func TestRoutesAreThoseOfIP(t *testing.T) {
 	}
 	for _, args := range []string{
 		"link set lo up",
-		"link add d0 type veth peer name d1", "link set d0 up", "link set d1 up", "address add 192.0.2.2/24 dev d0", "address add 2001:db8::2/64 dev d0 nodad",
+		"link add d0 type veth peer name d1", "link set d0 up", "link set d1 up",
+		"address add 192.0.2.2/24 dev d0", "address add 2001:db8::2/64 dev d0 nodad",
 		"route add 198.51.100.0/24 via 192.0.2.1", "route add default via 192.0.2.1 metric 50", "route add blackhole 203.0.113.0/24",
 		"route add 198.51.100.128/25 dev d0 table 77 proto static", "-6 route add 2001:db8:9::/48 via 2001:db8::1",
 		"-6 route add unreachable 2001:db8:bad::/48",

@@ -2,12 +2,13 @@ package history
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"fettle/internal/jsondoc"
+
+	"fettle/internal/records"
 )
 
 // A run is meant by its number or by at least its day: "2" is no beginning of a name.
@@ -21,7 +22,7 @@ func TestShortBeginnings(t *testing.T) {
 			t.Errorf("%q is taken for %s", given, got)
 		}
 	}
-	if got, err := s.Name("20261122"); err != nil || got != began.Format(layout) {
+	if got, err := s.Name("20261122"); err != nil || got != began.Format(records.Layout) {
 		t.Errorf("a day: %q, %v", got, err)
 	}
 }
@@ -34,7 +35,7 @@ func TestKeepsTheLast(t *testing.T) {
 			t.Fatal(err)
 		}
 		names, err := s.Names()
-		if want := began.Add(time.Duration(i) * time.Hour).Format(layout); err != nil || len(names) != 1 || names[0] != want {
+		if want := began.Add(time.Duration(i) * time.Hour).Format(records.Layout); err != nil || len(names) != 1 || names[0] != want {
 			t.Fatalf("%v, %v; want %s alone", names, err, want)
 		}
 	}
@@ -54,7 +55,7 @@ func TestOtherSchemas(t *testing.T) {
 // 3.1.1.1.2) is refused before that is allocated.
 func TestBomb(t *testing.T) {
 	s := In(t.TempDir())
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+	if err := os.MkdirAll(string(s.dir), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	text := `{"format":"fettle-report","schema":1,"results":[]}`
@@ -62,8 +63,8 @@ func TestBomb(t *testing.T) {
 		frame := []byte{0x28, 0xb5, 0x2f, 0xfd, 0, byte(windowLog-10) << 3}
 		block := len(text)<<3 | 1 // the last one, raw
 		frame = append(append(frame, byte(block), byte(block>>8), byte(block>>16)), text...)
-		name := began.Format(layout)
-		if err := os.WriteFile(filepath.Join(s.dir, name+suffix), frame, 0o600); err != nil {
+		name := began.Format(records.Layout)
+		if err := os.WriteFile(s.dir.File(name), frame, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		_, err := s.Read(name)

@@ -7,18 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
-	"time"
 
-	"github.com/klauspost/compress/zstd"
-
-	"fettle/internal/files"
 	"fettle/internal/jsondoc"
-	"fettle/internal/sorted"
+	"fettle/internal/records"
 	"fettle/report"
 )
 
@@ -26,37 +18,20 @@ import (
 // year of daily ones, some 10 kB each.
 const DefaultKeep = 90
 
-// reportLimit bounds one run, unpacked, in bytes.
-const reportLimit = 64 << 20
-
 // Store is the recorded runs of one host.
-type Store struct{ dir string }
+type Store struct{ dir records.Folder }
 
 // In is the store in a state folder (accept.StateDir), which need not be there.
-func In(state string) Store { return Store{filepath.Join(state, "history")} }
-
-// suffix is that of a file that holds a run: the JSON report, packed by zstd.
-const suffix = ".json.zst"
-
-// layout is the name of a run: when it began, in UTC, to the millisecond.
-const layout = "20060102T150405.000Z"
+func In(state string) Store { return Store{records.Folder(filepath.Join(state, "history"))} }
 
 // Names lists the recorded runs, the newest first. A store that is not there
 // has none.
 func (s Store) Names() ([]string, error) {
-	es, err := os.ReadDir(s.dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	names, err := s.dir.Names()
+	if err != nil {
 		return nil, fmt.Errorf("listing recorded runs: %w", err)
 	}
-	var out []string
-	for _, e := range es {
-		name, ok := strings.CutSuffix(e.Name(), suffix)
-		if _, err := time.Parse(layout, name); ok && err == nil && e.Type().IsRegular() {
-			out = append(out, name)
-		}
-	}
-	sorted.By(out, func(a, b string) int { return strings.Compare(b, a) })
-	return out, nil
+	return names, nil
 }
 
 // ErrNoRun: no recorded run is meant by what was given.
@@ -65,57 +40,30 @@ var ErrNoRun = errors.New("no such recorded run")
 // Name is the run that a user means: by its number in Names, from 1 on, "last",
 // or its name, of which the beginning is enough if no other begins so.
 func (s Store) Name(given string) (string, error) {
-	names, err := s.Names()
-	if err != nil {
-		return "", err
+	name, err := s.dir.Name(given)
+	if errors.Is(err, records.ErrNone) {
+		names, _ := s.dir.Names()
+		return "", fmt.Errorf("%w: %q; fettle history lists %d", ErrNoRun, given, len(names))
 	}
-	number := given
-	if given == "last" {
-		number = "1"
-	}
-	if n, err := strconv.Atoi(number); err == nil && n >= 1 && n <= len(names) {
-		return names[n-1], nil
-	}
-	var fit []string
-	for _, n := range names {
-		if len(given) >= len("20060102") && strings.HasPrefix(n, given) {
-			fit = append(fit, n)
-		}
-	}
-	if len(fit) == 1 {
-		return fit[0], nil
-	}
-	return "", fmt.Errorf("%w: %q; fettle history lists %d", ErrNoRun, given, len(names))
+	return name, err
 }
 
 // Read reads a run by its name.
-func (s Store) Read(name string) (*report.Document, error) {
-	file := filepath.Join(s.dir, name+suffix)
-	f, err := os.Open(file)
-	if err != nil {
+func (s Store) Read(name string) (d *report.Document, err error) {
+	if err := s.dir.Read(name, func(r io.Reader) (err error) {
+		d, err = Parse(r)
+		return err
+	}); err != nil {
 		return nil, fmt.Errorf("reading a recorded run: %w", err)
-	}
-	defer f.Close()
-	z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(reportLimit))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	defer z.Close()
-	d, err := Parse(z)
-	if err != nil {
-		return nil, fmt.Errorf("%s: damaged (%w); delete it", file, err)
 	}
 	return d, nil
 }
 
 // Parse reads a report as fettle check --format json writes it.
 func Parse(r io.Reader) (*report.Document, error) {
-	b, err := io.ReadAll(io.LimitReader(r, reportLimit+1))
+	b, err := records.Bounded(r)
 	if err != nil {
 		return nil, err
-	}
-	if len(b) > reportLimit {
-		return nil, fmt.Errorf("larger than %d MiB", reportLimit>>20)
 	}
 	d := &report.Document{}
 	if err := json.Unmarshal(b, d); err != nil {
@@ -132,44 +80,12 @@ func Parse(r io.Reader) (*report.Document, error) {
 
 // Add records a run, then deletes the oldest beyond keep.
 func (s Store) Add(d *report.Document, keep int) error {
-	dir, err := files.MakeFolder(s.dir, 0o700)
-	if err != nil {
-		return fmt.Errorf("recording the run: %w", err)
-	}
-	defer dir.Close()
-	b, err := packed(d)
-	if err != nil {
-		return fmt.Errorf("recording the run: %w", err)
-	}
-	file := filepath.Join(s.dir, d.Meta.Started.UTC().Format(layout)+suffix)
-	if err := files.WriteFile(file, b, 0o600); err != nil {
-		return fmt.Errorf("recording the run: %w", err)
-	}
-	return s.prune(dir, keep)
-}
-
-func packed(d *report.Document) ([]byte, error) {
 	b, err := json.Marshal(d)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		_, err = s.dir.Add(d.Meta.Started, b, keep)
 	}
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault))
 	if err != nil {
-		return nil, err
-	}
-	defer z.Close()
-	return z.EncodeAll(b, nil), nil
-}
-
-func (s Store) prune(dir *os.Root, keep int) error {
-	names, err := s.Names()
-	if err != nil {
-		return err
-	}
-	for i := max(keep, 1); i < len(names); i++ {
-		if err := dir.Remove(names[i] + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("deleting an old recorded run: %w", err)
-		}
+		return fmt.Errorf("recording the run: %w", err)
 	}
 	return nil
 }

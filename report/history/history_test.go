@@ -42,7 +42,7 @@ func TestStoreIsBounded(t *testing.T) {
 	if want := []string{"20261122T100000.000Z", "20261122T090000.000Z", "20261122T080000.000Z"}; err != nil || !slices.Equal(names, want) {
 		t.Fatalf("names %v, %v", names, err)
 	}
-	if es, _ := os.ReadDir(s.dir); len(es) != 3 {
+	if es, _ := os.ReadDir(string(s.dir)); len(es) != 3 {
 		t.Errorf("files left: %v", es)
 	}
 	d, err := s.Read(names[0])
@@ -69,7 +69,7 @@ func TestStrangersAndDamage(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"notes.txt", "20261122T010000.000Z.json", ".20261122T010000.000Z.json.zst"} {
-			if err := os.WriteFile(filepath.Join(s.dir, name), []byte("x"), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(string(s.dir), name), []byte("x"), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -78,10 +78,10 @@ func TestStrangersAndDamage(t *testing.T) {
 	if err != nil || len(names) != 1 {
 		t.Fatalf("%v, %v", names, err)
 	}
-	if es, _ := os.ReadDir(s.dir); len(es) != 4 {
+	if es, _ := os.ReadDir(string(s.dir)); len(es) != 4 {
 		t.Errorf("%v", es)
 	}
-	file := filepath.Join(s.dir, names[0]+suffix)
+	file := s.dir.File(names[0])
 	if st, err := os.Stat(file); err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", st.Mode(), err)
 	}
