@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"fettle/engine/run"
 	"fettle/internal/means"
 	"fettle/why/firstlook"
 )
@@ -26,7 +27,7 @@ func TestFirstLookAsksAConfinedChild(t *testing.T) {
 	for host, want := range map[string]string{name + "-not": "other hosts", name: "journal"} {
 		var here firstlook.Here
 		q := firstlook.Question{Hosts: []string{host}, Claims: []firstlook.Claim{{By: "nobody-at-all", Text: "a line that no journal has"}}}
-		if err := a.Ask(t.Context(), "first-look", q, &here); err != nil {
+		if err := a.Ask(t.Context(), run.Target{}, "first-look", q, &here); err != nil {
 			if strings.Contains(err.Error(), "no confined process") {
 				means.Missing(t, err.Error())
 			}
@@ -36,7 +37,7 @@ func TestFirstLookAsksAConfinedChild(t *testing.T) {
 			t.Errorf("%s: %+v", host, here)
 		}
 	}
-	if err := a.Ask(t.Context(), "no such question", nil, new(firstlook.Here)); err == nil {
+	if err := a.Ask(t.Context(), run.Target{}, "no such question", nil, new(firstlook.Here)); err == nil {
 		t.Error("an unknown question was answered")
 	}
 }

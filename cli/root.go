@@ -5,10 +5,14 @@ package cli
 import (
 	"context"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"fettle/before/snapshot"
 	"fettle/cli/accept"
+	"fettle/cli/after"
 	"fettle/cli/app"
 	"fettle/cli/before"
 	"fettle/cli/capture"
@@ -49,7 +53,7 @@ func MainWith(all []*trap.Trap, args []string, stdin io.Reader, stdout, stderr i
 }
 
 func start(a *app.App, args []string) int {
-	if code, ok := run.Child(args, a.Traps, why.Answers, a.Stderr); ok {
+	if code, ok := run.Child(args, append(slices.Clip(a.Traps), snapshot.Probe), answers, a.Stderr); ok {
 		return code
 	}
 	a.Program = "fettle"
@@ -60,6 +64,13 @@ func start(a *app.App, args []string) int {
 	defer stop()
 	return a.Execute(ctx, why.KeepMessages(args), func() *cobra.Command { return tree(a) })
 }
+
+// answers are what a confined copy of fettle can be asked besides the results of checks.
+var answers = func() run.Answers {
+	all := run.Answers{snapshot.Question: snapshot.Answer}
+	maps.Copy(all, why.Answers)
+	return all
+}()
 
 // tree is all verbs.
 func tree(a *app.App) *cobra.Command {
@@ -72,7 +83,7 @@ settings that undo each other, the versions with a bug.`,
 	}
 	c.PersistentFlags().StringVar(&a.Rules.Dir, "traps", "", "also load the rules in `DIR` (see fettle lore)")
 	c.MarkPersistentFlagDirname("traps")
-	c.AddCommand(check.Cmd(a), before.Cmd(a), capture.Cmd(a))
+	c.AddCommand(check.Cmd(a), before.Cmd(a), after.Cmd(a), after.SnapshotCmd(a), capture.Cmd(a))
 	c.AddCommand(history.Cmd(a), history.DiffCmd(a), notify.Cmd(a))
 	c.AddCommand(fix.Cmd(a), fix.UndoCmd(a), fix.ResumeCmd(a), fix.ConfirmCmd(a), fix.ChangesCmd(a))
 	c.AddCommand(explain.ListCmd(a), explain.Cmd(a), why.Cmd(a), accept.Cmd(a), lore.Cmd(a))

@@ -44,6 +44,15 @@ type CommandSpec struct {
 	// Isolated: it runs without network, in namespaces of its own, with empty folders for
 	// what runs and for logs, which it may write to. That takes root.
 	Isolated bool
+	// Asks are arguments with which an isolated command asks about the running host: then
+	// it runs as others do.
+	Asks []string
+}
+
+// For is the specification for these arguments.
+func (s CommandSpec) For(args []string) CommandSpec {
+	s.Isolated = s.Isolated && (s.Asks == nil || !slices.Equal(args, s.Asks))
+	return s
 }
 
 // Commands is everything that a check may run. Each entry says which

@@ -31,7 +31,7 @@ func runCommand(ctx context.Context, c Command) (Output, error) {
 	if err := c.Allowed(); err != nil {
 		return Output{}, err
 	}
-	spec := Commands[c.Name]
+	spec := Commands[c.Name].For(c.Args)
 	if spec.Isolated {
 		return Output{}, fmt.Errorf("%s runs in a confinement only", c.Name)
 	}

@@ -115,6 +115,8 @@ func (l *Live) Table(ctx context.Context, t Table) ([]byte, error) {
 		return readFilesystems(ctx, &l.mounts)
 	case TableHeld:
 		return readHeld(ctx)
+	case TableListeners:
+		return readListeners(ctx)
 	case TableMD:
 		return readMD(ctx)
 	case TableJournal:

@@ -94,6 +94,8 @@ const (
 	// TableFilesystems is a []Filesystem: mounts and how full each is,
 	// network file systems without figures. Read it with Host.Filesystems.
 	TableFilesystems Table = "filesystems"
+	// TableListeners is a []Listener: sockets that wait for others. Read it with Host.Listeners.
+	TableListeners Table = "listeners"
 	// TableHeld is a []Held: what servers of files hold on to. Read it with Host.Held.
 	TableHeld Table = "held"
 )

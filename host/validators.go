@@ -20,8 +20,8 @@ var validators = withPHP(map[string]CommandSpec{
 	"postconf":        validator([][]string{{"mail_version"}, {"-M", "smtp/inet"}}, "/usr/sbin/postconf"),
 	"doveconf":        validator([][]string{{"protocols"}, {"-x", "ssl_cert"}}, "/usr/bin/doveconf"),
 	"testparm":        validator([][]string{{"-s", "--parameter-name=workgroup"}}, "/usr/bin/testparm"),
-	"nft": validator([][]string{{"-c", "-f", "/etc/nftables.conf"}, {"-c", "-f", "/etc/sysconfig/nftables.conf"}},
-		"/usr/sbin/nft"),
+	"nft": asking(validator([][]string{{"-c", "-f", "/etc/nftables.conf"}, {"-c", "-f", "/etc/sysconfig/nftables.conf"}},
+		"/usr/sbin/nft"), "-s", "list", "ruleset"), // -s: without counters
 	"iptables-restore":  validator([][]string{{"--test", "/etc/iptables/rules.v4"}}, "/usr/sbin/iptables-restore"),
 	"ip6tables-restore": validator([][]string{{"--test", "/etc/iptables/rules.v6"}}, "/usr/sbin/ip6tables-restore"),
 	"dnsmasq":           validator([][]string{{"--test"}, {"--test", "-7", DebianDnsmasq}}, "/usr/sbin/dnsmasq"),
@@ -29,6 +29,14 @@ var validators = withPHP(map[string]CommandSpec{
 	"unbound-checkconf": validator([][]string{nil}, "/usr/sbin/unbound-checkconf"),
 	"squid":             validator([][]string{{"-k", "parse"}}, "/usr/sbin/squid"),
 })
+
+// asking is a validator that also tells of the running host, with these arguments.
+func asking(v CommandSpec, args ...string) CommandSpec {
+	validates := v.Allow
+	v.Allow = func(given []string) bool { return slices.Equal(given, args) || validates(given) }
+	v.Asks, v.MaxOutput = args, 16<<20
+	return v
+}
 
 // DebianDnsmasq is the folder that Debian's and Ubuntu's unit gives dnsmasq beside its file
 // (/usr/share/dnsmasq/init-system-common, dnsmasq 2.90).

@@ -108,9 +108,9 @@ func (a *App) CheckLive(ctx context.Context, traps []*trap.Trap, opt trap.Option
 	return ended(run.Engine{Rules: a.Rules.loaded}.Live(ctx, traps, opt, emit))
 }
 
-// Ask puts a question about this host to one of run.Answers, in a confined child.
-func (a *App) Ask(ctx context.Context, name string, question, answer any) error {
-	return run.Engine{}.Ask(ctx, name, question, answer)
+// Ask puts a question about a host to one of run.Answers, in a confined child.
+func (a *App) Ask(ctx context.Context, tg run.Target, name string, question, answer any) error {
+	return ended(run.Engine{}.Ask(ctx, tg, name, question, answer))
 }
 
 // ended gives an error of a run its exit status.

@@ -3,6 +3,8 @@ package before
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -10,9 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	judge "fettle/before"
+	"fettle/before/watch"
 	"fettle/cli/app"
+	"fettle/engine/remedy/machine"
 	"fettle/engine/run"
 	"fettle/engine/trap"
+	"fettle/host"
 	"fettle/internal/jsondoc"
 	"fettle/internal/ui"
 	"fettle/report"
@@ -35,6 +40,10 @@ type options struct {
 	format  string
 	verbose bool
 	limit   time.Duration
+	// unsaved: no snapshot is saved.
+	unsaved bool
+	// watch has systemd run fettle after once the next start has settled.
+	watch bool
 }
 
 // Exit statuses of fettle before reboot, besides those of every verb.
@@ -49,7 +58,8 @@ func rebootCmd(a *app.App) *cobra.Command {
 will find it at the next start, without the state that only the running system
 has, and gives a verdict: it comes back, comes back without something, does not
 come back, or fettle cannot say. Then the reasons, worst first. Nothing is
-changed.
+changed; root's run also saves a snapshot, with which fettle after compares the
+host once it has restarted.
 
 It says that the host comes back only where it ran as root and could read the
 boot chain, the initramfs, fstab and all enabled units. fettle list names the
@@ -64,6 +74,7 @@ Exit status:
   5  it does not come back`,
 		Example: `  sudo fettle before reboot
   sudo fettle before reboot && sudo systemctl reboot
+  sudo fettle before reboot --watch
   fettle before reboot --from capture-web1.tar.zst`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return reboot(cmd.Context(), a, o) },
@@ -71,6 +82,9 @@ Exit status:
 	app.FormatFlag(c, &o.format, "text", "json")
 	c.Flags().BoolVarP(&o.verbose, "verbose", "v", false, "show every subject with its evidence, including clear ones")
 	c.Flags().DurationVar(&o.limit, "limit", 0, "stop every check after this `TIME` (default: each trap's own)")
+	c.Flags().BoolVar(&o.unsaved, "no-snapshot", false, "save no snapshot for fettle after")
+	c.Flags().BoolVar(&o.watch, "watch", false, "have fettle after run once when the next start has settled, and tell notify's channels")
+	c.MarkFlagsMutuallyExclusive("watch", "no-snapshot")
 	o.target.Flags(c)
 	return c
 }
@@ -91,20 +105,58 @@ func reboot(ctx context.Context, a *app.App, o options) error {
 	if err != nil {
 		return err
 	}
+	if o.watch {
+		if err := arm(tg); err != nil {
+			return err
+		}
+	}
 	l, err := look(ctx, a, tg, o.limit)
 	if err != nil {
 		return err
 	}
 	r := judge.Judge(&l.meta, l.traps, l.results)
+	saved := ""
+	if l.meta.Kind == host.KindLive && l.meta.Identity.EUID == 0 && !o.unsaved {
+		if saved, _, err = a.Snapshot(ctx); err != nil { // the verdict holds without it
+			a.Warn(err.Error())
+		}
+	}
 	if o.format == "json" {
-		err = a.JSON(document{jsondoc.New("before-reboot"), r, report.NewDocument(l.meta, l.traps, l.results, l.took)})
+		err = a.JSON(document{jsondoc.New("before-reboot"), r, saved, report.NewDocument(l.meta, l.traps, l.results, l.took)})
 	} else {
-		err = write(a, o, l, &r)
+		err = write(a, o, l, &r, saved)
 	}
 	if err != nil {
 		return err
 	}
 	return status(r.Verdict)
+}
+
+// arm has fettle after run once after the next start.
+func arm(tg run.Target) error {
+	if tg.Root != "" || tg.From != "" {
+		return app.Usagef("--watch is for this host: what is read elsewhere is not restarted")
+	}
+	if os.Geteuid() != 0 {
+		return app.Usagef("--watch writes a unit of systemd: run it with sudo")
+	}
+	if _, err := os.Stat("/run/systemd/system"); err != nil { // sd_booted(3)
+		return app.Usagef("--watch: this host does not run systemd; run fettle after by hand after the restart")
+	}
+	bin, err := os.Executable()
+	if err == nil {
+		bin, err = filepath.EvalSymlinks(bin)
+	}
+	if err != nil {
+		return app.Failf("finding fettle's own path: %w", err)
+	}
+	if err := machine.RootsAlone(machine.New(), bin); err != nil {
+		return app.Usagef("--watch: root would run %s at the next start: %w", bin, err)
+	}
+	if err := watch.Arm(watch.Units, bin); err != nil {
+		return app.Failf("--watch: %w", err)
+	}
+	return nil
 }
 
 // look runs the checks of the next start.
@@ -136,10 +188,11 @@ func look(ctx context.Context, a *app.App, tg run.Target, limit time.Duration) (
 type document struct {
 	jsondoc.Envelope
 	judge.Restart
-	Report *report.Document `json:"report"`
+	Snapshot string           `json:"snapshot,omitempty"` // the name of the one that was saved
+	Report   *report.Document `json:"report"`
 }
 
-func write(a *app.App, o options, l *looked, r *judge.Restart) error {
+func write(a *app.App, o options, l *looked, r *judge.Restart, saved string) error {
 	w, err := report.New("text", a.Stdout, report.Options{
 		Colour:  ui.Colour(a.Stdout),
 		Width:   ui.Width(a.Stdout),
@@ -158,7 +211,16 @@ func write(a *app.App, o options, l *looked, r *judge.Restart) error {
 			return err
 		}
 	}
-	return w.End(l.took)
+	if err := w.End(l.took); err != nil || saved == "" {
+		return err
+	}
+	said := "A snapshot is saved: after the restart, fettle after tells what did not come back."
+	if o.watch {
+		said = "A snapshot is saved: after the restart " + watch.Unit + " tells what did not come back,\n" +
+			"in the journal, on the console and on notify's channels."
+	}
+	_, err = fmt.Fprintln(a.Stdout, said)
+	return err
 }
 
 // last says what nobody can know.

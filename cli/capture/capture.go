@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fettle/before/snapshot"
 	"fettle/cli/app"
 	"fettle/engine/run"
 	"fettle/engine/trap"
@@ -152,6 +153,7 @@ func instant(a *app.App, ids []string) ([]*trap.Trap, error) {
 	}
 	if len(ids) == 0 {
 		traps = slices.DeleteFunc(slices.Clone(a.Traps), func(t *trap.Trap) bool { return t.Cost != trap.Instant })
+		traps = append(traps, snapshot.Probe) // for fettle after --from
 	}
 	return traps, nil
 }

@@ -68,7 +68,7 @@ func (l firstLook) report(ctx context.Context, a *app.App, o whyOptions) *firstl
 		r.Settle(firstlook.Here{Reason: q.Foreign(name, "")})
 	default:
 		var here firstlook.Here
-		if err := a.Ask(ctx, answerName, q, &here); err != nil {
+		if err := a.Ask(ctx, run.Target{}, answerName, q, &here); err != nil {
 			here = firstlook.Here{Reason: err.Error()}
 		}
 		if len(here.Facts) > 0 {

@@ -10,32 +10,32 @@ import (
 	"fettle/host/confine"
 )
 
-// Ask puts a question about this host to one of Answers, in a confined child. There is no other
+// Ask puts a question about a host to one of Answers, in a confined child. There is no other
 // way: without a child nothing is looked at, because the question may come from outside.
-func (e Engine) Ask(ctx context.Context, name string, question, answer any) error {
-	w := work{Ask: name}
+func (e Engine) Ask(ctx context.Context, tg Target, name string, question, answer any) error {
+	w := work{Ask: name, Target: tg}
 	var err error
 	if w.Question, err = json.Marshal(question); err != nil {
 		return err
 	}
-	job := confine.Job{Messages: 1}
-	if job.Host, err = confine.Live(); err != nil {
+	job, over, err := w.job(1)
+	if err != nil {
 		return err
 	}
-	if job.Body, err = json.Marshal(w); err != nil {
-		return err
-	}
+	defer over()
 	child, err := confine.Start(ctx, job)
 	if err != nil {
-		return fmt.Errorf("looking at this host: no confined process: %w", err)
+		return fmt.Errorf("looking at the host: no confined process: %w", err)
 	}
 	defer child.Close()
 	said, err := receive(ctx, child)
 	switch {
 	case err != nil:
-		return fmt.Errorf("looking at this host: %s", host.Reason(err))
-	case said.Failed != "":
+		return fmt.Errorf("looking at the host: %s", host.Reason(err))
+	case said.Failed != "" && tg.live():
 		return errors.New(said.Failed)
+	case said.Failed != "":
+		return unreadable("%s", said.Failed)
 	}
 	return json.Unmarshal(said.Answer, answer)
 }
@@ -46,7 +46,7 @@ func answer(parent *confine.Parent, w work, answers Answers) error {
 	if look == nil {
 		return fmt.Errorf("the confined child has no answer to %q", w.Ask)
 	}
-	if _, err := confine.Self(confine.Rules{}); err != nil {
+	if _, err := confine.Self(w.rules()); err != nil {
 		return err
 	}
 	src, err := w.open(parent)

@@ -62,29 +62,11 @@ func (e Engine) confined(
 	if w.Rules, err = e.encoded(traps); err != nil {
 		return true, "", err
 	}
-	job := confine.Job{Messages: len(traps) + 2}
-	if tg.live() {
-		if job.Host, err = confine.Live(); err != nil {
-			return true, "", err
-		}
-		if tg.Network {
-			job.Grants = func(ctx context.Context, t host.Table) bool { return configured(ctx, job.Host, t) }
-		}
-	}
-	if st, err := os.Stat(tg.From); err == nil && st.Mode().IsRegular() { // an archive is unpacked into a spool
-		spool, err := archive.TempFile()
-		if err != nil {
-			return true, "", fmt.Errorf("making a file for the unpacked archive: %w; set TMPDIR to a folder that can be written to", err)
-		}
-		defer spool.Close()
-		w.Spooled, job.Files = true, []*os.File{spool}
-	}
-	if tg.Record != nil {
-		job.Files = append(job.Files, tg.Record.Out)
-	}
-	if job.Body, err = json.Marshal(w); err != nil {
+	job, over, err := w.job(len(traps) + 2)
+	if err != nil {
 		return true, "", err
 	}
+	defer over()
 	child, err := confine.Start(ctx, job)
 	if err != nil {
 		return false, fmt.Sprintf("checks run unconfined: %v", err), nil
@@ -106,6 +88,33 @@ func (e Engine) confined(
 	}
 	collect(ctx, child, traps, tg.Record, trap.InOrder(len(traps), emit))
 	return true, "", nil
+}
+
+// job is what a child is started for, and what to do once it is over.
+func (w *work) job(messages int) (job confine.Job, over func(), err error) {
+	tg := w.Target
+	job, over = confine.Job{Messages: messages}, func() {}
+	if tg.live() {
+		if job.Host, err = confine.Live(); err != nil {
+			return job, over, err
+		}
+		if tg.Network {
+			job.Grants = func(ctx context.Context, t host.Table) bool { return configured(ctx, job.Host, t) }
+		}
+	}
+	if st, err := os.Stat(tg.From); err == nil && st.Mode().IsRegular() { // an archive is unpacked into a spool
+		spool, err := archive.TempFile()
+		if err != nil {
+			return job, over, fmt.Errorf("making a file for the unpacked archive: %w; set TMPDIR to a folder that can be written to", err)
+		}
+		over = func() { spool.Close() }
+		w.Spooled, job.Files = true, []*os.File{spool}
+	}
+	if tg.Record != nil {
+		job.Files = append(job.Files, tg.Record.Out)
+	}
+	job.Body, err = json.Marshal(w)
+	return job, over, err
 }
 
 // configured tells whether the host's own configuration names a server: no other is

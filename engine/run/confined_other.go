@@ -19,6 +19,6 @@ func (e Engine) confined(context.Context, Target, []*trap.Trap, trap.Options, fu
 func Child([]string, []*trap.Trap, Answers, io.Writer) (int, bool) { return 0, false }
 
 // Ask: nor is there anything to ask.
-func (e Engine) Ask(context.Context, string, any, any) error {
+func (e Engine) Ask(context.Context, Target, string, any, any) error {
 	return errors.New("this host can only be looked at on Linux")
 }

@@ -15,7 +15,7 @@ func Command(ctx context.Context, c host.Command) (out host.Output, err error) {
 	if err := c.Allowed(); err != nil {
 		return host.Output{}, err
 	}
-	spec := host.Commands[c.Name]
+	spec := host.Commands[c.Name].For(c.Args)
 	file, err := spec.Path()
 	if err != nil {
 		return host.Output{}, err

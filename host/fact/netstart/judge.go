@@ -23,7 +23,7 @@ var makers = []string{"dockerd", "containerd", "libvirtd", "virtnetworkd", "lxd"
 	"cilium-agent", "calico-node", "flanneld", "tailscaled", "netbird", "zerotier-one", "openvpn", "charon", "charon-systemd", "keepalived"}
 
 // OfDaemon tells whether a program makes the link, and what it has, again when it starts.
-func (s *Start) OfDaemon(l host.Link) bool {
+func OfDaemon(l host.Link) bool {
 	return ofDaemons().MatchString(l.Name) || l.Info.Kind == "tun" || slices.Contains([]string{"ppp", "slip"}, l.LinkType)
 }
 
@@ -55,7 +55,7 @@ var byKernel = []string{"bridge", "vlan", "dummy", "bond", "vxlan", "geneve", "w
 // LinkByHand tells whether a link exists only because somebody made it by hand.
 func (s *Start) LinkByHand(l host.Link) bool {
 	switch {
-	case !slices.Contains(byKernel, l.Info.Kind), s.OfDaemon(l), slices.Contains(fallbacks, l.Name), s.NamedLink(l.Name) != "":
+	case !slices.Contains(byKernel, l.Info.Kind), OfDaemon(l), slices.Contains(fallbacks, l.Name), s.NamedLink(l.Name) != "":
 		return false
 	case l.Info.Kind == "veth" && !s.bothEnds(l):
 		return false // the other end is in a container, or this is one
@@ -76,7 +76,7 @@ func (s *Start) bothEnds(l host.Link) bool {
 func (s *Start) AddressByHand(l host.Link, a host.Addr) bool {
 	ip, err := netip.ParseAddr(a.Local)
 	switch {
-	case err != nil, a.Dynamic, a.Scope != "global", ip.IsLoopback(), ip.IsLinkLocalUnicast(), s.OfDaemon(l), s.addrs[ip] != "":
+	case err != nil, a.Dynamic, a.Scope != "global", ip.IsLoopback(), ip.IsLinkLocalUnicast(), OfDaemon(l), s.addrs[ip] != "":
 		return false
 	case a.Family == "inet6" && a.PrefixLen == 64 && s.ra[l.Name]:
 		return false // by a router that gives addresses for ever
@@ -119,7 +119,7 @@ func (s *Start) RouteByHand(r host.Route) bool {
 		return false
 	}
 	for _, l := range s.Links {
-		if l.Name == r.Dev && (s.OfDaemon(l) || s.LinkByHand(l) || l.Info.Kind == "wireguard") {
+		if l.Name == r.Dev && (OfDaemon(l) || s.LinkByHand(l) || l.Info.Kind == "wireguard") {
 			return false // it comes and goes with its link
 		}
 	}

@@ -1,0 +1,69 @@
+package snapshot
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"fettle/internal/means"
+)
+
+// Chains and their rules are read of what nft itself prints, nested sets and maps among them.
+func TestParseRuleset(t *testing.T) {
+	nft := means.Tool(t, "nft")
+	if os.Getenv("FETTLE_TEST_RULESET") == "" {
+		means.Root(t)
+		means.Elsewhere(t, syscall.CLONE_NEWNET, time.Minute, "FETTLE_TEST_RULESET=1")
+		return
+	}
+	c := exec.Command(nft, "-f", "-")
+	c.Stdin = strings.NewReader(`table inet filter {
+	set banned { type ipv4_addr; elements = { 192.0.2.1, 192.0.2.2 } }
+	chain input {
+		type filter hook input priority filter; policy drop;
+		ip saddr @banned counter drop
+		tcp dport { 22, 80 } accept comment "the admin's words"
+		tcp dport vmap { 25 : accept, 465 : drop }
+	}
+	chain empty { }
+}
+table ip nat { chain post { type nat hook postrouting priority srcnat; oifname "eth0" masquerade; } }
+`)
+	if out, err := c.CombinedOutput(); err != nil {
+		means.Missing(t, "nf_tables: "+string(out))
+	}
+	read := func() map[string][]string {
+		t.Helper()
+		out, err := exec.Command(nft, ruleset...).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return parseRuleset(string(out))
+	}
+	chains := read()
+	if got := slices.Sorted(maps.Keys(chains)); !slices.Equal(got, []string{"inet filter empty", "inet filter input", "ip nat post"}) {
+		t.Fatal(got)
+	}
+	input := chains["inet filter input"]
+	if n := missing(input, nil); n != 3 || hooks(input) == "" || len(chains["inet filter empty"]) != 0 {
+		t.Errorf("%d rules of three; %v", n, chains)
+	}
+	// Elements, counters and comments change without a rule being lost; a policy does not.
+	for args, same := range map[string]bool{
+		"add element inet filter banned { 192.0.2.9 }": true,
+		"chain inet filter input { policy accept; }":   false,
+	} {
+		if out, err := exec.Command(nft, args).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %s", args, out)
+		}
+		now := read()["inet filter input"]
+		if missing(input, now) != 0 || (hooks(now) == hooks(input)) != same {
+			t.Errorf("%s: %v", args, now)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package after
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"fettle/before/snapshot"
+	"fettle/before/watch"
+	"fettle/cli/app"
+	"fettle/engine/trap"
+	"fettle/host"
+	"fettle/internal/build"
+	"fettle/internal/config"
+	"fettle/report"
+	"fettle/report/accept"
+	"fettle/report/notify"
+)
+
+// watched is what the unit of before reboot --watch runs: once, and it tells notify's channels.
+func watched(ctx context.Context, a *app.App, o options) error {
+	if err := watch.Disarm(watch.Units); err != nil {
+		a.Warn(fmt.Sprintf("removing %s: %v", watch.Unit, err))
+	}
+	o.wait, _ = time.ParseDuration(watch.Limit)
+	d, err := look(ctx, a, o)
+	if err != nil {
+		return err
+	}
+	if err := write(a, o, d); err != nil {
+		return err
+	}
+	return tell(a, d)
+}
+
+// lacking is no trap that is checked: notify's channels name what is missing by it.
+var lacking = &trap.Trap{Lore: "---\nid: not-as-before\ntitle: What did not come back after the restart\n---\n# What happens\n"}
+
+// tell tells notify's channels what is missing.
+func tell(a *app.App, d *document) error {
+	conf, err := a.Config("")
+	if err != nil {
+		return err
+	}
+	// A textfile holds the findings of the whole host, of which this run knows nothing.
+	channels := slices.DeleteFunc(slices.Clone(conf.Notify), func(c config.Channel) bool { return c.Kind() == "textfile" })
+	dir, err := accept.StateDir()
+	if err != nil {
+		return app.Failf("%w", err)
+	}
+	res := trap.Result{Trap: lacking.ID()}
+	for _, l := range d.Lost {
+		res.Outcomes = append(res.Outcomes, outcome(&l))
+	}
+	run := notify.Run{
+		Meta:    report.Meta{Host: d.Host, Kind: host.KindLive, Version: build.Version(), Started: d.Now},
+		Traps:   []*trap.Trap{lacking},
+		Results: []trap.Result{res},
+	}
+	if err := notify.System().Tell(context.Background(), dir, channels, run); err != nil {
+		return app.Failf("%w", err)
+	}
+	return nil
+}
+
+func outcome(l *snapshot.Difference) trap.Outcome {
+	s, _ := trap.ParseSeverity(l.Severity)
+	return trap.Outcome{Trap: lacking.ID(), Subject: l.Subject, Status: trap.Found, Severity: s, Summary: l.Summary, ByHand: l.How}
+}
