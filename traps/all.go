@@ -13,6 +13,8 @@ import (
 	"fettle/traps/deletedopenfiles"
 	"fettle/traps/devicetimeoutatboot"
 	"fettle/traps/dmcachesmq"
+	"fettle/traps/firewallbyhand"
+	"fettle/traps/hostnamebyhand"
 	"fettle/traps/installersync"
 	"fettle/traps/journalaccess"
 	"fettle/traps/kernelcomplaints"
@@ -21,6 +23,7 @@ import (
 	"fettle/traps/listenaddressbyhand"
 	"fettle/traps/logflood"
 	"fettle/traps/mdadmbadblocks"
+	"fettle/traps/mountbyhand"
 	"fettle/traps/mountsmissing"
 	"fettle/traps/netbootserial"
 	"fettle/traps/netbootstale"
@@ -33,6 +36,7 @@ import (
 	"fettle/traps/sshcontrolsockets"
 	"fettle/traps/sshslowlogin"
 	"fettle/traps/sshtotp"
+	"fettle/traps/sysctlbyhand"
 	"fettle/traps/sysctloverridden"
 	"fettle/traps/unitcannotstartagain"
 	"fettle/traps/unitnotstartedatboot"
@@ -79,5 +83,9 @@ func All() []*trap.Trap {
 		&configurationrefused.Trap,
 		&listenaddressbyhand.Trap,
 		&networkbyhand.Trap,
+		&sysctlbyhand.Trap,
+		&mountbyhand.Trap,
+		&hostnamebyhand.Trap,
+		&firewallbyhand.Trap,
 	}, rules.All()...))
 }

@@ -3,69 +3,38 @@ package snapshot
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
-	"strings"
 
 	"fettle/host"
+	"fettle/host/format/nftables"
 )
 
-// ruleset are nft(8)'s arguments: all rules, without counters.
-var ruleset = []string{"-s", "list", "ruleset"}
-
 func firewall(ctx context.Context, h *host.Host, s *State) error {
-	out, err := h.Run(ctx, "nft", ruleset...)
-	if errors.Is(err, host.ErrNoCommand) && !loaded(ctx, h) {
-		return nil
-	}
+	all, err := nftables.Read(ctx, h)
 	if err != nil {
 		return err
 	}
-	if out.Exit != 0 {
-		return fmt.Errorf("nft list ruleset failed with status %d", out.Exit)
-	}
-	s.Chains = parseRuleset(string(out.Stdout))
+	s.Chains = marks(all)
 	return nil
 }
 
-// loaded tells whether the kernel's nf_tables has been asked for: without it there are no rules.
-func loaded(ctx context.Context, h *host.Host) bool {
-	modules, err := h.ReadString(ctx, "/proc/modules")
-	return err == nil && (strings.HasPrefix(modules, "nf_tables ") || strings.Contains(modules, "\nnf_tables "))
-}
-
-// parseRuleset reads the chains of nft list ruleset (nftables, src/rule.c): a mark of each rule,
-// by the chain. Sets and maps change as programs use them.
-func parseRuleset(text string) map[string][]string {
-	chains := map[string][]string{}
-	table, chain := "", ""
-	depth := 0
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		f := strings.Fields(strings.TrimSuffix(line, "{"))
-		switch {
-		case strings.HasSuffix(line, "{") && depth == 0 && len(f) == 3 && f[0] == "table":
-			table = f[1] + " " + f[2]
-		case strings.HasSuffix(line, "{") && depth == 1 && len(f) == 2 && f[0] == "chain":
-			chain = table + " " + f[1]
-			chains[chain] = []string{}
-		case depth == 2 && chain != "" && line != "}" && line != "":
-			rule, _, _ := strings.Cut(line, ` comment "`)
-			m := mark(rule)
-			if strings.HasPrefix(rule, "type ") { // its hook, priority and policy
-				m = hook + m
-			}
-			chains[chain] = append(chains[chain], m)
+// marks are a mark of each rule, by the chain.
+func marks(all []nftables.Chain) map[string][]string {
+	out := map[string][]string{}
+	for _, c := range all {
+		ms := []string{}
+		if c.Hook != "" {
+			ms = append(ms, hook+mark(c.Hook))
 		}
-		depth += strings.Count(line, "{") - strings.Count(line, "}")
-		if depth < 2 {
-			chain = ""
+		for _, r := range c.Rules {
+			ms = append(ms, mark(r))
 		}
+		out[c.Family+" "+c.Table+" "+c.Name] = ms
 	}
-	return chains
+	return out
 }
 
-// hook begins the mark of a chain's own line.
+// hook begins the mark of a chain's own line: its hook, priority and policy.
 const hook = "hook "
 
 // mark is by what a rule is known again.

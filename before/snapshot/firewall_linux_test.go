@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"fettle/host/format/nftables"
 	"fettle/internal/means"
 )
 
@@ -39,11 +40,11 @@ table ip nat { chain post { type nat hook postrouting priority srcnat; oifname "
 	}
 	read := func() map[string][]string {
 		t.Helper()
-		out, err := exec.Command(nft, ruleset...).Output()
+		out, err := exec.Command(nft, nftables.Question...).Output()
 		if err != nil {
 			t.Fatal(err)
 		}
-		return parseRuleset(string(out))
+		return marks(nftables.Parse(string(out)))
 	}
 	chains := read()
 	if got := slices.Sorted(maps.Keys(chains)); !slices.Equal(got, []string{"inet filter empty", "inet filter input", "ip nat post"}) {

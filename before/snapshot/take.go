@@ -12,6 +12,7 @@ import (
 
 	"fettle/engine/trap"
 	"fettle/host"
+	"fettle/host/fact/mount"
 	"fettle/host/fact/netstart"
 	"fettle/host/fact/startup"
 	"fettle/host/format/mdstat"
@@ -102,29 +103,12 @@ func mounts(ctx context.Context, h *host.Host, s *State) error {
 	}
 	s.Mounts = map[string]Mount{}
 	for _, m := range host.ParseMountinfo(string(b)) {
-		if passing(m) {
+		if mount.Passing(m) {
 			continue
 		}
 		s.Mounts[m.Point] = Mount{m.Device, m.Type, slices.Contains(strings.Split(m.Options, ","), "ro")}
 	}
 	return nil
-}
-
-// virtual are file systems that the kernel, systemd, containers and users' sessions mount.
-var virtual = []string{"proc", "sysfs", "cgroup", "cgroup2", "devpts", "devtmpfs", "mqueue", "hugetlbfs", "debugfs", "tracefs",
-	"securityfs", "pstore", "bpf", "configfs", "fusectl", "efivarfs", "binfmt_misc", "ramfs", "autofs", "nsfs", "rpc_pipefs", "nfsd",
-	"squashfs", "fuse.gvfsd-fuse", "fuse.portal", "fuse.lxcfs", "selinuxfs"}
-
-// managed are folders below which others than the admin mount.
-var managed = []string{"/proc/", "/sys/", "/dev/", "/run/credentials/", "/run/user/", "/run/systemd/", "/run/docker/", "/run/netns/",
-	"/run/containerd/", "/run/lock", "/var/lib/docker/", "/var/lib/containers/", "/var/lib/containerd/", "/var/lib/kubelet/", "/snap/",
-	"/var/snap/", "/var/lib/lxcfs", "/var/lib/snapd/"}
-
-func passing(m host.MountInfo) bool {
-	if slices.Contains(virtual, m.Type) || m.Point == "/run" {
-		return true
-	}
-	return slices.ContainsFunc(managed, func(dir string) bool { return strings.HasPrefix(m.Point, dir) })
 }
 
 func links(ctx context.Context, h *host.Host, s *State) error {

@@ -75,7 +75,8 @@ var kindsOf = []struct {
 		"/etc/sysctl.conf",
 		Config,
 	}, {"/etc/ufw/ufw.conf", Config}, {"/etc/ufw/sysctl.conf", Config}, {"/etc/network/", Config}, {"/etc/NetworkManager/", Config},
-	{"/etc/fstab", Config}, {"/etc/mdadm/", Config},
+	{"/etc/fstab", Config}, {"/etc/nftables.conf", Config}, {"/etc/nftables.d/", Config}, {"/etc/nftables/", Config},
+	{"*/sysconfig/nftables", Config}, {"/etc/mdadm/", Config},
 	{
 		"/etc/mdadm.conf",
 		Config,

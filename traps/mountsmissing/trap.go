@@ -13,6 +13,7 @@ import (
 	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/host/fact/container"
+	"fettle/host/fact/mount"
 	"fettle/host/format/fstab"
 	"fettle/internal/units"
 )
@@ -179,8 +180,8 @@ func judge(ctx context.Context, h *host.Host, w wanted, mounted map[string]bool)
 	if mounted[w.Mount] || mounted[real] {
 		return trap.Finding{}, false, nil
 	}
-	if us, err := h.Units(ctx, unitName(w.Mount)); err == nil {
-		if u := us[unitName(w.Mount)]; u.LoadState == "masked" || u.ActiveState == "activating" {
+	if us, err := h.Units(ctx, mount.Unit(w.Mount)); err == nil {
+		if u := us[mount.Unit(w.Mount)]; u.LoadState == "masked" || u.ActiveState == "activating" {
 			return trap.Finding{}, false, nil
 		}
 	}
@@ -190,7 +191,7 @@ func judge(ctx context.Context, h *host.Host, w wanted, mounted map[string]bool)
 		Summary:  "is configured but not mounted: files written there go to the file system below",
 		Evidence: []trap.Evidence{trap.Ev(w.where, "%s", w.Entry), trap.Ev("mounts", "nothing on %s", real)},
 	}
-	know := facts{Unit: unitName(w.Mount)}
+	know := facts{Unit: mount.Unit(w.Mount)}
 	dev := fstab.Device(w.Device)
 	unplugged := false
 	switch {
@@ -269,23 +270,4 @@ func resolve(ctx context.Context, h *host.Host, name string) string {
 		todo = append(strings.Split(strings.Trim(to, "/"), "/"), todo...)
 	}
 	return at
-}
-
-// unitName is what systemd calls the mount (systemd-escape --path --suffix=mount).
-func unitName(dir string) string {
-	if dir == "/" {
-		return "-.mount"
-	}
-	var b strings.Builder
-	for i, c := range []byte(strings.Trim(dir, "/")) {
-		switch {
-		case c == '/':
-			b.WriteByte('-')
-		case c >= '0' && c <= '9', c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == ':', c == '_', c == '.' && i > 0:
-			b.WriteByte(c)
-		default:
-			fmt.Fprintf(&b, `\x%02x`, c)
-		}
-	}
-	return b.String() + ".mount"
 }

@@ -24,6 +24,8 @@ import (
 	devicetimeoutatbootproof "fettle/traps/devicetimeoutatboot/proof"
 	"fettle/traps/dmcachesmq"
 	dmcachesmqproof "fettle/traps/dmcachesmq/proof"
+	"fettle/traps/hostnamebyhand"
+	hostnamebyhandproof "fettle/traps/hostnamebyhand/proof"
 	"fettle/traps/installersync"
 	installersyncproof "fettle/traps/installersync/proof"
 	"fettle/traps/journalaccess"
@@ -38,6 +40,8 @@ import (
 	logfloodproof "fettle/traps/logflood/proof"
 	"fettle/traps/mdadmbadblocks"
 	mdadmbadblocksproof "fettle/traps/mdadmbadblocks/proof"
+	"fettle/traps/mountbyhand"
+	mountbyhandproof "fettle/traps/mountbyhand/proof"
 	"fettle/traps/mountsmissing"
 	mountsmissingproof "fettle/traps/mountsmissing/proof"
 	"fettle/traps/netbootserial"
@@ -59,6 +63,8 @@ import (
 	sshslowloginproof "fettle/traps/sshslowlogin/proof"
 	"fettle/traps/sshtotp"
 	sshtotpproof "fettle/traps/sshtotp/proof"
+	"fettle/traps/sysctlbyhand"
+	sysctlbyhandproof "fettle/traps/sysctlbyhand/proof"
 	"fettle/traps/sysctloverridden"
 	sysctloverriddenproof "fettle/traps/sysctloverridden/proof"
 	"fettle/traps/unitnotstartedatboot"
@@ -93,6 +99,9 @@ func All() []Proof {
 		{&unitsfailed.Trap, unitsfailedproof.Scenarios, nil, unitsfailedproof.Sabotages},
 		{&kernelcomplaints.Trap, kernelcomplaintsproof.Scenarios, nil, nil},
 		{&unitrestartloop.Trap, unitrestartloopproof.Scenarios, nil, nil},
+		{&hostnamebyhand.Trap, hostnamebyhandproof.Scenarios, nil, nil},
+		{&mountbyhand.Trap, mountbyhandproof.Scenarios, nil, nil},
+		{&sysctlbyhand.Trap, sysctlbyhandproof.Scenarios, nil, nil},
 		{&unitnotstartedatboot.Trap, unitnotstartedatbootproof.Scenarios, nil, unitnotstartedatbootproof.Sabotages},
 		{&devicetimeoutatboot.Trap, devicetimeoutatbootproof.Scenarios, nil, nil},
 		{&logflood.Trap, logfloodproof.Scenarios, nil, nil},

@@ -137,3 +137,9 @@ func ours(name string) bool {
 	}
 	return false
 }
+
+// Mentions is the file that has the word, among those that are read here; empty if none has.
+func (s *Start) Mentions(word string) string { return s.words[word] }
+
+// Runs tells whether one of the host's own processes has the name (comm).
+func (s *Start) Runs(comm string) bool { return s.runs[comm] }

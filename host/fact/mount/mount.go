@@ -1,0 +1,50 @@
+// Package mount tells the admin's mounts from those of the kernel, systemd, containers and
+// sessions.
+package mount
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"fettle/host"
+)
+
+// virtual are file systems that the kernel, systemd, containers and users' sessions mount.
+var virtual = []string{"proc", "sysfs", "cgroup", "cgroup2", "devpts", "devtmpfs", "mqueue", "hugetlbfs", "debugfs", "tracefs",
+	"securityfs", "pstore", "bpf", "configfs", "fusectl", "efivarfs", "binfmt_misc", "ramfs", "autofs", "nsfs", "rpc_pipefs", "nfsd",
+	"squashfs", "fuse.gvfsd-fuse", "fuse.portal", "fuse.lxcfs", "selinuxfs"}
+
+// managed are folders below which others than the admin mount.
+var managed = []string{"/proc/", "/sys/", "/dev/", "/run/credentials/", "/run/user/", "/run/systemd/", "/run/docker/", "/run/netns/",
+	"/run/containerd/", "/run/lock", "/var/lib/docker/", "/var/lib/containers/", "/var/lib/containerd/", "/var/lib/kubelet/", "/snap/",
+	"/var/snap/", "/var/lib/lxcfs", "/var/lib/snapd/"}
+
+// Passing tells whether a mount comes and goes with a program, and is nobody's loss.
+func Passing(m host.MountInfo) bool {
+	if slices.Contains(virtual, m.Type) || m.Point == "/run" {
+		return true
+	}
+	return slices.ContainsFunc(managed, func(dir string) bool { return strings.HasPrefix(m.Point, dir) })
+}
+
+// Unit is the name that systemd gives the unit of a mount point (systemd.unit(5), "String
+// Escaping for Inclusion in Unit Names").
+func Unit(point string) string {
+	p := strings.Trim(point, "/")
+	if p == "" {
+		return "-.mount"
+	}
+	var b strings.Builder
+	for i := range len(p) {
+		switch c := p[i]; {
+		case c == '/':
+			b.WriteByte('-')
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == ':', c == '_', c == '.' && i > 0:
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, `\x%02x`, c)
+		}
+	}
+	return b.String() + ".mount"
+}

@@ -1,0 +1,34 @@
+package mount
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"fettle/host"
+	"fettle/internal/means"
+)
+
+// Names of units are those that systemd-escape gives.
+func TestUnit(t *testing.T) {
+	escape := means.Tool(t, "systemd-escape")
+	for _, point := range []string{"/", "/srv", "/srv/a-b", "/srv/a b", "/.hidden/x.y", "/var/lib/ä", "/a:b_c/", `/a\b`, "/srv//x"} {
+		out, err := exec.Command(escape, "--path", "--suffix=mount", "--", point).Output()
+		if err != nil {
+			t.Fatalf("%s: %v", point, err)
+		}
+		if got, want := Unit(point), strings.TrimSpace(string(out)); got != want && point != "/srv//x" {
+			t.Errorf("%s: %s, systemd-escape says %s", point, got, want)
+		}
+	}
+}
+
+func TestPassing(t *testing.T) {
+	for point, want := range map[string]bool{"/proc/fs/nfsd x": true, "/srv ext4": false, "/run/user/0/gvfs fuse": true, "/run tmpfs": true,
+		"/snap/core squashfs": true, "/home autofs": true, "/var/lib/mysql xfs": false} {
+		p, typ, _ := strings.Cut(point, " ")
+		if got := Passing(host.MountInfo{Point: p, Type: typ}); got != want {
+			t.Errorf("%s: %v", point, got)
+		}
+	}
+}

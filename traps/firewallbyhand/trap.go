@@ -1,0 +1,179 @@
+// Package firewallbyhand finds rules of the packet filter that nothing loads at boot.
+package firewallbyhand
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+
+	"fettle/engine/trap"
+	"fettle/host"
+	"fettle/host/fact/container"
+	"fettle/host/fact/netstart"
+	"fettle/host/format/nftables"
+	"fettle/internal/units"
+)
+
+//go:embed lore.md
+var lore trap.Lore
+
+// Trap is firewall-by-hand.
+var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Units: loaders, Check: check}
+
+// loaders are units that load rules at boot, from files of their own.
+var loaders = []string{"nftables.service", "netfilter-persistent.service", "iptables.service", "ip6tables.service", "ufw.service",
+	"firewalld.service", "shorewall.service", "shorewall6.service", "ferm.service", "ipset.service", "firehol.service",
+	"pve-firewall.service", "arno-iptables-firewall.service", "csf.service", "apf.service", "vuurmuur.service"}
+
+// makers are programs that write rules of their own when they start.
+var makers = []string{"dockerd", "containerd", "conmon", "libvirtd", "virtnetworkd", "lxd", "incusd", "kubelet", "k3s-server", "k3s-agent",
+	"kube-proxy", "calico-node", "cilium-agent", "flanneld", "kube-router", "fail2ban-server", "f2b/server", "sshguard", "sshg-fw-nft-sets",
+	"crowdsec-firewa", "tailscaled", "netbird", "openvpn", "charon", "charon-systemd", "miniupnpd", "lfd",
+	"opensnitchd", "mullvad-daemon", "nordvpnd"}
+
+// ofPrograms begin the names of tables of programs that do not run on: wg-quick(8), NetworkManager,
+// networkd, libvirt, podman.
+var ofPrograms = []string{"wg-quick-", "nm-shared-", "io.systemd.", "libvirt_network", "netavark"}
+
+func check(ctx context.Context, h *host.Host, r *trap.Report) error {
+	if !h.Running() {
+		return host.ErrNotRunning
+	}
+	if c := container.Of(ctx, h); c != "" && c != "systemd-nspawn" {
+		r.NotApplicable("", "whoever runs the container sets up its packet filter")
+		return nil
+	}
+	chains, err := nftables.Read(ctx, h)
+	if err != nil {
+		return err
+	}
+	tables := count(chains)
+	if len(tables) == 0 {
+		r.NotApplicable("", "nf_tables has no rules")
+		return nil
+	}
+	us, err := h.Units(ctx, loaders...)
+	if err != nil {
+		return err
+	}
+	s, err := netstart.Read(ctx, h)
+	if err != nil {
+		return err
+	}
+	return judge(ctx, h, r, tables, us, s)
+}
+
+// table is one with rules.
+type table struct {
+	family, name  string
+	chains, rules int
+}
+
+// count sums up the tables that hold a rule, or a chain that drops.
+func count(chains []nftables.Chain) (out []table) {
+	for _, c := range chains {
+		n := len(c.Rules)
+		if strings.Contains(c.Hook, "policy drop") {
+			n++
+		}
+		i := slices.IndexFunc(out, func(t table) bool { return t.family == c.Family && t.name == c.Table })
+		if i < 0 {
+			i = len(out)
+			out = append(out, table{family: c.Family, name: c.Table})
+		}
+		out[i].chains++
+		out[i].rules += n
+	}
+	return slices.DeleteFunc(out, func(t table) bool {
+		return t.rules == 0 || slices.ContainsFunc(ofPrograms, func(p string) bool { return strings.HasPrefix(t.name, p) })
+	})
+}
+
+func judge(ctx context.Context, h *host.Host, r *trap.Report, tables []table, us map[string]host.Unit, s *netstart.Start) error {
+	for _, m := range makers {
+		if s.Runs(m) {
+			r.NotApplicable("", m+" writes rules when it starts: which ones it brings back is not in any file")
+			return nil
+		}
+	}
+	for _, l := range loaders[1:] {
+		if u := us[l]; u.Active() || starts(u) {
+			r.NotApplicable("", l+" loads rules at boot")
+			return nil
+		}
+	}
+	conf, err := configured(ctx, h)
+	if err != nil {
+		return err
+	}
+	for _, word := range []string{"iptables", "iptables-restore", "iptables-nft-restore", "/sbin/iptables", "/usr/sbin/iptables",
+		"/sbin/iptables-restore", "/usr/sbin/iptables-restore", "nft", "/usr/sbin/nft", "/sbin/nft"} {
+		if f := s.Mentions(word); f != "" && !strings.HasSuffix(f, "/nftables.service") {
+			r.NotApplicable("", f+" calls "+word+": what it loads is not known")
+			return nil
+		}
+	}
+	for _, t := range tables {
+		what := t.family + " " + t.name
+		switch named, boots := conf[what], starts(us["nftables.service"]); {
+		case named && boots:
+			r.Clear(what, "nftables.service loads it at boot")
+		case named:
+			r.Found(t.finding(what, "was loaded from /etc/nftables.conf by hand: nftables.service, which does it at boot, is not enabled",
+				"systemctl enable nftables.service"))
+		default:
+			r.Found(t.finding(what, "was made by hand: nothing loads it at boot",
+				"if it is wanted, add it to /etc/nftables.conf (nft list table "+what+"), and systemctl enable nftables.service"))
+		}
+	}
+	return nil
+}
+
+// starts tells whether a unit is started at boot.
+func starts(u host.Unit) bool {
+	return u.UnitFileState == "enabled" || u.UnitFileState == "enabled-runtime" || u.UnitFileState == "generated" || u.UnitFileState == "alias"
+}
+
+func (t *table) finding(what, summary, byHand string) trap.Finding {
+	return trap.Finding{
+		Subject: what, Severity: trap.Warning, Lost: "the nftables table " + what, Summary: summary, ByHand: byHand,
+		Evidence: []trap.Evidence{trap.Ev("nft list ruleset", "table %s: %s in %s", what, units.Count(t.rules, "rule", "rules"),
+			units.Count(t.chains, "chain", "chains"))},
+	}
+}
+
+// configured are the tables that nftables' own files name, by "family name".
+func configured(ctx context.Context, h *host.Host) (map[string]bool, error) {
+	out := map[string]bool{}
+	files := []string{"/etc/nftables.conf", "/etc/sysconfig/nftables.conf"}
+	for _, dir := range []string{"/etc/nftables.d", "/etc/nftables", "/etc/sysconfig/nftables"} {
+		names, err := h.Glob(ctx, dir, "*")
+		if err != nil && !host.IsAbsent(err) {
+			return nil, err
+		}
+		files = append(files, names...)
+	}
+	for _, f := range files {
+		text, err := h.ReadString(ctx, f)
+		if host.IsAbsent(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", f, err)
+		}
+		for line := range strings.Lines(text) {
+			line, _, _ = strings.Cut(line, "#")
+			w := strings.Fields(strings.ReplaceAll(line, "{", " { "))
+			if i := slices.Index(w, "table"); i >= 0 && len(w) > i+1 { // table [FAMILY] NAME {; add table …
+				if len(w) > i+2 && w[i+2] != "{" {
+					out[w[i+1]+" "+strings.TrimSuffix(w[i+2], ";")] = true
+				} else {
+					out["ip "+w[i+1]] = true
+				}
+			}
+		}
+	}
+	return out, nil
+}
