@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"slices"
 	"strings"
 
 	"fettle/internal/lazy"
@@ -65,6 +66,59 @@ var (
 	aptQuoted = lazy.Regexp(`()("[^"]*")`)
 )
 
+// aptLines redacts apt.conf(5), where settings stand in settings, and values go on.
+func (r *Redactor) aptLines() func(string) string {
+	var in []string // the settings whose braces are open
+	quoted := false
+	return func(line string) string {
+		line = slashesBehind().ReplaceAllString(line, "$1")
+		plain := aptQuoted().ReplaceAllString(line, `""`)
+		wasQuoted := quoted
+		if strings.Count(plain, `"`)%2 == 1 {
+			quoted = !quoted
+		}
+		if wasQuoted {
+			return r.opaque(line)
+		}
+		out := ""
+		if m := aptBelow().FindStringSubmatch(line); m != nil && ofServers(strings.Join(in, "::")) && !aptOwn().MatchString(m[2]) {
+			out, line = m[1]+r.hostAt(m[2]), m[3]
+		}
+		below := in
+		if m := aptOpens().FindStringSubmatch(plain); m != nil {
+			in = append(in, strings.ToLower(strings.TrimSuffix(m[1], "::")))
+		}
+		for range min(len(in), strings.Count(plain, "}")) {
+			in = in[:len(in)-1]
+		}
+		if m := aptOneLine().FindStringSubmatch(line); m != nil && !aptOwn().MatchString(m[3]) &&
+			ofServers(strings.Join(append(slices.Clone(below), strings.ToLower(m[1])), "::")) {
+			return r.free(line[:len(line)-len(m[3]+m[4])]) + r.hostAt(m[3]) + r.setting("", m[4])
+		}
+		if strings.Count(plain, `"`)%2 == 1 {
+			at := strings.LastIndexByte(line, '"')
+			return out + r.aptLine(line[:at]) + r.opaque(line[at:])
+		}
+		return out + r.aptLine(line)
+	}
+}
+
+// ofServers tells settings below which servers are named.
+func ofServers(key string) bool {
+	switch key {
+	case "acquire::http", "acquire::https", "acquire::ftp", "acquire::http::proxy", "acquire::https::proxy", "acquire::ftp::proxy":
+		return true
+	}
+	return false
+}
+
+var (
+	aptOpens      = lazy.Regexp(`^\s*([\w:/.+-]+)\s*\{\s*$`)
+	aptBelow      = lazy.Regexp(`^(\s*)([A-Za-z0-9][\w.-]*)(\s*(?:[{"]|::).*)$`)
+	aptOneLine    = lazy.Regexp(`^\s*([A-Za-z:]+)(\s*\{\s*)([\w.-]+)(\s+".*)$`)
+	slashesBehind = lazy.Regexp(`(;)\s*//.*$`)
+)
+
 // aptLine redacts a line of apt.conf(5).
 func (r *Redactor) aptLine(line string) string {
 	m := aptSetting().FindStringSubmatch(line)
@@ -97,14 +151,29 @@ var (
 		`non-blocking|blocking|host|private|default|[\d.:/a-fA-F]*[.:/][\d.:/a-fA-F]*)"$`)
 )
 
+// jsonLines redacts JSON: the outermost keys are settings, those below may be names.
+func (r *Redactor) jsonLines() func(string) string {
+	deep := 0
+	return func(line string) string { return r.jsonLine(line, &deep) }
+}
+
+// ofJSON are settings below others in docker's daemon.json.
+var ofJSON = lazy.Regexp(`^"(?:path|runtimeArgs|runtimeType|options|max-\S+|compress|labels\S*|env\S*|tag|mode|https?-proxy|no-proxy|` +
+	`base|size|scope|[Nn]ame|[Hh]ard|[Ss]oft|nofile|memlock|nproc|core|default\S*|gc|enabled|builder|containerd-\S+|buildkit|` +
+	`(?:gelf|splunk|syslog|fluentd|awslogs)-\S+|dns\S*|mtu|driver|bridge|com\.docker\.\S+)"$`)
+
 // jsonLine redacts the strings of a line of JSON: keys by their words, of values what is known.
-func (r *Redactor) jsonLine(line string) string {
+func (r *Redactor) jsonLine(line string, deep *int) string {
 	var b strings.Builder
 	at := 0
 	for _, m := range jsonString().FindAllStringSubmatchIndex(line, -1) {
-		b.WriteString(r.free(line[at:m[0]]))
+		between := line[at:m[0]]
+		*deep += strings.Count(between, "{") - strings.Count(between, "}")
+		b.WriteString(r.free(between))
 		s := line[m[2]:m[3]]
 		switch {
+		case m[4] >= 0 && *deep > 1 && !ofJSON().MatchString(s):
+			b.WriteString(r.opaque(s))
 		case m[4] >= 0, jsonWord().MatchString(s):
 			b.WriteString(r.free(s))
 		default:
@@ -115,6 +184,7 @@ func (r *Redactor) jsonLine(line string) string {
 		}
 		at = m[1]
 	}
+	*deep += strings.Count(line[at:], "{") - strings.Count(line[at:], "}")
 	return b.String() + r.free(line[at:])
 }
 

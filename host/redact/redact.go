@@ -88,6 +88,14 @@ func (r *Redactor) pseudonym(kind, s string) string {
 	return p
 }
 
+// given tells whether a word is a pseudonym already: some lines are read twice.
+func (r *Redactor) given(w string) bool {
+	_, ok := r.replaced[w]
+	return ok && givenForm().MatchString(w)
+}
+
+var givenForm = lazy.Regexp(`^(?:w|host|user|dom|ser)[a-z2-9]{8}$`)
+
 // The sorts of names that are looked for everywhere.
 const (
 	hostName   = "host"
@@ -170,6 +178,7 @@ func (r *Redactor) Host(name string) string {
 	labels := strings.Split(name, ".")
 	for i, l := range labels {
 		switch {
+		case r.given(l):
 		case i == 0:
 			labels[i] = r.pseudonym(hostName, l)
 		case i < len(labels)-1:
