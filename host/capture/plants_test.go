@@ -92,7 +92,7 @@ func TestPlants(t *testing.T) {
 			plants, places = plants+n, places+in
 		})
 	}
-	if plants < 1250 || places < 145 {
+	if plants < 1400 || places < 170 {
 		t.Errorf("%d plants in %d places", plants, places)
 	}
 }

@@ -189,6 +189,8 @@ func redactValue(r *redact.Redactor, v any) any {
 			switch s, _ := e.(string); {
 			case k == "device" && s != "":
 				out[k] = r.Source(s)
+			case k == "options" && s != "":
+				out[k] = r.Options(s)
 			case k == "comm" && s != "":
 				out[k] = r.Title(s)
 			default:

@@ -148,7 +148,7 @@ func (r *Redactor) table(line string, at int) string {
 	return eachField(line, func(i int, f string) string {
 		switch {
 		case i == at:
-			return r.options(f)
+			return r.Options(f)
 		case i == 0:
 			return r.Source(f)
 		case strings.HasPrefix(f, "/") && !strings.HasPrefix(f, "//"):
@@ -168,8 +168,8 @@ func (r *Redactor) cryptLine(line string) string {
 // labelled are sources of fstab in quotes, which may hold blanks.
 var labelled = lazy.Regexp(`^(\s*(?:PART)?LABEL=)("[^"]*")(.*)$`)
 
-// options redacts a list of options.
-func (r *Redactor) options(list string) string {
+// Options redacts a list of options.
+func (r *Redactor) Options(list string) string {
 	parts := strings.Split(list, ",")
 	for i, p := range parts {
 		k, v, ok := strings.Cut(p, "=")

@@ -134,7 +134,7 @@ func (r *Redactor) mountLine(line string) string {
 			case 1:
 				return r.Source(f)
 			case 2:
-				return r.options(f)
+				return r.Options(f)
 			}
 			return r.Text(f)
 		})
@@ -144,7 +144,7 @@ func (r *Redactor) mountLine(line string) string {
 		case 0:
 			return r.Source(f)
 		case 3:
-			return r.options(f)
+			return r.Options(f)
 		}
 		return r.Text(f)
 	})

@@ -1,7 +1,6 @@
 package redact
 
 import (
-	"slices"
 	"strings"
 
 	"fettle/internal/lazy"
@@ -55,92 +54,6 @@ func (r *Redactor) interfacesLine(name, line string) string {
 	}
 	at := strings.Index(line, f[0]) + len(f[0])
 	return r.free(line[:at]) + eachWord(line[at:], r.argument)
-}
-
-var (
-	aptSetting = lazy.Regexp(`^(\s*)([\w:/.+-]*[\w+-](?:::)?)(\s+|\s*\{\s*)("[^"]*".*)$`)
-	aptHost    = lazy.Regexp(`(?i)(\w+::(?:https?|ftp)::(?:Proxy::)?)([\w-]+(?:\.[\w-]+)*)`)
-	aptOwn     = lazy.Regexp(`(?i)^(?:Proxy|ProxyAutoDetect|Proxy-Auto-Detect|Timeout|Pipeline-Depth|Dl-Limit|User-Agent|No-Cache|` +
-		`No-Store|Max-Age|AllowRedirect|Verify-\w+|CaInfo|CaPath|SslCert|SslKey|SslForceVersion|IssuerCert|CrlFile|` +
-		`ForceIPv\d|SendAccept|ProxyLogin|Passive|ForceExtended)$`)
-	aptQuoted = lazy.Regexp(`()("[^"]*")`)
-)
-
-// aptLines redacts apt.conf(5), where settings stand in settings, and values go on.
-func (r *Redactor) aptLines() func(string) string {
-	var in []string // the settings whose braces are open
-	quoted := false
-	return func(line string) string {
-		line = slashesBehind().ReplaceAllString(line, "$1")
-		plain := aptQuoted().ReplaceAllString(line, `""`)
-		wasQuoted := quoted
-		if strings.Count(plain, `"`)%2 == 1 {
-			quoted = !quoted
-		}
-		if wasQuoted {
-			return r.opaque(line)
-		}
-		out := ""
-		if m := aptBelow().FindStringSubmatch(line); m != nil && ofServers(strings.Join(in, "::")) && !aptOwn().MatchString(m[2]) {
-			out, line = m[1]+r.hostAt(m[2]), m[3]
-		}
-		below := in
-		if m := aptOpens().FindStringSubmatch(plain); m != nil {
-			in = append(in, strings.ToLower(strings.TrimSuffix(m[1], "::")))
-		}
-		for range min(len(in), strings.Count(plain, "}")) {
-			in = in[:len(in)-1]
-		}
-		if m := aptOneLine().FindStringSubmatch(line); m != nil && !aptOwn().MatchString(m[3]) &&
-			ofServers(strings.Join(append(slices.Clone(below), strings.ToLower(m[1])), "::")) {
-			return r.free(line[:len(line)-len(m[3]+m[4])]) + r.hostAt(m[3]) + r.setting("", m[4])
-		}
-		if strings.Count(plain, `"`)%2 == 1 {
-			at := strings.LastIndexByte(line, '"')
-			return out + r.aptLine(line[:at]) + r.opaque(line[at:])
-		}
-		return out + r.aptLine(line)
-	}
-}
-
-// ofServers tells settings below which servers are named.
-func ofServers(key string) bool {
-	switch key {
-	case "acquire::http", "acquire::https", "acquire::ftp", "acquire::http::proxy", "acquire::https::proxy", "acquire::ftp::proxy":
-		return true
-	}
-	return false
-}
-
-var (
-	aptOpens      = lazy.Regexp(`^\s*([\w:/.+-]+)\s*\{\s*$`)
-	aptBelow      = lazy.Regexp(`^(\s*)([A-Za-z0-9][\w.-]*)(\s*(?:[{"]|::).*)$`)
-	aptOneLine    = lazy.Regexp(`^\s*([A-Za-z:]+)(\s*\{\s*)([\w.-]+)(\s+".*)$`)
-	slashesBehind = lazy.Regexp(`(;)\s*//.*$`)
-)
-
-// aptLine redacts a line of apt.conf(5).
-func (r *Redactor) aptLine(line string) string {
-	m := aptSetting().FindStringSubmatch(line)
-	if m == nil {
-		return r.setting("", line)
-	}
-	key := each(aptHost(), r.free(m[2]), func(h []string) string {
-		if _, done := r.replaced[h[2]]; done || aptOwn().MatchString(h[2]) {
-			return h[0]
-		}
-		return h[1] + r.hostAt(h[2])
-	})
-	low := strings.ToLower(m[2])
-	one := func(v string) string { return eachWord(v, r.argument) }
-	switch {
-	case strings.Contains(low, "invoke"), strings.Contains(low, "install-pkgs"), strings.Contains(low, "detect"):
-		one = func(v string) string { return r.quotedCommand(v, 1) }
-	case !strings.HasPrefix(low, "apt::periodic::owner") && r.Text(m[2]) == m[2] && !strings.Contains(low, "user"):
-		last := m[2][strings.LastIndexByte(m[2], ':')+1:]
-		one = func(v string) string { return r.value(last, v) }
-	}
-	return m[1] + key + r.free(m[3]) + around(aptQuoted(), m[4], func(q []string) string { return one(q[2]) }, r.unknown)
 }
 
 var (

@@ -27,6 +27,7 @@ var (
 	// logOption is an option with what may be its value.
 	logNames = lazy.Regexp(`(?i)\b(?:dc|ou|cn|uid)=([A-Za-z][^,;()"'*\s=&|+]*)`)
 	logWeb   = lazy.Regexp(`\b([a-z]+://[^\s"'<>]+)`)
+	logRealm = lazy.Regexp(`\bkrbtgt/([A-Za-z][\w.-]*)`)
 	// logDomain is a name of the net, told by its end.
 	logDomain = lazy.Regexp(`(?i)(?:^|[\s"'(\[<=])((?:[a-hj-z]|i[a-pr-z0-9])[\w-]*(?:\.[\w-]+)*\.(?:com|net|org|edu|gov|info|io|dev|cloud|eu|de|at|ch|uk|fr|nl|it|` +
 		`es|pl|cz|se|no|fi|dk|us|ca|jp|cn|au|br|lan|local|localdomain|internal|intern|intra|home|corp|example|test|invalid))` +
@@ -130,8 +131,10 @@ func (r *Redactor) firstSpot(s string, at int) (spot, bool) {
 			take(at+m[2], at+m[3], r.opaque)
 		}
 	}
-	if m := logDomain().FindStringSubmatchIndex(rest); m != nil {
-		take(at+m[2], at+m[3], r.hostAt)
+	for _, re := range []func() *regexp.Regexp{logDomain, logRealm} {
+		if m := re().FindStringSubmatchIndex(rest); m != nil {
+			take(at+m[2], at+m[3], r.hostAt)
+		}
 	}
 	if m := logWeb().FindStringSubmatchIndex(rest); m != nil {
 		take(at+m[2], at+m[3], r.web)
@@ -208,6 +211,9 @@ func (r *Redactor) logValue(key, value string) string {
 		return r.hosts(value)
 	case takesAnything().MatchString(k) && k != "id":
 		return r.opaque(value)
+	}
+	if k == "image" || k == "repository" || k == "bucket" {
+		return eachWord(value, r.argument)
 	}
 	return r.text(value, addresses|positions|numbers|said)
 }

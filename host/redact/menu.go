@@ -66,15 +66,19 @@ func eachLine(s string, one func(string) string) string {
 }
 
 // namesIn are parameters of the kernel that name volumes, disks and what an installer fetches.
-var namesIn = lazy.Regexp(`^(?:rd\.(?:lvm|luks|md|dm|zfs|iscsi|nfs|znet|fcoe)\S*|inst\.\S+|ds|ks|cryptdevice|cryptopts|` +
+var namesIn = lazy.Regexp(`^(?:rd\.\S+|inst\.\S+|ds|ks|cryptdevice|cryptopts|` +
 	`luks\.\S+|zfs|bootfs|autoinstall|` +
 	`preseed\S*|cloud-config-url|h|s)$`)
+
+// parameterOf is one of the kernel's, which may hold blanks in quotes.
+var parameterOf = lazy.Regexp(`(?:"[^"]*"?|[^\s"])+`)
 
 var ipParameter = lazy.Regexp(`^((?:(?:\d+(?:\.\d+)+|\[[0-9a-fA-F:]*\]|):){4})([^:"']+)(.*)$`)
 
 // kernelLine redacts parameters of the kernel (bootparam(7), dracut.cmdline(7)).
 func (r *Redactor) kernelLine(s string) string {
-	return eachField(s, func(_ int, f string) string {
+	return each(parameterOf(), s, func(m []string) string {
+		f := m[0]
 		body := strings.TrimRight(f, "\n")
 		k, v, ok := strings.Cut(body, "=")
 		name := strings.TrimLeft(k, `"'`)

@@ -17,7 +17,7 @@ var (
 	takesCommand = lazy.Regexp(`(?i)^(?:exec(?:start|stop|reload|condition)(?:pre|post|ex|preex|postex)?|up|down|preup|` +
 		`postup|predown|postdown|forcecommand|` +
 		`proxycommand|remotecommand|localcommand|authorizedkeyscommand|authorizedprincipalscommand|knownhostscommand|` +
-		`command|program|notifycmd|` +
+		`command|program|systemd\.run|notifycmd|` +
 		`shutdowncmd|serverargs|run|install|remove|spawn|twist|kernel\.corepattern|\w*opts|\w*options|\w*args|\w*flags|` +
 		`postinvoke|preinvoke)$`)
 	takesUser = lazy.Regexp(`(?i)^(?:[a-z]*user|[a-z]*username|login|owner|identity|anonymousidentity|(?:[a-z]*sasl|` +
@@ -34,7 +34,7 @@ var (
 		`banner|provider|ssid|w?wpassid|wpassid|essid|apn|` +
 		`wirelessessid|permissions|vendorclassidentifier|userclass|clientid(?:entifier)?|dhcpclient(?:id|identifier)|number|` +
 		`simid|serial(?:number|no)?|assettag|` +
-		`statusline|[a-z]*prompt|versionaddendum|devicename|devname|manufacturer|model(?:name|number)|call|syslogidentifier|tag|openvpn|duidrawdata|phone|fixedaddress)$`)
+		`statusline|[a-z]*prompt|versionaddendum|mappings|devicename|devname|manufacturer|model(?:name|number)|call|syslogidentifier|tag|openvpn|duidrawdata|phone|fixedaddress)$`)
 )
 
 // pair is a setting within a line: user=x, "key": "value".

@@ -10,8 +10,9 @@ import (
 // Files of few lines in which names stand between signs of their own.
 
 var (
-	leaseNames = lazy.Regexp(`(^|[\s{;])((?:key|zone|failover peer|class|group|shared-network|pool)\s+)("[^"]*"|[\w.-]+)`)
-	leaseValue = lazy.Regexp(`^(\s*)("[^"]*".*)$`)
+	leaseNames     = lazy.Regexp(`(^|[\s{;])((?:key|zone|failover peer|class|group|shared-network|pool)\s+)("[^"]*"|[\w.-]+)`)
+	leaseStatement = lazy.Regexp(`(?:[^\s{};"](?:"[^"]*"?|[^{};"])*)+`)
+	leaseValue     = lazy.Regexp(`^(\s*)("[^"]*".*)$`)
 )
 
 // leaseLine redacts a line of dhclient.conf(5), in which a value may begin a line.
@@ -21,7 +22,7 @@ func (r *Redactor) leaseLine(line string) string {
 		return m[1] + r.opaque(m[2])
 	}
 	line = each(leaseNames(), line, func(m []string) string { return m[1] + m[2] + r.opaque(m[3]) })
-	return r.setting("", line)
+	return each(leaseStatement(), line, func(m []string) string { return r.setting("", m[0]) })
 }
 
 var (

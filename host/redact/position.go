@@ -18,7 +18,7 @@ var (
 	mailbox = lazy.Regexp(`^([A-Za-z][\w.+-]{0,63})@([A-Za-z][\w-]{0,62}(?:\.[\w-]{1,62}){0,8})`)
 	export  = lazy.Regexp(`^([A-Za-z][\w.-]{0,253}):/(?:[^/]|$)`)
 	// A Kerberos principal of a service: HTTP/web.example.com.
-	principal = lazy.Regexp(`^(?i:http|host|ldap|nfs|cifs|imap|smtp|postgres|mssqlsvc|termsrv|dns|ftp|` +
+	principal = lazy.Regexp(`^(?i:http|host|krbtgt|ldap|nfs|cifs|imap|smtp|postgres|mssqlsvc|termsrv|dns|ftp|` +
 		`rcmd)/([A-Za-z0-9][\w-]*(?:\.[\w-]+)*)`)
 	// target is a disk's name on the wire (RFC 3720, 3.2.6.3).
 	target   = lazy.Regexp(`^(iqn\.[\w.-]+):([^\s,;"'\])]+)`)

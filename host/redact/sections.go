@@ -73,7 +73,7 @@ var (
 	realmOpen  = lazy.Regexp(`^(\s*)(\S+)(\s*=\s*\{.*)$`)
 	realmRule  = lazy.Regexp(`(@)([A-Za-z][\w.-]*)`)
 	ruleWord   = lazy.Regexp(`[A-Za-z0-9][\w-]+`)
-	peopleOpen = lazy.Regexp(`^\s*auth_to_local_names\s*=\s*\{\s*$`)
+	peopleOpen = lazy.Regexp(`^(\s*auth_to_local_names\s*=\s*)(\{.*)$`)
 	ofRules    = lazy.Regexp(`^\s*auth_to_local`)
 )
 
@@ -82,10 +82,11 @@ func (r *Redactor) realmLines() func(string) string {
 	in := ""
 	people := false // between the braces of auth_to_local_names
 	return func(line string) string {
+		m := peopleOpen().FindStringSubmatch(line)
 		switch {
-		case peopleOpen().MatchString(line):
-			people = true
-			return r.free(line)
+		case m != nil:
+			people = !strings.Contains(m[2], "}")
+			return r.free(m[1]) + r.opaque(m[2])
 		case people:
 			people = !strings.Contains(line, "}")
 			return r.opaque(line)
@@ -98,7 +99,7 @@ func (r *Redactor) realmLines() func(string) string {
 		if m := realmKeys().FindStringSubmatch(line); m != nil {
 			return m[1] + r.hosts(m[2])
 		}
-		m := realmOpen().FindStringSubmatch(line)
+		m = realmOpen().FindStringSubmatch(line)
 		switch {
 		case m != nil && (in == "realms" || in == "capaths"):
 			return m[1] + r.hosts(m[2]) + m[3]
