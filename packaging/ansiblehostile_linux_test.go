@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"fettle/internal/means"
 )
 
 // said is a fettle that notes its arguments, a line each, and answers as fix or capture do.
@@ -30,9 +32,7 @@ func adHoc(t *testing.T, dir, module, args string) (string, error) {
 
 func collection(t *testing.T) string {
 	t.Helper()
-	if _, err := exec.LookPath("ansible"); err != nil {
-		t.Skip("ansible is not installed")
-	}
+	means.Tool(t, "ansible")
 	dir := t.TempDir()
 	here, err := filepath.Abs("ansible")
 	if err != nil {
