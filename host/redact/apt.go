@@ -74,6 +74,9 @@ func (c *aptConf) token(tok string) string {
 	return c.name(tok)
 }
 
+// longestKey is how much of a setting's name is kept with those around it: none of apt's is longer.
+const longestKey = 500
+
 // outer is the setting whose braces are open.
 func (c *aptConf) outer() string {
 	if len(c.in) == 0 {
@@ -85,6 +88,9 @@ func (c *aptConf) outer() string {
 // name redacts a setting's name: below those of servers, servers.
 func (c *aptConf) name(tok string) string {
 	above := c.outer()
+	if len(above) > longestKey {
+		above = ""
+	}
 	parts := strings.Split(tok, "::")
 	for i, p := range parts {
 		whole := p
