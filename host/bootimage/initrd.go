@@ -22,7 +22,7 @@ var ErrCut = errors.New("the initrd is cut off")
 // behind the other, with zeros between them.
 func ParseInitrd(r io.Reader) (Initrd, error) {
 	p := &parser{found: Initrd{Modules: map[string]int{}, Parts: []string{}}}
-	packed := &meter{r: r}
+	packed := &meter{r: io.LimitReader(r, maxInitrd)}
 	b := bufio.NewReaderSize(packed, bufferSize)
 	for {
 		if err := skipZeros(b); err == io.EOF {
@@ -42,6 +42,9 @@ func ParseInitrd(r io.Reader) (Initrd, error) {
 		if err := p.archives(bufio.NewReaderSize(un, bufferSize), form == "cpio", b); err != nil {
 			return Initrd{}, fmt.Errorf("part %d of the initrd (%s): %w", len(p.found.Parts), form, err)
 		}
+	}
+	if packed.n == maxInitrd {
+		return Initrd{}, fmt.Errorf("the initrd is larger than %d GiB: refused", maxInitrd>>30)
 	}
 	if len(p.found.Parts) == 0 {
 		return Initrd{}, errors.New("the initrd is empty")

@@ -92,7 +92,7 @@ func TestPlants(t *testing.T) {
 			plants, places = plants+n, places+in
 		})
 	}
-	if plants < 900 || places < 110 {
+	if plants < 1400 || places < 170 {
 		t.Errorf("%d plants in %d places", plants, places)
 	}
 }

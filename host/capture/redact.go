@@ -80,6 +80,9 @@ func (a *Answer) redact(r *redact.Redactor) bool {
 		// Access control lists hold numbers only (acl(5)); capabilities bits.
 		ok = strings.HasPrefix(string(a.Attr), "system.posix_acl_") || a.Attr == "security.capability"
 	case OpCommand:
+		if string(a.Path) == "dmsetup" {
+			a.content = []byte(redactVolumes(r, string(a.content)))
+		}
 		a.content, a.Stderr = []byte(redactOutput(r, string(a.content))), text(redactOutput(r, string(a.Stderr)))
 	case OpTable:
 		switch {
@@ -94,6 +97,20 @@ func (a *Answer) redact(r *redact.Redactor) bool {
 		}
 	}
 	return ok
+}
+
+// redactVolumes replaces the names of volumes, with which the lines of dmsetup begin.
+func redactVolumes(r *redact.Redactor, s string) string {
+	var b strings.Builder
+	for line := range strings.Lines(s) {
+		name, rest, ok := strings.Cut(line, ": ")
+		if !ok {
+			b.WriteString(line)
+			continue
+		}
+		b.WriteString(r.Volume(name) + ": " + rest)
+	}
+	return b.String()
 }
 
 // redactOutput redacts what a command printed. Values of environments may
@@ -169,7 +186,16 @@ func redactValue(r *redact.Redactor, v any) any {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for k, e := range v {
-			out[r.Text(k)] = redactValue(r, e)
+			switch s, _ := e.(string); {
+			case k == "device" && s != "":
+				out[k] = r.Source(s)
+			case k == "options" && s != "":
+				out[k] = r.Options(s)
+			case k == "comm" && s != "":
+				out[k] = r.Title(s)
+			default:
+				out[r.Text(k)] = redactValue(r, e)
+			}
 		}
 		return out
 	}

@@ -38,7 +38,7 @@ func set(words string) map[string]bool {
 
 var (
 	// shellToken is what the shell makes of a line: blanks, quoted and plain words, operators.
-	shellToken = lazy.Regexp(`^(?:[ \t]+|<<<?-?|\d?>>?&?\d?|<|\|\|?|&&?|;;?|[(){}\x60]|(?:"(?:\\.|[^"\\])*"?|'[^']*'?|` +
+	shellToken = lazy.Regexp(`^(?:[ \t\f]+|<<<?-?|\d?>>?&?\d?|<|\|\|?|&&?|;;?|[(){}\x60]|(?:"(?:\\.|[^"\\])*"?|'[^']*'?|` +
 		`\\.|\$\{[^}]*\}|[^\s"'\\|&;<>(){}\x60])+)`)
 	assignment = lazy.Regexp(`^[A-Za-z_]\w*\+?=`)
 	// bland are arguments that say nothing: a variable, a letter, a number of two digits.
@@ -80,7 +80,7 @@ var kernelSetting = lazy.Regexp(`^[\s@-]*(?:/\S*/)?echo\s+\S{1,12}\s*>+\s*/(?:pr
 func (c *commandLine) token(tok string, deep int) string {
 	r := c.r
 	switch {
-	case tok[0] == ' ' || tok[0] == '\t':
+	case isBlank(tok[0]):
 		return tok
 	case redirects().MatchString(tok):
 		c.next = tok
@@ -166,12 +166,40 @@ func (r *Redactor) argument(tok string) string {
 	bare := strings.TrimLeft(tok, `"'@`)
 	switch {
 	case strings.HasPrefix(bare, "/") && !strings.HasPrefix(bare, "//"):
-		return r.argumentPath(tok)
-	case weblike().MatchString(bare), bland().MatchString(tok):
+		first, rest, more := strings.Cut(tok, ":") // of a volume, a disk with its name
+		if out := r.argumentPath(first); more {
+			return out + ":" + r.argument(rest)
+		} else {
+			return out
+		}
+	case weblike().MatchString(bare):
+		return r.web(tok)
+	case bland().MatchString(tok):
 		return r.free(tok)
 	}
 	return r.opaque(tok)
 }
+
+// web redacts an address of the web: on somebody's own server, nothing of the path is kept
+// but usual folders.
+func (r *Redactor) web(s string) string {
+	m := webPath().FindStringSubmatch(s)
+	if m == nil || r.isPublic(m[2]) {
+		return r.free(s)
+	}
+	return r.free(m[1]+m[2]) + each(webWord(), m[3], func(w []string) string {
+		if ofSystems[w[0]] || mirrored[w[0]] || ofWeb[w[0]] {
+			return w[0]
+		}
+		return r.argument(w[0])
+	})
+}
+
+var (
+	webPath = lazy.Regexp(`^(.*?\w://(?:[^\s/@]*@)?)([^\s/"'?#:]+)([^\s].*)$`)
+	webWord = lazy.Regexp(`[^/?&=#"';:,\s]+`)
+	ofWeb   = set(`pks lookup op search get index options mr exact on vindex ks.cfg preseed.cfg user-data meta-data`)
+)
 
 func (r *Redactor) argumentPath(tok string) string {
 	n := len(tok) - len(strings.TrimLeft(tok, `"'@!+:|-`))

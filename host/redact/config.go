@@ -20,7 +20,7 @@ func (r *Redactor) configLine(name string) func(string) string {
 	case name == "/etc/fstab":
 		return func(l string) string { return r.table(l, 3) }
 	case name == "/etc/crypttab":
-		return func(l string) string { return r.table(l, 3) }
+		return func(l string) string { return r.cryptLine(l) }
 	case in("/run/udev/data/"):
 		return r.udevLine
 	case in("/etc/rc.local", "/etc/update-motd.d/", "/etc/network/if-", "/usr/bin/"):
@@ -37,6 +37,10 @@ func (r *Redactor) configLine(name string) func(string) string {
 		return r.networkLine
 	case in("/etc/dnsmasq"):
 		return r.dnsmasqLine
+	case in("/etc/dhcp/"):
+		return r.leaseLine
+	case name == "/etc/security/access.conf", in("/etc/security/access.d/"):
+		return r.accessLine
 	case strings.Contains(name, "/modprobe.d/"):
 		return r.moduleLine
 	case strings.Contains(name, "gnupg/"):
@@ -47,8 +51,6 @@ func (r *Redactor) configLine(name string) func(string) string {
 	}
 	return func(l string) string { return r.setting(name, l) }
 }
-
-var arrayHost = lazy.Regexp(`(\bname=)([A-Za-z][^\s:]*)(:)`)
 
 // namesLine is how a line is redacted of a file in which names stand that may be any word;
 // nil: the file is none.
@@ -62,7 +64,7 @@ func (r *Redactor) namesLine(name string) func(string) string {
 		return r.realmLines()
 	case in("/etc/mdadm"):
 		return func(l string) string {
-			return each(arrayHost(), r.setting(name, l), func(m []string) string { return m[1] + r.hostAt(m[2]) + m[3] })
+			return r.arrayLine(name, l)
 		}
 	case in("/etc/rsyslog"):
 		return of(r.forwardLine)
@@ -75,11 +77,11 @@ func (r *Redactor) namesLine(name string) func(string) string {
 	case in("/etc/network/interfaces"):
 		return of(r.interfacesLine)
 	case in("/etc/apt/apt.conf"):
-		return r.aptLine
+		return r.aptLines()
 	case in("/etc/apt/sources.list"):
 		return of(r.sourceLine)
 	case strings.HasSuffix(name, "/daemon.json"):
-		return r.jsonLine
+		return r.jsonLines()
 	case in("/etc/ser2net.conf"):
 		return of(r.portLine)
 	case in("/etc/apcupsd/"):
@@ -104,8 +106,29 @@ func (r *Redactor) networkLine(line string) string {
 	if m := connectionID().FindStringSubmatch(line); m != nil {
 		return m[1] + r.opaque(m[2])
 	}
+	if m := keyfileLine().FindStringSubmatch(line); m != nil {
+		switch {
+		case ofKeyfiles().MatchString(m[2]), switchWord().MatchString(m[4]), takesOne(m[2]), m[4] == Dropped:
+		default:
+			return m[1] + r.free(m[2]) + m[3] + eachWord(m[4], r.argument)
+		}
+	}
 	return r.setting("", line)
 }
+
+var (
+	keyfileLine = lazy.Regexp(`^(\s*)([A-Za-z][\w .-]*?)(\s*=\s*)(.*)$`)
+	// ofKeyfiles are settings of NetworkManager that say nothing of anybody, or are read as
+	// settings elsewhere.
+	ofKeyfiles = lazy.Regexp(`^(?:type|uuid|interface-name|autoconnect\S*|method|address\S*|route\S*|gateway|dns\S*|ignore-\S+|` +
+		`never-default|may-fail|addr-gen-mode|ip6-privacy|[\w-]*mtu|mode|band|channel|key-mgmt|auth-alg|proto|pairwise|group|eap|` +
+		`phase[12]-\S+|parent|master|controller|(?:slave|port)-type|timestamp|read-only|multi-connect|lldp|mdns|llmnr|metered|` +
+		`accept-ra\S*|dhcp-(?:timeout|send-hostname\S*|duid|iaid)|[\w-]*mac-address\S*|stp|forward-delay|priority|hello-time|` +
+		`max-age|ageing-time|group-forward-mask|multicast-\S+|vlan\S*|id|flags|ingress-\S+|egress-\S+|miimon|speed|duplex|` +
+		`auto-negotiate|wake-on-lan\S*|powersave|hidden|plugins|managed|unmanaged-devices|rc-manager|dhcp|level|domains|` +
+		`no-auto-default|match-device|keyfile|service-type|listen-port|fwmark|persistent-keepalive|allowed-ips|endpoint|` +
+		`(?:wifi|ethernet|ipv[46]|connection|device|bridge)\..*)$`)
+)
 
 // told are options of mounts and encrypted disks whose values say nothing of anybody.
 var told = lazy.Regexp(`^(?:uid|gid|umask|[df]mask|mode|(?:dir|file)_mode|size|nr_inodes|errors|data|commit|` +
@@ -119,12 +142,15 @@ var told = lazy.Regexp(`^(?:uid|gid|umask|[df]mask|mode|(?:dir|file)_mode|size|n
 // table redacts a line of fstab or crypttab, whose options are the field at.
 func (r *Redactor) table(line string, at int) string {
 	line = withoutComment(line)
+	if m := labelled().FindStringSubmatch(line); m != nil {
+		return m[1] + r.Volume(m[2]) + strings.TrimPrefix(r.table("x"+m[3], at), r.Source("x"))
+	}
 	return eachField(line, func(i int, f string) string {
 		switch {
 		case i == at:
-			return r.options(f)
-		case i == 0 && strings.HasPrefix(f, "LABEL="):
-			return "LABEL=" + r.path(strings.TrimPrefix(f, "LABEL="))
+			return r.Options(f)
+		case i == 0:
+			return r.Source(f)
 		case strings.HasPrefix(f, "/") && !strings.HasPrefix(f, "//"):
 			return r.Path(f)
 		}
@@ -132,11 +158,18 @@ func (r *Redactor) table(line string, at int) string {
 	})
 }
 
-// path redacts what may be a path or a lone name.
-func (r *Redactor) path(s string) string { return r.Path(s) }
+// cryptLine redacts a line of crypttab, which begins with what the opened disk is called.
+func (r *Redactor) cryptLine(line string) string {
+	line = withoutComment(line)
+	first := strings.IndexAny(line+" ", " \t")
+	return r.Volume(line[:first]) + r.table(line[first:], 2)
+}
 
-// options redacts a list of options.
-func (r *Redactor) options(list string) string {
+// labelled are sources of fstab in quotes, which may hold blanks.
+var labelled = lazy.Regexp(`^(\s*(?:PART)?LABEL=)("[^"]*")(.*)$`)
+
+// Options redacts a list of options.
+func (r *Redactor) Options(list string) string {
 	parts := strings.Split(list, ",")
 	for i, p := range parts {
 		k, v, ok := strings.Cut(p, "=")

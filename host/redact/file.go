@@ -72,6 +72,9 @@ func (r *Redactor) lines(name string, kind Kind, s string) string {
 		s = Secrets(remarks(name).ReplaceAllStringFunc(s, func(m string) string { return strings.Repeat("\n", strings.Count(m, "\n")) }))
 	}
 	one := r.lineOf(name, kind)
+	if goesOn().MatchString(name) {
+		s, one = joined(s), apart(one)
+	}
 	var b strings.Builder
 	for line := range strings.Lines(s) {
 		body := strings.TrimSuffix(line, "\n")
@@ -130,8 +133,8 @@ func eachField(line string, f func(int, string) string) string {
 	n := 0
 	for i := 0; i < len(line); {
 		j := i
-		blank := line[i] == ' ' || line[i] == '\t'
-		for j < len(line) && (line[j] == ' ' || line[j] == '\t') == blank {
+		blank := isBlank(line[i])
+		for j < len(line) && isBlank(line[j]) == blank {
 			j++
 		}
 		if blank {
@@ -149,6 +152,9 @@ func eachField(line string, f func(int, string) string) string {
 func (r *Redactor) Path(p string) string {
 	if strings.HasPrefix(p, "//") { // a share
 		return r.Text(p)
+	}
+	if n, out := r.device(p); n > 0 {
+		return out + r.Text(p[n:])
 	}
 	parts := strings.Split(p, "/")
 	for i, c := range parts {

@@ -57,39 +57,6 @@ func (r *Redactor) interfacesLine(name, line string) string {
 }
 
 var (
-	aptSetting = lazy.Regexp(`^(\s*)([\w:/.+-]*[\w+-](?:::)?)(\s+|\s*\{\s*)("[^"]*".*)$`)
-	aptHost    = lazy.Regexp(`(?i)(\w+::(?:https?|ftp)::(?:Proxy::)?)([\w-]+(?:\.[\w-]+)*)`)
-	aptOwn     = lazy.Regexp(`(?i)^(?:Proxy|ProxyAutoDetect|Proxy-Auto-Detect|Timeout|Pipeline-Depth|Dl-Limit|User-Agent|No-Cache|` +
-		`No-Store|Max-Age|AllowRedirect|Verify-\w+|CaInfo|CaPath|SslCert|SslKey|SslForceVersion|IssuerCert|CrlFile|` +
-		`ForceIPv\d|SendAccept|ProxyLogin|Passive|ForceExtended)$`)
-	aptQuoted = lazy.Regexp(`()("[^"]*")`)
-)
-
-// aptLine redacts a line of apt.conf(5).
-func (r *Redactor) aptLine(line string) string {
-	m := aptSetting().FindStringSubmatch(line)
-	if m == nil {
-		return r.setting("", line)
-	}
-	key := each(aptHost(), r.free(m[2]), func(h []string) string {
-		if _, done := r.replaced[h[2]]; done || aptOwn().MatchString(h[2]) {
-			return h[0]
-		}
-		return h[1] + r.hostAt(h[2])
-	})
-	low := strings.ToLower(m[2])
-	one := func(v string) string { return eachWord(v, r.argument) }
-	switch {
-	case strings.Contains(low, "invoke"), strings.Contains(low, "install-pkgs"), strings.Contains(low, "detect"):
-		one = func(v string) string { return r.quotedCommand(v, 1) }
-	case !strings.HasPrefix(low, "apt::periodic::owner") && r.Text(m[2]) == m[2] && !strings.Contains(low, "user"):
-		last := m[2][strings.LastIndexByte(m[2], ':')+1:]
-		one = func(v string) string { return r.value(last, v) }
-	}
-	return m[1] + key + r.free(m[3]) + around(aptQuoted(), m[4], func(q []string) string { return one(q[2]) }, r.unknown)
-}
-
-var (
 	jsonString = lazy.Regexp(`("(?:\\.|[^"\\])*")(\s*:)?`)
 	jsonWord   = lazy.Regexp(`^"(?:\d{1,6}(?:[.\d]*)?[kmgKMG]?[bB]?|true|false|json-file|local|journald|syslog|none|gelf|fluentd|` +
 		`awslogs|splunk|` +
@@ -97,14 +64,29 @@ var (
 		`non-blocking|blocking|host|private|default|[\d.:/a-fA-F]*[.:/][\d.:/a-fA-F]*)"$`)
 )
 
+// jsonLines redacts JSON: the outermost keys are settings, those below may be names.
+func (r *Redactor) jsonLines() func(string) string {
+	deep := 0
+	return func(line string) string { return r.jsonLine(line, &deep) }
+}
+
+// ofJSON are settings below others in docker's daemon.json.
+var ofJSON = lazy.Regexp(`^"(?:path|runtimeArgs|runtimeType|options|max-\S+|compress|labels\S*|env\S*|tag|mode|https?-proxy|no-proxy|` +
+	`base|size|scope|[Nn]ame|[Hh]ard|[Ss]oft|nofile|memlock|nproc|core|default\S*|gc|enabled|builder|containerd-\S+|buildkit|` +
+	`(?:gelf|splunk|syslog|fluentd|awslogs)-\S+|dns\S*|mtu|driver|bridge|com\.docker\.\S+)"$`)
+
 // jsonLine redacts the strings of a line of JSON: keys by their words, of values what is known.
-func (r *Redactor) jsonLine(line string) string {
+func (r *Redactor) jsonLine(line string, deep *int) string {
 	var b strings.Builder
 	at := 0
 	for _, m := range jsonString().FindAllStringSubmatchIndex(line, -1) {
-		b.WriteString(r.free(line[at:m[0]]))
+		between := line[at:m[0]]
+		*deep += strings.Count(between, "{") - strings.Count(between, "}")
+		b.WriteString(r.free(between))
 		s := line[m[2]:m[3]]
 		switch {
+		case m[4] >= 0 && *deep > 1 && !ofJSON().MatchString(s):
+			b.WriteString(r.opaque(s))
 		case m[4] >= 0, jsonWord().MatchString(s):
 			b.WriteString(r.free(s))
 		default:
@@ -115,6 +97,7 @@ func (r *Redactor) jsonLine(line string) string {
 		}
 		at = m[1]
 	}
+	*deep += strings.Count(line[at:], "{") - strings.Count(line[at:], "}")
 	return b.String() + r.free(line[at:])
 }
 

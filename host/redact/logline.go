@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -17,15 +18,23 @@ var (
 		`session closed for )?(?:user|username|account|acct|login|logname|owner|customer|ruser|` +
 		`publickey for|password for|host|hostname|host-name|server|peer|node|lookup|helo|ehlo|serialnumber|serial|` +
 		`serial number|called|named|label|` +
-		`passphrase|password|secret|token|pin|code|tel|phone|ssid)(?: is|:)? {1,2}["'(<]?)([^\s"'()<>\[\],;:=]{1,200})`)
+		`volume group|zpool|dm-crypt: volume|passphrase|password|secret|token|pin|code|tel|phone|ssid)(?: is|:)? {1,2}["'(<]?)([^\s"'()<>\[\],;:=]{1,200})`)
 	// logCommand is where in a line a command begins.
 	logCommand = lazy.Regexp(`COMMAND=()|\bCMD \(()|(?i:\b(?:executing|running|command):? (?:["'\x60]()|()/)|` +
 		`\b(?:executing|running|command): ()|` +
 		`\bexecuting ()|` +
 		`^failed: ()|^\+ ())`)
 	// logOption is an option with what may be its value.
-	logOption = lazy.Regexp(`(?:^|[\s"'(])(--?[A-Za-z][\w-]*)([= ]["']?)([^\s"']+)`)
-	leased    = lazy.Regexp(`^(DHCP[A-Z]+\S* .*?(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2} )(\S+)(.*)$`)
+	logNames = lazy.Regexp(`(?i)\b(?:dc|ou|cn|uid)=([A-Za-z][^,;()"'*\s=&|+]*)`)
+	logWeb   = lazy.Regexp(`\b([a-z]+://[^\s"'<>]+)`)
+	logRealm = lazy.Regexp(`\bkrbtgt/([A-Za-z][\w.-]*)`)
+	// logDomain is a name of the net, told by its end.
+	logDomain = lazy.Regexp(`(?i)(?:^|[\s"'(\[<=])((?:[a-hj-z]|i[a-pr-z0-9])[\w-]*(?:\.[\w-]+)*\.(?:com|net|org|edu|gov|info|io|dev|cloud|eu|de|at|ch|uk|fr|nl|it|` +
+		`es|pl|cz|se|no|fi|dk|us|ca|jp|cn|au|br|lan|local|localdomain|internal|intern|intra|home|corp|example|test|invalid))` +
+		`(?:$|[\s"')\]>,;/]|:\d|:\s|:$)`)
+	logRefused = lazy.Regexp(`(?i)authentication failed: ([A-Za-z][\w.-]*)`)
+	logOption  = lazy.Regexp(`(?:^|[\s"'(])(--?[A-Za-z][\w-]*)([= ]["']?)([^\s"']+)`)
+	leased     = lazy.Regexp(`^(DHCP[A-Z]+\S* .*?(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2} )(\S+)(.*)$`)
 	// inSu is who becomes whom: (to root) alice on pts/1.
 	inSu = lazy.Regexp(`\(to ([^\s()]+)\) (\S+) on \S`)
 	// byWhom is somebody after by, from and the like, at the end of what is said or before a port.
@@ -117,6 +126,19 @@ func (r *Redactor) firstSpot(s string, at int) (spot, bool) {
 	if m := auditWord().FindStringSubmatchIndex(rest); m != nil {
 		take(at+m[4], at+m[5], r.argument)
 	}
+	for _, re := range []func() *regexp.Regexp{logNames, logRefused} {
+		if m := re().FindStringSubmatchIndex(rest); m != nil {
+			take(at+m[2], at+m[3], r.opaque)
+		}
+	}
+	for _, re := range []func() *regexp.Regexp{logDomain, logRealm} {
+		if m := re().FindStringSubmatchIndex(rest); m != nil {
+			take(at+m[2], at+m[3], r.hostAt)
+		}
+	}
+	if m := logWeb().FindStringSubmatchIndex(rest); m != nil {
+		take(at+m[2], at+m[3], r.web)
+	}
 	if m := pair().FindStringSubmatchIndex(rest); m != nil {
 		key := rest[m[2]:m[3]]
 		take(at+m[6], at+m[7], func(v string) string { return r.logValue(key, v) })
@@ -181,12 +203,17 @@ func (r *Redactor) namedInLog(w string) string {
 func (r *Redactor) logValue(key, value string) string {
 	k := plainKey(key)
 	switch {
+	case nameParts().MatchString(value):
+		return r.directoryNames(r.logFree(value))
 	case takesUser().MatchString(k):
 		return eachWord(value, r.userWord)
 	case takesHost().MatchString(k) && k != "name" && k != "target":
 		return r.hosts(value)
 	case takesAnything().MatchString(k) && k != "id":
 		return r.opaque(value)
+	}
+	if k == "image" || k == "repository" || k == "bucket" {
+		return eachWord(value, r.argument)
 	}
 	return r.text(value, addresses|positions|numbers|said)
 }

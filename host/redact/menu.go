@@ -40,14 +40,45 @@ func (r *Redactor) values(name, s string) string {
 	if name == "/proc/cmdline" {
 		return r.kernelLine(tokenSecrets(s))
 	}
+	if strings.HasPrefix(name, "/proc/") && (strings.HasSuffix(name, "/mounts") || strings.HasSuffix(name, "/mountinfo")) {
+		return eachLine(s, r.mountLine)
+	}
+	if strings.HasSuffix(name, "/dm/name") || strings.HasSuffix(name, "/md/array_name") {
+		return r.Volume(s)
+	}
+	if m := cryptID().FindStringSubmatch(s); m != nil && strings.HasSuffix(name, "/dm/uuid") {
+		return m[1] + r.Text(m[2]) + r.Volume(m[3])
+	}
 	return r.Text(s)
 }
+
+// cryptID is what device mapper calls an encrypted disk: its UUID, and its name.
+var cryptID = lazy.Regexp(`^(CRYPT-\w+-)([0-9a-f]+-)(.*\n?)$`)
+
+// eachLine replaces lines, and keeps their ends.
+func eachLine(s string, one func(string) string) string {
+	var b strings.Builder
+	for line := range strings.Lines(s) {
+		body := strings.TrimSuffix(line, "\n")
+		b.WriteString(one(body) + line[len(body):])
+	}
+	return b.String()
+}
+
+// namesIn are parameters of the kernel that name volumes, disks and what an installer fetches.
+var namesIn = lazy.Regexp(`^(?:rd\.\S+|inst\.\S+|ds|ks|cryptdevice|cryptopts|` +
+	`luks\.\S+|zfs|bootfs|autoinstall|` +
+	`preseed\S*|cloud-config-url|h|s)$`)
+
+// parameterOf is one of the kernel's, which may hold blanks in quotes.
+var parameterOf = lazy.Regexp(`(?:"[^"]*"?|[^\s"])+`)
 
 var ipParameter = lazy.Regexp(`^((?:(?:\d+(?:\.\d+)+|\[[0-9a-fA-F:]*\]|):){4})([^:"']+)(.*)$`)
 
 // kernelLine redacts parameters of the kernel (bootparam(7), dracut.cmdline(7)).
 func (r *Redactor) kernelLine(s string) string {
-	return eachField(s, func(_ int, f string) string {
+	return each(parameterOf(), s, func(m []string) string {
+		f := m[0]
 		body := strings.TrimRight(f, "\n")
 		k, v, ok := strings.Cut(body, "=")
 		name := strings.TrimLeft(k, `"'`)
@@ -56,6 +87,10 @@ func (r *Redactor) kernelLine(s string) string {
 			body = r.free(body)
 		case name == "ip" && m != nil:
 			body = k + "=" + r.free(m[1]) + r.hostAt(m[2]) + r.free(m[3])
+		case name == "root" || name == "resume":
+			body = k + "=" + r.Source(v)
+		case namesIn().MatchString(name) && !plain().MatchString(v):
+			body = r.free(k) + "=" + eachWord(v, r.argument)
 		default:
 			body = r.free(k) + "=" + r.value(name, v)
 		}

@@ -17,15 +17,15 @@ var (
 	takesCommand = lazy.Regexp(`(?i)^(?:exec(?:start|stop|reload|condition)(?:pre|post|ex|preex|postex)?|up|down|preup|` +
 		`postup|predown|postdown|forcecommand|` +
 		`proxycommand|remotecommand|localcommand|authorizedkeyscommand|authorizedprincipalscommand|knownhostscommand|` +
-		`command|program|notifycmd|` +
+		`command|program|systemd\.run|notifycmd|` +
 		`shutdowncmd|serverargs|run|install|remove|spawn|twist|kernel\.corepattern|\w*opts|\w*options|\w*args|\w*flags|` +
 		`postinvoke|preinvoke)$`)
 	takesUser = lazy.Regexp(`(?i)^(?:[a-z]*user|[a-z]*username|login|owner|identity|anonymousidentity|(?:[a-z]*sasl|` +
 		`bind)[a-z]*(?:user|id|dn)|authcid|authzid|binddn|` +
 		`remoteuser|mailfrom|mailto|mailaddr|mail|acct|ruser|auser|customer|admin|superuser|secname|xauthid|loginname|account|` +
-		`simpleallowusers|rootbinddn)$`)
-	takesHost = lazy.Regexp(`(?i)^(?:(?:[a-z]*dhcp|node|ad|kernel\.|systemd\.|get)?host(?:name|addr|id)?|fqdn(?:\.fqdn)?|` +
-		`server|[a-z]+server|ntp|fallbackntp|domain(?:name)?|kernel\.domainname|search|peer|` +
+		`simple(?:allow|deny)(?:users|groups)|supplementarygroups|socket(?:user|group)|rootbinddn)$`)
+	takesHost = lazy.Regexp(`(?i)^(?:(?:[a-z]*dhcp|node|ad|ipa|condition|assert|kernel\.|systemd\.|get)?host(?:name|addr|id)?|fqdn(?:\.fqdn)?|` +
+		`server|[a-z0-9]+server|\$?[a-z]*permittedpeer|ntp|fallbackntp|domain(?:name)?|kernel\.domainname|search|peer|` +
 		`remote|endpoint|node|realm|defaultrealm|workgroup|netbiosname|relayhost|homehost|dhcphost|hostrecord|cname|` +
 		`ptrrecord|srvhost|rhost|helo|nodename|` +
 		`client|lookup|target|gateway|dns|relay|upsname|dnssearch|txtrecord|addresses?)$`)
@@ -34,7 +34,7 @@ var (
 		`banner|provider|ssid|w?wpassid|wpassid|essid|apn|` +
 		`wirelessessid|permissions|vendorclassidentifier|userclass|clientid(?:entifier)?|dhcpclient(?:id|identifier)|number|` +
 		`simid|serial(?:number|no)?|assettag|` +
-		`statusline|call|syslogidentifier|tag|openvpn|duidrawdata|phone|fixedaddress)$`)
+		`statusline|[a-z]*prompt|versionaddendum|mappings|devicename|devname|manufacturer|model(?:name|number)|call|syslogidentifier|tag|openvpn|duidrawdata|phone|fixedaddress)$`)
 )
 
 // pair is a setting within a line: user=x, "key": "value".
@@ -53,6 +53,9 @@ func (r *Redactor) setting(file, line string) string {
 	line = withoutComment(line)
 	m := keyed().FindStringSubmatch(line)
 	if m == nil {
+		if goesOnQuoted().MatchString(line) {
+			return r.opaque(line)
+		}
 		return r.pairs(line)
 	}
 	lead, key, sign, value := m[1], m[2], m[3], m[4]
@@ -67,6 +70,9 @@ func (r *Redactor) setting(file, line string) string {
 	}
 	return lead + r.free(key) + sign + r.value(key, value)
 }
+
+// goesOnQuoted is a line of nothing but quoted values: those of a setting before it.
+var goesOnQuoted = lazy.Regexp(`^\s*(?:"[^"]*"[\s,;)}\]]*)+$`)
 
 // takesOne tells of names that a value follows without a sign.
 func takesOne(key string) bool {
@@ -171,7 +177,7 @@ func eachWord(s string, one func(string) string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
 		j := i
-		for j < len(s) && strings.IndexByte(" \t,;\"'[](){}<>", s[j]) < 0 {
+		for j < len(s) && strings.IndexByte(" \t\f,;\"'[](){}<>", s[j]) < 0 {
 			j++
 		}
 		if j > i {
@@ -189,6 +195,9 @@ func eachWord(s string, one func(string) string) string {
 // hosts replaces the hosts in a value, and keeps numbers, paths and lone words of settings.
 func (r *Redactor) hosts(value string) string {
 	return eachWord(value, func(w string) string {
+		if below, ok := strings.CutPrefix(w, "*."); ok && below != "" {
+			return "*." + r.hosts(below)
+		}
 		_, err := netip.ParseAddr(w)
 		switch {
 		case err == nil, plain().MatchString(w), strings.ContainsAny(w, "/@%$*=\\"), w[0] == '-', strings.Contains(w, "::"), r.isPublic(w):
@@ -266,8 +275,10 @@ func (r *Redactor) Output(line string) string {
 			return r.Text(k) + "=" + r.commandOf(v)
 		case takesAnything().MatchString(p) && p != "id":
 			return r.Text(k) + "=" + r.opaque(v)
-		case p == "user":
-			return r.Text(k) + "=" + r.userWord(v)
+		case p == "user", p == "group", p == "supplementarygroups":
+			return r.Text(k) + "=" + eachWord(v, r.userWord)
+		case weblike().MatchString(v):
+			return r.Text(k) + "=" + eachWord(v, r.web)
 		}
 	}
 	return r.Text(line)

@@ -18,8 +18,10 @@ var (
 	mailbox = lazy.Regexp(`^([A-Za-z][\w.+-]{0,63})@([A-Za-z][\w-]{0,62}(?:\.[\w-]{1,62}){0,8})`)
 	export  = lazy.Regexp(`^([A-Za-z][\w.-]{0,253}):/(?:[^/]|$)`)
 	// A Kerberos principal of a service: HTTP/web.example.com.
-	principal = lazy.Regexp(`^(?i:http|host|ldap|nfs|cifs|imap|smtp|postgres|mssqlsvc|termsrv|dns|ftp|` +
+	principal = lazy.Regexp(`^(?i:http|host|krbtgt|ldap|nfs|cifs|imap|smtp|postgres|mssqlsvc|termsrv|dns|ftp|` +
 		`rcmd)/([A-Za-z0-9][\w-]*(?:\.[\w-]+)*)`)
+	// target is a disk's name on the wire (RFC 3720, 3.2.6.3).
+	target   = lazy.Regexp(`^(iqn\.[\w.-]+):([^\s,;"'\])]+)`)
 	unitType = lazy.Regexp(`\.(service|socket|target|timer|mount|automount|slice|scope|path|device|swap)(\.\w+)?$`)
 	terminal = lazy.Regexp(`^(tty\w*|pts\d*|console|\d+|[a-z]+)$`)
 )
@@ -28,6 +30,16 @@ var (
 func (r *Redactor) positioned(s string, i int) (int, string) {
 	rest := s[i:]
 	switch c := s[i]; {
+	case c == '/' && strings.HasPrefix(rest, "/dev/") && (i == 0 || !wordByte(s[i-1])):
+		return r.device(rest)
+	case c == 'd' && strings.HasPrefix(rest, "dev-") && (i == 0 || !wordByte(s[i-1])):
+		if m := deviceUnit().FindStringSubmatch(rest); m != nil && !numberedArray().MatchString(m[2]) {
+			return len(m[0]), m[1] + r.Volume(m[2]) + m[3]
+		}
+	case c == 'i' && strings.HasPrefix(rest, "iqn.") && (i == 0 || !wordByte(s[i-1])):
+		if m := target().FindStringSubmatch(rest); m != nil {
+			return len(m[0]), r.words(m[1]) + ":" + r.opaque(m[2])
+		}
 	case c == '/' || c == '\\':
 		if m := authority().FindStringSubmatch(rest); m != nil && (i == 0 || s[i-1] != c) {
 			out := rest[:2]
@@ -45,7 +57,7 @@ func (r *Redactor) positioned(s string, i int) (int, string) {
 		if m != nil && !unitType().MatchString(m[1]) && !terminal().MatchString(m[1]) {
 			return len(m[0]), "@" + r.hostAt(m[1])
 		}
-	case i == 0 || strings.IndexByte(" \t\"'=,(<:\n", s[i-1]) >= 0:
+	case i == 0 || strings.IndexByte(" \t\f\"'=,(<:\n", s[i-1]) >= 0:
 		if m := mailbox().FindStringSubmatch(rest); m != nil && !unitType().MatchString(m[2]) && !terminal().MatchString(m[2]) {
 			return len(m[0]), r.userWord(m[0])
 		}

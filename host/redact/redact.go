@@ -88,6 +88,14 @@ func (r *Redactor) pseudonym(kind, s string) string {
 	return p
 }
 
+// given tells whether a word is a pseudonym already: some lines are read twice.
+func (r *Redactor) given(w string) bool {
+	_, ok := r.replaced[w]
+	return ok && givenForm().MatchString(w)
+}
+
+var givenForm = lazy.Regexp(`^(?:w|host|user|dom|ser)[a-z2-9]{8}$`)
+
 // The sorts of names that are looked for everywhere.
 const (
 	hostName   = "host"
@@ -159,6 +167,10 @@ func (r *Redactor) isPublic(name string) bool {
 	return true
 }
 
+// topLevel are last labels of names that say nothing of anybody, and ends of files' names.
+var topLevel = set(`journal conf json yaml html arpa example test invalid local localdomain lan home internal intern intra corp private domain info name cloud
+	localhost online site tech host network systems university gmbh berlin hamburg`)
+
 // Host replaces a host name, also one that is an everyday word.
 func (r *Redactor) Host(name string) string {
 	if r.isPublic(name) {
@@ -170,12 +182,15 @@ func (r *Redactor) Host(name string) string {
 	labels := strings.Split(name, ".")
 	for i, l := range labels {
 		switch {
+		case r.given(l):
 		case i == 0:
 			labels[i] = r.pseudonym(hostName, l)
 		case i < len(labels)-1:
 			labels[i] = r.pseudonym(domainName, l)
-		default:
+		case topLevel[strings.ToLower(l)] || len(l) <= 3 && len(labels) > 1:
 			labels[i] = r.words(l)
+		default:
+			labels[i] = r.pseudonym(domainName, l)
 		}
 	}
 	return strings.Join(labels, ".")

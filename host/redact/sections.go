@@ -69,16 +69,28 @@ func around(re *regexp.Regexp, s string, f func([]string) string, rest func(stri
 }
 
 var (
-	realmKeys = lazy.Regexp(`^(\s*(?:kdc|admin_server|master_kdc|primary_kdc|kpasswd_server|default_domain|default_realm)\s*=\s*)(.*)$`)
-	realmOpen = lazy.Regexp(`^(\s*)(\S+)(\s*=\s*\{.*)$`)
-	realmRule = lazy.Regexp(`(@)([A-Za-z][\w.-]*)`)
-	ofRules   = lazy.Regexp(`^\s*auth_to_local`)
+	realmKeys  = lazy.Regexp(`^(\s*(?:kdc|admin_server|master_kdc|primary_kdc|kpasswd_server|default_domain|default_realm)\s*=\s*)(.*)$`)
+	realmOpen  = lazy.Regexp(`^(\s*)(\S+)(\s*=\s*\{.*)$`)
+	realmRule  = lazy.Regexp(`(@)([A-Za-z][\w.-]*)`)
+	ruleWord   = lazy.Regexp(`[A-Za-z0-9][\w-]+`)
+	peopleOpen = lazy.Regexp(`^(\s*auth_to_local_names\s*=\s*)(\{.*)$`)
+	ofRules    = lazy.Regexp(`^\s*auth_to_local`)
 )
 
 // realmLines redacts krb5.conf(5), where realms and domains are names.
 func (r *Redactor) realmLines() func(string) string {
 	in := ""
+	people := false // between the braces of auth_to_local_names
 	return func(line string) string {
+		m := peopleOpen().FindStringSubmatch(line)
+		switch {
+		case m != nil:
+			people = !strings.Contains(m[2], "}")
+			return r.free(m[1]) + r.opaque(m[2])
+		case people:
+			people = !strings.Contains(line, "}")
+			return r.opaque(line)
+		}
 		if m := section().FindStringSubmatch(line); m != nil {
 			in = strings.TrimSpace(m[2])
 			return r.Text(line)
@@ -87,16 +99,23 @@ func (r *Redactor) realmLines() func(string) string {
 		if m := realmKeys().FindStringSubmatch(line); m != nil {
 			return m[1] + r.hosts(m[2])
 		}
-		m := realmOpen().FindStringSubmatch(line)
+		m = realmOpen().FindStringSubmatch(line)
 		switch {
 		case m != nil && (in == "realms" || in == "capaths"):
 			return m[1] + r.hosts(m[2]) + m[3]
 		case in == "domain_realm" || in == "capaths":
 			return r.hosts(line)
 		case ofRules().MatchString(line):
-			return each(realmRule(), r.free(line), func(m []string) string { return m[1] + r.hostAt(m[2]) })
+			key, rule, _ := strings.Cut(line, "=")
+			rule = each(realmRule(), rule, func(m []string) string { return m[1] + r.hostAt(m[2]) })
+			return r.free(key) + "=" + each(ruleWord(), rule, func(m []string) string {
+				if m[0] == "RULE" || m[0] == "DEFAULT" || m[0] == "DB" {
+					return m[0]
+				}
+				return r.opaque(m[0])
+			})
 		}
-		return r.setting("", line)
+		return r.directoryNames(r.setting("", line))
 	}
 }
 
@@ -106,21 +125,62 @@ var forwarded = lazy.Regexp(`^(.*\s|)(-?@@?(?:\([^)]*\))?)(\[[^\]]*\]|[A-Za-z0-9
 func (r *Redactor) forwardLine(name, line string) string {
 	line = withoutComment(line)
 	if m := forwarded().FindStringSubmatch(line); m != nil && !strings.Contains(m[1], "(") {
-		return r.free(m[1]) + m[2] + r.hostAt(m[3]) + r.free(m[4])
+		return r.selector(m[1]) + m[2] + r.hostAt(m[3]) + r.free(m[4])
 	}
-	return r.setting(name, line)
+	if aboutProperty().MatchString(line) {
+		return r.selector(line)
+	}
+	if m := toModule().FindStringSubmatch(line); m != nil {
+		return r.free(m[1]) + r.opaque(m[2])
+	}
+	return around(parameter(), line, func(m []string) string {
+		switch {
+		case strings.Trim(m[3], `"`) == Dropped, ofParameters().MatchString(m[1]), takesOne(m[1]):
+			return r.setting(name, m[0])
+		}
+		return r.free(m[1]) + m[2] + r.argument(m[3])
+	}, func(s string) string { return r.setting(name, s) })
 }
+
+func (r *Redactor) selector(s string) string {
+	if m := aboutProperty().FindStringSubmatch(s); m != nil {
+		return r.free(m[1]) + r.opaque(m[2]) + r.free(m[3])
+	}
+	return r.free(s)
+}
+
+var (
+	// aboutProperty is a condition about a property of messages; toModule is what an output takes.
+	aboutProperty = lazy.Regexp(`^(\s*:[\w!$.-]+,\s*!?\w+,\s*)("[^"]*")(.*)$`)
+	toModule      = lazy.Regexp(`^(.*:om\w+:)(.*)$`)
+	parameter     = lazy.Regexp(`\b([A-Za-z][\w.]*)(\s*=\s*)("[^"]*")`)
+	// ofParameters are those of rsyslog whose values say nothing of anybody.
+	ofParameters = lazy.Regexp(`(?i)^(?:type|name|file|dynafile|template|facility|severity|protocol|port|(?:queue|action|tls|` +
+		`stream)\.?\w*|load|mode|tag|input|ruleset|\w*mode|\w*owner|\w*group|socket|interval|option\.\w+)$`)
+)
 
 // pointLines redacts netplan's, where below access-points stand names of networks.
 func (r *Redactor) pointLines(name string) func(string) string {
 	from, first := -1, -1
+	under := "" // the setting whose list this is
 	return func(line string) string {
 		in := len(line) - len(strings.TrimLeft(line, " "))
 		body := strings.TrimSpace(line)
 		if body != "" && in <= from {
 			from = -1
 		}
+		if m := listItem().FindStringSubmatch(line); m != nil && under != "" {
+			return m[1] + r.value(under, m[2])
+		}
+		if m := opensList().FindStringSubmatch(line); m != nil {
+			under = m[1]
+		} else if body != "" && body[0] != '#' {
+			under = ""
+		}
 		key, rest, ok := strings.Cut(line, ":")
+		if q := quotedKey().FindStringSubmatch(line); q != nil {
+			key, rest = q[1], q[2]
+		}
 		switch {
 		case strings.HasPrefix(body, "access-points:"):
 			from, first = in, -1
@@ -132,6 +192,12 @@ func (r *Redactor) pointLines(name string) func(string) string {
 		return r.setting(name, line)
 	}
 }
+
+var (
+	listItem  = lazy.Regexp(`^(\s*(?:-\s+)+)([^:{\[]+)$`)
+	opensList = lazy.Regexp(`^\s*(?:-\s+)?["']?([\w-]+)["']?:\s*$`)
+	quotedKey = lazy.Regexp(`^(\s*(?:"[^"]*"|'[^']*')\s*):(.*)$`)
+)
 
 var wrapped = lazy.Regexp(`(?i)^(?:ALL|LOCAL|KNOWN|UNKNOWN|PARANOID|EXCEPT|allow|deny|spawn|twist|severity|banners|user|umask|` +
 	`keepalive|nice|setenv|rfc931|linger|aclexec)$`)

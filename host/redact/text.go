@@ -19,6 +19,7 @@ const (
 	versions          // words of versions stay
 	said              // words of messages stay, and hexadecimal numbers their form
 	logged            // and no other words
+	volumes           // words stay that volumes are called by as a matter of course
 )
 
 // Text replaces every name, address and unknown word in a text. What lies
@@ -107,6 +108,10 @@ func (r *Redactor) next(s string, i int, how reading) (int, string) {
 // wordAs replaces a word as its place asks for.
 func (r *Redactor) wordAs(w string, how reading) string {
 	switch {
+	case r.given(w):
+		return w
+	case how&volumes != 0 && ofVolumes[strings.ToLower(w)]:
+		return w
 	case (how&nothing != 0 || how&digits != 0 && strings.ContainsAny(w, "0123456789")) && w != Dropped:
 		if kind, ok := r.names[strings.ToLower(w)]; ok {
 			return r.pseudonym(kind, w)

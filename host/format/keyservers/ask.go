@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+
+	"fettle/internal/lazy"
 )
 
 // URL makes a base URL of a keyserver as gpg names it: hkp://, hkps://, http://,
@@ -56,11 +58,15 @@ var zbase32 = base32.NewEncoding("ybndrfg8ejkmcpqxot1uwisza345h769").WithPadding
 func split(address string) (local, domain string, err error) {
 	local, domain, ok := strings.Cut(address, "@")
 	domain = strings.ToLower(domain)
-	if !ok || local == "" || domain == "" || len(address) > 254 || strings.ContainsAny(domain, "/?#@: ") {
+	if !ok || local == "" || len(address) > 254 || !mailDomain().MatchString(domain) {
 		return "", "", fmt.Errorf("%.300q is no mail address", address)
 	}
 	return local, domain, nil
 }
+
+// mailDomain is a name of the net with at least two labels, the last of which is no number:
+// user IDs, which anybody writes, lead to no address and to none of this host's neighbours.
+var mailDomain = lazy.Regexp(`^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])$`)
 
 // WebKeyURLs are where a domain keeps an address's key: the advanced method, then
 // the direct one (draft-koch-openpgp-webkey-service, section 3.1).

@@ -32,6 +32,7 @@ type Info struct{ Path, Release, Build string }
 const (
 	maxDepth   = 6
 	maxFolders = 2000
+	maxPairs   = 500 // each is unpacked
 )
 
 var (
@@ -64,7 +65,10 @@ func Locate(ctx context.Context, h *host.Host, root string) ([]Pair, error) {
 		if err != nil {
 			return err
 		}
-		pairs = append(pairs, paired(dir, es)...)
+		if pairs = append(pairs, paired(dir, es)...); len(pairs) > maxPairs {
+			pairs = nil
+			return fmt.Errorf("%s holds more than %d kernels with an initrd", root, maxPairs)
+		}
 		for _, e := range es {
 			if e.Type.IsDir() && depth < maxDepth && !strings.HasPrefix(e.Name, ".") {
 				if err := walk(path.Join(dir, e.Name), depth+1); err != nil {

@@ -103,6 +103,14 @@ func TestBounds(t *testing.T) {
 	if err != nil || len(pairs) != 1 || pairs[0].Folder != deep(maxDepth) {
 		t.Errorf("%+v, %v", pairs, err)
 	}
+	var kernels strings.Builder
+	for i := range maxPairs + 1 {
+		fmt.Fprintf(&kernels, "-- root/srv/tftp/linux-%d --\n-- root/srv/tftp/initrd-%[1]d --\n", i)
+	}
+	if pairs, err := Locate(t.Context(), hosttest.New(t, kernels.String()), "/srv/tftp"); err == nil || len(pairs) > 0 ||
+		!strings.Contains(err.Error(), "more than 500 kernels") {
+		t.Errorf("%d pairs, %v", len(pairs), err)
+	}
 	var many strings.Builder
 	for i := range maxFolders {
 		fmt.Fprintf(&many, "-- root/srv/tftp/%d/x --\n", i)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -37,8 +38,12 @@ type OIDC struct {
 	Operators []string
 	Client    *http.Client // nil: one with a time limit
 
+	patience time.Duration // with one answer; 0: 10 s
+
 	mu       sync.Mutex
 	provider *oidc.Provider
+	failed   error // of the last try to reach it, at
+	at       time.Time
 }
 
 const (
@@ -51,11 +56,18 @@ const (
 func (o *OIDC) ready(ctx context.Context) (*oidc.Provider, *oauth2.Config, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.provider == nil && o.failed != nil && time.Since(o.at) < failureLasts {
+		return nil, nil, o.failed
+	}
 	if o.provider == nil {
 		// The provider keeps this context for fetching keys later.
 		p, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), o.client()), o.Issuer)
+		if err == nil {
+			err = o.usable(p)
+		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("asking %s: %w", o.Issuer, err)
+			o.failed, o.at = fmt.Errorf("asking %s: %w", o.Issuer, err), time.Now()
+			return nil, nil, o.failed
 		}
 		o.provider = p
 	}
@@ -63,11 +75,63 @@ func (o *OIDC) ready(ctx context.Context) (*oidc.Provider, *oauth2.Config, error
 		Scopes: []string{oidc.ScopeOpenID, "profile", "email", "groups"}}, nil
 }
 
-func (o *OIDC) client() *http.Client {
-	if o.Client != nil {
-		return o.Client
+// failureLasts is how long those who come after one that waited in vain are told so at once.
+const failureLasts = 5 * time.Second
+
+// usable refuses a provider that would have secrets sent in the clear.
+func (o *OIDC) usable(p *oidc.Provider) error {
+	var says struct {
+		Keys string `json:"jwks_uri"`
 	}
-	return &http.Client{Timeout: 10 * time.Second}
+	if err := p.Claims(&says); err != nil {
+		return err
+	}
+	for _, address := range []string{p.Endpoint().AuthURL, p.Endpoint().TokenURL, says.Keys} {
+		u, err := url.Parse(address)
+		if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || strings.HasPrefix(o.Issuer, "https:")) {
+			return fmt.Errorf("it names %.100q as one of its addresses", address)
+		}
+	}
+	return nil
+}
+
+// client asks the provider, who may be somebody else than he was: for a while, for little,
+// and nobody to whom he leads.
+func (o *OIDC) client() *http.Client {
+	c := http.Client{Timeout: o.patience, CheckRedirect: stays}
+	if c.Timeout == 0 {
+		c.Timeout = 10 * time.Second
+	}
+	if o.Client != nil {
+		c.Transport = o.Client.Transport
+	}
+	c.Transport = little{c.Transport}
+	return &c
+}
+
+func stays(to *http.Request, from []*http.Request) error {
+	first := from[0].URL
+	if to.Method != http.MethodGet || len(from) > 3 || to.URL.Host != first.Host || to.URL.Scheme != first.Scheme {
+		return fmt.Errorf("%s redirects to %s, which is not followed", first.Host, to.URL.Host)
+	}
+	return nil
+}
+
+// little keeps answers to a megabyte.
+type little struct{ http.RoundTripper }
+
+const mostSaid = 1 << 20
+
+func (l little) RoundTrip(r *http.Request) (*http.Response, error) {
+	rt := l.RoundTripper
+	if rt == nil {
+		rt = http.DefaultTransport
+	}
+	res, err := rt.RoundTrip(r)
+	if err == nil {
+		res.Body = http.MaxBytesReader(nil, res.Body, mostSaid)
+	}
+	return res, err
 }
 
 func (g *Gate) oidcStart(w http.ResponseWriter, r *http.Request) {
@@ -155,11 +219,28 @@ func (o *OIDC) redeem(ctx context.Context, code string, way way) (identity, erro
 	if subtle.ConstantTimeCompare([]byte(signed.Nonce), []byte(way.nonce)) != 1 {
 		return identity{}, errors.New("the token belongs to another log-in")
 	}
+	if len(signed.Audience) > 1 && authorised(signed) == "" {
+		return identity{}, errors.New("the token is for several, and does not say for whom it was made")
+	}
+	if by := authorised(signed); by != "" && by != o.ClientID {
+		return identity{}, fmt.Errorf("the token was made for %.100q", by)
+	}
 	var claims map[string]any
 	if err := signed.Claims(&claims); err != nil {
 		return identity{}, err
 	}
 	return o.read(claims)
+}
+
+// authorised is for whom a token was made (OpenID Connect Core 1.0, 2, azp).
+func authorised(t *oidc.IDToken) string {
+	var c struct {
+		Party any `json:"azp"`
+	}
+	if err := t.Claims(&c); err != nil || c.Party == nil {
+		return ""
+	}
+	return fmt.Sprint(c.Party)
 }
 
 func (o *OIDC) read(claims map[string]any) (identity, error) {

@@ -25,6 +25,7 @@ type provider struct {
 	challenge string
 	nonce     string
 	signWith  *rsa.PrivateKey
+	sign      func(p *provider, body []byte) string // nil: as it should
 }
 
 func newProvider(t *testing.T) *provider {
@@ -98,10 +99,17 @@ func (p *provider) token(w http.ResponseWriter, r *http.Request) {
 	}
 	for k, v := range p.claims {
 		claims[k] = v
+		if v == nil {
+			delete(claims, k)
+		}
 	}
 	body, err := json.Marshal(claims)
 	if err != nil {
 		p.t.Error(err)
+	}
+	if p.sign != nil {
+		p.json(w, map[string]any{"access_token": "a", "token_type": "Bearer", "id_token": p.sign(p, body)})
+		return
 	}
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: p.signWith}, (&jose.SignerOptions{}).WithHeader("kid", "k"))
 	if err != nil {

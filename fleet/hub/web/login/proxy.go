@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"unicode"
 
 	"fettle/fleet/hub/store"
 )
@@ -94,11 +95,15 @@ func letters(name string) string {
 
 // Plausible keeps names out that could be read as something else.
 func Plausible(name string) bool {
-	return name != "" && len(name) <= 200 && !strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c == 0x7f || c == '\ufffd' })
+	return name != "" && len(name) <= 200 && !strings.ContainsFunc(name, func(c rune) bool {
+		return c == ' ' || c == '\ufffd' || !unicode.IsPrint(c) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, c)
+	})
 }
 
 func roleOf(name string, groups, operators []string) store.Role {
-	if slices.Contains(operators, "user:"+name) || slices.ContainsFunc(groups, func(g string) bool { return slices.Contains(operators, g) }) {
+	if slices.Contains(operators, "user:"+name) || slices.ContainsFunc(groups, func(g string) bool {
+		return !strings.HasPrefix(g, "user:") && slices.Contains(operators, g)
+	}) {
 		return store.Operator
 	}
 	return store.Reader

@@ -23,7 +23,11 @@ class Program:
 
     def run(self, args):
         """Return the exit status, and both outputs."""
-        return self.module.run_command([self.path] + args, environ_update={"LC_ALL": "C.UTF-8"})
+        return self.module.run_command(
+            [self.path] + args,
+            environ_update={"LC_ALL": "C.UTF-8"},
+            expand_user_and_vars=False,  # $ and ~ are parts of names
+        )
 
     def document(self, args, form, good=None):
         """Return the exit status and the JSON object of that form; fail where there is none."""

@@ -11,7 +11,7 @@ module: capture
 short_description: Write what checks read on a host to one file
 description:
   - Runs C(fettle capture) on the host. The file can be checked elsewhere, with C(fettle check --from).
-  - An existing file is left as it is, unless O(force=true).
+  - An existing file is left as it is, unless O(force=true). One that somebody else put there, or a link, is refused.
 version_added: 1.0.0
 author:
   - the fettle project (@fettle)
@@ -51,12 +51,12 @@ attributes:
 EXAMPLES = r"""
 - name: Capture the host
   fettle.fettle.capture:
-    dest: /var/tmp/fettle.tar.zst
+    dest: /root/fettle.tar.zst
     redact: true
 
 - name: Copy the capture to the controller
   ansible.builtin.fetch:
-    src: /var/tmp/fettle.tar.zst
+    src: /root/fettle.tar.zst
     dest: captures/
 """
 
@@ -72,6 +72,7 @@ size:
 """
 
 import os
+import stat
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.fettle.fettle.plugins.module_utils.program import ARGUMENTS, Program
@@ -84,6 +85,19 @@ def arguments(params):
         if params[flag]:
             args.append("--" + flag)
     return args + ["--"] + params["traps"]
+
+
+def planted(dest):
+    """Why the file is not one that this module made; empty where it may be."""
+    try:
+        st = os.lstat(dest)
+    except OSError:
+        return ""
+    if not stat.S_ISREG(st.st_mode):
+        return "is no regular file"
+    if st.st_uid != os.geteuid():
+        return "belongs to another user (uid %d)" % st.st_uid
+    return ""
 
 
 def main():
@@ -101,6 +115,9 @@ def main():
     )
     dest = module.params["dest"]
     program = Program(module)
+    why = planted(dest)
+    if why:
+        module.fail_json(msg="%s %s: choose a folder that nobody else can write to" % (dest, why))
     result = {"dest": dest, "changed": module.params["force"] or not os.path.exists(dest)}
     if result["changed"] and not module.check_mode:
         status, out, err = program.run(arguments(module.params))
