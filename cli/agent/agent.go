@@ -8,8 +8,6 @@ import (
 	"io"
 	"log"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -171,25 +169,9 @@ check each time; flags after -- are passed to it.`,
 
 // findFettle is the absolute path of fettle.
 func findFettle(given string) (string, error) {
-	if given == "" {
-		self, err := os.Executable()
-		if err != nil {
-			return "", err
-		}
-		if given = filepath.Join(filepath.Dir(self), "fettle"); !isProgram(given) {
-			if given, err = exec.LookPath("fettle"); err != nil {
-				return "", errors.New("the program fettle is neither beside fettle-agent nor on PATH")
-			}
-		}
-	}
-	abs, err := filepath.Abs(given)
+	abs, err := app.FindFettle(given)
 	if err != nil {
 		return "", err
 	}
 	return abs, agent.Runnable(abs)
-}
-
-func isProgram(file string) bool {
-	st, err := os.Stat(file)
-	return err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0
 }
