@@ -1,6 +1,6 @@
 # fettle: what a developer types.
 #
-#   make            build ./fettle, ./fettle-lab, ./fettle-hub and ./fettle-agent for this machine
+#   make            build ./fettle, ./fettle-lab, ./fettle-hub, ./fettle-agent and ./fettle-mcp
 #   make test       install what the tests need (Debian), then run them all
 #   make lab-long   every proof on throwaway machines, the long ones too
 #   make park       builds hosts of Debian and Ubuntu once, and checks fettle on them (root)
@@ -26,7 +26,7 @@ FETTLE_FUZZ ?= 1s
 .PHONY: build test test-deps mutate park lab-long lab-smq-old lab-zfs bench man lint dist packages release clean
 
 build:
-	CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o . ./cmd/fettle ./cmd/fettle-lab ./cmd/fettle-hub ./cmd/fettle-agent
+	CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o . ./cmd/fettle ./cmd/fettle-lab ./cmd/fettle-hub ./cmd/fettle-agent ./cmd/fettle-mcp
 
 # The race detector needs cgo and a C compiler; fettle itself is built without.
 # It sleeps a second at each exit unless told not to, and the tests start
@@ -80,8 +80,8 @@ bench: build
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 man: build
-	for p in fettle fettle-lab fettle-hub fettle-agent; do ./$$p man out/man || exit 1; done
-	for p in fettle fettle-lab fettle-hub fettle-agent; do for s in bash zsh fish; do mkdir -p out/completion && ./$$p completion $$s > out/completion/$$p.$$s; done; done
+	for p in fettle fettle-lab fettle-hub fettle-agent fettle-mcp; do ./$$p man out/man || exit 1; done
+	for p in fettle fettle-lab fettle-hub fettle-agent fettle-mcp; do for s in bash zsh fish; do mkdir -p out/completion && ./$$p completion $$s > out/completion/$$p.$$s; done; done
 
 lint:
 	$(GO) vet ./...
@@ -91,7 +91,7 @@ lint:
 
 dist:
 	for a in amd64 arm64; do \
-	  for p in fettle fettle-lab fettle-hub fettle-agent; do \
+	  for p in fettle fettle-lab fettle-hub fettle-agent fettle-mcp; do \
 	    CGO_ENABLED=0 GOOS=linux GOARCH=$$a $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o dist/$$p-linux-$$a ./cmd/$$p || exit 1; \
 	  done; \
 	done
@@ -107,4 +107,4 @@ release: packages
 	ssh-keygen -Y sign -f '$(KEY)' -n fettle-release dist/SHA256SUMS
 
 clean:
-	rm -rf fettle fettle-lab fettle-hub fettle-agent dist out
+	rm -rf fettle fettle-lab fettle-hub fettle-agent fettle-mcp dist out

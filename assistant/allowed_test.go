@@ -113,7 +113,8 @@ func TestPathsAndHosts(t *testing.T) {
 	if err := os.Symlink(out, link); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{inside: "--from=" + inside, out: "", link: "", top + "/../b": "", top + "x": "", top + "/none": ""} {
+	for name, want := range map[string]string{inside: "--from=" + inside, out: "", link: "",
+		top + "/../b": "", top + "x": "", top + "/none": ""} {
 		_, err := d.check(ctx, nil, checkInput{target: target{Capture: name}})
 		args := ran()
 		if (err == nil) != (want != "") || want != "" && !slices.Contains(args[0], want) || want == "" && len(args) > 0 {

@@ -51,12 +51,15 @@ func contents(uri, text string) *mcp.ReadResourceResult {
 // prompts are what people ask most.
 func prompts(s *mcp.Server) {
 	for _, p := range []struct{ name, title, text string }{
-		{"whats-wrong", "What is wrong with this host?", "Run check. Explain what is found, worst first: what happens, how bad it is, what to do. " +
-			"For what is fixable show the plan and give the command for me to run. Say what could not be inspected."},
-		{"safe-to-restart", "Is it safe to restart this host?", "Run before_reboot. Give the verdict first, then what would be lost and what to do about it " +
-			"before the restart. Name what could not be looked at."},
-		{"explain-log", "Explain this log", "I will paste a log or an error message. Pass it to why as it is. If a trap matches, explain its article in " +
-			"your own words and check this host for it; if none does, say so, and name what stands out without inventing a cause."},
+		{"whats-wrong", "What is wrong with this host?",
+			"Run check. Explain what is found, worst first: what happens, how bad it is, what to do. For what is fixable show the plan and " +
+				"give the command for me to run. Say what could not be inspected."},
+		{"safe-to-restart", "Is it safe to restart this host?",
+			"Run before_reboot. Give the verdict first, then what would be lost and what to do about it before the restart. Name what " +
+				"could not be looked at."},
+		{"explain-log", "Explain this log",
+			"I will paste a log or an error message. Pass it to why as it is. If a trap matches, explain its article in your own words and " +
+				"check this host for it; if none does, say so, and name what stands out without inventing a cause."},
 	} {
 		s.AddPrompt(&mcp.Prompt{Name: p.name, Title: p.title, Description: p.title},
 			func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {

@@ -20,9 +20,13 @@ const (
 )
 
 // visible makes of foreign text what a model and a terminal can only read: secrets masked as in
-// evidence, control, bidirectional and invisible characters escaped, bounded.
+// evidence, control, bidirectional and invisible characters escaped, bounded. Lines stay lines.
 func visible(s string, limit int) string {
-	s = ui.Visible(redact.MaskedProse(strings.ToValidUTF8(s, "\uFFFD")))
+	lines := strings.Split(redact.MaskedProse(strings.ToValidUTF8(s, "\uFFFD")), "\n")
+	for i, l := range lines {
+		lines[i] = ui.Visible(strings.ReplaceAll(l, "\t", "    "))
+	}
+	s = strings.Join(lines, "\n")
 	if len(s) <= limit {
 		return s
 	}

@@ -74,7 +74,8 @@ func allowed(args []string) error {
 // environment is all that fettle gets of the server's own: what ssh needs to log in.
 func environment() []string {
 	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8", "NO_COLOR=1", "COLUMNS=100"}
-	for _, name := range []string{"HOME", "USER", "LOGNAME", "SSH_AUTH_SOCK", "XDG_CACHE_HOME", "XDG_STATE_HOME", "STATE_DIRECTORY", "TMPDIR"} {
+	for _, name := range []string{"HOME", "USER", "LOGNAME", "SSH_AUTH_SOCK", "XDG_CACHE_HOME", "XDG_STATE_HOME", "STATE_DIRECTORY",
+		"TMPDIR"} {
 		if v, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+v)
 		}

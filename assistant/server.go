@@ -68,11 +68,18 @@ type Answer struct {
 	Cursor string `json:"cursor,omitempty" jsonschema:"pass it to the same call to get the rest"`
 }
 
-// tool registers one, which only reads.
-func tool[In any](d *desk, s *mcp.Server, name, title, about string, open bool, answer func(context.Context, *call, In) (Answer, error)) {
-	s2 := &mcp.Tool{Name: name, Description: about, Annotations: &mcp.ToolAnnotations{Title: title, ReadOnlyHint: true, IdempotentHint: true,
+// tool registers one, which only reads. open: it may talk to other hosts.
+func tool[In any](
+	d *desk,
+	s *mcp.Server,
+	name, title string,
+	open bool,
+	answer func(context.Context, *call, In) (Answer, error),
+	about string,
+) {
+	t := &mcp.Tool{Name: name, Description: about, Annotations: &mcp.ToolAnnotations{Title: title, ReadOnlyHint: true, IdempotentHint: true,
 		OpenWorldHint: &open}}
-	mcp.AddTool(s, s2, func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Answer, error) {
+	mcp.AddTool(s, t, func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Answer, error) {
 		ctx, end := d.waited(ctx, req)
 		defer end()
 		a, err := answer(ctx, &call{req}, in)

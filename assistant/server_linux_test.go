@@ -85,7 +85,7 @@ func TestTools(t *testing.T) {
 		says string
 	}{
 		"check":         {map[string]any{"traps": []string{"bridge-mtu"}, "all": true, "evidence": true}, true, "found"},
-		"why":           {map[string]any{"text": "kernel: nf_conntrack: nf_conntrack: table full, dropping packet"}, true, "1 known traps match"},
+		"why":           {map[string]any{"text": "nf_conntrack: table full, dropping packet"}, true, "1 known trap matches"},
 		"explain":       {map[string]any{"trap": "bridge-mtu"}, true, "bridge-mtu"},
 		"list":          {map[string]any{"search": "bridge"}, true, "traps"},
 		"plan":          {map[string]any{"trap": "bridge-mtu"}, true, "plan"},
@@ -121,7 +121,8 @@ func TestTools(t *testing.T) {
 	lines := 0
 	for line := range strings.Lines(log.String()) {
 		var e entry
-		if err := json.Unmarshal([]byte(line), &e); err != nil || e.Method == "" || e.Transport != "memory" || strings.Contains(line, "nf_conntrack") {
+		if err := json.Unmarshal([]byte(line), &e); err != nil || e.Method == "" || e.Transport != "memory" ||
+			strings.Contains(line, "nf_conntrack") {
 			t.Errorf("audit %q: %v", line, err)
 		}
 		lines++
@@ -158,6 +159,15 @@ func TestHostileHost(t *testing.T) {
 	tools, _ := cs.ListTools(t.Context(), nil)
 	if b, _ := json.Marshal(tools); strings.Contains(string(b), "IGNORE") {
 		t.Error("a description has it")
+	}
+}
+
+// A plan comes with its digest and the command that a person types; the subject is one word of it.
+func TestPlanHasItsCommand(t *testing.T) {
+	cs := real(t, Config{Fettle: script(t, `echo '{"plan":{"digest":"abc123","text":"a\\nb"}}'`)})
+	a, ok := ask(t, cs, "plan", map[string]any{"trap": "bridge-mtu", "subject": "br0; reboot"})
+	if want := "sudo fettle fix bridge-mtu --on 'br0; reboot' --as-planned abc123"; !ok || a.Command != want || a.Digest != "abc123" {
+		t.Errorf("%+v", a)
 	}
 }
 
@@ -313,11 +323,12 @@ func TestProtocolVersions(t *testing.T) {
 			t.Errorf("%s: %s", version, got)
 		}
 		say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-		if got := say(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"list","arguments":{"search":"bridge-mtu"}}}`); !strings.Contains(
-			got, "A bridge takes its MTU") {
+		got = say(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"list","arguments":{"search":"bridge-mtu"}}}`)
+		if !strings.Contains(got, "A bridge takes its MTU") {
 			t.Errorf("%s: %.300s", version, got)
 		}
-		if got := say(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"fix","arguments":{}}}`); !strings.Contains(got, "error") {
+		got = say(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"fix","arguments":{}}}`)
+		if !strings.Contains(got, "error") {
 			t.Errorf("%s: a tool that there is not: %.300s", version, got)
 		}
 		in.Close() // the client is gone

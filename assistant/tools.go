@@ -10,28 +10,37 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"fettle/internal/units"
 )
 
 // tools registers all of them.
 func (d *desk) tools(s *mcp.Server) {
-	tool(d, s, "check", "Check a host for known traps", "Runs fettle's checks and returns what is found, worst first, with what to do. "+
-		"Evidence on request. Reads only.", true, d.check)
-	tool(d, s, "why", "Explain an error message or a log", "Names the trap that an error message, a log or a description speaks of, or what stands "+
-		"out in a log that no trap explains. Give text, or the name of a systemd unit of this host whose journal is read.", false, d.why)
-	tool(d, s, "explain", "Explain a trap", "The article about a trap: what happens, how to recognise it, how bad it is, what to do.", false, d.explain)
-	tool(d, s, "list", "List the traps that fettle knows", "All traps with their titles; search filters by a word.", false, d.list)
-	tool(d, s, "plan", "Show how a finding would be fixed", "The plan of fettle fix for a trap on this host: its steps with diffs and commands, how each "+
-		"is undone, and the command that a person would run. Nothing is changed.", false, d.plan)
-	tool(d, s, "before_reboot", "Tell whether a host comes back from a restart", "The verdict, and what would be lost at the next start. "+
-		"Of this host, a capture or a root folder.", false, d.beforeReboot)
-	tool(d, s, "after_reboot", "Tell what did not come back after a restart", "Compares this host with the snapshot that was saved before the restart.",
-		false, d.afterReboot)
-	tool(d, s, "history", "List recorded checks, or show one", "The recorded runs of fettle check on this host, or one of them.", false, d.history)
-	tool(d, s, "diff", "Compare two recorded checks", "What is new and what was resolved between two recorded runs; \"now\" is the host as it is.", false, d.diff)
-	tool(d, s, "measure", "Measure", "Measures for some seconds: counters (network rates), disks (the one that holds the others back), ksm (memory saved by "+
-		"merging), login (where the time of an ssh login goes; needs an allowed host). Reports progress; may be cancelled.", true, d.measure)
+	tool(d, s, "check", "Check a host for known traps", true, d.check,
+		"Runs fettle's checks and returns what is found, worst first, with what to do. Evidence on request. Reads only.")
+	tool(d, s, "why", "Explain an error message or a log", false, d.why,
+		"Names the trap that an error message, a log or a description speaks of, or what stands out in a log that no trap explains. "+
+			"Give text, or the name of a systemd unit of this host whose journal is read.")
+	tool(d, s, "explain", "Explain a trap", false, d.explain,
+		"The article about a trap: what happens, how to recognise it, how bad it is, what to do.")
+	tool(d, s, "list", "List the traps that fettle knows", false, d.list, "All traps with their titles; search filters by a word.")
+	tool(d, s, "plan", "Show how a finding would be fixed", false, d.plan,
+		"The plan of fettle fix for a trap on this host: its steps with diffs and commands, how each is undone, and the command that a "+
+			"person would run. Nothing is changed.")
+	tool(d, s, "before_reboot", "Tell whether a host comes back from a restart", false, d.beforeReboot,
+		"The verdict, and what would be lost at the next start. Of this host, a capture or a root folder.")
+	tool(d, s, "after_reboot", "Tell what did not come back after a restart", false, d.afterReboot,
+		"Compares this host with the snapshot that was saved before the restart.")
+	tool(d, s, "history", "List recorded checks, or show one", false, d.history,
+		"The recorded runs of fettle check on this host, or one of them.")
+	tool(d, s, "diff", "Compare two recorded checks", false, d.diff,
+		"What is new and what was resolved between two recorded runs; \"now\" is the host as it is.")
+	tool(d, s, "measure", "Measure", true, d.measure,
+		"Measures for some seconds: counters (network rates), disks (the one that holds the others back), ksm (memory saved by merging), "+
+			"login (where the time of an ssh login goes; needs an allowed host). Reports progress; may be cancelled.")
 	if d.Hub != "" {
-		tool(d, s, "fleet", "Ask a hub about its hosts", "What a fettle-hub knows: overview, hosts, one host, which hosts have a trap, what changed.", true, d.fleet)
+		tool(d, s, "fleet", "Ask a hub about its hosts", true, d.fleet,
+			"What a fettle-hub knows: overview, hosts, one host, which hosts have a trap, what changed.")
 	}
 }
 
@@ -188,7 +197,7 @@ func (d *desk) why(ctx context.Context, _ *call, in whyInput) (Answer, error) {
 		return Answer{}, err
 	}
 	matches, _ := doc["matches"].([]any)
-	a := Answer{Says: fmt.Sprintf("%d known traps match", len(matches))}
+	a := Answer{Says: units.Count(len(matches), "known trap matches", "known traps match")}
 	if len(matches) == 0 {
 		a.Says = "no known trap matches; what stands out in a log is no diagnosis"
 	}
@@ -309,7 +318,8 @@ func (d *desk) plan(ctx context.Context, _ *call, in planInput) (Answer, error) 
 	}
 	a := Answer{Says: "no plan: nothing is found that it would change, or it has to be done by hand", HostSays: trimmed(foreign(
 		without(doc, "format", "schema", "fettle"), 0))}
-	if digest, ok := doc["digest"].(string); ok && digest != "" {
+	plan, _ := doc["plan"].(map[string]any)
+	if digest, ok := plan["digest"].(string); ok && digest != "" {
 		a.Says = "the plan; a person applies it by the command, which asks before it acts"
 		a.Digest, a.Command = digest, visible(command+" --as-planned "+quoted(digest), maxText)
 	}
@@ -356,7 +366,8 @@ func (d *desk) afterReboot(ctx context.Context, _ *call, _ nothing) (Answer, err
 	if err != nil {
 		return Answer{}, err
 	}
-	says := map[int]string{0: "all is as it was", 1: "something did not come back", 4: "nothing is missing, but not everything could be compared"}[exit]
+	says := map[int]string{0: "all is as it was", 1: "something did not come back",
+		4: "nothing is missing, but not everything could be compared"}[exit]
 	return Answer{Says: says, HostSays: trimmed(foreign(without(doc, "format", "schema", "fettle"), 0))}, nil
 }
 

@@ -233,7 +233,7 @@ func TestServiceSeesAll(t *testing.T) {
 	}
 }
 
-var programs = []string{"fettle", "fettle-lab", "fettle-hub", "fettle-agent"}
+var programs = []string{"fettle", "fettle-lab", "fettle-hub", "fettle-agent", "fettle-mcp"}
 
 // TestLintian: Debian's own judge of packages finds no error.
 func TestLintian(t *testing.T) {

@@ -180,7 +180,8 @@ func secret(flag, name string, least int) (string, error) {
 func (p *program) serveHTTP(ctx context.Context) error {
 	host, _, err := net.SplitHostPort(p.listen)
 	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return app.Usagef("--listen %q: expected an address of the loopback with a port, such as 127.0.0.1:7411; from elsewhere use ssh -L", p.listen)
+		return app.Usagef("--listen %q: expected an address of the loopback with a port, such as 127.0.0.1:7411; from elsewhere use ssh -L",
+			p.listen)
 	}
 	if p.token == "" {
 		return app.Usagef("--listen needs --token-file: any program on this host can connect")
