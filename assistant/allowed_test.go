@@ -55,7 +55,7 @@ func recording(t *testing.T) (*desk, func() [][]string) {
 
 // hostile are values that would be flags, commands, paths or other programs' arguments.
 var hostile = []string{"--yes", "-o/etc/passwd", "--record", "$(reboot)", "; reboot", "a b", "x\n--yes", "../../etc/shadow", "/etc/shadow",
-	"root@web1 -oProxyCommand=reboot", "\x00", strings.Repeat("A", 100_000), "%s%n", "‮evil", "\x1b[2J", "--root=/", "@/etc/passwd", "*"}
+	"root@web1 -oProxyCommand=reboot", "\x00", strings.Repeat("A", 100_000), "%s%n", "\u202eevil", "\x1b[2J", "--root=/", "@/etc/passwd", "*"}
 
 // Every tool with every hostile value at every place: what it runs only reads, and no value is
 // an argument of its own that is not behind --.
@@ -93,7 +93,7 @@ func TestHostileArguments(t *testing.T) {
 					t.Errorf("%s %.40q is an argument of its own: %q", name, v, args)
 				}
 			}
-			if err != nil && strings.ContainsAny(visible(err.Error(), maxText), "\x1b\x00‮") {
+			if err != nil && strings.ContainsAny(visible(err.Error(), maxText), "\x1b\x00\u202e") {
 				t.Errorf("%s %.40q: the error has it raw: %q", name, v, err)
 			}
 		}

@@ -149,6 +149,9 @@ func newest(bootID string) (*snapshot.State, error) {
 		return nil, err
 	}
 	st, err := s.Before(bootID)
+	if errors.Is(err, snapshot.ErrNone) && os.Geteuid() != 0 {
+		return nil, app.Usagef("%w (snapshots are root's: run it with sudo)", err)
+	}
 	return st, unread(err)
 }
 
