@@ -44,6 +44,7 @@ type options struct {
 	unsaved bool
 	// watch has systemd run fettle after once the next start has settled.
 	watch bool
+	fleet app.HostFlags
 }
 
 // Exit statuses of fettle before reboot, besides those of every verb.
@@ -75,9 +76,18 @@ Exit status:
 		Example: `  sudo fettle before reboot
   sudo fettle before reboot && sudo systemctl reboot
   sudo fettle before reboot --watch
+  fettle before reboot --host web1,web2 --sudo
   fettle before reboot --from capture-web1.tar.zst`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return reboot(cmd.Context(), a, o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.limit < 0 {
+				return app.Usagef("--limit %s: must not be negative", o.limit)
+			}
+			if o.fleet.Asked() {
+				return rebootFleet(cmd.Context(), a, o)
+			}
+			return reboot(cmd.Context(), a, o)
+		},
 	}
 	app.FormatFlag(c, &o.format, "text", "json")
 	c.Flags().BoolVarP(&o.verbose, "verbose", "v", false, "show every subject with its evidence, including clear ones")
@@ -86,6 +96,7 @@ Exit status:
 	c.Flags().BoolVar(&o.watch, "watch", false, "have fettle after run once when the next start has settled, and tell notify's channels")
 	c.MarkFlagsMutuallyExclusive("watch", "no-snapshot")
 	o.target.Flags(c)
+	o.fleet.Flags(c)
 	return c
 }
 
@@ -98,9 +109,6 @@ type looked struct {
 }
 
 func reboot(ctx context.Context, a *app.App, o options) error {
-	if o.limit < 0 {
-		return app.Usagef("--limit %s: must not be negative", o.limit)
-	}
 	tg, err := o.target.Target()
 	if err != nil {
 		return err
@@ -159,9 +167,14 @@ func arm(tg run.Target) error {
 	return nil
 }
 
+// nextStart are the traps that bite then.
+func nextStart(a *app.App) []*trap.Trap {
+	return slices.DeleteFunc(trap.At(a.Traps, trap.NextStart), func(t *trap.Trap) bool { return t.Cost != trap.Instant })
+}
+
 // look runs the checks of the next start.
 func look(ctx context.Context, a *app.App, tg run.Target, limit time.Duration) (*looked, error) {
-	l := &looked{traps: slices.DeleteFunc(trap.At(a.Traps, trap.NextStart), func(t *trap.Trap) bool { return t.Cost != trap.Instant })}
+	l := &looked{traps: nextStart(a)}
 	list := &accept.List{}
 	if tg.Root == "" && tg.From == "" {
 		var err error
