@@ -28,7 +28,7 @@ func (d *desk) tools(s *mcp.Server) {
 		"The plan of fettle fix for a trap on this host: its steps with diffs and commands, how each is undone, and the command that a "+
 			"person would run. Nothing is changed.")
 	tool(d, s, "before_reboot", "Tell whether a host comes back from a restart", false, d.beforeReboot,
-		"The verdict, and what would be lost at the next start. Of this host, a capture or a root folder.")
+		"The verdict, and what would be lost at the next start.")
 	tool(d, s, "after_reboot", "Tell what did not come back after a restart", false, d.afterReboot,
 		"Compares this host with the snapshot that was saved before the restart.")
 	tool(d, s, "history", "List recorded checks, or show one", false, d.history,
@@ -334,13 +334,15 @@ func quoted(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-type restartInput struct {
-	Root    string `json:"root,omitempty" jsonschema:"a folder with a root file system, if allowed"`
-	Capture string `json:"capture,omitempty" jsonschema:"a capture or sosreport, if allowed"`
-}
+type restartInput struct{ target }
+
+// verdicts are those of fettle before reboot, in a sentence.
+var verdicts = map[string]string{"comes-back": "it comes back, and nothing is lost that fettle looks at",
+	"comes-back-without": "it comes back without something", "does-not-come-back": "it does not come back",
+	"cannot-say": "nothing was found that stops it, but not everything could be inspected"}
 
 func (d *desk) beforeReboot(ctx context.Context, _ *call, in restartInput) (Answer, error) {
-	flags, err := d.flags(target{Root: in.Root, Capture: in.Capture})
+	flags, err := d.flags(in.target)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -348,15 +350,21 @@ func (d *desk) beforeReboot(ctx context.Context, _ *call, in restartInput) (Answ
 	if err != nil {
 		return Answer{}, err
 	}
-	report, _ := doc["report"].(map[string]any)
-	entries, _ := outcomes(report, checkInput{})
-	says := map[string]string{"comes-back": "it comes back, and nothing is lost that fettle looks at",
-		"comes-back-without": "it comes back without something", "does-not-come-back": "it does not come back",
-		"cannot-say": "nothing was found that stops it, but not everything could be inspected"}[fmt.Sprint(doc["verdict"])]
+	var entries []any
+	if hosts, many := doc["hosts"].([]any); many && len(hosts) == 1 {
+		doc, _ = hosts[0].(map[string]any)
+		if why, failed := doc["error"].(string); failed {
+			return Answer{}, errors.New(why)
+		}
+		entries, _ = doc["found"].([]any)
+	} else {
+		report, _ := doc["report"].(map[string]any)
+		entries, _ = outcomes(report, checkInput{})
+	}
 	found, _, err := page(entries, "", 0)
-	said := foreign(without(doc, "format", "schema", "fettle", "report"), 0).(map[string]any)
+	said := foreign(without(doc, "format", "schema", "fettle", "report", "found"), 0).(map[string]any)
 	said["findings"] = found
-	return Answer{Says: says, HostSays: trimmed(said)}, err
+	return Answer{Says: verdicts[fmt.Sprint(doc["verdict"])], HostSays: trimmed(said)}, err
 }
 
 type nothing struct{}

@@ -29,7 +29,7 @@ var loaders = []string{"nftables.service", "netfilter-persistent.service", "ipta
 
 // makers are programs that write rules of their own when they start.
 var makers = []string{"dockerd", "containerd", "conmon", "libvirtd", "virtnetworkd", "lxd", "incusd", "kubelet", "k3s-server", "k3s-agent",
-	"kube-proxy", "calico-node", "cilium-agent", "flanneld", "kube-router", "fail2ban-server", "f2b/server", "sshguard", "sshg-fw-nft-sets",
+	"kube-proxy", "calico-node", "cilium-agent", "flanneld", "kube-router", "fail2ban-server", "f2b/server", "sshguard", "sshg-fw-nft-set",
 	"crowdsec-firewa", "tailscaled", "netbird", "openvpn", "charon", "charon-systemd", "miniupnpd", "lfd",
 	"opensnitchd", "mullvad-daemon", "nordvpnd"}
 
@@ -98,6 +98,12 @@ func judge(ctx context.Context, h *host.Host, r *trap.Report, tables []table, us
 			return nil
 		}
 	}
+	for _, l := range s.Links {
+		if l.Info.Kind == "wireguard" {
+			r.NotApplicable("", "wg-quick's PostUp may add rules for "+l.Name+", whose configuration holds keys and is not read")
+			return nil
+		}
+	}
 	for _, l := range loaders[1:] {
 		if u := us[l]; u.Active() || starts(u) {
 			r.NotApplicable("", l+" loads rules at boot")
@@ -109,7 +115,8 @@ func judge(ctx context.Context, h *host.Host, r *trap.Report, tables []table, us
 		return err
 	}
 	for _, word := range []string{"iptables", "iptables-restore", "iptables-nft-restore", "/sbin/iptables", "/usr/sbin/iptables",
-		"/sbin/iptables-restore", "/usr/sbin/iptables-restore", "nft", "/usr/sbin/nft", "/sbin/nft"} {
+		"/sbin/iptables-restore", "/usr/sbin/iptables-restore", "nft", "/usr/sbin/nft", "/sbin/nft",
+		"shared"} { // NetworkManager's method=shared
 		if f := s.Mentions(word); f != "" && !strings.HasSuffix(f, "/nftables.service") {
 			r.NotApplicable("", f+" calls "+word+": what it loads is not known")
 			return nil

@@ -92,7 +92,7 @@ func judge(r *trap.Report, all []host.MountInfo, us []startup.Unit, table []fsta
 // others tells whether a program mounts it when it starts, or a user has.
 func others(m host.MountInfo, all []host.MountInfo) bool {
 	switch {
-	case m.Point == "/", m.Type == "zfs", m.Type == "overlay", strings.HasPrefix(m.Type, "fuse."):
+	case m.Point == "/", m.Type == "zfs", m.Type == "overlay", strings.HasPrefix(m.Type, "fuse"):
 		return true
 	case strings.HasPrefix(m.Point, "/media/"), strings.HasPrefix(m.Point, "/run/"), strings.HasPrefix(m.Point, "/sysroot"):
 		return true // udisks(8); programs; ostree

@@ -51,7 +51,6 @@ var parameters = []parameter{
 	{"vm/dirty_background_bytes", []string{"0"}, nil},
 	{"vm/panic_on_oom", []string{"0"}, []string{"kubelet", "k3s-server", "k3s-agent"}},
 	{"fs/inotify/max_user_instances", []string{"128"}, nil},
-	{"fs/suid_dumpable", []string{"0"}, []string{"apport", "abrtd", "systemd-coredum"}},
 }
 
 // forwarders are programs that turn forwarding on when they start.

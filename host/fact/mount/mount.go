@@ -17,15 +17,15 @@ var virtual = []string{"proc", "sysfs", "cgroup", "cgroup2", "devpts", "devtmpfs
 
 // managed are folders below which others than the admin mount.
 var managed = []string{"/proc/", "/sys/", "/dev/", "/run/credentials/", "/run/user/", "/run/systemd/", "/run/docker/", "/run/netns/",
-	"/run/containerd/", "/run/lock", "/var/lib/docker/", "/var/lib/containers/", "/var/lib/containerd/", "/var/lib/kubelet/", "/snap/",
-	"/var/snap/", "/var/lib/lxcfs", "/var/lib/snapd/"}
+	"/run/containerd/", "/run/lock/", "/var/lib/docker/", "/var/lib/containers/", "/var/lib/containerd/", "/var/lib/kubelet/", "/snap/",
+	"/var/snap/", "/var/lib/lxcfs/", "/var/lib/snapd/", "/var/lib/ceph/", "/var/named/chroot/", "/var/lib/named/"}
 
 // Passing tells whether a mount comes and goes with a program, and is nobody's loss.
 func Passing(m host.MountInfo) bool {
 	if slices.Contains(virtual, m.Type) || m.Point == "/run" {
 		return true
 	}
-	return slices.ContainsFunc(managed, func(dir string) bool { return strings.HasPrefix(m.Point, dir) })
+	return slices.ContainsFunc(managed, func(dir string) bool { return strings.HasPrefix(m.Point+"/", dir) })
 }
 
 // Unit is the name that systemd gives the unit of a mount point (systemd.unit(5), "String

@@ -25,7 +25,8 @@ func TestUnit(t *testing.T) {
 
 func TestPassing(t *testing.T) {
 	for point, want := range map[string]bool{"/proc/fs/nfsd x": true, "/srv ext4": false, "/run/user/0/gvfs fuse": true, "/run tmpfs": true,
-		"/snap/core squashfs": true, "/home autofs": true, "/var/lib/mysql xfs": false} {
+		"/snap/core squashfs": true, "/home autofs": true, "/var/lib/mysql xfs": false,
+		"/sys tmpfs": true, "/development ext4": false, "/dev/shm tmpfs": true} {
 		p, typ, _ := strings.Cut(point, " ")
 		if got := Passing(host.MountInfo{Point: p, Type: typ}); got != want {
 			t.Errorf("%s: %v", point, got)
