@@ -29,6 +29,7 @@ import (
 	"fettle/traps/netbootstale"
 	"fettle/traps/networkbyhand"
 	"fettle/traps/openpgpkeyservers"
+	"fettle/traps/pammodulegone"
 	"fettle/traps/raforwarding"
 	"fettle/traps/rules"
 	"fettle/traps/serialnames"
@@ -87,5 +88,6 @@ func All() []*trap.Trap {
 		&mountbyhand.Trap,
 		&hostnamebyhand.Trap,
 		&firewallbyhand.Trap,
+		&pammodulegone.Trap,
 	}, rules.All()...))
 }
