@@ -12,7 +12,7 @@ func TestDeepApt(t *testing.T) {
 	begun := time.Now()
 	deep := strings.Repeat("Dir {\n", 50_000) + "x \"battery\";\n" + strings.Repeat("};\n", 50_001)
 	out, ok := r.File("/etc/apt/apt.conf", []byte(deep))
-	if d := time.Since(begun); !ok || d > 5*time.Second || strings.Count(string(out), "\n") != strings.Count(deep, "\n") {
+	if d := time.Since(begun); !ok || d > time.Minute || strings.Count(string(out), "\n") != strings.Count(deep, "\n") {
 		t.Errorf("%v, %s, %d lines", ok, d, strings.Count(string(out), "\n"))
 	}
 }
