@@ -185,3 +185,14 @@ func TestPage(t *testing.T) {
 		}
 	}
 }
+
+// What is pasted chooses nothing that is looked at on this host; a unit of this host's own does.
+func TestWhyArguments(t *testing.T) {
+	d, ran := recording(t)
+	if _, err := d.why(context.Background(), nil, whyInput{Text: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	if args := ran(); len(args) != 1 || !slices.Contains(args[0], "--no-check") {
+		t.Errorf("a paste ran fettle %q", args)
+	}
+}

@@ -201,20 +201,23 @@ func (d *desk) why(ctx context.Context, _ *call, in whyInput) (Answer, error) {
 	if len(matches) == 0 {
 		a.Says = "no known trap matches; what stands out in a log is no diagnosis"
 	}
-	a.HostSays = trimmed(foreign(without(doc, "format", "schema", "fettle"), 0))
+	a.HostSays = hostSays(doc)
 	return a, nil
 }
 
-// without is a document without its envelope.
-func without(doc map[string]any, keys ...string) map[string]any {
+// without is a document without its envelope, and without some other parts.
+func without(doc map[string]any, parts ...string) map[string]any {
 	out := map[string]any{}
 	for k, v := range doc {
-		if !slices.Contains(keys, k) {
+		if !slices.Contains([]string{"format", "schema", "fettle"}, k) && !slices.Contains(parts, k) {
 			out[k] = v
 		}
 	}
 	return out
 }
+
+// hostSays is what a document says, as an answer may hold it.
+func hostSays(doc map[string]any) any { return trimmed(foreign(without(doc), 0)) }
 
 // trimmed shortens lists until the whole fits an answer.
 func trimmed(v any) any {
@@ -316,8 +319,7 @@ func (d *desk) plan(ctx context.Context, _ *call, in planInput) (Answer, error) 
 	if err != nil {
 		return Answer{}, err
 	}
-	a := Answer{Says: "no plan: nothing is found that it would change, or it has to be done by hand", HostSays: trimmed(foreign(
-		without(doc, "format", "schema", "fettle"), 0))}
+	a := Answer{Says: "no plan: nothing is found that it would change, or it has to be done by hand", HostSays: hostSays(doc)}
 	plan, _ := doc["plan"].(map[string]any)
 	if digest, ok := plan["digest"].(string); ok && digest != "" {
 		a.Says = "the plan; a person applies it by the command, which asks before it acts"
@@ -362,7 +364,7 @@ func (d *desk) beforeReboot(ctx context.Context, _ *call, in restartInput) (Answ
 		entries, _ = outcomes(report, checkInput{})
 	}
 	found, _, err := page(entries, "", 0)
-	said := foreign(without(doc, "format", "schema", "fettle", "report", "found"), 0).(map[string]any)
+	said := foreign(without(doc, "report", "found"), 0).(map[string]any)
 	said["findings"] = found
 	return Answer{Says: verdicts[fmt.Sprint(doc["verdict"])], HostSays: trimmed(said)}, err
 }
@@ -376,7 +378,7 @@ func (d *desk) afterReboot(ctx context.Context, _ *call, _ nothing) (Answer, err
 	}
 	says := map[int]string{0: "all is as it was", 1: "something did not come back",
 		4: "nothing is missing, but not everything could be compared"}[exit]
-	return Answer{Says: says, HostSays: trimmed(foreign(without(doc, "format", "schema", "fettle"), 0))}, nil
+	return Answer{Says: says, HostSays: hostSays(doc)}, nil
 }
 
 type historyInput struct {
@@ -429,7 +431,7 @@ func (d *desk) diff(ctx context.Context, _ *call, in diffInput) (Answer, error) 
 		return Answer{}, err
 	}
 	says := map[int]string{0: "no difference", 1: "they differ"}[exit]
-	return Answer{Says: says, HostSays: trimmed(foreign(without(doc, "format", "schema", "fettle"), 0))}, nil
+	return Answer{Says: says, HostSays: hostSays(doc)}, nil
 }
 
 type measureInput struct {
@@ -487,5 +489,5 @@ func (d *desk) measure(ctx context.Context, c *call, in measureInput) (Answer, e
 	if err != nil {
 		return Answer{}, err
 	}
-	return Answer{Says: "measured", HostSays: trimmed(foreign(without(doc, "format", "schema", "fettle"), 0))}, nil
+	return Answer{Says: "measured", HostSays: hostSays(doc)}, nil
 }

@@ -76,6 +76,17 @@ type Route struct {
 	Metric   int    `json:"metric,omitempty"`
 }
 
+// Text is the route as ip(8) writes it, without its protocol and metric.
+func (r *Route) Text() string {
+	out := r.Dst
+	for _, p := range [][2]string{{"via", r.Gateway}, {"dev", r.Dev}, {"table", r.Table}} {
+		if p[1] != "" {
+			out += " " + p[0] + " " + p[1]
+		}
+	}
+	return strings.TrimSpace(r.Type + " " + out)
+}
+
 // Process is one running process.
 type Process struct {
 	PID  int    `json:"pid"`

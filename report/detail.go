@@ -47,7 +47,7 @@ func (t *text) head(b *strings.Builder, st ui.Style, label string, o *trap.Outco
 }
 
 func (t *text) found(b *strings.Builder, o *trap.Outcome) {
-	t.head(b, style(o.Severity), strings.ToUpper(severityName(o.Severity)), o)
+	t.head(b, Style(o.Severity), strings.ToUpper(severityName(o.Severity)), o)
 	t.body(b, o)
 	if a := o.Accepted; a != nil && a.Lapsed != "" {
 		t.line(b, "was accepted ("+ui.Visible(a.Reason)+"); back because "+ui.Visible(a.Lapsed))

@@ -155,7 +155,7 @@ func (t *text) entry(e *entry) string {
 	case len(names) > 1:
 		what += " on " + count(names)
 	}
-	s := t.label(style(e.severity), strings.ToUpper(severityName(e.severity)), what+": "+ui.Visible(e.says(t.title)))
+	s := t.label(Style(e.severity), strings.ToUpper(severityName(e.severity)), what+": "+ui.Visible(e.says(t.title)))
 	if len(names) > 1 {
 		s += t.wrapped(t.fitting(names), indent, further)
 	}
@@ -168,7 +168,7 @@ func (t *text) entry(e *entry) string {
 // apart is an entry with a sentence for each cause.
 func (t *text) apart(e *entry, causes []entry) string {
 	s := t.label(
-		style(e.severity),
+		Style(e.severity),
 		strings.ToUpper(severityName(e.severity)),
 		t.paint.Paint(ui.Bold, ui.Visible(e.findings[0].Trap))+" on "+count(e.subjects())+":",
 	)
@@ -229,7 +229,7 @@ func (t *text) named(rest []entry) string {
 				names[i] += fmt.Sprintf(" (%d)", n)
 			}
 		}
-		s += t.label(style(sev), strings.ToUpper(severityName(sev)), "also "+strings.Join(names, ", ")+": fettle check TRAP tells more")
+		s += t.label(Style(sev), strings.ToUpper(severityName(sev)), "also "+strings.Join(names, ", ")+": fettle check TRAP tells more")
 	}
 	return s
 }
@@ -313,7 +313,8 @@ func (t *text) label(st ui.Style, label, text string) string {
 
 func (t *text) wrapped(s, first, rest string) string { return ui.Wrap(s, t.opt.Width, first, rest) }
 
-func style(s trap.Severity) ui.Style {
+// Style is how a severity is painted.
+func Style(s trap.Severity) ui.Style {
 	if st, ok := severityStyle[s]; ok {
 		return st
 	}

@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -152,7 +151,7 @@ type indexer struct {
 
 func (ix *indexer) article(i int, a *article) {
 	ix.x.ids = append(ix.x.ids, a.ID)
-	ix.x.later = append(ix.x.later, len(a.Horizon) > 0 && !slices.Contains(a.Horizon, string(trap.Now)))
+	ix.x.later = append(ix.x.later, !a.At(trap.Now))
 	ix.now = ix.now[:0]
 	ix.add(i, a.id, titleWeight)
 	weight := titleWeight

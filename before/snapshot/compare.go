@@ -15,9 +15,9 @@ import (
 // Difference is one thing that is not as it was, named by its cause: what it took with it
 // is told beside it.
 type Difference struct {
-	Area     Area   `json:"area"`
-	Subject  string `json:"subject"`
-	Severity string `json:"severity"` // notice, warning, critical
+	Area     Area          `json:"area"`
+	Subject  string        `json:"subject"`
+	Severity trap.Severity `json:"severity"`
 	// Summary says what happened to the subject, How what to do or to look at.
 	Summary string `json:"summary"`
 	How     string `json:"how,omitempty"`
@@ -40,12 +40,11 @@ type Comparison struct {
 type comparer struct {
 	was, now *State
 	out      []Difference
-	gone     map[string]int // what was found lost by kind and name: its place in out
 }
 
 // Compare tells what now lacks of was. What follows from something else is told with it.
 func Compare(was, now *State) Comparison {
-	c := &comparer{was: was, now: now, gone: map[string]int{}}
+	c := &comparer{was: was, now: now, out: []Difference{}}
 	out := Comparison{Restarted: was.BootID != now.BootID, NotCompared: map[Area]string{}}
 	for _, a := range Areas {
 		if why := cmp.Or(was.Unread[a], now.Unread[a]); why != "" {
@@ -57,9 +56,8 @@ func Compare(was, now *State) Comparison {
 			compare(c)
 		}
 	}
-	out.Lost = append([]Difference{}, c.out...)
-	rank := []string{trap.Critical.String(), trap.Warning.String(), trap.Notice.String()}
-	sorted.By(out.Lost, func(a, b Difference) int { return slices.Index(rank, a.Severity) - slices.Index(rank, b.Severity) })
+	out.Lost = c.out
+	sorted.By(out.Lost, func(a, b Difference) int { return cmp.Compare(b.Severity, a.Severity) })
 	if out.NotCompared[Listeners] == "" {
 		out.New = appeared(was, now)
 	}
@@ -73,17 +71,20 @@ var areas = map[Area]func(*comparer){
 }
 
 func (c *comparer) lost(a Area, s trap.Severity, subject, summary, how string) {
-	c.gone[string(a)+" "+subject] = len(c.out)
-	c.out = append(c.out, Difference{Area: a, Subject: subject, Severity: s.String(), Summary: summary, How: how})
+	c.out = append(c.out, Difference{Area: a, Subject: subject, Severity: s, Summary: summary, How: how})
 }
 
 // with notes what is missing because something else is lost; false: that is not.
 func (c *comparer) with(a Area, subject, what string) bool {
-	i, ok := c.gone[string(a)+" "+subject]
-	if ok && !slices.Contains(c.out[i].With, what) {
-		c.out[i].With = append(c.out[i].With, what)
+	for i := len(c.out) - 1; i >= 0; i-- { // the last that was said of it
+		if d := &c.out[i]; d.Area == a && d.Subject == subject {
+			if !slices.Contains(d.With, what) {
+				d.With = append(d.With, what)
+			}
+			return true
+		}
 	}
-	return ok
+	return false
 }
 
 func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
@@ -134,11 +135,11 @@ func (c *comparer) unit(name string, was, now Unit) {
 	case was.File == "masked" || was.File == "masked-runtime":
 		c.lost(Units, trap.Warning, name, "does not run: it is masked, and had run on since", "systemctl unmask "+name)
 	default:
-		c.lost(Units, trap.Warning, name, "does not run, and has not failed: its conditions were not met, or nothing started it",
+		c.lost(Units, trap.Warning, name, "does not run, and has not failed: nothing started it, a condition was not met, or it has ended",
 			"systemctl status "+name)
 	}
 	if sshd(name) {
-		c.out[len(c.out)-1].Severity = trap.Critical.String()
+		c.out[len(c.out)-1].Severity = trap.Critical
 	}
 }
 
@@ -378,7 +379,7 @@ func appeared(was, now *State) (out []Difference) {
 	for i := range now.Listeners {
 		l := &now.Listeners[i]
 		if !l.Passing && !slices.ContainsFunc(was.Listeners, func(o Listener) bool { return o.id() == l.id() }) {
-			out = append(out, Difference{Area: Listeners, Subject: l.id(), Severity: trap.Notice.String(),
+			out = append(out, Difference{Area: Listeners, Subject: l.id(), Severity: trap.Notice,
 				Summary: "listens, and did not before (" + cmp.Or(l.Program, "an unknown program") + ")"})
 		}
 	}

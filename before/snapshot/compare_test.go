@@ -89,12 +89,12 @@ func TestCompare(t *testing.T) {
 			s.Listeners = s.Listeners[1:]
 		}, []string{"warning nginx.service: failed at this start [tcp 0.0.0.0:80]"}},
 		"sshd is critical": {func(s *State) { delete(s.Units, "ssh.service") }, []string{
-			"critical ssh.service: does not run, and has not failed: its conditions were not met, or nothing started it"}},
+			"critical ssh.service: does not run, and has not failed: nothing started it, a condition was not met, or it has ended"}},
 		"started by hand": {func(s *State) { delete(s.Units, "hand.service"); delete(s.Units, "run-u1.service") }, []string{
 			"warning hand.service: does not run: it had been started by hand, and is not enabled",
 			"warning run-u1.service: is gone: it had been started by systemd-run"}},
 		"a oneshot that had ended well": {func(s *State) { delete(s.Units, "once.service") }, []string{
-			"warning once.service: does not run, and has not failed: its conditions were not met, or nothing started it"}},
+			"warning once.service: does not run, and has not failed: nothing started it, a condition was not met, or it has ended"}},
 		"a drop-in of this start": {func(s *State) {
 			u := s.Units["cron.service"]
 			u.Runtime = nil
@@ -166,7 +166,7 @@ func TestCompare(t *testing.T) {
 		out := Compare(was, now)
 		var got []string
 		for _, d := range out.Lost {
-			line := d.Severity + " " + d.Subject + ": " + d.Summary
+			line := d.Severity.String() + " " + d.Subject + ": " + d.Summary
 			if len(d.With) > 0 {
 				line += " [" + strings.Join(d.With, ", ") + "]"
 			}

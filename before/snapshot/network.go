@@ -72,21 +72,14 @@ func (c *comparer) elsewhere(addr string) bool {
 // move has routes that need a lost link or address told with it: routes are compared first,
 // for the default route is worst.
 func (c *comparer) move(link string) {
-	last := len(c.out) - 1
-	kept := c.out[:0:0]
 	var moved []string
-	for i, d := range c.out {
-		if i != last && d.Area == Routes && d.Severity != trap.Critical.String() && slices.Contains(strings.Fields(d.Subject), link) {
+	c.out = slices.DeleteFunc(c.out, func(d Difference) bool {
+		needs := d.Area == Routes && d.Severity != trap.Critical && slices.Contains(strings.Fields(d.Subject), link)
+		if needs {
 			moved = append(moved, "the route to "+d.Subject)
-			continue
 		}
-		kept = append(kept, d)
-	}
-	c.out = kept
-	clear(c.gone)
-	for i := range c.out {
-		c.gone[string(c.out[i].Area)+" "+c.out[i].Subject] = i
-	}
+		return needs
+	})
 	d := &c.out[len(c.out)-1]
 	d.With = append(d.With, moved...)
 }
@@ -104,11 +97,11 @@ func (c *comparer) routes() {
 	for i := range c.was.Routes {
 		r := &c.was.Routes[i]
 		if r.Dst == "default" && r.Table == "" || slices.ContainsFunc(c.now.Routes, func(o Route) bool {
-			return o.Family == r.Family && o.text() == r.text()
+			return o.Family == r.Family && o.Text() == r.Text()
 		}) {
 			continue
 		}
-		c.lost(Routes, trap.Warning, r.text(), "is gone: the route had been added by hand, or its configuration was removed", persist)
+		c.lost(Routes, trap.Warning, r.Text(), "is gone: the route had been added by hand, or its configuration was removed", persist)
 	}
 }
 
@@ -116,7 +109,7 @@ func (c *comparer) routes() {
 func defaults(rs []Route, family string) (out []string) {
 	for i := range rs {
 		if r := &rs[i]; r.Family == family && r.Dst == "default" && r.Table == "" && r.Type == "" {
-			out = append(out, r.text())
+			out = append(out, r.Text())
 		}
 	}
 	return out

@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 
+	"fettle/internal/files"
 	"fettle/internal/jsondoc"
 	"fettle/internal/records"
 )
@@ -90,7 +91,7 @@ func (s Store) Before(bootID string) (*State, error) {
 
 // Parse reads a snapshot.
 func Parse(r io.Reader) (*State, error) {
-	b, err := records.Bounded(r)
+	b, err := files.AtMost(r, "the snapshot", records.Limit)
 	if err != nil {
 		return nil, err
 	}

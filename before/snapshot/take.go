@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/netip"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -153,19 +153,9 @@ func routes(ctx context.Context, h *host.Host, s *State) error {
 			s.Routes = append(s.Routes, Route{family, r})
 		}
 	}
-	sorted.By(s.Routes, func(a, b Route) int { return strings.Compare(a.text(), b.text()) })
+	// Metrics are left out: DHCP clients count anew.
+	sorted.By(s.Routes, func(a, b Route) int { return strings.Compare(a.Text(), b.Text()) })
 	return nil
-}
-
-// text is the route as ip(8) writes it, without the metric: DHCP clients count anew.
-func (r *Route) text() string {
-	out := r.Dst
-	for _, p := range [][2]string{{"via", r.Gateway}, {"dev", r.Dev}, {"table", r.Table}} {
-		if p[1] != "" {
-			out += " " + p[0] + " " + p[1]
-		}
-	}
-	return strings.TrimSpace(r.Type + " " + out)
 }
 
 // always are parameters that admins set, and that change how a host works; those that its
@@ -173,10 +163,10 @@ func (r *Route) text() string {
 var always = []string{"net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding", "net/ipv6/conf/all/disable_ipv6", "net/ipv4/ip_nonlocal_bind",
 	"net/ipv4/conf/all/rp_filter", "net/ipv4/tcp_congestion_control", "net/core/default_qdisc", "net/core/somaxconn",
 	"net/ipv4/tcp_tw_reuse", "net/ipv4/ip_local_port_range", "net/ipv4/tcp_syncookies", "net/ipv4/ip_unprivileged_port_start",
-	"net/netfilter/nf_conntrack_max", "net/bridge/bridge-nf-call-iptables", "vm/swappiness", "vm/overcommit_memory", "vm/overcommit_ratio",
+	"net/bridge/bridge-nf-call-iptables", "vm/swappiness", "vm/overcommit_memory", "vm/overcommit_ratio",
 	"vm/max_map_count", "vm/nr_hugepages", "vm/dirty_ratio", "vm/dirty_background_ratio", "vm/dirty_bytes", "vm/dirty_background_bytes",
-	"vm/panic_on_oom", "vm/min_free_kbytes", "fs/file-max", "fs/aio-max-nr", "fs/inotify/max_user_watches", "fs/inotify/max_user_instances",
-	"fs/protected_hardlinks", "fs/protected_symlinks", "fs/suid_dumpable", "kernel/pid_max", "kernel/threads-max", "kernel/core_pattern",
+	"vm/panic_on_oom", "fs/aio-max-nr", "fs/inotify/max_user_watches", "fs/inotify/max_user_instances",
+	"fs/protected_hardlinks", "fs/protected_symlinks", "fs/suid_dumpable", "kernel/pid_max", "kernel/core_pattern",
 	"kernel/panic", "kernel/panic_on_oops", "kernel/sysrq", "kernel/randomize_va_space", "kernel/kptr_restrict", "kernel/dmesg_restrict",
 	"kernel/unprivileged_userns_clone", "kernel/shmmax", "kernel/shmall", "kernel/sem", "kernel/msgmax", "kernel/perf_event_paranoid"}
 
@@ -251,14 +241,12 @@ func names(ctx context.Context, h *host.Host, s *State) error {
 	if zone, err := h.Readlink(ctx, "/etc/localtime"); err == nil {
 		_, s.Zone, _ = strings.Cut(zone, "/zoneinfo/")
 	}
-	text, err := h.ReadString(ctx, nameservice.ResolvFile)
-	if err != nil && !host.IsAbsent(err) {
+	r, err := nameservice.ReadResolver(ctx, h)
+	if err != nil {
 		return err
 	}
-	for line := range strings.Lines(text) {
-		if f := strings.Fields(line); len(f) > 1 && f[0] == "nameserver" {
-			s.Resolvers = append(s.Resolvers, f[1])
-		}
+	for _, server := range r.Servers {
+		s.Resolvers = append(s.Resolvers, server.Addr)
 	}
 	return nil
 }
@@ -285,12 +273,6 @@ func listeners(ctx context.Context, h *host.Host, s *State) error {
 }
 
 // id is what tells listeners apart.
-func (l *Listener) id() string { return l.Proto + " " + l.where() }
-
-// where is the address with the port.
-func (l *Listener) where() string {
-	if ip, err := netip.ParseAddr(l.Address); err == nil && ip.Is6() {
-		return "[" + l.Address + "]:" + strconv.Itoa(l.Port)
-	}
-	return l.Address + ":" + strconv.Itoa(l.Port)
+func (l *Listener) id() string {
+	return l.Proto + " " + net.JoinHostPort(l.Address, strconv.Itoa(l.Port))
 }

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 
+	"fettle/host/fact/startup"
 	"fettle/internal/files"
 )
 
@@ -49,8 +49,7 @@ func Arm(units, bin string) error {
 		return err
 	}
 	defer d.Close()
-	escaped := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%", "$", "$$").Replace(bin) // systemd.syntax(7), systemd.service(5)
-	if err := files.WriteFile(units+"/"+Unit, fmt.Appendf(nil, text, escaped), 0o644); err != nil {
+	if err := files.WriteFile(units+"/"+Unit, fmt.Appendf(nil, text, startup.Quoted(bin)), 0o644); err != nil {
 		return err
 	}
 	if err := d.Mkdir(wants, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {

@@ -17,6 +17,7 @@ import (
 	"fettle/internal/jsondoc"
 	"fettle/internal/ui"
 	"fettle/internal/units"
+	"fettle/report"
 )
 
 // options are the flags of fettle after.
@@ -240,9 +241,8 @@ func lead(d *document) string {
 
 func difference(b *strings.Builder, l *snapshot.Difference, width int, paint ui.Painter) {
 	const indent = "          "
-	label := map[string]string{"critical": "CRITICAL", "warning": "WARNING", "notice": "NOTICE"}[l.Severity]
-	style := map[string]ui.Style{"critical": ui.Red, "warning": ui.Yellow, "notice": ui.Cyan}[l.Severity]
-	head := paint.Paint(style, label) + strings.Repeat(" ", len(indent)-len(label))
+	label := strings.ToUpper(l.Severity.String())
+	head := paint.Paint(report.Style(l.Severity), label) + strings.Repeat(" ", len(indent)-len(label))
 	b.WriteString("\n" + ui.Wrap(ui.Visible(l.Subject)+": "+ui.Visible(l.Summary), width, head, indent+"  "))
 	if len(l.With) > 0 {
 		b.WriteString(ui.Wrap("with it: "+ui.Visible(ui.Few(l.With, 6)), width, indent, indent+"  "))

@@ -65,6 +65,5 @@ func tell(a *app.App, d *document) error {
 }
 
 func outcome(l *snapshot.Difference) trap.Outcome {
-	s, _ := trap.ParseSeverity(l.Severity)
-	return trap.Outcome{Trap: lacking.ID(), Subject: l.Subject, Status: trap.Found, Severity: s, Summary: l.Summary, ByHand: l.How}
+	return trap.Outcome{Trap: lacking.ID(), Subject: l.Subject, Status: trap.Found, Severity: l.Severity, Summary: l.Summary, ByHand: l.How}
 }

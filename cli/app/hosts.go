@@ -53,6 +53,19 @@ func (o *HostFlags) Asked() bool {
 	return len(o.hosts) > 0 || o.file != "" || o.inventory != "" || len(o.groups) > 0
 }
 
+// Open is all hosts that the flags name, and the way to them, which the caller closes.
+func (o *HostFlags) Open(ctx context.Context, stdin io.Reader) ([]string, *ssh.Fleet, error) {
+	hosts, err := o.List(ctx, stdin)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := ssh.Open(o.Options)
+	if err != nil {
+		return nil, nil, Usagef("%w", err)
+	}
+	return hosts, f, nil
+}
+
 // hostsFileLimit is the most that is read of --hosts-file, in bytes: some
 // hundred thousand names.
 const hostsFileLimit = 16 << 20

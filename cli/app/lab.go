@@ -84,11 +84,17 @@ func CalledAs(name string) string {
 // FindLab finds fettle-lab beside this program, or on PATH.
 func FindLab() (string, error) { return find(labProgram) }
 
-func find(program string) (string, error) {
+// itself is the path of this program.
+func itself() (string, error) {
 	self, err := os.Executable()
-	if err == nil {
-		self, err = filepath.EvalSymlinks(self)
+	if err != nil {
+		return "", err
 	}
+	return filepath.EvalSymlinks(self)
+}
+
+func find(program string) (string, error) {
+	self, err := itself()
 	if err != nil {
 		return "", err
 	}

@@ -113,8 +113,9 @@ func reboot(ctx context.Context, a *app.App, o options) error {
 	if err != nil {
 		return err
 	}
+	bin := ""
 	if o.watch {
-		if err := arm(tg); err != nil {
+		if bin, err = watchable(tg); err != nil {
 			return err
 		}
 	}
@@ -129,6 +130,11 @@ func reboot(ctx context.Context, a *app.App, o options) error {
 			a.Warn(err.Error())
 		}
 	}
+	if o.watch && saved != "" {
+		if err := watch.Arm(watch.Units, bin); err != nil {
+			return app.Failf("--watch: %w", err)
+		}
+	}
 	if o.format == "json" {
 		err = a.JSON(document{jsondoc.New("before-reboot"), r, saved, report.NewDocument(l.meta, l.traps, l.results, l.took)})
 	} else {
@@ -140,31 +146,28 @@ func reboot(ctx context.Context, a *app.App, o options) error {
 	return status(r.Verdict)
 }
 
-// arm has fettle after run once after the next start.
-func arm(tg run.Target) error {
+// watchable tells which program fettle-after.service will run, or why it cannot be set up.
+func watchable(tg run.Target) (string, error) {
 	if tg.Root != "" || tg.From != "" {
-		return app.Usagef("--watch is for this host: what is read elsewhere is not restarted")
+		return "", app.Usagef("--watch is for this host: what is read elsewhere is not restarted")
 	}
 	if os.Geteuid() != 0 {
-		return app.Usagef("--watch writes a unit of systemd: run it with sudo")
+		return "", app.Usagef("--watch writes a unit of systemd: run it with sudo")
 	}
 	if _, err := os.Stat("/run/systemd/system"); err != nil { // sd_booted(3)
-		return app.Usagef("--watch: this host does not run systemd; run fettle after by hand after the restart")
+		return "", app.Usagef("--watch: this host does not run systemd; run fettle after by hand after the restart")
 	}
 	bin, err := os.Executable()
 	if err == nil {
 		bin, err = filepath.EvalSymlinks(bin)
 	}
 	if err != nil {
-		return app.Failf("finding fettle's own path: %w", err)
+		return "", app.Failf("finding fettle's own path: %w", err)
 	}
 	if err := machine.RootsAlone(machine.New(), bin); err != nil {
-		return app.Usagef("--watch: root would run %s at the next start: %w", bin, err)
+		return "", app.Usagef("--watch: root would run %s at the next start: %w", bin, err)
 	}
-	if err := watch.Arm(watch.Units, bin); err != nil {
-		return app.Failf("--watch: %w", err)
-	}
-	return nil
+	return bin, nil
 }
 
 // nextStart are the traps that bite then.

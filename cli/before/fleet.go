@@ -46,13 +46,9 @@ func rebootFleet(ctx context.Context, a *app.App, o options) error {
 	if o.watch {
 		return app.Usagef("--watch is for this host; on another one: ssh HOST sudo fettle before reboot --watch")
 	}
-	hosts, err := o.fleet.List(ctx, a.Stdin)
+	hosts, f, err := o.fleet.Open(ctx, a.Stdin)
 	if err != nil {
 		return err
-	}
-	f, err := ssh.Open(o.fleet.Options)
-	if err != nil {
-		return app.Usagef("%w", err)
 	}
 	defer f.Close()
 	traps := nextStart(a)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"fettle/cli/app"
-	"fettle/fleet/ssh"
 	"fettle/internal/lazy"
 	"fettle/internal/ui"
 )
@@ -37,13 +36,9 @@ func captureFleet(ctx context.Context, a *app.App, o captureOptions, ids []strin
 	if _, err := a.Find(ids); err != nil {
 		return err
 	}
-	hosts, err := o.fleet.List(ctx, a.Stdin)
+	hosts, f, err := o.fleet.Open(ctx, a.Stdin)
 	if err != nil {
 		return err
-	}
-	f, err := ssh.Open(o.fleet.Options)
-	if err != nil {
-		return app.Usagef("%w", err)
 	}
 	defer f.Close()
 	args := slices.Clone(ids)

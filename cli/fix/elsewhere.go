@@ -49,13 +49,9 @@ func undoElsewhere(ctx context.Context, a *app.App, id string, o undoOptions) er
 	case !o.plan && !o.yes && !ui.IsTerminal(a.Stdin):
 		return app.Usagef("there is no terminal to ask on: see what would be undone (--plan), then give --yes")
 	}
-	hosts, err := o.fleet.List(ctx, a.Stdin)
+	hosts, f, err := o.fleet.Open(ctx, a.Stdin)
 	if err != nil {
 		return err
-	}
-	f, err := ssh.Open(o.fleet.Options)
-	if err != nil {
-		return app.Usagef("%w", err)
 	}
 	defer f.Close()
 	var more []string
@@ -77,13 +73,9 @@ func undoElsewhere(ctx context.Context, a *app.App, id string, o undoOptions) er
 
 // changesElsewhere lists the changes of other hosts.
 func changesElsewhere(ctx context.Context, a *app.App, id string, flags *app.HostFlags) error {
-	hosts, err := flags.List(ctx, a.Stdin)
+	hosts, f, err := flags.Open(ctx, a.Stdin)
 	if err != nil {
 		return err
-	}
-	f, err := ssh.Open(flags.Options)
-	if err != nil {
-		return app.Usagef("%w", err)
 	}
 	defer f.Close()
 	return elsewhere(ctx, a, f, hosts, strings.Fields("changes "+id))

@@ -61,14 +61,11 @@ func fixFleet(ctx context.Context, a *app.App, id string, o Options, limited boo
 	if _, err := a.ForFleet(ts, []string{id}); err != nil {
 		return err
 	}
-	hosts, err := o.fleet.List(ctx, a.Stdin)
+	hosts, fleet, err := o.fleet.Open(ctx, a.Stdin)
 	if err != nil {
 		return err
 	}
-	f := &fleetFix{app: a, opt: o, trap: id}
-	if f.fleet, err = ssh.Open(o.fleet.Options); err != nil {
-		return app.Usagef("%w", err)
-	}
+	f := &fleetFix{app: a, opt: o, trap: id, fleet: fleet}
 	defer f.fleet.Close()
 	f.apply = f.fleet
 	if !limited {

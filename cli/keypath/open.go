@@ -139,12 +139,9 @@ func (v *verb) folder() (string, error) {
 		}
 		dir = filepath.Join(base, "fettle/tools/keypath")
 	}
-	root, err := files.MakeFolder(dir, 0o700)
-	if err != nil {
+	if err := files.Make(dir, 0o700); err != nil {
 		fmt.Fprintf(v.Stderr, "fettle: %v; nothing is kept for the next run\n", err)
-		return dir, v.mine(dir)
 	}
-	defer root.Close()
 	return dir, v.mine(dir)
 }
 

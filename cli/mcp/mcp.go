@@ -125,7 +125,7 @@ func (nopCloser) Close() error { return nil }
 // configure checks everything that can be wrong with the flags.
 func (p *program) configure() (err error) {
 	if p.conf.Fettle, err = app.FindFettle(p.conf.Fettle); err != nil {
-		return app.Usagef("--fettle: %w", err)
+		return app.Usagef("expected the program fettle (--fettle FILE): %w", err)
 	}
 	if st, err := os.Stat(p.conf.Fettle); err != nil || !st.Mode().IsRegular() || st.Mode()&0o111 == 0 {
 		return app.Usagef("--fettle %s: expected the program fettle", p.conf.Fettle)

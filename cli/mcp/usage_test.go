@@ -2,12 +2,14 @@ package mcp
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"strings"
 	"testing"
 
 	"fettle/cli/app"
 	"fettle/cli/app/apptest"
+	"fettle/internal/means"
 )
 
 func TestHelpFits(t *testing.T) {
@@ -56,5 +58,19 @@ func TestRefusesItsFlags(t *testing.T) {
 		if code != 2 || !strings.Contains(errs.String(), want) || out.Len() > 0 {
 			t.Errorf("%s: status %d, %s", args, code, errs.String())
 		}
+	}
+}
+
+// A fettle that somebody else can have put there is not run.
+func TestPlantedFettle(t *testing.T) {
+	means.Root(t)
+	fettle := t.TempDir() + "/fettle"
+	if err := errors.Join(os.WriteFile(fettle, nil, 0o755), os.Chown(fettle, means.Nobody, means.Nobody)); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	if code := Main([]string{"--fettle", fettle}, strings.NewReader(""), &out, &errs); code != 2 ||
+		!strings.Contains(errs.String(), "belongs to another user") {
+		t.Errorf("status %d, %s", code, errs.String())
 	}
 }

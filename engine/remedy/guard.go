@@ -15,6 +15,7 @@ import (
 
 	"fettle/engine/remedy/machine"
 	"fettle/engine/remedy/step"
+	"fettle/host/fact/startup"
 )
 
 // Guard is the rollback that does not depend on the fettle that applies: a
@@ -209,9 +210,9 @@ func (g Guard) bootUnit(c *Change, bin string) (string, error) {
 	defer units.Close()
 	var env strings.Builder
 	for _, kv := range c.environment() {
-		fmt.Fprintf(&env, "Environment=\"%s\"\n", unitEscape(kv))
+		fmt.Fprintf(&env, "Environment=\"%s\"\n", startup.Quoted(kv))
 	}
-	text := fmt.Sprintf(bootUnitText, c.ID, unitEscape(c.dir()), unitEscape(bin), env.String(),
+	text := fmt.Sprintf(bootUnitText, c.ID, startup.Quoted(c.dir()), startup.Quoted(bin), env.String(),
 		strings.ReplaceAll(c.dir(), "%", "%%")) // a condition takes no quotes
 	name := bootUnitName(c.ID)
 	if err := errors.Join(units.WriteFile(name, []byte(text), 0o644), units.Chmod(name, 0o644)); err != nil {
@@ -232,12 +233,6 @@ func (g Guard) bootUnit(c *Change, bin string) (string, error) {
 		}
 	}
 	return "boot unit " + name, nil
-}
-
-// unitEscape escapes what systemd expands in a quoted word (systemd.service(5),
-// systemd.syntax(7)).
-func unitEscape(s string) string {
-	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%", "$", "$$").Replace(s)
 }
 
 // disarm removes the guards of a change that is confirmed or taken back. What

@@ -20,8 +20,14 @@ var HorizonNames = []string{string(Now), string(NextStart), string(Upgrade)}
 
 // At tells whether the trap bites at that horizon.
 func (t *Trap) At(h Horizon) bool {
-	names := t.Lore.names("horizon")
-	return len(names) == 0 && h == Now || slices.Contains(names, string(h))
+	return bites(t.Lore.names("horizon"), h)
+}
+
+// At tells whether the trap that the article is about bites at that horizon.
+func (a *Article) At(h Horizon) bool { return bites(a.Horizon, h) }
+
+func bites(horizons []string, h Horizon) bool {
+	return len(horizons) == 0 && h == Now || slices.Contains(horizons, string(h))
 }
 
 // Horizons are the horizons of a trap that does not bite now alone; nil for one that does.

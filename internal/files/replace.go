@@ -52,3 +52,12 @@ func WithoutPath(err error) error {
 	}
 	return err
 }
+
+// Make makes a folder, and those above it, where they are missing, as MakeFolder does.
+func Make(dir string, mode fs.FileMode) error {
+	root, err := MakeFolder(dir, mode)
+	if err != nil {
+		return err
+	}
+	return root.Close()
+}

@@ -3,7 +3,6 @@
 package records
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -97,18 +96,6 @@ func (f Folder) Read(name string, parse func(io.Reader) error) error {
 		return fmt.Errorf("%s: damaged (%w); delete it", f.File(name), err)
 	}
 	return nil
-}
-
-// Bounded reads a document that is not longer than Limit.
-func Bounded(r io.Reader) ([]byte, error) {
-	var b bytes.Buffer
-	if _, err := b.ReadFrom(io.LimitReader(r, Limit+1)); err != nil {
-		return nil, err
-	}
-	if b.Len() > Limit {
-		return nil, fmt.Errorf("larger than %d MiB", Limit>>20)
-	}
-	return b.Bytes(), nil
 }
 
 // Add stores a record, for its owner alone, then deletes the oldest beyond keep. It tells the name.

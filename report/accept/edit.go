@@ -156,11 +156,9 @@ func edit(file string, change func([]byte, []Entry, []int) ([]byte, []Entry, err
 	if got, _, err := parse(file, text); err != nil || !(len(got) == 0 && len(want) == 0) && !reflect.DeepEqual(got, want) {
 		return fmt.Errorf("%s: its layout is not one that fettle can edit without loss; edit it by hand", file)
 	}
-	dir, err := files.MakeFolder(filepath.Dir(file), 0o755)
-	if err != nil {
+	if err := files.Make(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	defer dir.Close()
 	if err := files.WriteFile(file, text, modeOf(file, 0o644)); err != nil {
 		return fmt.Errorf("writing accepted findings: %w", err)
 	}

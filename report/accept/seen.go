@@ -182,11 +182,9 @@ func (s *Seen) Save() error {
 	if err != nil {
 		return err
 	}
-	dir, err := files.MakeFolder(filepath.Dir(s.file), 0o700)
-	if err != nil {
+	if err := files.Make(filepath.Dir(s.file), 0o700); err != nil {
 		return fmt.Errorf("recording what was shown: %w", err)
 	}
-	defer dir.Close()
 	if err := files.WriteFile(s.file, append(b, '\n'), 0o644); err != nil {
 		return fmt.Errorf("recording what was shown: %w", err)
 	}

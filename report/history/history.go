@@ -9,6 +9,7 @@ import (
 	"io"
 	"path/filepath"
 
+	"fettle/internal/files"
 	"fettle/internal/jsondoc"
 	"fettle/internal/records"
 	"fettle/report"
@@ -61,7 +62,7 @@ func (s Store) Read(name string) (d *report.Document, err error) {
 
 // Parse reads a report as fettle check --format json writes it.
 func Parse(r io.Reader) (*report.Document, error) {
-	b, err := records.Bounded(r)
+	b, err := files.AtMost(r, "the report", records.Limit)
 	if err != nil {
 		return nil, err
 	}

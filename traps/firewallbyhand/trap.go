@@ -20,7 +20,7 @@ import (
 var lore trap.Lore
 
 // Trap is firewall-by-hand.
-var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Units: loaders, Check: check}
+var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Check: check}
 
 // loaders are units that load rules at boot, from files of their own.
 var loaders = []string{"nftables.service", "netfilter-persistent.service", "iptables.service", "ip6tables.service", "ufw.service",
@@ -41,7 +41,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	if !h.Running() {
 		return host.ErrNotRunning
 	}
-	if c := container.Of(ctx, h); c != "" && c != "systemd-nspawn" {
+	if container.NetworkGiven(ctx, h) {
 		r.NotApplicable("", "whoever runs the container sets up its packet filter")
 		return nil
 	}

@@ -30,7 +30,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	if !h.Running() {
 		return host.ErrNotRunning
 	}
-	if c := container.Of(ctx, h); c != "" && c != "systemd-nspawn" {
+	if container.NetworkGiven(ctx, h) {
 		r.NotApplicable("", "whoever runs the container sets up its network")
 		return nil
 	}

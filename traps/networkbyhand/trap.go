@@ -23,7 +23,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	if !h.Running() {
 		return host.ErrNotRunning
 	}
-	if c := container.Of(ctx, h); c != "" && c != "systemd-nspawn" {
+	if container.NetworkGiven(ctx, h) {
 		r.NotApplicable("", "whoever runs the container sets up its network")
 		return nil
 	}
@@ -136,20 +136,10 @@ func routes(ctx context.Context, h *host.Host, s *netstart.Start, r *trap.Report
 			Subject: what, Severity: trap.Warning, Lost: "the " + what,
 			Summary:  "was added by hand: no configuration names it, and it is gone after a restart",
 			ByHand:   persist(s, rt.Dev),
-			Evidence: []trap.Evidence{trap.Ev("ip route", "%s", says(rt))},
+			Evidence: []trap.Evidence{trap.Ev("ip route", "%s proto %s", rt.Text(), rt.Protocol)},
 		})
 	}
 	return found, nil
-}
-
-func says(rt host.Route) string {
-	out := rt.Dst
-	for _, p := range [][2]string{{"via", rt.Gateway}, {"dev", rt.Dev}, {"proto", rt.Protocol}} {
-		if p[1] != "" {
-			out += " " + p[0] + " " + p[1]
-		}
-	}
-	return strings.TrimSpace(rt.Type + " " + out)
 }
 
 // persist says where it belongs.

@@ -40,6 +40,13 @@ func Of(ctx context.Context, h *host.Host) string {
 	return ""
 }
 
+// NetworkGiven tells whether whoever runs the container that h is sets up its network. A container
+// of systemd-nspawn boots a whole system, which does so by itself.
+func NetworkGiven(ctx context.Context, h *host.Host) bool {
+	c := Of(ctx, h)
+	return c != "" && c != "systemd-nspawn"
+}
+
 // apart tells whether the host has another root than the kernel's init: so has a
 // container that shares the PID namespace (docker run --pid=host), and so has not
 // a virtual machine whose disk was made from an image with docker's mark in it.

@@ -1,6 +1,7 @@
 package netstart
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path"
@@ -39,26 +40,17 @@ func (s *Start) readFiles(ctx context.Context, h *host.Host) error {
 	seen := map[string]bool{}
 	for _, pattern := range files {
 		names, err := expand(ctx, h, pattern)
-		failed = first(failed, err)
+		failed = cmp.Or(failed, err)
 		for _, name := range names {
 			text, err := small(ctx, h, name)
-			failed = first(failed, err)
+			failed = cmp.Or(failed, err)
 			s.take(name, text)
 			if runsPrograms(name) {
-				failed = first(failed, s.scripts(ctx, h, text, seen))
+				failed = cmp.Or(failed, s.scripts(ctx, h, text, seen))
 			}
 		}
 	}
 	return failed
-}
-
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // expand lists the files of a pattern whose last two parts may have wildcards.

@@ -180,3 +180,9 @@ func hex(s string) (byte, bool) {
 	}
 	return n, true
 }
+
+// Quoted escapes what systemd expands in a quoted word of a unit file (systemd.service(5),
+// systemd.syntax(7)).
+func Quoted(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%", "$", "$$").Replace(s)
+}

@@ -187,11 +187,10 @@ func fileName(address string) string {
 
 // Prepare makes the folder for its owner alone.
 func (c *Client) Prepare() error {
-	root, err := files.MakeFolder(c.Folder, 0o700)
-	if err != nil {
+	if err := files.Make(c.Folder, 0o700); err != nil {
 		return fmt.Errorf("a folder for keys that are fetched: %w", err)
 	}
-	return root.Close()
+	return nil
 }
 
 // Kept are the files of keys that were fetched.
