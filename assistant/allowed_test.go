@@ -186,7 +186,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// What is pasted chooses nothing that is looked at on this host; a unit of this host's own does.
+// What is pasted chooses nothing that is looked at on this host.
 func TestWhyArguments(t *testing.T) {
 	d, ran := recording(t)
 	if _, err := d.why(context.Background(), nil, whyInput{Text: "x"}); err != nil {

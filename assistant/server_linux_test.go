@@ -216,9 +216,10 @@ func TestPlanHasItsCommand(t *testing.T) {
 func TestFettleThatFails(t *testing.T) {
 	for text, want := range map[string]string{
 		"yes aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa": "more than 16 MiB",
-		"echo no": "did not print JSON",
-		"echo 'fettle: no trap is called that' >&2; exit 2": "no trap is called that",
-		"printf 'fettle: \\033[2J' >&2; exit 3":             `\x1b[2J`,
+		"head -c 20000000 /dev/zero":                                      "more than 16 MiB",
+		"echo no":                                                         "did not print JSON",
+		"echo 'fettle: no trap is called that' >&2; exit 2":               "no trap is called that",
+		"printf 'fettle: \\033[2J' >&2; exit 3":                           `\x1b[2J`,
 	} {
 		cs := real(t, Config{Fettle: script(t, text)})
 		if a, ok := ask(t, cs, "check", nil); ok || !strings.Contains(a.Says, want) {

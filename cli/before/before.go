@@ -130,7 +130,10 @@ func reboot(ctx context.Context, a *app.App, o options) error {
 			a.Warn(err.Error())
 		}
 	}
-	if o.watch && saved != "" {
+	switch {
+	case o.watch && saved == "":
+		a.Warn("--watch: " + watch.Unit + " is not set up, for it would have nothing to compare with")
+	case o.watch:
 		if err := watch.Arm(watch.Units, bin); err != nil {
 			return app.Failf("--watch: %w", err)
 		}
