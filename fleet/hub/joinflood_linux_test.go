@@ -69,7 +69,7 @@ func TestJoinFlood(t *testing.T) {
 	for range 5 {
 		began := time.Now()
 		if _, err := join.As(t.Context(), invite, "honest", nil); err != nil {
-			t.Errorf("after %s: %v", time.Since(began), err)
+			t.Errorf("after %s: %v\n%.2000s", time.Since(began), err, w.log())
 		}
 	}
 	if n := strings.Count(w.log(), "\n"); n > 40 || strings.Contains(w.log(), "\u009b") {

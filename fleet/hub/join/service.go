@@ -107,16 +107,21 @@ func (s *Service) admit(ctx context.Context, r Request) (Reply, error) {
 	j := store.Joining{Agent: NewAgent(), Host: r.Host, Key: r.Key, How: "token", Group: s.Group}
 	var agent string
 	var err error
-	if r.Token != "" {
-		if agent, err = s.DB.JoinByToken(ctx, Hash(r.Token), j); errors.Is(err, store.ErrToken) {
-			agent, err = s.again(ctx, r, err)
-			j.Agent = agent // nobody's place
+	if r.Token == "" {
+		challenge, err := s.byHostKey(r, &j)
+		if err != nil || challenge != "" {
+			return Reply{Challenge: challenge}, err
 		}
-	} else {
-		challenge, herr := s.byHostKey(r, &j)
-		if herr != nil || challenge != "" {
-			return Reply{Challenge: challenge}, herr
-		}
+	}
+	// A key that was admitted a moment ago asks once more, for its answer was late or lost. It
+	// uses up nothing, and the credentials are of use to whoever has the key alone.
+	switch agent, err = s.DB.AdmittedAs(ctx, r.Key, time.Now().Add(-time.Minute)); {
+	case err == nil:
+		j.Agent = agent // nobody's place
+	case !errors.Is(err, store.ErrNone):
+	case r.Token != "":
+		agent, err = s.DB.JoinByToken(ctx, Hash(r.Token), j)
+	default:
 		agent, err = s.DB.JoinByHostKey(ctx, j)
 	}
 	if err != nil {
@@ -131,16 +136,6 @@ func (s *Service) admit(ctx context.Context, r Request) (Reply, error) {
 	}
 	s.Log(fmt.Sprintf("%q joined by %s as %s", r.Host, j.How, agent))
 	return Reply{Agent: agent, JWT: token, URLs: s.URLs}, nil
-}
-
-// again is the agent of a key that was admitted a moment ago: its answer was lost. The
-// credentials are of use to whoever has the key alone.
-func (s *Service) again(ctx context.Context, r Request, refused error) (string, error) {
-	agent, err := s.DB.AdmittedAs(ctx, r.Key, time.Now().Add(-time.Minute))
-	if errors.Is(err, store.ErrNone) {
-		return "", refused
-	}
-	return agent, err
 }
 
 // byHostKey returns a challenge, or nothing for a host that met one.

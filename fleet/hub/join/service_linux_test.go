@@ -217,6 +217,25 @@ func TestTokens(t *testing.T) {
 	d.hosts(4)
 }
 
+// TestLateAnswer: whoever asks once more, for the answer was late, is told the same; a token
+// that admits others too loses nothing by it.
+func TestLateAnswer(t *testing.T) {
+	d := newDesk(t)
+	two := d.token(store.Token{Uses: 2}, time.Hour)
+	key := newKey(t)
+	r := Request{Version: 1, Host: "web1", Key: key, Token: two}
+	first := d.ask(r)
+	d.admitted("at first", first, key)
+	for range 3 {
+		if again := d.ask(r); again.Agent != first.Agent || again.JWT == "" {
+			t.Errorf("once more: %+v", again)
+		}
+	}
+	key = newKey(t)
+	d.admitted("another", d.ask(Request{Version: 1, Host: "web2", Key: key, Token: two}), key)
+	d.hosts(2)
+}
+
 // TestTokenAtOnce: of many that come at the same moment with a token for one, one
 // is admitted.
 func TestTokenAtOnce(t *testing.T) {
@@ -338,6 +357,9 @@ func TestHostKeys(t *testing.T) {
 	first := d.ask(signed(r, mine))
 	if h := d.admitted("the host itself", first, r.Key); h.Name != "web1" || h.Group != "ssh" {
 		t.Errorf("%+v", h)
+	}
+	if again := d.ask(signed(r, mine)); again.Agent != first.Agent || d.replaced != 0 {
+		t.Errorf("once more, for the answer was lost: %+v, told %d times", again, d.replaced)
 	}
 	r = challenged(begin("web1", mine))
 	if again := d.ask(signed(r, mine)); again.Agent != first.Agent || d.replaced != 1 {

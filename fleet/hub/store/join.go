@@ -84,10 +84,10 @@ func (db *DB) JoinByToken(ctx context.Context, hash string, j Joining) (string, 
 	return agent, err
 }
 
-// AdmittedAs is the agent that a key was admitted as, by a token, since a time.
+// AdmittedAs is the agent that a key was admitted as since a time.
 func (db *DB) AdmittedAs(ctx context.Context, key string, since time.Time) (agent string, err error) {
 	return agent, none(
-		db.row(ctx, "SELECT agent FROM agents WHERE nkey = ? AND how = 'token' AND joined >= ? AND revoked = 0", key, millis(since)).
+		db.row(ctx, "SELECT agent FROM agents WHERE nkey = ? AND joined >= ? AND revoked = 0", key, millis(since)).
 			Scan(&agent),
 	)
 }
